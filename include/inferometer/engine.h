@@ -1,0 +1,260 @@
+#pragma once
+#include <inferometer/clock.h>
+#include <inferometer/onnx.h>
+
+G_BEGIN_DECLS
+
+/* --- naming a device ------------------------------------------------------------------------------------------------ */
+
+/**
+ * IfmDeviceSpec: ENGINE:UNIT[:INDEX][@CORES][#STREAMS], parsed.
+ * UNIT is a word, or MACHINE/UNIT for the simulated engine. CORES is a list of logical processors: "0", "0-3", "0,2-3".
+ */
+typedef struct
+{
+    char *text; /* canonical form: ranges shortened, no redundant parts */
+    char *engine, *unit;
+    int index;  /* -1 where none was given */
+    int *cores; /* [n_cores], ascending; NULL where none were given */
+    gsize n_cores;
+    int n_streams; /* 0 where none was given (1 is meant) */
+} IfmDeviceSpec;
+
+/** ifm_device_spec_parse: Returns: (transfer full) NULL with IFM_ERROR_INVALID saying which part is wrong. */
+IfmDeviceSpec *ifm_device_spec_parse(const char *text, GError **error);
+IfmDeviceSpec *ifm_device_spec_copy(const IfmDeviceSpec *spec);
+void ifm_device_spec_free(IfmDeviceSpec *spec);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmDeviceSpec, ifm_device_spec_free)
+
+/* --- what can be there ------------------------------------------------------------------------------------------------ */
+
+/** IfmEngineCapability: what an engine or one of its devices can do; what it cannot is data, never a surprise. */
+typedef enum
+{
+    IFM_CAN_CORES = 1 << 0,          /* stays on the cores of its spec */
+    IFM_CAN_STREAMS = 1 << 1,        /* several inferences at once */
+    IFM_CAN_NATIVE_ASYNC = 1 << 2,   /* the runtime's own asynchrony (options.native_async) */
+    IFM_CAN_CANCEL = 1 << 3,         /* ifm_request_cancel() ends a running inference early */
+    IFM_CAN_PROFILE = 1 << 4,        /* per-node device time */
+    IFM_CAN_NODE_STARTS = 1 << 5,    /* … with start times, so gaps between nodes are measured */
+    IFM_CAN_MEMORY = 1 << 6,         /* allocator statistics */
+    IFM_CAN_SAVE_OPTIMISED = 1 << 7, /* writes the optimised model as ONNX */
+    IFM_CAN_FREE_SHAPES = 1 << 8,    /* shapes may differ from one inference to the next */
+    IFM_CAN_SET_OUTPUT = 1 << 9,     /* writes into the caller's output memory */
+    IFM_CAN_BUFFERS = 1 << 10,       /* memory of its own: buffer_alloc, copy, sync */
+    IFM_CAN_CUSTOM_OPS = 1 << 11,    /* loads custom-operator libraries */
+    IFM_CAN_TRUE_OUTPUTS = 1 << 12,  /* computes the model (a simulated device may not) */
+    IFM_IS_SIMULATED = 1 << 13,
+} IfmEngineCapability;
+
+/** ifm_capability_name: @bit: one of the above. Returns: "cores", …; NULL for no such bit. */
+const char *ifm_capability_name(guint32 bit);
+
+typedef struct IfmEngine IfmEngine;     /* an opened runtime */
+typedef struct IfmCompiled IfmCompiled; /* a model made ready on a device; holds a reference on its model */
+typedef struct IfmRequest IfmRequest;   /* one inference at a time */
+typedef struct IfmBuffer IfmBuffer;     /* memory of a device */
+
+/** ifm_engine_names: Returns: NULL-terminated names of the engines this build knows, in the order of the registry. */
+const char *const *ifm_engine_names(void);
+
+/**
+ * ifm_engine_open: Opens a runtime's library and checks its version. Libraries stay open until the process ends.
+ * @clock: what the engine's waits and times go by; virtual only for the simulated engine.
+ * Returns: (transfer full) NULL with IFM_ERROR_INVALID (no such engine; nearest named) or IFM_ERROR_UNAVAILABLE (where it
+ * looked, what the loader said).
+ */
+IfmEngine *ifm_engine_open(const char *name, IfmClock *clock, GError **error);
+void ifm_engine_unref(IfmEngine *engine);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmEngine, ifm_engine_unref)
+const char *ifm_engine_name(const IfmEngine *engine);
+/** ifm_engine_version: the runtime's own version string. */
+const char *ifm_engine_version(const IfmEngine *engine);
+/** ifm_engine_library: the file that was opened; "" where there is none. */
+const char *ifm_engine_library(const IfmEngine *engine);
+IfmClock *ifm_engine_clock(const IfmEngine *engine);
+
+typedef struct
+{
+    char *spec;        /* "openvino:CPU", "onnxruntime:CUDA:0", "simulated:meteor-lake/GPU" */
+    char *description; /* the hardware's name as the runtime tells it */
+    guint32 capabilities;
+    gboolean available; /* FALSE: known to the runtime, but not here */
+    char *reason;       /* why not; NULL where available */
+} IfmDeviceInfo;
+void ifm_device_info_free(IfmDeviceInfo *info);
+
+/** ifm_engine_devices: Returns: (transfer full) IfmDeviceInfo*; found by asking the runtime. NULL with an error. */
+GPtrArray *ifm_engine_devices(IfmEngine *engine, GError **error);
+
+/**
+ * ifm_engine_probe_device: Asks the device for a sign of life (the cheapest true answer it can give).
+ * Returns: FALSE with IFM_ERROR_UNAVAILABLE or IFM_ERROR_LOST.
+ */
+gboolean ifm_engine_probe_device(IfmEngine *engine, const IfmDeviceSpec *spec, GError **error);
+
+/* --- compiling -------------------------------------------------------------------------------------------------------- */
+
+typedef struct
+{
+    IfmDtype dtype;                /* execution precision; F32 unless asked otherwise */
+    int threads;                   /* 0: as many as the spec has cores, else as this process may use */
+    gboolean optimise;             /* graph optimisation; FALSE for the reference */
+    gboolean profiling;            /* per-node times; slows the model down */
+    gboolean native_async;         /* use the runtime's own asynchrony instead of the driver's threads */
+    const IfmDimBinding *bindings; /* free dimensions to fix before compiling; the rest stay free */
+    gsize n_bindings;
+    const char *save_optimised;             /* path, or NULL */
+    const char *const *custom_op_libraries; /* NULL-terminated paths, or NULL */
+    const char *const *vendor;              /* "KEY=VALUE" in the runtime's own words, NULL-terminated, or NULL */
+} IfmCompileOptions;
+
+#define IFM_COMPILE_OPTIONS_INIT ((IfmCompileOptions){ .dtype = IFM_DTYPE_F32, .optimise = TRUE })
+
+/**
+ * ifm_engine_compile: @model: kept by reference. @options: copied.
+ * Returns: (transfer full) NULL with IFM_ERROR_UNSUPPORTED (the runtime refuses, in its own words; or a capability asked
+ * for is missing), IFM_ERROR_UNAVAILABLE (no such device), IFM_ERROR_INVALID (cores that do not exist), IFM_ERROR_MEMORY,
+ * IFM_ERROR_LOST.
+ */
+IfmCompiled *ifm_engine_compile(IfmEngine *engine, IfmModel *model, const IfmDeviceSpec *spec,
+                                const IfmCompileOptions *options, GError **error);
+void ifm_compiled_free(IfmCompiled *compiled);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmCompiled, ifm_compiled_free)
+
+guint32 ifm_compiled_capabilities(const IfmCompiled *compiled);
+/** Ports as the runtime sees them after compiling; borrowed. */
+gsize ifm_compiled_n_inputs(const IfmCompiled *compiled);
+const IfmPort *ifm_compiled_input(const IfmCompiled *compiled, gsize index);
+gsize ifm_compiled_n_outputs(const IfmCompiled *compiled);
+const IfmPort *ifm_compiled_output(const IfmCompiled *compiled, gsize index);
+
+/**
+ * ifm_compiled_invoke: Runs @function on the thread that executes stream @stream and waits for it. Within it
+ * ifm_request_start() infers on that very thread and returns when done, so a loop timed there has no hand-over in it.
+ * With native asynchrony there is no such thread: @function then runs on the caller's.
+ */
+void ifm_compiled_invoke(IfmCompiled *compiled, int stream, void (*function)(void *user), void *user);
+
+/** IfmNodeAttest: one node as it really ran. */
+typedef struct
+{
+    char *name, *op_type, *provider, *implementation; /* "" where the runtime does not tell */
+    IfmDtype dtype;                                   /* UNDEFINED where it does not tell */
+} IfmNodeAttest;
+
+/** IfmAttest: what really runs, asked of the runtime and the kernel, not of the options. */
+typedef struct
+{
+    IfmDtype dtype; /* the lowest precision any node ran in; UNDEFINED where the runtime does not tell */
+    int n_threads;  /* threads that compiling and one run added in /proc/self/task and that took processor time or belong
+                       to the runtime's pool, the executing thread included; 0 where it cannot be told */
+    int n_streams;
+    char *cores;      /* the executing thread's affinity mask, "0-3" */
+    GPtrArray *nodes; /* IfmNodeAttest*; from one run of a profiled twin */
+} IfmAttest;
+
+/**
+ * ifm_compiled_attest: Compiles a profiled twin, runs it once with @inputs and reports.
+ * @inputs: [n inputs] borrowed    Returns: (transfer full) NULL with an error.
+ */
+IfmAttest *ifm_compiled_attest(IfmCompiled *compiled, const IfmTensor *inputs, GError **error);
+/** ifm_attest_check: Returns: FALSE with IFM_ERROR_FAILED where what ran is not what was asked (dtype, threads, cores). */
+gboolean ifm_attest_check(const IfmAttest *attest, const IfmDeviceSpec *spec, const IfmCompileOptions *options,
+                          GError **error);
+void ifm_attest_free(IfmAttest *attest);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmAttest, ifm_attest_free)
+
+/* --- inferring -------------------------------------------------------------------------------------------------------- */
+
+/** ifm_compiled_request: @stream: 0 … n_streams - 1. Returns: (transfer full) NULL with IFM_ERROR_MEMORY or _FAILED. */
+IfmRequest *ifm_compiled_request(IfmCompiled *compiled, int stream, GError **error);
+/** ifm_request_free: Waits for a running inference first. */
+void ifm_request_free(IfmRequest *request);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmRequest, ifm_request_free)
+
+/** ifm_request_set_input: @tensor's bytes are borrowed until replaced or the request is freed: no copy where memory is
+ * shared. */
+gboolean ifm_request_set_input(IfmRequest *request, gsize port, const IfmTensor *tensor, GError **error);
+/** ifm_request_set_output: the same for an output; needs IFM_CAN_SET_OUTPUT. NULL gives it back to the engine. */
+gboolean ifm_request_set_output(IfmRequest *request, gsize port, const IfmTensor *tensor, GError **error);
+/** ifm_request_output: Describes an output of the last inference; borrowed until the next start. */
+gboolean ifm_request_output(IfmRequest *request, gsize port, IfmTensor *tensor, GError **error);
+
+/**
+ * IfmDone: called once an inference, on the stream's executing thread (with native asynchrony: on a thread of the
+ * runtime's), after the completion time was taken. It must not call into the request but for ifm_request_times().
+ * @error: NULL where it went well; borrowed.
+ */
+typedef void (*IfmDone)(IfmRequest *request, const GError *error, void *user);
+
+/** ifm_request_start: @done: NULL where nobody needs to know. FALSE with IFM_ERROR_INVALID while one is running. */
+gboolean ifm_request_start(IfmRequest *request, IfmDone done, void *user, GError **error);
+/**
+ * ifm_request_wait: Waits for the inference that was started.
+ * @timeout_ns: IFM_CLOCK_NEVER for no limit
+ * Returns: FALSE with IFM_ERROR_TIMEOUT (it goes on: wait again, cancel, or end the process), IFM_ERROR_LOST, _MEMORY,
+ * _CANCELLED or _FAILED.
+ */
+gboolean ifm_request_wait(IfmRequest *request, gint64 timeout_ns, GError **error);
+/** ifm_request_cancel: Asks; the wait then returns IFM_ERROR_CANCELLED or a result. FALSE with IFM_ERROR_UNSUPPORTED. */
+gboolean ifm_request_cancel(IfmRequest *request, GError **error);
+
+/** IfmRequestTimes: of the last inference, on the engine's clock. */
+typedef struct
+{
+    gint64 queued_ns, started_ns, completed_ns;
+} IfmRequestTimes;
+void ifm_request_times(const IfmRequest *request, IfmRequestTimes *times);
+
+/* --- looking inside --------------------------------------------------------------------------------------------------- */
+
+typedef struct
+{
+    char *name, *op_type, *provider, *implementation;
+    gint64 start_ns; /* since the inference began; -1 where the runtime does not tell */
+    gint64 duration_ns;
+} IfmNodeTime;
+
+/** IfmEngineProfile: the per-node device time of one inference of a profiled compile. */
+typedef struct
+{
+    GPtrArray *nodes;     /* IfmNodeTime*, in the order of execution where known */
+    gint64 resolution_ns; /* of each time above: 1000 where whole microseconds are reported */
+    gint64 inside_ns;     /* the runtime's own figure for the whole inference; -1 where it has none */
+} IfmEngineProfile;
+void ifm_engine_profile_free(IfmEngineProfile *profile);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmEngineProfile, ifm_engine_profile_free)
+
+/**
+ * ifm_compiled_profile: The profiles of the last inferences of a compile with options.profiling, oldest first. A runtime
+ * that reports by session (ONNX Runtime) ends its profile here and begins another: call it after a batch of runs, not in
+ * one.
+ * @request: whose inferences
+ * Returns: (transfer full) IfmEngineProfile*, one an inference since the last call (a runtime that keeps only the last
+ * returns that one). NULL with IFM_ERROR_UNSUPPORTED.
+ */
+GPtrArray *ifm_compiled_profile(IfmCompiled *compiled, IfmRequest *request, GError **error);
+
+/** IfmEngineMemory: allocator statistics, bytes; -1 where the runtime does not tell that one. */
+typedef struct
+{
+    gint64 in_use_bytes, peak_bytes, reserved_bytes;
+} IfmEngineMemory;
+/** ifm_compiled_memory: Returns: FALSE with IFM_ERROR_UNSUPPORTED. */
+gboolean ifm_compiled_memory(IfmCompiled *compiled, IfmEngineMemory *memory, GError **error);
+
+/* --- memory of a device ----------------------------------------------------------------------------------------------- */
+
+/** ifm_engine_buffer_alloc: Returns: (transfer full) NULL with IFM_ERROR_UNSUPPORTED, _UNAVAILABLE or _MEMORY. */
+IfmBuffer *ifm_engine_buffer_alloc(IfmEngine *engine, const IfmDeviceSpec *spec, gsize size_bytes, GError **error);
+void ifm_buffer_free(IfmBuffer *buffer);
+/** ifm_buffer_tensor: Describes the buffer as a tensor (memory kind DEVICE or PINNED), for set_input and set_output. */
+gboolean ifm_buffer_tensor(IfmBuffer *buffer, IfmDtype dtype, int rank, const gint64 *shape, IfmTensor *tensor,
+                           GError **error);
+/** ifm_engine_copy: Queues a copy between two tensors of equal size of which at least one is the device's. */
+gboolean ifm_engine_copy(IfmEngine *engine, const IfmTensor *from, const IfmTensor *to, GError **error);
+/** ifm_engine_sync: Waits until every queued copy is done. */
+gboolean ifm_engine_sync(IfmEngine *engine, GError **error);
+
+G_END_DECLS

@@ -1,0 +1,168 @@
+#pragma once
+#include <inferometer/engine.h>
+#include <inferometer/statistics.h>
+#include <inferometer/store.h>
+
+G_BEGIN_DECLS
+
+/* --- the stopping rule ------------------------------------------------------------------------------------------------ */
+
+/** IfmProtocol: when to stop. Fixed counts where @runs > 0, else the rule. */
+typedef struct
+{
+    gsize warmup;    /* fixed: this many. Rule: at least this many, until the latency is steady */
+    gsize runs;      /* fixed: exactly this many; 0: the rule below */
+    double ci_ratio; /* target half-width of the median's interval / median: 0.01 */
+    double level;    /* 0.95 */
+    gsize least_runs, most_runs;
+    gint64 time_budget_ns; /* for warm-up and runs together; 0: none */
+} IfmProtocol;
+
+#define IFM_PROTOCOL_INIT                                                                                                  \
+    ((IfmProtocol){ .warmup = 3,                                                                                           \
+                    .ci_ratio = 0.01,                                                                                      \
+                    .level = 0.95,                                                                                         \
+                    .least_runs = 20,                                                                                      \
+                    .most_runs = 20000,                                                                                    \
+                    .time_budget_ns = 20 * G_GINT64_CONSTANT(1000000000) })
+
+/** IfmStopper: the rule as an object: feed it samples, it says when to stop. Pure: no clock, no I/O. */
+typedef struct IfmStopper IfmStopper;
+IfmStopper *ifm_stopper_new(const IfmProtocol *protocol);
+void ifm_stopper_free(IfmStopper *stopper);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmStopper, ifm_stopper_free)
+
+typedef enum
+{
+    IFM_STOP_GO_ON = 0,
+    IFM_STOP_FIXED,    /* the counts asked for are reached */
+    IFM_STOP_INTERVAL, /* the interval is narrow enough */
+    IFM_STOP_MOST_RUNS,
+    IFM_STOP_TIME_BUDGET,
+    IFM_STOP_INTERRUPTED, /* somebody asked; what was measured is kept */
+} IfmStopReason;
+const char *ifm_stop_reason_name(IfmStopReason reason);
+
+/**
+ * ifm_stopper_warm: One warm-up sample. Returns: TRUE once warm-up is over: the latency is steady (no trend and no step
+ * between the halves of the last window), or fixed counts or a quarter of the budget are reached.
+ */
+gboolean ifm_stopper_warm(IfmStopper *stopper, gint64 sample_ns, gint64 elapsed_ns);
+/** ifm_stopper_add: One measured sample. @elapsed_ns: since the first warm-up run began. */
+IfmStopReason ifm_stopper_add(IfmStopper *stopper, gint64 sample_ns, gint64 elapsed_ns);
+/** ifm_stopper_steady: whether warm-up ended because the latency was steady. */
+gboolean ifm_stopper_steady(const IfmStopper *stopper);
+
+/* --- a subject, measured in this process --------------------------------------------------------------------------------
+ */
+
+/**
+ * IfmSubject: anything that can be run again and again. All slots but run may be NULL.
+ * A C user measures a function of their own with this, ifm_measure_subject() and nothing else.
+ */
+typedef struct
+{
+    const char *name;
+    IfmClock *clock; /* NULL: a real clock */
+    /* run: once. The time is taken around this call: no allocation, logging or locking in it that is not the subject's. */
+    gboolean (*run)(void *self, GError **error);
+    /* invoke: runs @function on the thread where the loop should be timed, and waits. NULL: the caller's. */
+    void (*invoke)(void *self, void (*function)(void *user), void *user);
+    /* verify: outside timed regions: after the first run, about every second, and after the last. FALSE: a failed
+     * measurement. */
+    gboolean (*verify)(void *self, GError **error);
+    void *self;
+} IfmSubject;
+
+typedef struct
+{
+    IfmProtocol protocol;
+    const gint *interrupted; /* (atomic) (optional) non-zero: finish now, keep what was measured */
+    /* progress: (optional) called between runs, at most about 5 times a second. */
+    void (*progress)(gsize n, double median_ns, double ci_ratio, void *user);
+    void *progress_user;
+} IfmMeasureOptions;
+
+/**
+ * ifm_measure_subject: Warm-up, then runs until the protocol says stop.
+ * @measurement: its warm-up, samples, summary, stop reason, outcome, verification and warnings are filled.
+ * Returns: FALSE with the subject's own error (outcome FAILED, reason set, too: the record can be stored).
+ */
+gboolean ifm_measure_subject(const IfmSubject *subject, const IfmMeasureOptions *options, IfmMeasurement *measurement,
+                             GError **error);
+
+/** ifm_summary_to_json: NaN as null. (transfer full) */
+json_t *ifm_summary_to_json(const IfmSummary *summary);
+
+/* --- cases, measured in workers -----------------------------------------------------------------------------------------
+ */
+
+/** IfmLimits: what a case may take before its worker is ended; 0: no limit. */
+typedef struct
+{
+    gint64 case_time_ns; /* the whole case */
+    gint64 hang_ns;      /* one step: compile, or one run without progress */
+    gint64 memory_bytes; /* the worker's address space beyond what it starts with is not limited: its RSS growth is */
+} IfmLimits;
+
+#define IFM_LIMITS_INIT ((IfmLimits){ .hang_ns = 60 * G_GINT64_CONSTANT(1000000000) })
+
+/** IfmModelCase: all a worker needs to measure a model on a device. */
+typedef struct
+{
+    const char *model_path; /* an ONNX file */
+    const char *model_name; /* what people call it */
+    const char *device;     /* device spec */
+    const char *alias;      /* or NULL */
+    const IfmDimBinding *bindings;
+    gsize n_bindings;
+    IfmDtype dtype;
+    int threads;
+    const char *const *vendor; /* "KEY=VALUE", or NULL */
+    guint32 seed;
+    IfmProtocol protocol;
+    gboolean profile;  /* also a profiled twin: nodes and books */
+    gboolean verify;   /* compare with the reference (onnxruntime:CPU, optimisation off) */
+    double rtol, atol; /* of that comparison; 0, 0: by dtype */
+    gboolean native_async;
+} IfmModelCase;
+
+/** IfmRunner: runs cases one at a time, each device set in a worker process of its own, replaced when it dies. */
+typedef struct IfmRunner IfmRunner;
+
+typedef struct
+{
+    IfmLimits limits;
+    const gint *interrupted; /* as above */
+    void (*progress)(const char *phase, gsize n, double median_ns, double ci_ratio, void *user);
+    void *progress_user;
+} IfmRunnerOptions;
+
+IfmRunner *ifm_runner_new(const IfmRunnerOptions *options);
+/** ifm_runner_free: Ends every worker and waits for it. */
+void ifm_runner_free(IfmRunner *runner);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmRunner, ifm_runner_free)
+
+/**
+ * ifm_runner_case: The sealed case record of a model case: opens the model, checks bindings, asks a worker for the engine's
+ * version. Errors: those of the model and the device spec; IFM_ERROR_UNAVAILABLE where the runtime is missing.
+ */
+IfmCase *ifm_runner_case(IfmRunner *runner, const IfmModelCase *model_case, GError **error);
+
+/**
+ * ifm_runner_measure: Measures it in a worker.
+ * Returns: (transfer full) a measurement: OK, FAILED (refused, failed, crashed, hung, lost, out of memory, wrong output) or
+ * SKIPPED (the device was lost earlier and still is), with its reason. NULL with IFM_ERROR_CANCELLED where interrupted
+ * before there was a sample, or with IFM_ERROR_UNAVAILABLE where no worker can be started at all.
+ */
+IfmMeasurement *ifm_runner_measure(IfmRunner *runner, const IfmModelCase *model_case, const IfmCase *sealed,
+                                   GError **error);
+
+/** ifm_runner_devices: What one engine has, asked in a worker. Returns: (transfer full) {"engine", "version", "library",
+ * "devices": [{"spec", "description", "capabilities": [...], "available", "reason"}]}; NULL with the reason. */
+json_t *ifm_runner_devices(IfmRunner *runner, const char *engine, GError **error);
+
+/** ifm_worker_main: the worker program: serves requests on @fd until it closes. Returns: the exit status. */
+int ifm_worker_main(int fd);
+
+G_END_DECLS

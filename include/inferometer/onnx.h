@@ -1,0 +1,192 @@
+#pragma once
+#include <inferometer/tensor.h>
+
+G_BEGIN_DECLS
+
+/**
+ * IfmModel: one ONNX model, checked and indexed; immutable after it is made, so it may be shared between threads.
+ * Large tensors stay mapped in the file they came from (private mapping: the file must not be truncated meanwhile).
+ */
+typedef struct IfmModel IfmModel;
+
+/** Limits on what is read; anything beyond is IFM_ERROR_INVALID, said with its place, before memory is taken for it. */
+#define IFM_MODEL_MAX_DEPTH 64                 /* nesting of messages (a subgraph takes 4) */
+#define IFM_MODEL_MAPPED_LEAST_BYTES (1 << 14) /* tensors at least this large are not copied */
+
+/**
+ * IfmPort: an input or output of a model.
+ * @dims: [rank]; -1 where free.  @dim_names: [rank]; the free dimension's name as the model gives it, "PORT[axis]" where
+ * it gives none, NULL where the dimension is fixed.  @rank: -1 where the model does not even say that.
+ */
+typedef struct
+{
+    char *name;
+    IfmDtype dtype;
+    int rank;
+    gint64 dims[IFM_MAX_RANK];
+    char *dim_names[IFM_MAX_RANK];
+} IfmPort;
+
+/** IfmDimBinding: "N=8". */
+typedef struct
+{
+    const char *name;
+    gint64 value;
+} IfmDimBinding;
+
+/**
+ * ifm_model_open: Reads a file.
+ * Returns: (transfer full) NULL with IFM_ERROR_INVALID (empty, truncated, junk, too deep, a tensor larger than its file or
+ * than its shape says, external data missing or outside the model's folder, a cycle, a name defined twice, an input nobody
+ * makes), IFM_ERROR_UNAVAILABLE (no such file, no permission), IFM_ERROR_MEMORY.
+ */
+IfmModel *ifm_model_open(const char *path, GError **error);
+/** ifm_model_parse: the same from memory. @name: what messages call it. */
+IfmModel *ifm_model_parse(GBytes *bytes, const char *name, GError **error);
+IfmModel *ifm_model_ref(IfmModel *model);
+void ifm_model_unref(IfmModel *model);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmModel, ifm_model_unref)
+
+/** ifm_model_serialize: Returns: (transfer full) the ONNX file's bytes; those of the file itself where it was opened. */
+GBytes *ifm_model_serialize(IfmModel *model, GError **error);
+/** ifm_model_save: Writes atomically. Returns: FALSE with IFM_ERROR_UNAVAILABLE (disk full, read-only: the file is as
+ * before). */
+gboolean ifm_model_save(IfmModel *model, const char *path, GError **error);
+
+/** ifm_model_path: the file it was opened from, NULL where it was built or parsed. */
+const char *ifm_model_path(const IfmModel *model);
+/** ifm_model_name: the file's base name without ".onnx", else the graph's name. */
+const char *ifm_model_name(const IfmModel *model);
+/** ifm_model_digest: SHA-256 in hex over the serialised bytes and the external data files they name. */
+const char *ifm_model_digest(IfmModel *model, GError **error);
+/** ifm_model_opset: the version of the default domain. */
+gint64 ifm_model_opset(const IfmModel *model);
+/** ifm_model_metadata: a value of metadata_props; NULL where there is none of that key. */
+const char *ifm_model_metadata(const IfmModel *model, const char *key);
+/** ifm_model_n_parameters: elements of all floating-point initializers. */
+gint64 ifm_model_n_parameters(const IfmModel *model);
+
+/** ifm_model_n_inputs: inputs the caller must feed (initializers listed as inputs, as IR version 3 did, are not). */
+gsize ifm_model_n_inputs(const IfmModel *model);
+const IfmPort *ifm_model_input(const IfmModel *model, gsize index);
+gsize ifm_model_n_outputs(const IfmModel *model);
+const IfmPort *ifm_model_output(const IfmModel *model, gsize index);
+
+/** ifm_port_copy / ifm_port_free: (transfer full) */
+IfmPort *ifm_port_copy(const IfmPort *port);
+void ifm_port_free(IfmPort *port);
+
+/**
+ * ifm_port_bind: The shape an input has under the bindings.
+ * @shape: (out) [port->rank]
+ * Returns: FALSE with IFM_ERROR_INVALID naming the first free dimension without a binding, or a value below 0.
+ */
+gboolean ifm_port_bind(const IfmPort *port, const IfmDimBinding *bindings, gsize n_bindings, gint64 *shape, GError **error);
+
+/**
+ * ifm_model_check_bindings: Returns: FALSE with IFM_ERROR_INVALID for a binding that names no free dimension of any input
+ * (the message lists those there are), or for an input left unbound.
+ */
+gboolean ifm_model_check_bindings(const IfmModel *model, const IfmDimBinding *bindings, gsize n_bindings, GError **error);
+
+/**
+ * ifm_model_make_inputs: Seeded inputs for every port, in port order.
+ * Floats uniform in [-1, 1); integers and bools 0 or 1 (indices that stay in range of anything non-empty) unless the
+ * model's metadata "inferometer.range.PORT" = "LOW HIGH" says otherwise. Each port has a generator of its own, seeded from
+ * (@seed, port name), so that one port's shape does not change another's values.
+ * @tensors: (out) [ifm_model_n_inputs()], to be cleared by the caller
+ */
+gboolean ifm_model_make_inputs(const IfmModel *model, const IfmDimBinding *bindings, gsize n_bindings, guint32 seed,
+                               IfmTensor *tensors, GError **error);
+
+/* --- the index: nodes of the top-level graph in topological order ------------------------------------------------- */
+
+/** IfmNode: borrowed from the model. Optional inputs left out are "". */
+typedef struct
+{
+    const char *name; /* "" where the model gives none */
+    const char *op_type, *domain;
+    const char *const *inputs;
+    gsize n_inputs;
+    const char *const *outputs;
+    gsize n_outputs;
+    const void *proto; /* Onnx__NodeProto, for the onnx room's own files */
+} IfmNode;
+
+gsize ifm_model_n_nodes(const IfmModel *model);
+const IfmNode *ifm_model_node(const IfmModel *model, gsize index);
+/** ifm_model_producer: Returns: index of the node that makes the tensor; -1 for inputs, initializers and unknown names. */
+gssize ifm_model_producer(const IfmModel *model, const char *tensor);
+/** ifm_model_consumers: Returns: (transfer none) indices (gsize) of the nodes that read it; NULL where nobody does. */
+const GArray *ifm_model_consumers(const IfmModel *model, const char *tensor);
+/** ifm_model_initializer: Describes a weight without copying it. Returns: FALSE where there is none of that name. */
+gboolean ifm_model_initializer(const IfmModel *model, const char *name, IfmTensor *tensor);
+/** Attributes, with the default where the node has none of that name and type. */
+gint64 ifm_node_int(const IfmNode *node, const char *attribute, gint64 fallback);
+double ifm_node_float(const IfmNode *node, const char *attribute, double fallback);
+const char *ifm_node_string(const IfmNode *node, const char *attribute, const char *fallback);
+/** ifm_node_ints: Returns: (transfer none) NULL where the node has none. @n: (out) */
+const gint64 *ifm_node_ints(const IfmNode *node, const char *attribute, gsize *n);
+
+/* --- shapes and costs: the operator table (src/onnx/operators.c) -------------------------------------------------- */
+
+/** IfmNodeCost: conventions: one multiply-add = 1 MAC = 2 FLOP; bytes are the node's inputs and outputs, each once. */
+typedef struct
+{
+    gboolean covered; /* a cost rule exists and its shapes are known; all else is 0 where not */
+    gint64 macs, flop, bytes_read, bytes_written;
+} IfmNodeCost;
+
+/** IfmAnalysis: inferred shapes and costs of a model under bindings. */
+typedef struct IfmAnalysis IfmAnalysis;
+
+/**
+ * ifm_model_analyse:
+ * Returns: (transfer full) NULL with IFM_ERROR_INVALID where shapes contradict each other (node and tensor named) or a
+ * dimension is unbound. Operators without a rule are no error: what follows from them stays unknown.
+ */
+IfmAnalysis *ifm_model_analyse(IfmModel *model, const IfmDimBinding *bindings, gsize n_bindings, GError **error);
+void ifm_analysis_free(IfmAnalysis *analysis);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmAnalysis, ifm_analysis_free)
+/** ifm_analysis_shape: Returns: FALSE where it is not known. @rank, @shape [IFM_MAX_RANK], @dtype: (out) */
+gboolean ifm_analysis_shape(const IfmAnalysis *analysis, const char *tensor, IfmDtype *dtype, int *rank, gint64 *shape);
+const IfmNodeCost *ifm_analysis_node_cost(const IfmAnalysis *analysis, gsize node);
+/** ifm_analysis_total: Sums over covered nodes. @n_covered: (out) how many those are. */
+void ifm_analysis_total(const IfmAnalysis *analysis, IfmNodeCost *total, gsize *n_covered);
+
+/* --- building ------------------------------------------------------------------------------------------------------ */
+
+/** IfmModelBuilder: a model under construction. Errors stick: the first is returned by ifm_model_builder_finish(). */
+typedef struct IfmModelBuilder IfmModelBuilder;
+
+/** ifm_model_builder_new: @opset: version of the default domain, 17 where nothing speaks against it. */
+IfmModelBuilder *ifm_model_builder_new(const char *graph_name, gint64 opset);
+void ifm_model_builder_free(IfmModelBuilder *builder);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmModelBuilder, ifm_model_builder_free)
+
+/** ifm_model_builder_input / _output: @dims: [rank], -1 where free. @dim_names: [rank] names of the free ones, or NULL. */
+void ifm_model_builder_input(IfmModelBuilder *builder, const char *name, IfmDtype dtype, int rank, const gint64 *dims,
+                             const char *const *dim_names);
+void ifm_model_builder_output(IfmModelBuilder *builder, const char *name, IfmDtype dtype, int rank, const gint64 *dims,
+                              const char *const *dim_names);
+/** ifm_model_builder_weight: Adds an initializer; @tensor's bytes are copied. */
+void ifm_model_builder_weight(IfmModelBuilder *builder, const char *name, const IfmTensor *tensor);
+/** ifm_model_builder_random_weight: uniform in +-bound, from a generator seeded by (@seed, name). */
+void ifm_model_builder_random_weight(IfmModelBuilder *builder, const char *name, int rank, const gint64 *shape,
+                                     double bound, guint32 seed);
+void ifm_model_builder_metadata(IfmModelBuilder *builder, const char *key, const char *value);
+/**
+ * ifm_model_builder_node: Adds a node; returns its index, for the attribute calls.
+ * @inputs, @outputs: NULL-terminated; "" for an optional one left out.
+ */
+gsize ifm_model_builder_node(IfmModelBuilder *builder, const char *op_type, const char *name, const char *const *inputs,
+                             const char *const *outputs);
+void ifm_model_builder_int(IfmModelBuilder *builder, gsize node, const char *attribute, gint64 value);
+void ifm_model_builder_float(IfmModelBuilder *builder, gsize node, const char *attribute, double value);
+void ifm_model_builder_string(IfmModelBuilder *builder, gsize node, const char *attribute, const char *value);
+void ifm_model_builder_ints(IfmModelBuilder *builder, gsize node, const char *attribute, const gint64 *values, gsize n);
+/** ifm_model_builder_finish: Returns: (transfer full) a checked model; NULL with IFM_ERROR_INVALID. The builder is used up.
+ */
+IfmModel *ifm_model_builder_finish(IfmModelBuilder *builder, GError **error);
+
+G_END_DECLS

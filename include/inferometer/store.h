@@ -1,0 +1,133 @@
+#pragma once
+#include <jansson.h>
+
+#include <inferometer/error.h>
+
+G_BEGIN_DECLS
+
+/* --- the records that rooms hand to each other ------------------------------------------------------------------------ */
+
+/**
+ * IfmCase: one thing to measure. @key is the SHA-256 (hex) of the canonical JSON of everything that defines it (all fields
+ * here but @key and @model_path), so equal cases have equal keys on every machine.
+ */
+typedef struct
+{
+    char *key;
+    char *subject_kind;   /* "model", "stage", "kernel", "plan", "callback" */
+    char *subject_name;   /* what people call it */
+    char *subject_digest; /* SHA-256 of the model's bytes, or "" */
+    char *model_path;     /* where it was then; not part of the key */
+    char *device;         /* canonical device spec */
+    char *alias;          /* the study's short name for it, or "" */
+    json_t *sizes;        /* object: dimension name -> integer */
+    json_t *options;      /* object: dtype, threads, vendor options, protocol (ci or warmup and runs), seed */
+    json_t *load;         /* object, or null: the load beside it */
+    json_t *surroundings; /* object: machine id and engine version: what makes the same case another one elsewhere */
+} IfmCase;
+
+IfmCase *ifm_case_new(void);
+void ifm_case_free(IfmCase *self);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmCase, ifm_case_free)
+/** ifm_case_seal: Computes @key from the other fields. */
+void ifm_case_seal(IfmCase *self);
+json_t *ifm_case_to_json(const IfmCase *self);
+IfmCase *ifm_case_from_json(const json_t *json, GError **error);
+
+/** IfmOutcome: what became of a case. Anything but OK carries a code and a reason and no latency. */
+typedef enum
+{
+    IFM_OUTCOME_OK,
+    IFM_OUTCOME_FAILED,  /* tried; error_code and reason say what happened */
+    IFM_OUTCOME_SKIPPED, /* not tried; the reason says why (no such device here, lost before) */
+} IfmOutcome;
+
+/** IfmNodeRow: one node of the profiled runs. */
+typedef struct
+{
+    char *name, *op_type, *provider, *implementation, *dtype;
+    double median_ns; /* over the profiled runs */
+    double start_ns;  /* median start since the inference began; NaN where the runtime does not tell */
+} IfmNodeRow;
+
+/**
+ * IfmMeasurement: a case's samples and what was seen beside them. All times are ns on the measuring clock.
+ * JSON members are objects or NULL; their keys are listed in docs/formats.md.
+ */
+typedef struct
+{
+    char *uid; /* random, unique: what merging goes by */
+    char *case_key;
+    gint64 started_unix_ms; /* wall calendar time */
+    IfmOutcome outcome;
+    char *error_code;     /* ifm_error_code_name(), "" where OK */
+    char *reason;         /* one line, "" where OK */
+    char *stop_reason;    /* "fixed", "interval", "most-runs", "time-budget", "interrupted" */
+    GArray *warmup_ns;    /* gint64, in order */
+    GArray *samples_ns;   /* gint64, in order: wall time of each run */
+    GArray *profiled_ns;  /* gint64: wall time of each run of the profiled twin; empty where there was none */
+    GPtrArray *nodes;     /* IfmNodeRow* */
+    json_t *summary;      /* the figures of IfmSummary over samples_ns; null for a refused one */
+    json_t *surroundings; /* runtime, machine, clock, load, temperature, build, warnings */
+    json_t *attest;       /* what really ran */
+    json_t *verification; /* against which reference, tolerance, worst difference; or why not */
+    json_t *books;        /* of the profiled run: wall, nodes, gaps, copies, residual, bound; slow-down */
+    json_t *memory;       /* engine's allocator, process RSS */
+} IfmMeasurement;
+
+IfmMeasurement *ifm_measurement_new(void);
+void ifm_measurement_free(IfmMeasurement *self);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmMeasurement, ifm_measurement_free)
+/** Whole and exact both ways: workers send measurements so, and `--json` prints them so. */
+json_t *ifm_measurement_to_json(const IfmMeasurement *self);
+IfmMeasurement *ifm_measurement_from_json(const json_t *json, GError **error);
+void ifm_node_row_free(IfmNodeRow *row);
+
+/* --- the store -------------------------------------------------------------------------------------------------------- */
+
+/** IfmStore: one SQLite file. Not for several threads at once; several processes may share a file (one writes at a time).
+ */
+typedef struct IfmStore IfmStore;
+
+typedef enum
+{
+    IFM_STORE_READ,  /* must exist */
+    IFM_STORE_WRITE, /* created (folders too) where it does not exist; migrated where it is older */
+    IFM_STORE_SHARD, /* WRITE with a rollback journal, for network file systems */
+} IfmStoreMode;
+
+/**
+ * ifm_store_open:
+ * Returns: (transfer full) NULL with IFM_ERROR_UNAVAILABLE (no such file, read-only, locked by another process for longer
+ * than 10 s), IFM_ERROR_UNSUPPORTED (written by a newer version: says which), IFM_ERROR_CORRUPT or IFM_ERROR_INVALID (a
+ * SQLite file that is no store, or no SQLite file).
+ */
+IfmStore *ifm_store_open(const char *path, IfmStoreMode mode, GError **error);
+void ifm_store_close(IfmStore *store);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmStore, ifm_store_close)
+const char *ifm_store_path(const IfmStore *store);
+
+/** ifm_store_commit: Adds the case (if new) and the measurement, whole or not at all, on disk when it returns. Adding the
+ * same uid twice changes nothing. Errors: IFM_ERROR_UNAVAILABLE (disk full, read-only, locked); the store is as before. */
+gboolean ifm_store_commit(IfmStore *store, const IfmCase *subject_case, const IfmMeasurement *measurement, GError **error);
+
+/** ifm_store_latest: Returns: (transfer full) the newest OK measurement of a case; NULL without @error where there is none.
+ */
+IfmMeasurement *ifm_store_latest(IfmStore *store, const char *case_key, GError **error);
+
+/** IfmStoreVisitor: Return FALSE to end early. Both records are borrowed. @measurement has its raw samples. */
+typedef gboolean (*IfmStoreVisitor)(const IfmCase *subject_case, const IfmMeasurement *measurement, void *user);
+/** ifm_store_each: Visits every measurement, by case key, then start time. */
+gboolean ifm_store_each(IfmStore *store, IfmStoreVisitor visit, void *user, GError **error);
+
+/**
+ * ifm_store_merge: Adds what @from has and @store has not (by uid), in one transaction.
+ * @n_added: (out) (optional)
+ */
+gboolean ifm_store_merge(IfmStore *store, IfmStore *from, gsize *n_added, GError **error);
+
+/** ifm_store_check: Runs SQLite's integrity and foreign-key checks and that every measurement is whole. IFM_ERROR_CORRUPT.
+ */
+gboolean ifm_store_check(IfmStore *store, GError **error);
+
+G_END_DECLS

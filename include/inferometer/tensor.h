@@ -1,0 +1,125 @@
+#pragma once
+#include <inferometer/error.h>
+
+G_BEGIN_DECLS
+
+#define IFM_MAX_RANK 16
+
+/** IfmDtype: element types; the values are ONNX's TensorProto.DataType. */
+typedef enum
+{
+    IFM_DTYPE_UNDEFINED = 0,
+    IFM_DTYPE_F32 = 1,
+    IFM_DTYPE_U8 = 2,
+    IFM_DTYPE_I8 = 3,
+    IFM_DTYPE_U16 = 4,
+    IFM_DTYPE_I16 = 5,
+    IFM_DTYPE_I32 = 6,
+    IFM_DTYPE_I64 = 7,
+    IFM_DTYPE_STRING = 8,
+    IFM_DTYPE_BOOL = 9,
+    IFM_DTYPE_F16 = 10,
+    IFM_DTYPE_F64 = 11,
+    IFM_DTYPE_U32 = 12,
+    IFM_DTYPE_U64 = 13,
+    IFM_DTYPE_BF16 = 16,
+} IfmDtype;
+
+/** ifm_dtype_name: Returns: "f32", "i64", …; "undefined" for a type that has no size here. */
+const char *ifm_dtype_name(IfmDtype dtype);
+/** ifm_dtype_from_name: Returns: IFM_DTYPE_UNDEFINED where no type has that name. */
+IfmDtype ifm_dtype_from_name(const char *name);
+/** ifm_dtype_size_bytes: Returns: bytes an element; 0 for strings, undefined and packed sub-byte types. */
+gsize ifm_dtype_size_bytes(IfmDtype dtype);
+
+/** IfmMemoryKind: where a tensor's bytes are. */
+typedef enum
+{
+    IFM_MEMORY_HOST,   /* plain memory of this process */
+    IFM_MEMORY_PINNED, /* host memory that a device can read directly */
+    IFM_MEMORY_DEVICE, /* the device's own; `data` is its handle, not to be dereferenced */
+} IfmMemoryKind;
+
+/**
+ * IfmTensor: a dense array and who frees it.
+ * @shape, @strides_bytes: [rank]; strides in bytes, contiguous row-major where ifm_tensor_init() made it.
+ * @release: called once with @data and @owner by ifm_tensor_clear(); NULL where the bytes are borrowed.
+ */
+typedef struct
+{
+    IfmDtype dtype;
+    int rank;
+    gint64 shape[IFM_MAX_RANK];
+    gint64 strides_bytes[IFM_MAX_RANK];
+    IfmMemoryKind memory;
+    void *data;
+    gsize size_bytes;
+    void (*release)(void *data, void *owner);
+    void *owner;
+} IfmTensor;
+
+#define IFM_TENSOR_INIT ((IfmTensor){ 0 })
+
+/**
+ * ifm_shape_size_bytes:
+ * Equals: *size_bytes = product(shape) * ifm_dtype_size_bytes(dtype), 1 element for rank 0
+ * Returns: FALSE with IFM_ERROR_INVALID for a negative dimension, a rank beyond IFM_MAX_RANK, a dtype without size, or a
+ * product past G_MAXINT64.
+ */
+gboolean ifm_shape_size_bytes(IfmDtype dtype, int rank, const gint64 *shape, gsize *size_bytes, GError **error);
+
+/**
+ * ifm_tensor_init: Allocates a contiguous zero-filled host tensor, its data aligned to 64 bytes.
+ * @shape: [rank]
+ * Returns: FALSE with the errors of ifm_shape_size_bytes(), or IFM_ERROR_MEMORY; @tensor is then empty.
+ */
+gboolean ifm_tensor_init(IfmTensor *tensor, IfmDtype dtype, int rank, const gint64 *shape, GError **error);
+
+/** ifm_tensor_wrap: Describes contiguous host bytes of the caller's (borrowed; @tensor->release is NULL). Errors as above.
+ */
+gboolean ifm_tensor_wrap(IfmTensor *tensor, IfmDtype dtype, int rank, const gint64 *shape, void *data, GError **error);
+
+/** ifm_tensor_clear: Releases the bytes and empties @tensor. Safe on an empty one, and twice. */
+void ifm_tensor_clear(IfmTensor *tensor);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(IfmTensor, ifm_tensor_clear)
+
+/** ifm_tensor_n_elements: Equals: product(shape), 1 for rank 0. */
+gint64 ifm_tensor_n_elements(const IfmTensor *tensor);
+/** ifm_tensor_is_contiguous: whether the strides are those of a dense row-major array (dimensions of 1 aside). */
+gboolean ifm_tensor_is_contiguous(const IfmTensor *tensor);
+/** ifm_shape_to_string: Returns: (transfer full) "[1,3,224,224]"; a dimension of -1 reads "?". */
+char *ifm_shape_to_string(int rank, const gint64 *shape);
+
+/**
+ * ifm_tensor_fill_random: Fills a contiguous host tensor from a seeded generator.
+ * Floats are uniform in [low, high); integers uniform in [(gint64)low, (gint64)high] (clamped to the type); bool 0 or 1.
+ * The same generator state, dtype and shape give the same bytes on every machine.
+ * Returns: FALSE with IFM_ERROR_UNSUPPORTED for a dtype that has no numbers (strings).
+ */
+gboolean ifm_tensor_fill_random(IfmTensor *tensor, GRand *random, double low, double high, GError **error);
+
+/** ifm_tensor_get_double: element @index (row-major, contiguous host) as a double; f16 and bf16 widened. */
+double ifm_tensor_get_double(const IfmTensor *tensor, gint64 index);
+
+/** IfmTensorDifference: the worst place of a comparison. A NaN or infinity on one side alone counts as infinite. */
+typedef struct
+{
+    gint64 n_different; /* elements outside the tolerance */
+    gint64 worst_index; /* row-major; -1 where there is none */
+    double worst_value, worst_reference;
+    double max_abs_difference;
+} IfmTensorDifference;
+
+/**
+ * ifm_tensor_compare:
+ * Equals: all |value - reference| <= atol + rtol * |reference|   (dtype and shape must match)
+ * @difference: (out) (optional)
+ * Returns: whether every element is within the tolerance; FALSE also where dtype or shape differ (n_different = -1).
+ */
+gboolean ifm_tensor_compare(const IfmTensor *value, const IfmTensor *reference, double rtol, double atol,
+                            IfmTensorDifference *difference);
+
+/** ifm_tensor_first_not_finite: Returns: the row-major index of the first NaN or infinity, -1 where there is none. */
+gint64 ifm_tensor_first_not_finite(const IfmTensor *tensor);
+
+G_END_DECLS

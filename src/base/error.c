@@ -1,0 +1,40 @@
+#include <inferometer/error.h>
+
+G_DEFINE_QUARK(ifm - error - quark, ifm_error)
+
+static const char *const code_names[] = {
+    [IFM_ERROR_INVALID] = "invalid", [IFM_ERROR_UNSUPPORTED] = "unsupported", [IFM_ERROR_UNAVAILABLE] = "unavailable",
+    [IFM_ERROR_FAILED] = "failed",   [IFM_ERROR_TIMEOUT] = "timeout",         [IFM_ERROR_CORRUPT] = "corrupt",
+    [IFM_ERROR_LOST] = "lost",       [IFM_ERROR_MEMORY] = "memory",           [IFM_ERROR_CANCELLED] = "cancelled",
+};
+
+const char *ifm_error_code_name(int code)
+{
+    if (code <= 0 || code >= (int)G_N_ELEMENTS(code_names))
+        return "failed";
+    return code_names[code];
+}
+
+IfmErrorCode ifm_error_code_from_name(const char *name)
+{
+    for (int code = 1; code < (int)G_N_ELEMENTS(code_names); code++)
+        if (g_strcmp0(name, code_names[code]) == 0)
+            return (IfmErrorCode)code;
+    return IFM_ERROR_FAILED;
+}
+
+int ifm_error_exit_status(const GError *error)
+{
+    if (error == NULL || error->domain != IFM_ERROR)
+        return 1;
+    switch (error->code)
+    {
+    case IFM_ERROR_INVALID:
+    case IFM_ERROR_CORRUPT:
+        return 3;
+    case IFM_ERROR_UNAVAILABLE:
+        return 4;
+    default:
+        return 1;
+    }
+}

@@ -1,0 +1,402 @@
+#include <math.h>
+#include <string.h>
+
+#include <inferometer/tensor.h>
+
+static const struct
+{
+    IfmDtype dtype;
+    const char *name;
+    gsize size_bytes;
+} dtypes[] = {
+    { IFM_DTYPE_F32, "f32", 4 }, { IFM_DTYPE_U8, "u8", 1 },         { IFM_DTYPE_I8, "i8", 1 },
+    { IFM_DTYPE_U16, "u16", 2 }, { IFM_DTYPE_I16, "i16", 2 },       { IFM_DTYPE_I32, "i32", 4 },
+    { IFM_DTYPE_I64, "i64", 8 }, { IFM_DTYPE_STRING, "string", 0 }, { IFM_DTYPE_BOOL, "bool", 1 },
+    { IFM_DTYPE_F16, "f16", 2 }, { IFM_DTYPE_F64, "f64", 8 },       { IFM_DTYPE_U32, "u32", 4 },
+    { IFM_DTYPE_U64, "u64", 8 }, { IFM_DTYPE_BF16, "bf16", 2 },
+};
+
+const char *ifm_dtype_name(IfmDtype dtype)
+{
+    for (gsize i = 0; i < G_N_ELEMENTS(dtypes); i++)
+        if (dtypes[i].dtype == dtype)
+            return dtypes[i].name;
+    return "undefined";
+}
+
+IfmDtype ifm_dtype_from_name(const char *name)
+{
+    for (gsize i = 0; i < G_N_ELEMENTS(dtypes); i++)
+        if (g_strcmp0(dtypes[i].name, name) == 0)
+            return dtypes[i].dtype;
+    return IFM_DTYPE_UNDEFINED;
+}
+
+gsize ifm_dtype_size_bytes(IfmDtype dtype)
+{
+    for (gsize i = 0; i < G_N_ELEMENTS(dtypes); i++)
+        if (dtypes[i].dtype == dtype)
+            return dtypes[i].size_bytes;
+    return 0;
+}
+
+char *ifm_shape_to_string(int rank, const gint64 *shape)
+{
+    GString *text = g_string_new("[");
+    for (int i = 0; i < rank; i++)
+    {
+        if (i > 0)
+            g_string_append_c(text, ',');
+        if (shape[i] < 0)
+            g_string_append_c(text, '?');
+        else
+            g_string_append_printf(text, "%" G_GINT64_FORMAT, shape[i]);
+    }
+    g_string_append_c(text, ']');
+    return g_string_free(text, FALSE);
+}
+
+gboolean ifm_shape_size_bytes(IfmDtype dtype, int rank, const gint64 *shape, gsize *size_bytes, GError **error)
+{
+    gint64 total = (gint64)ifm_dtype_size_bytes(dtype);
+    if (total == 0)
+    {
+        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "dtype %s (%d) has no element size", ifm_dtype_name(dtype), dtype);
+        return FALSE;
+    }
+    if (rank < 0 || rank > IFM_MAX_RANK)
+    {
+        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "rank %d is not within 0 to %d", rank, IFM_MAX_RANK);
+        return FALSE;
+    }
+    gboolean empty = FALSE, overflow = FALSE;
+    for (int i = 0; i < rank; i++)
+    {
+        if (shape[i] < 0)
+        {
+            g_autofree char *text = ifm_shape_to_string(rank, shape);
+            g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "shape %s: dimension %d is not known", text, i);
+            return FALSE;
+        }
+        if (shape[i] == 0)
+            empty = TRUE;
+        else if (__builtin_mul_overflow(total, shape[i], &total))
+            overflow = TRUE;
+    }
+    if (overflow && !empty)
+    {
+        g_autofree char *text = ifm_shape_to_string(rank, shape);
+        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "shape %s of %s is larger than any memory", text,
+                    ifm_dtype_name(dtype));
+        return FALSE;
+    }
+    *size_bytes = empty ? 0 : (gsize)total;
+    return TRUE;
+}
+
+static void set_contiguous(IfmTensor *tensor, IfmDtype dtype, int rank, const gint64 *shape)
+{
+    tensor->dtype = dtype;
+    tensor->rank = rank;
+    tensor->memory = IFM_MEMORY_HOST;
+    gint64 stride = (gint64)ifm_dtype_size_bytes(dtype);
+    for (int i = rank - 1; i >= 0; i--)
+    {
+        tensor->shape[i] = shape[i];
+        tensor->strides_bytes[i] = stride;
+        stride *= MAX(shape[i], 1);
+    }
+}
+
+gboolean ifm_tensor_wrap(IfmTensor *tensor, IfmDtype dtype, int rank, const gint64 *shape, void *data, GError **error)
+{
+    *tensor = IFM_TENSOR_INIT;
+    gsize size_bytes;
+    if (!ifm_shape_size_bytes(dtype, rank, shape, &size_bytes, error))
+        return FALSE;
+    set_contiguous(tensor, dtype, rank, shape);
+    tensor->data = data;
+    tensor->size_bytes = size_bytes;
+    return TRUE;
+}
+
+static void release_aligned(void *data, void *owner)
+{
+    free(data);
+}
+
+gboolean ifm_tensor_init(IfmTensor *tensor, IfmDtype dtype, int rank, const gint64 *shape, GError **error)
+{
+    if (!ifm_tensor_wrap(tensor, dtype, rank, shape, NULL, error))
+        return FALSE;
+    void *data = NULL;
+    /* One element at least, so that an empty tensor still has an address: the runtimes refuse NULL. */
+    if (tensor->size_bytes > G_MAXSSIZE - 64 || posix_memalign(&data, 64, MAX(tensor->size_bytes, 64)) != 0)
+    {
+        g_autofree char *text = ifm_shape_to_string(rank, shape);
+        g_set_error(error, IFM_ERROR, IFM_ERROR_MEMORY, "no memory for a tensor of shape %s (%" G_GSIZE_FORMAT " bytes)",
+                    text, tensor->size_bytes);
+        *tensor = IFM_TENSOR_INIT;
+        return FALSE;
+    }
+    memset(data, 0, MAX(tensor->size_bytes, 64));
+    tensor->data = data;
+    tensor->release = release_aligned;
+    return TRUE;
+}
+
+void ifm_tensor_clear(IfmTensor *tensor)
+{
+    if (tensor->release != NULL)
+        tensor->release(tensor->data, tensor->owner);
+    *tensor = IFM_TENSOR_INIT;
+}
+
+gint64 ifm_tensor_n_elements(const IfmTensor *tensor)
+{
+    gint64 n = 1;
+    for (int i = 0; i < tensor->rank; i++)
+        n *= tensor->shape[i];
+    return n;
+}
+
+gboolean ifm_tensor_is_contiguous(const IfmTensor *tensor)
+{
+    gint64 stride = (gint64)ifm_dtype_size_bytes(tensor->dtype);
+    for (int i = tensor->rank - 1; i >= 0; i--)
+    {
+        if (tensor->shape[i] != 1 && tensor->strides_bytes[i] != stride)
+            return FALSE;
+        stride *= MAX(tensor->shape[i], 1);
+    }
+    return TRUE;
+}
+
+static guint16 half_from_float(float value)
+{
+    /* Round to nearest even by way of the float's bits; subnormals and overflow included. */
+    guint32 bits;
+    memcpy(&bits, &value, sizeof bits);
+    guint16 sign = (guint16)((bits >> 16) & 0x8000u);
+    float magnitude = fabsf(value);
+    if (isnan(value))
+        return sign | 0x7e00u;
+    if (magnitude >= 65520.0f)
+        return sign | 0x7c00u;
+    if (magnitude < 6.103515625e-05f) /* below the least normal: a multiple of 2^-24 */
+        return (guint16)(sign | (guint16)lrintf(magnitude * 16777216.0f));
+    bits &= 0x7fffffffu;
+    bits += 0x0fffu + ((bits >> 13) & 1u);
+    return (guint16)(sign | ((bits - (112u << 23)) >> 13));
+}
+
+static double half_to_double(guint16 half)
+{
+    int exponent = (half >> 10) & 31, fraction = half & 1023;
+    double magnitude = exponent == 31  ? (fraction != 0 ? NAN : INFINITY)
+                       : exponent == 0 ? ldexp(fraction, -24)
+                                       : ldexp(1024 + fraction, exponent - 25);
+    return (half & 0x8000) != 0 ? -magnitude : magnitude;
+}
+
+static guint16 bfloat_from_float(float value)
+{
+    guint32 bits;
+    memcpy(&bits, &value, sizeof bits);
+    return (guint16)((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
+}
+
+static double bfloat_to_double(guint16 half)
+{
+    guint32 bits = (guint32)half << 16;
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+static gboolean is_float(IfmDtype dtype)
+{
+    return dtype == IFM_DTYPE_F32 || dtype == IFM_DTYPE_F64 || dtype == IFM_DTYPE_F16 || dtype == IFM_DTYPE_BF16;
+}
+
+/* integer_range: the values of an integer type that a double holds exactly enough to clamp to. */
+static void integer_range(IfmDtype dtype, gint64 *least, gint64 *most)
+{
+    switch (dtype)
+    {
+    case IFM_DTYPE_BOOL:
+        *least = 0, *most = 1;
+        break;
+    case IFM_DTYPE_U8:
+        *least = 0, *most = G_MAXUINT8;
+        break;
+    case IFM_DTYPE_I8:
+        *least = G_MININT8, *most = G_MAXINT8;
+        break;
+    case IFM_DTYPE_U16:
+        *least = 0, *most = G_MAXUINT16;
+        break;
+    case IFM_DTYPE_I16:
+        *least = G_MININT16, *most = G_MAXINT16;
+        break;
+    case IFM_DTYPE_I32:
+        *least = G_MININT32, *most = G_MAXINT32;
+        break;
+    case IFM_DTYPE_U32:
+        *least = 0, *most = G_MAXUINT32;
+        break;
+    case IFM_DTYPE_U64:
+        *least = 0, *most = G_MAXINT64;
+        break;
+    default:
+        *least = G_MININT64, *most = G_MAXINT64;
+    }
+}
+
+static void store_float(IfmTensor *tensor, gint64 index, double value)
+{
+    switch (tensor->dtype)
+    {
+    case IFM_DTYPE_F32:
+        ((float *)tensor->data)[index] = (float)value;
+        break;
+    case IFM_DTYPE_F64:
+        ((double *)tensor->data)[index] = value;
+        break;
+    case IFM_DTYPE_F16:
+        ((guint16 *)tensor->data)[index] = half_from_float((float)value);
+        break;
+    default:
+        ((guint16 *)tensor->data)[index] = bfloat_from_float((float)value);
+    }
+}
+
+static void store_integer(IfmTensor *tensor, gint64 index, gint64 value)
+{
+    gsize size = ifm_dtype_size_bytes(tensor->dtype);
+    void *place = (char *)tensor->data + (gsize)index * size;
+    if (size == 1)
+        *(gint8 *)place = (gint8)value;
+    else if (size == 2)
+        *(gint16 *)place = (gint16)value;
+    else if (size == 4)
+        *(gint32 *)place = (gint32)value;
+    else
+        *(gint64 *)place = value;
+}
+
+gboolean ifm_tensor_fill_random(IfmTensor *tensor, GRand *random, double low, double high, GError **error)
+{
+    if (ifm_dtype_size_bytes(tensor->dtype) == 0)
+    {
+        g_set_error(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED, "no random values for dtype %s",
+                    ifm_dtype_name(tensor->dtype));
+        return FALSE;
+    }
+    gint64 n = ifm_tensor_n_elements(tensor), least, most;
+    integer_range(tensor->dtype, &least, &most);
+    least = MAX(least, (gint64)low);
+    most = MIN(most, (gint64)high - 1);
+    for (gint64 i = 0; i < n; i++)
+    {
+        /* 32 bits a draw: half the time of g_rand_double(), and finer than a float needs. */
+        double unit = g_rand_int(random) * (1.0 / 4294967296.0);
+        if (is_float(tensor->dtype))
+            store_float(tensor, i, low + unit * (high - low));
+        else
+            store_integer(tensor, i, most <= least ? least : least + (gint64)(unit * ((double)most - (double)least + 1)));
+    }
+    return TRUE;
+}
+
+double ifm_tensor_get_double(const IfmTensor *tensor, gint64 index)
+{
+    const void *data = tensor->data;
+    switch (tensor->dtype)
+    {
+    case IFM_DTYPE_F32:
+        return ((const float *)data)[index];
+    case IFM_DTYPE_F64:
+        return ((const double *)data)[index];
+    case IFM_DTYPE_F16:
+        return half_to_double(((const guint16 *)data)[index]);
+    case IFM_DTYPE_BF16:
+        return bfloat_to_double(((const guint16 *)data)[index]);
+    case IFM_DTYPE_U8:
+    case IFM_DTYPE_BOOL:
+        return ((const guint8 *)data)[index];
+    case IFM_DTYPE_I8:
+        return ((const gint8 *)data)[index];
+    case IFM_DTYPE_U16:
+        return ((const guint16 *)data)[index];
+    case IFM_DTYPE_I16:
+        return ((const gint16 *)data)[index];
+    case IFM_DTYPE_I32:
+        return ((const gint32 *)data)[index];
+    case IFM_DTYPE_U32:
+        return ((const guint32 *)data)[index];
+    case IFM_DTYPE_I64:
+        return (double)((const gint64 *)data)[index];
+    case IFM_DTYPE_U64:
+        return (double)((const guint64 *)data)[index];
+    default:
+        return NAN;
+    }
+}
+
+static gboolean same_shape(const IfmTensor *a, const IfmTensor *b)
+{
+    return a->dtype == b->dtype && a->rank == b->rank &&
+           memcmp(a->shape, b->shape, (gsize)a->rank * sizeof a->shape[0]) == 0;
+}
+
+/* A difference that is infinite where only one side is a number; equal infinities and two NaNs agree. */
+static double difference_of(double value, double reference)
+{
+    if (value == reference || (isnan(value) && isnan(reference)))
+        return 0;
+    return isfinite(value) && isfinite(reference) ? fabs(value - reference) : INFINITY;
+}
+
+gboolean ifm_tensor_compare(const IfmTensor *value, const IfmTensor *reference, double rtol, double atol,
+                            IfmTensorDifference *difference)
+{
+    IfmTensorDifference worst = { .worst_index = -1, .worst_value = NAN, .worst_reference = NAN };
+    if (!same_shape(value, reference))
+    {
+        worst.n_different = -1;
+        worst.max_abs_difference = INFINITY;
+    }
+    else
+    {
+        gint64 n = ifm_tensor_n_elements(value);
+        double worst_excess = -INFINITY;
+        for (gint64 i = 0; i < n; i++)
+        {
+            double v = ifm_tensor_get_double(value, i), r = ifm_tensor_get_double(reference, i);
+            double d = difference_of(v, r);
+            double excess = d - (isfinite(r) ? atol + rtol * fabs(r) : 0);
+            worst.n_different += excess > 0;
+            worst.max_abs_difference = MAX(worst.max_abs_difference, d);
+            if (excess > worst_excess)
+            {
+                worst_excess = excess;
+                worst.worst_index = i, worst.worst_value = v, worst.worst_reference = r;
+            }
+        }
+    }
+    if (difference != NULL)
+        *difference = worst;
+    return worst.n_different == 0;
+}
+
+gint64 ifm_tensor_first_not_finite(const IfmTensor *tensor)
+{
+    if (!is_float(tensor->dtype))
+        return -1;
+    gint64 n = ifm_tensor_n_elements(tensor);
+    for (gint64 i = 0; i < n; i++)
+        if (!isfinite(ifm_tensor_get_double(tensor, i)))
+            return i;
+    return -1;
+}

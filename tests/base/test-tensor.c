@@ -1,0 +1,128 @@
+#include <inferometer/tensor.h>
+#include <math.h>
+
+static void test_size(void)
+{
+    g_autoptr(GError) error = NULL;
+    gsize size = 1;
+    g_assert_true(ifm_shape_size_bytes(IFM_DTYPE_F32, 0, NULL, &size, &error));
+    g_assert_cmpuint(size, ==, 4);
+    g_assert_true(ifm_shape_size_bytes(IFM_DTYPE_I64, 3, (gint64[]){ 2, 3, 5 }, &size, &error));
+    g_assert_cmpuint(size, ==, 240);
+    /* An empty tensor is empty, however large its other dimensions. */
+    g_assert_true(ifm_shape_size_bytes(IFM_DTYPE_F32, 3, (gint64[]){ G_MAXINT64, G_MAXINT64, 0 }, &size, &error));
+    g_assert_cmpuint(size, ==, 0);
+    g_assert_false(ifm_shape_size_bytes(IFM_DTYPE_F32, 2, (gint64[]){ 1LL << 40, 1LL << 40 }, &size, &error));
+    g_assert_error(error, IFM_ERROR, IFM_ERROR_INVALID);
+    g_clear_error(&error);
+    g_assert_false(ifm_shape_size_bytes(IFM_DTYPE_F32, 2, (gint64[]){ 3, -1 }, &size, &error));
+    g_assert_error(error, IFM_ERROR, IFM_ERROR_INVALID);
+    g_clear_error(&error);
+    g_assert_false(ifm_shape_size_bytes(IFM_DTYPE_STRING, 1, (gint64[]){ 3 }, &size, &error));
+    g_clear_error(&error);
+    IfmTensor tensor;
+    g_assert_false(ifm_tensor_init(&tensor, IFM_DTYPE_F32, 1, (gint64[]){ 1LL << 60 }, &error));
+    g_assert_error(error, IFM_ERROR, IFM_ERROR_MEMORY);
+    g_assert_null(tensor.data);
+}
+
+static void test_half(void)
+{
+    /* Exact in half: 1, -2, the least subnormal, the largest; 65520 rounds to infinity; 1 + 2^-11 ties to even. */
+    static const struct
+    {
+        double given, read;
+    } cases[] = { { 1, 1 },
+                  { -2, -2 },
+                  { ldexp(1, -24), ldexp(1, -24) },
+                  { 65504, 65504 },
+                  { 65520, INFINITY },
+                  { 1 + ldexp(1, -11), 1 },
+                  { 1 + 3 * ldexp(1, -11), 1 + ldexp(1, -9) },
+                  { ldexp(1, -14), ldexp(1, -14) } };
+    g_autoptr(GRand) random = g_rand_new_with_seed(1);
+    for (gsize i = 0; i < G_N_ELEMENTS(cases); i++)
+    {
+        g_auto(IfmTensor) tensor = IFM_TENSOR_INIT;
+        g_assert_true(ifm_tensor_init(&tensor, IFM_DTYPE_F16, 1, (gint64[]){ 1 }, NULL));
+        /* low == high: every draw is that very value. */
+        g_assert_true(ifm_tensor_fill_random(&tensor, random, cases[i].given, cases[i].given, NULL));
+        g_assert_cmpfloat(ifm_tensor_get_double(&tensor, 0), ==, cases[i].read);
+    }
+}
+
+static void test_fill(void)
+{
+    static const IfmDtype dtypes[] = { IFM_DTYPE_F32, IFM_DTYPE_F64, IFM_DTYPE_F16, IFM_DTYPE_BF16, IFM_DTYPE_U8,
+                                       IFM_DTYPE_I8,  IFM_DTYPE_I32, IFM_DTYPE_I64, IFM_DTYPE_BOOL };
+    for (gsize d = 0; d < G_N_ELEMENTS(dtypes); d++)
+    {
+        g_auto(IfmTensor) a = IFM_TENSOR_INIT, b = IFM_TENSOR_INIT;
+        g_assert_true(ifm_tensor_init(&a, dtypes[d], 2, (gint64[]){ 10, 100 }, NULL));
+        g_assert_true(ifm_tensor_init(&b, dtypes[d], 2, (gint64[]){ 10, 100 }, NULL));
+        g_assert_cmpuint((guintptr)a.data % 64, ==, 0);
+        g_autoptr(GRand) ra = g_rand_new_with_seed(7);
+        g_autoptr(GRand) rb = g_rand_new_with_seed(7);
+        g_assert_true(ifm_tensor_fill_random(&a, ra, 0, 5, NULL));
+        g_assert_true(ifm_tensor_fill_random(&b, rb, 0, 5, NULL));
+        g_assert_cmpmem(a.data, a.size_bytes, b.data, b.size_bytes);
+        double least = INFINITY, most = -INFINITY;
+        for (gint64 i = 0; i < 1000; i++)
+        {
+            least = MIN(least, ifm_tensor_get_double(&a, i));
+            most = MAX(most, ifm_tensor_get_double(&a, i));
+        }
+        gboolean is_bool = dtypes[d] == IFM_DTYPE_BOOL;
+        g_assert_cmpfloat(least, >=, 0);
+        g_assert_cmpfloat(least, <, 0.5);
+        g_assert_cmpfloat(most, <=, is_bool ? 1 : 5);
+        g_assert_cmpfloat(most, >=, is_bool ? 1 : 4);
+    }
+}
+
+static void test_compare(void)
+{
+    float value[] = { 1, 2, 3, 4 }, reference[] = { 1, 2, 3.1f, 4 };
+    IfmTensor v, r;
+    IfmTensorDifference difference;
+    g_assert_true(ifm_tensor_wrap(&v, IFM_DTYPE_F32, 2, (gint64[]){ 2, 2 }, value, NULL));
+    g_assert_true(ifm_tensor_wrap(&r, IFM_DTYPE_F32, 2, (gint64[]){ 2, 2 }, reference, NULL));
+    g_assert_true(ifm_tensor_compare(&v, &r, 0.05, 0, NULL));
+    g_assert_false(ifm_tensor_compare(&v, &r, 0.01, 0.01, &difference));
+    g_assert_cmpint(difference.n_different, ==, 1);
+    g_assert_cmpint(difference.worst_index, ==, 2);
+    g_assert_cmpfloat_with_epsilon(difference.max_abs_difference, 0.1, 1e-6);
+    g_assert_cmpint(ifm_tensor_first_not_finite(&v), ==, -1);
+    value[3] = NAN;
+    g_assert_cmpint(ifm_tensor_first_not_finite(&v), ==, 3);
+    g_assert_false(ifm_tensor_compare(&v, &r, 1e9, 1e9, &difference));
+    g_assert_cmpint(difference.worst_index, ==, 3);
+    value[3] = reference[3] = INFINITY; /* an infinite reference gives no tolerance, yet equals itself */
+    g_assert_true(ifm_tensor_compare(&v, &r, 0.05, 0, NULL));
+    r.shape[0] = 1;
+    g_assert_false(ifm_tensor_compare(&v, &r, 1, 1, &difference));
+    g_assert_cmpint(difference.n_different, ==, -1);
+}
+
+static void test_contiguous(void)
+{
+    float data[12];
+    IfmTensor tensor;
+    g_assert_true(ifm_tensor_wrap(&tensor, IFM_DTYPE_F32, 3, (gint64[]){ 1, 3, 4 }, data, NULL));
+    g_assert_true(ifm_tensor_is_contiguous(&tensor));
+    tensor.strides_bytes[0] = 999; /* a dimension of 1 is never stepped over */
+    g_assert_true(ifm_tensor_is_contiguous(&tensor));
+    tensor.strides_bytes[1] = 32;
+    g_assert_false(ifm_tensor_is_contiguous(&tensor));
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/tensor/size", test_size);
+    g_test_add_func("/tensor/half", test_half);
+    g_test_add_func("/tensor/fill", test_fill);
+    g_test_add_func("/tensor/compare", test_compare);
+    g_test_add_func("/tensor/contiguous", test_contiguous);
+    return g_test_run();
+}
