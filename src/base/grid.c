@@ -1,0 +1,221 @@
+#include <inferometer/grid.h>
+#include <math.h>
+
+struct IfmGrid
+{
+    gsize n_axes, n_points;
+    char *names[IFM_GRID_MAX_AXES];
+    IfmGridScale scales[IFM_GRID_MAX_AXES];
+    IfmGridScale value_scale;
+    /* [n_points * (n_axes + 1)]: coordinates, then the value, sorted by coordinates. The points that share their first k
+     * coordinates are neighbours, so that nesting needs no tree: a range of rows and a binary search on coordinate k. */
+    double *rows;
+};
+
+const char *ifm_grid_origin_name(IfmGridOrigin origin)
+{
+    static const char *const names[] = {
+        [IFM_GRID_EXACT] = "exact", [IFM_GRID_INTERPOLATED] = "interpolated", [IFM_GRID_OUTSIDE] = "outside"
+    };
+    g_return_val_if_fail(origin < G_N_ELEMENTS(names), "outside");
+    return names[origin];
+}
+
+static double scaled(IfmGridScale scale, double x)
+{
+    return scale == IFM_GRID_LOG ? log(x) : x;
+}
+
+static double unscaled(IfmGridScale scale, double x)
+{
+    return scale == IFM_GRID_LOG ? exp(x) : x;
+}
+
+static gboolean check_number(const char *what, const char *name, double x, IfmGridScale scale, gsize point, GError **error)
+{
+    if (isfinite(x) && (scale == IFM_GRID_LINEAR || x > 0))
+        return TRUE;
+    g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "point %" G_GSIZE_FORMAT " of the grid: %s%s is %g, not a %snumber",
+                point, what, name, x, scale == IFM_GRID_LOG ? "positive " : "finite ");
+    return FALSE;
+}
+
+static int compare_rows(gconstpointer a, gconstpointer b, gpointer user)
+{
+    const double *x = a, *y = b;
+    gsize n_axes = *(const gsize *)user;
+    for (gsize k = 0; k < n_axes; k++)
+        if (x[k] != y[k])
+            return x[k] < y[k] ? -1 : 1;
+    return 0;
+}
+
+static char *describe_place(const IfmGrid *grid, const double *place)
+{
+    GString *text = g_string_new(NULL);
+    for (gsize k = 0; k < grid->n_axes; k++)
+        g_string_append_printf(text, "%s%s = %.17g", k > 0 ? ", " : "", grid->names[k], place[k]);
+    return g_string_free(text, FALSE);
+}
+
+static gboolean fill_rows(IfmGrid *grid, const double *points, const double *values, GError **error)
+{
+    gsize n_axes = grid->n_axes, width = n_axes + 1;
+    for (gsize i = 0; i < grid->n_points; i++)
+    {
+        double *row = grid->rows + i * width;
+        for (gsize k = 0; k < n_axes; k++)
+        {
+            row[k] = points[i * n_axes + k];
+            if (!check_number("axis ", grid->names[k], row[k], grid->scales[k], i, error))
+                return FALSE;
+        }
+        row[n_axes] = values[i];
+        if (!check_number("the value", "", row[n_axes], grid->value_scale, i, error))
+            return FALSE;
+    }
+    g_qsort_with_data(grid->rows, (gint)grid->n_points, width * sizeof(double), compare_rows, &n_axes);
+    for (gsize i = 1; i < grid->n_points; i++)
+        if (compare_rows(grid->rows + (i - 1) * width, grid->rows + i * width, &n_axes) == 0)
+        {
+            g_autofree char *place = describe_place(grid, grid->rows + i * width);
+            g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "two points of the grid are at one place: %s", place);
+            return FALSE;
+        }
+    return TRUE;
+}
+
+IfmGrid *ifm_grid_new(const IfmGridAxis *axes, gsize n_axes, const double *points, const double *values, gsize n_points,
+                      IfmGridScale value_scale, GError **error)
+{
+    if (n_axes < 1 || n_axes > IFM_GRID_MAX_AXES || n_points < 1 || n_points > G_MAXINT)
+    {
+        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
+                    "a grid has 1 to %d axes and 1 to %d points, not %" G_GSIZE_FORMAT " and %" G_GSIZE_FORMAT,
+                    IFM_GRID_MAX_AXES, G_MAXINT, n_axes, n_points);
+        return NULL;
+    }
+    g_autoptr(IfmGrid) grid = g_new0(IfmGrid, 1);
+    grid->n_axes = n_axes;
+    grid->n_points = n_points;
+    grid->value_scale = value_scale;
+    for (gsize k = 0; k < n_axes; k++)
+    {
+        grid->names[k] = g_strdup(axes[k].name);
+        grid->scales[k] = axes[k].scale;
+    }
+    grid->rows = g_new(double, n_points *(n_axes + 1));
+    return fill_rows(grid, points, values, error) ? g_steal_pointer(&grid) : NULL;
+}
+
+void ifm_grid_free(IfmGrid *grid)
+{
+    if (grid == NULL)
+        return;
+    for (gsize k = 0; k < grid->n_axes; k++)
+        g_free(grid->names[k]);
+    g_free(grid->rows);
+    g_free(grid);
+}
+
+gsize ifm_grid_n_axes(const IfmGrid *grid)
+{
+    return grid->n_axes;
+}
+
+gsize ifm_grid_n_points(const IfmGrid *grid)
+{
+    return grid->n_points;
+}
+
+const char *ifm_grid_axis_name(const IfmGrid *grid, gsize axis)
+{
+    g_return_val_if_fail(axis < grid->n_axes, NULL);
+    return grid->names[axis];
+}
+
+static double coordinate(const IfmGrid *grid, gsize row, gsize axis)
+{
+    return grid->rows[row * (grid->n_axes + 1) + axis];
+}
+
+/* The first row of [begin, end) whose coordinate is at least x (above x where @beyond_equal); end where there is none. */
+static gsize first_row(const IfmGrid *grid, gsize axis, gsize begin, gsize end, double x, gboolean beyond_equal)
+{
+    while (begin < end)
+    {
+        gsize middle = begin + (end - begin) / 2;
+        double at = coordinate(grid, middle, axis);
+        if (at < x || (beyond_equal && at == x))
+            begin = middle + 1;
+        else
+            end = middle;
+    }
+    return begin;
+}
+
+typedef struct
+{
+    const IfmGrid *grid;
+    const double *place;
+    IfmGridBeyond beyond;
+    IfmGridOrigin origin;
+} Lookup;
+
+static double look_up(Lookup *lookup, gsize axis, gsize begin, gsize end);
+
+/* The value below the coordinate that row @row has on @axis. */
+static double value_under(Lookup *lookup, gsize axis, gsize begin, gsize end, gsize row)
+{
+    const IfmGrid *grid = lookup->grid;
+    double x = coordinate(grid, row, axis);
+    return look_up(lookup, axis + 1, first_row(grid, axis, begin, end, x, FALSE),
+                   first_row(grid, axis, begin, end, x, TRUE));
+}
+
+static double look_up(Lookup *lookup, gsize axis, gsize begin, gsize end)
+{
+    const IfmGrid *grid = lookup->grid;
+    if (axis == grid->n_axes)
+        return coordinate(grid, begin, axis); /* the value's column */
+    double x = lookup->place[axis];
+    gsize above = first_row(grid, axis, begin, end, x, FALSE);
+    if (above < end && coordinate(grid, above, axis) == x)
+        return value_under(lookup, axis, begin, end, above);
+    gboolean outside = above == begin || above == end;
+    lookup->origin = MAX(lookup->origin, outside ? IFM_GRID_OUTSIDE : IFM_GRID_INTERPOLATED);
+    if (outside)
+    {
+        gsize outermost = above == begin ? begin : end - 1;
+        double edge = coordinate(grid, outermost, axis);
+        gsize next =
+            above == begin ? first_row(grid, axis, begin, end, edge, TRUE) : first_row(grid, axis, begin, end, edge, FALSE);
+        if (lookup->beyond == IFM_GRID_CLAMP || (above == begin ? next == end : next == begin))
+            return value_under(lookup, axis, begin, end, outermost);
+        above = above == begin ? next : end - 1; /* the line through the two outermost */
+    }
+    gsize below = first_row(grid, axis, begin, end, coordinate(grid, above, axis), FALSE) - 1;
+    double x0 = scaled(grid->scales[axis], coordinate(grid, below, axis));
+    double x1 = scaled(grid->scales[axis], coordinate(grid, above, axis));
+    double v0 = scaled(grid->value_scale, value_under(lookup, axis, begin, end, below));
+    double v1 = scaled(grid->value_scale, value_under(lookup, axis, begin, end, above));
+    double t = (scaled(grid->scales[axis], x) - x0) / (x1 - x0);
+    return unscaled(grid->value_scale, v0 + t * (v1 - v0));
+}
+
+gboolean ifm_grid_at(const IfmGrid *grid, const double *place, IfmGridBeyond beyond, double *value, IfmGridOrigin *origin,
+                     GError **error)
+{
+    for (gsize k = 0; k < grid->n_axes; k++)
+        if (!isfinite(place[k]) || (grid->scales[k] == IFM_GRID_LOG && place[k] <= 0))
+        {
+            g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "axis %s of the grid cannot be looked up at %g",
+                        grid->names[k], place[k]);
+            return FALSE;
+        }
+    Lookup lookup = { grid, place, beyond, IFM_GRID_EXACT };
+    *value = look_up(&lookup, 0, 0, grid->n_points);
+    if (origin != NULL)
+        *origin = lookup.origin;
+    return TRUE;
+}
