@@ -1,0 +1,181 @@
+#pragma once
+#include <inferometer/store.h>
+
+G_BEGIN_DECLS
+
+/* --- one table, three printers ------------------------------------------------------------------------------------ */
+
+/** IfmFieldKind: what a field's values are; decides how each printer writes them. Exports are always in base units. */
+typedef enum
+{
+    IFM_FIELD_TEXT,     /* screen: left-aligned, may be shortened with an ellipsis where the table does not fit */
+    IFM_FIELD_BOOLEAN,  /* screen: yes, no */
+    IFM_FIELD_INTEGER,  /* screen: right-aligned */
+    IFM_FIELD_REAL,     /* screen: four significant digits */
+    IFM_FIELD_DURATION, /* ns; screen: one unit a column where it fits (ns, us, ms, s), decimal points aligned */
+    IFM_FIELD_BYTES,    /* screen: B, KiB, MiB, GiB */
+    IFM_FIELD_RATIO,    /* 0.25; screen: 25.0 % */
+    IFM_FIELD_BAR,      /* 0 to 1; screen: a bar of that length */
+    IFM_FIELD_INTERVAL, /* five marks in ns; screen: drawn on one scale for all rows; exports: KEY_min … KEY_max */
+} IfmFieldKind;
+
+/** IfmTone: how a cell of text is coloured where there is colour. */
+typedef enum
+{
+    IFM_TONE_PLAIN,
+    IFM_TONE_GOOD,
+    IFM_TONE_WARN,
+    IFM_TONE_BAD,
+    IFM_TONE_DIM,
+} IfmTone;
+
+/** IfmValue: one cell. Not present until one of the setters below was called. */
+typedef struct
+{
+    gboolean present;
+    const char *text;
+    char *owned; /* freed by the printer */
+    gint64 integer;
+    double real;
+    double marks[5]; /* min, lower, middle, upper, max */
+    IfmTone tone;    /* may be set directly */
+} IfmValue;
+
+/** Setters. NULL, NaN and infinities stay "not present": "-" on screen, empty in CSV, null in JSON. */
+void ifm_value_set_text(IfmValue *value, const char *text);
+/** ifm_value_take_text: @text: (transfer full) */
+void ifm_value_take_text(IfmValue *value, char *text);
+void ifm_value_set_integer(IfmValue *value, gint64 integer);
+void ifm_value_set_boolean(IfmValue *value, gboolean yes);
+void ifm_value_set_real(IfmValue *value, double real);
+/** ifm_value_set_interval: @min, @max: NaN where there is only the interval. Present where lower to upper are finite. */
+void ifm_value_set_interval(IfmValue *value, double min, double lower, double middle, double upper, double max);
+
+typedef enum
+{
+    IFM_FIELD_NO_EXPORT = 1 << 0, /* on screen alone */
+    IFM_FIELD_NO_SCREEN = 1 << 1, /* in exports alone */
+    IFM_FIELD_BREAK =
+        1 << 2, /* where the table is too wide for the screen, a new block begins here rather than elsewhere */
+    IFM_FIELD_HIDE_EMPTY = 1 << 3, /* not on screen where no record has a value */
+} IfmFieldFlags;
+
+/** IfmField: one column. @key: its name in exports, stable. @get: reads it from a record. @user: handed to get. */
+typedef struct
+{
+    const char *key;
+    const char *title; /* on screen */
+    IfmFieldKind kind;
+    void (*get)(const void *record, const void *user, IfmValue *value);
+    const void *user;
+    guint flags;
+} IfmField;
+
+/** IfmTable: @fields: its last row has a NULL key. @records: [n_records], whatever the getters understand. */
+typedef struct
+{
+    const IfmField *fields;
+    const void *const *records;
+    gsize n_records;
+} IfmTable;
+
+/** IfmScreen: where text goes. */
+typedef struct
+{
+    int width;       /* columns */
+    gboolean colour; /* a terminal that takes ANSI colours */
+    gboolean utf8;   /* FALSE: strips, bars and ellipses in ASCII */
+} IfmScreen;
+
+/** ifm_screen_detect: The terminal's width, or 100 columns where @fd is none (COLUMNS overrides both). Colour on a terminal
+ * alone, and not with NO_COLOR set or TERM=dumb. UTF-8 as the locale says. */
+IfmScreen ifm_screen_detect(int fd);
+
+/** ifm_table_to_screen: Aligned columns; a table too wide goes on in further blocks that repeat the first column. Control
+ * characters and broken UTF-8 in values are escaped. (transfer full) */
+char *ifm_table_to_screen(const IfmTable *table, const IfmScreen *screen);
+/** ifm_table_to_csv: RFC 4180 with a header line; numbers in full and in base units, whatever the locale. (transfer full)
+ */
+char *ifm_table_to_csv(const IfmTable *table);
+/** ifm_table_to_json: An array with one object a record. (transfer full) */
+json_t *ifm_table_to_json(const IfmTable *table);
+
+/* --- numbers for people ------------------------------------------------------------------------------------------- */
+
+/** ifm_format_duration: "1.234 ms": four significant digits, a unit that keeps them short; "-" for NaN. (transfer full) */
+char *ifm_format_duration(double ns);
+/** ifm_format_ratio: 0.0123 gives "1.23 %". (transfer full) */
+char *ifm_format_ratio(double ratio);
+/** ifm_format_bytes: 2097152 gives "2.00 MiB". (transfer full) */
+char *ifm_format_bytes(double bytes);
+/** ifm_format_clean: text from outside made harmless on a terminal: control characters as \xHH, UTF-8 mended. (transfer
+ * full) */
+char *ifm_format_clean(const char *text);
+/** ifm_text_width: columns a UTF-8 text takes on a terminal. */
+int ifm_text_width(const char *text);
+/** ifm_format_bar: A bar of @width columns filled to @ratio. (transfer full) */
+char *ifm_format_bar(double ratio, int width, gboolean utf8);
+
+/**
+ * ifm_output_write: Writes all of it, or nothing: a file is replaced in one step once its bytes are on disk. What is no
+ * regular file (a pipe, a device) is written to as it is; "-" is standard output.
+ * Returns: FALSE with IFM_ERROR_UNAVAILABLE naming the file; IFM_ERROR_CANCELLED where a pipe's reader has gone.
+ */
+gboolean ifm_output_write(const char *path, const char *text, gsize length, GError **error);
+/** ifm_output_write_json: the same for a document, indented, with a final newline. Reals keep all their digits. */
+gboolean ifm_output_write_json(const char *path, const json_t *json, GError **error);
+
+/* --- measurements ------------------------------------------------------------------------------------------------- */
+
+/**
+ * IfmResult: what became of one device: a case and its measurement, or why there is neither.
+ * All borrowed. @subject_case, @measurement: NULL where it did not get that far; @code and @reason then say why.
+ */
+typedef struct
+{
+    const char *device, *alias;
+    const IfmCase *subject_case;
+    const IfmMeasurement *measurement;
+    const char *code, *reason; /* NULL where measured */
+    gboolean resumed;          /* from the store, not measured now */
+} IfmResult;
+
+/** ifm_result_reason: Returns: one line why there is no latency; NULL where there is one. */
+const char *ifm_result_reason(const IfmResult *result);
+/** ifm_result_code: Returns: the error code's name; NULL where there is a latency. */
+const char *ifm_result_code(const IfmResult *result);
+
+/** Field tables: records are IfmResult for results, IfmNodeShare for nodes. */
+extern const IfmField ifm_result_fields[];
+/** ifm_sample_fields: one row a sample: records are IfmSampleRow. */
+extern const IfmField ifm_sample_fields[];
+extern const IfmField ifm_node_fields[];
+
+/** IfmNodeShare: a node and its part of the time of all nodes. */
+typedef struct
+{
+    const IfmNodeRow *node;
+    double share_ratio;
+} IfmNodeShare;
+
+/** IfmSampleRow: @index counts within its kind from 0. @kind: "warmup", "run", "profiled". */
+typedef struct
+{
+    const IfmResult *result;
+    const char *kind;
+    gsize index;
+    gint64 time_ns;
+} IfmSampleRow;
+
+/** ifm_results_to_screen: The whole story of one model on several devices: the table, the reasons of what failed,
+ * warnings, and for each device its nodes by share of time and its books. @n_nodes: most nodes to show. (transfer full) */
+char *ifm_results_to_screen(const IfmResult *results, gsize n_results, gsize n_nodes, const IfmScreen *screen);
+/** ifm_results_to_csv: one row a result. (transfer full) */
+char *ifm_results_to_csv(const IfmResult *results, gsize n_results);
+/** ifm_results_to_json: {"inferometer": {"version", "format": "profile", "format_version": 1}, "cases": […]}: whole
+ * records. (transfer full) */
+json_t *ifm_results_to_json(const IfmResult *results, gsize n_results);
+/** ifm_samples_to_csv: one row a sample, warm-up included. (transfer full) */
+char *ifm_samples_to_csv(const IfmResult *results, gsize n_results);
+
+G_END_DECLS

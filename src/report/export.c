@@ -1,0 +1,162 @@
+#include <math.h>
+#include <string.h>
+
+#include "report-private.h"
+
+static const char *const mark_names[5] = { "min", "lower", "median", "upper", "max" };
+
+/* The shortest digits that read back as the same number. */
+static void append_real(GString *out, double real)
+{
+    char text[G_ASCII_DTOSTR_BUF_SIZE];
+    if (!isfinite(real))
+        return;
+    for (int digits = 15; digits <= 17; digits++)
+    {
+        char format[8];
+        g_snprintf(format, sizeof format, "%%.%dg", digits);
+        g_ascii_formatd(text, sizeof text, format, real);
+        if (g_ascii_strtod(text, NULL) == real)
+            break;
+    }
+    g_string_append(out, text);
+}
+
+static void append_quoted(GString *out, const char *text)
+{
+    if (strpbrk(text, ",\"\r\n") == NULL)
+    {
+        g_string_append(out, text);
+        return;
+    }
+    g_string_append_c(out, '"');
+    for (const char *at = text; *at != '\0'; at++)
+    {
+        if (*at == '"')
+            g_string_append_c(out, '"');
+        g_string_append_c(out, *at);
+    }
+    g_string_append_c(out, '"');
+}
+
+static void append_interval(GString *out, const IfmValue *value)
+{
+    for (int mark = 0; mark < 5; mark++)
+    {
+        if (mark > 0)
+            g_string_append_c(out, ',');
+        if (value->present)
+            append_real(out, value->marks[mark]);
+    }
+}
+
+static void append_cell(GString *out, const IfmField *field, const void *record)
+{
+    IfmValue value;
+    ifm_field_get(field, record, &value);
+    if (field->kind == IFM_FIELD_INTERVAL)
+        append_interval(out, &value);
+    else if (value.present)
+        switch (field->kind)
+        {
+        case IFM_FIELD_TEXT:
+            append_quoted(out, value.text);
+            break;
+        case IFM_FIELD_BOOLEAN:
+            g_string_append(out, value.integer != 0 ? "true" : "false");
+            break;
+        case IFM_FIELD_INTEGER:
+            g_string_append_printf(out, "%" G_GINT64_FORMAT, value.integer);
+            break;
+        default:
+            append_real(out, value.real);
+        }
+    ifm_value_clear(&value);
+}
+
+static void append_header(GString *out, const IfmField *field)
+{
+    if (field->kind != IFM_FIELD_INTERVAL)
+    {
+        append_quoted(out, field->key);
+        return;
+    }
+    for (int mark = 0; mark < 5; mark++)
+        g_string_append_printf(out, "%s%s_%s", mark > 0 ? "," : "", field->key, mark_names[mark]);
+}
+
+char *ifm_table_to_csv(const IfmTable *table)
+{
+    GString *out = g_string_new(NULL);
+    for (gsize row = 0; row <= table->n_records; row++)
+    {
+        gboolean first = TRUE;
+        for (const IfmField *field = table->fields; field->key != NULL; field++)
+        {
+            if ((field->flags & IFM_FIELD_NO_EXPORT) != 0)
+                continue;
+            if (!first)
+                g_string_append_c(out, ',');
+            first = FALSE;
+            if (row == 0)
+                append_header(out, field);
+            else
+                append_cell(out, field, table->records[row - 1]);
+        }
+        g_string_append(out, "\r\n");
+    }
+    return g_string_free(out, FALSE);
+}
+
+/* json_real() refuses NaN and infinities: null. */
+static json_t *real_to_json(double real)
+{
+    return isfinite(real) ? json_real(real) : json_null();
+}
+
+static json_t *cell_to_json(const IfmField *field, const IfmValue *value)
+{
+    if (!value->present)
+        return json_null();
+    switch (field->kind)
+    {
+    case IFM_FIELD_TEXT:
+    {
+        g_autofree char *valid = g_utf8_make_valid(value->text, -1);
+        return json_string(valid);
+    }
+    case IFM_FIELD_BOOLEAN:
+        return json_boolean(value->integer != 0);
+    case IFM_FIELD_INTEGER:
+        return json_integer(value->integer);
+    case IFM_FIELD_INTERVAL:
+    {
+        json_t *marks = json_object();
+        for (int mark = 0; mark < 5; mark++)
+            json_object_set_new(marks, mark_names[mark], real_to_json(value->marks[mark]));
+        return marks;
+    }
+    default:
+        return real_to_json(value->real);
+    }
+}
+
+json_t *ifm_table_to_json(const IfmTable *table)
+{
+    json_t *rows = json_array();
+    for (gsize row = 0; row < table->n_records; row++)
+    {
+        json_t *object = json_object();
+        for (const IfmField *field = table->fields; field->key != NULL; field++)
+        {
+            if ((field->flags & IFM_FIELD_NO_EXPORT) != 0)
+                continue;
+            IfmValue value;
+            ifm_field_get(field, table->records[row], &value);
+            json_object_set_new(object, field->key, cell_to_json(field, &value));
+            ifm_value_clear(&value);
+        }
+        json_array_append_new(rows, object);
+    }
+    return rows;
+}

@@ -1,0 +1,341 @@
+#include <math.h>
+#include <string.h>
+
+#include "report-private.h"
+
+#define GAP 2         /* columns between columns */
+#define TEXT_LEAST 12 /* a text is not shortened below this */
+#define STRIP_LEAST 24
+#define STRIP_MOST 48
+#define BAR_LEAST 8
+#define BAR_MOST 24
+
+/* One column with all its cells, before it is known how wide it may be. */
+typedef struct
+{
+    const IfmField *field;
+    gsize n;
+    char **texts;     /* [n] NULL where not present; unused for strips and bars */
+    IfmTone *tones;   /* [n] */
+    IfmValue *values; /* [n] */
+    IfmScale scale;   /* strips */
+    gboolean has_scale;
+    int least, natural, width;
+} Column;
+
+static gboolean is_drawn(const Column *column)
+{
+    return column->field->kind == IFM_FIELD_INTERVAL || column->field->kind == IFM_FIELD_BAR;
+}
+
+static void column_free(Column *column)
+{
+    for (gsize i = 0; i < column->n; i++)
+    {
+        g_free(column->texts[i]);
+        ifm_value_clear(&column->values[i]);
+    }
+    g_free(column->texts);
+    g_free(column->tones);
+    g_free(column->values);
+    g_free(column);
+}
+
+static void format_texts(Column *column)
+{
+    if (column->field->kind == IFM_FIELD_TEXT || column->field->kind == IFM_FIELD_BOOLEAN)
+    {
+        for (gsize i = 0; i < column->n; i++)
+            if (column->values[i].present)
+                column->texts[i] = column->field->kind == IFM_FIELD_TEXT
+                                       ? ifm_format_clean(column->values[i].text)
+                                       : g_strdup(column->values[i].integer != 0 ? "yes" : "no");
+        return;
+    }
+    if (is_drawn(column))
+        return;
+    g_autofree double *numbers = g_new(double, column->n);
+    for (gsize i = 0; i < column->n; i++)
+        numbers[i] = column->values[i].present ? column->values[i].real : NAN;
+    ifm_format_column(column->field->kind, numbers, column->n, column->texts);
+}
+
+static void fit_scale(Column *column)
+{
+    g_autoptr(GPtrArray) marks = g_ptr_array_new();
+    for (gsize i = 0; i < column->n; i++)
+        if (column->values[i].present)
+            g_ptr_array_add(marks, column->values[i].marks);
+    column->has_scale = ifm_scale_fit(&column->scale, (const double *const *)marks->pdata, marks->len);
+}
+
+static void size_column(Column *column)
+{
+    column->natural = ifm_text_width(column->field->title);
+    column->least = column->natural;
+    for (gsize i = 0; i < column->n; i++)
+        column->natural = MAX(column->natural, column->texts[i] != NULL ? ifm_text_width(column->texts[i]) : 1);
+    if (column->field->kind == IFM_FIELD_INTERVAL)
+    {
+        column->least = MAX(column->least, STRIP_LEAST);
+        column->natural = MAX(column->natural, STRIP_MOST);
+        fit_scale(column);
+    }
+    else if (column->field->kind == IFM_FIELD_BAR)
+    {
+        column->least = MAX(column->least, BAR_LEAST);
+        column->natural = MAX(column->natural, BAR_MOST);
+    }
+    else if (column->field->kind == IFM_FIELD_TEXT)
+        column->least = MIN(column->natural, MAX(column->least, TEXT_LEAST));
+    else
+        column->least = column->natural;
+    column->width = column->natural;
+}
+
+/* NULL where the field is not to be shown. */
+static Column *column_new(const IfmTable *table, const IfmField *field)
+{
+    gboolean any = FALSE;
+    Column *column = g_new0(Column, 1);
+    column->field = field;
+    column->n = table->n_records;
+    column->texts = g_new0(char *, column->n + 1);
+    column->tones = g_new0(IfmTone, column->n + 1);
+    column->values = g_new0(IfmValue, column->n + 1);
+    for (gsize i = 0; i < column->n; i++)
+    {
+        ifm_field_get(field, table->records[i], &column->values[i]);
+        column->tones[i] = column->values[i].present ? column->values[i].tone : IFM_TONE_DIM;
+        any |= column->values[i].present;
+    }
+    if (!any && (field->flags & IFM_FIELD_HIDE_EMPTY) != 0)
+    {
+        column_free(column);
+        return NULL;
+    }
+    format_texts(column);
+    size_column(column);
+    return column;
+}
+
+/* --- layout --------------------------------------------------------------------------------------------------------- */
+
+/* Gives up @excess columns, from the widest shrinkable column of that kind first. Returns what could not be given up. */
+static int shrink(GPtrArray *columns, int excess, gboolean drawn)
+{
+    while (excess > 0)
+    {
+        Column *widest = NULL;
+        for (guint i = 0; i < columns->len; i++)
+        {
+            Column *column = columns->pdata[i];
+            if (is_drawn(column) == drawn && column->width > column->least &&
+                (widest == NULL || column->width > widest->width))
+                widest = column;
+        }
+        if (widest == NULL)
+            break;
+        widest->width--;
+        excess--;
+    }
+    return excess;
+}
+
+static int width_of(const GPtrArray *columns)
+{
+    int width = 0;
+    for (guint i = 0; i < columns->len; i++)
+        width += ((const Column *)columns->pdata[i])->width + (i > 0 ? GAP : 0);
+    return width;
+}
+
+/* Returns: whether the columns fit, some of them narrowed where need be. */
+static gboolean fit(GPtrArray *columns, int width)
+{
+    for (guint i = 0; i < columns->len; i++)
+    {
+        Column *column = columns->pdata[i];
+        column->width = column->natural;
+    }
+    return shrink(columns, shrink(columns, width_of(columns) - width, TRUE), FALSE) <= 0;
+}
+
+static GPtrArray *block_new(Column *first)
+{
+    GPtrArray *block = g_ptr_array_new();
+    g_ptr_array_add(block, first);
+    return block;
+}
+
+/* Blocks of columns (GPtrArray of Column*), each of which fits; the first column leads every block. */
+static GPtrArray *layout(GPtrArray *columns, int width)
+{
+    GPtrArray *blocks = g_ptr_array_new_with_free_func((GDestroyNotify)g_ptr_array_unref);
+    if (columns->len == 0)
+        return blocks;
+    if (fit(columns, width))
+    {
+        g_ptr_array_add(blocks, g_ptr_array_ref(columns));
+        return blocks;
+    }
+    GPtrArray *block = block_new(columns->pdata[0]);
+    g_ptr_array_add(blocks, block);
+    for (guint i = 1; i < columns->len; i++)
+    {
+        Column *column = columns->pdata[i];
+        g_ptr_array_add(block, column);
+        gboolean here = (column->field->flags & IFM_FIELD_BREAK) != 0 || !fit(block, width);
+        if (here && block->len > 2)
+        {
+            g_ptr_array_set_size(block, (int)block->len - 1);
+            block = block_new(columns->pdata[0]);
+            g_ptr_array_add(block, column);
+            g_ptr_array_add(blocks, block);
+        }
+    }
+    return blocks;
+}
+
+/* --- painting ------------------------------------------------------------------------------------------------------- */
+
+/* Shortens to @width columns with an ellipsis in the middle: both ends of a name tell more than its middle. */
+static char *shorten(const char *text, int width, gboolean utf8)
+{
+    const char *dots = utf8 ? "…" : "..";
+    int keep = width - (utf8 ? 1 : 2), head = (keep + 1) / 2, tail = keep - head;
+    const char *after = text, *from = text + strlen(text);
+    for (int used = 0; *after != '\0'; after = g_utf8_next_char(after))
+    {
+        gunichar c = g_utf8_get_char(after);
+        used += g_unichar_iszerowidth(c) ? 0 : g_unichar_iswide(c) ? 2 : 1;
+        if (used > head)
+            break;
+    }
+    for (int used = 0; from > after;)
+    {
+        const char *previous = g_utf8_prev_char(from);
+        gunichar c = g_utf8_get_char(previous);
+        used += g_unichar_iszerowidth(c) ? 0 : g_unichar_iswide(c) ? 2 : 1;
+        if (used > tail)
+            break;
+        from = previous;
+    }
+    return g_strdup_printf("%.*s%s%s", (int)(after - text), text, dots, from);
+}
+
+static gboolean is_right(const Column *column)
+{
+    return column->field->kind != IFM_FIELD_TEXT && column->field->kind != IFM_FIELD_BOOLEAN && !is_drawn(column);
+}
+
+/* @last: no blanks after it. */
+static void paint_text(GString *out, const Column *column, const char *text, IfmTone tone, gboolean last,
+                       const IfmScreen *screen)
+{
+    g_autofree char *shorter = ifm_text_width(text) > column->width ? shorten(text, column->width, screen->utf8) : NULL;
+    const char *shown = shorter != NULL ? shorter : text;
+    int blanks = column->width - ifm_text_width(shown);
+    gboolean right = is_right(column);
+    g_string_append_printf(out, "%*s%s%s%s", right ? blanks : 0, "", ifm_tone_begin(screen, tone), shown,
+                           ifm_tone_end(screen, tone));
+    if (!right && !last)
+        g_string_append_printf(out, "%*s", blanks, "");
+}
+
+static void paint_cell(GString *out, const Column *column, gsize row, gboolean last, const IfmScreen *screen)
+{
+    const IfmValue *value = &column->values[row];
+    if (!value->present)
+        paint_text(out, column, "-", IFM_TONE_DIM, last, screen);
+    else if (column->field->kind == IFM_FIELD_INTERVAL)
+        ifm_draw_strip(out, &column->scale, value->marks, column->width, screen);
+    else if (column->field->kind == IFM_FIELD_BAR)
+    {
+        g_autofree char *bar = ifm_format_bar(value->real, column->width, screen->utf8);
+        g_string_append_printf(out, "%s%s%s", ifm_tone_begin(screen, IFM_TONE_GOOD), bar,
+                               ifm_tone_end(screen, IFM_TONE_GOOD));
+    }
+    else
+        paint_text(out, column, column->texts[row], column->tones[row], last, screen);
+}
+
+static void trim_line(GString *out)
+{
+    while (out->len > 0 && out->str[out->len - 1] == ' ')
+        g_string_truncate(out, out->len - 1);
+    g_string_append_c(out, '\n');
+}
+
+static void paint_head(GString *out, const GPtrArray *block, const IfmScreen *screen)
+{
+    g_string_append(out, ifm_bold_begin(screen));
+    for (guint i = 0; i < block->len; i++)
+    {
+        const Column *column = block->pdata[i];
+        g_string_append_printf(out, "%*s", i > 0 ? GAP : 0, "");
+        paint_text(out, column, column->field->title, IFM_TONE_PLAIN, i + 1 == block->len, screen);
+    }
+    g_string_append(out, ifm_bold_end(screen));
+    trim_line(out);
+    g_string_append(out, ifm_tone_begin(screen, IFM_TONE_DIM));
+    for (int i = 0; i < width_of(block); i++)
+        g_string_append(out, screen->utf8 ? "─" : "-");
+    g_string_append_printf(out, "%s\n", ifm_tone_end(screen, IFM_TONE_DIM));
+}
+
+/* The line below the rows that tells what the strips' ends stand for. */
+static void paint_axes(GString *out, const GPtrArray *block, const IfmScreen *screen)
+{
+    int column_of = 0, written = 0;
+    for (guint i = 0; i < block->len; i++)
+    {
+        const Column *column = block->pdata[i];
+        if (column->has_scale)
+        {
+            g_string_append_printf(out, "%*s", column_of - written, "");
+            ifm_draw_axis(out, &column->scale, column->width, screen);
+            written = column_of + column->width;
+        }
+        column_of += column->width + GAP;
+    }
+    if (written > 0)
+        g_string_append_c(out, '\n');
+}
+
+static void paint_block(GString *out, const GPtrArray *block, gsize n, const IfmScreen *screen)
+{
+    paint_head(out, block, screen);
+    for (gsize row = 0; row < n; row++)
+    {
+        for (guint i = 0; i < block->len; i++)
+        {
+            g_string_append_printf(out, "%*s", i > 0 ? GAP : 0, "");
+            paint_cell(out, block->pdata[i], row, i + 1 == block->len, screen);
+        }
+        trim_line(out);
+    }
+    paint_axes(out, block, screen);
+}
+
+char *ifm_table_to_screen(const IfmTable *table, const IfmScreen *screen)
+{
+    g_autoptr(GPtrArray) columns = g_ptr_array_new_with_free_func((GDestroyNotify)column_free);
+    for (const IfmField *field = table->fields; field->key != NULL; field++)
+    {
+        Column *column = (field->flags & IFM_FIELD_NO_SCREEN) == 0 ? column_new(table, field) : NULL;
+        if (column != NULL)
+            g_ptr_array_add(columns, column);
+    }
+    g_autoptr(GPtrArray) blocks = layout(columns, screen->width);
+    GString *out = g_string_new(NULL);
+    for (guint i = 0; i < blocks->len; i++)
+    {
+        const GPtrArray *block = blocks->pdata[i];
+        fit(blocks->pdata[i], screen->width);
+        if (i > 0)
+            g_string_append_c(out, '\n');
+        paint_block(out, block, table->n_records, screen);
+    }
+    return g_string_free(out, FALSE);
+}

@@ -1,0 +1,395 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <glib/gstdio.h>
+#include <locale.h>
+#include <math.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#include <inferometer/report.h>
+
+/* --- a table of every kind of field ----------------------------------------------------------------------------------- */
+
+typedef struct
+{
+    const char *name;
+    gboolean good;
+    gint64 n;
+    double real, time_ns, bytes, share;
+    double marks[5];
+} Row;
+
+static const Row rows[] = {
+    { "plain", TRUE, 120, 0.5, 1234567, 4096, 0.625, { 1.1e6, 1.2e6, 1234567, 1.3e6, 1.5e6 } },
+    { "a, \"quoted\"\nline", FALSE, -3, 1.0 / 3, 2.5e6, 3 * 1048576.0, 0.25, { 2e6, 2.4e6, 2.5e6, 2.6e6, 9e6 } },
+    { "größe 大", TRUE, 0, 1e-9, 812000, 17, 0.125, { 8e5, 8.1e5, 812000, 8.2e5, 8.4e5 } },
+    { "refused", TRUE, 2, NAN, NAN, NAN, NAN, { NAN, NAN, NAN, NAN, NAN } },
+    { NULL, FALSE, 1, INFINITY, 0, 0, 0, { 1e6, 1e6, 1e6, 1e6, 1e6 } },
+};
+
+static void get_name(const void *record, const void *user, IfmValue *value)
+{
+    ifm_value_set_text(value, ((const Row *)record)->name);
+}
+
+static void get_good(const void *record, const void *user, IfmValue *value)
+{
+    ifm_value_set_boolean(value, ((const Row *)record)->good);
+}
+
+static void get_n(const void *record, const void *user, IfmValue *value)
+{
+    ifm_value_set_integer(value, ((const Row *)record)->n);
+}
+
+static void get_double(const void *record, const void *user, IfmValue *value)
+{
+    ifm_value_set_real(value, G_STRUCT_MEMBER(double, record, GPOINTER_TO_SIZE(user)));
+}
+
+static void get_marks(const void *record, const void *user, IfmValue *value)
+{
+    const double *m = ((const Row *)record)->marks;
+    ifm_value_set_interval(value, m[0], m[1], m[2], m[3], m[4]);
+}
+
+#define AT(member) GSIZE_TO_POINTER(G_STRUCT_OFFSET(Row, member))
+
+static const IfmField fields[] = {
+    { "name", "name", IFM_FIELD_TEXT, get_name },
+    { "good", "good", IFM_FIELD_BOOLEAN, get_good },
+    { "n", "n", IFM_FIELD_INTEGER, get_n },
+    { "real", "real", IFM_FIELD_REAL, get_double, AT(real) },
+    { "time_ns", "time", IFM_FIELD_DURATION, get_double, AT(time_ns) },
+    { "strip", "interval", IFM_FIELD_INTERVAL, get_marks },
+    { "size_bytes", "size", IFM_FIELD_BYTES, get_double, AT(bytes), IFM_FIELD_BREAK },
+    { "share_ratio", "share", IFM_FIELD_RATIO, get_double, AT(share) },
+    { "bar", "", IFM_FIELD_BAR, get_double, AT(share), IFM_FIELD_NO_EXPORT },
+    { "raw", NULL, IFM_FIELD_REAL, get_double, AT(time_ns), IFM_FIELD_NO_SCREEN },
+    { NULL },
+};
+
+static IfmTable table_of(const void *const *records, gsize n)
+{
+    return (IfmTable){ fields, records, n };
+}
+
+static IfmTable all_rows(void)
+{
+    static const void *records[G_N_ELEMENTS(rows)];
+    for (gsize i = 0; i < G_N_ELEMENTS(rows); i++)
+        records[i] = &rows[i];
+    return table_of(records, G_N_ELEMENTS(rows));
+}
+
+/* Compares with tests/report/golden/NAME; IFM_GOLDEN_WRITE=1 writes it instead. */
+static void check_golden(const char *name, const char *text)
+{
+    g_autofree char *path = g_build_filename(g_getenv("IFM_TEST_DATA"), "report", "golden", name, NULL);
+    g_autofree char *golden = NULL;
+    g_autoptr(GError) error = NULL;
+    if (g_getenv("IFM_GOLDEN_WRITE") != NULL)
+        g_file_set_contents(path, text, -1, NULL);
+    g_file_get_contents(path, &golden, NULL, &error);
+    g_assert_no_error(error);
+    if (!g_str_equal(golden, text))
+        g_test_message("%s is now:\n%s", name, text);
+    g_assert_cmpstr(text, ==, golden);
+}
+
+static void test_screen(void)
+{
+    IfmTable table = all_rows();
+    g_autofree char *wide = ifm_table_to_screen(&table, &(IfmScreen){ .width = 160, .utf8 = TRUE });
+    check_golden("wide.txt", wide);
+    g_autofree char *narrow = ifm_table_to_screen(&table, &(IfmScreen){ .width = 72 });
+    check_golden("narrow-ascii.txt", narrow);
+    g_autofree char *coloured = ifm_table_to_screen(&table, &(IfmScreen){ .width = 100, .utf8 = TRUE, .colour = TRUE });
+    check_golden("colour.txt", coloured);
+}
+
+/* Every line fits, whatever the width, down to the least that a screen is taken to have. */
+static void test_fits(void)
+{
+    IfmTable table = all_rows();
+    for (int width = 40; width < 200; width += 3)
+    {
+        g_autofree char *text = ifm_table_to_screen(&table, &(IfmScreen){ .width = width, .utf8 = width % 2 });
+        g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
+        for (char **line = lines; *line != NULL; line++)
+            g_assert_cmpint(ifm_text_width(*line), <=, width);
+        for (gsize i = 0; fields[i].title != NULL; i++)
+            g_assert_nonnull(strstr(text, fields[i].title));
+    }
+}
+
+static void test_csv(void)
+{
+    IfmTable table = all_rows();
+    g_autofree char *csv = ifm_table_to_csv(&table);
+    check_golden("table.csv", csv);
+    g_assert_true(g_str_has_suffix(csv, "\r\n"));
+}
+
+static void test_json(void)
+{
+    IfmTable table = all_rows();
+    json_t *json = ifm_table_to_json(&table);
+    g_assert_cmpuint(json_array_size(json), ==, G_N_ELEMENTS(rows));
+    const json_t *first = json_array_get(json, 0), *refused = json_array_get(json, 3), *last = json_array_get(json, 4);
+    g_assert_cmpstr(json_string_value(json_object_get(first, "name")), ==, "plain");
+    g_assert_true(json_is_true(json_object_get(first, "good")));
+    g_assert_cmpint(json_integer_value(json_object_get(first, "n")), ==, 120);
+    g_assert_cmpfloat(json_real_value(json_object_get(first, "time_ns")), ==, 1234567);
+    g_assert_cmpfloat(json_real_value(json_object_get(json_object_get(first, "strip"), "upper")), ==, 1.3e6);
+    g_assert_null(json_object_get(first, "bar"));
+    g_assert_true(json_is_null(json_object_get(refused, "time_ns")));
+    g_assert_true(json_is_null(json_object_get(refused, "strip")));
+    g_assert_true(json_is_null(json_object_get(last, "name")));
+    g_assert_true(json_is_null(json_object_get(last, "real")));
+    json_decref(json);
+}
+
+/* What CSV holds reads back as the same number. */
+static void test_csv_exact(void)
+{
+    static const double values[] = { 0.1, 1.0 / 3, 1e300, 5e-324, 123456789012345678.0, -0.0 };
+    for (gsize i = 0; i < G_N_ELEMENTS(values); i++)
+    {
+        Row row = { .name = "x", .real = values[i] };
+        const void *records[] = { &row };
+        IfmTable table = table_of(records, 1);
+        g_autofree char *csv = ifm_table_to_csv(&table);
+        g_auto(GStrv) lines = g_strsplit(csv, "\r\n", -1);
+        g_auto(GStrv) cells = g_strsplit(lines[1], ",", -1);
+        g_assert_cmpfloat(g_ascii_strtod(cells[3], NULL), ==, values[i]);
+    }
+}
+
+/* A locale with a decimal comma changes nothing. */
+static void test_locale(void)
+{
+    static const char *const names[] = { "de_DE.UTF-8", "fr_FR.UTF-8", "nl_NL.UTF-8", "ru_RU.UTF-8" };
+    const char *set = NULL;
+    for (gsize i = 0; set == NULL && i < G_N_ELEMENTS(names); i++)
+        set = setlocale(LC_NUMERIC, names[i]);
+    if (set == NULL)
+    {
+        g_test_skip("no locale with a decimal comma on this machine");
+        return;
+    }
+    g_autofree char *duration = ifm_format_duration(1234567);
+    IfmTable table = all_rows();
+    g_autofree char *csv = ifm_table_to_csv(&table);
+    setlocale(LC_NUMERIC, "C");
+    g_assert_cmpstr(duration, ==, "1.235 ms");
+    check_golden("table.csv", csv);
+}
+
+/* --- numbers ------------------------------------------------------------------------------------------------------- */
+
+static void test_durations(void)
+{
+    static const struct
+    {
+        double ns;
+        const char *text;
+    } known[] = {
+        { 0, "0 ns" },
+        { 1, "1 ns" },
+        { 812.5, "812.5 ns" },
+        { 999, "999 ns" },
+        { 1000, "1.000 us" },
+        { 9999.6, "10.00 us" },
+        { 99999.6, "100.0 us" },
+        { 999996, "1.000 ms" },
+        { 1234567, "1.235 ms" },
+        { 534e6, "534.0 ms" },
+        { 61.5e9, "61.50 s" },
+        { 36000e9, "36000 s" },
+        { NAN, "-" },
+        { -1234567, "-1.235 ms" },
+    };
+    for (gsize i = 0; i < G_N_ELEMENTS(known); i++)
+    {
+        g_autofree char *text = ifm_format_duration(known[i].ns);
+        g_assert_cmpstr(text, ==, known[i].text);
+    }
+}
+
+static void test_other_numbers(void)
+{
+    g_autofree char *ratio = ifm_format_ratio(0.0123), *large = ifm_format_ratio(0.5), *none = ifm_format_ratio(NAN);
+    g_assert_cmpstr(ratio, ==, "1.23 %");
+    g_assert_cmpstr(large, ==, "50.0 %");
+    g_assert_cmpstr(none, ==, "-");
+    g_autofree char *bytes = ifm_format_bytes(2097152), *few = ifm_format_bytes(1000), *edge = ifm_format_bytes(1023.9);
+    g_assert_cmpstr(bytes, ==, "2.00 MiB");
+    g_assert_cmpstr(few, ==, "1000 B");
+    g_assert_cmpstr(edge, ==, "1.00 KiB");
+}
+
+static void test_clean(void)
+{
+    g_autofree char *escaped = ifm_format_clean("a\033[31m\nb\xff\u202e");
+    g_assert_cmpstr(escaped, ==, "a\\x1b[31m\\x0ab\uFFFD\\u202e");
+    g_assert_cmpint(ifm_text_width("größe 大"), ==, 8);
+    g_autofree char *bar = ifm_format_bar(0.5, 5, TRUE), *ascii = ifm_format_bar(2, 4, FALSE);
+    g_assert_cmpstr(bar, ==, "██▌  ");
+    g_assert_cmpstr(ascii, ==, "####");
+}
+
+/* --- writing ------------------------------------------------------------------------------------------------------- */
+
+typedef struct
+{
+    char *folder, *path;
+} Place;
+
+static void place_init(Place *place, gconstpointer data)
+{
+    place->folder = g_dir_make_tmp("ifm-report-XXXXXX", NULL);
+    place->path = g_build_filename(place->folder, "out.json", NULL);
+}
+
+static void place_clear(Place *place, gconstpointer data)
+{
+    g_autoptr(GDir) dir = g_dir_open(place->folder, 0, NULL);
+    for (const char *name; (name = g_dir_read_name(dir)) != NULL;)
+    {
+        g_autofree char *path = g_build_filename(place->folder, name, NULL);
+        g_unlink(path);
+    }
+    g_rmdir(place->folder);
+    g_free(place->folder);
+    g_free(place->path);
+}
+
+static guint n_files(const Place *place)
+{
+    guint n = 0;
+    g_autoptr(GDir) dir = g_dir_open(place->folder, 0, NULL);
+    while (g_dir_read_name(dir) != NULL)
+        n++;
+    return n;
+}
+
+static void assert_holds(const char *path, const char *expected)
+{
+    g_autofree char *text = NULL;
+    g_assert_true(g_file_get_contents(path, &text, NULL, NULL));
+    g_assert_cmpstr(text, ==, expected);
+}
+
+static void test_write(Place *place, gconstpointer data)
+{
+    g_autoptr(GError) error = NULL;
+    struct stat what;
+    g_assert_true(ifm_output_write(place->path, "one", 3, &error));
+    g_assert_no_error(error);
+    g_chmod(place->path, 0640);
+    g_assert_true(ifm_output_write(place->path, "two", 3, &error));
+    assert_holds(place->path, "two");
+    g_assert_cmpint(g_stat(place->path, &what), ==, 0);
+    g_assert_cmpint(what.st_mode & 0777, ==, 0640);
+    g_assert_cmpuint(n_files(place), ==, 1);
+}
+
+static void test_write_link(Place *place, gconstpointer data)
+{
+    g_autofree char *link_path = g_build_filename(place->folder, "link", NULL);
+    g_assert_true(ifm_output_write(place->path, "one", 3, NULL));
+    g_assert_cmpint(symlink("out.json", link_path), ==, 0);
+    g_assert_true(ifm_output_write(link_path, "two", 3, NULL));
+    g_assert_true(g_file_test(link_path, G_FILE_TEST_IS_SYMLINK));
+    assert_holds(place->path, "two");
+}
+
+static void test_write_refused(Place *place, gconstpointer data)
+{
+    g_autoptr(GError) error = NULL;
+    g_assert_false(ifm_output_write("/dev/full", "x", 1, &error));
+    g_assert_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE);
+    g_assert_nonnull(strstr(error->message, "/dev/full"));
+    g_clear_error(&error);
+    g_assert_false(ifm_output_write(place->folder, "x", 1, &error));
+    g_assert_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE);
+    g_clear_error(&error);
+    g_assert_false(ifm_output_write("/nonexistent/x", "x", 1, &error));
+    g_assert_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE);
+}
+
+/* A file system that takes no more: the old file stays, nothing else does. (A limit on file size stands for the full disk.)
+ */
+static void test_write_full(Place *place, gconstpointer data)
+{
+    g_autoptr(GError) error = NULL;
+    struct rlimit old, small = { 4096, RLIM_INFINITY };
+    g_autofree char *much = g_strnfill(100000, 'x');
+    g_assert_true(ifm_output_write(place->path, "old", 3, NULL));
+    getrlimit(RLIMIT_FSIZE, &old);
+    small.rlim_max = old.rlim_max;
+    signal(SIGXFSZ, SIG_IGN);
+    g_assert_cmpint(setrlimit(RLIMIT_FSIZE, &small), ==, 0);
+    gboolean written = ifm_output_write(place->path, much, 100000, &error);
+    setrlimit(RLIMIT_FSIZE, &old);
+    g_assert_false(written);
+    g_assert_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE);
+    assert_holds(place->path, "old");
+    g_assert_cmpuint(n_files(place), ==, 1);
+}
+
+static void test_screen_detect(void)
+{
+    g_setenv("COLUMNS", "77", TRUE);
+    int fd = g_open("/dev/null", O_WRONLY | O_CLOEXEC, 0);
+    g_assert_cmpint(ifm_screen_detect(fd).width, ==, 77);
+    g_unsetenv("COLUMNS");
+    g_assert_cmpint(ifm_screen_detect(fd).width, ==, 100);
+    g_assert_false(ifm_screen_detect(fd).colour);
+    close(fd);
+}
+
+/* On a terminal there is colour, but not where the user said so. */
+static void test_screen_terminal(void)
+{
+    int master = posix_openpt(O_RDWR | O_NOCTTY);
+    if (master < 0 || grantpt(master) != 0 || unlockpt(master) != 0)
+    {
+        g_test_skip("no pseudo-terminal on this machine");
+        return;
+    }
+    int fd = g_open(ptsname(master), O_RDWR | O_NOCTTY, 0);
+    g_setenv("TERM", "xterm", TRUE);
+    g_unsetenv("NO_COLOR");
+    g_assert_true(ifm_screen_detect(fd).colour);
+    g_setenv("NO_COLOR", "1", TRUE);
+    g_assert_false(ifm_screen_detect(fd).colour);
+    g_unsetenv("NO_COLOR");
+    g_setenv("TERM", "dumb", TRUE);
+    g_assert_false(ifm_screen_detect(fd).colour);
+    close(fd);
+    close(master);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/report/screen", test_screen);
+    g_test_add_func("/report/fits", test_fits);
+    g_test_add_func("/report/csv", test_csv);
+    g_test_add_func("/report/csv-exact", test_csv_exact);
+    g_test_add_func("/report/json", test_json);
+    g_test_add_func("/report/locale", test_locale);
+    g_test_add_func("/report/durations", test_durations);
+    g_test_add_func("/report/numbers", test_other_numbers);
+    g_test_add_func("/report/clean", test_clean);
+    g_test_add_func("/report/screen-detect", test_screen_detect);
+    g_test_add_func("/report/screen-terminal", test_screen_terminal);
+    g_test_add("/report/write", Place, NULL, place_init, test_write, place_clear);
+    g_test_add("/report/write-link", Place, NULL, place_init, test_write_link, place_clear);
+    g_test_add("/report/write-refused", Place, NULL, place_init, test_write_refused, place_clear);
+    g_test_add("/report/write-full", Place, NULL, place_init, test_write_full, place_clear);
+    return g_test_run();
+}
