@@ -32,6 +32,8 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmCase, ifm_case_free)
 /** ifm_case_seal: Computes @key from the other fields. */
 void ifm_case_seal(IfmCase *self);
 json_t *ifm_case_to_json(const IfmCase *self);
+/** ifm_case_from_json: Returns: (transfer full) NULL with IFM_ERROR_INVALID for a missing or unknown key or one of another
+ * type, or IFM_ERROR_CORRUPT where the case's key is not that of the other fields. */
 IfmCase *ifm_case_from_json(const json_t *json, GError **error);
 
 /** IfmOutcome: what became of a case. Anything but OK carries a code and a reason and no latency. */
@@ -41,6 +43,9 @@ typedef enum
     IFM_OUTCOME_FAILED,  /* tried; error_code and reason say what happened */
     IFM_OUTCOME_SKIPPED, /* not tried; the reason says why (no such device here, lost before) */
 } IfmOutcome;
+
+/** ifm_outcome_name: Returns: "ok", "failed" or "skipped": what stores and exports hold. */
+const char *ifm_outcome_name(IfmOutcome outcome);
 
 /** IfmNodeRow: one node of the profiled runs. */
 typedef struct
@@ -75,10 +80,13 @@ typedef struct
     json_t *memory;       /* engine's allocator, process RSS */
 } IfmMeasurement;
 
+/** ifm_measurement_new: an OK one without samples, with a uid of its own, started now. */
 IfmMeasurement *ifm_measurement_new(void);
 void ifm_measurement_free(IfmMeasurement *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmMeasurement, ifm_measurement_free)
-/** Whole and exact both ways: workers send measurements so, and `--json` prints them so. */
+/** Whole and exact both ways: workers send measurements so, and `--json` prints them so. (What can be no JSON is not: text
+ * that is not UTF-8 gets replacement characters, minus zero becomes zero.) A missing or unknown key, or one of another
+ * type, is IFM_ERROR_INVALID with its place. */
 json_t *ifm_measurement_to_json(const IfmMeasurement *self);
 IfmMeasurement *ifm_measurement_from_json(const json_t *json, GError **error);
 void ifm_node_row_free(IfmNodeRow *row);

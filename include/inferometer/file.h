@@ -1,0 +1,15 @@
+#pragma once
+#include <inferometer/error.h>
+
+G_BEGIN_DECLS
+
+/**
+ * ifm_file_save: Writes a file whole or not at all: a temporary file beside it, fsync, rename, fsync of the folder.
+ * What is there already and is no regular file (a pipe, /dev/null) is written to instead of replaced; a symbolic link is
+ * followed. A file that is replaced keeps its permissions.
+ * @bytes: [n_bytes]
+ * Returns: FALSE with IFM_ERROR_UNAVAILABLE (disk full, read-only, no such folder); @path is then as before.
+ */
+gboolean ifm_file_save(const char *path, const void *bytes, gsize n_bytes, GError **error);
+
+G_END_DECLS

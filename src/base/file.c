@@ -1,0 +1,110 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <inferometer/file.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static gboolean fail(const char *path, const char *what, int number, GError **error)
+{
+    g_set_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE, "%s: %s: %s", path, what, g_strerror(number));
+    return FALSE;
+}
+
+/* Returns: 0, or the errno of the write or the fsync. */
+static int write_whole(int fd, const char *bytes, gsize n_bytes)
+{
+    while (n_bytes > 0)
+    {
+        gssize n = write(fd, bytes, MIN(n_bytes, (gsize)1 << 30));
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return errno;
+        bytes += n;
+        n_bytes -= (gsize)n;
+    }
+    /* pipes and some devices cannot be synchronised; they need not be */
+    return fsync(fd) == 0 || errno == EINVAL || errno == EROFS || errno == ENOTSUP ? 0 : errno;
+}
+
+static gboolean save_in_place(const char *path, const void *bytes, gsize n_bytes, GError **error)
+{
+    int fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+    if (fd < 0)
+        return fail(path, "cannot be written", errno, error);
+    int number = write_whole(fd, bytes, n_bytes);
+    if (close(fd) != 0 && number == 0)
+        number = errno;
+    return number == 0 || fail(path, "cannot be written", number, error);
+}
+
+/* The rename is on disk only once the folder is. A folder that cannot be opened for reading cannot be synchronised. */
+static void sync_folder_of(const char *path)
+{
+    g_autofree char *folder = g_path_get_dirname(path);
+    int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return;
+    fsync(fd);
+    close(fd);
+}
+
+/* open(), not mkstemp(): the file gets the permissions that the umask leaves it, like any other. */
+static int open_beside(const char *path, char **temporary)
+{
+    for (int attempt = 0; attempt < 100; attempt++)
+    {
+        guint32 chance = 0;
+        if (getrandom(&chance, sizeof chance, 0) != sizeof chance)
+            return -1;
+        g_free(*temporary);
+        *temporary = g_strdup_printf("%s.%08x.tmp", path, chance);
+        int fd = open(*temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        if (fd >= 0 || errno != EEXIST)
+            return fd;
+    }
+    return -1;
+}
+
+static gboolean save_by_rename(const char *path, const struct stat *before, const void *bytes, gsize n_bytes,
+                               GError **error)
+{
+    g_autofree char *temporary = NULL;
+    int fd = open_beside(path, &temporary);
+    if (fd < 0)
+        return fail(path, "cannot be written", errno, error);
+    int number = before != NULL && fchmod(fd, before->st_mode & 07777) != 0 ? errno : 0;
+    if (number == 0)
+        number = write_whole(fd, bytes, n_bytes);
+    if (close(fd) != 0 && number == 0)
+        number = errno;
+    if (number == 0 && rename(temporary, path) != 0)
+        number = errno;
+    if (number != 0)
+    {
+        unlink(temporary);
+        return fail(path, "cannot be written", number, error);
+    }
+    sync_folder_of(path);
+    return TRUE;
+}
+
+gboolean ifm_file_save(const char *path, const void *bytes, gsize n_bytes, GError **error)
+{
+    struct stat before;
+    if (stat(path, &before) != 0)
+        return save_by_rename(path, NULL, bytes, n_bytes, error);
+    if (!S_ISREG(before.st_mode))
+        return save_in_place(path, bytes, n_bytes, error);
+    if (access(path, W_OK) != 0) /* a rename would go past the file's own permissions */
+        return fail(path, "cannot be written", errno, error);
+    char *target = realpath(path, NULL);
+    if (target == NULL)
+        return fail(path, "cannot be resolved", errno, error);
+    gboolean saved = save_by_rename(target, &before, bytes, n_bytes, error);
+    free(target);
+    return saved;
+}
