@@ -38,9 +38,10 @@ struct IfmCompiled
     GPtrArray *outputs;         /* driver: IfmPort* */
     GPtrArray *executors;       /* IfmExecutor*, one a stream, made before compile is called; empty with native_async */
     GHashTable *threads_before; /* thread ids of this process before compile, for attest */
+    gint n_requests;            /* (atomic) requests not yet freed */
 };
 
-typedef struct IfmRequestState IfmRequestState; /* engine.c: condition, error, times */
+typedef struct IfmRequestState IfmRequestState; /* request.c: condition, error, times */
 
 struct IfmRequest
 {
@@ -89,6 +90,9 @@ struct IfmDriver
     gboolean (*infer_async)(IfmRequest *request, GError **error);
     /* cancel: with IFM_CAN_CANCEL. Any thread, while infer runs. Its granularity is the driver's to document. */
     void (*cancel)(IfmRequest *request);
+    /* cancel_clear: optional. Called before the inference that follows a cancel, which may have come too late to do
+     * anything, so that it does not end the next one. Never together with cancel. */
+    void (*cancel_clear)(IfmRequest *request);
 
     /* attest: optional. Fills dtype and nodes from one run of a profiled twin; engine.c counts threads and reads the mask.
      */
@@ -114,6 +118,22 @@ struct IfmBuffer
 
 /* ifm_driver_table: Returns: the drivers of this build, NULL-terminated (registry.c). */
 const IfmDriver *const *ifm_driver_table(void);
+
+/* ifm_engine_find_device: the entry of `devices` that a spec means. Returns: (transfer full) NULL with
+ * IFM_ERROR_UNAVAILABLE where there is none (those there are named) or it is listed as not available. */
+IfmDeviceInfo *ifm_engine_find_device(IfmEngine *engine, const IfmDeviceSpec *spec, GError **error);
+
+/* For the profile slot: (transfer full) an empty profile; nodes (IfmNodeTime*, g_new0) are freed with it. */
+IfmEngineProfile *ifm_engine_profile_new(void);
+void ifm_node_time_free(IfmNodeTime *node);
+
+/* For the attest slot: (transfer full) a node added to @attest; strings are copied, NULL reads "". */
+IfmNodeAttest *ifm_attest_add_node(IfmAttest *attest, const char *name, const char *op_type, const char *provider,
+                                   const char *implementation, IfmDtype dtype);
+
+/* ifm_compiled_twin: for attest: compiles the same model once more with profiling on and runs it once on stream 0.
+ * @request: (out) (transfer full) the request that ran. Returns: (transfer full) NULL with an error. */
+IfmCompiled *ifm_compiled_twin(IfmCompiled *compiled, const IfmTensor *inputs, IfmRequest **request, GError **error);
 
 /* ifm_request_completed: for infer_async: stores the outcome, wakes the waiter, calls done. @error: (transfer full). */
 void ifm_request_completed(IfmRequest *request, gint64 completed_ns, GError *error);

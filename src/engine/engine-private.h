@@ -1,0 +1,69 @@
+#pragma once
+#include "driver.h"
+
+G_BEGIN_DECLS
+
+/* --- executor.c: a thread of the driver's on which a stream's inferences run ---------------------------------------- */
+
+/** IfmJob: a call to be made on an executor; embedded in whatever it is about, so that posting allocates nothing. */
+typedef struct IfmJob
+{
+    struct IfmJob *next;
+    void (*function)(void *user);
+    void *user;
+    gboolean waited, done; /* the executor's own */
+} IfmJob;
+
+/**
+ * ifm_executor_new: Starts a thread and pins it before it runs anything, so that threads a runtime starts from it inherit
+ * the mask. The thread registers with the clock and blocks through it alone.
+ * @cores: [n_cores]; none: the caller's mask
+ * Returns: (transfer full) NULL with IFM_ERROR_INVALID (cores this process may not use) or IFM_ERROR_MEMORY.
+ */
+IfmExecutor *ifm_executor_new(IfmClock *clock, const int *cores, gsize n_cores, const char *thread_name, GError **error);
+/** ifm_executor_free: Finishes what was posted, then ends the thread. Not from that thread. */
+void ifm_executor_free(IfmExecutor *executor);
+gboolean ifm_executor_is_current(const IfmExecutor *executor);
+/** ifm_executor_tid: the thread's id as /proc/self/task has it. */
+pid_t ifm_executor_tid(const IfmExecutor *executor);
+/** ifm_executor_post: Queues @job; its memory is not touched once its function has been called. */
+void ifm_executor_post(IfmExecutor *executor, IfmJob *job);
+/** ifm_executor_call: Runs @function there and waits; directly where this is that thread. */
+void ifm_executor_call(IfmExecutor *executor, void (*function)(void *user), void *user);
+
+/* --- spec.c ------------------------------------------------------------------------------------------------------------
+ */
+
+/** ifm_cores_to_string: Returns: (transfer full) "0-2,5" of ascending core numbers. */
+char *ifm_cores_to_string(const int *cores, gsize n_cores);
+/** ifm_device_spec_device: Returns: (transfer full) "ENGINE:UNIT[:INDEX]", without cores and streams. */
+char *ifm_device_spec_device(const IfmDeviceSpec *spec);
+/** ifm_device_spec_n_streams: at least 1. */
+int ifm_device_spec_n_streams(const IfmDeviceSpec *spec);
+
+/* --- threads.c: what /proc and the scheduler say about this process's threads -------------------------------------------
+ */
+
+/** ifm_affinity_cores: the calling thread's mask. Returns: (transfer full) array of int, ascending. */
+GArray *ifm_affinity_cores(void);
+/** ifm_affinity_to_string: Returns: (transfer full) the calling thread's mask, "0-3". */
+char *ifm_affinity_to_string(void);
+/** ifm_threads_list: Returns: (transfer full) thread id -> processor time so far, ns (gint64*). */
+GHashTable *ifm_threads_list(void);
+
+/* --- options.c -----------------------------------------------------------------------------------------------------------
+ */
+
+/** ifm_compile_options_copy: deep. */
+void ifm_compile_options_copy(IfmCompileOptions *to, const IfmCompileOptions *from);
+void ifm_compile_options_clear(IfmCompileOptions *options);
+/** ifm_compile_options_check: what a driver's capabilities and the spec do not allow. */
+gboolean ifm_compile_options_check(const IfmCompileOptions *options, const IfmDeviceSpec *spec, const char *who,
+                                   guint32 capabilities, GError **error);
+
+/* --- request.c -----------------------------------------------------------------------------------------------------------
+ */
+
+IfmExecutor *ifm_compiled_executor(const IfmCompiled *compiled, int stream);
+
+G_END_DECLS

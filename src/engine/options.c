@@ -1,0 +1,81 @@
+#include <string.h>
+
+#include "engine-private.h"
+
+void ifm_compile_options_copy(IfmCompileOptions *to, const IfmCompileOptions *from)
+{
+    *to = *from;
+    IfmDimBinding *bindings = g_new0(IfmDimBinding, from->n_bindings + 1);
+    for (gsize i = 0; i < from->n_bindings; i++)
+        bindings[i] = (IfmDimBinding){ g_strdup(from->bindings[i].name), from->bindings[i].value };
+    to->bindings = bindings;
+    to->save_optimised = g_strdup(from->save_optimised);
+    to->custom_op_libraries = (const char *const *)g_strdupv((char **)from->custom_op_libraries);
+    to->vendor = (const char *const *)g_strdupv((char **)from->vendor);
+}
+
+void ifm_compile_options_clear(IfmCompileOptions *options)
+{
+    for (gsize i = 0; i < options->n_bindings; i++)
+        g_free((char *)options->bindings[i].name);
+    g_free((IfmDimBinding *)options->bindings);
+    g_free((char *)options->save_optimised);
+    g_strfreev((char **)options->custom_op_libraries);
+    g_strfreev((char **)options->vendor);
+    memset(options, 0, sizeof *options);
+}
+
+static gboolean is_given(const char *const *list)
+{
+    return list != NULL && *list != NULL;
+}
+
+gboolean ifm_compile_options_check(const IfmCompileOptions *options, const IfmDeviceSpec *spec, const char *who,
+                                   guint32 capabilities, GError **error)
+{
+    const struct
+    {
+        gboolean asked;
+        guint32 needs;
+        const char *what;
+    } wishes[] = {
+        { spec->n_cores > 0, IFM_CAN_CORES, "staying on given cores" },
+        { spec->n_streams > 1, IFM_CAN_STREAMS, "several streams" },
+        { options->profiling, IFM_CAN_PROFILE, "profiling" },
+        { options->native_async, IFM_CAN_NATIVE_ASYNC, "asynchrony of its own" },
+        { options->save_optimised != NULL, IFM_CAN_SAVE_OPTIMISED, "saving the optimised model" },
+        { is_given(options->custom_op_libraries), IFM_CAN_CUSTOM_OPS, "loading custom operators" },
+    };
+    for (gsize i = 0; i < G_N_ELEMENTS(wishes); i++)
+        if (wishes[i].asked && (capabilities & wishes[i].needs) == 0)
+        {
+            g_set_error(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED, "%s: %s is not among the things it can do (\"%s\")", who,
+                        wishes[i].what, ifm_capability_name(wishes[i].needs));
+            return FALSE;
+        }
+    if (options->native_async && spec->n_cores > 0)
+    {
+        g_set_error(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED,
+                    "%s: the runtime's own asynchrony runs on threads that do not stay on cores: leave out @%s or the "
+                    "asynchrony",
+                    who, strchr(spec->text, '@') + 1);
+        return FALSE;
+    }
+    if (options->dtype == IFM_DTYPE_UNDEFINED || options->threads < 0)
+    {
+        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s: %s", who,
+                    options->threads < 0 ? "a negative number of threads" : "no dtype was stated");
+        return FALSE;
+    }
+    for (gsize i = 0; options->vendor != NULL && options->vendor[i] != NULL; i++)
+    {
+        const char *equals = strchr(options->vendor[i], '=');
+        if (equals == NULL || equals == options->vendor[i])
+        {
+            g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s: option '%s' is not of the form KEY=VALUE", who,
+                        options->vendor[i]);
+            return FALSE;
+        }
+    }
+    return TRUE;
+}

@@ -1,0 +1,45 @@
+#include <sched.h>
+#include <stdlib.h>
+
+#include "engine-private.h"
+
+GArray *ifm_affinity_cores(void)
+{
+    GArray *cores = g_array_new(FALSE, FALSE, sizeof(int));
+    cpu_set_t mask;
+    CPU_ZERO(&mask);
+    if (sched_getaffinity(0, sizeof mask, &mask) == 0)
+        for (int core = 0; core < CPU_SETSIZE; core++)
+            if (CPU_ISSET(core, &mask))
+                g_array_append_val(cores, core);
+    return cores;
+}
+
+char *ifm_affinity_to_string(void)
+{
+    g_autoptr(GArray) cores = ifm_affinity_cores();
+    return ifm_cores_to_string((const int *)(const void *)cores->data, cores->len);
+}
+
+/* Processor time of a thread, ns; -1 where the kernel keeps no such figure. */
+static gint64 thread_time_ns(const char *tid)
+{
+    g_autofree char *path = g_strconcat("/proc/self/task/", tid, "/schedstat", NULL);
+    g_autofree char *text = NULL;
+    if (!g_file_get_contents(path, &text, NULL, NULL))
+        return -1;
+    return g_ascii_strtoll(text, NULL, 10);
+}
+
+GHashTable *ifm_threads_list(void)
+{
+    GHashTable *threads = g_hash_table_new_full(g_direct_hash, g_direct_equal, NULL, g_free);
+    g_autoptr(GDir) folder = g_dir_open("/proc/self/task", 0, NULL);
+    const char *tid;
+    while (folder != NULL && (tid = g_dir_read_name(folder)) != NULL)
+    {
+        gint64 time_ns = thread_time_ns(tid);
+        g_hash_table_insert(threads, GINT_TO_POINTER(atoi(tid)), g_memdup2(&time_ns, sizeof time_ns));
+    }
+    return threads;
+}
