@@ -1,0 +1,308 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "onnx-private.h"
+
+/*
+ * The builder fills the same messages that a file unpacks to, packs them and hands the bytes to ifm_model_parse(): what it
+ * makes has passed every check that a file has to pass.
+ */
+struct IfmModelBuilder
+{
+    Onnx__ModelProto *proto;
+    GError *error; /* the first */
+};
+
+/* The messages are freed by protobuf-c, whose allocator is malloc; GLib's is the same one. */
+#define NEW_MESSAGE(Type, type)                                                                                            \
+    static Onnx__##Type *new_##type(void)                                                                                  \
+    {                                                                                                                      \
+        Onnx__##Type *message = g_new(Onnx__##Type, 1);                                                                    \
+        onnx__##type##__init(message);                                                                                     \
+        return message;                                                                                                    \
+    }
+NEW_MESSAGE(ModelProto, model_proto)
+NEW_MESSAGE(GraphProto, graph_proto)
+NEW_MESSAGE(NodeProto, node_proto)
+NEW_MESSAGE(AttributeProto, attribute_proto)
+NEW_MESSAGE(TensorProto, tensor_proto)
+NEW_MESSAGE(ValueInfoProto, value_info_proto)
+NEW_MESSAGE(OperatorSetIdProto, operator_set_id_proto)
+NEW_MESSAGE(StringStringEntryProto, string_string_entry_proto)
+NEW_MESSAGE(TypeProto, type_proto)
+NEW_MESSAGE(TensorShapeProto, tensor_shape_proto)
+
+/* append: Grows a repeated field by one pointer. */
+static void append(void *array, size_t *n, void *element)
+{
+    void ***elements = array;
+    *elements = g_renew(void *, *elements, *n + 1);
+    (*elements)[(*n)++] = element;
+}
+
+G_GNUC_PRINTF(2, 3) static void fail(IfmModelBuilder *builder, const char *format, ...)
+{
+    if (builder->error != NULL)
+        return;
+    va_list arguments;
+    va_start(arguments, format);
+    g_autofree char *message = g_strdup_vprintf(format, arguments);
+    va_end(arguments);
+    builder->error = g_error_new_literal(IFM_ERROR, IFM_ERROR_INVALID, message);
+}
+
+/* ir_version_for: the oldest IR version whose files may use an opset (versions table of the ONNX specification). */
+static gint64 ir_version_for(gint64 opset)
+{
+    static const struct
+    {
+        gint64 last_opset, ir_version;
+    } versions[] = { { 8, 3 }, { 9, 4 }, { 10, 5 }, { 11, 6 }, { 14, 7 }, { 18, 8 }, { 20, 9 }, { 22, 10 }, { 23, 11 } };
+    for (gsize i = 0; i < G_N_ELEMENTS(versions); i++)
+        if (opset <= versions[i].last_opset)
+            return versions[i].ir_version;
+    return 12;
+}
+
+IfmModelBuilder *ifm_model_builder_new(const char *graph_name, gint64 opset)
+{
+    IfmModelBuilder *builder = g_new0(IfmModelBuilder, 1);
+    builder->proto = new_model_proto();
+    builder->proto->has_ir_version = TRUE;
+    builder->proto->ir_version = ir_version_for(opset);
+    builder->proto->producer_name = g_strdup("inferometer");
+    builder->proto->producer_version = g_strdup(IFM_VERSION);
+    builder->proto->graph = new_graph_proto();
+    builder->proto->graph->name = g_strdup(graph_name);
+    Onnx__OperatorSetIdProto *set = new_operator_set_id_proto();
+    set->domain = g_strdup("");
+    set->has_version = TRUE;
+    set->version = opset;
+    append(&builder->proto->opset_import, &builder->proto->n_opset_import, set);
+    if (opset < 1)
+        fail(builder, "opset %" G_GINT64_FORMAT ": 1 or more", opset);
+    return builder;
+}
+
+void ifm_model_builder_free(IfmModelBuilder *builder)
+{
+    if (builder == NULL)
+        return;
+    onnx__model_proto__free_unpacked(builder->proto, NULL);
+    g_clear_error(&builder->error);
+    g_free(builder);
+}
+
+/* --- ports ---------------------------------------------------------------------------------------------------------- */
+
+static Onnx__TensorShapeProto *new_shape(int rank, const gint64 *dims, const char *const *dim_names)
+{
+    Onnx__TensorShapeProto *shape = new_tensor_shape_proto();
+    for (int i = 0; i < rank; i++)
+    {
+        Onnx__TensorShapeProto__Dimension *dim = g_new(Onnx__TensorShapeProto__Dimension, 1);
+        onnx__tensor_shape_proto__dimension__init(dim);
+        if (dims[i] >= 0)
+        {
+            dim->value_case = ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE;
+            dim->dim_value = dims[i];
+        }
+        else if (dim_names != NULL && dim_names[i] != NULL)
+        {
+            dim->value_case = ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM;
+            dim->dim_param = g_strdup(dim_names[i]);
+        }
+        append(&shape->dim, &shape->n_dim, dim);
+    }
+    return shape;
+}
+
+static Onnx__ValueInfoProto *new_port(IfmModelBuilder *builder, const char *name, IfmDtype dtype, int rank,
+                                      const gint64 *dims, const char *const *dim_names)
+{
+    if (rank < 0 || rank > IFM_MAX_RANK)
+        fail(builder, "port '%s': rank %d is not within 0 to %d", name, rank, IFM_MAX_RANK);
+    Onnx__ValueInfoProto *info = new_value_info_proto();
+    info->name = g_strdup(name);
+    info->type = new_type_proto();
+    info->type->value_case = ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE;
+    info->type->tensor_type = g_new(Onnx__TypeProto__Tensor, 1);
+    onnx__type_proto__tensor__init(info->type->tensor_type);
+    info->type->tensor_type->has_elem_type = TRUE;
+    info->type->tensor_type->elem_type = (gint32)dtype;
+    info->type->tensor_type->shape = new_shape(builder->error == NULL ? rank : 0, dims, dim_names);
+    return info;
+}
+
+void ifm_model_builder_input(IfmModelBuilder *builder, const char *name, IfmDtype dtype, int rank, const gint64 *dims,
+                             const char *const *dim_names)
+{
+    Onnx__GraphProto *graph = builder->proto->graph;
+    append(&graph->input, &graph->n_input, new_port(builder, name, dtype, rank, dims, dim_names));
+}
+
+void ifm_model_builder_output(IfmModelBuilder *builder, const char *name, IfmDtype dtype, int rank, const gint64 *dims,
+                              const char *const *dim_names)
+{
+    Onnx__GraphProto *graph = builder->proto->graph;
+    append(&graph->output, &graph->n_output, new_port(builder, name, dtype, rank, dims, dim_names));
+}
+
+/* --- weights -------------------------------------------------------------------------------------------------------- */
+
+/* add_weight: Adds an initializer with room for its bytes. Returns: NULL where it failed (the builder knows why). */
+static guint8 *add_weight(IfmModelBuilder *builder, const char *name, IfmDtype dtype, int rank, const gint64 *shape)
+{
+    g_autoptr(GError) error = NULL;
+    gsize size;
+    if (builder->error != NULL)
+        return NULL;
+    if (!ifm_shape_size_bytes(dtype, rank, shape, &size, &error))
+    {
+        fail(builder, "weight '%s': %s", name, error->message);
+        return NULL;
+    }
+    guint8 *bytes = g_try_malloc(MAX(size, 1));
+    if (bytes == NULL)
+    {
+        fail(builder, "weight '%s': no memory for %" G_GSIZE_FORMAT " bytes", name, size);
+        builder->error->code = IFM_ERROR_MEMORY;
+        return NULL;
+    }
+    Onnx__TensorProto *tensor = new_tensor_proto();
+    tensor->name = g_strdup(name);
+    tensor->has_data_type = TRUE;
+    tensor->data_type = (gint32)dtype;
+    tensor->n_dims = (gsize)rank;
+    tensor->dims = g_memdup2(shape, (gsize)rank * sizeof *shape);
+    tensor->has_raw_data = TRUE;
+    tensor->raw_data = (ProtobufCBinaryData){ size, bytes };
+    append(&builder->proto->graph->initializer, &builder->proto->graph->n_initializer, tensor);
+    return bytes;
+}
+
+void ifm_model_builder_weight(IfmModelBuilder *builder, const char *name, const IfmTensor *tensor)
+{
+    if (!ifm_tensor_is_contiguous(tensor) || tensor->memory == IFM_MEMORY_DEVICE)
+        fail(builder, "weight '%s': not contiguous host memory", name);
+    guint8 *bytes = add_weight(builder, name, tensor->dtype, tensor->rank, tensor->shape);
+    if (bytes != NULL && tensor->size_bytes > 0)
+        memcpy(bytes, tensor->data, tensor->size_bytes);
+}
+
+void ifm_model_builder_random_weight(IfmModelBuilder *builder, const char *name, int rank, const gint64 *shape,
+                                     double bound, guint32 seed)
+{
+    guint8 *bytes = add_weight(builder, name, IFM_DTYPE_F32, rank, shape);
+    IfmTensor tensor;
+    if (bytes == NULL || !ifm_tensor_wrap(&tensor, IFM_DTYPE_F32, rank, shape, bytes, NULL))
+        return;
+    g_autoptr(GRand) random = ifm_onnx_random(seed, name);
+    ifm_tensor_fill_random(&tensor, random, -bound, bound, NULL);
+}
+
+void ifm_model_builder_metadata(IfmModelBuilder *builder, const char *key, const char *value)
+{
+    Onnx__StringStringEntryProto *entry = new_string_string_entry_proto();
+    entry->key = g_strdup(key);
+    entry->value = g_strdup(value);
+    append(&builder->proto->metadata_props, &builder->proto->n_metadata_props, entry);
+}
+
+/* --- nodes ---------------------------------------------------------------------------------------------------------- */
+
+gsize ifm_model_builder_node(IfmModelBuilder *builder, const char *op_type, const char *name, const char *const *inputs,
+                             const char *const *outputs)
+{
+    Onnx__GraphProto *graph = builder->proto->graph;
+    Onnx__NodeProto *node = new_node_proto();
+    node->op_type = g_strdup(op_type);
+    node->name = g_strdup(name);
+    for (gsize i = 0; inputs != NULL && inputs[i] != NULL; i++)
+        append(&node->input, &node->n_input, g_strdup(inputs[i]));
+    for (gsize i = 0; outputs != NULL && outputs[i] != NULL; i++)
+        append(&node->output, &node->n_output, g_strdup(outputs[i]));
+    append(&graph->node, &graph->n_node, node);
+    return graph->n_node - 1;
+}
+
+static Onnx__AttributeProto *add_attribute(IfmModelBuilder *builder, gsize index, const char *name, int type)
+{
+    Onnx__GraphProto *graph = builder->proto->graph;
+    if (index >= graph->n_node)
+    {
+        fail(builder, "attribute '%s': there is no node %" G_GSIZE_FORMAT, name, index);
+        return NULL;
+    }
+    Onnx__NodeProto *node = graph->node[index];
+    Onnx__AttributeProto *attribute = new_attribute_proto();
+    attribute->name = g_strdup(name);
+    attribute->has_type = TRUE;
+    attribute->type = (Onnx__AttributeProto__AttributeType)type;
+    append(&node->attribute, &node->n_attribute, attribute);
+    return attribute;
+}
+
+void ifm_model_builder_int(IfmModelBuilder *builder, gsize node, const char *attribute, gint64 value)
+{
+    Onnx__AttributeProto *added = add_attribute(builder, node, attribute, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INT);
+    if (added == NULL)
+        return;
+    added->has_i = TRUE;
+    added->i = value;
+}
+
+void ifm_model_builder_float(IfmModelBuilder *builder, gsize node, const char *attribute, double value)
+{
+    Onnx__AttributeProto *added = add_attribute(builder, node, attribute, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__FLOAT);
+    if (added == NULL)
+        return;
+    added->has_f = TRUE;
+    added->f = (float)value;
+}
+
+void ifm_model_builder_string(IfmModelBuilder *builder, gsize node, const char *attribute, const char *value)
+{
+    Onnx__AttributeProto *added = add_attribute(builder, node, attribute, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__STRING);
+    if (added == NULL)
+        return;
+    added->has_s = TRUE;
+    added->s = (ProtobufCBinaryData){ strlen(value), (guint8 *)g_strdup(value) };
+}
+
+void ifm_model_builder_ints(IfmModelBuilder *builder, gsize node, const char *attribute, const gint64 *values, gsize n)
+{
+    Onnx__AttributeProto *added = add_attribute(builder, node, attribute, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INTS);
+    if (added == NULL)
+        return;
+    added->n_ints = n;
+    added->ints = g_memdup2(values, n * sizeof *values);
+}
+
+/* --- finishing ------------------------------------------------------------------------------------------------------ */
+
+static GBytes *pack(IfmModelBuilder *builder)
+{
+    gsize size = onnx__model_proto__get_packed_size(builder->proto);
+    guint8 *bytes = size <= G_MAXINT32 ? g_try_malloc(MAX(size, 1)) : NULL;
+    if (bytes == NULL)
+    {
+        fail(builder, "%" G_GSIZE_FORMAT " bytes are more than one ONNX file or this memory can hold", size);
+        return NULL;
+    }
+    onnx__model_proto__pack(builder->proto, bytes);
+    return g_bytes_new_take(bytes, size);
+}
+
+IfmModel *ifm_model_builder_finish(IfmModelBuilder *builder, GError **error)
+{
+    g_autofree char *name = g_strdup(builder->proto->graph->name);
+    g_autoptr(GBytes) bytes = builder->error == NULL ? pack(builder) : NULL;
+    if (builder->error != NULL)
+    {
+        g_propagate_prefixed_error(error, g_steal_pointer(&builder->error), "%s: ", name);
+        ifm_onnx_tidy_error(error, NULL);
+        return NULL;
+    }
+    return ifm_model_parse(bytes, name, error);
+}

@@ -1,0 +1,248 @@
+#include <gio/gio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "onnx-private.h"
+
+/* --- reading -------------------------------------------------------------------------------------------------------- */
+
+void ifm_onnx_tidy_error(GError **error, const char *prefix)
+{
+    if (error == NULL || *error == NULL)
+        return;
+    if (prefix != NULL)
+        g_prefix_error(error, "%s: ", prefix);
+    char *valid = g_utf8_make_valid((*error)->message, -1);
+    for (char *c = valid; *c != '\0'; c++)
+        if (g_ascii_iscntrl(*c))
+            *c = '?';
+    g_free((*error)->message);
+    (*error)->message = valid;
+}
+
+static gboolean check_versions(const Onnx__ModelProto *proto, GError **error)
+{
+    if (!proto->has_ir_version || proto->ir_version < 1)
+        IFM_ONNX_INVALID(error, "ir_version is missing: is this an ONNX model?");
+    else if (proto->ir_version > ONNX__VERSION__IR_VERSION)
+        IFM_ONNX_INVALID(error, "ir_version %" G_GINT64_FORMAT " is newer than %d, the newest known", proto->ir_version,
+                         ONNX__VERSION__IR_VERSION);
+    else if (proto->graph == NULL)
+        IFM_ONNX_INVALID(error, "there is no graph in it");
+    else
+        return TRUE;
+    return FALSE;
+}
+
+/* find_opset: the default domain's version; models before IR version 3 had but one. */
+static gboolean find_opset(IfmModel *model, GError **error)
+{
+    const Onnx__ModelProto *proto = model->proto;
+    model->opset = proto->ir_version < 3 ? 1 : 0;
+    for (gsize i = 0; i < proto->n_opset_import; i++)
+    {
+        const char *domain = proto->opset_import[i]->domain;
+        if (domain == NULL || *domain == '\0' || g_str_equal(domain, "ai.onnx"))
+            model->opset = proto->opset_import[i]->has_version ? proto->opset_import[i]->version : 0;
+    }
+    gboolean needed = proto->n_opset_import == 0;
+    for (gsize i = 0; i < model->n_nodes; i++)
+        needed = needed || *model->nodes[i].domain == '\0';
+    if (model->opset >= 1 || !needed)
+        return TRUE;
+    IFM_ONNX_INVALID(error, "opset_import does not name a version of the default domain");
+    return FALSE;
+}
+
+static gboolean unpack(IfmModel *model, GArray *spans, GError **error)
+{
+    gsize size;
+    const guint8 *data = g_bytes_get_data(model->bytes, &size);
+    g_autoptr(GByteArray) compact = g_byte_array_new();
+    if (size == 0)
+    {
+        IFM_ONNX_INVALID(error, "is empty");
+        return FALSE;
+    }
+    if (!ifm_onnx_scan(data, size, compact, spans, error))
+        return FALSE;
+    model->proto = onnx__model_proto__unpack(NULL, compact->len, compact->data);
+    if (model->proto == NULL)
+        IFM_ONNX_INVALID(error, "cannot be unpacked: not an ONNX model");
+    return model->proto != NULL;
+}
+
+static void set_name(IfmModel *model)
+{
+    if (model->path != NULL)
+    {
+        model->name = g_path_get_basename(model->path);
+        if (g_str_has_suffix(model->name, ".onnx") && strlen(model->name) > strlen(".onnx"))
+            model->name[strlen(model->name) - strlen(".onnx")] = '\0';
+    }
+    else
+        model->name = g_strdup(model->proto->graph->name != NULL ? model->proto->graph->name : "");
+}
+
+static gboolean load(IfmModel *model, GError **error)
+{
+    g_autoptr(GArray) spans = g_array_new(FALSE, FALSE, sizeof(IfmOnnxSpan));
+    if (!unpack(model, spans, error) || !check_versions(model->proto, error) ||
+        !ifm_onnx_attach_tensors(model, spans, error) || !ifm_onnx_index(model, error) || !find_opset(model, error) ||
+        !ifm_onnx_ports(model, error))
+        return FALSE;
+    set_name(model);
+    return TRUE;
+}
+
+static IfmModel *model_new(GBytes *bytes, const char *path, const char *name, GError **error)
+{
+    g_autoptr(IfmModel) model = g_new0(IfmModel, 1);
+    g_atomic_ref_count_init(&model->references);
+    g_mutex_init(&model->lock);
+    model->bytes = g_bytes_ref(bytes);
+    model->path = g_strdup(path);
+    model->attached = g_ptr_array_new();
+    model->external = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, (GDestroyNotify)g_mapped_file_unref);
+    model->external_order = g_ptr_array_new();
+    if (load(model, error))
+        return g_steal_pointer(&model);
+    ifm_onnx_tidy_error(error, name);
+    return NULL;
+}
+
+IfmModel *ifm_model_parse(GBytes *bytes, const char *name, GError **error)
+{
+    return model_new(bytes, NULL, name, error);
+}
+
+/* map_file: A directory or a pipe is refused before it is opened: opening a pipe would wait for its writer. */
+static GMappedFile *map_file(const char *path, GError **error)
+{
+    struct stat status;
+    if (stat(path, &status) != 0)
+    {
+        g_set_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE, "%s: %s", path, g_strerror(errno));
+        return NULL;
+    }
+    if (!S_ISREG(status.st_mode))
+    {
+        IFM_ONNX_INVALID(error, "%s: not a regular file", path);
+        return NULL;
+    }
+    g_autoptr(GError) trouble = NULL;
+    GMappedFile *file = g_mapped_file_new(path, FALSE, &trouble);
+    if (file == NULL)
+        g_set_error(error, IFM_ERROR,
+                    g_error_matches(trouble, G_FILE_ERROR, G_FILE_ERROR_NOMEM) ? IFM_ERROR_MEMORY : IFM_ERROR_UNAVAILABLE,
+                    "%s", trouble->message);
+    return file;
+}
+
+IfmModel *ifm_model_open(const char *path, GError **error)
+{
+    g_autoptr(GMappedFile) file = map_file(path, error);
+    if (file == NULL)
+    {
+        ifm_onnx_tidy_error(error, NULL);
+        return NULL;
+    }
+    g_autoptr(GBytes) bytes = g_mapped_file_get_bytes(file);
+    return model_new(bytes, path, path, error);
+}
+
+IfmModel *ifm_model_ref(IfmModel *model)
+{
+    g_atomic_ref_count_inc(&model->references);
+    return model;
+}
+
+void ifm_model_unref(IfmModel *model)
+{
+    if (model == NULL || !g_atomic_ref_count_dec(&model->references))
+        return;
+    ifm_onnx_detach_tensors(model);
+    ifm_onnx_index_clear(model);
+    g_clear_pointer(&model->inputs, g_ptr_array_unref);
+    g_clear_pointer(&model->outputs, g_ptr_array_unref);
+    if (model->proto != NULL)
+        onnx__model_proto__free_unpacked(model->proto, NULL);
+    g_ptr_array_unref(model->attached);
+    g_ptr_array_unref(model->external_order);
+    g_hash_table_unref(model->external);
+    g_bytes_unref(model->bytes);
+    g_mutex_clear(&model->lock);
+    g_free(model->path);
+    g_free(model->name);
+    g_free(model->digest);
+    g_free(model);
+}
+
+/* --- writing -------------------------------------------------------------------------------------------------------- */
+
+GBytes *ifm_model_serialize(IfmModel *model, GError **error)
+{
+    return g_bytes_ref(model->bytes);
+}
+
+gboolean ifm_model_save(IfmModel *model, const char *path, GError **error)
+{
+    gsize size;
+    const char *data = g_bytes_get_data(model->bytes, &size);
+    g_autoptr(GError) trouble = NULL;
+    if (g_file_set_contents_full(path, data, (gssize)size, G_FILE_SET_CONTENTS_CONSISTENT | G_FILE_SET_CONTENTS_DURABLE,
+                                 0644, &trouble))
+        return TRUE;
+    g_set_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE, "%s: %s", path, trouble->message);
+    ifm_onnx_tidy_error(error, NULL);
+    return FALSE;
+}
+
+/* --- telling -------------------------------------------------------------------------------------------------------- */
+
+const char *ifm_model_path(const IfmModel *model)
+{
+    return model->path;
+}
+
+const char *ifm_model_name(const IfmModel *model)
+{
+    return model->name;
+}
+
+gint64 ifm_model_opset(const IfmModel *model)
+{
+    return model->opset;
+}
+
+const char *ifm_model_metadata(const IfmModel *model, const char *key)
+{
+    for (gsize i = 0; i < model->proto->n_metadata_props; i++)
+        if (g_strcmp0(model->proto->metadata_props[i]->key, key) == 0)
+            return model->proto->metadata_props[i]->value;
+    return NULL;
+}
+
+static void digest_file(GChecksum *checksum, GMappedFile *file)
+{
+    gsize size = g_mapped_file_get_length(file);
+    if (size > 0)
+        g_checksum_update(checksum, (const guchar *)g_mapped_file_get_contents(file), (gssize)size);
+}
+
+const char *ifm_model_digest(IfmModel *model, GError **error)
+{
+    g_mutex_lock(&model->lock);
+    if (model->digest == NULL)
+    {
+        g_autoptr(GChecksum) checksum = g_checksum_new(G_CHECKSUM_SHA256);
+        gsize size;
+        const guchar *data = g_bytes_get_data(model->bytes, &size);
+        g_checksum_update(checksum, data, (gssize)size);
+        for (guint i = 0; i < model->external_order->len; i++)
+            digest_file(checksum, g_hash_table_lookup(model->external, g_ptr_array_index(model->external_order, i)));
+        model->digest = g_strdup(g_checksum_get_string(checksum));
+    }
+    g_mutex_unlock(&model->lock);
+    return model->digest;
+}

@@ -1,0 +1,195 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "onnx-private.h"
+
+static void free_initializer(gpointer data)
+{
+    IfmInitializer *initializer = data;
+    ifm_tensor_clear(&initializer->tensor);
+    g_free(initializer);
+}
+
+static void index_initializers(IfmModel *model)
+{
+    const Onnx__GraphProto *graph = model->proto->graph;
+    for (gsize i = 0; i < graph->n_initializer; i++)
+    {
+        IfmInitializer *initializer = g_new0(IfmInitializer, 1);
+        initializer->proto = graph->initializer[i];
+        initializer->has_tensor = ifm_onnx_tensor_wrap(graph->initializer[i], &initializer->tensor);
+        g_hash_table_insert(model->initializers, graph->initializer[i]->name, initializer);
+    }
+}
+
+static void add_consumer(IfmModel *model, const char *tensor, gsize node)
+{
+    if (*tensor == '\0')
+        return;
+    GArray *consumers = g_hash_table_lookup(model->consumers, tensor);
+    if (consumers == NULL)
+    {
+        consumers = g_array_new(FALSE, FALSE, sizeof(gsize));
+        g_hash_table_insert(model->consumers, (gpointer)tensor, consumers);
+    }
+    if (consumers->len == 0 || g_array_index(consumers, gsize, consumers->len - 1) != node)
+        g_array_append_val(consumers, node);
+}
+
+/* end_strings: String attributes are counted bytes in the file; a zero behind them makes them C strings. */
+static void end_strings(Onnx__NodeProto *node)
+{
+    for (gsize i = 0; i < node->n_attribute; i++)
+    {
+        ProtobufCBinaryData *s = &node->attribute[i]->s;
+        if (!node->attribute[i]->has_s)
+            continue;
+        s->data = realloc(s->data, s->len + 1); /* protobuf-c's own allocator is malloc */
+        g_assert(s->data != NULL);
+        s->data[s->len] = '\0';
+    }
+}
+
+static void index_node(IfmModel *model, gsize index, Onnx__NodeProto *proto, const GPtrArray *captured)
+{
+    IfmNode *node = &model->nodes[index];
+    gboolean is_default = proto->domain == NULL || g_str_equal(proto->domain, "ai.onnx");
+    end_strings(proto);
+    *node = (IfmNode){ .name = proto->name != NULL ? proto->name : "",
+                       .op_type = proto->op_type,
+                       .domain = is_default ? "" : proto->domain,
+                       .inputs = (const char *const *)proto->input,
+                       .n_inputs = proto->n_input,
+                       .outputs = (const char *const *)proto->output,
+                       .n_outputs = proto->n_output,
+                       .proto = proto };
+    for (gsize i = 0; i < proto->n_input; i++)
+        add_consumer(model, proto->input[i], index);
+    for (guint i = 0; captured != NULL && i < captured->len; i++)
+        add_consumer(model, g_ptr_array_index(captured, i), index);
+    for (gsize i = 0; i < proto->n_output; i++)
+        if (*proto->output[i] != '\0')
+            g_hash_table_insert(model->producers, proto->output[i], GSIZE_TO_POINTER(index + 1));
+}
+
+gboolean ifm_onnx_index(IfmModel *model, GError **error)
+{
+    const Onnx__GraphProto *graph = model->proto->graph;
+    g_auto(IfmGraphOrder) order = { 0 };
+    model->producers = g_hash_table_new(g_str_hash, g_str_equal);
+    model->consumers = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, (GDestroyNotify)g_array_unref);
+    model->initializers = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, free_initializer);
+    if (!ifm_onnx_check_graph(graph, &order, error))
+        return FALSE;
+    index_initializers(model);
+    model->n_nodes = graph->n_node;
+    model->nodes = g_new0(IfmNode, graph->n_node + 1);
+    for (gsize i = 0; i < graph->n_node; i++)
+    {
+        gsize number = g_array_index(order.order, gsize, i);
+        index_node(model, i, graph->node[number], g_ptr_array_index(order.captures, number));
+    }
+    return TRUE;
+}
+
+void ifm_onnx_index_clear(IfmModel *model)
+{
+    g_clear_pointer(&model->producers, g_hash_table_unref);
+    g_clear_pointer(&model->consumers, g_hash_table_unref);
+    g_clear_pointer(&model->initializers, g_hash_table_unref);
+    g_clear_pointer(&model->nodes, g_free);
+}
+
+gsize ifm_model_n_nodes(const IfmModel *model)
+{
+    return model->n_nodes;
+}
+
+const IfmNode *ifm_model_node(const IfmModel *model, gsize index)
+{
+    g_assert(index < model->n_nodes);
+    return &model->nodes[index];
+}
+
+gssize ifm_model_producer(const IfmModel *model, const char *tensor)
+{
+    return (gssize)GPOINTER_TO_SIZE(g_hash_table_lookup(model->producers, tensor)) - 1;
+}
+
+const GArray *ifm_model_consumers(const IfmModel *model, const char *tensor)
+{
+    return g_hash_table_lookup(model->consumers, tensor);
+}
+
+gboolean ifm_model_initializer(const IfmModel *model, const char *name, IfmTensor *tensor)
+{
+    const IfmInitializer *initializer = g_hash_table_lookup(model->initializers, name);
+    *tensor = IFM_TENSOR_INIT;
+    if (initializer == NULL || !initializer->has_tensor)
+        return FALSE;
+    *tensor = initializer->tensor;
+    tensor->release = NULL; /* borrowed from the model */
+    tensor->owner = NULL;
+    return TRUE;
+}
+
+gint64 ifm_model_n_parameters(const IfmModel *model)
+{
+    const Onnx__GraphProto *graph = model->proto->graph;
+    gint64 total = 0;
+    for (gsize i = 0; i < graph->n_initializer; i++)
+    {
+        const Onnx__TensorProto *weight = graph->initializer[i];
+        gint64 n = 1;
+        switch (weight->data_type)
+        {
+        case IFM_DTYPE_F32:
+        case IFM_DTYPE_F64:
+        case IFM_DTYPE_F16:
+        case IFM_DTYPE_BF16:
+            for (gsize d = 0; d < weight->n_dims; d++)
+                n *= weight->dims[d];
+            total += n;
+            break;
+        default:
+            break;
+        }
+    }
+    return total;
+}
+
+/* --- attributes ----------------------------------------------------------------------------------------------------- */
+
+const Onnx__AttributeProto *ifm_onnx_attribute(const IfmNode *node, const char *name)
+{
+    const Onnx__NodeProto *proto = node->proto;
+    for (gsize i = 0; i < proto->n_attribute; i++)
+        if (g_strcmp0(proto->attribute[i]->name, name) == 0)
+            return proto->attribute[i];
+    return NULL;
+}
+
+gint64 ifm_node_int(const IfmNode *node, const char *attribute, gint64 fallback)
+{
+    const Onnx__AttributeProto *found = ifm_onnx_attribute(node, attribute);
+    return found != NULL && found->has_i ? found->i : fallback;
+}
+
+double ifm_node_float(const IfmNode *node, const char *attribute, double fallback)
+{
+    const Onnx__AttributeProto *found = ifm_onnx_attribute(node, attribute);
+    return found != NULL && found->has_f ? (double)found->f : fallback;
+}
+
+const char *ifm_node_string(const IfmNode *node, const char *attribute, const char *fallback)
+{
+    const Onnx__AttributeProto *found = ifm_onnx_attribute(node, attribute);
+    return found != NULL && found->has_s ? (const char *)found->s.data : fallback;
+}
+
+const gint64 *ifm_node_ints(const IfmNode *node, const char *attribute, gsize *n)
+{
+    const Onnx__AttributeProto *found = ifm_onnx_attribute(node, attribute);
+    *n = found != NULL ? found->n_ints : 0;
+    return *n > 0 ? found->ints : NULL;
+}

@@ -1,0 +1,110 @@
+#pragma once
+#include <inferometer/onnx.h>
+
+#include "onnx.pb-c.h"
+
+G_BEGIN_DECLS
+
+/* --- scan.c: the file's bytes, looked at before protobuf-c is ------------------------------------------------------- */
+
+/* More messages than this take gigabytes of structs whatever their bytes; the largest real models have some 100,000. */
+#define IFM_ONNX_MAX_MESSAGES (1u << 22)
+
+/* IfmOnnxSpan: where in the file a large tensor's raw_data lies. */
+typedef struct
+{
+    gsize offset, length;
+} IfmOnnxSpan;
+
+/*
+ * ifm_onnx_scan: Checks the whole wire format and writes a copy for protobuf-c: without unknown fields, and with each large
+ * raw_data replaced by a field of number IFM_ONNX_SPAN_FIELD that holds the index of its span.
+ * @compact: (out) empty    @spans: (out) of IfmOnnxSpan, empty
+ */
+#define IFM_ONNX_SPAN_FIELD 1000u
+gboolean ifm_onnx_scan(const guint8 *data, gsize size, GByteArray *compact, GArray *spans, GError **error);
+
+/* --- tensor-values.c: where a tensor's values are, and whether they are as many as its shape says ------------------- */
+
+/*
+ * ifm_onnx_attach_tensors: Gives every tensor of the model its values (spans of the file, external files) and checks it.
+ * What is attached is not owned by the message: ifm_onnx_detach_tensors() goes before it is freed.
+ */
+gboolean ifm_onnx_attach_tensors(IfmModel *model, const GArray *spans, GError **error);
+void ifm_onnx_detach_tensors(IfmModel *model);
+
+/*
+ * ifm_onnx_tensor_wrap: Describes a checked tensor. Types stored wider than they are (int32_data of i8, …) are converted.
+ * Returns: FALSE where IfmTensor cannot hold it (strings, packed types); @tensor is then empty.
+ */
+gboolean ifm_onnx_tensor_wrap(const Onnx__TensorProto *proto, IfmTensor *tensor);
+
+/* --- graph-check.c -------------------------------------------------------------------------------------------------- */
+
+/*
+ * IfmGraphOrder: what the check of a graph found out.
+ * @order: of gsize, node numbers in an order in which every input is made before it is read; file order where that is one
+ * @captures: [n_node] names that a node's subgraphs read from this graph (GPtrArray of borrowed strings), or NULL
+ */
+typedef struct
+{
+    GArray *order;
+    GPtrArray *captures;
+} IfmGraphOrder;
+void ifm_graph_order_clear(IfmGraphOrder *order);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(IfmGraphOrder, ifm_graph_order_clear)
+
+/* ifm_onnx_check_graph: Names, scopes and cycles of a graph and its subgraphs. @order: (out) */
+gboolean ifm_onnx_check_graph(const Onnx__GraphProto *graph, IfmGraphOrder *order, GError **error);
+/* ifm_onnx_node_place: Returns: (transfer full) "node 3 (Conv 'conv1')". */
+char *ifm_onnx_node_place(gsize index, const Onnx__NodeProto *node);
+
+/* --- the model ------------------------------------------------------------------------------------------------------ */
+
+struct IfmModel
+{
+    gatomicrefcount references;
+    GBytes *bytes;
+    char *path, *name;
+    Onnx__ModelProto *proto;
+    GPtrArray *attached;       /* Onnx__TensorProto* whose raw_data belongs to `bytes` or `external` */
+    GHashTable *external;      /* location -> GMappedFile* */
+    GPtrArray *external_order; /* the locations, as first named (borrowed) */
+    gint64 opset;
+    GPtrArray *inputs, *outputs; /* IfmPort* */
+    IfmNode *nodes;              /* [n_nodes], in topological order */
+    gsize n_nodes;
+    GHashTable *producers;    /* tensor -> node index + 1 */
+    GHashTable *consumers;    /* tensor -> GArray of gsize */
+    GHashTable *initializers; /* name -> IfmInitializer* */
+    GMutex lock;              /* of digest */
+    char *digest;
+};
+
+/* IfmInitializer: a weight. @tensor: empty where IfmTensor cannot hold it (has_tensor FALSE). */
+typedef struct
+{
+    const Onnx__TensorProto *proto;
+    IfmTensor tensor;
+    gboolean has_tensor;
+} IfmInitializer;
+
+/* ifm_onnx_index: Fills nodes, producers, consumers and initializers. */
+gboolean ifm_onnx_index(IfmModel *model, GError **error);
+void ifm_onnx_index_clear(IfmModel *model);
+/* ifm_onnx_ports: Fills inputs and outputs. */
+gboolean ifm_onnx_ports(IfmModel *model, GError **error);
+/* ifm_onnx_port_parse: Returns: (transfer full) what a ValueInfoProto says; NULL with IFM_ERROR_INVALID. */
+IfmPort *ifm_onnx_port_parse(const Onnx__ValueInfoProto *info, GError **error);
+/* ifm_onnx_attribute: Returns: the node's attribute of that name, or NULL. */
+const Onnx__AttributeProto *ifm_onnx_attribute(const IfmNode *node, const char *name);
+
+/* ifm_onnx_tidy_error: Makes a message that quotes a file's names one line of valid UTF-8, with @prefix in front. */
+void ifm_onnx_tidy_error(GError **error, const char *prefix);
+/* ifm_onnx_random: Returns: (transfer full) a generator of its own for (@seed, @name). */
+GRand *ifm_onnx_random(guint32 seed, const char *name);
+
+/* A line of its own keeps calls short: the room's errors are nearly all of this one code. */
+#define IFM_ONNX_INVALID(error, ...) g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, __VA_ARGS__)
+
+G_END_DECLS

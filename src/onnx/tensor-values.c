@@ -1,0 +1,401 @@
+#include <fcntl.h>
+#include <gio/gio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "onnx-private.h"
+
+typedef enum
+{
+    FIELD_FLOAT,
+    FIELD_INT32,
+    FIELD_INT64,
+    FIELD_DOUBLE,
+    FIELD_UINT64,
+    FIELD_STRING,
+    FIELD_RAW,
+    N_FIELDS,
+} ValueField;
+
+static const char *const field_names[N_FIELDS] = {
+    "float_data", "int32_data", "int64_data", "double_data", "uint64_data", "string_data", "raw_data",
+};
+
+/* types: bits an element takes in raw_data (0: no raw_data), the typed field that may hold it instead, and how many of
+ * that field's elements one element takes (packed types: one for as many as fit into a byte). */
+static const struct
+{
+    guint bits;
+    ValueField field;
+    guint per_element;
+} types[] = {
+    [ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT] = { 32, FIELD_FLOAT, 1 },
+    [ONNX__TENSOR_PROTO__DATA_TYPE__UINT8] = { 8, FIELD_INT32, 1 },
+    [ONNX__TENSOR_PROTO__DATA_TYPE__INT8] = { 8, FIELD_INT32, 1 },
+    [ONNX__TENSOR_PROTO__DATA_TYPE__UINT16] = { 16, FIELD_INT32, 1 },
+    [ONNX__TENSOR_PROTO__DATA_TYPE__INT16] = { 16, FIELD_INT32, 1 },
+    [ONNX__TENSOR_PROTO__DATA_TYPE__INT32] = { 32, FIELD_INT32, 1 },
+    [ONNX__TENSOR_PROTO__DATA_TYPE__INT64] = { 64, FIELD_INT64, 1 },
+    [ONNX__TENSOR_PROTO__DATA_TYPE__STRING] = { 0, FIELD_STRING, 1 },
+    [ONNX__TENSOR_PROTO__DATA_TYPE__BOOL] = { 8, FIELD_INT32, 1 },
+    [ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT16] = { 16, FIELD_INT32, 1 },
+    [ONNX__TENSOR_PROTO__DATA_TYPE__DOUBLE] = { 64, FIELD_DOUBLE, 1 },
+    [ONNX__TENSOR_PROTO__DATA_TYPE__UINT32] = { 32, FIELD_UINT64, 1 },
+    [ONNX__TENSOR_PROTO__DATA_TYPE__UINT64] = { 64, FIELD_UINT64, 1 },
+    [ONNX__TENSOR_PROTO__DATA_TYPE__COMPLEX64] = { 64, FIELD_FLOAT, 2 },
+    [ONNX__TENSOR_PROTO__DATA_TYPE__COMPLEX128] = { 128, FIELD_DOUBLE, 2 },
+    [ONNX__TENSOR_PROTO__DATA_TYPE__BFLOAT16] = { 16, FIELD_INT32, 1 },
+    [ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT8E4M3FN] = { 8, FIELD_INT32, 1 },
+    [ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT8E4M3FNUZ] = { 8, FIELD_INT32, 1 },
+    [ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT8E5M2] = { 8, FIELD_INT32, 1 },
+    [ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT8E5M2FNUZ] = { 8, FIELD_INT32, 1 },
+    [ONNX__TENSOR_PROTO__DATA_TYPE__UINT4] = { 4, FIELD_INT32, 1 },
+    [ONNX__TENSOR_PROTO__DATA_TYPE__INT4] = { 4, FIELD_INT32, 1 },
+    [ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT4E2M1] = { 4, FIELD_INT32, 1 },
+    [ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT8E8M0] = { 8, FIELD_INT32, 1 },
+    [ONNX__TENSOR_PROTO__DATA_TYPE__UINT2] = { 2, FIELD_INT32, 1 },
+    [ONNX__TENSOR_PROTO__DATA_TYPE__INT2] = { 2, FIELD_INT32, 1 },
+};
+
+/* --- checking ------------------------------------------------------------------------------------------------------- */
+
+static gsize field_count(const Onnx__TensorProto *tensor, ValueField field)
+{
+    switch (field)
+    {
+    case FIELD_FLOAT:
+        return tensor->n_float_data;
+    case FIELD_INT32:
+        return tensor->n_int32_data;
+    case FIELD_INT64:
+        return tensor->n_int64_data;
+    case FIELD_DOUBLE:
+        return tensor->n_double_data;
+    case FIELD_UINT64:
+        return tensor->n_uint64_data;
+    case FIELD_STRING:
+        return tensor->n_string_data;
+    default:
+        return tensor->has_raw_data ? tensor->raw_data.len : 0;
+    }
+}
+
+/* count_elements: the product of the dimensions, small enough that its bits fit into 63 bits. */
+static gboolean count_elements(const Onnx__TensorProto *tensor, guint64 *n, char **shape, GError **error)
+{
+    if (tensor->n_dims > IFM_MAX_RANK)
+    {
+        IFM_ONNX_INVALID(error, "has %" G_GSIZE_FORMAT " dimensions, more than %d", tensor->n_dims, IFM_MAX_RANK);
+        return FALSE;
+    }
+    *shape = ifm_shape_to_string((int)tensor->n_dims, tensor->dims);
+    gboolean empty = FALSE;
+    *n = 1;
+    for (gsize i = 0; i < tensor->n_dims; i++)
+    {
+        if (tensor->dims[i] < 0)
+        {
+            IFM_ONNX_INVALID(error, "dimension %" G_GSIZE_FORMAT " is %" G_GINT64_FORMAT ", below 0", i, tensor->dims[i]);
+            return FALSE;
+        }
+        if (tensor->dims[i] == 0)
+            empty = TRUE;
+        else if (__builtin_mul_overflow(*n, (guint64)tensor->dims[i], n) || *n > G_MAXINT64 / 128)
+        {
+            /* Also where another dimension is 0: its strides would still overflow. */
+            IFM_ONNX_INVALID(error, "shape %s is larger than any memory", *shape);
+            return FALSE;
+        }
+    }
+    if (empty)
+        *n = 0;
+    return TRUE;
+}
+
+static gboolean known_type(const Onnx__TensorProto *tensor, GError **error)
+{
+    gint type = tensor->has_data_type ? tensor->data_type : 0;
+    if (type > 0 && type < (gint)G_N_ELEMENTS(types) && (types[type].bits != 0 || types[type].field == FIELD_STRING))
+        return TRUE;
+    IFM_ONNX_INVALID(error, "data type %d is none that can be read", type);
+    return FALSE;
+}
+
+static gboolean check_tensor(const Onnx__TensorProto *tensor, GError **error)
+{
+    g_autofree char *shape = NULL;
+    guint64 n;
+    if (!known_type(tensor, error) || !count_elements(tensor, &n, &shape, error))
+        return FALSE;
+    if (tensor->segment != NULL)
+    {
+        IFM_ONNX_INVALID(error, "comes in segments, which no ONNX version ever defined fully");
+        return FALSE;
+    }
+    guint bits = types[tensor->data_type].bits;
+    ValueField used = FIELD_RAW, typed = types[tensor->data_type].field;
+    for (ValueField field = 0; field < FIELD_RAW; field++)
+    {
+        if (field_count(tensor, field) == 0)
+            continue;
+        if (field != typed || tensor->has_raw_data)
+        {
+            IFM_ONNX_INVALID(error, "%s is not where the values of data type %d%s belong", field_names[field],
+                             tensor->data_type, tensor->has_raw_data ? " with raw_data" : "");
+            return FALSE;
+        }
+        used = field;
+    }
+    guint64 needed = bits != 0 ? (n * bits + 7) / 8 : n;
+    if (used != FIELD_RAW)
+        needed = bits != 0 && bits < 8 ? needed : n * types[tensor->data_type].per_element;
+    if (field_count(tensor, used) == needed && (used != FIELD_RAW || bits != 0 || n == 0))
+        return TRUE;
+    IFM_ONNX_INVALID(error, "shape %s needs %" G_GUINT64_FORMAT " %s, but there are %" G_GSIZE_FORMAT " in %s", shape,
+                     needed, used == FIELD_RAW ? "bytes" : "values", field_count(tensor, used), field_names[used]);
+    return FALSE;
+}
+
+/* --- external data -------------------------------------------------------------------------------------------------- */
+
+static const char *external_value(const Onnx__TensorProto *tensor, const char *key)
+{
+    for (gsize i = 0; i < tensor->n_external_data; i++)
+        if (g_strcmp0(tensor->external_data[i]->key, key) == 0)
+            return tensor->external_data[i]->value;
+    return NULL;
+}
+
+static gboolean external_number(const Onnx__TensorProto *tensor, const char *key, guint64 fallback, guint64 *value,
+                                GError **error)
+{
+    const char *text = external_value(tensor, key);
+    *value = fallback;
+    if (text == NULL || g_ascii_string_to_unsigned(text, 10, 0, G_MAXINT64, value, NULL))
+        return TRUE;
+    IFM_ONNX_INVALID(error, "external data: %s '%s' is not a number of bytes", key, text);
+    return FALSE;
+}
+
+/* inside_folder: the real path of @location if it stays in @folder however many links lie on the way. */
+static char *inside_folder(const char *folder, const char *location, GError **error)
+{
+    g_auto(GStrv) parts = g_strsplit(location, "/", -1);
+    if (*location == '\0' || *location == '/' || g_strv_contains((const char *const *)parts, ".."))
+    {
+        IFM_ONNX_INVALID(error, "external data '%s' is not a path within the model's folder", location);
+        return NULL;
+    }
+    g_autofree char *path = g_build_filename(folder, location, NULL);
+    char *real_folder = realpath(folder, NULL), *real = realpath(path, NULL);
+    char *result = NULL;
+    if (real == NULL || real_folder == NULL)
+        IFM_ONNX_INVALID(error, "external data '%s': %s", location, g_strerror(errno));
+    else
+    {
+        gsize length = strlen(real_folder);
+        if (strncmp(real, real_folder, length) == 0 && (length == 1 || real[length] == '/'))
+            result = g_strdup(real);
+        else
+            IFM_ONNX_INVALID(error, "external data '%s' leads outside the model's folder", location);
+    }
+    free(real);
+    free(real_folder);
+    return result;
+}
+
+static GMappedFile *map_external(IfmModel *model, const char *location, GError **error)
+{
+    GMappedFile *file = g_hash_table_lookup(model->external, location);
+    if (file != NULL)
+        return file;
+    if (model->path == NULL)
+    {
+        IFM_ONNX_INVALID(error, "external data '%s': a model in memory has no folder to look in", location);
+        return NULL;
+    }
+    g_autofree char *folder = g_path_get_dirname(model->path);
+    g_autofree char *real = inside_folder(folder, location, error);
+    if (real == NULL)
+        return NULL;
+    g_autoptr(GError) trouble = NULL;
+    struct stat status;
+    if (stat(real, &status) != 0 || !S_ISREG(status.st_mode))
+        IFM_ONNX_INVALID(error, "external data '%s' is not a regular file", location);
+    else if ((file = g_mapped_file_new(real, FALSE, &trouble)) == NULL)
+        g_set_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE, "external data '%s': %s", location, trouble->message);
+    if (file == NULL)
+        return NULL;
+    char *key = g_strdup(location);
+    g_hash_table_insert(model->external, key, file);
+    g_ptr_array_add(model->external_order, key);
+    return file;
+}
+
+static gboolean attach_external(IfmModel *model, Onnx__TensorProto *tensor, GError **error)
+{
+    const char *location = external_value(tensor, "location");
+    g_autofree char *shape = NULL;
+    guint64 n, offset, length;
+    if (location == NULL)
+    {
+        IFM_ONNX_INVALID(error, "external data without a location");
+        return FALSE;
+    }
+    if (!known_type(tensor, error) || !count_elements(tensor, &n, &shape, error))
+        return FALSE;
+    guint64 needed = (n * types[tensor->data_type].bits + 7) / 8;
+    if (!external_number(tensor, "offset", 0, &offset, error) || !external_number(tensor, "length", needed, &length, error))
+        return FALSE;
+    if (length != needed || tensor->has_raw_data)
+    {
+        IFM_ONNX_INVALID(error,
+                         "shape %s needs %" G_GUINT64_FORMAT " bytes, but external data '%s' gives %" G_GUINT64_FORMAT,
+                         shape, needed, location, length + (tensor->has_raw_data ? tensor->raw_data.len : 0));
+        return FALSE;
+    }
+    GMappedFile *file = map_external(model, location, error);
+    if (file == NULL)
+        return FALSE;
+    guint64 size = g_mapped_file_get_length(file);
+    if (offset > size || length > size - offset)
+    {
+        IFM_ONNX_INVALID(error,
+                         "external data '%s' has %" G_GUINT64_FORMAT " bytes; the tensor needs %" G_GUINT64_FORMAT
+                         " from byte %" G_GUINT64_FORMAT,
+                         location, size, length, offset);
+        return FALSE;
+    }
+    tensor->has_raw_data = TRUE;
+    if (length > 0)
+    {
+        tensor->raw_data.data = (guint8 *)g_mapped_file_get_contents(file) + offset;
+        tensor->raw_data.len = (gsize)length;
+        g_ptr_array_add(model->attached, tensor);
+    }
+    return TRUE;
+}
+
+/* --- attaching ------------------------------------------------------------------------------------------------------ */
+
+static void attach_span(IfmModel *model, Onnx__TensorProto *tensor, const GArray *spans)
+{
+    const ProtobufCMessageUnknownField *marker = tensor->base.unknown_fields;
+    if (tensor->base.n_unknown_fields == 0) /* the scan lets no other unknown field through */
+        return;
+    guint32 index;
+    g_assert(marker->tag == IFM_ONNX_SPAN_FIELD && marker->len == sizeof index);
+    memcpy(&index, marker->data, sizeof index);
+    g_assert(index < spans->len);
+    const IfmOnnxSpan *span = &g_array_index(spans, IfmOnnxSpan, index);
+    tensor->has_raw_data = TRUE;
+    tensor->raw_data.data = (guint8 *)g_bytes_get_data(model->bytes, NULL) + span->offset;
+    tensor->raw_data.len = span->length;
+    g_ptr_array_add(model->attached, tensor);
+}
+
+static gboolean attach_tensor(IfmModel *model, Onnx__TensorProto *tensor, const GArray *spans, const char *place,
+                              GError **error)
+{
+    attach_span(model, tensor, spans);
+    gboolean external = tensor->has_data_location && tensor->data_location == ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL;
+    if ((!external || attach_external(model, tensor, error)) && check_tensor(tensor, error))
+        return TRUE;
+    g_prefix_error(error, "%s: tensor '%s': ", place, tensor->name != NULL ? tensor->name : "");
+    return FALSE;
+}
+
+static gboolean attach_below(IfmModel *model, ProtobufCMessage *message, const GArray *spans, GString *place,
+                             GError **error);
+
+static gboolean attach_field(IfmModel *model, ProtobufCMessage *message, const ProtobufCFieldDescriptor *field,
+                             const GArray *spans, GString *place, GError **error)
+{
+    void *member = (char *)message + field->offset;
+    gboolean repeated = field->label == PROTOBUF_C_LABEL_REPEATED;
+    gsize n = repeated ? *(size_t *)((char *)message + field->quantifier_offset) : 1, length = place->len;
+    for (gsize i = 0; i < n; i++)
+    {
+        ProtobufCMessage *child = repeated ? (*(ProtobufCMessage ***)member)[i] : *(ProtobufCMessage **)member;
+        if (child == NULL)
+            continue;
+        g_string_append_printf(place, "%s%s", length > 0 ? "." : "", field->name);
+        if (repeated)
+            g_string_append_printf(place, "[%" G_GSIZE_FORMAT "]", i);
+        if (!attach_below(model, child, spans, place, error))
+            return FALSE;
+        g_string_truncate(place, length);
+    }
+    return TRUE;
+}
+
+/* Walks by descriptor, so that no place a tensor can hide in is forgotten. The scan has bounded the depth. */
+static gboolean attach_below(IfmModel *model, ProtobufCMessage *message, const GArray *spans, GString *place,
+                             GError **error)
+{
+    if (message->descriptor == &onnx__tensor_proto__descriptor)
+        return attach_tensor(model, (Onnx__TensorProto *)message, spans, place->str, error);
+    for (unsigned i = 0; i < message->descriptor->n_fields; i++)
+    {
+        const ProtobufCFieldDescriptor *field = &message->descriptor->fields[i];
+        gboolean plain = field->type == PROTOBUF_C_TYPE_MESSAGE && (field->flags & PROTOBUF_C_FIELD_FLAG_ONEOF) == 0;
+        if (plain && !attach_field(model, message, field, spans, place, error))
+            return FALSE;
+    }
+    return TRUE;
+}
+
+gboolean ifm_onnx_attach_tensors(IfmModel *model, const GArray *spans, GError **error)
+{
+    g_autoptr(GString) place = g_string_new(NULL);
+    return attach_below(model, &model->proto->base, spans, place, error);
+}
+
+void ifm_onnx_detach_tensors(IfmModel *model)
+{
+    for (guint i = 0; i < model->attached->len; i++)
+    {
+        Onnx__TensorProto *tensor = g_ptr_array_index(model->attached, i);
+        tensor->raw_data = (ProtobufCBinaryData){ 0 };
+    }
+    g_ptr_array_set_size(model->attached, 0);
+}
+
+/* --- describing ----------------------------------------------------------------------------------------------------- */
+
+/* narrow: copies the values of int32_data or uint64_data into the element size they have in memory. */
+static gboolean narrow(const Onnx__TensorProto *proto, IfmTensor *tensor)
+{
+    if (!ifm_tensor_init(tensor, (IfmDtype)proto->data_type, (int)proto->n_dims, proto->dims, NULL))
+        return FALSE;
+    gsize size = ifm_dtype_size_bytes(tensor->dtype);
+    for (gsize i = 0; i < proto->n_int32_data; i++) /* little-endian: the low bytes come first */
+        memcpy((char *)tensor->data + i * size, &proto->int32_data[i], size);
+    for (gsize i = 0; i < proto->n_uint64_data; i++)
+        memcpy((char *)tensor->data + i * size, &proto->uint64_data[i], size);
+    return TRUE;
+}
+
+gboolean ifm_onnx_tensor_wrap(const Onnx__TensorProto *proto, IfmTensor *tensor)
+{
+    G_STATIC_ASSERT(G_BYTE_ORDER == G_LITTLE_ENDIAN); /* as ONNX files are */
+    *tensor = IFM_TENSOR_INIT;
+    gsize size = ifm_dtype_size_bytes((IfmDtype)proto->data_type);
+    if (size == 0)
+        return FALSE;
+    void *data = proto->raw_data.data;
+    ValueField field = types[proto->data_type].field;
+    if (field_count(proto, field) > 0)
+    {
+        if ((field == FIELD_INT32 || field == FIELD_UINT64) && size < (field == FIELD_INT32 ? 4u : 8u))
+            return narrow(proto, tensor);
+        data = field == FIELD_FLOAT    ? (void *)proto->float_data
+               : field == FIELD_INT32  ? (void *)proto->int32_data
+               : field == FIELD_INT64  ? (void *)proto->int64_data
+               : field == FIELD_DOUBLE ? (void *)proto->double_data
+                                       : (void *)proto->uint64_data;
+    }
+    return ifm_tensor_wrap(tensor, (IfmDtype)proto->data_type, (int)proto->n_dims, proto->dims, data, NULL);
+}

@@ -1,0 +1,112 @@
+#include <string.h>
+
+#include "zoo-private.h"
+
+/* The table of models: one row each, sorted by name. Steps to add one: docs/add-a-model.md. */
+static const IfmZooEntry entries[] = {
+    { .name = "matmul",
+      .help = "y = x W: one matrix product, or a chain of them",
+      .parameters = ifm_zoo_matmul_parameters,
+      .build = ifm_zoo_matmul_build },
+    { .name = "small-cnn",
+      .help = "a small image classifier: two convolutions, pooling, a dense layer, softmax",
+      .parameters = ifm_zoo_small_cnn_parameters,
+      .build = ifm_zoo_small_cnn_build },
+    { NULL },
+};
+
+const IfmZooEntry *ifm_zoo_entries(void)
+{
+    return entries;
+}
+
+/* edit_distance: Levenshtein's, for naming the nearest. */
+static gsize edit_distance(const char *a, const char *b)
+{
+    gsize n = strlen(b);
+    g_autofree gsize *row = g_new(gsize, n + 1);
+    for (gsize j = 0; j <= n; j++)
+        row[j] = j;
+    for (gsize i = 0; a[i] != '\0'; i++)
+    {
+        gsize diagonal = row[0];
+        row[0] = i + 1;
+        for (gsize j = 0; j < n; j++)
+        {
+            gsize replaced = diagonal + (a[i] != b[j]);
+            diagonal = row[j + 1];
+            row[j + 1] = MIN(replaced, MIN(row[j], row[j + 1]) + 1);
+        }
+    }
+    return row[n];
+}
+
+static const char *nearer(const char *wanted, const char *a, const char *b)
+{
+    return a == NULL || edit_distance(wanted, b) < edit_distance(wanted, a) ? b : a;
+}
+
+const IfmZooEntry *ifm_zoo_find(const char *name, GError **error)
+{
+    const char *nearest = NULL;
+    for (const IfmZooEntry *entry = entries; entry->name != NULL; entry++)
+    {
+        if (g_str_equal(entry->name, name))
+            return entry;
+        nearest = nearer(name, nearest, entry->name);
+    }
+    g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "zoo: there is no model '%s'; the nearest is '%s'", name, nearest);
+    return NULL;
+}
+
+/* find_parameter: Returns: its place in the table, -1 with an error naming the nearest. */
+static int find_parameter(const IfmZooEntry *entry, const char *name, GError **error)
+{
+    const char *nearest = NULL;
+    for (int i = 0; entry->parameters[i].name != NULL; i++)
+    {
+        if (g_str_equal(entry->parameters[i].name, name))
+            return i;
+        nearest = nearer(name, nearest, entry->parameters[i].name);
+    }
+    g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "zoo: %s has no parameter '%s'; the nearest is '%s'", entry->name,
+                name, nearest != NULL ? nearest : "none");
+    return -1;
+}
+
+static gboolean set_parameter(const IfmZooEntry *entry, const char *setting, gint64 *values, GError **error)
+{
+    g_auto(GStrv) parts = g_strsplit(setting, "=", 2);
+    if (parts[0] == NULL || parts[1] == NULL)
+    {
+        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "zoo: %s: '%s' is not NAME=VALUE", entry->name, setting);
+        return FALSE;
+    }
+    int index = find_parameter(entry, parts[0], error);
+    if (index < 0)
+        return FALSE;
+    const IfmZooParameter *parameter = &entry->parameters[index];
+    if (g_ascii_string_to_signed(parts[1], 10, parameter->least, parameter->most, &values[index], NULL))
+        return TRUE;
+    g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
+                "zoo: %s: %s=%s is not a number from %" G_GINT64_FORMAT " to %" G_GINT64_FORMAT, entry->name, parts[0],
+                parts[1], parameter->least, parameter->most);
+    return FALSE;
+}
+
+IfmModel *ifm_zoo_build(const char *name, const char *const *settings, guint32 seed, GError **error)
+{
+    const IfmZooEntry *entry = ifm_zoo_find(name, error);
+    gint64 values[IFM_ZOO_MAX_PARAMETERS];
+    if (entry == NULL)
+        return NULL;
+    for (gsize i = 0; entry->parameters[i].name != NULL; i++)
+    {
+        g_assert(i < IFM_ZOO_MAX_PARAMETERS);
+        values[i] = entry->parameters[i].fallback;
+    }
+    for (gsize i = 0; settings != NULL && settings[i] != NULL; i++)
+        if (!set_parameter(entry, settings[i], values, error))
+            return NULL;
+    return entry->build(values, seed, error);
+}

@@ -1,0 +1,82 @@
+#include <string.h>
+
+#include <inferometer/zoo.h>
+
+#define SETTINGS(...) ((const char *const[]){ __VA_ARGS__, NULL })
+
+static void test_all_build(void)
+{
+    const IfmZooEntry *previous = NULL;
+    for (const IfmZooEntry *entry = ifm_zoo_entries(); entry->name != NULL; previous = entry++)
+    {
+        g_autoptr(GError) error = NULL;
+        g_autoptr(IfmModel) model = ifm_zoo_build(entry->name, NULL, 1, &error);
+        g_autoptr(IfmModel) same = ifm_zoo_build(entry->name, NULL, 1, &error);
+        g_autoptr(IfmModel) other = ifm_zoo_build(entry->name, NULL, 2, &error);
+        g_assert_no_error(error);
+        g_assert_true(previous == NULL || strcmp(previous->name, entry->name) < 0);
+        g_assert_cmpstr(ifm_model_digest(model, NULL), ==, ifm_model_digest(same, NULL));
+        g_assert_cmpstr(ifm_model_digest(model, NULL), !=, ifm_model_digest(other, NULL));
+        g_assert_true(ifm_model_check_bindings(model, NULL, 0, &error));
+        for (const IfmZooParameter *p = entry->parameters; p->name != NULL; p++)
+            g_assert_true(p->least <= p->fallback && p->fallback <= p->most && p->help != NULL);
+    }
+}
+
+static void test_matmul(void)
+{
+    g_autoptr(GError) error = NULL;
+    g_autoptr(IfmModel) model = ifm_zoo_build("matmul", SETTINGS("m=3", "k=5", "n=7", "layers=3"), 0, &error);
+    g_assert_no_error(error);
+    g_assert_cmpuint(ifm_model_n_nodes(model), ==, 3);
+    g_assert_cmpint(ifm_model_n_parameters(model), ==, 5 * 7 + 2 * 7 * 7);
+    g_assert_cmpstr(ifm_model_input(model, 0)->name, ==, "x");
+    g_assert_cmpint(ifm_model_input(model, 0)->dims[0], ==, 3);
+    g_assert_cmpint(ifm_model_output(model, 0)->dims[1], ==, 7);
+    g_assert_cmpstr(ifm_model_output(model, 0)->name, ==, "y");
+    g_autoptr(IfmModel) free_rows = ifm_zoo_build("matmul", SETTINGS("m=0"), 0, &error);
+    g_assert_cmpstr(ifm_model_input(free_rows, 0)->dim_names[0], ==, "M");
+}
+
+static void test_small_cnn(void)
+{
+    g_autoptr(GError) error = NULL;
+    g_autoptr(IfmModel) model = ifm_zoo_build("small-cnn", SETTINGS("batch=0", "size=20", "channels=4"), 0, &error);
+    g_assert_no_error(error);
+    g_assert_cmpuint(ifm_model_n_inputs(model), ==, 1);
+    g_assert_cmpstr(ifm_model_input(model, 0)->dim_names[0], ==, "N");
+    g_assert_cmpint(ifm_model_input(model, 0)->dims[3], ==, 20);
+    /* 3x3x3x4 + 4, 3x3x4x8 + 8, 8x10 + 10 */
+    g_assert_cmpint(ifm_model_n_parameters(model), ==, 108 + 4 + 288 + 8 + 80 + 10);
+    g_assert_false(ifm_model_check_bindings(model, NULL, 0, NULL));
+    g_assert_true(ifm_model_check_bindings(model, &(IfmDimBinding){ "N", 8 }, 1, &error));
+}
+
+static void test_refused(void)
+{
+    static const struct
+    {
+        const char *name, *setting, *said;
+    } cases[] = {
+        { "matmull", NULL, "'matmul'" },          { "matmul", "q=1", "no parameter 'q'" },
+        { "matmul", "m=-1", "0 to 1048576" },     { "matmul", "m", "is not NAME=VALUE" },
+        { "matmul", "m=", "m= is not a number" }, { "small-cnn", "chanels=1", "'channels'" },
+    };
+    for (gsize i = 0; i < G_N_ELEMENTS(cases); i++)
+    {
+        g_autoptr(GError) error = NULL;
+        g_assert_null(ifm_zoo_build(cases[i].name, SETTINGS(cases[i].setting), 0, &error));
+        g_assert_error(error, IFM_ERROR, IFM_ERROR_INVALID);
+        g_assert_nonnull(strstr(error->message, cases[i].said));
+    }
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/zoo/all-build", test_all_build);
+    g_test_add_func("/zoo/matmul", test_matmul);
+    g_test_add_func("/zoo/small-cnn", test_small_cnn);
+    g_test_add_func("/zoo/refused", test_refused);
+    return g_test_run();
+}
