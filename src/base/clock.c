@@ -138,7 +138,7 @@ static void wait_virtual(IfmClock *clock, IfmCondition *condition, gint64 deadli
     while (!waiter.woken)
         pthread_cond_wait(&waiter.wake, &clock->mutex);
     Waiter **link = &clock->waiters;
-    while (*link != &waiter)
+    while (*link != &waiter) /* it is in the list: NOLINT(clang-analyzer-core.NullDereference) */
         link = &(*link)->next;
     *link = waiter.next;
     pthread_cond_destroy(&waiter.wake);

@@ -1,0 +1,61 @@
+# A thin menu: `make` lists it. Each target does the set-up it needs first (setup/install), so any of them may come first.
+#   BUILD=build        the build folder; SUITE= BENCH= PREFIX= DESTDIR= as below
+BUILD ?= build
+PREFIX ?= /usr/local
+DESTDIR ?=
+# make check SUITE=unit: only that suite (unit, engine, cli, system, fuzz)
+SUITE ?=
+# make bench BENCH=overhead: only that bench
+BENCH ?=
+
+MESON_OPTIONS = --prefix=$(abspath $(PREFIX)) --libdir=lib
+sanitized = meson setup $(1) -Db_sanitize=$(2) -Db_lundef=false -Dbuildtype=debugoptimized -Ddefault_library=static
+
+.PHONY: help demo check build bench lint format asan tsan install clean setup
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
+
+demo: build ## set-up, build, then a real model measured on two real engines
+	tools/demo $(BUILD)
+
+check: build ## set-up, build, then every test (SUITE=unit: only those)
+	tools/run-tests $(BUILD) $(addprefix --suite=,$(SUITE))
+
+setup:
+	setup/install
+
+build: setup ## set-up, then build/inferometer
+	test -f $(BUILD)/build.ninja || meson setup $(BUILD) $(MESON_OPTIONS)
+	ninja -C $(BUILD)
+
+bench: build ## the benches, each a ratio against a named peer or bound (BENCH=NAME: only that)
+	setup/install bench
+	tools/run-benches $(BUILD) $(BENCH)
+
+lint: setup ## formatting, static analysis, layers, and a build with warnings as errors
+	setup/install lint
+	tools/lint
+
+format: ## formats every C file in place
+	setup/install lint
+	git ls-files '*.c' '*.h' | xargs clang-format -i
+
+asan: setup ## the unit tests under the address and undefined-behaviour sanitizers
+	test -f build-asan/build.ninja || $(call sanitized,build-asan,address$(comma)undefined)
+	ninja -C build-asan
+	tools/run-tests build-asan --suite=unit
+
+tsan: setup ## the unit tests under the thread sanitizer
+	test -f build-tsan/build.ninja || $(call sanitized,build-tsan,thread)
+	ninja -C build-tsan
+	tools/run-tests build-tsan --suite=unit
+
+install: build ## installs below $(DESTDIR)$(PREFIX)
+	meson configure $(BUILD) $(MESON_OPTIONS)
+	meson install -C $(BUILD) $(if $(DESTDIR),--destdir=$(abspath $(DESTDIR)))
+
+clean: ## removes what was built; .deps and out stay
+	rm -rf build build-asan build-tsan build-lint build-fuzz
+
+comma := ,

@@ -1,0 +1,51 @@
+#!/usr/bin/env bash
+# That tools/check-layers finds each kind of violation, at its file and line, and nothing where there is none.
+. "$(dirname "$0")/tap.sh"
+checker=$(dirname "$0")/../../tools/check-layers
+
+# write FILE LINE...: a file of the made-up tree.
+write()
+{
+    mkdir -p "$(dirname "$scratch/tree/$1")"
+    printf '%s\n' "${@:2}" >"$scratch/tree/$1"
+}
+
+fresh_tree()
+{
+    rm -rf "$scratch/tree"
+    write include/inferometer/error.h '#pragma once'
+    write include/inferometer/onnx.h '#pragma once' '#include <inferometer/error.h>'
+    write include/inferometer/store.h '#pragma once' '#include <inferometer/error.h>'
+    write src/onnx/onnx-private.h '#pragma once'
+    write src/onnx/scan.c '#include "onnx-private.h"' '#include "onnx.pb-c.h"' '#include <inferometer/onnx.h>' '#include <yaml.h>'
+    write src/store/store.c '#include <inferometer/store.h>' '#include <inferometer/onnx.h>'
+    write src/cli/main.c '#include <inferometer/store.h>'
+    write tests/onnx/test-scan.c '#include "onnx/onnx-private.h"' '#include <inferometer/store.h>'
+}
+
+accepts() { fresh_tree; "$checker" "$scratch/tree"; }
+
+# finds PLACE FILE LINE...: with the file added, it fails and names the place.
+finds()
+{
+    fresh_tree
+    write "${@:2}"
+    ! "$checker" "$scratch/tree" >"$scratch/found" || { echo "accepted"; return 1; }
+    cat "$scratch/found"
+    grep -q "^$1: " "$scratch/found"
+}
+
+check 'a tree in order is accepted' accepts
+check 'a room that includes one below it' finds src/onnx/bad.c:2 src/onnx/bad.c '' '#include <inferometer/store.h>'
+check 'a public header that includes one below it' \
+    finds include/inferometer/onnx.h:1 include/inferometer/onnx.h '#include <inferometer/store.h>'
+check 'a private header of another room, by path' finds src/store/bad.c:1 src/store/bad.c '#include "onnx/onnx-private.h"'
+check 'a private header of another room, by name' finds src/store/bad.c:1 src/store/bad.c '#include "onnx-private.h"'
+check 'a private header of another room, by ..' finds src/store/bad.c:1 src/store/bad.c '#include "../onnx/onnx-private.h"'
+check 'the generated header outside its room' finds src/cli/bad.c:1 src/cli/bad.c '#include "onnx.pb-c.h"'
+check 'another room seen from a test' finds tests/store/test-bad.c:1 tests/store/test-bad.c '#include "onnx/onnx-private.h"'
+check 'a folder that is no room' finds src/misc/bad.c:1 src/misc/bad.c ''
+check 'a public header of no room' finds include/inferometer/misc.h:1 include/inferometer/misc.h ''
+check 'an include with spaces in it' finds src/onnx/bad.c:1 src/onnx/bad.c '  #  include  <inferometer/store.h>'
+check 'the real tree is in order' "$checker"
+finish
