@@ -1,0 +1,336 @@
+#include "sensor-private.h"
+#include <inferometer/json.h>
+#include <string.h>
+
+static char **words_of(const char *text)
+{
+    g_autofree char *clean = g_strdup(text);
+    g_auto(GStrv) parts = g_strsplit_set(g_strstrip(clean), " \t", -1);
+    GPtrArray *words = g_ptr_array_new();
+    for (char **part = parts; *part != NULL; part++)
+        if (**part != '\0')
+            g_ptr_array_add(words, g_strdup(*part));
+    g_ptr_array_add(words, NULL);
+    return (char **)g_ptr_array_free(words, FALSE);
+}
+
+/* "0.15 0.20 0.09 1/97 9169" */
+static void set_load(json_t *snapshot, const char *root)
+{
+    g_autofree char *text = ifm_sensor_read(root, "proc/loadavg");
+    g_auto(GStrv) words = words_of(text != NULL ? text : "");
+    char *end = NULL;
+    double load = words[0] != NULL ? g_ascii_strtod(words[0], &end) : 0;
+    gboolean known = end != NULL && end != words[0] && *end == '\0';
+    json_object_set_new(snapshot, "load_1min", known ? ifm_json_real(load) : json_null());
+    gint64 running = 0;
+    known = FALSE;
+    if (g_strv_length(words) >= 4 && strchr(words[3], '/') != NULL)
+    {
+        *strchr(words[3], '/') = '\0';
+        known = ifm_sensor_parse_count(words[3], &running);
+    }
+    json_object_set_new(snapshot, "running", ifm_sensor_int64_or_null(known, running));
+}
+
+/* One value a processor, in the order of their numbers; a processor that is off or silent is null. */
+static json_t *clocks_of_sysfs(const char *root)
+{
+    g_autoptr(GArray) processors = ifm_sensor_list(root, "sys/devices/system/cpu", "cpu");
+    json_t *clocks = json_array();
+    gboolean any = FALSE;
+    for (guint i = 0; i < processors->len; i++)
+    {
+        gint64 khz = 0;
+        gboolean known = ifm_sensor_read_int64(root, &khz, "sys/devices/system/cpu/cpu%d/cpufreq/scaling_cur_freq",
+                                               g_array_index(processors, gint, i)) &&
+                         khz > 0;
+        json_array_append_new(clocks, known ? json_real((double)khz / 1000) : json_null());
+        any |= known;
+    }
+    if (any)
+        return clocks;
+    json_decref(clocks);
+    return NULL;
+}
+
+static json_t *clocks_of_cpuinfo(const char *root)
+{
+    g_autofree char *cpuinfo = ifm_sensor_read(root, "proc/cpuinfo");
+    g_auto(GStrv) lines = g_strsplit(cpuinfo != NULL ? cpuinfo : "", "\n", -1);
+    json_t *clocks = json_array();
+    for (char **line = lines; *line != NULL; line++)
+    {
+        g_autofree char *value = ifm_sensor_field(*line, "cpu MHz");
+        char *end = NULL;
+        double mhz = value != NULL ? g_ascii_strtod(value, &end) : 0;
+        if (value != NULL)
+            json_array_append_new(clocks, *end == '\0' && mhz > 0 ? ifm_json_real(mhz) : json_null());
+    }
+    if (json_array_size(clocks) > 0)
+        return clocks;
+    json_decref(clocks);
+    return json_null();
+}
+
+static void add_temperature(json_t *temperatures, const char *zone, gint64 millidegrees, gboolean limit_known, gint64 limit)
+{
+    if (millidegrees <= -273150 || millidegrees > 1000000) /* what broken sensors say */
+        return;
+    json_t *entry = json_object();
+    json_object_set_new(entry, "zone", ifm_json_string(zone));
+    json_object_set_new(entry, "value", json_real((double)millidegrees / 1000));
+    json_object_set_new(entry, "limit",
+                        limit_known && limit > 0 && limit < 1000000 ? json_real((double)limit / 1000) : json_null());
+    json_array_append_new(temperatures, entry);
+}
+
+static gboolean critical_trip_point(const char *root, int zone, gint64 *limit)
+{
+    for (int i = 0; i < 16; i++)
+    {
+        g_autofree char *type = ifm_sensor_readf(root, "sys/class/thermal/thermal_zone%d/trip_point_%d_type", zone, i);
+        if (type == NULL)
+            return FALSE;
+        if (g_str_equal(type, "critical"))
+            return ifm_sensor_read_int64(root, limit, "sys/class/thermal/thermal_zone%d/trip_point_%d_temp", zone, i);
+    }
+    return FALSE;
+}
+
+static void add_thermal_zones(json_t *temperatures, const char *root)
+{
+    g_autoptr(GArray) zones = ifm_sensor_list(root, "sys/class/thermal", "thermal_zone");
+    for (guint i = 0; i < zones->len; i++)
+    {
+        int zone = g_array_index(zones, gint, i);
+        gint64 value = 0, limit = 0;
+        if (!ifm_sensor_read_int64(root, &value, "sys/class/thermal/thermal_zone%d/temp", zone))
+            continue;
+        gboolean limit_known = critical_trip_point(root, zone, &limit);
+        g_autofree char *type = ifm_sensor_readf(root, "sys/class/thermal/thermal_zone%d/type", zone);
+        g_autofree char *name = type != NULL ? g_steal_pointer(&type) : g_strdup_printf("thermal_zone%d", zone);
+        add_temperature(temperatures, name, value, limit_known, limit);
+    }
+}
+
+/* Processor sensors that are no thermal zone: coretemp, k10temp. Sensors are numbered from 1, with holes. */
+static void add_hardware_monitors(json_t *temperatures, const char *root)
+{
+    g_autoptr(GArray) monitors = ifm_sensor_list(root, "sys/class/hwmon", "hwmon");
+    for (guint i = 0; i < monitors->len; i++)
+    {
+        int monitor = g_array_index(monitors, gint, i);
+        g_autofree char *name = ifm_sensor_readf(root, "sys/class/hwmon/hwmon%d/name", monitor);
+        if (g_strcmp0(name, "coretemp") != 0 && g_strcmp0(name, "k10temp") != 0 && g_strcmp0(name, "zenpower") != 0)
+            continue;
+        for (int sensor = 1; sensor <= 64; sensor++)
+        {
+            gint64 value = 0, limit = 0;
+            if (!ifm_sensor_read_int64(root, &value, "sys/class/hwmon/hwmon%d/temp%d_input", monitor, sensor))
+                continue;
+            gboolean known = ifm_sensor_read_int64(root, &limit, "sys/class/hwmon/hwmon%d/temp%d_crit", monitor, sensor);
+            g_autofree char *label = ifm_sensor_readf(root, "sys/class/hwmon/hwmon%d/temp%d_label", monitor, sensor);
+            g_autofree char *zone = label != NULL ? g_strdup_printf("%s %s", name, label) : g_strdup(name);
+            add_temperature(temperatures, zone, value, known, limit);
+        }
+    }
+}
+
+static json_t *temperatures(const char *root)
+{
+    json_t *found = json_array();
+    add_thermal_zones(found, root);
+    add_hardware_monitors(found, root);
+    if (json_array_size(found) > 0)
+        return found;
+    json_decref(found);
+    return json_null();
+}
+
+/* Threads of a core and processors of a package share a counter: each is counted once. */
+static void count_once(GHashTable *counters, char *key /* (transfer full) */, gint64 count)
+{
+    count = CLAMP(count, 0, G_GINT64_CONSTANT(1) << 48);
+    gint64 *known = g_hash_table_lookup(counters, key);
+    if (known == NULL)
+    {
+        g_hash_table_insert(counters, key, g_memdup2(&count, sizeof count));
+        return;
+    }
+    *known = MAX(*known, count);
+    g_free(key);
+}
+
+static json_t *sum_or_null(GHashTable *counters)
+{
+    gint64 sum = 0, *count;
+    GHashTableIter iter;
+    g_hash_table_iter_init(&iter, counters);
+    while (g_hash_table_iter_next(&iter, NULL, (gpointer *)&count))
+        sum += *count;
+    return ifm_sensor_int64_or_null(g_hash_table_size(counters) > 0, sum);
+}
+
+static json_t *throttle_counts(const char *root)
+{
+    g_autoptr(GArray) processors = ifm_sensor_list(root, "sys/devices/system/cpu", "cpu");
+    g_autoptr(GHashTable) cores = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
+    g_autoptr(GHashTable) packages = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
+    for (guint i = 0; i < processors->len; i++)
+    {
+        g_autofree char *folder = g_strdup_printf("sys/devices/system/cpu/cpu%d", g_array_index(processors, gint, i));
+        gint64 count = 0, core = i, package = 0;
+        ifm_sensor_read_int64(root, &core, "%s/topology/core_id", folder);
+        ifm_sensor_read_int64(root, &package, "%s/topology/physical_package_id", folder);
+        if (ifm_sensor_read_int64(root, &count, "%s/thermal_throttle/core_throttle_count", folder))
+            count_once(cores, g_strdup_printf("%" G_GINT64_FORMAT "/%" G_GINT64_FORMAT, package, core), count);
+        if (ifm_sensor_read_int64(root, &count, "%s/thermal_throttle/package_throttle_count", folder))
+            count_once(packages, g_strdup_printf("%" G_GINT64_FORMAT, package), count);
+    }
+    if (g_hash_table_size(cores) == 0 && g_hash_table_size(packages) == 0)
+        return json_null();
+    json_t *counts = json_object();
+    json_object_set_new(counts, "core", sum_or_null(cores));
+    json_object_set_new(counts, "package", sum_or_null(packages));
+    return counts;
+}
+
+/* "cpu0 user nice system idle iowait irq softirq steal guest guest_nice"; guests are counted in user already. */
+static json_t *jiffies_of_line(const char *line)
+{
+    g_auto(GStrv) words = words_of(line);
+    guint n = g_strv_length(words);
+    gint64 cpu = 0, times[8] = { 0 }, total = 0;
+    if (n < 5 || !ifm_sensor_parse_count(words[0] + strlen("cpu"), &cpu))
+        return NULL;
+    for (guint i = 0; i < G_N_ELEMENTS(times) && i + 1 < n; i++)
+    {
+        if (!ifm_sensor_parse_count(words[i + 1], &times[i]))
+            return NULL;
+        total += times[i];
+    }
+    gint64 idle = times[3] + times[4], steal = times[7];
+    return json_pack("{s:I,s:I,s:I,s:I}", "cpu", (json_int_t)cpu, "busy", (json_int_t)(total - idle - steal), "steal",
+                     (json_int_t)steal, "total", (json_int_t)total);
+}
+
+static json_t *cpu_jiffies(const char *root)
+{
+    g_autofree char *text = ifm_sensor_read(root, "proc/stat");
+    g_auto(GStrv) lines = g_strsplit(text != NULL ? text : "", "\n", -1);
+    json_t *processors = json_array();
+    for (char **line = lines; *line != NULL; line++)
+    {
+        json_t *jiffies = g_str_has_prefix(*line, "cpu") && g_ascii_isdigit((*line)[3]) ? jiffies_of_line(*line) : NULL;
+        if (jiffies != NULL)
+            json_array_append_new(processors, jiffies);
+    }
+    if (json_array_size(processors) > 0)
+        return processors;
+    json_decref(processors);
+    return json_null();
+}
+
+typedef struct
+{
+    gint64 pid, parent;
+    gint64 own, waited; /* jiffies of itself; of its children that ended and were waited for */
+} ProcessTimes;
+
+/* /proc/PID/stat; the command in parentheses may hold anything, so fields are counted behind the last ")". */
+static gboolean parse_process(const char *text, ProcessTimes *times)
+{
+    const char *behind = text != NULL ? strrchr(text, ')') : NULL;
+    if (behind == NULL)
+        return FALSE;
+    g_auto(GStrv) words = words_of(behind + 1); /* words[0] is field 3, the state */
+    g_autofree char *pid = g_strndup(text, strcspn(text, " "));
+    gint64 user, system, waited_user, waited_system;
+    if (g_strv_length(words) < 15 || !ifm_sensor_parse_count(pid, &times->pid) ||
+        !ifm_sensor_parse_count(words[1], &times->parent) || !ifm_sensor_parse_count(words[11], &user) ||
+        !ifm_sensor_parse_count(words[12], &system) || !ifm_sensor_parse_count(words[13], &waited_user) ||
+        !ifm_sensor_parse_count(words[14], &waited_system))
+        return FALSE;
+    times->own = user + system;
+    times->waited = waited_user + waited_system;
+    return TRUE;
+}
+
+static json_t *own_jiffies(const char *root)
+{
+    ProcessTimes self;
+    g_autofree char *text = ifm_sensor_read(root, "proc/self/stat");
+    if (!parse_process(text, &self))
+        return json_null();
+    g_autoptr(GArray) pids = ifm_sensor_list(root, "proc", "");
+    g_autoptr(GArray) processes = g_array_new(FALSE, FALSE, sizeof(ProcessTimes));
+    for (guint i = 0; i < pids->len; i++)
+    {
+        ProcessTimes times;
+        g_autofree char *stat = ifm_sensor_readf(root, "proc/%d/stat", g_array_index(pids, gint, i));
+        if (parse_process(stat, &times))
+            g_array_append_val(processes, times);
+    }
+    gint64 sum = self.own + self.waited;
+    g_autoptr(GHashTable) family = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL);
+    g_hash_table_add(family, g_memdup2(&self.pid, sizeof self.pid));
+    for (gboolean grown = TRUE; grown;) /* a child may have a smaller number than its parent: until none is new */
+    {
+        grown = FALSE;
+        for (guint i = 0; i < processes->len; i++)
+        {
+            const ProcessTimes *times = &g_array_index(processes, ProcessTimes, i);
+            if (!g_hash_table_contains(family, &times->parent) || g_hash_table_contains(family, &times->pid))
+                continue;
+            g_hash_table_add(family, g_memdup2(&times->pid, sizeof times->pid));
+            sum += times->own + times->waited;
+            grown = TRUE;
+        }
+    }
+    return json_integer(sum);
+}
+
+static json_t *memory_available(const char *root)
+{
+    g_autofree char *meminfo = ifm_sensor_read(root, "proc/meminfo");
+    g_autofree char *value = meminfo != NULL ? ifm_sensor_field(meminfo, "MemAvailable") : NULL;
+    g_auto(GStrv) words = words_of(value != NULL ? value : "");
+    gint64 kib = 0;
+    gboolean known = words[0] != NULL && ifm_sensor_parse_count(words[0], &kib);
+    return ifm_sensor_int64_or_null(known, kib * 1024);
+}
+
+/* Microseconds in which some task waited, since the machine started: "some avg10=0.00 … total=4846057". */
+static json_t *pressure(const char *root)
+{
+    static const char *const kinds[] = { "cpu", "memory", "io" };
+    json_t *found = json_object();
+    for (gsize i = 0; i < G_N_ELEMENTS(kinds); i++)
+    {
+        g_autofree char *text = ifm_sensor_readf(root, "proc/pressure/%s", kinds[i]);
+        const char *total = text != NULL && g_str_has_prefix(text, "some ") ? strstr(text, "total=") : NULL;
+        g_autofree char *number = total != NULL ? g_strndup(total + 6, strcspn(total + 6, " \n")) : NULL;
+        gint64 us = 0;
+        g_autofree char *key = g_strdup_printf("%s_some_us", kinds[i]);
+        gboolean known = number != NULL && ifm_sensor_parse_count(number, &us);
+        json_object_set_new(found, key, ifm_sensor_int64_or_null(known, us));
+    }
+    return found;
+}
+
+json_t *ifm_sensor_snapshot(const char *root)
+{
+    json_t *snapshot = json_object();
+    json_object_set_new(snapshot, "unix_ms", json_integer(g_get_real_time() / 1000));
+    set_load(snapshot, root);
+    json_t *clocks = clocks_of_sysfs(root);
+    json_object_set_new(snapshot, "clock_mhz", clocks != NULL ? clocks : clocks_of_cpuinfo(root));
+    json_object_set_new(snapshot, "temperature_c", temperatures(root));
+    json_object_set_new(snapshot, "throttle_counts", throttle_counts(root));
+    json_object_set_new(snapshot, "cpu_jiffies", cpu_jiffies(root));
+    json_object_set_new(snapshot, "own_jiffies", own_jiffies(root));
+    json_object_set_new(snapshot, "memory_available_bytes", memory_available(root));
+    json_object_set_new(snapshot, "pressure", pressure(root));
+    return snapshot;
+}
