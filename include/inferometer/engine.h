@@ -147,10 +147,9 @@ typedef struct
 typedef struct
 {
     IfmDtype dtype; /* the lowest precision any node ran in; UNDEFINED where the runtime does not tell */
-    int n_threads;  /* threads that compiling and one run added in /proc/self/task and that took processor time or belong
-                       to the runtime's pool, the executing thread included; 0 where it cannot be told */
+    int n_threads;  /* threads in /proc/self/task that took processor time while it ran, the executing thread included */
     int n_streams;
-    char *cores;      /* the executing thread's affinity mask, "0-3" */
+    char *cores;      /* the affinity mask of those threads, "0-3" */
     GPtrArray *nodes; /* IfmNodeAttest*; from one run of a profiled twin */
 } IfmAttest;
 

@@ -1,4 +1,5 @@
-#include <string.h>
+#include <sched.h>
+#include <unistd.h>
 
 #include "engine-private.h"
 
@@ -72,49 +73,94 @@ IfmCompiled *ifm_compiled_twin(IfmCompiled *compiled, const IfmTensor *inputs, I
 /* --- threads -------------------------------------------------------------------------------------------------------------
  */
 
+#define N_LOOKS 5
+#define SETTLE_NS 2000000 /* a thread's processor time is brought up to date when it goes to sleep */
+
 typedef struct
 {
     IfmRequest *request;
     const IfmTensor *inputs;
     IfmAttest *attest;
+    pid_t waiting; /* the thread that waits for the observation; 0 where it is the executing one */
     gboolean ok;
     GError *error;
 } Observation;
 
-/*
- * Threads that took processor time between two looks, and those that appeared since before compiling. A runtime whose pool
- * outlives its models (TBB's) adds no thread for a second one, hence the former; a pool thread may sleep through one small
- * inference, hence the latter. The caller waits meanwhile, so what else took time ran for this inference, unless the
- * process does other work beside it.
- */
-static int count_threads(IfmCompiled *compiled, GHashTable *before, GHashTable *after)
+/* Notes the threads that took processor time between two looks: thread id -> number of times. */
+static void note_active(const Observation *observation, GHashTable *before, GHashTable *after, GHashTable *active)
 {
-    int n = 0;
     GHashTableIter iter;
     gpointer tid, time_ns;
     g_hash_table_iter_init(&iter, after);
     while (g_hash_table_iter_next(&iter, &tid, &time_ns))
     {
-        gint64 *earlier = g_hash_table_lookup(before, tid);
-        gboolean is_new = !g_hash_table_contains(compiled->threads_before, tid);
-        n += is_new || (earlier != NULL && *(gint64 *)time_ns > *earlier);
+        const gint64 *earlier = g_hash_table_lookup(before, tid);
+        gboolean took_time = *(gint64 *)time_ns > (earlier != NULL ? *earlier : 0);
+        if (took_time && GPOINTER_TO_INT(tid) != observation->waiting && GPOINTER_TO_INT(tid) != gettid())
+            g_hash_table_insert(active, tid, GINT_TO_POINTER(GPOINTER_TO_INT(g_hash_table_lookup(active, tid)) + 1));
     }
-    return n;
+}
+
+static void add_cores(GArray *cores, cpu_set_t *mask)
+{
+    for (int core = 0; core < CPU_SETSIZE; core++)
+        if (CPU_ISSET(core, mask))
+            g_array_append_val(cores, core);
+}
+
+/*
+ * A pool thread may outlive its model and serve the next (TBB's do), others belong to a model and never work (those for
+ * asynchrony): what counts is who took processor time while this model inferred. What does so once only had other
+ * business.
+ */
+static void sum_up(IfmAttest *attest, GHashTable *active)
+{
+    cpu_set_t all, mask;
+    GHashTableIter iter;
+    gpointer tid, times;
+    CPU_ZERO(&all);
+    sched_getaffinity(0, sizeof all, &all);
+    attest->n_threads = 1; /* the executing one, which is running now, so that its own time may not be up to date */
+    g_hash_table_iter_init(&iter, active);
+    while (g_hash_table_iter_next(&iter, &tid, &times))
+    {
+        if (GPOINTER_TO_INT(times) * 2 <= N_LOOKS)
+            continue;
+        attest->n_threads++;
+        if (sched_getaffinity(GPOINTER_TO_INT(tid), sizeof mask, &mask) == 0)
+            CPU_OR(&all, &all, &mask);
+    }
+    g_autoptr(GArray) cores = g_array_new(FALSE, FALSE, sizeof(int));
+    add_cores(cores, &all);
+    attest->cores = ifm_cores_to_string((const int *)(const void *)cores->data, cores->len);
+}
+
+/* On a virtual clock nothing real is to settle. */
+static void settle(IfmClock *clock)
+{
+    if (!ifm_clock_is_virtual(clock))
+        ifm_clock_sleep_until_ns(clock, ifm_clock_now_ns(clock) + SETTLE_NS);
 }
 
 /* Runs on the executing thread. */
 static void observe(void *user)
 {
     Observation *observation = user;
-    IfmCompiled *compiled = observation->request->compiled;
-    observation->attest->cores = ifm_affinity_to_string();
-    observation->ok = run_once(observation->request, observation->inputs, &observation->error);
-    if (!observation->ok)
-        return;
-    g_autoptr(GHashTable) before = ifm_threads_list();
-    observation->ok = run_once(observation->request, observation->inputs, &observation->error);
-    g_autoptr(GHashTable) after = ifm_threads_list();
-    observation->attest->n_threads = count_threads(compiled, before, after);
+    IfmClock *clock = observation->request->compiled->engine->clock;
+    g_autoptr(GHashTable) active = g_hash_table_new(g_direct_hash, g_direct_equal);
+    if (observation->waiting == gettid())
+        observation->waiting = 0;
+    observation->ok = run_once(observation->request, observation->inputs, &observation->error); /* warm */
+    for (int look = 0; observation->ok && look < N_LOOKS; look++)
+    {
+        settle(clock);
+        g_autoptr(GHashTable) before = ifm_threads_list();
+        observation->ok = run_once(observation->request, observation->inputs, &observation->error);
+        settle(clock);
+        g_autoptr(GHashTable) after = ifm_threads_list();
+        note_active(observation, before, after, active);
+    }
+    sum_up(observation->attest, active);
 }
 
 static gboolean observe_run(IfmCompiled *compiled, const IfmTensor *inputs, IfmAttest *attest, GError **error)
@@ -122,7 +168,7 @@ static gboolean observe_run(IfmCompiled *compiled, const IfmTensor *inputs, IfmA
     g_autoptr(IfmRequest) request = ifm_compiled_request(compiled, 0, error);
     if (request == NULL)
         return FALSE;
-    Observation observation = { .request = request, .inputs = inputs, .attest = attest };
+    Observation observation = { .request = request, .inputs = inputs, .attest = attest, .waiting = gettid() };
     ifm_compiled_invoke(compiled, 0, observe, &observation);
     if (!observation.ok)
         g_propagate_error(error, observation.error);

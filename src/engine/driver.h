@@ -32,13 +32,12 @@ struct IfmCompiled
     IfmEngine *engine; /* a reference */
     IfmModel *model;   /* a reference */
     IfmDeviceSpec *spec;
-    IfmCompileOptions options;  /* a deep copy */
-    guint32 capabilities;       /* driver: of this device */
-    GPtrArray *inputs;          /* driver: IfmPort* */
-    GPtrArray *outputs;         /* driver: IfmPort* */
-    GPtrArray *executors;       /* IfmExecutor*, one a stream, made before compile is called; empty with native_async */
-    GHashTable *threads_before; /* thread ids of this process before compile, for attest */
-    gint n_requests;            /* (atomic) requests not yet freed */
+    IfmCompileOptions options; /* a deep copy */
+    guint32 capabilities;      /* driver: of this device */
+    GPtrArray *inputs;         /* driver: IfmPort* */
+    GPtrArray *outputs;        /* driver: IfmPort* */
+    GPtrArray *executors;      /* IfmExecutor*, one a stream, made before compile is called; empty with native_async */
+    gint n_requests;           /* (atomic) requests not yet freed */
 };
 
 typedef struct IfmRequestState IfmRequestState; /* request.c: condition, error, times */
@@ -83,6 +82,8 @@ struct IfmDriver
     /* output: mandatory. Borrowed until the next infer. */
     gboolean (*output)(IfmRequest *request, gsize port, IfmTensor *tensor, GError **error);
 
+    /* prepare: optional, executor. Called before the start time is taken: what must not be in an inference's time. */
+    gboolean (*prepare)(IfmRequest *request, GError **error);
     /* infer: mandatory, executor. One synchronous inference. No allocation or logging of the driver's own on the way. */
     gboolean (*infer)(IfmRequest *request, GError **error);
     /* infer_async: with IFM_CAN_NATIVE_ASYNC. Returns at once; calls ifm_request_completed() exactly once, on any thread.
@@ -97,7 +98,7 @@ struct IfmDriver
     /* attest: optional. Fills dtype and nodes from one run of a profiled twin; engine.c counts threads and reads the mask.
      */
     gboolean (*attest)(IfmCompiled *compiled, const IfmTensor *inputs, IfmAttest *attest, GError **error);
-    /* profile: with IFM_CAN_PROFILE. Appends IfmEngineProfile* to @profiles. */
+    /* profile: with IFM_CAN_PROFILE. Appends IfmEngineProfile* to @profiles, ifm_engine_profile_new(). */
     gboolean (*profile)(IfmCompiled *compiled, IfmRequest *request, GPtrArray *profiles, GError **error);
     /* memory: with IFM_CAN_MEMORY. */
     gboolean (*memory)(IfmCompiled *compiled, IfmEngineMemory *memory, GError **error);

@@ -289,7 +289,6 @@ static IfmCompiled *compiled_new(IfmEngine *engine, IfmModel *model, const IfmDe
     compiled->inputs = g_ptr_array_new_with_free_func((GDestroyNotify)ifm_port_free);
     compiled->outputs = g_ptr_array_new_with_free_func((GDestroyNotify)ifm_port_free);
     compiled->executors = g_ptr_array_new_with_free_func((GDestroyNotify)ifm_executor_free);
-    compiled->threads_before = ifm_threads_list();
     return compiled;
 }
 
@@ -298,7 +297,6 @@ static void compiled_release(IfmCompiled *compiled)
     g_ptr_array_unref(compiled->executors);
     g_ptr_array_unref(compiled->inputs);
     g_ptr_array_unref(compiled->outputs);
-    g_hash_table_unref(compiled->threads_before);
     ifm_compile_options_clear(&compiled->options);
     ifm_device_spec_free(compiled->spec);
     ifm_model_unref(compiled->model);

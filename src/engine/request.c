@@ -236,16 +236,18 @@ void ifm_request_completed(IfmRequest *request, gint64 completed_ns, GError *err
 static void infer(IfmRequest *request, gboolean inside_start)
 {
     IfmRequestState *state = request->state;
+    const IfmDriver *driver = request->compiled->engine->driver;
     IfmClock *clock = request->compiled->engine->clock;
     GError *error = NULL;
+    gboolean ready = driver->prepare == NULL || driver->prepare(request, &error);
     state->started_ns = ifm_clock_now_ns(clock);
     if (inside_start)
         state->queued_ns = state->started_ns;
-    if (atomic_load_explicit(&state->cancel_asked, memory_order_acquire))
+    if (ready && atomic_load_explicit(&state->cancel_asked, memory_order_acquire))
         g_set_error(&error, IFM_ERROR, IFM_ERROR_CANCELLED, "%s on %s: cancelled before it began",
                     ifm_model_name(request->compiled->model), request->compiled->spec->text);
-    else
-        request->compiled->engine->driver->infer(request, &error);
+    else if (ready)
+        driver->infer(request, &error);
     complete(request, ifm_clock_now_ns(clock), error, inside_start);
 }
 
