@@ -3,12 +3,14 @@
 BUILD ?= build
 PREFIX ?= /usr/local
 DESTDIR ?=
+# more options for meson setup
+MESON_EXTRA ?=
 # make check SUITE=unit: only that suite (unit, engine, cli, system, fuzz)
 SUITE ?=
 # make bench BENCH=overhead: only that bench
 BENCH ?=
 
-MESON_OPTIONS = --prefix=$(abspath $(PREFIX)) --libdir=lib
+MESON_OPTIONS = --prefix=$(abspath $(PREFIX)) --libdir=lib $(MESON_EXTRA)
 sanitized = meson setup $(1) -Db_sanitize=$(2) -Db_lundef=false -Dbuildtype=debugoptimized -Ddefault_library=static
 
 .PHONY: help demo check build bench lint format asan tsan install clean setup
