@@ -1,0 +1,455 @@
+#include "yaml-private.h"
+#include <errno.h>
+#include <inferometer/nearest.h>
+#include <math.h>
+#include <string.h>
+
+/* --- scalars ---------------------------------------------------------------------------------------------------------- */
+
+static const struct
+{
+    const char *unit;
+    double ns;
+} duration_units[] = { { "ns", 1 }, { "us", 1e3 }, { "ms", 1e6 }, { "s", 1e9 }, { "min", 60e9 }, { "h", 3600e9 } };
+
+/* A number in the notation of YAML's core schema; strtod alone would take hexadecimal and infinities too. */
+static gboolean parse_number(const char *text, double *value, const char **end)
+{
+    const char *digits = text + (*text == '-' || *text == '+');
+    if ((!g_ascii_isdigit(digits[0]) && digits[0] != '.') || g_ascii_tolower(digits[1]) == 'x')
+        return FALSE;
+    char *stop;
+    *value = g_ascii_strtod(text, &stop);
+    *end = stop;
+    return stop > digits && isfinite(*value);
+}
+
+gboolean ifm_duration_parse(const char *text, gint64 *ns)
+{
+    double number;
+    const char *unit;
+    if (!parse_number(text, &number, &unit) || number < 0)
+        return FALSE;
+    while (*unit == ' ')
+        unit++;
+    for (gsize i = 0; i < G_N_ELEMENTS(duration_units); i++)
+        if (g_str_equal(unit, duration_units[i].unit) && number * duration_units[i].ns < 9e18)
+        {
+            *ns = (gint64)llround(number * duration_units[i].ns);
+            return TRUE;
+        }
+    return FALSE;
+}
+
+static gboolean parse_integer(const char *text, gint64 *value)
+{
+    char *end;
+    errno = 0;
+    *value = g_ascii_strtoll(text, &end, 10);
+    return end != text && *end == '\0' && errno == 0 && !g_ascii_isspace(*text);
+}
+
+/* --- reading ---------------------------------------------------------------------------------------------------------- */
+
+typedef struct
+{
+    const char *file; /* interned */
+} Source;
+
+static const struct
+{
+    const char *name, *right;
+} types[] = {
+    [IFM_YAML_STRING] = { "text", "a text" },
+    [IFM_YAML_INT] = { "integer", "a whole number" },
+    [IFM_YAML_DOUBLE] = { "number", "a number" },
+    [IFM_YAML_BOOL] = { "boolean", "true or false" },
+    [IFM_YAML_ENUM] = { "word", "one of the words" },
+    [IFM_YAML_DURATION] = { "duration", "a duration such as \"1.5 ms\" (ns, us, ms, s, min, h)" },
+    [IFM_YAML_MAP] = { "map", "a map of keys" },
+    [IFM_YAML_LIST] = { "list", "a list" },
+    [IFM_YAML_NAMED] = { "map of names", "a map of names" },
+};
+
+static gboolean fail_at(const Source *source, gsize line, GError **error, const char *format, ...) G_GNUC_PRINTF(4, 5);
+
+static gboolean fail_at(const Source *source, gsize line, GError **error, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    g_autofree char *text = g_strdup_vprintf(format, arguments);
+    va_end(arguments);
+    g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s:%" G_GSIZE_FORMAT ": %s", source->file, line, text);
+    return FALSE;
+}
+
+gboolean ifm_yaml_error(const IfmYamlRecord *record, GError **error, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    g_autofree char *text = g_strdup_vprintf(format, arguments);
+    va_end(arguments);
+    return fail_at(&(Source){ record->file }, record->line, error, "%s", text);
+}
+
+static gboolean wrong_type(const Source *source, const IfmYamlField *field, IfmYamlType type, const YamlNode *node,
+                           GError **error)
+{
+    static const char *const kinds[] = { [YAML_SEQUENCE] = "a list", [YAML_MAPPING] = "a map" };
+    if (node->kind != YAML_SCALAR)
+        return fail_at(source, node->line, error, "%s is %s; it should be %s", field->key, kinds[node->kind],
+                       types[type].right);
+    if (*node->text == '\0' && !node->quoted)
+        return fail_at(source, node->line, error, "%s has no value; it should be %s", field->key, types[type].right);
+    return fail_at(source, node->line, error, "%s is %s\"%s\"; it should be %s", field->key,
+                   node->quoted ? "the quoted text " : "", node->text, types[type].right);
+}
+
+static gboolean is_number(IfmYamlType type)
+{
+    return type == IFM_YAML_INT || type == IFM_YAML_DOUBLE || type == IFM_YAML_DURATION;
+}
+
+static gboolean check_range(const Source *source, const IfmYamlField *field, const YamlNode *node, double value,
+                            GError **error)
+{
+    if ((field->least == 0 && field->most == 0) || (value >= field->least && value <= field->most))
+        return TRUE;
+    return fail_at(source, node->line, error, "%s is %s; it should be between %g and %g", field->key, node->text,
+                   field->least, field->most);
+}
+
+/* What a scalar stands for; only the member of its type is set. */
+typedef struct
+{
+    gint64 integer;
+    double number;
+    int word;
+} Value;
+
+static gboolean read_word(const Source *source, const IfmYamlField *field, const YamlNode *node, Value *value,
+                          GError **error)
+{
+    for (value->word = 0; field->words[value->word] != NULL; value->word++)
+        if (g_str_equal(field->words[value->word], node->text))
+            return TRUE;
+    g_autofree char *hint = ifm_nearest_hint(node->text, field->words);
+    g_autofree char *words = g_strjoinv(", ", (char **)field->words);
+    return fail_at(source, node->line, error, "%s is \"%s\"; it should be one of: %s%s", field->key, node->text, words,
+                   hint);
+}
+
+static gboolean read_scalar(const Source *source, const IfmYamlField *field, IfmYamlType type, const YamlNode *node,
+                            Value *value, GError **error)
+{
+    const char *end = "";
+    gboolean good = node->kind == YAML_SCALAR && (*node->text != '\0' || node->quoted);
+    if (good && type != IFM_YAML_STRING && node->quoted)
+        good = FALSE;
+    if (good && type == IFM_YAML_ENUM)
+        return read_word(source, field, node, value, error);
+    if (good && type == IFM_YAML_BOOL)
+    {
+        value->word = g_str_equal(node->text, "true");
+        good = value->word || g_str_equal(node->text, "false");
+    }
+    else if (good && type == IFM_YAML_INT)
+    {
+        good = parse_integer(node->text, &value->integer);
+        value->number = (double)value->integer;
+    }
+    else if (good && type == IFM_YAML_DOUBLE)
+        good = parse_number(node->text, &value->number, &end) && *end == '\0';
+    else if (good && type == IFM_YAML_DURATION)
+    {
+        good = ifm_duration_parse(node->text, &value->integer);
+        value->number = (double)value->integer;
+    }
+    if (!good)
+        return wrong_type(source, field, type, node, error);
+    return !is_number(type) || check_range(source, field, node, value->number, error);
+}
+
+static gpointer read_record(const Source *source, const IfmYamlTable *table, const YamlNode *node, const char *name,
+                            GError **error);
+
+static gsize element_size(IfmYamlType element)
+{
+    if (element == IFM_YAML_BOOL || element == IFM_YAML_ENUM)
+        return sizeof(int);
+    return element == IFM_YAML_DOUBLE ? sizeof(double) : sizeof(gint64);
+}
+
+/* The containers of a list or named map, so that they are there also where the key is not. */
+static gpointer container_new(const IfmYamlField *field)
+{
+    gboolean pointers =
+        field->type == IFM_YAML_NAMED || field->element == IFM_YAML_STRING || field->element == IFM_YAML_MAP;
+    return pointers ? (gpointer)g_ptr_array_new() : (gpointer)g_array_new(FALSE, TRUE, element_size(field->element));
+}
+
+static gboolean read_element(const Source *source, const IfmYamlField *field, const YamlNode *node, gpointer container,
+                             GError **error)
+{
+    Value value = { 0 };
+    if (field->element == IFM_YAML_MAP)
+    {
+        gpointer record = read_record(source, field->table, node, NULL, error);
+        if (record != NULL)
+            g_ptr_array_add(container, record);
+        return record != NULL;
+    }
+    if (!read_scalar(source, field, field->element, node, &value, error))
+        return FALSE;
+    if (field->element == IFM_YAML_STRING)
+        g_ptr_array_add(container, g_strdup(node->text));
+    else if (element_size(field->element) == sizeof(int))
+        g_array_append_val((GArray *)container, value.word);
+    else if (field->element == IFM_YAML_DOUBLE)
+        g_array_append_val((GArray *)container, value.number);
+    else
+        g_array_append_val((GArray *)container, value.integer);
+    return TRUE;
+}
+
+static gboolean read_named(const Source *source, const IfmYamlField *field, const YamlNode *key, const YamlNode *node,
+                           GPtrArray *container, GError **error)
+{
+    if (field->element == IFM_YAML_MAP)
+    {
+        gpointer record = read_record(source, field->table, node, key->text, error);
+        if (record != NULL)
+            g_ptr_array_add(container, record);
+        return record != NULL;
+    }
+    Value value = { 0 };
+    IfmYamlField named = *field; /* messages speak of the name, not of the map it is in */
+    named.key = key->text;
+    if (!read_scalar(source, &named, field->element, node, &value, error))
+        return FALSE;
+    IfmYamlScalar *scalar = g_new0(IfmYamlScalar, 1);
+    scalar->record = (IfmYamlRecord){ source->file, node->line, g_strdup(key->text) };
+    scalar->text = g_strdup(node->text);
+    scalar->integer = value.integer;
+    scalar->number = value.number;
+    g_ptr_array_add(container, scalar);
+    return TRUE;
+}
+
+static gboolean check_count(const Source *source, const IfmYamlField *field, const YamlNode *node, GError **error)
+{
+    double n = node->items->len;
+    if (is_number(field->element) || (field->least == 0 && field->most == 0) || (n >= field->least && n <= field->most))
+        return TRUE;
+    return fail_at(source, node->line, error, "%s has %g entries; it should have between %g and %g", field->key, n,
+                   field->least, field->most);
+}
+
+static gboolean read_field(const Source *source, const IfmYamlField *field, const YamlNode *node, char *place,
+                           GError **error)
+{
+    Value value = { 0 };
+    YamlKind kind = field->type == IFM_YAML_LIST ? YAML_SEQUENCE : YAML_MAPPING;
+    if (field->type == IFM_YAML_LIST || field->type == IFM_YAML_NAMED)
+    {
+        if (node->kind != kind)
+            return wrong_type(source, field, field->type, node, error);
+        for (gsize i = 0; i < node->items->len; i++)
+        {
+            const YamlNode *item = g_ptr_array_index(node->items, i);
+            gpointer container = *(gpointer *)place;
+            if (!(kind == YAML_SEQUENCE
+                      ? read_element(source, field, item, container, error)
+                      : read_named(source, field, g_ptr_array_index(node->keys, i), item, container, error)))
+                return FALSE;
+        }
+        return check_count(source, field, node, error);
+    }
+    if (field->type == IFM_YAML_MAP)
+    {
+        if (node->kind != YAML_MAPPING)
+            return wrong_type(source, field, field->type, node, error);
+        return (*(gpointer *)place = read_record(source, field->table, node, NULL, error)) != NULL;
+    }
+    if (!read_scalar(source, field, field->type, node, &value, error))
+        return FALSE;
+    if (field->type == IFM_YAML_STRING)
+    {
+        g_free(*(char **)place);
+        *(char **)place = g_strdup(node->text);
+    }
+    else if (field->type == IFM_YAML_DOUBLE)
+        *(double *)place = value.number;
+    else if (field->type == IFM_YAML_BOOL || field->type == IFM_YAML_ENUM)
+        *(int *)place = value.word;
+    else
+        *(gint64 *)place = value.integer;
+    return TRUE;
+}
+
+static gboolean unknown_key(const Source *source, const IfmYamlTable *table, const YamlNode *key, GError **error)
+{
+    g_autoptr(GPtrArray) known = g_ptr_array_new();
+    for (const IfmYamlField *field = table->fields; field->key != NULL; field++)
+        g_ptr_array_add(known, (gpointer)field->key);
+    g_ptr_array_add(known, NULL);
+    g_autofree char *hint = ifm_nearest_hint(key->text, (const char *const *)known->pdata);
+    g_autofree char *all = g_strjoinv(", ", (char **)known->pdata);
+    return fail_at(source, key->line, error, "unknown key \"%s\"%s%s", key->text,
+                   *hint != '\0' ? hint : "; known here: ", *hint != '\0' ? "" : all);
+}
+
+/* Defaults go through the same reader as what is written, so they obey the same rules. */
+static void set_fallback(const IfmYamlField *field, char *place)
+{
+    if (field->type == IFM_YAML_LIST || field->type == IFM_YAML_NAMED)
+        *(gpointer *)place = container_new(field);
+    else if (field->fallback != NULL)
+    {
+        YamlNode node = { .kind = YAML_SCALAR, .text = (char *)field->fallback };
+        g_autoptr(GError) error = NULL;
+        if (!read_field(&(Source){ "default" }, field, &node, place, &error))
+            g_error("the default of key \"%s\": %s", field->key, error->message);
+    }
+}
+
+static gboolean fill_record(const Source *source, const IfmYamlTable *table, const YamlNode *node, char *record,
+                            GError **error)
+{
+    g_autoptr(GHashTable) given = g_hash_table_new(NULL, NULL);
+    for (gsize i = 0; i < node->keys->len; i++)
+    {
+        const YamlNode *key = g_ptr_array_index(node->keys, i);
+        const IfmYamlField *field = table->fields;
+        while (field->key != NULL && !g_str_equal(field->key, key->text))
+            field++;
+        if (field->key == NULL)
+            return unknown_key(source, table, key, error);
+        g_hash_table_add(given, (gpointer)field);
+        if (!read_field(source, field, g_ptr_array_index(node->items, i), record + field->offset, error))
+            return FALSE;
+    }
+    for (const IfmYamlField *field = table->fields; field->key != NULL; field++)
+        if (field->required && !g_hash_table_contains(given, field))
+            return fail_at(source, node->line, error, "key \"%s\" is missing here: %s", field->key, field->help);
+    return TRUE;
+}
+
+static gpointer read_record(const Source *source, const IfmYamlTable *table, const YamlNode *node, const char *name,
+                            GError **error)
+{
+    if (node->kind != YAML_MAPPING)
+    {
+        const IfmYamlField itself = { .key = name != NULL ? name : "this" };
+        wrong_type(source, &itself, IFM_YAML_MAP, node, error);
+        return NULL;
+    }
+    g_assert(table->size >= sizeof(IfmYamlRecord));
+    char *record = g_malloc0(table->size);
+    *(IfmYamlRecord *)record = (IfmYamlRecord){ source->file, node->line, g_strdup(name) };
+    for (const IfmYamlField *field = table->fields; field->key != NULL; field++)
+        set_fallback(field, record + field->offset);
+    if (fill_record(source, table, node, record, error))
+        return record;
+    ifm_yaml_free(table, record);
+    return NULL;
+}
+
+gpointer ifm_yaml_parse(const IfmYamlTable *table, const char *text, gsize length, const char *name, GError **error)
+{
+    g_autoptr(YamlNode) root = yaml_tree_parse(text, length, name, error);
+    Source source = { g_intern_string(name) };
+    return root != NULL ? read_record(&source, table, root, NULL, error) : NULL;
+}
+
+gpointer ifm_yaml_read(const IfmYamlTable *table, const char *path, GError **error)
+{
+    g_autoptr(GError) local = NULL;
+    g_autoptr(GMappedFile) file = g_mapped_file_new(path, FALSE, &local);
+    if (file == NULL)
+    {
+        g_set_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE, "%s: %s", path, local->message);
+        return NULL;
+    }
+    const char *text = g_mapped_file_get_contents(file); /* NULL where empty */
+    return ifm_yaml_parse(table, text != NULL ? text : "", g_mapped_file_get_length(file), path, error);
+}
+
+/* --- freeing ---------------------------------------------------------------------------------------------------------- */
+
+static void free_scalar(IfmYamlScalar *scalar)
+{
+    g_free(scalar->record.name);
+    g_free(scalar->text);
+    g_free(scalar);
+}
+
+static void free_container(const IfmYamlField *field, gpointer container)
+{
+    gboolean named = field->type == IFM_YAML_NAMED;
+    if (!named && field->element != IFM_YAML_STRING && field->element != IFM_YAML_MAP)
+    {
+        g_array_unref(container);
+        return;
+    }
+    GPtrArray *array = container;
+    for (gsize i = 0; i < array->len; i++)
+        if (field->element == IFM_YAML_MAP)
+            ifm_yaml_free(field->table, g_ptr_array_index(array, i));
+        else if (named)
+            free_scalar(g_ptr_array_index(array, i));
+        else
+            g_free(g_ptr_array_index(array, i));
+    g_ptr_array_unref(array);
+}
+
+void ifm_yaml_free(const IfmYamlTable *table, gpointer record)
+{
+    if (record == NULL)
+        return;
+    for (const IfmYamlField *field = table->fields; field->key != NULL; field++)
+    {
+        gpointer *held = (gpointer *)((char *)record + field->offset); /* a pointer with these four types alone */
+        if (field->type == IFM_YAML_STRING)
+            g_free(*held);
+        else if (field->type == IFM_YAML_MAP)
+            ifm_yaml_free(field->table, *held);
+        else if (field->type == IFM_YAML_LIST || field->type == IFM_YAML_NAMED)
+            free_container(field, *held);
+    }
+    g_free(((IfmYamlRecord *)record)->name);
+    g_free(record);
+}
+
+/* --- documentation ---------------------------------------------------------------------------------------------------- */
+
+static void describe_table(GString *text, const IfmYamlTable *table, const IfmYamlTable *above, int depth)
+{
+    for (const IfmYamlField *field = table->fields; field->key != NULL; field++)
+    {
+        gboolean holds = field->type == IFM_YAML_LIST || field->type == IFM_YAML_NAMED;
+        g_string_append_printf(text, "%*s%s: %s%s%s", 2 * depth, "", field->key, types[field->type].name,
+                               holds ? " of " : "", holds ? types[field->element].name : "");
+        if (field->words != NULL)
+        {
+            g_autofree char *words = g_strjoinv(", ", (char **)field->words);
+            g_string_append_printf(text, " (%s)", words);
+        }
+        if (field->least != 0 || field->most != 0)
+            g_string_append_printf(text, ", %g to %g", field->least, field->most);
+        if (field->required)
+            g_string_append(text, ", required");
+        else if (field->fallback != NULL)
+            g_string_append_printf(text, ", default %s", field->fallback);
+        g_string_append_printf(text, ". %s\n", field->help != NULL ? field->help : "");
+        if (field->table != NULL && field->table != above)
+            describe_table(text, field->table, table, depth + 1);
+    }
+}
+
+char *ifm_yaml_describe(const IfmYamlTable *table)
+{
+    GString *text = g_string_new(NULL);
+    describe_table(text, table, table, 0);
+    return g_string_free(text, FALSE);
+}
