@@ -1,16 +1,26 @@
+#include <dlfcn.h>
+
 #include <gio/gio.h>
 #include <inferometer/paths.h>
 
-/* The folder two levels above the running program: PREFIX for PREFIX/bin/inferometer, NULL where /proc does not tell. */
-static char *program_prefix(void)
+/* runtime_files: where each runtime's library lies below a folder that setup/install or `make install` filled. */
+static const struct
 {
-    g_autofree char *program = g_file_read_link("/proc/self/exe", NULL);
-    if (program == NULL)
-        return NULL;
-    g_autofree char *folder = g_path_get_dirname(program);
+    const char *runtime, *variable, *relative, *bare;
+} runtime_files[] = {
+    { "onnxruntime", "IFM_ONNXRUNTIME_LIBRARY", "onnxruntime/lib/libonnxruntime.so", "libonnxruntime.so.1" },
+    { "openvino", "IFM_OPENVINO_LIBRARY", "openvino/lib/libopenvino_c.so", "libopenvino_c.so" },
+};
+
+/* prefix_of: PREFIX of PREFIX/bin/inferometer, PREFIX/libexec/inferometer/inferometer-worker, PREFIX/lib/libinferometer.so
+ * or PREFIX/lib/ARCHITECTURE/libinferometer.so. */
+static char *prefix_of(const char *file)
+{
+    g_autofree char *folder = g_path_get_dirname(file);
     g_autofree char *name = g_path_get_basename(folder);
     g_autofree char *above = g_path_get_dirname(folder);
-    if (g_str_equal(name, "inferometer")) /* PREFIX/libexec/inferometer/worker */
+    g_autofree char *above_name = g_path_get_basename(above);
+    if (g_str_equal(name, "inferometer") || g_str_equal(above_name, "lib"))
         return g_path_get_dirname(above);
     return g_steal_pointer(&above);
 }
@@ -23,13 +33,31 @@ static char *existing(char *path /* (transfer full) */)
     return NULL;
 }
 
+/* installed: @relative below the prefix of the running program, or else of the shared library that this code is in (when a
+ * program of somebody else's uses it). NULL where neither has it. */
+static char *installed(const char *relative)
+{
+    g_autofree char *program = g_file_read_link("/proc/self/exe", NULL);
+    Dl_info code = { 0 };
+    const char *files[] = { program, dladdr(&runtime_files, &code) != 0 ? code.dli_fname : NULL };
+    char *found = NULL;
+    for (gsize i = 0; i < G_N_ELEMENTS(files) && found == NULL; i++)
+    {
+        if (files[i] == NULL || !g_path_is_absolute(files[i]))
+            continue;
+        g_autofree char *prefix = prefix_of(files[i]);
+        found = existing(g_build_filename(prefix, relative, NULL));
+    }
+    return found;
+}
+
 char *ifm_path_data(const char *relative, GError **error)
 {
     const char *folder = g_getenv("IFM_DATA_DIR");
     char *found = folder != NULL && *folder != '\0' ? existing(g_build_filename(folder, relative, NULL)) : NULL;
-    g_autofree char *prefix = program_prefix();
-    if (found == NULL && prefix != NULL)
-        found = existing(g_build_filename(prefix, "share", "inferometer", relative, NULL));
+    g_autofree char *below = g_build_filename("share", "inferometer", relative, NULL);
+    if (found == NULL)
+        found = installed(below);
     if (found == NULL)
         found = existing(g_build_filename(IFM_SOURCE_DIR, relative, NULL));
     if (found == NULL)
@@ -42,9 +70,8 @@ char *ifm_path_worker(GError **error)
 {
     const char *worker = g_getenv("IFM_WORKER");
     char *found = worker != NULL && *worker != '\0' ? existing(g_strdup(worker)) : NULL;
-    g_autofree char *prefix = program_prefix();
-    if (found == NULL && prefix != NULL)
-        found = existing(g_build_filename(prefix, "libexec", "inferometer", "inferometer-worker", NULL));
+    if (found == NULL)
+        found = installed("libexec/inferometer/inferometer-worker");
     if (found == NULL)
         found = existing(g_build_filename(IFM_BUILD_DIR, "inferometer-worker", NULL));
     if (found == NULL)
@@ -53,18 +80,8 @@ char *ifm_path_worker(GError **error)
     return found;
 }
 
-/* runtime_files: where each runtime's library lies below a folder that setup/install or `make install` filled. */
-static const struct
-{
-    const char *runtime, *variable, *relative, *bare;
-} runtime_files[] = {
-    { "onnxruntime", "IFM_ONNXRUNTIME_LIBRARY", "onnxruntime/lib/libonnxruntime.so", "libonnxruntime.so.1" },
-    { "openvino", "IFM_OPENVINO_LIBRARY", "openvino/lib/libopenvino_c.so", "libopenvino_c.so" },
-};
-
 char *ifm_path_runtime(const char *runtime)
 {
-    g_autofree char *prefix = program_prefix();
     for (gsize i = 0; i < G_N_ELEMENTS(runtime_files); i++)
     {
         if (!g_str_equal(runtime, runtime_files[i].runtime))
@@ -72,9 +89,8 @@ char *ifm_path_runtime(const char *runtime)
         const char *named = g_getenv(runtime_files[i].variable);
         if (named != NULL && *named != '\0') /* the user's word stands, also where it is wrong */
             return g_strdup(named);
-        char *found = prefix != NULL
-                          ? existing(g_build_filename(prefix, "lib", "inferometer", runtime_files[i].relative, NULL))
-                          : NULL;
+        g_autofree char *below = g_build_filename("lib", "inferometer", runtime_files[i].relative, NULL);
+        char *found = installed(below);
         if (found == NULL)
             found = existing(g_build_filename(IFM_DEPS_DIR, runtime_files[i].relative, NULL));
         return found != NULL ? found : g_strdup(runtime_files[i].bare);
