@@ -111,6 +111,8 @@ char *ifm_format_bytes(double bytes);
 /** ifm_format_clean: text from outside made harmless on a terminal: control characters as \xHH, UTF-8 mended. (transfer
  * full) */
 char *ifm_format_clean(const char *text);
+/** ifm_format_spelt: clean text in letters that the screen has: ASCII where not UTF-8. (transfer full) */
+char *ifm_format_spelt(const char *text, gboolean utf8);
 /** ifm_text_width: columns a UTF-8 text takes on a terminal. */
 int ifm_text_width(const char *text);
 /** ifm_format_bar: A bar of @width columns filled to @ratio. (transfer full) */
@@ -145,11 +147,11 @@ const char *ifm_result_reason(const IfmResult *result);
 /** ifm_result_code: Returns: the error code's name; NULL where there is a latency. */
 const char *ifm_result_code(const IfmResult *result);
 
-/** Field tables: records are IfmResult for results, IfmNodeShare for nodes. */
-extern const IfmField ifm_result_fields[];
-/** ifm_sample_fields: one row a sample: records are IfmSampleRow. */
-extern const IfmField ifm_sample_fields[];
-extern const IfmField ifm_node_fields[];
+/** Field tables; the records they read: */
+extern const IfmField ifm_result_fields[]; /* IfmResult: what one profile shows */
+extern const IfmField ifm_record_fields[]; /* IfmResult: what a store holds */
+extern const IfmField ifm_node_fields[];   /* IfmNodeShare */
+extern const IfmField ifm_sample_fields[]; /* IfmSampleRow */
 
 /** IfmNodeShare: a node and its part of the time of all nodes. */
 typedef struct
@@ -157,6 +159,9 @@ typedef struct
     const IfmNodeRow *node;
     double share_ratio;
 } IfmNodeShare;
+
+/** ifm_node_shares: (transfer full) IfmNodeShare, the slowest first; borrows from @measurement. */
+GArray *ifm_node_shares(const IfmMeasurement *measurement);
 
 /** IfmSampleRow: @index counts within its kind from 0. @kind: "warmup", "run", "profiled". */
 typedef struct
@@ -172,7 +177,7 @@ typedef struct
 char *ifm_results_to_screen(const IfmResult *results, gsize n_results, gsize n_nodes, const IfmScreen *screen);
 /** ifm_results_to_csv: one row a result. (transfer full) */
 char *ifm_results_to_csv(const IfmResult *results, gsize n_results);
-/** ifm_results_to_json: {"inferometer": {"version", "format": "profile", "format_version": 1}, "cases": […]}: whole
+/** ifm_results_to_json: {"inferometer": {"version", "format": "cases", "format_version": 1}, "cases": […]}: whole
  * records. (transfer full) */
 json_t *ifm_results_to_json(const IfmResult *results, gsize n_results);
 /** ifm_samples_to_csv: one row a sample, warm-up included. (transfer full) */

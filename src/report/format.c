@@ -210,6 +210,16 @@ char *ifm_format_clean(const char *text)
     return g_string_free(clean, FALSE);
 }
 
+char *ifm_format_spelt(const char *text, gboolean utf8)
+{
+    g_autofree char *clean = ifm_format_clean(text);
+    if (utf8)
+        return g_steal_pointer(&clean);
+    g_auto(GStrv) parts = g_strsplit(clean, "±", -1); /* which GLib would spell "?" */
+    g_autofree char *joined = g_strjoinv("+-", parts);
+    return g_str_to_ascii(joined, "C");
+}
+
 int ifm_text_width(const char *text)
 {
     int width = 0;

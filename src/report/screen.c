@@ -5,7 +5,7 @@
 
 #define GAP 2         /* columns between columns */
 #define TEXT_LEAST 12 /* a text is not shortened below this */
-#define STRIP_LEAST 24
+#define STRIP_LEAST 20
 #define STRIP_MOST 48
 #define BAR_LEAST 8
 #define BAR_MOST 24
@@ -14,6 +14,7 @@
 typedef struct
 {
     const IfmField *field;
+    char *title;
     gsize n;
     char **texts;     /* [n] NULL where not present; unused for strips and bars */
     IfmTone *tones;   /* [n] */
@@ -35,21 +36,23 @@ static void column_free(Column *column)
         g_free(column->texts[i]);
         ifm_value_clear(&column->values[i]);
     }
+    g_free(column->title);
     g_free(column->texts);
     g_free(column->tones);
     g_free(column->values);
     g_free(column);
 }
 
-static void format_texts(Column *column)
+static void format_texts(Column *column, const IfmScreen *screen)
 {
     if (column->field->kind == IFM_FIELD_TEXT || column->field->kind == IFM_FIELD_BOOLEAN)
     {
         for (gsize i = 0; i < column->n; i++)
-            if (column->values[i].present)
-                column->texts[i] = column->field->kind == IFM_FIELD_TEXT
-                                       ? ifm_format_clean(column->values[i].text)
-                                       : g_strdup(column->values[i].integer != 0 ? "yes" : "no");
+        {
+            const IfmValue *value = &column->values[i];
+            const char *text = column->field->kind == IFM_FIELD_TEXT ? value->text : value->integer != 0 ? "yes" : "no";
+            column->texts[i] = value->present ? ifm_format_spelt(text, screen->utf8) : NULL;
+        }
         return;
     }
     if (is_drawn(column))
@@ -71,7 +74,7 @@ static void fit_scale(Column *column)
 
 static void size_column(Column *column)
 {
-    column->natural = ifm_text_width(column->field->title);
+    column->natural = ifm_text_width(column->title);
     column->least = column->natural;
     for (gsize i = 0; i < column->n; i++)
         column->natural = MAX(column->natural, column->texts[i] != NULL ? ifm_text_width(column->texts[i]) : 1);
@@ -94,7 +97,7 @@ static void size_column(Column *column)
 }
 
 /* NULL where the field is not to be shown. */
-static Column *column_new(const IfmTable *table, const IfmField *field)
+static Column *column_new(const IfmTable *table, const IfmField *field, const IfmScreen *screen)
 {
     gboolean any = FALSE;
     Column *column = g_new0(Column, 1);
@@ -114,7 +117,8 @@ static Column *column_new(const IfmTable *table, const IfmField *field)
         column_free(column);
         return NULL;
     }
-    format_texts(column);
+    column->title = ifm_format_spelt(field->title, screen->utf8);
+    format_texts(column, screen);
     size_column(column);
     return column;
 }
@@ -274,7 +278,7 @@ static void paint_head(GString *out, const GPtrArray *block, const IfmScreen *sc
     {
         const Column *column = block->pdata[i];
         g_string_append_printf(out, "%*s", i > 0 ? GAP : 0, "");
-        paint_text(out, column, column->field->title, IFM_TONE_PLAIN, i + 1 == block->len, screen);
+        paint_text(out, column, column->title, IFM_TONE_PLAIN, i + 1 == block->len, screen);
     }
     g_string_append(out, ifm_bold_end(screen));
     trim_line(out);
@@ -323,7 +327,7 @@ char *ifm_table_to_screen(const IfmTable *table, const IfmScreen *screen)
     g_autoptr(GPtrArray) columns = g_ptr_array_new_with_free_func((GDestroyNotify)column_free);
     for (const IfmField *field = table->fields; field->key != NULL; field++)
     {
-        Column *column = (field->flags & IFM_FIELD_NO_SCREEN) == 0 ? column_new(table, field) : NULL;
+        Column *column = (field->flags & IFM_FIELD_NO_SCREEN) == 0 ? column_new(table, field, screen) : NULL;
         if (column != NULL)
             g_ptr_array_add(columns, column);
     }

@@ -9,6 +9,8 @@
 
 #include <inferometer/report.h>
 
+#include "report/golden.h"
+
 /* --- a table of every kind of field ----------------------------------------------------------------------------------- */
 
 typedef struct
@@ -81,21 +83,6 @@ static IfmTable all_rows(void)
     for (gsize i = 0; i < G_N_ELEMENTS(rows); i++)
         records[i] = &rows[i];
     return table_of(records, G_N_ELEMENTS(rows));
-}
-
-/* Compares with tests/report/golden/NAME; IFM_GOLDEN_WRITE=1 writes it instead. */
-static void check_golden(const char *name, const char *text)
-{
-    g_autofree char *path = g_build_filename(g_getenv("IFM_TEST_DATA"), "report", "golden", name, NULL);
-    g_autofree char *golden = NULL;
-    g_autoptr(GError) error = NULL;
-    if (g_getenv("IFM_GOLDEN_WRITE") != NULL)
-        g_file_set_contents(path, text, -1, NULL);
-    g_file_get_contents(path, &golden, NULL, &error);
-    g_assert_no_error(error);
-    if (!g_str_equal(golden, text))
-        g_test_message("%s is now:\n%s", name, text);
-    g_assert_cmpstr(text, ==, golden);
 }
 
 static void test_screen(void)

@@ -1,0 +1,313 @@
+#include <math.h>
+#include <string.h>
+
+#include "report-private.h"
+
+/* What `inferometer profile` shows and exports: the results, the reasons, the warnings, the nodes and the books. */
+
+static IfmTable table_of(const IfmField *fields, GPtrArray *records)
+{
+    return (IfmTable){ fields, (const void *const *)records->pdata, records->len };
+}
+
+static GPtrArray *records_of(const IfmResult *results, gsize n)
+{
+    GPtrArray *records = g_ptr_array_new();
+    for (gsize i = 0; i < n; i++)
+        g_ptr_array_add(records, (void *)&results[i]);
+    return records;
+}
+
+static const char *short_name(const IfmResult *result)
+{
+    return result->alias != NULL && *result->alias != '\0' ? result->alias : result->device;
+}
+
+/* Appends text in letters the screen has. */
+static void append_spelt(GString *out, const char *text, const IfmScreen *screen)
+{
+    g_autofree char *spelt = ifm_format_spelt(text, screen->utf8);
+    g_string_append(out, spelt);
+}
+
+/* --- the head, reasons, warnings ------------------------------------------------------------------------------------ */
+
+static void append_sizes(GString *out, const IfmCase *subject_case)
+{
+    const char *name;
+    json_t *size;
+    json_object_foreach(subject_case->sizes, name, size)
+        g_string_append_printf(out, "  %s=%" JSON_INTEGER_FORMAT, name, json_integer_value(size));
+}
+
+static void append_head(GString *out, const IfmResult *results, gsize n, const IfmScreen *screen)
+{
+    for (gsize i = 0; i < n; i++)
+    {
+        const IfmCase *subject_case = results[i].subject_case;
+        if (subject_case == NULL)
+            continue;
+        g_autoptr(GString) sizes = g_string_new(NULL);
+        append_sizes(sizes, subject_case);
+        const char *dtype = ifm_member_text(subject_case->options, "dtype");
+        g_string_append(out, ifm_bold_begin(screen));
+        append_spelt(out, subject_case->subject_name, screen);
+        g_string_append(out, ifm_bold_end(screen));
+        g_string_append_printf(out, "  %s", dtype != NULL ? dtype : "");
+        append_spelt(out, sizes->str, screen);
+        g_string_append(out, "\n\n");
+        return;
+    }
+}
+
+static void append_reasons(GString *out, const IfmResult *results, gsize n, const IfmScreen *screen)
+{
+    gboolean any = FALSE;
+    for (gsize i = 0; i < n; i++)
+    {
+        const char *reason = ifm_result_reason(&results[i]);
+        if (reason == NULL)
+            continue;
+        g_string_append_printf(out, "%s%s", any ? "" : "\n", ifm_tone_begin(screen, IFM_TONE_BAD));
+        append_spelt(out, short_name(&results[i]), screen);
+        g_string_append_printf(out, "%s: ", ifm_tone_end(screen, IFM_TONE_BAD));
+        append_spelt(out, reason, screen);
+        g_string_append_c(out, '\n');
+        any = TRUE;
+    }
+}
+
+/* A warning that several devices share is told once. */
+static void append_warnings(GString *out, const IfmResult *results, gsize n, const IfmScreen *screen)
+{
+    g_autoptr(GHashTable) devices_of =
+        g_hash_table_new_full(g_str_hash, g_str_equal, NULL, (GDestroyNotify)g_ptr_array_unref);
+    g_autoptr(GPtrArray) order = g_ptr_array_new();
+    for (gsize i = 0; i < n; i++)
+    {
+        const json_t *surroundings = results[i].measurement != NULL ? results[i].measurement->surroundings : NULL;
+        json_t *warnings = json_object_get(surroundings, "warnings"), *warning;
+        gsize at;
+        json_array_foreach(warnings, at, warning)
+        {
+            const char *text = json_string_value(warning);
+            if (text == NULL)
+                continue;
+            GPtrArray *devices = g_hash_table_lookup(devices_of, text);
+            if (devices == NULL)
+            {
+                devices = g_ptr_array_new();
+                g_hash_table_insert(devices_of, (char *)text, devices);
+                g_ptr_array_add(order, (char *)text);
+            }
+            g_ptr_array_add(devices, (char *)short_name(&results[i]));
+        }
+    }
+    for (guint i = 0; i < order->len; i++)
+    {
+        GPtrArray *devices = g_hash_table_lookup(devices_of, order->pdata[i]);
+        g_string_append_printf(out, "%s%swarning%s: ", i == 0 ? "\n" : "", ifm_tone_begin(screen, IFM_TONE_WARN),
+                               ifm_tone_end(screen, IFM_TONE_WARN));
+        for (guint at = 0; at < devices->len && !(devices->len == n && n > 1); at++)
+        {
+            append_spelt(out, devices->pdata[at], screen);
+            g_string_append(out, at + 1 < devices->len ? ", " : ": ");
+        }
+        append_spelt(out, order->pdata[i], screen);
+        g_string_append_c(out, '\n');
+    }
+}
+
+/* --- nodes and books ------------------------------------------------------------------------------------------------ */
+
+static gint compare_shares(gconstpointer a, gconstpointer b)
+{
+    double x = ((const IfmNodeShare *)a)->share_ratio, y = ((const IfmNodeShare *)b)->share_ratio;
+    return (x < y) - (x > y);
+}
+
+GArray *ifm_node_shares(const IfmMeasurement *measurement)
+{
+    GArray *shares = g_array_new(FALSE, FALSE, sizeof(IfmNodeShare));
+    double total_ns = 0;
+    for (guint i = 0; i < measurement->nodes->len; i++)
+        total_ns += ((const IfmNodeRow *)measurement->nodes->pdata[i])->median_ns;
+    for (guint i = 0; i < measurement->nodes->len; i++)
+    {
+        const IfmNodeRow *node = measurement->nodes->pdata[i];
+        IfmNodeShare share = { node, total_ns > 0 ? node->median_ns / total_ns : 0 };
+        g_array_append_val(shares, share);
+    }
+    g_array_sort(shares, compare_shares);
+    return shares;
+}
+
+/* The slowest nodes, and one row for all the others together. */
+static void append_nodes(GString *out, const IfmMeasurement *measurement, gsize most, const IfmScreen *screen)
+{
+    g_autoptr(GArray) shares = ifm_node_shares(measurement);
+    g_autoptr(GPtrArray) records = g_ptr_array_new();
+    gsize shown = shares->len <= most + 1 ? shares->len : most;
+    g_autofree char *others_name = g_strdup_printf("(%u others)", shares->len - (guint)shown);
+    IfmNodeRow others_row = { .name = others_name, .start_ns = NAN };
+    IfmNodeShare others = { .node = &others_row };
+    for (guint i = 0; i < shares->len; i++)
+    {
+        IfmNodeShare *share = &g_array_index(shares, IfmNodeShare, i);
+        if (i < shown)
+        {
+            g_ptr_array_add(records, share);
+            continue;
+        }
+        others_row.median_ns += share->node->median_ns;
+        others.share_ratio += share->share_ratio;
+    }
+    if (shown < shares->len)
+        g_ptr_array_add(records, &others);
+    IfmTable table = table_of(ifm_node_fields, records);
+    g_autofree char *text = ifm_table_to_screen(&table, screen);
+    g_string_append(out, text);
+}
+
+/* One term of the books: " + gaps 12.3 us"; nothing where the runtime does not tell it. */
+static void append_term(GString *out, const char *sign, const char *name, double ns)
+{
+    if (!isfinite(ns))
+        return;
+    g_autofree char *text = ifm_format_duration(ns);
+    g_string_append_printf(out, " %s %s %s", sign, name, text);
+}
+
+static void append_books(GString *out, const json_t *books, const IfmScreen *screen)
+{
+    const char *why = ifm_member_text(books, "why");
+    if (!isfinite(ifm_member_number(books, "wall_ns")))
+    {
+        if (why != NULL)
+        {
+            g_string_append(out, "books: none: ");
+            append_spelt(out, why, screen);
+            g_string_append_c(out, '\n');
+        }
+        return;
+    }
+    double overlap_ns = ifm_member_number(books, "overlap_ns"), residual_ns = ifm_member_number(books, "residual_ns");
+    double bound_ns = ifm_member_number(books, "residual_bound_ns"), slowdown = ifm_member_number(books, "slowdown.ratio");
+    g_autofree char *wall = ifm_format_duration(ifm_member_number(books, "wall_ns"));
+    g_string_append_printf(out, "books: wall %s", wall);
+    append_term(out, "=", "nodes", ifm_member_number(books, "nodes_ns"));
+    append_term(out, "+", "gaps", ifm_member_number(books, "gaps_ns"));
+    append_term(out, "+", "copies", ifm_member_number(books, "copies_ns"));
+    if (overlap_ns > 0)
+        append_term(out, "-", "overlap", overlap_ns);
+    append_term(out, residual_ns < 0 ? "-" : "+", "residual", fabs(residual_ns));
+    if (isfinite(bound_ns))
+    {
+        g_autofree char *bound = ifm_format_duration(bound_ns);
+        gboolean within = fabs(residual_ns) <= bound_ns;
+        IfmTone tone = within ? IFM_TONE_GOOD : IFM_TONE_WARN;
+        g_string_append_printf(out, " (%s%s its bound of %s%s)", ifm_tone_begin(screen, tone), within ? "within" : "beyond",
+                               bound, ifm_tone_end(screen, tone));
+    }
+    g_string_append_c(out, '\n');
+    if (isfinite(slowdown))
+        g_string_append_printf(out, "profiling made it %.2f times as slow: shares hold, absolute times do not\n", slowdown);
+}
+
+static void append_inside(GString *out, const IfmResult *result, gsize n_nodes, const IfmScreen *screen)
+{
+    const IfmMeasurement *measurement = result->measurement;
+    if (measurement == NULL || measurement->outcome != IFM_OUTCOME_OK)
+        return;
+    gboolean has_books = json_object_size(measurement->books) > 0;
+    if ((measurement->nodes->len == 0 || n_nodes == 0) && !has_books)
+        return;
+    g_string_append_printf(out, "\n%s", ifm_bold_begin(screen));
+    append_spelt(out, short_name(result), screen);
+    g_string_append_printf(out, "%s: nodes by share of time\n", ifm_bold_end(screen));
+    if (measurement->nodes->len > 0 && n_nodes > 0)
+        append_nodes(out, measurement, n_nodes, screen);
+    append_books(out, measurement->books, screen);
+}
+
+char *ifm_results_to_screen(const IfmResult *results, gsize n, gsize n_nodes, const IfmScreen *screen)
+{
+    GString *out = g_string_new(NULL);
+    g_autoptr(GPtrArray) records = records_of(results, n);
+    IfmTable table = table_of(ifm_result_fields, records);
+    append_head(out, results, n, screen);
+    g_autofree char *text = ifm_table_to_screen(&table, screen);
+    g_string_append(out, text);
+    append_reasons(out, results, n, screen);
+    append_warnings(out, results, n, screen);
+    for (gsize i = 0; i < n; i++)
+        append_inside(out, &results[i], n_nodes, screen);
+    return g_string_free(out, FALSE);
+}
+
+/* --- exports -------------------------------------------------------------------------------------------------------- */
+
+char *ifm_results_to_csv(const IfmResult *results, gsize n)
+{
+    g_autoptr(GPtrArray) records = records_of(results, n);
+    IfmTable table = table_of(ifm_result_fields, records);
+    return ifm_table_to_csv(&table);
+}
+
+static json_t *text_or_null(const char *text)
+{
+    g_autofree char *valid = text != NULL ? g_utf8_make_valid(text, -1) : NULL;
+    return valid != NULL ? json_string(valid) : json_null();
+}
+
+static json_t *result_to_json(const IfmResult *result)
+{
+    json_t *json = json_object();
+    json_object_set_new(json, "device", text_or_null(result->device));
+    json_object_set_new(json, "alias", text_or_null(result->alias));
+    json_object_set_new(
+        json, "outcome",
+        json_string(ifm_outcome_name(result->measurement != NULL ? result->measurement->outcome : IFM_OUTCOME_FAILED)));
+    json_object_set_new(json, "error_code", text_or_null(ifm_result_code(result)));
+    json_object_set_new(json, "reason", text_or_null(ifm_result_reason(result)));
+    json_object_set_new(json, "resumed", json_boolean(result->resumed));
+    json_object_set_new(json, "case", result->subject_case != NULL ? ifm_case_to_json(result->subject_case) : json_null());
+    json_object_set_new(json, "measurement",
+                        result->measurement != NULL ? ifm_measurement_to_json(result->measurement) : json_null());
+    return json;
+}
+
+json_t *ifm_results_to_json(const IfmResult *results, gsize n)
+{
+    json_t *cases = json_array();
+    for (gsize i = 0; i < n; i++)
+        json_array_append_new(cases, result_to_json(&results[i]));
+    return json_pack("{s:{s:s,s:s,s:i},s:o}", "inferometer", "version", IFM_VERSION, "format", "cases", "format_version", 1,
+                     "cases", cases);
+}
+
+static void add_samples(GArray *rows, const IfmResult *result, const char *kind, const GArray *times_ns)
+{
+    for (guint i = 0; i < times_ns->len; i++)
+    {
+        IfmSampleRow row = { result, kind, i, g_array_index(times_ns, gint64, i) };
+        g_array_append_val(rows, row);
+    }
+}
+
+char *ifm_samples_to_csv(const IfmResult *results, gsize n)
+{
+    g_autoptr(GArray) rows = g_array_new(FALSE, FALSE, sizeof(IfmSampleRow));
+    g_autoptr(GPtrArray) records = g_ptr_array_new();
+    for (gsize i = 0; i < n; i++)
+        if (results[i].measurement != NULL)
+        {
+            add_samples(rows, &results[i], "warmup", results[i].measurement->warmup_ns);
+            add_samples(rows, &results[i], "run", results[i].measurement->samples_ns);
+            add_samples(rows, &results[i], "profiled", results[i].measurement->profiled_ns);
+        }
+    for (guint i = 0; i < rows->len; i++)
+        g_ptr_array_add(records, &g_array_index(rows, IfmSampleRow, i));
+    IfmTable table = table_of(ifm_sample_fields, records);
+    return ifm_table_to_csv(&table);
+}

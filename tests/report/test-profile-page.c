@@ -1,0 +1,208 @@
+#include <math.h>
+#include <string.h>
+
+#include <inferometer/report.h>
+
+#include "report/golden.h"
+
+/* Four devices: two measured (one with nodes and books), one failed, one whose runtime is missing. */
+typedef struct
+{
+    IfmCase *cases[3];
+    IfmMeasurement *measurements[3];
+    IfmResult results[4];
+} Fixture;
+
+static void set_text(char **place, const char *text)
+{
+    g_free(*place);
+    *place = g_strdup(text);
+}
+
+static void set_json(json_t **place, json_t *json)
+{
+    g_assert_nonnull(json);
+    json_decref(*place);
+    *place = json;
+}
+
+static IfmCase *make_case(const char *device)
+{
+    IfmCase *made = ifm_case_new();
+    set_text(&made->subject_kind, "model");
+    set_text(&made->subject_name, "squeezenet");
+    set_text(&made->device, device);
+    set_json(&made->sizes, json_pack("{s:i}", "N", 8));
+    set_json(&made->options, json_pack("{s:s}", "dtype", "f32"));
+    ifm_case_seal(made);
+    return made;
+}
+
+static IfmMeasurement *make_measurement(const IfmCase *of, const char *uid)
+{
+    IfmMeasurement *made = ifm_measurement_new();
+    set_text(&made->uid, uid);
+    set_text(&made->case_key, of->key);
+    made->started_unix_ms = G_GINT64_CONSTANT(1700000000000);
+    return made;
+}
+
+static void measure(IfmMeasurement *made, double median_ns, int n, gboolean with_p99)
+{
+    static const gint64 samples[] = { 5, 6, 7 };
+    set_text(&made->stop_reason, "interval");
+    g_array_append_vals(made->samples_ns, samples, G_N_ELEMENTS(samples));
+    g_array_append_vals(made->warmup_ns, samples, 1);
+    set_json(&made->summary,
+             json_pack("{s:i,s:f,s:f,s:f,s:f,s:f,s:f,s:f,s:o,s:{s:f,s:f,s:f},s:i}", "n", n, "mean", median_ns * 1.01, "std",
+                       median_ns * 0.02, "min", median_ns * 0.97, "max", median_ns * 1.4, "median", median_ns, "p90",
+                       median_ns * 1.1, "p95", median_ns * 1.2, "p99", with_p99 ? json_real(median_ns * 1.3) : json_null(),
+                       "median_interval", "lower", median_ns * 0.99, "upper", median_ns * 1.01, "level", 0.95, "n_outliers",
+                       2));
+    set_json(&made->verification, json_pack("{s:s,s:s}", "status", "passed", "reference", "onnxruntime:CPU"));
+}
+
+static void add_node(IfmMeasurement *made, const char *name, const char *op_type, double median_ns)
+{
+    IfmNodeRow *node = g_new0(IfmNodeRow, 1);
+    node->name = g_strdup(name);
+    node->op_type = g_strdup(op_type);
+    node->provider = g_strdup("CPU");
+    node->implementation = g_strdup("");
+    node->dtype = g_strdup("f32");
+    node->median_ns = median_ns;
+    node->start_ns = NAN;
+    g_ptr_array_add(made->nodes, node);
+}
+
+static void add_books(IfmMeasurement *made, int residual_ns)
+{
+    set_json(&made->books, json_pack("{s:s,s:i,s:i,s:i,s:n,s:i,s:f,s:{s:f}}", "status", "measured", "wall_ns", 2500000,
+                                     "nodes_ns", 2400000, "copies_ns", 60000, "gaps_ns", "residual_ns", residual_ns,
+                                     "residual_bound_ns", 66000.0, "slowdown", "ratio", 1.0625));
+}
+
+static void set_up(Fixture *fixture, gconstpointer data)
+{
+    static const char *const devices[] = { "onnxruntime:CPU@0", "openvino:CPU@1", "simulated:meteor-lake/NPU" };
+    for (int i = 0; i < 3; i++)
+    {
+        fixture->cases[i] = make_case(devices[i]);
+        fixture->measurements[i] = make_measurement(fixture->cases[i], (const char *[]){ "uid-0", "uid-1", "uid-2" }[i]);
+        fixture->results[i] = (IfmResult){ .device = devices[i],
+                                           .alias = i == 2 ? "NPU" : NULL,
+                                           .subject_case = fixture->cases[i],
+                                           .measurement = fixture->measurements[i] };
+    }
+    measure(fixture->measurements[0], 2345678, 412, TRUE);
+    measure(fixture->measurements[1], 1234567, 24, FALSE);
+    add_node(fixture->measurements[0], "fire2/relu", "Relu", 100000);
+    add_node(fixture->measurements[0], "conv10", "Conv", 900000);
+    add_node(fixture->measurements[0], "pool1", "MaxPool", 400000);
+    add_node(fixture->measurements[0], "conv\033[2J1", "Conv", 600000);
+    add_books(fixture->measurements[0], 40000);
+    set_json(&fixture->measurements[0]->surroundings,
+             json_pack("{s:[s,s]}", "warnings", "a debug build", "the latency drifts"));
+    set_json(&fixture->measurements[1]->surroundings, json_pack("{s:[s]}", "warnings", "a debug build"));
+    fixture->measurements[2]->outcome = IFM_OUTCOME_FAILED;
+    set_text(&fixture->measurements[2]->error_code, "lost");
+    set_text(&fixture->measurements[2]->reason, "the device was lost after 12 runs");
+    fixture->results[3] = (IfmResult){ .device = "openvino:GPU", .code = "unavailable", .reason = "no such device" };
+}
+
+static void tear_down(Fixture *fixture, gconstpointer data)
+{
+    for (int i = 0; i < 3; i++)
+    {
+        ifm_case_free(fixture->cases[i]);
+        ifm_measurement_free(fixture->measurements[i]);
+    }
+}
+
+static void test_screen(Fixture *fixture, gconstpointer data)
+{
+    g_autofree char *page = ifm_results_to_screen(fixture->results, 4, 2, &(IfmScreen){ .width = 100, .utf8 = TRUE });
+    check_golden("profile.txt", page);
+    g_assert_null(strchr(page, '\033'));
+    g_autofree char *wide = ifm_results_to_screen(fixture->results, 4, 15, &(IfmScreen){ .width = 200 });
+    check_golden("profile-wide-ascii.txt", wide);
+    g_assert_true(g_str_is_ascii(wide));
+}
+
+/* A residual beyond its bound is said so, and no nodes are shown where none are asked for. */
+static void test_books(Fixture *fixture, gconstpointer data)
+{
+    add_books(fixture->measurements[0], -70000);
+    g_autofree char *page = ifm_results_to_screen(fixture->results, 1, 0, &(IfmScreen){ .width = 100 });
+    g_assert_nonnull(strstr(page, "- residual 70.00 us (beyond its bound of 66.00 us)"));
+    g_assert_null(strstr(page, "fire2/relu"));
+}
+
+static void test_csv(Fixture *fixture, gconstpointer data)
+{
+    g_autofree char *csv = ifm_results_to_csv(fixture->results, 4), *samples = ifm_samples_to_csv(fixture->results, 4);
+    g_auto(GStrv) lines = g_strsplit(csv, "\r\n", -1);
+    g_assert_cmpuint(g_strv_length(lines), ==, 6); /* head, four rows, what follows the last line's end */
+    guint n_columns = 0;
+    for (char **line = lines; **line != '\0'; line++)
+    {
+        g_auto(GStrv) cells = g_strsplit(*line, ",", -1); /* no cell here holds a comma */
+        if (n_columns == 0)
+            n_columns = g_strv_length(cells);
+        g_assert_cmpuint(g_strv_length(cells), ==, n_columns);
+    }
+    g_assert_true(g_str_has_prefix(lines[1], "onnxruntime:CPU@0,,squeezenet,N=8,f32,ok,,,2345678,"));
+    g_assert_true(g_str_has_prefix(lines[3], "simulated:meteor-lake/NPU,NPU,squeezenet,N=8,f32,failed,lost,"));
+    g_assert_true(g_str_has_prefix(lines[4], "openvino:GPU,,,,,failed,unavailable,no such device,,"));
+    g_auto(GStrv) rows = g_strsplit(samples, "\r\n", -1);
+    g_assert_cmpuint(g_strv_length(rows), ==, 1 + 2 * 4 + 1);
+    g_assert_true(g_str_has_suffix(rows[1], ",uid-0,onnxruntime:CPU@0,warmup,0,5"));
+    g_assert_true(g_str_has_suffix(rows[8], ",uid-1,openvino:CPU@1,run,2,7"));
+}
+
+static void test_json(Fixture *fixture, gconstpointer data)
+{
+    json_auto_t *json = ifm_results_to_json(fixture->results, 4);
+    const json_t *head = json_object_get(json, "inferometer"), *cases = json_object_get(json, "cases");
+    g_assert_cmpint(json_integer_value(json_object_get(head, "format_version")), ==, 1);
+    g_assert_cmpuint(json_array_size(cases), ==, 4);
+    const json_t *first = json_array_get(cases, 0), *missing = json_array_get(cases, 3);
+    g_autoptr(GError) error = NULL;
+    g_autoptr(IfmMeasurement) back = ifm_measurement_from_json(json_object_get(first, "measurement"), &error);
+    g_assert_no_error(error);
+    g_assert_cmpuint(back->samples_ns->len, ==, 3);
+    g_assert_cmpuint(back->nodes->len, ==, 4);
+    g_autoptr(IfmCase) back_case = ifm_case_from_json(json_object_get(first, "case"), &error);
+    g_assert_no_error(error);
+    g_assert_cmpstr(back_case->key, ==, fixture->cases[0]->key);
+    g_assert_true(json_is_null(json_object_get(missing, "measurement")));
+    g_assert_cmpstr(json_string_value(json_object_get(missing, "error_code")), ==, "unavailable");
+    g_assert_true(json_is_null(json_object_get(first, "reason")));
+}
+
+static void test_shares(Fixture *fixture, gconstpointer data)
+{
+    g_autoptr(GArray) shares = ifm_node_shares(fixture->measurements[0]);
+    double sum = 0;
+    for (guint i = 0; i < shares->len; i++)
+    {
+        sum += g_array_index(shares, IfmNodeShare, i).share_ratio;
+        if (i > 0)
+            g_assert_cmpfloat(g_array_index(shares, IfmNodeShare, i).share_ratio, <=,
+                              g_array_index(shares, IfmNodeShare, i - 1).share_ratio);
+    }
+    g_assert_cmpfloat_with_epsilon(sum, 1, 1e-12);
+    g_assert_cmpstr(g_array_index(shares, IfmNodeShare, 0).node->name, ==, "conv10");
+    g_assert_cmpfloat(g_array_index(shares, IfmNodeShare, 0).share_ratio, ==, 0.45);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add("/profile-page/screen", Fixture, NULL, set_up, test_screen, tear_down);
+    g_test_add("/profile-page/books", Fixture, NULL, set_up, test_books, tear_down);
+    g_test_add("/profile-page/csv", Fixture, NULL, set_up, test_csv, tear_down);
+    g_test_add("/profile-page/json", Fixture, NULL, set_up, test_json, tear_down);
+    g_test_add("/profile-page/shares", Fixture, NULL, set_up, test_shares, tear_down);
+    return g_test_run();
+}
