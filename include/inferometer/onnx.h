@@ -10,8 +10,10 @@ G_BEGIN_DECLS
 typedef struct IfmModel IfmModel;
 
 /** Limits on what is read; anything beyond is IFM_ERROR_INVALID, said with its place, before memory is taken for it. */
-#define IFM_MODEL_MAX_DEPTH 64                 /* nesting of messages (a subgraph takes 4) */
+#define IFM_MODEL_MAX_DEPTH 64 /* nesting of messages (a subgraph takes 4) */
+#ifndef IFM_MODEL_MAPPED_LEAST_BYTES
 #define IFM_MODEL_MAPPED_LEAST_BYTES (1 << 14) /* tensors at least this large are not copied */
+#endif
 
 /**
  * IfmPort: an input or output of a model.
@@ -85,7 +87,7 @@ gboolean ifm_port_bind(const IfmPort *port, const IfmDimBinding *bindings, gsize
 
 /**
  * ifm_model_check_bindings: Returns: FALSE with IFM_ERROR_INVALID for a binding that names no free dimension of any input
- * (the message lists those there are), or for an input left unbound.
+ * (the message lists those there are), for a name bound twice, or for an input left unbound.
  */
 gboolean ifm_model_check_bindings(const IfmModel *model, const IfmDimBinding *bindings, gsize n_bindings, GError **error);
 
@@ -119,7 +121,8 @@ const IfmNode *ifm_model_node(const IfmModel *model, gsize index);
 gssize ifm_model_producer(const IfmModel *model, const char *tensor);
 /** ifm_model_consumers: Returns: (transfer none) indices (gsize) of the nodes that read it; NULL where nobody does. */
 const GArray *ifm_model_consumers(const IfmModel *model, const char *tensor);
-/** ifm_model_initializer: Describes a weight without copying it. Returns: FALSE where there is none of that name. */
+/** ifm_model_initializer: Describes a weight without copying it: its bytes may lie unaligned in the file (memcpy them).
+ * Returns: FALSE where there is none of that name, or one that IfmTensor cannot hold (strings, 4-bit types). */
 gboolean ifm_model_initializer(const IfmModel *model, const char *name, IfmTensor *tensor);
 /** Attributes, with the default where the node has none of that name and type. */
 gint64 ifm_node_int(const IfmNode *node, const char *attribute, gint64 fallback);

@@ -1,6 +1,7 @@
-#include <gio/gio.h>
 #include <string.h>
 #include <sys/stat.h>
+
+#include <inferometer/file.h>
 
 #include "onnx-private.h"
 
@@ -189,11 +190,8 @@ gboolean ifm_model_save(IfmModel *model, const char *path, GError **error)
 {
     gsize size;
     const char *data = g_bytes_get_data(model->bytes, &size);
-    g_autoptr(GError) trouble = NULL;
-    if (g_file_set_contents_full(path, data, (gssize)size, G_FILE_SET_CONTENTS_CONSISTENT | G_FILE_SET_CONTENTS_DURABLE,
-                                 0644, &trouble))
+    if (ifm_file_save(path, data, size, error))
         return TRUE;
-    g_set_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE, "%s: %s", path, trouble->message);
     ifm_onnx_tidy_error(error, NULL);
     return FALSE;
 }

@@ -1,4 +1,4 @@
-#include <string.h>
+#include <inferometer/nearest.h>
 
 #include "zoo-private.h"
 
@@ -20,57 +20,34 @@ const IfmZooEntry *ifm_zoo_entries(void)
     return entries;
 }
 
-/* edit_distance: Levenshtein's, for naming the nearest. */
-static gsize edit_distance(const char *a, const char *b)
-{
-    gsize n = strlen(b);
-    g_autofree gsize *row = g_new(gsize, n + 1);
-    for (gsize j = 0; j <= n; j++)
-        row[j] = j;
-    for (gsize i = 0; a[i] != '\0'; i++)
-    {
-        gsize diagonal = row[0];
-        row[0] = i + 1;
-        for (gsize j = 0; j < n; j++)
-        {
-            gsize replaced = diagonal + (a[i] != b[j]);
-            diagonal = row[j + 1];
-            row[j + 1] = MIN(replaced, MIN(row[j], row[j + 1]) + 1);
-        }
-    }
-    return row[n];
-}
-
-static const char *nearer(const char *wanted, const char *a, const char *b)
-{
-    return a == NULL || edit_distance(wanted, b) < edit_distance(wanted, a) ? b : a;
-}
-
 const IfmZooEntry *ifm_zoo_find(const char *name, GError **error)
 {
-    const char *nearest = NULL;
+    g_autoptr(GPtrArray) names = g_ptr_array_new();
     for (const IfmZooEntry *entry = entries; entry->name != NULL; entry++)
     {
         if (g_str_equal(entry->name, name))
             return entry;
-        nearest = nearer(name, nearest, entry->name);
+        g_ptr_array_add(names, (gpointer)entry->name);
     }
-    g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "zoo: there is no model '%s'; the nearest is '%s'", name, nearest);
+    g_ptr_array_add(names, NULL);
+    g_autofree char *hint = ifm_nearest_hint(name, (const char *const *)names->pdata);
+    g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "zoo: there is no model '%s'%s", name, hint);
     return NULL;
 }
 
 /* find_parameter: Returns: its place in the table, -1 with an error naming the nearest. */
 static int find_parameter(const IfmZooEntry *entry, const char *name, GError **error)
 {
-    const char *nearest = NULL;
+    g_autoptr(GPtrArray) names = g_ptr_array_new();
     for (int i = 0; entry->parameters[i].name != NULL; i++)
     {
         if (g_str_equal(entry->parameters[i].name, name))
             return i;
-        nearest = nearer(name, nearest, entry->parameters[i].name);
+        g_ptr_array_add(names, (gpointer)entry->parameters[i].name);
     }
-    g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "zoo: %s has no parameter '%s'; the nearest is '%s'", entry->name,
-                name, nearest != NULL ? nearest : "none");
+    g_ptr_array_add(names, NULL);
+    g_autofree char *hint = ifm_nearest_hint(name, (const char *const *)names->pdata);
+    g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "zoo: %s has no parameter '%s'%s", entry->name, name, hint);
     return -1;
 }
 
