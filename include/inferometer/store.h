@@ -9,7 +9,7 @@ G_BEGIN_DECLS
 
 /**
  * IfmCase: one thing to measure. @key is the SHA-256 (hex) of the canonical JSON of everything that defines it (all fields
- * here but @key and @model_path), so equal cases have equal keys on every machine.
+ * here but @key and @model_path; empty ones are left out), so equal cases have equal keys on every machine.
  */
 typedef struct
 {
@@ -99,7 +99,8 @@ typedef struct IfmStore IfmStore;
 
 typedef enum
 {
-    IFM_STORE_READ,  /* must exist */
+    IFM_STORE_READ,  /* must exist; its content is not changed: an older one is brought up to date in memory, and so is
+                        read one that lies in a folder without write permission */
     IFM_STORE_WRITE, /* created (folders too) where it does not exist; migrated where it is older */
     IFM_STORE_SHARD, /* WRITE with a rollback journal, for network file systems */
 } IfmStoreMode;
@@ -123,13 +124,15 @@ gboolean ifm_store_commit(IfmStore *store, const IfmCase *subject_case, const If
  */
 IfmMeasurement *ifm_store_latest(IfmStore *store, const char *case_key, GError **error);
 
-/** IfmStoreVisitor: Return FALSE to end early. Both records are borrowed. @measurement has its raw samples. */
+/** IfmStoreVisitor: Return FALSE to end early. Both records are borrowed. @measurement has its raw samples. It must not
+ * call into the store. */
 typedef gboolean (*IfmStoreVisitor)(const IfmCase *subject_case, const IfmMeasurement *measurement, void *user);
-/** ifm_store_each: Visits every measurement, by case key, then start time. */
+/** ifm_store_each: Visits every measurement, by case key, then start time. What others commit meanwhile is not seen. */
 gboolean ifm_store_each(IfmStore *store, IfmStoreVisitor visit, void *user, GError **error);
 
 /**
- * ifm_store_merge: Adds what @from has and @store has not (by uid), in one transaction.
+ * ifm_store_merge: Adds what @from has and @store has not (by uid), in one transaction. IFM_ERROR_CORRUPT, and nothing is
+ * changed, where both have a uid and it is not the same measurement, or where @from holds one that is not whole.
  * @n_added: (out) (optional)
  */
 gboolean ifm_store_merge(IfmStore *store, IfmStore *from, gsize *n_added, GError **error);

@@ -1,5 +1,5 @@
+#include "store-private.h"
 #include <inferometer/json.h>
-#include <inferometer/store.h>
 #include <stddef.h>
 #include <string.h>
 #include <sys/random.h>
@@ -271,12 +271,28 @@ void ifm_case_free(IfmCase *self)
     g_free(self);
 }
 
+char *ifm_record_digest(const json_t *record)
+{
+    json_auto_t *told = json_object();
+    const char *key;
+    json_t *value;
+    json_object_foreach((json_t *)record, key, value)
+    {
+        gboolean empty = json_is_null(value) || (json_is_string(value) && json_string_length(value) == 0) ||
+                         (json_is_object(value) && json_object_size(value) == 0) ||
+                         (json_is_array(value) && json_array_size(value) == 0);
+        if (!empty)
+            json_object_set(told, key, value);
+    }
+    return ifm_json_digest(told);
+}
+
 static char *case_key(const IfmCase *self)
 {
     json_auto_t *json = ifm_case_to_json(self);
     json_object_del(json, "key");
     json_object_del(json, "model_path");
-    return ifm_json_digest(json);
+    return ifm_record_digest(json);
 }
 
 void ifm_case_seal(IfmCase *self)

@@ -1,0 +1,326 @@
+#include "store-private.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+static gboolean refuse(const IfmStore *store, IfmErrorCode code, GError **error, const char *what)
+{
+    g_set_error(error, IFM_ERROR, (int)code, "%s: %s", store->path, what);
+    return FALSE;
+}
+
+/* Makes the missing folders above the file, each on disk before the next: a store whose folder a power loss takes is gone.
+ */
+static gboolean make_folder(const char *folder, GError **error)
+{
+    if (g_file_test(folder, G_FILE_TEST_IS_DIR))
+        return TRUE;
+    g_autofree char *above = g_path_get_dirname(folder);
+    if (!make_folder(above, error))
+        return FALSE;
+    if (mkdir(folder, 0777) != 0 && errno != EEXIST)
+    {
+        g_set_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE, "%s: the folder cannot be made: %s", folder,
+                    g_strerror(errno));
+        return FALSE;
+    }
+    int fd = open(above, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd >= 0)
+    {
+        fsync(fd);
+        close(fd);
+    }
+    return TRUE;
+}
+
+static gboolean beside_is_filled(const IfmStore *store, const char *suffix)
+{
+    g_autofree char *path = g_strconcat(store->path, suffix, NULL);
+    struct stat found;
+    return stat(path, &found) == 0 && found.st_size > 0;
+}
+
+/* SQLite takes any file shorter than a page for an empty database and would write over it. */
+static gboolean starts_otherwise(const IfmStore *store, const struct stat *found)
+{
+    static const char magic[16] = "SQLite format 3";
+    char start[sizeof magic];
+    int fd = open(store->path, O_RDONLY | O_CLOEXEC);
+    gssize n = fd >= 0 ? read(fd, start, sizeof start) : -1;
+    if (fd >= 0)
+        close(fd);
+    return n > 0 && (n < (gssize)sizeof start || memcmp(start, magic, sizeof magic) != 0) && found->st_size > 0 &&
+           !beside_is_filled(store, "-journal");
+}
+
+/* What can be told before SQLite sees the file, in words that it would not find. */
+static gboolean check_file(IfmStore *store, gboolean *existed, GError **error)
+{
+    struct stat found;
+    *existed = stat(store->path, &found) == 0;
+    if (*existed && !S_ISREG(found.st_mode))
+        return refuse(store, IFM_ERROR_INVALID, error, S_ISDIR(found.st_mode) ? "is a folder, no store" : "is no file");
+    if (!*existed && errno != ENOENT)
+        return refuse(store, IFM_ERROR_UNAVAILABLE, error, g_strerror(errno));
+    if (*existed && starts_otherwise(store, &found))
+        return refuse(store, IFM_ERROR_INVALID, error, "is no SQLite file");
+    if (store->mode == IFM_STORE_READ)
+    {
+        if (!*existed)
+            return refuse(store, IFM_ERROR_UNAVAILABLE, error, "there is no such store");
+        return access(store->path, R_OK) == 0 || refuse(store, IFM_ERROR_UNAVAILABLE, error, g_strerror(errno));
+    }
+    g_autofree char *folder = g_path_get_dirname(store->path);
+    if (!*existed && !make_folder(folder, error))
+        return FALSE;
+    if (*existed && access(store->path, R_OK | W_OK) != 0)
+        return refuse(store, IFM_ERROR_UNAVAILABLE, error, "is read-only");
+    if (access(folder, W_OK | X_OK) != 0)
+        return refuse(store, IFM_ERROR_UNAVAILABLE, error, "lies in a folder that is read-only");
+    return TRUE;
+}
+
+static gboolean open_database(IfmStore *store, const char *name, int flags, GError **error)
+{
+    if (sqlite3_open_v2(name, &store->db, flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, NULL) != SQLITE_OK)
+    {
+        if (store->db == NULL)
+            return refuse(store, IFM_ERROR_MEMORY, error, "out of memory");
+        return ifm_store_fail(store, error);
+    }
+    sqlite3_busy_timeout(store->db, store->busy_timeout_ms);
+    /* the file may come from anywhere: its schema gets no say beyond its tables */
+    sqlite3_db_config(store->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+    sqlite3_db_config(store->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
+    sqlite3_db_config(store->db, SQLITE_DBCONFIG_ENABLE_FKEY, 1, NULL);
+    return TRUE;
+}
+
+static void close_database(IfmStore *store)
+{
+    sqlite3_close(store->db);
+    store->db = NULL;
+}
+
+/* Returns: FALSE with an error where it is no store that this build reads. @version: 0 for an empty file. */
+static gboolean identify(const IfmStore *store, int *version, GError **error)
+{
+    gint64 application = 0, user_version = 0, n_objects = 0;
+    if (!ifm_store_integer(store, "PRAGMA application_id", &application, error) ||
+        !ifm_store_integer(store, "PRAGMA user_version", &user_version, error) ||
+        !ifm_store_integer(store, "SELECT count(*) FROM sqlite_schema", &n_objects, error))
+        return FALSE;
+    *version = 0;
+    if (application == 0 && user_version == 0 && n_objects == 0)
+        return TRUE;
+    if (application != IFM_STORE_APPLICATION_ID)
+        return refuse(store, IFM_ERROR_INVALID, error, "is a SQLite file of another program, no store");
+    if (user_version > ifm_store_schema_version())
+    {
+        g_set_error(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED,
+                    "%s: was written by a newer version (schema %d; this one knows up to %d)", store->path,
+                    (int)user_version, ifm_store_schema_version());
+        return FALSE;
+    }
+    if (user_version < 1)
+        return refuse(store, IFM_ERROR_CORRUPT, error, "has no schema version");
+    *version = (int)user_version;
+    return TRUE;
+}
+
+/* --- writing
+ * -------------------------------------------------------------------------------------------------------------- */
+
+static gboolean migrate(const IfmStore *store, GError **error)
+{
+    if (!ifm_store_run(store, "BEGIN IMMEDIATE", error))
+        return FALSE;
+    int version = 0; /* again: another process may have been first */
+    gboolean good = identify(store, &version, error) &&
+                    (version == ifm_store_schema_version() || ifm_store_migrate(store, version, error));
+    return ifm_store_end(store, good, error);
+}
+
+/* SQLite does not wait by itself for the exclusive lock that a change of the journal takes. */
+static gboolean set_journal(const IfmStore *store, const char *mode, gboolean *is_wal, GError **error)
+{
+    g_autofree char *sql = g_strdup_printf("PRAGMA journal_mode = %s", mode);
+    gint64 deadline_us = g_get_monotonic_time() + (gint64)store->busy_timeout_ms * 1000;
+    for (;;)
+    {
+        g_autoptr(sqlite3_stmt) statement = ifm_store_prepare(store, sql, error);
+        if (statement == NULL)
+            return FALSE;
+        int result = sqlite3_step(statement);
+        if (result == SQLITE_ROW)
+        {
+            *is_wal = g_strcmp0((const char *)sqlite3_column_text(statement, 0), "wal") == 0;
+            return TRUE;
+        }
+        if ((result & 0xff) != SQLITE_BUSY || g_get_monotonic_time() >= deadline_us)
+            return ifm_store_fail(store, error);
+        g_usleep(10000);
+    }
+}
+
+static gboolean prepare_writing(IfmStore *store, GError **error)
+{
+    int version = 0;
+    gboolean is_wal = FALSE;
+    if (sqlite3_db_readonly(store->db, "main") == 1)
+        return refuse(store, IFM_ERROR_UNAVAILABLE, error, "is read-only");
+    if (!identify(store, &version, error) || (version < ifm_store_schema_version() && !migrate(store, error)))
+        return FALSE;
+    if (!set_journal(store, store->mode == IFM_STORE_SHARD ? "DELETE" : "WAL", &is_wal, error))
+        return FALSE;
+    if (store->mode == IFM_STORE_SHARD && is_wal)
+        return refuse(store, IFM_ERROR_UNAVAILABLE, error, "is in use by a process that keeps a write-ahead log");
+    /* on disk when commit returns: with a rollback journal that takes its folder too, which is what EXTRA adds */
+    return ifm_store_run(store, is_wal ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = EXTRA", error);
+}
+
+/* --- reading
+ * -------------------------------------------------------------------------------------------------------------- */
+
+/* Replaces the open file by a copy in memory. */
+static gboolean copy_to_memory(IfmStore *store, GError **error)
+{
+    IfmStore copy = { .path = store->path };
+    if (!open_database(&copy, ":memory:", SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, error))
+    {
+        close_database(&copy);
+        return FALSE;
+    }
+    sqlite3_backup *backup = sqlite3_backup_init(copy.db, "main", store->db, "main");
+    if (backup != NULL)
+    {
+        sqlite3_backup_step(backup, -1);
+        sqlite3_backup_finish(backup); /* its error is now the copy's */
+    }
+    if (sqlite3_errcode(copy.db) != SQLITE_OK && sqlite3_errcode(copy.db) != SQLITE_DONE)
+    {
+        ifm_store_fail(&copy, error);
+        close_database(&copy);
+        return FALSE;
+    }
+    close_database(store);
+    store->db = copy.db;
+    store->in_memory = TRUE;
+    return TRUE;
+}
+
+/*
+ * A store with a write-ahead log needs a file for shared memory beside it, which a read-only folder does not allow. Where
+ * the log is empty the file alone is whole: it is then read as one that nobody changes, and that it did not change is
+ * checked afterwards.
+ */
+static gboolean open_unchanging(IfmStore *store, GError **error)
+{
+    if (beside_is_filled(store, "-wal") || beside_is_filled(store, "-journal"))
+        return refuse(store, IFM_ERROR_UNAVAILABLE, error,
+                      "lies in a read-only folder and its journal (-wal or -journal) must be read too: copy both to a "
+                      "folder that can be written");
+    g_autofree char *uri = g_filename_to_uri(store->path, NULL, NULL);
+    g_autofree char *name = g_strconcat(uri, "?immutable=1", NULL);
+    struct stat before, after;
+    for (int attempt = 0; attempt < 5; attempt++)
+    {
+        close_database(store);
+        if (stat(store->path, &before) != 0)
+            return refuse(store, IFM_ERROR_UNAVAILABLE, error, g_strerror(errno));
+        if (!open_database(store, name, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, error) || !copy_to_memory(store, error))
+            return FALSE;
+        if (stat(store->path, &after) == 0 && before.st_size == after.st_size && before.st_ino == after.st_ino &&
+            before.st_mtim.tv_sec == after.st_mtim.tv_sec && before.st_mtim.tv_nsec == after.st_mtim.tv_nsec &&
+            !beside_is_filled(store, "-wal"))
+            return TRUE;
+    }
+    return refuse(store, IFM_ERROR_UNAVAILABLE, error, "changes while it is read in a read-only folder");
+}
+
+static gboolean prepare_reading(IfmStore *store, GError **error)
+{
+    int version = 0;
+    g_autoptr(GError) trouble = NULL;
+    if (!identify(store, &version, &trouble))
+    {
+        int primary = sqlite3_errcode(store->db) & 0xff;
+        if (primary != SQLITE_CANTOPEN && primary != SQLITE_READONLY)
+        {
+            g_propagate_error(error, g_steal_pointer(&trouble));
+            return FALSE;
+        }
+        if (!open_unchanging(store, error) || !identify(store, &version, error))
+            return FALSE;
+    }
+    if (version == 0)
+        return refuse(store, IFM_ERROR_INVALID, error, "is empty, no store");
+    if (version < ifm_store_schema_version())
+    {
+        if (!store->in_memory && !copy_to_memory(store, error))
+            return FALSE;
+        if (!migrate(store, error))
+            return FALSE;
+    }
+    return ifm_store_run(store, "PRAGMA query_only = ON", error);
+}
+
+/* --- both
+ * ----------------------------------------------------------------------------------------------------------------- */
+
+/* A file that this call made and could not fill goes again; one with content stays. */
+static void remove_if_empty(const char *path)
+{
+    struct stat found;
+    if (stat(path, &found) == 0 && found.st_size == 0)
+        unlink(path);
+}
+
+IfmStore *ifm_store_open_with(const char *path, IfmStoreMode mode, int busy_timeout_ms, GError **error)
+{
+    g_autoptr(IfmStore) store = g_new0(IfmStore, 1);
+    store->path = g_strdup(path);
+    store->mode = mode;
+    store->busy_timeout_ms = busy_timeout_ms;
+    gboolean existed = FALSE;
+    if (!check_file(store, &existed, error))
+        return NULL;
+    /* reading, too, may have to finish what a killed writer began, so it opens for writing where it may */
+    int flags = SQLITE_OPEN_READWRITE | (mode == IFM_STORE_READ ? 0 : SQLITE_OPEN_CREATE);
+    g_autofree char *absolute = g_canonicalize_filename(path, NULL); /* ":memory:" is a file's name here */
+    gboolean good = open_database(store, absolute, flags, error) &&
+                    (mode == IFM_STORE_READ ? prepare_reading(store, error) : prepare_writing(store, error));
+    struct stat found;
+    if (good && stat(path, &found) == 0)
+    {
+        store->device = found.st_dev;
+        store->inode = found.st_ino;
+        return g_steal_pointer(&store);
+    }
+    if (good)
+        refuse(store, IFM_ERROR_UNAVAILABLE, error, g_strerror(errno));
+    close_database(store);
+    if (!existed)
+        remove_if_empty(path);
+    return NULL;
+}
+
+IfmStore *ifm_store_open(const char *path, IfmStoreMode mode, GError **error)
+{
+    return ifm_store_open_with(path, mode, IFM_STORE_BUSY_TIMEOUT_MS, error);
+}
+
+void ifm_store_close(IfmStore *store)
+{
+    if (store == NULL)
+        return;
+    close_database(store);
+    g_free(store->path);
+    g_free(store);
+}
+
+const char *ifm_store_path(const IfmStore *store)
+{
+    return store->path;
+}

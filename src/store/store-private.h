@@ -1,0 +1,73 @@
+#pragma once
+#include <inferometer/store.h>
+#include <sqlite3.h>
+#include <sys/stat.h>
+
+G_BEGIN_DECLS
+
+struct IfmStore
+{
+    sqlite3 *db;
+    char *path;
+    IfmStoreMode mode;
+    int busy_timeout_ms;
+    gboolean in_memory; /* a copy of the file: see copy_to_memory() */
+    dev_t device;       /* the file that is open, to notice where somebody removes or replaces it */
+    ino_t inode;
+};
+
+#define IFM_STORE_APPLICATION_ID 0x49464d73 /* "IFMs" */
+#define IFM_STORE_BUSY_TIMEOUT_MS 10000
+
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(sqlite3_stmt, sqlite3_finalize)
+
+/* ifm_store_open_with: ifm_store_open() with a patience of one's own. */
+IfmStore *ifm_store_open_with(const char *path, IfmStoreMode mode, int busy_timeout_ms, GError **error);
+
+/* --- sql.c: SQLite with our errors
+ * ---------------------------------------------------------------------------------------- */
+
+/* ifm_store_fail: Says what the last SQLite call on the store ran into. Returns: FALSE */
+gboolean ifm_store_fail(const IfmStore *store, GError **error);
+gboolean ifm_store_run(const IfmStore *store, const char *sql, GError **error);
+/* ifm_store_prepare: Returns: (transfer full) NULL with an error. */
+sqlite3_stmt *ifm_store_prepare(const IfmStore *store, const char *sql, GError **error);
+/* ifm_store_step: @row: (out) (optional) whether there is one. */
+gboolean ifm_store_step(const IfmStore *store, sqlite3_stmt *statement, gboolean *row, GError **error);
+/* ifm_store_integer: the first column of the first row. */
+gboolean ifm_store_integer(const IfmStore *store, const char *sql, gint64 *value, GError **error);
+/* ifm_store_end: Commits where @good, else (or where that fails) rolls back. Returns: whether it was committed. */
+gboolean ifm_store_end(const IfmStore *store, gboolean good, GError **error);
+
+/* --- schema.c
+ * ------------------------------------------------------------------------------------------------------------- */
+
+/* ifm_store_schema_version: the version this build writes. */
+int ifm_store_schema_version(void);
+/* ifm_store_migrate: Brings a database of @from_version (0: empty) to the newest; within a transaction of the caller's. */
+gboolean ifm_store_migrate(const IfmStore *store, int from_version, GError **error);
+
+/* --- rows.c
+ * --------------------------------------------------------------------------------------------------------------- */
+
+/* ifm_store_select_measurements: A statement over measurements; @rest: what follows FROM, one text parameter or none. */
+sqlite3_stmt *ifm_store_select_measurements(const IfmStore *store, const char *rest, const char *parameter, GError **error);
+/* ifm_store_read_measurement: The row that the statement stands on, with samples and nodes.
+ * @digest: (out) (optional) (transfer full) that of what was read; checked against the stored one where asked for. */
+IfmMeasurement *ifm_store_read_measurement(const IfmStore *store, sqlite3_stmt *statement, char **digest, GError **error);
+/* ifm_store_read_case: NULL with IFM_ERROR_CORRUPT where there is none of that key or its content does not give the key. */
+IfmCase *ifm_store_read_case(const IfmStore *store, const char *key, GError **error);
+/* ifm_store_stored_digest: (transfer full) NULL without @error where no measurement has that uid. */
+char *ifm_store_stored_digest(const IfmStore *store, const char *uid, GError **error);
+/* ifm_store_insert: Adds both; within a transaction of the caller's. The uid must be new. */
+gboolean ifm_store_insert(const IfmStore *store, const IfmCase *subject_case, const IfmMeasurement *measurement,
+                          GError **error);
+
+/* --- record.c
+ * ------------------------------------------------------------------------------------------------------------- */
+
+/* ifm_record_digest: SHA-256 of a record's canonical JSON, but for the members that are null, "", {} or []: so a member
+ * that is added one day leaves the digest of every older record as it is. (transfer full) */
+char *ifm_record_digest(const json_t *record);
+
+G_END_DECLS

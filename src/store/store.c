@@ -1,0 +1,220 @@
+#include "store-private.h"
+#include <inferometer/json.h>
+#include <string.h>
+
+static gboolean refuse(IfmErrorCode code, GError **error, const char *what)
+{
+    g_set_error(error, IFM_ERROR, (int)code, "measurement: %s", what);
+    return FALSE;
+}
+
+/* What must hold of any pair that is stored. */
+static gboolean check_records(const IfmCase *subject_case, const IfmMeasurement *measurement, GError **error)
+{
+    json_auto_t *json = ifm_case_to_json(subject_case);
+    g_autoptr(IfmCase) same = ifm_case_from_json(json, error);
+    if (same == NULL)
+        return FALSE;
+    if (*subject_case->key == '\0')
+        return refuse(IFM_ERROR_INVALID, error, "its case is not sealed");
+    if (g_strcmp0(measurement->case_key, subject_case->key) != 0)
+        return refuse(IFM_ERROR_INVALID, error, "its case_key is not the key of the case");
+    if (measurement->uid == NULL || *measurement->uid == '\0')
+        return refuse(IFM_ERROR_INVALID, error, "it has no uid");
+    gboolean ok = measurement->outcome == IFM_OUTCOME_OK;
+    gboolean told = measurement->error_code != NULL && *measurement->error_code != '\0' && measurement->reason != NULL &&
+                    *measurement->reason != '\0';
+    if (!ok && !told)
+        return refuse(IFM_ERROR_INVALID, error, "one that is not OK carries an error code and a reason");
+    return TRUE;
+}
+
+/* Somebody who removes or replaces the file leaves this process a file that nobody will ever see again. */
+static gboolean check_in_place(const IfmStore *store, GError **error)
+{
+    struct stat found;
+    if (stat(store->path, &found) == 0 && found.st_dev == store->device && found.st_ino == store->inode)
+        return TRUE;
+    g_set_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE, "%s: was removed or replaced while it was open", store->path);
+    return FALSE;
+}
+
+static gboolean begin_writing(const IfmStore *store, GError **error)
+{
+    if (store->mode == IFM_STORE_READ)
+    {
+        g_set_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE, "%s: is open for reading only", store->path);
+        return FALSE;
+    }
+    return check_in_place(store, error) && ifm_store_run(store, "BEGIN IMMEDIATE", error);
+}
+
+gboolean ifm_store_commit(IfmStore *store, const IfmCase *subject_case, const IfmMeasurement *measurement, GError **error)
+{
+    if (!check_records(subject_case, measurement, error) || !begin_writing(store, error))
+        return FALSE;
+    g_autoptr(GError) trouble = NULL;
+    g_autofree char *stored = ifm_store_stored_digest(store, measurement->uid, &trouble);
+    gboolean good = trouble == NULL && (stored != NULL || ifm_store_insert(store, subject_case, measurement, &trouble));
+    good = ifm_store_end(store, good, trouble == NULL ? &trouble : NULL);
+    if (!good)
+        g_propagate_error(error, g_steal_pointer(&trouble));
+    return good;
+}
+
+IfmMeasurement *ifm_store_latest(IfmStore *store, const char *case_key, GError **error)
+{
+    if (!ifm_store_run(store, "BEGIN", error))
+        return NULL;
+    g_autoptr(sqlite3_stmt) statement = ifm_store_select_measurements(
+        store, "WHERE case_key = ? AND outcome = 'ok' ORDER BY started_unix_ms DESC, rowid DESC LIMIT 1", case_key, error);
+    gboolean row = FALSE;
+    IfmMeasurement *latest = NULL;
+    if (statement != NULL && ifm_store_step(store, statement, &row, error) && row)
+        latest = ifm_store_read_measurement(store, statement, NULL, error);
+    g_clear_pointer(&statement, sqlite3_finalize);
+    ifm_store_end(store, FALSE, NULL); /* nothing was written */
+    return latest;
+}
+
+/* One pass over all measurements within one transaction, so that it sees one state. @verify: also by digest. */
+typedef gboolean (*Step)(const IfmCase *subject_case, const IfmMeasurement *measurement, const char *digest, void *user,
+                         gboolean *go_on, GError **error);
+
+static gboolean visit_all(const IfmStore *store, gboolean verify, Step step, void *user, GError **error)
+{
+    g_autoptr(sqlite3_stmt) statement =
+        ifm_store_select_measurements(store, "ORDER BY case_key, started_unix_ms, uid", NULL, error);
+    if (statement == NULL)
+        return FALSE;
+    g_autoptr(IfmCase) subject_case = NULL;
+    for (gboolean go_on = TRUE, row = FALSE; go_on;)
+    {
+        if (!ifm_store_step(store, statement, &row, error))
+            return FALSE;
+        if (!row)
+            break;
+        g_autofree char *digest = NULL;
+        g_autoptr(IfmMeasurement) measurement =
+            ifm_store_read_measurement(store, statement, verify ? &digest : NULL, error);
+        if (measurement == NULL)
+            return FALSE;
+        if (subject_case == NULL || !g_str_equal(subject_case->key, measurement->case_key))
+        {
+            g_clear_pointer(&subject_case, ifm_case_free);
+            subject_case = ifm_store_read_case(store, measurement->case_key, error);
+        }
+        if (subject_case == NULL || !step(subject_case, measurement, digest, user, &go_on, error))
+            return FALSE;
+    }
+    return TRUE;
+}
+
+static gboolean visit_all_at_once(const IfmStore *store, gboolean verify, Step step, void *user, GError **error)
+{
+    if (!ifm_store_run(store, "BEGIN", error))
+        return FALSE;
+    gboolean good = visit_all(store, verify, step, user, error);
+    ifm_store_end(store, FALSE, NULL); /* nothing was written */
+    return good;
+}
+
+typedef struct
+{
+    IfmStoreVisitor visit;
+    void *user;
+} Visit;
+
+static gboolean visit_step(const IfmCase *subject_case, const IfmMeasurement *measurement, const char *digest, void *user,
+                           gboolean *go_on, GError **error)
+{
+    const Visit *visit = user;
+    *go_on = visit->visit(subject_case, measurement, visit->user);
+    return TRUE;
+}
+
+gboolean ifm_store_each(IfmStore *store, IfmStoreVisitor visit, void *user, GError **error)
+{
+    Visit both = { visit, user };
+    return visit_all_at_once(store, FALSE, visit_step, &both, error);
+}
+
+/* --- merging
+ * -------------------------------------------------------------------------------------------------------------- */
+
+typedef struct
+{
+    IfmStore *store, *from;
+    gsize n_added;
+} Merge;
+
+static gboolean merge_step(const IfmCase *subject_case, const IfmMeasurement *measurement, const char *digest, void *user,
+                           gboolean *go_on, GError **error)
+{
+    Merge *merge = user;
+    g_autoptr(GError) trouble = NULL;
+    g_autofree char *stored = ifm_store_stored_digest(merge->store, measurement->uid, &trouble);
+    if (trouble != NULL)
+    {
+        g_propagate_error(error, g_steal_pointer(&trouble));
+        return FALSE;
+    }
+    if (stored == NULL)
+    {
+        merge->n_added++;
+        return ifm_store_insert(merge->store, subject_case, measurement, error);
+    }
+    if (g_str_equal(stored, digest))
+        return TRUE;
+    g_set_error(error, IFM_ERROR, IFM_ERROR_CORRUPT, "%s: measurement %s is another one in %s; nothing was merged",
+                merge->from->path, measurement->uid, merge->store->path);
+    return FALSE;
+}
+
+gboolean ifm_store_merge(IfmStore *store, IfmStore *from, gsize *n_added, GError **error)
+{
+    if (n_added != NULL)
+        *n_added = 0;
+    if (store->device == from->device && store->inode == from->inode) /* itself: all of it is here */
+        return TRUE;
+    if (!begin_writing(store, error))
+        return FALSE;
+    Merge merge = { store, from, 0 };
+    gboolean good = visit_all_at_once(from, TRUE, merge_step, &merge, error);
+    good = ifm_store_end(store, good, good ? error : NULL);
+    if (good && n_added != NULL)
+        *n_added = merge.n_added;
+    return good;
+}
+
+/* --- checking
+ * ------------------------------------------------------------------------------------------------------------- */
+
+/* A PRAGMA that lists what is wrong; @fine: the one row it has where nothing is, or NULL for no row. */
+static gboolean check_pragma(const IfmStore *store, const char *sql, const char *fine, GError **error)
+{
+    g_autoptr(sqlite3_stmt) statement = ifm_store_prepare(store, sql, error);
+    gboolean row = FALSE;
+    if (statement == NULL || !ifm_store_step(store, statement, &row, error))
+        return FALSE;
+    const char *text = row ? (const char *)sqlite3_column_text(statement, 0) : NULL;
+    if (!row || g_strcmp0(text, fine) == 0)
+        return TRUE;
+    g_autofree char *line = g_strdelimit(g_strdup(text != NULL ? text : "?"), "\n", ' ');
+    g_set_error(error, IFM_ERROR, IFM_ERROR_CORRUPT, "%s: is damaged (%s%s)", store->path,
+                fine == NULL ? "a row refers to nothing in table " : "", line);
+    return FALSE;
+}
+
+static gboolean check_step(const IfmCase *subject_case, const IfmMeasurement *measurement, const char *digest, void *user,
+                           gboolean *go_on, GError **error)
+{
+    return TRUE; /* that both could be read and have their digests is all there is to check */
+}
+
+gboolean ifm_store_check(IfmStore *store, GError **error)
+{
+    return check_pragma(store, "PRAGMA integrity_check(1)", "ok", error) &&
+           check_pragma(store, "PRAGMA foreign_key_check", NULL, error) &&
+           visit_all_at_once(store, TRUE, check_step, NULL, error);
+}

@@ -1,0 +1,358 @@
+#include "store-examples.h"
+#include "store/store-private.h"
+
+static void test_round_trip(void)
+{
+    g_autofree char *path = in_folder("a/b/round-trip.db"); /* the folders are made */
+    g_autoptr(IfmCase) one = example_case("openvino:CPU@0");
+    g_autoptr(IfmCase) other = example_case("onnxruntime:CPU@1");
+    g_autoptr(IfmMeasurement) first = example_measurement(one, 1000, 50);
+    g_autoptr(IfmMeasurement) newest = example_measurement(one, 3000, 20001);
+    g_autoptr(IfmMeasurement) failed = example_measurement(one, 4000, 0);
+    failed->outcome = IFM_OUTCOME_FAILED;
+    set(&failed->error_code, "failed");
+    set(&failed->reason, "the worker crashed");
+    g_clear_pointer(&failed->summary, json_decref);
+    {
+        g_autoptr(IfmStore) store = open_store(path, IFM_STORE_WRITE);
+        g_assert_cmpstr(ifm_store_path(store), ==, path);
+        commit(store, one, newest);
+        commit(store, one, first);
+        commit(store, one, failed);
+    }
+    g_autoptr(IfmStore) store = open_store(path, IFM_STORE_READ);
+    check(store);
+    g_assert_cmpuint(count(store), ==, 3);
+    g_autoptr(GError) error = NULL;
+    g_autoptr(IfmMeasurement) latest = ifm_store_latest(store, one->key, &error);
+    g_assert_no_error(error);
+    assert_same(latest, newest);
+    g_assert_null(ifm_store_latest(store, other->key, &error));
+    g_assert_no_error(error);
+}
+
+typedef struct
+{
+    GString *order;
+    guint most;
+} Order;
+
+static gboolean order_visitor(const IfmCase *subject_case, const IfmMeasurement *measurement, void *user)
+{
+    Order *order = user;
+    g_string_append_printf(order->order, "%s@%d ", subject_case->device, (int)measurement->started_unix_ms);
+    return --order->most > 0;
+}
+
+static void test_each(void)
+{
+    g_autofree char *path = in_folder("each.db");
+    g_autoptr(IfmStore) store = open_store(path, IFM_STORE_WRITE);
+    g_autoptr(IfmCase) a = example_case("a:CPU");
+    g_autoptr(IfmCase) b = example_case("b:CPU");
+    const IfmCase *low = strcmp(a->key, b->key) < 0 ? a : b, *high = low == a ? b : a;
+    const struct
+    {
+        const IfmCase *of;
+        gint64 started;
+    } commits[] = { { high, 2 }, { low, 9 }, { high, 1 }, { low, 3 } };
+    for (gsize i = 0; i < G_N_ELEMENTS(commits); i++)
+    {
+        g_autoptr(IfmMeasurement) measurement = example_measurement(commits[i].of, commits[i].started, 3);
+        commit(store, commits[i].of, measurement);
+    }
+    Order order = { g_string_new(NULL), 100 };
+    g_assert_true(ifm_store_each(store, order_visitor, &order, NULL));
+    g_autofree char *all = g_strdup_printf("%s@3 %s@9 %s@1 %s@2 ", low->device, low->device, high->device, high->device);
+    g_assert_cmpstr(order.order->str, ==, all);
+    g_string_truncate(order.order, 0);
+    order.most = 2;
+    g_assert_true(ifm_store_each(store, order_visitor, &order, NULL)); /* ends early */
+    g_autofree char *two = g_strdup_printf("%s@3 %s@9 ", low->device, low->device);
+    g_assert_cmpstr(order.order->str, ==, two);
+    g_string_free(order.order, TRUE);
+}
+
+/* The same uid twice: nothing changes, whatever the second one holds. */
+static void test_idempotent(void)
+{
+    g_autofree char *path = in_folder("twice.db");
+    g_autoptr(IfmStore) store = open_store(path, IFM_STORE_WRITE);
+    g_autoptr(IfmCase) subject_case = example_case("a:CPU");
+    g_autoptr(IfmMeasurement) first = example_measurement(subject_case, 1, 3);
+    g_autoptr(IfmMeasurement) second = example_measurement(subject_case, 1, 4);
+    set(&second->uid, first->uid);
+    commit(store, subject_case, first);
+    commit(store, subject_case, second);
+    g_assert_cmpuint(count(store), ==, 1);
+    g_autoptr(IfmMeasurement) latest = ifm_store_latest(store, subject_case->key, NULL);
+    assert_same(latest, first);
+}
+
+static void assert_commit_refused(IfmStore *store, const IfmCase *subject_case, const IfmMeasurement *measurement, int code,
+                                  const char *part)
+{
+    g_autoptr(GError) error = NULL;
+    g_assert_false(ifm_store_commit(store, subject_case, measurement, &error));
+    g_assert_error(error, IFM_ERROR, code);
+    g_assert_nonnull(strstr(error->message, part));
+}
+
+static void test_commit_refused(void)
+{
+    g_autofree char *path = in_folder("refused.db");
+    g_autoptr(IfmStore) store = open_store(path, IFM_STORE_WRITE);
+    g_autoptr(IfmCase) subject_case = example_case("a:CPU");
+    g_autoptr(IfmMeasurement) measurement = example_measurement(subject_case, 1, 3);
+    measurement->outcome = IFM_OUTCOME_FAILED;
+    assert_commit_refused(store, subject_case, measurement, IFM_ERROR_INVALID, "error code");
+    measurement->outcome = IFM_OUTCOME_OK;
+    set(&measurement->case_key, "other");
+    assert_commit_refused(store, subject_case, measurement, IFM_ERROR_INVALID, "case_key");
+    set(&measurement->case_key, subject_case->key);
+    set(&subject_case->device, "b:CPU"); /* after it was sealed */
+    assert_commit_refused(store, subject_case, measurement, IFM_ERROR_CORRUPT, "case.key");
+    set(&subject_case->key, "");
+    assert_commit_refused(store, subject_case, measurement, IFM_ERROR_INVALID, "sealed");
+    g_assert_cmpuint(count(store), ==, 0);
+}
+
+/* --- merging
+ * -------------------------------------------------------------------------------------------------------------- */
+
+typedef struct
+{
+    IfmStore *a, *b;
+    IfmCase *one, *two;
+    char *b_path;
+} Pair;
+
+static Pair make_pair(const char *name)
+{
+    g_autofree char *a = g_strconcat(folder, "/", name, "-a.db", NULL);
+    Pair pair = { .b_path = g_strconcat(folder, "/", name, "-b.db", NULL) };
+    pair.one = example_case("one:CPU");
+    pair.two = example_case("two:CPU");
+    pair.a = open_store(a, IFM_STORE_WRITE);
+    pair.b = open_store(pair.b_path, IFM_STORE_SHARD);
+    return pair;
+}
+
+static void free_pair(Pair *pair)
+{
+    ifm_store_close(pair->a);
+    ifm_store_close(pair->b);
+    ifm_case_free(pair->one);
+    ifm_case_free(pair->two);
+    g_free(pair->b_path);
+}
+
+static gsize merge_b_into_a(Pair *pair)
+{
+    g_autoptr(GError) error = NULL;
+    g_autoptr(IfmStore) from = open_store(pair->b_path, IFM_STORE_READ);
+    gsize n_added = 999;
+    ifm_store_merge(pair->a, from, &n_added, &error);
+    g_assert_no_error(error);
+    check(pair->a);
+    return n_added;
+}
+
+static void test_merge_disjoint(void)
+{
+    Pair pair = make_pair("disjoint");
+    g_autoptr(IfmMeasurement) x = example_measurement(pair.one, 1, 5);
+    g_autoptr(IfmMeasurement) y = example_measurement(pair.two, 2, 6);
+    g_autoptr(IfmMeasurement) z = example_measurement(pair.two, 3, 0);
+    commit(pair.a, pair.one, x);
+    commit(pair.b, pair.two, y);
+    commit(pair.b, pair.two, z);
+    g_assert_cmpuint(merge_b_into_a(&pair), ==, 2);
+    g_assert_cmpuint(count(pair.a), ==, 3);
+    g_assert_cmpuint(count(pair.b), ==, 2);
+    g_autoptr(IfmMeasurement) latest = ifm_store_latest(pair.a, pair.two->key, NULL);
+    assert_same(latest, z);
+    g_assert_cmpuint(merge_b_into_a(&pair), ==, 0); /* again: nothing new */
+    g_assert_cmpuint(count(pair.a), ==, 3);
+    free_pair(&pair);
+}
+
+static void test_merge_overlapping(void)
+{
+    Pair pair = make_pair("overlapping");
+    g_autoptr(IfmMeasurement) both = example_measurement(pair.one, 1, 5);
+    g_autoptr(IfmMeasurement) new_one = example_measurement(pair.one, 2, 6);
+    commit(pair.a, pair.one, both);
+    commit(pair.b, pair.one, both);
+    commit(pair.b, pair.one, new_one);
+    g_assert_cmpuint(merge_b_into_a(&pair), ==, 1);
+    g_assert_cmpuint(count(pair.a), ==, 2);
+    free_pair(&pair);
+}
+
+/* Equal uids of different measurements: an error, and nothing at all is merged, whichever comes first. */
+static void test_merge_conflict(void)
+{
+    Pair pair = make_pair("conflict");
+    g_autoptr(IfmMeasurement) mine = example_measurement(pair.one, 5, 5);
+    g_autoptr(IfmMeasurement) theirs = example_measurement(pair.one, 5, 5);
+    g_autoptr(IfmMeasurement) before = example_measurement(pair.one, 1, 5);
+    g_autoptr(IfmMeasurement) after = example_measurement(pair.one, 9, 5);
+    set(&theirs->uid, mine->uid);
+    g_array_index(theirs->samples_ns, gint64, 2)++;
+    commit(pair.a, pair.one, mine);
+    commit(pair.b, pair.one, before);
+    commit(pair.b, pair.one, theirs);
+    commit(pair.b, pair.one, after);
+    g_autoptr(IfmStore) from = open_store(pair.b_path, IFM_STORE_READ);
+    g_autoptr(GError) error = NULL;
+    gsize n_added = 999;
+    g_assert_false(ifm_store_merge(pair.a, from, &n_added, &error));
+    g_assert_error(error, IFM_ERROR, IFM_ERROR_CORRUPT);
+    g_assert_nonnull(strstr(error->message, mine->uid));
+    g_assert_nonnull(strstr(error->message, pair.b_path));
+    g_assert_cmpuint(n_added, ==, 0);
+    g_assert_cmpuint(count(pair.a), ==, 1);
+    g_autoptr(IfmMeasurement) latest = ifm_store_latest(pair.a, pair.one->key, NULL);
+    assert_same(latest, mine);
+    g_autoptr(IfmMeasurement) more = example_measurement(pair.one, 6, 1);
+    commit(pair.a, pair.one, more); /* and it goes on working */
+    free_pair(&pair);
+}
+
+static void test_merge_itself(void)
+{
+    g_autofree char *path = in_folder("itself.db");
+    g_autoptr(IfmStore) store = open_store(path, IFM_STORE_SHARD);
+    g_autoptr(IfmCase) subject_case = example_case("a:CPU");
+    g_autoptr(IfmMeasurement) measurement = example_measurement(subject_case, 1, 5);
+    commit(store, subject_case, measurement);
+    g_autoptr(IfmStore) same = open_store(path, IFM_STORE_READ);
+    gsize n_added = 999;
+    g_assert_true(ifm_store_merge(store, same, &n_added, NULL));
+    g_assert_cmpuint(n_added, ==, 0);
+    g_assert_cmpuint(count(store), ==, 1);
+}
+
+/* --- migrations
+ * ------------------------------------------------------------------------------------------------------------ */
+
+/* A store as version 1 wrote it, from the text of a fixture. */
+static char *make_v1(const char *name)
+{
+    char *path = in_folder(name);
+    g_autofree char *fixture = g_build_filename(g_getenv("IFM_TEST_DATA"), "store", "store-v1.sql", NULL);
+    g_autofree char *sql = content_of(fixture, NULL);
+    sqlite3 *db = NULL;
+    g_assert_cmpint(sqlite3_open(path, &db), ==, SQLITE_OK);
+    g_assert_cmpint(sqlite3_exec(db, sql, NULL, NULL, NULL), ==, SQLITE_OK);
+    g_assert_cmpint(sqlite3_close(db), ==, SQLITE_OK);
+    return path;
+}
+
+static gboolean v1_visitor(const IfmCase *subject_case, const IfmMeasurement *measurement, void *user)
+{
+    g_assert_cmpstr(subject_case->device, ==, "openvino:CPU@1");
+    g_assert_cmpint(json_integer_value(json_object_get(subject_case->sizes, "m")), ==, 64);
+    g_assert_cmpstr(measurement->uid, ==, "0123456789abcdef0123456789abcdef");
+    g_assert_cmpint(measurement->started_unix_ms, ==, 1700000000123);
+    g_assert_cmpuint(measurement->samples_ns->len, ==, 3);
+    g_assert_cmpint(g_array_index(measurement->samples_ns, gint64, 1), ==, 9007199254740993);
+    g_assert_cmpint(g_array_index(measurement->samples_ns, gint64, 2), ==, -1);
+    g_assert_cmpuint(measurement->warmup_ns->len, ==, 2);
+    g_assert_cmpuint(measurement->nodes->len, ==, 0);
+    g_assert_true(json_is_null(json_object_get(measurement->summary, "p99")));
+    (*(guint *)user)++;
+    return TRUE;
+}
+
+static gint64 version_of(const char *path)
+{
+    sqlite3 *db = NULL;
+    sqlite3_stmt *statement = NULL;
+    g_assert_cmpint(sqlite3_open_v2(path, &db, SQLITE_OPEN_READONLY, NULL), ==, SQLITE_OK);
+    g_assert_cmpint(sqlite3_prepare_v2(db, "PRAGMA user_version", -1, &statement, NULL), ==, SQLITE_OK);
+    g_assert_cmpint(sqlite3_step(statement), ==, SQLITE_ROW);
+    gint64 version = sqlite3_column_int64(statement, 0);
+    sqlite3_finalize(statement);
+    sqlite3_close(db);
+    return version;
+}
+
+static void test_migrate(void)
+{
+    g_autofree char *path = make_v1("old.db");
+    guint n = 0;
+    gsize length = 0, length_after = 0;
+    g_autofree char *before = content_of(path, &length);
+    {
+        g_autoptr(IfmStore) reading = open_store(path, IFM_STORE_READ);
+        check(reading);
+        g_assert_true(ifm_store_each(reading, v1_visitor, &n, NULL));
+        g_assert_cmpuint(n, ==, 1);
+    }
+    g_autofree char *after = content_of(path, &length_after);
+    g_assert_cmpmem(before, length, after, length_after); /* reading an older one leaves it as it is */
+    g_autoptr(IfmStore) store = open_store(path, IFM_STORE_WRITE);
+    check(store);
+    g_assert_true(ifm_store_each(store, v1_visitor, &n, NULL));
+    g_assert_cmpuint(n, ==, 2);
+    g_assert_cmpint(version_of(path), ==, ifm_store_schema_version());
+    g_autoptr(IfmCase) subject_case = example_case("a:CPU");
+    g_autoptr(IfmMeasurement) with_nodes = example_measurement(subject_case, 1, 3);
+    commit(store, subject_case, with_nodes);
+    g_autoptr(IfmMeasurement) latest = ifm_store_latest(store, subject_case->key, NULL);
+    assert_same(latest, with_nodes);
+}
+
+static void test_merge_older(void)
+{
+    g_autofree char *old_path = make_v1("old-shard.db"), *path = in_folder("merged.db");
+    g_autoptr(IfmStore) store = open_store(path, IFM_STORE_WRITE);
+    g_autoptr(IfmStore) old = open_store(old_path, IFM_STORE_READ);
+    gsize n_added = 0;
+    g_assert_true(ifm_store_merge(store, old, &n_added, NULL));
+    g_assert_cmpuint(n_added, ==, 1);
+    guint n = 0;
+    g_assert_true(ifm_store_each(store, v1_visitor, &n, NULL));
+    check(store);
+}
+
+/* A migration that fails half-way (here: the new table's name is taken) leaves the store as it was. */
+static void test_migrate_fails(void)
+{
+    g_autofree char *path = make_v1("half.db");
+    sqlite3 *db = NULL;
+    g_assert_cmpint(sqlite3_open(path, &db), ==, SQLITE_OK);
+    g_assert_cmpint(sqlite3_exec(db, "CREATE INDEX measurement_by_case ON measurement (uid)", NULL, NULL, NULL), ==,
+                    SQLITE_OK);
+    sqlite3_close(db);
+    gsize length = 0, length_after = 0;
+    g_autofree char *before = content_of(path, &length);
+    g_autoptr(GError) error = NULL;
+    g_assert_null(ifm_store_open(path, IFM_STORE_WRITE, &error));
+    g_assert_error(error, IFM_ERROR, IFM_ERROR_CORRUPT);
+    g_autofree char *after = content_of(path, &length_after);
+    g_assert_cmpmem(before, length, after, length_after);
+    g_assert_cmpint(version_of(path), ==, 1);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    make_folder();
+    g_test_add_func("/store/round-trip", test_round_trip);
+    g_test_add_func("/store/each", test_each);
+    g_test_add_func("/store/idempotent", test_idempotent);
+    g_test_add_func("/store/commit-refused", test_commit_refused);
+    g_test_add_func("/store/merge/disjoint", test_merge_disjoint);
+    g_test_add_func("/store/merge/overlapping", test_merge_overlapping);
+    g_test_add_func("/store/merge/conflict", test_merge_conflict);
+    g_test_add_func("/store/merge/itself", test_merge_itself);
+    g_test_add_func("/store/merge/older", test_merge_older);
+    g_test_add_func("/store/migrate", test_migrate);
+    g_test_add_func("/store/migrate/fails", test_migrate_fails);
+    int status = g_test_run();
+    remove_folder();
+    return status;
+}
