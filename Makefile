@@ -1,5 +1,5 @@
 # A thin menu: `make` lists it. Each target does the set-up it needs first (setup/install), so any of them may come first.
-#   BUILD=build        the build folder; SUITE= BENCH= PREFIX= DESTDIR= as below
+#   BUILD=build        the build folder; SUITE= BENCH= FUZZ_SECONDS= PREFIX= DESTDIR= as below
 BUILD ?= build
 PREFIX ?= /usr/local
 DESTDIR ?=
@@ -9,11 +9,12 @@ MESON_EXTRA ?=
 SUITE ?=
 # make bench BENCH=overhead: only that bench
 BENCH ?=
+FUZZ_SECONDS ?= 60
 
 MESON_OPTIONS = --prefix=$(abspath $(PREFIX)) --libdir=lib $(MESON_EXTRA)
 sanitized = meson setup $(1) -Db_sanitize=$(2) -Db_lundef=false -Dbuildtype=debugoptimized -Ddefault_library=static
 
-.PHONY: help demo check build bench lint format asan tsan install clean setup
+.PHONY: help demo check build bench lint format asan tsan fuzz docs install clean setup
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
@@ -52,6 +53,13 @@ tsan: setup ## the unit tests under the thread sanitizer
 	test -f build-tsan/build.ninja || $(call sanitized,build-tsan,thread)
 	ninja -C build-tsan
 	tools/run-tests build-tsan --suite=unit
+
+fuzz: setup ## fuzzes the reader of ONNX files for FUZZ_SECONDS
+	setup/install fuzz
+	fuzz/run $(FUZZ_SECONDS)
+
+docs: build ## writes what the documents show of the program, and checks what they name
+	tools/make-docs $(BUILD)
 
 install: build ## installs below $(DESTDIR)$(PREFIX)
 	meson configure $(BUILD) $(MESON_OPTIONS)

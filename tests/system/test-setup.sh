@@ -40,7 +40,7 @@ check 'neither root nor sudo: the missing packages are named' \
     fails_with 1 'neither root nor sudo.* gcc .*libsqlite3-dev' fresh_path
 replace sudo 'exit 1'
 check 'a sudo that refuses: the missing packages are named' fails_with 1 'sudo does not let us.* gcc ' fresh_path
-check 'those of another group are not' bash -c '! PATH='"$scratch/bin"' "$1/setup/install" 2>&1 | grep -q cppcheck' - "$root"
+check 'those of another group are not' bash -c '! PATH='"$scratch/bin"' "$1/setup/install" 2>&1 | grep -q clang-tidy' - "$root"
 rm "$scratch/bin/dpkg-query"
 check 'no Debian: the packages are named' fails_with 1 'by hand.* gcc .*libsqlite3-dev' fresh_path
 
