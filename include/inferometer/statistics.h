@@ -19,11 +19,11 @@ typedef struct
     double mean, std, min, max; /* std with n - 1 */
     double median, p90, p95, p99;
     IfmInterval median_interval; /* distribution-free, widened by autocorrelation */
-    double n_effective;          /* n / (1 + 2 sum of autocorrelations), at most n */
-    double drift_ratio;          /* robust slope over the whole series / median: -0.2 is "fell by a fifth" */
-    double drift_p;              /* two-sided p of "no trend", corrected for autocorrelation */
-    gboolean drifting;           /* flagged: significant at 0.001 and |drift_ratio| above 1 % */
-    gsize n_outliers;            /* beyond median +- 5 robust sigmas (1.4826 MAD); never removed */
+    double n_effective;          /* for the median: ifm_median_effective_size() */
+    double drift_ratio; /* change from first to last sample / median, ifm_drift_test(): -0.2 is "fell by a fifth" */
+    double drift_p;     /* two-sided p of "no drift", corrected for autocorrelation; NaN below 8 samples */
+    gboolean drifting;  /* flagged: significant at 0.001 and |drift_ratio| above 1 % */
+    gsize n_outliers;   /* beyond median +- 5 robust sigmas (1.4826 MAD); never removed */
 } IfmSummary;
 
 /** ifm_summary_compute: @samples: [n] in the order taken; n may be 0 (all NaN). @level: of the interval, 0.95. */
@@ -50,6 +50,29 @@ gboolean ifm_quantile_interval(const double *sorted, gsize n, double n_effective
 /** ifm_effective_sample_size: initial monotone sequence estimate (Geyer 1992). @series: [n] in order. At most n, at
  * least 1. */
 double ifm_effective_sample_size(const double *series, gsize n);
+
+/**
+ * ifm_median_effective_size: how many independent samples would tell the median as well: at most n, at least 1.
+ * Equals: n / (1 + 2 sum of autocorrelations of sign(x - median)), on the safe side where n is small.
+ * @series: [n] in order. @sorted: [n] the same, sorted.
+ */
+double ifm_median_effective_size(const double *series, const double *sorted, gsize n);
+
+/**
+ * ifm_drift_test: whether the level of a series changes: along a line, by a step, or as a transient that dies away.
+ * Equals: the least of the p of least-squares fits of 5 shapes, x 5, each for n_effective(residuals) samples.
+ * @series: [n] in order. @ratio: (out) change from the first to the last sample in the best shape / median.
+ * Returns: two-sided p of "no drift"; NaN, as @ratio, for n < 8.
+ */
+double ifm_drift_test(const double *series, gsize n, double *ratio);
+
+/**
+ * ifm_series_steady: whether a short series shows neither a trend nor a step between its halves. For the end of a
+ * warm-up: it rather says FALSE; O(n^2).
+ * Equals: Mann-Kendall p >= 0.2 and Mann-Whitney p of the halves >= 0.2, or their medians within @tolerance (a ratio).
+ * @series: [n] in order, n >= 2.
+ */
+gboolean ifm_series_steady(const double *series, gsize n, double tolerance);
 
 /** ifm_binomial_interval: Clopper-Pearson interval of a proportion. @k successes of @n. */
 IfmInterval ifm_binomial_interval(gsize k, gsize n, double level);

@@ -1,0 +1,153 @@
+#include "statistics-private.h"
+
+#include <math.h>
+#include <string.h>
+
+int ifm_compare_doubles(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+double ifm_quantile(const double *sorted, gsize n, double p)
+{
+    g_return_val_if_fail(n > 0, NAN);
+    double place = p * (n - 1);
+    gsize below = MIN((gsize)place, n - 1), above = MIN(below + 1, n - 1);
+    return sorted[below] + (place - below) * (sorted[above] - sorted[below]);
+}
+
+gsize ifm_quantile_least_n(double p, double level)
+{
+    if (p <= 0)
+        return 1;
+    gsize n = MAX(1, (gsize)floor(log1p(-level) / log(p)));
+    while (1 - pow(p, n) < level)
+        n++;
+    return n;
+}
+
+gboolean ifm_quantile_interval(const double *sorted, gsize n, double n_effective, double p, double level,
+                               IfmInterval *interval)
+{
+    *interval = (IfmInterval){ NAN, NAN, level };
+    gint64 trials = floor(MIN(n_effective, (double)n) + 1e-9);
+    double tail = (1 - level) / 2;
+    /* P(quantile < x(1)) = P(B = 0) and P(quantile > x(trials)) = P(B = trials) are the least that ranks can give. */
+    if (trials < 1 || ifm_binomial_cdf(0, trials, p) > tail || 1 - ifm_binomial_cdf(trials - 1, trials, p) > tail)
+        return FALSE;
+    gint64 low = 1, high = trials; /* the largest rank r with P(B <= r - 1) <= tail */
+    while (low < high)
+    {
+        gint64 middle = (low + high + 1) / 2;
+        if (ifm_binomial_cdf(middle - 1, trials, p) <= tail)
+            low = middle;
+        else
+            high = middle - 1;
+    }
+    gint64 lower = low;
+    low = 1, high = trials; /* the smallest rank s with P(B >= s) <= tail */
+    while (low < high)
+    {
+        gint64 middle = (low + high) / 2;
+        if (1 - ifm_binomial_cdf(middle - 1, trials, p) <= tail)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    gint64 upper = low;
+    /* A count of `trials` becomes one of n by stretching it: rank r ends at count r - 1/2 (continuity), so does its image.
+     */
+    double stretch = (double)n / trials;
+    interval->lower = sorted[MAX((gint64)floor((lower - 0.5) * stretch + 0.5 + 1e-9), 1) - 1];
+    interval->upper = sorted[MIN((gint64)ceil((upper - 0.5) * stretch + 0.5 - 1e-9), (gint64)n) - 1];
+    return TRUE;
+}
+
+/* --- summary ---------------------------------------------------------------------------------------------------------- */
+
+/*
+ * 1.4826 MAD. Where more than half of the samples are equal (a quantised clock) the MAD is 0 and would make an outlier of
+ * all the rest: then the mean absolute deviation, 1.2533 of which is a Gaussian's sigma (Iglewicz & Hoaglin 1993).
+ */
+double ifm_robust_sigma(const double *sorted, gsize n, double *scratch)
+{
+    double median = ifm_quantile(sorted, n, 0.5), mean = 0;
+    for (gsize i = 0; i < n; i++)
+    {
+        scratch[i] = fabs(sorted[i] - median);
+        mean += scratch[i] / n;
+    }
+    qsort(scratch, n, sizeof *scratch, ifm_compare_doubles);
+    double mad = ifm_quantile(scratch, n, 0.5);
+    return mad > 0 ? 1.4826 * mad : sqrt(M_PI / 2) * mean;
+}
+
+static void summarise_moments(const double *series, gsize n, IfmSummary *summary)
+{
+    double mean = 0, squares = 0;
+    for (gsize i = 0; i < n; i++) /* Welford: exact for equal samples, no overflow */
+    {
+        double off = series[i] - mean;
+        mean += off / (i + 1);
+        squares += off * (series[i] - mean);
+    }
+    summary->mean = mean;
+    summary->std = n > 1 ? sqrt(squares / (n - 1)) : NAN;
+}
+
+/*
+ * The floor of the quantiles counts samples, not effective ones: n_effective is about the middle of the distribution, and
+ * what is in the tail (an interrupt, another process) is not correlated as the middle is. So the floor is needed, not
+ * sufficient: independent samples would have to be as many.
+ */
+static double quantile_or_refusal(const double *sorted, gsize n, double p, double level)
+{
+    return n >= ifm_quantile_least_n(p, level) ? ifm_quantile(sorted, n, p) : NAN;
+}
+
+static gsize count_outliers(const double *sorted, gsize n, double median, double reach)
+{
+    gsize count = 0;
+    for (gsize i = 0; i < n; i++)
+        count += fabs(sorted[i] - median) > reach;
+    return count;
+}
+
+void ifm_summary_compute(const gint64 *samples, gsize n, double level, IfmSummary *summary)
+{
+    *summary = (IfmSummary){
+        .n = n,
+        .mean = NAN,
+        .std = NAN,
+        .min = NAN,
+        .max = NAN,
+        .median = NAN,
+        .p90 = NAN,
+        .p95 = NAN,
+        .p99 = NAN,
+        .median_interval = { NAN, NAN, level },
+        .n_effective = NAN,
+        .drift_ratio = NAN,
+        .drift_p = NAN,
+    };
+    if (n == 0)
+        return;
+    g_autofree double *room = g_new(double, 3 * n);
+    double *series = room, *sorted = room + n, *scratch = room + 2 * n;
+    for (gsize i = 0; i < n; i++)
+        series[i] = sorted[i] = samples[i];
+    qsort(sorted, n, sizeof *sorted, ifm_compare_doubles);
+    summarise_moments(series, n, summary);
+    summary->min = sorted[0];
+    summary->max = sorted[n - 1];
+    summary->median = ifm_quantile(sorted, n, 0.5);
+    summary->p90 = quantile_or_refusal(sorted, n, 0.90, level);
+    summary->p95 = quantile_or_refusal(sorted, n, 0.95, level);
+    summary->p99 = quantile_or_refusal(sorted, n, 0.99, level);
+    summary->n_effective = ifm_median_effective_size(series, sorted, n);
+    ifm_quantile_interval(sorted, n, summary->n_effective, 0.5, level, &summary->median_interval);
+    summary->drift_p = ifm_drift_test(series, n, &summary->drift_ratio);
+    summary->drifting = summary->drift_p < IFM_DRIFT_P && fabs(summary->drift_ratio) > IFM_DRIFT_RATIO;
+    summary->n_outliers = count_outliers(sorted, n, summary->median, 5 * ifm_robust_sigma(sorted, n, scratch));
+}

@@ -1,0 +1,164 @@
+#include <inferometer/measure.h>
+
+#include <math.h>
+#include <string.h>
+
+/*
+ * The rule. A width that is itself estimated from few samples is often too small by chance, and a rule that looks after
+ * every sample stops just then: the interval it stops with covers less than it says (Glynn & Whitt 1992 give what it takes
+ * for the limit to be right; Geertsema 1970 for intervals of a median by ranks). What keeps the coverage, each tried in
+ * bench/stopping-rule:
+ * - it looks seldom: at counts that grow by a quarter;
+ * - two looks in a row must agree, the first of them just below the least count so that a quiet subject ends at that;
+ * - the effective sample size is one that is seldom too large (ifm_median_effective_size());
+ * - and it must be LEAST_EFFECTIVE: below that correlation is hardly told from level.
+ */
+enum
+{
+    LEAST_EFFECTIVE = 10,
+    LOOKS_AGREEING = 2,
+    STEADY_WINDOW = 10,      /* warm-up is judged by its later half, at least this many runs */
+    WARMUP_MOST_RUNS = 5000, /* where neither a count nor a budget ends it */
+};
+
+static const double look_growth = 1.25;
+static const double steady_look_growth = 1.1; /* a look costs the square of its window */
+
+struct IfmStopper
+{
+    IfmProtocol protocol;
+    GArray *warmup; /* double, in order */
+    GArray *series; /* double, in order */
+    GArray *sorted; /* double, the first n_sorted of the series */
+    gsize next_steady_look;
+    gsize next_look; /* count at which the interval is looked at next */
+    int n_agreeing;  /* looks in a row that found it narrow enough */
+    gboolean steady;
+};
+
+static const char *const reason_names[] = {
+    [IFM_STOP_GO_ON] = "go-on",
+    [IFM_STOP_FIXED] = "fixed",
+    [IFM_STOP_INTERVAL] = "interval",
+    [IFM_STOP_MOST_RUNS] = "most-runs",
+    [IFM_STOP_TIME_BUDGET] = "time-budget",
+    [IFM_STOP_INTERRUPTED] = "interrupted",
+};
+
+const char *ifm_stop_reason_name(IfmStopReason reason)
+{
+    return (gsize)reason < G_N_ELEMENTS(reason_names) ? reason_names[reason] : "unknown";
+}
+
+IfmStopper *ifm_stopper_new(const IfmProtocol *protocol)
+{
+    IfmStopper *stopper = g_new0(IfmStopper, 1);
+    stopper->protocol = *protocol;
+    guint room = CLAMP(MAX(protocol->runs, protocol->most_runs), 1024, 1 << 20);
+    stopper->warmup = g_array_sized_new(FALSE, FALSE, sizeof(double), 64);
+    stopper->series = g_array_sized_new(FALSE, FALSE, sizeof(double), room);
+    stopper->sorted = g_array_sized_new(FALSE, FALSE, sizeof(double), room);
+    stopper->next_look = MAX(1, (gsize)ceil(protocol->least_runs / look_growth));
+    return stopper;
+}
+
+void ifm_stopper_free(IfmStopper *stopper)
+{
+    if (!stopper)
+        return;
+    g_array_unref(stopper->warmup);
+    g_array_unref(stopper->series);
+    g_array_unref(stopper->sorted);
+    g_free(stopper);
+}
+
+gboolean ifm_stopper_steady(const IfmStopper *stopper)
+{
+    return stopper->steady;
+}
+
+/* Judges the later half, so that a long approach to the steady state leaves the window in the end; a change between its
+ * halves of a quarter of the target, half of the target along the window, does no harm. */
+static gboolean is_steady(IfmStopper *stopper)
+{
+    gsize n = stopper->warmup->len, window = MAX(STEADY_WINDOW, n / 2);
+    if (n < MAX(window, stopper->next_steady_look))
+        return FALSE;
+    stopper->next_steady_look = MAX(n + 1, (gsize)(n * steady_look_growth));
+    return ifm_series_steady((const double *)stopper->warmup->data + n - window, window, stopper->protocol.ci_ratio / 4);
+}
+
+gboolean ifm_stopper_warm(IfmStopper *stopper, gint64 sample_ns, gint64 elapsed_ns)
+{
+    const IfmProtocol *protocol = &stopper->protocol;
+    double sample = sample_ns;
+    g_array_append_val(stopper->warmup, sample);
+    gsize n = stopper->warmup->len;
+    if (protocol->runs > 0)
+        return n >= protocol->warmup;
+    if (n >= protocol->warmup && is_steady(stopper))
+        return stopper->steady = TRUE;
+    gsize most = protocol->most_runs > 0 ? protocol->most_runs / 4 : WARMUP_MOST_RUNS;
+    gboolean spent = protocol->time_budget_ns > 0 && elapsed_ns >= protocol->time_budget_ns / 4;
+    return spent || n >= MAX(most, protocol->warmup);
+}
+
+static int compare_doubles(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Sorts what came since the last look and merges it in from the back: O(n) a look, and there are O(log n) of them. */
+static const double *sorted_series(IfmStopper *stopper)
+{
+    gsize n_old = stopper->sorted->len, n = stopper->series->len, n_new = n - n_old;
+    g_autofree double *fresh = g_memdup2((double *)stopper->series->data + n_old, n_new * sizeof(double));
+    qsort(fresh, n_new, sizeof *fresh, compare_doubles);
+    g_array_set_size(stopper->sorted, n);
+    double *sorted = (double *)stopper->sorted->data;
+    for (gsize to = n; n_new > 0; to--)
+        sorted[to - 1] = n_old > 0 && sorted[n_old - 1] > fresh[n_new - 1] ? sorted[--n_old] : fresh[--n_new];
+    return sorted;
+}
+
+static gboolean is_narrow(IfmStopper *stopper)
+{
+    IfmInterval interval;
+    gsize n = stopper->series->len;
+    const double *sorted = sorted_series(stopper);
+    double effective = ifm_median_effective_size((const double *)stopper->series->data, sorted, n);
+    if (effective < MIN(LEAST_EFFECTIVE, stopper->protocol.least_runs) ||
+        !ifm_quantile_interval(sorted, n, effective, 0.5, stopper->protocol.level, &interval))
+        return FALSE;
+    return (interval.upper - interval.lower) / 2 <= stopper->protocol.ci_ratio * ifm_quantile(sorted, n, 0.5);
+}
+
+/* Looks where it is time to. Returns: whether looks enough in a row found the interval narrow. */
+static gboolean look(IfmStopper *stopper)
+{
+    gsize n = stopper->series->len;
+    if (n < stopper->next_look)
+        return FALSE;
+    stopper->n_agreeing = is_narrow(stopper) ? stopper->n_agreeing + 1 : 0;
+    gsize next = MAX(n + 1, (gsize)ceil(n * look_growth));
+    stopper->next_look = n < stopper->protocol.least_runs ? stopper->protocol.least_runs : next;
+    return stopper->n_agreeing >= LOOKS_AGREEING && n >= stopper->protocol.least_runs;
+}
+
+IfmStopReason ifm_stopper_add(IfmStopper *stopper, gint64 sample_ns, gint64 elapsed_ns)
+{
+    const IfmProtocol *protocol = &stopper->protocol;
+    double sample = sample_ns;
+    g_array_append_val(stopper->series, sample);
+    gsize n = stopper->series->len;
+    if (protocol->runs > 0)
+        return n >= protocol->runs ? IFM_STOP_FIXED : IFM_STOP_GO_ON;
+    if (look(stopper))
+        return IFM_STOP_INTERVAL;
+    if (protocol->most_runs > 0 && n >= protocol->most_runs)
+        return IFM_STOP_MOST_RUNS;
+    if (protocol->time_budget_ns > 0 && elapsed_ns >= protocol->time_budget_ns)
+        return IFM_STOP_TIME_BUDGET;
+    return IFM_STOP_GO_ON;
+}
