@@ -215,23 +215,24 @@ typedef struct
     gint64 duration_ns;
 } IfmNodeTime;
 
-/** IfmEngineProfile: the per-node device time of one inference of a profiled compile. */
+/** IfmEngineProfile: the per-node device time of one inference of a profiled compile, or the mean of several. */
 typedef struct
 {
     GPtrArray *nodes;     /* IfmNodeTime*, in the order of execution where known */
     gint64 resolution_ns; /* of each time above: 1000 where whole microseconds are reported */
     gint64 inside_ns;     /* the runtime's own figure for the whole inference; -1 where it has none */
+    gint64 n_inferences;  /* 1, or how many the times are the mean of, where the runtime tells nothing finer (OpenVINO) */
 } IfmEngineProfile;
 void ifm_engine_profile_free(IfmEngineProfile *profile);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmEngineProfile, ifm_engine_profile_free)
 
 /**
- * ifm_compiled_profile: The profiles of the last inferences of a compile with options.profiling, oldest first. A runtime
- * that reports by session (ONNX Runtime) ends its profile here and begins another: call it after a batch of runs, not in
- * one.
+ * ifm_compiled_profile: The profiles of the inferences of a compile with options.profiling since the last call, oldest
+ * first. A runtime that reports by session (ONNX Runtime) ends its profile here and begins another: call it after a batch
+ * of runs, not in one, and while no other stream infers. Call it once after warm-up, too, to leave that out.
  * @request: whose inferences
- * Returns: (transfer full) IfmEngineProfile*, one an inference since the last call (a runtime that keeps only the last
- * returns that one). NULL with IFM_ERROR_UNSUPPORTED.
+ * Returns: (transfer full) IfmEngineProfile*, one an inference (ONNX Runtime), or one for all of them that holds their mean
+ * (OpenVINO, which keeps nothing but a running mean); none where there was no inference. NULL with IFM_ERROR_UNSUPPORTED.
  */
 GPtrArray *ifm_compiled_profile(IfmCompiled *compiled, IfmRequest *request, GError **error);
 

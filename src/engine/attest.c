@@ -59,7 +59,9 @@ IfmCompiled *ifm_compiled_twin(IfmCompiled *compiled, const IfmTensor *inputs, I
     options.profiling = TRUE;
     options.native_async = FALSE;
     options.save_optimised = NULL;
-    IfmCompiled *twin = ifm_engine_compile(compiled->engine, compiled->model, compiled->spec, &options, error);
+    IfmDeviceSpec spec = *compiled->spec;
+    spec.n_streams = 1; /* not every runtime can profile several, and one is enough to see what runs */
+    IfmCompiled *twin = ifm_engine_compile(compiled->engine, compiled->model, &spec, &options, error);
     if (twin == NULL)
         return NULL;
     *request = ifm_compiled_request(twin, 0, error);

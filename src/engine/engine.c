@@ -120,12 +120,13 @@ static gboolean check_engine(const IfmEngine *engine, const IfmDeviceSpec *spec,
     return FALSE;
 }
 
-/* "CUDA" means "CUDA:0" where the engine counts its devices. */
+/* No index means 0, on either side. */
 static gboolean is_meant(const IfmDeviceSpec *spec, const char *listed)
 {
     g_autofree char *device = ifm_device_spec_device(spec);
-    g_autofree char *first = spec->index < 0 ? g_strconcat(device, ":0", NULL) : NULL;
-    return g_str_equal(device, listed) || g_strcmp0(first, listed) == 0;
+    g_autofree char *first = g_strdup_printf("%s:%s:0", spec->engine, spec->unit);
+    g_autofree char *alone = g_strdup_printf("%s:%s", spec->engine, spec->unit);
+    return g_str_equal(device, listed) || (spec->index <= 0 && (g_str_equal(listed, first) || g_str_equal(listed, alone)));
 }
 
 IfmDeviceInfo *ifm_engine_find_device(IfmEngine *engine, const IfmDeviceSpec *spec, GError **error)

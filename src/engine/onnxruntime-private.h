@@ -24,9 +24,10 @@ typedef struct
     char **input_names; /* [ports], in port order, as Run takes them */
     char **output_names;
     /* with options.profiling: */
-    char *profile_folder;          /* private; removed with the compile */
-    GPtrArray *pending;            /* IfmEngineProfile*: read from a session that was replaced before anybody asked */
-    gint64 events_per_run, events; /* the runtime drops events past 1,000,000 without a word */
+    char *profile_folder;  /* private; removed with the compile */
+    GPtrArray *pending;    /* IfmEngineProfile*: read from a session that was replaced before anybody asked */
+    gint64 events_per_run; /* 0 until a profile was read */
+    _Atomic gint64 events; /* of this session, as guessed */
     _Atomic int n_running;
 } OrtCompiled;
 

@@ -2,6 +2,8 @@
 
 /* Every engine of this build, in the order people see them. A row a driver: docs/add-an-engine.md. */
 static const IfmDriver *const drivers[] = {
+    &ifm_driver_onnxruntime,
+    &ifm_driver_openvino,
     NULL,
 };
 

@@ -372,6 +372,7 @@ IfmEngineProfile *ifm_engine_profile_new(void)
     IfmEngineProfile *profile = g_new0(IfmEngineProfile, 1);
     profile->nodes = g_ptr_array_new_with_free_func((GDestroyNotify)ifm_node_time_free);
     profile->inside_ns = -1;
+    profile->n_inferences = 1;
     return profile;
 }
 

@@ -74,10 +74,15 @@ static gboolean is_skipped(const char *line, const char *const *skip)
 char *ifm_runtime_words(const char *message, const char *const *skip)
 {
     g_auto(GStrv) lines = g_strsplit_set(message != NULL ? message : "", "\r\n", -1);
+    const char *fallback = "no reason given";
     for (char **line = lines; *line != NULL; line++)
+    {
         if (!is_skipped(g_strstrip(*line), skip))
-            return g_utf8_make_valid(*line, -1);
-    return g_strdup("no reason given");
+            return g_utf8_make_valid(g_str_has_prefix(*line, "-- ") ? *line + 3 : *line, -1);
+        if (**line != '\0')
+            fallback = *line;
+    }
+    return g_utf8_make_valid(fallback, -1);
 }
 
 static gboolean contains_any(const char *words, const char *const *parts)

@@ -1,0 +1,312 @@
+#include <errno.h>
+#include <glib/gstdio.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "onnxruntime-private.h"
+
+/*
+ * The runtime keeps one profile a session: a Chrome trace, written when profiling ends, an event a line. It drops events
+ * past 1,000,000 without a word; a session is replaced long before that, which also keeps its memory and the file small.
+ */
+#define MOST_EVENTS 200000
+#define RESOLUTION_NS 1000 /* whole microseconds */
+
+/* A node's event is written when the node ends, the `model_run` that holds it after all of its nodes, on the same thread
+ * (the trace's tid); runs of several streams interleave. */
+typedef struct
+{
+    gint64 tid, start_us, duration_us;
+    IfmNodeTime *node;
+    IfmDtype dtype;
+} Event;
+
+typedef struct
+{
+    GArray *open; /* Event: of runs that have not ended yet */
+    GPtrArray *profiles;
+    IfmAttest *attest; /* (optional) gets the nodes of every run, too */
+    gint64 n_events;
+} Reader;
+
+static void event_clear(gpointer data)
+{
+    Event *event = data;
+    g_clear_pointer(&event->node, ifm_node_time_free);
+}
+
+static gint64 member(const json_t *json, const char *key)
+{
+    return json_integer_value(json_object_get(json, key));
+}
+
+static const char *text_member(const json_t *json, const char *key)
+{
+    const char *text = json_string_value(json_object_get(json, key));
+    return text != NULL ? text : "";
+}
+
+/* [{"float":[1,3]},{"int64":[]}]: the lowest precision among them. */
+static IfmDtype lowest_dtype(const json_t *list, IfmDtype lowest)
+{
+    static const struct
+    {
+        const char *name;
+        IfmDtype dtype;
+    } names[] = { { "float", IFM_DTYPE_F32 },
+                  { "float16", IFM_DTYPE_F16 },
+                  { "bfloat16", IFM_DTYPE_BF16 },
+                  { "double", IFM_DTYPE_F64 } };
+    size_t index;
+    json_t *entry;
+    json_array_foreach(list, index, entry)
+    {
+        for (gsize i = 0; i < G_N_ELEMENTS(names); i++)
+            if (json_object_get(entry, names[i].name) != NULL)
+                lowest = ifm_dtype_lower(lowest, names[i].dtype);
+    }
+    return lowest;
+}
+
+static void read_node(Reader *reader, const json_t *json)
+{
+    static const char suffix[] = "_kernel_time";
+    const char *name = text_member(json, "name");
+    const json_t *arguments = json_object_get(json, "args");
+    if (!g_str_has_suffix(name, suffix))
+        return;
+    IfmNodeTime *node = g_new0(IfmNodeTime, 1);
+    node->name = g_strndup(name, strlen(name) - strlen(suffix));
+    node->op_type = g_strdup(text_member(arguments, "op_name"));
+    node->provider = g_strdup(text_member(arguments, "provider"));
+    node->implementation = g_strdup("");
+    Event event = {
+        .tid = member(json, "tid"), .start_us = member(json, "ts"), .duration_us = member(json, "dur"), .node = node
+    };
+    event.dtype = lowest_dtype(json_object_get(arguments, "output_type_shape"),
+                               lowest_dtype(json_object_get(arguments, "input_type_shape"), IFM_DTYPE_UNDEFINED));
+    g_array_append_val(reader->open, event);
+}
+
+static int by_start(gconstpointer a, gconstpointer b)
+{
+    const Event *x = a, *y = b;
+    if (x->start_us != y->start_us)
+        return x->start_us < y->start_us ? -1 : 1;
+    return (x->duration_us < y->duration_us) - (x->duration_us > y->duration_us); /* the outer before the inner */
+}
+
+/* Nodes of a subgraph run inside their node's own time: only the outermost are counted. */
+static void add_outermost(Reader *reader, GArray *events, gint64 run_us, IfmEngineProfile *profile)
+{
+    gint64 end_us = 0;
+    g_array_sort(events, by_start);
+    for (guint i = 0; i < events->len; i++)
+    {
+        Event *event = &g_array_index(events, Event, i);
+        gint64 event_end_us = event->start_us + event->duration_us;
+        if (i > 0 && event_end_us <= end_us && event->duration_us > 0)
+            continue;
+        end_us = MAX(end_us, event_end_us);
+        event->node->start_ns = (event->start_us - run_us) * RESOLUTION_NS;
+        event->node->duration_ns = event->duration_us * RESOLUTION_NS;
+        if (reader->attest != NULL)
+        {
+            ifm_attest_add_node(reader->attest, event->node->name, event->node->op_type, event->node->provider, "",
+                                event->dtype);
+            reader->attest->dtype = ifm_dtype_lower(reader->attest->dtype, event->dtype);
+        }
+        g_ptr_array_add(profile->nodes, g_steal_pointer(&event->node));
+    }
+}
+
+static void end_run(Reader *reader, const json_t *json)
+{
+    gint64 tid = member(json, "tid"), start_us = member(json, "ts"), duration_us = member(json, "dur");
+    IfmEngineProfile *profile = ifm_engine_profile_new();
+    g_autoptr(GArray) events = g_array_new(FALSE, FALSE, sizeof(Event));
+    g_autoptr(GArray) others = g_array_new(FALSE, FALSE, sizeof(Event));
+    g_array_set_clear_func(events, event_clear);
+    for (guint i = 0; i < reader->open->len; i++)
+    {
+        Event *event = &g_array_index(reader->open, Event, i);
+        gboolean is_inside = event->tid == tid && event->start_us >= start_us;
+        g_array_append_vals(is_inside ? events : others, event, 1);
+    }
+    g_array_set_size(reader->open, 0); /* moved, so nothing is cleared */
+    g_array_append_vals(reader->open, others->data, others->len);
+    profile->resolution_ns = RESOLUTION_NS;
+    profile->inside_ns = duration_us * RESOLUTION_NS;
+    add_outermost(reader, events, start_us, profile);
+    g_ptr_array_add(reader->profiles, profile);
+}
+
+static gboolean read_line(Reader *reader, char *line)
+{
+    g_strchomp(line);
+    if (g_str_has_suffix(line, ","))
+        line[strlen(line) - 1] = '\0';
+    if (*line == '\0' || g_str_equal(line, "[") || g_str_equal(line, "]"))
+        return TRUE;
+    json_t *json = json_loads(line, JSON_REJECT_DUPLICATES, NULL);
+    if (json == NULL)
+        return FALSE;
+    reader->n_events++;
+    if (g_str_equal(text_member(json, "cat"), "Node"))
+        read_node(reader, json);
+    else if (g_str_equal(text_member(json, "name"), "model_run"))
+        end_run(reader, json);
+    json_decref(json);
+    return TRUE;
+}
+
+static gboolean read_file(const char *path, Reader *reader, GError **error)
+{
+    g_autofree char *line = NULL; /* getline()'s: malloc() is GLib's, too */
+    size_t size = 0;
+    gsize number = 0;
+    gboolean ok = TRUE;
+    FILE *file = g_fopen(path, "re");
+    if (file == NULL)
+    {
+        g_set_error(error, IFM_ERROR, IFM_ERROR_FAILED, "%s: %s", path, g_strerror(errno));
+        return FALSE;
+    }
+    while (ok && getline(&line, &size, file) >= 0)
+    {
+        number++;
+        ok = read_line(reader, line);
+    }
+    if (!ok)
+        g_set_error(error, IFM_ERROR, IFM_ERROR_FAILED, "%s, line %" G_GSIZE_FORMAT ": no event of a profile", path,
+                    number);
+    fclose(file);
+    return ok;
+}
+
+/* Ends the session's profile and reads it. */
+static gboolean end_profile(OrtCompiled *self, GPtrArray *profiles, IfmAttest *attest, GError **error)
+{
+    const OrtApi *api = ort_engine(&self->base)->api;
+    const char *who = ifm_model_name(self->base.model);
+    OrtAllocator *allocator = NULL;
+    char *path = NULL;
+    if (!ifm_ort_check(api, api->GetAllocatorWithDefaultOptions(&allocator), who, IFM_ERROR_FAILED, error) ||
+        !ifm_ort_check(api, api->SessionEndProfiling(self->session, allocator, &path), who, IFM_ERROR_FAILED, error))
+        return FALSE;
+    Reader reader = { .open = g_array_new(FALSE, FALSE, sizeof(Event)), .profiles = profiles, .attest = attest };
+    guint n_before = profiles->len;
+    gboolean ok = read_file(path, &reader, error);
+    g_unlink(path);
+    ifm_ort_check(api, api->AllocatorFree(allocator, path), who, IFM_ERROR_FAILED, NULL);
+    if (ok && profiles->len > n_before)
+        self->events_per_run = reader.n_events / (profiles->len - n_before) + 1;
+    for (guint i = 0; i < reader.open->len; i++)
+        event_clear(&g_array_index(reader.open, Event, i));
+    g_array_unref(reader.open);
+    return ok;
+}
+
+/* Ends the profile and begins another, which takes a new session. On the executing thread. */
+static gboolean renew(OrtCompiled *self, GPtrArray *profiles, GError **error)
+{
+    if (!end_profile(self, profiles, NULL, error))
+        return FALSE;
+    ort_engine(&self->base)->api->ReleaseSession(self->session);
+    self->session = NULL;
+    self->events = 0;
+    return ifm_ort_session_open(self, error);
+}
+
+static gboolean check_session(const OrtCompiled *self, GError **error)
+{
+    if (self->session == NULL)
+        g_set_error(error, IFM_ERROR, IFM_ERROR_FAILED, "%s on %s: its session could not be made again after profiling",
+                    ifm_model_name(self->base.model), self->base.spec->text);
+    return self->session != NULL;
+}
+
+gboolean ifm_ort_profile_prepare(IfmRequest *request, GError **error)
+{
+    OrtCompiled *self = (OrtCompiled *)request->compiled;
+    if (!self->base.options.profiling)
+        return TRUE;
+    /* Until a profile was read: a guess, twice the nodes of the model, for what the runtime inserts. */
+    gint64 per_run = self->events_per_run;
+    if (per_run == 0)
+        per_run = 2 * (gint64)ifm_model_n_nodes(self->base.model) + 8;
+    if (atomic_fetch_add(&self->events, per_run) + per_run < MOST_EVENTS)
+        return check_session(self, error);
+    if (ifm_device_spec_n_streams(self->base.spec) > 1) /* other streams may be running in the session */
+    {
+        g_set_error(error, IFM_ERROR, IFM_ERROR_FAILED,
+                    "%s on %s: its profile is full: read it at least every %" G_GINT64_FORMAT " inferences",
+                    ifm_model_name(self->base.model), self->base.spec->text, MOST_EVENTS / per_run);
+        return FALSE;
+    }
+    return renew(self, self->pending, error);
+}
+
+typedef struct
+{
+    OrtCompiled *self;
+    GPtrArray *profiles;
+    gboolean ok;
+    GError *error;
+} Renewal;
+
+static void call_renew(void *user)
+{
+    Renewal *renewal = user;
+    renewal->ok = check_session(renewal->self, &renewal->error) && renew(renewal->self, renewal->profiles, &renewal->error);
+}
+
+gboolean ifm_ort_profile(IfmCompiled *compiled, IfmRequest *request, GPtrArray *profiles, GError **error)
+{
+    OrtCompiled *self = (OrtCompiled *)compiled;
+    if (atomic_load(&self->n_running) > 0)
+    {
+        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
+                    "%s on %s: another stream is inferring: the profile is the session's, so all have to wait",
+                    ifm_model_name(compiled->model), compiled->spec->text);
+        return FALSE;
+    }
+    g_ptr_array_extend_and_steal(profiles, g_steal_pointer(&self->pending));
+    self->pending = g_ptr_array_new_with_free_func((GDestroyNotify)ifm_engine_profile_free);
+    Renewal renewal = { .self = self, .profiles = profiles };
+    ifm_compiled_invoke(compiled, 0, call_renew, &renewal);
+    if (!renewal.ok)
+        g_propagate_error(error, renewal.error);
+    return renewal.ok;
+}
+
+gboolean ifm_ort_attest(IfmCompiled *compiled, const IfmTensor *inputs, IfmAttest *attest, GError **error)
+{
+    IfmRequest *request = NULL;
+    IfmCompiled *twin = ifm_compiled_twin(compiled, inputs, &request, error);
+    if (twin == NULL)
+        return FALSE;
+    g_autoptr(GPtrArray) profiles = g_ptr_array_new_with_free_func((GDestroyNotify)ifm_engine_profile_free);
+    gboolean ok = end_profile((OrtCompiled *)twin, profiles, attest, error);
+    ifm_request_free(request);
+    ifm_compiled_free(twin);
+    return ok;
+}
+
+void ifm_ort_profile_clear(OrtCompiled *self)
+{
+    if (self->profile_folder == NULL)
+        return;
+    /* A session that was released without being asked has written its profile all the same. */
+    g_autoptr(GDir) folder = g_dir_open(self->profile_folder, 0, NULL);
+    const char *name;
+    while (folder != NULL && (name = g_dir_read_name(folder)) != NULL)
+    {
+        g_autofree char *path = g_build_filename(self->profile_folder, name, NULL);
+        g_unlink(path);
+    }
+    g_rmdir(self->profile_folder);
+    g_clear_pointer(&self->profile_folder, g_free);
+}

@@ -1,0 +1,714 @@
+#include <pthread.h>
+#include <sched.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "fixture.h"
+
+/* One set of tests for every device of every driver: one test for each capability that it claims, and, where it does not
+ * claim it, that it says so. */
+static const char *const devices[] = {
+    "onnxruntime:CPU@0", "onnxruntime:CPU@1", "onnxruntime:CPU@0-1", "onnxruntime:CPU#2",
+    "openvino:CPU@0",    "openvino:CPU@1",    "openvino:CPU@0-1",    "openvino:CPU#2",
+    "openvino:GPU",      "openvino:NPU",      "onnxruntime:CUDA:0",
+};
+
+static void assert_unsupported(GError **error, const char *word)
+{
+    g_assert_error(*error, IFM_ERROR, IFM_ERROR_UNSUPPORTED);
+    g_assert_nonnull(strstr((*error)->message, word));
+    g_assert_null(strchr((*error)->message, '\n'));
+    g_clear_error(error);
+}
+
+/* --- what it computes ----------------------------------------------------------------------------------------------------
+ */
+
+/* y = x w, in double, from the weights in the model: the reference itself is compared with it. */
+static IfmTensor multiply(IfmModel *model, const IfmTensor *x)
+{
+    const IfmNode *node = ifm_model_node(model, 0);
+    IfmTensor w, y;
+    g_assert_cmpstr(node->op_type, ==, "MatMul");
+    g_assert_true(ifm_model_initializer(model, node->inputs[1], &w));
+    gint64 m = x->shape[0], k = x->shape[1], n = w.shape[1];
+    g_assert_true(ifm_tensor_init(&y, IFM_DTYPE_F32, 2, (gint64[]){ m, n }, NULL));
+    for (gint64 row = 0; row < m; row++)
+        for (gint64 column = 0; column < n; column++)
+        {
+            double sum = 0;
+            for (gint64 i = 0; i < k; i++)
+                sum += ifm_tensor_get_double(x, row * k + i) * ifm_tensor_get_double(&w, i * n + column);
+            ((float *)y.data)[row * n + column] = (float)sum;
+        }
+    return y;
+}
+
+static void test_product(gconstpointer device)
+{
+    Fixture fixture;
+    if (!fixture_open(&fixture, device))
+        return;
+    fixture_compile(&fixture, zoo("matmul", "m=5 k=33 n=17"), NULL);
+    g_auto(IfmTensor) x = make_input(fixture.model, NULL, 0, 1);
+    g_auto(IfmTensor) expected = multiply(fixture.model, &x);
+    set_input(fixture.request, &x);
+    run(fixture.request);
+    g_auto(IfmTensor) y = copy_output(fixture.request);
+    assert_equal(&y, &expected);
+    run_and_compare(&fixture, &x);
+    fixture_close(&fixture);
+}
+
+/* On a model whose output provably depends on its input: two inputs, two answers, both the reference's. */
+static void test_reference(gconstpointer device)
+{
+    Fixture fixture;
+    if (!fixture_open(&fixture, device))
+        return;
+    fixture_compile(&fixture, zoo("small-cnn", "size=24 channels=8"), NULL);
+    g_auto(IfmTensor) a = make_input(fixture.model, NULL, 0, 1);
+    g_auto(IfmTensor) b = make_input(fixture.model, NULL, 0, 2);
+    g_auto(IfmTensor) reference_a = reference_output(fixture.model, &a);
+    g_auto(IfmTensor) reference_b = reference_output(fixture.model, &b);
+    g_assert_false(ifm_tensor_compare(&reference_a, &reference_b, 10 * RTOL, 10 * ATOL, NULL));
+    run_and_compare(&fixture, &a);
+    run_and_compare(&fixture, &b);
+    run_and_compare(&fixture, &a);
+    fixture_close(&fixture);
+}
+
+/* --- ways of running it
+ * ---------------------------------------------------------------------------------------------------- */
+
+typedef struct
+{
+    Fixture *fixture;
+    pid_t tid;
+    cpu_set_t mask;
+    IfmRequestTimes times;
+} Inline;
+
+static void start_inline(void *user)
+{
+    Inline *self = user;
+    self->tid = gettid();
+    sched_getaffinity(0, sizeof self->mask, &self->mask);
+    g_assert_true(ifm_request_start(self->fixture->request, NULL, NULL, NULL));
+    ifm_request_times(self->fixture->request, &self->times); /* it is over: no hand-over, no wait */
+    g_assert_cmpint(self->times.completed_ns, >, self->times.started_ns);
+    g_assert_true(ifm_request_wait(self->fixture->request, 0, NULL));
+}
+
+/* On the executing thread an inference runs at once; that thread is on the cores of the spec, and no other. */
+static void test_inline(gconstpointer device)
+{
+    Fixture fixture;
+    if (!fixture_open(&fixture, device))
+        return;
+    fixture_compile(&fixture, zoo("matmul", "m=8 k=8 n=8"), NULL);
+    g_auto(IfmTensor) x = make_input(fixture.model, NULL, 0, 3);
+    g_auto(IfmTensor) reference = reference_output(fixture.model, &x);
+    set_input(fixture.request, &x);
+    Inline seen = { .fixture = &fixture };
+    ifm_compiled_invoke(fixture.compiled, 0, start_inline, &seen);
+    g_assert_cmpint(seen.tid, !=, gettid());
+    g_assert_cmpint(seen.times.queued_ns, ==, seen.times.started_ns);
+    if (fixture.spec->n_cores > 0)
+        g_assert_cmpint(CPU_COUNT(&seen.mask), ==, (int)fixture.spec->n_cores);
+    for (gsize i = 0; i < fixture.spec->n_cores; i++)
+        g_assert_true(CPU_ISSET(fixture.spec->cores[i], &seen.mask));
+    g_auto(IfmTensor) y = copy_output(fixture.request);
+    assert_equal(&y, &reference);
+    fixture_close(&fixture);
+}
+
+typedef struct
+{
+    pid_t executing, called;
+    gint n_calls;
+    IfmRequestTimes times;
+} Done;
+
+static void note_thread(void *user)
+{
+    ((Done *)user)->executing = gettid();
+}
+
+static void note_done(IfmRequest *request, const GError *error, void *user)
+{
+    Done *done = user;
+    g_assert_no_error(error);
+    done->called = gettid();
+    ifm_request_times(request, &done->times);
+    g_atomic_int_inc(&done->n_calls);
+}
+
+static void check_done(Fixture *fixture, int n)
+{
+    Done done = { 0 };
+    g_autoptr(GError) error = NULL;
+    ifm_compiled_invoke(fixture->compiled, 0, note_thread, &done);
+    for (int i = 1; i <= n; i++)
+    {
+        g_assert_true(ifm_request_start(fixture->request, note_done, &done, &error));
+        ifm_request_wait(fixture->request, IFM_CLOCK_NEVER, &error);
+        g_assert_no_error(error);
+        while (g_atomic_int_get(&done.n_calls) < i) /* the wait may be over a little before the call */
+            g_usleep(100);
+        g_assert_cmpint(done.times.queued_ns, <=, done.times.started_ns);
+        g_assert_cmpint(done.times.started_ns, <, done.times.completed_ns);
+        g_assert_cmpint(done.times.completed_ns, <=, ifm_clock_now_ns(ifm_engine_clock(fixture->engine)));
+        g_assert_cmpint(done.called, !=, gettid());
+    }
+    g_assert_cmpint(done.n_calls, ==, n);
+    if (done.executing != gettid())
+        g_assert_cmpint(done.called, ==, done.executing);
+}
+
+/* From another thread: started, called back once on the executing thread, waited for. */
+static void test_asynchronous(gconstpointer device)
+{
+    Fixture fixture;
+    if (!fixture_open(&fixture, device))
+        return;
+    fixture_compile(&fixture, zoo("small-cnn", ""), NULL);
+    g_auto(IfmTensor) x = make_input(fixture.model, NULL, 0, 4);
+    run_and_compare(&fixture, &x);
+    check_done(&fixture, 20);
+    fixture_close(&fixture);
+}
+
+static void test_native_async(gconstpointer device)
+{
+    Fixture fixture;
+    if (!fixture_open(&fixture, device))
+        return;
+    IfmCompileOptions options = IFM_COMPILE_OPTIONS_INIT;
+    options.native_async = TRUE;
+    options.threads = 1 + MAX(fixture.spec->n_streams, 1);
+    if (fixture.spec->n_cores > 0)
+    {
+        g_autoptr(GError) error = NULL;
+        g_autoptr(IfmModel) model = zoo("matmul", "");
+        g_assert_null(ifm_engine_compile(fixture.engine, model, fixture.spec, &options, &error));
+        assert_unsupported(&error, "asynchrony");
+        fixture_close(&fixture);
+        return;
+    }
+    fixture_compile(&fixture, zoo("small-cnn", ""), &options);
+    g_auto(IfmTensor) x = make_input(fixture.model, NULL, 0, 5);
+    run_and_compare(&fixture, &x);
+    check_done(&fixture, 20);
+    fixture_close(&fixture);
+}
+
+/* Several requests of one compiled model keep their own inputs and outputs, whatever the order they are used in. */
+static void test_several_requests(gconstpointer device)
+{
+    enum
+    {
+        N = 4
+    };
+    Fixture fixture;
+    if (!fixture_open(&fixture, device))
+        return;
+    fixture_compile(&fixture, zoo("small-cnn", "size=16 channels=4"), NULL);
+    int n_streams = MAX(fixture.spec->n_streams, 1);
+    IfmRequest *requests[N];
+    IfmTensor inputs[N], references[N];
+    g_autoptr(GError) error = NULL;
+    for (int i = 0; i < N; i++)
+    {
+        requests[i] = ifm_compiled_request(fixture.compiled, i % n_streams, &error);
+        g_assert_no_error(error);
+        inputs[i] = make_input(fixture.model, NULL, 0, 100 + (guint)i);
+        references[i] = reference_output(fixture.model, &inputs[i]);
+        set_input(requests[i], &inputs[i]);
+    }
+    for (int round = 0; round < 10; round++)
+    {
+        for (int i = 0; i < N; i++) /* all at once: queued on their streams */
+            g_assert_true(ifm_request_start(requests[i], NULL, NULL, &error));
+        for (int i = N - 1; i >= 0; i--)
+            g_assert_true(ifm_request_wait(requests[i], IFM_CLOCK_NEVER, &error));
+    }
+    for (int i = 0; i < N; i++)
+    {
+        g_auto(IfmTensor) output = copy_output(requests[i]);
+        assert_equal(&output, &references[i]);
+        ifm_request_free(requests[i]);
+        ifm_tensor_clear(&inputs[i]);
+        ifm_tensor_clear(&references[i]);
+    }
+    g_assert_null(ifm_compiled_request(fixture.compiled, n_streams, &error));
+    g_assert_error(error, IFM_ERROR, IFM_ERROR_INVALID);
+    fixture_close(&fixture);
+}
+
+/* --- shapes --------------------------------------------------------------------------------------------------------------
+ */
+
+static void test_free_shapes(gconstpointer device)
+{
+    Fixture fixture;
+    if (!fixture_open(&fixture, device))
+        return;
+    fixture_compile(&fixture, zoo("matmul", "m=0 k=12 n=20"), NULL);
+    const IfmPort *port = ifm_compiled_input(fixture.compiled, 0);
+    g_assert_cmpstr(port->name, ==, "x");
+    g_assert_cmpint(port->dims[0], ==, -1);
+    g_assert_cmpstr(port->dim_names[0], ==, "M");
+    g_assert_cmpint(port->dims[1], ==, 12);
+    g_assert_cmpint(ifm_compiled_output(fixture.compiled, 0)->dims[0], ==, -1);
+    for (gint64 m = 1; m < 200; m = m * 5 + 2)
+    {
+        g_auto(IfmTensor) x = make_input(fixture.model, &(IfmDimBinding){ "M", m }, 1, 6);
+        run_and_compare(&fixture, &x);
+        IfmTensor y;
+        g_assert_true(ifm_request_output(fixture.request, 0, &y, NULL));
+        g_assert_cmpint(y.shape[0], ==, m);
+    }
+    fixture_close(&fixture);
+}
+
+static void test_bound_shapes(gconstpointer device)
+{
+    Fixture fixture;
+    if (!fixture_open(&fixture, device))
+        return;
+    IfmCompileOptions options = IFM_COMPILE_OPTIONS_INIT;
+    IfmDimBinding binding = { "M", 9 };
+    options.bindings = &binding;
+    options.n_bindings = 1;
+    fixture_compile(&fixture, zoo("matmul", "m=0"), &options);
+    g_assert_cmpint(ifm_compiled_input(fixture.compiled, 0)->dims[0], ==, 9);
+    g_assert_cmpint(ifm_compiled_output(fixture.compiled, 0)->dims[0], ==, 9);
+    g_auto(IfmTensor) x = make_input(fixture.model, &binding, 1, 7);
+    run_and_compare(&fixture, &x);
+    g_auto(IfmTensor) other = make_input(fixture.model, &(IfmDimBinding){ "M", 8 }, 1, 7);
+    g_autoptr(GError) error = NULL;
+    g_assert_false(ifm_request_set_input(fixture.request, 0, &other, &error));
+    g_assert_error(error, IFM_ERROR, IFM_ERROR_INVALID);
+    g_assert_nonnull(strstr(error->message, "[9,64]"));
+    g_clear_error(&error);
+    binding.name = "Batch";
+    g_assert_null(ifm_engine_compile(fixture.engine, fixture.model, fixture.spec, &options, &error));
+    g_assert_error(error, IFM_ERROR, IFM_ERROR_INVALID);
+    g_assert_nonnull(strstr(error->message, "free are: M"));
+    fixture_close(&fixture);
+}
+
+/* The caller's memory is written, nothing beside it, and the engine's own serves again afterwards. */
+static void test_set_output(gconstpointer device)
+{
+    Fixture fixture;
+    if (!fixture_open(&fixture, device))
+        return;
+    fixture_compile(&fixture, zoo("matmul", "m=3 k=8 n=4"), NULL);
+    g_autoptr(GError) error = NULL;
+    float *memory = NULL;
+    g_assert_cmpint(posix_memalign((void **)&memory, 64, 64 * sizeof(float)), ==, 0);
+    for (int i = 0; i < 64; i++)
+        memory[i] = 77;
+    IfmTensor mine, seen;
+    g_assert_true(ifm_tensor_wrap(&mine, IFM_DTYPE_F32, 2, (gint64[]){ 3, 4 }, memory + 16, NULL));
+    g_auto(IfmTensor) x = make_input(fixture.model, NULL, 0, 8);
+    g_auto(IfmTensor) reference = reference_output(fixture.model, &x);
+    set_input(fixture.request, &x);
+    g_assert_true(can(&fixture, IFM_CAN_SET_OUTPUT));
+    ifm_request_set_output(fixture.request, 0, &mine, &error);
+    g_assert_no_error(error);
+    run(fixture.request);
+    g_assert_true(ifm_request_output(fixture.request, 0, &seen, NULL));
+    g_assert_true(seen.data == mine.data);
+    assert_equal(&mine, &reference);
+    for (int i = 0; i < 64; i++)
+        if (i < 16 || i >= 28)
+            g_assert_cmpfloat(memory[i], ==, 77);
+    ifm_request_set_output(fixture.request, 0, NULL, &error);
+    g_assert_no_error(error);
+    memset(memory, 0, 64 * sizeof(float));
+    run(fixture.request);
+    g_assert_true(ifm_request_output(fixture.request, 0, &seen, NULL));
+    g_assert_true(seen.data != mine.data);
+    assert_equal(&seen, &reference);
+    g_assert_cmpfloat(memory[16], ==, 0);
+    mine.shape[0] = 4;
+    g_assert_false(ifm_request_set_output(fixture.request, 0, &mine, &error));
+    g_assert_error(error, IFM_ERROR, IFM_ERROR_INVALID);
+    fixture_close(&fixture);
+    free(memory);
+}
+
+/* --- looking inside ------------------------------------------------------------------------------------------------------
+ */
+
+static gint64 sum_ns(const IfmEngineProfile *profile)
+{
+    gint64 sum = 0;
+    for (guint i = 0; i < profile->nodes->len; i++)
+    {
+        const IfmNodeTime *node = profile->nodes->pdata[i];
+        g_assert_cmpstr(node->name, !=, "");
+        g_assert_cmpstr(node->op_type, !=, "");
+        g_assert_cmpint(node->duration_ns, >=, 0);
+        if (node->start_ns >= 0) /* no two at once, in order */
+            for (guint k = 0; k < i; k++)
+            {
+                const IfmNodeTime *earlier = profile->nodes->pdata[k];
+                g_assert_cmpint(earlier->start_ns + earlier->duration_ns, <=, node->start_ns);
+            }
+        sum += node->duration_ns;
+    }
+    return sum;
+}
+
+typedef struct
+{
+    Fixture *fixture;
+    int n;
+    gint64 wall_ns[16];
+} Batch;
+
+static void run_batch(void *user)
+{
+    Batch *batch = user;
+    for (int i = 0; i < batch->n; i++)
+    {
+        IfmRequestTimes times;
+        run(batch->fixture->request);
+        ifm_request_times(batch->fixture->request, &times);
+        batch->wall_ns[i] = times.completed_ns - times.started_ns;
+    }
+}
+
+/* Runs @n inferences, then reads their profiles: each, or the mean, within its wall time. */
+static void check_batch(Fixture *fixture, int n)
+{
+    g_autoptr(GError) error = NULL;
+    Batch batch = { .fixture = fixture, .n = n };
+    ifm_compiled_invoke(fixture->compiled, 0, run_batch, &batch);
+    g_autoptr(GPtrArray) profiles = ifm_compiled_profile(fixture->compiled, fixture->request, &error);
+    g_assert_no_error(error);
+    gint64 n_seen = 0;
+    for (guint i = 0; i < profiles->len; i++)
+    {
+        const IfmEngineProfile *profile = profiles->pdata[i];
+        gint64 wall_ns = 0;
+        for (gint64 k = 0; k < profile->n_inferences; k++)
+            wall_ns += batch.wall_ns[n_seen + k];
+        wall_ns /= profile->n_inferences;
+        g_assert_cmpuint(profile->nodes->len, >=, 2);
+        /* Where each time is cut off to whole microseconds, the sum can only be too small. */
+        gint64 error_ns = profile->resolution_ns > 1000 ? profile->nodes->len * profile->resolution_ns : 0;
+        g_assert_cmpint(sum_ns(profile), <=, wall_ns + error_ns);
+        g_assert_cmpint(sum_ns(profile), >, 0);
+        if (profile->inside_ns >= 0)
+        {
+            g_assert_cmpint(profile->inside_ns, <=, wall_ns);
+            g_assert_cmpint(sum_ns(profile), <=, profile->inside_ns);
+        }
+        n_seen += profile->n_inferences;
+    }
+    g_assert_cmpint(n_seen, ==, n);
+}
+
+static void test_profile(gconstpointer device)
+{
+    Fixture fixture;
+    if (!fixture_open(&fixture, device))
+        return;
+    IfmCompileOptions options = IFM_COMPILE_OPTIONS_INIT;
+    fixture_compile(&fixture, zoo("matmul", ""), NULL);
+    g_autoptr(GError) error = NULL;
+    gboolean can_profile = can(&fixture, IFM_CAN_PROFILE);
+    g_assert_null(ifm_compiled_profile(fixture.compiled, fixture.request, &error));
+    assert_unsupported(&error, can_profile ? "without profiling" : "profile");
+    fixture_drop(&fixture);
+    options.profiling = TRUE;
+    if (!can_profile)
+    {
+        g_autoptr(IfmModel) model = zoo("matmul", "");
+        g_assert_null(ifm_engine_compile(fixture.engine, model, fixture.spec, &options, &error));
+        assert_unsupported(&error, "profil");
+        fixture_close(&fixture);
+        return;
+    }
+    fixture_compile(&fixture, zoo("small-cnn", "size=64 channels=32"), &options);
+    g_auto(IfmTensor) x = make_input(fixture.model, NULL, 0, 9);
+    set_input(fixture.request, &x);
+    check_batch(&fixture, 3);
+    check_batch(&fixture, 16);
+    run_and_compare(&fixture, &x); /* a profiled model still computes the same */
+    g_autoptr(GPtrArray) that = ifm_compiled_profile(fixture.compiled, fixture.request, NULL);
+    g_assert_cmpuint(that->len, ==, 1);
+    g_autoptr(GPtrArray) none = ifm_compiled_profile(fixture.compiled, fixture.request, NULL);
+    g_assert_cmpuint(none->len, ==, 0);
+    check_batch(&fixture, 1);
+    fixture_close(&fixture);
+}
+
+static void test_memory(gconstpointer device)
+{
+    Fixture fixture;
+    if (!fixture_open(&fixture, device))
+        return;
+    fixture_compile(&fixture, zoo("small-cnn", "size=64 channels=32"), NULL);
+    g_autoptr(GError) error = NULL;
+    IfmEngineMemory before, after;
+    if (!can(&fixture, IFM_CAN_MEMORY))
+    {
+        g_assert_false(ifm_compiled_memory(fixture.compiled, &before, &error));
+        assert_unsupported(&error, "memory");
+        fixture_close(&fixture);
+        return;
+    }
+    g_assert_true(ifm_compiled_memory(fixture.compiled, &before, &error));
+    g_auto(IfmTensor) x = make_input(fixture.model, NULL, 0, 9);
+    run_and_compare(&fixture, &x);
+    g_assert_true(ifm_compiled_memory(fixture.compiled, &after, &error));
+    /* The first convolution's result alone is 32 x 64 x 64 floats. */
+    g_assert_cmpint(after.peak_bytes, >=, before.peak_bytes + 32 * 64 * 64 * 4);
+    g_assert_cmpint(after.in_use_bytes, <=, after.peak_bytes);
+    g_assert_cmpint(after.peak_bytes, <=, after.reserved_bytes);
+    fixture_close(&fixture);
+}
+
+static void test_attest(gconstpointer device)
+{
+    Fixture fixture;
+    if (!fixture_open(&fixture, device))
+        return;
+    IfmCompileOptions options = IFM_COMPILE_OPTIONS_INIT;
+    fixture_compile(&fixture, zoo("matmul", "m=256 k=1024 n=1024 layers=3"), &options);
+    g_auto(IfmTensor) x = make_input(fixture.model, NULL, 0, 10);
+    g_autoptr(GError) error = NULL;
+    g_autoptr(IfmAttest) attest = ifm_compiled_attest(fixture.compiled, &x, &error);
+    g_assert_no_error(error);
+    g_assert_cmpint(attest->dtype, ==, IFM_DTYPE_F32);
+    g_assert_cmpint(attest->n_streams, ==, MAX(fixture.spec->n_streams, 1));
+    g_assert_cmpuint(attest->nodes->len, >=, 3);
+    g_test_message("%s: %d threads on %s, %u nodes, the first %s %s", fixture.spec->text, attest->n_threads, attest->cores,
+                   attest->nodes->len, ((IfmNodeAttest *)attest->nodes->pdata[0])->op_type,
+                   ((IfmNodeAttest *)attest->nodes->pdata[0])->implementation);
+    if (fixture.spec->n_cores > 0) /* work enough for all of them */
+        g_assert_cmpint(attest->n_threads, ==, (int)fixture.spec->n_cores);
+    ifm_attest_check(attest, fixture.spec, &options, &error);
+    g_assert_no_error(error);
+
+    /* The check must be able to fail: each part in turn. */
+    options.dtype = IFM_DTYPE_BF16;
+    g_assert_false(ifm_attest_check(attest, fixture.spec, &options, &error));
+    g_assert_error(error, IFM_ERROR, IFM_ERROR_FAILED);
+    g_clear_error(&error);
+    options.dtype = IFM_DTYPE_F32;
+    attest->n_threads = 99;
+    options.threads = 1;
+    g_assert_false(ifm_attest_check(attest, fixture.spec, &options, &error));
+    g_assert_error(error, IFM_ERROR, IFM_ERROR_FAILED);
+    g_clear_error(&error);
+    attest->n_threads = 1;
+    g_free(attest->cores);
+    attest->cores = g_strdup("77");
+    g_assert_true(ifm_attest_check(attest, fixture.spec, &options, &error) == (fixture.spec->n_cores == 0));
+    fixture_close(&fixture);
+}
+
+/* --- stopping it ---------------------------------------------------------------------------------------------------------
+ */
+
+static void check_cancel(Fixture *fixture)
+{
+    g_autoptr(GError) error = NULL;
+    gboolean is_cancelled = FALSE;
+    g_assert_true(ifm_request_cancel(fixture->request, &error)); /* nothing runs: nothing happens */
+    run(fixture->request);
+    for (int attempt = 0; attempt < 50 && !is_cancelled; attempt++)
+    {
+        g_assert_true(ifm_request_start(fixture->request, NULL, NULL, &error));
+        g_usleep((gulong)(attempt % 10) * 500);
+        g_assert_true(ifm_request_cancel(fixture->request, &error));
+        is_cancelled = !ifm_request_wait(fixture->request, IFM_CLOCK_NEVER, &error);
+        if (is_cancelled)
+            g_assert_error(error, IFM_ERROR, IFM_ERROR_CANCELLED);
+    }
+    g_assert_true(is_cancelled);
+    run(fixture->request); /* the next one is not */
+}
+
+static void test_cancel(gconstpointer device)
+{
+    Fixture fixture;
+    if (!fixture_open(&fixture, device))
+        return;
+    IfmCompileOptions options = IFM_COMPILE_OPTIONS_INIT;
+    fixture_compile(&fixture, zoo("matmul", "m=256 k=512 n=512 layers=32"), &options);
+    g_auto(IfmTensor) x = make_input(fixture.model, NULL, 0, 10);
+    set_input(fixture.request, &x);
+    if (can(&fixture, IFM_CAN_CANCEL))
+        check_cancel(&fixture);
+    else
+    {
+        g_autoptr(GError) error = NULL;
+        g_assert_false(ifm_request_cancel(fixture.request, &error));
+        assert_unsupported(&error, "cancel");
+    }
+    fixture_close(&fixture);
+}
+
+static void test_timeout(gconstpointer device)
+{
+    Fixture fixture;
+    if (!fixture_open(&fixture, device))
+        return;
+    fixture_compile(&fixture, zoo("matmul", "m=512 k=1024 n=1024 layers=4"), NULL);
+    g_auto(IfmTensor) x = make_input(fixture.model, NULL, 0, 10);
+    g_autoptr(GError) error = NULL;
+    set_input(fixture.request, &x);
+    g_assert_true(ifm_request_start(fixture.request, NULL, NULL, &error));
+    g_assert_false(ifm_request_wait(fixture.request, 1000, &error)); /* 1 us, for 4 GFLOP */
+    g_assert_error(error, IFM_ERROR, IFM_ERROR_TIMEOUT);
+    g_clear_error(&error);
+    /* It goes on: nothing may touch the request meanwhile, but waiting again ends well. */
+    g_assert_false(ifm_request_start(fixture.request, NULL, NULL, &error));
+    g_assert_error(error, IFM_ERROR, IFM_ERROR_INVALID);
+    g_assert_nonnull(strstr(error->message, "running"));
+    g_clear_error(&error);
+    g_assert_false(ifm_request_set_input(fixture.request, 0, &x, &error));
+    g_assert_error(error, IFM_ERROR, IFM_ERROR_INVALID);
+    g_clear_error(&error);
+    g_assert_true(ifm_request_wait(fixture.request, IFM_CLOCK_NEVER, &error));
+    /* Freeing a running request waits for it. */
+    g_assert_true(ifm_request_start(fixture.request, NULL, NULL, &error));
+    fixture_close(&fixture);
+}
+
+/* --- errors --------------------------------------------------------------------------------------------------------------
+ */
+
+static void expect_invalid_input(IfmRequest *request, const IfmTensor *tensor, const char *says)
+{
+    g_autoptr(GError) error = NULL;
+    g_assert_false(ifm_request_set_input(request, 0, tensor, &error));
+    g_assert_error(error, IFM_ERROR, IFM_ERROR_INVALID);
+    if (strstr(error->message, says) == NULL)
+        g_error("'%s' should say '%s'", error->message, says);
+}
+
+static void test_wrong_use(gconstpointer device)
+{
+    Fixture fixture;
+    if (!fixture_open(&fixture, device))
+        return;
+    fixture_compile(&fixture, zoo("matmul", "m=4 k=8 n=4"), NULL);
+    g_autoptr(GError) error = NULL;
+    IfmTensor tensor;
+    g_assert_false(ifm_request_wait(fixture.request, 0, &error));
+    g_assert_error(error, IFM_ERROR, IFM_ERROR_INVALID);
+    g_clear_error(&error);
+    g_assert_false(ifm_request_start(fixture.request, NULL, NULL, &error));
+    g_assert_error(error, IFM_ERROR, IFM_ERROR_INVALID);
+    g_assert_nonnull(strstr(error->message, "'x' was not set"));
+    g_clear_error(&error);
+    g_assert_false(ifm_request_output(fixture.request, 0, &tensor, &error));
+    g_assert_error(error, IFM_ERROR, IFM_ERROR_INVALID);
+    g_clear_error(&error);
+
+    g_auto(IfmTensor) x = make_input(fixture.model, NULL, 0, 1);
+    g_auto(IfmTensor) f64 = IFM_TENSOR_INIT, flat = IFM_TENSOR_INIT;
+    g_assert_true(ifm_tensor_init(&f64, IFM_DTYPE_F64, 2, (gint64[]){ 4, 8 }, NULL));
+    g_assert_true(ifm_tensor_init(&flat, IFM_DTYPE_F32, 1, (gint64[]){ 32 }, NULL));
+    expect_invalid_input(fixture.request, &f64, "f64[4,8] given, f32[4,8] is right");
+    expect_invalid_input(fixture.request, &flat, "f32[32] given");
+    IfmTensor strided = x;
+    strided.strides_bytes[0] *= 2;
+    expect_invalid_input(fixture.request, &strided, "contiguous");
+    IfmTensor elsewhere = x;
+    elsewhere.memory = IFM_MEMORY_DEVICE;
+    expect_invalid_input(fixture.request, &elsewhere, "device memory");
+    g_assert_false(ifm_request_set_input(fixture.request, 1, &x, &error));
+    g_assert_error(error, IFM_ERROR, IFM_ERROR_INVALID);
+    run_and_compare(&fixture, &x); /* and it still works */
+    fixture_close(&fixture);
+}
+
+/* A model that no engine knows is refused in the engine's own words, in one line. */
+static void test_refused(gconstpointer device)
+{
+    Fixture fixture;
+    if (!fixture_open(&fixture, device))
+        return;
+    g_autoptr(GError) error = NULL;
+    IfmModelBuilder *builder = ifm_model_builder_new("refused", 17);
+    ifm_model_builder_input(builder, "x", IFM_DTYPE_F32, 1, (gint64[]){ 4 }, NULL);
+    ifm_model_builder_output(builder, "y", IFM_DTYPE_F32, 1, (gint64[]){ 4 }, NULL);
+    ifm_model_builder_node(builder, "Frobnicate", "node", (const char *[]){ "x", NULL }, (const char *[]){ "y", NULL });
+    g_autoptr(IfmModel) model = ifm_model_builder_finish(builder, &error);
+    g_assert_no_error(error);
+    IfmCompileOptions options = IFM_COMPILE_OPTIONS_INIT;
+    g_assert_null(ifm_engine_compile(fixture.engine, model, fixture.spec, &options, &error));
+    g_test_message("%s", error->message);
+    g_assert_nonnull(strstr(error->message, fixture.spec->text));
+    assert_unsupported(&error, "Frobnicate");
+    options.dtype = IFM_DTYPE_I8;
+    g_autoptr(IfmModel) matmul = zoo("matmul", "");
+    g_assert_null(ifm_engine_compile(fixture.engine, matmul, fixture.spec, &options, &error));
+    g_test_message("%s", error->message);
+    assert_unsupported(&error, "i8");
+    fixture_close(&fixture);
+}
+
+/* One test that says why a device's others are left out. */
+static void test_available(gconstpointer device)
+{
+    Fixture fixture;
+    if (fixture_open(&fixture, device))
+        fixture_close(&fixture);
+}
+
+static gboolean is_available(const char *device)
+{
+    g_autoptr(IfmClock) clock = ifm_clock_new_real();
+    g_autoptr(IfmDeviceSpec) spec = ifm_device_spec_parse(device, NULL);
+    g_autoptr(IfmEngine) engine = ifm_engine_open(spec->engine, clock, NULL);
+    return engine != NULL && ifm_engine_probe_device(engine, spec, NULL);
+}
+
+int main(int argc, char **argv)
+{
+    static const struct
+    {
+        const char *name;
+        void (*function)(gconstpointer device);
+    } tests[] = {
+        { "product", test_product },
+        { "reference", test_reference },
+        { "inline", test_inline },
+        { "asynchronous", test_asynchronous },
+        { "native-async", test_native_async },
+        { "several-requests", test_several_requests },
+        { "free-shapes", test_free_shapes },
+        { "bound-shapes", test_bound_shapes },
+        { "set-output", test_set_output },
+        { "profile", test_profile },
+        { "memory", test_memory },
+        { "attest", test_attest },
+        { "cancel", test_cancel },
+        { "timeout", test_timeout },
+        { "wrong-use", test_wrong_use },
+        { "refused", test_refused },
+    };
+    g_test_init(&argc, &argv, NULL);
+    for (gsize device = 0; device < G_N_ELEMENTS(devices); device++)
+    {
+        g_autofree char *first = g_strdup_printf("/conformance/%s/available", devices[device]);
+        g_test_add_data_func(first, devices[device], test_available);
+        for (gsize i = 0; is_available(devices[device]) && i < G_N_ELEMENTS(tests); i++)
+        {
+            g_autofree char *name = g_strdup_printf("/conformance/%s/%s", devices[device], tests[i].name);
+            g_test_add_data_func(name, devices[device], tests[i].function);
+        }
+    }
+    return g_test_run();
+}
