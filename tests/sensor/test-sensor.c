@@ -367,6 +367,35 @@ static void test_broken(void)
     remove_machine(root);
 }
 
+/* docs/formats.md names every key, at every depth but the caches' names. */
+static void assert_documented(const json_t *json, const char *formats)
+{
+    const char *key;
+    json_t *value;
+    gsize i;
+    json_array_foreach((json_t *)json, i, value)
+    {
+        assert_documented(value, formats);
+    }
+    json_object_foreach((json_t *)json, key, value)
+    {
+        g_autofree char *quoted = g_strdup_printf("`%s`", key);
+        if (strstr(formats, quoted) == NULL)
+            g_error("docs/formats.md does not name %s", quoted);
+        if (!g_str_equal(key, "caches_bytes"))
+            assert_documented(value, formats);
+    }
+}
+
+static void test_documented(void)
+{
+    g_autofree char *root = machine_root("laptop"), *formats = NULL;
+    g_assert_true(g_file_get_contents(IFM_SOURCE_DIR "/docs/formats.md", &formats, NULL, NULL));
+    json_auto_t *machine = ifm_sensor_machine(root), *snapshot = ifm_sensor_snapshot(root);
+    json_auto_t *surroundings = ifm_sensor_surroundings(machine, snapshot, snapshot);
+    assert_documented(surroundings, formats);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -381,5 +410,6 @@ int main(int argc, char **argv)
     g_test_add_func("/sensor/rss", test_rss);
     g_test_add_func("/sensor/live", test_live);
     g_test_add_func("/sensor/broken", test_broken);
+    g_test_add_func("/sensor/documented", test_documented);
     return g_test_run();
 }

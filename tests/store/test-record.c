@@ -183,6 +183,31 @@ static void test_uid(void)
     g_assert_cmpstr(one->uid, !=, two->uid);
 }
 
+/* docs/formats.md names every key. */
+static void assert_documented(const json_t *json)
+{
+    g_autofree char *text = NULL;
+    g_assert_true(g_file_get_contents(IFM_SOURCE_DIR "/docs/formats.md", &text, NULL, NULL));
+    const char *key;
+    json_t *value;
+    json_object_foreach((json_t *)json, key, value)
+    {
+        g_autofree char *quoted = g_strdup_printf("`%s`", key);
+        if (strstr(text, quoted) == NULL)
+            g_error("docs/formats.md does not name %s", quoted);
+    }
+}
+
+static void test_documented(void)
+{
+    g_autoptr(IfmCase) subject_case = example_case();
+    g_autoptr(IfmMeasurement) measurement = example_measurement();
+    json_auto_t *case_json = ifm_case_to_json(subject_case), *measurement_json = ifm_measurement_to_json(measurement);
+    assert_documented(case_json);
+    assert_documented(measurement_json);
+    assert_documented(json_array_get(json_object_get(measurement_json, "nodes"), 0));
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -194,5 +219,6 @@ int main(int argc, char **argv)
     g_test_add_func("/record/refused", test_refused);
     g_test_add_func("/record/not-utf8", test_not_utf8);
     g_test_add_func("/record/uid", test_uid);
+    g_test_add_func("/record/documented", test_documented);
     return g_test_run();
 }
