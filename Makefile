@@ -23,6 +23,7 @@ demo: build ## set-up, build, then a real model measured on two real engines
 	tools/demo $(BUILD)
 
 check: build ## set-up, build, then every test (SUITE=unit: only those)
+	setup/install check
 	tools/run-tests $(BUILD) $(addprefix --suite=,$(SUITE))
 
 setup:
@@ -36,7 +37,7 @@ bench: build ## the benches, each a ratio against a named peer or bound (BENCH=N
 	setup/install bench
 	tools/run-benches $(BUILD) $(BENCH)
 
-lint: setup ## formatting, static analysis, layers, and a build with warnings as errors
+lint: ## formatting, static analysis, layers, and a build with warnings as errors
 	setup/install lint
 	tools/lint
 
@@ -44,17 +45,19 @@ format: ## formats every C file in place
 	setup/install lint
 	git ls-files '*.c' '*.h' | xargs clang-format -i
 
-asan: setup ## the unit tests under the address and undefined-behaviour sanitizers
+asan: ## the unit tests under the address and undefined-behaviour sanitizers
+	setup/install check
 	test -f build-asan/build.ninja || $(call sanitized,build-asan,address$(comma)undefined)
 	ninja -C build-asan
 	tools/run-tests build-asan --suite=unit
 
-tsan: setup ## the unit tests under the thread sanitizer
+tsan: ## the unit tests under the thread sanitizer
+	setup/install check
 	test -f build-tsan/build.ninja || $(call sanitized,build-tsan,thread)
 	ninja -C build-tsan
 	tools/run-tests build-tsan --suite=unit
 
-fuzz: setup ## fuzzes the reader of ONNX files for FUZZ_SECONDS
+fuzz: ## fuzzes the reader of ONNX files for FUZZ_SECONDS
 	setup/install fuzz
 	fuzz/run $(FUZZ_SECONDS)
 
