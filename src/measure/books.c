@@ -1,0 +1,398 @@
+#include <math.h>
+#include <string.h>
+
+#include <inferometer/json.h>
+
+#include "measure-private.h"
+
+/* How many runs of the profiled twin: enough for a steady median, and no more time than this beyond the fewest. */
+#define WARMUP_RUNS 3
+#define LEAST_RUNS 5
+#define MOST_RUNS 50
+#define TIME_NS (3 * IFM_NS_PER_S)
+#define BATCH_RUNS 10
+
+/* Operators that move or convert data for the runtime's sake: copies in the books. Any provider's names. */
+static const char *const copy_operators[] = {
+    "Reorder",     "ReorderInput", "ReorderOutput", "MemcpyFromHost", "MemcpyToHost", "Memcpy", "Convert",
+    "ConvertLike", "Input",        "Output",        "Parameter",      "Result",       "Copy",   "Transfer",
+};
+
+static gboolean is_copy(const IfmNodeTime *node)
+{
+    for (gsize i = 0; i < G_N_ELEMENTS(copy_operators); i++)
+        if (g_strcmp0(node->op_type, copy_operators[i]) == 0)
+            return TRUE;
+    return FALSE;
+}
+
+/* --- running the twin --------------------------------------------------------------------------------------------- */
+
+typedef struct
+{
+    IfmSubject subject;
+    gsize n;       /* runs to make */
+    GArray *walls; /* gint64, appended */
+    GError *error;
+} Batch;
+
+static void batch_main(void *user)
+{
+    Batch *batch = user;
+    for (gsize i = 0; i < batch->n && batch->error == NULL; i++)
+    {
+        gint64 begin_ns = ifm_clock_now_ns(batch->subject.clock);
+        if (!batch->subject.run(batch->subject.self, &batch->error))
+            return;
+        gint64 wall_ns = ifm_clock_now_ns(batch->subject.clock) - begin_ns;
+        g_array_append_val(batch->walls, wall_ns);
+    }
+}
+
+/* Runs and fetches the profiles, which may be fewer than the runs. NULL with the error. */
+static GPtrArray *run_batch(IfmModelSubject *twin, gsize n, GArray *walls, GError **error)
+{
+    Batch batch = { .subject = ifm_model_subject_slots(twin), .n = n, .walls = walls };
+    batch.subject.invoke(batch.subject.self, batch_main, &batch);
+    if (batch.error != NULL)
+    {
+        g_propagate_error(error, batch.error);
+        return NULL;
+    }
+    return ifm_compiled_profile(ifm_model_subject_compiled(twin), ifm_model_subject_request(twin), error);
+}
+
+/* Fills @walls and @profiles, one of each a run. */
+static gboolean run_twin(IfmModelSubject *twin, const gint *interrupted, void (*progress)(gsize, void *), void *user,
+                         GArray *walls, GPtrArray *profiles, GError **error)
+{
+    g_autoptr(GArray) warmup = g_array_new(FALSE, FALSE, sizeof(gint64));
+    g_autoptr(GPtrArray) first = run_batch(twin, WARMUP_RUNS, warmup, error);
+    if (first == NULL)
+        return FALSE;
+    gsize batch = first->len == WARMUP_RUNS ? BATCH_RUNS : 1; /* a runtime that keeps only the last is asked after each */
+    IfmClock *clock = ifm_model_subject_slots(twin).clock;
+    gint64 began_ns = ifm_clock_now_ns(clock);
+    while (walls->len < MOST_RUNS && (walls->len < LEAST_RUNS || ifm_clock_now_ns(clock) - began_ns < TIME_NS))
+    {
+        if (interrupted != NULL && g_atomic_int_get(interrupted) != 0)
+            break;
+        guint before = walls->len;
+        gsize n = walls->len == 0 && batch > LEAST_RUNS ? LEAST_RUNS : batch; /* a slow model: no more than the fewest */
+        GPtrArray *fetched = run_batch(twin, n, walls, error);
+        if (fetched == NULL)
+            return FALSE;
+        if (fetched->len != walls->len - before)
+        {
+            g_set_error(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED, "the runtime reported %u profiles of %u runs",
+                        fetched->len, walls->len - before);
+            g_ptr_array_unref(fetched);
+            return FALSE;
+        }
+        g_ptr_array_extend_and_steal(profiles, fetched);
+        if (progress != NULL)
+            progress(walls->len, user);
+    }
+    return TRUE;
+}
+
+/* --- nodes -------------------------------------------------------------------------------------------------------- */
+
+typedef struct
+{
+    IfmNodeTime *like; /* borrowed */
+    GArray *durations; /* double */
+    GArray *starts;    /* double; only known ones */
+} NodeSeries;
+
+static void node_series_free(NodeSeries *series)
+{
+    g_array_unref(series->durations);
+    g_array_unref(series->starts);
+    g_free(series);
+}
+
+static gint compare_doubles(gconstpointer a, gconstpointer b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double quantile_of(GArray *values, double p)
+{
+    if (values->len == 0)
+        return NAN;
+    g_array_sort(values, compare_doubles);
+    return ifm_quantile((const double *)(const void *)values->data, values->len, p);
+}
+
+static NodeSeries *find_series(GHashTable *by_key, GPtrArray *order, IfmNodeTime *node, guint occurrence)
+{
+    g_autofree char *key = g_strdup_printf("%u %s %s", occurrence, node->op_type, node->name);
+    NodeSeries *series = g_hash_table_lookup(by_key, key);
+    if (series != NULL)
+        return series;
+    series = g_new0(NodeSeries, 1);
+    series->like = node;
+    series->durations = g_array_new(FALSE, FALSE, sizeof(double));
+    series->starts = g_array_new(FALSE, FALSE, sizeof(double));
+    g_hash_table_insert(by_key, g_steal_pointer(&key), series);
+    g_ptr_array_add(order, series);
+    return series;
+}
+
+/* A node is known by its name and operator; one that occurs twice in an inference (a loop's body) by its place as well. */
+static void collect_nodes(const IfmEngineProfile *profile, GHashTable *by_key, GPtrArray *order)
+{
+    g_autoptr(GHashTable) seen = g_hash_table_new(g_str_hash, g_str_equal);
+    for (guint i = 0; i < profile->nodes->len; i++)
+    {
+        IfmNodeTime *node = profile->nodes->pdata[i];
+        guint occurrence = GPOINTER_TO_UINT(g_hash_table_lookup(seen, node->name));
+        g_hash_table_insert(seen, node->name, GUINT_TO_POINTER(occurrence + 1));
+        NodeSeries *series = find_series(by_key, order, node, occurrence);
+        double duration = (double)node->duration_ns, start = (double)node->start_ns;
+        g_array_append_val(series->durations, duration);
+        if (node->start_ns >= 0)
+            g_array_append_val(series->starts, start);
+    }
+}
+
+static void add_row(NodeSeries *series, IfmMeasurement *measurement)
+{
+    const IfmNodeTime *like = series->like;
+    IfmNodeRow *row = g_new0(IfmNodeRow, 1);
+    row->name = g_strdup(like->name != NULL ? like->name : "");
+    row->op_type = g_strdup(like->op_type != NULL ? like->op_type : "");
+    row->provider = g_strdup(like->provider != NULL ? like->provider : "");
+    row->implementation = g_strdup(like->implementation != NULL ? like->implementation : "");
+    row->dtype = g_strdup("");
+    row->median_ns = quantile_of(series->durations, 0.5);
+    row->start_ns = quantile_of(series->starts, 0.5);
+    g_ptr_array_add(measurement->nodes, row);
+}
+
+/* The precision each node ran in, as attested of the same model. */
+static void label_rows(IfmMeasurement *measurement)
+{
+    json_t *nodes = json_object_get(measurement->attest, "nodes"), *node;
+    g_autoptr(GHashTable) dtypes = g_hash_table_new(g_str_hash, g_str_equal);
+    gsize i;
+    json_array_foreach(nodes, i, node) g_hash_table_insert(dtypes, (char *)json_string_value(json_object_get(node, "name")),
+                                                           (char *)json_string_value(json_object_get(node, "dtype")));
+    for (guint row = 0; row < measurement->nodes->len; row++)
+    {
+        IfmNodeRow *labelled = measurement->nodes->pdata[row];
+        const char *dtype = g_hash_table_lookup(dtypes, labelled->name);
+        if (dtype != NULL && !g_str_equal(dtype, "undefined"))
+        {
+            g_free(labelled->dtype);
+            labelled->dtype = g_strdup(dtype);
+        }
+    }
+}
+
+static void fill_nodes(const GPtrArray *profiles, IfmMeasurement *measurement)
+{
+    g_autoptr(GHashTable) by_key = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+    g_autoptr(GPtrArray) order = g_ptr_array_new_with_free_func((GDestroyNotify)node_series_free);
+    for (guint i = 0; i < profiles->len; i++)
+        collect_nodes(profiles->pdata[i], by_key, order);
+    g_ptr_array_set_size(measurement->nodes, 0);
+    for (guint i = 0; i < order->len; i++)
+        add_row(order->pdata[i], measurement);
+    label_rows(measurement);
+}
+
+/* --- the books of one run ----------------------------------------------------------------------------------------- */
+
+typedef struct
+{
+    gint64 wall_ns, nodes_ns, copies_ns;
+    gboolean has_starts;
+    gint64 gaps_ns;    /* between the first node's begin and the last one's end, when no node ran */
+    gint64 overlap_ns; /* node time in which another node ran too */
+    gint64 residual_ns;
+    gsize n_nodes;
+} Account;
+
+static gint compare_starts(gconstpointer a, gconstpointer b)
+{
+    const IfmNodeTime *x = *(IfmNodeTime *const *)a, *y = *(IfmNodeTime *const *)b;
+    return (x->start_ns > y->start_ns) - (x->start_ns < y->start_ns);
+}
+
+/* Walks the nodes by start: covered time is the union of their spans. */
+static void account_spans(const IfmEngineProfile *profile, Account *account)
+{
+    g_autoptr(GPtrArray) nodes = g_ptr_array_sized_new(profile->nodes->len);
+    for (guint i = 0; i < profile->nodes->len; i++)
+        g_ptr_array_add(nodes, profile->nodes->pdata[i]);
+    g_ptr_array_sort(nodes, compare_starts);
+    gint64 end_ns = ((IfmNodeTime *)nodes->pdata[0])->start_ns;
+    for (guint i = 0; i < nodes->len; i++)
+    {
+        const IfmNodeTime *node = nodes->pdata[i];
+        gint64 node_end_ns = node->start_ns + node->duration_ns;
+        if (node->start_ns >= end_ns)
+            account->gaps_ns += node->start_ns - end_ns;
+        else
+            account->overlap_ns += MIN(end_ns, node_end_ns) - node->start_ns;
+        end_ns = MAX(end_ns, node_end_ns);
+    }
+}
+
+static Account account_run(const IfmEngineProfile *profile, gint64 wall_ns)
+{
+    Account account = { .wall_ns = wall_ns, .n_nodes = profile->nodes->len, .has_starts = profile->nodes->len > 0 };
+    for (guint i = 0; i < profile->nodes->len; i++)
+    {
+        const IfmNodeTime *node = profile->nodes->pdata[i];
+        *(is_copy(node) ? &account.copies_ns : &account.nodes_ns) += node->duration_ns;
+        account.has_starts = account.has_starts && node->start_ns >= 0;
+    }
+    if (account.has_starts)
+        account_spans(profile, &account);
+    account.residual_ns =
+        wall_ns - account.nodes_ns - account.copies_ns + account.overlap_ns - (account.has_starts ? account.gaps_ns : 0);
+    return account;
+}
+
+/* The run whose wall time is the (lower) median: its books are exact, as medians of each column would not be. */
+static guint median_run(const GArray *walls)
+{
+    g_autoptr(GArray) sorted = g_array_copy((GArray *)walls);
+    gint64 *values = (gint64 *)(void *)sorted->data;
+    for (guint i = 1; i < sorted->len; i++) /* at most MOST_RUNS of them */
+        for (guint j = i; j > 0 && values[j] < values[j - 1]; j--)
+        {
+            gint64 swap = values[j];
+            values[j] = values[j - 1];
+            values[j - 1] = swap;
+        }
+    guint at = 0;
+    while (g_array_index(walls, gint64, at) != values[(sorted->len - 1) / 2])
+        at++;
+    return at;
+}
+
+static json_t *optional_int(gboolean known, gint64 value)
+{
+    return known ? json_integer(value) : json_null();
+}
+
+static json_t *books_of(const IfmEngineProfile *profile, gint64 wall_ns, double call_overhead_ns)
+{
+    Account account = account_run(profile, wall_ns);
+    double resolution_ns = (double)account.n_nodes * (double)profile->resolution_ns;
+    double bound_ns = resolution_ns + call_overhead_ns;
+    json_t *books = json_object();
+    json_object_set_new(books, "of", json_string("the profiled run of median wall time"));
+    json_object_set_new(books, "wall_ns", json_integer(account.wall_ns));
+    json_object_set_new(books, "nodes_ns", json_integer(account.nodes_ns));
+    json_object_set_new(books, "copies_ns", json_integer(account.copies_ns));
+    json_object_set_new(books, "gaps_ns", optional_int(account.has_starts, account.gaps_ns));
+    json_object_set_new(books, "overlap_ns", optional_int(account.has_starts, account.overlap_ns));
+    json_object_set_new(books, "residual_ns", json_integer(account.residual_ns));
+    json_object_set_new(books, "resolution_bound_ns", ifm_json_real(resolution_ns));
+    json_object_set_new(books, "call_overhead_ns", ifm_json_real(call_overhead_ns));
+    json_object_set_new(books, "residual_bound_ns", ifm_json_real(bound_ns));
+    json_object_set_new(books, "within_bound",
+                        isnan(bound_ns) ? json_null() : json_boolean(fabs((double)account.residual_ns) <= bound_ns));
+    json_object_set_new(books, "inside_ns", optional_int(profile->inside_ns >= 0, profile->inside_ns));
+    json_object_set_new(books, "n_nodes", json_integer((json_int_t)account.n_nodes));
+    return books;
+}
+
+/*
+ * Median of the profiled runs / median of the others. The interval: the relative half-widths of both medians' intervals,
+ * added in quadrature, since the two series are independent.
+ */
+static json_t *slowdown(const GArray *walls, const IfmMeasurement *measurement)
+{
+    IfmSummary with, without;
+    ifm_summary_compute((const gint64 *)(const void *)walls->data, walls->len, 0.95, &with);
+    const GArray *samples = measurement->samples_ns;
+    ifm_summary_compute((const gint64 *)(const void *)samples->data, samples->len, 0.95, &without);
+    double ratio = with.median / without.median;
+    double a = (with.median_interval.upper - with.median_interval.lower) / 2 / with.median;
+    double b = (without.median_interval.upper - without.median_interval.lower) / 2 / without.median;
+    double half = ratio * sqrt(a * a + b * b);
+    return json_pack("{s:o,s:o,s:o,s:f}", "ratio", ifm_json_real(ratio), "lower", ifm_json_real(ratio - half), "upper",
+                     ifm_json_real(ratio + half), "level", 0.95);
+}
+
+static void no_books(IfmMeasurement *measurement, const char *why)
+{
+    json_decref(measurement->books);
+    measurement->books = json_pack("{s:s,s:o}", "status", "unavailable", "why", ifm_json_string(why));
+}
+
+gboolean ifm_books_measure(IfmModelSubject *twin, double call_overhead_ns, const gint *interrupted,
+                           void (*progress)(gsize n, void *user), void *progress_user, IfmMeasurement *measurement,
+                           GError **error)
+{
+    g_autoptr(GArray) walls = g_array_new(FALSE, FALSE, sizeof(gint64));
+    g_autoptr(GPtrArray) profiles = g_ptr_array_new_with_free_func((GDestroyNotify)ifm_engine_profile_free);
+    g_autoptr(GError) failure = NULL;
+    if (!run_twin(twin, interrupted, progress, progress_user, walls, profiles, &failure))
+    {
+        if (!g_error_matches(failure, IFM_ERROR, IFM_ERROR_UNSUPPORTED))
+        {
+            g_propagate_error(error, g_steal_pointer(&failure));
+            return FALSE;
+        }
+        no_books(measurement, failure->message);
+        return TRUE;
+    }
+    if (walls->len == 0)
+    {
+        no_books(measurement, "interrupted before a profiled run");
+        return TRUE;
+    }
+    g_array_set_size(measurement->profiled_ns, 0);
+    g_array_append_vals(measurement->profiled_ns, walls->data, walls->len);
+    fill_nodes(profiles, measurement);
+    guint at = median_run(walls);
+    json_decref(measurement->books);
+    measurement->books = books_of(profiles->pdata[at], g_array_index(walls, gint64, at), call_overhead_ns);
+    json_object_set_new(measurement->books, "status", json_string("measured"));
+    json_object_set_new(measurement->books, "n_runs", json_integer(walls->len));
+    json_object_set_new(measurement->books, "slowdown", slowdown(walls, measurement));
+    return TRUE;
+}
+
+/* --- what a call costs beside its nodes --------------------------------------------------------------------------- */
+
+static IfmModel *one_node_model(GError **error)
+{
+    static const gint64 dims[] = { 1, 16 };
+    IfmModelBuilder *builder = ifm_model_builder_new("one-node", 17);
+    ifm_model_builder_input(builder, "x", IFM_DTYPE_F32, 2, dims, NULL);
+    ifm_model_builder_node(builder, "Relu", "relu", (const char *[]){ "x", NULL }, (const char *[]){ "y", NULL });
+    ifm_model_builder_output(builder, "y", IFM_DTYPE_F32, 2, dims, NULL);
+    return ifm_model_builder_finish(builder, error);
+}
+
+double ifm_call_overhead_ns(IfmEngine *engine, const IfmModelCase *model_case)
+{
+    IfmModelCase tiny = *model_case;
+    tiny.bindings = NULL;
+    tiny.n_bindings = 0;
+    g_autoptr(IfmModel) model = one_node_model(NULL);
+    if (model == NULL)
+        return NAN;
+    g_autoptr(IfmModelSubject) twin = ifm_model_subject_new(engine, model, &tiny, IFM_TWIN_PROFILED, NULL);
+    g_autoptr(GArray) walls = g_array_new(FALSE, FALSE, sizeof(gint64));
+    g_autoptr(GPtrArray) profiles = g_ptr_array_new_with_free_func((GDestroyNotify)ifm_engine_profile_free);
+    if (twin == NULL || !run_twin(twin, NULL, NULL, NULL, walls, profiles, NULL))
+        return NAN;
+    g_autoptr(GArray) beside = g_array_new(FALSE, FALSE, sizeof(double));
+    for (guint i = 0; i < walls->len; i++)
+    {
+        Account account = account_run(profiles->pdata[i], g_array_index(walls, gint64, i));
+        double overhead_ns = (double)MAX(0, account.wall_ns - account.nodes_ns - account.copies_ns);
+        g_array_append_val(beside, overhead_ns);
+    }
+    return quantile_of(beside, 0.9);
+}

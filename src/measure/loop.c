@@ -1,0 +1,374 @@
+#include <math.h>
+#include <string.h>
+#include <time.h>
+
+#include <inferometer/json.h>
+
+#include "measure-private.h"
+
+/* How often whoever looks on is told, and how often the subject is verified. */
+#define PROGRESS_NS (200 * IFM_NS_PER_MS)
+#define VERIFY_NS IFM_NS_PER_S
+/* The figures of a progress call may take this share of the time, no more: they are computed between two runs. */
+#define FIGURES_SHARE 0.005
+/* Room for this many samples is made at once, beforehand, where the protocol does not say how many there will be. */
+#define FIRST_CAPACITY 4096
+
+/* Samples in the order taken. Memory is got, and touched, between runs and many samples ahead. */
+typedef struct
+{
+    GArray *array; /* of gint64, the measurement's */
+    gsize capacity;
+} Series;
+
+typedef struct
+{
+    const IfmSubject *subject;
+    const IfmMeasureOptions *options;
+    IfmMeasurement *measurement;
+    IfmClock *clock;
+    IfmStopper *stopper;
+    Series warmup, samples;
+    gint64 began_ns, verified_ns; /* on the measuring clock */
+    gint64 told_ns;               /* real, coarse */
+    gint64 figures_due_ns;        /* real, coarse: when the figures may be computed again */
+    double median_ns, ci_ratio;
+    gsize n_verified; /* checks so far */
+    IfmStopReason stop;
+    GError *error;
+} Loop;
+
+gint64 ifm_time_coarse_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+    return now.tv_sec * IFM_NS_PER_S + now.tv_nsec;
+}
+
+static void series_reserve(Series *series, gsize capacity)
+{
+    guint n = series->array->len;
+    g_array_set_size(series->array, (guint)capacity);
+    memset((gint64 *)(void *)series->array->data + n, 0,
+           (capacity - n) * sizeof(gint64)); /* the pages exist from here on */
+    g_array_set_size(series->array, n);
+    series->capacity = capacity;
+}
+
+static void series_init(Series *series, GArray **array, gsize capacity)
+{
+    if (*array == NULL)
+        *array = g_array_new(FALSE, FALSE, sizeof(gint64));
+    g_array_set_size(*array, 0);
+    series->array = *array;
+    series_reserve(series, CLAMP(capacity, 16, 1 << 24));
+}
+
+static inline void series_add(Series *series, gint64 value)
+{
+    if (G_UNLIKELY(series->array->len == series->capacity))
+        series_reserve(series, 2 * series->capacity);
+    ((gint64 *)(void *)series->array->data)[series->array->len++] = value;
+}
+
+/* --- what is written into the measurement ------------------------------------------------------------------------- */
+
+void ifm_measurement_warn(IfmMeasurement *measurement, const char *format, ...)
+{
+    if (measurement->surroundings == NULL)
+        measurement->surroundings = json_object();
+    json_t *warnings = json_object_get(measurement->surroundings, "warnings");
+    if (warnings == NULL)
+    {
+        warnings = json_array();
+        json_object_set_new(measurement->surroundings, "warnings", warnings);
+    }
+    va_list arguments;
+    va_start(arguments, format);
+    g_autofree char *text = g_strdup_vprintf(format, arguments);
+    va_end(arguments);
+    json_array_append_new(warnings, ifm_json_string(text));
+}
+
+static void set_text(char **field, const char *text)
+{
+    g_free(*field);
+    *field = g_strdup(text);
+}
+
+static void clear_json(json_t **json)
+{
+    json_decref(*json);
+    *json = NULL;
+}
+
+void ifm_measurement_fail(IfmMeasurement *measurement, IfmOutcome outcome, const GError *error)
+{
+    int code = error->domain == IFM_ERROR ? error->code : IFM_ERROR_FAILED;
+    measurement->outcome = outcome;
+    set_text(&measurement->error_code, ifm_error_code_name(code));
+    set_text(&measurement->reason, error->message);
+    set_text(&measurement->stop_reason, "");
+    GArray *series[] = { measurement->warmup_ns, measurement->samples_ns, measurement->profiled_ns };
+    for (gsize i = 0; i < G_N_ELEMENTS(series); i++)
+        if (series[i] != NULL)
+            g_array_set_size(series[i], 0);
+    if (measurement->nodes != NULL)
+        g_ptr_array_set_size(measurement->nodes, 0);
+    clear_json(&measurement->summary);
+    clear_json(&measurement->books);
+}
+
+json_t *ifm_summary_to_json(const IfmSummary *summary)
+{
+    json_t *interval = json_object();
+    json_object_set_new(interval, "lower", ifm_json_real(summary->median_interval.lower));
+    json_object_set_new(interval, "upper", ifm_json_real(summary->median_interval.upper));
+    json_object_set_new(interval, "level", ifm_json_real(summary->median_interval.level));
+    const struct
+    {
+        const char *name;
+        double value;
+    } figures[] = {
+        { "mean", summary->mean },
+        { "std", summary->std },
+        { "min", summary->min },
+        { "max", summary->max },
+        { "median", summary->median },
+        { "p90", summary->p90 },
+        { "p95", summary->p95 },
+        { "p99", summary->p99 },
+        { "n_effective", summary->n_effective },
+        { "drift_ratio", summary->drift_ratio },
+        { "drift_p", summary->drift_p },
+    };
+    json_t *json = json_object();
+    json_object_set_new(json, "n", json_integer((json_int_t)summary->n));
+    for (gsize i = 0; i < G_N_ELEMENTS(figures); i++)
+        json_object_set_new(json, figures[i].name, ifm_json_real(figures[i].value));
+    json_object_set_new(json, "median_interval", interval);
+    json_object_set_new(json, "drifting", json_boolean(summary->drifting));
+    json_object_set_new(json, "n_outliers", json_integer((json_int_t)summary->n_outliers));
+    return json;
+}
+
+static void summarise(const GArray *samples, double level, IfmSummary *summary)
+{
+    ifm_summary_compute((const gint64 *)(const void *)samples->data, samples->len, level, summary);
+}
+
+void ifm_measurement_summarise(IfmMeasurement *measurement, double level)
+{
+    IfmSummary summary;
+    summarise(measurement->samples_ns, level, &summary);
+    json_decref(measurement->summary);
+    measurement->summary = ifm_summary_to_json(&summary);
+}
+
+static double half_width_ratio(const IfmSummary *summary)
+{
+    return (summary->median_interval.upper - summary->median_interval.lower) / 2 / summary->median;
+}
+
+static void describe(Loop *loop)
+{
+    IfmMeasurement *measurement = loop->measurement;
+    const IfmProtocol *protocol = &loop->options->protocol;
+    IfmSummary summary;
+    summarise(measurement->samples_ns, protocol->level, &summary);
+    json_decref(measurement->summary);
+    measurement->summary = ifm_summary_to_json(&summary);
+    if (protocol->runs == 0 && !ifm_stopper_steady(loop->stopper))
+        ifm_measurement_warn(measurement, "the latency was not yet steady when warm-up ended (%u runs)",
+                             measurement->warmup_ns->len);
+    if (summary.drifting)
+        ifm_measurement_warn(measurement, "the latency drifts: %+.1f %% over the series", 100 * summary.drift_ratio);
+    double ratio = half_width_ratio(&summary);
+    if (protocol->runs == 0 && (isnan(ratio) || ratio > protocol->ci_ratio))
+    {
+        g_autofree char *width = isnan(ratio) ? g_strdup("unknown") : g_strdup_printf("+-%.2f %%", 100 * ratio);
+        ifm_measurement_warn(measurement, "the median's interval is %s, not the +-%.2f %% asked for (%s after %u runs)",
+                             width, 100 * protocol->ci_ratio, ifm_stop_reason_name(loop->stop),
+                             measurement->samples_ns->len);
+    }
+}
+
+static void describe_build(IfmMeasurement *measurement, IfmClock *clock)
+{
+    if (measurement->surroundings == NULL)
+        measurement->surroundings = json_object();
+    json_object_set_new(
+        measurement->surroundings, "build",
+        json_pack("{s:s,s:s,s:s}", "version", IFM_VERSION, "type", IFM_BUILD_TYPE, "sanitize", IFM_SANITIZE));
+    json_object_set_new(measurement->surroundings, "clock_kind",
+                        json_string(ifm_clock_is_virtual(clock) ? "virtual" : "real"));
+    if (!g_str_equal(IFM_SANITIZE, "none"))
+        ifm_measurement_warn(measurement, "built with -fsanitize=%s: not the speed of a release build", IFM_SANITIZE);
+    else if (g_str_equal(IFM_BUILD_TYPE, "debug"))
+        ifm_measurement_warn(measurement, "a debug build: not the speed of a release build");
+}
+
+/* --- the loop ----------------------------------------------------------------------------------------------------- */
+
+static const char *subject_name(const IfmSubject *subject)
+{
+    return subject->name != NULL ? subject->name : "the subject";
+}
+
+/* The timed region: a clock read, the run, a clock read. */
+static inline gboolean run_once(Loop *loop, gint64 *begin_ns, gint64 *end_ns)
+{
+    const IfmSubject *subject = loop->subject;
+    *begin_ns = ifm_clock_now_ns(loop->clock);
+    gboolean ran = subject->run(subject->self, &loop->error);
+    *end_ns = ifm_clock_now_ns(loop->clock);
+    return ran;
+}
+
+static gboolean verify(Loop *loop)
+{
+    if (loop->subject->verify == NULL)
+        return TRUE;
+    loop->n_verified++;
+    gboolean right = loop->subject->verify(loop->subject->self, &loop->error);
+    if (!right && loop->error == NULL)
+        g_set_error(&loop->error, IFM_ERROR, IFM_ERROR_FAILED, "%s: the check failed", subject_name(loop->subject));
+    loop->verified_ns = ifm_clock_now_ns(loop->clock);
+    return right;
+}
+
+static void tell(Loop *loop, gint64 now_ns)
+{
+    const IfmMeasureOptions *options = loop->options;
+    const GArray *samples = loop->samples.array;
+    loop->told_ns = now_ns;
+    if (now_ns >= loop->figures_due_ns && samples->len > 0)
+    {
+        IfmSummary summary;
+        gint64 before = g_get_monotonic_time();
+        summarise(samples, options->protocol.level, &summary);
+        loop->median_ns = summary.median;
+        loop->ci_ratio = half_width_ratio(&summary);
+        loop->figures_due_ns = now_ns + (gint64)((double)(g_get_monotonic_time() - before) * 1000 / FIGURES_SHARE);
+    }
+    options->progress(samples->len, loop->median_ns, loop->ci_ratio, options->progress_user);
+}
+
+/* What happens between two runs. Returns: FALSE where the loop shall end. */
+static inline gboolean between(Loop *loop, gint64 end_ns)
+{
+    const IfmMeasureOptions *options = loop->options;
+    if (G_UNLIKELY(end_ns - loop->verified_ns >= VERIFY_NS || loop->n_verified == 0) && !verify(loop))
+        return FALSE;
+    if (options->interrupted != NULL && G_UNLIKELY(g_atomic_int_get(options->interrupted) != 0))
+    {
+        loop->stop = IFM_STOP_INTERRUPTED;
+        return FALSE;
+    }
+    if (options->progress != NULL)
+    {
+        gint64 now_ns = ifm_time_coarse_ns();
+        if (G_UNLIKELY(now_ns - loop->told_ns >= PROGRESS_NS))
+            tell(loop, now_ns);
+    }
+    return TRUE;
+}
+
+/* Returns: TRUE where measuring may begin. */
+static gboolean warm_up(Loop *loop)
+{
+    const IfmProtocol *protocol = &loop->options->protocol;
+    gboolean over = protocol->runs > 0 && protocol->warmup == 0;
+    while (!over)
+    {
+        gint64 begin_ns, end_ns;
+        if (!run_once(loop, &begin_ns, &end_ns))
+            return FALSE;
+        series_add(&loop->warmup, end_ns - begin_ns);
+        over = ifm_stopper_warm(loop->stopper, end_ns - begin_ns, end_ns - loop->began_ns);
+        if (!between(loop, end_ns))
+            return FALSE;
+    }
+    return TRUE;
+}
+
+static void measure(Loop *loop)
+{
+    while (loop->stop == IFM_STOP_GO_ON)
+    {
+        gint64 begin_ns, end_ns;
+        if (!run_once(loop, &begin_ns, &end_ns))
+            return;
+        series_add(&loop->samples, end_ns - begin_ns);
+        IfmStopReason stop = ifm_stopper_add(loop->stopper, end_ns - begin_ns, end_ns - loop->began_ns);
+        if (!between(loop, end_ns))
+            return;
+        loop->stop = stop;
+    }
+}
+
+static void loop_main(void *user)
+{
+    Loop *loop = user;
+    loop->began_ns = ifm_clock_now_ns(loop->clock);
+    loop->verified_ns = loop->began_ns;
+    loop->told_ns = ifm_time_coarse_ns();
+    if (loop->options->interrupted != NULL && g_atomic_int_get(loop->options->interrupted) != 0)
+        loop->stop = IFM_STOP_INTERRUPTED;
+    else if (warm_up(loop))
+        measure(loop);
+    if (loop->error == NULL && loop->samples.array->len > 0)
+        verify(loop);
+}
+
+static void loop_init(Loop *loop)
+{
+    const IfmProtocol *protocol = &loop->options->protocol;
+    gsize most = protocol->runs > 0 ? protocol->runs : MIN(protocol->most_runs, FIRST_CAPACITY);
+    loop->clock = loop->subject->clock != NULL ? ifm_clock_ref(loop->subject->clock) : ifm_clock_new_real();
+    loop->stopper = ifm_stopper_new(protocol);
+    loop->median_ns = loop->ci_ratio = NAN;
+    series_init(&loop->warmup, &loop->measurement->warmup_ns, MAX(protocol->warmup, 1024));
+    series_init(&loop->samples, &loop->measurement->samples_ns, most);
+}
+
+/* A subject's FALSE without an error is mended here, so that a record always has its reason. */
+static void require_error(Loop *loop)
+{
+    if (loop->error == NULL && loop->stop == IFM_STOP_INTERRUPTED && loop->samples.array->len == 0)
+        g_set_error_literal(&loop->error, IFM_ERROR, IFM_ERROR_CANCELLED, "interrupted before anything was measured");
+    else if (loop->error == NULL && loop->stop == IFM_STOP_GO_ON)
+        g_set_error(&loop->error, IFM_ERROR, IFM_ERROR_FAILED, "%s failed without saying why", subject_name(loop->subject));
+}
+
+gboolean ifm_measure_subject(const IfmSubject *subject, const IfmMeasureOptions *options, IfmMeasurement *measurement,
+                             GError **error)
+{
+    Loop loop = { .subject = subject, .options = options, .measurement = measurement };
+    loop_init(&loop);
+    describe_build(measurement, loop.clock);
+    if (subject->invoke != NULL)
+        subject->invoke(subject->self, loop_main, &loop);
+    else
+        loop_main(&loop);
+    require_error(&loop);
+    json_decref(measurement->verification);
+    const char *status = subject->verify == NULL ? "none" : loop.error == NULL ? "passed" : "failed";
+    measurement->verification = json_pack("{s:s,s:I}", "status", status, "n_checks", (json_int_t)loop.n_verified);
+    if (loop.error != NULL)
+        ifm_measurement_fail(measurement, IFM_OUTCOME_FAILED, loop.error);
+    else
+    {
+        measurement->outcome = IFM_OUTCOME_OK;
+        set_text(&measurement->error_code, "");
+        set_text(&measurement->reason, "");
+        set_text(&measurement->stop_reason, ifm_stop_reason_name(loop.stop));
+        describe(&loop);
+    }
+    ifm_stopper_free(loop.stopper);
+    ifm_clock_unref(loop.clock);
+    if (loop.error == NULL)
+        return TRUE;
+    g_propagate_error(error, loop.error);
+    return FALSE;
+}

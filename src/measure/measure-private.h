@@ -1,0 +1,188 @@
+#pragma once
+#include <inferometer/measure.h>
+
+G_BEGIN_DECLS
+
+#define IFM_NS_PER_S G_GINT64_CONSTANT(1000000000)
+#define IFM_NS_PER_MS G_GINT64_CONSTANT(1000000)
+
+/* --- loop.c ------------------------------------------------------------------------------------------------------- */
+
+/** ifm_measurement_warn: Adds a line to surroundings.warnings. */
+void ifm_measurement_warn(IfmMeasurement *measurement, const char *format, ...) G_GNUC_PRINTF(2, 3);
+/** ifm_measurement_fail: Outcome, code and reason from @error; the samples go, since there is no latency to be had of them.
+ */
+void ifm_measurement_fail(IfmMeasurement *measurement, IfmOutcome outcome, const GError *error);
+/** ifm_measurement_summarise: the summary over samples_ns. */
+void ifm_measurement_summarise(IfmMeasurement *measurement, double level);
+/** ifm_time_coarse_ns: real time to within some milliseconds, for what must not cost anything between two runs. */
+gint64 ifm_time_coarse_ns(void);
+
+/* --- reference.c: outputs that are right, kept in a file, and comparing with them --------------------------------- */
+
+/** IfmReference: the outputs of one model on one set of inputs, mapped from a file. */
+typedef struct IfmReference IfmReference;
+
+/** ifm_reference_save: @names, @tensors: [n], contiguous host memory. */
+gboolean ifm_reference_save(const char *path, const char *const *names, const IfmTensor *tensors, gsize n, GError **error);
+IfmReference *ifm_reference_open(const char *path, GError **error);
+void ifm_reference_free(IfmReference *reference);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmReference, ifm_reference_free)
+
+/**
+ * IfmTolerance: |value - reference| <= atol + rtol * |reference|
+ * @scaled: atol is a share of the root mean square of the reference output, so that it means the same for logits in the
+ * hundreds and for probabilities in the thousandths.
+ */
+typedef struct
+{
+    double rtol, atol;
+    gboolean scaled;
+} IfmTolerance;
+
+/** ifm_tolerance_for: @rtol, @atol: as the user gave them, absolute; 0, 0: what the execution precision allows. */
+IfmTolerance ifm_tolerance_for(IfmDtype dtype, double rtol, double atol);
+
+/** IfmVerdict: what verifying saw so far. */
+typedef struct
+{
+    gsize n_checks;
+    double worst_excess; /* largest difference / tolerance seen; above 1 is a failure */
+    char *worst_port;
+    double worst_value, worst_reference;
+    gboolean reference_not_finite; /* the model itself gives NaN or infinities on these inputs */
+    gsize n_skipped;               /* outputs that have no numbers to compare, or not in this precision */
+} IfmVerdict;
+void ifm_verdict_clear(IfmVerdict *verdict);
+
+/**
+ * ifm_reference_check: Compares one output.
+ * @reference: NULL: only that it is finite
+ * Returns: FALSE with IFM_ERROR_FAILED naming port, place, value, reference and tolerance.
+ */
+gboolean ifm_reference_check(const IfmReference *reference, const char *port, const IfmTensor *value, IfmDtype dtype,
+                             const IfmTolerance *tolerance, IfmVerdict *verdict, GError **error);
+
+/* --- subject-model.c: a compiled model as a subject --------------------------------------------------------------- */
+
+typedef struct IfmModelSubject IfmModelSubject;
+
+typedef enum
+{
+    IFM_TWIN_NONE,      /* as the case asks */
+    IFM_TWIN_PROFILED,  /* with per-node times */
+    IFM_TWIN_REFERENCE, /* without graph optimisation */
+} IfmTwin;
+
+/** ifm_model_subject_new: Compiles, makes the seeded inputs and the requests. @engine: borrowed */
+IfmModelSubject *ifm_model_subject_new(IfmEngine *engine, IfmModel *model, const IfmModelCase *model_case, IfmTwin twin,
+                                       GError **error);
+/** ifm_model_subject_set_reference: @reference: borrowed; without one, outputs are only checked to be finite. */
+void ifm_model_subject_set_reference(IfmModelSubject *self, const IfmReference *reference);
+void ifm_model_subject_free(IfmModelSubject *self);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmModelSubject, ifm_model_subject_free)
+/** ifm_model_subject_slots: Describes it as a subject; borrowed from @self. */
+IfmSubject ifm_model_subject_slots(IfmModelSubject *self);
+/** ifm_model_subject_attest: Asks what runs and checks it. Returns: (transfer full) also where it is not what was asked:
+ * look at @error. */
+json_t *ifm_model_subject_attest(IfmModelSubject *self, GError **error);
+/** ifm_model_subject_verify: Checks every stream's outputs once more. */
+gboolean ifm_model_subject_verify(IfmModelSubject *self, GError **error);
+/** ifm_model_subject_verification: (transfer full) what was compared and how far off the worst was. */
+json_t *ifm_model_subject_verification(const IfmModelSubject *self);
+/** ifm_model_subject_streams: (transfer full) what the other streams did meanwhile; NULL where there is one stream. */
+json_t *ifm_model_subject_streams(const IfmModelSubject *self);
+IfmCompiled *ifm_model_subject_compiled(IfmModelSubject *self);
+IfmRequest *ifm_model_subject_request(IfmModelSubject *self);
+
+/* --- books.c: the profiled twin ----------------------------------------------------------------------------------- */
+
+/**
+ * ifm_call_overhead_ns: What an inference of a one-node model takes beside that node, 90th percentile, on this device.
+ * Returns: NaN where it cannot be told.
+ */
+double ifm_call_overhead_ns(IfmEngine *engine, const IfmModelCase *model_case);
+
+/**
+ * ifm_books_measure: Runs a profiled twin and fills @measurement's profiled_ns, nodes and books.
+ * @measurement: the unprofiled one, for the slow-down
+ * Returns: FALSE with an error where the device failed; an engine that cannot profile is no error: books say so.
+ */
+gboolean ifm_books_measure(IfmModelSubject *twin, double call_overhead_ns, const gint *interrupted,
+                           void (*progress)(gsize n, void *user), void *progress_user, IfmMeasurement *measurement,
+                           GError **error);
+
+/* --- protocol.c: messages between the program and its workers ----------------------------------------------------- */
+
+#define IFM_MESSAGE_MOST_BYTES (256u << 20)
+
+/** ifm_message_send: A length and that many bytes of JSON. Several threads may send. FALSE where the other end is gone. */
+gboolean ifm_message_send(int fd, const json_t *message);
+
+/** IfmMessageReader: collects messages from a socket. */
+typedef struct
+{
+    int fd;
+    GByteArray *bytes;
+} IfmMessageReader;
+void ifm_message_reader_init(IfmMessageReader *reader, int fd);
+void ifm_message_reader_clear(IfmMessageReader *reader);
+typedef enum
+{
+    IFM_MESSAGE_NONE, /* none whole yet */
+    IFM_MESSAGE_ONE,
+    IFM_MESSAGE_ENDED, /* the other end closed, or sent what is no message */
+} IfmMessageState;
+/** ifm_message_read: Reads what there is (blocking where the socket does) and takes the next message.
+ * @message: (out) (transfer full) */
+IfmMessageState ifm_message_read(IfmMessageReader *reader, json_t **message);
+
+json_t *ifm_model_case_to_json(const IfmModelCase *model_case);
+/** IfmOwnedCase: a model case whose strings live in @json. */
+typedef struct
+{
+    IfmModelCase model_case;
+    json_t *json;
+    char *model_path;
+    IfmDimBinding *bindings;
+    const char **vendor;
+} IfmOwnedCase;
+gboolean ifm_owned_case_init(IfmOwnedCase *owned, json_t *json, GError **error);
+void ifm_owned_case_clear(IfmOwnedCase *owned);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(IfmOwnedCase, ifm_owned_case_clear)
+/** ifm_protocol_to_json: what of it defines a case: the interval, or the counts. */
+json_t *ifm_protocol_to_json(const IfmProtocol *protocol);
+
+/* --- process.c: one worker process, as the program sees it -------------------------------------------------------- */
+
+typedef struct IfmWorker IfmWorker;
+
+/** ifm_worker_start: @temporary: folder for what the runtime writes. NULL with IFM_ERROR_UNAVAILABLE. */
+IfmWorker *ifm_worker_start(const char *temporary, GError **error);
+/** ifm_worker_free: Ends the worker (its whole process group) and waits for it. */
+void ifm_worker_free(IfmWorker *worker);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmWorker, ifm_worker_free)
+gboolean ifm_worker_is_alive(IfmWorker *worker);
+/** ifm_worker_kill: ends it at once. */
+void ifm_worker_kill(IfmWorker *worker);
+/** ifm_worker_mark_base: from here on, what it takes counts against the memory limit. */
+void ifm_worker_mark_base(IfmWorker *worker);
+
+/** IfmWorkerWatch: what is watched while a worker answers. */
+typedef struct
+{
+    const IfmLimits *limits;
+    const gint *interrupted;
+    /* said: every message on the way to the answer (phases, beats, drafts). */
+    void (*said)(const json_t *message, void *user);
+    void *user;
+} IfmWorkerWatch;
+
+/**
+ * ifm_worker_ask: Sends a request and waits for its answer.
+ * Returns: (transfer full) the answer; NULL with the worker's own error, or IFM_ERROR_FAILED (it crashed: the signal and
+ * what it did), _TIMEOUT, _MEMORY (limits), _CANCELLED. @alive: (out) FALSE where it must be replaced.
+ */
+json_t *ifm_worker_ask(IfmWorker *worker, json_t *request, const IfmWorkerWatch *watch, gboolean *alive, GError **error);
+
+G_END_DECLS

@@ -1,0 +1,232 @@
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <inferometer/json.h>
+
+#include "measure-private.h"
+
+/* --- frames ------------------------------------------------------------------------------------------------------- */
+
+static gboolean send_whole(int fd, const char *bytes, gsize n)
+{
+    while (n > 0)
+    {
+        gssize sent = send(fd, bytes, n, MSG_NOSIGNAL);
+        if (sent < 0 && errno == EINTR)
+            continue;
+        if (sent <= 0)
+            return FALSE;
+        bytes += sent;
+        n -= (gsize)sent;
+    }
+    return TRUE;
+}
+
+gboolean ifm_message_send(int fd, const json_t *message)
+{
+    static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;
+    char *text = json_dumps(message, JSON_COMPACT);
+    if (text == NULL)
+        return FALSE;
+    guint32 n = (guint32)strlen(text);
+    pthread_mutex_lock(&one_at_a_time);
+    gboolean sent = n <= IFM_MESSAGE_MOST_BYTES && send_whole(fd, (const char *)&n, sizeof n) && send_whole(fd, text, n);
+    pthread_mutex_unlock(&one_at_a_time);
+    free(text);
+    return sent;
+}
+
+void ifm_message_reader_init(IfmMessageReader *reader, int fd)
+{
+    reader->fd = fd;
+    reader->bytes = g_byte_array_new();
+}
+
+void ifm_message_reader_clear(IfmMessageReader *reader)
+{
+    g_clear_pointer(&reader->bytes, g_byte_array_unref);
+}
+
+/* Takes a whole message off the front of what was read. */
+static IfmMessageState take_message(IfmMessageReader *reader, json_t **message)
+{
+    guint32 n;
+    if (reader->bytes->len < sizeof n)
+        return IFM_MESSAGE_NONE;
+    memcpy(&n, reader->bytes->data, sizeof n);
+    if (n > IFM_MESSAGE_MOST_BYTES)
+        return IFM_MESSAGE_ENDED;
+    if (reader->bytes->len - sizeof n < n)
+        return IFM_MESSAGE_NONE;
+    *message = json_loadb((const char *)reader->bytes->data + sizeof n, n, JSON_REJECT_DUPLICATES, NULL);
+    g_byte_array_remove_range(reader->bytes, 0, (guint)(sizeof n + n));
+    return *message != NULL ? IFM_MESSAGE_ONE : IFM_MESSAGE_ENDED;
+}
+
+IfmMessageState ifm_message_read(IfmMessageReader *reader, json_t **message)
+{
+    guint8 chunk[65536];
+    IfmMessageState state;
+    while ((state = take_message(reader, message)) == IFM_MESSAGE_NONE)
+    {
+        gssize n = recv(reader->fd, chunk, sizeof chunk, 0);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
+            return IFM_MESSAGE_NONE;
+        if (n <= 0)
+            return IFM_MESSAGE_ENDED;
+        g_byte_array_append(reader->bytes, chunk, (guint)n);
+    }
+    return state;
+}
+
+/* --- a model case ------------------------------------------------------------------------------------------------- */
+
+json_t *ifm_protocol_to_json(const IfmProtocol *protocol)
+{
+    if (protocol->runs > 0)
+        return json_pack("{s:I,s:I}", "warmup", (json_int_t)protocol->warmup, "runs", (json_int_t)protocol->runs);
+    return json_pack("{s:f,s:f}", "ci_ratio", protocol->ci_ratio, "level", protocol->level);
+}
+
+static json_t *whole_protocol_to_json(const IfmProtocol *protocol)
+{
+    return json_pack("{s:I,s:I,s:f,s:f,s:I,s:I,s:I}", "warmup", (json_int_t)protocol->warmup, "runs",
+                     (json_int_t)protocol->runs, "ci_ratio", protocol->ci_ratio, "level", protocol->level, "least_runs",
+                     (json_int_t)protocol->least_runs, "most_runs", (json_int_t)protocol->most_runs, "time_budget_ns",
+                     (json_int_t)protocol->time_budget_ns);
+}
+
+json_t *ifm_model_case_to_json(const IfmModelCase *model_case)
+{
+    json_t *bindings = json_array(), *vendor = json_array();
+    for (gsize i = 0; i < model_case->n_bindings; i++)
+        json_array_append_new(bindings, json_pack("{s:o,s:I}", "name", ifm_json_string(model_case->bindings[i].name),
+                                                  "value", (json_int_t)model_case->bindings[i].value));
+    for (gsize i = 0; model_case->vendor != NULL && model_case->vendor[i] != NULL; i++)
+        json_array_append_new(vendor, ifm_json_string(model_case->vendor[i]));
+    json_t *json = json_object();
+    g_autofree char *path = g_strescape(model_case->model_path, NULL); /* a path need not be UTF-8 */
+    json_object_set_new(json, "model_path", json_string(path));
+    json_object_set_new(json, "model_name", ifm_json_string(model_case->model_name));
+    json_object_set_new(json, "device", ifm_json_string(model_case->device));
+    json_object_set_new(json, "bindings", bindings);
+    json_object_set_new(json, "vendor", vendor);
+    json_object_set_new(json, "dtype", json_integer(model_case->dtype));
+    json_object_set_new(json, "threads", json_integer(model_case->threads));
+    json_object_set_new(json, "seed", json_integer(model_case->seed));
+    json_object_set_new(json, "protocol", whole_protocol_to_json(&model_case->protocol));
+    json_object_set_new(json, "profile", json_boolean(model_case->profile));
+    json_object_set_new(json, "verify", json_boolean(model_case->verify));
+    json_object_set_new(json, "native_async", json_boolean(model_case->native_async));
+    json_object_set_new(json, "rtol", ifm_json_real(model_case->rtol));
+    json_object_set_new(json, "atol", ifm_json_real(model_case->atol));
+    return json;
+}
+
+typedef struct
+{
+    const json_t *object;
+    const char *where;
+    GError **error;
+} Source;
+
+static gboolean get_size(const Source *source, const char *key, gsize *value)
+{
+    gint64 whole;
+    if (!ifm_json_get_int64(source->object, source->where, key, &whole, source->error))
+        return FALSE;
+    *value = (gsize)MAX(whole, 0);
+    return TRUE;
+}
+
+static gboolean get_int(const Source *source, const char *key, gint64 *value)
+{
+    return ifm_json_get_int64(source->object, source->where, key, value, source->error);
+}
+
+static gboolean get_double(const Source *source, const char *key, double *value)
+{
+    return ifm_json_get_double(source->object, source->where, key, value, source->error);
+}
+
+static gboolean get_flag(const Source *source, const char *key, gboolean *value)
+{
+    return ifm_json_get_boolean(source->object, source->where, key, value, source->error);
+}
+
+static gboolean get_text(const Source *source, const char *key, const char **value)
+{
+    return ifm_json_get_string(source->object, source->where, key, value, source->error);
+}
+
+static gboolean read_protocol(const json_t *json, IfmProtocol *protocol, GError **error)
+{
+    const Source source = { json, "case.protocol", error };
+    return get_size(&source, "warmup", &protocol->warmup) && get_size(&source, "runs", &protocol->runs) &&
+           get_double(&source, "ci_ratio", &protocol->ci_ratio) && get_double(&source, "level", &protocol->level) &&
+           get_size(&source, "least_runs", &protocol->least_runs) && get_size(&source, "most_runs", &protocol->most_runs) &&
+           get_int(&source, "time_budget_ns", &protocol->time_budget_ns);
+}
+
+static gboolean read_lists(IfmOwnedCase *owned, GError **error)
+{
+    json_t *bindings, *vendor;
+    if (!ifm_json_get_array(owned->json, "case", "bindings", &bindings, error) ||
+        !ifm_json_get_array(owned->json, "case", "vendor", &vendor, error))
+        return FALSE;
+    gsize n = json_array_size(bindings), n_vendor = json_array_size(vendor);
+    owned->bindings = g_new0(IfmDimBinding, n);
+    owned->vendor = g_new0(const char *, n_vendor + 1);
+    for (gsize i = 0; i < n; i++)
+    {
+        const Source source = { json_array_get(bindings, i), "case.bindings", error };
+        if (!get_text(&source, "name", &owned->bindings[i].name) || !get_int(&source, "value", &owned->bindings[i].value))
+            return FALSE;
+    }
+    for (gsize i = 0; i < n_vendor; i++)
+        owned->vendor[i] = json_string_value(json_array_get(vendor, i));
+    owned->model_case.bindings = owned->bindings;
+    owned->model_case.n_bindings = n;
+    owned->model_case.vendor = n_vendor > 0 ? owned->vendor : NULL;
+    return TRUE;
+}
+
+gboolean ifm_owned_case_init(IfmOwnedCase *owned, json_t *json, GError **error)
+{
+    *owned = (IfmOwnedCase){ .json = json_incref(json) };
+    IfmModelCase *out = &owned->model_case;
+    const Source source = { json, "case", error };
+    gint64 dtype = 0, threads = 0, seed = 0;
+    const char *path = NULL;
+    json_t *protocol = NULL;
+    gboolean whole = get_text(&source, "model_path", &path) && get_text(&source, "model_name", &out->model_name) &&
+                     get_text(&source, "device", &out->device) && get_int(&source, "dtype", &dtype) &&
+                     get_int(&source, "threads", &threads) && get_int(&source, "seed", &seed) &&
+                     get_flag(&source, "profile", &out->profile) && get_flag(&source, "verify", &out->verify) &&
+                     get_flag(&source, "native_async", &out->native_async) && get_double(&source, "rtol", &out->rtol) &&
+                     get_double(&source, "atol", &out->atol) && read_lists(owned, error) &&
+                     ifm_json_get_object(json, "case", "protocol", &protocol, error) &&
+                     read_protocol(protocol, &out->protocol, error);
+    owned->model_path = path != NULL ? g_strcompress(path) : NULL;
+    out->model_path = owned->model_path;
+    out->dtype = (IfmDtype)dtype;
+    out->threads = (int)threads;
+    out->seed = (guint32)seed;
+    if (!whole)
+        ifm_owned_case_clear(owned);
+    return whole;
+}
+
+void ifm_owned_case_clear(IfmOwnedCase *owned)
+{
+    g_clear_pointer(&owned->bindings, g_free);
+    g_clear_pointer(&owned->vendor, g_free);
+    g_clear_pointer(&owned->model_path, g_free);
+    json_decref(owned->json);
+    owned->json = NULL;
+}

@@ -1,0 +1,591 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <glib/gstdio.h>
+
+#include <inferometer/json.h>
+#include <inferometer/sensor.h>
+
+#include "measure-private.h"
+
+#define REFERENCE_WORKER "reference"
+
+struct IfmRunner
+{
+    IfmRunnerOptions options;
+    char *temporary;        /* folder of our own, 0700: references, and whatever a runtime drops */
+    int lock_fd;            /* held on a file in it, so that a later runner knows an orphan by its being free */
+    GHashTable *workers;    /* canonical device -> IfmWorker* */
+    GHashTable *engines;    /* name -> json_t*: engine, version, library */
+    GHashTable *lost;       /* device without cores and streams -> char*, why */
+    GHashTable *references; /* key -> json_t*: {"path"} or {"why"} */
+    guint n_references;
+    json_t *machine;
+};
+
+/* --- the private folder ------------------------------------------------------------------------------------------- */
+
+static void remove_folder(const char *path)
+{
+    GDir *folder = g_dir_open(path, 0, NULL);
+    const char *name;
+    while (folder != NULL && (name = g_dir_read_name(folder)) != NULL)
+    {
+        g_autofree char *inside = g_build_filename(path, name, NULL);
+        if (g_file_test(inside, G_FILE_TEST_IS_DIR) && !g_file_test(inside, G_FILE_TEST_IS_SYMLINK))
+            remove_folder(inside);
+        else
+            g_unlink(inside);
+    }
+    g_clear_pointer(&folder, g_dir_close);
+    g_rmdir(path);
+}
+
+static int lock_folder(const char *path, int flags)
+{
+    g_autofree char *file = g_build_filename(path, "lock", NULL);
+    int fd = open(file, flags | O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0)
+        return fd;
+    if (fd >= 0)
+        close(fd);
+    return -1;
+}
+
+#define FOLDER_PREFIX "inferometer-"
+#define FOLDER_PATTERN FOLDER_PREFIX "XXXXXX"
+
+/* A runner that was killed left its folder; nobody holds that one's lock any more. */
+static void remove_orphans(void)
+{
+    GDir *folder = g_dir_open(g_get_tmp_dir(), 0, NULL);
+    const char *name;
+    while (folder != NULL && (name = g_dir_read_name(folder)) != NULL)
+    {
+        g_autofree char *path = g_build_filename(g_get_tmp_dir(), name, NULL);
+        GStatBuf status;
+        if (!g_str_has_prefix(name, FOLDER_PREFIX) || strlen(name) != strlen(FOLDER_PATTERN) ||
+            g_lstat(path, &status) != 0 || !S_ISDIR(status.st_mode) || status.st_uid != geteuid())
+            continue;
+        int fd = lock_folder(path, 0);
+        if (fd < 0)
+            continue;
+        remove_folder(path);
+        close(fd);
+    }
+    g_clear_pointer(&folder, g_dir_close);
+}
+
+static gboolean make_folder(IfmRunner *runner, GError **error)
+{
+    if (runner->temporary != NULL)
+        return TRUE;
+    remove_orphans();
+    char *path = g_build_filename(g_get_tmp_dir(), FOLDER_PATTERN, NULL);
+    if (g_mkdtemp_full(path, 0700) == NULL)
+    {
+        g_set_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE, "%s: %s", path, g_strerror(errno));
+        g_free(path);
+        return FALSE;
+    }
+    runner->temporary = path;
+    runner->lock_fd = lock_folder(path, O_CREAT);
+    return TRUE;
+}
+
+/* --- the runner --------------------------------------------------------------------------------------------------- */
+
+IfmRunner *ifm_runner_new(const IfmRunnerOptions *options)
+{
+    IfmRunner *runner = g_new0(IfmRunner, 1);
+    runner->options = *options;
+    runner->lock_fd = -1;
+    runner->workers = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, (GDestroyNotify)ifm_worker_free);
+    runner->engines = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, (GDestroyNotify)json_decref);
+    runner->lost = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
+    runner->references = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, (GDestroyNotify)json_decref);
+    return runner;
+}
+
+void ifm_runner_free(IfmRunner *runner)
+{
+    if (runner == NULL)
+        return;
+    g_hash_table_unref(runner->workers); /* ends them */
+    g_hash_table_unref(runner->engines);
+    g_hash_table_unref(runner->lost);
+    g_hash_table_unref(runner->references);
+    json_decref(runner->machine);
+    if (runner->temporary != NULL)
+        remove_folder(runner->temporary);
+    if (runner->lock_fd >= 0)
+        close(runner->lock_fd);
+    g_free(runner->temporary);
+    g_free(runner);
+}
+
+static const json_t *machine_of(IfmRunner *runner)
+{
+    if (runner->machine == NULL)
+        runner->machine = ifm_sensor_machine("/");
+    return runner->machine;
+}
+
+static gboolean is_interrupted(const IfmRunner *runner)
+{
+    return runner->options.interrupted != NULL && g_atomic_int_get(runner->options.interrupted) != 0;
+}
+
+static IfmWorker *worker_for(IfmRunner *runner, const char *key, GError **error)
+{
+    IfmWorker *worker = g_hash_table_lookup(runner->workers, key);
+    if (worker != NULL && ifm_worker_is_alive(worker))
+        return worker;
+    g_hash_table_remove(runner->workers, key); /* ended while idle, by whomever */
+    if (!make_folder(runner, error))
+        return NULL;
+    worker = ifm_worker_start(runner->temporary, error);
+    if (worker != NULL)
+        g_hash_table_insert(runner->workers, g_strdup(key), worker);
+    return worker;
+}
+
+/* Asks a worker; one that died meanwhile is forgotten, so that the next question starts another. */
+static json_t *ask(IfmRunner *runner, const char *key, json_t *request /* (transfer full) */, const IfmWorkerWatch *watch,
+                   GError **error)
+{
+    json_auto_t *owned = request;
+    IfmWorker *worker = worker_for(runner, key, error);
+    if (worker == NULL)
+        return NULL;
+    gboolean alive;
+    json_t *answer = ifm_worker_ask(worker, owned, watch, &alive, error);
+    if (!alive)
+        g_hash_table_remove(runner->workers, key);
+    return answer;
+}
+
+static IfmWorkerWatch quiet_watch(IfmRunner *runner)
+{
+    return (IfmWorkerWatch){ .limits = &runner->options.limits, .interrupted = runner->options.interrupted };
+}
+
+/* "ENGINE:UNIT[:INDEX]": what is lost when a device is, whatever cores and streams it was asked for with. */
+static char *device_of(const IfmDeviceSpec *spec)
+{
+    return g_strdup_printf("%s:%s:%d", spec->engine, spec->unit, MAX(spec->index, 0));
+}
+
+json_t *ifm_runner_devices(IfmRunner *runner, const char *engine, GError **error)
+{
+    g_autofree char *key = g_strdup_printf("devices of %s", engine);
+    IfmWorkerWatch watch = quiet_watch(runner);
+    json_t *answer = ask(runner, key, json_pack("{s:s,s:s}", "do", "devices", "engine", engine), &watch, error);
+    g_hash_table_remove(runner->workers, key); /* asked once: no reason to keep a runtime loaded for it */
+    return answer;
+}
+
+/* --- the case record ---------------------------------------------------------------------------------------------- */
+
+static const json_t *engine_facts(IfmRunner *runner, const IfmDeviceSpec *spec, GError **error)
+{
+    json_t *facts = g_hash_table_lookup(runner->engines, spec->engine);
+    if (facts != NULL)
+        return facts;
+    IfmWorkerWatch watch = quiet_watch(runner);
+    facts = ask(runner, spec->text, json_pack("{s:s,s:s}", "do", "engine", "engine", spec->engine), &watch, error);
+    if (facts != NULL)
+        g_hash_table_insert(runner->engines, g_strdup(spec->engine), facts);
+    return facts;
+}
+
+static gint compare_words(gconstpointer a, gconstpointer b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static json_t *vendor_to_json(const char *const *vendor)
+{
+    g_autoptr(GPtrArray) sorted = g_ptr_array_new();
+    for (gsize i = 0; vendor != NULL && vendor[i] != NULL; i++)
+        g_ptr_array_add(sorted, (gpointer)vendor[i]);
+    g_ptr_array_sort(sorted, compare_words);
+    json_t *json = json_array();
+    for (guint i = 0; i < sorted->len; i++)
+        json_array_append_new(json, ifm_json_string(sorted->pdata[i]));
+    return json;
+}
+
+static json_t *options_to_json(const IfmModelCase *model_case)
+{
+    IfmDtype dtype = model_case->dtype != IFM_DTYPE_UNDEFINED ? model_case->dtype : IFM_DTYPE_F32;
+    json_t *json = json_pack("{s:s,s:i,s:I,s:o,s:o}", "dtype", ifm_dtype_name(dtype), "threads", model_case->threads,
+                             "seed", (json_int_t)model_case->seed, "protocol", ifm_protocol_to_json(&model_case->protocol),
+                             "vendor", vendor_to_json(model_case->vendor));
+    if (model_case->native_async)
+        json_object_set_new(json, "native_async", json_true());
+    return json;
+}
+
+static void set_text(char **field, const char *text)
+{
+    g_free(*field);
+    *field = g_strdup(text != NULL ? text : "");
+}
+
+static void set_json(json_t **field, json_t *json)
+{
+    json_decref(*field);
+    *field = json;
+}
+
+static void fill_case(IfmCase *record, const IfmModelCase *model_case, const IfmDeviceSpec *spec, const json_t *facts,
+                      const json_t *machine)
+{
+    json_t *sizes = json_object();
+    for (gsize i = 0; i < model_case->n_bindings; i++)
+        json_object_set_new(sizes, model_case->bindings[i].name, json_integer(model_case->bindings[i].value));
+    g_autofree char *path = g_canonicalize_filename(model_case->model_path, NULL);
+    set_text(&record->subject_kind, "model");
+    set_text(&record->subject_name, model_case->model_name);
+    set_text(&record->model_path, path);
+    set_text(&record->device, spec->text);
+    set_text(&record->alias, model_case->alias);
+    set_json(&record->sizes, sizes);
+    set_json(&record->options, options_to_json(model_case));
+    json_t *id = json_object_get(machine, "id");
+    set_json(&record->surroundings, json_pack("{s:o,s:s,s:s}", "machine", id != NULL ? json_incref(id) : json_null(),
+                                              "engine", json_string_value(json_object_get(facts, "engine")),
+                                              "engine_version", json_string_value(json_object_get(facts, "version"))));
+}
+
+IfmCase *ifm_runner_case(IfmRunner *runner, const IfmModelCase *model_case, GError **error)
+{
+    g_autoptr(IfmDeviceSpec) spec = ifm_device_spec_parse(model_case->device, error);
+    g_autoptr(IfmModel) model = spec != NULL ? ifm_model_open(model_case->model_path, error) : NULL;
+    if (model == NULL || !ifm_model_check_bindings(model, model_case->bindings, model_case->n_bindings, error))
+        return NULL;
+    const char *digest = ifm_model_digest(model, error);
+    const json_t *facts = digest != NULL ? engine_facts(runner, spec, error) : NULL;
+    if (facts == NULL)
+        return NULL;
+    g_autoptr(IfmCase) record = ifm_case_new();
+    fill_case(record, model_case, spec, facts, machine_of(runner));
+    set_text(&record->subject_digest, digest);
+    if (model_case->model_name == NULL)
+        set_text(&record->subject_name, ifm_model_name(model));
+    ifm_case_seal(record);
+    return g_steal_pointer(&record);
+}
+
+/* --- measuring: what is heard on the way -------------------------------------------------------------------------- */
+
+typedef struct
+{
+    IfmRunner *runner;
+    json_t *draft; /* the measurement as far as it is, in case the worker must be ended */
+    json_t *before, *after;
+    gboolean warm; /* `before` was taken while it ran */
+} Hearing;
+
+static void hearing_clear(Hearing *hearing)
+{
+    json_decref(hearing->draft);
+    json_decref(hearing->before);
+    json_decref(hearing->after);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Hearing, hearing_clear)
+
+/* Once when it begins to run, again while it is at it (an idle processor's clock says little), and when it has run. */
+static void take_snapshots(Hearing *hearing, const char *phase, gsize n)
+{
+    gboolean runs = g_strcmp0(phase, "running") == 0;
+    if (runs && (hearing->before == NULL || (n > 0 && !hearing->warm)))
+    {
+        json_decref(hearing->before);
+        hearing->before = ifm_sensor_snapshot("/");
+        hearing->warm = n > 0;
+    }
+    else if (!runs && hearing->before != NULL && hearing->after == NULL)
+        hearing->after = ifm_sensor_snapshot("/");
+}
+
+static void extend_draft(Hearing *hearing, const json_t *beat, const char *key, const char *field)
+{
+    json_t *news = json_object_get(beat, key), *series = json_object_get(hearing->draft, field);
+    if (json_is_array(news) && json_is_array(series))
+        json_array_extend(series, news);
+}
+
+static double number_or_nan(const json_t *json)
+{
+    return json_is_number(json) ? json_number_value(json) : (double)NAN;
+}
+
+static void hear(const json_t *message, void *user)
+{
+    Hearing *hearing = user;
+    const IfmRunnerOptions *options = &hearing->runner->options;
+    const char *say = json_string_value(json_object_get(message, "say"));
+    const char *phase = json_string_value(json_object_get(message, "phase"));
+    gsize n = (gsize)json_integer_value(json_object_get(message, "n"));
+    if (phase != NULL)
+        take_snapshots(hearing, phase, n);
+    if (g_strcmp0(say, "draft") == 0)
+    {
+        json_decref(hearing->draft);
+        hearing->draft = json_incref(json_object_get(message, "measurement"));
+    }
+    else if (g_strcmp0(say, "beat") == 0)
+    {
+        extend_draft(hearing, message, "warmup", "warmup_ns");
+        extend_draft(hearing, message, "samples", "samples_ns");
+    }
+    if (phase != NULL && options->progress != NULL)
+        options->progress(phase, n, number_or_nan(json_object_get(message, "median_ns")),
+                          number_or_nan(json_object_get(message, "ci_ratio")), options->progress_user);
+}
+
+/* --- measuring: the reference ------------------------------------------------------------------------------------- */
+
+static char *reference_key(const IfmModelCase *model_case, const char *digest)
+{
+    GString *key = g_string_new(digest);
+    g_string_append_printf(key, " %u", model_case->seed);
+    for (gsize i = 0; i < model_case->n_bindings; i++)
+        g_string_append_printf(key, " %s=%" G_GINT64_FORMAT, model_case->bindings[i].name, model_case->bindings[i].value);
+    return g_string_free(key, FALSE);
+}
+
+/* Returns: (transfer full) {"path"}, or {"why"} there is none; NULL where interrupted. */
+static json_t *reference_for(IfmRunner *runner, const IfmModelCase *model_case, const char *digest, Hearing *hearing,
+                             GError **error)
+{
+    g_autofree char *key = reference_key(model_case, digest);
+    json_t *known = g_hash_table_lookup(runner->references, key);
+    if (known != NULL)
+        return json_incref(known);
+    g_autofree char *name = g_strdup_printf("reference-%u", runner->n_references++);
+    g_autofree char *path = g_build_filename(runner->temporary, name, NULL);
+    IfmWorkerWatch watch = quiet_watch(runner);
+    watch.said = hear;
+    watch.user = hearing;
+    g_autoptr(GError) failure = NULL;
+    json_t *answer =
+        ask(runner, REFERENCE_WORKER,
+            json_pack("{s:s,s:o,s:s}", "do", "reference", "case", ifm_model_case_to_json(model_case), "path", path), &watch,
+            &failure);
+    if (g_error_matches(failure, IFM_ERROR, IFM_ERROR_CANCELLED))
+    {
+        g_propagate_error(error, g_steal_pointer(&failure));
+        return NULL;
+    }
+    if (answer == NULL)
+        answer = json_pack("{s:o}", "why", ifm_json_string(failure->message));
+    g_hash_table_insert(runner->references, g_steal_pointer(&key), json_incref(answer));
+    return answer;
+}
+
+/* Completes the request to measure with what its outputs are to be compared with, or why they are not. */
+static gboolean add_reference(IfmRunner *runner, const IfmModelCase *model_case, const IfmCase *sealed,
+                              gboolean true_outputs, Hearing *hearing, json_t *request, GError **error)
+{
+    const char *status = "not-applicable", *why = "simulated: this device computes no true outputs";
+    json_auto_t *reference = NULL;
+    if (true_outputs && !model_case->verify)
+    {
+        status = "not-asked";
+        why = "verification was switched off";
+    }
+    else if (true_outputs)
+    {
+        reference = reference_for(runner, model_case, sealed->subject_digest, hearing, error);
+        if (reference == NULL)
+            return FALSE;
+        json_t *path = json_object_get(reference, "path");
+        if (path != NULL)
+        {
+            json_object_set(request, "reference", path);
+            return TRUE;
+        }
+        status = "unavailable";
+        why = json_string_value(json_object_get(reference, "why"));
+    }
+    json_object_set_new(request, "verification", json_pack("{s:s,s:s}", "status", status, "why", why));
+    return TRUE;
+}
+
+/* --- measuring: what becomes of it -------------------------------------------------------------------------------- */
+
+static IfmMeasurement *failed_measurement(IfmOutcome outcome, const GError *failure)
+{
+    IfmMeasurement *measurement = ifm_measurement_new();
+    ifm_measurement_fail(measurement, outcome, failure);
+    return measurement;
+}
+
+/* What a worker that had to be ended on interruption had told until then. NULL where that was no sample. */
+static IfmMeasurement *from_draft(const Hearing *hearing, const IfmModelCase *model_case)
+{
+    if (hearing->draft == NULL)
+        return NULL;
+    g_autoptr(IfmMeasurement) measurement = ifm_measurement_from_json(hearing->draft, NULL);
+    if (measurement == NULL || measurement->samples_ns->len == 0)
+        return NULL;
+    if (*measurement->stop_reason == '\0')
+    {
+        set_text(&measurement->stop_reason, ifm_stop_reason_name(IFM_STOP_INTERRUPTED));
+        set_json(&measurement->verification,
+                 json_pack("{s:s,s:s}", "status", "interrupted", "why",
+                           "the worker was ended within a run: its outputs were checked until about a second before"));
+    }
+    ifm_measurement_summarise(measurement, model_case->protocol.level);
+    return g_steal_pointer(&measurement);
+}
+
+/* Joins what the machine tells with what the worker knew of the runtime. */
+static void add_surroundings(IfmRunner *runner, Hearing *hearing, IfmMeasurement *measurement)
+{
+    if (hearing->before == NULL)
+        hearing->before = ifm_sensor_snapshot("/");
+    if (hearing->after == NULL)
+        hearing->after = ifm_sensor_snapshot("/");
+    json_auto_t *seen = ifm_sensor_surroundings(machine_of(runner), hearing->before, hearing->after);
+    json_auto_t *warnings = json_incref(json_object_get(seen, "warnings"));
+    json_object_del(seen, "warnings");
+    if (measurement->surroundings == NULL)
+        measurement->surroundings = json_object();
+    json_object_update(measurement->surroundings, seen);
+    if (json_object_get(measurement->surroundings, "warnings") == NULL)
+        json_object_set_new(measurement->surroundings, "warnings", json_array());
+    json_array_extend(json_object_get(measurement->surroundings, "warnings"), warnings);
+}
+
+static IfmMeasurement *take_measurement(const json_t *answer, GError **error)
+{
+    return ifm_measurement_from_json(json_object_get(answer, "measurement"), error);
+}
+
+/* Both halves: compile and attest, then, with the reference at hand, run. NULL with the error, the worker's or its end's.
+ */
+static IfmMeasurement *measure_in_worker(IfmRunner *runner, const IfmModelCase *model_case, const IfmCase *sealed,
+                                         Hearing *hearing, GError **error)
+{
+    IfmWorkerWatch watch = quiet_watch(runner);
+    IfmLimits limits = runner->options.limits;
+    gint64 began_us = g_get_monotonic_time();
+    watch.said = hear;
+    watch.user = hearing;
+    watch.limits = &limits;
+    IfmWorker *worker = worker_for(runner, sealed->device, error);
+    if (worker == NULL)
+        return NULL;
+    ifm_worker_mark_base(worker);
+    json_auto_t *prepared = ask(runner, sealed->device,
+                                json_pack("{s:s,s:o,s:s}", "do", "prepare", "case", ifm_model_case_to_json(model_case),
+                                          "digest", sealed->subject_digest),
+                                &watch, error);
+    if (prepared == NULL)
+        return NULL;
+    if (!json_is_true(json_object_get(prepared, "ready")))
+        return take_measurement(prepared, error);
+    if (limits.case_time_ns > 0) /* both halves share it; the reference does not count */
+        limits.case_time_ns = MAX(1, limits.case_time_ns - (g_get_monotonic_time() - began_us) * 1000);
+    json_t *request = json_pack("{s:s}", "do", "measure");
+    if (!add_reference(runner, model_case, sealed, json_is_true(json_object_get(prepared, "true_outputs")), hearing,
+                       request, error))
+    {
+        json_decref(request);
+        return NULL;
+    }
+    json_auto_t *answer = ask(runner, sealed->device, request, &watch, error);
+    return answer != NULL ? take_measurement(answer, error) : NULL;
+}
+
+/* The worker goes too: a runtime that has lost its device mostly cannot find it again in the same process. */
+static void remember_loss(IfmRunner *runner, const IfmDeviceSpec *spec, const char *device, const char *why)
+{
+    g_hash_table_insert(runner->lost, g_strdup(device), g_strdup(why));
+    g_hash_table_remove(runner->workers, spec->text);
+}
+
+/* A device lost earlier is tried again only once it answers a probe. Returns: whether it may be measured. */
+static gboolean find_again(IfmRunner *runner, const IfmDeviceSpec *spec, const char *device, GError **error)
+{
+    const char *why = g_hash_table_lookup(runner->lost, device);
+    if (why == NULL)
+        return TRUE;
+    g_autoptr(GError) failure = NULL;
+    IfmWorkerWatch watch = quiet_watch(runner);
+    json_auto_t *answer =
+        ask(runner, spec->text, json_pack("{s:s,s:s}", "do", "probe", "device", spec->text), &watch, &failure);
+    if (answer != NULL)
+    {
+        g_hash_table_remove(runner->lost, device);
+        return TRUE;
+    }
+    if (g_error_matches(failure, IFM_ERROR, IFM_ERROR_CANCELLED))
+        g_propagate_error(error, g_steal_pointer(&failure));
+    else
+        g_set_error(error, IFM_ERROR, IFM_ERROR_LOST, "lost earlier (%s) and still is: %s", why, failure->message);
+    return FALSE;
+}
+
+/* What a failure of the worker or of finding a lost device again is as a record; NULL where it is none, but an error. */
+static IfmMeasurement *record_failure(const Hearing *hearing, const IfmModelCase *model_case, IfmOutcome outcome,
+                                      GError *failure /* (transfer full) */, GError **error)
+{
+    IfmMeasurement *measurement = NULL;
+    if (g_error_matches(failure, IFM_ERROR, IFM_ERROR_CANCELLED))
+        measurement = from_draft(hearing, model_case);
+    else if (!g_error_matches(failure, IFM_ERROR, IFM_ERROR_UNAVAILABLE)) /* that is: no worker at all */
+        measurement = failed_measurement(outcome, failure);
+    if (measurement == NULL)
+        g_propagate_error(error, failure);
+    else
+        g_error_free(failure);
+    return measurement;
+}
+
+IfmMeasurement *ifm_runner_measure(IfmRunner *runner, const IfmModelCase *model_case, const IfmCase *sealed, GError **error)
+{
+    g_auto(Hearing) hearing = { .runner = runner };
+    g_autoptr(IfmDeviceSpec) spec = ifm_device_spec_parse(sealed->device, error);
+    if (spec == NULL)
+        return NULL;
+    if (is_interrupted(runner))
+    {
+        g_set_error_literal(error, IFM_ERROR, IFM_ERROR_CANCELLED, "interrupted before it began");
+        return NULL;
+    }
+    gint64 started_unix_ms = g_get_real_time() / 1000;
+    g_autofree char *device = device_of(spec);
+    IfmModelCase whole = *model_case;
+    whole.model_path = sealed->model_path; /* absolute */
+    whole.device = sealed->device;         /* canonical */
+    whole.model_name = sealed->subject_name;
+    if (whole.dtype == IFM_DTYPE_UNDEFINED)
+        whole.dtype = IFM_DTYPE_F32;
+    GError *failure = NULL;
+    IfmMeasurement *measurement = NULL;
+    if (!find_again(runner, spec, device, &failure))
+        measurement = record_failure(&hearing, &whole, IFM_OUTCOME_SKIPPED, failure, error);
+    else
+    {
+        measurement = measure_in_worker(runner, &whole, sealed, &hearing, &failure);
+        if (measurement == NULL)
+            measurement = record_failure(&hearing, &whole, IFM_OUTCOME_FAILED, failure, error);
+    }
+    if (measurement == NULL)
+        return NULL;
+    measurement->started_unix_ms = started_unix_ms;
+    set_text(&measurement->case_key, sealed->key);
+    if (measurement->outcome == IFM_OUTCOME_FAILED && g_str_equal(measurement->error_code, "lost"))
+        remember_loss(runner, spec, device, measurement->reason);
+    add_surroundings(runner, &hearing, measurement);
+    return measurement;
+}

@@ -1,0 +1,364 @@
+#include <math.h>
+#include <pthread.h>
+
+#include <inferometer/json.h>
+
+#include "measure-private.h"
+
+/* A stream that is kept busy beside the measured one. */
+typedef struct
+{
+    IfmModelSubject *subject;
+    int stream;
+    pthread_t thread;
+    guint64 n_runs;
+    GError *error;
+} BusyStream;
+
+struct IfmModelSubject
+{
+    IfmEngine *engine;
+    IfmModel *model;
+    IfmDeviceSpec *spec;
+    IfmDtype dtype;
+    IfmCompileOptions options;
+    IfmCompiled *compiled;
+    gsize n_inputs, n_outputs;
+    IfmTensor *inputs;
+    int n_streams;
+    IfmRequest **requests; /* [n_streams]; 0 is the measured one */
+    IfmTensor *outputs;    /* [n_streams * n_outputs], empty where the engine allocates */
+    BusyStream *busy;      /* [n_streams - 1] */
+    gint stop_busy;        /* atomic */
+    const IfmReference *reference;
+    IfmTolerance tolerance;
+    IfmVerdict verdict;
+    gboolean wrong; /* an output was */
+};
+
+static IfmCompileOptions options_of(const IfmModelCase *model_case, IfmTwin twin)
+{
+    IfmCompileOptions options = IFM_COMPILE_OPTIONS_INIT;
+    if (model_case->dtype != IFM_DTYPE_UNDEFINED)
+        options.dtype = model_case->dtype;
+    options.threads = model_case->threads;
+    options.profiling = twin == IFM_TWIN_PROFILED;
+    options.optimise = twin != IFM_TWIN_REFERENCE;
+    options.native_async = model_case->native_async;
+    options.bindings = model_case->bindings;
+    options.n_bindings = model_case->n_bindings;
+    options.vendor = model_case->vendor;
+    return options;
+}
+
+/* --- making ------------------------------------------------------------------------------------------------------- */
+
+/* The port's index as the compiled model has it; runtimes may order ports in their own way. */
+static gssize find_input(const IfmModelSubject *self, const char *name)
+{
+    for (gsize i = 0; i < ifm_compiled_n_inputs(self->compiled); i++)
+        if (g_str_equal(ifm_compiled_input(self->compiled, i)->name, name))
+            return (gssize)i;
+    return -1;
+}
+
+static gboolean set_inputs(IfmModelSubject *self, IfmRequest *request, GError **error)
+{
+    for (gsize i = 0; i < self->n_inputs; i++)
+    {
+        gssize port = find_input(self, ifm_model_input(self->model, i)->name);
+        if (port >= 0 && !ifm_request_set_input(request, (gsize)port, &self->inputs[i], error))
+            return FALSE;
+    }
+    return TRUE;
+}
+
+static gboolean is_fixed(const IfmPort *port)
+{
+    gboolean fixed = port->rank >= 0 && ifm_dtype_size_bytes(port->dtype) > 0;
+    for (int axis = 0; fixed && axis < port->rank; axis++)
+        fixed = port->dims[axis] >= 0;
+    return fixed;
+}
+
+/* Outputs whose shapes are known get memory beforehand, so that no run allocates them. */
+static gboolean set_outputs(IfmModelSubject *self, IfmRequest *request, IfmTensor *outputs, GError **error)
+{
+    if (!(ifm_compiled_capabilities(self->compiled) & IFM_CAN_SET_OUTPUT))
+        return TRUE;
+    for (gsize i = 0; i < self->n_outputs; i++)
+    {
+        const IfmPort *port = ifm_compiled_output(self->compiled, i);
+        if (is_fixed(port) && (!ifm_tensor_init(&outputs[i], port->dtype, port->rank, port->dims, error) ||
+                               !ifm_request_set_output(request, i, &outputs[i], error)))
+            return FALSE;
+    }
+    return TRUE;
+}
+
+static gboolean make_requests(IfmModelSubject *self, GError **error)
+{
+    self->n_outputs = ifm_compiled_n_outputs(self->compiled);
+    self->requests = g_new0(IfmRequest *, (gsize)self->n_streams);
+    self->outputs = g_new0(IfmTensor, (gsize)self->n_streams * self->n_outputs);
+    for (int stream = 0; stream < self->n_streams; stream++)
+    {
+        IfmRequest *request = ifm_compiled_request(self->compiled, stream, error);
+        if (request == NULL)
+            return FALSE;
+        self->requests[stream] = request;
+        if (!set_inputs(self, request, error) ||
+            !set_outputs(self, request, self->outputs + (gsize)stream * self->n_outputs, error))
+            return FALSE;
+    }
+    return TRUE;
+}
+
+IfmModelSubject *ifm_model_subject_new(IfmEngine *engine, IfmModel *model, const IfmModelCase *model_case, IfmTwin twin,
+                                       GError **error)
+{
+    g_autoptr(IfmModelSubject) self = g_new0(IfmModelSubject, 1);
+    self->model = ifm_model_ref(model);
+    self->engine = engine;
+    self->options = options_of(model_case, twin);
+    self->dtype = self->options.dtype;
+    self->tolerance = ifm_tolerance_for(self->dtype, model_case->rtol, model_case->atol);
+    self->spec = ifm_device_spec_parse(model_case->device, error);
+    if (self->spec == NULL || !ifm_model_check_bindings(model, model_case->bindings, model_case->n_bindings, error))
+        return NULL;
+    self->n_streams = MAX(1, self->spec->n_streams);
+    self->n_inputs = ifm_model_n_inputs(model);
+    self->inputs = g_new0(IfmTensor, self->n_inputs);
+    if (!ifm_model_make_inputs(model, model_case->bindings, model_case->n_bindings, model_case->seed, self->inputs, error))
+        return NULL;
+    self->compiled = ifm_engine_compile(engine, model, self->spec, &self->options, error);
+    if (self->compiled == NULL || !make_requests(self, error))
+        return NULL;
+    return g_steal_pointer(&self);
+}
+
+void ifm_model_subject_free(IfmModelSubject *self)
+{
+    if (self == NULL)
+        return;
+    for (int stream = 0; self->requests != NULL && stream < self->n_streams; stream++)
+        ifm_request_free(self->requests[stream]);
+    ifm_compiled_free(self->compiled);
+    for (gsize i = 0; self->outputs != NULL && i < (gsize)self->n_streams * self->n_outputs; i++)
+        ifm_tensor_clear(&self->outputs[i]);
+    for (gsize i = 0; self->inputs != NULL && i < self->n_inputs; i++)
+        ifm_tensor_clear(&self->inputs[i]);
+    for (int i = 0; self->busy != NULL && i < self->n_streams - 1; i++)
+        g_clear_error(&self->busy[i].error);
+    g_free(self->busy);
+    g_free(self->requests);
+    g_free(self->outputs);
+    g_free(self->inputs);
+    ifm_device_spec_free(self->spec);
+    ifm_verdict_clear(&self->verdict);
+    ifm_model_unref(self->model);
+    g_free(self);
+}
+
+void ifm_model_subject_set_reference(IfmModelSubject *self, const IfmReference *reference)
+{
+    self->reference = reference;
+}
+
+IfmCompiled *ifm_model_subject_compiled(IfmModelSubject *self)
+{
+    return self->compiled;
+}
+
+IfmRequest *ifm_model_subject_request(IfmModelSubject *self)
+{
+    return self->requests[0];
+}
+
+/* --- running ------------------------------------------------------------------------------------------------------ */
+
+static inline gboolean infer(IfmRequest *request, GError **error)
+{
+    return ifm_request_start(request, NULL, NULL, error) && ifm_request_wait(request, IFM_CLOCK_NEVER, error);
+}
+
+static gboolean model_run(void *data, GError **error)
+{
+    IfmModelSubject *self = data;
+    return infer(self->requests[0], error);
+}
+
+static void busy_loop(void *data)
+{
+    BusyStream *busy = data;
+    IfmRequest *request = busy->subject->requests[busy->stream];
+    while (!g_atomic_int_get(&busy->subject->stop_busy) && infer(request, &busy->error))
+        busy->n_runs++;
+}
+
+static void *busy_main(void *data)
+{
+    BusyStream *busy = data;
+    ifm_compiled_invoke(busy->subject->compiled, busy->stream, busy_loop, busy);
+    ifm_clock_leave(ifm_engine_clock(busy->subject->engine));
+    return NULL;
+}
+
+static void start_busy(IfmModelSubject *self)
+{
+    if (self->busy == NULL)
+        self->busy = g_new0(BusyStream, (gsize)self->n_streams - 1);
+    g_atomic_int_set(&self->stop_busy, 0);
+    for (int i = 0; i < self->n_streams - 1; i++)
+    {
+        self->busy[i].subject = self;
+        self->busy[i].stream = i + 1;
+        ifm_clock_enter(ifm_engine_clock(self->engine)); /* for the thread, before it runs */
+        if (pthread_create(&self->busy[i].thread, NULL, busy_main, &self->busy[i]) != 0)
+            g_error("no thread for stream %d", i + 1);
+    }
+}
+
+static void stop_busy(IfmModelSubject *self)
+{
+    IfmClock *clock = ifm_engine_clock(self->engine);
+    g_atomic_int_set(&self->stop_busy, 1);
+    ifm_clock_leave(clock); /* a join is no wait of the clock's */
+    for (int i = 0; i < self->n_streams - 1; i++)
+        pthread_join(self->busy[i].thread, NULL);
+    ifm_clock_enter(clock);
+}
+
+/*
+ * With several streams (#N) the latency is that of one inference while the others infer too, without pause: what a caller
+ * of a server with N busy streams sees. The first stream is timed on its own executing thread, as without streams.
+ */
+static void model_invoke(void *data, void (*function)(void *user), void *user)
+{
+    IfmModelSubject *self = data;
+    if (self->n_streams > 1)
+        start_busy(self);
+    ifm_compiled_invoke(self->compiled, 0, function, user);
+    if (self->n_streams > 1)
+        stop_busy(self);
+}
+
+json_t *ifm_model_subject_streams(const IfmModelSubject *self)
+{
+    if (self->n_streams <= 1 || self->busy == NULL)
+        return NULL;
+    guint64 others = 0;
+    for (int i = 0; i < self->n_streams - 1; i++)
+        others += self->busy[i].n_runs;
+    return json_pack("{s:i,s:s,s:I}", "n", self->n_streams, "latency",
+                     "of one inference on the first stream while all others infer without pause", "n_other_runs",
+                     (json_int_t)others);
+}
+
+/* --- verifying ---------------------------------------------------------------------------------------------------- */
+
+static gboolean verify_stream(IfmModelSubject *self, int stream, GError **error)
+{
+    for (gsize i = 0; i < self->n_outputs; i++)
+    {
+        IfmTensor value = IFM_TENSOR_INIT;
+        if (!ifm_request_output(self->requests[stream], i, &value, error))
+            return FALSE;
+        self->wrong = !ifm_reference_check(self->reference, ifm_compiled_output(self->compiled, i)->name, &value,
+                                           self->dtype, &self->tolerance, &self->verdict, error);
+        if (self->wrong)
+            return FALSE;
+    }
+    return TRUE;
+}
+
+static gboolean model_verify(void *data, GError **error)
+{
+    return verify_stream(data, 0, error);
+}
+
+gboolean ifm_model_subject_verify(IfmModelSubject *self, GError **error)
+{
+    for (int stream = 1; stream < self->n_streams; stream++)
+    {
+        BusyStream *busy = self->busy != NULL ? &self->busy[stream - 1] : NULL;
+        if (busy != NULL && busy->error != NULL)
+        {
+            g_propagate_error(error, g_steal_pointer(&busy->error));
+            g_prefix_error(error, "stream %d: ", stream);
+            return FALSE;
+        }
+        if (busy != NULL && busy->n_runs > 0 && !verify_stream(self, stream, error))
+            return FALSE;
+    }
+    return TRUE;
+}
+
+json_t *ifm_model_subject_verification(const IfmModelSubject *self)
+{
+    const IfmVerdict *verdict = &self->verdict;
+    json_t *json = json_pack("{s:s,s:I,s:I}", "status",
+                             self->wrong             ? "failed"
+                             : verdict->n_checks > 0 ? "passed"
+                                                     : "none",
+                             "n_checks", (json_int_t)verdict->n_checks, "n_not_compared", (json_int_t)verdict->n_skipped);
+    if (self->reference == NULL)
+        return json;
+    json_object_set_new(json, "reference", json_string("onnxruntime:CPU, graph optimisation off"));
+    json_object_set_new(json, "rtol", ifm_json_real(self->tolerance.rtol));
+    json_object_set_new(json, "atol", ifm_json_real(self->tolerance.atol));
+    json_object_set_new(
+        json, "atol_of",
+        json_string(self->tolerance.scaled ? "the reference output's root mean square" : "the output's unit"));
+    json_object_set_new(json, "reference_not_finite", json_boolean(verdict->reference_not_finite));
+    if (verdict->worst_port == NULL)
+        return json;
+    json_object_set_new(json, "worst",
+                        json_pack("{s:o,s:o,s:o,s:o}", "port", ifm_json_string(verdict->worst_port), "value",
+                                  ifm_json_real(verdict->worst_value), "reference", ifm_json_real(verdict->worst_reference),
+                                  "share_of_tolerance", ifm_json_real(verdict->worst_excess)));
+    return json;
+}
+
+/* --- attesting ---------------------------------------------------------------------------------------------------- */
+
+static json_t *attest_to_json(const IfmAttest *attest)
+{
+    json_t *nodes = json_array();
+    for (guint i = 0; attest->nodes != NULL && i < attest->nodes->len; i++)
+    {
+        const IfmNodeAttest *node = attest->nodes->pdata[i];
+        json_array_append_new(nodes, json_pack("{s:o,s:o,s:o,s:o,s:s}", "name", ifm_json_string(node->name), "op_type",
+                                               ifm_json_string(node->op_type), "provider", ifm_json_string(node->provider),
+                                               "implementation", ifm_json_string(node->implementation), "dtype",
+                                               ifm_dtype_name(node->dtype)));
+    }
+    return json_pack("{s:s,s:i,s:i,s:o,s:o}", "dtype", ifm_dtype_name(attest->dtype), "n_threads", attest->n_threads,
+                     "n_streams", attest->n_streams, "cores", ifm_json_string(attest->cores), "nodes", nodes);
+}
+
+json_t *ifm_model_subject_attest(IfmModelSubject *self, GError **error)
+{
+    g_autofree IfmTensor *inputs = g_new0(IfmTensor, ifm_compiled_n_inputs(self->compiled)); /* in the engine's order */
+    for (gsize i = 0; i < self->n_inputs; i++)
+    {
+        gssize port = find_input(self, ifm_model_input(self->model, i)->name);
+        if (port >= 0)
+            inputs[port] = self->inputs[i];
+    }
+    g_autoptr(IfmAttest) attest = ifm_compiled_attest(self->compiled, inputs, error);
+    if (attest == NULL)
+        return NULL;
+    ifm_attest_check(attest, self->spec, &self->options, error);
+    return attest_to_json(attest);
+}
+
+IfmSubject ifm_model_subject_slots(IfmModelSubject *self)
+{
+    return (IfmSubject){ .name = ifm_model_name(self->model),
+                         .clock = ifm_engine_clock(self->engine),
+                         .run = model_run,
+                         .invoke = model_invoke,
+                         .verify = model_verify,
+                         .self = self };
+}

@@ -1,0 +1,25 @@
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <inferometer/measure.h>
+
+/* inferometer-worker FD PARENT: started by the library alone, with the channel to the program open as FD. */
+int main(int argc, char **argv)
+{
+    int type;
+    socklen_t size = sizeof type;
+    int fd = argc == 3 ? atoi(argv[1]) : -1;
+    if (fd < 0 || getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) != 0)
+    {
+        fprintf(stderr, "inferometer-worker: started by inferometer, not by hand\n");
+        return 2;
+    }
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != atoi(argv[2])) /* it died before that */
+        return 1;
+    return ifm_worker_main(fd);
+}

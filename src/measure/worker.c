@@ -1,0 +1,596 @@
+#include <fcntl.h>
+#include <malloc.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <inferometer/json.h>
+#include <inferometer/sensor.h>
+
+#include "measure-private.h"
+
+/*
+ * The worker: one thread takes messages off the channel, so that "stop" and the channel's end are seen also while a
+ * runtime hangs; the main thread does what is asked, one request after the other.
+ */
+typedef struct
+{
+    int fd;
+    GAsyncQueue *requests; /* json_t* */
+    gint interrupted;      /* atomic */
+    IfmClock *real_clock, *virtual_clock;
+    GHashTable *engines;   /* name -> IfmEngine*, open until the process ends */
+    GHashTable *overheads; /* device -> double*, ns: what a call costs beside its nodes */
+    const char *phase;
+    gint64 told_ns; /* coarse: the last beat while profiling */
+    /* the prepared case: */
+    IfmOwnedCase owned;
+    IfmEngine *engine;
+    IfmModel *model;
+    IfmModelSubject *subject;
+    IfmMeasurement *measurement;
+    guint n_warmup_sent, n_samples_sent;
+} Worker;
+
+/* --- saying ------------------------------------------------------------------------------------------------------- */
+
+static void say(Worker *worker, json_t *message /* (transfer full) */)
+{
+    ifm_message_send(worker->fd, message); /* where nobody listens any more, the reader ends the process */
+    json_decref(message);
+}
+
+static void enter_phase(Worker *worker, const char *phase)
+{
+    worker->phase = phase;
+    say(worker, json_pack("{s:s,s:s}", "say", "phase", "phase", phase));
+}
+
+static void send_draft(Worker *worker)
+{
+    say(worker, json_pack("{s:s,s:o}", "say", "draft", "measurement", ifm_measurement_to_json(worker->measurement)));
+}
+
+/* New samples travel with a beat where they are few: then each took long, and a program that cannot wait for the next to
+ * end has them. Where they are many, the worker answers in time by itself. */
+#define BEAT_MOST_SAMPLES 64
+
+static void add_news(json_t *beat, const char *key, const GArray *series, guint *n_sent)
+{
+    if (series->len - *n_sent > BEAT_MOST_SAMPLES)
+        return;
+    json_t *news = json_array();
+    for (; *n_sent < series->len; ++*n_sent)
+        json_array_append_new(news, json_integer(g_array_index(series, gint64, *n_sent)));
+    json_object_set_new(beat, key, news);
+}
+
+static void beat(gsize n, double median_ns, double ci_ratio, void *user)
+{
+    Worker *worker = user;
+    json_t *message = json_pack("{s:s,s:s,s:I,s:o,s:o}", "say", "beat", "phase", worker->phase, "n", (json_int_t)n,
+                                "median_ns", ifm_json_real(median_ns), "ci_ratio", ifm_json_real(ci_ratio));
+    add_news(message, "warmup", worker->measurement->warmup_ns, &worker->n_warmup_sent);
+    add_news(message, "samples", worker->measurement->samples_ns, &worker->n_samples_sent);
+    say(worker, message);
+}
+
+#define BEAT_NS (200 * IFM_NS_PER_MS)
+
+static void profiling_beat(gsize n, void *user)
+{
+    Worker *worker = user;
+    gint64 now_ns = ifm_time_coarse_ns();
+    if (now_ns - worker->told_ns < BEAT_NS)
+        return;
+    worker->told_ns = now_ns;
+    say(worker, json_pack("{s:s,s:s,s:I}", "say", "beat", "phase", worker->phase, "n", (json_int_t)n));
+}
+
+/* --- engines ------------------------------------------------------------------------------------------------------ */
+
+/* A simulated device lives on a virtual clock, so that its inferences take no real time, unless $IFM_SIMULATED_CLOCK says
+ * "real". */
+static gboolean goes_by_virtual_clock(const char *engine)
+{
+    return g_str_equal(engine, "simulated") && g_strcmp0(g_getenv("IFM_SIMULATED_CLOCK"), "real") != 0;
+}
+
+static IfmEngine *open_engine(Worker *worker, const char *name, GError **error)
+{
+    IfmEngine *engine = g_hash_table_lookup(worker->engines, name);
+    if (engine != NULL)
+        return engine;
+    IfmClock *clock = goes_by_virtual_clock(name) ? worker->virtual_clock : worker->real_clock;
+    engine = ifm_engine_open(name, clock, error);
+    if (engine != NULL)
+        g_hash_table_insert(worker->engines, g_strdup(name), engine);
+    return engine;
+}
+
+static IfmEngine *open_for_device(Worker *worker, const char *device, IfmDeviceSpec **spec, GError **error)
+{
+    *spec = ifm_device_spec_parse(device, error);
+    return *spec != NULL ? open_engine(worker, (*spec)->engine, error) : NULL;
+}
+
+static json_t *engine_to_json(IfmEngine *engine)
+{
+    return json_pack("{s:s,s:o,s:o}", "engine", ifm_engine_name(engine), "version",
+                     ifm_json_string(ifm_engine_version(engine)), "library", ifm_json_string(ifm_engine_library(engine)));
+}
+
+static json_t *answer_engine(Worker *worker, const json_t *request, GError **error)
+{
+    const char *name;
+    if (!ifm_json_get_string(request, "request", "engine", &name, error))
+        return NULL;
+    enter_phase(worker, "opening the runtime");
+    IfmEngine *engine = open_engine(worker, name, error);
+    return engine != NULL ? engine_to_json(engine) : NULL;
+}
+
+static json_t *device_to_json(const IfmDeviceInfo *info)
+{
+    json_t *capabilities = json_array();
+    for (guint bit = 0; bit < 32; bit++)
+        if ((info->capabilities & (1u << bit)) != 0 && ifm_capability_name(1u << bit) != NULL)
+            json_array_append_new(capabilities, json_string(ifm_capability_name(1u << bit)));
+    return json_pack("{s:o,s:o,s:o,s:b,s:o}", "spec", ifm_json_string(info->spec), "description",
+                     ifm_json_string(info->description), "capabilities", capabilities, "available", info->available,
+                     "reason", info->reason != NULL ? ifm_json_string(info->reason) : json_null());
+}
+
+static json_t *answer_devices(Worker *worker, const json_t *request, GError **error)
+{
+    json_auto_t *answer = answer_engine(worker, request, error);
+    if (answer == NULL)
+        return NULL;
+    enter_phase(worker, "looking for devices");
+    IfmEngine *engine = open_engine(worker, json_string_value(json_object_get(request, "engine")), error);
+    g_autoptr(GPtrArray) devices = ifm_engine_devices(engine, error);
+    if (devices == NULL)
+        return NULL;
+    json_t *list = json_array();
+    for (guint i = 0; i < devices->len; i++)
+        json_array_append_new(list, device_to_json(devices->pdata[i]));
+    json_object_set_new(answer, "devices", list);
+    return json_incref(answer);
+}
+
+static gboolean probe(IfmEngine *engine, const char *device, GError **error)
+{
+    g_autoptr(IfmDeviceSpec) spec = ifm_device_spec_parse(device, error);
+    return spec != NULL && ifm_engine_probe_device(engine, spec, error);
+}
+
+static json_t *answer_probe(Worker *worker, const json_t *request, GError **error)
+{
+    const char *device;
+    g_autoptr(IfmDeviceSpec) spec = NULL;
+    if (!ifm_json_get_string(request, "request", "device", &device, error))
+        return NULL;
+    enter_phase(worker, "probing the device");
+    IfmEngine *engine = open_for_device(worker, device, &spec, error);
+    if (engine == NULL)
+        return NULL;
+    gboolean alive = ifm_engine_probe_device(engine, spec, error);
+    return alive ? json_pack("{s:b}", "alive", TRUE) : NULL;
+}
+
+/* --- the reference ------------------------------------------------------------------------------------------------ */
+
+static gboolean save_outputs(IfmCompiled *compiled, IfmRequest *request, const char *path, GError **error)
+{
+    gsize n = ifm_compiled_n_outputs(compiled);
+    g_autofree const char **names = g_new0(const char *, n + 1);
+    g_autofree IfmTensor *tensors = g_new0(IfmTensor, n + 1);
+    for (gsize i = 0; i < n; i++)
+    {
+        names[i] = ifm_compiled_output(compiled, i)->name;
+        if (!ifm_request_output(request, i, &tensors[i], error))
+            return FALSE;
+    }
+    return ifm_reference_save(path, names, tensors, n, error);
+}
+
+static gboolean make_reference(Worker *worker, IfmModelCase *model_case, const char *path, GError **error)
+{
+    IfmEngine *engine = open_engine(worker, "onnxruntime", error);
+    g_autoptr(IfmModel) model = engine != NULL ? ifm_model_open(model_case->model_path, error) : NULL;
+    if (model == NULL)
+        return FALSE;
+    enter_phase(worker, "computing the reference");
+    model_case->device = "onnxruntime:CPU";
+    model_case->dtype = IFM_DTYPE_F32;
+    model_case->vendor = NULL;
+    model_case->native_async = FALSE;
+    model_case->threads = 0;
+    g_autoptr(IfmModelSubject) subject = ifm_model_subject_new(engine, model, model_case, IFM_TWIN_REFERENCE, error);
+    IfmSubject slots = subject != NULL ? ifm_model_subject_slots(subject) : (IfmSubject){ 0 };
+    return subject != NULL && slots.run(slots.self, error) &&
+           save_outputs(ifm_model_subject_compiled(subject), ifm_model_subject_request(subject), path, error);
+}
+
+static json_t *answer_reference(Worker *worker, const json_t *request, GError **error)
+{
+    const char *path;
+    g_auto(IfmOwnedCase) owned = { 0 };
+    enter_phase(worker, "opening the runtime");
+    if (!ifm_json_get_string(request, "request", "path", &path, error) ||
+        !ifm_owned_case_init(&owned, json_object_get(request, "case"), error) ||
+        !make_reference(worker, &owned.model_case, path, error))
+        return NULL;
+    return json_pack("{s:s}", "path", path);
+}
+
+/* --- a case: prepare ---------------------------------------------------------------------------------------------- */
+
+static void drop_prepared(Worker *worker)
+{
+    g_clear_pointer(&worker->subject, ifm_model_subject_free);
+    g_clear_pointer(&worker->model, ifm_model_unref);
+    g_clear_pointer(&worker->measurement, ifm_measurement_free);
+    ifm_owned_case_clear(&worker->owned);
+    worker->engine = NULL;
+    worker->n_warmup_sent = worker->n_samples_sent = 0;
+    malloc_trim(0); /* so that the next case's growth is its own */
+}
+
+static void note_memory(Worker *worker, const char *group, const char *key, gint64 bytes)
+{
+    IfmMeasurement *measurement = worker->measurement;
+    if (measurement->memory == NULL)
+        measurement->memory = json_object();
+    json_t *object = json_object_get(measurement->memory, group);
+    if (object == NULL)
+    {
+        object = json_object();
+        json_object_set_new(measurement->memory, group, object);
+    }
+    json_object_set_new(object, key, bytes >= 0 ? json_integer(bytes) : json_null());
+}
+
+/* Starts the kernel's peak figure anew, so that it is this case's and not that of an earlier one. */
+static void reset_peak(void)
+{
+    int fd = open("/proc/self/clear_refs", O_WRONLY | O_CLOEXEC);
+    if (fd < 0)
+        return;
+    if (write(fd, "5", 1) != 1)
+        g_debug("the peak of memory use cannot be reset");
+    close(fd);
+}
+
+static void note_rss(Worker *worker, const char *key)
+{
+    note_memory(worker, "process", key, ifm_sensor_rss_bytes("/", getpid()));
+}
+
+static void note_peak(Worker *worker, const char *key)
+{
+    note_memory(worker, "process", key, ifm_sensor_peak_rss_bytes("/", getpid()));
+}
+
+static void note_engine_memory(Worker *worker)
+{
+    IfmEngineMemory memory;
+    if (!ifm_compiled_memory(ifm_model_subject_compiled(worker->subject), &memory, NULL))
+    {
+        json_object_set_new(worker->measurement->memory, "engine", json_null());
+        return;
+    }
+    note_memory(worker, "engine", "in_use_bytes", memory.in_use_bytes);
+    note_memory(worker, "engine", "peak_bytes", memory.peak_bytes);
+    note_memory(worker, "engine", "reserved_bytes", memory.reserved_bytes);
+}
+
+static void describe_surroundings(Worker *worker)
+{
+    const IfmModelCase *model_case = &worker->owned.model_case;
+    json_t *surroundings = json_object();
+    json_object_set_new(surroundings, "runtime", engine_to_json(worker->engine));
+    json_object_set_new(surroundings, "device", json_string(model_case->device));
+    json_object_set_new(surroundings, "dtype", json_string(ifm_dtype_name(model_case->dtype)));
+    json_object_set_new(surroundings, "threads_asked", json_integer(model_case->threads));
+    json_object_set_new(surroundings, "native_async", json_boolean(model_case->native_async));
+    json_object_set_new(surroundings, "warnings", json_array());
+    worker->measurement->surroundings = surroundings;
+}
+
+static gboolean check_digest(Worker *worker, const char *digest, GError **error)
+{
+    const char *found = ifm_model_digest(worker->model, error);
+    if (found == NULL)
+        return FALSE;
+    if (digest == NULL || g_str_equal(found, digest))
+        return TRUE;
+    g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
+                "%s: changed since this case was made (SHA-256 now %.12s..., then %.12s...)",
+                worker->owned.model_case.model_path, found, digest);
+    return FALSE;
+}
+
+/* A step that takes long may have been interrupted meanwhile. */
+static gboolean go_on(Worker *worker, const char *next_phase, GError **error)
+{
+    if (g_atomic_int_get(&worker->interrupted) != 0)
+    {
+        g_set_error(error, IFM_ERROR, IFM_ERROR_CANCELLED, "interrupted while %s", worker->phase);
+        return FALSE;
+    }
+    enter_phase(worker, next_phase);
+    return TRUE;
+}
+
+static gboolean prepare(Worker *worker, const char *digest, GError **error)
+{
+    const IfmModelCase *model_case = &worker->owned.model_case;
+    g_autoptr(IfmDeviceSpec) spec = NULL;
+    enter_phase(worker, "opening the runtime");
+    worker->engine = open_for_device(worker, model_case->device, &spec, error);
+    if (worker->engine == NULL)
+        return FALSE;
+    describe_surroundings(worker);
+    if (!go_on(worker, "reading the model", error))
+        return FALSE;
+    worker->model = ifm_model_open(model_case->model_path, error);
+    if (worker->model == NULL || !check_digest(worker, digest, error))
+        return FALSE;
+    reset_peak();
+    note_rss(worker, "before_compile_bytes");
+    if (!go_on(worker, "compiling", error))
+        return FALSE;
+    worker->subject = ifm_model_subject_new(worker->engine, worker->model, model_case, IFM_TWIN_NONE, error);
+    if (worker->subject == NULL)
+        return FALSE;
+    note_rss(worker, "after_compile_bytes");
+    note_peak(worker, "peak_compile_bytes");
+    if (!go_on(worker, "attesting", error))
+        return FALSE;
+    g_autoptr(GError) failure = NULL;
+    worker->measurement->attest = ifm_model_subject_attest(worker->subject, &failure);
+    if (failure == NULL)
+        return TRUE;
+    g_propagate_error(error, g_steal_pointer(&failure));
+    return FALSE;
+}
+
+/* A device that is not here was not tried; all else is a failure of the case. */
+static void record_failure(Worker *worker, const GError *failure)
+{
+    gboolean absent = g_error_matches(failure, IFM_ERROR, IFM_ERROR_UNAVAILABLE);
+    ifm_measurement_fail(worker->measurement, absent ? IFM_OUTCOME_SKIPPED : IFM_OUTCOME_FAILED, failure);
+}
+
+static json_t *answer_prepare(Worker *worker, const json_t *request, GError **error)
+{
+    drop_prepared(worker);
+    if (!ifm_owned_case_init(&worker->owned, json_object_get(request, "case"), error))
+        return NULL;
+    worker->measurement = ifm_measurement_new();
+    g_autoptr(GError) failure = NULL;
+    if (prepare(worker, json_string_value(json_object_get(request, "digest")), &failure))
+    {
+        guint32 capabilities = ifm_compiled_capabilities(ifm_model_subject_compiled(worker->subject));
+        return json_pack("{s:b,s:b}", "ready", TRUE, "true_outputs", (capabilities & IFM_CAN_TRUE_OUTPUTS) != 0);
+    }
+    if (g_error_matches(failure, IFM_ERROR, IFM_ERROR_CANCELLED))
+    {
+        g_propagate_error(error, g_steal_pointer(&failure));
+        return NULL;
+    }
+    record_failure(worker, failure);
+    json_t *answer = json_pack("{s:b,s:o}", "ready", FALSE, "measurement", ifm_measurement_to_json(worker->measurement));
+    drop_prepared(worker);
+    return answer;
+}
+
+/* --- a case: measure ---------------------------------------------------------------------------------------------- */
+
+/* What the books hold against the residual; asked once a device and process. */
+static double call_overhead_ns(Worker *worker)
+{
+    const IfmModelCase *model_case = &worker->owned.model_case;
+    g_autofree char *key = g_strdup_printf("%s %d", model_case->device, model_case->threads);
+    double *known = g_hash_table_lookup(worker->overheads, key);
+    if (known == NULL)
+    {
+        known = g_new(double, 1);
+        *known = ifm_call_overhead_ns(worker->engine, model_case);
+        g_hash_table_insert(worker->overheads, g_steal_pointer(&key), known);
+    }
+    return *known;
+}
+
+static gboolean measure_books(Worker *worker, GError **error)
+{
+    g_autoptr(GError) failure = NULL;
+    enter_phase(worker, "compiling the profiled twin");
+    guint32 capabilities = ifm_compiled_capabilities(ifm_model_subject_compiled(worker->subject));
+    g_autoptr(IfmModelSubject) twin = NULL;
+    if (capabilities & IFM_CAN_PROFILE)
+        twin = ifm_model_subject_new(worker->engine, worker->model, &worker->owned.model_case, IFM_TWIN_PROFILED, &failure);
+    else
+        g_set_error(&failure, IFM_ERROR, IFM_ERROR_UNSUPPORTED, "%s tells no times of nodes",
+                    worker->owned.model_case.device);
+    if (twin == NULL)
+    {
+        json_decref(worker->measurement->books);
+        worker->measurement->books =
+            json_pack("{s:s,s:o}", "status", "unavailable", "why", ifm_json_string(failure->message));
+        if (g_error_matches(failure, IFM_ERROR, IFM_ERROR_UNSUPPORTED))
+            return TRUE;
+        g_propagate_error(error, g_steal_pointer(&failure));
+        return FALSE;
+    }
+    enter_phase(worker, "profiling");
+    return ifm_books_measure(twin, call_overhead_ns(worker), &worker->interrupted, profiling_beat, worker,
+                             worker->measurement, error);
+}
+
+/* A lost device may have answered at once, and anything: it must still be there after the last run. */
+static gboolean still_there(Worker *worker, GError **error)
+{
+    g_autoptr(GError) failure = NULL;
+    enter_phase(worker, "probing the device");
+    if (probe(worker->engine, worker->owned.model_case.device, &failure))
+        return TRUE;
+    g_set_error(error, IFM_ERROR, IFM_ERROR_LOST, "the device is lost after the runs: %s", failure->message);
+    return FALSE;
+}
+
+static gboolean run_case(Worker *worker, GError **error)
+{
+    const IfmModelCase *model_case = &worker->owned.model_case;
+    IfmMeasurement *measurement = worker->measurement;
+    IfmSubject slots = ifm_model_subject_slots(worker->subject);
+    IfmMeasureOptions options = {
+        .protocol = model_case->protocol, .interrupted = &worker->interrupted, .progress = beat, .progress_user = worker
+    };
+    g_autoptr(GError) failure = NULL;
+    reset_peak();
+    send_draft(worker);
+    enter_phase(worker, "running");
+    gboolean measured = ifm_measure_subject(&slots, &options, measurement, &failure);
+    measured = measured && ifm_model_subject_verify(worker->subject, &failure);
+    g_autoptr(GError) loss = NULL;
+    gboolean there = g_error_matches(failure, IFM_ERROR, IFM_ERROR_CANCELLED) || still_there(worker, &loss);
+    json_decref(measurement->verification);
+    measurement->verification = ifm_model_subject_verification(worker->subject);
+    if (!there) /* that says more than what it answered then */
+    {
+        g_propagate_error(error, g_steal_pointer(&loss));
+        return FALSE;
+    }
+    if (!measured)
+    {
+        g_propagate_error(error, g_steal_pointer(&failure));
+        return FALSE;
+    }
+    note_rss(worker, "after_runs_bytes");
+    note_peak(worker, "peak_runs_bytes");
+    note_engine_memory(worker);
+    json_t *streams = ifm_model_subject_streams(worker->subject);
+    if (streams != NULL)
+        json_object_set_new(measurement->surroundings, "streams", streams);
+    return TRUE;
+}
+
+static gboolean measure_case(Worker *worker, const json_t *verification, GError **error)
+{
+    if (!run_case(worker, error))
+        return FALSE;
+    if (verification != NULL) /* why there is no reference */
+        json_object_update(worker->measurement->verification, (json_t *)verification);
+    if (!worker->owned.model_case.profile || g_atomic_int_get(&worker->interrupted) != 0)
+        return TRUE;
+    send_draft(worker);
+    if (!measure_books(worker, error))
+        return FALSE;
+    return still_there(worker, error);
+}
+
+static json_t *answer_measure(Worker *worker, const json_t *request, GError **error)
+{
+    g_autoptr(IfmReference) reference = NULL;
+    g_autoptr(GError) failure = NULL;
+    const char *path = json_string_value(json_object_get(request, "reference"));
+    if (worker->subject == NULL || (path != NULL && (reference = ifm_reference_open(path, error)) == NULL))
+    {
+        if (worker->subject == NULL)
+            g_set_error_literal(error, IFM_ERROR, IFM_ERROR_FAILED, "nothing was prepared");
+        return NULL;
+    }
+    ifm_model_subject_set_reference(worker->subject, reference);
+    gboolean measured = measure_case(worker, json_object_get(request, "verification"), &failure);
+    json_t *answer = NULL;
+    if (!measured && g_error_matches(failure, IFM_ERROR, IFM_ERROR_CANCELLED))
+        g_propagate_error(error, g_steal_pointer(&failure));
+    else
+    {
+        if (!measured)
+            ifm_measurement_fail(worker->measurement, IFM_OUTCOME_FAILED, failure);
+        answer = json_pack("{s:o}", "measurement", ifm_measurement_to_json(worker->measurement));
+    }
+    drop_prepared(worker);
+    return answer;
+}
+
+/* --- the channel -------------------------------------------------------------------------------------------------- */
+
+static const struct
+{
+    const char *name;
+    json_t *(*answer)(Worker *worker, const json_t *request, GError **error);
+} verbs[] = {
+    { "engine", answer_engine },       { "devices", answer_devices }, { "probe", answer_probe },
+    { "reference", answer_reference }, { "prepare", answer_prepare }, { "measure", answer_measure },
+};
+
+static void serve(Worker *worker, const json_t *request)
+{
+    const char *name = json_string_value(json_object_get(request, "do"));
+    g_autoptr(GError) error = NULL;
+    json_t *answer = NULL;
+    gsize row = 0;
+    while (row < G_N_ELEMENTS(verbs) && g_strcmp0(name, verbs[row].name) != 0)
+        row++;
+    ifm_clock_enter(worker->virtual_clock); /* this thread is known to it but while it waits for requests */
+    if (row < G_N_ELEMENTS(verbs))
+        answer = verbs[row].answer(worker, request, &error);
+    else
+        g_set_error(&error, IFM_ERROR, IFM_ERROR_INVALID, "the worker knows no request '%s'", name != NULL ? name : "");
+    ifm_clock_leave(worker->virtual_clock);
+    if (answer != NULL)
+        say(worker, json_pack("{s:s,s:o}", "say", "answer", "answer", answer));
+    else
+        say(worker, json_pack("{s:s,s:s,s:o}", "say", "error", "code",
+                              ifm_error_code_name(error->domain == IFM_ERROR ? error->code : IFM_ERROR_FAILED), "message",
+                              ifm_json_string(error->message)));
+}
+
+/* Ends the process with the channel, whatever the other threads are in: the program that wanted answers is gone. */
+static void *reader_main(void *data)
+{
+    Worker *worker = data;
+    IfmMessageReader reader;
+    json_t *message = NULL;
+    ifm_message_reader_init(&reader, worker->fd);
+    while (ifm_message_read(&reader, &message) == IFM_MESSAGE_ONE)
+    {
+        if (g_strcmp0(json_string_value(json_object_get(message, "do")), "stop") == 0)
+        {
+            g_atomic_int_set(&worker->interrupted, 1);
+            json_decref(message);
+        }
+        else
+        {
+            g_atomic_int_set(&worker->interrupted, 0); /* a "stop" before this one was not meant for it */
+            g_async_queue_push(worker->requests, message);
+        }
+    }
+    _exit(0);
+}
+
+int ifm_worker_main(int fd)
+{
+    Worker worker = { .fd = fd, .phase = "waiting" };
+    pthread_t reader;
+    setrlimit(RLIMIT_CORE, &(struct rlimit){ 0, 0 }); /* a crash is an answer here */
+    signal(SIGPIPE, SIG_IGN);
+    worker.real_clock = ifm_clock_new_real();
+    worker.virtual_clock = ifm_clock_new_virtual(0);
+    worker.requests = g_async_queue_new();
+    worker.engines = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+    worker.overheads = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
+    if (pthread_create(&reader, NULL, reader_main, &worker) != 0)
+        return 1;
+    for (;;) /* until the reader ends the process */
+    {
+        json_t *request = g_async_queue_pop(worker.requests);
+        serve(&worker, request);
+        json_decref(request);
+    }
+}

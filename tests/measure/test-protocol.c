@@ -1,0 +1,161 @@
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "measure/measure-private.h"
+
+static void open_pair(int ends[2], IfmMessageReader *reader)
+{
+    g_assert_cmpint(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends), ==, 0);
+    ifm_message_reader_init(reader, ends[1]);
+}
+
+static void test_messages(void)
+{
+    int ends[2];
+    IfmMessageReader reader;
+    open_pair(ends, &reader);
+    json_t *got = NULL;
+    g_assert_cmpint(ifm_message_read(&reader, &got), ==, IFM_MESSAGE_NONE);
+    for (int i = 0; i < 3; i++)
+    {
+        json_auto_t *message = json_pack("{s:i,s:s}", "n", i, "text", "f\xc3\xbcnf\n");
+        g_assert_true(ifm_message_send(ends[0], message));
+    }
+    for (int i = 0; i < 3; i++)
+    {
+        g_assert_cmpint(ifm_message_read(&reader, &got), ==, IFM_MESSAGE_ONE);
+        g_assert_cmpint(json_integer_value(json_object_get(got, "n")), ==, i);
+        json_decref(got);
+    }
+    g_assert_cmpint(ifm_message_read(&reader, &got), ==, IFM_MESSAGE_NONE);
+    close(ends[0]);
+    g_assert_cmpint(ifm_message_read(&reader, &got), ==, IFM_MESSAGE_ENDED);
+    json_auto_t *late = json_object();
+    g_assert_false(ifm_message_send(ends[1], late)); /* and no SIGPIPE */
+    close(ends[1]);
+    ifm_message_reader_clear(&reader);
+}
+
+/* A message that comes byte by byte is whole only with its last byte. */
+static void test_pieces(void)
+{
+    int ends[2];
+    IfmMessageReader reader;
+    open_pair(ends, &reader);
+    const char *text = "{\"a\":[1,2]}";
+    guint32 n = (guint32)strlen(text);
+    GByteArray *bytes = g_byte_array_new();
+    g_byte_array_append(bytes, (const guint8 *)&n, sizeof n);
+    g_byte_array_append(bytes, (const guint8 *)text, n);
+    json_t *got = NULL;
+    for (guint i = 0; i < bytes->len; i++)
+    {
+        g_assert_cmpint(ifm_message_read(&reader, &got), ==, IFM_MESSAGE_NONE);
+        g_assert_cmpint(send(ends[0], bytes->data + i, 1, 0), ==, 1);
+    }
+    g_assert_cmpint(ifm_message_read(&reader, &got), ==, IFM_MESSAGE_ONE);
+    g_assert_cmpint(json_array_size(json_object_get(got, "a")), ==, 2);
+    json_decref(got);
+    g_byte_array_unref(bytes);
+    close(ends[0]);
+    close(ends[1]);
+    ifm_message_reader_clear(&reader);
+}
+
+/* What is no message ends the conversation: a length beyond all bounds, and text that is no JSON. */
+static void test_junk(void)
+{
+    const struct
+    {
+        guint32 length;
+        const char *text;
+    } cases[] = { { 0xffffffff, "" }, { 5, "{\"a\":" }, { 3, "\xff\xfe\xfd" }, { 0, "" } };
+    for (gsize i = 0; i < G_N_ELEMENTS(cases); i++)
+    {
+        int ends[2];
+        IfmMessageReader reader;
+        open_pair(ends, &reader);
+        json_t *got = NULL;
+        g_assert_cmpint(send(ends[0], &cases[i].length, 4, 0), ==, 4);
+        g_assert_cmpint(send(ends[0], cases[i].text, strlen(cases[i].text), 0), ==, (int)strlen(cases[i].text));
+        g_assert_cmpint(ifm_message_read(&reader, &got), ==, IFM_MESSAGE_ENDED);
+        close(ends[0]);
+        close(ends[1]);
+        ifm_message_reader_clear(&reader);
+    }
+}
+
+static void test_model_case(void)
+{
+    static const IfmDimBinding bindings[] = { { "N", 8 }, { "x[1]", G_MAXINT64 } };
+    static const char *const vendor[] = { "A=1", "B=x=y", NULL };
+    IfmModelCase model_case = { .model_path = "/tmp/M\xc3\xb6"
+                                              "del \xff.onnx",
+                                .model_name = "model",
+                                .device = "openvino:CPU@0",
+                                .bindings = bindings,
+                                .n_bindings = 2,
+                                .dtype = IFM_DTYPE_BF16,
+                                .threads = 3,
+                                .vendor = vendor,
+                                .seed = 0xfedcba98,
+                                .protocol = IFM_PROTOCOL_INIT,
+                                .profile = TRUE,
+                                .verify = TRUE,
+                                .rtol = 1e-3,
+                                .atol = 0.1,
+                                .native_async = TRUE };
+    json_auto_t *json = ifm_model_case_to_json(&model_case);
+    g_autofree char *text = json_dumps(json, 0);
+    json_auto_t *again = json_loads(text, 0, NULL);
+    g_auto(IfmOwnedCase) owned = { 0 };
+    g_autoptr(GError) error = NULL;
+    g_assert_true(ifm_owned_case_init(&owned, again, &error));
+    g_assert_no_error(error);
+    const IfmModelCase *got = &owned.model_case;
+    g_assert_cmpstr(got->model_path, ==, model_case.model_path);
+    g_assert_cmpstr(got->device, ==, model_case.device);
+    g_assert_cmpint((gint64)got->n_bindings, ==, 2);
+    g_assert_cmpstr(got->bindings[1].name, ==, "x[1]");
+    g_assert_cmpint(got->bindings[1].value, ==, G_MAXINT64);
+    g_assert_cmpstr(got->vendor[1], ==, "B=x=y");
+    g_assert_null(got->vendor[2]);
+    g_assert_cmpint(got->dtype, ==, IFM_DTYPE_BF16);
+    g_assert_cmpint(got->threads, ==, 3);
+    g_assert_cmpuint(got->seed, ==, 0xfedcba98);
+    g_assert_true(got->profile && got->verify && got->native_async);
+    g_assert_cmpfloat(got->rtol, ==, 1e-3);
+    g_assert_cmpfloat(got->atol, ==, 0.1);
+    g_assert_cmpfloat(got->protocol.ci_ratio, ==, 0.01);
+    g_assert_cmpuint(got->protocol.most_runs, ==, 20000);
+    g_assert_cmpint(got->protocol.time_budget_ns, ==, model_case.protocol.time_budget_ns);
+}
+
+static void test_case_refused(void)
+{
+    IfmModelCase model_case = { .model_path = "m.onnx", .device = "d:e", .protocol = IFM_PROTOCOL_INIT };
+    json_auto_t *json = ifm_model_case_to_json(&model_case);
+    const char *key;
+    json_t *value;
+    json_object_foreach(json, key, value)
+    {
+        json_auto_t *less = json_copy(json);
+        json_object_del(less, key);
+        IfmOwnedCase owned;
+        g_autoptr(GError) error = NULL;
+        g_assert_false(ifm_owned_case_init(&owned, less, &error));
+        g_assert_error(error, IFM_ERROR, IFM_ERROR_INVALID);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/protocol/messages", test_messages);
+    g_test_add_func("/protocol/pieces", test_pieces);
+    g_test_add_func("/protocol/junk", test_junk);
+    g_test_add_func("/protocol/model-case", test_model_case);
+    g_test_add_func("/protocol/case-refused", test_case_refused);
+    return g_test_run();
+}

@@ -1,0 +1,203 @@
+#include <math.h>
+#include <string.h>
+
+#include <glib/gstdio.h>
+
+#include "measure/measure-private.h"
+
+static const gint64 shape[] = { 2, 3 };
+static float values[] = { 1, -2, 3, -4, 0, 100 };
+static gint64 places[] = { 7, 1, 2, 9, 9, 5 };
+
+static char *temporary_file(void)
+{
+    g_autofree char *folder = g_dir_make_tmp("inferometer-test-XXXXXX", NULL);
+    return g_build_filename(folder, "reference", NULL);
+}
+
+static void remove_file(const char *path)
+{
+    g_autofree char *folder = g_path_get_dirname(path);
+    g_unlink(path);
+    g_rmdir(folder);
+}
+
+static IfmReference *saved(const char *path)
+{
+    static const char *const names[] = { "logits", "places" };
+    IfmTensor tensors[2];
+    g_autoptr(GError) error = NULL;
+    g_assert_true(ifm_tensor_wrap(&tensors[0], IFM_DTYPE_F32, 2, shape, values, NULL));
+    g_assert_true(ifm_tensor_wrap(&tensors[1], IFM_DTYPE_I64, 2, shape, places, NULL));
+    g_assert_true(ifm_reference_save(path, names, tensors, 2, &error));
+    g_assert_no_error(error);
+    IfmReference *reference = ifm_reference_open(path, &error);
+    g_assert_no_error(error);
+    return reference;
+}
+
+static gboolean check(const IfmReference *reference, const char *port, IfmDtype dtype, void *data, IfmDtype precision,
+                      IfmVerdict *verdict, GError **error)
+{
+    IfmTensor value;
+    IfmTolerance tolerance = ifm_tolerance_for(precision, 0, 0);
+    g_assert_true(ifm_tensor_wrap(&value, dtype, 2, shape, data, NULL));
+    return ifm_reference_check(reference, port, &value, precision, &tolerance, verdict, error);
+}
+
+static void test_equal(void)
+{
+    g_autofree char *path = temporary_file();
+    g_autoptr(IfmReference) reference = saved(path);
+    IfmVerdict verdict = { 0 };
+    g_assert_true(check(reference, "logits", IFM_DTYPE_F32, values, IFM_DTYPE_F32, &verdict, NULL));
+    g_assert_true(check(reference, "places", IFM_DTYPE_I64, places, IFM_DTYPE_F32, &verdict, NULL));
+    g_assert_cmpuint(verdict.n_checks, ==, 2);
+    g_assert_cmpfloat(verdict.worst_excess, ==, 0);
+    ifm_verdict_clear(&verdict);
+    remove_file(path);
+}
+
+/* The scale is the output's root mean square, 41.2 here: 1e-3 of it may be off, also where the value is 0. */
+static void test_tolerance(void)
+{
+    g_autofree char *path = temporary_file();
+    g_autoptr(IfmReference) reference = saved(path);
+    IfmVerdict verdict = { 0 };
+    double rms = sqrt((1 + 4 + 9 + 16 + 10000) / 6.0);
+    float near[6], far[6];
+    memcpy(near, values, sizeof values);
+    memcpy(far, values, sizeof values);
+    near[4] = (float)(0.99e-3 * rms);
+    far[4] = (float)(1.01e-3 * rms);
+    g_assert_true(check(reference, "logits", IFM_DTYPE_F32, near, IFM_DTYPE_F32, &verdict, NULL));
+    g_assert_cmpfloat_with_epsilon(verdict.worst_excess, 0.99, 1e-3);
+    g_autoptr(GError) error = NULL;
+    g_assert_false(check(reference, "logits", IFM_DTYPE_F32, far, IFM_DTYPE_F32, &verdict, &error));
+    g_assert_error(error, IFM_ERROR, IFM_ERROR_FAILED);
+    g_assert_nonnull(strstr(error->message, "output logits is wrong: 1 of 6 elements, worst element 4: 0.041"));
+    g_assert_nonnull(strstr(error->message, "the reference has 0 (rtol 0.001, atol 0.0409"));
+    g_assert_true(check(reference, "logits", IFM_DTYPE_F32, far, IFM_DTYPE_F16, &verdict, NULL)); /* fewer digits */
+    ifm_verdict_clear(&verdict);
+    remove_file(path);
+}
+
+static void test_user_tolerance(void)
+{
+    IfmTolerance tolerance = ifm_tolerance_for(IFM_DTYPE_F32, 0, 0.5);
+    g_assert_false(tolerance.scaled);
+    g_assert_cmpfloat(tolerance.atol, ==, 0.5);
+    g_assert_cmpfloat(tolerance.rtol, ==, 0);
+}
+
+static void test_integers(void)
+{
+    g_autofree char *path = temporary_file();
+    g_autoptr(IfmReference) reference = saved(path);
+    IfmVerdict verdict = { 0 };
+    gint64 other[6];
+    memcpy(other, places, sizeof places);
+    other[3] = 8;
+    g_autoptr(GError) error = NULL;
+    g_assert_false(check(reference, "places", IFM_DTYPE_I64, other, IFM_DTYPE_F32, &verdict, &error));
+    g_assert_nonnull(strstr(error->message, "worst element 3: 8, the reference has 9"));
+    g_assert_cmpuint(verdict.n_skipped, ==, 0);
+    g_assert_true(check(reference, "places", IFM_DTYPE_I64, other, IFM_DTYPE_BF16, &verdict, NULL));
+    g_assert_cmpuint(verdict.n_skipped, ==, 1);
+    ifm_verdict_clear(&verdict);
+    remove_file(path);
+}
+
+static void test_not_finite(void)
+{
+    IfmVerdict verdict = { 0 };
+    float broken[6];
+    g_autoptr(GError) error = NULL;
+    memcpy(broken, values, sizeof values);
+    g_assert_true(check(NULL, "logits", IFM_DTYPE_F32, broken, IFM_DTYPE_F32, &verdict, NULL));
+    broken[2] = NAN;
+    g_assert_false(check(NULL, "logits", IFM_DTYPE_F32, broken, IFM_DTYPE_F32, &verdict, &error));
+    g_assert_cmpstr(error->message, ==, "output logits is not finite: element 2 is nan");
+    g_clear_error(&error);
+    g_autofree char *path = temporary_file();
+    g_autoptr(IfmReference) reference = saved(path);
+    g_assert_false(check(reference, "logits", IFM_DTYPE_F32, broken, IFM_DTYPE_F32, &verdict, &error));
+    g_assert_nonnull(strstr(error->message, "worst element 2: nan"));
+    g_assert_true(isinf(verdict.worst_excess));
+    g_assert_false(verdict.reference_not_finite);
+    ifm_verdict_clear(&verdict);
+    remove_file(path);
+}
+
+/* A model that gives infinities by itself is no broken device. */
+static void test_reference_not_finite(void)
+{
+    g_autofree char *path = temporary_file();
+    IfmVerdict verdict = { 0 };
+    float kept = values[1];
+    values[1] = -INFINITY;
+    g_autoptr(IfmReference) reference = saved(path);
+    g_assert_true(check(reference, "logits", IFM_DTYPE_F32, values, IFM_DTYPE_F32, &verdict, NULL));
+    g_assert_true(verdict.reference_not_finite);
+    values[1] = kept;
+    ifm_verdict_clear(&verdict);
+    remove_file(path);
+}
+
+static void test_shape(void)
+{
+    g_autofree char *path = temporary_file();
+    g_autoptr(IfmReference) reference = saved(path);
+    IfmVerdict verdict = { 0 };
+    IfmTensor value;
+    IfmTolerance tolerance = ifm_tolerance_for(IFM_DTYPE_F32, 0, 0);
+    const gint64 other[] = { 3, 2 };
+    g_autoptr(GError) error = NULL;
+    g_assert_true(ifm_tensor_wrap(&value, IFM_DTYPE_F32, 2, other, values, NULL));
+    g_assert_false(ifm_reference_check(reference, "logits", &value, IFM_DTYPE_F32, &tolerance, &verdict, &error));
+    g_assert_cmpstr(error->message, ==, "output logits is f32 [3,2], the reference's is f32 [2,3]");
+    g_clear_error(&error);
+    g_assert_false(ifm_reference_check(reference, "other", &value, IFM_DTYPE_F32, &tolerance, &verdict, &error));
+    g_assert_cmpstr(error->message, ==, "output other: the reference has no such output");
+    ifm_verdict_clear(&verdict);
+    remove_file(path);
+}
+
+/* Whatever a file has been cut to or filled with, it is refused and nothing outside it is read. */
+static void test_damaged(void)
+{
+    g_autofree char *path = temporary_file();
+    ifm_reference_free(saved(path));
+    g_autofree char *bytes = NULL;
+    gsize n;
+    g_assert_true(g_file_get_contents(path, &bytes, &n, NULL));
+    for (gsize keep = 0; keep + 64 < n; keep += 7) /* the last 16 are padding */
+    {
+        g_autoptr(GError) error = NULL;
+        g_assert_true(g_file_set_contents(path, bytes, (gssize)keep, NULL));
+        g_assert_null(ifm_reference_open(path, &error));
+        g_assert_nonnull(error);
+    }
+    for (gsize place = 0; place < 200; place++)
+    {
+        g_autofree char *damaged = g_memdup2(bytes, n);
+        damaged[place] ^= 0x11;
+        g_assert_true(g_file_set_contents(path, damaged, (gssize)n, NULL));
+        ifm_reference_free(ifm_reference_open(path, NULL));
+    }
+    remove_file(path);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/reference/equal", test_equal);
+    g_test_add_func("/reference/tolerance", test_tolerance);
+    g_test_add_func("/reference/user-tolerance", test_user_tolerance);
+    g_test_add_func("/reference/integers", test_integers);
+    g_test_add_func("/reference/not-finite", test_not_finite);
+    g_test_add_func("/reference/reference-not-finite", test_reference_not_finite);
+    g_test_add_func("/reference/shape", test_shape);
+    g_test_add_func("/reference/damaged", test_damaged);
+    return g_test_run();
+}

@@ -1,0 +1,370 @@
+#include <math.h>
+
+#include "runner-fixture.h"
+
+/* --- records -------------------------------------------------------------------------------------------------------- */
+
+static char *key_of(Fixture *fixture, const IfmModelCase *model_case)
+{
+    g_autoptr(GError) error = NULL;
+    g_autoptr(IfmCase) sealed = ifm_runner_case(fixture->runner, model_case, &error);
+    g_assert_no_error(error);
+    return g_strdup(sealed->key);
+}
+
+/* What defines a case is in its key; how it is written, and what is done beside measuring, is not. */
+static void test_case_key(void)
+{
+    Fixture fixture;
+    fixture_init(&fixture, NULL);
+    IfmModelCase model_case = case_on(&fixture, "simulated:faulty/well");
+    g_autofree char *key = key_of(&fixture, &model_case);
+    IfmModelCase same = model_case;
+    g_autofree char *roundabout =
+        g_strdup_printf("%s/../%s/./matmul.onnx", fixture.folder, strrchr(fixture.folder, '/') + 1);
+    same.model_path = roundabout;
+    same.profile = TRUE;
+    g_autofree char *same_key = key_of(&fixture, &same);
+    g_assert_cmpstr(key, ==, same_key);
+    IfmModelCase others[5] = { model_case, model_case, model_case, model_case, model_case };
+    others[0].device = "simulated:faulty/plain";
+    others[1].seed = 8;
+    others[2].protocol.runs = 21;
+    others[3].threads = 2;
+    others[4].alias = "NPU";
+    for (gsize i = 0; i < G_N_ELEMENTS(others); i++)
+    {
+        g_autofree char *other_key = key_of(&fixture, &others[i]);
+        g_assert_cmpstr(key, !=, other_key);
+    }
+    fixture_clear(&fixture);
+}
+
+static void test_case_errors(void)
+{
+    Fixture fixture;
+    fixture_init(&fixture, NULL);
+    static const IfmDimBinding unknown[] = { { "N", 3 } };
+    IfmModelCase cases[4];
+    for (gsize i = 0; i < G_N_ELEMENTS(cases); i++)
+        cases[i] = case_on(&fixture, "simulated:faulty/well");
+    cases[0].device = "simulated:";
+    cases[1].device = "nonsense:CPU";
+    cases[2].model_path = "/nowhere/model.onnx";
+    cases[3].bindings = unknown;
+    cases[3].n_bindings = 1;
+    const int codes[] = { IFM_ERROR_INVALID, IFM_ERROR_INVALID, IFM_ERROR_UNAVAILABLE, IFM_ERROR_INVALID };
+    for (gsize i = 0; i < G_N_ELEMENTS(cases); i++)
+    {
+        g_autoptr(GError) error = NULL;
+        g_assert_null(ifm_runner_case(fixture.runner, &cases[i], &error));
+        g_assert_error(error, IFM_ERROR, codes[i]);
+    }
+    fixture_clear(&fixture);
+}
+
+/* A model that is replaced between the case and its measurement is not measured under the old one's name. */
+static void test_changed_model(void)
+{
+    Fixture fixture;
+    fixture_init(&fixture, NULL);
+    IfmModelCase model_case = case_on(&fixture, "simulated:faulty/well");
+    g_autoptr(GError) error = NULL;
+    g_autoptr(IfmCase) sealed = ifm_runner_case(fixture.runner, &model_case, &error);
+    g_assert_no_error(error);
+    g_autoptr(IfmModel) other = ifm_zoo_build("matmul", NULL, 2, &error);
+    g_assert_true(ifm_model_save(other, fixture.model_path, &error));
+    g_autoptr(IfmMeasurement) measurement = ifm_runner_measure(fixture.runner, &model_case, sealed, &error);
+    g_assert_no_error(error);
+    g_assert_cmpint(measurement->outcome, ==, IFM_OUTCOME_FAILED);
+    g_assert_cmpstr(measurement->error_code, ==, "invalid");
+    g_assert_nonnull(strstr(measurement->reason, "changed since"));
+    fixture_clear(&fixture);
+}
+
+static void test_surroundings(void)
+{
+    Fixture fixture;
+    fixture_init(&fixture, NULL);
+    IfmModelCase model_case = case_on(&fixture, "simulated:faulty/well");
+    g_autoptr(IfmMeasurement) measurement = measure(&fixture, &model_case);
+    const json_t *surroundings = measurement->surroundings;
+    g_assert_cmpstr(text_in(json_object_get(surroundings, "runtime"), "engine"), ==, "simulated");
+    g_assert_cmpstr(text_in(surroundings, "dtype"), ==, "f32");
+    g_assert_cmpstr(text_in(surroundings, "clock_kind"), ==, "virtual");
+    g_assert_true(json_is_object(json_object_get(surroundings, "machine")));
+    g_assert_true(json_is_object(json_object_get(surroundings, "before")));
+    g_assert_true(json_is_object(json_object_get(surroundings, "after")));
+    g_assert_true(json_is_array(json_object_get(surroundings, "warnings")));
+    g_assert_cmpstr(text_in(json_object_get(surroundings, "build"), "version"), ==, IFM_VERSION);
+    const json_t *process = json_object_get(measurement->memory, "process");
+    g_assert_cmpint(json_integer_value(json_object_get(process, "peak_runs_bytes")), >=,
+                    json_integer_value(json_object_get(process, "before_compile_bytes")));
+    g_assert_true(json_is_object(json_object_get(measurement->memory, "engine")));
+    g_assert_cmpint(json_integer_value(json_object_get(measurement->attest, "n_streams")), ==, 1);
+    fixture_clear(&fixture);
+}
+
+/* --- books ---------------------------------------------------------------------------------------------------------- */
+
+static gint64 amount(const IfmMeasurement *measurement, const char *key)
+{
+    json_t *value = json_object_get(measurement->books, key);
+    g_assert_true(json_is_integer(value));
+    return json_integer_value(value);
+}
+
+static void use_model(Fixture *fixture, const char *name)
+{
+    g_autoptr(GError) error = NULL;
+    g_autoptr(IfmModel) model = ifm_zoo_build(name, NULL, 1, &error);
+    g_assert_no_error(error);
+    g_assert_true(ifm_model_save(model, fixture->model_path, &error));
+}
+
+/* On a virtual clock: 2 ms slowed down by half are 3 ms to the nanosecond. A quarter of each node's share is a gap after
+ * it, so all but the last one's lie between nodes, and that one is the residual. */
+static void test_books(void)
+{
+    Fixture fixture;
+    fixture_init(&fixture, NULL);
+    use_model(&fixture, "small-cnn");
+    IfmModelCase model_case = case_on(&fixture, "simulated:faulty/well");
+    model_case.profile = TRUE;
+    g_autoptr(IfmMeasurement) measurement = measure(&fixture, &model_case);
+    g_assert_cmpstr(measurement->reason, ==, "");
+    guint n = measurement->nodes->len;
+    g_assert_cmpuint(n, >, 3);
+    double sum_ns = 0, begin_ns = 0;
+    for (guint i = 0; i < n; i++)
+    {
+        const IfmNodeRow *node = measurement->nodes->pdata[i];
+        g_assert_cmpfloat(node->start_ns, >=, begin_ns);
+        begin_ns = node->start_ns + node->median_ns;
+        sum_ns += node->median_ns;
+    }
+    g_assert_cmpint(amount(measurement, "wall_ns"), ==, 3 * MS);
+    g_assert_cmpint(amount(measurement, "nodes_ns"), ==, (gint64)sum_ns);
+    g_assert_cmpfloat_with_epsilon(sum_ns, 2.25 * MS, n * 1000.0); /* each time is cut to whole microseconds */
+    g_assert_cmpint(amount(measurement, "gaps_ns") + amount(measurement, "residual_ns"), ==, 3 * MS - (gint64)sum_ns);
+    g_assert_cmpint(amount(measurement, "gaps_ns"), >, 0);
+    g_assert_cmpint(amount(measurement, "copies_ns") + amount(measurement, "overlap_ns"), ==, 0);
+    g_assert_cmpint(amount(measurement, "n_nodes"), ==, n);
+    g_assert_cmpfloat(json_number_value(json_object_get(measurement->books, "resolution_bound_ns")), ==, n * 1000.0);
+    g_assert_cmpuint(measurement->profiled_ns->len, ==, (guint)amount(measurement, "n_runs"));
+    g_assert_cmpuint(measurement->profiled_ns->len, >=, 5);
+    json_t *slowdown = json_object_get(measurement->books, "slowdown");
+    g_assert_cmpfloat_with_epsilon(json_number_value(json_object_get(slowdown, "ratio")), 1.5, 1e-9);
+    for (guint i = 0; i < measurement->samples_ns->len; i++) /* the twin's runs are none of the measurement's */
+        g_assert_cmpint(g_array_index(measurement->samples_ns, gint64, i), ==, 2 * MS);
+    fixture_clear(&fixture);
+}
+
+static void test_no_books(void)
+{
+    Fixture fixture;
+    fixture_init(&fixture, NULL);
+    IfmModelCase model_case = case_on(&fixture, "simulated:faulty/plain");
+    model_case.profile = TRUE;
+    g_autoptr(IfmMeasurement) measurement = measure(&fixture, &model_case);
+    g_assert_cmpint(measurement->outcome, ==, IFM_OUTCOME_OK);
+    g_assert_cmpstr(text_in(measurement->books, "status"), ==, "unavailable");
+    g_assert_nonnull(strstr(text_in(measurement->books, "why"), "tells no times of nodes"));
+    g_assert_cmpuint(measurement->samples_ns->len, ==, 20);
+    fixture_clear(&fixture);
+}
+
+/* The others infer without pause meanwhile, and that is said. */
+static void test_streams(void)
+{
+    Fixture fixture;
+    fixture_init(&fixture, NULL);
+    IfmModelCase model_case = case_on(&fixture, "simulated:faulty/well#3");
+    g_autoptr(IfmMeasurement) measurement = measure(&fixture, &model_case);
+    g_assert_cmpstr(measurement->reason, ==, "");
+    g_assert_cmpuint(measurement->samples_ns->len, ==, 20);
+    json_t *streams = json_object_get(measurement->surroundings, "streams");
+    g_assert_cmpint(json_integer_value(json_object_get(streams, "n")), ==, 3);
+    g_assert_cmpint(json_integer_value(json_object_get(streams, "n_other_runs")), >=, 2 * 21);
+    g_assert_cmpint(json_integer_value(json_object_get(measurement->attest, "n_streams")), ==, 3);
+    fixture_clear(&fixture);
+}
+
+/* --- workers -------------------------------------------------------------------------------------------------------- */
+
+/* One worker a device, used again; another device's is another. */
+static void test_reuse(void)
+{
+    Fixture fixture;
+    fixture_init(&fixture, NULL);
+    IfmModelCase model_case = case_on(&fixture, "simulated:faulty/well"),
+                 other = case_on(&fixture, "simulated:faulty/plain");
+    ifm_measurement_free(measure(&fixture, &model_case));
+    g_autoptr(GArray) first = children_of(getpid());
+    g_assert_cmpuint(first->len, ==, 1);
+    ifm_measurement_free(measure(&fixture, &model_case));
+    g_autoptr(GArray) second = children_of(getpid());
+    g_assert_cmpuint(second->len, ==, 1);
+    g_assert_cmpint(g_array_index(first, pid_t, 0), ==, g_array_index(second, pid_t, 0));
+    ifm_measurement_free(measure(&fixture, &other));
+    g_autoptr(GArray) third = children_of(getpid());
+    g_assert_cmpuint(third->len, ==, 2);
+    fixture_clear(&fixture);
+}
+
+/* A worker that somebody ended between two cases is replaced, and costs none of them. */
+static void test_killed_worker(void)
+{
+    Fixture fixture;
+    fixture_init(&fixture, NULL);
+    IfmModelCase model_case = case_on(&fixture, "simulated:faulty/well");
+    ifm_measurement_free(measure(&fixture, &model_case));
+    g_autoptr(GArray) children = children_of(getpid());
+    pid_t killed = g_array_index(children, pid_t, 0);
+    kill(killed, SIGKILL);
+    g_assert_true(wait_until_gone(killed));
+    g_autoptr(IfmMeasurement) second = measure(&fixture, &model_case);
+    g_assert_cmpstr(second->reason, ==, "");
+    g_autoptr(GArray) others = children_of(getpid());
+    g_assert_cmpuint(others->len, ==, 1);
+    g_assert_cmpint(g_array_index(others, pid_t, 0), !=, killed);
+    fixture_clear(&fixture);
+}
+
+static void test_no_worker(void)
+{
+    g_autofree char *kept = g_strdup(g_getenv("IFM_WORKER"));
+    Fixture fixture;
+    fixture_init(&fixture, NULL);
+    IfmModelCase model_case = case_on(&fixture, "simulated:faulty/well");
+    g_setenv("IFM_WORKER", "/etc/hostname", TRUE); /* there, but no program */
+    g_autoptr(GError) error = NULL;
+    g_assert_null(ifm_runner_case(fixture.runner, &model_case, &error));
+    g_assert_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE);
+    if (kept != NULL)
+        g_setenv("IFM_WORKER", kept, TRUE);
+    else
+        g_unsetenv("IFM_WORKER");
+    fixture_clear(&fixture);
+}
+
+static void test_devices(void)
+{
+    Fixture fixture;
+    fixture_init(&fixture, NULL);
+    g_autoptr(GError) error = NULL;
+    json_auto_t *answer = ifm_runner_devices(fixture.runner, "simulated", &error);
+    g_assert_no_error(error);
+    gboolean found = FALSE;
+    gsize i;
+    json_t *device;
+    json_array_foreach(json_object_get(answer, "devices"), i, device)
+    {
+        if (g_strcmp0(text_in(device, "spec"), "simulated:faulty/well") != 0)
+            continue;
+        found = TRUE;
+        g_assert_true(json_is_true(json_object_get(device, "available")));
+        g_assert_true(json_is_null(json_object_get(device, "reason")));
+        g_assert_cmpuint(json_array_size(json_object_get(device, "capabilities")), >=, 5);
+    }
+    g_assert_true(found);
+    g_assert_null(ifm_runner_devices(fixture.runner, "simulatd", &error));
+    g_assert_error(error, IFM_ERROR, IFM_ERROR_INVALID);
+    g_assert_nonnull(strstr(error->message, "simulated"));
+    g_autoptr(GArray) children = children_of(getpid());
+    g_assert_cmpuint(children->len, ==, 0);
+    fixture_clear(&fixture);
+}
+
+/* --- interruption, and the death of the program -------------------------------------------------------------------------
+ */
+
+static gpointer interrupt_later(gpointer data)
+{
+    g_usleep(2000000);
+    g_atomic_int_set((gint *)data, 1);
+    return NULL;
+}
+
+/* On a real clock: of 20 runs of 0.3 s those are kept that were over by then. */
+static void test_interrupted(void)
+{
+    Fixture fixture;
+    g_setenv("IFM_SIMULATED_CLOCK", "real", TRUE);
+    fixture_init(&fixture, NULL);
+    IfmModelCase model_case = case_on(&fixture, "simulated:faulty/slow");
+    g_autoptr(GError) error = NULL;
+    g_autoptr(IfmCase) sealed = ifm_runner_case(fixture.runner, &model_case, &error);
+    g_assert_no_error(error);
+    GThread *thread = g_thread_new("interrupt", interrupt_later, &fixture.interrupted);
+    g_autoptr(IfmMeasurement) measurement = ifm_runner_measure(fixture.runner, &model_case, sealed, &error);
+    g_thread_join(thread);
+    if (measurement == NULL) /* a machine so slow that nothing was over */
+        g_assert_error(error, IFM_ERROR, IFM_ERROR_CANCELLED);
+    else
+    {
+        g_assert_cmpint(measurement->outcome, ==, IFM_OUTCOME_OK);
+        g_assert_cmpstr(measurement->stop_reason, ==, "interrupted");
+        g_assert_cmpuint(measurement->samples_ns->len, >=, 1);
+        g_assert_cmpuint(measurement->samples_ns->len, <, 20);
+        g_assert_cmpint(json_integer_value(json_object_get(measurement->summary, "n")), ==, measurement->samples_ns->len);
+    }
+    g_unsetenv("IFM_SIMULATED_CLOCK");
+    fixture_clear(&fixture);
+}
+
+/* The program that is killed, in a process of its own: measures a device that hangs. */
+static int victim_main(void)
+{
+    Fixture fixture;
+    fixture_init(&fixture, NULL);
+    IfmModelCase model_case = case_on(&fixture, "simulated:faulty/hang");
+    ifm_measurement_free(measure(&fixture, &model_case));
+    return 1;
+}
+
+static void test_killed_program(void)
+{
+    g_autofree char *program = g_file_read_link("/proc/self/exe", NULL);
+    char *arguments[] = { program, (char *)"--victim", NULL };
+    g_autoptr(GError) error = NULL;
+    GPid victim;
+    g_assert_true(g_spawn_async(NULL, arguments, NULL, G_SPAWN_DO_NOT_REAP_CHILD, NULL, NULL, &victim, &error));
+    pid_t worker = 0;
+    for (int i = 0; i < 3000 && worker == 0; i++, g_usleep(10000))
+    {
+        g_autoptr(GArray) children = children_of(victim);
+        if (children->len > 0)
+            worker = g_array_index(children, pid_t, 0);
+    }
+    g_assert_cmpint(worker, >, 0);
+    g_usleep(500000); /* it hangs by then; where not yet, it must end as well */
+    kill(victim, SIGKILL);
+    waitpid(victim, NULL, 0);
+    g_assert_true(wait_until_gone(worker));
+}
+
+int main(int argc, char **argv)
+{
+    gboolean is_victim = argc == 2 && g_str_equal(argv[1], "--victim");
+    if (!is_victim)
+        g_test_init(&argc, &argv, NULL);
+    g_autofree char *devices = g_build_filename(g_getenv("G_TEST_SRCDIR"), "measure", "devices", NULL);
+    g_setenv("IFM_DEVICES_DIR", devices, TRUE);
+    if (is_victim)
+        return victim_main();
+    g_test_add_func("/runner/case-key", test_case_key);
+    g_test_add_func("/runner/case-errors", test_case_errors);
+    g_test_add_func("/runner/changed-model", test_changed_model);
+    g_test_add_func("/runner/surroundings", test_surroundings);
+    g_test_add_func("/runner/books", test_books);
+    g_test_add_func("/runner/no-books", test_no_books);
+    g_test_add_func("/runner/streams", test_streams);
+    g_test_add_func("/runner/reuse", test_reuse);
+    g_test_add_func("/runner/killed-worker", test_killed_worker);
+    g_test_add_func("/runner/no-worker", test_no_worker);
+    g_test_add_func("/runner/devices", test_devices);
+    g_test_add_func("/runner/interrupted", test_interrupted);
+    g_test_add_func("/runner/killed-program", test_killed_program);
+    return g_test_run();
+}
