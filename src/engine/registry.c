@@ -4,6 +4,7 @@
 static const IfmDriver *const drivers[] = {
     &ifm_driver_onnxruntime,
     &ifm_driver_openvino,
+    &ifm_driver_simulated,
     NULL,
 };
 

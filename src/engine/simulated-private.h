@@ -1,0 +1,217 @@
+#pragma once
+#include <pthread.h>
+
+#include "driver.h"
+#include "simulated-machine.h"
+
+G_BEGIN_DECLS
+
+/* What the files of the simulated driver share: simulated-machine.c reads descriptions, simulated-latency.c says how long
+ * an inference takes, simulated-fault.c what goes wrong, simulated.c is the driver itself. */
+
+/* --- simulated-latency.c ---------------------------------------------------------------------------------------------- */
+
+/* SimulatedSizes: the sizes of one inference by name; NaN where it is not known. */
+typedef struct
+{
+    gsize n;
+    char **names;
+    double *values;
+} SimulatedSizes;
+
+/* simulated_size: NaN for a name that is not there. */
+double simulated_size(const SimulatedSizes *sizes, const char *name);
+/* simulated_sizes_set: no effect where nobody asks for that name. */
+void simulated_sizes_set(const SimulatedSizes *sizes, const char *name, double value);
+
+/* FlaggedRow: a row of a table that is a failure, not a latency. */
+typedef struct
+{
+    char *flag, *file;
+    gsize line;
+    gboolean loses; /* the device */
+    double place[2];
+} FlaggedRow;
+
+/* StageTable: the rows of a table that hold for one stage on one unit. */
+typedef struct StageTable StageTable;
+
+/* stage_table_load: @stage: NULL where the model has none. A table without rows for it is no error: stage_table_n() is 0.
+ */
+StageTable *stage_table_load(const TableDescription *description, const char *stage, GError **error);
+void stage_table_free(StageTable *table);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(StageTable, stage_table_free)
+gsize stage_table_n(const StageTable *table);
+
+/* Prediction: how long an inference takes on average. */
+typedef struct
+{
+    double mean_ns;
+    double sigma;              /* std / mean as the table has it; NaN where it does not tell */
+    const char *how;           /* "fixed", "roofline", "table, exact", … */
+    const FlaggedRow *flagged; /* the sizes are those of a failure; mean_ns is then 0 */
+} Prediction;
+
+/* stage_table_predict: FALSE with IFM_ERROR_UNSUPPORTED where a size is not known, or outside and beyond is refuse. */
+gboolean stage_table_predict(const StageTable *table, const SimulatedSizes *sizes, Prediction *prediction, GError **error);
+
+/* roofline_predict: FALSE with IFM_ERROR_UNSUPPORTED where no node's cost is known and nothing else takes time. */
+gboolean roofline_predict(const RooflineDescription *roofline, IfmModel *model, const IfmAnalysis *analysis, double *ns,
+                          GError **error);
+/* node_shares: Each node's share of the device time, by its costs (bytes and FLOP). @shares: [n nodes], their sum is 1. */
+void node_shares(const RooflineDescription *roofline, IfmModel *model, const IfmAnalysis *analysis, double *shares);
+
+/* SimulatedNoise: one request's generator. */
+typedef struct
+{
+    const NoiseDescription *description; /* NULL: none */
+    GRand *random;
+    double deviation; /* of the last run, in standard deviations */
+    gint64 n_runs;
+} SimulatedNoise;
+
+/* noise_init: @seed: [n] */
+void noise_init(SimulatedNoise *noise, const NoiseDescription *description, const guint32 *seed, guint n);
+void noise_clear(SimulatedNoise *noise);
+/* noise_draw: the next latency, at least 1 ns. @table_sigma: NaN where there is none. */
+gint64 noise_draw(SimulatedNoise *noise, double mean_ns, double table_sigma);
+
+/* --- simulated-fault.c ------------------------------------------------------------------------------------------------ */
+
+/*
+ * UnitState: what a device remembers apart from any model: whether it is lost, and how much of its memory is taken. Where
+ * $IFM_SIMULATED_STATE_DIR names a folder, a loss is a file there, so that it outlives the process as a real one would.
+ */
+typedef struct UnitState UnitState;
+
+typedef enum
+{
+    UNIT_WELL,
+    UNIT_LOST_SILENT,   /* answers nonsense at once */
+    UNIT_LOST_REPORTED, /* answers IFM_ERROR_LOST */
+} UnitHealth;
+
+UnitState *unit_state_new(const char *machine, const char *unit, const char *state_dir);
+void unit_state_free(UnitState *state);
+/* unit_state_health: no system call, no lock; what the last refresh or loss said. */
+UnitHealth unit_state_health(const UnitState *state);
+/* unit_state_refresh: looks whether another process lost the device, or got it back. */
+UnitHealth unit_state_refresh(UnitState *state);
+/* unit_state_lose: @probes: the probe that answers again; 0: none does. */
+void unit_state_lose(UnitState *state, UnitHealth health, gint64 probes);
+/* unit_state_probe: One probe. Returns: whether the device answers. */
+gboolean unit_state_probe(UnitState *state);
+/* unit_state_take: takes memory (or gives it back, negative). Returns: FALSE where @limit_bytes (0: none) would be passed.
+ */
+gboolean unit_state_take(UnitState *state, gint64 bytes, gint64 limit_bytes);
+gint64 unit_state_taken(const UnitState *state);
+gint64 unit_state_peak(const UnitState *state);
+
+/* fault_find: the first fault of a unit that applies, or NULL. @run: 0 where it is a compile. @stage: or NULL. */
+const FaultDescription *fault_find(const UnitDescription *unit, gint64 run, const char *stage, const SimulatedSizes *sizes);
+
+/* FaultEffect: what is left to do after fault_strike(). */
+typedef enum
+{
+    FAULT_EFFECT_ERROR,    /* it failed: the error is set */
+    FAULT_EFFECT_NONSENSE, /* it answers at once, and nothing of it is true */
+    FAULT_EFFECT_WRONG,    /* it goes on, with another number in the output */
+    FAULT_EFFECT_NAN,
+} FaultEffect;
+
+/* fault_strike: Lets it happen; may not return. @where: "DEVICE, MODEL". @wait_cancel: waits until the inference is
+ * cancelled.
+ */
+FaultEffect fault_strike(const FaultDescription *fault, UnitState *state, const char *where,
+                         void (*wait_for_ever)(void *user, gboolean cancellable), void *user, GError **error);
+void fault_set_lost(const UnitState *state, const char *where, const char *reason, GError **error);
+
+/* --- the driver's objects --------------------------------------------------------------------------------------------- */
+
+typedef struct
+{
+    IfmEngine base;
+    pthread_mutex_t mutex; /* of what follows; the tables only grow */
+    GHashTable *machines;  /* name -> MachineDescription */
+    GHashTable *states;    /* "MACHINE/UNIT" -> UnitState */
+    char *state_dir;
+    gint64 copied_ns; /* when the last queued copy will be done */
+} SimulatedEngine;
+
+typedef struct
+{
+    IfmCompiled base;
+    const UnitDescription *unit; /* the engine's */
+    UnitState *state;            /* the engine's */
+    StageTable *table;           /* NULL where the source is none */
+    const char *stage;           /* the model's; NULL where it has none */
+    SimulatedSizes known;        /* what metadata, options and bindings tell; free dimensions are NaN */
+    guint32 seed;
+    gboolean noiseless;
+    const char *outputs; /* the device that computes, or "none" */
+    gint64 taken_bytes;  /* of the device's memory */
+    gint n_requests;     /* ever made */
+    _Atomic gint64 n_runs;
+    /* the engine that computes, where one does: */
+    IfmClock *inner_clock;
+    IfmEngine *inner_engine;
+    IfmCompiled *inner;
+} SimulatedCompiled;
+
+typedef struct
+{
+    IfmBuffer base;
+    UnitState *state;
+    const UnitDescription *unit;
+    void *bytes;
+    gsize size_bytes;
+} SimulatedBuffer;
+
+/* simulated_unit: What a spec names. FALSE with IFM_ERROR_UNAVAILABLE, or the errors of its description. */
+gboolean simulated_unit(SimulatedEngine *engine, const IfmDeviceSpec *spec, const UnitDescription **unit, UnitState **state,
+                        GError **error);
+/* simulated_host_view: the tensor with its bytes where this process can read them. */
+IfmTensor simulated_host_view(const IfmTensor *tensor);
+/* simulated_transfer_ns: how long a copy takes over a unit's link. */
+gint64 simulated_transfer_ns(const UnitDescription *unit, gsize bytes);
+
+/* --- simulated-request.c: the slots of a request ---------------------------------------------------------------------- */
+
+#define SIMULATED_HISTORY 4096 /* inferences that a profile looks back on */
+
+typedef struct
+{
+    IfmRequest base;
+    IfmTensor *inputs;  /* [n inputs] the caller's */
+    IfmTensor *outputs; /* [n outputs] the caller's where output_given, else the request's own */
+    gboolean *output_given;
+    gboolean resized; /* an input's shape changed: what follows is out of date */
+    SimulatedSizes sizes;
+    Prediction prediction;
+    gint64 transfer_ns; /* of inputs and outputs over the link, where the latency does not hold it */
+    double *shares;     /* [n nodes] of the device time; profiling only */
+    SimulatedNoise noise;
+    GRand *nonsense;
+    IfmCondition *condition;
+    gboolean cancelled; /* under the condition's lock */
+    IfmRequest *inner;
+    guint64 inner_digest; /* of the inputs that the inner request's outputs are of */
+    gboolean inner_done;
+    char *where;      /* "DEVICE, MODEL", for messages */
+    gint64 *history;  /* [SIMULATED_HISTORY] device times, a ring; profiling only */
+    gint64 n_history; /* since the last profile */
+} SimulatedRequest;
+
+gboolean simulated_request_init(IfmRequest *request, GError **error);
+void simulated_request_clear(IfmRequest *request);
+gboolean simulated_set_input(IfmRequest *request, gsize port, const IfmTensor *tensor, GError **error);
+gboolean simulated_set_output(IfmRequest *request, gsize port, const IfmTensor *tensor, GError **error);
+gboolean simulated_output(IfmRequest *request, gsize port, IfmTensor *tensor, GError **error);
+gboolean simulated_infer(IfmRequest *request, GError **error);
+void simulated_cancel(IfmRequest *request);
+void simulated_cancel_clear(IfmRequest *request);
+gboolean simulated_profile(IfmCompiled *compiled, IfmRequest *request, GPtrArray *profiles, GError **error);
+/* simulated_how: where the latency of the last inference came from. */
+const char *simulated_how(const IfmRequest *request);
+
+G_END_DECLS
