@@ -4,6 +4,13 @@
 G_BEGIN_DECLS
 
 /**
+ * ifm_file_load: Reads a file whole, and puts a NUL behind it.
+ * @bytes: (out) (transfer full)    @n_bytes: (out) without the NUL
+ * Returns: FALSE with IFM_ERROR_UNAVAILABLE (no such file, a folder, no permission) or IFM_ERROR_INVALID (above 1 GiB).
+ */
+gboolean ifm_file_load(const char *path, char **bytes, gsize *n_bytes, GError **error);
+
+/**
  * ifm_file_save: Writes a file whole or not at all: a temporary file beside it, fsync, rename, fsync of the folder.
  * What is there already and is no regular file (a pipe, /dev/null) is written to instead of replaced; a symbolic link is
  * followed. A file that is replaced keeps its permissions.

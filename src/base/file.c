@@ -13,6 +13,40 @@ static gboolean fail(const char *path, const char *what, int number, GError **er
     return FALSE;
 }
 
+/* What is no regular file has no length to ask for, so all are read until they end, within this. */
+#define MOST_BYTES ((guint)1 << 30)
+
+gboolean ifm_file_load(const char *path, char **bytes, gsize *n_bytes, GError **error)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    if (fd < 0)
+        return fail(path, "cannot be read", errno, error);
+    g_autoptr(GByteArray) content = g_byte_array_new();
+    static const guint chunk_bytes = 1 << 16;
+    gssize n = 1;
+    int number = 0;
+    while (n != 0 && number == 0 && content->len <= MOST_BYTES)
+    {
+        guint before = content->len;
+        g_byte_array_set_size(content, before + chunk_bytes);
+        n = read(fd, content->data + before, chunk_bytes);
+        g_byte_array_set_size(content, before + (guint)MAX(n, 0));
+        number = n < 0 && errno != EINTR ? errno : 0;
+    }
+    close(fd);
+    if (number != 0)
+        return fail(path, "cannot be read", number, error);
+    if (content->len > MOST_BYTES)
+    {
+        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s: is larger than 1 GiB", path);
+        return FALSE;
+    }
+    *n_bytes = content->len;
+    g_byte_array_append(content, (const guint8 *)"", 1);
+    *bytes = (char *)g_byte_array_free(g_steal_pointer(&content), FALSE);
+    return TRUE;
+}
+
 /* Returns: 0, or the errno of the write or the fsync. */
 static int write_whole(int fd, const char *bytes, gsize n_bytes)
 {

@@ -57,12 +57,8 @@ json_t *ifm_json_load(const char *path, GError **error)
 {
     g_autofree char *bytes = NULL;
     gsize n_bytes = 0;
-    g_autoptr(GError) trouble = NULL;
-    if (!g_file_get_contents(path, &bytes, &n_bytes, &trouble))
-    {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE, "%s: cannot be read: %s", path, trouble->message);
+    if (!ifm_file_load(path, &bytes, &n_bytes, error))
         return NULL;
-    }
     return ifm_json_parse(bytes, n_bytes, path, error);
 }
 

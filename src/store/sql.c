@@ -47,7 +47,10 @@ gboolean ifm_store_fail(const IfmStore *store, GError **error)
         else if (primary == SQLITE_ERROR || primary == SQLITE_CONSTRAINT || primary == SQLITE_CORRUPT)
             detail = sqlite3_errmsg(store->db);
         else if (primary == SQLITE_BUSY)
-            detail = waited = g_strdup_printf("waited %g s", store->busy_timeout_ms / 1000.0);
+        {
+            waited = g_strdup_printf("waited %g s", store->busy_timeout_ms / 1000.0);
+            detail = waited;
+        }
         g_set_error(error, IFM_ERROR, (int)meanings[i].code, "%s: %s%s%s%s", store->path, meanings[i].text,
                     *detail != '\0' ? " (" : "", detail, *detail != '\0' ? ")" : "");
         return FALSE;

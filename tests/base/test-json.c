@@ -81,7 +81,21 @@ static void test_load(void)
     g_clear_error(&error);
     g_assert_null(ifm_json_load(nowhere, &error));
     g_assert_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE);
-    g_assert_nonnull(strstr(error->message, nowhere));
+    g_autofree char *message = g_strconcat(nowhere, ": cannot be read: No such file or directory", NULL);
+    g_assert_cmpstr(error->message, ==, message);
+    g_clear_error(&error);
+    g_assert_null(ifm_json_load(folder, &error));
+    g_assert_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE);
+    g_clear_error(&error);
+    g_autofree char *large = g_strnfill(300001, ' '), *got = NULL; /* more than one read takes */
+    large[300000] = '1';
+    gsize n = 0;
+    g_assert_true(ifm_file_save(path, large, 300001, NULL));
+    g_assert_true(ifm_file_load(path, &got, &n, &error));
+    g_assert_cmpmem(got, n, large, 300001);
+    g_assert_cmpint(got[n], ==, '\0');
+    json_auto_t *one = ifm_json_load(path, &error);
+    g_assert_cmpint(json_integer_value(one), ==, 1);
 }
 
 static void assert_getter_error(const GError *error, const char *message)

@@ -181,9 +181,10 @@ static void test_surroundings_hot(void)
     json_object_set_new(before, "unix_ms", json_integer(1000000));
     json_object_set_new(after, "unix_ms", json_integer(1010000));
     json_auto_t *surroundings = ifm_sensor_surroundings(machine, before, after);
+    const char *const governor =
+        "the clock governor is powersave: the clock follows the load (performance keeps it steady)";
     const char *const expected[] = { "the processor clock fell by 50 % meanwhile (4200 MHz to 2100 MHz)",
-                                     "the clock governor is powersave: the clock follows the load (performance keeps it "
-                                     "steady)",
+                                     governor,
                                      "the processor throttled 7 times for heat or power (core)",
                                      "the processor throttled 13 times for heat or power (package)",
                                      "hot: coretemp Package id 0 reads 97 C of at most 100",
@@ -220,8 +221,8 @@ static json_t *with_jiffies(const json_t *snapshot, gint64 busy, gint64 steal, g
     json_object_set_new(changed, "own_jiffies", json_integer(own));
     json_object_set_new(changed, "cpu_jiffies",
                         json_pack("[{s:i,s:I,s:I,s:I},{s:i,s:i,s:i,s:i}]", "cpu", 0, "busy", (json_int_t)busy, "steal",
-                                  (json_int_t)steal, "total", (json_int_t)(busy + steal + idle), "cpu", 5, "busy", 0,
-                                  "steal", 0, "total", 0));
+                                  (json_int_t)steal, "total", (json_int_t)busy + steal + idle, "cpu", 5, "busy", 0, "steal",
+                                  0, "total", 0));
     return changed;
 }
 
