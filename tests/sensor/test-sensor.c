@@ -93,7 +93,7 @@ static void rewrite(const char *root, const char *relative, const char *content)
 {
     g_autofree char *path = g_build_filename(root, relative, NULL);
     g_assert_true(g_file_test(path, G_FILE_TEST_EXISTS));
-    g_assert_true(g_file_set_contents(path, content, -1, NULL));
+    g_assert_true(g_file_set_contents_full(path, content, -1, G_FILE_SET_CONTENTS_NONE, 0666, NULL));
 }
 
 static char *id_of(const char *root)
@@ -345,15 +345,17 @@ static void test_broken(void)
         g_autofree char *good = NULL;
         gsize length = 0;
         g_assert_true(g_file_get_contents(files->pdata[i], &good, &length, NULL));
-        g_assert_true(g_file_set_contents(files->pdata[i], junk[i % (G_N_ELEMENTS(junk) - 1)], -1, NULL));
+        g_assert_true(g_file_set_contents_full(files->pdata[i], junk[i % (G_N_ELEMENTS(junk) - 1)], -1,
+                                               G_FILE_SET_CONTENTS_NONE, 0666, NULL));
         check_keys(root);
-        g_assert_true(g_file_set_contents(files->pdata[i], good, (gssize)length, NULL));
+        g_assert_true(
+            g_file_set_contents_full(files->pdata[i], good, (gssize)length, G_FILE_SET_CONTENTS_NONE, 0666, NULL));
     }
     for (gsize j = 0; j < G_N_ELEMENTS(junk); j++)
     {
         for (guint i = 0; i < files->len; i++)
             if (junk[j] != huge || g_str_has_suffix(files->pdata[i], "info") || g_str_has_suffix(files->pdata[i], "stat"))
-                g_assert_true(g_file_set_contents(files->pdata[i], junk[j], -1, NULL));
+                g_assert_true(g_file_set_contents_full(files->pdata[i], junk[j], -1, G_FILE_SET_CONTENTS_NONE, 0666, NULL));
         check_keys(root);
     }
     for (guint i = 0; i < files->len; i++) /* folders where files should be */

@@ -158,7 +158,7 @@ static void test_damaged_bytes(void)
         gsize kept = round % 4 == 0 ? (gsize)g_rand_int_range(random, 1, (gint32)length) : length;
         for (int i = 0; round % 4 != 0 && i < 8; i++)
             bytes[g_rand_int_range(random, 0, (gint32)length)] = (char)g_rand_int_range(random, 0, 256);
-        g_assert_true(g_file_set_contents(broken, bytes, (gssize)kept, NULL));
+        g_assert_true(g_file_set_contents_full(broken, bytes, (gssize)kept, G_FILE_SET_CONTENTS_NONE, 0666, NULL));
         g_autoptr(GError) error = NULL;
         g_autoptr(IfmStore) store =
             ifm_store_open_with(broken, round % 2 == 0 ? IFM_STORE_READ : IFM_STORE_WRITE, 100, &error);
