@@ -196,7 +196,7 @@ static char *inside_folder(const char *folder, const char *location, GError **er
     else
     {
         gsize length = strlen(real_folder);
-        if (strncmp(real, real_folder, length) == 0 && (length == 1 || real[length] == '/'))
+        if (strncmp(real, real_folder, length) == 0 && (length == 1 || real[length] == '/' || real[length] == '\0'))
             result = g_strdup(real);
         else
             IFM_ONNX_INVALID(error, "external data '%s' leads outside the model's folder", location);
