@@ -1,6 +1,9 @@
 #include <inferometer/error.h>
 
-G_DEFINE_QUARK(ifm - error - quark, ifm_error)
+GQuark ifm_error_quark(void)
+{
+    return g_quark_from_static_string("ifm-error-quark");
+}
 
 static const char *const code_names[] = {
     [IFM_ERROR_INVALID] = "invalid", [IFM_ERROR_UNSUPPORTED] = "unsupported", [IFM_ERROR_UNAVAILABLE] = "unavailable",
