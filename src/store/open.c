@@ -221,7 +221,8 @@ static gboolean open_unchanging(IfmStore *store, GError **error)
         return refuse(store, IFM_ERROR_UNAVAILABLE, error,
                       "lies in a read-only folder and its journal (-wal or -journal) must be read too: copy both to a "
                       "folder that can be written");
-    g_autofree char *uri = g_filename_to_uri(store->path, NULL, NULL);
+    g_autofree char *absolute = g_canonicalize_filename(store->path, NULL); /* a URI has no place for a relative one */
+    g_autofree char *uri = g_filename_to_uri(absolute, NULL, NULL);
     g_autofree char *name = g_strconcat(uri, "?immutable=1", NULL);
     struct stat before, after;
     for (int attempt = 0; attempt < 5; attempt++)
