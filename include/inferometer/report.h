@@ -48,7 +48,8 @@ void ifm_value_take_text(IfmValue *value, char *text);
 void ifm_value_set_integer(IfmValue *value, gint64 integer);
 void ifm_value_set_boolean(IfmValue *value, gboolean yes);
 void ifm_value_set_real(IfmValue *value, double real);
-/** ifm_value_set_interval: @min, @max: NaN where there is only the interval. Present where lower to upper are finite. */
+/** ifm_value_set_interval: @min, @max, @lower, @upper: NaN where there is none. Present where there is a median or an
+ * interval. */
 void ifm_value_set_interval(IfmValue *value, double min, double lower, double middle, double upper, double max);
 
 typedef enum
@@ -146,6 +147,9 @@ typedef struct
 const char *ifm_result_reason(const IfmResult *result);
 /** ifm_result_code: Returns: the error code's name; NULL where there is a latency. */
 const char *ifm_result_code(const IfmResult *result);
+
+/** ifm_result_line: "DEVICE: why not"; only where there is no latency. (transfer full) */
+char *ifm_result_line(const IfmResult *result);
 
 /** Field tables; the records they read: */
 extern const IfmField ifm_result_fields[]; /* IfmResult: what one profile shows */

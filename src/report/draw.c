@@ -47,7 +47,7 @@ gboolean ifm_scale_fit(IfmScale *scale, const double *const *marks, gsize n)
     for (gsize i = 0; i < n; i++)
     {
         low = MIN(low, marks[i][MARK_MIN]);
-        top = MAX(top, marks[i][MARK_UPPER]);
+        top = MAX(top, isfinite(marks[i][MARK_UPPER]) ? marks[i][MARK_UPPER] : marks[i][MARK_MIDDLE]);
         max = MAX(max, marks[i][MARK_MAX]);
     }
     if (!isfinite(low) || !isfinite(top))
@@ -79,6 +79,7 @@ typedef enum
     CELL_RIGHT,
     CELL_INTERVAL,
     CELL_MIDDLE,
+    CELL_ALONE, /* a median without an interval */
     CELL_BEYOND,
 } Cell;
 
@@ -90,7 +91,7 @@ static const struct
     [CELL_EMPTY] = { " ", " ", IFM_TONE_PLAIN },   [CELL_WHISKER] = { "─", "-", IFM_TONE_DIM },
     [CELL_LEFT] = { "├", "|", IFM_TONE_DIM },      [CELL_RIGHT] = { "┤", "|", IFM_TONE_DIM },
     [CELL_INTERVAL] = { "━", "=", IFM_TONE_GOOD }, [CELL_MIDDLE] = { "┃", "#", IFM_TONE_GOOD },
-    [CELL_BEYOND] = { "▸", ">", IFM_TONE_DIM },
+    [CELL_ALONE] = { "│", "|", IFM_TONE_PLAIN },   [CELL_BEYOND] = { "▸", ">", IFM_TONE_DIM },
 };
 
 static void paint_cells(GString *out, const guint8 *cells, int width, const IfmScreen *screen)
@@ -117,10 +118,12 @@ void ifm_draw_strip(GString *out, const IfmScale *scale, const double marks[5], 
         cells[i] = CELL_WHISKER;
     cells[left] = CELL_LEFT;
     cells[right] = marks[MARK_MAX] > scale->high * (1 + 1e-12) ? CELL_BEYOND : CELL_RIGHT;
-    for (int i = cell_of(scale, marks[MARK_LOWER], width); i <= cell_of(scale, marks[MARK_UPPER], width); i++)
-        cells[i] = CELL_INTERVAL;
+    gboolean has_interval = isfinite(marks[MARK_LOWER]) && isfinite(marks[MARK_UPPER]);
+    if (has_interval)
+        for (int i = cell_of(scale, marks[MARK_LOWER], width); i <= cell_of(scale, marks[MARK_UPPER], width); i++)
+            cells[i] = CELL_INTERVAL;
     if (isfinite(marks[MARK_MIDDLE]))
-        cells[cell_of(scale, marks[MARK_MIDDLE], width)] = CELL_MIDDLE;
+        cells[cell_of(scale, marks[MARK_MIDDLE], width)] = has_interval ? CELL_MIDDLE : CELL_ALONE;
     paint_cells(out, cells, width, screen);
 }
 

@@ -37,8 +37,15 @@ void ifm_value_set_real(IfmValue *value, double real)
 
 void ifm_value_set_interval(IfmValue *value, double min, double lower, double middle, double upper, double max)
 {
-    value->present = isfinite(lower) && isfinite(upper);
-    const double marks[5] = { isfinite(min) ? min : lower, lower, middle, upper, isfinite(max) ? max : upper };
+    gboolean has_interval = isfinite(lower) && isfinite(upper);
+    value->present = has_interval || isfinite(middle);
+    const double marks[5] = { isfinite(min)  ? min
+                              : has_interval ? lower
+                                             : middle,
+                              has_interval ? lower : NAN, middle, has_interval ? upper : NAN,
+                              isfinite(max)  ? max
+                              : has_interval ? upper
+                                             : middle };
     memcpy(value->marks, marks, sizeof marks);
 }
 

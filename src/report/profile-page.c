@@ -60,20 +60,51 @@ static void append_head(GString *out, const IfmResult *results, gsize n, const I
     }
 }
 
+/* Most reasons begin with the device themselves. */
+static const char *reason_after_device(const IfmResult *result)
+{
+    const char *reason = ifm_result_reason(result);
+    gsize length = strlen(result->device);
+    return g_str_has_prefix(reason, result->device) ? reason + length + strspn(reason + length, ",: ") : reason;
+}
+
+char *ifm_result_line(const IfmResult *result)
+{
+    return g_strdup_printf("%s: %s", short_name(result), reason_after_device(result));
+}
+
 static void append_reasons(GString *out, const IfmResult *results, gsize n, const IfmScreen *screen)
 {
     gboolean any = FALSE;
     for (gsize i = 0; i < n; i++)
     {
-        const char *reason = ifm_result_reason(&results[i]);
-        if (reason == NULL)
+        if (ifm_result_reason(&results[i]) == NULL)
             continue;
         g_string_append_printf(out, "%s%s", any ? "" : "\n", ifm_tone_begin(screen, IFM_TONE_BAD));
         append_spelt(out, short_name(&results[i]), screen);
         g_string_append_printf(out, "%s: ", ifm_tone_end(screen, IFM_TONE_BAD));
-        append_spelt(out, reason, screen);
+        append_spelt(out, reason_after_device(&results[i]), screen);
         g_string_append_c(out, '\n');
         any = TRUE;
+    }
+}
+
+/* Outputs that could not be compared, though that was asked for. */
+static void append_unverified(GString *out, const IfmResult *results, gsize n, const IfmScreen *screen)
+{
+    for (gsize i = 0; i < n; i++)
+    {
+        const json_t *verification = results[i].measurement != NULL ? results[i].measurement->verification : NULL;
+        const char *why = ifm_member_text(verification, "why");
+        if (why == NULL || ifm_result_code(&results[i]) != NULL ||
+            g_strcmp0(ifm_member_text(verification, "status"), "unavailable") != 0)
+            continue;
+        g_string_append_printf(out, "\n%swarning%s: ", ifm_tone_begin(screen, IFM_TONE_WARN),
+                               ifm_tone_end(screen, IFM_TONE_WARN));
+        append_spelt(out, short_name(&results[i]), screen);
+        g_string_append(out, ": the outputs were compared with nothing: ");
+        append_spelt(out, why, screen);
+        g_string_append_c(out, '\n');
     }
 }
 
@@ -180,17 +211,6 @@ static void append_term(GString *out, const char *sign, const char *name, double
 
 static void append_books(GString *out, const json_t *books, const IfmScreen *screen)
 {
-    const char *why = ifm_member_text(books, "why");
-    if (!isfinite(ifm_member_number(books, "wall_ns")))
-    {
-        if (why != NULL)
-        {
-            g_string_append(out, "books: none: ");
-            append_spelt(out, why, screen);
-            g_string_append_c(out, '\n');
-        }
-        return;
-    }
     double overlap_ns = ifm_member_number(books, "overlap_ns"), residual_ns = ifm_member_number(books, "residual_ns");
     double bound_ns = ifm_member_number(books, "residual_bound_ns"), slowdown = ifm_member_number(books, "slowdown.ratio");
     g_autofree char *wall = ifm_format_duration(ifm_member_number(books, "wall_ns"));
@@ -219,15 +239,26 @@ static void append_inside(GString *out, const IfmResult *result, gsize n_nodes, 
     const IfmMeasurement *measurement = result->measurement;
     if (measurement == NULL || measurement->outcome != IFM_OUTCOME_OK)
         return;
-    gboolean has_books = json_object_size(measurement->books) > 0;
-    if ((measurement->nodes->len == 0 || n_nodes == 0) && !has_books)
+    const char *why = ifm_member_text(measurement->books, "why");
+    gboolean has_books = isfinite(ifm_member_number(measurement->books, "wall_ns"));
+    gboolean has_nodes = measurement->nodes->len > 0 && n_nodes > 0;
+    if (!has_books && !has_nodes && why == NULL)
         return;
     g_string_append_printf(out, "\n%s", ifm_bold_begin(screen));
     append_spelt(out, short_name(result), screen);
-    g_string_append_printf(out, "%s: nodes by share of time\n", ifm_bold_end(screen));
-    if (measurement->nodes->len > 0 && n_nodes > 0)
+    g_string_append_printf(out, ":%s %s", ifm_bold_end(screen),
+                           has_nodes    ? "nodes by share of time\n"
+                           : !has_books ? "nothing of its nodes: "
+                                        : "");
+    if (has_nodes)
         append_nodes(out, measurement, n_nodes, screen);
-    append_books(out, measurement->books, screen);
+    if (has_books)
+        append_books(out, measurement->books, screen);
+    else if (why != NULL)
+    {
+        append_spelt(out, why, screen);
+        g_string_append_c(out, '\n');
+    }
 }
 
 char *ifm_results_to_screen(const IfmResult *results, gsize n, gsize n_nodes, const IfmScreen *screen)
@@ -239,6 +270,7 @@ char *ifm_results_to_screen(const IfmResult *results, gsize n, gsize n_nodes, co
     g_autofree char *text = ifm_table_to_screen(&table, screen);
     g_string_append(out, text);
     append_reasons(out, results, n, screen);
+    append_unverified(out, results, n, screen);
     append_warnings(out, results, n, screen);
     for (gsize i = 0; i < n; i++)
         append_inside(out, &results[i], n_nodes, screen);

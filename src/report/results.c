@@ -140,27 +140,38 @@ static void get_ending(const void *record, const void *user, IfmValue *value)
         }
 }
 
+/* What verifying came to, in a word. */
+static const struct
+{
+    const char *status, *word;
+    IfmTone tone;
+} verdicts[] = {
+    { "passed", "right", IFM_TONE_GOOD },
+    { "failed", "wrong", IFM_TONE_BAD },
+    { "not-applicable", "simulated", IFM_TONE_DIM }, /* a simulated device that computes nothing */
+    { "not-asked", "unchecked", IFM_TONE_WARN },
+    { "unavailable", "unchecked", IFM_TONE_WARN },
+    { "interrupted", "unchecked", IFM_TONE_WARN },
+    { "none", "unchecked", IFM_TONE_WARN },
+};
+
 static void get_outputs(const void *record, const void *user, IfmValue *value)
 {
     const IfmResult *result = record;
     const char *status = result->measurement != NULL ? ifm_member_text(result->measurement->verification, "status") : NULL;
-    const char *reference =
-        result->measurement != NULL ? ifm_member_text(result->measurement->verification, "reference") : NULL;
-    if (g_strcmp0(status, "passed") == 0)
-    {
-        ifm_value_set_text(value, reference != NULL ? "right" : "finite");
-        value->tone = reference != NULL ? IFM_TONE_GOOD : IFM_TONE_PLAIN;
-    }
-    else if (g_strcmp0(status, "failed") == 0 && !is_ok(result))
-    {
-        ifm_value_set_text(value, "wrong");
-        value->tone = IFM_TONE_BAD;
-    }
-    else if (is_ok(result))
-    {
-        ifm_value_set_text(value, "unchecked");
-        value->tone = IFM_TONE_WARN;
-    }
+    for (gsize i = 0; i < G_N_ELEMENTS(verdicts); i++)
+        if (g_strcmp0(status, verdicts[i].status) == 0 && (is_ok(result) || g_str_equal(status, "failed")))
+        {
+            ifm_value_set_text(value, verdicts[i].word);
+            value->tone = verdicts[i].tone;
+        }
+}
+
+static void get_verification(const void *record, const void *user, IfmValue *value)
+{
+    const IfmResult *result = record;
+    if (result->measurement != NULL)
+        ifm_value_set_text(value, ifm_member_text(result->measurement->verification, "status"));
 }
 
 /* --- getters: exports alone ----------------------------------------------------------------------------------------- */
@@ -257,7 +268,8 @@ const IfmField ifm_result_fields[] = {
     { "n_effective", NULL, IFM_FIELD_REAL, get_summary, "n_effective", EXPORT },
     { "stop_reason", NULL, IFM_FIELD_TEXT, get_measurement_text, MEASUREMENT(stop_reason), EXPORT },
     { "ending", "ended", IFM_FIELD_TEXT, get_ending, NULL, SCREEN },
-    { "outputs", "outputs", IFM_FIELD_TEXT, get_outputs },
+    { "outputs", "outputs", IFM_FIELD_TEXT, get_outputs, NULL, SCREEN },
+    { "verification", NULL, IFM_FIELD_TEXT, get_verification, NULL, EXPORT },
     { "mean_ns", "mean", IFM_FIELD_DURATION, get_summary, "mean", IFM_FIELD_BREAK },
     { "std_ns", "±std", IFM_FIELD_DURATION, get_summary, "std" },
     { "min_ns", "min", IFM_FIELD_DURATION, get_summary, "min" },

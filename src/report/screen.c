@@ -307,11 +307,22 @@ static void paint_axes(GString *out, const GPtrArray *block, const IfmScreen *sc
         g_string_append_c(out, '\n');
 }
 
-static void paint_block(GString *out, const GPtrArray *block, gsize n, const IfmScreen *screen)
+static gboolean has_values(const GPtrArray *block, gsize row)
+{
+    for (guint i = 1; i < block->len; i++)
+        if (((const Column *)block->pdata[i])->values[row].present)
+            return TRUE;
+    return FALSE;
+}
+
+/* @further: not the first block: a row that has nothing in it is left out. */
+static void paint_block(GString *out, const GPtrArray *block, gsize n, gboolean further, const IfmScreen *screen)
 {
     paint_head(out, block, screen);
     for (gsize row = 0; row < n; row++)
     {
+        if (further && !has_values(block, row))
+            continue;
         for (guint i = 0; i < block->len; i++)
         {
             g_string_append_printf(out, "%*s", i > 0 ? GAP : 0, "");
@@ -335,11 +346,14 @@ char *ifm_table_to_screen(const IfmTable *table, const IfmScreen *screen)
     GString *out = g_string_new(NULL);
     for (guint i = 0; i < blocks->len; i++)
     {
-        const GPtrArray *block = blocks->pdata[i];
+        gboolean any = i == 0;
+        for (gsize row = 0; row < table->n_records && !any; row++)
+            any = has_values(blocks->pdata[i], row);
         fit(blocks->pdata[i], screen->width);
-        if (i > 0)
+        if (i > 0 && any)
             g_string_append_c(out, '\n');
-        paint_block(out, block, table->n_records, screen);
+        if (any)
+            paint_block(out, blocks->pdata[i], table->n_records, i > 0, screen);
     }
     return g_string_free(out, FALSE);
 }

@@ -1,0 +1,149 @@
+#pragma once
+#include <inferometer/error.h>
+#include <inferometer/report.h>
+
+G_BEGIN_DECLS
+
+/*
+ * What the command is made of. A verb is one static const Verb in a file of its own, listed in main.c's one table; that
+ * table drives parsing, --help, the man page and the shells' completion. How to add one: docs/add-a-verb.md.
+ */
+
+typedef enum
+{
+    CLI_EXIT_OK = 0,
+    CLI_EXIT_FAILED = 1,
+    CLI_EXIT_USAGE = 2,
+    CLI_EXIT_SIGNAL = 128, /* plus the signal's number */
+} CliExit;
+
+typedef enum
+{
+    OPTION_FLAG,
+    OPTION_TEXT,
+    OPTION_FILE,     /* text; completed with file names */
+    OPTION_FOLDER,   /* text; completed with folder names */
+    OPTION_COUNT,    /* a whole number, 0 or more */
+    OPTION_DURATION, /* 500ms, 20s, 5min, 1h; kept in ns */
+    OPTION_BYTES,    /* 512MiB, 2GiB; kept in bytes */
+    OPTION_RATIO,    /* 1%; kept as 0.01 */
+} OptionKind;
+
+/* Option: one row of a verb's table; the last has a NULL name. */
+typedef struct
+{
+    const char *name; /* "time-budget" */
+    char letter;      /* 'o', or 0 */
+    OptionKind kind;
+    gboolean repeatable;
+    const char *argument; /* what --help calls its value; NULL for flags */
+    const char *help;
+    const char *fallback;       /* parsed like a value of the user's; NULL where there is none */
+    const char *const *choices; /* the only values allowed, NULL-terminated, or NULL */
+} Option;
+
+typedef struct Arguments Arguments;
+
+typedef enum
+{
+    POSITIONAL_NONE,
+    POSITIONAL_FILE,
+    POSITIONAL_WORD,
+} PositionalKind;
+
+typedef struct
+{
+    const char *name;      /* "profile", "store show" */
+    const char *summary;   /* one line, no full stop */
+    const char *arguments; /* "MODEL", "FILE…"; "" for none */
+    int least, most;       /* how many of them; most -1: any number */
+    PositionalKind positional;
+    const Option *options;
+    const char *details;         /* paragraphs, each on one line, parted by a newline; or NULL */
+    const char *const *examples; /* command line, what it does, …; NULL-terminated, or NULL */
+    int (*run)(const Arguments *arguments);
+} Verb;
+
+extern const Verb verb_devices, verb_profile, verb_zoo_list, verb_zoo_export, verb_store_show, verb_store_merge,
+    verb_store_export, verb_store_check, verb_help, verb_completion;
+
+/* cli_verbs: NULL-terminated, in the order of --help. */
+const Verb *const *cli_verbs(void);
+/* cli_find_verb: @words: NULL-terminated. @n_used: (out) how many of the words named it. NULL with an error that names the
+ * nearest. */
+const Verb *cli_find_verb(const char *const *words, gsize *n_used, GError **error);
+/* cli_is_group: whether verbs of two words begin with @word. */
+gboolean cli_is_group(const char *word);
+
+/* --- arguments.c ------------------------------------------------------------------------------------------------------ */
+
+/* cli_common_options: options that every verb has. */
+extern const Option cli_common_options[];
+/* cli_next_option: walks a verb's own options, then the common ones. @previous: NULL at first. */
+const Option *cli_next_option(const Verb *verb, const Option *previous);
+
+/* cli_arguments_parse: @words: after the verb. Returns: (transfer full) NULL with one line that says what is wrong. */
+Arguments *cli_arguments_parse(const Verb *verb, const char *const *words, GError **error);
+void cli_arguments_free(Arguments *self);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(Arguments, cli_arguments_free)
+
+/* Values by option name (which must be in the verb's table). */
+gboolean cli_given(const Arguments *self, const char *name);
+const char *cli_text(const Arguments *self, const char *name);         /* NULL where there is neither value nor fallback */
+const char *const *cli_texts(const Arguments *self, const char *name); /* NULL-terminated */
+gint64 cli_integer(const Arguments *self, const char *name);           /* count, ns or bytes; 0 where there is none */
+double cli_ratio(const Arguments *self, const char *name);
+/* cli_positional: NULL-terminated. */
+const char *const *cli_positional(const Arguments *self);
+const Verb *cli_verb_of(const Arguments *self);
+
+/* --- help.c, completion.c --------------------------------------------------------------------------------------------- */
+
+char *cli_help_overview(const IfmScreen *screen);
+char *cli_help_verb(const Verb *verb, const IfmScreen *screen);
+char *cli_help_group(const char *group, const IfmScreen *screen);
+char *cli_man_page(void);
+char *cli_completion_bash(void);
+char *cli_completion_fish(void);
+
+/* --- messages.c ------------------------------------------------------------------------------------------------------- */
+
+/* cli_complain: "inferometer: …" on one line of standard error. */
+void cli_complain(const char *format, ...) G_GNUC_PRINTF(1, 2);
+/* cli_note: the same for what is no error; silenced by --quiet. */
+void cli_note(const char *format, ...) G_GNUC_PRINTF(1, 2);
+void cli_set_quiet(gboolean quiet);
+/* cli_fail: complains and returns the exit status of that error. @prefix: "FILE", or NULL. */
+int cli_fail(const GError *error);
+/* cli_usage: complains, points to the verb's help, returns CLI_EXIT_USAGE. */
+int cli_usage(const Verb *verb, const char *format, ...) G_GNUC_PRINTF(2, 3);
+/* cli_print: text to standard output. Returns: 0 or the exit status of the failure, which was told. */
+int cli_print(const char *text);
+/* cli_write: text, or JSON, to a file or "-"; as above. */
+int cli_write(const char *path, const char *text);
+int cli_write_json(const char *path, const json_t *json);
+/* cli_can_write: whether an output file could be made, asked before the work begins. */
+gboolean cli_can_write(const char *path, GError **error);
+
+/* --- interrupt.c ------------------------------------------------------------------------------------------------------ */
+
+/* cli_interrupt_install: From now on SIGINT, SIGTERM and SIGHUP set the flag; a second one ends the program at once. */
+const gint *cli_interrupt_install(void);
+/* cli_interrupt_signal: the signal that came, 0 where none did. */
+int cli_interrupt_signal(void);
+
+/* --- progress.c ------------------------------------------------------------------------------------------------------- */
+
+/* Progress: one line on a terminal, a line every few seconds in a log, nothing with --quiet; on standard error. */
+typedef struct Progress Progress;
+Progress *progress_new(gsize n_cases, gboolean quiet);
+void progress_free(Progress *self);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(Progress, progress_free)
+/* progress_begin: @runs: the fixed count, 0 where @ci_ratio is aimed at. */
+void progress_begin(Progress *self, const char *device, gsize runs, double ci_ratio);
+/* progress_update: fits IfmRunnerOptions.progress; @user: the Progress. */
+void progress_update(const char *phase, gsize n, double median_ns, double ci_ratio, void *user);
+/* progress_end: Takes the line away; in a log, @outcome closes the case. */
+void progress_end(Progress *self, const char *outcome);
+
+G_END_DECLS

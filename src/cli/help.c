@@ -1,0 +1,254 @@
+#include <string.h>
+
+#include "cli.h"
+
+#define INDENT 2
+#define HELP_COLUMN 26 /* where an option's explanation begins */
+#define HELP_WIDTH 100 /* text is not set wider than this */
+
+static const char tagline[] = "measures neural-network inference on real runtimes";
+
+/* What an exit status means; shown by --help and the man page. */
+static const struct
+{
+    const char *status, *meaning;
+} exit_statuses[] = {
+    { "0", "everything asked for was done" },
+    { "1", "something was tried and failed: a device refused, crashed, hung or answered wrongly" },
+    { "2", "the command line is wrong" },
+    { "3", "the input is wrong: a model, a device's name, a store that is damaged" },
+    { "4", "something is missing: a runtime, a device, a file, a permission, room on the disk" },
+    { "128+N", "signal N came; what was measured until then is kept" },
+};
+
+static const struct
+{
+    const char *name, *meaning;
+} variables[] = {
+    { "IFM_ONNXRUNTIME_LIBRARY", "the ONNX Runtime library to use (libonnxruntime.so)" },
+    { "IFM_OPENVINO_LIBRARY", "the OpenVINO library to use (libopenvino_c.so)" },
+    { "IFM_DEVICES_DIR", "a folder of simulated machines, looked in first" },
+    { "NO_COLOR", "set to anything: no colours" },
+    { "COLUMNS", "width to print tables for" },
+};
+
+/* --- setting text --------------------------------------------------------------------------------------------------- */
+
+/* Appends @text broken into lines of @width columns, each after the first indented; the first begins at @at. */
+static void wrap(GString *out, const char *text, int indent, int at, int width)
+{
+    g_auto(GStrv) words = g_strsplit(text, " ", -1);
+    gboolean first = TRUE;
+    for (char **word = words; *word != NULL; word++)
+    {
+        int needs = ifm_text_width(*word) + (first ? 0 : 1);
+        if (!first && at + needs > width)
+        {
+            g_string_append_printf(out, "\n%*s", indent, "");
+            at = indent;
+            first = TRUE;
+            needs--;
+        }
+        g_string_append_printf(out, "%s%s", first ? "" : " ", *word);
+        at += needs;
+        first = FALSE;
+    }
+    g_string_append_c(out, '\n');
+}
+
+static int text_width(const IfmScreen *screen)
+{
+    return MIN(screen->width, HELP_WIDTH);
+}
+
+static void heading(GString *out, const char *title, const IfmScreen *screen)
+{
+    g_string_append_printf(out, "\n%s%s%s\n", screen->colour ? "\033[1m" : "", title, screen->colour ? "\033[0m" : "");
+}
+
+/* One row of a list: a term and what it means. */
+static void item(GString *out, const char *term, int column, const char *meaning, const IfmScreen *screen)
+{
+    int at = INDENT + ifm_text_width(term);
+    g_string_append_printf(out, "%*s%s", INDENT, "", term);
+    if (at + 2 > column)
+        g_string_append_printf(out, "\n%*s", column, "");
+    else
+        g_string_append_printf(out, "%*s", column - at, "");
+    wrap(out, meaning, column, column, text_width(screen));
+}
+
+static void paragraphs(GString *out, const char *text, const IfmScreen *screen)
+{
+    g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
+    for (char **line = lines; *line != NULL; line++)
+    {
+        g_string_append_c(out, '\n');
+        wrap(out, *line, 0, 0, text_width(screen));
+    }
+}
+
+/* "-o, --output DIR" (transfer full) */
+static char *option_term(const Option *option)
+{
+    char letter[] = { '-', option->letter, ',', ' ', '\0' };
+    return g_strconcat(option->letter != 0 ? letter : "    ", "--", option->name, option->argument != NULL ? " " : "",
+                       option->argument != NULL ? option->argument : "", NULL);
+}
+
+/* The explanation with what is true unless said otherwise. (transfer full) */
+static char *option_meaning(const Option *option)
+{
+    return g_strconcat(option->help, option->repeatable ? "; may be given several times" : "",
+                       option->fallback != NULL ? " (default: " : "", option->fallback != NULL ? option->fallback : "",
+                       option->fallback != NULL ? ")" : "", NULL);
+}
+
+static void options_of(GString *out, const Verb *verb, const IfmScreen *screen)
+{
+    for (const Option *option = NULL; (option = cli_next_option(verb, option)) != NULL;)
+    {
+        g_autofree char *term = option_term(option), *meaning = option_meaning(option);
+        item(out, term, HELP_COLUMN + 4, meaning, screen);
+    }
+}
+
+/* --- screens -------------------------------------------------------------------------------------------------------- */
+
+static void list_verbs(GString *out, const char *group, const IfmScreen *screen)
+{
+    for (const Verb *const *verb = cli_verbs(); *verb != NULL; verb++)
+        if (group == NULL || (g_str_has_prefix((*verb)->name, group) && (*verb)->name[strlen(group)] == ' '))
+            item(out, (*verb)->name, 18, (*verb)->summary, screen);
+}
+
+char *cli_help_overview(const IfmScreen *screen)
+{
+    GString *out = g_string_new(NULL);
+    g_string_append_printf(out, "inferometer %s: %s\n\nusage: inferometer VERB [OPTION…] [ARGUMENT…]\n", IFM_VERSION,
+                           tagline);
+    heading(out, "Verbs", screen);
+    list_verbs(out, NULL, screen);
+    g_string_append(out, "\n`inferometer help VERB` explains one; `inferometer --version` tells the version.\n");
+    heading(out, "Examples", screen);
+    for (const Verb *const *verb = cli_verbs(); *verb != NULL; verb++)
+        if ((*verb)->examples != NULL)
+            g_string_append_printf(out, "%*s%s\n", INDENT, "", (*verb)->examples[0]);
+    heading(out, "Exit status", screen);
+    for (gsize i = 0; i < G_N_ELEMENTS(exit_statuses); i++)
+        item(out, exit_statuses[i].status, 10, exit_statuses[i].meaning, screen);
+    heading(out, "Environment", screen);
+    for (gsize i = 0; i < G_N_ELEMENTS(variables); i++)
+        item(out, variables[i].name, HELP_COLUMN + 4, variables[i].meaning, screen);
+    return g_string_free(out, FALSE);
+}
+
+char *cli_help_group(const char *group, const IfmScreen *screen)
+{
+    GString *out = g_string_new(NULL);
+    g_string_append_printf(out, "usage: inferometer %s VERB [OPTION…] [ARGUMENT…]\n\n", group);
+    list_verbs(out, group, screen);
+    return g_string_free(out, FALSE);
+}
+
+char *cli_help_verb(const Verb *verb, const IfmScreen *screen)
+{
+    GString *out = g_string_new(NULL);
+    g_string_append_printf(out, "usage: inferometer %s [OPTION…]%s%s\n\n", verb->name, *verb->arguments != '\0' ? " " : "",
+                           verb->arguments);
+    g_autofree char *sentence = g_strdup_printf("%c%s.", g_ascii_toupper(verb->summary[0]), verb->summary + 1);
+    wrap(out, sentence, 0, 0, text_width(screen));
+    if (verb->details != NULL)
+        paragraphs(out, verb->details, screen);
+    heading(out, "Options", screen);
+    options_of(out, verb, screen);
+    if (verb->examples == NULL)
+        return g_string_free(out, FALSE);
+    heading(out, "Examples", screen);
+    for (const char *const *example = verb->examples; *example != NULL; example += 2)
+    {
+        g_string_append_printf(out, "%*s%s\n%*s", INDENT, "", example[0], 2 * INDENT + 2, "");
+        wrap(out, example[1], 2 * INDENT + 2, 2 * INDENT + 2, text_width(screen));
+    }
+    return g_string_free(out, FALSE);
+}
+
+/* --- the man page --------------------------------------------------------------------------------------------------- */
+
+/* Text with what roff would take for its own escaped. */
+static void roff(GString *out, const char *text)
+{
+    if (*text == '.' || *text == '\'')
+        g_string_append(out, "\\&");
+    for (const char *at = text; *at != '\0'; at++)
+    {
+        if (*at == '\\')
+            g_string_append(out, "\\e");
+        else if (*at == '-')
+            g_string_append(out, "\\-");
+        else if (*at == '\n')
+            g_string_append(out, "\n.PP\n");
+        else if (g_str_has_prefix(at, "…"))
+        {
+            g_string_append(out, "...");
+            at += strlen("…") - 1;
+        }
+        else
+            g_string_append_c(out, *at);
+    }
+}
+
+static void roff_item(GString *out, const char *term, const char *meaning)
+{
+    g_string_append(out, ".TP\n.B ");
+    roff(out, term);
+    g_string_append_c(out, '\n');
+    roff(out, meaning);
+    g_string_append_c(out, '\n');
+}
+
+static void roff_verb(GString *out, const Verb *verb)
+{
+    g_string_append_printf(out, ".SS inferometer %s\n.B inferometer %s\n[OPTION...] ", verb->name, verb->name);
+    roff(out, verb->arguments);
+    g_string_append_printf(out, "\n.PP\n%c", g_ascii_toupper(verb->summary[0]));
+    roff(out, verb->summary + 1);
+    g_string_append(out, ".\n");
+    if (verb->details != NULL)
+    {
+        g_string_append(out, ".PP\n");
+        roff(out, verb->details);
+        g_string_append_c(out, '\n');
+    }
+    for (const Option *option = NULL; (option = cli_next_option(verb, option)) != NULL;)
+    {
+        g_autofree char *term = option_term(option), *meaning = option_meaning(option);
+        roff_item(out, g_strchug(term), meaning);
+    }
+    for (const char *const *example = verb->examples; example != NULL && *example != NULL; example += 2)
+    {
+        g_string_append(out, ".PP\n");
+        roff(out, example[1]);
+        g_string_append(out, ":\n.PP\n.RS\n.nf\n");
+        roff(out, example[0]);
+        g_string_append(out, "\n.fi\n.RE\n");
+    }
+}
+
+char *cli_man_page(void)
+{
+    GString *out = g_string_new(NULL);
+    g_string_append_printf(out, ".TH INFEROMETER 1 \"\" \"inferometer %s\" \"User Commands\"\n", IFM_VERSION);
+    g_string_append_printf(out, ".SH NAME\ninferometer \\- %s\n.SH SYNOPSIS\n",
+                           "measure neural\\-network inference on real runtimes");
+    g_string_append(out, ".B inferometer\nVERB [OPTION...] [ARGUMENT...]\n.SH VERBS\n");
+    for (const Verb *const *verb = cli_verbs(); *verb != NULL; verb++)
+        roff_verb(out, *verb);
+    g_string_append(out, ".SH EXIT STATUS\n");
+    for (gsize i = 0; i < G_N_ELEMENTS(exit_statuses); i++)
+        roff_item(out, exit_statuses[i].status, exit_statuses[i].meaning);
+    g_string_append(out, ".SH ENVIRONMENT\n");
+    for (gsize i = 0; i < G_N_ELEMENTS(variables); i++)
+        roff_item(out, variables[i].name, variables[i].meaning);
+    return g_string_free(out, FALSE);
+}

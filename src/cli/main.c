@@ -1,0 +1,144 @@
+#include <locale.h>
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <inferometer/nearest.h>
+
+#include "cli.h"
+
+/* The table of verbs: parsing, --help, the man page and completion all come from it. How to add one: docs/add-a-verb.md. */
+static const Verb *const verbs[] = {
+    &verb_profile,
+    &verb_devices,
+    &verb_zoo_list,
+    &verb_zoo_export,
+    &verb_store_show,
+    &verb_store_merge,
+    &verb_store_export,
+    &verb_store_check,
+    &verb_help,
+    &verb_completion,
+    NULL,
+};
+
+const Verb *const *cli_verbs(void)
+{
+    return verbs;
+}
+
+gboolean cli_is_group(const char *word)
+{
+    gsize length = strlen(word);
+    for (const Verb *const *verb = verbs; *verb != NULL; verb++)
+        if (strncmp((*verb)->name, word, length) == 0 && (*verb)->name[length] == ' ')
+            return TRUE;
+    return FALSE;
+}
+
+static const Verb *find_exactly(const char *name)
+{
+    for (const Verb *const *verb = verbs; *verb != NULL; verb++)
+        if (g_str_equal((*verb)->name, name))
+            return *verb;
+    return NULL;
+}
+
+/* Candidates for a mistyped word: second words of @group, or all first words where it is NULL. (transfer full) */
+static GStrv candidates(const char *group)
+{
+    GStrvBuilder *builder = g_strv_builder_new();
+    for (const Verb *const *verb = verbs; *verb != NULL; verb++)
+    {
+        g_auto(GStrv) words = g_strsplit((*verb)->name, " ", 2);
+        if (group == NULL)
+            g_strv_builder_add(builder, words[0]);
+        else if (g_str_equal(words[0], group) && words[1] != NULL)
+            g_strv_builder_add(builder, words[1]);
+    }
+    GStrv all = g_strv_builder_end(builder);
+    g_strv_builder_unref(builder);
+    return all;
+}
+
+const Verb *cli_find_verb(const char *const *words, gsize *n_used, GError **error)
+{
+    if (cli_is_group(words[0]))
+    {
+        g_auto(GStrv) names = candidates(words[0]);
+        g_autofree char *all = g_strjoinv(", ", names);
+        g_autofree char *name = words[1] != NULL ? g_strjoin(" ", words[0], words[1], NULL) : NULL;
+        const Verb *verb = name != NULL ? find_exactly(name) : NULL;
+        *n_used = 2;
+        if (verb == NULL && (words[1] == NULL || words[1][0] == '-'))
+            g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s: which of %s?", words[0], all);
+        else if (verb == NULL)
+        {
+            g_autofree char *hint = ifm_nearest_hint(words[1], (const char *const *)names);
+            g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s: unknown verb \"%s\" (there are %s)%s", words[0], words[1],
+                        all, hint);
+        }
+        return verb;
+    }
+    const Verb *verb = find_exactly(words[0]);
+    *n_used = 1;
+    if (verb == NULL)
+    {
+        g_auto(GStrv) names = candidates(NULL);
+        g_autofree char *hint = ifm_nearest_hint(words[0], (const char *const *)names);
+        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "unknown %s \"%s\"%s (see inferometer --help)",
+                    words[0][0] == '-' ? "option" : "verb", words[0], hint);
+    }
+    return verb;
+}
+
+static int run_verb(const char *const *words)
+{
+    gsize n_used;
+    g_autoptr(GError) error = NULL;
+    const Verb *verb = cli_find_verb(words, &n_used, &error);
+    if (verb == NULL)
+    {
+        IfmScreen screen = ifm_screen_detect(STDOUT_FILENO);
+        if (cli_is_group(words[0]) && (g_strcmp0(words[1], "--help") == 0 || g_strcmp0(words[1], "-h") == 0))
+        {
+            g_autofree char *text = cli_help_group(words[0], &screen);
+            return cli_print(text);
+        }
+        cli_complain("%s", error->message);
+        return CLI_EXIT_USAGE;
+    }
+    g_autoptr(Arguments) arguments = cli_arguments_parse(verb, words + n_used, &error);
+    if (arguments == NULL)
+        return cli_usage(verb, "%s", error->message);
+    cli_set_quiet(cli_given(arguments, "quiet"));
+    if (cli_given(arguments, "help"))
+    {
+        IfmScreen screen = ifm_screen_detect(STDOUT_FILENO);
+        g_autofree char *text = cli_help_verb(verb, &screen);
+        return cli_print(text);
+    }
+    return verb->run(arguments);
+}
+
+int main(int argc, char **argv)
+{
+    setlocale(LC_CTYPE, "");
+    signal(SIGPIPE, SIG_IGN); /* a pipe without reader, a file past its limit: errors of the write, told in one line */
+    signal(SIGXFSZ, SIG_IGN);
+    IfmScreen screen = ifm_screen_detect(STDOUT_FILENO);
+    const char *first = argc > 1 ? argv[1] : NULL;
+    if (first == NULL)
+    {
+        cli_complain("what shall it do? (see inferometer --help)");
+        return CLI_EXIT_USAGE;
+    }
+    if (g_str_equal(first, "--version") || g_str_equal(first, "-V"))
+        return cli_print("inferometer " IFM_VERSION "\n");
+    if (g_str_equal(first, "--help") || g_str_equal(first, "-h"))
+    {
+        g_autofree char *text = cli_help_overview(&screen);
+        return cli_print(text);
+    }
+    return run_verb((const char *const *)argv + 1);
+}

@@ -1,0 +1,97 @@
+#include <errno.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <glib/gstdio.h>
+
+#include "cli.h"
+
+/* Set once by main() before anything is said. */
+static gboolean is_quiet;
+
+void cli_set_quiet(gboolean quiet)
+{
+    is_quiet = quiet;
+}
+
+/* Whatever a runtime or a file put into a message, it stays one line of harmless text. */
+static void say(const char *format, va_list values)
+{
+    g_autofree char *message = g_strdup_vprintf(format, values);
+    g_strdelimit(message, "\r\n\t", ' ');
+    g_autofree char *clean = ifm_format_clean(message);
+    g_printerr("inferometer: %s\n", g_strchomp(clean));
+}
+
+void cli_complain(const char *format, ...)
+{
+    va_list values;
+    va_start(values, format);
+    say(format, values);
+    va_end(values);
+}
+
+void cli_note(const char *format, ...)
+{
+    va_list values;
+    if (is_quiet)
+        return;
+    va_start(values, format);
+    say(format, values);
+    va_end(values);
+}
+
+int cli_fail(const GError *error)
+{
+    /* A pipe's reader that has gone (`| head`) is no trouble to tell anybody of. */
+    if (g_error_matches(error, IFM_ERROR, IFM_ERROR_CANCELLED))
+        return CLI_EXIT_SIGNAL + SIGPIPE;
+    cli_complain("%s", error->message);
+    return ifm_error_exit_status(error);
+}
+
+int cli_usage(const Verb *verb, const char *format, ...)
+{
+    va_list values;
+    va_start(values, format);
+    g_autofree char *message = g_strdup_vprintf(format, values);
+    va_end(values);
+    cli_complain("%s: %s (see inferometer help %s)", verb->name, message, verb->name);
+    return CLI_EXIT_USAGE;
+}
+
+int cli_write(const char *path, const char *text)
+{
+    g_autoptr(GError) error = NULL;
+    return ifm_output_write(path, text, strlen(text), &error) ? CLI_EXIT_OK : cli_fail(error);
+}
+
+int cli_print(const char *text)
+{
+    return cli_write("-", text);
+}
+
+int cli_write_json(const char *path, const json_t *json)
+{
+    g_autoptr(GError) error = NULL;
+    return ifm_output_write_json(path, json, &error) ? CLI_EXIT_OK : cli_fail(error);
+}
+
+gboolean cli_can_write(const char *path, GError **error)
+{
+    struct stat what;
+    int code = 0;
+    g_autofree char *folder = g_path_get_dirname(path);
+    if (g_str_equal(path, "-"))
+        return TRUE;
+    if (g_stat(path, &what) == 0)
+        code = S_ISDIR(what.st_mode) ? EISDIR : g_access(path, W_OK) != 0 ? errno : 0;
+    else
+        code = g_access(folder, W_OK | X_OK) != 0 ? errno : 0;
+    if (code != 0)
+        g_set_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE, "%s: cannot be written: %s", path, g_strerror(code));
+    return code == 0;
+}

@@ -1,0 +1,286 @@
+#include <errno.h>
+#include <string.h>
+
+#include <glib/gstdio.h>
+
+#include <inferometer/nearest.h>
+#include <inferometer/zoo.h>
+
+#include "profile.h"
+
+#define ZOO_PREFIX "zoo:"
+
+static void target_free(Target *target)
+{
+    g_free(target->alias);
+    ifm_device_spec_free(target->spec);
+    g_strfreev(target->vendor);
+    ifm_case_free(target->sealed);
+    ifm_measurement_free(target->measurement);
+    g_clear_error(&target->error);
+    g_free(target);
+}
+
+void profile_plan_clear(ProfilePlan *plan)
+{
+    g_clear_pointer(&plan->targets, g_ptr_array_unref);
+    g_clear_pointer(&plan->bindings, g_array_unref);
+    g_clear_pointer(&plan->dim_names, g_ptr_array_unref);
+    g_clear_pointer(&plan->model, ifm_model_unref);
+    g_clear_pointer(&plan->model_path, g_free);
+}
+
+/* --- devices -------------------------------------------------------------------------------------------------------- */
+
+static gboolean is_alias(const char *text)
+{
+    gsize length = strspn(text, G_CSET_A_2_Z G_CSET_a_2_z G_CSET_DIGITS "_-");
+    return length > 0 && text[length] == '\0' && g_ascii_isalpha(text[0]);
+}
+
+static gboolean check_engine(const char *engine, GError **error)
+{
+    const char *const *names = ifm_engine_names();
+    if (g_strv_contains(names, engine))
+        return TRUE;
+    g_autofree char *all = g_strjoinv(", ", (char **)names), *hint = ifm_nearest_hint(engine, names);
+    g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "unknown engine \"%s\" (there are %s)%s", engine, all, hint);
+    return FALSE;
+}
+
+static Target *parse_device(const char *text, GError **error)
+{
+    const char *equals = strchr(text, '=');
+    Target *target = g_new0(Target, 1);
+    target->alias = equals != NULL ? g_strndup(text, (gsize)(equals - text)) : NULL;
+    gboolean good = FALSE;
+    if (target->alias != NULL && !is_alias(target->alias))
+        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "\"%s\" is no alias: letters, digits, - and _", target->alias);
+    else if ((target->spec = ifm_device_spec_parse(equals != NULL ? equals + 1 : text, error)) != NULL)
+        good = check_engine(target->spec->engine, error);
+    if (good)
+        return target;
+    g_prefix_error(error, "--device %s: ", text);
+    target_free(target);
+    return NULL;
+}
+
+/* Two rows nobody could tell apart are a slip of the pen. */
+static gboolean is_new(const GPtrArray *targets, const Target *target, GError **error)
+{
+    for (guint i = 0; i < targets->len; i++)
+    {
+        const Target *other = targets->pdata[i];
+        if (g_str_equal(other->spec->text, target->spec->text) && g_strcmp0(other->alias, target->alias) == 0)
+            g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "--device %s: given twice", target->spec->text);
+        else if (target->alias != NULL && g_strcmp0(other->alias, target->alias) == 0)
+            g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "--device: alias %s means both %s and %s", target->alias,
+                        other->spec->text, target->spec->text);
+        else
+            continue;
+        return FALSE;
+    }
+    return TRUE;
+}
+
+static gboolean parse_devices(ProfilePlan *plan, const Arguments *arguments, GError **error)
+{
+    plan->targets = g_ptr_array_new_with_free_func((GDestroyNotify)target_free);
+    for (const char *const *text = cli_texts(arguments, "device"); *text != NULL; text++)
+    {
+        Target *target = parse_device(*text, error);
+        if (target == NULL)
+            return FALSE;
+        gboolean good = is_new(plan->targets, target, error);
+        g_ptr_array_add(plan->targets, target);
+        if (!good)
+            return FALSE;
+    }
+    return TRUE;
+}
+
+/* --- options of the runtimes --------------------------------------------------------------------------------------------
+ */
+
+/* The engine an option is meant for: "openvino" of "openvino:KEY=VALUE"; NULL: for every device. */
+static char *engine_of(const char *option)
+{
+    gsize length = strcspn(option, ":=");
+    g_autofree char *engine = g_strndup(option, length);
+    return option[length] == ':' && g_strv_contains(ifm_engine_names(), engine) ? g_steal_pointer(&engine) : NULL;
+}
+
+static int give_options(ProfilePlan *plan, const Arguments *arguments)
+{
+    const char *const *options = cli_texts(arguments, "option");
+    for (gsize i = 0; options[i] != NULL; i++)
+        if (strchr(options[i], '=') == NULL || strchr(options[i], '=') == options[i])
+            return cli_usage(cli_verb_of(arguments), "--option: \"%s\" is not [ENGINE:]KEY=VALUE", options[i]);
+    for (guint i = 0; i < plan->targets->len; i++)
+    {
+        Target *target = plan->targets->pdata[i];
+        g_autoptr(GStrvBuilder) builder = g_strv_builder_new();
+        for (gsize at = 0; options[at] != NULL; at++)
+        {
+            g_autofree char *engine = engine_of(options[at]);
+            if (engine == NULL)
+                g_strv_builder_add(builder, options[at]);
+            else if (g_str_equal(engine, target->spec->engine))
+                g_strv_builder_add(builder, options[at] + strlen(engine) + 1);
+        }
+        target->vendor = g_strv_builder_end(builder);
+    }
+    return CLI_EXIT_OK;
+}
+
+/* --- free dimensions ----------------------------------------------------------------------------------------------------
+ */
+
+static int parse_dims(ProfilePlan *plan, const Arguments *arguments)
+{
+    plan->bindings = g_array_new(FALSE, FALSE, sizeof(IfmDimBinding));
+    plan->dim_names = g_ptr_array_new_with_free_func(g_free);
+    for (const char *const *text = cli_texts(arguments, "dim"); *text != NULL; text++)
+    {
+        const char *equals = strrchr(*text, '=');
+        gint64 value = 0;
+        if (equals == NULL || equals == *text || !g_ascii_string_to_signed(equals + 1, 10, 1, G_MAXINT64, &value, NULL))
+            return cli_usage(cli_verb_of(arguments), "--dim: \"%s\" is not NAME=SIZE, such as N=8", *text);
+        char *name = g_strndup(*text, (gsize)(equals - *text));
+        g_ptr_array_add(plan->dim_names, name);
+        for (guint i = 0; i < plan->bindings->len; i++)
+            if (g_str_equal(g_array_index(plan->bindings, IfmDimBinding, i).name, name))
+                return cli_usage(cli_verb_of(arguments), "--dim: %s is given twice", name);
+        IfmDimBinding binding = { name, value };
+        g_array_append_val(plan->bindings, binding);
+    }
+    return CLI_EXIT_OK;
+}
+
+/* --- the model ----------------------------------------------------------------------------------------------------------
+ */
+
+/* "zoo:matmul,m=512" is built and kept under OUT/models, so that a store's record says where its model is. */
+static IfmModel *build_from_zoo(ProfilePlan *plan, const char *text, guint32 seed, const char *out, GError **error)
+{
+    g_auto(GStrv) parts = g_strsplit(text, ",", -1);
+    if (parts[0] == NULL)
+    {
+        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, ZOO_PREFIX ": which model? (see inferometer zoo list)");
+        return NULL;
+    }
+    g_autoptr(IfmModel) model = ifm_zoo_build(parts[0], (const char *const *)parts + 1, seed, error);
+    if (model == NULL)
+        return NULL;
+    g_autofree char *folder = g_build_filename(out, "models", NULL);
+    g_autofree char *name = seed == 1 ? g_strdup_printf("%s.onnx", text) : g_strdup_printf("%s,seed=%u.onnx", text, seed);
+    if (g_mkdir_with_parents(folder, 0777) != 0)
+    {
+        g_set_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE, "%s: cannot be made: %s", folder, g_strerror(errno));
+        return NULL;
+    }
+    plan->model_path = g_build_filename(folder, name, NULL);
+    return ifm_model_save(model, plan->model_path, error) ? ifm_model_open(plan->model_path, error) : NULL;
+}
+
+static gboolean is_in_zoo(const char *text)
+{
+    for (const IfmZooEntry *entry = ifm_zoo_entries(); entry->name != NULL; entry++)
+        if (g_str_equal(entry->name, text))
+            return TRUE;
+    return FALSE;
+}
+
+static gboolean open_model(ProfilePlan *plan, const char *text, guint32 seed, const char *out, GError **error)
+{
+    if (g_str_has_prefix(text, ZOO_PREFIX))
+        plan->model = build_from_zoo(plan, text + strlen(ZOO_PREFIX), seed, out, error);
+    else
+    {
+        g_autofree char *here = g_get_current_dir();
+        plan->model_path = g_canonicalize_filename(text, here);
+        plan->model = ifm_model_open(text, error);
+        if (plan->model == NULL && is_in_zoo(text) && !g_file_test(text, G_FILE_TEST_EXISTS))
+        {
+            g_clear_error(error);
+            g_set_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE, "%s: no such file; the zoo's model is " ZOO_PREFIX "%s",
+                        text, text);
+        }
+    }
+    return plan->model != NULL &&
+           ifm_model_check_bindings(plan->model, (const IfmDimBinding *)(const void *)plan->bindings->data,
+                                    plan->bindings->len, error);
+}
+
+/* --- all of it ----------------------------------------------------------------------------------------------------------
+ */
+
+static IfmProtocol protocol_of(const Arguments *arguments)
+{
+    IfmProtocol protocol = IFM_PROTOCOL_INIT;
+    protocol.ci_ratio = cli_ratio(arguments, "ci");
+    protocol.runs = (gsize)cli_integer(arguments, "runs");
+    protocol.time_budget_ns = cli_integer(arguments, "time-budget");
+    if (protocol.runs > 0) /* as published protocols do; a budget cuts them short only where it was asked for */
+    {
+        protocol.warmup = 10;
+        protocol.time_budget_ns = cli_given(arguments, "time-budget") ? protocol.time_budget_ns : 0;
+    }
+    if (cli_given(arguments, "warmup"))
+        protocol.warmup = (gsize)cli_integer(arguments, "warmup");
+    return protocol;
+}
+
+static int check_numbers(const Arguments *arguments)
+{
+    const Verb *verb = cli_verb_of(arguments);
+    if (cli_given(arguments, "runs") && cli_given(arguments, "ci"))
+        return cli_usage(verb, "--runs and --ci: a fixed count or an interval to reach, not both");
+    if (cli_given(arguments, "runs") && cli_integer(arguments, "runs") == 0)
+        return cli_usage(verb, "--runs: at least 1");
+    if (cli_ratio(arguments, "ci") <= 0)
+        return cli_usage(verb, "--ci: above 0%%");
+    if (cli_integer(arguments, "seed") > G_MAXUINT32)
+        return cli_usage(verb, "--seed: at most %u", G_MAXUINT32);
+    if (cli_integer(arguments, "threads") > 4096)
+        return cli_usage(verb, "--threads: at most 4096");
+    return CLI_EXIT_OK;
+}
+
+int profile_plan_init(ProfilePlan *plan, const Arguments *arguments, const char *out)
+{
+    g_autoptr(GError) error = NULL;
+    int status = check_numbers(arguments);
+    if (status != CLI_EXIT_OK)
+        return status;
+    if (!parse_devices(plan, arguments, &error))
+        return cli_fail(error);
+    if ((status = give_options(plan, arguments)) != CLI_EXIT_OK || (status = parse_dims(plan, arguments)) != CLI_EXIT_OK)
+        return status;
+    guint32 seed = (guint32)cli_integer(arguments, "seed");
+    if (!open_model(plan, cli_positional(arguments)[0], seed, out, &error))
+        return cli_fail(error);
+    plan->base = (IfmModelCase){
+        .model_path = plan->model_path,
+        .model_name = ifm_model_name(plan->model),
+        .bindings = (const IfmDimBinding *)(const void *)plan->bindings->data,
+        .n_bindings = plan->bindings->len,
+        .dtype = ifm_dtype_from_name(cli_text(arguments, "dtype")),
+        .threads = (int)cli_integer(arguments, "threads"),
+        .seed = seed,
+        .protocol = protocol_of(arguments),
+        .profile = !cli_given(arguments, "no-nodes"),
+        .verify = !cli_given(arguments, "no-verify"),
+        .native_async = cli_given(arguments, "native-async"),
+    };
+    return CLI_EXIT_OK;
+}
+
+IfmModelCase profile_plan_case(const ProfilePlan *plan, const Target *target)
+{
+    IfmModelCase model_case = plan->base;
+    model_case.device = target->spec->text;
+    model_case.alias = target->alias;
+    model_case.vendor = target->vendor[0] != NULL ? (const char *const *)target->vendor : NULL;
+    return model_case;
+}

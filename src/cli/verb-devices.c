@@ -1,0 +1,172 @@
+#include <string.h>
+#include <unistd.h>
+
+#include <inferometer/measure.h>
+
+#include "cli.h"
+
+/* One device of one engine, as its engine's worker told it; or an engine that is not there. All borrowed. */
+typedef struct
+{
+    const char *spec, *description, *reason;
+    gboolean available;
+    const json_t *capabilities;
+} DeviceRow;
+
+static void get_text(const void *record, const void *user, IfmValue *value)
+{
+    const char *text = G_STRUCT_MEMBER(const char *, record, GPOINTER_TO_SIZE(user));
+    ifm_value_set_text(value, text != NULL && *text != '\0' ? text : NULL);
+}
+
+static void get_state(const void *record, const void *user, IfmValue *value)
+{
+    gboolean available = ((const DeviceRow *)record)->available;
+    ifm_value_set_text(value, available ? "available" : "missing");
+    value->tone = available ? IFM_TONE_GOOD : IFM_TONE_WARN;
+}
+
+static void get_capabilities(const void *record, const void *user, IfmValue *value)
+{
+    GString *text = g_string_new(NULL);
+    json_t *name;
+    gsize i;
+    json_array_foreach((json_t *)((const DeviceRow *)record)->capabilities, i, name)
+        g_string_append_printf(text, "%s%s", i > 0 ? " " : "", json_string_value(name));
+    ifm_value_take_text(value, g_string_free(text, text->len == 0));
+}
+
+#define ROW(member) GSIZE_TO_POINTER(G_STRUCT_OFFSET(DeviceRow, member))
+
+static const IfmField device_fields[] = {
+    { "device", "device", IFM_FIELD_TEXT, get_text, ROW(spec) },
+    { "state", "state", IFM_FIELD_TEXT, get_state },
+    { "description", "hardware", IFM_FIELD_TEXT, get_text, ROW(description) },
+    { "capabilities", "can", IFM_FIELD_TEXT, get_capabilities, NULL, IFM_FIELD_NO_SCREEN },
+    { NULL },
+};
+
+static const IfmField device_fields_long[] = {
+    { "device", "device", IFM_FIELD_TEXT, get_text, ROW(spec) },
+    { "capabilities", "can", IFM_FIELD_TEXT, get_capabilities },
+    { NULL },
+};
+
+/* What one engine has, in a document of the same shape whether it is there or not. (transfer full) */
+static json_t *ask_engine(IfmRunner *runner, const char *name)
+{
+    g_autoptr(GError) error = NULL;
+    json_t *engine = ifm_runner_devices(runner, name, &error);
+    if (engine != NULL)
+    {
+        json_object_set_new(engine, "available", json_true());
+        json_object_set_new(engine, "reason", json_null());
+        return engine;
+    }
+    g_autofree char *reason = g_utf8_make_valid(error->message, -1);
+    return json_pack("{s:s,s:n,s:n,s:[],s:b,s:s,s:s}", "engine", name, "version", "library", "devices", "available", 0,
+                     "reason", reason, "error_code", ifm_error_code_name(error->code));
+}
+
+static void append_reason(GString *out, const DeviceRow *row, const IfmScreen *screen)
+{
+    if (row->reason == NULL || *row->reason == '\0')
+        return;
+    gsize length = strlen(row->spec);
+    g_autofree char *reason = ifm_format_spelt(row->reason, screen->utf8);
+    g_string_append_printf(out, "%s%s%s: %s\n", screen->colour ? "\033[33m" : "", row->spec,
+                           screen->colour ? "\033[0m" : "",
+                           g_str_has_prefix(reason, row->spec) ? reason + length + strspn(reason + length, ",: ") : reason);
+}
+
+static void append_engine(GString *out, const json_t *engine, gboolean with_capabilities, const IfmScreen *screen)
+{
+    const char *version = json_string_value(json_object_get(engine, "version"));
+    const char *library = json_string_value(json_object_get(engine, "library"));
+    const char *reason = json_string_value(json_object_get(engine, "reason"));
+    json_t *devices = json_object_get(engine, "devices"), *device;
+    gsize i;
+    g_string_append_printf(out, "%s%s%s%s", out->len > 0 ? "\n" : "", screen->colour ? "\033[1m" : "",
+                           json_string_value(json_object_get(engine, "engine")), screen->colour ? "\033[0m" : "");
+    if (version != NULL && *version != '\0')
+        g_string_append_printf(out, " %s", version);
+    if (library != NULL && *library != '\0')
+        g_string_append_printf(out, "  (%s)", library);
+    g_string_append_c(out, '\n');
+    if (reason != NULL)
+    {
+        g_autofree char *clean = ifm_format_clean(reason);
+        g_string_append_printf(out, "unavailable: %s\n", clean);
+    }
+    g_autoptr(GArray) rows = g_array_new(FALSE, FALSE, sizeof(DeviceRow));
+    g_autoptr(GPtrArray) records = g_ptr_array_new();
+    json_array_foreach(devices, i, device)
+    {
+        DeviceRow row = {
+            .spec = json_string_value(json_object_get(device, "spec")),
+            .description = json_string_value(json_object_get(device, "description")),
+            .reason = json_string_value(json_object_get(device, "reason")),
+            .available = json_is_true(json_object_get(device, "available")),
+            .capabilities = json_object_get(device, "capabilities"),
+        };
+        g_array_append_val(rows, row);
+    }
+    for (guint row = 0; row < rows->len; row++)
+        g_ptr_array_add(records, &g_array_index(rows, DeviceRow, row));
+    if (rows->len == 0)
+        return;
+    IfmTable table = { with_capabilities ? device_fields_long : device_fields, (const void *const *)records->pdata,
+                       records->len };
+    g_autofree char *text = ifm_table_to_screen(&table, screen);
+    g_string_append(out, text);
+    for (guint row = 0; row < rows->len; row++)
+        append_reason(out, &g_array_index(rows, DeviceRow, row), screen);
+}
+
+static int run_devices(const Arguments *arguments)
+{
+    IfmRunnerOptions options = { .limits = IFM_LIMITS_INIT, .interrupted = cli_interrupt_install() };
+    g_autoptr(IfmRunner) runner = ifm_runner_new(&options);
+    IfmScreen screen = ifm_screen_detect(STDOUT_FILENO);
+    g_autoptr(GString) text = g_string_new(NULL);
+    json_t *engines = json_array();
+    for (const char *const *name = ifm_engine_names(); *name != NULL && cli_interrupt_signal() == 0; name++)
+    {
+        json_t *engine = ask_engine(runner, *name);
+        append_engine(text, engine, cli_given(arguments, "capabilities"), &screen);
+        json_array_append_new(engines, engine);
+    }
+    json_auto_t *document = json_pack("{s:{s:s,s:s,s:i},s:o}", "inferometer", "version", IFM_VERSION, "format", "devices",
+                                      "format_version", 1, "engines", engines);
+    if (cli_interrupt_signal() != 0)
+        return CLI_EXIT_SIGNAL + cli_interrupt_signal();
+    const char *json = cli_text(arguments, "json");
+    int status = json != NULL ? cli_write_json(json, document) : CLI_EXIT_OK;
+    if (status == CLI_EXIT_OK && g_strcmp0(json, "-") != 0)
+        status = cli_print(text->str);
+    return status;
+}
+
+static const Option devices_options[] = {
+    { "capabilities", 0, OPTION_FLAG, FALSE, NULL, "show what each device can do instead of what it is" },
+    { "json", 0, OPTION_FILE, FALSE, "FILE", "write the same as JSON; - is standard output" },
+    { NULL },
+};
+
+static const char *const devices_examples[] = {
+    "inferometer devices",
+    "lists what is here, and why the rest is not",
+    NULL,
+};
+
+const Verb verb_devices = {
+    .name = "devices",
+    .summary = "list the engines and their devices, and what is missing and why",
+    .arguments = "",
+    .options = devices_options,
+    .details =
+        "Each engine is asked in a process of its own. A device is written ENGINE:UNIT[:INDEX][@CORES][#STREAMS], for "
+        "example openvino:CPU@0 or simulated:meteor-lake/GPU.\nNothing missing is an error: the exit status is 0.",
+    .examples = devices_examples,
+    .run = run_devices,
+};

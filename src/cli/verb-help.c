@@ -1,0 +1,82 @@
+#include <unistd.h>
+
+#include "cli.h"
+
+/* --- help ----------------------------------------------------------------------------------------------------------- */
+
+static int run_help(const Arguments *arguments)
+{
+    IfmScreen screen = ifm_screen_detect(STDOUT_FILENO);
+    const char *const *words = cli_positional(arguments);
+    g_autoptr(GError) error = NULL;
+    g_autofree char *text = NULL;
+    gsize n_used;
+    if (cli_given(arguments, "man"))
+        text = cli_man_page();
+    else if (words[0] == NULL)
+        text = cli_help_overview(&screen);
+    else if (cli_is_group(words[0]) && words[1] == NULL)
+        text = cli_help_group(words[0], &screen);
+    else
+    {
+        const Verb *verb = cli_find_verb(words, &n_used, &error);
+        if (verb == NULL)
+            return cli_usage(&verb_help, "%s", error->message);
+        text = cli_help_verb(verb, &screen);
+    }
+    return cli_print(text);
+}
+
+static const Option help_options[] = {
+    { "man", 0, OPTION_FLAG, FALSE, NULL, "print the whole manual page as roff" },
+    { NULL },
+};
+
+const Verb verb_help = {
+    .name = "help",
+    .summary = "explain a verb",
+    .arguments = "[VERB]",
+    .least = 0,
+    .most = 2,
+    .positional = POSITIONAL_WORD,
+    .options = help_options,
+    .run = run_help,
+};
+
+/* --- completion ----------------------------------------------------------------------------------------------------- */
+
+static const struct
+{
+    const char *shell;
+    char *(*make)(void);
+} shells[] = { { "bash", cli_completion_bash }, { "fish", cli_completion_fish } };
+
+static int run_completion(const Arguments *arguments)
+{
+    const char *shell = cli_positional(arguments)[0];
+    for (gsize i = 0; i < G_N_ELEMENTS(shells); i++)
+        if (g_str_equal(shell, shells[i].shell))
+        {
+            g_autofree char *script = shells[i].make();
+            return cli_print(script);
+        }
+    return cli_usage(&verb_completion, "no completion for the shell \"%s\": bash or fish", shell);
+}
+
+static const char *const completion_examples[] = {
+    "source <(inferometer completion bash)",
+    "completes verbs and options in this shell",
+    NULL,
+};
+
+const Verb verb_completion = {
+    .name = "completion",
+    .summary = "print a shell's completion script",
+    .arguments = "SHELL",
+    .least = 1,
+    .most = 1,
+    .positional = POSITIONAL_WORD,
+    .details = "SHELL is bash or fish.",
+    .examples = completion_examples,
+    .run = run_completion,
+};

@@ -1,0 +1,130 @@
+#include <string.h>
+#include <unistd.h>
+
+#include <inferometer/zoo.h>
+
+#include "cli.h"
+
+/* --- zoo list --------------------------------------------------------------------------------------------------------- */
+
+/* @user: the offset of a const char * in IfmZooParameter. */
+static void get_text(const void *record, const void *user, IfmValue *value)
+{
+    ifm_value_set_text(value, G_STRUCT_MEMBER(const char *, record, GPOINTER_TO_SIZE(user)));
+}
+
+/* @user: the offset of a gint64 in IfmZooParameter. */
+static void get_integer(const void *record, const void *user, IfmValue *value)
+{
+    ifm_value_set_integer(value, G_STRUCT_MEMBER(gint64, record, GPOINTER_TO_SIZE(user)));
+}
+
+#define PARAMETER(member) GSIZE_TO_POINTER(G_STRUCT_OFFSET(IfmZooParameter, member))
+
+static const IfmField parameter_fields[] = {
+    { "name", "parameter", IFM_FIELD_TEXT, get_text, PARAMETER(name) },
+    { "default", "default", IFM_FIELD_INTEGER, get_integer, PARAMETER(fallback) },
+    { "least", "least", IFM_FIELD_INTEGER, get_integer, PARAMETER(least) },
+    { "most", "most", IFM_FIELD_INTEGER, get_integer, PARAMETER(most) },
+    { "help", "what it is", IFM_FIELD_TEXT, get_text, PARAMETER(help) },
+    { NULL },
+};
+
+static void append_entry(GString *out, const IfmZooEntry *entry, const IfmScreen *screen)
+{
+    g_autoptr(GPtrArray) records = g_ptr_array_new();
+    for (const IfmZooParameter *parameter = entry->parameters; parameter->name != NULL; parameter++)
+        g_ptr_array_add(records, (void *)parameter);
+    IfmTable table = { parameter_fields, (const void *const *)records->pdata, records->len };
+    g_autofree char *text = ifm_table_to_screen(&table, screen);
+    g_string_append_printf(out, "%s%s%s%s: %s\n%s", out->len > 0 ? "\n" : "", screen->colour ? "\033[1m" : "", entry->name,
+                           screen->colour ? "\033[0m" : "", entry->help, records->len > 0 ? text : "");
+}
+
+static json_t *entry_to_json(const IfmZooEntry *entry)
+{
+    g_autoptr(GPtrArray) records = g_ptr_array_new();
+    for (const IfmZooParameter *parameter = entry->parameters; parameter->name != NULL; parameter++)
+        g_ptr_array_add(records, (void *)parameter);
+    IfmTable table = { parameter_fields, (const void *const *)records->pdata, records->len };
+    return json_pack("{s:s,s:s,s:o}", "name", entry->name, "help", entry->help, "parameters", ifm_table_to_json(&table));
+}
+
+static int run_zoo_list(const Arguments *arguments)
+{
+    IfmScreen screen = ifm_screen_detect(STDOUT_FILENO);
+    g_autoptr(GString) text = g_string_new(NULL);
+    json_t *models = json_array();
+    for (const IfmZooEntry *entry = ifm_zoo_entries(); entry->name != NULL; entry++)
+    {
+        append_entry(text, entry, &screen);
+        json_array_append_new(models, entry_to_json(entry));
+    }
+    json_auto_t *document = json_pack("{s:{s:s,s:s,s:i},s:o}", "inferometer", "version", IFM_VERSION, "format", "zoo",
+                                      "format_version", 1, "models", models);
+    const char *json = cli_text(arguments, "json");
+    int status = json != NULL ? cli_write_json(json, document) : CLI_EXIT_OK;
+    if (status == CLI_EXIT_OK && g_strcmp0(json, "-") != 0)
+        status = cli_print(text->str);
+    return status;
+}
+
+static const Option zoo_list_options[] = {
+    { "json", 0, OPTION_FILE, FALSE, "FILE", "write the same as JSON; - is standard output" },
+    { NULL },
+};
+
+const Verb verb_zoo_list = {
+    .name = "zoo list",
+    .summary = "list the models that can be built, and their parameters",
+    .arguments = "",
+    .options = zoo_list_options,
+    .run = run_zoo_list,
+};
+
+/* --- zoo export ------------------------------------------------------------------------------------------------------- */
+
+static int run_zoo_export(const Arguments *arguments)
+{
+    const char *const *words = cli_positional(arguments);
+    const char *output = cli_text(arguments, "output");
+    g_autoptr(GError) error = NULL;
+    if (output == NULL)
+        return cli_usage(&verb_zoo_export, "needs -o FILE: where the model goes");
+    if (cli_integer(arguments, "seed") > G_MAXUINT32)
+        return cli_usage(&verb_zoo_export, "--seed: larger than %u", G_MAXUINT32);
+    g_autoptr(IfmModel) model = ifm_zoo_build(words[0], words + 1, (guint32)cli_integer(arguments, "seed"), &error);
+    if (model == NULL)
+        return cli_fail(error);
+    if (!g_str_equal(output, "-"))
+        return ifm_model_save(model, output, &error) ? CLI_EXIT_OK : cli_fail(error);
+    g_autoptr(GBytes) bytes = ifm_model_serialize(model, &error);
+    gsize length = 0;
+    const char *data = bytes != NULL ? g_bytes_get_data(bytes, &length) : NULL;
+    return bytes != NULL && ifm_output_write("-", data, length, &error) ? CLI_EXIT_OK : cli_fail(error);
+}
+
+static const Option zoo_export_options[] = {
+    { "output", 'o', OPTION_FILE, FALSE, "FILE", "where the ONNX file goes; - is standard output" },
+    { "seed", 0, OPTION_COUNT, FALSE, "N", "seed of the weights: equal settings and seed give equal bytes", "1" },
+    { NULL },
+};
+
+static const char *const zoo_export_examples[] = {
+    "inferometer zoo export matmul m=512 -o matmul.onnx",
+    "builds a matrix product of another size",
+    NULL,
+};
+
+const Verb verb_zoo_export = {
+    .name = "zoo export",
+    .summary = "build a model of the zoo and write it as an ONNX file",
+    .arguments = "NAME [KEY=VALUE…]",
+    .least = 1,
+    .most = -1,
+    .positional = POSITIONAL_WORD,
+    .options = zoo_export_options,
+    .details = "`inferometer zoo list` names the models and their parameters.",
+    .examples = zoo_export_examples,
+    .run = run_zoo_export,
+};

@@ -1,0 +1,438 @@
+#include <sqlite3.h>
+
+#include <inferometer/onnx.h>
+
+#include "cli/harness.h"
+
+/* What bad input gets: one line, the right exit status, nothing half-written. */
+
+/* The least a profile can do, on a device that is always there. */
+#define QUICK " -q --runs 3 --warmup 1 --no-nodes -d simulated:lab/FIXED"
+
+static void profile(const Bench *bench, const char *arguments, Ended *ended)
+{
+    g_autofree char *line = g_strdup_printf("profile %s" QUICK, arguments);
+    run_line(bench, line, ended);
+}
+
+/* Nothing was begun: no store, no folder. */
+static void assert_nothing_written(const Bench *bench)
+{
+    g_autofree char *out = bench_path(bench, "out");
+    g_assert_false(g_file_test(out, G_FILE_TEST_EXISTS));
+}
+
+static void write_file(const Bench *bench, const char *name, gconstpointer bytes, gsize length)
+{
+    g_autofree char *path = bench_path(bench, name);
+    g_assert_true(g_file_set_contents(path, bytes, (gssize)length, NULL));
+}
+
+static void export_zoo(const Bench *bench, const char *line)
+{
+    g_auto(Ended) ended = { 0 };
+    run_line(bench, line, &ended);
+    assert_status(&ended, 0);
+}
+
+/* --- devices and runtimes
+ * ------------------------------------------------------------------------------------------------- */
+
+static void test_unknown_device(Bench *bench, gconstpointer data)
+{
+    static const char *const known[][2] = {
+        { "openvini:CPU", "did you mean \"openvino\"?" },
+        { "CPU", "CPU" },
+        { "openvino:", "openvino:" },
+        { "openvino:CPU@", "openvino:CPU@" },
+        { "openvino:CPU@x", "openvino:CPU@x" },
+        { "1=openvino:CPU", "\"1\" is no alias" },
+        { "A=simulated:lab/FIXED", "alias A means both" },
+        { "B=simulated:lab/PLAIN", "given twice" },
+    };
+    export_zoo(bench, "zoo export matmul -o m.onnx");
+    for (gsize i = 0; i < G_N_ELEMENTS(known); i++)
+    {
+        g_auto(Ended) ended = { 0 };
+        g_autofree char *line =
+            g_strdup_printf("profile m.onnx -q -d A=simulated:lab/PLAIN -d B=simulated:lab/PLAIN -d %s", known[i][0]);
+        run_line(bench, line, &ended);
+        assert_complaint(&ended, 3, known[i][1]);
+        g_assert_cmpstr(ended.out, ==, "");
+    }
+    assert_nothing_written(bench);
+}
+
+static void test_missing_device(Bench *bench, gconstpointer data)
+{
+    g_auto(Ended) ended = { 0 };
+    export_zoo(bench, "zoo export matmul -o m.onnx");
+    run_line(bench, "profile m.onnx -q -d simulated:no-such-machine/CPU", &ended);
+    g_assert_cmpint(ended.status, !=, 0);
+    g_assert_nonnull(strstr(ended.err, "no-such-machine"));
+    run_line(bench, "profile m.onnx -q -d simulated:lab/NO-SUCH-UNIT", &ended);
+    g_assert_cmpint(ended.status, !=, 0);
+    g_assert_nonnull(strstr(ended.err, "NO-SUCH-UNIT"));
+}
+
+static void test_missing_runtime(Bench *bench, gconstpointer data)
+{
+    g_auto(Ended) ended = { 0 };
+    export_zoo(bench, "zoo export matmul -o m.onnx");
+    run_shell(bench, "sh",
+              "IFM_OPENVINO_LIBRARY=/nonexistent/libopenvino_c.so \"$INFEROMETER\" profile m.onnx -q -d openvino:CPU",
+              &ended);
+    assert_complaint(&ended, 4, "/nonexistent/libopenvino_c.so");
+    g_assert_cmpstr(ended.out, ==, "");
+    /* The others' measurements are whole, and the list of what is missing is no error. */
+    run_shell(bench, "sh",
+              "IFM_OPENVINO_LIBRARY=/nonexistent/libopenvino_c.so \"$INFEROMETER\" profile m.onnx -q --runs 3 "
+              "-d openvino:CPU -d simulated:lab/FIXED",
+              &ended);
+    assert_complaint(&ended, 1, "1 of 2 devices failed");
+    g_assert_nonnull(strstr(ended.out, "5.000 ms"));
+    g_assert_nonnull(strstr(ended.out, "/nonexistent/libopenvino_c.so"));
+    run_shell(bench, "sh", "IFM_OPENVINO_LIBRARY=/nonexistent/libopenvino_c.so \"$INFEROMETER\" devices --json -", &ended);
+    assert_status(&ended, 0);
+    json_auto_t *json = parse_output(&ended);
+    const json_t *engines = json_object_get(json, "engines");
+    gboolean seen = FALSE;
+    for (gsize i = 0; i < json_array_size(engines); i++)
+    {
+        const json_t *engine = json_array_get(engines, i);
+        if (g_strcmp0(json_string_value(json_object_get(engine, "engine")), "openvino") != 0)
+            continue;
+        seen = TRUE;
+        g_assert_true(json_is_false(json_object_get(engine, "available")));
+        g_assert_nonnull(strstr(json_string_value(json_object_get(engine, "reason")), "/nonexistent/libopenvino_c.so"));
+    }
+    g_assert_true(seen);
+}
+
+/* --- model files
+ * ---------------------------------------------------------------------------------------------------------- */
+
+static void prepend_varint(GByteArray *bytes, guint64 value)
+{
+    guint8 digits[10];
+    guint n = 0;
+    do
+    {
+        digits[n++] = (guint8)((value & 0x7f) | (value > 0x7f ? 0x80 : 0));
+        value >>= 7;
+    } while (value > 0);
+    g_byte_array_prepend(bytes, digits, n);
+}
+
+/* Makes @bytes the content of field @number. */
+static void wrap_in_field(GByteArray *bytes, guint number)
+{
+    prepend_varint(bytes, bytes->len);
+    prepend_varint(bytes, number << 3 | 2);
+}
+
+/* Graphs in attributes of nodes of graphs …: about a megabyte of nothing but depth. Built in pieces: prepending to the
+ * whole each time would take minutes. */
+static GByteArray *nested_model(gsize size_bytes)
+{
+    static const guint fields[] = { 1, 5, 6 }; /* GraphProto.node, NodeProto.attribute, AttributeProto.g */
+    g_autoptr(GPtrArray) heads = g_ptr_array_new_with_free_func((GDestroyNotify)g_byte_array_unref);
+    gsize length = 0;
+    for (gsize depth = 0; length < size_bytes; depth++)
+    {
+        GByteArray *head = g_byte_array_new();
+        prepend_varint(head, length);
+        prepend_varint(head, fields[2 - depth % 3] << 3 | 2);
+        length += head->len;
+        g_ptr_array_add(heads, head);
+    }
+    GByteArray *bytes = g_byte_array_new();
+    for (guint i = heads->len; i > 0; i--)
+    {
+        const GByteArray *head = heads->pdata[i - 1];
+        g_byte_array_append(bytes, head->data, head->len);
+    }
+    wrap_in_field(bytes, 7); /* ModelProto.graph */
+    return bytes;
+}
+
+/* A graph with one weight that says it has 2^40 elements. */
+static GByteArray *oversized_model(void)
+{
+    static const guint8 tensor[] = {
+        0x08, 0x80, 0x80, 0x80, 0x80, 0x80, 0x20, /* dims: 2^40 */
+        0x10, 0x01,                               /* data_type: FLOAT */
+        0x42, 0x01, 'w',                          /* name */
+        0x4a, 0x04, 0,    0,    0,    0,          /* raw_data: four bytes */
+    };
+    GByteArray *bytes = g_byte_array_new();
+    g_byte_array_append(bytes, tensor, sizeof tensor);
+    wrap_in_field(bytes, 5); /* GraphProto.initializer */
+    wrap_in_field(bytes, 7);
+    static const guint8 head[] = { 0x08, 0x08, 0x42, 0x02, 0x10, 0x11 }; /* ir_version 8, opset_import 17 */
+    g_byte_array_prepend(bytes, head, sizeof head);
+    return bytes;
+}
+
+static void test_bad_models(Bench *bench, gconstpointer data)
+{
+    g_autoptr(GByteArray) nested = nested_model(1000000);
+    g_autoptr(GByteArray) oversized = oversized_model();
+    g_autofree char *whole_path = bench_path(bench, "whole.onnx"), *whole = NULL, *junk = g_malloc(65536);
+    gsize length = 0;
+    export_zoo(bench, "zoo export matmul -o whole.onnx");
+    g_assert_true(g_file_get_contents(whole_path, &whole, &length, NULL));
+    g_autoptr(GRand) random = g_rand_new_with_seed(7);
+    for (gsize i = 0; i < 65536; i++)
+        junk[i] = (char)g_rand_int(random);
+    write_file(bench, "empty.onnx", "", 0);
+    write_file(bench, "truncated.onnx", whole, length / 2);
+    write_file(bench, "short.onnx", whole, length - 1);
+    write_file(bench, "junk.onnx", junk, 65536);
+    write_file(bench, "text.onnx", "this is no model\n", 17);
+    write_file(bench, "nested.onnx", nested->data, nested->len);
+    write_file(bench, "oversized.onnx", oversized->data, oversized->len);
+    static const char *const names[] = { "empty.onnx", "truncated.onnx", "short.onnx",    "junk.onnx",
+                                         "text.onnx",  "nested.onnx",    "oversized.onnx" };
+    for (gsize i = 0; i < G_N_ELEMENTS(names); i++)
+    {
+        g_auto(Ended) ended = { 0 };
+        profile(bench, names[i], &ended);
+        assert_complaint(&ended, 3, names[i]);
+        g_assert_cmpstr(ended.out, ==, "");
+    }
+    assert_nothing_written(bench);
+}
+
+static void test_no_model(Bench *bench, gconstpointer data)
+{
+    g_auto(Ended) ended = { 0 };
+    profile(bench, "nowhere.onnx", &ended);
+    assert_complaint(&ended, 4, "nowhere.onnx");
+    profile(bench, "matmul", &ended);
+    assert_complaint(&ended, 4, "zoo:matmul");
+    profile(bench, ".", &ended);
+    g_assert_cmpint(ended.status, !=, 0);
+    g_assert_true(g_str_has_prefix(ended.err, "inferometer: "));
+    profile(bench, "zoo:matmull", &ended);
+    assert_complaint(&ended, 3, "matmul");
+    profile(bench, "zoo:matmul,mm=3", &ended);
+    assert_complaint(&ended, 3, "mm");
+    profile(bench, "zoo:", &ended);
+    assert_complaint(&ended, 3, "zoo");
+    assert_nothing_written(bench);
+}
+
+static void test_free_dimension(Bench *bench, gconstpointer data)
+{
+    g_autoptr(GError) error = NULL;
+    g_auto(Ended) ended = { 0 };
+    g_autofree char *path = bench_path(bench, "free.onnx");
+    static const gint64 dims[] = { -1, 4 };
+    static const char *const dim_names[] = { "N", NULL };
+    IfmModelBuilder *builder = ifm_model_builder_new("free", 17);
+    ifm_model_builder_input(builder, "x", IFM_DTYPE_F32, 2, dims, dim_names);
+    ifm_model_builder_node(builder, "Relu", "relu", (const char *[]){ "x", NULL }, (const char *[]){ "y", NULL });
+    ifm_model_builder_output(builder, "y", IFM_DTYPE_F32, 2, dims, dim_names);
+    g_autoptr(IfmModel) model = ifm_model_builder_finish(builder, &error);
+    g_assert_no_error(error);
+    g_assert_true(ifm_model_save(model, path, &error));
+    profile(bench, "free.onnx", &ended);
+    assert_complaint(&ended, 3, "N");
+    profile(bench, "free.onnx --dim M=8", &ended);
+    assert_complaint(&ended, 3, "N");
+    assert_nothing_written(bench);
+    profile(bench, "free.onnx --dim N=8", &ended);
+    assert_status(&ended, 0);
+    g_assert_nonnull(strstr(ended.out, "N=8"));
+}
+
+/* The device's own words are in the line. */
+static void test_refused_model(Bench *bench, gconstpointer data)
+{
+    g_auto(Ended) ended = { 0 };
+    export_zoo(bench, "zoo export matmul -o m.onnx");
+    run_line(bench, "profile m.onnx -q -d simulated:faulty/REFUSES", &ended);
+    assert_complaint(&ended, 1, "operator Gemm is not known here");
+    g_assert_cmpstr(ended.out, ==, "");
+}
+
+/* --- the store
+ * ------------------------------------------------------------------------------------------------------------ */
+
+static void run_without_override(const Bench *bench, const char *line, Ended *ended)
+{
+    g_autoptr(GSubprocessLauncher) launcher = bench_launcher(bench);
+    g_autofree char *whole = g_strdup_printf("%s %s", PROGRAM, line);
+    g_auto(GStrv) words = g_strsplit(whole, " ", -1);
+    ended_clear(ended);
+    g_subprocess_launcher_set_child_setup(launcher, drop_override, NULL, NULL);
+    launch(launcher, (const char *const *)words, ended);
+}
+
+static void test_read_only_store(Bench *bench, gconstpointer data)
+{
+    g_auto(Ended) ended = { 0 };
+    g_autofree char *folder = bench_path(bench, "kept"), *store = g_build_filename(folder, "store.db", NULL);
+    g_autofree char *before = NULL, *after = NULL;
+    gsize before_length = 0, after_length = 0;
+    export_zoo(bench, "zoo export matmul -o m.onnx");
+    profile(bench, "m.onnx -o kept", &ended);
+    assert_status(&ended, 0);
+    g_assert_true(g_file_get_contents(store, &before, &before_length, NULL));
+    g_chmod(store, 0400);
+    g_chmod(folder, 0500);
+    run_without_override(bench, "profile m.onnx -o kept" QUICK, &ended);
+    assert_complaint(&ended, 4, "kept/store.db");
+    run_without_override(bench, "store show kept/store.db", &ended);
+    g_chmod(folder, 0700);
+    assert_status(&ended, 0); /* reading needs no permission to write */
+    g_assert_true(g_file_get_contents(store, &after, &after_length, NULL));
+    g_assert_cmpmem(before, before_length, after, after_length);
+}
+
+static void test_unwritable_folder(Bench *bench, gconstpointer data)
+{
+    g_auto(Ended) ended = { 0 };
+    g_autofree char *folder = bench_path(bench, "closed");
+    export_zoo(bench, "zoo export matmul -o m.onnx");
+    g_assert_cmpint(g_mkdir(folder, 0500), ==, 0);
+    run_without_override(bench, "profile m.onnx -o closed/out" QUICK, &ended);
+    assert_complaint(&ended, 4, "closed/out");
+    run_without_override(bench, "profile m.onnx --json closed/x.json" QUICK, &ended);
+    assert_complaint(&ended, 4, "closed/x.json");
+    run_without_override(bench, "profile zoo:matmul -o closed/out" QUICK, &ended);
+    assert_complaint(&ended, 4, "closed/out");
+    assert_nothing_written(bench);
+}
+
+static void execute(const char *path, const char *sql)
+{
+    sqlite3 *db = NULL;
+    g_assert_cmpint(sqlite3_open(path, &db), ==, SQLITE_OK);
+    g_assert_cmpint(sqlite3_exec(db, sql, NULL, NULL, NULL), ==, SQLITE_OK);
+    sqlite3_close(db);
+}
+
+static void test_newer_store(Bench *bench, gconstpointer data)
+{
+    g_auto(Ended) ended = { 0 };
+    g_autofree char *store = bench_path(bench, "out/profile/store.db");
+    export_zoo(bench, "zoo export matmul -o m.onnx");
+    profile(bench, "m.onnx", &ended);
+    assert_status(&ended, 0);
+    execute(store, "PRAGMA user_version = 9999");
+    profile(bench, "m.onnx", &ended);
+    assert_complaint(&ended, 1, "store.db");
+    g_assert_nonnull(strstr(ended.err, "9999"));
+    run_line(bench, "store show", &ended);
+    assert_complaint(&ended, 1, "9999");
+}
+
+static void test_no_store(Bench *bench, gconstpointer data)
+{
+    g_auto(Ended) ended = { 0 };
+    write_file(bench, "text.db", "this is no store, whatever its name may say\n", 44);
+    write_file(bench, "empty.db", "", 0);
+    run_line(bench, "store show", &ended);
+    assert_complaint(&ended, 4, "out/profile/store.db");
+    run_line(bench, "store show text.db", &ended);
+    assert_complaint(&ended, 3, "text.db");
+    run_line(bench, "store check text.db", &ended);
+    assert_complaint(&ended, 3, "text.db");
+    run_line(bench, "store export -o x.csv text.db", &ended);
+    assert_complaint(&ended, 3, "text.db");
+    run_line(bench, "store merge all.db text.db", &ended);
+    assert_complaint(&ended, 3, "text.db");
+    g_autofree char *all = bench_path(bench, "all.db"), *csv = bench_path(bench, "x.csv");
+    g_assert_false(g_file_test(all, G_FILE_TEST_EXISTS));
+    g_assert_false(g_file_test(csv, G_FILE_TEST_EXISTS));
+}
+
+/* A damaged page in the middle: said, not believed. */
+static void test_damaged_store(Bench *bench, gconstpointer data)
+{
+    g_auto(Ended) ended = { 0 };
+    g_autofree char *store = bench_path(bench, "out/profile/store.db"), *bytes = NULL;
+    gsize length = 0;
+    export_zoo(bench, "zoo export matmul -o m.onnx");
+    profile(bench, "m.onnx", &ended);
+    assert_status(&ended, 0);
+    execute(store, "PRAGMA journal_mode = DELETE");
+    g_assert_true(g_file_get_contents(store, &bytes, &length, NULL));
+    g_assert_cmpuint(length, >, 3 * 4096);
+    memset(bytes + 2 * 4096, 0x5a, length - 2 * 4096);
+    g_assert_true(g_file_set_contents(store, bytes, (gssize)length, NULL));
+    run_line(bench, "store check", &ended);
+    assert_complaint(&ended, 3, "store.db");
+}
+
+/* --- full disks
+ * ------------------------------------------------------------------------------------------------------------ */
+
+/* A limit on file sizes stands for the disk: it needs no rights and leaves the machine alone. */
+static void test_file_limit(Bench *bench, gconstpointer data)
+{
+    g_auto(Ended) ended = { 0 };
+    g_autofree char *model = bench_path(bench, "big.onnx");
+    export_zoo(bench, "zoo export matmul -o m.onnx");
+    run_shell(bench, "bash", "ulimit -f 8; \"$INFEROMETER\" zoo export matmul m=256 k=256 n=256 -o big.onnx", &ended);
+    assert_complaint(&ended, 4, "big.onnx");
+    g_assert_false(g_file_test(model, G_FILE_TEST_EXISTS));
+    run_shell(bench, "bash", "ulimit -f 8; \"$INFEROMETER\" profile m.onnx" QUICK, &ended);
+    assert_complaint(&ended, 4, "store.db");
+}
+
+/* A real one: a file system of 256 KiB, where this test may mount one. */
+static void test_full_disk(Bench *bench, gconstpointer data)
+{
+    g_auto(Ended) ended = { 0 };
+    run_shell(bench, "sh", "unshare -m true", &ended);
+    if (ended.status != 0)
+    {
+        g_test_skip("no right to mount a small file system");
+        return;
+    }
+    export_zoo(bench, "zoo export matmul -o m.onnx");
+    /* Fills up while measuring: the store is made, then room is taken away. What was committed before stays. */
+    run_shell(bench, "sh",
+              "mkdir small && unshare -m sh -c 'mount -t tmpfs -o size=256k none small && "
+              "\"$INFEROMETER\" profile m.onnx -o small" QUICK " >/dev/null && "
+              "dd if=/dev/zero of=small/filler bs=1k 2>/dev/null; "
+              "\"$INFEROMETER\" profile m.onnx -q --runs 3000 -o small -d simulated:lab/PLAIN; echo $?; "
+              "\"$INFEROMETER\" zoo export small-cnn -o small/cnn.onnx; echo $?; ls small; rm small/filler; "
+              "\"$INFEROMETER\" store check -q small/store.db; echo $?; "
+              "\"$INFEROMETER\" store export small/store.db | wc -l'",
+              &ended);
+    assert_status(&ended, 0);
+    g_auto(GStrv) complaints = g_strsplit(g_strchomp(ended.err), "\n", -1);
+    g_assert_cmpuint(g_strv_length(complaints), ==, 2);
+    g_assert_nonnull(strstr(complaints[0], "small/store.db"));
+    g_assert_nonnull(strstr(complaints[1], "small/cnn.onnx"));
+    g_assert_null(strstr(ended.out, "cnn.onnx"));
+    g_auto(GStrv) said = g_strsplit(g_strchomp(ended.out), "\n", -1);
+    guint n = g_strv_length(said);
+    g_assert_cmpstr(said[n - 1], ==, "2"); /* the head and the one measurement that was committed */
+    g_assert_cmpstr(said[n - 2], ==, "0");
+    g_assert_nonnull(strstr(ended.out, "\n4\n"));
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add("/bad-input/unknown-device", Bench, NULL, bench_init, test_unknown_device, bench_clear);
+    g_test_add("/bad-input/missing-device", Bench, NULL, bench_init, test_missing_device, bench_clear);
+    g_test_add("/bad-input/missing-runtime", Bench, NULL, bench_init, test_missing_runtime, bench_clear);
+    g_test_add("/bad-input/models", Bench, NULL, bench_init, test_bad_models, bench_clear);
+    g_test_add("/bad-input/no-model", Bench, NULL, bench_init, test_no_model, bench_clear);
+    g_test_add("/bad-input/free-dimension", Bench, NULL, bench_init, test_free_dimension, bench_clear);
+    g_test_add("/bad-input/refused-model", Bench, NULL, bench_init, test_refused_model, bench_clear);
+    g_test_add("/bad-input/read-only-store", Bench, NULL, bench_init, test_read_only_store, bench_clear);
+    g_test_add("/bad-input/unwritable-folder", Bench, NULL, bench_init, test_unwritable_folder, bench_clear);
+    g_test_add("/bad-input/newer-store", Bench, NULL, bench_init, test_newer_store, bench_clear);
+    g_test_add("/bad-input/no-store", Bench, NULL, bench_init, test_no_store, bench_clear);
+    g_test_add("/bad-input/damaged-store", Bench, NULL, bench_init, test_damaged_store, bench_clear);
+    g_test_add("/bad-input/file-limit", Bench, NULL, bench_init, test_file_limit, bench_clear);
+    g_test_add("/bad-input/full-disk", Bench, NULL, bench_init, test_full_disk, bench_clear);
+    return g_test_run();
+}

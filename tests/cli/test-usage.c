@@ -1,0 +1,285 @@
+#include "cli/harness.h"
+
+/* --- help, man page, completion ------------------------------------------------------------------------------------------
+ */
+
+static void test_help(Bench *bench, gconstpointer data)
+{
+    static const char *const lines[][2] = {
+        { "--help", "help.txt" },
+        { "help profile", "help-profile.txt" },
+        { "store --help", "help-store.txt" },
+    };
+    for (gsize i = 0; i < G_N_ELEMENTS(lines); i++)
+    {
+        g_auto(Ended) ended = { 0 };
+        run_line(bench, lines[i][0], &ended);
+        assert_status(&ended, 0);
+        g_assert_cmpstr(ended.err, ==, "");
+        check_golden(lines[i][1], ended.out);
+    }
+}
+
+/* Every verb that --help lists explains itself, both ways, and every line fits. */
+static void test_every_verb(Bench *bench, gconstpointer data)
+{
+    static const char *const verbs[] = { "profile",     "devices",      "zoo list",    "zoo export", "store show",
+                                         "store merge", "store export", "store check", "help",       "completion" };
+    g_auto(Ended) overview = { 0 };
+    run_line(bench, "help", &overview);
+    for (gsize i = 0; i < G_N_ELEMENTS(verbs); i++)
+    {
+        g_auto(Ended) one = { 0 }, other = { 0 };
+        g_autofree char *first = g_strdup_printf("help %s", verbs[i]), *second = g_strdup_printf("%s --help", verbs[i]);
+        g_autofree char *listed = g_strdup_printf("\n  %s ", verbs[i]);
+        run_line(bench, first, &one);
+        run_line(bench, second, &other);
+        assert_status(&one, 0);
+        g_assert_cmpstr(one.out, ==, other.out);
+        g_assert_nonnull(strstr(overview.out, listed));
+        g_auto(GStrv) rows = g_strsplit(one.out, "\n", -1);
+        for (char **row = rows; *row != NULL; row++)
+            g_assert_cmpint(g_utf8_strlen(*row, -1), <=, 100);
+    }
+}
+
+static void test_version(Bench *bench, gconstpointer data)
+{
+    g_auto(Ended) ended = { 0 };
+    run_line(bench, "--version", &ended);
+    assert_status(&ended, 0);
+    g_assert_cmpstr(ended.out, ==, "inferometer " IFM_VERSION "\n");
+}
+
+static void test_man(Bench *bench, gconstpointer data)
+{
+    g_auto(Ended) ended = { 0 };
+    g_autofree char *man = g_find_program_in_path("man"), *mandoc = g_find_program_in_path("mandoc");
+    run_line(bench, "help --man", &ended);
+    assert_status(&ended, 0);
+    g_assert_true(g_str_has_prefix(ended.out, ".TH INFEROMETER 1"));
+    g_assert_nonnull(strstr(ended.out, "\\-\\-time\\-budget"));
+    if (man != NULL)
+        run_shell(bench, "sh",
+                  "\"$INFEROMETER\" help --man > inferometer.1 && man --warnings -E UTF-8 -l -Tutf8 -Z "
+                  "./inferometer.1 2>&1 >/dev/null",
+                  &ended);
+    else if (mandoc != NULL)
+        run_shell(bench, "sh", "\"$INFEROMETER\" help --man > inferometer.1 && mandoc -T lint -W warning inferometer.1",
+                  &ended);
+    else
+    {
+        g_test_skip("neither man nor mandoc on this machine");
+        return;
+    }
+    assert_status(&ended, 0);
+    g_assert_cmpstr(ended.out, ==, "");
+}
+
+static void test_completion_bash(Bench *bench, gconstpointer data)
+{
+    static const struct
+    {
+        const char *words, *expected;
+    } known[] = {
+        { "pro", "profile" },
+        { "store me", "merge" },
+        { "profile --de", "--device" },
+        { "profile --dtype b", "bf16" },
+        { "profile --device openv", "openvino:" },
+        { "zoo export mat", "matmul" },
+        { "store export --format j", "json" },
+        { "completion f", "fish" },
+        { "profile mode", "model.onnx" },
+        { "store show --", "--quiet --help" },
+    };
+    g_autofree char *bash = g_find_program_in_path("bash");
+    if (bash == NULL)
+    {
+        g_test_skip("no bash on this machine");
+        return;
+    }
+    g_autofree char *model = bench_path(bench, "model.onnx");
+    g_file_set_contents(model, "x", 1, NULL);
+    for (gsize i = 0; i < G_N_ELEMENTS(known); i++)
+    {
+        g_auto(Ended) ended = { 0 };
+        g_autofree char *script =
+            g_strdup_printf("set -e; \"$INFEROMETER\" completion bash > c; bash -n c; . ./c; compopt() { :; }; "
+                            "COMP_WORDS=(inferometer %s); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _inferometer; "
+                            "echo \"${COMPREPLY[*]}\"",
+                            known[i].words);
+        run_shell(bench, "bash", script, &ended);
+        assert_status(&ended, 0);
+        g_assert_cmpstr(g_strchomp(ended.out), ==, known[i].expected);
+    }
+}
+
+static void test_completion_fish(Bench *bench, gconstpointer data)
+{
+    g_auto(Ended) ended = { 0 };
+    run_line(bench, "completion fish", &ended);
+    assert_status(&ended, 0);
+    g_assert_nonnull(strstr(ended.out, "-l time-budget -x"));
+    g_auto(GStrv) rows = g_strsplit(g_strchomp(ended.out), "\n", -1);
+    for (char **row = rows + 1; *row != NULL; row++)
+        g_assert_true(g_str_has_prefix(*row, "complete -c inferometer "));
+    g_autofree char *fish = g_find_program_in_path("fish");
+    if (fish == NULL)
+        return;
+    run_shell(bench, "sh", "\"$INFEROMETER\" completion fish | fish -n", &ended);
+    assert_status(&ended, 0);
+}
+
+/* --- wrong command lines -------------------------------------------------------------------------------------------------
+ */
+
+static void test_usage_errors(Bench *bench, gconstpointer data)
+{
+    static const struct
+    {
+        const char *line, *part;
+    } known[] = {
+        { "profil", "did you mean \"profile\"?" },
+        { "--verson", "unknown option \"--verson\"" },
+        { "store", "which of show, merge, export, check?" },
+        { "store shwo", "did you mean \"show\"?" },
+        { "help profil", "did you mean \"profile\"?" },
+        { "profile", "needs MODEL" },
+        { "profile a b", "\"b\" is one argument too many" },
+        { "devices x", "\"x\" is one argument too many: it takes none" },
+        { "profile m --devise x", "did you mean \"--device\"?" },
+        { "profile m -x", "unknown option -x" },
+        { "profile m --device", "--device needs a value" },
+        { "profile m --no-nodes=1", "--no-nodes takes no value" },
+        { "profile m --ci 1", "--ci: \"1\" is not a percentage" },
+        { "profile m --ci 0%", "--ci: above 0%" },
+        { "profile m --ci 200%", "--ci: \"200%\" is not a percentage" },
+        { "profile m --runs ten", "--runs: \"ten\" is not a whole number" },
+        { "profile m --runs -1", "--runs: \"-1\" is not a whole number" },
+        { "profile m --runs 0", "--runs: at least 1" },
+        { "profile m --runs 99999999999999999999", "is not a whole number" },
+        { "profile m --runs 5 --ci 1%", "not both" },
+        { "profile m --time-budget 20", "--time-budget: \"20\" is not a duration" },
+        { "profile m --time-budget 5parsecs", "is not a duration" },
+        { "profile m --time-budget nans", "is not a duration" },
+        { "profile m --memory-limit 2XB", "--memory-limit: \"2XB\" is not a size" },
+        { "profile m --dtype f33", "--dtype: \"f33\" is none of f32, f16, bf16" },
+        { "profile m --seed 4294967296", "--seed: at most 4294967295" },
+        { "profile m --dim N", "--dim: \"N\" is not NAME=SIZE" },
+        { "profile m --dim N=-8", "--dim: \"N=-8\" is not NAME=SIZE" },
+        { "profile m --dim N=1 --dim N=2", "--dim: N is given twice" },
+        { "profile m --option X", "--option: \"X\" is not [ENGINE:]KEY=VALUE" },
+        { "profile m --json - --csv -", "cannot both go to standard output" },
+        { "store export --format xml", "--format: \"xml\" is none of csv, json" },
+        { "store merge one.db", "needs INTO FROM" },
+        { "zoo export matmul", "needs -o FILE" },
+        { "completion tcsh", "no completion for the shell \"tcsh\"" },
+    };
+    for (gsize i = 0; i < G_N_ELEMENTS(known); i++)
+    {
+        g_auto(Ended) ended = { 0 };
+        run_line(bench, known[i].line, &ended);
+        assert_complaint(&ended, 2, known[i].part);
+        g_assert_cmpstr(ended.out, ==, "");
+    }
+    g_autofree char *out = bench_path(bench, "out");
+    g_assert_false(g_file_test(out, G_FILE_TEST_EXISTS)); /* nothing was begun */
+}
+
+static void test_no_arguments(Bench *bench, gconstpointer data)
+{
+    g_auto(Ended) ended = { 0 };
+    run_shell(bench, "sh", "\"$INFEROMETER\"", &ended);
+    assert_complaint(&ended, 2, "--help");
+}
+
+/* All the ways to write an option mean the same. */
+static void test_spellings(Bench *bench, gconstpointer data)
+{
+    static const char *const lines[] = {
+        "zoo export matmul m=8 k=8 n=8 -o FILE",
+        "zoo export matmul m=8 k=8 n=8 -oFILE",
+        "zoo export matmul m=8 k=8 n=8 --output FILE",
+        "zoo export --output=FILE -- matmul m=8 k=8 n=8",
+        "zoo export --output=other -o FILE matmul m=8 k=8 n=8",
+        "zoo export --seed=1 -o FILE matmul m=8 k=8 n=8",
+    };
+    g_autofree char *first = NULL;
+    gsize first_length = 0;
+    for (gsize i = 0; i < G_N_ELEMENTS(lines); i++)
+    {
+        g_auto(Ended) ended = { 0 };
+        g_autofree char *path = bench_path(bench, "FILE"), *bytes = NULL;
+        gsize length = 0;
+        run_line(bench, lines[i], &ended);
+        assert_status(&ended, 0);
+        g_assert_true(g_file_get_contents(path, &bytes, &length, NULL));
+        g_unlink(path);
+        if (first == NULL)
+        {
+            first = g_steal_pointer(&bytes);
+            first_length = length;
+        }
+        else
+            g_assert_cmpmem(first, first_length, bytes, length);
+    }
+}
+
+/* --- where output goes
+ * ----------------------------------------------------------------------------------------------------- */
+
+static void test_output_trouble(Bench *bench, gconstpointer data)
+{
+    g_auto(Ended) ended = { 0 };
+    run_shell(bench, "sh", "\"$INFEROMETER\" --help > /dev/full", &ended);
+    assert_complaint(&ended, 4, "standard output: No space left on device");
+    run_line(bench, "zoo list --json /dev/full", &ended);
+    assert_complaint(&ended, 4, "/dev/full");
+    run_line(bench, "zoo list --json nowhere/list.json", &ended);
+    assert_complaint(&ended, 4, "nowhere/list.json");
+    /* A reader that leaves is no error anybody needs to read of. */
+    run_shell(bench, "bash",
+              "\"$INFEROMETER\" help --man | true; echo ${PIPESTATUS[0]}; "
+              "\"$INFEROMETER\" help --man > >(exec <&-; sleep 0.2); echo ended",
+              &ended);
+    assert_status(&ended, 0);
+    g_assert_cmpstr(ended.err, ==, "");
+}
+
+static void test_zoo_list(Bench *bench, gconstpointer data)
+{
+    g_auto(Ended) ended = { 0 };
+    run_line(bench, "zoo list --json -", &ended);
+    assert_status(&ended, 0);
+    json_auto_t *json = parse_output(&ended);
+    const json_t *models = json_object_get(json, "models");
+    g_assert_cmpuint(json_array_size(models), >=, 2);
+    g_assert_cmpstr(json_string_value(json_object_get(json_array_get(models, 0), "name")), ==, "matmul");
+    run_line(bench, "zoo list", &ended);
+    assert_status(&ended, 0);
+    g_assert_nonnull(strstr(ended.out, "small-cnn"));
+    run_line(bench, "zoo export matmull -o x.onnx", &ended);
+    assert_complaint(&ended, 3, "matmul");
+    run_line(bench, "zoo export matmul m=-1 -o x.onnx", &ended);
+    assert_complaint(&ended, 3, "m");
+    g_autofree char *model = bench_path(bench, "x.onnx");
+    g_assert_false(g_file_test(model, G_FILE_TEST_EXISTS));
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add("/cli/help", Bench, NULL, bench_init, test_help, bench_clear);
+    g_test_add("/cli/every-verb", Bench, NULL, bench_init, test_every_verb, bench_clear);
+    g_test_add("/cli/version", Bench, NULL, bench_init, test_version, bench_clear);
+    g_test_add("/cli/man", Bench, NULL, bench_init, test_man, bench_clear);
+    g_test_add("/cli/completion-bash", Bench, NULL, bench_init, test_completion_bash, bench_clear);
+    g_test_add("/cli/completion-fish", Bench, NULL, bench_init, test_completion_fish, bench_clear);
+    g_test_add("/cli/usage-errors", Bench, NULL, bench_init, test_usage_errors, bench_clear);
+    g_test_add("/cli/no-arguments", Bench, NULL, bench_init, test_no_arguments, bench_clear);
+    g_test_add("/cli/spellings", Bench, NULL, bench_init, test_spellings, bench_clear);
+    g_test_add("/cli/output-trouble", Bench, NULL, bench_init, test_output_trouble, bench_clear);
+    g_test_add("/cli/zoo", Bench, NULL, bench_init, test_zoo_list, bench_clear);
+    return g_test_run();
+}
