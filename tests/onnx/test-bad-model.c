@@ -448,15 +448,21 @@ static void test_external(void)
     g_autofree char *folder = g_dir_make_tmp("ifm-external-XXXXXX", NULL);
     g_autofree char *inside = g_build_filename(folder, "model", NULL);
     g_autofree char *weights = g_build_filename(inside, "weights.bin", NULL);
-    g_autofree char *secret = g_build_filename(folder, "secret.bin", NULL);
+    /* Beside it, a folder with a name as long, and one whose name begins the same. */
+    g_autofree char *other = g_build_filename(folder, "other", NULL);
+    g_autofree char *longer = g_build_filename(folder, "model2", NULL);
+    g_autofree char *secret = g_build_filename(other, "secret.bin", NULL);
+    g_autofree char *secret2 = g_build_filename(longer, "secret.bin", NULL);
+    g_autofree char *bridge2 = g_build_filename(inside, "bridge2.bin", NULL);
     g_autofree char *bridge = g_build_filename(inside, "bridge.bin", NULL);
     g_autofree char *alias = g_build_filename(inside, "alias.bin", NULL);
     g_autofree char *path = g_build_filename(inside, "model.onnx", NULL);
     float values[] = { 9, 9, 1, 2, 3, 4 };
-    g_assert_cmpint(g_mkdir(inside, 0700), ==, 0);
+    g_assert_cmpint(g_mkdir(inside, 0700) + g_mkdir(other, 0700) + g_mkdir(longer, 0700), ==, 0);
     g_assert_true(g_file_set_contents(weights, (const char *)values, sizeof values, NULL));
     g_assert_true(g_file_set_contents(secret, (const char *)values, sizeof values, NULL));
-    g_assert_cmpint(symlink("../secret.bin", bridge), ==, 0);
+    g_assert_true(g_file_set_contents(secret2, (const char *)values, sizeof values, NULL));
+    g_assert_cmpint(symlink("../other/secret.bin", bridge) + symlink("../model2/secret.bin", bridge2), ==, 0);
     g_assert_cmpint(symlink("weights.bin", alias), ==, 0);
 
     g_autoptr(IfmModel) opened = open_external(inside, "weights.bin", "8", "16", &error);
@@ -480,9 +486,10 @@ static void test_external(void)
     assert_external_refused(inside, "weights.bin", "-8", NULL, "offset '-8' is not a number");
     assert_external_refused(inside, "missing.bin", NULL, NULL, "'missing.bin': No such file");
     assert_external_refused(inside, NULL, NULL, NULL, "without a location");
-    assert_external_refused(inside, "../secret.bin", NULL, NULL, "not a path within the model's folder");
+    assert_external_refused(inside, "../other/secret.bin", NULL, NULL, "not a path within the model's folder");
     assert_external_refused(inside, secret, NULL, NULL, "not a path within the model's folder");
     assert_external_refused(inside, "bridge.bin", NULL, NULL, "leads outside the model's folder");
+    assert_external_refused(inside, "bridge2.bin", NULL, NULL, "leads outside the model's folder");
     assert_external_refused(inside, ".", NULL, NULL, "not a regular file");
 
     /* In memory there is no folder to look in. */
@@ -493,10 +500,10 @@ static void test_external(void)
     g_assert_true(g_file_get_contents(path, &bytes, &size, NULL));
     GByteArray *copy = g_byte_array_new();
     assert_refused(g_byte_array_append(copy, (const guint8 *)bytes, (guint)size), "a model in memory has no folder");
-    const char *const files[] = { path, weights, bridge, alias, secret };
+    const char *const files[] = { path, weights, bridge, bridge2, alias, secret, secret2 };
     for (gsize i = 0; i < G_N_ELEMENTS(files); i++)
         g_assert_cmpint(g_unlink(files[i]), ==, 0);
-    g_assert_cmpint(g_rmdir(inside) + g_rmdir(folder), ==, 0);
+    g_assert_cmpint(g_rmdir(inside) + g_rmdir(other) + g_rmdir(longer) + g_rmdir(folder), ==, 0);
 }
 
 int main(int argc, char **argv)

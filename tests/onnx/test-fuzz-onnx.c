@@ -1,23 +1,58 @@
-/* The fuzzer's corpus as a regression test: every input goes through the same entry, whole and cut off everywhere. */
+/* The fuzzer's corpus as a regression test: every input goes through the fuzzer's own entry, whole, cut off and changed. */
 #include "../../fuzz/fuzz-onnx.c"
+
+#include <inferometer/zoo.h>
+
+/* run_bytes: the input whole, cut off at up to 200 places, and with one byte changed at as many. */
+static void run_bytes(const char *bytes, gsize size)
+{
+    g_autofree char *copy = g_memdup2(bytes, size);
+    gsize step = size / 200 + 1;
+    g_assert_cmpint(LLVMFuzzerTestOneInput((const uint8_t *)copy, size), ==, 0);
+    for (gsize i = 0; i < size; i += step)
+    {
+        LLVMFuzzerTestOneInput((const uint8_t *)copy, i);
+        copy[i] = (char)~copy[i];
+        LLVMFuzzerTestOneInput((const uint8_t *)copy, size);
+        copy[i] = (char)~copy[i];
+    }
+}
 
 static void run_file(gconstpointer path)
 {
     g_autofree char *bytes = NULL;
     gsize size;
     g_assert_true(g_file_get_contents(path, &bytes, &size, NULL));
-    g_assert_cmpint(LLVMFuzzerTestOneInput((const uint8_t *)bytes, size), ==, 0);
-    gsize step = size / 200 + 1;
-    for (gsize cut = 0; cut < size; cut += step)
-        LLVMFuzzerTestOneInput((const uint8_t *)bytes, cut);
-    /* One byte changed at a time: lengths, wire types, sizes. */
-    for (gsize i = 0; i < size; i += step)
+    run_bytes(bytes, size);
+}
+
+static void run_zoo(gconstpointer name)
+{
+    g_autoptr(GError) error = NULL;
+    g_autoptr(IfmModel) model = ifm_zoo_build(name, NULL, 1, &error);
+    g_assert_no_error(error);
+    g_autoptr(GBytes) bytes = ifm_model_serialize(model, NULL);
+    gsize size;
+    const char *data = g_bytes_get_data(bytes, &size);
+    run_bytes(data, size);
+}
+
+/* A megabyte of subgraphs in subgraphs, every length (on 5 bytes) right: it must end at the depth that is allowed. */
+static void run_deep(void)
+{
+    const gsize size = 1 << 20;
+    const guint8 keys[] = { 7 << 3 | 2, 1 << 3 | 2, 5 << 3 | 2, 6 << 3 | 2 }; /* graph; node, attribute, g */
+    g_autoptr(GByteArray) bytes = g_byte_array_new();
+    for (gsize i = 0; bytes->len + 6 <= size; i++)
     {
-        char kept = bytes[i];
-        bytes[i] = (char)~kept;
-        LLVMFuzzerTestOneInput((const uint8_t *)bytes, size);
-        bytes[i] = kept;
+        gsize rest = size - bytes->len - 6;
+        guint8 level[6] = { keys[i == 0 ? 0 : 1 + (i - 1) % 3] };
+        for (int k = 0; k < 5; k++)
+            level[k + 1] = (guint8)((rest >> (7 * k) & 0x7f) | (k < 4 ? 0x80 : 0));
+        g_byte_array_append(bytes, level, sizeof level);
     }
+    g_byte_array_set_size(bytes, (guint)size);
+    g_assert_cmpint(LLVMFuzzerTestOneInput(bytes->data, bytes->len), ==, 0);
 }
 
 int main(int argc, char **argv)
@@ -31,5 +66,11 @@ int main(int argc, char **argv)
         g_autofree char *test = g_strconcat("/fuzz/onnx/", name, NULL);
         g_test_add_data_func_full(test, g_build_filename(folder, name, NULL), run_file, g_free);
     }
+    for (const IfmZooEntry *entry = ifm_zoo_entries(); entry->name != NULL; entry++)
+    {
+        g_autofree char *test = g_strconcat("/fuzz/onnx/zoo/", entry->name, NULL);
+        g_test_add_data_func(test, entry->name, run_zoo);
+    }
+    g_test_add_func("/fuzz/onnx/deep", run_deep);
     return g_test_run();
 }

@@ -1,5 +1,7 @@
 /* Models that are right: built, written, read back; ports, inputs, index. */
+#include <fcntl.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <glib/gstdio.h>
 #include <inferometer/onnx.h>
@@ -238,6 +240,66 @@ static void test_save_refused(void)
     g_assert_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE);
 }
 
+/* memory_kb: what this process has of its own, the mapped files not counted. */
+static gint64 memory_kb(void)
+{
+    g_autofree char *status = NULL;
+    g_assert_true(g_file_get_contents("/proc/self/status", &status, NULL, NULL));
+    const char *line = strstr(status, "RssAnon:");
+    g_assert_nonnull(line);
+    return g_ascii_strtoll(line + strlen("RssAnon:"), NULL, 10);
+}
+
+/* A model of 550 MB (a hole in a sparse file, but for the shapes) opens in little memory, and its last weight is there. */
+static void test_large_file(void)
+{
+    const guint64 n = 550u * 1000 * 1000 / 4, n_bytes = n * 4;
+    g_autoptr(GError) error = NULL;
+    g_autofree char *folder = g_dir_make_tmp("ifm-large-XXXXXX", NULL);
+    g_autofree char *path = g_build_filename(folder, "large.onnx", NULL);
+    guint8 head[64];
+    gsize used = 0;
+    guint64 tensor = 0;
+    /* TensorProto: dims = [n], data_type = 1, name = "w", raw_data; the lengths are written on 5 bytes each. */
+    for (int pass = 0; pass < 2; pass++)
+    {
+        used = 0;
+        const guint64 lengths[] = { tensor + 6, tensor, n, n_bytes };
+        const guint8 *const between[] = { (const guint8 *)"\x08\x08\x42\x02\x10\x11\x3a", (const guint8 *)"\x2a",
+                                          (const guint8 *)"\x08", (const guint8 *)"\x10\x01\x42\x01w\x4a" };
+        const gsize n_between[] = { 7, 1, 1, 6 };
+        for (int part = 0; part < 4; part++)
+        {
+            memcpy(head + used, between[part], n_between[part]);
+            used += n_between[part];
+            for (int i = 0; i < 5; i++)
+                head[used++] = (guint8)((lengths[part] >> (7 * i) & 0x7f) | (i < 4 ? 0x80 : 0));
+        }
+        tensor = n_bytes + 1 + 5 + 6 + 5;
+    }
+    int file = g_open(path, O_CREAT | O_RDWR, 0600);
+    g_assert_cmpint(file, >=, 0);
+    g_assert_cmpint(write(file, head, used), ==, (gssize)used);
+    if (ftruncate(file, (off_t)(used + n_bytes)) != 0 || pwrite(file, "\0\0\x80\x3f", 4, (off_t)(used + n_bytes - 4)) != 4)
+    {
+        g_test_skip("this file system has no room for a sparse file of 550 MB");
+        return;
+    }
+    close(file);
+    gint64 before = memory_kb();
+    g_autoptr(IfmModel) model = ifm_model_open(path, &error);
+    g_assert_no_error(error);
+    IfmTensor w;
+    float last;
+    g_assert_true(ifm_model_initializer(model, "w", &w));
+    g_assert_cmpuint(w.size_bytes, ==, n_bytes);
+    memcpy(&last, (char *)w.data + n_bytes - 4, sizeof last);
+    g_assert_cmpfloat(last, ==, 1);
+    g_assert_cmpint(ifm_model_n_parameters(model), ==, (gint64)n);
+    g_assert_cmpint(memory_kb() - before, <, 4 * 1024);
+    g_assert_cmpint(g_unlink(path) + g_rmdir(folder), ==, 0);
+}
+
 /* The errors of a builder stick: the first is the one that is told. */
 static void test_builder_errors(void)
 {
@@ -317,6 +379,7 @@ int main(int argc, char **argv)
     g_test_add_func("/onnx/inputs", test_inputs);
     g_test_add_func("/onnx/integer-inputs", test_integer_inputs);
     g_test_add_func("/onnx/round-trip", test_round_trip);
+    g_test_add_func("/onnx/large-file", test_large_file);
     g_test_add_func("/onnx/save-refused", test_save_refused);
     g_test_add_func("/onnx/builder-errors", test_builder_errors);
     g_test_add_func("/onnx/light", test_light);
