@@ -103,29 +103,50 @@ static void close_database(IfmStore *store)
     store->db = NULL;
 }
 
+typedef struct
+{
+    gint64 application, user_version, n_objects;
+} Identity;
+
+/* In one statement, so from one state of the file: another process may be making the schema at this moment. */
+static gboolean read_identity(const IfmStore *store, Identity *identity, GError **error)
+{
+    gboolean row = FALSE;
+    g_autoptr(sqlite3_stmt) statement =
+        ifm_store_prepare(store,
+                          "SELECT application_id, user_version, (SELECT count(*) FROM sqlite_schema) "
+                          "FROM pragma_application_id, pragma_user_version",
+                          error);
+    if (statement == NULL || !ifm_store_step(store, statement, &row, error))
+        return FALSE;
+    g_assert(row);
+    identity->application = sqlite3_column_int64(statement, 0);
+    identity->user_version = sqlite3_column_int64(statement, 1);
+    identity->n_objects = sqlite3_column_int64(statement, 2);
+    return TRUE;
+}
+
 /* Returns: FALSE with an error where it is no store that this build reads. @version: 0 for an empty file. */
 static gboolean identify(const IfmStore *store, int *version, GError **error)
 {
-    gint64 application = 0, user_version = 0, n_objects = 0;
-    if (!ifm_store_integer(store, "PRAGMA application_id", &application, error) ||
-        !ifm_store_integer(store, "PRAGMA user_version", &user_version, error) ||
-        !ifm_store_integer(store, "SELECT count(*) FROM sqlite_schema", &n_objects, error))
+    Identity identity = { 0 };
+    if (!read_identity(store, &identity, error))
         return FALSE;
     *version = 0;
-    if (application == 0 && user_version == 0 && n_objects == 0)
+    if (identity.application == 0 && identity.user_version == 0 && identity.n_objects == 0)
         return TRUE;
-    if (application != IFM_STORE_APPLICATION_ID)
+    if (identity.application != IFM_STORE_APPLICATION_ID)
         return refuse(store, IFM_ERROR_INVALID, error, "is a SQLite file of another program, no store");
-    if (user_version > ifm_store_schema_version())
+    if (identity.user_version > ifm_store_schema_version())
     {
         g_set_error(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED,
                     "%s: was written by a newer version (schema %d; this one knows up to %d)", store->path,
-                    (int)user_version, ifm_store_schema_version());
+                    (int)identity.user_version, ifm_store_schema_version());
         return FALSE;
     }
-    if (user_version < 1)
+    if (identity.user_version < 1)
         return refuse(store, IFM_ERROR_CORRUPT, error, "has no schema version");
-    *version = (int)user_version;
+    *version = (int)identity.user_version;
     return TRUE;
 }
 
