@@ -49,51 +49,90 @@ static void batch_main(void *user)
     }
 }
 
-/* Runs and fetches the profiles, which may be fewer than the runs. NULL with the error. */
-static GPtrArray *run_batch(IfmModelSubject *twin, gsize n, GArray *walls, GError **error)
+static gboolean run_batch(IfmModelSubject *twin, gsize n, GArray *walls, GError **error)
 {
     Batch batch = { .subject = ifm_model_subject_slots(twin), .n = n, .walls = walls };
     batch.subject.invoke(batch.subject.self, batch_main, &batch);
-    if (batch.error != NULL)
-    {
-        g_propagate_error(error, batch.error);
-        return NULL;
-    }
-    return ifm_compiled_profile(ifm_model_subject_compiled(twin), ifm_model_subject_request(twin), error);
+    if (batch.error == NULL)
+        return TRUE;
+    g_propagate_error(error, batch.error);
+    return FALSE;
 }
 
-/* Fills @walls and @profiles, one of each a run. */
-static gboolean run_twin(IfmModelSubject *twin, const gint *interrupted, void (*progress)(gsize, void *), void *user,
-                         GArray *walls, GPtrArray *profiles, GError **error)
+/* Appends the profiles of the runs since the last call. Together they must be of all @n of them. */
+static gboolean fetch(IfmModelSubject *twin, gsize n, GPtrArray *profiles, GError **error)
+{
+    GPtrArray *fetched = ifm_compiled_profile(ifm_model_subject_compiled(twin), ifm_model_subject_request(twin), error);
+    if (fetched == NULL)
+        return FALSE;
+    gint64 n_covered = 0;
+    for (guint i = 0; i < fetched->len; i++)
+        n_covered += ((IfmEngineProfile *)fetched->pdata[i])->n_inferences;
+    g_ptr_array_extend_and_steal(profiles, fetched);
+    if (n_covered == (gint64)n)
+        return TRUE;
+    g_set_error(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED,
+                "the runtime reported %" G_GINT64_FORMAT " profiled inferences of %" G_GSIZE_FORMAT, n_covered, n);
+    return FALSE;
+}
+
+typedef struct
+{
+    IfmModelSubject *subject;
+    const gint *interrupted;
+    void (*progress)(gsize n, void *user);
+    void *progress_user;
+    GArray *walls;       /* gint64, one a run */
+    GPtrArray *profiles; /* IfmEngineProfile*, in the order of the runs, each of one or more of them */
+} Twin;
+
+static void twin_init(Twin *twin, IfmModelSubject *subject)
+{
+    *twin = (Twin){ .subject = subject };
+    twin->walls = g_array_new(FALSE, FALSE, sizeof(gint64));
+    twin->profiles = g_ptr_array_new_with_free_func((GDestroyNotify)ifm_engine_profile_free);
+}
+
+static void twin_clear(Twin *twin)
+{
+    g_array_unref(twin->walls);
+    g_ptr_array_unref(twin->profiles);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Twin, twin_clear)
+
+/* A runtime that tells means alone is asked once, after all runs; one that keeps each run's times after each batch, so that
+ * they do not grow without bound. The warm-up shows which it is. */
+static gboolean run_twin(Twin *twin, GError **error)
 {
     g_autoptr(GArray) warmup = g_array_new(FALSE, FALSE, sizeof(gint64));
-    g_autoptr(GPtrArray) first = run_batch(twin, WARMUP_RUNS, warmup, error);
-    if (first == NULL)
+    g_autoptr(GPtrArray) first = g_ptr_array_new_with_free_func((GDestroyNotify)ifm_engine_profile_free);
+    if (!run_batch(twin->subject, WARMUP_RUNS, warmup, error) || !fetch(twin->subject, WARMUP_RUNS, first, error))
         return FALSE;
-    gsize batch = first->len == WARMUP_RUNS ? BATCH_RUNS : 1; /* a runtime that keeps only the last is asked after each */
-    IfmClock *clock = ifm_model_subject_slots(twin).clock;
+    gboolean means = first->len < WARMUP_RUNS;
+    IfmClock *clock = ifm_model_subject_slots(twin->subject).clock;
     gint64 began_ns = ifm_clock_now_ns(clock);
+    GArray *walls = twin->walls;
     while (walls->len < MOST_RUNS && (walls->len < LEAST_RUNS || ifm_clock_now_ns(clock) - began_ns < TIME_NS))
     {
-        if (interrupted != NULL && g_atomic_int_get(interrupted) != 0)
+        gsize n = walls->len == 0 ? LEAST_RUNS : BATCH_RUNS; /* a slow model: no more than the fewest */
+        if (twin->interrupted != NULL && g_atomic_int_get(twin->interrupted) != 0)
             break;
-        guint before = walls->len;
-        gsize n = walls->len == 0 && batch > LEAST_RUNS ? LEAST_RUNS : batch; /* a slow model: no more than the fewest */
-        GPtrArray *fetched = run_batch(twin, n, walls, error);
-        if (fetched == NULL)
+        if (!run_batch(twin->subject, n, walls, error) || (!means && !fetch(twin->subject, n, twin->profiles, error)))
             return FALSE;
-        if (fetched->len != walls->len - before)
-        {
-            g_set_error(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED, "the runtime reported %u profiles of %u runs",
-                        fetched->len, walls->len - before);
-            g_ptr_array_unref(fetched);
-            return FALSE;
-        }
-        g_ptr_array_extend_and_steal(profiles, fetched);
-        if (progress != NULL)
-            progress(walls->len, user);
+        if (twin->progress != NULL)
+            twin->progress(walls->len, twin->progress_user);
     }
-    return TRUE;
+    return !means || walls->len == 0 || fetch(twin->subject, walls->len, twin->profiles, error);
+}
+
+/* The mean wall time of the runs that a profile is of, which begin at *@at; moves that on. */
+static gint64 wall_of(const Twin *twin, const IfmEngineProfile *profile, guint *at)
+{
+    gint64 sum_ns = 0;
+    for (gint64 i = 0; i < profile->n_inferences; i++)
+        sum_ns += g_array_index(twin->walls, gint64, *at + (guint)i);
+    *at += (guint)profile->n_inferences;
+    return sum_ns / profile->n_inferences;
 }
 
 /* --- nodes -------------------------------------------------------------------------------------------------------- */
@@ -208,6 +247,7 @@ static void fill_nodes(const GPtrArray *profiles, IfmMeasurement *measurement)
 
 typedef struct
 {
+    const IfmEngineProfile *profile; /* borrowed */
     gint64 wall_ns, nodes_ns, copies_ns;
     gboolean has_starts;
     gint64 gaps_ns;    /* between the first node's begin and the last one's end, when no node ran */
@@ -244,7 +284,9 @@ static void account_spans(const IfmEngineProfile *profile, Account *account)
 
 static Account account_run(const IfmEngineProfile *profile, gint64 wall_ns)
 {
-    Account account = { .wall_ns = wall_ns, .n_nodes = profile->nodes->len, .has_starts = profile->nodes->len > 0 };
+    Account account = {
+        .profile = profile, .wall_ns = wall_ns, .n_nodes = profile->nodes->len, .has_starts = profile->nodes->len > 0
+    };
     for (guint i = 0; i < profile->nodes->len; i++)
     {
         const IfmNodeTime *node = profile->nodes->pdata[i];
@@ -258,22 +300,25 @@ static Account account_run(const IfmEngineProfile *profile, gint64 wall_ns)
     return account;
 }
 
-/* The run whose wall time is the (lower) median: its books are exact, as medians of each column would not be. */
-static guint median_run(const GArray *walls)
+static gint compare_walls(gconstpointer a, gconstpointer b)
 {
-    g_autoptr(GArray) sorted = g_array_copy((GArray *)walls);
-    gint64 *values = (gint64 *)(void *)sorted->data;
-    for (guint i = 1; i < sorted->len; i++) /* at most MOST_RUNS of them */
-        for (guint j = i; j > 0 && values[j] < values[j - 1]; j--)
-        {
-            gint64 swap = values[j];
-            values[j] = values[j - 1];
-            values[j - 1] = swap;
-        }
+    const Account *x = a, *y = b;
+    return (x->wall_ns > y->wall_ns) - (x->wall_ns < y->wall_ns);
+}
+
+/* The account whose wall time is the (lower) median: its books are exact, as medians of each column would not be. */
+static Account median_account(const Twin *twin)
+{
+    g_autoptr(GArray) accounts = g_array_new(FALSE, FALSE, sizeof(Account));
     guint at = 0;
-    while (g_array_index(walls, gint64, at) != values[(sorted->len - 1) / 2])
-        at++;
-    return at;
+    for (guint i = 0; i < twin->profiles->len; i++)
+    {
+        const IfmEngineProfile *profile = twin->profiles->pdata[i];
+        Account account = account_run(profile, wall_of(twin, profile, &at));
+        g_array_append_val(accounts, account);
+    }
+    g_array_sort(accounts, compare_walls);
+    return g_array_index(accounts, Account, (accounts->len - 1) / 2);
 }
 
 static json_t *optional_int(gboolean known, gint64 value)
@@ -281,13 +326,21 @@ static json_t *optional_int(gboolean known, gint64 value)
     return known ? json_integer(value) : json_null();
 }
 
-static json_t *books_of(const IfmEngineProfile *profile, gint64 wall_ns, double call_overhead_ns)
+/* Where the gaps are measured, what is left is the call; where not, each node has one, too. */
+static json_t *books_of(const Twin *twin, const IfmCallCost *cost, gsize n_attested)
 {
-    Account account = account_run(profile, wall_ns);
-    double resolution_ns = (double)account.n_nodes * (double)profile->resolution_ns;
-    double bound_ns = resolution_ns + call_overhead_ns;
+    Account account = median_account(twin);
+    gsize n_nodes = MAX(account.n_nodes, n_attested); /* a runtime may leave out those that round to no time */
+    const IfmEngineProfile *profile = account.profile;
+    double resolution_ns = (double)n_nodes * (double)profile->resolution_ns;
+    double gaps_bound_ns = account.has_starts ? 0 : (double)n_nodes * cost->node_ns;
+    double bound_ns = resolution_ns + cost->call_ns + gaps_bound_ns;
     json_t *books = json_object();
-    json_object_set_new(books, "of", json_string("the profiled run of median wall time"));
+    json_object_set_new(books, "status", json_string("measured"));
+    json_object_set_new(
+        books, "of",
+        json_string(profile->n_inferences == 1 ? "the profiled run of median wall time" : "the mean of the profiled runs"));
+    json_object_set_new(books, "n_runs", json_integer(twin->walls->len));
     json_object_set_new(books, "wall_ns", json_integer(account.wall_ns));
     json_object_set_new(books, "nodes_ns", json_integer(account.nodes_ns));
     json_object_set_new(books, "copies_ns", json_integer(account.copies_ns));
@@ -295,7 +348,8 @@ static json_t *books_of(const IfmEngineProfile *profile, gint64 wall_ns, double 
     json_object_set_new(books, "overlap_ns", optional_int(account.has_starts, account.overlap_ns));
     json_object_set_new(books, "residual_ns", json_integer(account.residual_ns));
     json_object_set_new(books, "resolution_bound_ns", ifm_json_real(resolution_ns));
-    json_object_set_new(books, "call_overhead_ns", ifm_json_real(call_overhead_ns));
+    json_object_set_new(books, "call_bound_ns", ifm_json_real(cost->call_ns));
+    json_object_set_new(books, "gaps_bound_ns", account.has_starts ? json_null() : ifm_json_real(gaps_bound_ns));
     json_object_set_new(books, "residual_bound_ns", ifm_json_real(bound_ns));
     json_object_set_new(books, "within_bound",
                         isnan(bound_ns) ? json_null() : json_boolean(fabs((double)account.residual_ns) <= bound_ns));
@@ -328,14 +382,17 @@ static void no_books(IfmMeasurement *measurement, const char *why)
     measurement->books = json_pack("{s:s,s:o}", "status", "unavailable", "why", ifm_json_string(why));
 }
 
-gboolean ifm_books_measure(IfmModelSubject *twin, double call_overhead_ns, const gint *interrupted,
+gboolean ifm_books_measure(IfmModelSubject *subject, const IfmCallCost *cost, const gint *interrupted,
                            void (*progress)(gsize n, void *user), void *progress_user, IfmMeasurement *measurement,
                            GError **error)
 {
-    g_autoptr(GArray) walls = g_array_new(FALSE, FALSE, sizeof(gint64));
-    g_autoptr(GPtrArray) profiles = g_ptr_array_new_with_free_func((GDestroyNotify)ifm_engine_profile_free);
+    g_auto(Twin) twin;
     g_autoptr(GError) failure = NULL;
-    if (!run_twin(twin, interrupted, progress, progress_user, walls, profiles, &failure))
+    twin_init(&twin, subject);
+    twin.interrupted = interrupted;
+    twin.progress = progress;
+    twin.progress_user = progress_user;
+    if (!run_twin(&twin, &failure))
     {
         if (!g_error_matches(failure, IFM_ERROR, IFM_ERROR_UNSUPPORTED))
         {
@@ -345,54 +402,76 @@ gboolean ifm_books_measure(IfmModelSubject *twin, double call_overhead_ns, const
         no_books(measurement, failure->message);
         return TRUE;
     }
-    if (walls->len == 0)
+    if (twin.walls->len == 0)
     {
         no_books(measurement, "interrupted before a profiled run");
         return TRUE;
     }
     g_array_set_size(measurement->profiled_ns, 0);
-    g_array_append_vals(measurement->profiled_ns, walls->data, walls->len);
-    fill_nodes(profiles, measurement);
-    guint at = median_run(walls);
+    g_array_append_vals(measurement->profiled_ns, twin.walls->data, twin.walls->len);
+    fill_nodes(twin.profiles, measurement);
     json_decref(measurement->books);
-    measurement->books = books_of(profiles->pdata[at], g_array_index(walls, gint64, at), call_overhead_ns);
-    json_object_set_new(measurement->books, "status", json_string("measured"));
-    json_object_set_new(measurement->books, "n_runs", json_integer(walls->len));
-    json_object_set_new(measurement->books, "slowdown", slowdown(walls, measurement));
+    measurement->books = books_of(&twin, cost, json_array_size(json_object_get(measurement->attest, "nodes")));
+    json_object_set_new(measurement->books, "slowdown", slowdown(twin.walls, measurement));
     return TRUE;
 }
 
 /* --- what a call costs beside its nodes --------------------------------------------------------------------------- */
 
-static IfmModel *one_node_model(GError **error)
+/* x -> MatMul -> MatMul -> ... -> y, with a weight each: nothing in it that could be fused. */
+static IfmModel *chain_model(gsize n_nodes, GError **error)
 {
-    static const gint64 dims[] = { 1, 16 };
-    IfmModelBuilder *builder = ifm_model_builder_new("one-node", 17);
+    static const gint64 dims[] = { 1, 16 }, weight_dims[] = { 16, 16 };
+    IfmModelBuilder *builder = ifm_model_builder_new("chain", 17);
+    g_autofree char *last = g_strdup("x");
     ifm_model_builder_input(builder, "x", IFM_DTYPE_F32, 2, dims, NULL);
-    ifm_model_builder_node(builder, "Relu", "relu", (const char *[]){ "x", NULL }, (const char *[]){ "y", NULL });
+    for (gsize i = 1; i <= n_nodes; i++)
+    {
+        g_autofree char *name = g_strdup_printf("node%" G_GSIZE_FORMAT, i);
+        g_autofree char *weight = g_strconcat(name, ".weight", NULL);
+        char *made = i == n_nodes ? g_strdup("y") : g_strconcat(name, ".out", NULL);
+        ifm_model_builder_random_weight(builder, weight, 2, weight_dims, 0.25, 1);
+        ifm_model_builder_node(builder, "MatMul", name, (const char *[]){ last, weight, NULL },
+                               (const char *[]){ made, NULL });
+        g_free(last);
+        last = made;
+    }
     ifm_model_builder_output(builder, "y", IFM_DTYPE_F32, 2, dims, NULL);
     return ifm_model_builder_finish(builder, error);
 }
 
-double ifm_call_overhead_ns(IfmEngine *engine, const IfmModelCase *model_case)
+/* The times of inferences of a chain beside those of its nodes. */
+static GArray *time_beside(IfmEngine *engine, const IfmModelCase *model_case, gsize n_nodes)
 {
     IfmModelCase tiny = *model_case;
     tiny.bindings = NULL;
     tiny.n_bindings = 0;
-    g_autoptr(IfmModel) model = one_node_model(NULL);
-    if (model == NULL)
-        return NAN;
-    g_autoptr(IfmModelSubject) twin = ifm_model_subject_new(engine, model, &tiny, IFM_TWIN_PROFILED, NULL);
-    g_autoptr(GArray) walls = g_array_new(FALSE, FALSE, sizeof(gint64));
-    g_autoptr(GPtrArray) profiles = g_ptr_array_new_with_free_func((GDestroyNotify)ifm_engine_profile_free);
-    if (twin == NULL || !run_twin(twin, NULL, NULL, NULL, walls, profiles, NULL))
-        return NAN;
-    g_autoptr(GArray) beside = g_array_new(FALSE, FALSE, sizeof(double));
-    for (guint i = 0; i < walls->len; i++)
+    GArray *beside = g_array_new(FALSE, FALSE, sizeof(double));
+    g_autoptr(IfmModel) model = chain_model(n_nodes, NULL);
+    g_autoptr(IfmModelSubject) subject =
+        model != NULL ? ifm_model_subject_new(engine, model, &tiny, IFM_TWIN_PROFILED, NULL) : NULL;
+    g_auto(Twin) twin;
+    twin_init(&twin, subject);
+    if (subject == NULL || !run_twin(&twin, NULL))
+        return beside;
+    guint at = 0;
+    for (guint i = 0; i < twin.profiles->len; i++)
     {
-        Account account = account_run(profiles->pdata[i], g_array_index(walls, gint64, i));
-        double overhead_ns = (double)MAX(0, account.wall_ns - account.nodes_ns - account.copies_ns);
-        g_array_append_val(beside, overhead_ns);
+        const IfmEngineProfile *profile = twin.profiles->pdata[i];
+        Account account = account_run(profile, wall_of(&twin, profile, &at));
+        double beside_ns = (double)MAX(0, account.wall_ns - account.nodes_ns - account.copies_ns);
+        g_array_append_val(beside, beside_ns);
     }
-    return quantile_of(beside, 0.9);
+    return beside;
+}
+
+#define CHAIN_NODES 9
+
+IfmCallCost ifm_call_cost_measure(IfmEngine *engine, const IfmModelCase *model_case)
+{
+    g_autoptr(GArray) one = time_beside(engine, model_case, 1);
+    g_autoptr(GArray) chain = time_beside(engine, model_case, CHAIN_NODES);
+    double more_ns = quantile_of(chain, 0.5) - quantile_of(one, 0.5);
+    return (IfmCallCost){ .call_ns = quantile_of(one, 0.9),
+                          .node_ns = isnan(more_ns) ? NAN : MAX(more_ns, 0) / (CHAIN_NODES - 1) };
 }

@@ -97,18 +97,24 @@ IfmRequest *ifm_model_subject_request(IfmModelSubject *self);
 
 /* --- books.c: the profiled twin ----------------------------------------------------------------------------------- */
 
-/**
- * ifm_call_overhead_ns: What an inference of a one-node model takes beside that node, 90th percentile, on this device.
- * Returns: NaN where it cannot be told.
- */
-double ifm_call_overhead_ns(IfmEngine *engine, const IfmModelCase *model_case);
+/** IfmCallCost: what an inference takes beside its nodes' own times, on one device; NaN where it cannot be told. */
+typedef struct
+{
+    double call_ns; /* of a model of one node, 90th percentile */
+    double node_ns; /* more for each further node, between medians; holds the nodes' cut-off fractions, too */
+} IfmCallCost;
+
+/** ifm_call_cost_measure: From profiled chains of one and of nine small MatMuls. */
+IfmCallCost ifm_call_cost_measure(IfmEngine *engine, const IfmModelCase *model_case);
 
 /**
- * ifm_books_measure: Runs a profiled twin and fills @measurement's profiled_ns, nodes and books.
+ * ifm_books_measure: Runs a profiled twin and fills @measurement's profiled_ns, nodes and books. Where the runtime tells
+ * only the mean of many inferences, that is what stands in the nodes' medians, and the books say so.
+ * @subject: the twin
  * @measurement: the unprofiled one, for the slow-down
  * Returns: FALSE with an error where the device failed; an engine that cannot profile is no error: books say so.
  */
-gboolean ifm_books_measure(IfmModelSubject *twin, double call_overhead_ns, const gint *interrupted,
+gboolean ifm_books_measure(IfmModelSubject *subject, const IfmCallCost *cost, const gint *interrupted,
                            void (*progress)(gsize n, void *user), void *progress_user, IfmMeasurement *measurement,
                            GError **error);
 

@@ -20,8 +20,8 @@ typedef struct
     GAsyncQueue *requests; /* json_t* */
     gint interrupted;      /* atomic */
     IfmClock *real_clock, *virtual_clock;
-    GHashTable *engines;   /* name -> IfmEngine*, open until the process ends */
-    GHashTable *overheads; /* device -> double*, ns: what a call costs beside its nodes */
+    GHashTable *engines;    /* name -> IfmEngine*, open until the process ends */
+    GHashTable *call_costs; /* device and threads -> IfmCallCost* */
     const char *phase;
     gint64 told_ns; /* coarse: the last beat while profiling */
     /* the prepared case: */
@@ -390,18 +390,18 @@ static json_t *answer_prepare(Worker *worker, const json_t *request, GError **er
 /* --- a case: measure ---------------------------------------------------------------------------------------------- */
 
 /* What the books hold against the residual; asked once a device and process. */
-static double call_overhead_ns(Worker *worker)
+static const IfmCallCost *call_cost(Worker *worker)
 {
     const IfmModelCase *model_case = &worker->owned.model_case;
     g_autofree char *key = g_strdup_printf("%s %d", model_case->device, model_case->threads);
-    double *known = g_hash_table_lookup(worker->overheads, key);
+    IfmCallCost *known = g_hash_table_lookup(worker->call_costs, key);
     if (known == NULL)
     {
-        known = g_new(double, 1);
-        *known = ifm_call_overhead_ns(worker->engine, model_case);
-        g_hash_table_insert(worker->overheads, g_steal_pointer(&key), known);
+        known = g_new(IfmCallCost, 1);
+        *known = ifm_call_cost_measure(worker->engine, model_case);
+        g_hash_table_insert(worker->call_costs, g_steal_pointer(&key), known);
     }
-    return *known;
+    return known;
 }
 
 static gboolean measure_books(Worker *worker, GError **error)
@@ -426,8 +426,8 @@ static gboolean measure_books(Worker *worker, GError **error)
         return FALSE;
     }
     enter_phase(worker, "profiling");
-    return ifm_books_measure(twin, call_overhead_ns(worker), &worker->interrupted, profiling_beat, worker,
-                             worker->measurement, error);
+    return ifm_books_measure(twin, call_cost(worker), &worker->interrupted, profiling_beat, worker, worker->measurement,
+                             error);
 }
 
 /* A lost device may have answered at once, and anything: it must still be there after the last run. */
@@ -584,7 +584,7 @@ int ifm_worker_main(int fd)
     worker.virtual_clock = ifm_clock_new_virtual(0);
     worker.requests = g_async_queue_new();
     worker.engines = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
-    worker.overheads = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
+    worker.call_costs = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
     if (pthread_create(&reader, NULL, reader_main, &worker) != 0)
         return 1;
     for (;;) /* until the reader ends the process */
