@@ -178,6 +178,7 @@ void ifm_worker_mark_base(IfmWorker *worker);
 typedef struct
 {
     const IfmLimits *limits;
+    gint64 spent_ns; /* what the case took before this request */
     const gint *interrupted;
     /* said: every message on the way to the answer (phases, beats, drafts). */
     void (*said)(const json_t *message, void *user);

@@ -236,10 +236,8 @@ static gboolean check_memory(const Asking *asking, GError **error)
     gint64 grown_bytes = ifm_sensor_rss_bytes("/", worker->pid) - worker->base_rss_bytes;
     if (grown_bytes <= limit_bytes)
         return TRUE;
-    g_autofree char *grown = g_format_size_full((guint64)grown_bytes, G_FORMAT_SIZE_IEC_UNITS);
-    g_autofree char *limit = g_format_size_full((guint64)limit_bytes, G_FORMAT_SIZE_IEC_UNITS);
-    g_set_error(error, IFM_ERROR, IFM_ERROR_MEMORY, "worker took %s while %s, the limit is %s", grown, worker->phase,
-                limit);
+    g_set_error(error, IFM_ERROR, IFM_ERROR_MEMORY, "worker took %.1f MiB while %s, the limit is %.1f MiB",
+                (double)grown_bytes / (1 << 20), worker->phase, (double)limit_bytes / (1 << 20));
     return FALSE;
 }
 
@@ -248,7 +246,7 @@ static gboolean check_limits(const Asking *asking, GError **error)
     const IfmLimits *limits = asking->watch->limits;
     gint64 now = now_ns();
     const char *phase = asking->worker->phase;
-    if (limits->case_time_ns > 0 && now - asking->began_ns > limits->case_time_ns)
+    if (limits->case_time_ns > 0 && asking->watch->spent_ns + now - asking->began_ns > limits->case_time_ns)
     {
         g_autofree char *limit = seconds(limits->case_time_ns);
         g_set_error(error, IFM_ERROR, IFM_ERROR_TIMEOUT, "not done within the case's limit of %s (was %s)", limit, phase);

@@ -476,11 +476,9 @@ static IfmMeasurement *measure_in_worker(IfmRunner *runner, const IfmModelCase *
                                          Hearing *hearing, GError **error)
 {
     IfmWorkerWatch watch = quiet_watch(runner);
-    IfmLimits limits = runner->options.limits;
     gint64 began_us = g_get_monotonic_time();
     watch.said = hear;
     watch.user = hearing;
-    watch.limits = &limits;
     IfmWorker *worker = worker_for(runner, sealed->device, error);
     if (worker == NULL)
         return NULL;
@@ -493,8 +491,7 @@ static IfmMeasurement *measure_in_worker(IfmRunner *runner, const IfmModelCase *
         return NULL;
     if (!json_is_true(json_object_get(prepared, "ready")))
         return take_measurement(prepared, error);
-    if (limits.case_time_ns > 0) /* both halves share it; the reference does not count */
-        limits.case_time_ns = MAX(1, limits.case_time_ns - (g_get_monotonic_time() - began_us) * 1000);
+    watch.spent_ns = (g_get_monotonic_time() - began_us) * 1000; /* the reference does not count */
     json_t *request = json_pack("{s:s}", "do", "measure");
     if (!add_reference(runner, model_case, sealed, json_is_true(json_object_get(prepared, "true_outputs")), hearing,
                        request, error))

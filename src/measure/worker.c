@@ -456,7 +456,9 @@ static gboolean run_case(Worker *worker, GError **error)
     gboolean measured = ifm_measure_subject(&slots, &options, measurement, &failure);
     measured = measured && ifm_model_subject_verify(worker->subject, &failure);
     g_autoptr(GError) loss = NULL;
-    gboolean there = g_error_matches(failure, IFM_ERROR, IFM_ERROR_CANCELLED) || still_there(worker, &loss);
+    gboolean known =
+        g_error_matches(failure, IFM_ERROR, IFM_ERROR_CANCELLED) || g_error_matches(failure, IFM_ERROR, IFM_ERROR_LOST);
+    gboolean there = known || still_there(worker, &loss);
     json_decref(measurement->verification);
     measurement->verification = ifm_model_subject_verification(worker->subject);
     if (!there) /* that says more than what it answered then */

@@ -237,7 +237,8 @@ static void test_no_worker(void)
     Fixture fixture;
     fixture_init(&fixture, NULL);
     IfmModelCase model_case = case_on(&fixture, "simulated:faulty/well");
-    g_setenv("IFM_WORKER", "/etc/hostname", TRUE); /* there, but no program */
+    g_autofree char *no_program = g_build_filename(g_getenv("IFM_DEVICES_DIR"), "faulty.yaml", NULL);
+    g_setenv("IFM_WORKER", no_program, TRUE);
     g_autoptr(GError) error = NULL;
     g_assert_null(ifm_runner_case(fixture.runner, &model_case, &error));
     g_assert_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE);
@@ -281,36 +282,67 @@ static void test_devices(void)
 
 static gpointer interrupt_later(gpointer data)
 {
-    g_usleep(2000000);
+    g_usleep(1500000); /* the device hangs by then */
     g_atomic_int_set((gint *)data, 1);
     return NULL;
 }
 
-/* On a real clock: of 20 runs of 0.3 s those are kept that were over by then. */
-static void test_interrupted(void)
+typedef struct
 {
     Fixture fixture;
+    gboolean later;
+    GThread *thread;
+} Interruption;
+
+/* Somebody presses Ctrl-C once the runner has told of that many samples. */
+static void interrupt_after(const char *phase, gsize n, double median_ns, double ci_ratio, void *user)
+{
+    Interruption *interruption = user;
+    if (!g_str_equal(phase, "running") || n < 3)
+        return;
+    if (!interruption->later)
+        g_atomic_int_set(&interruption->fixture.interrupted, 1);
+    else if (interruption->thread == NULL)
+        interruption->thread = g_thread_new("interrupt", interrupt_later, &interruption->fixture.interrupted);
+}
+
+/* On a real clock: of 20 runs those are kept that were over by then. */
+static void check_interrupted(const char *device, gboolean later, const char *verification)
+{
+    Interruption interruption = { .later = later };
+    Fixture *fixture = &interruption.fixture;
     g_setenv("IFM_SIMULATED_CLOCK", "real", TRUE);
-    fixture_init(&fixture, NULL);
-    IfmModelCase model_case = case_on(&fixture, "simulated:faulty/slow");
-    g_autoptr(GError) error = NULL;
-    g_autoptr(IfmCase) sealed = ifm_runner_case(fixture.runner, &model_case, &error);
-    g_assert_no_error(error);
-    GThread *thread = g_thread_new("interrupt", interrupt_later, &fixture.interrupted);
-    g_autoptr(IfmMeasurement) measurement = ifm_runner_measure(fixture.runner, &model_case, sealed, &error);
-    g_thread_join(thread);
-    if (measurement == NULL) /* a machine so slow that nothing was over */
-        g_assert_error(error, IFM_ERROR, IFM_ERROR_CANCELLED);
-    else
-    {
-        g_assert_cmpint(measurement->outcome, ==, IFM_OUTCOME_OK);
-        g_assert_cmpstr(measurement->stop_reason, ==, "interrupted");
-        g_assert_cmpuint(measurement->samples_ns->len, >=, 1);
-        g_assert_cmpuint(measurement->samples_ns->len, <, 20);
-        g_assert_cmpint(json_integer_value(json_object_get(measurement->summary, "n")), ==, measurement->samples_ns->len);
-    }
+    fixture_init(fixture, NULL);
+    ifm_runner_free(fixture->runner);
+    IfmRunnerOptions options = { .interrupted = &fixture->interrupted,
+                                 .progress = interrupt_after,
+                                 .progress_user = &interruption };
+    fixture->runner = ifm_runner_new(&options);
+    IfmModelCase model_case = case_on(fixture, device);
+    g_autoptr(IfmMeasurement) measurement = measure(fixture, &model_case);
+    g_assert_cmpint(measurement->outcome, ==, IFM_OUTCOME_OK);
+    g_assert_cmpstr(measurement->stop_reason, ==, "interrupted");
+    g_assert_cmpuint(measurement->warmup_ns->len, ==, 2);
+    g_assert_cmpuint(measurement->samples_ns->len, >=, 3);
+    g_assert_cmpuint(measurement->samples_ns->len, <, 20);
+    for (guint i = 0; i < measurement->samples_ns->len; i++)
+        g_assert_cmpint(g_array_index(measurement->samples_ns, gint64, i), >=, 100 * MS);
+    g_assert_cmpint(json_integer_value(json_object_get(measurement->summary, "n")), ==, measurement->samples_ns->len);
+    g_assert_cmpint(json_integer_value(json_object_get(measurement->attest, "n_streams")), ==, 1);
+    g_assert_cmpstr(text_in(measurement->verification, "status"), ==, verification);
+    g_clear_pointer(&interruption.thread, g_thread_join);
     g_unsetenv("IFM_SIMULATED_CLOCK");
-    fixture_clear(&fixture);
+    fixture_clear(fixture);
+}
+
+static void test_interrupted(void)
+{
+    check_interrupted("simulated:faulty/slow", FALSE, "not-applicable"); /* the worker stops by itself */
+}
+
+static void test_interrupted_hung(void)
+{
+    check_interrupted("simulated:faulty/slow-hang", TRUE, "interrupted"); /* it cannot: what it told in time is kept */
 }
 
 /* The program that is killed, in a process of its own: measures a device that hangs. */
@@ -365,6 +397,7 @@ int main(int argc, char **argv)
     g_test_add_func("/runner/no-worker", test_no_worker);
     g_test_add_func("/runner/devices", test_devices);
     g_test_add_func("/runner/interrupted", test_interrupted);
+    g_test_add_func("/runner/interrupted-hung", test_interrupted_hung);
     g_test_add_func("/runner/killed-program", test_killed_program);
     return g_test_run();
 }
