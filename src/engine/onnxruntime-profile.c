@@ -11,7 +11,7 @@
  * The runtime keeps one profile a session: a Chrome trace, written when profiling ends, an event a line. It drops events
  * past 1,000,000 without a word; a session is replaced long before that, which also keeps its memory and the file small.
  */
-#define MOST_EVENTS 200000
+#define MOST_EVENTS 100000
 #define RESOLUTION_NS 1000 /* whole microseconds */
 
 /* A node's event is written when the node ends, the `model_run` that holds it after all of its nodes, on the same thread

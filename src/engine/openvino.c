@@ -21,9 +21,11 @@ gboolean ifm_ov_check(const OvApi *api, ov_status_e status, const char *who, Ifm
     };
     if (status == OK)
         return TRUE;
-    const char *message = api->ov_get_last_err_msg();
+    const char *message = api->ov_get_last_err_msg(); /* a copy, to be freed */
     g_autofree char *words =
         ifm_runtime_words(message != NULL && *message != '\0' ? message : api->ov_get_error_info(status), skip);
+    if (message != NULL)
+        api->ov_free(message);
     IfmErrorCode code = refusal;
     if (ifm_runtime_is_memory(words))
         code = IFM_ERROR_MEMORY;
@@ -75,6 +77,9 @@ static gboolean read_version(OvEngine *self, GError **error)
 static IfmEngine *engine_open(IfmClock *clock, GError **error)
 {
     OvEngine *self = g_new0(OvEngine, 1);
+#ifdef __SANITIZE_ADDRESS__
+    g_setenv("TBB_ENABLE_SANITIZERS", "1", FALSE); /* or its dlopen(RTLD_DEEPBIND) ends the process */
+#endif
     void *library = ifm_runtime_open(NAME, &self->base.library, error);
     if (library != NULL && find_symbols(library, self->base.library, &self->api, error) && read_version(self, error) &&
         ifm_ov_check(&self->api, self->api.ov_core_create(&self->core), NAME, IFM_ERROR_UNAVAILABLE, error))

@@ -640,7 +640,7 @@ static void test_refused(gconstpointer device)
     if (!fixture_open(&fixture, device))
         return;
     g_autoptr(GError) error = NULL;
-    IfmModelBuilder *builder = ifm_model_builder_new("refused", 17);
+    g_autoptr(IfmModelBuilder) builder = ifm_model_builder_new("refused", 17);
     ifm_model_builder_input(builder, "x", IFM_DTYPE_F32, 1, (gint64[]){ 4 }, NULL);
     ifm_model_builder_output(builder, "y", IFM_DTYPE_F32, 1, (gint64[]){ 4 }, NULL);
     ifm_model_builder_node(builder, "Frobnicate", "node", (const char *[]){ "x", NULL }, (const char *[]){ "y", NULL });
