@@ -121,7 +121,7 @@ static inline void run_shell(const Bench *bench, const char *shell, const char *
 static inline void assert_status(const Ended *ended, int status)
 {
     if (ended->status != status)
-        g_test_message("stdout: %s\nstderr: %s", ended->out, ended->err);
+        g_test_message("stdout: %.2000s\nstderr: %.2000s", ended->out, ended->err);
     g_assert_cmpint(ended->status, ==, status);
 }
 

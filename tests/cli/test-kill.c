@@ -1,0 +1,122 @@
+#include "cli/harness.h"
+
+/*
+ * The program is killed at 50 random moments, each with some but not all of its cases committed: the store opens, holds
+ * whole measurements only, and none is lost that had been committed.
+ */
+
+#define N_MOMENTS 50
+#define PROFILE "profile m.onnx --runs 50"
+
+static const char *const units[] = { "A=simulated:lab/FIXED",  "B=simulated:lab/PLAIN",   "C=simulated:lab/GAUSSIAN",
+                                     "D=simulated:lab/HALF",   "E=simulated:lab/FIXED",   "F=simulated:lab/CORRELATED",
+                                     "G=simulated:lab/LINKED", "H=simulated:lab/ROOFLINE" };
+#define N_UNITS G_N_ELEMENTS(units)
+
+/* @extra: options more. (transfer full) */
+static char *command(const char *extra)
+{
+    g_autoptr(GString) line = g_string_new(PROFILE);
+    for (gsize i = 0; i < N_UNITS; i++)
+        g_string_append_printf(line, " -d %s", units[i]);
+    g_string_append_printf(line, " %s", extra);
+    return g_string_free(g_steal_pointer(&line), FALSE);
+}
+
+/* Starts it, waits until it has said of @n_told cases that they are stored, a while longer, and kills it.
+ * Returns: how many it had told of by then. */
+static guint kill_after(const Bench *bench, guint n_told, gulong wait_us)
+{
+    g_autoptr(GSubprocessLauncher) launcher = bench_launcher(bench);
+    g_autoptr(GError) error = NULL;
+    g_autofree char *line = command("-o killed"), *whole = g_strdup_printf("%s %s", PROGRAM, line);
+    g_auto(GStrv) words = g_strsplit(whole, " ", -1);
+    g_autoptr(GSubprocess) process = g_subprocess_launcher_spawnv(launcher, (const char *const *)words, &error);
+    g_assert_no_error(error);
+    g_autoptr(GDataInputStream) lines = g_data_input_stream_new(g_subprocess_get_stderr_pipe(process));
+    guint told = 0;
+    char *text;
+    while (told < n_told && (text = g_data_input_stream_read_line(lines, NULL, NULL, NULL)) != NULL)
+    {
+        told += g_str_has_suffix(text, ": ok");
+        g_free(text);
+    }
+    g_usleep(wait_us);
+    g_subprocess_force_exit(process);
+    while ((text = g_data_input_stream_read_line(lines, NULL, NULL, NULL)) != NULL)
+    {
+        told += g_str_has_suffix(text, ": ok");
+        g_free(text);
+    }
+    g_subprocess_wait(process, NULL, NULL);
+    return told;
+}
+
+/* The measurements that the killed program's store holds, each looked at. */
+static guint count_whole(const Bench *bench)
+{
+    g_auto(Ended) ended = { 0 };
+    run_line(bench, "store check -q killed/store.db", &ended);
+    assert_status(&ended, 0);
+    run_line(bench, "store export --format json killed/store.db", &ended);
+    assert_status(&ended, 0);
+    json_auto_t *document = parse_output(&ended);
+    const json_t *cases = json_object_get(document, "cases");
+    for (gsize i = 0; i < json_array_size(cases); i++)
+    {
+        const json_t *measurement = json_object_get(json_array_get(cases, i), "measurement");
+        g_assert_cmpuint(json_array_size(json_object_get(measurement, "samples_ns")), ==, 50);
+        g_assert_true(json_is_object(json_object_get(measurement, "summary")));
+        g_assert_cmpstr(json_string_value(json_object_get(measurement, "stop_reason")), ==, "fixed");
+    }
+    return (guint)json_array_size(cases);
+}
+
+static void test_kill(Bench *bench, gconstpointer data)
+{
+    g_auto(Ended) ended = { 0 };
+    g_autoptr(GRand) random = g_rand_new_with_seed(42);
+    g_autofree char *folder = bench_path(bench, "killed");
+    guint n_moments = 0, n_tries = 0, spread[N_UNITS + 1] = { 0 };
+    run_line(bench, "zoo export matmul m=8 k=8 n=8 -o m.onnx", &ended);
+    assert_status(&ended, 0);
+    for (; n_moments < N_MOMENTS; n_tries++)
+    {
+        g_assert_cmpuint(n_tries, <, 20 * N_MOMENTS);
+        guint after = (guint)g_rand_int_range(random, 1, N_UNITS);
+        guint told = kill_after(bench, after, (gulong)g_rand_int_range(random, 0, 15000));
+        guint kept = count_whole(bench);
+        g_assert_cmpuint(kept, >=, told); /* what was said to be stored is */
+        g_assert_cmpuint(kept, <=, told + 1);
+        if (kept < N_UNITS)
+        {
+            n_moments++;
+            spread[kept]++;
+        }
+        if (n_moments < N_MOMENTS)
+            remove_tree(folder);
+    }
+    for (guint kept = 1; kept < N_UNITS; kept++)
+        g_test_message("killed with %u of %zu committed: %u times", kept, N_UNITS, spread[kept]);
+    /* What the last one left is completed by measuring the rest. */
+    guint kept = count_whole(bench);
+    g_autofree char *resume = command("-o killed --resume --json - -q");
+    run_line(bench, resume, &ended);
+    assert_status(&ended, 0);
+    json_auto_t *document = parse_output(&ended);
+    const json_t *cases = json_object_get(document, "cases");
+    guint n_resumed = 0;
+    for (gsize i = 0; i < json_array_size(cases); i++)
+        n_resumed += json_is_true(json_object_get(json_array_get(cases, i), "resumed"));
+    g_assert_cmpuint(json_array_size(cases), ==, N_UNITS);
+    g_assert_cmpuint(n_resumed, ==, kept);
+    g_assert_cmpuint(count_whole(bench), ==, N_UNITS);
+    assert_none_left(bench);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add("/kill/moments", Bench, NULL, bench_init, test_kill, bench_clear);
+    return g_test_run();
+}

@@ -1,0 +1,353 @@
+#include <stdlib.h>
+
+#include "cli/harness.h"
+
+/* What `inferometer profile` does with devices that work and devices that break, on simulated ones. */
+
+#define MODEL "zoo:matmul,m=8,k=8,n=8"
+
+static json_t *case_of(const json_t *document, const char *device)
+{
+    const json_t *cases = json_object_get(document, "cases");
+    for (gsize i = 0; i < json_array_size(cases); i++)
+        if (g_strcmp0(json_string_value(json_object_get(json_array_get(cases, i), "device")), device) == 0)
+            return json_array_get(cases, i);
+    g_error("no case of %s", device);
+}
+
+static const char *text_of(const json_t *object, const char *key)
+{
+    const char *text = json_string_value(json_object_get(object, key));
+    return text != NULL ? text : "";
+}
+
+/* How many measurements a store holds. */
+static gsize count_stored(const Bench *bench, const char *path)
+{
+    g_auto(Ended) ended = { 0 };
+    g_autofree char *line = g_strdup_printf("store export --format json %s", path);
+    run_line(bench, line, &ended);
+    assert_status(&ended, 0);
+    json_auto_t *document = parse_output(&ended);
+    return json_array_size(json_object_get(document, "cases"));
+}
+
+static void assert_store_whole(const Bench *bench, const char *path)
+{
+    g_auto(Ended) ended = { 0 };
+    g_autofree char *line = g_strdup_printf("store check -q %s", path);
+    run_line(bench, line, &ended);
+    assert_status(&ended, 0);
+    g_assert_cmpstr(ended.err, ==, "");
+}
+
+/* --- broken devices
+ * ------------------------------------------------------------------------------------------------------- */
+
+static const struct
+{
+    const char *unit, *code, *reason;
+} faults[] = {
+    { "REFUSES", "unsupported", "operator Gemm is not known here" },
+    { "FAILS", "failed", "status 7" },
+    { "LOSES-REPORTED", "lost", "device lost" },
+    { "LOSES-SILENTLY", "lost", "does not answer the probe" },
+    { "HANGS", "timeout", "no sign of life" },
+    { "HANGS-COMPILING", "timeout", "no sign of life" },
+    { "CRASHES", "failed", "SIGABRT" },
+    { "CRASHES-SEGV", "failed", "" },
+    { "MEMORY", "memory", "out of memory" },
+    { "NAN", "failed", "not finite" },
+};
+
+static void test_faults(Bench *bench, gconstpointer data)
+{
+    g_auto(Ended) ended = { 0 };
+    g_autoptr(GString) line = g_string_new("profile " MODEL " -q --runs 20 --timeout 1s --json - -d simulated:lab/FIXED");
+    for (gsize i = 0; i < G_N_ELEMENTS(faults); i++)
+        g_string_append_printf(line, " -d simulated:faulty/%s", faults[i].unit);
+    g_string_append(line, " -d simulated:lab/PLAIN");
+    run_line(bench, line->str, &ended);
+    assert_status(&ended, 1);
+    json_auto_t *document = parse_output(&ended);
+    for (gsize i = 0; i < G_N_ELEMENTS(faults); i++)
+    {
+        g_autofree char *device = g_strconcat("simulated:faulty/", faults[i].unit, NULL);
+        const json_t *entry = case_of(document, device), *measurement = json_object_get(entry, "measurement");
+        g_assert_cmpstr(text_of(entry, "outcome"), ==, "failed");
+        g_assert_cmpstr(text_of(entry, "error_code"), ==, faults[i].code);
+        g_assert_nonnull(strstr(text_of(entry, "reason"), faults[i].reason));
+        g_assert_cmpuint(json_array_size(json_object_get(measurement, "samples_ns")), ==, 0); /* never a latency */
+    }
+    for (gsize i = 0; i < 2; i++)
+    {
+        const json_t *entry = case_of(document, i == 0 ? "simulated:lab/FIXED" : "simulated:lab/PLAIN");
+        const json_t *samples = json_object_get(json_object_get(entry, "measurement"), "samples_ns");
+        g_assert_cmpstr(text_of(entry, "outcome"), ==, "ok");
+        g_assert_cmpuint(json_array_size(samples), ==, 20);
+        g_assert_cmpint(json_integer_value(json_array_get(samples, 7)), ==, 5000000);
+    }
+    assert_none_left(bench);
+    assert_store_whole(bench, "out/profile/store.db");
+    g_assert_cmpuint(count_stored(bench, "out/profile/store.db"), ==, G_N_ELEMENTS(faults) + 2);
+}
+
+/* The same as people see it: the row says what happened, the reason stands below, the others' rows are whole. */
+static void test_fault_page(Bench *bench, gconstpointer data)
+{
+    g_auto(Ended) ended = { 0 };
+    run_line(bench, "profile " MODEL " --runs 20 -d FIRST=simulated:lab/FIXED -d BAD=simulated:faulty/FAILS", &ended);
+    assert_status(&ended, 1);
+    g_assert_nonnull(strstr(ended.out, "\nFIRST=simulated:lab/FIXED "));
+    g_assert_nonnull(strstr(ended.out, " 5.000 ms  "));
+    g_assert_nonnull(strstr(ended.out, "\nBAD: matmul,m=8,k=8,n=8: status 7\n"));
+    g_assert_nonnull(strstr(ended.out, "books: wall 6.000 ms = nodes"));
+    g_assert_nonnull(strstr(ended.err, "inferometer: 1 of 2 devices failed\n"));
+    gboolean warns = !g_str_equal(IFM_SANITIZE, "none") || g_str_equal(IFM_BUILD_TYPE, "debug");
+    g_assert_cmpint(strstr(ended.out, "not the speed of a release build") != NULL, ==, warns);
+}
+
+/* --- exports
+ * -------------------------------------------------------------------------------------------------------------- */
+
+static void test_exports(Bench *bench, gconstpointer data)
+{
+    g_auto(Ended) ended = { 0 };
+    g_autofree char *json_path = bench_path(bench, "x.json"), *csv_path = bench_path(bench, "x.csv"), *csv = NULL;
+    run_line(bench, "profile " MODEL " -q --runs 20 --json x.json --csv x.csv -d CPU=simulated:lab/FIXED", &ended);
+    assert_status(&ended, 0);
+    g_assert_cmpstr(ended.err, ==, "");
+    json_auto_t *document = ifm_json_load(json_path, NULL);
+    g_assert_nonnull(document);
+    const json_t *head = json_object_get(document, "inferometer"), *entry = case_of(document, "simulated:lab/FIXED");
+    g_assert_cmpstr(text_of(head, "version"), ==, IFM_VERSION);
+    g_assert_cmpstr(text_of(head, "format"), ==, "cases");
+    g_assert_cmpstr(text_of(entry, "alias"), ==, "CPU");
+    g_assert_cmpstr(text_of(json_object_get(entry, "case"), "subject_name"), ==, "matmul,m=8,k=8,n=8");
+    g_assert_true(g_file_get_contents(csv_path, &csv, NULL, NULL));
+    g_auto(GStrv) rows = g_strsplit(csv, "\r\n", -1);
+    g_assert_cmpuint(g_strv_length(rows), ==, 3);
+    g_assert_nonnull(strstr(rows[1], ",5000000,"));
+    /* The store gives the same row. */
+    run_line(bench, "store export", &ended);
+    assert_status(&ended, 0);
+    g_assert_cmpstr(ended.out, ==, csv);
+    run_line(bench, "store export --samples", &ended);
+    g_auto(GStrv) samples = g_strsplit(ended.out, "\r\n", -1);
+    guint n_runs = 0;
+    for (char **row = samples; *row != NULL; row++)
+        n_runs += strstr(*row, ",run,") != NULL && g_str_has_suffix(*row, ",5000000");
+    g_assert_cmpuint(n_runs, ==, 20);
+}
+
+/* --- what is there already
+ * -------------------------------------------------------------------------------------------------- */
+
+static void test_resume(Bench *bench, gconstpointer data)
+{
+    g_auto(Ended) ended = { 0 };
+    run_line(bench, "profile " MODEL " -q --runs 20 -d simulated:lab/FIXED -d simulated:faulty/FAILS", &ended);
+    assert_status(&ended, 1);
+    run_line(bench,
+             "profile " MODEL " --resume --runs 20 --json - -d simulated:lab/FIXED -d simulated:faulty/FAILS "
+             "-d simulated:lab/PLAIN",
+             &ended);
+    assert_status(&ended, 1);
+    g_assert_nonnull(strstr(ended.err, "simulated:lab/FIXED: measured before"));
+    json_auto_t *document = parse_output(&ended);
+    g_assert_true(json_is_true(json_object_get(case_of(document, "simulated:lab/FIXED"), "resumed")));
+    g_assert_true(json_is_false(json_object_get(case_of(document, "simulated:faulty/FAILS"), "resumed")));
+    g_assert_true(json_is_false(json_object_get(case_of(document, "simulated:lab/PLAIN"), "resumed")));
+    g_assert_cmpuint(count_stored(bench, "out/profile/store.db"), ==, 4);
+    /* Other counts are another case. */
+    run_line(bench, "profile " MODEL " -q --resume --runs 21 -d simulated:lab/FIXED", &ended);
+    assert_status(&ended, 0);
+    g_assert_cmpuint(count_stored(bench, "out/profile/store.db"), ==, 5);
+}
+
+static void test_merge(Bench *bench, gconstpointer data)
+{
+    g_auto(Ended) ended = { 0 };
+    run_line(bench, "profile " MODEL " -q --runs 5 -o one -d simulated:lab/FIXED", &ended);
+    assert_status(&ended, 0);
+    run_line(bench, "profile " MODEL " -q --runs 5 -o two -d simulated:lab/PLAIN -d simulated:lab/FIXED", &ended);
+    assert_status(&ended, 0);
+    run_line(bench, "store merge all.db one/store.db two/store.db", &ended);
+    assert_status(&ended, 0);
+    g_assert_cmpuint(count_stored(bench, "all.db"), ==, 3);
+    run_line(bench, "store merge all.db two/store.db", &ended);
+    assert_status(&ended, 0);
+    g_assert_nonnull(strstr(ended.err, "all.db: 0 new measurements from two/store.db"));
+    g_assert_cmpuint(count_stored(bench, "all.db"), ==, 3);
+    run_line(bench, "store show all.db", &ended);
+    assert_status(&ended, 0);
+    g_assert_nonnull(strstr(ended.out, "simulated:lab/PLAIN"));
+}
+
+/* --- two at once
+ * ------------------------------------------------------------------------------------------------------------ */
+
+static void test_two_processes(Bench *bench, gconstpointer data)
+{
+    g_auto(Ended) ended = { 0 };
+    run_shell(
+        bench, "sh",
+        "for p in 1 2; do \"$INFEROMETER\" profile " MODEL " -q --runs 50 --no-nodes -d A$p=simulated:lab/FIXED "
+        "-d B$p=simulated:lab/PLAIN -d C$p=simulated:lab/GAUSSIAN -d D$p=simulated:lab/HALF > out$p & eval pid$p=$!; done; "
+        "wait $pid1; first=$?; wait $pid2; echo $first $?",
+        &ended);
+    assert_status(&ended, 0);
+    g_assert_cmpstr(ended.err, ==, "");
+    g_assert_cmpstr(ended.out, ==, "0 0\n");
+    assert_store_whole(bench, "out/profile/store.db");
+    g_assert_cmpuint(count_stored(bench, "out/profile/store.db"), ==, 8);
+}
+
+/* --- interruption
+ * ------------------------------------------------------------------------------------------------------------ */
+
+static GSubprocess *start(const Bench *bench, const char *line)
+{
+    g_autoptr(GSubprocessLauncher) launcher = bench_launcher(bench);
+    g_autoptr(GError) error = NULL;
+    g_autofree char *whole = g_strdup_printf("%s %s", PROGRAM, line);
+    g_auto(GStrv) words = g_strsplit(whole, " ", -1);
+    GSubprocess *process = g_subprocess_launcher_spawnv(launcher, (const char *const *)words, &error);
+    g_assert_no_error(error);
+    return process;
+}
+
+/* Reads what a process says until a line holds @part. */
+static void wait_for(GDataInputStream *lines, const char *part)
+{
+    for (;;)
+    {
+        g_autofree char *line = g_data_input_stream_read_line(lines, NULL, NULL, NULL);
+        if (line == NULL)
+            g_error("it ended without saying \"%s\"", part);
+        if (strstr(line, part) != NULL)
+            return;
+    }
+}
+
+/* Interrupted while the second of three devices hangs: the first one's measurement is kept and shown. */
+static void test_interrupt_hanging(Bench *bench, gconstpointer data)
+{
+    g_auto(Ended) ended = { 0 };
+    g_autoptr(GSubprocess) process =
+        start(bench, "profile " MODEL " --runs 20 --timeout 0 -d simulated:lab/FIXED -d simulated:faulty/HANGS "
+                     "-d simulated:lab/PLAIN");
+    g_autoptr(GDataInputStream) lines = g_data_input_stream_new(g_subprocess_get_stderr_pipe(process));
+    wait_for(lines, "faulty/HANGS: starts");
+    g_subprocess_send_signal(process, SIGINT);
+    wait_for(lines, "interrupted: 2 of 3 devices were not measured");
+    g_autoptr(GBytes) out = g_input_stream_read_bytes(g_subprocess_get_stdout_pipe(process), 65536, NULL, NULL);
+    g_assert_true(g_subprocess_wait(process, NULL, NULL));
+    g_assert_cmpint(status_of(process), ==, 128 + SIGINT);
+    g_autofree char *text = g_strndup(g_bytes_get_data(out, NULL), g_bytes_get_size(out));
+    g_assert_nonnull(strstr(text, "simulated:lab/FIXED"));
+    g_assert_nonnull(strstr(text, "5.000 ms"));
+    g_assert_null(strstr(text, "lab/PLAIN"));
+    assert_none_left(bench);
+    assert_store_whole(bench, "out/profile/store.db");
+    g_assert_cmpuint(count_stored(bench, "out/profile/store.db"), ==, 1);
+}
+
+/* Interrupted while a real device measures: the samples until then are stored, and do not pass for the whole. */
+static void test_interrupt_measuring(Bench *bench, gconstpointer data)
+{
+    static const char line[] = "profile zoo:matmul,m=512,k=512,n=512 --ci 0.0001% --time-budget 0 --no-nodes "
+                               "-d onnxruntime:CPU@0";
+    g_auto(Ended) ended = { 0 };
+    run_shell(bench, "sh", "\"$INFEROMETER\" devices | grep -q '^onnxruntime:CPU *available'", &ended);
+    if (ended.status != 0)
+    {
+        g_test_skip("no ONNX Runtime on this machine");
+        return;
+    }
+    g_autoptr(GSubprocess) process = start(bench, line);
+    g_autoptr(GDataInputStream) lines = g_data_input_stream_new(g_subprocess_get_stderr_pipe(process));
+    wait_for(lines, " n "); /* the line of every few seconds, once there are samples */
+    g_subprocess_send_signal(process, SIGTERM);
+    wait_for(lines, "interrupted: 0 of 1");
+    g_assert_true(g_subprocess_wait(process, NULL, NULL));
+    g_assert_cmpint(status_of(process), ==, 128 + SIGTERM);
+    assert_none_left(bench);
+    run_line(bench, "store export --format json", &ended);
+    json_auto_t *document = parse_output(&ended);
+    const json_t *measurement = json_object_get(case_of(document, "onnxruntime:CPU@0"), "measurement");
+    g_assert_cmpstr(text_of(measurement, "stop_reason"), ==, "interrupted");
+    g_assert_cmpuint(json_array_size(json_object_get(measurement, "samples_ns")), >, 0);
+}
+
+/* Asked twice it ends at once, with what it has committed and nothing left running. */
+static void test_interrupt_twice(Bench *bench, gconstpointer data)
+{
+    g_autoptr(GSubprocess) process =
+        start(bench, "profile " MODEL " --runs 20 --timeout 0 -d simulated:lab/FIXED -d simulated:faulty/HANGS");
+    g_autoptr(GDataInputStream) lines = g_data_input_stream_new(g_subprocess_get_stderr_pipe(process));
+    wait_for(lines, "faulty/HANGS: starts");
+    g_subprocess_send_signal(process, SIGTERM);
+    g_subprocess_send_signal(process, SIGINT);
+    g_assert_true(g_subprocess_wait(process, NULL, NULL));
+    g_assert_cmpint(status_of(process), >, 128);
+    assert_none_left(bench);
+    g_assert_cmpuint(count_stored(bench, "out/profile/store.db"), ==, 1);
+}
+
+/* --- on a terminal
+ * ------------------------------------------------------------------------------------------------------------ */
+
+/* Everything a process wrote to the other side of a pseudo-terminal. */
+static char *read_terminal(int fd)
+{
+    GString *text = g_string_new(NULL);
+    char piece[4096];
+    gssize n;
+    while ((n = read(fd, piece, sizeof piece)) > 0)
+        g_string_append_len(text, piece, n);
+    return g_string_free(text, FALSE);
+}
+
+/* The progress is one line, drawn over itself and taken away at the end. */
+static void test_terminal(Bench *bench, gconstpointer data)
+{
+    int master = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+    if (master < 0 || grantpt(master) != 0 || unlockpt(master) != 0)
+    {
+        g_test_skip("no pseudo-terminal on this machine");
+        return;
+    }
+    g_autoptr(GSubprocessLauncher) launcher = bench_launcher(bench);
+    g_autoptr(GError) error = NULL;
+    g_subprocess_launcher_set_flags(launcher, G_SUBPROCESS_FLAGS_STDOUT_SILENCE);
+    g_subprocess_launcher_take_stderr_fd(launcher, open(ptsname(master), O_RDWR | O_NOCTTY | O_CLOEXEC));
+    g_subprocess_launcher_setenv(launcher, "TERM", "xterm", TRUE);
+    g_autoptr(GSubprocess) process =
+        g_subprocess_launcher_spawn(launcher, &error, PROGRAM, "profile", MODEL, "-d", "simulated:lab/FIXED", NULL);
+    g_assert_no_error(error);
+    g_clear_object(&launcher); /* closes the terminal's other end here, so that reading ends */
+    g_autofree char *text = read_terminal(master);
+    close(master);
+    g_assert_true(g_subprocess_wait(process, NULL, NULL));
+    g_assert_cmpint(status_of(process), ==, 0);
+    g_assert_nonnull(strstr(text, "\r[1/1] simulated:lab/FIXED"));
+    g_assert_true(g_str_has_suffix(text, "\r\033[K"));
+    g_assert_null(strchr(text, '\n'));
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add("/profile/faults", Bench, NULL, bench_init, test_faults, bench_clear);
+    g_test_add("/profile/fault-page", Bench, NULL, bench_init, test_fault_page, bench_clear);
+    g_test_add("/profile/exports", Bench, NULL, bench_init, test_exports, bench_clear);
+    g_test_add("/profile/resume", Bench, NULL, bench_init, test_resume, bench_clear);
+    g_test_add("/profile/merge", Bench, NULL, bench_init, test_merge, bench_clear);
+    g_test_add("/profile/two-processes", Bench, NULL, bench_init, test_two_processes, bench_clear);
+    g_test_add("/profile/interrupt-hanging", Bench, NULL, bench_init, test_interrupt_hanging, bench_clear);
+    g_test_add("/profile/interrupt-measuring", Bench, NULL, bench_init, test_interrupt_measuring, bench_clear);
+    g_test_add("/profile/interrupt-twice", Bench, NULL, bench_init, test_interrupt_twice, bench_clear);
+    g_test_add("/profile/terminal", Bench, NULL, bench_init, test_terminal, bench_clear);
+    return g_test_run();
+}
