@@ -134,6 +134,7 @@ typedef struct
     pthread_mutex_t mutex; /* of what follows; the tables only grow */
     GHashTable *machines;  /* name -> MachineDescription */
     GHashTable *states;    /* "MACHINE/UNIT" -> UnitState */
+    GHashTable *buffers;   /* SimulatedBuffer *: those that live, so that a wrong handle is told from a right one */
     char *state_dir;
     gint64 copied_ns; /* when the last queued copy will be done */
 } SimulatedEngine;
@@ -170,6 +171,10 @@ typedef struct
 /* simulated_unit: What a spec names. FALSE with IFM_ERROR_UNAVAILABLE, or the errors of its description. */
 gboolean simulated_unit(SimulatedEngine *engine, const IfmDeviceSpec *spec, const UnitDescription **unit, UnitState **state,
                         GError **error);
+/* simulated_check_memory: FALSE with IFM_ERROR_INVALID where a tensor in device memory is no live buffer (of @unit, or of
+ * any where NULL). */
+gboolean simulated_check_memory(SimulatedEngine *engine, const IfmTensor *tensor, const UnitDescription *unit,
+                                GError **error);
 /* simulated_host_view: the tensor with its bytes where this process can read them. */
 IfmTensor simulated_host_view(const IfmTensor *tensor);
 /* simulated_transfer_ns: how long a copy takes over a unit's link. */
@@ -189,6 +194,7 @@ typedef struct
     SimulatedSizes sizes;
     Prediction prediction;
     gint64 transfer_ns; /* of inputs and outputs over the link, where the latency does not hold it */
+    gint64 taken_bytes; /* of the device's memory */
     double *shares;     /* [n nodes] of the device time; profiling only */
     SimulatedNoise noise;
     GRand *nonsense;

@@ -47,6 +47,7 @@ void simulated_request_clear(IfmRequest *base)
     for (gsize i = 0; i < base->compiled->outputs->len; i++)
         if (!request->output_given[i])
             ifm_tensor_clear(&request->outputs[i]);
+    unit_state_take(compiled_of(request)->state, -request->taken_bytes, 0);
     ifm_request_free(request->inner);
     ifm_condition_free(request->condition);
     noise_clear(&request->noise);
@@ -66,9 +67,20 @@ static gboolean same_shape(const IfmTensor *a, const IfmTensor *b)
            memcmp(a->shape, b->shape, (gsize)a->rank * sizeof a->shape[0]) == 0;
 }
 
+static gboolean check_memory(const SimulatedRequest *request, const IfmTensor *tensor, GError **error)
+{
+    SimulatedEngine *engine = (SimulatedEngine *)request->base.compiled->engine;
+    if (simulated_check_memory(engine, tensor, compiled_of(request)->unit, error))
+        return TRUE;
+    g_prefix_error(error, "%s: ", request->where);
+    return FALSE;
+}
+
 gboolean simulated_set_input(IfmRequest *base, gsize port, const IfmTensor *tensor, GError **error)
 {
     SimulatedRequest *request = (SimulatedRequest *)base;
+    if (!check_memory(request, tensor, error))
+        return FALSE;
     request->resized |= request->inputs[port].data == NULL || !same_shape(&request->inputs[port], tensor);
     request->inputs[port] = *tensor;
     request->inputs[port].release = NULL; /* borrowed */
@@ -79,6 +91,8 @@ gboolean simulated_set_output(IfmRequest *base, gsize port, const IfmTensor *ten
 {
     SimulatedRequest *request = (SimulatedRequest *)base;
     IfmTensor *output = &request->outputs[port];
+    if (tensor != NULL && !check_memory(request, tensor, error))
+        return FALSE;
     if (!request->output_given[port])
         ifm_tensor_clear(output);
     *output = tensor != NULL ? *tensor : IFM_TENSOR_INIT;
@@ -239,6 +253,48 @@ static void add_transfers(SimulatedRequest *request)
     }
 }
 
+/* The bytes of a node's tensors, weights aside: those stay on the device anyway. */
+static gint64 node_tensor_bytes(const IfmModel *model, const IfmNode *node, const IfmAnalysis *analysis)
+{
+    gint64 bytes = 0, shape[IFM_MAX_RANK];
+    for (gsize i = 0; i < node->n_inputs + node->n_outputs; i++)
+    {
+        const char *name = i < node->n_inputs ? node->inputs[i] : node->outputs[i - node->n_inputs];
+        IfmTensor weight;
+        IfmDtype dtype;
+        int rank;
+        gsize size = 0;
+        if (*name != '\0' && !ifm_model_initializer(model, name, &weight) &&
+            ifm_analysis_shape(analysis, name, &dtype, &rank, shape))
+            ifm_shape_size_bytes(dtype, rank, shape, &size, NULL);
+        bytes += (gint64)size;
+    }
+    return bytes;
+}
+
+/* An inference holds the tensors of its largest node: the least that any order of execution needs. */
+static gboolean take_working_set(SimulatedRequest *request, const IfmAnalysis *analysis, GError **error)
+{
+    const SimulatedCompiled *compiled = compiled_of(request);
+    const IfmModel *model = compiled->base.model;
+    gint64 bytes = 0;
+    for (gsize i = 0; analysis != NULL && i < ifm_model_n_nodes(model); i++)
+        bytes = MAX(bytes, node_tensor_bytes(model, ifm_model_node(model, i), analysis));
+    unit_state_take(compiled->state, -request->taken_bytes, 0);
+    request->taken_bytes = 0;
+    if (!unit_state_take(compiled->state, bytes, compiled->unit->memory_bytes))
+    {
+        g_set_error(error, IFM_ERROR, IFM_ERROR_MEMORY,
+                    "%s: an inference needs %" G_GINT64_FORMAT " bytes, of %" G_GINT64_FORMAT
+                    " the device has %" G_GINT64_FORMAT " left",
+                    request->where, bytes, compiled->unit->memory_bytes,
+                    compiled->unit->memory_bytes - unit_state_taken(compiled->state));
+        return FALSE;
+    }
+    request->taken_bytes = bytes;
+    return TRUE;
+}
+
 static gboolean prepare(SimulatedRequest *request, GError **error)
 {
     IfmModel *model = request->base.compiled->model;
@@ -248,7 +304,8 @@ static gboolean prepare(SimulatedRequest *request, GError **error)
         return FALSE;
     g_autoptr(IfmAnalysis) analysis =
         ifm_model_analyse(model, (const IfmDimBinding *)bindings->data, bindings->len, &unanalysed);
-    if (!predict(request, analysis, unanalysed, error) || !shape_outputs(request, bindings, analysis, error))
+    if (!predict(request, analysis, unanalysed, error) || !take_working_set(request, analysis, error) ||
+        !shape_outputs(request, bindings, analysis, error))
         return FALSE;
     if (request->shares != NULL)
         node_shares(compiled_of(request)->unit->latency->roofline, model, analysis, request->shares);

@@ -19,6 +19,7 @@ static IfmEngine *simulated_open(IfmClock *clock, GError **error)
     pthread_mutex_init(&engine->mutex, NULL);
     engine->machines = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, (GDestroyNotify)machine_free);
     engine->states = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, (GDestroyNotify)unit_state_free);
+    engine->buffers = g_hash_table_new(NULL, NULL);
     engine->state_dir = g_strdup(g_getenv("IFM_SIMULATED_STATE_DIR"));
     engine->base.version = g_strdup(IFM_VERSION);
     engine->base.library = g_strdup("");
@@ -30,6 +31,7 @@ static void simulated_close(IfmEngine *base)
     SimulatedEngine *engine = (SimulatedEngine *)base;
     g_hash_table_unref(engine->machines);
     g_hash_table_unref(engine->states);
+    g_hash_table_unref(engine->buffers);
     pthread_mutex_destroy(&engine->mutex);
     g_free(engine->state_dir);
     g_free(engine);
@@ -462,12 +464,20 @@ static IfmBuffer *simulated_buffer_alloc(IfmEngine *base, const IfmDeviceSpec *s
     buffer->unit = unit;
     buffer->bytes = bytes;
     buffer->size_bytes = size_bytes;
+    SimulatedEngine *engine = (SimulatedEngine *)base;
+    pthread_mutex_lock(&engine->mutex);
+    g_hash_table_add(engine->buffers, buffer);
+    pthread_mutex_unlock(&engine->mutex);
     return &buffer->base;
 }
 
 static void simulated_buffer_free(IfmBuffer *base)
 {
     SimulatedBuffer *buffer = (SimulatedBuffer *)base;
+    SimulatedEngine *engine = (SimulatedEngine *)base->engine;
+    pthread_mutex_lock(&engine->mutex);
+    g_hash_table_remove(engine->buffers, buffer);
+    pthread_mutex_unlock(&engine->mutex);
     unit_state_take(buffer->state, -(gint64)buffer->size_bytes, 0);
     free(buffer->bytes);
     g_free(buffer);
@@ -480,6 +490,24 @@ static gboolean simulated_buffer_tensor(IfmBuffer *buffer, IfmTensor *tensor, GE
     tensor->memory = IFM_MEMORY_DEVICE;
     tensor->data = buffer;
     return TRUE;
+}
+
+gboolean simulated_check_memory(SimulatedEngine *engine, const IfmTensor *tensor, const UnitDescription *unit,
+                                GError **error)
+{
+    if (tensor->memory != IFM_MEMORY_DEVICE)
+        return TRUE;
+    pthread_mutex_lock(&engine->mutex);
+    const SimulatedBuffer *buffer =
+        g_hash_table_contains(engine->buffers, tensor->data) ? (const SimulatedBuffer *)tensor->data : NULL;
+    gboolean good = buffer != NULL && (unit == NULL || buffer->unit == unit) && tensor->size_bytes <= buffer->size_bytes;
+    pthread_mutex_unlock(&engine->mutex);
+    if (!good)
+        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
+                    "a tensor is said to be in device memory, but its handle is no buffer of this device that holds "
+                    "%" G_GSIZE_FORMAT " bytes",
+                    tensor->size_bytes);
+    return good;
 }
 
 IfmTensor simulated_host_view(const IfmTensor *tensor)
@@ -510,6 +538,8 @@ static gint64 copy_ns(const IfmTensor *side)
 static gboolean simulated_copy(IfmEngine *base, const IfmTensor *from, const IfmTensor *to, GError **error)
 {
     SimulatedEngine *engine = (SimulatedEngine *)base;
+    if (!simulated_check_memory(engine, from, NULL, error) || !simulated_check_memory(engine, to, NULL, error))
+        return FALSE;
     IfmTensor source = simulated_host_view(from), target = simulated_host_view(to);
     memmove(target.data, source.data, source.size_bytes);
     pthread_mutex_lock(&engine->mutex);

@@ -493,7 +493,18 @@ static void test_buffers(void)
     g_assert_true(ifm_engine_sync(bench.engine, &error));
     g_assert_cmpint(ifm_clock_now_ns(bench.clock) - before, ==, 4 * 402 * US);
     g_assert_cmpmem(back, 400000, bench.x, 400000);
+    /* A handle that is none, one of another unit, and one that is gone. */
+    IfmTensor wrong = from;
+    wrong.memory = IFM_MEMORY_DEVICE;
+    g_assert_false(ifm_engine_copy(bench.engine, &wrong, &device_a, &error));
+    assert_says(&error, IFM_ERROR_INVALID, "no buffer of this device");
+    must_compile(&bench, "lab/LINKED", new_model(NULL, FALSE), NULL);
+    g_assert_true(ifm_buffer_tensor(a, IFM_DTYPE_F32, 2, (gint64[]){ 100, 4 }, &wrong, NULL));
+    g_assert_false(ifm_request_set_input(bench.request, 0, &wrong, &error));
+    assert_says(&error, IFM_ERROR_INVALID, "no buffer of this device");
     ifm_buffer_free(a);
+    g_assert_false(ifm_engine_copy(bench.engine, &device_a, &device_b, &error));
+    assert_says(&error, IFM_ERROR_INVALID, "no buffer of this device");
     ifm_buffer_free(b);
     g_free(back);
 }
@@ -525,6 +536,16 @@ static void test_memory(void)
     g_assert_true(ifm_compiled_memory(bench.compiled, &memory, NULL));
     g_assert_cmpint(memory.in_use_bytes, ==, 64); /* 4 x 4 weights */
     g_assert_cmpint(memory.reserved_bytes, ==, 1000000);
+    g_assert_cmpint(bench_run_at(&bench, 1000, 20, NULL), ==, 5 * MS);
+    g_assert_true(ifm_compiled_memory(bench.compiled, &memory, NULL));
+    g_assert_cmpint(memory.in_use_bytes, ==, 64 + 2 * 16000); /* the MatMul's x and y */
+    g_assert_cmpint(bench_run_at(&bench, 10, 2000, NULL), ==, 5 * MS);
+    g_assert_true(ifm_compiled_memory(bench.compiled, &memory, NULL));
+    g_assert_cmpint(memory.in_use_bytes, ==, 64 + 2 * 2000 * (8 + 4)); /* the Cast's e and f */
+    g_assert_cmpint(memory.peak_bytes, ==, 64 + 2 * 2000 * (8 + 4));
+    g_autoptr(GError) error = NULL;
+    g_assert_cmpint(bench_run_at(&bench, MOST_NODES, 20, &error), ==, -1);
+    assert_says(&error, IFM_ERROR_MEMORY, "an inference needs 4800000 bytes, of 1000000 the device has 999936 left");
     must_compile(&bench, "lab/FIXED", new_model(NULL, TRUE), NULL); /* what was freed is given back */
     g_assert_true(ifm_compiled_memory(bench.compiled, &memory, NULL));
     g_assert_cmpint(memory.in_use_bytes, ==, 64);
