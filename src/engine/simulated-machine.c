@@ -500,6 +500,11 @@ void machine_free(MachineDescription *machine)
     ifm_yaml_free(&machine_table, machine);
 }
 
+char *machine_describe(void)
+{
+    return ifm_yaml_describe(&machine_table);
+}
+
 /* --- where descriptions are ------------------------------------------------------------------------------------------- */
 
 /* (transfer full) the folders to look in, in order; NULL-terminated. */

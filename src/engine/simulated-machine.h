@@ -157,6 +157,9 @@ MachineDescription *machine_read(const char *path, GError **error);
 void machine_free(MachineDescription *machine);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(MachineDescription, machine_free)
 
+/* machine_describe: Every key a description may have, as text; docs/simulated-devices.md holds it. (transfer full) */
+char *machine_describe(void);
+
 /* machine_path: Where MACHINE's description is: $IFM_DEVICES_DIR, then the installation's devices. (transfer full) NULL
  * with IFM_ERROR_UNAVAILABLE naming the nearest there is. */
 char *machine_path(const char *name, GError **error);

@@ -1,3 +1,4 @@
+#include <engine/simulated-machine.h>
 #include <glib/gstdio.h>
 #include <inferometer/engine.h>
 #include <math.h>
@@ -1066,6 +1067,16 @@ static void test_bad_descriptions(void)
     g_assert_cmpint(g_rmdir(folder), ==, 0);
 }
 
+/* The documentation's table of keys is the one that descriptions are read by. */
+static void test_documented(void)
+{
+    g_autofree char *path = g_build_filename(g_getenv("IFM_DATA_DIR"), "docs", "simulated-devices.md", NULL);
+    g_autofree char *page = NULL, *keys = machine_describe(), *block = g_strdup_printf("```text\n%s```\n", keys);
+    g_assert_true(g_file_get_contents(path, &page, NULL, NULL));
+    if (strstr(page, block) == NULL)
+        g_error("docs/simulated-devices.md should hold:\n%s", block);
+}
+
 int main(int argc, char **argv)
 {
     g_autofree char *devices = g_build_filename(g_getenv("IFM_TEST_DATA"), "engine", "devices", NULL);
@@ -1104,5 +1115,6 @@ int main(int argc, char **argv)
     g_test_add_func("/simulated/meteor-lake/failures", test_meteor_lake_failures);
     g_test_add_func("/simulated/devices", test_devices);
     g_test_add_func("/simulated/bad-descriptions", test_bad_descriptions);
+    g_test_add_func("/simulated/documented", test_documented);
     return g_test_run();
 }
