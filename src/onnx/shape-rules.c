@@ -96,8 +96,9 @@ static int axes_of(const IfmOperatorCall *call, gint64 *axes)
             memcpy(axes, input->ints, (gsize)MIN(input->n_ints, IFM_MAX_RANK) * sizeof *axes);
         return input->n_ints;
     }
-    if (attribute != NULL)
-        memcpy(axes, attribute, MIN(n, IFM_MAX_RANK) * sizeof *axes);
+    if (attribute == NULL)
+        return 0;
+    memcpy(axes, attribute, MIN(n, IFM_MAX_RANK) * sizeof *axes); /* more of them are refused, not read */
     return (int)MIN(n, G_MAXINT);
 }
 

@@ -58,9 +58,9 @@ static void test_refused(void)
     {
         const char *name, *setting, *said;
     } cases[] = {
-        { "matmull", NULL, "did you mean \"matmul\"" },          { "matmul", "q=1", "no parameter 'q'" },
-        { "matmul", "m=-1", "0 to 1048576" },     { "matmul", "m", "is not NAME=VALUE" },
-        { "matmul", "m=", "m= is not a number" }, { "small-cnn", "chanels=1", "did you mean \"channels\"" },
+        { "matmull", NULL, "did you mean \"matmul\"" }, { "matmul", "q=1", "no parameter 'q'" },
+        { "matmul", "m=-1", "0 to 1048576" },           { "matmul", "m", "is not NAME=VALUE" },
+        { "matmul", "m=", "m= is not a number" },       { "small-cnn", "chanels=1", "did you mean \"channels\"" },
     };
     for (gsize i = 0; i < G_N_ELEMENTS(cases); i++)
     {
