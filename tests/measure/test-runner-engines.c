@@ -1,0 +1,163 @@
+#include <math.h>
+
+#include "runner-fixture.h"
+
+/* The runner on the real runtimes, where they are. Nothing here depends on how fast they are. */
+
+static gboolean has_engine(Fixture *fixture, const char *engine)
+{
+    g_autoptr(GError) error = NULL;
+    json_auto_t *answer = ifm_runner_devices(fixture->runner, engine, &error);
+    if (answer == NULL)
+        g_test_skip(error->message);
+    return answer != NULL;
+}
+
+static void use_model(Fixture *fixture, const char *name)
+{
+    g_autoptr(GError) error = NULL;
+    g_autoptr(IfmModel) model = ifm_zoo_build(name, NULL, 1, &error);
+    g_assert_no_error(error);
+    g_assert_true(ifm_model_save(model, fixture->model_path, &error));
+}
+
+static double number(const json_t *object, const char *key)
+{
+    json_t *value = json_object_get(object, key);
+    return json_is_number(value) ? json_number_value(value) : (double)NAN;
+}
+
+static void check_books(const IfmMeasurement *measurement)
+{
+    const json_t *books = measurement->books;
+    g_assert_cmpstr(text_in(books, "status"), ==, "measured");
+    double gaps = number(books, "gaps_ns"), overlap = number(books, "overlap_ns");
+    double sum = number(books, "nodes_ns") + number(books, "copies_ns") + (isnan(gaps) ? 0 : gaps) -
+                 (isnan(overlap) ? 0 : overlap) + number(books, "residual_ns");
+    g_assert_cmpfloat(number(books, "wall_ns"), ==, sum); /* to the nanosecond: no part of it is a guess */
+    g_assert_cmpfloat(number(books, "nodes_ns"), >, 0);
+    g_assert_cmpfloat(number(books, "resolution_bound_ns"), >, 0);
+    g_assert_cmpfloat(number(books, "call_bound_ns"), >, 0);
+    g_assert_cmpfloat(number(json_object_get(books, "slowdown"), "ratio"), >, 0);
+    g_assert_cmpuint(measurement->nodes->len, >, 0);
+    g_assert_cmpuint(measurement->profiled_ns->len, ==, (guint)number(books, "n_runs"));
+}
+
+/* A whole measurement: right by the reference, attested, with its books, and with what it took of memory. */
+static void test_whole(gconstpointer data)
+{
+    const char *engine = data;
+    g_autofree char *device = g_strdup_printf("%s:CPU@0", engine);
+    Fixture fixture;
+    fixture_init(&fixture, NULL);
+    if (has_engine(&fixture, engine))
+    {
+        use_model(&fixture, "small-cnn");
+        IfmModelCase model_case = case_on(&fixture, device);
+        model_case.profile = TRUE;
+        g_autoptr(IfmMeasurement) measurement = measure(&fixture, &model_case);
+        g_assert_cmpstr(measurement->reason, ==, "");
+        g_assert_cmpuint(measurement->samples_ns->len, ==, 20);
+        g_assert_cmpstr(text_in(measurement->verification, "status"), ==, "passed");
+        g_assert_nonnull(text_in(measurement->verification, "reference"));
+        g_assert_cmpfloat(number(json_object_get(measurement->verification, "worst"), "share_of_tolerance"), <=, 1);
+        g_assert_cmpstr(text_in(measurement->attest, "cores"), ==, "0");
+        g_assert_cmpstr(text_in(measurement->attest, "dtype"), ==, "f32");
+        g_assert_cmpstr(text_in(json_object_get(measurement->surroundings, "runtime"), "engine"), ==, engine);
+        g_assert_cmpfloat(number(json_object_get(measurement->memory, "process"), "peak_runs_bytes"), >, 0);
+        check_books(measurement);
+    }
+    fixture_clear(&fixture);
+}
+
+/* ONNX Runtime and OpenVINO in one study, in turns: each has its own worker, and the reference one more. */
+static void test_in_turns(void)
+{
+    static const char *const devices[] = { "onnxruntime:CPU@0", "openvino:CPU@0", "onnxruntime:CPU@0", "openvino:CPU@0" };
+    Fixture fixture;
+    fixture_init(&fixture, NULL);
+    if (has_engine(&fixture, "onnxruntime") && has_engine(&fixture, "openvino"))
+    {
+        for (gsize i = 0; i < G_N_ELEMENTS(devices); i++)
+        {
+            IfmModelCase model_case = case_on(&fixture, devices[i]);
+            g_autoptr(IfmMeasurement) measurement = measure(&fixture, &model_case);
+            g_assert_cmpstr(measurement->reason, ==, "");
+        }
+        g_autoptr(GArray) children = children_of(getpid());
+        g_assert_cmpuint(children->len, ==, 3);
+    }
+    fixture_clear(&fixture);
+}
+
+/* A model that a runtime is known to answer wrongly must come out failed, with the place. */
+static void test_wrong_runtime(void)
+{
+    g_autofree char *path = g_build_filename(IFM_DEPS_DIR, "onnx", "light", "light_squeezenet.onnx", NULL);
+    Fixture fixture;
+    fixture_init(&fixture, NULL);
+    if (!g_file_test(path, G_FILE_TEST_EXISTS))
+        g_test_skip("the light models are not here");
+    else if (has_engine(&fixture, "openvino") && has_engine(&fixture, "onnxruntime"))
+    {
+        IfmModelCase model_case = case_on(&fixture, "openvino:CPU@0");
+        model_case.model_path = path;
+        g_autoptr(IfmMeasurement) wrong = measure(&fixture, &model_case);
+        const char *version = text_in(json_object_get(wrong->surroundings, "runtime"), "version");
+        if (!g_str_has_prefix(version, "2026.4"))
+            g_test_skip("known of OpenVINO 2026.4 alone");
+        else
+        {
+            g_assert_cmpint(wrong->outcome, ==, IFM_OUTCOME_FAILED);
+            g_assert_cmpstr(wrong->error_code, ==, "failed");
+            g_assert_nonnull(strstr(wrong->reason, "output softmaxout_1 is wrong: "));
+            g_assert_cmpstr(text_in(wrong->verification, "status"), ==, "failed");
+        }
+        model_case.device = "onnxruntime:CPU@0";
+        model_case.protocol.runs = 5;
+        g_autoptr(IfmMeasurement) right = measure(&fixture, &model_case);
+        g_assert_cmpstr(right->reason, ==, "");
+    }
+    fixture_clear(&fixture);
+}
+
+/* A device or a dtype that a runtime does not have is told in its own words, and is no latency. */
+static void test_absent(void)
+{
+    Fixture fixture;
+    fixture_init(&fixture, NULL);
+    if (has_engine(&fixture, "openvino"))
+    {
+        IfmModelCase model_case = case_on(&fixture, "openvino:XPU");
+        g_autoptr(IfmMeasurement) measurement = measure(&fixture, &model_case);
+        g_test_message("%s", measurement->reason);
+        g_assert_cmpint(measurement->outcome, ==, IFM_OUTCOME_SKIPPED);
+        g_assert_cmpstr(measurement->error_code, ==, "unavailable");
+    }
+    fixture_clear(&fixture);
+}
+
+static void test_missing_runtime(void)
+{
+    Fixture fixture;
+    g_setenv("IFM_OPENVINO_LIBRARY", "/nowhere/libopenvino_c.so", TRUE);
+    fixture_init(&fixture, NULL);
+    g_autoptr(GError) error = NULL;
+    g_assert_null(ifm_runner_devices(fixture.runner, "openvino", &error));
+    g_assert_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE);
+    g_assert_nonnull(strstr(error->message, "/nowhere/libopenvino_c.so"));
+    g_unsetenv("IFM_OPENVINO_LIBRARY");
+    fixture_clear(&fixture);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_data_func("/runner-engines/whole/onnxruntime", "onnxruntime", test_whole);
+    g_test_add_data_func("/runner-engines/whole/openvino", "openvino", test_whole);
+    g_test_add_func("/runner-engines/in-turns", test_in_turns);
+    g_test_add_func("/runner-engines/wrong-runtime", test_wrong_runtime);
+    g_test_add_func("/runner-engines/absent", test_absent);
+    g_test_add_func("/runner-engines/missing-runtime", test_missing_runtime);
+    return g_test_run();
+}
