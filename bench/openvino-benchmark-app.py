@@ -1,0 +1,99 @@
+#!/usr/bin/env python3
+"""Our median latency against that of OpenVINO's own benchmark_app, interleaved.
+
+Both measure one model on one processor with one thread, f32, one stream, the synchronous API, in processes of their own, turn
+about. Printed: each round's two medians, and the ratio (ours / benchmark_app's) with its interval over the rounds.
+
+    bench/openvino-benchmark-app.py --program build/inferometer --folder .deps/bench [--rounds 20] [--seconds 2] [--core 0]
+
+benchmark_app comes from the openvino wheel, installed with its Python parts into a private environment in --folder.
+"""
+import argparse
+import json
+import os
+import pathlib
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+
+WHEEL = "openvino==2026.4.1"
+
+
+def environment(folder):
+    """A private Python environment that has benchmark_app; made once."""
+    tool = folder / "venv" / "bin" / "benchmark_app"
+    if not tool.exists():
+        subprocess.run([sys.executable, "-m", "venv", folder / "venv"], check=True)
+        subprocess.run([folder / "venv" / "bin" / "pip", "install", "--quiet", WHEEL, "numpy"], check=True)
+    return tool
+
+
+def benchmark_app_median_ms(tool, model, core, seconds, scratch):
+    command = ["taskset", "-c", str(core), tool, "-m", model, "-d", "CPU", "-hint", "none", "-api", "sync", "-nstreams", "1",
+               "-nthreads", "1", "-infer_precision", "f32", "-pin", "NO", "-t", str(seconds), "-report_type", "no_counters",
+               "-report_folder", scratch, "-json_stats"]
+    # HOME is private: nothing is written to the user's, and no telemetry identity is there.
+    done = subprocess.run(command, check=True, capture_output=True, text=True, env={**os.environ, "HOME": str(scratch)})
+    match = re.search(r"Median:\s*([0-9.]+) ms", done.stdout)
+    if match is None:
+        raise SystemExit(f"benchmark_app printed no median:\n{done.stdout[-2000:]}")
+    return float(match.group(1))
+
+
+def our_median_ms(program, model, core, seconds, scratch):
+    out = scratch / "ours.json"
+    command = [program, "profile", model, "--device", f"openvino:CPU@{core}", "--threads", "1", "--no-nodes", "--no-verify",
+               "--ci", "0.01%", "--time-budget", f"{seconds}s", "--quiet", "--json", out, "-o", scratch / "out"]
+    subprocess.run(command, check=True, capture_output=True, text=True)
+    document = json.loads(out.read_text())
+    return document["cases"][0]["measurement"]["summary"]["median"] / 1e6
+
+
+def median_interval(values):
+    """Distribution-free interval of the median, at least 95 %: symmetric order statistics by the binomial."""
+    from math import comb
+    values = sorted(values)
+    n, below = len(values), 0.0
+    for k in range(n // 2):
+        below += comb(n, k) / 2**n
+        if below > 0.025:
+            return (values[k - 1], values[n - k]) if k > 0 else (values[0], values[-1])
+    return values[0], values[-1]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--program", default="build/inferometer")
+    parser.add_argument("--folder", default=".deps/bench", type=pathlib.Path)
+    parser.add_argument("--rounds", default=20, type=int)
+    parser.add_argument("--seconds", default=2, type=int)
+    parser.add_argument("--core", default=0, type=int)
+    parser.add_argument("--model", help="an ONNX file; else the zoo's matmul 64 x 1024 x 2048")
+    options = parser.parse_args()
+    options.folder.mkdir(parents=True, exist_ok=True)
+    folder = options.folder.resolve()
+    tool = environment(folder)
+    with tempfile.TemporaryDirectory() as name:
+        scratch = pathlib.Path(name)
+        model = options.model
+        if model is None:
+            model = scratch / "matmul.onnx"
+            subprocess.run([options.program, "zoo", "export", "matmul", "m=64", "k=1024", "n=2048", "-o", model], check=True,
+                           capture_output=True)
+        ours, theirs = [], []
+        for number in range(options.rounds):
+            pair = [("ours", our_median_ms, options.program), ("theirs", benchmark_app_median_ms, tool)]
+            for who, measure, what in pair if number % 2 == 0 else reversed(pair):
+                (ours if who == "ours" else theirs).append(measure(what, model, options.core, options.seconds, scratch))
+            print(f"round {number + 1:2d}: inferometer {ours[-1]:.4f} ms   benchmark_app {theirs[-1]:.4f} ms   "
+                  f"ratio {ours[-1] / theirs[-1]:.4f}", flush=True)
+    ratios = [a / b for a, b in zip(ours, theirs)]
+    lower, upper = median_interval(ratios)
+    print(f"median of {len(ratios)} ratios {statistics.median(ratios):.4f}, 95 % interval {lower:.4f} to {upper:.4f} "
+          "(aim: 0.98 to 1.02)")
+
+
+if __name__ == "__main__":
+    main()
