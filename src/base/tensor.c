@@ -285,6 +285,14 @@ static void store_integer(IfmTensor *tensor, gint64 index, gint64 value)
         *(gint64 *)place = value;
 }
 
+/* The conversion alone is undefined for what an integer cannot hold; NaN becomes 0. */
+static gint64 clamp_to_int64(double value)
+{
+    if (isnan(value))
+        return 0;
+    return value >= 0x1p63 ? G_MAXINT64 : value <= -0x1p63 ? G_MININT64 : (gint64)value;
+}
+
 gboolean ifm_tensor_fill_random(IfmTensor *tensor, GRand *random, double low, double high, GError **error)
 {
     if (ifm_dtype_size_bytes(tensor->dtype) == 0)
@@ -295,8 +303,8 @@ gboolean ifm_tensor_fill_random(IfmTensor *tensor, GRand *random, double low, do
     }
     gint64 n = ifm_tensor_n_elements(tensor), least, most;
     integer_range(tensor->dtype, &least, &most);
-    least = MAX(least, (gint64)low);
-    most = MIN(most, (gint64)high - 1);
+    least = MAX(least, clamp_to_int64(low));
+    most = MIN(most, clamp_to_int64(high - 1));
     for (gint64 i = 0; i < n; i++)
     {
         /* 32 bits a draw: half the time of g_rand_double(), and finer than a float needs. */

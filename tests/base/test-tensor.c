@@ -80,6 +80,27 @@ static void test_fill(void)
     }
 }
 
+static void test_fill_extremes(void)
+{
+    static const double ends[] = { -INFINITY, -1e300, 0, 1e300, INFINITY, NAN };
+    g_autoptr(GRand) random = g_rand_new_with_seed(3);
+    g_auto(IfmTensor) tensor = IFM_TENSOR_INIT;
+    g_assert_true(ifm_tensor_init(&tensor, IFM_DTYPE_I8, 1, (gint64[]){ 100 }, NULL));
+    for (gsize low = 0; low < G_N_ELEMENTS(ends); low++)
+        for (gsize high = 0; high < G_N_ELEMENTS(ends); high++)
+            g_assert_true(ifm_tensor_fill_random(&tensor, random, ends[low], ends[high], NULL));
+    /* From everything there is, the type's own range. */
+    g_assert_true(ifm_tensor_fill_random(&tensor, random, -INFINITY, INFINITY, NULL));
+    double least = 0, most = 0;
+    for (gint64 i = 0; i < 100; i++)
+    {
+        least = MIN(least, ifm_tensor_get_double(&tensor, i));
+        most = MAX(most, ifm_tensor_get_double(&tensor, i));
+    }
+    g_assert_cmpfloat(least, <, -64);
+    g_assert_cmpfloat(most, >, 64);
+}
+
 static void test_compare(void)
 {
     float value[] = { 1, 2, 3, 4 }, reference[] = { 1, 2, 3.1f, 4 };
@@ -122,6 +143,7 @@ int main(int argc, char **argv)
     g_test_add_func("/tensor/size", test_size);
     g_test_add_func("/tensor/half", test_half);
     g_test_add_func("/tensor/fill", test_fill);
+    g_test_add_func("/tensor/fill/extremes", test_fill_extremes);
     g_test_add_func("/tensor/compare", test_compare);
     g_test_add_func("/tensor/contiguous", test_contiguous);
     return g_test_run();
