@@ -230,7 +230,7 @@ static void test_free_dimension(Bench *bench, gconstpointer data)
     g_autofree char *path = bench_path(bench, "free.onnx");
     static const gint64 dims[] = { -1, 4 };
     static const char *const dim_names[] = { "N", NULL };
-    IfmModelBuilder *builder = ifm_model_builder_new("free", 17);
+    g_autoptr(IfmModelBuilder) builder = ifm_model_builder_new("free", 17);
     ifm_model_builder_input(builder, "x", IFM_DTYPE_F32, 2, dims, dim_names);
     ifm_model_builder_node(builder, "Relu", "relu", (const char *[]){ "x", NULL }, (const char *[]){ "y", NULL });
     ifm_model_builder_output(builder, "y", IFM_DTYPE_F32, 2, dims, dim_names);
