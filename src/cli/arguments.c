@@ -187,6 +187,23 @@ static const Option *find_letter(const Verb *verb, char letter, GError **error)
     return NULL;
 }
 
+/* @value: NULL where none was given. */
+static gboolean give(Slot *slot, const Option *option, const char *value, GError **error)
+{
+    if ((option->kind == OPTION_FLAG) != (value == NULL))
+    {
+        if (option->kind == OPTION_FLAG)
+            g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "--%s takes no value", option->name);
+        else
+            g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "--%s needs a value: %s", option->name, option->argument);
+        return FALSE;
+    }
+    if (!slot->given)
+        g_ptr_array_set_size(slot->texts, 0); /* the fallback gives way */
+    slot->given = TRUE;
+    return value == NULL || slot_add(slot, option, value, error);
+}
+
 /* One option that starts at words[*at]; *at is moved over a value of its own. */
 static gboolean parse_option(Arguments *self, const char *const *words, gsize *at, GError **error)
 {
@@ -206,23 +223,9 @@ static gboolean parse_option(Arguments *self, const char *const *words, gsize *a
     }
     if (option == NULL)
         return FALSE;
-    Slot *slot = g_hash_table_lookup(self->slots, option->name);
-    if (option->kind == OPTION_FLAG && value != NULL)
-    {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "--%s takes no value", option->name);
-        return FALSE;
-    }
     if (option->kind != OPTION_FLAG && value == NULL && (value = words[*at + 1]) != NULL)
         ++*at;
-    if (option->kind != OPTION_FLAG && value == NULL)
-    {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "--%s needs a value: %s", option->name, option->argument);
-        return FALSE;
-    }
-    if (!slot->given)
-        g_ptr_array_set_size(slot->texts, 0); /* the fallback gives way */
-    slot->given = TRUE;
-    return option->kind == OPTION_FLAG || slot_add(slot, option, value, error);
+    return give(g_hash_table_lookup(self->slots, option->name), option, value, error);
 }
 
 static gboolean check_positional(const Arguments *self, GError **error)

@@ -160,7 +160,7 @@ static void get_outputs(const void *record, const void *user, IfmValue *value)
     const IfmResult *result = record;
     const char *status = result->measurement != NULL ? ifm_member_text(result->measurement->verification, "status") : NULL;
     for (gsize i = 0; i < G_N_ELEMENTS(verdicts); i++)
-        if (g_strcmp0(status, verdicts[i].status) == 0 && (is_ok(result) || g_str_equal(status, "failed")))
+        if (g_strcmp0(status, verdicts[i].status) == 0 && (is_ok(result) || g_str_equal(verdicts[i].status, "failed")))
         {
             ifm_value_set_text(value, verdicts[i].word);
             value->tone = verdicts[i].tone;
