@@ -95,7 +95,8 @@ struct IfmDriver
      * anything, so that it does not end the next one. Never together with cancel. */
     void (*cancel_clear)(IfmRequest *request);
 
-    /* attest: optional. Fills dtype and nodes from one run of a profiled twin; engine.c counts threads and reads the mask.
+    /* attest: optional. Fills dtype and nodes from one run of a profiled twin; attest.c counts threads and reads their
+     * masks.
      */
     gboolean (*attest)(IfmCompiled *compiled, const IfmTensor *inputs, IfmAttest *attest, GError **error);
     /* profile: with IFM_CAN_PROFILE. Appends IfmEngineProfile* to @profiles, ifm_engine_profile_new(). */

@@ -77,7 +77,7 @@ static gboolean read_version(OvEngine *self, GError **error)
 static IfmEngine *engine_open(IfmClock *clock, GError **error)
 {
     OvEngine *self = g_new0(OvEngine, 1);
-#ifdef __SANITIZE_ADDRESS__
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
     g_setenv("TBB_ENABLE_SANITIZERS", "1", FALSE); /* or its dlopen(RTLD_DEEPBIND) ends the process */
 #endif
     void *library = ifm_runtime_open(NAME, &self->base.library, error);

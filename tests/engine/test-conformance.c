@@ -260,6 +260,71 @@ static void test_several_requests(gconstpointer device)
     fixture_close(&fixture);
 }
 
+typedef struct
+{
+    Fixture *fixture;
+    int stream;
+    IfmTensor *input, *reference;
+} Starter;
+
+static void count_done(IfmRequest *request, const GError *error, void *user)
+{
+    g_assert_no_error(error);
+    g_atomic_int_inc((gint *)user);
+}
+
+/* Requests that live for one inference: freed at once after the wait, which the callback may still outlast. */
+static void *start_many(void *user)
+{
+    Starter *self = user;
+    gint n_done = 0;
+    for (int i = 0; i < 100; i++)
+    {
+        g_autoptr(GError) error = NULL;
+        g_autoptr(IfmRequest) request = ifm_compiled_request(self->fixture->compiled, self->stream, &error);
+        g_assert_no_error(error);
+        set_input(request, self->input);
+        g_assert_true(ifm_request_start(request, count_done, &n_done, &error));
+        g_assert_true(ifm_request_wait(request, IFM_CLOCK_NEVER, &error));
+        IfmTensor output;
+        g_assert_true(ifm_request_output(request, 0, &output, &error));
+        assert_equal(&output, self->reference);
+    }
+    g_assert_cmpint(n_done, ==, 100); /* freeing waited for it */
+    return NULL;
+}
+
+/* Several threads at once, each with requests and inputs of its own, on the streams there are. */
+static void test_threads(gconstpointer device)
+{
+    enum
+    {
+        N = 3
+    };
+    Fixture fixture;
+    if (!fixture_open(&fixture, device))
+        return;
+    fixture_compile(&fixture, zoo("small-cnn", "size=8 channels=4"), NULL);
+    pthread_t threads[N];
+    Starter starters[N];
+    IfmTensor inputs[N], references[N];
+    for (int i = 0; i < N; i++)
+    {
+        inputs[i] = make_input(fixture.model, NULL, 0, 200 + (guint)i);
+        references[i] = reference_output(fixture.model, &inputs[i]);
+        starters[i] = (Starter){ &fixture, i % MAX(fixture.spec->n_streams, 1), &inputs[i], &references[i] };
+    }
+    for (int i = 0; i < N; i++)
+        g_assert_cmpint(pthread_create(&threads[i], NULL, start_many, &starters[i]), ==, 0);
+    for (int i = 0; i < N; i++)
+    {
+        pthread_join(threads[i], NULL);
+        ifm_tensor_clear(&inputs[i]);
+        ifm_tensor_clear(&references[i]);
+    }
+    fixture_close(&fixture);
+}
+
 /* --- shapes --------------------------------------------------------------------------------------------------------------
  */
 
@@ -702,6 +767,7 @@ int main(int argc, char **argv)
         { "asynchronous", test_asynchronous },
         { "native-async", test_native_async },
         { "several-requests", test_several_requests },
+        { "threads", test_threads },
         { "free-shapes", test_free_shapes },
         { "bound-shapes", test_bound_shapes },
         { "set-output", test_set_output },
