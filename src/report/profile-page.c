@@ -209,6 +209,15 @@ static void append_term(GString *out, const char *sign, const char *name, double
     g_string_append_printf(out, " %s %s %s", sign, name, text);
 }
 
+static void append_slowdown(GString *out, const json_t *books, double slowdown)
+{
+    double lower = ifm_member_number(books, "slowdown.lower"), upper = ifm_member_number(books, "slowdown.upper");
+    g_string_append_printf(out, "profiled runs took %.2f", slowdown);
+    if (isfinite(lower) && isfinite(upper))
+        g_string_append_printf(out, " (%.2f to %.2f)", lower, upper);
+    g_string_append(out, " times as long as the others: shares hold, absolute times do not\n");
+}
+
 static void append_books(GString *out, const json_t *books, const IfmScreen *screen)
 {
     double overlap_ns = ifm_member_number(books, "overlap_ns"), residual_ns = ifm_member_number(books, "residual_ns");
@@ -231,7 +240,7 @@ static void append_books(GString *out, const json_t *books, const IfmScreen *scr
     }
     g_string_append_c(out, '\n');
     if (isfinite(slowdown))
-        g_string_append_printf(out, "profiling made it %.2f times as slow: shares hold, absolute times do not\n", slowdown);
+        append_slowdown(out, books, slowdown);
 }
 
 static void append_inside(GString *out, const IfmResult *result, gsize n_nodes, const IfmScreen *screen)

@@ -77,9 +77,10 @@ static void add_node(IfmMeasurement *made, const char *name, const char *op_type
 
 static void add_books(IfmMeasurement *made, int residual_ns)
 {
-    set_json(&made->books, json_pack("{s:s,s:i,s:i,s:i,s:n,s:i,s:f,s:{s:f}}", "status", "measured", "wall_ns", 2500000,
-                                     "nodes_ns", 2400000, "copies_ns", 60000, "gaps_ns", "residual_ns", residual_ns,
-                                     "residual_bound_ns", 66000.0, "slowdown", "ratio", 1.0625));
+    set_json(&made->books,
+             json_pack("{s:s,s:i,s:i,s:i,s:n,s:i,s:f,s:{s:f,s:f,s:f}}", "status", "measured", "wall_ns", 2500000,
+                       "nodes_ns", 2400000, "copies_ns", 60000, "gaps_ns", "residual_ns", residual_ns, "residual_bound_ns",
+                       66000.0, "slowdown", "ratio", 1.0625, "lower", 1.0, "upper", 1.125));
 }
 
 static void set_up(Fixture *fixture, gconstpointer data)
