@@ -1,0 +1,96 @@
+#!/usr/bin/env bash
+# That `make install` gives a program, a worker and a library that work from their prefix with the sources and .deps gone.
+# A copy of the sources is built, installed and deleted; nothing outside a private folder is written.
+. "$(dirname "$0")/tap.sh"
+root=$(cd "$(dirname "$0")/../.." && pwd)
+prefix=$scratch/prefix
+unset MAKEFLAGS MFLAGS MAKELEVEL DESTDIR PREFIX BUILD IFM_DATA_DIR IFM_WORKER IFM_ONNXRUNTIME_LIBRARY IFM_OPENVINO_LIBRARY
+cd "$scratch" || exit 1
+
+copy_sources()
+{
+    mkdir source || return
+    (cd "$root" && { git ls-files 2>/dev/null || find . -path ./.deps -prune -o -path './build*' -prune -o -type f -print; } |
+        tar -c -T - 2>/dev/null) | tar -x -C source
+    cp -a "$(realpath "$root/.deps")" source/.deps && rm -rf source/.deps/.new-* source/.deps/bench
+}
+
+# Into a stage, as packagers do; then moved to the prefix for which it was made.
+install_program()
+{
+    make -C source install DESTDIR="$scratch/stage" PREFIX="$prefix" MESON_EXTRA='-Dtests=false -Doptimization=0' || return
+    [[ ! -e $prefix ]] || { echo "written outside DESTDIR: $prefix"; return 1; }
+    mv "stage$prefix" "$prefix" && rm -rf source stage
+}
+
+has_files()
+{
+    local file missing=0
+    for file in "$@"; do
+        [[ -e $prefix/$file ]] || { echo "missing: $file"; missing=1; }
+    done
+    return $missing
+}
+
+# prints PATTERN COMMAND...: it succeeds and prints something that matches.
+prints()
+{
+    local pattern=$1
+    shift
+    "$@" >out 2>&1 || { echo "exit status $?"; cat out; return 1; }
+    cat out
+    grep -q -- "$pattern" out
+}
+
+devices_are_ours()
+{
+    program devices --json devices.json >/dev/null || return
+    cat devices.json
+    grep -q "\"$prefix/lib/inferometer/onnxruntime/lib/libonnxruntime.so" devices.json &&
+        grep -q "\"$prefix/lib/inferometer/openvino/lib/libopenvino_c.so" devices.json
+}
+
+program() { "$prefix/bin/inferometer" "$@"; }
+
+profile_both()
+{
+    program zoo export matmul m=64 k=64 n=64 -o matmul.onnx &&
+        program profile matmul.onnx --device openvino:CPU --device onnxruntime:CPU --warmup 2 --runs 5 --json result.json -o out.d &&
+        python3 -c 'import json; assert [case["outcome"] for case in json.load(open("result.json"))["cases"]] == ["ok", "ok"]'
+}
+
+compile_user() { "${CC:-cc}" -Wall -Werror "$root/docs/example.c" -o user $(pkg-config --cflags --libs inferometer); }
+
+run_user() { LD_LIBRARY_PATH=$prefix/lib prints '"median": [0-9]' ./user; }
+
+# A program that lies elsewhere finds the worker and the devices by the library it is linked with.
+find_parts()
+{
+    cat >parts.c <<'END'
+#include <inferometer/paths.h>
+int main(void)
+{
+    g_print("%s\n%s\n", ifm_path_worker(NULL), ifm_path_data("devices/meteor-lake.yaml", NULL));
+}
+END
+    "${CC:-cc}" -Wall -Werror parts.c -o parts $(pkg-config --cflags --libs inferometer) &&
+        LD_LIBRARY_PATH=$prefix/lib prints "^$prefix/libexec/inferometer/inferometer-worker" ./parts &&
+        grep -q "^$prefix/share/inferometer/devices/meteor-lake.yaml" out
+}
+
+check 'the sources are copied' copy_sources
+check 'make install, staged' install_program
+check 'everything is in its place' has_files bin/inferometer libexec/inferometer/inferometer-worker lib/libinferometer.so \
+    lib/libinferometer.a include/inferometer/measure.h lib/pkgconfig/inferometer.pc share/inferometer/LICENSE \
+    share/inferometer/devices/meteor-lake.yaml share/man/man1/inferometer.1 \
+    lib/inferometer/onnxruntime/lib/libonnxruntime.so lib/inferometer/openvino/lib/libopenvino_c.so
+check 'the program starts' prints '^inferometer [0-9]' program --version
+check 'it finds its own runtimes' devices_are_ours
+check 'it lists its own simulated device' prints 'simulated:meteor-lake/' program devices
+check 'it measures through its own worker, on both engines' profile_both
+export PKG_CONFIG_PATH=$prefix/lib/pkgconfig
+check 'pkg-config knows the version' prints '^[0-9]' pkg-config --modversion inferometer
+check 'a C program compiles against it' compile_user
+check 'and measures a function of its own' run_user
+check 'another program finds the worker and the devices' find_parts
+finish
