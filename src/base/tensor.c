@@ -312,7 +312,9 @@ gboolean ifm_tensor_fill_random(IfmTensor *tensor, GRand *random, double low, do
         if (is_float(tensor->dtype))
             store_float(tensor, i, low + unit * (high - low));
         else
-            store_integer(tensor, i, most <= least ? least : least + (gint64)(unit * ((double)most - (double)least + 1)));
+            store_integer(tensor, i,
+                          most <= least ? least
+                                        : clamp_to_int64((double)least + floor(unit * ((double)most - (double)least + 1))));
     }
     return TRUE;
 }
