@@ -101,7 +101,8 @@ json_t *ifm_summary_to_json(const IfmSummary *summary);
 typedef struct
 {
     gint64 case_time_ns; /* the whole case */
-    gint64 hang_ns;      /* one step: compile, or one run without progress */
+    gint64 hang_ns;      /* one step: compile, or one run without progress (where a phase makes several steps without a word
+                            in between, as attesting does, that many times this) */
     gint64 memory_bytes; /* the worker's address space beyond what it starts with is not limited: its RSS growth is */
 } IfmLimits;
 
@@ -112,7 +113,7 @@ typedef struct
 {
     const char *model_path; /* an ONNX file */
     const char *model_name; /* what people call it */
-    const char *device;     /* device spec */
+    const char *device;     /* device spec; with #N the latency is that of one stream while the N - 1 others infer too */
     const char *alias;      /* or NULL */
     const IfmDimBinding *bindings;
     gsize n_bindings;
@@ -127,7 +128,11 @@ typedef struct
     gboolean native_async;
 } IfmModelCase;
 
-/** IfmRunner: runs cases one at a time, each device set in a worker process of its own, replaced when it dies. */
+/**
+ * IfmRunner: runs cases one at a time, each device set in a worker process of its own, replaced when it dies.
+ * Used and freed on the thread that made it, which must outlive it: the workers end with the thread that started them.
+ * Simulated devices go by a virtual clock there, unless $IFM_SIMULATED_CLOCK is "real".
+ */
 typedef struct IfmRunner IfmRunner;
 
 typedef struct

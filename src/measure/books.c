@@ -33,6 +33,8 @@ typedef struct
     IfmSubject subject;
     gsize n;       /* runs to make */
     GArray *walls; /* gint64, appended */
+    void (*progress)(gsize n, void *user);
+    void *progress_user;
     GError *error;
 } Batch;
 
@@ -46,17 +48,9 @@ static void batch_main(void *user)
             return;
         gint64 wall_ns = ifm_clock_now_ns(batch->subject.clock) - begin_ns;
         g_array_append_val(batch->walls, wall_ns);
+        if (batch->progress != NULL)
+            batch->progress(batch->walls->len, batch->progress_user);
     }
-}
-
-static gboolean run_batch(IfmModelSubject *twin, gsize n, GArray *walls, GError **error)
-{
-    Batch batch = { .subject = ifm_model_subject_slots(twin), .n = n, .walls = walls };
-    batch.subject.invoke(batch.subject.self, batch_main, &batch);
-    if (batch.error == NULL)
-        return TRUE;
-    g_propagate_error(error, batch.error);
-    return FALSE;
 }
 
 /* Appends the profiles of the runs since the last call. Together they must be of all @n of them. */
@@ -100,13 +94,27 @@ static void twin_clear(Twin *twin)
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Twin, twin_clear)
 
+static gboolean run_batch(const Twin *twin, gsize n, GArray *walls, GError **error)
+{
+    Batch batch = { .subject = ifm_model_subject_slots(twin->subject),
+                    .n = n,
+                    .walls = walls,
+                    .progress = twin->progress,
+                    .progress_user = twin->progress_user };
+    batch.subject.invoke(batch.subject.self, batch_main, &batch);
+    if (batch.error == NULL)
+        return TRUE;
+    g_propagate_error(error, batch.error);
+    return FALSE;
+}
+
 /* A runtime that tells means alone is asked once, after all runs; one that keeps each run's times after each batch, so that
  * they do not grow without bound. The warm-up shows which it is. */
 static gboolean run_twin(Twin *twin, GError **error)
 {
     g_autoptr(GArray) warmup = g_array_new(FALSE, FALSE, sizeof(gint64));
     g_autoptr(GPtrArray) first = g_ptr_array_new_with_free_func((GDestroyNotify)ifm_engine_profile_free);
-    if (!run_batch(twin->subject, WARMUP_RUNS, warmup, error) || !fetch(twin->subject, WARMUP_RUNS, first, error))
+    if (!run_batch(twin, WARMUP_RUNS, warmup, error) || !fetch(twin->subject, WARMUP_RUNS, first, error))
         return FALSE;
     gboolean means = first->len < WARMUP_RUNS;
     IfmClock *clock = ifm_model_subject_slots(twin->subject).clock;
@@ -117,10 +125,8 @@ static gboolean run_twin(Twin *twin, GError **error)
         gsize n = walls->len == 0 ? LEAST_RUNS : BATCH_RUNS; /* a slow model: no more than the fewest */
         if (twin->interrupted != NULL && g_atomic_int_get(twin->interrupted) != 0)
             break;
-        if (!run_batch(twin->subject, n, walls, error) || (!means && !fetch(twin->subject, n, twin->profiles, error)))
+        if (!run_batch(twin, n, walls, error) || (!means && !fetch(twin->subject, n, twin->profiles, error)))
             return FALSE;
-        if (twin->progress != NULL)
-            twin->progress(walls->len, twin->progress_user);
     }
     return !means || walls->len == 0 || fetch(twin->subject, walls->len, twin->profiles, error);
 }

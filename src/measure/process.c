@@ -167,6 +167,7 @@ typedef struct
     IfmWorker *worker;
     const IfmWorkerWatch *watch;
     gint64 began_ns, heard_ns;
+    gint64 n_steps;   /* that the worker announced to make before it is heard again */
     gint64 oom_kills; /* when it was asked */
     gint64 told_ns;   /* when it was told to finish; 0: not yet */
 } Asking;
@@ -252,9 +253,10 @@ static gboolean check_limits(const Asking *asking, GError **error)
         g_set_error(error, IFM_ERROR, IFM_ERROR_TIMEOUT, "not done within the case's limit of %s (was %s)", limit, phase);
         return FALSE;
     }
-    if (limits->hang_ns > 0 && now - asking->heard_ns > limits->hang_ns)
+    gint64 silence_ns = limits->hang_ns * asking->n_steps;
+    if (silence_ns > 0 && now - asking->heard_ns > silence_ns)
     {
-        g_autofree char *limit = seconds(limits->hang_ns);
+        g_autofree char *limit = seconds(silence_ns);
         g_set_error(error, IFM_ERROR, IFM_ERROR_TIMEOUT, "no sign of life for %s while %s", limit, phase);
         return FALSE;
     }
@@ -293,6 +295,7 @@ static gboolean take_answer(Asking *asking, json_t *message, json_t **answer, GE
     const char *say = json_string_value(json_object_get(message, "say"));
     const char *phase = json_string_value(json_object_get(message, "phase"));
     asking->heard_ns = now_ns();
+    asking->n_steps = MAX(1, json_integer_value(json_object_get(message, "steps")));
     if (phase != NULL)
     {
         g_free(worker->phase);
@@ -365,6 +368,7 @@ json_t *ifm_worker_ask(IfmWorker *worker, json_t *request, const IfmWorkerWatch 
     Asking asking = { .worker = worker, .watch = watch, .began_ns = now_ns(), .oom_kills = count_oom_kills() };
     json_t *answer = NULL;
     asking.heard_ns = asking.began_ns;
+    asking.n_steps = 1;
     if (worker->log_fd >= 0 && ftruncate(worker->log_fd, 0) != 0)
         g_debug("worker log: %s", g_strerror(errno));
     ifm_message_send(worker->fd, request); /* where it is dead, the answer says how it died */

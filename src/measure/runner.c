@@ -13,6 +13,8 @@
 #include "measure-private.h"
 
 #define REFERENCE_WORKER "reference"
+/* Of reference outputs on disk. */
+#define REFERENCES_MOST_BYTES (G_GUINT64_CONSTANT(1) << 30)
 
 struct IfmRunner
 {
@@ -23,6 +25,8 @@ struct IfmRunner
     GHashTable *engines;    /* name -> json_t*: engine, version, library */
     GHashTable *lost;       /* device without cores and streams -> char*, why */
     GHashTable *references; /* key -> json_t*: {"path"} or {"why"} */
+    GQueue kept;            /* char*: keys of those with a file, oldest first */
+    guint64 kept_bytes;
     guint n_references;
     json_t *machine;
 };
@@ -119,6 +123,7 @@ void ifm_runner_free(IfmRunner *runner)
     g_hash_table_unref(runner->engines);
     g_hash_table_unref(runner->lost);
     g_hash_table_unref(runner->references);
+    g_queue_clear_full(&runner->kept, g_free);
     json_decref(runner->machine);
     if (runner->temporary != NULL)
         remove_folder(runner->temporary);
@@ -361,6 +366,32 @@ static char *reference_key(const IfmModelCase *model_case, const char *digest)
     return g_string_free(key, FALSE);
 }
 
+static guint64 file_bytes(const char *path)
+{
+    GStatBuf status;
+    return g_stat(path, &status) == 0 ? (guint64)status.st_size : 0;
+}
+
+static const char *reference_path(IfmRunner *runner, const char *key)
+{
+    return json_string_value(json_object_get(g_hash_table_lookup(runner->references, key), "path"));
+}
+
+/* Outputs may be large and cases many: the oldest files go. */
+static void keep_reference(IfmRunner *runner, const char *key)
+{
+    g_queue_push_tail(&runner->kept, g_strdup(key));
+    runner->kept_bytes += file_bytes(reference_path(runner, key));
+    while (runner->kept_bytes > REFERENCES_MOST_BYTES && runner->kept.length > 1)
+    {
+        g_autofree char *oldest = g_queue_pop_head(&runner->kept);
+        const char *path = reference_path(runner, oldest);
+        runner->kept_bytes -= MIN(runner->kept_bytes, file_bytes(path));
+        g_unlink(path);
+        g_hash_table_remove(runner->references, oldest);
+    }
+}
+
 /* Returns: (transfer full) {"path"}, or {"why"} there is none; NULL where interrupted. */
 static json_t *reference_for(IfmRunner *runner, const IfmModelCase *model_case, const char *digest, Hearing *hearing,
                              GError **error)
@@ -386,7 +417,9 @@ static json_t *reference_for(IfmRunner *runner, const IfmModelCase *model_case, 
     }
     if (answer == NULL)
         answer = json_pack("{s:o}", "why", ifm_json_string(failure->message));
-    g_hash_table_insert(runner->references, g_steal_pointer(&key), json_incref(answer));
+    g_hash_table_insert(runner->references, g_strdup(key), json_incref(answer));
+    if (reference_path(runner, key) != NULL)
+        keep_reference(runner, key);
     return answer;
 }
 

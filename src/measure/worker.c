@@ -41,10 +41,16 @@ static void say(Worker *worker, json_t *message /* (transfer full) */)
     json_decref(message);
 }
 
-static void enter_phase(Worker *worker, const char *phase)
+/* @n_steps: compiles and runs that this phase makes without a word in between; each may take as long as the hang limit. */
+static void enter_long_phase(Worker *worker, const char *phase, int n_steps)
 {
     worker->phase = phase;
-    say(worker, json_pack("{s:s,s:s}", "say", "phase", "phase", phase));
+    say(worker, json_pack("{s:s,s:s,s:i}", "say", "phase", "phase", phase, "steps", n_steps));
+}
+
+static void enter_phase(Worker *worker, const char *phase)
+{
+    enter_long_phase(worker, phase, 1);
 }
 
 static void send_draft(Worker *worker)
@@ -201,7 +207,7 @@ static gboolean make_reference(Worker *worker, IfmModelCase *model_case, const c
     g_autoptr(IfmModel) model = engine != NULL ? ifm_model_open(model_case->model_path, error) : NULL;
     if (model == NULL)
         return FALSE;
-    enter_phase(worker, "computing the reference");
+    enter_long_phase(worker, "computing the reference", 2);
     model_case->device = "onnxruntime:CPU";
     model_case->dtype = IFM_DTYPE_F32;
     model_case->vendor = NULL;
@@ -313,16 +319,19 @@ static gboolean check_digest(Worker *worker, const char *digest, GError **error)
 }
 
 /* A step that takes long may have been interrupted meanwhile. */
-static gboolean go_on(Worker *worker, const char *next_phase, GError **error)
+static gboolean go_on(Worker *worker, const char *next_phase, int n_steps, GError **error)
 {
     if (g_atomic_int_get(&worker->interrupted) != 0)
     {
         g_set_error(error, IFM_ERROR, IFM_ERROR_CANCELLED, "interrupted while %s", worker->phase);
         return FALSE;
     }
-    enter_phase(worker, next_phase);
+    enter_long_phase(worker, next_phase, n_steps);
     return TRUE;
 }
+
+/* Runs that are watched, and a profiled twin. */
+#define ATTEST_STEPS 10
 
 static gboolean prepare(Worker *worker, const char *digest, GError **error)
 {
@@ -333,21 +342,21 @@ static gboolean prepare(Worker *worker, const char *digest, GError **error)
     if (worker->engine == NULL)
         return FALSE;
     describe_surroundings(worker);
-    if (!go_on(worker, "reading the model", error))
+    if (!go_on(worker, "reading the model", 1, error))
         return FALSE;
     worker->model = ifm_model_open(model_case->model_path, error);
     if (worker->model == NULL || !check_digest(worker, digest, error))
         return FALSE;
     reset_peak();
     note_rss(worker, "before_compile_bytes");
-    if (!go_on(worker, "compiling", error))
+    if (!go_on(worker, "compiling", 1, error))
         return FALSE;
     worker->subject = ifm_model_subject_new(worker->engine, worker->model, model_case, IFM_TWIN_NONE, error);
     if (worker->subject == NULL)
         return FALSE;
     note_rss(worker, "after_compile_bytes");
     note_peak(worker, "peak_compile_bytes");
-    if (!go_on(worker, "attesting", error))
+    if (!go_on(worker, "attesting", ATTEST_STEPS, error))
         return FALSE;
     g_autoptr(GError) failure = NULL;
     worker->measurement->attest = ifm_model_subject_attest(worker->subject, &failure);

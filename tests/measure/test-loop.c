@@ -118,6 +118,8 @@ static void test_fixed(void)
     g_assert_cmpfloat(json_number_value(json_object_get(measurement->summary, "min")), ==, 3.0 * MS);
     g_assert_true(json_is_null(json_object_get(measurement->summary, "p99"))); /* five samples bound no such percentile */
     g_assert_cmpstr(json_string_value(json_object_get(measurement->surroundings, "clock_kind")), ==, "virtual");
+    gboolean slow_build = strcmp(IFM_SANITIZE, "none") != 0 || strcmp(IFM_BUILD_TYPE, "debug") == 0;
+    g_assert_cmpint(has_warning(measurement, "not the speed of a release build"), ==, slow_build);
     scripted_clear(&scripted);
 }
 

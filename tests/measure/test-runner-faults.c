@@ -109,6 +109,22 @@ static void test_case_time(void)
     fixture_clear(&fixture);
 }
 
+/* Slow is not hung: each run is well within the limit, though attesting, warming up and measuring are not. */
+static void test_slow(void)
+{
+    Fixture fixture;
+    IfmLimits limits = { .hang_ns = 1000 * MS };
+    g_setenv("IFM_SIMULATED_CLOCK", "real", TRUE);
+    fixture_init(&fixture, &limits);
+    IfmModelCase model_case = case_on(&fixture, "simulated:faulty/slow");
+    model_case.protocol.runs = 5;
+    g_autoptr(IfmMeasurement) measurement = measure(&fixture, &model_case);
+    g_assert_cmpstr(measurement->reason, ==, "");
+    g_assert_cmpuint(measurement->samples_ns->len, ==, 5);
+    g_unsetenv("IFM_SIMULATED_CLOCK");
+    fixture_clear(&fixture);
+}
+
 /* What is asked of a hung worker in vain: to stop. */
 static gpointer interrupt_soon(gpointer data)
 {
@@ -149,6 +165,7 @@ int main(int argc, char **argv)
     }
     g_test_add_func("/runner/fault/wrong", test_wrong);
     g_test_add_func("/runner/stays-lost", test_stays_lost);
+    g_test_add_func("/runner/slow", test_slow);
     g_test_add_func("/runner/case-time", test_case_time);
     g_test_add_func("/runner/interrupt-hung", test_interrupt_hung);
     return g_test_run();
