@@ -9,7 +9,7 @@ G_BEGIN_DECLS
 
 /**
  * IfmCase: one thing to measure. @key is the SHA-256 (hex) of the canonical JSON of everything that defines it (all fields
- * here but @key and @model_path; empty ones are left out), so equal cases have equal keys on every machine.
+ * here but @key, @model_path and @alias; empty ones are left out), so equal cases have equal keys on every machine.
  */
 typedef struct
 {
@@ -19,7 +19,7 @@ typedef struct
     char *subject_digest; /* SHA-256 of the model's bytes, or "" */
     char *model_path;     /* where it was then; not part of the key */
     char *device;         /* canonical device spec */
-    char *alias;          /* the study's short name for it, or "" */
+    char *alias;          /* the study's short name for it, or ""; not part of the key */
     json_t *sizes;        /* object: dimension name -> integer */
     json_t *options;      /* object: dtype, threads, vendor options, protocol (ci or warmup and runs), seed */
     json_t *load;         /* object, or null: the load beside it */
