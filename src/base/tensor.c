@@ -99,12 +99,12 @@ static void set_contiguous(IfmTensor *tensor, IfmDtype dtype, int rank, const gi
     tensor->dtype = dtype;
     tensor->rank = rank;
     tensor->memory = IFM_MEMORY_HOST;
-    gint64 stride = (gint64)ifm_dtype_size_bytes(dtype);
+    guint64 stride = ifm_dtype_size_bytes(dtype); /* unsigned: beside a dimension of 0 the others may be of any size */
     for (int i = rank - 1; i >= 0; i--)
     {
         tensor->shape[i] = shape[i];
-        tensor->strides_bytes[i] = stride;
-        stride *= MAX(shape[i], 1);
+        tensor->strides_bytes[i] = (gint64)stride;
+        stride *= (guint64)MAX(shape[i], 1);
     }
 }
 
@@ -154,20 +154,20 @@ void ifm_tensor_clear(IfmTensor *tensor)
 
 gint64 ifm_tensor_n_elements(const IfmTensor *tensor)
 {
-    gint64 n = 1;
+    guint64 n = 1; /* unsigned, as above */
     for (int i = 0; i < tensor->rank; i++)
-        n *= tensor->shape[i];
-    return n;
+        n *= (guint64)tensor->shape[i];
+    return (gint64)n;
 }
 
 gboolean ifm_tensor_is_contiguous(const IfmTensor *tensor)
 {
-    gint64 stride = (gint64)ifm_dtype_size_bytes(tensor->dtype);
+    guint64 stride = ifm_dtype_size_bytes(tensor->dtype);
     for (int i = tensor->rank - 1; i >= 0; i--)
     {
-        if (tensor->shape[i] != 1 && tensor->strides_bytes[i] != stride)
+        if (tensor->shape[i] != 1 && tensor->strides_bytes[i] != (gint64)stride)
             return FALSE;
-        stride *= MAX(tensor->shape[i], 1);
+        stride *= (guint64)MAX(tensor->shape[i], 1);
     }
     return TRUE;
 }

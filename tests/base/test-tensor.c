@@ -12,6 +12,10 @@ static void test_size(void)
     /* An empty tensor is empty, however large its other dimensions. */
     g_assert_true(ifm_shape_size_bytes(IFM_DTYPE_F32, 3, (gint64[]){ G_MAXINT64, G_MAXINT64, 0 }, &size, &error));
     g_assert_cmpuint(size, ==, 0);
+    g_auto(IfmTensor) empty = IFM_TENSOR_INIT;
+    g_assert_true(ifm_tensor_init(&empty, IFM_DTYPE_F32, 3, (gint64[]){ 0, G_MAXINT64, G_MAXINT64 }, &error));
+    g_assert_cmpint(ifm_tensor_n_elements(&empty), ==, 0);
+    g_assert_true(ifm_tensor_is_contiguous(&empty));
     g_assert_false(ifm_shape_size_bytes(IFM_DTYPE_F32, 2, (gint64[]){ 1LL << 40, 1LL << 40 }, &size, &error));
     g_assert_error(error, IFM_ERROR, IFM_ERROR_INVALID);
     g_clear_error(&error);
