@@ -101,7 +101,7 @@ static gboolean run_batch(const Twin *twin, gsize n, GArray *walls, GError **err
                     .walls = walls,
                     .progress = twin->progress,
                     .progress_user = twin->progress_user };
-    batch.subject.invoke(batch.subject.self, batch_main, &batch);
+    ifm_compiled_invoke(ifm_model_subject_compiled(twin->subject), 0, batch_main, &batch); /* other streams stay idle */
     if (batch.error == NULL)
         return TRUE;
     g_propagate_error(error, batch.error);
@@ -365,8 +365,9 @@ static json_t *books_of(const Twin *twin, const IfmCallCost *cost, gsize n_attes
 }
 
 /*
- * Median of the profiled runs / median of the others. The interval: the relative half-widths of both medians' intervals,
- * added in quadrature, since the two series are independent.
+ * Median of the profiled runs / median of the others; not with several streams, which the twin's runs had for themselves.
+ * The interval: the relative half-widths of both medians' intervals, added in quadrature, since the two series are
+ * independent.
  */
 static json_t *slowdown(const GArray *walls, const IfmMeasurement *measurement)
 {
@@ -418,7 +419,8 @@ gboolean ifm_books_measure(IfmModelSubject *subject, const IfmCallCost *cost, co
     fill_nodes(twin.profiles, measurement);
     json_decref(measurement->books);
     measurement->books = books_of(&twin, cost, json_array_size(json_object_get(measurement->attest, "nodes")));
-    json_object_set_new(measurement->books, "slowdown", slowdown(twin.walls, measurement));
+    gboolean alone = json_integer_value(json_object_get(measurement->attest, "n_streams")) <= 1;
+    json_object_set_new(measurement->books, "slowdown", alone ? slowdown(twin.walls, measurement) : json_null());
     return TRUE;
 }
 

@@ -182,6 +182,7 @@ static void test_streams(void)
     Fixture fixture;
     fixture_init(&fixture, NULL);
     IfmModelCase model_case = case_on(&fixture, "simulated:faulty/well#3");
+    model_case.profile = TRUE;
     g_autoptr(IfmMeasurement) measurement = measure(&fixture, &model_case);
     g_assert_cmpstr(measurement->reason, ==, "");
     g_assert_cmpuint(measurement->samples_ns->len, ==, 20);
@@ -189,6 +190,8 @@ static void test_streams(void)
     g_assert_cmpint(json_integer_value(json_object_get(streams, "n")), ==, 3);
     g_assert_cmpint(json_integer_value(json_object_get(streams, "n_other_runs")), >=, 2 * 21);
     g_assert_cmpint(json_integer_value(json_object_get(measurement->attest, "n_streams")), ==, 3);
+    g_assert_cmpint(amount(measurement, "wall_ns"), ==, 3 * MS);
+    g_assert_true(json_is_null(json_object_get(measurement->books, "slowdown")));
     fixture_clear(&fixture);
 }
 
