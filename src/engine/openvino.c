@@ -133,7 +133,7 @@ static void add_found(OvEngine *self, const char *native, GPtrArray *devices)
 static void add_missing(OvEngine *self, const char *unit, GPtrArray *devices)
 {
     g_autoptr(GError) error = NULL;
-    g_autofree char *found = get_property(self, unit, "AVAILABLE_DEVICES", &error);
+    g_free(get_property(self, unit, "AVAILABLE_DEVICES", &error)); /* asked for what it says when it cannot answer */
     IfmDeviceInfo *info = info_new(unit, CAPABILITIES);
     info->description = g_strdup(unit);
     if (error != NULL)
