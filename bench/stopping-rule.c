@@ -1,0 +1,263 @@
+/*
+ * Does the 95 % interval of the median hold the median in 95 % of the series where the stopping rule stopped? And what does
+ * the rule cost against a fixed 10 + 50? Simulated series of known medians, and recorded ones resampled.
+ */
+#include <inferometer/measure.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "series.h"
+
+/* What a drift of the level does to a rule is shown, not claimed: such series are to come out flagged. */
+static double drift_approach(gsize i)
+{
+    return 0.24 * exp(-(double)i / 5);
+}
+
+static double drift_line(gsize i)
+{
+    return 0.0005 * i;
+}
+
+static double drift_step(gsize i)
+{
+    return i < 25 ? 0 : 0.07;
+}
+
+/* Spreads are such that the rule stops at once, after tens, hundreds or thousands of runs at its target of 1 %. */
+static const BenchKind kinds[] = {
+    { "independent 1 %", bench_gaussian, 0, 0.01 },
+    { "independent 2 %", bench_gaussian, 0, 0.02 },
+    { "independent 5 %", bench_gaussian, 0, 0.05 },
+    { "AR(1) 0.5, 1 %", bench_gaussian, 0.5, 0.01 },
+    { "AR(1) 0.5, 3 %", bench_gaussian, 0.5, 0.03 },
+    { "AR(1) 0.7, 2 %", bench_gaussian, 0.7, 0.02 },
+    { "AR(1) 0.9, 0.3 %", bench_gaussian, 0.9, 0.003 },
+    { "AR(1) 0.9, 1 %", bench_gaussian, 0.9, 0.01 },
+    { "AR(1) 0.9, 2 %", bench_gaussian, 0.9, 0.02 },
+    { "AR(1) -0.5, 2 %", bench_gaussian, -0.5, 0.02 },
+    { "lognormal, outliers 2 %", bench_outliers, 0, 0.02 },
+    { "the same, AR(1) 0.5", bench_outliers, 0.5, 0.02 },
+    { "lognormal 20 %", bench_lognormal, 0, 0.2 },
+    { "Pareto 1.5, 1 %", bench_pareto, 0, 0.01 },
+    { "Pareto 1.5, 3 %", bench_pareto, 0, 0.03 },
+    { "Pareto 1.5, AR(1) 0.9", bench_pareto, 0.9, 0.01 },
+    { "quantised, ticks of 1 %", bench_quantised, 0, 0.01 },
+    { "quantised, ticks of 5 %", bench_quantised, 0, 0.05 },
+    { "quantised, AR(1) 0.7", bench_quantised, 0.7, 0.02 },
+    { "two levels 3 : 2, 5 % apart", bench_two_levels, 0, 0.005 },
+    { "recorded: gemm", .recorded = "gemm.txt" },
+    { "recorded: copy", .recorded = "copy.txt" },
+    { "recorded: onnxruntime", .recorded = "onnxruntime-small-cnn.txt" },
+    { "recorded: openvino", .recorded = "openvino-small-cnn.txt" },
+    { "drift: approach, 24 %", bench_gaussian, 0, 0.01, .drift = drift_approach },
+    { "drift: line, 5 % in 100", bench_gaussian, 0, 0.01, .drift = drift_line },
+    { "drift: step, 7 % at run 25", bench_gaussian, 0, 0.01, .drift = drift_step },
+};
+
+typedef struct
+{
+    gsize n_stopped, n_covered, n_flagged, n_other; /* n_covered, n_flagged: of those that the interval stopped */
+    double warmup, runs;                            /* sums over all series */
+} Tally;
+
+/* One series under the rule, as ifm_measure_subject() would run it, each run taking no time. */
+static void run_rule(BenchSource *source, const IfmProtocol *protocol, GArray *samples, Tally *tally)
+{
+    g_autoptr(IfmStopper) stopper = ifm_stopper_new(protocol);
+    IfmStopReason reason;
+    do
+        tally->warmup++;
+    while (!ifm_stopper_warm(stopper, bench_source_next(source), 0));
+    g_array_set_size(samples, 0);
+    do
+    {
+        gint64 sample = bench_source_next(source);
+        g_array_append_val(samples, sample);
+        reason = ifm_stopper_add(stopper, sample, 0);
+    } while (reason == IFM_STOP_GO_ON);
+    tally->runs += samples->len;
+    if (reason != IFM_STOP_INTERVAL)
+    {
+        tally->n_other++;
+        return;
+    }
+    IfmSummary summary;
+    ifm_summary_compute((const gint64 *)samples->data, samples->len, 0.95, &summary);
+    double truth = bench_source_median(source);
+    tally->n_stopped++;
+    tally->n_covered += summary.median_interval.lower <= truth && truth <= summary.median_interval.upper;
+    tally->n_flagged += summary.drifting;
+}
+
+/* What the rule is there to avoid: as if samples were independent, looking after every run, stopping at the first narrow
+ * interval. Returns: whether it stopped; @covered: and held the median. */
+static gboolean run_naive(BenchSource *source, double target, const IfmInterval *ranks, gsize most, gboolean *covered)
+{
+    g_autofree double *sorted = g_new(double, most);
+    double truth = bench_source_median(source);
+    for (gsize n = 1; n <= most; n++)
+    {
+        double value = bench_source_next(source);
+        gsize place = n - 1;
+        for (; place > 0 && sorted[place - 1] > value; place--)
+            sorted[place] = sorted[place - 1];
+        sorted[place] = value;
+        if (n < 20)
+            continue;
+        double lower = sorted[(gsize)ranks[n].lower], upper = sorted[(gsize)ranks[n].upper];
+        *covered = lower <= truth && truth <= upper;
+        if ((upper - lower) / 2 <= target * ifm_quantile(sorted, n, 0.5))
+            return TRUE;
+    }
+    return FALSE;
+}
+
+static void print_share(gsize k, gsize n)
+{
+    IfmInterval interval = ifm_binomial_interval(k, n, 0.95);
+    if (n == 0)
+        printf("        -             ");
+    else
+        printf("  %5.1f [%5.1f, %5.1f]", 100.0 * k / n, 100 * interval.lower, 100 * interval.upper);
+}
+
+enum
+{
+    NAIVE_MOST = 1000,
+};
+
+/* Ranks of plain intervals, from 0, for every n. */
+static IfmInterval *make_ranks(void)
+{
+    double places[NAIVE_MOST];
+    IfmInterval *ranks = g_new0(IfmInterval, NAIVE_MOST + 1);
+    for (gsize n = 0; n < NAIVE_MOST; n++)
+        places[n] = n;
+    for (gsize n = 6; n <= NAIVE_MOST; n++)
+        ifm_quantile_interval(places, n, n, 0.5, 0.95, &ranks[n]);
+    return ranks;
+}
+
+static gboolean print_coverage(gsize n_series, guint64 seed)
+{
+    g_autofree IfmInterval *ranks = make_ranks();
+    g_autoptr(GArray) samples = g_array_new(FALSE, FALSE, sizeof(gint64));
+    IfmProtocol protocol = IFM_PROTOCOL_INIT;
+    protocol.time_budget_ns = 0;
+    printf("Coverage of the 95 %% interval of the median where the rule stopped by it (target 1 %%, %" G_GSIZE_FORMAT
+           " series a row, seed %" G_GUINT64_FORMAT "),\n"
+           "its binomial interval; beside it: looking after each run as if they were independent (to %d runs).\n\n",
+           n_series, seed, NAIVE_MOST);
+    printf("%-29s %22s %22s %8s %8s %9s %9s\n", "series", "rule: covered %", "naive: covered %", "warm-up", "runs",
+           "flagged %", "no stop %");
+    for (gsize k = 0; k < G_N_ELEMENTS(kinds); k++)
+    {
+        g_autoptr(BenchSource) source = bench_source_new(&kinds[k]);
+        if (!source)
+            return FALSE;
+        Tally tally = { 0 };
+        gsize n_naive = 0, n_naive_covered = 0;
+        for (gsize i = 0; i < n_series; i++)
+        {
+            gboolean covered;
+            bench_source_restart(source, seed + k, i);
+            run_rule(source, &protocol, samples, &tally);
+            bench_source_restart(source, seed + k, i);
+            if (run_naive(source, protocol.ci_ratio, ranks, NAIVE_MOST, &covered))
+                n_naive++, n_naive_covered += covered;
+        }
+        printf("%-29s", kinds[k].name);
+        print_share(tally.n_covered, tally.n_stopped);
+        print_share(n_naive_covered, n_naive);
+        printf(" %8.1f %8.1f %9.2f %9.2f%s\n", tally.warmup / n_series, tally.runs / n_series,
+               100.0 * tally.n_flagged / MAX(tally.n_stopped, 1), 100.0 * tally.n_other / n_series,
+               kinds[k].drift ? "  (no claim: it drifts)" : "");
+        fflush(stdout);
+    }
+    return TRUE;
+}
+
+static int compare_doubles(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* The fixed protocol: 10 + 50 runs. Returns: half-width / median, infinite where 50 runs cannot tell. */
+static double run_fixed(BenchSource *source, gboolean *covered)
+{
+    gint64 samples[50];
+    IfmSummary summary;
+    for (int i = 0; i < 10; i++)
+        bench_source_next(source);
+    for (int i = 0; i < 50; i++)
+        samples[i] = bench_source_next(source);
+    ifm_summary_compute(samples, 50, 0.95, &summary);
+    double truth = bench_source_median(source);
+    *covered = summary.median_interval.lower <= truth && truth <= summary.median_interval.upper;
+    double width = (summary.median_interval.upper - summary.median_interval.lower) / 2 / summary.median;
+    return isnan(width) ? INFINITY : width;
+}
+
+/* At equal width: the rule is given as target the median width that 50 fixed runs reach. */
+static gboolean print_cost(gsize n_series, guint64 seed)
+{
+    g_autofree double *widths = g_new(double, n_series);
+    g_autoptr(GArray) samples = g_array_new(FALSE, FALSE, sizeof(gint64));
+    printf("\nRuns needed at equal width: target = the median half-width of a fixed 10 + 50 (%" G_GSIZE_FORMAT
+           " series a row).\n\n%-29s %9s %9s %22s %22s %11s\n",
+           n_series, "series", "width %", "refused %", "fixed: covered %", "rule: covered %", "rule: runs");
+    for (gsize k = 0; k < G_N_ELEMENTS(kinds); k++)
+    {
+        if (kinds[k].drift)
+            continue;
+        g_autoptr(BenchSource) source = bench_source_new(&kinds[k]);
+        if (!source)
+            return FALSE;
+        gsize n_given = 0, n_covered = 0;
+        for (gsize i = 0; i < n_series; i++)
+        {
+            gboolean covered;
+            bench_source_restart(source, seed + 1000 + k, i);
+            widths[i] = run_fixed(source, &covered);
+            n_given += isfinite(widths[i]);
+            n_covered += isfinite(widths[i]) && covered;
+        }
+        qsort(widths, n_series, sizeof *widths, compare_doubles);
+        IfmProtocol protocol = IFM_PROTOCOL_INIT;
+        protocol.time_budget_ns = 0;
+        protocol.ci_ratio = widths[n_series / 2];
+        printf("%-29s", kinds[k].name);
+        if (isfinite(protocol.ci_ratio))
+            printf(" %9.3f", 100 * protocol.ci_ratio);
+        else
+            printf(" %9s", "none");
+        printf(" %9.1f", 100.0 * (n_series - n_given) / n_series);
+        print_share(n_covered, n_given);
+        Tally tally = { 0 };
+        for (gsize i = 0; isfinite(protocol.ci_ratio) && i < n_series; i++)
+        {
+            bench_source_restart(source, seed + 2000 + k, i);
+            run_rule(source, &protocol, samples, &tally);
+        }
+        print_share(tally.n_covered, tally.n_stopped);
+        if (isfinite(protocol.ci_ratio))
+            printf("   %.1f + %.1f against 10 + 50: x %.2f", tally.warmup / n_series, tally.runs / n_series,
+                   (tally.warmup + tally.runs) / n_series / 60);
+        putchar('\n');
+        fflush(stdout);
+    }
+    return TRUE;
+}
+
+int main(int argc, char **argv)
+{
+    gsize n_series = 5000;
+    guint64 seed = 1;
+    if (!bench_options(argc, argv, &n_series, &seed))
+        return 2;
+    return print_coverage(n_series, seed) && print_cost(MAX(n_series / 5, 10), seed) ? 0 : 1;
+}
