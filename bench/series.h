@@ -16,6 +16,7 @@ typedef struct
     double phi;                                  /* of the Gaussian */
     double spread;
     const char *recorded; /* a file of bench/data instead of all that */
+    gboolean wild;        /* the recorded series is no steady state: shown, nothing claimed */
     /* a drift on top, as a ratio of the level, at run i; NULL: none */
     double (*drift)(gsize i);
 } BenchKind;

@@ -40,7 +40,7 @@ static const BenchKind kinds[] = {
     { "AR(1) -0.5, 2 %", bench_gaussian, -0.5, 0.02 },
     { "lognormal, outliers 2 %", bench_outliers, 0, 0.02 },
     { "the same, AR(1) 0.5", bench_outliers, 0.5, 0.02 },
-    { "lognormal 20 %", bench_lognormal, 0, 0.2 },
+    { "lognormal 10 %", bench_lognormal, 0, 0.1 },
     { "Pareto 1.5, 1 %", bench_pareto, 0, 0.01 },
     { "Pareto 1.5, 3 %", bench_pareto, 0, 0.03 },
     { "Pareto 1.5, AR(1) 0.9", bench_pareto, 0.9, 0.01 },
@@ -51,7 +51,7 @@ static const BenchKind kinds[] = {
     { "recorded: gemm", .recorded = "gemm.txt" },
     { "recorded: copy", .recorded = "copy.txt" },
     { "recorded: onnxruntime", .recorded = "onnxruntime-small-cnn.txt" },
-    { "recorded: openvino", .recorded = "openvino-small-cnn.txt" },
+    { "recorded: openvino", .recorded = "openvino-small-cnn.txt", .wild = TRUE },
     { "drift: approach, 24 %", bench_gaussian, 0, 0.01, .drift = drift_approach },
     { "drift: line, 5 % in 100", bench_gaussian, 0, 0.01, .drift = drift_line },
     { "drift: step, 7 % at run 25", bench_gaussian, 0, 0.01, .drift = drift_step },
@@ -59,7 +59,7 @@ static const BenchKind kinds[] = {
 
 typedef struct
 {
-    gsize n_stopped, n_covered, n_flagged, n_other; /* n_covered, n_flagged: of those that the interval stopped */
+    gsize n_stopped, n_covered, n_flagged, n_other; /* n_covered: of those that the interval stopped */
     double warmup, runs;                            /* sums over all series */
 } Tally;
 
@@ -68,28 +68,35 @@ static void run_rule(BenchSource *source, const IfmProtocol *protocol, GArray *s
 {
     g_autoptr(IfmStopper) stopper = ifm_stopper_new(protocol);
     IfmStopReason reason;
+    gint64 elapsed_ns = 0;
+    gboolean warm;
     do
+    {
+        gint64 sample = bench_source_next(source);
+        elapsed_ns += sample;
+        warm = ifm_stopper_warm(stopper, sample, elapsed_ns);
         tally->warmup++;
-    while (!ifm_stopper_warm(stopper, bench_source_next(source), 0));
+    } while (!warm);
     g_array_set_size(samples, 0);
     do
     {
         gint64 sample = bench_source_next(source);
         g_array_append_val(samples, sample);
-        reason = ifm_stopper_add(stopper, sample, 0);
+        elapsed_ns += sample;
+        reason = ifm_stopper_add(stopper, sample, elapsed_ns);
     } while (reason == IFM_STOP_GO_ON);
     tally->runs += samples->len;
+    IfmSummary summary;
+    ifm_summary_compute((const gint64 *)samples->data, samples->len, 0.95, &summary);
+    tally->n_flagged += summary.drifting;
     if (reason != IFM_STOP_INTERVAL)
     {
         tally->n_other++;
         return;
     }
-    IfmSummary summary;
-    ifm_summary_compute((const gint64 *)samples->data, samples->len, 0.95, &summary);
     double truth = bench_source_median(source);
     tally->n_stopped++;
     tally->n_covered += summary.median_interval.lower <= truth && truth <= summary.median_interval.upper;
-    tally->n_flagged += summary.drifting;
 }
 
 /* What the rule is there to avoid: as if samples were independent, looking after every run, stopping at the first narrow
@@ -113,6 +120,13 @@ static gboolean run_naive(BenchSource *source, double target, const IfmInterval 
             return TRUE;
     }
     return FALSE;
+}
+
+/* The rule lets time pass, too. A simulated series has none: its runs are judged by their count alone, which is harder. */
+static gint64 time_budget(const BenchKind *kind)
+{
+    IfmProtocol protocol = IFM_PROTOCOL_INIT;
+    return kind->recorded ? protocol.time_budget_ns : 0;
 }
 
 static void print_share(gsize k, gsize n)
@@ -146,9 +160,8 @@ static gboolean print_coverage(gsize n_series, guint64 seed)
     g_autofree IfmInterval *ranks = make_ranks();
     g_autoptr(GArray) samples = g_array_new(FALSE, FALSE, sizeof(gint64));
     IfmProtocol protocol = IFM_PROTOCOL_INIT;
-    protocol.time_budget_ns = 0;
     printf("Coverage of the 95 %% interval of the median where the rule stopped by it (target 1 %%, %" G_GSIZE_FORMAT
-           " series a row, seed %" G_GUINT64_FORMAT "),\n"
+           " series a row, a tenth where nothing is claimed, seed %" G_GUINT64_FORMAT "),\n"
            "its binomial interval; beside it: looking after each run as if they were independent (to %d runs).\n\n",
            n_series, seed, NAIVE_MOST);
     printf("%-29s %22s %22s %8s %8s %9s %9s\n", "series", "rule: covered %", "naive: covered %", "warm-up", "runs",
@@ -158,9 +171,11 @@ static gboolean print_coverage(gsize n_series, guint64 seed)
         g_autoptr(BenchSource) source = bench_source_new(&kinds[k]);
         if (!source)
             return FALSE;
+        protocol.time_budget_ns = time_budget(&kinds[k]);
         Tally tally = { 0 };
         gsize n_naive = 0, n_naive_covered = 0;
-        for (gsize i = 0; i < n_series; i++)
+        gsize n = kinds[k].drift || kinds[k].wild ? n_series / 10 : n_series;
+        for (gsize i = 0; i < n; i++)
         {
             gboolean covered;
             bench_source_restart(source, seed + k, i);
@@ -172,9 +187,11 @@ static gboolean print_coverage(gsize n_series, guint64 seed)
         printf("%-29s", kinds[k].name);
         print_share(tally.n_covered, tally.n_stopped);
         print_share(n_naive_covered, n_naive);
-        printf(" %8.1f %8.1f %9.2f %9.2f%s\n", tally.warmup / n_series, tally.runs / n_series,
-               100.0 * tally.n_flagged / MAX(tally.n_stopped, 1), 100.0 * tally.n_other / n_series,
-               kinds[k].drift ? "  (no claim: it drifts)" : "");
+        printf(" %8.1f %8.1f %9.2f %9.2f%s\n", tally.warmup / n, tally.runs / n, 100.0 * tally.n_flagged / n,
+               100.0 * tally.n_other / n,
+               kinds[k].drift  ? "  (no claim: it drifts)"
+               : kinds[k].wild ? "  (no claim: it changed by a fifth while recorded)"
+                               : "");
         fflush(stdout);
     }
     return TRUE;
@@ -212,7 +229,7 @@ static gboolean print_cost(gsize n_series, guint64 seed)
            n_series, "series", "width %", "refused %", "fixed: covered %", "rule: covered %", "rule: runs");
     for (gsize k = 0; k < G_N_ELEMENTS(kinds); k++)
     {
-        if (kinds[k].drift)
+        if (kinds[k].drift || kinds[k].wild)
             continue;
         g_autoptr(BenchSource) source = bench_source_new(&kinds[k]);
         if (!source)
@@ -228,7 +245,7 @@ static gboolean print_cost(gsize n_series, guint64 seed)
         }
         qsort(widths, n_series, sizeof *widths, compare_doubles);
         IfmProtocol protocol = IFM_PROTOCOL_INIT;
-        protocol.time_budget_ns = 0;
+        protocol.time_budget_ns = time_budget(&kinds[k]);
         protocol.ci_ratio = widths[n_series / 2];
         printf("%-29s", kinds[k].name);
         if (isfinite(protocol.ci_ratio))
@@ -259,5 +276,5 @@ int main(int argc, char **argv)
     guint64 seed = 1;
     if (!bench_options(argc, argv, &n_series, &seed))
         return 2;
-    return print_coverage(n_series, seed) && print_cost(MAX(n_series / 5, 10), seed) ? 0 : 1;
+    return print_coverage(n_series, seed) && print_cost(MAX(n_series / 10, 10), seed) ? 0 : 1;
 }

@@ -15,7 +15,9 @@ typedef struct
     double ci_ratio; /* target half-width of the median's interval / median: 0.01 */
     double level;    /* 0.95 */
     gsize least_runs, most_runs;
-    gint64 time_budget_ns; /* for warm-up and runs together; 0: none */
+    /* for warm-up and runs together, of the rule alone: warm-up ends by a quarter of it, and no interval stops before a
+     * 50th, so that short runs see slow changes, too; 0: none of that */
+    gint64 time_budget_ns;
 } IfmProtocol;
 
 #define IFM_PROTOCOL_INIT                                                                                                  \

@@ -22,7 +22,7 @@ typedef struct
     double n_effective;          /* for the median: ifm_median_effective_size() */
     double drift_ratio; /* change from first to last sample / median, ifm_drift_test(): -0.2 is "fell by a fifth" */
     double drift_p;     /* two-sided p of "no drift", corrected for autocorrelation; NaN below 8 samples */
-    gboolean drifting;  /* flagged: significant at 0.001 and |drift_ratio| above 1 % */
+    gboolean drifting;  /* flagged: drift_p < 0.001 and |drift_ratio| > 1 %, or < 0.01 and > 10 % */
     gsize n_outliers;   /* beyond median +- 5 robust sigmas (1.4826 MAD); never removed */
 } IfmSummary;
 
@@ -60,7 +60,8 @@ double ifm_median_effective_size(const double *series, const double *sorted, gsi
 
 /**
  * ifm_drift_test: whether the level of a series changes: along a line, by a step, or as a transient that dies away.
- * Equals: the least of the p of least-squares fits of 5 shapes, x 5, each for n_effective(residuals) samples.
+ * Equals: the least p of least-squares fits of 9 shapes, each for n_effective(residuals) samples, and of a comparison of
+ * the first tenth with the second half; times 10, since that many were tried.
  * @series: [n] in order. @ratio: (out) change from the first to the last sample in the best shape / median.
  * Returns: two-sided p of "no drift"; NaN, as @ratio, for n < 8.
  */

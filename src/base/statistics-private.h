@@ -31,8 +31,4 @@ double ifm_persistence_bound(const double *series, const double *sorted, gsize n
 /** ifm_robust_sigma: 1.4826 MAD, or where that is 0, 1.2533 mean absolute deviations. @scratch: room for n. */
 double ifm_robust_sigma(const double *sorted, gsize n, double *scratch);
 
-/* What the drift flag takes: significant, and large enough to matter. */
-#define IFM_DRIFT_P 0.001
-#define IFM_DRIFT_RATIO 0.01
-
 G_END_DECLS

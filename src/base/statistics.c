@@ -148,6 +148,7 @@ void ifm_summary_compute(const gint64 *samples, gsize n, double level, IfmSummar
     summary->n_effective = ifm_median_effective_size(series, sorted, n);
     ifm_quantile_interval(sorted, n, summary->n_effective, 0.5, level, &summary->median_interval);
     summary->drift_p = ifm_drift_test(series, n, &summary->drift_ratio);
-    summary->drifting = summary->drift_p < IFM_DRIFT_P && fabs(summary->drift_ratio) > IFM_DRIFT_RATIO;
+    double drift = fabs(summary->drift_ratio);
+    summary->drifting = (summary->drift_p < 0.001 && drift > 0.01) || (summary->drift_p < 0.01 && drift > 0.1);
     summary->n_outliers = count_outliers(sorted, n, summary->median, 5 * ifm_robust_sigma(sorted, n, scratch));
 }

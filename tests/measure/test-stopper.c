@@ -73,6 +73,21 @@ static void test_quiet(void)
     }
 }
 
+/* Runs of 1 ms that are all equal: the interval has no width, and 400 ms, a 50th of 20 s, must pass. */
+static void test_least_time(void)
+{
+    IfmProtocol protocol = IFM_PROTOCOL_INIT;
+    IfmStopReason reason;
+    gsize n = stop_count(&protocol, MS, 0, 1, &reason);
+    g_assert_cmpint(reason, ==, IFM_STOP_INTERVAL);
+    g_assert_cmpuint(n, >=, 400);
+    g_assert_cmpuint(n, <=, 500); /* the next look comes within a quarter */
+    g_assert_cmpuint(stop_count(&protocol, 30 * MS, 0, 1, &reason), ==, 20);
+    protocol.most_runs = 100; /* as ever, this ends it */
+    g_assert_cmpuint(stop_count(&protocol, MS, 0, 1, &reason), ==, 100);
+    g_assert_cmpint(reason, ==, IFM_STOP_MOST_RUNS);
+}
+
 static void test_noise(void)
 {
     IfmProtocol protocol = IFM_PROTOCOL_INIT;
@@ -86,6 +101,7 @@ static void test_noise(void)
     g_assert_cmpuint(n, >, 150);
     g_assert_cmpuint(n, <, 250);
     protocol.most_runs = 20000;
+    protocol.time_budget_ns = 0;
     n = stop_count(&protocol, MS / 10, 0.05, 4, &reason);
     g_assert_cmpint(reason, ==, IFM_STOP_INTERVAL);
     /* (1.96 * 1.2533 * 5 % / 1 %)^2 = 151 would do if all were known; to know it costs up to two quarters and the caution.
@@ -102,6 +118,7 @@ static void test_agrees_with_summary(void)
     for (guint64 seed = 10; seed < 30; seed++)
     {
         IfmProtocol protocol = IFM_PROTOCOL_INIT;
+        protocol.time_budget_ns = 0;
         g_autoptr(IfmStopper) stopper = ifm_stopper_new(&protocol);
         g_autoptr(GArray) samples = g_array_new(FALSE, FALSE, sizeof(gint64));
         guint64 state = seed;
@@ -203,6 +220,7 @@ int main(int argc, char **argv)
     g_test_add_func("/stopper/names", test_names);
     g_test_add_func("/stopper/fixed", test_fixed);
     g_test_add_func("/stopper/quiet", test_quiet);
+    g_test_add_func("/stopper/least-time", test_least_time);
     g_test_add_func("/stopper/noise", test_noise);
     g_test_add_func("/stopper/summary", test_agrees_with_summary);
     g_test_add_func("/stopper/two-levels", test_two_levels);
