@@ -162,11 +162,11 @@ double ifm_persistence_bound(const double *series, const double *sorted, gsize n
 
 /*
  * What the variance of a median depends on is the sign series, sign(x - median) (e.g. Sen 1968). Geyer's sum over it is
- * right for any dependence once n is many times the correlation time, and much too low before: it loses the part
- * lags / n with the sample mean, and by chance can end early. So it is corrected by that part, and kept from going below
- * what an AR(1) process would have that has the same lag-1 correlation + 1 standard error: the error fades with n. Chosen
- * by measured coverage, see bench/stopping-rule: with Geyer's sum alone a rule that stops by it covers 76 % instead of 95 %
- * at phi = 0.9.
+ * right for any dependence once n is many times the correlation time, and much too low before: it loses the part lags / n
+ * with the sample mean, and by chance can end early. So it is corrected by that part, and kept from going below what an
+ * AR(1) process would have that has the same lag-1 correlation + 1 standard error: the error fades with n.
+ * Chosen by measured coverage: a rule that stopped by the corrected sum alone covered 76 % at phi = 0.9, with this floor
+ * it covers 94 % (bench/stopping-rule).
  */
 double ifm_median_effective_size(const double *series, const double *sorted, gsize n)
 {

@@ -13,6 +13,7 @@
  * variance from the later half: Schruben, Singh & Tierney (1983), Optimal Tests for Initialization Bias in Simulation
  * Output.
  */
+
 /* @place: in the series, from 0 to 1. @where: of the step, or the e-fold of the transient. Each rises. */
 static double shape_line(double place, double where)
 {
