@@ -140,7 +140,7 @@ static void print_share(gsize k, gsize n)
 
 enum
 {
-    NAIVE_MOST = 1000,
+    NAIVE_MOST = 500,
 };
 
 /* Ranks of plain intervals, from 0, for every n. */
@@ -276,5 +276,5 @@ int main(int argc, char **argv)
     guint64 seed = 1;
     if (!bench_options(argc, argv, &n_series, &seed))
         return 2;
-    return print_coverage(n_series, seed) && print_cost(MAX(n_series / 10, 10), seed) ? 0 : 1;
+    return print_coverage(n_series, seed) && print_cost(MAX(n_series / 20, 10), seed) ? 0 : 1;
 }
