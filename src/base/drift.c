@@ -54,8 +54,9 @@ static double median_of(double *values, gsize n)
     return ifm_quantile(values, n, 0.5);
 }
 
-/* Fits centred @values with the centred @shape; scratch is two times n. Returns: the p of "no such drift". */
-static double fit_p(const double *values, const double *shape, gsize n, double *scratch)
+/* Fits centred @values with the centred @shape; scratch is two times n. Returns: the p of "no such drift", or anything from
+ * @best on where it is no less: correlation only raises it, so that it need not be looked at. */
+static double fit_p(const double *values, const double *shape, gsize n, double best, double *scratch)
 {
     double shape_square = 0, product = 0, rest = 0;
     for (gsize i = 0; i < n; i++)
@@ -69,6 +70,9 @@ static double fit_p(const double *values, const double *shape, gsize n, double *
         residuals[i] = values[i] - slope * shape[i];
         rest += residuals[i] * residuals[i];
     }
+    double p = ifm_student_p(slope * sqrt(shape_square * (n - 2) / rest), n - 2);
+    if (p >= best)
+        return p;
     memcpy(sorted, residuals, n * sizeof *sorted);
     qsort(sorted, n, sizeof *sorted, ifm_compare_doubles);
     double persistence = ifm_persistence_bound(residuals, sorted, n);
@@ -147,7 +151,7 @@ double ifm_drift_test(const double *series, gsize n, double *ratio)
         for (gsize i = 0; i < n; i++)
             shape[i] = shapes[s].shape((i + 0.5) / n, shapes[s].where);
         ifm_series_centre(shape, n);
-        double p = fit_p(values, shape, n, scratch);
+        double p = fit_p(values, shape, n, best, scratch);
         if (p < best)
         {
             best = p;
