@@ -164,7 +164,8 @@ double ifm_drift_test(const double *series, gsize n, double *ratio)
         best = p;
         *ratio = change / median;
     }
-    return MIN(best * (G_N_ELEMENTS(shapes) + 1), 1);
+    gsize n_fits = G_N_ELEMENTS(shapes) + 1;
+    return MIN(best * n_fits, 1);
 }
 
 /* --- steadiness ------------------------------------------------------------------------------------------------------- */
