@@ -143,12 +143,12 @@ IfmDeviceInfo *ifm_engine_find_device(IfmEngine *engine, const IfmDeviceSpec *sp
             continue;
         if (info->available)
             return g_ptr_array_steal_index(devices, i);
-        g_set_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE, "device '%s': not available: %s", spec->text, info->reason);
+        g_set_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE, "%s: not available: %s", spec->text, info->reason);
         return NULL;
     }
     g_ptr_array_add(names, NULL);
     g_autofree char *all = g_strjoinv(", ", (char **)names->pdata);
-    g_set_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE, "device '%s': no such device (there are: %s)", spec->text, all);
+    g_set_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE, "%s: no such device (there are: %s)", spec->text, all);
     return NULL;
 }
 
@@ -217,7 +217,7 @@ static gboolean make_executors(IfmCompiled *compiled, GError **error)
         IfmExecutor *executor = ifm_executor_new(compiled->engine->clock, spec->cores, spec->n_cores, "ifm-stream", error);
         if (executor == NULL)
         {
-            g_prefix_error(error, "device '%s': ", spec->text);
+            g_prefix_error(error, "%s: ", spec->text);
             return FALSE;
         }
         g_ptr_array_add(compiled->executors, executor);

@@ -143,14 +143,16 @@ static void end_run(Reader *reader, const json_t *json)
     g_ptr_array_add(reader->profiles, profile);
 }
 
-static gboolean read_line(Reader *reader, char *line)
+/* How the runtime names its threads is its own affair: those that have not worked yet share one name, so keys may repeat.
+ */
+static gboolean read_line(Reader *reader, char *line, json_error_t *trouble)
 {
     g_strchomp(line);
     if (g_str_has_suffix(line, ","))
         line[strlen(line) - 1] = '\0';
     if (*line == '\0' || g_str_equal(line, "[") || g_str_equal(line, "]"))
         return TRUE;
-    json_t *json = json_loads(line, JSON_REJECT_DUPLICATES, NULL);
+    json_t *json = json_loads(line, 0, trouble);
     if (json == NULL)
         return FALSE;
     reader->n_events++;
@@ -162,27 +164,53 @@ static gboolean read_line(Reader *reader, char *line)
     return TRUE;
 }
 
-static gboolean read_file(const char *path, Reader *reader, GError **error)
+#define SHOWN_BEFORE 60 /* of a line that cannot be read: so much before the place … */
+#define SHOWN_BEHIND 20 /* … and so much behind it */
+
+/* The file is gone when anybody reads this, so what matters of it is said here. */
+static void refuse_line(const char *who, gsize number, const char *line, const json_error_t *trouble, GError **error)
+{
+    gsize length = strlen(line), at = MIN((gsize)MAX(trouble->position, 0), length);
+    gsize from = at > SHOWN_BEFORE ? at - SHOWN_BEFORE : 0, to = MIN(at + SHOWN_BEHIND, length);
+    g_autofree char *part = g_strndup(line + from, to - from);
+    g_autofree char *shown = ifm_runtime_words(part, NULL);
+    g_set_error(error, IFM_ERROR, IFM_ERROR_FAILED,
+                "%s: line %" G_GSIZE_FORMAT " of the runtime's profile is no event: %s, at byte %" G_GSIZE_FORMAT ": …%s…",
+                who, number, trouble->text, at, shown);
+}
+
+static gboolean read_lines(FILE *file, const char *who, Reader *reader, GError **error)
 {
     g_autofree char *line = NULL; /* getline()'s: malloc() is GLib's, too */
     size_t size = 0;
-    gsize number = 0;
-    gboolean ok = TRUE;
+    for (gsize number = 1; getline(&line, &size, file) >= 0; number++)
+    {
+        json_error_t trouble = { 0 };
+        if (read_line(reader, line, &trouble))
+            continue;
+        refuse_line(who, number, line, &trouble, error);
+        return FALSE;
+    }
+    return TRUE;
+}
+
+gboolean ifm_ort_profile_read(const char *path, const char *who, GPtrArray *profiles, IfmAttest *attest, gint64 *n_events,
+                              GError **error)
+{
     FILE *file = g_fopen(path, "re");
     if (file == NULL)
     {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_FAILED, "%s: %s", path, g_strerror(errno));
+        g_set_error(error, IFM_ERROR, IFM_ERROR_FAILED, "%s: the runtime's profile cannot be read: %s: %s", who, path,
+                    g_strerror(errno));
         return FALSE;
     }
-    while (ok && getline(&line, &size, file) >= 0)
-    {
-        number++;
-        ok = read_line(reader, line);
-    }
-    if (!ok)
-        g_set_error(error, IFM_ERROR, IFM_ERROR_FAILED, "%s, line %" G_GSIZE_FORMAT ": no event of a profile", path,
-                    number);
+    Reader reader = { .open = g_array_new(FALSE, FALSE, sizeof(Event)), .profiles = profiles, .attest = attest };
+    gboolean ok = read_lines(file, who, &reader, error);
     fclose(file);
+    for (guint i = 0; i < reader.open->len; i++)
+        event_clear(&g_array_index(reader.open, Event, i));
+    g_array_unref(reader.open);
+    *n_events = reader.n_events;
     return ok;
 }
 
@@ -196,16 +224,14 @@ static gboolean end_profile(OrtCompiled *self, GPtrArray *profiles, IfmAttest *a
     if (!ifm_ort_check(api, api->GetAllocatorWithDefaultOptions(&allocator), who, IFM_ERROR_FAILED, error) ||
         !ifm_ort_check(api, api->SessionEndProfiling(self->session, allocator, &path), who, IFM_ERROR_FAILED, error))
         return FALSE;
-    Reader reader = { .open = g_array_new(FALSE, FALSE, sizeof(Event)), .profiles = profiles, .attest = attest };
     guint n_before = profiles->len;
-    gboolean ok = read_file(path, &reader, error);
+    gint64 n_events = 0;
+    g_autofree char *whose = g_strdup_printf("%s: %s", self->base.spec->text, who);
+    gboolean ok = ifm_ort_profile_read(path, whose, profiles, attest, &n_events, error);
     g_unlink(path);
     ifm_ort_check(api, api->AllocatorFree(allocator, path), who, IFM_ERROR_FAILED, NULL);
     if (ok && profiles->len > n_before)
-        self->events_per_run = reader.n_events / (profiles->len - n_before) + 1;
-    for (guint i = 0; i < reader.open->len; i++)
-        event_clear(&g_array_index(reader.open, Event, i));
-    g_array_unref(reader.open);
+        self->events_per_run = n_events / (profiles->len - n_before) + 1;
     return ok;
 }
 
@@ -223,8 +249,8 @@ static gboolean renew(OrtCompiled *self, GPtrArray *profiles, GError **error)
 static gboolean check_session(const OrtCompiled *self, GError **error)
 {
     if (self->session == NULL)
-        g_set_error(error, IFM_ERROR, IFM_ERROR_FAILED, "%s on %s: its session could not be made again after profiling",
-                    ifm_model_name(self->base.model), self->base.spec->text);
+        g_set_error(error, IFM_ERROR, IFM_ERROR_FAILED, "%s: %s: its session could not be made again after profiling",
+                    self->base.spec->text, ifm_model_name(self->base.model));
     return self->session != NULL;
 }
 
@@ -242,8 +268,8 @@ gboolean ifm_ort_profile_prepare(IfmRequest *request, GError **error)
     if (ifm_device_spec_n_streams(self->base.spec) > 1) /* other streams may be running in the session */
     {
         g_set_error(error, IFM_ERROR, IFM_ERROR_FAILED,
-                    "%s on %s: its profile is full: read it at least every %" G_GINT64_FORMAT " inferences",
-                    ifm_model_name(self->base.model), self->base.spec->text, MOST_EVENTS / per_run);
+                    "%s: %s: its profile is full: read it at least every %" G_GINT64_FORMAT " inferences",
+                    self->base.spec->text, ifm_model_name(self->base.model), MOST_EVENTS / per_run);
         return FALSE;
     }
     return renew(self, self->pending, error);
@@ -269,8 +295,8 @@ gboolean ifm_ort_profile(IfmCompiled *compiled, IfmRequest *request, GPtrArray *
     if (atomic_load(&self->n_running) > 0)
     {
         g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
-                    "%s on %s: another stream is inferring: the profile is the session's, so all have to wait",
-                    ifm_model_name(compiled->model), compiled->spec->text);
+                    "%s: %s: another stream is inferring: the profile is the session's, so all have to wait",
+                    compiled->spec->text, ifm_model_name(compiled->model));
         return FALSE;
     }
     g_ptr_array_extend_and_steal(profiles, g_steal_pointer(&self->pending));

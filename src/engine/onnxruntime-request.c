@@ -16,7 +16,7 @@ static gboolean check(const IfmRequest *request, OrtStatus *status, GError **err
     if (status == NULL)
         return TRUE;
     g_autofree char *who =
-        g_strdup_printf("%s on %s", ifm_model_name(request->compiled->model), request->compiled->spec->text);
+        g_strdup_printf("%s: %s", request->compiled->spec->text, ifm_model_name(request->compiled->model));
     return ifm_ort_check(api_of(request), status, who, IFM_ERROR_FAILED, error);
 }
 

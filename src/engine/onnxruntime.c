@@ -28,13 +28,14 @@ gboolean ifm_ort_check(const OrtApi *api, OrtStatus *status, const char *who, If
     if (status == NULL)
         return TRUE;
     OrtErrorCode ort_code = api->GetErrorCode(status);
-    g_autofree char *words = ifm_runtime_words(api->GetErrorMessage(status), NULL);
+    const char *said = api->GetErrorMessage(status);
+    g_autofree char *words = ifm_runtime_words(said, NULL);
     IfmErrorCode code = refusal;
-    if (ifm_runtime_is_memory(words))
+    if (ifm_runtime_is_memory(said))
         code = IFM_ERROR_MEMORY;
-    else if (ifm_runtime_is_lost(words))
+    else if (ifm_runtime_is_lost(said))
         code = IFM_ERROR_LOST;
-    else if (strstr(words, "terminate flag") != NULL)
+    else if (strstr(said, "terminate flag") != NULL)
         code = IFM_ERROR_CANCELLED;
     else if (ort_code == ORT_NO_SUCHFILE)
         code = IFM_ERROR_UNAVAILABLE;
@@ -247,8 +248,8 @@ static gboolean check_dtype(const IfmCompiled *compiled, GError **error)
     if (written == IFM_DTYPE_UNDEFINED || written == compiled->options.dtype)
         return TRUE;
     g_set_error(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED,
-                "%s on %s: %s was asked for, but ONNX Runtime computes in the types a model is written in: here %s",
-                ifm_model_name(compiled->model), compiled->spec->text, ifm_dtype_name(compiled->options.dtype),
+                "%s: %s: %s was asked for, but ONNX Runtime computes in the types a model is written in: here %s",
+                compiled->spec->text, ifm_model_name(compiled->model), ifm_dtype_name(compiled->options.dtype),
                 ifm_dtype_name(written));
     return FALSE;
 }
@@ -367,7 +368,7 @@ static gboolean create_session(const Setup *setup)
 gboolean ifm_ort_session_open(OrtCompiled *compiled, GError **error)
 {
     OrtEngine *engine = ort_engine(&compiled->base);
-    g_autofree char *who = g_strdup_printf("%s on %s", ifm_model_name(compiled->base.model), compiled->base.spec->text);
+    g_autofree char *who = g_strdup_printf("%s: %s", compiled->base.spec->text, ifm_model_name(compiled->base.model));
     Setup setup = { .engine = engine, .compiled = compiled, .who = who, .error = error };
     if (!step(&setup, engine->api->CreateSessionOptions(&setup.options)))
         return FALSE;

@@ -24,7 +24,7 @@ static gboolean check(const IfmRequest *request, ov_status_e status, GError **er
     if (status == OK)
         return TRUE;
     g_autofree char *who =
-        g_strdup_printf("%s on %s", ifm_model_name(request->compiled->model), request->compiled->spec->text);
+        g_strdup_printf("%s: %s", request->compiled->spec->text, ifm_model_name(request->compiled->model));
     return ifm_ov_check(api_of(request), status, who, IFM_ERROR_FAILED, error);
 }
 

@@ -22,17 +22,17 @@ gboolean ifm_ov_check(const OvApi *api, ov_status_e status, const char *who, Ifm
     if (status == OK)
         return TRUE;
     const char *message = api->ov_get_last_err_msg(); /* a copy, to be freed */
-    g_autofree char *words =
-        ifm_runtime_words(message != NULL && *message != '\0' ? message : api->ov_get_error_info(status), skip);
-    if (message != NULL)
-        api->ov_free(message);
+    const char *said = message != NULL && *message != '\0' ? message : api->ov_get_error_info(status);
+    g_autofree char *words = ifm_runtime_words(said, skip);
     IfmErrorCode code = refusal;
-    if (ifm_runtime_is_memory(words))
+    if (ifm_runtime_is_memory(said))
         code = IFM_ERROR_MEMORY;
-    else if (ifm_runtime_is_lost(words))
+    else if (ifm_runtime_is_lost(said))
         code = IFM_ERROR_LOST;
     else if (status == INFER_CANCELLED)
         code = IFM_ERROR_CANCELLED;
+    if (message != NULL)
+        api->ov_free(message);
     g_set_error(error, IFM_ERROR, code, "%s: %s", who, words);
     return FALSE;
 }
@@ -137,7 +137,7 @@ static void add_missing(OvEngine *self, const char *unit, GPtrArray *devices)
     IfmDeviceInfo *info = info_new(unit, CAPABILITIES);
     info->description = g_strdup(unit);
     if (error != NULL)
-        info->reason = g_strdup(error->message);
+        info->reason = g_strdup(error->message + strlen(unit) + strlen(": "));
     else
         info->reason = g_strdup("its plug-in finds no such device on this machine (no driver, or no permission)");
     g_ptr_array_add(devices, info);
@@ -498,7 +498,7 @@ static gboolean compile(IfmCompiled *compiled, GError **error)
     OvEngine *engine = ov_engine(compiled);
     const OvApi *api = &engine->api;
     g_autofree char *device = native_name(compiled->spec);
-    g_autofree char *who = g_strdup_printf("%s on %s", ifm_model_name(compiled->model), compiled->spec->text);
+    g_autofree char *who = g_strdup_printf("%s: %s", compiled->spec->text, ifm_model_name(compiled->model));
     self->input_ports = g_ptr_array_new_with_free_func((GDestroyNotify)api->ov_output_const_port_free);
     self->output_ports = g_ptr_array_new_with_free_func((GDestroyNotify)api->ov_output_const_port_free);
     IfmDeviceInfo *info = ifm_engine_find_device(compiled->engine, compiled->spec, error);

@@ -99,8 +99,8 @@ static gboolean check_not_running(const IfmRequest *request, GError **error)
 {
     if (atomic_load(&request->state->phase) != RUNNING)
         return TRUE;
-    g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s on %s: an inference is running on this request: wait for it first",
-                ifm_model_name(request->compiled->model), request->compiled->spec->text);
+    g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s: %s: an inference is running on this request: wait for it first",
+                request->compiled->spec->text, ifm_model_name(request->compiled->model));
     return FALSE;
 }
 
@@ -183,8 +183,8 @@ gboolean ifm_request_output(IfmRequest *request, gsize port, IfmTensor *tensor, 
         return FALSE;
     if (atomic_load(&state->phase) == IDLE || state->error != NULL)
     {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s on %s: no inference has ended well on this request",
-                    ifm_model_name(request->compiled->model), request->compiled->spec->text);
+        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s: %s: no inference has ended well on this request",
+                    request->compiled->spec->text, ifm_model_name(request->compiled->model));
         return FALSE;
     }
     return request->compiled->engine->driver->output(request, port, tensor, error);
@@ -244,8 +244,8 @@ static void infer(IfmRequest *request, gboolean inside_start)
     if (inside_start)
         state->queued_ns = state->started_ns;
     if (ready && atomic_load_explicit(&state->cancel_asked, memory_order_acquire))
-        g_set_error(&error, IFM_ERROR, IFM_ERROR_CANCELLED, "%s on %s: cancelled before it began",
-                    ifm_model_name(request->compiled->model), request->compiled->spec->text);
+        g_set_error(&error, IFM_ERROR, IFM_ERROR_CANCELLED, "%s: %s: cancelled before it began",
+                    request->compiled->spec->text, ifm_model_name(request->compiled->model));
     else if (ready)
         driver->infer(request, &error);
     complete(request, ifm_clock_now_ns(clock), error, inside_start);
@@ -310,8 +310,8 @@ gboolean ifm_request_wait(IfmRequest *request, gint64 timeout_ns, GError **error
     int phase = atomic_load(&state->phase);
     if (phase == IDLE)
     {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s on %s: no inference was started on this request",
-                    ifm_model_name(request->compiled->model), request->compiled->spec->text);
+        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s: %s: no inference was started on this request",
+                    request->compiled->spec->text, ifm_model_name(request->compiled->model));
         return FALSE;
     }
     if (phase == RUNNING)
@@ -320,8 +320,8 @@ gboolean ifm_request_wait(IfmRequest *request, gint64 timeout_ns, GError **error
         gint64 deadline_ns = timeout_ns > IFM_CLOCK_NEVER - now_ns ? IFM_CLOCK_NEVER : now_ns + timeout_ns;
         if (!wait_value(state, &state->phase, DONE, deadline_ns))
         {
-            g_set_error(error, IFM_ERROR, IFM_ERROR_TIMEOUT, "%s on %s: not done after %.3f s",
-                        ifm_model_name(request->compiled->model), request->compiled->spec->text, timeout_ns / 1e9);
+            g_set_error(error, IFM_ERROR, IFM_ERROR_TIMEOUT, "%s: %s: not done after %.3f s", request->compiled->spec->text,
+                        ifm_model_name(request->compiled->model), timeout_ns / 1e9);
             return FALSE;
         }
     }
@@ -382,8 +382,8 @@ GPtrArray *ifm_compiled_profile(IfmCompiled *compiled, IfmRequest *request, GErr
         return NULL;
     if (!compiled->options.profiling)
     {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED, "%s on %s: was compiled without profiling",
-                    ifm_model_name(compiled->model), compiled->spec->text);
+        g_set_error(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED, "%s: %s: was compiled without profiling", compiled->spec->text,
+                    ifm_model_name(compiled->model));
         return NULL;
     }
     g_autoptr(GPtrArray) profiles = g_ptr_array_new_with_free_func((GDestroyNotify)ifm_engine_profile_free);

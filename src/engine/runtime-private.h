@@ -20,14 +20,25 @@ gint64 ifm_runtime_bound(const IfmCompileOptions *options, const char *dim_name)
 int ifm_runtime_n_threads(const IfmCompiled *compiled);
 
 /**
- * ifm_runtime_words: What a runtime said, as one line: of several lines, the first that tells something.
+ * ifm_runtime_words: What a runtime said, as one printable line of at most 200 characters: its lines joined by " | ",
+ * without places in its sources and signatures of its functions. For people: what acts on the words reads the
+ * original.
  * @skip: prefixes of lines that tell nothing, NULL-terminated
  */
 char *ifm_runtime_words(const char *message, const char *const *skip);
-/** ifm_runtime_is_memory: whether the words speak of memory that ran out. */
+/** ifm_runtime_is_memory: whether a runtime's words speak of memory that ran out. */
 gboolean ifm_runtime_is_memory(const char *words);
-/** ifm_runtime_is_lost: whether the words speak of a device that is gone. */
+/** ifm_runtime_is_lost: whether they speak of a device that is gone. */
 gboolean ifm_runtime_is_lost(const char *words);
+
+/**
+ * ifm_ort_profile_read: Reads a profile that ONNX Runtime wrote (onnxruntime-profile.c); here, so that tests reach it
+ * without the runtime's header.
+ * @who: begins the error's message    @profiles: gets an IfmEngineProfile* a run    @attest: (optional) gets the nodes, too
+ * @n_events: (out) lines that were events    Returns: FALSE with IFM_ERROR_FAILED where it is no profile.
+ */
+gboolean ifm_ort_profile_read(const char *path, const char *who, GPtrArray *profiles, IfmAttest *attest, gint64 *n_events,
+                              GError **error);
 
 /** ifm_dtype_lower: the dtype of lower precision; only floating-point types count, UNDEFINED is none. */
 IfmDtype ifm_dtype_lower(IfmDtype a, IfmDtype b);

@@ -11,15 +11,29 @@ static const char *variable_of(const char *runtime)
     return g_str_equal(runtime, "openvino") ? "IFM_OPENVINO_LIBRARY" : "IFM_ONNXRUNTIME_LIBRARY";
 }
 
+/* What the user can do about the library: @variable is the way to another, or the reason why it is this one. */
+static char *variable_hint(const char *runtime)
+{
+    const char *variable = variable_of(runtime), *value = g_getenv(variable);
+    if (value != NULL && *value != '\0')
+        return g_strdup_printf("set by %s", variable);
+    return g_strdup_printf("%s names another", variable);
+}
+
 void *ifm_runtime_open(const char *runtime, char **file, GError **error)
 {
     g_autofree char *path = ifm_path_runtime(runtime);
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (library == NULL)
     {
-        g_autofree char *words = ifm_runtime_words(dlerror(), NULL);
-        g_set_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE, "%s: cannot open its library %s: %s (%s names another)",
-                    runtime, path, words, variable_of(runtime));
+        const char *said = dlerror();
+        gsize length = strlen(path);
+        if (said != NULL && g_str_has_prefix(said, path)) /* the loader begins with it, too */
+            said += length + strspn(said + length, ": ");
+        g_autofree char *words = ifm_runtime_words(said, NULL);
+        g_autofree char *hint = variable_hint(runtime);
+        g_set_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE, "%s: cannot open its library %s: %s (%s)", runtime, path,
+                    words, hint);
         return NULL;
     }
     struct link_map *map = NULL;
@@ -33,11 +47,12 @@ void *ifm_runtime_open(const char *runtime, char **file, GError **error)
 void *ifm_runtime_symbol(void *library, const char *runtime, const char *file, const char *symbol, GError **error)
 {
     void *address = dlsym(library, symbol);
-    if (address == NULL)
-        g_set_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE,
-                    "%s: %s has no function %s: it is another library, or too old a version (%s names another)", runtime,
-                    file, symbol, variable_of(runtime));
-    return address;
+    if (address != NULL)
+        return address;
+    g_autofree char *hint = variable_hint(runtime);
+    g_set_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE,
+                "%s: %s has no function %s: it is another library, or too old a version (%s)", runtime, file, symbol, hint);
+    return NULL;
 }
 
 gint64 ifm_runtime_bound(const IfmCompileOptions *options, const char *dim_name)
@@ -71,18 +86,78 @@ static gboolean is_skipped(const char *line, const char *const *skip)
     return FALSE;
 }
 
+/* What is left out of a runtime's words: it speaks of its own sources, or says what is said already. In this order. */
+static const struct
+{
+    const char *pattern, *with;
+} left_out[] = {
+    { "^Load model from .*? failed: ?", "" },
+    /* FILE.cc:LINE, then perhaps the signature of the function: up to the end of its parameters */
+    { "\\S*/\\S+\\.(?:h|hpp|c|cc|cpp|cu|cuh):\\d+:?"
+      "(?:\\s+[\\w:<>,*&~ ]*::[\\w~]+(?:<[^()]*>)?(\\((?:[^()]|(?1))*\\))(?:::<lambda(?1)>)?(?: const)?(?: \\[with "
+      "[^\\]]*\\])?)?"
+      "\\s*",
+      "" },
+};
+
+#define MOST_READ 4096 /* bytes of what a runtime says */
+#define MOST_WORDS 200 /* characters that are shown of it */
+
+static void leave_out(char **words)
+{
+    for (gsize i = 0; i < G_N_ELEMENTS(left_out); i++)
+    {
+        g_autoptr(GRegex) regex = g_regex_new(left_out[i].pattern, (GRegexCompileFlags)0, (GRegexMatchFlags)0, NULL);
+        char *shorter = g_regex_replace_literal(regex, *words, -1, 0, left_out[i].with, (GRegexMatchFlags)0, NULL);
+        if (shorter != NULL && *g_strstrip(shorter) != '\0') /* else it says nothing but that, or was too odd to match */
+        {
+            g_free(*words);
+            *words = g_steal_pointer(&shorter);
+        }
+        g_free(shorter);
+    }
+}
+
+/* One printable line: whatever a file's names bring along cannot steer a terminal. */
+static void make_printable(char **words)
+{
+    g_autoptr(GString) clean = g_string_new(NULL);
+    glong n = 0;
+    for (const char *at = *words; *at != '\0'; at = g_utf8_next_char(at))
+    {
+        gunichar c = g_utf8_get_char(at);
+        if (++n == MOST_WORDS && *g_utf8_next_char(at) != '\0')
+        {
+            g_string_append(clean, "…");
+            break;
+        }
+        if (g_unichar_iscntrl(c) || g_unichar_type(c) == G_UNICODE_FORMAT)
+            g_string_append_c(clean, '?');
+        else
+            g_string_append_unichar(clean, c);
+    }
+    g_free(*words);
+    *words = g_string_free(g_steal_pointer(&clean), FALSE);
+}
+
 char *ifm_runtime_words(const char *message, const char *const *skip)
 {
-    g_auto(GStrv) lines = g_strsplit_set(message != NULL ? message : "", "\r\n", -1);
+    g_autofree char *start = g_strndup(message != NULL ? message : "", MOST_READ);
+    g_auto(GStrv) lines = g_strsplit_set(start, "\r\n", -1);
+    g_autoptr(GString) told = g_string_new(NULL);
     const char *fallback = "no reason given";
     for (char **line = lines; *line != NULL; line++)
     {
         if (!is_skipped(g_strstrip(*line), skip))
-            return g_utf8_make_valid(g_str_has_prefix(*line, "-- ") ? *line + 3 : *line, -1);
-        if (**line != '\0')
+            g_string_append_printf(told, "%s%s", told->len > 0 ? " | " : "",
+                                   g_str_has_prefix(*line, "-- ") ? *line + 3 : *line);
+        else if (**line != '\0')
             fallback = *line;
     }
-    return g_utf8_make_valid(fallback, -1);
+    char *words = g_utf8_make_valid(told->len > 0 ? told->str : fallback, -1);
+    leave_out(&words);
+    make_printable(&words);
+    return words;
 }
 
 static gboolean contains_any(const char *words, const char *const *parts)
