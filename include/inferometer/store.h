@@ -108,8 +108,8 @@ typedef enum
 /**
  * ifm_store_open:
  * Returns: (transfer full) NULL with IFM_ERROR_UNAVAILABLE (no such file, read-only, locked by another process for longer
- * than 10 s), IFM_ERROR_UNSUPPORTED (written by a newer version: says which), IFM_ERROR_CORRUPT or IFM_ERROR_INVALID (a
- * SQLite file that is no store, or no SQLite file).
+ * than 10 s), IFM_ERROR_CORRUPT or IFM_ERROR_INVALID (written by a newer version: says which; a SQLite file that is no
+ * store, or no SQLite file).
  */
 IfmStore *ifm_store_open(const char *path, IfmStoreMode mode, GError **error);
 void ifm_store_close(IfmStore *store);

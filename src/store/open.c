@@ -139,7 +139,7 @@ static gboolean identify(const IfmStore *store, int *version, GError **error)
         return refuse(store, IFM_ERROR_INVALID, error, "is a SQLite file of another program, no store");
     if (identity.user_version > ifm_store_schema_version())
     {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED,
+        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
                     "%s: was written by a newer version (schema %d; this one knows up to %d)", store->path,
                     (int)identity.user_version, ifm_store_schema_version());
         return FALSE;

@@ -323,10 +323,10 @@ static void test_newer_store(Bench *bench, gconstpointer data)
     assert_status(&ended, 0);
     execute(store, "PRAGMA user_version = 9999");
     profile(bench, "m.onnx", &ended);
-    assert_complaint(&ended, 1, "store.db");
+    assert_complaint(&ended, 3, "store.db");
     g_assert_nonnull(strstr(ended.err, "9999"));
     run_line(bench, "store show", &ended);
-    assert_complaint(&ended, 1, "9999");
+    assert_complaint(&ended, 3, "9999");
 }
 
 static void test_no_store(Bench *bench, gconstpointer data)
