@@ -166,7 +166,7 @@ static IfmModel *build_from_zoo(ProfilePlan *plan, const char *text, guint32 see
     g_auto(GStrv) parts = g_strsplit(text, ",", -1);
     if (parts[0] == NULL)
     {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, ZOO_PREFIX ": which model? (see inferometer zoo list)");
+        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, ZOO_PREFIX " which model? (see inferometer zoo list)");
         return NULL;
     }
     g_autoptr(IfmModel) model = ifm_zoo_build(parts[0], (const char *const *)parts + 1, seed, error);
