@@ -146,9 +146,9 @@ typedef struct
 /** IfmAttest: what really runs, asked of the runtime and the kernel, not of the options. */
 typedef struct
 {
-    IfmDtype dtype; /* the lowest precision any node ran in; UNDEFINED where the runtime does not tell */
-    int n_threads;  /* threads in /proc/self/task that took processor time while it ran, the executing thread included */
-    int n_streams;
+    IfmDtype dtype;   /* the lowest precision any node ran in; UNDEFINED where the runtime does not tell */
+    int n_threads;    /* threads in /proc/self/task that took processor time while it ran, the executing thread included */
+    int n_streams;    /* as the runtime tells it, else the executing threads there are */
     char *cores;      /* the affinity mask of those threads, "0-3" */
     GPtrArray *nodes; /* IfmNodeAttest*; from one run of a profiled twin */
 } IfmAttest;
@@ -158,9 +158,13 @@ typedef struct
  * @inputs: [n inputs] borrowed    Returns: (transfer full) NULL with an error.
  */
 IfmAttest *ifm_compiled_attest(IfmCompiled *compiled, const IfmTensor *inputs, GError **error);
-/** ifm_attest_check: Returns: FALSE with IFM_ERROR_FAILED where what ran is not what was asked (dtype, threads, cores). */
+/** ifm_attest_check: Returns: FALSE with IFM_ERROR_FAILED where what ran is not what was asked (dtype, more threads,
+ * streams, cores). */
 gboolean ifm_attest_check(const IfmAttest *attest, const IfmDeviceSpec *spec, const IfmCompileOptions *options,
                           GError **error);
+/** ifm_attest_warnings: what is no failure, but must be known: an untold precision, threads that did not work. Returns:
+ * (transfer full) NULL-terminated lines. */
+char **ifm_attest_warnings(const IfmAttest *attest, const IfmDeviceSpec *spec, const IfmCompileOptions *options);
 void ifm_attest_free(IfmAttest *attest);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmAttest, ifm_attest_free)
 

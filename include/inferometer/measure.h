@@ -169,7 +169,11 @@ IfmMeasurement *ifm_runner_measure(IfmRunner *runner, const IfmModelCase *model_
  * "devices": [{"spec", "description", "capabilities": [...], "available", "reason"}]}; NULL with the reason. */
 json_t *ifm_runner_devices(IfmRunner *runner, const char *engine, GError **error);
 
-/** ifm_worker_main: the worker program: serves requests on @fd until it closes. Returns: the exit status. */
-int ifm_worker_main(int fd);
+/**
+ * ifm_worker_main: the worker program: serves requests on @fd until it closes. Call it before there is a second thread.
+ * @device: (optional) whose cores all threads of the process shall keep to
+ * Returns: the exit status.
+ */
+int ifm_worker_main(int fd, const char *device);
 
 G_END_DECLS

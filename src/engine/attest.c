@@ -181,7 +181,9 @@ IfmAttest *ifm_compiled_attest(IfmCompiled *compiled, const IfmTensor *inputs, G
 {
     g_autoptr(IfmAttest) attest = g_new0(IfmAttest, 1);
     attest->nodes = g_ptr_array_new_with_free_func((GDestroyNotify)node_attest_free);
-    attest->n_streams = ifm_device_spec_n_streams(compiled->spec);
+    /* The executing threads there are, one a stream; a driver whose runtime can tell its own number says so. */
+    attest->n_streams =
+        compiled->executors->len > 0 ? (int)compiled->executors->len : ifm_device_spec_n_streams(compiled->spec);
     if (!observe_run(compiled, inputs, attest, error))
         return NULL;
     if (compiled->engine->driver->attest != NULL && !compiled->engine->driver->attest(compiled, inputs, attest, error))
@@ -211,6 +213,13 @@ gboolean ifm_attest_check(const IfmAttest *attest, const IfmDeviceSpec *spec, co
                     asked == 1 ? " was" : "s were", attest->n_threads);
         return FALSE;
     }
+    if (attest->n_streams != ifm_device_spec_n_streams(spec))
+    {
+        g_set_error(error, IFM_ERROR, IFM_ERROR_FAILED, "%s: %d stream%s asked for, the runtime made %d", spec->text,
+                    ifm_device_spec_n_streams(spec), ifm_device_spec_n_streams(spec) == 1 ? " was" : "s were",
+                    attest->n_streams);
+        return FALSE;
+    }
     if (spec->n_cores > 0)
     {
         g_autofree char *cores = ifm_cores_to_string(spec->cores, spec->n_cores);
@@ -222,4 +231,27 @@ gboolean ifm_attest_check(const IfmAttest *attest, const IfmDeviceSpec *spec, co
         }
     }
     return TRUE;
+}
+
+/* Threads that had nothing to do are no failure: a small model has no work for them, and a runtime may know of fewer cores
+ * than threads were asked for. Only the threads that work can be seen: a pool's others belong to whatever ran before. */
+char **ifm_attest_warnings(const IfmAttest *attest, const IfmDeviceSpec *spec, const IfmCompileOptions *options)
+{
+    g_autoptr(GStrvBuilder) warnings = g_strv_builder_new();
+    int asked = threads_asked(spec, options);
+    if (attest->dtype == IFM_DTYPE_UNDEFINED)
+    {
+        g_autofree char *text =
+            g_strdup_printf("the runtime does not tell the precision that it computed in (%s was asked for)",
+                            ifm_dtype_name(options->dtype));
+        g_strv_builder_add(warnings, text);
+    }
+    if (asked > attest->n_threads)
+    {
+        g_autofree char *text = g_strdup_printf(
+            "%d threads were asked for, %d took processor time: the model or the runtime had no work for the others", asked,
+            attest->n_threads);
+        g_strv_builder_add(warnings, text);
+    }
+    return g_strv_builder_end(warnings);
 }

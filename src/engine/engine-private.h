@@ -48,6 +48,8 @@ int ifm_device_spec_n_streams(const IfmDeviceSpec *spec);
 GArray *ifm_affinity_cores(void);
 /** ifm_affinity_to_string: Returns: (transfer full) the calling thread's mask, "0-3". */
 char *ifm_affinity_to_string(void);
+/** ifm_affinity_of_process: Returns: (transfer full) the mask of the process's first thread, "0-3". */
+char *ifm_affinity_of_process(void);
 /** ifm_threads_list: Returns: (transfer full) thread id -> processor time so far, ns (gint64*). */
 GHashTable *ifm_threads_list(void);
 

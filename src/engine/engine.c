@@ -69,9 +69,9 @@ void ifm_engine_unref(IfmEngine *engine)
 {
     if (engine == NULL || !g_atomic_ref_count_dec(&engine->references))
         return;
-    IfmClock *clock = engine->clock;
-    g_free(engine->version);
-    g_free(engine->library);
+    IfmClock *clock = engine->clock; /* a driver's close may still look at these, and frees the object */
+    g_autofree char *version = engine->version;
+    g_autofree char *library = engine->library;
     engine->driver->close(engine);
     ifm_clock_unref(clock);
 }

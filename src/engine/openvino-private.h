@@ -73,6 +73,7 @@ typedef struct
     IfmEngine base;
     OvApi api;
     ov_core_t *core;
+    char *pool_cores; /* "0-3": the process's when the runtime was opened */
 } OvEngine;
 
 typedef struct

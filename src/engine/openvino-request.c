@@ -226,8 +226,22 @@ static IfmDtype dtype_of(const char *implementation)
     return last != NULL ? ifm_dtype_from_name(last + 1) : IFM_DTYPE_UNDEFINED;
 }
 
+/* Of the model itself, since the twin has one stream. A device that knows no such property keeps the count it has. */
+static void read_streams(const OvCompiled *self, IfmAttest *attest)
+{
+    const OvApi *api = &ov_engine(&self->base)->api;
+    char *value = NULL;
+    if (api->ov_compiled_model_get_property(self->model, "NUM_STREAMS", &value) != OK)
+        return;
+    gint64 n = g_ascii_strtoll(value, NULL, 10);
+    if (n > 0)
+        attest->n_streams = (int)MIN(n, G_MAXINT);
+    api->ov_free(value);
+}
+
 gboolean ifm_ov_attest(IfmCompiled *compiled, const IfmTensor *inputs, IfmAttest *attest, GError **error)
 {
+    read_streams((const OvCompiled *)compiled, attest);
     IfmRequest *request = NULL;
     IfmCompiled *twin = ifm_compiled_twin(compiled, inputs, &request, error);
     if (twin == NULL)

@@ -45,6 +45,7 @@ static void engine_close(IfmEngine *engine)
     OvEngine *self = (OvEngine *)engine;
     if (self->core != NULL)
         self->api.ov_core_free(self->core);
+    g_free(self->pool_cores);
     g_free(self);
 }
 
@@ -80,6 +81,7 @@ static IfmEngine *engine_open(IfmClock *clock, GError **error)
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
     g_setenv("TBB_ENABLE_SANITIZERS", "1", FALSE); /* or its dlopen(RTLD_DEEPBIND) ends the process */
 #endif
+    self->pool_cores = ifm_affinity_of_process();
     void *library = ifm_runtime_open(NAME, &self->base.library, error);
     if (library != NULL && find_symbols(library, self->base.library, &self->api, error) && read_version(self, error) &&
         ifm_ov_check(&self->api, self->api.ov_core_create(&self->core), NAME, IFM_ERROR_UNAVAILABLE, error))
@@ -322,6 +324,28 @@ static gboolean check_optimise(const IfmCompiled *compiled, GError **error)
 }
 
 /*
+ * The threads that work beside the executing one are TBB's, one pool for the process, whose threads take the mask that the
+ * process's first thread had when TBB came to be: neither the mask of the thread that opens the runtime nor that of the one
+ * that infers is theirs. So cores that are not the process's own are for executing threads alone.
+ */
+static gboolean check_pool(OvEngine *self, const IfmCompiled *compiled, GError **error)
+{
+    const IfmDeviceSpec *spec = compiled->spec;
+    int n_threads = ifm_runtime_n_threads(compiled);
+    if (spec->n_cores == 0 || n_threads <= ifm_device_spec_n_streams(spec))
+        return TRUE;
+    g_autofree char *cores = ifm_cores_to_string(spec->cores, spec->n_cores);
+    if (g_str_equal(cores, self->pool_cores))
+        return TRUE;
+    g_set_error(
+        error, IFM_ERROR, IFM_ERROR_UNSUPPORTED,
+        "%s: %d threads were asked for, but OpenVINO's pool keeps to the cores that this process had when it opened "
+        "the runtime, %s: start the process on cores %s (taskset -c), as the runner's workers are",
+        spec->text, n_threads, self->pool_cores, cores);
+    return FALSE;
+}
+
+/*
  * The precision is stated, never left to the engine. On the processor so are threads and streams; its own pinning is off,
  * since it would undo the executing thread's mask, and all logical processors count, as the device spec names those.
  */
@@ -507,7 +531,7 @@ static gboolean compile(IfmCompiled *compiled, GError **error)
     guint32 capabilities = info->capabilities;
     ifm_device_info_free(info);
     if (!set_capabilities(self, capabilities, error) || !check_optimise(compiled, error) ||
-        !check_precision(engine, compiled, device, error))
+        !check_pool(engine, compiled, error) || !check_precision(engine, compiled, device, error))
         return FALSE;
     if (compiled->options.native_async)
     {

@@ -1,24 +1,41 @@
 #include <sched.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "engine-private.h"
 
-GArray *ifm_affinity_cores(void)
+/* @thread: 0: the calling one */
+static GArray *cores_of(pid_t thread)
 {
     GArray *cores = g_array_new(FALSE, FALSE, sizeof(int));
     cpu_set_t mask;
     CPU_ZERO(&mask);
-    if (sched_getaffinity(0, sizeof mask, &mask) == 0)
+    if (sched_getaffinity(thread, sizeof mask, &mask) == 0)
         for (int core = 0; core < CPU_SETSIZE; core++)
             if (CPU_ISSET(core, &mask))
                 g_array_append_val(cores, core);
     return cores;
 }
 
+GArray *ifm_affinity_cores(void)
+{
+    return cores_of(0);
+}
+
+static char *affinity_of(pid_t thread)
+{
+    g_autoptr(GArray) cores = cores_of(thread);
+    return ifm_cores_to_string((const int *)(const void *)cores->data, cores->len);
+}
+
 char *ifm_affinity_to_string(void)
 {
-    g_autoptr(GArray) cores = ifm_affinity_cores();
-    return ifm_cores_to_string((const int *)(const void *)cores->data, cores->len);
+    return affinity_of(0);
+}
+
+char *ifm_affinity_of_process(void)
+{
+    return affinity_of(getpid());
 }
 
 /* Processor time of a thread, ns; -1 where the kernel keeps no such figure. */

@@ -83,9 +83,9 @@ void ifm_model_subject_free(IfmModelSubject *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmModelSubject, ifm_model_subject_free)
 /** ifm_model_subject_slots: Describes it as a subject; borrowed from @self. */
 IfmSubject ifm_model_subject_slots(IfmModelSubject *self);
-/** ifm_model_subject_attest: Asks what runs and checks it. Returns: (transfer full) also where it is not what was asked:
- * look at @error. */
-json_t *ifm_model_subject_attest(IfmModelSubject *self, GError **error);
+/** ifm_model_subject_attest: Asks what runs and checks it; what is no failure goes into @measurement's warnings. Returns:
+ * (transfer full) also where it is not what was asked: look at @error. */
+json_t *ifm_model_subject_attest(IfmModelSubject *self, IfmMeasurement *measurement, GError **error);
 /** ifm_model_subject_verify: Checks every stream's outputs once more. */
 gboolean ifm_model_subject_verify(IfmModelSubject *self, GError **error);
 /** ifm_model_subject_verification: (transfer full) what was compared and how far off the worst was. */
@@ -163,8 +163,11 @@ json_t *ifm_protocol_to_json(const IfmProtocol *protocol);
 
 typedef struct IfmWorker IfmWorker;
 
-/** ifm_worker_start: @temporary: folder for what the runtime writes. NULL with IFM_ERROR_UNAVAILABLE. */
-IfmWorker *ifm_worker_start(const char *temporary, GError **error);
+/**
+ * ifm_worker_start: NULL with IFM_ERROR_UNAVAILABLE.
+ * @temporary: folder for what the runtime writes    @device: (optional) whose cores the process keeps to
+ */
+IfmWorker *ifm_worker_start(const char *temporary, const char *device, GError **error);
 /** ifm_worker_free: Ends the worker (its whole process group) and waits for it. */
 void ifm_worker_free(IfmWorker *worker);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmWorker, ifm_worker_free)

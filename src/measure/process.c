@@ -65,12 +65,13 @@ static int open_log(void)
     return fd;
 }
 
-static gboolean spawn(IfmWorker *worker, const char *program, int child_fd, const char *temporary, GError **error)
+static gboolean spawn(IfmWorker *worker, const char *program, int child_fd, const char *temporary, const char *device,
+                      GError **error)
 {
     g_auto(GStrv) environment = worker_environment(temporary);
     g_autofree char *channel = g_strdup_printf("%d", CHANNEL_FD);
     g_autofree char *parent = g_strdup_printf("%d", (int)getpid());
-    const char *arguments[] = { program, channel, parent, NULL };
+    const char *arguments[] = { program, channel, parent, device, NULL };
     const int target_fd = CHANNEL_FD;
     g_autoptr(GError) failure = NULL;
     if (g_spawn_async_with_pipes_and_fds(NULL, arguments, (const char *const *)environment, G_SPAWN_DO_NOT_REAP_CHILD,
@@ -81,7 +82,7 @@ static gboolean spawn(IfmWorker *worker, const char *program, int child_fd, cons
     return FALSE;
 }
 
-IfmWorker *ifm_worker_start(const char *temporary, GError **error)
+IfmWorker *ifm_worker_start(const char *temporary, const char *device, GError **error)
 {
     int ends[2] = { -1, -1 };
     g_autofree char *program = ifm_path_worker(error);
@@ -99,7 +100,7 @@ IfmWorker *ifm_worker_start(const char *temporary, GError **error)
     worker->base_rss_bytes = -1; /* no limit yet */
     fcntl(worker->fd, F_SETFL, O_NONBLOCK);
     ifm_message_reader_init(&worker->reader, worker->fd);
-    worker->gone = !spawn(worker, program, ends[1], temporary, error);
+    worker->gone = !spawn(worker, program, ends[1], temporary, device, error);
     close(ends[1]);
     if (worker->gone)
         g_clear_pointer(&worker, ifm_worker_free);

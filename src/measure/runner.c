@@ -153,7 +153,8 @@ static IfmWorker *worker_for(IfmRunner *runner, const char *key, GError **error)
     g_hash_table_remove(runner->workers, key); /* ended while idle, by whomever */
     if (!make_folder(runner, error))
         return NULL;
-    worker = ifm_worker_start(runner->temporary, error);
+    g_autoptr(IfmDeviceSpec) device = ifm_device_spec_parse(key, NULL); /* the others belong to none */
+    worker = ifm_worker_start(runner->temporary, device != NULL ? device->text : NULL, error);
     if (worker != NULL)
         g_hash_table_insert(runner->workers, g_strdup(key), worker);
     return worker;

@@ -337,7 +337,7 @@ static json_t *attest_to_json(const IfmAttest *attest)
                      "n_streams", attest->n_streams, "cores", ifm_json_string(attest->cores), "nodes", nodes);
 }
 
-json_t *ifm_model_subject_attest(IfmModelSubject *self, GError **error)
+json_t *ifm_model_subject_attest(IfmModelSubject *self, IfmMeasurement *measurement, GError **error)
 {
     g_autofree IfmTensor *inputs = g_new0(IfmTensor, ifm_compiled_n_inputs(self->compiled)); /* in the engine's order */
     for (gsize i = 0; i < self->n_inputs; i++)
@@ -350,6 +350,10 @@ json_t *ifm_model_subject_attest(IfmModelSubject *self, GError **error)
     if (attest == NULL)
         return NULL;
     ifm_attest_check(attest, self->spec, &self->options, error);
+    g_auto(GStrv) warnings = ifm_attest_warnings(attest, self->spec, &self->options);
+    gboolean threads_matter = !ifm_clock_is_virtual(ifm_engine_clock(self->engine)); /* there none has anything to do */
+    for (gsize i = 0; threads_matter && warnings[i] != NULL; i++)
+        ifm_measurement_warn(measurement, "%s", warnings[i]);
     return attest_to_json(attest);
 }
 

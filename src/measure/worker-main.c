@@ -7,12 +7,12 @@
 
 #include <inferometer/measure.h>
 
-/* inferometer-worker FD PARENT: started by the library alone, with the channel to the program open as FD. */
+/* inferometer-worker FD PARENT [DEVICE]: started by the library alone, with the channel to the program open as FD. */
 int main(int argc, char **argv)
 {
     int type;
     socklen_t size = sizeof type;
-    int fd = argc == 3 ? atoi(argv[1]) : -1;
+    int fd = argc >= 3 ? atoi(argv[1]) : -1;
     if (fd < 0 || getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) != 0)
     {
         fprintf(stderr, "inferometer-worker: started by inferometer, not by hand\n");
@@ -21,5 +21,5 @@ int main(int argc, char **argv)
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != atoi(argv[2])) /* it died before that */
         return 1;
-    return ifm_worker_main(fd);
+    return ifm_worker_main(fd, argc > 3 ? argv[3] : NULL);
 }

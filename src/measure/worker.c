@@ -1,6 +1,7 @@
 #include <fcntl.h>
 #include <malloc.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -359,7 +360,7 @@ static gboolean prepare(Worker *worker, const char *digest, GError **error)
     if (!go_on(worker, "attesting", ATTEST_STEPS, error))
         return FALSE;
     g_autoptr(GError) failure = NULL;
-    worker->measurement->attest = ifm_model_subject_attest(worker->subject, &failure);
+    worker->measurement->attest = ifm_model_subject_attest(worker->subject, worker->measurement, &failure);
     if (failure == NULL)
         return TRUE;
     g_propagate_error(error, g_steal_pointer(&failure));
@@ -585,12 +586,34 @@ static void *reader_main(void *data)
     _exit(0);
 }
 
-int ifm_worker_main(int fd)
+/*
+ * A runtime may start threads from another thread than the one that infers, and with a mask of its own choice: TBB, which
+ * OpenVINO's CPU device stands on, gives its pool the mask that the process's first thread had when TBB was first used. So
+ * that one is on the device's cores before any runtime is loaded. Cores that this process may not use are left to
+ * compiling, which refuses them with the reason.
+ */
+static void keep_to_cores(const char *device)
+{
+    g_autoptr(IfmDeviceSpec) spec = device != NULL ? ifm_device_spec_parse(device, NULL) : NULL;
+    cpu_set_t before, wanted, got;
+    if (spec == NULL || spec->n_cores == 0 || sched_getaffinity(0, sizeof before, &before) != 0)
+        return;
+    CPU_ZERO(&wanted);
+    for (gsize i = 0; i < spec->n_cores; i++)
+        CPU_SET((gsize)spec->cores[i], &wanted);
+    gboolean kept = sched_setaffinity(0, sizeof wanted, &wanted) == 0 && sched_getaffinity(0, sizeof got, &got) == 0 &&
+                    CPU_EQUAL(&wanted, &got); /* the kernel drops cores that it does not have without a word */
+    if (!kept && sched_setaffinity(0, sizeof before, &before) != 0)
+        g_debug("the mask of the worker cannot be restored");
+}
+
+int ifm_worker_main(int fd, const char *device)
 {
     Worker worker = { .fd = fd, .phase = "waiting" };
     pthread_t reader;
     setrlimit(RLIMIT_CORE, &(struct rlimit){ 0, 0 }); /* a crash is an answer here */
     signal(SIGPIPE, SIG_IGN);
+    keep_to_cores(device);
     worker.real_clock = ifm_clock_new_real();
     worker.virtual_clock = ifm_clock_new_virtual(0);
     worker.requests = g_async_queue_new();

@@ -616,6 +616,57 @@ static void check_cancel(Fixture *fixture)
     run(fixture->request); /* the next one is not */
 }
 
+/* More threads than cores: a process that keeps to the device's cores, as a runner's worker does, is held by every thread.
+ */
+static void check_many_threads(const char *device)
+{
+    Fixture fixture;
+    if (!fixture_open(&fixture, device))
+        return;
+    g_autoptr(GError) error = NULL;
+    IfmCompileOptions options = IFM_COMPILE_OPTIONS_INIT;
+    options.threads = 4;
+    fixture_compile(&fixture, zoo("small-cnn", "size=64 channels=32"), &options);
+    g_auto(IfmTensor) x = make_input(fixture.model, NULL, 0, 8);
+    run_and_compare(&fixture, &x);
+    g_autoptr(IfmAttest) attest = ifm_compiled_attest(fixture.compiled, &x, &error);
+    g_assert_no_error(error);
+    g_assert_true(ifm_attest_check(attest, fixture.spec, &options, &error));
+    g_assert_no_error(error);
+    g_assert_cmpint(attest->n_threads, <=, 4);
+    g_autofree char *own = g_strdup(strchr(device, '@') != NULL ? strchr(device, '@') + 1 : attest->cores);
+    g_assert_cmpstr(attest->cores, ==, own);
+    g_auto(GStrv) warnings = ifm_attest_warnings(attest, fixture.spec, &options);
+    gboolean told = FALSE;
+    for (gsize i = 0; warnings[i] != NULL; i++)
+        told |= strstr(warnings[i], "4 threads were asked for") != NULL;
+    g_assert_cmpint(told, ==, attest->n_threads < 4);
+    fixture_close(&fixture);
+}
+
+static void test_many_threads(gconstpointer device)
+{
+    if (g_test_subprocess())
+    {
+        check_many_threads(device);
+        return;
+    }
+    g_autoptr(IfmDeviceSpec) spec = ifm_device_spec_parse(device, NULL);
+    cpu_set_t before, mask;
+    g_assert_cmpint(sched_getaffinity(0, sizeof before, &before), ==, 0);
+    CPU_ZERO(&mask);
+    for (gsize i = 0; i < spec->n_cores; i++)
+        CPU_SET((gsize)spec->cores[i], &mask);
+    if (spec->n_cores > 0 && sched_setaffinity(0, sizeof mask, &mask) != 0)
+        g_test_skip("not all of those cores are here");
+    else
+    {
+        g_test_trap_subprocess(NULL, 0, 0);
+        g_test_trap_assert_passed();
+    }
+    g_assert_cmpint(sched_setaffinity(0, sizeof before, &before), ==, 0);
+}
+
 static void test_cancel(gconstpointer device)
 {
     Fixture fixture;
@@ -754,6 +805,18 @@ static gboolean is_available(const char *device)
     return engine != NULL && ifm_engine_probe_device(engine, spec, NULL);
 }
 
+/* A runtime's pool may keep to the cores of the process, whatever cores a device has: "@0-1" is all there is, on every
+ * machine. */
+static void keep_to_two_cores(void)
+{
+    cpu_set_t mask;
+    CPU_ZERO(&mask);
+    CPU_SET(0, &mask);
+    CPU_SET(1, &mask);
+    if (sched_setaffinity(0, sizeof mask, &mask) != 0)
+        g_test_message("the process keeps the cores it has");
+}
+
 int main(int argc, char **argv)
 {
     static const struct
@@ -774,12 +837,15 @@ int main(int argc, char **argv)
         { "profile", test_profile },
         { "memory", test_memory },
         { "attest", test_attest },
+        { "many-threads", test_many_threads },
         { "cancel", test_cancel },
         { "timeout", test_timeout },
         { "wrong-use", test_wrong_use },
         { "refused", test_refused },
     };
     g_test_init(&argc, &argv, NULL);
+    if (!g_test_subprocess())
+        keep_to_two_cores();
     for (gsize device = 0; device < G_N_ELEMENTS(devices); device++)
     {
         g_autofree char *first = g_strdup_printf("/conformance/%s/available", devices[device]);

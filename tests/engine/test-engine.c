@@ -534,6 +534,64 @@ static void test_squeezenet(void)
     fixture_close(&fixture);
 }
 
+/* Pool threads would leave the device's cores: that is refused, not done. */
+static void test_pool_cores(void)
+{
+    Fixture fixture;
+    if (!fixture_open(&fixture, "openvino:CPU@1"))
+        return;
+    cpu_set_t mask;
+    IfmCompileOptions options = IFM_COMPILE_OPTIONS_INIT;
+    g_autoptr(IfmModel) model = zoo("matmul", "");
+    options.threads = 2;
+    g_assert_cmpint(sched_getaffinity(0, sizeof mask, &mask), ==, 0);
+    if (CPU_COUNT(&mask) > 1)
+        expect_refusal(&fixture, model, &options, IFM_ERROR_UNSUPPORTED, "taskset");
+    else
+        g_test_skip("this process has one core alone");
+    options.threads = 1; /* the executing thread works alone, and is on its core */
+    fixture_compile(&fixture, g_steal_pointer(&model), &options);
+    fixture_close(&fixture);
+}
+
+/* What the runtime made of the streams, not what was asked for, is attested. */
+static void test_attest_streams(void)
+{
+    Fixture fixture;
+    if (!fixture_open(&fixture, "openvino:CPU"))
+        return;
+    g_autoptr(GError) error = NULL;
+    IfmCompileOptions options = IFM_COMPILE_OPTIONS_INIT;
+    options.threads = 2;
+    options.vendor = (const char *[]){ "NUM_STREAMS=2", NULL };
+    fixture_compile(&fixture, zoo("matmul", ""), &options);
+    g_auto(IfmTensor) x = make_input(fixture.model, NULL, 0, 1);
+    g_autoptr(IfmAttest) attest = ifm_compiled_attest(fixture.compiled, &x, &error);
+    g_assert_no_error(error);
+    g_assert_cmpint(attest->n_streams, ==, 2);
+    g_assert_false(ifm_attest_check(attest, fixture.spec, &options, &error));
+    g_assert_error(error, IFM_ERROR, IFM_ERROR_FAILED);
+    g_assert_nonnull(strstr(error->message, "1 stream was asked for, the runtime made 2"));
+    fixture_close(&fixture);
+}
+
+/* A precision that the runtime does not tell is said, and so are threads that did not work. */
+static void test_attest_warnings(void)
+{
+    g_autoptr(IfmDeviceSpec) spec = ifm_device_spec_parse("openvino:CPU", NULL);
+    IfmAttest attest = { .dtype = IFM_DTYPE_UNDEFINED, .n_threads = 1, .n_streams = 1 };
+    IfmCompileOptions options = IFM_COMPILE_OPTIONS_INIT;
+    options.threads = 3;
+    g_auto(GStrv) two = ifm_attest_warnings(&attest, spec, &options);
+    g_assert_cmpuint(g_strv_length(two), ==, 2);
+    g_assert_nonnull(strstr(two[0], "does not tell the precision"));
+    g_assert_nonnull(strstr(two[1], "3 threads were asked for, 1 took processor time"));
+    attest.dtype = IFM_DTYPE_F32;
+    attest.n_threads = 3;
+    g_auto(GStrv) none = ifm_attest_warnings(&attest, spec, &options);
+    g_assert_cmpuint(g_strv_length(none), ==, 0);
+}
+
 int main(int argc, char **argv)
 {
     if (argc == 3 && g_str_equal(argv[1], "--child"))
@@ -555,6 +613,9 @@ int main(int argc, char **argv)
     g_test_add_func("/engine/onnxruntime/custom-ops", test_custom_ops);
     g_test_add_func("/engine/onnxruntime/long-profile", test_long_profile);
     g_test_add_func("/engine/squeezenet", test_squeezenet);
+    g_test_add_func("/engine/openvino/pool-cores", test_pool_cores);
+    g_test_add_func("/engine/openvino/streams", test_attest_streams);
+    g_test_add_func("/engine/attest-warnings", test_attest_warnings);
     int status = g_test_run();
     return g_rmdir(temporary) == 0 ? status : 1;
 }

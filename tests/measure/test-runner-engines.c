@@ -1,4 +1,5 @@
 #include <math.h>
+#include <sched.h>
 
 #include "runner-fixture.h"
 
@@ -65,6 +66,34 @@ static void test_whole(gconstpointer data)
         g_assert_cmpstr(text_in(measurement->attest, "dtype"), ==, "f32");
         g_assert_cmpstr(text_in(json_object_get(measurement->surroundings, "runtime"), "engine"), ==, engine);
         g_assert_cmpfloat(number(json_object_get(measurement->memory, "process"), "peak_runs_bytes"), >, 0);
+        check_books(measurement);
+    }
+    fixture_clear(&fixture);
+}
+
+/* Whatever threads a runtime starts, and from wherever, they keep to the device's cores. */
+static void test_many_threads(gconstpointer data)
+{
+    const char *device = data;
+    g_autoptr(IfmDeviceSpec) spec = ifm_device_spec_parse(device, NULL);
+    Fixture fixture;
+    fixture_init(&fixture, NULL);
+    cpu_set_t mask;
+    gboolean has_cores = sched_getaffinity(0, sizeof mask, &mask) == 0;
+    for (gsize i = 0; i < spec->n_cores; i++)
+        has_cores &= CPU_ISSET((gsize)spec->cores[i], &mask) != 0;
+    if (!has_cores)
+        g_test_skip("not all of those cores are here");
+    else if (has_engine(&fixture, spec->engine))
+    {
+        use_model(&fixture, "small-cnn");
+        IfmModelCase model_case = case_on(&fixture, device);
+        model_case.threads = 4;
+        model_case.profile = TRUE;
+        g_autoptr(IfmMeasurement) measurement = measure(&fixture, &model_case);
+        g_assert_cmpstr(measurement->reason, ==, "");
+        g_assert_cmpstr(text_in(measurement->attest, "cores"), ==, strchr(device, '@') + 1);
+        g_assert_cmpfloat(number(measurement->attest, "n_threads"), <=, 4);
         check_books(measurement);
     }
     fixture_clear(&fixture);
@@ -155,6 +184,12 @@ int main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_test_add_data_func("/runner-engines/whole/onnxruntime", "onnxruntime", test_whole);
     g_test_add_data_func("/runner-engines/whole/openvino", "openvino", test_whole);
+    static const char *const many[] = { "onnxruntime:CPU@0", "onnxruntime:CPU@0-1", "openvino:CPU@1", "openvino:CPU@0-1" };
+    for (gsize i = 0; i < G_N_ELEMENTS(many); i++)
+    {
+        g_autofree char *path = g_strdup_printf("/runner-engines/many-threads/%s", many[i]);
+        g_test_add_data_func(path, many[i], test_many_threads);
+    }
     g_test_add_func("/runner-engines/in-turns", test_in_turns);
     g_test_add_func("/runner-engines/wrong-runtime", test_wrong_runtime);
     g_test_add_func("/runner-engines/absent", test_absent);
