@@ -28,6 +28,13 @@ typedef struct
                     .most_runs = 20000,                                                                                    \
                     .time_budget_ns = 20 * G_GINT64_CONSTANT(1000000000) })
 
+/** IFM_PROTOCOL_MOST_RUNS: more samples than this do not fit a record: a worker's message has 256 MiB for warm-up and runs.
+ */
+#define IFM_PROTOCOL_MOST_RUNS 5000000
+
+/** ifm_protocol_check: for a case that a worker measures. Returns: FALSE with IFM_ERROR_INVALID naming the count. */
+gboolean ifm_protocol_check(const IfmProtocol *protocol, GError **error);
+
 /** IfmStopper: the rule as an object: feed it samples, it says when to stop. Pure: no clock, no I/O. */
 typedef struct IfmStopper IfmStopper;
 IfmStopper *ifm_stopper_new(const IfmProtocol *protocol);
@@ -105,7 +112,9 @@ typedef struct
     gint64 case_time_ns; /* the whole case */
     gint64 hang_ns;      /* one step: compile, or one run without progress (where a phase makes several steps without a word
                             in between, as attesting does, that many times this) */
-    gint64 memory_bytes; /* the worker's address space beyond what it starts with is not limited: its RSS growth is */
+    /* growth of the worker's resident memory over what it has with its runtime open and no model, the same point for every
+     * case; what opening the runtime takes does not count */
+    gint64 memory_bytes;
 } IfmLimits;
 
 #define IFM_LIMITS_INIT ((IfmLimits){ .hang_ns = 60 * G_GINT64_CONSTANT(1000000000) })
@@ -151,8 +160,9 @@ void ifm_runner_free(IfmRunner *runner);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmRunner, ifm_runner_free)
 
 /**
- * ifm_runner_case: The sealed case record of a model case: opens the model, checks bindings, asks a worker for the engine's
- * version. Errors: those of the model and the device spec; IFM_ERROR_UNAVAILABLE where the runtime is missing.
+ * ifm_runner_case: The sealed case record of a model case: checks the protocol, opens the model, checks bindings, asks a
+ * worker for the engine's version. Errors: those of the protocol, the model and the device spec; IFM_ERROR_UNAVAILABLE
+ * where the runtime is missing.
  */
 IfmCase *ifm_runner_case(IfmRunner *runner, const IfmModelCase *model_case, GError **error);
 

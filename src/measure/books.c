@@ -171,9 +171,15 @@ static double quantile_of(GArray *values, double p)
     return ifm_quantile((const double *)(const void *)values->data, values->len, p);
 }
 
+/* What a runtime does not tell may be NULL. */
+static const char *word(const char *text)
+{
+    return text != NULL ? text : "";
+}
+
 static NodeSeries *find_series(GHashTable *by_key, GPtrArray *order, IfmNodeTime *node, guint occurrence)
 {
-    g_autofree char *key = g_strdup_printf("%u %s %s", occurrence, node->op_type, node->name);
+    g_autofree char *key = g_strdup_printf("%u %s %s", occurrence, word(node->op_type), word(node->name));
     NodeSeries *series = g_hash_table_lookup(by_key, key);
     if (series != NULL)
         return series;
@@ -193,8 +199,9 @@ static void collect_nodes(const IfmEngineProfile *profile, GHashTable *by_key, G
     for (guint i = 0; i < profile->nodes->len; i++)
     {
         IfmNodeTime *node = profile->nodes->pdata[i];
-        guint occurrence = GPOINTER_TO_UINT(g_hash_table_lookup(seen, node->name));
-        g_hash_table_insert(seen, node->name, GUINT_TO_POINTER(occurrence + 1));
+        const char *name = word(node->name);
+        guint occurrence = GPOINTER_TO_UINT(g_hash_table_lookup(seen, name));
+        g_hash_table_insert(seen, (char *)name, GUINT_TO_POINTER(occurrence + 1));
         NodeSeries *series = find_series(by_key, order, node, occurrence);
         double duration = (double)node->duration_ns, start = (double)node->start_ns;
         g_array_append_val(series->durations, duration);
@@ -207,10 +214,10 @@ static void add_row(NodeSeries *series, IfmMeasurement *measurement)
 {
     const IfmNodeTime *like = series->like;
     IfmNodeRow *row = g_new0(IfmNodeRow, 1);
-    row->name = g_strdup(like->name != NULL ? like->name : "");
-    row->op_type = g_strdup(like->op_type != NULL ? like->op_type : "");
-    row->provider = g_strdup(like->provider != NULL ? like->provider : "");
-    row->implementation = g_strdup(like->implementation != NULL ? like->implementation : "");
+    row->name = g_strdup(word(like->name));
+    row->op_type = g_strdup(word(like->op_type));
+    row->provider = g_strdup(word(like->provider));
+    row->implementation = g_strdup(word(like->implementation));
     row->dtype = g_strdup("");
     row->median_ns = quantile_of(series->durations, 0.5);
     row->start_ns = quantile_of(series->starts, 0.5);
@@ -332,6 +339,21 @@ static json_t *optional_int(gboolean known, gint64 value)
     return known ? json_integer(value) : json_null();
 }
 
+/* A bound above the wall time itself holds whatever the books say, so it says nothing. */
+static void judge(json_t *books, gint64 residual_ns, double bound_ns, gint64 wall_ns)
+{
+    gboolean known = !isnan(bound_ns), bounds = known && bound_ns <= (double)wall_ns;
+    json_object_set_new(books, "within_bound", bounds ? json_boolean(fabs((double)residual_ns) <= bound_ns) : json_null());
+    g_autofree char *why = NULL;
+    if (!known)
+        why = g_strdup("what a call costs beside its nodes could not be measured on this device");
+    else if (!bounds)
+        why =
+            g_strdup_printf("a bound of %.1f us bounds nothing of a run of %.1f us", bound_ns / 1e3, (double)wall_ns / 1e3);
+    if (why != NULL)
+        json_object_set_new(books, "why", json_string(why));
+}
+
 /* Where the gaps are measured, what is left is the call; where not, each node has one, too. */
 static json_t *books_of(const Twin *twin, const IfmCallCost *cost, gsize n_attested)
 {
@@ -357,8 +379,7 @@ static json_t *books_of(const Twin *twin, const IfmCallCost *cost, gsize n_attes
     json_object_set_new(books, "call_bound_ns", ifm_json_real(cost->call_ns));
     json_object_set_new(books, "gaps_bound_ns", account.has_starts ? json_null() : ifm_json_real(gaps_bound_ns));
     json_object_set_new(books, "residual_bound_ns", ifm_json_real(bound_ns));
-    json_object_set_new(books, "within_bound",
-                        isnan(bound_ns) ? json_null() : json_boolean(fabs((double)account.residual_ns) <= bound_ns));
+    judge(books, account.residual_ns, bound_ns, account.wall_ns);
     json_object_set_new(books, "inside_ns", optional_int(profile->inside_ns >= 0, profile->inside_ns));
     json_object_set_new(books, "n_nodes", json_integer((json_int_t)account.n_nodes));
     return books;

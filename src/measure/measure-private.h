@@ -121,8 +121,11 @@ gboolean ifm_books_measure(IfmModelSubject *subject, const IfmCallCost *cost, co
 /* --- protocol.c: messages between the program and its workers ----------------------------------------------------- */
 
 #define IFM_MESSAGE_MOST_BYTES (256u << 20)
+/* How long a sender waits for the other end to take anything. */
+#define IFM_MESSAGE_PATIENCE_MS 10000
 
-/** ifm_message_send: A length and that many bytes of JSON. Several threads may send. FALSE where the other end is gone. */
+/** ifm_message_send: A length and that many bytes of JSON. Several threads may send. FALSE with errno where the other end
+ * is gone or takes nothing, or, with EMSGSIZE and nothing sent, where the message is too large. */
 gboolean ifm_message_send(int fd, const json_t *message);
 
 /** IfmMessageReader: collects messages from a socket. */
@@ -156,7 +159,7 @@ typedef struct
 gboolean ifm_owned_case_init(IfmOwnedCase *owned, json_t *json, GError **error);
 void ifm_owned_case_clear(IfmOwnedCase *owned);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(IfmOwnedCase, ifm_owned_case_clear)
-/** ifm_protocol_to_json: what of it defines a case: the interval, or the counts. */
+/** ifm_protocol_to_json: what of it defines a case: the counts, or the rule with all that may end it. */
 json_t *ifm_protocol_to_json(const IfmProtocol *protocol);
 
 /* --- process.c: one worker process, as the program sees it -------------------------------------------------------- */
@@ -174,8 +177,6 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmWorker, ifm_worker_free)
 gboolean ifm_worker_is_alive(IfmWorker *worker);
 /** ifm_worker_kill: ends it at once. */
 void ifm_worker_kill(IfmWorker *worker);
-/** ifm_worker_mark_base: from here on, what it takes counts against the memory limit. */
-void ifm_worker_mark_base(IfmWorker *worker);
 
 /** IfmWorkerWatch: what is watched while a worker answers. */
 typedef struct

@@ -34,7 +34,7 @@ struct IfmWorker
     char *phase; /* what it last said it does */
     gboolean gone;
     int status;            /* of waitpid, once gone */
-    gint64 base_rss_bytes; /* when the case began */
+    gint64 base_rss_bytes; /* its own figure, with the runtime open and no model; -1: not told yet */
 };
 
 /* --- starting and ending ------------------------------------------------------------------------------------------ */
@@ -127,9 +127,20 @@ static gboolean reap(IfmWorker *worker, gint64 patience_ns)
     return worker->gone;
 }
 
+/* Its first thread is gone, so it is ending, though it cannot be waited for before its other threads are gone, too. */
+static gboolean is_ending(const IfmWorker *worker)
+{
+    g_autofree char *path = g_strdup_printf("/proc/%d/stat", (int)worker->pid);
+    g_autofree char *text = NULL;
+    const char *state = g_file_get_contents(path, &text, NULL, NULL) ? strrchr(text, ')') : NULL;
+    return state != NULL && g_str_has_prefix(state, ") Z");
+}
+
 gboolean ifm_worker_is_alive(IfmWorker *worker)
 {
-    return !reap(worker, 0);
+    if (!reap(worker, 0) && is_ending(worker))
+        ifm_worker_kill(worker);
+    return !worker->gone;
 }
 
 void ifm_worker_kill(IfmWorker *worker)
@@ -156,11 +167,6 @@ void ifm_worker_free(IfmWorker *worker)
     ifm_message_reader_clear(&worker->reader);
     g_free(worker->phase);
     g_free(worker);
-}
-
-void ifm_worker_mark_base(IfmWorker *worker)
-{
-    worker->base_rss_bytes = ifm_sensor_rss_bytes("/", worker->pid);
 }
 
 typedef struct
@@ -297,6 +303,9 @@ static gboolean take_answer(Asking *asking, json_t *message, json_t **answer, GE
     const char *phase = json_string_value(json_object_get(message, "phase"));
     asking->heard_ns = now_ns();
     asking->n_steps = MAX(1, json_integer_value(json_object_get(message, "steps")));
+    json_t *base = json_object_get(message, "base_rss_bytes");
+    if (json_is_integer(base))
+        worker->base_rss_bytes = json_integer_value(base);
     if (phase != NULL)
     {
         g_free(worker->phase);
@@ -372,8 +381,15 @@ json_t *ifm_worker_ask(IfmWorker *worker, json_t *request, const IfmWorkerWatch 
     asking.n_steps = 1;
     if (worker->log_fd >= 0 && ftruncate(worker->log_fd, 0) != 0)
         g_debug("worker log: %s", g_strerror(errno));
-    ifm_message_send(worker->fd, request); /* where it is dead, the answer says how it died */
-    *alive = wait_for_answer(&asking, &answer, error) == HEARD_ANSWER;
+    gboolean sent = ifm_message_send(worker->fd, request);
+    if (!sent && (errno == EMSGSIZE || errno == ETIMEDOUT))
+    {
+        g_set_error(error, IFM_ERROR, errno == EMSGSIZE ? IFM_ERROR_INVALID : IFM_ERROR_TIMEOUT,
+                    "a request to a worker was not taken: %s", g_strerror(errno));
+        *alive = FALSE;
+    }
+    else /* where it is dead, the answer says how it died */
+        *alive = wait_for_answer(&asking, &answer, error) == HEARD_ANSWER;
     if (!*alive)
         ifm_worker_kill(worker);
     return answer;

@@ -1,4 +1,5 @@
 #include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -10,12 +11,26 @@
 
 /* --- frames ------------------------------------------------------------------------------------------------------- */
 
+/* Waits until the other end has taken something. FALSE with ETIMEDOUT where it does not for that long. */
+static gboolean wait_for_room(int fd)
+{
+    struct pollfd channel = { .fd = fd, .events = POLLOUT };
+    int n;
+    while ((n = poll(&channel, 1, IFM_MESSAGE_PATIENCE_MS)) < 0 && errno == EINTR)
+        ;
+    if (n == 0)
+        errno = ETIMEDOUT;
+    return n > 0; /* the next send tells where it is an error */
+}
+
 static gboolean send_whole(int fd, const char *bytes, gsize n)
 {
     while (n > 0)
     {
         gssize sent = send(fd, bytes, n, MSG_NOSIGNAL);
         if (sent < 0 && errno == EINTR)
+            continue;
+        if (sent < 0 && (errno == EAGAIN || errno == EWOULDBLOCK) && wait_for_room(fd))
             continue;
         if (sent <= 0)
             return FALSE;
@@ -29,13 +44,20 @@ gboolean ifm_message_send(int fd, const json_t *message)
 {
     static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;
     char *text = json_dumps(message, JSON_COMPACT);
-    if (text == NULL)
+    gsize length = text != NULL ? strlen(text) : 0;
+    if (text == NULL || length > IFM_MESSAGE_MOST_BYTES)
+    {
+        free(text);
+        errno = EMSGSIZE;
         return FALSE;
-    guint32 n = (guint32)strlen(text);
+    }
+    guint32 n = (guint32)length;
     pthread_mutex_lock(&one_at_a_time);
-    gboolean sent = n <= IFM_MESSAGE_MOST_BYTES && send_whole(fd, (const char *)&n, sizeof n) && send_whole(fd, text, n);
+    gboolean sent = send_whole(fd, (const char *)&n, sizeof n) && send_whole(fd, text, n);
+    int failure = errno;
     pthread_mutex_unlock(&one_at_a_time);
     free(text);
+    errno = failure;
     return sent;
 }
 
@@ -90,7 +112,9 @@ json_t *ifm_protocol_to_json(const IfmProtocol *protocol)
 {
     if (protocol->runs > 0)
         return json_pack("{s:I,s:I}", "warmup", (json_int_t)protocol->warmup, "runs", (json_int_t)protocol->runs);
-    return json_pack("{s:f,s:f}", "ci_ratio", protocol->ci_ratio, "level", protocol->level);
+    return json_pack("{s:f,s:f,s:I,s:I,s:I,s:I}", "ci_ratio", protocol->ci_ratio, "level", protocol->level, "warmup",
+                     (json_int_t)protocol->warmup, "least_runs", (json_int_t)protocol->least_runs, "most_runs",
+                     (json_int_t)protocol->most_runs, "time_budget_ns", (json_int_t)protocol->time_budget_ns);
 }
 
 static json_t *whole_protocol_to_json(const IfmProtocol *protocol)

@@ -49,14 +49,29 @@ static void remove_folder(const char *path)
     g_rmdir(path);
 }
 
-static int lock_folder(const char *path, int flags)
+static int lock_file(const char *folder, const char *name, int flags)
 {
-    g_autofree char *file = g_build_filename(path, "lock", NULL);
+    g_autofree char *file = g_build_filename(folder, name, NULL);
     int fd = open(file, flags | O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0)
         return fd;
     if (fd >= 0)
         close(fd);
+    return -1;
+}
+
+#define LOCK "lock"
+#define NEW_LOCK "lock.new"
+
+/* Others take a folder whose lock nobody holds for an orphan's: so it is held before it has its name. */
+static int lock_new_folder(const char *folder)
+{
+    g_autofree char *hidden = g_build_filename(folder, NEW_LOCK, NULL);
+    g_autofree char *visible = g_build_filename(folder, LOCK, NULL);
+    int fd = lock_file(folder, NEW_LOCK, O_CREAT | O_EXCL);
+    if (fd < 0 || g_rename(hidden, visible) == 0)
+        return fd;
+    close(fd);
     return -1;
 }
 
@@ -75,7 +90,7 @@ static void remove_orphans(void)
         if (!g_str_has_prefix(name, FOLDER_PREFIX) || strlen(name) != strlen(FOLDER_PATTERN) ||
             g_lstat(path, &status) != 0 || !S_ISDIR(status.st_mode) || status.st_uid != geteuid())
             continue;
-        int fd = lock_folder(path, 0);
+        int fd = lock_file(path, LOCK, 0);
         if (fd < 0)
             continue;
         remove_folder(path);
@@ -96,8 +111,15 @@ static gboolean make_folder(IfmRunner *runner, GError **error)
         g_free(path);
         return FALSE;
     }
+    runner->lock_fd = lock_new_folder(path);
+    if (runner->lock_fd < 0)
+    {
+        g_set_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE, "%s: a lock in it: %s", path, g_strerror(errno));
+        remove_folder(path);
+        g_free(path);
+        return FALSE;
+    }
     runner->temporary = path;
-    runner->lock_fd = lock_folder(path, O_CREAT);
     return TRUE;
 }
 
@@ -234,6 +256,14 @@ static json_t *options_to_json(const IfmModelCase *model_case)
                              "vendor", vendor_to_json(model_case->vendor));
     if (model_case->native_async)
         json_object_set_new(json, "native_async", json_true());
+    /* What the record then holds, or is sure of: one measured without is no answer to who asks for it. */
+    json_object_set_new(json, "verify", json_boolean(model_case->verify));
+    json_object_set_new(json, "nodes", json_boolean(model_case->profile));
+    if (model_case->verify && (model_case->rtol != 0 || model_case->atol != 0))
+    {
+        json_object_set_new(json, "rtol", ifm_json_real(model_case->rtol));
+        json_object_set_new(json, "atol", ifm_json_real(model_case->atol));
+    }
     return json;
 }
 
@@ -271,6 +301,8 @@ static void fill_case(IfmCase *record, const IfmModelCase *model_case, const Ifm
 
 IfmCase *ifm_runner_case(IfmRunner *runner, const IfmModelCase *model_case, GError **error)
 {
+    if (!ifm_protocol_check(&model_case->protocol, error))
+        return NULL;
     g_autoptr(IfmDeviceSpec) spec = ifm_device_spec_parse(model_case->device, error);
     g_autoptr(IfmModel) model = spec != NULL ? ifm_model_open(model_case->model_path, error) : NULL;
     if (model == NULL || !ifm_model_check_bindings(model, model_case->bindings, model_case->n_bindings, error))
@@ -496,7 +528,9 @@ static void add_surroundings(IfmRunner *runner, Hearing *hearing, IfmMeasurement
     json_object_update(measurement->surroundings, seen);
     if (json_object_get(measurement->surroundings, "warnings") == NULL)
         json_object_set_new(measurement->surroundings, "warnings", json_array());
-    json_array_extend(json_object_get(measurement->surroundings, "warnings"), warnings);
+    /* What else the machine did meanwhile is nothing to a virtual clock. */
+    if (g_strcmp0(json_string_value(json_object_get(measurement->surroundings, "clock_kind")), "virtual") != 0)
+        json_array_extend(json_object_get(measurement->surroundings, "warnings"), warnings);
 }
 
 static IfmMeasurement *take_measurement(const json_t *answer, GError **error)
@@ -513,10 +547,6 @@ static IfmMeasurement *measure_in_worker(IfmRunner *runner, const IfmModelCase *
     gint64 began_us = g_get_monotonic_time();
     watch.said = hear;
     watch.user = hearing;
-    IfmWorker *worker = worker_for(runner, sealed->device, error);
-    if (worker == NULL)
-        return NULL;
-    ifm_worker_mark_base(worker);
     json_auto_t *prepared = ask(runner, sealed->device,
                                 json_pack("{s:s,s:o,s:s}", "do", "prepare", "case", ifm_model_case_to_json(model_case),
                                           "digest", sealed->subject_digest),

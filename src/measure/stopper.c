@@ -49,6 +49,29 @@ static const char *const reason_names[] = {
     [IFM_STOP_INTERRUPTED] = "interrupted",
 };
 
+gboolean ifm_protocol_check(const IfmProtocol *protocol, GError **error)
+{
+    const struct
+    {
+        const char *what;
+        gsize n;
+    } counts[] = { { "warm-up runs", protocol->warmup },
+                   { "runs", protocol->runs },
+                   { "runs at least", protocol->runs > 0 ? 0 : protocol->least_runs },
+                   { "runs at most", protocol->runs > 0 ? 0 : protocol->most_runs } };
+    for (gsize i = 0; i < G_N_ELEMENTS(counts); i++)
+        if (counts[i].n > IFM_PROTOCOL_MOST_RUNS)
+        {
+            g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%" G_GSIZE_FORMAT " %s: a record holds %d at most",
+                        counts[i].n, counts[i].what, IFM_PROTOCOL_MOST_RUNS);
+            return FALSE;
+        }
+    if (protocol->runs > 0 || protocol->most_runs > 0)
+        return TRUE;
+    g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "no count of runs at most: a record holds %d", IFM_PROTOCOL_MOST_RUNS);
+    return FALSE;
+}
+
 const char *ifm_stop_reason_name(IfmStopReason reason)
 {
     return (gsize)reason < G_N_ELEMENTS(reason_names) ? reason_names[reason] : "unknown";

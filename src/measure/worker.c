@@ -1,3 +1,4 @@
+#include <errno.h>
 #include <fcntl.h>
 #include <malloc.h>
 #include <pthread.h>
@@ -38,8 +39,15 @@ typedef struct
 
 static void say(Worker *worker, json_t *message /* (transfer full) */)
 {
-    ifm_message_send(worker->fd, message); /* where nobody listens any more, the reader ends the process */
+    gboolean sent = ifm_message_send(worker->fd, message); /* where nobody listens any more, the reader ends the process */
+    gboolean too_large = !sent && errno == EMSGSIZE;
+    gboolean is_answer = g_strcmp0(json_string_value(json_object_get(message, "say")), "answer") == 0;
     json_decref(message);
+    if (!too_large || !is_answer) /* a draft that is too large is one that nobody has to fall back on */
+        return;
+    json_auto_t *error = json_pack("{s:s,s:s,s:s}", "say", "error", "code", ifm_error_code_name(IFM_ERROR_FAILED),
+                                   "message", "the record is larger than a message may be: measure fewer runs");
+    ifm_message_send(worker->fd, error);
 }
 
 /* @n_steps: compiles and runs that this phase makes without a word in between; each may take as long as the hang limit. */
@@ -331,6 +339,15 @@ static gboolean go_on(Worker *worker, const char *next_phase, int n_steps, GErro
     return TRUE;
 }
 
+/* From here on what the process takes counts against the memory limit: its runtime is open, whether this case or an earlier
+ * question opened it, and it holds no model. */
+static void tell_base(Worker *worker)
+{
+    gint64 rss_bytes = ifm_sensor_rss_bytes("/", getpid());
+    if (rss_bytes >= 0)
+        say(worker, json_pack("{s:s,s:I}", "say", "base", "base_rss_bytes", (json_int_t)rss_bytes));
+}
+
 /* Runs that are watched, and a profiled twin. */
 #define ATTEST_STEPS 10
 
@@ -343,6 +360,7 @@ static gboolean prepare(Worker *worker, const char *digest, GError **error)
     if (worker->engine == NULL)
         return FALSE;
     describe_surroundings(worker);
+    tell_base(worker);
     if (!go_on(worker, "reading the model", 1, error))
         return FALSE;
     worker->model = ifm_model_open(model_case->model_path, error);

@@ -1,3 +1,4 @@
+#include <errno.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -149,11 +150,72 @@ static void test_case_refused(void)
     }
 }
 
+typedef struct
+{
+    int fd;
+    json_t *message;
+    gboolean sent;
+} Sending;
+
+static gpointer send_main(gpointer data)
+{
+    Sending *sending = data;
+    sending->sent = ifm_message_send(sending->fd, sending->message);
+    return NULL;
+}
+
+/* More than a socket holds, on one that does not block: it waits for the reader and goes on where it was. */
+static void test_large(void)
+{
+    int ends[2];
+    IfmMessageReader reader;
+    open_pair(ends, &reader);
+    g_autofree char *text = g_strnfill(8 << 20, 'x');
+    json_auto_t *message = json_pack("{s:s}", "text", text);
+    Sending sending = { .fd = ends[0], .message = message };
+    GThread *thread = g_thread_new("send", send_main, &sending);
+    g_usleep(50000); /* the socket is full by then, or will be */
+    json_t *got = NULL;
+    IfmMessageState state;
+    while ((state = ifm_message_read(&reader, &got)) == IFM_MESSAGE_NONE)
+        g_usleep(100);
+    g_thread_join(thread);
+    g_assert_true(sending.sent);
+    g_assert_cmpint(state, ==, IFM_MESSAGE_ONE);
+    g_assert_cmpuint(json_string_length(json_object_get(got, "text")), ==, 8 << 20);
+    json_decref(got);
+    close(ends[0]);
+    close(ends[1]);
+    ifm_message_reader_clear(&reader);
+}
+
+/* Nothing of it is sent, so that the channel is whole for saying why. */
+static void test_too_large(void)
+{
+    int ends[2];
+    IfmMessageReader reader;
+    open_pair(ends, &reader);
+    g_autofree char *text = g_strnfill(IFM_MESSAGE_MOST_BYTES, 'x');
+    json_auto_t *message = json_pack("{s:s}", "text", text), *why = json_pack("{s:i}", "n", 1);
+    g_assert_false(ifm_message_send(ends[0], message));
+    g_assert_cmpint(errno, ==, EMSGSIZE);
+    json_t *got = NULL;
+    g_assert_cmpint(ifm_message_read(&reader, &got), ==, IFM_MESSAGE_NONE);
+    g_assert_true(ifm_message_send(ends[0], why));
+    g_assert_cmpint(ifm_message_read(&reader, &got), ==, IFM_MESSAGE_ONE);
+    json_decref(got);
+    close(ends[0]);
+    close(ends[1]);
+    ifm_message_reader_clear(&reader);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/protocol/messages", test_messages);
     g_test_add_func("/protocol/pieces", test_pieces);
+    g_test_add_func("/protocol/large", test_large);
+    g_test_add_func("/protocol/too-large", test_too_large);
     g_test_add_func("/protocol/junk", test_junk);
     g_test_add_func("/protocol/model-case", test_model_case);
     g_test_add_func("/protocol/case-refused", test_case_refused);

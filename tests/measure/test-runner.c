@@ -1,4 +1,7 @@
+#include <fcntl.h>
 #include <math.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 
 #include "runner-fixture.h"
 
@@ -23,17 +26,22 @@ static void test_case_key(void)
     g_autofree char *roundabout =
         g_strdup_printf("%s/../%s/./matmul.onnx", fixture.folder, strrchr(fixture.folder, '/') + 1);
     same.model_path = roundabout;
-    same.profile = TRUE;
     g_autofree char *same_key = key_of(&fixture, &same);
     g_assert_cmpstr(key, ==, same_key);
     same.alias = "NPU"; /* what people call it, not what it is */
     g_autofree char *named_key = key_of(&fixture, &same);
     g_assert_cmpstr(key, ==, named_key);
-    IfmModelCase others[4] = { model_case, model_case, model_case, model_case };
+    IfmModelCase others[8];
+    for (gsize i = 0; i < G_N_ELEMENTS(others); i++)
+        others[i] = model_case;
     others[0].device = "simulated:faulty/plain";
     others[1].seed = 8;
     others[2].protocol.runs = 21;
     others[3].threads = 2;
+    others[4].verify = FALSE;
+    others[5].profile = TRUE;
+    others[6].rtol = 0.1;
+    others[7].protocol.runs = 0;
     for (gsize i = 0; i < G_N_ELEMENTS(others); i++)
     {
         g_autofree char *other_key = key_of(&fixture, &others[i]);
@@ -42,12 +50,29 @@ static void test_case_key(void)
     fixture_clear(&fixture);
 }
 
+/* Under the rule the budget decides what comes out; with fixed counts it does nothing. */
+static void test_case_key_budget(void)
+{
+    Fixture fixture;
+    fixture_init(&fixture, NULL);
+    IfmModelCase fixed = case_on(&fixture, "simulated:faulty/well"), rule = fixed;
+    rule.protocol.runs = 0;
+    g_autofree char *fixed_key = key_of(&fixture, &fixed);
+    g_autofree char *rule_key = key_of(&fixture, &rule);
+    fixed.protocol.time_budget_ns = rule.protocol.time_budget_ns = 1000 * MS;
+    g_autofree char *short_fixed_key = key_of(&fixture, &fixed);
+    g_autofree char *short_rule_key = key_of(&fixture, &rule);
+    g_assert_cmpstr(fixed_key, ==, short_fixed_key);
+    g_assert_cmpstr(rule_key, !=, short_rule_key);
+    fixture_clear(&fixture);
+}
+
 static void test_case_errors(void)
 {
     Fixture fixture;
     fixture_init(&fixture, NULL);
     static const IfmDimBinding unknown[] = { { "N", 3 } };
-    IfmModelCase cases[4];
+    IfmModelCase cases[5];
     for (gsize i = 0; i < G_N_ELEMENTS(cases); i++)
         cases[i] = case_on(&fixture, "simulated:faulty/well");
     cases[0].device = "simulated:";
@@ -55,7 +80,9 @@ static void test_case_errors(void)
     cases[2].model_path = "/nowhere/model.onnx";
     cases[3].bindings = unknown;
     cases[3].n_bindings = 1;
-    const int codes[] = { IFM_ERROR_INVALID, IFM_ERROR_INVALID, IFM_ERROR_UNAVAILABLE, IFM_ERROR_INVALID };
+    cases[4].protocol.runs = 100000000; /* no record holds so many */
+    const int codes[] = { IFM_ERROR_INVALID, IFM_ERROR_INVALID, IFM_ERROR_UNAVAILABLE, IFM_ERROR_INVALID,
+                          IFM_ERROR_INVALID };
     for (gsize i = 0; i < G_N_ELEMENTS(cases); i++)
     {
         g_autoptr(GError) error = NULL;
@@ -97,7 +124,10 @@ static void test_surroundings(void)
     g_assert_true(json_is_object(json_object_get(surroundings, "machine")));
     g_assert_true(json_is_object(json_object_get(surroundings, "before")));
     g_assert_true(json_is_object(json_object_get(surroundings, "after")));
-    g_assert_true(json_is_array(json_object_get(surroundings, "warnings")));
+    gsize i;
+    json_t *warning; /* nothing of the real machine's load, which is nothing to a virtual clock; the build may be said */
+    json_array_foreach(json_object_get(surroundings, "warnings"), i, warning)
+        g_assert_nonnull(strstr(json_string_value(warning), "not the speed of a release build"));
     g_assert_cmpstr(text_in(json_object_get(surroundings, "build"), "version"), ==, IFM_VERSION);
     const json_t *process = json_object_get(measurement->memory, "process");
     g_assert_cmpint(json_integer_value(json_object_get(process, "peak_runs_bytes")), >=,
@@ -159,6 +189,21 @@ static void test_books(void)
     g_assert_cmpfloat_with_epsilon(json_number_value(json_object_get(slowdown, "ratio")), 1.5, 1e-9);
     for (guint i = 0; i < measurement->samples_ns->len; i++) /* the twin's runs are none of the measurement's */
         g_assert_cmpint(g_array_index(measurement->samples_ns, gint64, i), ==, 2 * MS);
+    fixture_clear(&fixture);
+}
+
+/* Nodes x the resolution of their times is more than the run took: that balances whatever the books say. */
+static void test_bound_of_nothing(void)
+{
+    Fixture fixture;
+    fixture_init(&fixture, NULL);
+    use_model(&fixture, "small-cnn");
+    IfmModelCase model_case = case_on(&fixture, "simulated:faulty/fast");
+    model_case.profile = TRUE;
+    g_autoptr(IfmMeasurement) measurement = measure(&fixture, &model_case);
+    g_assert_cmpstr(text_in(measurement->books, "status"), ==, "measured");
+    g_assert_true(json_is_null(json_object_get(measurement->books, "within_bound")));
+    g_assert_nonnull(strstr(text_in(measurement->books, "why"), "bounds nothing"));
     fixture_clear(&fixture);
 }
 
@@ -350,20 +395,22 @@ static void test_interrupted_hung(void)
     check_interrupted("simulated:faulty/slow-hang", TRUE, "interrupted"); /* it cannot: what it told in time is kept */
 }
 
-/* The program that is killed, in a process of its own: measures a device that hangs. */
-static int victim_main(void)
+/* The program that is killed, in a process of its own: measures a device that hangs, or one that computes for long. */
+static int victim_main(const char *device)
 {
     Fixture fixture;
     fixture_init(&fixture, NULL);
-    IfmModelCase model_case = case_on(&fixture, "simulated:faulty/hang");
+    IfmModelCase model_case = case_on(&fixture, device);
+    model_case.verify = FALSE;
+    model_case.protocol.runs = IFM_PROTOCOL_MOST_RUNS;
     ifm_measurement_free(measure(&fixture, &model_case));
     return 1;
 }
 
-static void test_killed_program(void)
+static void check_killed_program(const char *device, int signal_number)
 {
     g_autofree char *program = g_file_read_link("/proc/self/exe", NULL);
-    char *arguments[] = { program, (char *)"--victim", NULL };
+    char *arguments[] = { program, (char *)"--victim", (char *)device, NULL };
     g_autoptr(GError) error = NULL;
     GPid victim;
     g_assert_true(g_spawn_async(NULL, arguments, NULL, G_SPAWN_DO_NOT_REAP_CHILD, NULL, NULL, &victim, &error));
@@ -375,26 +422,115 @@ static void test_killed_program(void)
             worker = g_array_index(children, pid_t, 0);
     }
     g_assert_cmpint(worker, >, 0);
-    g_usleep(500000); /* it hangs by then; where not yet, it must end as well */
-    kill(victim, SIGKILL);
+    g_usleep(500000); /* it hangs, or computes, by then; where not yet, it must end as well */
+    g_assert_cmpint(waitpid(victim, NULL, WNOHANG), ==, 0);
+    kill(victim, signal_number);
     waitpid(victim, NULL, 0);
     g_assert_true(wait_until_gone(worker));
 }
 
+static void test_killed_program(void)
+{
+    check_killed_program("simulated:faulty/hang", SIGKILL);
+}
+
+static void test_killed_computing(void)
+{
+    Fixture fixture;
+    fixture_init(&fixture, NULL);
+    gboolean is_here = has_onnxruntime(&fixture);
+    fixture_clear(&fixture);
+    if (!is_here)
+    {
+        g_test_skip("onnxruntime is not here to compute");
+        return;
+    }
+    check_killed_program("onnxruntime:CPU", SIGTERM);
+    check_killed_program("onnxruntime:CPU", SIGKILL);
+}
+
+/* --- the private folder --------------------------------------------------------------------------------------------- */
+
+typedef struct
+{
+    gint stop; /* atomic */
+    guint n_taken;
+} Scavenger;
+
+/* Takes every lock that nobody holds, as a runner does that clears up after dead ones. */
+static gpointer scavenge(gpointer data)
+{
+    Scavenger *scavenger = data;
+    while (!g_atomic_int_get(&scavenger->stop))
+    {
+        g_autoptr(GDir) folder = g_dir_open(g_get_tmp_dir(), 0, NULL);
+        const char *name;
+        while ((name = g_dir_read_name(folder)) != NULL)
+        {
+            g_autofree char *path = g_build_filename(g_get_tmp_dir(), name, "lock", NULL);
+            int fd = open(path, O_RDWR | O_CLOEXEC);
+            if (fd < 0)
+                continue;
+            struct stat status;
+            scavenger->n_taken += flock(fd, LOCK_EX | LOCK_NB) == 0 && fstat(fd, &status) == 0 && status.st_nlink > 0;
+            close(fd);
+        }
+    }
+    return NULL;
+}
+
+/* In a temporary folder of its own: makes runners while another thread looks for orphans. */
+static int locker_main(void)
+{
+    Scavenger scavenger = { 0 };
+    GThread *thread = g_thread_new("scavenge", scavenge, &scavenger);
+    for (int i = 0; i < 100; i++)
+    {
+        g_autoptr(GError) error = NULL;
+        g_autoptr(IfmRunner) runner = ifm_runner_new(&(IfmRunnerOptions){ 0 });
+        json_t *devices = ifm_runner_devices(runner, "simulated", &error);
+        g_assert_no_error(error);
+        json_decref(devices);
+    }
+    g_atomic_int_set(&scavenger.stop, 1);
+    g_thread_join(thread);
+    return scavenger.n_taken > 0;
+}
+
+/* At no moment is a live runner's folder one that another would remove. */
+static void test_lock(void)
+{
+    g_autofree char *program = g_file_read_link("/proc/self/exe", NULL);
+    g_autofree char *temporary = g_dir_make_tmp("runner-lock-XXXXXX", NULL);
+    char *arguments[] = { program, (char *)"--locker", NULL };
+    g_auto(GStrv) environment = g_environ_setenv(g_get_environ(), "TMPDIR", temporary, TRUE);
+    g_autoptr(GError) error = NULL;
+    int status = -1;
+    g_assert_true(g_spawn_sync(NULL, arguments, environment, G_SPAWN_DEFAULT, NULL, NULL, NULL, NULL, &status, &error));
+    g_assert_no_error(error);
+    g_assert_cmpint(status, ==, 0);
+    g_assert_cmpint(g_rmdir(temporary), ==, 0); /* each took its own with it */
+}
+
 int main(int argc, char **argv)
 {
-    gboolean is_victim = argc == 2 && g_str_equal(argv[1], "--victim");
-    if (!is_victim)
+    gboolean is_victim = argc == 3 && g_str_equal(argv[1], "--victim");
+    gboolean is_locker = argc == 2 && g_str_equal(argv[1], "--locker");
+    if (!is_victim && !is_locker)
         g_test_init(&argc, &argv, NULL);
     g_autofree char *devices = g_build_filename(g_getenv("G_TEST_SRCDIR"), "measure", "devices", NULL);
     g_setenv("IFM_DEVICES_DIR", devices, TRUE);
     if (is_victim)
-        return victim_main();
+        return victim_main(argv[2]);
+    if (is_locker)
+        return locker_main();
     g_test_add_func("/runner/case-key", test_case_key);
+    g_test_add_func("/runner/case-key/budget", test_case_key_budget);
     g_test_add_func("/runner/case-errors", test_case_errors);
     g_test_add_func("/runner/changed-model", test_changed_model);
     g_test_add_func("/runner/surroundings", test_surroundings);
     g_test_add_func("/runner/books", test_books);
+    g_test_add_func("/runner/bound-of-nothing", test_bound_of_nothing);
     g_test_add_func("/runner/no-books", test_no_books);
     g_test_add_func("/runner/streams", test_streams);
     g_test_add_func("/runner/reuse", test_reuse);
@@ -404,5 +540,7 @@ int main(int argc, char **argv)
     g_test_add_func("/runner/interrupted", test_interrupted);
     g_test_add_func("/runner/interrupted-hung", test_interrupted_hung);
     g_test_add_func("/runner/killed-program", test_killed_program);
+    g_test_add_func("/runner/killed-computing", test_killed_computing);
+    g_test_add_func("/runner/lock", test_lock);
     return g_test_run();
 }

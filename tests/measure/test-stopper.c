@@ -214,6 +214,27 @@ static void test_warmup_limits(void)
     g_assert_false(ifm_stopper_steady(stopper));
 }
 
+/* What no record could hold is said before anything runs. */
+static void test_counts(void)
+{
+    IfmProtocol cases[] = { IFM_PROTOCOL_INIT, IFM_PROTOCOL_INIT, IFM_PROTOCOL_INIT, IFM_PROTOCOL_INIT };
+    cases[0].runs = IFM_PROTOCOL_MOST_RUNS + 1;
+    cases[1].warmup = G_MAXSIZE;
+    cases[2].most_runs = IFM_PROTOCOL_MOST_RUNS + 1;
+    cases[3].most_runs = 0;
+    for (gsize i = 0; i < G_N_ELEMENTS(cases); i++)
+    {
+        g_autoptr(GError) error = NULL;
+        g_assert_false(ifm_protocol_check(&cases[i], &error));
+        g_assert_error(error, IFM_ERROR, IFM_ERROR_INVALID);
+        g_assert_nonnull(strstr(error->message, "a record holds 5000000"));
+    }
+    IfmProtocol most = IFM_PROTOCOL_INIT;
+    most.runs = most.warmup = IFM_PROTOCOL_MOST_RUNS;
+    most.most_runs = 0; /* not looked at */
+    g_assert_true(ifm_protocol_check(&most, NULL));
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -226,5 +247,6 @@ int main(int argc, char **argv)
     g_test_add_func("/stopper/two-levels", test_two_levels);
     g_test_add_func("/stopper/warmup", test_warmup);
     g_test_add_func("/stopper/warmup/limits", test_warmup_limits);
+    g_test_add_func("/stopper/counts", test_counts);
     return g_test_run();
 }
