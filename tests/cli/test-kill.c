@@ -8,8 +8,8 @@
 #define N_MOMENTS 50
 #define PROFILE "profile m.onnx --runs 50"
 
-static const char *const units[] = { "A=simulated:lab/FIXED",  "B=simulated:lab/PLAIN",   "C=simulated:lab/GAUSSIAN",
-                                     "D=simulated:lab/HALF",   "E=simulated:lab/FIXED",   "F=simulated:lab/CORRELATED",
+static const char *const units[] = { "A=simulated:lab/FIXED",  "B=simulated:lab/PLAIN",    "C=simulated:lab/GAUSSIAN",
+                                     "D=simulated:lab/HALF",   "E=simulated:lab/DRIFTING", "F=simulated:lab/CORRELATED",
                                      "G=simulated:lab/LINKED", "H=simulated:lab/ROOFLINE" };
 #define N_UNITS G_N_ELEMENTS(units)
 
