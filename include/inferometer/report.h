@@ -12,7 +12,7 @@ typedef enum
     IFM_FIELD_BOOLEAN,  /* screen: yes, no */
     IFM_FIELD_INTEGER,  /* screen: right-aligned */
     IFM_FIELD_REAL,     /* screen: four significant digits */
-    IFM_FIELD_DURATION, /* ns; screen: one unit a column where it fits (ns, us, ms, s), decimal points aligned */
+    IFM_FIELD_DURATION, /* ns; screen: four significant digits and their unit (ns, us, ms, s); 0 has none */
     IFM_FIELD_BYTES,    /* screen: B, KiB, MiB, GiB */
     IFM_FIELD_RATIO,    /* 0.25; screen: 25.0 % */
     IFM_FIELD_BAR,      /* 0 to 1; screen: a bar of that length */
@@ -59,6 +59,8 @@ typedef enum
     IFM_FIELD_BREAK =
         1 << 2, /* where the table is too wide for the screen, a new block begins here rather than elsewhere */
     IFM_FIELD_HIDE_EMPTY = 1 << 3, /* not on screen where no record has a value */
+    IFM_FIELD_WHOLE = 1 << 4,      /* a name: never shortened where it fits the screen by itself */
+    IFM_FIELD_FOLD = 1 << 5,       /* on screen told once, above the table, where several records have all the same */
 } IfmFieldFlags;
 
 /** IfmField: one column. @key: its name in exports, stable. @get: reads it from a record. @user: handed to get. */
@@ -80,6 +82,9 @@ typedef struct
     gsize n_records;
 } IfmTable;
 
+/** IFM_SCREEN_UNBOUNDED: a width for what is read by programs or scrolled sideways: nothing is cut, wrapped or parted. */
+#define IFM_SCREEN_UNBOUNDED 1000000
+
 /** IfmScreen: where text goes. */
 typedef struct
 {
@@ -88,8 +93,8 @@ typedef struct
     gboolean utf8;   /* FALSE: strips, bars and ellipses in ASCII */
 } IfmScreen;
 
-/** ifm_screen_detect: The terminal's width, or 100 columns where @fd is none (COLUMNS overrides both). Colour on a terminal
- * alone, and not with NO_COLOR set or TERM=dumb. UTF-8 as the locale says. */
+/** ifm_screen_detect: The terminal's width, or IFM_SCREEN_UNBOUNDED where @fd is none (COLUMNS overrides both). Colour on a
+ * terminal alone, and not with NO_COLOR set or TERM=dumb. UTF-8 as the locale says. */
 IfmScreen ifm_screen_detect(int fd);
 
 /** ifm_table_to_screen: Aligned columns; a table too wide goes on in further blocks that repeat the first column. Control
@@ -116,6 +121,11 @@ char *ifm_format_clean(const char *text);
 char *ifm_format_spelt(const char *text, gboolean utf8);
 /** ifm_text_width: columns a UTF-8 text takes on a terminal. */
 int ifm_text_width(const char *text);
+/** IFM_NO_BREAK: a blank where ifm_format_wrap() breaks no line. */
+#define IFM_NO_BREAK "\u00a0"
+/** ifm_format_wrap: Appends @text broken at blanks into lines of @width columns (colour codes take none), each after the
+ * first indented, and a newline. @at: the column where the first begins. */
+void ifm_format_wrap(GString *out, const char *text, int indent, int at, int width);
 /** ifm_format_bar: A bar of @width columns filled to @ratio. (transfer full) */
 char *ifm_format_bar(double ratio, int width, gboolean utf8);
 
@@ -148,6 +158,9 @@ const char *ifm_result_reason(const IfmResult *result);
 /** ifm_result_code: Returns: the error code's name; NULL where there is a latency. */
 const char *ifm_result_code(const IfmResult *result);
 
+/** ifm_result_ending: Returns: in a word what the tables show: why measuring ended, or what went wrong instead. */
+const char *ifm_result_ending(const IfmResult *result);
+
 /** ifm_result_line: "DEVICE: why not"; only where there is no latency. (transfer full) */
 char *ifm_result_line(const IfmResult *result);
 
@@ -179,6 +192,8 @@ typedef struct
 /** ifm_results_to_screen: The whole story of one model on several devices: the table, the reasons of what failed,
  * warnings, and for each device its nodes by share of time and its books. @n_nodes: most nodes to show. (transfer full) */
 char *ifm_results_to_screen(const IfmResult *results, gsize n_results, gsize n_nodes, const IfmScreen *screen);
+/** ifm_records_to_screen: What a store holds: a row a measurement, and the reasons of what failed. (transfer full) */
+char *ifm_records_to_screen(const IfmResult *results, gsize n_results, const IfmScreen *screen);
 /** ifm_results_to_csv: one row a result. (transfer full) */
 char *ifm_results_to_csv(const IfmResult *results, gsize n_results);
 /** ifm_results_to_json: {"inferometer": {"version", "format": "cases", "format_version": 1}, "cases": […]}: whole

@@ -34,28 +34,6 @@ static const struct
 
 /* --- setting text --------------------------------------------------------------------------------------------------- */
 
-/* Appends @text broken into lines of @width columns, each after the first indented; the first begins at @at. */
-static void wrap(GString *out, const char *text, int indent, int at, int width)
-{
-    g_auto(GStrv) words = g_strsplit(text, " ", -1);
-    gboolean first = TRUE;
-    for (char **word = words; *word != NULL; word++)
-    {
-        int needs = ifm_text_width(*word) + (first ? 0 : 1);
-        if (!first && at + needs > width)
-        {
-            g_string_append_printf(out, "\n%*s", indent, "");
-            at = indent;
-            first = TRUE;
-            needs--;
-        }
-        g_string_append_printf(out, "%s%s", first ? "" : " ", *word);
-        at += needs;
-        first = FALSE;
-    }
-    g_string_append_c(out, '\n');
-}
-
 static int text_width(const IfmScreen *screen)
 {
     return MIN(screen->width, HELP_WIDTH);
@@ -75,7 +53,7 @@ static void item(GString *out, const char *term, int column, const char *meaning
         g_string_append_printf(out, "\n%*s", column, "");
     else
         g_string_append_printf(out, "%*s", column - at, "");
-    wrap(out, meaning, column, column, text_width(screen));
+    ifm_format_wrap(out, meaning, column, column, text_width(screen));
 }
 
 static void paragraphs(GString *out, const char *text, const IfmScreen *screen)
@@ -84,7 +62,7 @@ static void paragraphs(GString *out, const char *text, const IfmScreen *screen)
     for (char **line = lines; *line != NULL; line++)
     {
         g_string_append_c(out, '\n');
-        wrap(out, *line, 0, 0, text_width(screen));
+        ifm_format_wrap(out, *line, 0, 0, text_width(screen));
     }
 }
 
@@ -157,7 +135,7 @@ char *cli_help_verb(const Verb *verb, const IfmScreen *screen)
     g_string_append_printf(out, "usage: inferometer %s [OPTION…]%s%s\n\n", verb->name, *verb->arguments != '\0' ? " " : "",
                            verb->arguments);
     g_autofree char *sentence = g_strdup_printf("%c%s.", g_ascii_toupper(verb->summary[0]), verb->summary + 1);
-    wrap(out, sentence, 0, 0, text_width(screen));
+    ifm_format_wrap(out, sentence, 0, 0, text_width(screen));
     if (verb->details != NULL)
         paragraphs(out, verb->details, screen);
     heading(out, "Options", screen);
@@ -168,7 +146,7 @@ char *cli_help_verb(const Verb *verb, const IfmScreen *screen)
     for (const char *const *example = verb->examples; *example != NULL; example += 2)
     {
         g_string_append_printf(out, "%*s%s\n%*s", INDENT, "", example[0], 2 * INDENT + 2, "");
-        wrap(out, example[1], 2 * INDENT + 2, 2 * INDENT + 2, text_width(screen));
+        ifm_format_wrap(out, example[1], 2 * INDENT + 2, 2 * INDENT + 2, text_width(screen));
     }
     return g_string_free(out, FALSE);
 }

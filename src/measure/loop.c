@@ -186,10 +186,10 @@ static void describe(Loop *loop)
     double ratio = half_width_ratio(&summary);
     if (protocol->runs == 0 && (isnan(ratio) || ratio > protocol->ci_ratio))
     {
-        g_autofree char *width = isnan(ratio) ? g_strdup("unknown") : g_strdup_printf("+-%.2f %%", 100 * ratio);
-        ifm_measurement_warn(measurement, "the median's interval is %s, not the +-%.2f %% asked for (%s after %u runs)",
-                             width, 100 * protocol->ci_ratio, ifm_stop_reason_name(loop->stop),
-                             measurement->samples_ns->len);
+        g_autofree char *width = isnan(ratio) ? g_strdup("unknown") : g_strdup_printf("±%.2f %%", 100 * ratio);
+        g_autofree char *stop = g_strdelimit(g_strdup(ifm_stop_reason_name(loop->stop)), "-", ' ');
+        ifm_measurement_warn(measurement, "the median's interval is %s, not the ±%.2f %% asked for (%s after %u runs)",
+                             width, 100 * protocol->ci_ratio, stop, measurement->samples_ns->len);
     }
 }
 

@@ -375,7 +375,7 @@ static gboolean prepare(Worker *worker, const char *digest, GError **error)
         return FALSE;
     note_rss(worker, "after_compile_bytes");
     note_peak(worker, "peak_compile_bytes");
-    if (!go_on(worker, "attesting", ATTEST_STEPS, error))
+    if (!go_on(worker, "checking what runs", ATTEST_STEPS, error))
         return FALSE;
     g_autoptr(GError) failure = NULL;
     worker->measurement->attest = ifm_model_subject_attest(worker->subject, worker->measurement, &failure);
@@ -435,7 +435,7 @@ static const IfmCallCost *call_cost(Worker *worker)
 static gboolean measure_books(Worker *worker, GError **error)
 {
     g_autoptr(GError) failure = NULL;
-    enter_phase(worker, "compiling the profiled twin");
+    enter_phase(worker, "compiling for profiling");
     guint32 capabilities = ifm_compiled_capabilities(ifm_model_subject_compiled(worker->subject));
     g_autoptr(IfmModelSubject) twin = NULL;
     if (capabilities & IFM_CAN_PROFILE)

@@ -100,6 +100,8 @@ char *ifm_format_duration(double ns)
 {
     if (!isfinite(ns))
         return g_strdup("-");
+    if (ns == 0)
+        return g_strdup("0");
     gsize unit = unit_of(ns);
     double value = ns / units[unit].ns;
     int decimals = unit == 0 ? (value == floor(value) ? 0 : 1) : decimals_for(value, 4);
@@ -139,8 +141,6 @@ static char *format_one(IfmFieldKind kind, double number)
     {
     case IFM_FIELD_DURATION:
         return ifm_format_duration(number);
-    case IFM_FIELD_RATIO:
-        return ifm_format_ratio(number);
     case IFM_FIELD_BYTES:
         return ifm_format_bytes(number);
     case IFM_FIELD_INTEGER:
@@ -150,48 +150,48 @@ static char *format_one(IfmFieldKind kind, double number)
     }
 }
 
-/* The least and greatest magnitude of a column; zeros do not count as least. FALSE where there is none. */
-static gboolean range_of(const double *numbers, gsize n, double *least, double *most)
+/* One decimal for all of a column where any is 10 % or more: then they are read against each other. */
+static void format_ratios(const double *numbers, gsize n, char **texts)
 {
-    *least = INFINITY, *most = 0;
+    double most = 0;
     for (gsize i = 0; i < n; i++)
-    {
-        if (!isfinite(numbers[i]) || numbers[i] == 0)
-            continue;
-        *least = MIN(*least, fabs(numbers[i]));
-        *most = MAX(*most, fabs(numbers[i]));
-    }
-    return *most > 0;
-}
-
-/* One unit for all where they lie within a factor of 1000; the least value keeps three digits at least. */
-static gboolean durations_in_one_unit(const double *numbers, gsize n, char **texts)
-{
-    double least, most;
-    if (!range_of(numbers, n, &least, &most) || most / least >= 1000)
-        return FALSE;
-    gsize unit = unit_of(least);
-    if (most / units[unit].ns >= 10000)
-        unit = unit_of(most);
-    int decimals = decimals_for(least / units[unit].ns, most / least < 10 ? 4 : 3);
-    if (unit == 0)
-        decimals = MIN(decimals, least == floor(least) && most == floor(most) ? 0 : 1);
+        most = MAX(most, isfinite(numbers[i]) ? fabs(numbers[i]) : 0);
     for (gsize i = 0; i < n; i++)
         if (isfinite(numbers[i]))
-            texts[i] = fixed(numbers[i] / units[unit].ns, decimals, units[unit].name);
-    return TRUE;
+            texts[i] = fixed(100 * numbers[i], most >= 0.1 || most == 0 ? 1 : 2, "%");
+}
+
+/* Values and units each end in a column of their own. */
+static void align_units(char **texts, gsize n)
+{
+    gsize widest = 0;
+    for (gsize i = 0; i < n; i++)
+    {
+        const char *unit = texts[i] != NULL ? strchr(texts[i], ' ') : NULL;
+        widest = MAX(widest, unit != NULL ? strlen(unit + 1) : 0);
+    }
+    for (gsize i = 0; i < n && widest > 0; i++)
+    {
+        if (texts[i] == NULL)
+            continue;
+        g_auto(GStrv) parts = g_strsplit(texts[i], " ", 2);
+        g_free(texts[i]);
+        texts[i] = g_strdup_printf("%s %*s", parts[0], (int)widest, parts[1] != NULL ? parts[1] : "");
+    }
 }
 
 void ifm_format_column(IfmFieldKind kind, const double *numbers, gsize n, char **texts)
 {
-    double least, most;
     memset(texts, 0, n * sizeof *texts);
-    if (kind == IFM_FIELD_DURATION && durations_in_one_unit(numbers, n, texts))
+    if (kind == IFM_FIELD_RATIO)
+    {
+        format_ratios(numbers, n, texts);
         return;
-    int decimals = kind == IFM_FIELD_RATIO && range_of(numbers, n, &least, &most) ? (most >= 0.1 ? 1 : 2) : -1;
+    }
     for (gsize i = 0; i < n; i++)
         if (isfinite(numbers[i]))
-            texts[i] = decimals >= 0 ? fixed(100 * numbers[i], decimals, "%") : format_one(kind, numbers[i]);
+            texts[i] = format_one(kind, numbers[i]);
+    align_units(texts, n);
 }
 
 /* --- text ----------------------------------------------------------------------------------------------------------- */
@@ -236,4 +236,37 @@ int ifm_text_width(const char *text)
         width += g_unichar_iszerowidth(c) ? 0 : g_unichar_iswide(c) ? 2 : 1;
     }
     return width;
+}
+
+/* Columns of text in which there may be colour codes, which end with an m and take none. */
+static int visible_width(const char *text)
+{
+    int width = ifm_text_width(text);
+    for (const char *at = strchr(text, '\033'); at != NULL; at = strchr(at, '\033'))
+        for (gboolean over = FALSE; *at != '\0' && !over; at++, width--)
+            over = *at == 'm';
+    return width;
+}
+
+void ifm_format_wrap(GString *out, const char *text, int indent, int at, int width)
+{
+    g_auto(GStrv) words = g_strsplit(text, " ", -1);
+    gboolean first = TRUE;
+    for (char **word = words; *word != NULL; word++)
+    {
+        int needs = visible_width(*word) + (first ? 0 : 1);
+        if (!first && at + needs > width)
+        {
+            g_string_append_printf(out, "\n%*s", indent, "");
+            at = indent;
+            first = TRUE;
+            needs--;
+        }
+        g_auto(GStrv) parts = g_strsplit(*word, IFM_NO_BREAK, -1);
+        g_autofree char *shown = g_strjoinv(" ", parts);
+        g_string_append_printf(out, "%s%s", first ? "" : " ", shown);
+        at += needs;
+        first = FALSE;
+    }
+    g_string_append_c(out, '\n');
 }

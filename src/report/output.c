@@ -8,7 +8,6 @@
 
 #include "report-private.h"
 
-#define WIDTH_ELSEWHERE 100
 #define WIDTH_LEAST 40
 #define WIDTH_MOST 400
 
@@ -21,7 +20,7 @@ static int terminal_width(int fd)
         return (int)MIN(named, WIDTH_MOST);
     if (isatty(fd) && ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
         return size.ws_col;
-    return WIDTH_ELSEWHERE;
+    return IFM_SCREEN_UNBOUNDED;
 }
 
 IfmScreen ifm_screen_detect(int fd)
@@ -29,7 +28,7 @@ IfmScreen ifm_screen_detect(int fd)
     const char *term = g_getenv("TERM"), *no_colour = g_getenv("NO_COLOR");
     gboolean plain = (no_colour != NULL && *no_colour != '\0') || term == NULL || g_str_equal(term, "dumb");
     return (IfmScreen){
-        .width = CLAMP(terminal_width(fd), WIDTH_LEAST, WIDTH_MOST),
+        .width = MAX(terminal_width(fd), WIDTH_LEAST),
         .colour = isatty(fd) && !plain,
         .utf8 = g_get_charset(NULL),
     };

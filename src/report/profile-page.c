@@ -73,18 +73,38 @@ char *ifm_result_line(const IfmResult *result)
     return g_strdup_printf("%s: %s", short_name(result), reason_after_device(result));
 }
 
+/* One line, or several where it is longer than the screen: "HEAD: text". */
+static void append_told(GString *out, const char *head, IfmTone tone, const char *text, const IfmScreen *screen)
+{
+    g_autofree char *spelt_head = ifm_format_spelt(head, screen->utf8), *spelt = ifm_format_spelt(text, screen->utf8);
+    g_autofree char *whole =
+        g_strdup_printf("%s%s%s: %s", ifm_tone_begin(screen, tone), spelt_head, ifm_tone_end(screen, tone), spelt);
+    ifm_format_wrap(out, whole, 2, 0, screen->width);
+}
+
+/* A reason that came again and again is told once. */
 static void append_reasons(GString *out, const IfmResult *results, gsize n, const IfmScreen *screen)
 {
+    g_autoptr(GHashTable) times = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+    for (gsize i = 0; i < n; i++)
+        if (ifm_result_reason(&results[i]) != NULL)
+        {
+            char *line = ifm_result_line(&results[i]);
+            guint before = GPOINTER_TO_UINT(g_hash_table_lookup(times, line));
+            g_hash_table_replace(times, line, GUINT_TO_POINTER(before + 1));
+        }
     gboolean any = FALSE;
     for (gsize i = 0; i < n; i++)
     {
-        if (ifm_result_reason(&results[i]) == NULL)
+        g_autofree char *line = ifm_result_reason(&results[i]) != NULL ? ifm_result_line(&results[i]) : NULL;
+        guint count = line != NULL ? GPOINTER_TO_UINT(g_hash_table_lookup(times, line)) : 0;
+        if (count == 0)
             continue;
-        g_string_append_printf(out, "%s%s", any ? "" : "\n", ifm_tone_begin(screen, IFM_TONE_BAD));
-        append_spelt(out, short_name(&results[i]), screen);
-        g_string_append_printf(out, "%s: ", ifm_tone_end(screen, IFM_TONE_BAD));
-        append_spelt(out, reason_after_device(&results[i]), screen);
-        g_string_append_c(out, '\n');
+        g_autofree char *text = count > 1 ? g_strdup_printf("%s (%u times)", reason_after_device(&results[i]), count)
+                                          : g_strdup(reason_after_device(&results[i]));
+        g_string_append(out, any ? "" : "\n");
+        append_told(out, short_name(&results[i]), IFM_TONE_BAD, text, screen);
+        g_hash_table_remove(times, line);
         any = TRUE;
     }
 }
@@ -99,12 +119,10 @@ static void append_unverified(GString *out, const IfmResult *results, gsize n, c
         if (why == NULL || ifm_result_code(&results[i]) != NULL ||
             g_strcmp0(ifm_member_text(verification, "status"), "unavailable") != 0)
             continue;
-        g_string_append_printf(out, "\n%swarning%s: ", ifm_tone_begin(screen, IFM_TONE_WARN),
-                               ifm_tone_end(screen, IFM_TONE_WARN));
-        append_spelt(out, short_name(&results[i]), screen);
-        g_string_append(out, ": the outputs were compared with nothing: ");
-        append_spelt(out, why, screen);
+        g_autofree char *text =
+            g_strdup_printf("%s: the outputs were compared with nothing: %s", short_name(&results[i]), why);
         g_string_append_c(out, '\n');
+        append_told(out, "warning", IFM_TONE_WARN, text, screen);
     }
 }
 
@@ -137,15 +155,12 @@ static void append_warnings(GString *out, const IfmResult *results, gsize n, con
     for (guint i = 0; i < order->len; i++)
     {
         GPtrArray *devices = g_hash_table_lookup(devices_of, order->pdata[i]);
-        g_string_append_printf(out, "%s%swarning%s: ", i == 0 ? "\n" : "", ifm_tone_begin(screen, IFM_TONE_WARN),
-                               ifm_tone_end(screen, IFM_TONE_WARN));
+        g_autoptr(GString) text = g_string_new(NULL);
         for (guint at = 0; at < devices->len && !(devices->len == n && n > 1); at++)
-        {
-            append_spelt(out, devices->pdata[at], screen);
-            g_string_append(out, at + 1 < devices->len ? ", " : ": ");
-        }
-        append_spelt(out, order->pdata[i], screen);
-        g_string_append_c(out, '\n');
+            g_string_append_printf(text, "%s%s", (const char *)devices->pdata[at], at + 1 < devices->len ? ", " : ": ");
+        g_string_append(text, order->pdata[i]);
+        g_string_append(out, i == 0 ? "\n" : "");
+        append_told(out, "warning", IFM_TONE_WARN, text->str, screen);
     }
 }
 
@@ -206,16 +221,33 @@ static void append_term(GString *out, const char *sign, const char *name, double
     if (!isfinite(ns))
         return;
     g_autofree char *text = ifm_format_duration(ns);
-    g_string_append_printf(out, " %s %s %s", sign, name, text);
+    g_auto(GStrv) parts = g_strsplit(text, " ", -1);
+    g_autofree char *joined = g_strjoinv(IFM_NO_BREAK, parts);
+    g_string_append_printf(out, " %s" IFM_NO_BREAK "%s %s", sign, name, joined);
 }
 
-static void append_slowdown(GString *out, const json_t *books, double slowdown)
+static void append_slowdown(GString *out, const json_t *books, double slowdown, const IfmScreen *screen)
 {
     double lower = ifm_member_number(books, "slowdown.lower"), upper = ifm_member_number(books, "slowdown.upper");
-    g_string_append_printf(out, "profiled runs took %.2f", slowdown);
+    g_autoptr(GString) text = g_string_new(NULL);
+    g_string_append_printf(text, "profiled runs took %.2f", slowdown);
     if (isfinite(lower) && isfinite(upper))
-        g_string_append_printf(out, " (%.2f to %.2f)", lower, upper);
-    g_string_append(out, " times as long as the others: shares hold, absolute times do not\n");
+        g_string_append_printf(text, " (%.2f to %.2f)", lower, upper);
+    g_string_append(text, " times as long: shares hold, absolute times do not");
+    ifm_format_wrap(out, text->str, 2, 0, screen->width);
+}
+
+/* What the sums are of: they are no sums of the medians above. */
+static void append_books_of(GString *out, const json_t *books)
+{
+    const char *of = ifm_member_text(books, "of");
+    double n_runs = ifm_member_number(books, "n_runs");
+    if (of != NULL && strstr(of, "mean") != NULL && isfinite(n_runs))
+        g_string_append_printf(out, "books, mean of %.0f profiled runs:", n_runs);
+    else if (isfinite(n_runs) && n_runs > 1)
+        g_string_append_printf(out, "books of one run, the middle one of %.0f by wall time:", n_runs);
+    else
+        g_string_append(out, "books of one run:");
 }
 
 static void append_books(GString *out, const json_t *books, const IfmScreen *screen)
@@ -223,24 +255,40 @@ static void append_books(GString *out, const json_t *books, const IfmScreen *scr
     double overlap_ns = ifm_member_number(books, "overlap_ns"), residual_ns = ifm_member_number(books, "residual_ns");
     double bound_ns = ifm_member_number(books, "residual_bound_ns"), slowdown = ifm_member_number(books, "slowdown.ratio");
     g_autofree char *wall = ifm_format_duration(ifm_member_number(books, "wall_ns"));
-    g_string_append_printf(out, "books: wall %s", wall);
-    append_term(out, "=", "nodes", ifm_member_number(books, "nodes_ns"));
-    append_term(out, "+", "gaps", ifm_member_number(books, "gaps_ns"));
-    append_term(out, "+", "copies", ifm_member_number(books, "copies_ns"));
+    g_autoptr(GString) text = g_string_new(NULL);
+    append_books_of(text, books);
+    g_string_append_printf(text, " wall %s", wall);
+    append_term(text, "=", "nodes", ifm_member_number(books, "nodes_ns"));
+    append_term(text, "+", "gaps", ifm_member_number(books, "gaps_ns"));
+    append_term(text, "+", "copies", ifm_member_number(books, "copies_ns"));
     if (overlap_ns > 0)
-        append_term(out, "-", "overlap", overlap_ns);
-    append_term(out, residual_ns < 0 ? "-" : "+", "residual", fabs(residual_ns));
+        append_term(text, "-", "overlap", overlap_ns);
+    append_term(text, residual_ns < 0 ? "-" : "+", "residual", fabs(residual_ns));
     if (isfinite(bound_ns))
     {
         g_autofree char *bound = ifm_format_duration(bound_ns);
         gboolean within = fabs(residual_ns) <= bound_ns;
         IfmTone tone = within ? IFM_TONE_GOOD : IFM_TONE_WARN;
-        g_string_append_printf(out, " (%s%s its bound of %s%s)", ifm_tone_begin(screen, tone), within ? "within" : "beyond",
-                               bound, ifm_tone_end(screen, tone));
+        g_string_append_printf(text, " (%s%s its bound of %s%s)", ifm_tone_begin(screen, tone),
+                               within ? "within" : "beyond", bound, ifm_tone_end(screen, tone));
     }
-    g_string_append_c(out, '\n');
+    ifm_format_wrap(out, text->str, 2, 0, screen->width);
     if (isfinite(slowdown))
-        append_slowdown(out, books, slowdown);
+        append_slowdown(out, books, slowdown, screen);
+}
+
+/* What the rows of the nodes are, and what their shares are shares of. */
+static void append_nodes_head(GString *out, const IfmMeasurement *measurement)
+{
+    double total_ns = 0;
+    for (guint i = 0; i < measurement->nodes->len; i++)
+        total_ns += ((const IfmNodeRow *)measurement->nodes->pdata[i])->median_ns;
+    g_autofree char *total = ifm_format_duration(total_ns);
+    if (measurement->profiled_ns->len > 0)
+        g_string_append_printf(out, "nodes by median of %u profiled runs, as shares of the medians' sum (%s)",
+                               measurement->profiled_ns->len, total);
+    else
+        g_string_append_printf(out, "nodes by median, as shares of the medians' sum (%s)", total);
 }
 
 static void append_inside(GString *out, const IfmResult *result, gsize n_nodes, const IfmScreen *screen)
@@ -253,21 +301,27 @@ static void append_inside(GString *out, const IfmResult *result, gsize n_nodes, 
     gboolean has_nodes = measurement->nodes->len > 0 && n_nodes > 0;
     if (!has_books && !has_nodes && why == NULL)
         return;
-    g_string_append_printf(out, "\n%s", ifm_bold_begin(screen));
-    append_spelt(out, short_name(result), screen);
-    g_string_append_printf(out, ":%s %s", ifm_bold_end(screen),
-                           has_nodes    ? "nodes by share of time\n"
-                           : !has_books ? "nothing of its nodes: "
-                                        : "");
+    g_autoptr(GString) head = g_string_new(ifm_bold_begin(screen));
+    append_spelt(head, short_name(result), screen);
+    g_string_append_printf(head, ":%s ", ifm_bold_end(screen));
+    if (has_nodes)
+        append_nodes_head(head, measurement);
+    else if (!has_books)
+    {
+        g_string_append(head, "nothing of its nodes: ");
+        append_spelt(head, why, screen);
+    }
+    g_string_append_c(out, '\n');
+    if (has_nodes || !has_books)
+        ifm_format_wrap(out, head->str, 2, 0, screen->width);
+    else
+        g_string_append(out, head->str);
     if (has_nodes)
         append_nodes(out, measurement, n_nodes, screen);
     if (has_books)
         append_books(out, measurement->books, screen);
-    else if (why != NULL)
-    {
-        append_spelt(out, why, screen);
-        g_string_append_c(out, '\n');
-    }
+    else if (has_nodes && why != NULL)
+        append_told(out, "no books", IFM_TONE_PLAIN, why, screen);
 }
 
 char *ifm_results_to_screen(const IfmResult *results, gsize n, gsize n_nodes, const IfmScreen *screen)
@@ -286,6 +340,16 @@ char *ifm_results_to_screen(const IfmResult *results, gsize n, gsize n_nodes, co
     return g_string_free(out, FALSE);
 }
 
+char *ifm_records_to_screen(const IfmResult *results, gsize n, const IfmScreen *screen)
+{
+    g_autoptr(GPtrArray) records = records_of(results, n);
+    IfmTable table = table_of(ifm_record_fields, records);
+    g_autofree char *text = ifm_table_to_screen(&table, screen);
+    GString *out = g_string_new(text);
+    append_reasons(out, results, n, screen);
+    return g_string_free(out, FALSE);
+}
+
 /* --- exports -------------------------------------------------------------------------------------------------------- */
 
 char *ifm_results_to_csv(const IfmResult *results, gsize n)
@@ -295,22 +359,23 @@ char *ifm_results_to_csv(const IfmResult *results, gsize n)
     return ifm_table_to_csv(&table);
 }
 
-static json_t *text_or_null(const char *text)
+/* "" where there is none, as in the records themselves. */
+static json_t *text_or_empty(const char *text)
 {
-    g_autofree char *valid = text != NULL ? g_utf8_make_valid(text, -1) : NULL;
-    return valid != NULL ? json_string(valid) : json_null();
+    g_autofree char *valid = g_utf8_make_valid(text != NULL ? text : "", -1);
+    return json_string(valid);
 }
 
 static json_t *result_to_json(const IfmResult *result)
 {
     json_t *json = json_object();
-    json_object_set_new(json, "device", text_or_null(result->device));
-    json_object_set_new(json, "alias", text_or_null(result->alias));
+    json_object_set_new(json, "device", text_or_empty(result->device));
+    json_object_set_new(json, "alias", text_or_empty(result->alias));
     json_object_set_new(
         json, "outcome",
         json_string(ifm_outcome_name(result->measurement != NULL ? result->measurement->outcome : IFM_OUTCOME_FAILED)));
-    json_object_set_new(json, "error_code", text_or_null(ifm_result_code(result)));
-    json_object_set_new(json, "reason", text_or_null(ifm_result_reason(result)));
+    json_object_set_new(json, "error_code", text_or_empty(ifm_result_code(result)));
+    json_object_set_new(json, "reason", text_or_empty(ifm_result_reason(result)));
     json_object_set_new(json, "resumed", json_boolean(result->resumed));
     json_object_set_new(json, "case", result->subject_case != NULL ? ifm_case_to_json(result->subject_case) : json_null());
     json_object_set_new(json, "measurement",

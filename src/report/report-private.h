@@ -3,7 +3,7 @@
 
 G_BEGIN_DECLS
 
-/* ifm_format_column: The texts of one column of numbers: one unit and aligned decimal points where their range allows.
+/* ifm_format_column: The texts of one column of numbers, set so that values and units each end below each other.
  * @numbers: [n], NaN where there is none (its text is then NULL). @texts: (out) [n] */
 void ifm_format_column(IfmFieldKind kind, const double *numbers, gsize n, char **texts);
 

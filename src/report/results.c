@@ -121,23 +121,32 @@ static const struct
     { "interrupted", "interrupted", IFM_TONE_WARN },
 };
 
-static void get_ending(const void *record, const void *user, IfmValue *value)
+static const char *ending_of(const IfmResult *result, IfmTone *tone)
 {
-    const IfmResult *result = record;
     if (!is_ok(result))
     {
         gboolean skipped = result->measurement != NULL && result->measurement->outcome == IFM_OUTCOME_SKIPPED;
-        ifm_value_set_text(value, skipped ? "skipped" : ifm_result_code(result));
-        value->tone = skipped ? IFM_TONE_WARN : IFM_TONE_BAD;
-        return;
+        *tone = skipped ? IFM_TONE_WARN : IFM_TONE_BAD;
+        return skipped ? "skipped" : ifm_result_code(result);
     }
-    ifm_value_set_text(value, result->measurement->stop_reason);
     for (gsize i = 0; i < G_N_ELEMENTS(endings); i++)
         if (g_strcmp0(result->measurement->stop_reason, endings[i].name) == 0)
         {
-            ifm_value_set_text(value, endings[i].words);
-            value->tone = endings[i].tone;
+            *tone = endings[i].tone;
+            return endings[i].words;
         }
+    return result->measurement->stop_reason;
+}
+
+const char *ifm_result_ending(const IfmResult *result)
+{
+    IfmTone tone;
+    return ending_of(result, &tone);
+}
+
+static void get_ending(const void *record, const void *user, IfmValue *value)
+{
+    ifm_value_set_text(value, ending_of(record, &value->tone));
 }
 
 /* What verifying came to, in a word. */
@@ -250,7 +259,7 @@ static void get_resumed(const void *record, const void *user, IfmValue *value)
 #define EXPORT IFM_FIELD_NO_SCREEN
 
 const IfmField ifm_result_fields[] = {
-    { "label", "device", IFM_FIELD_TEXT, get_label, NULL, SCREEN },
+    { "label", "device", IFM_FIELD_TEXT, get_label, NULL, SCREEN | IFM_FIELD_WHOLE },
     { "device", NULL, IFM_FIELD_TEXT, get_device, NULL, EXPORT },
     { "alias", NULL, IFM_FIELD_TEXT, get_alias, NULL, EXPORT },
     { "subject", NULL, IFM_FIELD_TEXT, get_case_text, CASE(subject_name), EXPORT },
@@ -260,7 +269,7 @@ const IfmField ifm_result_fields[] = {
     { "error_code", NULL, IFM_FIELD_TEXT, get_code, NULL, EXPORT },
     { "reason", NULL, IFM_FIELD_TEXT, get_reason, NULL, EXPORT },
     { "median_ns", "median", IFM_FIELD_DURATION, get_summary, "median" },
-    { "strip", "95 % of the median", IFM_FIELD_INTERVAL, get_strip, NULL, SCREEN },
+    { "strip", "95 % interval", IFM_FIELD_INTERVAL, get_strip, NULL, SCREEN },
     { "median_lower_ns", NULL, IFM_FIELD_DURATION, get_summary, "median_interval.lower", EXPORT },
     { "median_upper_ns", NULL, IFM_FIELD_DURATION, get_summary, "median_interval.upper", EXPORT },
     { "half_width_ratio", "±", IFM_FIELD_RATIO, get_half_width },
@@ -298,10 +307,10 @@ static void get_started_short(const void *record, const void *user, IfmValue *va
 }
 
 const IfmField ifm_record_fields[] = {
-    { "subject", "subject", IFM_FIELD_TEXT, get_case_text, CASE(subject_name) },
-    { "sizes", "sizes", IFM_FIELD_TEXT, get_sizes, NULL, IFM_FIELD_HIDE_EMPTY },
-    { "device", "device", IFM_FIELD_TEXT, get_device },
-    { "dtype", "dtype", IFM_FIELD_TEXT, get_option, "dtype", IFM_FIELD_HIDE_EMPTY },
+    { "device", "device", IFM_FIELD_TEXT, get_device, NULL, IFM_FIELD_WHOLE },
+    { "subject", "subject", IFM_FIELD_TEXT, get_case_text, CASE(subject_name), IFM_FIELD_FOLD },
+    { "sizes", "sizes", IFM_FIELD_TEXT, get_sizes, NULL, IFM_FIELD_HIDE_EMPTY | IFM_FIELD_FOLD },
+    { "dtype", "dtype", IFM_FIELD_TEXT, get_option, "dtype", IFM_FIELD_HIDE_EMPTY | IFM_FIELD_FOLD },
     { "median_ns", "median", IFM_FIELD_DURATION, get_summary, "median" },
     { "half_width_ratio", "±", IFM_FIELD_RATIO, get_half_width },
     { "n", "n", IFM_FIELD_INTEGER, get_summary_count, "n" },
@@ -338,7 +347,7 @@ const IfmField ifm_node_fields[] = {
     { "implementation", "implementation", IFM_FIELD_TEXT, get_node_text, NODE(implementation), IFM_FIELD_HIDE_EMPTY },
     { "dtype", "dtype", IFM_FIELD_TEXT, get_node_text, NODE(dtype), IFM_FIELD_HIDE_EMPTY },
     { "start_ns", NULL, IFM_FIELD_DURATION, get_node_time, NODE(start_ns), EXPORT },
-    { "median_ns", "time", IFM_FIELD_DURATION, get_node_time, NODE(median_ns) },
+    { "median_ns", "median", IFM_FIELD_DURATION, get_node_time, NODE(median_ns) },
     { "share_ratio", "share", IFM_FIELD_RATIO, get_share },
     { "bar", "", IFM_FIELD_BAR, get_share, NULL, SCREEN },
     { NULL },

@@ -3,10 +3,11 @@
 
 #include "report-private.h"
 
-#define GAP 2         /* columns between columns */
-#define TEXT_LEAST 12 /* a text is not shortened below this */
-#define STRIP_LEAST 20
-#define STRIP_MOST 48
+#define GAP 2              /* columns between columns */
+#define TEXT_LEAST 12      /* a text is not shortened below this */
+#define STRIP_LEAST 17     /* the two ends of its scale, in words */
+#define STRIP_LEAST_LOG 21 /* and that it is no plain one */
+#define STRIP_MOST 40
 #define BAR_LEAST 8
 #define BAR_MOST 24
 
@@ -80,16 +81,16 @@ static void size_column(Column *column)
         column->natural = MAX(column->natural, column->texts[i] != NULL ? ifm_text_width(column->texts[i]) : 1);
     if (column->field->kind == IFM_FIELD_INTERVAL)
     {
-        column->least = MAX(column->least, STRIP_LEAST);
-        column->natural = MAX(column->natural, STRIP_MOST);
         fit_scale(column);
+        column->least = MAX(column->least, column->scale.logarithmic ? STRIP_LEAST_LOG : STRIP_LEAST);
+        column->natural = MAX(column->natural, STRIP_MOST);
     }
     else if (column->field->kind == IFM_FIELD_BAR)
     {
         column->least = MAX(column->least, BAR_LEAST);
         column->natural = MAX(column->natural, BAR_MOST);
     }
-    else if (column->field->kind == IFM_FIELD_TEXT)
+    else if (column->field->kind == IFM_FIELD_TEXT && (column->field->flags & IFM_FIELD_WHOLE) == 0)
         column->least = MIN(column->natural, MAX(column->least, TEXT_LEAST));
     else
         column->least = column->natural;
@@ -123,6 +124,17 @@ static Column *column_new(const IfmTable *table, const IfmField *field, const If
     return column;
 }
 
+/* Whether it need not be a column: several records, all with the same text. */
+static gboolean is_constant(const Column *column)
+{
+    if ((column->field->flags & IFM_FIELD_FOLD) == 0 || is_drawn(column) || column->n < 2)
+        return FALSE;
+    for (gsize i = 0; i < column->n; i++)
+        if (column->texts[i] == NULL || !g_str_equal(column->texts[i], column->texts[0]))
+            return FALSE;
+    return TRUE;
+}
+
 /* --- layout --------------------------------------------------------------------------------------------------------- */
 
 /* Gives up @excess columns, from the widest shrinkable column of that kind first. Returns what could not be given up. */
@@ -154,15 +166,42 @@ static int width_of(const GPtrArray *columns)
     return width;
 }
 
-/* Returns: whether the columns fit, some of them narrowed where need be. */
-static gboolean fit(GPtrArray *columns, int width)
+static gboolean has_values(const GPtrArray *block, gsize row)
+{
+    for (guint i = 1; i < block->len; i++)
+        if (((const Column *)block->pdata[i])->values[row].present)
+            return TRUE;
+    return FALSE;
+}
+
+/* A further block leaves out rows that have nothing in it, and with them their names. */
+static int width_of_names(const GPtrArray *block)
+{
+    const Column *names = block->pdata[0];
+    int width = ifm_text_width(names->title);
+    for (gsize row = 0; row < names->n; row++)
+        if (has_values(block, row))
+            width = MAX(width, names->texts[row] != NULL ? ifm_text_width(names->texts[row]) : 1);
+    return width;
+}
+
+/* Returns: whether the columns fit, some of them narrowed where need be. @further: not the first block. */
+static gboolean fit(GPtrArray *columns, int width, gboolean further)
 {
     for (guint i = 0; i < columns->len; i++)
     {
         Column *column = columns->pdata[i];
-        column->width = column->natural;
+        column->width = i == 0 && further && !is_drawn(column) ? width_of_names(columns) : column->natural;
     }
-    return shrink(columns, shrink(columns, width_of(columns) - width, TRUE), FALSE) <= 0;
+    int excess = shrink(columns, shrink(columns, width_of(columns) - width, TRUE), FALSE);
+    if (excess > 0 && columns->len <= 2) /* even by itself it is too wide: then there is no other way */
+    {
+        Column *first = columns->pdata[0];
+        int given = CLAMP(first->width - TEXT_LEAST, 0, excess);
+        first->width -= given;
+        excess -= given;
+    }
+    return excess <= 0;
 }
 
 static GPtrArray *block_new(Column *first)
@@ -178,7 +217,7 @@ static GPtrArray *layout(GPtrArray *columns, int width)
     GPtrArray *blocks = g_ptr_array_new_with_free_func((GDestroyNotify)g_ptr_array_unref);
     if (columns->len == 0)
         return blocks;
-    if (fit(columns, width))
+    if (fit(columns, width, FALSE))
     {
         g_ptr_array_add(blocks, g_ptr_array_ref(columns));
         return blocks;
@@ -189,7 +228,8 @@ static GPtrArray *layout(GPtrArray *columns, int width)
     {
         Column *column = columns->pdata[i];
         g_ptr_array_add(block, column);
-        gboolean here = (column->field->flags & IFM_FIELD_BREAK) != 0 || !fit(block, width);
+        gboolean asked = (column->field->flags & IFM_FIELD_BREAK) != 0 && blocks->len == 1;
+        gboolean here = asked || !fit(block, width, blocks->len > 1);
         if (here && block->len > 2)
         {
             g_ptr_array_set_size(block, (int)block->len - 1);
@@ -307,14 +347,6 @@ static void paint_axes(GString *out, const GPtrArray *block, const IfmScreen *sc
         g_string_append_c(out, '\n');
 }
 
-static gboolean has_values(const GPtrArray *block, gsize row)
-{
-    for (guint i = 1; i < block->len; i++)
-        if (((const Column *)block->pdata[i])->values[row].present)
-            return TRUE;
-    return FALSE;
-}
-
 /* @further: not the first block: a row that has nothing in it is left out. */
 static void paint_block(GString *out, const GPtrArray *block, gsize n, gboolean further, const IfmScreen *screen)
 {
@@ -336,20 +368,33 @@ static void paint_block(GString *out, const GPtrArray *block, gsize n, gboolean 
 char *ifm_table_to_screen(const IfmTable *table, const IfmScreen *screen)
 {
     g_autoptr(GPtrArray) columns = g_ptr_array_new_with_free_func((GDestroyNotify)column_free);
+    g_autoptr(GString) folded = g_string_new(NULL);
     for (const IfmField *field = table->fields; field->key != NULL; field++)
     {
         Column *column = (field->flags & IFM_FIELD_NO_SCREEN) == 0 ? column_new(table, field, screen) : NULL;
-        if (column != NULL)
+        if (column == NULL)
+            continue;
+        if (!is_constant(column))
+        {
             g_ptr_array_add(columns, column);
+            continue;
+        }
+        g_string_append_printf(folded, "%s%s %s", folded->len > 0 ? ", " : "", column->title, column->texts[0]);
+        column_free(column);
     }
     g_autoptr(GPtrArray) blocks = layout(columns, screen->width);
     GString *out = g_string_new(NULL);
+    if (folded->len > 0)
+    {
+        ifm_format_wrap(out, folded->str, 2, 0, screen->width);
+        g_string_append_c(out, '\n');
+    }
     for (guint i = 0; i < blocks->len; i++)
     {
         gboolean any = i == 0;
         for (gsize row = 0; row < table->n_records && !any; row++)
             any = has_values(blocks->pdata[i], row);
-        fit(blocks->pdata[i], screen->width);
+        fit(blocks->pdata[i], screen->width, i > 0);
         if (i > 0 && any)
             g_string_append_c(out, '\n');
         if (any)

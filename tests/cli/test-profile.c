@@ -101,7 +101,7 @@ static void test_fault_page(Bench *bench, gconstpointer data)
     g_assert_nonnull(strstr(ended.out, "\nFIRST=simulated:lab/FIXED "));
     g_assert_nonnull(strstr(ended.out, " 5.000 ms  "));
     g_assert_nonnull(strstr(ended.out, "\nBAD: matmul,m=8,k=8,n=8: status 7\n"));
-    g_assert_nonnull(strstr(ended.out, "books: wall 6.000 ms = nodes"));
+    g_assert_nonnull(strstr(ended.out, "wall 6.000 ms = nodes"));
     g_assert_nonnull(strstr(ended.err, "inferometer: 1 of 2 devices failed\n"));
     gboolean warns = !g_str_equal(IFM_SANITIZE, "none") || g_str_equal(IFM_BUILD_TYPE, "debug");
     g_assert_cmpint(strstr(ended.out, "not the speed of a release build") != NULL, ==, warns);

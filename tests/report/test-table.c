@@ -111,6 +111,94 @@ static void test_fits(void)
     }
 }
 
+typedef struct
+{
+    const char *device, *kind;
+    double time_ns;
+} NamedRow;
+
+static void get_named(const void *record, const void *user, IfmValue *value)
+{
+    ifm_value_set_text(value, G_STRUCT_MEMBER(const char *, record, GPOINTER_TO_SIZE(user)));
+}
+
+static void get_named_time(const void *record, const void *user, IfmValue *value)
+{
+    ifm_value_set_real(value, ((const NamedRow *)record)->time_ns);
+}
+
+static void get_named_marks(const void *record, const void *user, IfmValue *value)
+{
+    double x = ((const NamedRow *)record)->time_ns;
+    ifm_value_set_interval(value, 0.9 * x, 0.95 * x, x, 1.05 * x, 1.1 * x);
+}
+
+#define NAMED(member) GSIZE_TO_POINTER(G_STRUCT_OFFSET(NamedRow, member))
+
+static const NamedRow named_rows[] = {
+    { "simulated:meteor-lake/NPU-COMPILING", "f32", 17.49e6 },
+    { "simulated:meteor-lake/GPU-COMPILING", "f32", 4218e3 },
+    { "simulated:meteor-lake/CPU-COMPILING", "f32", 0 },
+};
+
+static const IfmField named_fields[] = {
+    { "device", "device", IFM_FIELD_TEXT, get_named, NAMED(device), IFM_FIELD_WHOLE },
+    { "dtype", "dtype", IFM_FIELD_TEXT, get_named, NAMED(kind), IFM_FIELD_FOLD },
+    { "strip", "interval", IFM_FIELD_INTERVAL, get_named_marks },
+    { "median", "median", IFM_FIELD_DURATION, get_named_time, NAMED(time_ns) },
+    { "mean", "mean", IFM_FIELD_DURATION, get_named_time, NAMED(time_ns) },
+    { NULL },
+};
+
+/* Names that differ in their middle alone stay whole while they fit the screen at all; the strip and the further columns
+ * give way. */
+static void test_whole(void)
+{
+    const void *records[] = { &named_rows[0], &named_rows[1], &named_rows[2] };
+    IfmTable table = { named_fields, records, 3 };
+    for (int width = 48; width < 130; width++)
+    {
+        g_autofree char *text = ifm_table_to_screen(&table, &(IfmScreen){ .width = width, .utf8 = TRUE });
+        g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
+        for (char **line = lines; *line != NULL; line++)
+            g_assert_cmpint(ifm_text_width(*line), <=, width);
+        if (width >= 56) /* the longest name and the least strip */
+            for (gsize i = 0; i < 3; i++)
+                g_assert_nonnull(strstr(text, named_rows[i].device));
+    }
+    /* Unbounded: one block, a line a row beside head, rule, axis, and what all rows share above them. */
+    g_autofree char *text = ifm_table_to_screen(&table, &(IfmScreen){ .width = IFM_SCREEN_UNBOUNDED, .utf8 = TRUE });
+    g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
+    g_assert_cmpuint(g_strv_length(lines), ==, 2 + 2 + 3 + 1 + 1);
+    g_assert_cmpstr(lines[0], ==, "dtype f32");
+    g_assert_cmpint(ifm_text_width(lines[3]), ==, 35 + 2 + 40 + 2 + 8 + 2 + 8);
+    /* One record alone says everything in its row. */
+    table.n_records = 1;
+    g_autofree char *one = ifm_table_to_screen(&table, &(IfmScreen){ .width = IFM_SCREEN_UNBOUNDED, .utf8 = TRUE });
+    g_assert_true(g_str_has_prefix(one, "device "));
+}
+
+/* Each value has the unit it is short in; values and units each end below each other; nothing is a plain 0. */
+static void test_units(void)
+{
+    const void *records[] = { &named_rows[0], &named_rows[1], &named_rows[2] };
+    IfmTable table = { named_fields + 3, records, 3 };
+    g_autofree char *text = ifm_table_to_screen(&table, &(IfmScreen){ .width = 80 });
+    g_assert_cmpstr(text, ==,
+                    "  median      mean\n"
+                    "------------------\n"
+                    "17.49 ms  17.49 ms\n"
+                    "4.218 ms  4.218 ms\n"
+                    "    0         0\n");
+}
+
+static void test_wrap(void)
+{
+    g_autoptr(GString) out = g_string_new("ab: ");
+    ifm_format_wrap(out, "\033[1;31mone\033[0m two three overlongword four", 2, 4, 12);
+    g_assert_cmpstr(out->str, ==, "ab: \033[1;31mone\033[0m two\n  three\n  overlongword\n  four\n");
+}
+
 static void test_csv(void)
 {
     IfmTable table = all_rows();
@@ -183,7 +271,7 @@ static void test_durations(void)
         double ns;
         const char *text;
     } known[] = {
-        { 0, "0 ns" },
+        { 0, "0" },
         { 1, "1 ns" },
         { 812.5, "812.5 ns" },
         { 999, "999 ns" },
@@ -333,7 +421,7 @@ static void test_screen_detect(void)
     int fd = g_open("/dev/null", O_WRONLY | O_CLOEXEC, 0);
     g_assert_cmpint(ifm_screen_detect(fd).width, ==, 77);
     g_unsetenv("COLUMNS");
-    g_assert_cmpint(ifm_screen_detect(fd).width, ==, 100);
+    g_assert_cmpint(ifm_screen_detect(fd).width, ==, IFM_SCREEN_UNBOUNDED);
     g_assert_false(ifm_screen_detect(fd).colour);
     close(fd);
 }
@@ -365,6 +453,9 @@ int main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/report/screen", test_screen);
     g_test_add_func("/report/fits", test_fits);
+    g_test_add_func("/report/whole", test_whole);
+    g_test_add_func("/report/units", test_units);
+    g_test_add_func("/report/wrap", test_wrap);
     g_test_add_func("/report/csv", test_csv);
     g_test_add_func("/report/csv-exact", test_csv_exact);
     g_test_add_func("/report/json", test_json);
