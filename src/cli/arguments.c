@@ -99,21 +99,31 @@ static gboolean parse_quantity(const char *text, const Unit *units, double most,
     return FALSE;
 }
 
-static gboolean parse_count(const char *text, gint64 *value)
+static gint64 most_of(const Option *option)
 {
-    guint64 count;
-    if (!g_ascii_string_to_unsigned(text, 10, 0, G_MAXINT64, &count, NULL))
-        return FALSE;
-    *value = (gint64)count;
-    return TRUE;
+    return option->most > 0 ? option->most : G_MAXINT64;
+}
+
+static gboolean parse_count(const Option *option, const char *text, gint64 *value)
+{
+    return g_ascii_isdigit(*text) && g_ascii_string_to_signed(text, 10, option->least, most_of(option), value, NULL);
 }
 
 static const char *const kind_examples[] = {
     [OPTION_COUNT] = "a whole number, such as 10",
     [OPTION_DURATION] = "a duration, such as 500ms, 20s or 5min",
     [OPTION_BYTES] = "a size, such as 512MiB or 2GiB",
-    [OPTION_RATIO] = "a percentage, such as 1%",
+    [OPTION_RATIO] = "a percentage from 0% to 100%, such as 1%",
 };
+
+/* What would have been right. */
+static char *wanted(const Option *option)
+{
+    if (option->kind == OPTION_COUNT && option->most > 0)
+        return g_strdup_printf("a whole number from %" G_GINT64_FORMAT " to %" G_GINT64_FORMAT, option->least,
+                               option->most);
+    return g_strdup(kind_examples[option->kind]);
+}
 
 static gboolean parse_number(Slot *slot, const Option *option, const char *text)
 {
@@ -122,7 +132,7 @@ static gboolean parse_number(Slot *slot, const Option *option, const char *text)
     switch (option->kind)
     {
     case OPTION_COUNT:
-        return parse_count(text, &slot->integer);
+        return parse_count(option, text, &slot->integer);
     case OPTION_DURATION:
         good = parse_quantity(text, duration_units, 9e18, &value);
         break;
@@ -144,8 +154,8 @@ static gboolean slot_add(Slot *slot, const Option *option, const char *text, GEr
 {
     if (!parse_number(slot, option, text))
     {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "--%s: \"%s\" is not %s", option->name, text,
-                    kind_examples[option->kind]);
+        g_autofree char *right = wanted(option);
+        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "--%s: \"%s\" is not %s", option->name, text, right);
         return FALSE;
     }
     if (option->choices != NULL && !g_strv_contains(option->choices, text))

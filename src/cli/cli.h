@@ -40,6 +40,7 @@ typedef struct
     const char *help;
     const char *fallback;       /* parsed like a value of the user's; NULL where there is none */
     const char *const *choices; /* the only values allowed, NULL-terminated, or NULL */
+    gint64 least, most;         /* of a count; most 0: no bound */
 } Option;
 
 typedef struct Arguments Arguments;
@@ -103,6 +104,8 @@ char *cli_help_overview(const IfmScreen *screen);
 char *cli_help_verb(const Verb *verb, const IfmScreen *screen);
 char *cli_help_group(const char *group, const IfmScreen *screen);
 char *cli_man_page(void);
+/* cli_completion_devices: device names that a shell may offer, a line each, found without opening a vendor's runtime. */
+char *cli_completion_devices(void);
 char *cli_completion_bash(void);
 char *cli_completion_fish(void);
 
@@ -115,6 +118,8 @@ void cli_note(const char *format, ...) G_GNUC_PRINTF(1, 2);
 void cli_set_quiet(gboolean quiet);
 /* cli_fail: complains and returns the exit status of that error. @prefix: "FILE", or NULL. */
 int cli_fail(const GError *error);
+/* cli_unknown_in_zoo: one line that says what the zoo has, NULL where @name is in it. */
+char *cli_unknown_in_zoo(const char *name);
 /* cli_usage: complains, points to the verb's help, returns CLI_EXIT_USAGE. */
 int cli_usage(const Verb *verb, const char *format, ...) G_GNUC_PRINTF(2, 3);
 /* cli_print: text to standard output. Returns: 0 or the exit status of the failure, which was told. */

@@ -25,11 +25,46 @@ static char *values_of(const Option *option)
 {
     if (option->choices != NULL)
         return g_strjoinv(" ", (char **)option->choices);
-    if (!g_str_equal(option->name, "device"))
-        return NULL;
+    return NULL;
+}
+
+/* Units that the runtimes have names for: asking a runtime itself would take a second at every press of a key. */
+static const char *const known_units[] = {
+    "onnxruntime:CPU",      "onnxruntime:CUDA", "onnxruntime:TensorRT", "onnxruntime:MIGraphX",
+    "onnxruntime:OpenVINO", "openvino:CPU",     "openvino:GPU",         "openvino:NPU",
+};
+
+/* The simulated engine opens no library: its devices are files, which may be the user's own. */
+static void append_simulated(GString *out)
+{
+    g_autoptr(IfmClock) clock = ifm_clock_new_virtual(0);
+    g_autoptr(IfmEngine) engine = ifm_engine_open("simulated", clock, NULL);
+    g_autoptr(GPtrArray) devices = engine != NULL ? ifm_engine_devices(engine, NULL) : NULL;
+    for (guint i = 0; devices != NULL && i < devices->len; i++)
+        g_string_append_printf(out, "%s\n", ((const IfmDeviceInfo *)devices->pdata[i])->spec);
+}
+
+char *cli_completion_devices(void)
+{
     GString *out = g_string_new(NULL);
-    for (const char *const *name = ifm_engine_names(); *name != NULL; name++)
-        g_string_append_printf(out, "%s%s:", out->len > 0 ? " " : "", *name);
+    for (gsize i = 0; i < G_N_ELEMENTS(known_units); i++)
+        g_string_append_printf(out, "%s\n", known_units[i]);
+    append_simulated(out);
+    return g_string_free(out, FALSE);
+}
+
+static gboolean is_device(const Option *option)
+{
+    return g_str_equal(option->name, "device");
+}
+
+/* Second words of a group, each followed by a blank. (transfer full) */
+static char *second_words(const char *group)
+{
+    GString *out = g_string_new(NULL);
+    for (const Verb *const *verb = cli_verbs(); *verb != NULL; verb++)
+        if (g_str_has_prefix((*verb)->name, group) && (*verb)->name[strlen(group)] == ' ')
+            g_string_append_printf(out, "%s ", (*verb)->name + strlen(group) + 1);
     return g_string_free(out, FALSE);
 }
 
@@ -62,7 +97,10 @@ static void bash_values(GString *out, const Verb *verb)
         g_string_append_printf(out, "            --%s", option->name);
         if (option->letter != 0)
             g_string_append_printf(out, "|-%c", option->letter);
-        if (values != NULL)
+        if (is_device(option)) /* an alias before it is the user's own */
+            g_string_append(out, ") COMPREPLY=($(compgen -W \"$(\"${COMP_WORDS[0]}\" completion devices 2>/dev/null)\" -- "
+                                 "\"${cur#*=}\"))");
+        else if (values != NULL)
             g_string_append_printf(out, ") COMPREPLY=($(compgen -W '%s' -- \"$cur\"))", values);
         else if (option->kind == OPTION_FILE || option->kind == OPTION_FOLDER)
             g_string_append_printf(out, ") compopt -o filenames; COMPREPLY=($(compgen -%c -- \"$cur\"))",
@@ -98,35 +136,63 @@ static void bash_groups(GString *out)
         g_auto(GStrv) words = g_strsplit((*verb)->name, " ", 2);
         if (words[1] == NULL || !g_hash_table_add(seen, g_strdup(words[0])))
             continue;
-        g_string_append_printf(out, "    '%s') COMPREPLY=($(compgen -W '", words[0]);
-        for (const Verb *const *other = verb; *other != NULL; other++)
-            if (g_str_has_prefix((*other)->name, words[0]) && (*other)->name[strlen(words[0])] == ' ')
-                g_string_append_printf(out, "%s ", (*other)->name + strlen(words[0]) + 1);
-        g_string_append(out, "' -- \"$cur\")) ;;\n");
+        g_autofree char *second = second_words(words[0]);
+        g_string_append_printf(out, "    '%s'|'help %s') COMPREPLY=($(compgen -W '%s' -- \"$cur\")) ;;\n", words[0],
+                               words[0], second);
     }
 }
 
+/* Bash hands "openvino:CPU" and "--device=x" over as several words, broken at what COMP_WORDBREAKS holds: they are put
+ * together again, and from the answers is taken off what bash would not replace. */
+static const char bash_head[] =
+    "# bash completion for inferometer; made by `inferometer completion bash`\n"
+    "_inferometer()\n{\n"
+    "    local i word glue= cur prev verb tail words=()\n"
+    "    COMPREPLY=()\n"
+    "    for ((i = 0; i <= COMP_CWORD; i++)); do\n"
+    "        word=${COMP_WORDS[i]}\n"
+    "        if [[ $word == [:=]* && i -gt 0 ]]; then\n"
+    "            words[${#words[@]}-1]+=$word glue=1\n"
+    "        elif [[ -n $glue && ! ( -z $word && ${COMP_LINE:COMP_POINT-1:1} == ' ' ) ]]; then\n"
+    "            words[${#words[@]}-1]+=$word glue=\n"
+    "        else\n"
+    "            words+=(\"$word\") glue=\n"
+    "        fi\n"
+    "    done\n"
+    "    cur=${words[${#words[@]}-1]} prev=${words[${#words[@]}-2]}\n"
+    "    _inferometer_answer\n"
+    "    tail=${cur##*[:=]}\n"
+    "    if [[ $cur == *:* && $COMP_WORDBREAKS == *:* ]]; then\n"
+    "        word=${cur%\"$tail\"} word=${word#--*=}\n"
+    "        [[ $word == *=*:* ]] && word=${word#*=}\n"
+    "        COMPREPLY=(\"${COMPREPLY[@]#\"$word\"}\")\n"
+    "    fi\n"
+    "}\n"
+    "_inferometer_answer()\n{\n"
+    "    local cur=$cur prev=$prev\n"
+    "    if [[ $cur == --*=* ]]; then\n"
+    "        prev=${cur%%=*} cur=${cur#*=}\n"
+    "    fi\n";
+
 char *cli_completion_bash(void)
 {
-    GString *out = g_string_new("# bash completion for inferometer; made by `inferometer completion bash`\n"
-                                "_inferometer()\n{\n"
-                                "    local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} verb=\n"
-                                "    COMPREPLY=()\n");
+    GString *out = g_string_new(bash_head);
     g_autofree char *first = first_words();
     g_string_append_printf(out,
-                           "    if ((COMP_CWORD == 1)); then\n"
+                           "    if ((${#words[@]} == 2)); then\n"
                            "        COMPREPLY=($(compgen -W '%s --help --version' -- \"$cur\"))\n"
                            "        return\n"
                            "    fi\n"
-                           "    verb=${COMP_WORDS[1]}\n"
-                           "    case \"$verb\" in\n",
+                           "    verb=${words[1]}\n"
+                           "    case \"$verb\" in\n"
+                           "    help) ((${#words[@]} > 3)) && verb=\"$verb ${words[2]}\" ;;\n",
                            first);
     g_autoptr(GHashTable) seen = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
     for (const Verb *const *verb = cli_verbs(); *verb != NULL; verb++)
     {
         char *word = g_strndup((*verb)->name, strcspn((*verb)->name, " "));
         if (strchr((*verb)->name, ' ') != NULL && !g_hash_table_contains(seen, word))
-            g_string_append_printf(out, "    %s) ((COMP_CWORD > 2)) && verb=\"$verb ${COMP_WORDS[2]}\" ;;\n", word);
+            g_string_append_printf(out, "    %s) ((${#words[@]} > 3)) && verb=\"$verb ${words[2]}\" ;;\n", word);
         g_hash_table_add(seen, word);
     }
     g_string_append(out, "    esac\n    case \"$verb\" in\n");
@@ -174,13 +240,16 @@ static void fish_verb(GString *out, const Verb *verb)
             g_string_append_printf(out, " -s %c", option->letter);
         if (option->kind != OPTION_FLAG)
             g_string_append(out, option->kind == OPTION_FILE || option->kind == OPTION_FOLDER ? " -r -F" : " -x");
-        if (values != NULL)
+        if (is_device(option))
+            g_string_append(out, " -a '(inferometer completion devices)'");
+        else if (values != NULL)
             g_string_append_printf(out, " -a '%s'", values);
         g_string_append_printf(out, " -d %s\n", help);
     }
     g_autofree char *arguments = words_of(verb);
-    if (*arguments != '\0')
-        g_string_append_printf(out, "complete -c inferometer -f -n '%s' -a '%s'\n", condition, arguments);
+    if (*arguments != '\0') /* after "help zoo" the words of zoo itself follow, and no first ones */
+        g_string_append_printf(out, "complete -c inferometer -f -n '%s%s' -a '%s'\n", condition,
+                               verb == &verb_help ? "; and test (count (commandline -opc)) -eq 2" : "", arguments);
 }
 
 char *cli_completion_fish(void)

@@ -83,39 +83,64 @@ static gboolean is_new(const GPtrArray *targets, const Target *target, GError **
     return TRUE;
 }
 
-static gboolean parse_devices(ProfilePlan *plan, const Arguments *arguments, GError **error)
+/* Returns: an exit status. A device's name may be wrong input; saying it twice is a wrong command line. */
+static int parse_devices(ProfilePlan *plan, const Arguments *arguments)
 {
+    g_autoptr(GError) error = NULL;
     plan->targets = g_ptr_array_new_with_free_func((GDestroyNotify)target_free);
     for (const char *const *text = cli_texts(arguments, "device"); *text != NULL; text++)
     {
-        Target *target = parse_device(*text, error);
+        Target *target = parse_device(*text, &error);
         if (target == NULL)
-            return FALSE;
-        gboolean good = is_new(plan->targets, target, error);
+            return cli_fail(error);
+        gboolean good = is_new(plan->targets, target, &error);
         g_ptr_array_add(plan->targets, target);
         if (!good)
-            return FALSE;
+            return cli_usage(cli_verb_of(arguments), "%s", error->message);
     }
-    return TRUE;
+    return CLI_EXIT_OK;
 }
 
 /* --- options of the runtimes --------------------------------------------------------------------------------------------
  */
 
-/* The engine an option is meant for: "openvino" of "openvino:KEY=VALUE"; NULL: for every device. */
+/* The engine an option is meant for: "openvino" of "openvino:KEY=VALUE"; NULL: for every device. No runtime's own words
+ * have a colon in the key. */
 static char *engine_of(const char *option)
 {
     gsize length = strcspn(option, ":=");
-    g_autofree char *engine = g_strndup(option, length);
-    return option[length] == ':' && g_strv_contains(ifm_engine_names(), engine) ? g_steal_pointer(&engine) : NULL;
+    return option[length] == ':' ? g_strndup(option, length) : NULL;
+}
+
+/* An option that no device would get is a slip of the pen. */
+static gboolean check_option(const ProfilePlan *plan, const char *option, GError **error)
+{
+    g_autofree char *engine = engine_of(option);
+    if (strchr(option, '=') == NULL || *option == '=')
+    {
+        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "\"%s\" is not [ENGINE:]KEY=VALUE", option);
+        return FALSE;
+    }
+    if (engine == NULL)
+        return TRUE;
+    if (!check_engine(engine, error))
+        return FALSE;
+    for (guint i = 0; i < plan->targets->len; i++)
+        if (g_str_equal(((const Target *)plan->targets->pdata[i])->spec->engine, engine))
+            return TRUE;
+    g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "\"%s\" is for %s, and no --device is of that engine", option, engine);
+    return FALSE;
 }
 
 static int give_options(ProfilePlan *plan, const Arguments *arguments)
 {
     const char *const *options = cli_texts(arguments, "option");
     for (gsize i = 0; options[i] != NULL; i++)
-        if (strchr(options[i], '=') == NULL || strchr(options[i], '=') == options[i])
-            return cli_usage(cli_verb_of(arguments), "--option: \"%s\" is not [ENGINE:]KEY=VALUE", options[i]);
+    {
+        g_autoptr(GError) error = NULL;
+        if (!check_option(plan, options[i], &error))
+            return cli_usage(cli_verb_of(arguments), "--option: %s", error->message);
+    }
     for (guint i = 0; i < plan->targets->len; i++)
     {
         Target *target = plan->targets->pdata[i];
@@ -167,6 +192,12 @@ static IfmModel *build_from_zoo(ProfilePlan *plan, const char *text, guint32 see
     if (parts[0] == NULL)
     {
         g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, ZOO_PREFIX " which model? (see inferometer zoo list)");
+        return NULL;
+    }
+    g_autofree char *unknown = cli_unknown_in_zoo(parts[0]);
+    if (unknown != NULL)
+    {
+        g_set_error_literal(error, IFM_ERROR, IFM_ERROR_INVALID, unknown);
         return NULL;
     }
     g_autoptr(IfmModel) model = ifm_zoo_build(parts[0], (const char *const *)parts + 1, seed, error);
@@ -236,14 +267,8 @@ static int check_numbers(const Arguments *arguments)
     const Verb *verb = cli_verb_of(arguments);
     if (cli_given(arguments, "runs") && cli_given(arguments, "ci"))
         return cli_usage(verb, "--runs and --ci: a fixed count or an interval to reach, not both");
-    if (cli_given(arguments, "runs") && cli_integer(arguments, "runs") == 0)
-        return cli_usage(verb, "--runs: at least 1");
     if (cli_ratio(arguments, "ci") <= 0)
-        return cli_usage(verb, "--ci: above 0%%");
-    if (cli_integer(arguments, "seed") > G_MAXUINT32)
-        return cli_usage(verb, "--seed: at most %u", G_MAXUINT32);
-    if (cli_integer(arguments, "threads") > 4096)
-        return cli_usage(verb, "--threads: at most 4096");
+        return cli_usage(verb, "--ci: above 0%%, at most 100%%");
     return CLI_EXIT_OK;
 }
 
@@ -253,9 +278,8 @@ int profile_plan_init(ProfilePlan *plan, const Arguments *arguments, const char 
     int status = check_numbers(arguments);
     if (status != CLI_EXIT_OK)
         return status;
-    if (!parse_devices(plan, arguments, &error))
-        return cli_fail(error);
-    if ((status = give_options(plan, arguments)) != CLI_EXIT_OK || (status = parse_dims(plan, arguments)) != CLI_EXIT_OK)
+    if ((status = parse_devices(plan, arguments)) != CLI_EXIT_OK ||
+        (status = give_options(plan, arguments)) != CLI_EXIT_OK || (status = parse_dims(plan, arguments)) != CLI_EXIT_OK)
         return status;
     guint32 seed = (guint32)cli_integer(arguments, "seed");
     if (!open_model(plan, cli_positional(arguments)[0], seed, out, &error))

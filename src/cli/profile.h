@@ -14,7 +14,7 @@ typedef struct
     IfmCase *sealed;
     IfmMeasurement *measurement;
     GError *error; /* where there is no measurement */
-    gboolean tried, resumed;
+    gboolean tried, resumed, stored;
 } Target;
 
 /* ProfilePlan: what is to be measured on what, checked before anything is started or written. */

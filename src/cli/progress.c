@@ -6,7 +6,6 @@
 #include "cli.h"
 
 #define LOG_EVERY_US (5 * G_USEC_PER_SEC)
-#define BAR_WIDTH 16
 
 struct Progress
 {
@@ -54,17 +53,18 @@ static double part_done(const Progress *self, gsize n, double ci_ratio)
     return MIN(1, pow(self->ci_ratio / ci_ratio, 2));
 }
 
-static char *figures(gsize n, double median_ns, double ci_ratio, gboolean utf8)
+/* Figures, the most telling first, as many as @most; each is shown whole or not at all. */
+static char *figures(gsize n, double median_ns, double ci_ratio, gboolean utf8, int most)
 {
     GString *text = g_string_new(NULL);
-    if (n > 0)
+    if (n > 0 && most > 2)
         g_string_append_printf(text, "  n %" G_GSIZE_FORMAT, n);
-    if (n > 0 && isfinite(median_ns) && median_ns > 0)
+    if (n > 0 && most > 0 && isfinite(median_ns) && median_ns > 0)
     {
         g_autofree char *median = ifm_format_duration(median_ns);
         g_string_append_printf(text, "  median %s", median);
     }
-    if (n > 0 && isfinite(ci_ratio) && ci_ratio > 0)
+    if (n > 0 && most > 1 && isfinite(ci_ratio) && ci_ratio > 0)
     {
         g_autofree char *ci = ifm_format_ratio(ci_ratio);
         g_string_append_printf(text, "  %s%s", utf8 ? "±" : "+-", ci);
@@ -72,19 +72,49 @@ static char *figures(gsize n, double median_ns, double ci_ratio, gboolean utf8)
     return g_string_free(text, FALSE);
 }
 
+#define ALL_FIGURES 3
+
+/* Ways to draw the line, the fullest first: what is not all that telling gives way where the terminal is narrow. */
+static const struct
+{
+    int bar, n_figures;
+    gboolean phase;
+} layouts[] = {
+    { 16, 3, TRUE }, { 8, 3, TRUE }, { 0, 3, TRUE }, { 0, 2, TRUE }, { 0, 2, FALSE }, { 0, 1, FALSE }, { 0, 0, FALSE },
+};
+
+/* "[1/2] openvino:CPU@0  ▕███ ▏  running  n 120  median 1.234 ms  ±1.20 %", no wider than the screen. (transfer full) */
+static char *line_of(const Progress *self, const char *phase, gsize n, double median_ns, double ci_ratio,
+                     const IfmScreen *screen)
+{
+    for (gsize i = 0;; i++)
+    {
+        int width = layouts[i].bar;
+        g_autofree char *numbers = figures(n, median_ns, ci_ratio, screen->utf8, layouts[i].n_figures);
+        g_autofree char *bar = ifm_format_bar(part_done(self, n, ci_ratio), MAX(width, 1), screen->utf8);
+        g_autoptr(GString) line = g_string_new(NULL);
+        g_string_append_printf(line, "[%" G_GSIZE_FORMAT "/%" G_GSIZE_FORMAT "] %s", self->number, self->n_cases,
+                               self->device);
+        if (width > 0)
+            g_string_append_printf(line, "  %s%s%s", screen->utf8 ? "▕" : "[", bar, screen->utf8 ? "▏" : "]");
+        if (layouts[i].phase)
+            g_string_append_printf(line, "  %s", phase);
+        g_string_append(line, numbers);
+        if (ifm_text_width(line->str) < screen->width)
+            return g_strdup(line->str);
+        if (i + 1 < G_N_ELEMENTS(layouts))
+            continue;
+        char *end = line->str; /* the name alone is too long: as much of it as there is room for */
+        for (int at = 0; *end != '\0' && at < screen->width - 1; at++)
+            end = g_utf8_next_char(end);
+        return g_strndup(line->str, (gsize)(end - line->str));
+    }
+}
+
 static void show_line(Progress *self, const char *phase, gsize n, double median_ns, double ci_ratio)
 {
     IfmScreen screen = ifm_screen_detect(STDERR_FILENO);
-    g_autofree char *bar = ifm_format_bar(part_done(self, n, ci_ratio), BAR_WIDTH, screen.utf8);
-    g_autofree char *numbers = figures(n, median_ns, ci_ratio, screen.utf8);
-    g_autofree char *head =
-        g_strdup_printf("[%" G_GSIZE_FORMAT "/%" G_GSIZE_FORMAT "] %s  ", self->number, self->n_cases, self->device);
-    g_autofree char *line =
-        g_strdup_printf("%s%s%s%s  %-9s%s", head, screen.utf8 ? "▕" : "[", bar, screen.utf8 ? "▏" : "]", phase, numbers);
-    char *end = line;
-    for (int width = 0; *end != '\0' && width < screen.width - 1; width++)
-        end = g_utf8_next_char(end);
-    *end = '\0';
+    g_autofree char *line = line_of(self, phase, n, median_ns, ci_ratio, &screen);
     fprintf(stderr, "\r%s\033[K", line);
     fflush(stderr);
     self->shown = TRUE;
@@ -122,7 +152,7 @@ void progress_update(const char *phase, gsize n, double median_ns, double ci_rat
         show_line(self, phase, n, median_ns, ci_ratio);
     else if (g_get_monotonic_time() - self->last_log_us >= LOG_EVERY_US)
     {
-        g_autofree char *numbers = figures(n, median_ns, ci_ratio, g_get_charset(NULL));
+        g_autofree char *numbers = figures(n, median_ns, ci_ratio, g_get_charset(NULL), ALL_FIGURES);
         log_line(self, phase, numbers);
     }
 }

@@ -61,6 +61,7 @@ static json_t *ask_engine(IfmRunner *runner, const char *name)
     {
         json_object_set_new(engine, "available", json_true());
         json_object_set_new(engine, "reason", json_null());
+        json_object_set_new(engine, "error_code", json_null());
         return engine;
     }
     g_autofree char *reason = g_utf8_make_valid(error->message, -1);

@@ -21,7 +21,10 @@ static int run_help(const Arguments *arguments)
     {
         const Verb *verb = cli_find_verb(words, &n_used, &error);
         if (verb == NULL)
-            return cli_usage(&verb_help, "%s", error->message);
+        {
+            cli_complain("%s", error->message); /* which points to the overview itself */
+            return CLI_EXIT_USAGE;
+        }
         text = cli_help_verb(verb, &screen);
     }
     return cli_print(text);
@@ -60,6 +63,11 @@ static int run_completion(const Arguments *arguments)
             g_autofree char *script = shells[i].make();
             return cli_print(script);
         }
+    if (g_str_equal(shell, "devices")) /* what those scripts ask for the names of devices */
+    {
+        g_autofree char *names = cli_completion_devices();
+        return cli_print(names);
+    }
     return cli_usage(&verb_completion, "no completion for the shell \"%s\": bash or fish", shell);
 }
 

@@ -4,6 +4,7 @@
 #include "profile.h"
 
 #define DEFAULT_DEVICE "onnxruntime:CPU"
+#define MOST_RUNS 10000000 /* every sample is kept: more would fill memory, not tell more */
 
 /* --- measuring ------------------------------------------------------------------------------------------------------ */
 
@@ -25,10 +26,49 @@ static IfmMeasurement *find_stored(Campaign *campaign, const IfmCase *sealed, GE
     return stored != NULL && g_strcmp0(stored->stop_reason, "interrupted") != 0 ? g_steal_pointer(&stored) : NULL;
 }
 
+static IfmResult result_of(const Target *target)
+{
+    return (IfmResult){
+        .device = target->spec->text,
+        .alias = target->alias,
+        .subject_case = target->sealed,
+        .measurement = target->measurement,
+        .code = target->error != NULL ? ifm_error_code_name(target->error->code) : NULL,
+        .reason = target->error != NULL ? target->error->message : NULL,
+        .resumed = target->resumed,
+    };
+}
+
+/* The word of the table, where something went wrong. */
 static const char *outcome_of(const Target *target)
 {
-    return target->measurement != NULL ? ifm_outcome_name(target->measurement->outcome)
-                                       : ifm_error_code_name(target->error->code);
+    IfmResult result = result_of(target);
+    return ifm_result_code(&result) == NULL ? "ok" : ifm_result_ending(&result);
+}
+
+/* Whether there was a device to try. */
+static gboolean was_tried(const Target *target)
+{
+    static const char *const absent[] = { "invalid", "unavailable", NULL };
+    const IfmMeasurement *measurement = target->measurement;
+    return measurement != NULL && measurement->outcome != IFM_OUTCOME_SKIPPED &&
+           !g_strv_contains(absent, measurement->error_code);
+}
+
+/* A device that is not here is worth a row beside others that are; where none is, it was the command line that was wrong,
+ * and the store need not remember it. So such rows wait until one device was tried. */
+static void commit_tried(Campaign *campaign)
+{
+    const GPtrArray *targets = campaign->plan->targets;
+    gboolean any = FALSE;
+    for (guint i = 0; i < targets->len; i++)
+        any |= was_tried(targets->pdata[i]);
+    for (guint i = 0; i < targets->len && any && campaign->store_error == NULL; i++)
+    {
+        Target *target = targets->pdata[i];
+        if (target->measurement != NULL && !target->stored && !target->resumed)
+            target->stored = ifm_store_commit(campaign->store, target->sealed, target->measurement, &campaign->store_error);
+    }
 }
 
 static void measure_sealed(Campaign *campaign, Target *target, const IfmModelCase *model_case)
@@ -38,8 +78,7 @@ static void measure_sealed(Campaign *campaign, Target *target, const IfmModelCas
         target->alias != NULL ? g_strdup_printf("%s=%s", target->alias, target->spec->text) : g_strdup(target->spec->text);
     progress_begin(campaign->progress, label, protocol->runs, protocol->ci_ratio);
     target->measurement = ifm_runner_measure(campaign->runner, model_case, target->sealed, &target->error);
-    if (target->measurement != NULL)
-        ifm_store_commit(campaign->store, target->sealed, target->measurement, &campaign->store_error);
+    commit_tried(campaign);
     progress_end(campaign->progress, campaign->store_error == NULL ? outcome_of(target) : "not stored");
 }
 
@@ -77,15 +116,7 @@ static GArray *collect(const ProfilePlan *plan)
     for (guint i = 0; i < plan->targets->len; i++)
     {
         const Target *target = plan->targets->pdata[i];
-        IfmResult result = {
-            .device = target->spec->text,
-            .alias = target->alias,
-            .subject_case = target->sealed,
-            .measurement = target->measurement,
-            .code = target->error != NULL ? ifm_error_code_name(target->error->code) : NULL,
-            .reason = target->error != NULL ? target->error->message : NULL,
-            .resumed = target->resumed,
-        };
+        IfmResult result = result_of(target);
         if (target->tried && (target->measurement != NULL || target->error != NULL))
             g_array_append_val(results, result);
     }
@@ -233,14 +264,16 @@ static const Option profile_options[] = {
       DEFAULT_DEVICE },
     { "dim", 0, OPTION_TEXT, TRUE, "NAME=SIZE", "size of a free dimension, such as N=8" },
     { "dtype", 0, OPTION_TEXT, FALSE, "DTYPE", "precision to compute in: f32, f16 or bf16", "f32", dtypes },
-    { "threads", 't', OPTION_COUNT, FALSE, "N", "threads of the runtime; 0: as many as the device has cores", "0" },
+    { "threads", 't', OPTION_COUNT, FALSE, "N", "threads of the runtime; 0: as many as the device has cores", "0",
+      .most = 4096 },
     { "ci", 0, OPTION_RATIO, FALSE, "PERCENT", "measure until half the median's 95 % interval is at most this part of it",
       "1%" },
-    { "runs", 0, OPTION_COUNT, FALSE, "N", "measure exactly so many runs instead" },
-    { "warmup", 0, OPTION_COUNT, FALSE, "N", "runs before measuring: at least so many, or with --runs exactly (then 10)" },
+    { "runs", 0, OPTION_COUNT, FALSE, "N", "measure exactly so many runs instead", .least = 1, .most = MOST_RUNS },
+    { "warmup", 0, OPTION_COUNT, FALSE, "N", "runs before measuring: at least so many, or with --runs exactly (then 10)",
+      .most = MOST_RUNS },
     { "time-budget", 0, OPTION_DURATION, FALSE, "TIME", "the most time to warm up and measure one device for; 0: no limit",
       "20s" },
-    { "seed", 0, OPTION_COUNT, FALSE, "N", "seed of the inputs, and of a zoo model's weights", "1" },
+    { "seed", 0, OPTION_COUNT, FALSE, "N", "seed of the inputs, and of a zoo model's weights", "1", .most = G_MAXUINT32 },
     { "no-nodes", 0, OPTION_FLAG, FALSE, NULL, "do not measure a second time, profiled, for the times of the nodes" },
     { "no-verify", 0, OPTION_FLAG, FALSE, NULL, "do not compare the outputs with those of the reference" },
     { "native-async", 0, OPTION_FLAG, FALSE, NULL, "use the runtime's own asynchrony instead of a pinned thread" },

@@ -117,6 +117,13 @@ static const char *const *stores_of(const Arguments *arguments)
     return paths[0] != NULL ? paths : fallback;
 }
 
+/* As they were measured, one after the other. */
+static gint compare_starts(gconstpointer a, gconstpointer b)
+{
+    const IfmMeasurement *x = ((const IfmResult *)a)->measurement, *y = ((const IfmResult *)b)->measurement;
+    return (x->started_unix_ms > y->started_unix_ms) - (x->started_unix_ms < y->started_unix_ms);
+}
+
 /* Returns: an exit status. */
 static int read_stores(const Arguments *arguments, Records *records)
 {
@@ -127,17 +134,11 @@ static int read_stores(const Arguments *arguments, Records *records)
         if (store == NULL || !ifm_store_each(store, keep, records, &error))
             return cli_fail(error);
     }
+    g_array_sort(records->results, compare_starts); /* a merge sort: equal ones stay as the store has them */
     return CLI_EXIT_OK;
 }
 
 /* --- store show ------------------------------------------------------------------------------------------------------- */
-
-/* As they were measured, one after the other. */
-static gint compare_starts(gconstpointer a, gconstpointer b)
-{
-    const IfmMeasurement *x = ((const IfmResult *)a)->measurement, *y = ((const IfmResult *)b)->measurement;
-    return (x->started_unix_ms > y->started_unix_ms) - (x->started_unix_ms < y->started_unix_ms);
-}
 
 static int run_show(const Arguments *arguments)
 {
@@ -147,12 +148,9 @@ static int run_show(const Arguments *arguments)
     if (status != CLI_EXIT_OK)
         return status;
     IfmScreen screen = ifm_screen_detect(STDOUT_FILENO);
-    g_autoptr(GPtrArray) rows = g_ptr_array_new();
-    g_array_sort(records.results, compare_starts);
-    for (guint i = 0; i < records.results->len; i++)
-        g_ptr_array_add(rows, &g_array_index(records.results, IfmResult, i));
-    IfmTable table = { ifm_record_fields, (const void *const *)rows->pdata, rows->len };
-    g_autofree char *text = rows->len > 0 ? ifm_table_to_screen(&table, &screen) : g_strdup("no measurements\n");
+    const IfmResult *results = (const IfmResult *)(const void *)records.results->data;
+    gsize n = records.results->len;
+    g_autofree char *text = n > 0 ? ifm_records_to_screen(results, n, &screen) : g_strdup("no measurements\n");
     return cli_print(text);
 }
 
@@ -214,24 +212,53 @@ const Verb verb_store_merge = {
 
 /* --- store export ----------------------------------------------------------------------------------------------------- */
 
+/* Where one format goes: --json FILE and --csv FILE as with other verbs, or --format and --output. NULL: nowhere. */
+static const char *place_of(const Arguments *arguments, const char *format)
+{
+    if (cli_given(arguments, "json") || cli_given(arguments, "csv"))
+        return cli_text(arguments, format);
+    return g_str_equal(cli_text(arguments, "format"), format) ? cli_text(arguments, "output") : NULL;
+}
+
+static int check_export(const Arguments *arguments, const char *json_path, const char *csv_path)
+{
+    gboolean by_name = cli_given(arguments, "json") || cli_given(arguments, "csv");
+    const char *const paths[] = { json_path, csv_path };
+    if (by_name && (cli_given(arguments, "format") || cli_given(arguments, "output")))
+        return cli_usage(&verb_store_export, "--json or --csv FILE, or --format and --output, not both");
+    if (g_strcmp0(json_path, "-") == 0 && g_strcmp0(csv_path, "-") == 0)
+        return cli_usage(&verb_store_export, "--json and --csv cannot both go to standard output");
+    if (cli_given(arguments, "samples") && csv_path == NULL)
+        return cli_usage(&verb_store_export, "--samples is of CSV: JSON has the samples in it");
+    for (gsize i = 0; i < G_N_ELEMENTS(paths); i++)
+    {
+        g_autoptr(GError) error = NULL;
+        if (paths[i] != NULL && !cli_can_write(paths[i], &error))
+            return cli_fail(error);
+    }
+    return CLI_EXIT_OK;
+}
+
 static int run_export(const Arguments *arguments)
 {
-    gboolean samples = cli_given(arguments, "samples"), json = g_str_equal(cli_text(arguments, "format"), "json");
-    const char *output = cli_text(arguments, "output");
+    gboolean samples = cli_given(arguments, "samples");
+    const char *json_path = place_of(arguments, "json"), *csv_path = place_of(arguments, "csv");
     g_auto(Records) records;
-    records_init(&records, samples || json);
-    int status = read_stores(arguments, &records);
-    if (status != CLI_EXIT_OK)
+    records_init(&records, samples || json_path != NULL);
+    int status = check_export(arguments, json_path, csv_path);
+    if (status != CLI_EXIT_OK || (status = read_stores(arguments, &records)) != CLI_EXIT_OK)
         return status;
     const IfmResult *results = (const IfmResult *)(const void *)records.results->data;
-    if (json)
+    gsize n = records.results->len;
+    if (json_path != NULL)
     {
-        json_auto_t *document = ifm_results_to_json(results, records.results->len);
-        return cli_write_json(output, document);
+        json_auto_t *document = ifm_results_to_json(results, n);
+        status = cli_write_json(json_path, document);
     }
-    g_autofree char *csv =
-        samples ? ifm_samples_to_csv(results, records.results->len) : ifm_results_to_csv(results, records.results->len);
-    return cli_write(output, csv);
+    if (csv_path == NULL || status != CLI_EXIT_OK)
+        return status;
+    g_autofree char *csv = samples ? ifm_samples_to_csv(results, n) : ifm_results_to_csv(results, n);
+    return cli_write(csv_path, csv);
 }
 
 static const char *const formats[] = { "csv", "json", NULL };
@@ -241,6 +268,8 @@ static const Option export_options[] = {
       formats },
     { "samples", 0, OPTION_FLAG, FALSE, NULL, "as CSV, one row a sample instead, warm-up and profiled runs included" },
     { "output", 'o', OPTION_FILE, FALSE, "FILE", "where it goes; - is standard output", "-" },
+    { "json", 0, OPTION_FILE, FALSE, "FILE", "the same as --format json -o FILE; with --csv, both are written" },
+    { "csv", 0, OPTION_FILE, FALSE, "FILE", "the same as --format csv -o FILE" },
     { NULL },
 };
 
@@ -258,7 +287,8 @@ const Verb verb_store_export = {
     .most = -1,
     .positional = POSITIONAL_FILE,
     .options = export_options,
-    .details = "Numbers are in base units (ns) and in full, whatever the locale. Without FILE it is " DEFAULT_STORE ".",
+    .details = "In the order of their starts. Numbers are in base units (ns) and in full, whatever the locale. Without "
+               "FILE it is " DEFAULT_STORE ".",
     .examples = export_examples,
     .run = run_export,
 };

@@ -84,6 +84,19 @@ const Verb verb_zoo_list = {
 
 /* --- zoo export ------------------------------------------------------------------------------------------------------- */
 
+char *cli_unknown_in_zoo(const char *name)
+{
+    g_autoptr(GError) error = NULL;
+    g_autoptr(GPtrArray) names = g_ptr_array_new();
+    if (ifm_zoo_find(name, &error) != NULL)
+        return NULL;
+    for (const IfmZooEntry *entry = ifm_zoo_entries(); entry->name != NULL; entry++)
+        g_ptr_array_add(names, (char *)entry->name);
+    g_ptr_array_add(names, NULL);
+    g_autofree char *all = g_strjoinv(", ", (char **)names->pdata);
+    return g_strdup_printf("%s (there are %s)", error->message, all);
+}
+
 static int run_zoo_export(const Arguments *arguments)
 {
     const char *const *words = cli_positional(arguments);
@@ -91,8 +104,12 @@ static int run_zoo_export(const Arguments *arguments)
     g_autoptr(GError) error = NULL;
     if (output == NULL)
         return cli_usage(&verb_zoo_export, "needs -o FILE: where the model goes");
-    if (cli_integer(arguments, "seed") > G_MAXUINT32)
-        return cli_usage(&verb_zoo_export, "--seed: larger than %u", G_MAXUINT32);
+    g_autofree char *unknown = cli_unknown_in_zoo(words[0]);
+    if (unknown != NULL)
+    {
+        g_set_error_literal(&error, IFM_ERROR, IFM_ERROR_INVALID, unknown);
+        return cli_fail(error);
+    }
     g_autoptr(IfmModel) model = ifm_zoo_build(words[0], words + 1, (guint32)cli_integer(arguments, "seed"), &error);
     if (model == NULL)
         return cli_fail(error);
@@ -106,7 +123,8 @@ static int run_zoo_export(const Arguments *arguments)
 
 static const Option zoo_export_options[] = {
     { "output", 'o', OPTION_FILE, FALSE, "FILE", "where the ONNX file goes; - is standard output" },
-    { "seed", 0, OPTION_COUNT, FALSE, "N", "seed of the weights: equal settings and seed give equal bytes", "1" },
+    { "seed", 0, OPTION_COUNT, FALSE, "N", "seed of the weights: equal settings and seed give equal bytes", "1",
+      .most = G_MAXUINT32 },
     { NULL },
 };
 

@@ -3,6 +3,8 @@
 
 #include "report-private.h"
 
+#define MOST_NODE_FIELDS 16
+
 /* What `inferometer profile` shows and exports: the results, the reasons, the warnings, the nodes and the books. */
 
 static IfmTable table_of(const IfmField *fields, GPtrArray *records)
@@ -188,6 +190,26 @@ GArray *ifm_node_shares(const IfmMeasurement *measurement)
     return shares;
 }
 
+/* A runtime that tells but sums over all runs gives means. */
+static gboolean are_means(const json_t *books)
+{
+    const char *of = ifm_member_text(books, "of");
+    return of != NULL && strstr(of, "mean") != NULL;
+}
+
+/* The table's columns; where the runtime gives means, that is what the column says. @fields: (out) */
+static void node_fields(IfmField fields[MOST_NODE_FIELDS], gboolean means)
+{
+    gsize n = 0;
+    do
+    {
+        g_assert(n < MOST_NODE_FIELDS);
+        fields[n] = ifm_node_fields[n];
+        if (means && g_strcmp0(fields[n].key, "median_ns") == 0)
+            fields[n].title = "mean";
+    } while (ifm_node_fields[n++].key != NULL);
+}
+
 /* The slowest nodes, and one row for all the others together. */
 static void append_nodes(GString *out, const IfmMeasurement *measurement, gsize most, const IfmScreen *screen)
 {
@@ -210,9 +232,19 @@ static void append_nodes(GString *out, const IfmMeasurement *measurement, gsize 
     }
     if (shown < shares->len)
         g_ptr_array_add(records, &others);
-    IfmTable table = table_of(ifm_node_fields, records);
+    IfmField fields[MOST_NODE_FIELDS];
+    node_fields(fields, are_means(measurement->books));
+    IfmTable table = table_of(fields, records);
     g_autofree char *text = ifm_table_to_screen(&table, screen);
     g_string_append(out, text);
+}
+
+/* A duration that no line is broken in. */
+static char *joined_duration(double ns)
+{
+    g_autofree char *text = ifm_format_duration(ns);
+    g_auto(GStrv) parts = g_strsplit(text, " ", -1);
+    return g_strjoinv(IFM_NO_BREAK, parts);
 }
 
 /* One term of the books: " + gaps 12.3 us"; nothing where the runtime does not tell it. */
@@ -220,10 +252,8 @@ static void append_term(GString *out, const char *sign, const char *name, double
 {
     if (!isfinite(ns))
         return;
-    g_autofree char *text = ifm_format_duration(ns);
-    g_auto(GStrv) parts = g_strsplit(text, " ", -1);
-    g_autofree char *joined = g_strjoinv(IFM_NO_BREAK, parts);
-    g_string_append_printf(out, " %s" IFM_NO_BREAK "%s %s", sign, name, joined);
+    g_autofree char *text = joined_duration(ns);
+    g_string_append_printf(out, " %s" IFM_NO_BREAK "%s %s", sign, name, text);
 }
 
 static void append_slowdown(GString *out, const json_t *books, double slowdown, const IfmScreen *screen)
@@ -240,9 +270,8 @@ static void append_slowdown(GString *out, const json_t *books, double slowdown, 
 /* What the sums are of: they are no sums of the medians above. */
 static void append_books_of(GString *out, const json_t *books)
 {
-    const char *of = ifm_member_text(books, "of");
     double n_runs = ifm_member_number(books, "n_runs");
-    if (of != NULL && strstr(of, "mean") != NULL && isfinite(n_runs))
+    if (are_means(books) && isfinite(n_runs))
         g_string_append_printf(out, "books, mean of %.0f profiled runs:", n_runs);
     else if (isfinite(n_runs) && n_runs > 1)
         g_string_append_printf(out, "books of one run, the middle one of %.0f by wall time:", n_runs);
@@ -254,7 +283,7 @@ static void append_books(GString *out, const json_t *books, const IfmScreen *scr
 {
     double overlap_ns = ifm_member_number(books, "overlap_ns"), residual_ns = ifm_member_number(books, "residual_ns");
     double bound_ns = ifm_member_number(books, "residual_bound_ns"), slowdown = ifm_member_number(books, "slowdown.ratio");
-    g_autofree char *wall = ifm_format_duration(ifm_member_number(books, "wall_ns"));
+    g_autofree char *wall = joined_duration(ifm_member_number(books, "wall_ns"));
     g_autoptr(GString) text = g_string_new(NULL);
     append_books_of(text, books);
     g_string_append_printf(text, " wall %s", wall);
@@ -266,7 +295,7 @@ static void append_books(GString *out, const json_t *books, const IfmScreen *scr
     append_term(text, residual_ns < 0 ? "-" : "+", "residual", fabs(residual_ns));
     if (isfinite(bound_ns))
     {
-        g_autofree char *bound = ifm_format_duration(bound_ns);
+        g_autofree char *bound = joined_duration(bound_ns);
         gboolean within = fabs(residual_ns) <= bound_ns;
         IfmTone tone = within ? IFM_TONE_GOOD : IFM_TONE_WARN;
         g_string_append_printf(text, " (%s%s its bound of %s%s)", ifm_tone_begin(screen, tone),
@@ -283,12 +312,12 @@ static void append_nodes_head(GString *out, const IfmMeasurement *measurement)
     double total_ns = 0;
     for (guint i = 0; i < measurement->nodes->len; i++)
         total_ns += ((const IfmNodeRow *)measurement->nodes->pdata[i])->median_ns;
-    g_autofree char *total = ifm_format_duration(total_ns);
+    g_autofree char *total = joined_duration(total_ns);
+    const char *figure = are_means(measurement->books) ? "mean" : "median";
+    g_string_append_printf(out, "nodes by %s", figure);
     if (measurement->profiled_ns->len > 0)
-        g_string_append_printf(out, "nodes by median of %u profiled runs, as shares of the medians' sum (%s)",
-                               measurement->profiled_ns->len, total);
-    else
-        g_string_append_printf(out, "nodes by median, as shares of the medians' sum (%s)", total);
+        g_string_append_printf(out, " of %u profiled runs", measurement->profiled_ns->len);
+    g_string_append_printf(out, ", as shares of the %ss' sum (%s)", figure, total);
 }
 
 static void append_inside(GString *out, const IfmResult *result, gsize n_nodes, const IfmScreen *screen)

@@ -47,8 +47,6 @@ static void test_unknown_device(Bench *bench, gconstpointer data)
         { "openvino:CPU@", "openvino:CPU@" },
         { "openvino:CPU@x", "openvino:CPU@x" },
         { "1=openvino:CPU", "\"1\" is no alias" },
-        { "A=simulated:lab/FIXED", "alias A means both" },
-        { "B=simulated:lab/PLAIN", "given twice" },
     };
     export_zoo(bench, "zoo export matmul -o m.onnx");
     for (gsize i = 0; i < G_N_ELEMENTS(known); i++)
@@ -73,6 +71,17 @@ static void test_missing_device(Bench *bench, gconstpointer data)
     run_line(bench, "profile m.onnx -q -d simulated:lab/NO-SUCH-UNIT", &ended);
     g_assert_cmpint(ended.status, !=, 0);
     g_assert_nonnull(strstr(ended.err, "NO-SUCH-UNIT"));
+    /* Where no device could be tried the store remembers nothing; beside one that could it says why. */
+    run_line(bench, "profile m.onnx -q -d onnxruntime:CPU@1023", &ended);
+    g_assert_cmpint(ended.status, !=, 0);
+    run_line(bench, "store show", &ended);
+    assert_status(&ended, 0);
+    g_assert_cmpstr(ended.out, ==, "no measurements\n");
+    run_line(bench, "profile m.onnx -q --runs 3 -d onnxruntime:CPU@1023 -d simulated:lab/FIXED", &ended);
+    assert_status(&ended, 1);
+    run_line(bench, "store show", &ended);
+    assert_status(&ended, 0);
+    g_assert_nonnull(strstr(ended.out, "\nonnxruntime:CPU@1023: "));
 }
 
 static void test_missing_runtime(Bench *bench, gconstpointer data)

@@ -103,6 +103,7 @@ static void test_fault_page(Bench *bench, gconstpointer data)
     g_assert_nonnull(strstr(ended.out, "\nBAD: matmul,m=8,k=8,n=8: status 7\n"));
     g_assert_nonnull(strstr(ended.out, "wall 6.000 ms = nodes"));
     g_assert_nonnull(strstr(ended.err, "inferometer: 1 of 2 devices failed\n"));
+    g_assert_nonnull(strstr(ended.err, "] BAD=simulated:faulty/FAILS: failed\n"));
     gboolean warns = !g_str_equal(IFM_SANITIZE, "none") || g_str_equal(IFM_BUILD_TYPE, "debug");
     g_assert_cmpint(strstr(ended.out, "not the speed of a release build") != NULL, ==, warns);
 }
@@ -132,6 +133,14 @@ static void test_exports(Bench *bench, gconstpointer data)
     run_line(bench, "store export", &ended);
     assert_status(&ended, 0);
     g_assert_cmpstr(ended.out, ==, csv);
+    g_autofree char *again_path = bench_path(bench, "again.csv"), *again = NULL;
+    run_line(bench, "store export --csv again.csv --json -", &ended);
+    assert_status(&ended, 0);
+    g_assert_true(g_file_get_contents(again_path, &again, NULL, NULL));
+    g_assert_cmpstr(again, ==, csv);
+    json_auto_t *whole = parse_output(&ended);
+    g_assert_cmpuint(json_array_size(json_object_get(whole, "cases")), ==, 1);
+    g_assert_cmpstr(text_of(json_array_get(json_object_get(whole, "cases"), 0), "error_code"), ==, "");
     run_line(bench, "store export --samples", &ended);
     g_auto(GStrv) samples = g_strsplit(ended.out, "\r\n", -1);
     guint n_runs = 0;

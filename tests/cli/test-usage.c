@@ -86,7 +86,17 @@ static void test_completion_bash(Bench *bench, gconstpointer data)
         { "store me", "merge" },
         { "profile --de", "--device" },
         { "profile --dtype b", "bf16" },
-        { "profile --device openv", "openvino:" },
+        { "profile --device openv", "openvino:CPU openvino:GPU openvino:NPU" },
+        { "profile -d openvino :", "CPU GPU NPU" }, /* as bash breaks it */
+        { "profile -d openvino : C", "CPU" },
+        { "profile -d A = openvino : N", "NPU" },
+        { "profile --device = openvino : C", "CPU" },
+        { "profile --dtype = bf", "bf16" },
+        { "profile -d simulated : lab/FIX", "lab/FIXED" },
+        { "help zo", "zoo" },
+        { "help zoo ''", "list export" },
+        { "help store me", "merge" },
+        { "help profile ''", "" },
         { "zoo export mat", "matmul" },
         { "store export --format j", "json" },
         { "completion f", "fish" },
@@ -106,7 +116,9 @@ static void test_completion_bash(Bench *bench, gconstpointer data)
         g_auto(Ended) ended = { 0 };
         g_autofree char *script =
             g_strdup_printf("set -e; \"$INFEROMETER\" completion bash > c; bash -n c; . ./c; compopt() { :; }; "
-                            "COMP_WORDS=(inferometer %s); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _inferometer; "
+                            "PATH=${INFEROMETER%%/*}:$PATH; COMP_WORDBREAKS=$' \\t\\n=:'; COMP_WORDS=(inferometer %s); "
+                            "COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); COMP_LINE=\"${COMP_WORDS[*]}\"; "
+                            "COMP_POINT=${#COMP_LINE}; _inferometer; "
                             "echo \"${COMPREPLY[*]}\"",
                             known[i].words);
         run_shell(bench, "bash", script, &ended);
@@ -144,7 +156,7 @@ static void test_usage_errors(Bench *bench, gconstpointer data)
         { "--verson", "unknown option \"--verson\"" },
         { "store", "which of show, merge, export, check?" },
         { "store shwo", "did you mean \"show\"?" },
-        { "help profil", "did you mean \"profile\"?" },
+        { "help profil", "did you mean \"profile\"? (see inferometer --help)\n" },
         { "profile", "needs MODEL" },
         { "profile a b", "\"b\" is one argument too many" },
         { "devices x", "\"x\" is one argument too many: it takes none" },
@@ -153,22 +165,31 @@ static void test_usage_errors(Bench *bench, gconstpointer data)
         { "profile m --device", "--device needs a value" },
         { "profile m --no-nodes=1", "--no-nodes takes no value" },
         { "profile m --ci 1", "--ci: \"1\" is not a percentage" },
-        { "profile m --ci 0%", "--ci: above 0%" },
-        { "profile m --ci 200%", "--ci: \"200%\" is not a percentage" },
+        { "profile m --ci 0%", "--ci: above 0%, at most 100%" },
+        { "profile m --ci 200%", "--ci: \"200%\" is not a percentage from 0% to 100%" },
         { "profile m --runs ten", "--runs: \"ten\" is not a whole number" },
         { "profile m --runs -1", "--runs: \"-1\" is not a whole number" },
-        { "profile m --runs 0", "--runs: at least 1" },
-        { "profile m --runs 99999999999999999999", "is not a whole number" },
+        { "profile m --runs 0", "is not a whole number from 1 to 10000000" },
+        { "profile m --runs 99999999999999999999", "is not a whole number from 1 to 10000000" },
+        { "profile m --runs 20000000", "is not a whole number from 1 to 10000000" },
+        { "profile m --threads 5000", "is not a whole number from 0 to 4096" },
         { "profile m --runs 5 --ci 1%", "not both" },
         { "profile m --time-budget 20", "--time-budget: \"20\" is not a duration" },
         { "profile m --time-budget 5parsecs", "is not a duration" },
         { "profile m --time-budget nans", "is not a duration" },
         { "profile m --memory-limit 2XB", "--memory-limit: \"2XB\" is not a size" },
         { "profile m --dtype f33", "--dtype: \"f33\" is none of f32, f16, bf16" },
-        { "profile m --seed 4294967296", "--seed: at most 4294967295" },
+        { "profile m --seed 4294967296", "is not a whole number from 0 to 4294967295" },
         { "profile m --dim N", "--dim: \"N\" is not NAME=SIZE" },
         { "profile m --dim N=-8", "--dim: \"N=-8\" is not NAME=SIZE" },
         { "profile m --dim N=1 --dim N=2", "--dim: N is given twice" },
+        { "profile m --option nope:foo=bar", "--option: unknown engine \"nope\"" },
+        { "profile m --option openvino:A=B", "no --device is of that engine" },
+        { "profile m -d openvino:CPU@0 -d openvino:CPU@0", "--device openvino:CPU@0: given twice" },
+        { "profile m -d A=openvino:CPU -d A=onnxruntime:CPU", "alias A means both" },
+        { "store export --json x --format csv", "not both" },
+        { "store export --json x --samples", "JSON has the samples in it" },
+        { "store export --json - --csv -", "cannot both go to standard output" },
         { "profile m --option X", "--option: \"X\" is not [ENGINE:]KEY=VALUE" },
         { "profile m --json - --csv -", "cannot both go to standard output" },
         { "store export --format xml", "--format: \"xml\" is none of csv, json" },
@@ -261,6 +282,8 @@ static void test_zoo_list(Bench *bench, gconstpointer data)
     g_assert_nonnull(strstr(ended.out, "small-cnn"));
     run_line(bench, "zoo export matmull -o x.onnx", &ended);
     assert_complaint(&ended, 3, "matmul");
+    run_line(bench, "zoo export nope -o x.onnx", &ended);
+    assert_complaint(&ended, 3, "(there are matmul, small-cnn");
     run_line(bench, "zoo export matmul m=-1 -o x.onnx", &ended);
     assert_complaint(&ended, 3, "m");
     g_autofree char *model = bench_path(bench, "x.onnx");

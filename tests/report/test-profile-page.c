@@ -131,6 +131,17 @@ static void test_screen(Fixture *fixture, gconstpointer data)
     g_assert_true(g_str_is_ascii(wide));
 }
 
+/* Where a runtime tells means alone, that is what the page says. */
+static void test_means(Fixture *fixture, gconstpointer data)
+{
+    IfmMeasurement *measurement = fixture->measurements[0];
+    json_object_set_new(measurement->books, "of", json_string("the mean of the profiled runs"));
+    g_autofree char *page = ifm_results_to_screen(fixture->results, 1, 2, &(IfmScreen){ .width = IFM_SCREEN_UNBOUNDED });
+    g_assert_nonnull(strstr(page, "nodes by mean, as shares of the means' sum (2.000 ms)\n"));
+    g_assert_nonnull(strstr(page, "      mean   share\n"));
+    g_assert_nonnull(strstr(page, "\nbooks, mean of 30 profiled runs: wall 2.500 ms = nodes 2.400 ms"));
+}
+
 /* No line is wider than the screen, and what has a device's name has all of it. */
 static void test_widths(Fixture *fixture, gconstpointer data)
 {
@@ -233,6 +244,7 @@ int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add("/profile-page/screen", Fixture, NULL, set_up, test_screen, tear_down);
+    g_test_add("/profile-page/means", Fixture, NULL, set_up, test_means, tear_down);
     g_test_add("/profile-page/widths", Fixture, NULL, set_up, test_widths, tear_down);
     g_test_add("/profile-page/records", Fixture, NULL, set_up, test_records, tear_down);
     g_test_add("/profile-page/books", Fixture, NULL, set_up, test_books, tear_down);
