@@ -112,6 +112,8 @@ typedef enum
  * store, or no SQLite file).
  */
 IfmStore *ifm_store_open(const char *path, IfmStoreMode mode, GError **error);
+/** ifm_store_close: A store that this open made, and that nothing was committed to or merged into by anybody, is removed.
+ */
 void ifm_store_close(IfmStore *store);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmStore, ifm_store_close)
 const char *ifm_store_path(const IfmStore *store);

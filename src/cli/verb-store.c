@@ -174,7 +174,7 @@ static int run_merge(const Arguments *arguments)
     for (const char *const *from = paths + 1; *from != NULL; from++) /* before anything is written */
     {
         g_autoptr(IfmStore) source = ifm_store_open(*from, IFM_STORE_READ, &error);
-        if (source == NULL)
+        if (source == NULL || !ifm_store_check(source, &error))
             return cli_fail(error);
     }
     g_autoptr(IfmStore) into = ifm_store_open(paths[0], IFM_STORE_WRITE, &error);

@@ -318,6 +318,7 @@ IfmStore *ifm_store_open_with(const char *path, IfmStoreMode mode, int busy_time
     {
         store->device = found.st_dev;
         store->inode = found.st_ino;
+        store->is_new = !existed && mode != IFM_STORE_READ;
         return g_steal_pointer(&store);
     }
     if (good)
@@ -333,10 +334,51 @@ IfmStore *ifm_store_open(const char *path, IfmStoreMode mode, GError **error)
     return ifm_store_open_with(path, mode, IFM_STORE_BUSY_TIMEOUT_MS, error);
 }
 
+/* Whether another process has the file open: with a write-ahead log each holds a lock on these bytes of it for as long
+ * (SQLite's file format, "Locking"). With a rollback journal one that waits holds none. */
+static gboolean is_shared(int fd)
+{
+    struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = 0x40000000, .l_len = 512 };
+    return fcntl(fd, F_GETLK, &lock) != 0 || lock.l_type != F_UNLCK;
+}
+
+static void remove_beside(const IfmStore *store, const char *suffix)
+{
+    g_autofree char *path = g_strconcat(store->path, suffix, NULL);
+    unlink(path);
+}
+
+/*
+ * A store that was made for measurements which then failed goes again: it would pass for the result of something. Not so
+ * where another process wrote to it meanwhile or has it open. Under the lock for writing, so that nobody writes between the
+ * look and the removal; whoever opened it in that moment is told by check_in_place().
+ */
+static void remove_if_unused(IfmStore *store)
+{
+    gint64 n = 1;
+    struct stat found;
+    if (!store->is_new || !ifm_store_run(store, "BEGIN IMMEDIATE", NULL))
+        return;
+    int fd = open(store->path, O_RDONLY | O_CLOEXEC); /* closing it drops this process's locks: not before all is done */
+    if (fd >= 0 && fstat(fd, &found) == 0 && found.st_dev == store->device && found.st_ino == store->inode &&
+        ifm_store_integer(store, "SELECT count(*) FROM measurement", &n, NULL) && n == 0 && !is_shared(fd) &&
+        unlink(store->path) == 0)
+    {
+        remove_beside(store, "-wal");
+        remove_beside(store, "-shm");
+        remove_beside(store, "-journal");
+    }
+    ifm_store_end(store, FALSE, NULL);
+    close_database(store);
+    if (fd >= 0)
+        close(fd);
+}
+
 void ifm_store_close(IfmStore *store)
 {
     if (store == NULL)
         return;
+    remove_if_unused(store);
     close_database(store);
     g_free(store->path);
     g_free(store);

@@ -57,7 +57,9 @@ gboolean ifm_store_commit(IfmStore *store, const IfmCase *subject_case, const If
     g_autofree char *stored = ifm_store_stored_digest(store, measurement->uid, &trouble);
     gboolean good = trouble == NULL && (stored != NULL || ifm_store_insert(store, subject_case, measurement, &trouble));
     good = ifm_store_end(store, good, trouble == NULL ? &trouble : NULL);
-    if (!good)
+    if (good)
+        store->is_new = FALSE;
+    else
         g_propagate_error(error, g_steal_pointer(&trouble));
     return good;
 }
@@ -182,9 +184,12 @@ gboolean ifm_store_merge(IfmStore *store, IfmStore *from, gsize *n_added, GError
     Merge merge = { store, from, 0 };
     gboolean good = visit_all_at_once(from, TRUE, merge_step, &merge, error);
     good = ifm_store_end(store, good, good ? error : NULL);
-    if (good && n_added != NULL)
+    if (!good)
+        return FALSE;
+    store->is_new = FALSE;
+    if (n_added != NULL)
         *n_added = merge.n_added;
-    return good;
+    return TRUE;
 }
 
 /* --- checking

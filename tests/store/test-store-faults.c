@@ -5,6 +5,14 @@
 #include <sys/mount.h>
 #include <sys/resource.h>
 
+/* Exit statuses of children: 0 as expected, else the line where it was not. */
+#define EXPECT(condition)                                                                                                  \
+    do                                                                                                                     \
+    {                                                                                                                      \
+        if (!(condition))                                                                                                  \
+            return __LINE__ % 250 + 1;                                                                                     \
+    } while (0)
+
 /* Opening @path must fail with @code and a line that holds @part, and leave the file as it is. */
 static void assert_open_refused(const char *path, IfmStoreMode mode, int code, const char *part)
 {
@@ -88,6 +96,62 @@ static void test_newer(void)
     run_sql(path, "PRAGMA user_version = 99");
     for (int mode = IFM_STORE_READ; mode <= IFM_STORE_SHARD; mode++)
         assert_open_refused(path, mode, IFM_ERROR_INVALID, "newer version (schema 99; this one knows up to 2)");
+}
+
+static gboolean is_there(const char *path)
+{
+    static const char *const suffixes[] = { "", "-wal", "-shm", "-journal" };
+    gboolean found = FALSE;
+    for (gsize i = 0; i < G_N_ELEMENTS(suffixes); i++)
+    {
+        g_autofree char *file = g_strconcat(path, suffixes[i], NULL);
+        found |= g_file_test(file, G_FILE_TEST_EXISTS);
+    }
+    return found;
+}
+
+static int open_and_wait(const char *path)
+{
+    g_autoptr(IfmStore) store = ifm_store_open(path, IFM_STORE_WRITE, NULL);
+    g_autofree char *sign = g_strconcat(path, ".open", NULL);
+    EXPECT(store != NULL && g_file_set_contents(sign, "", 0, NULL));
+    for (;;)
+        g_usleep(1000000);
+}
+
+/* A store that was made and got nothing goes again with its handle; what was there before, what holds a measurement and
+ * what another process has open stays. */
+static void test_unused(void)
+{
+    const IfmStoreMode modes[] = { IFM_STORE_WRITE, IFM_STORE_SHARD };
+    for (gsize i = 0; i < G_N_ELEMENTS(modes); i++)
+    {
+        g_autofree char *name = g_strdup_printf("unused-%zu.db", i), *path = in_folder(name), *kept_name = NULL;
+        ifm_store_close(open_store(path, modes[i]));
+        g_assert_false(is_there(path));
+        kept_name = g_strdup_printf("used-%zu.db", i);
+        g_autofree char *kept = make_store(kept_name, modes[i]), *filled = in_folder("filled-by-sql.db");
+        ifm_store_close(open_store(kept, modes[i])); /* not made by this open */
+        g_assert_true(g_file_test(kept, G_FILE_TEST_EXISTS));
+        run_sql(kept, "PRAGMA foreign_keys = OFF; DELETE FROM measurement");
+        ifm_store_close(open_store(kept, modes[i]));
+        g_assert_true(g_file_test(kept, G_FILE_TEST_EXISTS));
+        g_autoptr(IfmStore) empty = open_store(filled, modes[i]);
+        g_autoptr(IfmStore) from = open_store(kept, IFM_STORE_READ);
+        g_assert_true(ifm_store_merge(empty, from, NULL, NULL)); /* nothing was all there is, and that was added */
+        g_clear_pointer(&empty, ifm_store_close);
+        g_assert_true(g_file_test(filled, G_FILE_TEST_EXISTS));
+        g_assert_cmpint(g_remove(filled), ==, 0);
+    }
+    g_autofree char *shared = in_folder("shared.db"), *sign = g_strconcat(shared, ".open", NULL);
+    g_autoptr(IfmStore) store = open_store(shared, IFM_STORE_WRITE);
+    pid_t child = start_child(open_and_wait, shared);
+    while (!g_file_test(sign, G_FILE_TEST_EXISTS))
+        g_usleep(1000);
+    g_clear_pointer(&store, ifm_store_close);
+    g_assert_true(g_file_test(shared, G_FILE_TEST_EXISTS));
+    kill(child, SIGKILL);
+    g_assert_cmpint(waitpid(child, NULL, 0), ==, child);
 }
 
 /* --- damage
@@ -177,14 +241,6 @@ static void test_damaged_bytes(void)
 
 /* --- permissions
  * ----------------------------------------------------------------------------------------------------------- */
-
-/* Exit statuses of children: 0 as expected, else the line where it was not. */
-#define EXPECT(condition)                                                                                                  \
-    do                                                                                                                     \
-    {                                                                                                                      \
-        if (!(condition))                                                                                                  \
-            return __LINE__ % 250 + 1;                                                                                     \
-    } while (0)
 
 /* Root may write everywhere, so the child becomes somebody else. */
 static gboolean become_nobody(void)
@@ -533,6 +589,7 @@ int main(int argc, char **argv)
     g_test_add_func("/store-faults/not-there", test_not_there);
     g_test_add_func("/store-faults/no-store", test_no_store);
     g_test_add_func("/store-faults/newer", test_newer);
+    g_test_add_func("/store-faults/unused", test_unused);
     g_test_add_func("/store-faults/damaged/rows", test_damaged_rows);
     g_test_add_func("/store-faults/damaged/bytes", test_damaged_bytes);
     g_test_add_func("/store-faults/damaged/merge", test_merge_damaged);
