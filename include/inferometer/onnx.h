@@ -174,7 +174,8 @@ void ifm_model_builder_output(IfmModelBuilder *builder, const char *name, IfmDty
                               const char *const *dim_names);
 /** ifm_model_builder_weight: Adds an initializer; @tensor's bytes are copied. */
 void ifm_model_builder_weight(IfmModelBuilder *builder, const char *name, const IfmTensor *tensor);
-/** ifm_model_builder_random_weight: uniform in +-bound, from a generator seeded by (@seed, name). */
+/** ifm_model_builder_random_weight: uniform in +-bound, from a generator seeded by (@seed, name). Drawn by
+ * ifm_model_builder_finish(), so that weights too large for one ONNX file (2 GiB) are refused before any work is done. */
 void ifm_model_builder_random_weight(IfmModelBuilder *builder, const char *name, int rank, const gint64 *shape,
                                      double bound, guint32 seed);
 void ifm_model_builder_metadata(IfmModelBuilder *builder, const char *key, const char *value);

@@ -10,8 +10,20 @@
 struct IfmModelBuilder
 {
     Onnx__ModelProto *proto;
-    GError *error; /* the first */
+    gsize weight_bytes; /* of all weights */
+    GArray *drawn;      /* RandomWeight */
+    GError *error;      /* the first */
 };
+
+/* A weight whose numbers are drawn when the model is finished: by then it is known that all of it fits into a file. */
+typedef struct
+{
+    Onnx__TensorProto *tensor;
+    double bound;
+    guint32 seed;
+} RandomWeight;
+
+#define MOST_FILE_BYTES G_MAXINT32 /* protobuf's limit for one message, and so for one ONNX file */
 
 /* The messages are freed by protobuf-c, whose allocator is malloc; GLib's is the same one. */
 #define NEW_MESSAGE(Type, type)                                                                                            \
@@ -67,6 +79,7 @@ static gint64 ir_version_for(gint64 opset)
 IfmModelBuilder *ifm_model_builder_new(const char *graph_name, gint64 opset)
 {
     IfmModelBuilder *builder = g_new0(IfmModelBuilder, 1);
+    builder->drawn = g_array_new(FALSE, FALSE, sizeof(RandomWeight));
     builder->proto = new_model_proto();
     builder->proto->has_ir_version = TRUE;
     builder->proto->ir_version = ir_version_for(opset);
@@ -88,6 +101,7 @@ void ifm_model_builder_free(IfmModelBuilder *builder)
 {
     if (builder == NULL)
         return;
+    g_array_unref(builder->drawn);
     onnx__model_proto__free_unpacked(builder->proto, NULL);
     g_clear_error(&builder->error);
     g_free(builder);
@@ -150,8 +164,9 @@ void ifm_model_builder_output(IfmModelBuilder *builder, const char *name, IfmDty
 
 /* --- weights -------------------------------------------------------------------------------------------------------- */
 
-/* add_weight: Adds an initializer with room for its bytes. Returns: NULL where it failed (the builder knows why). */
-static guint8 *add_weight(IfmModelBuilder *builder, const char *name, IfmDtype dtype, int rank, const gint64 *shape)
+/* add_weight: Adds an initializer whose bytes are still to come. Returns: NULL where it failed (the builder knows why). */
+static Onnx__TensorProto *add_weight(IfmModelBuilder *builder, const char *name, IfmDtype dtype, int rank,
+                                     const gint64 *shape)
 {
     g_autoptr(GError) error = NULL;
     gsize size;
@@ -162,11 +177,12 @@ static guint8 *add_weight(IfmModelBuilder *builder, const char *name, IfmDtype d
         fail(builder, "weight '%s': %s", name, error->message);
         return NULL;
     }
-    guint8 *bytes = g_try_malloc(MAX(size, 1));
-    if (bytes == NULL)
+    if (size > MOST_FILE_BYTES - builder->weight_bytes)
     {
-        fail(builder, "weight '%s': no memory for %" G_GSIZE_FORMAT " bytes", name, size);
-        builder->error->code = IFM_ERROR_MEMORY;
+        fail(builder,
+             "weight '%s': with its %" G_GSIZE_FORMAT " bytes the weights are more than the %d (2 GiB) that one ONNX "
+             "file can hold",
+             name, size, MOST_FILE_BYTES);
         return NULL;
     }
     Onnx__TensorProto *tensor = new_tensor_proto();
@@ -176,29 +192,53 @@ static guint8 *add_weight(IfmModelBuilder *builder, const char *name, IfmDtype d
     tensor->n_dims = (gsize)rank;
     tensor->dims = g_memdup2(shape, (gsize)rank * sizeof *shape);
     tensor->has_raw_data = TRUE;
-    tensor->raw_data = (ProtobufCBinaryData){ size, bytes };
+    tensor->raw_data = (ProtobufCBinaryData){ size, NULL };
     append(&builder->proto->graph->initializer, &builder->proto->graph->n_initializer, tensor);
-    return bytes;
+    builder->weight_bytes += size;
+    return tensor;
+}
+
+static gboolean make_room(IfmModelBuilder *builder, Onnx__TensorProto *tensor)
+{
+    tensor->raw_data.data = g_try_malloc(MAX(tensor->raw_data.len, 1));
+    if (tensor->raw_data.data != NULL)
+        return TRUE;
+    fail(builder, "weight '%s': no memory for %" G_GSIZE_FORMAT " bytes", tensor->name, tensor->raw_data.len);
+    builder->error->code = IFM_ERROR_MEMORY;
+    return FALSE;
 }
 
 void ifm_model_builder_weight(IfmModelBuilder *builder, const char *name, const IfmTensor *tensor)
 {
     if (!ifm_tensor_is_contiguous(tensor) || tensor->memory == IFM_MEMORY_DEVICE)
         fail(builder, "weight '%s': not contiguous host memory", name);
-    guint8 *bytes = add_weight(builder, name, tensor->dtype, tensor->rank, tensor->shape);
-    if (bytes != NULL && tensor->size_bytes > 0)
-        memcpy(bytes, tensor->data, tensor->size_bytes);
+    Onnx__TensorProto *added = add_weight(builder, name, tensor->dtype, tensor->rank, tensor->shape);
+    if (added != NULL && make_room(builder, added) && tensor->size_bytes > 0)
+        memcpy(added->raw_data.data, tensor->data, tensor->size_bytes);
 }
 
 void ifm_model_builder_random_weight(IfmModelBuilder *builder, const char *name, int rank, const gint64 *shape,
                                      double bound, guint32 seed)
 {
-    guint8 *bytes = add_weight(builder, name, IFM_DTYPE_F32, rank, shape);
-    IfmTensor tensor;
-    if (bytes == NULL || !ifm_tensor_wrap(&tensor, IFM_DTYPE_F32, rank, shape, bytes, NULL))
-        return;
-    g_autoptr(GRand) random = ifm_onnx_random(seed, name);
-    ifm_tensor_fill_random(&tensor, random, -bound, bound, NULL);
+    RandomWeight weight = { add_weight(builder, name, IFM_DTYPE_F32, rank, shape), bound, seed };
+    if (weight.tensor != NULL)
+        g_array_append_val(builder->drawn, weight);
+}
+
+static void draw_weights(IfmModelBuilder *builder)
+{
+    for (guint i = 0; i < builder->drawn->len; i++)
+    {
+        const RandomWeight *weight = &g_array_index(builder->drawn, RandomWeight, i);
+        Onnx__TensorProto *proto = weight->tensor;
+        IfmTensor tensor;
+        if (!make_room(builder, proto))
+            return;
+        g_autoptr(GRand) random = ifm_onnx_random(weight->seed, proto->name);
+        if (ifm_tensor_wrap(&tensor, IFM_DTYPE_F32, (int)proto->n_dims, proto->dims, proto->raw_data.data, NULL))
+            ifm_tensor_fill_random(&tensor, random, -weight->bound, weight->bound, NULL);
+    }
+    g_array_set_size(builder->drawn, 0);
 }
 
 void ifm_model_builder_metadata(IfmModelBuilder *builder, const char *key, const char *value)
@@ -283,8 +323,11 @@ void ifm_model_builder_ints(IfmModelBuilder *builder, gsize node, const char *at
 
 static GBytes *pack(IfmModelBuilder *builder)
 {
+    draw_weights(builder);
+    if (builder->error != NULL)
+        return NULL;
     gsize size = onnx__model_proto__get_packed_size(builder->proto);
-    guint8 *bytes = size <= G_MAXINT32 ? g_try_malloc(MAX(size, 1)) : NULL;
+    guint8 *bytes = size <= MOST_FILE_BYTES ? g_try_malloc(MAX(size, 1)) : NULL;
     if (bytes == NULL)
     {
         fail(builder, "%" G_GSIZE_FORMAT " bytes are more than one ONNX file or this memory can hold", size);

@@ -1,5 +1,8 @@
+#include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <inferometer/file.h>
 
@@ -131,12 +134,19 @@ static GMappedFile *map_file(const char *path, GError **error)
         IFM_ONNX_INVALID(error, "%s: not a regular file", path);
         return NULL;
     }
+    int fd = open(path, O_RDONLY | O_CLOEXEC); /* by itself, so that what the system says of it is told plainly */
+    if (fd < 0)
+    {
+        g_set_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE, "%s: %s", path, g_strerror(errno));
+        return NULL;
+    }
     g_autoptr(GError) trouble = NULL;
-    GMappedFile *file = g_mapped_file_new(path, FALSE, &trouble);
+    GMappedFile *file = g_mapped_file_new_from_fd(fd, FALSE, &trouble);
+    close(fd);
     if (file == NULL)
         g_set_error(error, IFM_ERROR,
                     g_error_matches(trouble, G_FILE_ERROR, G_FILE_ERROR_NOMEM) ? IFM_ERROR_MEMORY : IFM_ERROR_UNAVAILABLE,
-                    "%s", trouble->message);
+                    "%s: %s", path, trouble->message);
     return file;
 }
 

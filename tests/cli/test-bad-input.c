@@ -228,7 +228,9 @@ static void test_no_model(Bench *bench, gconstpointer data)
     profile(bench, "zoo:matmul,mm=3", &ended);
     assert_complaint(&ended, 3, "mm");
     profile(bench, "zoo:", &ended);
-    assert_complaint(&ended, 3, "zoo");
+    assert_complaint(&ended, 3, ": zoo: which model?");
+    profile(bench, "zoo:matmul,k=65536,n=65536,layers=64", &ended);
+    assert_complaint(&ended, 3, "one ONNX file can hold");
     assert_nothing_written(bench);
 }
 
@@ -279,6 +281,49 @@ static void run_without_override(const Bench *bench, const char *line, Ended *en
     launch(launcher, (const char *const *)words, ended);
 }
 
+static void execute(const char *path, const char *sql)
+{
+    sqlite3 *db = NULL;
+    g_assert_cmpint(sqlite3_open(path, &db), ==, SQLITE_OK);
+    g_assert_cmpint(sqlite3_exec(db, sql, NULL, NULL, NULL), ==, SQLITE_OK);
+    sqlite3_close(db);
+}
+
+static void test_unreadable_model(Bench *bench, gconstpointer data)
+{
+    g_auto(Ended) ended = { 0 };
+    g_autofree char *model = bench_path(bench, "private.onnx"), *said = NULL;
+    export_zoo(bench, "zoo export matmul -o private.onnx");
+    g_chmod(model, 0000);
+    run_without_override(bench, "profile private.onnx" QUICK, &ended);
+    said = g_strdup_printf("inferometer: private.onnx: %s\n", g_strerror(EACCES));
+    assert_complaint(&ended, 4, "private.onnx");
+    g_assert_cmpstr(ended.err, ==, said);
+}
+
+/* A merge that fails leaves no empty store behind, wherever the trouble is; one that was there stays. */
+static void test_failed_merge(Bench *bench, gconstpointer data)
+{
+    g_auto(Ended) ended = { 0 };
+    g_autofree char *good = bench_path(bench, "kept/store.db"), *damaged = bench_path(bench, "damaged.db");
+    g_autofree char *into = bench_path(bench, "all.db"), *log = bench_path(bench, "all.db-wal");
+    export_zoo(bench, "zoo export matmul -o m.onnx");
+    profile(bench, "m.onnx -o kept", &ended);
+    assert_status(&ended, 0);
+    run_shell(bench, "sh", "cp kept/store.db damaged.db", &ended);
+    execute(damaged, "UPDATE measurement SET stop_reason = 'x'");
+    run_line(bench, "store merge all.db kept/store.db damaged.db", &ended);
+    assert_complaint(&ended, 3, "damaged.db");
+    g_assert_false(g_file_test(into, G_FILE_TEST_EXISTS));
+    g_assert_false(g_file_test(log, G_FILE_TEST_EXISTS));
+    run_line(bench, "store merge -q all.db kept/store.db", &ended);
+    assert_status(&ended, 0);
+    run_line(bench, "store merge all.db damaged.db", &ended);
+    assert_complaint(&ended, 3, "damaged.db");
+    run_line(bench, "store check -q all.db", &ended);
+    assert_status(&ended, 0);
+}
+
 static void test_read_only_store(Bench *bench, gconstpointer data)
 {
     g_auto(Ended) ended = { 0 };
@@ -313,14 +358,6 @@ static void test_unwritable_folder(Bench *bench, gconstpointer data)
     run_without_override(bench, "profile zoo:matmul -o closed/out" QUICK, &ended);
     assert_complaint(&ended, 4, "closed/out");
     assert_nothing_written(bench);
-}
-
-static void execute(const char *path, const char *sql)
-{
-    sqlite3 *db = NULL;
-    g_assert_cmpint(sqlite3_open(path, &db), ==, SQLITE_OK);
-    g_assert_cmpint(sqlite3_exec(db, sql, NULL, NULL, NULL), ==, SQLITE_OK);
-    sqlite3_close(db);
 }
 
 static void test_newer_store(Bench *bench, gconstpointer data)
@@ -436,6 +473,8 @@ int main(int argc, char **argv)
     g_test_add("/bad-input/no-model", Bench, NULL, bench_init, test_no_model, bench_clear);
     g_test_add("/bad-input/free-dimension", Bench, NULL, bench_init, test_free_dimension, bench_clear);
     g_test_add("/bad-input/refused-model", Bench, NULL, bench_init, test_refused_model, bench_clear);
+    g_test_add("/bad-input/unreadable-model", Bench, NULL, bench_init, test_unreadable_model, bench_clear);
+    g_test_add("/bad-input/failed-merge", Bench, NULL, bench_init, test_failed_merge, bench_clear);
     g_test_add("/bad-input/read-only-store", Bench, NULL, bench_init, test_read_only_store, bench_clear);
     g_test_add("/bad-input/unwritable-folder", Bench, NULL, bench_init, test_unwritable_folder, bench_clear);
     g_test_add("/bad-input/newer-store", Bench, NULL, bench_init, test_newer_store, bench_clear);

@@ -313,6 +313,20 @@ static void test_builder_errors(void)
     g_assert_nonnull(strstr(error->message, "wrong: weight 'bad'"));
     g_clear_error(&error);
 
+    /* More than one file can hold: refused before any of it is drawn, in no memory to speak of. */
+    gint64 before = memory_kb();
+    g_autoptr(IfmModelBuilder) large = ifm_model_builder_new("large", 17);
+    for (int i = 0; i < 40; i++)
+    {
+        g_autofree char *name = g_strdup_printf("w%d", i);
+        ifm_model_builder_random_weight(large, name, 2, (gint64[]){ 4096, 4096 }, 1, 0); /* 64 MiB each */
+    }
+    g_assert_null(ifm_model_builder_finish(large, &error));
+    g_assert_error(error, IFM_ERROR, IFM_ERROR_INVALID);
+    g_assert_nonnull(strstr(error->message, "large: weight 'w31': with its 67108864 bytes")); /* 2^31 is one too many */
+    g_assert_cmpint(memory_kb() - before, <, 16 * 1024);
+    g_clear_error(&error);
+
     g_autoptr(IfmModelBuilder) dangling = ifm_model_builder_new("dangling", 17);
     ifm_model_builder_output(dangling, "y", IFM_DTYPE_F32, 0, NULL, NULL);
     ifm_model_builder_node(dangling, "Relu", "r", NAMES("nobody"), NAMES("y"));

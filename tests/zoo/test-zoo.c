@@ -58,14 +58,20 @@ static void test_refused(void)
     {
         const char *name, *setting, *said;
     } cases[] = {
-        { "matmull", NULL, "did you mean \"matmul\"" }, { "matmul", "q=1", "no parameter 'q'" },
-        { "matmul", "m=-1", "0 to 1048576" },           { "matmul", "m", "is not NAME=VALUE" },
-        { "matmul", "m=", "m= is not a number" },       { "small-cnn", "chanels=1", "did you mean \"channels\"" },
+        { "matmull", NULL, "did you mean \"matmul\"" },
+        { "matmul", "q=1", "no parameter 'q'" },
+        { "matmul", "m=-1", "0 to 1048576" },
+        { "matmul", "m", "is not NAME=VALUE" },
+        { "matmul", "m=", "m= is not a number" },
+        { "small-cnn", "chanels=1", "did you mean \"channels\"" },
+        { "matmul", "k=65536 n=65536 layers=64", "'w1'" },
+        { "matmul", "k=4096 n=4096 layers=64", "one ONNX file" },
     };
     for (gsize i = 0; i < G_N_ELEMENTS(cases); i++)
     {
         g_autoptr(GError) error = NULL;
-        g_assert_null(ifm_zoo_build(cases[i].name, SETTINGS(cases[i].setting), 0, &error));
+        g_auto(GStrv) settings = g_strsplit(cases[i].setting != NULL ? cases[i].setting : "", " ", -1);
+        g_assert_null(ifm_zoo_build(cases[i].name, (const char *const *)settings, 0, &error));
         g_assert_error(error, IFM_ERROR, IFM_ERROR_INVALID);
         g_assert_nonnull(strstr(error->message, cases[i].said));
     }
