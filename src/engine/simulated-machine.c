@@ -272,7 +272,8 @@ static const IfmYamlField fault_fields[] = {
       FIELD(FaultDescription, what),
       .required = TRUE,
       .help = "refuse: does not compile; fail: an error; lose: the device is gone; hang: never ends; crash: kills the "
-              "process; memory: runs out of it; wrong: another number in the output; nan: a NaN in the output" },
+              "process; memory: runs out of it; wrong: another number in the output (needs outputs); nan: a NaN in the "
+              "output" },
     { .key = "mode",
       .type = IFM_YAML_ENUM,
       .words = mode_words,
@@ -431,6 +432,10 @@ static gboolean check_fault(const UnitDescription *unit, FaultDescription *fault
         return ifm_yaml_error(&fault->when->record, error, "only compiling can be refused: \"at: compile\" is missing");
     if ((fault->what == FAULT_WRONG || fault->what == FAULT_NAN) && at_compile)
         return ifm_yaml_error(&fault->when->record, error, "compiling has no output that could be wrong");
+    if (fault->what == FAULT_WRONG && g_str_equal(unit->outputs, "none"))
+        return ifm_yaml_error(&fault->record, error,
+                              "a wrong output among zeros is never noticed: the unit needs \"outputs: DEVICE\" "
+                              "(onnxruntime:CPU), which computes the right ones");
     if (fault->mode == MODE_CANCELLABLE && (unit->capabilities & IFM_CAN_CANCEL) == 0)
         return ifm_yaml_error(&fault->record, error, "cancellable, but \"cancel\" is not among the unit's capabilities");
     if (at_compile && (fault->when->run != 0 || fault->when->from_run != 0))

@@ -262,18 +262,58 @@ static void test_interrupt_hanging(Bench *bench, gconstpointer data)
     g_assert_cmpuint(count_stored(bench, "out/profile/store.db"), ==, 1);
 }
 
+static gboolean skip_without(const Bench *bench, const char *pattern, const char *why)
+{
+    g_auto(Ended) ended = { 0 };
+    g_autofree char *script = g_strdup_printf("\"$INFEROMETER\" devices | grep -q '%s'", pattern);
+    run_shell(bench, "sh", script, &ended);
+    if (ended.status != 0)
+        g_test_skip(why);
+    return ended.status != 0;
+}
+
+/* A device that answers wrongly gets no latency. */
+static void test_wrong_answer(Bench *bench, gconstpointer data)
+{
+    g_auto(Ended) ended = { 0 };
+    if (skip_without(bench, "^onnxruntime:CPU *available", "no ONNX Runtime on this machine to compute true outputs"))
+        return;
+    run_line(bench, "profile " MODEL " -q --runs 20 --json - -d simulated:faulty/WRONG", &ended);
+    assert_status(&ended, 1);
+    json_auto_t *document = parse_output(&ended);
+    const json_t *entry = case_of(document, "simulated:faulty/WRONG");
+    g_assert_cmpstr(text_of(entry, "outcome"), ==, "failed");
+    g_assert_nonnull(strstr(text_of(entry, "reason"), "is wrong: "));
+    g_assert_cmpuint(json_array_size(json_object_get(json_object_get(entry, "measurement"), "samples_ns")), ==, 0);
+}
+
+/* A setting of the runtime's own that makes it compute in another precision than the one asked for: what ran is found out,
+ * and nothing is measured. */
+static void test_other_precision(Bench *bench, gconstpointer data)
+{
+    g_auto(Ended) ended = { 0 };
+    if (skip_without(bench, "^openvino:CPU *available.*BF16", "no OpenVINO with bf16 arithmetic on this machine"))
+        return;
+    run_line(bench,
+             "profile zoo:small-cnn -q --runs 20 --json - -d openvino:CPU "
+             "--option openvino:INFERENCE_PRECISION_HINT=bf16",
+             &ended);
+    assert_status(&ended, 1);
+    json_auto_t *document = parse_output(&ended);
+    const json_t *entry = case_of(document, "openvino:CPU");
+    g_assert_cmpstr(text_of(entry, "outcome"), ==, "failed");
+    g_assert_cmpstr(text_of(entry, "reason"), ==, "openvino:CPU: f32 was asked for, bf16 is what ran");
+    g_assert_cmpuint(json_array_size(json_object_get(json_object_get(entry, "measurement"), "samples_ns")), ==, 0);
+}
+
 /* Interrupted while a real device measures: the samples until then are stored, and do not pass for the whole. */
 static void test_interrupt_measuring(Bench *bench, gconstpointer data)
 {
     static const char line[] = "profile zoo:matmul,m=512,k=512,n=512 --ci 0.0001% --time-budget 0 --no-nodes "
                                "-d onnxruntime:CPU@0";
     g_auto(Ended) ended = { 0 };
-    run_shell(bench, "sh", "\"$INFEROMETER\" devices | grep -q '^onnxruntime:CPU *available'", &ended);
-    if (ended.status != 0)
-    {
-        g_test_skip("no ONNX Runtime on this machine");
+    if (skip_without(bench, "^onnxruntime:CPU *available", "no ONNX Runtime on this machine"))
         return;
-    }
     g_autoptr(GSubprocess) process = start(bench, line);
     g_autoptr(GDataInputStream) lines = g_data_input_stream_new(g_subprocess_get_stderr_pipe(process));
     wait_for(lines, " n "); /* the line of every few seconds, once there are samples */
@@ -349,6 +389,8 @@ int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add("/profile/faults", Bench, NULL, bench_init, test_faults, bench_clear);
+    g_test_add("/profile/wrong-answer", Bench, NULL, bench_init, test_wrong_answer, bench_clear);
+    g_test_add("/profile/other-precision", Bench, NULL, bench_init, test_other_precision, bench_clear);
     g_test_add("/profile/fault-page", Bench, NULL, bench_init, test_fault_page, bench_clear);
     g_test_add("/profile/exports", Bench, NULL, bench_init, test_exports, bench_clear);
     g_test_add("/profile/resume", Bench, NULL, bench_init, test_resume, bench_clear);

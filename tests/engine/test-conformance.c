@@ -687,6 +687,31 @@ static void test_cancel(gconstpointer device)
     fixture_close(&fixture);
 }
 
+/* With the runtime's own asynchrony, where that can be cancelled: OpenVINO's can, though its synchronous inference cannot.
+ */
+static void test_cancel_native_async(gconstpointer device)
+{
+    Fixture fixture;
+    if (!fixture_open(&fixture, device))
+        return;
+    IfmCompileOptions options = IFM_COMPILE_OPTIONS_INIT;
+    options.native_async = TRUE;
+    options.threads = 1 + MAX(fixture.spec->n_streams, 1);
+    if (fixture.spec->n_cores > 0 || !claims(&fixture, IFM_CAN_NATIVE_ASYNC))
+    {
+        g_test_skip("no asynchrony of its own here");
+        fixture_close(&fixture);
+        return;
+    }
+    fixture_compile(&fixture, zoo("matmul", "m=256 k=512 n=512 layers=32"), &options);
+    g_assert_true(can(&fixture, IFM_CAN_CANCEL));
+    g_auto(IfmTensor) x = make_input(fixture.model, NULL, 0, 10);
+    set_input(fixture.request, &x);
+    check_cancel(&fixture);
+    run_and_compare(&fixture, &x);
+    fixture_close(&fixture);
+}
+
 static void test_timeout(gconstpointer device)
 {
     Fixture fixture;
@@ -839,6 +864,7 @@ int main(int argc, char **argv)
         { "attest", test_attest },
         { "many-threads", test_many_threads },
         { "cancel", test_cancel },
+        { "cancel-native-async", test_cancel_native_async },
         { "timeout", test_timeout },
         { "wrong-use", test_wrong_use },
         { "refused", test_refused },

@@ -116,6 +116,7 @@ static void test_no_such_device(void)
             g_autofree char *text = g_strconcat(engines[i], wrong[k].device, NULL);
             g_autoptr(IfmDeviceSpec) spec = ifm_device_spec_parse(text, NULL);
             g_assert_null(ifm_engine_compile(fixture.engine, model, spec, &options, &error));
+            g_assert_true(wrong[k].code == IFM_ERROR_INVALID || g_str_has_prefix(error->message, spec->text));
             assert_says(&error, wrong[k].code, wrong[k].says);
         }
         fixture_close(&fixture);
@@ -181,8 +182,11 @@ static void test_missing_runtime(void)
             g_autofree char *output = run_child(runtimes[i].engine, runtimes[i].variable, paths[k]);
             g_test_message("%s", g_strchomp(output));
             g_assert_true(g_str_has_prefix(output, "unavailable: "));
-            g_assert_nonnull(strstr(output, runtimes[i].variable));
-            g_assert_nonnull(strstr(output, k == 2 ? "libm" : paths[k]));
+            g_autofree char *set_by = g_strdup_printf("(set by %s)", runtimes[i].variable);
+            const char *path = strstr(output, k == 2 ? "libm" : paths[k]);
+            g_assert_true(g_str_has_suffix(output, set_by));
+            g_assert_nonnull(path);
+            g_assert_null(strstr(path + 1, k == 2 ? "libm" : paths[k])); /* named once */
             g_assert_null(strchr(output, '\n'));
         }
     }
@@ -280,6 +284,53 @@ static void test_openvino_bf16(void)
     g_assert_false(ifm_attest_check(attest, fixture.spec, &options, &error));
     assert_says(&error, IFM_ERROR_FAILED, "f32 was asked for, bf16 is what ran");
     fixture_close(&fixture);
+}
+
+/* Settings of the runtime's own that overrule what was asked for: what really runs is noticed. */
+static void check_overruled(const char *device, const char *setting, IfmCompileOptions *options, const char *says)
+{
+    Fixture fixture;
+    g_autoptr(GError) error = NULL;
+    if (!fixture_open(&fixture, device))
+        return;
+    options->vendor = (const char *[]){ setting, NULL };
+    fixture_compile(&fixture, zoo("matmul", "m=256 k=512 n=512 layers=4"), options);
+    g_auto(IfmTensor) x = make_input(fixture.model, NULL, 0, 1);
+    g_autoptr(IfmAttest) attest = ifm_compiled_attest(fixture.compiled, &x, &error);
+    g_assert_no_error(error);
+    g_assert_false(ifm_attest_check(attest, fixture.spec, options, &error));
+    assert_says(&error, IFM_ERROR_FAILED, says);
+    fixture_close(&fixture);
+}
+
+static gboolean has_bf16(void)
+{
+    Fixture fixture;
+    if (!fixture_open(&fixture, "openvino:CPU"))
+        return FALSE;
+    g_autoptr(GPtrArray) devices = ifm_engine_devices(fixture.engine, NULL);
+    gboolean has = strstr(((IfmDeviceInfo *)devices->pdata[0])->description, "BF16") != NULL;
+    fixture_close(&fixture);
+    return has;
+}
+
+static void test_other_precision(void)
+{
+    IfmCompileOptions options = IFM_COMPILE_OPTIONS_INIT;
+    if (has_bf16())
+        check_overruled("openvino:CPU", "INFERENCE_PRECISION_HINT=bf16", &options, "f32 was asked for, bf16 is what ran");
+    else
+        g_test_skip("no OpenVINO with bf16 arithmetic here");
+}
+
+static void test_other_threads(void)
+{
+    IfmCompileOptions options = IFM_COMPILE_OPTIONS_INIT;
+    options.threads = 1;
+    if (g_get_num_processors() > 1)
+        check_overruled("openvino:CPU", "INFERENCE_NUM_THREADS=2", &options, "1 thread was asked for, 2 ran");
+    else
+        g_test_skip("a second thread takes a second processor");
 }
 
 static void test_onnxruntime_options(void)
@@ -608,6 +659,8 @@ int main(int argc, char **argv)
     g_test_add_func("/engine/home-stays-empty", test_home_stays_empty);
     g_test_add_func("/engine/openvino/options", test_openvino_options);
     g_test_add_func("/engine/openvino/bf16", test_openvino_bf16);
+    g_test_add_func("/engine/openvino/other-precision", test_other_precision);
+    g_test_add_func("/engine/openvino/other-threads", test_other_threads);
     g_test_add_func("/engine/onnxruntime/options", test_onnxruntime_options);
     g_test_add_func("/engine/onnxruntime/save-optimised", test_save_optimised);
     g_test_add_func("/engine/onnxruntime/custom-ops", test_custom_ops);
