@@ -375,6 +375,7 @@ static json_t *books_of(const Twin *twin, const IfmCallCost *cost, gsize n_attes
     json_object_set_new(books, "gaps_ns", optional_int(account.has_starts, account.gaps_ns));
     json_object_set_new(books, "overlap_ns", optional_int(account.has_starts, account.overlap_ns));
     json_object_set_new(books, "residual_ns", json_integer(account.residual_ns));
+    json_object_set_new(books, "resolution_ns", json_integer(profile->resolution_ns));
     json_object_set_new(books, "resolution_bound_ns", ifm_json_real(resolution_ns));
     json_object_set_new(books, "call_bound_ns", ifm_json_real(cost->call_ns));
     json_object_set_new(books, "gaps_bound_ns", account.has_starts ? json_null() : ifm_json_real(gaps_bound_ns));

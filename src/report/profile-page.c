@@ -4,6 +4,8 @@
 #include "report-private.h"
 
 #define MOST_NODE_FIELDS 16
+/* Profiled runs up to this many times as long as the others tell the nodes' times well enough. */
+#define SLOWDOWN_SMALL 1.05
 
 /* What `inferometer profile` shows and exports: the results, the reasons, the warnings, the nodes and the books. */
 
@@ -256,6 +258,17 @@ static void append_term(GString *out, const char *sign, const char *name, double
     g_string_append_printf(out, " %s" IFM_NO_BREAK "%s %s", sign, name, text);
 }
 
+/* Profiling's cost is paid at each node, so it spoils the times of short nodes most, and with them the shares. */
+static const char *what_slowdown_means(double lower, double upper)
+{
+    if (!isfinite(lower) || !isfinite(upper))
+        return ": how sure that is cannot be told";
+    if (upper <= SLOWDOWN_SMALL)
+        return "";
+    return lower > SLOWDOWN_SMALL ? ": the nodes' times hold the cost of profiling too, short nodes most of all"
+                                  : ": too unsure to say what profiling costs";
+}
+
 static void append_slowdown(GString *out, const json_t *books, double slowdown, const IfmScreen *screen)
 {
     double lower = ifm_member_number(books, "slowdown.lower"), upper = ifm_member_number(books, "slowdown.upper");
@@ -263,7 +276,7 @@ static void append_slowdown(GString *out, const json_t *books, double slowdown, 
     g_string_append_printf(text, "profiled runs took %.2f", slowdown);
     if (isfinite(lower) && isfinite(upper))
         g_string_append_printf(text, " (%.2f to %.2f)", lower, upper);
-    g_string_append(text, " times as long: shares hold, absolute times do not");
+    g_string_append_printf(text, " times as long%s", what_slowdown_means(lower, upper));
     ifm_format_wrap(out, text->str, 2, 0, screen->width);
 }
 
@@ -317,6 +330,12 @@ static void append_nodes_head(GString *out, const IfmMeasurement *measurement)
     g_string_append_printf(out, "nodes by %s", figure);
     if (measurement->profiled_ns->len > 0)
         g_string_append_printf(out, " of %u profiled runs", measurement->profiled_ns->len);
+    double each_ns = ifm_member_number(measurement->books, "resolution_ns");
+    if (each_ns > 0) /* neither NaN nor a clock without steps */
+    {
+        g_autofree char *each = joined_duration(each_ns);
+        g_string_append_printf(out, ", each to within %s", each);
+    }
     g_string_append_printf(out, ", as shares of the %ss' sum (%s)", figure, total);
 }
 

@@ -131,6 +131,33 @@ static void test_screen(Fixture *fixture, gconstpointer data)
     g_assert_true(g_str_is_ascii(wide));
 }
 
+/* What is said of profiling's cost follows from the interval of its ratio; a resolution is said where it is known. */
+static void test_slowdown(Fixture *fixture, gconstpointer data)
+{
+    static const struct
+    {
+        double lower, upper;
+        const char *line;
+    } cases[] = {
+        { 1.0, 1.04, "(1.00 to 1.04) times as long\n" },
+        { 1.0, 1.5, "(1.00 to 1.50) times as long: too unsure to say what profiling costs\n" },
+        { 1.5, 2.5,
+          "(1.50 to 2.50) times as long: the nodes' times hold the cost of profiling too, short nodes most of all\n" },
+    };
+    json_t *books = fixture->measurements[0]->books;
+    json_object_set_new(books, "resolution_ns", json_integer(1000));
+    for (gsize i = 0; i < G_N_ELEMENTS(cases); i++)
+    {
+        json_object_set_new(books, "slowdown",
+                            json_pack("{s:f,s:f,s:f}", "ratio", 1.25, "lower", cases[i].lower, "upper", cases[i].upper));
+        g_autofree char *page =
+            ifm_results_to_screen(fixture->results, 1, 2, &(IfmScreen){ .width = IFM_SCREEN_UNBOUNDED });
+        g_assert_nonnull(strstr(page, cases[i].line));
+        g_assert_nonnull(
+            strstr(page, "nodes by median, each to within 1.000 us, as shares of the medians' sum (2.000 ms)\n"));
+    }
+}
+
 /* Where a runtime tells means alone, that is what the page says. */
 static void test_means(Fixture *fixture, gconstpointer data)
 {
@@ -246,6 +273,7 @@ int main(int argc, char **argv)
     g_test_add("/profile-page/screen", Fixture, NULL, set_up, test_screen, tear_down);
     g_test_add("/profile-page/means", Fixture, NULL, set_up, test_means, tear_down);
     g_test_add("/profile-page/widths", Fixture, NULL, set_up, test_widths, tear_down);
+    g_test_add("/profile-page/slowdown", Fixture, NULL, set_up, test_slowdown, tear_down);
     g_test_add("/profile-page/records", Fixture, NULL, set_up, test_records, tear_down);
     g_test_add("/profile-page/books", Fixture, NULL, set_up, test_books, tear_down);
     g_test_add("/profile-page/csv", Fixture, NULL, set_up, test_csv, tear_down);
