@@ -78,9 +78,10 @@ static char *figures(gsize n, double median_ns, double ci_ratio, gboolean utf8, 
 static const struct
 {
     int bar, n_figures;
-    gboolean phase;
+    gboolean phase; /* beside figures; where there are none it is all there is to tell */
 } layouts[] = {
-    { 16, 3, TRUE }, { 8, 3, TRUE }, { 0, 3, TRUE }, { 0, 2, TRUE }, { 0, 2, FALSE }, { 0, 1, FALSE }, { 0, 0, FALSE },
+    { 16, 3, TRUE }, { 8, 3, TRUE },  { 8, 3, FALSE }, { 8, 2, FALSE },
+    { 0, 3, FALSE }, { 0, 2, FALSE }, { 0, 1, FALSE }, { 0, 0, FALSE },
 };
 
 /* "[1/2] openvino:CPU@0  ▕███ ▏  running  n 120  median 1.234 ms  ±1.20 %", no wider than the screen. (transfer full) */
@@ -97,7 +98,7 @@ static char *line_of(const Progress *self, const char *phase, gsize n, double me
                                self->device);
         if (width > 0)
             g_string_append_printf(line, "  %s%s%s", screen->utf8 ? "▕" : "[", bar, screen->utf8 ? "▏" : "]");
-        if (layouts[i].phase)
+        if (layouts[i].phase || (*numbers == '\0' && i + 1 < G_N_ELEMENTS(layouts)))
             g_string_append_printf(line, "  %s", phase);
         g_string_append(line, numbers);
         if (ifm_text_width(line->str) < screen->width)

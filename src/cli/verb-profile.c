@@ -4,7 +4,6 @@
 #include "profile.h"
 
 #define DEFAULT_DEVICE "onnxruntime:CPU"
-#define MOST_RUNS 10000000 /* every sample is kept: more would fill memory, not tell more */
 
 /* --- measuring ------------------------------------------------------------------------------------------------------ */
 
@@ -268,9 +267,10 @@ static const Option profile_options[] = {
       .most = 4096 },
     { "ci", 0, OPTION_RATIO, FALSE, "PERCENT", "measure until half the median's 95 % interval is at most this part of it",
       "1%" },
-    { "runs", 0, OPTION_COUNT, FALSE, "N", "measure exactly so many runs instead", .least = 1, .most = MOST_RUNS },
+    { "runs", 0, OPTION_COUNT, FALSE, "N", "measure exactly so many runs instead", .least = 1,
+      .most = IFM_PROTOCOL_MOST_RUNS },
     { "warmup", 0, OPTION_COUNT, FALSE, "N", "runs before measuring: at least so many, or with --runs exactly (then 10)",
-      .most = MOST_RUNS },
+      .most = IFM_PROTOCOL_MOST_RUNS },
     { "time-budget", 0, OPTION_DURATION, FALSE, "TIME", "the most time to warm up and measure one device for; 0: no limit",
       "20s" },
     { "seed", 0, OPTION_COUNT, FALSE, "N", "seed of the inputs, and of a zoo model's weights", "1", .most = G_MAXUINT32 },

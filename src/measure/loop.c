@@ -188,7 +188,7 @@ static void describe(Loop *loop)
     {
         g_autofree char *width = isnan(ratio) ? g_strdup("unknown") : g_strdup_printf("±%.2f %%", 100 * ratio);
         g_autofree char *stop = g_strdelimit(g_strdup(ifm_stop_reason_name(loop->stop)), "-", ' ');
-        ifm_measurement_warn(measurement, "the median's interval is %s, not the ±%.2f %% asked for (%s after %u runs)",
+        ifm_measurement_warn(measurement, "the median's interval is %s, not the ±%.3g %% asked for (%s after %u runs)",
                              width, 100 * protocol->ci_ratio, stop, measurement->samples_ns->len);
     }
 }

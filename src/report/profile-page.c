@@ -306,7 +306,13 @@ static void append_books(GString *out, const json_t *books, const IfmScreen *scr
     if (overlap_ns > 0)
         append_term(text, "-", "overlap", overlap_ns);
     append_term(text, residual_ns < 0 ? "-" : "+", "residual", fabs(residual_ns));
-    if (isfinite(bound_ns))
+    const char *why = ifm_member_text(books, "why");
+    if (why != NULL) /* a bound that bounds nothing is none */
+    {
+        g_autofree char *spelt = ifm_format_spelt(why, screen->utf8);
+        g_string_append_printf(text, " (%s)", spelt);
+    }
+    else if (isfinite(bound_ns))
     {
         g_autofree char *bound = joined_duration(bound_ns);
         gboolean within = fabs(residual_ns) <= bound_ns;

@@ -206,6 +206,9 @@ static void test_books(Fixture *fixture, gconstpointer data)
     g_assert_nonnull(strstr(line, "- residual 70.00 us "));
     g_assert_nonnull(strstr(line, "(beyond its bound of 66.00 us)"));
     g_assert_null(strstr(page, "fire2/relu"));
+    json_object_set_new(fixture->measurements[0]->books, "why", json_string("no bound is known"));
+    g_autofree char *unbounded = ifm_results_to_screen(fixture->results, 1, 0, &(IfmScreen){ .width = 200 });
+    g_assert_nonnull(strstr(unbounded, "- residual 70.00 us (no bound is known)\n"));
 }
 
 static void test_csv(Fixture *fixture, gconstpointer data)
