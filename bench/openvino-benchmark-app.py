@@ -2,7 +2,7 @@
 """Our median latency against that of OpenVINO's own benchmark_app, interleaved.
 
 Both measure one model on one processor with one thread, f32, one stream, the synchronous API, in processes of their own, turn
-about. Printed: each round's two medians, and the ratio (ours / benchmark_app's) with its interval over the rounds.
+about. The exit status is 1 where the ratio's interval is wholly outside 0.98 to 1.02. Printed: each round's two medians, and the ratio (ours / benchmark_app's) with its interval over the rounds.
 
     bench/openvino-benchmark-app.py --program build/inferometer --folder .deps/bench [--rounds 20] [--seconds 2] [--core 0]
 
@@ -19,6 +19,8 @@ import sys
 import tempfile
 
 WHEEL = "openvino==2026.4.1"
+LEAST_RATIO, MOST_RATIO = 0.98, 1.02
+LEAST_MS = 1.0
 
 
 def environment(folder):
@@ -63,6 +65,13 @@ def median_interval(values):
     return values[0], values[-1]
 
 
+def judge(lower, upper):
+    """Of the ratio's interval: wholly within the aim, wholly outside, or neither."""
+    if upper < LEAST_RATIO or lower > MOST_RATIO:
+        return "missed"
+    return "reached" if LEAST_RATIO <= lower and upper <= MOST_RATIO else "inconclusive"
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--program", default="build/inferometer")
@@ -87,13 +96,17 @@ def main():
             pair = [("ours", our_median_ms, options.program), ("theirs", benchmark_app_median_ms, tool)]
             for who, measure, what in pair if number % 2 == 0 else reversed(pair):
                 (ours if who == "ours" else theirs).append(measure(what, model, options.core, options.seconds, scratch))
+            if theirs[-1] < LEAST_MS:
+                raise SystemExit(f"{model}: an inference takes {theirs[-1]:.4f} ms: the aim is of models of {LEAST_MS} ms and more")
             print(f"round {number + 1:2d}: inferometer {ours[-1]:.4f} ms   benchmark_app {theirs[-1]:.4f} ms   "
                   f"ratio {ours[-1] / theirs[-1]:.4f}", flush=True)
     ratios = [a / b for a, b in zip(ours, theirs)]
     lower, upper = median_interval(ratios)
+    verdict = judge(lower, upper)
     print(f"median of {len(ratios)} ratios {statistics.median(ratios):.4f}, 95 % interval {lower:.4f} to {upper:.4f} "
-          "(aim: 0.98 to 1.02)")
+          f"(aim: {LEAST_RATIO} to {MOST_RATIO}): {verdict}")
+    return 1 if verdict == "missed" else 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

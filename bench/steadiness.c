@@ -85,8 +85,20 @@ static gsize count_flagged(BenchSource *source, gsize n, gsize n_series, guint64
     return n_flagged;
 }
 
+/* Claimed of simulated noise, which is known: recorded noise has drifts of its own, and may hide one. Of a few runs that
+ * are strongly correlated, trend and level cannot be told apart as well as the test's level says. */
+static const double least_flagged_share = 0.90, most_alarms_share = 0.035;
+
+static gboolean is_kept(const BenchKind *kind, gsize n_flagged, gsize n)
+{
+    IfmInterval interval = ifm_binomial_interval(n_flagged, n, 0.95);
+    if (kind->recorded)
+        return TRUE;
+    return kind->drift ? interval.upper >= least_flagged_share : interval.lower <= most_alarms_share;
+}
+
 static gboolean print_flagged(const BenchKind *kinds, gsize n_kinds, const gsize *lengths, gsize n_lengths, gsize n_series,
-                              guint64 seed)
+                              guint64 seed, gboolean *kept)
 {
     printf("%-48s", "series");
     for (gsize l = 0; l < n_lengths; l++)
@@ -99,7 +111,11 @@ static gboolean print_flagged(const BenchKind *kinds, gsize n_kinds, const gsize
             return FALSE;
         printf("%-48s", kinds[k].name);
         for (gsize l = 0; l < n_lengths; l++)
-            print_share(count_flagged(source, lengths[l], n_series, seed + k), n_series);
+        {
+            gsize n_flagged = count_flagged(source, lengths[l], n_series, seed + k);
+            print_share(n_flagged, n_series);
+            *kept &= is_kept(&kinds[k], n_flagged, n_series);
+        }
         putchar('\n');
         fflush(stdout);
     }
@@ -148,20 +164,21 @@ int main(int argc, char **argv)
 {
     gsize n_series = 3000;
     guint64 seed = 1;
+    gboolean kept = TRUE;
     static const gsize fixed[] = { 50 }, lengths[] = { 20, 50, 200, 1000 };
     if (!bench_options(argc, argv, &n_series, &seed))
         return 2;
     printf("Drifts flagged, from the first run on, of %" G_GSIZE_FORMAT " series (all should be)\n\n", n_series / 5);
-    if (!print_flagged(drifts, G_N_ELEMENTS(drifts), fixed, 1, n_series / 5, seed))
+    if (!print_flagged(drifts, G_N_ELEMENTS(drifts), fixed, 1, n_series / 5, seed, &kept))
         return 1;
     printf("\nFalse alarms: flagged without a drift, of %" G_GSIZE_FORMAT " series\n\n", n_series);
-    if (!print_flagged(levels, G_N_ELEMENTS(levels), lengths, G_N_ELEMENTS(lengths), n_series, seed + 100))
+    if (!print_flagged(levels, G_N_ELEMENTS(levels), lengths, G_N_ELEMENTS(lengths), n_series, seed + 100, &kept))
         return 1;
     printf("\nWarm-up of the rule, of %" G_GSIZE_FORMAT " series\n\n%-48s %8s %9s %12s\n", n_series / 5, "series", "runs",
            "steady %", "drift left %");
     gsize n_transients = G_N_ELEMENTS(drifts) - 2; /* a line and a step do not end */
     return print_warmup(drifts, n_transients, n_series / 5, seed + 200) &&
-                   print_warmup(levels, G_N_ELEMENTS(levels), n_series / 5, seed + 300)
+                   print_warmup(levels, G_N_ELEMENTS(levels), n_series / 5, seed + 300) && kept
                ? 0
                : 1;
 }

@@ -94,18 +94,20 @@ json_t *ifm_model_subject_verification(const IfmModelSubject *self);
 json_t *ifm_model_subject_streams(const IfmModelSubject *self);
 IfmCompiled *ifm_model_subject_compiled(IfmModelSubject *self);
 IfmRequest *ifm_model_subject_request(IfmModelSubject *self);
+/** ifm_model_subject_io_bytes: of one inference's inputs, and of its outputs where their shapes are known beforehand. */
+gsize ifm_model_subject_io_bytes(const IfmModelSubject *self);
 
 /* --- books.c: the profiled twin ----------------------------------------------------------------------------------- */
 
 /** IfmCallCost: what an inference takes beside its nodes' own times, on one device; NaN where it cannot be told. */
 typedef struct
 {
-    double call_ns; /* of a model of one node, 90th percentile */
+    double call_ns; /* of a model of one node, with as many bytes in and out, 90th percentile */
     double node_ns; /* more for each further node, between medians; holds the nodes' cut-off fractions, too */
 } IfmCallCost;
 
-/** ifm_call_cost_measure: From profiled chains of one and of nine small MatMuls. */
-IfmCallCost ifm_call_cost_measure(IfmEngine *engine, const IfmModelCase *model_case);
+/** ifm_call_cost_measure: From profiled chains of one and of nine small MatMuls, and a model that only moves @io_bytes. */
+IfmCallCost ifm_call_cost_measure(IfmEngine *engine, const IfmModelCase *model_case, gsize io_bytes);
 
 /**
  * ifm_books_measure: Runs a profiled twin and fills @measurement's profiled_ns, nodes and books. Where the runtime tells

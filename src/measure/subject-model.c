@@ -175,6 +175,16 @@ IfmRequest *ifm_model_subject_request(IfmModelSubject *self)
     return self->requests[0];
 }
 
+gsize ifm_model_subject_io_bytes(const IfmModelSubject *self)
+{
+    gsize n = 0;
+    for (gsize i = 0; i < self->n_inputs; i++)
+        n += self->inputs[i].size_bytes;
+    for (gsize i = 0; i < self->n_outputs; i++)
+        n += self->outputs[i].size_bytes;
+    return n;
+}
+
 /* --- running ------------------------------------------------------------------------------------------------------ */
 
 static inline gboolean infer(IfmRequest *request, GError **error)

@@ -417,16 +417,17 @@ static json_t *answer_prepare(Worker *worker, const json_t *request, GError **er
 
 /* --- a case: measure ---------------------------------------------------------------------------------------------- */
 
-/* What the books hold against the residual; asked once a device and process. */
+/* What the books hold against the residual; asked once a device, process and amount of data. */
 static const IfmCallCost *call_cost(Worker *worker)
 {
+    gsize io_bytes = ifm_model_subject_io_bytes(worker->subject);
     const IfmModelCase *model_case = &worker->owned.model_case;
-    g_autofree char *key = g_strdup_printf("%s %d", model_case->device, model_case->threads);
+    g_autofree char *key = g_strdup_printf("%s %d %" G_GSIZE_FORMAT, model_case->device, model_case->threads, io_bytes);
     IfmCallCost *known = g_hash_table_lookup(worker->call_costs, key);
     if (known == NULL)
     {
         known = g_new(IfmCallCost, 1);
-        *known = ifm_call_cost_measure(worker->engine, model_case);
+        *known = ifm_call_cost_measure(worker->engine, model_case, io_bytes);
         g_hash_table_insert(worker->call_costs, g_steal_pointer(&key), known);
     }
     return known;
