@@ -378,8 +378,14 @@ static void test_callback(void)
         g_assert_cmpint(at(measurement->samples_ns, i), >, 0);
     json_t *interval = json_object_get(measurement->summary, "median_interval");
     double median = json_number_value(json_object_get(measurement->summary, "median"));
-    g_assert_cmpfloat(json_number_value(json_object_get(interval, "lower")), <=, median);
-    g_assert_cmpfloat(json_number_value(json_object_get(interval, "upper")), >=, median);
+    /* On a machine whose speed changes all the while the runs may end without an interval; they never end for one that is
+     * not. */
+    if (g_str_equal(measurement->stop_reason, ifm_stop_reason_name(IFM_STOP_INTERVAL)) ||
+        json_is_number(json_object_get(interval, "upper")))
+    {
+        g_assert_cmpfloat(json_number_value(json_object_get(interval, "lower")), <=, median);
+        g_assert_cmpfloat(json_number_value(json_object_get(interval, "upper")), >=, median);
+    }
     g_assert_cmpstr(json_string_value(json_object_get(measurement->surroundings, "clock_kind")), ==, "real");
 }
 
