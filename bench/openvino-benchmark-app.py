@@ -4,7 +4,7 @@
 Both measure one model on one processor with one thread, f32, one stream, the synchronous API, in processes of their own, turn
 about. The exit status is 1 where the ratio's interval is wholly outside 0.98 to 1.02. Printed: each round's two medians, and the ratio (ours / benchmark_app's) with its interval over the rounds.
 
-    bench/openvino-benchmark-app.py --program build/inferometer --folder .deps/bench [--rounds 20] [--seconds 2] [--core 0]
+    bench/openvino-benchmark-app.py --program build/inferometer --folder .deps/bench [--rounds 30] [--seconds 2] [--core 0]
 
 benchmark_app comes from the openvino wheel, installed with its Python parts into a private environment in --folder.
 """
@@ -76,10 +76,10 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--program", default="build/inferometer")
     parser.add_argument("--folder", default=".deps/bench", type=pathlib.Path)
-    parser.add_argument("--rounds", default=20, type=int)
+    parser.add_argument("--rounds", default=30, type=int)
     parser.add_argument("--seconds", default=2, type=int)
     parser.add_argument("--core", default=0, type=int)
-    parser.add_argument("--model", help="an ONNX file; else the zoo's matmul 64 x 1024 x 2048")
+    parser.add_argument("--model", help="an ONNX file; else the zoo's matmul 512 x 512 x 512")
     options = parser.parse_args()
     options.folder.mkdir(parents=True, exist_ok=True)
     folder = options.folder.resolve()
@@ -89,7 +89,7 @@ def main():
         model = options.model
         if model is None:
             model = scratch / "matmul.onnx"
-            subprocess.run([options.program, "zoo", "export", "matmul", "m=64", "k=1024", "n=2048", "-o", model], check=True,
+            subprocess.run([options.program, "zoo", "export", "matmul", "m=512", "k=512", "n=512", "-o", model], check=True,
                            capture_output=True)
         ours, theirs = [], []
         for number in range(options.rounds):
