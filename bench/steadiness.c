@@ -87,14 +87,16 @@ static gsize count_flagged(BenchSource *source, gsize n, gsize n_series, guint64
 
 /* Claimed of simulated noise, which is known: recorded noise has drifts of its own, and may hide one. Of a few runs that
  * are strongly correlated, trend and level cannot be told apart as well as the test's level says. */
-static const double least_flagged_share = 0.90, most_alarms_share = 0.035;
+static const double least_flagged_share = 0.95, least_flagged_correlated_share = 0.80, most_alarms_share = 0.035;
 
 static gboolean is_kept(const BenchKind *kind, gsize n_flagged, gsize n)
 {
     IfmInterval interval = ifm_binomial_interval(n_flagged, n, 0.95);
     if (kind->recorded)
         return TRUE;
-    return kind->drift ? interval.upper >= least_flagged_share : interval.lower <= most_alarms_share;
+    if (!kind->drift)
+        return interval.lower <= most_alarms_share;
+    return interval.upper >= (kind->phi > 0 ? least_flagged_correlated_share : least_flagged_share);
 }
 
 static gboolean print_flagged(const BenchKind *kinds, gsize n_kinds, const gsize *lengths, gsize n_lengths, gsize n_series,
