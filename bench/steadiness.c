@@ -86,7 +86,8 @@ static gsize count_flagged(BenchSource *source, gsize n, gsize n_series, guint64
 }
 
 /* Claimed of simulated noise, which is known: recorded noise has drifts of its own, and may hide one. Of a few runs that
- * are strongly correlated, trend and level cannot be told apart as well as the test's level says. */
+ * are strongly correlated, trend and level cannot be told apart as well as the test's level says.
+ * The limits were set from rates measured before: they guard what is reached. */
 static const double least_flagged_share = 0.95, least_flagged_correlated_share = 0.80, most_alarms_share = 0.035;
 
 static gboolean is_kept(const BenchKind *kind, gsize n_flagged, gsize n)
