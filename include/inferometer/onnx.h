@@ -77,6 +77,8 @@ const IfmPort *ifm_model_output(const IfmModel *model, gsize index);
 /** ifm_port_copy / ifm_port_free: (transfer full) */
 IfmPort *ifm_port_copy(const IfmPort *port);
 void ifm_port_free(IfmPort *port);
+/** ifm_port_is_fixed: whether its rank and every dimension are known. */
+gboolean ifm_port_is_fixed(const IfmPort *port);
 
 /**
  * ifm_port_bind: The shape an input has under the bindings.

@@ -20,14 +20,6 @@ static gboolean check(const IfmRequest *request, OrtStatus *status, GError **err
     return ifm_ort_check(api_of(request), status, who, IFM_ERROR_FAILED, error);
 }
 
-static gboolean is_fixed(const IfmPort *port)
-{
-    for (int axis = 0; axis < port->rank; axis++)
-        if (port->dims[axis] < 0)
-            return FALSE;
-    return port->rank >= 0;
-}
-
 /* Where the shape is known, the output's memory is made once, so that the runtime makes none in an inference. */
 static gboolean make_output(IfmRequest *request, gsize index, GError **error)
 {
@@ -35,7 +27,7 @@ static gboolean make_output(IfmRequest *request, gsize index, GError **error)
     const OrtApi *api = api_of(request);
     const IfmPort *port = request->compiled->outputs->pdata[index];
     OrtAllocator *allocator;
-    self->is_kept[index] = is_fixed(port);
+    self->is_kept[index] = ifm_port_is_fixed(port);
     return !self->is_kept[index] || (check(request, api->GetAllocatorWithDefaultOptions(&allocator), error) &&
                                      check(request,
                                            api->CreateTensorAsOrtValue(allocator, port->dims, (size_t)port->rank,

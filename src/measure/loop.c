@@ -90,10 +90,10 @@ void ifm_measurement_warn(IfmMeasurement *measurement, const char *format, ...)
     json_array_append_new(warnings, ifm_json_string(text));
 }
 
-static void set_text(char **field, const char *text)
+void ifm_record_set_text(char **field, const char *text)
 {
     g_free(*field);
-    *field = g_strdup(text);
+    *field = g_strdup(text != NULL ? text : "");
 }
 
 static void clear_json(json_t **json)
@@ -106,9 +106,9 @@ void ifm_measurement_fail(IfmMeasurement *measurement, IfmOutcome outcome, const
 {
     int code = error->domain == IFM_ERROR ? error->code : IFM_ERROR_FAILED;
     measurement->outcome = outcome;
-    set_text(&measurement->error_code, ifm_error_code_name(code));
-    set_text(&measurement->reason, error->message);
-    set_text(&measurement->stop_reason, "");
+    ifm_record_set_text(&measurement->error_code, ifm_error_code_name(code));
+    ifm_record_set_text(&measurement->reason, error->message);
+    ifm_record_set_text(&measurement->stop_reason, "");
     GArray *series[] = { measurement->warmup_ns, measurement->samples_ns, measurement->profiled_ns };
     for (gsize i = 0; i < G_N_ELEMENTS(series); i++)
         if (series[i] != NULL)
@@ -157,12 +157,13 @@ static void summarise(const GArray *samples, double level, IfmSummary *summary)
     ifm_summary_compute((const gint64 *)(const void *)samples->data, samples->len, level, summary);
 }
 
-void ifm_measurement_summarise(IfmMeasurement *measurement, double level)
+IfmSummary ifm_measurement_summarise(IfmMeasurement *measurement, double level)
 {
     IfmSummary summary;
     summarise(measurement->samples_ns, level, &summary);
     json_decref(measurement->summary);
     measurement->summary = ifm_summary_to_json(&summary);
+    return summary;
 }
 
 static double half_width_ratio(const IfmSummary *summary)
@@ -174,10 +175,7 @@ static void describe(Loop *loop)
 {
     IfmMeasurement *measurement = loop->measurement;
     const IfmProtocol *protocol = &loop->options->protocol;
-    IfmSummary summary;
-    summarise(measurement->samples_ns, protocol->level, &summary);
-    json_decref(measurement->summary);
-    measurement->summary = ifm_summary_to_json(&summary);
+    IfmSummary summary = ifm_measurement_summarise(measurement, protocol->level);
     if (protocol->runs == 0 && !ifm_stopper_steady(loop->stopper))
         ifm_measurement_warn(measurement, "the latency was not yet steady when warm-up ended (%u runs)",
                              measurement->warmup_ns->len);
@@ -360,9 +358,9 @@ gboolean ifm_measure_subject(const IfmSubject *subject, const IfmMeasureOptions 
     else
     {
         measurement->outcome = IFM_OUTCOME_OK;
-        set_text(&measurement->error_code, "");
-        set_text(&measurement->reason, "");
-        set_text(&measurement->stop_reason, ifm_stop_reason_name(loop.stop));
+        ifm_record_set_text(&measurement->error_code, "");
+        ifm_record_set_text(&measurement->reason, "");
+        ifm_record_set_text(&measurement->stop_reason, ifm_stop_reason_name(loop.stop));
         describe(&loop);
     }
     ifm_stopper_free(loop.stopper);

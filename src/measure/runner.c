@@ -267,12 +267,6 @@ static json_t *options_to_json(const IfmModelCase *model_case)
     return json;
 }
 
-static void set_text(char **field, const char *text)
-{
-    g_free(*field);
-    *field = g_strdup(text != NULL ? text : "");
-}
-
 static void set_json(json_t **field, json_t *json)
 {
     json_decref(*field);
@@ -286,11 +280,11 @@ static void fill_case(IfmCase *record, const IfmModelCase *model_case, const Ifm
     for (gsize i = 0; i < model_case->n_bindings; i++)
         json_object_set_new(sizes, model_case->bindings[i].name, json_integer(model_case->bindings[i].value));
     g_autofree char *path = g_canonicalize_filename(model_case->model_path, NULL);
-    set_text(&record->subject_kind, "model");
-    set_text(&record->subject_name, model_case->model_name);
-    set_text(&record->model_path, path);
-    set_text(&record->device, spec->text);
-    set_text(&record->alias, model_case->alias);
+    ifm_record_set_text(&record->subject_kind, "model");
+    ifm_record_set_text(&record->subject_name, model_case->model_name);
+    ifm_record_set_text(&record->model_path, path);
+    ifm_record_set_text(&record->device, spec->text);
+    ifm_record_set_text(&record->alias, model_case->alias);
     set_json(&record->sizes, sizes);
     set_json(&record->options, options_to_json(model_case));
     json_t *id = json_object_get(machine, "id");
@@ -313,9 +307,9 @@ IfmCase *ifm_runner_case(IfmRunner *runner, const IfmModelCase *model_case, GErr
         return NULL;
     g_autoptr(IfmCase) record = ifm_case_new();
     fill_case(record, model_case, spec, facts, machine_of(runner));
-    set_text(&record->subject_digest, digest);
+    ifm_record_set_text(&record->subject_digest, digest);
     if (model_case->model_name == NULL)
-        set_text(&record->subject_name, ifm_model_name(model));
+        ifm_record_set_text(&record->subject_name, ifm_model_name(model));
     ifm_case_seal(record);
     return g_steal_pointer(&record);
 }
@@ -504,7 +498,7 @@ static IfmMeasurement *from_draft(const Hearing *hearing, const IfmModelCase *mo
         return NULL;
     if (*measurement->stop_reason == '\0')
     {
-        set_text(&measurement->stop_reason, ifm_stop_reason_name(IFM_STOP_INTERRUPTED));
+        ifm_record_set_text(&measurement->stop_reason, ifm_stop_reason_name(IFM_STOP_INTERRUPTED));
         set_json(&measurement->verification,
                  json_pack("{s:s,s:s}", "status", "interrupted", "why",
                            "the worker was ended within a run: its outputs were checked until about a second before"));
@@ -644,7 +638,7 @@ IfmMeasurement *ifm_runner_measure(IfmRunner *runner, const IfmModelCase *model_
     if (measurement == NULL)
         return NULL;
     measurement->started_unix_ms = started_unix_ms;
-    set_text(&measurement->case_key, sealed->key);
+    ifm_record_set_text(&measurement->case_key, sealed->key);
     if (measurement->outcome == IFM_OUTCOME_FAILED && g_str_equal(measurement->error_code, "lost"))
         remember_loss(runner, spec, device, measurement->reason);
     add_surroundings(runner, &hearing, measurement);

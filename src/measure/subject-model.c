@@ -73,14 +73,6 @@ static gboolean set_inputs(IfmModelSubject *self, IfmRequest *request, GError **
     return TRUE;
 }
 
-static gboolean is_fixed(const IfmPort *port)
-{
-    gboolean fixed = port->rank >= 0 && ifm_dtype_size_bytes(port->dtype) > 0;
-    for (int axis = 0; fixed && axis < port->rank; axis++)
-        fixed = port->dims[axis] >= 0;
-    return fixed;
-}
-
 /* Outputs whose shapes are known get memory beforehand, so that no run allocates them. */
 static gboolean set_outputs(IfmModelSubject *self, IfmRequest *request, IfmTensor *outputs, GError **error)
 {
@@ -89,8 +81,9 @@ static gboolean set_outputs(IfmModelSubject *self, IfmRequest *request, IfmTenso
     for (gsize i = 0; i < self->n_outputs; i++)
     {
         const IfmPort *port = ifm_compiled_output(self->compiled, i);
-        if (is_fixed(port) && (!ifm_tensor_init(&outputs[i], port->dtype, port->rank, port->dims, error) ||
-                               !ifm_request_set_output(request, i, &outputs[i], error)))
+        if (ifm_port_is_fixed(port) && ifm_dtype_size_bytes(port->dtype) > 0 &&
+            (!ifm_tensor_init(&outputs[i], port->dtype, port->rank, port->dims, error) ||
+             !ifm_request_set_output(request, i, &outputs[i], error)))
             return FALSE;
     }
     return TRUE;

@@ -125,6 +125,14 @@ static const IfmDimBinding *find_binding(const IfmDimBinding *bindings, gsize n_
     return NULL;
 }
 
+gboolean ifm_port_is_fixed(const IfmPort *port)
+{
+    for (int axis = 0; axis < port->rank; axis++)
+        if (port->dims[axis] < 0)
+            return FALSE;
+    return port->rank >= 0;
+}
+
 gboolean ifm_port_bind(const IfmPort *port, const IfmDimBinding *bindings, gsize n_bindings, gint64 *shape, GError **error)
 {
     if (port->rank < 0)
