@@ -45,6 +45,7 @@ typedef enum
     IFM_CAN_CUSTOM_OPS = 1 << 11,    /* loads custom-operator libraries */
     IFM_CAN_TRUE_OUTPUTS = 1 << 12,  /* computes the model (a simulated device may not) */
     IFM_IS_SIMULATED = 1 << 13,
+    IFM_CAN_CACHE = 1 << 14, /* keeps compiled models in a folder (options.cache_dir) */
 } IfmEngineCapability;
 
 /** ifm_capability_name: @bit: one of the above. Returns: "cores", …; NULL for no such bit. */
@@ -104,6 +105,9 @@ typedef struct
     gboolean native_async;         /* use the runtime's own asynchrony instead of the driver's threads */
     const IfmDimBinding *bindings; /* free dimensions to fix before compiling; the rest stay free */
     gsize n_bindings;
+    const IfmDimBinding *sizes; /* named sizes of what will be inferred, for a simulated device's tables; or NULL */
+    gsize n_sizes;
+    const char *cache_dir;                  /* folder for compiled models, used where the device can; or NULL */
     const char *save_optimised;             /* path, or NULL */
     const char *const *custom_op_libraries; /* NULL-terminated paths, or NULL */
     const char *const *vendor;              /* "KEY=VALUE" in the runtime's own words, NULL-terminated, or NULL */
@@ -123,6 +127,8 @@ void ifm_compiled_free(IfmCompiled *compiled);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmCompiled, ifm_compiled_free)
 
 guint32 ifm_compiled_capabilities(const IfmCompiled *compiled);
+/** ifm_compiled_from_cache: whether it was read from options.cache_dir instead of being compiled. */
+gboolean ifm_compiled_from_cache(const IfmCompiled *compiled);
 /** Ports as the runtime sees them after compiling; borrowed. */
 gsize ifm_compiled_n_inputs(const IfmCompiled *compiled);
 const IfmPort *ifm_compiled_input(const IfmCompiled *compiled, gsize index);

@@ -122,12 +122,19 @@ typedef struct
 /** IfmModelCase: all a worker needs to measure a model on a device. */
 typedef struct
 {
-    const char *model_path; /* an ONNX file */
-    const char *model_name; /* what people call it */
-    const char *device;     /* device spec; with #N the latency is that of one stream while the N - 1 others infer too */
-    const char *alias;      /* or NULL */
+    const char *model_path;   /* an ONNX file */
+    const char *model_name;   /* what people call it */
+    const char *device;       /* device spec; with #N the latency is that of one stream while the N - 1 others infer too */
+    const char *alias;        /* or NULL */
+    const char *subject_kind; /* "stage"; NULL: "model" */
     const IfmDimBinding *bindings;
     gsize n_bindings;
+    const IfmDimBinding *sizes; /* what the case is recorded under; NULL: the bindings */
+    gsize n_sizes;
+    gboolean free_shapes; /* compile with free dimensions left free: the bindings are the inputs' sizes alone */
+    const char
+        *inputs_path;      /* a tensor file (tensor-file.h): ports named in it get those, the others are seeded; or NULL */
+    const char *cache_dir; /* folder where the device may keep compiled models; not part of the case's key; or NULL */
     IfmDtype dtype;
     int threads;
     const char *const *vendor; /* "KEY=VALUE", or NULL */
@@ -174,6 +181,34 @@ IfmCase *ifm_runner_case(IfmRunner *runner, const IfmModelCase *model_case, GErr
  */
 IfmMeasurement *ifm_runner_measure(IfmRunner *runner, const IfmModelCase *model_case, const IfmCase *sealed,
                                    GError **error);
+
+/**
+ * IfmLinkCase: moving a tensor from one device's memory to another's: what a pipeline pays to hand it over. A device with
+ * memory of its own (IFM_CAN_BUFFERS) takes a copy from there to the host, or to there; two that share the host's memory
+ * take one copy within it, which handing over a pointer saves.
+ */
+typedef struct
+{
+    const char *from, *to; /* device specs */
+    const char *from_alias, *to_alias;
+    gint64 size_bytes;
+    IfmProtocol protocol;
+} IfmLinkCase;
+
+/** ifm_runner_link_case: The sealed record: subject kind "link", device "FROM>TO", sizes {"bytes"}. */
+IfmCase *ifm_runner_link_case(IfmRunner *runner, const IfmLinkCase *link_case, GError **error);
+/** ifm_runner_measure_link: In a worker that has both devices, the copy made on the receiving device's cores. As
+ * ifm_runner_measure(); surroundings.link = {"copies": 1 or 2, "shared": whether a pointer would do, "assumed"}. */
+IfmMeasurement *ifm_runner_measure_link(IfmRunner *runner, const IfmLinkCase *link_case, const IfmCase *sealed,
+                                        GError **error);
+
+/** ifm_runner_find_device: Whether a device is here and answers. @description: (out) (optional) (transfer full) the
+ * hardware's name. Returns: FALSE with IFM_ERROR_UNAVAILABLE (no runtime, no such device), IFM_ERROR_LOST, or that of a
+ * wrong spec. */
+gboolean ifm_runner_find_device(IfmRunner *runner, const char *device, char **description, GError **error);
+/** ifm_runner_set_lost: Says that a device was lost earlier, before this runner was made: it is tried again only once it
+ * answers a probe. */
+void ifm_runner_set_lost(IfmRunner *runner, const char *device, const char *why);
 
 /** ifm_runner_devices: What one engine has, asked in a worker. Returns: (transfer full) {"engine", "version", "library",
  * "devices": [{"spec", "description", "capabilities": [...], "available", "reason"}]}; NULL with the reason. */

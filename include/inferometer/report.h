@@ -1,5 +1,5 @@
 #pragma once
-#include <inferometer/store.h>
+#include <inferometer/study.h>
 
 G_BEGIN_DECLS
 
@@ -201,5 +201,32 @@ char *ifm_results_to_csv(const IfmResult *results, gsize n_results);
 json_t *ifm_results_to_json(const IfmResult *results, gsize n_results);
 /** ifm_samples_to_csv: one row a sample, warm-up included. (transfer full) */
 char *ifm_samples_to_csv(const IfmResult *results, gsize n_results);
+
+/* --- studies ------------------------------------------------------------------------------------------------------ */
+
+extern const IfmField ifm_stage_row_fields[]; /* IfmStageRow */
+extern const IfmField ifm_stage_fit_fields[]; /* IfmStageFit */
+extern const IfmField ifm_link_fit_fields[];  /* IfmLinkFit */
+
+/** Published formats, docs/formats.md: times in ms, MB = 2^20 bytes, keys "NODES,EDGES,ALIAS,STAGE" and "ALIAS_stageS".
+ * Each has a key "_metadata" more: the devices behind the aliases, the study, how each figure was got. What cannot be said
+ * is null. (transfer full) */
+json_t *ifm_study_lookup_json(const IfmStudyTables *tables);
+json_t *ifm_study_bandwidth_json(const IfmStudyTables *tables);
+/** ifm_study_raw_json: every row with its samples, failures as such. @phase: 0: all */
+json_t *ifm_study_raw_json(const IfmStudyTables *tables, int phase);
+
+/** ifm_study_report: The whole story as text: configuration, devices, latencies, bandwidths, compute per stage and device,
+ * links, lookup errors, what failed and why, time spent. (transfer full) */
+char *ifm_study_report(const IfmStudyTables *tables, const IfmScreen *screen);
+/** ifm_study_to_screen: What one wants to see first: devices, a table of stages by device at the largest size, what failed,
+ * where the files are. (transfer full) */
+char *ifm_study_to_screen(const IfmStudyTables *tables, const char *folder, const IfmScreen *screen);
+/** ifm_study_status_to_screen: For each device: done, failed, skipped, left. (transfer full) */
+char *ifm_study_status_to_screen(const IfmStudyTables *tables, const IfmScreen *screen);
+
+/** ifm_study_write: lookup_table.json, bandwidth_table.json, raw_measurements.json, checkpoint_cpugpu.json,
+ * checkpoint_npu.json, profiling_report.txt and stages.csv into @folder, each in one step. */
+gboolean ifm_study_write(const IfmStudyTables *tables, const char *folder, GError **error);
 
 G_END_DECLS

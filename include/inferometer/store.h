@@ -126,6 +126,17 @@ gboolean ifm_store_commit(IfmStore *store, const IfmCase *subject_case, const If
  */
 IfmMeasurement *ifm_store_latest(IfmStore *store, const char *case_key, GError **error);
 
+/** ifm_store_last: Returns: (transfer full) what a case came to: its newest OK measurement, or where it has none the newest
+ * of any outcome; NULL without @error where it was never tried. */
+IfmMeasurement *ifm_store_last(IfmStore *store, const char *case_key, GError **error);
+
+/** ifm_store_document: what a room keeps beside the measurements, by name ("study"). Returns: (transfer full) NULL without
+ * @error where there is none. */
+json_t *ifm_store_document(IfmStore *store, const char *name, GError **error);
+/** ifm_store_set_document: Replaces it, on disk when it returns. Merging stores keeps the documents of the one merged into,
+ * and adds those that it lacks. */
+gboolean ifm_store_set_document(IfmStore *store, const char *name, const json_t *json, GError **error);
+
 /** IfmStoreVisitor: Return FALSE to end early. Both records are borrowed. @measurement has its raw samples. It must not
  * call into the store. */
 typedef gboolean (*IfmStoreVisitor)(const IfmCase *subject_case, const IfmMeasurement *measurement, void *user);

@@ -31,4 +31,87 @@ const IfmZooEntry *ifm_zoo_find(const char *name, GError **error);
  */
 IfmModel *ifm_zoo_build(const char *name, const char *const *settings, guint32 seed, GError **error);
 
+/* --- models in stages ---------------------------------------------------------------------------------------------------
+ */
+
+#define IFM_MAX_STAGES 16
+
+/** IfmStageSizes: what a staged model's tensors are measured in. */
+typedef struct
+{
+    gint64 nodes, edges; /* of the graph; 0: free, as dimensions "nodes" and "edges" */
+    gint64 features;     /* of a node, in */
+    gint64 hidden;       /* of a node, out */
+} IfmStageSizes;
+
+/**
+ * IfmBoundary: a tensor that enters the staged model, passes between its stages, or leaves it.
+ * @dims: [rank] words: "nodes", "edges", "features", "hidden" or a number
+ * @split_axis: the axis along which parts of the graph (by destination node, edges with their destination) part it; -1:
+ * every part needs all of it
+ */
+typedef struct
+{
+    const char *name;
+    IfmDtype dtype;
+    int rank;
+    const char *dims[2];
+    int split_axis;
+} IfmBoundary;
+
+/** IfmStage: @inputs, @outputs: names of boundaries, NULL-terminated. */
+typedef struct
+{
+    int number;       /* from 1 */
+    const char *name; /* "GATHER" */
+    const char *formula;
+    const char *inputs[4], *outputs[3];
+    /* what the published tables count as this stage's data, bytes; NULL: none published */
+    gint64 (*published_bytes)(const IfmStageSizes *sizes);
+} IfmStage;
+
+/** IfmStagedModel: @stages: [n_stages]; @boundaries: [n_boundaries]. */
+typedef struct
+{
+    const char *name; /* "graphsage" */
+    const IfmStage *stages;
+    gsize n_stages;
+    const IfmBoundary *boundaries;
+    gsize n_boundaries;
+} IfmStagedModel;
+
+/** ifm_staged_find: Returns: NULL with IFM_ERROR_INVALID naming the nearest there is. */
+const IfmStagedModel *ifm_staged_find(const char *name, GError **error);
+/** ifm_staged_boundary: Returns: NULL where there is none of that name. */
+const IfmBoundary *ifm_staged_boundary(const IfmStagedModel *staged, const char *name);
+/** ifm_boundary_bytes: of one such tensor. */
+gint64 ifm_boundary_bytes(const IfmBoundary *boundary, const IfmStageSizes *sizes);
+
+/** IfmScatter: how a reduction over the edges is written in ONNX; equal in what it computes, not in speed. */
+typedef enum
+{
+    IFM_SCATTER_ND,       /* ScatterND, reduction add */
+    IFM_SCATTER_ELEMENTS, /* ScatterElements, reduction add, the index spread over the row */
+} IfmScatter;
+/** ifm_scatter_for: the faster one on an engine ("openvino"), as `bench/scatter` measured it. */
+IfmScatter ifm_scatter_for(const char *engine);
+
+/**
+ * ifm_staged_build: Stages @first to @last, fused, as one model. Both forms and all ranges of one seed have the same
+ * weights.
+ * Its inputs are the boundaries that its stages read and none of them makes, in the table's order, and, in the dynamic form
+ * where none of these has the nodes in its shape, "zeros" f32[nodes]: a zero for each node, what the sums begin with. Its
+ * outputs are the boundaries it makes that a later stage reads, or those of the last stage. Metadata: inferometer.stage
+ * ("3", "3-5"), inferometer.staged_model, inferometer.split.PORT (the axis), and, of fixed sizes, inferometer.size.nodes,
+ * inferometer.size.edges and inferometer.range.edge_index.
+ * Returns: (transfer full) NULL with IFM_ERROR_INVALID for a range or a size that is none.
+ */
+IfmModel *ifm_staged_build(const IfmStagedModel *staged, int first, int last, const IfmStageSizes *sizes,
+                           IfmScatter scatter, guint32 seed, GError **error);
+
+/** ifm_staged_io_bytes: What stages @first to @last, fused, really read and write: inputs and outputs, each once, without
+ * weights. @read, @written: (out) */
+void ifm_staged_io_bytes(const IfmStagedModel *staged, int first, int last, const IfmStageSizes *sizes, gint64 *read,
+                         gint64 *written);
+
 G_END_DECLS

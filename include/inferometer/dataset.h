@@ -1,0 +1,94 @@
+#pragma once
+#include <inferometer/tensor.h>
+
+G_BEGIN_DECLS
+
+/**
+ * IfmGraph: one directed graph, or several side by side (block-diagonal); immutable after it is made.
+ * An edge leads from its source to its destination; an undirected edge is two. Nodes are numbered from 0.
+ */
+typedef struct
+{
+    char *name; /* "uniform, 1000 nodes, 5000 edges, seed 1", or the file's base name */
+    gint64 n_nodes, n_edges;
+    gint64 *edge_index;   /* [2 x n_edges], row-major: the sources, then the destinations (as PyTorch Geometric has it) */
+    gint64 n_graphs;      /* 1 where the source knows of one alone */
+    gint64 *node_graph;   /* [n_nodes] the graph of each node, ascending; NULL where n_graphs is 1 */
+    gint64 n_node_values; /* attributes a node; 0: none */
+    float *node_values;   /* [n_nodes x n_node_values], NULL where there are none */
+    gint64 n_edge_values;
+    float *edge_values; /* [n_edges x n_edge_values], NULL where there are none */
+} IfmGraph;
+
+void ifm_graph_free(IfmGraph *graph);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmGraph, ifm_graph_free)
+
+/** What is read or made at most; more is IFM_ERROR_INVALID. */
+#define IFM_GRAPH_MAX_NODES G_GINT64_CONSTANT(100000000)
+#define IFM_GRAPH_MAX_EDGES G_GINT64_CONSTANT(400000000)
+
+/* --- seeded random graphs --------------------------------------------------------------------------------------------- */
+
+typedef enum
+{
+    IFM_GRAPH_UNIFORM,   /* every edge equally likely: G(n, m) of Erdos and Renyi */
+    IFM_GRAPH_POWER_LAW, /* expected degrees fall as a power law, exponent 2.5, in and out alike: Chung and Lu 2002 */
+} IfmGraphKind;
+
+/** ifm_graph_kind_name: "uniform", "power-law". ifm_graph_kind_words: NULL-terminated, indexed by kind. */
+const char *ifm_graph_kind_name(IfmGraphKind kind);
+const char *const *ifm_graph_kind_words(void);
+
+/**
+ * ifm_graph_random: A graph of exactly @n_nodes nodes and @n_edges distinct edges without loops. The same arguments give
+ * the same graph on every machine. Edges are in random order, as samplers deliver them.
+ * Returns: (transfer full) NULL with IFM_ERROR_INVALID where so many distinct edges do not exist (n (n - 1) at most), or
+ * for a count below 0 or beyond the limits.
+ */
+IfmGraph *ifm_graph_random(IfmGraphKind kind, gint64 n_nodes, gint64 n_edges, guint32 seed, GError **error);
+
+/* --- real ones -------------------------------------------------------------------------------------------------------- */
+
+typedef enum
+{
+    IFM_GRAPH_FORMAT_AUTO, /* a folder: TUDataset; "%%MatrixMarket" at its head: that; else an edge list */
+    /* "SOURCE DESTINATION [anything]" a line, parted by blanks, tabs or commas; # and % begin comments; numbered from 0.
+     * "# Nodes: N Edges: E", as SNAP writes it, is believed and checked. */
+    IFM_GRAPH_FORMAT_EDGE_LIST,
+    /* coordinate matrices, square; entry (i, j) is an edge from i to j; symmetric ones give both directions, a diagonal
+     * entry one loop. Source: math.nist.gov/MatrixMarket/formats.html */
+    IFM_GRAPH_FORMAT_MATRIX_MARKET,
+    /* a folder with NAME_A.txt and NAME_graph_indicator.txt, optionally NAME_node_attributes.txt and
+     * NAME_edge_attributes.txt. Source: chrsmrrs.github.io/datasets/docs/format */
+    IFM_GRAPH_FORMAT_TUDATASET,
+} IfmGraphFormat;
+
+/**
+ * ifm_graph_read:
+ * Returns: (transfer full) NULL with IFM_ERROR_INVALID: "FILE:LINE: " and what is wrong (an edge outside the nodes, a
+ * truncated line, no number, a file with more or fewer lines than belong to it), or IFM_ERROR_UNAVAILABLE.
+ */
+IfmGraph *ifm_graph_read(const char *path, IfmGraphFormat format, GError **error);
+/** ifm_graph_parse: an edge list or a Matrix Market file from memory. @name: what messages call it. */
+IfmGraph *ifm_graph_parse(const char *text, gsize length, const char *name, IfmGraphFormat format, GError **error);
+
+/* --- from graph to graph ---------------------------------------------------------------------------------------------- */
+
+/** ifm_graph_part: Graph @index of several as a graph of its own, nodes renumbered from 0. (transfer full) */
+IfmGraph *ifm_graph_part(const IfmGraph *graph, gint64 index);
+
+/**
+ * ifm_graph_pad: The same graph with more nodes and edges, for a model of fixed sizes: added nodes have no edges but the
+ * last one, the dummy, and all added edges lead from the dummy to itself. So no in-degree and no sum of a node that was
+ * there changes.
+ * Returns: (transfer full) NULL with IFM_ERROR_INVALID where it does not fit: fewer nodes or edges than it has, or added
+ * edges without an added node.
+ */
+IfmGraph *ifm_graph_pad(const IfmGraph *graph, gint64 n_nodes, gint64 n_edges, GError **error);
+
+/** ifm_graph_in_degrees: edges that end in each node. @degrees: [n_nodes] */
+void ifm_graph_in_degrees(const IfmGraph *graph, float *degrees);
+/** ifm_graph_check: whether every edge is inside the nodes. IFM_ERROR_INVALID names the first that is not. */
+gboolean ifm_graph_check(const IfmGraph *graph, GError **error);
+
+G_END_DECLS

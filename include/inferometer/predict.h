@@ -1,0 +1,94 @@
+#pragma once
+#include <inferometer/grid.h>
+#include <inferometer/statistics.h>
+
+G_BEGIN_DECLS
+
+/* --- latency against data size ---------------------------------------------------------------------------------------- */
+
+/**
+ * IfmBandwidthFit: a straight line through latencies over data sizes, read as a transfer and the rest. Compute grows with
+ * the size, too, so this is an estimate by regression and no measurement of a transfer.
+ */
+typedef struct
+{
+    gsize n;
+    double slope_ns_per_byte, intercept_ns;
+    IfmInterval slope_interval, intercept_interval; /* Student's t, n - 2 degrees of freedom */
+    double r_squared;                               /* 0 where the latencies do not vary */
+    double residual_std_ns;                         /* with n - 2 */
+    gboolean identifiable;                          /* the slope and its whole interval are above 0 */
+    char why[160];                                  /* one line where not identifiable, else "" */
+    double bytes_per_s;                             /* 1e9 / slope; NaN where not identifiable */
+    IfmInterval bytes_per_s_interval;
+} IfmBandwidthFit;
+
+/**
+ * ifm_bandwidth_fit: Ordinary least squares.
+ * Equals: latency_ns = intercept_ns + data_bytes / bandwidth
+ * @data_bytes: [n]    @latency_ns: [n] medians of one case each    @level: of the intervals, 0.95
+ * Returns: FALSE with IFM_ERROR_INVALID where n < 3, all sizes are equal, or a number is not finite. A slope <= 0 is no
+ * error: `identifiable` is FALSE.
+ * Source: e.g. Draper & Smith, Applied Regression Analysis, 1.4
+ */
+gboolean ifm_bandwidth_fit(const double *data_bytes, const double *latency_ns, gsize n, double level, IfmBandwidthFit *fit,
+                           GError **error);
+
+/**
+ * ifm_bandwidth_split: One latency as transfer and compute.
+ * Equals: transfer = data_bytes / bandwidth, compute = total - transfer
+ * @transfer_ns, @compute_ns: (out) NaN, both, where nothing can be said
+ * Returns: NULL, or one line why there is no split: the bandwidth is not identifiable, or compute would be negative.
+ */
+const char *ifm_bandwidth_split(const IfmBandwidthFit *fit, double data_bytes, double total_ns, double *transfer_ns,
+                                double *compute_ns);
+
+/* --- latency at sizes never measured ---------------------------------------------------------------------------------- */
+
+/** IfmLookup: latencies of one thing on one device over nodes and edges. Immutable: threads may share it. */
+typedef struct IfmLookup IfmLookup;
+
+typedef struct
+{
+    gint64 nodes, edges;
+    double latency_ns;
+} IfmLookupPoint;
+
+/**
+ * ifm_lookup_new: Interpolation linear between the logarithms of nodes, edges and latency (IfmGrid, nodes first).
+ * @points: [n], any order
+ * Returns: (transfer full) NULL with IFM_ERROR_INVALID for no point, a size or latency not above 0, or a size given twice.
+ */
+IfmLookup *ifm_lookup_new(const IfmLookupPoint *points, gsize n, GError **error);
+void ifm_lookup_free(IfmLookup *lookup);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmLookup, ifm_lookup_free)
+
+/** ifm_lookup_at: @origin: (out) (optional) IFM_GRID_OUTSIDE: extrapolated, a guess. FALSE with IFM_ERROR_INVALID for a
+ * size not above 0. */
+gboolean ifm_lookup_at(const IfmLookup *lookup, double nodes, double edges, double *latency_ns, IfmGridOrigin *origin,
+                       GError **error);
+
+/** IfmLookupMiss: a point predicted from all others. */
+typedef struct
+{
+    IfmLookupPoint point;
+    double predicted_ns;
+    double error_ratio; /* predicted / measured - 1 */
+    IfmGridOrigin origin;
+} IfmLookupMiss;
+
+/** IfmLookupError: leave-one-out over the points; points that only extrapolation reaches are counted apart. Quantiles are
+ * of |error_ratio|; NaN where there is no such point. */
+typedef struct
+{
+    gsize n_interpolated, n_extrapolated;
+    double median_ratio, p90_ratio, max_ratio;                /* of the interpolated */
+    double extrapolated_median_ratio, extrapolated_max_ratio; /* of the others */
+} IfmLookupError;
+
+/** ifm_lookup_leave_one_out: @misses: (out) (optional) (transfer full) IfmLookupMiss, in the order of @points. FALSE with
+ * IFM_ERROR_INVALID for fewer than 3 points, and as ifm_lookup_new(). */
+gboolean ifm_lookup_leave_one_out(const IfmLookupPoint *points, gsize n, IfmLookupError *summary, GArray **misses,
+                                  GError **error);
+
+G_END_DECLS

@@ -1,0 +1,222 @@
+#pragma once
+#include <inferometer/measure.h>
+#include <inferometer/predict.h>
+#include <inferometer/zoo.h>
+
+G_BEGIN_DECLS
+
+/*
+ * A study: many cases from one YAML file. It is exported (models and inputs as files), measured (case by case, each
+ * committed before the next), analysed (tables). All that later steps need is in its folder's store: the measurements, and
+ * the document "study", the manifest: what was spanned, with the key of each case.
+ *
+ *     FOLDER/store.db
+ *     FOLDER/models/ALIAS/stageS.onnx                 dynamic: any nodes and edges
+ *     FOLDER/models/ALIAS/stageS-nN-eE.onnx           static
+ *     FOLDER/inputs/nN-eE.tensors                     the graph of a size, as tensors named for ports
+ *     FOLDER/cache/                                   compiled models
+ */
+
+/* --- what is to be measured ------------------------------------------------------------------------------------------- */
+
+typedef struct IfmStudy IfmStudy;
+
+/** IfmStudyForm: of a device's models; static ones are measured in phase 2, so that what cannot run them costs nothing. */
+typedef enum
+{
+    IFM_STUDY_DYNAMIC,
+    IFM_STUDY_STATIC,
+} IfmStudyForm;
+const char *ifm_study_form_name(IfmStudyForm form);
+
+/** IfmStudyDevice: an alias and what is behind it. */
+typedef struct
+{
+    char *alias;  /* "NPU" */
+    char *device; /* canonical spec: "simulated:meteor-lake/NPU" */
+    IfmStudyForm form;
+    int phase; /* 1: dynamic, 2: static */
+    gboolean simulated;
+    char *description; /* the hardware's name; NULL until it was looked for, and where it is not here */
+    char *reason;      /* why it is skipped; NULL where it is not */
+} IfmStudyDevice;
+
+/** IfmStudySize: a graph to measure on. @graph: "uniform", "power-law" or a path. */
+typedef struct
+{
+    gint64 nodes, edges;
+    char *graph;
+} IfmStudySize;
+
+/** IfmStudyCase: one row of the span: a stage on a device at a size, or (@to set) a link between two. */
+typedef struct
+{
+    char *title; /* "NPU stage 3 REDUCE_SUM, 1000 nodes, 5000 edges", "CPU > NPU, 2000000 bytes" */
+    char *key;   /* of its sealed case; NULL until sealed, and for a device that is not here */
+    int phase;   /* 1, 2; links come with the phase of their later device */
+    char *alias, *to;
+    int stage;           /* 0: a link */
+    gint64 nodes, edges; /* 0: a link */
+    gint64 bytes;        /* of a link */
+} IfmStudyCase;
+
+/**
+ * ifm_study_open: Reads a study. @name: a path (with a slash or ".yaml"), or the name of a shipped one: "gnn-stages".
+ * Returns: (transfer full) NULL with IFM_ERROR_INVALID "FILE:LINE: ..." (nearest key or word named; a list of cases that
+ * spans nothing; a size twice; a device whose spec is wrong) or IFM_ERROR_UNAVAILABLE naming the studies there are.
+ */
+IfmStudy *ifm_study_open(const char *name, GError **error);
+void ifm_study_free(IfmStudy *study);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmStudy, ifm_study_free)
+const char *ifm_study_name(const IfmStudy *study);
+const char *ifm_study_title(const IfmStudy *study);
+/** ifm_study_names: the shipped ones. (transfer full) NULL-terminated, sorted. */
+char **ifm_study_names(void);
+/** ifm_study_describe: every key a study may have, as text for the documentation. (transfer full) */
+char *ifm_study_describe(void);
+
+/** ifm_study_set_device: "ALIAS=DEVICE": puts another device behind an alias, or adds one (static where its unit is an NPU,
+ * else dynamic). FALSE with IFM_ERROR_INVALID: no alias, a wrong spec, an unknown engine. */
+gboolean ifm_study_set_device(IfmStudy *study, const char *text, GError **error);
+const IfmProtocol *ifm_study_protocol(const IfmStudy *study);
+void ifm_study_set_protocol(IfmStudy *study, const IfmProtocol *protocol);
+/** ifm_study_devices: IfmStudyDevice*, borrowed. ifm_study_sizes: IfmStudySize*. */
+const GPtrArray *ifm_study_devices(const IfmStudy *study);
+const GPtrArray *ifm_study_sizes(const IfmStudy *study);
+const IfmStagedModel *ifm_study_staged(const IfmStudy *study);
+/** ifm_study_stage_sizes: features and hidden of the study; nodes and edges 0. */
+IfmStageSizes ifm_study_stage_sizes(const IfmStudy *study);
+/** ifm_study_cases: the span, in the order it is measured: IfmStudyCase*, borrowed; good until a device is set. Sizes in
+ * the file's order, at each the stages, at each the devices: neighbours in time are those that get compared. */
+const GPtrArray *ifm_study_cases(IfmStudy *study);
+
+/* --- doing it --------------------------------------------------------------------------------------------------------- */
+
+/** IfmStudyProgress: how far it is. */
+typedef struct
+{
+    gsize n_cases;                                    /* of the whole span but absent devices' */
+    gsize n_done;                                     /* ended: @n_resumed + @n_measured */
+    gsize n_resumed, n_measured, n_failed, n_skipped; /* failed and skipped are among the others */
+    const IfmStudyCase *now;                          /* in hand; NULL between two */
+    const char *step;                                 /* what the runner says of it */
+    gsize n;                                          /* its runs so far */
+    double median_ns, ci_ratio;
+    double cases_per_s; /* of those measured now; NaN at first */
+    gint64 left_ns;     /* at that rate; -1 where it cannot be said */
+} IfmStudyProgress;
+
+typedef struct
+{
+    const char *folder;
+    IfmLimits limits;
+    gboolean retry; /* also measure again what failed */
+    const gint *interrupted;
+    /* progress: at most about 5 times a second, and at the end of each case (ended: what it came to, else NULL). */
+    void (*progress)(const IfmStudyProgress *progress, const IfmMeasurement *ended, void *user);
+    /* phase_done: all of a phase's cases have ended; its tables are complete. FALSE ends the study with the error. */
+    gboolean (*phase_done)(IfmStudy *study, IfmStore *store, int phase, void *user, GError **error);
+    void *user;
+} IfmStudyOptions;
+
+/** ifm_study_export: Writes the models and inputs of every device, here or not. @n_models: (out) (optional) how many there
+ * are. What is there already with the same bytes is left alone. */
+gboolean ifm_study_export(IfmStudy *study, const char *folder, gsize *n_models, GError **error);
+
+/** ifm_study_check_store: FALSE with IFM_ERROR_INVALID where the store is another study's, or holds no study but
+ * measurements. An empty one is fine. */
+gboolean ifm_study_check_store(IfmStudy *study, IfmStore *store, GError **error);
+
+/**
+ * ifm_study_measure: Looks for the devices, exports what those here need, seals the cases, writes the manifest, measures
+ * what the store has not, phase by phase. A device that is not here is recorded as skipped, with the reason, in the
+ * manifest. What failed is left as it is unless `retry`; what was skipped because its device was lost is tried again once
+ * the device answers a probe.
+ * Returns: FALSE with IFM_ERROR_CANCELLED where interrupted (what was measured is stored), IFM_ERROR_UNAVAILABLE (no
+ * worker, the store cannot be written), IFM_ERROR_INVALID (the store of another study).
+ */
+gboolean ifm_study_measure(IfmStudy *study, IfmStore *store, const IfmStudyOptions *options, IfmStudyProgress *result,
+                           GError **error);
+
+/* --- what came of it -------------------------------------------------------------------------------------------------- */
+
+/** IfmStageRow: one stage on one device at one size. Times are ns, NaN where there are none. */
+typedef struct
+{
+    const IfmStudyDevice *device;
+    int phase, stage;
+    gint64 nodes, edges;
+    char *key;
+    IfmMeasurement *measurement; /* NULL where it was never tried, see @reason */
+    char *code, *reason;         /* why there is no latency; NULL where there is one */
+    double total_ns;             /* the median; of an imported row, what its table says */
+    double mean_ns, std_ns, min_ns, max_ns;
+    IfmInterval interval; /* of the median */
+    gint64 n;             /* runs; 0 of an imported row */
+    gint64 published_bytes, read_bytes, written_bytes;
+    double transfer_ns, compute_ns; /* by the bandwidth fit; both or neither */
+    const char *split_why;          /* why neither; NULL where both */
+} IfmStageRow;
+
+/** IfmStageFit: one stage on one device over all sizes. */
+typedef struct
+{
+    const IfmStudyDevice *device;
+    int stage;
+    gboolean fitted; /* else @why: too few sizes */
+    char *why;
+    IfmBandwidthFit bandwidth; /* over published_bytes */
+    gsize n_rows, n_split;     /* rows with a latency; of these, rows with a split */
+    gboolean has_lookup;       /* @lookup_error stands */
+    IfmLookupError lookup_error;
+} IfmStageFit;
+
+/** IfmLinkFit: one link. @points: of its rows. */
+typedef struct
+{
+    const IfmStudyDevice *from, *to;
+    gsize n;
+    double *bytes, *median_ns; /* [n] */
+    gboolean fitted, shared, assumed;
+    char *why;                 /* why not fitted */
+    IfmBandwidthFit bandwidth; /* intercept: the fixed cost */
+} IfmLinkFit;
+
+/** IfmStudyTables: everything the exports and a planner need, read from a store alone. */
+typedef struct
+{
+    char *name, *title;
+    const IfmStagedModel *staged;
+    IfmStageSizes sizes; /* features, hidden */
+    json_t *manifest;
+    gboolean imported;
+    GPtrArray *devices; /* IfmStudyDevice* */
+    GPtrArray *rows;    /* IfmStageRow*, in the order of the manifest */
+    GPtrArray *fits;    /* IfmStageFit*, by device, then stage */
+    GPtrArray *links;   /* IfmLinkFit* */
+    gint64 spent_ns;    /* measuring, all sessions together */
+} IfmStudyTables;
+
+/** ifm_study_tables: Returns: (transfer full) NULL with IFM_ERROR_INVALID (a store that holds no study), or
+ * IFM_ERROR_CORRUPT. */
+IfmStudyTables *ifm_study_tables(IfmStore *store, GError **error);
+void ifm_study_tables_free(IfmStudyTables *tables);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmStudyTables, ifm_study_tables_free)
+/** ifm_study_tables_lookup: (transfer full) a device's stage as a function of sizes; NULL with IFM_ERROR_INVALID for an
+ * unknown alias or a stage without a latency. */
+IfmLookup *ifm_study_tables_lookup(const IfmStudyTables *tables, const char *alias, int stage, GError **error);
+
+/**
+ * ifm_study_import: Reads tables measured elsewhere into a store, as a study of their own: lookup_table.json,
+ * raw_measurements.json, checkpoint_*.json, bandwidth_table.json (kept beside the fits), or CSV with the columns device,
+ * stage, nodes, edges, latency_ms, std_ms, compute_ms, transfer_ms, flag. A total must be above 0; compute, transfer and
+ * std may be null; a row with a flag comes in as failed, with the flag as its reason.
+ * @paths: NULL-terminated; the earlier counts where two have the same row    @sizes: features and hidden of what was
+ * measured    @n_rows: (out) (optional)
+ * Returns: FALSE with IFM_ERROR_INVALID "FILE: KEY: ..." or "FILE:LINE: ...", and nothing is changed; also where the store
+ * is another study's.
+ */
+gboolean ifm_study_import(const char *const *paths, const char *name, const IfmStageSizes *sizes, IfmStore *store,
+                          gsize *n_rows, GError **error);
+
+G_END_DECLS
