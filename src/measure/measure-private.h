@@ -25,8 +25,7 @@ gint64 ifm_time_coarse_ns(void);
 /** IfmReference: the outputs of one model on one set of inputs, mapped from a file. */
 typedef struct IfmReference IfmReference;
 
-/** ifm_reference_save: @names, @tensors: [n], contiguous host memory. */
-gboolean ifm_reference_save(const char *path, const char *const *names, const IfmTensor *tensors, gsize n, GError **error);
+/** ifm_reference_open: @path: as ifm_tensor_file_save() wrote it, and with the errors of ifm_tensor_file_open(). */
 IfmReference *ifm_reference_open(const char *path, GError **error);
 void ifm_reference_free(IfmReference *reference);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmReference, ifm_reference_free)

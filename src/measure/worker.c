@@ -9,6 +9,7 @@
 
 #include <inferometer/json.h>
 #include <inferometer/sensor.h>
+#include <inferometer/tensor-file.h>
 
 #include "measure-private.h"
 
@@ -207,7 +208,7 @@ static gboolean save_outputs(IfmCompiled *compiled, IfmRequest *request, const c
         if (!ifm_request_output(request, i, &tensors[i], error))
             return FALSE;
     }
-    return ifm_reference_save(path, names, tensors, n, error);
+    return ifm_tensor_file_save(path, names, tensors, n, error);
 }
 
 static gboolean make_reference(Worker *worker, IfmModelCase *model_case, const char *path, GError **error)

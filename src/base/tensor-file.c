@@ -1,0 +1,261 @@
+#include <inferometer/file.h>
+#include <inferometer/json.h>
+#include <inferometer/tensor-file.h>
+#include <string.h>
+
+/*
+ * The file: 8 bytes of magic, the header's length (8 bytes, host order), the header {"tensors": [{"name", "dtype",
+ * "shape"}]}, then the tensors' bytes in that order; header and tensors are each padded to a multiple of 64 bytes. Where a
+ * tensor lies follows from the shapes before it, so the file can say nothing of that which is not so.
+ */
+#define MAGIC "IFMTENS\n"
+#define PROLOGUE_BYTES 16
+#define ALIGNMENT 64
+
+struct IfmTensorFile
+{
+    GMappedFile *file;
+    gsize n;
+    char **names;
+    IfmTensor *tensors; /* borrowed from the mapping */
+};
+
+static gsize align_up(gsize bytes)
+{
+    return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+}
+
+/* --- writing ---------------------------------------------------------------------------------------------------------- */
+
+static json_t *describe(const char *const *names, const IfmTensor *tensors, gsize n)
+{
+    json_t *list = json_array();
+    for (gsize i = 0; i < n; i++)
+    {
+        json_t *shape = json_array();
+        for (int axis = 0; axis < tensors[i].rank; axis++)
+            json_array_append_new(shape, json_integer(tensors[i].shape[axis]));
+        json_array_append_new(list, json_pack("{s:o,s:s,s:o}", "name", ifm_json_string(names[i]), "dtype",
+                                              ifm_dtype_name(tensors[i].dtype), "shape", shape));
+    }
+    return json_pack("{s:o}", "tensors", list);
+}
+
+static gboolean is_taken(const char *const *names, gsize n, const char *name)
+{
+    for (gsize i = 0; i < n; i++)
+        if (g_str_equal(names[i], name))
+            return TRUE;
+    return FALSE;
+}
+
+/* Adds up what the tensors take. */
+static gboolean check_all(const char *path, const char *const *names, const IfmTensor *tensors, gsize n, gsize *total_bytes,
+                          GError **error)
+{
+    for (gsize i = 0; i < n; i++)
+    {
+        const IfmTensor *tensor = &tensors[i];
+        const char *trouble = NULL;
+        if (tensor->memory == IFM_MEMORY_DEVICE)
+            trouble = "lies in a device's memory";
+        else if (ifm_dtype_size_bytes(tensor->dtype) == 0)
+            trouble = "has no numbers";
+        else if (!ifm_tensor_is_contiguous(tensor))
+            trouble = "is not contiguous";
+        else if (is_taken(names, i, names[i]))
+            trouble = "is given twice";
+        else if (tensor->size_bytes >= G_MAXINT32 || (*total_bytes += align_up(tensor->size_bytes)) >= G_MAXINT32)
+            trouble = "does not fit: a file of tensors has less than 2 GiB";
+        if (trouble != NULL)
+        {
+            g_set_error(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED, "%s: tensor '%s' %s", path, names[i], trouble);
+            return FALSE;
+        }
+    }
+    return TRUE;
+}
+
+static void append(GByteArray *bytes, const void *data, gsize n_bytes)
+{
+    if (n_bytes > 0) /* an empty tensor may have no address */
+        g_byte_array_append(bytes, data, (guint)n_bytes);
+}
+
+static void append_padded(GByteArray *bytes, const void *data, gsize n_bytes)
+{
+    static const guint8 padding[ALIGNMENT];
+    append(bytes, data, n_bytes);
+    append(bytes, padding, align_up(bytes->len) - bytes->len);
+}
+
+gboolean ifm_tensor_file_save(const char *path, const char *const *names, const IfmTensor *tensors, gsize n, GError **error)
+{
+    gsize total_bytes = 0;
+    if (!check_all(path, names, tensors, n, &total_bytes, error))
+        return FALSE;
+    json_auto_t *header = describe(names, tensors, n);
+    g_autofree char *text = ifm_json_canonical(header);
+    guint64 header_bytes = strlen(text);
+    g_autoptr(GByteArray) bytes = g_byte_array_sized_new((guint)(align_up(PROLOGUE_BYTES + header_bytes) + total_bytes));
+    append(bytes, MAGIC, 8);
+    append(bytes, &header_bytes, 8);
+    append_padded(bytes, text, header_bytes);
+    for (gsize i = 0; i < n; i++)
+        append_padded(bytes, tensors[i].data, tensors[i].size_bytes);
+    return ifm_file_save(path, bytes->data, bytes->len, error);
+}
+
+/* --- reading ---------------------------------------------------------------------------------------------------------- */
+
+/* Takes the next tensor, whose bytes begin at @data; *@n_bytes are left of the file there. */
+static gboolean read_tensor(IfmTensorFile *self, const json_t *entry, const char *where, char **data, gsize *n_bytes,
+                            GError **error)
+{
+    const char *name, *word;
+    json_t *shape;
+    gint64 dims[IFM_MAX_RANK];
+    if (!ifm_json_get_string(entry, where, "name", &name, error) ||
+        !ifm_json_get_string(entry, where, "dtype", &word, error) ||
+        !ifm_json_get_array(entry, where, "shape", &shape, error))
+        return FALSE;
+    gsize rank = json_array_size(shape);
+    gboolean whole = rank <= IFM_MAX_RANK && !is_taken((const char *const *)self->names, self->n, name);
+    for (gsize axis = 0; whole && axis < rank; axis++)
+    {
+        whole = json_is_integer(json_array_get(shape, axis));
+        dims[axis] = json_integer_value(json_array_get(shape, axis));
+    }
+    IfmTensor *tensor = &self->tensors[self->n];
+    if (!whole || !ifm_tensor_wrap(tensor, ifm_dtype_from_name(word), (int)rank, dims, *data, NULL) ||
+        tensor->size_bytes > *n_bytes || align_up(tensor->size_bytes) > *n_bytes)
+    {
+        g_set_error(error, IFM_ERROR, IFM_ERROR_CORRUPT,
+                    "%s: tensor '%s' is not what the file has room for: %" G_GSIZE_FORMAT " bytes are left for it", where,
+                    name, *n_bytes);
+        return FALSE;
+    }
+    *data += align_up(tensor->size_bytes);
+    *n_bytes -= align_up(tensor->size_bytes);
+    self->names[self->n++] = g_strdup(name);
+    return TRUE;
+}
+
+static gboolean read_tensors(IfmTensorFile *self, const char *path, const json_t *list, char *data, gsize n_bytes,
+                             GError **error)
+{
+    gsize n = json_array_size(list);
+    self->names = g_new0(char *, n + 1);
+    self->tensors = g_new0(IfmTensor, n + 1);
+    for (gsize i = 0; i < n; i++)
+        if (!read_tensor(self, json_array_get(list, i), path, &data, &n_bytes, error))
+            return FALSE;
+    if (n_bytes == 0)
+        return TRUE;
+    g_set_error(error, IFM_ERROR, IFM_ERROR_CORRUPT, "%s: %" G_GSIZE_FORMAT " bytes more than its tensors take", path,
+                n_bytes);
+    return FALSE;
+}
+
+static gboolean read_file(IfmTensorFile *self, const char *path, GError **error)
+{
+    gsize n_bytes = g_mapped_file_get_length(self->file);
+    char *bytes = g_mapped_file_get_contents(self->file);
+    guint64 header_bytes = 0;
+    if (n_bytes >= PROLOGUE_BYTES)
+        memcpy(&header_bytes, bytes + 8, 8);
+    if (n_bytes < PROLOGUE_BYTES || memcmp(bytes, MAGIC, 8) != 0 || header_bytes > n_bytes - PROLOGUE_BYTES ||
+        align_up(PROLOGUE_BYTES + header_bytes) > n_bytes)
+    {
+        g_set_error(error, IFM_ERROR, IFM_ERROR_CORRUPT, "%s: no file of tensors, or not a whole one", path);
+        return FALSE;
+    }
+    json_auto_t *header = ifm_json_parse(bytes + PROLOGUE_BYTES, header_bytes, path, error);
+    json_t *list = NULL;
+    if (header == NULL || !ifm_json_get_array(header, path, "tensors", &list, error))
+        return FALSE;
+    gsize data_at = align_up(PROLOGUE_BYTES + header_bytes);
+    return read_tensors(self, path, list, bytes + data_at, n_bytes - data_at, error);
+}
+
+IfmTensorFile *ifm_tensor_file_open(const char *path, GError **error)
+{
+    g_autoptr(IfmTensorFile) self = g_new0(IfmTensorFile, 1);
+    g_autoptr(GError) failure = NULL;
+    self->file = g_mapped_file_new(path, FALSE, &failure);
+    if (self->file == NULL)
+    {
+        g_set_error_literal(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE, failure->message);
+        return NULL;
+    }
+    if (read_file(self, path, &failure))
+        return g_steal_pointer(&self);
+    /* what the header's reader calls invalid is a file that is not what this wrote */
+    gboolean memory = g_error_matches(failure, IFM_ERROR, IFM_ERROR_MEMORY);
+    g_set_error_literal(error, IFM_ERROR, memory ? IFM_ERROR_MEMORY : IFM_ERROR_CORRUPT, failure->message);
+    return NULL;
+}
+
+void ifm_tensor_file_free(IfmTensorFile *self)
+{
+    if (self == NULL)
+        return;
+    g_strfreev(self->names);
+    g_free(self->tensors);
+    g_clear_pointer(&self->file, g_mapped_file_unref);
+    g_free(self);
+}
+
+/* --- looking at it ---------------------------------------------------------------------------------------------------- */
+
+gsize ifm_tensor_file_n(const IfmTensorFile *self)
+{
+    return self->n;
+}
+
+const char *ifm_tensor_file_name(const IfmTensorFile *self, gsize index)
+{
+    g_return_val_if_fail(index < self->n, NULL);
+    return self->names[index];
+}
+
+const IfmTensor *ifm_tensor_file_tensor(const IfmTensorFile *self, gsize index)
+{
+    g_return_val_if_fail(index < self->n, NULL);
+    return &self->tensors[index];
+}
+
+const IfmTensor *ifm_tensor_file_find(const IfmTensorFile *self, const char *name)
+{
+    for (gsize i = 0; i < self->n; i++)
+        if (g_str_equal(self->names[i], name))
+            return &self->tensors[i];
+    return NULL;
+}
+
+static int compare_names(const void *a, const void *b, void *names)
+{
+    return strcmp(((char **)names)[*(const gsize *)a], ((char **)names)[*(const gsize *)b]);
+}
+
+/* By name, so that the order in which somebody wrote them makes no difference: they are named, not numbered. */
+char *ifm_tensor_file_digest(const IfmTensorFile *self)
+{
+    GChecksum *checksum = g_checksum_new(G_CHECKSUM_SHA256);
+    g_autofree gsize *order = g_new(gsize, self->n + 1);
+    for (gsize i = 0; i < self->n; i++)
+        order[i] = i;
+    g_qsort_with_data(order, (int)self->n, sizeof *order, compare_names, self->names);
+    for (gsize i = 0; i < self->n; i++)
+    {
+        const IfmTensor *tensor = &self->tensors[order[i]];
+        g_autofree char *shape = ifm_shape_to_string(tensor->rank, tensor->shape);
+        g_autofree char *what =
+            g_strdup_printf("%s%c%s%s", self->names[order[i]], '\n', ifm_dtype_name(tensor->dtype), shape);
+        g_checksum_update(checksum, (const guchar *)what, (gssize)strlen(what) + 1);
+        g_checksum_update(checksum, tensor->data, (gssize)tensor->size_bytes);
+    }
+    char *digest = g_strdup(g_checksum_get_string(checksum));
+    g_checksum_free(checksum);
+    return digest;
+}
