@@ -112,8 +112,8 @@ typedef enum
  * store, or no SQLite file).
  */
 IfmStore *ifm_store_open(const char *path, IfmStoreMode mode, GError **error);
-/** ifm_store_close: A store that this open made, and that nothing was committed to or merged into by anybody, is removed.
- */
+/** ifm_store_close: A store that this open made, and that nothing was committed to or merged into by anybody, is removed;
+ * a document counts as content. */
 void ifm_store_close(IfmStore *store);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmStore, ifm_store_close)
 const char *ifm_store_path(const IfmStore *store);
@@ -134,7 +134,7 @@ IfmMeasurement *ifm_store_last(IfmStore *store, const char *case_key, GError **e
  * @error where there is none. */
 json_t *ifm_store_document(IfmStore *store, const char *name, GError **error);
 /** ifm_store_set_document: Replaces it, on disk when it returns. Merging stores keeps the documents of the one merged into,
- * and adds those that it lacks. */
+ * and adds those that it lacks. IFM_ERROR_INVALID where @json is no object. */
 gboolean ifm_store_set_document(IfmStore *store, const char *name, const json_t *json, GError **error);
 
 /** IfmStoreVisitor: Return FALSE to end early. Both records are borrowed. @measurement has its raw samples. It must not
@@ -150,8 +150,8 @@ gboolean ifm_store_each(IfmStore *store, IfmStoreVisitor visit, void *user, GErr
  */
 gboolean ifm_store_merge(IfmStore *store, IfmStore *from, gsize *n_added, GError **error);
 
-/** ifm_store_check: Runs SQLite's integrity and foreign-key checks and that every measurement is whole. IFM_ERROR_CORRUPT.
- */
+/** ifm_store_check: Runs SQLite's integrity and foreign-key checks and that every measurement and every document is whole.
+ * IFM_ERROR_CORRUPT. */
 gboolean ifm_store_check(IfmStore *store, GError **error);
 
 G_END_DECLS

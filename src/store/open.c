@@ -361,8 +361,8 @@ static void remove_if_unused(IfmStore *store)
         return;
     int fd = open(store->path, O_RDONLY | O_CLOEXEC); /* closing it drops this process's locks: not before all is done */
     if (fd >= 0 && fstat(fd, &found) == 0 && found.st_dev == store->device && found.st_ino == store->inode &&
-        ifm_store_integer(store, "SELECT count(*) FROM measurement", &n, NULL) && n == 0 && !is_shared(fd) &&
-        unlink(store->path) == 0)
+        ifm_store_integer(store, "SELECT (SELECT count(*) FROM measurement) + (SELECT count(*) FROM document)", &n, NULL) &&
+        n == 0 && !is_shared(fd) && unlink(store->path) == 0)
     {
         remove_beside(store, "-wal");
         remove_beside(store, "-shm");

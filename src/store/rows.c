@@ -126,9 +126,8 @@ static gboolean insert_pair(const IfmStore *store, const char *sql, const char *
     g_autoptr(sqlite3_stmt) statement = ifm_store_prepare(store, sql, error);
     if (statement == NULL)
         return FALSE;
-    if (bind_text(statement, 1, key) != SQLITE_OK || bind_text(statement, 2, value) != SQLITE_OK)
-        return ifm_store_fail(store, error);
-    return ifm_store_step(store, statement, NULL, error);
+    return ifm_store_bind_text(store, statement, 1, key, error) && ifm_store_bind_text(store, statement, 2, value, error) &&
+           ifm_store_step(store, statement, NULL, error);
 }
 
 static gboolean insert_case(const IfmStore *store, const IfmCase *subject_case, GError **error)
@@ -298,8 +297,8 @@ static gboolean read_nodes(const IfmStore *store, const char *uid, json_t *recor
     g_autoptr(sqlite3_stmt) statement = ifm_store_prepare(store, sql, error);
     if (statement == NULL)
         return FALSE;
-    if (bind_text(statement, 1, uid) != SQLITE_OK)
-        return ifm_store_fail(store, error);
+    if (!ifm_store_bind_text(store, statement, 1, uid, error))
+        return FALSE;
     json_t *nodes = json_array();
     json_object_set_new(record, "nodes", nodes);
     for (;;)
@@ -321,11 +320,8 @@ sqlite3_stmt *ifm_store_select_measurements(const IfmStore *store, const char *r
     g_autofree char *names = join_columns(measurement_columns);
     g_autofree char *sql = g_strdup_printf("SELECT %s, digest FROM measurement %s", names, rest);
     g_autoptr(sqlite3_stmt) statement = ifm_store_prepare(store, sql, error);
-    if (statement != NULL && parameter != NULL && bind_text(statement, 1, parameter) != SQLITE_OK)
-    {
-        ifm_store_fail(store, error);
+    if (statement != NULL && parameter != NULL && !ifm_store_bind_text(store, statement, 1, parameter, error))
         return NULL;
-    }
     return g_steal_pointer(&statement);
 }
 
@@ -360,12 +356,7 @@ IfmCase *ifm_store_read_case(const IfmStore *store, const char *key, GError **er
     gboolean row = FALSE;
     if (statement == NULL)
         return NULL;
-    if (bind_text(statement, 1, key) != SQLITE_OK)
-    {
-        ifm_store_fail(store, error);
-        return NULL;
-    }
-    if (!ifm_store_step(store, statement, &row, error))
+    if (!ifm_store_bind_text(store, statement, 1, key, error) || !ifm_store_step(store, statement, &row, error))
         return NULL;
     g_autoptr(GError) trouble = NULL;
     json_auto_t *record = row ? record_of(statement, case_columns, &trouble) : NULL;
@@ -381,12 +372,7 @@ char *ifm_store_stored_digest(const IfmStore *store, const char *uid, GError **e
     gboolean row = FALSE;
     if (statement == NULL)
         return NULL;
-    if (bind_text(statement, 1, uid) != SQLITE_OK)
-    {
-        ifm_store_fail(store, error);
-        return NULL;
-    }
-    if (!ifm_store_step(store, statement, &row, error) || !row)
+    if (!ifm_store_bind_text(store, statement, 1, uid, error) || !ifm_store_step(store, statement, &row, error) || !row)
         return NULL;
     return g_strdup((const char *)sqlite3_column_text(statement, 0));
 }

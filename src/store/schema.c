@@ -66,6 +66,13 @@ static const char *const steps[] = {
     "  PRIMARY KEY (measurement_uid, position)"
     ") STRICT, WITHOUT ROWID;"
     "CREATE INDEX measurement_by_case ON measurement (case_key, started_unix_ms);",
+
+    /* 2 -> 3: what a room keeps beside the measurements */
+    "CREATE TABLE document ("
+    "  name TEXT PRIMARY KEY NOT NULL,"
+    "  digest TEXT NOT NULL,"
+    "  content TEXT NOT NULL"
+    ") STRICT;",
 };
 
 int ifm_store_schema_version(void)

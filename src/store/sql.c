@@ -72,6 +72,11 @@ sqlite3_stmt *ifm_store_prepare(const IfmStore *store, const char *sql, GError *
     return statement;
 }
 
+gboolean ifm_store_bind_text(const IfmStore *store, sqlite3_stmt *statement, int index, const char *text, GError **error)
+{
+    return sqlite3_bind_text(statement, index, text, -1, SQLITE_TRANSIENT) == SQLITE_OK || ifm_store_fail(store, error);
+}
+
 gboolean ifm_store_step(const IfmStore *store, sqlite3_stmt *statement, gboolean *row, GError **error)
 {
     int result = sqlite3_step(statement);

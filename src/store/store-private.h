@@ -33,6 +33,8 @@ gboolean ifm_store_fail(const IfmStore *store, GError **error);
 gboolean ifm_store_run(const IfmStore *store, const char *sql, GError **error);
 /* ifm_store_prepare: Returns: (transfer full) NULL with an error. */
 sqlite3_stmt *ifm_store_prepare(const IfmStore *store, const char *sql, GError **error);
+/* ifm_store_bind_text: a copy of @text to parameter @index (from 1). */
+gboolean ifm_store_bind_text(const IfmStore *store, sqlite3_stmt *statement, int index, const char *text, GError **error);
 /* ifm_store_step: @row: (out) (optional) whether there is one. */
 gboolean ifm_store_step(const IfmStore *store, sqlite3_stmt *statement, gboolean *row, GError **error);
 /* ifm_store_integer: the first column of the first row. */
@@ -63,6 +65,20 @@ char *ifm_store_stored_digest(const IfmStore *store, const char *uid, GError **e
 /* ifm_store_insert: Adds both; within a transaction of the caller's. The uid must be new. */
 gboolean ifm_store_insert(const IfmStore *store, const IfmCase *subject_case, const IfmMeasurement *measurement,
                           GError **error);
+
+/* --- store.c
+ * -------------------------------------------------------------------------------------------------------------- */
+
+/* ifm_store_begin_writing: Begins a transaction; refuses a store that is open for reading only, or gone. */
+gboolean ifm_store_begin_writing(const IfmStore *store, GError **error);
+
+/* --- document.c
+ * ----------------------------------------------------------------------------------------------------------- */
+
+/* ifm_store_add_documents: Those of @from that @store has not, by name; within a transaction of each. */
+gboolean ifm_store_add_documents(const IfmStore *store, const IfmStore *from, GError **error);
+/* ifm_store_check_documents: whether each is a JSON object and what was written. */
+gboolean ifm_store_check_documents(const IfmStore *store, GError **error);
 
 /* --- record.c
  * ------------------------------------------------------------------------------------------------------------- */

@@ -39,7 +39,7 @@ static gboolean check_in_place(const IfmStore *store, GError **error)
     return FALSE;
 }
 
-static gboolean begin_writing(const IfmStore *store, GError **error)
+gboolean ifm_store_begin_writing(const IfmStore *store, GError **error)
 {
     if (store->mode == IFM_STORE_READ)
     {
@@ -51,7 +51,7 @@ static gboolean begin_writing(const IfmStore *store, GError **error)
 
 gboolean ifm_store_commit(IfmStore *store, const IfmCase *subject_case, const IfmMeasurement *measurement, GError **error)
 {
-    if (!check_records(subject_case, measurement, error) || !begin_writing(store, error))
+    if (!check_records(subject_case, measurement, error) || !ifm_store_begin_writing(store, error))
         return FALSE;
     g_autoptr(GError) trouble = NULL;
     g_autofree char *stored = ifm_store_stored_digest(store, measurement->uid, &trouble);
@@ -64,19 +64,30 @@ gboolean ifm_store_commit(IfmStore *store, const IfmCase *subject_case, const If
     return good;
 }
 
-IfmMeasurement *ifm_store_latest(IfmStore *store, const char *case_key, GError **error)
+/* @which: the condition and the order that put the one wanted first. */
+static IfmMeasurement *first_of_case(const IfmStore *store, const char *case_key, const char *which, GError **error)
 {
     if (!ifm_store_run(store, "BEGIN", error))
         return NULL;
-    g_autoptr(sqlite3_stmt) statement = ifm_store_select_measurements(
-        store, "WHERE case_key = ? AND outcome = 'ok' ORDER BY started_unix_ms DESC, rowid DESC LIMIT 1", case_key, error);
+    g_autofree char *rest = g_strdup_printf("WHERE case_key = ? %s LIMIT 1", which);
+    g_autoptr(sqlite3_stmt) statement = ifm_store_select_measurements(store, rest, case_key, error);
     gboolean row = FALSE;
-    IfmMeasurement *latest = NULL;
+    IfmMeasurement *first = NULL;
     if (statement != NULL && ifm_store_step(store, statement, &row, error) && row)
-        latest = ifm_store_read_measurement(store, statement, NULL, error);
+        first = ifm_store_read_measurement(store, statement, NULL, error);
     g_clear_pointer(&statement, sqlite3_finalize);
     ifm_store_end(store, FALSE, NULL); /* nothing was written */
-    return latest;
+    return first;
+}
+
+IfmMeasurement *ifm_store_latest(IfmStore *store, const char *case_key, GError **error)
+{
+    return first_of_case(store, case_key, "AND outcome = 'ok' ORDER BY started_unix_ms DESC, rowid DESC", error);
+}
+
+IfmMeasurement *ifm_store_last(IfmStore *store, const char *case_key, GError **error)
+{
+    return first_of_case(store, case_key, "ORDER BY outcome = 'ok' DESC, started_unix_ms DESC, rowid DESC", error);
 }
 
 /* One pass over all measurements within one transaction, so that it sees one state. @verify: also by digest. */
@@ -112,15 +123,6 @@ static gboolean visit_all(const IfmStore *store, gboolean verify, Step step, voi
     return TRUE;
 }
 
-static gboolean visit_all_at_once(const IfmStore *store, gboolean verify, Step step, void *user, GError **error)
-{
-    if (!ifm_store_run(store, "BEGIN", error))
-        return FALSE;
-    gboolean good = visit_all(store, verify, step, user, error);
-    ifm_store_end(store, FALSE, NULL); /* nothing was written */
-    return good;
-}
-
 typedef struct
 {
     IfmStoreVisitor visit;
@@ -138,7 +140,11 @@ static gboolean visit_step(const IfmCase *subject_case, const IfmMeasurement *me
 gboolean ifm_store_each(IfmStore *store, IfmStoreVisitor visit, void *user, GError **error)
 {
     Visit both = { visit, user };
-    return visit_all_at_once(store, FALSE, visit_step, &both, error);
+    if (!ifm_store_run(store, "BEGIN", error))
+        return FALSE;
+    gboolean good = visit_all(store, FALSE, visit_step, &both, error);
+    ifm_store_end(store, FALSE, NULL); /* nothing was written */
+    return good;
 }
 
 /* --- merging
@@ -173,16 +179,27 @@ static gboolean merge_step(const IfmCase *subject_case, const IfmMeasurement *me
     return FALSE;
 }
 
+/* All that @from has, as it is at one moment. */
+static gboolean merge_all(Merge *merge, GError **error)
+{
+    if (!ifm_store_run(merge->from, "BEGIN", error))
+        return FALSE;
+    gboolean good =
+        visit_all(merge->from, TRUE, merge_step, merge, error) && ifm_store_add_documents(merge->store, merge->from, error);
+    ifm_store_end(merge->from, FALSE, NULL); /* nothing was written there */
+    return good;
+}
+
 gboolean ifm_store_merge(IfmStore *store, IfmStore *from, gsize *n_added, GError **error)
 {
     if (n_added != NULL)
         *n_added = 0;
     if (store->device == from->device && store->inode == from->inode) /* itself: all of it is here */
         return TRUE;
-    if (!begin_writing(store, error))
+    if (!ifm_store_begin_writing(store, error))
         return FALSE;
     Merge merge = { store, from, 0 };
-    gboolean good = visit_all_at_once(from, TRUE, merge_step, &merge, error);
+    gboolean good = merge_all(&merge, error);
     good = ifm_store_end(store, good, good ? error : NULL);
     if (!good)
         return FALSE;
@@ -219,7 +236,10 @@ static gboolean check_step(const IfmCase *subject_case, const IfmMeasurement *me
 
 gboolean ifm_store_check(IfmStore *store, GError **error)
 {
-    return check_pragma(store, "PRAGMA integrity_check(1)", "ok", error) &&
-           check_pragma(store, "PRAGMA foreign_key_check", NULL, error) &&
-           visit_all_at_once(store, TRUE, check_step, NULL, error);
+    if (!check_pragma(store, "PRAGMA integrity_check(1)", "ok", error) ||
+        !check_pragma(store, "PRAGMA foreign_key_check", NULL, error) || !ifm_store_run(store, "BEGIN", error))
+        return FALSE;
+    gboolean good = visit_all(store, TRUE, check_step, NULL, error) && ifm_store_check_documents(store, error);
+    ifm_store_end(store, FALSE, NULL); /* nothing was written */
+    return good;
 }

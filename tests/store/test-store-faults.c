@@ -95,7 +95,7 @@ static void test_newer(void)
     g_autofree char *path = make_store("newer.db", IFM_STORE_SHARD);
     run_sql(path, "PRAGMA user_version = 99");
     for (int mode = IFM_STORE_READ; mode <= IFM_STORE_SHARD; mode++)
-        assert_open_refused(path, mode, IFM_ERROR_INVALID, "newer version (schema 99; this one knows up to 2)");
+        assert_open_refused(path, mode, IFM_ERROR_INVALID, "newer version (schema 99; this one knows up to 3)");
 }
 
 static gboolean is_there(const char *path)

@@ -31,6 +31,41 @@ static void test_round_trip(void)
     g_assert_no_error(error);
 }
 
+/* What a case came to: the newest that went well, whatever failed after it; else the newest. */
+static void test_last(void)
+{
+    g_autofree char *path = in_folder("last.db");
+    g_autoptr(IfmStore) store = open_store(path, IFM_STORE_WRITE);
+    g_autoptr(IfmCase) subject_case = example_case("a:CPU");
+    g_autoptr(GError) error = NULL;
+    g_assert_null(ifm_store_last(store, subject_case->key, &error));
+    g_assert_no_error(error);
+    static const struct
+    {
+        gint64 started;
+        IfmOutcome outcome;
+        gint64 then; /* the last one's start after this one was committed */
+    } steps[] = {
+        { 5, IFM_OUTCOME_FAILED, 5 }, { 4, IFM_OUTCOME_SKIPPED, 5 }, { 7, IFM_OUTCOME_SKIPPED, 7 },
+        { 2, IFM_OUTCOME_OK, 2 },     { 1, IFM_OUTCOME_OK, 2 },      { 9, IFM_OUTCOME_FAILED, 2 },
+        { 3, IFM_OUTCOME_OK, 3 },
+    };
+    for (gsize i = 0; i < G_N_ELEMENTS(steps); i++)
+    {
+        g_autoptr(IfmMeasurement) measurement = example_measurement(subject_case, steps[i].started, 2);
+        measurement->outcome = steps[i].outcome;
+        if (steps[i].outcome != IFM_OUTCOME_OK)
+        {
+            set(&measurement->error_code, "failed");
+            set(&measurement->reason, "the worker crashed");
+        }
+        commit(store, subject_case, measurement);
+        g_autoptr(IfmMeasurement) last = ifm_store_last(store, subject_case->key, &error);
+        g_assert_no_error(error);
+        g_assert_cmpint(last->started_unix_ms, ==, steps[i].then);
+    }
+}
+
 typedef struct
 {
     GString *order;
@@ -342,6 +377,7 @@ int main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     make_folder();
     g_test_add_func("/store/round-trip", test_round_trip);
+    g_test_add_func("/store/last", test_last);
     g_test_add_func("/store/each", test_each);
     g_test_add_func("/store/idempotent", test_idempotent);
     g_test_add_func("/store/commit-refused", test_commit_refused);
