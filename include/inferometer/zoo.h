@@ -48,7 +48,7 @@ typedef struct
  * IfmBoundary: a tensor that enters the staged model, passes between its stages, or leaves it.
  * @dims: [rank] words: "nodes", "edges", "features", "hidden" or a number
  * @split_axis: the axis along which parts of the graph (by destination node, edges with their destination) part it; -1:
- * every part needs all of it
+ * every part needs all of it. A stage may need all of one that others part: see ifm_staged_split_axis().
  */
 typedef struct
 {
@@ -66,6 +66,8 @@ typedef struct
     const char *name; /* "GATHER" */
     const char *formula;
     const char *inputs[4], *outputs[3];
+    /* an input that each part of the graph needs whole, because any node may be the source of any edge; NULL: none */
+    const char *whole_input;
     /* what the published tables count as this stage's data, bytes; NULL: none published */
     gint64 (*published_bytes)(const IfmStageSizes *sizes);
 } IfmStage;
@@ -84,8 +86,18 @@ typedef struct
 const IfmStagedModel *ifm_staged_find(const char *name, GError **error);
 /** ifm_staged_boundary: Returns: NULL where there is none of that name. */
 const IfmBoundary *ifm_staged_boundary(const IfmStagedModel *staged, const char *name);
-/** ifm_boundary_bytes: of one such tensor. */
+/** ifm_boundary_bytes: of one such tensor; 0 where a size it is measured in is free. */
 gint64 ifm_boundary_bytes(const IfmBoundary *boundary, const IfmStageSizes *sizes);
+/** ifm_staged_split_axis: Equals: the boundary's split axis; -1 where one of the stages @first to @last needs all of it. */
+int ifm_staged_split_axis(const IfmStagedModel *staged, int first, int last, const char *boundary);
+
+/**
+ * ifm_staged_inputs, ifm_staged_outputs: The boundaries that enter and leave stages @first to @last, fused: those that they
+ * read and none of them makes, and those that they make and a later stage reads, or the last stage leaves; both in the
+ * table's order. Returns: (transfer container) const IfmBoundary *. @first, @last: a range that ifm_staged_build() takes
+ */
+GPtrArray *ifm_staged_inputs(const IfmStagedModel *staged, int first, int last);
+GPtrArray *ifm_staged_outputs(const IfmStagedModel *staged, int first, int last);
 
 /** IfmScatter: how a reduction over the edges is written in ONNX; equal in what it computes, not in speed. */
 typedef enum
@@ -99,11 +111,10 @@ IfmScatter ifm_scatter_for(const char *engine);
 /**
  * ifm_staged_build: Stages @first to @last, fused, as one model. Both forms and all ranges of one seed have the same
  * weights.
- * Its inputs are the boundaries that its stages read and none of them makes, in the table's order, and, in the dynamic form
- * where none of these has the nodes in its shape, "zeros" f32[nodes]: a zero for each node, what the sums begin with. Its
- * outputs are the boundaries it makes that a later stage reads, or those of the last stage. Metadata: inferometer.stage
- * ("3", "3-5"), inferometer.staged_model, inferometer.split.PORT (the axis), and, of fixed sizes, inferometer.size.nodes,
- * inferometer.size.edges and inferometer.range.edge_index.
+ * Its ports are ifm_staged_inputs() and ifm_staged_outputs(), and, where a range sums over the edges, its number of nodes
+ * is free and no input has the nodes in its shape, "zeros" f32[nodes] as its last input: a zero for each node, what the
+ * sums begin with. Metadata: inferometer.stage ("3", "3-5"), inferometer.staged_model, inferometer.split.PORT (the axis),
+ * and, of fixed sizes, inferometer.size.nodes, inferometer.size.edges and inferometer.range.edge_index.
  * Returns: (transfer full) NULL with IFM_ERROR_INVALID for a range or a size that is none.
  */
 IfmModel *ifm_staged_build(const IfmStagedModel *staged, int first, int last, const IfmStageSizes *sizes,

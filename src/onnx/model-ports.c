@@ -239,9 +239,9 @@ static gboolean input_range(const IfmModel *model, const IfmPort *port, double *
     *low = g_ascii_strtod(text, &middle);
     *high = g_ascii_strtod(middle, &end);
     /* Beyond 2^62 either way an integer's bounds could not be told from a double. */
-    if (middle != text && end != middle && *end == '\0' && *low < *high && *low >= -0x1p62 && *high <= 0x1p62)
+    if (middle != text && end != middle && *end == '\0' && *low <= *high && *low >= -0x1p62 && *high <= 0x1p62)
         return TRUE;
-    IFM_ONNX_INVALID(error, "metadata %s: '%s' is not a range (LOW HIGH, LOW below HIGH)", key, text);
+    IFM_ONNX_INVALID(error, "metadata %s: '%s' is not a range (LOW HIGH, LOW not above HIGH)", key, text);
     return FALSE;
 }
 

@@ -7,10 +7,50 @@ G_BEGIN_DECLS
 #define IFM_ZOO_OPSET 17
 #define IFM_ZOO_NAMES(...) ((const char *const[]){ __VA_ARGS__, NULL })
 
+extern const IfmZooParameter ifm_zoo_graphsage_parameters[];
+IfmModel *ifm_zoo_graphsage_build(const gint64 *values, guint32 seed, GError **error);
+
 extern const IfmZooParameter ifm_zoo_matmul_parameters[];
 IfmModel *ifm_zoo_matmul_build(const gint64 *values, guint32 seed, GError **error);
 
 extern const IfmZooParameter ifm_zoo_small_cnn_parameters[];
 IfmModel *ifm_zoo_small_cnn_build(const gint64 *values, guint32 seed, GError **error);
+
+/* --- models in stages ---------------------------------------------------------------------------------------------------
+ */
+
+#define IFM_STAGED_MAX_WIDTH G_GINT64_CONSTANT(65536) /* features, hidden */
+#define IFM_STAGED_ZEROS "zeros"
+
+/*
+ * IfmStageBuild: a range of stages on its way to one model; its ports are there before the first stage emits its nodes.
+ * @nodes_from: an input, or "zeros", whose first dimension is the nodes; NULL where the model needs none
+ * @made: bits of the recipe's own: what earlier stages of the range have made that is no boundary
+ */
+typedef struct
+{
+    IfmModelBuilder *builder;
+    const IfmStagedModel *staged;
+    int first, last;
+    IfmStageSizes sizes;
+    IfmScatter scatter;
+    guint32 seed;
+    const char *nodes_from;
+    guint made;
+} IfmStageBuild;
+
+/*
+ * IfmStagedRecipe: how a staged model is built.
+ * @emit: [n_stages] adds a stage's nodes; tensors that pass between stages have their boundary's name
+ * @sums: [n_stages] whether the stage sums over the edges, so that it must know how many nodes there are
+ */
+typedef struct
+{
+    const IfmStagedModel *model;
+    void (*emit[IFM_MAX_STAGES])(IfmStageBuild *build);
+    gboolean sums[IFM_MAX_STAGES];
+} IfmStagedRecipe;
+
+extern const IfmStagedRecipe ifm_zoo_graphsage_recipe;
 
 G_END_DECLS

@@ -4,6 +4,10 @@
 
 /* The table of models: one row each, sorted by name. Steps to add one: docs/add-a-model.md. */
 static const IfmZooEntry entries[] = {
+    { .name = "graphsage",
+      .help = "a GraphSAGE layer, or a range of its seven stages: docs/stages.md",
+      .parameters = ifm_zoo_graphsage_parameters,
+      .build = ifm_zoo_graphsage_build },
     { .name = "matmul",
       .help = "y = x W: one matrix product, or a chain of them",
       .parameters = ifm_zoo_matmul_parameters,
