@@ -36,9 +36,10 @@ gboolean ifm_bandwidth_fit(const double *data_bytes, const double *latency_ns, g
 
 /**
  * ifm_bandwidth_split: One latency as transfer and compute.
- * Equals: transfer = data_bytes / bandwidth, compute = total - transfer
+ * Equals: transfer = data_bytes / bandwidth, compute = total - transfer; the two add up to the total exactly
  * @transfer_ns, @compute_ns: (out) NaN, both, where nothing can be said
- * Returns: NULL, or one line why there is no split: the bandwidth is not identifiable, or compute would be negative.
+ * Returns: NULL, or one line (borrowed from @fit or static) why there is no split: the bandwidth is not identifiable, compute
+ * would be negative, or there is no total (above 0) or no data size (0 or above).
  */
 const char *ifm_bandwidth_split(const IfmBandwidthFit *fit, double data_bytes, double total_ns, double *transfer_ns,
                                 double *compute_ns);
@@ -55,7 +56,9 @@ typedef struct
 } IfmLookupPoint;
 
 /**
- * ifm_lookup_new: Interpolation linear between the logarithms of nodes, edges and latency (IfmGrid, nodes first).
+ * ifm_lookup_new: Interpolation linear between the logarithms of nodes, edges and latency (IfmGrid: nodes, then edges per
+ * node). A latency that is a product of powers of nodes and edges comes out without error. Why edges per node:
+ * docs/predicting.md.
  * @points: [n], any order
  * Returns: (transfer full) NULL with IFM_ERROR_INVALID for no point, a size or latency not above 0, or a size given twice.
  */

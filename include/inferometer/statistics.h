@@ -78,4 +78,10 @@ gboolean ifm_series_steady(const double *series, gsize n, double tolerance);
 /** ifm_binomial_interval: Clopper-Pearson interval of a proportion. @k successes of @n. */
 IfmInterval ifm_binomial_interval(gsize k, gsize n, double level);
 
+/**
+ * ifm_student_quantile: the p-quantile of Student's t, to a relative 1e-9 for up to a million degrees of freedom.
+ * @p: in (0, 1)    @freedom: above 0; need not be whole    Returns: NaN where either is outside.
+ */
+double ifm_student_quantile(double p, double freedom);
+
 G_END_DECLS

@@ -90,3 +90,25 @@ double ifm_student_p(double t, double freedom)
         return 0;
     return beta_regularised(freedom / 2, 0.5, freedom / (freedom + t * t));
 }
+
+double ifm_student_quantile(double p, double freedom)
+{
+    if (!(p > 0 && p < 1 && freedom > 0 && isfinite(freedom)))
+        return NAN;
+    if (p == 0.5)
+        return 0;
+    /* x = freedom / (freedom + t^2) is beta(freedom / 2, 1/2) and 1 - x is beta(1/2, freedom / 2). Whichever is small is
+     * looked for, since the other's distance from 1 would have few digits. */
+    double both = 2 * MIN(p, 1 - p), t;
+    if (both < 0.5)
+    {
+        double x = beta_quantile(freedom / 2, 0.5, both);
+        t = sqrt(freedom * (1 - x) / x);
+    }
+    else
+    {
+        double rest = beta_quantile(0.5, freedom / 2, 1 - both);
+        t = sqrt(freedom * rest / (1 - rest));
+    }
+    return p < 0.5 ? -t : t;
+}

@@ -68,6 +68,76 @@ static void test_binomial_interval(void)
     }
 }
 
+/* P(|T| <= t) for whole degrees of freedom, as a finite sum. Source: Abramowitz & Stegun 26.7.3, 26.7.4 */
+static long double student_within(double t, int freedom)
+{
+    long double theta = atanl(t / sqrtl(freedom)), square = freedom / (freedom + (long double)t * t);
+    long double term = freedom % 2 == 0 ? 1 : sqrtl(square), sum = 0;
+    for (int k = freedom % 2 == 0 ? 1 : 2; k < freedom; k += 2)
+    {
+        sum += term;
+        term *= square * k / (k + 1);
+    }
+    return freedom % 2 == 0 ? sinl(theta) * sum : 2 / acosl(-1) * (theta + sinl(theta) * sum);
+}
+
+/* Printed in Fisher & Yates, Statistical Tables, table III, and in every table since. */
+static void test_student_table(void)
+{
+    static const int freedoms[] = { 1, 2, 3, 4, 5, 7, 10, 13, 20, 30, 60, 120 };
+    static const double ps[] = { 0.75, 0.9, 0.95, 0.975, 0.99, 0.995, 0.9995 };
+    static const double table[][7] = {
+        { 1.000, 3.078, 6.314, 12.706, 31.821, 63.657, 636.619 }, { 0.816, 1.886, 2.920, 4.303, 6.965, 9.925, 31.599 },
+        { 0.765, 1.638, 2.353, 3.182, 4.541, 5.841, 12.924 },     { 0.741, 1.533, 2.132, 2.776, 3.747, 4.604, 8.610 },
+        { 0.727, 1.476, 2.015, 2.571, 3.365, 4.032, 6.869 },      { 0.711, 1.415, 1.895, 2.365, 2.998, 3.499, 5.408 },
+        { 0.700, 1.372, 1.812, 2.228, 2.764, 3.169, 4.587 },      { 0.694, 1.350, 1.771, 2.160, 2.650, 3.012, 4.221 },
+        { 0.687, 1.325, 1.725, 2.086, 2.528, 2.845, 3.850 },      { 0.683, 1.310, 1.697, 2.042, 2.457, 2.750, 3.646 },
+        { 0.679, 1.296, 1.671, 2.000, 2.390, 2.660, 3.460 },      { 0.677, 1.289, 1.658, 1.980, 2.358, 2.617, 3.373 },
+    };
+    for (gsize i = 0; i < G_N_ELEMENTS(freedoms); i++)
+        for (gsize j = 0; j < G_N_ELEMENTS(ps); j++)
+        {
+            double t = ifm_student_quantile(ps[j], freedoms[i]);
+            g_assert_cmpfloat_with_epsilon(t, table[i][j], 0.00051);
+            g_assert_cmpfloat_with_epsilon(ifm_student_quantile(1 - ps[j], freedoms[i]), -t, 1e-9 * t);
+        }
+}
+
+static void test_student_exact(void)
+{
+    static const double ps[] = { 1e-12, 1e-6, 0.001, 0.025, 0.2, 0.25, 0.3, 0.4999, 0.5001, 0.6, 0.75, 0.9, 0.975, 0.9999 };
+    static const int freedoms[] = { 3, 5, 6, 9, 53, 100, 999, 10000, 1000000 };
+    for (gsize i = 0; i < G_N_ELEMENTS(ps); i++)
+    {
+        double p = ps[i], product = 4 * p * (1 - p), sign = p < 0.5 ? -1 : 1;
+        long double within = fabsl(2 * (long double)p - 1);
+        /* 1, 2 and 4 degrees of freedom have closed forms. */
+        assert_near(ifm_student_quantile(p, 1), -1 / tan(G_PI * p), 1e-9);
+        assert_near(ifm_student_quantile(p, 2), sign * within * sqrt(2 / product), 1e-9);
+        double q = cos(acos(sqrt(product)) / 3) / sqrt(product);
+        if (within > 0.1) /* else q - 1 has too few digits */
+            assert_near(ifm_student_quantile(p, 4), sign * 2 * sqrt(q - 1), 1e-9);
+        for (gsize j = 0; j < G_N_ELEMENTS(freedoms); j++)
+        {
+            double t = ifm_student_quantile(p, freedoms[j]);
+            g_assert_cmpfloat(t * sign, >, 0);
+            /* Between P at a t less by 1e-9 and at one more by it, but for what the sum itself loses. */
+            long double slack = freedoms[j] < 1000 ? 1e-17L : 1e-13L;
+            g_assert_true(student_within(fabs(t) * (1 - 1e-9), freedoms[j]) - slack <= within);
+            g_assert_true(student_within(fabs(t) * (1 + 1e-9), freedoms[j]) + slack >= within);
+        }
+    }
+    g_assert_cmpfloat(ifm_student_quantile(0.5, 7), ==, 0);
+    g_assert_cmpfloat_with_epsilon(ifm_student_quantile(0.975, 1e6), 1.959964 + (1.959964 + 7.529111) / 4e6, 1e-6);
+    for (double freedom = 1; freedom < 20; freedom += 0.25) /* between whole ones: between their values */
+        g_assert_cmpfloat(ifm_student_quantile(0.9, freedom + 0.25), <, ifm_student_quantile(0.9, freedom));
+    g_assert_true(isnan(ifm_student_quantile(0, 3)));
+    g_assert_true(isnan(ifm_student_quantile(1, 3)));
+    g_assert_true(isnan(ifm_student_quantile(NAN, 3)));
+    g_assert_true(isnan(ifm_student_quantile(0.9, 0)));
+    g_assert_true(isnan(ifm_student_quantile(0.9, INFINITY)));
+}
+
 static void test_quantile(void)
 {
     static const double sorted[] = { 1, 2, 4, 8, 16 }; /* R: quantile(c(1, 2, 4, 8, 16), c(...)) */
@@ -475,6 +545,8 @@ int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/statistics/binomial-interval", test_binomial_interval);
+    g_test_add_func("/statistics/student/table", test_student_table);
+    g_test_add_func("/statistics/student/exact", test_student_exact);
     g_test_add_func("/statistics/quantile", test_quantile);
     g_test_add_func("/statistics/quantile/least-n", test_quantile_least_n);
     g_test_add_func("/statistics/quantile-interval/ranks", test_quantile_interval_ranks);
