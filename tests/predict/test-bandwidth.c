@@ -285,7 +285,7 @@ static void check_published(const char *device, int stage, Tally *tally)
 
 static void test_published(void)
 {
-    g_test_message("| device | stage | sizes | GB/s | 95 %% interval | R² | intercept, ms | why not | rows split |");
+    g_test_message("| device | stage | sizes | GB/s | 95 %% interval | R squared | intercept, ms | why not | rows split |");
     Tally tally = { 0 };
     for (gsize i = 0; i < G_N_ELEMENTS(published_devices); i++)
         for (int stage = 1; stage <= PUBLISHED_STAGES; stage++)
