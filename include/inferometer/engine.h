@@ -75,6 +75,15 @@ const char *ifm_engine_version(const IfmEngine *engine);
 const char *ifm_engine_library(const IfmEngine *engine);
 IfmClock *ifm_engine_clock(const IfmEngine *engine);
 
+/** IfmLinkSource: where the time comes from that a copy between the host's memory and a device takes. */
+typedef enum
+{
+    IFM_LINK_REAL,      /* it is a real copy */
+    IFM_LINK_DESCRIBED, /* a simulated device's description: figures that were measured somewhere */
+    IFM_LINK_ASSUMED,   /* … that nobody measured */
+    IFM_LINK_UNKNOWN,   /* a simulated device whose description tells none: a copy takes no time there */
+} IfmLinkSource;
+
 typedef struct
 {
     char *spec;        /* "openvino:CPU", "onnxruntime:CUDA:0", "simulated:meteor-lake/GPU" */
@@ -82,11 +91,19 @@ typedef struct
     guint32 capabilities;
     gboolean available; /* FALSE: known to the runtime, but not here */
     char *reason;       /* why not; NULL where available */
+    /* it does not compute in plain host memory: without IFM_CAN_BUFFERS the runtime alone moves tensors there and back,
+     * within each inference */
+    gboolean own_memory;
+    IfmLinkSource link_source;
 } IfmDeviceInfo;
 void ifm_device_info_free(IfmDeviceInfo *info);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmDeviceInfo, ifm_device_info_free)
 
 /** ifm_engine_devices: Returns: (transfer full) IfmDeviceInfo*; found by asking the runtime. NULL with an error. */
 GPtrArray *ifm_engine_devices(IfmEngine *engine, GError **error);
+/** ifm_engine_find_device: The one of them that a spec means, whatever its cores and streams. Returns: (transfer full) NULL
+ * with IFM_ERROR_UNAVAILABLE where there is none (those there are named) or it is listed as not available. */
+IfmDeviceInfo *ifm_engine_find_device(IfmEngine *engine, const IfmDeviceSpec *spec, GError **error);
 
 /**
  * ifm_engine_probe_device: Asks the device for a sign of life (the cheapest true answer it can give).
@@ -266,5 +283,10 @@ gboolean ifm_buffer_tensor(IfmBuffer *buffer, IfmDtype dtype, int rank, const gi
 gboolean ifm_engine_copy(IfmEngine *engine, const IfmTensor *from, const IfmTensor *to, GError **error);
 /** ifm_engine_sync: Waits until every queued copy is done. */
 gboolean ifm_engine_sync(IfmEngine *engine, GError **error);
+/** ifm_engine_copy_host: A copy within host memory, done when it returns, as device @spec would make it of a tensor that it
+ * is handed: a real engine's in the time that it takes, a simulated one's in the time that its link is described with.
+ * IFM_ERROR_UNSUPPORTED where it is described with none. */
+gboolean ifm_engine_copy_host(IfmEngine *engine, const IfmDeviceSpec *spec, const IfmTensor *from, const IfmTensor *to,
+                              GError **error);
 
 G_END_DECLS

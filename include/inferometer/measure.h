@@ -202,12 +202,13 @@ IfmCase *ifm_runner_link_case(IfmRunner *runner, const IfmLinkCase *link_case, G
 IfmMeasurement *ifm_runner_measure_link(IfmRunner *runner, const IfmLinkCase *link_case, const IfmCase *sealed,
                                         GError **error);
 
-/** ifm_runner_find_device: Whether a device is here and answers. @description: (out) (optional) (transfer full) the
- * hardware's name. Returns: FALSE with IFM_ERROR_UNAVAILABLE (no runtime, no such device), IFM_ERROR_LOST, or that of a
- * wrong spec. */
+/** ifm_runner_find_device: Whether a device is here and answers, whatever cores and streams it is named with.
+ * @description: (out) (optional) (transfer full) the hardware's name. Returns: FALSE with IFM_ERROR_UNAVAILABLE (no
+ * runtime, no such device), IFM_ERROR_LOST (as if ifm_runner_set_lost() had been called), that of a wrong spec, or that of
+ * a worker that ended over it. */
 gboolean ifm_runner_find_device(IfmRunner *runner, const char *device, char **description, GError **error);
 /** ifm_runner_set_lost: Says that a device was lost earlier, before this runner was made: it is tried again only once it
- * answers a probe. */
+ * answers a probe. No effect where @device is no device spec. */
 void ifm_runner_set_lost(IfmRunner *runner, const char *device, const char *why);
 
 /** ifm_runner_devices: What one engine has, asked in a worker. Returns: (transfer full) {"engine", "version", "library",

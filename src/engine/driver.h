@@ -110,6 +110,9 @@ struct IfmDriver
     gboolean (*buffer_tensor)(IfmBuffer *buffer, IfmTensor *tensor, GError **error);
     gboolean (*copy)(IfmEngine *engine, const IfmTensor *from, const IfmTensor *to, GError **error);
     gboolean (*sync)(IfmEngine *engine, GError **error);
+    /* copy_host: optional; without it the bytes are just copied. Sizes are equal, both sides plain host memory. */
+    gboolean (*copy_host)(IfmEngine *engine, const IfmDeviceSpec *spec, const IfmTensor *from, const IfmTensor *to,
+                          GError **error);
 };
 
 struct IfmBuffer
@@ -120,10 +123,6 @@ struct IfmBuffer
 
 /* ifm_driver_table: Returns: the drivers of this build, NULL-terminated (registry.c). */
 const IfmDriver *const *ifm_driver_table(void);
-
-/* ifm_engine_find_device: the entry of `devices` that a spec means. Returns: (transfer full) NULL with
- * IFM_ERROR_UNAVAILABLE where there is none (those there are named) or it is listed as not available. */
-IfmDeviceInfo *ifm_engine_find_device(IfmEngine *engine, const IfmDeviceSpec *spec, GError **error);
 
 /* For the profile slot: (transfer full) an empty profile; nodes (IfmNodeTime*, g_new0) are freed with it. */
 IfmEngineProfile *ifm_engine_profile_new(void);

@@ -1,4 +1,5 @@
 #include <inferometer/nearest.h>
+#include <string.h>
 
 #include "engine-private.h"
 
@@ -431,4 +432,23 @@ gboolean ifm_engine_copy(IfmEngine *engine, const IfmTensor *from, const IfmTens
 gboolean ifm_engine_sync(IfmEngine *engine, GError **error)
 {
     return check_buffers(engine, error) && engine->driver->sync(engine, error);
+}
+
+gboolean ifm_engine_copy_host(IfmEngine *engine, const IfmDeviceSpec *spec, const IfmTensor *from, const IfmTensor *to,
+                              GError **error)
+{
+    if (!check_engine(engine, spec, error))
+        return FALSE;
+    if (from->size_bytes != to->size_bytes || from->memory != IFM_MEMORY_HOST || to->memory != IFM_MEMORY_HOST)
+    {
+        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
+                    "%s: a copy of %" G_GSIZE_FORMAT " to %" G_GSIZE_FORMAT
+                    " bytes: sizes must be equal, and both sides the host's",
+                    spec->text, from->size_bytes, to->size_bytes);
+        return FALSE;
+    }
+    if (engine->driver->copy_host != NULL)
+        return engine->driver->copy_host(engine, spec, from, to, error);
+    memcpy(to->data, from->data, from->size_bytes);
+    return TRUE;
 }

@@ -159,6 +159,7 @@ static void add_found(OrtEngine *self, const OrtEpDevice *device, GPtrArray *dev
     info->spec = is_cpu ? g_strdup_printf("%s:CPU", NAME) : g_strdup_printf("%s%d", same, index);
     info->description = describe(self, device);
     info->capabilities = is_cpu ? CAPABILITIES : ACCELERATOR_CAPABILITIES;
+    info->own_memory = !is_cpu;
     info->available = TRUE;
     g_ptr_array_add(devices, info);
 }
@@ -181,6 +182,7 @@ static void add_missing(OrtEngine *self, gsize row, GPtrArray *devices)
     IfmDeviceInfo *info = g_new0(IfmDeviceInfo, 1);
     info->spec = g_strdup_printf("%s:%s", NAME, providers[row].unit);
     info->description = g_strdup(providers[row].provider);
+    info->own_memory = !g_str_equal(providers[row].unit, "CPU");
     info->capabilities = ACCELERATOR_CAPABILITIES;
     info->reason = is_built_in(self, providers[row].provider)
                        ? g_strdup("the provider is there, but finds no such device on this machine")

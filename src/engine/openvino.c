@@ -119,6 +119,7 @@ static IfmDeviceInfo *info_new(const char *native, guint32 capabilities)
     g_autofree char *unit = g_strdelimit(g_strdup(native), ".", ':');
     info->spec = g_strconcat(NAME, ":", unit, NULL);
     info->capabilities = capabilities;
+    info->own_memory = !g_str_equal(native, "CPU");
     return info;
 }
 

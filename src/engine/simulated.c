@@ -105,6 +105,8 @@ static IfmDeviceInfo *device_info(const char *machine, const UnitDescription *un
     info->description = g_strdup(unit->description);
     info->capabilities = unit->capabilities;
     info->available = TRUE;
+    info->own_memory = (unit->capabilities & IFM_CAN_BUFFERS) != 0;
+    info->link_source = unit->link == NULL ? IFM_LINK_UNKNOWN : unit->link->assumed ? IFM_LINK_ASSUMED : IFM_LINK_DESCRIBED;
     return info;
 }
 
@@ -449,6 +451,11 @@ static IfmBuffer *simulated_buffer_alloc(IfmEngine *base, const IfmDeviceSpec *s
         g_set_error(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED, "%s: has no memory of its own", spec->text);
         return NULL;
     }
+    if (unit_state_refresh(state) == UNIT_LOST_REPORTED)
+    {
+        fault_set_lost(state, spec->text, NULL, error);
+        return NULL;
+    }
     gboolean fits = size_bytes < G_MAXINT64 / 2 && unit_state_take(state, (gint64)size_bytes, unit->memory_bytes);
     void *bytes = fits ? aligned_alloc(64, (MAX(size_bytes, 1) + 63) / 64 * 64) : NULL;
     if (bytes == NULL)
@@ -534,12 +541,33 @@ static gint64 copy_ns(const IfmTensor *side)
                : 0;
 }
 
+/* A lost device says so, or (@dead) does as if it had copied. */
+static gboolean check_health(const UnitState *state, const char *where, gboolean *dead, GError **error)
+{
+    UnitHealth health = unit_state_health(state);
+    *dead |= health == UNIT_LOST_SILENT;
+    if (health == UNIT_LOST_REPORTED)
+        fault_set_lost(state, where, NULL, error);
+    return health != UNIT_LOST_REPORTED;
+}
+
+static gboolean check_side(const IfmTensor *side, gboolean *dead, GError **error)
+{
+    const SimulatedBuffer *buffer = side->memory == IFM_MEMORY_DEVICE ? (const SimulatedBuffer *)side->data : NULL;
+    return buffer == NULL || check_health(buffer->state, buffer->unit->record.name, dead, error);
+}
+
 /* Copies queue up one behind the other, as on one copy engine; the bytes move at once, which nobody may rely on. */
 static gboolean simulated_copy(IfmEngine *base, const IfmTensor *from, const IfmTensor *to, GError **error)
 {
     SimulatedEngine *engine = (SimulatedEngine *)base;
     if (!simulated_check_memory(engine, from, NULL, error) || !simulated_check_memory(engine, to, NULL, error))
         return FALSE;
+    gboolean dead = FALSE;
+    if (!check_side(from, &dead, error) || !check_side(to, &dead, error))
+        return FALSE;
+    if (dead)
+        return TRUE;
     IfmTensor source = simulated_host_view(from), target = simulated_host_view(to);
     memmove(target.data, source.data, source.size_bytes);
     pthread_mutex_lock(&engine->mutex);
@@ -556,6 +584,29 @@ static gboolean simulated_sync(IfmEngine *base, GError **error)
     gint64 copied_ns = engine->copied_ns;
     pthread_mutex_unlock(&engine->mutex);
     ifm_clock_sleep_until_ns(base->clock, copied_ns);
+    return TRUE;
+}
+
+static gboolean simulated_copy_host(IfmEngine *base, const IfmDeviceSpec *spec, const IfmTensor *from, const IfmTensor *to,
+                                    GError **error)
+{
+    const UnitDescription *unit;
+    UnitState *state;
+    gboolean dead = FALSE;
+    gint64 begin_ns = ifm_clock_now_ns(base->clock);
+    if (!simulated_unit((SimulatedEngine *)base, spec, &unit, &state, error) ||
+        !check_health(state, spec->text, &dead, error))
+        return FALSE;
+    if (unit->link == NULL)
+    {
+        g_set_error(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED,
+                    "%s: what a copy takes is not known: its description has no key \"link\"", spec->text);
+        return FALSE;
+    }
+    if (dead)
+        return TRUE;
+    memmove(to->data, from->data, from->size_bytes);
+    ifm_clock_sleep_until_ns(base->clock, begin_ns + simulated_transfer_ns(unit, from->size_bytes));
     return TRUE;
 }
 
@@ -589,4 +640,5 @@ const IfmDriver ifm_driver_simulated = {
     .buffer_tensor = simulated_buffer_tensor,
     .copy = simulated_copy,
     .sync = simulated_sync,
+    .copy_host = simulated_copy_host,
 };

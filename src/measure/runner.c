@@ -10,7 +10,7 @@
 #include <inferometer/json.h>
 #include <inferometer/sensor.h>
 
-#include "measure-private.h"
+#include "runner-private.h"
 
 #define REFERENCE_WORKER "reference"
 /* Of reference outputs on disk. */
@@ -155,7 +155,7 @@ void ifm_runner_free(IfmRunner *runner)
     g_free(runner);
 }
 
-static const json_t *machine_of(IfmRunner *runner)
+const json_t *ifm_runner_machine(IfmRunner *runner)
 {
     if (runner->machine == NULL)
         runner->machine = ifm_sensor_machine("/");
@@ -167,6 +167,19 @@ static gboolean is_interrupted(const IfmRunner *runner)
     return runner->options.interrupted != NULL && g_atomic_int_get(runner->options.interrupted) != 0;
 }
 
+/* The device whose cores a worker of that key keeps to; of a link the receiver, else the sender. NULL: it keeps to none. */
+static char *cores_of_key(const char *key)
+{
+    g_auto(GStrv) sides = g_strsplit(key, ">", 2);
+    for (guint i = g_strv_length(sides); i > 0; i--)
+    {
+        g_autoptr(IfmDeviceSpec) device = ifm_device_spec_parse(sides[i - 1], NULL);
+        if (device != NULL && device->n_cores > 0)
+            return g_strdup(device->text);
+    }
+    return NULL;
+}
+
 static IfmWorker *worker_for(IfmRunner *runner, const char *key, GError **error)
 {
     IfmWorker *worker = g_hash_table_lookup(runner->workers, key);
@@ -175,16 +188,14 @@ static IfmWorker *worker_for(IfmRunner *runner, const char *key, GError **error)
     g_hash_table_remove(runner->workers, key); /* ended while idle, by whomever */
     if (!make_folder(runner, error))
         return NULL;
-    g_autoptr(IfmDeviceSpec) device = ifm_device_spec_parse(key, NULL); /* the others belong to none */
-    worker = ifm_worker_start(runner->temporary, device != NULL ? device->text : NULL, error);
+    g_autofree char *device = cores_of_key(key);
+    worker = ifm_worker_start(runner->temporary, device, error);
     if (worker != NULL)
         g_hash_table_insert(runner->workers, g_strdup(key), worker);
     return worker;
 }
 
-/* Asks a worker; one that died meanwhile is forgotten, so that the next question starts another. */
-static json_t *ask(IfmRunner *runner, const char *key, json_t *request /* (transfer full) */, const IfmWorkerWatch *watch,
-                   GError **error)
+json_t *ifm_runner_ask(IfmRunner *runner, const char *key, json_t *request, const IfmWorkerWatch *watch, GError **error)
 {
     json_auto_t *owned = request;
     IfmWorker *worker = worker_for(runner, key, error);
@@ -197,7 +208,7 @@ static json_t *ask(IfmRunner *runner, const char *key, json_t *request /* (trans
     return answer;
 }
 
-static IfmWorkerWatch quiet_watch(IfmRunner *runner)
+IfmWorkerWatch ifm_runner_watch(IfmRunner *runner)
 {
     return (IfmWorkerWatch){ .limits = &runner->options.limits, .interrupted = runner->options.interrupted };
 }
@@ -211,21 +222,53 @@ static char *device_of(const IfmDeviceSpec *spec)
 json_t *ifm_runner_devices(IfmRunner *runner, const char *engine, GError **error)
 {
     g_autofree char *key = g_strdup_printf("devices of %s", engine);
-    IfmWorkerWatch watch = quiet_watch(runner);
-    json_t *answer = ask(runner, key, json_pack("{s:s,s:s}", "do", "devices", "engine", engine), &watch, error);
+    IfmWorkerWatch watch = ifm_runner_watch(runner);
+    json_t *answer = ifm_runner_ask(runner, key, json_pack("{s:s,s:s}", "do", "devices", "engine", engine), &watch, error);
     g_hash_table_remove(runner->workers, key); /* asked once: no reason to keep a runtime loaded for it */
     return answer;
 }
 
+gboolean ifm_runner_find_device(IfmRunner *runner, const char *device, char **description, GError **error)
+{
+    g_autoptr(GError) failure = NULL;
+    IfmWorkerWatch watch = ifm_runner_watch(runner);
+    g_autoptr(IfmDeviceSpec) spec = ifm_device_spec_parse(device, error);
+    if (spec == NULL)
+        return FALSE;
+    json_auto_t *answer =
+        ifm_runner_ask(runner, spec->text, json_pack("{s:s,s:s}", "do", "find", "device", spec->text), &watch, &failure);
+    g_autofree char *name = device_of(spec);
+    if (answer != NULL)
+    {
+        g_hash_table_remove(runner->lost, name);
+        if (description != NULL)
+            *description = g_strdup(json_string_value(json_object_get(answer, "description")));
+        return TRUE;
+    }
+    g_hash_table_remove(runner->workers, spec->text); /* nothing will be measured in it */
+    if (g_error_matches(failure, IFM_ERROR, IFM_ERROR_LOST))
+        ifm_runner_set_lost(runner, device, failure->message);
+    g_propagate_error(error, g_steal_pointer(&failure));
+    return FALSE;
+}
+
+void ifm_runner_set_lost(IfmRunner *runner, const char *device, const char *why)
+{
+    g_autoptr(IfmDeviceSpec) spec = ifm_device_spec_parse(device, NULL);
+    if (spec != NULL) /* what names no device can be none that is measured */
+        g_hash_table_insert(runner->lost, device_of(spec), g_strdup(why));
+}
+
 /* --- the case record ---------------------------------------------------------------------------------------------- */
 
-static const json_t *engine_facts(IfmRunner *runner, const IfmDeviceSpec *spec, GError **error)
+const json_t *ifm_runner_engine_facts(IfmRunner *runner, const IfmDeviceSpec *spec, GError **error)
 {
     json_t *facts = g_hash_table_lookup(runner->engines, spec->engine);
     if (facts != NULL)
         return facts;
-    IfmWorkerWatch watch = quiet_watch(runner);
-    facts = ask(runner, spec->text, json_pack("{s:s,s:s}", "do", "engine", "engine", spec->engine), &watch, error);
+    IfmWorkerWatch watch = ifm_runner_watch(runner);
+    facts =
+        ifm_runner_ask(runner, spec->text, json_pack("{s:s,s:s}", "do", "engine", "engine", spec->engine), &watch, error);
     if (facts != NULL)
         g_hash_table_insert(runner->engines, g_strdup(spec->engine), facts);
     return facts;
@@ -302,11 +345,11 @@ IfmCase *ifm_runner_case(IfmRunner *runner, const IfmModelCase *model_case, GErr
     if (model == NULL || !ifm_model_check_bindings(model, model_case->bindings, model_case->n_bindings, error))
         return NULL;
     const char *digest = ifm_model_digest(model, error);
-    const json_t *facts = digest != NULL ? engine_facts(runner, spec, error) : NULL;
+    const json_t *facts = digest != NULL ? ifm_runner_engine_facts(runner, spec, error) : NULL;
     if (facts == NULL)
         return NULL;
     g_autoptr(IfmCase) record = ifm_case_new();
-    fill_case(record, model_case, spec, facts, machine_of(runner));
+    fill_case(record, model_case, spec, facts, ifm_runner_machine(runner));
     ifm_record_set_text(&record->subject_digest, digest);
     if (model_case->model_name == NULL)
         ifm_record_set_text(&record->subject_name, ifm_model_name(model));
@@ -316,24 +359,17 @@ IfmCase *ifm_runner_case(IfmRunner *runner, const IfmModelCase *model_case, GErr
 
 /* --- measuring: what is heard on the way -------------------------------------------------------------------------- */
 
-typedef struct
-{
-    IfmRunner *runner;
-    json_t *draft; /* the measurement as far as it is, in case the worker must be ended */
-    json_t *before, *after;
-    gboolean warm; /* `before` was taken while it ran */
-} Hearing;
-
-static void hearing_clear(Hearing *hearing)
+static void hearing_clear(IfmHearing *hearing)
 {
     json_decref(hearing->draft);
     json_decref(hearing->before);
     json_decref(hearing->after);
+    json_decref(hearing->lost);
 }
-G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Hearing, hearing_clear)
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(IfmHearing, hearing_clear)
 
 /* Once when it begins to run, again while it is at it (an idle processor's clock says little), and when it has run. */
-static void take_snapshots(Hearing *hearing, const char *phase, gsize n)
+static void take_snapshots(IfmHearing *hearing, const char *phase, gsize n)
 {
     gboolean runs = g_strcmp0(phase, "running") == 0;
     if (runs && (hearing->before == NULL || (n > 0 && !hearing->warm)))
@@ -346,7 +382,7 @@ static void take_snapshots(Hearing *hearing, const char *phase, gsize n)
         hearing->after = ifm_sensor_snapshot("/");
 }
 
-static void extend_draft(Hearing *hearing, const json_t *beat, const char *key, const char *field)
+static void extend_draft(IfmHearing *hearing, const json_t *beat, const char *key, const char *field)
 {
     json_t *news = json_object_get(beat, key), *series = json_object_get(hearing->draft, field);
     if (json_is_array(news) && json_is_array(series))
@@ -360,7 +396,7 @@ static double number_or_nan(const json_t *json)
 
 static void hear(const json_t *message, void *user)
 {
-    Hearing *hearing = user;
+    IfmHearing *hearing = user;
     const IfmRunnerOptions *options = &hearing->runner->options;
     const char *say = json_string_value(json_object_get(message, "say"));
     const char *phase = json_string_value(json_object_get(message, "phase"));
@@ -372,6 +408,11 @@ static void hear(const json_t *message, void *user)
         json_decref(hearing->draft);
         hearing->draft = json_incref(json_object_get(message, "measurement"));
     }
+    else if (g_strcmp0(say, "lost") == 0)
+    {
+        json_decref(hearing->lost);
+        hearing->lost = json_incref(json_object_get(message, "devices"));
+    }
     else if (g_strcmp0(say, "beat") == 0)
     {
         extend_draft(hearing, message, "warmup", "warmup_ns");
@@ -380,6 +421,14 @@ static void hear(const json_t *message, void *user)
     if (phase != NULL && options->progress != NULL)
         options->progress(phase, n, number_or_nan(json_object_get(message, "median_ns")),
                           number_or_nan(json_object_get(message, "ci_ratio")), options->progress_user);
+}
+
+IfmWorkerWatch ifm_hearing_watch(IfmHearing *hearing)
+{
+    IfmWorkerWatch watch = ifm_runner_watch(hearing->runner);
+    watch.said = hear;
+    watch.user = hearing;
+    return watch;
 }
 
 /* --- measuring: the reference ------------------------------------------------------------------------------------- */
@@ -420,7 +469,7 @@ static void keep_reference(IfmRunner *runner, const char *key)
 }
 
 /* Returns: (transfer full) {"path"}, or {"why"} there is none; NULL where interrupted. */
-static json_t *reference_for(IfmRunner *runner, const IfmModelCase *model_case, const char *digest, Hearing *hearing,
+static json_t *reference_for(IfmRunner *runner, const IfmModelCase *model_case, const char *digest, IfmHearing *hearing,
                              GError **error)
 {
     g_autofree char *key = reference_key(model_case, digest);
@@ -429,14 +478,12 @@ static json_t *reference_for(IfmRunner *runner, const IfmModelCase *model_case, 
         return json_incref(known);
     g_autofree char *name = g_strdup_printf("reference-%u", runner->n_references++);
     g_autofree char *path = g_build_filename(runner->temporary, name, NULL);
-    IfmWorkerWatch watch = quiet_watch(runner);
-    watch.said = hear;
-    watch.user = hearing;
+    IfmWorkerWatch watch = ifm_hearing_watch(hearing);
     g_autoptr(GError) failure = NULL;
-    json_t *answer =
-        ask(runner, REFERENCE_WORKER,
-            json_pack("{s:s,s:o,s:s}", "do", "reference", "case", ifm_model_case_to_json(model_case), "path", path), &watch,
-            &failure);
+    json_t *answer = ifm_runner_ask(
+        runner, REFERENCE_WORKER,
+        json_pack("{s:s,s:o,s:s}", "do", "reference", "case", ifm_model_case_to_json(model_case), "path", path), &watch,
+        &failure);
     if (g_error_matches(failure, IFM_ERROR, IFM_ERROR_CANCELLED))
     {
         g_propagate_error(error, g_steal_pointer(&failure));
@@ -452,7 +499,7 @@ static json_t *reference_for(IfmRunner *runner, const IfmModelCase *model_case, 
 
 /* Completes the request to measure with what its outputs are to be compared with, or why they are not. */
 static gboolean add_reference(IfmRunner *runner, const IfmModelCase *model_case, const IfmCase *sealed,
-                              gboolean true_outputs, Hearing *hearing, json_t *request, GError **error)
+                              gboolean true_outputs, IfmHearing *hearing, json_t *request, GError **error)
 {
     const char *status = "not-applicable", *why = "simulated: this device computes no true outputs";
     json_auto_t *reference = NULL;
@@ -489,7 +536,7 @@ static IfmMeasurement *failed_measurement(IfmOutcome outcome, const GError *fail
 }
 
 /* What a worker that had to be ended on interruption had told until then. NULL where that was no sample. */
-static IfmMeasurement *from_draft(const Hearing *hearing, const IfmModelCase *model_case)
+static IfmMeasurement *from_draft(const IfmHearing *hearing, double level)
 {
     if (hearing->draft == NULL)
         return NULL;
@@ -503,18 +550,18 @@ static IfmMeasurement *from_draft(const Hearing *hearing, const IfmModelCase *mo
                  json_pack("{s:s,s:s}", "status", "interrupted", "why",
                            "the worker was ended within a run: its outputs were checked until about a second before"));
     }
-    ifm_measurement_summarise(measurement, model_case->protocol.level);
+    ifm_measurement_summarise(measurement, level);
     return g_steal_pointer(&measurement);
 }
 
 /* Joins what the machine tells with what the worker knew of the runtime. */
-static void add_surroundings(IfmRunner *runner, Hearing *hearing, IfmMeasurement *measurement)
+static void add_surroundings(IfmRunner *runner, IfmHearing *hearing, IfmMeasurement *measurement)
 {
     if (hearing->before == NULL)
         hearing->before = ifm_sensor_snapshot("/");
     if (hearing->after == NULL)
         hearing->after = ifm_sensor_snapshot("/");
-    json_auto_t *seen = ifm_sensor_surroundings(machine_of(runner), hearing->before, hearing->after);
+    json_auto_t *seen = ifm_sensor_surroundings(ifm_runner_machine(runner), hearing->before, hearing->after);
     json_auto_t *warnings = json_incref(json_object_get(seen, "warnings"));
     json_object_del(seen, "warnings");
     if (measurement->surroundings == NULL)
@@ -532,52 +579,75 @@ static IfmMeasurement *take_measurement(const json_t *answer, GError **error)
     return ifm_measurement_from_json(json_object_get(answer, "measurement"), error);
 }
 
+typedef struct
+{
+    const IfmModelCase *model_case;
+    const IfmCase *sealed;
+} ModelJob;
+
 /* Both halves: compile and attest, then, with the reference at hand, run. NULL with the error, the worker's or its end's.
  */
-static IfmMeasurement *measure_in_worker(IfmRunner *runner, const IfmModelCase *model_case, const IfmCase *sealed,
-                                         Hearing *hearing, GError **error)
+static IfmMeasurement *measure_model(IfmHearing *hearing, void *user, GError **error)
 {
-    IfmWorkerWatch watch = quiet_watch(runner);
+    const ModelJob *job = user;
+    const IfmCase *sealed = job->sealed;
+    IfmRunner *runner = hearing->runner;
+    IfmWorkerWatch watch = ifm_hearing_watch(hearing);
     gint64 began_us = g_get_monotonic_time();
-    watch.said = hear;
-    watch.user = hearing;
-    json_auto_t *prepared = ask(runner, sealed->device,
-                                json_pack("{s:s,s:o,s:s}", "do", "prepare", "case", ifm_model_case_to_json(model_case),
-                                          "digest", sealed->subject_digest),
-                                &watch, error);
+    json_auto_t *prepared =
+        ifm_runner_ask(runner, sealed->device,
+                       json_pack("{s:s,s:o,s:s}", "do", "prepare", "case", ifm_model_case_to_json(job->model_case),
+                                 "digest", sealed->subject_digest),
+                       &watch, error);
     if (prepared == NULL)
         return NULL;
     if (!json_is_true(json_object_get(prepared, "ready")))
         return take_measurement(prepared, error);
     watch.spent_ns = (g_get_monotonic_time() - began_us) * 1000; /* the reference does not count */
     json_t *request = json_pack("{s:s}", "do", "measure");
-    if (!add_reference(runner, model_case, sealed, json_is_true(json_object_get(prepared, "true_outputs")), hearing,
+    if (!add_reference(runner, job->model_case, sealed, json_is_true(json_object_get(prepared, "true_outputs")), hearing,
                        request, error))
     {
         json_decref(request);
         return NULL;
     }
-    json_auto_t *answer = ask(runner, sealed->device, request, &watch, error);
+    json_auto_t *answer = ifm_runner_ask(runner, sealed->device, request, &watch, error);
     return answer != NULL ? take_measurement(answer, error) : NULL;
 }
 
-/* The worker goes too: a runtime that has lost its device mostly cannot find it again in the same process. */
-static void remember_loss(IfmRunner *runner, const IfmDeviceSpec *spec, const char *device, const char *why)
+static gboolean is_among(const json_t *names, const char *name)
 {
-    g_hash_table_insert(runner->lost, g_strdup(device), g_strdup(why));
-    g_hash_table_remove(runner->workers, spec->text);
+    gsize i;
+    json_t *known;
+    json_array_foreach(names, i, known) if (g_strcmp0(json_string_value(known), name) == 0) return TRUE;
+    return FALSE;
+}
+
+/* The worker goes too: a runtime that has lost its device mostly cannot find it again in the same process. */
+static void remember_loss(const IfmHearing *hearing, const IfmRunnerJob *job, const char *why)
+{
+    IfmRunner *runner = hearing->runner;
+    for (gsize i = 0; i < job->n_devices; i++)
+    {
+        if (job->n_devices > 1 && !is_among(hearing->lost, job->devices[i]->text))
+            continue;
+        g_hash_table_insert(runner->lost, device_of(job->devices[i]), g_strdup(why));
+        g_hash_table_remove(runner->workers, job->devices[i]->text);
+    }
+    g_hash_table_remove(runner->workers, job->worker);
 }
 
 /* A device lost earlier is tried again only once it answers a probe. Returns: whether it may be measured. */
-static gboolean find_again(IfmRunner *runner, const IfmDeviceSpec *spec, const char *device, GError **error)
+static gboolean find_again(IfmRunner *runner, const IfmDeviceSpec *spec, GError **error)
 {
+    g_autofree char *device = device_of(spec);
     const char *why = g_hash_table_lookup(runner->lost, device);
     if (why == NULL)
         return TRUE;
     g_autoptr(GError) failure = NULL;
-    IfmWorkerWatch watch = quiet_watch(runner);
+    IfmWorkerWatch watch = ifm_runner_watch(runner);
     json_auto_t *answer =
-        ask(runner, spec->text, json_pack("{s:s,s:s}", "do", "probe", "device", spec->text), &watch, &failure);
+        ifm_runner_ask(runner, spec->text, json_pack("{s:s,s:s}", "do", "probe", "device", spec->text), &watch, &failure);
     if (answer != NULL)
     {
         g_hash_table_remove(runner->lost, device);
@@ -591,12 +661,12 @@ static gboolean find_again(IfmRunner *runner, const IfmDeviceSpec *spec, const c
 }
 
 /* What a failure of the worker or of finding a lost device again is as a record; NULL where it is none, but an error. */
-static IfmMeasurement *record_failure(const Hearing *hearing, const IfmModelCase *model_case, IfmOutcome outcome,
+static IfmMeasurement *record_failure(const IfmHearing *hearing, double level, IfmOutcome outcome,
                                       GError *failure /* (transfer full) */, GError **error)
 {
     IfmMeasurement *measurement = NULL;
     if (g_error_matches(failure, IFM_ERROR, IFM_ERROR_CANCELLED))
-        measurement = from_draft(hearing, model_case);
+        measurement = from_draft(hearing, level);
     else if (!g_error_matches(failure, IFM_ERROR, IFM_ERROR_UNAVAILABLE)) /* that is: no worker at all */
         measurement = failed_measurement(outcome, failure);
     if (measurement == NULL)
@@ -606,41 +676,53 @@ static IfmMeasurement *record_failure(const Hearing *hearing, const IfmModelCase
     return measurement;
 }
 
-IfmMeasurement *ifm_runner_measure(IfmRunner *runner, const IfmModelCase *model_case, const IfmCase *sealed, GError **error)
+static IfmMeasurement *run_job(IfmHearing *hearing, const IfmRunnerJob *job, GError **error)
 {
-    g_auto(Hearing) hearing = { .runner = runner };
-    g_autoptr(IfmDeviceSpec) spec = ifm_device_spec_parse(sealed->device, error);
-    if (spec == NULL)
-        return NULL;
+    GError *failure = NULL;
+    for (gsize i = 0; i < job->n_devices; i++)
+        if (!find_again(hearing->runner, job->devices[i], &failure))
+            return record_failure(hearing, job->level, IFM_OUTCOME_SKIPPED, failure, error);
+    IfmMeasurement *measurement = job->measure(hearing, job->user, &failure);
+    return measurement != NULL ? measurement : record_failure(hearing, job->level, IFM_OUTCOME_FAILED, failure, error);
+}
+
+IfmMeasurement *ifm_runner_run(IfmRunner *runner, const IfmRunnerJob *job, const IfmCase *sealed, GError **error)
+{
+    g_auto(IfmHearing) hearing = { .runner = runner };
     if (is_interrupted(runner))
     {
         g_set_error_literal(error, IFM_ERROR, IFM_ERROR_CANCELLED, "interrupted before it began");
         return NULL;
     }
     gint64 started_unix_ms = g_get_real_time() / 1000;
-    g_autofree char *device = device_of(spec);
+    IfmMeasurement *measurement = run_job(&hearing, job, error);
+    if (measurement == NULL)
+        return NULL;
+    measurement->started_unix_ms = started_unix_ms;
+    ifm_record_set_text(&measurement->case_key, sealed->key);
+    if (measurement->outcome == IFM_OUTCOME_FAILED && g_str_equal(measurement->error_code, "lost"))
+        remember_loss(&hearing, job, measurement->reason);
+    add_surroundings(runner, &hearing, measurement);
+    return measurement;
+}
+
+IfmMeasurement *ifm_runner_measure(IfmRunner *runner, const IfmModelCase *model_case, const IfmCase *sealed, GError **error)
+{
+    g_autoptr(IfmDeviceSpec) spec = ifm_device_spec_parse(sealed->device, error);
+    if (spec == NULL)
+        return NULL;
     IfmModelCase whole = *model_case;
     whole.model_path = sealed->model_path; /* absolute */
     whole.device = sealed->device;         /* canonical */
     whole.model_name = sealed->subject_name;
     if (whole.dtype == IFM_DTYPE_UNDEFINED)
         whole.dtype = IFM_DTYPE_F32;
-    GError *failure = NULL;
-    IfmMeasurement *measurement = NULL;
-    if (!find_again(runner, spec, device, &failure))
-        measurement = record_failure(&hearing, &whole, IFM_OUTCOME_SKIPPED, failure, error);
-    else
-    {
-        measurement = measure_in_worker(runner, &whole, sealed, &hearing, &failure);
-        if (measurement == NULL)
-            measurement = record_failure(&hearing, &whole, IFM_OUTCOME_FAILED, failure, error);
-    }
-    if (measurement == NULL)
-        return NULL;
-    measurement->started_unix_ms = started_unix_ms;
-    ifm_record_set_text(&measurement->case_key, sealed->key);
-    if (measurement->outcome == IFM_OUTCOME_FAILED && g_str_equal(measurement->error_code, "lost"))
-        remember_loss(runner, spec, device, measurement->reason);
-    add_surroundings(runner, &hearing, measurement);
-    return measurement;
+    ModelJob model = { &whole, sealed };
+    IfmRunnerJob job = { .worker = sealed->device,
+                         .devices = { spec },
+                         .n_devices = 1,
+                         .level = model_case->protocol.level,
+                         .measure = measure_model,
+                         .user = &model };
+    return ifm_runner_run(runner, &job, sealed, error);
 }

@@ -195,6 +195,24 @@ static json_t *answer_probe(Worker *worker, const json_t *request, GError **erro
     return alive ? json_pack("{s:b}", "alive", TRUE) : NULL;
 }
 
+static json_t *answer_find(Worker *worker, const json_t *request, GError **error)
+{
+    const char *device;
+    g_autoptr(IfmDeviceSpec) spec = NULL;
+    if (!ifm_json_get_string(request, "request", "device", &device, error))
+        return NULL;
+    enter_phase(worker, "opening the runtime");
+    IfmEngine *engine = open_for_device(worker, device, &spec, error);
+    if (engine == NULL)
+        return NULL;
+    enter_phase(worker, "looking for the device");
+    g_autoptr(IfmDeviceInfo) info = ifm_engine_find_device(engine, spec, error);
+    if (info == NULL)
+        return NULL;
+    enter_phase(worker, "probing the device");
+    return ifm_engine_probe_device(engine, spec, error) ? device_to_json(info) : NULL;
+}
+
 /* --- the reference ------------------------------------------------------------------------------------------------ */
 
 static gboolean save_outputs(IfmCompiled *compiled, IfmRequest *request, const char *path, GError **error)
@@ -557,8 +575,9 @@ static const struct
     const char *name;
     json_t *(*answer)(Worker *worker, const json_t *request, GError **error);
 } verbs[] = {
-    { "engine", answer_engine },       { "devices", answer_devices }, { "probe", answer_probe },
-    { "reference", answer_reference }, { "prepare", answer_prepare }, { "measure", answer_measure },
+    { "engine", answer_engine },   { "devices", answer_devices },     { "probe", answer_probe },
+    { "find", answer_find },       { "reference", answer_reference }, { "prepare", answer_prepare },
+    { "measure", answer_measure },
 };
 
 static void serve(Worker *worker, const json_t *request)
