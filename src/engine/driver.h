@@ -34,6 +34,7 @@ struct IfmCompiled
     IfmDeviceSpec *spec;
     IfmCompileOptions options; /* a deep copy */
     guint32 capabilities;      /* driver: of this device */
+    gboolean from_cache;       /* driver, with IFM_CAN_CACHE: read from options.cache_dir instead of being compiled */
     GPtrArray *inputs;         /* driver: IfmPort* */
     GPtrArray *outputs;        /* driver: IfmPort* */
     GPtrArray *executors;      /* IfmExecutor*, one a stream, made before compile is called; empty with native_async */

@@ -4,8 +4,8 @@
 #include "engine-private.h"
 
 static const char *const capability_names[] = {
-    "cores",          "streams",     "native-async", "cancel",  "profile",    "node-starts",  "memory",
-    "save-optimised", "free-shapes", "set-output",   "buffers", "custom-ops", "true-outputs", "simulated",
+    "cores",       "streams",    "native-async", "cancel",     "profile",      "node-starts", "memory", "save-optimised",
+    "free-shapes", "set-output", "buffers",      "custom-ops", "true-outputs", "simulated",   "cache",
 };
 
 const char *ifm_capability_name(guint32 bit)
@@ -342,6 +342,11 @@ void ifm_compiled_free(IfmCompiled *compiled)
 guint32 ifm_compiled_capabilities(const IfmCompiled *compiled)
 {
     return compiled->capabilities;
+}
+
+gboolean ifm_compiled_from_cache(const IfmCompiled *compiled)
+{
+    return compiled->from_cache;
 }
 
 gsize ifm_compiled_n_inputs(const IfmCompiled *compiled)

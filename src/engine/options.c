@@ -2,13 +2,27 @@
 
 #include "engine-private.h"
 
+static IfmDimBinding *copy_bindings(const IfmDimBinding *from, gsize n)
+{
+    IfmDimBinding *to = g_new0(IfmDimBinding, n + 1);
+    for (gsize i = 0; i < n; i++)
+        to[i] = (IfmDimBinding){ g_strdup(from[i].name), from[i].value };
+    return to;
+}
+
+static void free_bindings(const IfmDimBinding *bindings, gsize n)
+{
+    for (gsize i = 0; i < n; i++)
+        g_free((char *)bindings[i].name);
+    g_free((IfmDimBinding *)bindings);
+}
+
 void ifm_compile_options_copy(IfmCompileOptions *to, const IfmCompileOptions *from)
 {
     *to = *from;
-    IfmDimBinding *bindings = g_new0(IfmDimBinding, from->n_bindings + 1);
-    for (gsize i = 0; i < from->n_bindings; i++)
-        bindings[i] = (IfmDimBinding){ g_strdup(from->bindings[i].name), from->bindings[i].value };
-    to->bindings = bindings;
+    to->bindings = copy_bindings(from->bindings, from->n_bindings);
+    to->sizes = copy_bindings(from->sizes, from->n_sizes);
+    to->cache_dir = g_strdup(from->cache_dir);
     to->save_optimised = g_strdup(from->save_optimised);
     to->custom_op_libraries = (const char *const *)g_strdupv((char **)from->custom_op_libraries);
     to->vendor = (const char *const *)g_strdupv((char **)from->vendor);
@@ -16,9 +30,9 @@ void ifm_compile_options_copy(IfmCompileOptions *to, const IfmCompileOptions *fr
 
 void ifm_compile_options_clear(IfmCompileOptions *options)
 {
-    for (gsize i = 0; i < options->n_bindings; i++)
-        g_free((char *)options->bindings[i].name);
-    g_free((IfmDimBinding *)options->bindings);
+    free_bindings(options->bindings, options->n_bindings);
+    free_bindings(options->sizes, options->n_sizes);
+    g_free((char *)options->cache_dir);
     g_free((char *)options->save_optimised);
     g_strfreev((char **)options->custom_op_libraries);
     g_strfreev((char **)options->vendor);

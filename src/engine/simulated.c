@@ -232,7 +232,8 @@ static void collect_size_names(const UnitDescription *unit, SimulatedSizes *size
         sizes->values[i] = NAN;
 }
 
-/* What is known before any input is: the model's metadata, then options, then bindings. */
+/* What is known before any input is: the model's metadata, then the sizes that the compile is told of, by its options or
+ * the runtime's own (SIZES=), then what it binds. */
 static gboolean read_known(SimulatedCompiled *compiled, GError **error)
 {
     const IfmCompileOptions *options = &compiled->base.options;
@@ -245,6 +246,8 @@ static gboolean read_known(SimulatedCompiled *compiled, GError **error)
         if (value != NULL)
             known->values[i] = (double)g_ascii_strtoll(value, NULL, 10);
     }
+    for (gsize i = 0; i < options->n_sizes; i++)
+        simulated_sizes_set(known, options->sizes[i].name, (double)options->sizes[i].value);
     compiled->seed = compiled->unit->noise != NULL ? (guint32)compiled->unit->noise->seed : 0;
     for (gsize i = 0; options->vendor != NULL && options->vendor[i] != NULL; i++)
         if (!read_option(compiled, options->vendor[i], error))

@@ -515,6 +515,7 @@ static GBytes *evicting_bytes(void)
 static GArray *time_beside(IfmEngine *engine, const IfmModelCase *model_case, IfmModel *model)
 {
     IfmModelCase tiny = *model_case;
+    tiny.inputs_path = NULL;
     tiny.bindings = NULL;
     tiny.n_bindings = 0;
     GArray *beside = g_array_new(FALSE, FALSE, sizeof(double));

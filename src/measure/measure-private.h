@@ -64,6 +64,15 @@ void ifm_verdict_clear(IfmVerdict *verdict);
 gboolean ifm_reference_check(const IfmReference *reference, const char *port, const IfmTensor *value, IfmDtype dtype,
                              const IfmTolerance *tolerance, IfmVerdict *verdict, GError **error);
 
+/* --- inputs.c: what a model is fed ------------------------------------------------------------------------------- */
+
+/** ifm_case_make_inputs: Seeded, or from the case's file. @inputs: (out) [ifm_model_n_inputs()], to be cleared by the
+ * caller also where this fails. Errors: IFM_ERROR_INVALID naming the port whose tensor in the file is another, and those of
+ * the file. */
+gboolean ifm_case_make_inputs(const IfmModel *model, const IfmModelCase *model_case, IfmTensor *inputs, GError **error);
+/** ifm_case_inputs_digest: Returns: (transfer full) the digest of the case's file, whose tensors fit; NULL as above. */
+char *ifm_case_inputs_digest(const IfmModel *model, const IfmModelCase *model_case, GError **error);
+
 /* --- subject-model.c: a compiled model as a subject --------------------------------------------------------------- */
 
 typedef struct IfmModelSubject IfmModelSubject;
@@ -95,6 +104,8 @@ json_t *ifm_model_subject_verification(const IfmModelSubject *self);
 json_t *ifm_model_subject_streams(const IfmModelSubject *self);
 IfmCompiled *ifm_model_subject_compiled(IfmModelSubject *self);
 IfmRequest *ifm_model_subject_request(IfmModelSubject *self);
+/** ifm_model_subject_compile_ns: what compiling took, host time. */
+gint64 ifm_model_subject_compile_ns(const IfmModelSubject *self);
 /** ifm_model_subject_io_bytes: of one inference's inputs, and of its outputs where their shapes are known beforehand. */
 gsize ifm_model_subject_io_bytes(const IfmModelSubject *self);
 
@@ -155,8 +166,8 @@ typedef struct
 {
     IfmModelCase model_case;
     json_t *json;
-    char *model_path;
-    IfmDimBinding *bindings;
+    char *model_path, *inputs_path, *cache_dir;
+    IfmDimBinding *bindings, *sizes;
     const char **vendor;
 } IfmOwnedCase;
 gboolean ifm_owned_case_init(IfmOwnedCase *owned, json_t *json, GError **error);

@@ -125,20 +125,36 @@ static json_t *whole_protocol_to_json(const IfmProtocol *protocol)
                      (json_int_t)protocol->time_budget_ns);
 }
 
+/* "" for none. A path need not be UTF-8. */
+static json_t *path_to_json(const char *path)
+{
+    g_autofree char *escaped = g_strescape(path != NULL ? path : "", NULL);
+    return json_string(escaped);
+}
+
+static json_t *sizes_to_json(const IfmDimBinding *sizes, gsize n)
+{
+    json_t *json = json_array();
+    for (gsize i = 0; i < n; i++)
+        json_array_append_new(
+            json, json_pack("{s:o,s:I}", "name", ifm_json_string(sizes[i].name), "value", (json_int_t)sizes[i].value));
+    return json;
+}
+
 json_t *ifm_model_case_to_json(const IfmModelCase *model_case)
 {
-    json_t *bindings = json_array(), *vendor = json_array();
-    for (gsize i = 0; i < model_case->n_bindings; i++)
-        json_array_append_new(bindings, json_pack("{s:o,s:I}", "name", ifm_json_string(model_case->bindings[i].name),
-                                                  "value", (json_int_t)model_case->bindings[i].value));
+    json_t *vendor = json_array();
     for (gsize i = 0; model_case->vendor != NULL && model_case->vendor[i] != NULL; i++)
         json_array_append_new(vendor, ifm_json_string(model_case->vendor[i]));
     json_t *json = json_object();
-    g_autofree char *path = g_strescape(model_case->model_path, NULL); /* a path need not be UTF-8 */
-    json_object_set_new(json, "model_path", json_string(path));
+    json_object_set_new(json, "model_path", path_to_json(model_case->model_path));
+    json_object_set_new(json, "inputs_path", path_to_json(model_case->inputs_path));
+    json_object_set_new(json, "cache_dir", path_to_json(model_case->cache_dir));
+    json_object_set_new(json, "free_shapes", json_boolean(model_case->free_shapes));
     json_object_set_new(json, "model_name", ifm_json_string(model_case->model_name));
     json_object_set_new(json, "device", ifm_json_string(model_case->device));
-    json_object_set_new(json, "bindings", bindings);
+    json_object_set_new(json, "bindings", sizes_to_json(model_case->bindings, model_case->n_bindings));
+    json_object_set_new(json, "sizes", sizes_to_json(model_case->sizes, model_case->n_sizes));
     json_object_set_new(json, "vendor", vendor);
     json_object_set_new(json, "dtype", json_integer(model_case->dtype));
     json_object_set_new(json, "threads", json_integer(model_case->threads));
@@ -188,6 +204,16 @@ static gboolean get_text(const Source *source, const char *key, const char **val
     return ifm_json_get_string(source->object, source->where, key, value, source->error);
 }
 
+/* @value: (out) (transfer full) NULL for "" */
+static gboolean get_path(const Source *source, const char *key, char **value)
+{
+    const char *escaped;
+    if (!get_text(source, key, &escaped))
+        return FALSE;
+    *value = *escaped != '\0' ? g_strcompress(escaped) : NULL;
+    return TRUE;
+}
+
 static gboolean read_protocol(const json_t *json, IfmProtocol *protocol, GError **error)
 {
     const Source source = { json, "case.protocol", error };
@@ -197,26 +223,37 @@ static gboolean read_protocol(const json_t *json, IfmProtocol *protocol, GError 
            get_int(&source, "time_budget_ns", &protocol->time_budget_ns);
 }
 
-static gboolean read_lists(IfmOwnedCase *owned, GError **error)
+static gboolean read_sizes(const json_t *json, const char *key, IfmDimBinding **sizes, gsize *n, GError **error)
 {
-    json_t *bindings, *vendor;
-    if (!ifm_json_get_array(owned->json, "case", "bindings", &bindings, error) ||
-        !ifm_json_get_array(owned->json, "case", "vendor", &vendor, error))
+    json_t *list;
+    if (!ifm_json_get_array(json, "case", key, &list, error))
         return FALSE;
-    gsize n = json_array_size(bindings), n_vendor = json_array_size(vendor);
-    owned->bindings = g_new0(IfmDimBinding, n);
-    owned->vendor = g_new0(const char *, n_vendor + 1);
-    for (gsize i = 0; i < n; i++)
+    *n = json_array_size(list);
+    *sizes = g_new0(IfmDimBinding, *n);
+    for (gsize i = 0; i < *n; i++)
     {
-        const Source source = { json_array_get(bindings, i), "case.bindings", error };
-        if (!get_text(&source, "name", &owned->bindings[i].name) || !get_int(&source, "value", &owned->bindings[i].value))
+        const Source source = { json_array_get(list, i), key, error };
+        if (!get_text(&source, "name", &(*sizes)[i].name) || !get_int(&source, "value", &(*sizes)[i].value))
             return FALSE;
     }
+    return TRUE;
+}
+
+static gboolean read_lists(IfmOwnedCase *owned, GError **error)
+{
+    json_t *vendor;
+    IfmModelCase *out = &owned->model_case;
+    if (!read_sizes(owned->json, "bindings", &owned->bindings, &out->n_bindings, error) ||
+        !read_sizes(owned->json, "sizes", &owned->sizes, &out->n_sizes, error) ||
+        !ifm_json_get_array(owned->json, "case", "vendor", &vendor, error))
+        return FALSE;
+    gsize n_vendor = json_array_size(vendor);
+    owned->vendor = g_new0(const char *, n_vendor + 1);
     for (gsize i = 0; i < n_vendor; i++)
         owned->vendor[i] = json_string_value(json_array_get(vendor, i));
-    owned->model_case.bindings = owned->bindings;
-    owned->model_case.n_bindings = n;
-    owned->model_case.vendor = n_vendor > 0 ? owned->vendor : NULL;
+    out->bindings = owned->bindings;
+    out->sizes = out->n_sizes > 0 ? owned->sizes : NULL;
+    out->vendor = n_vendor > 0 ? owned->vendor : NULL;
     return TRUE;
 }
 
@@ -226,18 +263,19 @@ gboolean ifm_owned_case_init(IfmOwnedCase *owned, json_t *json, GError **error)
     IfmModelCase *out = &owned->model_case;
     const Source source = { json, "case", error };
     gint64 dtype = 0, threads = 0, seed = 0;
-    const char *path = NULL;
     json_t *protocol = NULL;
-    gboolean whole = get_text(&source, "model_path", &path) && get_text(&source, "model_name", &out->model_name) &&
-                     get_text(&source, "device", &out->device) && get_int(&source, "dtype", &dtype) &&
-                     get_int(&source, "threads", &threads) && get_int(&source, "seed", &seed) &&
-                     get_flag(&source, "profile", &out->profile) && get_flag(&source, "verify", &out->verify) &&
-                     get_flag(&source, "native_async", &out->native_async) && get_double(&source, "rtol", &out->rtol) &&
-                     get_double(&source, "atol", &out->atol) && read_lists(owned, error) &&
-                     ifm_json_get_object(json, "case", "protocol", &protocol, error) &&
-                     read_protocol(protocol, &out->protocol, error);
-    owned->model_path = path != NULL ? g_strcompress(path) : NULL;
+    gboolean whole =
+        get_path(&source, "model_path", &owned->model_path) && get_path(&source, "inputs_path", &owned->inputs_path) &&
+        get_path(&source, "cache_dir", &owned->cache_dir) && get_flag(&source, "free_shapes", &out->free_shapes) &&
+        get_text(&source, "model_name", &out->model_name) && get_text(&source, "device", &out->device) &&
+        get_int(&source, "dtype", &dtype) && get_int(&source, "threads", &threads) && get_int(&source, "seed", &seed) &&
+        get_flag(&source, "profile", &out->profile) && get_flag(&source, "verify", &out->verify) &&
+        get_flag(&source, "native_async", &out->native_async) && get_double(&source, "rtol", &out->rtol) &&
+        get_double(&source, "atol", &out->atol) && read_lists(owned, error) &&
+        ifm_json_get_object(json, "case", "protocol", &protocol, error) && read_protocol(protocol, &out->protocol, error);
     out->model_path = owned->model_path;
+    out->inputs_path = owned->inputs_path;
+    out->cache_dir = owned->cache_dir;
     out->dtype = (IfmDtype)dtype;
     out->threads = (int)threads;
     out->seed = (guint32)seed;
@@ -249,6 +287,9 @@ gboolean ifm_owned_case_init(IfmOwnedCase *owned, json_t *json, GError **error)
 void ifm_owned_case_clear(IfmOwnedCase *owned)
 {
     g_clear_pointer(&owned->bindings, g_free);
+    g_clear_pointer(&owned->sizes, g_free);
+    g_clear_pointer(&owned->inputs_path, g_free);
+    g_clear_pointer(&owned->cache_dir, g_free);
     g_clear_pointer(&owned->vendor, g_free);
     g_clear_pointer(&owned->model_path, g_free);
     json_decref(owned->json);

@@ -291,7 +291,8 @@ static json_t *vendor_to_json(const char *const *vendor)
     return json;
 }
 
-static json_t *options_to_json(const IfmModelCase *model_case)
+/* @inputs: the digest of what it is fed from a file, or NULL */
+static json_t *options_to_json(const IfmModelCase *model_case, const char *inputs)
 {
     IfmDtype dtype = model_case->dtype != IFM_DTYPE_UNDEFINED ? model_case->dtype : IFM_DTYPE_F32;
     json_t *json = json_pack("{s:s,s:i,s:I,s:o,s:o}", "dtype", ifm_dtype_name(dtype), "threads", model_case->threads,
@@ -299,6 +300,10 @@ static json_t *options_to_json(const IfmModelCase *model_case)
                              "vendor", vendor_to_json(model_case->vendor));
     if (model_case->native_async)
         json_object_set_new(json, "native_async", json_true());
+    if (model_case->free_shapes)
+        json_object_set_new(json, "free_shapes", json_true());
+    if (inputs != NULL)
+        json_object_set_new(json, "inputs", json_string(inputs));
     /* What the record then holds, or is sure of: one measured without is no answer to who asks for it. */
     json_object_set_new(json, "verify", json_boolean(model_case->verify));
     json_object_set_new(json, "nodes", json_boolean(model_case->profile));
@@ -316,20 +321,33 @@ static void set_json(json_t **field, json_t *json)
     *field = json;
 }
 
-static void fill_case(IfmCase *record, const IfmModelCase *model_case, const IfmDeviceSpec *spec, const json_t *facts,
-                      const json_t *machine)
+static json_t *case_sizes(const IfmModelCase *model_case)
 {
-    json_t *sizes = json_object();
-    for (gsize i = 0; i < model_case->n_bindings; i++)
-        json_object_set_new(sizes, model_case->bindings[i].name, json_integer(model_case->bindings[i].value));
+    json_t *json = json_object();
+    const IfmDimBinding *sizes = model_case->sizes != NULL ? model_case->sizes : model_case->bindings;
+    gsize n = model_case->sizes != NULL ? model_case->n_sizes : model_case->n_bindings;
+    for (gsize i = 0; i < n; i++)
+        json_object_set_new(json, sizes[i].name, json_integer(sizes[i].value));
+    return json;
+}
+
+/* The digest of what the case is fed from a file; NULL where it is not. */
+static const char *inputs_of(const IfmCase *sealed)
+{
+    return json_string_value(json_object_get(sealed->options, "inputs"));
+}
+
+static void fill_case(IfmCase *record, const IfmModelCase *model_case, const IfmDeviceSpec *spec, const char *inputs,
+                      const json_t *facts, const json_t *machine)
+{
     g_autofree char *path = g_canonicalize_filename(model_case->model_path, NULL);
-    ifm_record_set_text(&record->subject_kind, "model");
+    ifm_record_set_text(&record->subject_kind, model_case->subject_kind != NULL ? model_case->subject_kind : "model");
     ifm_record_set_text(&record->subject_name, model_case->model_name);
     ifm_record_set_text(&record->model_path, path);
     ifm_record_set_text(&record->device, spec->text);
     ifm_record_set_text(&record->alias, model_case->alias);
-    set_json(&record->sizes, sizes);
-    set_json(&record->options, options_to_json(model_case));
+    set_json(&record->sizes, case_sizes(model_case));
+    set_json(&record->options, options_to_json(model_case, inputs));
     json_t *id = json_object_get(machine, "id");
     set_json(&record->surroundings, json_pack("{s:o,s:s,s:s}", "machine", id != NULL ? json_incref(id) : json_null(),
                                               "engine", json_string_value(json_object_get(facts, "engine")),
@@ -345,11 +363,18 @@ IfmCase *ifm_runner_case(IfmRunner *runner, const IfmModelCase *model_case, GErr
     if (model == NULL || !ifm_model_check_bindings(model, model_case->bindings, model_case->n_bindings, error))
         return NULL;
     const char *digest = ifm_model_digest(model, error);
+    g_autofree char *inputs = NULL;
+    if (digest != NULL && model_case->inputs_path != NULL)
+    {
+        inputs = ifm_case_inputs_digest(model, model_case, error);
+        if (inputs == NULL)
+            return NULL;
+    }
     const json_t *facts = digest != NULL ? ifm_runner_engine_facts(runner, spec, error) : NULL;
     if (facts == NULL)
         return NULL;
     g_autoptr(IfmCase) record = ifm_case_new();
-    fill_case(record, model_case, spec, facts, ifm_runner_machine(runner));
+    fill_case(record, model_case, spec, inputs, facts, ifm_runner_machine(runner));
     ifm_record_set_text(&record->subject_digest, digest);
     if (model_case->model_name == NULL)
         ifm_record_set_text(&record->subject_name, ifm_model_name(model));
@@ -433,10 +458,11 @@ IfmWorkerWatch ifm_hearing_watch(IfmHearing *hearing)
 
 /* --- measuring: the reference ------------------------------------------------------------------------------------- */
 
-static char *reference_key(const IfmModelCase *model_case, const char *digest)
+static char *reference_key(const IfmModelCase *model_case, const IfmCase *sealed)
 {
-    GString *key = g_string_new(digest);
-    g_string_append_printf(key, " %u", model_case->seed);
+    const char *inputs = inputs_of(sealed);
+    GString *key = g_string_new(sealed->subject_digest);
+    g_string_append_printf(key, " %u %s", model_case->seed, inputs != NULL ? inputs : "");
     for (gsize i = 0; i < model_case->n_bindings; i++)
         g_string_append_printf(key, " %s=%" G_GINT64_FORMAT, model_case->bindings[i].name, model_case->bindings[i].value);
     return g_string_free(key, FALSE);
@@ -469,10 +495,10 @@ static void keep_reference(IfmRunner *runner, const char *key)
 }
 
 /* Returns: (transfer full) {"path"}, or {"why"} there is none; NULL where interrupted. */
-static json_t *reference_for(IfmRunner *runner, const IfmModelCase *model_case, const char *digest, IfmHearing *hearing,
+static json_t *reference_for(IfmRunner *runner, const IfmModelCase *model_case, const IfmCase *sealed, IfmHearing *hearing,
                              GError **error)
 {
-    g_autofree char *key = reference_key(model_case, digest);
+    g_autofree char *key = reference_key(model_case, sealed);
     json_t *known = g_hash_table_lookup(runner->references, key);
     if (known != NULL)
         return json_incref(known);
@@ -510,7 +536,7 @@ static gboolean add_reference(IfmRunner *runner, const IfmModelCase *model_case,
     }
     else if (true_outputs)
     {
-        reference = reference_for(runner, model_case, sealed->subject_digest, hearing, error);
+        reference = reference_for(runner, model_case, sealed, hearing, error);
         if (reference == NULL)
             return FALSE;
         json_t *path = json_object_get(reference, "path");
@@ -596,8 +622,8 @@ static IfmMeasurement *measure_model(IfmHearing *hearing, void *user, GError **e
     gint64 began_us = g_get_monotonic_time();
     json_auto_t *prepared =
         ifm_runner_ask(runner, sealed->device,
-                       json_pack("{s:s,s:o,s:s}", "do", "prepare", "case", ifm_model_case_to_json(job->model_case),
-                                 "digest", sealed->subject_digest),
+                       json_pack("{s:s,s:o,s:s,s:s*}", "do", "prepare", "case", ifm_model_case_to_json(job->model_case),
+                                 "digest", sealed->subject_digest, "inputs", inputs_of(sealed)),
                        &watch, error);
     if (prepared == NULL)
         return NULL;
@@ -706,12 +732,22 @@ IfmMeasurement *ifm_runner_run(IfmRunner *runner, const IfmRunnerJob *job, const
     return measurement;
 }
 
+/* Workers have another folder of their own. NULL stays NULL. */
+static char *absolute(const char *path)
+{
+    return path != NULL ? g_canonicalize_filename(path, NULL) : NULL;
+}
+
 IfmMeasurement *ifm_runner_measure(IfmRunner *runner, const IfmModelCase *model_case, const IfmCase *sealed, GError **error)
 {
     g_autoptr(IfmDeviceSpec) spec = ifm_device_spec_parse(sealed->device, error);
     if (spec == NULL)
         return NULL;
     IfmModelCase whole = *model_case;
+    g_autofree char *inputs_path = absolute(model_case->inputs_path);
+    g_autofree char *cache_dir = absolute(model_case->cache_dir);
+    whole.inputs_path = inputs_path;
+    whole.cache_dir = cache_dir;
     whole.model_path = sealed->model_path; /* absolute */
     whole.device = sealed->device;         /* canonical */
     whole.model_name = sealed->subject_name;

@@ -1,5 +1,6 @@
 #include <math.h>
 #include <pthread.h>
+#include <string.h>
 
 #include <inferometer/json.h>
 
@@ -23,8 +24,10 @@ struct IfmModelSubject
     IfmDtype dtype;
     IfmCompileOptions options;
     IfmCompiled *compiled;
+    gint64 compile_ns;
     gsize n_inputs, n_outputs;
     IfmTensor *inputs;
+    IfmAnalysis *analysis; /* what shapes the outputs have; NULL where that cannot be told */
     int n_streams;
     IfmRequest **requests; /* [n_streams]; 0 is the measured one */
     IfmTensor *outputs;    /* [n_streams * n_outputs], empty where the engine allocates */
@@ -45,8 +48,14 @@ static IfmCompileOptions options_of(const IfmModelCase *model_case, IfmTwin twin
     options.profiling = twin == IFM_TWIN_PROFILED;
     options.optimise = twin != IFM_TWIN_REFERENCE;
     options.native_async = model_case->native_async;
-    options.bindings = model_case->bindings;
-    options.n_bindings = model_case->n_bindings;
+    if (!model_case->free_shapes)
+    {
+        options.bindings = model_case->bindings;
+        options.n_bindings = model_case->n_bindings;
+    }
+    options.sizes = model_case->sizes;
+    options.n_sizes = model_case->n_sizes;
+    options.cache_dir = model_case->cache_dir;
     options.vendor = model_case->vendor;
     return options;
 }
@@ -73,7 +82,22 @@ static gboolean set_inputs(IfmModelSubject *self, IfmRequest *request, GError **
     return TRUE;
 }
 
-/* Outputs whose shapes are known get memory beforehand, so that no run allocates them. */
+/* The shape that an output will have: as compiled, or, with free dimensions, as follows from the inputs' sizes. */
+static gboolean output_shape(const IfmModelSubject *self, const IfmPort *port, int *rank, gint64 *shape)
+{
+    IfmDtype dtype;
+    if (ifm_port_is_fixed(port))
+    {
+        *rank = port->rank;
+        memcpy(shape, port->dims, (gsize)port->rank * sizeof *shape);
+        return TRUE;
+    }
+    return self->analysis != NULL && ifm_analysis_shape(self->analysis, port->name, &dtype, rank, shape) &&
+           dtype == port->dtype;
+}
+
+/* Outputs whose shapes are known get memory beforehand, so that no run allocates them: where dimensions are free, too, as
+ * both runtimes then write to the memory they are given. What depends on the inputs' values the runtime allocates. */
 static gboolean set_outputs(IfmModelSubject *self, IfmRequest *request, IfmTensor *outputs, GError **error)
 {
     if (!(ifm_compiled_capabilities(self->compiled) & IFM_CAN_SET_OUTPUT))
@@ -81,8 +105,10 @@ static gboolean set_outputs(IfmModelSubject *self, IfmRequest *request, IfmTenso
     for (gsize i = 0; i < self->n_outputs; i++)
     {
         const IfmPort *port = ifm_compiled_output(self->compiled, i);
-        if (ifm_port_is_fixed(port) && ifm_dtype_size_bytes(port->dtype) > 0 &&
-            (!ifm_tensor_init(&outputs[i], port->dtype, port->rank, port->dims, error) ||
+        gint64 shape[IFM_MAX_RANK];
+        int rank;
+        if (ifm_dtype_size_bytes(port->dtype) > 0 && output_shape(self, port, &rank, shape) &&
+            (!ifm_tensor_init(&outputs[i], port->dtype, rank, shape, error) ||
              !ifm_request_set_output(request, i, &outputs[i], error)))
             return FALSE;
     }
@@ -122,9 +148,13 @@ IfmModelSubject *ifm_model_subject_new(IfmEngine *engine, IfmModel *model, const
     self->n_streams = MAX(1, self->spec->n_streams);
     self->n_inputs = ifm_model_n_inputs(model);
     self->inputs = g_new0(IfmTensor, self->n_inputs);
-    if (!ifm_model_make_inputs(model, model_case->bindings, model_case->n_bindings, model_case->seed, self->inputs, error))
+    if (!ifm_case_make_inputs(model, model_case, self->inputs, error))
         return NULL;
+    if (model_case->free_shapes)
+        self->analysis = ifm_model_analyse(model, model_case->bindings, model_case->n_bindings, NULL);
+    gint64 began_us = g_get_monotonic_time();
     self->compiled = ifm_engine_compile(engine, model, self->spec, &self->options, error);
+    self->compile_ns = (g_get_monotonic_time() - began_us) * 1000;
     if (self->compiled == NULL || !make_requests(self, error))
         return NULL;
     return g_steal_pointer(&self);
@@ -137,6 +167,7 @@ void ifm_model_subject_free(IfmModelSubject *self)
     for (int stream = 0; self->requests != NULL && stream < self->n_streams; stream++)
         ifm_request_free(self->requests[stream]);
     ifm_compiled_free(self->compiled);
+    ifm_analysis_free(self->analysis);
     for (gsize i = 0; self->outputs != NULL && i < (gsize)self->n_streams * self->n_outputs; i++)
         ifm_tensor_clear(&self->outputs[i]);
     for (gsize i = 0; self->inputs != NULL && i < self->n_inputs; i++)
@@ -166,6 +197,11 @@ IfmCompiled *ifm_model_subject_compiled(IfmModelSubject *self)
 IfmRequest *ifm_model_subject_request(IfmModelSubject *self)
 {
     return self->requests[0];
+}
+
+gint64 ifm_model_subject_compile_ns(const IfmModelSubject *self)
+{
+    return self->compile_ns;
 }
 
 gsize ifm_model_subject_io_bytes(const IfmModelSubject *self)

@@ -333,17 +333,39 @@ static void describe_surroundings(Worker *worker)
     worker->measurement->surroundings = surroundings;
 }
 
-static gboolean check_digest(Worker *worker, const char *digest, GError **error)
+/* From a cache or not: null where no cache was asked for, or the device has none. */
+static void describe_compile(Worker *worker)
 {
-    const char *found = ifm_model_digest(worker->model, error);
-    if (found == NULL)
-        return FALSE;
-    if (digest == NULL || g_str_equal(found, digest))
+    const IfmCompiled *compiled = ifm_model_subject_compiled(worker->subject);
+    gboolean cached =
+        worker->owned.model_case.cache_dir != NULL && (ifm_compiled_capabilities(compiled) & IFM_CAN_CACHE) != 0;
+    json_object_set_new(worker->measurement->surroundings, "compile",
+                        json_pack("{s:I,s:o}", "time_ns", (json_int_t)ifm_model_subject_compile_ns(worker->subject),
+                                  "from_cache", cached ? json_boolean(ifm_compiled_from_cache(compiled)) : json_null()));
+}
+
+static gboolean check_same(const char *path, const char *found, const char *then, GError **error)
+{
+    if (then == NULL || g_str_equal(found, then))
         return TRUE;
     g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
-                "%s: changed since this case was made (SHA-256 now %.12s..., then %.12s...)",
-                worker->owned.model_case.model_path, found, digest);
+                "%s: changed since this case was made (SHA-256 now %.12s..., then %.12s...)", path, found, then);
     return FALSE;
+}
+
+/* Whether model and inputs still are those that the case was made of. */
+static gboolean check_digests(Worker *worker, const json_t *request, GError **error)
+{
+    const IfmModelCase *model_case = &worker->owned.model_case;
+    const char *model = ifm_model_digest(worker->model, error);
+    if (model == NULL ||
+        !check_same(model_case->model_path, model, json_string_value(json_object_get(request, "digest")), error))
+        return FALSE;
+    if (model_case->inputs_path == NULL)
+        return TRUE;
+    g_autofree char *inputs = ifm_case_inputs_digest(worker->model, model_case, error);
+    return inputs != NULL &&
+           check_same(model_case->inputs_path, inputs, json_string_value(json_object_get(request, "inputs")), error);
 }
 
 /* A step that takes long may have been interrupted meanwhile. */
@@ -370,7 +392,7 @@ static void tell_base(Worker *worker)
 /* Runs that are watched, and a profiled twin. */
 #define ATTEST_STEPS 10
 
-static gboolean prepare(Worker *worker, const char *digest, GError **error)
+static gboolean prepare(Worker *worker, const json_t *request, GError **error)
 {
     const IfmModelCase *model_case = &worker->owned.model_case;
     g_autoptr(IfmDeviceSpec) spec = NULL;
@@ -383,7 +405,7 @@ static gboolean prepare(Worker *worker, const char *digest, GError **error)
     if (!go_on(worker, "reading the model", 1, error))
         return FALSE;
     worker->model = ifm_model_open(model_case->model_path, error);
-    if (worker->model == NULL || !check_digest(worker, digest, error))
+    if (worker->model == NULL || !check_digests(worker, request, error))
         return FALSE;
     reset_peak();
     note_rss(worker, "before_compile_bytes");
@@ -392,6 +414,7 @@ static gboolean prepare(Worker *worker, const char *digest, GError **error)
     worker->subject = ifm_model_subject_new(worker->engine, worker->model, model_case, IFM_TWIN_NONE, error);
     if (worker->subject == NULL)
         return FALSE;
+    describe_compile(worker);
     note_rss(worker, "after_compile_bytes");
     note_peak(worker, "peak_compile_bytes");
     if (!go_on(worker, "checking what runs", ATTEST_STEPS, error))
@@ -418,7 +441,7 @@ static json_t *answer_prepare(Worker *worker, const json_t *request, GError **er
         return NULL;
     worker->measurement = ifm_measurement_new();
     g_autoptr(GError) failure = NULL;
-    if (prepare(worker, json_string_value(json_object_get(request, "digest")), &failure))
+    if (prepare(worker, request, &failure))
     {
         guint32 capabilities = ifm_compiled_capabilities(ifm_model_subject_compiled(worker->subject));
         return json_pack("{s:b,s:b}", "ready", TRUE, "true_outputs", (capabilities & IFM_CAN_TRUE_OUTPUTS) != 0);

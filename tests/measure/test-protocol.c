@@ -90,6 +90,7 @@ static void test_junk(void)
 static void test_model_case(void)
 {
     static const IfmDimBinding bindings[] = { { "N", 8 }, { "x[1]", G_MAXINT64 } };
+    static const IfmDimBinding sizes[] = { { "nodes", 1000 } };
     static const char *const vendor[] = { "A=1", "B=x=y", NULL };
     IfmModelCase model_case = { .model_path = "/tmp/M\xc3\xb6"
                                               "del \xff.onnx",
@@ -97,6 +98,11 @@ static void test_model_case(void)
                                 .device = "openvino:CPU@0",
                                 .bindings = bindings,
                                 .n_bindings = 2,
+                                .sizes = sizes,
+                                .n_sizes = 1,
+                                .free_shapes = TRUE,
+                                .inputs_path = "/tmp/in \xff",
+                                .cache_dir = "/tmp/cache \xff",
                                 .dtype = IFM_DTYPE_BF16,
                                 .threads = 3,
                                 .vendor = vendor,
@@ -120,6 +126,12 @@ static void test_model_case(void)
     g_assert_cmpint((gint64)got->n_bindings, ==, 2);
     g_assert_cmpstr(got->bindings[1].name, ==, "x[1]");
     g_assert_cmpint(got->bindings[1].value, ==, G_MAXINT64);
+    g_assert_cmpint((gint64)got->n_sizes, ==, 1);
+    g_assert_cmpstr(got->sizes[0].name, ==, "nodes");
+    g_assert_cmpint(got->sizes[0].value, ==, 1000);
+    g_assert_true(got->free_shapes);
+    g_assert_cmpstr(got->inputs_path, ==, model_case.inputs_path);
+    g_assert_cmpstr(got->cache_dir, ==, model_case.cache_dir);
     g_assert_cmpstr(got->vendor[1], ==, "B=x=y");
     g_assert_null(got->vendor[2]);
     g_assert_cmpint(got->dtype, ==, IFM_DTYPE_BF16);
@@ -131,6 +143,20 @@ static void test_model_case(void)
     g_assert_cmpfloat(got->protocol.ci_ratio, ==, 0.01);
     g_assert_cmpuint(got->protocol.most_runs, ==, 20000);
     g_assert_cmpint(got->protocol.time_budget_ns, ==, model_case.protocol.time_budget_ns);
+}
+
+/* What a case does not have stays NULL on the other side: an empty list of sizes would mean that it has none. */
+static void test_plain_case(void)
+{
+    IfmModelCase model_case = { .model_path = "m.onnx", .device = "d:e", .protocol = IFM_PROTOCOL_INIT };
+    json_auto_t *json = ifm_model_case_to_json(&model_case);
+    g_auto(IfmOwnedCase) owned = { 0 };
+    g_assert_true(ifm_owned_case_init(&owned, json, NULL));
+    g_assert_null(owned.model_case.sizes);
+    g_assert_null(owned.model_case.inputs_path);
+    g_assert_null(owned.model_case.cache_dir);
+    g_assert_null(owned.model_case.vendor);
+    g_assert_false(owned.model_case.free_shapes);
 }
 
 static void test_case_refused(void)
@@ -218,6 +244,7 @@ int main(int argc, char **argv)
     g_test_add_func("/protocol/too-large", test_too_large);
     g_test_add_func("/protocol/junk", test_junk);
     g_test_add_func("/protocol/model-case", test_model_case);
+    g_test_add_func("/protocol/plain-case", test_plain_case);
     g_test_add_func("/protocol/case-refused", test_case_refused);
     return g_test_run();
 }
