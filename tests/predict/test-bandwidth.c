@@ -40,12 +40,26 @@ static void test_exact(void)
     g_assert_cmpfloat(fit.bytes_per_s_interval.upper, ==, 4e9);
     g_assert_cmpfloat(fit.slope_interval.level, ==, 0.95);
     /* Also where neither the slope nor the sizes are whole in binary: what rounding leaves is no residual. */
+    g_autoptr(GRand) random = g_rand_new_with_seed(5);
+    for (int i = 0; i < 1000; i++)
+    {
+        double many_x[40], many_y[40];
+        double slope = exp(g_rand_double_range(random, -10, 10)), intercept = g_rand_double_range(random, -1e6, 1e6);
+        for (int j = 0; j < 40; j++)
+        {
+            many_x[j] = exp(g_rand_double_range(random, 0, 15));
+            many_y[j] = intercept + slope * many_x[j];
+        }
+        fit = fit_of(many_x, many_y, 40);
+        g_assert_cmpfloat(fit.residual_std_ns, ==, 0);
+        g_assert_cmpfloat(fit.slope_interval.upper, ==, fit.slope_ns_per_byte);
+        g_assert_cmpfloat(fit.r_squared, ==, 1);
+    }
     for (int i = 0; i < 4; i++)
         y[i] = 1e6 / 3 + 0.1 * x[i];
     fit = fit_of(x, y, 4);
-    g_assert_cmpfloat(fit.residual_std_ns, ==, 0);
-    assert_near(fit.slope_ns_per_byte, 0.1, 1e-14);
-    assert_near(fit.intercept_ns, 1e6 / 3, 1e-14);
+    assert_near(fit.slope_ns_per_byte, 0.1, 1e-12);
+    assert_near(fit.intercept_ns, 1e6 / 3, 1e-12);
     /* A residual a thousand times that of rounding is one. */
     y[1] += 1e-6;
     fit = fit_of(x, y, 4);
