@@ -41,9 +41,10 @@ const char *const *ifm_graph_kind_words(void);
 
 /**
  * ifm_graph_random: A graph of exactly @n_nodes nodes and @n_edges distinct edges without loops. The same arguments give
- * the same graph on every machine. Edges are in random order, as samplers deliver them.
+ * the same graph on every machine. Edges are in random order, as samplers deliver them. A power law gives way where a
+ * graph is too dense for one: docs/graphs.md.
  * Returns: (transfer full) NULL with IFM_ERROR_INVALID where so many distinct edges do not exist (n (n - 1) at most), or
- * for a count below 0 or beyond the limits.
+ * for a count below 0 or beyond the limits; IFM_ERROR_MEMORY.
  */
 IfmGraph *ifm_graph_random(IfmGraphKind kind, gint64 n_nodes, gint64 n_edges, guint32 seed, GError **error);
 
@@ -56,7 +57,7 @@ typedef enum
      * "# Nodes: N Edges: E", as SNAP writes it, is believed and checked. */
     IFM_GRAPH_FORMAT_EDGE_LIST,
     /* coordinate matrices, square; entry (i, j) is an edge from i to j; symmetric ones give both directions, a diagonal
-     * entry one loop. Source: math.nist.gov/MatrixMarket/formats.html */
+     * entry one loop; the values are checked, not kept. Source: math.nist.gov/MatrixMarket/formats.html */
     IFM_GRAPH_FORMAT_MATRIX_MARKET,
     /* a folder with NAME_A.txt and NAME_graph_indicator.txt, optionally NAME_node_attributes.txt and
      * NAME_edge_attributes.txt. Source: chrsmrrs.github.io/datasets/docs/format */
@@ -66,7 +67,8 @@ typedef enum
 /**
  * ifm_graph_read:
  * Returns: (transfer full) NULL with IFM_ERROR_INVALID: "FILE:LINE: " and what is wrong (an edge outside the nodes, a
- * truncated line, no number, a file with more or fewer lines than belong to it), or IFM_ERROR_UNAVAILABLE.
+ * truncated line, no number, a file with more or fewer lines than belong to it), IFM_ERROR_UNAVAILABLE or
+ * IFM_ERROR_MEMORY.
  */
 IfmGraph *ifm_graph_read(const char *path, IfmGraphFormat format, GError **error);
 /** ifm_graph_parse: an edge list or a Matrix Market file from memory. @name: what messages call it. */
@@ -80,7 +82,7 @@ IfmGraph *ifm_graph_part(const IfmGraph *graph, gint64 index);
 /**
  * ifm_graph_pad: The same graph with more nodes and edges, for a model of fixed sizes: added nodes have no edges but the
  * last one, the dummy, and all added edges lead from the dummy to itself. So no in-degree and no sum of a node that was
- * there changes.
+ * there changes. Added attributes are 0; of several graphs, the added nodes are one more.
  * Returns: (transfer full) NULL with IFM_ERROR_INVALID where it does not fit: fewer nodes or edges than it has, or added
  * edges without an added node.
  */

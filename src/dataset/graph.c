@@ -1,0 +1,214 @@
+#include "dataset-private.h"
+
+#include <string.h>
+
+void ifm_graph_free(IfmGraph *graph)
+{
+    if (graph == NULL)
+        return;
+    g_free(graph->name);
+    g_free(graph->edge_index);
+    g_free(graph->node_graph);
+    g_free(graph->node_values);
+    g_free(graph->edge_values);
+    g_free(graph);
+}
+
+void *ifm_graph_memory_error(gint64 n, gsize size, GError **error)
+{
+    g_set_error(error, IFM_ERROR, IFM_ERROR_MEMORY,
+                "no memory for %" G_GINT64_FORMAT " numbers of %" G_GSIZE_FORMAT " bytes of a graph", n, size);
+    return NULL;
+}
+
+void *ifm_graph_allocate(gint64 n, gsize size, GError **error)
+{
+    void *memory = g_try_malloc_n((gsize)MAX(n, 1), size);
+    return memory != NULL ? memory : ifm_graph_memory_error(n, size, error);
+}
+
+static gboolean check_size(const char *name, const char *what, gint64 n, gint64 most, GError **error)
+{
+    if (n >= 0 && n <= most)
+        return TRUE;
+    g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s: %" G_GINT64_FORMAT " %s; a graph has 0 to %" G_GINT64_FORMAT,
+                name, n, what, most);
+    return FALSE;
+}
+
+IfmGraph *ifm_graph_new(char *name, gint64 n_nodes, gint64 n_edges, GError **error)
+{
+    g_autoptr(IfmGraph) graph = g_new0(IfmGraph, 1);
+    graph->name = name;
+    graph->n_nodes = n_nodes;
+    graph->n_edges = n_edges;
+    graph->n_graphs = 1;
+    if (!check_size(name, "nodes", n_nodes, IFM_GRAPH_MAX_NODES, error) ||
+        !check_size(name, "edges", n_edges, IFM_GRAPH_MAX_EDGES, error))
+        return NULL;
+    graph->edge_index = ifm_graph_allocate(2 * n_edges, sizeof(gint64), error);
+    return graph->edge_index != NULL ? g_steal_pointer(&graph) : NULL;
+}
+
+/* The first node of graph @index and of all after it. */
+static gint64 first_node(const IfmGraph *graph, gint64 index)
+{
+    gint64 low = 0, high = graph->n_nodes;
+    while (low < high)
+    {
+        gint64 middle = low + (high - low) / 2;
+        if (graph->node_graph[middle] < index)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static gint64 count_edges_within(const IfmGraph *graph, gint64 begin, gint64 end)
+{
+    gint64 n = 0;
+    for (gint64 i = 0; i < graph->n_edges; i++)
+        n += graph->edge_index[i] >= begin && graph->edge_index[i] < end;
+    return n;
+}
+
+/* Rows @begin on, @n of them, into room for @room rows, the rest 0. @rows NULL: none. Returns: FALSE without memory. */
+static gboolean copy_rows(const float *rows, gint64 begin, gint64 n, gint64 room, gint64 width, float **copy,
+                          GError **error)
+{
+    if (rows == NULL)
+        return TRUE;
+    *copy = ifm_graph_allocate(room * width, sizeof *rows, error);
+    if (*copy == NULL)
+        return FALSE;
+    memcpy(*copy, rows + begin * width, sizeof *rows * (gsize)(n * width));
+    memset(*copy + n * width, 0, sizeof *rows * (gsize)((room - n) * width));
+    return TRUE;
+}
+
+/* The edges whose source is in [@begin, @begin + @part->n_nodes), with their values. */
+static void copy_edges_within(const IfmGraph *graph, gint64 begin, IfmGraph *part)
+{
+    gint64 at = 0, width = graph->n_edge_values;
+    for (gint64 i = 0; i < graph->n_edges; i++)
+    {
+        gint64 source = graph->edge_index[i] - begin;
+        if (source < 0 || source >= part->n_nodes)
+            continue;
+        part->edge_index[at] = source;
+        part->edge_index[part->n_edges + at] = graph->edge_index[graph->n_edges + i] - begin;
+        if (graph->edge_values != NULL)
+            memcpy(part->edge_values + at * width, graph->edge_values + i * width, sizeof(float) * (gsize)width);
+        at++;
+    }
+}
+
+IfmGraph *ifm_graph_part(const IfmGraph *graph, gint64 index)
+{
+    g_return_val_if_fail(index >= 0 && index < graph->n_graphs, NULL);
+    gint64 begin = graph->node_graph != NULL ? first_node(graph, index) : 0;
+    gint64 end = graph->node_graph != NULL ? first_node(graph, index + 1) : graph->n_nodes;
+    char *name = g_strdup_printf("%s[%" G_GINT64_FORMAT "]", graph->name, index);
+    IfmGraph *part = ifm_graph_new(name, end - begin, count_edges_within(graph, begin, end), NULL);
+    if (part == NULL)
+        g_error("no memory for a part of %s", graph->name);
+    part->n_node_values = graph->n_node_values;
+    part->n_edge_values = graph->n_edge_values;
+    if (graph->edge_values != NULL)
+        part->edge_values = g_new(float, MAX(part->n_edges * part->n_edge_values, 1));
+    copy_edges_within(graph, begin, part);
+    if (!copy_rows(graph->node_values, begin, part->n_nodes, part->n_nodes, part->n_node_values, &part->node_values, NULL))
+        g_error("no memory for a part of %s", graph->name);
+    return part;
+}
+
+static gboolean check_room(const IfmGraph *graph, gint64 n_nodes, gint64 n_edges, GError **error)
+{
+    const char *fault = NULL;
+    if (n_nodes < graph->n_nodes)
+        fault = "fewer nodes than it has";
+    else if (n_edges < graph->n_edges)
+        fault = "fewer edges than it has";
+    else if (n_edges > graph->n_edges && n_nodes == graph->n_nodes)
+        fault = "added edges need an added node, which they lead to";
+    if (fault == NULL)
+        return TRUE;
+    g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
+                "%s: %" G_GINT64_FORMAT " nodes and %" G_GINT64_FORMAT " edges cannot be padded to %" G_GINT64_FORMAT
+                " nodes and %" G_GINT64_FORMAT " edges: %s",
+                graph->name, graph->n_nodes, graph->n_edges, n_nodes, n_edges, fault);
+    return FALSE;
+}
+
+static void pad_edges(const IfmGraph *graph, IfmGraph *padded)
+{
+    for (int row = 0; row < 2; row++)
+    {
+        gint64 *to = padded->edge_index + row * padded->n_edges;
+        memcpy(to, graph->edge_index + row * graph->n_edges, sizeof *to * (gsize)graph->n_edges);
+        for (gint64 i = graph->n_edges; i < padded->n_edges; i++)
+            to[i] = padded->n_nodes - 1;
+    }
+}
+
+static gboolean pad_node_graph(const IfmGraph *graph, IfmGraph *padded, GError **error)
+{
+    padded->n_graphs = graph->n_graphs;
+    if (graph->node_graph == NULL)
+        return TRUE;
+    padded->n_graphs += padded->n_nodes > graph->n_nodes;
+    padded->node_graph = ifm_graph_allocate(padded->n_nodes, sizeof(gint64), error);
+    if (padded->node_graph == NULL)
+        return FALSE;
+    memcpy(padded->node_graph, graph->node_graph, sizeof(gint64) * (gsize)graph->n_nodes);
+    for (gint64 i = graph->n_nodes; i < padded->n_nodes; i++)
+        padded->node_graph[i] = graph->n_graphs;
+    return TRUE;
+}
+
+IfmGraph *ifm_graph_pad(const IfmGraph *graph, gint64 n_nodes, gint64 n_edges, GError **error)
+{
+    if (!check_room(graph, n_nodes, n_edges, error))
+        return NULL;
+    char *name = g_strdup_printf("%s, padded to %" G_GINT64_FORMAT " nodes, %" G_GINT64_FORMAT " edges", graph->name,
+                                 n_nodes, n_edges);
+    g_autoptr(IfmGraph) padded = ifm_graph_new(name, n_nodes, n_edges, error);
+    if (padded == NULL)
+        return NULL;
+    padded->n_node_values = graph->n_node_values;
+    padded->n_edge_values = graph->n_edge_values;
+    pad_edges(graph, padded);
+    gboolean good =
+        pad_node_graph(graph, padded, error) &&
+        copy_rows(graph->node_values, 0, graph->n_nodes, n_nodes, graph->n_node_values, &padded->node_values, error) &&
+        copy_rows(graph->edge_values, 0, graph->n_edges, n_edges, graph->n_edge_values, &padded->edge_values, error);
+    return good ? g_steal_pointer(&padded) : NULL;
+}
+
+void ifm_graph_in_degrees(const IfmGraph *graph, float *degrees)
+{
+    /* counted as whole numbers in the same place: a float stops at 2^24 when 1 is added to it */
+    guint32 *counts = (guint32 *)(void *)degrees;
+    memset(counts, 0, sizeof *counts * (gsize)graph->n_nodes);
+    for (gint64 i = 0; i < graph->n_edges; i++)
+        counts[graph->edge_index[graph->n_edges + i]]++;
+    for (gint64 node = 0; node < graph->n_nodes; node++)
+        degrees[node] = (float)counts[node];
+}
+
+gboolean ifm_graph_check(const IfmGraph *graph, GError **error)
+{
+    for (gint64 i = 0; i < graph->n_edges; i++)
+    {
+        gint64 source = graph->edge_index[i], destination = graph->edge_index[graph->n_edges + i];
+        if (source >= 0 && source < graph->n_nodes && destination >= 0 && destination < graph->n_nodes)
+            continue;
+        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
+                    "%s: edge %" G_GINT64_FORMAT ", from node %" G_GINT64_FORMAT " to %" G_GINT64_FORMAT
+                    ", is outside its %" G_GINT64_FORMAT " nodes (numbered from 0)",
+                    graph->name, i, source, destination, graph->n_nodes);
+        return FALSE;
+    }
+    return TRUE;
+}

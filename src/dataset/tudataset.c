@@ -1,0 +1,196 @@
+/* A folder of text files, one line an item. Source: chrsmrrs.github.io/datasets/docs/format */
+#include "dataset-private.h"
+
+#include <inferometer/file.h>
+#include <string.h>
+
+static const struct
+{
+    const char *suffix;
+    gboolean optional;
+} files[IFM_TU_N_FILES] = {
+    [IFM_TU_EDGES] = { "_A.txt", FALSE },
+    [IFM_TU_GRAPHS] = { "_graph_indicator.txt", FALSE },
+    [IFM_TU_NODE_VALUES] = { "_node_attributes.txt", TRUE },
+    [IFM_TU_EDGE_VALUES] = { "_edge_attributes.txt", TRUE },
+};
+
+/* next_item: the line of item @index of @n. FALSE, with what is wrong, where the file ends before it. */
+static gboolean next_item(IfmText *text, gint64 index, gint64 n, const char *what, GError **error)
+{
+    return ifm_text_line(text) ||
+           ifm_text_fail(text, error, "the file ends after %" G_GINT64_FORMAT " of %" G_GINT64_FORMAT " %s", index, n,
+                         what);
+}
+
+static gboolean no_more_items(IfmText *text, gint64 n, const char *what, GError **error)
+{
+    return !ifm_text_line(text) || ifm_text_fail(text, error, "one line more than the %" G_GINT64_FORMAT " %s", n, what);
+}
+
+/* The graph of each node. Graphs are contiguous: the edges of one are then told by its nodes alone. */
+static gboolean read_graphs(IfmText *text, IfmGraph *graph, GError **error)
+{
+    gint64 last = 0, of;
+    graph->node_graph = ifm_graph_allocate(graph->n_nodes, sizeof(gint64), error);
+    if (graph->node_graph == NULL)
+        return FALSE;
+    for (gint64 node = 0; node < graph->n_nodes; node++)
+    {
+        ifm_text_line(text);
+        if (!ifm_text_count_field(text, "the graph", G_MAXINT64, &of, error) || !ifm_text_no_more(text, "the graph", error))
+            return FALSE;
+        if (of != last + 1 && (of != last || last == 0))
+            return ifm_text_fail(text, error,
+                                 "graph %" G_GINT64_FORMAT " after graph %" G_GINT64_FORMAT
+                                 "; graphs are numbered from 1, in order, none left out",
+                                 of, last);
+        last = of;
+        graph->node_graph[node] = of - 1;
+    }
+    graph->n_graphs = last;
+    return TRUE;
+}
+
+static gboolean read_edges(IfmText *text, IfmGraph *graph, GError **error)
+{
+    const gint64 *of = graph->node_graph;
+    gint64 *sources = graph->edge_index, *destinations = sources + graph->n_edges;
+    for (gint64 i = 0; i < graph->n_edges; i++)
+    {
+        ifm_text_line(text);
+        if (!ifm_text_node_field(text, "the source", 1, graph->n_nodes, &sources[i], error) ||
+            !ifm_text_node_field(text, "the destination", 1, graph->n_nodes, &destinations[i], error) ||
+            !ifm_text_no_more(text, "the edge", error))
+            return FALSE;
+        if (of[sources[i]] != of[destinations[i]])
+            return ifm_text_fail(
+                text, error, "an edge from graph %" G_GINT64_FORMAT " to graph %" G_GINT64_FORMAT "; edges stay within one",
+                of[sources[i]] + 1, of[destinations[i]] + 1);
+    }
+    return TRUE;
+}
+
+static gint64 count_fields(IfmText text)
+{
+    IfmField field;
+    gint64 n = 0;
+    while (ifm_text_field(&text, &field))
+        n++;
+    return n;
+}
+
+/* read_values: @n lines of as many numbers as the first has. @what: "nodes". @width, @values: (out) */
+static gboolean read_values(IfmText *text, gint64 n, const char *what, gint64 *width, float **values, GError **error)
+{
+    IfmText first = *text;
+    *width = ifm_text_line(&first) ? count_fields(first) : 0;
+    /* a number and what parts it from the next are two bytes at least: more than that are not there to be read */
+    gint64 room = ((gint64)(text->end - text->next) + 1) / 2;
+    if (*width > 0 && n <= room / *width)
+        room = n * *width;
+    *values = ifm_graph_allocate(room, sizeof(float), error);
+    if (*values == NULL)
+        return FALSE;
+    float *value = *values;
+    for (gint64 i = 0; i < n; i++)
+    {
+        if (!next_item(text, i, n, what, error))
+            return FALSE;
+        if (count_fields(*text) != *width)
+            return ifm_text_fail(text, error, "%" G_GINT64_FORMAT " numbers; the first line has %" G_GINT64_FORMAT,
+                                 count_fields(*text), *width);
+        for (gint64 k = 0; k < *width; k++)
+            if (!ifm_text_number_field(text, "a value", value++, error))
+                return FALSE;
+    }
+    if (*width == 0)
+        g_clear_pointer(values, g_free);
+    return no_more_items(text, n, what, error);
+}
+
+/* One graph alone is told so by its count, not by an array of zeros. */
+static void drop_single(IfmGraph *graph)
+{
+    if (graph->n_graphs <= 1)
+        g_clear_pointer(&graph->node_graph, g_free);
+}
+
+IfmGraph *ifm_tudataset_parse(const char *const *bytes, const gsize *lengths, const char *const *names,
+                              const char *graph_name, GError **error)
+{
+    IfmText texts[IFM_TU_N_FILES];
+    for (int i = 0; i < IFM_TU_N_FILES; i++)
+        ifm_text_init(&texts[i], names[i], bytes[i] != NULL ? bytes[i] : "", bytes[i] != NULL ? lengths[i] : 0, "");
+    gint64 n_nodes = ifm_text_count(&texts[IFM_TU_GRAPHS]), n_edges = ifm_text_count(&texts[IFM_TU_EDGES]);
+    if (n_nodes == 0)
+    {
+        ifm_text_fail(&texts[IFM_TU_GRAPHS], error, "the file is empty; it has a line for each node");
+        return NULL;
+    }
+    g_autoptr(IfmGraph) graph = ifm_graph_new(g_strdup(graph_name), n_nodes, n_edges, error);
+    if (graph == NULL || !read_graphs(&texts[IFM_TU_GRAPHS], graph, error) ||
+        !read_edges(&texts[IFM_TU_EDGES], graph, error))
+        return NULL;
+    if (bytes[IFM_TU_NODE_VALUES] != NULL &&
+        !read_values(&texts[IFM_TU_NODE_VALUES], n_nodes, "nodes", &graph->n_node_values, &graph->node_values, error))
+        return NULL;
+    if (bytes[IFM_TU_EDGE_VALUES] != NULL &&
+        !read_values(&texts[IFM_TU_EDGE_VALUES], n_edges, "edges", &graph->n_edge_values, &graph->edge_values, error))
+        return NULL;
+    drop_single(graph);
+    return g_steal_pointer(&graph);
+}
+
+/* find_name: NAME of the one NAME_A.txt in the folder. (transfer full) */
+static char *find_name(const char *folder, GError **error)
+{
+    g_autoptr(GError) local = NULL;
+    g_autoptr(GDir) dir = g_dir_open(folder, 0, &local);
+    if (dir == NULL)
+    {
+        g_set_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE, "%s: %s", folder, local->message);
+        return NULL;
+    }
+    g_autofree char *found = NULL;
+    for (const char *file = g_dir_read_name(dir); file != NULL; file = g_dir_read_name(dir))
+    {
+        if (!g_str_has_suffix(file, files[IFM_TU_EDGES].suffix))
+            continue;
+        if (found != NULL)
+        {
+            g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s: more than one NAME_A.txt in this folder", folder);
+            return NULL;
+        }
+        found = g_strndup(file, strlen(file) - strlen(files[IFM_TU_EDGES].suffix));
+    }
+    if (found == NULL)
+        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s: a folder without a NAME_A.txt is no TUDataset", folder);
+    return g_steal_pointer(&found);
+}
+
+IfmGraph *ifm_tudataset_read(const char *folder, GError **error)
+{
+    g_autofree char *name = find_name(folder, error);
+    if (name == NULL)
+        return NULL;
+    char *bytes[IFM_TU_N_FILES] = { NULL }, *paths[IFM_TU_N_FILES];
+    gsize lengths[IFM_TU_N_FILES] = { 0 };
+    gboolean good = TRUE;
+    for (int i = 0; i < IFM_TU_N_FILES; i++)
+    {
+        g_autofree char *file = g_strconcat(name, files[i].suffix, NULL);
+        paths[i] = g_build_filename(folder, file, NULL);
+        if (good && (!files[i].optional || g_file_test(paths[i], G_FILE_TEST_EXISTS)))
+            good = ifm_file_load(paths[i], &bytes[i], &lengths[i], error);
+    }
+    IfmGraph *graph = NULL;
+    if (good)
+        graph = ifm_tudataset_parse((const char *const *)bytes, lengths, (const char *const *)paths, name, error);
+    for (int i = 0; i < IFM_TU_N_FILES; i++)
+    {
+        g_free(bytes[i]);
+        g_free(paths[i]);
+    }
+    return graph;
+}
