@@ -108,6 +108,31 @@ static inline OvEngine *ov_engine(const IfmCompiled *compiled)
  * @refusal: the code where nothing more is known: IFM_ERROR_UNSUPPORTED while compiling, _FAILED while running. */
 gboolean ifm_ov_check(const OvApi *api, ov_status_e status, const char *who, IfmErrorCode refusal, GError **error);
 
+/* --- openvino-cache.c: a folder where a compile is kept ----------------------------------------------------------------
+ */
+
+typedef struct
+{
+    char *folder; /* NULL: none */
+    int lock_fd;
+} OvCache;
+
+typedef enum
+{
+    OV_CACHE_READ,    /* the model came from there */
+    OV_CACHE_WRITTEN, /* it was compiled, and OpenVINO has put it there */
+    OV_CACHE_FAILED,  /* whatever is there is of no use */
+} OvCacheEnd;
+
+/** ifm_ov_cache_name: Returns: (transfer full) the folder's name, of all that makes the compile what it is; NULL where the
+ * model's file cannot be read any more. @properties: [n] keys and values */
+char *ifm_ov_cache_name(const IfmCompiled *compiled, const char *device, const char *hardware,
+                        const char *const *properties, gsize n);
+/** ifm_ov_cache_enter: Takes the folder @name in @parent, and sees to it that nothing damaged is in there.
+ * Returns: FALSE where there is none to be had: compile without. */
+gboolean ifm_ov_cache_enter(OvCache *cache, const char *parent, const char *name);
+void ifm_ov_cache_leave(OvCache *cache, OvCacheEnd end);
+
 IfmDtype ifm_ov_dtype(ov_element_type_e type);
 ov_element_type_e ifm_ov_type(IfmDtype dtype);
 

@@ -128,6 +128,8 @@ static void add_found(OvEngine *self, const char *native, GPtrArray *devices)
     IfmDeviceInfo *info = info_new(native, g_str_equal(native, "CPU") ? CPU_CAPABILITIES : CAPABILITIES);
     g_autofree char *name = get_property(self, native, "FULL_DEVICE_NAME", NULL);
     g_autofree char *can = get_property(self, native, "OPTIMIZATION_CAPABILITIES", NULL);
+    if (can != NULL && strstr(can, "EXPORT_IMPORT") != NULL)
+        info->capabilities |= IFM_CAN_CACHE;
     info->description = g_strdup_printf("%s (%s)", name != NULL ? name : native, can != NULL ? can : "");
     info->available = TRUE;
     g_ptr_array_add(devices, info);
@@ -367,10 +369,10 @@ static gboolean collect_properties(const IfmCompiled *compiled, Properties *prop
         add_number(properties, "NUM_STREAMS", compiled->spec->n_streams);
     for (const char *const *option = compiled->options.vendor; option != NULL && *option != NULL; option++)
     {
-        if (properties->n + 2 > G_N_ELEMENTS(properties->arguments))
+        if (properties->n + 4 > G_N_ELEMENTS(properties->arguments)) /* two for CACHE_DIR */
         {
             g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s: more than %d properties", compiled->spec->text,
-                        MOST_PROPERTIES);
+                        MOST_PROPERTIES - 1);
             return FALSE;
         }
         char *key = g_strndup(*option, (gsize)(strchr(*option, '=') - *option));
@@ -488,13 +490,44 @@ static gboolean add_all_ports(OvCompiled *self, const char *who, GError **error)
     return add_ports(self, &inputs, who, error) && add_ports(self, &outputs, who, error);
 }
 
+static gboolean was_read(const OvEngine *engine, const ov_compiled_model_t *model)
+{
+    char *value = NULL;
+    if (engine->api.ov_compiled_model_get_property(model, "LOADED_FROM_CACHE", &value) != OK)
+        return FALSE;
+    gboolean read = g_str_equal(value, "YES");
+    engine->api.ov_free(value);
+    return read;
+}
+
+/* FALSE where no cache was asked for or it is of no use: then nothing was compiled. */
+static gboolean compile_with_cache(OvCompiled *self, ov_model_t *model, const char *device, Properties *properties)
+{
+    OvEngine *engine = ov_engine(&self->base);
+    const char *parent = self->base.options.cache_dir;
+    OvCache cache;
+    if (parent == NULL || (self->base.capabilities & IFM_CAN_CACHE) == 0)
+        return FALSE;
+    g_autofree char *hardware = get_property(engine, device, "FULL_DEVICE_NAME", NULL);
+    g_autofree char *name = ifm_ov_cache_name(&self->base, device, hardware, properties->arguments, properties->n);
+    if (name == NULL || !ifm_ov_cache_enter(&cache, parent, name))
+        return FALSE;
+    add_property(properties, "CACHE_DIR", cache.folder);
+    gboolean ok = compile_model(engine, model, device, properties, &self->model) == OK;
+    properties->n -= 2;
+    self->base.from_cache = ok && was_read(engine, self->model);
+    ifm_ov_cache_leave(&cache, !ok ? OV_CACHE_FAILED : self->base.from_cache ? OV_CACHE_READ : OV_CACHE_WRITTEN);
+    return ok;
+}
+
 static gboolean compile_read(OvCompiled *self, ov_model_t *model, const char *device, const char *who, GError **error)
 {
     OvEngine *engine = ov_engine(&self->base);
     Properties properties = { .kept = g_ptr_array_new_with_free_func(g_free) };
     gboolean ok = collect_properties(&self->base, &properties, error) && reshape(engine, &self->base, model, who, error) &&
-                  ifm_ov_check(&engine->api, compile_model(engine, model, device, &properties, &self->model), who,
-                               IFM_ERROR_UNSUPPORTED, error);
+                  (compile_with_cache(self, model, device, &properties) ||
+                   ifm_ov_check(&engine->api, compile_model(engine, model, device, &properties, &self->model), who,
+                                IFM_ERROR_UNSUPPORTED, error));
     g_ptr_array_unref(properties.kept);
     return ok;
 }
@@ -562,7 +595,7 @@ static void compiled_clear(IfmCompiled *compiled)
 const IfmDriver ifm_driver_openvino = {
     .name = NAME,
     .summary = "OpenVINO: Intel's runtime for processors, graphics and neural processing units",
-    .capabilities = CPU_CAPABILITIES | IFM_CAN_CANCEL,
+    .capabilities = CPU_CAPABILITIES | IFM_CAN_CANCEL | IFM_CAN_CACHE,
     .open = engine_open,
     .close = engine_close,
     .devices = engine_devices,

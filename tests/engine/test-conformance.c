@@ -1,3 +1,5 @@
+#include <glib/gstdio.h>
+
 #include <pthread.h>
 #include <sched.h>
 #include <string.h>
@@ -347,6 +349,33 @@ static void test_free_shapes(gconstpointer device)
         IfmTensor y;
         g_assert_true(ifm_request_output(fixture.request, 0, &y, NULL));
         g_assert_cmpint(y.shape[0], ==, m);
+    }
+    fixture_close(&fixture);
+}
+
+/* One compile, several sizes, each with memory for its output given beforehand: it is what gets written. */
+static void test_free_shapes_outputs(gconstpointer device)
+{
+    Fixture fixture;
+    if (!fixture_open(&fixture, device))
+        return;
+    fixture_compile(&fixture, zoo("matmul", "m=0 k=12 n=20"), NULL);
+    for (gint64 m = 1; m < 200; m = m * 5 + 2)
+    {
+        g_autoptr(GError) error = NULL;
+        g_auto(IfmTensor) mine = IFM_TENSOR_INIT, wrong = IFM_TENSOR_INIT;
+        g_auto(IfmTensor) x = make_input(fixture.model, &(IfmDimBinding){ "M", m }, 1, 6);
+        g_assert_true(ifm_tensor_init(&mine, IFM_DTYPE_F32, 2, (gint64[]){ m, 20 }, NULL));
+        g_assert_true(ifm_tensor_init(&wrong, IFM_DTYPE_F32, 2, (gint64[]){ m, 21 }, NULL));
+        g_assert_false(ifm_request_set_output(fixture.request, 0, &wrong, &error)); /* 20 is fixed */
+        g_assert_error(error, IFM_ERROR, IFM_ERROR_INVALID);
+        g_assert_true(ifm_request_set_output(fixture.request, 0, &mine, NULL));
+        run_and_compare(&fixture, &x);
+        IfmTensor y;
+        g_assert_true(ifm_request_output(fixture.request, 0, &y, NULL));
+        g_assert_true(y.data == mine.data);
+        g_assert_cmpint(y.shape[0], ==, m);
+        g_assert_true(ifm_request_set_output(fixture.request, 0, NULL, NULL));
     }
     fixture_close(&fixture);
 }
@@ -814,6 +843,91 @@ static void test_refused(gconstpointer device)
     fixture_close(&fixture);
 }
 
+/* --- the cache -----------------------------------------------------------------------------------------------------------
+ */
+
+static guint n_entries(const char *folder)
+{
+    guint n = 0;
+    g_autoptr(GDir) dir = g_dir_open(folder, 0, NULL);
+    while (g_dir_read_name(dir) != NULL)
+        n++;
+    return n;
+}
+
+static void remove_all(const char *path)
+{
+    g_autoptr(GDir) dir = g_dir_open(path, 0, NULL);
+    const char *name;
+    while (dir != NULL && (name = g_dir_read_name(dir)) != NULL)
+    {
+        g_autofree char *inside = g_build_filename(path, name, NULL);
+        remove_all(inside);
+    }
+    g_assert_cmpint(g_remove(path), ==, 0);
+}
+
+/* Compiles, and returns what it answers. */
+static IfmTensor answer_of(Fixture *fixture, IfmModel *model, const IfmCompileOptions *options, gboolean from_cache)
+{
+    fixture_drop(fixture);
+    fixture_compile(fixture, ifm_model_ref(model), options);
+    g_assert_cmpint(ifm_compiled_from_cache(fixture->compiled), ==, from_cache);
+    g_auto(IfmTensor) x = make_input(model, NULL, 0, 3);
+    set_input(fixture->request, &x);
+    run(fixture->request);
+    return copy_output(fixture->request);
+}
+
+/* What comes out of the cache computes the same to the last bit; another model, or the same with other options, does not
+ * come out of it. A device that has none compiles as ever, and writes nothing. */
+static void test_cache(gconstpointer device)
+{
+    Fixture fixture;
+    if (!fixture_open(&fixture, device))
+        return;
+    g_autofree char *folder = g_dir_make_tmp("inferometer-test-XXXXXX", NULL);
+    g_autofree char *below = g_build_filename(folder, "not", "yet", NULL);
+    g_autoptr(IfmModel) model = zoo("small-cnn", "");
+    g_autoptr(IfmModel) other = ifm_zoo_build("small-cnn", NULL, 12, NULL); /* by name and shapes the same */
+    IfmCompileOptions options = IFM_COMPILE_OPTIONS_INIT, profiled, two_threads;
+    options.threads = 1;
+    g_auto(IfmTensor) plain = answer_of(&fixture, model, &options, FALSE);
+    g_auto(IfmTensor) other_plain = answer_of(&fixture, other, &options, FALSE);
+    gboolean caches = can(&fixture, IFM_CAN_CACHE);
+    options.cache_dir = below;
+    g_auto(IfmTensor) first = answer_of(&fixture, model, &options, FALSE);
+    g_auto(IfmTensor) second = answer_of(&fixture, model, &options, caches);
+    g_auto(IfmTensor) other_first = answer_of(&fixture, other, &options, FALSE);
+    g_auto(IfmTensor) other_second = answer_of(&fixture, other, &options, caches);
+    g_assert_cmpmem(first.data, first.size_bytes, plain.data, plain.size_bytes);
+    g_assert_cmpmem(second.data, second.size_bytes, plain.data, plain.size_bytes);
+    g_assert_cmpmem(other_first.data, other_first.size_bytes, other_plain.data, other_plain.size_bytes);
+    g_assert_cmpmem(other_second.data, other_second.size_bytes, other_plain.data, other_plain.size_bytes);
+    two_threads = profiled = options;
+    two_threads.threads = 2;
+    profiled.profiling = TRUE;
+    gboolean has_two = fixture.spec->n_cores == 2; /* others refuse more threads than they have */
+    if (has_two)
+    {
+        g_auto(IfmTensor) threaded = answer_of(&fixture, model, &two_threads, FALSE);
+        assert_equal(&threaded, &plain);
+    }
+    for (int i = 0; i < 2 && can(&fixture, IFM_CAN_PROFILE); i++)
+    {
+        g_auto(IfmTensor) seen = answer_of(&fixture, model, &profiled, i > 0 && caches);
+        assert_equal(&seen, &plain);
+        g_autoptr(GPtrArray) profiles = ifm_compiled_profile(fixture.compiled, fixture.request, NULL);
+        g_assert_cmpuint(((const IfmEngineProfile *)profiles->pdata[0])->nodes->len, >, 0);
+    }
+    if (caches)
+        g_assert_cmpuint(n_entries(below), ==, 2u + has_two + can(&fixture, IFM_CAN_PROFILE));
+    else
+        g_assert_cmpuint(n_entries(folder), ==, 0);
+    remove_all(folder);
+    fixture_close(&fixture);
+}
+
 /* One test that says why a device's others are left out. */
 static void test_available(gconstpointer device)
 {
@@ -857,6 +971,7 @@ int main(int argc, char **argv)
         { "several-requests", test_several_requests },
         { "threads", test_threads },
         { "free-shapes", test_free_shapes },
+        { "free-shapes-outputs", test_free_shapes_outputs },
         { "bound-shapes", test_bound_shapes },
         { "set-output", test_set_output },
         { "profile", test_profile },
@@ -867,6 +982,7 @@ int main(int argc, char **argv)
         { "cancel-native-async", test_cancel_native_async },
         { "timeout", test_timeout },
         { "wrong-use", test_wrong_use },
+        { "cache", test_cache },
         { "refused", test_refused },
     };
     g_test_init(&argc, &argv, NULL);

@@ -175,6 +175,39 @@ static void test_given_outputs(gconstpointer data)
     fixture_clear(&fixture);
 }
 
+/* The record says whether a compile was read; what was read is attested, verified and profiled like any other. */
+static void test_cache(void)
+{
+    Fixture fixture;
+    fixture_init(&fixture, NULL);
+    if (has_engine(&fixture, "openvino"))
+    {
+        g_autofree char *folder = g_build_filename(fixture.folder, "cache", NULL);
+        IfmModelCase model_case = case_on(&fixture, "openvino:CPU@0");
+        model_case.profile = TRUE;
+        g_autoptr(IfmMeasurement) without = measure(&fixture, &model_case);
+        const json_t *compile = json_object_get(without->surroundings, "compile");
+        g_assert_true(json_is_null(json_object_get(compile, "from_cache")));
+        g_assert_cmpint(json_integer_value(json_object_get(compile, "time_ns")), >, 0);
+        model_case.cache_dir = folder;
+        for (int i = 0; i < 2; i++)
+        {
+            g_autoptr(IfmMeasurement) measurement = measure(&fixture, &model_case);
+            g_assert_cmpstr(measurement->case_key, ==, without->case_key);
+            g_assert_cmpstr(measurement->reason, ==, "");
+            g_assert_cmpstr(text_in(measurement->verification, "status"), ==, "passed");
+            g_assert_cmpstr(text_in(measurement->books, "status"), ==, "measured");
+            json_t *read = json_object_get(json_object_get(measurement->surroundings, "compile"), "from_cache");
+            g_assert_true(json_is_boolean(read));
+            g_assert_cmpint(json_is_true(read), ==, i);
+        }
+        const char *arguments[] = { "rm", "-r", folder, NULL };
+        g_assert_true(
+            g_spawn_sync(NULL, (char **)arguments, NULL, G_SPAWN_SEARCH_PATH, NULL, NULL, NULL, NULL, NULL, NULL));
+    }
+    fixture_clear(&fixture);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -184,5 +217,6 @@ int main(int argc, char **argv)
     g_test_add_data_func("/case-engines/free-shapes/openvino", "openvino", test_free_shapes);
     g_test_add_data_func("/case-engines/given-outputs/onnxruntime", "onnxruntime", test_given_outputs);
     g_test_add_data_func("/case-engines/given-outputs/openvino", "openvino", test_given_outputs);
+    g_test_add_func("/case-engines/cache", test_cache);
     return g_test_run();
 }
