@@ -112,9 +112,10 @@ IfmScatter ifm_scatter_for(const char *engine);
  * ifm_staged_build: Stages @first to @last, fused, as one model. Both forms and all ranges of one seed have the same
  * weights.
  * Its ports are ifm_staged_inputs() and ifm_staged_outputs(), and, where a range sums over the edges, its number of nodes
- * is free and no input has the nodes in its shape, "zeros" f32[nodes] as its last input: a zero for each node, what the
- * sums begin with. Metadata: inferometer.stage ("3", "3-5"), inferometer.staged_model, inferometer.split.PORT (the axis),
- * and, of fixed sizes, inferometer.size.nodes, inferometer.size.edges and inferometer.range.edge_index.
+ * is free and no input has the nodes in its shape, "zeros" f32[nodes] as its last input: a zero for each node, which tells
+ * how many there are and is what counting begins with. Metadata: inferometer.stage ("3", "3-5"), inferometer.staged_model,
+ * inferometer.split.PORT (the axis), and, of fixed sizes, inferometer.size.nodes, inferometer.size.edges and
+ * inferometer.range.edge_index.
  * Returns: (transfer full) NULL with IFM_ERROR_INVALID for a range or a size that is none.
  */
 IfmModel *ifm_staged_build(const IfmStagedModel *staged, int first, int last, const IfmStageSizes *sizes,

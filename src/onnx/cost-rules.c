@@ -86,6 +86,14 @@ gboolean ifm_cost_pool(const IfmOperatorCall *call, gint64 factor, IfmNodeCost *
     return TRUE;
 }
 
+/* What replaces is moved; what is added (multiplied, compared) is counted, an element of the updates each. */
+gboolean ifm_cost_scatter(const IfmOperatorCall *call, gint64 factor, IfmNodeCost *cost)
+{
+    if (g_str_equal(ifm_node_string(call->node, "reduction", "none"), "none"))
+        return TRUE;
+    return ifm_fact_n_elements(&call->inputs[2], &cost->flop) && times(&cost->flop, factor);
+}
+
 /* Square, sum over `size` channels, scale, add the bias, power, divide. */
 gboolean ifm_cost_lrn(const IfmOperatorCall *call, gint64 factor, IfmNodeCost *cost)
 {

@@ -8,7 +8,7 @@
  *  - an element-wise operator is 1 FLOP an element, however hard its function; a comparison counts as one;
  *  - Softmax is 5 an element (maximum, subtract, exponential, sum, divide), normalisation by fixed statistics 2;
  *  - positions that fall into the padding count as if they were computed: runtimes differ in whether they skip them;
- *  - what only moves or describes data is 0 FLOP.
+ *  - what only moves or describes data is 0 FLOP; a scatter that reduces is 1 an element of what is scattered.
  */
 static const IfmOperator operators[] = {
     { "Abs", 1, ifm_shape_same, ifm_cost_per_output, 1 },
@@ -28,9 +28,12 @@ static const IfmOperator operators[] = {
     { "Equal", 2, ifm_shape_compare, ifm_cost_per_output, 1 },
     { "Erf", 1, ifm_shape_same, ifm_cost_per_output, 1 },
     { "Exp", 1, ifm_shape_same, ifm_cost_per_output, 1 },
+    { "Expand", 2, ifm_shape_expand, ifm_cost_none, 0 },
     { "Flatten", 1, ifm_shape_flatten, ifm_cost_none, 0 },
     { "Floor", 1, ifm_shape_same, ifm_cost_per_output, 1 },
     { "Gather", 2, ifm_shape_gather, ifm_cost_none, 0 },
+    { "GatherElements", 2, ifm_shape_gather_elements, ifm_cost_none, 0 },
+    { "GatherND", 2, ifm_shape_gather_nd, ifm_cost_none, 0 },
     { "Gemm", 2, ifm_shape_gemm, ifm_cost_gemm, 0 },
     { "GlobalAveragePool", 1, ifm_shape_global_pool, ifm_cost_per_input, 1 },
     { "GlobalMaxPool", 1, ifm_shape_global_pool, ifm_cost_per_input, 1 },
@@ -59,6 +62,8 @@ static const IfmOperator operators[] = {
     { "ReduceSum", 1, ifm_shape_reduce, ifm_cost_per_input, 1 },
     { "Relu", 1, ifm_shape_same, ifm_cost_per_output, 1 },
     { "Reshape", 1, ifm_shape_reshape, ifm_cost_none, 0 },
+    { "ScatterElements", 3, ifm_shape_scatter_elements, ifm_cost_scatter, 1 },
+    { "ScatterND", 3, ifm_shape_scatter_nd, ifm_cost_scatter, 1 },
     { "Shape", 1, ifm_shape_shape, ifm_cost_none, 0 },
     { "Sigmoid", 1, ifm_shape_same, ifm_cost_per_output, 1 },
     { "Softmax", 1, ifm_shape_same, ifm_cost_per_output, 5 },

@@ -81,6 +81,11 @@ gboolean ifm_shape_concat(const IfmOperatorCall *call, GError **error);
 gboolean ifm_shape_squeeze(const IfmOperatorCall *call, GError **error);
 gboolean ifm_shape_unsqueeze(const IfmOperatorCall *call, GError **error);
 gboolean ifm_shape_gather(const IfmOperatorCall *call, GError **error);
+gboolean ifm_shape_expand(const IfmOperatorCall *call, GError **error);
+gboolean ifm_shape_gather_elements(const IfmOperatorCall *call, GError **error);
+gboolean ifm_shape_gather_nd(const IfmOperatorCall *call, GError **error);
+gboolean ifm_shape_scatter_elements(const IfmOperatorCall *call, GError **error);
+gboolean ifm_shape_scatter_nd(const IfmOperatorCall *call, GError **error);
 gboolean ifm_shape_constant(const IfmOperatorCall *call, GError **error);
 gboolean ifm_shape_constant_of_shape(const IfmOperatorCall *call, GError **error);
 gboolean ifm_shape_shape(const IfmOperatorCall *call, GError **error);
@@ -94,6 +99,7 @@ gboolean ifm_cost_matmul(const IfmOperatorCall *call, gint64 factor, IfmNodeCost
 gboolean ifm_cost_gemm(const IfmOperatorCall *call, gint64 factor, IfmNodeCost *cost);
 gboolean ifm_cost_conv(const IfmOperatorCall *call, gint64 factor, IfmNodeCost *cost);
 gboolean ifm_cost_pool(const IfmOperatorCall *call, gint64 factor, IfmNodeCost *cost);
+gboolean ifm_cost_scatter(const IfmOperatorCall *call, gint64 factor, IfmNodeCost *cost);
 gboolean ifm_cost_lrn(const IfmOperatorCall *call, gint64 factor, IfmNodeCost *cost);
 
 /* ifm_rule_axis: an axis as written, -rank to rank - 1 (@most: rank, or rank + 1 where one past the end is allowed), made

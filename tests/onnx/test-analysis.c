@@ -313,6 +313,61 @@ static void test_constants(void)
     expect(with_constant("Gather", DIMS(9, 3), 4, (gint64[]){ 0, 1, 2, 3 }), DIMS(4, 3), 0, 0);
 }
 
+static One scatter(const char *op_type, const char *reduction, int rank_a, const gint64 *a, int rank_b, const gint64 *b,
+                   int rank_c, const gint64 *c)
+{
+    One made = one(op_type, rank_a, a, rank_b, b, rank_c, c);
+    if (reduction != NULL)
+        ifm_model_builder_string(made.builder, made.node, "reduction", reduction);
+    return made;
+}
+
+static One on_axis(One made, gint64 axis)
+{
+    ifm_model_builder_int(made.builder, made.node, "axis", axis);
+    return made;
+}
+
+/* Reading and writing by index: an addition for each element that is added, none for one that is moved. */
+static void test_indices(void)
+{
+    expect(scatter("ScatterND", "add", DIMS(9, 3), DIMS(4, 1), DIMS(4, 3)), DIMS(9, 3), 0, 12);
+    expect(scatter("ScatterND", NULL, DIMS(9, 3), DIMS(4, 1), DIMS(4, 3)), DIMS(9, 3), 0, 0);
+    expect(scatter("ScatterND", "mul", DIMS(9, 3), DIMS(5, 4, 2), DIMS(5, 4)), DIMS(9, 3), 0, 20);
+    expect(scatter("ScatterND", "add", DIMS(9), DIMS(0, 1), DIMS(0)), DIMS(9), 0, 0);
+    expect_refused(scatter("ScatterND", "add", DIMS(9, 3), DIMS(4, 1), DIMS(4, 2)),
+                   "'c' is [4,2], but 'b' indexes slices of 'a' that make [4,3]");
+    expect_refused(scatter("ScatterND", "add", DIMS(9, 3), DIMS(4), DIMS(4, 3)),
+                   "'b' [4] has longer index tuples than there are dimensions in 'a' [9,3]");
+    expect_refused(scatter("ScatterND", "add", 0, (gint64[]){ 0 }, DIMS(4, 1), DIMS(4)), "need more dimensions than 0");
+    expect(scatter("ScatterElements", "add", DIMS(9, 3), DIMS(4, 3), DIMS(4, 3)), DIMS(9, 3), 0, 12);
+    expect(on_axis(scatter("ScatterElements", "none", DIMS(9, 3), DIMS(9, 7), DIMS(9, 7)), -1), DIMS(9, 3), 0, 0);
+    expect_refused(scatter("ScatterElements", "add", DIMS(9, 3), DIMS(4, 5), DIMS(4, 5)),
+                   "'b' [4,5] does not index 'a' [9,3]");
+    expect_refused(scatter("ScatterElements", "add", DIMS(9, 3), DIMS(4, 3), DIMS(4, 1)),
+                   "'c' [4,1] is not of the shape of 'b' [4,3]");
+    expect_refused(on_axis(scatter("ScatterElements", "add", DIMS(9), DIMS(4), DIMS(4)), 1), "axis 1 is not within");
+    expect_refused(binary("ScatterND", DIMS(9), DIMS(4, 1)), "needs 3 input(s)");
+    expect(binary("GatherElements", DIMS(9, 3), DIMS(20, 2)), DIMS(20, 2), 0, 0);
+    expect_refused(on_axis(binary("GatherElements", DIMS(9, 3), DIMS(20, 2)), 1), "'b' [20,2] does not index 'a' [9,3]");
+    expect(binary("GatherND", DIMS(9, 3, 2), DIMS(4, 1)), DIMS(4, 3, 2), 0, 0);
+    expect(binary("GatherND", DIMS(9, 3, 2), DIMS(5, 4, 3)), DIMS(5, 4), 0, 0);
+    One batches = binary("GatherND", DIMS(9, 3, 2), DIMS(9, 4, 1));
+    ifm_model_builder_int(batches.builder, batches.node, "batch_dims", 1);
+    expect(batches, DIMS(9, 4, 2), 0, 0);
+    One unequal = binary("GatherND", DIMS(9, 3, 2), DIMS(8, 4, 1));
+    ifm_model_builder_int(unequal.builder, unequal.node, "batch_dims", 1);
+    expect_refused(unequal, "'b' [8,4,1] is not in as many batches as 'a' [9,3,2]");
+    One deep = binary("GatherND", DIMS(9, 3, 2), DIMS(9, 4, 1));
+    ifm_model_builder_int(deep.builder, deep.node, "batch_dims", G_MAXINT64);
+    expect_refused(deep, "need more dimensions than");
+    expect(with_constant("Expand", DIMS(4, 1), 2, (gint64[]){ 1, 7 }), DIMS(4, 7), 0, 0);
+    expect(with_constant("Expand", DIMS(4, 1), 3, (gint64[]){ 2, 4, 3 }), DIMS(2, 4, 3), 0, 0);
+    expect(with_constant("Expand", DIMS(4, 5), 1, (gint64[]){ 1 }), DIMS(4, 5), 0, 0);
+    expect_refused(with_constant("Expand", DIMS(4, 5), 1, (gint64[]){ 3 }), "'a': [4,5] and [3] do not broadcast");
+    expect_refused(with_constant("Expand", DIMS(4, 5), 1, (gint64[]){ -1 }), "'s': dimension 0 is -1");
+}
+
 /* The small CNN layer by layer, batch bound; every byte counted once. */
 static void test_small_cnn(void)
 {
@@ -445,6 +500,7 @@ int main(int argc, char **argv)
     g_test_add_func("/onnx/analysis/conv-refused", test_conv_refused);
     g_test_add_func("/onnx/analysis/elementwise", test_elementwise);
     g_test_add_func("/onnx/analysis/constants", test_constants);
+    g_test_add_func("/onnx/analysis/indices", test_indices);
     g_test_add_func("/onnx/analysis/small-cnn", test_small_cnn);
     g_test_add_func("/onnx/analysis/bytes", test_bytes);
     g_test_add_func("/onnx/analysis/declared", test_declared);

@@ -1,0 +1,151 @@
+/* Shapes of operators that read or write by index, and of Expand. */
+#include <string.h>
+
+#include "operators.h"
+
+static gboolean fail_pair(GError **error, const IfmOperatorCall *call, gsize a, gsize b, const char *what)
+{
+    const IfmFact *one = &call->inputs[a], *other = &call->inputs[b];
+    g_autofree char *shape_one = ifm_shape_to_string(one->rank, one->dims);
+    g_autofree char *shape_other = ifm_shape_to_string(other->rank, other->dims);
+    return IFM_RULE_FAIL(error, "'%s' %s %s '%s' %s", call->node->inputs[a], shape_one, what, call->node->inputs[b],
+                         shape_other);
+}
+
+/* Broadcast both ways: a 1 in the wanted shape keeps what the input has. */
+gboolean ifm_shape_expand(const IfmOperatorCall *call, GError **error)
+{
+    const IfmFact *x = &call->inputs[0], *shape = &call->inputs[1];
+    IfmFact result = *x, wanted = { .rank = shape->n_ints };
+    call->outputs[0].dtype = x->dtype;
+    if (x->rank < 0 || shape->n_ints < 0)
+        return TRUE;
+    if (shape->n_ints > IFM_MAX_RANK)
+        return IFM_RULE_FAIL(error, "'%s' has %d dimensions, more than %d", call->node->inputs[1], shape->n_ints,
+                             IFM_MAX_RANK);
+    memcpy(wanted.dims, shape->ints, (gsize)shape->n_ints * sizeof wanted.dims[0]);
+    for (int i = 0; i < wanted.rank; i++)
+        if (wanted.dims[i] < 0)
+            return IFM_RULE_FAIL(error, "'%s': dimension %d is %" G_GINT64_FORMAT, call->node->inputs[1], i,
+                                 wanted.dims[i]);
+    if (!ifm_rule_broadcast(&result, &wanted, error))
+    {
+        g_prefix_error(error, "'%s': ", call->node->inputs[0]);
+        return FALSE;
+    }
+    call->outputs[0] = result;
+    return TRUE;
+}
+
+/* --- one index an element -----------------------------------------------------------------------------------------------
+ */
+
+/* fits_but_axis: Whether indices stay within the data on every axis but the one they index. */
+static gboolean fits_but_axis(const IfmFact *data, const IfmFact *indices, int axis)
+{
+    gboolean fits = data->rank == indices->rank;
+    for (int i = 0; fits && i < data->rank; i++)
+        fits = i == axis || indices->dims[i] <= data->dims[i];
+    return fits;
+}
+
+static gboolean check_elements(const IfmOperatorCall *call, GError **error)
+{
+    const IfmFact *data = &call->inputs[0], *indices = &call->inputs[1];
+    int axis;
+    if (!ifm_rule_axis(ifm_node_int(call->node, "axis", 0), data->rank, data->rank, &axis, error))
+        return FALSE;
+    return fits_but_axis(data, indices, axis) || fail_pair(error, call, 1, 0, "does not index");
+}
+
+gboolean ifm_shape_gather_elements(const IfmOperatorCall *call, GError **error)
+{
+    const IfmFact *data = &call->inputs[0], *indices = &call->inputs[1];
+    IfmFact *out = &call->outputs[0];
+    out->dtype = data->dtype;
+    if (data->rank < 0 || indices->rank < 0)
+        return TRUE;
+    if (!check_elements(call, error))
+        return FALSE;
+    out->rank = indices->rank;
+    memcpy(out->dims, indices->dims, sizeof out->dims);
+    return TRUE;
+}
+
+/* same_as_data: What a scatter makes has the shape of what it scatters onto. */
+static void same_as_data(const IfmOperatorCall *call)
+{
+    call->outputs[0] = call->inputs[0];
+    call->outputs[0].n_ints = -1;
+}
+
+gboolean ifm_shape_scatter_elements(const IfmOperatorCall *call, GError **error)
+{
+    const IfmFact *indices = &call->inputs[1], *updates = &call->inputs[2];
+    gboolean same = indices->rank == updates->rank;
+    same_as_data(call);
+    if (call->inputs[0].rank < 0 || indices->rank < 0)
+        return TRUE;
+    if (!check_elements(call, error))
+        return FALSE;
+    for (int i = 0; same && i < indices->rank; i++)
+        same = indices->dims[i] == updates->dims[i];
+    return same || updates->rank < 0 || fail_pair(error, call, 2, 1, "is not of the shape of");
+}
+
+/* --- one index a slice --------------------------------------------------------------------------------------------------
+ */
+
+/*
+ * slices_of: What the indices of GatherND and ScatterND take from the data: all axes of the indices but the last, which
+ * holds an index tuple, then the axes of the data that the tuple leaves.
+ */
+static gboolean slices_of(const IfmOperatorCall *call, int batch, IfmFact *slices, GError **error)
+{
+    const IfmFact *data = &call->inputs[0], *indices = &call->inputs[1];
+    if (data->rank < 1 || indices->rank < 1 || batch < 0 || batch >= MIN(data->rank, indices->rank))
+        return IFM_RULE_FAIL(error, "'%s' and '%s' need more dimensions than %d", call->node->inputs[0],
+                             call->node->inputs[1], MAX(batch, 0));
+    gint64 tuple = indices->dims[indices->rank - 1];
+    if (tuple > data->rank - batch)
+        return fail_pair(error, call, 1, 0, "has longer index tuples than there are dimensions in");
+    for (int i = 0; i < batch; i++)
+        if (data->dims[i] != indices->dims[i])
+            return fail_pair(error, call, 1, 0, "is not in as many batches as");
+    int left = data->rank - batch - (int)tuple;
+    if (indices->rank - 1 + left > IFM_MAX_RANK)
+        return IFM_RULE_FAIL(error, "its output has more than %d dimensions", IFM_MAX_RANK);
+    *slices = (IfmFact){ .dtype = data->dtype, .rank = indices->rank - 1 + left, .n_ints = -1 };
+    memcpy(slices->dims, indices->dims, (gsize)(indices->rank - 1) * sizeof slices->dims[0]);
+    memcpy(slices->dims + indices->rank - 1, data->dims + data->rank - left, (gsize)left * sizeof slices->dims[0]);
+    return TRUE;
+}
+
+gboolean ifm_shape_gather_nd(const IfmOperatorCall *call, GError **error)
+{
+    gint64 batch = ifm_node_int(call->node, "batch_dims", 0);
+    call->outputs[0].dtype = call->inputs[0].dtype;
+    if (call->inputs[0].rank < 0 || call->inputs[1].rank < 0)
+        return TRUE;
+    return slices_of(call, (int)CLAMP(batch, -1, IFM_MAX_RANK), &call->outputs[0], error);
+}
+
+gboolean ifm_shape_scatter_nd(const IfmOperatorCall *call, GError **error)
+{
+    const IfmFact *updates = &call->inputs[2];
+    IfmFact slices;
+    same_as_data(call);
+    if (call->inputs[0].rank < 0 || call->inputs[1].rank < 0)
+        return TRUE;
+    if (!slices_of(call, 0, &slices, error))
+        return FALSE;
+    gboolean same = updates->rank == slices.rank;
+    for (int i = 0; same && i < slices.rank; i++)
+        same = updates->dims[i] == slices.dims[i];
+    if (same || updates->rank < 0)
+        return TRUE;
+    g_autofree char *found = ifm_shape_to_string(updates->rank, updates->dims);
+    g_autofree char *right = ifm_shape_to_string(slices.rank, slices.dims);
+    return IFM_RULE_FAIL(error, "'%s' is %s, but '%s' indexes slices of '%s' that make %s", call->node->inputs[2], found,
+                         call->node->inputs[1], call->node->inputs[0], right);
+}
