@@ -2,7 +2,8 @@
  * Which way of writing a sum over the edges in ONNX is the faster one on which engine: GraphSAGE's stages 3 (a row of 256
  * numbers an edge) and 4 (one number an edge) as ScatterElements against ScatterND, dynamic and static form, on one pinned
  * thread, interleaved within each round, on the same inputs. Beside it the form that ifm_scatter_for() names against a
- * plain C loop of the same sum. Fails where the whole 95 % interval says that the form it names is the slower one.
+ * plain C loop of the same sum. Fails where, all cases taken together, the form it names is the slower one with the whole
+ * 95 % interval.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -212,21 +213,20 @@ static void measure(Peer *peers)
         }
 }
 
-static gboolean report(const char *engine, const char *form, const Inputs *inputs, Peer *peers)
+static void report(const char *engine, const char *form, const Inputs *inputs, const Peer *peers)
 {
     IfmInterval interval, ignored;
-    IfmScatter chosen = ifm_scatter_for(engine);
     double ratio = ratio_of(&peers[ELEMENTS], &peers[ND], &interval);
-    double plain = ratio_of(&peers[chosen], &peers[PLAIN], &ignored);
-    gboolean good = chosen == IFM_SCATTER_ND ? interval.upper >= 1 : interval.lower <= 1;
-    printf("%-12s %-8s stage %d %6" G_GINT64_FORMAT " nodes %6" G_GINT64_FORMAT
-           " edges   ScatterND %8.1f us  ScatterElements / ScatterND %7.2f [%.2f, %.2f]  chosen / C loop %6.2f%s\n",
-           engine, form, peers[ND].stage, inputs->nodes, inputs->edges, median_us(&peers[ND]), ratio, interval.lower,
-           interval.upper, plain, good ? "" : "   the SLOWER one is chosen");
-    return good;
+    double plain = ratio_of(&peers[ifm_scatter_for(engine)], &peers[PLAIN], &ignored);
+    printf("%-12s stage %d  %-8s%6" G_GINT64_FORMAT " nodes%6" G_GINT64_FORMAT
+           " edges   ScatterND %7.1f us   ScatterElements / ScatterND %6.2f [%.2f, %.2f]   chosen / C loop %5.2f\n",
+           engine, peers[ND].stage, form, inputs->nodes, inputs->edges, median_us(&peers[ND]), ratio, interval.lower,
+           interval.upper, plain);
 }
 
-static gboolean compare(IfmEngine *engine, const IfmDeviceSpec *spec, const Inputs *inputs, int stage, gboolean dynamic)
+/* compare: Adds each form's times, round by round, to @totals. */
+static void compare(IfmEngine *engine, const IfmDeviceSpec *spec, const Inputs *inputs, int stage, gboolean dynamic,
+                    Peer *totals)
 {
     g_autoptr(GError) error = NULL;
     Peer peers[N_PEERS] = { 0 };
@@ -243,26 +243,34 @@ static gboolean compare(IfmEngine *engine, const IfmDeviceSpec *spec, const Inpu
         peer_compile(&peers[i], engine, spec, model);
     }
     measure(peers);
-    gboolean good = report(ifm_engine_name(engine), dynamic ? "dynamic" : "static", inputs, peers);
+    report(ifm_engine_name(engine), dynamic ? "dynamic" : "static", inputs, peers);
     for (int i = 0; i < N_PEERS; i++)
+    {
+        for (int round = 0; round < ROUNDS; round++)
+            totals[i].medians_ns[round] += peers[i].medians_ns[round];
         peer_clear(&peers[i]);
-    return good;
+    }
 }
 
 static gboolean compare_all(IfmEngine *engine, const IfmDeviceSpec *spec)
 {
     static const gint64 shapes[][2] = { { 1000, 1000 }, { 1000, 10000 }, { 10000, 10000 } };
-    gboolean good = TRUE;
+    Peer totals[N_PEERS] = { 0 };
+    IfmInterval interval;
     for (gsize i = 0; i < G_N_ELEMENTS(shapes); i++)
     {
         Inputs inputs;
         inputs_init(&inputs, shapes[i][0], shapes[i][1]);
         for (int stage = 3; stage <= 4; stage++)
             for (int dynamic = 0; dynamic <= 1; dynamic++)
-                good &= compare(engine, spec, &inputs, stage, dynamic);
+                compare(engine, spec, &inputs, stage, dynamic, totals);
         inputs_clear(&inputs);
     }
-    return good;
+    IfmScatter chosen = ifm_scatter_for(ifm_engine_name(engine)), other = chosen == ND ? ELEMENTS : ND;
+    double ratio = ratio_of(&totals[other], &totals[chosen], &interval);
+    printf("%-12s all of these: the other form / the chosen one %.2f [%.2f, %.2f]   bound 1: %s\n", ifm_engine_name(engine),
+           ratio, interval.lower, interval.upper, interval.upper >= 1 ? "kept" : "BROKEN");
+    return interval.upper >= 1;
 }
 
 int main(void)

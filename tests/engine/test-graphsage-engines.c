@@ -1,0 +1,429 @@
+/*
+ * GraphSAGE's stages on every engine, against a layer written out here in plain C and double precision: each of the 28
+ * ranges fed with the right values of what enters it, the seven stages chained, both forms, both ways of scattering, and a
+ * padded graph in a model of fixed sizes.
+ */
+#include "fixture.h"
+
+enum
+{
+    NODES = 23,
+    EDGES = 61,
+    FEATURES = 10,
+    HIDDEN = 6,
+    MORE_NODES = 5, /* of the padded graph */
+    MORE_EDGES = 9,
+};
+
+/* --- the layer ----------------------------------------------------------------------------------------------------------
+ */
+
+/* Weights, read from the model of all stages. */
+typedef struct
+{
+    double w[FEATURES][HIDDEN], w_l[HIDDEN][HIDDEN], b[HIDDEN], w_r[FEATURES][HIDDEN];
+} Weights;
+
+/* Layer: one graph through one layer: every tensor between two stages. */
+typedef struct
+{
+    gint64 source[EDGES], destination[EDGES];
+    double x[NODES][FEATURES], x_j[EDGES][FEATURES], m[EDGES][HIDDEN];
+    double s[NODES][HIDDEN], c[NODES], a[NODES][HIDDEN], y[NODES][HIDDEN], h[NODES][HIDDEN];
+} Layer;
+
+static const IfmStagedModel *graphsage(void)
+{
+    return ifm_staged_find("graphsage", NULL);
+}
+
+static IfmModel *build(int first, int last, gint64 nodes, gint64 edges, IfmScatter scatter)
+{
+    g_autoptr(GError) error = NULL;
+    IfmStageSizes sizes = { nodes, edges, FEATURES, HIDDEN };
+    IfmModel *model = ifm_staged_build(graphsage(), first, last, &sizes, scatter, 5, &error);
+    g_assert_no_error(error);
+    return model;
+}
+
+static void read_weight(const IfmModel *model, const char *name, double *to, gint64 n)
+{
+    IfmTensor tensor;
+    g_assert_true(ifm_model_initializer(model, name, &tensor));
+    g_assert_cmpint(ifm_tensor_n_elements(&tensor), ==, n);
+    for (gint64 i = 0; i < n; i++)
+    {
+        float value;
+        memcpy(&value, (const char *)tensor.data + 4 * i, sizeof value);
+        to[i] = value;
+    }
+}
+
+static void weights_init(Weights *weights)
+{
+    g_autoptr(IfmModel) model = build(1, 7, NODES, EDGES, IFM_SCATTER_ND);
+    read_weight(model, "W", &weights->w[0][0], FEATURES * HIDDEN);
+    read_weight(model, "W_l", &weights->w_l[0][0], HIDDEN * HIDDEN);
+    read_weight(model, "b", weights->b, HIDDEN);
+    read_weight(model, "W_r", &weights->w_r[0][0], FEATURES * HIDDEN);
+}
+
+/* Whole numbers for features; two edges alike, a loop, and nodes without an edge into them or any at all. */
+static void layer_draw(Layer *layer)
+{
+    g_autoptr(GRand) random = g_rand_new_with_seed(17);
+    for (int v = 0; v < NODES; v++)
+        for (int k = 0; k < FEATURES; k++)
+            layer->x[v][k] = g_rand_int_range(random, -4, 5);
+    for (int e = 0; e < EDGES; e++)
+    {
+        layer->source[e] = g_rand_int_range(random, 0, NODES - 1); /* the last node has no edge at all */
+        do
+            layer->destination[e] = g_rand_int_range(random, 0, NODES - 1);
+        while (layer->destination[e] % 5 == 0); /* nor these one into them */
+    }
+    layer->source[1] = layer->source[0];
+    layer->destination[1] = layer->destination[0];
+    layer->source[2] = layer->destination[2];
+}
+
+/* Edge by edge: what is gathered, its message, the sums and the counts. */
+static void layer_aggregate(Layer *layer, const Weights *weights)
+{
+    for (int e = 0; e < EDGES; e++)
+    {
+        gint64 to = layer->destination[e];
+        layer->c[to]++;
+        memcpy(layer->x_j[e], layer->x[layer->source[e]], sizeof layer->x_j[e]);
+        for (int i = 0; i < HIDDEN; i++)
+        {
+            for (int k = 0; k < FEATURES; k++)
+                layer->m[e][i] += layer->x_j[e][k] * weights->w[k][i];
+            layer->s[to][i] += layer->m[e][i];
+        }
+    }
+}
+
+static void layer_update(Layer *layer, const Weights *weights)
+{
+    for (int v = 0; v < NODES; v++)
+        for (int i = 0; i < HIDDEN; i++)
+            layer->a[v][i] = layer->c[v] > 0 ? layer->s[v][i] / layer->c[v] : 0;
+    for (int v = 0; v < NODES; v++)
+        for (int i = 0; i < HIDDEN; i++)
+        {
+            double sum = weights->b[i];
+            for (int k = 0; k < HIDDEN; k++)
+                sum += layer->a[v][k] * weights->w_l[k][i];
+            for (int k = 0; k < FEATURES; k++)
+                sum += layer->x[v][k] * weights->w_r[k][i];
+            layer->y[v][i] = sum;
+            layer->h[v][i] = sum > 0 ? sum : 0;
+        }
+}
+
+/* --- its tensors --------------------------------------------------------------------------------------------------------
+ */
+
+/* Values: tensors by the names of the ports. */
+typedef GHashTable Values;
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(Values, g_hash_table_unref)
+
+static void tensor_free(void *tensor)
+{
+    ifm_tensor_clear(tensor);
+    g_free(tensor);
+}
+
+static Values *values_new(void)
+{
+    return g_hash_table_new_full(g_str_hash, g_str_equal, NULL, tensor_free);
+}
+
+static IfmTensor *add_tensor(Values *values, const char *name, IfmDtype dtype, int rank, gint64 rows, gint64 columns)
+{
+    IfmTensor *tensor = g_new0(IfmTensor, 1);
+    g_assert_true(ifm_tensor_init(tensor, dtype, rank, (gint64[]){ rows, columns }, NULL));
+    g_hash_table_replace(values, (gpointer)name, tensor);
+    return tensor;
+}
+
+static void add_floats(Values *values, const char *name, int rank, gint64 rows, gint64 columns, const double *from)
+{
+    IfmTensor *tensor = add_tensor(values, name, IFM_DTYPE_F32, rank, rows, columns);
+    for (gint64 i = 0; i < rows * columns; i++)
+        ((float *)tensor->data)[i] = from != NULL ? (float)from[i] : 0;
+}
+
+static Values *layer_values(const Layer *layer)
+{
+    Values *values = values_new();
+    add_floats(values, "x", 2, NODES, FEATURES, &layer->x[0][0]);
+    gint64 *index = add_tensor(values, "edge_index", IFM_DTYPE_I64, 2, 2, EDGES)->data;
+    memcpy(index, layer->source, sizeof layer->source);
+    memcpy(index + EDGES, layer->destination, sizeof layer->destination);
+    add_floats(values, "x_j", 2, EDGES, FEATURES, &layer->x_j[0][0]);
+    add_floats(values, "m", 2, EDGES, HIDDEN, &layer->m[0][0]);
+    add_floats(values, "s", 2, NODES, HIDDEN, &layer->s[0][0]);
+    add_floats(values, "c", 1, NODES, 1, layer->c);
+    add_floats(values, "a", 2, NODES, HIDDEN, &layer->a[0][0]);
+    add_floats(values, "y", 2, NODES, HIDDEN, &layer->y[0][0]);
+    add_floats(values, "h", 2, NODES, HIDDEN, &layer->h[0][0]);
+    add_floats(values, "zeros", 1, NODES, 1, NULL);
+    return values;
+}
+
+/* The layer's tensors as they should be; that they test anything is asserted too. */
+static Values *true_values(void)
+{
+    Weights weights;
+    Layer *layer = g_new0(Layer, 1);
+    int n_alone = 0, n_positive = 0;
+    weights_init(&weights);
+    layer_draw(layer);
+    layer_aggregate(layer, &weights);
+    layer_update(layer, &weights);
+    for (int v = 0; v < NODES; v++)
+    {
+        n_alone += layer->c[v] == 0;
+        for (int i = 0; i < HIDDEN; i++)
+            n_positive += layer->h[v][i] > 0;
+    }
+    g_assert_cmpint(n_alone, >=, 6);
+    g_assert_true(n_positive > NODES * HIDDEN / 5 && n_positive < NODES * HIDDEN * 4 / 5);
+    Values *values = layer_values(layer);
+    g_free(layer);
+    return values;
+}
+
+/* --- running ------------------------------------------------------------------------------------------------------------
+ */
+
+/* run_model: Feeds @values by name and puts copies of the outputs into @to. */
+static void run_model(Fixture *fixture, IfmModel *model /* (transfer full) */, Values *values, Values *to)
+{
+    g_autoptr(GError) error = NULL;
+    fixture_compile(fixture, model, NULL);
+    for (gsize i = 0; i < ifm_model_n_inputs(model); i++)
+    {
+        const IfmTensor *tensor = g_hash_table_lookup(values, ifm_model_input(model, i)->name);
+        g_assert_nonnull(tensor);
+        ifm_request_set_input(fixture->request, i, tensor, &error);
+        g_assert_no_error(error);
+    }
+    run(fixture->request);
+    for (gsize i = 0; i < ifm_model_n_outputs(model); i++)
+    {
+        IfmTensor output;
+        const char *name = ifm_staged_boundary(graphsage(), ifm_model_output(model, i)->name)->name;
+        ifm_request_output(fixture->request, i, &output, &error);
+        g_assert_no_error(error);
+        IfmTensor *copy =
+            add_tensor(to, name, output.dtype, output.rank, output.shape[0], output.rank > 1 ? output.shape[1] : 1);
+        g_assert_cmpuint(copy->size_bytes, ==, output.size_bytes);
+        memcpy(copy->data, output.data, output.size_bytes);
+    }
+    fixture_drop(fixture);
+}
+
+/* What is gathered, counted, or whole numbers that are added, is exact. */
+static void compare_values(Values *found, Values *right, const char *what)
+{
+    GHashTableIter iterator;
+    gpointer name, tensor;
+    g_hash_table_iter_init(&iterator, found);
+    while (g_hash_table_iter_next(&iterator, &name, &tensor))
+    {
+        IfmTensorDifference worst;
+        gboolean exact = g_str_equal(name, "x_j") || g_str_equal(name, "c");
+        if (!ifm_tensor_compare(tensor, g_hash_table_lookup(right, name), exact ? 0 : RTOL, exact ? 0 : ATOL, &worst))
+            g_error("%s: %s: %" G_GINT64_FORMAT " elements differ, worst %" G_GINT64_FORMAT ": %g, should be %g", what,
+                    (const char *)name, worst.n_different, worst.worst_index, worst.worst_value, worst.worst_reference);
+    }
+}
+
+#define FORMS 4
+static IfmModel *build_form(int first, int last, int form)
+{
+    gboolean dynamic = form % 2 == 1;
+    return build(first, last, dynamic ? 0 : NODES, dynamic ? 0 : EDGES,
+                 form / 2 == 1 ? IFM_SCATTER_ELEMENTS : IFM_SCATTER_ND);
+}
+
+static char *describe(int first, int last, int form)
+{
+    return g_strdup_printf("stages %d-%d, %s, %s", first, last, form % 2 == 1 ? "dynamic" : "static",
+                           form / 2 == 1 ? "ScatterElements" : "ScatterND");
+}
+
+/* --- tests --------------------------------------------------------------------------------------------------------------
+ */
+
+static void test_ranges(gconstpointer device)
+{
+    Fixture fixture;
+    if (!fixture_open(&fixture, device))
+        return;
+    g_autoptr(Values) right = true_values();
+    for (int first = 1; first <= 7; first++)
+        for (int last = first; last <= 7; last++)
+            for (int form = 0; form < FORMS; form++)
+            {
+                g_autoptr(Values) found = values_new();
+                g_autofree char *what = describe(first, last, form);
+                run_model(&fixture, build_form(first, last, form), right, found);
+                g_assert_cmpuint(g_hash_table_size(found), >=, 1);
+                compare_values(found, right, what);
+            }
+    fixture_close(&fixture);
+}
+
+/* Each stage gets what the ones before it made. */
+static void test_chain(gconstpointer device)
+{
+    Fixture fixture;
+    if (!fixture_open(&fixture, device))
+        return;
+    g_autoptr(Values) right = true_values();
+    for (int form = 0; form < FORMS; form++)
+    {
+        g_autoptr(Values) given = true_values();
+        static const char *const inner[] = { "x_j", "m", "s", "c", "a", "y", "h" };
+        for (gsize i = 0; i < G_N_ELEMENTS(inner); i++)
+            g_hash_table_remove(given, inner[i]);
+        for (int stage = 1; stage <= 7; stage++)
+        {
+            run_model(&fixture, build_form(stage, stage, form), given, given);
+            g_assert_nonnull(g_hash_table_lookup(given, graphsage()->stages[stage - 1].outputs[0]));
+        }
+        g_autofree char *what = describe(1, 7, form);
+        compare_values(given, right, what);
+    }
+    fixture_close(&fixture);
+}
+
+/* Whole numbers: gathered, added and counted without any rounding, so nothing may differ in a bit. */
+static void test_exact(gconstpointer device)
+{
+    Fixture fixture;
+    if (!fixture_open(&fixture, device))
+        return;
+    g_autoptr(Values) right = true_values();
+    g_autoptr(GRand) random = g_rand_new_with_seed(4);
+    float *m = add_tensor(right, "m", IFM_DTYPE_F32, 2, EDGES, HIDDEN)->data;
+    float *s = add_tensor(right, "s", IFM_DTYPE_F32, 2, NODES, HIDDEN)->data;
+    const gint64 *destination = (const gint64 *)((IfmTensor *)g_hash_table_lookup(right, "edge_index"))->data + EDGES;
+    for (int i = 0; i < EDGES * HIDDEN; i++)
+        m[i] = (float)g_rand_int_range(random, -1000, 1001);
+    for (int i = 0; i < EDGES * HIDDEN; i++)
+        s[destination[i / HIDDEN] * HIDDEN + i % HIDDEN] += m[i];
+    for (int form = 0; form < FORMS; form++)
+    {
+        g_autoptr(Values) found = values_new();
+        run_model(&fixture, build_form(1, 1, form), right, found);
+        run_model(&fixture, build_form(3, 4, form), right, found);
+        static const char *const exact[] = { "x_j", "s", "c" };
+        for (gsize i = 0; i < G_N_ELEMENTS(exact); i++)
+        {
+            const IfmTensor *value = g_hash_table_lookup(found, exact[i]), *truth = g_hash_table_lookup(right, exact[i]);
+            g_assert_true(ifm_tensor_compare(value, truth, 0, 0, NULL));
+        }
+    }
+    fixture_close(&fixture);
+}
+
+/* --- padding ------------------------------------------------------------------------------------------------------------
+ */
+
+/* add_padded: The tensor with more rows; @filler in what is added. */
+static void add_padded(Values *to, Values *from, const char *name, gint64 more_rows, float filler)
+{
+    const IfmTensor *small = g_hash_table_lookup(from, name);
+    gint64 columns = small->rank > 1 ? small->shape[1] : 1;
+    float *large = add_tensor(to, name, IFM_DTYPE_F32, small->rank, small->shape[0] + more_rows, columns)->data;
+    memcpy(large, small->data, small->size_bytes);
+    for (gint64 i = small->shape[0] * columns; i < (small->shape[0] + more_rows) * columns; i++)
+        large[i] = filler;
+}
+
+/* What a graph becomes for a larger model: added nodes have no edges but the last one, all added edges lead from it to
+ * itself. */
+static Values *padded_values(Values *from)
+{
+    Values *to = values_new();
+    const gint64 *small = ((IfmTensor *)g_hash_table_lookup(from, "edge_index"))->data;
+    gint64 *large = add_tensor(to, "edge_index", IFM_DTYPE_I64, 2, 2, EDGES + MORE_EDGES)->data;
+    for (int row = 0; row < 2; row++)
+        for (int e = 0; e < EDGES + MORE_EDGES; e++)
+            large[row * (EDGES + MORE_EDGES) + e] = e < EDGES ? small[row * EDGES + e] : NODES + MORE_NODES - 1;
+    add_padded(to, from, "x", MORE_NODES, 1e6f);
+    add_padded(to, from, "m", MORE_EDGES, 1e6f);
+    return to;
+}
+
+/* The rows that were there before are the same to the bit (or within @rtol), whatever was added. */
+static void compare_first_rows(Values *padded, Values *plain, const char *name, double rtol)
+{
+    const IfmTensor *small = g_hash_table_lookup(plain, name);
+    IfmTensor view;
+    IfmTensor *large = g_hash_table_lookup(padded, name);
+    g_assert_cmpint(large->shape[0], ==, NODES + MORE_NODES);
+    g_assert_true(ifm_tensor_wrap(&view, small->dtype, small->rank, small->shape, large->data, NULL));
+    if (rtol > 0)
+        assert_equal(&view, small);
+    else
+        g_assert_cmpmem(view.data, view.size_bytes, small->data, small->size_bytes);
+}
+
+static void test_padded(gconstpointer device)
+{
+    Fixture fixture;
+    if (!fixture_open(&fixture, device))
+        return;
+    g_autoptr(Values) given = true_values();
+    float *m = ((IfmTensor *)g_hash_table_lookup(given, "m"))->data;
+    for (int i = 0; i < EDGES * HIDDEN; i++)
+        m[i] = (float)(i % 37 - 18);
+    g_autoptr(Values) more = padded_values(given);
+    for (int scatter = IFM_SCATTER_ND; scatter <= IFM_SCATTER_ELEMENTS; scatter++)
+    {
+        g_autoptr(Values) plain = values_new(), padded = values_new();
+        static const int ranges[][2] = { { 3, 4 }, { 1, 7 } };
+        for (gsize i = 0; i < G_N_ELEMENTS(ranges); i++)
+        {
+            const gint64 nodes = NODES + MORE_NODES, edges = EDGES + MORE_EDGES;
+            int first = ranges[i][0], last = ranges[i][1];
+            run_model(&fixture, build(first, last, NODES, EDGES, (IfmScatter)scatter), given, plain);
+            run_model(&fixture, build(first, last, nodes, edges, (IfmScatter)scatter), more, padded);
+        }
+        compare_first_rows(padded, plain, "c", 0);
+        compare_first_rows(padded, plain, "s", 0);
+        compare_first_rows(padded, plain, "h", RTOL);
+        const float *counts = ((IfmTensor *)g_hash_table_lookup(padded, "c"))->data;
+        g_assert_cmpfloat(counts[NODES + MORE_NODES - 1], ==, MORE_EDGES);
+        g_assert_cmpfloat(counts[NODES], ==, 0);
+    }
+    fixture_close(&fixture);
+}
+
+static void add_tests(const char *device)
+{
+    static const struct
+    {
+        const char *name;
+        void (*test)(gconstpointer device);
+    } tests[] = { { "ranges", test_ranges }, { "chain", test_chain }, { "exact", test_exact }, { "padded", test_padded } };
+    for (gsize i = 0; i < G_N_ELEMENTS(tests); i++)
+    {
+        g_autofree char *path = g_strdup_printf("/engine/graphsage/%s/%s", device, tests[i].name);
+        g_test_add_data_func(path, device, tests[i].test);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    add_tests("onnxruntime:CPU");
+    add_tests("openvino:CPU");
+    return g_test_run();
+}
