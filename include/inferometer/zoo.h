@@ -104,8 +104,10 @@ typedef enum
 {
     IFM_SCATTER_ND,       /* ScatterND, reduction add */
     IFM_SCATTER_ELEMENTS, /* ScatterElements, reduction add, the index spread over the row */
+    IFM_SCATTER_MIXED,    /* rows as ScatterND, single numbers as ScatterElements */
 } IfmScatter;
-/** ifm_scatter_for: the faster one on an engine ("openvino"), as `bench/scatter` measured it. */
+/** ifm_scatter_for: the fastest one on an engine ("openvino"), as bench/scatter measured it; for one that was not measured
+ * what the others take. */
 IfmScatter ifm_scatter_for(const char *engine);
 
 /**

@@ -179,10 +179,9 @@ static const char *need_n_nodes(IfmStageBuild *build, int stage)
     return "n_nodes";
 }
 
-static void add_scatter(IfmStageBuild *build, int stage, const char *onto, const char *index, const char *updates,
-                        const char *to)
+static void add_scatter(IfmStageBuild *build, int stage, const char *op_type, const char *onto, const char *index,
+                        const char *updates, const char *to)
 {
-    const char *op_type = build->scatter == IFM_SCATTER_ND ? "ScatterND" : "ScatterElements";
     gsize node = add(build, stage, "scatter", op_type, IFM_ZOO_NAMES(onto, index, updates), to);
     ifm_model_builder_string(build->builder, node, "reduction", "add");
 }
@@ -220,15 +219,16 @@ static const char *zero_rows(IfmStageBuild *build)
 
 static void emit_reduce_sum(IfmStageBuild *build)
 {
-    const char *index = need_destination(build, REDUCE_SUM, TRUE), *zeros = zero_rows(build);
+    const char *index = need_destination(build, REDUCE_SUM, TRUE), *zeros = zero_rows(build), *op_type = "ScatterND";
     if (build->scatter == IFM_SCATTER_ELEMENTS)
     {
         constant_ints(build, "destination_rows.shape", 1, 2, (gint64[]){ 1, build->sizes.hidden });
         add(build, REDUCE_SUM, "destination_rows", "Expand", IFM_ZOO_NAMES(index, "destination_rows.shape"),
             "destination_rows");
         index = "destination_rows";
+        op_type = "ScatterElements";
     }
-    add_scatter(build, REDUCE_SUM, zeros, index, "m", "s");
+    add_scatter(build, REDUCE_SUM, op_type, zeros, index, "m", "s");
 }
 
 /* ones: Returns: f32[edges]. */
@@ -244,14 +244,15 @@ static const char *ones(IfmStageBuild *build)
 
 static void emit_reduce_count(IfmStageBuild *build)
 {
-    const char *index = need_destination(build, REDUCE_COUNT, build->scatter == IFM_SCATTER_ND);
+    gboolean nd = build->scatter == IFM_SCATTER_ND;
+    const char *index = need_destination(build, REDUCE_COUNT, nd);
     const char *zeros = IFM_STAGED_ZEROS;
     if (g_strcmp0(build->nodes_from, zeros) != 0)
     {
         zeros = "zero_counts";
         add(build, REDUCE_COUNT, zeros, "ConstantOfShape", IFM_ZOO_NAMES(need_n_nodes(build, REDUCE_COUNT)), zeros);
     }
-    add_scatter(build, REDUCE_COUNT, zeros, index, ones(build), "c");
+    add_scatter(build, REDUCE_COUNT, nd ? "ScatterND" : "ScatterElements", zeros, index, ones(build), "c");
 }
 
 static void emit_normalize(IfmStageBuild *build)
@@ -304,8 +305,8 @@ const IfmZooParameter ifm_zoo_graphsage_parameters[] = {
     [HIDDEN] = { "hidden", 256, 1, IFM_STAGED_MAX_WIDTH, "numbers a node comes out with" },
     [FIRST] = { "first", 1, 1, N_STAGES, "the first stage" },
     [LAST] = { "last", N_STAGES, 1, N_STAGES, "the last stage; all in between become one model" },
-    [SCATTER] = { "scatter", IFM_SCATTER_ND, IFM_SCATTER_ND, IFM_SCATTER_ELEMENTS,
-                  "how sums over edges are written: 0 ScatterND, 1 ScatterElements" },
+    [SCATTER] = { "scatter", IFM_SCATTER_MIXED, IFM_SCATTER_ND, IFM_SCATTER_MIXED,
+                  "sums over edges: 0 ScatterND, 1 ScatterElements, 2 rows by the first, single numbers by the second" },
     [SCATTER + 1] = { NULL },
 };
 

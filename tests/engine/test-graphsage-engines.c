@@ -1,6 +1,6 @@
 /*
  * GraphSAGE's stages on every engine, against a layer written out here in plain C and double precision: each of the 28
- * ranges fed with the right values of what enters it, the seven stages chained, both forms, both ways of scattering, and a
+ * ranges fed with the right values of what enters it, the seven stages chained, both forms, each way of scattering, and a
  * padded graph in a model of fixed sizes.
  */
 #include "fixture.h"
@@ -242,18 +242,19 @@ static void compare_values(Values *found, Values *right, const char *what)
     }
 }
 
-#define FORMS 4
+#define FORMS 6 /* the ways of scattering, static and dynamic each */
 static IfmModel *build_form(int first, int last, int form)
 {
     gboolean dynamic = form % 2 == 1;
-    return build(first, last, dynamic ? 0 : NODES, dynamic ? 0 : EDGES,
-                 form / 2 == 1 ? IFM_SCATTER_ELEMENTS : IFM_SCATTER_ND);
+    return build(first, last, dynamic ? 0 : NODES, dynamic ? 0 : EDGES, (IfmScatter)(form / 2));
 }
 
 static char *describe(int first, int last, int form)
 {
-    return g_strdup_printf("stages %d-%d, %s, %s", first, last, form % 2 == 1 ? "dynamic" : "static",
-                           form / 2 == 1 ? "ScatterElements" : "ScatterND");
+    static const char *const ways[] = { [IFM_SCATTER_ND] = "ScatterND",
+                                        [IFM_SCATTER_ELEMENTS] = "ScatterElements",
+                                        [IFM_SCATTER_MIXED] = "ScatterND and ScatterElements" };
+    return g_strdup_printf("stages %d-%d, %s, %s", first, last, form % 2 == 1 ? "dynamic" : "static", ways[form / 2]);
 }
 
 /* --- tests --------------------------------------------------------------------------------------------------------------
@@ -385,7 +386,7 @@ static void test_padded(gconstpointer device)
     for (int i = 0; i < EDGES * HIDDEN; i++)
         m[i] = (float)(i % 37 - 18);
     g_autoptr(Values) more = padded_values(given);
-    for (int scatter = IFM_SCATTER_ND; scatter <= IFM_SCATTER_ELEMENTS; scatter++)
+    for (int scatter = IFM_SCATTER_ND; scatter <= IFM_SCATTER_MIXED; scatter++)
     {
         g_autoptr(Values) plain = values_new(), padded = values_new();
         static const int ranges[][2] = { { 3, 4 }, { 1, 7 } };

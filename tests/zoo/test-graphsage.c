@@ -27,14 +27,15 @@ static IfmModel *build(int first, int last, gboolean dynamic, IfmScatter scatter
     return model;
 }
 
-/* Calls @check for each of the 28 ranges, in both forms, with both ways of scattering. */
+/* Calls @check for each of the 28 ranges, in both forms, with each way of scattering. */
 static void for_all(void (*check)(int first, int last, gboolean dynamic, IfmScatter scatter))
 {
     int n = 0;
     for (int first = 1; first <= 7; first++)
         for (int last = first; last <= 7; last++, n++)
-            for (int form = 0; form < 4; form++)
-                check(first, last, form % 2 == 1, form / 2 == 1 ? IFM_SCATTER_ELEMENTS : IFM_SCATTER_ND);
+            for (int scatter = IFM_SCATTER_ND; scatter <= IFM_SCATTER_MIXED; scatter++)
+                for (int dynamic = 0; dynamic <= 1; dynamic++)
+                    check(first, last, dynamic, (IfmScatter)scatter);
     g_assert_cmpint(n, ==, 28);
 }
 
@@ -297,6 +298,8 @@ static void test_nodes(void)
         { 4, 4, FALSE, IFM_SCATTER_ND, "Gather Unsqueeze ConstantOfShape Expand ScatterND" },
         { 4, 4, TRUE, IFM_SCATTER_ND, "Gather Unsqueeze Shape Expand ScatterND" },
         { 4, 4, TRUE, IFM_SCATTER_ELEMENTS, "Gather Shape Expand ScatterElements" },
+        { 3, 4, FALSE, IFM_SCATTER_MIXED,
+          "Gather Unsqueeze ConstantOfShape ScatterND ConstantOfShape Expand ScatterElements" },
         { 5, 7, TRUE, IFM_SCATTER_ND, "Max Unsqueeze Div Gemm Gemm Relu" },
         { 1, 7, FALSE, IFM_SCATTER_ND,
           "Gather Gather MatMul Gather Unsqueeze ConstantOfShape ScatterND ConstantOfShape Expand ScatterND Max Unsqueeze "
@@ -478,6 +481,8 @@ static void test_zoo_row(void)
     static const char *const wrong[] = { "first=5", "last=4", NULL };
     g_assert_null(ifm_zoo_build("graphsage", wrong, 1, &error));
     g_assert_error(error, IFM_ERROR, IFM_ERROR_INVALID);
+    g_assert_cmpint(ifm_scatter_for("openvino"), ==, IFM_SCATTER_MIXED);
+    g_assert_cmpint(ifm_scatter_for("no-such-engine"), ==, IFM_SCATTER_MIXED);
 }
 
 int main(int argc, char **argv)
