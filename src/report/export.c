@@ -5,8 +5,7 @@
 
 static const char *const mark_names[5] = { "min", "lower", "median", "upper", "max" };
 
-/* The shortest digits that read back as the same number. */
-static void append_real(GString *out, double real)
+void ifm_real_append(GString *out, double real)
 {
     char text[G_ASCII_DTOSTR_BUF_SIZE];
     if (!isfinite(real))
@@ -46,7 +45,7 @@ static void append_interval(GString *out, const IfmValue *value)
         if (mark > 0)
             g_string_append_c(out, ',');
         if (value->present)
-            append_real(out, value->marks[mark]);
+            ifm_real_append(out, value->marks[mark]);
     }
 }
 
@@ -69,7 +68,7 @@ static void append_cell(GString *out, const IfmField *field, const void *record)
             g_string_append_printf(out, "%" G_GINT64_FORMAT, value.integer);
             break;
         default:
-            append_real(out, value.real);
+            ifm_real_append(out, value.real);
         }
     ifm_value_clear(&value);
 }

@@ -10,6 +10,7 @@
 
 #define WIDTH_LEAST 40
 #define WIDTH_MOST 400
+#define JSON_WIDTH 110 /* a line of numbers ends after so many bytes */
 
 static int terminal_width(int fd)
 {
@@ -61,15 +62,94 @@ gboolean ifm_output_write(const char *path, const char *text, gsize length, GErr
     return code == 0;
 }
 
+/* --- JSON ----------------------------------------------------------------------------------------------------------- */
+
+/* jansson writes 0.1 as 0.10000000000000001, and a thousand samples on a thousand lines; this writes the same values so
+ * that a person can read them, too. Depth is bounded by what builds or reads documents. */
+
+static void append_json(GString *out, const json_t *json, int indent);
+
+static void append_scalar(GString *out, const json_t *json)
+{
+    if (json_is_real(json))
+    {
+        gsize before = out->len;
+        ifm_real_append(out, json_real_value(json));
+        if (strpbrk(out->str + before, ".e") == NULL) /* it stays a real number when it is read back */
+            g_string_append(out, ".0");
+        return;
+    }
+    char *text = json_dumps(json, JSON_ENCODE_ANY);
+    g_string_append(out, text != NULL ? text : "null");
+    free(text);
+}
+
+static gboolean is_scalar(const json_t *json)
+{
+    return !json_is_object(json) && !json_is_array(json);
+}
+
+static void begin_line(GString *out, int indent)
+{
+    g_string_append_printf(out, "\n%*s", indent, "");
+}
+
+/* Scalars fill lines; what has parts of its own gets lines of its own. */
+static void append_array(GString *out, const json_t *json, int indent)
+{
+    gsize at, line = out->len;
+    json_t *value;
+    g_string_append_c(out, '[');
+    json_array_foreach(json, at, value)
+    {
+        if (at > 0)
+            g_string_append_c(out, ',');
+        if (!is_scalar(value) || (at > 0 && out->len - line > JSON_WIDTH))
+        {
+            line = out->len;
+            begin_line(out, indent + 2);
+        }
+        else if (at > 0)
+            g_string_append_c(out, ' ');
+        append_json(out, value, indent + 2);
+    }
+    if (json_array_size(json) > 0 && !is_scalar(json_array_get(json, 0)))
+        begin_line(out, indent);
+    g_string_append_c(out, ']');
+}
+
+static void append_json(GString *out, const json_t *json, int indent)
+{
+    const char *key;
+    json_t *value;
+    gboolean any = FALSE;
+    if (json_is_array(json))
+        append_array(out, json, indent);
+    else if (!json_is_object(json))
+        append_scalar(out, json);
+    else
+    {
+        g_string_append_c(out, '{');
+        json_object_foreach((json_t *)json, key, value)
+        {
+            g_string_append(out, any ? "," : "");
+            any = TRUE;
+            begin_line(out, indent + 2);
+            json_auto_t *name = json_string(key);
+            append_scalar(out, name);
+            g_string_append(out, ": ");
+            append_json(out, value, indent + 2);
+        }
+        if (any)
+            begin_line(out, indent);
+        g_string_append_c(out, '}');
+    }
+}
+
 gboolean ifm_output_write_json(const char *path, const json_t *json, GError **error)
 {
-    char *text = json_dumps(json, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
-    if (text == NULL)
-    {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_FAILED, "%s: a value that JSON cannot hold", path);
-        return FALSE;
-    }
-    g_autofree char *line = g_strconcat(text, "\n", NULL);
-    free(text);
-    return ifm_output_write(path, line, strlen(line), error);
+    g_autoptr(GString) text = g_string_new(NULL);
+    append_json(text, json, 0);
+    g_string_append_c(text, '\n');
+    return ifm_output_write(path, text->str, text->len, error);
 }

@@ -27,13 +27,6 @@ static const char *short_name(const IfmResult *result)
     return result->alias != NULL && *result->alias != '\0' ? result->alias : result->device;
 }
 
-/* Appends text in letters the screen has. */
-static void append_spelt(GString *out, const char *text, const IfmScreen *screen)
-{
-    g_autofree char *spelt = ifm_format_spelt(text, screen->utf8);
-    g_string_append(out, spelt);
-}
-
 /* --- the head, reasons, warnings ------------------------------------------------------------------------------------ */
 
 static void append_sizes(GString *out, const IfmCase *subject_case)
@@ -55,10 +48,10 @@ static void append_head(GString *out, const IfmResult *results, gsize n, const I
         append_sizes(sizes, subject_case);
         const char *dtype = ifm_member_text(subject_case->options, "dtype");
         g_string_append(out, ifm_bold_begin(screen));
-        append_spelt(out, subject_case->subject_name, screen);
+        ifm_page_spelt(out, subject_case->subject_name, screen);
         g_string_append(out, ifm_bold_end(screen));
         g_string_append_printf(out, "  %s", dtype != NULL ? dtype : "");
-        append_spelt(out, sizes->str, screen);
+        ifm_page_spelt(out, sizes->str, screen);
         g_string_append(out, "\n\n");
         return;
     }
@@ -75,15 +68,6 @@ static const char *reason_after_device(const IfmResult *result)
 char *ifm_result_line(const IfmResult *result)
 {
     return g_strdup_printf("%s: %s", short_name(result), reason_after_device(result));
-}
-
-/* One line, or several where it is longer than the screen: "HEAD: text". */
-static void append_told(GString *out, const char *head, IfmTone tone, const char *text, const IfmScreen *screen)
-{
-    g_autofree char *spelt_head = ifm_format_spelt(head, screen->utf8), *spelt = ifm_format_spelt(text, screen->utf8);
-    g_autofree char *whole =
-        g_strdup_printf("%s%s%s: %s", ifm_tone_begin(screen, tone), spelt_head, ifm_tone_end(screen, tone), spelt);
-    ifm_format_wrap(out, whole, 2, 0, screen->width);
 }
 
 /* A reason that came again and again is told once. */
@@ -107,7 +91,7 @@ static void append_reasons(GString *out, const IfmResult *results, gsize n, cons
         g_autofree char *text = count > 1 ? g_strdup_printf("%s (%u times)", reason_after_device(&results[i]), count)
                                           : g_strdup(reason_after_device(&results[i]));
         g_string_append(out, any ? "" : "\n");
-        append_told(out, short_name(&results[i]), IFM_TONE_BAD, text, screen);
+        ifm_page_told(out, short_name(&results[i]), IFM_TONE_BAD, text, screen);
         g_hash_table_remove(times, line);
         any = TRUE;
     }
@@ -126,7 +110,7 @@ static void append_unverified(GString *out, const IfmResult *results, gsize n, c
         g_autofree char *text =
             g_strdup_printf("%s: the outputs were compared with nothing: %s", short_name(&results[i]), why);
         g_string_append_c(out, '\n');
-        append_told(out, "warning", IFM_TONE_WARN, text, screen);
+        ifm_page_told(out, "warning", IFM_TONE_WARN, text, screen);
     }
 }
 
@@ -164,7 +148,7 @@ static void append_warnings(GString *out, const IfmResult *results, gsize n, con
             g_string_append_printf(text, "%s%s", (const char *)devices->pdata[at], at + 1 < devices->len ? ", " : ": ");
         g_string_append(text, order->pdata[i]);
         g_string_append(out, i == 0 ? "\n" : "");
-        append_told(out, "warning", IFM_TONE_WARN, text->str, screen);
+        ifm_page_told(out, "warning", IFM_TONE_WARN, text->str, screen);
     }
 }
 
@@ -236,9 +220,7 @@ static void append_nodes(GString *out, const IfmMeasurement *measurement, gsize 
         g_ptr_array_add(records, &others);
     IfmField fields[MOST_NODE_FIELDS];
     node_fields(fields, are_means(measurement->books));
-    IfmTable table = table_of(fields, records);
-    g_autofree char *text = ifm_table_to_screen(&table, screen);
-    g_string_append(out, text);
+    ifm_page_table(out, fields, records, screen);
 }
 
 /* A duration that no line is broken in. */
@@ -356,14 +338,14 @@ static void append_inside(GString *out, const IfmResult *result, gsize n_nodes, 
     if (!has_books && !has_nodes && why == NULL)
         return;
     g_autoptr(GString) head = g_string_new(ifm_bold_begin(screen));
-    append_spelt(head, short_name(result), screen);
+    ifm_page_spelt(head, short_name(result), screen);
     g_string_append_printf(head, ":%s ", ifm_bold_end(screen));
     if (has_nodes)
         append_nodes_head(head, measurement);
     else if (!has_books)
     {
         g_string_append(head, "nothing of its nodes: ");
-        append_spelt(head, why, screen);
+        ifm_page_spelt(head, why, screen);
     }
     g_string_append_c(out, '\n');
     if (has_nodes || !has_books)
@@ -375,17 +357,15 @@ static void append_inside(GString *out, const IfmResult *result, gsize n_nodes, 
     if (has_books)
         append_books(out, measurement->books, screen);
     else if (has_nodes && why != NULL)
-        append_told(out, "no books", IFM_TONE_PLAIN, why, screen);
+        ifm_page_told(out, "no books", IFM_TONE_PLAIN, why, screen);
 }
 
 char *ifm_results_to_screen(const IfmResult *results, gsize n, gsize n_nodes, const IfmScreen *screen)
 {
     GString *out = g_string_new(NULL);
     g_autoptr(GPtrArray) records = records_of(results, n);
-    IfmTable table = table_of(ifm_result_fields, records);
     append_head(out, results, n, screen);
-    g_autofree char *text = ifm_table_to_screen(&table, screen);
-    g_string_append(out, text);
+    ifm_page_table(out, ifm_result_fields, records, screen);
     append_reasons(out, results, n, screen);
     append_unverified(out, results, n, screen);
     append_warnings(out, results, n, screen);
@@ -397,9 +377,8 @@ char *ifm_results_to_screen(const IfmResult *results, gsize n, gsize n_nodes, co
 char *ifm_records_to_screen(const IfmResult *results, gsize n, const IfmScreen *screen)
 {
     g_autoptr(GPtrArray) records = records_of(results, n);
-    IfmTable table = table_of(ifm_record_fields, records);
-    g_autofree char *text = ifm_table_to_screen(&table, screen);
-    GString *out = g_string_new(text);
+    GString *out = g_string_new(NULL);
+    ifm_page_table(out, ifm_record_fields, records, screen);
     append_reasons(out, results, n, screen);
     return g_string_free(out, FALSE);
 }

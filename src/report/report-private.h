@@ -11,6 +11,9 @@ void ifm_format_column(IfmFieldKind kind, const double *numbers, gsize n, char *
 void ifm_field_get(const IfmField *field, const void *record, IfmValue *value);
 void ifm_value_clear(IfmValue *value);
 
+/* ifm_real_append: The shortest digits that read back as the same number; nothing where it is not finite. */
+void ifm_real_append(GString *out, double real);
+
 /* IfmScale: the common axis of a column of strips. */
 typedef struct
 {
@@ -36,5 +39,57 @@ const char *ifm_bold_end(const IfmScreen *screen);
  */
 double ifm_member_number(const json_t *json, const char *path);
 const char *ifm_member_text(const json_t *json, const char *path);
+
+/* --- parts of pages ------------------------------------------------------------------------------------------------- */
+
+/* ifm_page_spelt: Appends text in letters the screen has. */
+void ifm_page_spelt(GString *out, const char *text, const IfmScreen *screen);
+/* ifm_page_told: Appends "HEAD: text", in several lines where it is longer than the screen. */
+void ifm_page_told(GString *out, const char *head, IfmTone tone, const char *text, const IfmScreen *screen);
+/* ifm_page_table: Appends a table of the records. */
+void ifm_page_table(GString *out, const IfmField *fields, const GPtrArray *records, const IfmScreen *screen);
+/* ifm_page_heading: Appends an empty line and a bold one. ifm_page_wrapped: Appends a paragraph. */
+void ifm_page_heading(GString *out, const char *text, const IfmScreen *screen);
+void ifm_page_wrapped(GString *out, const char *text, const IfmScreen *screen);
+
+/* --- studies -------------------------------------------------------------------------------------------------------- */
+
+/* IfmRowState: what became of a row. */
+typedef enum
+{
+    IFM_ROW_MEASURED,
+    IFM_ROW_FAILED,
+    IFM_ROW_SKIPPED, /* its device is not here, or was lost before */
+    IFM_ROW_LEFT,    /* not tried yet */
+    IFM_ROW_STATES,
+} IfmRowState;
+IfmRowState ifm_stage_row_state(const IfmStudyTables *tables, const IfmStageRow *row);
+/* ifm_row_state_name: "measured", "failed", "skipped", "left". */
+const char *ifm_row_state_name(IfmRowState state);
+/* ifm_stage_row_listed: whether exports have a row for it: it was tried, or given up for its device. What an absent device
+ * would have measured is told of once, with the device. */
+gboolean ifm_stage_row_listed(const IfmStudyTables *tables, const IfmStageRow *row);
+/* ifm_stage_row_count: @counts: (out) by state    @device: NULL for all    @phase: 0 for all */
+void ifm_stage_row_count(const IfmStudyTables *tables, const IfmStudyDevice *device, int phase,
+                         gsize counts[IFM_ROW_STATES]);
+/* ifm_models_word: "dynamic" or "static". */
+const char *ifm_models_word(IfmStudyForm form);
+/* ifm_stage_row_reason: its reason without the device's name before it. */
+const char *ifm_stage_row_reason(const IfmStageRow *row);
+
+/* ifm_device_marked: "CPU", "NPU *": a simulated device's figures stand under a name with a mark. (transfer full) */
+char *ifm_device_marked(const IfmStudyDevice *device);
+/* ifm_stage_title: "3 REDUCE_SUM" (transfer full) */
+char *ifm_stage_title(const IfmStudyTables *tables, int number);
+
+/* Sections of pages, empty where there is nothing to tell. */
+/* ifm_study_latencies: Stages by devices at the smallest (@sign -1; nothing where there is but one) or largest (1) size. */
+void ifm_study_latencies(GString *out, const IfmStudyTables *tables, int sign, const IfmScreen *screen);
+/* ifm_study_lookup_errors: What leaving each size out came to. */
+void ifm_study_lookup_errors(GString *out, const IfmStudyTables *tables, const IfmScreen *screen);
+/* ifm_study_splits: Bandwidths and compute times. */
+void ifm_study_splits(GString *out, const IfmStudyTables *tables, const IfmScreen *screen);
+/* ifm_study_failures: Appends what has no latency and why, alike cases told together. FALSE where there is none. */
+gboolean ifm_study_failures(GString *out, const IfmStudyTables *tables, const IfmScreen *screen);
 
 G_END_DECLS

@@ -1,0 +1,155 @@
+#include <string.h>
+
+#include "report-private.h"
+
+/* What a study has no latency of, and why: hundreds of cases in a few lines. */
+
+/* Cases of one device that failed in the same way. */
+typedef struct
+{
+    const IfmStudyDevice *device;
+    const char *code;
+    char *mask;         /* the reason, its numbers blanked: the same trouble at other sizes reads the same */
+    const char *reason; /* of the first */
+    gboolean vary;      /* the reasons differ in their numbers */
+    IfmRowState state;
+    GArray *stages; /* int, ascending */
+    gsize n;
+    const IfmStageRow *least; /* the smallest size */
+    gboolean several_sizes;
+} Group;
+
+static void group_free(Group *group)
+{
+    g_free(group->mask);
+    g_array_unref(group->stages);
+    g_free(group);
+}
+
+static char *mask_of(const char *reason)
+{
+    GString *mask = g_string_new(NULL);
+    for (const char *at = reason; *at != '\0'; at++)
+        if (!g_ascii_isdigit(*at))
+            g_string_append_c(mask, *at);
+        else if (mask->len == 0 || mask->str[mask->len - 1] != '#')
+            g_string_append_c(mask, '#');
+    return g_string_free(mask, FALSE);
+}
+
+static void add_stage(GArray *stages, int stage)
+{
+    guint at = 0;
+    while (at < stages->len && g_array_index(stages, int, at) < stage)
+        at++;
+    if (at == stages->len || g_array_index(stages, int, at) != stage)
+        g_array_insert_val(stages, at, stage);
+}
+
+static gboolean is_smaller(const IfmStageRow *a, const IfmStageRow *b)
+{
+    return a->nodes != b->nodes ? a->nodes < b->nodes : a->edges < b->edges;
+}
+
+static void add_row(GPtrArray *groups, const IfmStageRow *row, IfmRowState state)
+{
+    const char *reason = ifm_stage_row_reason(row);
+    g_autofree char *mask = mask_of(reason);
+    Group *group = NULL;
+    for (guint i = 0; i < groups->len && group == NULL; i++)
+    {
+        Group *other = groups->pdata[i];
+        if (other->device == row->device && other->state == state && g_strcmp0(other->code, row->code) == 0 &&
+            g_str_equal(other->mask, mask))
+            group = other;
+    }
+    if (group == NULL)
+    {
+        group = g_new0(Group, 1);
+        group->device = row->device;
+        group->code = row->code;
+        group->state = state;
+        group->mask = g_steal_pointer(&mask);
+        group->reason = reason;
+        group->stages = g_array_new(FALSE, FALSE, sizeof(int));
+        group->least = row;
+        g_ptr_array_add(groups, group);
+    }
+    group->n++;
+    group->vary |= !g_str_equal(group->reason, reason);
+    group->several_sizes |= row->nodes != group->least->nodes || row->edges != group->least->edges;
+    if (is_smaller(row, group->least))
+        group->least = row;
+    add_stage(group->stages, row->stage);
+}
+
+/* "NPU stages 3, 4" */
+static char *head_of(const Group *group, gsize n_stages)
+{
+    GString *head = g_string_new(group->device->alias);
+    if (group->stages->len == n_stages)
+        return g_string_free(head, FALSE);
+    g_string_append_printf(head, " stage%s", group->stages->len > 1 ? "s" : "");
+    for (guint i = 0; i < group->stages->len; i++)
+        g_string_append_printf(head, "%s %d", i > 0 ? "," : "", g_array_index(group->stages, int, i));
+    return g_string_free(head, FALSE);
+}
+
+static char *story_of(const Group *group)
+{
+    GString *text = g_string_new(NULL);
+    g_string_append_printf(text, "%" G_GSIZE_FORMAT " case%s %s", group->n, group->n > 1 ? "s" : "",
+                           group->state == IFM_ROW_SKIPPED ? "skipped" : "failed");
+    if (group->state == IFM_ROW_FAILED && group->code != NULL && *group->code != '\0' &&
+        !g_str_equal(group->code, "failed"))
+        g_string_append_printf(text, " (%s)", group->code);
+    g_string_append_printf(text,
+                           group->several_sizes ? ", from %" G_GINT64_FORMAT " nodes / %" G_GINT64_FORMAT " edges on"
+                                                : ", at %" G_GINT64_FORMAT " nodes / %" G_GINT64_FORMAT " edges",
+                           group->least->nodes, group->least->edges);
+    g_string_append_printf(text, ": %s%s", group->reason, group->vary ? " (so says the first)" : "");
+    return g_string_free(text, FALSE);
+}
+
+static void tell_devices(GString *out, const IfmStudyTables *tables, const IfmScreen *screen)
+{
+    for (guint i = 0; i < tables->devices->len; i++)
+    {
+        const IfmStudyDevice *device = tables->devices->pdata[i];
+        if (device->reason == NULL)
+            continue;
+        g_autofree char *text = g_strdup_printf("skipped: %s", device->reason);
+        ifm_page_told(out, device->alias, IFM_TONE_WARN, text, screen);
+    }
+}
+
+gboolean ifm_study_failures(GString *out, const IfmStudyTables *tables, const IfmScreen *screen)
+{
+    g_autoptr(GPtrArray) groups = g_ptr_array_new_with_free_func((GDestroyNotify)group_free);
+    gsize before = out->len;
+    for (guint i = 0; i < tables->rows->len; i++)
+    {
+        const IfmStageRow *row = tables->rows->pdata[i];
+        if (row->reason != NULL && ifm_stage_row_listed(tables, row))
+            add_row(groups, row, ifm_stage_row_state(tables, row));
+    }
+    tell_devices(out, tables, screen);
+    for (guint i = 0; i < groups->len; i++)
+    {
+        const Group *group = groups->pdata[i];
+        g_autofree char *head = head_of(group, tables->staged->n_stages), *text = story_of(group);
+        ifm_page_told(out, head, group->state == IFM_ROW_SKIPPED ? IFM_TONE_WARN : IFM_TONE_BAD, text, screen);
+    }
+    gsize counts[IFM_ROW_STATES];
+    ifm_stage_row_count(tables, NULL, 0, counts);
+    for (guint i = 0; i < tables->links->len; i++)
+    {
+        const IfmLinkFit *link = tables->links->pdata[i];
+        if (link->fitted || link->why == NULL || link->from->reason != NULL || link->to->reason != NULL ||
+            (link->n == 0 && counts[IFM_ROW_LEFT] > 0)) /* it may still come */
+            continue;
+        g_autofree char *head = g_strdup_printf("link %s > %s", link->from->alias, link->to->alias);
+        ifm_page_told(out, head, IFM_TONE_WARN, link->why, screen);
+    }
+    return out->len > before;
+}

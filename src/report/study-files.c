@@ -1,0 +1,412 @@
+#include <math.h>
+#include <string.h>
+
+#include <inferometer/json.h>
+
+#include "report-private.h"
+
+/* A study's tables in the published formats. Their readers take keys of four words parted by commas, or "ALIAS_stageS", and
+ * leave the key "_metadata" alone. */
+
+#define MB 1048576.0
+
+static json_t *ms(double ns)
+{
+    return isfinite(ns) ? json_real(ns / 1e6) : json_null();
+}
+
+static json_t *real_or_null(double value)
+{
+    return isfinite(value) ? json_real(value) : json_null();
+}
+
+static json_t *text_or_null(const char *text)
+{
+    return text != NULL && *text != '\0' ? ifm_json_string(text) : json_null();
+}
+
+static char *row_key(const IfmStageRow *row)
+{
+    return g_strdup_printf("%" G_GINT64_FORMAT ",%" G_GINT64_FORMAT ",%s,%d", row->nodes, row->edges, row->device->alias,
+                           row->stage);
+}
+
+static char *fit_key(const IfmStageFit *fit)
+{
+    return g_strdup_printf("%s_stage%d", fit->device->alias, fit->stage);
+}
+
+/* --- what every file says of itself ----------------------------------------------------------------------------------- */
+
+/* What the runtime called itself, as the first of the device's measurements tells it. */
+static const json_t *runtime_of(const IfmStudyTables *tables, const IfmStudyDevice *device)
+{
+    for (guint i = 0; i < tables->rows->len; i++)
+    {
+        const IfmStageRow *row = tables->rows->pdata[i];
+        const json_t *surroundings = row->measurement != NULL ? row->measurement->surroundings : NULL;
+        const json_t *runtime = row->device == device ? json_object_get(surroundings, "runtime") : NULL;
+        if (json_is_object(runtime))
+            return runtime;
+    }
+    return NULL;
+}
+
+static json_t *counts_to_json(const IfmStudyTables *tables, const IfmStudyDevice *device, int phase)
+{
+    gsize counts[IFM_ROW_STATES];
+    json_t *json = json_object();
+    ifm_stage_row_count(tables, device, phase, counts);
+    for (int state = 0; state < IFM_ROW_STATES; state++)
+        json_object_set_new(json, ifm_row_state_name(state), json_integer((json_int_t)counts[state]));
+    return json;
+}
+
+static json_t *device_to_json(const IfmStudyTables *tables, const IfmStudyDevice *device)
+{
+    const json_t *runtime = runtime_of(tables, device);
+    json_t *json = json_object();
+    json_object_set_new(json, "device", text_or_null(device->device));
+    json_object_set_new(json, "description", text_or_null(device->description));
+    json_object_set_new(json, "simulated", json_boolean(device->simulated));
+    json_object_set_new(json, "models", json_string(ifm_models_word(device->form)));
+    json_object_set_new(json, "phase", json_integer(device->phase));
+    json_object_set_new(json, "runtime", text_or_null(ifm_member_text(runtime, "engine")));
+    json_object_set_new(json, "runtime_version", text_or_null(ifm_member_text(runtime, "version")));
+    json_object_set_new(json, "skipped", text_or_null(device->reason));
+    json_object_set_new(json, "cases", counts_to_json(tables, device, 0));
+    return json;
+}
+
+/* @figures: what each key of the file's rows is; (transfer full) */
+static json_t *metadata(const IfmStudyTables *tables, const char *format, json_t *figures)
+{
+    json_t *devices = json_object();
+    for (guint i = 0; i < tables->devices->len; i++)
+    {
+        const IfmStudyDevice *device = tables->devices->pdata[i];
+        json_object_set_new(devices, device->alias, device_to_json(tables, device));
+    }
+    json_t *study = json_object();
+    json_object_set_new(study, "name", text_or_null(tables->name));
+    json_object_set_new(study, "title", text_or_null(tables->title));
+    json_object_set_new(study, "model", text_or_null(tables->staged->name));
+    json_object_set_new(study, "features", json_integer(tables->sizes.features));
+    json_object_set_new(study, "hidden", json_integer(tables->sizes.hidden));
+    json_object_set_new(study, "imported", json_boolean(tables->imported));
+    json_t *protocol = json_object_get(json_object_get(tables->manifest, "definition"), "protocol");
+    json_object_set_new(study, "protocol", json_is_object(protocol) ? json_deep_copy(protocol) : json_null());
+    return json_pack("{s:{s:s,s:s,s:i},s:o,s:o,s:o}", "inferometer", "version", IFM_VERSION, "format", format,
+                     "format_version", 1, "study", study, "figures", figures, "devices", devices);
+}
+
+/* Rows that were tried, or given up for their device, and have no latency. */
+static json_t *failures_to_json(const IfmStudyTables *tables)
+{
+    json_t *failed = json_object();
+    for (guint i = 0; i < tables->rows->len; i++)
+    {
+        const IfmStageRow *row = tables->rows->pdata[i];
+        if (row->reason == NULL || !ifm_stage_row_listed(tables, row))
+            continue;
+        g_autofree char *key = row_key(row);
+        json_t *json = json_object();
+        json_object_set_new(json, "outcome", json_string(ifm_row_state_name(ifm_stage_row_state(tables, row))));
+        json_object_set_new(json, "error_code", text_or_null(row->code));
+        json_object_set_new(json, "reason", text_or_null(row->reason));
+        json_object_set_new(failed, key, json);
+    }
+    return failed;
+}
+
+/* --- lookup_table.json ------------------------------------------------------------------------------------------------ */
+
+static json_t *lookup_row(const IfmStudyTables *tables, const IfmStageRow *row)
+{
+    json_t *json = json_object();
+    json_object_set_new(json, "compute_time_ms", ms(row->compute_ns));
+    json_object_set_new(json, "transfer_time_ms", ms(row->transfer_ns));
+    json_object_set_new(json, "total_time_ms", ms(row->total_ns));
+    json_object_set_new(json, "std_ms", ms(row->std_ns));
+    json_object_set_new(json, "mean_time_ms", ms(row->mean_ns));
+    json_object_set_new(json, "interval_lower_ms", ms(row->interval.lower));
+    json_object_set_new(json, "interval_upper_ms", ms(row->interval.upper));
+    json_object_set_new(json, "n", json_integer(row->n));
+    json_object_set_new(json, "origin",
+                        json_string(tables->imported         ? "imported"
+                                    : row->device->simulated ? "simulated"
+                                                             : "measured"));
+    json_object_set_new(json, "split_why", text_or_null(row->split_why));
+    return json;
+}
+
+static json_t *lookup_error_to_json(const IfmLookupError *error)
+{
+    json_t *json = json_object();
+    json_object_set_new(json, "n_interpolated", json_integer((json_int_t)error->n_interpolated));
+    json_object_set_new(json, "median_ratio", real_or_null(error->median_ratio));
+    json_object_set_new(json, "p90_ratio", real_or_null(error->p90_ratio));
+    json_object_set_new(json, "max_ratio", real_or_null(error->max_ratio));
+    json_object_set_new(json, "n_extrapolated", json_integer((json_int_t)error->n_extrapolated));
+    json_object_set_new(json, "extrapolated_median_ratio", real_or_null(error->extrapolated_median_ratio));
+    json_object_set_new(json, "extrapolated_max_ratio", real_or_null(error->extrapolated_max_ratio));
+    return json;
+}
+
+static json_t *leave_one_out_to_json(const IfmStudyTables *tables)
+{
+    json_t *errors = json_object();
+    for (guint i = 0; i < tables->fits->len; i++)
+    {
+        const IfmStageFit *fit = tables->fits->pdata[i];
+        g_autofree char *key = fit_key(fit);
+        if (fit->has_lookup)
+            json_object_set_new(errors, key, lookup_error_to_json(&fit->lookup_error));
+    }
+    return errors;
+}
+
+json_t *ifm_study_lookup_json(const IfmStudyTables *tables)
+{
+    json_t *json = json_object();
+    json_t *about = metadata(
+        tables, "lookup_table",
+        json_pack("{s:s,s:s,s:s,s:s,s:s}", "total_time_ms", "median of the runs; of an imported table, what it says",
+                  "transfer_time_ms",
+                  "data bytes / bandwidth of the regression over all sizes, see bandwidth_table.json: an estimate, no "
+                  "measurement of a transfer; null where split_why says why",
+                  "compute_time_ms", "total_time_ms - transfer_time_ms", "interval_lower_ms to interval_upper_ms",
+                  "95 % confidence interval of the median", "leave_one_out",
+                  "ratios of |predicted / measured - 1|, each size predicted from all others by interpolation"));
+    json_object_set_new(about, "failed", failures_to_json(tables));
+    json_object_set_new(about, "leave_one_out", leave_one_out_to_json(tables));
+    json_object_set_new(json, "_metadata", about);
+    for (guint i = 0; i < tables->rows->len; i++)
+    {
+        const IfmStageRow *row = tables->rows->pdata[i];
+        g_autofree char *key = row_key(row);
+        if (row->reason == NULL)
+            json_object_set_new(json, key, lookup_row(tables, row));
+    }
+    return json;
+}
+
+/* --- bandwidth_table.json --------------------------------------------------------------------------------------------- */
+
+/* MB/s, or null. */
+static json_t *mb_per_s(const IfmBandwidthFit *fit, double bytes_per_s)
+{
+    return fit->identifiable ? real_or_null(bytes_per_s / MB) : json_null();
+}
+
+static const char *fit_trouble(gboolean fitted, const char *why, const IfmBandwidthFit *bandwidth)
+{
+    return !fitted ? why : bandwidth->why;
+}
+
+/* The line and what is read from it. @intercept: what its intercept is called: "intercept", "fixed". */
+static void set_line(json_t *json, gboolean fitted, const IfmBandwidthFit *fit, const char *intercept)
+{
+    const double ns_to_ms_mb = MB / 1e6;
+    const struct
+    {
+        const char *name, *part;
+        double value;
+    } lines[] = {
+        { "slope", "_ms_per_mb", fit->slope_ns_per_byte * ns_to_ms_mb },
+        { "slope", "_lower_ms_per_mb", fit->slope_interval.lower * ns_to_ms_mb },
+        { "slope", "_upper_ms_per_mb", fit->slope_interval.upper * ns_to_ms_mb },
+        { intercept, "_ms", fit->intercept_ns / 1e6 },
+        { intercept, "_lower_ms", fit->intercept_interval.lower / 1e6 },
+        { intercept, "_upper_ms", fit->intercept_interval.upper / 1e6 },
+        { "", "level", fit->slope_interval.level },
+        { "", "r_squared", fit->r_squared },
+        { "", "residual_std_ms", fit->residual_std_ns / 1e6 },
+    };
+    for (gsize i = 0; i < G_N_ELEMENTS(lines); i++)
+    {
+        g_autofree char *key = g_strconcat(lines[i].name, lines[i].part, NULL);
+        json_object_set_new(json, key, fitted ? real_or_null(lines[i].value) : json_null());
+    }
+    gboolean known = fitted && fit->identifiable;
+    json_object_set_new(json, "identifiable", json_boolean(known));
+    json_object_set_new(json, "mb_per_s_lower", known ? mb_per_s(fit, fit->bytes_per_s_interval.lower) : json_null());
+    json_object_set_new(json, "mb_per_s_upper", known ? mb_per_s(fit, fit->bytes_per_s_interval.upper) : json_null());
+}
+
+/* Why rows have no split: how many for each reason. */
+static json_t *not_split_to_json(const IfmStudyTables *tables, const IfmStageFit *fit)
+{
+    json_t *reasons = json_object();
+    for (guint i = 0; i < tables->rows->len; i++)
+    {
+        const IfmStageRow *row = tables->rows->pdata[i];
+        if (row->device != fit->device || row->stage != fit->stage || row->reason != NULL || row->split_why == NULL)
+            continue;
+        g_autofree char *why = g_utf8_make_valid(row->split_why, -1);
+        json_object_set_new(reasons, why, json_integer(json_integer_value(json_object_get(reasons, why)) + 1));
+    }
+    return reasons;
+}
+
+static json_t *fit_to_json(const IfmStudyTables *tables, const IfmStageFit *fit)
+{
+    json_t *json = json_object();
+    json_object_set_new(json, "n", json_integer(fit->fitted ? (json_int_t)fit->bandwidth.n : 0));
+    set_line(json, fit->fitted, &fit->bandwidth, "intercept");
+    json_object_set_new(json, "why", text_or_null(fit_trouble(fit->fitted, fit->why, &fit->bandwidth)));
+    json_object_set_new(json, "n_rows", json_integer((json_int_t)fit->n_rows));
+    json_object_set_new(json, "n_split", json_integer((json_int_t)fit->n_split));
+    json_object_set_new(json, "not_split", not_split_to_json(tables, fit));
+    return json;
+}
+
+static json_t *link_to_json(const IfmLinkFit *link)
+{
+    const IfmBandwidthFit *fit = &link->bandwidth;
+    json_t *json = json_object(), *points = json_array();
+    for (gsize i = 0; i < link->n; i++)
+        json_array_append_new(
+            points, json_pack("{s:I,s:o}", "bytes", (json_int_t)link->bytes[i], "median_ms", ms(link->median_ns[i])));
+    json_object_set_new(json, "from", text_or_null(link->from->alias));
+    json_object_set_new(json, "to", text_or_null(link->to->alias));
+    json_object_set_new(json, "simulated", json_boolean(link->from->simulated || link->to->simulated));
+    json_object_set_new(json, "shared", json_boolean(link->shared));
+    json_object_set_new(json, "assumed", json_boolean(link->assumed));
+    json_object_set_new(json, "n", json_integer((json_int_t)link->n));
+    json_object_set_new(json, "mb_per_s", link->fitted ? mb_per_s(fit, fit->bytes_per_s) : json_null());
+    set_line(json, link->fitted, fit, "fixed");
+    json_object_set_new(json, "why", text_or_null(fit_trouble(link->fitted, link->why, fit)));
+    json_object_set_new(json, "points", points);
+    return json;
+}
+
+json_t *ifm_study_bandwidth_json(const IfmStudyTables *tables)
+{
+    json_t *json = json_object(), *fits = json_object(), *links = json_array();
+    json_t *about = metadata(
+        tables, "bandwidth_table",
+        json_pack("{s:s,s:s,s:s}", "ALIAS_stageS",
+                  "MB/s (2^20 bytes), 1 / slope of latency over data size by least squares: compute grows with the size, "
+                  "too, so this is an estimate; null where it cannot be told, and fits says why",
+                  "fits", "the lines, with their intervals and how many rows could be split by them", "links",
+                  "moving a tensor from one device to another: a fixed cost and a bandwidth over the medians of points"));
+    json_object_set_new(json, "_metadata", about);
+    for (guint i = 0; i < tables->fits->len; i++)
+    {
+        const IfmStageFit *fit = tables->fits->pdata[i];
+        g_autofree char *key = fit_key(fit);
+        json_object_set_new(json, key, fit->fitted ? mb_per_s(&fit->bandwidth, fit->bandwidth.bytes_per_s) : json_null());
+        json_object_set_new(fits, key, fit_to_json(tables, fit));
+    }
+    for (guint i = 0; i < tables->links->len; i++)
+        json_array_append_new(links, link_to_json(tables->links->pdata[i]));
+    json_object_set_new(about, "fits", fits);
+    json_object_set_new(about, "links", links);
+    return json;
+}
+
+/* --- raw_measurements.json, checkpoints ------------------------------------------------------------------------------- */
+
+static json_t *samples_to_json(const IfmMeasurement *measurement)
+{
+    json_t *samples = json_array();
+    for (guint i = 0; measurement != NULL && i < measurement->samples_ns->len; i++)
+        json_array_append_new(samples, ms((double)g_array_index(measurement->samples_ns, gint64, i)));
+    return samples;
+}
+
+static json_t *raw_row(const IfmStudyTables *tables, const IfmStageRow *row)
+{
+    json_t *json = json_object();
+    if (row->reason != NULL)
+    {
+        json_object_set_new(json, "failed", json_true());
+        json_object_set_new(json, "outcome", json_string(ifm_row_state_name(ifm_stage_row_state(tables, row))));
+        json_object_set_new(json, "error_code", text_or_null(row->code));
+        json_object_set_new(json, "reason", text_or_null(row->reason));
+        return json;
+    }
+    json_object_set_new(json, "mean", ms(row->mean_ns));
+    json_object_set_new(json, "std", ms(row->std_ns));
+    json_object_set_new(json, "min", ms(row->min_ns));
+    json_object_set_new(json, "max", ms(row->max_ns));
+    json_object_set_new(json, "median", ms(row->total_ns));
+    json_object_set_new(json, "interval_lower_ms", ms(row->interval.lower));
+    json_object_set_new(json, "interval_upper_ms", ms(row->interval.upper));
+    json_object_set_new(json, "n", json_integer(row->n));
+    json_object_set_new(json, "stop_reason", text_or_null(row->measurement != NULL ? row->measurement->stop_reason : NULL));
+    json_object_set_new(json, "data_bytes", json_integer(row->published_bytes));
+    json_object_set_new(json, "read_bytes", json_integer(row->read_bytes));
+    json_object_set_new(json, "written_bytes", json_integer(row->written_bytes));
+    json_object_set_new(json, "samples_ms", samples_to_json(row->measurement));
+    return json;
+}
+
+json_t *ifm_study_raw_json(const IfmStudyTables *tables, int phase)
+{
+    json_t *json = json_object();
+    json_t *about =
+        metadata(tables, "raw_measurements",
+                 json_pack("{s:s,s:s,s:s,s:s}", "mean, std, min, max, median", "ms, of samples_ms; std with n - 1",
+                           "interval_lower_ms to interval_upper_ms", "95 % confidence interval of the median", "data_bytes",
+                           "what the published tables count as the stage's data", "read_bytes, written_bytes",
+                           "what the stage really reads and writes, without weights"));
+    json_object_set_new(about, "phase", phase != 0 ? json_integer(phase) : json_null());
+    json_object_set_new(about, "cases", counts_to_json(tables, NULL, phase));
+    json_object_set_new(json, "_metadata", about);
+    for (guint i = 0; i < tables->rows->len; i++)
+    {
+        const IfmStageRow *row = tables->rows->pdata[i];
+        if ((phase != 0 && row->phase != phase) || !ifm_stage_row_listed(tables, row))
+            continue;
+        g_autofree char *key = row_key(row);
+        json_object_set_new(json, key, raw_row(tables, row));
+    }
+    return json;
+}
+
+/* --- all files ----------------------------------------------------------------------------------------------------------
+ */
+
+static char *rows_to_csv(const IfmStudyTables *tables)
+{
+    g_autoptr(GPtrArray) records = g_ptr_array_new();
+    for (guint i = 0; i < tables->rows->len; i++)
+        if (ifm_stage_row_listed(tables, tables->rows->pdata[i]))
+            g_ptr_array_add(records, tables->rows->pdata[i]);
+    IfmTable table = { ifm_stage_row_fields, (const void *const *)records->pdata, records->len };
+    return ifm_table_to_csv(&table);
+}
+
+static char *report_of(const IfmStudyTables *tables)
+{
+    return ifm_study_report(tables, &(IfmScreen){ .width = 100, .utf8 = TRUE });
+}
+
+/* Steals @json. */
+static gboolean write_json(const char *folder, const char *name, json_t *json, GError **error)
+{
+    g_autofree char *path = g_build_filename(folder, name, NULL);
+    gboolean written = ifm_output_write_json(path, json, error);
+    json_decref(json);
+    return written;
+}
+
+/* Steals @text. */
+static gboolean write_text(const char *folder, const char *name, char *text, GError **error)
+{
+    g_autofree char *path = g_build_filename(folder, name, NULL), *owned = text;
+    return ifm_output_write(path, owned, strlen(owned), error);
+}
+
+gboolean ifm_study_write(const IfmStudyTables *tables, const char *folder, GError **error)
+{
+    return write_json(folder, "raw_measurements.json", ifm_study_raw_json(tables, 0), error) &&
+           write_json(folder, "checkpoint_cpugpu.json", ifm_study_raw_json(tables, 1), error) &&
+           write_json(folder, "checkpoint_npu.json", ifm_study_raw_json(tables, 2), error) &&
+           write_json(folder, "lookup_table.json", ifm_study_lookup_json(tables), error) &&
+           write_json(folder, "bandwidth_table.json", ifm_study_bandwidth_json(tables), error) &&
+           write_text(folder, "stages.csv", rows_to_csv(tables), error) &&
+           write_text(folder, "profiling_report.txt", report_of(tables), error);
+}

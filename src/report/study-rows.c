@@ -1,0 +1,320 @@
+#include <math.h>
+#include <string.h>
+
+#include "report-private.h"
+
+/* What a study's rows, fits and links are made of, for every printer. */
+
+/* --- rows ----------------------------------------------------------------------------------------------------------- */
+
+static const char *const state_names[IFM_ROW_STATES] = { "measured", "failed", "skipped", "left" };
+
+const char *ifm_row_state_name(IfmRowState state)
+{
+    return state_names[state];
+}
+
+const char *ifm_models_word(IfmStudyForm form)
+{
+    return form == IFM_STUDY_STATIC ? "static" : "dynamic";
+}
+
+char *ifm_device_marked(const IfmStudyDevice *device)
+{
+    return g_strconcat(device->alias, device->simulated ? " *" : "", NULL);
+}
+
+IfmRowState ifm_stage_row_state(const IfmStudyTables *tables, const IfmStageRow *row)
+{
+    if (row->reason == NULL)
+        return IFM_ROW_MEASURED;
+    if (row->measurement != NULL)
+        return row->measurement->outcome == IFM_OUTCOME_SKIPPED ? IFM_ROW_SKIPPED : IFM_ROW_FAILED;
+    if (tables->imported)
+        return IFM_ROW_FAILED;
+    return row->device->reason != NULL ? IFM_ROW_SKIPPED : IFM_ROW_LEFT;
+}
+
+gboolean ifm_stage_row_listed(const IfmStudyTables *tables, const IfmStageRow *row)
+{
+    return row->measurement != NULL || row->reason == NULL || tables->imported;
+}
+
+void ifm_stage_row_count(const IfmStudyTables *tables, const IfmStudyDevice *device, int phase,
+                         gsize counts[IFM_ROW_STATES])
+{
+    memset(counts, 0, IFM_ROW_STATES * sizeof *counts);
+    for (guint i = 0; i < tables->rows->len; i++)
+    {
+        const IfmStageRow *row = tables->rows->pdata[i];
+        if ((device == NULL || row->device == device) && (phase == 0 || row->phase == phase))
+            counts[ifm_stage_row_state(tables, row)]++;
+    }
+}
+
+const char *ifm_stage_row_reason(const IfmStageRow *row)
+{
+    const char *reason = row->reason, *device = row->device->device;
+    if (reason == NULL || device == NULL || !g_str_has_prefix(reason, device))
+        return reason;
+    const char *after = reason + strlen(device);
+    return *after == ':' || *after == ',' || *after == ' ' ? after + strspn(after, ",: ") : reason;
+}
+
+/* @user: the offset of a member in IfmStageRow. */
+#define MEMBER(type, record, user) G_STRUCT_MEMBER(type, record, GPOINTER_TO_SIZE(user))
+
+static void get_row_alias(const void *record, const void *user, IfmValue *value)
+{
+    ifm_value_set_text(value, ((const IfmStageRow *)record)->device->alias);
+}
+
+static void get_row_device(const void *record, const void *user, IfmValue *value)
+{
+    ifm_value_set_text(value, ((const IfmStageRow *)record)->device->device);
+}
+
+static void get_row_simulated(const void *record, const void *user, IfmValue *value)
+{
+    ifm_value_set_boolean(value, ((const IfmStageRow *)record)->device->simulated);
+}
+
+static void get_int(const void *record, const void *user, IfmValue *value)
+{
+    ifm_value_set_integer(value, MEMBER(int, record, user));
+}
+
+static void get_int64(const void *record, const void *user, IfmValue *value)
+{
+    ifm_value_set_integer(value, MEMBER(gint64, record, user));
+}
+
+static void get_size(const void *record, const void *user, IfmValue *value)
+{
+    ifm_value_set_integer(value, (gint64)MEMBER(gsize, record, user));
+}
+
+static void get_real(const void *record, const void *user, IfmValue *value)
+{
+    ifm_value_set_real(value, MEMBER(double, record, user));
+}
+
+static void get_ms(const void *record, const void *user, IfmValue *value)
+{
+    ifm_value_set_real(value, MEMBER(double, record, user) / 1e6);
+}
+
+static void get_text(const void *record, const void *user, IfmValue *value)
+{
+    const char *text = MEMBER(const char *, record, user);
+    ifm_value_set_text(value, text != NULL && *text != '\0' ? text : NULL);
+}
+
+static void get_row_n(const void *record, const void *user, IfmValue *value)
+{
+    const IfmStageRow *row = record;
+    if (row->reason == NULL && row->n > 0)
+        ifm_value_set_integer(value, row->n);
+}
+
+static void get_row_width(const void *record, const void *user, IfmValue *value)
+{
+    const IfmStageRow *row = record;
+    ifm_value_set_real(value, (row->interval.upper - row->interval.lower) / 2 / row->total_ns);
+}
+
+static void get_row_outcome(const void *record, const void *user, IfmValue *value)
+{
+    const IfmStageRow *row = record;
+    IfmOutcome outcome = row->measurement != NULL ? row->measurement->outcome : IFM_OUTCOME_FAILED;
+    ifm_value_set_text(value, ifm_outcome_name(row->reason == NULL ? IFM_OUTCOME_OK : outcome));
+}
+
+static void get_row_stop(const void *record, const void *user, IfmValue *value)
+{
+    const IfmStageRow *row = record;
+    if (row->measurement != NULL && *row->measurement->stop_reason != '\0')
+        ifm_value_set_text(value, row->measurement->stop_reason);
+}
+
+#define ROW(member) GSIZE_TO_POINTER(G_STRUCT_OFFSET(IfmStageRow, member))
+#define SCREEN IFM_FIELD_NO_EXPORT
+#define EXPORT IFM_FIELD_NO_SCREEN
+
+/* The first nine columns are the published ones, as data/meteor-lake has them. */
+const IfmField ifm_stage_row_fields[] = {
+    { "device", "device", IFM_FIELD_TEXT, get_row_alias, NULL, IFM_FIELD_WHOLE },
+    { "stage", "stage", IFM_FIELD_INTEGER, get_int, ROW(stage) },
+    { "nodes", "nodes", IFM_FIELD_INTEGER, get_int64, ROW(nodes) },
+    { "edges", "edges", IFM_FIELD_INTEGER, get_int64, ROW(edges) },
+    { "latency_ms", NULL, IFM_FIELD_REAL, get_ms, ROW(total_ns), EXPORT },
+    { "std_ms", NULL, IFM_FIELD_REAL, get_ms, ROW(std_ns), EXPORT },
+    { "compute_ms", NULL, IFM_FIELD_REAL, get_ms, ROW(compute_ns), EXPORT },
+    { "transfer_ms", NULL, IFM_FIELD_REAL, get_ms, ROW(transfer_ns), EXPORT },
+    { "flag", NULL, IFM_FIELD_TEXT, get_text, ROW(reason), EXPORT },
+    { "latency", "median", IFM_FIELD_DURATION, get_real, ROW(total_ns), SCREEN },
+    { "half_width", "±", IFM_FIELD_RATIO, get_row_width, NULL, SCREEN | IFM_FIELD_HIDE_EMPTY },
+    { "std", "±std", IFM_FIELD_DURATION, get_real, ROW(std_ns), SCREEN | IFM_FIELD_HIDE_EMPTY },
+    { "device_spec", NULL, IFM_FIELD_TEXT, get_row_device, NULL, EXPORT },
+    { "simulated", "simulated", IFM_FIELD_BOOLEAN, get_row_simulated, NULL, IFM_FIELD_FOLD },
+    { "phase", NULL, IFM_FIELD_INTEGER, get_int, ROW(phase), EXPORT },
+    { "outcome", NULL, IFM_FIELD_TEXT, get_row_outcome, NULL, EXPORT },
+    { "error_code", NULL, IFM_FIELD_TEXT, get_text, ROW(code), EXPORT },
+    { "mean_ms", NULL, IFM_FIELD_REAL, get_ms, ROW(mean_ns), EXPORT },
+    { "min_ms", NULL, IFM_FIELD_REAL, get_ms, ROW(min_ns), EXPORT },
+    { "max_ms", NULL, IFM_FIELD_REAL, get_ms, ROW(max_ns), EXPORT },
+    { "interval_lower_ms", NULL, IFM_FIELD_REAL, get_ms, ROW(interval.lower), EXPORT },
+    { "interval_upper_ms", NULL, IFM_FIELD_REAL, get_ms, ROW(interval.upper), EXPORT },
+    { "n", "n", IFM_FIELD_INTEGER, get_row_n, NULL, IFM_FIELD_HIDE_EMPTY },
+    { "stop_reason", NULL, IFM_FIELD_TEXT, get_row_stop, NULL, EXPORT },
+    { "data_bytes", NULL, IFM_FIELD_INTEGER, get_int64, ROW(published_bytes), EXPORT },
+    { "read_bytes", NULL, IFM_FIELD_INTEGER, get_int64, ROW(read_bytes), EXPORT },
+    { "written_bytes", NULL, IFM_FIELD_INTEGER, get_int64, ROW(written_bytes), EXPORT },
+    { "compute", "compute", IFM_FIELD_DURATION, get_real, ROW(compute_ns), SCREEN | IFM_FIELD_HIDE_EMPTY },
+    { "transfer", "transfer", IFM_FIELD_DURATION, get_real, ROW(transfer_ns), SCREEN | IFM_FIELD_HIDE_EMPTY },
+    { "split_why", NULL, IFM_FIELD_TEXT, get_text, ROW(split_why), EXPORT },
+    { "case_key", NULL, IFM_FIELD_TEXT, get_text, ROW(key), EXPORT },
+    { "reason", "why not", IFM_FIELD_TEXT, get_text, ROW(reason), SCREEN | IFM_FIELD_HIDE_EMPTY },
+    { NULL },
+};
+
+/* --- fits and links --------------------------------------------------------------------------------------------------- */
+
+/* In a few words why there is no bandwidth; the export has the whole line. NULL where there is one. */
+static const char *bandwidth_trouble(gboolean fitted, const IfmBandwidthFit *fit)
+{
+    if (!fitted)
+        return "no fit";
+    if (fit->identifiable)
+        return NULL;
+    return fit->slope_ns_per_byte > 0 ? "interval spans 0" : "does not grow";
+}
+
+static void get_fit_alias(const void *record, const void *user, IfmValue *value)
+{
+    ifm_value_set_text(value, ((const IfmStageFit *)record)->device->alias);
+}
+
+static void get_link_from(const void *record, const void *user, IfmValue *value)
+{
+    ifm_value_set_text(value, ((const IfmLinkFit *)record)->from->alias);
+}
+
+static void get_link_to(const void *record, const void *user, IfmValue *value)
+{
+    ifm_value_set_text(value, ((const IfmLinkFit *)record)->to->alias);
+}
+
+static void get_link_ends(const void *record, const void *user, IfmValue *value)
+{
+    const IfmLinkFit *link = record;
+    gboolean simulated = link->from->simulated || link->to->simulated;
+    ifm_value_take_text(value, g_strdup_printf("%s > %s%s", link->from->alias, link->to->alias, simulated ? " *" : ""));
+}
+
+static void get_link_simulated(const void *record, const void *user, IfmValue *value)
+{
+    const IfmLinkFit *link = record;
+    ifm_value_set_boolean(value, link->from->simulated || link->to->simulated);
+}
+
+static void get_link_note(const void *record, const void *user, IfmValue *value)
+{
+    const IfmLinkFit *link = record;
+    g_autoptr(GString) text = g_string_new(NULL);
+    const char *trouble = bandwidth_trouble(link->fitted, &link->bandwidth);
+    const char *const notes[] = { link->shared ? "shared" : NULL, link->assumed ? "assumed" : NULL, trouble };
+    for (gsize i = 0; i < G_N_ELEMENTS(notes); i++)
+        if (notes[i] != NULL)
+            g_string_append_printf(text, "%s%s", text->len > 0 ? ", " : "", notes[i]);
+    if (text->len > 0)
+        ifm_value_take_text(value, g_strdup(text->str));
+    value->tone = link->assumed ? IFM_TONE_WARN : IFM_TONE_DIM;
+}
+
+static void get_fit_split(const void *record, const void *user, IfmValue *value)
+{
+    const IfmStageFit *fit = record;
+    if (fit->n_rows > 0)
+        ifm_value_take_text(value, g_strdup_printf("%" G_GSIZE_FORMAT " of %" G_GSIZE_FORMAT, fit->n_split, fit->n_rows));
+}
+
+static void get_fit_note(const void *record, const void *user, IfmValue *value)
+{
+    const IfmStageFit *fit = record;
+    ifm_value_set_text(value, bandwidth_trouble(fit->fitted, &fit->bandwidth));
+    value->tone = IFM_TONE_WARN;
+}
+
+/* Of a fit that stands, a figure of IfmStageFit or IfmLinkFit. */
+static void get_fit_real(const void *record, const void *user, IfmValue *value)
+{
+    const IfmStageFit *fit = record;
+    if (fit->fitted)
+        ifm_value_set_real(value, MEMBER(double, record, user));
+}
+
+static void get_link_real(const void *record, const void *user, IfmValue *value)
+{
+    const IfmLinkFit *link = record;
+    if (link->fitted)
+        ifm_value_set_real(value, MEMBER(double, record, user));
+}
+
+static void get_fit_lookup(const void *record, const void *user, IfmValue *value)
+{
+    const IfmStageFit *fit = record;
+    if (fit->has_lookup)
+        ifm_value_set_real(value, MEMBER(double, record, user));
+}
+
+/* Of a bandwidth that can be told. */
+static void get_fit_bandwidth(const void *record, const void *user, IfmValue *value)
+{
+    if (((const IfmStageFit *)record)->bandwidth.identifiable)
+        get_fit_real(record, user, value);
+}
+
+static void get_link_bandwidth(const void *record, const void *user, IfmValue *value)
+{
+    if (((const IfmLinkFit *)record)->bandwidth.identifiable)
+        get_link_real(record, user, value);
+}
+
+#define FIT(member) GSIZE_TO_POINTER(G_STRUCT_OFFSET(IfmStageFit, member))
+#define LINK(member) GSIZE_TO_POINTER(G_STRUCT_OFFSET(IfmLinkFit, member))
+
+const IfmField ifm_stage_fit_fields[] = {
+    { "device", "device", IFM_FIELD_TEXT, get_fit_alias, NULL, IFM_FIELD_WHOLE },
+    { "stage", "stage", IFM_FIELD_INTEGER, get_int, FIT(stage) },
+    { "bytes_per_s", "bytes/s", IFM_FIELD_BYTES, get_fit_bandwidth, FIT(bandwidth.bytes_per_s) },
+    { "bytes_per_s_lower", "from", IFM_FIELD_BYTES, get_fit_bandwidth, FIT(bandwidth.bytes_per_s_interval.lower) },
+    { "bytes_per_s_upper", "to", IFM_FIELD_BYTES, get_fit_bandwidth, FIT(bandwidth.bytes_per_s_interval.upper) },
+    { "slope_ns_per_byte", NULL, IFM_FIELD_REAL, get_fit_real, FIT(bandwidth.slope_ns_per_byte), EXPORT },
+    { "intercept_ns", "intercept", IFM_FIELD_DURATION, get_fit_real, FIT(bandwidth.intercept_ns) },
+    { "r_squared", "R²", IFM_FIELD_REAL, get_fit_real, FIT(bandwidth.r_squared) },
+    { "n_rows", NULL, IFM_FIELD_INTEGER, get_size, FIT(n_rows), EXPORT },
+    { "n_split", NULL, IFM_FIELD_INTEGER, get_size, FIT(n_split), EXPORT },
+    { "split", "split", IFM_FIELD_TEXT, get_fit_split, NULL, SCREEN | IFM_FIELD_WHOLE },
+    { "note", "", IFM_FIELD_TEXT, get_fit_note, NULL, SCREEN | IFM_FIELD_HIDE_EMPTY | IFM_FIELD_WHOLE },
+    { "lookup_median_ratio", NULL, IFM_FIELD_RATIO, get_fit_lookup, FIT(lookup_error.median_ratio), EXPORT },
+    { "lookup_max_ratio", NULL, IFM_FIELD_RATIO, get_fit_lookup, FIT(lookup_error.max_ratio), EXPORT },
+    { NULL },
+};
+
+const IfmField ifm_link_fit_fields[] = {
+    { "ends", "link", IFM_FIELD_TEXT, get_link_ends, NULL, SCREEN | IFM_FIELD_WHOLE },
+    { "from", NULL, IFM_FIELD_TEXT, get_link_from, NULL, EXPORT },
+    { "to", NULL, IFM_FIELD_TEXT, get_link_to, NULL, EXPORT },
+    { "simulated", NULL, IFM_FIELD_BOOLEAN, get_link_simulated, NULL, EXPORT },
+    { "n", NULL, IFM_FIELD_INTEGER, get_size, LINK(n), EXPORT },
+    { "fixed_ns", "fixed cost", IFM_FIELD_DURATION, get_link_real, LINK(bandwidth.intercept_ns) },
+    { "fixed_lower_ns", "from", IFM_FIELD_DURATION, get_link_real, LINK(bandwidth.intercept_interval.lower) },
+    { "fixed_upper_ns", "to", IFM_FIELD_DURATION, get_link_real, LINK(bandwidth.intercept_interval.upper) },
+    { "bytes_per_s", "bytes/s", IFM_FIELD_BYTES, get_link_bandwidth, LINK(bandwidth.bytes_per_s) },
+    { "bytes_per_s_lower", "from", IFM_FIELD_BYTES, get_link_bandwidth, LINK(bandwidth.bytes_per_s_interval.lower) },
+    { "bytes_per_s_upper", "to", IFM_FIELD_BYTES, get_link_bandwidth, LINK(bandwidth.bytes_per_s_interval.upper) },
+    { "r_squared", "R²", IFM_FIELD_REAL, get_link_real, LINK(bandwidth.r_squared) },
+    { "note", "", IFM_FIELD_TEXT, get_link_note, NULL, IFM_FIELD_HIDE_EMPTY | IFM_FIELD_WHOLE },
+    { NULL },
+};

@@ -1,0 +1,198 @@
+#include <math.h>
+#include <string.h>
+
+#include "report-private.h"
+
+/* What the regression of latency over data size says, for people. */
+
+/* --- bandwidth and compute -------------------------------------------------------------------------------------------- */
+
+/* Of one stage on one device: its fit, and the compute times of the rows that it splits. */
+typedef struct
+{
+    const IfmStageFit *fit;
+    char *name;
+    gsize n;
+    double mean_ns, min_ns, max_ns, share; /* share: of the totals of the same rows */
+} SplitLine;
+
+static void split_line_free(SplitLine *line)
+{
+    g_free(line->name);
+    g_free(line);
+}
+
+static SplitLine *split_line_new(const IfmStudyTables *tables, const IfmStageFit *fit)
+{
+    SplitLine *line = g_new0(SplitLine, 1);
+    double compute_ns = 0, total_ns = 0;
+    *line = (SplitLine){ .fit = fit, .name = ifm_stage_title(tables, fit->stage), .min_ns = INFINITY, .max_ns = -INFINITY };
+    for (guint i = 0; i < tables->rows->len; i++)
+    {
+        const IfmStageRow *row = tables->rows->pdata[i];
+        if (row->device != fit->device || row->stage != fit->stage || row->reason != NULL || !isfinite(row->compute_ns))
+            continue;
+        line->n++;
+        compute_ns += row->compute_ns;
+        total_ns += row->total_ns;
+        line->min_ns = MIN(line->min_ns, row->compute_ns);
+        line->max_ns = MAX(line->max_ns, row->compute_ns);
+    }
+    line->mean_ns = line->n > 0 ? compute_ns / (double)line->n : NAN;
+    line->share = compute_ns / total_ns;
+    return line;
+}
+
+static void get_split_name(const void *record, const void *user, IfmValue *value)
+{
+    ifm_value_set_text(value, ((const SplitLine *)record)->name);
+}
+
+static void get_split_real(const void *record, const void *user, IfmValue *value)
+{
+    ifm_value_set_real(value, G_STRUCT_MEMBER(double, record, GPOINTER_TO_SIZE(user)));
+}
+
+/* A column of the fit's own table. */
+static void get_split_fit(const void *record, const void *user, IfmValue *value)
+{
+    const IfmField *field = user;
+    field->get(((const SplitLine *)record)->fit, field->user, value);
+}
+
+#define SPLIT(member) GSIZE_TO_POINTER(G_STRUCT_OFFSET(SplitLine, member))
+
+static const IfmField compute_fields[] = {
+    { "compute", "compute", IFM_FIELD_DURATION, get_split_real, SPLIT(mean_ns), IFM_FIELD_HIDE_EMPTY },
+    { "min", "least", IFM_FIELD_DURATION, get_split_real, SPLIT(min_ns), IFM_FIELD_HIDE_EMPTY },
+    { "max", "most", IFM_FIELD_DURATION, get_split_real, SPLIT(max_ns), IFM_FIELD_HIDE_EMPTY },
+    { "share", "share", IFM_FIELD_RATIO, get_split_real, SPLIT(share), IFM_FIELD_HIDE_EMPTY },
+    { NULL },
+};
+
+/* Which columns of ifm_stage_fit_fields the report shows beside the compute times. */
+static const char *const shown_fit_fields[] = {
+    "bytes_per_s", "bytes_per_s_lower", "bytes_per_s_upper", "r_squared", "split", NULL
+};
+
+static void append_split(GString *out, const IfmStudyTables *tables, const IfmStudyDevice *device, const IfmScreen *screen)
+{
+    g_autoptr(GPtrArray) lines = g_ptr_array_new_with_free_func((GDestroyNotify)split_line_free);
+    g_autoptr(GArray) fields = g_array_new(TRUE, TRUE, sizeof(IfmField));
+    IfmField name = { "stage", "stage", IFM_FIELD_TEXT, get_split_name, NULL, IFM_FIELD_WHOLE };
+    gsize n_rows = 0;
+    g_array_append_val(fields, name);
+    for (const IfmField *field = ifm_stage_fit_fields; field->key != NULL; field++)
+        if (g_strv_contains(shown_fit_fields, field->key))
+        {
+            IfmField own = *field;
+            own.get = get_split_fit;
+            own.user = field;
+            g_array_append_val(fields, own);
+        }
+    g_array_append_vals(fields, compute_fields, G_N_ELEMENTS(compute_fields) - 1);
+    for (guint i = 0; i < tables->fits->len; i++)
+    {
+        const IfmStageFit *fit = tables->fits->pdata[i];
+        if (fit->device != device)
+            continue;
+        n_rows += fit->n_rows;
+        g_ptr_array_add(lines, split_line_new(tables, fit));
+    }
+    if (n_rows == 0)
+        return;
+    g_autofree char *marked = ifm_device_marked(device);
+    g_string_append_printf(out, "\n%s%s%s = %s\n", ifm_bold_begin(screen), marked, ifm_bold_end(screen), device->device);
+    ifm_page_table(out, (const IfmField *)fields->data, lines, screen);
+}
+
+/* Reasons, and the stages that share each, in order. */
+static void append_reasons(GString *out, const GPtrArray *order, GHashTable *heads, const IfmScreen *screen)
+{
+    for (guint i = 0; i < order->len; i++)
+    {
+        const GString *head = g_hash_table_lookup(heads, order->pdata[i]);
+        ifm_page_told(out, head->str, IFM_TONE_PLAIN, order->pdata[i], screen);
+    }
+}
+
+static void string_free(gpointer string)
+{
+    g_string_free(string, TRUE);
+}
+
+/* Notes a stage under a reason: "CPU stage 1, 3; GPU stage 2". */
+static void note_stage(GPtrArray *order, GHashTable *heads, const char *why, const IfmStageFit *fit)
+{
+    GString *head = g_hash_table_lookup(heads, why);
+    g_autofree char *device = g_strdup_printf("%s stage ", fit->device->alias);
+    if (head == NULL)
+    {
+        head = g_string_new(device);
+        g_hash_table_insert(heads, (char *)why, head);
+        g_ptr_array_add(order, (char *)why);
+    }
+    else
+    {
+        const char *last = strrchr(head->str, ';');
+        gboolean same = g_str_has_prefix(last != NULL ? last + 2 : head->str, device);
+        g_string_append(head, same ? ", " : "; ");
+        g_string_append(head, same ? "" : device);
+    }
+    g_string_append_printf(head, "%d", fit->stage);
+}
+
+/* Why a row of an identifiable bandwidth has no split all the same; NULL where all have. */
+static const char *unsplit_reason(const IfmStudyTables *tables, const IfmStageFit *fit)
+{
+    for (guint i = 0; i < tables->rows->len; i++)
+    {
+        const IfmStageRow *row = tables->rows->pdata[i];
+        if (row->device == fit->device && row->stage == fit->stage && row->reason == NULL && row->split_why != NULL)
+            return row->split_why;
+    }
+    return NULL;
+}
+
+static void append_all_reasons(GString *out, const IfmStudyTables *tables, gboolean identifiable, const IfmScreen *screen)
+{
+    g_autoptr(GPtrArray) order = g_ptr_array_new();
+    g_autoptr(GHashTable) heads = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, string_free);
+    for (guint i = 0; i < tables->fits->len; i++)
+    {
+        const IfmStageFit *fit = tables->fits->pdata[i];
+        if (fit->n_rows == 0 || (fit->fitted && fit->bandwidth.identifiable) != identifiable)
+            continue;
+        const char *why = identifiable ? unsplit_reason(tables, fit) : fit->fitted ? fit->bandwidth.why : fit->why;
+        if (why != NULL && *why != '\0')
+            note_stage(order, heads, why, fit);
+    }
+    if (order->len == 0)
+        return;
+    g_string_append(out, identifiable ? "\nLatencies not split:\n" : "\nNo bandwidth, and no split:\n");
+    append_reasons(out, order, heads, screen);
+}
+
+void ifm_study_splits(GString *out, const IfmStudyTables *tables, const IfmScreen *screen)
+{
+    gsize n_rows = 0, n_split = 0;
+    for (guint i = 0; i < tables->fits->len; i++)
+    {
+        n_rows += ((const IfmStageFit *)tables->fits->pdata[i])->n_rows;
+        n_split += ((const IfmStageFit *)tables->fits->pdata[i])->n_split;
+    }
+    if (n_rows == 0)
+        return;
+    ifm_page_heading(out, "Bandwidth and compute", screen);
+    g_autofree char *text = g_strdup_printf(
+        "An estimate by regression, no measurement of a transfer: bandwidth is 1 / slope of latency over data size, and "
+        "compute (mean, least and most over the sizes that could be split, and its share there) is what a bandwidth leaves "
+        "of a latency. But compute grows with the size, too. %" G_GSIZE_FORMAT " of %" G_GSIZE_FORMAT
+        " latencies could be split; of the others nothing is said. Intervals are 95 %%.",
+        n_split, n_rows);
+    ifm_page_wrapped(out, text, screen);
+    for (guint i = 0; i < tables->devices->len; i++)
+        append_split(out, tables, tables->devices->pdata[i], screen);
+    append_all_reasons(out, tables, FALSE, screen);
+    append_all_reasons(out, tables, TRUE, screen);
+}

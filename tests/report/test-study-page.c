@@ -1,0 +1,161 @@
+#include <string.h>
+
+#include "report/golden.h"
+#include "report/study-tables.h"
+
+typedef struct
+{
+    IfmStudyTables *tables;
+} Fixture;
+
+static void set_up(Fixture *fixture, gconstpointer data)
+{
+    fixture->tables = tables_new();
+}
+
+static void tear_down(Fixture *fixture, gconstpointer data)
+{
+    tables_free(fixture->tables);
+}
+
+static void test_report(Fixture *fixture, gconstpointer data)
+{
+    g_autofree char *page = ifm_study_report(fixture->tables, &(IfmScreen){ .width = 100, .utf8 = TRUE });
+    check_golden("study-report.txt", page);
+}
+
+static void test_screen(Fixture *fixture, gconstpointer data)
+{
+    g_autofree char *page =
+        ifm_study_to_screen(fixture->tables, "out/gnn-stages", &(IfmScreen){ .width = 100, .utf8 = TRUE });
+    check_golden("study-screen.txt", page);
+    g_autofree char *colour =
+        ifm_study_to_screen(fixture->tables, "out/gnn-stages", &(IfmScreen){ .width = 100, .utf8 = TRUE, .colour = TRUE });
+    g_assert_nonnull(strchr(colour, '\033'));
+}
+
+static void test_status(Fixture *fixture, gconstpointer data)
+{
+    g_autofree char *page = ifm_study_status_to_screen(fixture->tables, &(IfmScreen){ .width = 80 });
+    check_golden("study-status-ascii.txt", page);
+    g_assert_true(g_str_is_ascii(page));
+}
+
+/* No line is wider than the screen, if only just; nothing but ASCII where that is all there is. */
+static void test_widths(Fixture *fixture, gconstpointer data)
+{
+    for (int width = 60; width <= 140; width += 8)
+    {
+        IfmScreen screen = { .width = width, .utf8 = width % 16 == 0 };
+        char *pages[] = { ifm_study_report(fixture->tables, &screen),
+                          ifm_study_to_screen(fixture->tables, "out/gnn-stages", &screen),
+                          ifm_study_status_to_screen(fixture->tables, &screen) };
+        for (gsize i = 0; i < G_N_ELEMENTS(pages); i++)
+        {
+            g_auto(GStrv) lines = g_strsplit(pages[i], "\n", -1);
+            for (char **line = lines; *line != NULL; line++)
+                g_assert_cmpint(ifm_text_width(*line), <=, width);
+            g_assert_true(screen.utf8 || g_str_is_ascii(pages[i]));
+            g_assert_nonnull(strstr(pages[i], "simulated:meteor-lake/NPU"));
+            g_free(pages[i]);
+        }
+    }
+}
+
+/* Tables from elsewhere: told to be so, no time spent, nothing of runs that nobody knows. */
+static void test_imported(Fixture *fixture, gconstpointer data)
+{
+    tables_import(fixture->tables);
+    g_autofree char *page = ifm_study_report(fixture->tables, &(IfmScreen){ .width = 100, .utf8 = TRUE });
+    check_golden("study-imported.txt", page);
+    g_assert_nonnull(strstr(page, "gnn-stages  The stages of GraphSAGE  (imported)\n"));
+    g_assert_null(strstr(page, "medians of"));
+    g_assert_null(strstr(page, "3 min 20 s"));
+}
+
+static IfmStageRow *find_row(IfmStudyTables *tables, const char *alias, int stage, int size)
+{
+    for (guint i = 0; i < tables->rows->len; i++)
+    {
+        IfmStageRow *row = tables->rows->pdata[i];
+        if (g_str_equal(row->device->alias, alias) && row->stage == stage && row->nodes == tables_sizes[size][0] &&
+            row->edges == tables_sizes[size][1])
+            return row;
+    }
+    g_assert_not_reached();
+}
+
+/* Two devices whose intervals overlap are not told apart; of one alone nothing is said. */
+static void test_fastest(Fixture *fixture, gconstpointer data)
+{
+    IfmStageRow *cpu = find_row(fixture->tables, "CPU", 5, TABLES_SIZES - 1),
+                *ort = find_row(fixture->tables, "ORT", 5, TABLES_SIZES - 1);
+    ort->total_ns = cpu->total_ns + 1000;
+    ort->interval = (IfmInterval){ cpu->interval.upper, cpu->interval.upper + 10, 0.95 };
+    g_autofree char *page = ifm_study_to_screen(fixture->tables, NULL, &(IfmScreen){ .width = 100 });
+    g_assert_nonnull(strstr(page, "5 NORMALIZE      1.014 ms  1.015 ms  CPU or ORT\n"));
+    ort->interval.lower = cpu->interval.upper + 1;
+    g_autofree char *apart = ifm_study_to_screen(fixture->tables, NULL, &(IfmScreen){ .width = 100 });
+    g_assert_nonnull(strstr(apart, "5 NORMALIZE      1.014 ms  1.015 ms  CPU, ORT takes 1.00 times\n"));
+    ort->reason = g_strdup("gone");
+    g_autofree char *alone = ifm_study_to_screen(fixture->tables, NULL, &(IfmScreen){ .width = 100 });
+    g_assert_nonnull(strstr(alone, "5 NORMALIZE      1.014 ms         -  -\n"));
+}
+
+/* A study that has only just begun has pages, too, and what is left is no failure. */
+static void test_begun(Fixture *fixture, gconstpointer data)
+{
+    for (guint i = 0; i < fixture->tables->rows->len; i++)
+    {
+        IfmStageRow *row = fixture->tables->rows->pdata[i];
+        g_clear_pointer(&row->measurement, ifm_measurement_free);
+        if (row->reason == NULL)
+            row->reason = g_strdup("not measured yet");
+    }
+    for (guint i = 0; i < fixture->tables->fits->len; i++)
+    {
+        IfmStageFit *fit = fixture->tables->fits->pdata[i];
+        fit->fitted = fit->has_lookup = FALSE;
+        fit->n_rows = fit->n_split = 0;
+    }
+    IfmScreen screen = { .width = 100 };
+    g_autofree char *page = ifm_study_status_to_screen(fixture->tables, &screen);
+    g_assert_nonnull(strstr(page, "0 measured, 0 failed, 28 skipped, 84 left"));
+    g_assert_null(strstr(page, "not measured yet"));
+    g_autofree char *report = ifm_study_report(fixture->tables, &screen);
+    g_assert_null(strstr(report, "Latency at"));
+    g_assert_null(strstr(report, "Bandwidth"));
+}
+
+/* What was asked for, as the manifest has it. */
+static void test_protocol(Fixture *fixture, gconstpointer data)
+{
+    IfmScreen screen = { .width = IFM_SCREEN_UNBOUNDED, .utf8 = TRUE };
+    json_auto_t *counts = json_pack("{s:{s:{s:i,s:i}}}", "definition", "protocol", "warmup", 10, "runs", 50);
+    json_auto_t *rule =
+        json_pack("{s:{s:{s:f,s:f,s:i,s:i,s:i,s:I}}}", "definition", "protocol", "ci_ratio", 0.01, "level", 0.95, "warmup",
+                  5, "least_runs", 20, "most_runs", 5000, "time_budget_ns", (json_int_t)10000000000);
+    fixture->tables->manifest = counts;
+    g_autofree char *fixed = ifm_study_report(fixture->tables, &screen);
+    g_assert_nonnull(strstr(fixed, "\nmeasured   50 runs after 10 to warm up\n"));
+    fixture->tables->manifest = rule;
+    g_autofree char *stopped = ifm_study_report(fixture->tables, &screen);
+    g_assert_nonnull(strstr(stopped,
+                            "\nmeasured   until the 95 % interval of the median is within ±1.00 %; 20 to 5000 runs, "
+                            "at most 10.00 s a case\n"));
+    fixture->tables->manifest = NULL;
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add("/study-page/report", Fixture, NULL, set_up, test_report, tear_down);
+    g_test_add("/study-page/screen", Fixture, NULL, set_up, test_screen, tear_down);
+    g_test_add("/study-page/status", Fixture, NULL, set_up, test_status, tear_down);
+    g_test_add("/study-page/widths", Fixture, NULL, set_up, test_widths, tear_down);
+    g_test_add("/study-page/imported", Fixture, NULL, set_up, test_imported, tear_down);
+    g_test_add("/study-page/fastest", Fixture, NULL, set_up, test_fastest, tear_down);
+    g_test_add("/study-page/begun", Fixture, NULL, set_up, test_begun, tear_down);
+    g_test_add("/study-page/protocol", Fixture, NULL, set_up, test_protocol, tear_down);
+    return g_test_run();
+}
