@@ -1,30 +1,8 @@
 /* The fuzzer's corpus as a regression test: every input goes through the fuzzer's own entry, whole, cut off and changed. */
 #include "../../fuzz/fuzz-onnx.c"
+#include "fuzz-corpus.h"
 
 #include <inferometer/zoo.h>
-
-/* run_bytes: the input whole, cut off at up to 200 places, and with one byte changed at as many. */
-static void run_bytes(const char *bytes, gsize size)
-{
-    g_autofree char *copy = g_memdup2(bytes, size);
-    gsize step = size / 200 + 1;
-    g_assert_cmpint(LLVMFuzzerTestOneInput((const uint8_t *)copy, size), ==, 0);
-    for (gsize i = 0; i < size; i += step)
-    {
-        LLVMFuzzerTestOneInput((const uint8_t *)copy, i);
-        copy[i] = (char)~copy[i];
-        LLVMFuzzerTestOneInput((const uint8_t *)copy, size);
-        copy[i] = (char)~copy[i];
-    }
-}
-
-static void run_file(gconstpointer path)
-{
-    g_autofree char *bytes = NULL;
-    gsize size;
-    g_assert_true(g_file_get_contents(path, &bytes, &size, NULL));
-    run_bytes(bytes, size);
-}
 
 static void run_zoo(gconstpointer name)
 {
@@ -34,7 +12,7 @@ static void run_zoo(gconstpointer name)
     g_autoptr(GBytes) bytes = ifm_model_serialize(model, NULL);
     gsize size;
     const char *data = g_bytes_get_data(bytes, &size);
-    run_bytes(data, size);
+    fuzz_bytes(data, size);
 }
 
 /* A megabyte of subgraphs in subgraphs, every length (on 5 bytes) right: it must end at the depth that is allowed. */
@@ -58,14 +36,7 @@ static void run_deep(void)
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
-    g_autofree char *folder = g_build_filename(IFM_SOURCE_DIR, "fuzz", "corpus", "onnx", NULL);
-    g_autoptr(GDir) dir = g_dir_open(folder, 0, NULL);
-    g_assert_nonnull(dir);
-    for (const char *name = g_dir_read_name(dir); name != NULL; name = g_dir_read_name(dir))
-    {
-        g_autofree char *test = g_strconcat("/fuzz/onnx/", name, NULL);
-        g_test_add_data_func_full(test, g_build_filename(folder, name, NULL), run_file, g_free);
-    }
+    fuzz_add_corpus("onnx");
     for (const IfmZooEntry *entry = ifm_zoo_entries(); entry->name != NULL; entry++)
     {
         g_autofree char *test = g_strconcat("/fuzz/onnx/zoo/", entry->name, NULL);
