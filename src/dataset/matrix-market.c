@@ -41,16 +41,17 @@ static gboolean read_banner(IfmText *text, Matrix *matrix, GError **error)
     if (!ifm_text_word(text, "coordinate"))
         return ifm_text_fail(text, error, "only \"coordinate\" matrices are graphs (\"array\" lists every entry)");
     matrix->n_values = -1;
-    for (gsize i = 0; i < G_N_ELEMENTS(fields) && matrix->n_values < 0; i++)
-        if (ifm_text_word(text, fields[i].name))
-            matrix->n_values = fields[i].n_values;
+    for (gsize k = 0; k < G_N_ELEMENTS(fields) && matrix->n_values < 0; k++)
+        if (ifm_text_word(text, fields[k].name))
+            matrix->n_values = fields[k].n_values;
     if (matrix->n_values < 0)
         return ifm_text_fail(text, error, "after \"coordinate\" comes pattern, real, integer or complex");
-    for (gsize i = 0; i < G_N_ELEMENTS(symmetries) && matrix->symmetry == NULL; i++)
-        if (ifm_text_word(text, symmetries[i].name))
-            matrix->symmetry = &symmetries[i];
-    if (matrix->symmetry == NULL)
+    gsize i = 0;
+    while (i < G_N_ELEMENTS(symmetries) && !ifm_text_word(text, symmetries[i].name))
+        i++;
+    if (i == G_N_ELEMENTS(symmetries))
         return ifm_text_fail(text, error, "the last word is general, symmetric, skew-symmetric or hermitian");
+    matrix->symmetry = &symmetries[i];
     if (matrix->n_values < matrix->symmetry->least_values)
         return ifm_text_fail(text, error, "a %s matrix has entries of %s numbers", matrix->symmetry->name,
                              matrix->symmetry->least_values == 1 ? "real, integer or complex" : "complex");
@@ -136,7 +137,7 @@ static gboolean read_entries(IfmText *text, const Matrix *matrix, gint64 *source
 IfmGraph *ifm_matrix_market_parse(const char *bytes, gsize length, const char *name, const char *graph_name, GError **error)
 {
     IfmText text;
-    Matrix matrix = { 0 };
+    Matrix matrix = { .symmetry = symmetries };
     ifm_text_init(&text, name, bytes, length, "%");
     if (!read_banner(&text, &matrix, error) || !read_size(&text, &matrix, error))
         return NULL;
