@@ -119,6 +119,9 @@ typedef struct
 gboolean ifm_tensor_compare(const IfmTensor *value, const IfmTensor *reference, double rtol, double atol,
                             IfmTensorDifference *difference);
 
+/** ifm_tensor_root_mean_square: Over the finite elements; 0 where there is none. */
+double ifm_tensor_root_mean_square(const IfmTensor *tensor);
+
 /** ifm_tensor_first_not_finite: Returns: the row-major index of the first NaN or infinity, -1 where there is none. */
 gint64 ifm_tensor_first_not_finite(const IfmTensor *tensor);
 

@@ -88,6 +88,24 @@ typedef struct
     GError *error;
 } Observation;
 
+/* How often a thread must have taken processor time to count as one that works. */
+#define WORKS_LEAST (N_LOOKS / 2 + 1)
+
+/* Whether further looks can change nothing: no thread may still become one that works. Mostly so after three of five, and a
+ * long model is not run for nothing. */
+static gboolean is_decided(GHashTable *active, int n_looks_left)
+{
+    GHashTableIter iter;
+    gpointer tid, times;
+    if (n_looks_left >= WORKS_LEAST) /* one not seen yet might */
+        return FALSE;
+    g_hash_table_iter_init(&iter, active);
+    while (g_hash_table_iter_next(&iter, &tid, &times))
+        if (GPOINTER_TO_INT(times) < WORKS_LEAST && GPOINTER_TO_INT(times) + n_looks_left >= WORKS_LEAST)
+            return FALSE;
+    return TRUE;
+}
+
 /* Notes the threads that took processor time between two looks: thread id -> number of times. */
 static void note_active(const Observation *observation, GHashTable *before, GHashTable *after, GHashTable *active)
 {
@@ -126,7 +144,7 @@ static void sum_up(IfmAttest *attest, GHashTable *active)
     g_hash_table_iter_init(&iter, active);
     while (g_hash_table_iter_next(&iter, &tid, &times))
     {
-        if (GPOINTER_TO_INT(times) * 2 <= N_LOOKS)
+        if (GPOINTER_TO_INT(times) < WORKS_LEAST)
             continue;
         attest->n_threads++;
         if (sched_getaffinity(GPOINTER_TO_INT(tid), sizeof mask, &mask) == 0)
@@ -153,7 +171,7 @@ static void observe(void *user)
     if (observation->waiting == gettid())
         observation->waiting = 0;
     observation->ok = run_once(observation->request, observation->inputs, &observation->error); /* warm */
-    for (int look = 0; observation->ok && look < N_LOOKS; look++)
+    for (int left = N_LOOKS; observation->ok && !is_decided(active, left); left--)
     {
         settle(clock);
         g_autoptr(GHashTable) before = ifm_threads_list();

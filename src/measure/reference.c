@@ -12,22 +12,6 @@ struct IfmReference
     gboolean *not_finite;      /* the model itself gives NaN or infinities there */
 };
 
-/* Over the finite elements. */
-static double root_mean_square(const IfmTensor *tensor)
-{
-    gint64 n = ifm_tensor_n_elements(tensor), n_finite = 0;
-    double sum = 0;
-    for (gint64 i = 0; i < n; i++)
-    {
-        double value = ifm_tensor_get_double(tensor, i);
-        if (!isfinite(value))
-            continue;
-        sum += value * value;
-        n_finite++;
-    }
-    return n_finite > 0 ? sqrt(sum / (double)n_finite) : 0;
-}
-
 IfmReference *ifm_reference_open(const char *path, GError **error)
 {
     IfmTensorFile *file = ifm_tensor_file_open(path, error);
@@ -41,7 +25,7 @@ IfmReference *ifm_reference_open(const char *path, GError **error)
     for (gsize i = 0; i < n; i++)
     {
         const IfmTensor *tensor = ifm_tensor_file_tensor(file, i);
-        self->root_mean_squares[i] = root_mean_square(tensor);
+        self->root_mean_squares[i] = ifm_tensor_root_mean_square(tensor);
         self->not_finite[i] = ifm_tensor_first_not_finite(tensor) >= 0;
     }
     return self;

@@ -129,6 +129,77 @@ static void test_compare(void)
     g_assert_cmpint(difference.n_different, ==, -1);
 }
 
+/* As the formula says, one after the other; the first of the worst counts. */
+static IfmTensorDifference compare_plainly(const float *v, const float *r, gint64 n, double rtol, double atol)
+{
+    IfmTensorDifference worst = { .worst_index = -1 };
+    double worst_excess = -INFINITY;
+    for (gint64 i = 0; i < n; i++)
+    {
+        double d = fabs((double)v[i] - (double)r[i]);
+        if (v[i] == r[i] || (isnan(v[i]) && isnan(r[i])))
+            d = 0;
+        else if (!isfinite(d))
+            d = INFINITY;
+        double excess = d - (isfinite(r[i]) ? atol + rtol * fabs((double)r[i]) : 0);
+        worst.n_different += excess > 0;
+        worst.max_abs_difference = fmax(worst.max_abs_difference, d);
+        if (excess > worst_excess)
+        {
+            worst_excess = excess;
+            worst.worst_index = i;
+        }
+    }
+    return worst;
+}
+
+/* Long tensors, with what is no number, or off, here and there: also at the ends. */
+static void test_compare_long(void)
+{
+    static float v[5000], r[5000];
+    static const float odd[] = { NAN, INFINITY, -INFINITY, 1e30f };
+    g_autoptr(GRand) random = g_rand_new_with_seed(5);
+    for (int round = 0; round < 200; round++)
+    {
+        gint64 n = round % 5 == 0 ? 5000 : g_rand_int_range(random, 1, 5000);
+        for (gint64 i = 0; i < n; i++)
+        {
+            r[i] = (float)g_rand_double_range(random, -2, 2);
+            v[i] = r[i] * (1 + (float)g_rand_double_range(random, -1e-3, 1e-3));
+        }
+        for (int k = 0; k < round % 7; k++)
+        {
+            gint64 at = k == 0 ? n - 1 : k == 1 ? 0 : g_rand_int_range(random, 0, (gint32)n);
+            float what = odd[g_rand_int_range(random, 0, G_N_ELEMENTS(odd))];
+            if (g_rand_boolean(random))
+                v[at] = what;
+            if (g_rand_boolean(random))
+                r[at] = what;
+        }
+        IfmTensor value, reference;
+        IfmTensorDifference found, expected = compare_plainly(v, r, n, 5e-4, 1e-4);
+        ifm_tensor_wrap(&value, IFM_DTYPE_F32, 1, &n, v, NULL);
+        ifm_tensor_wrap(&reference, IFM_DTYPE_F32, 1, &n, r, NULL);
+        g_assert_cmpint(ifm_tensor_compare(&value, &reference, 5e-4, 1e-4, &found), ==, expected.n_different == 0);
+        g_assert_cmpint(found.n_different, ==, expected.n_different);
+        g_assert_cmpint(found.worst_index, ==, expected.worst_index);
+        g_assert_cmpfloat(found.max_abs_difference, ==, expected.max_abs_difference);
+        gint64 first = 0;
+        double squares = 0, n_finite = 0;
+        for (gint64 i = 0; i < n; i++)
+            if (isfinite(v[i]))
+            {
+                squares += (double)v[i] * v[i];
+                n_finite++;
+            }
+        while (first < n && isfinite(v[first]))
+            first++;
+        g_assert_cmpint(ifm_tensor_first_not_finite(&value), ==, first < n ? first : -1);
+        double rms = n_finite > 0 ? sqrt(squares / n_finite) : 0;
+        g_assert_cmpfloat_with_epsilon(ifm_tensor_root_mean_square(&value), rms, 1e-12 * rms);
+    }
+}
+
 static void test_contiguous(void)
 {
     float data[12];
@@ -149,6 +220,7 @@ int main(int argc, char **argv)
     g_test_add_func("/tensor/fill", test_fill);
     g_test_add_func("/tensor/fill/extremes", test_fill_extremes);
     g_test_add_func("/tensor/compare", test_compare);
+    g_test_add_func("/tensor/compare-long", test_compare_long);
     g_test_add_func("/tensor/contiguous", test_contiguous);
     return g_test_run();
 }
