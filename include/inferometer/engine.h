@@ -25,6 +25,10 @@ IfmDeviceSpec *ifm_device_spec_parse(const char *text, GError **error);
 IfmDeviceSpec *ifm_device_spec_copy(const IfmDeviceSpec *spec);
 void ifm_device_spec_free(IfmDeviceSpec *spec);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmDeviceSpec, ifm_device_spec_free)
+/** ifm_cores_to_string: Returns: (transfer full) "0-2,5" of ascending core numbers. @cores: [n_cores] */
+char *ifm_cores_to_string(const int *cores, gsize n_cores);
+/** ifm_affinity_to_string: Returns: (transfer full) the cores that the calling thread may run on, so. */
+char *ifm_affinity_to_string(void);
 
 /* --- what can be there ------------------------------------------------------------------------------------------------ */
 

@@ -185,7 +185,9 @@ IfmMeasurement *ifm_runner_measure(IfmRunner *runner, const IfmModelCase *model_
 /**
  * IfmLinkCase: moving a tensor from one device's memory to another's: what a pipeline pays to hand it over. A device with
  * memory of its own (IFM_CAN_BUFFERS) takes a copy from there to the host, or to there; two that share the host's memory
- * take one copy within it, which handing over a pointer saves.
+ * take one copy within it, which handing over a pointer saves. A device whose memory cannot be reached (own_memory without
+ * IFM_CAN_BUFFERS) is handed tensors in host memory, too; what its runtime then moves is part of each inference's latency,
+ * and not in here.
  */
 typedef struct
 {
@@ -195,10 +197,16 @@ typedef struct
     IfmProtocol protocol;
 } IfmLinkCase;
 
-/** ifm_runner_link_case: The sealed record: subject kind "link", device "FROM>TO", sizes {"bytes"}. */
+/** ifm_runner_link_case: The sealed record: subject kind "link", device "FROM>TO", sizes {"bytes"}. Errors: those of the
+ * protocol and the specs; IFM_ERROR_INVALID for a size below 1; IFM_ERROR_UNAVAILABLE where a runtime is missing. */
 IfmCase *ifm_runner_link_case(IfmRunner *runner, const IfmLinkCase *link_case, GError **error);
-/** ifm_runner_measure_link: In a worker that has both devices, the copy made on the receiving device's cores. As
- * ifm_runner_measure(); surroundings.link = {"copies": 1 or 2, "shared": whether a pointer would do, "assumed"}. */
+/**
+ * ifm_runner_measure_link: In a worker that has both devices, the copies made on the receiving device's cores (where it has
+ * none, the sender's). As ifm_runner_measure(). A simulated device together with a real one goes by the real clock.
+ * surroundings.link = {"copies": 1 or 2, "shared": whether a pointer would do, since both compute in the host's memory or
+ * are one device, "within_inference": [those of the two devices whose runtime moves the tensor once more within each
+ * inference], "assumed": whether a simulated device's copy takes a time that nobody measured}.
+ */
 IfmMeasurement *ifm_runner_measure_link(IfmRunner *runner, const IfmLinkCase *link_case, const IfmCase *sealed,
                                         GError **error);
 

@@ -34,8 +34,6 @@ void ifm_executor_call(IfmExecutor *executor, void (*function)(void *user), void
 /* --- spec.c ------------------------------------------------------------------------------------------------------------
  */
 
-/** ifm_cores_to_string: Returns: (transfer full) "0-2,5" of ascending core numbers. */
-char *ifm_cores_to_string(const int *cores, gsize n_cores);
 /** ifm_device_spec_device: Returns: (transfer full) "ENGINE:UNIT[:INDEX]", without cores and streams. */
 char *ifm_device_spec_device(const IfmDeviceSpec *spec);
 /** ifm_device_spec_n_streams: at least 1. */
@@ -46,8 +44,6 @@ int ifm_device_spec_n_streams(const IfmDeviceSpec *spec);
 
 /** ifm_affinity_cores: the calling thread's mask. Returns: (transfer full) array of int, ascending. */
 GArray *ifm_affinity_cores(void);
-/** ifm_affinity_to_string: Returns: (transfer full) the calling thread's mask, "0-3". */
-char *ifm_affinity_to_string(void);
 /** ifm_affinity_of_process: Returns: (transfer full) the mask of the process's first thread, "0-3". */
 char *ifm_affinity_of_process(void);
 /** ifm_threads_list: Returns: (transfer full) thread id -> processor time so far, ns (gint64*). */

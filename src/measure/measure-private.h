@@ -109,6 +109,27 @@ gint64 ifm_model_subject_compile_ns(const IfmModelSubject *self);
 /** ifm_model_subject_io_bytes: of one inference's inputs, and of its outputs where their shapes are known beforehand. */
 gsize ifm_model_subject_io_bytes(const IfmModelSubject *self);
 
+/* --- subject-link.c: handing a tensor from one device to another as a subject ------------------------------------- */
+
+typedef struct IfmLinkSubject IfmLinkSubject;
+
+IfmLinkSubject *ifm_link_subject_new(void);
+void ifm_link_subject_free(IfmLinkSubject *self);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmLinkSubject, ifm_link_subject_free)
+/** ifm_link_subject_open: Finds both devices, takes their memory and fills the sender's. @from, @to: borrowed; on one clock
+ * Returns: FALSE with IFM_ERROR_UNAVAILABLE (no such device), _MEMORY, _LOST, or _UNSUPPORTED where a copy's time is not
+ * known. */
+gboolean ifm_link_subject_open(IfmLinkSubject *self, IfmEngine *from, IfmEngine *to, const IfmLinkCase *link_case,
+                               GError **error);
+/** ifm_link_subject_slots: Describes it as a subject; borrowed from @self. */
+IfmSubject ifm_link_subject_slots(IfmLinkSubject *self);
+/** ifm_link_subject_n_checks: how often the bytes that arrived were compared. */
+gsize ifm_link_subject_n_checks(const IfmLinkSubject *self);
+/** ifm_link_subject_blamed: the device on which something was done last, so where it failed; NULL: none yet. */
+const char *ifm_link_subject_blamed(const IfmLinkSubject *self);
+/** ifm_link_subject_describe: (transfer full) surroundings.link; once it is open. */
+json_t *ifm_link_subject_describe(const IfmLinkSubject *self);
+
 /* --- books.c: the profiled twin ----------------------------------------------------------------------------------- */
 
 /** IfmCallCost: what an inference takes beside its nodes' own times, on one device; NaN where it cannot be told. */
@@ -173,6 +194,9 @@ typedef struct
 gboolean ifm_owned_case_init(IfmOwnedCase *owned, json_t *json, GError **error);
 void ifm_owned_case_clear(IfmOwnedCase *owned);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(IfmOwnedCase, ifm_owned_case_clear)
+json_t *ifm_link_case_to_json(const IfmLinkCase *link_case);
+/** ifm_link_case_from_json: its strings are borrowed from @json. */
+gboolean ifm_link_case_from_json(const json_t *json, IfmLinkCase *link_case, GError **error);
 /** ifm_protocol_to_json: what of it defines a case: the counts, or the rule with all that may end it. */
 json_t *ifm_protocol_to_json(const IfmProtocol *protocol);
 

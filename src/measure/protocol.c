@@ -295,3 +295,22 @@ void ifm_owned_case_clear(IfmOwnedCase *owned)
     json_decref(owned->json);
     owned->json = NULL;
 }
+
+/* --- a link case -------------------------------------------------------------------------------------------------- */
+
+json_t *ifm_link_case_to_json(const IfmLinkCase *link_case)
+{
+    return json_pack("{s:s,s:s,s:I,s:o}", "from", link_case->from, "to", link_case->to, "bytes",
+                     (json_int_t)link_case->size_bytes, "protocol", whole_protocol_to_json(&link_case->protocol));
+}
+
+gboolean ifm_link_case_from_json(const json_t *json, IfmLinkCase *link_case, GError **error)
+{
+    const Source source = { json, "case", error };
+    json_t *protocol = NULL;
+    *link_case = (IfmLinkCase){ 0 };
+    return get_text(&source, "from", &link_case->from) && get_text(&source, "to", &link_case->to) &&
+           get_int(&source, "bytes", &link_case->size_bytes) &&
+           ifm_json_get_object(json, "case", "protocol", &protocol, error) &&
+           read_protocol(protocol, &link_case->protocol, error);
+}

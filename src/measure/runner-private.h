@@ -13,6 +13,8 @@ G_BEGIN_DECLS
 json_t *ifm_runner_ask(IfmRunner *runner, const char *key, json_t *request, const IfmWorkerWatch *watch, GError **error);
 /** ifm_runner_watch: limits and interruption, nobody who listens. */
 IfmWorkerWatch ifm_runner_watch(IfmRunner *runner);
+/** ifm_runner_drop_links: Ends the workers of all links but @kept: each has two runtimes open. */
+void ifm_runner_drop_links(IfmRunner *runner, const char *kept);
 /** ifm_runner_engine_facts: (transfer none) {"engine", "version", "library"}. */
 const json_t *ifm_runner_engine_facts(IfmRunner *runner, const IfmDeviceSpec *spec, GError **error);
 /** ifm_runner_machine: (transfer none) the machine's facts. */

@@ -195,6 +195,16 @@ static IfmWorker *worker_for(IfmRunner *runner, const char *key, GError **error)
     return worker;
 }
 
+static gboolean is_other_link(gpointer key, gpointer worker, gpointer kept)
+{
+    return strchr(key, '>') != NULL && !g_str_equal(key, kept);
+}
+
+void ifm_runner_drop_links(IfmRunner *runner, const char *kept)
+{
+    g_hash_table_foreach_remove(runner->workers, is_other_link, (gpointer)kept);
+}
+
 json_t *ifm_runner_ask(IfmRunner *runner, const char *key, json_t *request, const IfmWorkerWatch *watch, GError **error)
 {
     json_auto_t *owned = request;

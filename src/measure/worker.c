@@ -11,34 +11,11 @@
 #include <inferometer/sensor.h>
 #include <inferometer/tensor-file.h>
 
-#include "measure-private.h"
-
-/*
- * The worker: one thread takes messages off the channel, so that "stop" and the channel's end are seen also while a
- * runtime hangs; the main thread does what is asked, one request after the other.
- */
-typedef struct
-{
-    int fd;
-    GAsyncQueue *requests; /* json_t* */
-    gint interrupted;      /* atomic */
-    IfmClock *real_clock, *virtual_clock;
-    GHashTable *engines;    /* name -> IfmEngine*, open until the process ends */
-    GHashTable *call_costs; /* device and threads -> IfmCallCost* */
-    const char *phase;
-    gint64 told_ns; /* coarse: the last beat while profiling */
-    /* the prepared case: */
-    IfmOwnedCase owned;
-    IfmEngine *engine;
-    IfmModel *model;
-    IfmModelSubject *subject;
-    IfmMeasurement *measurement;
-    guint n_warmup_sent, n_samples_sent;
-} Worker;
+#include "worker-private.h"
 
 /* --- saying ------------------------------------------------------------------------------------------------------- */
 
-static void say(Worker *worker, json_t *message /* (transfer full) */)
+void worker_say(Worker *worker, json_t *message /* (transfer full) */)
 {
     gboolean sent = ifm_message_send(worker->fd, message); /* where nobody listens any more, the reader ends the process */
     gboolean too_large = !sent && errno == EMSGSIZE;
@@ -55,17 +32,17 @@ static void say(Worker *worker, json_t *message /* (transfer full) */)
 static void enter_long_phase(Worker *worker, const char *phase, int n_steps)
 {
     worker->phase = phase;
-    say(worker, json_pack("{s:s,s:s,s:i}", "say", "phase", "phase", phase, "steps", n_steps));
+    worker_say(worker, json_pack("{s:s,s:s,s:i}", "say", "phase", "phase", phase, "steps", n_steps));
 }
 
-static void enter_phase(Worker *worker, const char *phase)
+void worker_enter_phase(Worker *worker, const char *phase)
 {
     enter_long_phase(worker, phase, 1);
 }
 
-static void send_draft(Worker *worker)
+void worker_send_draft(Worker *worker)
 {
-    say(worker, json_pack("{s:s,s:o}", "say", "draft", "measurement", ifm_measurement_to_json(worker->measurement)));
+    worker_say(worker, json_pack("{s:s,s:o}", "say", "draft", "measurement", ifm_measurement_to_json(worker->measurement)));
 }
 
 /* New samples travel with a beat where they are few: then each took long, and a program that cannot wait for the next to
@@ -82,14 +59,14 @@ static void add_news(json_t *beat, const char *key, const GArray *series, guint 
     json_object_set_new(beat, key, news);
 }
 
-static void beat(gsize n, double median_ns, double ci_ratio, void *user)
+void worker_beat(gsize n, double median_ns, double ci_ratio, void *user)
 {
     Worker *worker = user;
     json_t *message = json_pack("{s:s,s:s,s:I,s:o,s:o}", "say", "beat", "phase", worker->phase, "n", (json_int_t)n,
                                 "median_ns", ifm_json_real(median_ns), "ci_ratio", ifm_json_real(ci_ratio));
     add_news(message, "warmup", worker->measurement->warmup_ns, &worker->n_warmup_sent);
     add_news(message, "samples", worker->measurement->samples_ns, &worker->n_samples_sent);
-    say(worker, message);
+    worker_say(worker, message);
 }
 
 #define BEAT_NS (200 * IFM_NS_PER_MS)
@@ -101,16 +78,17 @@ static void profiling_beat(gsize n, void *user)
     if (now_ns - worker->told_ns < BEAT_NS)
         return;
     worker->told_ns = now_ns;
-    say(worker, json_pack("{s:s,s:s,s:I}", "say", "beat", "phase", worker->phase, "n", (json_int_t)n));
+    worker_say(worker, json_pack("{s:s,s:s,s:I}", "say", "beat", "phase", worker->phase, "n", (json_int_t)n));
 }
 
 /* --- engines ------------------------------------------------------------------------------------------------------ */
 
 /* A simulated device lives on a virtual clock, so that its inferences take no real time, unless $IFM_SIMULATED_CLOCK says
  * "real". */
-static gboolean goes_by_virtual_clock(const char *engine)
+static gboolean goes_by_virtual_clock(const Worker *worker, const char *engine)
 {
-    return g_str_equal(engine, "simulated") && g_strcmp0(g_getenv("IFM_SIMULATED_CLOCK"), "real") != 0;
+    return !worker->keeps_real_time && g_str_equal(engine, "simulated") &&
+           g_strcmp0(g_getenv("IFM_SIMULATED_CLOCK"), "real") != 0;
 }
 
 static IfmEngine *open_engine(Worker *worker, const char *name, GError **error)
@@ -118,20 +96,20 @@ static IfmEngine *open_engine(Worker *worker, const char *name, GError **error)
     IfmEngine *engine = g_hash_table_lookup(worker->engines, name);
     if (engine != NULL)
         return engine;
-    IfmClock *clock = goes_by_virtual_clock(name) ? worker->virtual_clock : worker->real_clock;
+    IfmClock *clock = goes_by_virtual_clock(worker, name) ? worker->virtual_clock : worker->real_clock;
     engine = ifm_engine_open(name, clock, error);
     if (engine != NULL)
         g_hash_table_insert(worker->engines, g_strdup(name), engine);
     return engine;
 }
 
-static IfmEngine *open_for_device(Worker *worker, const char *device, IfmDeviceSpec **spec, GError **error)
+IfmEngine *worker_open_device(Worker *worker, const char *device, IfmDeviceSpec **spec, GError **error)
 {
     *spec = ifm_device_spec_parse(device, error);
     return *spec != NULL ? open_engine(worker, (*spec)->engine, error) : NULL;
 }
 
-static json_t *engine_to_json(IfmEngine *engine)
+json_t *worker_engine_to_json(IfmEngine *engine)
 {
     return json_pack("{s:s,s:o,s:o}", "engine", ifm_engine_name(engine), "version",
                      ifm_json_string(ifm_engine_version(engine)), "library", ifm_json_string(ifm_engine_library(engine)));
@@ -142,9 +120,9 @@ static json_t *answer_engine(Worker *worker, const json_t *request, GError **err
     const char *name;
     if (!ifm_json_get_string(request, "request", "engine", &name, error))
         return NULL;
-    enter_phase(worker, "opening the runtime");
+    worker_enter_phase(worker, "opening the runtime");
     IfmEngine *engine = open_engine(worker, name, error);
-    return engine != NULL ? engine_to_json(engine) : NULL;
+    return engine != NULL ? worker_engine_to_json(engine) : NULL;
 }
 
 static json_t *device_to_json(const IfmDeviceInfo *info)
@@ -163,7 +141,7 @@ static json_t *answer_devices(Worker *worker, const json_t *request, GError **er
     json_auto_t *answer = answer_engine(worker, request, error);
     if (answer == NULL)
         return NULL;
-    enter_phase(worker, "looking for devices");
+    worker_enter_phase(worker, "looking for devices");
     IfmEngine *engine = open_engine(worker, json_string_value(json_object_get(request, "engine")), error);
     g_autoptr(GPtrArray) devices = ifm_engine_devices(engine, error);
     if (devices == NULL)
@@ -175,7 +153,7 @@ static json_t *answer_devices(Worker *worker, const json_t *request, GError **er
     return json_incref(answer);
 }
 
-static gboolean probe(IfmEngine *engine, const char *device, GError **error)
+gboolean worker_probe(IfmEngine *engine, const char *device, GError **error)
 {
     g_autoptr(IfmDeviceSpec) spec = ifm_device_spec_parse(device, error);
     return spec != NULL && ifm_engine_probe_device(engine, spec, error);
@@ -187,8 +165,8 @@ static json_t *answer_probe(Worker *worker, const json_t *request, GError **erro
     g_autoptr(IfmDeviceSpec) spec = NULL;
     if (!ifm_json_get_string(request, "request", "device", &device, error))
         return NULL;
-    enter_phase(worker, "probing the device");
-    IfmEngine *engine = open_for_device(worker, device, &spec, error);
+    worker_enter_phase(worker, "probing the device");
+    IfmEngine *engine = worker_open_device(worker, device, &spec, error);
     if (engine == NULL)
         return NULL;
     gboolean alive = ifm_engine_probe_device(engine, spec, error);
@@ -201,15 +179,15 @@ static json_t *answer_find(Worker *worker, const json_t *request, GError **error
     g_autoptr(IfmDeviceSpec) spec = NULL;
     if (!ifm_json_get_string(request, "request", "device", &device, error))
         return NULL;
-    enter_phase(worker, "opening the runtime");
-    IfmEngine *engine = open_for_device(worker, device, &spec, error);
+    worker_enter_phase(worker, "opening the runtime");
+    IfmEngine *engine = worker_open_device(worker, device, &spec, error);
     if (engine == NULL)
         return NULL;
-    enter_phase(worker, "looking for the device");
+    worker_enter_phase(worker, "looking for the device");
     g_autoptr(IfmDeviceInfo) info = ifm_engine_find_device(engine, spec, error);
     if (info == NULL)
         return NULL;
-    enter_phase(worker, "probing the device");
+    worker_enter_phase(worker, "probing the device");
     return ifm_engine_probe_device(engine, spec, error) ? device_to_json(info) : NULL;
 }
 
@@ -251,7 +229,7 @@ static json_t *answer_reference(Worker *worker, const json_t *request, GError **
 {
     const char *path;
     g_auto(IfmOwnedCase) owned = { 0 };
-    enter_phase(worker, "opening the runtime");
+    worker_enter_phase(worker, "opening the runtime");
     if (!ifm_json_get_string(request, "request", "path", &path, error) ||
         !ifm_owned_case_init(&owned, json_object_get(request, "case"), error) ||
         !make_reference(worker, &owned.model_case, path, error))
@@ -261,7 +239,7 @@ static json_t *answer_reference(Worker *worker, const json_t *request, GError **
 
 /* --- a case: prepare ---------------------------------------------------------------------------------------------- */
 
-static void drop_prepared(Worker *worker)
+void worker_drop_prepared(Worker *worker)
 {
     g_clear_pointer(&worker->subject, ifm_model_subject_free);
     g_clear_pointer(&worker->model, ifm_model_unref);
@@ -324,7 +302,7 @@ static void describe_surroundings(Worker *worker)
 {
     const IfmModelCase *model_case = &worker->owned.model_case;
     json_t *surroundings = json_object();
-    json_object_set_new(surroundings, "runtime", engine_to_json(worker->engine));
+    json_object_set_new(surroundings, "runtime", worker_engine_to_json(worker->engine));
     json_object_set_new(surroundings, "device", json_string(model_case->device));
     json_object_set_new(surroundings, "dtype", json_string(ifm_dtype_name(model_case->dtype)));
     json_object_set_new(surroundings, "threads_asked", json_integer(model_case->threads));
@@ -368,8 +346,7 @@ static gboolean check_digests(Worker *worker, const json_t *request, GError **er
            check_same(model_case->inputs_path, inputs, json_string_value(json_object_get(request, "inputs")), error);
 }
 
-/* A step that takes long may have been interrupted meanwhile. */
-static gboolean go_on(Worker *worker, const char *next_phase, int n_steps, GError **error)
+gboolean worker_go_on(Worker *worker, const char *next_phase, int n_steps, GError **error)
 {
     if (g_atomic_int_get(&worker->interrupted) != 0)
     {
@@ -382,11 +359,11 @@ static gboolean go_on(Worker *worker, const char *next_phase, int n_steps, GErro
 
 /* From here on what the process takes counts against the memory limit: its runtime is open, whether this case or an earlier
  * question opened it, and it holds no model. */
-static void tell_base(Worker *worker)
+void worker_tell_base(Worker *worker)
 {
     gint64 rss_bytes = ifm_sensor_rss_bytes("/", getpid());
     if (rss_bytes >= 0)
-        say(worker, json_pack("{s:s,s:I}", "say", "base", "base_rss_bytes", (json_int_t)rss_bytes));
+        worker_say(worker, json_pack("{s:s,s:I}", "say", "base", "base_rss_bytes", (json_int_t)rss_bytes));
 }
 
 /* Runs that are watched, and a profiled twin. */
@@ -396,20 +373,20 @@ static gboolean prepare(Worker *worker, const json_t *request, GError **error)
 {
     const IfmModelCase *model_case = &worker->owned.model_case;
     g_autoptr(IfmDeviceSpec) spec = NULL;
-    enter_phase(worker, "opening the runtime");
-    worker->engine = open_for_device(worker, model_case->device, &spec, error);
+    worker_enter_phase(worker, "opening the runtime");
+    worker->engine = worker_open_device(worker, model_case->device, &spec, error);
     if (worker->engine == NULL)
         return FALSE;
     describe_surroundings(worker);
-    tell_base(worker);
-    if (!go_on(worker, "reading the model", 1, error))
+    worker_tell_base(worker);
+    if (!worker_go_on(worker, "reading the model", 1, error))
         return FALSE;
     worker->model = ifm_model_open(model_case->model_path, error);
     if (worker->model == NULL || !check_digests(worker, request, error))
         return FALSE;
     reset_peak();
     note_rss(worker, "before_compile_bytes");
-    if (!go_on(worker, "compiling", 1, error))
+    if (!worker_go_on(worker, "compiling", 1, error))
         return FALSE;
     worker->subject = ifm_model_subject_new(worker->engine, worker->model, model_case, IFM_TWIN_NONE, error);
     if (worker->subject == NULL)
@@ -417,7 +394,7 @@ static gboolean prepare(Worker *worker, const json_t *request, GError **error)
     describe_compile(worker);
     note_rss(worker, "after_compile_bytes");
     note_peak(worker, "peak_compile_bytes");
-    if (!go_on(worker, "checking what runs", ATTEST_STEPS, error))
+    if (!worker_go_on(worker, "checking what runs", ATTEST_STEPS, error))
         return FALSE;
     g_autoptr(GError) failure = NULL;
     worker->measurement->attest = ifm_model_subject_attest(worker->subject, worker->measurement, &failure);
@@ -427,8 +404,7 @@ static gboolean prepare(Worker *worker, const json_t *request, GError **error)
     return FALSE;
 }
 
-/* A device that is not here was not tried; all else is a failure of the case. */
-static void record_failure(Worker *worker, const GError *failure)
+void worker_record_failure(Worker *worker, const GError *failure)
 {
     gboolean absent = g_error_matches(failure, IFM_ERROR, IFM_ERROR_UNAVAILABLE);
     ifm_measurement_fail(worker->measurement, absent ? IFM_OUTCOME_SKIPPED : IFM_OUTCOME_FAILED, failure);
@@ -436,7 +412,7 @@ static void record_failure(Worker *worker, const GError *failure)
 
 static json_t *answer_prepare(Worker *worker, const json_t *request, GError **error)
 {
-    drop_prepared(worker);
+    worker_drop_prepared(worker);
     if (!ifm_owned_case_init(&worker->owned, json_object_get(request, "case"), error))
         return NULL;
     worker->measurement = ifm_measurement_new();
@@ -451,9 +427,9 @@ static json_t *answer_prepare(Worker *worker, const json_t *request, GError **er
         g_propagate_error(error, g_steal_pointer(&failure));
         return NULL;
     }
-    record_failure(worker, failure);
+    worker_record_failure(worker, failure);
     json_t *answer = json_pack("{s:b,s:o}", "ready", FALSE, "measurement", ifm_measurement_to_json(worker->measurement));
-    drop_prepared(worker);
+    worker_drop_prepared(worker);
     return answer;
 }
 
@@ -478,7 +454,7 @@ static const IfmCallCost *call_cost(Worker *worker)
 static gboolean measure_books(Worker *worker, GError **error)
 {
     g_autoptr(GError) failure = NULL;
-    enter_phase(worker, "compiling for profiling");
+    worker_enter_phase(worker, "compiling for profiling");
     guint32 capabilities = ifm_compiled_capabilities(ifm_model_subject_compiled(worker->subject));
     g_autoptr(IfmModelSubject) twin = NULL;
     if (capabilities & IFM_CAN_PROFILE)
@@ -496,7 +472,7 @@ static gboolean measure_books(Worker *worker, GError **error)
         g_propagate_error(error, g_steal_pointer(&failure));
         return FALSE;
     }
-    enter_phase(worker, "profiling");
+    worker_enter_phase(worker, "profiling");
     return ifm_books_measure(twin, call_cost(worker), &worker->interrupted, profiling_beat, worker, worker->measurement,
                              error);
 }
@@ -505,8 +481,8 @@ static gboolean measure_books(Worker *worker, GError **error)
 static gboolean still_there(Worker *worker, GError **error)
 {
     g_autoptr(GError) failure = NULL;
-    enter_phase(worker, "probing the device");
-    if (probe(worker->engine, worker->owned.model_case.device, &failure))
+    worker_enter_phase(worker, "probing the device");
+    if (worker_probe(worker->engine, worker->owned.model_case.device, &failure))
         return TRUE;
     g_set_error(error, IFM_ERROR, IFM_ERROR_LOST, "the device is lost after the runs: %s", failure->message);
     return FALSE;
@@ -517,13 +493,14 @@ static gboolean run_case(Worker *worker, GError **error)
     const IfmModelCase *model_case = &worker->owned.model_case;
     IfmMeasurement *measurement = worker->measurement;
     IfmSubject slots = ifm_model_subject_slots(worker->subject);
-    IfmMeasureOptions options = {
-        .protocol = model_case->protocol, .interrupted = &worker->interrupted, .progress = beat, .progress_user = worker
-    };
+    IfmMeasureOptions options = { .protocol = model_case->protocol,
+                                  .interrupted = &worker->interrupted,
+                                  .progress = worker_beat,
+                                  .progress_user = worker };
     g_autoptr(GError) failure = NULL;
     reset_peak();
-    send_draft(worker);
-    enter_phase(worker, "running");
+    worker_send_draft(worker);
+    worker_enter_phase(worker, "running");
     gboolean measured = ifm_measure_subject(&slots, &options, measurement, &failure);
     measured = measured && ifm_model_subject_verify(worker->subject, &failure);
     g_autoptr(GError) loss = NULL;
@@ -559,7 +536,7 @@ static gboolean measure_case(Worker *worker, const json_t *verification, GError 
         json_object_update(worker->measurement->verification, (json_t *)verification);
     if (!worker->owned.model_case.profile || g_atomic_int_get(&worker->interrupted) != 0)
         return TRUE;
-    send_draft(worker);
+    worker_send_draft(worker);
     if (!measure_books(worker, error))
         return FALSE;
     return still_there(worker, error);
@@ -587,7 +564,7 @@ static json_t *answer_measure(Worker *worker, const json_t *request, GError **er
             ifm_measurement_fail(worker->measurement, IFM_OUTCOME_FAILED, failure);
         answer = json_pack("{s:o}", "measurement", ifm_measurement_to_json(worker->measurement));
     }
-    drop_prepared(worker);
+    worker_drop_prepared(worker);
     return answer;
 }
 
@@ -600,7 +577,7 @@ static const struct
 } verbs[] = {
     { "engine", answer_engine },   { "devices", answer_devices },     { "probe", answer_probe },
     { "find", answer_find },       { "reference", answer_reference }, { "prepare", answer_prepare },
-    { "measure", answer_measure },
+    { "measure", answer_measure }, { "link", worker_answer_link },
 };
 
 static void serve(Worker *worker, const json_t *request)
@@ -618,11 +595,11 @@ static void serve(Worker *worker, const json_t *request)
         g_set_error(&error, IFM_ERROR, IFM_ERROR_INVALID, "the worker knows no request '%s'", name != NULL ? name : "");
     ifm_clock_leave(worker->virtual_clock);
     if (answer != NULL)
-        say(worker, json_pack("{s:s,s:o}", "say", "answer", "answer", answer));
+        worker_say(worker, json_pack("{s:s,s:o}", "say", "answer", "answer", answer));
     else
-        say(worker, json_pack("{s:s,s:s,s:o}", "say", "error", "code",
-                              ifm_error_code_name(error->domain == IFM_ERROR ? error->code : IFM_ERROR_FAILED), "message",
-                              ifm_json_string(error->message)));
+        worker_say(worker, json_pack("{s:s,s:s,s:o}", "say", "error", "code",
+                                     ifm_error_code_name(error->domain == IFM_ERROR ? error->code : IFM_ERROR_FAILED),
+                                     "message", ifm_json_string(error->message)));
 }
 
 /* Ends the process with the channel, whatever the other threads are in: the program that wanted answers is gone. */

@@ -1,0 +1,60 @@
+#pragma once
+#include "measure-private.h"
+
+G_BEGIN_DECLS
+
+/* What the files of the worker program share: worker.c serves requests, worker-link.c those of links. */
+
+/*
+ * The worker: one thread takes messages off the channel, so that "stop" and the channel's end are seen also while a
+ * runtime hangs; the main thread does what is asked, one request after the other.
+ */
+typedef struct
+{
+    int fd;
+    GAsyncQueue *requests; /* json_t* */
+    gint interrupted;      /* atomic */
+    IfmClock *real_clock, *virtual_clock;
+    gboolean keeps_real_time; /* also a simulated engine goes by the real clock here */
+    GHashTable *engines;      /* name -> IfmEngine*, open until the process ends */
+    GHashTable *call_costs;   /* device and threads -> IfmCallCost* */
+    const char *phase;
+    gint64 told_ns; /* coarse: the last beat while profiling */
+    /* the prepared case: */
+    IfmOwnedCase owned;
+    IfmEngine *engine;
+    IfmModel *model;
+    IfmModelSubject *subject;
+    IfmMeasurement *measurement;
+    guint n_warmup_sent, n_samples_sent;
+} Worker;
+
+/* worker_say: @message: (transfer full) */
+void worker_say(Worker *worker, json_t *message);
+void worker_enter_phase(Worker *worker, const char *phase);
+/* worker_go_on: A step that takes long may have been interrupted meanwhile: FALSE with IFM_ERROR_CANCELLED.
+ * @n_steps: compiles and runs that the phase makes without a word in between; each may take as long as the hang limit */
+gboolean worker_go_on(Worker *worker, const char *next_phase, int n_steps, GError **error);
+/* worker_beat: what IfmMeasureOptions.progress may be; @user: the worker. */
+void worker_beat(gsize n, double median_ns, double ci_ratio, void *user);
+/* worker_send_draft: the measurement as far as it is. */
+void worker_send_draft(Worker *worker);
+/* worker_tell_base: From here on what the process takes counts against the memory limit. */
+void worker_tell_base(Worker *worker);
+
+/* worker_open_device: Returns: (transfer none) the engine of a device. @spec: (out) (transfer full) */
+IfmEngine *worker_open_device(Worker *worker, const char *device, IfmDeviceSpec **spec, GError **error);
+json_t *worker_engine_to_json(IfmEngine *engine);
+gboolean worker_probe(IfmEngine *engine, const char *device, GError **error);
+
+/* worker_drop_prepared: the case before, if there is one. */
+void worker_drop_prepared(Worker *worker);
+/* worker_record_failure: A device that is not here was not tried; all else is a failure of the case. */
+void worker_record_failure(Worker *worker, const GError *failure);
+
+/* --- worker-link.c ------------------------------------------------------------------------------------------------ */
+
+/* worker_answer_link: {"case"} -> {"measurement"} */
+json_t *worker_answer_link(Worker *worker, const json_t *request, GError **error);
+
+G_END_DECLS
