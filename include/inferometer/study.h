@@ -80,6 +80,8 @@ char *ifm_study_describe(void);
 gboolean ifm_study_set_device(IfmStudy *study, const char *text, GError **error);
 const IfmProtocol *ifm_study_protocol(const IfmStudy *study);
 void ifm_study_set_protocol(IfmStudy *study, const IfmProtocol *protocol);
+/** ifm_study_limits: what its file says of them, for IfmStudyOptions. */
+const IfmLimits *ifm_study_limits(const IfmStudy *study);
 /** ifm_study_devices: IfmStudyDevice*, borrowed. ifm_study_sizes: IfmStudySize*. */
 const GPtrArray *ifm_study_devices(const IfmStudy *study);
 const GPtrArray *ifm_study_sizes(const IfmStudy *study);

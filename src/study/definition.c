@@ -1,0 +1,634 @@
+#include <stddef.h>
+#include <string.h>
+
+#include <inferometer/nearest.h>
+#include <inferometer/paths.h>
+
+#include "study-private.h"
+
+/* --- the tables: every key of a study, in the order people should read them ------------------------------------------- */
+
+typedef struct
+{
+    IfmYamlRecord record;
+    char *model;
+    gint64 features, hidden, seed;
+    GArray *stages;
+} SubjectText;
+
+typedef struct
+{
+    IfmYamlRecord record;
+    int kind;
+    gint64 seed;
+} GraphText;
+
+typedef struct
+{
+    IfmYamlRecord record;
+    gint64 nodes;
+    GArray *edges;
+} SizesText;
+
+typedef struct
+{
+    IfmYamlRecord record;
+    char *path;
+    gint64 part;
+    gboolean padded;
+} RealText;
+
+typedef struct
+{
+    IfmYamlRecord record;
+    char *device;
+    int form;
+} DeviceText;
+
+typedef struct
+{
+    IfmYamlRecord record;
+    gint64 warmup, runs, least_runs, most_runs, time_budget_ns;
+    double ci, level;
+} ProtocolText;
+
+typedef struct
+{
+    IfmYamlRecord record;
+    gboolean measure;
+    ProtocolText *protocol;
+} LinksText;
+
+typedef struct
+{
+    IfmYamlRecord record;
+    gint64 hang_ns, case_time_ns, memory_bytes;
+} LimitsText;
+
+typedef struct
+{
+    IfmYamlRecord record;
+    char *title, *name;
+    SubjectText *subject;
+    GraphText *graph;
+    GPtrArray *sizes, *graphs, *devices;
+    ProtocolText *protocol;
+    LinksText *links;
+    LimitsText *limits;
+} StudyText;
+
+#define FIELD(struct_type, member) .offset = offsetof(struct_type, member)
+#define NAMED_OF(of) .type = IFM_YAML_NAMED, .element = of
+#define LIST_OF(of) .type = IFM_YAML_LIST, .element = of
+#define MOST_SEED 4294967295.0
+
+static const char *const form_words[] = { "auto", "dynamic", "static", NULL };
+/* In step with IfmGraphKind. */
+static const char *const kind_words[] = { "uniform", "power-law", NULL };
+
+static const IfmYamlField subject_fields[] = {
+    { .key = "model",
+      .type = IFM_YAML_STRING,
+      FIELD(SubjectText, model),
+      .required = TRUE,
+      .help = "a model in stages: graphsage" },
+    { .key = "features",
+      .type = IFM_YAML_INT,
+      FIELD(SubjectText, features),
+      .least = 1,
+      .most = 65536,
+      .fallback = "500",
+      .help = "numbers that a node comes with" },
+    { .key = "hidden",
+      .type = IFM_YAML_INT,
+      FIELD(SubjectText, hidden),
+      .least = 1,
+      .most = 65536,
+      .fallback = "256",
+      .help = "numbers that a node leaves with" },
+    { .key = "stages",
+      LIST_OF(IFM_YAML_INT),
+      FIELD(SubjectText, stages),
+      .least = 1,
+      .most = IFM_MAX_STAGES,
+      .help = "which stages, by number, in the order they are measured; without it all" },
+    { .key = "seed",
+      .type = IFM_YAML_INT,
+      FIELD(SubjectText, seed),
+      .least = 0,
+      .most = MOST_SEED,
+      .fallback = "1",
+      .help = "of weights and inputs" },
+    { 0 }
+};
+static const IfmYamlTable subject_table = { subject_fields, sizeof(SubjectText) };
+
+static const IfmYamlField graph_fields[] = {
+    { .key = "kind",
+      .type = IFM_YAML_ENUM,
+      .words = kind_words,
+      FIELD(GraphText, kind),
+      .fallback = "uniform",
+      .help = "how edges are drawn: each as likely as any other, or degrees that fall as a power law" },
+    { .key = "seed",
+      .type = IFM_YAML_INT,
+      FIELD(GraphText, seed),
+      .least = 0,
+      .most = MOST_SEED,
+      .fallback = "1",
+      .help = "of the generator" },
+    { 0 }
+};
+static const IfmYamlTable graph_table = { graph_fields, sizeof(GraphText) };
+
+static const IfmYamlField sizes_fields[] = {
+    { .key = "nodes",
+      .type = IFM_YAML_INT,
+      FIELD(SizesText, nodes),
+      .required = TRUE,
+      .least = 1,
+      .most = IFM_GRAPH_MAX_NODES,
+      .help = "of the graph" },
+    { .key = "edges",
+      LIST_OF(IFM_YAML_INT),
+      FIELD(SizesText, edges),
+      .required = TRUE,
+      .least = 1,
+      .most = IFM_GRAPH_MAX_EDGES,
+      .help = "a graph for each of these counts of edges" },
+    { 0 }
+};
+static const IfmYamlTable sizes_table = { sizes_fields, sizeof(SizesText) };
+
+static const IfmYamlField real_fields[] = {
+    { .key = "path",
+      .type = IFM_YAML_STRING,
+      FIELD(RealText, path),
+      .required = TRUE,
+      .help = "an edge list, a Matrix Market file or a TUDataset folder, relative to this file" },
+    { .key = "part",
+      .type = IFM_YAML_INT,
+      FIELD(RealText, part),
+      .least = -1,
+      .most = IFM_GRAPH_MAX_NODES,
+      .fallback = "-1",
+      .help = "which of the file's graphs, from 0; -1: all of them side by side, as one" },
+    { .key = "padded",
+      .type = IFM_YAML_BOOL,
+      FIELD(RealText, padded),
+      .help = "whether static devices get it padded into the smallest of `sizes` that holds it; else their model has its "
+              "very size" },
+    { 0 }
+};
+static const IfmYamlTable real_table = { real_fields, sizeof(RealText) };
+
+static const IfmYamlField device_fields[] = {
+    { .key = "device",
+      .type = IFM_YAML_STRING,
+      FIELD(DeviceText, device),
+      .required = TRUE,
+      .help = "ENGINE:UNIT[:INDEX][@CORES][#STREAMS], as inferometer devices lists them" },
+    { .key = "form",
+      .type = IFM_YAML_ENUM,
+      .words = form_words,
+      FIELD(DeviceText, form),
+      .fallback = "auto",
+      .help = "of its models: dynamic takes any size and is measured in phase 1, static is one model a size and phase 2; "
+              "auto: static for an NPU" },
+    { 0 }
+};
+static const IfmYamlTable device_table = { device_fields, sizeof(DeviceText) };
+
+static const IfmYamlField protocol_fields[] = {
+    { .key = "warmup",
+      .type = IFM_YAML_INT,
+      FIELD(ProtocolText, warmup),
+      .least = 0,
+      .most = 1e6,
+      .fallback = "3",
+      .help = "runs before those that count: exactly so many with `runs`, else at least so many" },
+    { .key = "runs",
+      .type = IFM_YAML_INT,
+      FIELD(ProtocolText, runs),
+      .least = 0,
+      .most = IFM_PROTOCOL_MOST_RUNS,
+      .fallback = "0",
+      .help = "exactly so many; 0: until the interval of the median is narrow enough, as below" },
+    { .key = "ci",
+      .type = IFM_YAML_DOUBLE,
+      FIELD(ProtocolText, ci),
+      .least = 1e-6,
+      .most = 1,
+      .fallback = "0.01",
+      .help = "half the interval's width / median to be reached: 0.01 is 1 %" },
+    { .key = "level",
+      .type = IFM_YAML_DOUBLE,
+      FIELD(ProtocolText, level),
+      .least = 0.5,
+      .most = 0.9999,
+      .fallback = "0.95",
+      .help = "confidence of the interval" },
+    { .key = "least_runs",
+      .type = IFM_YAML_INT,
+      FIELD(ProtocolText, least_runs),
+      .least = 1,
+      .most = IFM_PROTOCOL_MOST_RUNS,
+      .fallback = "20",
+      .help = "not fewer" },
+    { .key = "most_runs",
+      .type = IFM_YAML_INT,
+      FIELD(ProtocolText, most_runs),
+      .least = 1,
+      .most = IFM_PROTOCOL_MOST_RUNS,
+      .fallback = "20000",
+      .help = "not more" },
+    { .key = "time_budget",
+      .type = IFM_YAML_DURATION,
+      FIELD(ProtocolText, time_budget_ns),
+      .fallback = "20 s",
+      .help = "of a case, warm-up included, after which it stops, however wide the interval; no case stops before a 50th of "
+              "it" },
+    { 0 }
+};
+static const IfmYamlTable protocol_table = { protocol_fields, sizeof(ProtocolText) };
+
+static const IfmYamlField links_fields[] = {
+    { .key = "measure",
+      .type = IFM_YAML_BOOL,
+      FIELD(LinksText, measure),
+      .fallback = "true",
+      .help = "whether copies between each two devices are measured" },
+    { .key = "protocol",
+      .type = IFM_YAML_MAP,
+      .table = &protocol_table,
+      FIELD(LinksText, protocol),
+      .help = "of these; without it that of the stages" },
+    { 0 }
+};
+static const IfmYamlTable links_table = { links_fields, sizeof(LinksText) };
+
+static const IfmYamlField limits_fields[] = {
+    { .key = "hang",
+      .type = IFM_YAML_DURATION,
+      FIELD(LimitsText, hang_ns),
+      .fallback = "60 s",
+      .help = "that one step (a compile, a run) may take before its process is ended; 0 s: no limit" },
+    { .key = "case_time",
+      .type = IFM_YAML_DURATION,
+      FIELD(LimitsText, case_time_ns),
+      .fallback = "0 s",
+      .help = "that a whole case may take; 0 s: no limit" },
+    { .key = "memory_bytes",
+      .type = IFM_YAML_INT,
+      FIELD(LimitsText, memory_bytes),
+      .least = 0,
+      .most = 1e15,
+      .fallback = "0",
+      .help = "that a device's process may grow by; 0: no limit" },
+    { 0 }
+};
+static const IfmYamlTable limits_table = { limits_fields, sizeof(LimitsText) };
+
+static const IfmYamlField study_fields[] = {
+    { .key = "title", .type = IFM_YAML_STRING, FIELD(StudyText, title), .required = TRUE, .help = "one line for people" },
+    { .key = "name",
+      .type = IFM_YAML_STRING,
+      FIELD(StudyText, name),
+      .help = "of the study, and of its folder under out/; without it the file's name" },
+    { .key = "subject",
+      .type = IFM_YAML_MAP,
+      .table = &subject_table,
+      FIELD(StudyText, subject),
+      .required = TRUE,
+      .help = "what is measured" },
+    { .key = "graph",
+      .type = IFM_YAML_MAP,
+      .table = &graph_table,
+      FIELD(StudyText, graph),
+      .help = "how the random graphs of `sizes` are made" },
+    { .key = "sizes",
+      LIST_OF(IFM_YAML_MAP),
+      .table = &sizes_table,
+      FIELD(StudyText, sizes),
+      .help = "random graphs to measure on, in this order" },
+    { .key = "graphs",
+      LIST_OF(IFM_YAML_MAP),
+      .table = &real_table,
+      FIELD(StudyText, graphs),
+      .help = "real graphs to measure on, after the random ones" },
+    { .key = "devices",
+      NAMED_OF(IFM_YAML_MAP),
+      .table = &device_table,
+      FIELD(StudyText, devices),
+      .required = TRUE,
+      .help = "what to measure on, by alias: the short name that tables use" },
+    { .key = "protocol",
+      .type = IFM_YAML_MAP,
+      .table = &protocol_table,
+      FIELD(StudyText, protocol),
+      .help = "when a case has been measured enough" },
+    { .key = "links",
+      .type = IFM_YAML_MAP,
+      .table = &links_table,
+      FIELD(StudyText, links),
+      .help = "moving tensors from device to device" },
+    { .key = "limits",
+      .type = IFM_YAML_MAP,
+      .table = &limits_table,
+      FIELD(StudyText, limits),
+      .help = "what a case may take before it counts as failed" },
+    { 0 }
+};
+static const IfmYamlTable study_table = { study_fields, sizeof(StudyText) };
+
+char *ifm_study_describe(void)
+{
+    return ifm_yaml_describe(&study_table);
+}
+
+/* --- from text to study ----------------------------------------------------------------------------------------------- */
+
+static gboolean prefix_place(const IfmYamlRecord *record, GError *trouble /* (transfer full) */, GError **error)
+{
+    ifm_yaml_error(record, error, "%s", trouble->message);
+    g_error_free(trouble);
+    return FALSE;
+}
+
+static gboolean take_subject(IfmStudy *study, const SubjectText *text, GError **error)
+{
+    GError *trouble = NULL;
+    study->staged = ifm_staged_find(text->model, &trouble);
+    if (study->staged == NULL)
+        return prefix_place(&text->record, trouble, error);
+    study->features = text->features;
+    study->hidden = text->hidden;
+    study->seed = (guint32)text->seed;
+    for (gsize i = 0; i < text->stages->len; i++)
+    {
+        int number = (int)g_array_index(text->stages, gint64, i);
+        if (study_stage(study->staged, number) == NULL)
+            return ifm_yaml_error(&text->record, error, "stages: there is no stage %d; %s has stages 1 to %zu", number,
+                                  study->staged->name, study->staged->n_stages);
+        for (guint k = 0; k < study->stages->len; k++)
+            if (g_array_index(study->stages, int, k) == number)
+                return ifm_yaml_error(&text->record, error, "stages: %d is listed twice", number);
+        g_array_append_val(study->stages, number);
+    }
+    for (gsize i = 0; text->stages->len == 0 && i < study->staged->n_stages; i++)
+        g_array_append_val(study->stages, study->staged->stages[i].number);
+    return TRUE;
+}
+
+/* Results are kept by size in every published format, so a size stands once, whatever graph is behind it. */
+static gboolean add_size(IfmStudy *study, StudySize *size /* (transfer full) */, const IfmYamlRecord *record,
+                         GHashTable *lines, GError **error)
+{
+    char *key = g_strdup_printf("%" G_GINT64_FORMAT " nodes, %" G_GINT64_FORMAT " edges", size->size.nodes, size->size.edges);
+    g_ptr_array_add(study->sizes, size);
+    const IfmYamlRecord *before = g_hash_table_lookup(lines, key);
+    if (before != NULL)
+    {
+        ifm_yaml_error(record, error, "%s: this size is there already, at line %zu; each may stand once", key, before->line);
+        g_free(key);
+        return FALSE;
+    }
+    g_hash_table_insert(lines, key, (gpointer)record);
+    return TRUE;
+}
+
+static gboolean take_sizes(IfmStudy *study, const StudyText *text, GHashTable *lines, GError **error)
+{
+    const char *kind = kind_words[study->graph_kind];
+    for (guint i = 0; i < text->sizes->len; i++)
+    {
+        const SizesText *sizes = text->sizes->pdata[i];
+        if (sizes->edges->len == 0)
+            return ifm_yaml_error(&sizes->record, error, "edges: an empty list spans no case");
+        for (guint k = 0; k < sizes->edges->len; k++)
+        {
+            gint64 edges = g_array_index(sizes->edges, gint64, k);
+            if (edges > sizes->nodes * (sizes->nodes - 1)) /* within 64 bits: the counts are bounded above */
+                return ifm_yaml_error(&sizes->record, error,
+                                      "edges: %" G_GINT64_FORMAT " nodes have at most %" G_GINT64_FORMAT
+                                      " distinct edges, not %" G_GINT64_FORMAT,
+                                      sizes->nodes, sizes->nodes * (sizes->nodes - 1), edges);
+            StudySize *size = g_new0(StudySize, 1);
+            size->size = (IfmStudySize){ .nodes = sizes->nodes, .edges = edges, .graph = g_strdup(kind) };
+            if (!add_size(study, size, &sizes->record, lines, error))
+                return FALSE;
+        }
+    }
+    return TRUE;
+}
+
+static char *digest_of(const IfmGraph *graph)
+{
+    g_autoptr(GChecksum) checksum = g_checksum_new(G_CHECKSUM_SHA256);
+    const guchar *bytes = (const guchar *)graph->edge_index;
+    gsize n = 2 * (gsize)graph->n_edges * sizeof(gint64);
+    gint64 counts[2] = { graph->n_nodes, graph->n_edges };
+    g_checksum_update(checksum, (const guchar *)counts, sizeof counts);
+    for (gsize done = 0; done < n; done += MIN(n - done, (gsize)1 << 30)) /* the call counts in gssize */
+        g_checksum_update(checksum, bytes + done, (gssize)MIN(n - done, (gsize)1 << 30));
+    return g_strdup(g_checksum_get_string(checksum));
+}
+
+static IfmGraph *read_real(const RealText *text, const char *path, GError **error)
+{
+    g_autoptr(IfmGraph) whole = ifm_graph_read(path, IFM_GRAPH_FORMAT_AUTO, error);
+    if (whole == NULL || text->part < 0)
+        return g_steal_pointer(&whole);
+    if (text->part < whole->n_graphs)
+        return ifm_graph_part(whole, text->part);
+    ifm_yaml_error(&text->record, error, "part: %s has graphs 0 to %" G_GINT64_FORMAT ", not %" G_GINT64_FORMAT, text->path,
+                   whole->n_graphs - 1, text->part);
+    return NULL;
+}
+
+/* The smallest random size that holds a real graph with a node to spare, on which padding edges loop. */
+static gboolean choose_padding(const IfmStudy *study, const RealText *text, StudySize *size, GError **error)
+{
+    const StudySize *best = NULL;
+    for (guint i = 0; i < study->sizes->len && text->padded; i++)
+    {
+        const StudySize *one = study->sizes->pdata[i];
+        if (one->real != NULL || one->size.nodes <= size->size.nodes || one->size.edges < size->size.edges)
+            continue;
+        if (best == NULL || one->size.nodes < best->size.nodes ||
+            (one->size.nodes == best->size.nodes && one->size.edges < best->size.edges))
+            best = one;
+    }
+    if (text->padded && best == NULL)
+        return ifm_yaml_error(&text->record, error,
+                              "padded: no entry of `sizes` has more than %" G_GINT64_FORMAT
+                              " nodes and at least %" G_GINT64_FORMAT " edges",
+                              size->size.nodes, size->size.edges);
+    size->pad_nodes = best != NULL ? best->size.nodes : 0;
+    size->pad_edges = best != NULL ? best->size.edges : 0;
+    return TRUE;
+}
+
+static gboolean take_graphs(IfmStudy *study, const StudyText *text, GHashTable *lines, GError **error)
+{
+    g_autofree char *folder = g_path_get_dirname(text->record.file);
+    for (guint i = 0; i < text->graphs->len; i++)
+    {
+        const RealText *real = text->graphs->pdata[i];
+        g_autofree char *path =
+            g_path_is_absolute(real->path) ? g_strdup(real->path) : g_build_filename(folder, real->path, NULL);
+        IfmGraph *graph = read_real(real, path, error);
+        if (graph == NULL)
+            return FALSE;
+        StudySize *size = g_new0(StudySize, 1);
+        size->real = graph;
+        size->digest = digest_of(graph);
+        size->size = (IfmStudySize){ .nodes = graph->n_nodes, .edges = graph->n_edges };
+        size->size.graph =
+            real->part < 0 ? g_strdup(real->path) : g_strdup_printf("%s:%" G_GINT64_FORMAT, real->path, real->part);
+        if (!choose_padding(study, real, size, error))
+        {
+            study_size_free(size);
+            return FALSE;
+        }
+        if (!add_size(study, size, &real->record, lines, error))
+            return FALSE;
+    }
+    return TRUE;
+}
+
+static gboolean take_devices(IfmStudy *study, const StudyText *text, GError **error)
+{
+    for (guint i = 0; i < text->devices->len; i++)
+    {
+        const DeviceText *one = text->devices->pdata[i];
+        GError *trouble = NULL;
+        IfmStudyDevice *device = study_device_new(one->record.name, one->device, &trouble);
+        if (device == NULL)
+            return prefix_place(&one->record, trouble, error);
+        if (one->form > 0)
+            study_device_set_form(device, (IfmStudyForm)(one->form - 1));
+        g_ptr_array_add(study->devices, device);
+    }
+    return TRUE;
+}
+
+static gboolean take_protocol(IfmProtocol *protocol, const ProtocolText *text, GError **error)
+{
+    GError *trouble = NULL;
+    if (text == NULL)
+        return TRUE;
+    *protocol = (IfmProtocol){ .warmup = (gsize)text->warmup,
+                               .runs = (gsize)text->runs,
+                               .ci_ratio = text->ci,
+                               .level = text->level,
+                               .least_runs = (gsize)text->least_runs,
+                               .most_runs = (gsize)text->most_runs,
+                               .time_budget_ns = text->time_budget_ns };
+    if (text->least_runs > text->most_runs)
+        return ifm_yaml_error(&text->record, error,
+                              "least_runs: %" G_GINT64_FORMAT " is more than most_runs, %" G_GINT64_FORMAT, text->least_runs,
+                              text->most_runs);
+    return ifm_protocol_check(protocol, &trouble) || prefix_place(&text->record, trouble, error);
+}
+
+static gboolean take_rest(IfmStudy *study, const StudyText *text, GError **error)
+{
+    const LinksText *links = text->links;
+    study->links = links == NULL || links->measure;
+    study->own_link_protocol = links != NULL && links->protocol != NULL;
+    if (!take_protocol(&study->protocol, text->protocol, error))
+        return FALSE;
+    study->link_protocol = study->protocol;
+    if (text->limits != NULL)
+        study->limits = (IfmLimits){ .case_time_ns = text->limits->case_time_ns,
+                                     .hang_ns = text->limits->hang_ns,
+                                     .memory_bytes = text->limits->memory_bytes };
+    return !study->own_link_protocol || take_protocol(&study->link_protocol, links->protocol, error);
+}
+
+static gboolean is_name(const char *text)
+{
+    return *text != '\0' && text[strspn(text, G_CSET_A_2_Z G_CSET_a_2_z G_CSET_DIGITS "_-")] == '\0';
+}
+
+static gboolean take_name(IfmStudy *study, const StudyText *text, GError **error)
+{
+    g_autofree char *base = g_path_get_basename(text->record.file);
+    if (g_str_has_suffix(base, ".yaml"))
+        base[strlen(base) - strlen(".yaml")] = '\0';
+    study->title = g_strdup(text->title);
+    study->name = g_strdup(text->name != NULL ? text->name : base);
+    return is_name(study->name) ||
+           ifm_yaml_error(&text->record, error, "name: \"%s\" is none: letters, digits, - and _", study->name);
+}
+
+static gboolean take_all(IfmStudy *study, const StudyText *text, GError **error)
+{
+    g_autoptr(GHashTable) lines = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+    study->graph_kind = text->graph != NULL ? (IfmGraphKind)text->graph->kind : IFM_GRAPH_UNIFORM;
+    study->graph_seed = text->graph != NULL ? (guint32)text->graph->seed : 1;
+    if (!take_name(study, text, error) || !take_subject(study, text->subject, error) ||
+        !take_sizes(study, text, lines, error) || !take_graphs(study, text, lines, error) ||
+        !take_devices(study, text, error) || !take_rest(study, text, error))
+        return FALSE;
+    if (study->sizes->len == 0)
+        return ifm_yaml_error(&text->record, error,
+                              "spans no case: neither \"sizes\" nor \"graphs\" has an entry (such as sizes: [{nodes: 1000, "
+                              "edges: [2000, 5000]}])");
+    if (study->devices->len == 0)
+        return ifm_yaml_error(&text->record, error,
+                              "spans no case: \"devices\" has no entry (such as CPU: {device: openvino:CPU})");
+    return TRUE;
+}
+
+/* --- where studies are ------------------------------------------------------------------------------------------------ */
+
+static int compare_names(gconstpointer a, gconstpointer b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+char **ifm_study_names(void)
+{
+    g_autofree char *folder = ifm_path_data("studies", NULL);
+    g_autoptr(GDir) dir = folder != NULL ? g_dir_open(folder, 0, NULL) : NULL;
+    g_autoptr(GPtrArray) names = g_ptr_array_new();
+    for (const char *file; dir != NULL && (file = g_dir_read_name(dir)) != NULL;)
+        if (g_str_has_suffix(file, ".yaml") && *file != '.')
+            g_ptr_array_add(names, g_strndup(file, strlen(file) - strlen(".yaml")));
+    g_ptr_array_sort(names, compare_names);
+    g_ptr_array_add(names, NULL);
+    return (char **)g_ptr_array_free(g_steal_pointer(&names), FALSE);
+}
+
+static char *find_file(const char *name, GError **error)
+{
+    if (strchr(name, '/') != NULL || g_str_has_suffix(name, ".yaml"))
+        return g_strdup(name);
+    g_auto(GStrv) names = ifm_study_names();
+    g_autofree char *relative = g_strdup_printf("studies/%s.yaml", name);
+    if (g_strv_contains((const char *const *)names, name))
+        return ifm_path_data(relative, error);
+    g_autofree char *all = g_strjoinv(", ", names), *hint = ifm_nearest_hint(name, (const char *const *)names);
+    g_set_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE, "no study \"%s\"; there are %s, or name a file: ./%s.yaml%s", name,
+                all, name, hint);
+    return NULL;
+}
+
+IfmStudy *ifm_study_open(const char *name, GError **error)
+{
+    g_autofree char *path = find_file(name, error);
+    StudyText *text = path != NULL ? ifm_yaml_read(&study_table, path, error) : NULL;
+    if (text == NULL)
+        return NULL;
+    g_autoptr(IfmStudy) study = g_new0(IfmStudy, 1);
+    study->stages = g_array_new(FALSE, FALSE, sizeof(int));
+    study->devices = g_ptr_array_new_with_free_func((GDestroyNotify)study_device_free);
+    study->sizes = g_ptr_array_new_with_free_func((GDestroyNotify)study_size_free);
+    study->protocol = IFM_PROTOCOL_INIT;
+    study->limits = IFM_LIMITS_INIT;
+    gboolean good = take_all(study, text, error);
+    ifm_yaml_free(&study_table, text);
+    return good ? g_steal_pointer(&study) : NULL;
+}

@@ -1,0 +1,198 @@
+#include <string.h>
+
+#include <inferometer/nearest.h>
+
+#include "study-private.h"
+
+const char *ifm_study_form_name(IfmStudyForm form)
+{
+    return form == IFM_STUDY_STATIC ? "static" : "dynamic";
+}
+
+/* --- devices -------------------------------------------------------------------------------------------------------- */
+
+static gboolean is_alias(const char *text)
+{
+    return g_ascii_isalpha(*text) && text[strspn(text, G_CSET_A_2_Z G_CSET_a_2_z G_CSET_DIGITS "_-")] == '\0';
+}
+
+/* NPUs compile one size at a time. "NPU" of "openvino:NPU", "simulated:meteor-lake/NPU". */
+static gboolean is_npu(const IfmDeviceSpec *spec)
+{
+    const char *slash = strrchr(spec->unit, '/');
+    return g_ascii_strcasecmp(slash != NULL ? slash + 1 : spec->unit, "NPU") == 0;
+}
+
+void study_device_set_form(IfmStudyDevice *device, IfmStudyForm form)
+{
+    device->form = form;
+    device->phase = form == IFM_STUDY_STATIC ? 2 : 1;
+}
+
+static gboolean check_engine(const char *engine, GError **error)
+{
+    const char *const *names = ifm_engine_names();
+    if (g_strv_contains(names, engine))
+        return TRUE;
+    g_autofree char *all = g_strjoinv(", ", (char **)names), *hint = ifm_nearest_hint(engine, names);
+    g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "unknown engine \"%s\" (there are %s)%s", engine, all, hint);
+    return FALSE;
+}
+
+IfmStudyDevice *study_device_new(const char *alias, const char *device, GError **error)
+{
+    if (!is_alias(alias))
+    {
+        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "\"%s\" is no alias: a letter, then letters, digits, - and _",
+                    alias);
+        return NULL;
+    }
+    g_autoptr(IfmDeviceSpec) spec = ifm_device_spec_parse(device, error);
+    if (spec == NULL || !check_engine(spec->engine, error))
+    {
+        g_prefix_error(error, "%s: ", alias);
+        return NULL;
+    }
+    IfmStudyDevice *self = g_new0(IfmStudyDevice, 1);
+    self->alias = g_strdup(alias);
+    self->device = g_strdup(spec->text);
+    self->simulated = g_str_equal(spec->engine, "simulated");
+    study_device_set_form(self, is_npu(spec) ? IFM_STUDY_STATIC : IFM_STUDY_DYNAMIC);
+    return self;
+}
+
+void study_device_free(IfmStudyDevice *device)
+{
+    if (device == NULL)
+        return;
+    g_free(device->alias);
+    g_free(device->device);
+    g_free(device->description);
+    g_free(device->reason);
+    g_free(device);
+}
+
+IfmStudyDevice *study_device_find(const GPtrArray *devices, const char *alias)
+{
+    for (guint i = 0; i < devices->len; i++)
+        if (g_str_equal(((const IfmStudyDevice *)devices->pdata[i])->alias, alias))
+            return devices->pdata[i];
+    return NULL;
+}
+
+gboolean ifm_study_set_device(IfmStudy *study, const char *text, GError **error)
+{
+    const char *equals = strchr(text, '=');
+    if (equals == NULL || equals == text)
+    {
+        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "\"%s\" is not ALIAS=DEVICE, such as CPU=openvino:CPU@0", text);
+        return FALSE;
+    }
+    g_autofree char *alias = g_strndup(text, (gsize)(equals - text));
+    IfmStudyDevice *device = study_device_new(alias, equals + 1, error);
+    if (device == NULL)
+        return FALSE;
+    IfmStudyDevice *before = study_device_find(study->devices, alias);
+    guint index = 0;
+    g_clear_pointer(&study->cases, g_ptr_array_unref);
+    if (before == NULL)
+        g_ptr_array_add(study->devices, device);
+    else
+    {
+        study_device_set_form(device, before->form);
+        g_ptr_array_find(study->devices, before, &index);
+        study_device_free(before);
+        study->devices->pdata[index] = device;
+    }
+    return TRUE;
+}
+
+/* --- the rest ------------------------------------------------------------------------------------------------------- */
+
+const IfmStage *study_stage(const IfmStagedModel *staged, int number)
+{
+    for (gsize i = 0; i < staged->n_stages; i++)
+        if (staged->stages[i].number == number)
+            return &staged->stages[i];
+    return NULL;
+}
+
+void study_size_free(StudySize *size)
+{
+    if (size == NULL)
+        return;
+    g_free(size->size.graph);
+    g_free(size->digest);
+    ifm_graph_free(size->real);
+    g_free(size);
+}
+
+void study_case_free(StudyCase *self)
+{
+    g_free(self->row.title);
+    g_free(self->row.key);
+    g_free(self->row.alias);
+    g_free(self->row.to);
+    ifm_case_free(self->sealed);
+    g_free(self);
+}
+
+void ifm_study_free(IfmStudy *study)
+{
+    if (study == NULL)
+        return;
+    g_clear_pointer(&study->cases, g_ptr_array_unref);
+    g_ptr_array_unref(study->devices);
+    g_ptr_array_unref(study->sizes);
+    g_array_unref(study->stages);
+    g_free(study->name);
+    g_free(study->title);
+    g_free(study);
+}
+
+const char *ifm_study_name(const IfmStudy *study)
+{
+    return study->name;
+}
+
+const char *ifm_study_title(const IfmStudy *study)
+{
+    return study->title;
+}
+
+const IfmProtocol *ifm_study_protocol(const IfmStudy *study)
+{
+    return &study->protocol;
+}
+
+void ifm_study_set_protocol(IfmStudy *study, const IfmProtocol *protocol)
+{
+    study->protocol = *protocol;
+    if (!study->own_link_protocol)
+        study->link_protocol = *protocol;
+}
+
+const IfmLimits *ifm_study_limits(const IfmStudy *study)
+{
+    return &study->limits;
+}
+
+const GPtrArray *ifm_study_devices(const IfmStudy *study)
+{
+    return study->devices;
+}
+
+const GPtrArray *ifm_study_sizes(const IfmStudy *study)
+{
+    return study->sizes;
+}
+
+const IfmStagedModel *ifm_study_staged(const IfmStudy *study)
+{
+    return study->staged;
+}
+
+IfmStageSizes ifm_study_stage_sizes(const IfmStudy *study)
+{
+    return (IfmStageSizes){ .features = study->features, .hidden = study->hidden };
+}
