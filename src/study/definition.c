@@ -141,23 +141,21 @@ static const IfmYamlField graph_fields[] = {
 };
 static const IfmYamlTable graph_table = { graph_fields, sizeof(GraphText) };
 
-static const IfmYamlField sizes_fields[] = {
-    { .key = "nodes",
-      .type = IFM_YAML_INT,
-      FIELD(SizesText, nodes),
-      .required = TRUE,
-      .least = 1,
-      .most = IFM_GRAPH_MAX_NODES,
-      .help = "of the graph" },
-    { .key = "edges",
-      LIST_OF(IFM_YAML_INT),
-      FIELD(SizesText, edges),
-      .required = TRUE,
-      .least = 1,
-      .most = IFM_GRAPH_MAX_EDGES,
-      .help = "a graph for each of these counts of edges" },
-    { 0 }
-};
+static const IfmYamlField sizes_fields[] = { { .key = "nodes",
+                                               .type = IFM_YAML_INT,
+                                               FIELD(SizesText, nodes),
+                                               .required = TRUE,
+                                               .least = 1,
+                                               .most = IFM_GRAPH_MAX_NODES,
+                                               .help = "of the graph" },
+                                             { .key = "edges",
+                                               LIST_OF(IFM_YAML_INT),
+                                               FIELD(SizesText, edges),
+                                               .required = TRUE,
+                                               .least = 1,
+                                               .most = IFM_GRAPH_MAX_EDGES,
+                                               .help = "a graph for each of these counts of edges" },
+                                             { 0 } };
 static const IfmYamlTable sizes_table = { sizes_fields, sizeof(SizesText) };
 
 static const IfmYamlField real_fields[] = {
@@ -246,25 +244,24 @@ static const IfmYamlField protocol_fields[] = {
       .type = IFM_YAML_DURATION,
       FIELD(ProtocolText, time_budget_ns),
       .fallback = "20 s",
-      .help = "of a case, warm-up included, after which it stops, however wide the interval; no case stops before a 50th of "
-              "it" },
+      .help =
+          "of a case, warm-up included, after which it stops, however wide the interval; no case stops before a 50th of "
+          "it" },
     { 0 }
 };
 static const IfmYamlTable protocol_table = { protocol_fields, sizeof(ProtocolText) };
 
-static const IfmYamlField links_fields[] = {
-    { .key = "measure",
-      .type = IFM_YAML_BOOL,
-      FIELD(LinksText, measure),
-      .fallback = "true",
-      .help = "whether copies between each two devices are measured" },
-    { .key = "protocol",
-      .type = IFM_YAML_MAP,
-      .table = &protocol_table,
-      FIELD(LinksText, protocol),
-      .help = "of these; without it that of the stages" },
-    { 0 }
-};
+static const IfmYamlField links_fields[] = { { .key = "measure",
+                                               .type = IFM_YAML_BOOL,
+                                               FIELD(LinksText, measure),
+                                               .fallback = "true",
+                                               .help = "whether copies between each two devices are measured" },
+                                             { .key = "protocol",
+                                               .type = IFM_YAML_MAP,
+                                               .table = &protocol_table,
+                                               FIELD(LinksText, protocol),
+                                               .help = "of these; without it that of the stages" },
+                                             { 0 } };
 static const IfmYamlTable links_table = { links_fields, sizeof(LinksText) };
 
 static const IfmYamlField limits_fields[] = {
@@ -384,12 +381,14 @@ static gboolean take_subject(IfmStudy *study, const SubjectText *text, GError **
 static gboolean add_size(IfmStudy *study, StudySize *size /* (transfer full) */, const IfmYamlRecord *record,
                          GHashTable *lines, GError **error)
 {
-    char *key = g_strdup_printf("%" G_GINT64_FORMAT " nodes, %" G_GINT64_FORMAT " edges", size->size.nodes, size->size.edges);
+    char *key =
+        g_strdup_printf("%" G_GINT64_FORMAT " nodes, %" G_GINT64_FORMAT " edges", size->size.nodes, size->size.edges);
     g_ptr_array_add(study->sizes, size);
     const IfmYamlRecord *before = g_hash_table_lookup(lines, key);
     if (before != NULL)
     {
-        ifm_yaml_error(record, error, "%s: this size is there already, at line %zu; each may stand once", key, before->line);
+        ifm_yaml_error(record, error, "%s: this size is there already, at line %zu; each may stand once", key,
+                       before->line);
         g_free(key);
         return FALSE;
     }
@@ -527,8 +526,8 @@ static gboolean take_protocol(IfmProtocol *protocol, const ProtocolText *text, G
                                .time_budget_ns = text->time_budget_ns };
     if (text->least_runs > text->most_runs)
         return ifm_yaml_error(&text->record, error,
-                              "least_runs: %" G_GINT64_FORMAT " is more than most_runs, %" G_GINT64_FORMAT, text->least_runs,
-                              text->most_runs);
+                              "least_runs: %" G_GINT64_FORMAT " is more than most_runs, %" G_GINT64_FORMAT,
+                              text->least_runs, text->most_runs);
     return ifm_protocol_check(protocol, &trouble) || prefix_place(&text->record, trouble, error);
 }
 

@@ -95,10 +95,9 @@ static void add_link(IfmStudy *study, IfmStudyDevice *from, IfmStudyDevice *to, 
     StudyCase *one = g_new0(StudyCase, 1);
     one->device = from;
     one->to = to;
-    one->row = (IfmStudyCase){ .phase = MAX(from->phase, to->phase),
-                               .alias = g_strdup(from->alias),
-                               .to = g_strdup(to->alias),
-                               .bytes = bytes };
+    one->row = (IfmStudyCase){
+        .phase = MAX(from->phase, to->phase), .alias = g_strdup(from->alias), .to = g_strdup(to->alias), .bytes = bytes
+    };
     one->row.title = g_strdup_printf("%s > %s, %" G_GINT64_FORMAT " bytes", from->alias, to->alias, bytes);
     g_ptr_array_add(study->cases, one);
 }

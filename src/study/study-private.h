@@ -10,10 +10,16 @@
 typedef struct
 {
     IfmStudySize size;
-    IfmGraph *real;               /* NULL: a random one, made when it is written */
-    char *digest;                 /* of a real graph's edges: 64 hex digits */
-    gint64 pad_nodes, pad_edges;  /* of the static model that a real graph is padded into; 0: one of its own size */
+    IfmGraph *real;              /* NULL: a random one, made when it is written */
+    char *digest;                /* of a real graph's edges: 64 hex digits */
+    gint64 pad_nodes, pad_edges; /* of the static model that a real graph is padded into; 0: one of its own size */
 } StudySize;
+
+typedef enum
+{
+    STUDY_CASE_TODO,
+    STUDY_CASE_DONE,
+} StudyCaseState;
 
 /* StudyCase: a row of the span and what it stands on. */
 typedef struct
@@ -21,7 +27,9 @@ typedef struct
     IfmStudyCase row;
     IfmStudyDevice *device, *to; /* borrowed from the study */
     StudySize *size;             /* borrowed; NULL: a link */
-    IfmCase *sealed;
+    IfmCase *sealed;             /* NULL where a device is not here */
+    StudyCaseState state;
+    gboolean was_tried; /* the store has a record of it */
 } StudyCase;
 
 struct IfmStudy
@@ -54,18 +62,25 @@ void study_case_free(StudyCase *self);
 /* study_model_path: (transfer full) the model of a stage case. study_inputs_path: the tensors of its graph. */
 char *study_model_path(const StudyCase *self, const char *folder);
 char *study_inputs_path(const StudyCase *self, const char *folder);
-/* study_export_device: what one device needs. */
-gboolean study_export_device(IfmStudy *study, const IfmStudyDevice *device, const char *folder, gsize *n_models,
-                             GError **error);
+/* study_case_is_padded: whether a real graph goes into a larger static model. study_case_model_size: that model's size. */
+gboolean study_case_is_padded(const StudyCase *self);
+void study_case_model_size(const StudyCase *self, gint64 *nodes, gint64 *edges);
+/* study_export_files: what devices need: all of them, or (@all FALSE) those without a reason to be skipped. */
+gboolean study_export_files(IfmStudy *study, const char *folder, gboolean all, gsize *n_models, GError **error);
 
 /* --- the manifest (manifest.c) --- */
 #define STUDY_DOCUMENT "study"
 #define STUDY_FORMAT_VERSION 1
-/* study_manifest: (transfer full) with @sessions (json array, borrowed). */
+/* study_manifest: (transfer full) with @sessions (an array, borrowed). */
 json_t *study_manifest(IfmStudy *study, json_t *sessions);
 json_t *study_device_to_json(const IfmStudyDevice *device);
 json_t *study_case_to_json(const IfmStudyCase *row);
-/* study_manifest_read: what a store says; *manifest NULL where it says nothing. Checked: FALSE with IFM_ERROR_CORRUPT. */
+json_t *study_model_to_json(const char *name, gint64 features, gint64 hidden, gint64 seed);
+/* study_manifest_read: what a store says; *manifest NULL where it says nothing. FALSE with IFM_ERROR_CORRUPT, or
+ * IFM_ERROR_INVALID for one of a later format. */
 gboolean study_manifest_read(IfmStore *store, json_t **manifest, GError **error);
-/* study_store_holds: whether there is any measurement. */
-gboolean study_store_holds(IfmStore *store, gboolean *holds, GError **error);
+/* study_check_identity: whether a manifest is of the study of that name and model; IFM_ERROR_INVALID. */
+gboolean study_check_identity(IfmStore *store, const json_t *manifest, const char *name, const json_t *model,
+                              gboolean imported, GError **error);
+/* study_check_empty: whether a store without a manifest has no measurement either; IFM_ERROR_INVALID. */
+gboolean study_check_empty(IfmStore *store, GError **error);

@@ -1,0 +1,201 @@
+#include <string.h>
+
+#include "study-private.h"
+
+/* --- out ------------------------------------------------------------------------------------------------------------ */
+
+static json_t *text_or_null(const char *text)
+{
+    return text != NULL ? ifm_json_string(text) : json_null();
+}
+
+json_t *study_device_to_json(const IfmStudyDevice *device)
+{
+    return json_pack("{s:o,s:o,s:s,s:i,s:b,s:o,s:o}", "alias", ifm_json_string(device->alias), "device",
+                     ifm_json_string(device->device), "form", ifm_study_form_name(device->form), "phase", device->phase,
+                     "simulated", device->simulated, "description", text_or_null(device->description), "skipped",
+                     text_or_null(device->reason));
+}
+
+json_t *study_case_to_json(const IfmStudyCase *row)
+{
+    return json_pack("{s:o,s:o,s:o,s:i,s:i,s:I,s:I,s:I}", "key", text_or_null(row->key), "alias",
+                     ifm_json_string(row->alias), "to", text_or_null(row->to), "phase", row->phase, "stage", row->stage,
+                     "nodes", (json_int_t)row->nodes, "edges", (json_int_t)row->edges, "bytes", (json_int_t)row->bytes);
+}
+
+json_t *study_model_to_json(const char *name, gint64 features, gint64 hidden, gint64 seed)
+{
+    return json_pack("{s:s,s:I,s:I,s:I}", "name", name, "features", (json_int_t)features, "hidden", (json_int_t)hidden,
+                     "seed", (json_int_t)seed);
+}
+
+static json_t *protocol_to_json(const IfmProtocol *protocol)
+{
+    if (protocol->runs > 0)
+        return json_pack("{s:I,s:I}", "warmup", (json_int_t)protocol->warmup, "runs", (json_int_t)protocol->runs);
+    return json_pack("{s:f,s:f,s:I,s:I,s:I,s:I}", "ci_ratio", protocol->ci_ratio, "level", protocol->level, "warmup",
+                     (json_int_t)protocol->warmup, "least_runs", (json_int_t)protocol->least_runs, "most_runs",
+                     (json_int_t)protocol->most_runs, "time_budget_ns", (json_int_t)protocol->time_budget_ns);
+}
+
+static json_t *size_to_json(const StudySize *size)
+{
+    json_t *json = json_pack("{s:I,s:I,s:o}", "nodes", (json_int_t)size->size.nodes, "edges", (json_int_t)size->size.edges,
+                             "graph", ifm_json_string(size->size.graph));
+    if (size->digest != NULL)
+        json_object_set_new(json, "digest", json_string(size->digest));
+    if (size->pad_nodes > 0)
+        json_object_set_new(
+            json, "padded",
+            json_pack("{s:I,s:I}", "nodes", (json_int_t)size->pad_nodes, "edges", (json_int_t)size->pad_edges));
+    return json;
+}
+
+static json_t *definition_to_json(const IfmStudy *study)
+{
+    json_t *stages = json_array(), *sizes = json_array();
+    for (guint i = 0; i < study->stages->len; i++)
+        json_array_append_new(stages, json_integer(g_array_index(study->stages, int, i)));
+    for (guint i = 0; i < study->sizes->len; i++)
+        json_array_append_new(sizes, size_to_json(study->sizes->pdata[i]));
+    return json_pack("{s:o,s:o,s:{s:s,s:I},s:o,s:o,s:o}", "model",
+                     study_model_to_json(study->staged->name, study->features, study->hidden, study->seed), "stages",
+                     stages, "graph", "kind", ifm_graph_kind_name(study->graph_kind), "seed", (json_int_t)study->graph_seed,
+                     "sizes", sizes, "protocol", protocol_to_json(&study->protocol), "links",
+                     study->links ? protocol_to_json(&study->link_protocol) : json_null());
+}
+
+json_t *study_manifest(IfmStudy *study, json_t *sessions)
+{
+    json_t *devices = json_array(), *cases = json_array();
+    const GPtrArray *span = ifm_study_cases(study);
+    for (guint i = 0; i < study->devices->len; i++)
+        json_array_append_new(devices, study_device_to_json(study->devices->pdata[i]));
+    for (guint i = 0; i < span->len; i++)
+        json_array_append_new(cases, study_case_to_json(span->pdata[i]));
+    return json_pack("{s:i,s:o,s:o,s:o,s:o,s:o,s:O,s:n}", "format_version", STUDY_FORMAT_VERSION, "name",
+                     ifm_json_string(study->name), "title", ifm_json_string(study->title), "definition",
+                     definition_to_json(study), "devices", devices, "cases", cases, "sessions", sessions, "imported");
+}
+
+/* --- in ------------------------------------------------------------------------------------------------------------- */
+
+gboolean study_manifest_read(IfmStore *store, json_t **manifest, GError **error)
+{
+    GError *trouble = NULL;
+    gint64 version = 0;
+    const char *text;
+    json_t *part;
+    json_auto_t *found = ifm_store_document(store, STUDY_DOCUMENT, &trouble);
+    *manifest = NULL;
+    if (trouble != NULL)
+    {
+        g_propagate_error(error, trouble);
+        return FALSE;
+    }
+    if (found == NULL)
+        return TRUE;
+    static const char where[] = "document \"" STUDY_DOCUMENT "\"";
+    gboolean good = ifm_json_get_int64(found, where, "format_version", &version, &trouble) &&
+                    (version == STUDY_FORMAT_VERSION || ifm_json_get_string(found, where, "name", &text, &trouble)) &&
+                    ifm_json_get_string(found, where, "name", &text, &trouble) &&
+                    ifm_json_get_string(found, where, "title", &text, &trouble) &&
+                    ifm_json_get_object(found, where, "definition", &part, &trouble) &&
+                    ifm_json_get_object(part, where, "model", &part, &trouble) &&
+                    ifm_json_get_array(found, where, "devices", &part, &trouble) &&
+                    ifm_json_get_array(found, where, "cases", &part, &trouble) &&
+                    ifm_json_get_array(found, where, "sessions", &part, &trouble);
+    if (good && version != STUDY_FORMAT_VERSION)
+    {
+        good = FALSE;
+        g_set_error(&trouble, IFM_ERROR, IFM_ERROR_INVALID, "%s is of format %" G_GINT64_FORMAT "; this program reads %d",
+                    where, version, STUDY_FORMAT_VERSION);
+        g_propagate_prefixed_error(error, trouble, "%s: ", ifm_store_path(store));
+        return FALSE;
+    }
+    if (!good)
+    {
+        g_set_error(error, IFM_ERROR, IFM_ERROR_CORRUPT, "%s: %s", ifm_store_path(store), trouble->message);
+        g_error_free(trouble);
+        return FALSE;
+    }
+    *manifest = json_incref(found);
+    return TRUE;
+}
+
+static gboolean see_one(const IfmCase *subject_case, const IfmMeasurement *measurement, void *user)
+{
+    *(gboolean *)user = TRUE;
+    return FALSE;
+}
+
+static gboolean store_holds(IfmStore *store, gboolean *holds, GError **error)
+{
+    *holds = FALSE;
+    return ifm_store_each(store, see_one, holds, error);
+}
+
+gboolean study_check_identity(IfmStore *store, const json_t *manifest, const char *name, const json_t *model,
+                              gboolean imported, GError **error)
+{
+    const char *path = ifm_store_path(store);
+    const char *other = json_string_value(json_object_get(manifest, "name"));
+    const json_t *other_model = json_object_get(json_object_get(manifest, "definition"), "model");
+    gboolean was_imported = !json_is_null(json_object_get(manifest, "imported"));
+    if (g_strcmp0(name, other) != 0)
+        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s: is the store of study \"%s\", not of \"%s\"", path, other,
+                    name);
+    else if (was_imported != imported)
+        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
+                    "%s: holds a study \"%s\" that was %s, and cannot take one that %s", path, name,
+                    was_imported ? "imported" : "measured", was_imported ? "is measured" : "is imported");
+    else if (!json_equal(other_model, model))
+    {
+        g_autofree char *is = ifm_json_canonical(other_model), *wanted = ifm_json_canonical(model);
+        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s: is the store of a study \"%s\" of %s, not of %s", path, name,
+                    is, wanted);
+    }
+    else
+        return TRUE;
+    return FALSE;
+}
+
+gboolean study_check_empty(IfmStore *store, GError **error)
+{
+    gboolean holds;
+    if (!store_holds(store, &holds, error))
+        return FALSE;
+    if (holds)
+        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
+                    "%s: holds measurements, but of no study; a study needs a store of "
+                    "its own",
+                    ifm_store_path(store));
+    return !holds;
+}
+
+static gboolean check_graph(IfmStore *store, const json_t *manifest, const IfmStudy *study, GError **error)
+{
+    json_auto_t *now = definition_to_json(study);
+    const json_t *before = json_object_get(json_object_get(manifest, "definition"), "graph");
+    if (json_equal(before, json_object_get(now, "graph")))
+        return TRUE;
+    g_autofree char *is = ifm_json_canonical(before), *wanted = ifm_json_canonical(json_object_get(now, "graph"));
+    g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s: is the store of a study \"%s\" on graphs %s, not %s",
+                ifm_store_path(store), study->name, is, wanted);
+    return FALSE;
+}
+
+/* The name, the model and the kind of graph make a study the same; sizes, devices and the protocol may change from run to
+ * run, since each case has its key: what was measured stays, what is new gets measured. */
+gboolean ifm_study_check_store(IfmStudy *study, IfmStore *store, GError **error)
+{
+    json_auto_t *manifest = NULL;
+    if (!study_manifest_read(store, &manifest, error))
+        return FALSE;
+    if (manifest == NULL)
+        return study_check_empty(store, error);
+    json_auto_t *model = study_model_to_json(study->staged->name, study->features, study->hidden, study->seed);
+    return study_check_identity(store, manifest, study->name, model, FALSE, error) &&
+           check_graph(store, manifest, study, error);
+}

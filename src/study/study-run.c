@@ -1,0 +1,549 @@
+#include <math.h>
+#include <string.h>
+
+#include <inferometer/paths.h>
+
+#include "study-private.h"
+
+/* How often the time spent is put down while cases end; what a kill forgets of it is less than this. */
+#define NOTE_EVERY_US (5 * G_USEC_PER_SEC)
+
+/* One study on its way. */
+typedef struct
+{
+    IfmStudy *study;
+    IfmStore *store;
+    const IfmStudyOptions *options;
+    IfmRunner *runner;
+    IfmStudyProgress progress;
+    json_t *before;   /* the manifest as the store has it, or NULL */
+    json_t *sessions; /* array; the last one is this one's, once something was measured */
+    json_t *session;  /* borrowed from it; NULL before that */
+    gint64 started_unix_ms, began_us, noted_us;
+    GHashTable *free_dims; /* model path -> GPtrArray of names */
+} Run;
+
+static void run_clear(Run *run)
+{
+    ifm_runner_free(run->runner);
+    json_decref(run->before);
+    json_decref(run->sessions);
+    g_hash_table_unref(run->free_dims);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Run, run_clear)
+
+static gboolean is_here(const StudyCase *one)
+{
+    return one->device->reason == NULL && (one->to == NULL || one->to->reason == NULL);
+}
+
+static gboolean is_interrupted(const Run *run)
+{
+    return run->options->interrupted != NULL && g_atomic_int_get(run->options->interrupted) != 0;
+}
+
+/* --- devices -------------------------------------------------------------------------------------------------------- */
+
+/* A device that was lost is here: its cases are skipped one by one, so that each tells why. */
+static gboolean find_device(Run *run, IfmStudyDevice *device, GError **error)
+{
+    GError *trouble = NULL;
+    g_clear_pointer(&device->description, g_free);
+    g_clear_pointer(&device->reason, g_free);
+    if (ifm_runner_find_device(run->runner, device->device, &device->description, &trouble))
+        return TRUE;
+    if (g_error_matches(trouble, IFM_ERROR, IFM_ERROR_CANCELLED) || g_error_matches(trouble, IFM_ERROR, IFM_ERROR_INVALID))
+    {
+        g_propagate_prefixed_error(error, trouble, "%s=%s: ", device->alias, device->device);
+        return FALSE;
+    }
+    if (g_error_matches(trouble, IFM_ERROR, IFM_ERROR_LOST))
+        ifm_runner_set_lost(run->runner, device->device, trouble->message);
+    else
+        device->reason = g_strdup(trouble->message);
+    g_error_free(trouble);
+    return TRUE;
+}
+
+static gboolean find_devices(Run *run, GError **error)
+{
+    g_autoptr(GString) reasons = g_string_new(NULL);
+    gboolean any = FALSE;
+    for (guint i = 0; i < run->study->devices->len; i++)
+    {
+        IfmStudyDevice *device = run->study->devices->pdata[i];
+        if (!find_device(run, device, error))
+            return FALSE;
+        any |= device->reason == NULL;
+        if (device->reason != NULL)
+            g_string_append_printf(reasons, "%s%s: %s", reasons->len > 0 ? "; " : "", device->alias, device->reason);
+    }
+    if (!any)
+        g_set_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE, "no device of study \"%s\" is here: %s", run->study->name,
+                    reasons->str);
+    return any;
+}
+
+/* --- cases ---------------------------------------------------------------------------------------------------------- */
+
+/* What the runner is told of a case; the strings are its own. */
+typedef struct
+{
+    IfmModelCase model_case;
+    char *model_path, *inputs_path, *cache_dir, *name;
+    IfmDimBinding bindings[2], sizes[2];
+} CaseText;
+
+static void case_text_clear(CaseText *text)
+{
+    g_free(text->model_path);
+    g_free(text->inputs_path);
+    g_free(text->cache_dir);
+    g_free(text->name);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(CaseText, case_text_clear)
+
+/* Names of a model's free dimensions; borrowed. */
+static const GPtrArray *free_dims_of(Run *run, const char *path, GError **error)
+{
+    GPtrArray *names = g_hash_table_lookup(run->free_dims, path);
+    g_autoptr(IfmModel) model = names == NULL ? ifm_model_open(path, error) : NULL;
+    if (model == NULL)
+        return names;
+    names = g_ptr_array_new_with_free_func(g_free);
+    for (gsize i = 0; i < ifm_model_n_inputs(model); i++)
+    {
+        const IfmPort *port = ifm_model_input(model, i);
+        for (int d = 0; d < port->rank; d++)
+            if (port->dim_names[d] != NULL)
+                g_ptr_array_add(names, g_strdup(port->dim_names[d]));
+    }
+    g_hash_table_insert(run->free_dims, g_strdup(path), names);
+    return names;
+}
+
+/* Whether a stage reads what the graph gives; the other stages' cases are the same whatever the graph. */
+static gboolean reads_graph(const IfmStage *stage)
+{
+    for (const char *const *input = stage->inputs; *input != NULL; input++)
+        if (g_str_equal(*input, "edge_index") || g_str_equal(*input, "c"))
+            return TRUE;
+    return FALSE;
+}
+
+static gboolean add_binding(CaseText *text, const GPtrArray *free_dims, const char *name, gint64 value)
+{
+    if (!g_ptr_array_find_with_equal_func((GPtrArray *)free_dims, name, g_str_equal, NULL))
+        return FALSE;
+    text->bindings[text->model_case.n_bindings++] = (IfmDimBinding){ name, value };
+    return TRUE;
+}
+
+static gboolean describe_case(Run *run, const StudyCase *one, CaseText *text, GError **error)
+{
+    const IfmStudy *study = run->study;
+    const IfmStage *stage = study_stage(study->staged, one->row.stage);
+    gboolean dynamic = one->device->form == IFM_STUDY_DYNAMIC;
+    gint64 nodes, edges;
+    study_case_model_size(one, &nodes, &edges);
+    text->model_path = study_model_path(one, run->options->folder);
+    text->inputs_path = reads_graph(stage) ? study_inputs_path(one, run->options->folder) : NULL;
+    text->cache_dir = g_build_filename(run->options->folder, "cache", NULL);
+    text->name = g_strdup_printf("%s stage %d %s", study->staged->name, stage->number, stage->name);
+    text->sizes[0] = (IfmDimBinding){ "nodes", nodes };
+    text->sizes[1] = (IfmDimBinding){ "edges", edges };
+    text->model_case = (IfmModelCase){ .model_path = text->model_path,
+                                       .model_name = text->name,
+                                       .device = one->device->device,
+                                       .alias = one->device->alias,
+                                       .subject_kind = "stage",
+                                       .bindings = text->bindings,
+                                       .sizes = text->sizes,
+                                       .n_sizes = G_N_ELEMENTS(text->sizes),
+                                       .free_shapes = dynamic,
+                                       .inputs_path = text->inputs_path,
+                                       .cache_dir = text->cache_dir,
+                                       .dtype = IFM_DTYPE_F32,
+                                       .seed = study->seed,
+                                       .protocol = study->protocol,
+                                       .verify = TRUE };
+    const GPtrArray *free_dims = dynamic ? free_dims_of(run, text->model_path, error) : NULL;
+    if (dynamic && free_dims == NULL)
+        return FALSE;
+    if (dynamic)
+    {
+        add_binding(text, free_dims, "nodes", nodes);
+        add_binding(text, free_dims, "edges", edges);
+    }
+    return TRUE;
+}
+
+static IfmLinkCase describe_link(const IfmStudy *study, const StudyCase *one)
+{
+    return (IfmLinkCase){ .from = one->device->device,
+                          .to = one->to->device,
+                          .from_alias = one->row.alias,
+                          .to_alias = one->row.to,
+                          .size_bytes = one->row.bytes,
+                          .protocol = study->link_protocol };
+}
+
+static IfmCase *seal(Run *run, const StudyCase *one, GError **error)
+{
+    g_auto(CaseText) text = { 0 };
+    if (one->row.stage == 0)
+    {
+        IfmLinkCase link = describe_link(run->study, one);
+        return ifm_runner_link_case(run->runner, &link, error);
+    }
+    return describe_case(run, one, &text, error) ? ifm_runner_case(run->runner, &text.model_case, error) : NULL;
+}
+
+static gboolean seal_all(Run *run, GError **error)
+{
+    const GPtrArray *cases = ifm_study_cases(run->study);
+    for (guint i = 0; i < cases->len; i++)
+    {
+        StudyCase *one = cases->pdata[i];
+        g_clear_pointer(&one->sealed, ifm_case_free);
+        g_clear_pointer(&one->row.key, g_free);
+        one->state = STUDY_CASE_TODO;
+        if (!is_here(one))
+            continue;
+        one->sealed = seal(run, one, error);
+        if (one->sealed == NULL)
+        {
+            g_prefix_error(error, "%s: ", one->row.title);
+            return FALSE;
+        }
+        one->row.key = g_strdup(one->sealed->key);
+        run->progress.n_cases++;
+    }
+    return TRUE;
+}
+
+/* --- what the store has --------------------------------------------------------------------------------------------- */
+
+typedef struct
+{
+    gint64 lost_ms, ok_ms;
+    char *why;
+} Health;
+
+static void health_free(Health *health)
+{
+    g_free(health->why);
+    g_free(health);
+}
+
+static Health *health_of(GHashTable *all, const char *device)
+{
+    Health *health = g_hash_table_lookup(all, device);
+    if (health == NULL)
+    {
+        health = g_new0(Health, 1);
+        g_hash_table_insert(all, g_strdup(device), health);
+    }
+    return health;
+}
+
+static void note_health(GHashTable *all, const StudyCase *one, const IfmMeasurement *last)
+{
+    Health *health = health_of(all, one->device->device);
+    gint64 at = last->started_unix_ms;
+    if (last->outcome == IFM_OUTCOME_OK)
+        health->ok_ms = MAX(health->ok_ms, at);
+    else if (last->outcome == IFM_OUTCOME_FAILED && g_str_equal(last->error_code, "lost") && at >= health->lost_ms)
+    {
+        health->lost_ms = at;
+        g_free(health->why);
+        health->why = g_strdup(last->reason);
+    }
+}
+
+static gboolean tell_losses(Run *run, GHashTable *all)
+{
+    gboolean any = FALSE;
+    GHashTableIter iter;
+    gpointer device, health;
+    g_hash_table_iter_init(&iter, all);
+    while (g_hash_table_iter_next(&iter, &device, &health))
+    {
+        const Health *one = health;
+        if (one->why == NULL || one->lost_ms < one->ok_ms)
+            continue;
+        ifm_runner_set_lost(run->runner, device, one->why);
+        any = TRUE;
+    }
+    return any;
+}
+
+static void settle(Run *run, StudyCase *one, const IfmMeasurement *last)
+{
+    gboolean interrupted = g_str_equal(last->stop_reason, "interrupted");
+    one->was_tried = TRUE;
+    if (last->outcome == IFM_OUTCOME_SKIPPED || (last->outcome == IFM_OUTCOME_FAILED && run->options->retry) || interrupted)
+        return;
+    one->state = STUDY_CASE_DONE;
+    run->progress.n_resumed++;
+    run->progress.n_done++;
+    run->progress.n_failed += last->outcome == IFM_OUTCOME_FAILED;
+}
+
+/* Which cases are done, and which devices are known to be lost. */
+static gboolean look_back(Run *run, GError **error)
+{
+    const GPtrArray *cases = ifm_study_cases(run->study);
+    g_autoptr(GHashTable) health = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, (GDestroyNotify)health_free);
+    for (guint i = 0; i < cases->len; i++)
+    {
+        StudyCase *one = cases->pdata[i];
+        GError *trouble = NULL;
+        if (one->sealed == NULL)
+            continue;
+        g_autoptr(IfmMeasurement) last = ifm_store_last(run->store, one->sealed->key, &trouble);
+        if (trouble != NULL)
+        {
+            g_propagate_error(error, trouble);
+            return FALSE;
+        }
+        if (last == NULL)
+            continue;
+        if (one->row.stage > 0)
+            note_health(health, one, last);
+        settle(run, one, last);
+    }
+    tell_losses(run, health);
+    return TRUE;
+}
+
+/* --- the manifest --------------------------------------------------------------------------------------------------- */
+
+/* "ALIAS DEVICE STAGE NODES EDGES TO BYTES": what a case of an earlier run is found again by. */
+static char *place_of(const json_t *row, const char *device)
+{
+    const char *to = json_string_value(json_object_get(row, "to"));
+    return g_strdup_printf(
+        "%s %s %" JSON_INTEGER_FORMAT " %" JSON_INTEGER_FORMAT " %" JSON_INTEGER_FORMAT " %s %" JSON_INTEGER_FORMAT,
+        json_string_value(json_object_get(row, "alias")), device, json_integer_value(json_object_get(row, "stage")),
+        json_integer_value(json_object_get(row, "nodes")), json_integer_value(json_object_get(row, "edges")),
+        to != NULL ? to : "", json_integer_value(json_object_get(row, "bytes")));
+}
+
+static const char *device_named(const json_t *manifest, const char *alias)
+{
+    gsize i;
+    json_t *device;
+    json_array_foreach(json_object_get(manifest, "devices"), i,
+                       device) if (g_strcmp0(json_string_value(json_object_get(device, "alias")), alias) ==
+                                   0) return json_string_value(json_object_get(device, "device"));
+    return NULL;
+}
+
+/* A device that is not here today may have been here yesterday: what was measured then stays in the tables. */
+static void keep_old_keys(Run *run)
+{
+    g_autoptr(GHashTable) keys = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+    gsize n;
+    json_t *row;
+    json_array_foreach(json_object_get(run->before, "cases"), n, row)
+    {
+        const char *key = json_string_value(json_object_get(row, "key"));
+        const char *device = device_named(run->before, json_string_value(json_object_get(row, "alias")));
+        if (key != NULL && device != NULL)
+            g_hash_table_insert(keys, place_of(row, device), (gpointer)key);
+    }
+    const GPtrArray *cases = ifm_study_cases(run->study);
+    for (guint i = 0; i < cases->len; i++)
+    {
+        StudyCase *one = cases->pdata[i];
+        if (one->row.key != NULL)
+            continue;
+        json_auto_t *text = study_case_to_json(&one->row);
+        g_autofree char *place = place_of(text, one->device->device);
+        one->row.key = g_strdup(g_hash_table_lookup(keys, place));
+    }
+}
+
+static gboolean write_manifest(Run *run, GError **error)
+{
+    json_auto_t *now = study_manifest(run->study, run->sessions);
+    if (run->before != NULL && json_equal(run->before, now))
+        return TRUE;
+    if (!ifm_store_set_document(run->store, STUDY_DOCUMENT, now, error))
+        return FALSE;
+    json_decref(run->before);
+    run->before = json_deep_copy(now); /* the sessions in it change */
+    return TRUE;
+}
+
+/* Puts down the time spent; nothing where nothing was measured. */
+static gboolean note_time(Run *run, gboolean now, GError **error)
+{
+    gint64 at = g_get_monotonic_time();
+    if (run->progress.n_measured == 0 || (!now && at - run->noted_us < NOTE_EVERY_US))
+        return TRUE;
+    run->noted_us = at;
+    if (run->session == NULL)
+    {
+        run->session = json_object();
+        json_array_append_new(run->sessions, run->session);
+    }
+    json_object_set_new(run->session, "started_unix_ms", json_integer(run->started_unix_ms));
+    json_object_set_new(run->session, "spent_ns", json_integer((at - run->began_us) * 1000));
+    json_object_set_new(run->session, "n_measured", json_integer((json_int_t)run->progress.n_measured));
+    return write_manifest(run, error);
+}
+
+/* --- measuring ------------------------------------------------------------------------------------------------------ */
+
+static void report(Run *run, const IfmMeasurement *ended)
+{
+    IfmStudyProgress *progress = &run->progress;
+    double spent_s = (double)(g_get_monotonic_time() - run->began_us) / G_USEC_PER_SEC;
+    gboolean rated = progress->n_measured > 0 && spent_s > 0;
+    progress->cases_per_s = rated ? (double)progress->n_measured / spent_s : (double)NAN;
+    progress->left_ns = rated ? (gint64)((double)(progress->n_cases - progress->n_done) / progress->cases_per_s * 1e9) : -1;
+    if (run->options->progress != NULL)
+        run->options->progress(progress, ended, run->options->user);
+}
+
+static void hear(const char *phase, gsize n, double median_ns, double ci_ratio, void *user)
+{
+    Run *run = user;
+    if (run->progress.now == NULL) /* it looks for devices, or seals */
+        return;
+    run->progress.step = phase;
+    run->progress.n = n;
+    run->progress.median_ns = median_ns;
+    run->progress.ci_ratio = ci_ratio;
+    report(run, NULL);
+}
+
+static IfmMeasurement *measure_one(Run *run, const StudyCase *one, GError **error)
+{
+    g_auto(CaseText) text = { 0 };
+    if (one->row.stage == 0)
+    {
+        IfmLinkCase link = describe_link(run->study, one);
+        return ifm_runner_measure_link(run->runner, &link, one->sealed, error);
+    }
+    return describe_case(run, one, &text, error) ? ifm_runner_measure(run->runner, &text.model_case, one->sealed, error)
+                                                 : NULL;
+}
+
+static gboolean say_interrupted(const Run *run, GError **error)
+{
+    g_set_error(error, IFM_ERROR, IFM_ERROR_CANCELLED,
+                "interrupted: %zu of %zu cases are measured; the same command goes on", run->progress.n_done,
+                run->progress.n_cases);
+    return FALSE;
+}
+
+/* A case is whole or not there: one that was cut short is measured again next time. A skipped one is put down once, and
+ * never in place of what it came to when it was tried. */
+static gboolean take(Run *run, StudyCase *one, const IfmMeasurement *measurement, GError **error)
+{
+    IfmStudyProgress *progress = &run->progress;
+    gboolean skipped = measurement->outcome == IFM_OUTCOME_SKIPPED;
+    if (g_str_equal(measurement->stop_reason, "interrupted"))
+        return say_interrupted(run, error);
+    if (!(skipped && one->was_tried) && !ifm_store_commit(run->store, one->sealed, measurement, error))
+        return FALSE;
+    one->state = STUDY_CASE_DONE;
+    progress->n_done++;
+    if (skipped && one->was_tried)
+        progress->n_resumed++;
+    else
+        progress->n_measured++;
+    progress->n_failed += measurement->outcome == IFM_OUTCOME_FAILED;
+    progress->n_skipped += skipped;
+    report(run, measurement);
+    return note_time(run, FALSE, error);
+}
+
+static gboolean measure_case(Run *run, StudyCase *one, GError **error)
+{
+    IfmStudyProgress *progress = &run->progress;
+    GError *trouble = NULL;
+    progress->now = &one->row;
+    progress->step = NULL;
+    progress->n = 0;
+    progress->median_ns = progress->ci_ratio = NAN;
+    report(run, NULL);
+    g_autoptr(IfmMeasurement) measurement = measure_one(run, one, &trouble);
+    gboolean good = measurement != NULL && take(run, one, measurement, error);
+    progress->now = NULL;
+    if (measurement != NULL)
+        return good;
+    if (g_error_matches(trouble, IFM_ERROR, IFM_ERROR_CANCELLED))
+    {
+        g_error_free(trouble);
+        return say_interrupted(run, error);
+    }
+    g_propagate_prefixed_error(error, trouble, "%s: ", one->row.title);
+    return FALSE;
+}
+
+static gboolean measure_phase(Run *run, int phase, GError **error)
+{
+    const GPtrArray *cases = ifm_study_cases(run->study);
+    gboolean any = FALSE;
+    for (guint i = 0; i < cases->len; i++)
+    {
+        StudyCase *one = cases->pdata[i];
+        if (one->row.phase != phase || one->sealed == NULL)
+            continue;
+        any = TRUE;
+        if (one->state == STUDY_CASE_DONE)
+            continue;
+        if (is_interrupted(run))
+            return say_interrupted(run, error);
+        if (!measure_case(run, one, error))
+            return FALSE;
+    }
+    if (!note_time(run, TRUE, error))
+        return FALSE;
+    return !any || run->options->phase_done == NULL ||
+           run->options->phase_done(run->study, run->store, phase, run->options->user, error);
+}
+
+static gboolean prepare(Run *run, GError **error)
+{
+    if (!ifm_study_check_store(run->study, run->store, error) || !study_manifest_read(run->store, &run->before, error) ||
+        !find_devices(run, error) || !study_export_files(run->study, run->options->folder, FALSE, NULL, error) ||
+        !seal_all(run, error))
+        return FALSE;
+    json_t *sessions = json_object_get(run->before, "sessions");
+    run->sessions = sessions != NULL ? json_deep_copy(sessions) : json_array();
+    keep_old_keys(run);
+    return look_back(run, error) && write_manifest(run, error);
+}
+
+gboolean ifm_study_measure(IfmStudy *study, IfmStore *store, const IfmStudyOptions *options, IfmStudyProgress *result,
+                           GError **error)
+{
+    IfmRunnerOptions runner_options = { .limits = options->limits, .interrupted = options->interrupted, .progress = hear };
+    g_autofree char *worker = ifm_path_worker(error);
+    if (result != NULL)
+        *result = (IfmStudyProgress){ .cases_per_s = NAN, .left_ns = -1 };
+    if (worker == NULL)
+        return FALSE;
+    g_auto(Run) run = { .study = study, .store = store, .options = options };
+    runner_options.progress_user = &run;
+    run.runner = ifm_runner_new(&runner_options);
+    run.free_dims = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, (GDestroyNotify)g_ptr_array_unref);
+    run.started_unix_ms = g_get_real_time() / 1000;
+    run.began_us = run.noted_us = g_get_monotonic_time();
+    gboolean good = prepare(&run, error);
+    run.began_us = run.noted_us = g_get_monotonic_time();
+    if (good)
+        report(&run, NULL);
+    for (int phase = 1; good && phase <= 2; phase++)
+        good = measure_phase(&run, phase, error);
+    if (!good)
+        note_time(&run, TRUE, NULL); /* the error at hand is the one to tell */
+    if (result != NULL)
+        *result = run.progress;
+    return good;
+}
