@@ -1,0 +1,424 @@
+#include <math.h>
+#include <string.h>
+
+#include "study-private.h"
+
+/* Of the fits' intervals. */
+#define LEVEL 0.95
+
+static void row_free(IfmStageRow *row)
+{
+    g_free(row->key);
+    g_free(row->code);
+    g_free(row->reason);
+    ifm_measurement_free(row->measurement);
+    g_free(row);
+}
+
+static void fit_free(IfmStageFit *fit)
+{
+    g_free(fit->why);
+    g_free(fit);
+}
+
+static void link_free(IfmLinkFit *link)
+{
+    g_free(link->bytes);
+    g_free(link->median_ns);
+    g_free(link->why);
+    g_free(link);
+}
+
+void ifm_study_tables_free(IfmStudyTables *tables)
+{
+    if (tables == NULL)
+        return;
+    g_free(tables->name);
+    g_free(tables->title);
+    json_decref(tables->manifest);
+    g_ptr_array_unref(tables->links);
+    g_ptr_array_unref(tables->fits);
+    g_ptr_array_unref(tables->rows);
+    g_ptr_array_unref(tables->devices);
+    g_free(tables);
+}
+
+/* --- from the manifest ---------------------------------------------------------------------------------------------- */
+
+/* @value: (out) (transfer full) NULL for null */
+static gboolean get_text_or_null(const json_t *object, const char *where, const char *key, char **value, GError **error)
+{
+    const char *text = NULL;
+    if (!json_is_null(json_object_get(object, key)) && !ifm_json_get_string(object, where, key, &text, error))
+        return FALSE;
+    *value = g_strdup(text);
+    return TRUE;
+}
+
+static gboolean read_device(IfmStudyTables *tables, const json_t *json, GError **error)
+{
+    static const char where[] = "devices[]";
+    const char *alias, *device, *form;
+    gint64 phase;
+    IfmStudyDevice *one = g_new0(IfmStudyDevice, 1);
+    g_ptr_array_add(tables->devices, one);
+    if (!ifm_json_get_string(json, where, "alias", &alias, error) ||
+        !ifm_json_get_string(json, where, "device", &device, error) ||
+        !ifm_json_get_string(json, where, "form", &form, error) ||
+        !ifm_json_get_int64(json, where, "phase", &phase, error) ||
+        !ifm_json_get_boolean(json, where, "simulated", &one->simulated, error) ||
+        !get_text_or_null(json, where, "description", &one->description, error) ||
+        !get_text_or_null(json, where, "skipped", &one->reason, error))
+        return FALSE;
+    one->alias = g_strdup(alias);
+    one->device = g_strdup(device);
+    one->form = g_str_equal(form, ifm_study_form_name(IFM_STUDY_STATIC)) ? IFM_STUDY_STATIC : IFM_STUDY_DYNAMIC;
+    one->phase = (int)phase;
+    return TRUE;
+}
+
+static gboolean read_head(IfmStudyTables *tables, GError **error)
+{
+    json_t *definition, *model, *session;
+    const char *name, *title, *staged;
+    gsize i;
+    if (!ifm_json_get_string(tables->manifest, "study", "name", &name, error) ||
+        !ifm_json_get_string(tables->manifest, "study", "title", &title, error) ||
+        !ifm_json_get_object(tables->manifest, "study", "definition", &definition, error) ||
+        !ifm_json_get_object(definition, "definition", "model", &model, error) ||
+        !ifm_json_get_string(model, "model", "name", &staged, error) ||
+        !ifm_json_get_int64(model, "model", "features", &tables->sizes.features, error) ||
+        !ifm_json_get_int64(model, "model", "hidden", &tables->sizes.hidden, error))
+        return FALSE;
+    tables->name = g_strdup(name);
+    tables->title = g_strdup(title);
+    tables->imported = json_is_object(json_object_get(tables->manifest, "imported"));
+    tables->staged = ifm_staged_find(staged, error);
+    json_array_foreach(json_object_get(tables->manifest, "sessions"), i, session)
+    {
+        gint64 spent_ns;
+        if (!ifm_json_get_int64(session, "sessions[]", "spent_ns", &spent_ns, error))
+            return FALSE;
+        tables->spent_ns += spent_ns;
+    }
+    return tables->staged != NULL;
+}
+
+/* --- from the measurements ------------------------------------------------------------------------------------------ */
+
+static double number_in(const json_t *summary, const char *key)
+{
+    const json_t *value = json_object_get(summary, key);
+    return json_is_number(value) ? json_number_value(value) : (double)NAN;
+}
+
+static void take_summary(IfmStageRow *row)
+{
+    const json_t *summary = row->measurement->summary, *interval = json_object_get(summary, "median_interval");
+    row->mean_ns = number_in(summary, "mean");
+    row->std_ns = number_in(summary, "std");
+    row->min_ns = number_in(summary, "min");
+    row->max_ns = number_in(summary, "max");
+    row->n = row->measurement->samples_ns->len;
+    row->total_ns = row->n > 0 ? number_in(summary, "median") : row->mean_ns; /* an imported table has means alone */
+    row->interval =
+        (IfmInterval){ number_in(interval, "lower"), number_in(interval, "upper"), number_in(interval, "level") };
+}
+
+static void say_why_not(IfmStageRow *row)
+{
+    const IfmMeasurement *measurement = row->measurement;
+    if (measurement != NULL)
+    {
+        row->code = g_strdup(measurement->error_code);
+        row->reason = g_strdup(measurement->reason);
+        return;
+    }
+    gboolean absent = row->device->reason != NULL;
+    row->code = g_strdup(absent ? ifm_error_code_name(IFM_ERROR_UNAVAILABLE) : "");
+    row->reason = g_strdup(absent ? row->device->reason : "not measured yet");
+}
+
+static void add_row(IfmStudyTables *tables, const IfmStudyDevice *device, const IfmStudyCase *one,
+                    IfmMeasurement *measurement /* (transfer full) */)
+{
+    const IfmStage *stage = study_stage(tables->staged, one->stage);
+    IfmStageSizes sizes = tables->sizes;
+    sizes.nodes = one->nodes;
+    sizes.edges = one->edges;
+    IfmStageRow *row = g_new0(IfmStageRow, 1);
+    *row = (IfmStageRow){ .device = device,
+                          .phase = one->phase,
+                          .stage = one->stage,
+                          .nodes = one->nodes,
+                          .edges = one->edges,
+                          .key = g_strdup(one->key),
+                          .measurement = measurement,
+                          .total_ns = NAN,
+                          .mean_ns = NAN,
+                          .std_ns = NAN,
+                          .min_ns = NAN,
+                          .max_ns = NAN,
+                          .interval = { NAN, NAN, NAN },
+                          .transfer_ns = NAN,
+                          .compute_ns = NAN };
+    g_ptr_array_add(tables->rows, row);
+    ifm_staged_io_bytes(tables->staged, one->stage, one->stage, &sizes, &row->read_bytes, &row->written_bytes);
+    row->published_bytes = stage->published_bytes != NULL ? stage->published_bytes(&sizes) : 0;
+    if (measurement != NULL && measurement->outcome == IFM_OUTCOME_OK)
+        take_summary(row);
+    else
+        say_why_not(row);
+}
+
+static IfmLinkFit *link_between(IfmStudyTables *tables, const IfmStudyDevice *from, const IfmStudyDevice *to)
+{
+    for (guint i = 0; i < tables->links->len; i++)
+    {
+        IfmLinkFit *link = tables->links->pdata[i];
+        if (link->from == from && link->to == to)
+            return link;
+    }
+    IfmLinkFit *link = g_new0(IfmLinkFit, 1);
+    link->from = from;
+    link->to = to;
+    g_ptr_array_add(tables->links, link);
+    return link;
+}
+
+static void add_link_point(IfmLinkFit *link, const IfmStudyCase *one, const IfmMeasurement *measurement)
+{
+    if (measurement == NULL || measurement->outcome != IFM_OUTCOME_OK)
+    {
+        const char *absent = link->from->reason != NULL ? link->from->reason : link->to->reason;
+        g_free(link->why);
+        link->why = g_strdup(measurement != NULL ? measurement->reason : absent != NULL ? absent : "not measured yet");
+        return;
+    }
+    const json_t *facts = json_object_get(measurement->surroundings, "link");
+    link->shared |= json_is_true(json_object_get(facts, "shared"));
+    link->assumed |= json_is_true(json_object_get(facts, "assumed"));
+    link->bytes = g_renew(double, link->bytes, link->n + 1);
+    link->median_ns = g_renew(double, link->median_ns, link->n + 1);
+    link->bytes[link->n] = (double)one->bytes;
+    link->median_ns[link->n] = number_in(measurement->summary, "median");
+    link->n++;
+}
+
+static gboolean read_case(IfmStudyTables *tables, IfmStore *store, const json_t *json, GError **error)
+{
+    static const char where[] = "cases[]";
+    g_autofree char *to = NULL, *key = NULL;
+    const char *alias;
+    gint64 phase, stage;
+    IfmStudyCase one = { 0 };
+    GError *trouble = NULL;
+    if (!get_text_or_null(json, where, "key", &key, error) || !get_text_or_null(json, where, "to", &to, error) ||
+        !ifm_json_get_string(json, where, "alias", &alias, error) ||
+        !ifm_json_get_int64(json, where, "phase", &phase, error) ||
+        !ifm_json_get_int64(json, where, "stage", &stage, error) ||
+        !ifm_json_get_int64(json, where, "nodes", &one.nodes, error) ||
+        !ifm_json_get_int64(json, where, "edges", &one.edges, error) ||
+        !ifm_json_get_int64(json, where, "bytes", &one.bytes, error))
+        return FALSE;
+    one.key = key;
+    one.phase = (int)phase;
+    one.stage = (int)stage;
+    IfmStudyDevice *device = study_device_find(tables->devices, alias);
+    IfmStudyDevice *receiver = to != NULL ? study_device_find(tables->devices, to) : NULL;
+    if (device == NULL || (to != NULL && receiver == NULL) ||
+        (to == NULL && study_stage(tables->staged, one.stage) == NULL))
+    {
+        g_set_error(error, IFM_ERROR, IFM_ERROR_CORRUPT, "%s: of %s, stage %d, which are not in it", where, alias,
+                    one.stage);
+        return FALSE;
+    }
+    g_autoptr(IfmMeasurement) measurement = key != NULL ? ifm_store_last(store, key, &trouble) : NULL;
+    if (trouble != NULL)
+    {
+        g_propagate_error(error, trouble);
+        return FALSE;
+    }
+    if (receiver != NULL)
+        add_link_point(link_between(tables, device, receiver), &one, measurement);
+    else
+        add_row(tables, device, &one, g_steal_pointer(&measurement));
+    return TRUE;
+}
+
+/* --- fits ----------------------------------------------------------------------------------------------------------- */
+
+static GPtrArray *rows_of(const IfmStudyTables *tables, const IfmStudyDevice *device, int stage, gsize *n_known)
+{
+    GPtrArray *rows = g_ptr_array_new();
+    *n_known = 0;
+    for (guint i = 0; i < tables->rows->len; i++)
+    {
+        const IfmStageRow *row = tables->rows->pdata[i];
+        if (row->device != device || row->stage != stage)
+            continue;
+        ++*n_known;
+        if (row->reason == NULL)
+            g_ptr_array_add(rows, (gpointer)row);
+    }
+    return rows;
+}
+
+static GArray *points_of(const GPtrArray *rows)
+{
+    GArray *points = g_array_new(FALSE, FALSE, sizeof(IfmLookupPoint));
+    for (guint i = 0; i < rows->len; i++)
+    {
+        const IfmStageRow *row = rows->pdata[i];
+        IfmLookupPoint point = { row->nodes, row->edges, row->total_ns };
+        g_array_append_val(points, point);
+    }
+    return points;
+}
+
+static void fit_bandwidth(IfmStageFit *fit, const IfmStage *stage, const GPtrArray *rows)
+{
+    g_autoptr(GError) trouble = NULL;
+    g_autofree double *bytes = g_new(double, rows->len + 1), *latency_ns = g_new(double, rows->len + 1);
+    for (guint i = 0; i < rows->len; i++)
+    {
+        const IfmStageRow *row = rows->pdata[i];
+        bytes[i] = (double)row->published_bytes;
+        latency_ns[i] = row->total_ns;
+    }
+    if (rows->len == 0)
+        fit->why = g_strdup(fit->device->reason != NULL ? fit->device->reason : "no size has a latency");
+    else if (stage->published_bytes == NULL)
+        fit->why = g_strdup("nothing is published of how many bytes this stage moves");
+    else
+    {
+        fit->fitted = ifm_bandwidth_fit(bytes, latency_ns, rows->len, LEVEL, &fit->bandwidth, &trouble);
+        fit->why = fit->fitted ? NULL : g_strdup(trouble->message);
+    }
+}
+
+static void split_rows(IfmStageFit *fit, const GPtrArray *rows)
+{
+    for (guint i = 0; i < rows->len; i++)
+    {
+        IfmStageRow *row = rows->pdata[i];
+        row->split_why = fit->fitted ? ifm_bandwidth_split(&fit->bandwidth, (double)row->published_bytes, row->total_ns,
+                                                           &row->transfer_ns, &row->compute_ns)
+                                     : fit->why;
+        fit->n_split += row->split_why == NULL;
+    }
+}
+
+static void add_fit(IfmStudyTables *tables, const IfmStudyDevice *device, const IfmStage *stage)
+{
+    gsize n_known;
+    g_autoptr(GPtrArray) rows = rows_of(tables, device, stage->number, &n_known);
+    if (n_known == 0)
+        return;
+    g_autoptr(GArray) points = points_of(rows);
+    IfmStageFit *fit = g_new0(IfmStageFit, 1);
+    fit->device = device;
+    fit->stage = stage->number;
+    fit->n_rows = rows->len;
+    g_ptr_array_add(tables->fits, fit);
+    fit_bandwidth(fit, stage, rows);
+    split_rows(fit, rows);
+    fit->has_lookup = ifm_lookup_leave_one_out((const IfmLookupPoint *)(const void *)points->data, points->len,
+                                               &fit->lookup_error, NULL, NULL);
+}
+
+static void fit_links(IfmStudyTables *tables)
+{
+    for (guint i = 0; i < tables->links->len; i++)
+    {
+        IfmLinkFit *link = tables->links->pdata[i];
+        g_autoptr(GError) trouble = NULL;
+        link->fitted =
+            link->n > 0 && ifm_bandwidth_fit(link->bytes, link->median_ns, link->n, LEVEL, &link->bandwidth, &trouble);
+        if (link->fitted)
+            g_clear_pointer(&link->why, g_free);
+        else if (link->why == NULL)
+            link->why = g_strdup(trouble != NULL ? trouble->message : "no size was measured");
+    }
+}
+
+static void fit_all(IfmStudyTables *tables)
+{
+    for (guint d = 0; d < tables->devices->len; d++)
+        for (gsize s = 0; s < tables->staged->n_stages; s++)
+            add_fit(tables, tables->devices->pdata[d], &tables->staged->stages[s]);
+    for (guint i = 0; i < tables->rows->len; i++)
+    {
+        IfmStageRow *row = tables->rows->pdata[i];
+        if (row->reason != NULL)
+            row->split_why = "there is no latency";
+    }
+    fit_links(tables);
+}
+
+/* --- all of it ------------------------------------------------------------------------------------------------------ */
+
+static gboolean read_all(IfmStudyTables *tables, IfmStore *store, GError **error)
+{
+    gsize i;
+    json_t *one;
+    if (!read_head(tables, error))
+        return FALSE;
+    json_array_foreach(json_object_get(tables->manifest, "devices"), i,
+                       one) if (!read_device(tables, one, error)) return FALSE;
+    json_array_foreach(json_object_get(tables->manifest, "cases"), i,
+                       one) if (!read_case(tables, store, one, error)) return FALSE;
+    return TRUE;
+}
+
+IfmStudyTables *ifm_study_tables(IfmStore *store, GError **error)
+{
+    json_t *manifest = NULL;
+    GError *trouble = NULL;
+    if (!study_manifest_read(store, &manifest, error))
+        return NULL;
+    if (manifest == NULL)
+    {
+        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s: holds no study", ifm_store_path(store));
+        return NULL;
+    }
+    g_autoptr(IfmStudyTables) tables = g_new0(IfmStudyTables, 1);
+    tables->manifest = manifest;
+    tables->devices = g_ptr_array_new_with_free_func((GDestroyNotify)study_device_free);
+    tables->rows = g_ptr_array_new_with_free_func((GDestroyNotify)row_free);
+    tables->fits = g_ptr_array_new_with_free_func((GDestroyNotify)fit_free);
+    tables->links = g_ptr_array_new_with_free_func((GDestroyNotify)link_free);
+    if (!read_all(tables, store, &trouble))
+    {
+        gboolean wrong = g_error_matches(trouble, IFM_ERROR, IFM_ERROR_INVALID); /* what this program wrote is not so */
+        g_set_error(error, IFM_ERROR, wrong ? IFM_ERROR_CORRUPT : trouble->code, "%s: the study in it: %s",
+                    ifm_store_path(store), trouble->message);
+        g_error_free(trouble);
+        return NULL;
+    }
+    fit_all(tables);
+    return g_steal_pointer(&tables);
+}
+
+IfmLookup *ifm_study_tables_lookup(const IfmStudyTables *tables, const char *alias, int stage, GError **error)
+{
+    const IfmStudyDevice *device = study_device_find(tables->devices, alias);
+    gsize n_known = 0;
+    if (device == NULL)
+    {
+        g_autoptr(GString) all = g_string_new(NULL);
+        for (guint i = 0; i < tables->devices->len; i++)
+            g_string_append_printf(all, "%s%s", i > 0 ? ", " : "",
+                                   ((const IfmStudyDevice *)tables->devices->pdata[i])->alias);
+        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "study \"%s\" has no device \"%s\" (it has %s)", tables->name,
+                    alias, all->str);
+        return NULL;
+    }
+    g_autoptr(GPtrArray) rows = rows_of(tables, device, stage, &n_known);
+    g_autoptr(GArray) points = points_of(rows);
+    if (rows->len > 0)
+        return ifm_lookup_new((const IfmLookupPoint *)(const void *)points->data, points->len, error);
+    g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "study \"%s\" has no latency of stage %d on %s", tables->name, stage,
+                alias);
+    return NULL;
+}
