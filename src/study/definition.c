@@ -546,11 +546,6 @@ static gboolean take_rest(IfmStudy *study, const StudyText *text, GError **error
     return !study->own_link_protocol || take_protocol(&study->link_protocol, links->protocol, error);
 }
 
-static gboolean is_name(const char *text)
-{
-    return *text != '\0' && text[strspn(text, G_CSET_A_2_Z G_CSET_a_2_z G_CSET_DIGITS "_-")] == '\0';
-}
-
 static gboolean take_name(IfmStudy *study, const StudyText *text, GError **error)
 {
     g_autofree char *base = g_path_get_basename(text->record.file);
@@ -558,7 +553,7 @@ static gboolean take_name(IfmStudy *study, const StudyText *text, GError **error
         base[strlen(base) - strlen(".yaml")] = '\0';
     study->title = g_strdup(text->title);
     study->name = g_strdup(text->name != NULL ? text->name : base);
-    return is_name(study->name) ||
+    return study_is_name(study->name) ||
            ifm_yaml_error(&text->record, error, "name: \"%s\" is none: letters, digits, - and _", study->name);
 }
 

@@ -49,7 +49,9 @@ struct IfmStudy
     GPtrArray *cases; /* StudyCase*, also IfmStudyCase*; NULL until spanned */
 };
 
-/* --- devices (study.c) --- */
+/* --- names and devices (study.c) --- */
+gboolean study_is_name(const char *text);
+gboolean study_is_alias(const char *text);
 IfmStudyDevice *study_device_new(const char *alias, const char *device, GError **error);
 void study_device_free(IfmStudyDevice *device);
 void study_device_set_form(IfmStudyDevice *device, IfmStudyForm form);

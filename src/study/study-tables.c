@@ -120,7 +120,9 @@ static void take_summary(IfmStageRow *row)
     row->min_ns = number_in(summary, "min");
     row->max_ns = number_in(summary, "max");
     row->n = row->measurement->samples_ns->len;
-    row->total_ns = row->n > 0 ? number_in(summary, "median") : row->mean_ns; /* an imported table has means alone */
+    row->total_ns = number_in(summary, "median");
+    if (isnan(row->total_ns)) /* a table from elsewhere may have means alone */
+        row->total_ns = row->mean_ns;
     row->interval =
         (IfmInterval){ number_in(interval, "lower"), number_in(interval, "upper"), number_in(interval, "level") };
 }

@@ -11,9 +11,14 @@ const char *ifm_study_form_name(IfmStudyForm form)
 
 /* --- devices -------------------------------------------------------------------------------------------------------- */
 
-static gboolean is_alias(const char *text)
+gboolean study_is_alias(const char *text)
 {
     return g_ascii_isalpha(*text) && text[strspn(text, G_CSET_A_2_Z G_CSET_a_2_z G_CSET_DIGITS "_-")] == '\0';
+}
+
+gboolean study_is_name(const char *text)
+{
+    return *text != '\0' && text[strspn(text, G_CSET_A_2_Z G_CSET_a_2_z G_CSET_DIGITS "_-")] == '\0';
 }
 
 /* NPUs compile one size at a time. "NPU" of "openvino:NPU", "simulated:meteor-lake/NPU". */
@@ -41,7 +46,7 @@ static gboolean check_engine(const char *engine, GError **error)
 
 IfmStudyDevice *study_device_new(const char *alias, const char *device, GError **error)
 {
-    if (!is_alias(alias))
+    if (!study_is_alias(alias))
     {
         g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "\"%s\" is no alias: a letter, then letters, digits, - and _",
                     alias);

@@ -1,0 +1,373 @@
+#include <math.h>
+#include <string.h>
+
+#include <inferometer/csv.h>
+#include <inferometer/file.h>
+
+#include "import.h"
+
+/* What is in a file of ours beside the rows. */
+#define METADATA "_metadata"
+
+void import_row_free(ImportRow *row)
+{
+    g_free(row->place);
+    g_free(row->file);
+    g_free(row->alias);
+    g_free(row->flag);
+    g_free(row->code);
+    g_free(row);
+}
+
+ImportTable *import_table_new(const IfmStagedModel *staged)
+{
+    ImportTable *table = g_new0(ImportTable, 1);
+    table->staged = staged;
+    table->rows = g_ptr_array_new_with_free_func((GDestroyNotify)import_row_free);
+    table->by_key = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+    table->bandwidth = json_object();
+    return table;
+}
+
+void import_table_free(ImportTable *table)
+{
+    if (table == NULL)
+        return;
+    g_hash_table_unref(table->by_key);
+    g_ptr_array_unref(table->rows);
+    json_decref(table->bandwidth);
+    g_free(table);
+}
+
+/* --- a row ---------------------------------------------------------------------------------------------------------- */
+
+static gboolean refuse(const ImportRow *row, GError **error, const char *format, ...) G_GNUC_PRINTF(3, 4);
+static gboolean refuse(const ImportRow *row, GError **error, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    g_autofree char *what = g_strdup_vprintf(format, arguments);
+    va_end(arguments);
+    g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s: %s", row->place, what);
+    return FALSE;
+}
+
+/* @value: NaN where there is none. */
+static gboolean check_part(const ImportRow *row, const char *what, double value, GError **error)
+{
+    return !(value < 0) || refuse(row, error, "%s: found %g, expected 0 or more, or nothing", what, value);
+}
+
+static gboolean check_row(const ImportTable *table, const ImportRow *row, const char *total, GError **error)
+{
+    if (!study_is_alias(row->alias))
+        return refuse(row, error, "device: found \"%s\", expected a name of letters, digits, - and _", row->alias);
+    if (study_stage(table->staged, row->stage) == NULL)
+        return refuse(row, error, "stage: found %d, expected 1 to %zu", row->stage, table->staged->n_stages);
+    if (row->nodes < 1 || row->edges < 1)
+        return refuse(row, error, "found %" G_GINT64_FORMAT " nodes and %" G_GINT64_FORMAT " edges, expected 1 or more",
+                      row->nodes, row->edges);
+    if (row->flag != NULL) /* a flagged row is a failure: what it calls a latency is none */
+        return TRUE;
+    if (isnan(row->total_ms))
+        return refuse(row, error, "%s is missing; expected the latency in ms", total);
+    if (!(row->total_ms > 0) || isinf(row->total_ms))
+        return refuse(row, error, "%s: found %g, expected more than 0", total, row->total_ms);
+    return check_part(row, "the standard deviation", row->std_ms, error) &&
+           check_part(row, "the compute time", row->compute_ms, error) &&
+           check_part(row, "the transfer time", row->transfer_ms, error);
+}
+
+/* The earlier file counts; within one file a row stands once. */
+static gboolean add_row(ImportTable *table, ImportRow *row /* (transfer full) */, const char *total, GError **error)
+{
+    char *key =
+        g_strdup_printf("%" G_GINT64_FORMAT ",%" G_GINT64_FORMAT ",%s,%d", row->nodes, row->edges, row->alias, row->stage);
+    const ImportRow *before = g_hash_table_lookup(table->by_key, key);
+    gboolean good = check_row(table, row, total, error);
+    if (good && before != NULL && g_str_equal(before->file, row->file))
+        good = refuse(row, error, "stands there already, at %s", before->place);
+    if (good && before == NULL)
+    {
+        g_ptr_array_add(table->rows, row);
+        g_hash_table_insert(table->by_key, key, row);
+        return TRUE;
+    }
+    g_free(key);
+    import_row_free(row);
+    return good;
+}
+
+static ImportRow *row_new(const char *file, char *place /* (transfer full) */)
+{
+    ImportRow *row = g_new0(ImportRow, 1);
+    row->file = g_strdup(file);
+    row->place = place;
+    row->total_ms = row->mean_ms = row->std_ms = row->min_ms = row->max_ms = row->compute_ms = row->transfer_ms = NAN;
+    return row;
+}
+
+/* --- CSV ------------------------------------------------------------------------------------------------------------ */
+
+enum
+{
+    DEVICE,
+    STAGE,
+    NODES,
+    EDGES,
+    LATENCY,
+    STD,
+    COMPUTE,
+    TRANSFER,
+    FLAG,
+    N_COLUMNS,
+};
+
+/* All of them: a misspelt "flag" would make latencies of failures. */
+static const char *const columns[N_COLUMNS] = { "device", "stage",      "nodes",       "edges", "latency_ms",
+                                                "std_ms", "compute_ms", "transfer_ms", "flag" };
+
+/* An empty field is NaN. */
+static gboolean csv_number(const IfmCsv *csv, gsize row, gsize column, double *value, GError **error)
+{
+    return *ifm_csv_text(csv, row, column) == '\0' || ifm_csv_number(csv, row, column, value, error);
+}
+
+static gboolean csv_integer(const IfmCsv *csv, gsize row, gsize column, const char *name, gint64 most, gint64 *value,
+                            GError **error)
+{
+    const char *text = ifm_csv_text(csv, row, column);
+    if (g_ascii_string_to_signed(text, 10, 1, most, value, NULL))
+        return TRUE;
+    g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s:%zu: %s: found \"%s\", expected a whole number from 1 on",
+                ifm_csv_name(csv), ifm_csv_line(csv, row), name, text);
+    return FALSE;
+}
+
+static gboolean read_csv_row(ImportTable *table, const IfmCsv *csv, const gsize *at, gsize i, GError **error)
+{
+    gint64 stage = 0;
+    const char *file = ifm_csv_name(csv), *flag = ifm_csv_text(csv, i, at[FLAG]);
+    ImportRow *row = row_new(file, g_strdup_printf("%s:%zu", file, ifm_csv_line(csv, i)));
+    row->alias = g_strdup(ifm_csv_text(csv, i, at[DEVICE]));
+    row->flag = *flag != '\0' ? g_strdup(flag) : NULL;
+    gboolean good = csv_integer(csv, i, at[STAGE], "stage", IFM_MAX_STAGES, &stage, error) &&
+                    csv_integer(csv, i, at[NODES], "nodes", IFM_GRAPH_MAX_NODES, &row->nodes, error) &&
+                    csv_integer(csv, i, at[EDGES], "edges", IFM_GRAPH_MAX_EDGES, &row->edges, error) &&
+                    csv_number(csv, i, at[LATENCY], &row->total_ms, error) &&
+                    csv_number(csv, i, at[STD], &row->std_ms, error) &&
+                    csv_number(csv, i, at[COMPUTE], &row->compute_ms, error) &&
+                    csv_number(csv, i, at[TRANSFER], &row->transfer_ms, error);
+    row->stage = (int)stage;
+    if (good)
+        return add_row(table, row, "latency_ms", error);
+    import_row_free(row);
+    return FALSE;
+}
+
+static gboolean read_csv(ImportTable *table, const char *path, GError **error)
+{
+    g_autoptr(IfmCsv) csv = ifm_csv_open(path, error);
+    gsize at[N_COLUMNS];
+    if (csv == NULL)
+        return FALSE;
+    for (gsize i = 0; i < N_COLUMNS; i++)
+        if (!ifm_csv_column(csv, columns[i], &at[i], error))
+            return FALSE;
+    for (gsize i = 0; i < ifm_csv_n_rows(csv); i++)
+        if (!read_csv_row(table, csv, at, i, error))
+            return FALSE;
+    return TRUE;
+}
+
+/* --- JSON ----------------------------------------------------------------------------------------------------------- */
+
+/* "1000,5000,CPU,1" */
+static gboolean parse_key(ImportRow *row, const char *key, GError **error)
+{
+    g_auto(GStrv) parts = g_strsplit(key, ",", -1);
+    gint64 stage = 0;
+    if (g_strv_length(parts) != 4 || !g_ascii_string_to_signed(parts[0], 10, 1, IFM_GRAPH_MAX_NODES, &row->nodes, NULL) ||
+        !g_ascii_string_to_signed(parts[1], 10, 1, IFM_GRAPH_MAX_EDGES, &row->edges, NULL) ||
+        !g_ascii_string_to_signed(parts[3], 10, 1, IFM_MAX_STAGES, &stage, NULL))
+        return refuse(row, error, "is no key of a row: expected NODES,EDGES,DEVICE,STAGE, such as 1000,5000,CPU,1");
+    row->alias = g_strdup(parts[2]);
+    row->stage = (int)stage;
+    return TRUE;
+}
+
+/* A missing or null member leaves NaN. */
+static gboolean json_number(const ImportRow *row, const json_t *object, const char *key, double *value, GError **error)
+{
+    const json_t *member = json_object_get(object, key);
+    return member == NULL || json_is_null(member) || ifm_json_get_double(object, row->place, key, value, error);
+}
+
+static gboolean read_text(const ImportRow *row, const json_t *object, const char *key, char **text, GError **error)
+{
+    const char *found = NULL;
+    const json_t *member = json_object_get(object, key);
+    if (member != NULL && !json_is_null(member) && !ifm_json_get_string(object, row->place, key, &found, error))
+        return FALSE;
+    if (found != NULL && *found != '\0')
+    {
+        g_free(*text);
+        *text = g_strdup(found);
+    }
+    return TRUE;
+}
+
+/* What failed says so with "failed", or with a flag. */
+static gboolean read_failure(ImportRow *row, const json_t *object, GError **error)
+{
+    if (!read_text(row, object, "flag", &row->flag, error))
+        return FALSE;
+    if (!json_is_true(json_object_get(object, "failed")) && json_object_get(object, "outcome") == NULL)
+        return TRUE;
+    if (!read_text(row, object, "reason", &row->flag, error) || !read_text(row, object, "error_code", &row->code, error))
+        return FALSE;
+    if (row->flag == NULL)
+        row->flag = g_strdup("failed");
+    return TRUE;
+}
+
+/* A row of lookup_table.json has a total, one of raw_measurements.json and of checkpoints a mean. */
+static gboolean read_latency(ImportRow *row, const json_t *object, const char **total, GError **error)
+{
+    gboolean raw = json_object_get(object, "total_time_ms") == NULL && json_object_get(object, "mean") != NULL;
+    *total = raw ? "mean" : "total_time_ms";
+    if (!json_number(row, object, *total, &row->total_ms, error) ||
+        !json_number(row, object, raw ? "std" : "std_ms", &row->std_ms, error) ||
+        !json_number(row, object, "min", &row->min_ms, error) || !json_number(row, object, "max", &row->max_ms, error) ||
+        !json_number(row, object, "compute_time_ms", &row->compute_ms, error) ||
+        !json_number(row, object, "transfer_time_ms", &row->transfer_ms, error))
+        return FALSE;
+    if (!raw)
+        return json_number(row, object, "mean_time_ms", &row->mean_ms, error);
+    row->mean_ms = row->total_ms;
+    return json_number(row, object, "median", &row->total_ms, error); /* ours has one; published files do not */
+}
+
+static gboolean read_json_row(ImportTable *table, const char *file, const char *key, const json_t *value, GError **error)
+{
+    const char *total = "total_time_ms";
+    ImportRow *row = row_new(file, g_strdup_printf("%s: %s", file, key));
+    gboolean good = parse_key(row, key, error);
+    if (good && !json_is_object(value))
+        good = refuse(row, error, "expected an object with %s", total);
+    good = good && read_failure(row, value, error);
+    good = good && (row->flag != NULL || read_latency(row, value, &total, error));
+    if (good)
+        return add_row(table, row, total, error);
+    import_row_free(row);
+    return FALSE;
+}
+
+/* "CPU_stage3" */
+static gboolean is_bandwidth_key(const ImportTable *table, const char *key)
+{
+    const char *mark = g_strrstr(key, "_stage");
+    gint64 stage;
+    g_autofree char *alias = mark != NULL ? g_strndup(key, (gsize)(mark - key)) : NULL;
+    return mark != NULL && study_is_alias(alias) &&
+           g_ascii_string_to_signed(mark + strlen("_stage"), 10, 1, IFM_MAX_STAGES, &stage, NULL) &&
+           study_stage(table->staged, (int)stage) != NULL;
+}
+
+static gboolean read_bandwidth(ImportTable *table, const char *file, const json_t *object, const char *key, GError **error)
+{
+    double value = NAN;
+    json_t *member = json_object_get(object, key);
+    g_autofree char *where = g_strdup_printf("%s: %s", file, key);
+    if (!is_bandwidth_key(table, key))
+    {
+        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s: expected DEVICE_stageN, such as CPU_stage3", where);
+        return FALSE;
+    }
+    if (!json_is_null(member) && !ifm_json_get_double(object, file, key, &value, error))
+        return FALSE;
+    if (value <= 0)
+    {
+        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s: found %g, expected more than 0 (MB/s), or null", where,
+                    value);
+        return FALSE;
+    }
+    if (json_object_get(table->bandwidth, key) == NULL) /* the earlier file counts */
+        json_object_set(table->bandwidth, key, member);
+    return TRUE;
+}
+
+static gboolean read_document(ImportTable *table, const char *file, const json_t *json, GError **error)
+{
+    const char *key;
+    json_t *value;
+    if (!json_is_object(json))
+    {
+        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s: expected an object of rows", file);
+        return FALSE;
+    }
+    json_object_foreach((json_t *)json, key, value)
+    {
+        if (g_str_equal(key, METADATA))
+            continue;
+        gboolean row = strchr(key, ',') != NULL;
+        if (!(row ? read_json_row(table, file, key, value, error) : read_bandwidth(table, file, json, key, error)))
+            return FALSE;
+    }
+    /* What failed stands beside the rows of a lookup table of ours. */
+    json_object_foreach(json_object_get(json_object_get(json, METADATA), "failed"), key,
+                        value) if (!read_json_row(table, file, key, value, error)) return FALSE;
+    return TRUE;
+}
+
+/* Python writes Infinity and NaN, for which JSON has no word. */
+static char *mend_numbers(const char *text)
+{
+    static const char *const words[][2] = { { "-Infinity", "\"-inf\"" }, { "Infinity", "\"inf\"" }, { "NaN", "null" } };
+    GString *mended = g_string_new(NULL);
+    gboolean quoted = FALSE;
+    for (const char *at = text; *at != '\0';)
+    {
+        gsize word = 0;
+        while (word < G_N_ELEMENTS(words) && (quoted || !g_str_has_prefix(at, words[word][0])))
+            word++;
+        if (word < G_N_ELEMENTS(words))
+        {
+            g_string_append(mended, words[word][1]);
+            at += strlen(words[word][0]);
+            continue;
+        }
+        if (quoted && *at == '\\' && at[1] != '\0')
+            g_string_append_c(mended, *at++);
+        else if (*at == '"')
+            quoted = !quoted;
+        g_string_append_c(mended, *at++);
+    }
+    return g_string_free(mended, FALSE);
+}
+
+static gboolean read_json(ImportTable *table, const char *path, GError **error)
+{
+    g_autofree char *bytes = NULL;
+    gsize n_bytes;
+    if (!ifm_file_load(path, &bytes, &n_bytes, error))
+        return FALSE;
+    if (strlen(bytes) != n_bytes)
+    {
+        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s: is no text: a NUL at byte %zu", path, strlen(bytes));
+        return FALSE;
+    }
+    g_autofree char *text = mend_numbers(bytes);
+    json_auto_t *json = ifm_json_parse(text, strlen(text), path, error);
+    return json != NULL && read_document(table, path, json, error);
+}
+
+gboolean import_file(ImportTable *table, const char *path, GError **error)
+{
+    if (g_str_has_suffix(path, ".csv"))
+        return read_csv(table, path, error);
+    if (g_str_has_suffix(path, ".json"))
+        return read_json(table, path, error);
+    g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s: expected a file that ends in .json or .csv", path);
+    return FALSE;
+}

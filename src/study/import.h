@@ -1,0 +1,33 @@
+#pragma once
+#include "study-private.h"
+
+/* Tables measured elsewhere, as they are read (import-rows.c) and stored (study-import.c). */
+
+/* ImportRow: times in ms, NaN where the table has none. */
+typedef struct
+{
+    char *file, *place; /* "FILE:LINE" or "FILE: KEY" */
+    char *alias;
+    int stage;
+    gint64 nodes, edges;
+    double total_ms; /* what it says the stage takes */
+    double mean_ms;  /* where it tells that beside a median */
+    double std_ms, min_ms, max_ms, compute_ms, transfer_ms;
+    char *flag; /* why it is no latency; NULL where it is one */
+    char *code; /* of the failure, where it tells */
+} ImportRow;
+
+typedef struct
+{
+    const IfmStagedModel *staged;
+    GPtrArray *rows;    /* ImportRow* */
+    GHashTable *by_key; /* "NODES,EDGES,ALIAS,STAGE" -> ImportRow* */
+    json_t *bandwidth;  /* "ALIAS_stageN" -> MB/s, as it stood there */
+} ImportTable;
+
+void import_row_free(ImportRow *row);
+ImportTable *import_table_new(const IfmStagedModel *staged);
+void import_table_free(ImportTable *table);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(ImportTable, import_table_free)
+/* import_file: adds a file's rows; IFM_ERROR_INVALID "FILE: KEY: ..." or "FILE:LINE: ...". */
+gboolean import_file(ImportTable *table, const char *path, GError **error);
