@@ -115,22 +115,23 @@ static void test_order(void)
     g_autoptr(GError) error = NULL;
     Fixture fixture;
     fixture_init(&fixture);
-    g_autoptr(IfmStudy) study = open_text(&fixture,
-                                          "title: order\n" SUBJECT
-                                          "sizes:\n  - {nodes: 20, edges: [30, 10]}\n  - {nodes: 10, edges: [10]}\n"
-                                          "devices:\n"
-                                          "  N: {device: simulated:meteor-lake/NPU}\n"
-                                          "  B: {device: simulated:ideal/GPU}\n"
-                                          "  A: {device: simulated:ideal/CPU}\n"
-                                          "links: {measure: false}\n",
-                                          &error);
+    g_autoptr(IfmStudy) study =
+        open_text(&fixture,
+                  "title: order\n" SUBJECT "sizes:\n  - {nodes: 20, edges: [30, 10]}\n  - {nodes: 10, edges: [10]}\n"
+                  "devices:\n"
+                  "  N: {device: simulated:meteor-lake/NPU}\n"
+                  "  B: {device: simulated:ideal/GPU}\n"
+                  "  A: {device: simulated:ideal/CPU}\n"
+                  "links: {measure: false}\n",
+                  &error);
     g_assert_no_error(error);
     g_autoptr(GString) order = g_string_new(NULL);
     const GPtrArray *cases = ifm_study_cases(study);
     for (guint i = 0; i < cases->len; i++)
     {
         const IfmStudyCase *one = cases->pdata[i];
-        g_string_append_printf(order, "%d:%s%d:%d/%d ", one->phase, one->alias, one->stage, (int)one->nodes, (int)one->edges);
+        g_string_append_printf(order, "%d:%s%d:%d/%d ", one->phase, one->alias, one->stage, (int)one->nodes,
+                               (int)one->edges);
         g_assert_null(one->key);
     }
     g_assert_cmpstr(order->str, ==,

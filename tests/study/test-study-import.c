@@ -1,0 +1,410 @@
+#include "study-fixture.h"
+
+#include <math.h>
+
+#include <inferometer/csv.h>
+#include <inferometer/json.h>
+
+static const IfmStageSizes published = { .features = 500, .hidden = 500 };
+
+static IfmStore *open_store(const Fixture *fixture)
+{
+    g_autoptr(GError) error = NULL;
+    g_autofree char *path = g_build_filename(fixture->folder, "store.db", NULL);
+    IfmStore *store = ifm_store_open(path, IFM_STORE_WRITE, &error);
+    g_assert_no_error(error);
+    return store;
+}
+
+static char *table_path(const char *file)
+{
+    return g_build_filename(g_getenv("IFM_DATA_DIR"), "data", "meteor-lake", file, NULL);
+}
+
+static gsize import(IfmStore *store, const char *path)
+{
+    g_autoptr(GError) error = NULL;
+    const char *paths[] = { path, NULL };
+    gsize n = 0;
+    ifm_study_import(paths, "laptop", &published, store, &n, &error);
+    g_assert_no_error(error);
+    return n;
+}
+
+static IfmStudyTables *tables_of(IfmStore *store)
+{
+    g_autoptr(GError) error = NULL;
+    IfmStudyTables *tables = ifm_study_tables(store, &error);
+    g_assert_no_error(error);
+    return tables;
+}
+
+static const IfmStageRow *find_row(const IfmStudyTables *tables, const char *alias, int stage, gint64 nodes, gint64 edges)
+{
+    for (guint i = 0; i < tables->rows->len; i++)
+    {
+        const IfmStageRow *row = tables->rows->pdata[i];
+        if (g_str_equal(row->device->alias, alias) && row->stage == stage && row->nodes == nodes && row->edges == edges)
+            return row;
+    }
+    return NULL;
+}
+
+/* --- the published tables --------------------------------------------------------------------------------------------- */
+
+static double text_number(const IfmCsv *csv, gsize row, const char *column)
+{
+    gsize at;
+    g_assert_true(ifm_csv_column(csv, column, &at, NULL));
+    return *ifm_csv_text(csv, row, at) != '\0' ? g_ascii_strtod(ifm_csv_text(csv, row, at), NULL) : (double)NAN;
+}
+
+static const char *text_in(const IfmCsv *csv, gsize row, const char *column)
+{
+    gsize at;
+    g_assert_true(ifm_csv_column(csv, column, &at, NULL));
+    return ifm_csv_text(csv, row, at);
+}
+
+/* Every line of the CSV against the row that came of it. */
+static void assert_as_in_csv(const IfmStudyTables *tables, const char *path)
+{
+    g_autoptr(IfmCsv) csv = ifm_csv_open(path, NULL);
+    g_assert_cmpuint(tables->rows->len, ==, ifm_csv_n_rows(csv));
+    for (gsize i = 0; i < ifm_csv_n_rows(csv); i++)
+    {
+        const char *flag = text_in(csv, i, "flag");
+        const IfmStageRow *row = find_row(tables, text_in(csv, i, "device"), (int)text_number(csv, i, "stage"),
+                                          (gint64)text_number(csv, i, "nodes"), (gint64)text_number(csv, i, "edges"));
+        g_assert_nonnull(row);
+        g_assert_cmpint(row->n, ==, 0);
+        if (*flag != '\0')
+        {
+            g_assert_cmpstr(row->reason, ==, flag);
+            g_assert_cmpstr(row->code, ==, g_str_equal(flag, "device_lost") ? "lost" : "failed");
+            g_assert_true(isnan(row->total_ns));
+            continue;
+        }
+        g_assert_null(row->reason);
+        g_assert_cmpfloat_with_epsilon(row->total_ns, text_number(csv, i, "latency_ms") * 1e6, 1e-3);
+        g_assert_cmpfloat_with_epsilon(row->std_ns, text_number(csv, i, "std_ms") * 1e6, 1e-3);
+        g_assert_true(isnan(row->transfer_ns) == isnan(row->compute_ns));
+        g_assert_true(isnan(row->transfer_ns) == (row->split_why != NULL));
+        if (row->split_why == NULL) /* both stand: they are the whole */
+        {
+            g_assert_cmpfloat(row->compute_ns, >=, 0);
+            g_assert_cmpfloat_with_epsilon(row->transfer_ns + row->compute_ns, row->total_ns, 1e-6 * row->total_ns);
+        }
+    }
+}
+
+/* The published formula, written down once more. */
+static double bytes_of(int stage, double nodes, double edges)
+{
+    const double width = 500 * 4, index = 2 * edges * 8;
+    switch (stage)
+    {
+    case 1:
+        return nodes * width + index;
+    case 2:
+    case 3:
+        return edges * width + index;
+    case 4:
+        return nodes * width + index;
+    case 5:
+        return nodes * width + nodes * 4;
+    default:
+        return nodes * width;
+    }
+}
+
+static void assert_slopes(const IfmStudyTables *tables)
+{
+    for (guint i = 0; i < tables->fits->len; i++)
+    {
+        const IfmStageFit *fit = tables->fits->pdata[i];
+        double n = 0, x = 0, y = 0, xx = 0, xy = 0;
+        for (guint k = 0; k < tables->rows->len; k++)
+        {
+            const IfmStageRow *row = tables->rows->pdata[k];
+            if (row->device != fit->device || row->stage != fit->stage || row->reason != NULL)
+                continue;
+            double bytes = bytes_of(row->stage, (double)row->nodes, (double)row->edges);
+            g_assert_cmpint(row->published_bytes, ==, (gint64)bytes);
+            n++, x += bytes, y += row->total_ns, xx += bytes * bytes, xy += bytes * row->total_ns;
+        }
+        g_assert_cmpuint(fit->n_rows, ==, (gsize)n);
+        if (!fit->fitted)
+        {
+            g_assert_nonnull(fit->why);
+            continue;
+        }
+        double slope = (xy - x * y / n) / (xx - x * x / n);
+        g_assert_cmpfloat_with_epsilon(fit->bandwidth.slope_ns_per_byte, slope, 1e-6 * fabs(slope));
+        g_assert_true(fit->has_lookup);
+        g_assert_cmpuint(fit->lookup_error.n_interpolated + fit->lookup_error.n_extrapolated, ==, fit->n_rows);
+    }
+}
+
+typedef struct
+{
+    const char *file;
+    gsize n_rows, n_devices, n_failed, n_lost;
+} Published;
+
+static const Published tables_published[] = { { "protocol-15-sizes.csv", 285, 3, 0, 0 },
+                                              { "large-55-sizes.csv", 1045, 3, 180 + 19, 180 } };
+
+static void test_published(gconstpointer data)
+{
+    const Published *expected = data;
+    g_autoptr(GError) error = NULL;
+    Fixture fixture;
+    fixture_init(&fixture);
+    IfmStore *store = open_store(&fixture);
+    g_autofree char *path = table_path(expected->file);
+    g_assert_cmpuint(import(store, path), ==, expected->n_rows);
+    g_autoptr(IfmStudyTables) tables = tables_of(store);
+    g_assert_true(tables->imported);
+    g_assert_cmpstr(tables->name, ==, "laptop");
+    g_assert_cmpuint(tables->devices->len, ==, expected->n_devices);
+    g_assert_cmpstr(((const IfmStudyDevice *)tables->devices->pdata[0])->device, ==, "imported:CPU");
+    g_assert_cmpint(tables->spent_ns, ==, 0);
+    assert_as_in_csv(tables, path);
+    assert_slopes(tables);
+    gsize n_failed = 0, n_lost = 0, n_phase_2 = 0;
+    for (guint i = 0; i < tables->rows->len; i++)
+    {
+        const IfmStageRow *row = tables->rows->pdata[i];
+        n_failed += row->reason != NULL;
+        n_lost += g_strcmp0(row->code, "lost") == 0;
+        n_phase_2 += row->phase == 2;
+        g_assert_true((row->phase == 2) == g_str_equal(row->device->alias, "NPU"));
+    }
+    g_assert_cmpuint(n_failed, ==, expected->n_failed);
+    g_assert_cmpuint(n_lost, ==, expected->n_lost);
+    g_assert_cmpuint(n_phase_2, ==, expected->n_rows * 5 / 19); /* 7 stages on two devices, 5 on the NPU */
+    g_autoptr(IfmLookup) lookup = ifm_study_tables_lookup(tables, "CPU", 1, &error);
+    g_assert_no_error(error);
+    double at_point = 0;
+    g_assert_true(ifm_lookup_at(lookup, 1000, 2000, &at_point, NULL, &error));
+    g_assert_cmpfloat_with_epsilon(at_point, find_row(tables, "CPU", 1, 1000, 2000)->total_ns, 1e-3);
+    g_assert_null(ifm_study_tables_lookup(tables, "NPU", 3, &error));
+    assert_says(&error, IFM_ERROR_INVALID, "no latency of stage 3 on NPU");
+    g_assert_null(ifm_study_tables_lookup(tables, "TPU", 3, &error));
+    assert_says(&error, IFM_ERROR_INVALID, "no device \"TPU\" (it has CPU, GPU, NPU)");
+    g_assert_true(ifm_store_check(store, &error));
+    ifm_store_close(store);
+    fixture_clear(&fixture);
+}
+
+static gboolean count_one(const IfmCase *subject_case, const IfmMeasurement *measurement, void *user)
+{
+    ++*(gsize *)user;
+    return TRUE;
+}
+
+static gsize count(IfmStore *store)
+{
+    gsize n = 0;
+    g_assert_true(ifm_store_each(store, count_one, &n, NULL));
+    return n;
+}
+
+/* The same table once more adds nothing; another one adds what is new in it. Of two tables at once, the first stands. */
+static void test_again(void)
+{
+    g_autoptr(GError) error = NULL;
+    Fixture fixture;
+    fixture_init(&fixture);
+    IfmStore *store = open_store(&fixture);
+    g_autofree char *small = table_path("protocol-15-sizes.csv"), *large = table_path("large-55-sizes.csv");
+    import(store, small);
+    g_assert_cmpuint(count(store), ==, 285);
+    import(store, small);
+    g_assert_cmpuint(count(store), ==, 285);
+    ifm_store_close(store);
+    g_autofree char *path = g_build_filename(fixture.folder, "store.db", NULL);
+    g_unlink(path);
+    store = open_store(&fixture);
+    const char *both[] = { large, small, NULL };
+    gsize n = 0;
+    g_assert_true(ifm_study_import(both, "laptop", &published, store, &n, &error));
+    g_assert_no_error(error);
+    g_assert_cmpuint(n, ==, 285 + 1045 - 95); /* 95 stand in both */
+    g_assert_cmpuint(count(store), ==, n);
+    g_autoptr(IfmStudyTables) tables = tables_of(store);
+    /* in the large table 4.325984 ms, in the small one 17.097334 */
+    g_assert_cmpfloat_with_epsilon(find_row(tables, "CPU", 1, 1000, 2000)->total_ns, 4325984, 1e-3);
+    ifm_store_close(store);
+    fixture_clear(&fixture);
+}
+
+/* --- JSON ------------------------------------------------------------------------------------------------------------- */
+
+static void test_lookup_json(void)
+{
+    Fixture fixture;
+    fixture_init(&fixture);
+    IfmStore *store = open_store(&fixture);
+    g_autofree char *path = write_file(
+        &fixture, "lookup_table.json",
+        "{\"1000,2000,CPU,1\": {\"compute_time_ms\": 1.5, \"transfer_time_ms\": 0.5, \"total_time_ms\": 2, \"std_ms\": "
+        "0.25},\n"
+        " \"1000,3000,CPU,1\": {\"compute_time_ms\": null, \"transfer_time_ms\": null, \"total_time_ms\": 3.5, \"std_ms\": "
+        "null},\n"
+        " \"1000,5000,CPU,1\": {\"total_time_ms\": 5},\n"
+        " \"1000,2000,NPU,1\": {\"total_time_ms\": 9, \"flag\": \"device_lost\"},\n"
+        " \"_metadata\": {\"failed\": {\"1000,3000,NPU,1\": {\"outcome\": \"failed\", \"error_code\": \"unsupported\", "
+        "\"reason\": \"refused\"}}}}");
+    g_assert_cmpuint(import(store, path), ==, 5);
+    g_autoptr(IfmStudyTables) tables = tables_of(store);
+    const IfmStageRow *first = find_row(tables, "CPU", 1, 1000, 2000), *second = find_row(tables, "CPU", 1, 1000, 3000);
+    g_assert_cmpfloat(first->total_ns, ==, 2e6);
+    g_assert_cmpfloat(first->std_ns, ==, 0.25e6);
+    g_assert_cmpfloat(second->total_ns, ==, 3.5e6);
+    g_assert_true(isnan(second->std_ns));
+    const IfmStageRow *lost = find_row(tables, "NPU", 1, 1000, 2000), *refused = find_row(tables, "NPU", 1, 1000, 3000);
+    g_assert_cmpstr(lost->code, ==, "lost");
+    g_assert_cmpstr(refused->code, ==, "unsupported");
+    g_assert_cmpstr(refused->reason, ==, "refused");
+    /* 2, 3.5 and 5 ms at 2000, 3000 and 5000 edges; 16 bytes an edge beside the nodes */
+    const IfmStageFit *fit = tables->fits->pdata[0];
+    g_assert_true(fit->fitted);
+    g_assert_cmpfloat_with_epsilon(fit->bandwidth.slope_ns_per_byte, 1e6 * (13.5 / 14) / 16000, 1e-6);
+    ifm_store_close(store);
+    fixture_clear(&fixture);
+}
+
+static void test_raw_json(void)
+{
+    Fixture fixture;
+    fixture_init(&fixture);
+    IfmStore *store = open_store(&fixture);
+    g_autofree char *raw = write_file(&fixture, "raw_measurements.json",
+                                      "{\"1000,2000,CPU,7\": {\"mean\": 2, \"std\": 0.5, \"min\": 1, \"max\": 4},\n"
+                                      " \"1000,3000,CPU,7\": {\"mean\": 2, \"median\": 1.75, \"std\": 0.5},\n"
+                                      " \"1000,2000,NPU,3\": {\"failed\": true, \"error_code\": \"unsupported\", "
+                                      "\"reason\": \"no scatter\"}}");
+    g_autofree char *bandwidth = write_file(&fixture, "bandwidth_table.json",
+                                            "{\"CPU_stage1\": 411.25, \"CPU_stage2\": Infinity, \"NPU_stage7\": null}");
+    const char *paths[] = { raw, bandwidth, NULL };
+    g_autoptr(GError) error = NULL;
+    g_assert_true(ifm_study_import(paths, "laptop", &published, store, NULL, &error));
+    g_assert_no_error(error);
+    g_autoptr(IfmStudyTables) tables = tables_of(store);
+    const IfmStageRow *mean = find_row(tables, "CPU", 7, 1000, 2000), *median = find_row(tables, "CPU", 7, 1000, 3000);
+    g_assert_cmpfloat(mean->total_ns, ==, 2e6);
+    g_assert_cmpfloat(mean->min_ns, ==, 1e6);
+    g_assert_cmpfloat(mean->max_ns, ==, 4e6);
+    g_assert_cmpfloat(median->total_ns, ==, 1.75e6);
+    g_assert_cmpfloat(median->mean_ns, ==, 2e6);
+    g_assert_cmpstr(find_row(tables, "NPU", 3, 1000, 2000)->reason, ==, "no scatter");
+    const json_t *kept = json_object_get(json_object_get(tables->manifest, "imported"), "bandwidth_mb_per_s");
+    g_assert_cmpfloat(json_real_value(json_object_get(kept, "CPU_stage1")), ==, 411.25);
+    g_assert_cmpstr(json_string_value(json_object_get(kept, "CPU_stage2")), ==, "inf");
+    g_assert_true(json_is_null(json_object_get(kept, "NPU_stage7")));
+    ifm_store_close(store);
+    fixture_clear(&fixture);
+}
+
+/* --- what is wrong: told with its place, and nothing is changed ---------------------------------------------------------
+ */
+
+#define HEAD "device,stage,nodes,edges,latency_ms,std_ms,compute_ms,transfer_ms,flag\nCPU,1,9,9,1,,,,\n"
+
+static const struct
+{
+    const char *name, *file, *text, *says;
+} mistakes[] = {
+    { "missing", "t.json", "{\"1,2,CPU,1\": {\"total_time_ms\": 1}, \"1,3,CPU,1\": {\"std_ms\": 1}}",
+      "t.json: 1,3,CPU,1: total_time_ms is missing" },
+    { "null", "t.json", "{\"1,3,CPU,1\": {\"total_time_ms\": null}}", "t.json: 1,3,CPU,1: total_time_ms is missing" },
+    { "zero", "t.json", "{\"1,2,CPU,1\": {\"total_time_ms\": 1}, \"1,3,CPU,1\": {\"total_time_ms\": 0}}",
+      "t.json: 1,3,CPU,1: total_time_ms: found 0, expected more than 0" },
+    { "negative", "t.json", "{\"1,3,CPU,1\": {\"total_time_ms\": -2.5}}",
+      "total_time_ms: found -2.5, expected more than 0" },
+    { "infinite", "t.json", "{\"1,3,CPU,1\": {\"total_time_ms\": Infinity}}", "found inf, expected more than 0" },
+    { "text", "t.json", "{\"1,3,CPU,1\": {\"total_time_ms\": \"2\"}}", "t.json: 1,3,CPU,1.total_time_ms: " },
+    { "negative-std", "t.json", "{\"1,3,CPU,1\": {\"total_time_ms\": 1, \"std_ms\": -1}}", "standard deviation: found -1" },
+    { "mean", "t.json", "{\"1,3,CPU,1\": {\"mean\": 0, \"std\": 1}}", "t.json: 1,3,CPU,1: mean: found 0" },
+    { "key", "t.json", "{\"1,3,CPU\": {\"total_time_ms\": 1}}", "t.json: 1,3,CPU: is no key of a row" },
+    { "stage", "t.json", "{\"1,3,CPU,8\": {\"total_time_ms\": 1}}", "stage: found 8, expected 1 to 7" },
+    { "alias", "t.json", "{\"1,3,C U,1\": {\"total_time_ms\": 1}}", "device: found \"C U\"" },
+    { "truncated", "t.json", "{\"1,2,CPU,1\": {\"total_time_ms\": 1},\n \"1,3,CPU,1\": {\"total", "t.json:2:" },
+    { "no-rows", "t.json", "{}", "t.json: no row of a latency" },
+    { "bandwidth", "t.json", "{\"1,2,CPU,1\": {\"total_time_ms\": 1}, \"CPU_stage1\": 0}",
+      "t.json: CPU_stage1: found 0, expected more than 0" },
+    { "bandwidth-key", "t.json", "{\"CPU_stag1\": 5}", "t.json: CPU_stag1: expected DEVICE_stageN" },
+    { "csv-missing", "t.csv", HEAD "CPU,1,9,10,,,,,\n", "t.csv:3: latency_ms is missing" },
+    { "csv-zero", "t.csv", HEAD "CPU,1,9,10,0,,,,\n", "t.csv:3: latency_ms: found 0, expected more than 0" },
+    { "csv-negative", "t.csv", HEAD "CPU,1,9,10,-1,,,,\n", "t.csv:3: latency_ms: found -1" },
+    { "csv-number", "t.csv", HEAD "CPU,1,9,10,fast,,,,\n", "t.csv:3: " },
+    { "csv-nodes", "t.csv", HEAD "CPU,1,9.5,10,1,,,,\n", "t.csv:3: nodes: found \"9.5\"" },
+    { "csv-twice", "t.csv", HEAD "CPU,1,9,9,2,,,,\n", "t.csv:3: stands there already, at " },
+    { "csv-short", "t.csv", HEAD "CPU,1,9\n", "t.csv:3: " },
+    { "csv-column", "t.csv", "device,stage,nodes,edges,latency_ms,std_ms,compute_ms,transfer_ms,flg\n", "flag" },
+    { "ending", "t.txt", "", "expected a file that ends in .json or .csv" },
+};
+
+static void test_mistake(gconstpointer data)
+{
+    const gsize i = GPOINTER_TO_SIZE(data);
+    g_autoptr(GError) error = NULL;
+    Fixture fixture;
+    fixture_init(&fixture);
+    IfmStore *store = open_store(&fixture);
+    g_autofree char *good = write_file(&fixture, "good.json", "{\"5,6,CPU,1\": {\"total_time_ms\": 1}}");
+    import(store, good);
+    json_auto_t *before = ifm_store_document(store, "study", NULL);
+    g_autofree char *path = write_file(&fixture, mistakes[i].file, mistakes[i].text);
+    const char *paths[] = { path, NULL };
+    g_assert_false(ifm_study_import(paths, "laptop", &published, store, NULL, &error));
+    assert_says(&error, IFM_ERROR_INVALID, mistakes[i].says);
+    json_auto_t *after = ifm_store_document(store, "study", NULL);
+    g_assert_cmpint(json_equal(before, after), ==, 1);
+    g_assert_cmpuint(count(store), ==, 1);
+    ifm_store_close(store);
+    fixture_clear(&fixture);
+}
+
+static void test_other_store(void)
+{
+    g_autoptr(GError) error = NULL;
+    Fixture fixture;
+    fixture_init(&fixture);
+    IfmStore *store = open_store(&fixture);
+    g_autofree char *path = write_file(&fixture, "good.json", "{\"5,6,CPU,1\": {\"total_time_ms\": 1}}");
+    const char *paths[] = { path, NULL };
+    g_assert_null(ifm_study_tables(store, &error));
+    assert_says(&error, IFM_ERROR_INVALID, "holds no study");
+    import(store, path);
+    g_assert_false(ifm_study_import(paths, "desktop", &published, store, NULL, &error));
+    assert_says(&error, IFM_ERROR_INVALID, "is the store of study \"laptop\", not of \"desktop\"");
+    IfmStageSizes other = { .features = 500, .hidden = 256 };
+    g_assert_false(ifm_study_import(paths, "laptop", &other, store, NULL, &error));
+    assert_says(&error, IFM_ERROR_INVALID, "\"hidden\":500");
+    g_autoptr(IfmStudy) study = ifm_study_open("gnn-stages", NULL);
+    g_assert_false(ifm_study_check_store(study, store, &error));
+    assert_says(&error, IFM_ERROR_INVALID, "is the store of study \"laptop\", not of \"gnn-stages\"");
+    g_assert_cmpuint(count(store), ==, 1);
+    ifm_store_close(store);
+    fixture_clear(&fixture);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_data_func("/study-import/published/15-sizes", &tables_published[0], test_published);
+    g_test_add_data_func("/study-import/published/55-sizes", &tables_published[1], test_published);
+    g_test_add_func("/study-import/again", test_again);
+    g_test_add_func("/study-import/lookup-json", test_lookup_json);
+    g_test_add_func("/study-import/raw-json", test_raw_json);
+    for (gsize i = 0; i < G_N_ELEMENTS(mistakes); i++)
+    {
+        g_autofree char *name = g_strdup_printf("/study-import/mistake/%s", mistakes[i].name);
+        g_test_add_data_func(name, GSIZE_TO_POINTER(i), test_mistake);
+    }
+    g_test_add_func("/study-import/other-store", test_other_store);
+    return g_test_run();
+}
