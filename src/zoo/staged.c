@@ -272,11 +272,11 @@ IfmModel *ifm_staged_build(const IfmStagedModel *staged, int first, int last, co
 /* --- which form ------------------------------------------------------------------------------------------------------- */
 
 /*
- * As bench/scatter measured on one core of an AMD EPYC (Zen 4), ONNX Runtime 1.31 and OpenVINO 2026.4: rows of 256 numbers
- * take 12 to 125 times as long as ScatterElements on ONNX Runtime, 5 to 16 times on OpenVINO: both add a whole row at a
- * time for ScatterND, and one number at a time, each with an index of its own, for ScatterElements. For single numbers
- * ScatterElements takes 0.5 to 0.9 times as long as ScatterND on both. So both get the same; an engine that differs gets a
- * row of its own here. Figures: docs/stages.md.
+ * As bench/scatter measured on one core of an AMD EPYC (Zen 4), with ONNX Runtime 1.31 and OpenVINO 2026.4: a sum of rows
+ * of 256 numbers takes 20 to 67 times as long as ScatterElements as it takes as ScatterND on ONNX Runtime, 7 to 29 times on
+ * OpenVINO: both add a whole row at a time for ScatterND; ScatterElements wants an index for every number. Single numbers
+ * are the other way round: ScatterElements takes 0.8 to 0.9 times as long on ONNX Runtime, 0.6 to 0.9 on OpenVINO. So both
+ * get the same; an engine that differs gets a row of its own. All figures: docs/stages.md.
  */
 static const struct
 {

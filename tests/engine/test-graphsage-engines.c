@@ -3,6 +3,8 @@
  * ranges fed with the right values of what enters it, the seven stages chained, both forms, each way of scattering, and a
  * padded graph in a model of fixed sizes.
  */
+#include <inferometer/dataset.h>
+
 #include "fixture.h"
 
 enum
@@ -347,16 +349,20 @@ static void add_padded(Values *to, Values *from, const char *name, gint64 more_r
         large[i] = filler;
 }
 
-/* What a graph becomes for a larger model: added nodes have no edges but the last one, all added edges lead from it to
- * itself. */
+/* The graph made to fit a larger model; what the added nodes and edges hold is as bad as it can be. */
 static Values *padded_values(Values *from)
 {
+    g_autoptr(GError) error = NULL;
     Values *to = values_new();
-    const gint64 *small = ((IfmTensor *)g_hash_table_lookup(from, "edge_index"))->data;
-    gint64 *large = add_tensor(to, "edge_index", IFM_DTYPE_I64, 2, 2, EDGES + MORE_EDGES)->data;
-    for (int row = 0; row < 2; row++)
-        for (int e = 0; e < EDGES + MORE_EDGES; e++)
-            large[row * (EDGES + MORE_EDGES) + e] = e < EDGES ? small[row * EDGES + e] : NODES + MORE_NODES - 1;
+    const IfmGraph graph = { .name = (char *)"padded",
+                             .n_nodes = NODES,
+                             .n_edges = EDGES,
+                             .edge_index = ((IfmTensor *)g_hash_table_lookup(from, "edge_index"))->data,
+                             .n_graphs = 1 };
+    g_autoptr(IfmGraph) padded = ifm_graph_pad(&graph, NODES + MORE_NODES, EDGES + MORE_EDGES, &error);
+    g_assert_no_error(error);
+    IfmTensor *index = add_tensor(to, "edge_index", IFM_DTYPE_I64, 2, 2, EDGES + MORE_EDGES);
+    memcpy(index->data, padded->edge_index, index->size_bytes);
     add_padded(to, from, "x", MORE_NODES, 1e6f);
     add_padded(to, from, "m", MORE_EDGES, 1e6f);
     return to;
