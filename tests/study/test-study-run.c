@@ -1,0 +1,687 @@
+#include "study-fixture.h"
+
+#include <math.h>
+
+#include <inferometer/csv.h>
+#include <inferometer/dataset.h>
+#include <inferometer/json.h>
+#include <inferometer/tensor-file.h>
+
+/* All on simulated devices and a virtual clock. A machine whose every run takes 1 ms, so that each figure is known. */
+static const char machine[] =
+    "description: a test's\n"
+    "provenance: invented\n"
+    "units:\n"
+    "  CPU:\n"
+    "    description: the processor\n"
+    "    capabilities: [free-shapes, set-output]\n"
+    "    latency: {source: fixed, fixed: 1 ms}\n"
+    "    link: {bytes_per_s: 1e9, fixed: 1 us, assumed: true}\n"
+    "  NPU:\n"
+    "    description: the unit that gets lost\n"
+    "    capabilities: [set-output, buffers]\n"
+    "    latency: {source: fixed, fixed: 2 ms}\n"
+    "    link: {bytes_per_s: 1e9, fixed: 1 us, assumed: true}\n"
+    "    faults:\n"
+    "      - {what: refuse, when: {at: compile, stages: [\"3\"]}, reason: no scatter here}\n"
+    "      - {what: lose, mode: reported-once, when: {least: {nodes: 200}}, reason: it is gone, recover_after: 2}\n"
+    "  NPU2:\n"
+    "    description: one that stays\n"
+    "    capabilities: [set-output]\n"
+    "    latency: {source: fixed, fixed: 3 ms}\n";
+
+#define SUBJECT "subject: {model: graphsage, features: 8, hidden: 4}\n"
+#define THREE "subject: {model: graphsage, features: 8, hidden: 4, stages: [1, 3, 5]}\n"
+#define FIXED "protocol: {warmup: 2, runs: 5}\n"
+#define NO_LINKS "links: {measure: false}\n"
+
+static void setup(Fixture *fixture)
+{
+    fixture_init(fixture);
+    g_autofree char *machines = g_build_filename(fixture->folder, "machines", NULL);
+    g_autofree char *file = g_build_filename(machines, "toy.yaml", NULL);
+    g_assert_cmpint(g_mkdir(machines, 0777), ==, 0);
+    g_assert_true(g_file_set_contents(file, machine, -1, NULL));
+    g_setenv("IFM_DEVICES_DIR", machines, TRUE);
+    g_unsetenv("IFM_SIMULATED_STATE_DIR");
+}
+
+static IfmStudy *study_of(const Fixture *fixture, const char *text)
+{
+    g_autoptr(GError) error = NULL;
+    IfmStudy *study = open_text(fixture, text, &error);
+    g_assert_no_error(error);
+    return study;
+}
+
+/* --- what a run says on its way --------------------------------------------------------------------------------------- */
+
+typedef struct
+{
+    GString *order; /* titles of the cases that ended, in order */
+    int phases[2], n_phases;
+    gsize n_phase_1; /* rows with a latency when phase 1 was done */
+    gsize n_ended, stop_after;
+    gint interrupted;
+} Witness;
+
+static void see(const IfmStudyProgress *progress, const IfmMeasurement *ended, void *user)
+{
+    Witness *witness = user;
+    g_assert_cmpuint(progress->n_done, ==, progress->n_resumed + progress->n_measured);
+    g_assert_cmpuint(progress->n_done, <=, progress->n_cases);
+    if (ended == NULL)
+        return;
+    g_assert_nonnull(progress->now);
+    gboolean rated = progress->n_measured > 0;
+    g_assert_true(rated ? progress->cases_per_s > 0 : isnan(progress->cases_per_s));
+    g_assert_true(rated ? progress->left_ns >= 0 : progress->left_ns == -1);
+    g_string_append_printf(witness->order, "%s\n", progress->now->title);
+    if (++witness->n_ended == witness->stop_after)
+        g_atomic_int_set(&witness->interrupted, 1);
+}
+
+static gsize count_latencies(const IfmStudyTables *tables)
+{
+    gsize n = 0;
+    for (guint i = 0; i < tables->rows->len; i++)
+        n += ((const IfmStageRow *)tables->rows->pdata[i])->reason == NULL;
+    return n;
+}
+
+static gboolean phase_done(IfmStudy *study, IfmStore *store, int phase, void *user, GError **error)
+{
+    Witness *witness = user;
+    g_autoptr(IfmStudyTables) tables = ifm_study_tables(store, error);
+    g_assert_nonnull(tables);
+    witness->phases[witness->n_phases++] = phase;
+    if (phase == 1)
+        witness->n_phase_1 = count_latencies(tables);
+    return TRUE;
+}
+
+static IfmStore *store_in(const Fixture *fixture)
+{
+    g_autoptr(GError) error = NULL;
+    g_autofree char *path = g_build_filename(fixture->folder, "out", "store.db", NULL);
+    IfmStore *store = ifm_store_open(path, IFM_STORE_WRITE, &error);
+    g_assert_no_error(error);
+    return store;
+}
+
+static gboolean run_with(const Fixture *fixture, IfmStudy *study, IfmStore *store, gboolean retry, Witness *witness,
+                         IfmStudyProgress *result, GError **error)
+{
+    g_autofree char *folder = g_build_filename(fixture->folder, "out", NULL);
+    IfmStudyOptions options = { .folder = folder,
+                                .limits = IFM_LIMITS_INIT,
+                                .retry = retry,
+                                .interrupted = &witness->interrupted,
+                                .progress = see,
+                                .phase_done = phase_done,
+                                .user = witness };
+    witness->order = g_string_new(NULL);
+    gboolean good = ifm_study_measure(study, store, &options, result, error);
+    return good;
+}
+
+static IfmStudyProgress run(const Fixture *fixture, IfmStudy *study, IfmStore *store, gboolean retry, Witness *witness)
+{
+    g_autoptr(GError) error = NULL;
+    IfmStudyProgress result;
+    *witness = (Witness){ 0 };
+    run_with(fixture, study, store, retry, witness, &result, &error);
+    g_assert_no_error(error);
+    g_assert_cmpuint(result.n_done, ==, result.n_cases);
+    return result;
+}
+
+static void witness_clear(Witness *witness)
+{
+    g_string_free(witness->order, TRUE);
+    witness->order = NULL;
+}
+
+static gboolean count_one(const IfmCase *subject_case, const IfmMeasurement *measurement, void *user)
+{
+    ++*(gsize *)user;
+    return TRUE;
+}
+
+static gsize count(IfmStore *store)
+{
+    gsize n = 0;
+    g_assert_true(ifm_store_each(store, count_one, &n, NULL));
+    return n;
+}
+
+static IfmStudyTables *tables_of(IfmStore *store)
+{
+    g_autoptr(GError) error = NULL;
+    IfmStudyTables *tables = ifm_study_tables(store, &error);
+    g_assert_no_error(error);
+    return tables;
+}
+
+/* --- a whole study ---------------------------------------------------------------------------------------------------- */
+
+#define SMALL                                                                                                              \
+    "title: small\n" THREE "sizes: [{nodes: 20, edges: [30, 40]}, {nodes: 50, edges: [60]}]\n"                             \
+    "devices:\n  CPU: {device: simulated:toy/CPU}\n  Two: {device: simulated:toy/NPU2, form: static}\n" FIXED
+
+static void assert_inputs(const Fixture *fixture, const char *file, const IfmGraph *graph)
+{
+    g_autoptr(GError) error = NULL;
+    g_autofree char *path = g_build_filename(fixture->folder, "out", "inputs", file, NULL);
+    g_autoptr(IfmTensorFile) inputs = ifm_tensor_file_open(path, &error);
+    g_assert_no_error(error);
+    const IfmTensor *edges = ifm_tensor_file_find(inputs, "edge_index"), *degrees = ifm_tensor_file_find(inputs, "c"),
+                    *zeros = ifm_tensor_file_find(inputs, "zeros");
+    g_assert_true(edges != NULL && degrees != NULL && zeros != NULL);
+    g_assert_cmpint(edges->shape[1], ==, graph->n_edges);
+    g_assert_cmpmem(edges->data, edges->size_bytes, graph->edge_index, 2 * (gsize)graph->n_edges * sizeof(gint64));
+    g_assert_cmpint(degrees->shape[0], ==, graph->n_nodes);
+    g_assert_cmpint(zeros->shape[0], ==, graph->n_nodes);
+    for (gint64 node = 0; node < graph->n_nodes; node++)
+    {
+        gint64 n = 0;
+        for (gint64 edge = 0; edge < graph->n_edges; edge++)
+            n += graph->edge_index[graph->n_edges + edge] == node;
+        g_assert_cmpfloat(ifm_tensor_get_double(degrees, node), ==, (double)n);
+        g_assert_cmpfloat(ifm_tensor_get_double(zeros, node), ==, 0);
+    }
+}
+
+static void assert_model(const Fixture *fixture, const char *file, int stage, gboolean dynamic)
+{
+    g_autoptr(GError) error = NULL;
+    g_autofree char *path = g_build_filename(fixture->folder, "out", "models", file, NULL);
+    g_autofree char *number = g_strdup_printf("%d", stage);
+    g_autoptr(IfmModel) model = ifm_model_open(path, &error);
+    g_assert_no_error(error);
+    g_assert_cmpstr(ifm_model_metadata(model, "inferometer.stage"), ==, number);
+    gboolean fixed = TRUE;
+    for (gsize i = 0; i < ifm_model_n_inputs(model); i++)
+        fixed &= ifm_port_is_fixed(ifm_model_input(model, i));
+    g_assert_cmpint(fixed, ==, !dynamic);
+}
+
+static void test_whole(void)
+{
+    Fixture fixture;
+    Witness witness;
+    setup(&fixture);
+    g_autoptr(IfmStudy) study = study_of(&fixture, SMALL NO_LINKS);
+    IfmStore *store = store_in(&fixture);
+    IfmStudyProgress result = run(&fixture, study, store, FALSE, &witness);
+    g_assert_cmpuint(result.n_cases, ==, 3 * 3 * 2);
+    g_assert_cmpuint(result.n_measured, ==, 18);
+    g_assert_cmpuint(result.n_failed + result.n_skipped + result.n_resumed, ==, 0);
+    g_assert_cmpuint(count(store), ==, 18);
+    g_autoptr(GString) span = g_string_new(NULL); /* measured in the order of the span */
+    const GPtrArray *cases = ifm_study_cases(study);
+    for (guint i = 0; i < cases->len; i++)
+    {
+        const IfmStudyCase *one = cases->pdata[i];
+        g_string_append_printf(span, "%s\n", one->title);
+        g_assert_nonnull(one->key);
+    }
+    g_assert_cmpstr(witness.order->str, ==, span->str);
+    g_assert_cmpint(witness.n_phases, ==, 2);
+    g_assert_cmpint(witness.phases[0], ==, 1);
+    g_assert_cmpint(witness.phases[1], ==, 2);
+    g_assert_cmpuint(witness.n_phase_1, ==, 9);
+    g_autoptr(IfmStudyTables) tables = tables_of(store);
+    g_assert_cmpstr(tables->name, ==, "small");
+    g_assert_false(tables->imported);
+    g_assert_cmpuint(tables->rows->len, ==, 18);
+    for (guint i = 0; i < tables->rows->len; i++)
+    {
+        const IfmStageRow *row = tables->rows->pdata[i];
+        const IfmStudyCase *one = cases->pdata[i];
+        g_assert_cmpstr(row->key, ==, one->key);
+        g_assert_cmpstr(row->device->alias, ==, one->alias);
+        g_assert_true(row->device->simulated);
+        g_assert_cmpfloat(row->total_ns, ==, g_str_equal(one->alias, "CPU") ? 1e6 : 3e6);
+        g_assert_cmpint(row->n, ==, 5);
+        g_assert_cmpfloat(row->std_ns, ==, 0);
+    }
+    g_assert_cmpstr(((const IfmStudyDevice *)tables->devices->pdata[0])->description, ==, "the processor");
+    g_autoptr(IfmGraph) graph = ifm_graph_random(IFM_GRAPH_UNIFORM, 20, 40, 1, NULL);
+    assert_inputs(&fixture, "n20-e40.tensors", graph);
+    assert_model(&fixture, "CPU/stage3.onnx", 3, TRUE);
+    assert_model(&fixture, "Two/stage5-n50-e60.onnx", 5, FALSE);
+    witness_clear(&witness);
+    ifm_store_close(store);
+    fixture_clear(&fixture);
+}
+
+/* What the records say of a case. */
+static void test_records(void)
+{
+    Fixture fixture;
+    Witness witness;
+    setup(&fixture);
+    g_autoptr(IfmStudy) study = study_of(&fixture, SMALL NO_LINKS);
+    IfmStore *store = store_in(&fixture);
+    run(&fixture, study, store, FALSE, &witness);
+    const IfmStudyCase *one = ifm_study_cases(study)->pdata[1];
+    g_autoptr(IfmMeasurement) measurement = ifm_store_latest(store, one->key, NULL);
+    g_assert_nonnull(measurement);
+    g_assert_cmpstr(measurement->stop_reason, ==, "fixed");
+    g_assert_cmpuint(measurement->samples_ns->len, ==, 5);
+    g_assert_cmpuint(measurement->warmup_ns->len, ==, 2);
+    g_assert_cmpstr(json_string_value(json_object_get(measurement->surroundings, "clock_kind")), ==, "virtual");
+    json_auto_t *manifest = ifm_store_document(store, "study", NULL);
+    const json_t *row = json_array_get(json_object_get(manifest, "cases"), 1);
+    g_assert_cmpstr(json_string_value(json_object_get(row, "key")), ==, one->key);
+    g_assert_cmpint(json_array_size(json_object_get(manifest, "sessions")), ==, 1);
+    const json_t *session = json_array_get(json_object_get(manifest, "sessions"), 0);
+    g_assert_cmpint(json_integer_value(json_object_get(session, "n_measured")), ==, 18);
+    g_assert_true(json_is_null(json_object_get(manifest, "imported")));
+    witness_clear(&witness);
+    ifm_store_close(store);
+    fixture_clear(&fixture);
+}
+
+static void test_resume(void)
+{
+    Fixture fixture;
+    Witness witness;
+    setup(&fixture);
+    IfmStore *store = store_in(&fixture);
+    g_autoptr(IfmStudy) study = study_of(&fixture, SMALL NO_LINKS);
+    run(&fixture, study, store, FALSE, &witness);
+    witness_clear(&witness);
+    json_auto_t *before = ifm_store_document(store, "study", NULL);
+    g_autoptr(IfmStudy) again = study_of(&fixture, SMALL NO_LINKS);
+    IfmStudyProgress result = run(&fixture, again, store, FALSE, &witness);
+    g_assert_cmpuint(result.n_measured, ==, 0);
+    g_assert_cmpuint(result.n_resumed, ==, 18);
+    g_assert_cmpuint(count(store), ==, 18);
+    g_assert_cmpint(witness.n_phases, ==, 2); /* its results are written again */
+    json_auto_t *after = ifm_store_document(store, "study", NULL);
+    g_assert_cmpint(json_equal(before, after), ==, 1);
+    witness_clear(&witness);
+    /* A size more: that alone is measured. */
+    g_autoptr(IfmStudy) larger = study_of(
+        &fixture,
+        "title: small\n" THREE "sizes: [{nodes: 20, edges: [30, 40]}, {nodes: 50, edges: [60, 70]}]\n"
+        "devices:\n  CPU: {device: simulated:toy/CPU}\n  Two: {device: simulated:toy/NPU2, form: static}\n" FIXED NO_LINKS);
+    result = run(&fixture, larger, store, FALSE, &witness);
+    g_assert_cmpuint(result.n_measured, ==, 6);
+    g_assert_cmpuint(result.n_resumed, ==, 18);
+    witness_clear(&witness);
+    ifm_store_close(store);
+    fixture_clear(&fixture);
+}
+
+/* Interrupted after every third case until it is done: each case once. */
+static void test_interrupted(void)
+{
+    g_autoptr(GError) error = NULL;
+    Fixture fixture;
+    setup(&fixture);
+    IfmStore *store = store_in(&fixture);
+    gsize n_measured = 0, n_runs = 0;
+    for (gboolean done = FALSE; !done; n_runs++)
+    {
+        Witness witness = { .stop_after = 3 };
+        IfmStudyProgress result;
+        g_autoptr(IfmStudy) study = study_of(&fixture, SMALL NO_LINKS);
+        done = run_with(&fixture, study, store, FALSE, &witness, &result, &error);
+        n_measured += result.n_measured;
+        g_assert_cmpuint(result.n_resumed + result.n_measured, ==, n_measured);
+        g_assert_cmpuint(count(store), ==, n_measured);
+        g_assert_cmpuint(result.n_measured, <=, 3);
+        if (!done && n_runs == 0)
+            assert_says(&error, IFM_ERROR_CANCELLED, "interrupted: 3 of 18 cases are measured");
+        g_clear_error(&error);
+        witness_clear(&witness);
+    }
+    g_assert_cmpuint(n_measured, ==, 18);
+    g_assert_cmpuint(n_runs, ==, 6); /* the last of 18 is the end, before it could be stopped */
+    g_autoptr(IfmStudyTables) tables = tables_of(store);
+    g_assert_cmpuint(count_latencies(tables), ==, 18);
+    g_assert_cmpuint(json_array_size(json_object_get(tables->manifest, "sessions")), ==, n_runs);
+    ifm_store_close(store);
+    fixture_clear(&fixture);
+}
+
+/* --- links ------------------------------------------------------------------------------------------------------------ */
+
+/* 20 nodes, 30 edges, F 8, H 4: 80, 320, 480, 640 and 960 bytes; assumed, since a simulation's. */
+static void test_links(void)
+{
+    Fixture fixture;
+    Witness witness;
+    setup(&fixture);
+    g_autoptr(IfmStudy) study =
+        study_of(&fixture, "title: links\n" THREE "sizes: [{nodes: 20, edges: [30]}]\n"
+                           "devices:\n  CPU: {device: simulated:toy/CPU}\n  NPU: {device: simulated:toy/NPU}\n" FIXED);
+    IfmStore *store = store_in(&fixture);
+    IfmStudyProgress result = run(&fixture, study, store, FALSE, &witness);
+    g_assert_cmpuint(result.n_cases, ==, 3 + 3 + 2 * 5);
+    g_assert_cmpuint(result.n_failed, ==, 1); /* the NPU's stage 3 */
+    g_autoptr(IfmStudyTables) tables = tables_of(store);
+    g_assert_cmpuint(tables->links->len, ==, 2);
+    static const double bytes[] = { 80, 320, 480, 640, 960 };
+    for (guint i = 0; i < tables->links->len; i++)
+    {
+        const IfmLinkFit *link = tables->links->pdata[i];
+        g_assert_cmpuint(link->n, ==, 5);
+        g_assert_cmpmem(link->bytes, sizeof bytes, bytes, sizeof bytes);
+        g_assert_true(link->fitted && link->assumed);
+        g_assert_null(link->why);
+        g_assert_cmpstr(link->from->alias, ==, i == 0 ? "CPU" : "NPU");
+        g_assert_cmpstr(link->to->alias, ==, i == 0 ? "NPU" : "CPU");
+    }
+    witness_clear(&witness);
+    ifm_store_close(store);
+    fixture_clear(&fixture);
+}
+
+/* --- devices that are not here, or go -----------------------------------------------------------------------------------
+ */
+
+static void test_absent(void)
+{
+    g_autoptr(GError) error = NULL;
+    Fixture fixture;
+    Witness witness;
+    setup(&fixture);
+    IfmStore *store = store_in(&fixture);
+    g_autoptr(IfmStudy) study = study_of(&fixture, SMALL);
+    g_assert_true(ifm_study_set_device(study, "Two=simulated:toy/TPU", &error));
+    IfmStudyProgress result = run(&fixture, study, store, FALSE, &witness);
+    g_assert_cmpuint(result.n_cases, ==, 9);
+    g_assert_cmpint(witness.n_phases, ==, 1);
+    g_autoptr(IfmStudyTables) tables = tables_of(store);
+    const IfmStudyDevice *absent = tables->devices->pdata[1];
+    g_assert_nonnull(absent->reason);
+    g_assert_nonnull(strstr(absent->reason, "TPU"));
+    g_assert_cmpuint(tables->rows->len, ==, 18);
+    g_assert_cmpuint(count_latencies(tables), ==, 9);
+    for (guint i = 0; i < tables->rows->len; i++)
+    {
+        const IfmStageRow *row = tables->rows->pdata[i];
+        if (row->device != absent)
+            continue;
+        g_assert_cmpstr(row->code, ==, "unavailable");
+        g_assert_cmpstr(row->reason, ==, absent->reason);
+        g_assert_true(isnan(row->total_ns) && row->measurement == NULL);
+    }
+    for (guint i = 0; i < tables->links->len; i++)
+        g_assert_cmpuint(((const IfmLinkFit *)tables->links->pdata[i])->n, ==, 0);
+    witness_clear(&witness);
+    ifm_store_close(store);
+    g_autofree char *models = g_build_filename(fixture.folder, "out", "models", "Two", NULL);
+    g_assert_false(g_file_test(models, G_FILE_TEST_EXISTS)); /* what is not here needs no models */
+    fixture_clear(&fixture);
+}
+
+/* What was measured while a device was here stays in the tables when it is not. */
+static void test_gone(void)
+{
+    g_autoptr(GError) error = NULL;
+    Fixture fixture;
+    Witness witness;
+    setup(&fixture);
+    IfmStore *store = store_in(&fixture);
+    g_autoptr(IfmStudy) study = study_of(&fixture, SMALL NO_LINKS);
+    run(&fixture, study, store, FALSE, &witness);
+    witness_clear(&witness);
+    g_autofree char *file = g_build_filename(fixture.folder, "machines", "toy.yaml", NULL);
+    g_autofree char *without = g_strndup(machine, (gsize)(strstr(machine, "  NPU2:") - machine));
+    g_assert_true(g_file_set_contents(file, without, -1, NULL));
+    IfmStudyProgress result = run(&fixture, study, store, FALSE, &witness);
+    g_assert_cmpuint(result.n_cases, ==, 9);
+    g_autoptr(IfmStudyTables) tables = tables_of(store);
+    g_assert_nonnull(((const IfmStudyDevice *)tables->devices->pdata[1])->reason);
+    g_assert_cmpuint(count_latencies(tables), ==, 18);
+    witness_clear(&witness);
+    g_assert_true(ifm_study_set_device(study, "CPU=simulated:nowhere/CPU", &error));
+    g_assert_false(run_with(&fixture, study, store, FALSE, &witness, NULL, &error));
+    assert_says(&error, IFM_ERROR_UNAVAILABLE, "no device of study \"small\" is here: CPU: ");
+    witness_clear(&witness);
+    ifm_store_close(store);
+    fixture_clear(&fixture);
+}
+
+#define LOSING                                                                                                             \
+    "title: losing\n" THREE "sizes: [{nodes: 20, edges: [30]}, {nodes: 200, edges: [30]}, {nodes: 50, edges: [30]}]\n"     \
+    "devices:\n  CPU: {device: simulated:toy/CPU}\n  NPU: {device: simulated:toy/NPU}\n" FIXED NO_LINKS
+
+/* "CODE CODE ...": of the NPU's nine rows: stages 1, 3, 5 at 20 nodes, at 200, at 50. */
+static char *codes_of(const IfmStudyTables *tables)
+{
+    GString *codes = g_string_new(NULL);
+    for (guint i = 0; i < tables->rows->len; i++)
+    {
+        const IfmStageRow *row = tables->rows->pdata[i];
+        if (!g_str_equal(row->device->alias, "NPU"))
+        {
+            g_assert_cmpfloat(row->total_ns, ==, 1e6); /* the CPU loses nothing */
+            continue;
+        }
+        g_assert_true(isnan(row->total_ns) == (row->reason != NULL));
+        const char *outcome = row->measurement != NULL ? ifm_outcome_name(row->measurement->outcome) : "none";
+        g_string_append_printf(codes, "%s%s%s ", outcome, row->code != NULL ? ":" : "", row->code != NULL ? row->code : "");
+    }
+    return g_string_free(codes, FALSE);
+}
+
+static void assert_codes(IfmStore *store, const char *expected)
+{
+    g_autoptr(IfmStudyTables) tables = tables_of(store);
+    g_autofree char *codes = codes_of(tables);
+    g_assert_cmpstr(codes, ==, expected);
+}
+
+static void test_lost(void)
+{
+    Fixture fixture;
+    Witness witness;
+    setup(&fixture);
+    g_autofree char *state = g_build_filename(fixture.folder, "state", NULL);
+    g_assert_cmpint(g_mkdir(state, 0777), ==, 0);
+    g_setenv("IFM_SIMULATED_STATE_DIR", state, TRUE); /* what is lost stays lost for other processes, too */
+    IfmStore *store = store_in(&fixture);
+    g_autoptr(IfmStudy) study = study_of(&fixture, LOSING);
+    /* without a device that comes back */
+    g_autofree char *file = g_build_filename(fixture.folder, "machines", "toy.yaml", NULL);
+    g_auto(GStrv) parts = g_strsplit(machine, ", recover_after: 2", -1);
+    g_autofree char *gone = g_strjoinv("", parts);
+    g_assert_true(g_file_set_contents(file, gone, -1, NULL));
+    IfmStudyProgress result = run(&fixture, study, store, FALSE, &witness);
+    g_assert_cmpuint(result.n_failed, ==, 2);
+    g_assert_cmpuint(result.n_skipped, ==, 5);
+    static const char after_loss[] = "ok failed:unsupported ok failed:lost skipped:lost skipped:lost skipped:lost "
+                                     "skipped:lost skipped:lost ";
+    assert_codes(store, after_loss);
+    g_assert_cmpuint(count(store), ==, 18);
+    witness_clear(&witness);
+    /* Resumed, still lost: nothing is tried, and nothing put down twice. */
+    result = run(&fixture, study, store, FALSE, &witness);
+    g_assert_cmpuint(result.n_measured, ==, 0);
+    g_assert_cmpuint(result.n_failed, ==, 2);
+    g_assert_cmpuint(result.n_skipped, ==, 5);
+    g_assert_cmpuint(count(store), ==, 18);
+    assert_codes(store, after_loss);
+    witness_clear(&witness);
+    /* To measure the failed ones again, too, needs the device: what they came to stands. */
+    run(&fixture, study, store, TRUE, &witness);
+    assert_codes(store, after_loss);
+    g_assert_cmpuint(count(store), ==, 18);
+    witness_clear(&witness);
+    /* It answers: what was skipped is tried, what failed is not. At 200 nodes it goes again. */
+    g_unsetenv("IFM_SIMULATED_STATE_DIR");
+    result = run(&fixture, study, store, FALSE, &witness);
+    g_assert_cmpuint(result.n_measured, ==, 2); /* refused; lost; the other three stay as they are */
+    assert_codes(store, "ok failed:unsupported ok failed:lost failed:unsupported failed:lost skipped:lost skipped:lost "
+                        "skipped:lost ");
+    witness_clear(&witness);
+    ifm_store_close(store);
+    fixture_clear(&fixture);
+}
+
+static void test_other_study(void)
+{
+    g_autoptr(GError) error = NULL;
+    Fixture fixture;
+    Witness witness = { 0 };
+    setup(&fixture);
+    IfmStore *store = store_in(&fixture);
+    g_autoptr(IfmStudy) study = study_of(&fixture, SMALL NO_LINKS);
+    run(&fixture, study, store, FALSE, &witness);
+    witness_clear(&witness);
+    static const struct
+    {
+        const char *text, *says;
+    } others[] = {
+        { "title: t\nname: other\n" THREE, "is the store of study \"small\", not of \"other\"" },
+        { "title: t\nsubject: {model: graphsage, features: 9, hidden: 4}\n", "\"features\":8" },
+        { "title: t\n" THREE "graph: {kind: power-law}\n", "power-law" },
+    };
+    for (gsize i = 0; i < G_N_ELEMENTS(others); i++)
+    {
+        g_autofree char *text = g_strconcat(others[i].text,
+                                            "sizes: [{nodes: 20, edges: [30]}]\n"
+                                            "devices: {CPU: {device: simulated:toy/CPU}}\n",
+                                            NULL);
+        g_autoptr(IfmStudy) other = study_of(&fixture, text);
+        g_assert_false(run_with(&fixture, other, store, FALSE, &witness, NULL, &error));
+        assert_says(&error, IFM_ERROR_INVALID, others[i].says);
+        g_assert_cmpuint(count(store), ==, 18);
+        witness_clear(&witness);
+    }
+    ifm_store_close(store);
+    fixture_clear(&fixture);
+}
+
+/* --- graphs -------------------------------------------------------------------------------------------------------------
+ */
+
+static void test_power_law(void)
+{
+    Fixture fixture;
+    Witness witness;
+    setup(&fixture);
+    g_autoptr(IfmStudy) study =
+        study_of(&fixture, "title: t\n" SUBJECT "graph: {kind: power-law, seed: 7}\nsizes: [{nodes: 60, edges: [300]}]\n"
+                           "devices: {CPU: {device: simulated:toy/CPU}}\n" FIXED);
+    IfmStore *store = store_in(&fixture);
+    IfmStudyProgress result = run(&fixture, study, store, FALSE, &witness);
+    g_assert_cmpuint(result.n_measured, ==, 7);
+    g_assert_cmpuint(result.n_failed, ==, 0);
+    g_autoptr(IfmGraph) graph = ifm_graph_random(IFM_GRAPH_POWER_LAW, 60, 300, 7, NULL);
+    assert_inputs(&fixture, "n60-e300.tensors", graph);
+    witness_clear(&witness);
+    ifm_store_close(store);
+    fixture_clear(&fixture);
+}
+
+/* A real peptide: on a dynamic device as it is, on a static one within the smallest listed size that holds it. */
+static void test_peptide(void)
+{
+    g_autoptr(GError) error = NULL;
+    Fixture fixture;
+    Witness witness;
+    setup(&fixture);
+    g_autofree char *peptides = g_build_filename(g_getenv("IFM_DATA_DIR"), "data", "peptides", NULL);
+    g_autoptr(IfmGraph) all = ifm_graph_read(peptides, IFM_GRAPH_FORMAT_AUTO, &error);
+    g_assert_no_error(error);
+    g_autoptr(IfmGraph) graph = ifm_graph_part(all, 3);
+    g_autofree char *text =
+        g_strdup_printf("title: t\n" SUBJECT "sizes: [{nodes: 5000, edges: [9000]}, {nodes: 2000, edges: [9000, 20000]}]\n"
+                        "graphs: [{path: %s, part: 3, padded: true}]\n"
+                        "devices:\n  CPU: {device: simulated:toy/CPU}\n"
+                        "  Two: {device: simulated:toy/NPU2, form: static}\n" FIXED NO_LINKS,
+                        peptides);
+    g_autoptr(IfmStudy) study = study_of(&fixture, text);
+    IfmStore *store = store_in(&fixture);
+    IfmStudyProgress result = run(&fixture, study, store, FALSE, &witness);
+    g_assert_cmpuint(result.n_measured, ==, 4 * 7 * 2);
+    g_assert_cmpuint(result.n_failed, ==, 0);
+    g_autoptr(IfmGraph) padded = ifm_graph_pad(graph, 2000, 9000, &error);
+    g_assert_no_error(error);
+    g_autofree char *folder = g_build_filename(fixture.folder, "out", "inputs", NULL);
+    g_autoptr(GDir) dir = g_dir_open(folder, 0, NULL);
+    g_autofree char *prefix = g_strdup_printf("n%d-e%d-", (int)graph->n_nodes, (int)graph->n_edges);
+    gsize n_plain = 0, n_padded = 0;
+    for (const char *name; (name = g_dir_read_name(dir)) != NULL;)
+    {
+        gboolean is_padded = g_str_has_suffix(name, "-in-n2000-e9000.tensors");
+        if (!g_str_has_prefix(name, prefix))
+            continue;
+        assert_inputs(&fixture, name, is_padded ? padded : graph);
+        n_plain += !is_padded;
+        n_padded += is_padded;
+    }
+    g_assert_cmpuint(n_plain, ==, 1);
+    g_assert_cmpuint(n_padded, ==, 1);
+    g_autoptr(IfmStudyTables) tables = tables_of(store);
+    const IfmStageRow *last = tables->rows->pdata[tables->rows->len - 1];
+    g_assert_cmpint(last->nodes, ==, graph->n_nodes); /* its row is under its own size */
+    g_assert_cmpfloat(last->total_ns, ==, 3e6);
+    witness_clear(&witness);
+    ifm_store_close(store);
+    fixture_clear(&fixture);
+}
+
+/* --- export -------------------------------------------------------------------------------------------------------------
+ */
+
+static gint64 inode_of(const char *path)
+{
+    GStatBuf status;
+    g_assert_cmpint(g_stat(path, &status), ==, 0);
+    return (gint64)status.st_ino;
+}
+
+/* Every device's, here or not. What is there already stays; what was damaged is written anew. */
+static void test_export(void)
+{
+    g_autoptr(GError) error = NULL;
+    Fixture fixture;
+    setup(&fixture);
+    g_autoptr(IfmStudy) study = study_of(&fixture, SMALL);
+    g_autofree char *folder = g_build_filename(fixture.folder, "out", NULL);
+    gsize n = 0;
+    g_assert_true(ifm_study_set_device(study, "Two=openvino:NPU", &error));
+    g_assert_true(ifm_study_export(study, folder, &n, &error));
+    g_assert_no_error(error);
+    g_assert_cmpuint(n, ==, 3 + 3 * 3);
+    g_autofree char *model = g_build_filename(folder, "models", "Two", "stage1-n20-e30.onnx", NULL);
+    g_autofree char *inputs = g_build_filename(folder, "inputs", "n20-e30.tensors", NULL);
+    gint64 model_inode = inode_of(model), inputs_inode = inode_of(inputs);
+    g_assert_true(ifm_study_export(study, folder, &n, &error));
+    g_assert_cmpuint(n, ==, 12);
+    g_assert_cmpint(inode_of(model), ==, model_inode);
+    g_assert_cmpint(inode_of(inputs), ==, inputs_inode);
+    g_assert_true(g_file_set_contents(model, "junk", -1, NULL));
+    g_assert_true(g_file_set_contents(inputs, "junk", -1, NULL));
+    g_assert_true(ifm_study_export(study, folder, NULL, &error));
+    assert_model(&fixture, "Two/stage1-n20-e30.onnx", 1, FALSE);
+    g_autoptr(IfmGraph) graph = ifm_graph_random(IFM_GRAPH_UNIFORM, 20, 30, 1, NULL);
+    assert_inputs(&fixture, "n20-e30.tensors", graph);
+    fixture_clear(&fixture);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/study-run/export", test_export);
+    g_test_add_func("/study-run/whole", test_whole);
+    g_test_add_func("/study-run/records", test_records);
+    g_test_add_func("/study-run/resume", test_resume);
+    g_test_add_func("/study-run/interrupted", test_interrupted);
+    g_test_add_func("/study-run/links", test_links);
+    g_test_add_func("/study-run/absent", test_absent);
+    g_test_add_func("/study-run/gone", test_gone);
+    g_test_add_func("/study-run/lost", test_lost);
+    g_test_add_func("/study-run/other-study", test_other_study);
+    g_test_add_func("/study-run/power-law", test_power_law);
+    g_test_add_func("/study-run/peptide", test_peptide);
+    return g_test_run();
+}
