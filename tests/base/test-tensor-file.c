@@ -184,6 +184,13 @@ static guint look_at_all(const IfmTensorFile *file)
     return sum;
 }
 
+/* Without the fsync of a file that shall last: there are hundreds. */
+static gboolean put(const char *path, const char *bytes, gssize n)
+{
+    g_unlink(path); /* which that call may leave longer than @n */
+    return g_file_set_contents_full(path, bytes, n, G_FILE_SET_CONTENTS_NONE, 0600, NULL);
+}
+
 /* However a file was cut, it is refused; so is one that goes on after its end. */
 static void test_truncated(void)
 {
@@ -196,13 +203,13 @@ static void test_truncated(void)
     for (gsize keep = 0; keep < n; keep++)
     {
         g_autoptr(GError) error = NULL;
-        g_assert_true(g_file_set_contents(fixture.path, bytes, (gssize)keep, NULL));
+        g_assert_true(put(fixture.path, bytes, (gssize)keep));
         g_assert_null(ifm_tensor_file_open(fixture.path, &error));
         g_assert_error(error, IFM_ERROR, IFM_ERROR_CORRUPT);
     }
     g_autofree char *longer = g_malloc0(n + 64);
     memcpy(longer, bytes, n);
-    g_assert_true(g_file_set_contents(fixture.path, longer, (gssize)n + 64, NULL));
+    g_assert_true(put(fixture.path, longer, (gssize)n + 64));
     g_autoptr(GError) error = NULL;
     g_assert_null(ifm_tensor_file_open(fixture.path, &error));
     g_assert_error(error, IFM_ERROR, IFM_ERROR_CORRUPT);
@@ -226,7 +233,7 @@ static void test_damaged(void)
             g_autoptr(GError) error = NULL;
             g_autofree char *damaged = g_memdup2(bytes, n);
             damaged[place] = (char)(damaged[place] ^ flips[i]);
-            g_assert_true(g_file_set_contents(fixture.path, damaged, (gssize)n, NULL));
+            g_assert_true(put(fixture.path, damaged, (gssize)n));
             g_autoptr(IfmTensorFile) file = ifm_tensor_file_open(fixture.path, &error);
             if (file != NULL)
                 look_at_all(file);
@@ -246,7 +253,7 @@ static void forge(Fixture *fixture, const char *header)
     memcpy(bytes, "IFMTENS\n", 8);
     memcpy(bytes + 8, &n_header, 8);
     memcpy(bytes + 16, header, n_header);
-    g_assert_true(g_file_set_contents(fixture->path, bytes, (gssize)n, NULL));
+    g_assert_true(put(fixture->path, bytes, (gssize)n));
 }
 
 /* Headers that lie. The file has 64 bytes for tensors. */
