@@ -72,8 +72,6 @@ gboolean ifm_stage_row_listed(const IfmStudyTables *tables, const IfmStageRow *r
 /* ifm_stage_row_count: @counts: (out) by state    @device: NULL for all    @phase: 0 for all */
 void ifm_stage_row_count(const IfmStudyTables *tables, const IfmStudyDevice *device, int phase,
                          gsize counts[IFM_ROW_STATES]);
-/* ifm_models_word: "dynamic" or "static". */
-const char *ifm_models_word(IfmStudyForm form);
 /* ifm_stage_row_reason: its reason without the device's name before it. */
 const char *ifm_stage_row_reason(const IfmStageRow *row);
 

@@ -69,7 +69,7 @@ static json_t *device_to_json(const IfmStudyTables *tables, const IfmStudyDevice
     json_object_set_new(json, "device", text_or_null(device->device));
     json_object_set_new(json, "description", text_or_null(device->description));
     json_object_set_new(json, "simulated", json_boolean(device->simulated));
-    json_object_set_new(json, "models", json_string(ifm_models_word(device->form)));
+    json_object_set_new(json, "models", json_string(ifm_study_form_name(device->form)));
     json_object_set_new(json, "phase", json_integer(device->phase));
     json_object_set_new(json, "runtime", text_or_null(ifm_member_text(runtime, "engine")));
     json_object_set_new(json, "runtime_version", text_or_null(ifm_member_text(runtime, "version")));

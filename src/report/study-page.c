@@ -67,7 +67,7 @@ static void get_device_kind(const void *record, const void *user, IfmValue *valu
 
 static void get_device_form(const void *record, const void *user, IfmValue *value)
 {
-    ifm_value_set_text(value, ifm_models_word(((const DeviceLine *)record)->device->form));
+    ifm_value_set_text(value, ifm_study_form_name(((const DeviceLine *)record)->device->form));
 }
 
 static void get_device_phase(const void *record, const void *user, IfmValue *value)

@@ -14,11 +14,6 @@ const char *ifm_row_state_name(IfmRowState state)
     return state_names[state];
 }
 
-const char *ifm_models_word(IfmStudyForm form)
-{
-    return form == IFM_STUDY_STATIC ? "static" : "dynamic";
-}
-
 char *ifm_device_marked(const IfmStudyDevice *device)
 {
     return g_strconcat(device->alias, device->simulated ? " *" : "", NULL);

@@ -154,6 +154,14 @@ static const char *unsplit_reason(const IfmStudyTables *tables, const IfmStageFi
     return NULL;
 }
 
+/* Why there is no bandwidth, without the numbers that bandwidth_table.json has: many stages share a reason. */
+static const char *missing_reason(const IfmStageFit *fit)
+{
+    if (!fit->fitted)
+        return fit->why;
+    return fit->bandwidth.slope_ns_per_byte > 0 ? "the slope's interval holds 0" : "latency does not grow with the data";
+}
+
 static void append_all_reasons(GString *out, const IfmStudyTables *tables, gboolean identifiable, const IfmScreen *screen)
 {
     g_autoptr(GPtrArray) order = g_ptr_array_new();
@@ -163,7 +171,7 @@ static void append_all_reasons(GString *out, const IfmStudyTables *tables, gbool
         const IfmStageFit *fit = tables->fits->pdata[i];
         if (fit->n_rows == 0 || (fit->fitted && fit->bandwidth.identifiable) != identifiable)
             continue;
-        const char *why = identifiable ? unsplit_reason(tables, fit) : fit->fitted ? fit->bandwidth.why : fit->why;
+        const char *why = identifiable ? unsplit_reason(tables, fit) : missing_reason(fit);
         if (why != NULL && *why != '\0')
             note_stage(order, heads, why, fit);
     }
