@@ -124,9 +124,10 @@ const GPtrArray *ifm_study_cases(IfmStudy *study)
     g_autoptr(GArray) bytes = spread(boundary_bytes(study));
     for (int phase = 1; phase <= 2; phase++)
     {
-        span_stages(study, phase);
-        if (study->links)
+        if (study->links) /* first: copies lose no device, and planning needs those of a device that large stages lose, too
+                           */
             span_links(study, phase, bytes);
+        span_stages(study, phase);
     }
     return study->cases;
 }
