@@ -89,7 +89,8 @@ const IfmStagedModel *ifm_study_staged(const IfmStudy *study);
 /** ifm_study_stage_sizes: features and hidden of the study; nodes and edges 0. */
 IfmStageSizes ifm_study_stage_sizes(const IfmStudy *study);
 /** ifm_study_cases: the span, in the order it is measured: IfmStudyCase*, borrowed; good until a device is set. Sizes in
- * the file's order, at each the stages, at each the devices: neighbours in time are those that get compared. */
+ * the file's order, at each the stages, at each the devices: neighbours in time are those that get compared. A phase begins
+ * with its links. */
 const GPtrArray *ifm_study_cases(IfmStudy *study);
 
 /* --- doing it --------------------------------------------------------------------------------------------------------- */

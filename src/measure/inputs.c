@@ -1,4 +1,6 @@
+#include <stdint.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include <inferometer/tensor-file.h>
 
@@ -26,7 +28,30 @@ static gboolean find_fitting(const IfmTensorFile *file, const IfmPort *port, con
     return FALSE;
 }
 
-char *ifm_case_inputs_digest(const IfmModel *model, const IfmModelCase *model_case, GError **error)
+/* What a file is told again by without its bytes being read: one that is replaced or written to is another. */
+static char *stamp_of(const char *path)
+{
+    struct stat status;
+    if (stat(path, &status) != 0)
+        return NULL;
+    return g_strdup_printf("%s %ju %ju %jd %jd.%09ld %jd.%09ld", path, (uintmax_t)status.st_dev, (uintmax_t)status.st_ino,
+                           (intmax_t)status.st_size, (intmax_t)status.st_mtim.tv_sec, status.st_mtim.tv_nsec,
+                           (intmax_t)status.st_ctim.tv_sec, status.st_ctim.tv_nsec);
+}
+
+static char *digest_of(const IfmTensorFile *file, const char *path, GHashTable *known)
+{
+    g_autofree char *stamp = known != NULL ? stamp_of(path) : NULL;
+    const char *before = stamp != NULL ? g_hash_table_lookup(known, stamp) : NULL;
+    if (before != NULL)
+        return g_strdup(before);
+    char *digest = ifm_tensor_file_digest(file);
+    if (stamp != NULL && digest != NULL)
+        g_hash_table_insert(known, g_steal_pointer(&stamp), g_strdup(digest));
+    return digest;
+}
+
+char *ifm_case_inputs_digest(const IfmModel *model, const IfmModelCase *model_case, GHashTable *known, GError **error)
 {
     g_autoptr(IfmTensorFile) file = ifm_tensor_file_open(model_case->inputs_path, error);
     for (gsize i = 0; file != NULL && i < ifm_model_n_inputs(model); i++)
@@ -35,7 +60,7 @@ char *ifm_case_inputs_digest(const IfmModel *model, const IfmModelCase *model_ca
         if (!find_fitting(file, ifm_model_input(model, i), model_case, &found, error))
             return NULL;
     }
-    return file != NULL ? ifm_tensor_file_digest(file) : NULL;
+    return file != NULL ? digest_of(file, model_case->inputs_path, known) : NULL;
 }
 
 /* Copied into memory like that of seeded ones: pages of a mapped file are not those that an application's inputs lie in. */

@@ -70,8 +70,9 @@ gboolean ifm_reference_check(const IfmReference *reference, const char *port, co
  * caller also where this fails. Errors: IFM_ERROR_INVALID naming the port whose tensor in the file is another, and those of
  * the file. */
 gboolean ifm_case_make_inputs(const IfmModel *model, const IfmModelCase *model_case, IfmTensor *inputs, GError **error);
-/** ifm_case_inputs_digest: Returns: (transfer full) the digest of the case's file, whose tensors fit; NULL as above. */
-char *ifm_case_inputs_digest(const IfmModel *model, const IfmModelCase *model_case, GError **error);
+/** ifm_case_inputs_digest: Returns: (transfer full) the digest of the case's file, whose tensors fit; NULL as above.
+ * @known: (optional) char* -> char*: digests of files seen before, so that many cases read a large file once */
+char *ifm_case_inputs_digest(const IfmModel *model, const IfmModelCase *model_case, GHashTable *known, GError **error);
 
 /* --- subject-model.c: a compiled model as a subject --------------------------------------------------------------- */
 

@@ -25,6 +25,7 @@ struct IfmRunner
     GHashTable *engines;    /* name -> json_t*: engine, version, library */
     GHashTable *lost;       /* device without cores and streams -> char*, why */
     GHashTable *references; /* key -> json_t*: {"path"} or {"why"} */
+    GHashTable *digests;    /* of files with inputs: what a file is told again by -> char* */
     GQueue kept;            /* char*: keys of those with a file, oldest first */
     guint64 kept_bytes;
     guint n_references;
@@ -134,6 +135,7 @@ IfmRunner *ifm_runner_new(const IfmRunnerOptions *options)
     runner->engines = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, (GDestroyNotify)json_decref);
     runner->lost = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
     runner->references = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, (GDestroyNotify)json_decref);
+    runner->digests = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
     return runner;
 }
 
@@ -145,6 +147,7 @@ void ifm_runner_free(IfmRunner *runner)
     g_hash_table_unref(runner->engines);
     g_hash_table_unref(runner->lost);
     g_hash_table_unref(runner->references);
+    g_hash_table_unref(runner->digests);
     g_queue_clear_full(&runner->kept, g_free);
     json_decref(runner->machine);
     if (runner->temporary != NULL)
@@ -376,7 +379,7 @@ IfmCase *ifm_runner_case(IfmRunner *runner, const IfmModelCase *model_case, GErr
     g_autofree char *inputs = NULL;
     if (digest != NULL && model_case->inputs_path != NULL)
     {
-        inputs = ifm_case_inputs_digest(model, model_case, error);
+        inputs = ifm_case_inputs_digest(model, model_case, runner->digests, error);
         if (inputs == NULL)
             return NULL;
     }

@@ -341,7 +341,7 @@ static gboolean check_digests(Worker *worker, const json_t *request, GError **er
         return FALSE;
     if (model_case->inputs_path == NULL)
         return TRUE;
-    g_autofree char *inputs = ifm_case_inputs_digest(worker->model, model_case, error);
+    g_autofree char *inputs = ifm_case_inputs_digest(worker->model, model_case, NULL, error);
     return inputs != NULL &&
            check_same(model_case->inputs_path, inputs, json_string_value(json_object_get(request, "inputs")), error);
 }

@@ -204,7 +204,7 @@ static gboolean fill(Import *import, GError **error)
 /* A store of its own first, then merged: all of it in one transaction, or nothing. */
 static gboolean fill_and_merge(Import *import, const char *path, gboolean is_first, GError **error)
 {
-    import->from = ifm_store_open(path, IFM_STORE_SHARD, error);
+    import->from = ifm_store_open(path, IFM_STORE_WRITE, error);
     gboolean good =
         import->from != NULL && fill(import, error) && ifm_store_merge(import->store, import->from, NULL, error);
     g_clear_pointer(&import->from, ifm_store_close);
