@@ -50,6 +50,7 @@ typedef enum
     POSITIONAL_NONE,
     POSITIONAL_FILE,
     POSITIONAL_WORD,
+    POSITIONAL_STUDY, /* a shipped study's name, a file or a folder */
 } PositionalKind;
 
 typedef struct
@@ -66,7 +67,8 @@ typedef struct
 } Verb;
 
 extern const Verb verb_devices, verb_profile, verb_zoo_list, verb_zoo_export, verb_store_show, verb_store_merge,
-    verb_store_export, verb_store_check, verb_help, verb_completion;
+    verb_store_export, verb_store_check, verb_study_run, verb_study_status, verb_study_export, verb_study_import,
+    verb_study_list, verb_help, verb_completion;
 
 /* cli_verbs: NULL-terminated, in the order of --help. */
 const Verb *const *cli_verbs(void);
@@ -150,5 +152,9 @@ void progress_begin(Progress *self, const char *device, gsize runs, double ci_ra
 void progress_update(const char *phase, gsize n, double median_ns, double ci_ratio, void *user);
 /* progress_end: Takes the line away; in a log, @outcome closes the case. */
 void progress_end(Progress *self, const char *outcome);
+/* progress_study: of a study's many cases: in a log a line every few seconds, and one for each kind of failure. */
+void progress_study(Progress *self, const IfmStudyProgress *progress, const IfmMeasurement *ended);
+/* progress_study_end: Takes the line away. */
+void progress_study_end(Progress *self);
 
 G_END_DECLS

@@ -75,6 +75,12 @@ static char *words_of(const Verb *verb)
     if (verb == &verb_zoo_export)
         for (const IfmZooEntry *entry = ifm_zoo_entries(); entry->name != NULL; entry++)
             g_string_append_printf(out, "%s ", entry->name);
+    else if (verb->positional == POSITIONAL_STUDY)
+    {
+        g_auto(GStrv) names = ifm_study_names();
+        g_autofree char *all = g_strjoinv(" ", names);
+        g_string_append(out, all);
+    }
     else if (verb == &verb_completion)
         g_string_append(out, "bash fish");
     else if (verb == &verb_help)
@@ -122,6 +128,9 @@ static void bash_verb(GString *out, const Verb *verb)
     g_string_append(out, "' -- \"$cur\"))\n        else\n");
     if (verb->positional == POSITIONAL_FILE)
         g_string_append(out, "            compopt -o filenames; COMPREPLY=($(compgen -f -- \"$cur\"))\n");
+    else if (verb->positional == POSITIONAL_STUDY)
+        g_string_append_printf(out, "            compopt -o filenames; COMPREPLY=($(compgen -W '%s' -f -- \"$cur\"))\n",
+                               words);
     else
         g_string_append_printf(out, "            COMPREPLY=($(compgen -W '%s' -- \"$cur\"))\n", words);
     g_string_append(out, "        fi ;;\n");
@@ -248,7 +257,8 @@ static void fish_verb(GString *out, const Verb *verb)
     }
     g_autofree char *arguments = words_of(verb);
     if (*arguments != '\0') /* after "help zoo" the words of zoo itself follow, and no first ones */
-        g_string_append_printf(out, "complete -c inferometer -f -n '%s%s' -a '%s'\n", condition,
+        g_string_append_printf(out, "complete -c inferometer%s -n '%s%s' -a '%s'\n",
+                               verb->positional == POSITIONAL_STUDY ? "" : " -f", condition,
                                verb == &verb_help ? "; and test (count (commandline -opc)) -eq 2" : "", arguments);
 }
 

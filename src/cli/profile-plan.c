@@ -7,6 +7,7 @@
 #include <inferometer/zoo.h>
 
 #include "profile.h"
+#include "protocol.h"
 
 #define ZOO_PREFIX "zoo:"
 
@@ -246,42 +247,17 @@ static gboolean open_model(ProfilePlan *plan, const char *text, guint32 seed, co
 /* --- all of it ----------------------------------------------------------------------------------------------------------
  */
 
-static IfmProtocol protocol_of(const Arguments *arguments)
-{
-    IfmProtocol protocol = IFM_PROTOCOL_INIT;
-    protocol.ci_ratio = cli_ratio(arguments, "ci");
-    protocol.runs = (gsize)cli_integer(arguments, "runs");
-    protocol.time_budget_ns = cli_integer(arguments, "time-budget");
-    if (protocol.runs > 0) /* as published protocols do; a budget cuts them short only where it was asked for */
-    {
-        protocol.warmup = 10;
-        protocol.time_budget_ns = cli_given(arguments, "time-budget") ? protocol.time_budget_ns : 0;
-    }
-    if (cli_given(arguments, "warmup"))
-        protocol.warmup = (gsize)cli_integer(arguments, "warmup");
-    return protocol;
-}
-
-static int check_numbers(const Arguments *arguments)
-{
-    const Verb *verb = cli_verb_of(arguments);
-    if (cli_given(arguments, "runs") && cli_given(arguments, "ci"))
-        return cli_usage(verb, "--runs and --ci: a fixed count or an interval to reach, not both");
-    if (cli_ratio(arguments, "ci") <= 0)
-        return cli_usage(verb, "--ci: above 0%%, at most 100%%");
-    return CLI_EXIT_OK;
-}
-
 int profile_plan_init(ProfilePlan *plan, const Arguments *arguments, const char *out)
 {
     g_autoptr(GError) error = NULL;
-    int status = check_numbers(arguments);
+    int status = cli_check_protocol(arguments);
     if (status != CLI_EXIT_OK)
         return status;
     if ((status = parse_devices(plan, arguments)) != CLI_EXIT_OK ||
         (status = give_options(plan, arguments)) != CLI_EXIT_OK || (status = parse_dims(plan, arguments)) != CLI_EXIT_OK)
         return status;
     guint32 seed = (guint32)cli_integer(arguments, "seed");
+    IfmProtocol rule = IFM_PROTOCOL_INIT;
     if (!open_model(plan, cli_positional(arguments)[0], seed, out, &error))
         return cli_fail(error);
     plan->base = (IfmModelCase){
@@ -292,7 +268,7 @@ int profile_plan_init(ProfilePlan *plan, const Arguments *arguments, const char 
         .dtype = ifm_dtype_from_name(cli_text(arguments, "dtype")),
         .threads = (int)cli_integer(arguments, "threads"),
         .seed = seed,
-        .protocol = protocol_of(arguments),
+        .protocol = cli_protocol(arguments, &rule),
         .profile = !cli_given(arguments, "no-nodes"),
         .verify = !cli_given(arguments, "no-verify"),
         .native_async = cli_given(arguments, "native-async"),

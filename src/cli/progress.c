@@ -15,7 +15,20 @@ struct Progress
     gsize runs;
     double ci_ratio;
     gint64 last_log_us;
+    GHashTable *told; /* of a study: kinds of failures that have had their line */
 };
+
+/* Line: what there is to tell of one moment. */
+typedef struct
+{
+    gsize number, n_cases;
+    const char *name;  /* of the case */
+    double part_ratio; /* what the bar shows */
+    const char *phase;
+    gsize n;
+    double median_ns, ci_ratio;
+    const char *rest; /* of the whole: rate and time left; "" */
+} Line;
 
 Progress *progress_new(gsize n_cases, gboolean quiet)
 {
@@ -24,6 +37,7 @@ Progress *progress_new(gsize n_cases, gboolean quiet)
     self->quiet = quiet;
     self->terminal = isatty(STDERR_FILENO) && term != NULL && !g_str_equal(term, "dumb");
     self->n_cases = n_cases;
+    self->told = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
     return self;
 }
 
@@ -39,6 +53,7 @@ void progress_free(Progress *self)
     if (self == NULL)
         return;
     take_away(self);
+    g_hash_table_unref(self->told);
     g_free(self->device);
     g_free(self);
 }
@@ -54,19 +69,19 @@ static double part_done(const Progress *self, gsize n, double ci_ratio)
 }
 
 /* Figures, the most telling first, as many as @most; each is shown whole or not at all. */
-static char *figures(gsize n, double median_ns, double ci_ratio, gboolean utf8, int most)
+static char *figures(const Line *line, gboolean utf8, int most)
 {
     GString *text = g_string_new(NULL);
-    if (n > 0 && most > 2)
-        g_string_append_printf(text, "  n %" G_GSIZE_FORMAT, n);
-    if (n > 0 && most > 0 && isfinite(median_ns) && median_ns > 0)
+    if (line->n > 0 && most > 2)
+        g_string_append_printf(text, "  n %" G_GSIZE_FORMAT, line->n);
+    if (line->n > 0 && most > 0 && isfinite(line->median_ns) && line->median_ns > 0)
     {
-        g_autofree char *median = ifm_format_duration(median_ns);
+        g_autofree char *median = ifm_format_duration(line->median_ns);
         g_string_append_printf(text, "  median %s", median);
     }
-    if (n > 0 && most > 1 && isfinite(ci_ratio) && ci_ratio > 0)
+    if (line->n > 0 && most > 1 && isfinite(line->ci_ratio) && line->ci_ratio > 0)
     {
-        g_autofree char *ci = ifm_format_ratio(ci_ratio);
+        g_autofree char *ci = ifm_format_ratio(line->ci_ratio);
         g_string_append_printf(text, "  %s%s", utf8 ? "±" : "+-", ci);
     }
     return g_string_free(text, FALSE);
@@ -79,54 +94,83 @@ static const struct
 {
     int bar, n_figures;
     gboolean phase; /* beside figures; where there are none it is all there is to tell */
+    gboolean rest;
 } layouts[] = {
-    { 16, 3, TRUE }, { 8, 3, TRUE },  { 8, 3, FALSE }, { 8, 2, FALSE },
-    { 0, 3, FALSE }, { 0, 2, FALSE }, { 0, 1, FALSE }, { 0, 0, FALSE },
+    { 16, 3, TRUE, TRUE },  { 8, 3, TRUE, TRUE },   { 8, 3, FALSE, TRUE },  { 8, 2, FALSE, TRUE },
+    { 8, 1, FALSE, TRUE },  { 0, 1, FALSE, TRUE },  { 0, 0, FALSE, TRUE },  { 0, 3, FALSE, FALSE },
+    { 0, 2, FALSE, FALSE }, { 0, 1, FALSE, FALSE }, { 0, 0, FALSE, FALSE },
 };
 
+static void append_part(GString *out, const Line *line, gsize layout, gboolean utf8)
+{
+    int width = layouts[layout].bar;
+    g_autofree char *numbers = figures(line, utf8, layouts[layout].n_figures);
+    g_autofree char *bar = ifm_format_bar(line->part_ratio, MAX(width, 1), utf8);
+    if (width > 0)
+        g_string_append_printf(out, "  %s%s%s", utf8 ? "▕" : "[", bar, utf8 ? "▏" : "]");
+    if (layouts[layout].phase || (*numbers == '\0' && *line->rest == '\0' && layout + 1 < G_N_ELEMENTS(layouts)))
+        g_string_append_printf(out, "  %s", line->phase);
+    g_string_append(out, numbers);
+    if (layouts[layout].rest && *line->rest != '\0')
+        g_string_append_printf(out, "  %s", line->rest);
+}
+
 /* "[1/2] openvino:CPU@0  ▕███ ▏  running  n 120  median 1.234 ms  ±1.20 %", no wider than the screen. (transfer full) */
-static char *line_of(const Progress *self, const char *phase, gsize n, double median_ns, double ci_ratio,
-                     const IfmScreen *screen)
+static char *line_of(const Line *line, const IfmScreen *screen)
 {
     for (gsize i = 0;; i++)
     {
-        int width = layouts[i].bar;
-        g_autofree char *numbers = figures(n, median_ns, ci_ratio, screen->utf8, layouts[i].n_figures);
-        g_autofree char *bar = ifm_format_bar(part_done(self, n, ci_ratio), MAX(width, 1), screen->utf8);
-        g_autoptr(GString) line = g_string_new(NULL);
-        g_string_append_printf(line, "[%" G_GSIZE_FORMAT "/%" G_GSIZE_FORMAT "] %s", self->number, self->n_cases,
-                               self->device);
-        if (width > 0)
-            g_string_append_printf(line, "  %s%s%s", screen->utf8 ? "▕" : "[", bar, screen->utf8 ? "▏" : "]");
-        if (layouts[i].phase || (*numbers == '\0' && i + 1 < G_N_ELEMENTS(layouts)))
-            g_string_append_printf(line, "  %s", phase);
-        g_string_append(line, numbers);
-        if (ifm_text_width(line->str) < screen->width)
-            return g_strdup(line->str);
+        g_autoptr(GString) text = g_string_new(NULL);
+        g_string_append_printf(text, "[%" G_GSIZE_FORMAT "/%" G_GSIZE_FORMAT "] %s", line->number, line->n_cases,
+                               line->name);
+        append_part(text, line, i, screen->utf8);
+        if (ifm_text_width(text->str) < screen->width)
+            return g_strdup(text->str);
         if (i + 1 < G_N_ELEMENTS(layouts))
             continue;
-        char *end = line->str; /* the name alone is too long: as much of it as there is room for */
+        char *end = text->str; /* the name alone is too long: as much of it as there is room for */
         for (int at = 0; *end != '\0' && at < screen->width - 1; at++)
             end = g_utf8_next_char(end);
-        return g_strndup(line->str, (gsize)(end - line->str));
+        return g_strndup(text->str, (gsize)(end - text->str));
     }
 }
 
-static void show_line(Progress *self, const char *phase, gsize n, double median_ns, double ci_ratio)
+static void show_line(Progress *self, const Line *line)
 {
     IfmScreen screen = ifm_screen_detect(STDERR_FILENO);
-    g_autofree char *line = line_of(self, phase, n, median_ns, ci_ratio, &screen);
-    fprintf(stderr, "\r%s\033[K", line);
+    g_autofree char *text = line_of(line, &screen);
+    fprintf(stderr, "\r%s\033[K", text);
     fflush(stderr);
     self->shown = TRUE;
 }
 
-static void log_line(Progress *self, const char *phase, const char *numbers)
+static void log_line(Progress *self, const Line *line)
 {
-    fprintf(stderr, "inferometer: [%" G_GSIZE_FORMAT "/%" G_GSIZE_FORMAT "] %s: %s%s\n", self->number, self->n_cases,
-            self->device, phase, numbers);
+    g_autofree char *numbers = figures(line, g_get_charset(NULL), ALL_FIGURES);
+    fprintf(stderr, "inferometer: [%" G_GSIZE_FORMAT "/%" G_GSIZE_FORMAT "] %s: %s%s%s%s\n", line->number, line->n_cases,
+            line->name, line->phase, numbers, *line->rest != '\0' ? "  " : "", line->rest);
     fflush(stderr);
     self->last_log_us = g_get_monotonic_time();
+}
+
+static gboolean log_is_due(const Progress *self)
+{
+    return g_get_monotonic_time() - self->last_log_us >= LOG_EVERY_US;
+}
+
+/* --- one case after the other, as a profile has them ------------------------------------------------------------------ */
+
+static Line case_line(const Progress *self, const char *phase, gsize n, double median_ns, double ci_ratio)
+{
+    return (Line){ .number = self->number,
+                   .n_cases = self->n_cases,
+                   .name = self->device,
+                   .part_ratio = part_done(self, n, ci_ratio),
+                   .phase = phase,
+                   .n = n,
+                   .median_ns = median_ns,
+                   .ci_ratio = ci_ratio,
+                   .rest = "" };
 }
 
 void progress_begin(Progress *self, const char *device, gsize runs, double ci_ratio)
@@ -136,12 +180,13 @@ void progress_begin(Progress *self, const char *device, gsize runs, double ci_ra
     self->ci_ratio = ci_ratio;
     g_free(self->device);
     self->device = ifm_format_clean(device);
+    Line line = case_line(self, "starts", 0, NAN, NAN);
     if (self->quiet)
         return;
     if (self->terminal)
-        show_line(self, "starts", 0, NAN, NAN);
+        show_line(self, &line);
     else
-        log_line(self, "starts", "");
+        log_line(self, &line);
 }
 
 void progress_update(const char *phase, gsize n, double median_ns, double ci_ratio, void *user)
@@ -149,19 +194,99 @@ void progress_update(const char *phase, gsize n, double median_ns, double ci_rat
     Progress *self = user;
     if (self->quiet || self->device == NULL)
         return;
+    Line line = case_line(self, phase, n, median_ns, ci_ratio);
     if (self->terminal)
-        show_line(self, phase, n, median_ns, ci_ratio);
-    else if (g_get_monotonic_time() - self->last_log_us >= LOG_EVERY_US)
-    {
-        g_autofree char *numbers = figures(n, median_ns, ci_ratio, g_get_charset(NULL), ALL_FIGURES);
-        log_line(self, phase, numbers);
-    }
+        show_line(self, &line);
+    else if (log_is_due(self))
+        log_line(self, &line);
 }
 
 void progress_end(Progress *self, const char *outcome)
 {
     take_away(self);
+    Line line = case_line(self, outcome, 0, NAN, NAN);
     if (!self->quiet && !self->terminal)
-        log_line(self, outcome, "");
+        log_line(self, &line);
     g_clear_pointer(&self->device, g_free);
+}
+
+/* --- the many of a study ---------------------------------------------------------------------------------------------- */
+
+/* "45 s", "4 min 10 s", "2 h 5 min" (transfer full) */
+static char *time_left(gint64 ns)
+{
+    gint64 s = (ns + 999999999) / 1000000000;
+    if (s < 60)
+        return g_strdup_printf("%d s", (int)s);
+    if (s < 3600)
+        return g_strdup_printf("%d min %d s", (int)(s / 60), (int)(s % 60));
+    return g_strdup_printf("%" G_GINT64_FORMAT " h %d min", s / 3600, (int)(s % 3600 / 60));
+}
+
+/* "2.1 cases/s, 45 s left, 3 failed" (transfer full) */
+static char *rest_of(const IfmStudyProgress *progress)
+{
+    GString *text = g_string_new(NULL);
+    if (isfinite(progress->cases_per_s))
+        g_string_append_printf(text, "%.*f cases/s", progress->cases_per_s < 10 ? 1 : 0, progress->cases_per_s);
+    if (progress->left_ns >= 0)
+    {
+        g_autofree char *left = time_left(progress->left_ns);
+        g_string_append_printf(text, "%s%s left", text->len > 0 ? ", " : "", left);
+    }
+    if (progress->n_failed > 0)
+        g_string_append_printf(text, "%s%" G_GSIZE_FORMAT " failed", text->len > 0 ? ", " : "", progress->n_failed);
+    return g_string_free(text, FALSE);
+}
+
+/* The same trouble again: the same device, and the same words but for the numbers in them. (transfer full) */
+static char *kind_of(const IfmStudyCase *study_case, const IfmMeasurement *ended)
+{
+    GString *kind = g_string_new(study_case->alias);
+    g_string_append_printf(kind, "\n%s\n", ended->error_code);
+    for (const char *at = ended->reason; *at != '\0'; at++)
+        if (!g_ascii_isdigit(*at))
+            g_string_append_c(kind, *at);
+    return g_string_free(kind, FALSE);
+}
+
+/* One line a kind of failure: hundreds of cases may go the same way. */
+static void tell_failure(Progress *self, const IfmStudyCase *study_case, const IfmMeasurement *ended)
+{
+    char *kind = kind_of(study_case, ended);
+    if (!g_hash_table_add(self->told, kind))
+        return;
+    take_away(self);
+    cli_note("%s: %s: %s", study_case->title, ifm_outcome_name(ended->outcome), ended->reason);
+}
+
+void progress_study(Progress *self, const IfmStudyProgress *progress, const IfmMeasurement *ended)
+{
+    if (self->quiet)
+        return;
+    if (ended != NULL && ended->outcome != IFM_OUTCOME_OK && progress->now != NULL)
+        tell_failure(self, progress->now, ended);
+    g_autofree char *rest = rest_of(progress);
+    g_autofree char *name = ifm_format_clean(progress->now != NULL ? progress->now->title : "");
+    gsize number = progress->n_done + (ended == NULL && progress->n_done < progress->n_cases);
+    Line line = { .number = number,
+                  .n_cases = progress->n_cases,
+                  .name = name,
+                  .part_ratio = progress->n_cases > 0 ? (double)progress->n_done / (double)progress->n_cases : 0,
+                  .phase = progress->step != NULL ? progress->step : "",
+                  .n = progress->n,
+                  .median_ns = progress->median_ns,
+                  .ci_ratio = progress->ci_ratio,
+                  .rest = rest };
+    if (progress->now == NULL)
+        return;
+    if (self->terminal)
+        show_line(self, &line);
+    else if (log_is_due(self))
+        log_line(self, &line);
+}
+
+void progress_study_end(Progress *self)
+{
+    take_away(self);
 }

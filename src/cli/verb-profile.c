@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include "profile.h"
+#include "protocol.h"
 
 #define DEFAULT_DEVICE "onnxruntime:CPU"
 
@@ -237,13 +238,10 @@ static int run_profile(const Arguments *arguments)
     if (!cli_given(arguments, "device"))
         cli_note("no --device given: measuring on " DEFAULT_DEVICE " (inferometer devices lists what is here)");
     g_autoptr(Progress) progress = progress_new(plan.targets->len, cli_given(arguments, "quiet"));
-    IfmRunnerOptions options = { .limits = IFM_LIMITS_INIT,
+    IfmRunnerOptions options = { .limits = cli_limits(arguments),
                                  .interrupted = cli_interrupt_install(),
                                  .progress = progress_update,
                                  .progress_user = progress };
-    options.limits.hang_ns = cli_integer(arguments, "timeout");
-    options.limits.case_time_ns = cli_integer(arguments, "case-timeout");
-    options.limits.memory_bytes = cli_integer(arguments, "memory-limit");
     g_autoptr(IfmRunner) runner = ifm_runner_new(&options);
     Campaign campaign = {
         .plan = &plan, .runner = runner, .store = store, .progress = progress, .resume = cli_given(arguments, "resume")
@@ -265,24 +263,18 @@ static const Option profile_options[] = {
     { "dtype", 0, OPTION_TEXT, FALSE, "DTYPE", "precision to compute in: f32, f16 or bf16", "f32", dtypes },
     { "threads", 't', OPTION_COUNT, FALSE, "N", "threads of the runtime; 0: as many as the device has cores", "0",
       .most = 4096 },
-    { "ci", 0, OPTION_RATIO, FALSE, "PERCENT", "measure until half the median's 95 % interval is at most this part of it",
-      "1%" },
-    { "runs", 0, OPTION_COUNT, FALSE, "N", "measure exactly so many runs instead", .least = 1,
-      .most = IFM_PROTOCOL_MOST_RUNS },
-    { "warmup", 0, OPTION_COUNT, FALSE, "N", "runs before measuring: at least so many, or with --runs exactly (then 10)",
-      .most = IFM_PROTOCOL_MOST_RUNS },
-    { "time-budget", 0, OPTION_DURATION, FALSE, "TIME", "the most time to warm up and measure one device for; 0: no limit",
-      "20s" },
+    ROW_CI("1%"),
+    ROW_RUNS,
+    ROW_WARMUP,
+    ROW_TIME_BUDGET("20s"),
     { "seed", 0, OPTION_COUNT, FALSE, "N", "seed of the inputs, and of a zoo model's weights", "1", .most = G_MAXUINT32 },
     { "no-nodes", 0, OPTION_FLAG, FALSE, NULL, "do not measure a second time, profiled, for the times of the nodes" },
     { "no-verify", 0, OPTION_FLAG, FALSE, NULL, "do not compare the outputs with those of the reference" },
     { "native-async", 0, OPTION_FLAG, FALSE, NULL, "use the runtime's own asynchrony instead of a pinned thread" },
     { "option", 0, OPTION_TEXT, TRUE, "[ENGINE:]KEY=VALUE", "a setting in the runtime's own words" },
-    { "timeout", 0, OPTION_DURATION, FALSE, "TIME", "a device that shows no progress for so long has hung; 0: no limit",
-      "60s" },
-    { "case-timeout", 0, OPTION_DURATION, FALSE, "TIME", "the most time for one device, all told; 0: no limit", "0" },
-    { "memory-limit", 0, OPTION_BYTES, FALSE, "SIZE",
-      "how far a device's process may grow once its runtime is open; 0: no limit", "0" },
+    ROW_TIMEOUT,
+    ROW_CASE_TIMEOUT,
+    ROW_MEMORY_LIMIT,
     { "resume", 0, OPTION_FLAG, FALSE, NULL, "do not measure again what the store holds already" },
     { "nodes", 0, OPTION_COUNT, FALSE, "N", "how many of the slowest nodes to show for each device", "15" },
     { "json", 0, OPTION_FILE, FALSE, "FILE", "write everything as JSON, samples included; - is standard output" },

@@ -9,6 +9,9 @@ static void test_help(Bench *bench, gconstpointer data)
         { "--help", "help.txt" },
         { "help profile", "help-profile.txt" },
         { "store --help", "help-store.txt" },
+        { "study --help", "help-study.txt" },
+        { "help study run", "help-study-run.txt" },
+        { "help study import", "help-study-import.txt" },
     };
     for (gsize i = 0; i < G_N_ELEMENTS(lines); i++)
     {
@@ -23,8 +26,9 @@ static void test_help(Bench *bench, gconstpointer data)
 /* Every verb that --help lists explains itself, both ways, and every line fits. */
 static void test_every_verb(Bench *bench, gconstpointer data)
 {
-    static const char *const verbs[] = { "profile",     "devices",      "zoo list",    "zoo export", "store show",
-                                         "store merge", "store export", "store check", "help",       "completion" };
+    static const char *const verbs[] = { "profile",     "study run",    "study status", "study export", "study import",
+                                         "study list",  "devices",      "zoo list",     "zoo export",   "store show",
+                                         "store merge", "store export", "store check",  "help",         "completion" };
     g_auto(Ended) overview = { 0 };
     run_line(bench, "help", &overview);
     for (gsize i = 0; i < G_N_ELEMENTS(verbs); i++)
@@ -100,6 +104,11 @@ static void test_completion_bash(Bench *bench, gconstpointer data)
         { "zoo export mat", "matmul" },
         { "store export --format j", "json" },
         { "completion f", "fish" },
+        { "study st", "status" },
+        { "study run gnn-stages-l", "gnn-stages-large" },
+        { "study run mode", "model.onnx" },
+        { "study run --only m", "measure" },
+        { "study run -d NPU = simulated : lab/FIX", "lab/FIXED" },
         { "profile mode", "model.onnx" },
         { "store show --", "--quiet --help" },
     };
@@ -195,6 +204,17 @@ static void test_usage_errors(Bench *bench, gconstpointer data)
         { "store export --format xml", "--format: \"xml\" is none of csv, json" },
         { "store merge one.db", "needs INTO FROM" },
         { "zoo export matmul", "needs -o FILE" },
+        { "study", "which of run, status, export, import, list?" },
+        { "study runs x", "did you mean \"run\"?" },
+        { "study run", "needs STUDY" },
+        { "study run gnn-stages --only analyse", "--only: \"analyse\" is none of export, measure, analyze" },
+        { "study run gnn-stages --runs 5 --ci 1%", "not both" },
+        { "study run gnn-stages --ci 0%", "--ci: above 0%, at most 100%" },
+        { "study run gnn-stages -d A=openvino:CPU@0 -d A=openvino:CPU@1", "its alias is given twice" },
+        { "study import x.csv", "needs -o DIR or --name NAME" },
+        { "study import x.csv --name a/b", "--name: \"a/b\" is no name for a folder" },
+        { "study import x.csv --name x --hidden 0", "is not a whole number from 1 to 1000000" },
+        { "study list x", "\"x\" is one argument too many" },
         { "completion tcsh", "no completion for the shell \"tcsh\"" },
     };
     for (gsize i = 0; i < G_N_ELEMENTS(known); i++)

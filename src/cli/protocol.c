@@ -1,0 +1,48 @@
+#include "protocol.h"
+
+#define PUBLISHED_WARMUP 10 /* of protocols with fixed counts */
+
+int cli_check_protocol(const Arguments *arguments)
+{
+    const Verb *verb = cli_verb_of(arguments);
+    if (cli_given(arguments, "runs") && cli_given(arguments, "ci"))
+        return cli_usage(verb, "--runs and --ci: a fixed count or an interval to reach, not both");
+    if (cli_given(arguments, "ci") && cli_ratio(arguments, "ci") <= 0)
+        return cli_usage(verb, "--ci: above 0%%, at most 100%%");
+    return CLI_EXIT_OK;
+}
+
+IfmProtocol cli_protocol(const Arguments *arguments, const IfmProtocol *base)
+{
+    IfmProtocol protocol = *base;
+    if (cli_given(arguments, "ci"))
+    {
+        protocol.ci_ratio = cli_ratio(arguments, "ci");
+        if (protocol.runs > 0) /* from fixed counts to the rule: with the rule's own warm-up and budget */
+        {
+            protocol.warmup = IFM_PROTOCOL_INIT.warmup;
+            protocol.time_budget_ns = IFM_PROTOCOL_INIT.time_budget_ns;
+        }
+        protocol.runs = 0;
+    }
+    if (cli_given(arguments, "runs")) /* as published protocols do; a budget cuts them short only where it was asked for */
+    {
+        protocol.runs = (gsize)cli_integer(arguments, "runs");
+        protocol.warmup = PUBLISHED_WARMUP;
+        protocol.time_budget_ns = 0;
+    }
+    if (cli_given(arguments, "warmup"))
+        protocol.warmup = (gsize)cli_integer(arguments, "warmup");
+    if (cli_given(arguments, "time-budget"))
+        protocol.time_budget_ns = cli_integer(arguments, "time-budget");
+    return protocol;
+}
+
+IfmLimits cli_limits(const Arguments *arguments)
+{
+    IfmLimits limits = IFM_LIMITS_INIT;
+    limits.hang_ns = cli_integer(arguments, "timeout");
+    limits.case_time_ns = cli_integer(arguments, "case-timeout");
+    limits.memory_bytes = cli_integer(arguments, "memory-limit");
+    return limits;
+}

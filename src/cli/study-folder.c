@@ -1,0 +1,127 @@
+#include <string.h>
+#include <unistd.h>
+
+#include <glib/gstdio.h>
+
+#include "study.h"
+
+#define RESULTS "out"
+
+/* --- where ---------------------------------------------------------------------------------------------------------- */
+
+static gboolean is_there(const char *path)
+{
+    return g_file_test(path, G_FILE_TEST_EXISTS);
+}
+
+/* The outermost folder that would have to be made. (transfer full) NULL where none would. */
+static char *first_missing(const char *folder)
+{
+    g_autofree char *at = g_canonicalize_filename(folder, NULL), *missing = NULL;
+    while (!is_there(at))
+    {
+        char *parent = g_path_get_dirname(at);
+        g_free(missing);
+        missing = g_steal_pointer(&at);
+        at = parent;
+    }
+    return g_steal_pointer(&missing);
+}
+
+void study_place_set_folder(StudyPlace *place, char *folder)
+{
+    place->folder = folder;
+    place->store_path = g_build_filename(folder, "store.db", NULL);
+    place->missing = first_missing(folder);
+}
+
+void study_place_clear(StudyPlace *place)
+{
+    g_clear_pointer(&place->study, ifm_study_free);
+    g_clear_pointer(&place->folder, g_free);
+    g_clear_pointer(&place->store_path, g_free);
+    g_clear_pointer(&place->missing, g_free);
+}
+
+void study_place_tidy(const StudyPlace *place)
+{
+    g_autofree char *at = g_canonicalize_filename(place->folder, NULL);
+    while (place->missing != NULL && g_str_has_prefix(at, place->missing) && g_rmdir(at) == 0)
+    {
+        char *parent = g_path_get_dirname(at);
+        g_free(at);
+        at = parent;
+    }
+}
+
+/* --- which ---------------------------------------------------------------------------------------------------------- */
+
+static char *default_folder(const char *name)
+{
+    return g_build_filename(RESULTS, name, NULL);
+}
+
+int study_place_init(StudyPlace *place, const Arguments *arguments)
+{
+    g_autoptr(GError) error = NULL;
+    const char *out = cli_text(arguments, "output");
+    place->study = ifm_study_open(cli_positional(arguments)[0], &error);
+    if (place->study == NULL)
+        return cli_fail(error);
+    study_place_set_folder(place, out != NULL ? g_strdup(out) : default_folder(ifm_study_name(place->study)));
+    return CLI_EXIT_OK;
+}
+
+/* Results that somebody else's study left, or an import: no YAML file of theirs need be here. */
+static char *results_named(const char *text)
+{
+    g_autofree char *folder = g_file_test(text, G_FILE_TEST_IS_DIR) ? g_strdup(text)
+                              : strchr(text, '/') == NULL           ? default_folder(text)
+                                                                    : NULL;
+    g_autofree char *store = folder != NULL ? g_build_filename(folder, "store.db", NULL) : NULL;
+    return store != NULL && is_there(store) ? g_steal_pointer(&folder) : NULL;
+}
+
+int study_place_find(StudyPlace *place, const Arguments *arguments)
+{
+    const char *text = cli_positional(arguments)[0];
+    char *folder = cli_text(arguments, "output") == NULL ? results_named(text) : NULL;
+    if (folder == NULL && g_file_test(text, G_FILE_TEST_IS_DIR) && cli_text(arguments, "output") == NULL)
+        folder = g_strdup(text); /* whose store is missing */
+    if (folder == NULL)
+        return study_place_init(place, arguments);
+    study_place_set_folder(place, folder);
+    return CLI_EXIT_OK;
+}
+
+/* --- what is there -------------------------------------------------------------------------------------------------- */
+
+IfmStore *study_place_open(const StudyPlace *place, IfmStoreMode mode, GError **error)
+{
+    g_autoptr(IfmStore) store = ifm_store_open(place->store_path, mode, error);
+    if (store != NULL && place->study != NULL && !ifm_study_check_store(place->study, store, error))
+        return NULL;
+    return g_steal_pointer(&store);
+}
+
+int study_place_check(const StudyPlace *place)
+{
+    g_autoptr(GError) error = NULL;
+    if (!is_there(place->store_path))
+        return CLI_EXIT_OK;
+    g_autoptr(IfmStore) store = study_place_open(place, IFM_STORE_READ, &error);
+    return store != NULL ? CLI_EXIT_OK : cli_fail(error);
+}
+
+IfmStudyTables *study_write_tables(IfmStore *store, const char *folder, GError **error)
+{
+    g_autoptr(IfmStudyTables) tables = ifm_study_tables(store, error);
+    return tables != NULL && ifm_study_write(tables, folder, error) ? g_steal_pointer(&tables) : NULL;
+}
+
+int study_print_page(const IfmStudyTables *tables, const char *folder)
+{
+    IfmScreen screen = ifm_screen_detect(STDOUT_FILENO);
+    g_autofree char *text = ifm_study_to_screen(tables, folder, &screen);
+    return cli_print(text);
+}

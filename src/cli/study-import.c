@@ -1,0 +1,157 @@
+#include <string.h>
+#include <unistd.h>
+
+#include "study.h"
+
+/* --- what a table is good for --------------------------------------------------------------------------------------- */
+
+/* Counts over all stages and devices. */
+typedef struct
+{
+    gsize n_rows, n_timed, n_split, n_fits, n_identifiable;
+} Worth;
+
+static Worth worth_of(const IfmStudyTables *tables)
+{
+    Worth worth = { .n_rows = tables->rows->len, .n_fits = tables->fits->len };
+    for (guint i = 0; i < tables->fits->len; i++)
+    {
+        const IfmStageFit *fit = tables->fits->pdata[i];
+        worth.n_timed += fit->n_rows;
+        worth.n_split += fit->n_split;
+        worth.n_identifiable += fit->fitted && fit->bandwidth.identifiable;
+    }
+    return worth;
+}
+
+static void append_worth(GString *out, const IfmStudyTables *tables)
+{
+    Worth worth = worth_of(tables);
+    g_string_append_printf(out,
+                           "%s: %" G_GSIZE_FORMAT " rows: %" G_GSIZE_FORMAT " latencies, %" G_GSIZE_FORMAT " failures\n",
+                           tables->name, worth.n_rows, worth.n_timed, worth.n_rows - worth.n_timed);
+    g_string_append_printf(out,
+                           "bandwidth: identifiable for %" G_GSIZE_FORMAT " of %" G_GSIZE_FORMAT
+                           " stages of devices; of their latencies %" G_GSIZE_FORMAT " of %" G_GSIZE_FORMAT
+                           " can be split into transfer and compute\n\n",
+                           worth.n_identifiable, worth.n_fits, worth.n_split, worth.n_timed);
+}
+
+/* --- a row for each stage of a device ------------------------------------------------------------------------------- */
+
+static void get_alias(const void *record, const void *user, IfmValue *value)
+{
+    ifm_value_set_text(value, ((const IfmStageFit *)record)->device->alias);
+}
+
+static void get_stage(const void *record, const void *user, IfmValue *value)
+{
+    ifm_value_set_integer(value, ((const IfmStageFit *)record)->stage);
+}
+
+static void get_rows(const void *record, const void *user, IfmValue *value)
+{
+    ifm_value_set_integer(value, (gint64)((const IfmStageFit *)record)->n_rows);
+}
+
+static void get_split(const void *record, const void *user, IfmValue *value)
+{
+    ifm_value_set_integer(value, (gint64)((const IfmStageFit *)record)->n_split);
+}
+
+static void get_bandwidth(const void *record, const void *user, IfmValue *value)
+{
+    const IfmStageFit *fit = record;
+    g_autofree char *size = NULL;
+    if (!fit->fitted || !fit->bandwidth.identifiable)
+        return;
+    size = ifm_format_bytes(fit->bandwidth.bytes_per_s);
+    ifm_value_take_text(value, g_strconcat(size, "/s", NULL));
+}
+
+static void get_why(const void *record, const void *user, IfmValue *value)
+{
+    const IfmStageFit *fit = record;
+    ifm_value_set_text(value, fit->fitted ? fit->bandwidth.why : fit->why);
+}
+
+/* @user: the offset of a double in IfmLookupError. */
+static void get_error(const void *record, const void *user, IfmValue *value)
+{
+    const IfmStageFit *fit = record;
+    if (fit->has_lookup)
+        ifm_value_set_real(value, G_STRUCT_MEMBER(double, &fit->lookup_error, GPOINTER_TO_SIZE(user)));
+}
+
+#define ERROR_OF(member) GSIZE_TO_POINTER(G_STRUCT_OFFSET(IfmLookupError, member))
+
+static const IfmField worth_fields[] = {
+    { "device", "device", IFM_FIELD_TEXT, get_alias, .flags = IFM_FIELD_WHOLE },
+    { "stage", "stage", IFM_FIELD_INTEGER, get_stage },
+    { "rows", "latencies", IFM_FIELD_INTEGER, get_rows },
+    { "split", "split", IFM_FIELD_INTEGER, get_split },
+    { "bandwidth", "bandwidth", IFM_FIELD_TEXT, get_bandwidth, .flags = IFM_FIELD_WHOLE },
+    { "error_median", "off by", IFM_FIELD_RATIO, get_error, ERROR_OF(median_ratio) },
+    { "error_p90", "90 % within", IFM_FIELD_RATIO, get_error, ERROR_OF(p90_ratio) },
+    { "error_max", "at worst", IFM_FIELD_RATIO, get_error, ERROR_OF(max_ratio) },
+    { "outside", "outside", IFM_FIELD_RATIO, get_error, ERROR_OF(extrapolated_median_ratio) },
+    { "why", "why no bandwidth", IFM_FIELD_TEXT, get_why, .flags = IFM_FIELD_HIDE_EMPTY },
+    { NULL },
+};
+
+static int print_worth(const IfmStudyTables *tables)
+{
+    g_autoptr(GString) out = g_string_new(NULL);
+    IfmScreen screen = ifm_screen_detect(STDOUT_FILENO);
+    IfmTable table = { worth_fields, (const void *const *)tables->fits->pdata, tables->fits->len };
+    g_autofree char *rows = ifm_table_to_screen(&table, &screen);
+    append_worth(out, tables);
+    g_string_append(out, rows);
+    g_string_append_c(out, '\n');
+    ifm_format_wrap(out,
+                    "off by: how far a latency left out is from what the others predict for its size, in the median; "
+                    "outside: the same where its size lies beyond the others and is only extrapolated",
+                    0, 0, MIN(screen.width, 100));
+    return cli_print(out->str);
+}
+
+/* --- the verb ------------------------------------------------------------------------------------------------------- */
+
+/* A name that is none of a file's. (transfer full) */
+static char *name_of(const Arguments *arguments)
+{
+    const char *name = cli_text(arguments, "name");
+    g_autofree char *folder = name == NULL ? g_canonicalize_filename(cli_text(arguments, "output"), NULL) : g_strdup(name);
+    return name != NULL ? g_strdup(name) : g_path_get_basename(folder);
+}
+
+static int import_into(const StudyPlace *place, const char *name, const Arguments *arguments)
+{
+    g_autoptr(GError) error = NULL;
+    IfmStageSizes sizes = { .features = cli_integer(arguments, "features"), .hidden = cli_integer(arguments, "hidden") };
+    g_autoptr(IfmStore) store = ifm_store_open(place->store_path, IFM_STORE_WRITE, &error);
+    gsize n_rows = 0;
+    if (store == NULL || !ifm_study_import(cli_positional(arguments), name, &sizes, store, &n_rows, &error))
+        return cli_fail(error);
+    g_autoptr(IfmStudyTables) tables = ifm_study_tables(store, &error);
+    if (tables == NULL)
+        return cli_fail(error);
+    cli_note("%s: %" G_GSIZE_FORMAT " rows taken in; inferometer study export %s writes them in the published formats",
+             place->store_path, n_rows, place->folder);
+    return print_worth(tables);
+}
+
+int study_import(const Arguments *arguments)
+{
+    g_auto(StudyPlace) place = { 0 };
+    const char *out = cli_text(arguments, "output"), *given = cli_text(arguments, "name");
+    if (out == NULL && given == NULL)
+        return cli_usage(cli_verb_of(arguments), "needs -o DIR or --name NAME: where the tables go");
+    if (given != NULL && (*given == '\0' || strchr(given, '/') != NULL || *given == '.'))
+        return cli_usage(cli_verb_of(arguments), "--name: \"%s\" is no name for a folder", given);
+    g_autofree char *name = name_of(arguments);
+    study_place_set_folder(&place, out != NULL ? g_strdup(out) : g_build_filename("out", name, NULL));
+    int status = import_into(&place, name, arguments);
+    study_place_tidy(&place);
+    return status;
+}

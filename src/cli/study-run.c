@@ -1,0 +1,194 @@
+#include <string.h>
+#include <unistd.h>
+
+#include "protocol.h"
+#include "study.h"
+
+/* StudyRun: a study on its way through its phases. */
+typedef struct
+{
+    const StudyPlace *place;
+    Progress *progress;
+    IfmStudyTables *tables; /* as last written; NULL until then */
+} StudyRun;
+
+static void study_run_clear(StudyRun *run)
+{
+    g_clear_pointer(&run->progress, progress_free);
+    g_clear_pointer(&run->tables, ifm_study_tables_free);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(StudyRun, study_run_clear)
+
+/* --- what is asked for ---------------------------------------------------------------------------------------------- */
+
+static gboolean wants(const Arguments *arguments, const char *step)
+{
+    const char *only = cli_text(arguments, "only");
+    return only == NULL || g_str_equal(only, step);
+}
+
+/* Saying twice what an alias means is a slip of the pen. */
+static gboolean is_repeated(const char *const *texts, gsize at)
+{
+    gsize length = strcspn(texts[at], "=");
+    for (gsize i = 0; i < at; i++)
+        if (strncmp(texts[i], texts[at], length + 1) == 0)
+            return TRUE;
+    return FALSE;
+}
+
+static int set_devices(IfmStudy *study, const Arguments *arguments)
+{
+    const char *const *texts = cli_texts(arguments, "device");
+    for (gsize i = 0; texts[i] != NULL; i++)
+    {
+        g_autoptr(GError) error = NULL;
+        if (is_repeated(texts, i))
+            return cli_usage(cli_verb_of(arguments), "--device %s: its alias is given twice", texts[i]);
+        if (!ifm_study_set_device(study, texts[i], &error))
+        {
+            g_prefix_error(&error, "--device: ");
+            return cli_fail(error);
+        }
+    }
+    return CLI_EXIT_OK;
+}
+
+static int prepare(StudyPlace *place, const Arguments *arguments)
+{
+    int status = cli_check_protocol(arguments);
+    if (status != CLI_EXIT_OK || (status = study_place_init(place, arguments)) != CLI_EXIT_OK ||
+        (status = set_devices(place->study, arguments)) != CLI_EXIT_OK)
+        return status;
+    IfmProtocol protocol = cli_protocol(arguments, ifm_study_protocol(place->study));
+    ifm_study_set_protocol(place->study, &protocol);
+    return study_place_check(place);
+}
+
+/* --- its steps ------------------------------------------------------------------------------------------------------ */
+
+static int run_export(const StudyPlace *place)
+{
+    g_autoptr(GError) error = NULL;
+    gsize n_models = 0;
+    if (!ifm_study_export(place->study, place->folder, &n_models, &error))
+        return cli_fail(error);
+    g_autofree char *text = g_strdup_printf("%" G_GSIZE_FORMAT " models in %s/models\n", n_models, place->folder);
+    return cli_print(text);
+}
+
+static int run_analyze(const StudyPlace *place)
+{
+    g_autoptr(GError) error = NULL;
+    g_autoptr(IfmStore) store = study_place_open(place, IFM_STORE_READ, &error);
+    g_autoptr(IfmStudyTables) tables = store != NULL ? study_write_tables(store, place->folder, &error) : NULL;
+    return tables != NULL ? study_print_page(tables, place->folder) : cli_fail(error);
+}
+
+static void on_progress(const IfmStudyProgress *progress, const IfmMeasurement *ended, void *user)
+{
+    progress_study(((StudyRun *)user)->progress, progress, ended);
+}
+
+/* What a phase came to is complete and usable whatever becomes of the next. */
+static gboolean on_phase_done(IfmStudy *study, IfmStore *store, int phase, void *user, GError **error)
+{
+    StudyRun *run = user;
+    g_clear_pointer(&run->tables, ifm_study_tables_free);
+    run->tables = study_write_tables(store, run->place->folder, error);
+    return run->tables != NULL;
+}
+
+/* --- how it ended --------------------------------------------------------------------------------------------------- */
+
+static int tell_interrupted(const StudyPlace *place, const IfmStudyProgress *result, int number)
+{
+    cli_complain("interrupted: %" G_GSIZE_FORMAT " of %" G_GSIZE_FORMAT " cases are in %s; the same command goes on there",
+                 result->n_done, result->n_cases, place->store_path);
+    return CLI_EXIT_SIGNAL + number;
+}
+
+/* Every device is missing: each with its reason, as there is no page that could tell it. */
+static int tell_absent(const StudyPlace *place)
+{
+    const GPtrArray *devices = ifm_study_devices(place->study);
+    for (guint i = 0; i < devices->len; i++)
+    {
+        const IfmStudyDevice *device = devices->pdata[i];
+        cli_complain("%s=%s: %s", device->alias, device->device, device->reason != NULL ? device->reason : "not here");
+    }
+    g_autoptr(GError) error =
+        g_error_new(IFM_ERROR, IFM_ERROR_UNAVAILABLE, "%s: none of its devices is here", ifm_study_name(place->study));
+    return cli_fail(error);
+}
+
+static int tell_outcome(const StudyPlace *place, const IfmStudyProgress *result, gboolean with_report)
+{
+    gsize n_lacking = result->n_failed + result->n_skipped;
+    g_autofree char *report = g_build_filename(place->folder, "profiling_report.txt", NULL);
+    g_autofree char *status = g_strdup_printf("inferometer study status %s", place->folder);
+    if (result->n_cases == 0)
+        return tell_absent(place);
+    if (n_lacking == 0)
+        return CLI_EXIT_OK;
+    cli_complain("%" G_GSIZE_FORMAT " of %" G_GSIZE_FORMAT " cases have no latency: why stands in %s", n_lacking,
+                 result->n_cases, with_report ? report : status);
+    return CLI_EXIT_FAILED;
+}
+
+/* All that is left to do once every case has ended. */
+static int finish(StudyRun *run, IfmStore *store, const Arguments *arguments, const IfmStudyProgress *result)
+{
+    const StudyPlace *place = run->place;
+    gboolean analyze = wants(arguments, "analyze");
+    g_autoptr(GError) error = NULL;
+    if (result->n_measured == 0 && result->n_cases > 0)
+        cli_note("all %" G_GSIZE_FORMAT " cases were measured before and are in %s", result->n_cases, place->store_path);
+    if (run->tables == NULL)
+        run->tables = analyze ? study_write_tables(store, place->folder, &error) : ifm_study_tables(store, &error);
+    if (run->tables == NULL)
+        return cli_fail(error);
+    IfmScreen screen = ifm_screen_detect(STDOUT_FILENO);
+    g_autofree char *text = analyze ? NULL : ifm_study_status_to_screen(run->tables, &screen);
+    int printed = analyze ? study_print_page(run->tables, place->folder) : cli_print(text);
+    int status = tell_outcome(place, result, analyze);
+    return printed != CLI_EXIT_OK ? printed : status;
+}
+
+static int run_measure(const StudyPlace *place, const Arguments *arguments)
+{
+    g_autoptr(GError) error = NULL;
+    g_autoptr(IfmStore) store = study_place_open(place, IFM_STORE_WRITE, &error);
+    g_auto(StudyRun) run = { .place = place, .progress = progress_new(0, cli_given(arguments, "quiet")) };
+    IfmStudyProgress result = { 0 };
+    IfmStudyOptions options = {
+        .folder = place->folder,
+        .limits = cli_limits(arguments),
+        .retry = cli_given(arguments, "retry"),
+        .interrupted = cli_interrupt_install(),
+        .progress = on_progress,
+        .phase_done = wants(arguments, "analyze") ? on_phase_done : NULL,
+        .user = &run,
+    };
+    if (store == NULL)
+        return cli_fail(error);
+    gboolean good = ifm_study_measure(place->study, store, &options, &result, &error);
+    progress_study_end(run.progress);
+    if (!good && g_error_matches(error, IFM_ERROR, IFM_ERROR_CANCELLED))
+        return tell_interrupted(place, &result, cli_interrupt_signal());
+    return good ? finish(&run, store, arguments, &result) : cli_fail(error);
+}
+
+int study_run(const Arguments *arguments)
+{
+    g_auto(StudyPlace) place = { 0 };
+    int status = prepare(&place, arguments);
+    if (status != CLI_EXIT_OK)
+        return status;
+    if (wants(arguments, "measure"))
+        status = run_measure(&place, arguments);
+    else
+        status = wants(arguments, "export") ? run_export(&place) : run_analyze(&place);
+    study_place_tidy(&place);
+    return status;
+}
