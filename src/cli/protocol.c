@@ -38,11 +38,14 @@ IfmProtocol cli_protocol(const Arguments *arguments, const IfmProtocol *base)
     return protocol;
 }
 
-IfmLimits cli_limits(const Arguments *arguments)
+IfmLimits cli_limits(const Arguments *arguments, const IfmLimits *base)
 {
-    IfmLimits limits = IFM_LIMITS_INIT;
-    limits.hang_ns = cli_integer(arguments, "timeout");
-    limits.case_time_ns = cli_integer(arguments, "case-timeout");
-    limits.memory_bytes = cli_integer(arguments, "memory-limit");
+    IfmLimits limits = *base;
+    if (cli_given(arguments, "timeout"))
+        limits.hang_ns = cli_integer(arguments, "timeout");
+    if (cli_given(arguments, "case-timeout"))
+        limits.case_time_ns = cli_integer(arguments, "case-timeout");
+    if (cli_given(arguments, "memory-limit"))
+        limits.memory_bytes = cli_integer(arguments, "memory-limit");
     return limits;
 }

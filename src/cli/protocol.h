@@ -23,17 +23,17 @@ G_BEGIN_DECLS
     {                                                                                                                      \
         "time-budget", 0, OPTION_DURATION, FALSE, "TIME", HELP_TIME_BUDGET, fallback                                       \
     }
-#define ROW_TIMEOUT                                                                                                        \
+#define ROW_TIMEOUT(fallback)                                                                                              \
     {                                                                                                                      \
-        "timeout", 0, OPTION_DURATION, FALSE, "TIME", HELP_TIMEOUT, "60s"                                                  \
+        "timeout", 0, OPTION_DURATION, FALSE, "TIME", HELP_TIMEOUT, fallback                                               \
     }
-#define ROW_CASE_TIMEOUT                                                                                                   \
+#define ROW_CASE_TIMEOUT(fallback)                                                                                         \
     {                                                                                                                      \
-        "case-timeout", 0, OPTION_DURATION, FALSE, "TIME", HELP_CASE_TIMEOUT, "0"                                          \
+        "case-timeout", 0, OPTION_DURATION, FALSE, "TIME", HELP_CASE_TIMEOUT, fallback                                     \
     }
-#define ROW_MEMORY_LIMIT                                                                                                   \
+#define ROW_MEMORY_LIMIT(fallback)                                                                                         \
     {                                                                                                                      \
-        "memory-limit", 0, OPTION_BYTES, FALSE, "SIZE", HELP_MEMORY_LIMIT, "0"                                             \
+        "memory-limit", 0, OPTION_BYTES, FALSE, "SIZE", HELP_MEMORY_LIMIT, fallback                                        \
     }
 
 #define HELP_CI "measure until half the median's 95 % interval is at most this part of it"
@@ -46,8 +46,8 @@ G_BEGIN_DECLS
 
 /* cli_check_protocol: what no single option's row can say. Returns: an exit status; what is wrong was told. */
 int cli_check_protocol(const Arguments *arguments);
-/* cli_protocol: @base with what was given on the command line put over it. */
+/* cli_protocol, cli_limits: @base with what was given on the command line put over it. */
 IfmProtocol cli_protocol(const Arguments *arguments, const IfmProtocol *base);
-IfmLimits cli_limits(const Arguments *arguments);
+IfmLimits cli_limits(const Arguments *arguments, const IfmLimits *base);
 
 G_END_DECLS

@@ -163,7 +163,7 @@ static int run_measure(const StudyPlace *place, const Arguments *arguments)
     IfmStudyProgress result = { 0 };
     IfmStudyOptions options = {
         .folder = place->folder,
-        .limits = cli_limits(arguments),
+        .limits = cli_limits(arguments, ifm_study_limits(place->study)),
         .retry = cli_given(arguments, "retry"),
         .interrupted = cli_interrupt_install(),
         .progress = on_progress,

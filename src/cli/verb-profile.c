@@ -238,7 +238,8 @@ static int run_profile(const Arguments *arguments)
     if (!cli_given(arguments, "device"))
         cli_note("no --device given: measuring on " DEFAULT_DEVICE " (inferometer devices lists what is here)");
     g_autoptr(Progress) progress = progress_new(plan.targets->len, cli_given(arguments, "quiet"));
-    IfmRunnerOptions options = { .limits = cli_limits(arguments),
+    IfmLimits usual = IFM_LIMITS_INIT;
+    IfmRunnerOptions options = { .limits = cli_limits(arguments, &usual),
                                  .interrupted = cli_interrupt_install(),
                                  .progress = progress_update,
                                  .progress_user = progress };
@@ -272,9 +273,9 @@ static const Option profile_options[] = {
     { "no-verify", 0, OPTION_FLAG, FALSE, NULL, "do not compare the outputs with those of the reference" },
     { "native-async", 0, OPTION_FLAG, FALSE, NULL, "use the runtime's own asynchrony instead of a pinned thread" },
     { "option", 0, OPTION_TEXT, TRUE, "[ENGINE:]KEY=VALUE", "a setting in the runtime's own words" },
-    ROW_TIMEOUT,
-    ROW_CASE_TIMEOUT,
-    ROW_MEMORY_LIMIT,
+    ROW_TIMEOUT("60s"),
+    ROW_CASE_TIMEOUT("0"),
+    ROW_MEMORY_LIMIT("0"),
     { "resume", 0, OPTION_FLAG, FALSE, NULL, "do not measure again what the store holds already" },
     { "nodes", 0, OPTION_COUNT, FALSE, "N", "how many of the slowest nodes to show for each device", "15" },
     { "json", 0, OPTION_FILE, FALSE, "FILE", "write everything as JSON, samples included; - is standard output" },

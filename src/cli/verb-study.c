@@ -22,9 +22,9 @@ static const Option run_options[] = {
     ROW_RUNS,
     ROW_WARMUP,
     ROW_TIME_BUDGET(NULL),
-    ROW_TIMEOUT,
-    ROW_CASE_TIMEOUT,
-    ROW_MEMORY_LIMIT,
+    ROW_TIMEOUT(NULL),
+    ROW_CASE_TIMEOUT(NULL),
+    ROW_MEMORY_LIMIT(NULL),
     { "retry", 0, OPTION_FLAG, FALSE, NULL, "measure again what failed before" },
     { "output", 'o', OPTION_FOLDER, FALSE, "DIR",
       "folder of the store, the models and the tables; without it out/ and the "
@@ -52,7 +52,7 @@ const Verb verb_study_run = {
     .options = run_options,
     .details =
         WHICH_STUDY " How long a case is measured is what the study says, unless --ci, --runs, --warmup or --time-budget "
-                    "say otherwise.\n"
+                    "say otherwise; so are the limits of --timeout, --case-timeout and --memory-limit.\n"
                     "Every case is stored before the next begins: an interrupted study goes on where it stopped, and one "
                     "that is whole is not measured again. Devices with dynamic models come first, those with static ones "
                     "(an NPU) after them; the tables are written after each of the two phases. A device that is not here "

@@ -1,0 +1,326 @@
+#include "cli/study-harness.h"
+
+/* What `inferometer study` does with a small study on simulated devices: its files, its options, its steps. */
+
+#define RUN "study run small.yaml -q"
+#define STORE "out/small/store.db"
+
+static const char *const tables[] = {
+    "lookup_table.json",
+    "bandwidth_table.json",
+    "raw_measurements.json",
+    "checkpoint_cpugpu.json",
+    "checkpoint_npu.json",
+    "profiling_report.txt",
+    "stages.csv",
+};
+
+static void bench_init_small(Bench *bench, gconstpointer data)
+{
+    bench_init(bench, data);
+    write_text(bench, "small.yaml", SMALL);
+}
+
+static gboolean has_table(const Bench *bench, const char *folder, const char *name)
+{
+    g_autofree char *path = g_build_filename(folder, name, NULL);
+    return is_there(bench, path);
+}
+
+/* The rows of one device in raw_measurements.json; @measured: those with samples. */
+static guint count_rows(const json_t *raw, const char *alias, guint *measured)
+{
+    guint n = 0;
+    const char *key;
+    json_t *row;
+    *measured = 0;
+    json_object_foreach((json_t *)raw, key, row)
+    {
+        g_auto(GStrv) words = g_strsplit(key, ",", -1);
+        if (*key == '_' || g_strcmp0(words[2], alias) != 0)
+            continue;
+        n++;
+        *measured += json_array_size(json_object_get(row, "samples_ms")) > 0;
+    }
+    return n;
+}
+
+/* --- the whole of it -------------------------------------------------------------------------------------------------- */
+
+static void test_run(Bench *bench, gconstpointer data)
+{
+    g_auto(Ended) ended = { 0 }, again = { 0 };
+    run_line(bench, "study run small.yaml", &ended);
+    assert_status(&ended, 0);
+    for (gsize i = 0; i < G_N_ELEMENTS(tables); i++)
+        g_assert_true(has_table(bench, "out/small", tables[i]));
+    assert_once_each(bench, STORE, SMALL_N_CASES);
+    json_auto_t *raw = load_json(bench, "out/small/raw_measurements.json");
+    static const char *const aliases[] = { "CPU", "GPU", "NPU" };
+    for (gsize i = 0; i < G_N_ELEMENTS(aliases); i++)
+    {
+        guint n_measured = 0;
+        g_assert_cmpuint(count_rows(raw, aliases[i], &n_measured), ==, SMALL_N_SIZES * N_STAGES);
+        g_assert_cmpuint(n_measured, ==, SMALL_N_SIZES * N_STAGES);
+    }
+    /* PLAIN takes 5 ms, always; the study asks for 10 runs. */
+    const json_t *row = json_object_get(raw, "5,8,NPU,3"), *samples = json_object_get(row, "samples_ms");
+    g_assert_cmpuint(json_array_size(samples), ==, 10);
+    for (gsize i = 0; i < 10; i++)
+        g_assert_cmpfloat(json_number_value(json_array_get(samples, i)), ==, 5.0);
+    json_auto_t *lookup = load_json(bench, "out/small/lookup_table.json");
+    g_assert_cmpfloat(json_number_value(json_object_get(json_object_get(lookup, "10,20,NPU,7"), "total_time_ms")), ==, 5.0);
+    /* A second time: nothing is measured, and the page is the same. */
+    run_line(bench, "study run small.yaml", &again);
+    assert_status(&again, 0);
+    g_assert_cmpstr(again.out, ==, ended.out);
+    g_autofree char *said =
+        g_strdup_printf("inferometer: all %d cases were measured before and are in " STORE "\n", SMALL_N_CASES);
+    g_assert_cmpstr(again.err, ==, said);
+    assert_once_each(bench, STORE, SMALL_N_CASES);
+    assert_none_left(bench);
+}
+
+/* The pages people see. */
+static void test_pages(Bench *bench, gconstpointer data)
+{
+    g_auto(Ended) ended = { 0 };
+    run_line(bench, RUN " -d ABSENT=simulated:lab/NOWHERE -d BAD=simulated:faulty/REFUSES", &ended);
+    assert_status(&ended, 1);
+    check_golden("study-run.txt", ended.out);
+    g_assert_cmpstr(ended.err, ==,
+                    "inferometer: 21 of 84 cases have no latency: why stands in out/small/profiling_report.txt\n");
+    run_line(bench, "study status small.yaml", &ended);
+    assert_status(&ended, 0);
+    check_golden("study-status.txt", ended.out);
+    run_line(bench, "study list", &ended);
+    assert_status(&ended, 0);
+    check_golden("study-list.txt", ended.out);
+}
+
+/* An alias never hides what ran. */
+static void test_metadata(Bench *bench, gconstpointer data)
+{
+    g_auto(Ended) ended = { 0 };
+    run_line(bench, RUN " -d GPU=simulated:lab/FIXED -d ABSENT=simulated:lab/NOWHERE", &ended);
+    assert_status(&ended, 0);
+    for (gsize i = 0; i < G_N_ELEMENTS(tables); i++)
+    {
+        g_autofree char *path = g_build_filename("out/small", tables[i], NULL), *text = read_text(bench, path);
+        g_assert_nonnull(strstr(text, "simulated:lab/FIXED"));
+        g_assert_null(strstr(text, "simulated:lab/GAUSSIAN")); /* which the study would have had */
+        if (!g_str_has_suffix(path, ".json"))
+            continue;
+        json_auto_t *json = load_json(bench, path);
+        const json_t *devices = json_object_get(json_object_get(json, "_metadata"), "devices");
+        const json_t *gpu = json_object_get(devices, "GPU"), *absent = json_object_get(devices, "ABSENT");
+        g_assert_cmpstr(text_of(gpu, "device"), ==, "simulated:lab/FIXED");
+        g_assert_true(json_is_true(json_object_get(gpu, "simulated")));
+        g_assert_cmpstr(text_of(absent, "device"), ==, "simulated:lab/NOWHERE");
+        g_assert_nonnull(strstr(text_of(absent, "skipped"), "NOWHERE"));
+    }
+    g_assert_cmpint(query(bench, STORE,
+                          "SELECT COUNT(*) FROM subject_case WHERE alias = 'GPU' AND device = "
+                          "'simulated:lab/FIXED'"),
+                    ==, SMALL_N_SIZES * N_STAGES);
+    g_assert_nonnull(strstr(ended.out, "GPU"));
+    g_assert_nonnull(strstr(ended.out, "simulated:lab/FIXED"));
+    g_assert_nonnull(strstr(ended.out, "simulated:lab/NOWHERE"));
+}
+
+/* --- step by step ----------------------------------------------------------------------------------------------------- */
+
+static guint count_files(const Bench *bench, const char *folder)
+{
+    g_autofree char *path = bench_path(bench, folder);
+    g_autoptr(GDir) dir = g_dir_open(path, 0, NULL);
+    guint n = 0;
+    for (const char *name; dir != NULL && (name = g_dir_read_name(dir)) != NULL;)
+        n += g_str_has_suffix(name, ".onnx");
+    return n;
+}
+
+static void test_only(Bench *bench, gconstpointer data)
+{
+    g_auto(Ended) ended = { 0 };
+    run_line(bench, RUN " --only analyze", &ended);
+    assert_complaint(&ended, 4, STORE);
+    g_assert_false(is_there(bench, "out"));
+    run_line(bench, RUN " --only export -d ABSENT=simulated:lab/NOWHERE", &ended);
+    assert_status(&ended, 0);
+    g_assert_false(is_there(bench, STORE));
+    g_assert_cmpuint(count_files(bench, "out/small/models/CPU"), ==, N_STAGES); /* any size */
+    g_assert_cmpuint(count_files(bench, "out/small/models/ABSENT"), ==, N_STAGES);
+    g_assert_cmpuint(count_files(bench, "out/small/models/NPU"), ==, SMALL_N_SIZES * N_STAGES); /* one each */
+    g_autofree char *said = g_strdup_printf("%d models in out/small/models\n", (3 + SMALL_N_SIZES) * N_STAGES);
+    g_assert_cmpstr(ended.out, ==, said);
+    run_line(bench, RUN " --only measure", &ended);
+    assert_status(&ended, 0);
+    assert_once_each(bench, STORE, SMALL_N_CASES);
+    for (gsize i = 0; i < G_N_ELEMENTS(tables); i++)
+        g_assert_false(has_table(bench, "out/small", tables[i]));
+    run_line(bench, RUN " --only analyze", &ended);
+    assert_status(&ended, 0);
+    for (gsize i = 0; i < G_N_ELEMENTS(tables); i++)
+        g_assert_true(has_table(bench, "out/small", tables[i]));
+    assert_once_each(bench, STORE, SMALL_N_CASES);
+}
+
+/* The tables are written again from the store, and are the same. */
+static void test_export(Bench *bench, gconstpointer data)
+{
+    g_auto(Ended) ended = { 0 };
+    static const char *const ways[] = { "small.yaml", "small", "out/small", "small.yaml -o out/small" };
+    run_line(bench, RUN, &ended);
+    assert_status(&ended, 0);
+    g_autofree char *page = g_strdup(ended.out);
+    for (gsize way = 0; way < G_N_ELEMENTS(ways); way++)
+    {
+        g_autoptr(GPtrArray) before = g_ptr_array_new_with_free_func(g_free);
+        g_autofree char *line = g_strdup_printf("study export %s", ways[way]);
+        for (gsize i = 0; i < G_N_ELEMENTS(tables); i++)
+        {
+            g_autofree char *name = g_build_filename("out/small", tables[i], NULL), *path = bench_path(bench, name);
+            g_ptr_array_add(before, read_text(bench, name));
+            g_assert_cmpint(g_unlink(path), ==, 0);
+        }
+        run_line(bench, line, &ended);
+        assert_status(&ended, 0);
+        g_assert_cmpstr(ended.out, ==, page);
+        for (gsize i = 0; i < G_N_ELEMENTS(tables); i++)
+        {
+            g_autofree char *name = g_build_filename("out/small", tables[i], NULL), *after = read_text(bench, name);
+            g_assert_cmpstr(after, ==, before->pdata[i]);
+        }
+    }
+}
+
+/* --- options ---------------------------------------------------------------------------------------------------------- */
+
+static gsize n_samples(const Bench *bench, const char *folder, const char *key)
+{
+    g_autofree char *name = g_build_filename(folder, "raw_measurements.json", NULL);
+    json_auto_t *raw = load_json(bench, name);
+    return json_array_size(json_object_get(json_object_get(raw, key), "samples_ms"));
+}
+
+static void test_protocol(Bench *bench, gconstpointer data)
+{
+    g_auto(Ended) ended = { 0 };
+    run_line(bench, RUN " -o fixed --warmup 4 --runs 6", &ended);
+    assert_status(&ended, 0);
+    g_assert_cmpuint(n_samples(bench, "fixed", "5,6,CPU,1"), ==, 6);
+    g_assert_cmpint(query(bench, "fixed/store.db", "SELECT COUNT(*) FROM sample WHERE series = 'warmup_ns' AND n = 4"), ==,
+                    SMALL_N_CASES);
+    /* Until the interval is narrow: 1 ms that scatters by 10 % takes more runs for 1 % than for 5 %. */
+    run_line(bench, RUN " -o wide --ci 5%", &ended);
+    assert_status(&ended, 0);
+    run_line(bench, RUN " -o narrow --ci 1% --time-budget 1h", &ended);
+    assert_status(&ended, 0);
+    g_assert_cmpuint(n_samples(bench, "wide", "5,6,GPU,1"), >=, 20);
+    g_assert_cmpuint(n_samples(bench, "narrow", "5,6,GPU,1"), >, 2 * n_samples(bench, "wide", "5,6,GPU,1"));
+    json_auto_t *raw = load_json(bench, "narrow/raw_measurements.json");
+    g_assert_cmpstr(text_of(json_object_get(raw, "5,6,GPU,1"), "stop_reason"), ==, "interval");
+    /* Other options are other cases, beside the old ones. */
+    run_line(bench, RUN " -o fixed --runs 7", &ended);
+    assert_status(&ended, 0);
+    assert_once_each(bench, "fixed/store.db", 2 * SMALL_N_CASES);
+    g_assert_cmpuint(n_samples(bench, "fixed", "5,6,CPU,1"), ==, 7);
+}
+
+/* A study of two stages: what breaks costs its limit each time. */
+static void write_short(const Bench *bench)
+{
+    write_text(bench, "short.yaml",
+               "title: Two stages\n"
+               "subject: {model: graphsage, features: 4, hidden: 3, stages: [1, 7]}\n"
+               "sizes: [{nodes: 5, edges: [6]}]\n"
+               "devices: {CPU: {device: simulated:lab/FIXED}}\n" SMALL_REST);
+}
+
+static void test_limits(Bench *bench, gconstpointer data)
+{
+    static const struct
+    {
+        const char *options, *code;
+    } known[] = {
+        { "-o a -d BAD=simulated:faulty/HANGS --timeout 500ms", "timeout" },
+        { "-o b -d BAD=simulated:faulty/HANGS --timeout 0 --case-timeout 500ms", "timeout" },
+        { "-o c -d BAD=simulated:faulty/MEMORY-ALLOCATES --memory-limit 64MiB", "memory" },
+    };
+    write_short(bench);
+    for (gsize i = 0; i < G_N_ELEMENTS(known); i++)
+    {
+        g_auto(Ended) ended = { 0 };
+        g_autofree char *line = g_strdup_printf("study run short.yaml -q %s", known[i].options);
+        g_autofree char *store = g_strdup_printf("%c/store.db", 'a' + (int)i);
+        g_autofree char *sql = g_strdup_printf(
+            "SELECT COUNT(*) FROM measurement WHERE outcome = 'failed' AND error_code = '%s'", known[i].code);
+        run_line(bench, line, &ended);
+        assert_status(&ended, 1);
+        g_assert_cmpint(query(bench, store, sql), ==, 2);
+        g_assert_cmpint(query(bench, store, "SELECT COUNT(*) FROM measurement WHERE outcome = 'ok'"), ==, 2);
+        assert_none_left(bench);
+    }
+}
+
+/* What failed stays as it is unless it is asked for; what has a latency stays in any case. */
+static void test_retry(Bench *bench, gconstpointer data)
+{
+    g_auto(Ended) ended = { 0 };
+    write_short(bench);
+    for (int i = 0; i < 2; i++)
+    {
+        run_line(bench, "study run short.yaml -q -d BAD=simulated:faulty/FAILS", &ended);
+        assert_complaint(&ended, 1, "2 of 4 cases have no latency");
+        g_assert_cmpint(count_measured(bench, "out/short/store.db"), ==, 4);
+    }
+    run_line(bench, "study run short.yaml -q -d BAD=simulated:faulty/FAILS --retry", &ended);
+    assert_complaint(&ended, 1, "2 of 4 cases have no latency");
+    g_assert_cmpint(count_measured(bench, "out/short/store.db"), ==, 6);
+    g_assert_cmpint(query(bench, "out/short/store.db", "SELECT COUNT(*) FROM measurement WHERE outcome = 'ok'"), ==, 2);
+}
+
+/* One line a kind of trouble, however many cases it costs; and none of it with -q. */
+static void test_log(Bench *bench, gconstpointer data)
+{
+    g_auto(Ended) ended = { 0 };
+    run_line(bench, "study run small.yaml -d NPU=simulated:faulty/REFUSES", &ended);
+    assert_status(&ended, 1);
+    g_auto(GStrv) lines = g_strsplit(g_strchomp(ended.err), "\n", -1);
+    guint n_told = 0;
+    for (char **line = lines; *line != NULL; line++)
+        n_told += strstr(*line, "operator Gemm is not known here") != NULL;
+    g_assert_cmpuint(n_told, ==, 1);
+    g_assert_cmpuint(g_strv_length(lines), <, 10); /* of 63 cases */
+    g_assert_nonnull(strstr(ended.err, "/63] CPU "));
+}
+
+/* Without any of its devices there is nothing to measure. */
+static void test_absent(Bench *bench, gconstpointer data)
+{
+    g_auto(Ended) ended = { 0 };
+    run_line(bench, RUN " -d CPU=simulated:lab/A -d GPU=simulated:lab/B -d NPU=simulated:lab/C", &ended);
+    assert_status(&ended, 4);
+    g_assert_nonnull(strstr(ended.err, "NPU=simulated:lab/C: "));
+    g_assert_nonnull(strstr(ended.err, "small: none of its devices is here"));
+    run_line(bench, RUN " -o other -d CPU=simulated:lab/A", &ended);
+    assert_status(&ended, 0); /* the others are */
+    assert_once_each(bench, "other/store.db", 2 * SMALL_N_SIZES * N_STAGES);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add("/study/run", Bench, NULL, bench_init_small, test_run, bench_clear);
+    g_test_add("/study/pages", Bench, NULL, bench_init_small, test_pages, bench_clear);
+    g_test_add("/study/metadata", Bench, NULL, bench_init_small, test_metadata, bench_clear);
+    g_test_add("/study/only", Bench, NULL, bench_init_small, test_only, bench_clear);
+    g_test_add("/study/export", Bench, NULL, bench_init_small, test_export, bench_clear);
+    g_test_add("/study/protocol", Bench, NULL, bench_init_small, test_protocol, bench_clear);
+    g_test_add("/study/limits", Bench, NULL, bench_init_small, test_limits, bench_clear);
+    g_test_add("/study/retry", Bench, NULL, bench_init_small, test_retry, bench_clear);
+    g_test_add("/study/log", Bench, NULL, bench_init_small, test_log, bench_clear);
+    g_test_add("/study/absent", Bench, NULL, bench_init_small, test_absent, bench_clear);
+    return g_test_run();
+}
