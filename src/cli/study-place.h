@@ -3,6 +3,9 @@
 
 G_BEGIN_DECLS
 
+/* What STUDY means, for the details of a verb's help. */
+#define WHICH_STUDY "STUDY is a shipped study's name (inferometer study list) or a YAML file."
+
 /* StudyPlace: what STUDY on the command line means, and where its results are. */
 typedef struct
 {
@@ -31,8 +34,5 @@ int study_place_check(const StudyPlace *place);
 IfmStudyTables *study_write_tables(IfmStore *store, const char *folder, GError **error);
 /* study_print_page: what one wants to see first. Returns: an exit status. */
 int study_print_page(const IfmStudyTables *tables, const char *folder);
-
-int study_run(const Arguments *arguments);
-int study_import(const Arguments *arguments);
 
 G_END_DECLS

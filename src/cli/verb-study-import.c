@@ -1,7 +1,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "study.h"
+#include "study-place.h"
 
 /* --- what a table is good for --------------------------------------------------------------------------------------- */
 
@@ -141,7 +141,7 @@ static int import_into(const StudyPlace *place, const char *name, const Argument
     return print_worth(tables);
 }
 
-int study_import(const Arguments *arguments)
+static int run_import(const Arguments *arguments)
 {
     g_auto(StudyPlace) place = { 0 };
     const char *out = cli_text(arguments, "output"), *given = cli_text(arguments, "name");
@@ -155,3 +155,36 @@ int study_import(const Arguments *arguments)
     study_place_tidy(&place);
     return status;
 }
+
+static const Option import_options[] = {
+    { "output", 'o', OPTION_FOLDER, FALSE, "DIR", "folder that gets the store; without it out/ and the name" },
+    { "name", 0, OPTION_TEXT, FALSE, "NAME", "what the study shall be called; without it the folder's name" },
+    { "features", 0, OPTION_COUNT, FALSE, "N", "numbers a node had, going in", "500", .least = 1, .most = 1000000 },
+    { "hidden", 0, OPTION_COUNT, FALSE, "N", "numbers a node had, coming out", "256", .least = 1, .most = 1000000 },
+    { NULL },
+};
+
+static const char *const import_examples[] = {
+    "inferometer study import data/meteor-lake/large-55-sizes.csv --name laptop",
+    "takes in the latencies of a laptop, and tells how much of them a bandwidth can be read from",
+    NULL,
+};
+
+const Verb verb_study_import = {
+    .name = "study import",
+    .summary = "take in tables measured elsewhere, as a study of their own",
+    .arguments = "FILE…",
+    .least = 1,
+    .most = -1,
+    .positional = POSITIONAL_FILE,
+    .options = import_options,
+    .details =
+        "FILE is a table as a study writes it (lookup_table.json, raw_measurements.json, checkpoint_*.json, "
+        "bandwidth_table.json) or CSV with the columns device, stage, nodes, edges, latency_ms, std_ms, compute_ms, "
+        "transfer_ms and flag. Where two have the same row, the earlier counts.\n"
+        "A total must be above 0. Compute, transfer and std may be missing; a row with a flag comes in as a failure.\n"
+        "What it prints: for each stage of each device, whether its latencies tell a bandwidth, and how far off its "
+        "interpolation is at sizes that are left out.",
+    .examples = import_examples,
+    .run = run_import,
+};

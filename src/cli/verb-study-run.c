@@ -2,7 +2,7 @@
 #include <unistd.h>
 
 #include "protocol.h"
-#include "study.h"
+#include "study-place.h"
 
 /* StudyRun: a study on its way through its phases. */
 typedef struct
@@ -108,27 +108,11 @@ static int tell_interrupted(const StudyPlace *place, const IfmStudyProgress *res
     return CLI_EXIT_SIGNAL + number;
 }
 
-/* Every device is missing: each with its reason, as there is no page that could tell it. */
-static int tell_absent(const StudyPlace *place)
-{
-    const GPtrArray *devices = ifm_study_devices(place->study);
-    for (guint i = 0; i < devices->len; i++)
-    {
-        const IfmStudyDevice *device = devices->pdata[i];
-        cli_complain("%s=%s: %s", device->alias, device->device, device->reason != NULL ? device->reason : "not here");
-    }
-    g_autoptr(GError) error =
-        g_error_new(IFM_ERROR, IFM_ERROR_UNAVAILABLE, "%s: none of its devices is here", ifm_study_name(place->study));
-    return cli_fail(error);
-}
-
 static int tell_outcome(const StudyPlace *place, const IfmStudyProgress *result, gboolean with_report)
 {
     gsize n_lacking = result->n_failed + result->n_skipped;
     g_autofree char *report = g_build_filename(place->folder, "profiling_report.txt", NULL);
     g_autofree char *status = g_strdup_printf("inferometer study status %s", place->folder);
-    if (result->n_cases == 0)
-        return tell_absent(place);
     if (n_lacking == 0)
         return CLI_EXIT_OK;
     cli_complain("%" G_GSIZE_FORMAT " of %" G_GSIZE_FORMAT " cases have no latency: why stands in %s", n_lacking,
@@ -142,7 +126,7 @@ static int finish(StudyRun *run, IfmStore *store, const Arguments *arguments, co
     const StudyPlace *place = run->place;
     gboolean analyze = wants(arguments, "analyze");
     g_autoptr(GError) error = NULL;
-    if (result->n_measured == 0 && result->n_cases > 0)
+    if (result->n_measured == 0)
         cli_note("all %" G_GSIZE_FORMAT " cases were measured before and are in %s", result->n_cases, place->store_path);
     if (run->tables == NULL)
         run->tables = analyze ? study_write_tables(store, place->folder, &error) : ifm_study_tables(store, &error);
@@ -179,7 +163,7 @@ static int run_measure(const StudyPlace *place, const Arguments *arguments)
     return good ? finish(&run, store, arguments, &result) : cli_fail(error);
 }
 
-int study_run(const Arguments *arguments)
+static int run_study(const Arguments *arguments)
 {
     g_auto(StudyPlace) place = { 0 };
     int status = prepare(&place, arguments);
@@ -192,3 +176,61 @@ int study_run(const Arguments *arguments)
     study_place_tidy(&place);
     return status;
 }
+
+/* --- the verb -------------------------------------------------------------------------------------------------------- */
+
+static const char *const steps[] = { "export", "measure", "analyze", NULL };
+
+static const Option run_options[] = {
+    { "device", 'd', OPTION_TEXT, TRUE, "ALIAS=DEVICE", "puts another device behind an alias of the study, or adds one" },
+    { "only", 0, OPTION_TEXT, FALSE, "STEP",
+      "export: write the models of all devices, here or not; measure: write no tables; analyze: write the tables of what "
+      "is "
+      "stored",
+      NULL, steps },
+    ROW_CI(NULL),
+    ROW_RUNS,
+    ROW_WARMUP,
+    ROW_TIME_BUDGET(NULL),
+    ROW_TIMEOUT(NULL),
+    ROW_CASE_TIMEOUT(NULL),
+    ROW_MEMORY_LIMIT(NULL),
+    { "retry", 0, OPTION_FLAG, FALSE, NULL, "measure again what failed before" },
+    { "output", 'o', OPTION_FOLDER, FALSE, "DIR",
+      "folder of the store, the models and the tables; without it out/ and the "
+      "study's name" },
+    { NULL },
+};
+
+static const char *const run_examples[] = {
+    "inferometer study run gnn-stages",
+    "measures the seven stages of GraphSAGE on every device of the machine that the study names",
+    "inferometer study run gnn-stages -d CPU=openvino:CPU@0 -d ORT=onnxruntime:CPU@1 -d NPU=simulated:meteor-lake/NPU",
+    "puts the CPU on one core, adds ONNX Runtime on another, and a simulated NPU",
+    "inferometer study run gnn-stages --warmup 10 --runs 50",
+    "measures by fixed counts, as the published protocol does",
+    NULL,
+};
+
+const Verb verb_study_run = {
+    .name = "study run",
+    .summary = "measure all cases of a study, on every device there is, and write its tables",
+    .arguments = "STUDY",
+    .least = 1,
+    .most = 1,
+    .positional = POSITIONAL_STUDY,
+    .options = run_options,
+    .details =
+        WHICH_STUDY " How long a case is measured is what the study says, unless --ci, --runs, --warmup or --time-budget "
+                    "say otherwise; so are the limits of --timeout, --case-timeout and --memory-limit.\n"
+                    "Every case is stored before the next begins: an interrupted study goes on where it stopped, and one "
+                    "that is whole is not measured again. Devices with dynamic models come first, those with static ones "
+                    "(an NPU) after them; the tables are written after each of the two phases. A device that is not here "
+                    "is skipped and said so; a case that fails costs itself alone, and is tried again with --retry.\n"
+                    "An alias keeps its device in every file: other options or another device are other cases, measured "
+                    "beside the old ones.\n"
+                    "The exit status is 0 where every case of the devices that are here has a latency, 1 where some have "
+                    "none, 4 where no device is here; absent devices alone change nothing.",
+    .examples = run_examples,
+    .run = run_study,
+};

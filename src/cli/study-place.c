@@ -3,7 +3,7 @@
 
 #include <glib/gstdio.h>
 
-#include "study.h"
+#include "study-place.h"
 
 #define RESULTS "out"
 
