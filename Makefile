@@ -19,7 +19,7 @@ sanitized = meson setup $(1) -Db_sanitize=$(2) -Db_lundef=false -Dbuildtype=debu
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
 
-demo: build ## set-up, build, then a real model measured on two real engines
+demo: build ## set-up, build, then the stages of GraphSAGE measured on two real engines
 	tools/demo $(BUILD)
 
 check: build ## set-up, build, then every test (SUITE=unit: only those)
