@@ -273,7 +273,7 @@ void progress_study(Progress *self, const IfmStudyProgress *progress, const IfmM
                   .n_cases = progress->n_cases,
                   .name = name,
                   .part_ratio = progress->n_cases > 0 ? (double)progress->n_done / (double)progress->n_cases : 0,
-                  .phase = progress->step != NULL ? progress->step : "",
+                  .phase = progress->step != NULL ? progress->step : "starts",
                   .n = progress->n,
                   .median_ns = progress->median_ns,
                   .ci_ratio = progress->ci_ratio,
