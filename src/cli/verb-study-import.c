@@ -69,12 +69,6 @@ static void get_bandwidth(const void *record, const void *user, IfmValue *value)
     ifm_value_take_text(value, g_strconcat(size, "/s", NULL));
 }
 
-static void get_why(const void *record, const void *user, IfmValue *value)
-{
-    const IfmStageFit *fit = record;
-    ifm_value_set_text(value, fit->fitted ? fit->bandwidth.why : fit->why);
-}
-
 /* @user: the offset of a double in IfmLookupError. */
 static void get_error(const void *record, const void *user, IfmValue *value)
 {
@@ -95,9 +89,19 @@ static const IfmField worth_fields[] = {
     { "error_p90", "90 % within", IFM_FIELD_RATIO, get_error, ERROR_OF(p90_ratio) },
     { "error_max", "at worst", IFM_FIELD_RATIO, get_error, ERROR_OF(max_ratio) },
     { "outside", "outside", IFM_FIELD_RATIO, get_error, ERROR_OF(extrapolated_median_ratio) },
-    { "why", "why no bandwidth", IFM_FIELD_TEXT, get_why, .flags = IFM_FIELD_HIDE_EMPTY },
     { NULL },
 };
+
+static void append_reasons(GString *out, const IfmStudyTables *tables)
+{
+    for (guint i = 0; i < tables->fits->len; i++)
+    {
+        const IfmStageFit *fit = tables->fits->pdata[i];
+        if (!fit->fitted || !fit->bandwidth.identifiable)
+            g_string_append_printf(out, "%s stage %d has no bandwidth: %s\n", fit->device->alias, fit->stage,
+                                   fit->fitted ? fit->bandwidth.why : fit->why);
+    }
+}
 
 static int print_worth(const IfmStudyTables *tables)
 {
@@ -106,8 +110,8 @@ static int print_worth(const IfmStudyTables *tables)
     IfmTable table = { worth_fields, (const void *const *)tables->fits->pdata, tables->fits->len };
     g_autofree char *rows = ifm_table_to_screen(&table, &screen);
     append_worth(out, tables);
-    g_string_append(out, rows);
-    g_string_append_c(out, '\n');
+    g_string_append_printf(out, "%s\n", rows);
+    append_reasons(out, tables);
     ifm_format_wrap(out,
                     "off by: how far a latency left out is from what the others predict for its size, in the median; "
                     "outside: the same where its size lies beyond the others and is only extrapolated",

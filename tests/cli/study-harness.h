@@ -14,7 +14,7 @@
     "  - {nodes: 10, edges: [20]}\n"
 #define SMALL_DEVICES                                                                                                      \
     "devices:\n"                                                                                                           \
-    "  CPU: {device: simulated:lab/ROOFLINE}\n"                                                                            \
+    "  CPU: {device: simulated:lab/LINKED}\n"                                                                              \
     "  GPU: {device: simulated:lab/GAUSSIAN}\n"                                                                            \
     "  NPU: {device: simulated:lab/PLAIN, form: static}\n"
 #define SMALL_REST                                                                                                         \

@@ -2,6 +2,8 @@
 
 /* What bad input gets from `inferometer study`: one line, the right exit status, nothing changed; and what imports take. */
 
+#define CSV_HEAD "device,stage,nodes,edges,latency_ms,std_ms,compute_ms,transfer_ms,flag\n"
+
 /* Nothing was made but what the test itself put there. */
 static void assert_untouched(const Bench *bench)
 {
@@ -15,7 +17,7 @@ static const struct
     const char *yaml, *part;
 } bad_studies[] = {
     { SMALL_HEAD "sises:\n  - {nodes: 5, edges: [6]}\n" SMALL_DEVICES SMALL_REST,
-      "bad.yaml:3: sises: unknown key (nearest: \"sizes\")" },
+      "bad.yaml:3: unknown key \"sises\"; did you mean \"sizes\"?" },
     { SMALL_HEAD "sizes:\n  - {nodes: 5, edgse: [6]}\n" SMALL_DEVICES SMALL_REST, "bad.yaml:4: " },
     { SMALL_HEAD "sizes:\n  - {nodes: five, edges: [6]}\n" SMALL_DEVICES SMALL_REST, "bad.yaml:4: " },
     { SMALL_HEAD "sizes:\n  - {nodes: 5, edges: 6}\n" SMALL_DEVICES SMALL_REST, "bad.yaml:4: " },
@@ -110,7 +112,7 @@ static void test_other_store(Bench *bench, gconstpointer data)
         "study import table.csv --name other -o kept",
         "study import table.csv -o profiled",
     };
-    write_text(bench, "table.csv", "device,stage,nodes,edges,latency_ms\nCPU,1,10,20,1.5\n");
+    write_text(bench, "table.csv", CSV_HEAD "CPU,1,10,20,1.5,,,,\n");
     for (gsize i = 0; i < G_N_ELEMENTS(lines); i++)
     {
         run_line(bench, lines[i], &ended);
@@ -124,7 +126,6 @@ static void test_other_store(Bench *bench, gconstpointer data)
 
 /* --- imports ---------------------------------------------------------------------------------------------------------- */
 
-#define CSV_HEAD "device,stage,nodes,edges,latency_ms,std_ms,compute_ms,transfer_ms,flag\n"
 #define JSON_ROW(total)                                                                                                    \
     "{\"1000,2000,CPU,1\": {\"compute_time_ms\": null, \"transfer_time_ms\": null, " total "\"std_ms\": 1}}"
 
