@@ -9,14 +9,15 @@
 #define N_MOMENTS 50
 #define RUN "study run kill.yaml -q"
 
-/* Two stages are left out, to be quick; one device is static, so that both phases are met. */
+/* Stage 3 is one that the NPU refuses: what failed is there exactly once, too. The NPU's models are static, so that both
+ * phases are met. */
 static const char yaml[] = "title: To be killed\n"
-                           "subject: {model: graphsage, features: 4, hidden: 3, stages: [1, 2, 3, 5, 7]}\n"
-                           "sizes: [{nodes: 5, edges: [6, 8]}]\n"
+                           "subject: {model: graphsage, features: 4, hidden: 3, stages: [1, 3, 5, 7]}\n"
+                           "sizes: [{nodes: 1000, edges: [2000, 3000]}]\n"
                            "devices:\n"
-                           "  CPU: {device: simulated:lab/GAUSSIAN}\n"
-                           "  GPU: {device: simulated:lab/CORRELATED}\n"
-                           "  NPU: {device: simulated:lab/PLAIN, form: static}\n"
+                           "  CPU: {device: simulated:meteor-lake/CPU}\n"
+                           "  GPU: {device: simulated:meteor-lake/GPU}\n"
+                           "  NPU: {device: simulated:meteor-lake/NPU}\n"
                            "protocol: {warmup: 2, runs: 10}\n"
                            "links: {measure: true, protocol: {warmup: 1, runs: 5}}\n";
 
@@ -66,9 +67,9 @@ static void test_kill(Bench *bench, gconstpointer data)
     g_autoptr(GString) spread = g_string_new(NULL);
     write_text(bench, "kill.yaml", yaml);
     run_line(bench, RUN " -o whole", &ended);
-    assert_status(&ended, 0);
+    assert_status(&ended, 1);
     gint64 n_cases = count_measured(bench, "whole/store.db");
-    g_assert_cmpint(n_cases, >=, 3 * 2 * 5);
+    g_assert_cmpint(n_cases, >=, 3 * 2 * 4);
     assert_once_each(bench, "whole/store.db", n_cases);
     guint n_moments = 0;
     for (guint n_tries = 0; n_moments < N_MOMENTS; n_tries++)
@@ -82,7 +83,7 @@ static void test_kill(Bench *bench, gconstpointer data)
             g_string_append_printf(spread, " %d", (int)kept);
             assert_whole(bench);
             run_line(bench, RUN " -o killed", &ended);
-            assert_status(&ended, 0);
+            assert_status(&ended, 1);
             assert_once_each(bench, "killed/store.db", n_cases);
             assert_same_exports(bench);
         }

@@ -7,7 +7,7 @@
  */
 
 #define RUN                                                                                                                \
-    "study run gnn-stages-large -q -d CPU=simulated:meteor-lake/CPU -d GPU=simulated:meteor-lake/GPU "                     \
+    "study run large.yaml -q -d CPU=simulated:meteor-lake/CPU -d GPU=simulated:meteor-lake/GPU "                           \
     "-d NPU=simulated:meteor-lake/NPU --runs 5 --warmup 1 -o large"
 #define STORE "large/store.db"
 #define N_SIZES 55
@@ -73,6 +73,23 @@ static void assert_outcomes(const Bench *bench)
     g_assert_true(json_number_value(json_object_get(json_object_get(lookup, "150000,1500000,GPU,7"), "total_time_ms")) > 0);
 }
 
+/* The shipped study with narrow nodes: the simulated latencies depend on nodes and edges alone, and tensors of gigabytes
+ * would tell nothing more. */
+static void write_study(const Bench *bench)
+{
+    static const char *const changes[][2] = { { "features: 500", "features: 8" }, { "hidden: 256", "hidden: 8" } };
+    g_autofree char *path = g_build_filename(IFM_SOURCE_DIR, "studies", "gnn-stages-large.yaml", NULL), *text = NULL;
+    g_assert_true(g_file_get_contents(path, &text, NULL, NULL));
+    for (gsize i = 0; i < G_N_ELEMENTS(changes); i++)
+    {
+        g_auto(GStrv) parts = g_strsplit(text, changes[i][0], -1);
+        g_assert_cmpuint(g_strv_length(parts), ==, 2);
+        g_free(text);
+        text = g_strjoinv(changes[i][1], parts);
+    }
+    write_text(bench, "large.yaml", text);
+}
+
 static void run_large(const Bench *bench, const char *extra, Ended *ended)
 {
     g_autoptr(GSubprocessLauncher) launcher = bench_launcher(bench);
@@ -87,6 +104,7 @@ static void run_large(const Bench *bench, const char *extra, Ended *ended)
 static void test_large(Bench *bench, gconstpointer data)
 {
     g_auto(Ended) ended = { 0 };
+    write_study(bench);
     run_large(bench, "", &ended);
     assert_complaint(&ended, 1, "cases have no latency");
     assert_outcomes(bench);
