@@ -205,8 +205,8 @@ static const Option run_options[] = {
 static const char *const run_examples[] = {
     "inferometer study run gnn-stages",
     "measures the seven stages of GraphSAGE on every device of the machine that the study names",
-    "inferometer study run gnn-stages -d CPU=openvino:CPU@0 -d ORT=onnxruntime:CPU@1 -d NPU=simulated:meteor-lake/NPU",
-    "puts the CPU on one core, adds ONNX Runtime on another, and a simulated NPU",
+    "inferometer study run gnn-stages -d ORT=onnxruntime:CPU@1 -d NPU=simulated:meteor-lake/NPU",
+    "adds ONNX Runtime, on a core of its own, and takes a simulated NPU for the real one",
     "inferometer study run gnn-stages --warmup 10 --runs 50",
     "measures by fixed counts, as the published protocol does",
     NULL,
@@ -222,7 +222,7 @@ const Verb verb_study_run = {
     .options = run_options,
     .details =
         WHICH_STUDY " How long a case is measured is what the study says, unless --ci, --runs, --warmup or --time-budget "
-                    "say otherwise; so are the limits of --timeout, --case-timeout and --memory-limit.\n"
+                    "say otherwise; the same goes for its limits.\n"
                     "Every case is stored before the next begins: an interrupted study goes on where it stopped, and one "
                     "that is whole is not measured again. Devices with dynamic models come first, those with static ones "
                     "(an NPU) after them; the tables are written after each of the two phases. A device that is not here "
