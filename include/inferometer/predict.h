@@ -38,11 +38,22 @@ gboolean ifm_bandwidth_fit(const double *data_bytes, const double *latency_ns, g
  * ifm_bandwidth_split: One latency as transfer and compute.
  * Equals: transfer = data_bytes / bandwidth, compute = total - transfer; the two add up to the total exactly
  * @transfer_ns, @compute_ns: (out) NaN, both, where nothing can be said
- * Returns: NULL, or one line (borrowed from @fit or static) why there is no split: the bandwidth is not identifiable, compute
- * would be negative, or there is no total (above 0) or no data size (0 or above).
+ * Returns: NULL, or one line (borrowed from @fit or static) why there is no split: the bandwidth is not identifiable,
+ * compute would be negative, or there is no total (above 0) or no data size (0 or above).
  */
 const char *ifm_bandwidth_split(const IfmBandwidthFit *fit, double data_bytes, double total_ns, double *transfer_ns,
                                 double *compute_ns);
+
+/**
+ * ifm_link_fit: The line of a link: a fixed cost and a bandwidth, by least squares of the relative errors, so that the
+ * small copies, which tell the fixed cost, count as much as the large ones, whose errors are larger in ns. Equals: the
+ * least sum of ((intercept_ns + data_bytes / bandwidth) / latency_ns - 1)^2
+ * @data_bytes, @latency_ns: [n], sizes 0 or more, latencies above 0
+ * @fit: (out) residual_std_ns is for the weighted mean latency; r_squared is of the weighted sums
+ * Returns, errors: as ifm_bandwidth_fit().
+ */
+gboolean ifm_link_fit(const double *data_bytes, const double *latency_ns, gsize n, double level, IfmBandwidthFit *fit,
+                      GError **error);
 
 /* --- latency at sizes never measured ---------------------------------------------------------------------------------- */
 

@@ -1,6 +1,7 @@
 #include <float.h>
-#include <inferometer/predict.h>
 #include <math.h>
+
+#include "predict-private.h"
 
 /* What a line is fitted to: sizes and latencies less the first of each, divided by a power of two that brings the largest
  * near 1. Both steps keep whole numbers exact, and no sum of squares can overflow. */
@@ -97,7 +98,7 @@ static void fill_line(IfmBandwidthFit *fit, const Shifted *x, const Shifted *y, 
         (IfmInterval){ fit->intercept_ns - intercept_half, fit->intercept_ns + intercept_half, level };
 }
 
-static void judge(IfmBandwidthFit *fit)
+void ifm_bandwidth_judge(IfmBandwidthFit *fit)
 {
     const IfmInterval *slope = &fit->slope_interval;
     fit->identifiable = fit->slope_ns_per_byte > 0 && slope->lower > 0;
@@ -142,7 +143,7 @@ gboolean ifm_bandwidth_fit(const double *data_bytes, const double *latency_ns, g
     if (yy <= rounding_squares(y.largest / y.scale, n))
         yy = 0;
     fill_line(fit, &x, &y, xx, yy, yy > 0 ? centred_products(&x, &y, n) / xx : 0, level);
-    judge(fit);
+    ifm_bandwidth_judge(fit);
     return TRUE;
 }
 

@@ -336,7 +336,7 @@ static void fit_links(IfmStudyTables *tables)
         IfmLinkFit *link = tables->links->pdata[i];
         g_autoptr(GError) trouble = NULL;
         link->fitted =
-            link->n > 0 && ifm_bandwidth_fit(link->bytes, link->median_ns, link->n, LEVEL, &link->bandwidth, &trouble);
+            link->n > 0 && ifm_link_fit(link->bytes, link->median_ns, link->n, LEVEL, &link->bandwidth, &trouble);
         if (link->fitted)
             g_clear_pointer(&link->why, g_free);
         else if (link->why == NULL)

@@ -311,6 +311,48 @@ static void test_published(void)
     g_assert_cmpint(tally.n_rows + tally.n_flagged, ==, 1045);
 }
 
+/* A link's line: relative errors, so that small copies count. */
+static void test_link(void)
+{
+    static const double x[] = { 0, 1, 2 }, y[] = { 1, 2, 4 };
+    IfmBandwidthFit fit;
+    /* By hand, with the weights 1, 1/4 and 1/16: mean size 2/7, mean latency 4/3, products 0.5, squares 11/28. */
+    g_assert_true(ifm_link_fit(x, y, 3, 0.95, &fit, NULL));
+    assert_near(fit.slope_ns_per_byte, 14.0 / 11, 1e-14);
+    assert_near(fit.intercept_ns, 32.0 / 33, 1e-14);
+    double residuals =
+        pow(1 - 32.0 / 33, 2) + pow(2 - 32.0 / 33 - 14.0 / 11, 2) / 4 + pow(4 - 32.0 / 33 - 28.0 / 11, 2) / 16;
+    assert_near(fit.r_squared, 1 - residuals / (1.0 / 9 + 4.0 / 36 + 64.0 / 9 / 16), 1e-13);
+    double t = 12.70620474; /* the 0.975 quantile for 1 degree of freedom */
+    assert_near(fit.slope_interval.upper - fit.slope_ns_per_byte, t * sqrt(residuals / (11.0 / 28)), 1e-8);
+    g_assert_false(fit.identifiable);
+
+    /* A copy that gets slower where the cache ends: the plain line makes its fixed cost negative, this one does not. */
+    static const double bytes[] = { 4e3, 16e3, 64e3, 256e3, 1e6, 4e6, 16e6 };
+    double copy[7];
+    for (int i = 0; i < 7; i++)
+        copy[i] = 200 + bytes[i] * (bytes[i] > 2e6 ? 0.12 : 0.05);
+    IfmBandwidthFit plain = fit_of(bytes, copy, 7);
+    g_assert_cmpfloat(plain.intercept_ns, <, -1000);
+    g_assert_true(ifm_link_fit(bytes, copy, 7, 0.95, &fit, NULL));
+    g_assert_cmpfloat(fit.intercept_ns, >, 0);
+    g_assert_cmpfloat(fit.intercept_ns, <, 400);
+
+    /* On a line it is the line. */
+    for (int i = 0; i < 7; i++)
+        copy[i] = 30000 + bytes[i] * 0.1;
+    g_assert_true(ifm_link_fit(bytes, copy, 7, 0.95, &fit, NULL));
+    assert_near(fit.intercept_ns, 30000, 1e-12);
+    assert_near(fit.slope_ns_per_byte, 0.1, 1e-12);
+    g_assert_cmpfloat(fit.slope_interval.lower, ==, fit.slope_ns_per_byte);
+
+    static const double equal[] = { 5, 5, 5 }, nothing[] = { 1, 0, 4 }, not_a_number[] = { 1, NAN, 4 };
+    g_assert_false(ifm_link_fit(x, y, 2, 0.95, &fit, NULL));
+    g_assert_false(ifm_link_fit(equal, y, 3, 0.95, &fit, NULL));
+    g_assert_false(ifm_link_fit(x, nothing, 3, 0.95, &fit, NULL));
+    g_assert_false(ifm_link_fit(x, not_a_number, 3, 0.95, &fit, NULL));
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -321,5 +363,6 @@ int main(int argc, char **argv)
     g_test_add_func("/bandwidth/refused", test_refused);
     g_test_add_func("/bandwidth/split", test_split);
     g_test_add_func("/bandwidth/published", test_published);
+    g_test_add_func("/bandwidth/link", test_link);
     return g_test_run();
 }

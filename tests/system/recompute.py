@@ -80,12 +80,14 @@ def student_quantile(p, freedom):
     return (low + high) / 2
 
 
-def fit_line(x, y, level):
-    """Least squares with intervals, from the normal equations' own pieces."""
+def fit_line(x, y, level, relative=False):
+    """Least squares, of the relative errors where asked, with intervals, from the normal equations' own pieces."""
     x, y = numpy.array(x, dtype=float), numpy.array(y, dtype=float)
     n = len(x)
     unit = x.max()
     design = numpy.column_stack([numpy.ones(n), x / unit])
+    if relative:
+        design, y = design / y[:, None], numpy.ones(n)
     (intercept, slope), _, rank, _ = numpy.linalg.lstsq(design, y, rcond=None)
     assert rank == 2
     residuals = y - design @ [intercept, slope]
@@ -243,7 +245,7 @@ def check_link(check, link):
         check.that(name + ": why", isinstance(link["why"], str), link["why"], "a reason")
         check.equal(name, link["mb_per_s"], None)
         return
-    line = fit_line([x for x, _ in points], [y for _, y in points], 0.95)
+    line = fit_line([x for x, _ in points], [y for _, y in points], 0.95, relative=True)
     height = max(y for _, y in points)
     identifiable = line["slope"] - line["slope_half"] > 0
     check.number(name + ": slope", link["slope_ms_per_mb"], line["slope"] * MB, 1e-7)
