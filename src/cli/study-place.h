@@ -5,6 +5,9 @@ G_BEGIN_DECLS
 
 /* What STUDY means, for the details of a verb's help. */
 #define WHICH_STUDY "STUDY is a shipped study's name (inferometer study list) or a YAML file."
+/* And for a verb that needs results alone. */
+#define WHICH_RESULTS                                                                                                      \
+    WHICH_STUDY " It may also be a folder with results (out/gnn-stages), or the name of one in out/, as imports have it."
 
 /* StudyPlace: what STUDY on the command line means, and where its results are. */
 typedef struct

@@ -2,9 +2,6 @@
 
 #include "study-place.h"
 
-#define WHICH_RESULTS                                                                                                      \
-    WHICH_STUDY " It may also be a folder with results (out/gnn-stages), or the name of one in out/, as imports have it."
-
 /* --- study status, study export --------------------------------------------------------------------------------------- */
 
 static const Option results_options[] = {

@@ -326,6 +326,43 @@ static void test_absent(Bench *bench, gconstpointer data)
     assert_once_each(bench, "other/store.db", 2 * SMALL_N_SIZES * N_STAGES);
 }
 
+/* A size that nobody measured: the NPU, at which every stage takes 5 ms, takes 5 ms there, too. */
+static void test_lookup(Bench *bench, gconstpointer data)
+{
+    g_auto(Ended) ended = { 0 };
+    run_line(bench, RUN " -d BAD=simulated:faulty/REFUSES", &ended);
+    run_line(bench, "study lookup small.yaml --nodes 5 --edges 7 --json answers.json --csv -", &ended);
+    assert_status(&ended, 0);
+    g_assert_true(g_str_has_prefix(ended.out, "stage,name,alias,latency_ns,usual_error_ratio,origin,device,simulated"));
+    json_auto_t *answers = load_json(bench, "answers.json");
+    g_assert_cmpuint(json_array_size(answers), ==, 4 * N_STAGES);
+    gsize i;
+    json_t *answer;
+    json_array_foreach(answers, i, answer)
+    {
+        const json_t *latency = json_object_get(answer, "latency_ns");
+        gboolean bad = g_str_equal(text_of(answer, "alias"), "BAD");
+        g_assert_cmpint(json_is_null(latency), ==, bad);
+        g_assert_cmpstr(text_of(answer, "origin"), ==, bad ? "has no latency at any size" : "interpolated");
+        if (g_str_equal(text_of(answer, "alias"), "NPU"))
+            g_assert_cmpfloat_with_epsilon(json_number_value(latency), 5e6, 1e-6);
+    }
+    run_line(bench, "study lookup out/small --nodes 10 --edges 20", &ended);
+    assert_status(&ended, 0);
+    g_assert_nonnull(strstr(ended.out, "5.000 ms"));
+    g_assert_nonnull(strstr(ended.out, "measured"));
+    g_assert_null(strstr(ended.out, "interpolated"));
+    run_line(bench, "study lookup out/small --nodes 1000 --edges 20", &ended);
+    g_assert_nonnull(strstr(ended.out, "extrapolated"));
+    run_line(bench, "study lookup out/small --nodes 1000", &ended);
+    assert_status(&ended, 2);
+    run_line(bench, "study lookup out/small --nodes 0 --edges 4", &ended);
+    assert_status(&ended, 2);
+    run_line(bench, "study lookup nowhere --nodes 1 --edges 4", &ended);
+    g_assert_cmpint(ended.status, !=, 0);
+    g_assert_true(g_str_has_prefix(ended.err, "inferometer: "));
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -334,6 +371,7 @@ int main(int argc, char **argv)
     g_test_add("/study/metadata", Bench, NULL, bench_init_small, test_metadata, bench_clear);
     g_test_add("/study/only", Bench, NULL, bench_init_small, test_only, bench_clear);
     g_test_add("/study/export", Bench, NULL, bench_init_small, test_export, bench_clear);
+    g_test_add("/study/lookup", Bench, NULL, bench_init_small, test_lookup, bench_clear);
     g_test_add("/study/protocol", Bench, NULL, bench_init_small, test_protocol, bench_clear);
     g_test_add("/study/limits", Bench, NULL, bench_init_small, test_limits, bench_clear);
     g_test_add("/study/retry", Bench, NULL, bench_init_small, test_retry, bench_clear);

@@ -26,9 +26,10 @@ static void test_help(Bench *bench, gconstpointer data)
 /* Every verb that --help lists explains itself, both ways, and every line fits. */
 static void test_every_verb(Bench *bench, gconstpointer data)
 {
-    static const char *const verbs[] = { "profile",     "study run",    "study status", "study export", "study import",
-                                         "study list",  "devices",      "zoo list",     "zoo export",   "store show",
-                                         "store merge", "store export", "store check",  "help",         "completion" };
+    static const char *const verbs[] = { "profile",      "study run",    "study status", "study export",
+                                         "study import", "study lookup", "study list",   "devices",
+                                         "zoo list",     "zoo export",   "store show",   "store merge",
+                                         "store export", "store check",  "help",         "completion" };
     g_auto(Ended) overview = { 0 };
     run_line(bench, "help", &overview);
     for (gsize i = 0; i < G_N_ELEMENTS(verbs); i++)
@@ -204,7 +205,7 @@ static void test_usage_errors(Bench *bench, gconstpointer data)
         { "store export --format xml", "--format: \"xml\" is none of csv, json" },
         { "store merge one.db", "needs INTO FROM" },
         { "zoo export matmul", "needs -o FILE" },
-        { "study", "which of run, status, export, import, list?" },
+        { "study", "which of run, status, export, lookup, import, list?" },
         { "study runs x", "did you mean \"run\"?" },
         { "study run", "needs STUDY" },
         { "study run gnn-stages --only analyse", "--only: \"analyse\" is none of export, measure, analyze" },

@@ -312,11 +312,32 @@ def check_study(folder, check):
     return n_latencies
 
 
+def check_answers(folder, path, nodes, edges, check):
+    """What `study lookup --json` said of a size: from the medians of the raw measurements."""
+    with open(os.path.join(folder, "raw_measurements.json"), encoding="utf-8") as file:
+        rows = rows_of(json.load(file))
+    with open(path, encoding="utf-8") as file:
+        answers = {(answer["alias"], answer["stage"]): answer for answer in json.load(file)}
+    check.equal("lookup: stages and devices", sorted(answers), sorted(rows))
+    for key, answer in answers.items():
+        name = "lookup %d,%d,%s,%d" % ((nodes, edges) + key)
+        medians = {size: row["median"] for size, row in rows.get(key, {}).items() if not row.get("failed")}
+        if not medians:
+            check.equal(name, answer["latency_ns"], None)
+            continue
+        value, outside = look_up(medians, nodes, edges)
+        check.number(name, answer["latency_ns"], value * 1e6, 1e-9)
+        origin = "measured" if (nodes, edges) in medians else "extrapolated" if outside else "interpolated"
+        check.equal(name + ": origin", answer["origin"], origin)
+
+
 def main():
-    if len(sys.argv) != 2:
-        sys.exit("usage: recompute.py FOLDER")
+    if len(sys.argv) not in (2, 5):
+        sys.exit("usage: recompute.py FOLDER [ANSWERS NODES EDGES]")
     check = Check()
     n_latencies = check_study(sys.argv[1], check)
+    if len(sys.argv) == 5:
+        check_answers(sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4]), check)
     for line in check.wrong:
         print("recompute: " + line)
     print("recompute: %d latencies, %d figures compared, %d wrong" % (n_latencies, check.n, len(check.wrong)))

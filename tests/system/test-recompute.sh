@@ -32,7 +32,13 @@ devices:
 protocol: {warmup: 2, runs: 12}
 END
 
-recompute() { "$python" -B "$here/recompute.py" "$1"; }
+recompute() { "$python" -B "$here/recompute.py" "$@"; }
+
+# answers FOLDER NODES EDGES: what the program says of a size is what is recomputed.
+answers()
+{
+    "$program" study lookup "$1" --nodes "$2" --edges "$3" --json answers.json && recompute "$1" answers.json "$2" "$3"
+}
 
 # notices PATTERN EDIT: with the study's files changed by some Python, the difference is named.
 notices()
@@ -62,6 +68,12 @@ check 'a published table is imported' \
     "$program" study import "$root/data/meteor-lake/large-55-sizes.csv" --hidden 500 --name published -o published
 check 'and exported' "$program" study export published
 check 'its tables follow from its latencies' recompute published
+
+check 'a size between the measured ones' answers measured 1500 3000
+check 'a size that was measured' answers measured 2000 5000
+check 'a size beyond them' answers measured 50000 400000
+check 'a size between the published ones' answers published 12345 67890
+check 'an answer to another question' eval '! recompute measured answers.json 12346 67890'
 
 check 'a sample that was changed' notices '1000,2000,CPU,1: mean' "
 raw = load('raw_measurements.json'); raw['1000,2000,CPU,1']['samples_ms'][0] += 0.5; save('raw_measurements.json', raw)"

@@ -1,0 +1,199 @@
+#include <math.h>
+#include <unistd.h>
+
+#include "study-place.h"
+
+/* One stage on one device, at the size asked for. */
+typedef struct
+{
+    const IfmStudyDevice *device;
+    const IfmStage *stage;
+    double latency_ns; /* NaN where there is none */
+    IfmGridOrigin origin;
+    const IfmStageFit *fit;
+    char *why; /* NULL where there is a latency */
+} Answer;
+
+static void answer_free(Answer *answer)
+{
+    g_free(answer->why);
+    g_free(answer);
+}
+
+/* --- asking ----------------------------------------------------------------------------------------------------------- */
+
+static const IfmStageFit *fit_of(const IfmStudyTables *tables, const IfmStudyDevice *device, int stage)
+{
+    for (guint i = 0; i < tables->fits->len; i++)
+    {
+        const IfmStageFit *fit = tables->fits->pdata[i];
+        if (fit->device == device && fit->stage == stage)
+            return fit;
+    }
+    return NULL;
+}
+
+static Answer *look_up(const IfmStudyTables *tables, const IfmStudyDevice *device, const IfmStage *stage, double nodes,
+                       double edges)
+{
+    g_autoptr(GError) error = NULL;
+    g_autoptr(IfmLookup) lookup = ifm_study_tables_lookup(tables, device->alias, stage->number, NULL);
+    Answer *answer = g_new0(Answer, 1);
+    *answer = (Answer){ .device = device, .stage = stage, .latency_ns = NAN, .fit = fit_of(tables, device, stage->number) };
+    if (answer->fit == NULL || answer->fit->n_rows == 0)
+        answer->why = g_strdup(device->reason != NULL ? "no such device was here" : "has no latency at any size");
+    else if (!ifm_lookup_at(lookup, nodes, edges, &answer->latency_ns, &answer->origin, &error))
+        answer->why = g_strdup(error->message);
+    return answer;
+}
+
+/* In the order of the stages, at each the devices: what gets compared lies together. */
+static GPtrArray *look_all_up(const IfmStudyTables *tables, double nodes, double edges)
+{
+    GPtrArray *answers = g_ptr_array_new_with_free_func((GDestroyNotify)answer_free);
+    for (gsize s = 0; s < tables->staged->n_stages; s++)
+        for (guint d = 0; d < tables->devices->len; d++)
+            if (fit_of(tables, tables->devices->pdata[d], tables->staged->stages[s].number) != NULL)
+                g_ptr_array_add(answers,
+                                look_up(tables, tables->devices->pdata[d], &tables->staged->stages[s], nodes, edges));
+    return answers;
+}
+
+/* --- showing ---------------------------------------------------------------------------------------------------------- */
+
+static void get_stage(const void *record, const void *user, IfmValue *value)
+{
+    ifm_value_set_integer(value, ((const Answer *)record)->stage->number);
+}
+
+static void get_name(const void *record, const void *user, IfmValue *value)
+{
+    ifm_value_set_text(value, ((const Answer *)record)->stage->name);
+}
+
+static void get_alias(const void *record, const void *user, IfmValue *value)
+{
+    ifm_value_set_text(value, ((const Answer *)record)->device->alias);
+}
+
+static void get_device(const void *record, const void *user, IfmValue *value)
+{
+    ifm_value_set_text(value, ((const Answer *)record)->device->device);
+}
+
+static void get_simulated(const void *record, const void *user, IfmValue *value)
+{
+    ifm_value_set_boolean(value, ((const Answer *)record)->device->simulated);
+}
+
+static void get_latency(const void *record, const void *user, IfmValue *value)
+{
+    ifm_value_set_real(value, ((const Answer *)record)->latency_ns);
+}
+
+/* What an exact one is sure of stands in the study's own tables; of the others, how far off such guesses were. */
+static void get_error(const void *record, const void *user, IfmValue *value)
+{
+    const Answer *answer = record;
+    if (answer->why != NULL || answer->origin == IFM_GRID_EXACT || !answer->fit->has_lookup)
+        return;
+    ifm_value_set_real(value, answer->origin == IFM_GRID_INTERPOLATED
+                                  ? answer->fit->lookup_error.median_ratio
+                                  : answer->fit->lookup_error.extrapolated_median_ratio);
+}
+
+static void get_origin(const void *record, const void *user, IfmValue *value)
+{
+    const Answer *answer = record;
+    static const char *const words[] = {
+        [IFM_GRID_EXACT] = "measured", [IFM_GRID_INTERPOLATED] = "interpolated", [IFM_GRID_OUTSIDE] = "extrapolated"
+    };
+    ifm_value_set_text(value, answer->why != NULL ? answer->why : words[answer->origin]);
+    value->tone = answer->why != NULL || answer->origin == IFM_GRID_OUTSIDE ? IFM_TONE_WARN : IFM_TONE_PLAIN;
+}
+
+static const IfmField lookup_fields[] = {
+    { "stage", "stage", IFM_FIELD_INTEGER, get_stage },
+    { "name", "", IFM_FIELD_TEXT, get_name, .flags = IFM_FIELD_WHOLE },
+    { "alias", "alias", IFM_FIELD_TEXT, get_alias, .flags = IFM_FIELD_WHOLE },
+    { "latency_ns", "latency", IFM_FIELD_DURATION, get_latency },
+    { "usual_error_ratio", "usually off by", IFM_FIELD_RATIO, get_error },
+    { "origin", "how it is known", IFM_FIELD_TEXT, get_origin },
+    { "device", "device", IFM_FIELD_TEXT, get_device, .flags = IFM_FIELD_WHOLE },
+    { "simulated", "simulated", IFM_FIELD_BOOLEAN, get_simulated },
+    { NULL },
+};
+
+static int show(const IfmStudyTables *tables, const Arguments *arguments)
+{
+    gint64 nodes = cli_integer(arguments, "nodes"), edges = cli_integer(arguments, "edges");
+    const char *json_path = cli_text(arguments, "json"), *csv_path = cli_text(arguments, "csv");
+    g_autoptr(GPtrArray) answers = look_all_up(tables, (double)nodes, (double)edges);
+    IfmTable table = { lookup_fields, (const void *const *)answers->pdata, answers->len };
+    int status = CLI_EXIT_OK;
+    if (json_path != NULL)
+    {
+        json_auto_t *json = ifm_table_to_json(&table);
+        status = cli_write_json(json_path, json);
+    }
+    if (status == CLI_EXIT_OK && csv_path != NULL)
+    {
+        g_autofree char *csv = ifm_table_to_csv(&table);
+        status = cli_write(csv_path, csv);
+    }
+    if (status != CLI_EXIT_OK || g_strcmp0(json_path, "-") == 0 || g_strcmp0(csv_path, "-") == 0)
+        return status;
+    IfmScreen screen = ifm_screen_detect(STDOUT_FILENO);
+    g_autofree char *rows = ifm_table_to_screen(&table, &screen);
+    g_autofree char *text = g_strdup_printf("%s, %" G_GINT64_FORMAT " nodes, %" G_GINT64_FORMAT " edges\n\n%s",
+                                            tables->name, nodes, edges, rows);
+    return cli_print(text);
+}
+
+/* --- the verb --------------------------------------------------------------------------------------------------------- */
+
+static int run_lookup(const Arguments *arguments)
+{
+    g_auto(StudyPlace) place = { 0 };
+    g_autoptr(GError) error = NULL;
+    if (!cli_given(arguments, "nodes") || !cli_given(arguments, "edges"))
+        return cli_usage(cli_verb_of(arguments), "needs --nodes and --edges: the size to look up");
+    int status = study_place_find(&place, arguments);
+    if (status != CLI_EXIT_OK)
+        return status;
+    g_autoptr(IfmStore) store = study_place_open(&place, IFM_STORE_READ, &error);
+    g_autoptr(IfmStudyTables) tables = store != NULL ? ifm_study_tables(store, &error) : NULL;
+    return tables != NULL ? show(tables, arguments) : cli_fail(error);
+}
+
+static const Option lookup_options[] = {
+    { "nodes", 'n', OPTION_COUNT, FALSE, "N", "nodes of the graph", .least = 1 },
+    { "edges", 'e', OPTION_COUNT, FALSE, "N", "edges of the graph", .least = 1 },
+    { "json", 0, OPTION_FILE, FALSE, "FILE", "write the answer as JSON; - is standard output" },
+    { "csv", 0, OPTION_FILE, FALSE, "FILE", "write a row a stage and device as CSV; - is standard output" },
+    { "output", 'o', OPTION_FOLDER, FALSE, "DIR", "folder of the study's results; without it out/ and the study's name" },
+    { NULL },
+};
+
+static const char *const lookup_examples[] = {
+    "inferometer study lookup gnn-stages --nodes 2500 --edges 4000",
+    "tells how long each stage takes on each device at a size between the measured ones",
+    NULL,
+};
+
+const Verb verb_study_lookup = {
+    .name = "study lookup",
+    .summary = "tell the latency of each stage at any size",
+    .arguments = "STUDY",
+    .least = 1,
+    .most = 1,
+    .positional = POSITIONAL_STUDY,
+    .options = lookup_options,
+    .details = WHICH_RESULTS
+    "\nA size that was measured has its median; one between measured sizes is interpolated between the logarithms of "
+    "nodes, "
+    "edges and latency; one beyond them is extrapolated, which is a guess. \"usually off by\" is how far, in the median, "
+    "such answers were off for measured sizes that were left out one by one.",
+    .examples = lookup_examples,
+    .run = run_lookup,
+};
