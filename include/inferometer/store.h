@@ -91,6 +91,11 @@ json_t *ifm_measurement_to_json(const IfmMeasurement *self);
 IfmMeasurement *ifm_measurement_from_json(const json_t *json, GError **error);
 void ifm_node_row_free(IfmNodeRow *row);
 
+/** ifm_record_set_text: Replaces a text of a record by a copy. @text: (optional) NULL becomes "" */
+void ifm_record_set_text(char **field, const char *text);
+/** ifm_record_set_json: Replaces an object of a record. @json: (transfer full) (optional) NULL is none */
+void ifm_record_set_json(json_t **field, json_t *json);
+
 /* --- the store -------------------------------------------------------------------------------------------------------- */
 
 /** IfmStore: one SQLite file. Not for several threads at once; several processes may share a file (one writes at a time).
@@ -99,27 +104,29 @@ typedef struct IfmStore IfmStore;
 
 typedef enum
 {
-    IFM_STORE_READ,  /* must exist; its content is not changed: an older one is brought up to date in memory, and so is
-                        read one that lies in a folder without write permission */
-    IFM_STORE_WRITE, /* created (folders too) where it does not exist; migrated where it is older */
-    IFM_STORE_SHARD, /* WRITE with a rollback journal, for network file systems */
+    IFM_STORE_READ,    /* must exist; its content is not changed: an older one is brought up to date in memory, and so is
+                          read one that lies in a folder without write permission */
+    IFM_STORE_WRITE,   /* created (folders too) where it does not exist; migrated where it is older */
+    IFM_STORE_SHARD,   /* WRITE with a rollback journal, for network file systems */
+    IFM_STORE_SCRATCH, /* a new one that nobody else opens, and that goes when it is closed: nothing waits for the disk */
 } IfmStoreMode;
 
 /**
  * ifm_store_open:
  * Returns: (transfer full) NULL with IFM_ERROR_UNAVAILABLE (no such file, read-only, locked by another process for longer
  * than 10 s), IFM_ERROR_CORRUPT or IFM_ERROR_INVALID (written by a newer version: says which; a SQLite file that is no
- * store, or no SQLite file).
+ * store, or no SQLite file; a scratch store where there is a file already).
  */
 IfmStore *ifm_store_open(const char *path, IfmStoreMode mode, GError **error);
 /** ifm_store_close: A store that this open made, and that nothing was committed to or merged into by anybody, is removed;
- * a document counts as content. */
+ * a document counts as content. A scratch store always is. */
 void ifm_store_close(IfmStore *store);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmStore, ifm_store_close)
 const char *ifm_store_path(const IfmStore *store);
 
-/** ifm_store_commit: Adds the case (if new) and the measurement, whole or not at all, on disk when it returns. Adding the
- * same uid twice changes nothing. Errors: IFM_ERROR_UNAVAILABLE (disk full, read-only, locked); the store is as before. */
+/** ifm_store_commit: Adds the case (if new) and the measurement, whole or not at all, on disk when it returns (but of a
+ * scratch store). Adding the same uid twice changes nothing. Errors: IFM_ERROR_UNAVAILABLE (disk full, read-only, locked);
+ * the store is as before. */
 gboolean ifm_store_commit(IfmStore *store, const IfmCase *subject_case, const IfmMeasurement *measurement, GError **error);
 
 /** ifm_store_latest: Returns: (transfer full) the newest OK measurement of a case; NULL without @error where there is none.

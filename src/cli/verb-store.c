@@ -30,19 +30,6 @@ static void records_clear(Records *records)
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Records, records_clear)
 
-static void set_text(char **place, const char *text)
-{
-    g_free(*place);
-    *place = g_strdup(text);
-}
-
-static void set_json(json_t **place, json_t *json)
-{
-    json_incref(json);
-    json_decref(*place);
-    *place = json;
-}
-
 static void set_times(GArray **place, GArray *times_ns)
 {
     g_array_ref(times_ns);
@@ -53,17 +40,17 @@ static void set_times(GArray **place, GArray *times_ns)
 static IfmCase *keep_case(const IfmCase *from)
 {
     IfmCase *kept = ifm_case_new();
-    set_text(&kept->key, from->key);
-    set_text(&kept->subject_kind, from->subject_kind);
-    set_text(&kept->subject_name, from->subject_name);
-    set_text(&kept->subject_digest, from->subject_digest);
-    set_text(&kept->model_path, from->model_path);
-    set_text(&kept->device, from->device);
-    set_text(&kept->alias, from->alias);
-    set_json(&kept->sizes, from->sizes);
-    set_json(&kept->options, from->options);
-    set_json(&kept->load, from->load);
-    set_json(&kept->surroundings, from->surroundings);
+    ifm_record_set_text(&kept->key, from->key);
+    ifm_record_set_text(&kept->subject_kind, from->subject_kind);
+    ifm_record_set_text(&kept->subject_name, from->subject_name);
+    ifm_record_set_text(&kept->subject_digest, from->subject_digest);
+    ifm_record_set_text(&kept->model_path, from->model_path);
+    ifm_record_set_text(&kept->device, from->device);
+    ifm_record_set_text(&kept->alias, from->alias);
+    ifm_record_set_json(&kept->sizes, json_incref(from->sizes));
+    ifm_record_set_json(&kept->options, json_incref(from->options));
+    ifm_record_set_json(&kept->load, json_incref(from->load));
+    ifm_record_set_json(&kept->surroundings, json_incref(from->surroundings));
     return kept;
 }
 
@@ -71,19 +58,19 @@ static IfmCase *keep_case(const IfmCase *from)
 static IfmMeasurement *keep_measurement(const IfmMeasurement *from, gboolean with_samples)
 {
     IfmMeasurement *kept = ifm_measurement_new();
-    set_text(&kept->uid, from->uid);
-    set_text(&kept->case_key, from->case_key);
+    ifm_record_set_text(&kept->uid, from->uid);
+    ifm_record_set_text(&kept->case_key, from->case_key);
     kept->started_unix_ms = from->started_unix_ms;
     kept->outcome = from->outcome;
-    set_text(&kept->error_code, from->error_code);
-    set_text(&kept->reason, from->reason);
-    set_text(&kept->stop_reason, from->stop_reason);
-    set_json(&kept->summary, from->summary);
-    set_json(&kept->surroundings, from->surroundings);
-    set_json(&kept->attest, from->attest);
-    set_json(&kept->verification, from->verification);
-    set_json(&kept->books, from->books);
-    set_json(&kept->memory, from->memory);
+    ifm_record_set_text(&kept->error_code, from->error_code);
+    ifm_record_set_text(&kept->reason, from->reason);
+    ifm_record_set_text(&kept->stop_reason, from->stop_reason);
+    ifm_record_set_json(&kept->summary, json_incref(from->summary));
+    ifm_record_set_json(&kept->surroundings, json_incref(from->surroundings));
+    ifm_record_set_json(&kept->attest, json_incref(from->attest));
+    ifm_record_set_json(&kept->verification, json_incref(from->verification));
+    ifm_record_set_json(&kept->books, json_incref(from->books));
+    ifm_record_set_json(&kept->memory, json_incref(from->memory));
     if (!with_samples)
         return kept;
     set_times(&kept->warmup_ns, from->warmup_ns);

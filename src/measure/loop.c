@@ -90,12 +90,6 @@ void ifm_measurement_warn(IfmMeasurement *measurement, const char *format, ...)
     json_array_append_new(warnings, ifm_json_string(text));
 }
 
-void ifm_record_set_text(char **field, const char *text)
-{
-    g_free(*field);
-    *field = g_strdup(text != NULL ? text : "");
-}
-
 static void clear_json(json_t **json)
 {
     json_decref(*json);

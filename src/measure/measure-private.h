@@ -15,8 +15,6 @@ void ifm_measurement_warn(IfmMeasurement *measurement, const char *format, ...) 
 void ifm_measurement_fail(IfmMeasurement *measurement, IfmOutcome outcome, const GError *error);
 /** ifm_measurement_summarise: Sets the summary over samples_ns, and returns it. */
 IfmSummary ifm_measurement_summarise(IfmMeasurement *measurement, double level);
-/** ifm_record_set_text: Replaces a text of a record by a copy; NULL becomes "". */
-void ifm_record_set_text(char **field, const char *text);
 /** ifm_time_coarse_ns: real time to within some milliseconds, for what must not cost anything between two runs. */
 gint64 ifm_time_coarse_ns(void);
 

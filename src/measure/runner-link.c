@@ -36,12 +36,6 @@ static gboolean check_size(gint64 size_bytes, GError **error)
     return FALSE;
 }
 
-static void set_json(json_t **field, json_t *json /* (transfer full) */)
-{
-    json_decref(*field);
-    *field = json;
-}
-
 IfmCase *ifm_runner_link_case(IfmRunner *runner, const IfmLinkCase *link_case, GError **error)
 {
     if (!ifm_protocol_check(&link_case->protocol, error) || !check_size(link_case->size_bytes, error))
@@ -58,9 +52,9 @@ IfmCase *ifm_runner_link_case(IfmRunner *runner, const IfmLinkCase *link_case, G
     ifm_record_set_text(&record->subject_name, "link");
     ifm_record_set_text(&record->device, device);
     ifm_record_set_text(&record->alias, alias);
-    set_json(&record->sizes, json_pack("{s:I}", "bytes", (json_int_t)link_case->size_bytes));
-    set_json(&record->options, json_pack("{s:o}", "protocol", ifm_protocol_to_json(&link_case->protocol)));
-    set_json(&record->surroundings, surroundings_of(runner, from_facts, to_facts));
+    ifm_record_set_json(&record->sizes, json_pack("{s:I}", "bytes", (json_int_t)link_case->size_bytes));
+    ifm_record_set_json(&record->options, json_pack("{s:o}", "protocol", ifm_protocol_to_json(&link_case->protocol)));
+    ifm_record_set_json(&record->surroundings, surroundings_of(runner, from_facts, to_facts));
     ifm_case_seal(record);
     return g_steal_pointer(&record);
 }

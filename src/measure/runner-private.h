@@ -3,7 +3,22 @@
 
 G_BEGIN_DECLS
 
-/* What the files of the runner share: runner.c keeps workers and measures models, runner-link.c measures links. */
+/* What the files of the runner share: runner.c keeps workers and measures models, runner-link.c measures links,
+ * runner-reference.c keeps the outputs that are right, temporary.c the folder for them. */
+
+/* --- temporary.c -------------------------------------------------------------------------------------------------- */
+
+/** IfmTemporary: a folder of a runner's own, 0700. All zero: none yet. */
+typedef struct
+{
+    char *path;
+    int lock_fd; /* held on a file in it, so that a later runner knows an orphan by its being free */
+} IfmTemporary;
+
+/** ifm_temporary_make: Makes it where it is not there yet, and removes those that killed runners left. */
+gboolean ifm_temporary_make(IfmTemporary *folder, GError **error);
+/** ifm_temporary_clear: Removes it with all that is in it. */
+void ifm_temporary_clear(IfmTemporary *folder);
 
 /* --- asking ------------------------------------------------------------------------------------------------------- */
 
@@ -19,6 +34,8 @@ void ifm_runner_drop_links(IfmRunner *runner, const char *kept);
 const json_t *ifm_runner_engine_facts(IfmRunner *runner, const IfmDeviceSpec *spec, GError **error);
 /** ifm_runner_machine: (transfer none) the machine's facts. */
 const json_t *ifm_runner_machine(IfmRunner *runner);
+/** ifm_runner_inputs_of: the digest of what the case is fed from a file; NULL where it is not. */
+const char *ifm_runner_inputs_of(const IfmCase *sealed);
 
 /* --- measuring ---------------------------------------------------------------------------------------------------- */
 
@@ -48,5 +65,26 @@ typedef struct
 
 /** ifm_runner_run: Does a job: as ifm_runner_measure() says. */
 IfmMeasurement *ifm_runner_run(IfmRunner *runner, const IfmRunnerJob *job, const IfmCase *sealed, GError **error);
+
+/* --- runner-reference.c ------------------------------------------------------------------------------------------- */
+
+/** IfmReferences: outputs that are right, in files; computed once a model, sizes and inputs. */
+typedef struct
+{
+    const IfmTemporary *folder;
+    GHashTable *known; /* key -> json_t*: {"path"} or {"why"} there is none */
+    GQueue kept;       /* char*: keys of those with a file, oldest first */
+    guint64 kept_bytes;
+    guint n_made;
+} IfmReferences;
+
+/** ifm_references_init: @folder: borrowed; made before the first is added. */
+void ifm_references_init(IfmReferences *references, const IfmTemporary *folder);
+/** ifm_references_clear: The files stay: they go with the folder. */
+void ifm_references_clear(IfmReferences *references);
+/** ifm_references_add: Completes the request to measure with what its outputs are to be compared with, or why they are not.
+ * Returns: FALSE with IFM_ERROR_CANCELLED where interrupted. */
+gboolean ifm_references_add(IfmReferences *references, const IfmModelCase *model_case, const IfmCase *sealed,
+                            gboolean true_outputs, IfmHearing *hearing, json_t *request, GError **error);
 
 G_END_DECLS

@@ -1,128 +1,22 @@
-#include <errno.h>
-#include <fcntl.h>
 #include <math.h>
 #include <string.h>
-#include <sys/file.h>
-#include <unistd.h>
-
-#include <glib/gstdio.h>
 
 #include <inferometer/json.h>
 #include <inferometer/sensor.h>
 
 #include "runner-private.h"
 
-#define REFERENCE_WORKER "reference"
-/* Of reference outputs on disk. */
-#define REFERENCES_MOST_BYTES (G_GUINT64_CONSTANT(1) << 30)
-
 struct IfmRunner
 {
     IfmRunnerOptions options;
-    char *temporary;        /* folder of our own, 0700: references, and whatever a runtime drops */
-    int lock_fd;            /* held on a file in it, so that a later runner knows an orphan by its being free */
-    GHashTable *workers;    /* canonical device -> IfmWorker* */
-    GHashTable *engines;    /* name -> json_t*: engine, version, library */
-    GHashTable *lost;       /* device without cores and streams -> char*, why */
-    GHashTable *references; /* key -> json_t*: {"path"} or {"why"} */
-    GHashTable *digests;    /* of files with inputs: what a file is told again by -> char* */
-    GQueue kept;            /* char*: keys of those with a file, oldest first */
-    guint64 kept_bytes;
-    guint n_references;
+    IfmTemporary temporary;   /* references, and whatever a runtime drops */
+    IfmReferences references; /* in it */
+    GHashTable *workers;      /* canonical device -> IfmWorker* */
+    GHashTable *engines;      /* name -> json_t*: engine, version, library */
+    GHashTable *lost;         /* device without cores and streams -> char*, why */
+    GHashTable *digests;      /* of files with inputs: what a file is told again by -> char* */
     json_t *machine;
 };
-
-/* --- the private folder ------------------------------------------------------------------------------------------- */
-
-static void remove_folder(const char *path)
-{
-    GDir *folder = g_dir_open(path, 0, NULL);
-    const char *name;
-    while (folder != NULL && (name = g_dir_read_name(folder)) != NULL)
-    {
-        g_autofree char *inside = g_build_filename(path, name, NULL);
-        if (g_file_test(inside, G_FILE_TEST_IS_DIR) && !g_file_test(inside, G_FILE_TEST_IS_SYMLINK))
-            remove_folder(inside);
-        else
-            g_unlink(inside);
-    }
-    g_clear_pointer(&folder, g_dir_close);
-    g_rmdir(path);
-}
-
-static int lock_file(const char *folder, const char *name, int flags)
-{
-    g_autofree char *file = g_build_filename(folder, name, NULL);
-    int fd = open(file, flags | O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0)
-        return fd;
-    if (fd >= 0)
-        close(fd);
-    return -1;
-}
-
-#define LOCK "lock"
-#define NEW_LOCK "lock.new"
-
-/* Others take a folder whose lock nobody holds for an orphan's: so it is held before it has its name. */
-static int lock_new_folder(const char *folder)
-{
-    g_autofree char *hidden = g_build_filename(folder, NEW_LOCK, NULL);
-    g_autofree char *visible = g_build_filename(folder, LOCK, NULL);
-    int fd = lock_file(folder, NEW_LOCK, O_CREAT | O_EXCL);
-    if (fd < 0 || g_rename(hidden, visible) == 0)
-        return fd;
-    close(fd);
-    return -1;
-}
-
-#define FOLDER_PREFIX "inferometer-"
-#define FOLDER_PATTERN FOLDER_PREFIX "XXXXXX"
-
-/* A runner that was killed left its folder; nobody holds that one's lock any more. */
-static void remove_orphans(void)
-{
-    GDir *folder = g_dir_open(g_get_tmp_dir(), 0, NULL);
-    const char *name;
-    while (folder != NULL && (name = g_dir_read_name(folder)) != NULL)
-    {
-        g_autofree char *path = g_build_filename(g_get_tmp_dir(), name, NULL);
-        GStatBuf status;
-        if (!g_str_has_prefix(name, FOLDER_PREFIX) || strlen(name) != strlen(FOLDER_PATTERN) ||
-            g_lstat(path, &status) != 0 || !S_ISDIR(status.st_mode) || status.st_uid != geteuid())
-            continue;
-        int fd = lock_file(path, LOCK, 0);
-        if (fd < 0)
-            continue;
-        remove_folder(path);
-        close(fd);
-    }
-    g_clear_pointer(&folder, g_dir_close);
-}
-
-static gboolean make_folder(IfmRunner *runner, GError **error)
-{
-    if (runner->temporary != NULL)
-        return TRUE;
-    remove_orphans();
-    char *path = g_build_filename(g_get_tmp_dir(), FOLDER_PATTERN, NULL);
-    if (g_mkdtemp_full(path, 0700) == NULL)
-    {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE, "%s: %s", path, g_strerror(errno));
-        g_free(path);
-        return FALSE;
-    }
-    runner->lock_fd = lock_new_folder(path);
-    if (runner->lock_fd < 0)
-    {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE, "%s: a lock in it: %s", path, g_strerror(errno));
-        remove_folder(path);
-        g_free(path);
-        return FALSE;
-    }
-    runner->temporary = path;
-    return TRUE;
-}
 
 /* --- the runner --------------------------------------------------------------------------------------------------- */
 
@@ -130,11 +24,10 @@ IfmRunner *ifm_runner_new(const IfmRunnerOptions *options)
 {
     IfmRunner *runner = g_new0(IfmRunner, 1);
     runner->options = *options;
-    runner->lock_fd = -1;
     runner->workers = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, (GDestroyNotify)ifm_worker_free);
     runner->engines = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, (GDestroyNotify)json_decref);
     runner->lost = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
-    runner->references = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, (GDestroyNotify)json_decref);
+    ifm_references_init(&runner->references, &runner->temporary);
     runner->digests = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
     return runner;
 }
@@ -146,15 +39,10 @@ void ifm_runner_free(IfmRunner *runner)
     g_hash_table_unref(runner->workers); /* ends them */
     g_hash_table_unref(runner->engines);
     g_hash_table_unref(runner->lost);
-    g_hash_table_unref(runner->references);
     g_hash_table_unref(runner->digests);
-    g_queue_clear_full(&runner->kept, g_free);
+    ifm_references_clear(&runner->references);
     json_decref(runner->machine);
-    if (runner->temporary != NULL)
-        remove_folder(runner->temporary);
-    if (runner->lock_fd >= 0)
-        close(runner->lock_fd);
-    g_free(runner->temporary);
+    ifm_temporary_clear(&runner->temporary);
     g_free(runner);
 }
 
@@ -189,10 +77,10 @@ static IfmWorker *worker_for(IfmRunner *runner, const char *key, GError **error)
     if (worker != NULL && ifm_worker_is_alive(worker))
         return worker;
     g_hash_table_remove(runner->workers, key); /* ended while idle, by whomever */
-    if (!make_folder(runner, error))
+    if (!ifm_temporary_make(&runner->temporary, error))
         return NULL;
     g_autofree char *device = cores_of_key(key);
-    worker = ifm_worker_start(runner->temporary, device, error);
+    worker = ifm_worker_start(runner->temporary.path, device, error);
     if (worker != NULL)
         g_hash_table_insert(runner->workers, g_strdup(key), worker);
     return worker;
@@ -328,12 +216,6 @@ static json_t *options_to_json(const IfmModelCase *model_case, const char *input
     return json;
 }
 
-static void set_json(json_t **field, json_t *json)
-{
-    json_decref(*field);
-    *field = json;
-}
-
 static json_t *case_sizes(const IfmModelCase *model_case)
 {
     json_t *json = json_object();
@@ -344,8 +226,7 @@ static json_t *case_sizes(const IfmModelCase *model_case)
     return json;
 }
 
-/* The digest of what the case is fed from a file; NULL where it is not. */
-static const char *inputs_of(const IfmCase *sealed)
+const char *ifm_runner_inputs_of(const IfmCase *sealed)
 {
     return json_string_value(json_object_get(sealed->options, "inputs"));
 }
@@ -359,12 +240,13 @@ static void fill_case(IfmCase *record, const IfmModelCase *model_case, const Ifm
     ifm_record_set_text(&record->model_path, path);
     ifm_record_set_text(&record->device, spec->text);
     ifm_record_set_text(&record->alias, model_case->alias);
-    set_json(&record->sizes, case_sizes(model_case));
-    set_json(&record->options, options_to_json(model_case, inputs));
+    ifm_record_set_json(&record->sizes, case_sizes(model_case));
+    ifm_record_set_json(&record->options, options_to_json(model_case, inputs));
     json_t *id = json_object_get(machine, "id");
-    set_json(&record->surroundings, json_pack("{s:o,s:s,s:s}", "machine", id != NULL ? json_incref(id) : json_null(),
-                                              "engine", json_string_value(json_object_get(facts, "engine")),
-                                              "engine_version", json_string_value(json_object_get(facts, "version"))));
+    ifm_record_set_json(&record->surroundings,
+                        json_pack("{s:o,s:s,s:s}", "machine", id != NULL ? json_incref(id) : json_null(), "engine",
+                                  json_string_value(json_object_get(facts, "engine")), "engine_version",
+                                  json_string_value(json_object_get(facts, "version"))));
 }
 
 IfmCase *ifm_runner_case(IfmRunner *runner, const IfmModelCase *model_case, GError **error)
@@ -469,102 +351,6 @@ IfmWorkerWatch ifm_hearing_watch(IfmHearing *hearing)
     return watch;
 }
 
-/* --- measuring: the reference ------------------------------------------------------------------------------------- */
-
-static char *reference_key(const IfmModelCase *model_case, const IfmCase *sealed)
-{
-    const char *inputs = inputs_of(sealed);
-    GString *key = g_string_new(sealed->subject_digest);
-    g_string_append_printf(key, " %u %s", model_case->seed, inputs != NULL ? inputs : "");
-    for (gsize i = 0; i < model_case->n_bindings; i++)
-        g_string_append_printf(key, " %s=%" G_GINT64_FORMAT, model_case->bindings[i].name, model_case->bindings[i].value);
-    return g_string_free(key, FALSE);
-}
-
-static guint64 file_bytes(const char *path)
-{
-    GStatBuf status;
-    return g_stat(path, &status) == 0 ? (guint64)status.st_size : 0;
-}
-
-static const char *reference_path(IfmRunner *runner, const char *key)
-{
-    return json_string_value(json_object_get(g_hash_table_lookup(runner->references, key), "path"));
-}
-
-/* Outputs may be large and cases many: the oldest files go. */
-static void keep_reference(IfmRunner *runner, const char *key)
-{
-    g_queue_push_tail(&runner->kept, g_strdup(key));
-    runner->kept_bytes += file_bytes(reference_path(runner, key));
-    while (runner->kept_bytes > REFERENCES_MOST_BYTES && runner->kept.length > 1)
-    {
-        g_autofree char *oldest = g_queue_pop_head(&runner->kept);
-        const char *path = reference_path(runner, oldest);
-        runner->kept_bytes -= MIN(runner->kept_bytes, file_bytes(path));
-        g_unlink(path);
-        g_hash_table_remove(runner->references, oldest);
-    }
-}
-
-/* Returns: (transfer full) {"path"}, or {"why"} there is none; NULL where interrupted. */
-static json_t *reference_for(IfmRunner *runner, const IfmModelCase *model_case, const IfmCase *sealed, IfmHearing *hearing,
-                             GError **error)
-{
-    g_autofree char *key = reference_key(model_case, sealed);
-    json_t *known = g_hash_table_lookup(runner->references, key);
-    if (known != NULL)
-        return json_incref(known);
-    g_autofree char *name = g_strdup_printf("reference-%u", runner->n_references++);
-    g_autofree char *path = g_build_filename(runner->temporary, name, NULL);
-    IfmWorkerWatch watch = ifm_hearing_watch(hearing);
-    g_autoptr(GError) failure = NULL;
-    json_t *answer = ifm_runner_ask(
-        runner, REFERENCE_WORKER,
-        json_pack("{s:s,s:o,s:s}", "do", "reference", "case", ifm_model_case_to_json(model_case), "path", path), &watch,
-        &failure);
-    if (g_error_matches(failure, IFM_ERROR, IFM_ERROR_CANCELLED))
-    {
-        g_propagate_error(error, g_steal_pointer(&failure));
-        return NULL;
-    }
-    if (answer == NULL)
-        answer = json_pack("{s:o}", "why", ifm_json_string(failure->message));
-    g_hash_table_insert(runner->references, g_strdup(key), json_incref(answer));
-    if (reference_path(runner, key) != NULL)
-        keep_reference(runner, key);
-    return answer;
-}
-
-/* Completes the request to measure with what its outputs are to be compared with, or why they are not. */
-static gboolean add_reference(IfmRunner *runner, const IfmModelCase *model_case, const IfmCase *sealed,
-                              gboolean true_outputs, IfmHearing *hearing, json_t *request, GError **error)
-{
-    const char *status = "not-applicable", *why = "simulated: this device computes no true outputs";
-    json_auto_t *reference = NULL;
-    if (true_outputs && !model_case->verify)
-    {
-        status = "not-asked";
-        why = "verification was switched off";
-    }
-    else if (true_outputs)
-    {
-        reference = reference_for(runner, model_case, sealed, hearing, error);
-        if (reference == NULL)
-            return FALSE;
-        json_t *path = json_object_get(reference, "path");
-        if (path != NULL)
-        {
-            json_object_set(request, "reference", path);
-            return TRUE;
-        }
-        status = "unavailable";
-        why = json_string_value(json_object_get(reference, "why"));
-    }
-    json_object_set_new(request, "verification", json_pack("{s:s,s:s}", "status", status, "why", why));
-    return TRUE;
-}
-
 /* --- measuring: what becomes of it -------------------------------------------------------------------------------- */
 
 static IfmMeasurement *failed_measurement(IfmOutcome outcome, const GError *failure)
@@ -585,9 +371,10 @@ static IfmMeasurement *from_draft(const IfmHearing *hearing, double level)
     if (*measurement->stop_reason == '\0')
     {
         ifm_record_set_text(&measurement->stop_reason, ifm_stop_reason_name(IFM_STOP_INTERRUPTED));
-        set_json(&measurement->verification,
-                 json_pack("{s:s,s:s}", "status", "interrupted", "why",
-                           "the worker was ended within a run: its outputs were checked until about a second before"));
+        ifm_record_set_json(
+            &measurement->verification,
+            json_pack("{s:s,s:s}", "status", "interrupted", "why",
+                      "the worker was ended within a run: its outputs were checked until about a second before"));
     }
     ifm_measurement_summarise(measurement, level);
     return g_steal_pointer(&measurement);
@@ -636,7 +423,7 @@ static IfmMeasurement *measure_model(IfmHearing *hearing, void *user, GError **e
     json_auto_t *prepared =
         ifm_runner_ask(runner, sealed->device,
                        json_pack("{s:s,s:o,s:s,s:s*}", "do", "prepare", "case", ifm_model_case_to_json(job->model_case),
-                                 "digest", sealed->subject_digest, "inputs", inputs_of(sealed)),
+                                 "digest", sealed->subject_digest, "inputs", ifm_runner_inputs_of(sealed)),
                        &watch, error);
     if (prepared == NULL)
         return NULL;
@@ -644,8 +431,8 @@ static IfmMeasurement *measure_model(IfmHearing *hearing, void *user, GError **e
         return take_measurement(prepared, error);
     watch.spent_ns = (g_get_monotonic_time() - began_us) * 1000; /* the reference does not count */
     json_t *request = json_pack("{s:s}", "do", "measure");
-    if (!add_reference(runner, job->model_case, sealed, json_is_true(json_object_get(prepared, "true_outputs")), hearing,
-                       request, error))
+    if (!ifm_references_add(&runner->references, job->model_case, sealed,
+                            json_is_true(json_object_get(prepared, "true_outputs")), hearing, request, error))
     {
         json_decref(request);
         return NULL;

@@ -3,7 +3,8 @@
 
 G_BEGIN_DECLS
 
-/* What the files of the worker program share: worker.c serves requests, worker-link.c those of links. */
+/* What the files of the worker program share: worker.c serves requests, worker-device.c those about engines and devices,
+ * worker-link.c those of links. */
 
 /*
  * The worker: one thread takes messages off the channel, so that "stop" and the channel's end are seen also while a
@@ -42,15 +43,28 @@ void worker_send_draft(Worker *worker);
 /* worker_tell_base: From here on what the process takes counts against the memory limit. */
 void worker_tell_base(Worker *worker);
 
+/* worker_drop_prepared: the case before, if there is one. */
+void worker_drop_prepared(Worker *worker);
+/* worker_record_failure: A device that is not here was not tried; all else is a failure of the case. */
+void worker_record_failure(Worker *worker, const GError *failure);
+
+/* --- worker-device.c ---------------------------------------------------------------------------------------------- */
+
+/* worker_open_engine: Returns: (transfer none) the engine, open until the process ends. */
+IfmEngine *worker_open_engine(Worker *worker, const char *name, GError **error);
 /* worker_open_device: Returns: (transfer none) the engine of a device. @spec: (out) (transfer full) */
 IfmEngine *worker_open_device(Worker *worker, const char *device, IfmDeviceSpec **spec, GError **error);
 json_t *worker_engine_to_json(IfmEngine *engine);
 gboolean worker_probe(IfmEngine *engine, const char *device, GError **error);
 
-/* worker_drop_prepared: the case before, if there is one. */
-void worker_drop_prepared(Worker *worker);
-/* worker_record_failure: A device that is not here was not tried; all else is a failure of the case. */
-void worker_record_failure(Worker *worker, const GError *failure);
+/* worker_answer_engine: {"engine"} -> {"engine", "version", "library"} */
+json_t *worker_answer_engine(Worker *worker, const json_t *request, GError **error);
+/* worker_answer_devices: {"engine"} -> the same, and "devices" */
+json_t *worker_answer_devices(Worker *worker, const json_t *request, GError **error);
+/* worker_answer_probe: {"device"} -> {"alive"} */
+json_t *worker_answer_probe(Worker *worker, const json_t *request, GError **error);
+/* worker_answer_find: {"device"} -> one of "devices", probed */
+json_t *worker_answer_find(Worker *worker, const json_t *request, GError **error);
 
 /* --- worker-link.c ------------------------------------------------------------------------------------------------ */
 

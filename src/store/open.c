@@ -63,6 +63,8 @@ static gboolean check_file(IfmStore *store, gboolean *existed, GError **error)
         return refuse(store, IFM_ERROR_INVALID, error, S_ISDIR(found.st_mode) ? "is a folder, no store" : "is no file");
     if (!*existed && errno != ENOENT)
         return refuse(store, IFM_ERROR_UNAVAILABLE, error, g_strerror(errno));
+    if (*existed && store->mode == IFM_STORE_SCRATCH)
+        return refuse(store, IFM_ERROR_INVALID, error, "is there already: a scratch store is a new file");
     if (*existed && starts_otherwise(store, &found))
         return refuse(store, IFM_ERROR_INVALID, error, "is no SQLite file");
     if (store->mode == IFM_STORE_READ)
@@ -185,6 +187,14 @@ static gboolean set_journal(const IfmStore *store, const char *mode, gboolean *i
     }
 }
 
+/* The journal in memory, so that a commit that fails can still be taken back. */
+static gboolean prepare_scratch(const IfmStore *store, GError **error)
+{
+    gboolean is_wal = FALSE;
+    return ifm_store_run(store, "PRAGMA synchronous = OFF", error) && set_journal(store, "MEMORY", &is_wal, error) &&
+           migrate(store, error);
+}
+
 static gboolean prepare_writing(IfmStore *store, GError **error)
 {
     int version = 0;
@@ -299,6 +309,21 @@ static void remove_if_empty(const char *path)
         unlink(path);
 }
 
+static gboolean prepare(IfmStore *store, GError **error)
+{
+    switch (store->mode)
+    {
+    case IFM_STORE_READ:
+        return prepare_reading(store, error);
+    case IFM_STORE_SCRATCH:
+        return prepare_scratch(store, error);
+    case IFM_STORE_WRITE:
+    case IFM_STORE_SHARD:
+        break;
+    }
+    return prepare_writing(store, error);
+}
+
 IfmStore *ifm_store_open_with(const char *path, IfmStoreMode mode, int busy_timeout_ms, GError **error)
 {
     g_autoptr(IfmStore) store = g_new0(IfmStore, 1);
@@ -311,8 +336,7 @@ IfmStore *ifm_store_open_with(const char *path, IfmStoreMode mode, int busy_time
     /* reading, too, may have to finish what a killed writer began, so it opens for writing where it may */
     int flags = SQLITE_OPEN_READWRITE | (mode == IFM_STORE_READ ? 0 : SQLITE_OPEN_CREATE);
     g_autofree char *absolute = g_canonicalize_filename(path, NULL); /* ":memory:" is a file's name here */
-    gboolean good = open_database(store, absolute, flags, error) &&
-                    (mode == IFM_STORE_READ ? prepare_reading(store, error) : prepare_writing(store, error));
+    gboolean good = open_database(store, absolute, flags, error) && prepare(store, error);
     struct stat found;
     if (good && stat(path, &found) == 0)
     {
@@ -374,11 +398,22 @@ static void remove_if_unused(IfmStore *store)
         close(fd);
 }
 
+static void remove_scratch(IfmStore *store)
+{
+    struct stat found;
+    close_database(store);
+    if (stat(store->path, &found) == 0 && found.st_dev == store->device && found.st_ino == store->inode)
+        unlink(store->path);
+}
+
 void ifm_store_close(IfmStore *store)
 {
     if (store == NULL)
         return;
-    remove_if_unused(store);
+    if (store->mode == IFM_STORE_SCRATCH)
+        remove_scratch(store);
+    else
+        remove_if_unused(store);
     close_database(store);
     g_free(store->path);
     g_free(store);

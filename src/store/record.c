@@ -271,6 +271,19 @@ void ifm_case_free(IfmCase *self)
     g_free(self);
 }
 
+void ifm_record_set_text(char **field, const char *text)
+{
+    char *copy = g_strdup(text != NULL ? text : "");
+    g_free(*field);
+    *field = copy;
+}
+
+void ifm_record_set_json(json_t **field, json_t *json)
+{
+    json_decref(*field);
+    *field = json;
+}
+
 char *ifm_record_digest(const json_t *record)
 {
     json_auto_t *told = json_object();

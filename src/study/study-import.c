@@ -10,18 +10,6 @@
 /* What the published tables are of. */
 #define MODEL "graphsage"
 
-static void set_text(char **field, const char *text)
-{
-    g_free(*field);
-    *field = g_strdup(text);
-}
-
-static void set_json(json_t **field, json_t *json)
-{
-    json_decref(*field);
-    *field = json;
-}
-
 static json_t *ns_of(double ms)
 {
     return ifm_json_real(ms * 1e6);
@@ -35,14 +23,15 @@ static IfmCase *case_of(const ImportRow *row, const ImportTable *table, const If
     g_autofree char *name = g_strdup_printf("%s stage %d %s", table->staged->name, stage->number, stage->name);
     g_autofree char *device = g_strdup_printf(ORIGIN ":%s", row->alias);
     IfmCase *record = ifm_case_new();
-    set_text(&record->subject_kind, "stage");
-    set_text(&record->subject_name, name);
-    set_text(&record->device, device);
-    set_text(&record->alias, row->alias);
-    set_json(&record->sizes, json_pack("{s:I,s:I}", "nodes", (json_int_t)row->nodes, "edges", (json_int_t)row->edges));
-    set_json(&record->options,
-             json_pack("{s:I,s:I}", "features", (json_int_t)sizes->features, "hidden", (json_int_t)sizes->hidden));
-    set_json(&record->surroundings, json_pack("{s:s}", "engine", ORIGIN));
+    ifm_record_set_text(&record->subject_kind, "stage");
+    ifm_record_set_text(&record->subject_name, name);
+    ifm_record_set_text(&record->device, device);
+    ifm_record_set_text(&record->alias, row->alias);
+    ifm_record_set_json(&record->sizes,
+                        json_pack("{s:I,s:I}", "nodes", (json_int_t)row->nodes, "edges", (json_int_t)row->edges));
+    ifm_record_set_json(&record->options, json_pack("{s:I,s:I}", "features", (json_int_t)sizes->features, "hidden",
+                                                    (json_int_t)sizes->hidden));
+    ifm_record_set_json(&record->surroundings, json_pack("{s:s}", "engine", ORIGIN));
     ifm_case_seal(record);
     return record;
 }
@@ -73,20 +62,20 @@ static IfmMeasurement *measurement_of(const ImportRow *row, const IfmCase *recor
 {
     g_autofree char *file = g_path_get_basename(row->file);
     IfmMeasurement *measurement = ifm_measurement_new();
-    set_text(&measurement->case_key, record->key);
+    ifm_record_set_text(&measurement->case_key, record->key);
     /* How the table split the latency is kept, and used for nothing: see docs/measuring.md on such splits. */
-    set_json(&measurement->surroundings,
-             json_pack("{s:{s:o,s:o,s:o},s:[]}", ORIGIN, "file", ifm_json_string(file), "compute_ns",
-                       ns_of(row->compute_ms), "transfer_ns", ns_of(row->transfer_ms), "warnings"));
+    ifm_record_set_json(&measurement->surroundings,
+                        json_pack("{s:{s:o,s:o,s:o},s:[]}", ORIGIN, "file", ifm_json_string(file), "compute_ns",
+                                  ns_of(row->compute_ms), "transfer_ns", ns_of(row->transfer_ms), "warnings"));
     if (row->flag != NULL)
     {
         measurement->outcome = IFM_OUTCOME_FAILED;
-        set_text(&measurement->error_code, code_of(row));
-        set_text(&measurement->reason, row->flag);
+        ifm_record_set_text(&measurement->error_code, code_of(row));
+        ifm_record_set_text(&measurement->reason, row->flag);
         return measurement;
     }
-    set_text(&measurement->stop_reason, ORIGIN);
-    set_json(&measurement->summary, summary_of(row));
+    ifm_record_set_text(&measurement->stop_reason, ORIGIN);
+    ifm_record_set_json(&measurement->summary, summary_of(row));
     return measurement;
 }
 
@@ -204,7 +193,7 @@ static gboolean fill(Import *import, GError **error)
 /* A store of its own first, then merged: all of it in one transaction, or nothing. */
 static gboolean fill_and_merge(Import *import, const char *path, gboolean is_first, GError **error)
 {
-    import->from = ifm_store_open(path, IFM_STORE_WRITE, error);
+    import->from = ifm_store_open(path, IFM_STORE_SCRATCH, error);
     gboolean good =
         import->from != NULL && fill(import, error) && ifm_store_merge(import->store, import->from, NULL, error);
     g_clear_pointer(&import->from, ifm_store_close);
@@ -222,7 +211,6 @@ static gboolean store_table(Import *import, gboolean is_first, GError **error)
     }
     g_autofree char *path = g_build_filename(folder, "store.db", NULL);
     gboolean good = fill_and_merge(import, path, is_first, error);
-    g_unlink(path);
     g_rmdir(folder);
     return good;
 }

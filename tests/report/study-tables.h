@@ -44,12 +44,6 @@ static inline gint64 tables_bytes(int stage, gint64 nodes, gint64 edges)
     }
 }
 
-static inline void tables_text(char **place, const char *text)
-{
-    g_free(*place);
-    *place = g_strdup(text);
-}
-
 static inline IfmStudyDevice *tables_device(const char *alias, const char *device, int phase, const char *reason)
 {
     IfmStudyDevice *made = g_new0(IfmStudyDevice, 1);
@@ -69,7 +63,7 @@ static inline void tables_measure(IfmStageRow *row, double median_ns)
     const gint64 samples[] = { (gint64)median_ns - 2000, (gint64)median_ns + 5000, (gint64)median_ns };
     row->measurement = ifm_measurement_new();
     g_array_append_vals(row->measurement->samples_ns, samples, 3);
-    tables_text(&row->measurement->stop_reason, "interval");
+    ifm_record_set_text(&row->measurement->stop_reason, "interval");
     row->measurement->surroundings = json_pack("{s:{s:s,s:s}}", "runtime", "engine",
                                                row->device->simulated ? "simulated" : "openvino", "version", "2025.3");
     row->total_ns = median_ns;
@@ -85,8 +79,8 @@ static inline void tables_fail(IfmStageRow *row, IfmOutcome outcome, const char 
 {
     row->measurement = ifm_measurement_new();
     row->measurement->outcome = outcome;
-    tables_text(&row->measurement->error_code, code);
-    tables_text(&row->measurement->reason, reason);
+    ifm_record_set_text(&row->measurement->error_code, code);
+    ifm_record_set_text(&row->measurement->reason, reason);
     row->code = g_strdup(code);
     row->reason = reason;
 }

@@ -13,27 +13,14 @@ typedef struct
     IfmResult results[4];
 } Fixture;
 
-static void set_text(char **place, const char *text)
-{
-    g_free(*place);
-    *place = g_strdup(text);
-}
-
-static void set_json(json_t **place, json_t *json)
-{
-    g_assert_nonnull(json);
-    json_decref(*place);
-    *place = json;
-}
-
 static IfmCase *make_case(const char *device)
 {
     IfmCase *made = ifm_case_new();
-    set_text(&made->subject_kind, "model");
-    set_text(&made->subject_name, "squeezenet");
-    set_text(&made->device, device);
-    set_json(&made->sizes, json_pack("{s:i}", "N", 8));
-    set_json(&made->options, json_pack("{s:s}", "dtype", "f32"));
+    ifm_record_set_text(&made->subject_kind, "model");
+    ifm_record_set_text(&made->subject_name, "squeezenet");
+    ifm_record_set_text(&made->device, device);
+    ifm_record_set_json(&made->sizes, json_pack("{s:i}", "N", 8));
+    ifm_record_set_json(&made->options, json_pack("{s:s}", "dtype", "f32"));
     ifm_case_seal(made);
     return made;
 }
@@ -41,8 +28,8 @@ static IfmCase *make_case(const char *device)
 static IfmMeasurement *make_measurement(const IfmCase *of, const char *uid)
 {
     IfmMeasurement *made = ifm_measurement_new();
-    set_text(&made->uid, uid);
-    set_text(&made->case_key, of->key);
+    ifm_record_set_text(&made->uid, uid);
+    ifm_record_set_text(&made->case_key, of->key);
     made->started_unix_ms = G_GINT64_CONSTANT(1700000000000);
     return made;
 }
@@ -50,16 +37,16 @@ static IfmMeasurement *make_measurement(const IfmCase *of, const char *uid)
 static void measure(IfmMeasurement *made, double median_ns, int n, gboolean with_p99)
 {
     static const gint64 samples[] = { 5, 6, 7 };
-    set_text(&made->stop_reason, "interval");
+    ifm_record_set_text(&made->stop_reason, "interval");
     g_array_append_vals(made->samples_ns, samples, G_N_ELEMENTS(samples));
     g_array_append_vals(made->warmup_ns, samples, 1);
-    set_json(&made->summary,
-             json_pack("{s:i,s:f,s:f,s:f,s:f,s:f,s:f,s:f,s:o,s:{s:f,s:f,s:f},s:i}", "n", n, "mean", median_ns * 1.01, "std",
-                       median_ns * 0.02, "min", median_ns * 0.97, "max", median_ns * 1.4, "median", median_ns, "p90",
-                       median_ns * 1.1, "p95", median_ns * 1.2, "p99", with_p99 ? json_real(median_ns * 1.3) : json_null(),
-                       "median_interval", "lower", median_ns * 0.99, "upper", median_ns * 1.01, "level", 0.95, "n_outliers",
-                       2));
-    set_json(&made->verification, json_pack("{s:s,s:s}", "status", "passed", "reference", "onnxruntime:CPU"));
+    ifm_record_set_json(&made->summary,
+                        json_pack("{s:i,s:f,s:f,s:f,s:f,s:f,s:f,s:f,s:o,s:{s:f,s:f,s:f},s:i}", "n", n, "mean",
+                                  median_ns * 1.01, "std", median_ns * 0.02, "min", median_ns * 0.97, "max",
+                                  median_ns * 1.4, "median", median_ns, "p90", median_ns * 1.1, "p95", median_ns * 1.2,
+                                  "p99", with_p99 ? json_real(median_ns * 1.3) : json_null(), "median_interval", "lower",
+                                  median_ns * 0.99, "upper", median_ns * 1.01, "level", 0.95, "n_outliers", 2));
+    ifm_record_set_json(&made->verification, json_pack("{s:s,s:s}", "status", "passed", "reference", "onnxruntime:CPU"));
 }
 
 static void add_node(IfmMeasurement *made, const char *name, const char *op_type, double median_ns)
@@ -77,11 +64,11 @@ static void add_node(IfmMeasurement *made, const char *name, const char *op_type
 
 static void add_books(IfmMeasurement *made, int residual_ns)
 {
-    set_json(&made->books,
-             json_pack("{s:s,s:s,s:i,s:i,s:i,s:i,s:n,s:i,s:f,s:{s:f,s:f,s:f}}", "status", "measured", "of",
-                       "the profiled run of median wall time", "n_runs", 30, "wall_ns", 2500000, "nodes_ns", 2400000,
-                       "copies_ns", 60000, "gaps_ns", "residual_ns", residual_ns, "residual_bound_ns", 66000.0, "slowdown",
-                       "ratio", 1.0625, "lower", 1.0, "upper", 1.125));
+    ifm_record_set_json(&made->books,
+                        json_pack("{s:s,s:s,s:i,s:i,s:i,s:i,s:n,s:i,s:f,s:{s:f,s:f,s:f}}", "status", "measured", "of",
+                                  "the profiled run of median wall time", "n_runs", 30, "wall_ns", 2500000, "nodes_ns",
+                                  2400000, "copies_ns", 60000, "gaps_ns", "residual_ns", residual_ns, "residual_bound_ns",
+                                  66000.0, "slowdown", "ratio", 1.0625, "lower", 1.0, "upper", 1.125));
 }
 
 static void set_up(Fixture *fixture, gconstpointer data)
@@ -103,12 +90,12 @@ static void set_up(Fixture *fixture, gconstpointer data)
     add_node(fixture->measurements[0], "pool1", "MaxPool", 400000);
     add_node(fixture->measurements[0], "conv\033[2J1", "Conv", 600000);
     add_books(fixture->measurements[0], 40000);
-    set_json(&fixture->measurements[0]->surroundings,
-             json_pack("{s:[s,s]}", "warnings", "a debug build", "the latency drifts"));
-    set_json(&fixture->measurements[1]->surroundings, json_pack("{s:[s]}", "warnings", "a debug build"));
+    ifm_record_set_json(&fixture->measurements[0]->surroundings,
+                        json_pack("{s:[s,s]}", "warnings", "a debug build", "the latency drifts"));
+    ifm_record_set_json(&fixture->measurements[1]->surroundings, json_pack("{s:[s]}", "warnings", "a debug build"));
     fixture->measurements[2]->outcome = IFM_OUTCOME_FAILED;
-    set_text(&fixture->measurements[2]->error_code, "lost");
-    set_text(&fixture->measurements[2]->reason, "the device was lost after 12 runs");
+    ifm_record_set_text(&fixture->measurements[2]->error_code, "lost");
+    ifm_record_set_text(&fixture->measurements[2]->reason, "the device was lost after 12 runs");
     fixture->results[3] = (IfmResult){ .device = "openvino:GPU", .code = "unavailable", .reason = "no such device" };
 }
 

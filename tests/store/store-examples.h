@@ -30,20 +30,14 @@ static inline void remove_folder(void)
     g_free(folder);
 }
 
-static inline void set(char **text, const char *value)
-{
-    g_free(*text);
-    *text = g_strdup(value);
-}
-
 static inline IfmCase *example_case(const char *device)
 {
     IfmCase *self = ifm_case_new();
-    set(&self->subject_kind, "model");
-    set(&self->subject_name, "small-cnn");
-    set(&self->subject_digest, "cd01");
-    set(&self->model_path, "/models/small-cnn.onnx");
-    set(&self->device, device);
+    ifm_record_set_text(&self->subject_kind, "model");
+    ifm_record_set_text(&self->subject_name, "small-cnn");
+    ifm_record_set_text(&self->subject_digest, "cd01");
+    ifm_record_set_text(&self->model_path, "/models/small-cnn.onnx");
+    ifm_record_set_text(&self->device, device);
     json_object_set_new(self->sizes, "N", json_integer(8));
     json_object_set_new(self->options, "ci", json_real(0.01));
     json_object_set_new(self->surroundings, "machine", json_string("m1"));
@@ -55,9 +49,9 @@ static inline IfmCase *example_case(const char *device)
 static inline IfmMeasurement *example_measurement(const IfmCase *subject_case, gint64 started_unix_ms, guint n_samples)
 {
     IfmMeasurement *self = ifm_measurement_new();
-    set(&self->case_key, subject_case->key);
+    ifm_record_set_text(&self->case_key, subject_case->key);
     self->started_unix_ms = started_unix_ms;
-    set(&self->stop_reason, "interval");
+    ifm_record_set_text(&self->stop_reason, "interval");
     for (guint i = 0; i < n_samples; i++)
     {
         gint64 value = G_GINT64_CONSTANT(9007199254740993) + i * G_GINT64_CONSTANT(0x0102030405);

@@ -10,8 +10,8 @@ static void test_round_trip(void)
     g_autoptr(IfmMeasurement) newest = example_measurement(one, 3000, 20001);
     g_autoptr(IfmMeasurement) failed = example_measurement(one, 4000, 0);
     failed->outcome = IFM_OUTCOME_FAILED;
-    set(&failed->error_code, "failed");
-    set(&failed->reason, "the worker crashed");
+    ifm_record_set_text(&failed->error_code, "failed");
+    ifm_record_set_text(&failed->reason, "the worker crashed");
     g_clear_pointer(&failed->summary, json_decref);
     {
         g_autoptr(IfmStore) store = open_store(path, IFM_STORE_WRITE);
@@ -56,8 +56,8 @@ static void test_last(void)
         measurement->outcome = steps[i].outcome;
         if (steps[i].outcome != IFM_OUTCOME_OK)
         {
-            set(&measurement->error_code, "failed");
-            set(&measurement->reason, "the worker crashed");
+            ifm_record_set_text(&measurement->error_code, "failed");
+            ifm_record_set_text(&measurement->reason, "the worker crashed");
         }
         commit(store, subject_case, measurement);
         g_autoptr(IfmMeasurement) last = ifm_store_last(store, subject_case->key, &error);
@@ -116,7 +116,7 @@ static void test_idempotent(void)
     g_autoptr(IfmCase) subject_case = example_case("a:CPU");
     g_autoptr(IfmMeasurement) first = example_measurement(subject_case, 1, 3);
     g_autoptr(IfmMeasurement) second = example_measurement(subject_case, 1, 4);
-    set(&second->uid, first->uid);
+    ifm_record_set_text(&second->uid, first->uid);
     commit(store, subject_case, first);
     commit(store, subject_case, second);
     g_assert_cmpuint(count(store), ==, 1);
@@ -142,12 +142,12 @@ static void test_commit_refused(void)
     measurement->outcome = IFM_OUTCOME_FAILED;
     assert_commit_refused(store, subject_case, measurement, IFM_ERROR_INVALID, "error code");
     measurement->outcome = IFM_OUTCOME_OK;
-    set(&measurement->case_key, "other");
+    ifm_record_set_text(&measurement->case_key, "other");
     assert_commit_refused(store, subject_case, measurement, IFM_ERROR_INVALID, "case_key");
-    set(&measurement->case_key, subject_case->key);
-    set(&subject_case->device, "b:CPU"); /* after it was sealed */
+    ifm_record_set_text(&measurement->case_key, subject_case->key);
+    ifm_record_set_text(&subject_case->device, "b:CPU"); /* after it was sealed */
     assert_commit_refused(store, subject_case, measurement, IFM_ERROR_CORRUPT, "case.key");
-    set(&subject_case->key, "");
+    ifm_record_set_text(&subject_case->key, "");
     assert_commit_refused(store, subject_case, measurement, IFM_ERROR_INVALID, "sealed");
     g_assert_cmpuint(count(store), ==, 0);
 }
@@ -233,7 +233,7 @@ static void test_merge_conflict(void)
     g_autoptr(IfmMeasurement) theirs = example_measurement(pair.one, 5, 5);
     g_autoptr(IfmMeasurement) before = example_measurement(pair.one, 1, 5);
     g_autoptr(IfmMeasurement) after = example_measurement(pair.one, 9, 5);
-    set(&theirs->uid, mine->uid);
+    ifm_record_set_text(&theirs->uid, mine->uid);
     g_array_index(theirs->samples_ns, gint64, 2)++;
     commit(pair.a, pair.one, mine);
     commit(pair.b, pair.one, before);
@@ -372,6 +372,76 @@ static void test_migrate_fails(void)
     g_assert_cmpint(version_of(path), ==, 1);
 }
 
+/* --- a scratch store ---------------------------------------------------------------------------------------------- */
+
+static gsize n_in_folder(const char *path)
+{
+    g_autoptr(GDir) dir = g_dir_open(path, 0, NULL);
+    gsize n = 0;
+    g_assert_nonnull(dir);
+    while (g_dir_read_name(dir) != NULL)
+        n++;
+    return n;
+}
+
+static gint64 setting(const IfmStore *store, const char *pragma)
+{
+    gint64 value = -1;
+    g_autoptr(GError) error = NULL;
+    ifm_store_integer(store, pragma, &value, &error);
+    g_assert_no_error(error);
+    return value;
+}
+
+/* What is in it is whole and can be merged; nothing stands beside it meanwhile, and nothing of it is left. */
+static void test_scratch(void)
+{
+    g_autofree char *path = in_folder("scratch/scratch.db"), *above = in_folder("scratch"),
+                    *into_path = in_folder("kept.db");
+    g_autoptr(IfmCase) subject_case = example_case("a:CPU");
+    g_autoptr(IfmMeasurement) first = example_measurement(subject_case, 1, 3);
+    g_autoptr(IfmMeasurement) second = example_measurement(subject_case, 2, 3);
+    g_autoptr(IfmMeasurement) homeless = example_measurement(subject_case, 3, 3);
+    g_autoptr(IfmStore) into = open_store(into_path, IFM_STORE_WRITE);
+    IfmStore *scratch = open_store(path, IFM_STORE_SCRATCH);
+    g_assert_cmpint(setting(scratch, "PRAGMA synchronous"), ==, 0);
+    commit(scratch, subject_case, first);
+    ifm_record_set_text(&homeless->case_key, "no such case");
+    g_assert_false(ifm_store_commit(scratch, subject_case, homeless, NULL));
+    /* within a transaction, too: the journal is no file */
+    g_assert_true(ifm_store_begin_writing(scratch, NULL));
+    g_assert_true(ifm_store_insert(scratch, subject_case, second, NULL));
+    g_assert_cmpuint(n_in_folder(above), ==, 1);
+    g_assert_false(ifm_store_end(scratch, FALSE, NULL));
+    g_assert_cmpuint(count(scratch), ==, 1); /* taken back */
+    commit(scratch, subject_case, second);
+    check(scratch);
+    gsize n_added = 0;
+    g_assert_true(ifm_store_merge(into, scratch, &n_added, NULL));
+    g_assert_cmpuint(n_added, ==, 2);
+    ifm_store_close(scratch);
+    g_assert_cmpuint(n_in_folder(above), ==, 0);
+    g_assert_cmpuint(count(into), ==, 2);
+    check(into);
+}
+
+/* It would take what is there along when it goes. */
+static void test_scratch_refused(void)
+{
+    g_autofree char *path = in_folder("precious.db");
+    g_autoptr(IfmCase) subject_case = example_case("a:CPU");
+    g_autoptr(IfmMeasurement) measurement = example_measurement(subject_case, 1, 3);
+    {
+        g_autoptr(IfmStore) store = open_store(path, IFM_STORE_WRITE);
+        commit(store, subject_case, measurement);
+    }
+    g_autoptr(GError) error = NULL;
+    g_assert_null(ifm_store_open(path, IFM_STORE_SCRATCH, &error));
+    g_assert_error(error, IFM_ERROR, IFM_ERROR_INVALID);
+    g_autoptr(IfmStore) store = open_store(path, IFM_STORE_READ);
+    g_assert_cmpuint(count(store), ==, 1);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -381,6 +451,8 @@ int main(int argc, char **argv)
     g_test_add_func("/store/each", test_each);
     g_test_add_func("/store/idempotent", test_idempotent);
     g_test_add_func("/store/commit-refused", test_commit_refused);
+    g_test_add_func("/store/scratch", test_scratch);
+    g_test_add_func("/store/scratch/refused", test_scratch_refused);
     g_test_add_func("/store/merge/disjoint", test_merge_disjoint);
     g_test_add_func("/store/merge/overlapping", test_merge_overlapping);
     g_test_add_func("/store/merge/conflict", test_merge_conflict);

@@ -1,0 +1,108 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <glib/gstdio.h>
+
+#include "runner-private.h"
+
+static void remove_folder(const char *path)
+{
+    GDir *folder = g_dir_open(path, 0, NULL);
+    const char *name;
+    while (folder != NULL && (name = g_dir_read_name(folder)) != NULL)
+    {
+        g_autofree char *inside = g_build_filename(path, name, NULL);
+        if (g_file_test(inside, G_FILE_TEST_IS_DIR) && !g_file_test(inside, G_FILE_TEST_IS_SYMLINK))
+            remove_folder(inside);
+        else
+            g_unlink(inside);
+    }
+    g_clear_pointer(&folder, g_dir_close);
+    g_rmdir(path);
+}
+
+static int lock_file(const char *folder, const char *name, int flags)
+{
+    g_autofree char *file = g_build_filename(folder, name, NULL);
+    int fd = open(file, flags | O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0)
+        return fd;
+    if (fd >= 0)
+        close(fd);
+    return -1;
+}
+
+#define LOCK "lock"
+#define NEW_LOCK "lock.new"
+
+/* Others take a folder whose lock nobody holds for an orphan's: so it is held before it has its name. */
+static int lock_new_folder(const char *folder)
+{
+    g_autofree char *hidden = g_build_filename(folder, NEW_LOCK, NULL);
+    g_autofree char *visible = g_build_filename(folder, LOCK, NULL);
+    int fd = lock_file(folder, NEW_LOCK, O_CREAT | O_EXCL);
+    if (fd < 0 || g_rename(hidden, visible) == 0)
+        return fd;
+    close(fd);
+    return -1;
+}
+
+#define FOLDER_PREFIX "inferometer-"
+#define FOLDER_PATTERN FOLDER_PREFIX "XXXXXX"
+
+/* A runner that was killed left its folder; nobody holds that one's lock any more. */
+static void remove_orphans(void)
+{
+    GDir *folder = g_dir_open(g_get_tmp_dir(), 0, NULL);
+    const char *name;
+    while (folder != NULL && (name = g_dir_read_name(folder)) != NULL)
+    {
+        g_autofree char *path = g_build_filename(g_get_tmp_dir(), name, NULL);
+        GStatBuf status;
+        if (!g_str_has_prefix(name, FOLDER_PREFIX) || strlen(name) != strlen(FOLDER_PATTERN) ||
+            g_lstat(path, &status) != 0 || !S_ISDIR(status.st_mode) || status.st_uid != geteuid())
+            continue;
+        int fd = lock_file(path, LOCK, 0);
+        if (fd < 0)
+            continue;
+        remove_folder(path);
+        close(fd);
+    }
+    g_clear_pointer(&folder, g_dir_close);
+}
+
+gboolean ifm_temporary_make(IfmTemporary *folder, GError **error)
+{
+    if (folder->path != NULL)
+        return TRUE;
+    remove_orphans();
+    char *path = g_build_filename(g_get_tmp_dir(), FOLDER_PATTERN, NULL);
+    if (g_mkdtemp_full(path, 0700) == NULL)
+    {
+        g_set_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE, "%s: %s", path, g_strerror(errno));
+        g_free(path);
+        return FALSE;
+    }
+    folder->lock_fd = lock_new_folder(path);
+    if (folder->lock_fd < 0)
+    {
+        g_set_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE, "%s: a lock in it: %s", path, g_strerror(errno));
+        remove_folder(path);
+        g_free(path);
+        return FALSE;
+    }
+    folder->path = path;
+    return TRUE;
+}
+
+void ifm_temporary_clear(IfmTemporary *folder)
+{
+    if (folder->path == NULL)
+        return;
+    remove_folder(folder->path);
+    close(folder->lock_fd);
+    g_clear_pointer(&folder->path, g_free);
+}

@@ -1,0 +1,111 @@
+#include <inferometer/json.h>
+
+#include "worker-private.h"
+
+/* A simulated device lives on a virtual clock, so that its inferences take no real time, unless $IFM_SIMULATED_CLOCK says
+ * "real". */
+static gboolean goes_by_virtual_clock(const Worker *worker, const char *engine)
+{
+    return !worker->keeps_real_time && g_str_equal(engine, "simulated") &&
+           g_strcmp0(g_getenv("IFM_SIMULATED_CLOCK"), "real") != 0;
+}
+
+IfmEngine *worker_open_engine(Worker *worker, const char *name, GError **error)
+{
+    IfmEngine *engine = g_hash_table_lookup(worker->engines, name);
+    if (engine != NULL)
+        return engine;
+    IfmClock *clock = goes_by_virtual_clock(worker, name) ? worker->virtual_clock : worker->real_clock;
+    engine = ifm_engine_open(name, clock, error);
+    if (engine != NULL)
+        g_hash_table_insert(worker->engines, g_strdup(name), engine);
+    return engine;
+}
+
+IfmEngine *worker_open_device(Worker *worker, const char *device, IfmDeviceSpec **spec, GError **error)
+{
+    *spec = ifm_device_spec_parse(device, error);
+    return *spec != NULL ? worker_open_engine(worker, (*spec)->engine, error) : NULL;
+}
+
+json_t *worker_engine_to_json(IfmEngine *engine)
+{
+    return json_pack("{s:s,s:o,s:o}", "engine", ifm_engine_name(engine), "version",
+                     ifm_json_string(ifm_engine_version(engine)), "library", ifm_json_string(ifm_engine_library(engine)));
+}
+
+json_t *worker_answer_engine(Worker *worker, const json_t *request, GError **error)
+{
+    const char *name;
+    if (!ifm_json_get_string(request, "request", "engine", &name, error))
+        return NULL;
+    worker_enter_phase(worker, "opening the runtime");
+    IfmEngine *engine = worker_open_engine(worker, name, error);
+    return engine != NULL ? worker_engine_to_json(engine) : NULL;
+}
+
+static json_t *device_to_json(const IfmDeviceInfo *info)
+{
+    json_t *capabilities = json_array();
+    for (guint bit = 0; bit < 32; bit++)
+        if ((info->capabilities & (1u << bit)) != 0 && ifm_capability_name(1u << bit) != NULL)
+            json_array_append_new(capabilities, json_string(ifm_capability_name(1u << bit)));
+    return json_pack("{s:o,s:o,s:o,s:b,s:o}", "spec", ifm_json_string(info->spec), "description",
+                     ifm_json_string(info->description), "capabilities", capabilities, "available", info->available,
+                     "reason", info->reason != NULL ? ifm_json_string(info->reason) : json_null());
+}
+
+json_t *worker_answer_devices(Worker *worker, const json_t *request, GError **error)
+{
+    json_auto_t *answer = worker_answer_engine(worker, request, error);
+    if (answer == NULL)
+        return NULL;
+    worker_enter_phase(worker, "looking for devices");
+    IfmEngine *engine = worker_open_engine(worker, json_string_value(json_object_get(request, "engine")), error);
+    g_autoptr(GPtrArray) devices = ifm_engine_devices(engine, error);
+    if (devices == NULL)
+        return NULL;
+    json_t *list = json_array();
+    for (guint i = 0; i < devices->len; i++)
+        json_array_append_new(list, device_to_json(devices->pdata[i]));
+    json_object_set_new(answer, "devices", list);
+    return json_incref(answer);
+}
+
+gboolean worker_probe(IfmEngine *engine, const char *device, GError **error)
+{
+    g_autoptr(IfmDeviceSpec) spec = ifm_device_spec_parse(device, error);
+    return spec != NULL && ifm_engine_probe_device(engine, spec, error);
+}
+
+json_t *worker_answer_probe(Worker *worker, const json_t *request, GError **error)
+{
+    const char *device;
+    g_autoptr(IfmDeviceSpec) spec = NULL;
+    if (!ifm_json_get_string(request, "request", "device", &device, error))
+        return NULL;
+    worker_enter_phase(worker, "probing the device");
+    IfmEngine *engine = worker_open_device(worker, device, &spec, error);
+    if (engine == NULL)
+        return NULL;
+    gboolean alive = ifm_engine_probe_device(engine, spec, error);
+    return alive ? json_pack("{s:b}", "alive", TRUE) : NULL;
+}
+
+json_t *worker_answer_find(Worker *worker, const json_t *request, GError **error)
+{
+    const char *device;
+    g_autoptr(IfmDeviceSpec) spec = NULL;
+    if (!ifm_json_get_string(request, "request", "device", &device, error))
+        return NULL;
+    worker_enter_phase(worker, "opening the runtime");
+    IfmEngine *engine = worker_open_device(worker, device, &spec, error);
+    if (engine == NULL)
+        return NULL;
+    worker_enter_phase(worker, "looking for the device");
+    g_autoptr(IfmDeviceInfo) info = ifm_engine_find_device(engine, spec, error);
+    if (info == NULL)
+        return NULL;
+    worker_enter_phase(worker, "probing the device");
+    return ifm_engine_probe_device(engine, spec, error) ? device_to_json(info) : NULL;
+}
