@@ -102,7 +102,7 @@ typedef struct
     gsize n_done;                                     /* ended: @n_resumed + @n_measured */
     gsize n_resumed, n_measured, n_failed, n_skipped; /* failed and skipped are among the others */
     const IfmStudyCase *now;                          /* in hand; NULL between two */
-    const char *step;                                 /* what the runner says of it */
+    const char *step;                                 /* what the runner says of it; NULL before it does */
     gsize n;                                          /* its runs so far */
     double median_ns, ci_ratio;
     double cases_per_s; /* of those measured now; NaN at first */

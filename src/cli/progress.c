@@ -194,7 +194,8 @@ void progress_update(const char *phase, gsize n, double median_ns, double ci_rat
     Progress *self = user;
     if (self->quiet || self->device == NULL)
         return;
-    Line line = case_line(self, phase, n, median_ns, ci_ratio);
+    g_autofree char *clean = ifm_format_clean(phase); /* the worker's words: nobody vouches for their bytes */
+    Line line = case_line(self, clean, n, median_ns, ci_ratio);
     if (self->terminal)
         show_line(self, &line);
     else if (log_is_due(self))
@@ -268,12 +269,13 @@ void progress_study(Progress *self, const IfmStudyProgress *progress, const IfmM
         tell_failure(self, progress->now, ended);
     g_autofree char *rest = rest_of(progress);
     g_autofree char *name = ifm_format_clean(progress->now != NULL ? progress->now->title : "");
+    g_autofree char *phase = ifm_format_clean(progress->step != NULL ? progress->step : "starts");
     gsize number = progress->n_done + (ended == NULL && progress->n_done < progress->n_cases);
     Line line = { .number = number,
                   .n_cases = progress->n_cases,
                   .name = name,
                   .part_ratio = progress->n_cases > 0 ? (double)progress->n_done / (double)progress->n_cases : 0,
-                  .phase = progress->step != NULL ? progress->step : "starts",
+                  .phase = phase,
                   .n = progress->n,
                   .median_ns = progress->median_ns,
                   .ci_ratio = progress->ci_ratio,

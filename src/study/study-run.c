@@ -16,6 +16,7 @@ typedef struct
     const IfmStudyOptions *options;
     IfmRunner *runner;
     IfmStudyProgress progress;
+    char *step;       /* what progress.step points to: the runner's own words are gone once its call returns */
     json_t *before;   /* the manifest as the store has it, or NULL */
     json_t *sessions; /* array; the last one is this one's, once something was measured */
     json_t *session;  /* borrowed from it; NULL before that */
@@ -26,6 +27,7 @@ typedef struct
 static void run_clear(Run *run)
 {
     ifm_runner_free(run->runner);
+    g_free(run->step);
     json_decref(run->before);
     json_decref(run->sessions);
     g_hash_table_unref(run->free_dims);
@@ -408,12 +410,18 @@ static void report(Run *run, const IfmMeasurement *ended)
         run->options->progress(progress, ended, run->options->user);
 }
 
+static void set_step(Run *run, const char *step)
+{
+    g_free(run->step);
+    run->progress.step = run->step = g_strdup(step);
+}
+
 static void hear(const char *phase, gsize n, double median_ns, double ci_ratio, void *user)
 {
     Run *run = user;
     if (run->progress.now == NULL) /* it looks for devices, or seals */
         return;
-    run->progress.step = phase;
+    set_step(run, phase);
     run->progress.n = n;
     run->progress.median_ns = median_ns;
     run->progress.ci_ratio = ci_ratio;
@@ -467,7 +475,7 @@ static gboolean measure_case(Run *run, StudyCase *one, GError **error)
     IfmStudyProgress *progress = &run->progress;
     GError *trouble = NULL;
     progress->now = &one->row;
-    progress->step = NULL;
+    set_step(run, NULL);
     progress->n = 0;
     progress->median_ns = progress->ci_ratio = NAN;
     report(run, NULL);
@@ -543,6 +551,7 @@ gboolean ifm_study_measure(IfmStudy *study, IfmStore *store, const IfmStudyOptio
         good = measure_phase(&run, phase, error);
     if (!good)
         note_time(&run, TRUE, NULL); /* the error at hand is the one to tell */
+    set_step(&run, NULL);
     if (result != NULL)
         *result = run.progress;
     return good;

@@ -70,9 +70,11 @@ static void see(const IfmStudyProgress *progress, const IfmMeasurement *ended, v
     Witness *witness = user;
     g_assert_cmpuint(progress->n_done, ==, progress->n_resumed + progress->n_measured);
     g_assert_cmpuint(progress->n_done, <=, progress->n_cases);
+    g_assert_true(progress->step == NULL || g_utf8_validate(progress->step, -1, NULL)); /* reads all of it */
     if (ended == NULL)
         return;
     g_assert_nonnull(progress->now);
+    g_assert_true(progress->step == NULL || *progress->step != '\0');
     gboolean rated = progress->n_measured > 0;
     g_assert_true(rated ? progress->cases_per_s > 0 : isnan(progress->cases_per_s));
     g_assert_true(rated ? progress->left_ns >= 0 : progress->left_ns == -1);
