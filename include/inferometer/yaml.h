@@ -66,6 +66,8 @@ typedef struct
     IfmYamlType type, element;
     gsize offset; /* offsetof() in the record */
     gboolean required;
+    gboolean percent;   /* of a DOUBLE: "1 %" is 0.01, too */
+    gboolean filled;    /* of a list: where its key stands, it has an entry */
     double least, most; /* of a number (a duration's in ns), also in a list; of the count of any other list; 0, 0: any */
     const char *const *words;  /* of an ENUM, NULL-terminated */
     const IfmYamlTable *table; /* of a MAP or of its elements */

@@ -1,5 +1,6 @@
 #include "yaml-private.h"
 #include <errno.h>
+#include <inferometer/file.h>
 #include <inferometer/nearest.h>
 #include <math.h>
 #include <string.h>
@@ -110,13 +111,21 @@ static gboolean is_number(IfmYamlType type)
     return type == IFM_YAML_INT || type == IFM_YAML_DOUBLE || type == IFM_YAML_DURATION;
 }
 
+/* As it may be written: a count takes no exponent. */
+static char *bound_to_string(double bound)
+{
+    gboolean whole = bound == floor(bound) && fabs(bound) < 1e18;
+    return whole ? g_strdup_printf("%.0f", bound) : g_strdup_printf("%g", bound);
+}
+
 static gboolean check_range(const Source *source, const IfmYamlField *field, const YamlNode *node, double value,
                             GError **error)
 {
     if ((field->least == 0 && field->most == 0) || (value >= field->least && value <= field->most))
         return TRUE;
-    return fail_at(source, node->line, error, "%s is %s; it should be between %g and %g", field->key, node->text,
-                   field->least, field->most);
+    g_autofree char *least = bound_to_string(field->least), *most = bound_to_string(field->most);
+    return fail_at(source, node->line, error, "%s is %s; it should be between %s and %s", field->key, node->text, least,
+                   most);
 }
 
 /* What a scalar stands for; only the member of its type is set. */
@@ -139,6 +148,16 @@ static gboolean read_word(const Source *source, const IfmYamlField *field, const
                    hint);
 }
 
+static gboolean take_percent(const IfmYamlField *field, Value *value, const char **end)
+{
+    const char *sign = *end + strspn(*end, " ");
+    if (*sign != '%')
+        return TRUE;
+    value->number /= 100;
+    *end = sign + 1;
+    return field->percent;
+}
+
 static gboolean read_scalar(const Source *source, const IfmYamlField *field, IfmYamlType type, const YamlNode *node,
                             Value *value, GError **error)
 {
@@ -159,7 +178,7 @@ static gboolean read_scalar(const Source *source, const IfmYamlField *field, Ifm
         value->number = (double)value->integer;
     }
     else if (good && type == IFM_YAML_DOUBLE)
-        good = parse_number(node->text, &value->number, &end) && *end == '\0';
+        good = parse_number(node->text, &value->number, &end) && take_percent(field, value, &end) && *end == '\0';
     else if (good && type == IFM_YAML_DURATION)
     {
         good = ifm_duration_parse(node->text, &value->integer);
@@ -239,6 +258,9 @@ static gboolean read_named(const Source *source, const IfmYamlField *field, cons
 static gboolean check_count(const Source *source, const IfmYamlField *field, const YamlNode *node, GError **error)
 {
     double n = node->items->len;
+    if (field->filled && n == 0)
+        return fail_at(source, node->line, error, "%s is an empty list; it should have an entry%s", field->key,
+                       field->required ? "" : ", or not stand here at all");
     if (is_number(field->element) || (field->least == 0 && field->most == 0) || (n >= field->least && n <= field->most))
         return TRUE;
     return fail_at(source, node->line, error, "%s has %g entries; it should have between %g and %g", field->key, n,
@@ -364,15 +386,14 @@ gpointer ifm_yaml_parse(const IfmYamlTable *table, const char *text, gsize lengt
 
 gpointer ifm_yaml_read(const IfmYamlTable *table, const char *path, GError **error)
 {
-    g_autoptr(GError) local = NULL;
-    g_autoptr(GMappedFile) file = g_mapped_file_new(path, FALSE, &local);
-    if (file == NULL)
+    g_autofree char *text = NULL;
+    gsize n_bytes = 0;
+    if (g_file_test(path, G_FILE_TEST_IS_DIR))
     {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE, "%s: %s", path, local->message);
+        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s: is a folder; expected a YAML file", path);
         return NULL;
     }
-    const char *text = g_mapped_file_get_contents(file); /* NULL where empty */
-    return ifm_yaml_parse(table, text != NULL ? text : "", g_mapped_file_get_length(file), path, error);
+    return ifm_file_load(path, &text, &n_bytes, error) ? ifm_yaml_parse(table, text, n_bytes, path, error) : NULL;
 }
 
 /* --- freeing ---------------------------------------------------------------------------------------------------------- */
@@ -436,7 +457,10 @@ static void describe_table(GString *text, const IfmYamlTable *table, const IfmYa
             g_string_append_printf(text, " (%s)", words);
         }
         if (field->least != 0 || field->most != 0)
-            g_string_append_printf(text, ", %g to %g", field->least, field->most);
+        {
+            g_autofree char *least = bound_to_string(field->least), *most = bound_to_string(field->most);
+            g_string_append_printf(text, ", %s to %s", least, most);
+        }
         if (field->required)
             g_string_append(text, ", required");
         else if (field->fallback != NULL)

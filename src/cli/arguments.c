@@ -99,6 +99,18 @@ static gboolean parse_quantity(const char *text, const Unit *units, double most,
     return FALSE;
 }
 
+/* "1%" or "0.01". A bare 1 could mean either, and is neither. */
+static gboolean parse_ratio(const char *text, double *ratio)
+{
+    char *end = NULL;
+    if (parse_quantity(text, ratio_units, 1, ratio))
+        return TRUE;
+    if (!g_ascii_isdigit(*text) && *text != '.')
+        return FALSE;
+    *ratio = g_ascii_strtod(text, &end);
+    return *end == '\0' && *ratio > 0 && *ratio < 1;
+}
+
 static gint64 most_of(const Option *option)
 {
     return option->most > 0 ? option->most : G_MAXINT64;
@@ -113,7 +125,7 @@ static const char *const kind_examples[] = {
     [OPTION_COUNT] = "a whole number, such as 10",
     [OPTION_DURATION] = "a duration, such as 500ms, 20s or 5min",
     [OPTION_BYTES] = "a size, such as 512MiB or 2GiB",
-    [OPTION_RATIO] = "a percentage from 0% to 100%, such as 1%",
+    [OPTION_RATIO] = "a percentage from 0% to 100%, such as 1%, or a fraction below 1, such as 0.01",
 };
 
 /* What would have been right. */
@@ -140,7 +152,7 @@ static gboolean parse_number(Slot *slot, const Option *option, const char *text)
         good = parse_quantity(text, byte_units, 9e18, &value);
         break;
     case OPTION_RATIO:
-        good = parse_quantity(text, ratio_units, 1, &slot->ratio);
+        good = parse_ratio(text, &slot->ratio);
         break;
     default:
         break;
@@ -156,6 +168,12 @@ static gboolean slot_add(Slot *slot, const Option *option, const char *text, GEr
     {
         g_autofree char *right = wanted(option);
         g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "--%s: \"%s\" is not %s", option->name, text, right);
+        return FALSE;
+    }
+    if (*text == '\0' && (option->kind == OPTION_FOLDER || option->kind == OPTION_FILE))
+    {
+        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "--%s: \"\" is no %s", option->name,
+                    option->kind == OPTION_FOLDER ? "folder" : "file");
         return FALSE;
     }
     if (option->choices != NULL && !g_strv_contains(option->choices, text))

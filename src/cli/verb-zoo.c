@@ -97,20 +97,31 @@ char *cli_unknown_in_zoo(const char *name)
     return g_strdup_printf("%s (there are %s)", error->message, all);
 }
 
+/* "matmul m=512", or "matmul,m=512" as profile has it. (transfer full) */
+static char **zoo_words(const char *const *words)
+{
+    g_autoptr(GStrvBuilder) builder = g_strv_builder_new();
+    g_auto(GStrv) parts = g_strsplit(words[0], ",", -1);
+    g_strv_builder_addv(builder, (const char **)parts);
+    g_strv_builder_addv(builder, (const char **)words + 1);
+    return g_strv_builder_end(builder);
+}
+
 static int run_zoo_export(const Arguments *arguments)
 {
-    const char *const *words = cli_positional(arguments);
+    g_auto(GStrv) words = zoo_words(cli_positional(arguments));
     const char *output = cli_text(arguments, "output");
     g_autoptr(GError) error = NULL;
     if (output == NULL)
         return cli_usage(&verb_zoo_export, "needs -o FILE: where the model goes");
-    g_autofree char *unknown = cli_unknown_in_zoo(words[0]);
+    g_autofree char *unknown = cli_unknown_in_zoo(words[0] != NULL ? words[0] : "");
     if (unknown != NULL)
     {
         g_set_error_literal(&error, IFM_ERROR, IFM_ERROR_INVALID, unknown);
         return cli_fail(error);
     }
-    g_autoptr(IfmModel) model = ifm_zoo_build(words[0], words + 1, (guint32)cli_integer(arguments, "seed"), &error);
+    g_autoptr(IfmModel) model =
+        ifm_zoo_build(words[0], (const char *const *)words + 1, (guint32)cli_integer(arguments, "seed"), &error);
     if (model == NULL)
         return cli_fail(error);
     if (!g_str_equal(output, "-"))

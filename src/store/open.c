@@ -19,6 +19,12 @@ static gboolean make_folder(const char *folder, GError **error)
     g_autofree char *above = g_path_get_dirname(folder);
     if (!make_folder(above, error))
         return FALSE;
+    if (g_file_test(folder, G_FILE_TEST_IS_SYMLINK))
+    {
+        g_set_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE,
+                    "%s: is a link to what is not there, or is no folder; expected a folder", folder);
+        return FALSE;
+    }
     if (mkdir(folder, 0777) != 0 && errno != EEXIST)
     {
         g_set_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE, "%s: the folder cannot be made: %s", folder,

@@ -64,8 +64,6 @@ static gboolean take_sizes(IfmStudy *study, const StudyText *text, GHashTable *l
     for (guint i = 0; i < text->sizes->len; i++)
     {
         const SizesText *sizes = text->sizes->pdata[i];
-        if (sizes->edges->len == 0)
-            return ifm_yaml_error(&sizes->record, error, "edges: an empty list spans no case");
         for (guint k = 0; k < sizes->edges->len; k++)
         {
             gint64 edges = g_array_index(sizes->edges, gint64, k);

@@ -55,7 +55,9 @@ static int find_parameter(const IfmZooEntry *entry, const char *name, GError **e
     return -1;
 }
 
-static gboolean set_parameter(const IfmZooEntry *entry, const char *setting, gint64 *values, GError **error)
+/* @given: of each parameter, whether it was set */
+static gboolean set_parameter(const IfmZooEntry *entry, const char *setting, gint64 *values, gboolean *given,
+                              GError **error)
 {
     g_auto(GStrv) parts = g_strsplit(setting, "=", 2);
     if (parts[0] == NULL || parts[1] == NULL)
@@ -67,6 +69,12 @@ static gboolean set_parameter(const IfmZooEntry *entry, const char *setting, gin
     if (index < 0)
         return FALSE;
     const IfmZooParameter *parameter = &entry->parameters[index];
+    if (given[index])
+    {
+        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "zoo: %s: '%s' is given twice", entry->name, parts[0]);
+        return FALSE;
+    }
+    given[index] = TRUE;
     if (g_ascii_string_to_signed(parts[1], 10, parameter->least, parameter->most, &values[index], NULL))
         return TRUE;
     g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
@@ -79,6 +87,7 @@ IfmModel *ifm_zoo_build(const char *name, const char *const *settings, guint32 s
 {
     const IfmZooEntry *entry = ifm_zoo_find(name, error);
     gint64 values[IFM_ZOO_MAX_PARAMETERS];
+    gboolean given[IFM_ZOO_MAX_PARAMETERS] = { FALSE };
     if (entry == NULL)
         return NULL;
     for (gsize i = 0; entry->parameters[i].name != NULL; i++)
@@ -87,7 +96,7 @@ IfmModel *ifm_zoo_build(const char *name, const char *const *settings, guint32 s
         values[i] = entry->parameters[i].fallback;
     }
     for (gsize i = 0; settings != NULL && settings[i] != NULL; i++)
-        if (!set_parameter(entry, settings[i], values, error))
+        if (!set_parameter(entry, settings[i], values, given, error))
             return NULL;
     return entry->build(values, seed, error);
 }

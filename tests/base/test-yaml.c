@@ -252,6 +252,45 @@ static void test_bounds(void)
     g_clear_error(&error);
     g_assert_null(ifm_yaml_read(&machine_table, "/nonexistent/m.yaml", &error));
     g_assert_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE);
+    g_assert_cmpstr(error->message, ==, "/nonexistent/m.yaml: cannot be read: No such file or directory");
+    g_clear_error(&error);
+    g_assert_null(ifm_yaml_read(&machine_table, "/", &error));
+    g_assert_error(error, IFM_ERROR, IFM_ERROR_INVALID);
+    g_assert_cmpstr(error->message, ==, "/: is a folder; expected a YAML file");
+    g_clear_error(&error);
+    g_assert_null(ifm_yaml_read(&machine_table, "/dev/null", &error));
+    g_assert_cmpstr(error->message, ==, "/dev/null:1: the file is empty");
+}
+
+/* Of a field that takes per cent. */
+static void test_percent(void)
+{
+    typedef struct
+    {
+        IfmYamlRecord record;
+        double share;
+    } Share;
+    static const IfmYamlField fields[] = { { .key = "share",
+                                             .type = IFM_YAML_DOUBLE,
+                                             .offset = offsetof(Share, share),
+                                             .percent = TRUE,
+                                             .least = 0,
+                                             .most = 1 },
+                                           { 0 } };
+    static const IfmYamlTable table = { fields, sizeof(Share) };
+    static const struct
+    {
+        const char *text;
+        double share;
+    } known[] = { { "share: 0.25\n", 0.25 }, { "share: 25 %\n", 0.25 }, { "share: 50%\n", 0.5 } };
+    for (gsize i = 0; i < G_N_ELEMENTS(known); i++)
+    {
+        g_autoptr(GError) error = NULL;
+        Share *share = ifm_yaml_parse(&table, known[i].text, strlen(known[i].text), "m.yaml", &error);
+        g_assert_no_error(error);
+        g_assert_cmpfloat(share->share, ==, known[i].share);
+        ifm_yaml_free(&table, share);
+    }
 }
 
 static void test_duration(void)
@@ -290,6 +329,7 @@ int main(int argc, char **argv)
     g_test_add_func("/yaml/refused", test_refused);
     g_test_add_func("/yaml/syntax", test_syntax);
     g_test_add_func("/yaml/bounds", test_bounds);
+    g_test_add_func("/yaml/percent", test_percent);
     g_test_add_func("/yaml/duration", test_duration);
     g_test_add_func("/yaml/describe", test_describe);
     return g_test_run();

@@ -67,14 +67,21 @@ static void test_bad_lines(Bench *bench, gconstpointer data)
         { "study run small.yaml -d C/U=openvino:CPU", 3, "is no alias" },
         { "study run small.yaml -d CPU=opnvino:CPU", 3, "openvino" },
         { "study run small.yaml -d CPU=openvino", 3, "openvino" },
-        { "study run nowhere.yaml", 4, "nowhere.yaml" },
+        { "study run nowhere.yaml", 4, "inferometer: nowhere.yaml: cannot be read: No such file or directory\n" },
+        { "study run small.yaml --output=", 2, "--output: \"\" is no folder" },
+        { "study run small.yaml -o link", 4, "link: is a link to what is not there" },
+        { "study run small.yaml --ci 1", 2, "such as 0.01" },
+        { "zoo export matmul m=8 m=9 -o m.onnx", 3, "'m' is given twice" },
+        { "zoo export matmul,m=8 m=9 -o m.onnx", 3, "'m' is given twice" },
         { "study run gnn-stagse", 4, "gnn-stages" },
         { "study status small.yaml", 4, "out/small/store.db" },
         { "study export small.yaml", 4, "out/small/store.db" },
         { "study status nothing", 4, "nothing" },
         { "study import nowhere.csv -o out/x", 4, "nowhere.csv" },
     };
+    g_autofree char *link = bench_path(bench, "link");
     write_text(bench, "small.yaml", SMALL);
+    g_assert_cmpint(symlink("not-there", link), ==, 0);
     for (gsize i = 0; i < G_N_ELEMENTS(known); i++)
     {
         g_auto(Ended) ended = { 0 };
