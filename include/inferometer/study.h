@@ -154,11 +154,12 @@ typedef struct
     char *code, *reason;         /* why there is no latency; NULL where there is one */
     double total_ns;             /* the median; of an imported row, what its table says */
     double mean_ns, std_ns, min_ns, max_ns;
-    IfmInterval interval; /* of the median */
-    gint64 n;             /* runs; 0 of an imported row */
-    gint64 published_bytes, read_bytes, written_bytes;
-    double transfer_ns, compute_ns; /* by the bandwidth fit; both or neither */
-    const char *split_why;          /* why neither; NULL where both */
+    IfmInterval interval;             /* of the median */
+    gint64 n;                         /* runs; 0 of an imported row */
+    gint64 table_bytes;               /* the data size the tables count: IfmStage.table_bytes */
+    gint64 read_bytes, written_bytes; /* really, without weights */
+    double transfer_ns, compute_ns;   /* by the bandwidth fit; both or neither */
+    const char *split_why;            /* why neither; NULL where both */
 } IfmStageRow;
 
 /** IfmStageFit: one stage on one device over all sizes. */
@@ -168,7 +169,7 @@ typedef struct
     int stage;
     gboolean fitted; /* else @why: too few sizes */
     char *why;
-    IfmBandwidthFit bandwidth; /* over published_bytes */
+    IfmBandwidthFit bandwidth; /* over table_bytes */
     gsize n_rows, n_split;     /* rows with a latency; of these, rows with a split */
     gboolean has_lookup;       /* @lookup_error stands */
     IfmLookupError lookup_error;

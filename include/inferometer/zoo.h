@@ -68,8 +68,8 @@ typedef struct
     const char *inputs[4], *outputs[3];
     /* an input that each part of the graph needs whole, because any node may be the source of any edge; NULL: none */
     const char *whole_input;
-    /* what the published tables count as this stage's data, bytes; NULL: none published */
-    gint64 (*published_bytes)(const IfmStageSizes *sizes);
+    /* the data size that the tables count: this stage's inputs, features and index, bytes; NULL: no table has it */
+    gint64 (*table_bytes)(const IfmStageSizes *sizes);
 } IfmStage;
 
 /** IfmStagedModel: @stages: [n_stages]; @boundaries: [n_boundaries]. */

@@ -3,6 +3,8 @@
 
 G_BEGIN_DECLS
 
+#define MB 1048576.0 /* of the published formats */
+
 /* ifm_format_column: The texts of one column of numbers, set so that values and units each end below each other.
  * @numbers: [n], NaN where there is none (its text is then NULL). @texts: (out) [n] */
 void ifm_format_column(IfmFieldKind kind, const double *numbers, gsize n, char **texts);
@@ -87,6 +89,9 @@ void ifm_study_latencies(GString *out, const IfmStudyTables *tables, int sign, c
 void ifm_study_lookup_errors(GString *out, const IfmStudyTables *tables, const IfmScreen *screen);
 /* ifm_study_splits: Bandwidths and compute times. */
 void ifm_study_splits(GString *out, const IfmStudyTables *tables, const IfmScreen *screen);
+/* ifm_study_imported_bandwidth: (transfer none) "ALIAS_stageS" -> MB/s of a bandwidth_table.json that was read in; NULL:
+ * none. */
+const json_t *ifm_study_imported_bandwidth(const IfmStudyTables *tables);
 /* ifm_study_failures: Appends what has no latency and why, alike cases told together. FALSE where there is none. */
 gboolean ifm_study_failures(GString *out, const IfmStudyTables *tables, const IfmScreen *screen);
 

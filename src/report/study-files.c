@@ -8,8 +8,6 @@
 /* A study's tables in the published formats. Their readers take keys of four words parted by commas, or "ALIAS_stageS", and
  * leave the key "_metadata" alone. */
 
-#define MB 1048576.0
-
 static json_t *ms(double ns)
 {
     return isfinite(ns) ? json_real(ns / 1e6) : json_null();
@@ -193,6 +191,12 @@ json_t *ifm_study_lookup_json(const IfmStudyTables *tables)
 
 /* --- bandwidth_table.json --------------------------------------------------------------------------------------------- */
 
+const json_t *ifm_study_imported_bandwidth(const IfmStudyTables *tables)
+{
+    const json_t *found = json_object_get(json_object_get(tables->manifest, "imported"), "bandwidth_mb_per_s");
+    return json_object_size(found) > 0 ? found : NULL;
+}
+
 /* MB/s, or null. */
 static json_t *mb_per_s(const IfmBandwidthFit *fit, double bytes_per_s)
 {
@@ -286,11 +290,15 @@ json_t *ifm_study_bandwidth_json(const IfmStudyTables *tables)
     json_t *json = json_object(), *fits = json_object(), *links = json_array();
     json_t *about = metadata(
         tables, "bandwidth_table",
-        json_pack("{s:s,s:s,s:s}", "ALIAS_stageS",
-                  "MB/s (2^20 bytes), 1 / slope of latency over data size by least squares: compute grows with the size, "
-                  "too, so this is an estimate; null where it cannot be told, and fits says why",
-                  "fits", "the lines, with their intervals and how many rows could be split by them", "links",
-                  "moving a tensor from one device to another: a fixed cost and a bandwidth over the medians of points"));
+        json_pack(
+            "{s:s,s:s,s:s,s:s}", "ALIAS_stageS",
+            "MB/s (2^20 bytes), 1 / slope of latency over data size (data_bytes: inputs alone) by least squares: compute "
+            "grows with the size, too, so this is an estimate; null where it cannot be told, and fits says why",
+            "fits", "the lines, with their intervals and how many rows could be split by them", "links",
+            "moving a tensor from one device to another: a fixed cost and a bandwidth over the medians of points",
+            "imported_mb_per_s",
+            "what a bandwidth_table.json that was read in says, where there was one; published ones count inputs and "
+            "outputs, so they are not comparable one to one"));
     json_object_set_new(json, "_metadata", about);
     for (guint i = 0; i < tables->fits->len; i++)
     {
@@ -303,6 +311,9 @@ json_t *ifm_study_bandwidth_json(const IfmStudyTables *tables)
         json_array_append_new(links, link_to_json(tables->links->pdata[i]));
     json_object_set_new(about, "fits", fits);
     json_object_set_new(about, "links", links);
+    const json_t *imported = ifm_study_imported_bandwidth(tables);
+    if (imported != NULL)
+        json_object_set_new(about, "imported_mb_per_s", json_deep_copy(imported));
     return json;
 }
 
@@ -336,7 +347,7 @@ static json_t *raw_row(const IfmStudyTables *tables, const IfmStageRow *row)
     json_object_set_new(json, "interval_upper_ms", ms(row->interval.upper));
     json_object_set_new(json, "n", json_integer(row->n));
     json_object_set_new(json, "stop_reason", text_or_null(row->measurement != NULL ? row->measurement->stop_reason : NULL));
-    json_object_set_new(json, "data_bytes", json_integer(row->published_bytes));
+    json_object_set_new(json, "data_bytes", json_integer(row->table_bytes));
     json_object_set_new(json, "read_bytes", json_integer(row->read_bytes));
     json_object_set_new(json, "written_bytes", json_integer(row->written_bytes));
     json_object_set_new(json, "samples_ms", samples_to_json(row->measurement));
@@ -350,8 +361,8 @@ json_t *ifm_study_raw_json(const IfmStudyTables *tables, int phase)
         metadata(tables, "raw_measurements",
                  json_pack("{s:s,s:s,s:s,s:s}", "mean, std, min, max, median", "ms, of samples_ms; std with n - 1",
                            "interval_lower_ms to interval_upper_ms", "95 % confidence interval of the median", "data_bytes",
-                           "what the published tables count as the stage's data", "read_bytes, written_bytes",
-                           "what the stage really reads and writes, without weights"));
+                           "the data size the tables count: the stage's inputs, features and index, in float32 and int64",
+                           "read_bytes, written_bytes", "what the stage really reads and writes, without weights"));
     json_object_set_new(about, "phase", phase != 0 ? json_integer(phase) : json_null());
     json_object_set_new(about, "cases", counts_to_json(tables, NULL, phase));
     json_object_set_new(json, "_metadata", about);

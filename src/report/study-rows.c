@@ -162,7 +162,7 @@ const IfmField ifm_stage_row_fields[] = {
     { "interval_upper_ms", NULL, IFM_FIELD_REAL, get_ms, ROW(interval.upper), EXPORT },
     { "n", "n", IFM_FIELD_INTEGER, get_row_n, NULL, IFM_FIELD_HIDE_EMPTY },
     { "stop_reason", NULL, IFM_FIELD_TEXT, get_row_stop, NULL, EXPORT },
-    { "data_bytes", NULL, IFM_FIELD_INTEGER, get_int64, ROW(published_bytes), EXPORT },
+    { "data_bytes", NULL, IFM_FIELD_INTEGER, get_int64, ROW(table_bytes), EXPORT },
     { "read_bytes", NULL, IFM_FIELD_INTEGER, get_int64, ROW(read_bytes), EXPORT },
     { "written_bytes", NULL, IFM_FIELD_INTEGER, get_int64, ROW(written_bytes), EXPORT },
     { "compute", "compute", IFM_FIELD_DURATION, get_real, ROW(compute_ns), SCREEN | IFM_FIELD_HIDE_EMPTY },

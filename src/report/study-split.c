@@ -181,6 +181,31 @@ static void append_all_reasons(GString *out, const IfmStudyTables *tables, gbool
     append_reasons(out, order, heads, screen);
 }
 
+/* "CPU_stage1 411.3 MiB/s, ..." */
+static void append_imported(GString *out, const IfmStudyTables *tables, const IfmScreen *screen)
+{
+    g_autoptr(GString) line = g_string_new(NULL);
+    const char *key;
+    json_t *value;
+    json_object_foreach((json_t *)ifm_study_imported_bandwidth(tables), key, value)
+    {
+        if (json_is_null(value)) /* the table did not know, either */
+            continue;
+        g_autofree char *bytes = json_is_number(value) ? ifm_format_bytes(json_number_value(value) * MB) : NULL;
+        g_autofree char *rate = bytes != NULL ? g_strdup_printf("%s/s", bytes) : g_strdup("infinite");
+        g_string_append_printf(line, "%s%s %s", line->len > 0 ? ", " : "", key, rate);
+    }
+    if (line->len == 0)
+        return;
+    g_string_append_c(out, '\n');
+    ifm_page_told(out, "The bandwidth_table.json that was read in says", IFM_TONE_PLAIN, line->str, screen);
+    ifm_page_wrapped(
+        out,
+        "A published table counts inputs and outputs as data, so its bandwidths are not comparable one to one with "
+        "those above.",
+        screen);
+}
+
 void ifm_study_splits(GString *out, const IfmStudyTables *tables, const IfmScreen *screen)
 {
     gsize n_rows = 0, n_split = 0;
@@ -193,8 +218,9 @@ void ifm_study_splits(GString *out, const IfmStudyTables *tables, const IfmScree
         return;
     ifm_page_heading(out, "Bandwidth and compute", screen);
     g_autofree char *text = g_strdup_printf(
-        "An estimate by regression, no measurement of a transfer: bandwidth is 1 / slope of latency over data size, and "
-        "compute (mean, least and most over the sizes that could be split, and its share there) is what a bandwidth leaves "
+        "An estimate by regression, no measurement of a transfer: bandwidth is 1 / slope of latency over data size (a "
+        "stage's inputs, features and index), and compute (mean, least and most over the sizes that could be split, and "
+        "its share there) is what a bandwidth leaves "
         "of a latency. But compute grows with the size, too. %" G_GSIZE_FORMAT " of %" G_GSIZE_FORMAT
         " latencies could be split; of the others nothing is said. Intervals are 95 %%.",
         n_split, n_rows);
@@ -203,4 +229,5 @@ void ifm_study_splits(GString *out, const IfmStudyTables *tables, const IfmScree
         append_split(out, tables, tables->devices->pdata[i], screen);
     append_all_reasons(out, tables, FALSE, screen);
     append_all_reasons(out, tables, TRUE, screen);
+    append_imported(out, tables, screen);
 }

@@ -166,7 +166,7 @@ static void add_row(IfmStudyTables *tables, const IfmStudyDevice *device, const 
                           .compute_ns = NAN };
     g_ptr_array_add(tables->rows, row);
     ifm_staged_io_bytes(tables->staged, one->stage, one->stage, &sizes, &row->read_bytes, &row->written_bytes);
-    row->published_bytes = stage->published_bytes != NULL ? stage->published_bytes(&sizes) : 0;
+    row->table_bytes = stage->table_bytes != NULL ? stage->table_bytes(&sizes) : 0;
     if (measurement != NULL && measurement->outcome == IFM_OUTCOME_OK)
         take_summary(row);
     else
@@ -285,13 +285,13 @@ static void fit_bandwidth(IfmStageFit *fit, const IfmStage *stage, const GPtrArr
     for (guint i = 0; i < rows->len; i++)
     {
         const IfmStageRow *row = rows->pdata[i];
-        bytes[i] = (double)row->published_bytes;
+        bytes[i] = (double)row->table_bytes;
         latency_ns[i] = row->total_ns;
     }
     if (rows->len == 0)
         fit->why = g_strdup(fit->device->reason != NULL ? fit->device->reason : "no size has a latency");
-    else if (stage->published_bytes == NULL)
-        fit->why = g_strdup("nothing is published of how many bytes this stage moves");
+    else if (stage->table_bytes == NULL)
+        fit->why = g_strdup("no table counts this stage's data");
     else
     {
         fit->fitted = ifm_bandwidth_fit(bytes, latency_ns, rows->len, LEVEL, &fit->bandwidth, &trouble);
@@ -304,7 +304,7 @@ static void split_rows(IfmStageFit *fit, const GPtrArray *rows)
     for (guint i = 0; i < rows->len; i++)
     {
         IfmStageRow *row = rows->pdata[i];
-        row->split_why = fit->fitted ? ifm_bandwidth_split(&fit->bandwidth, (double)row->published_bytes, row->total_ns,
+        row->split_why = fit->fitted ? ifm_bandwidth_split(&fit->bandwidth, (double)row->table_bytes, row->total_ns,
                                                            &row->transfer_ns, &row->compute_ns)
                                      : fit->why;
         fit->n_split += row->split_why == NULL;

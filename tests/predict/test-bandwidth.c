@@ -232,7 +232,7 @@ static void test_split(void)
  */
 
 /* What the tables count as a stage's data: float32 features of width 500, messages of 256, int64 indices. */
-static double published_bytes(int stage, const IfmLookupPoint *point)
+static double table_bytes(int stage, const IfmLookupPoint *point)
 {
     double n = point->nodes, e = point->edges, index = 2 * e * 8;
     const double bytes[] = { n * 500 * 4 + index, e * 500 * 4 + index, e * 256 * 4 + index, n * 256 * 4 + index,
@@ -271,7 +271,7 @@ static void check_published(const char *device, int stage, Tally *tally)
     }
     double x[PUBLISHED_MAX], y[PUBLISHED_MAX], slope, intercept, slope_error;
     for (gsize i = 0; i < published.n; i++)
-        x[i] = published_bytes(stage, &published.points[i]), y[i] = published.points[i].latency_ns;
+        x[i] = table_bytes(stage, &published.points[i]), y[i] = published.points[i].latency_ns;
     IfmBandwidthFit fit = fit_of(x, y, published.n);
     plain_fit(x, y, published.n, &slope, &intercept, &slope_error);
     assert_near(fit.slope_ns_per_byte, slope, 1e-9);

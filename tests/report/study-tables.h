@@ -24,7 +24,7 @@ enum
 
 static const double tables_factor[] = { 1, 2, NAN, 0.5 };
 
-/* The published formula, for 500 features and 256 hidden ones. */
+/* The data size the tables count, a stage's inputs, for 500 features and 256 hidden ones. */
 static inline gint64 tables_bytes(int stage, gint64 nodes, gint64 edges)
 {
     switch (stage)
@@ -93,7 +93,7 @@ static inline void tables_split(IfmStageRow *row, double factor)
         row->split_why = "compute would be negative";
     else
     {
-        row->transfer_ns = factor * (double)row->published_bytes / 4;
+        row->transfer_ns = factor * (double)row->table_bytes / 4;
         row->compute_ns = row->total_ns - row->transfer_ns;
     }
 }
@@ -107,7 +107,7 @@ static inline void tables_row(IfmStudyTables *tables, int device, int stage, int
     row->nodes = tables_sizes[size][0];
     row->edges = tables_sizes[size][1];
     row->key = g_strdup_printf("key-%d-%d-%d", device, stage, size);
-    row->published_bytes = tables_bytes(stage, row->nodes, row->edges);
+    row->table_bytes = tables_bytes(stage, row->nodes, row->edges);
     row->read_bytes = 8 * row->nodes;
     row->written_bytes = 4 * row->edges;
     row->total_ns = row->mean_ns = row->std_ns = row->min_ns = row->max_ns = row->transfer_ns = row->compute_ns = NAN;
@@ -128,7 +128,7 @@ static inline void tables_row(IfmStudyTables *tables, int device, int stage, int
         tables_fail(row, IFM_OUTCOME_FAILED, "timeout", g_strdup("no answer within 60 s"));
     else
     {
-        tables_measure(row, tables_factor[device] * (stage * 100000 + (double)row->published_bytes / 4));
+        tables_measure(row, tables_factor[device] * (stage * 100000 + (double)row->table_bytes / 4));
         tables_split(row, tables_factor[device]);
     }
     if (row->reason != NULL)
@@ -242,10 +242,13 @@ static inline IfmStudyTables *tables_new(void)
     return tables;
 }
 
-/* As of tables read from files: no samples, no intervals, and what failed is no measurement of ours. */
+/* As of tables read from files: no samples, no intervals, and what failed is no measurement of ours. A bandwidth_table.json
+ * was among them. */
 static inline void tables_import(IfmStudyTables *tables)
 {
     tables->imported = TRUE;
+    tables->manifest = json_pack("{s:{s:{s:f,s:s,s:n,s:i}}}", "imported", "bandwidth_mb_per_s", "CPU_stage1", 411.25,
+                                 "CPU_stage2", "inf", "NPU_stage7", "ORT_stage1", 2048);
     for (guint i = 0; i < tables->rows->len; i++)
     {
         IfmStageRow *row = tables->rows->pdata[i];
@@ -299,7 +302,23 @@ static inline void tables_free(IfmStudyTables *tables)
     g_ptr_array_unref(tables->links);
     g_ptr_array_unref(tables->fits);
     g_ptr_array_unref(tables->devices);
+    json_decref(tables->manifest);
     g_free(tables->name);
     g_free(tables->title);
     g_free(tables);
+}
+
+typedef struct
+{
+    IfmStudyTables *tables;
+} Fixture;
+
+static inline void set_up(Fixture *fixture, gconstpointer data)
+{
+    fixture->tables = tables_new();
+}
+
+static inline void tear_down(Fixture *fixture, gconstpointer data)
+{
+    tables_free(fixture->tables);
 }

@@ -7,21 +7,6 @@
 #include "report/golden.h"
 #include "report/study-tables.h"
 
-typedef struct
-{
-    IfmStudyTables *tables;
-} Fixture;
-
-static void set_up(Fixture *fixture, gconstpointer data)
-{
-    fixture->tables = tables_new();
-}
-
-static void tear_down(Fixture *fixture, gconstpointer data)
-{
-    tables_free(fixture->tables);
-}
-
 static double number(const json_t *json, const char *key)
 {
     const json_t *found = json_object_get(json, key);
@@ -202,6 +187,21 @@ static void test_imported(Fixture *fixture, gconstpointer data)
     g_assert_cmpstr(json_string_value(json_object_get(failed, "outcome")), ==, "failed");
 }
 
+/* A bandwidth_table.json that was read in stands beside the fits, none of which it is. */
+static void test_imported_bandwidth(Fixture *fixture, gconstpointer data)
+{
+    json_auto_t *without = ifm_study_bandwidth_json(fixture->tables);
+    g_assert_null(json_object_get(json_object_get(without, "_metadata"), "imported_mb_per_s"));
+    tables_import(fixture->tables);
+    json_auto_t *json = ifm_study_bandwidth_json(fixture->tables);
+    const json_t *imported = json_object_get(json_object_get(json, "_metadata"), "imported_mb_per_s");
+    g_assert_cmpuint(json_object_size(imported), ==, 4);
+    g_assert_cmpfloat(number(imported, "CPU_stage1"), ==, 411.25);
+    g_assert_cmpstr(json_string_value(json_object_get(imported, "CPU_stage2")), ==, "inf");
+    check_null(imported, "NPU_stage7");
+    g_assert_cmpfloat(number(json, "CPU_stage1"), ==, 4e9 / 1048576);
+}
+
 static char *read_file(const char *folder, const char *name)
 {
     g_autoptr(GError) error = NULL;
@@ -309,6 +309,7 @@ int main(int argc, char **argv)
     g_test_add("/study-files/raw", Fixture, NULL, set_up, test_raw, tear_down);
     g_test_add("/study-files/unfinished", Fixture, NULL, set_up, test_unfinished, tear_down);
     g_test_add("/study-files/imported", Fixture, NULL, set_up, test_imported, tear_down);
+    g_test_add("/study-files/imported/bandwidth", Fixture, NULL, set_up, test_imported_bandwidth, tear_down);
     g_test_add("/study-files/files", Fixture, NULL, set_up, test_files, tear_down);
     g_test_add_func("/study-files/json-text", test_json_text);
     return g_test_run();

@@ -98,7 +98,7 @@ static void assert_as_in_csv(const IfmStudyTables *tables, const char *path)
     }
 }
 
-/* The published formula, written down once more. */
+/* The data size the tables count, a stage's inputs, written down once more. */
 static double bytes_of(int stage, double nodes, double edges)
 {
     const double width = 500 * 4, index = 2 * edges * 8;
@@ -130,7 +130,7 @@ static void assert_slopes(const IfmStudyTables *tables)
             if (row->device != fit->device || row->stage != fit->stage || row->reason != NULL)
                 continue;
             double bytes = bytes_of(row->stage, (double)row->nodes, (double)row->edges);
-            g_assert_cmpint(row->published_bytes, ==, (gint64)bytes);
+            g_assert_cmpint(row->table_bytes, ==, (gint64)bytes);
             n++, x += bytes, y += row->total_ns, xx += bytes * bytes, xy += bytes * row->total_ns;
         }
         g_assert_cmpuint(fit->n_rows, ==, (gsize)n);

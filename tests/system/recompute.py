@@ -47,7 +47,7 @@ def rows_of(table):
     return rows
 
 
-def published_bytes(stage, nodes, edges, features, hidden):
+def table_bytes(stage, nodes, edges, features, hidden):
     index = 2 * edges * 8
     return {
         1: nodes * features * 4 + index,
@@ -271,7 +271,7 @@ def check_study(folder, check):
         sizes, medians = [], []
         for (nodes, edges), row in good.items():
             key = "%d,%d,%s,%d" % (nodes, edges, alias, stage)
-            size = published_bytes(stage, nodes, edges, study["features"], study["hidden"])
+            size = table_bytes(stage, nodes, edges, study["features"], study["hidden"])
             check.equal(key + ": data_bytes", row["data_bytes"], size)
             check_statistics(check, key, row)
             sizes.append(size)
@@ -287,7 +287,7 @@ def check_study(folder, check):
         n_split = 0
         for (nodes, edges), row in good.items():
             key = "%d,%d,%s,%d" % (nodes, edges, alias, stage)
-            size = published_bytes(stage, nodes, edges, study["features"], study["hidden"])
+            size = table_bytes(stage, nodes, edges, study["features"], study["hidden"])
             if (nodes, edges) in found:
                 n_split += check_lookup_row(check, key, found[nodes, edges], row, size, line)
         check.equal(name + ": n_rows", fits[name]["n_rows"], len(good))

@@ -351,8 +351,8 @@ static void test_costs(void)
 /* --- bytes --------------------------------------------------------------------------------------------------------------
  */
 
-/* The published formulas with numbers put in: 1000 nodes, 5000 edges, 500 features, 256 hidden. */
-static void test_published_bytes(void)
+/* Each stage's inputs as the tables count them, with numbers put in: 1000 nodes, 5000 edges, 500 features, 256 hidden. */
+static void test_table_bytes(void)
 {
     const IfmStageSizes sizes = { 1000, 5000, 500, 256 };
     const gint64 edge_index = 80000;
@@ -367,7 +367,7 @@ static void test_published_bytes(void)
     for (gsize i = 0; i < G_N_ELEMENTS(expected); i++)
     {
         g_assert_cmpint(graphsage()->stages[i].number, ==, i + 1);
-        g_assert_cmpint(graphsage()->stages[i].published_bytes(&sizes), ==, expected[i]);
+        g_assert_cmpint(graphsage()->stages[i].table_bytes(&sizes), ==, expected[i]);
     }
 }
 
@@ -494,7 +494,7 @@ int main(int argc, char **argv)
     g_test_add_func("/zoo/graphsage/weights", test_weights);
     g_test_add_func("/zoo/graphsage/nodes", test_nodes);
     g_test_add_func("/zoo/graphsage/costs", test_costs);
-    g_test_add_func("/zoo/graphsage/published-bytes", test_published_bytes);
+    g_test_add_func("/zoo/graphsage/table-bytes", test_table_bytes);
     g_test_add_func("/zoo/graphsage/io-bytes", test_io_bytes);
     g_test_add_func("/zoo/graphsage/split", test_split);
     g_test_add_func("/zoo/graphsage/refused", test_refused);
