@@ -10,10 +10,12 @@
 typedef struct
 {
     char *folder;
+    IfmStore *store; /* NULL until fixture_open_store() */
 } Fixture;
 
 static inline void fixture_init(Fixture *fixture)
 {
+    fixture->store = NULL;
     fixture->folder = g_dir_make_tmp("study-test-XXXXXX", NULL);
     g_assert_nonnull(fixture->folder);
 }
@@ -31,10 +33,26 @@ static inline void remove_tree(const char *path)
     g_assert_cmpint(g_remove(path), ==, 0);
 }
 
+/* The folder's store, @name in it; closed with the fixture. */
+static inline IfmStore *fixture_open_store(Fixture *fixture, const char *name)
+{
+    g_autoptr(GError) error = NULL;
+    g_autofree char *path = g_build_filename(fixture->folder, name, NULL);
+    fixture->store = ifm_store_open(path, IFM_STORE_WRITE, &error);
+    g_assert_no_error(error);
+    return fixture->store;
+}
+
 static inline void fixture_clear(Fixture *fixture)
 {
+    ifm_store_close(fixture->store);
     remove_tree(fixture->folder);
     g_free(fixture->folder);
+}
+
+static inline void tear_down(Fixture *fixture, gconstpointer data)
+{
+    fixture_clear(fixture);
 }
 
 static inline char *write_file(const Fixture *fixture, const char *name, const char *text)
@@ -58,4 +76,26 @@ static inline void assert_says(GError **error, IfmErrorCode code, const char *wh
                 *error != NULL ? (*error)->message : "no error");
     g_assert_null(strchr((*error)->message, '\n')); /* one line */
     g_clear_error(error);
+}
+
+static inline gboolean count_one(const IfmCase *subject_case, const IfmMeasurement *measurement, void *user)
+{
+    ++*(gsize *)user;
+    return TRUE;
+}
+
+/* Measurements in the store. */
+static inline gsize count(IfmStore *store)
+{
+    gsize n = 0;
+    g_assert_true(ifm_store_each(store, count_one, &n, NULL));
+    return n;
+}
+
+static inline IfmStudyTables *tables_of(IfmStore *store)
+{
+    g_autoptr(GError) error = NULL;
+    IfmStudyTables *tables = ifm_study_tables(store, &error);
+    g_assert_no_error(error);
+    return tables;
 }

@@ -7,13 +7,12 @@
 
 static const IfmStageSizes published = { .features = 500, .hidden = 500 };
 
-static IfmStore *open_store(const Fixture *fixture)
+#define STORE "store.db"
+
+static void set_up(Fixture *fixture, gconstpointer data)
 {
-    g_autoptr(GError) error = NULL;
-    g_autofree char *path = g_build_filename(fixture->folder, "store.db", NULL);
-    IfmStore *store = ifm_store_open(path, IFM_STORE_WRITE, &error);
-    g_assert_no_error(error);
-    return store;
+    fixture_init(fixture);
+    fixture_open_store(fixture, STORE);
 }
 
 static char *table_path(const char *file)
@@ -29,14 +28,6 @@ static gsize import(IfmStore *store, const char *path)
     ifm_study_import(paths, "laptop", &published, store, &n, &error);
     g_assert_no_error(error);
     return n;
-}
-
-static IfmStudyTables *tables_of(IfmStore *store)
-{
-    g_autoptr(GError) error = NULL;
-    IfmStudyTables *tables = ifm_study_tables(store, &error);
-    g_assert_no_error(error);
-    return tables;
 }
 
 static const IfmStageRow *find_row(const IfmStudyTables *tables, const char *alias, int stage, gint64 nodes, gint64 edges)
@@ -155,13 +146,11 @@ typedef struct
 static const Published tables_published[] = { { "protocol-15-sizes.csv", 285, 3, 0, 0 },
                                               { "large-55-sizes.csv", 1045, 3, 180 + 19, 180 } };
 
-static void test_published(gconstpointer data)
+static void test_published(Fixture *fixture, gconstpointer data)
 {
     const Published *expected = data;
     g_autoptr(GError) error = NULL;
-    Fixture fixture;
-    fixture_init(&fixture);
-    IfmStore *store = open_store(&fixture);
+    IfmStore *store = fixture->store;
     g_autofree char *path = table_path(expected->file);
     g_assert_cmpuint(import(store, path), ==, expected->n_rows);
     g_autoptr(IfmStudyTables) tables = tables_of(store);
@@ -194,39 +183,22 @@ static void test_published(gconstpointer data)
     g_assert_null(ifm_study_tables_lookup(tables, "TPU", 3, &error));
     assert_says(&error, IFM_ERROR_INVALID, "no device \"TPU\" (it has CPU, GPU, NPU)");
     g_assert_true(ifm_store_check(store, &error));
-    ifm_store_close(store);
-    fixture_clear(&fixture);
-}
-
-static gboolean count_one(const IfmCase *subject_case, const IfmMeasurement *measurement, void *user)
-{
-    ++*(gsize *)user;
-    return TRUE;
-}
-
-static gsize count(IfmStore *store)
-{
-    gsize n = 0;
-    g_assert_true(ifm_store_each(store, count_one, &n, NULL));
-    return n;
 }
 
 /* The same table once more adds nothing; another one adds what is new in it. Of two tables at once, the first stands. */
-static void test_again(void)
+static void test_again(Fixture *fixture, gconstpointer data)
 {
     g_autoptr(GError) error = NULL;
-    Fixture fixture;
-    fixture_init(&fixture);
-    IfmStore *store = open_store(&fixture);
+    IfmStore *store = fixture->store;
     g_autofree char *small = table_path("protocol-15-sizes.csv"), *large = table_path("large-55-sizes.csv");
     import(store, small);
     g_assert_cmpuint(count(store), ==, 285);
     import(store, small);
     g_assert_cmpuint(count(store), ==, 285);
     ifm_store_close(store);
-    g_autofree char *path = g_build_filename(fixture.folder, "store.db", NULL);
+    g_autofree char *path = g_build_filename(fixture->folder, "store.db", NULL);
     g_unlink(path);
-    store = open_store(&fixture);
+    store = fixture_open_store(fixture, STORE);
     const char *both[] = { large, small, NULL };
     gsize n = 0;
     g_assert_true(ifm_study_import(both, "laptop", &published, store, &n, &error));
@@ -236,19 +208,15 @@ static void test_again(void)
     g_autoptr(IfmStudyTables) tables = tables_of(store);
     /* in the large table 4.325984 ms, in the small one 17.097334 */
     g_assert_cmpfloat_with_epsilon(find_row(tables, "CPU", 1, 1000, 2000)->total_ns, 4325984, 1e-3);
-    ifm_store_close(store);
-    fixture_clear(&fixture);
 }
 
 /* --- JSON ------------------------------------------------------------------------------------------------------------- */
 
-static void test_lookup_json(void)
+static void test_lookup_json(Fixture *fixture, gconstpointer data)
 {
-    Fixture fixture;
-    fixture_init(&fixture);
-    IfmStore *store = open_store(&fixture);
+    IfmStore *store = fixture->store;
     g_autofree char *path = write_file(
-        &fixture, "lookup_table.json",
+        fixture, "lookup_table.json",
         "{\"1000,2000,CPU,1\": {\"compute_time_ms\": 1.5, \"transfer_time_ms\": 0.5, \"total_time_ms\": 2, \"std_ms\": "
         "0.25},\n"
         " \"1000,3000,CPU,1\": {\"compute_time_ms\": null, \"transfer_time_ms\": null, \"total_time_ms\": 3.5, \"std_ms\": "
@@ -272,21 +240,17 @@ static void test_lookup_json(void)
     const IfmStageFit *fit = tables->fits->pdata[0];
     g_assert_true(fit->fitted);
     g_assert_cmpfloat_with_epsilon(fit->bandwidth.slope_ns_per_byte, 1e6 * (13.5 / 14) / 16000, 1e-6);
-    ifm_store_close(store);
-    fixture_clear(&fixture);
 }
 
-static void test_raw_json(void)
+static void test_raw_json(Fixture *fixture, gconstpointer data)
 {
-    Fixture fixture;
-    fixture_init(&fixture);
-    IfmStore *store = open_store(&fixture);
-    g_autofree char *raw = write_file(&fixture, "raw_measurements.json",
+    IfmStore *store = fixture->store;
+    g_autofree char *raw = write_file(fixture, "raw_measurements.json",
                                       "{\"1000,2000,CPU,7\": {\"mean\": 2, \"std\": 0.5, \"min\": 1, \"max\": 4},\n"
                                       " \"1000,3000,CPU,7\": {\"mean\": 2, \"median\": 1.75, \"std\": 0.5},\n"
                                       " \"1000,2000,NPU,3\": {\"failed\": true, \"error_code\": \"unsupported\", "
                                       "\"reason\": \"no scatter\"}}");
-    g_autofree char *bandwidth = write_file(&fixture, "bandwidth_table.json",
+    g_autofree char *bandwidth = write_file(fixture, "bandwidth_table.json",
                                             "{\"CPU_stage1\": 411.25, \"CPU_stage2\": Infinity, \"NPU_stage7\": null}");
     const char *paths[] = { raw, bandwidth, NULL };
     g_autoptr(GError) error = NULL;
@@ -304,8 +268,6 @@ static void test_raw_json(void)
     g_assert_cmpfloat(json_real_value(json_object_get(kept, "CPU_stage1")), ==, 411.25);
     g_assert_cmpstr(json_string_value(json_object_get(kept, "CPU_stage2")), ==, "inf");
     g_assert_true(json_is_null(json_object_get(kept, "NPU_stage7")));
-    ifm_store_close(store);
-    fixture_clear(&fixture);
 }
 
 /* --- what is wrong: told with its place, and nothing is changed ---------------------------------------------------------
@@ -347,34 +309,28 @@ static const struct
     { "ending", "t.txt", "", "expected a file that ends in .json or .csv" },
 };
 
-static void test_mistake(gconstpointer data)
+static void test_mistake(Fixture *fixture, gconstpointer data)
 {
     const gsize i = GPOINTER_TO_SIZE(data);
     g_autoptr(GError) error = NULL;
-    Fixture fixture;
-    fixture_init(&fixture);
-    IfmStore *store = open_store(&fixture);
-    g_autofree char *good = write_file(&fixture, "good.json", "{\"5,6,CPU,1\": {\"total_time_ms\": 1}}");
+    IfmStore *store = fixture->store;
+    g_autofree char *good = write_file(fixture, "good.json", "{\"5,6,CPU,1\": {\"total_time_ms\": 1}}");
     import(store, good);
     json_auto_t *before = ifm_store_document(store, "study", NULL);
-    g_autofree char *path = write_file(&fixture, mistakes[i].file, mistakes[i].text);
+    g_autofree char *path = write_file(fixture, mistakes[i].file, mistakes[i].text);
     const char *paths[] = { path, NULL };
     g_assert_false(ifm_study_import(paths, "laptop", &published, store, NULL, &error));
     assert_says(&error, IFM_ERROR_INVALID, mistakes[i].says);
     json_auto_t *after = ifm_store_document(store, "study", NULL);
     g_assert_cmpint(json_equal(before, after), ==, 1);
     g_assert_cmpuint(count(store), ==, 1);
-    ifm_store_close(store);
-    fixture_clear(&fixture);
 }
 
-static void test_other_store(void)
+static void test_other_store(Fixture *fixture, gconstpointer data)
 {
     g_autoptr(GError) error = NULL;
-    Fixture fixture;
-    fixture_init(&fixture);
-    IfmStore *store = open_store(&fixture);
-    g_autofree char *path = write_file(&fixture, "good.json", "{\"5,6,CPU,1\": {\"total_time_ms\": 1}}");
+    IfmStore *store = fixture->store;
+    g_autofree char *path = write_file(fixture, "good.json", "{\"5,6,CPU,1\": {\"total_time_ms\": 1}}");
     const char *paths[] = { path, NULL };
     g_assert_null(ifm_study_tables(store, &error));
     assert_says(&error, IFM_ERROR_INVALID, "holds no study");
@@ -388,23 +344,21 @@ static void test_other_store(void)
     g_assert_false(ifm_study_check_store(study, store, &error));
     assert_says(&error, IFM_ERROR_INVALID, "is the store of study \"laptop\", not of \"gnn-stages\"");
     g_assert_cmpuint(count(store), ==, 1);
-    ifm_store_close(store);
-    fixture_clear(&fixture);
 }
 
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
-    g_test_add_data_func("/study-import/published/15-sizes", &tables_published[0], test_published);
-    g_test_add_data_func("/study-import/published/55-sizes", &tables_published[1], test_published);
-    g_test_add_func("/study-import/again", test_again);
-    g_test_add_func("/study-import/lookup-json", test_lookup_json);
-    g_test_add_func("/study-import/raw-json", test_raw_json);
+    g_test_add("/study-import/published/15-sizes", Fixture, &tables_published[0], set_up, test_published, tear_down);
+    g_test_add("/study-import/published/55-sizes", Fixture, &tables_published[1], set_up, test_published, tear_down);
+    g_test_add("/study-import/again", Fixture, NULL, set_up, test_again, tear_down);
+    g_test_add("/study-import/lookup-json", Fixture, NULL, set_up, test_lookup_json, tear_down);
+    g_test_add("/study-import/raw-json", Fixture, NULL, set_up, test_raw_json, tear_down);
     for (gsize i = 0; i < G_N_ELEMENTS(mistakes); i++)
     {
         g_autofree char *name = g_strdup_printf("/study-import/mistake/%s", mistakes[i].name);
-        g_test_add_data_func(name, GSIZE_TO_POINTER(i), test_mistake);
+        g_test_add(name, Fixture, GSIZE_TO_POINTER(i), set_up, test_mistake, tear_down);
     }
-    g_test_add_func("/study-import/other-store", test_other_store);
+    g_test_add("/study-import/other-store", Fixture, NULL, set_up, test_other_store, tear_down);
     return g_test_run();
 }

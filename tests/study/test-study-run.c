@@ -35,9 +35,12 @@ static const char machine[] =
 #define FIXED "protocol: {warmup: 2, runs: 5}\n"
 #define NO_LINKS "links: {measure: false}\n"
 
-static void setup(Fixture *fixture)
+#define STORE "out/store.db"
+
+static void set_up(Fixture *fixture, gconstpointer data)
 {
     fixture_init(fixture);
+    fixture_open_store(fixture, STORE);
     g_autofree char *machines = g_build_filename(fixture->folder, "machines", NULL);
     g_autofree char *file = g_build_filename(machines, "toy.yaml", NULL);
     g_assert_cmpint(g_mkdir(machines, 0777), ==, 0);
@@ -64,6 +67,14 @@ typedef struct
     gsize n_ended, stop_after;
     gint interrupted;
 } Witness;
+
+static void witness_clear(Witness *witness)
+{
+    if (witness->order != NULL)
+        g_string_free(witness->order, TRUE);
+    witness->order = NULL;
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Witness, witness_clear)
 
 static void see(const IfmStudyProgress *progress, const IfmMeasurement *ended, void *user)
 {
@@ -102,15 +113,6 @@ static gboolean phase_done(IfmStudy *study, IfmStore *store, int phase, void *us
     return TRUE;
 }
 
-static IfmStore *store_in(const Fixture *fixture)
-{
-    g_autoptr(GError) error = NULL;
-    g_autofree char *path = g_build_filename(fixture->folder, "out", "store.db", NULL);
-    IfmStore *store = ifm_store_open(path, IFM_STORE_WRITE, &error);
-    g_assert_no_error(error);
-    return store;
-}
-
 static gboolean run_with(const Fixture *fixture, IfmStudy *study, IfmStore *store, gboolean retry, Witness *witness,
                          IfmStudyProgress *result, GError **error)
 {
@@ -122,6 +124,7 @@ static gboolean run_with(const Fixture *fixture, IfmStudy *study, IfmStore *stor
                                 .progress = see,
                                 .phase_done = phase_done,
                                 .user = witness };
+    witness_clear(witness);
     witness->order = g_string_new(NULL);
     gboolean good = ifm_study_measure(study, store, &options, result, error);
     return good;
@@ -131,38 +134,12 @@ static IfmStudyProgress run(const Fixture *fixture, IfmStudy *study, IfmStore *s
 {
     g_autoptr(GError) error = NULL;
     IfmStudyProgress result;
+    witness_clear(witness);
     *witness = (Witness){ 0 };
     run_with(fixture, study, store, retry, witness, &result, &error);
     g_assert_no_error(error);
     g_assert_cmpuint(result.n_done, ==, result.n_cases);
     return result;
-}
-
-static void witness_clear(Witness *witness)
-{
-    g_string_free(witness->order, TRUE);
-    witness->order = NULL;
-}
-
-static gboolean count_one(const IfmCase *subject_case, const IfmMeasurement *measurement, void *user)
-{
-    ++*(gsize *)user;
-    return TRUE;
-}
-
-static gsize count(IfmStore *store)
-{
-    gsize n = 0;
-    g_assert_true(ifm_store_each(store, count_one, &n, NULL));
-    return n;
-}
-
-static IfmStudyTables *tables_of(IfmStore *store)
-{
-    g_autoptr(GError) error = NULL;
-    IfmStudyTables *tables = ifm_study_tables(store, &error);
-    g_assert_no_error(error);
-    return tables;
 }
 
 /* --- a whole study ---------------------------------------------------------------------------------------------------- */
@@ -208,14 +185,12 @@ static void assert_model(const Fixture *fixture, const char *file, int stage, gb
     g_assert_cmpint(fixed, ==, !dynamic);
 }
 
-static void test_whole(void)
+static void test_whole(Fixture *fixture, gconstpointer data)
 {
-    Fixture fixture;
-    Witness witness;
-    setup(&fixture);
-    g_autoptr(IfmStudy) study = study_of(&fixture, SMALL NO_LINKS);
-    IfmStore *store = store_in(&fixture);
-    IfmStudyProgress result = run(&fixture, study, store, FALSE, &witness);
+    g_auto(Witness) witness = { 0 };
+    g_autoptr(IfmStudy) study = study_of(fixture, SMALL NO_LINKS);
+    IfmStore *store = fixture->store;
+    IfmStudyProgress result = run(fixture, study, store, FALSE, &witness);
     g_assert_cmpuint(result.n_cases, ==, 3 * 3 * 2);
     g_assert_cmpuint(result.n_measured, ==, 18);
     g_assert_cmpuint(result.n_failed + result.n_skipped + result.n_resumed, ==, 0);
@@ -250,23 +225,18 @@ static void test_whole(void)
     }
     g_assert_cmpstr(((const IfmStudyDevice *)tables->devices->pdata[0])->description, ==, "the processor");
     g_autoptr(IfmGraph) graph = ifm_graph_random(IFM_GRAPH_UNIFORM, 20, 40, 1, NULL);
-    assert_inputs(&fixture, "n20-e40.tensors", graph);
-    assert_model(&fixture, "CPU/stage3.onnx", 3, TRUE);
-    assert_model(&fixture, "Two/stage5-n50-e60.onnx", 5, FALSE);
-    witness_clear(&witness);
-    ifm_store_close(store);
-    fixture_clear(&fixture);
+    assert_inputs(fixture, "n20-e40.tensors", graph);
+    assert_model(fixture, "CPU/stage3.onnx", 3, TRUE);
+    assert_model(fixture, "Two/stage5-n50-e60.onnx", 5, FALSE);
 }
 
 /* What the records say of a case. */
-static void test_records(void)
+static void test_records(Fixture *fixture, gconstpointer data)
 {
-    Fixture fixture;
-    Witness witness;
-    setup(&fixture);
-    g_autoptr(IfmStudy) study = study_of(&fixture, SMALL NO_LINKS);
-    IfmStore *store = store_in(&fixture);
-    run(&fixture, study, store, FALSE, &witness);
+    g_auto(Witness) witness = { 0 };
+    g_autoptr(IfmStudy) study = study_of(fixture, SMALL NO_LINKS);
+    IfmStore *store = fixture->store;
+    run(fixture, study, store, FALSE, &witness);
     const IfmStudyCase *one = ifm_study_cases(study)->pdata[1];
     g_autoptr(IfmMeasurement) measurement = ifm_store_latest(store, one->key, NULL);
     g_assert_nonnull(measurement);
@@ -281,57 +251,45 @@ static void test_records(void)
     const json_t *session = json_array_get(json_object_get(manifest, "sessions"), 0);
     g_assert_cmpint(json_integer_value(json_object_get(session, "n_measured")), ==, 18);
     g_assert_true(json_is_null(json_object_get(manifest, "imported")));
-    witness_clear(&witness);
-    ifm_store_close(store);
-    fixture_clear(&fixture);
 }
 
-static void test_resume(void)
+static void test_resume(Fixture *fixture, gconstpointer data)
 {
-    Fixture fixture;
-    Witness witness;
-    setup(&fixture);
-    IfmStore *store = store_in(&fixture);
-    g_autoptr(IfmStudy) study = study_of(&fixture, SMALL NO_LINKS);
-    run(&fixture, study, store, FALSE, &witness);
-    witness_clear(&witness);
+    g_auto(Witness) witness = { 0 };
+    IfmStore *store = fixture->store;
+    g_autoptr(IfmStudy) study = study_of(fixture, SMALL NO_LINKS);
+    run(fixture, study, store, FALSE, &witness);
     json_auto_t *before = ifm_store_document(store, "study", NULL);
-    g_autoptr(IfmStudy) again = study_of(&fixture, SMALL NO_LINKS);
-    IfmStudyProgress result = run(&fixture, again, store, FALSE, &witness);
+    g_autoptr(IfmStudy) again = study_of(fixture, SMALL NO_LINKS);
+    IfmStudyProgress result = run(fixture, again, store, FALSE, &witness);
     g_assert_cmpuint(result.n_measured, ==, 0);
     g_assert_cmpuint(result.n_resumed, ==, 18);
     g_assert_cmpuint(count(store), ==, 18);
     g_assert_cmpint(witness.n_phases, ==, 2); /* its results are written again */
     json_auto_t *after = ifm_store_document(store, "study", NULL);
     g_assert_cmpint(json_equal(before, after), ==, 1);
-    witness_clear(&witness);
     /* A size more: that alone is measured. */
     g_autoptr(IfmStudy) larger = study_of(
-        &fixture,
+        fixture,
         "title: small\n" THREE "sizes: [{nodes: 20, edges: [30, 40]}, {nodes: 50, edges: [60, 70]}]\n"
         "devices:\n  CPU: {device: simulated:toy/CPU}\n  Two: {device: simulated:toy/NPU2, form: static}\n" FIXED NO_LINKS);
-    result = run(&fixture, larger, store, FALSE, &witness);
+    result = run(fixture, larger, store, FALSE, &witness);
     g_assert_cmpuint(result.n_measured, ==, 6);
     g_assert_cmpuint(result.n_resumed, ==, 18);
-    witness_clear(&witness);
-    ifm_store_close(store);
-    fixture_clear(&fixture);
 }
 
 /* Interrupted after every third case until it is done: each case once. */
-static void test_interrupted(void)
+static void test_interrupted(Fixture *fixture, gconstpointer data)
 {
     g_autoptr(GError) error = NULL;
-    Fixture fixture;
-    setup(&fixture);
-    IfmStore *store = store_in(&fixture);
+    IfmStore *store = fixture->store;
     gsize n_measured = 0, n_runs = 0;
     for (gboolean done = FALSE; !done; n_runs++)
     {
-        Witness witness = { .stop_after = 3 };
+        g_auto(Witness) witness = { .stop_after = 3 };
         IfmStudyProgress result;
-        g_autoptr(IfmStudy) study = study_of(&fixture, SMALL NO_LINKS);
-        done = run_with(&fixture, study, store, FALSE, &witness, &result, &error);
+        g_autoptr(IfmStudy) study = study_of(fixture, SMALL NO_LINKS);
+        done = run_with(fixture, study, store, FALSE, &witness, &result, &error);
         n_measured += result.n_measured;
         g_assert_cmpuint(result.n_resumed + result.n_measured, ==, n_measured);
         g_assert_cmpuint(count(store), ==, n_measured);
@@ -339,30 +297,25 @@ static void test_interrupted(void)
         if (!done && n_runs == 0)
             assert_says(&error, IFM_ERROR_CANCELLED, "interrupted: 3 of 18 cases are measured");
         g_clear_error(&error);
-        witness_clear(&witness);
     }
     g_assert_cmpuint(n_measured, ==, 18);
     g_assert_cmpuint(n_runs, ==, 6); /* the last of 18 is the end, before it could be stopped */
     g_autoptr(IfmStudyTables) tables = tables_of(store);
     g_assert_cmpuint(count_latencies(tables), ==, 18);
     g_assert_cmpuint(json_array_size(json_object_get(tables->manifest, "sessions")), ==, n_runs);
-    ifm_store_close(store);
-    fixture_clear(&fixture);
 }
 
 /* --- links ------------------------------------------------------------------------------------------------------------ */
 
 /* 20 nodes, 30 edges, F 8, H 4: 80, 320, 480, 640 and 960 bytes; assumed, since a simulation's. */
-static void test_links(void)
+static void test_links(Fixture *fixture, gconstpointer data)
 {
-    Fixture fixture;
-    Witness witness;
-    setup(&fixture);
+    g_auto(Witness) witness = { 0 };
     g_autoptr(IfmStudy) study =
-        study_of(&fixture, "title: links\n" THREE "sizes: [{nodes: 20, edges: [30]}]\n"
-                           "devices:\n  CPU: {device: simulated:toy/CPU}\n  NPU: {device: simulated:toy/NPU}\n" FIXED);
-    IfmStore *store = store_in(&fixture);
-    IfmStudyProgress result = run(&fixture, study, store, FALSE, &witness);
+        study_of(fixture, "title: links\n" THREE "sizes: [{nodes: 20, edges: [30]}]\n"
+                          "devices:\n  CPU: {device: simulated:toy/CPU}\n  NPU: {device: simulated:toy/NPU}\n" FIXED);
+    IfmStore *store = fixture->store;
+    IfmStudyProgress result = run(fixture, study, store, FALSE, &witness);
     g_assert_cmpuint(result.n_cases, ==, 3 + 3 + 2 * 5);
     g_assert_cmpuint(result.n_failed, ==, 1); /* the NPU's stage 3 */
     g_autoptr(IfmStudyTables) tables = tables_of(store);
@@ -378,24 +331,19 @@ static void test_links(void)
         g_assert_cmpstr(link->from->alias, ==, i == 0 ? "CPU" : "NPU");
         g_assert_cmpstr(link->to->alias, ==, i == 0 ? "NPU" : "CPU");
     }
-    witness_clear(&witness);
-    ifm_store_close(store);
-    fixture_clear(&fixture);
 }
 
 /* --- devices that are not here, or go -----------------------------------------------------------------------------------
  */
 
-static void test_absent(void)
+static void test_absent(Fixture *fixture, gconstpointer data)
 {
     g_autoptr(GError) error = NULL;
-    Fixture fixture;
-    Witness witness;
-    setup(&fixture);
-    IfmStore *store = store_in(&fixture);
-    g_autoptr(IfmStudy) study = study_of(&fixture, SMALL);
+    g_auto(Witness) witness = { 0 };
+    IfmStore *store = fixture->store;
+    g_autoptr(IfmStudy) study = study_of(fixture, SMALL);
     g_assert_true(ifm_study_set_device(study, "Two=simulated:toy/TPU", &error));
-    IfmStudyProgress result = run(&fixture, study, store, FALSE, &witness);
+    IfmStudyProgress result = run(fixture, study, store, FALSE, &witness);
     g_assert_cmpuint(result.n_cases, ==, 9);
     g_assert_cmpint(witness.n_phases, ==, 1);
     g_autoptr(IfmStudyTables) tables = tables_of(store);
@@ -415,39 +363,29 @@ static void test_absent(void)
     }
     for (guint i = 0; i < tables->links->len; i++)
         g_assert_cmpuint(((const IfmLinkFit *)tables->links->pdata[i])->n, ==, 0);
-    witness_clear(&witness);
-    ifm_store_close(store);
-    g_autofree char *models = g_build_filename(fixture.folder, "out", "models", "Two", NULL);
+    g_autofree char *models = g_build_filename(fixture->folder, "out", "models", "Two", NULL);
     g_assert_false(g_file_test(models, G_FILE_TEST_EXISTS)); /* what is not here needs no models */
-    fixture_clear(&fixture);
 }
 
 /* What was measured while a device was here stays in the tables when it is not. */
-static void test_gone(void)
+static void test_gone(Fixture *fixture, gconstpointer data)
 {
     g_autoptr(GError) error = NULL;
-    Fixture fixture;
-    Witness witness;
-    setup(&fixture);
-    IfmStore *store = store_in(&fixture);
-    g_autoptr(IfmStudy) study = study_of(&fixture, SMALL NO_LINKS);
-    run(&fixture, study, store, FALSE, &witness);
-    witness_clear(&witness);
-    g_autofree char *file = g_build_filename(fixture.folder, "machines", "toy.yaml", NULL);
+    g_auto(Witness) witness = { 0 };
+    IfmStore *store = fixture->store;
+    g_autoptr(IfmStudy) study = study_of(fixture, SMALL NO_LINKS);
+    run(fixture, study, store, FALSE, &witness);
+    g_autofree char *file = g_build_filename(fixture->folder, "machines", "toy.yaml", NULL);
     g_autofree char *without = g_strndup(machine, (gsize)(strstr(machine, "  NPU2:") - machine));
     g_assert_true(g_file_set_contents(file, without, -1, NULL));
-    IfmStudyProgress result = run(&fixture, study, store, FALSE, &witness);
+    IfmStudyProgress result = run(fixture, study, store, FALSE, &witness);
     g_assert_cmpuint(result.n_cases, ==, 9);
     g_autoptr(IfmStudyTables) tables = tables_of(store);
     g_assert_nonnull(((const IfmStudyDevice *)tables->devices->pdata[1])->reason);
     g_assert_cmpuint(count_latencies(tables), ==, 18);
-    witness_clear(&witness);
     g_assert_true(ifm_study_set_device(study, "CPU=simulated:nowhere/CPU", &error));
-    g_assert_false(run_with(&fixture, study, store, FALSE, &witness, NULL, &error));
+    g_assert_false(run_with(fixture, study, store, FALSE, &witness, NULL, &error));
     assert_says(&error, IFM_ERROR_UNAVAILABLE, "no device of study \"small\" is here: CPU: ");
-    witness_clear(&witness);
-    ifm_store_close(store);
-    fixture_clear(&fixture);
 }
 
 #define LOSING                                                                                                             \
@@ -480,63 +418,52 @@ static void assert_codes(IfmStore *store, const char *expected)
     g_assert_cmpstr(codes, ==, expected);
 }
 
-static void test_lost(void)
+static void test_lost(Fixture *fixture, gconstpointer data)
 {
-    Fixture fixture;
-    Witness witness;
-    setup(&fixture);
-    g_autofree char *state = g_build_filename(fixture.folder, "state", NULL);
+    g_auto(Witness) witness = { 0 };
+    g_autofree char *state = g_build_filename(fixture->folder, "state", NULL);
     g_assert_cmpint(g_mkdir(state, 0777), ==, 0);
     g_setenv("IFM_SIMULATED_STATE_DIR", state, TRUE); /* what is lost stays lost for other processes, too */
-    IfmStore *store = store_in(&fixture);
-    g_autoptr(IfmStudy) study = study_of(&fixture, LOSING);
+    IfmStore *store = fixture->store;
+    g_autoptr(IfmStudy) study = study_of(fixture, LOSING);
     /* without a device that comes back */
-    g_autofree char *file = g_build_filename(fixture.folder, "machines", "toy.yaml", NULL);
+    g_autofree char *file = g_build_filename(fixture->folder, "machines", "toy.yaml", NULL);
     g_auto(GStrv) parts = g_strsplit(machine, ", recover_after: 2", -1);
     g_autofree char *gone = g_strjoinv("", parts);
     g_assert_true(g_file_set_contents(file, gone, -1, NULL));
-    IfmStudyProgress result = run(&fixture, study, store, FALSE, &witness);
+    IfmStudyProgress result = run(fixture, study, store, FALSE, &witness);
     g_assert_cmpuint(result.n_failed, ==, 2);
     g_assert_cmpuint(result.n_skipped, ==, 5);
     static const char after_loss[] = "ok failed:unsupported ok failed:lost skipped:lost skipped:lost skipped:lost "
                                      "skipped:lost skipped:lost ";
     assert_codes(store, after_loss);
     g_assert_cmpuint(count(store), ==, 18);
-    witness_clear(&witness);
     /* Resumed, still lost: nothing is tried, and nothing put down twice. */
-    result = run(&fixture, study, store, FALSE, &witness);
+    result = run(fixture, study, store, FALSE, &witness);
     g_assert_cmpuint(result.n_measured, ==, 0);
     g_assert_cmpuint(result.n_failed, ==, 2);
     g_assert_cmpuint(result.n_skipped, ==, 5);
     g_assert_cmpuint(count(store), ==, 18);
     assert_codes(store, after_loss);
-    witness_clear(&witness);
     /* To measure the failed ones again, too, needs the device: what they came to stands. */
-    run(&fixture, study, store, TRUE, &witness);
+    run(fixture, study, store, TRUE, &witness);
     assert_codes(store, after_loss);
     g_assert_cmpuint(count(store), ==, 18);
-    witness_clear(&witness);
     /* It answers: what was skipped is tried, what failed is not. At 200 nodes it goes again. */
     g_unsetenv("IFM_SIMULATED_STATE_DIR");
-    result = run(&fixture, study, store, FALSE, &witness);
+    result = run(fixture, study, store, FALSE, &witness);
     g_assert_cmpuint(result.n_measured, ==, 2); /* refused; lost; the other three stay as they are */
     assert_codes(store, "ok failed:unsupported ok failed:lost failed:unsupported failed:lost skipped:lost skipped:lost "
                         "skipped:lost ");
-    witness_clear(&witness);
-    ifm_store_close(store);
-    fixture_clear(&fixture);
 }
 
-static void test_other_study(void)
+static void test_other_study(Fixture *fixture, gconstpointer data)
 {
     g_autoptr(GError) error = NULL;
-    Fixture fixture;
-    Witness witness = { 0 };
-    setup(&fixture);
-    IfmStore *store = store_in(&fixture);
-    g_autoptr(IfmStudy) study = study_of(&fixture, SMALL NO_LINKS);
-    run(&fixture, study, store, FALSE, &witness);
-    witness_clear(&witness);
+    g_auto(Witness) witness = { 0 };
+    IfmStore *store = fixture->store;
+    g_autoptr(IfmStudy) study = study_of(fixture, SMALL NO_LINKS);
+    run(fixture, study, store, FALSE, &witness);
     static const struct
     {
         const char *text, *says;
@@ -551,45 +478,35 @@ static void test_other_study(void)
                                             "sizes: [{nodes: 20, edges: [30]}]\n"
                                             "devices: {CPU: {device: simulated:toy/CPU}}\n",
                                             NULL);
-        g_autoptr(IfmStudy) other = study_of(&fixture, text);
-        g_assert_false(run_with(&fixture, other, store, FALSE, &witness, NULL, &error));
+        g_autoptr(IfmStudy) other = study_of(fixture, text);
+        g_assert_false(run_with(fixture, other, store, FALSE, &witness, NULL, &error));
         assert_says(&error, IFM_ERROR_INVALID, others[i].says);
         g_assert_cmpuint(count(store), ==, 18);
-        witness_clear(&witness);
     }
-    ifm_store_close(store);
-    fixture_clear(&fixture);
 }
 
 /* --- graphs -------------------------------------------------------------------------------------------------------------
  */
 
-static void test_power_law(void)
+static void test_power_law(Fixture *fixture, gconstpointer data)
 {
-    Fixture fixture;
-    Witness witness;
-    setup(&fixture);
+    g_auto(Witness) witness = { 0 };
     g_autoptr(IfmStudy) study =
-        study_of(&fixture, "title: t\n" SUBJECT "graph: {kind: power-law, seed: 7}\nsizes: [{nodes: 60, edges: [300]}]\n"
-                           "devices: {CPU: {device: simulated:toy/CPU}}\n" FIXED);
-    IfmStore *store = store_in(&fixture);
-    IfmStudyProgress result = run(&fixture, study, store, FALSE, &witness);
+        study_of(fixture, "title: t\n" SUBJECT "graph: {kind: power-law, seed: 7}\nsizes: [{nodes: 60, edges: [300]}]\n"
+                          "devices: {CPU: {device: simulated:toy/CPU}}\n" FIXED);
+    IfmStore *store = fixture->store;
+    IfmStudyProgress result = run(fixture, study, store, FALSE, &witness);
     g_assert_cmpuint(result.n_measured, ==, 7);
     g_assert_cmpuint(result.n_failed, ==, 0);
     g_autoptr(IfmGraph) graph = ifm_graph_random(IFM_GRAPH_POWER_LAW, 60, 300, 7, NULL);
-    assert_inputs(&fixture, "n60-e300.tensors", graph);
-    witness_clear(&witness);
-    ifm_store_close(store);
-    fixture_clear(&fixture);
+    assert_inputs(fixture, "n60-e300.tensors", graph);
 }
 
 /* A real peptide: on a dynamic device as it is, on a static one within the smallest listed size that holds it. */
-static void test_peptide(void)
+static void test_peptide(Fixture *fixture, gconstpointer data)
 {
     g_autoptr(GError) error = NULL;
-    Fixture fixture;
-    Witness witness;
-    setup(&fixture);
+    g_auto(Witness) witness = { 0 };
     g_autofree char *peptides = g_build_filename(g_getenv("IFM_DATA_DIR"), "data", "peptides", NULL);
     g_autoptr(IfmGraph) all = ifm_graph_read(peptides, IFM_GRAPH_FORMAT_AUTO, &error);
     g_assert_no_error(error);
@@ -600,14 +517,14 @@ static void test_peptide(void)
                         "devices:\n  CPU: {device: simulated:toy/CPU}\n"
                         "  Two: {device: simulated:toy/NPU2, form: static}\n" FIXED NO_LINKS,
                         peptides);
-    g_autoptr(IfmStudy) study = study_of(&fixture, text);
-    IfmStore *store = store_in(&fixture);
-    IfmStudyProgress result = run(&fixture, study, store, FALSE, &witness);
+    g_autoptr(IfmStudy) study = study_of(fixture, text);
+    IfmStore *store = fixture->store;
+    IfmStudyProgress result = run(fixture, study, store, FALSE, &witness);
     g_assert_cmpuint(result.n_measured, ==, 4 * 7 * 2);
     g_assert_cmpuint(result.n_failed, ==, 0);
     g_autoptr(IfmGraph) padded = ifm_graph_pad(graph, 2000, 9000, &error);
     g_assert_no_error(error);
-    g_autofree char *folder = g_build_filename(fixture.folder, "out", "inputs", NULL);
+    g_autofree char *folder = g_build_filename(fixture->folder, "out", "inputs", NULL);
     g_autoptr(GDir) dir = g_dir_open(folder, 0, NULL);
     g_autofree char *prefix = g_strdup_printf("n%d-e%d-", (int)graph->n_nodes, (int)graph->n_edges);
     gsize n_plain = 0, n_padded = 0;
@@ -616,7 +533,7 @@ static void test_peptide(void)
         gboolean is_padded = g_str_has_suffix(name, "-in-n2000-e9000.tensors");
         if (!g_str_has_prefix(name, prefix))
             continue;
-        assert_inputs(&fixture, name, is_padded ? padded : graph);
+        assert_inputs(fixture, name, is_padded ? padded : graph);
         n_plain += !is_padded;
         n_padded += is_padded;
     }
@@ -626,9 +543,6 @@ static void test_peptide(void)
     const IfmStageRow *last = tables->rows->pdata[tables->rows->len - 1];
     g_assert_cmpint(last->nodes, ==, graph->n_nodes); /* its row is under its own size */
     g_assert_cmpfloat(last->total_ns, ==, 3e6);
-    witness_clear(&witness);
-    ifm_store_close(store);
-    fixture_clear(&fixture);
 }
 
 /* --- export -------------------------------------------------------------------------------------------------------------
@@ -642,13 +556,11 @@ static gint64 inode_of(const char *path)
 }
 
 /* Every device's, here or not. What is there already stays; what was damaged is written anew. */
-static void test_export(void)
+static void test_export(Fixture *fixture, gconstpointer data)
 {
     g_autoptr(GError) error = NULL;
-    Fixture fixture;
-    setup(&fixture);
-    g_autoptr(IfmStudy) study = study_of(&fixture, SMALL);
-    g_autofree char *folder = g_build_filename(fixture.folder, "out", NULL);
+    g_autoptr(IfmStudy) study = study_of(fixture, SMALL);
+    g_autofree char *folder = g_build_filename(fixture->folder, "out", NULL);
     gsize n = 0;
     g_assert_true(ifm_study_set_device(study, "Two=openvino:NPU", &error));
     g_assert_true(ifm_study_export(study, folder, &n, &error));
@@ -664,26 +576,25 @@ static void test_export(void)
     g_assert_true(g_file_set_contents(model, "junk", -1, NULL));
     g_assert_true(g_file_set_contents(inputs, "junk", -1, NULL));
     g_assert_true(ifm_study_export(study, folder, NULL, &error));
-    assert_model(&fixture, "Two/stage1-n20-e30.onnx", 1, FALSE);
+    assert_model(fixture, "Two/stage1-n20-e30.onnx", 1, FALSE);
     g_autoptr(IfmGraph) graph = ifm_graph_random(IFM_GRAPH_UNIFORM, 20, 30, 1, NULL);
-    assert_inputs(&fixture, "n20-e30.tensors", graph);
-    fixture_clear(&fixture);
+    assert_inputs(fixture, "n20-e30.tensors", graph);
 }
 
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/study-run/export", test_export);
-    g_test_add_func("/study-run/whole", test_whole);
-    g_test_add_func("/study-run/records", test_records);
-    g_test_add_func("/study-run/resume", test_resume);
-    g_test_add_func("/study-run/interrupted", test_interrupted);
-    g_test_add_func("/study-run/links", test_links);
-    g_test_add_func("/study-run/absent", test_absent);
-    g_test_add_func("/study-run/gone", test_gone);
-    g_test_add_func("/study-run/lost", test_lost);
-    g_test_add_func("/study-run/other-study", test_other_study);
-    g_test_add_func("/study-run/power-law", test_power_law);
-    g_test_add_func("/study-run/peptide", test_peptide);
+    g_test_add("/study-run/export", Fixture, NULL, set_up, test_export, tear_down);
+    g_test_add("/study-run/whole", Fixture, NULL, set_up, test_whole, tear_down);
+    g_test_add("/study-run/records", Fixture, NULL, set_up, test_records, tear_down);
+    g_test_add("/study-run/resume", Fixture, NULL, set_up, test_resume, tear_down);
+    g_test_add("/study-run/interrupted", Fixture, NULL, set_up, test_interrupted, tear_down);
+    g_test_add("/study-run/links", Fixture, NULL, set_up, test_links, tear_down);
+    g_test_add("/study-run/absent", Fixture, NULL, set_up, test_absent, tear_down);
+    g_test_add("/study-run/gone", Fixture, NULL, set_up, test_gone, tear_down);
+    g_test_add("/study-run/lost", Fixture, NULL, set_up, test_lost, tear_down);
+    g_test_add("/study-run/other-study", Fixture, NULL, set_up, test_other_study, tear_down);
+    g_test_add("/study-run/power-law", Fixture, NULL, set_up, test_power_law, tear_down);
+    g_test_add("/study-run/peptide", Fixture, NULL, set_up, test_peptide, tear_down);
     return g_test_run();
 }
