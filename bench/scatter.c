@@ -1,7 +1,8 @@
 /*
  * Which way of writing a sum over the edges in ONNX is the faster one on which engine: GraphSAGE's stages 3 (a row of 256
  * numbers an edge) and 4 (one number an edge) as ScatterElements against ScatterND, dynamic and static form, on one pinned
- * thread, interleaved within each round, on the same inputs. Beside it the form that ifm_scatter_for() names against a
+ * thread (ONNX Runtime's ScatterND is wrong on several, and its driver does not let it), interleaved within each round, on
+ * the same inputs. Beside it the form that ifm_scatter_for() names against a
  * plain C loop of the same sum. Fails where, all cases of a stage taken together, the form it names is the slower one
  * with the whole 95 % interval.
  */

@@ -178,6 +178,7 @@ typedef struct
     int n_streams;    /* as the runtime tells it, else the executing threads there are */
     char *cores;      /* the affinity mask of those threads, "0-3" */
     GPtrArray *nodes; /* IfmNodeAttest*; from one run of a profiled twin */
+    const char *why_one_thread; /* static: why the driver took one thread a stream, whatever was asked; NULL: it did not */
 } IfmAttest;
 
 /**

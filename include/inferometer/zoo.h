@@ -107,7 +107,8 @@ typedef enum
     IFM_SCATTER_MIXED,    /* rows as ScatterND, single numbers as ScatterElements */
 } IfmScatter;
 /** ifm_scatter_for: the fastest one on an engine ("openvino"), as bench/scatter measured it; for one that was not measured
- * what the others take. */
+ * what the others take. On one thread: where ONNX Runtime may use several, its driver runs what has a ScatterND that adds
+ * on one, since several lose additions; that is still the fastest right way (docs/stages.md). */
 IfmScatter ifm_scatter_for(const char *engine);
 
 /**

@@ -264,7 +264,9 @@ char **ifm_attest_warnings(const IfmAttest *attest, const IfmDeviceSpec *spec, c
                             ifm_dtype_name(options->dtype));
         g_strv_builder_add(warnings, text);
     }
-    if (asked > attest->n_threads)
+    if (attest->why_one_thread != NULL)
+        g_strv_builder_add(warnings, attest->why_one_thread);
+    else if (asked > attest->n_threads)
     {
         g_autofree char *text = g_strdup_printf(
             "%d threads were asked for, %d took processor time: the model or the runtime had no work for the others", asked,

@@ -29,7 +29,11 @@ typedef struct
     gint64 events_per_run; /* 0 until a profile was read */
     _Atomic gint64 events; /* of this session, as guessed */
     _Atomic int n_running;
+    gboolean one_thread; /* a stream, though more were asked for: IFM_ORT_WHY_ONE_THREAD */
 } OrtCompiled;
+
+#define IFM_ORT_WHY_ONE_THREAD                                                                                             \
+    "ran on one thread a stream, whatever was asked: ONNX Runtime's ScatterND loses additions on several"
 
 typedef struct
 {

@@ -314,6 +314,8 @@ gboolean ifm_ort_attest(IfmCompiled *compiled, const IfmTensor *inputs, IfmAttes
     IfmCompiled *twin = ifm_compiled_twin(compiled, inputs, &request, error);
     if (twin == NULL)
         return FALSE;
+    if (((OrtCompiled *)compiled)->one_thread)
+        attest->why_one_thread = IFM_ORT_WHY_ONE_THREAD;
     g_autoptr(GPtrArray) profiles = g_ptr_array_new_with_free_func((GDestroyNotify)ifm_engine_profile_free);
     gboolean ok = end_profile((OrtCompiled *)twin, profiles, attest, error);
     ifm_request_free(request);

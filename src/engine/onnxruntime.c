@@ -451,6 +451,31 @@ static gboolean add_ports(OrtCompiled *self, const Side *side, GPtrArray *ports,
     return TRUE;
 }
 
+/*
+ * ScatterND with a reduction: the CPU provider shares the updates out among its threads, which then add to the same rows at
+ * once, and additions get lost (of 10,000 rows of 256 numbers added to 1,000, hundreds of sums were wrong with two
+ * threads). ScatterElements is right, and slower by more than the threads are worth: docs/stages.md.
+ */
+static gboolean loses_additions(const IfmCompiled *compiled)
+{
+    for (gsize i = 0; g_str_equal(compiled->spec->unit, "CPU") && i < ifm_model_n_nodes(compiled->model); i++)
+    {
+        const IfmNode *node = ifm_model_node(compiled->model, i);
+        if (g_str_equal(node->op_type, "ScatterND") && !g_str_equal(ifm_node_string(node, "reduction", "none"), "none"))
+            return TRUE;
+    }
+    return FALSE;
+}
+
+static void keep_to_one_thread(OrtCompiled *self)
+{
+    IfmCompiled *compiled = &self->base;
+    int n_streams = ifm_device_spec_n_streams(compiled->spec);
+    self->one_thread = ifm_runtime_n_threads(compiled) > n_streams && loses_additions(compiled);
+    if (self->one_thread)
+        compiled->options.threads = n_streams;
+}
+
 static gboolean compile(IfmCompiled *compiled, GError **error)
 {
     OrtCompiled *self = (OrtCompiled *)compiled;
@@ -460,6 +485,7 @@ static gboolean compile(IfmCompiled *compiled, GError **error)
         return FALSE;
     compiled->capabilities = device->capabilities;
     ifm_device_info_free(device);
+    keep_to_one_thread(self);
     if (compiled->options.native_async && ifm_runtime_n_threads(compiled) - ifm_device_spec_n_streams(compiled->spec) < 1)
     {
         g_set_error(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED,

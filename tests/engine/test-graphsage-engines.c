@@ -413,13 +413,117 @@ static void test_padded(gconstpointer device)
     fixture_close(&fixture);
 }
 
+/* --- several threads ----------------------------------------------------------------------------------------------------
+ */
+
+enum
+{
+    ROWS = 1000,
+    MANY = 10000,
+    WIDE = 256,
+    REPEATS = 15,
+};
+
+/* Sums of whole numbers, so that one lost addition shows. */
+static Values *many_values(void)
+{
+    Values *values = values_new();
+    g_autoptr(GRand) random = g_rand_new_with_seed(6);
+    gint64 *index = add_tensor(values, "edge_index", IFM_DTYPE_I64, 2, 2, MANY)->data;
+    float *m = add_tensor(values, "m", IFM_DTYPE_F32, 2, MANY, WIDE)->data;
+    float *s = add_tensor(values, "s", IFM_DTYPE_F32, 2, ROWS, WIDE)->data;
+    float *c = add_tensor(values, "c", IFM_DTYPE_F32, 1, ROWS, 1)->data;
+    memset(s, 0, ROWS * WIDE * sizeof *s);
+    memset(c, 0, ROWS * sizeof *c);
+    for (int e = 0; e < MANY; e++)
+    {
+        index[e] = 0;
+        gint64 to = index[MANY + e] = g_rand_int_range(random, 0, ROWS);
+        c[to]++;
+        for (int i = 0; i < WIDE; i++)
+        {
+            m[e * WIDE + i] = (float)g_rand_int_range(random, -1000, 1001);
+            s[to * WIDE + i] += m[e * WIDE + i];
+        }
+    }
+    return values;
+}
+
+/* Many rows on two threads, each way of scattering, again and again: threads that meet in a row must not lose anything. */
+static void test_two_threads(gconstpointer device)
+{
+    g_autoptr(GError) error = NULL;
+    Fixture fixture;
+    if (!fixture_open(&fixture, device))
+        return;
+    g_autoptr(Values) right = many_values();
+    IfmStageSizes sizes = { ROWS, MANY, FEATURES, WIDE };
+    IfmCompileOptions options = IFM_COMPILE_OPTIONS_INIT;
+    options.threads = 2;
+    for (int scatter = IFM_SCATTER_ND; scatter <= IFM_SCATTER_MIXED; scatter++)
+    {
+        IfmModel *model = ifm_staged_build(graphsage(), 3, 4, &sizes, (IfmScatter)scatter, 5, &error);
+        g_assert_no_error(error);
+        fixture_compile(&fixture, model, &options);
+        for (gsize i = 0; i < ifm_model_n_inputs(model); i++)
+            g_assert_true(ifm_request_set_input(fixture.request, i,
+                                                g_hash_table_lookup(right, ifm_model_input(model, i)->name), NULL));
+        for (int repeat = 0; repeat < REPEATS; repeat++)
+        {
+            run(fixture.request);
+            for (gsize i = 0; i < ifm_model_n_outputs(model); i++)
+            {
+                IfmTensor output;
+                const IfmTensor *truth = g_hash_table_lookup(right, ifm_model_output(model, i)->name);
+                g_assert_true(ifm_request_output(fixture.request, i, &output, NULL));
+                g_assert_cmpmem(output.data, output.size_bytes, truth->data, truth->size_bytes);
+            }
+        }
+        fixture_drop(&fixture);
+    }
+    fixture_close(&fixture);
+}
+
+/* What was done about it is said, and only where it was done. */
+static void test_why_one_thread(void)
+{
+    g_autoptr(GError) error = NULL;
+    Fixture fixture;
+    if (!fixture_open(&fixture, "onnxruntime:CPU"))
+        return;
+    g_autoptr(Values) right = true_values();
+    for (int scatter = IFM_SCATTER_ND; scatter <= IFM_SCATTER_ELEMENTS; scatter++)
+    {
+        IfmCompileOptions options = IFM_COMPILE_OPTIONS_INIT;
+        options.threads = 2;
+        fixture_compile(&fixture, build(3, 3, NODES, EDGES, (IfmScatter)scatter), &options);
+        const IfmTensor inputs[] = { *(IfmTensor *)g_hash_table_lookup(right, ifm_model_input(fixture.model, 0)->name),
+                                     *(IfmTensor *)g_hash_table_lookup(right, ifm_model_input(fixture.model, 1)->name) };
+        g_autoptr(IfmAttest) attest = ifm_compiled_attest(fixture.compiled, inputs, &error);
+        g_assert_no_error(error);
+        g_auto(GStrv) warnings = ifm_attest_warnings(attest, fixture.spec, &options);
+        gboolean told = FALSE;
+        for (gsize i = 0; warnings[i] != NULL; i++)
+            told |= strstr(warnings[i], "loses additions") != NULL;
+        g_assert_cmpint(told, ==, scatter == IFM_SCATTER_ND);
+        if (told)
+            g_assert_cmpint(attest->n_threads, ==, 1);
+        fixture_drop(&fixture);
+    }
+    fixture_close(&fixture);
+}
+
 static void add_tests(const char *device)
 {
     static const struct
     {
         const char *name;
         void (*test)(gconstpointer device);
-    } tests[] = { { "ranges", test_ranges }, { "chain", test_chain }, { "exact", test_exact }, { "padded", test_padded } };
+    } tests[] = { { "ranges", test_ranges },
+                  { "chain", test_chain },
+                  { "exact", test_exact },
+                  { "padded", test_padded },
+                  { "two-threads", test_two_threads } };
     for (gsize i = 0; i < G_N_ELEMENTS(tests); i++)
     {
         g_autofree char *path = g_strdup_printf("/engine/graphsage/%s/%s", device, tests[i].name);
@@ -432,5 +536,6 @@ int main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     add_tests("onnxruntime:CPU");
     add_tests("openvino:CPU");
+    g_test_add_func("/engine/graphsage/why-one-thread", test_why_one_thread);
     return g_test_run();
 }
