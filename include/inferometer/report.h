@@ -14,6 +14,7 @@ typedef enum
     IFM_FIELD_REAL,     /* screen: four significant digits */
     IFM_FIELD_DURATION, /* ns; screen: four significant digits and their unit (ns, us, ms, s); 0 has none */
     IFM_FIELD_BYTES,    /* screen: B, KiB, MiB, GiB */
+    IFM_FIELD_RATE,     /* bytes/s; screen: three significant digits in MB/s, MB = 2^20 bytes, which the title says */
     IFM_FIELD_RATIO,    /* 0.25; screen: 25.0 % */
     IFM_FIELD_BAR,      /* 0 to 1; screen: a bar of that length */
     IFM_FIELD_INTERVAL, /* five marks in ns; screen: drawn on one scale for all rows; exports: KEY_min … KEY_max */
@@ -29,6 +30,14 @@ typedef enum
     IFM_TONE_DIM,
 } IfmTone;
 
+/** IfmMark: what stands before a figure on screen. */
+typedef enum
+{
+    IFM_MARK_NONE,
+    IFM_MARK_ROUGH,   /* "~": known less well than was aimed at */
+    IFM_MARK_UNKNOWN, /* "?": nobody knows how well */
+} IfmMark;
+
 /** IfmValue: one cell. Not present until one of the setters below was called. */
 typedef struct
 {
@@ -38,7 +47,8 @@ typedef struct
     gint64 integer;
     double real;
     double marks[5]; /* min, lower, middle, upper, max */
-    IfmTone tone;    /* may be set directly */
+    IfmTone tone;    /* may be set directly, as may */
+    IfmMark mark;    /* of figures */
 } IfmValue;
 
 /** Setters. NULL, NaN and infinities stay "not present": "-" on screen, empty in CSV, null in JSON. */
@@ -61,6 +71,7 @@ typedef enum
     IFM_FIELD_HIDE_EMPTY = 1 << 3, /* not on screen where no record has a value */
     IFM_FIELD_WHOLE = 1 << 4,      /* a name: never shortened where it fits the screen by itself */
     IFM_FIELD_FOLD = 1 << 5,       /* on screen told once, above the table, where several records have all the same */
+    IFM_FIELD_KEY = 1 << 6,        /* of the first fields: tells a record from the others; leads every block */
 } IfmFieldFlags;
 
 /** IfmField: one column. @key: its name in exports, stable. @get: reads it from a record. @user: handed to get. */
@@ -97,8 +108,8 @@ typedef struct
  * terminal alone, and not with NO_COLOR set or TERM=dumb. UTF-8 as the locale says. */
 IfmScreen ifm_screen_detect(int fd);
 
-/** ifm_table_to_screen: Aligned columns; a table too wide goes on in further blocks that repeat the first column. Control
- * characters and broken UTF-8 in values are escaped. (transfer full) */
+/** ifm_table_to_screen: Aligned columns; a table too wide goes on in further blocks that repeat the first column, and those
+ * after it that are keys. Control characters and broken UTF-8 in values are escaped. (transfer full) */
 char *ifm_table_to_screen(const IfmTable *table, const IfmScreen *screen);
 /** ifm_table_to_csv: RFC 4180 with a header line; numbers in full and in base units, whatever the locale. (transfer full)
  */
@@ -114,6 +125,8 @@ char *ifm_format_duration(double ns);
 char *ifm_format_ratio(double ratio);
 /** ifm_format_bytes: 2097152 gives "2.00 MiB". (transfer full) */
 char *ifm_format_bytes(double bytes);
+/** ifm_format_rate: of bytes/s, 2097152 gives "2.00": MB/s, MB = 2^20 bytes as in the published tables. (transfer full) */
+char *ifm_format_rate(double bytes_per_s);
 /** ifm_format_clean: text from outside made harmless on a terminal: control characters as \xHH, UTF-8 mended. (transfer
  * full) */
 char *ifm_format_clean(const char *text);
@@ -222,6 +235,9 @@ char *ifm_study_report(const IfmStudyTables *tables, const IfmScreen *screen);
 /** ifm_study_to_screen: What one wants to see first: devices, a table of stages by device at the largest size, what failed,
  * where the files are. (transfer full) */
 char *ifm_study_to_screen(const IfmStudyTables *tables, const char *folder, const IfmScreen *screen);
+/** ifm_study_warning: one line of how many latencies are known less well than was aimed at; NULL where none is. (transfer
+ * full) */
+char *ifm_study_warning(const IfmStudyTables *tables);
 /** ifm_study_status_to_screen: For each device: done, failed, skipped, left. (transfer full) */
 char *ifm_study_status_to_screen(const IfmStudyTables *tables, const IfmScreen *screen);
 

@@ -179,8 +179,8 @@ typedef struct
 typedef struct
 {
     const IfmStudyDevice *from, *to;
-    gsize n;
-    double *bytes, *median_ns; /* [n] */
+    gsize n, n_failed, n_skipped, n_left; /* sizes measured; of the others, what became of them */
+    double *bytes, *median_ns;            /* [n] */
     gboolean fitted, shared, assumed;
     char *why;                 /* why not fitted */
     IfmBandwidthFit bandwidth; /* intercept: the fixed cost */
@@ -194,11 +194,12 @@ typedef struct
     IfmStageSizes sizes; /* features, hidden */
     json_t *manifest;
     gboolean imported;
-    GPtrArray *devices; /* IfmStudyDevice* */
-    GPtrArray *rows;    /* IfmStageRow*, in the order of the manifest */
-    GPtrArray *fits;    /* IfmStageFit*, by device, then stage */
-    GPtrArray *links;   /* IfmLinkFit* */
-    gint64 spent_ns;    /* measuring, all sessions together */
+    GPtrArray *devices;  /* IfmStudyDevice* */
+    GPtrArray *rows;     /* IfmStageRow*, in the order of the manifest */
+    GPtrArray *fits;     /* IfmStageFit*, by device, then stage */
+    GPtrArray *links;    /* IfmLinkFit* */
+    gint64 spent_ns;     /* measuring, all sessions together */
+    gint64 last_unix_ms; /* when the newest measurement began; 0 where there is none */
 } IfmStudyTables;
 
 /** ifm_study_tables: Returns: (transfer full) NULL with IFM_ERROR_INVALID (a store that holds no study), or

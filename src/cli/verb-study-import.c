@@ -24,17 +24,18 @@ static Worth worth_of(const IfmStudyTables *tables)
     return worth;
 }
 
-static void append_worth(GString *out, const IfmStudyTables *tables)
+static void append_worth(GString *out, const IfmStudyTables *tables, const IfmScreen *screen)
 {
     Worth worth = worth_of(tables);
     g_string_append_printf(out,
                            "%s: %" G_GSIZE_FORMAT " rows: %" G_GSIZE_FORMAT " latencies, %" G_GSIZE_FORMAT " failures\n",
                            tables->name, worth.n_rows, worth.n_timed, worth.n_rows - worth.n_timed);
-    g_string_append_printf(out,
-                           "bandwidth: identifiable for %" G_GSIZE_FORMAT " of %" G_GSIZE_FORMAT
-                           " stages of devices; of their latencies %" G_GSIZE_FORMAT " of %" G_GSIZE_FORMAT
-                           " can be split into transfer and compute\n\n",
-                           worth.n_identifiable, worth.n_fits, worth.n_split, worth.n_timed);
+    g_autofree char *split = g_strdup_printf("bandwidth: identifiable for %" G_GSIZE_FORMAT " of %" G_GSIZE_FORMAT
+                                             " stages of devices; of their latencies %" G_GSIZE_FORMAT
+                                             " of %" G_GSIZE_FORMAT " can be split into transfer and compute",
+                                             worth.n_identifiable, worth.n_fits, worth.n_split, worth.n_timed);
+    ifm_format_wrap(out, split, 0, 0, screen->width);
+    g_string_append_c(out, '\n');
 }
 
 /* --- a row for each stage of a device ------------------------------------------------------------------------------- */
@@ -62,11 +63,8 @@ static void get_split(const void *record, const void *user, IfmValue *value)
 static void get_bandwidth(const void *record, const void *user, IfmValue *value)
 {
     const IfmStageFit *fit = record;
-    g_autofree char *size = NULL;
-    if (!fit->fitted || !fit->bandwidth.identifiable)
-        return;
-    size = ifm_format_bytes(fit->bandwidth.bytes_per_s);
-    ifm_value_take_text(value, g_strconcat(size, "/s", NULL));
+    if (fit->fitted && fit->bandwidth.identifiable)
+        ifm_value_set_real(value, fit->bandwidth.bytes_per_s);
 }
 
 /* @user: the offset of a double in IfmLookupError. */
@@ -80,11 +78,11 @@ static void get_error(const void *record, const void *user, IfmValue *value)
 #define ERROR_OF(member) GSIZE_TO_POINTER(G_STRUCT_OFFSET(IfmLookupError, member))
 
 static const IfmField worth_fields[] = {
-    { "device", "device", IFM_FIELD_TEXT, get_alias, .flags = IFM_FIELD_WHOLE },
-    { "stage", "stage", IFM_FIELD_INTEGER, get_stage },
+    { "device", "device", IFM_FIELD_TEXT, get_alias, .flags = IFM_FIELD_WHOLE | IFM_FIELD_KEY },
+    { "stage", "stage", IFM_FIELD_INTEGER, get_stage, .flags = IFM_FIELD_KEY },
     { "rows", "latencies", IFM_FIELD_INTEGER, get_rows },
     { "split", "split", IFM_FIELD_INTEGER, get_split },
-    { "bandwidth", "bandwidth", IFM_FIELD_TEXT, get_bandwidth, .flags = IFM_FIELD_WHOLE },
+    { "bandwidth", "MB/s", IFM_FIELD_RATE, get_bandwidth },
     { "error_median", "off by", IFM_FIELD_RATIO, get_error, ERROR_OF(median_ratio) },
     { "error_p90", "90 % within", IFM_FIELD_RATIO, get_error, ERROR_OF(p90_ratio) },
     { "error_max", "at worst", IFM_FIELD_RATIO, get_error, ERROR_OF(max_ratio) },
@@ -92,14 +90,16 @@ static const IfmField worth_fields[] = {
     { NULL },
 };
 
-static void append_reasons(GString *out, const IfmStudyTables *tables)
+static void append_reasons(GString *out, const IfmStudyTables *tables, const IfmScreen *screen)
 {
     for (guint i = 0; i < tables->fits->len; i++)
     {
         const IfmStageFit *fit = tables->fits->pdata[i];
-        if (!fit->fitted || !fit->bandwidth.identifiable)
-            g_string_append_printf(out, "%s stage %d has no bandwidth: %s\n", fit->device->alias, fit->stage,
-                                   fit->fitted ? fit->bandwidth.why : fit->why);
+        if (fit->fitted && fit->bandwidth.identifiable)
+            continue;
+        g_autofree char *text = g_strdup_printf("%s stage %d has no bandwidth: %s", fit->device->alias, fit->stage,
+                                                fit->fitted ? fit->bandwidth.why : fit->why);
+        ifm_format_wrap(out, text, 2, 0, screen->width);
     }
 }
 
@@ -109,12 +109,12 @@ static int print_worth(const IfmStudyTables *tables)
     IfmScreen screen = ifm_screen_detect(STDOUT_FILENO);
     IfmTable table = { worth_fields, (const void *const *)tables->fits->pdata, tables->fits->len };
     g_autofree char *rows = ifm_table_to_screen(&table, &screen);
-    append_worth(out, tables);
+    append_worth(out, tables, &screen);
     g_string_append_printf(out, "%s\n", rows);
-    append_reasons(out, tables);
+    append_reasons(out, tables, &screen);
     ifm_format_wrap(out,
                     "off by: how far a latency left out is from what the others predict for its size, in the median; "
-                    "outside: the same where its size lies beyond the others and is only extrapolated",
+                    "outside: the same where its size lies beyond the others and is only extrapolated; MB: 2^20 bytes",
                     0, 0, MIN(screen.width, 100));
     return cli_print(out->str);
 }
@@ -140,8 +140,8 @@ static int import_into(const StudyPlace *place, const char *name, const Argument
     g_autoptr(IfmStudyTables) tables = ifm_study_tables(store, &error);
     if (tables == NULL)
         return cli_fail(error);
-    cli_note("%s: %" G_GSIZE_FORMAT " rows taken in; inferometer study export %s writes them in the published formats",
-             place->store_path, n_rows, place->folder);
+    cli_note("%s: %" G_GSIZE_FORMAT " row%s taken in; inferometer study export %s writes them in the published formats",
+             place->store_path, n_rows, n_rows == 1 ? "" : "s", place->folder);
     return print_worth(tables);
 }
 

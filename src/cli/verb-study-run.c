@@ -112,10 +112,10 @@ static int tell_outcome(const StudyPlace *place, const IfmStudyProgress *result,
 {
     gsize n_lacking = result->n_failed + result->n_skipped;
     g_autofree char *report = g_build_filename(place->folder, "profiling_report.txt", NULL);
-    g_autofree char *status = g_strdup_printf("inferometer study status %s", place->folder);
+    g_autofree char *status = g_strdup_printf("\"inferometer study status %s\"", place->folder);
     if (n_lacking == 0)
         return CLI_EXIT_OK;
-    cli_complain("%" G_GSIZE_FORMAT " of %" G_GSIZE_FORMAT " cases have no latency: why stands in %s", n_lacking,
+    cli_complain("%" G_GSIZE_FORMAT " of %" G_GSIZE_FORMAT " cases have no latency; %s says why", n_lacking,
                  result->n_cases, with_report ? report : status);
     return CLI_EXIT_FAILED;
 }
@@ -134,7 +134,10 @@ static int finish(StudyRun *run, IfmStore *store, const Arguments *arguments, co
         return cli_fail(error);
     IfmScreen screen = ifm_screen_detect(STDOUT_FILENO);
     g_autofree char *text = analyze ? NULL : ifm_study_status_to_screen(run->tables, &screen);
+    g_autofree char *warning = ifm_study_warning(run->tables);
     int printed = analyze ? study_print_page(run->tables, place->folder) : cli_print(text);
+    if (warning != NULL)
+        cli_note("warning: %s%s", warning, analyze ? "; profiling_report.txt lists them" : "");
     int status = tell_outcome(place, result, analyze);
     return printed != CLI_EXIT_OK ? printed : status;
 }

@@ -129,6 +129,12 @@ char *ifm_format_bytes(double bytes)
     return fixed(bytes, unit == 0 ? 0 : decimals_for(bytes, 3), names[unit]);
 }
 
+char *ifm_format_rate(double bytes_per_s)
+{
+    double mb = bytes_per_s / MB;
+    return isfinite(mb) ? fixed(mb, decimals_for(mb, 3), "") : g_strdup("-");
+}
+
 static char *format_real(double real)
 {
     char text[G_ASCII_DTOSTR_BUF_SIZE];
@@ -143,6 +149,8 @@ static char *format_one(IfmFieldKind kind, double number)
         return ifm_format_duration(number);
     case IFM_FIELD_BYTES:
         return ifm_format_bytes(number);
+    case IFM_FIELD_RATE:
+        return ifm_format_rate(number);
     case IFM_FIELD_INTEGER:
         return fixed(number, 0, "");
     default:
@@ -161,7 +169,7 @@ static void format_ratios(const double *numbers, gsize n, char **texts)
             texts[i] = fixed(100 * numbers[i], most >= 0.1 || most == 0 ? 1 : 2, "%");
 }
 
-/* Values and units each end in a column of their own. */
+/* Values end in a column of their own, and units begin in one. */
 static void align_units(char **texts, gsize n)
 {
     gsize widest = 0;
@@ -176,7 +184,7 @@ static void align_units(char **texts, gsize n)
             continue;
         g_auto(GStrv) parts = g_strsplit(texts[i], " ", 2);
         g_free(texts[i]);
-        texts[i] = g_strdup_printf("%s %*s", parts[0], (int)widest, parts[1] != NULL ? parts[1] : "");
+        texts[i] = g_strdup_printf("%s %-*s", parts[0], (int)widest, parts[1] != NULL ? parts[1] : "");
     }
 }
 

@@ -25,7 +25,9 @@ void ifm_page_table(GString *out, const IfmField *fields, const GPtrArray *recor
 
 void ifm_page_heading(GString *out, const char *text, const IfmScreen *screen)
 {
-    g_string_append_printf(out, "\n%s%s%s\n", ifm_bold_begin(screen), text, ifm_bold_end(screen));
+    g_autofree char *line = g_strconcat(ifm_bold_begin(screen), text, ifm_bold_end(screen), NULL);
+    g_string_append_c(out, '\n');
+    ifm_format_wrap(out, line, 2, 0, screen->width);
 }
 
 void ifm_page_wrapped(GString *out, const char *text, const IfmScreen *screen)

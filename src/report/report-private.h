@@ -5,7 +5,7 @@ G_BEGIN_DECLS
 
 #define MB 1048576.0 /* of the published formats */
 
-/* ifm_format_column: The texts of one column of numbers, set so that values and units each end below each other.
+/* ifm_format_column: The texts of one column of numbers, set so that values end, and units begin, below each other.
  * @numbers: [n], NaN where there is none (its text is then NULL). @texts: (out) [n] */
 void ifm_format_column(IfmFieldKind kind, const double *numbers, gsize n, char **texts);
 
@@ -85,6 +85,24 @@ char *ifm_stage_title(const IfmStudyTables *tables, int number);
 /* Sections of pages, empty where there is nothing to tell. */
 /* ifm_study_latencies: Stages by devices at the smallest (@sign -1; nothing where there is but one) or largest (1) size. */
 void ifm_study_latencies(GString *out, const IfmStudyTables *tables, int sign, const IfmScreen *screen);
+/* ifm_study_target: the half-width of an interval over its median that measuring aimed at. */
+double ifm_study_target(const IfmStudyTables *tables);
+/* ifm_stage_row_width: that half-width of a row; NaN where it has no interval. ifm_stage_row_mark: what it came to. */
+double ifm_stage_row_width(const IfmStageRow *row);
+IfmMark ifm_stage_row_mark(const IfmStudyTables *tables, const IfmStageRow *row);
+/* ifm_study_precision_count: rows wider than aimed at, rows without an interval, and the widest half-width. */
+void ifm_study_precision_count(const IfmStudyTables *tables, gsize *n_rough, gsize *n_unknown, double *widest);
+/* ifm_study_mark_note: Appends a line that says what the marks stand for. @marks: by IfmMark, those to be told */
+void ifm_study_mark_note(GString *out, const IfmStudyTables *tables, const gboolean marks[3], const IfmScreen *screen);
+/* ifm_study_precision: Which latencies missed what was aimed at. */
+void ifm_study_precision(GString *out, const IfmStudyTables *tables, const IfmScreen *screen);
+/* ifm_study_has_stage: whether the study measures that stage at all. */
+gboolean ifm_study_has_stage(const IfmStudyTables *tables, int stage);
+/* ifm_study_count: rows and links, absent devices' apart.
+ * @n_absent: (out) cases that nobody can measure here */
+void ifm_study_count(const IfmStudyTables *tables, int phase, gsize counts[IFM_ROW_STATES], gsize *n_absent);
+/* ifm_link_count: @counts: (out) cases of a link by state */
+void ifm_link_count(const IfmLinkFit *link, gsize counts[IFM_ROW_STATES]);
 /* ifm_study_lookup_errors: What leaving each size out came to. */
 void ifm_study_lookup_errors(GString *out, const IfmStudyTables *tables, const IfmScreen *screen);
 /* ifm_study_splits: Bandwidths and compute times. */

@@ -64,6 +64,16 @@ static void format_texts(Column *column, const IfmScreen *screen)
     ifm_format_column(column->field->kind, numbers, column->n, column->texts);
 }
 
+static void mark_texts(Column *column)
+{
+    static const char *const marks[] = { [IFM_MARK_NONE] = "", [IFM_MARK_ROUGH] = "~", [IFM_MARK_UNKNOWN] = "?" };
+    for (gsize i = 0; i < column->n; i++)
+    {
+        g_autofree char *text = column->texts[i];
+        column->texts[i] = text != NULL ? g_strconcat(marks[column->values[i].mark], text, NULL) : NULL;
+    }
+}
+
 static void fit_scale(Column *column)
 {
     g_autoptr(GPtrArray) marks = g_ptr_array_new();
@@ -120,6 +130,7 @@ static Column *column_new(const IfmTable *table, const IfmField *field, const If
     }
     column->title = ifm_format_spelt(field->title, screen->utf8);
     format_texts(column, screen);
+    mark_texts(column);
     size_column(column);
     return column;
 }
@@ -166,18 +177,27 @@ static int width_of(const GPtrArray *columns)
     return width;
 }
 
+/* How many of the first columns lead every block: what tells one row from another. */
+static guint count_keys(const GPtrArray *columns)
+{
+    guint n = 1;
+    while (n < columns->len && (((const Column *)columns->pdata[n])->field->flags & IFM_FIELD_KEY) != 0)
+        n++;
+    return n;
+}
+
 static gboolean has_values(const GPtrArray *block, gsize row)
 {
-    for (guint i = 1; i < block->len; i++)
+    for (guint i = count_keys(block); i < block->len; i++)
         if (((const Column *)block->pdata[i])->values[row].present)
             return TRUE;
     return FALSE;
 }
 
 /* A further block leaves out rows that have nothing in it, and with them their names. */
-static int width_of_names(const GPtrArray *block)
+static int width_of_names(const GPtrArray *block, guint key)
 {
-    const Column *names = block->pdata[0];
+    const Column *names = block->pdata[key];
     int width = ifm_text_width(names->title);
     for (gsize row = 0; row < names->n; row++)
         if (has_values(block, row))
@@ -191,10 +211,12 @@ static gboolean fit(GPtrArray *columns, int width, gboolean further)
     for (guint i = 0; i < columns->len; i++)
     {
         Column *column = columns->pdata[i];
-        column->width = i == 0 && further && !is_drawn(column) ? width_of_names(columns) : column->natural;
+        gboolean is_name = i < count_keys(columns) && further && !is_drawn(column);
+        column->width = is_name ? width_of_names(columns, i) : column->natural;
     }
     int excess = shrink(columns, shrink(columns, width_of(columns) - width, TRUE), FALSE);
-    if (excess > 0 && columns->len <= 2) /* even by itself it is too wide: then there is no other way */
+    if (excess > 0 &&
+        columns->len <= count_keys(columns) + 1) /* even by itself it is too wide: then there is no other way */
     {
         Column *first = columns->pdata[0];
         int given = CLAMP(first->width - TEXT_LEAST, 0, excess);
@@ -204,14 +226,15 @@ static gboolean fit(GPtrArray *columns, int width, gboolean further)
     return excess <= 0;
 }
 
-static GPtrArray *block_new(Column *first)
+static GPtrArray *block_new(const GPtrArray *columns, guint n_keys)
 {
     GPtrArray *block = g_ptr_array_new();
-    g_ptr_array_add(block, first);
+    for (guint i = 0; i < n_keys; i++)
+        g_ptr_array_add(block, columns->pdata[i]);
     return block;
 }
 
-/* Blocks of columns (GPtrArray of Column*), each of which fits; the first column leads every block. */
+/* Blocks of columns (GPtrArray of Column*), each of which fits; the keys lead every block. */
 static GPtrArray *layout(GPtrArray *columns, int width)
 {
     GPtrArray *blocks = g_ptr_array_new_with_free_func((GDestroyNotify)g_ptr_array_unref);
@@ -222,18 +245,19 @@ static GPtrArray *layout(GPtrArray *columns, int width)
         g_ptr_array_add(blocks, g_ptr_array_ref(columns));
         return blocks;
     }
-    GPtrArray *block = block_new(columns->pdata[0]);
+    guint n_keys = count_keys(columns);
+    GPtrArray *block = block_new(columns, n_keys);
     g_ptr_array_add(blocks, block);
-    for (guint i = 1; i < columns->len; i++)
+    for (guint i = n_keys; i < columns->len; i++)
     {
         Column *column = columns->pdata[i];
         g_ptr_array_add(block, column);
         gboolean asked = (column->field->flags & IFM_FIELD_BREAK) != 0 && blocks->len == 1;
         gboolean here = asked || !fit(block, width, blocks->len > 1);
-        if (here && block->len > 2)
+        if (here && block->len > n_keys + 1)
         {
             g_ptr_array_set_size(block, (int)block->len - 1);
-            block = block_new(columns->pdata[0]);
+            block = block_new(columns, n_keys);
             g_ptr_array_add(block, column);
             g_ptr_array_add(blocks, block);
         }

@@ -133,11 +133,14 @@ gboolean ifm_study_failures(GString *out, const IfmStudyTables *tables, const If
         if (row->reason != NULL && ifm_stage_row_listed(tables, row))
             add_row(groups, row, ifm_stage_row_state(tables, row));
     }
+    gsize n_stages = 0;
+    for (gsize i = 0; i < tables->staged->n_stages; i++)
+        n_stages += ifm_study_has_stage(tables, tables->staged->stages[i].number);
     tell_devices(out, tables, screen);
     for (guint i = 0; i < groups->len; i++)
     {
         const Group *group = groups->pdata[i];
-        g_autofree char *head = head_of(group, tables->staged->n_stages), *text = story_of(group);
+        g_autofree char *head = head_of(group, n_stages), *text = story_of(group);
         ifm_page_told(out, head, group->state == IFM_ROW_SKIPPED ? IFM_TONE_WARN : IFM_TONE_BAD, text, screen);
     }
     gsize counts[IFM_ROW_STATES];

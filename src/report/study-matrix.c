@@ -13,6 +13,7 @@ typedef struct
     char *name;        /* of the stage */
     double *numbers;   /* [devices * n_each] NaN where there is none */
     IfmInterval *sure; /* [devices] of the first figure of each */
+    IfmMark *marks;    /* [devices] of the same */
     guint best;        /* the device with the least; G_MAXUINT where there is none */
     char *verdict;     /* NULL where there is nothing to compare */
 } MatrixLine;
@@ -29,6 +30,7 @@ static void matrix_line_free(MatrixLine *line)
     g_free(line->name);
     g_free(line->numbers);
     g_free(line->sure);
+    g_free(line->marks);
     g_free(line->verdict);
     g_free(line);
 }
@@ -39,6 +41,7 @@ static MatrixLine *matrix_line_new(char *name, guint n_devices, guint n_each)
     line->name = name;
     line->numbers = g_new(double, n_devices *n_each + 1);
     line->sure = g_new(IfmInterval, n_devices + 1);
+    line->marks = g_new0(IfmMark, n_devices + 1);
     line->best = G_MAXUINT;
     for (guint i = 0; i < n_devices * n_each; i++)
         line->numbers[i] = NAN;
@@ -57,6 +60,8 @@ static void get_line_number(const void *record, const void *user, IfmValue *valu
     const MatrixLine *line = record;
     const MatrixColumn *column = user;
     ifm_value_set_real(value, line->numbers[column->index]);
+    if (column->index % column->n_each == 0)
+        value->mark = line->marks[column->index / column->n_each];
     value->tone = line->best == column->index / column->n_each ? IFM_TONE_GOOD : IFM_TONE_PLAIN;
 }
 
@@ -74,28 +79,55 @@ char *ifm_stage_title(const IfmStudyTables *tables, int number)
     return g_strdup_printf("%d", number);
 }
 
-/* Says which is the least, and by how much; where the intervals of two overlap, that neither is. */
+/* Whether two latencies may be the same for all that is known. */
+static gboolean may_be_same(const IfmInterval *fastest, const IfmInterval *other)
+{
+    return fastest->upper >= other->lower;
+}
+
+static gboolean is_known(const IfmInterval *interval)
+{
+    return isfinite(interval->lower) && isfinite(interval->upper);
+}
+
+static guint index_of_least(const MatrixLine *line, guint n, guint but)
+{
+    guint least = G_MAXUINT;
+    for (guint i = 0; i < n; i++)
+        if (i != but && isfinite(line->numbers[i]) && (least == G_MAXUINT || line->numbers[i] < line->numbers[least]))
+            least = i;
+    return least;
+}
+
+/* Says which is the least, and by how much; where intervals overlap, that any of them may be, and where there is none, that
+ * nobody knows. */
 static void judge(MatrixLine *line, const GPtrArray *devices)
 {
-    guint best = G_MAXUINT, next = G_MAXUINT;
-    for (guint i = 0; i < devices->len; i++)
-        if (isfinite(line->numbers[i]) && (best == G_MAXUINT || line->numbers[i] < line->numbers[best]))
-        {
-            next = best;
-            best = i;
-        }
-        else if (isfinite(line->numbers[i]) && (next == G_MAXUINT || line->numbers[i] < line->numbers[next]))
-            next = i;
+    guint best = index_of_least(line, devices->len, G_MAXUINT);
+    guint next = best != G_MAXUINT ? index_of_least(line, devices->len, best) : G_MAXUINT;
     if (next == G_MAXUINT)
         return;
     g_autofree char *first = ifm_device_marked(devices->pdata[best]), *second = ifm_device_marked(devices->pdata[next]);
-    if (line->sure[best].upper >= line->sure[next].lower) /* never with NaN: then the medians are all there is */
-        line->verdict = g_strdup_printf("%s or %s", first, second);
+    g_autoptr(GString) rivals = g_string_new(first);
+    gboolean known = TRUE;
+    for (guint i = 0; i < devices->len; i++)
+    {
+        if (!isfinite(line->numbers[i]))
+            continue;
+        known &= is_known(&line->sure[i]);
+        if (i == best || !may_be_same(&line->sure[best], &line->sure[i]))
+            continue;
+        g_autofree char *rival = ifm_device_marked(devices->pdata[i]);
+        g_string_append_printf(rivals, " or %s", rival);
+    }
+    if (!known)
+        line->verdict = g_strdup("not known");
+    else if (rivals->len > strlen(first))
+        line->verdict = g_strdup(rivals->str);
     else
     {
         line->best = best;
-        line->verdict =
-            g_strdup_printf("%s, %s takes %.2f times", first, second, line->numbers[next] / line->numbers[best]);
+        line->verdict = g_strdup_printf("%s, then %s (%.2fx)", first, second, line->numbers[next] / line->numbers[best]);
     }
 }
 
@@ -140,32 +172,54 @@ static guint device_index(const IfmStudyTables *tables, const IfmStudyDevice *de
     return 0;
 }
 
-static GPtrArray *lines_of_stages(const IfmStudyTables *tables, guint n_each)
+gboolean ifm_study_has_stage(const IfmStudyTables *tables, int stage)
+{
+    for (guint i = 0; i < tables->rows->len; i++)
+        if (((const IfmStageRow *)tables->rows->pdata[i])->stage == stage)
+            return TRUE;
+    return FALSE;
+}
+
+/* Of the stages that the study has. @numbers: (out) their numbers */
+static GPtrArray *lines_of_stages(const IfmStudyTables *tables, guint n_each, GArray *numbers)
 {
     GPtrArray *lines = g_ptr_array_new_with_free_func((GDestroyNotify)matrix_line_free);
     for (gsize i = 0; i < tables->staged->n_stages; i++)
-        g_ptr_array_add(lines, matrix_line_new(ifm_stage_title(tables, tables->staged->stages[i].number),
-                                               tables->devices->len, n_each));
+    {
+        int number = tables->staged->stages[i].number;
+        if (!ifm_study_has_stage(tables, number))
+            continue;
+        g_array_append_val(numbers, number);
+        g_ptr_array_add(lines, matrix_line_new(ifm_stage_title(tables, number), tables->devices->len, n_each));
+    }
     return lines;
 }
 
-static MatrixLine *line_of(const IfmStudyTables *tables, const GPtrArray *lines, int stage)
+static MatrixLine *line_of(const GPtrArray *lines, const GArray *numbers, int stage)
 {
-    for (gsize i = 0; i < tables->staged->n_stages; i++)
-        if (tables->staged->stages[i].number == stage)
+    for (guint i = 0; i < numbers->len; i++)
+        if (g_array_index(numbers, int, i) == stage)
             return lines->pdata[i];
     return NULL;
 }
 
-/* The sum of a device's stages, where it has them all. */
+/* The sum of a device's stages, where it has them all. Its interval is the sum of theirs: wide enough whatever they have in
+ * common. */
 static MatrixLine *line_of_sums(const IfmStudyTables *tables, const GPtrArray *lines)
 {
-    MatrixLine *sums = matrix_line_new(g_strdup("all, one by one"), tables->devices->len, 1);
+    MatrixLine *sums = matrix_line_new(g_strdup("sum, no moves"), tables->devices->len, 1);
     for (guint device = 0; device < tables->devices->len; device++)
     {
         sums->numbers[device] = 0;
+        sums->sure[device] = (IfmInterval){ 0, 0, NAN };
         for (guint i = 0; i < lines->len; i++)
-            sums->numbers[device] += ((const MatrixLine *)lines->pdata[i])->numbers[device];
+        {
+            const MatrixLine *line = lines->pdata[i];
+            sums->numbers[device] += line->numbers[device];
+            sums->sure[device].lower += line->sure[device].lower;
+            sums->sure[device].upper += line->sure[device].upper;
+            sums->marks[device] = MAX(sums->marks[device], line->marks[device]);
+        }
     }
     judge(sums, tables->devices);
     return sums;
@@ -173,23 +227,42 @@ static MatrixLine *line_of_sums(const IfmStudyTables *tables, const GPtrArray *l
 
 static const char *const no_titles[] = { NULL };
 
-static void append_latencies(GString *out, const IfmStudyTables *tables, const IfmStageRow *at, const IfmScreen *screen)
+/* Puts the rows of one size into the lines. @marks: (out) by IfmMark, those there are. Returns: whether there is an
+ * interval, or a row that could have one. */
+static gboolean fill_latencies(const IfmStudyTables *tables, const IfmStageRow *at, const GPtrArray *lines,
+                               const GArray *numbers, gboolean marks[3])
 {
-    g_autoptr(GPtrArray) lines = lines_of_stages(tables, 1);
+    gboolean any = FALSE;
     for (guint i = 0; i < tables->rows->len; i++)
     {
         const IfmStageRow *row = tables->rows->pdata[i];
-        MatrixLine *line = line_of(tables, lines, row->stage);
+        MatrixLine *line = line_of(lines, numbers, row->stage);
         if (row->nodes != at->nodes || row->edges != at->edges || row->reason != NULL || line == NULL)
             continue;
         guint device = device_index(tables, row->device);
         line->numbers[device] = row->total_ns;
         line->sure[device] = row->interval;
+        line->marks[device] = ifm_stage_row_mark(tables, row);
+        marks[line->marks[device]] = TRUE;
+        any |= row->n > 0;
     }
+    return any;
+}
+
+static void append_latencies(GString *out, const IfmStudyTables *tables, const IfmStageRow *at, const IfmScreen *screen)
+{
+    gboolean marks[3] = { FALSE };
+    g_autoptr(GArray) numbers = g_array_new(FALSE, FALSE, sizeof(int));
+    g_autoptr(GPtrArray) lines = lines_of_stages(tables, 1, numbers);
+    gboolean judged = fill_latencies(tables, at, lines, numbers, marks);
     for (guint i = 0; i < lines->len; i++)
         judge(lines->pdata[i], tables->devices);
-    g_ptr_array_add(lines, line_of_sums(tables, lines));
-    append_matrix(out, tables, lines, IFM_FIELD_DURATION, no_titles, "fastest", screen);
+    if (lines->len > 1)
+        g_ptr_array_add(lines, line_of_sums(tables, lines));
+    append_matrix(out, tables, lines, IFM_FIELD_DURATION, no_titles, judged ? "fastest" : NULL, screen);
+    ifm_study_mark_note(out, tables, marks, screen);
+    if (!judged && tables->devices->len > 1)
+        ifm_page_wrapped(out, "read in without intervals: which device is the fastest is not known", screen);
 }
 
 /* The first row of the smallest (@sign -1) or largest (1) size that has a latency; NULL where none has. */
@@ -213,9 +286,11 @@ void ifm_study_latencies(GString *out, const IfmStudyTables *tables, int sign, c
     const IfmStageRow *at = outermost(tables, sign), *most = outermost(tables, 1);
     if (at == NULL || (sign < 0 && at->nodes == most->nodes && at->edges == most->edges))
         return;
-    g_autofree char *heading =
-        g_strdup_printf("Latency at the %s size, %" G_GINT64_FORMAT " nodes, %" G_GINT64_FORMAT " edges",
-                        sign < 0 ? "smallest" : "largest", at->nodes, at->edges);
+    gsize counts[IFM_ROW_STATES], n_absent;
+    ifm_study_count(tables, 0, counts, &n_absent);
+    g_autofree char *heading = g_strdup_printf(
+        "Latency at the %s size%s, %" G_GINT64_FORMAT " nodes, %" G_GINT64_FORMAT " edges",
+        sign < 0 ? "smallest" : "largest", counts[IFM_ROW_LEFT] > 0 ? " reached so far" : "", at->nodes, at->edges);
     ifm_page_heading(out, heading, screen);
     append_latencies(out, tables, at, screen);
 }
@@ -225,11 +300,12 @@ void ifm_study_latencies(GString *out, const IfmStudyTables *tables, int sign, c
 static void append_lookup_matrix(GString *out, const IfmStudyTables *tables, const IfmScreen *screen)
 {
     static const char *const titles[] = { "most", NULL };
-    g_autoptr(GPtrArray) lines = lines_of_stages(tables, 2);
+    g_autoptr(GArray) stages = g_array_new(FALSE, FALSE, sizeof(int));
+    g_autoptr(GPtrArray) lines = lines_of_stages(tables, 2, stages);
     for (guint i = 0; i < tables->fits->len; i++)
     {
         const IfmStageFit *fit = tables->fits->pdata[i];
-        MatrixLine *line = line_of(tables, lines, fit->stage);
+        MatrixLine *line = line_of(lines, stages, fit->stage);
         if (!fit->has_lookup || line == NULL)
             continue;
         double *numbers = line->numbers + 2 * device_index(tables, fit->device);

@@ -34,20 +34,32 @@ static void append_mark_note(GString *out, const IfmStudyTables *tables, const I
 
 typedef struct
 {
-    const IfmStudyDevice *device;
+    const IfmStudyDevice *device; /* NULL: all links */
+    gsize n_links;
     gboolean imported;
     gsize counts[IFM_ROW_STATES];
 } DeviceLine;
 
-static void get_device_text(const void *record, const void *user, IfmValue *value)
+static void get_device_alias(const void *record, const void *user, IfmValue *value)
 {
     const IfmStudyDevice *device = ((const DeviceLine *)record)->device;
-    ifm_value_set_text(value, G_STRUCT_MEMBER(const char *, device, GPOINTER_TO_SIZE(user)));
+    ifm_value_set_text(value, device != NULL ? device->alias : "links");
+}
+
+static void get_device_spec(const void *record, const void *user, IfmValue *value)
+{
+    const DeviceLine *line = record;
+    if (line->device != NULL)
+        ifm_value_set_text(value, line->device->device);
+    else
+        ifm_value_take_text(value, g_strdup_printf("%" G_GSIZE_FORMAT " between them", line->n_links));
 }
 
 static void get_device_kind(const void *record, const void *user, IfmValue *value)
 {
     const DeviceLine *line = record;
+    if (line->device == NULL)
+        return;
     const struct
     {
         gboolean is;
@@ -67,12 +79,14 @@ static void get_device_kind(const void *record, const void *user, IfmValue *valu
 
 static void get_device_form(const void *record, const void *user, IfmValue *value)
 {
-    ifm_value_set_text(value, ifm_study_form_name(((const DeviceLine *)record)->device->form));
+    if (((const DeviceLine *)record)->device != NULL)
+        ifm_value_set_text(value, ifm_study_form_name(((const DeviceLine *)record)->device->form));
 }
 
 static void get_device_phase(const void *record, const void *user, IfmValue *value)
 {
-    ifm_value_set_integer(value, ((const DeviceLine *)record)->device->phase);
+    if (((const DeviceLine *)record)->device != NULL)
+        ifm_value_set_integer(value, ((const DeviceLine *)record)->device->phase);
 }
 
 static void get_device_count(const void *record, const void *user, IfmValue *value)
@@ -83,7 +97,6 @@ static void get_device_count(const void *record, const void *user, IfmValue *val
     value->tone = count > 0 ? tones[GPOINTER_TO_UINT(user)] : IFM_TONE_DIM;
 }
 
-#define DEVICE(member) GSIZE_TO_POINTER(G_STRUCT_OFFSET(IfmStudyDevice, member))
 #define COUNT(state) GUINT_TO_POINTER(state)
 #define COUNT_FIELDS                                                                                                       \
     { "measured", "measured", IFM_FIELD_INTEGER, get_device_count, COUNT(IFM_ROW_MEASURED) },                              \
@@ -94,20 +107,19 @@ static void get_device_count(const void *record, const void *user, IfmValue *val
     }
 
 static const IfmField device_fields[] = {
-    { "alias", "alias", IFM_FIELD_TEXT, get_device_text, DEVICE(alias), IFM_FIELD_WHOLE },
-    { "device", "device", IFM_FIELD_TEXT, get_device_text, DEVICE(device), IFM_FIELD_WHOLE },
+    { "alias", "alias", IFM_FIELD_TEXT, get_device_alias, NULL, IFM_FIELD_WHOLE },
+    { "device", "device", IFM_FIELD_TEXT, get_device_spec, NULL, IFM_FIELD_WHOLE },
     { "kind", "is", IFM_FIELD_TEXT, get_device_kind, NULL, IFM_FIELD_WHOLE },
     COUNT_FIELDS,
-    { "models", "models", IFM_FIELD_TEXT, get_device_form, NULL, IFM_FIELD_BREAK },
+    { "models", "models", IFM_FIELD_TEXT, get_device_form },
     { "phase", "phase", IFM_FIELD_INTEGER, get_device_phase },
-    { "hardware", "hardware", IFM_FIELD_TEXT, get_device_text, DEVICE(description), IFM_FIELD_HIDE_EMPTY },
     { NULL },
 };
 
 /* What is being waited for. */
 static const IfmField status_fields[] = {
-    { "alias", "alias", IFM_FIELD_TEXT, get_device_text, DEVICE(alias), IFM_FIELD_WHOLE },
-    { "device", "device", IFM_FIELD_TEXT, get_device_text, DEVICE(device), IFM_FIELD_WHOLE },
+    { "alias", "alias", IFM_FIELD_TEXT, get_device_alias, NULL, IFM_FIELD_WHOLE },
+    { "device", "device", IFM_FIELD_TEXT, get_device_spec, NULL, IFM_FIELD_WHOLE },
     { "kind", "is", IFM_FIELD_TEXT, get_device_kind, NULL, IFM_FIELD_WHOLE },
     COUNT_FIELDS,
     { NULL },
@@ -124,7 +136,26 @@ static void append_devices(GString *out, const IfmStudyTables *tables, const Ifm
         ifm_stage_row_count(tables, line->device, 0, line->counts);
         g_ptr_array_add(lines, line);
     }
+    DeviceLine *links = tables->links->len > 0 ? g_new0(DeviceLine, 1) : NULL;
+    for (guint i = 0; i < tables->links->len; i++)
+        ifm_link_count(tables->links->pdata[i], links->counts);
+    if (links != NULL)
+    {
+        links->n_links = tables->links->len;
+        g_ptr_array_add(lines, links);
+    }
     ifm_page_table(out, fields, lines, screen);
+}
+
+/* Names of hardware are long, and cut in their middle they are none. */
+static void append_hardware(GString *out, const IfmStudyTables *tables, const IfmScreen *screen)
+{
+    for (guint i = 0; i < tables->devices->len; i++)
+    {
+        const IfmStudyDevice *device = tables->devices->pdata[i];
+        if (device->description != NULL && *device->description != '\0')
+            ifm_page_told(out, device->alias, IFM_TONE_PLAIN, device->description, screen);
+    }
 }
 
 static void append_title(GString *out, const IfmStudyTables *tables, const IfmScreen *screen)
@@ -135,6 +166,20 @@ static void append_title(GString *out, const IfmStudyTables *tables, const IfmSc
     g_string_append(out, "  ");
     ifm_page_spelt(out, tables->title != NULL ? tables->title : "", screen);
     g_string_append(out, tables->imported ? "  (imported)\n" : "\n");
+}
+
+/* What there is of a study under way is of use, but nobody should take it for all of it. */
+static void append_banner(GString *out, const IfmStudyTables *tables, const IfmScreen *screen)
+{
+    gsize counts[IFM_ROW_STATES], n_absent, n = 0;
+    ifm_study_count(tables, 0, counts, &n_absent);
+    for (int state = 0; state < IFM_ROW_STATES; state++)
+        n += counts[state];
+    if (counts[IFM_ROW_LEFT] == 0)
+        return;
+    g_autofree char *text = g_strdup_printf("%" G_GSIZE_FORMAT " of %" G_GSIZE_FORMAT " cases are still to be measured",
+                                            counts[IFM_ROW_LEFT], n);
+    ifm_page_told(out, "PARTIAL", IFM_TONE_WARN, text, screen);
 }
 
 /* --- configuration ---------------------------------------------------------------------------------------------------- */
@@ -167,14 +212,61 @@ static char *sizes_text(const IfmStudyTables *tables, guint *n)
     return g_string_free(text, FALSE);
 }
 
+void ifm_link_count(const IfmLinkFit *link, gsize counts[IFM_ROW_STATES])
+{
+    counts[IFM_ROW_MEASURED] += link->n;
+    counts[IFM_ROW_FAILED] += link->n_failed;
+    counts[IFM_ROW_SKIPPED] += link->n_skipped;
+    counts[IFM_ROW_LEFT] += link->n_left;
+}
+
+/* A case that was skipped, and never tried, for its device was not here. */
+static gsize count_absent(const IfmStudyTables *tables, int phase)
+{
+    gsize n = 0;
+    for (guint i = 0; i < tables->rows->len; i++)
+    {
+        const IfmStageRow *row = tables->rows->pdata[i];
+        n += (phase == 0 || row->phase == phase) && row->measurement == NULL &&
+             ifm_stage_row_state(tables, row) == IFM_ROW_SKIPPED;
+    }
+    return n;
+}
+
+void ifm_study_count(const IfmStudyTables *tables, int phase, gsize counts[IFM_ROW_STATES], gsize *n_absent)
+{
+    ifm_stage_row_count(tables, NULL, phase, counts);
+    *n_absent = count_absent(tables, phase);
+    counts[IFM_ROW_SKIPPED] -= *n_absent;
+    for (guint i = 0; i < tables->links->len; i++)
+    {
+        const IfmLinkFit *link = tables->links->pdata[i];
+        if (phase != 0 && phase != MAX(link->from->phase, link->to->phase))
+            continue;
+        gsize skipped = counts[IFM_ROW_SKIPPED];
+        ifm_link_count(link, counts);
+        if (link->from->reason == NULL && link->to->reason == NULL)
+            continue;
+        counts[IFM_ROW_SKIPPED] = skipped;
+        *n_absent += link->n_skipped;
+    }
+}
+
+/* "84 cases: 63 measured, 21 failed, 0 skipped; 21 more are of devices that are not here" */
 static void append_counts(GString *out, const IfmStudyTables *tables, int phase)
 {
-    gsize counts[IFM_ROW_STATES];
-    ifm_stage_row_count(tables, NULL, phase, counts);
-    g_string_append_printf(out, "%" G_GSIZE_FORMAT " measured, %" G_GSIZE_FORMAT " failed, %" G_GSIZE_FORMAT " skipped",
-                           counts[IFM_ROW_MEASURED], counts[IFM_ROW_FAILED], counts[IFM_ROW_SKIPPED]);
+    gsize counts[IFM_ROW_STATES], n_absent, n = 0;
+    ifm_study_count(tables, phase, counts, &n_absent);
+    for (int state = 0; state < IFM_ROW_STATES; state++)
+        n += counts[state];
+    g_string_append_printf(out,
+                           "%" G_GSIZE_FORMAT " case%s: %" G_GSIZE_FORMAT " measured, %" G_GSIZE_FORMAT
+                           " failed, %" G_GSIZE_FORMAT " skipped",
+                           n, n == 1 ? "" : "s", counts[IFM_ROW_MEASURED], counts[IFM_ROW_FAILED], counts[IFM_ROW_SKIPPED]);
     if (counts[IFM_ROW_LEFT] > 0)
         g_string_append_printf(out, ", %" G_GSIZE_FORMAT " left", counts[IFM_ROW_LEFT]);
+    if (n_absent > 0)
+        g_string_append_printf(out, "; %" G_GSIZE_FORMAT " more of devices that are not here", n_absent);
 }
 
 static gboolean has_phase(const IfmStudyTables *tables, int phase)
@@ -183,6 +275,14 @@ static gboolean has_phase(const IfmStudyTables *tables, int phase)
         if (((const IfmStudyDevice *)tables->devices->pdata[i])->phase == phase)
             return TRUE;
     return FALSE;
+}
+
+/* A number and its unit stay together. (transfer full) */
+static char *together(char *figure /* (transfer full) */)
+{
+    g_auto(GStrv) parts = g_strsplit(figure, " ", -1);
+    g_free(figure);
+    return g_strjoinv(IFM_NO_BREAK, parts);
 }
 
 /* How it was measured: what was asked for. */
@@ -195,15 +295,34 @@ static void append_protocol(GString *out, const IfmStudyTables *tables, const If
         g_string_append_printf(text, "%.0f runs after %.0f to warm up", runs, ifm_member_number(protocol, "warmup"));
     else if (isfinite(target))
     {
-        g_autofree char *ratio = ifm_format_ratio(target);
-        g_autofree char *budget = ifm_format_duration(ifm_member_number(protocol, "time_budget_ns"));
-        g_string_append_printf(
-            text, "until the %.0f %% interval of the median is within ±%s; %.0f to %.0f runs, at most %s a case",
-            100 * ifm_member_number(protocol, "level"), ratio, ifm_member_number(protocol, "least_runs"),
-            ifm_member_number(protocol, "most_runs"), budget);
+        g_autofree char *ratio = together(ifm_format_ratio(target));
+        g_autofree char *budget = together(ifm_format_duration(ifm_member_number(protocol, "time_budget_ns")));
+        g_string_append_printf(text,
+                               "until the %.0f" IFM_NO_BREAK
+                               "%% interval of the median is within ±%s; %.0f to %.0f runs, at most %s a case",
+                               100 * ifm_member_number(protocol, "level"), ratio, ifm_member_number(protocol, "least_runs"),
+                               ifm_member_number(protocol, "most_runs"), budget);
     }
     if (text->len > 0)
         append_line(out, "measured", text->str, screen);
+}
+
+/* Why measuring ended, in the words of a sentence. */
+static const char *ending_told(const char *ending)
+{
+    static const struct
+    {
+        const char *ending, *told;
+    } words[] = {
+        { "fixed", "after the runs asked for" },
+        { "interval", "at the interval aimed at" },
+        { "time-budget", "by the time budget" },
+        { "most-runs", "by the most runs allowed" },
+    };
+    for (gsize i = 0; i < G_N_ELEMENTS(words); i++)
+        if (g_str_equal(words[i].ending, ending))
+            return words[i].told;
+    return ending;
 }
 
 /* What it came to: runs, widths, and why measuring ended. */
@@ -217,7 +336,7 @@ static void append_runs(GString *out, const IfmStudyTables *tables, const IfmScr
         const IfmStageRow *row = tables->rows->pdata[i];
         if (row->reason != NULL || row->n == 0)
             continue;
-        double width = (row->interval.upper - row->interval.lower) / 2 / row->total_ns;
+        double width = ifm_stage_row_width(row);
         const char *ending = row->measurement != NULL ? row->measurement->stop_reason : "";
         least = MIN(least, row->n);
         most = MAX(most, row->n);
@@ -228,29 +347,54 @@ static void append_runs(GString *out, const IfmStudyTables *tables, const IfmScr
     if (most == 0)
         return;
     g_autoptr(GString) text = g_string_new(NULL);
-    g_string_append_printf(text, "medians of %" G_GINT64_FORMAT " to %" G_GINT64_FORMAT " runs", least, most);
+    gsize n_rough, n_unknown;
+    double worst;
+    ifm_study_precision_count(tables, &n_rough, &n_unknown, &worst);
+    g_string_append_printf(text, "medians of %" G_GINT64_FORMAT, least);
+    if (most > least)
+        g_string_append_printf(text, " to %" G_GINT64_FORMAT, most);
+    g_string_append_printf(text, " run%s", most == 1 ? "" : "s");
     if (isfinite(narrowest))
     {
-        g_autofree char *low = ifm_format_ratio(narrowest), *high = ifm_format_ratio(widest);
+        g_autofree char *low = together(ifm_format_ratio(narrowest)), *high = together(ifm_format_ratio(widest));
         g_string_append_printf(text, ", known to ±%s to ±%s", low, high);
     }
-    const char *ending, *before = "; ended by";
+    if (n_unknown > 0)
+        g_string_append_printf(text, ", %" G_GSIZE_FORMAT " without an interval", n_unknown);
+    const char *ending, *before = "; ended";
     json_t *count;
     json_object_foreach(endings, ending, count)
     {
-        g_string_append_printf(text, "%s %s (%" JSON_INTEGER_FORMAT ")", before, ending, json_integer_value(count));
+        g_string_append_printf(text, "%s %s (%" JSON_INTEGER_FORMAT ")", before, ending_told(ending),
+                               json_integer_value(count));
         before = ",";
     }
     append_line(out, "latencies", text->str, screen);
+}
+
+/* "7 stages", or "stages 1, 2 of 7". (transfer full) */
+static char *stages_text(const IfmStudyTables *tables)
+{
+    g_autoptr(GString) list = g_string_new(NULL);
+    gsize n = 0;
+    for (gsize i = 0; i < tables->staged->n_stages; i++)
+        if (ifm_study_has_stage(tables, tables->staged->stages[i].number))
+        {
+            g_string_append_printf(list, "%s%d", list->len > 0 ? ", " : "", tables->staged->stages[i].number);
+            n++;
+        }
+    if (n == tables->staged->n_stages)
+        return g_strdup_printf("%" G_GSIZE_FORMAT " stages", n);
+    return g_strdup_printf("stage%s %s of %" G_GSIZE_FORMAT, n == 1 ? "" : "s", list->str, tables->staged->n_stages);
 }
 
 static void append_configuration(GString *out, const IfmStudyTables *tables, const IfmScreen *screen)
 {
     guint n_sizes = 0;
     g_autofree char *sizes = sizes_text(tables, &n_sizes);
-    g_autofree char *model =
-        g_strdup_printf("%s, %" G_GSIZE_FORMAT " stages, %" G_GINT64_FORMAT " features in, %" G_GINT64_FORMAT " out",
-                        tables->staged->name, tables->staged->n_stages, tables->sizes.features, tables->sizes.hidden);
+    g_autofree char *stages = stages_text(tables);
+    g_autofree char *model = g_strdup_printf("%s, %s, %" G_GINT64_FORMAT " features in, %" G_GINT64_FORMAT " out",
+                                             tables->staged->name, stages, tables->sizes.features, tables->sizes.hidden);
     g_autofree char *span = g_strdup_printf("%u (nodes: edges) %s", n_sizes, sizes);
     append_line(out, "model", model, screen);
     append_line(out, "sizes", span, screen);
@@ -260,8 +404,8 @@ static void append_configuration(GString *out, const IfmStudyTables *tables, con
             continue;
         g_autoptr(GString) counts = g_string_new(NULL);
         g_autofree char *name = g_strdup_printf("phase %d", phase);
+        g_string_append(counts, phase == 1 ? "dynamic models, " : "static models, ");
         append_counts(counts, tables, phase);
-        g_string_append(counts, phase == 1 ? " (dynamic models)" : " (static models)");
         append_line(out, name, counts->str, screen);
     }
     append_protocol(out, tables, screen);
@@ -280,7 +424,7 @@ static void append_links(GString *out, const IfmStudyTables *tables, const IfmSc
             g_ptr_array_add(shown, tables->links->pdata[i]);
     if (shown->len == 0)
         return;
-    ifm_page_heading(out, "Links: moving a tensor from one device to another", screen);
+    ifm_page_heading(out, "Links: moving a tensor from one device to another (MB: 2^20 bytes)", screen);
     ifm_page_table(out, ifm_link_fit_fields, shown, screen);
 }
 
@@ -299,13 +443,16 @@ char *ifm_study_report(const IfmStudyTables *tables, const IfmScreen *screen)
 {
     GString *out = g_string_new(NULL);
     append_title(out, tables, screen);
+    append_banner(out, tables, screen);
     g_string_append_c(out, '\n');
     append_configuration(out, tables, screen);
     ifm_page_heading(out, "Devices", screen);
     append_devices(out, tables, device_fields, screen);
     append_mark_note(out, tables, screen);
+    append_hardware(out, tables, screen);
     ifm_study_latencies(out, tables, -1, screen);
     ifm_study_latencies(out, tables, 1, screen);
+    ifm_study_precision(out, tables, screen);
     ifm_study_splits(out, tables, screen);
     ifm_study_lookup_errors(out, tables, screen);
     append_links(out, tables, screen);
@@ -320,7 +467,8 @@ static void append_summary(GString *out, const IfmStudyTables *tables, const cha
     if (!tables->imported)
     {
         g_autofree char *spent = long_time(tables->spent_ns);
-        g_string_append_printf(counts, "; %s spent measuring", spent);
+        g_autofree char *told = together(g_strconcat(spent, " spent measuring", NULL));
+        g_string_append_printf(counts, "; %s", told);
     }
     g_string_append_c(out, '\n');
     ifm_page_wrapped(out, counts->str, screen);

@@ -114,8 +114,7 @@ static void get_row_n(const void *record, const void *user, IfmValue *value)
 
 static void get_row_width(const void *record, const void *user, IfmValue *value)
 {
-    const IfmStageRow *row = record;
-    ifm_value_set_real(value, (row->interval.upper - row->interval.lower) / 2 / row->total_ns);
+    ifm_value_set_real(value, ifm_stage_row_width(record));
 }
 
 static void get_row_outcome(const void *record, const void *user, IfmValue *value)
@@ -138,10 +137,10 @@ static void get_row_stop(const void *record, const void *user, IfmValue *value)
 
 /* The first nine columns are the published ones, as data/meteor-lake has them. */
 const IfmField ifm_stage_row_fields[] = {
-    { "device", "device", IFM_FIELD_TEXT, get_row_alias, NULL, IFM_FIELD_WHOLE },
-    { "stage", "stage", IFM_FIELD_INTEGER, get_int, ROW(stage) },
-    { "nodes", "nodes", IFM_FIELD_INTEGER, get_int64, ROW(nodes) },
-    { "edges", "edges", IFM_FIELD_INTEGER, get_int64, ROW(edges) },
+    { "device", "device", IFM_FIELD_TEXT, get_row_alias, NULL, IFM_FIELD_WHOLE | IFM_FIELD_KEY },
+    { "stage", "stage", IFM_FIELD_INTEGER, get_int, ROW(stage), IFM_FIELD_KEY },
+    { "nodes", "nodes", IFM_FIELD_INTEGER, get_int64, ROW(nodes), IFM_FIELD_KEY },
+    { "edges", "edges", IFM_FIELD_INTEGER, get_int64, ROW(edges), IFM_FIELD_KEY },
     { "latency_ms", NULL, IFM_FIELD_REAL, get_ms, ROW(total_ns), EXPORT },
     { "std_ms", NULL, IFM_FIELD_REAL, get_ms, ROW(std_ns), EXPORT },
     { "compute_ms", NULL, IFM_FIELD_REAL, get_ms, ROW(compute_ns), EXPORT },
@@ -280,11 +279,11 @@ static void get_link_bandwidth(const void *record, const void *user, IfmValue *v
 #define LINK(member) GSIZE_TO_POINTER(G_STRUCT_OFFSET(IfmLinkFit, member))
 
 const IfmField ifm_stage_fit_fields[] = {
-    { "device", "device", IFM_FIELD_TEXT, get_fit_alias, NULL, IFM_FIELD_WHOLE },
-    { "stage", "stage", IFM_FIELD_INTEGER, get_int, FIT(stage) },
-    { "bytes_per_s", "bytes/s", IFM_FIELD_BYTES, get_fit_bandwidth, FIT(bandwidth.bytes_per_s) },
-    { "bytes_per_s_lower", "from", IFM_FIELD_BYTES, get_fit_bandwidth, FIT(bandwidth.bytes_per_s_interval.lower) },
-    { "bytes_per_s_upper", "to", IFM_FIELD_BYTES, get_fit_bandwidth, FIT(bandwidth.bytes_per_s_interval.upper) },
+    { "device", "device", IFM_FIELD_TEXT, get_fit_alias, NULL, IFM_FIELD_WHOLE | IFM_FIELD_KEY },
+    { "stage", "stage", IFM_FIELD_INTEGER, get_int, FIT(stage), IFM_FIELD_KEY },
+    { "bytes_per_s", "MB/s", IFM_FIELD_RATE, get_fit_bandwidth, FIT(bandwidth.bytes_per_s) },
+    { "bytes_per_s_lower", "from", IFM_FIELD_RATE, get_fit_bandwidth, FIT(bandwidth.bytes_per_s_interval.lower) },
+    { "bytes_per_s_upper", "to", IFM_FIELD_RATE, get_fit_bandwidth, FIT(bandwidth.bytes_per_s_interval.upper) },
     { "slope_ns_per_byte", NULL, IFM_FIELD_REAL, get_fit_real, FIT(bandwidth.slope_ns_per_byte), EXPORT },
     { "intercept_ns", "intercept", IFM_FIELD_DURATION, get_fit_real, FIT(bandwidth.intercept_ns) },
     { "r_squared", "R²", IFM_FIELD_REAL, get_fit_real, FIT(bandwidth.r_squared) },
@@ -306,9 +305,9 @@ const IfmField ifm_link_fit_fields[] = {
     { "fixed_ns", "fixed cost", IFM_FIELD_DURATION, get_link_real, LINK(bandwidth.intercept_ns) },
     { "fixed_lower_ns", "from", IFM_FIELD_DURATION, get_link_real, LINK(bandwidth.intercept_interval.lower) },
     { "fixed_upper_ns", "to", IFM_FIELD_DURATION, get_link_real, LINK(bandwidth.intercept_interval.upper) },
-    { "bytes_per_s", "bytes/s", IFM_FIELD_BYTES, get_link_bandwidth, LINK(bandwidth.bytes_per_s) },
-    { "bytes_per_s_lower", "from", IFM_FIELD_BYTES, get_link_bandwidth, LINK(bandwidth.bytes_per_s_interval.lower) },
-    { "bytes_per_s_upper", "to", IFM_FIELD_BYTES, get_link_bandwidth, LINK(bandwidth.bytes_per_s_interval.upper) },
+    { "bytes_per_s", "MB/s", IFM_FIELD_RATE, get_link_bandwidth, LINK(bandwidth.bytes_per_s) },
+    { "bytes_per_s_lower", "from", IFM_FIELD_RATE, get_link_bandwidth, LINK(bandwidth.bytes_per_s_interval.lower) },
+    { "bytes_per_s_upper", "to", IFM_FIELD_RATE, get_link_bandwidth, LINK(bandwidth.bytes_per_s_interval.upper) },
     { "r_squared", "R²", IFM_FIELD_REAL, get_link_real, LINK(bandwidth.r_squared) },
     { "note", "", IFM_FIELD_TEXT, get_link_note, NULL, IFM_FIELD_HIDE_EMPTY | IFM_FIELD_WHOLE },
     { NULL },

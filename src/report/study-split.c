@@ -53,11 +53,22 @@ static void get_split_real(const void *record, const void *user, IfmValue *value
     ifm_value_set_real(value, G_STRUCT_MEMBER(double, record, GPOINTER_TO_SIZE(user)));
 }
 
+/* Two parameters from so few sizes leave hardly anything to tell a line from chance. */
+#define FEW_POINTS 5
+
+static gboolean has_few_points(const IfmStageFit *fit)
+{
+    return fit->fitted && fit->bandwidth.identifiable && fit->bandwidth.n <= FEW_POINTS;
+}
+
 /* A column of the fit's own table. */
 static void get_split_fit(const void *record, const void *user, IfmValue *value)
 {
     const IfmField *field = user;
-    field->get(((const SplitLine *)record)->fit, field->user, value);
+    const IfmStageFit *fit = ((const SplitLine *)record)->fit;
+    field->get(fit, field->user, value);
+    if (field->kind == IFM_FIELD_RATE && has_few_points(fit))
+        value->mark = IFM_MARK_ROUGH;
 }
 
 #define SPLIT(member) GSIZE_TO_POINTER(G_STRUCT_OFFSET(SplitLine, member))
@@ -181,7 +192,7 @@ static void append_all_reasons(GString *out, const IfmStudyTables *tables, gbool
     append_reasons(out, order, heads, screen);
 }
 
-/* "CPU_stage1 411.3 MiB/s, ..." */
+/* "CPU_stage1 411 MB/s, ..." */
 static void append_imported(GString *out, const IfmStudyTables *tables, const IfmScreen *screen)
 {
     g_autoptr(GString) line = g_string_new(NULL);
@@ -191,8 +202,8 @@ static void append_imported(GString *out, const IfmStudyTables *tables, const If
     {
         if (json_is_null(value)) /* the table did not know, either */
             continue;
-        g_autofree char *bytes = json_is_number(value) ? ifm_format_bytes(json_number_value(value) * MB) : NULL;
-        g_autofree char *rate = bytes != NULL ? g_strdup_printf("%s/s", bytes) : g_strdup("infinite");
+        g_autofree char *number = json_is_number(value) ? ifm_format_rate(json_number_value(value) * MB) : NULL;
+        g_autofree char *rate = number != NULL ? g_strdup_printf("%s MB/s", number) : g_strdup("infinite");
         g_string_append_printf(line, "%s%s %s", line->len > 0 ? ", " : "", key, rate);
     }
     if (line->len == 0)
@@ -218,15 +229,21 @@ void ifm_study_splits(GString *out, const IfmStudyTables *tables, const IfmScree
         return;
     ifm_page_heading(out, "Bandwidth and compute", screen);
     g_autofree char *text = g_strdup_printf(
-        "An estimate by regression, no measurement of a transfer: bandwidth is 1 / slope of latency over data size (a "
-        "stage's inputs, features and index), and compute (mean, least and most over the sizes that could be split, and "
-        "its share there) is what a bandwidth leaves "
-        "of a latency. But compute grows with the size, too. %" G_GSIZE_FORMAT " of %" G_GSIZE_FORMAT
-        " latencies could be split; of the others nothing is said. Intervals are 95 %%.",
+        "An estimate by regression, no measurement of a transfer: bandwidth (MB/s, MB: 2^20 bytes) is 1 / slope of latency "
+        "over data size (a stage's inputs, features and index), and compute is what a bandwidth leaves of a latency. But "
+        "compute grows with the size, too. "
+        "%" G_GSIZE_FORMAT " of %" G_GSIZE_FORMAT " latencies could be split. Compute (mean, least, most) and its share "
+        "are over these alone, so they lean to the sizes "
+        "where latency lies above the line: read them with the counts under split. Intervals are 95" IFM_NO_BREAK "%%.",
         n_split, n_rows);
     ifm_page_wrapped(out, text, screen);
     for (guint i = 0; i < tables->devices->len; i++)
         append_split(out, tables, tables->devices->pdata[i], screen);
+    gboolean few = FALSE;
+    for (guint i = 0; i < tables->fits->len; i++)
+        few |= has_few_points(tables->fits->pdata[i]);
+    if (few)
+        ifm_page_wrapped(out, "~ a bandwidth of " G_STRINGIFY(FEW_POINTS) " sizes or fewer", screen);
     append_all_reasons(out, tables, FALSE, screen);
     append_all_reasons(out, tables, TRUE, screen);
     append_imported(out, tables, screen);

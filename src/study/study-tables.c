@@ -193,6 +193,10 @@ static void add_link_point(IfmLinkFit *link, const IfmStudyCase *one, const IfmM
     if (measurement == NULL || measurement->outcome != IFM_OUTCOME_OK)
     {
         const char *absent = link->from->reason != NULL ? link->from->reason : link->to->reason;
+        gboolean tried = measurement != NULL && measurement->outcome == IFM_OUTCOME_FAILED;
+        link->n_failed += tried;
+        link->n_skipped += !tried && (measurement != NULL || absent != NULL);
+        link->n_left += measurement == NULL && absent == NULL;
         g_free(link->why);
         link->why = g_strdup(measurement != NULL ? measurement->reason : absent != NULL ? absent : "not measured yet");
         return;
@@ -241,6 +245,8 @@ static gboolean read_case(IfmStudyTables *tables, IfmStore *store, const json_t 
         g_propagate_error(error, trouble);
         return FALSE;
     }
+    if (measurement != NULL)
+        tables->last_unix_ms = MAX(tables->last_unix_ms, measurement->started_unix_ms);
     if (receiver != NULL)
         add_link_point(link_between(tables, device, receiver), &one, measurement);
     else
@@ -292,6 +298,9 @@ static void fit_bandwidth(IfmStageFit *fit, const IfmStage *stage, const GPtrArr
         fit->why = g_strdup(fit->device->reason != NULL ? fit->device->reason : "no size has a latency");
     else if (stage->table_bytes == NULL)
         fit->why = g_strdup("no table counts this stage's data");
+    else if (rows->len < 3)
+        fit->why = g_strdup_printf("%u size%s with a latency; a line with an interval takes 3", rows->len,
+                                   rows->len == 1 ? "" : "s");
     else
     {
         fit->fitted = ifm_bandwidth_fit(bytes, latency_ns, rows->len, LEVEL, &fit->bandwidth, &trouble);

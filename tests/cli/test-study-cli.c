@@ -76,7 +76,12 @@ static void test_run(Bench *bench, gconstpointer data)
     g_assert_cmpstr(again.out, ==, ended.out);
     g_autofree char *said =
         g_strdup_printf("inferometer: all %d cases were measured before and are in " STORE "\n", SMALL_N_CASES);
-    g_assert_cmpstr(again.err, ==, said);
+    g_assert_true(g_str_has_prefix(again.err, said));
+    /* Ten runs that scatter by 10 % are not what one aims at: a line says so, and the report which they are. */
+    g_assert_nonnull(strstr(again.err, "inferometer: warning: of 63 latencies "));
+    g_assert_true(g_str_has_suffix(again.err, "; profiling_report.txt lists them\n"));
+    g_autofree char *report = read_text(bench, "out/small/profiling_report.txt");
+    g_assert_nonnull(strstr(report, "\nGPU *: stage 1: "));
     assert_once_each(bench, STORE, SMALL_N_CASES);
     assert_none_left(bench);
 }
@@ -103,7 +108,7 @@ static void test_pages(Bench *bench, gconstpointer data)
     assert_status(&ended, 1);
     check_page("study-run.txt", ended.out);
     g_assert_cmpstr(ended.err, ==,
-                    "inferometer: 21 of 84 cases have no latency: why stands in out/small/profiling_report.txt\n");
+                    "inferometer: 21 of 84 cases have no latency; out/small/profiling_report.txt says why\n");
     run_line(bench, "study status small.yaml", &ended);
     assert_status(&ended, 0);
     check_page("study-status.txt", ended.out);

@@ -56,7 +56,7 @@ static void test_imported(Fixture *fixture, gconstpointer data)
     g_assert_nonnull(strstr(page, "gnn-stages  The stages of GraphSAGE  (imported)\n"));
     g_assert_null(strstr(page, "medians of"));
     g_assert_null(strstr(page, "3 min 20 s"));
-    g_assert_nonnull(strstr(page, "CPU_stage1 411 MiB/s, CPU_stage2 infinite"));
+    g_assert_nonnull(strstr(page, "CPU_stage1 411 MB/s, CPU_stage2 infinite"));
 }
 
 static IfmStageRow *find_row(IfmStudyTables *tables, const char *alias, int stage, int size)
@@ -79,13 +79,18 @@ static void test_fastest(Fixture *fixture, gconstpointer data)
     ort->total_ns = cpu->total_ns + 1000;
     ort->interval = (IfmInterval){ cpu->interval.upper, cpu->interval.upper + 10, 0.95 };
     g_autofree char *page = ifm_study_to_screen(fixture->tables, NULL, &(IfmScreen){ .width = 100 });
-    g_assert_nonnull(strstr(page, "5 NORMALIZE      1.014 ms  1.015 ms  CPU or ORT\n"));
+    g_assert_nonnull(strstr(page, "5 NORMALIZE     1.014 ms  1.015 ms  CPU or ORT\n"));
     ort->interval.lower = cpu->interval.upper + 1;
     g_autofree char *apart = ifm_study_to_screen(fixture->tables, NULL, &(IfmScreen){ .width = 100 });
-    g_assert_nonnull(strstr(apart, "5 NORMALIZE      1.014 ms  1.015 ms  CPU, ORT takes 1.00 times\n"));
+    g_assert_nonnull(strstr(apart, "5 NORMALIZE     1.014 ms  1.015 ms  CPU, then ORT (1.00x)\n"));
+    ort->interval = (IfmInterval){ NAN, NAN, NAN }; /* too few runs: for all that is known, it is the faster one */
+    g_autofree char *unknown = ifm_study_to_screen(fixture->tables, NULL, &(IfmScreen){ .width = 100 });
+    g_assert_nonnull(strstr(unknown, "5 NORMALIZE     1.014 ms  ?1.015 ms  not known\n"));
+    g_assert_nonnull(strstr(unknown, "\nsum, no moves   9.710 ms  ?18.41 ms  not known\n"));
+    g_assert_nonnull(strstr(unknown, "\n? too few independent runs for an interval\n"));
     ort->reason = g_strdup("gone");
     g_autofree char *alone = ifm_study_to_screen(fixture->tables, NULL, &(IfmScreen){ .width = 100 });
-    g_assert_nonnull(strstr(alone, "5 NORMALIZE      1.014 ms         -  -\n"));
+    g_assert_nonnull(strstr(alone, "5 NORMALIZE     1.014 ms         -  -\n"));
 }
 
 /* A study that has only just begun has pages, too, and what is left is no failure. */
@@ -106,11 +111,99 @@ static void test_begun(Fixture *fixture, gconstpointer data)
     }
     IfmScreen screen = { .width = 100 };
     g_autofree char *page = ifm_study_status_to_screen(fixture->tables, &screen);
-    g_assert_nonnull(strstr(page, "0 measured, 0 failed, 28 skipped, 84 left"));
+    g_assert_nonnull(
+        strstr(page, "92 cases: 8 measured, 0 failed, 0 skipped, 84 left; 28 more of devices that are not here"));
     g_assert_null(strstr(page, "not measured yet"));
     g_autofree char *report = ifm_study_report(fixture->tables, &screen);
     g_assert_null(strstr(report, "Latency at"));
     g_assert_null(strstr(report, "Bandwidth"));
+}
+
+/* Medians apart, and intervals that are apart stage by stage, may add up to sums that are not. */
+static void test_sums(Fixture *fixture, gconstpointer data)
+{
+    for (int stage = 1; stage <= 7; stage++)
+    {
+        IfmStageRow *cpu = find_row(fixture->tables, "CPU", stage, TABLES_SIZES - 1),
+                    *ort = find_row(fixture->tables, "ORT", stage, TABLES_SIZES - 1);
+        double wide = stage == 2 ? 20 : 1; /* one stage that nobody knows well */
+        ort->total_ns = cpu->total_ns + 2000;
+        cpu->interval = (IfmInterval){ cpu->total_ns - 900 * wide, cpu->total_ns + 900 * wide, 0.95 };
+        ort->interval = (IfmInterval){ ort->total_ns - 900 * wide, ort->total_ns + 900 * wide, 0.95 };
+    }
+    g_autofree char *page = ifm_study_to_screen(fixture->tables, NULL, &(IfmScreen){ .width = 100 });
+    g_assert_nonnull(strstr(page, "1 GATHER        1.120 ms  1.122 ms  CPU, then ORT (1.00x)\n"));
+    g_assert_nonnull(strstr(page, "2 MESSAGE       2.720 ms  2.722 ms  CPU or ORT\n"));
+    g_assert_nonnull(strstr(page, "sum, no moves   9.710 ms  9.724 ms  CPU or ORT\n"));
+}
+
+static void set_target(IfmStudyTables *tables, double target)
+{
+    g_clear_pointer(&tables->manifest, json_decref);
+    tables->manifest = json_pack("{s:{s:{s:f}}}", "definition", "protocol", "ci_ratio", target);
+}
+
+/* What is known less well than was aimed at stands out where it stands, and is counted and listed. */
+static void test_precision(Fixture *fixture, gconstpointer data)
+{
+    IfmScreen screen = { .width = 100, .utf8 = TRUE };
+    IfmStageRow *rough = find_row(fixture->tables, "CPU", 3, TABLES_SIZES - 1),
+                *unknown = find_row(fixture->tables, "ORT", 4, TABLES_SIZES - 1);
+    set_target(fixture->tables, 0.05);
+    g_assert_null(ifm_study_warning(fixture->tables));
+    g_autofree char *good = ifm_study_report(fixture->tables, &screen);
+    g_assert_null(strstr(good, "aimed at\n"));
+    g_assert_null(strchr(strstr(good, "Latency at the largest"), '?'));
+    rough->interval = (IfmInterval){ rough->total_ns * 0.75, rough->total_ns * 1.25, 0.95 };
+    unknown->interval = (IfmInterval){ NAN, NAN, NAN };
+    g_autofree char *page = ifm_study_to_screen(fixture->tables, NULL, &screen);
+    g_assert_nonnull(strstr(page, "3 REDUCE_SUM    ~1.600 ms   3.200 ms  CPU, then ORT (2.00x)\n"));
+    g_assert_nonnull(strstr(page, "4 REDUCE_COUNT   932.0 us  ?1.864 ms  not known\n"));
+    g_assert_nonnull(strstr(page, "\n~ known less well than ±5.00 %; ? too few independent runs for an interval\n"));
+    g_autofree char *warning = ifm_study_warning(fixture->tables);
+    g_assert_cmpstr(warning, ==,
+                    "of 70 latencies 1 is known less well than ±5.00 %, at worst to ±25.0 %, and 1 has too few "
+                    "independent runs for an interval");
+    g_autofree char *report = ifm_study_report(fixture->tables, &screen);
+    g_assert_nonnull(strstr(report, "\nCPU: stage 3: 1 of 4 to ±25.0 %\nORT: stage 4: 1 of 4 without an interval\n"));
+    g_assert_nonnull(strstr(report, ", 1 without an interval; ended"));
+    g_clear_pointer(&fixture->tables->manifest, json_decref);
+}
+
+/* A study of two stages has two rows, whatever the model has. */
+static void test_few_stages(Fixture *fixture, gconstpointer data)
+{
+    GPtrArray *rows = fixture->tables->rows;
+    for (guint i = rows->len; i-- > 0;)
+        if (((IfmStageRow *)rows->pdata[i])->stage > 2)
+            tables_free_row(g_ptr_array_remove_index(rows, i));
+    g_autofree char *report = ifm_study_report(fixture->tables, &(IfmScreen){ .width = 100 });
+    g_assert_nonnull(strstr(report, "\nmodel      graphsage, stages 1, 2 of 7, 500 features"));
+    g_autofree char *page = ifm_study_to_screen(fixture->tables, NULL, &(IfmScreen){ .width = 100 });
+    g_assert_null(strstr(page, "3 REDUCE_SUM"));
+    g_assert_nonnull(strstr(report, "sum, no moves  3.840 ms  7.680 ms  CPU, then ORT (2.00x)\n"));
+    for (guint i = rows->len; i-- > 0;)
+        if (((IfmStageRow *)rows->pdata[i])->stage > 1)
+            tables_free_row(g_ptr_array_remove_index(rows, i));
+    g_autofree char *one = ifm_study_to_screen(fixture->tables, NULL, &(IfmScreen){ .width = 100 });
+    g_assert_null(strstr(one, "sum, no moves")); /* of one alone there is none */
+}
+
+/* Links are cases as stages are, and what is still to come makes all the rest provisional. */
+static void test_counts(Fixture *fixture, gconstpointer data)
+{
+    IfmScreen screen = { .width = 100 };
+    IfmLinkFit *link = fixture->tables->links->pdata[2];
+    g_autofree char *whole = ifm_study_report(fixture->tables, &screen);
+    g_assert_null(strstr(whole, "PARTIAL"));
+    link->n_failed = 1;
+    link->n_left = 3;
+    g_autofree char *status = ifm_study_status_to_screen(fixture->tables, &screen);
+    g_assert_nonnull(strstr(status, "\nlinks  3 between them             -                 8       1        0     3\n"));
+    g_assert_nonnull(strstr(status, "\n96 cases: 78 measured, 8 failed, 7 skipped, 3 left; 28 more of devices"));
+    g_autofree char *report = ifm_study_report(fixture->tables, &screen);
+    g_assert_nonnull(strstr(report, "\nPARTIAL: 3 of 96 cases are still to be measured\n"));
+    g_assert_nonnull(strstr(report, "Latency at the largest size reached so far, 2000 nodes"));
 }
 
 /* What was asked for, as the manifest has it. */
@@ -141,6 +234,10 @@ int main(int argc, char **argv)
     g_test_add("/study-page/widths", Fixture, NULL, set_up, test_widths, tear_down);
     g_test_add("/study-page/imported", Fixture, NULL, set_up, test_imported, tear_down);
     g_test_add("/study-page/fastest", Fixture, NULL, set_up, test_fastest, tear_down);
+    g_test_add("/study-page/sums", Fixture, NULL, set_up, test_sums, tear_down);
+    g_test_add("/study-page/precision", Fixture, NULL, set_up, test_precision, tear_down);
+    g_test_add("/study-page/few-stages", Fixture, NULL, set_up, test_few_stages, tear_down);
+    g_test_add("/study-page/counts", Fixture, NULL, set_up, test_counts, tear_down);
     g_test_add("/study-page/begun", Fixture, NULL, set_up, test_begun, tear_down);
     g_test_add("/study-page/protocol", Fixture, NULL, set_up, test_protocol, tear_down);
     return g_test_run();

@@ -141,6 +141,55 @@ static const NamedRow named_rows[] = {
     { "simulated:meteor-lake/CPU-COMPILING", "f32", 0 },
 };
 
+/* What tells a row from the others stands in every block: many have the same name. */
+static void test_keys(void)
+{
+    static const Row few[] = { { .name = "CPU", .n = 1, .time_ns = 1e6, .bytes = 1048576, .share = 0.25 },
+                               { .name = "CPU", .n = 2, .time_ns = 2e6, .bytes = 2097152, .share = 0.5 } };
+    static const IfmField keyed[] = {
+        { "name", "name", IFM_FIELD_TEXT, get_name, .flags = IFM_FIELD_WHOLE | IFM_FIELD_KEY },
+        { "n", "n", IFM_FIELD_INTEGER, get_n, .flags = IFM_FIELD_KEY },
+        { "time", "time", IFM_FIELD_DURATION, get_double, AT(time_ns) },
+        { "rate", "MB/s", IFM_FIELD_RATE, get_double, AT(bytes) },
+        { "share", "share", IFM_FIELD_RATIO, get_double, AT(share) },
+        { NULL },
+    };
+    const void *const records[] = { &few[0], &few[1] };
+    IfmTable table = { keyed, records, 2 };
+    g_autofree char *text = ifm_table_to_screen(&table, &(IfmScreen){ .width = 24 });
+    g_assert_cmpstr(text, ==,
+                    "name  n      time  MB/s\n"
+                    "-----------------------\n"
+                    "CPU   1  1.000 ms  1.00\n"
+                    "CPU   2  2.000 ms  2.00\n"
+                    "\n"
+                    "name  n   share\n"
+                    "---------------\n"
+                    "CPU   1  25.0 %\n"
+                    "CPU   2  50.0 %\n");
+}
+
+static void get_marked(const void *record, const void *user, IfmValue *value)
+{
+    const Row *row = record;
+    ifm_value_set_real(value, row->time_ns);
+    value->mark = (IfmMark)row->n;
+}
+
+/* Marks stand before figures, which stay below each other. */
+static void test_marks(void)
+{
+    static const Row few[] = { { .time_ns = 1e6, .n = IFM_MARK_NONE },
+                               { .time_ns = 20e6, .n = IFM_MARK_ROUGH },
+                               { .time_ns = 3e9, .n = IFM_MARK_UNKNOWN },
+                               { .time_ns = NAN, .n = IFM_MARK_UNKNOWN } };
+    static const IfmField marked[] = { { "time", "time", IFM_FIELD_DURATION, get_marked }, { NULL } };
+    const void *const records[] = { &few[0], &few[1], &few[2], &few[3] };
+    IfmTable table = { marked, records, 4 };
+    g_autofree char *text = ifm_table_to_screen(&table, &(IfmScreen){ .width = 40 });
+    g_assert_cmpstr(text, ==, "     time\n---------\n 1.000 ms\n~20.00 ms\n?3.000 s\n        -\n");
+}
+
 static const IfmField named_fields[] = {
     { "device", "device", IFM_FIELD_TEXT, get_named, NAMED(device), IFM_FIELD_WHOLE },
     { "dtype", "dtype", IFM_FIELD_TEXT, get_named, NAMED(kind), IFM_FIELD_FOLD },
@@ -454,6 +503,8 @@ int main(int argc, char **argv)
     g_test_add_func("/report/screen", test_screen);
     g_test_add_func("/report/fits", test_fits);
     g_test_add_func("/report/whole", test_whole);
+    g_test_add_func("/report/keys", test_keys);
+    g_test_add_func("/report/marks", test_marks);
     g_test_add_func("/report/units", test_units);
     g_test_add_func("/report/wrap", test_wrap);
     g_test_add_func("/report/csv", test_csv);
