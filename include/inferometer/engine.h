@@ -47,10 +47,14 @@ typedef enum
     IFM_CAN_SET_OUTPUT = 1 << 9,     /* writes into the caller's output memory */
     IFM_CAN_BUFFERS = 1 << 10,       /* memory of its own: buffer_alloc, copy, sync */
     IFM_CAN_CUSTOM_OPS = 1 << 11,    /* loads custom-operator libraries */
-    IFM_CAN_TRUE_OUTPUTS = 1 << 12,  /* computes the model (a simulated device may not) */
+    /* computes the model; a device without it (a simulated one may be) looks at no input, and of an output it writes
+     * IFM_UNTRUE_OUTPUT_BYTES from the start at most: what its faults leave there */
+    IFM_CAN_TRUE_OUTPUTS = 1 << 12,
     IFM_IS_SIMULATED = 1 << 13,
     IFM_CAN_CACHE = 1 << 14, /* keeps compiled models in a folder (options.cache_dir) */
 } IfmEngineCapability;
+
+#define IFM_UNTRUE_OUTPUT_BYTES 4096
 
 /** ifm_capability_name: @bit: one of the above. Returns: "cores", …; NULL for no such bit. */
 const char *ifm_capability_name(guint32 bit);

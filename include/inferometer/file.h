@@ -18,5 +18,7 @@ gboolean ifm_file_load(const char *path, char **bytes, gsize *n_bytes, GError **
  * Returns: FALSE with IFM_ERROR_UNAVAILABLE (disk full, read-only, no such folder); @path is then as before.
  */
 gboolean ifm_file_save(const char *path, const void *bytes, gsize n_bytes, GError **error);
+/** ifm_file_save_temporary: As above, but without any fsync: for a file that nobody wants after the machine went down. */
+gboolean ifm_file_save_temporary(const char *path, const void *bytes, gsize n_bytes, GError **error);
 
 G_END_DECLS

@@ -102,6 +102,10 @@ gboolean ifm_model_check_bindings(const IfmModel *model, const IfmDimBinding *bi
  */
 gboolean ifm_model_make_inputs(const IfmModel *model, const IfmDimBinding *bindings, gsize n_bindings, guint32 seed,
                                IfmTensor *tensors, GError **error);
+/** ifm_model_reserve_inputs: Inputs of the same shapes for who never looks at their values: of addresses alone, see
+ * ifm_tensor_reserve(). They may be larger than the machine's memory. */
+gboolean ifm_model_reserve_inputs(const IfmModel *model, const IfmDimBinding *bindings, gsize n_bindings,
+                                  IfmTensor *tensors, GError **error);
 
 /* --- the index: nodes of the top-level graph in topological order ------------------------------------------------- */
 

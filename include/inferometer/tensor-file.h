@@ -16,6 +16,9 @@ typedef struct IfmTensorFile IfmTensorFile;
  */
 gboolean ifm_tensor_file_save(const char *path, const char *const *names, const IfmTensor *tensors, gsize n,
                               GError **error);
+/** ifm_tensor_file_save_temporary: As above, without waiting for the disk: see ifm_file_save_temporary(). */
+gboolean ifm_tensor_file_save_temporary(const char *path, const char *const *names, const IfmTensor *tensors, gsize n,
+                                        GError **error);
 /** ifm_tensor_file_open: Returns: (transfer full) NULL with IFM_ERROR_CORRUPT (what it says of itself is not so) or
  * IFM_ERROR_UNAVAILABLE. */
 IfmTensorFile *ifm_tensor_file_open(const char *path, GError **error);

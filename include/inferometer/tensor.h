@@ -75,9 +75,20 @@ gboolean ifm_shape_size_bytes(IfmDtype dtype, int rank, const gint64 *shape, gsi
  */
 gboolean ifm_tensor_init(IfmTensor *tensor, IfmDtype dtype, int rank, const gint64 *shape, GError **error);
 
+/**
+ * ifm_tensor_reserve: As ifm_tensor_init(), but only addresses are taken: a page costs time and memory once it is touched.
+ * For tensors that nobody may ever look at, and that may be larger than the machine's memory; never for one that a timed
+ * run writes to, as that run would pay for its pages.
+ */
+gboolean ifm_tensor_reserve(IfmTensor *tensor, IfmDtype dtype, int rank, const gint64 *shape, GError **error);
+
 /** ifm_tensor_wrap: Describes contiguous host bytes of the caller's (borrowed; @tensor->release is NULL). Errors as above.
  */
 gboolean ifm_tensor_wrap(IfmTensor *tensor, IfmDtype dtype, int rank, const gint64 *shape, void *data, GError **error);
+
+/** ifm_tensor_head: Returns: the first elements of a contiguous host tensor as a flat one, borrowed: as many as @most_bytes
+ * hold, all of them where it is no larger. */
+IfmTensor ifm_tensor_head(const IfmTensor *tensor, gsize most_bytes);
 
 /** ifm_tensor_clear: Releases the bytes and empties @tensor. Safe on an empty one, and twice. */
 void ifm_tensor_clear(IfmTensor *tensor);

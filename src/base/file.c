@@ -47,8 +47,8 @@ gboolean ifm_file_load(const char *path, char **bytes, gsize *n_bytes, GError **
     return TRUE;
 }
 
-/* Returns: 0, or the errno of the write or the fsync. */
-static int write_whole(int fd, const char *bytes, gsize n_bytes)
+/* Returns: 0, or the errno of the write or (@durable) the fsync. */
+static int write_whole(int fd, const char *bytes, gsize n_bytes, gboolean durable)
 {
     while (n_bytes > 0)
     {
@@ -61,15 +61,15 @@ static int write_whole(int fd, const char *bytes, gsize n_bytes)
         n_bytes -= (gsize)n;
     }
     /* pipes and some devices cannot be synchronised; they need not be */
-    return fsync(fd) == 0 || errno == EINVAL || errno == EROFS || errno == ENOTSUP ? 0 : errno;
+    return !durable || fsync(fd) == 0 || errno == EINVAL || errno == EROFS || errno == ENOTSUP ? 0 : errno;
 }
 
-static gboolean save_in_place(const char *path, const void *bytes, gsize n_bytes, GError **error)
+static gboolean save_in_place(const char *path, const void *bytes, gsize n_bytes, gboolean durable, GError **error)
 {
     int fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
     if (fd < 0)
         return fail(path, "cannot be written", errno, error);
-    int number = write_whole(fd, bytes, n_bytes);
+    int number = write_whole(fd, bytes, n_bytes, durable);
     if (close(fd) != 0 && number == 0)
         number = errno;
     return number == 0 || fail(path, "cannot be written", number, error);
@@ -104,7 +104,7 @@ static int open_beside(const char *path, char **temporary)
 }
 
 static gboolean save_by_rename(const char *path, const struct stat *before, const void *bytes, gsize n_bytes,
-                               GError **error)
+                               gboolean durable, GError **error)
 {
     g_autofree char *temporary = NULL;
     int fd = open_beside(path, &temporary);
@@ -112,7 +112,7 @@ static gboolean save_by_rename(const char *path, const struct stat *before, cons
         return fail(path, "cannot be written", errno, error);
     int number = before != NULL && fchmod(fd, before->st_mode & 07777) != 0 ? errno : 0;
     if (number == 0)
-        number = write_whole(fd, bytes, n_bytes);
+        number = write_whole(fd, bytes, n_bytes, durable);
     if (close(fd) != 0 && number == 0)
         number = errno;
     if (number == 0 && rename(temporary, path) != 0)
@@ -122,23 +122,34 @@ static gboolean save_by_rename(const char *path, const struct stat *before, cons
         unlink(temporary);
         return fail(path, "cannot be written", number, error);
     }
-    sync_folder_of(path);
+    if (durable)
+        sync_folder_of(path);
     return TRUE;
 }
 
-gboolean ifm_file_save(const char *path, const void *bytes, gsize n_bytes, GError **error)
+static gboolean save(const char *path, const void *bytes, gsize n_bytes, gboolean durable, GError **error)
 {
     struct stat before;
     if (stat(path, &before) != 0)
-        return save_by_rename(path, NULL, bytes, n_bytes, error);
+        return save_by_rename(path, NULL, bytes, n_bytes, durable, error);
     if (!S_ISREG(before.st_mode))
-        return save_in_place(path, bytes, n_bytes, error);
+        return save_in_place(path, bytes, n_bytes, durable, error);
     if (access(path, W_OK) != 0) /* a rename would go past the file's own permissions */
         return fail(path, "cannot be written", errno, error);
     char *target = realpath(path, NULL);
     if (target == NULL)
         return fail(path, "cannot be resolved", errno, error);
-    gboolean saved = save_by_rename(target, &before, bytes, n_bytes, error);
+    gboolean saved = save_by_rename(target, &before, bytes, n_bytes, durable, error);
     free(target);
     return saved;
+}
+
+gboolean ifm_file_save(const char *path, const void *bytes, gsize n_bytes, GError **error)
+{
+    return save(path, bytes, n_bytes, TRUE, error);
+}
+
+gboolean ifm_file_save_temporary(const char *path, const void *bytes, gsize n_bytes, GError **error)
+{
+    return save(path, bytes, n_bytes, FALSE, error);
 }

@@ -89,7 +89,8 @@ static void append_padded(GByteArray *bytes, const void *data, gsize n_bytes)
     append(bytes, padding, align_up(bytes->len) - bytes->len);
 }
 
-gboolean ifm_tensor_file_save(const char *path, const char *const *names, const IfmTensor *tensors, gsize n, GError **error)
+static gboolean save(const char *path, const char *const *names, const IfmTensor *tensors, gsize n, gboolean durable,
+                     GError **error)
 {
     gsize total_bytes = 0;
     if (!check_all(path, names, tensors, n, &total_bytes, error))
@@ -103,7 +104,18 @@ gboolean ifm_tensor_file_save(const char *path, const char *const *names, const 
     append_padded(bytes, text, header_bytes);
     for (gsize i = 0; i < n; i++)
         append_padded(bytes, tensors[i].data, tensors[i].size_bytes);
-    return ifm_file_save(path, bytes->data, bytes->len, error);
+    return (durable ? ifm_file_save : ifm_file_save_temporary)(path, bytes->data, bytes->len, error);
+}
+
+gboolean ifm_tensor_file_save(const char *path, const char *const *names, const IfmTensor *tensors, gsize n, GError **error)
+{
+    return save(path, names, tensors, n, TRUE, error);
+}
+
+gboolean ifm_tensor_file_save_temporary(const char *path, const char *const *names, const IfmTensor *tensors, gsize n,
+                                        GError **error)
+{
+    return save(path, names, tensors, n, FALSE, error);
 }
 
 /* --- reading ---------------------------------------------------------------------------------------------------------- */

@@ -1,6 +1,7 @@
 #include <float.h>
 #include <math.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include <inferometer/tensor.h>
 
@@ -126,6 +127,37 @@ static void release_aligned(void *data, void *owner)
     free(data);
 }
 
+static gboolean refuse(IfmTensor *tensor, GError **error)
+{
+    g_autofree char *text = ifm_shape_to_string(tensor->rank, tensor->shape);
+    g_set_error(error, IFM_ERROR, IFM_ERROR_MEMORY, "no memory for a tensor of shape %s (%" G_GSIZE_FORMAT " bytes)", text,
+                tensor->size_bytes);
+    *tensor = IFM_TENSOR_INIT;
+    return FALSE;
+}
+
+static void release_mapping(void *data, void *owner)
+{
+    munmap(data, GPOINTER_TO_SIZE(owner));
+}
+
+gboolean ifm_tensor_reserve(IfmTensor *tensor, IfmDtype dtype, int rank, const gint64 *shape, GError **error)
+{
+    if (!ifm_tensor_wrap(tensor, dtype, rank, shape, NULL, error))
+        return FALSE;
+    if (tensor->size_bytes > G_MAXSSIZE - 64)
+        return refuse(tensor, error);
+    gsize n_bytes = MAX(tensor->size_bytes, 64);
+    /* not counted against what the kernel would promise: most of it is never asked for */
+    void *data = mmap(NULL, n_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (data == MAP_FAILED)
+        return refuse(tensor, error);
+    tensor->data = data;
+    tensor->owner = GSIZE_TO_POINTER(n_bytes);
+    tensor->release = release_mapping;
+    return TRUE;
+}
+
 gboolean ifm_tensor_init(IfmTensor *tensor, IfmDtype dtype, int rank, const gint64 *shape, GError **error)
 {
     if (!ifm_tensor_wrap(tensor, dtype, rank, shape, NULL, error))
@@ -133,17 +165,24 @@ gboolean ifm_tensor_init(IfmTensor *tensor, IfmDtype dtype, int rank, const gint
     void *data = NULL;
     /* One element at least, so that an empty tensor still has an address: the runtimes refuse NULL. */
     if (tensor->size_bytes > G_MAXSSIZE - 64 || posix_memalign(&data, 64, MAX(tensor->size_bytes, 64)) != 0)
-    {
-        g_autofree char *text = ifm_shape_to_string(rank, shape);
-        g_set_error(error, IFM_ERROR, IFM_ERROR_MEMORY, "no memory for a tensor of shape %s (%" G_GSIZE_FORMAT " bytes)",
-                    text, tensor->size_bytes);
-        *tensor = IFM_TENSOR_INIT;
-        return FALSE;
-    }
-    memset(data, 0, MAX(tensor->size_bytes, 64));
+        return refuse(tensor, error);
+    memset(data, 0, MAX(tensor->size_bytes, 64)); /* its pages exist from here on: no run pays for them */
     tensor->data = data;
     tensor->release = release_aligned;
     return TRUE;
+}
+
+IfmTensor ifm_tensor_head(const IfmTensor *tensor, gsize most_bytes)
+{
+    IfmTensor head = *tensor;
+    gsize element_bytes = ifm_dtype_size_bytes(tensor->dtype);
+    head.release = NULL;
+    if (tensor->size_bytes <= most_bytes || element_bytes == 0)
+        return head;
+    gint64 n = (gint64)(most_bytes / element_bytes);
+    set_contiguous(&head, tensor->dtype, 1, &n);
+    head.size_bytes = (gsize)n * element_bytes;
+    return head;
 }
 
 void ifm_tensor_clear(IfmTensor *tensor)

@@ -78,8 +78,11 @@ static gboolean take_from_file(const IfmModel *model, const IfmModelCase *model_
     return file != NULL;
 }
 
-gboolean ifm_case_make_inputs(const IfmModel *model, const IfmModelCase *model_case, IfmTensor *inputs, GError **error)
+gboolean ifm_case_make_inputs(const IfmModel *model, const IfmModelCase *model_case, gboolean read, IfmTensor *inputs,
+                              GError **error)
 {
+    if (!read)
+        return ifm_model_reserve_inputs(model, model_case->bindings, model_case->n_bindings, inputs, error);
     return ifm_model_make_inputs(model, model_case->bindings, model_case->n_bindings, model_case->seed, inputs, error) &&
            (model_case->inputs_path == NULL || take_from_file(model, model_case, inputs, error));
 }

@@ -64,10 +64,11 @@ gboolean ifm_reference_check(const IfmReference *reference, const char *port, co
 
 /* --- inputs.c: what a model is fed ------------------------------------------------------------------------------- */
 
-/** ifm_case_make_inputs: Seeded, or from the case's file. @inputs: (out) [ifm_model_n_inputs()], to be cleared by the
- * caller also where this fails. Errors: IFM_ERROR_INVALID naming the port whose tensor in the file is another, and those of
- * the file. */
-gboolean ifm_case_make_inputs(const IfmModel *model, const IfmModelCase *model_case, IfmTensor *inputs, GError **error);
+/** ifm_case_make_inputs: Seeded, or from the case's file; @read: FALSE: of the right shapes and no more, for a device that
+ * never looks at them. @inputs: (out) [ifm_model_n_inputs()], to be cleared by the caller also where this fails. Errors:
+ * IFM_ERROR_INVALID naming the port whose tensor in the file is another, and those of the file. */
+gboolean ifm_case_make_inputs(const IfmModel *model, const IfmModelCase *model_case, gboolean read, IfmTensor *inputs,
+                              GError **error);
 /** ifm_case_inputs_digest: Returns: (transfer full) the digest of the case's file, whose tensors fit; NULL as above.
  * @known: (optional) char* -> char*: digests of files seen before, so that many cases read a large file once */
 char *ifm_case_inputs_digest(const IfmModel *model, const IfmModelCase *model_case, GHashTable *known, GError **error);
@@ -103,6 +104,8 @@ json_t *ifm_model_subject_verification(const IfmModelSubject *self);
 json_t *ifm_model_subject_streams(const IfmModelSubject *self);
 IfmCompiled *ifm_model_subject_compiled(IfmModelSubject *self);
 IfmRequest *ifm_model_subject_request(IfmModelSubject *self);
+/** ifm_model_subject_input: what the model's input @index is fed; borrowed. */
+const IfmTensor *ifm_model_subject_input(const IfmModelSubject *self, gsize index);
 /** ifm_model_subject_compile_ns: what compiling took, host time. */
 gint64 ifm_model_subject_compile_ns(const IfmModelSubject *self);
 /** ifm_model_subject_io_bytes: of one inference's inputs, and of its outputs where their shapes are known beforehand. */

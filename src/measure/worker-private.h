@@ -18,6 +18,7 @@ typedef struct
     IfmClock *real_clock, *virtual_clock;
     gboolean keeps_real_time; /* also a simulated engine goes by the real clock here */
     GHashTable *engines;      /* name -> IfmEngine*, open until the process ends */
+    GHashTable *digests;      /* of files of inputs: see ifm_case_inputs_digest() */
     GHashTable *call_costs;   /* device and threads -> IfmCallCost* */
     const char *phase;
     gint64 told_ns; /* coarse: the last beat while profiling */

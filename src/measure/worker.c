@@ -94,7 +94,7 @@ static gboolean save_outputs(IfmCompiled *compiled, IfmRequest *request, const c
         if (!ifm_request_output(request, i, &tensors[i], error))
             return FALSE;
     }
-    return ifm_tensor_file_save(path, names, tensors, n, error);
+    return ifm_tensor_file_save_temporary(path, names, tensors, n, error);
 }
 
 static gboolean make_reference(Worker *worker, IfmModelCase *model_case, const char *path, GError **error)
@@ -231,7 +231,7 @@ static gboolean check_digests(Worker *worker, const json_t *request, GError **er
         return FALSE;
     if (model_case->inputs_path == NULL)
         return TRUE;
-    g_autofree char *inputs = ifm_case_inputs_digest(worker->model, model_case, NULL, error);
+    g_autofree char *inputs = ifm_case_inputs_digest(worker->model, model_case, worker->digests, error);
     return inputs != NULL &&
            check_same(model_case->inputs_path, inputs, json_string_value(json_object_get(request, "inputs")), error);
 }
@@ -547,6 +547,7 @@ int ifm_worker_main(int fd, const char *device)
     worker.virtual_clock = ifm_clock_new_virtual(0);
     worker.requests = g_async_queue_new();
     worker.engines = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+    worker.digests = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
     worker.call_costs = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
     if (pthread_create(&reader, NULL, reader_main, &worker) != 0)
         return 1;

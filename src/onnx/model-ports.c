@@ -262,13 +262,16 @@ static gboolean fits_memory(const IfmPort *port, const gint64 *shape, gsize *tot
     return FALSE;
 }
 
-static gboolean make_input(const IfmModel *model, const IfmPort *port, const gint64 *shape, guint32 seed, IfmTensor *tensor,
-                           GError **error)
+/* Fills one input's tensor; @seed: NULL where nobody will look at its values. */
+static gboolean make_input(const IfmModel *model, const IfmPort *port, const gint64 *shape, const guint32 *seed,
+                           IfmTensor *tensor, GError **error)
 {
+    if (seed == NULL)
+        return ifm_tensor_reserve(tensor, port->dtype, port->rank, shape, error);
     double low, high;
     if (!input_range(model, port, &low, &high, error))
         return FALSE;
-    g_autoptr(GRand) random = ifm_onnx_random(seed, port->name);
+    g_autoptr(GRand) random = ifm_onnx_random(*seed, port->name);
     if (ifm_tensor_init(tensor, port->dtype, port->rank, shape, error) &&
         ifm_tensor_fill_random(tensor, random, low, high, error))
         return TRUE;
@@ -276,8 +279,8 @@ static gboolean make_input(const IfmModel *model, const IfmPort *port, const gin
     return FALSE;
 }
 
-gboolean ifm_model_make_inputs(const IfmModel *model, const IfmDimBinding *bindings, gsize n_bindings, guint32 seed,
-                               IfmTensor *tensors, GError **error)
+static gboolean make_inputs(const IfmModel *model, const IfmDimBinding *bindings, gsize n_bindings, const guint32 *seed,
+                            IfmTensor *tensors, GError **error)
 {
     gsize total = 0;
     for (guint i = 0; i < model->inputs->len; i++)
@@ -286,7 +289,8 @@ gboolean ifm_model_make_inputs(const IfmModel *model, const IfmDimBinding *bindi
     {
         const IfmPort *port = g_ptr_array_index(model->inputs, i);
         gint64 shape[IFM_MAX_RANK];
-        if (ifm_port_bind(port, bindings, n_bindings, shape, error) && fits_memory(port, shape, &total, error) &&
+        if (ifm_port_bind(port, bindings, n_bindings, shape, error) &&
+            (seed == NULL || fits_memory(port, shape, &total, error)) &&
             make_input(model, port, shape, seed, &tensors[i], error))
             continue;
         for (guint k = 0; k <= i; k++)
@@ -295,4 +299,16 @@ gboolean ifm_model_make_inputs(const IfmModel *model, const IfmDimBinding *bindi
         return FALSE;
     }
     return TRUE;
+}
+
+gboolean ifm_model_make_inputs(const IfmModel *model, const IfmDimBinding *bindings, gsize n_bindings, guint32 seed,
+                               IfmTensor *tensors, GError **error)
+{
+    return make_inputs(model, bindings, n_bindings, &seed, tensors, error);
+}
+
+gboolean ifm_model_reserve_inputs(const IfmModel *model, const IfmDimBinding *bindings, gsize n_bindings,
+                                  IfmTensor *tensors, GError **error)
+{
+    return make_inputs(model, bindings, n_bindings, NULL, tensors, error);
 }

@@ -200,6 +200,40 @@ static void test_compare_long(void)
     }
 }
 
+/* Of a quarter of a TiB nothing is there before it is touched, and then it holds zeros. */
+static void test_reserve(void)
+{
+    g_auto(IfmTensor) large = IFM_TENSOR_INIT, empty = IFM_TENSOR_INIT;
+    g_autoptr(GError) error = NULL;
+    if (!g_str_equal(IFM_SANITIZE, "none"))
+    {
+        g_test_skip("a sanitizer limits the address space");
+        return;
+    }
+    g_assert_true(ifm_tensor_reserve(&large, IFM_DTYPE_F32, 2, (gint64[]){ 1 << 18, 1 << 18 }, &error));
+    g_assert_no_error(error);
+    g_assert_cmpuint(large.size_bytes, ==, (gsize)1 << 38);
+    g_assert_cmpuint((gsize)large.data % 64, ==, 0);
+    float *last = (float *)large.data + ((gsize)1 << 36) - 1;
+    g_assert_cmpfloat(*last, ==, 0);
+    *last = 3;
+    g_assert_cmpfloat(ifm_tensor_get_double(&large, ((gint64)1 << 36) - 1), ==, 3);
+    IfmTensor head = ifm_tensor_head(&large, 4098);
+    g_assert_cmpint(head.rank, ==, 1);
+    g_assert_cmpint(head.shape[0], ==, 1024);
+    g_assert_cmpuint(head.size_bytes, ==, 4096);
+    g_assert_true(head.data == large.data && head.release == NULL && ifm_tensor_is_contiguous(&head));
+    head = ifm_tensor_head(&large, G_MAXSIZE);
+    g_assert_cmpint(head.rank, ==, 2);
+    g_assert_cmpuint(head.size_bytes, ==, large.size_bytes);
+    g_assert_true(ifm_tensor_reserve(&empty, IFM_DTYPE_F32, 1, (gint64[]){ 0 }, &error));
+    g_assert_nonnull(empty.data);
+    ifm_tensor_clear(&large);
+    g_assert_false(ifm_tensor_reserve(&large, IFM_DTYPE_F32, 1, (gint64[]){ 1LL << 60 }, &error));
+    g_assert_error(error, IFM_ERROR, IFM_ERROR_MEMORY);
+    g_assert_null(large.data);
+}
+
 static void test_contiguous(void)
 {
     float data[12];
@@ -222,5 +256,6 @@ int main(int argc, char **argv)
     g_test_add_func("/tensor/compare", test_compare);
     g_test_add_func("/tensor/compare-long", test_compare_long);
     g_test_add_func("/tensor/contiguous", test_contiguous);
+    g_test_add_func("/tensor/reserve", test_reserve);
     return g_test_run();
 }

@@ -52,6 +52,47 @@ static char *save_x(const Fixture *fixture, const char *file, gint64 n, float fi
     return path;
 }
 
+/* A simulated device that computes nothing gets inputs of the right shapes and no more, however large; one that computes
+ * gets the seeded ones, byte by byte. */
+static void test_inputs_read(void)
+{
+    static const char *const none[] = { "OUTPUTS=none", NULL }, *const computed[] = { "OUTPUTS=onnxruntime:CPU", NULL };
+    static const IfmDimBinding bindings[] = { { "N", 16 } };
+    Fixture fixture;
+    fixture_init(&fixture, NULL);
+    g_autoptr(GError) error = NULL;
+    g_autoptr(IfmClock) clock = ifm_clock_new_virtual(0);
+    g_autoptr(IfmEngine) engine = ifm_engine_open("simulated", clock, &error);
+    use_logarithm(&fixture, FALSE);
+    g_autoptr(IfmModel) model = ifm_model_open(fixture.model_path, &error);
+    g_assert_no_error(error);
+    IfmModelCase model_case = case_on(&fixture, "simulated:ideal/CPU");
+    model_case.n_bindings = 1;
+    model_case.free_shapes = TRUE;
+    model_case.bindings = bindings;
+    for (int computes = 0; computes < 2; computes++)
+    {
+        g_auto(IfmTensor) expected = IFM_TENSOR_INIT;
+        g_assert_true(ifm_model_make_inputs(model, bindings, 1, model_case.seed, &expected, NULL));
+        model_case.vendor = computes ? computed : none;
+        g_autoptr(IfmModelSubject) subject = ifm_model_subject_new(engine, model, &model_case, IFM_TWIN_NONE, &error);
+        if (computes && g_error_matches(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE))
+        {
+            g_test_skip(error->message);
+            break;
+        }
+        g_assert_no_error(error);
+        const IfmTensor *x = ifm_model_subject_input(subject, 0);
+        g_assert_cmpuint(x->size_bytes, ==, 16 * 8 * sizeof(float));
+        g_assert_cmpint(x->shape[0], ==, 16);
+        if (computes)
+            g_assert_cmpmem(x->data, x->size_bytes, expected.data, expected.size_bytes);
+        for (gsize i = 0; !computes && i < x->size_bytes; i++)
+            g_assert_cmpint(((const char *)x->data)[i], ==, 0);
+    }
+    fixture_clear(&fixture);
+}
+
 static void drop(char **path)
 {
     g_unlink(*path);
@@ -217,6 +258,7 @@ int main(int argc, char **argv)
     g_test_add_data_func("/case-engines/free-shapes/openvino", "openvino", test_free_shapes);
     g_test_add_data_func("/case-engines/given-outputs/onnxruntime", "onnxruntime", test_given_outputs);
     g_test_add_data_func("/case-engines/given-outputs/openvino", "openvino", test_given_outputs);
+    g_test_add_func("/case-engines/inputs-read", test_inputs_read);
     g_test_add_func("/case-engines/cache", test_cache);
     return g_test_run();
 }
