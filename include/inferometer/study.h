@@ -106,7 +106,7 @@ typedef struct
     gsize n;                                          /* its runs so far */
     double median_ns, ci_ratio;
     double cases_per_s; /* of those measured now; NaN at first */
-    gint64 left_ns;     /* at that rate; -1 where it cannot be said */
+    gint64 left_ns;     /* by what each stage, and links, took so far; -1 where it cannot be said */
 } IfmStudyProgress;
 
 typedef struct

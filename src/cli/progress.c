@@ -28,6 +28,7 @@ typedef struct
     gsize n;
     double median_ns, ci_ratio;
     const char *rest; /* of the whole: rate and time left; "" */
+    const char *left; /* the time left alone, for narrow screens; "" or NULL */
 } Line;
 
 Progress *progress_new(gsize n_cases, gboolean quiet)
@@ -112,7 +113,7 @@ static void append_part(GString *out, const Line *line, gsize layout, gboolean u
         g_string_append_printf(out, "  %s", line->phase);
     g_string_append(out, numbers);
     if (layouts[layout].rest && *line->rest != '\0')
-        g_string_append_printf(out, "  %s", line->rest);
+        g_string_append_printf(out, "  %s", layouts[layout].bar > 8 || line->left == NULL ? line->rest : line->left);
 }
 
 /* "[1/2] openvino:CPU@0  ▕███ ▏  running  n 120  median 1.234 ms  ±1.20 %", no wider than the screen. (transfer full) */
@@ -129,9 +130,9 @@ static char *line_of(const Line *line, const IfmScreen *screen)
         if (i + 1 < G_N_ELEMENTS(layouts))
             continue;
         char *end = text->str; /* the name alone is too long: as much of it as there is room for */
-        for (int at = 0; *end != '\0' && at < screen->width - 1; at++)
+        for (int at = 0; *end != '\0' && at < screen->width - 3; at++)
             end = g_utf8_next_char(end);
-        return g_strndup(text->str, (gsize)(end - text->str));
+        return g_strdup_printf("%.*s%s", (int)(end - text->str), text->str, screen->utf8 ? "…" : "..");
     }
 }
 
@@ -267,7 +268,8 @@ void progress_study(Progress *self, const IfmStudyProgress *progress, const IfmM
         return;
     if (ended != NULL && ended->outcome != IFM_OUTCOME_OK && progress->now != NULL)
         tell_failure(self, progress->now, ended);
-    g_autofree char *rest = rest_of(progress);
+    g_autofree char *rest = rest_of(progress), *time = progress->left_ns >= 0 ? time_left(progress->left_ns) : NULL;
+    g_autofree char *left = time != NULL ? g_strconcat(time, " left", NULL) : NULL;
     g_autofree char *name = ifm_format_clean(progress->now != NULL ? progress->now->title : "");
     g_autofree char *phase = ifm_format_clean(progress->step != NULL ? progress->step : "starts");
     gsize number = progress->n_done + (ended == NULL && progress->n_done < progress->n_cases);
@@ -279,7 +281,8 @@ void progress_study(Progress *self, const IfmStudyProgress *progress, const IfmM
                   .n = progress->n,
                   .median_ns = progress->median_ns,
                   .ci_ratio = progress->ci_ratio,
-                  .rest = rest };
+                  .rest = rest,
+                  .left = left };
     if (progress->now == NULL)
         return;
     if (self->terminal)

@@ -460,6 +460,19 @@ char *ifm_study_report(const IfmStudyTables *tables, const IfmScreen *screen)
     return g_string_free(out, FALSE);
 }
 
+/* Of a study that nobody is sure still goes on: when it last came on, and by what rule it measures. */
+static void append_last(GString *out, const IfmStudyTables *tables, const IfmScreen *screen)
+{
+    g_autoptr(GDateTime) last = g_date_time_new_from_unix_utc(tables->last_unix_ms / 1000);
+    g_autofree char *when = g_date_time_format(last, "%Y-%m-%d %H:%M:%S UTC");
+    g_autoptr(GString) lines = g_string_new(NULL);
+    append_protocol(lines, tables, screen);
+    if (tables->last_unix_ms > 0 && !tables->imported)
+        append_line(lines, "last case", when, screen);
+    if (lines->len > 0)
+        g_string_append_printf(out, "\n%s", lines->str);
+}
+
 static void append_summary(GString *out, const IfmStudyTables *tables, const char *folder, const IfmScreen *screen)
 {
     g_autoptr(GString) counts = g_string_new(NULL);
@@ -500,6 +513,7 @@ char *ifm_study_status_to_screen(const IfmStudyTables *tables, const IfmScreen *
     g_string_append_c(out, '\n');
     append_devices(out, tables, status_fields, screen);
     append_failures(out, tables, screen);
+    append_last(out, tables, screen);
     append_summary(out, tables, NULL, screen);
     return g_string_free(out, FALSE);
 }

@@ -8,6 +8,9 @@
 /* How often the time spent is put down while cases end; what a kill forgets of it is less than this. */
 #define NOTE_EVERY_US (5 * G_USEC_PER_SEC)
 
+/* Stages are told apart up to this number; 0 stands for links. */
+#define MOST_KINDS 16
+
 /* One study on its way. */
 typedef struct
 {
@@ -20,7 +23,13 @@ typedef struct
     json_t *before;   /* the manifest as the store has it, or NULL */
     json_t *sessions; /* array; the last one is this one's, once something was measured */
     json_t *session;  /* borrowed from it; NULL before that */
-    gint64 started_unix_ms, began_us, noted_us;
+    gint64 started_unix_ms, began_us, noted_us, case_began_us;
+    struct
+    {
+        gint64 spent_us;
+        gsize n;
+    } kinds[MOST_KINDS]; /* what cases of each stage took in this session */
+    gint64 left_ns;
     GHashTable *free_dims; /* model path -> GPtrArray of names */
 } Run;
 
@@ -399,13 +408,46 @@ static gboolean note_time(Run *run, gboolean now, GError **error)
 
 /* --- measuring ------------------------------------------------------------------------------------------------------ */
 
+static int kind_of(const StudyCase *one)
+{
+    return MIN(one->row.stage, MOST_KINDS - 1);
+}
+
+/* What is left at what each kind took so far: a link is over at once, a stage is not. -1 while nobody knows what stages
+ * take. */
+static gint64 time_left(Run *run)
+{
+    const GPtrArray *cases = ifm_study_cases(run->study);
+    gint64 stages_us = 0;
+    gsize n_stages = 0;
+    double left_us = 0;
+    for (int kind = 1; kind < MOST_KINDS; kind++)
+    {
+        stages_us += run->kinds[kind].spent_us;
+        n_stages += run->kinds[kind].n;
+    }
+    for (guint i = 0; i < cases->len; i++)
+    {
+        const StudyCase *one = cases->pdata[i];
+        int kind = kind_of(one);
+        gboolean known = run->kinds[kind].n > 0;
+        if (one->sealed == NULL || one->state == STUDY_CASE_DONE)
+            continue;
+        if (!known && n_stages == 0)
+            return -1;
+        left_us +=
+            known ? (double)run->kinds[kind].spent_us / (double)run->kinds[kind].n : (double)stages_us / (double)n_stages;
+    }
+    return (gint64)(left_us * 1000);
+}
+
 static void report(Run *run, const IfmMeasurement *ended)
 {
     IfmStudyProgress *progress = &run->progress;
     double spent_s = (double)(g_get_monotonic_time() - run->began_us) / G_USEC_PER_SEC;
     gboolean rated = progress->n_measured > 0 && spent_s > 0;
     progress->cases_per_s = rated ? (double)progress->n_measured / spent_s : (double)NAN;
-    progress->left_ns = rated ? (gint64)((double)(progress->n_cases - progress->n_done) / progress->cases_per_s * 1e9) : -1;
+    progress->left_ns = rated ? run->left_ns : -1;
     if (run->options->progress != NULL)
         run->options->progress(progress, ended, run->options->user);
 }
@@ -466,6 +508,9 @@ static gboolean take(Run *run, StudyCase *one, const IfmMeasurement *measurement
         progress->n_measured++;
     progress->n_failed += measurement->outcome == IFM_OUTCOME_FAILED;
     progress->n_skipped += skipped;
+    run->kinds[kind_of(one)].spent_us += g_get_monotonic_time() - run->case_began_us;
+    run->kinds[kind_of(one)].n++;
+    run->left_ns = time_left(run);
     report(run, measurement);
     return note_time(run, FALSE, error);
 }
@@ -474,6 +519,7 @@ static gboolean measure_case(Run *run, StudyCase *one, GError **error)
 {
     IfmStudyProgress *progress = &run->progress;
     GError *trouble = NULL;
+    run->case_began_us = g_get_monotonic_time();
     progress->now = &one->row;
     set_step(run, NULL);
     progress->n = 0;

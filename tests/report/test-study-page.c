@@ -23,6 +23,9 @@ static void test_status(Fixture *fixture, gconstpointer data)
 {
     g_autofree char *page = ifm_study_status_to_screen(fixture->tables, &(IfmScreen){ .width = 80 });
     check_golden("study-status-ascii.txt", page);
+    fixture->tables->last_unix_ms = G_GINT64_CONSTANT(1000000000000); /* 2001-09-09, a quarter to two */
+    g_autofree char *later = ifm_study_status_to_screen(fixture->tables, &(IfmScreen){ .width = 80 });
+    g_assert_nonnull(strstr(later, "\nlast case  2001-09-09 01:46:40 UTC\n"));
     g_assert_true(g_str_is_ascii(page));
 }
 
