@@ -39,6 +39,7 @@ typedef struct
     gboolean simulated;
     char *description; /* the hardware's name; NULL until it was looked for, and where it is not here */
     char *reason;      /* why it is skipped; NULL where it is not */
+    gboolean asked;    /* by ifm_study_set_device(): a unit that its engine does not know is a slip, not an absent one */
 } IfmStudyDevice;
 
 /** IfmStudySize: a graph to measure on. @graph: "uniform", "power-law" or a path. */
@@ -134,12 +135,15 @@ gboolean ifm_study_check_store(IfmStudy *study, IfmStore *store, GError **error)
  * ifm_study_measure: Looks for the devices, exports what those here need, seals the cases, writes the manifest, measures
  * what the store has not, phase by phase. A device that is not here is recorded as skipped, with the reason, in the
  * manifest. What failed is left as it is unless `retry`; what was skipped because its device was lost is tried again once
- * the device answers a probe.
+ * the device answers a probe. One run at a time holds the store's folder.
  * Returns: FALSE with IFM_ERROR_CANCELLED where interrupted (what was measured is stored), IFM_ERROR_UNAVAILABLE (no
- * worker, the store cannot be written), IFM_ERROR_INVALID (the store of another study).
+ * worker, the store cannot be written, another process measures there), IFM_ERROR_INVALID (the store of another study; a
+ * device that was asked for whose engine knows no such unit; cores that are not there).
  */
 gboolean ifm_study_measure(IfmStudy *study, IfmStore *store, const IfmStudyOptions *options, IfmStudyProgress *result,
                            GError **error);
+/** ifm_study_holder: the process that measures in the folder of a store now; 0 where none does. */
+gint64 ifm_study_holder(const char *folder);
 
 /* --- what came of it -------------------------------------------------------------------------------------------------- */
 
@@ -205,6 +209,10 @@ typedef struct
 /** ifm_study_tables: Returns: (transfer full) NULL with IFM_ERROR_INVALID (a store that holds no study), or
  * IFM_ERROR_CORRUPT. */
 IfmStudyTables *ifm_study_tables(IfmStore *store, GError **error);
+/** ifm_study_tables_of: The same over a study's span as it is now: a size that is new since the last run has rows that were
+ * never tried, one that is gone has none. Devices that the last run was asked for stay, and are set in @study. Also
+ * IFM_ERROR_INVALID where the store is another study's. */
+IfmStudyTables *ifm_study_tables_of(IfmStudy *study, IfmStore *store, GError **error);
 void ifm_study_tables_free(IfmStudyTables *tables);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmStudyTables, ifm_study_tables_free)
 /** ifm_study_tables_lookup: (transfer full) a device's stage as a function of sizes; NULL with IFM_ERROR_INVALID for an

@@ -61,14 +61,42 @@ static char *default_folder(const char *name)
     return g_build_filename(RESULTS, name, NULL);
 }
 
+/* The study whose results a folder holds, where it is a shipped one: no other's YAML file can be found from there. */
+static IfmStudy *study_of_folder(const char *folder, GError **error)
+{
+    g_autofree char *path = g_build_filename(folder, "store.db", NULL);
+    g_autoptr(IfmStore) store = is_there(path) ? ifm_store_open(path, IFM_STORE_READ, error) : NULL;
+    g_autoptr(IfmStudyTables) tables = store != NULL ? ifm_study_tables(store, error) : NULL;
+    g_auto(GStrv) shipped = ifm_study_names();
+    if (tables != NULL && g_strv_contains((const char *const *)shipped, tables->name))
+        return ifm_study_open(tables->name, error);
+    if (tables != NULL)
+        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
+                    "%s: is a folder with results of study \"%s\"; expected its YAML file, and the folder as -o %s", folder,
+                    tables->name, folder);
+    else if (!is_there(path))
+        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s: is a folder; expected a study's name or its YAML file",
+                    folder);
+    return NULL;
+}
+
 int study_place_init(StudyPlace *place, const Arguments *arguments)
 {
     g_autoptr(GError) error = NULL;
-    const char *out = cli_text(arguments, "output");
-    place->study = ifm_study_open(cli_positional(arguments)[0], &error);
+    const char *text = cli_positional(arguments)[0], *out = cli_text(arguments, "output");
+    g_autofree char *folder = NULL;
+    /* a name beside a folder of that name means the study, as it does everywhere else */
+    if (strchr(text, '/') != NULL && g_file_test(text, G_FILE_TEST_IS_DIR))
+        folder = g_strdup(text);
+    place->study = folder != NULL ? study_of_folder(folder, &error) : ifm_study_open(text, &error);
     if (place->study == NULL)
         return cli_fail(error);
-    study_place_set_folder(place, out != NULL ? g_strdup(out) : default_folder(ifm_study_name(place->study)));
+    if (out != NULL || folder == NULL)
+    {
+        g_free(folder);
+        folder = out != NULL ? g_strdup(out) : default_folder(ifm_study_name(place->study));
+    }
+    study_place_set_folder(place, g_steal_pointer(&folder));
     return CLI_EXIT_OK;
 }
 
@@ -85,7 +113,9 @@ static char *results_named(const char *text)
 int study_place_find(StudyPlace *place, const Arguments *arguments)
 {
     const char *text = cli_positional(arguments)[0];
-    char *folder = cli_text(arguments, "output") == NULL ? results_named(text) : NULL;
+    g_auto(GStrv) shipped = ifm_study_names();
+    gboolean is_study = g_strv_contains((const char *const *)shipped, text) && !g_file_test(text, G_FILE_TEST_IS_DIR);
+    char *folder = cli_text(arguments, "output") == NULL && !is_study ? results_named(text) : NULL;
     if (folder == NULL && g_file_test(text, G_FILE_TEST_IS_DIR) && cli_text(arguments, "output") == NULL)
         folder = g_strdup(text); /* whose store is missing */
     if (folder == NULL)
@@ -113,10 +143,22 @@ int study_place_check(const StudyPlace *place)
     return store != NULL ? CLI_EXIT_OK : cli_fail(error);
 }
 
-IfmStudyTables *study_write_tables(IfmStore *store, const char *folder, GError **error)
+gboolean study_place_begun(IfmStore *store)
 {
-    g_autoptr(IfmStudyTables) tables = ifm_study_tables(store, error);
-    return tables != NULL && ifm_study_write(tables, folder, error) ? g_steal_pointer(&tables) : NULL;
+    g_autoptr(GError) trouble = NULL;
+    json_auto_t *manifest = ifm_store_document(store, "study", &trouble);
+    return manifest != NULL || trouble != NULL; /* what is wrong with it, who reads it says */
+}
+
+IfmStudyTables *study_place_tables(const StudyPlace *place, IfmStore *store, GError **error)
+{
+    return place->study != NULL ? ifm_study_tables_of(place->study, store, error) : ifm_study_tables(store, error);
+}
+
+IfmStudyTables *study_place_write(const StudyPlace *place, IfmStore *store, GError **error)
+{
+    g_autoptr(IfmStudyTables) tables = study_place_tables(place, store, error);
+    return tables != NULL && ifm_study_write(tables, place->folder, error) ? g_steal_pointer(&tables) : NULL;
 }
 
 int study_print_page(const IfmStudyTables *tables, const char *folder)

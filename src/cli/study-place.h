@@ -33,8 +33,12 @@ IfmStore *study_place_open(const StudyPlace *place, IfmStoreMode mode, GError **
 /* study_place_check: whether a store that is there already is this study's; none is fine. Returns: an exit status. */
 int study_place_check(const StudyPlace *place);
 
-/* study_write_tables: Reads a study's tables and writes them as its folder's files. (transfer full) */
-IfmStudyTables *study_write_tables(IfmStore *store, const char *folder, GError **error);
+/* study_place_begun: whether a store holds a study. */
+gboolean study_place_begun(IfmStore *store);
+/* study_place_tables: (transfer full) by the study's span where the study was named, else by what the store was left with. */
+IfmStudyTables *study_place_tables(const StudyPlace *place, IfmStore *store, GError **error);
+/* study_place_write: The same, and writes them as its folder's files. (transfer full) */
+IfmStudyTables *study_place_write(const StudyPlace *place, IfmStore *store, GError **error);
 /* study_print_page: what one wants to see first. Returns: an exit status. */
 int study_print_page(const IfmStudyTables *tables, const char *folder);
 

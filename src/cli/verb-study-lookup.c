@@ -162,7 +162,7 @@ static int run_lookup(const Arguments *arguments)
     if (status != CLI_EXIT_OK)
         return status;
     g_autoptr(IfmStore) store = study_place_open(&place, IFM_STORE_READ, &error);
-    g_autoptr(IfmStudyTables) tables = store != NULL ? ifm_study_tables(store, &error) : NULL;
+    g_autoptr(IfmStudyTables) tables = store != NULL ? study_place_tables(&place, store, &error) : NULL;
     return tables != NULL ? show(tables, arguments) : cli_fail(error);
 }
 

@@ -81,7 +81,7 @@ static int run_analyze(const StudyPlace *place)
 {
     g_autoptr(GError) error = NULL;
     g_autoptr(IfmStore) store = study_place_open(place, IFM_STORE_READ, &error);
-    g_autoptr(IfmStudyTables) tables = store != NULL ? study_write_tables(store, place->folder, &error) : NULL;
+    g_autoptr(IfmStudyTables) tables = store != NULL ? study_place_write(place, store, &error) : NULL;
     return tables != NULL ? study_print_page(tables, place->folder) : cli_fail(error);
 }
 
@@ -90,12 +90,19 @@ static void on_progress(const IfmStudyProgress *progress, const IfmMeasurement *
     progress_study(((StudyRun *)user)->progress, progress, ended);
 }
 
+/* The manifest that the run itself wrote is the study's span. */
+static IfmStudyTables *write_measured(const StudyPlace *place, IfmStore *store, GError **error)
+{
+    g_autoptr(IfmStudyTables) tables = ifm_study_tables(store, error);
+    return tables != NULL && ifm_study_write(tables, place->folder, error) ? g_steal_pointer(&tables) : NULL;
+}
+
 /* What a phase came to is complete and usable whatever becomes of the next. */
 static gboolean on_phase_done(IfmStudy *study, IfmStore *store, int phase, void *user, GError **error)
 {
     StudyRun *run = user;
     g_clear_pointer(&run->tables, ifm_study_tables_free);
-    run->tables = study_write_tables(store, run->place->folder, error);
+    run->tables = write_measured(run->place, store, error);
     return run->tables != NULL;
 }
 
@@ -129,7 +136,7 @@ static int finish(StudyRun *run, IfmStore *store, const Arguments *arguments, co
     if (result->n_measured == 0)
         cli_note("all %" G_GSIZE_FORMAT " cases were measured before and are in %s", result->n_cases, place->store_path);
     if (run->tables == NULL)
-        run->tables = analyze ? study_write_tables(store, place->folder, &error) : ifm_study_tables(store, &error);
+        run->tables = analyze ? write_measured(place, store, &error) : ifm_study_tables(store, &error);
     if (run->tables == NULL)
         return cli_fail(error);
     IfmScreen screen = ifm_screen_detect(STDOUT_FILENO);

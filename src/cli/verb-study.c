@@ -9,6 +9,18 @@ static const Option results_options[] = {
     { NULL },
 };
 
+static int tell_not_begun(const StudyPlace *place)
+{
+    const GPtrArray *cases = ifm_study_cases(place->study);
+    gsize n_links = 0;
+    for (guint i = 0; i < cases->len; i++)
+        n_links += ((const IfmStudyCase *)cases->pdata[i])->stage == 0;
+    g_autofree char *text =
+        g_strdup_printf("%s: not begun, %u cases: %" G_GSIZE_FORMAT " of stages, %" G_GSIZE_FORMAT " of links\n",
+                        ifm_study_name(place->study), cases->len, cases->len - n_links, n_links);
+    return cli_print(text);
+}
+
 static int run_status(const Arguments *arguments)
 {
     g_auto(StudyPlace) place = { 0 };
@@ -16,8 +28,12 @@ static int run_status(const Arguments *arguments)
     int status = study_place_find(&place, arguments);
     if (status != CLI_EXIT_OK)
         return status;
+    if (place.study != NULL && !g_file_test(place.store_path, G_FILE_TEST_EXISTS))
+        return tell_not_begun(&place);
     g_autoptr(IfmStore) store = study_place_open(&place, IFM_STORE_READ, &error);
-    g_autoptr(IfmStudyTables) tables = store != NULL ? ifm_study_tables(store, &error) : NULL;
+    if (store != NULL && place.study != NULL && !study_place_begun(store))
+        return tell_not_begun(&place);
+    g_autoptr(IfmStudyTables) tables = store != NULL ? study_place_tables(&place, store, &error) : NULL;
     if (tables == NULL)
         return cli_fail(error);
     IfmScreen screen = ifm_screen_detect(STDOUT_FILENO);
@@ -45,7 +61,7 @@ static int run_export(const Arguments *arguments)
     if (status != CLI_EXIT_OK)
         return status;
     g_autoptr(IfmStore) store = study_place_open(&place, IFM_STORE_READ, &error);
-    g_autoptr(IfmStudyTables) tables = store != NULL ? study_write_tables(store, place.folder, &error) : NULL;
+    g_autoptr(IfmStudyTables) tables = store != NULL ? study_place_write(&place, store, &error) : NULL;
     return tables != NULL ? study_print_page(tables, place.folder) : cli_fail(error);
 }
 

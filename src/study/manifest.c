@@ -11,10 +11,10 @@ static json_t *text_or_null(const char *text)
 
 json_t *study_device_to_json(const IfmStudyDevice *device)
 {
-    return json_pack("{s:o,s:o,s:s,s:i,s:b,s:o,s:o}", "alias", ifm_json_string(device->alias), "device",
+    return json_pack("{s:o,s:o,s:s,s:i,s:b,s:b,s:o,s:o}", "alias", ifm_json_string(device->alias), "device",
                      ifm_json_string(device->device), "form", ifm_study_form_name(device->form), "phase", device->phase,
-                     "simulated", device->simulated, "description", text_or_null(device->description), "skipped",
-                     text_or_null(device->reason));
+                     "simulated", device->simulated, "asked", device->asked, "description",
+                     text_or_null(device->description), "skipped", text_or_null(device->reason));
 }
 
 json_t *study_case_to_json(const IfmStudyCase *row)
@@ -136,6 +136,24 @@ static gboolean store_holds(IfmStore *store, gboolean *holds, GError **error)
     return ifm_store_each(store, see_one, holds, error);
 }
 
+/* "features 32, not 16; seed 1, not 2": what two objects differ in. (transfer full) */
+static char *difference(const json_t *is, const json_t *wanted)
+{
+    GString *text = g_string_new(NULL);
+    const char *key;
+    json_t *value;
+    json_object_foreach((json_t *)wanted, key, value)
+    {
+        json_t *other = json_object_get(is, key);
+        if (json_equal(other, value))
+            continue;
+        g_autofree char *left = other != NULL ? json_dumps(other, JSON_ENCODE_ANY) : g_strdup("nothing");
+        g_autofree char *right = json_dumps(value, JSON_ENCODE_ANY);
+        g_string_append_printf(text, "%s%s %s, not %s", text->len > 0 ? "; " : "", key, left, right);
+    }
+    return g_string_free(text, FALSE);
+}
+
 gboolean study_check_identity(IfmStore *store, const json_t *manifest, const char *name, const json_t *model,
                               gboolean imported, GError **error)
 {
@@ -152,9 +170,9 @@ gboolean study_check_identity(IfmStore *store, const json_t *manifest, const cha
                     was_imported ? "imported" : "measured", was_imported ? "is measured" : "is imported");
     else if (!json_equal(other_model, model))
     {
-        g_autofree char *is = ifm_json_canonical(other_model), *wanted = ifm_json_canonical(model);
-        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s: is the store of a study \"%s\" of %s, not of %s", path, name,
-                    is, wanted);
+        g_autofree char *what = difference(other_model, model);
+        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s: is the store of a study \"%s\" whose model has %s", path,
+                    name, what);
     }
     else
         return TRUE;
@@ -180,9 +198,9 @@ static gboolean check_graph(IfmStore *store, const json_t *manifest, const IfmSt
     const json_t *before = json_object_get(json_object_get(manifest, "definition"), "graph");
     if (json_equal(before, json_object_get(now, "graph")))
         return TRUE;
-    g_autofree char *is = ifm_json_canonical(before), *wanted = ifm_json_canonical(json_object_get(now, "graph"));
-    g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s: is the store of a study \"%s\" on graphs %s, not %s",
-                ifm_store_path(store), study->name, is, wanted);
+    g_autofree char *what = difference(before, json_object_get(now, "graph"));
+    g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s: is the store of a study \"%s\" whose graphs have %s",
+                ifm_store_path(store), study->name, what);
     return FALSE;
 }
 

@@ -70,6 +70,13 @@ void study_case_model_size(const StudyCase *self, gint64 *nodes, gint64 *edges);
 /* study_export_files: what devices need: all of them, or (@all FALSE) those without a reason to be skipped. */
 gboolean study_export_files(IfmStudy *study, const char *folder, gboolean all, gsize *n_models, GError **error);
 
+/* --- one run at a time (study-lock.c) --- */
+/* study_lock_new: (transfer full) holds a folder; NULL with IFM_ERROR_UNAVAILABLE naming the process that holds it. */
+typedef struct StudyLock StudyLock;
+StudyLock *study_lock_new(const char *folder, GError **error);
+void study_lock_free(StudyLock *lock);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(StudyLock, study_lock_free)
+
 /* --- the manifest (manifest.c) --- */
 #define STUDY_DOCUMENT "study"
 #define STUDY_FORMAT_VERSION 1
@@ -81,6 +88,11 @@ json_t *study_model_to_json(const char *name, gint64 features, gint64 hidden, gi
 /* study_manifest_read: what a store says; *manifest NULL where it says nothing. FALSE with IFM_ERROR_CORRUPT, or
  * IFM_ERROR_INVALID for one of a later format. */
 gboolean study_manifest_read(IfmStore *store, json_t **manifest, GError **error);
+/* study_manifest_keep_keys (manifest-span.c): gives cases without a key the one that a manifest has for what they are of. */
+void study_manifest_keep_keys(const json_t *manifest, IfmStudy *study);
+/* study_manifest_update: (transfer full) a manifest with the study's span as it is now: what is new in it has no key yet.
+ * Devices that the last run was asked for stay. */
+json_t *study_manifest_update(const json_t *manifest, IfmStudy *study, GError **error);
 /* study_check_identity: whether a manifest is of the study of that name and model; IFM_ERROR_INVALID. */
 gboolean study_check_identity(IfmStore *store, const json_t *manifest, const char *name, const json_t *model,
                               gboolean imported, GError **error);

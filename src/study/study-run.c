@@ -1,4 +1,5 @@
 #include <math.h>
+#include <sched.h>
 #include <string.h>
 
 #include <inferometer/paths.h>
@@ -55,14 +56,53 @@ static gboolean is_interrupted(const Run *run)
 
 /* --- devices -------------------------------------------------------------------------------------------------------- */
 
+/* Whether an engine that is here knows no unit of that name, present or absent. */
+static gboolean is_unknown_unit(Run *run, const IfmDeviceSpec *spec)
+{
+    gsize i;
+    json_t *device;
+    json_auto_t *found = ifm_runner_devices(run->runner, spec->engine, NULL);
+    json_array_foreach(json_object_get(found, "devices"), i, device)
+    {
+        g_autoptr(IfmDeviceSpec) listed = ifm_device_spec_parse(json_string_value(json_object_get(device, "spec")), NULL);
+        if (listed != NULL && g_str_equal(listed->unit, spec->unit))
+            return FALSE;
+    }
+    return json_array_size(json_object_get(found, "devices")) > 0;
+}
+
+/* Cores that are not there would be found out by every case anew. A simulated device runs on none. */
+static gboolean check_cores(const IfmStudyDevice *device, const IfmDeviceSpec *spec, GError **error)
+{
+    cpu_set_t usable;
+    if (device->simulated || sched_getaffinity(0, sizeof usable, &usable) != 0)
+        return TRUE;
+    for (gsize i = 0; i < spec->n_cores; i++)
+    {
+        if (spec->cores[i] < CPU_SETSIZE && CPU_ISSET((gsize)spec->cores[i], &usable))
+            continue;
+        g_autofree char *all = ifm_affinity_to_string();
+        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
+                    "%s=%s: there is no core %d that this process may use; it may use %s", device->alias, device->device,
+                    spec->cores[i], all);
+        return FALSE;
+    }
+    return TRUE;
+}
+
 /* A device that was lost is here: its cases are skipped one by one, so that each tells why. */
 static gboolean find_device(Run *run, IfmStudyDevice *device, GError **error)
 {
     GError *trouble = NULL;
+    g_autoptr(IfmDeviceSpec) spec = ifm_device_spec_parse(device->device, error);
+    if (spec == NULL || !check_cores(device, spec, error))
+        return FALSE;
     g_clear_pointer(&device->description, g_free);
     g_clear_pointer(&device->reason, g_free);
     if (ifm_runner_find_device(run->runner, device->device, &device->description, &trouble))
         return TRUE;
+    if (device->asked && g_error_matches(trouble, IFM_ERROR, IFM_ERROR_UNAVAILABLE) && is_unknown_unit(run, spec))
+        trouble->code = IFM_ERROR_INVALID;
     if (g_error_matches(trouble, IFM_ERROR, IFM_ERROR_CANCELLED) || g_error_matches(trouble, IFM_ERROR, IFM_ERROR_INVALID))
     {
         g_propagate_prefixed_error(error, trouble, "%s=%s: ", device->alias, device->device);
@@ -330,52 +370,6 @@ static gboolean look_back(Run *run, GError **error)
 
 /* --- the manifest --------------------------------------------------------------------------------------------------- */
 
-/* "ALIAS DEVICE STAGE NODES EDGES TO BYTES": what a case of an earlier run is found again by. */
-static char *place_of(const json_t *row, const char *device)
-{
-    const char *to = json_string_value(json_object_get(row, "to"));
-    return g_strdup_printf(
-        "%s %s %" JSON_INTEGER_FORMAT " %" JSON_INTEGER_FORMAT " %" JSON_INTEGER_FORMAT " %s %" JSON_INTEGER_FORMAT,
-        json_string_value(json_object_get(row, "alias")), device, json_integer_value(json_object_get(row, "stage")),
-        json_integer_value(json_object_get(row, "nodes")), json_integer_value(json_object_get(row, "edges")),
-        to != NULL ? to : "", json_integer_value(json_object_get(row, "bytes")));
-}
-
-static const char *device_named(const json_t *manifest, const char *alias)
-{
-    gsize i;
-    json_t *device;
-    json_array_foreach(json_object_get(manifest, "devices"), i,
-                       device) if (g_strcmp0(json_string_value(json_object_get(device, "alias")), alias) ==
-                                   0) return json_string_value(json_object_get(device, "device"));
-    return NULL;
-}
-
-/* A device that is not here today may have been here yesterday: what was measured then stays in the tables. */
-static void keep_old_keys(Run *run)
-{
-    g_autoptr(GHashTable) keys = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
-    gsize n;
-    json_t *row;
-    json_array_foreach(json_object_get(run->before, "cases"), n, row)
-    {
-        const char *key = json_string_value(json_object_get(row, "key"));
-        const char *device = device_named(run->before, json_string_value(json_object_get(row, "alias")));
-        if (key != NULL && device != NULL)
-            g_hash_table_insert(keys, place_of(row, device), (gpointer)key);
-    }
-    const GPtrArray *cases = ifm_study_cases(run->study);
-    for (guint i = 0; i < cases->len; i++)
-    {
-        StudyCase *one = cases->pdata[i];
-        if (one->row.key != NULL)
-            continue;
-        json_auto_t *text = study_case_to_json(&one->row);
-        g_autofree char *place = place_of(text, one->device->device);
-        one->row.key = g_strdup(g_hash_table_lookup(keys, place));
-    }
-}
-
 static gboolean write_manifest(Run *run, GError **error)
 {
     json_auto_t *now = study_manifest(run->study, run->sessions);
@@ -570,7 +564,7 @@ static gboolean prepare(Run *run, GError **error)
         return FALSE;
     json_t *sessions = json_object_get(run->before, "sessions");
     run->sessions = sessions != NULL ? json_deep_copy(sessions) : json_array();
-    keep_old_keys(run);
+    study_manifest_keep_keys(run->before, run->study); /* of devices that were here at some time */
     return look_back(run, error) && write_manifest(run, error);
 }
 
@@ -579,9 +573,11 @@ gboolean ifm_study_measure(IfmStudy *study, IfmStore *store, const IfmStudyOptio
 {
     IfmRunnerOptions runner_options = { .limits = options->limits, .interrupted = options->interrupted, .progress = hear };
     g_autofree char *worker = ifm_path_worker(error);
+    g_autofree char *folder = g_path_get_dirname(ifm_store_path(store));
     if (result != NULL)
         *result = (IfmStudyProgress){ .cases_per_s = NAN, .left_ns = -1 };
-    if (worker == NULL)
+    g_autoptr(StudyLock) lock = worker != NULL ? study_lock_new(folder, error) : NULL;
+    if (lock == NULL)
         return FALSE;
     g_auto(Run) run = { .study = study, .store = store, .options = options };
     runner_options.progress_user = &run;

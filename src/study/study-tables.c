@@ -382,17 +382,17 @@ static gboolean read_all(IfmStudyTables *tables, IfmStore *store, GError **error
     return TRUE;
 }
 
-IfmStudyTables *ifm_study_tables(IfmStore *store, GError **error)
+static json_t *read_manifest(IfmStore *store, GError **error)
 {
     json_t *manifest = NULL;
-    GError *trouble = NULL;
-    if (!study_manifest_read(store, &manifest, error))
-        return NULL;
-    if (manifest == NULL)
-    {
+    if (study_manifest_read(store, &manifest, error) && manifest == NULL)
         g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s: holds no study", ifm_store_path(store));
-        return NULL;
-    }
+    return manifest;
+}
+
+static IfmStudyTables *tables_from(IfmStore *store, json_t *manifest /* (transfer full) */, GError **error)
+{
+    GError *trouble = NULL;
     g_autoptr(IfmStudyTables) tables = g_new0(IfmStudyTables, 1);
     tables->manifest = manifest;
     tables->devices = g_ptr_array_new_with_free_func((GDestroyNotify)study_device_free);
@@ -409,6 +409,21 @@ IfmStudyTables *ifm_study_tables(IfmStore *store, GError **error)
     }
     fit_all(tables);
     return g_steal_pointer(&tables);
+}
+
+IfmStudyTables *ifm_study_tables(IfmStore *store, GError **error)
+{
+    json_t *manifest = read_manifest(store, error);
+    return manifest != NULL ? tables_from(store, manifest, error) : NULL;
+}
+
+IfmStudyTables *ifm_study_tables_of(IfmStudy *study, IfmStore *store, GError **error)
+{
+    json_auto_t *manifest = read_manifest(store, error);
+    if (manifest == NULL || !ifm_study_check_store(study, store, error))
+        return NULL;
+    json_t *updated = study_manifest_update(manifest, study, error);
+    return updated != NULL ? tables_from(store, updated, error) : NULL;
 }
 
 IfmLookup *ifm_study_tables_lookup(const IfmStudyTables *tables, const char *alias, int stage, GError **error)

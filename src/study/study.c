@@ -97,6 +97,7 @@ gboolean ifm_study_set_device(IfmStudy *study, const char *text, GError **error)
     IfmStudyDevice *device = study_device_new(alias, equals + 1, error);
     if (device == NULL)
         return FALSE;
+    device->asked = TRUE;
     IfmStudyDevice *before = study_device_find(study->devices, alias);
     guint index = 0;
     g_clear_pointer(&study->cases, g_ptr_array_unref);

@@ -105,7 +105,9 @@ static void check_page(const char *name, const char *page)
 static void test_pages(Bench *bench, gconstpointer data)
 {
     g_auto(Ended) ended = { 0 };
-    run_line(bench, RUN " -d ABSENT=simulated:lab/NOWHERE -d BAD=simulated:faulty/REFUSES", &ended);
+    write_text(bench, "small.yaml",
+               SMALL_HEAD SMALL_SIZES SMALL_DEVICES "  ABSENT: {device: simulated:lab/NOWHERE}\n" SMALL_REST);
+    run_line(bench, RUN " -d BAD=simulated:faulty/REFUSES", &ended);
     assert_status(&ended, 1);
     check_page("study-run.txt", ended.out);
     g_assert_cmpstr(ended.err, ==,
@@ -118,11 +120,65 @@ static void test_pages(Bench *bench, gconstpointer data)
     check_golden("study-list.txt", ended.out);
 }
 
+static const json_t *cases_of(const json_t *lookup, const char *alias)
+{
+    const json_t *devices = json_object_get(json_object_get(lookup, "_metadata"), "devices");
+    return json_object_get(json_object_get(devices, alias), "cases");
+}
+
+/* What is told of a study is told of it as its file is now, with the devices that its last run was asked for. */
+static void test_changed(Bench *bench, gconstpointer data)
+{
+    g_auto(Ended) ended = { 0 };
+    g_autofree char *begun =
+        g_strdup_printf("small: not begun, %d cases: %d of stages, 0 of links\n", SMALL_N_CASES, SMALL_N_CASES);
+    run_line(bench, "study status small.yaml", &ended);
+    assert_status(&ended, 0);
+    g_assert_cmpstr(ended.out, ==, begun);
+    run_line(bench, RUN " --only export", &ended);
+    assert_status(&ended, 0);
+    run_line(bench, "study status small.yaml", &ended);
+    assert_status(&ended, 0);
+    g_assert_cmpstr(ended.out, ==, begun);
+    run_line(bench, RUN " -d GPU=simulated:lab/FIXED -d MORE=simulated:lab/FIXED --warmup 1 --runs 4", &ended);
+    assert_status(&ended, 0);
+    /* one size goes, two come */
+    write_text(bench, "small.yaml",
+               SMALL_HEAD
+               "sizes:\n  - {nodes: 5, edges: [6, 7]}\n  - {nodes: 10, edges: [20, 30]}\n" SMALL_DEVICES SMALL_REST);
+    run_line(bench, "study status small.yaml", &ended);
+    assert_status(&ended, 0);
+    run_line(bench, "study export small.yaml", &ended);
+    assert_status(&ended, 0);
+    static const char *const aliases[] = { "CPU", "GPU", "NPU", "MORE" };
+    json_auto_t *lookup = load_json(bench, "out/small/lookup_table.json");
+    for (gsize i = 0; i < G_N_ELEMENTS(aliases); i++)
+    {
+        const json_t *cases = cases_of(lookup, aliases[i]);
+        g_assert_cmpint(json_integer_value(json_object_get(cases, "measured")), ==, 2 * N_STAGES);
+        g_assert_cmpint(json_integer_value(json_object_get(cases, "left")), ==, 2 * N_STAGES);
+    }
+    const json_t *about = json_object_get(lookup, "_metadata");
+    const json_t *gpu = json_object_get(json_object_get(about, "devices"), "GPU");
+    g_assert_cmpstr(text_of(gpu, "device"), ==, "simulated:lab/FIXED");
+    g_assert_cmpint(
+        json_integer_value(json_object_get(json_object_get(json_object_get(about, "study"), "protocol"), "runs")), ==, 4);
+    g_assert_nonnull(json_object_get(lookup, "5,6,CPU,1"));
+    g_assert_null(json_object_get(lookup, "5,8,CPU,1")); /* which the file has no more */
+    /* a folder alone is as its last run left it */
+    run_line(bench, "study export out/small", &ended);
+    assert_status(&ended, 0);
+    json_auto_t *old = load_json(bench, "out/small/lookup_table.json");
+    g_assert_nonnull(json_object_get(old, "5,8,CPU,1"));
+    g_assert_cmpint(json_integer_value(json_object_get(cases_of(old, "CPU"), "left")), ==, 0);
+    assert_once_each(bench, STORE, 4 * SMALL_N_SIZES * N_STAGES);
+}
+
 /* An alias never hides what ran. */
 static void test_metadata(Bench *bench, gconstpointer data)
 {
     g_auto(Ended) ended = { 0 };
-    run_line(bench, RUN " -d GPU=simulated:lab/FIXED -d ABSENT=onnxruntime:NOWHERE", &ended);
+    run_line(bench, RUN " -d GPU=simulated:lab/FIXED -d ABSENT=onnxruntime:MIGraphX", &ended);
     assert_status(&ended, 0);
     for (gsize i = 0; i < G_N_ELEMENTS(tables); i++)
     {
@@ -136,7 +192,7 @@ static void test_metadata(Bench *bench, gconstpointer data)
         const json_t *gpu = json_object_get(devices, "GPU"), *absent = json_object_get(devices, "ABSENT");
         g_assert_cmpstr(text_of(gpu, "device"), ==, "simulated:lab/FIXED");
         g_assert_true(json_is_true(json_object_get(gpu, "simulated")));
-        g_assert_cmpstr(text_of(absent, "device"), ==, "onnxruntime:NOWHERE");
+        g_assert_cmpstr(text_of(absent, "device"), ==, "onnxruntime:MIGraphX");
         g_assert_cmpstr(text_of(absent, "skipped"), !=, "");
     }
     g_assert_cmpint(query(bench, STORE,
@@ -145,7 +201,7 @@ static void test_metadata(Bench *bench, gconstpointer data)
                     ==, SMALL_N_SIZES * N_STAGES);
     g_assert_nonnull(strstr(ended.out, "GPU"));
     g_assert_nonnull(strstr(ended.out, "simulated:lab/FIXED"));
-    g_assert_nonnull(strstr(ended.out, "onnxruntime:NOWHERE"));
+    g_assert_nonnull(strstr(ended.out, "onnxruntime:MIGraphX"));
 }
 
 /* --- step by step ----------------------------------------------------------------------------------------------------- */
@@ -324,10 +380,13 @@ static void test_log(Bench *bench, gconstpointer data)
 static void test_absent(Bench *bench, gconstpointer data)
 {
     g_auto(Ended) ended = { 0 };
-    run_line(bench, RUN " -d CPU=simulated:lab/A -d GPU=simulated:lab/B -d NPU=simulated:lab/C", &ended);
+    write_text(bench, "small.yaml",
+               SMALL_HEAD SMALL_SIZES "devices:\n  CPU: {device: simulated:lab/A}\n  NPU: {device: simulated:lab/C}\n");
+    run_line(bench, RUN, &ended);
     assert_complaint(&ended, 4, "NPU: ");
     g_assert_false(is_there(bench, "out"));
-    run_line(bench, RUN " -o other -d CPU=simulated:lab/A", &ended);
+    write_text(bench, "small.yaml", SMALL);
+    run_line(bench, RUN " -o other -d CPU=onnxruntime:MIGraphX", &ended);
     assert_status(&ended, 0); /* the others are */
     assert_once_each(bench, "other/store.db", 2 * SMALL_N_SIZES * N_STAGES);
 }
@@ -383,5 +442,6 @@ int main(int argc, char **argv)
     g_test_add("/study/retry", Bench, NULL, bench_init_small, test_retry, bench_clear);
     g_test_add("/study/log", Bench, NULL, bench_init_small, test_log, bench_clear);
     g_test_add("/study/absent", Bench, NULL, bench_init_small, test_absent, bench_clear);
+    g_test_add("/study/changed", Bench, NULL, bench_init_small, test_changed, bench_clear);
     return g_test_run();
 }

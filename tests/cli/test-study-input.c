@@ -74,7 +74,12 @@ static void test_bad_lines(Bench *bench, gconstpointer data)
         { "zoo export matmul m=8 m=9 -o m.onnx", 3, "'m' is given twice" },
         { "zoo export matmul,m=8 m=9 -o m.onnx", 3, "'m' is given twice" },
         { "study run gnn-stagse", 4, "gnn-stages" },
-        { "study status small.yaml", 4, "out/small/store.db" },
+        { "study run small.yaml -d CPU=simulated:lab/FIXD", 3,
+          "CPU=simulated:lab/FIXD: simulated:lab/FIXD: no such device" },
+        { "study run small.yaml -d X=simulated:lab/FIXD", 3, "no such device (there are: " },
+        { "study run ./", 3, "./: is a folder; expected a study's name or its YAML file" },
+        { "study run ./ --only export", 3, "is a folder" },
+        { "study run /dev/null", 3, "/dev/null:1: the file is empty" },
         { "study export small.yaml", 4, "out/small/store.db" },
         { "study status nothing", 4, "nothing" },
         { "study import nowhere.csv -o out/x", 4, "nowhere.csv" },
@@ -100,6 +105,8 @@ static void test_other_store(Bench *bench, gconstpointer data)
     g_auto(Ended) ended = { 0 };
     write_text(bench, "small.yaml", SMALL);
     write_text(bench, "other.yaml", SMALL_HEAD SMALL_SIZES SMALL_DEVICES SMALL_REST);
+    write_text(bench, "wider.yaml",
+               "name: small\ntitle: x\nsubject: {model: graphsage, features: 4, hidden: 5}\n" SMALL_SIZES SMALL_DEVICES);
     run_line(bench, "study run small.yaml -q -o kept", &ended);
     assert_status(&ended, 0);
     run_line(bench, "profile zoo:matmul,m=8,k=8,n=8 -q --runs 3 --no-nodes -d simulated:lab/FIXED -o profiled", &ended);
@@ -112,6 +119,8 @@ static void test_other_store(Bench *bench, gconstpointer data)
         "study run other.yaml -o kept --only measure",
         "study run other.yaml -o kept --only analyze",
         "study status other.yaml -o kept",
+        "study run wider.yaml -o kept",
+        "study lookup wider.yaml -o kept -n 5 -e 6",
         "study export other.yaml -o kept",
         "study run small.yaml -o profiled",
         "study export small.yaml -o profiled",
@@ -129,6 +138,24 @@ static void test_other_store(Bench *bench, gconstpointer data)
                   &ended);
         g_assert_cmpstr(ended.out, ==, before);
     }
+}
+
+/* What differs is said, in words. */
+static void test_difference(Bench *bench, gconstpointer data)
+{
+    g_auto(Ended) ended = { 0 };
+    write_text(bench, "small.yaml", SMALL);
+    run_line(bench, "study run small.yaml -q", &ended);
+    assert_status(&ended, 0);
+    write_text(bench, "small.yaml",
+               "title: x\nsubject: {model: graphsage, features: 4, hidden: 5}\n" SMALL_SIZES SMALL_DEVICES);
+    run_line(bench, "study run small.yaml -q", &ended);
+    assert_complaint(&ended, 3, "is the store of a study \"small\" whose model has hidden 3, not 5\n");
+    write_text(bench, "small.yaml", SMALL "graph: {kind: power-law, seed: 7}\n");
+    run_line(bench, "study status small.yaml", &ended);
+    assert_complaint(&ended, 3, "whose graphs have kind \"uniform\", not \"power-law\"; seed 1, not 7\n");
+    run_line(bench, "study run out/small", &ended);
+    assert_complaint(&ended, 3, "is a folder with results of study \"small\"; expected its YAML file");
 }
 
 /* --- imports ---------------------------------------------------------------------------------------------------------- */
@@ -227,6 +254,7 @@ int main(int argc, char **argv)
     g_test_add("/study-input/studies", Bench, NULL, bench_init, test_bad_studies, bench_clear);
     g_test_add("/study-input/lines", Bench, NULL, bench_init, test_bad_lines, bench_clear);
     g_test_add("/study-input/other-store", Bench, NULL, bench_init, test_other_store, bench_clear);
+    g_test_add("/study-input/difference", Bench, NULL, bench_init, test_difference, bench_clear);
     g_test_add("/study-input/tables", Bench, NULL, bench_init, test_bad_imports, bench_clear);
     g_test_add("/study-input/laptop", Bench, NULL, bench_init, test_laptop, bench_clear);
     return g_test_run();

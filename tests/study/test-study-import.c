@@ -339,7 +339,7 @@ static void test_other_store(Fixture *fixture, gconstpointer data)
     assert_says(&error, IFM_ERROR_INVALID, "is the store of study \"laptop\", not of \"desktop\"");
     IfmStageSizes other = { .features = 500, .hidden = 256 };
     g_assert_false(ifm_study_import(paths, "laptop", &other, store, NULL, &error));
-    assert_says(&error, IFM_ERROR_INVALID, "\"hidden\":500");
+    assert_says(&error, IFM_ERROR_INVALID, "whose model has hidden 500, not 256");
     g_autoptr(IfmStudy) study = ifm_study_open("gnn-stages", NULL);
     g_assert_false(ifm_study_check_store(study, store, &error));
     assert_says(&error, IFM_ERROR_INVALID, "is the store of study \"laptop\", not of \"gnn-stages\"");

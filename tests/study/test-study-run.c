@@ -1,6 +1,7 @@
 #include "study-fixture.h"
 
 #include <math.h>
+#include <unistd.h>
 
 #include <inferometer/csv.h>
 #include <inferometer/dataset.h>
@@ -342,11 +343,12 @@ static void test_links(Fixture *fixture, gconstpointer data)
 
 static void test_absent(Fixture *fixture, gconstpointer data)
 {
-    g_autoptr(GError) error = NULL;
     g_auto(Witness) witness = { 0 };
     IfmStore *store = fixture->store;
-    g_autoptr(IfmStudy) study = study_of(fixture, SMALL);
-    g_assert_true(ifm_study_set_device(study, "Two=simulated:toy/TPU", &error));
+    g_autoptr(IfmStudy) study =
+        study_of(fixture, "title: small\n" THREE "sizes: [{nodes: 20, edges: [30, 40]}, {nodes: 50, edges: [60]}]\n"
+                          "devices:\n  CPU: {device: simulated:toy/CPU}\n"
+                          "  Two: {device: simulated:toy/TPU, form: static}\n" FIXED);
     IfmStudyProgress result = run(fixture, study, store, FALSE, &witness);
     g_assert_cmpuint(result.n_cases, ==, 9);
     g_assert_cmpint(witness.n_phases, ==, 1);
@@ -387,7 +389,11 @@ static void test_gone(Fixture *fixture, gconstpointer data)
     g_autoptr(IfmStudyTables) tables = tables_of(store);
     g_assert_nonnull(((const IfmStudyDevice *)tables->devices->pdata[1])->reason);
     g_assert_cmpuint(count_latencies(tables), ==, 18);
-    g_assert_true(ifm_study_set_device(study, "CPU=simulated:nowhere/CPU", &error));
+    const char *cpu = strstr(machine, "  CPU:"), *npu = strstr(machine, "  NPU:");
+    g_autofree char *start = g_strndup(machine, (gsize)(cpu - machine));
+    g_autofree char *rest = g_strndup(npu, (gsize)(strstr(machine, "  NPU2:") - npu));
+    g_autofree char *neither = g_strconcat(start, rest, NULL);
+    g_assert_true(g_file_set_contents(file, neither, -1, NULL));
     g_assert_false(run_with(fixture, study, store, FALSE, &witness, NULL, &error));
     assert_says(&error, IFM_ERROR_UNAVAILABLE, "no device of study \"small\" is here: CPU: ");
 }
@@ -473,7 +479,7 @@ static void test_other_study(Fixture *fixture, gconstpointer data)
         const char *text, *says;
     } others[] = {
         { "title: t\nname: other\n" THREE, "is the store of study \"small\", not of \"other\"" },
-        { "title: t\nsubject: {model: graphsage, features: 9, hidden: 4}\n", "\"features\":8" },
+        { "title: t\nsubject: {model: graphsage, features: 9, hidden: 4}\n", "whose model has features 8, not 9" },
         { "title: t\n" THREE "graph: {kind: power-law}\n", "power-law" },
     };
     for (gsize i = 0; i < G_N_ELEMENTS(others); i++)
@@ -585,6 +591,86 @@ static void test_export(Fixture *fixture, gconstpointer data)
     assert_inputs(fixture, "n20-e30.tensors", graph);
 }
 
+/* --- one run at a time ------------------------------------------------------------------------------------------------ */
+
+typedef struct
+{
+    IfmStore *store;
+    IfmStudyOptions options;
+    char *folder, *text;
+    const Fixture *fixture;
+    gboolean tried;
+} Rival;
+
+/* A second run of the same study in the same folder, begun while the first is under way. */
+static void begin_too(const IfmStudyProgress *progress, const IfmMeasurement *ended, void *user)
+{
+    Rival *rival = user;
+    g_autoptr(GError) error = NULL;
+    if (rival->tried)
+        return;
+    rival->tried = TRUE;
+    g_autoptr(IfmStudy) study = study_of(rival->fixture, rival->text);
+    g_autofree char *says = g_strdup_printf("%s: is in use by process %d", rival->folder, (int)getpid());
+    rival->options.progress = NULL;
+    g_assert_cmpint(ifm_study_holder(rival->folder), ==, getpid());
+    g_assert_false(ifm_study_measure(study, rival->store, &rival->options, NULL, &error));
+    assert_says(&error, IFM_ERROR_UNAVAILABLE, says);
+}
+
+static void test_lock(Fixture *fixture, gconstpointer data)
+{
+    g_autoptr(GError) error = NULL;
+    g_autofree char *folder = g_build_filename(fixture->folder, "out", NULL),
+                    *lock = g_build_filename(folder, "lock", NULL);
+    Rival rival = { .store = fixture->store,
+                    .options = { .folder = folder, .limits = IFM_LIMITS_INIT },
+                    .folder = folder,
+                    .text = "title: t\n" THREE "sizes: [{nodes: 10, edges: [20]}]\n"
+                            "devices: {CPU: {device: \"simulated:toy/CPU\"}}\n" FIXED NO_LINKS,
+                    .fixture = fixture };
+    IfmStudyOptions options = rival.options;
+    options.progress = begin_too;
+    options.user = &rival;
+    /* what a killed run leaves: a file that nobody holds */
+    g_assert_true(g_file_set_contents(lock, "1\n", -1, NULL));
+    g_assert_cmpint(ifm_study_holder(folder), ==, 0);
+    g_autoptr(IfmStudy) study = study_of(fixture, rival.text);
+    IfmStudyProgress result;
+    g_assert_true(ifm_study_measure(study, rival.store, &options, &result, &error));
+    g_assert_no_error(error);
+    g_assert_true(rival.tried);
+    g_assert_cmpuint(result.n_measured, ==, 3);
+    g_assert_cmpint(ifm_study_holder(folder), ==, 0);
+    g_assert_false(g_file_test(lock, G_FILE_TEST_EXISTS));
+}
+
+/* A unit that its engine does not know is a slip where it was asked for, and absent where a file names it. */
+static void test_unknown(Fixture *fixture, gconstpointer data)
+{
+    static const struct
+    {
+        const char *asked, *says;
+    } known[] = {
+        { "CPU=simulated:toy/CPUX", "CPU=simulated:toy/CPUX: simulated:toy/CPUX: no such device (there are: " },
+        { "CPU=onnxruntime:CPU@1023", "CPU=onnxruntime:CPU@1023: there is no core 1023 that this process may use" },
+    };
+    g_autofree char *folder = g_build_filename(fixture->folder, "out", NULL);
+    IfmStudyOptions options = { .folder = folder, .limits = IFM_LIMITS_INIT };
+    IfmStore *store = fixture->store;
+    for (gsize i = 0; i < G_N_ELEMENTS(known); i++)
+    {
+        g_autoptr(GError) error = NULL;
+        g_autoptr(IfmStudy) study = study_of(fixture, "title: t\n" THREE "sizes: [{nodes: 10, edges: [20]}]\n"
+                                                      "devices: {OLD: {device: \"simulated:toy/GONE\"}, "
+                                                      "CPU: {device: \"simulated:toy/CPU\"}}\n" FIXED NO_LINKS);
+        g_assert_true(ifm_study_set_device(study, known[i].asked, &error));
+        g_assert_false(ifm_study_measure(study, store, &options, NULL, &error));
+        assert_says(&error, IFM_ERROR_INVALID, known[i].says);
+        g_assert_null(ifm_store_document(store, "study", NULL));
+    }
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -596,6 +682,8 @@ int main(int argc, char **argv)
     g_test_add("/study-run/links", Fixture, NULL, set_up, test_links, tear_down);
     g_test_add("/study-run/absent", Fixture, NULL, set_up, test_absent, tear_down);
     g_test_add("/study-run/gone", Fixture, NULL, set_up, test_gone, tear_down);
+    g_test_add("/study-run/lock", Fixture, NULL, set_up, test_lock, tear_down);
+    g_test_add("/study-run/unknown", Fixture, NULL, set_up, test_unknown, tear_down);
     g_test_add("/study-run/lost", Fixture, NULL, set_up, test_lost, tear_down);
     g_test_add("/study-run/other-study", Fixture, NULL, set_up, test_other_study, tear_down);
     g_test_add("/study-run/power-law", Fixture, NULL, set_up, test_power_law, tear_down);

@@ -1,0 +1,108 @@
+#include <string.h>
+
+#include "study-private.h"
+
+/* A store's manifest against a study as it is now: which of its cases the manifest knows, by what they are of. */
+
+static const char *device_named(const json_t *manifest, const char *alias)
+{
+    gsize i;
+    json_t *device;
+    json_array_foreach(json_object_get(manifest, "devices"), i,
+                       device) if (g_strcmp0(json_string_value(json_object_get(device, "alias")), alias) ==
+                                   0) return json_string_value(json_object_get(device, "device"));
+    return NULL;
+}
+
+/* "ALIAS DEVICE STAGE NODES EDGES TO RECEIVER BYTES": what a case is found again by. @receiver: "" but of a link */
+static char *place_of(const IfmStudyCase *row, const char *device, const char *receiver)
+{
+    return g_strdup_printf("%s %s %d %" G_GINT64_FORMAT " %" G_GINT64_FORMAT " %s %s %" G_GINT64_FORMAT, row->alias, device,
+                           row->stage, row->nodes, row->edges, row->to != NULL ? row->to : "", receiver, row->bytes);
+}
+
+/* NULL where the row names no device of the manifest. */
+static char *place_in(const json_t *manifest, const json_t *row)
+{
+    IfmStudyCase one = { .alias = (char *)json_string_value(json_object_get(row, "alias")),
+                         .to = (char *)json_string_value(json_object_get(row, "to")),
+                         .stage = (int)json_integer_value(json_object_get(row, "stage")),
+                         .nodes = json_integer_value(json_object_get(row, "nodes")),
+                         .edges = json_integer_value(json_object_get(row, "edges")),
+                         .bytes = json_integer_value(json_object_get(row, "bytes")) };
+    const char *device = device_named(manifest, one.alias);
+    const char *receiver = one.to != NULL ? device_named(manifest, one.to) : "";
+    return device != NULL && receiver != NULL ? place_of(&one, device, receiver) : NULL;
+}
+
+void study_manifest_keep_keys(const json_t *manifest, IfmStudy *study)
+{
+    g_autoptr(GHashTable) keys = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+    gsize n;
+    json_t *row;
+    json_array_foreach(json_object_get(manifest, "cases"), n, row)
+    {
+        const char *key = json_string_value(json_object_get(row, "key"));
+        char *place = key != NULL ? place_in(manifest, row) : NULL;
+        if (place != NULL)
+            g_hash_table_insert(keys, place, (gpointer)key);
+    }
+    const GPtrArray *cases = ifm_study_cases(study);
+    for (guint i = 0; i < cases->len; i++)
+    {
+        StudyCase *one = cases->pdata[i];
+        if (one->row.key != NULL)
+            continue;
+        g_autofree char *place = place_of(&one->row, one->device->device, one->to != NULL ? one->to->device : "");
+        one->row.key = g_strdup(g_hash_table_lookup(keys, place));
+    }
+}
+
+/* --- a study as its store knows it ------------------------------------------------------------------------------------ */
+
+/* What the last run found out of a device: its hardware, or why it was left out. */
+static void take_findings(IfmStudyDevice *device, const json_t *found)
+{
+    g_free(device->description);
+    g_free(device->reason);
+    device->description = g_strdup(json_string_value(json_object_get(found, "description")));
+    device->reason = g_strdup(json_string_value(json_object_get(found, "skipped")));
+}
+
+/* Devices that were put behind an alias for the last run stay there; those of the file alone follow the file. */
+static gboolean take_device(IfmStudy *study, const json_t *found, GError **error)
+{
+    const char *alias = json_string_value(json_object_get(found, "alias"));
+    const char *spec = json_string_value(json_object_get(found, "device"));
+    const char *form = json_string_value(json_object_get(found, "form"));
+    IfmStudyDevice *device = alias != NULL ? study_device_find(study->devices, alias) : NULL;
+    if (alias == NULL || spec == NULL)
+        return TRUE; /* who reads the manifest next says so */
+    gboolean keeps = !json_is_false(json_object_get(found, "asked")) && (device == NULL || !device->asked);
+    if (keeps && (device == NULL || !g_str_equal(device->device, spec)))
+    {
+        g_autofree char *text = g_strdup_printf("%s=%s", alias, spec);
+        if (!ifm_study_set_device(study, text, error))
+            return FALSE;
+        device = study_device_find(study->devices, alias);
+        study_device_set_form(device, g_strcmp0(form, ifm_study_form_name(IFM_STUDY_STATIC)) == 0 ? IFM_STUDY_STATIC
+                                                                                                  : IFM_STUDY_DYNAMIC);
+    }
+    if (device != NULL && g_str_equal(device->device, spec))
+        take_findings(device, found);
+    return TRUE;
+}
+
+json_t *study_manifest_update(const json_t *manifest, IfmStudy *study, GError **error)
+{
+    gsize i;
+    json_t *device;
+    json_array_foreach(json_object_get(manifest, "devices"), i, device) if (!take_device(study, device, error)) return NULL;
+    study_manifest_keep_keys(manifest, study);
+    json_t *updated = study_manifest(study, json_object_get(manifest, "sessions"));
+    /* what was measured was measured by the protocol of then, which a command line may have given */
+    json_t *then = json_object_get(json_object_get(manifest, "definition"), "protocol");
+    if (then != NULL)
+        json_object_set(json_object_get(updated, "definition"), "protocol", then);
+    return updated;
+}
