@@ -223,13 +223,15 @@ IfmLookup *ifm_study_tables_lookup(const IfmStudyTables *tables, const char *ali
  * ifm_study_import: Reads tables measured elsewhere into a store, as a study of their own: lookup_table.json,
  * raw_measurements.json, checkpoint_*.json, bandwidth_table.json (kept beside the fits), or CSV with the columns device,
  * stage, nodes, edges, latency_ms, std_ms, compute_ms, transfer_ms, flag. A total must be above 0; compute, transfer and
- * std may be null; a row with a flag comes in as failed, with the flag as its reason.
- * @paths: NULL-terminated; the earlier counts where two have the same row    @sizes: features and hidden of what was
- * measured    @n_rows: (out) (optional)
+ * std may be null; a row with a flag comes in as failed, with the flag as its reason. Our own files say what they are of
+ * (features, hidden, which devices are simulated), and that is kept.
+ * @paths: NULL-terminated    @sizes: features and hidden of what was measured; 0: what the files say, else what the store
+ * says, else 500 and 256    @replace: a row takes the place of one that is there, in the store or an earlier file; else two
+ * that differ are an error    @n_rows: (out) (optional)
  * Returns: FALSE with IFM_ERROR_INVALID "FILE: KEY: ..." or "FILE:LINE: ...", and nothing is changed; also where the store
- * is another study's.
+ * is another study's, the name that of a shipped study, or files contradict @sizes or each other.
  */
-gboolean ifm_study_import(const char *const *paths, const char *name, const IfmStageSizes *sizes, IfmStore *store,
-                          gsize *n_rows, GError **error);
+gboolean ifm_study_import(const char *const *paths, const char *name, const IfmStageSizes *sizes, gboolean replace,
+                          IfmStore *store, gsize *n_rows, GError **error);
 
 G_END_DECLS

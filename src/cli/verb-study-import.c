@@ -135,7 +135,8 @@ static int import_into(const StudyPlace *place, const char *name, const Argument
     IfmStageSizes sizes = { .features = cli_integer(arguments, "features"), .hidden = cli_integer(arguments, "hidden") };
     g_autoptr(IfmStore) store = ifm_store_open(place->store_path, IFM_STORE_WRITE, &error);
     gsize n_rows = 0;
-    if (store == NULL || !ifm_study_import(cli_positional(arguments), name, &sizes, store, &n_rows, &error))
+    if (store == NULL ||
+        !ifm_study_import(cli_positional(arguments), name, &sizes, cli_given(arguments, "replace"), store, &n_rows, &error))
         return cli_fail(error);
     g_autoptr(IfmStudyTables) tables = ifm_study_tables(store, &error);
     if (tables == NULL)
@@ -163,8 +164,11 @@ static int run_import(const Arguments *arguments)
 static const Option import_options[] = {
     { "output", 'o', OPTION_FOLDER, FALSE, "DIR", "folder that gets the store; without it out/ and the name" },
     { "name", 0, OPTION_TEXT, FALSE, "NAME", "what the study shall be called; without it the folder's name" },
-    { "features", 0, OPTION_COUNT, FALSE, "N", "numbers a node had, going in", "500", .least = 1, .most = 1000000 },
-    { "hidden", 0, OPTION_COUNT, FALSE, "N", "numbers a node had, coming out", "256", .least = 1, .most = 1000000 },
+    { "features", 0, OPTION_COUNT, FALSE, "N", "numbers a node had, going in; without it what the files say, else 500",
+      .least = 1, .most = 1000000 },
+    { "hidden", 0, OPTION_COUNT, FALSE, "N", "numbers a node had, coming out; without it what the files say, else 256",
+      .least = 1, .most = 1000000 },
+    { "replace", 0, OPTION_FLAG, FALSE, NULL, "let a row take the place of one that is there with another latency" },
     { NULL },
 };
 
@@ -185,7 +189,9 @@ const Verb verb_study_import = {
     .details =
         "FILE is a table as a study writes it (lookup_table.json, raw_measurements.json, checkpoint_*.json, "
         "bandwidth_table.json) or CSV with the columns device, stage, nodes, edges, latency_ms, std_ms, compute_ms, "
-        "transfer_ms and flag. Where two have the same row, the earlier counts.\n"
+        "transfer_ms and flag. A row that stands in two of them, or in the folder already, must be the same in both but "
+        "for "
+        "rounding, else nothing is taken in; with --replace the later counts. bandwidth_table.json goes with latencies.\n"
         "A total must be above 0. Compute, transfer and std may be missing; a row with a flag comes in as a failure.\n"
         "What it prints: for each stage of each device, whether its latencies tell a bandwidth, and how far off its "
         "interpolation is at sizes that are left out.",

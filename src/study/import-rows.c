@@ -26,6 +26,7 @@ ImportTable *import_table_new(const IfmStagedModel *staged)
     table->rows = g_ptr_array_new_with_free_func((GDestroyNotify)import_row_free);
     table->by_key = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
     table->bandwidth = json_object();
+    table->simulated = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
     return table;
 }
 
@@ -34,6 +35,8 @@ void import_table_free(ImportTable *table)
     if (table == NULL)
         return;
     g_hash_table_unref(table->by_key);
+    g_hash_table_unref(table->simulated);
+    g_free(table->first);
     g_ptr_array_unref(table->rows);
     json_decref(table->bandwidth);
     g_free(table);
@@ -52,10 +55,26 @@ static gboolean refuse(const ImportRow *row, GError **error, const char *format,
     return FALSE;
 }
 
+/* A clock counts whole nanoseconds, and no stage takes a week. */
+#define LEAST_MS 1e-6
+#define MOST_MS 6e8
+/* By how much parts may be more than the whole: what rounding adds. */
+#define ROUNDING 1.01
+
 /* @value: NaN where there is none. */
 static gboolean check_part(const ImportRow *row, const char *what, double value, GError **error)
 {
     return !(value < 0) || refuse(row, error, "%s: found %g, expected 0 or more, or nothing", what, value);
+}
+
+/* Published splits have transfers that exceed the total beside a compute time of 0, cut off there; two that both stand are
+ * parts of the whole. */
+static gboolean check_parts(const ImportRow *row, const char *total, GError **error)
+{
+    if (!(row->compute_ms > 0) || !(row->transfer_ms > 0) || row->compute_ms + row->transfer_ms <= ROUNDING * row->total_ms)
+        return TRUE;
+    return refuse(row, error, "%s: found %g, less than compute and transfer together, %g", total, row->total_ms,
+                  row->compute_ms + row->transfer_ms);
 }
 
 static gboolean check_row(const ImportTable *table, const ImportRow *row, const char *total, GError **error)
@@ -73,17 +92,63 @@ static gboolean check_row(const ImportTable *table, const ImportRow *row, const 
         return refuse(row, error, "%s is missing; expected the latency in ms", total);
     if (!(row->total_ms > 0) || isinf(row->total_ms))
         return refuse(row, error, "%s: found %g, expected more than 0", total, row->total_ms);
+    if (row->total_ms < LEAST_MS || row->total_ms > MOST_MS)
+        return refuse(row, error, "%s: found %g, which is no latency in ms; expected %g to %g", total, row->total_ms,
+                      LEAST_MS, MOST_MS);
+    if (row->min_ms > row->max_ms)
+        return refuse(row, error, "the least, %g, is more than the largest, %g", row->min_ms, row->max_ms);
     return check_part(row, "the standard deviation", row->std_ms, error) &&
            check_part(row, "the compute time", row->compute_ms, error) &&
-           check_part(row, "the transfer time", row->transfer_ms, error);
+           check_part(row, "the transfer time", row->transfer_ms, error) && check_parts(row, total, error);
 }
 
-/* The earlier file counts; within one file a row stands once. */
+gboolean import_is_same(double left_ms, double right_ms)
+{
+    if (isnan(left_ms) || isnan(right_ms))
+        return isnan(left_ms) && isnan(right_ms);
+    return fabs(left_ms - right_ms) <= 1e-3 * MAX(left_ms, right_ms);
+}
+
+static char *figure(double total_ms)
+{
+    return isnan(total_ms) ? g_strdup("a failure") : g_strdup_printf("%.9g ms", total_ms);
+}
+
+void import_differ(ImportTable *table, const char *place, double total_ms, const char *there, double there_ms)
+{
+    g_autofree char *here = figure(total_ms), *before = figure(there_ms);
+    if (table->n_differ++ == 0)
+        table->first = g_strdup_printf("%s has %s, and %s has %s", place, here, there, before);
+}
+
+static double total_of(const ImportRow *row)
+{
+    return row->flag != NULL ? (double)NAN : row->total_ms;
+}
+
+/* Takes a later row of the same key: nothing where they are the same. */
+static void meet(ImportTable *table, ImportRow *row /* (transfer full) */, ImportRow *before, const char *key)
+{
+    guint index = 0;
+    gboolean same = import_is_same(total_of(row), total_of(before));
+    if (!same && table->replace && g_ptr_array_find(table->rows, before, &index))
+    {
+        table->rows->pdata[index] = row;
+        g_hash_table_insert(table->by_key, g_strdup(key), row);
+        import_row_free(before);
+        return;
+    }
+    if (!same)
+        import_differ(table, row->place, total_of(row), before->place, total_of(before));
+    import_row_free(row);
+}
+
+/* Within one file a row stands once. */
 static gboolean add_row(ImportTable *table, ImportRow *row /* (transfer full) */, const char *total, GError **error)
 {
     char *key =
         g_strdup_printf("%" G_GINT64_FORMAT ",%" G_GINT64_FORMAT ",%s,%d", row->nodes, row->edges, row->alias, row->stage);
-    const ImportRow *before = g_hash_table_lookup(table->by_key, key);
+    ImportRow *before = g_hash_table_lookup(table->by_key, key);
     gboolean good = check_row(table, row, total, error);
     if (good && before != NULL && g_str_equal(before->file, row->file))
         good = refuse(row, error, "stands there already, at %s", before->place);
@@ -93,8 +158,11 @@ static gboolean add_row(ImportTable *table, ImportRow *row /* (transfer full) */
         g_hash_table_insert(table->by_key, key, row);
         return TRUE;
     }
+    if (good)
+        meet(table, row, before, key);
+    else
+        import_row_free(row);
     g_free(key);
-    import_row_free(row);
     return good;
 }
 
@@ -139,8 +207,9 @@ static gboolean csv_integer(const IfmCsv *csv, gsize row, gsize column, const ch
     const char *text = ifm_csv_text(csv, row, column);
     if (g_ascii_string_to_signed(text, 10, 1, most, value, NULL))
         return TRUE;
-    g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s:%zu: %s: found \"%s\", expected a whole number from 1 on",
-                ifm_csv_name(csv), ifm_csv_line(csv, row), name, text);
+    g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
+                "%s:%zu: %s: found \"%s\", expected a whole number from 1 to %" G_GINT64_FORMAT, ifm_csv_name(csv),
+                ifm_csv_line(csv, row), name, text, most);
     return FALSE;
 }
 
@@ -151,7 +220,7 @@ static gboolean read_csv_row(ImportTable *table, const IfmCsv *csv, const gsize 
     ImportRow *row = row_new(file, g_strdup_printf("%s:%zu", file, ifm_csv_line(csv, i)));
     row->alias = g_strdup(ifm_csv_text(csv, i, at[DEVICE]));
     row->flag = *flag != '\0' ? g_strdup(flag) : NULL;
-    gboolean good = csv_integer(csv, i, at[STAGE], "stage", IFM_MAX_STAGES, &stage, error) &&
+    gboolean good = csv_integer(csv, i, at[STAGE], "stage", (gint64)table->staged->n_stages, &stage, error) &&
                     csv_integer(csv, i, at[NODES], "nodes", IFM_GRAPH_MAX_NODES, &row->nodes, error) &&
                     csv_integer(csv, i, at[EDGES], "edges", IFM_GRAPH_MAX_EDGES, &row->edges, error) &&
                     csv_number(csv, i, at[LATENCY], &row->total_ms, error) &&
@@ -189,7 +258,7 @@ static gboolean parse_key(ImportRow *row, const char *key, GError **error)
     gint64 stage = 0;
     if (g_strv_length(parts) != 4 || !g_ascii_string_to_signed(parts[0], 10, 1, IFM_GRAPH_MAX_NODES, &row->nodes, NULL) ||
         !g_ascii_string_to_signed(parts[1], 10, 1, IFM_GRAPH_MAX_EDGES, &row->edges, NULL) ||
-        !g_ascii_string_to_signed(parts[3], 10, 1, IFM_MAX_STAGES, &stage, NULL))
+        !g_ascii_string_to_signed(parts[3], 10, 1, G_MAXINT, &stage, NULL))
         return refuse(row, error, "is no key of a row: expected NODES,EDGES,DEVICE,STAGE, such as 1000,5000,CPU,1");
     row->alias = g_strdup(parts[2]);
     row->stage = (int)stage;
@@ -297,6 +366,38 @@ static gboolean read_bandwidth(ImportTable *table, const char *file, const json_
     return TRUE;
 }
 
+/* A file of ours tells sizes; two that tell different ones are not of one study. */
+static gboolean take_size(gint64 *size, const json_t *study, const char *key, const char *file, GError **error)
+{
+    gint64 found = 0;
+    if (json_object_get(study, key) == NULL)
+        return TRUE;
+    if (!ifm_json_get_int64(study, file, key, &found, error))
+        return FALSE;
+    if (found < 1 || (*size != 0 && *size != found))
+    {
+        g_autofree char *right =
+            *size != 0 ? g_strdup_printf("%" G_GINT64_FORMAT ", as the file before it has", *size) : g_strdup("1 or more");
+        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s: %s: found %" G_GINT64_FORMAT ", expected %s", file, key,
+                    found, right);
+        return FALSE;
+    }
+    *size = found;
+    return TRUE;
+}
+
+static gboolean read_metadata(ImportTable *table, const char *file, const json_t *about, GError **error)
+{
+    const char *alias;
+    json_t *device;
+    const json_t *study = json_object_get(about, "study");
+    json_object_foreach(json_object_get(about, "devices"), alias,
+                        device) if (json_is_true(json_object_get(device, "simulated")))
+        g_hash_table_add(table->simulated, g_strdup(alias));
+    return take_size(&table->features, study, "features", file, error) &&
+           take_size(&table->hidden, study, "hidden", file, error);
+}
+
 static gboolean read_document(ImportTable *table, const char *file, const json_t *json, GError **error)
 {
     const char *key;
@@ -309,7 +410,11 @@ static gboolean read_document(ImportTable *table, const char *file, const json_t
     json_object_foreach((json_t *)json, key, value)
     {
         if (g_str_equal(key, METADATA))
+        {
+            if (!read_metadata(table, file, value, error))
+                return FALSE;
             continue;
+        }
         gboolean row = strchr(key, ',') != NULL;
         if (!(row ? read_json_row(table, file, key, value, error) : read_bandwidth(table, file, json, key, error)))
             return FALSE;

@@ -20,14 +20,23 @@ typedef struct
 typedef struct
 {
     const IfmStagedModel *staged;
-    GPtrArray *rows;    /* ImportRow* */
-    GHashTable *by_key; /* "NODES,EDGES,ALIAS,STAGE" -> ImportRow* */
-    json_t *bandwidth;  /* "ALIAS_stageN" -> MB/s, as it stood there */
+    GPtrArray *rows;         /* ImportRow* */
+    GHashTable *by_key;      /* "NODES,EDGES,ALIAS,STAGE" -> ImportRow* */
+    GHashTable *simulated;   /* aliases that a file says are simulated */
+    gint64 features, hidden; /* as files say; 0: none does */
+    gboolean replace;        /* the later of two rows counts; else they must not differ */
+    gsize n_differ;          /* rows that differ from others in the files or in the store */
+    char *first;             /* the first of them, in words */
+    json_t *bandwidth;       /* "ALIAS_stageN" -> MB/s, as it stood there */
 } ImportTable;
 
 void import_row_free(ImportRow *row);
 ImportTable *import_table_new(const IfmStagedModel *staged);
 void import_table_free(ImportTable *table);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(ImportTable, import_table_free)
+/* import_differ: notes a row that differs from another. @place: the row's    @there: where the other is */
+void import_differ(ImportTable *table, const char *place, double total_ms, const char *there, double there_ms);
+/* import_is_same: whether two totals are one figure, but for how many digits a table prints. NaN: a failure. */
+gboolean import_is_same(double left_ms, double right_ms);
 /* import_file: adds a file's rows; IFM_ERROR_INVALID "FILE: KEY: ..." or "FILE:LINE: ...". */
 gboolean import_file(ImportTable *table, const char *path, GError **error);

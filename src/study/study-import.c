@@ -95,25 +95,34 @@ static void add_once(json_t *array, json_t *object /* (transfer full) */)
 }
 
 /* An NPU's rows stand in the checkpoint of phase 2, as they did where they were measured. */
-static json_t *device_to_json(const char *alias)
+static json_t *device_to_json(const char *alias, gboolean simulated)
 {
-    IfmStudyDevice device = { .alias = (char *)alias };
+    IfmStudyDevice device = { .alias = (char *)alias, .simulated = simulated };
     g_autofree char *spec = g_strdup_printf(ORIGIN ":%s", alias);
     device.device = spec;
     study_device_set_form(&device, g_ascii_strcasecmp(alias, "NPU") == 0 ? IFM_STUDY_STATIC : IFM_STUDY_DYNAMIC);
     return study_device_to_json(&device);
 }
 
-static void add_row(json_t *manifest, const ImportRow *row, const IfmCase *record)
+static const json_t *device_of(json_t *manifest, const char *alias, const ImportTable *table)
 {
-    json_t *device = device_to_json(row->alias);
+    gsize i;
+    json_t *device, *devices = json_object_get(manifest, "devices");
+    json_array_foreach(devices, i, device) if (g_strcmp0(json_string_value(json_object_get(device, "alias")), alias) ==
+                                               0) return device;
+    json_array_append_new(devices, device_to_json(alias, g_hash_table_contains(table->simulated, alias)));
+    return json_array_get(devices, json_array_size(devices) - 1);
+}
+
+static void add_row(json_t *manifest, const ImportTable *table, const ImportRow *row, const IfmCase *record)
+{
+    const json_t *device = device_of(manifest, row->alias, table);
     IfmStudyCase one = { .key = record->key,
                          .phase = (int)json_integer_value(json_object_get(device, "phase")),
                          .alias = row->alias,
                          .stage = row->stage,
                          .nodes = row->nodes,
                          .edges = row->edges };
-    add_once(json_object_get(manifest, "devices"), device);
     add_once(json_object_get(json_object_get(manifest, "definition"), "sizes"),
              json_pack("{s:I,s:I}", "nodes", (json_int_t)row->nodes, "edges", (json_int_t)row->edges));
     json_array_append_new(json_object_get(manifest, "cases"), study_case_to_json(&one));
@@ -142,7 +151,7 @@ static void note_source(json_t *manifest, const char *const *paths, const Import
 
 typedef struct
 {
-    const ImportTable *table;
+    ImportTable *table;
     const IfmStageSizes *sizes;
     IfmStore *store;   /* where it shall go */
     IfmStore *from;    /* what is prepared: merged in one transaction */
@@ -150,9 +159,17 @@ typedef struct
     json_t *manifest;
 } Import;
 
-/* One that the store has with the same figures is no news. */
-static gboolean is_news(const Import *import, const IfmCase *record, const IfmMeasurement *measurement, gboolean *news,
-                        GError **error)
+static double total_ms_of(const IfmMeasurement *measurement)
+{
+    const json_t *median = json_object_get(measurement->summary, "median");
+    if (measurement->outcome != IFM_OUTCOME_OK)
+        return NAN;
+    return json_number_value(json_is_number(median) ? median : json_object_get(measurement->summary, "mean")) / 1e6;
+}
+
+/* One that the store has with the same figures is no news; with others, it replaces them only where that was asked for. */
+static gboolean is_news(Import *import, const ImportRow *row, const IfmCase *record, const IfmMeasurement *measurement,
+                        gboolean *news, GError **error)
 {
     GError *trouble = NULL;
     g_autoptr(IfmMeasurement) last = ifm_store_last(import->store, record->key, &trouble);
@@ -163,6 +180,12 @@ static gboolean is_news(const Import *import, const IfmCase *record, const IfmMe
     }
     *news = last == NULL || last->outcome != measurement->outcome || !g_str_equal(last->reason, measurement->reason) ||
             (measurement->summary != NULL && !json_equal(last->summary, measurement->summary));
+    if (last == NULL || import->table->replace)
+        return TRUE;
+    *news = FALSE;
+    if (!import_is_same(total_ms_of(measurement), total_ms_of(last)))
+        import_differ(import->table, row->place, total_ms_of(measurement), ifm_store_path(import->store),
+                      total_ms_of(last));
     return TRUE;
 }
 
@@ -171,11 +194,21 @@ static gboolean take_row(Import *import, const ImportRow *row, GError **error)
     g_autoptr(IfmCase) record = case_of(row, import->table, import->sizes);
     g_autoptr(IfmMeasurement) measurement = measurement_of(row, record);
     gboolean news;
-    if (!is_news(import, record, measurement, &news, error))
+    if (!is_news(import, row, record, measurement, &news, error))
         return FALSE;
     if (!g_hash_table_contains(import->known, record->key))
-        add_row(import->manifest, row, record);
+        add_row(import->manifest, import->table, row, record);
     return !news || ifm_store_commit(import->from, record, measurement, error);
+}
+
+static gboolean check_differences(const ImportTable *table, GError **error)
+{
+    if (table->n_differ == 0)
+        return TRUE;
+    g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
+                "%zu %s from what is there already: %s; nothing is taken in (to take the later ones: --replace)",
+                table->n_differ, table->n_differ == 1 ? "row differs" : "rows differ", table->first);
+    return FALSE;
 }
 
 static gboolean fill(Import *import, GError **error)
@@ -187,6 +220,8 @@ static gboolean fill(Import *import, GError **error)
     for (guint k = 0; k < import->table->rows->len; k++)
         if (!take_row(import, import->table->rows->pdata[k], error))
             return FALSE;
+    if (!check_differences(import->table, error))
+        return FALSE;
     return ifm_store_set_document(import->from, STUDY_DOCUMENT, import->manifest, error);
 }
 
@@ -215,45 +250,112 @@ static gboolean store_table(Import *import, gboolean is_first, GError **error)
     return good;
 }
 
-static gboolean read_files(ImportTable *table, const char *const *paths, GError **error)
+/* @has_rows: whether the store has latencies */
+static gboolean read_files(ImportTable *table, const char *const *paths, gboolean has_rows, GError **error)
 {
     for (const char *const *path = paths; *path != NULL; path++)
         if (!import_file(table, *path, error))
             return FALSE;
-    if (table->rows->len > 0)
+    if (table->rows->len > 0 || (has_rows && json_object_size(table->bandwidth) > 0))
         return TRUE;
+    if (json_object_size(table->bandwidth) > 0)
+    {
+        g_set_error(
+            error, IFM_ERROR, IFM_ERROR_INVALID,
+            "%s: has bandwidths alone, which belong to latencies: name lookup_table.json, raw_measurements.json or a "
+            "CSV of latencies beside it, or a study that has them",
+            paths[0]);
+        return FALSE;
+    }
     g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s: no row of a latency in it",
                 paths[0] != NULL ? paths[0] : "import");
     return FALSE;
 }
 
-gboolean ifm_study_import(const char *const *paths, const char *name, const IfmStageSizes *sizes, IfmStore *store,
-                          gsize *n_rows, GError **error)
+static gboolean check_name(const char *name, GError **error)
 {
-    const IfmStagedModel *staged = ifm_staged_find(MODEL, error);
-    json_auto_t *model = study_model_to_json(MODEL, sizes->features, sizes->hidden, 0);
-    json_auto_t *manifest = NULL;
-    if (staged == NULL)
-        return FALSE;
-    g_autoptr(ImportTable) table = import_table_new(staged);
+    g_auto(GStrv) shipped = ifm_study_names();
     if (!study_is_name(name))
-    {
         g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "\"%s\" is no name of a study: letters, digits, - and _", name);
-        return FALSE;
+    else if (g_strv_contains((const char *const *)shipped, name))
+        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
+                    "\"%s\" is a shipped study's name, whose own results go there; give the import another", name);
+    else
+        return TRUE;
+    return FALSE;
+}
+
+/* @wanted: by the caller    @told: by the files    @before: by the store; 0: by none */
+static gboolean choose_size(const char *what, gint64 wanted, gint64 told, gint64 before, gint64 fallback, gint64 *size,
+                            GError **error)
+{
+    *size = wanted > 0 ? wanted : told > 0 ? told : before > 0 ? before : fallback;
+    if (wanted <= 0 || told <= 0 || wanted == told)
+        return TRUE;
+    g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
+                "%s: found %" G_GINT64_FORMAT " in the files, and %" G_GINT64_FORMAT " was asked for", what, told, wanted);
+    return FALSE;
+}
+
+static gboolean choose_sizes(const ImportTable *table, const json_t *manifest, const IfmStageSizes *wanted,
+                             IfmStageSizes *sizes, GError **error)
+{
+    const json_t *model = json_object_get(json_object_get(manifest, "definition"), "model");
+    *sizes = (IfmStageSizes){ 0 };
+    return choose_size("features", wanted->features, table->features,
+                       json_integer_value(json_object_get(model, "features")), 500, &sizes->features, error) &&
+           choose_size("hidden", wanted->hidden, table->hidden, json_integer_value(json_object_get(model, "hidden")), 256,
+                       &sizes->hidden, error);
+}
+
+/* What one source says is simulated is so marked, whatever the others leave unsaid. */
+static void mark_simulated(json_t *manifest, const ImportTable *table)
+{
+    gsize i;
+    json_t *device;
+    json_array_foreach(json_object_get(manifest, "devices"), i, device)
+    {
+        const char *alias = json_string_value(json_object_get(device, "alias"));
+        if (alias != NULL && g_hash_table_contains(table->simulated, alias))
+            json_object_set_new(device, "simulated", json_true());
     }
-    if (!read_files(table, paths, error) || !study_manifest_read(store, &manifest, error) ||
-        !(manifest != NULL ? study_check_identity(store, manifest, name, model, TRUE, error)
+}
+
+static gboolean import_into(ImportTable *table, const char *const *paths, const char *name, const IfmStageSizes *wanted,
+                            IfmStore *store, GError **error)
+{
+    IfmStageSizes sizes;
+    json_auto_t *manifest = NULL;
+    if (!study_manifest_read(store, &manifest, error) || !read_files(table, paths, manifest != NULL, error) ||
+        !choose_sizes(table, manifest, wanted, &sizes, error))
+        return FALSE;
+    json_auto_t *model = study_model_to_json(MODEL, sizes.features, sizes.hidden, 0);
+    if (!(manifest != NULL ? study_check_identity(store, manifest, name, model, TRUE, error)
                            : study_check_empty(store, error)))
         return FALSE;
     gboolean is_first = manifest == NULL;
     if (is_first)
         manifest = manifest_new(name, model);
     note_source(manifest, paths, table);
-    Import import = { .table = table, .sizes = sizes, .store = store, .manifest = manifest };
+    mark_simulated(manifest, table);
+    Import import = { .table = table, .sizes = &sizes, .store = store, .manifest = manifest };
     import.known = g_hash_table_new(g_str_hash, g_str_equal);
     gboolean good = store_table(&import, is_first, error);
     g_hash_table_unref(import.known);
-    if (good && n_rows != NULL)
-        *n_rows = table->rows->len;
     return good;
+}
+
+gboolean ifm_study_import(const char *const *paths, const char *name, const IfmStageSizes *sizes, gboolean replace,
+                          IfmStore *store, gsize *n_rows, GError **error)
+{
+    const IfmStagedModel *staged = ifm_staged_find(MODEL, error);
+    if (staged == NULL || !check_name(name, error))
+        return FALSE;
+    g_autoptr(ImportTable) table = import_table_new(staged);
+    table->replace = replace;
+    if (!import_into(table, paths, name, sizes, store, error))
+        return FALSE;
+    if (n_rows != NULL)
+        *n_rows = table->rows->len;
+    return TRUE;
 }

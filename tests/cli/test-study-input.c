@@ -184,6 +184,10 @@ static const struct
     { "lookup_table.json", "{\"1000,2000,CPU\": {\"total_time_ms\": 3}}", "1000,2000,CPU" },
     { "lookup_table.json", "{\"1000,2000,CPU,1\": ", "lookup_table.json:1:" },
     { "lookup_table.json", "{}", "lookup_table.json" },
+    { "bandwidth_table.json", "{\"CPU_stage1\": 5}", "name lookup_table.json" },
+    { "t.csv", CSV_HEAD "CPU,99,10,20,1,,,,\n", "from 1 to 7" },
+    { "t.csv", CSV_HEAD "CPU,1,10,20,1e300,,,,\n", "which is no latency" },
+    { "t.csv", CSV_HEAD "CPU,1,10,20,1,,5,9,\n", "less than compute and transfer together, 14" },
 };
 
 static void test_bad_imports(Bench *bench, gconstpointer data)

@@ -25,7 +25,7 @@ static gsize import(IfmStore *store, const char *path)
     g_autoptr(GError) error = NULL;
     const char *paths[] = { path, NULL };
     gsize n = 0;
-    ifm_study_import(paths, "laptop", &published, store, &n, &error);
+    ifm_study_import(paths, "laptop", &published, FALSE, store, &n, &error);
     g_assert_no_error(error);
     return n;
 }
@@ -199,9 +199,12 @@ static void test_again(Fixture *fixture, gconstpointer data)
     g_autofree char *path = g_build_filename(fixture->folder, "store.db", NULL);
     g_unlink(path);
     store = fixture_open_store(fixture, STORE);
-    const char *both[] = { large, small, NULL };
+    const char *both[] = { small, large, NULL }; /* the later counts */
     gsize n = 0;
-    g_assert_true(ifm_study_import(both, "laptop", &published, store, &n, &error));
+    g_assert_false(ifm_study_import(both, "laptop", &published, FALSE, store, &n, &error));
+    assert_says(&error, IFM_ERROR_INVALID, "95 rows differ from what is there already: ");
+    g_assert_cmpuint(count(store), ==, 0);
+    g_assert_true(ifm_study_import(both, "laptop", &published, TRUE, store, &n, &error));
     g_assert_no_error(error);
     g_assert_cmpuint(n, ==, 285 + 1045 - 95); /* 95 stand in both */
     g_assert_cmpuint(count(store), ==, n);
@@ -254,7 +257,7 @@ static void test_raw_json(Fixture *fixture, gconstpointer data)
                                             "{\"CPU_stage1\": 411.25, \"CPU_stage2\": Infinity, \"NPU_stage7\": null}");
     const char *paths[] = { raw, bandwidth, NULL };
     g_autoptr(GError) error = NULL;
-    g_assert_true(ifm_study_import(paths, "laptop", &published, store, NULL, &error));
+    g_assert_true(ifm_study_import(paths, "laptop", &published, FALSE, store, NULL, &error));
     g_assert_no_error(error);
     g_autoptr(IfmStudyTables) tables = tables_of(store);
     const IfmStageRow *mean = find_row(tables, "CPU", 7, 1000, 2000), *median = find_row(tables, "CPU", 7, 1000, 3000);
@@ -306,6 +309,21 @@ static const struct
     { "csv-twice", "t.csv", HEAD "CPU,1,9,9,2,,,,\n", "t.csv:3: stands there already, at " },
     { "csv-short", "t.csv", HEAD "CPU,1,9\n", "t.csv:3: " },
     { "csv-column", "t.csv", "device,stage,nodes,edges,latency_ms,std_ms,compute_ms,transfer_ms,flg\n", "flag" },
+    { "csv-stage", "t.csv", HEAD "CPU,99,9,10,1,,,,\n",
+      "t.csv:3: stage: found \"99\", expected a whole number from 1 to 7" },
+    { "stage-99", "t.json", "{\"1,3,CPU,99\": {\"total_time_ms\": 1}}", "stage: found 99, expected 1 to 7" },
+    { "csv-huge", "t.csv", HEAD "CPU,1,9,10,1e300,,,,\n", "t.csv:3: latency_ms: found 1e+300, which is no latency in ms" },
+    { "csv-tiny", "t.csv", HEAD "CPU,1,9,10,1e-300,,,,\n", "t.csv:3: latency_ms: found 1e-300, which is no latency" },
+    { "parts", "t.json", "{\"1,3,CPU,1\": {\"total_time_ms\": 1, \"compute_time_ms\": 5, \"transfer_time_ms\": 9}}",
+      "total_time_ms: found 1, less than compute and transfer together, 14" },
+    { "least", "t.json", "{\"1,3,CPU,1\": {\"total_time_ms\": 2, \"min\": 3, \"max\": 1}}", "the least, 3, is more than" },
+    { "differs", "t.csv",
+      "device,stage,nodes,edges,latency_ms,std_ms,compute_ms,transfer_ms,flag\nCPU,1,5,6,999,,,,\nCPU,2,5,6,9,,,,\n",
+      "1 row differs from what is there already: " },
+    { "flagged", "t.csv", "device,stage,nodes,edges,latency_ms,std_ms,compute_ms,transfer_ms,flag\nCPU,1,5,6,1,,,,lost\n",
+      "has a failure, and " },
+    { "hidden", "t.json", "{\"_metadata\": {\"study\": {\"hidden\": 16}}, \"5,6,CPU,2\": {\"total_time_ms\": 1}}",
+      "hidden: found 16 in the files, and 500 was asked for" },
     { "ending", "t.txt", "", "expected a file that ends in .json or .csv" },
 };
 
@@ -319,7 +337,7 @@ static void test_mistake(Fixture *fixture, gconstpointer data)
     json_auto_t *before = ifm_store_document(store, "study", NULL);
     g_autofree char *path = write_file(fixture, mistakes[i].file, mistakes[i].text);
     const char *paths[] = { path, NULL };
-    g_assert_false(ifm_study_import(paths, "laptop", &published, store, NULL, &error));
+    g_assert_false(ifm_study_import(paths, "laptop", &published, FALSE, store, NULL, &error));
     assert_says(&error, IFM_ERROR_INVALID, mistakes[i].says);
     json_auto_t *after = ifm_store_document(store, "study", NULL);
     g_assert_cmpint(json_equal(before, after), ==, 1);
@@ -335,15 +353,53 @@ static void test_other_store(Fixture *fixture, gconstpointer data)
     g_assert_null(ifm_study_tables(store, &error));
     assert_says(&error, IFM_ERROR_INVALID, "holds no study");
     import(store, path);
-    g_assert_false(ifm_study_import(paths, "desktop", &published, store, NULL, &error));
+    g_assert_false(ifm_study_import(paths, "desktop", &published, FALSE, store, NULL, &error));
     assert_says(&error, IFM_ERROR_INVALID, "is the store of study \"laptop\", not of \"desktop\"");
     IfmStageSizes other = { .features = 500, .hidden = 256 };
-    g_assert_false(ifm_study_import(paths, "laptop", &other, store, NULL, &error));
+    g_assert_false(ifm_study_import(paths, "laptop", &other, FALSE, store, NULL, &error));
     assert_says(&error, IFM_ERROR_INVALID, "whose model has hidden 500, not 256");
     g_autoptr(IfmStudy) study = ifm_study_open("gnn-stages", NULL);
     g_assert_false(ifm_study_check_store(study, store, &error));
     assert_says(&error, IFM_ERROR_INVALID, "is the store of study \"laptop\", not of \"gnn-stages\"");
     g_assert_cmpuint(count(store), ==, 1);
+}
+
+/* What a file of ours says of itself comes in with its rows; bandwidths alone are nothing to begin with. */
+static void test_about(Fixture *fixture, gconstpointer data)
+{
+    g_autoptr(GError) error = NULL;
+    static const IfmStageSizes unsaid = { 0 };
+    IfmStore *store = fixture->store;
+    g_autofree char *bandwidth = write_file(fixture, "bandwidth_table.json", "{\"CPU_stage1\": 411.25}");
+    g_autofree char *bare = write_file(fixture, "bare.json", "{\"7,8,CPU,1\": {\"total_time_ms\": 2}}");
+    g_autofree char *ours = write_file(fixture, "lookup_table.json",
+                                       "{\"_metadata\": {\"study\": {\"features\": 32, \"hidden\": 16}, "
+                                       "\"devices\": {\"CPU\": {\"simulated\": true}, \"GPU\": {\"simulated\": false}}}, "
+                                       "\"5,6,CPU,1\": {\"total_time_ms\": 1}, \"5,6,GPU,1\": {\"total_time_ms\": 1}}");
+    const char *alone[] = { bandwidth, NULL }, *first[] = { ours, NULL }, *then[] = { bare, bandwidth, NULL };
+    g_assert_false(ifm_study_import(alone, "sim", &unsaid, FALSE, store, NULL, &error));
+    assert_says(&error, IFM_ERROR_INVALID, "bandwidth_table.json: has bandwidths alone, which belong to latencies");
+    g_assert_false(ifm_study_import(first, "gnn-stages", &unsaid, FALSE, store, NULL, &error));
+    assert_says(&error, IFM_ERROR_INVALID, "\"gnn-stages\" is a shipped study's name");
+    g_assert_cmpuint(count(store), ==, 0);
+    g_assert_true(ifm_study_import(first, "sim", &unsaid, FALSE, store, NULL, &error));
+    g_assert_no_error(error);
+    g_assert_true(ifm_study_import(then, "sim", &unsaid, FALSE, store, NULL, &error)); /* sizes: as the store has */
+    g_assert_no_error(error);
+    g_assert_true(ifm_study_import(alone, "sim", &unsaid, FALSE, store, NULL, &error));
+    g_assert_no_error(error);
+    g_autoptr(IfmStudyTables) tables = tables_of(store);
+    g_assert_cmpint(tables->sizes.features, ==, 32);
+    g_assert_cmpint(tables->sizes.hidden, ==, 16);
+    g_assert_cmpuint(tables->devices->len, ==, 2);
+    g_assert_cmpuint(tables->rows->len, ==, 3);
+    for (guint i = 0; i < 2; i++)
+    {
+        const IfmStudyDevice *device = tables->devices->pdata[i];
+        g_assert_true(device->simulated == g_str_equal(device->alias, "CPU"));
+    }
+    /* stage 1 at 32 features: 5 * 32 * 4 bytes of nodes, 2 * 6 * 8 of edges */
+    g_assert_cmpint(find_row(tables, "CPU", 1, 5, 6)->table_bytes, ==, 736);
 }
 
 int main(int argc, char **argv)
@@ -354,6 +410,7 @@ int main(int argc, char **argv)
     g_test_add("/study-import/again", Fixture, NULL, set_up, test_again, tear_down);
     g_test_add("/study-import/lookup-json", Fixture, NULL, set_up, test_lookup_json, tear_down);
     g_test_add("/study-import/raw-json", Fixture, NULL, set_up, test_raw_json, tear_down);
+    g_test_add("/study-import/about", Fixture, NULL, set_up, test_about, tear_down);
     for (gsize i = 0; i < G_N_ELEMENTS(mistakes); i++)
     {
         g_autofree char *name = g_strdup_printf("/study-import/mistake/%s", mistakes[i].name);
