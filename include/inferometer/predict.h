@@ -67,8 +67,8 @@ typedef struct
 } IfmLookupPoint;
 
 /**
- * ifm_lookup_new: Interpolation linear between the logarithms of nodes, edges and latency (IfmGrid: nodes, then edges per
- * node). A latency that is a product of powers of nodes and edges comes out without error. Why edges per node:
+ * ifm_lookup_new: Interpolation linear between the logarithms of nodes, edges per node and latency (IfmGrid: nodes, then
+ * edges per node). A latency that is a product of powers of nodes and edges comes out without error. Why edges per node:
  * docs/predicting.md.
  * @points: [n], any order
  * Returns: (transfer full) NULL with IFM_ERROR_INVALID for no point, a size or latency not above 0, or a size given twice.

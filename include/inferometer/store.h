@@ -129,6 +129,9 @@ const char *ifm_store_path(const IfmStore *store);
  * the store is as before. */
 gboolean ifm_store_commit(IfmStore *store, const IfmCase *subject_case, const IfmMeasurement *measurement, GError **error);
 
+/** ifm_store_case: Returns: (transfer full) the case of a key; NULL without @error where nothing of it was committed. */
+IfmCase *ifm_store_case(IfmStore *store, const char *case_key, GError **error);
+
 /** ifm_store_latest: Returns: (transfer full) the newest OK measurement of a case; NULL without @error where there is none.
  */
 IfmMeasurement *ifm_store_latest(IfmStore *store, const char *case_key, GError **error);

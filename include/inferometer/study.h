@@ -114,7 +114,7 @@ typedef struct
 {
     const char *folder;
     IfmLimits limits;
-    gboolean retry; /* also measure again what failed */
+    gboolean retry; /* also measure again what failed, and what a loss left untried twice */
     const gint *interrupted;
     /* progress: at most about 5 times a second, and at the end of each case (ended: what it came to, else NULL). */
     void (*progress)(const IfmStudyProgress *progress, const IfmMeasurement *ended, void *user);
@@ -132,10 +132,11 @@ gboolean ifm_study_export(IfmStudy *study, const char *folder, gsize *n_models, 
 gboolean ifm_study_check_store(IfmStudy *study, IfmStore *store, GError **error);
 
 /**
- * ifm_study_measure: Looks for the devices, exports what those here need, seals the cases, writes the manifest, measures
- * what the store has not, phase by phase. A device that is not here is recorded as skipped, with the reason, in the
- * manifest. What failed is left as it is unless `retry`; what was skipped because its device was lost is tried again once
- * the device answers a probe. One run at a time holds the store's folder.
+ * ifm_study_measure: Looks for the devices; then, phase by phase, exports what those here need, seals the cases, writes the
+ * manifest, measures what the store has not. A device that is not here, or whose models cannot be written or cases not be
+ * sealed, is recorded as skipped, with the reason, in the manifest; what was measured on it earlier by the same protocol on
+ * this machine stays. What failed is left as it is unless `retry`; what was skipped because its device was lost is tried
+ * again in one later session in which the device answers a probe. One run at a time holds the store's folder.
  * Returns: FALSE with IFM_ERROR_CANCELLED where interrupted (what was measured is stored), IFM_ERROR_UNAVAILABLE (no
  * worker, the store cannot be written, another process measures there), IFM_ERROR_INVALID (the store of another study; a
  * device that was asked for whose engine knows no such unit; cores that are not there).
@@ -186,6 +187,7 @@ typedef struct
     gsize n, n_failed, n_skipped, n_left; /* sizes measured; of the others, what became of them */
     double *bytes, *median_ns;            /* [n] */
     gboolean fitted, shared, assumed;
+    gboolean within_inference; /* of an end, host memory alone was copied: its runtime moves the rest in each inference */
     char *why;                 /* why not fitted */
     IfmBandwidthFit bandwidth; /* intercept: the fixed cost */
 } IfmLinkFit;

@@ -529,6 +529,8 @@ IfmMeasurement *ifm_runner_run(IfmRunner *runner, const IfmRunnerJob *job, const
     if (measurement->outcome == IFM_OUTCOME_FAILED && g_str_equal(measurement->error_code, "lost"))
         remember_loss(&hearing, job, measurement->reason);
     add_surroundings(runner, &hearing, measurement);
+    if (hearing.lost != NULL)
+        json_object_set(measurement->surroundings, "lost_devices", hearing.lost);
     return measurement;
 }
 

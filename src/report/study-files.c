@@ -277,6 +277,7 @@ static json_t *link_to_json(const IfmLinkFit *link)
     json_object_set_new(json, "simulated", json_boolean(link->from->simulated || link->to->simulated));
     json_object_set_new(json, "shared", json_boolean(link->shared));
     json_object_set_new(json, "assumed", json_boolean(link->assumed));
+    json_object_set_new(json, "within_inference", json_boolean(link->within_inference));
     json_object_set_new(json, "n", json_integer((json_int_t)link->n));
     json_object_set_new(json, "mb_per_s", link->fitted ? mb_per_s(fit, fit->bytes_per_s) : json_null());
     set_line(json, link->fitted, fit, "fixed");

@@ -217,7 +217,8 @@ static void get_link_note(const void *record, const void *user, IfmValue *value)
     const IfmLinkFit *link = record;
     g_autoptr(GString) text = g_string_new(NULL);
     const char *trouble = bandwidth_trouble(link->fitted, &link->bandwidth);
-    const char *const notes[] = { link->shared ? "shared" : NULL, link->assumed ? "assumed" : NULL, trouble };
+    const char *const notes[] = { link->shared ? "shared" : NULL, link->assumed ? "assumed" : NULL,
+                                  link->within_inference ? "host memory only" : NULL, trouble };
     for (gsize i = 0; i < G_N_ELEMENTS(notes); i++)
         if (notes[i] != NULL)
             g_string_append_printf(text, "%s%s", text->len > 0 ? ", " : "", notes[i]);

@@ -64,6 +64,16 @@ gboolean ifm_store_commit(IfmStore *store, const IfmCase *subject_case, const If
     return good;
 }
 
+IfmCase *ifm_store_case(IfmStore *store, const char *case_key, GError **error)
+{
+    gboolean row = FALSE;
+    g_autoptr(sqlite3_stmt) statement = ifm_store_prepare(store, "SELECT 1 FROM subject_case WHERE key = ?", error);
+    if (statement == NULL || !ifm_store_bind_text(store, statement, 1, case_key, error) ||
+        !ifm_store_step(store, statement, &row, error) || !row)
+        return NULL;
+    return ifm_store_read_case(store, case_key, error);
+}
+
 /* @which: the condition and the order that put the one wanted first. */
 static IfmMeasurement *first_of_case(const IfmStore *store, const char *case_key, const char *which, GError **error)
 {

@@ -30,7 +30,7 @@ json_t *study_model_to_json(const char *name, gint64 features, gint64 hidden, gi
                      "seed", (json_int_t)seed);
 }
 
-static json_t *protocol_to_json(const IfmProtocol *protocol)
+json_t *study_protocol_to_json(const IfmProtocol *protocol)
 {
     if (protocol->runs > 0)
         return json_pack("{s:I,s:I}", "warmup", (json_int_t)protocol->warmup, "runs", (json_int_t)protocol->runs);
@@ -62,8 +62,8 @@ static json_t *definition_to_json(const IfmStudy *study)
     return json_pack("{s:o,s:o,s:{s:s,s:I},s:o,s:o,s:o}", "model",
                      study_model_to_json(study->staged->name, study->features, study->hidden, study->seed), "stages",
                      stages, "graph", "kind", ifm_graph_kind_name(study->graph_kind), "seed", (json_int_t)study->graph_seed,
-                     "sizes", sizes, "protocol", protocol_to_json(&study->protocol), "links",
-                     study->links ? protocol_to_json(&study->link_protocol) : json_null());
+                     "sizes", sizes, "protocol", study_protocol_to_json(&study->protocol), "links",
+                     study->links ? study_protocol_to_json(&study->link_protocol) : json_null());
 }
 
 json_t *study_manifest(IfmStudy *study, json_t *sessions)

@@ -142,7 +142,8 @@ static gboolean export_inputs(const IfmStudy *study, const StudyCase *self, cons
 
 /* --- all of it ------------------------------------------------------------------------------------------------------ */
 
-gboolean study_export_files(IfmStudy *study, const char *folder, gboolean all, gsize *n_models, GError **error)
+gboolean study_export_files(IfmStudy *study, const char *folder, const IfmStudyDevice *device, gsize *n_models,
+                            GError **error)
 {
     const GPtrArray *cases = ifm_study_cases(study);
     g_autoptr(GHashTable) written = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
@@ -150,7 +151,7 @@ gboolean study_export_files(IfmStudy *study, const char *folder, gboolean all, g
     for (guint i = 0; i < cases->len; i++)
     {
         const StudyCase *one = cases->pdata[i];
-        if (one->row.stage == 0 || (!all && one->device->reason != NULL))
+        if (one->row.stage == 0 || (device != NULL && one->device != device))
             continue;
         char *model = study_model_path(one, folder), *inputs = study_inputs_path(one, folder);
         gboolean new_model = g_hash_table_add(written, model), new_inputs = g_hash_table_add(written, inputs);
@@ -166,5 +167,5 @@ gboolean study_export_files(IfmStudy *study, const char *folder, gboolean all, g
 
 gboolean ifm_study_export(IfmStudy *study, const char *folder, gsize *n_models, GError **error)
 {
-    return study_export_files(study, folder, TRUE, n_models, error);
+    return study_export_files(study, folder, NULL, n_models, error);
 }

@@ -67,8 +67,9 @@ char *study_inputs_path(const StudyCase *self, const char *folder);
 /* study_case_is_padded: whether a real graph goes into a larger static model. study_case_model_size: that model's size. */
 gboolean study_case_is_padded(const StudyCase *self);
 void study_case_model_size(const StudyCase *self, gint64 *nodes, gint64 *edges);
-/* study_export_files: what devices need: all of them, or (@all FALSE) those without a reason to be skipped. */
-gboolean study_export_files(IfmStudy *study, const char *folder, gboolean all, gsize *n_models, GError **error);
+/* study_export_files: what a device needs; all of them where it is NULL. */
+gboolean study_export_files(IfmStudy *study, const char *folder, const IfmStudyDevice *device, gsize *n_models,
+                            GError **error);
 
 /* --- one run at a time (study-lock.c) --- */
 /* study_lock_new: (transfer full) holds a folder; NULL with IFM_ERROR_UNAVAILABLE naming the process that holds it. */
@@ -84,6 +85,7 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(StudyLock, study_lock_free)
 json_t *study_manifest(IfmStudy *study, json_t *sessions);
 json_t *study_device_to_json(const IfmStudyDevice *device);
 json_t *study_case_to_json(const IfmStudyCase *row);
+json_t *study_protocol_to_json(const IfmProtocol *protocol);
 json_t *study_model_to_json(const char *name, gint64 features, gint64 hidden, gint64 seed);
 /* study_manifest_read: what a store says; *manifest NULL where it says nothing. FALSE with IFM_ERROR_CORRUPT, or
  * IFM_ERROR_INVALID for one of a later format. */
@@ -98,3 +100,18 @@ gboolean study_check_identity(IfmStore *store, const json_t *manifest, const cha
                               gboolean imported, GError **error);
 /* study_check_empty: whether a store without a manifest has no measurement either; IFM_ERROR_INVALID. */
 gboolean study_check_empty(IfmStore *store, GError **error);
+
+/* --- what earlier runs came to (study-resume.c) --- */
+typedef struct StudyPast StudyPast;
+/* study_past_new: @manifest: (optional) as the store has it. The store must outlive it. */
+StudyPast *study_past_new(IfmStore *store, json_t *manifest, GError **error);
+void study_past_free(StudyPast *past);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(StudyPast, study_past_free)
+/* study_past_tell_losses: of each device that was lost and did not work since: it must answer before it is measured. */
+void study_past_tell_losses(const StudyPast *past, IfmRunner *runner);
+/* study_past_stands: whether a record ends its case: what was measured; what failed; and what was skipped since a device
+ * was lost, if that device was lost in a later session again. @retry: only what was measured. */
+gboolean study_past_stands(const StudyPast *past, const StudyCase *one, const IfmMeasurement *last, gboolean retry);
+/* study_past_key: @key: (out) (transfer full) of a case that cannot be sealed now, from an earlier run; NULL where there is
+ * none, or it was measured by another protocol or on another machine. */
+gboolean study_past_key(const StudyPast *past, const IfmStudy *study, const StudyCase *one, char **key, GError **error);

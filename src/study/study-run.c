@@ -20,8 +20,9 @@ typedef struct
     const IfmStudyOptions *options;
     IfmRunner *runner;
     IfmStudyProgress progress;
-    char *step;       /* what progress.step points to: the runner's own words are gone once its call returns */
-    json_t *before;   /* the manifest as the store has it, or NULL */
+    char *step;     /* what progress.step points to: the runner's own words are gone once its call returns */
+    json_t *before; /* the manifest as the store has it, or NULL */
+    StudyPast *past;
     json_t *sessions; /* array; the last one is this one's, once something was measured */
     json_t *session;  /* borrowed from it; NULL before that */
     gint64 started_unix_ms, began_us, noted_us, case_began_us;
@@ -38,6 +39,7 @@ static void run_clear(Run *run)
 {
     ifm_runner_free(run->runner);
     g_free(run->step);
+    study_past_free(run->past);
     json_decref(run->before);
     json_decref(run->sessions);
     g_hash_table_unref(run->free_dims);
@@ -116,15 +118,13 @@ static gboolean find_device(Run *run, IfmStudyDevice *device, GError **error)
     return TRUE;
 }
 
-static gboolean find_devices(Run *run, GError **error)
+static gboolean check_any_device(const Run *run, GError **error)
 {
     g_autoptr(GString) reasons = g_string_new(NULL);
     gboolean any = FALSE;
     for (guint i = 0; i < run->study->devices->len; i++)
     {
-        IfmStudyDevice *device = run->study->devices->pdata[i];
-        if (!find_device(run, device, error))
-            return FALSE;
+        const IfmStudyDevice *device = run->study->devices->pdata[i];
         any |= device->reason == NULL;
         if (device->reason != NULL)
             g_string_append_printf(reasons, "%s%s: %s", reasons->len > 0 ? "; " : "", device->alias, device->reason);
@@ -133,6 +133,14 @@ static gboolean find_devices(Run *run, GError **error)
         g_set_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE, "no device of study \"%s\" is here: %s", run->study->name,
                     reasons->str);
     return any;
+}
+
+static gboolean find_devices(Run *run, GError **error)
+{
+    for (guint i = 0; i < run->study->devices->len; i++)
+        if (!find_device(run, run->study->devices->pdata[i], error))
+            return FALSE;
+    return check_any_device(run, error);
 }
 
 /* --- cases ---------------------------------------------------------------------------------------------------------- */
@@ -250,107 +258,111 @@ static IfmCase *seal(Run *run, const StudyCase *one, GError **error)
     return describe_case(run, one, &text, error) ? ifm_runner_case(run->runner, &text.model_case, error) : NULL;
 }
 
-static gboolean seal_all(Run *run, GError **error)
+static void forget_seals(IfmStudy *study)
 {
-    const GPtrArray *cases = ifm_study_cases(run->study);
+    const GPtrArray *cases = ifm_study_cases(study);
     for (guint i = 0; i < cases->len; i++)
     {
         StudyCase *one = cases->pdata[i];
         g_clear_pointer(&one->sealed, ifm_case_free);
         g_clear_pointer(&one->row.key, g_free);
         one->state = STUDY_CASE_TODO;
-        if (!is_here(one))
-            continue;
-        one->sealed = seal(run, one, error);
-        if (one->sealed == NULL)
-        {
-            g_prefix_error(error, "%s: ", one->row.title);
-            return FALSE;
-        }
+        one->was_tried = FALSE;
+    }
+}
+
+/* Whose trouble it is where a case of a phase cannot be sealed: of a link, that of the end which the phase is for. */
+static IfmStudyDevice *blamed_for(const StudyCase *one)
+{
+    return one->to != NULL && one->to->phase == one->row.phase ? one->to : one->device;
+}
+
+static void give_up(IfmStudyDevice *device, const char *what, GError *trouble /* (transfer full) */)
+{
+    g_free(device->reason);
+    device->reason = g_strdup_printf("%s: %s", what, trouble->message);
+    g_error_free(trouble);
+}
+
+/* FALSE where the run must end; a failure costs its device alone. */
+static gboolean seal_one(Run *run, StudyCase *one, GError **error)
+{
+    GError *trouble = NULL;
+    if (!is_here(one))
+        return TRUE;
+    one->sealed = seal(run, one, &trouble);
+    if (one->sealed != NULL)
+    {
         one->row.key = g_strdup(one->sealed->key);
-        run->progress.n_cases++;
+        return TRUE;
+    }
+    if (g_error_matches(trouble, IFM_ERROR, IFM_ERROR_CANCELLED))
+    {
+        g_propagate_error(error, trouble);
+        return FALSE;
+    }
+    give_up(blamed_for(one), one->row.title, trouble);
+    return TRUE;
+}
+
+static gboolean seal_phase(Run *run, int phase, GError **error)
+{
+    const GPtrArray *cases = ifm_study_cases(run->study);
+    for (guint i = 0; i < cases->len; i++)
+        if (((StudyCase *)cases->pdata[i])->row.phase == phase && !seal_one(run, cases->pdata[i], error))
+            return FALSE;
+    for (guint i = 0; i < cases->len; i++) /* what was sealed of a device before it was given up */
+    {
+        StudyCase *one = cases->pdata[i];
+        if (one->row.phase == phase && !is_here(one))
+            g_clear_pointer(&one->sealed, ifm_case_free);
     }
     return TRUE;
 }
 
+static void export_phase(Run *run, int phase)
+{
+    for (guint i = 0; i < run->study->devices->len; i++)
+    {
+        IfmStudyDevice *device = run->study->devices->pdata[i];
+        GError *trouble = NULL;
+        if (device->phase == phase && device->reason == NULL &&
+            !study_export_files(run->study, run->options->folder, device, NULL, &trouble))
+            give_up(device, "its models cannot be written", trouble);
+    }
+}
+
+static void count_cases(Run *run)
+{
+    const GPtrArray *cases = ifm_study_cases(run->study);
+    run->progress.n_cases = 0;
+    for (guint i = 0; i < cases->len; i++)
+        run->progress.n_cases += is_here(cases->pdata[i]);
+}
+
 /* --- what the store has --------------------------------------------------------------------------------------------- */
-
-typedef struct
-{
-    gint64 lost_ms, ok_ms;
-    char *why;
-} Health;
-
-static void health_free(Health *health)
-{
-    g_free(health->why);
-    g_free(health);
-}
-
-static Health *health_of(GHashTable *all, const char *device)
-{
-    Health *health = g_hash_table_lookup(all, device);
-    if (health == NULL)
-    {
-        health = g_new0(Health, 1);
-        g_hash_table_insert(all, g_strdup(device), health);
-    }
-    return health;
-}
-
-static void note_health(GHashTable *all, const StudyCase *one, const IfmMeasurement *last)
-{
-    Health *health = health_of(all, one->device->device);
-    gint64 at = last->started_unix_ms;
-    if (last->outcome == IFM_OUTCOME_OK)
-        health->ok_ms = MAX(health->ok_ms, at);
-    else if (last->outcome == IFM_OUTCOME_FAILED && g_str_equal(last->error_code, "lost") && at >= health->lost_ms)
-    {
-        health->lost_ms = at;
-        g_free(health->why);
-        health->why = g_strdup(last->reason);
-    }
-}
-
-static gboolean tell_losses(Run *run, GHashTable *all)
-{
-    gboolean any = FALSE;
-    GHashTableIter iter;
-    gpointer device, health;
-    g_hash_table_iter_init(&iter, all);
-    while (g_hash_table_iter_next(&iter, &device, &health))
-    {
-        const Health *one = health;
-        if (one->why == NULL || one->lost_ms < one->ok_ms)
-            continue;
-        ifm_runner_set_lost(run->runner, device, one->why);
-        any = TRUE;
-    }
-    return any;
-}
 
 static void settle(Run *run, StudyCase *one, const IfmMeasurement *last)
 {
-    gboolean interrupted = g_str_equal(last->stop_reason, "interrupted");
     one->was_tried = TRUE;
-    if (last->outcome == IFM_OUTCOME_SKIPPED || (last->outcome == IFM_OUTCOME_FAILED && run->options->retry) || interrupted)
+    if (!study_past_stands(run->past, one, last, run->options->retry))
         return;
     one->state = STUDY_CASE_DONE;
     run->progress.n_resumed++;
     run->progress.n_done++;
     run->progress.n_failed += last->outcome == IFM_OUTCOME_FAILED;
+    run->progress.n_skipped += last->outcome == IFM_OUTCOME_SKIPPED;
 }
 
-/* Which cases are done, and which devices are known to be lost. */
-static gboolean look_back(Run *run, GError **error)
+/* Which cases of a phase are done. */
+static gboolean look_back(Run *run, int phase, GError **error)
 {
     const GPtrArray *cases = ifm_study_cases(run->study);
-    g_autoptr(GHashTable) health = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, (GDestroyNotify)health_free);
     for (guint i = 0; i < cases->len; i++)
     {
         StudyCase *one = cases->pdata[i];
         GError *trouble = NULL;
-        if (one->sealed == NULL)
+        if (one->sealed == NULL || one->row.phase != phase)
             continue;
         g_autoptr(IfmMeasurement) last = ifm_store_last(run->store, one->sealed->key, &trouble);
         if (trouble != NULL)
@@ -358,17 +370,30 @@ static gboolean look_back(Run *run, GError **error)
             g_propagate_error(error, trouble);
             return FALSE;
         }
-        if (last == NULL)
-            continue;
-        if (one->row.stage > 0)
-            note_health(health, one, last);
-        settle(run, one, last);
+        if (last != NULL)
+            settle(run, one, last);
     }
-    tell_losses(run, health);
     return TRUE;
 }
 
 /* --- the manifest --------------------------------------------------------------------------------------------------- */
+
+/* A device that is not here today may have been here yesterday: what was measured then stays in the tables. So does what a
+ * later phase will find again. */
+static gboolean keep_old_keys(Run *run, GError **error)
+{
+    const GPtrArray *cases = ifm_study_cases(run->study);
+    for (guint i = 0; i < cases->len; i++)
+    {
+        StudyCase *one = cases->pdata[i];
+        if (one->sealed != NULL)
+            continue;
+        g_clear_pointer(&one->row.key, g_free);
+        if (!study_past_key(run->past, run->study, one, &one->row.key, error))
+            return FALSE;
+    }
+    return TRUE;
+}
 
 static gboolean write_manifest(Run *run, GError **error)
 {
@@ -425,7 +450,7 @@ static gint64 time_left(Run *run)
         const StudyCase *one = cases->pdata[i];
         int kind = kind_of(one);
         gboolean known = run->kinds[kind].n > 0;
-        if (one->sealed == NULL || one->state == STUDY_CASE_DONE)
+        if (!is_here(one) || one->state == STUDY_CASE_DONE)
             continue;
         if (!known && n_stages == 0)
             return -1;
@@ -559,13 +584,26 @@ static gboolean measure_phase(Run *run, int phase, GError **error)
 static gboolean prepare(Run *run, GError **error)
 {
     if (!ifm_study_check_store(run->study, run->store, error) || !study_manifest_read(run->store, &run->before, error) ||
-        !find_devices(run, error) || !study_export_files(run->study, run->options->folder, FALSE, NULL, error) ||
-        !seal_all(run, error))
+        !find_devices(run, error))
+        return FALSE;
+    run->past = study_past_new(run->store, run->before, error);
+    if (run->past == NULL)
         return FALSE;
     json_t *sessions = json_object_get(run->before, "sessions");
     run->sessions = sessions != NULL ? json_deep_copy(sessions) : json_array();
-    study_manifest_keep_keys(run->before, run->study); /* of devices that were here at some time */
-    return look_back(run, error) && write_manifest(run, error);
+    study_past_tell_losses(run->past, run->runner);
+    forget_seals(run->study);
+    return TRUE;
+}
+
+/* Each phase by itself: what the models of a later one come to is no matter of an earlier one. */
+static gboolean prepare_phase(Run *run, int phase, GError **error)
+{
+    export_phase(run, phase);
+    if (!seal_phase(run, phase, error) || !check_any_device(run, error) || !keep_old_keys(run, error))
+        return FALSE;
+    count_cases(run);
+    return look_back(run, phase, error) && write_manifest(run, error);
 }
 
 gboolean ifm_study_measure(IfmStudy *study, IfmStore *store, const IfmStudyOptions *options, IfmStudyProgress *result,
@@ -587,10 +625,13 @@ gboolean ifm_study_measure(IfmStudy *study, IfmStore *store, const IfmStudyOptio
     run.began_us = run.noted_us = g_get_monotonic_time();
     gboolean good = prepare(&run, error);
     run.began_us = run.noted_us = g_get_monotonic_time();
-    if (good)
-        report(&run, NULL);
     for (int phase = 1; good && phase <= 2; phase++)
-        good = measure_phase(&run, phase, error);
+    {
+        good = prepare_phase(&run, phase, error);
+        if (good)
+            report(&run, NULL);
+        good = good && measure_phase(&run, phase, error);
+    }
     if (!good)
         note_time(&run, TRUE, NULL); /* the error at hand is the one to tell */
     set_step(&run, NULL);

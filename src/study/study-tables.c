@@ -204,6 +204,7 @@ static void add_link_point(IfmLinkFit *link, const IfmStudyCase *one, const IfmM
     const json_t *facts = json_object_get(measurement->surroundings, "link");
     link->shared |= json_is_true(json_object_get(facts, "shared"));
     link->assumed |= json_is_true(json_object_get(facts, "assumed"));
+    link->within_inference |= json_array_size(json_object_get(facts, "within_inference")) > 0;
     link->bytes = g_renew(double, link->bytes, link->n + 1);
     link->median_ns = g_renew(double, link->median_ns, link->n + 1);
     link->bytes[link->n] = (double)one->bytes;

@@ -465,6 +465,166 @@ static void test_lost(Fixture *fixture, gconstpointer data)
     g_assert_cmpuint(result.n_measured, ==, 2); /* refused; lost; the other three stay as they are */
     assert_codes(store, "ok failed:unsupported ok failed:lost failed:unsupported failed:lost skipped:lost skipped:lost "
                         "skipped:lost ");
+    /* The session just now was the chance of the other three. */
+    gsize n = count(store);
+    result = run(fixture, study, store, FALSE, &witness);
+    g_assert_cmpuint(result.n_measured, ==, 0);
+    g_assert_cmpuint(result.n_skipped, ==, 3);
+    g_assert_cmpuint(count(store), ==, n);
+    /* Asked for, they are all tried again. */
+    result = run(fixture, study, store, TRUE, &witness);
+    g_assert_cmpuint(result.n_measured, >=, 1);
+}
+
+/* A device that answers anew in every session is no reason to go on for ever: after one more run nothing is added. */
+static void test_converges(Fixture *fixture, gconstpointer data)
+{
+    g_auto(Witness) witness = { 0 };
+    IfmStore *store = fixture->store;
+    gsize n[5];
+    for (gsize i = 0; i < G_N_ELEMENTS(n); i++)
+    {
+        g_autoptr(IfmStudy) study = study_of(
+            fixture, "title: losing\n" SUBJECT "sizes: [{nodes: 20, edges: [30]}, {nodes: 200, edges: [30, 40]}]\n"
+                     "devices:\n  CPU: {device: simulated:toy/CPU}\n  NPU: {device: simulated:toy/NPU}\n" FIXED NO_LINKS);
+        run(fixture, study, store, FALSE, &witness);
+        n[i] = count(store);
+    }
+    g_assert_cmpuint(n[1], >=, n[0]);
+    for (gsize i = 2; i < G_N_ELEMENTS(n); i++)
+        g_assert_cmpuint(n[i], ==, n[1]);
+}
+
+static IfmMeasurement *measurement_of(IfmOutcome outcome, const char *key, const char *code, const char *reason)
+{
+    IfmMeasurement *measurement = ifm_measurement_new();
+    measurement->outcome = outcome;
+    ifm_record_set_text(&measurement->case_key, key);
+    ifm_record_set_text(&measurement->error_code, code);
+    ifm_record_set_text(&measurement->reason, reason);
+    return measurement;
+}
+
+static void without_recovery(const Fixture *fixture)
+{
+    g_autofree char *state = g_build_filename(fixture->folder, "state", NULL);
+    g_autofree char *file = g_build_filename(fixture->folder, "machines", "toy.yaml", NULL);
+    g_auto(GStrv) parts = g_strsplit(machine, ", recover_after: 2", -1);
+    g_autofree char *gone = g_strjoinv("", parts);
+    g_assert_cmpint(g_mkdir(state, 0777), ==, 0);
+    g_assert_true(g_file_set_contents(file, gone, -1, NULL));
+    g_setenv("IFM_SIMULATED_STATE_DIR", state, TRUE);
+}
+
+/* The store of a run in which each link lost the NPU. */
+static IfmStore *store_of_lost_links(const Fixture *fixture, IfmStudy *study, IfmStore *good)
+{
+    g_autoptr(GError) error = NULL;
+    g_autofree char *path = g_build_filename(fixture->folder, "lost.db", NULL);
+    json_auto_t *manifest = ifm_store_document(good, "study", NULL);
+    IfmStore *store = ifm_store_open(path, IFM_STORE_WRITE, &error);
+    g_assert_no_error(error);
+    g_assert_true(ifm_store_set_document(store, "study", manifest, &error));
+    const GPtrArray *cases = ifm_study_cases(study);
+    for (guint i = 0; i < cases->len; i++)
+    {
+        const IfmStudyCase *one = cases->pdata[i];
+        g_autoptr(IfmCase) record = ifm_store_case(good, one->key, &error);
+        g_autoptr(IfmMeasurement) last = ifm_store_last(good, one->key, &error);
+        if (one->stage == 0)
+        {
+            g_clear_pointer(&last, ifm_measurement_free);
+            last = measurement_of(IFM_OUTCOME_FAILED, one->key, "lost", "gone by a copy");
+            last->started_unix_ms += 1000;
+            last->surroundings = json_pack("{s:[s]}", "lost_devices", "simulated:toy/NPU");
+        }
+        g_assert_true(ifm_store_commit(store, record, last, &error));
+    }
+    return store;
+}
+
+/* A device that a link lost in an earlier run must answer before anything is measured on it. */
+static void test_lost_by_link(Fixture *fixture, gconstpointer data)
+{
+#define LINKED "devices:\n  CPU: {device: simulated:toy/CPU}\n  NPU: {device: simulated:toy/NPU, form: static}\n" FIXED
+    g_autoptr(GError) error = NULL;
+    g_auto(Witness) witness = { 0 };
+    without_recovery(fixture);
+    g_autoptr(IfmStudy) study = study_of(fixture, "title: t\n" THREE "sizes: [{nodes: 20, edges: [30]}]\n" LINKED);
+    run(fixture, study, fixture->store, FALSE, &witness);
+    g_autoptr(IfmStore) lost = store_of_lost_links(fixture, study, fixture->store);
+    g_autofree char *path = g_build_filename(fixture->folder, "spare.db", NULL);
+    g_autoptr(IfmStore) spare = ifm_store_open(path, IFM_STORE_WRITE, &error);
+    g_autoptr(IfmStudy) losing = study_of(fixture, LOSING); /* loses it for all processes */
+    run(fixture, losing, spare, FALSE, &witness);
+    g_autoptr(IfmStudy) larger = study_of(fixture, "title: t\n" THREE "sizes: [{nodes: 20, edges: [30, 31]}]\n" LINKED);
+    run(fixture, larger, lost, FALSE, &witness);
+    g_autoptr(IfmStudyTables) tables = tables_of(lost);
+    gsize n_skipped = 0;
+    for (guint i = 0; i < tables->rows->len; i++)
+    {
+        const IfmStageRow *row = tables->rows->pdata[i];
+        if (row->edges == 30 || !g_str_equal(row->device->alias, "NPU"))
+            continue;
+        g_assert_cmpint(row->measurement->outcome, ==, IFM_OUTCOME_SKIPPED);
+        n_skipped++;
+    }
+    g_assert_cmpuint(n_skipped, ==, 3);
+    g_unsetenv("IFM_SIMULATED_STATE_DIR");
+}
+
+/* Rows of a device that is not here stay only where they answer what is asked now. */
+static void test_gone_otherwise(Fixture *fixture, gconstpointer data)
+{
+    g_auto(Witness) witness = { 0 };
+    IfmStore *store = fixture->store;
+    g_autoptr(IfmStudy) study = study_of(fixture, SMALL NO_LINKS);
+    run(fixture, study, store, FALSE, &witness);
+    g_autofree char *file = g_build_filename(fixture->folder, "machines", "toy.yaml", NULL);
+    g_autofree char *without = g_strndup(machine, (gsize)(strstr(machine, "  NPU2:") - machine));
+    g_assert_true(g_file_set_contents(file, without, -1, NULL));
+    IfmProtocol protocol = *ifm_study_protocol(study);
+    protocol.runs = 7;
+    ifm_study_set_protocol(study, &protocol);
+    run(fixture, study, store, FALSE, &witness);
+    g_autoptr(IfmStudyTables) tables = tables_of(store);
+    g_assert_cmpuint(count_latencies(tables), ==, 9);
+    for (guint i = 0; i < tables->rows->len; i++)
+    {
+        const IfmStageRow *row = tables->rows->pdata[i];
+        g_assert_cmpint(row->n, ==, row->reason == NULL ? 7 : 0);
+        g_assert_true((row->reason == NULL) == g_str_equal(row->device->alias, "CPU"));
+    }
+    protocol.runs = 5; /* as before: there they are again */
+    ifm_study_set_protocol(study, &protocol);
+    run(fixture, study, store, FALSE, &witness);
+    g_autoptr(IfmStudyTables) before = tables_of(store);
+    g_assert_cmpuint(count_latencies(before), ==, 9);
+}
+
+/* What the static device's models come to is no matter of phase 1, and of no other device. */
+static void test_no_models(Fixture *fixture, gconstpointer data)
+{
+    g_auto(Witness) witness = { 0 };
+    g_autofree char *models = g_build_filename(fixture->folder, "out", "models", NULL);
+    g_autofree char *in_the_way = g_build_filename(models, "Two", NULL);
+    g_assert_cmpint(g_mkdir_with_parents(models, 0777), ==, 0);
+    g_assert_true(g_file_set_contents(in_the_way, "a file", -1, NULL));
+    g_autoptr(IfmStudy) study = study_of(fixture, SMALL);
+    IfmStudyProgress result = run(fixture, study, fixture->store, FALSE, &witness);
+    g_assert_cmpuint(result.n_cases, ==, 9);
+    g_assert_cmpuint(result.n_measured, ==, 9);
+    g_autoptr(IfmStudyTables) tables = tables_of(fixture->store);
+    const IfmStudyDevice *two = tables->devices->pdata[1];
+    g_assert_nonnull(two->reason);
+    g_assert_true(g_str_has_prefix(two->reason, "its models cannot be written: "));
+    g_assert_cmpuint(count_latencies(tables), ==, 9);
+    /* Out of the way, the next run has it. */
+    g_assert_cmpint(g_remove(in_the_way), ==, 0);
+    g_autoptr(IfmStudy) again = study_of(fixture, SMALL NO_LINKS);
+    result = run(fixture, again, fixture->store, FALSE, &witness);
+    g_assert_cmpuint(result.n_resumed, ==, 9);
+    g_assert_cmpuint(result.n_measured, ==, 9);
 }
 
 static void test_other_study(Fixture *fixture, gconstpointer data)
@@ -685,6 +845,10 @@ int main(int argc, char **argv)
     g_test_add("/study-run/lock", Fixture, NULL, set_up, test_lock, tear_down);
     g_test_add("/study-run/unknown", Fixture, NULL, set_up, test_unknown, tear_down);
     g_test_add("/study-run/lost", Fixture, NULL, set_up, test_lost, tear_down);
+    g_test_add("/study-run/converges", Fixture, NULL, set_up, test_converges, tear_down);
+    g_test_add("/study-run/lost-by-link", Fixture, NULL, set_up, test_lost_by_link, tear_down);
+    g_test_add("/study-run/gone-otherwise", Fixture, NULL, set_up, test_gone_otherwise, tear_down);
+    g_test_add("/study-run/no-models", Fixture, NULL, set_up, test_no_models, tear_down);
     g_test_add("/study-run/other-study", Fixture, NULL, set_up, test_other_study, tear_down);
     g_test_add("/study-run/power-law", Fixture, NULL, set_up, test_power_law, tear_down);
     g_test_add("/study-run/peptide", Fixture, NULL, set_up, test_peptide, tear_down);
