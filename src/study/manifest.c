@@ -108,7 +108,6 @@ gboolean study_manifest_read(IfmStore *store, json_t **manifest, GError **error)
                     ifm_json_get_array(found, where, "sessions", &part, &trouble);
     if (good && version != STUDY_FORMAT_VERSION)
     {
-        good = FALSE;
         g_set_error(&trouble, IFM_ERROR, IFM_ERROR_INVALID, "%s is of format %" G_GINT64_FORMAT "; this program reads %d",
                     where, version, STUDY_FORMAT_VERSION);
         g_propagate_prefixed_error(error, trouble, "%s: ", ifm_store_path(store));

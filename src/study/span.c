@@ -4,6 +4,8 @@
 
 /* Of the sizes at which one link is measured: enough for a line and to see whether it is one. */
 #define MOST_LINK_SIZES 12
+/* Far beyond every cache a copy takes as long as its bytes do: larger ones tell nothing more, and take much memory. */
+#define MOST_LINK_BYTES (G_GINT64_CONSTANT(128) << 20)
 
 /* --- stages --------------------------------------------------------------------------------------------------------- */
 
@@ -43,7 +45,8 @@ static gint compare_bytes(gconstpointer a, gconstpointer b)
     return left < right ? -1 : left > right;
 }
 
-/* Every size that a boundary tensor has at some size of the study, ascending, once. (transfer full) */
+/* Every size that a boundary tensor has at some size of the study, cut to what is copied at most, ascending, once.
+ * (transfer full) */
 static GArray *boundary_bytes(const IfmStudy *study)
 {
     GArray *all = g_array_new(FALSE, FALSE, sizeof(gint64)), *distinct = g_array_new(FALSE, FALSE, sizeof(gint64));
@@ -55,6 +58,7 @@ static GArray *boundary_bytes(const IfmStudy *study)
             sizes.nodes = size->size.nodes;
             sizes.edges = size->size.edges;
             gint64 bytes = ifm_boundary_bytes(&study->staged->boundaries[b], &sizes);
+            bytes = MIN(bytes, MOST_LINK_BYTES);
             if (bytes > 0)
                 g_array_append_val(all, bytes);
         }
