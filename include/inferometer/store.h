@@ -159,6 +159,8 @@ gboolean ifm_store_each(IfmStore *store, IfmStoreVisitor visit, void *user, GErr
  * @n_added: (out) (optional)
  */
 gboolean ifm_store_merge(IfmStore *store, IfmStore *from, gsize *n_added, GError **error);
+/** ifm_store_merge_over: the same, and @from's documents replace those of @store, in that one transaction. */
+gboolean ifm_store_merge_over(IfmStore *store, IfmStore *from, gsize *n_added, GError **error);
 
 /** ifm_store_check: Runs SQLite's integrity and foreign-key checks and that every measurement and every document is whole.
  * IFM_ERROR_CORRUPT. */

@@ -110,9 +110,14 @@ static gboolean add_step(const char *name, const json_t *json, const IfmStore *i
     return insert(into, "INSERT OR IGNORE", name, json, error);
 }
 
-gboolean ifm_store_add_documents(const IfmStore *store, const IfmStore *from, GError **error)
+static gboolean replace_step(const char *name, const json_t *json, const IfmStore *into, GError **error)
 {
-    return visit_all(from, add_step, store, error);
+    return insert(into, "INSERT OR REPLACE", name, json, error);
+}
+
+gboolean ifm_store_add_documents(const IfmStore *store, const IfmStore *from, gboolean over, GError **error)
+{
+    return visit_all(from, over ? replace_step : add_step, store, error);
 }
 
 gboolean ifm_store_check_documents(const IfmStore *store, GError **error)

@@ -190,17 +190,17 @@ static gboolean merge_step(const IfmCase *subject_case, const IfmMeasurement *me
 }
 
 /* All that @from has, as it is at one moment. */
-static gboolean merge_all(Merge *merge, GError **error)
+static gboolean merge_all(Merge *merge, gboolean over, GError **error)
 {
     if (!ifm_store_run(merge->from, "BEGIN", error))
         return FALSE;
-    gboolean good =
-        visit_all(merge->from, TRUE, merge_step, merge, error) && ifm_store_add_documents(merge->store, merge->from, error);
+    gboolean good = visit_all(merge->from, TRUE, merge_step, merge, error) &&
+                    ifm_store_add_documents(merge->store, merge->from, over, error);
     ifm_store_end(merge->from, FALSE, NULL); /* nothing was written there */
     return good;
 }
 
-gboolean ifm_store_merge(IfmStore *store, IfmStore *from, gsize *n_added, GError **error)
+static gboolean merge_in(IfmStore *store, IfmStore *from, gboolean over, gsize *n_added, GError **error)
 {
     if (n_added != NULL)
         *n_added = 0;
@@ -209,7 +209,7 @@ gboolean ifm_store_merge(IfmStore *store, IfmStore *from, gsize *n_added, GError
     if (!ifm_store_begin_writing(store, error))
         return FALSE;
     Merge merge = { store, from, 0 };
-    gboolean good = merge_all(&merge, error);
+    gboolean good = merge_all(&merge, over, error);
     good = ifm_store_end(store, good, good ? error : NULL);
     if (!good)
         return FALSE;
@@ -217,6 +217,16 @@ gboolean ifm_store_merge(IfmStore *store, IfmStore *from, gsize *n_added, GError
     if (n_added != NULL)
         *n_added = merge.n_added;
     return TRUE;
+}
+
+gboolean ifm_store_merge(IfmStore *store, IfmStore *from, gsize *n_added, GError **error)
+{
+    return merge_in(store, from, FALSE, n_added, error);
+}
+
+gboolean ifm_store_merge_over(IfmStore *store, IfmStore *from, gsize *n_added, GError **error)
+{
+    return merge_in(store, from, TRUE, n_added, error);
 }
 
 /* --- checking

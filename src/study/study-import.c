@@ -226,17 +226,16 @@ static gboolean fill(Import *import, GError **error)
 }
 
 /* A store of its own first, then merged: all of it in one transaction, or nothing. */
-static gboolean fill_and_merge(Import *import, const char *path, gboolean is_first, GError **error)
+static gboolean fill_and_merge(Import *import, const char *path, GError **error)
 {
     import->from = ifm_store_open(path, IFM_STORE_SCRATCH, error);
     gboolean good =
-        import->from != NULL && fill(import, error) && ifm_store_merge(import->store, import->from, NULL, error);
+        import->from != NULL && fill(import, error) && ifm_store_merge_over(import->store, import->from, NULL, error);
     g_clear_pointer(&import->from, ifm_store_close);
-    /* merging leaves a document that is there as it is */
-    return good && (is_first || ifm_store_set_document(import->store, STUDY_DOCUMENT, import->manifest, error));
+    return good;
 }
 
-static gboolean store_table(Import *import, gboolean is_first, GError **error)
+static gboolean store_table(Import *import, GError **error)
 {
     g_autofree char *folder = g_build_filename(g_get_tmp_dir(), "inferometer-import-XXXXXX", NULL);
     if (g_mkdtemp_full(folder, 0700) == NULL)
@@ -245,7 +244,7 @@ static gboolean store_table(Import *import, gboolean is_first, GError **error)
         return FALSE;
     }
     g_autofree char *path = g_build_filename(folder, "store.db", NULL);
-    gboolean good = fill_and_merge(import, path, is_first, error);
+    gboolean good = fill_and_merge(import, path, error);
     g_rmdir(folder);
     return good;
 }
@@ -340,7 +339,7 @@ static gboolean import_into(ImportTable *table, const char *const *paths, const 
     mark_simulated(manifest, table);
     Import import = { .table = table, .sizes = &sizes, .store = store, .manifest = manifest };
     import.known = g_hash_table_new(g_str_hash, g_str_equal);
-    gboolean good = store_table(&import, is_first, error);
+    gboolean good = store_table(&import, error);
     g_hash_table_unref(import.known);
     return good;
 }

@@ -127,6 +127,10 @@ static void test_merge(void)
     g_assert_cmpuint(n_added, ==, 0); /* measurements */
     assert_document(into, "both", "{\"of\":\"a\"}");
     assert_document(into, "new", "{\"of\":\"b\"}");
+    set_document(into, "mine", json_pack("{s:s}", "of", "a"));
+    g_assert_true(ifm_store_merge_over(into, from, &n_added, NULL));
+    assert_document(into, "both", "{\"of\":\"b\"}");
+    assert_document(into, "mine", "{\"of\":\"a\"}");
     check(into);
 }
 
