@@ -139,6 +139,9 @@ IfmMeasurement *ifm_store_latest(IfmStore *store, const char *case_key, GError *
 /** ifm_store_last: Returns: (transfer full) what a case came to: its newest OK measurement, or where it has none the newest
  * of any outcome; NULL without @error where it was never tried. */
 IfmMeasurement *ifm_store_last(IfmStore *store, const char *case_key, GError **error);
+/** ifm_store_newest: Returns: (transfer full) the newest measurement of a case, of any outcome; NULL without @error where
+ * there is none. */
+IfmMeasurement *ifm_store_newest(IfmStore *store, const char *case_key, GError **error);
 
 /** ifm_store_document: what a room keeps beside the measurements, by name ("study"). Returns: (transfer full) NULL without
  * @error where there is none. */

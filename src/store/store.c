@@ -100,6 +100,11 @@ IfmMeasurement *ifm_store_last(IfmStore *store, const char *case_key, GError **e
     return first_of_case(store, case_key, "ORDER BY outcome = 'ok' DESC, started_unix_ms DESC, rowid DESC", error);
 }
 
+IfmMeasurement *ifm_store_newest(IfmStore *store, const char *case_key, GError **error)
+{
+    return first_of_case(store, case_key, "ORDER BY started_unix_ms DESC, rowid DESC", error);
+}
+
 /* One pass over all measurements within one transaction, so that it sees one state. @verify: also by digest. */
 typedef gboolean (*Step)(const IfmCase *subject_case, const IfmMeasurement *measurement, const char *digest, void *user,
                          gboolean *go_on, GError **error);

@@ -8,6 +8,8 @@
 
 /* What is in a file of ours beside the rows. */
 #define METADATA "_metadata"
+/* What stands in parsed text where the file has NaN. */
+#define NOT_A_NUMBER "nan"
 
 void import_row_free(ImportRow *row)
 {
@@ -64,7 +66,15 @@ static gboolean refuse(const ImportRow *row, GError **error, const char *format,
 /* @value: NaN where there is none. */
 static gboolean check_part(const ImportRow *row, const char *what, double value, GError **error)
 {
-    return !(value < 0) || refuse(row, error, "%s: found %g, expected 0 or more, or nothing", what, value);
+    return isnan(value) || (value >= 0 && !isinf(value)) ||
+           refuse(row, error, "%s: found %g, expected 0 or more, or nothing", what, value);
+}
+
+/* @value: NaN where there is none. */
+static gboolean check_latency(const ImportRow *row, const char *what, double value, GError **error)
+{
+    return isnan(value) || (value > 0 && !isinf(value)) ||
+           refuse(row, error, "%s: found %g, expected more than 0, or nothing", what, value);
 }
 
 /* Published splits have transfers that exceed the total beside a compute time of 0, cut off there; two that both stand are
@@ -95,6 +105,9 @@ static gboolean check_row(const ImportTable *table, const ImportRow *row, const 
     if (row->total_ms < LEAST_MS || row->total_ms > MOST_MS)
         return refuse(row, error, "%s: found %g, which is no latency in ms; expected %g to %g", total, row->total_ms,
                       LEAST_MS, MOST_MS);
+    if (!check_latency(row, "mean", row->mean_ms, error) || !check_latency(row, "min", row->min_ms, error) ||
+        !check_latency(row, "max", row->max_ms, error))
+        return FALSE;
     if (row->min_ms > row->max_ms)
         return refuse(row, error, "the least, %g, is more than the largest, %g", row->min_ms, row->max_ms);
     return check_part(row, "the standard deviation", row->std_ms, error) &&
@@ -291,7 +304,10 @@ static gboolean read_failure(ImportRow *row, const json_t *object, GError **erro
 {
     if (!read_text(row, object, "flag", &row->flag, error))
         return FALSE;
-    if (!json_is_true(json_object_get(object, "failed")) && json_object_get(object, "outcome") == NULL)
+    gboolean failed = FALSE;
+    if (json_object_get(object, "failed") != NULL && !ifm_json_get_boolean(object, row->place, "failed", &failed, error))
+        return FALSE;
+    if (!failed && json_object_get(object, "outcome") == NULL)
         return TRUE;
     if (!read_text(row, object, "reason", &row->flag, error) || !read_text(row, object, "error_code", &row->code, error))
         return FALSE;
@@ -314,7 +330,11 @@ static gboolean read_latency(ImportRow *row, const json_t *object, const char **
     if (!raw)
         return json_number(row, object, "mean_time_ms", &row->mean_ms, error);
     row->mean_ms = row->total_ms;
-    return json_number(row, object, "median", &row->total_ms, error); /* ours has one; published files do not */
+    const json_t *median = json_object_get(object, "median"); /* ours has one; published files do not */
+    if (median == NULL || json_is_null(median))
+        return TRUE;
+    *total = "median";
+    return json_number(row, object, *total, &row->total_ms, error);
 }
 
 static gboolean read_json_row(ImportTable *table, const char *file, const char *key, const json_t *value, GError **error)
@@ -347,6 +367,8 @@ static gboolean read_bandwidth(ImportTable *table, const char *file, const json_
 {
     double value = NAN;
     json_t *member = json_object_get(object, key);
+    if (g_strcmp0(json_string_value(member), NOT_A_NUMBER) == 0)
+        member = json_null();
     g_autofree char *where = g_strdup_printf("%s: %s", file, key);
     if (!is_bandwidth_key(table, key))
     {
@@ -425,10 +447,12 @@ static gboolean read_document(ImportTable *table, const char *file, const json_t
     return TRUE;
 }
 
-/* Python writes Infinity and NaN, for which JSON has no word. */
+/* Python writes Infinity and NaN, for which JSON has no word. NaN is none for a latency to leave out either: not null. */
 static char *mend_numbers(const char *text)
 {
-    static const char *const words[][2] = { { "-Infinity", "\"-inf\"" }, { "Infinity", "\"inf\"" }, { "NaN", "null" } };
+    static const char *const words[][2] = { { "-Infinity", "\"-inf\"" },
+                                            { "Infinity", "\"inf\"" },
+                                            { "NaN", "\"" NOT_A_NUMBER "\"" } };
     GString *mended = g_string_new(NULL);
     gboolean quoted = FALSE;
     for (const char *at = text; *at != '\0';)

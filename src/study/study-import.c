@@ -168,11 +168,11 @@ static double total_ms_of(const IfmMeasurement *measurement)
 }
 
 /* One that the store has with the same figures is no news; with others, it replaces them only where that was asked for. */
-static gboolean is_news(Import *import, const ImportRow *row, const IfmCase *record, const IfmMeasurement *measurement,
+static gboolean is_news(Import *import, const ImportRow *row, const IfmCase *record, IfmMeasurement *measurement,
                         gboolean *news, GError **error)
 {
     GError *trouble = NULL;
-    g_autoptr(IfmMeasurement) last = ifm_store_last(import->store, record->key, &trouble);
+    g_autoptr(IfmMeasurement) last = ifm_store_newest(import->store, record->key, &trouble);
     if (trouble != NULL)
     {
         g_propagate_error(error, trouble);
@@ -180,6 +180,8 @@ static gboolean is_news(Import *import, const ImportRow *row, const IfmCase *rec
     }
     *news = last == NULL || last->outcome != measurement->outcome || !g_str_equal(last->reason, measurement->reason) ||
             (measurement->summary != NULL && !json_equal(last->summary, measurement->summary));
+    if (last != NULL) /* the newest counts, whatever became of the clock in between */
+        measurement->started_unix_ms = MAX(measurement->started_unix_ms, last->started_unix_ms + 1);
     if (last == NULL || import->table->replace)
         return TRUE;
     *news = FALSE;

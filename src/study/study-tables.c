@@ -212,6 +212,15 @@ static void add_link_point(IfmLinkFit *link, const IfmStudyCase *one, const IfmM
     link->n++;
 }
 
+/* What a case came to. A failure imported over a latency says that the latency was none; a failure measured after one
+ * says nothing of it. */
+static IfmMeasurement *measurement_of(const IfmStudyTables *tables, IfmStore *store, const char *key, GError **error)
+{
+    if (key == NULL)
+        return NULL;
+    return tables->imported ? ifm_store_newest(store, key, error) : ifm_store_last(store, key, error);
+}
+
 static gboolean read_case(IfmStudyTables *tables, IfmStore *store, const json_t *json, GError **error)
 {
     static const char where[] = "cases[]";
@@ -240,7 +249,7 @@ static gboolean read_case(IfmStudyTables *tables, IfmStore *store, const json_t 
                     one.stage);
         return FALSE;
     }
-    g_autoptr(IfmMeasurement) measurement = key != NULL ? ifm_store_last(store, key, &trouble) : NULL;
+    g_autoptr(IfmMeasurement) measurement = measurement_of(tables, store, key, &trouble);
     if (trouble != NULL)
     {
         g_propagate_error(error, trouble);

@@ -213,6 +213,40 @@ static void test_again(Fixture *fixture, gconstpointer data)
     g_assert_cmpfloat_with_epsilon(find_row(tables, "CPU", 1, 1000, 2000)->total_ns, 4325984, 1e-3);
 }
 
+/* A latency that turns out to be none, then one again: of what is imported the newest counts, and once is enough. */
+static void test_flagged(Fixture *fixture, gconstpointer data)
+{
+    static const char head[] = "device,stage,nodes,edges,latency_ms,std_ms,compute_ms,transfer_ms,flag\n";
+    static const struct
+    {
+        const char *rows, *reason;
+        gsize n_stored;
+    } steps[] = {
+        { "CPU,1,5,6,2,,,,\nCPU,1,5,7,3,,,,\n", NULL, 2 },
+        { "CPU,1,5,6,2,,,,device_lost\n", "device_lost", 3 },
+        { "CPU,1,5,6,2,,,,device_lost\n", "device_lost", 3 },
+        { "CPU,1,5,6,2,,,,\n", NULL, 4 },
+        { "CPU,1,5,6,2,,,,\n", NULL, 4 },
+        { "CPU,1,5,6,,,,,implausible\n", "implausible", 5 },
+    };
+    IfmStore *store = fixture->store;
+    for (gsize i = 0; i < G_N_ELEMENTS(steps); i++)
+    {
+        g_autoptr(GError) error = NULL;
+        g_autofree char *text = g_strconcat(head, steps[i].rows, NULL), *path = write_file(fixture, "t.csv", text);
+        const char *paths[] = { path, NULL };
+        ifm_study_import(paths, "laptop", &published, TRUE, store, NULL, &error);
+        g_assert_no_error(error);
+        g_assert_cmpuint(count(store), ==, steps[i].n_stored);
+        g_autoptr(IfmStudyTables) tables = tables_of(store);
+        const IfmStageRow *row = find_row(tables, "CPU", 1, 5, 6);
+        g_assert_cmpuint(tables->rows->len, ==, 2);
+        g_assert_cmpstr(row->reason, ==, steps[i].reason);
+        g_assert_true(isnan(row->total_ns) == (steps[i].reason != NULL));
+        g_assert_cmpfloat(find_row(tables, "CPU", 1, 5, 7)->total_ns, ==, 3e6);
+    }
+}
+
 /* --- JSON ------------------------------------------------------------------------------------------------------------- */
 
 static void test_lookup_json(Fixture *fixture, gconstpointer data)
@@ -293,6 +327,25 @@ static const struct
     { "text", "t.json", "{\"1,3,CPU,1\": {\"total_time_ms\": \"2\"}}", "t.json: 1,3,CPU,1.total_time_ms: " },
     { "negative-std", "t.json", "{\"1,3,CPU,1\": {\"total_time_ms\": 1, \"std_ms\": -1}}", "standard deviation: found -1" },
     { "mean", "t.json", "{\"1,3,CPU,1\": {\"mean\": 0, \"std\": 1}}", "t.json: 1,3,CPU,1: mean: found 0" },
+    { "mean-below-0", "t.json", "{\"1,3,CPU,1\": {\"mean\": -1, \"median\": 2}}",
+      "t.json: 1,3,CPU,1: mean: found -1, expected more than 0" },
+    { "mean-infinite", "t.json", "{\"1,3,CPU,1\": {\"mean\": Infinity, \"median\": 2}}",
+      "t.json: 1,3,CPU,1: mean: found inf, expected more than 0" },
+    { "mean-nan", "t.json", "{\"1,3,CPU,1\": {\"mean\": NaN, \"median\": 2}}", "t.json: 1,3,CPU,1.mean: " },
+    { "mean-beside", "t.json", "{\"1,3,CPU,1\": {\"total_time_ms\": 1, \"mean_time_ms\": 0}}",
+      "t.json: 1,3,CPU,1: mean: found 0, expected more than 0" },
+    { "median", "t.json", "{\"1,3,CPU,1\": {\"mean\": 2, \"median\": -3}}",
+      "t.json: 1,3,CPU,1: median: found -3, expected more than 0" },
+    { "median-nan", "t.json", "{\"1,3,CPU,1\": {\"mean\": 2, \"median\": NaN}}", "t.json: 1,3,CPU,1.median: " },
+    { "min", "t.json", "{\"1,3,CPU,1\": {\"mean\": 2, \"min\": 0, \"max\": 3}}",
+      "t.json: 1,3,CPU,1: min: found 0, expected more than 0" },
+    { "max", "t.json", "{\"1,3,CPU,1\": {\"mean\": 2, \"max\": Infinity}}",
+      "t.json: 1,3,CPU,1: max: found inf, expected more than 0" },
+    { "infinite-std", "t.json", "{\"1,3,CPU,1\": {\"total_time_ms\": 1, \"std_ms\": Infinity}}",
+      "t.json: 1,3,CPU,1: the standard deviation: found inf, expected 0 or more" },
+    { "nan-std", "t.json", "{\"1,3,CPU,1\": {\"total_time_ms\": 1, \"std_ms\": NaN}}", "t.json: 1,3,CPU,1.std_ms: " },
+    { "failed", "t.json", "{\"1,3,CPU,1\": {\"total_time_ms\": 1, \"failed\": \"yes\"}}", "t.json: 1,3,CPU,1.failed: " },
+    { "failed-1", "t.json", "{\"1,3,CPU,1\": {\"mean\": 1, \"failed\": 1}}", "t.json: 1,3,CPU,1.failed: " },
     { "key", "t.json", "{\"1,3,CPU\": {\"total_time_ms\": 1}}", "t.json: 1,3,CPU: is no key of a row" },
     { "stage", "t.json", "{\"1,3,CPU,8\": {\"total_time_ms\": 1}}", "stage: found 8, expected 1 to 7" },
     { "alias", "t.json", "{\"1,3,C U,1\": {\"total_time_ms\": 1}}", "device: found \"C U\"" },
@@ -408,6 +461,7 @@ int main(int argc, char **argv)
     g_test_add("/study-import/published/15-sizes", Fixture, &tables_published[0], set_up, test_published, tear_down);
     g_test_add("/study-import/published/55-sizes", Fixture, &tables_published[1], set_up, test_published, tear_down);
     g_test_add("/study-import/again", Fixture, NULL, set_up, test_again, tear_down);
+    g_test_add("/study-import/flagged", Fixture, NULL, set_up, test_flagged, tear_down);
     g_test_add("/study-import/lookup-json", Fixture, NULL, set_up, test_lookup_json, tear_down);
     g_test_add("/study-import/raw-json", Fixture, NULL, set_up, test_raw_json, tear_down);
     g_test_add("/study-import/about", Fixture, NULL, set_up, test_about, tear_down);
