@@ -166,7 +166,7 @@ static const Option import_options[] = {
     { "name", 0, OPTION_TEXT, FALSE, "NAME", "what the study shall be called; without it the folder's name" },
     { "features", 0, OPTION_COUNT, FALSE, "N", "numbers a node had, going in; without it what the files say, else 500",
       .least = 1, .most = 1000000 },
-    { "hidden", 0, OPTION_COUNT, FALSE, "N", "numbers a node had, coming out; without it what the files say, else 256",
+    { "hidden", 0, OPTION_COUNT, FALSE, "N", "numbers a node had, coming out; without it what the files say, else 500",
       .least = 1, .most = 1000000 },
     { "replace", 0, OPTION_FLAG, FALSE, NULL, "let a row take the place of one that is there with another latency" },
     { NULL },

@@ -305,7 +305,7 @@ static gboolean choose_sizes(const ImportTable *table, const json_t *manifest, c
     *sizes = (IfmStageSizes){ 0 };
     return choose_size("features", wanted->features, table->features,
                        json_integer_value(json_object_get(model, "features")), 500, &sizes->features, error) &&
-           choose_size("hidden", wanted->hidden, table->hidden, json_integer_value(json_object_get(model, "hidden")), 256,
+           choose_size("hidden", wanted->hidden, table->hidden, json_integer_value(json_object_get(model, "hidden")), 500,
                        &sizes->hidden, error);
 }
 

@@ -7,6 +7,7 @@
 /* The published tables of data/meteor-lake: GraphSAGE stages 1 to 7 on three devices. */
 #define PUBLISHED_MAX 64
 #define PUBLISHED_STAGES 7
+#define PUBLISHED_WIDTH 500 /* of features and of all that comes of them */
 static const char *const published_devices[] = { "CPU", "GPU", "NPU" };
 
 typedef struct

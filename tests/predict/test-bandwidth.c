@@ -231,12 +231,12 @@ static void test_split(void)
 /* --- the published 55-size table ---------------------------------------------------------------------------------------
  */
 
-/* What the tables count as a stage's data: float32 features of width 500, messages of 256, int64 indices. */
+/* What the tables count as a stage's data: float32 features and messages of width 500, int64 indices. */
 static double table_bytes(int stage, const IfmLookupPoint *point)
 {
-    double n = point->nodes, e = point->edges, index = 2 * e * 8;
-    const double bytes[] = { n * 500 * 4 + index, e * 500 * 4 + index, e * 256 * 4 + index, n * 256 * 4 + index,
-                             n * 256 * 4 + n * 4, n * 256 * 4,         n * 256 * 4 };
+    double n = point->nodes, e = point->edges, width = PUBLISHED_WIDTH * 4, index = 2 * e * 8;
+    const double bytes[] = { n * width + index, e * width + index, e * width + index, n * width + index,
+                             n * width + n * 4, n * width,         n * width };
     return bytes[stage - 1];
 }
 

@@ -455,6 +455,19 @@ static void test_about(Fixture *fixture, gconstpointer data)
     g_assert_cmpint(find_row(tables, "CPU", 1, 5, 6)->table_bytes, ==, 736);
 }
 
+/* Published files do not say how wide the models were; they were 500 wide throughout. */
+static void test_widths(Fixture *fixture, gconstpointer data)
+{
+    g_autoptr(GError) error = NULL;
+    static const IfmStageSizes unsaid = { 0 };
+    g_autofree char *path = write_file(fixture, "t.json", "{\"7,8,CPU,3\": {\"total_time_ms\": 2}}");
+    const char *paths[] = { path, NULL };
+    ifm_study_import(paths, "laptop", &unsaid, FALSE, fixture->store, NULL, &error);
+    g_assert_no_error(error);
+    g_autoptr(IfmStudyTables) tables = tables_of(fixture->store);
+    g_assert_cmpint(find_row(tables, "CPU", 3, 7, 8)->table_bytes, ==, 8 * 500 * 4 + 2 * 8 * 8);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -464,6 +477,7 @@ int main(int argc, char **argv)
     g_test_add("/study-import/flagged", Fixture, NULL, set_up, test_flagged, tear_down);
     g_test_add("/study-import/lookup-json", Fixture, NULL, set_up, test_lookup_json, tear_down);
     g_test_add("/study-import/raw-json", Fixture, NULL, set_up, test_raw_json, tear_down);
+    g_test_add("/study-import/widths", Fixture, NULL, set_up, test_widths, tear_down);
     g_test_add("/study-import/about", Fixture, NULL, set_up, test_about, tear_down);
     for (gsize i = 0; i < G_N_ELEMENTS(mistakes); i++)
     {
