@@ -293,7 +293,7 @@ static gboolean seal_one(Run *run, StudyCase *one, GError **error)
     one->sealed = seal(run, one, &trouble);
     if (one->sealed != NULL)
     {
-        one->row.key = g_strdup(one->sealed->key);
+        ifm_record_set_text(&one->row.key, one->sealed->key);
         return TRUE;
     }
     if (g_error_matches(trouble, IFM_ERROR, IFM_ERROR_CANCELLED))
