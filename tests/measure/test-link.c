@@ -256,12 +256,14 @@ static void test_interrupted(void)
     g_autoptr(GError) error = NULL;
     IfmRunnerOptions options = { .interrupted = &interrupted, .progress = interrupt_now, .progress_user = &interrupted };
     g_autoptr(IfmRunner) runner = ifm_runner_new(&options);
-    IfmLinkCase link_case = link_of("simulated:links/HOST", "simulated:links/GPU", 100);
+    /* Large, so that few copies are made until then, and the worker has summed them up within the time it is given. */
+    IfmLinkCase link_case = link_of("simulated:links/HOST", "simulated:links/GPU", 4000000);
     link_case.protocol.runs = IFM_PROTOCOL_MOST_RUNS;
     g_autoptr(IfmCase) sealed = ifm_runner_link_case(runner, &link_case, &error);
     g_assert_no_error(error);
     g_autoptr(IfmMeasurement) measurement = ifm_runner_measure_link(runner, &link_case, sealed, &error);
     g_assert_no_error(error);
+    g_assert_cmpstr(measurement->reason, ==, "");
     g_assert_cmpint(measurement->outcome, ==, IFM_OUTCOME_OK);
     g_assert_cmpstr(measurement->stop_reason, ==, "interrupted");
     g_assert_cmpuint(measurement->samples_ns->len, >, 0);
