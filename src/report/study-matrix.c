@@ -329,14 +329,14 @@ void ifm_study_lookup_errors(GString *out, const IfmStudyTables *tables, const I
     if (n_inner == 0)
         return;
     ifm_page_heading(out, "Latency at sizes never measured", screen);
-    g_autofree char *text =
-        g_strdup_printf("Each latency was left out once and predicted from the other sizes of its stage and device, by "
-                        "interpolation between "
-                        "logarithms of nodes, edges and latency. By how much that missed, in the middle and at most, where "
-                        "others lie around "
-                        "it (%" G_GSIZE_FORMAT " latencies; %" G_GSIZE_FORMAT
-                        " lie at the edge, where it could only extrapolate: lookup_table.json tells how badly):",
-                        n_inner, n_outer);
+    g_autofree char *text = g_strdup_printf(
+        "Each latency was left out once and predicted from the other sizes of its stage and device, by "
+        "interpolation between "
+        "logarithms of nodes, edges per node and latency. By how much that missed, in the middle and at most, where "
+        "others lie around "
+        "it (%" G_GSIZE_FORMAT " latencies; %" G_GSIZE_FORMAT
+        " lie at the edge, where it could only extrapolate: lookup_table.json tells how badly):",
+        n_inner, n_outer);
     ifm_page_wrapped(out, text, screen);
     g_string_append_c(out, '\n');
     append_lookup_matrix(out, tables, screen);
