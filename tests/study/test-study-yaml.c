@@ -60,7 +60,7 @@ static void test_published(void)
     const IfmProtocol *protocol = ifm_study_protocol(study);
     g_assert_cmpuint(protocol->runs, ==, 0);
     g_assert_cmpfloat(protocol->ci_ratio, ==, 0.01);
-    g_assert_cmpint(protocol->time_budget_ns, ==, 1500000000);
+    g_assert_cmpint(protocol->time_budget_ns, ==, 2500000000);
     g_assert_cmpint(ifm_study_limits(study)->hang_ns, ==, G_GINT64_CONSTANT(60000000000));
     IfmStageSizes sizes = ifm_study_stage_sizes(study);
     g_assert_cmpint(sizes.features, ==, 500);
