@@ -35,7 +35,8 @@ int study_place_check(const StudyPlace *place);
 
 /* study_place_begun: whether a store holds a study. */
 gboolean study_place_begun(IfmStore *store);
-/* study_place_tables: (transfer full) by the study's span where the study was named, else by what the store was left with. */
+/* study_place_tables: (transfer full) by the study's span where the study was named, else by what the store was left with.
+ */
 IfmStudyTables *study_place_tables(const StudyPlace *place, IfmStore *store, GError **error);
 /* study_place_write: The same, and writes them as its folder's files. (transfer full) */
 IfmStudyTables *study_place_write(const StudyPlace *place, IfmStore *store, GError **error);

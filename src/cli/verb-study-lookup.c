@@ -191,7 +191,8 @@ const Verb verb_study_lookup = {
     .options = lookup_options,
     .details = WHICH_RESULTS
     "\nA size that was measured has its median; one between measured sizes is interpolated between the logarithms of "
-    "nodes, edges per node and latency; one beyond them is extrapolated, which is a guess. \"usually off by\" is how far, in the median, "
+    "nodes, edges per node and latency; one beyond them is extrapolated, which is a guess. \"usually off by\" is how far, "
+    "in the median, "
     "such answers were off for measured sizes that were left out one by one.",
     .examples = lookup_examples,
     .run = run_lookup,

@@ -75,8 +75,8 @@ gboolean ifm_store_begin_writing(const IfmStore *store, GError **error);
 /* --- document.c
  * ----------------------------------------------------------------------------------------------------------- */
 
-/* ifm_store_add_documents: Those of @from that @store has not, by name; @over: all of them, in place of those it has. Within
- * a transaction of each. */
+/* ifm_store_add_documents: Those of @from that @store has not, by name; @over: all of them, in place of those it has.
+ * Within a transaction of each. */
 gboolean ifm_store_add_documents(const IfmStore *store, const IfmStore *from, gboolean over, GError **error);
 /* ifm_store_check_documents: whether each is a JSON object and what was written. */
 gboolean ifm_store_check_documents(const IfmStore *store, GError **error);

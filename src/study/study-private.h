@@ -90,7 +90,8 @@ json_t *study_model_to_json(const char *name, gint64 features, gint64 hidden, gi
 /* study_manifest_read: what a store says; *manifest NULL where it says nothing. FALSE with IFM_ERROR_CORRUPT, or
  * IFM_ERROR_INVALID for one of a later format. */
 gboolean study_manifest_read(IfmStore *store, json_t **manifest, GError **error);
-/* study_manifest_keep_keys (manifest-span.c): gives cases without a key the one that a manifest has for what they are of. */
+/* study_manifest_keep_keys (manifest-span.c): gives cases without a key the one that a manifest has for what they are of.
+ */
 void study_manifest_keep_keys(const json_t *manifest, IfmStudy *study);
 /* study_manifest_update: (transfer full) a manifest with the study's span as it is now: what is new in it has no key yet.
  * Devices that the last run was asked for stay. */
