@@ -4,13 +4,15 @@
 
 /* A store's manifest against a study as it is now: which of its cases the manifest knows, by what they are of. */
 
-static const char *device_named(const json_t *manifest, const char *alias)
+const char *study_manifest_device(const json_t *manifest, const char *alias)
 {
     gsize i;
     json_t *device;
-    json_array_foreach(json_object_get(manifest, "devices"), i,
-                       device) if (g_strcmp0(json_string_value(json_object_get(device, "alias")), alias) ==
-                                   0) return json_string_value(json_object_get(device, "device"));
+    json_array_foreach(json_object_get(manifest, "devices"), i, device)
+    {
+        if (alias != NULL && g_strcmp0(json_string_value(json_object_get(device, "alias")), alias) == 0)
+            return json_string_value(json_object_get(device, "device"));
+    }
     return NULL;
 }
 
@@ -30,14 +32,14 @@ static char *place_in(const json_t *manifest, const json_t *row)
                          .nodes = json_integer_value(json_object_get(row, "nodes")),
                          .edges = json_integer_value(json_object_get(row, "edges")),
                          .bytes = json_integer_value(json_object_get(row, "bytes")) };
-    const char *device = device_named(manifest, one.alias);
-    const char *receiver = one.to != NULL ? device_named(manifest, one.to) : "";
+    const char *device = study_manifest_device(manifest, one.alias);
+    const char *receiver = one.to != NULL ? study_manifest_device(manifest, one.to) : "";
     return device != NULL && receiver != NULL ? place_of(&one, device, receiver) : NULL;
 }
 
-void study_manifest_keep_keys(const json_t *manifest, IfmStudy *study)
+GHashTable *study_manifest_keys(const json_t *manifest)
 {
-    g_autoptr(GHashTable) keys = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+    GHashTable *keys = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
     gsize n;
     json_t *row;
     json_array_foreach(json_object_get(manifest, "cases"), n, row)
@@ -47,14 +49,25 @@ void study_manifest_keep_keys(const json_t *manifest, IfmStudy *study)
         if (place != NULL)
             g_hash_table_insert(keys, place, (gpointer)key);
     }
+    return keys;
+}
+
+const char *study_manifest_key(GHashTable *keys, const StudyCase *one)
+{
+    g_autofree char *place = place_of(&one->row, one->device->device, one->to != NULL ? one->to->device : "");
+    return g_hash_table_lookup(keys, place);
+}
+
+/* Gives cases without a key the one that a manifest has for what they are of. */
+static void keep_keys(const json_t *manifest, IfmStudy *study)
+{
+    g_autoptr(GHashTable) keys = study_manifest_keys(manifest);
     const GPtrArray *cases = ifm_study_cases(study);
     for (guint i = 0; i < cases->len; i++)
     {
         StudyCase *one = cases->pdata[i];
-        if (one->row.key != NULL)
-            continue;
-        g_autofree char *place = place_of(&one->row, one->device->device, one->to != NULL ? one->to->device : "");
-        one->row.key = g_strdup(g_hash_table_lookup(keys, place));
+        if (one->row.key == NULL)
+            one->row.key = g_strdup(study_manifest_key(keys, one));
     }
 }
 
@@ -98,7 +111,7 @@ json_t *study_manifest_update(const json_t *manifest, IfmStudy *study, GError **
     gsize i;
     json_t *device;
     json_array_foreach(json_object_get(manifest, "devices"), i, device) if (!take_device(study, device, error)) return NULL;
-    study_manifest_keep_keys(manifest, study);
+    keep_keys(manifest, study);
     json_t *updated = study_manifest(study, json_object_get(manifest, "sessions"));
     /* what was measured was measured by the protocol of then, which a command line may have given */
     json_t *then = json_object_get(json_object_get(manifest, "definition"), "protocol");

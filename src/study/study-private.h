@@ -90,9 +90,12 @@ json_t *study_model_to_json(const char *name, gint64 features, gint64 hidden, gi
 /* study_manifest_read: what a store says; *manifest NULL where it says nothing. FALSE with IFM_ERROR_CORRUPT, or
  * IFM_ERROR_INVALID for one of a later format. */
 gboolean study_manifest_read(IfmStore *store, json_t **manifest, GError **error);
-/* study_manifest_keep_keys (manifest-span.c): gives cases without a key the one that a manifest has for what they are of.
- */
-void study_manifest_keep_keys(const json_t *manifest, IfmStudy *study);
+/* study_manifest_device (manifest-span.c): the device behind an alias; NULL where there is none, or no @alias. */
+const char *study_manifest_device(const json_t *manifest, const char *alias);
+/* study_manifest_keys: (transfer full) the keys of a manifest's cases, borrowed from it, by what the cases are of. */
+GHashTable *study_manifest_keys(const json_t *manifest);
+/* study_manifest_key: the one of a case in @keys; NULL where there is none. */
+const char *study_manifest_key(GHashTable *keys, const StudyCase *one);
 /* study_manifest_update: (transfer full) a manifest with the study's span as it is now: what is new in it has no key yet.
  * Devices that the last run was asked for stay. */
 json_t *study_manifest_update(const json_t *manifest, IfmStudy *study, GError **error);

@@ -16,7 +16,7 @@ struct StudyPast
     IfmStore *store;
     json_t *manifest; /* NULL: there is none yet */
     GHashTable *health;
-    GHashTable *keys; /* place -> key; borrowed from the manifest */
+    GHashTable *keys; /* study_manifest_keys() */
     char *machine;    /* id of this one; NULL: not known */
 };
 
@@ -37,34 +37,9 @@ void study_past_free(StudyPast *past)
     g_free(past);
 }
 
-/* --- the manifest's cases --------------------------------------------------------------------------------------------- */
-
 static const char *text_in(const json_t *object, const char *key)
 {
     return json_string_value(json_object_get(object, key));
-}
-
-static const char *device_named(const json_t *manifest, const char *alias)
-{
-    gsize i;
-    json_t *device;
-    json_array_foreach(json_object_get(manifest, "devices"), i, device)
-    {
-        if (alias != NULL && g_strcmp0(text_in(device, "alias"), alias) == 0)
-            return text_in(device, "device");
-    }
-    return NULL;
-}
-
-/* "ALIAS DEVICE STAGE NODES EDGES TO DEVICE BYTES": what a case of an earlier run is found again by. */
-static char *place_of(const json_t *row, const char *device, const char *to_device)
-{
-    const char *to = text_in(row, "to");
-    return g_strdup_printf(
-        "%s %s %" JSON_INTEGER_FORMAT " %" JSON_INTEGER_FORMAT " %" JSON_INTEGER_FORMAT " %s %s %" JSON_INTEGER_FORMAT,
-        text_in(row, "alias"), device, json_integer_value(json_object_get(row, "stage")),
-        json_integer_value(json_object_get(row, "nodes")), json_integer_value(json_object_get(row, "edges")),
-        to != NULL ? to : "", to_device != NULL ? to_device : "", json_integer_value(json_object_get(row, "bytes")));
 }
 
 /* --- health ----------------------------------------------------------------------------------------------------------- */
@@ -120,10 +95,9 @@ static gboolean note_case(StudyPast *past, const json_t *row, GError **error)
 {
     GError *trouble = NULL;
     const char *key = text_in(row, "key"), *to = text_in(row, "to");
-    const char *device = device_named(past->manifest, text_in(row, "alias"));
+    const char *device = study_manifest_device(past->manifest, text_in(row, "alias"));
     if (key == NULL || device == NULL)
         return TRUE;
-    g_hash_table_insert(past->keys, place_of(row, device, device_named(past->manifest, to)), (gpointer)key);
     g_autoptr(IfmMeasurement) last = ifm_store_last(past->store, key, &trouble);
     if (trouble != NULL)
     {
@@ -147,7 +121,7 @@ StudyPast *study_past_new(IfmStore *store, json_t *manifest, GError **error)
     past->manifest = json_incref(manifest);
     past->machine = g_strdup(text_in(machine, "id"));
     past->health = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, (GDestroyNotify)health_free);
-    past->keys = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+    past->keys = study_manifest_keys(manifest);
     json_array_foreach(json_object_get(manifest, "cases"), i, row)
     {
         if (!note_case(past, row, error))
@@ -218,9 +192,7 @@ static gboolean is_the_same(const StudyPast *past, const IfmCase *record, const 
 
 gboolean study_past_key(const StudyPast *past, const IfmStudy *study, const StudyCase *one, char **key, GError **error)
 {
-    json_auto_t *row = study_case_to_json(&one->row);
-    g_autofree char *place = place_of(row, one->device->device, one->to != NULL ? one->to->device : NULL);
-    const char *found = g_hash_table_lookup(past->keys, place);
+    const char *found = study_manifest_key(past->keys, one);
     GError *trouble = NULL;
     *key = NULL;
     if (found == NULL)
