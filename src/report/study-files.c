@@ -98,6 +98,13 @@ static json_t *metadata(const IfmStudyTables *tables, const char *format, json_t
                      "format_version", 1, "study", study, "figures", figures, "devices", devices);
 }
 
+static void set_failure(json_t *json, const IfmStudyTables *tables, const IfmStageRow *row)
+{
+    json_object_set_new(json, "outcome", json_string(ifm_row_state_name(ifm_stage_row_state(tables, row))));
+    json_object_set_new(json, "error_code", text_or_null(row->code));
+    json_object_set_new(json, "reason", text_or_null(row->reason));
+}
+
 /* Rows that were tried, or given up for their device, and have no latency. */
 static json_t *failures_to_json(const IfmStudyTables *tables)
 {
@@ -109,9 +116,7 @@ static json_t *failures_to_json(const IfmStudyTables *tables)
             continue;
         g_autofree char *key = row_key(row);
         json_t *json = json_object();
-        json_object_set_new(json, "outcome", json_string(ifm_row_state_name(ifm_stage_row_state(tables, row))));
-        json_object_set_new(json, "error_code", text_or_null(row->code));
-        json_object_set_new(json, "reason", text_or_null(row->reason));
+        set_failure(json, tables, row);
         json_object_set_new(failed, key, json);
     }
     return failed;
@@ -334,9 +339,7 @@ static json_t *raw_row(const IfmStudyTables *tables, const IfmStageRow *row)
     if (row->reason != NULL)
     {
         json_object_set_new(json, "failed", json_true());
-        json_object_set_new(json, "outcome", json_string(ifm_row_state_name(ifm_stage_row_state(tables, row))));
-        json_object_set_new(json, "error_code", text_or_null(row->code));
-        json_object_set_new(json, "reason", text_or_null(row->reason));
+        set_failure(json, tables, row);
         return json;
     }
     json_object_set_new(json, "mean", ms(row->mean_ns));
