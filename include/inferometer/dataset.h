@@ -88,6 +88,29 @@ IfmGraph *ifm_graph_part(const IfmGraph *graph, gint64 index);
  */
 IfmGraph *ifm_graph_pad(const IfmGraph *graph, gint64 n_nodes, gint64 n_edges, GError **error);
 
+/**
+ * IfmSubgraph: a part of a graph that can be computed by itself: its own nodes, all edges that end in them, and the ghosts:
+ * nodes owned elsewhere in which those edges begin.
+ * @graph: nodes 0 to n_own - 1 are its own, the ghosts follow; edges in the order they had
+ * @nodes: [graph->n_nodes] what each was in the whole graph
+ */
+typedef struct
+{
+    IfmGraph *graph;
+    gint64 n_own;
+    gint64 *nodes;
+} IfmSubgraph;
+void ifm_subgraph_free(IfmSubgraph *subgraph);
+
+/**
+ * ifm_graph_partition: Parts a graph into @n_parts subgraphs with few edges between them (METIS k-way on the undirected
+ * graph, balanced by nodes and edges). Each node is some part's own, each edge in the part that owns its destination. The
+ * same arguments give the same parts. 1 part is the graph itself.
+ * Returns: (transfer full) IfmSubgraph* [n_parts, empty ones left out]; NULL with IFM_ERROR_INVALID (fewer nodes than
+ * parts), IFM_ERROR_FAILED with METIS' reason, or IFM_ERROR_MEMORY.
+ */
+GPtrArray *ifm_graph_partition(const IfmGraph *graph, gint64 n_parts, guint32 seed, GError **error);
+
 /** ifm_graph_in_degrees: edges that end in each node. @degrees: [n_nodes] */
 void ifm_graph_in_degrees(const IfmGraph *graph, float *degrees);
 /** ifm_graph_check: whether every edge is inside the nodes. IFM_ERROR_INVALID names the first that is not. */

@@ -1,5 +1,5 @@
 #pragma once
-#include <inferometer/engine.h>
+#include <inferometer/pipeline.h>
 #include <inferometer/statistics.h>
 #include <inferometer/store.h>
 
@@ -119,6 +119,14 @@ typedef struct
 
 #define IFM_LIMITS_INIT ((IfmLimits){ .hang_ns = 60 * G_GINT64_CONSTANT(1000000000) })
 
+/** IfmLoadDevice: a device that works while another is measured: it infers @model_path again and again, with the case's own
+ * sizes, inputs and seed, in the same worker. */
+typedef struct
+{
+    const char *alias, *device, *model_path;
+    gboolean free_shapes;
+} IfmLoadDevice;
+
 /** IfmModelCase: all a worker needs to measure a model on a device. */
 typedef struct
 {
@@ -144,6 +152,10 @@ typedef struct
     gboolean verify;   /* compare with the reference (onnxruntime:CPU, optimisation off) */
     double rtol, atol; /* of that comparison; 0, 0: by dtype */
     gboolean native_async;
+    /* devices that are busy meanwhile, from before warm-up until after the last run; part of the case's key (load). How
+     * many inferences each made, and that none failed, is in surroundings.load_beside; one that failed fails the case. */
+    const IfmLoadDevice *load;
+    gsize n_load;
 } IfmModelCase;
 
 /**
@@ -208,6 +220,54 @@ IfmCase *ifm_runner_link_case(IfmRunner *runner, const IfmLinkCase *link_case, G
  * inference], "assumed": whether a simulated device's copy takes a time that nobody measured}.
  */
 IfmMeasurement *ifm_runner_measure_link(IfmRunner *runner, const IfmLinkCase *link_case, const IfmCase *sealed,
+                                        GError **error);
+
+/** IfmPlanGraph: a graph of the stream. @kind: "uniform", "power-law" or a path. */
+typedef struct
+{
+    const char *kind;
+    gint64 nodes, edges;
+    guint32 seed;
+} IfmPlanGraph;
+
+/**
+ * IfmPlanCase: a plan, run on a stream of batches in one worker that has all of its devices. Its batches are the graphs in
+ * turn, features seeded, each graph's plan its own.
+ * @plans: [n_graphs] JSON of the plan of each graph (pipeline.h); equal ones are compiled once
+ */
+typedef struct
+{
+    const json_t *const *plans;
+    const IfmPlanGraph *graphs;
+    gsize n_graphs;
+    IfmStageSizes sizes; /* features, hidden */
+    gsize n_batches;     /* a repetition; with several graphs they alternate in groups of equal plans */
+    int queue_depth, block_depth;
+    const char *device_time; /* "on", "off", "sampled" */
+    gint64 watchdog_ns;
+    gboolean verify;          /* every batch's outputs against those of the single-device reference */
+    double rtol, atol;        /* 0, 0: by dtype */
+    const json_t *fallbacks;  /* of ifm_plan_fallbacks(): plans for the devices left after a failure; NULL: stop */
+    const json_t *prediction; /* kept with the case's measurement; made before the run, or NULL */
+    const char *trace_path;   /* where the worker writes the trace of the last repetition, or NULL */
+    const char *cache_dir;
+    guint32 seed;
+    gsize repetitions; /* at least 1; one more goes before, as warm-up */
+    /* also, interleaved with each repetition: each device of the plans alone on whole batches, and all of them at once,
+     * each on whole batches of its own: the bound that a plan's throughput is held against */
+    gboolean bound;
+} IfmPlanCase;
+
+/** ifm_runner_plan_case: The sealed record: subject kind "plan", device "CPU+GPU", sizes {"nodes", "edges", "batches"}. */
+IfmCase *ifm_runner_plan_case(IfmRunner *runner, const IfmPlanCase *plan_case, GError **error);
+/**
+ * ifm_runner_measure_plan: samples_ns are the times between two batches leaving, after the pipeline filled; their summary's
+ * mean is the cycle. surroundings.plan = {"repetitions": [{"makespan_ns", "n_batches", "throughput_per_s", "latency":
+ * {percentiles}, "stages": [...]}], "makespan", "latency_ms" (intervals over repetitions), "bound": {"solo": {ALIAS: rate},
+ * "together": {ALIAS: rate}, "gain", "attained"}, "prediction", "replans", "device_time_slow_down"}. FAILED with the
+ * pipeline's reason; the trace so far is written in every case.
+ */
+IfmMeasurement *ifm_runner_measure_plan(IfmRunner *runner, const IfmPlanCase *plan_case, const IfmCase *sealed,
                                         GError **error);
 
 /** ifm_runner_find_device: Whether a device is here and answers, whatever cores and streams it is named with.

@@ -56,7 +56,9 @@ typedef struct
     char *key;   /* of its sealed case; NULL until sealed, and for a device that is not here */
     int phase;   /* 1, 2; links come with the phase of their later device */
     char *alias, *to;
-    int stage;           /* 0: a link */
+    int stage;           /* the first; 0: a link */
+    int last;            /* the last of a range, fused; equals stage where it is one */
+    char **busy;         /* aliases of the devices that work meanwhile, sorted, NULL-terminated; NULL: none */
     gint64 nodes, edges; /* 0: a link */
     gint64 bytes;        /* of a link */
 } IfmStudyCase;
@@ -148,11 +150,13 @@ gint64 ifm_study_holder(const char *folder);
 
 /* --- what came of it -------------------------------------------------------------------------------------------------- */
 
-/** IfmStageRow: one stage on one device at one size. Times are ns, NaN where there are none. */
+/** IfmStageRow: one stage, or range of stages fused, on one device at one size, alone or while others are busy. Times are
+ * ns, NaN where there are none. */
 typedef struct
 {
     const IfmStudyDevice *device;
-    int phase, stage;
+    int phase, stage, last; /* last equals stage where it is one */
+    guint32 busy;           /* mask over the tables' devices; 0: alone */
     gint64 nodes, edges;
     char *key;
     IfmMeasurement *measurement; /* NULL where it was never tried, see @reason */
@@ -201,7 +205,8 @@ typedef struct
     json_t *manifest;
     gboolean imported;
     GPtrArray *devices;  /* IfmStudyDevice* */
-    GPtrArray *rows;     /* IfmStageRow*, in the order of the manifest */
+    GPtrArray *rows;     /* IfmStageRow*, in the order of the manifest: single stages alone, as the exports have them */
+    GPtrArray *ranges;   /* IfmStageRow*: ranges of several stages, and whatever was measured while others were busy */
     GPtrArray *fits;     /* IfmStageFit*, by device, then stage */
     GPtrArray *links;    /* IfmLinkFit* */
     gint64 spent_ns;     /* measuring, all sessions together */

@@ -124,6 +124,30 @@ IfmScatter ifm_scatter_for(const char *engine);
 IfmModel *ifm_staged_build(const IfmStagedModel *staged, int first, int last, const IfmStageSizes *sizes,
                            IfmScatter scatter, guint32 seed, GError **error);
 
+/**
+ * IfmStagedPort: an input of a part's model. @whole: all rows of the graph's sources ("sources"), which every part shares;
+ * else the part's own rows ("nodes") or columns ("edges").
+ */
+typedef struct
+{
+    const IfmBoundary *boundary; /* NULL: "zeros" */
+    const char *name;            /* the port: the boundary's name, or NAME.part where the boundary comes whole, too */
+    gboolean whole;
+} IfmStagedPort;
+
+/**
+ * ifm_staged_build_part: Stages @first to @last of one part of a graph, as data parallelism and ghost nodes need it: its
+ * destinations are counted from its own first node, its sources are rows of the whole. So stage 1's x is f32 [sources,
+ * features], a dimension of its own, and a range whose other stages read x by destination, too, has it a second time, as
+ * "x.part" f32 [nodes, features]. A whole graph is the part with sources = nodes and both the same tensor. Every row it
+ * computes is one that is wanted. Otherwise as ifm_staged_build(), the same weights; a range that needs nothing whole is
+ * the same model.
+ * @sources: 0: free, as dimension "sources"
+ * @ports: (out) (optional) (transfer full) IfmStagedPort, in the order of its inputs
+ */
+IfmModel *ifm_staged_build_part(const IfmStagedModel *staged, int first, int last, const IfmStageSizes *sizes,
+                                gint64 sources, IfmScatter scatter, guint32 seed, GArray **ports, GError **error);
+
 /** ifm_staged_io_bytes: What stages @first to @last, fused, really read and write: inputs and outputs, each once, without
  * weights. @read, @written: (out) */
 void ifm_staged_io_bytes(const IfmStagedModel *staged, int first, int last, const IfmStageSizes *sizes, gint64 *read,

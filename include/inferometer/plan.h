@@ -1,0 +1,243 @@
+#pragma once
+#include <inferometer/dataset.h>
+#include <inferometer/pipeline.h>
+#include <inferometer/study.h>
+
+G_BEGIN_DECLS
+
+/* --- what things cost ------------------------------------------------------------------------------------------------- */
+
+#define IFM_COST_MAX_STAGES 64
+
+/**
+ * IfmCosts: a cost model: latency of any range of stages on any device at any size, alone and while others are busy, what
+ * parting, merging and handing over take. Built once, then immutable: threads may share it. docs/planning.md.
+ *
+ * Range first..last on a device at (nodes, edges):
+ *   where that range was measured fused: its lookup; else the sum over the largest measured ranges that make it up
+ *   x slow-down(range, device, the other busy devices)
+ * A device with static models takes the next profiled size that is no smaller; its part is then padded, which is a copy.
+ */
+typedef struct IfmCosts IfmCosts;
+
+/** IfmCostDevice: @sizes: [n_sizes] of a static device. @splits: takes part in data parallelism. Watts: NaN: unknown. */
+typedef struct
+{
+    const char *alias, *device;
+    IfmPlanForm form;
+    const IfmPlanSize *sizes;
+    gsize n_sizes;
+    gboolean splits;
+    double active_w, idle_w;
+} IfmCostDevice;
+
+/** IfmCostPoint: @spread_ratio: half-width of the prediction's 95 % interval / latency; NaN: unknown. */
+typedef struct
+{
+    gint64 nodes, edges;
+    double latency_ns, spread_ratio;
+} IfmCostPoint;
+
+IfmCosts *ifm_costs_new(const char *model, gsize n_stages);
+void ifm_costs_free(IfmCosts *costs);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmCosts, ifm_costs_free)
+/** ifm_costs_add_device: Returns: its index; -1 with IFM_ERROR_INVALID beyond IFM_PLAN_MAX_DEVICES or for an alias twice.
+ */
+int ifm_costs_add_device(IfmCosts *costs, const IfmCostDevice *device, GError **error);
+/** ifm_costs_set_points: latencies of stages @first to @last, fused, on a device that has nothing beside it.
+ * IFM_ERROR_INVALID as ifm_lookup_new(). */
+gboolean ifm_costs_set_points(IfmCosts *costs, int device, int first, int last, const IfmCostPoint *points, gsize n,
+                              GError **error);
+/** ifm_costs_set_busy_points: the same while the devices of mask @busy work. Slow-down = these / those, interpolated. Of a
+ * set that nobody measured: the product of the slow-downs by its members; of a range that nobody measured: the mean of its
+ * stages' by latency; with nothing known 1, and the cost says so. */
+gboolean ifm_costs_set_busy_points(IfmCosts *costs, int device, int first, int last, guint32 busy,
+                                   const IfmCostPoint *points, gsize n, GError **error);
+/** ifm_costs_forbid: a stage is not for a device. @why: one line. */
+void ifm_costs_forbid(IfmCosts *costs, int device, int stage, const char *why);
+/** ifm_costs_forbid_split: a stage that takes no part in data parallelism. */
+void ifm_costs_forbid_split(IfmCosts *costs, int stage);
+/** ifm_costs_set_cut: what crosses between @stage and the next: bytes = fixed + per_node x nodes + per_edge x edges. Stage
+ * 0: what enters. Without it nothing. */
+void ifm_costs_set_cut(IfmCosts *costs, int stage, double per_node, double per_edge);
+/** ifm_costs_set_link: handing over from a device to another: fixed_ns + bytes x ns_per_byte. Not called: they share memory
+ * and a pointer is handed over. From or to -1: the host. */
+void ifm_costs_set_link(IfmCosts *costs, int from, int to, double fixed_ns, double ns_per_byte);
+/** ifm_costs_set_host: partition of a block: fixed + per_edge x edges, only where edges are parted (once on entry); merge:
+ * fixed, and per device. */
+void ifm_costs_set_host(IfmCosts *costs, double partition_fixed_ns, double partition_ns_per_edge, double merge_fixed_ns,
+                        double pad_ns_per_byte);
+
+/** ifm_costs_from_tables: All of the above from what a study measured: latencies of stages and ranges, under load where it
+ * was measured, links (none where memory is shared or the latency holds the transfer already), static devices' profiled
+ * sizes, stages that failed to compile (forbidden, with the reason) or are declared so in the study.
+ * @devices: aliases to use, NULL-terminated, or NULL for all that have latencies. IFM_ERROR_INVALID: "table too sparse":
+ * names device and stage without a single latency; an unknown alias. */
+IfmCosts *ifm_costs_from_tables(const IfmStudyTables *tables, const char *const *devices, GError **error);
+/** ifm_costs_measure_host: Measures partition and merge as the pipeline does them, on graphs of these sizes, on this
+ * machine, and sets them. */
+gboolean ifm_costs_measure_host(IfmCosts *costs, const IfmPlanSize *sizes, gsize n_sizes, GError **error);
+
+gsize ifm_costs_n_devices(const IfmCosts *costs);
+const IfmCostDevice *ifm_costs_device(const IfmCosts *costs, int device);
+gsize ifm_costs_n_stages(const IfmCosts *costs);
+/** ifm_costs_why_not: Returns: why stages @first to @last cannot run on a device; NULL where they can. Borrowed. */
+const char *ifm_costs_why_not(const IfmCosts *costs, int device, int first, int last);
+
+/** IfmCostOrigin: how a latency came about; the worst of what it is made of. */
+typedef enum
+{
+    IFM_COST_MEASURED,
+    IFM_COST_INTERPOLATED,
+    IFM_COST_SUMMED,       /* of stages measured one by one: fusing may save some */
+    IFM_COST_EXTRAPOLATED, /* beyond what was measured: a guess */
+} IfmCostOrigin;
+
+/** IfmCostLatency: @spread_ratio: as of IfmCostPoint. @busy_known: the slow-down was measured. */
+typedef struct
+{
+    double latency_ns, spread_ratio;
+    IfmCostOrigin origin;
+    gboolean busy_known;
+} IfmCostLatency;
+/** ifm_costs_latency: @busy: mask of the other busy devices. IFM_ERROR_INVALID for a size not above 0;
+ * IFM_ERROR_UNSUPPORTED with ifm_costs_why_not(), or where a static device has no size so large. */
+gboolean ifm_costs_latency(const IfmCosts *costs, int device, int first, int last, double nodes, double edges, guint32 busy,
+                           IfmCostLatency *latency, GError **error);
+
+/* --- what a plan costs ------------------------------------------------------------------------------------------------ */
+
+typedef struct
+{
+    double handover_ns, partition_ns, merge_ns, total_ns;
+    double device_ns[IFM_PLAN_MAX_DEVICES]; /* in the order of the block's devices */
+} IfmBlockCost;
+
+/** IfmPlanCost: @latency_ns: one batch alone: the sum over blocks, each with its own devices busy. @cycle_ns: the longest
+ * device time of a block while all of the plan's devices are busy: 1 / throughput. @spread_ratio: of each. */
+typedef struct
+{
+    double latency_ns, latency_spread_ratio;
+    double cycle_ns, cycle_spread_ratio;
+    double energy_j; /* of a batch in steady state; NaN where a device's power is unknown */
+    IfmCostOrigin origin;
+    gboolean busy_known;
+    int bottleneck_block;
+    GArray *alone;  /* IfmBlockCost of the latency */
+    GArray *steady; /* IfmBlockCost of the cycle */
+} IfmPlanCost;
+void ifm_plan_cost_clear(IfmPlanCost *cost);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(IfmPlanCost, ifm_plan_cost_clear)
+/** ifm_plan_cost: IFM_ERROR_INVALID for a plan that is none of this model's; IFM_ERROR_UNSUPPORTED "block 2: NPU: ...". */
+gboolean ifm_plan_cost(const IfmCosts *costs, const IfmPlan *plan, double nodes, double edges, IfmPlanCost *cost,
+                       GError **error);
+
+/* --- the best plan ---------------------------------------------------------------------------------------------------- */
+
+typedef enum
+{
+    IFM_OBJECTIVE_LATENCY,
+    IFM_OBJECTIVE_THROUGHPUT,
+    IFM_OBJECTIVE_ENERGY,
+} IfmObjective;
+const char *const *ifm_objective_words(void);
+
+typedef struct
+{
+    IfmObjective objective;
+    double nodes, edges;
+    const double *grid; /* [n_grid] shares a device may have, each the multiple choice of the published search; NULL: any */
+    gsize n_grid;
+    int max_blocks;      /* 0: any number */
+    guint32 without;     /* devices not to use */
+    guint32 no_split;    /* devices that take no part in data parallelism */
+    gint64 most_visited; /* of the search; 0: 50 million */
+} IfmPlanQuestion;
+
+typedef struct
+{
+    IfmPlan *plan; /* the answer: a single device where the best is not surely better */
+    IfmPlanCost cost;
+    IfmPlan *best; /* of the whole space, whatever the uncertainty */
+    IfmPlanCost best_cost;
+    IfmPlan *single; /* the best on one device; NULL where none can run all stages */
+    IfmPlanCost single_cost;
+    gboolean within_uncertainty;   /* best's gain over single is within the uncertainty of both */
+    gboolean optimal;              /* under this cost model; else: */
+    double lower_bound, gap_ratio; /* of the objective (ns or J); gap = value / bound - 1 */
+    gint64 n_ranges, n_subsets;    /* contiguous ranges; sets of devices */
+    double n_structures;           /* plans but for their ratios: the space, counted exactly while below 2^53 */
+    gint64 n_visited, n_pruned;    /* nodes of the search */
+} IfmPlanAnswer;
+void ifm_plan_answer_clear(IfmPlanAnswer *answer);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(IfmPlanAnswer, ifm_plan_answer_clear)
+
+/**
+ * ifm_plan_search: The best plan: branch and bound over contiguous ranges x sets of devices; within a block the shares that
+ * make its devices finish together (or the best of the grid).
+ * Returns: FALSE with IFM_ERROR_UNSUPPORTED where no plan covers all stages (which stage no device can run, why), or
+ * IFM_ERROR_UNAVAILABLE where energy is asked for and a device's power is unknown.
+ */
+gboolean ifm_plan_search(const IfmCosts *costs, const IfmPlanQuestion *question, IfmPlanAnswer *answer, GError **error);
+/** ifm_plan_pareto: (transfer full) IfmPlanAnswer* none of which another beats in latency, cycle (and energy where known),
+ * sorted by latency; the ratios of a block are those that make its devices finish together, alone or steady. */
+GPtrArray *ifm_plan_pareto(const IfmCosts *costs, const IfmPlanQuestion *question, GError **error);
+
+/* --- simulating it ---------------------------------------------------------------------------------------------------- */
+
+typedef struct
+{
+    gsize n_batches;
+    const IfmPlanSize *sizes; /* [n_sizes] of the batches, taken in turn */
+    gsize n_sizes;
+    int queue_depth, block_depth; /* as of IfmPipelineOptions; 0: their defaults */
+} IfmSimulateOptions;
+
+typedef struct
+{
+    gint64 makespan_ns; /* first batch in to last batch out */
+    double throughput_per_s, latency_median_ns, makespan_spread_ratio;
+    IfmTrace *trace; /* the same tracks and events as a run's: "simulation" */
+} IfmSimulation;
+void ifm_simulation_clear(IfmSimulation *simulation);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(IfmSimulation, ifm_simulation_clear)
+/** ifm_plan_simulate: Discrete events: bounded queues with back-pressure; a device's remaining work goes on at a rate that
+ * follows the set of devices busy at each moment. No clock, no thread. */
+gboolean ifm_plan_simulate(const IfmCosts *costs, const IfmPlan *plan, const IfmSimulateOptions *options,
+                           IfmSimulation *simulation, GError **error);
+
+/* --- plans by size ---------------------------------------------------------------------------------------------------- */
+
+/** IfmPlanTable: the best plan at each of many sizes. */
+typedef struct IfmPlanTable IfmPlanTable;
+typedef enum
+{
+    IFM_PLAN_EXACT,        /* of this very size */
+    IFM_PLAN_INTERPOLATED, /* the neighbours' plan, its ratios between theirs */
+    IFM_PLAN_CHOSEN,       /* the neighbour's that costs least at this size */
+    IFM_PLAN_SEARCHED,     /* outside the table: searched now, and kept */
+} IfmPlanOrigin;
+const char *ifm_plan_origin_name(IfmPlanOrigin origin);
+
+/** ifm_plan_table_new: Searches at each size. @question: its nodes and edges are not looked at. */
+IfmPlanTable *ifm_plan_table_new(const IfmCosts *costs, const IfmPlanQuestion *question, const IfmPlanSize *sizes, gsize n,
+                                 GError **error);
+void ifm_plan_table_free(IfmPlanTable *table);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmPlanTable, ifm_plan_table_free)
+gsize ifm_plan_table_n(const IfmPlanTable *table);
+/** ifm_plan_table_row: (borrowed) NULL past the end. @cost: (out) (optional) borrowed */
+const IfmPlan *ifm_plan_table_row(const IfmPlanTable *table, gsize index, IfmPlanSize *size, const IfmPlanCost **cost);
+/** ifm_plan_table_find: A plan for a graph of any size. @costs: NULL: EXACT and INTERPOLATED alone, else the nearest row's.
+ * (transfer full) */
+IfmPlan *ifm_plan_table_find(IfmPlanTable *table, const IfmCosts *costs, double nodes, double edges, IfmPlanOrigin *origin,
+                             GError **error);
+/** {"format": "plan-table", "format_version": 1, "objective", "model", "devices", "plans": [{"nodes", "edges", "plan",
+ * "latency_ns", "cycle_ns", …}]}. (transfer full) */
+json_t *ifm_plan_table_to_json(const IfmPlanTable *table);
+IfmPlanTable *ifm_plan_table_from_json(const json_t *json, const char *name, GError **error);
+
+/** ifm_plan_fallbacks: The best plan for each set of devices that is left when others are lost: {"1": plan, "3": plan, …}
+ * by mask of the lost, over @plan's devices. What IfmReplan looks up in a worker. (transfer full) */
+json_t *ifm_plan_fallbacks(const IfmCosts *costs, const IfmPlan *plan, const IfmPlanQuestion *question, GError **error);
+
+G_END_DECLS
