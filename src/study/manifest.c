@@ -17,11 +17,25 @@ json_t *study_device_to_json(const IfmStudyDevice *device)
                      text_or_null(device->description), "skipped", text_or_null(device->reason));
 }
 
+static json_t *aliases_to_json(char *const *aliases)
+{
+    json_t *json = json_array();
+    for (; *aliases != NULL; aliases++)
+        json_array_append_new(json, ifm_json_string(*aliases));
+    return json;
+}
+
 json_t *study_case_to_json(const IfmStudyCase *row)
 {
-    return json_pack("{s:o,s:o,s:o,s:i,s:i,s:I,s:I,s:I}", "key", text_or_null(row->key), "alias",
-                     ifm_json_string(row->alias), "to", text_or_null(row->to), "phase", row->phase, "stage", row->stage,
-                     "nodes", (json_int_t)row->nodes, "edges", (json_int_t)row->edges, "bytes", (json_int_t)row->bytes);
+    json_t *json =
+        json_pack("{s:o,s:o,s:o,s:i,s:i,s:I,s:I,s:I}", "key", text_or_null(row->key), "alias", ifm_json_string(row->alias),
+                  "to", text_or_null(row->to), "phase", row->phase, "stage", row->stage, "nodes", (json_int_t)row->nodes,
+                  "edges", (json_int_t)row->edges, "bytes", (json_int_t)row->bytes);
+    if (row->last > row->stage)
+        json_object_set_new(json, "last", json_integer(row->last));
+    if (row->busy != NULL)
+        json_object_set_new(json, "busy", aliases_to_json(row->busy));
+    return json;
 }
 
 json_t *study_model_to_json(const char *name, gint64 features, gint64 hidden, gint64 seed)

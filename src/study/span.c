@@ -17,6 +17,7 @@ static void add_stage_case(IfmStudy *study, int number, StudySize *size, IfmStud
     one->row = (IfmStudyCase){ .phase = device->phase,
                                .alias = g_strdup(device->alias),
                                .stage = number,
+                               .last = number,
                                .nodes = size->size.nodes,
                                .edges = size->size.edges };
     one->row.title =

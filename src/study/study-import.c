@@ -121,6 +121,7 @@ static void add_row(json_t *manifest, const ImportTable *table, const ImportRow 
                          .phase = (int)json_integer_value(json_object_get(device, "phase")),
                          .alias = row->alias,
                          .stage = row->stage,
+                         .last = row->stage,
                          .nodes = row->nodes,
                          .edges = row->edges };
     add_once(json_object_get(json_object_get(manifest, "definition"), "sizes"),

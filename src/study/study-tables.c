@@ -38,6 +38,7 @@ void ifm_study_tables_free(IfmStudyTables *tables)
     json_decref(tables->manifest);
     g_ptr_array_unref(tables->links);
     g_ptr_array_unref(tables->fits);
+    g_ptr_array_unref(tables->ranges);
     g_ptr_array_unref(tables->rows);
     g_ptr_array_unref(tables->devices);
     g_free(tables);
@@ -141,10 +142,12 @@ static void say_why_not(IfmStageRow *row)
     row->reason = g_strdup(absent ? row->device->reason : "not measured yet");
 }
 
-static void add_row(IfmStudyTables *tables, const IfmStudyDevice *device, const IfmStudyCase *one,
+/* @busy: as of IfmStageRow */
+static void add_row(IfmStudyTables *tables, const IfmStudyDevice *device, const IfmStudyCase *one, guint32 busy,
                     IfmMeasurement *measurement /* (transfer full) */)
 {
     const IfmStage *stage = study_stage(tables->staged, one->stage);
+    gboolean single = one->last == one->stage, plain = single && busy == 0;
     IfmStageSizes sizes = tables->sizes;
     sizes.nodes = one->nodes;
     sizes.edges = one->edges;
@@ -152,6 +155,8 @@ static void add_row(IfmStudyTables *tables, const IfmStudyDevice *device, const 
     *row = (IfmStageRow){ .device = device,
                           .phase = one->phase,
                           .stage = one->stage,
+                          .last = one->last,
+                          .busy = busy,
                           .nodes = one->nodes,
                           .edges = one->edges,
                           .key = g_strdup(one->key),
@@ -164,9 +169,9 @@ static void add_row(IfmStudyTables *tables, const IfmStudyDevice *device, const 
                           .interval = { NAN, NAN, NAN },
                           .transfer_ns = NAN,
                           .compute_ns = NAN };
-    g_ptr_array_add(tables->rows, row);
-    ifm_staged_io_bytes(tables->staged, one->stage, one->stage, &sizes, &row->read_bytes, &row->written_bytes);
-    row->table_bytes = stage->table_bytes != NULL ? stage->table_bytes(&sizes) : 0;
+    g_ptr_array_add(plain ? tables->rows : tables->ranges, row);
+    ifm_staged_io_bytes(tables->staged, one->stage, one->last, &sizes, &row->read_bytes, &row->written_bytes);
+    row->table_bytes = single && stage->table_bytes != NULL ? stage->table_bytes(&sizes) : 0;
     if (measurement != NULL && measurement->outcome == IFM_OUTCOME_OK)
         take_summary(row);
     else
@@ -221,12 +226,34 @@ static IfmMeasurement *measurement_of(const IfmStudyTables *tables, IfmStore *st
     return tables->imported ? ifm_store_newest(store, key, error) : ifm_store_last(store, key, error);
 }
 
+/* "last" and "busy" stand only where a case is more than a stage alone. FALSE where they name what is not there. */
+static gboolean read_range(const IfmStudyTables *tables, const json_t *json, IfmStudyCase *one, guint32 *busy)
+{
+    const json_t *last = json_object_get(json, "last");
+    gsize i;
+    json_t *alias;
+    one->last = last != NULL ? (int)json_integer_value(last) : one->stage;
+    *busy = 0;
+    json_array_foreach(json_object_get(json, "busy"), i, alias)
+    {
+        guint device = 0;
+        const char *name = json_string_value(alias);
+        const IfmStudyDevice *found = name != NULL ? study_device_find(tables->devices, name) : NULL;
+        if (found == NULL || !g_ptr_array_find(tables->devices, found, &device) || device >= 32)
+            return FALSE;
+        *busy |= 1u << device;
+    }
+    return one->last >= one->stage && study_stage(tables->staged, one->stage) != NULL &&
+           study_stage(tables->staged, one->last) != NULL;
+}
+
 static gboolean read_case(IfmStudyTables *tables, IfmStore *store, const json_t *json, GError **error)
 {
     static const char where[] = "cases[]";
     g_autofree char *to = NULL, *key = NULL;
     const char *alias;
     gint64 phase, stage;
+    guint32 busy = 0;
     IfmStudyCase one = { 0 };
     GError *trouble = NULL;
     if (!get_text_or_null(json, where, "key", &key, error) || !get_text_or_null(json, where, "to", &to, error) ||
@@ -242,8 +269,7 @@ static gboolean read_case(IfmStudyTables *tables, IfmStore *store, const json_t 
     one.stage = (int)stage;
     IfmStudyDevice *device = study_device_find(tables->devices, alias);
     IfmStudyDevice *receiver = to != NULL ? study_device_find(tables->devices, to) : NULL;
-    if (device == NULL || (to != NULL && receiver == NULL) ||
-        (to == NULL && study_stage(tables->staged, one.stage) == NULL))
+    if (device == NULL || (to != NULL && receiver == NULL) || (to == NULL && !read_range(tables, json, &one, &busy)))
     {
         g_set_error(error, IFM_ERROR, IFM_ERROR_CORRUPT, "%s: of %s, stage %d, which are not in it", where, alias,
                     one.stage);
@@ -260,7 +286,7 @@ static gboolean read_case(IfmStudyTables *tables, IfmStore *store, const json_t 
     if (receiver != NULL)
         add_link_point(link_between(tables, device, receiver), &one, measurement);
     else
-        add_row(tables, device, &one, g_steal_pointer(&measurement));
+        add_row(tables, device, &one, busy, g_steal_pointer(&measurement));
     return TRUE;
 }
 
@@ -374,6 +400,11 @@ static void fit_all(IfmStudyTables *tables)
         if (row->reason != NULL)
             row->split_why = "there is no latency";
     }
+    for (guint i = 0; i < tables->ranges->len; i++)
+    {
+        IfmStageRow *row = tables->ranges->pdata[i];
+        row->split_why = row->reason != NULL ? "there is no latency" : "single stages alone are split";
+    }
     fit_links(tables);
 }
 
@@ -407,6 +438,7 @@ static IfmStudyTables *tables_from(IfmStore *store, json_t *manifest /* (transfe
     tables->manifest = manifest;
     tables->devices = g_ptr_array_new_with_free_func((GDestroyNotify)study_device_free);
     tables->rows = g_ptr_array_new_with_free_func((GDestroyNotify)row_free);
+    tables->ranges = g_ptr_array_new_with_free_func((GDestroyNotify)row_free);
     tables->fits = g_ptr_array_new_with_free_func((GDestroyNotify)fit_free);
     tables->links = g_ptr_array_new_with_free_func((GDestroyNotify)link_free);
     if (!read_all(tables, store, &trouble))

@@ -139,6 +139,7 @@ void study_case_free(StudyCase *self)
     g_free(self->row.key);
     g_free(self->row.alias);
     g_free(self->row.to);
+    g_strfreev(self->row.busy);
     ifm_case_free(self->sealed);
     g_free(self);
 }

@@ -103,7 +103,7 @@ static inline void tables_row(IfmStudyTables *tables, int device, int stage, int
     IfmStageRow *row = g_new0(IfmStageRow, 1);
     row->device = tables->devices->pdata[device];
     row->phase = row->device->phase;
-    row->stage = stage;
+    row->stage = row->last = stage;
     row->nodes = tables_sizes[size][0];
     row->edges = tables_sizes[size][1];
     row->key = g_strdup_printf("key-%d-%d-%d", device, stage, size);
@@ -222,6 +222,7 @@ static inline IfmStudyTables *tables_new(void)
     tables->sizes = (IfmStageSizes){ .features = 500, .hidden = 256 };
     tables->devices = g_ptr_array_new();
     tables->rows = g_ptr_array_new();
+    tables->ranges = g_ptr_array_new();
     tables->fits = g_ptr_array_new();
     tables->links = g_ptr_array_new();
     tables->spent_ns = G_GINT64_CONSTANT(200123456789);
@@ -289,6 +290,8 @@ static inline void tables_free(IfmStudyTables *tables)
 {
     for (guint i = 0; i < tables->rows->len; i++)
         tables_free_row(tables->rows->pdata[i]);
+    for (guint i = 0; i < tables->ranges->len; i++)
+        tables_free_row(tables->ranges->pdata[i]);
     for (guint i = 0; i < tables->links->len; i++)
         tables_free_link(tables->links->pdata[i]);
     for (guint i = 0; i < tables->fits->len; i++)
@@ -299,6 +302,7 @@ static inline void tables_free(IfmStudyTables *tables)
     for (guint i = 0; i < tables->devices->len; i++)
         tables_free_device(tables->devices->pdata[i]);
     g_ptr_array_unref(tables->rows);
+    g_ptr_array_unref(tables->ranges);
     g_ptr_array_unref(tables->links);
     g_ptr_array_unref(tables->fits);
     g_ptr_array_unref(tables->devices);
