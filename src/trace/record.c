@@ -1,0 +1,275 @@
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "trace-private.h"
+
+/* An event fills a line of the cache, and no two tracks' counts share one. */
+#define LINE_BYTES 64
+G_STATIC_ASSERT(sizeof(IfmEvent) == LINE_BYTES);
+
+typedef struct
+{
+    IfmTrack track; /* first: borrowed pointers to it stay good, as each lies in memory of its own */
+    IfmTrackInfo info;
+} Track;
+
+struct IfmTrace
+{
+    char *name;
+    json_t *meta;
+    GPtrArray *tracks;    /* Track */
+    GPtrArray *texts;     /* char*, by number; 0 is "" */
+    GHashTable *interned; /* text (borrowed of texts) -> number */
+};
+
+/* --- kinds ------------------------------------------------------------------------------------------------------------ */
+
+static const char *const kind_names[IFM_N_EVENT_KINDS] = {
+    [IFM_EVENT_INFER] = "infer",
+    [IFM_EVENT_PARTITION] = "partition",
+    [IFM_EVENT_MERGE] = "merge",
+    [IFM_EVENT_COPY] = "copy",
+    [IFM_EVENT_QUEUE] = "queue",
+    [IFM_EVENT_WAIT_INPUT] = "wait-input",
+    [IFM_EVENT_WAIT_OUTPUT] = "wait-output",
+    [IFM_EVENT_BLOCK] = "block",
+    [IFM_EVENT_BATCH] = "batch",
+    [IFM_EVENT_NODE] = "node",
+    [IFM_EVENT_OTHER] = "other",
+};
+
+const char *ifm_event_kind_name(IfmEventKind kind)
+{
+    g_assert((guint)kind < IFM_N_EVENT_KINDS);
+    return kind_names[kind];
+}
+
+int ifm_event_kind_find(const char *name, gssize length)
+{
+    gsize n = length < 0 ? strlen(name) : (gsize)length;
+    for (int kind = 0; kind < IFM_N_EVENT_KINDS; kind++)
+        if (strlen(kind_names[kind]) == n && memcmp(kind_names[kind], name, n) == 0)
+            return kind;
+    return -1;
+}
+
+/* --- the trace -------------------------------------------------------------------------------------------------------- */
+
+static void info_clear(IfmTrackInfo *info)
+{
+    g_free(info->process);
+    g_free(info->thread);
+    g_free(info->device);
+    g_free(info->spec);
+}
+
+static void track_free(gpointer data)
+{
+    Track *self = data;
+    info_clear(&self->info);
+    free(self->track.events);
+    g_aligned_free(self);
+}
+
+IfmTrace *ifm_trace_new(const char *name)
+{
+    IfmTrace *self = g_new0(IfmTrace, 1);
+    self->name = g_strdup(name != NULL ? name : "");
+    self->meta = json_object();
+    self->tracks = g_ptr_array_new_with_free_func(track_free);
+    self->texts = g_ptr_array_new_with_free_func(g_free);
+    self->interned = g_hash_table_new(g_str_hash, g_str_equal);
+    ifm_trace_intern(self, "");
+    return self;
+}
+
+void ifm_trace_free(IfmTrace *self)
+{
+    if (self == NULL)
+        return;
+    g_hash_table_unref(self->interned);
+    g_ptr_array_unref(self->texts);
+    g_ptr_array_unref(self->tracks);
+    json_decref(self->meta);
+    g_free(self->name);
+    g_free(self);
+}
+
+const char *ifm_trace_name(const IfmTrace *self)
+{
+    return self->name;
+}
+
+void ifm_trace_set_name(IfmTrace *self, const char *name)
+{
+    g_free(self->name);
+    self->name = g_strdup(name);
+}
+
+void ifm_trace_set_meta(IfmTrace *self, json_t *json)
+{
+    g_assert(json_is_object(json));
+    json_decref(self->meta);
+    self->meta = json;
+}
+
+const json_t *ifm_trace_meta(const IfmTrace *self)
+{
+    return self->meta;
+}
+
+guint32 ifm_trace_intern(IfmTrace *self, const char *text)
+{
+    gpointer number;
+    if (g_hash_table_lookup_extended(self->interned, text, NULL, &number))
+        return GPOINTER_TO_UINT(number);
+    char *copy = g_strdup(text);
+    g_ptr_array_add(self->texts, copy);
+    g_hash_table_insert(self->interned, copy, GUINT_TO_POINTER(self->texts->len - 1));
+    return self->texts->len - 1;
+}
+
+const char *ifm_trace_text(const IfmTrace *self, guint32 name)
+{
+    g_assert(name < self->texts->len);
+    return g_ptr_array_index(self->texts, name);
+}
+
+gsize ifm_trace_n_texts(const IfmTrace *self)
+{
+    return self->texts->len;
+}
+
+/* --- tracks ----------------------------------------------------------------------------------------------------------- */
+
+static Track *track_at(const IfmTrace *self, gsize index)
+{
+    g_assert(index < self->tracks->len);
+    return g_ptr_array_index(self->tracks, index);
+}
+
+/* Equal names of a process share its pid; a new one gets the next that nobody has. */
+static gint64 choose_pid(const IfmTrace *self, const char *process)
+{
+    gint64 most = 0;
+    for (guint i = 0; i < self->tracks->len; i++)
+    {
+        const IfmTrackInfo *other = &track_at(self, i)->info;
+        if (g_strcmp0(other->process, process) == 0)
+            return other->pid;
+        most = MAX(most, other->pid);
+    }
+    return most + 1;
+}
+
+static gint64 choose_tid(const IfmTrace *self, gint64 pid)
+{
+    gint64 most = 0;
+    for (guint i = 0; i < self->tracks->len; i++)
+        if (track_at(self, i)->info.pid == pid)
+            most = MAX(most, track_at(self, i)->info.tid);
+    return most + 1;
+}
+
+/* A page that is written now costs nothing while recording. */
+static void touch(IfmEvent *events, gsize n)
+{
+    gsize step = (gsize)sysconf(_SC_PAGESIZE) / sizeof(IfmEvent);
+    for (gsize i = 0; i < n; i += MAX(step, 1))
+        *(volatile gint64 *)&events[i].start_ns = 0;
+    if (n > 0)
+        *(volatile gint64 *)&events[n - 1].start_ns = 0;
+}
+
+IfmTrack *ifm_trace_add_track_as(IfmTrace *self, const IfmTrackInfo *info, gsize capacity)
+{
+    Track *added = g_aligned_alloc0(1, sizeof *added, LINE_BYTES);
+    void *events = NULL;
+    if (capacity > G_MAXSIZE / sizeof(IfmEvent) ||
+        (capacity > 0 && posix_memalign(&events, LINE_BYTES, capacity * sizeof(IfmEvent)) != 0))
+        g_error("no memory for a track of %" G_GSIZE_FORMAT " events", capacity);
+    added->info = *info;
+    added->info.process = g_strdup(info->process);
+    added->info.thread = g_strdup(info->thread);
+    added->info.device = g_strdup(info->device);
+    added->info.spec = g_strdup(info->spec);
+    added->track.events = events;
+    added->track.capacity = capacity;
+    added->track.index = self->tracks->len;
+    touch(events, capacity);
+    g_ptr_array_add(self->tracks, added);
+    return &added->track;
+}
+
+IfmTrack *ifm_trace_add_track(IfmTrace *self, const IfmTrackInfo *info, gsize capacity)
+{
+    IfmTrackInfo numbered = *info;
+    if (numbered.pid == 0)
+        numbered.pid = choose_pid(self, info->process);
+    if (numbered.tid == 0)
+        numbered.tid = choose_tid(self, numbered.pid);
+    return ifm_trace_add_track_as(self, &numbered, capacity);
+}
+
+gboolean ifm_track_append(IfmTrack *track, const IfmEvent *event)
+{
+    gsize n = atomic_load_explicit(&track->n, memory_order_relaxed);
+    if (n == track->capacity)
+    {
+        gsize capacity = MAX(16, n + n / 2);
+        IfmEvent *events =
+            capacity <= G_MAXSIZE / sizeof *events ? realloc(track->events, capacity * sizeof *events) : NULL;
+        if (events == NULL)
+            return FALSE;
+        track->events = events;
+        track->capacity = capacity;
+    }
+    ifm_track_record(track, event);
+    return TRUE;
+}
+
+gsize ifm_trace_n_tracks(const IfmTrace *self)
+{
+    return self->tracks->len;
+}
+
+IfmTrack *ifm_trace_track(const IfmTrace *self, gsize index)
+{
+    return &track_at(self, index)->track;
+}
+
+const IfmTrackInfo *ifm_trace_track_info(const IfmTrace *self, gsize index)
+{
+    return &track_at(self, index)->info;
+}
+
+IfmTrackInfo *ifm_trace_track_info_mutable(IfmTrace *self, gsize index)
+{
+    return &track_at(self, index)->info;
+}
+
+/* --- what was recorded ------------------------------------------------------------------------------------------------ */
+
+const IfmEvent *ifm_trace_events(const IfmTrace *self, gsize track, gsize *n)
+{
+    const IfmTrack *recorded = ifm_trace_track(self, track);
+    *n = atomic_load_explicit(&recorded->n, memory_order_acquire);
+    return recorded->events;
+}
+
+gsize ifm_trace_n_events(const IfmTrace *self)
+{
+    gsize sum = 0;
+    for (gsize i = 0; i < self->tracks->len; i++)
+        sum += atomic_load_explicit(&track_at(self, i)->track.n, memory_order_acquire);
+    return sum;
+}
+
+gsize ifm_trace_n_dropped(const IfmTrace *self)
+{
+    gsize sum = 0;
+    for (gsize i = 0; i < self->tracks->len; i++)
+        sum += atomic_load_explicit(&track_at(self, i)->track.n_dropped, memory_order_acquire);
+    return sum;
+}
