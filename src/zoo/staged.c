@@ -1,11 +1,13 @@
 /* Models in stages: the table of them, what every such model shares, and how a range of stages becomes one model. */
+#include <math.h>
+
 #include <inferometer/dataset.h>
 #include <inferometer/nearest.h>
 
 #include "zoo-private.h"
 
 /* The table: one row each, sorted by name. */
-static const IfmStagedRecipe *const recipes[] = { &ifm_zoo_graphsage_recipe };
+static const IfmStagedRecipe *const recipes[] = { &ifm_zoo_graphsage_recipe, &ifm_zoo_matmul_recipe };
 
 const IfmStagedModel *ifm_staged_find(const char *name, GError **error)
 {
@@ -145,17 +147,16 @@ static gboolean check_range(const IfmStagedModel *staged, int first, int last, G
     return FALSE;
 }
 
-static gboolean check_sizes(const IfmStagedModel *staged, const IfmStageSizes *sizes, GError **error)
+static gboolean check_sizes(const IfmStagedModel *staged, const IfmStageSizes *sizes, gint64 sources, GError **error)
 {
     const struct
     {
         const char *name;
         gint64 value, least, most;
     } checks[] = {
-        { "nodes", sizes->nodes, 0, IFM_GRAPH_MAX_NODES },
-        { "edges", sizes->edges, 0, IFM_GRAPH_MAX_EDGES },
-        { "features", sizes->features, 1, IFM_STAGED_MAX_WIDTH },
-        { "hidden", sizes->hidden, 1, IFM_STAGED_MAX_WIDTH },
+        { "nodes", sizes->nodes, 0, IFM_GRAPH_MAX_NODES },        { "edges", sizes->edges, 0, IFM_GRAPH_MAX_EDGES },
+        { "features", sizes->features, 1, IFM_STAGED_MAX_WIDTH }, { "hidden", sizes->hidden, 1, IFM_STAGED_MAX_WIDTH },
+        { "sources", sources, 0, IFM_GRAPH_MAX_NODES },
     };
     for (gsize i = 0; i < G_N_ELEMENTS(checks); i++)
         if (checks[i].value < checks[i].least || checks[i].value > checks[i].most)
@@ -171,15 +172,19 @@ static gboolean check_sizes(const IfmStagedModel *staged, const IfmStageSizes *s
 typedef void (*AddPort)(IfmModelBuilder *builder, const char *name, IfmDtype dtype, int rank, const gint64 *dims,
                         const char *const *dim_names);
 
-static void add_port(IfmStageBuild *build, const IfmBoundary *boundary, AddPort add)
+/* add_port: @whole: its nodes are the graph's sources. */
+static void add_port(IfmStageBuild *build, const IfmBoundary *boundary, const char *name, gboolean whole, AddPort add)
 {
     gint64 dims[G_N_ELEMENTS(boundary->dims)];
+    const char *words[G_N_ELEMENTS(boundary->dims)];
     for (int i = 0; i < boundary->rank; i++)
     {
-        gint64 size = size_of(boundary->dims[i], &build->sizes);
+        gboolean sources = whole && g_str_equal(boundary->dims[i], "nodes");
+        gint64 size = sources ? build->sources : size_of(boundary->dims[i], &build->sizes);
+        words[i] = sources ? "sources" : boundary->dims[i];
         dims[i] = size > 0 ? size : -1;
     }
-    add(build->builder, boundary->name, boundary->dtype, boundary->rank, dims, boundary->dims);
+    add(build->builder, name, boundary->dtype, boundary->rank, dims, words);
 }
 
 static void add_metadata(IfmStageBuild *build, const char *key, const char *of, gint64 value)
@@ -187,6 +192,20 @@ static void add_metadata(IfmStageBuild *build, const char *key, const char *of, 
     g_autofree char *full = g_strdup_printf("inferometer.%s%s", key, of);
     g_autofree char *text = g_strdup_printf("%" G_GINT64_FORMAT, value);
     ifm_model_builder_metadata(build->builder, full, text);
+}
+
+static void add_staged_port(GArray *ports, const IfmBoundary *boundary, const char *name, gboolean whole)
+{
+    IfmStagedPort port = { boundary, name, whole };
+    g_array_append_val(ports, port);
+}
+
+static gboolean has_whole(const IfmStageBuild *build)
+{
+    for (guint i = 0; i < build->ports->len; i++)
+        if (g_array_index(build->ports, IfmStagedPort, i).whole)
+            return TRUE;
+    return FALSE;
 }
 
 static void describe(IfmStageBuild *build)
@@ -199,33 +218,49 @@ static void describe(IfmStageBuild *build)
         add_metadata(build, "size.", "nodes", build->sizes.nodes);
     if (build->sizes.edges > 0)
         add_metadata(build, "size.", "edges", build->sizes.edges);
+    if (build->sources > 0 && has_whole(build))
+        add_metadata(build, "size.", "sources", build->sources);
 }
 
-/* add_ports: @boundaries, and which axis each is split on. Returns: one of them that has the nodes first, NULL: none. */
-static const char *add_ports(IfmStageBuild *build, const GPtrArray *boundaries, AddPort add)
+/* add_inputs: Also which axis each is split on, and which one tells how many nodes there are. */
+static void add_inputs(IfmStageBuild *build)
 {
-    const char *has_nodes = NULL;
-    for (guint i = 0; i < boundaries->len; i++)
+    for (guint i = 0; i < build->ports->len; i++)
     {
-        const IfmBoundary *boundary = g_ptr_array_index(boundaries, i);
-        add_port(build, boundary, add);
-        add_metadata(build, "split.", boundary->name,
-                     ifm_staged_split_axis(build->staged, build->first, build->last, boundary->name));
-        if (g_str_equal(boundary->dims[0], "nodes"))
-            has_nodes = boundary->name;
+        const IfmStagedPort *port = &g_array_index(build->ports, IfmStagedPort, i);
+        const IfmBoundary *boundary = port->boundary;
+        gboolean second = !g_str_equal(port->name, boundary->name);
+        add_port(build, boundary, port->name, port->whole, ifm_model_builder_input);
+        add_metadata(build, "split.", port->name,
+                     second ? boundary->split_axis
+                            : ifm_staged_split_axis(build->staged, build->first, build->last, boundary->name));
+        if (!port->whole && g_str_equal(boundary->dims[0], "nodes"))
+            build->nodes_from = port->name;
     }
-    return has_nodes;
 }
 
-/* Node numbers can be drawn only where the number of nodes is known; else the default, 0 or 1, is in any graph's range. */
-static void describe_indices(IfmStageBuild *build, const GPtrArray *inputs)
+static void add_outputs(IfmStageBuild *build)
 {
-    g_autofree char *range = g_strdup_printf("0 %" G_GINT64_FORMAT, build->sizes.nodes);
-    for (guint i = 0; i < inputs->len && build->sizes.nodes > 0; i++)
+    g_autoptr(GPtrArray) outputs = ifm_staged_outputs(build->staged, build->first, build->last);
+    for (guint i = 0; i < outputs->len; i++)
     {
-        const IfmBoundary *boundary = g_ptr_array_index(inputs, i);
-        g_autofree char *key = g_strdup_printf("inferometer.range.%s", boundary->name);
-        if (boundary->dtype == IFM_DTYPE_I64)
+        const IfmBoundary *boundary = g_ptr_array_index(outputs, i);
+        add_port(build, boundary, boundary->name, FALSE, ifm_model_builder_output);
+        add_metadata(build, "split.", boundary->name, boundary->split_axis);
+    }
+}
+
+/* Node numbers can be drawn only where the number of nodes is known; else the default, 0 or 1, is in any graph's range. Of
+ * a part both rows must be in range, the sources' and the destinations'. */
+static void describe_indices(IfmStageBuild *build)
+{
+    gint64 most = has_whole(build) ? MIN(build->sizes.nodes, build->sources) : build->sizes.nodes;
+    g_autofree char *range = g_strdup_printf("0 %" G_GINT64_FORMAT, most);
+    for (guint i = 0; i < build->ports->len && most > 0; i++)
+    {
+        const IfmStagedPort *port = &g_array_index(build->ports, IfmStagedPort, i);
+        g_autofree char *key = g_strdup_printf("inferometer.range.%s", port->name);
+        if (port->boundary->dtype == IFM_DTYPE_I64)
             ifm_model_builder_metadata(build->builder, key, range);
     }
 }
@@ -233,40 +268,143 @@ static void describe_indices(IfmStageBuild *build, const GPtrArray *inputs)
 static void add_zeros(IfmStageBuild *build)
 {
     static const IfmBoundary zeros = { IFM_STAGED_ZEROS, IFM_DTYPE_F32, 1, { "nodes" }, 0 };
-    add_port(build, &zeros, ifm_model_builder_input);
+    add_port(build, &zeros, zeros.name, FALSE, ifm_model_builder_input);
     add_metadata(build, "split.", zeros.name, zeros.split_axis);
     ifm_model_builder_metadata(build->builder, "inferometer.range." IFM_STAGED_ZEROS, "0 0");
     build->nodes_from = zeros.name;
+    add_staged_port(build->ports, NULL, zeros.name, FALSE);
+}
+
+/* build_ports: The model whose inputs are the build's ports. */
+static IfmModel *build_ports(IfmStageBuild *build, GError **error)
+{
+    const IfmStagedRecipe *recipe = recipe_of(build->staged);
+    g_autoptr(IfmModelBuilder) builder = ifm_model_builder_new(build->staged->name, IFM_ZOO_OPSET);
+    gboolean sums = FALSE;
+    build->builder = builder;
+    describe(build);
+    add_inputs(build);
+    describe_indices(build);
+    for (int number = build->first; number <= build->last; number++)
+        sums = sums || recipe->sums[number - 1];
+    if (sums && build->sizes.nodes == 0 && build->nodes_from == NULL)
+        add_zeros(build);
+    add_outputs(build);
+    for (int number = build->first; number <= build->last; number++)
+        recipe->emit[number - 1](build);
+    return ifm_model_builder_finish(builder, error);
 }
 
 IfmModel *ifm_staged_build(const IfmStagedModel *staged, int first, int last, const IfmStageSizes *sizes,
                            IfmScatter scatter, guint32 seed, GError **error)
 {
-    const IfmStagedRecipe *recipe = recipe_of(staged);
-    if (!check_range(staged, first, last, error) || !check_sizes(staged, sizes, error))
+    if (!check_range(staged, first, last, error) || !check_sizes(staged, sizes, 0, error))
         return NULL;
-    g_autoptr(IfmModelBuilder) builder = ifm_model_builder_new(staged->name, IFM_ZOO_OPSET);
+    g_autoptr(GArray) ports = g_array_new(FALSE, FALSE, sizeof(IfmStagedPort));
     g_autoptr(GPtrArray) inputs = ifm_staged_inputs(staged, first, last);
-    g_autoptr(GPtrArray) outputs = ifm_staged_outputs(staged, first, last);
-    IfmStageBuild build = { .builder = builder,
-                            .staged = staged,
+    for (guint i = 0; i < inputs->len; i++)
+    {
+        const IfmBoundary *boundary = g_ptr_array_index(inputs, i);
+        add_staged_port(ports, boundary, boundary->name, FALSE);
+    }
+    IfmStageBuild build = {
+        .staged = staged, .first = first, .last = last, .sizes = *sizes, .scatter = scatter, .seed = seed, .ports = ports
+    };
+    return build_ports(&build, error);
+}
+
+/* --- of a part of a graph -----------------------------------------------------------------------------------------------
+ */
+
+/* add_part_ports: The boundary as the stages read it: whole, by its own rows, or both. */
+static void add_part_ports(const IfmStagedModel *staged, int first, int last, const IfmBoundary *boundary, GArray *ports)
+{
+    gboolean whole = FALSE, own = FALSE;
+    for (int number = first; number <= last; number++)
+    {
+        const IfmStage *stage = &staged->stages[number - 1];
+        gboolean reads = is_among(stage->inputs, boundary->name);
+        gboolean all = g_strcmp0(stage->whole_input, boundary->name) == 0;
+        whole = whole || (reads && all);
+        own = own || (reads && !all);
+    }
+    if (whole)
+        add_staged_port(ports, boundary, boundary->name, TRUE);
+    if (own)
+    {
+        g_autofree char *second = g_strdup_printf("%s.part", boundary->name);
+        add_staged_port(ports, boundary, whole ? g_intern_string(second) : boundary->name, FALSE);
+    }
+}
+
+/* check_whole: What is needed whole enters the range: a part that computed its own rows of it alone would lack the others.
+ */
+static gboolean check_whole(const IfmStagedModel *staged, int first, int last, GError **error)
+{
+    for (int number = first; number <= last; number++)
+    {
+        const char *whole = staged->stages[number - 1].whole_input;
+        if (whole == NULL || !some_stage(staged, first, number - 1, whole, TRUE))
+            continue;
+        g_set_error(
+            error, IFM_ERROR, IFM_ERROR_UNSUPPORTED,
+            "zoo: %s: stages %d to %d cannot be computed by parts: stage %d needs all of '%s', which the range makes",
+            staged->name, first, last, number, whole);
+        return FALSE;
+    }
+    return TRUE;
+}
+
+IfmModel *ifm_staged_build_part(const IfmStagedModel *staged, int first, int last, const IfmStageSizes *sizes,
+                                gint64 sources, IfmScatter scatter, guint32 seed, GArray **ports, GError **error)
+{
+    if (!check_range(staged, first, last, error) || !check_sizes(staged, sizes, sources, error) ||
+        !check_whole(staged, first, last, error))
+        return NULL;
+    g_autoptr(GArray) list = g_array_new(FALSE, FALSE, sizeof(IfmStagedPort));
+    g_autoptr(GPtrArray) inputs = ifm_staged_inputs(staged, first, last);
+    for (guint i = 0; i < inputs->len; i++)
+        add_part_ports(staged, first, last, g_ptr_array_index(inputs, i), list);
+    IfmStageBuild build = { .staged = staged,
                             .first = first,
                             .last = last,
                             .sizes = *sizes,
+                            .sources = sources,
                             .scatter = scatter,
-                            .seed = seed };
-    gboolean sums = FALSE;
-    describe(&build);
-    build.nodes_from = add_ports(&build, inputs, ifm_model_builder_input);
-    describe_indices(&build, inputs);
-    for (int number = first; number <= last; number++)
-        sums = sums || recipe->sums[number - 1];
-    if (sums && sizes->nodes == 0 && build.nodes_from == NULL)
-        add_zeros(&build);
-    add_ports(&build, outputs, ifm_model_builder_output);
-    for (int number = first; number <= last; number++)
-        recipe->emit[number - 1](&build);
-    return ifm_model_builder_finish(builder, error);
+                            .seed = seed,
+                            .ports = list };
+    IfmModel *model = build_ports(&build, error);
+    if (model != NULL && ports != NULL)
+        *ports = g_steal_pointer(&list);
+    return model;
+}
+
+/* --- what recipes share -------------------------------------------------------------------------------------------------
+ */
+
+const char *ifm_stage_own_rows(const IfmStageBuild *build, const char *boundary)
+{
+    const char *name = boundary;
+    for (guint i = 0; i < build->ports->len; i++)
+    {
+        const IfmStagedPort *port = &g_array_index(build->ports, IfmStagedPort, i);
+        if (port->boundary != NULL && !port->whole && g_str_equal(port->boundary->name, boundary))
+            name = port->name;
+    }
+    return name;
+}
+
+gsize ifm_stage_node(IfmStageBuild *build, int stage, const char *what, const char *op_type, const char *const *inputs,
+                     const char *output)
+{
+    g_autofree char *name = g_strdup_printf("%s.%s", build->staged->stages[stage].name, what);
+    return ifm_model_builder_node(build->builder, op_type, name, inputs, IFM_ZOO_NAMES(output));
+}
+
+void ifm_stage_matrix(IfmStageBuild *build, const char *name, gint64 rows, gint64 columns)
+{
+    ifm_model_builder_random_weight(build->builder, name, 2, (gint64[]){ rows, columns }, sqrt(3.0 / (double)rows),
+                                    build->seed);
 }
 
 /* --- which form ------------------------------------------------------------------------------------------------------- */

@@ -3,8 +3,6 @@
  * Source: Hamilton, Ying, Leskovec: Inductive Representation Learning on Large Graphs, 2017; the message's product comes
  * before the mean. What each stage is, and why it is written as it is: docs/stages.md.
  */
-#include <math.h>
-
 #include <inferometer/dataset.h>
 
 #include "zoo-private.h"
@@ -104,14 +102,6 @@ enum
     MADE_N_NODES = 1 << 2,
 };
 
-/* add: One node, named "STAGE.@what" so that a profile tells which stage it belongs to. */
-static gsize add(IfmStageBuild *build, int stage, const char *what, const char *op_type, const char *const *inputs,
-                 const char *output)
-{
-    g_autofree char *name = g_strdup_printf("%s.%s", stages[stage].name, what);
-    return ifm_model_builder_node(build->builder, op_type, name, inputs, IFM_ZOO_NAMES(output));
-}
-
 /* constant: Few numbers. @rank: 0 (a scalar) or 1 */
 static const char *constant_ints(IfmStageBuild *build, const char *name, int rank, gint64 n, const gint64 *values)
 {
@@ -130,18 +120,11 @@ static const char *constant_one(IfmStageBuild *build, const char *name)
     return name;
 }
 
-static void random_matrix(IfmStageBuild *build, const char *name, gint64 rows)
-{
-    /* Uniform in +-sqrt(3 / rows) keeps the variance of what goes through. */
-    ifm_model_builder_random_weight(build->builder, name, 2, (gint64[]){ rows, build->sizes.hidden },
-                                    sqrt(3.0 / (double)rows), build->seed);
-}
-
 /* take_row: One row of edge_index, as a vector. */
 static void take_row(IfmStageBuild *build, int stage, const char *to, gint64 row)
 {
     g_autofree char *which = g_strdup_printf("%s.row", to);
-    add(build, stage, to, "Gather", IFM_ZOO_NAMES("edge_index", constant_ints(build, which, 0, 1, &row)), to);
+    ifm_stage_node(build, stage, to, "Gather", IFM_ZOO_NAMES("edge_index", constant_ints(build, which, 0, 1, &row)), to);
 }
 
 /* need: Whether @what has still to be made; it is made hereafter. */
@@ -162,8 +145,8 @@ static const char *need_destination(IfmStageBuild *build, int stage, gboolean co
     if (need(build, MADE_DESTINATION_COLUMN))
     {
         constant_ints(build, "destination.axis", 1, 1, (gint64[]){ 1 });
-        add(build, stage, "destination_column", "Unsqueeze", IFM_ZOO_NAMES("destination", "destination.axis"),
-            "destination_column");
+        ifm_stage_node(build, stage, "destination_column", "Unsqueeze", IFM_ZOO_NAMES("destination", "destination.axis"),
+                       "destination_column");
     }
     return "destination_column";
 }
@@ -175,7 +158,7 @@ static const char *need_n_nodes(IfmStageBuild *build, int stage)
         return "n_nodes";
     if (build->sizes.nodes > 0)
         return constant_ints(build, "n_nodes", 1, 1, &build->sizes.nodes);
-    gsize shape = add(build, stage, "n_nodes", "Shape", IFM_ZOO_NAMES(build->nodes_from), "n_nodes");
+    gsize shape = ifm_stage_node(build, stage, "n_nodes", "Shape", IFM_ZOO_NAMES(build->nodes_from), "n_nodes");
     ifm_model_builder_int(build->builder, shape, "end", 1);
     return "n_nodes";
 }
@@ -183,20 +166,20 @@ static const char *need_n_nodes(IfmStageBuild *build, int stage)
 static void add_scatter(IfmStageBuild *build, int stage, const char *op_type, const char *onto, const char *index,
                         const char *updates, const char *to)
 {
-    gsize node = add(build, stage, "scatter", op_type, IFM_ZOO_NAMES(onto, index, updates), to);
+    gsize node = ifm_stage_node(build, stage, "scatter", op_type, IFM_ZOO_NAMES(onto, index, updates), to);
     ifm_model_builder_string(build->builder, node, "reduction", "add");
 }
 
 static void emit_gather(IfmStageBuild *build)
 {
     take_row(build, GATHER, "source", 0);
-    add(build, GATHER, "rows", "Gather", IFM_ZOO_NAMES("x", "source"), "x_j");
+    ifm_stage_node(build, GATHER, "rows", "Gather", IFM_ZOO_NAMES("x", "source"), "x_j");
 }
 
 static void emit_message(IfmStageBuild *build)
 {
-    random_matrix(build, "W", build->sizes.features);
-    add(build, MESSAGE, "product", "MatMul", IFM_ZOO_NAMES("x_j", "W"), "m");
+    ifm_stage_matrix(build, "W", build->sizes.features, build->sizes.hidden);
+    ifm_stage_node(build, MESSAGE, "product", "MatMul", IFM_ZOO_NAMES("x_j", "W"), "m");
 }
 
 /* zero_rows: Returns: f32[nodes, hidden], what the sums begin with. Made of the shape alone: spreading "zeros" over the
@@ -211,10 +194,10 @@ static const char *zero_rows(IfmStageBuild *build)
     {
         const char *n_nodes = need_n_nodes(build, REDUCE_SUM);
         constant_ints(build, "zero_rows.hidden", 1, 1, &hidden);
-        gsize node = add(build, REDUCE_SUM, shape, "Concat", IFM_ZOO_NAMES(n_nodes, "zero_rows.hidden"), shape);
+        gsize node = ifm_stage_node(build, REDUCE_SUM, shape, "Concat", IFM_ZOO_NAMES(n_nodes, "zero_rows.hidden"), shape);
         ifm_model_builder_int(build->builder, node, "axis", 0);
     }
-    add(build, REDUCE_SUM, "zero_rows", "ConstantOfShape", IFM_ZOO_NAMES(shape), "zero_rows");
+    ifm_stage_node(build, REDUCE_SUM, "zero_rows", "ConstantOfShape", IFM_ZOO_NAMES(shape), "zero_rows");
     return "zero_rows";
 }
 
@@ -224,8 +207,8 @@ static void emit_reduce_sum(IfmStageBuild *build)
     if (build->scatter == IFM_SCATTER_ELEMENTS)
     {
         constant_ints(build, "destination_rows.shape", 1, 2, (gint64[]){ 1, build->sizes.hidden });
-        add(build, REDUCE_SUM, "destination_rows", "Expand", IFM_ZOO_NAMES(index, "destination_rows.shape"),
-            "destination_rows");
+        ifm_stage_node(build, REDUCE_SUM, "destination_rows", "Expand", IFM_ZOO_NAMES(index, "destination_rows.shape"),
+                       "destination_rows");
         index = "destination_rows";
         op_type = "ScatterElements";
     }
@@ -238,8 +221,9 @@ static const char *ones(IfmStageBuild *build)
     if (build->sizes.edges > 0)
         constant_ints(build, "ones.shape", 1, 1, &build->sizes.edges);
     else
-        add(build, REDUCE_COUNT, "ones.shape", "Shape", IFM_ZOO_NAMES("destination"), "ones.shape");
-    add(build, REDUCE_COUNT, "ones", "Expand", IFM_ZOO_NAMES(constant_one(build, "ones.one"), "ones.shape"), "ones");
+        ifm_stage_node(build, REDUCE_COUNT, "ones.shape", "Shape", IFM_ZOO_NAMES("destination"), "ones.shape");
+    ifm_stage_node(build, REDUCE_COUNT, "ones", "Expand", IFM_ZOO_NAMES(constant_one(build, "ones.one"), "ones.shape"),
+                   "ones");
     return "ones";
 }
 
@@ -251,7 +235,8 @@ static void emit_reduce_count(IfmStageBuild *build)
     if (g_strcmp0(build->nodes_from, zeros) != 0)
     {
         zeros = "zero_counts";
-        add(build, REDUCE_COUNT, zeros, "ConstantOfShape", IFM_ZOO_NAMES(need_n_nodes(build, REDUCE_COUNT)), zeros);
+        ifm_stage_node(build, REDUCE_COUNT, zeros, "ConstantOfShape", IFM_ZOO_NAMES(need_n_nodes(build, REDUCE_COUNT)),
+                       zeros);
     }
     add_scatter(build, REDUCE_COUNT, nd ? "ScatterND" : "ScatterElements", zeros, index, ones(build), "c");
 }
@@ -259,23 +244,25 @@ static void emit_reduce_count(IfmStageBuild *build)
 static void emit_normalize(IfmStageBuild *build)
 {
     constant_ints(build, "divisor.axis", 1, 1, (gint64[]){ 1 });
-    add(build, NORMALIZE, "at_least_one", "Max", IFM_ZOO_NAMES("c", constant_one(build, "divisor.least")), "divisor");
-    add(build, NORMALIZE, "divisor_column", "Unsqueeze", IFM_ZOO_NAMES("divisor", "divisor.axis"), "divisor_column");
-    add(build, NORMALIZE, "quotient", "Div", IFM_ZOO_NAMES("s", "divisor_column"), "a");
+    ifm_stage_node(build, NORMALIZE, "at_least_one", "Max", IFM_ZOO_NAMES("c", constant_one(build, "divisor.least")),
+                   "divisor");
+    ifm_stage_node(build, NORMALIZE, "divisor_column", "Unsqueeze", IFM_ZOO_NAMES("divisor", "divisor.axis"),
+                   "divisor_column");
+    ifm_stage_node(build, NORMALIZE, "quotient", "Div", IFM_ZOO_NAMES("s", "divisor_column"), "a");
 }
 
 static void emit_transform(IfmStageBuild *build)
 {
-    random_matrix(build, "W_l", build->sizes.hidden);
-    random_matrix(build, "W_r", build->sizes.features);
+    ifm_stage_matrix(build, "W_l", build->sizes.hidden, build->sizes.hidden);
+    ifm_stage_matrix(build, "W_r", build->sizes.features, build->sizes.hidden);
     ifm_model_builder_random_weight(build->builder, "b", 1, (gint64[]){ build->sizes.hidden }, 0.1, build->seed);
-    add(build, TRANSFORM, "neighbours", "Gemm", IFM_ZOO_NAMES("a", "W_l", "b"), "y_l");
-    add(build, TRANSFORM, "self", "Gemm", IFM_ZOO_NAMES("x", "W_r", "y_l"), "y");
+    ifm_stage_node(build, TRANSFORM, "neighbours", "Gemm", IFM_ZOO_NAMES("a", "W_l", "b"), "y_l");
+    ifm_stage_node(build, TRANSFORM, "self", "Gemm", IFM_ZOO_NAMES(ifm_stage_own_rows(build, "x"), "W_r", "y_l"), "y");
 }
 
 static void emit_activate(IfmStageBuild *build)
 {
-    add(build, ACTIVATE, "relu", "Relu", IFM_ZOO_NAMES("y"), "h");
+    ifm_stage_node(build, ACTIVATE, "relu", "Relu", IFM_ZOO_NAMES("y"), "h");
 }
 
 const IfmStagedRecipe ifm_zoo_graphsage_recipe = {

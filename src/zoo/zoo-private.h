@@ -13,6 +13,9 @@ IfmModel *ifm_zoo_graphsage_build(const gint64 *values, guint32 seed, GError **e
 extern const IfmZooParameter ifm_zoo_matmul_parameters[];
 IfmModel *ifm_zoo_matmul_build(const gint64 *values, guint32 seed, GError **error);
 
+extern const IfmZooParameter ifm_zoo_matmul_stages_parameters[];
+IfmModel *ifm_zoo_matmul_stages_build(const gint64 *values, guint32 seed, GError **error);
+
 extern const IfmZooParameter ifm_zoo_small_cnn_parameters[];
 IfmModel *ifm_zoo_small_cnn_build(const gint64 *values, guint32 seed, GError **error);
 
@@ -24,6 +27,8 @@ IfmModel *ifm_zoo_small_cnn_build(const gint64 *values, guint32 seed, GError **e
 
 /*
  * IfmStageBuild: a range of stages on its way to one model; its ports are there before the first stage emits its nodes.
+ * @ports: IfmStagedPort: its inputs
+ * @sources: of a part: rows of what it needs whole; 0: free
  * @nodes_from: an input, or "zeros", whose first dimension is the nodes; NULL where the model needs none
  * @made: bits of the recipe's own: what earlier stages of the range have made that is no boundary
  */
@@ -33,8 +38,10 @@ typedef struct
     const IfmStagedModel *staged;
     int first, last;
     IfmStageSizes sizes;
+    gint64 sources;
     IfmScatter scatter;
     guint32 seed;
+    GArray *ports;
     const char *nodes_from;
     guint made;
 } IfmStageBuild;
@@ -51,6 +58,17 @@ typedef struct
     gboolean sums[IFM_MAX_STAGES];
 } IfmStagedRecipe;
 
+/** ifm_stage_own_rows: Returns: the tensor that has a boundary's rows of this part alone; the boundary's own name where it
+ * comes only so, or is made by a stage of the range. */
+const char *ifm_stage_own_rows(const IfmStageBuild *build, const char *boundary);
+/** ifm_stage_node: Adds one node, named "STAGE.@what", so that a profile tells which stage it belongs to. @stage: from 0.
+ * Returns: its index. */
+gsize ifm_stage_node(IfmStageBuild *build, int stage, const char *what, const char *op_type, const char *const *inputs,
+                     const char *output);
+/** ifm_stage_matrix: Adds a weight, uniform in +-sqrt(3 / rows), which keeps the variance of what goes through. */
+void ifm_stage_matrix(IfmStageBuild *build, const char *name, gint64 rows, gint64 columns);
+
 extern const IfmStagedRecipe ifm_zoo_graphsage_recipe;
+extern const IfmStagedRecipe ifm_zoo_matmul_recipe;
 
 G_END_DECLS

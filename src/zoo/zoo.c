@@ -16,6 +16,10 @@ static const IfmZooEntry entries[] = {
       .help = "a small image classifier: two convolutions, pooling, a dense layer, softmax",
       .parameters = ifm_zoo_small_cnn_parameters,
       .build = ifm_zoo_small_cnn_build },
+    { .name = "staged-matmul",
+      .help = "matrix products in four stages of different cost, or a range of them: docs/stages.md",
+      .parameters = ifm_zoo_matmul_stages_parameters,
+      .build = ifm_zoo_matmul_stages_build },
     { NULL },
 };
 

@@ -1,7 +1,7 @@
 /*
  * GraphSAGE's stages on every engine, against a layer written out here in plain C and double precision: each of the 28
- * ranges fed with the right values of what enters it, the seven stages chained, both forms, each way of scattering, and a
- * padded graph in a model of fixed sizes.
+ * ranges fed with the right values of what enters it, the seven stages chained, both forms, each way of scattering, a
+ * padded graph in a model of fixed sizes, and graphs computed by parts.
  */
 #include <inferometer/dataset.h>
 
@@ -413,6 +413,172 @@ static void test_padded(gconstpointer device)
     fixture_close(&fixture);
 }
 
+/* --- parts --------------------------------------------------------------------------------------------------------------
+ */
+
+/* Part: destinations @low to @high - 1, and the edges into them, in the order they had. */
+typedef struct
+{
+    gint64 low, high, n_edges;
+    int edges[EDGES];
+} Part;
+
+static Part part_of(Values *whole, gint64 low, gint64 high)
+{
+    Part part = { .low = low, .high = high };
+    const gint64 *index = ((IfmTensor *)g_hash_table_lookup(whole, "edge_index"))->data;
+    for (int e = 0; e < EDGES; e++)
+        if (low <= index[EDGES + e] && index[EDGES + e] < high)
+            part.edges[part.n_edges++] = e;
+    return part;
+}
+
+/* place_of: where row @i of a part's tensor lies in the whole's. */
+static gint64 place_of(const Part *part, const IfmBoundary *boundary, gint64 i)
+{
+    return g_str_equal(boundary->dims[0], "edges") ? part->edges[i] : part->low + i;
+}
+
+static gint64 n_rows(const Part *part, const IfmBoundary *boundary)
+{
+    return g_str_equal(boundary->dims[0], "edges") ? part->n_edges : part->high - part->low;
+}
+
+static gsize row_bytes(const IfmTensor *tensor)
+{
+    return tensor->size_bytes / (gsize)tensor->shape[0];
+}
+
+/* What a part's port is fed with: all rows of what comes whole, else its own, destinations counted from its first. */
+static void add_part_input(Values *to, Values *whole, const Part *part, const IfmStagedPort *port)
+{
+    const IfmTensor *from = port->boundary != NULL ? g_hash_table_lookup(whole, port->boundary->name) : NULL;
+    if (from == NULL)
+        add_floats(to, port->name, 1, part->high - part->low, 1, NULL);
+    else if (from->dtype == IFM_DTYPE_I64)
+    {
+        const gint64 *index = from->data;
+        gint64 *own = add_tensor(to, port->name, IFM_DTYPE_I64, 2, 2, part->n_edges)->data;
+        for (gint64 i = 0; i < part->n_edges; i++)
+        {
+            own[i] = index[part->edges[i]];
+            own[part->n_edges + i] = index[EDGES + part->edges[i]] - part->low;
+        }
+    }
+    else
+    {
+        gint64 rows = port->whole ? NODES : n_rows(part, port->boundary);
+        char *own = add_tensor(to, port->name, from->dtype, from->rank, rows, from->rank > 1 ? from->shape[1] : 1)->data;
+        for (gint64 i = 0; i < rows; i++)
+        {
+            gint64 place = port->whole ? i : place_of(part, port->boundary, i);
+            memcpy(own + (gsize)i * row_bytes(from), (char *)from->data + (gsize)place * row_bytes(from), row_bytes(from));
+        }
+    }
+}
+
+/* A part's outputs take their places among the whole's. */
+static void put_together(Values *whole, Values *found, const Part *part)
+{
+    GHashTableIter iterator;
+    gpointer name, value;
+    g_hash_table_iter_init(&iterator, found);
+    while (g_hash_table_iter_next(&iterator, &name, &value))
+    {
+        const IfmTensor *tensor = value;
+        const IfmBoundary *boundary = ifm_staged_boundary(graphsage(), name);
+        gint64 all = g_str_equal(boundary->dims[0], "edges") ? EDGES : NODES;
+        IfmTensor *to = g_hash_table_lookup(whole, name);
+        if (to == NULL)
+            to = add_tensor(whole, boundary->name, tensor->dtype, tensor->rank, all,
+                            tensor->rank > 1 ? tensor->shape[1] : 1);
+        g_assert_cmpint(tensor->shape[0], ==, n_rows(part, boundary));
+        for (gint64 i = 0; i < tensor->shape[0]; i++)
+            memcpy((char *)to->data + (gsize)place_of(part, boundary, i) * row_bytes(to),
+                   (char *)tensor->data + (gsize)i * row_bytes(tensor), row_bytes(tensor));
+    }
+}
+
+/* run_parts: Stages @first to @last by parts that end at @cuts, put together in @to. */
+static void run_parts(Fixture *fixture, int first, int last, gboolean dynamic, const gint64 *cuts, Values *given,
+                      Values *to)
+{
+    for (gint64 low = 0; low < NODES; low = *cuts++)
+    {
+        g_autoptr(GError) error = NULL;
+        g_autoptr(GArray) ports = NULL;
+        g_autoptr(Values) inputs = values_new(), found = values_new();
+        Part part = part_of(given, low, *cuts);
+        IfmStageSizes sizes = { dynamic ? 0 : *cuts - low, dynamic ? 0 : part.n_edges, FEATURES, HIDDEN };
+        IfmModel *model = ifm_staged_build_part(graphsage(), first, last, &sizes, dynamic ? 0 : NODES, IFM_SCATTER_MIXED, 5,
+                                                &ports, &error);
+        g_assert_no_error(error);
+        g_assert_cmpuint(ports->len, ==, ifm_model_n_inputs(model));
+        for (guint i = 0; i < ports->len; i++)
+        {
+            const IfmStagedPort *port = &g_array_index(ports, IfmStagedPort, i);
+            g_assert_cmpstr(port->name, ==, ifm_model_input(model, i)->name);
+            add_part_input(inputs, given, &part, port);
+        }
+        run_model(fixture, model, inputs, found);
+        put_together(to, found, &part);
+    }
+}
+
+/* Two halves, three parts, and parts of a single node with no edge into it, one of them without any at all. */
+static const gint64 cuts_table[][5] = { { 11, NODES }, { 6, 14, NODES }, { 1, 10, 22, NODES } };
+
+/* Every range: the parts' outputs put together are the whole graph's. */
+static void test_parts(gconstpointer device)
+{
+    Fixture fixture;
+    if (!fixture_open(&fixture, device))
+        return;
+    g_autoptr(Values) right = true_values();
+    for (int first = 1; first <= 7; first++)
+        for (int last = first; last <= 7; last++)
+            for (gsize i = 0; i < 2 * G_N_ELEMENTS(cuts_table); i++)
+            {
+                gboolean dynamic = i % 2 == 1;
+                const gint64 *cuts = cuts_table[i / 2];
+                /* A fixed size of 0 edges is none: such a part has a free form, or is padded. */
+                if (!dynamic && cuts[0] == 1)
+                    continue;
+                g_autoptr(Values) found = values_new();
+                g_autofree char *form = describe(first, last, 2 * IFM_SCATTER_MIXED + dynamic);
+                g_autofree char *what = g_strdup_printf("%s, parts %d", form, (int)(i / 2));
+                run_parts(&fixture, first, last, dynamic, cuts, right, found);
+                g_assert_cmpuint(g_hash_table_size(found), >=, 1);
+                compare_values(found, right, what);
+            }
+    fixture_close(&fixture);
+}
+
+/* Messages of whole numbers: not a bit differs from the whole graph's sums. */
+static void test_parts_exact(gconstpointer device)
+{
+    Fixture fixture;
+    if (!fixture_open(&fixture, device))
+        return;
+    g_autoptr(Values) given = true_values();
+    float *m = ((IfmTensor *)g_hash_table_lookup(given, "m"))->data;
+    for (int i = 0; i < EDGES * HIDDEN; i++)
+        m[i] = (float)(i * 7919 % 2001 - 1000);
+    for (gsize i = 0; i < G_N_ELEMENTS(cuts_table); i++)
+    {
+        g_autoptr(Values) whole = values_new(), parts = values_new();
+        run_model(&fixture, build(3, 4, 0, 0, IFM_SCATTER_MIXED), given, whole);
+        run_parts(&fixture, 3, 4, TRUE, cuts_table[i], given, parts);
+        static const char *const exact[] = { "s", "c" };
+        for (gsize j = 0; j < G_N_ELEMENTS(exact); j++)
+        {
+            const IfmTensor *a = g_hash_table_lookup(parts, exact[j]), *b = g_hash_table_lookup(whole, exact[j]);
+            g_assert_cmpmem(a->data, a->size_bytes, b->data, b->size_bytes);
+        }
+    }
+    fixture_close(&fixture);
+}
+
 /* --- several threads ----------------------------------------------------------------------------------------------------
  */
 
@@ -519,10 +685,8 @@ static void add_tests(const char *device)
     {
         const char *name;
         void (*test)(gconstpointer device);
-    } tests[] = { { "ranges", test_ranges },
-                  { "chain", test_chain },
-                  { "exact", test_exact },
-                  { "padded", test_padded },
+    } tests[] = { { "ranges", test_ranges },          { "chain", test_chain }, { "exact", test_exact },
+                  { "padded", test_padded },          { "parts", test_parts }, { "parts-exact", test_parts_exact },
                   { "two-threads", test_two_threads } };
     for (gsize i = 0; i < G_N_ELEMENTS(tests); i++)
     {

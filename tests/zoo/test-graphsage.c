@@ -433,6 +433,129 @@ static void test_split(void)
                         cases[i].axis);
 }
 
+/* --- parts --------------------------------------------------------------------------------------------------------------
+ */
+
+#define SOURCES 13
+
+static IfmModel *build_part(int first, int last, gboolean dynamic, GArray **ports)
+{
+    g_autoptr(GError) error = NULL;
+    IfmStageSizes sizes = { dynamic ? 0 : NODES, dynamic ? 0 : EDGES, FEATURES, HIDDEN };
+    IfmModel *model =
+        ifm_staged_build_part(graphsage(), first, last, &sizes, dynamic ? 0 : SOURCES, IFM_SCATTER_MIXED, 1, ports, &error);
+    g_assert_no_error(error);
+    return model;
+}
+
+/* add_expected: What one tensor of the layer is to a part: x whole for stage 1, by its own rows for stage 6. */
+static void add_expected(GPtrArray *expected, const char *const *tensor, int first, int last, gboolean dynamic)
+{
+    if (!g_str_equal(tensor[0], "x"))
+    {
+        g_ptr_array_add(expected, describe_tensor(tensor, dynamic));
+        return;
+    }
+    const char *nodes = dynamic ? "nodes" : "7", *sources = dynamic ? "sources" : "13";
+    gboolean whole = first == 1, own = first <= 6 && 6 <= last;
+    if (whole)
+        g_ptr_array_add(expected, g_strdup_printf("x f32 %s 5", sources));
+    if (own)
+        g_ptr_array_add(expected, g_strdup_printf("%s f32 %s 5", whole ? "x.part" : "x", nodes));
+}
+
+static gboolean reads_nodes(int first, int last)
+{
+    for (gsize i = 0; i < G_N_ELEMENTS(tensors); i++)
+        if (is_read(tensors[i][0], first, last) && !is_made(tensors[i][0], first, last) &&
+            strchr(tensors[i][1], 'N') != NULL && !(g_str_equal(tensors[i][0], "x") && last < 6))
+            return TRUE;
+    return FALSE;
+}
+
+static void check_part_ports(int first, int last, gboolean dynamic)
+{
+    g_autoptr(GArray) ports = NULL;
+    g_autoptr(IfmModel) model = build_part(first, last, dynamic, &ports);
+    g_autoptr(GPtrArray) expected = g_ptr_array_new_with_free_func(g_free);
+    for (gsize i = 0; i < G_N_ELEMENTS(tensors); i++)
+        if (is_read(tensors[i][0], first, last) && !is_made(tensors[i][0], first, last))
+            add_expected(expected, tensors[i], first, last, dynamic);
+    if (dynamic && first <= 4 && last >= 3 && !reads_nodes(first, last))
+        g_ptr_array_add(expected, g_strdup("zeros f32 nodes"));
+    g_assert_cmpuint(ifm_model_n_inputs(model), ==, expected->len);
+    g_assert_cmpuint(ports->len, ==, expected->len);
+    for (guint i = 0; i < expected->len; i++)
+    {
+        g_autofree char *found = describe_port(ifm_model_input(model, i));
+        const IfmStagedPort *port = &g_array_index(ports, IfmStagedPort, i);
+        gboolean whole = g_str_equal(port->name, "x") && first == 1;
+        g_assert_cmpstr(found, ==, g_ptr_array_index(expected, i));
+        g_assert_cmpstr(port->name, ==, ifm_model_input(model, i)->name);
+        g_assert_cmpint(port->whole, ==, whole);
+        g_assert_cmpint(split_of(model, port->name), ==, whole ? -1 : g_str_equal(port->name, "edge_index") ? 1 : 0);
+        if (port->boundary == NULL)
+            g_assert_cmpstr(port->name, ==, "zeros");
+        else
+            g_assert_true(g_str_has_prefix(port->name, port->boundary->name));
+    }
+}
+
+static void test_part_ports(void)
+{
+    for (int first = 1; first <= 7; first++)
+        for (int last = first; last <= 7; last++)
+            for (int dynamic = 0; dynamic <= 1; dynamic++)
+                check_part_ports(first, last, dynamic);
+}
+
+/* What needs nothing whole is the same file; what does has the whole's weights, outputs and nothing computed in vain. */
+static void test_part_models(void)
+{
+    for (int first = 1; first <= 7; first++)
+        for (int last = first; last <= 7; last++)
+            for (int dynamic = 0; dynamic <= 1; dynamic++)
+            {
+                g_autoptr(IfmModel) part = build_part(first, last, dynamic, NULL);
+                g_autoptr(IfmModel) whole = build(first, last, dynamic, IFM_SCATTER_MIXED, 1);
+                gboolean same = g_str_equal(ifm_model_digest(part, NULL), ifm_model_digest(whole, NULL));
+                g_assert_cmpint(same, ==, first > 1);
+                g_assert_cmpint(ifm_model_n_parameters(part), ==, ifm_model_n_parameters(whole));
+                g_assert_cmpuint(ifm_model_n_outputs(part), ==, ifm_model_n_outputs(whole));
+                for (gsize i = 0; i < ifm_model_n_outputs(part); i++)
+                {
+                    g_autofree char *a = describe_port(ifm_model_output(part, i));
+                    g_autofree char *b = describe_port(ifm_model_output(whole, i));
+                    g_assert_cmpstr(a, ==, b);
+                }
+                if (first > 1)
+                    continue;
+                g_assert_cmpstr(ifm_model_metadata(part, "inferometer.size.sources"), ==, dynamic ? NULL : "13");
+                /* drawn destinations must be below the nodes, 7, drawn sources below 13 */
+                g_assert_cmpstr(ifm_model_metadata(part, "inferometer.range.edge_index"), ==, dynamic ? NULL : "0 7");
+            }
+}
+
+/* More nodes than sources, and fixed nodes with free sources: no node number may be drawn that a source might not have. */
+static void test_part_ranges(void)
+{
+    g_autoptr(GError) error = NULL;
+    IfmStageSizes sizes = { NODES, EDGES, FEATURES, HIDDEN };
+    g_autoptr(IfmModel) few = ifm_staged_build_part(graphsage(), 1, 7, &sizes, 4, IFM_SCATTER_MIXED, 1, NULL, &error);
+    g_assert_no_error(error);
+    g_assert_cmpstr(ifm_model_metadata(few, "inferometer.range.edge_index"), ==, "0 4");
+    g_autoptr(IfmModel) open = ifm_staged_build_part(graphsage(), 1, 3, &sizes, 0, IFM_SCATTER_MIXED, 1, NULL, &error);
+    g_assert_no_error(error);
+    g_assert_null(ifm_model_metadata(open, "inferometer.range.edge_index"));
+    g_assert_cmpstr(ifm_model_input(open, 0)->dim_names[0], ==, "sources");
+    g_assert_null(ifm_staged_build_part(graphsage(), 1, 7, &sizes, -1, IFM_SCATTER_MIXED, 1, NULL, &error));
+    g_assert_error(error, IFM_ERROR, IFM_ERROR_INVALID);
+    g_assert_nonnull(strstr(error->message, "sources=-1 is not a number from 0 to"));
+    g_clear_error(&error);
+    g_assert_null(ifm_staged_build_part(graphsage(), 3, 8, &sizes, 5, IFM_SCATTER_MIXED, 1, NULL, &error));
+    g_assert_error(error, IFM_ERROR, IFM_ERROR_INVALID);
+}
+
 /* --- refused ------------------------------------------------------------------------------------------------------------
  */
 
@@ -497,6 +620,9 @@ int main(int argc, char **argv)
     g_test_add_func("/zoo/graphsage/table-bytes", test_table_bytes);
     g_test_add_func("/zoo/graphsage/io-bytes", test_io_bytes);
     g_test_add_func("/zoo/graphsage/split", test_split);
+    g_test_add_func("/zoo/graphsage/part-ports", test_part_ports);
+    g_test_add_func("/zoo/graphsage/part-models", test_part_models);
+    g_test_add_func("/zoo/graphsage/part-ranges", test_part_ranges);
     g_test_add_func("/zoo/graphsage/refused", test_refused);
     g_test_add_func("/zoo/graphsage/zoo-row", test_zoo_row);
     return g_test_run();
