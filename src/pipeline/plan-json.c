@@ -1,0 +1,338 @@
+/* The plan's JSON, both ways: the blocks as published, [[["CPU","GPU"],[1,2,3],[0.5,0.5]],…], and the object around them.
+ */
+#include <math.h>
+#include <string.h>
+
+#include <inferometer/json.h>
+#include <inferometer/nearest.h>
+
+#include "pipeline-private.h"
+
+/* More stages than this no plan has: numbers from a file are bounded before they are used. */
+#define MOST_STAGES 1000
+#define MOST_SIZES 100000
+
+static const char *const forms[] = { [IFM_PLAN_DYNAMIC] = "dynamic", [IFM_PLAN_STATIC] = "static" };
+
+/* --- reading ---------------------------------------------------------------------------------------------------------- */
+
+typedef struct
+{
+    IfmPlan *plan;
+    const char *name;
+    gboolean bare; /* aliases are devices without a spec */
+} Reading;
+
+static gboolean refuse(GError **error, const char *format, ...) G_GNUC_PRINTF(2, 3);
+static gboolean refuse(GError **error, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    g_autofree char *message = g_strdup_vprintf(format, arguments);
+    va_end(arguments);
+    g_set_error_literal(error, IFM_ERROR, IFM_ERROR_INVALID, message);
+    return FALSE;
+}
+
+/* Aliases go into messages, traces and tables: one word that can be read. */
+static gboolean check_alias(const Reading *reading, const char *where, const char *alias, GError **error)
+{
+    for (const char *c = alias; *c != '\0'; c++)
+        if ((guchar)*c <= ' ' || *c == 127)
+            return refuse(error, "%s: %s: alias \"%s\" has a blank or a control character; a word is right", reading->name,
+                          where, alias);
+    return (*alias != '\0' && strlen(alias) <= 64) ||
+           refuse(error, "%s: %s: an alias of %" G_GSIZE_FORMAT " bytes; 1 to 64 are right", reading->name, where,
+                  strlen(alias));
+}
+
+static gboolean add_device(Reading *reading, const char *where, const char *alias, const char *device, int *index,
+                           GError **error)
+{
+    if (!check_alias(reading, where, alias, error))
+        return FALSE;
+    if (reading->plan->devices->len >= IFM_PLAN_MAX_DEVICES)
+        return refuse(error, "%s: %s: '%s' is one device more than a plan may have; %d are right at most", reading->name,
+                      where, alias, IFM_PLAN_MAX_DEVICES);
+    *index = ifm_plan_add_device(reading->plan, alias, device, IFM_PLAN_DYNAMIC);
+    return TRUE;
+}
+
+/* Which of the plan's devices an alias is; in bare blocks a new one. */
+static gboolean resolve(Reading *reading, const char *where, const char *alias, int *index, GError **error)
+{
+    *index = ifm_plan_find_device(reading->plan, alias);
+    if (*index >= 0)
+        return TRUE;
+    if (reading->bare)
+        return add_device(reading, where, alias, NULL, index, error);
+    g_autoptr(GPtrArray) names = g_ptr_array_new();
+    for (guint i = 0; i < reading->plan->devices->len; i++)
+        g_ptr_array_add(names, ifm_plan_device(reading->plan, (int)i)->alias);
+    g_ptr_array_add(names, NULL);
+    g_autofree char *hint = ifm_nearest_hint(alias, (const char *const *)names->pdata);
+    return refuse(error, "%s: %s: '%s' is not among its \"devices\"%s", reading->name, where, alias, hint);
+}
+
+static gboolean read_aliases(Reading *reading, const char *where, const json_t *json, IfmPlanBlock *block, GError **error)
+{
+    gsize n = json_array_size(json);
+    if (n < 1 || n > IFM_PLAN_MAX_DEVICES)
+        return refuse(error, "%s: %s: its devices: a list of 1 to %d aliases is right", reading->name, where,
+                      IFM_PLAN_MAX_DEVICES);
+    for (gsize i = 0; i < n; i++)
+    {
+        const json_t *alias = json_array_get(json, i);
+        if (!json_is_string(alias))
+            return refuse(error, "%s: %s: device %" G_GSIZE_FORMAT " of it is no text; an alias is right", reading->name,
+                          where, i + 1);
+        if (!resolve(reading, where, json_string_value(alias), &block->devices[i], error))
+            return FALSE;
+    }
+    block->n_devices = n;
+    return TRUE;
+}
+
+static gboolean read_stages(Reading *reading, const char *where, const json_t *json, IfmPlanBlock *block, GError **error)
+{
+    gsize n = json_array_size(json);
+    if (n < 1 || n > MOST_STAGES)
+        return refuse(error, "%s: %s: its stages: a list of at least one number is right", reading->name, where);
+    for (gsize i = 0; i < n; i++)
+    {
+        const json_t *stage = json_array_get(json, i);
+        json_int_t number = json_integer_value(stage);
+        if (!json_is_integer(stage) || number < 1 || number > MOST_STAGES)
+            return refuse(error, "%s: %s: stage %" G_GSIZE_FORMAT " of its list is no number from 1; stages count from 1",
+                          reading->name, where, i + 1);
+        if (i > 0 && number != block->last + 1)
+            return refuse(error, "%s: %s: stage %d follows stage %d; %d is right: a block is a run without gaps",
+                          reading->name, where, (int)number, block->last, block->last + 1);
+        if (i == 0)
+            block->first = (int)number;
+        block->last = (int)number;
+    }
+    return TRUE;
+}
+
+static gboolean read_ratios(Reading *reading, const char *where, const json_t *json, IfmPlanBlock *block, GError **error)
+{
+    if (json_array_size(json) != block->n_devices)
+        return refuse(error, "%s: %s: %" G_GSIZE_FORMAT " ratios for %" G_GSIZE_FORMAT " devices; one each is right",
+                      reading->name, where, json_array_size(json), block->n_devices);
+    for (gsize i = 0; i < block->n_devices; i++)
+    {
+        const json_t *ratio = json_array_get(json, i);
+        if (!json_is_number(ratio))
+            return refuse(error, "%s: %s: ratio %" G_GSIZE_FORMAT " is no number; a share above 0 is right", reading->name,
+                          where, i + 1);
+        block->ratios[i] = json_number_value(ratio);
+    }
+    return TRUE;
+}
+
+static gboolean read_block(Reading *reading, gsize index, const json_t *json, GError **error)
+{
+    IfmPlanBlock block = { 0 };
+    g_autofree char *where = g_strdup_printf("block %" G_GSIZE_FORMAT, index + 1);
+    if (!json_is_array(json) || json_array_size(json) != 3)
+        return refuse(error, "%s: %s: [[\"CPU\"], [1, 2], [1.0]] is right: aliases, stages, ratios", reading->name, where);
+    if (!read_aliases(reading, where, json_array_get(json, 0), &block, error) ||
+        !read_stages(reading, where, json_array_get(json, 1), &block, error) ||
+        !read_ratios(reading, where, json_array_get(json, 2), &block, error))
+        return FALSE;
+    ifm_plan_add_block(reading->plan, &block);
+    return TRUE;
+}
+
+static gboolean read_blocks(Reading *reading, const json_t *json, GError **error)
+{
+    if (!json_is_array(json))
+        return refuse(error, "%s: \"plan\" is no list; a list of blocks is right", reading->name);
+    if (json_array_size(json) > MOST_STAGES)
+        return refuse(error, "%s: %" G_GSIZE_FORMAT " blocks; %d are right at most", reading->name, json_array_size(json),
+                      MOST_STAGES);
+    for (gsize i = 0; i < json_array_size(json); i++)
+        if (!read_block(reading, i, json_array_get(json, i), error))
+            return FALSE;
+    return TRUE;
+}
+
+static gboolean read_size(const Reading *reading, const char *where, gsize index, const json_t *json, IfmPlanSize *size,
+                          GError **error)
+{
+    const json_t *nodes = json_array_get(json, 0), *edges = json_array_get(json, 1);
+    *size = (IfmPlanSize){ json_integer_value(nodes), json_integer_value(edges) };
+    return (json_array_size(json) == 2 && json_is_integer(nodes) && json_is_integer(edges) && size->nodes > 0 &&
+            size->edges >= 0) ||
+           refuse(error, "%s: %s: size %" G_GSIZE_FORMAT " of it; [nodes, edges] is right, as [1000, 5000]", reading->name,
+                  where, index + 1);
+}
+
+static gboolean read_sizes(const Reading *reading, const char *where, const json_t *json, IfmPlanDevice *device,
+                           GError **error)
+{
+    gsize n = json_array_size(json);
+    if (!json_is_array(json) || n > MOST_SIZES)
+        return refuse(error, "%s: %s: \"sizes\" is no list of at most %d; [[1000, 5000]] is right", reading->name, where,
+                      MOST_SIZES);
+    device->sizes = g_new0(IfmPlanSize, n);
+    device->n_sizes = n;
+    for (gsize i = 0; i < n; i++)
+        if (!read_size(reading, where, i, json_array_get(json, i), &device->sizes[i], error))
+            return FALSE;
+    return TRUE;
+}
+
+static gboolean read_device(Reading *reading, const char *alias, const json_t *json, GError **error)
+{
+    static const char *const keys[] = { "device", "form", "sizes", NULL };
+    g_autofree char *where = g_strdup_printf("devices.%s", alias);
+    g_autofree char *full = g_strdup_printf("%s: %s", reading->name, where);
+    const char *spec = NULL, *form = forms[IFM_PLAN_DYNAMIC];
+    int index;
+    if (!ifm_json_check_object(json, full, keys, error) ||
+        (json_object_get(json, "device") != NULL && !ifm_json_get_string(json, full, "device", &spec, error)) ||
+        (json_object_get(json, "form") != NULL && !ifm_json_get_string(json, full, "form", &form, error)) ||
+        !add_device(reading, where, alias, spec, &index, error))
+        return FALSE;
+    IfmPlanDevice *device = g_ptr_array_index(reading->plan->devices, (guint)index);
+    device->form = g_str_equal(form, forms[IFM_PLAN_STATIC]) ? IFM_PLAN_STATIC : IFM_PLAN_DYNAMIC;
+    if (!g_str_equal(form, forms[device->form]))
+        return refuse(error, "%s: %s: form \"%s\"; \"dynamic\" or \"static\" is right", reading->name, where, form);
+    g_autoptr(IfmDeviceSpec) parsed = spec != NULL ? ifm_device_spec_parse(spec, error) : NULL;
+    if (spec != NULL && parsed == NULL)
+    {
+        g_prefix_error(error, "%s: ", full);
+        return FALSE;
+    }
+    const json_t *sizes = json_object_get(json, "sizes");
+    return sizes == NULL || read_sizes(reading, where, sizes, device, error);
+}
+
+static gboolean read_object(Reading *reading, json_t *json, GError **error)
+{
+    const char *model = NULL, *alias;
+    json_t *blocks, *devices = json_object_get(json, "devices"), *device;
+    if (json_object_get(json, "model") != NULL && !ifm_json_get_string(json, reading->name, "model", &model, error))
+        return FALSE;
+    blocks = json_object_get(json, "plan");
+    if (blocks == NULL)
+        return refuse(error, "%s: no key \"plan\"; a list of blocks is right", reading->name);
+    if (devices != NULL && !json_is_object(devices))
+        return refuse(error, "%s: \"devices\" is no object; {\"CPU\": {\"device\": \"openvino:CPU\"}} is right",
+                      reading->name);
+    reading->plan->model = g_strdup(model);
+    reading->bare = devices == NULL;
+    json_object_foreach(devices, alias, device)
+    {
+        if (!read_device(reading, alias, device, error))
+            return FALSE;
+    }
+    return read_blocks(reading, blocks, error);
+}
+
+/* Ratios may come rounded. Those that add up but for a rounding error of the sum stay as they are, bit by bit. */
+static void scale_ratios(IfmPlan *plan)
+{
+    for (guint i = 0; i < plan->blocks->len; i++)
+    {
+        IfmPlanBlock *block = &g_array_index(plan->blocks, IfmPlanBlock, i);
+        double sum = 0;
+        for (gsize k = 0; k < block->n_devices; k++)
+            sum += block->ratios[k];
+        for (gsize k = 0; k < block->n_devices && fabs(sum - 1) > 1e-12; k++)
+            block->ratios[k] /= sum;
+    }
+}
+
+static IfmPlan *read_plan(const json_t *json, const char *name, GError **error)
+{
+    g_autoptr(IfmPlan) plan = ifm_plan_new(NULL);
+    Reading reading = { .plan = plan, .name = name, .bare = TRUE };
+    if (!json_is_array(json) && !json_is_object(json))
+    {
+        refuse(error, "%s: neither a list of blocks nor an object with \"plan\"", name);
+        return NULL;
+    }
+    if (json_is_array(json) ? !read_blocks(&reading, json, error) : !read_object(&reading, (json_t *)json, error))
+        return NULL;
+    const IfmStagedModel *staged = NULL;
+    if (plan->model != NULL && (staged = ifm_staged_find(plan->model, error)) == NULL)
+    {
+        g_prefix_error(error, "%s: model: ", name);
+        return NULL;
+    }
+    if (staged != NULL ? !ifm_plan_check(plan, staged, name, error) : !ifm_plan_check_itself(plan, name, error))
+        return NULL;
+    scale_ratios(plan);
+    return g_steal_pointer(&plan);
+}
+
+/* Texts of the document stand in messages, and a message is one line. */
+IfmPlan *ifm_plan_from_json(const json_t *json, const char *name, GError **error)
+{
+    GError *local = NULL;
+    IfmPlan *plan = read_plan(json, name, &local);
+    for (char *c = local != NULL ? local->message : NULL; c != NULL && *c != '\0'; c++)
+        if (g_ascii_iscntrl(*c))
+            *c = '?';
+    if (local != NULL)
+        g_propagate_error(error, local);
+    return plan;
+}
+
+/* --- writing ---------------------------------------------------------------------------------------------------------- */
+
+json_t *ifm_plan_blocks_to_json(const IfmPlan *plan)
+{
+    json_t *blocks = json_array();
+    for (guint i = 0; i < plan->blocks->len; i++)
+    {
+        const IfmPlanBlock *block = ifm_plan_block(plan, i);
+        json_t *aliases = json_array(), *stages = json_array(), *ratios = json_array(), *whole = json_array();
+        for (gsize k = 0; k < block->n_devices; k++)
+        {
+            json_array_append_new(aliases, ifm_json_string(ifm_plan_device(plan, block->devices[k])->alias));
+            json_array_append_new(ratios, json_real(block->ratios[k]));
+        }
+        for (int stage = block->first; stage <= block->last; stage++)
+            json_array_append_new(stages, json_integer(stage));
+        json_array_append_new(whole, aliases);
+        json_array_append_new(whole, stages);
+        json_array_append_new(whole, ratios);
+        json_array_append_new(blocks, whole);
+    }
+    return blocks;
+}
+
+static json_t *device_to_json(const IfmPlanDevice *device)
+{
+    json_t *json = json_object();
+    if (device->device != NULL)
+        json_object_set_new(json, "device", ifm_json_string(device->device));
+    json_object_set_new(json, "form", json_string(forms[device->form]));
+    if (device->n_sizes == 0)
+        return json;
+    json_t *sizes = json_array();
+    for (gsize i = 0; i < device->n_sizes; i++)
+        json_array_append_new(sizes,
+                              json_pack("[II]", (json_int_t)device->sizes[i].nodes, (json_int_t)device->sizes[i].edges));
+    json_object_set_new(json, "sizes", sizes);
+    return json;
+}
+
+json_t *ifm_plan_to_json(const IfmPlan *plan)
+{
+    json_t *json = json_object(), *devices = json_object();
+    if (plan->model != NULL)
+        json_object_set_new(json, "model", ifm_json_string(plan->model));
+    json_object_set_new(json, "plan", ifm_plan_blocks_to_json(plan));
+    for (guint i = 0; i < plan->devices->len; i++)
+    {
+        const IfmPlanDevice *device = ifm_plan_device(plan, (int)i);
+        json_object_set_new(devices, device->alias, device_to_json(device));
+    }
+    json_object_set_new(json, "devices", devices);
+    return json;
+}

@@ -1,0 +1,277 @@
+/* The plan as an object: made, copied, told as text, checked against its model. Its JSON: plan-json.c. */
+#include <string.h>
+
+#include "pipeline-private.h"
+
+static void device_free(gpointer data)
+{
+    IfmPlanDevice *device = data;
+    g_free(device->alias);
+    g_free(device->device);
+    g_free(device->sizes);
+    g_free(device);
+}
+
+IfmPlan *ifm_plan_new(const char *model)
+{
+    IfmPlan *plan = g_new0(IfmPlan, 1);
+    plan->model = g_strdup(model);
+    plan->devices = g_ptr_array_new_with_free_func(device_free);
+    plan->blocks = g_array_new(FALSE, TRUE, sizeof(IfmPlanBlock));
+    return plan;
+}
+
+void ifm_plan_free(IfmPlan *plan)
+{
+    if (plan == NULL)
+        return;
+    g_free(plan->model);
+    g_ptr_array_unref(plan->devices);
+    g_array_unref(plan->blocks);
+    g_free(plan);
+}
+
+IfmPlan *ifm_plan_copy(const IfmPlan *plan)
+{
+    IfmPlan *copy = ifm_plan_new(plan->model);
+    for (guint i = 0; i < plan->devices->len; i++)
+    {
+        const IfmPlanDevice *from = ifm_plan_device(plan, (int)i);
+        ifm_plan_add_device(copy, from->alias, from->device, from->form);
+        IfmPlanDevice *to = g_ptr_array_index(copy->devices, i);
+        to->sizes = g_memdup2(from->sizes, from->n_sizes * sizeof *from->sizes);
+        to->n_sizes = from->n_sizes;
+    }
+    g_array_append_vals(copy->blocks, plan->blocks->data, plan->blocks->len);
+    return copy;
+}
+
+int ifm_plan_add_device(IfmPlan *plan, const char *alias, const char *device, IfmPlanForm form)
+{
+    IfmPlanDevice *added = g_new0(IfmPlanDevice, 1);
+    added->alias = g_strdup(alias);
+    added->device = g_strdup(device);
+    added->form = form;
+    g_ptr_array_add(plan->devices, added);
+    return (int)plan->devices->len - 1;
+}
+
+int ifm_plan_find_device(const IfmPlan *plan, const char *alias)
+{
+    for (guint i = 0; i < plan->devices->len; i++)
+        if (g_str_equal(ifm_plan_device(plan, (int)i)->alias, alias))
+            return (int)i;
+    return -1;
+}
+
+void ifm_plan_add_block(IfmPlan *plan, const IfmPlanBlock *block)
+{
+    g_array_append_vals(plan->blocks, block, 1);
+}
+
+/* Devices count by alias: two plans need not list them in the same order. */
+static gboolean same_block(const IfmPlan *a, const IfmPlan *b, guint index)
+{
+    const IfmPlanBlock *x = ifm_plan_block(a, index), *y = ifm_plan_block(b, index);
+    gboolean same = x->first == y->first && x->last == y->last && x->n_devices == y->n_devices;
+    for (gsize i = 0; same && i < x->n_devices; i++)
+        same = g_str_equal(ifm_plan_device(a, x->devices[i])->alias, ifm_plan_device(b, y->devices[i])->alias);
+    return same;
+}
+
+gboolean ifm_plan_same_shape(const IfmPlan *a, const IfmPlan *b)
+{
+    gboolean same = g_strcmp0(a->model, b->model) == 0 && a->blocks->len == b->blocks->len;
+    for (guint i = 0; same && i < a->blocks->len; i++)
+        same = same_block(a, b, i);
+    return same;
+}
+
+char *ifm_plan_to_text(const IfmPlan *plan)
+{
+    GString *text = g_string_new(NULL);
+    for (guint i = 0; i < plan->blocks->len; i++)
+    {
+        const IfmPlanBlock *block = ifm_plan_block(plan, i);
+        if (i > 0)
+            g_string_append(text, " > ");
+        for (gsize k = 0; k < block->n_devices; k++)
+            g_string_append_printf(text, "%s%s", k > 0 ? "+" : "", ifm_plan_device(plan, block->devices[k])->alias);
+        g_string_append_printf(text, " %d", block->first);
+        if (block->last > block->first)
+            g_string_append_printf(text, "-%d", block->last);
+        for (gsize k = 0; k < block->n_devices && block->n_devices > 1; k++)
+            g_string_append_printf(text, "%s%.2f%s", k > 0 ? " : " : " (", block->ratios[k],
+                                   k + 1 == block->n_devices ? ")" : "");
+    }
+    return g_string_free(text, FALSE);
+}
+
+/* --- checks -------------------------------------------------------------------------------------------------------------
+ */
+
+static gboolean check_stages(const IfmPlan *plan, guint index, const char *name, GError **error)
+{
+    const IfmPlanBlock *block = ifm_plan_block(plan, index);
+    int next = index > 0 ? ifm_plan_block(plan, index - 1)->last + 1 : 1;
+    if (block->first == next && block->last >= block->first)
+        return TRUE;
+    g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
+                "%s: block %u: stages %d to %d, but %d is the next one: each stage is in one block, in ascending order",
+                name, index + 1, block->first, block->last, next);
+    return FALSE;
+}
+
+/* The blocks before @index, and the devices of it before @place. Returns: which block has the device already; 0: none. */
+static guint block_with(const IfmPlan *plan, guint index, gsize place, int device)
+{
+    for (guint i = 0; i <= index; i++)
+    {
+        const IfmPlanBlock *block = ifm_plan_block(plan, i);
+        for (gsize k = 0; k < (i < index ? block->n_devices : place); k++)
+            if (block->devices[k] == device)
+                return i + 1;
+    }
+    return 0;
+}
+
+static gboolean check_devices(const IfmPlan *plan, guint index, const char *name, GError **error)
+{
+    const IfmPlanBlock *block = ifm_plan_block(plan, index);
+    if (block->n_devices < 1 || block->n_devices > IFM_PLAN_MAX_DEVICES)
+    {
+        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s: block %u: %" G_GSIZE_FORMAT " devices, 1 to %d are right",
+                    name, index + 1, block->n_devices, IFM_PLAN_MAX_DEVICES);
+        return FALSE;
+    }
+    for (gsize k = 0; k < block->n_devices; k++)
+    {
+        int device = block->devices[k];
+        if (device < 0 || device >= (int)plan->devices->len)
+        {
+            g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s: block %u: device %d is none of the plan's %u", name,
+                        index + 1, device, plan->devices->len);
+            return FALSE;
+        }
+        const IfmPlanDevice *known = ifm_plan_device(plan, device);
+        guint other = block_with(plan, index, k, device);
+        if (other > 0)
+            g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
+                        "%s: block %u: device '%s' is in block %u already; a device belongs to one block, once", name,
+                        index + 1, known->alias, other);
+        else if (known->form == IFM_PLAN_STATIC && known->n_sizes == 0)
+            g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
+                        "%s: block %u: device '%s' is static and has no \"sizes\"; a list of [nodes, edges] is right", name,
+                        index + 1, known->alias);
+        else
+            continue;
+        return FALSE;
+    }
+    return TRUE;
+}
+
+static gboolean check_ratios(const IfmPlan *plan, guint index, const char *name, GError **error)
+{
+    const IfmPlanBlock *block = ifm_plan_block(plan, index);
+    double sum = 0;
+    for (gsize k = 0; k < block->n_devices; k++)
+    {
+        if (!(block->ratios[k] > 0 && block->ratios[k] <= 1 + IFM_PLAN_RATIO_TOLERANCE))
+        {
+            g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
+                        "%s: block %u: ratio %g of device '%s'; above 0 and at most 1 is right", name, index + 1,
+                        block->ratios[k], ifm_plan_device(plan, block->devices[k])->alias);
+            return FALSE;
+        }
+        sum += block->ratios[k];
+    }
+    if (sum >= 1 - IFM_PLAN_RATIO_TOLERANCE && sum <= 1 + IFM_PLAN_RATIO_TOLERANCE)
+        return TRUE;
+    g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s: block %u: its ratios add up to %g; 1 is right", name, index + 1,
+                sum);
+    return FALSE;
+}
+
+gboolean ifm_plan_check_itself(const IfmPlan *plan, const char *name, GError **error)
+{
+    if (plan->blocks->len == 0)
+    {
+        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s: no blocks; at least one is right", name);
+        return FALSE;
+    }
+    for (guint i = 0; i < plan->blocks->len; i++)
+        if (!check_stages(plan, i, name, error) || !check_devices(plan, i, name, error) ||
+            !check_ratios(plan, i, name, error))
+            return FALSE;
+    return TRUE;
+}
+
+/* Which stage from @first to @last makes a boundary; 0: it enters. */
+static int stage_making(const IfmStagedModel *staged, int first, int last, const char *boundary)
+{
+    for (int number = first; number <= last; number++)
+        for (const char *const *output = staged->stages[number - 1].outputs; *output != NULL; output++)
+            if (g_str_equal(*output, boundary))
+                return number;
+    return 0;
+}
+
+/* A block of several devices: each output of a stage parts along an axis, and nothing that a device needs whole is made by
+ * its own block, where each has a part alone. */
+static gboolean check_split(const IfmPlan *plan, guint index, const IfmStagedModel *staged, const char *name,
+                            GError **error)
+{
+    const IfmPlanBlock *block = ifm_plan_block(plan, index);
+    for (int number = block->first; number <= block->last && block->n_devices > 1; number++)
+    {
+        const IfmStage *stage = &staged->stages[number - 1];
+        for (const char *const *output = stage->outputs; *output != NULL; output++)
+            if (ifm_staged_boundary(staged, *output)->split_axis < 0)
+            {
+                g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
+                            "%s: block %u: stage %d (%s) cannot be split: '%s' has no axis for it; one device is right",
+                            name, index + 1, number, stage->name, *output);
+                return FALSE;
+            }
+        int maker = stage->whole_input != NULL ? stage_making(staged, block->first, number - 1, stage->whole_input) : 0;
+        if (maker > 0)
+        {
+            g_set_error(
+                error, IFM_ERROR, IFM_ERROR_INVALID,
+                "%s: block %u: stage %d (%s) needs all of '%s', which stage %d makes: of several devices each has a "
+                "part alone; a block that begins with stage %d is right",
+                name, index + 1, number, stage->name, stage->whole_input, maker, number);
+            return FALSE;
+        }
+    }
+    return TRUE;
+}
+
+gboolean ifm_plan_check(const IfmPlan *plan, const IfmStagedModel *staged, const char *name, GError **error)
+{
+    if (plan->model != NULL && !g_str_equal(plan->model, staged->name))
+    {
+        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s: model '%s'; a plan of '%s' is right", name, plan->model,
+                    staged->name);
+        return FALSE;
+    }
+    if (!ifm_plan_check_itself(plan, name, error))
+        return FALSE;
+    guint n = plan->blocks->len;
+    int last = ifm_plan_block(plan, n - 1)->last, stages = (int)staged->n_stages;
+    for (guint i = 0; i < n; i++)
+        if (ifm_plan_block(plan, i)->last > stages)
+        {
+            g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s: block %u: stage %d; %s has stages 1 to %d", name, i + 1,
+                        ifm_plan_block(plan, i)->last, staged->name, stages);
+            return FALSE;
+        }
+        else if (!check_split(plan, i, staged, name, error))
+            return FALSE;
+    if (last == stages)
+        return TRUE;
+    g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
+                "%s: block %u: the last one ends with stage %d; %s has %d stages, and each of them belongs to a block",
+                name, n, last, staged->name, stages);
+    return FALSE;
+}
