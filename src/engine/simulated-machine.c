@@ -304,6 +304,29 @@ static const IfmYamlField fault_fields[] = {
 };
 static const IfmYamlTable fault_table = { fault_fields, sizeof(FaultDescription) };
 
+static const IfmYamlField contention_fields[] = {
+    { .key = "busy",
+      LIST_OF(IFM_YAML_STRING),
+      FIELD(ContentionDescription, busy),
+      .required = TRUE,
+      .least = 1,
+      .most = MOST_CONTENDING - 1,
+      .help = "other units of the machine that are at work, all of them" },
+    { .key = "factor",
+      .type = IFM_YAML_DOUBLE,
+      FIELD(ContentionDescription, factor),
+      .required = TRUE,
+      .least = 1,
+      .most = 1000,
+      .help = "on the time that this unit takes meanwhile" },
+    { .key = "stages",
+      LIST_OF(IFM_YAML_STRING),
+      FIELD(ContentionDescription, stages),
+      .help = "for these values of the model's metadata \"inferometer.stage\" alone" },
+    { 0 }
+};
+static const IfmYamlTable contention_table = { contention_fields, sizeof(ContentionDescription) };
+
 static const IfmYamlField unit_fields[] = {
     { .key = "description",
       .type = IFM_YAML_STRING,
@@ -351,6 +374,12 @@ static const IfmYamlField unit_fields[] = {
       .table = &profile_table,
       FIELD(UnitDescription, profile),
       .help = "what profiling costs and tells" },
+    { .key = "contention",
+      LIST_OF(IFM_YAML_MAP),
+      .table = &contention_table,
+      FIELD(UnitDescription, contention),
+      .help = "how much slower it is while others work: of the entries whose units are all busy the one with most of them, "
+              "among equals the first; without one it is as fast as alone" },
     { .key = "faults",
       LIST_OF(IFM_YAML_MAP),
       .table = &fault_table,
@@ -443,6 +472,47 @@ static gboolean check_fault(const UnitDescription *unit, FaultDescription *fault
     return TRUE;
 }
 
+static const UnitDescription *unit_named(const MachineDescription *machine, const char *name)
+{
+    for (guint i = 0; i < machine->units->len; i++)
+        if (g_str_equal(((const UnitDescription *)machine->units->pdata[i])->record.name, name))
+            return machine->units->pdata[i];
+    return NULL;
+}
+
+static gboolean check_contention(const MachineDescription *machine, const UnitDescription *unit,
+                                 ContentionDescription *entry, GError **error)
+{
+    for (guint i = 0; i < entry->busy->len; i++)
+    {
+        const char *name = entry->busy->pdata[i];
+        const UnitDescription *other = unit_named(machine, name);
+        if (other == NULL)
+            return ifm_yaml_error(&entry->record, error, "busy: this machine has no unit \"%s\"", name);
+        if (other == unit)
+            return ifm_yaml_error(&entry->record, error, "busy: %s is the unit itself; name others", name);
+        entry->mask |= G_GUINT64_CONSTANT(1) << other->index;
+    }
+    return TRUE;
+}
+
+static gboolean check_all_contention(MachineDescription *machine, GError **error)
+{
+    for (guint i = 0; i < machine->units->len; i++)
+        machine->contends |= ((const UnitDescription *)machine->units->pdata[i])->contention->len > 0;
+    if (machine->contends && machine->units->len > MOST_CONTENDING)
+        return ifm_yaml_error(&machine->record, error, "units: found %u; with contention there may be %d",
+                              machine->units->len, MOST_CONTENDING);
+    for (guint i = 0; i < machine->units->len; i++)
+    {
+        const UnitDescription *unit = machine->units->pdata[i];
+        for (guint k = 0; k < unit->contention->len; k++)
+            if (!check_contention(machine, unit, unit->contention->pdata[k], error))
+                return FALSE;
+    }
+    return TRUE;
+}
+
 static gboolean check_outputs(UnitDescription *unit, GError **error)
 {
     if (g_str_equal(unit->outputs, "none"))
@@ -492,11 +562,14 @@ MachineDescription *machine_read(const char *path, GError **error)
     for (gsize i = 0; i < machine->units->len; i++)
     {
         UnitDescription *unit = g_ptr_array_index(machine->units, i);
+        unit->index = (guint32)i;
         if (!check_unit(unit, error))
             return NULL;
         if (unit->latency->table != NULL)
             resolve_files(unit->latency->table, path);
     }
+    if (!check_all_contention(machine, error))
+        return NULL;
     return g_steal_pointer(&machine);
 }
 

@@ -128,6 +128,18 @@ typedef struct
     gint64 limit_bytes;   /* memory, allocate */
 } FaultDescription;
 
+/* A machine with contention has no more units than a mask has bits. */
+#define MOST_CONTENDING 64
+
+typedef struct
+{
+    IfmYamlRecord record;
+    GPtrArray *busy; /* char *: names of units */
+    double factor;
+    GPtrArray *stages; /* char *; none: any */
+    guint64 mask;      /* after machine_read(): of `busy`, by the units' index */
+} ContentionDescription;
+
 typedef struct
 {
     IfmYamlRecord record; /* its name: "NPU" */
@@ -140,8 +152,10 @@ typedef struct
     LinkDescription *link;   /* NULL: none */
     gint64 memory_bytes;     /* 0: without end */
     ProfileDescription *profile;
-    GPtrArray *faults;    /* FaultDescription * */
-    guint32 capabilities; /* after machine_read(): IfmEngineCapability bits */
+    GPtrArray *contention; /* ContentionDescription * */
+    GPtrArray *faults;     /* FaultDescription * */
+    guint32 index;         /* after machine_read(): in the machine */
+    guint32 capabilities;  /* after machine_read(): IfmEngineCapability bits */
 } UnitDescription;
 
 typedef struct
@@ -150,6 +164,7 @@ typedef struct
     char *description, *provenance;
     GPtrArray *assumptions; /* char * */
     GPtrArray *units;       /* UnitDescription * */
+    gboolean contends;      /* after machine_read(): a unit slows another */
 } MachineDescription;
 
 /* machine_read: Reads and checks a description. (transfer full) */

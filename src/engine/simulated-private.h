@@ -7,7 +7,8 @@
 G_BEGIN_DECLS
 
 /* What the files of the simulated driver share: simulated-machine.c reads descriptions, simulated-latency.c says how long
- * an inference takes, simulated-fault.c what goes wrong, simulated.c is the driver itself. */
+ * an inference takes, simulated-contention.c how it slows while other units work, simulated-fault.c what goes wrong,
+ * simulated.c is the driver itself. */
 
 /* --- simulated-latency.c ---------------------------------------------------------------------------------------------- */
 
@@ -126,6 +127,42 @@ FaultEffect fault_strike(const FaultDescription *fault, UnitState *state, const 
                          void (*wait_for_ever)(void *user, gboolean cancellable), void *user, GError **error);
 void fault_set_lost(const UnitState *state, const char *where, const char *reason, GError **error);
 
+/* --- simulated-contention.c ------------------------------------------------------------------------------------------- */
+
+/*
+ * Contention: the inferences in flight on a machine whose units slow each other. A unit is busy from an inference's start
+ * to its end, transfers included; where that set changes, what is left of every other inference goes on at another rate,
+ * from that moment on.
+ */
+typedef struct Contention Contention;
+
+/* ContendedWork: an inference in flight; lives on its thread's stack. */
+typedef struct ContendedWork
+{
+    const UnitDescription *unit;
+    const char *stage; /* or NULL */
+    /* the contention's: */
+    double left_ns; /* of the work, as if alone, at settled_ns */
+    double factor;
+    gint64 settled_ns, deadline_ns;
+    struct ContendedWork *next;
+} ContendedWork;
+
+Contention *contention_new(IfmClock *clock);
+void contention_free(Contention *contention);
+/* contention_condition: what a request of such a machine waits on, and is cancelled through. */
+IfmCondition *contention_condition(Contention *contention);
+/* contention_factor: what a unit's time is multiplied by. @busy: mask of the units that work */
+double contention_factor(const UnitDescription *unit, const char *stage, guint64 busy);
+/* contention_begin: @alone_ns: what the inference takes where nothing else works. */
+void contention_begin(Contention *contention, ContendedWork *work, gint64 started_ns, double alone_ns);
+/* contention_pass: Lets time pass until the work is done, and ends it. Returns: when it was done; -1 where it was
+ * cancelled.
+ * @cancelled: changes under the condition's lock */
+gint64 contention_pass(Contention *contention, ContendedWork *work, const gboolean *cancelled);
+/* contention_end: for work that comes to nothing. */
+void contention_end(Contention *contention, ContendedWork *work);
+
 /* --- the driver's objects --------------------------------------------------------------------------------------------- */
 
 typedef struct
@@ -134,6 +171,7 @@ typedef struct
     pthread_mutex_t mutex; /* of what follows; the tables only grow */
     GHashTable *machines;  /* name -> MachineDescription */
     GHashTable *states;    /* "MACHINE/UNIT" -> UnitState */
+    GHashTable *contended; /* MachineDescription -> Contention: those whose units slow each other */
     GHashTable *buffers;   /* SimulatedBuffer *: those that live, so that a wrong handle is told from a right one */
     char *state_dir;
     gint64 copied_ns; /* when the last queued copy will be done */
@@ -144,6 +182,7 @@ typedef struct
     IfmCompiled base;
     const UnitDescription *unit; /* the engine's */
     UnitState *state;            /* the engine's */
+    Contention *contention;      /* the engine's; NULL where nothing slows anything */
     StageTable *table;           /* NULL where the source is none */
     const char *stage;           /* the model's; NULL where it has none */
     SimulatedSizes known;        /* what metadata, options and bindings tell; free dimensions are NaN */
@@ -171,6 +210,8 @@ typedef struct
 /* simulated_unit: What a spec names. FALSE with IFM_ERROR_UNAVAILABLE, or the errors of its description. */
 gboolean simulated_unit(SimulatedEngine *engine, const IfmDeviceSpec *spec, const UnitDescription **unit, UnitState **state,
                         GError **error);
+/* simulated_contention: The one of a unit's machine; NULL where its units do not slow each other. */
+Contention *simulated_contention(SimulatedEngine *engine, const IfmDeviceSpec *spec);
 /* simulated_check_memory: FALSE with IFM_ERROR_INVALID where a tensor in device memory is no live buffer (of @unit, or of
  * any where NULL). */
 gboolean simulated_check_memory(SimulatedEngine *engine, const IfmTensor *tensor, const UnitDescription *unit,
@@ -198,8 +239,8 @@ typedef struct
     double *shares;     /* [n nodes] of the device time; profiling only */
     SimulatedNoise noise;
     GRand *nonsense;
-    IfmCondition *condition;
-    gboolean cancelled; /* under the condition's lock */
+    IfmCondition *condition; /* its own, or the contention's */
+    gboolean cancelled;      /* under the condition's lock */
     IfmRequest *inner;
     guint64 inner_digest; /* of the inputs that the inner request's outputs are of */
     gboolean inner_done;

@@ -26,7 +26,8 @@ gboolean simulated_request_init(IfmRequest *base, GError **error)
     request->sizes.values = g_memdup2(compiled->known.values, (compiled->known.n + 1) * sizeof(double));
     noise_init(&request->noise, compiled->noiseless ? NULL : compiled->unit->noise, seed, G_N_ELEMENTS(seed));
     request->nonsense = g_rand_new_with_seed_array(seed, G_N_ELEMENTS(seed));
-    request->condition = ifm_condition_new(base->compiled->engine->clock);
+    request->condition = compiled->contention != NULL ? contention_condition(compiled->contention)
+                                                      : ifm_condition_new(base->compiled->engine->clock);
     request->where = g_strdup_printf("%s, %s", base->compiled->spec->text, ifm_model_name(base->compiled->model));
     request->resized = TRUE;
     if (base->compiled->options.profiling)
@@ -49,7 +50,8 @@ void simulated_request_clear(IfmRequest *base)
             ifm_tensor_clear(&request->outputs[i]);
     unit_state_take(compiled_of(request)->state, -request->taken_bytes, 0);
     ifm_request_free(request->inner);
-    ifm_condition_free(request->condition);
+    if (compiled_of(request)->contention == NULL)
+        ifm_condition_free(request->condition);
     noise_clear(&request->noise);
     g_clear_pointer(&request->nonsense, g_rand_free);
     g_free(request->inputs);
@@ -508,6 +510,41 @@ static gboolean fail_flagged(SimulatedRequest *request, GError **error)
     return FALSE;
 }
 
+static gboolean say_cancelled(const SimulatedRequest *request, GError **error)
+{
+    g_set_error(error, IFM_ERROR, IFM_ERROR_CANCELLED, "%s: cancelled", request->where);
+    return FALSE;
+}
+
+static gboolean answer(SimulatedRequest *request, FaultEffect effect, gboolean spoil, GError **error)
+{
+    if (!compute_outputs(request, error))
+        return FALSE;
+    if (spoil)
+        spoil_outputs(request, effect);
+    return TRUE;
+}
+
+/* The same on a machine whose units slow each other, transfers as well as the rest. */
+static gboolean run_contended(SimulatedRequest *request, gint64 started_ns, gint64 device_ns, FaultEffect effect,
+                              gboolean spoil, GError **error)
+{
+    const SimulatedCompiled *compiled = compiled_of(request);
+    double alone_ns = (double)device_ns + (double)request->transfer_ns;
+    ContendedWork work = { .unit = compiled->unit, .stage = compiled->stage };
+    contention_begin(compiled->contention, &work, started_ns, alone_ns);
+    if (!answer(request, effect, spoil, error))
+    {
+        contention_end(compiled->contention, &work);
+        return FALSE;
+    }
+    gint64 ended_ns = contention_pass(compiled->contention, &work, &request->cancelled);
+    if (ended_ns < 0)
+        return say_cancelled(request, error);
+    record(request, (gint64)((double)(ended_ns - started_ns) * ((double)device_ns / alone_ns)));
+    return TRUE;
+}
+
 /* What runs where nothing is in the way: outputs computed, then the rest of the time slept. */
 static gboolean run_well(SimulatedRequest *request, gint64 started_ns, FaultEffect effect, gboolean spoil, GError **error)
 {
@@ -518,15 +555,12 @@ static gboolean run_well(SimulatedRequest *request, gint64 started_ns, FaultEffe
     if (request->history != NULL && unit->profile != NULL)
         mean_ns *= 1 + unit->profile->slow_down;
     gint64 device_ns = noise_draw(&request->noise, mean_ns, request->prediction.sigma);
-    if (!compute_outputs(request, error))
+    if (compiled_of(request)->contention != NULL)
+        return run_contended(request, started_ns, device_ns, effect, spoil, error);
+    if (!answer(request, effect, spoil, error))
         return FALSE;
-    if (spoil)
-        spoil_outputs(request, effect);
     if (!pass_until(request, started_ns + MIN(device_ns, G_MAXINT64 / 4) + request->transfer_ns))
-    {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_CANCELLED, "%s: cancelled", request->where);
-        return FALSE;
-    }
+        return say_cancelled(request, error);
     record(request, device_ns);
     return TRUE;
 }

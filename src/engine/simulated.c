@@ -19,6 +19,7 @@ static IfmEngine *simulated_open(IfmClock *clock, GError **error)
     pthread_mutex_init(&engine->mutex, NULL);
     engine->machines = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, (GDestroyNotify)machine_free);
     engine->states = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, (GDestroyNotify)unit_state_free);
+    engine->contended = g_hash_table_new_full(NULL, NULL, NULL, (GDestroyNotify)contention_free);
     engine->buffers = g_hash_table_new(NULL, NULL);
     engine->state_dir = g_strdup(g_getenv("IFM_SIMULATED_STATE_DIR"));
     engine->base.version = g_strdup(IFM_VERSION);
@@ -29,6 +30,7 @@ static IfmEngine *simulated_open(IfmClock *clock, GError **error)
 static void simulated_close(IfmEngine *base)
 {
     SimulatedEngine *engine = (SimulatedEngine *)base;
+    g_hash_table_unref(engine->contended);
     g_hash_table_unref(engine->machines);
     g_hash_table_unref(engine->states);
     g_hash_table_unref(engine->buffers);
@@ -96,6 +98,24 @@ gboolean simulated_unit(SimulatedEngine *engine, const IfmDeviceSpec *spec, cons
     *state = *unit != NULL ? find_state(engine, name, slash + 1) : NULL;
     pthread_mutex_unlock(&engine->mutex);
     return *unit != NULL;
+}
+
+/* The unit was found before, so that its machine is there. */
+Contention *simulated_contention(SimulatedEngine *engine, const IfmDeviceSpec *spec)
+{
+    g_autofree char *name = g_strndup(spec->unit, (gsize)(strrchr(spec->unit, '/') - spec->unit));
+    Contention *contention = NULL;
+    pthread_mutex_lock(&engine->mutex);
+    MachineDescription *machine = g_hash_table_lookup(engine->machines, name);
+    if (machine->contends)
+        contention = g_hash_table_lookup(engine->contended, machine);
+    if (machine->contends && contention == NULL)
+    {
+        contention = contention_new(engine->base.clock);
+        g_hash_table_insert(engine->contended, machine, contention);
+    }
+    pthread_mutex_unlock(&engine->mutex);
+    return contention;
 }
 
 static IfmDeviceInfo *device_info(const char *machine, const UnitDescription *unit)
@@ -385,6 +405,7 @@ static gboolean simulated_compile(IfmCompiled *base, GError **error)
     if (!simulated_unit((SimulatedEngine *)base->engine, base->spec, &compiled->unit, &compiled->state, error))
         return FALSE;
     base->capabilities = compiled->unit->capabilities;
+    compiled->contention = simulated_contention((SimulatedEngine *)base->engine, base->spec);
     compiled->outputs = compiled->unit->outputs;
     compiled->stage = ifm_model_metadata(base->model, "inferometer.stage");
     add_ports(compiled);
