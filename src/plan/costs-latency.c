@@ -1,0 +1,284 @@
+#include <math.h>
+
+#include "plan-private.h"
+
+/* --- what a range is made of -------------------------------------------------------------------------------------------- */
+
+void costs_pieces(const IfmCosts *costs, int device, int first, int *piece)
+{
+    int fewest[IFM_COST_MAX_STAGES + 1] = { 0 };
+    const CostDevice *on = costs->devices[device];
+    for (int last = first; last <= costs->n_stages; last++)
+    {
+        piece[last] = 0;
+        fewest[last] = G_MAXINT;
+        if (on->why[last - 1] != NULL) /* nor does anything go past it */
+        {
+            for (int l = last; l <= costs->n_stages; l++)
+                piece[l] = 0;
+            return;
+        }
+        for (int start = first; start <= last; start++) /* the longest last piece first: it wins where numbers are equal */
+        {
+            const CostRange *range = costs_range(costs, device, start, last);
+            int before = start == first ? 0 : fewest[start - 1];
+            if (range == NULL || range->alone == NULL || before == G_MAXINT || before + 1 >= fewest[last])
+                continue;
+            fewest[last] = before + 1;
+            piece[last] = start;
+        }
+    }
+}
+
+/* --- slow-down ---------------------------------------------------------------------------------------------------------- */
+
+/* What @range takes alone, as the sum of what it is made of where it was not measured as one; NaN. */
+static double alone_ns(const IfmCosts *costs, int device, const CostRange *range, double nodes, double edges)
+{
+    int piece[IFM_COST_MAX_STAGES + 1];
+    double ns, sum = 0;
+    if (range->alone != NULL)
+        return ifm_lookup_at(range->alone->lookup, nodes, edges, &ns, NULL, NULL) ? ns : (double)NAN;
+    costs_pieces(costs, device, range->first, piece);
+    for (int last = range->last; last >= range->first; last = piece[last] - 1)
+    {
+        if (piece[last] == 0 || !ifm_lookup_at(costs_range(costs, device, piece[last], last)->alone->lookup, nodes, edges,
+                                               &ns, NULL, NULL))
+            return NAN;
+        sum += ns;
+    }
+    return sum;
+}
+
+static void rebuild_ratio(const IfmCosts *costs, int device, const CostRange *range, CostEntry *entry)
+{
+    static const IfmGridAxis axes[] = { { "nodes", IFM_GRID_LOG }, { "edges per node", IFM_GRID_LOG } };
+    g_autofree double *places = g_new(double, 2 * entry->n);
+    g_autofree double *values = g_new(double, entry->n);
+    for (gsize i = 0; i < entry->n; i++)
+    {
+        const IfmCostPoint *point = &entry->points[i];
+        places[2 * i] = (double)point->nodes;
+        places[2 * i + 1] = (double)point->edges / (double)point->nodes;
+        values[i] = point->latency_ns / alone_ns(costs, device, range, (double)point->nodes, (double)point->edges);
+    }
+    g_clear_pointer(&entry->ratio, ifm_grid_free);
+    entry->ratio = ifm_grid_new(axes, G_N_ELEMENTS(axes), places, values, entry->n, IFM_GRID_LOG, NULL);
+}
+
+/* The order in which alone and busy latencies are set is the caller's. */
+void costs_rebuild_ratios(IfmCosts *costs, int device, int first, int last)
+{
+    if (!costs->has_busy)
+        return;
+    for (int f = 1; f <= last; f++)
+        for (int l = MAX(f, first); l <= costs->n_stages; l++)
+        {
+            CostRange *range = costs_range(costs, device, f, l);
+            for (guint i = 0; range != NULL && i < range->busy->len; i++)
+                rebuild_ratio(costs, device, range, range->busy->pdata[i]);
+        }
+}
+
+/* Beyond what was measured the outermost slow-down stands: a line through two noisy ratios would lead anywhere. */
+static gboolean ratio_of(const CostRange *range, guint32 busy, double nodes, double edges, double *ratio)
+{
+    const double place[] = { nodes, edges / nodes };
+    for (guint i = 0; range != NULL && i < range->busy->len; i++)
+    {
+        const CostEntry *entry = range->busy->pdata[i];
+        if (entry->busy == busy && entry->ratio != NULL)
+            return ifm_grid_at(entry->ratio, place, IFM_GRID_CLAMP, ratio, NULL, NULL);
+    }
+    return FALSE;
+}
+
+/* Of the set as it was measured, else the product by its members. @whole: whether all of it was measured. */
+static double ratio_by_members(const CostRange *range, guint32 busy, double nodes, double edges, gboolean *whole)
+{
+    double ratio, product = 1;
+    *whole = TRUE;
+    if (ratio_of(range, busy, nodes, edges, &ratio))
+        return ratio;
+    for (int d = 0; d < IFM_PLAN_MAX_DEVICES; d++)
+    {
+        if ((busy & 1u << d) == 0)
+            continue;
+        if (ratio_of(range, 1u << d, nodes, edges, &ratio))
+            product *= ratio;
+        else
+            *whole = FALSE;
+    }
+    return product;
+}
+
+/* By the stages of a range, weighted with their latencies. @whole as above. */
+static double ratio_by_stages(const IfmCosts *costs, int device, const CostRange *range, guint32 busy, double nodes,
+                              double edges, gboolean *whole)
+{
+    double sum = 0, weights = 0;
+    *whole = TRUE;
+    for (int stage = range->first; stage <= range->last; stage++)
+    {
+        gboolean of_stage;
+        double ns = 1;
+        const CostRange *one = costs_range(costs, device, stage, stage);
+        double ratio = ratio_by_members(one, busy, nodes, edges, &of_stage);
+        if (one != NULL && one->alone != NULL)
+            ns = alone_ns(costs, device, one, nodes, edges);
+        else
+            *whole = FALSE;
+        *whole = *whole && of_stage;
+        sum += ns * ratio;
+        weights += ns;
+    }
+    return sum / weights;
+}
+
+double costs_slow_down(const IfmCosts *costs, int device, const CostRange *range, guint32 busy, double nodes, double edges,
+                       gboolean *known)
+{
+    gboolean by_members, by_stages = FALSE;
+    if (busy == 0)
+        return 1;
+    if (!costs->has_busy)
+    {
+        *known = FALSE;
+        return 1;
+    }
+    double ratio = ratio_by_members(range, busy, nodes, edges, &by_members);
+    if (!by_members && range->first < range->last)
+        ratio = ratio_by_stages(costs, device, range, busy, nodes, edges, &by_stages);
+    *known = *known && (by_members || by_stages);
+    return ratio;
+}
+
+/* --- latency ------------------------------------------------------------------------------------------------------------ */
+
+static const IfmCostPoint *point_at(const CostEntry *entry, double nodes, double edges)
+{
+    for (gsize i = 0; i < entry->n; i++)
+        if ((double)entry->points[i].nodes == nodes && (double)entry->points[i].edges == edges)
+            return &entry->points[i];
+    return NULL;
+}
+
+double costs_piece_ns(const IfmCosts *costs, int device, const CostRange *range, double nodes, double edges)
+{
+    double ns;
+    if (costs->devices[device]->is.form == IFM_PLAN_STATIC)
+    {
+        const IfmCostPoint *point = point_at(range->alone, nodes, edges);
+        return point != NULL ? point->latency_ns : (double)NAN;
+    }
+    return ifm_lookup_at(range->alone->lookup, nodes, edges, &ns, NULL, NULL) ? ns : (double)NAN;
+}
+
+double costs_pad_ns(const IfmCosts *costs, int first, const IfmPlanSize *size, double nodes, double edges)
+{
+    if ((double)size->nodes == nodes && (double)size->edges == edges)
+        return 0;
+    return costs->pad_ns_per_byte * costs_cut_bytes(costs, first - 1, (double)size->nodes, (double)size->edges);
+}
+
+/* How far off a measured range may be: its points' own spread, and the interpolation's error where it is none of them. */
+static double piece_spread(const CostEntry *entry, double nodes, double edges, IfmGridOrigin origin)
+{
+    const double place[] = { nodes, edges / nodes };
+    double spread = NAN, miss = origin == IFM_GRID_EXACT          ? 0
+                                : origin == IFM_GRID_INTERPOLATED ? entry->miss_in
+                                                                  : entry->miss_beyond;
+    if (entry->spread != NULL && !ifm_grid_at(entry->spread, place, IFM_GRID_CLAMP, &spread, NULL, NULL))
+        spread = NAN;
+    if (origin == IFM_GRID_EXACT)
+        return spread;
+    return isnan(spread) ? miss : isnan(miss) ? spread : hypot(spread, miss);
+}
+
+static IfmCostOrigin origin_of(IfmGridOrigin origin)
+{
+    return origin == IFM_GRID_EXACT          ? IFM_COST_MEASURED
+           : origin == IFM_GRID_INTERPOLATED ? IFM_COST_INTERPOLATED
+                                             : IFM_COST_EXTRAPOLATED;
+}
+
+/* At a size that stands: every piece, summed. FALSE where a static device has no model of that size. */
+static gboolean sum_pieces(const IfmCosts *costs, int device, int first, int last, double nodes, double edges, guint32 busy,
+                           IfmCostLatency *latency)
+{
+    int piece[IFM_COST_MAX_STAGES + 1], starts[IFM_COST_MAX_STAGES], n = 0;
+    double squares = 0;
+    *latency = (IfmCostLatency){ .busy_known = TRUE };
+    costs_pieces(costs, device, first, piece);
+    for (int l = last; l >= first; l = piece[l] - 1)
+        starts[n++] = l;
+    while (n-- > 0)
+    {
+        const CostRange *range = costs_range(costs, device, piece[starts[n]], starts[n]);
+        double ns = costs_piece_ns(costs, device, range, nodes, edges), whatever;
+        IfmGridOrigin origin = IFM_GRID_EXACT;
+        if (isnan(ns) || !ifm_lookup_at(range->alone->lookup, nodes, edges, &whatever, &origin, NULL))
+            return FALSE;
+        ns *= costs_slow_down(costs, device, range, busy, nodes, edges, &latency->busy_known);
+        latency->latency_ns += ns;
+        double half = ns * piece_spread(range->alone, nodes, edges, origin);
+        squares += half * half;
+        latency->origin = MAX(latency->origin, origin_of(origin));
+        if (range->last - range->first < last - first)
+            latency->origin = MAX(latency->origin, IFM_COST_SUMMED);
+    }
+    latency->spread_ratio = sqrt(squares) / latency->latency_ns;
+    return TRUE;
+}
+
+static gboolean static_latency(const IfmCosts *costs, int device, int first, int last, double nodes, double edges,
+                               guint32 busy, IfmCostLatency *latency, GError **error)
+{
+    const CostDevice *on = costs->devices[device];
+    IfmCostLatency one;
+    latency->latency_ns = INFINITY;
+    for (gsize i = 0; i < on->is.n_sizes; i++)
+    {
+        const IfmPlanSize *size = &on->sizes[i];
+        if ((double)size->nodes < nodes || (double)size->edges < edges ||
+            !sum_pieces(costs, device, first, last, (double)size->nodes, (double)size->edges, busy, &one))
+            continue;
+        double pad_ns = costs_pad_ns(costs, first, size, nodes, edges);
+        if (one.latency_ns + pad_ns >= latency->latency_ns)
+            continue;
+        one.spread_ratio *= one.latency_ns / (one.latency_ns + pad_ns);
+        one.latency_ns += pad_ns;
+        *latency = one;
+    }
+    if (isfinite(latency->latency_ns))
+        return TRUE;
+    g_set_error(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED,
+                "%s: stages %d to %d: %.0f nodes, %.0f edges: none of its %" G_GSIZE_FORMAT
+                " static sizes is so large; measure one that is",
+                on->is.alias, first, last, nodes, edges, on->is.n_sizes);
+    return FALSE;
+}
+
+gboolean ifm_costs_latency(const IfmCosts *costs, int device, int first, int last, double nodes, double edges, guint32 busy,
+                           IfmCostLatency *latency, GError **error)
+{
+    if (!(isfinite(nodes) && nodes > 0 && isfinite(edges) && edges > 0))
+    {
+        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "costs: %g nodes, %g edges: both must be above 0", nodes, edges);
+        return FALSE;
+    }
+    const char *why = ifm_costs_why_not(costs, device, first, last);
+    if (why != NULL)
+    {
+        g_set_error(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED, "device %s: stages %d to %d: %s",
+                    device >= 0 && device < costs->n_devices ? costs->devices[device]->is.alias : "?", first, last, why);
+        return FALSE;
+    }
+    if (costs->devices[device]->is.form == IFM_PLAN_STATIC)
+        return static_latency(costs, device, first, last, nodes, edges, busy & ~(1u << device), latency, error);
+    if (sum_pieces(costs, device, first, last, nodes, edges, busy & ~(1u << device), latency))
+        return TRUE;
+    g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s: %g nodes, %g edges: beyond any latency",
+                costs->devices[device]->is.alias, nodes, edges);
+    return FALSE;
+}

@@ -1,0 +1,302 @@
+#include <math.h>
+#include <string.h>
+
+#include "plan-private.h"
+
+/* A model's devices and those of the tables that they come from. */
+typedef struct
+{
+    const IfmStudyTables *tables;
+    IfmCosts *costs;
+    int index[32]; /* of the tables' devices in the model; -1 */
+} Reading;
+
+static gboolean table_has_latency(const IfmStudyTables *tables, const IfmStudyDevice *device)
+{
+    const GPtrArray *lists[] = { tables->rows, tables->ranges };
+    for (gsize k = 0; k < G_N_ELEMENTS(lists); k++)
+        for (guint i = 0; lists[k] != NULL && i < lists[k]->len; i++)
+        {
+            const IfmStageRow *row = lists[k]->pdata[i];
+            if (row->device == device && row->reason == NULL)
+                return TRUE;
+        }
+    return FALSE;
+}
+
+static int row_last(const IfmStageRow *row)
+{
+    return row->last != 0 ? row->last : row->stage;
+}
+
+/* --- devices ------------------------------------------------------------------------------------------------------------ */
+
+/* The sizes of which a static device has any model that ran. */
+static GArray *static_sizes(const IfmStudyTables *tables, const IfmStudyDevice *device)
+{
+    GArray *sizes = g_array_new(FALSE, FALSE, sizeof(IfmPlanSize));
+    const GPtrArray *lists[] = { tables->rows, tables->ranges };
+    for (gsize k = 0; k < G_N_ELEMENTS(lists); k++)
+        for (guint i = 0; lists[k] != NULL && i < lists[k]->len; i++)
+        {
+            const IfmStageRow *row = lists[k]->pdata[i];
+            IfmPlanSize size = { row->nodes, row->edges };
+            gboolean known = row->device != device || row->reason != NULL;
+            for (guint s = 0; s < sizes->len && !known; s++)
+            {
+                const IfmPlanSize *other = &g_array_index(sizes, IfmPlanSize, s);
+                known = other->nodes == size.nodes && other->edges == size.edges;
+            }
+            if (!known)
+                g_array_append_val(sizes, size);
+        }
+    return sizes;
+}
+
+static gboolean add_device(Reading *reading, guint at, GError **error)
+{
+    const IfmStudyDevice *device = reading->tables->devices->pdata[at];
+    IfmPlanForm form = device->form == IFM_STUDY_STATIC ? IFM_PLAN_STATIC : IFM_PLAN_DYNAMIC;
+    g_autoptr(GArray) sizes = form == IFM_PLAN_STATIC ? static_sizes(reading->tables, device) : NULL;
+    IfmCostDevice one = { .alias = device->alias,
+                          .device = device->device,
+                          .form = form,
+                          .sizes = sizes != NULL ? (const IfmPlanSize *)(const void *)sizes->data : NULL,
+                          .n_sizes = sizes != NULL ? sizes->len : 0,
+                          .splits = TRUE,
+                          .active_w = NAN,
+                          .idle_w = NAN };
+    reading->index[at] = ifm_costs_add_device(reading->costs, &one, error);
+    return reading->index[at] >= 0;
+}
+
+static gboolean find_device(const IfmStudyTables *tables, const char *alias, guint *at, GError **error)
+{
+    g_autoptr(GString) known = g_string_new("");
+    for (*at = 0; *at < tables->devices->len; ++*at)
+    {
+        const IfmStudyDevice *device = tables->devices->pdata[*at];
+        if (g_str_equal(device->alias, alias))
+        {
+            if (table_has_latency(tables, device))
+                return TRUE;
+            g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
+                        "study %s: table too sparse: device %s has not a single latency%s%s", tables->name, alias,
+                        device->reason != NULL ? ": " : "; measure it", device->reason != NULL ? device->reason : "");
+            return FALSE;
+        }
+        g_string_append_printf(known, "%s%s", known->len > 0 ? ", " : "", device->alias);
+    }
+    g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "study %s: no device \"%s\"; there are %s", tables->name, alias,
+                known->str);
+    return FALSE;
+}
+
+static gboolean add_devices(Reading *reading, const char *const *aliases, GError **error)
+{
+    const IfmStudyTables *tables = reading->tables;
+    guint at;
+    for (gsize i = 0; i < G_N_ELEMENTS(reading->index); i++)
+        reading->index[i] = -1;
+    for (gsize i = 0; aliases != NULL && aliases[i] != NULL; i++)
+        if (!find_device(tables, aliases[i], &at, error) || !add_device(reading, at, error))
+            return FALSE;
+    for (at = 0; aliases == NULL && at < MIN(tables->devices->len, G_N_ELEMENTS(reading->index)); at++)
+        if (table_has_latency(tables, tables->devices->pdata[at]) && !add_device(reading, at, error))
+            return FALSE;
+    if (reading->costs->n_devices == 0)
+        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
+                    "study %s: table too sparse: no device has a single latency; measure one", tables->name);
+    return reading->costs->n_devices > 0;
+}
+
+/* --- latencies ---------------------------------------------------------------------------------------------------------- */
+
+/* The mask of the tables' devices as that of the model's. FALSE where one is not in the model. */
+static gboolean translate_busy(const Reading *reading, guint32 busy, guint32 *mask)
+{
+    *mask = 0;
+    for (guint at = 0; at < G_N_ELEMENTS(reading->index); at++)
+    {
+        if ((busy & 1u << at) == 0)
+            continue;
+        if (reading->index[at] < 0)
+            return FALSE;
+        *mask |= 1u << reading->index[at];
+    }
+    return TRUE;
+}
+
+static double row_spread(const IfmStageRow *row)
+{
+    return (row->interval.upper - row->interval.lower) / 2 / row->total_ns; /* NaN where there is no interval */
+}
+
+static gint compare_rows(gconstpointer a, gconstpointer b)
+{
+    const IfmStageRow *x = *(const IfmStageRow *const *)a, *y = *(const IfmStageRow *const *)b;
+    const gint64 keys[][2] = { { (gint64)(gsize)x->device, (gint64)(gsize)y->device }, { x->busy, y->busy },
+                               { x->stage, y->stage },                                 { row_last(x), row_last(y) },
+                               { x->nodes, y->nodes },                                 { x->edges, y->edges } };
+    for (gsize i = 0; i < G_N_ELEMENTS(keys); i++)
+        if (keys[i][0] != keys[i][1])
+            return keys[i][0] < keys[i][1] ? -1 : 1;
+    return 0;
+}
+
+static gboolean same_thing(const IfmStageRow *a, const IfmStageRow *b)
+{
+    return a->device == b->device && a->busy == b->busy && a->stage == b->stage && row_last(a) == row_last(b);
+}
+
+static gboolean set_group(const Reading *reading, IfmStageRow **rows, guint n, GError **error)
+{
+    guint at;
+    guint32 busy;
+    g_autoptr(GArray) points = g_array_new(FALSE, FALSE, sizeof(IfmCostPoint));
+    if (!g_ptr_array_find(reading->tables->devices, rows[0]->device, &at) || at >= G_N_ELEMENTS(reading->index) ||
+        reading->index[at] < 0 || !translate_busy(reading, rows[0]->busy, &busy))
+        return TRUE;
+    for (guint i = 0; i < n; i++)
+    {
+        IfmCostPoint point = { rows[i]->nodes, rows[i]->edges, rows[i]->total_ns, row_spread(rows[i]) };
+        if (i == 0 || rows[i]->nodes != rows[i - 1]->nodes || rows[i]->edges != rows[i - 1]->edges)
+            g_array_append_val(points, point);
+    }
+    const IfmCostPoint *data = (const IfmCostPoint *)(const void *)points->data;
+    int device = reading->index[at], first = rows[0]->stage, last = row_last(rows[0]);
+    return busy == 0 ? ifm_costs_set_points(reading->costs, device, first, last, data, points->len, error)
+                     : ifm_costs_set_busy_points(reading->costs, device, first, last, busy, data, points->len, error);
+}
+
+static gboolean set_latencies(const Reading *reading, GError **error)
+{
+    g_autoptr(GPtrArray) rows = g_ptr_array_new();
+    const GPtrArray *lists[] = { reading->tables->rows, reading->tables->ranges };
+    for (gsize k = 0; k < G_N_ELEMENTS(lists); k++)
+        for (guint i = 0; lists[k] != NULL && i < lists[k]->len; i++)
+            if (((IfmStageRow *)lists[k]->pdata[i])->reason == NULL)
+                g_ptr_array_add(rows, lists[k]->pdata[i]);
+    g_ptr_array_sort(rows, compare_rows);
+    for (guint from = 0, to; from < rows->len; from = to)
+    {
+        for (to = from + 1; to < rows->len && same_thing(rows->pdata[from], rows->pdata[to]);)
+            to++;
+        if (!set_group(reading, (IfmStageRow **)(void *)&rows->pdata[from], to - from, error))
+            return FALSE;
+    }
+    return TRUE;
+}
+
+/* --- what cannot run ---------------------------------------------------------------------------------------------------- */
+
+/* Whether any measured range of the device holds the stage. */
+static gboolean stage_covered(const IfmCosts *costs, int device, int stage)
+{
+    for (int first = 1; first <= stage; first++)
+        for (int last = stage; last <= costs->n_stages; last++)
+        {
+            const CostRange *range = costs_range(costs, device, first, last);
+            if (range != NULL && range->alone != NULL)
+                return TRUE;
+        }
+    return FALSE;
+}
+
+/* The first row of the stage that was tried, or refused, and has no latency; NULL. */
+static const IfmStageRow *failed_row(const IfmStudyTables *tables, const IfmStudyDevice *device, int stage)
+{
+    for (guint i = 0; i < tables->rows->len; i++)
+    {
+        const IfmStageRow *row = tables->rows->pdata[i];
+        if (row->device == device && row->stage == stage && row->reason != NULL && row->measurement != NULL)
+            return row;
+    }
+    return NULL;
+}
+
+/* A stage that failed at every size is not for the device; one that nobody tried is missing. Tables from elsewhere do not
+ * list what they did not try. */
+static gboolean judge_stages(const Reading *reading, guint at, GError **error)
+{
+    const IfmStudyTables *tables = reading->tables;
+    const IfmStudyDevice *device = tables->devices->pdata[at];
+    int d = reading->index[at];
+    for (int stage = 1; stage <= reading->costs->n_stages; stage++)
+    {
+        if (stage_covered(reading->costs, d, stage))
+            continue;
+        const IfmStageRow *row = failed_row(tables, device, stage);
+        if (row == NULL && !tables->imported)
+        {
+            g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
+                        "study %s: table too sparse: device %s has not a single latency of stage %d; measure it, or leave the "
+                        "device out",
+                        tables->name, device->alias, stage);
+            return FALSE;
+        }
+        g_autofree char *why = row != NULL ? g_strdup_printf("stage %d failed: %s", stage, row->reason)
+                                           : g_strdup_printf("stage %d has no latency in the table", stage);
+        ifm_costs_forbid(reading->costs, d, stage, why);
+    }
+    return TRUE;
+}
+
+/* --- what crosses ------------------------------------------------------------------------------------------------------- */
+
+static gboolean measured_in(const IfmBoundary *boundary, const char *word)
+{
+    for (int i = 0; i < boundary->rank; i++)
+        if (g_strcmp0(boundary->dims[i], word) == 0)
+            return TRUE;
+    return FALSE;
+}
+
+static void set_cuts(const Reading *reading)
+{
+    const IfmStagedModel *staged = reading->tables->staged;
+    IfmStageSizes one = reading->tables->sizes;
+    int n = (int)staged->n_stages;
+    one.nodes = one.edges = 1;
+    for (int stage = 0; stage <= n; stage++)
+    {
+        double per_node = 0, per_edge = 0;
+        g_autoptr(GPtrArray) cross =
+            stage < n ? ifm_staged_inputs(staged, stage + 1, n) : ifm_staged_outputs(staged, 1, n);
+        for (guint i = 0; i < cross->len; i++)
+        {
+            double bytes = (double)ifm_boundary_bytes(cross->pdata[i], &one);
+            per_edge += measured_in(cross->pdata[i], "edges") ? bytes : 0;
+            per_node += measured_in(cross->pdata[i], "nodes") ? bytes : 0;
+        }
+        ifm_costs_set_cut(reading->costs, stage, per_node, per_edge);
+    }
+}
+
+static void forbid_splits(const Reading *reading)
+{
+    const IfmStagedModel *staged = reading->tables->staged;
+    for (gsize s = 0; s < staged->n_stages; s++)
+        for (gsize i = 0; staged->stages[s].outputs[i] != NULL; i++)
+        {
+            const IfmBoundary *boundary = ifm_staged_boundary(staged, staged->stages[s].outputs[i]);
+            if (boundary == NULL || boundary->split_axis < 0)
+                ifm_costs_forbid_split(reading->costs, staged->stages[s].number);
+        }
+}
+
+/* No links: a study measures each latency from host tensors to host tensors, which is what the pipeline hands over, so the
+ * way to the device and back is in the latencies already. docs/planning.md. */
+IfmCosts *ifm_costs_from_tables(const IfmStudyTables *tables, const char *const *devices, GError **error)
+{
+    g_autoptr(IfmCosts) costs = ifm_costs_new(tables->staged->name, tables->staged->n_stages);
+    Reading reading = { .tables = tables, .costs = costs };
+    if (!add_devices(&reading, devices, error) || !set_latencies(&reading, error))
+        return NULL;
+    for (guint at = 0; at < MIN(tables->devices->len, G_N_ELEMENTS(reading.index)); at++)
+        if (reading.index[at] >= 0 && !judge_stages(&reading, at, error))
+            return NULL;
+    set_cuts(&reading);
+    forbid_splits(&reading);
+    return g_steal_pointer(&costs);
+}

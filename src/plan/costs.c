@@ -1,0 +1,271 @@
+#include <math.h>
+#include <string.h>
+
+#include "plan-private.h"
+
+/* --- entries ------------------------------------------------------------------------------------------------------------ */
+
+static void entry_free(gpointer data)
+{
+    CostEntry *entry = data;
+    if (entry == NULL)
+        return;
+    g_free(entry->points);
+    ifm_lookup_free(entry->lookup);
+    ifm_grid_free(entry->spread);
+    ifm_grid_free(entry->ratio);
+    g_free(entry);
+}
+
+/* How far a lookup is off where it does not meet a point. */
+static void judge_lookup(CostEntry *entry, const IfmLookupPoint *points)
+{
+    IfmLookupError error;
+    entry->miss_in = entry->miss_beyond = NAN;
+    if (!ifm_lookup_leave_one_out(points, entry->n, &error, NULL, NULL))
+        return;
+    if (error.n_interpolated > 0)
+        entry->miss_in = error.p90_ratio;
+    entry->miss_beyond = entry->miss_in;
+    if (error.n_extrapolated > 0)
+        entry->miss_beyond = fmax(entry->miss_in, error.extrapolated_max_ratio);
+}
+
+static IfmGrid *spread_grid(const IfmCostPoint *points, gsize n)
+{
+    static const IfmGridAxis axes[] = { { "nodes", IFM_GRID_LOG }, { "edges per node", IFM_GRID_LOG } };
+    g_autofree double *places = g_new(double, 2 * n);
+    g_autofree double *values = g_new(double, n);
+    for (gsize i = 0; i < n; i++)
+    {
+        places[2 * i] = (double)points[i].nodes;
+        places[2 * i + 1] = (double)points[i].edges / (double)points[i].nodes;
+        values[i] = points[i].spread_ratio;
+    }
+    return ifm_grid_new(axes, G_N_ELEMENTS(axes), places, values, n, IFM_GRID_LINEAR, NULL); /* NULL: one is NaN */
+}
+
+static CostEntry *entry_new(guint32 busy, const IfmCostPoint *points, gsize n, GError **error)
+{
+    g_autofree IfmLookupPoint *bare = g_new(IfmLookupPoint, n + 1);
+    for (gsize i = 0; i < n; i++)
+        bare[i] = (IfmLookupPoint){ points[i].nodes, points[i].edges, points[i].latency_ns };
+    IfmLookup *lookup = ifm_lookup_new(bare, n, error);
+    if (lookup == NULL)
+        return NULL;
+    CostEntry *entry = g_new0(CostEntry, 1);
+    *entry = (CostEntry){ .busy = busy, .points = g_memdup2(points, n * sizeof *points), .n = n, .lookup = lookup };
+    judge_lookup(entry, bare);
+    entry->spread = spread_grid(points, n);
+    return entry;
+}
+
+static void range_free(CostRange *range)
+{
+    if (range == NULL)
+        return;
+    entry_free(range->alone);
+    g_ptr_array_unref(range->busy);
+    g_free(range);
+}
+
+/* --- the model ---------------------------------------------------------------------------------------------------------- */
+
+IfmCosts *ifm_costs_new(const char *model, gsize n_stages)
+{
+    g_return_val_if_fail(n_stages >= 1 && n_stages <= IFM_COST_MAX_STAGES, NULL);
+    IfmCosts *costs = g_new0(IfmCosts, 1);
+    costs->model = g_strdup(model);
+    costs->n_stages = (int)n_stages;
+    return costs;
+}
+
+static void device_free(CostDevice *device)
+{
+    for (int first = 0; first < IFM_COST_MAX_STAGES; first++)
+    {
+        g_free(device->why[first]);
+        for (int last = first; last < IFM_COST_MAX_STAGES; last++)
+            range_free(device->ranges[first][last]);
+    }
+    g_free((char *)device->is.alias);
+    g_free((char *)device->is.device);
+    g_free(device->sizes);
+    g_free(device);
+}
+
+void ifm_costs_free(IfmCosts *costs)
+{
+    if (costs == NULL)
+        return;
+    for (int i = 0; i < costs->n_devices; i++)
+        device_free(costs->devices[i]);
+    g_free(costs->model);
+    g_free(costs);
+}
+
+int ifm_costs_add_device(IfmCosts *costs, const IfmCostDevice *device, GError **error)
+{
+    for (int i = 0; i < costs->n_devices; i++)
+        if (g_str_equal(costs->devices[i]->is.alias, device->alias))
+        {
+            g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "costs: device \"%s\" twice; an alias stands for one device",
+                        device->alias);
+            return -1;
+        }
+    if (costs->n_devices == IFM_PLAN_MAX_DEVICES)
+    {
+        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "costs: device \"%s\" is one too many; a plan has at most %d",
+                    device->alias, IFM_PLAN_MAX_DEVICES);
+        return -1;
+    }
+    CostDevice *one = g_new0(CostDevice, 1);
+    one->is = *device;
+    one->is.alias = g_strdup(device->alias);
+    one->is.device = g_strdup(device->device);
+    one->sizes = g_memdup2(device->sizes, device->n_sizes * sizeof *device->sizes);
+    one->is.sizes = one->sizes;
+    costs->devices[costs->n_devices] = one;
+    return costs->n_devices++;
+}
+
+CostRange *costs_range(const IfmCosts *costs, int device, int first, int last)
+{
+    return costs->devices[device]->ranges[first - 1][last - 1];
+}
+
+static gboolean check_range(const IfmCosts *costs, int device, int first, int last, GError **error)
+{
+    if (device >= 0 && device < costs->n_devices && first >= 1 && first <= last && last <= costs->n_stages)
+        return TRUE;
+    g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
+                "costs: device %d, stages %d to %d; there are %d devices (from 0) and stages 1 to %d", device, first, last,
+                costs->n_devices, costs->n_stages);
+    return FALSE;
+}
+
+static CostRange *range_needed(IfmCosts *costs, int device, int first, int last)
+{
+    CostRange **range = &costs->devices[device]->ranges[first - 1][last - 1];
+    if (*range == NULL)
+    {
+        *range = g_new0(CostRange, 1);
+        (*range)->first = first;
+        (*range)->last = last;
+        (*range)->busy = g_ptr_array_new_with_free_func(entry_free);
+    }
+    return *range;
+}
+
+gboolean ifm_costs_set_points(IfmCosts *costs, int device, int first, int last, const IfmCostPoint *points, gsize n,
+                              GError **error)
+{
+    if (!check_range(costs, device, first, last, error))
+        return FALSE;
+    CostEntry *entry = entry_new(0, points, n, error);
+    if (entry == NULL)
+        return FALSE;
+    CostRange *range = range_needed(costs, device, first, last);
+    entry_free(range->alone);
+    range->alone = entry;
+    costs_rebuild_ratios(costs, device, first, last);
+    return TRUE;
+}
+
+gboolean ifm_costs_set_busy_points(IfmCosts *costs, int device, int first, int last, guint32 busy,
+                                   const IfmCostPoint *points, gsize n, GError **error)
+{
+    if (!check_range(costs, device, first, last, error))
+        return FALSE;
+    if (busy == 0 || (busy & 1u << device) != 0 || busy >> costs->n_devices != 0)
+    {
+        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
+                    "costs: %s beside the devices of mask %#x; a mask of other devices of the %d is right",
+                    costs->devices[device]->is.alias, busy, costs->n_devices);
+        return FALSE;
+    }
+    CostEntry *entry = entry_new(busy, points, n, error);
+    if (entry == NULL)
+        return FALSE;
+    CostRange *range = range_needed(costs, device, first, last);
+    for (guint i = 0; i < range->busy->len; i++)
+        if (((CostEntry *)range->busy->pdata[i])->busy == busy)
+        {
+            g_ptr_array_remove_index(range->busy, i);
+            break;
+        }
+    g_ptr_array_add(range->busy, entry);
+    costs->has_busy = TRUE;
+    costs_rebuild_ratios(costs, device, first, last);
+    return TRUE;
+}
+
+void ifm_costs_forbid(IfmCosts *costs, int device, int stage, const char *why)
+{
+    g_return_if_fail(check_range(costs, device, stage, stage, NULL));
+    char **old = &costs->devices[device]->why[stage - 1];
+    g_free(*old);
+    *old = g_strdup(why);
+}
+
+void ifm_costs_forbid_split(IfmCosts *costs, int stage)
+{
+    g_return_if_fail(stage >= 1 && stage <= costs->n_stages);
+    costs->no_split |= G_GUINT64_CONSTANT(1) << (stage - 1);
+}
+
+void ifm_costs_set_cut(IfmCosts *costs, int stage, double per_node, double per_edge)
+{
+    g_return_if_fail(stage >= 0 && stage <= costs->n_stages);
+    costs->cuts[stage].per_node = per_node;
+    costs->cuts[stage].per_edge = per_edge;
+}
+
+double costs_cut_bytes(const IfmCosts *costs, int stage, double nodes, double edges)
+{
+    return costs->cuts[stage].per_node * nodes + costs->cuts[stage].per_edge * edges;
+}
+
+void ifm_costs_set_link(IfmCosts *costs, int from, int to, double fixed_ns, double ns_per_byte)
+{
+    g_return_if_fail(from >= -1 && from < costs->n_devices && to >= -1 && to < costs->n_devices);
+    costs->links[from + 1][to + 1] = (CostLink){ TRUE, fixed_ns, ns_per_byte };
+    costs->has_links = TRUE;
+}
+
+void ifm_costs_set_host(IfmCosts *costs, double partition_fixed_ns, double partition_ns_per_edge, double merge_fixed_ns,
+                        double pad_ns_per_byte)
+{
+    costs->partition_fixed_ns = partition_fixed_ns;
+    costs->partition_ns_per_edge = partition_ns_per_edge;
+    costs->merge_ns = merge_fixed_ns;
+    costs->pad_ns_per_byte = pad_ns_per_byte;
+}
+
+gsize ifm_costs_n_devices(const IfmCosts *costs)
+{
+    return (gsize)costs->n_devices;
+}
+
+const IfmCostDevice *ifm_costs_device(const IfmCosts *costs, int device)
+{
+    g_return_val_if_fail(device >= 0 && device < costs->n_devices, NULL);
+    return &costs->devices[device]->is;
+}
+
+gsize ifm_costs_n_stages(const IfmCosts *costs)
+{
+    return (gsize)costs->n_stages;
+}
+
+const char *ifm_costs_why_not(const IfmCosts *costs, int device, int first, int last)
+{
+    int piece[IFM_COST_MAX_STAGES + 1];
+    if (!check_range(costs, device, first, last, NULL))
+        return "there is no such device or range of stages";
+    for (int stage = first; stage <= last; stage++)
+        if (costs->devices[device]->why[stage - 1] != NULL)
+            return costs->devices[device]->why[stage - 1];
+    costs_pieces(costs, device, first, piece);
+    return piece[last] != 0 ? NULL : "no latency was measured of a part of these stages";
+}

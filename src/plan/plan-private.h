@@ -1,0 +1,137 @@
+#pragma once
+#include <inferometer/plan.h>
+#include <inferometer/predict.h>
+
+/* --- the cost model (costs.c) ------------------------------------------------------------------------------------------- */
+
+/* What was measured of one range on one device, alone (@busy 0) or beside others. Of a dynamic device @lookup stands;
+ * a static one has its points alone. */
+typedef struct
+{
+    guint32 busy;
+    IfmCostPoint *points;
+    gsize n;
+    IfmLookup *lookup;
+    IfmGrid *spread;             /* NULL where a point's is unknown */
+    double miss_in, miss_beyond; /* relative errors of the lookup by leave-one-out; NaN */
+    IfmGrid *ratio;              /* of a busy one: slow-down by size; NULL where there is nothing to compare with */
+} CostEntry;
+
+typedef struct
+{
+    int first, last;
+    CostEntry *alone; /* NULL where it was only measured beside others */
+    GPtrArray *busy;  /* CostEntry* */
+} CostRange;
+
+typedef struct
+{
+    IfmCostDevice is;
+    IfmPlanSize *sizes;
+    CostRange *ranges[IFM_COST_MAX_STAGES][IFM_COST_MAX_STAGES];
+    char *why[IFM_COST_MAX_STAGES];
+} CostDevice;
+
+typedef struct
+{
+    gboolean set;
+    double fixed_ns, ns_per_byte;
+} CostLink;
+
+struct IfmCosts
+{
+    char *model;
+    int n_stages, n_devices;
+    CostDevice *devices[IFM_PLAN_MAX_DEVICES];
+    guint64 no_split; /* stages, bit 0 the first */
+    struct
+    {
+        double per_node, per_edge;
+    } cuts[IFM_COST_MAX_STAGES + 1];
+    CostLink links[IFM_PLAN_MAX_DEVICES + 1][IFM_PLAN_MAX_DEVICES + 1]; /* [from + 1][to + 1] */
+    gboolean has_links, has_busy;
+    double partition_fixed_ns, partition_ns_per_edge, merge_ns, pad_ns_per_byte;
+};
+
+/* Bytes that cross after a stage (0: that enter). */
+double costs_cut_bytes(const IfmCosts *costs, int stage, double nodes, double edges);
+CostRange *costs_range(const IfmCosts *costs, int device, int first, int last);
+
+/* --- latencies (costs-latency.c) ---------------------------------------------------------------------------------------- */
+
+/* How a range that starts at @first is made up: @piece[l]: where the last of the fewest measured ranges that make up
+ * first..l begins; 0 where none do. Stages from 1. */
+void costs_pieces(const IfmCosts *costs, int device, int first, int *piece);
+/* The slow-down of a measured range by a set of devices. @known: cleared where a part of it was not measured. */
+double costs_slow_down(const IfmCosts *costs, int device, const CostRange *range, guint32 busy, double nodes, double edges,
+                       gboolean *known);
+/* A measured range at a size. A static device's must be one of its points: NaN where it is not. */
+double costs_piece_ns(const IfmCosts *costs, int device, const CostRange *range, double nodes, double edges);
+double costs_pad_ns(const IfmCosts *costs, int first, const IfmPlanSize *size, double nodes, double edges);
+void costs_rebuild_ratios(IfmCosts *costs, int device, int first, int last);
+
+/* --- curves: device time against share (split.c) ------------------------------------------------------------------------ */
+
+/* Device time as the search and ifm_plan_cost() have it: never falls with the share, a line between knots, level before the
+ * first, nothing after the last. Two knots may have one share (a static device's next size): the first is the share's.
+ * @whole_ns: of share 1 as it was looked up; INFINITY where it cannot. */
+typedef struct
+{
+    int n;
+    const double *share, *ns;
+    double whole_ns;
+} PlanCurve;
+
+double curve_at(const PlanCurve *curve, double share);
+/* The shares that make all finish together. Returns: when; INFINITY where all together cannot take the whole. */
+double curve_split(const PlanCurve *const *curves, int n, double *shares);
+
+/* All curves of one size, each made when it is first asked for. For one thread. */
+typedef struct CurveTable CurveTable;
+CurveTable *curve_table_new(const IfmCosts *costs, double nodes, double edges);
+void curve_table_free(CurveTable *table);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(CurveTable, curve_table_free)
+/* Of stages that the device can run. */
+const PlanCurve *curve_table_get(CurveTable *table, int device, int first, int last, guint32 busy);
+
+/* --- cost of a plan (plan-cost.c) --------------------------------------------------------------------------------------- */
+
+/* From the devices of mask @from (0: the host) to those of @to (0: the host), what crosses after a stage. */
+double cost_handover_ns(const IfmCosts *costs, guint32 from, guint32 to, int stage, double nodes, double edges);
+/* @first_split: the first block of several devices: it pays for the order of the edges. */
+double cost_partition_ns(const IfmCosts *costs, int n_devices, gboolean first_split, double edges);
+double cost_merge_ns(const IfmCosts *costs, int n_devices);
+/* The plan's devices as the cost model's indices; its devices must be the model's by alias. */
+gboolean plan_cost_on(const IfmCosts *costs, CurveTable *curves, const IfmPlan *plan, double nodes, double edges,
+                      IfmPlanCost *cost, GError **error);
+
+/* --- search (search.c, pareto.c) ---------------------------------------------------------------------------------------- */
+
+/* The space of a question: what may be in a block. Devices are the cost model's indices. */
+typedef struct
+{
+    const IfmCosts *costs;
+    const IfmPlanQuestion *question;
+    CurveTable *curves;
+    guint32 devices;                                                      /* that may be used */
+    guint64 runs[1 << IFM_PLAN_MAX_DEVICES][IFM_COST_MAX_STAGES];         /* [set][first - 1]: bit last - 1 */
+    int most_blocks;
+} PlanSpace;
+
+typedef struct
+{
+    int first, last;
+    guint32 set;
+    double shares[IFM_PLAN_MAX_DEVICES]; /* in the order of the devices */
+} SpaceBlock;
+
+/* Returns: FALSE with the error of ifm_plan_search(). */
+gboolean space_init(PlanSpace *space, const IfmCosts *costs, const IfmPlanQuestion *question, GError **error);
+void space_clear(PlanSpace *space);
+double space_n_structures(const PlanSpace *space);
+/* Every way to share a block: calls @each with shares that add up to 1: those that finish together beside @busy, those of
+ * the grid where there is one. */
+typedef void (*SpaceShares)(const double *shares, gpointer user);
+void space_each_share(const PlanSpace *space, int n_devices, const double *grid, gsize n_grid, SpaceShares each,
+                      gpointer user);
+IfmPlan *space_plan(const PlanSpace *space, const SpaceBlock *blocks, int n_blocks);
