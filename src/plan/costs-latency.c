@@ -2,7 +2,8 @@
 
 #include "plan-private.h"
 
-/* --- what a range is made of -------------------------------------------------------------------------------------------- */
+/* --- what a range is made of --------------------------------------------------------------------------------------------
+ */
 
 void costs_pieces(const IfmCosts *costs, int device, int first, int *piece)
 {
@@ -30,7 +31,8 @@ void costs_pieces(const IfmCosts *costs, int device, int first, int *piece)
     }
 }
 
-/* --- slow-down ---------------------------------------------------------------------------------------------------------- */
+/* --- slow-down ----------------------------------------------------------------------------------------------------------
+ */
 
 /* What @range takes alone, as the sum of what it is made of where it was not measured as one; NaN. */
 static double alone_ns(const IfmCosts *costs, int device, const CostRange *range, double nodes, double edges)
@@ -42,8 +44,8 @@ static double alone_ns(const IfmCosts *costs, int device, const CostRange *range
     costs_pieces(costs, device, range->first, piece);
     for (int last = range->last; last >= range->first; last = piece[last] - 1)
     {
-        if (piece[last] == 0 || !ifm_lookup_at(costs_range(costs, device, piece[last], last)->alone->lookup, nodes, edges,
-                                               &ns, NULL, NULL))
+        if (piece[last] == 0 ||
+            !ifm_lookup_at(costs_range(costs, device, piece[last], last)->alone->lookup, nodes, edges, &ns, NULL, NULL))
             return NAN;
         sum += ns;
     }
@@ -153,7 +155,8 @@ double costs_slow_down(const IfmCosts *costs, int device, const CostRange *range
     return ratio;
 }
 
-/* --- latency ------------------------------------------------------------------------------------------------------------ */
+/* --- latency ------------------------------------------------------------------------------------------------------------
+ */
 
 static const IfmCostPoint *point_at(const CostEntry *entry, double nodes, double edges)
 {

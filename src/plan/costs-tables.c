@@ -29,7 +29,8 @@ static int row_last(const IfmStageRow *row)
     return row->last != 0 ? row->last : row->stage;
 }
 
-/* --- devices ------------------------------------------------------------------------------------------------------------ */
+/* --- devices ------------------------------------------------------------------------------------------------------------
+ */
 
 /* The sizes of which a static device has any model that ran. */
 static GArray *static_sizes(const IfmStudyTables *tables, const IfmStudyDevice *device)
@@ -110,7 +111,8 @@ static gboolean add_devices(Reading *reading, const char *const *aliases, GError
     return reading->costs->n_devices > 0;
 }
 
-/* --- latencies ---------------------------------------------------------------------------------------------------------- */
+/* --- latencies ----------------------------------------------------------------------------------------------------------
+ */
 
 /* The mask of the tables' devices as that of the model's. FALSE where one is not in the model. */
 static gboolean translate_busy(const Reading *reading, guint32 busy, guint32 *mask)
@@ -135,9 +137,12 @@ static double row_spread(const IfmStageRow *row)
 static gint compare_rows(gconstpointer a, gconstpointer b)
 {
     const IfmStageRow *x = *(const IfmStageRow *const *)a, *y = *(const IfmStageRow *const *)b;
-    const gint64 keys[][2] = { { (gint64)(gsize)x->device, (gint64)(gsize)y->device }, { x->busy, y->busy },
-                               { x->stage, y->stage },                                 { row_last(x), row_last(y) },
-                               { x->nodes, y->nodes },                                 { x->edges, y->edges } };
+    const gint64 keys[][2] = { { (gint64)(gsize)x->device, (gint64)(gsize)y->device },
+                               { x->busy, y->busy },
+                               { x->stage, y->stage },
+                               { row_last(x), row_last(y) },
+                               { x->nodes, y->nodes },
+                               { x->edges, y->edges } };
     for (gsize i = 0; i < G_N_ELEMENTS(keys); i++)
         if (keys[i][0] != keys[i][1])
             return keys[i][0] < keys[i][1] ? -1 : 1;
@@ -188,7 +193,8 @@ static gboolean set_latencies(const Reading *reading, GError **error)
     return TRUE;
 }
 
-/* --- what cannot run ---------------------------------------------------------------------------------------------------- */
+/* --- what cannot run ----------------------------------------------------------------------------------------------------
+ */
 
 /* Whether any measured range of the device holds the stage. */
 static gboolean stage_covered(const IfmCosts *costs, int device, int stage)
@@ -229,10 +235,11 @@ static gboolean judge_stages(const Reading *reading, guint at, GError **error)
         const IfmStageRow *row = failed_row(tables, device, stage);
         if (row == NULL && !tables->imported)
         {
-            g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
-                        "study %s: table too sparse: device %s has not a single latency of stage %d; measure it, or leave the "
-                        "device out",
-                        tables->name, device->alias, stage);
+            g_set_error(
+                error, IFM_ERROR, IFM_ERROR_INVALID,
+                "study %s: table too sparse: device %s has not a single latency of stage %d; measure it, or leave the "
+                "device out",
+                tables->name, device->alias, stage);
             return FALSE;
         }
         g_autofree char *why = row != NULL ? g_strdup_printf("stage %d failed: %s", stage, row->reason)
@@ -242,7 +249,8 @@ static gboolean judge_stages(const Reading *reading, guint at, GError **error)
     return TRUE;
 }
 
-/* --- what crosses ------------------------------------------------------------------------------------------------------- */
+/* --- what crosses -------------------------------------------------------------------------------------------------------
+ */
 
 static gboolean measured_in(const IfmBoundary *boundary, const char *word)
 {
@@ -261,8 +269,7 @@ static void set_cuts(const Reading *reading)
     for (int stage = 0; stage <= n; stage++)
     {
         double per_node = 0, per_edge = 0;
-        g_autoptr(GPtrArray) cross =
-            stage < n ? ifm_staged_inputs(staged, stage + 1, n) : ifm_staged_outputs(staged, 1, n);
+        g_autoptr(GPtrArray) cross = stage < n ? ifm_staged_inputs(staged, stage + 1, n) : ifm_staged_outputs(staged, 1, n);
         for (guint i = 0; i < cross->len; i++)
         {
             double bytes = (double)ifm_boundary_bytes(cross->pdata[i], &one);

@@ -2,7 +2,8 @@
 #include <inferometer/plan.h>
 #include <inferometer/predict.h>
 
-/* --- the cost model (costs.c) ------------------------------------------------------------------------------------------- */
+/* --- the cost model (costs.c) -------------------------------------------------------------------------------------------
+ */
 
 /* What was measured of one range on one device, alone (@busy 0) or beside others. Of a dynamic device @lookup stands;
  * a static one has its points alone. */
@@ -57,7 +58,8 @@ struct IfmCosts
 double costs_cut_bytes(const IfmCosts *costs, int stage, double nodes, double edges);
 CostRange *costs_range(const IfmCosts *costs, int device, int first, int last);
 
-/* --- latencies (costs-latency.c) ---------------------------------------------------------------------------------------- */
+/* --- latencies (costs-latency.c) ----------------------------------------------------------------------------------------
+ */
 
 /* How a range that starts at @first is made up: @piece[l]: where the last of the fewest measured ranges that make up
  * first..l begins; 0 where none do. Stages from 1. */
@@ -70,7 +72,8 @@ double costs_piece_ns(const IfmCosts *costs, int device, const CostRange *range,
 double costs_pad_ns(const IfmCosts *costs, int first, const IfmPlanSize *size, double nodes, double edges);
 void costs_rebuild_ratios(IfmCosts *costs, int device, int first, int last);
 
-/* --- curves: device time against share (split.c) ------------------------------------------------------------------------ */
+/* --- curves: device time against share (split.c) ------------------------------------------------------------------------
+ */
 
 /* Device time as the search and ifm_plan_cost() have it: never falls with the share, a line between knots, level before the
  * first, nothing after the last. Two knots may have one share (a static device's next size): the first is the share's.
@@ -94,7 +97,8 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(CurveTable, curve_table_free)
 /* Of stages that the device can run. */
 const PlanCurve *curve_table_get(CurveTable *table, int device, int first, int last, guint32 busy);
 
-/* --- cost of a plan (plan-cost.c) --------------------------------------------------------------------------------------- */
+/* --- cost of a plan (plan-cost.c) ---------------------------------------------------------------------------------------
+ */
 
 /* From the devices of mask @from (0: the host) to those of @to (0: the host), what crosses after a stage. */
 double cost_handover_ns(const IfmCosts *costs, guint32 from, guint32 to, int stage, double nodes, double edges);
@@ -105,7 +109,8 @@ double cost_merge_ns(const IfmCosts *costs, int n_devices);
 gboolean plan_cost_on(const IfmCosts *costs, CurveTable *curves, const IfmPlan *plan, double nodes, double edges,
                       IfmPlanCost *cost, GError **error);
 
-/* --- search (search.c, pareto.c) ---------------------------------------------------------------------------------------- */
+/* --- search (search.c, pareto.c) ----------------------------------------------------------------------------------------
+ */
 
 /* The space of a question: what may be in a block. Devices are the cost model's indices. */
 typedef struct
@@ -113,8 +118,8 @@ typedef struct
     const IfmCosts *costs;
     const IfmPlanQuestion *question;
     CurveTable *curves;
-    guint32 devices;                                                      /* that may be used */
-    guint64 runs[1 << IFM_PLAN_MAX_DEVICES][IFM_COST_MAX_STAGES];         /* [set][first - 1]: bit last - 1 */
+    guint32 devices;                                              /* that may be used */
+    guint64 runs[1 << IFM_PLAN_MAX_DEVICES][IFM_COST_MAX_STAGES]; /* [set][first - 1]: bit last - 1 */
     int most_blocks;
 } PlanSpace;
 

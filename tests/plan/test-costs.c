@@ -1,0 +1,296 @@
+#include <math.h>
+#include <string.h>
+
+#include <glib/gstdio.h>
+
+#include <inferometer/plan.h>
+
+#define CLOSE(a, b) g_assert_cmpfloat_with_epsilon((a) / (b), 1, 1e-9)
+
+static int add_device(IfmCosts *costs, const char *alias, const IfmPlanSize *sizes, gsize n_sizes)
+{
+    g_autoptr(GError) error = NULL;
+    IfmCostDevice device = { .alias = alias,
+                             .device = "simulated:ideal/CPU",
+                             .form = sizes != NULL ? IFM_PLAN_STATIC : IFM_PLAN_DYNAMIC,
+                             .sizes = sizes,
+                             .n_sizes = n_sizes,
+                             .splits = TRUE,
+                             .active_w = NAN,
+                             .idle_w = NAN };
+    int index = ifm_costs_add_device(costs, &device, &error);
+    g_assert_no_error(error);
+    return index;
+}
+
+/* A power law: scale x nodes, at two sizes; what lies between and beyond is known exactly. */
+static void set_linear(IfmCosts *costs, int device, int first, int last, guint32 busy, double per_node)
+{
+    g_autoptr(GError) error = NULL;
+    const IfmCostPoint points[] = { { 1000, 2000, 1000 * per_node, 0.01 }, { 4000, 8000, 4000 * per_node, 0.01 } };
+    if (busy == 0)
+        ifm_costs_set_points(costs, device, first, last, points, 2, &error);
+    else
+        ifm_costs_set_busy_points(costs, device, first, last, busy, points, 2, &error);
+    g_assert_no_error(error);
+}
+
+static IfmCostLatency at(const IfmCosts *costs, int device, int first, int last, double nodes, guint32 busy)
+{
+    g_autoptr(GError) error = NULL;
+    IfmCostLatency latency;
+    ifm_costs_latency(costs, device, first, last, nodes, 2 * nodes, busy, &latency, &error);
+    g_assert_no_error(error);
+    return latency;
+}
+
+static void test_ranges(void)
+{
+    g_autoptr(IfmCosts) costs = ifm_costs_new("chain", 4);
+    int cpu = add_device(costs, "CPU", NULL, 0);
+    for (int s = 1; s <= 4; s++)
+        set_linear(costs, cpu, s, s, 0, s);
+    CLOSE(at(costs, cpu, 2, 2, 1000, 0).latency_ns, 2000.0);
+    g_assert_cmpint(at(costs, cpu, 2, 2, 1000, 0).origin, ==, IFM_COST_MEASURED);
+    CLOSE(at(costs, cpu, 2, 2, 2500.5, 0).latency_ns, 5001.0);
+    g_assert_cmpint(at(costs, cpu, 2, 2, 2500.5, 0).origin, ==, IFM_COST_INTERPOLATED);
+    CLOSE(at(costs, cpu, 2, 2, 100, 0).latency_ns, 200.0);
+    g_assert_cmpint(at(costs, cpu, 2, 2, 100, 0).origin, ==, IFM_COST_EXTRAPOLATED);
+    CLOSE(at(costs, cpu, 1, 4, 1000, 0).latency_ns, 10000.0);
+    g_assert_cmpint(at(costs, cpu, 1, 4, 1000, 0).origin, ==, IFM_COST_SUMMED);
+    /* four independent half-widths of 1 % of 1, 2, 3 and 4 */
+    CLOSE(at(costs, cpu, 1, 4, 1000, 0).spread_ratio, 0.01 * sqrt(1 + 4 + 9 + 16) / 10);
+    set_linear(costs, cpu, 2, 3, 0, 4.5);
+    CLOSE(at(costs, cpu, 1, 4, 1000, 0).latency_ns, 1000 * (1 + 4.5 + 4));
+    CLOSE(at(costs, cpu, 2, 3, 1000, 0).latency_ns, 4500.0);
+    g_assert_cmpint(at(costs, cpu, 2, 3, 1000, 0).origin, ==, IFM_COST_MEASURED);
+    set_linear(costs, cpu, 1, 4, 0, 8);
+    CLOSE(at(costs, cpu, 1, 4, 1000, 0).latency_ns, 8000.0);
+}
+
+static void test_busy(void)
+{
+    g_autoptr(IfmCosts) costs = ifm_costs_new("chain", 2);
+    int a = add_device(costs, "A", NULL, 0), b = add_device(costs, "B", NULL, 0), c = add_device(costs, "C", NULL, 0);
+    guint32 with_b = 1u << b, with_c = 1u << c;
+    set_linear(costs, a, 1, 1, with_b, 1.5); /* before what it is measured against */
+    set_linear(costs, a, 1, 1, 0, 1);
+    set_linear(costs, a, 2, 2, 0, 3);
+    CLOSE(at(costs, a, 1, 1, 2000, with_b).latency_ns, 3000.0);
+    g_assert_true(at(costs, a, 1, 1, 2000, with_b).busy_known);
+    CLOSE(at(costs, a, 1, 1, 2000, with_c).latency_ns, 2000.0);
+    g_assert_false(at(costs, a, 1, 1, 2000, with_c).busy_known);
+    CLOSE(at(costs, a, 1, 2, 2000, with_b).latency_ns, 2000 * (1.5 + 3));
+    g_assert_false(at(costs, a, 1, 2, 2000, with_b).busy_known);
+    set_linear(costs, a, 1, 1, with_c, 1.2);
+    CLOSE(at(costs, a, 1, 1, 2000, with_b | with_c).latency_ns, 2000 * 1.5 * 1.2);
+    set_linear(costs, a, 1, 1, with_b | with_c, 5); /* a third one that makes it worse than both */
+    CLOSE(at(costs, a, 1, 1, 2000, with_b | with_c).latency_ns, 10000.0);
+    /* a range that was measured fused, but not under load: its stages' slow-downs by latency */
+    set_linear(costs, a, 2, 2, with_b, 3.3);
+    set_linear(costs, a, 1, 2, 0, 3.5);
+    CLOSE(at(costs, a, 1, 2, 2000, with_b).latency_ns, 2000 * 3.5 * (1 * 1.5 + 3 * 1.1) / 4);
+    g_assert_true(at(costs, a, 1, 2, 2000, with_b).busy_known);
+    set_linear(costs, a, 1, 2, with_b, 7);
+    CLOSE(at(costs, a, 1, 2, 2000, with_b).latency_ns, 14000.0);
+    g_assert_true(at(costs, a, 1, 1, 2000, 1u << a).busy_known); /* itself is none of the others */
+    CLOSE(at(costs, a, 1, 1, 2000, 1u << a).latency_ns, 2000.0);
+}
+
+static void test_static(void)
+{
+    static const IfmPlanSize sizes[] = { { 1000, 2000 }, { 2000, 9000 }, { 3000, 6000 } };
+    const IfmCostPoint points[] = { { 1000, 2000, 1e6, NAN }, { 2000, 9000, 5e6, NAN }, { 3000, 6000, 3e6, NAN } };
+    g_autoptr(GError) error = NULL;
+    g_autoptr(IfmCosts) costs = ifm_costs_new("chain", 1);
+    IfmCostLatency latency;
+    int npu = add_device(costs, "NPU", sizes, G_N_ELEMENTS(sizes));
+    g_assert_true(ifm_costs_set_points(costs, npu, 1, 1, points, 3, &error));
+    ifm_costs_set_cut(costs, 0, 100, 10);
+    ifm_costs_set_host(costs, 0, 0, 0, 2);
+    CLOSE(at(costs, npu, 1, 1, 1000, 0).latency_ns, 1e6); /* as it is: no copy */
+    g_assert_cmpint(at(costs, npu, 1, 1, 1000, 0).origin, ==, IFM_COST_MEASURED);
+    /* 1500 and 3000 fit the second size and the third, which is the cheaper one: 300,000 + 60,000 bytes at 2 ns */
+    CLOSE(at(costs, npu, 1, 1, 1500, 0).latency_ns, 3e6 + 720000);
+    CLOSE(at(costs, npu, 1, 1, 999.5, 0).latency_ns, 1e6 + 2 * (100 * 1000 + 10 * 2000));
+    g_assert_false(ifm_costs_latency(costs, npu, 1, 1, 3001, 6000, 0, &latency, &error));
+    g_assert_error(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED);
+    g_assert_nonnull(strstr(error->message, "NPU: stages 1 to 1: 3001 nodes, 6000 edges"));
+}
+
+static void test_refusals(void)
+{
+    const IfmCostPoint twice[] = { { 10, 10, 1, 0 }, { 10, 10, 2, 0 } };
+    g_autoptr(IfmCosts) costs = ifm_costs_new("chain", 3);
+    int a = add_device(costs, "A", NULL, 0);
+    IfmCostDevice again = { .alias = "A", .device = "x", .splits = TRUE };
+    IfmCostLatency latency;
+    g_autoptr(GError) error = NULL;
+    g_assert_cmpint(ifm_costs_add_device(costs, &again, &error), ==, -1);
+    g_assert_error(error, IFM_ERROR, IFM_ERROR_INVALID);
+    g_clear_error(&error);
+    g_assert_false(ifm_costs_set_points(costs, a, 1, 1, twice, 2, &error));
+    g_assert_error(error, IFM_ERROR, IFM_ERROR_INVALID);
+    g_clear_error(&error);
+    g_assert_false(ifm_costs_set_points(costs, a, 2, 4, twice, 1, &error));
+    g_assert_error(error, IFM_ERROR, IFM_ERROR_INVALID);
+    g_clear_error(&error);
+    g_assert_false(ifm_costs_set_busy_points(costs, a, 1, 1, 1u << a, twice, 1, &error));
+    g_assert_error(error, IFM_ERROR, IFM_ERROR_INVALID);
+    g_clear_error(&error);
+    set_linear(costs, a, 1, 1, 0, 1);
+    set_linear(costs, a, 2, 3, 0, 1);
+    g_assert_null(ifm_costs_why_not(costs, a, 1, 3));
+    g_assert_nonnull(ifm_costs_why_not(costs, a, 2, 2));
+    ifm_costs_forbid(costs, a, 3, "its compiler refuses ScatterND");
+    g_assert_cmpstr(ifm_costs_why_not(costs, a, 1, 3), ==, "its compiler refuses ScatterND");
+    g_assert_null(ifm_costs_why_not(costs, a, 1, 1));
+    g_assert_false(ifm_costs_latency(costs, a, 1, 3, 10, 10, 0, &latency, &error));
+    g_assert_error(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED);
+    g_clear_error(&error);
+    g_assert_false(ifm_costs_latency(costs, a, 1, 1, 0, 10, 0, &latency, &error));
+    g_assert_error(error, IFM_ERROR, IFM_ERROR_INVALID);
+}
+
+/* --- from tables --------------------------------------------------------------------------------------------------------
+ */
+
+typedef struct
+{
+    char *folder;
+    IfmStore *store;
+    IfmStudyTables *tables;
+} Imported;
+
+static void import(Imported *imported, const char *file)
+{
+    g_autoptr(GError) error = NULL;
+    g_autofree char *path = g_build_filename(g_getenv("IFM_DATA_DIR"), "data", "meteor-lake", file, NULL);
+    const char *paths[] = { path, NULL };
+    const IfmStageSizes sizes = { .features = 500, .hidden = 500 };
+    gsize n;
+    imported->folder = g_dir_make_tmp("costs-XXXXXX", &error);
+    g_assert_no_error(error);
+    g_autofree char *store = g_build_filename(imported->folder, "store.db", NULL);
+    imported->store = ifm_store_open(store, IFM_STORE_SCRATCH, &error);
+    g_assert_no_error(error);
+    ifm_study_import(paths, "laptop", &sizes, FALSE, imported->store, &n, &error);
+    g_assert_no_error(error);
+    imported->tables = ifm_study_tables(imported->store, &error);
+    g_assert_no_error(error);
+}
+
+static void imported_clear(Imported *imported)
+{
+    ifm_study_tables_free(imported->tables);
+    ifm_store_close(imported->store);
+    g_autoptr(GDir) dir = g_dir_open(imported->folder, 0, NULL);
+    for (const char *name; (name = g_dir_read_name(dir)) != NULL;)
+    {
+        g_autofree char *path = g_build_filename(imported->folder, name, NULL);
+        g_unlink(path);
+    }
+    g_rmdir(imported->folder);
+    g_free(imported->folder);
+}
+
+static void test_tables(void)
+{
+    Imported imported;
+    g_autoptr(GError) error = NULL;
+    import(&imported, "large-55-sizes.csv");
+    g_autoptr(IfmCosts) costs = ifm_costs_from_tables(imported.tables, NULL, &error);
+    g_assert_no_error(error);
+    g_assert_cmpuint(ifm_costs_n_devices(costs), ==, 3);
+    g_assert_cmpuint(ifm_costs_n_stages(costs), ==, 7);
+    double sum = 0;
+    gsize n_npu = 0;
+    for (guint i = 0; i < imported.tables->rows->len; i++)
+    {
+        const IfmStageRow *row = imported.tables->rows->pdata[i];
+        if (g_str_equal(row->device->alias, "CPU") && row->nodes == 5000 && row->edges == 25000)
+            sum += row->total_ns;
+        n_npu += g_str_equal(row->device->alias, "NPU") && row->stage == 5 && row->reason == NULL;
+    }
+    IfmCostLatency latency;
+    int cpu = -1, npu = -1;
+    for (int d = 0; d < 3; d++)
+    {
+        cpu = g_str_equal(ifm_costs_device(costs, d)->alias, "CPU") ? d : cpu;
+        npu = g_str_equal(ifm_costs_device(costs, d)->alias, "NPU") ? d : npu;
+    }
+    g_assert_true(ifm_costs_latency(costs, cpu, 1, 7, 5000, 25000, 0, &latency, &error));
+    CLOSE(latency.latency_ns, sum);
+    g_assert_cmpint(latency.origin, ==, IFM_COST_SUMMED);
+    g_assert_cmpint(ifm_costs_device(costs, npu)->form, ==, IFM_PLAN_STATIC);
+    g_assert_cmpuint(ifm_costs_device(costs, npu)->n_sizes, ==, n_npu);
+    /* flagged at every size; not in the table at all */
+    g_assert_nonnull(strstr(ifm_costs_why_not(costs, npu, 2, 2), "stage 2 failed"));
+    g_assert_nonnull(strstr(ifm_costs_why_not(costs, npu, 3, 3), "stage 3 has no latency"));
+    g_assert_null(ifm_costs_why_not(costs, npu, 5, 7));
+    g_assert_null(ifm_costs_from_tables(imported.tables, (const char *[]){ "CPU", "TPU", NULL }, &error));
+    g_assert_error(error, IFM_ERROR, IFM_ERROR_INVALID);
+    g_assert_nonnull(strstr(error->message, "TPU"));
+    g_clear_error(&error);
+    g_autoptr(IfmCosts) one = ifm_costs_from_tables(imported.tables, (const char *[]){ "GPU", NULL }, &error);
+    g_assert_no_error(error);
+    g_assert_cmpuint(ifm_costs_n_devices(one), ==, 1);
+    imported_clear(&imported);
+}
+
+/* What was never tried is told, and what was measured of ranges and under load is taken. */
+static void test_sparse(void)
+{
+    Imported imported;
+    g_autoptr(GError) error = NULL;
+    import(&imported, "protocol-15-sizes.csv");
+    IfmStudyTables *tables = imported.tables;
+    tables->imported = FALSE;
+    g_assert_null(ifm_costs_from_tables(tables, NULL, &error));
+    g_assert_error(error, IFM_ERROR, IFM_ERROR_INVALID);
+    g_assert_nonnull(strstr(error->message, "table too sparse: device NPU has not a single latency of stage 3"));
+    g_clear_error(&error);
+    const IfmStudyDevice *cpu = NULL;
+    guint gpu_at = 0;
+    for (guint i = 0; i < tables->devices->len; i++)
+    {
+        const IfmStudyDevice *device = tables->devices->pdata[i];
+        cpu = g_str_equal(device->alias, "CPU") ? device : cpu;
+        gpu_at = g_str_equal(device->alias, "GPU") ? i : gpu_at;
+    }
+    IfmStageRow fused = { .device = cpu,
+                          .stage = 1,
+                          .last = 7,
+                          .nodes = 1000,
+                          .edges = 2000,
+                          .total_ns = 7e6,
+                          .interval = { 6.9e6, 7.1e6, 0.95 } };
+    IfmStageRow loaded = fused;
+    loaded.busy = 1u << gpu_at;
+    loaded.total_ns = 8.4e6;
+    g_ptr_array_add(tables->ranges, g_memdup2(&loaded, sizeof loaded));
+    g_ptr_array_add(tables->ranges, g_memdup2(&fused, sizeof fused));
+    g_autoptr(IfmCosts) costs = ifm_costs_from_tables(tables, (const char *[]){ "GPU", "CPU", NULL }, &error);
+    g_assert_no_error(error);
+    IfmCostLatency latency;
+    g_assert_true(ifm_costs_latency(costs, 1, 1, 7, 1000, 2000, 0, &latency, &error));
+    CLOSE(latency.latency_ns, 7e6);
+    g_assert_cmpint(latency.origin, ==, IFM_COST_MEASURED);
+    CLOSE(latency.spread_ratio, 1.0 / 70);
+    g_assert_true(ifm_costs_latency(costs, 1, 1, 7, 1000, 2000, 1, &latency, &error)); /* GPU is the first here */
+    CLOSE(latency.latency_ns, 8.4e6);
+    g_assert_true(latency.busy_known);
+    imported_clear(&imported);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/costs/ranges", test_ranges);
+    g_test_add_func("/costs/busy", test_busy);
+    g_test_add_func("/costs/static", test_static);
+    g_test_add_func("/costs/refusals", test_refusals);
+    g_test_add_func("/costs/tables", test_tables);
+    g_test_add_func("/costs/sparse", test_sparse);
+    return g_test_run();
+}
