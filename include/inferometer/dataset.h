@@ -101,13 +101,22 @@ typedef struct
     gint64 *nodes;
 } IfmSubgraph;
 void ifm_subgraph_free(IfmSubgraph *subgraph);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmSubgraph, ifm_subgraph_free)
+/** ifm_subgraph_take_rows: The rows of its nodes, ghosts too, out of the whole graph's. Equals: rows[i] = whole[nodes[i]]
+ * @rows: [graph->n_nodes] of @row_bytes each (out) */
+void ifm_subgraph_take_rows(const IfmSubgraph *subgraph, const void *whole, gsize row_bytes, void *rows);
+/** ifm_subgraph_put_rows: The rows of its own nodes to their places in the whole graph's: all parts together fill it.
+ * Equals: whole[nodes[i]] = rows[i], i < n_own */
+void ifm_subgraph_put_rows(const IfmSubgraph *subgraph, const void *rows, gsize row_bytes, void *whole);
 
 /**
  * ifm_graph_partition: Parts a graph into @n_parts subgraphs with few edges between them (METIS k-way on the undirected
- * graph, balanced by nodes and edges). Each node is some part's own, each edge in the part that owns its destination. The
- * same arguments give the same parts. 1 part is the graph itself.
+ * graph, balanced by nodes and edges). Each node is some part's own, each edge in the part that owns its destination; own
+ * nodes, ghosts and edges keep their order. The same arguments give the same parts. 1 part has all nodes and edges as they
+ * were. A part is one graph, whatever it was a part of (n_graphs 1).
  * Returns: (transfer full) IfmSubgraph* [n_parts, empty ones left out]; NULL with IFM_ERROR_INVALID (fewer nodes than
- * parts), IFM_ERROR_FAILED with METIS' reason, or IFM_ERROR_MEMORY.
+ * parts, or what ifm_graph_check() says), IFM_ERROR_UNSUPPORTED where METIS' numbers are too small for it,
+ * IFM_ERROR_FAILED with METIS' reason, or IFM_ERROR_MEMORY.
  */
 GPtrArray *ifm_graph_partition(const IfmGraph *graph, gint64 n_parts, guint32 seed, GError **error);
 
