@@ -124,6 +124,7 @@ typedef struct
 typedef struct
 {
     const char *alias, *device, *model_path;
+    const char *inputs_path; /* where its model is of another form, with inputs of its own; NULL: the case's */
     gboolean free_shapes;
 } IfmLoadDevice;
 

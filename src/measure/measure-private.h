@@ -192,6 +192,8 @@ typedef struct
     char *model_path, *inputs_path, *cache_dir;
     IfmDimBinding *bindings, *sizes;
     const char **vendor;
+    IfmLoadDevice *load;
+    GPtrArray *load_paths; /* char *: of the files it names */
 } IfmOwnedCase;
 gboolean ifm_owned_case_init(IfmOwnedCase *owned, json_t *json, GError **error);
 void ifm_owned_case_clear(IfmOwnedCase *owned);

@@ -141,6 +141,21 @@ static json_t *sizes_to_json(const IfmDimBinding *sizes, gsize n)
     return json;
 }
 
+/* "" where it has no alias. */
+static json_t *load_to_json(const IfmModelCase *model_case)
+{
+    json_t *json = json_array();
+    for (gsize i = 0; i < model_case->n_load; i++)
+    {
+        const IfmLoadDevice *one = &model_case->load[i];
+        json_array_append_new(
+            json, json_pack("{s:o,s:o,s:o,s:o,s:b}", "alias", ifm_json_string(one->alias != NULL ? one->alias : ""),
+                            "device", ifm_json_string(one->device), "model_path", path_to_json(one->model_path),
+                            "inputs_path", path_to_json(one->inputs_path), "free_shapes", one->free_shapes));
+    }
+    return json;
+}
+
 json_t *ifm_model_case_to_json(const IfmModelCase *model_case)
 {
     json_t *vendor = json_array();
@@ -165,6 +180,7 @@ json_t *ifm_model_case_to_json(const IfmModelCase *model_case)
     json_object_set_new(json, "native_async", json_boolean(model_case->native_async));
     json_object_set_new(json, "rtol", ifm_json_real(model_case->rtol));
     json_object_set_new(json, "atol", ifm_json_real(model_case->atol));
+    json_object_set_new(json, "load", load_to_json(model_case));
     return json;
 }
 
@@ -239,6 +255,35 @@ static gboolean read_sizes(const json_t *json, const char *key, IfmDimBinding **
     return TRUE;
 }
 
+static gboolean read_load(IfmOwnedCase *owned, GError **error)
+{
+    json_t *list;
+    if (!ifm_json_get_array(owned->json, "case", "load", &list, error))
+        return FALSE;
+    gsize n = json_array_size(list);
+    owned->load = g_new0(IfmLoadDevice, n + 1);
+    owned->load_paths = g_ptr_array_new_with_free_func(g_free);
+    for (gsize i = 0; i < n; i++)
+    {
+        IfmLoadDevice *one = &owned->load[i];
+        const Source source = { json_array_get(list, i), "case.load", error };
+        char *model_path = NULL, *inputs_path = NULL;
+        gboolean whole = get_text(&source, "alias", &one->alias) && get_text(&source, "device", &one->device) &&
+                         get_path(&source, "model_path", &model_path) && get_path(&source, "inputs_path", &inputs_path) &&
+                         get_flag(&source, "free_shapes", &one->free_shapes);
+        one->alias = whole && *one->alias != '\0' ? one->alias : NULL;
+        one->model_path = model_path;
+        one->inputs_path = inputs_path;
+        g_ptr_array_add(owned->load_paths, model_path);
+        g_ptr_array_add(owned->load_paths, inputs_path);
+        if (!whole)
+            return FALSE;
+    }
+    owned->model_case.load = owned->load;
+    owned->model_case.n_load = n;
+    return TRUE;
+}
+
 static gboolean read_lists(IfmOwnedCase *owned, GError **error)
 {
     json_t *vendor;
@@ -271,7 +316,7 @@ gboolean ifm_owned_case_init(IfmOwnedCase *owned, json_t *json, GError **error)
         get_int(&source, "dtype", &dtype) && get_int(&source, "threads", &threads) && get_int(&source, "seed", &seed) &&
         get_flag(&source, "profile", &out->profile) && get_flag(&source, "verify", &out->verify) &&
         get_flag(&source, "native_async", &out->native_async) && get_double(&source, "rtol", &out->rtol) &&
-        get_double(&source, "atol", &out->atol) && read_lists(owned, error) &&
+        get_double(&source, "atol", &out->atol) && read_lists(owned, error) && read_load(owned, error) &&
         ifm_json_get_object(json, "case", "protocol", &protocol, error) && read_protocol(protocol, &out->protocol, error);
     out->model_path = owned->model_path;
     out->inputs_path = owned->inputs_path;
@@ -291,6 +336,8 @@ void ifm_owned_case_clear(IfmOwnedCase *owned)
     g_clear_pointer(&owned->inputs_path, g_free);
     g_clear_pointer(&owned->cache_dir, g_free);
     g_clear_pointer(&owned->vendor, g_free);
+    g_clear_pointer(&owned->load, g_free);
+    g_clear_pointer(&owned->load_paths, g_ptr_array_unref);
     g_clear_pointer(&owned->model_path, g_free);
     json_decref(owned->json);
     owned->json = NULL;

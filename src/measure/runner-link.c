@@ -86,8 +86,9 @@ IfmMeasurement *ifm_runner_measure_link(IfmRunner *runner, const IfmLinkCase *li
     whole.from = from->text;
     whole.to = to->text;
     LinkJob link = { &whole, sealed->device };
+    const IfmDeviceSpec *devices[] = { from, to };
     IfmRunnerJob job = { .worker = sealed->device,
-                         .devices = { from, to },
+                         .devices = devices,
                          .n_devices = 2,
                          .level = link_case->protocol.level,
                          .measure = measure_link,

@@ -4,6 +4,7 @@
 G_BEGIN_DECLS
 
 /* What the files of the runner share: runner.c keeps workers and measures models, runner-link.c measures links,
+ * runner-load.c says what works beside a measured model,
  * runner-reference.c keeps the outputs that are right, temporary.c the folder for them. */
 
 /* --- temporary.c -------------------------------------------------------------------------------------------------- */
@@ -23,7 +24,8 @@ void ifm_temporary_clear(IfmTemporary *folder);
 /* --- asking ------------------------------------------------------------------------------------------------------- */
 
 /** ifm_runner_ask: Asks the worker of that key, which is started where there is none; one that died meanwhile is
- * forgotten, so that the next question starts another. @key: a device, or "FROM>TO": the cores to keep to are its own
+ * forgotten, so that the next question starts another. @key: a device, "FROM>TO" or "A + B": the cores to keep to are its
+ * own
  * @request: (transfer full) */
 json_t *ifm_runner_ask(IfmRunner *runner, const char *key, json_t *request, const IfmWorkerWatch *watch, GError **error);
 /** ifm_runner_watch: limits and interruption, nobody who listens. */
@@ -36,6 +38,29 @@ const json_t *ifm_runner_engine_facts(IfmRunner *runner, const IfmDeviceSpec *sp
 const json_t *ifm_runner_machine(IfmRunner *runner);
 /** ifm_runner_inputs_of: the digest of what the case is fed from a file; NULL where it is not. */
 const char *ifm_runner_inputs_of(const IfmCase *sealed);
+
+/* --- runner-load.c ------------------------------------------------------------------------------------------------ */
+
+/** ifm_runner_seal_load: Puts what of a case's load defines it into its record. */
+gboolean ifm_runner_seal_load(IfmRunner *runner, const IfmModelCase *model_case, IfmCase *record, GError **error);
+/** ifm_runner_set_key: (transfer full) the key of the worker that has a set of devices, "A + B", in whatever order. */
+char *ifm_runner_set_key(const IfmDeviceSpec *const *devices, gsize n);
+/** ifm_runner_set_cores: (transfer full) the device of a set whose cores its worker keeps to; NULL: none. */
+char *ifm_runner_set_cores(const char *key);
+/** ifm_runner_key_names: whether a device is in the set of a worker's key. */
+gboolean ifm_runner_key_names(const char *key, const char *device);
+
+/** IfmLoadText: a case's load with canonical specs and absolute paths. */
+typedef struct
+{
+    gsize n;
+    IfmDeviceSpec **specs;
+    char **model_paths, **inputs_paths;
+    IfmLoadDevice *devices; /* what the case is to have */
+} IfmLoadText;
+gboolean ifm_load_text_init(IfmLoadText *text, const IfmModelCase *model_case, GError **error);
+void ifm_load_text_clear(IfmLoadText *text);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(IfmLoadText, ifm_load_text_clear)
 
 /* --- measuring ---------------------------------------------------------------------------------------------------- */
 
@@ -54,8 +79,8 @@ IfmWorkerWatch ifm_hearing_watch(IfmHearing *hearing);
 /** IfmRunnerJob: one case, as far as all kinds are alike. */
 typedef struct
 {
-    const char *worker; /* its key */
-    const IfmDeviceSpec *devices[2];
+    const char *worker;                  /* its key */
+    const IfmDeviceSpec *const *devices; /* [n_devices] */
     gsize n_devices;
     double level; /* of the summary */
     /* measure: asks the worker. NULL with the worker's own error, or its end's. */

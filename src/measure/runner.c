@@ -62,6 +62,8 @@ static gboolean is_interrupted(const IfmRunner *runner)
 static char *cores_of_key(const char *key)
 {
     g_auto(GStrv) sides = g_strsplit(key, ">", 2);
+    if (sides[1] == NULL)
+        return ifm_runner_set_cores(key);
     for (guint i = g_strv_length(sides); i > 0; i--)
     {
         g_autoptr(IfmDeviceSpec) device = ifm_device_spec_parse(sides[i - 1], NULL);
@@ -273,6 +275,8 @@ IfmCase *ifm_runner_case(IfmRunner *runner, const IfmModelCase *model_case, GErr
     ifm_record_set_text(&record->subject_digest, digest);
     if (model_case->model_name == NULL)
         ifm_record_set_text(&record->subject_name, ifm_model_name(model));
+    if (!ifm_runner_seal_load(runner, model_case, record, error))
+        return NULL;
     ifm_case_seal(record);
     return g_steal_pointer(&record);
 }
@@ -409,6 +413,7 @@ typedef struct
 {
     const IfmModelCase *model_case;
     const IfmCase *sealed;
+    const char *worker;
 } ModelJob;
 
 /* Both halves: compile and attest, then, with the reference at hand, run. NULL with the error, the worker's or its end's.
@@ -420,11 +425,11 @@ static IfmMeasurement *measure_model(IfmHearing *hearing, void *user, GError **e
     IfmRunner *runner = hearing->runner;
     IfmWorkerWatch watch = ifm_hearing_watch(hearing);
     gint64 began_us = g_get_monotonic_time();
-    json_auto_t *prepared =
-        ifm_runner_ask(runner, sealed->device,
-                       json_pack("{s:s,s:o,s:s,s:s*}", "do", "prepare", "case", ifm_model_case_to_json(job->model_case),
-                                 "digest", sealed->subject_digest, "inputs", ifm_runner_inputs_of(sealed)),
-                       &watch, error);
+    json_auto_t *prepared = ifm_runner_ask(
+        runner, job->worker,
+        json_pack("{s:s,s:o,s:s,s:s*,s:O*}", "do", "prepare", "case", ifm_model_case_to_json(job->model_case), "digest",
+                  sealed->subject_digest, "inputs", ifm_runner_inputs_of(sealed), "load", sealed->load),
+        &watch, error);
     if (prepared == NULL)
         return NULL;
     if (!json_is_true(json_object_get(prepared, "ready")))
@@ -437,7 +442,7 @@ static IfmMeasurement *measure_model(IfmHearing *hearing, void *user, GError **e
         json_decref(request);
         return NULL;
     }
-    json_auto_t *answer = ifm_runner_ask(runner, sealed->device, request, &watch, error);
+    json_auto_t *answer = ifm_runner_ask(runner, job->worker, request, &watch, error);
     return answer != NULL ? take_measurement(answer, error) : NULL;
 }
 
@@ -449,7 +454,12 @@ static gboolean is_among(const json_t *names, const char *name)
     return FALSE;
 }
 
-/* The worker goes too: a runtime that has lost its device mostly cannot find it again in the same process. */
+static gboolean has_device(gpointer key, gpointer worker, gpointer device)
+{
+    return ifm_runner_key_names(key, device);
+}
+
+/* Its workers go too: a runtime that has lost its device mostly cannot find it again in the same process. */
 static void remember_loss(const IfmHearing *hearing, const IfmRunnerJob *job, const char *why)
 {
     IfmRunner *runner = hearing->runner;
@@ -458,7 +468,7 @@ static void remember_loss(const IfmHearing *hearing, const IfmRunnerJob *job, co
         if (job->n_devices > 1 && !is_among(hearing->lost, job->devices[i]->text))
             continue;
         g_hash_table_insert(runner->lost, device_of(job->devices[i]), g_strdup(why));
-        g_hash_table_remove(runner->workers, job->devices[i]->text);
+        g_hash_table_foreach_remove(runner->workers, has_device, job->devices[i]->text);
     }
     g_hash_table_remove(runner->workers, job->worker);
 }
@@ -555,10 +565,19 @@ IfmMeasurement *ifm_runner_measure(IfmRunner *runner, const IfmModelCase *model_
     whole.model_name = sealed->subject_name;
     if (whole.dtype == IFM_DTYPE_UNDEFINED)
         whole.dtype = IFM_DTYPE_F32;
-    ModelJob model = { &whole, sealed };
-    IfmRunnerJob job = { .worker = sealed->device,
-                         .devices = { spec },
-                         .n_devices = 1,
+    g_auto(IfmLoadText) load = { 0 };
+    if (!ifm_load_text_init(&load, model_case, error))
+        return NULL;
+    whole.load = load.devices;
+    g_autofree const IfmDeviceSpec **devices = g_new0(const IfmDeviceSpec *, load.n + 1);
+    devices[0] = spec;
+    for (gsize i = 0; i < load.n; i++)
+        devices[i + 1] = load.specs[i];
+    g_autofree char *worker = ifm_runner_set_key(devices, load.n + 1);
+    ModelJob model = { &whole, sealed, worker };
+    IfmRunnerJob job = { .worker = worker,
+                         .devices = devices,
+                         .n_devices = load.n + 1,
                          .level = model_case->protocol.level,
                          .measure = measure_model,
                          .user = &model };

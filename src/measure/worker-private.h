@@ -4,7 +4,9 @@
 G_BEGIN_DECLS
 
 /* What the files of the worker program share: worker.c serves requests, worker-device.c those about engines and devices,
- * worker-link.c those of links. */
+ * worker-link.c those of links; worker-load.c has other devices work while one is measured. */
+
+typedef struct WorkerLoad WorkerLoad;
 
 /*
  * The worker: one thread takes messages off the channel, so that "stop" and the channel's end are seen also while a
@@ -27,6 +29,7 @@ typedef struct
     IfmEngine *engine;
     IfmModel *model;
     IfmModelSubject *subject;
+    WorkerLoad *load; /* NULL: none beside it */
     IfmMeasurement *measurement;
     guint n_warmup_sent, n_samples_sent;
 } Worker;
@@ -41,6 +44,10 @@ gboolean worker_go_on(Worker *worker, const char *next_phase, int n_steps, GErro
 void worker_beat(gsize n, double median_ns, double ci_ratio, void *user);
 /* worker_send_draft: the measurement as far as it is. */
 void worker_send_draft(Worker *worker);
+/* WORKER_ATTEST_STEPS: of asking what runs: runs that are watched, and a profiled twin. */
+#define WORKER_ATTEST_STEPS 10
+/* worker_say_lost: in a worker of several devices: which one it was. */
+void worker_say_lost(Worker *worker, const char *device);
 /* worker_tell_base: From here on what the process takes counts against the memory limit. */
 void worker_tell_base(Worker *worker);
 
@@ -66,6 +73,18 @@ json_t *worker_answer_devices(Worker *worker, const json_t *request, GError **er
 json_t *worker_answer_probe(Worker *worker, const json_t *request, GError **error);
 /* worker_answer_find: {"device"} -> one of "devices", probed */
 json_t *worker_answer_find(Worker *worker, const json_t *request, GError **error);
+
+/* --- worker-load.c ------------------------------------------------------------------------------------------------ */
+
+/* worker_load_prepare: Compiles and attests the load of the prepared case, if it has one. @sealed: what of it defined the
+ * case. Errors name the device. */
+gboolean worker_load_prepare(Worker *worker, const json_t *sealed, GError **error);
+/* worker_load_start: Returns once each of them has made an inference, or has failed. */
+gboolean worker_load_start(Worker *worker, GError **error);
+/* worker_load_stop: Also after a start that failed. Fills surroundings.load_beside. Returns: FALSE where one of them
+ * failed, is lost, or answered what is no number. */
+gboolean worker_load_stop(Worker *worker, GError **error);
+void worker_load_free(WorkerLoad *self);
 
 /* --- worker-link.c ------------------------------------------------------------------------------------------------ */
 

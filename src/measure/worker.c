@@ -131,6 +131,7 @@ static json_t *answer_reference(Worker *worker, const json_t *request, GError **
 
 void worker_drop_prepared(Worker *worker)
 {
+    g_clear_pointer(&worker->load, worker_load_free);
     g_clear_pointer(&worker->subject, ifm_model_subject_free);
     g_clear_pointer(&worker->model, ifm_model_unref);
     g_clear_pointer(&worker->measurement, ifm_measurement_free);
@@ -256,13 +257,25 @@ void worker_tell_base(Worker *worker)
         worker_say(worker, json_pack("{s:s,s:I}", "say", "base", "base_rss_bytes", (json_int_t)rss_bytes));
 }
 
-/* Runs that are watched, and a profiled twin. */
-#define ATTEST_STEPS 10
+static gboolean is_simulated(const char *device)
+{
+    return g_str_has_prefix(device, "simulated:");
+}
+
+/* All go by one clock: a virtual one means nothing to a real device. */
+static gboolean needs_real_time(const IfmModelCase *model_case)
+{
+    gsize n_simulated = is_simulated(model_case->device);
+    for (gsize i = 0; i < model_case->n_load; i++)
+        n_simulated += is_simulated(model_case->load[i].device);
+    return n_simulated > 0 && n_simulated < model_case->n_load + 1;
+}
 
 static gboolean prepare(Worker *worker, const json_t *request, GError **error)
 {
     const IfmModelCase *model_case = &worker->owned.model_case;
     g_autoptr(IfmDeviceSpec) spec = NULL;
+    worker->keeps_real_time = needs_real_time(model_case);
     worker_enter_phase(worker, "opening the runtime");
     worker->engine = worker_open_device(worker, model_case->device, &spec, error);
     if (worker->engine == NULL)
@@ -284,14 +297,19 @@ static gboolean prepare(Worker *worker, const json_t *request, GError **error)
     describe_compile(worker);
     note_rss(worker, "after_compile_bytes");
     note_peak(worker, "peak_compile_bytes");
-    if (!worker_go_on(worker, "checking what runs", ATTEST_STEPS, error))
+    if (!worker_go_on(worker, "checking what runs", WORKER_ATTEST_STEPS, error))
         return FALSE;
     g_autoptr(GError) failure = NULL;
     worker->measurement->attest = ifm_model_subject_attest(worker->subject, worker->measurement, &failure);
     if (failure == NULL)
-        return TRUE;
+        return worker_load_prepare(worker, json_object_get(json_object_get(request, "load"), "devices"), error);
     g_propagate_error(error, g_steal_pointer(&failure));
     return FALSE;
+}
+
+void worker_say_lost(Worker *worker, const char *device)
+{
+    worker_say(worker, json_pack("{s:s,s:[s]}", "say", "lost", "devices", device));
 }
 
 void worker_record_failure(Worker *worker, const GError *failure)
@@ -418,7 +436,7 @@ static gboolean run_case(Worker *worker, GError **error)
     return TRUE;
 }
 
-static gboolean measure_case(Worker *worker, const json_t *verification, GError **error)
+static gboolean run_and_profile(Worker *worker, const json_t *verification, GError **error)
 {
     if (!run_case(worker, error))
         return FALSE;
@@ -430,6 +448,25 @@ static gboolean measure_case(Worker *worker, const json_t *verification, GError 
     if (!measure_books(worker, error))
         return FALSE;
     return still_there(worker, error);
+}
+
+/* What was measured beside a load that failed is of no use; but a loss of the device itself says more. */
+static gboolean measure_case(Worker *worker, const json_t *verification, GError **error)
+{
+    g_autoptr(GError) failure = NULL;
+    g_autoptr(GError) load_failure = NULL;
+    gboolean measured = worker_load_start(worker, &failure) && run_and_profile(worker, verification, &failure);
+    gboolean lost = g_error_matches(failure, IFM_ERROR, IFM_ERROR_LOST);
+    if (!worker_load_stop(worker, &load_failure) && !lost)
+    {
+        g_propagate_error(error, g_steal_pointer(&load_failure));
+        return FALSE;
+    }
+    if (lost && worker->load != NULL)
+        worker_say_lost(worker, worker->owned.model_case.device);
+    if (!measured)
+        g_propagate_error(error, g_steal_pointer(&failure));
+    return measured;
 }
 
 static json_t *answer_measure(Worker *worker, const json_t *request, GError **error)
