@@ -57,6 +57,8 @@ gboolean ifm_costs_set_busy_points(IfmCosts *costs, int device, int first, int l
 void ifm_costs_forbid(IfmCosts *costs, int device, int stage, const char *why);
 /** ifm_costs_forbid_split: a stage that takes no part in data parallelism. */
 void ifm_costs_forbid_split(IfmCosts *costs, int stage);
+/** ifm_costs_set_power: what a device draws while it works and while it waits; no table of a study has it. */
+void ifm_costs_set_power(IfmCosts *costs, int device, double active_w, double idle_w);
 /** ifm_costs_set_cut: what crosses between @stage and the next: bytes = fixed + per_node x nodes + per_edge x edges. Stage
  * 0: what enters. Without it nothing. */
 void ifm_costs_set_cut(IfmCosts *costs, int stage, double per_node, double per_edge);

@@ -216,6 +216,13 @@ void ifm_costs_forbid_split(IfmCosts *costs, int stage)
     costs->no_split |= G_GUINT64_CONSTANT(1) << (stage - 1);
 }
 
+void ifm_costs_set_power(IfmCosts *costs, int device, double active_w, double idle_w)
+{
+    g_return_if_fail(device >= 0 && device < costs->n_devices);
+    costs->devices[device]->is.active_w = active_w;
+    costs->devices[device]->is.idle_w = idle_w;
+}
+
 void ifm_costs_set_cut(IfmCosts *costs, int stage, double per_node, double per_edge)
 {
     g_return_if_fail(stage >= 0 && stage <= costs->n_stages);
