@@ -161,19 +161,24 @@ GPtrArray *ifm_trace_parse(const char *text, gsize length, const char *name, con
 
 /* --- analysis --------------------------------------------------------------------------------------------------------- */
 
-/** IfmIdleCause: why a device did nothing. */
+/** IfmIdleCause: why a device did nothing. Each instant has one; which comes before which: docs/traces.md. */
 typedef enum
 {
-    IFM_IDLE_UPSTREAM,   /* waited for the block before it */
-    IFM_IDLE_HOST,       /* its block's partition or merge was under way */
+    IFM_IDLE_UPSTREAM,   /* waited for the block before it, or for batches to enter */
+    IFM_IDLE_HOST,       /* its block's partition or merge was under way, or a batch was being handed over */
     IFM_IDLE_TRANSFER,   /* its block's copy was under way */
     IFM_IDLE_QUEUE_FULL, /* its block could not hand over */
     IFM_IDLE_PARTNER,    /* another device of its block had not finished the batch */
-    IFM_IDLE_NO_WORK,    /* before its first batch and after its last */
+    IFM_IDLE_NO_WORK,    /* before the first batch entered the pipeline, and once its last one had left its block */
     IFM_IDLE_UNKNOWN,    /* nothing recorded tells (foreign traces) */
     IFM_N_IDLE_CAUSES,
 } IfmIdleCause;
+/** ifm_idle_cause_name: "upstream", "host", "transfer", "queue-full", "partner", "no-work", "unknown". */
 const char *ifm_idle_cause_name(IfmIdleCause cause);
+
+/** ifm_node_is_marshalling: whether a node of that type moves or converts data for the runtime's sake (Reorder, Convert,
+ * MemcpyToHost, Input, …), whichever runtime calls it so. */
+gboolean ifm_node_is_marshalling(const char *type);
 
 #define IFM_BUBBLE_BINS 12 /* < 1 us, < 4 us, < 16 us, … each 4 times the last; the last is open */
 
@@ -190,7 +195,7 @@ typedef struct
     gint64 idle_ns;           /* window - busy, exactly */
     gint64 idle_by_cause_ns[IFM_N_IDLE_CAUSES]; /* adds up to idle_ns, exactly */
     gint64 idle_others_busy_ns, idle_alone_ns;  /* add up to idle_ns: while another device works; while none does */
-    gsize n_bubbles;                            /* gaps between batch N's end and batch N + 1's start */
+    gsize n_bubbles;                            /* gaps between inference N's end and inference N + 1's start */
     double bubble_mean_ns;
     gint64 bubble_max_ns, bubble_sum_ns;
     gsize bubble_bins[IFM_BUBBLE_BINS];
@@ -204,7 +209,7 @@ typedef struct
 {
     int block, first, last;
     gsize n;
-    double mean_ns, median_ns, max_ns;        /* of stage_total */
+    double mean_ns, median_ns, max_ns;        /* of stage_total; ns */
     double partition_ns, device_ns, merge_ns; /* means; they add up to mean_ns */
     gsize n_bottleneck;                       /* batches of which it was the longest */
 } IfmStageUse;
@@ -229,7 +234,10 @@ typedef struct
     gsize n_devices;         /* tracks of devices (foreign: threads) */
     GArray *tracks;          /* IfmTrackUse, devices first */
     gint64 busy_ns, idle_ns; /* over all devices: busy + idle = window x n_devices, exactly */
-    gsize n_batches;
+    gsize n_batches;         /* that left in the window, or never left and were in a block */
+    gsize n_left;            /* of those: with a result, which is what latencies are of */
+    gsize n_failed_batches;  /* of those: left with an error */
+    gint64 makespan_ns;      /* from the first one's entry to the last one's leaving; -1 without batches */
     double throughput_per_s; /* batches that left / window; NaN without batches */
     IfmPercentiles latency;  /* of batches; NaN without */
     IfmPercentiles cycle;    /* cycle latency of a batch: its longest stage_total */
@@ -239,8 +247,9 @@ typedef struct
     GArray *batch_ids;       /* gint32 [n_batches] */
     gint64 critical_batch;   /* the batch of median latency; -1 */
     GArray *critical_path;   /* IfmPathStep of that batch */
-    gsize n_dropped, n_failed;
-    GPtrArray *warnings; /* char*: events dropped, overlaps on one device track, clocks that ran backwards */
+    gsize n_dropped;         /* events there was no room for */
+    gsize n_failed;          /* inferences that ended with an error */
+    GPtrArray *warnings;     /* char*: events dropped, overlaps on one device track, clocks that ran backwards */
 } IfmTraceAnalysis;
 
 /** IfmTraceQuestion: @start_ns, @end_ns: the window; both 0: from the first event to the last end. @batch: of the critical
@@ -253,7 +262,7 @@ typedef struct
 #define IFM_TRACE_QUESTION_INIT ((IfmTraceQuestion){ .batch = -1 })
 
 /** ifm_trace_analyse: (transfer full) NULL with IFM_ERROR_INVALID for a trace without events or an empty window. Time and
- * memory are n log n in the events at most. */
+ * memory are n log n in the events at most, for a given number of devices in one block. */
 IfmTraceAnalysis *ifm_trace_analyse(const IfmTrace *trace, const IfmTraceQuestion *question, GError **error);
 void ifm_trace_analysis_free(IfmTraceAnalysis *analysis);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmTraceAnalysis, ifm_trace_analysis_free)
@@ -263,7 +272,8 @@ json_t *ifm_trace_analysis_to_json(const IfmTraceAnalysis *analysis, const IfmTr
 /** IfmTraceDifference: one figure of two traces. */
 typedef struct
 {
-    char *key;    /* "throughput", "makespan", "CPU stream 0 wall utilisation", "block 1 total", "CPU idle upstream" */
+    char
+        *key; /* "throughput", "makespan", "CPU stream 0 wall utilisation", "block 1 total", "CPU stream 0 idle upstream" */
     char *unit;   /* "ns", "1/s", "ratio" */
     double a, b;  /* NaN where one lacks it */
     double ratio; /* b / a; NaN */

@@ -1,0 +1,157 @@
+#include <stdlib.h>
+
+#include "analyse-private.h"
+
+/*
+ * The critical path of a batch, backwards from its leaving: what ended last before a moment is what the batch was held by
+ * until then, and its start is the next moment. What ran beside it and ended sooner held nothing up. Where nothing ended at
+ * the moment, the batch was handed over: a step of kind BLOCK within a block, OTHER outside.
+ */
+
+#define HOLDS                                                                                                              \
+    (1u << IFM_EVENT_QUEUE | 1u << IFM_EVENT_PARTITION | 1u << IFM_EVENT_COPY | 1u << IFM_EVENT_INFER |                    \
+     1u << IFM_EVENT_MERGE | 1u << IFM_EVENT_WAIT_OUTPUT)
+
+/* --- which batch ------------------------------------------------------------------------------------------------------ */
+
+static void find_batch_event(const IfmTrace *trace, gint32 batch, const IfmSpan *window, const IfmEvent **found)
+{
+    for (gsize track = 0; track < ifm_trace_n_tracks(trace); track++)
+    {
+        gsize n;
+        const IfmEvent *events = ifm_trace_events(trace, track, &n);
+        for (gsize i = 0; i < n; i++)
+            if (events[i].kind == IFM_EVENT_BATCH && events[i].batch == batch && ifm_window_holds(window, &events[i]))
+                *found = &events[i];
+    }
+}
+
+static int by_latency(const void *a, const void *b)
+{
+    const IfmEvent *x = *(const IfmEvent *const *)a, *y = *(const IfmEvent *const *)b;
+    if (x->duration_ns != y->duration_ns)
+        return x->duration_ns < y->duration_ns ? -1 : 1;
+    return (x->batch > y->batch) - (x->batch < y->batch);
+}
+
+/* Of those that left: the lower median; of equal latencies in the order of their numbers. */
+static const IfmEvent *find_median(const IfmTrace *trace, const IfmSpan *window)
+{
+    g_autoptr(GPtrArray) left = g_ptr_array_new();
+    for (gsize track = 0; track < ifm_trace_n_tracks(trace); track++)
+    {
+        gsize n;
+        const IfmEvent *events = ifm_trace_events(trace, track, &n);
+        for (gsize i = 0; i < n; i++)
+            if (events[i].kind == IFM_EVENT_BATCH && events[i].batch >= 0 && !events[i].failed &&
+                ifm_window_holds(window, &events[i]))
+                g_ptr_array_add(left, (void *)&events[i]);
+    }
+    if (left->len == 0)
+        return NULL;
+    qsort(left->pdata, left->len, sizeof *left->pdata, by_latency);
+    return left->pdata[(left->len - 1) / 2];
+}
+
+/* --- its path --------------------------------------------------------------------------------------------------------- */
+
+typedef struct
+{
+    GPtrArray *holds;  /* const IfmEvent*, the last to end first */
+    GPtrArray *blocks; /* const IfmEvent* */
+    GArray *steps;     /* IfmPathStep, the last first */
+    const IfmTrace *trace;
+} Path;
+
+/* The last to end first; of those that end together the longest, as the others were waited for by nobody. */
+static int last_first(const void *a, const void *b)
+{
+    const IfmEvent *x = *(const IfmEvent *const *)a, *y = *(const IfmEvent *const *)b;
+    gint64 x_end = ifm_event_end_ns(x), y_end = ifm_event_end_ns(y);
+    if (x_end != y_end)
+        return x_end > y_end ? -1 : 1;
+    return (x->start_ns > y->start_ns) - (x->start_ns < y->start_ns);
+}
+
+static void gather(Path *path, gint32 batch)
+{
+    for (gsize track = 0; track < ifm_trace_n_tracks(path->trace); track++)
+    {
+        gsize n;
+        const IfmEvent *events = ifm_trace_events(path->trace, track, &n);
+        for (gsize i = 0; i < n; i++)
+        {
+            const IfmEvent *event = &events[i];
+            if (event->batch != batch || event->duration_ns <= 0)
+                continue;
+            if ((HOLDS >> (event->kind & 31) & 1) != 0)
+                g_ptr_array_add(path->holds, (void *)event);
+            else if (event->kind == IFM_EVENT_BLOCK)
+                g_ptr_array_add(path->blocks, (void *)event);
+        }
+    }
+    qsort(path->holds->pdata, path->holds->len, sizeof *path->holds->pdata, last_first);
+    qsort(path->blocks->pdata, path->blocks->len, sizeof *path->blocks->pdata, last_first);
+}
+
+static void add_step(Path *path, const IfmEvent *event, IfmEventKind kind, gint64 start, gint64 end)
+{
+    IfmPathStep step = { kind, event != NULL ? event->track : 0, event != NULL ? event->block : 0, start, end - start };
+    if (event != NULL && step.block == 0)
+        step.block = ifm_trace_track_info(path->trace, event->track)->block;
+    if (start < end)
+        g_array_append_val(path->steps, step);
+}
+
+/* What nothing recorded fills: parted at the ends of the blocks that the batch was in. */
+static void add_gap(Path *path, gint64 start, gint64 end)
+{
+    for (guint i = 0; i < path->blocks->len && end > start; i++)
+    {
+        const IfmEvent *block = path->blocks->pdata[i];
+        if (ifm_event_end_ns(block) <= start)
+            break;
+        if (block->start_ns >= end)
+            continue;
+        gint64 block_end = MIN(ifm_event_end_ns(block), end), block_start = MAX(block->start_ns, start);
+        add_step(path, NULL, IFM_EVENT_OTHER, block_end, end);
+        add_step(path, block, IFM_EVENT_BLOCK, block_start, block_end);
+        end = block_start;
+    }
+    add_step(path, NULL, IFM_EVENT_OTHER, start, end);
+}
+
+static void trace_back(Path *path, gint64 start, gint64 end)
+{
+    for (guint i = 0; i < path->holds->len && end > start; i++)
+    {
+        const IfmEvent *event = path->holds->pdata[i];
+        gint64 event_end = ifm_event_end_ns(event), event_start = MAX(event->start_ns, start);
+        if (event_end > end || event_end <= start)
+            continue;
+        add_gap(path, event_end, end);
+        add_step(path, event, event->kind, event_start, event_end);
+        end = event_start;
+    }
+    add_gap(path, start, end);
+}
+
+void ifm_analyse_path(IfmAnalysing *self, gint32 batch)
+{
+    const IfmEvent *whole = NULL;
+    if (batch >= 0)
+        find_batch_event(self->trace, batch, &self->window, &whole);
+    else
+        whole = find_median(self->trace, &self->window);
+    self->analysis->critical_batch = whole != NULL ? whole->batch : -1;
+    if (whole == NULL)
+        return;
+    Path path = { g_ptr_array_new(), g_ptr_array_new(), g_array_new(FALSE, FALSE, sizeof(IfmPathStep)), self->trace };
+    gather(&path, whole->batch);
+    trace_back(&path, whole->start_ns, ifm_event_end_ns(whole));
+    for (guint i = path.steps->len; i-- > 0;)
+        g_array_append_val(self->analysis->critical_path, g_array_index(path.steps, IfmPathStep, i));
+    g_ptr_array_unref(path.holds);
+    g_ptr_array_unref(path.blocks);
+    g_array_unref(path.steps);
+}

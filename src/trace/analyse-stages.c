@@ -1,0 +1,315 @@
+#include <math.h>
+#include <string.h>
+
+#include <inferometer/statistics.h>
+
+#include "analyse-private.h"
+
+/* Batches and the blocks they go through: latencies, stage totals, the bottleneck. */
+
+/* A batch in the pipeline: its last BATCH event, or (without one) that it was in a block. */
+typedef struct
+{
+    gint64 batch;
+    const IfmEvent *event; /* NULL: it never left */
+} Batch;
+
+/* What the cells of batches x stages are made of. */
+typedef struct
+{
+    gint64 start, total_ns, partition_ns, merge_ns; /* start: G_MININT64 where the batch never got there */
+} Cell;
+
+typedef struct
+{
+    IfmAnalysing *analysing;
+    GArray *batches; /* Batch, ascending by number */
+    Cell *cells;     /* [batches x stages] */
+    gsize n_stages;
+    gint32 *places; /* [n_places] of batch - first; -1: none; NULL: search */
+    gint64 first, n_places;
+} Stages;
+
+/* --- which batches ---------------------------------------------------------------------------------------------------- */
+
+static void for_each(Stages *stages, guint kinds, void (*call)(Stages *stages, const IfmEvent *event))
+{
+    const IfmTrace *trace = stages->analysing->trace;
+    for (gsize track = 0; track < ifm_trace_n_tracks(trace); track++)
+    {
+        gsize n;
+        const IfmEvent *events = ifm_trace_events(trace, track, &n);
+        if (ifm_trace_track_info(trace, track)->kind == IFM_TRACK_FOREIGN)
+            continue;
+        for (gsize i = 0; i < n; i++)
+            if ((kinds >> (events[i].kind & 31) & 1) != 0 && events[i].batch >= 0)
+                call(stages, &events[i]);
+    }
+}
+
+static void add_batch(Stages *stages, const IfmEvent *event)
+{
+    Batch batch = { event->batch, event->kind == IFM_EVENT_BATCH ? event : NULL };
+    if (event->kind == IFM_EVENT_BATCH || ifm_window_holds(&stages->analysing->window, event))
+        g_array_append_val(stages->batches, batch);
+}
+
+/* One a number; of those that left, those that left in the window. A retried batch leaves once: the last counts. */
+static void keep_batches(Stages *stages)
+{
+    Batch *all = (Batch *)(void *)stages->batches->data;
+    guint kept = 0, n = stages->batches->len;
+    for (guint i = 0; i < n;)
+    {
+        Batch batch = { all[i].batch, NULL };
+        for (; i < n && all[i].batch == batch.batch; i++)
+            if (all[i].event != NULL &&
+                (batch.event == NULL || ifm_event_end_ns(all[i].event) >= ifm_event_end_ns(batch.event)))
+                batch.event = all[i].event;
+        if (batch.event == NULL || ifm_window_holds(&stages->analysing->window, batch.event))
+            all[kept++] = batch;
+    }
+    g_array_set_size(stages->batches, kept);
+}
+
+static void find_batches(Stages *stages)
+{
+    G_STATIC_ASSERT(sizeof(Batch) == sizeof(IfmKeyed));
+    for_each(stages, 1u << IFM_EVENT_BATCH | 1u << IFM_EVENT_BLOCK, add_batch);
+    ifm_keyed_sort(stages->batches->data, stages->batches->len);
+    keep_batches(stages);
+    guint n = stages->batches->len;
+    if (n == 0)
+        return;
+    stages->first = g_array_index(stages->batches, Batch, 0).batch;
+    gint64 range = g_array_index(stages->batches, Batch, n - 1).batch - stages->first + 1;
+    if (range > 16 * (gint64)n + 1024)
+        return;
+    stages->n_places = range;
+    stages->places = g_new(gint32, range);
+    memset(stages->places, 0xff, (gsize)range * sizeof *stages->places);
+    for (guint i = 0; i < n; i++)
+        stages->places[g_array_index(stages->batches, Batch, i).batch - stages->first] = (gint32)i;
+}
+
+/* Row of a batch; -1: it is none of the window's. */
+static gint64 find_row(const Stages *stages, gint64 batch)
+{
+    if (stages->places != NULL)
+    {
+        gint64 place = batch - stages->first;
+        return place >= 0 && place < stages->n_places ? stages->places[place] : -1;
+    }
+    guint low = 0, high = stages->batches->len;
+    while (low < high)
+    {
+        guint middle = low + (high - low) / 2;
+        if (g_array_index(stages->batches, Batch, middle).batch < batch)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < stages->batches->len && g_array_index(stages->batches, Batch, low).batch == batch ? (gint64)low : -1;
+}
+
+/* --- stages ----------------------------------------------------------------------------------------------------------- */
+
+static gint64 find_stage(const Stages *stages, const IfmEvent *event)
+{
+    const GArray *all = stages->analysing->analysis->stages;
+    for (guint i = 0; i < all->len; i++)
+    {
+        const IfmStageUse *stage = &g_array_index(all, IfmStageUse, i);
+        if (stage->block == event->block && stage->first == event->first && stage->last == event->last)
+            return i;
+    }
+    return -1;
+}
+
+/* A block of the same number and other stages is of another plan: the run was planned anew. */
+static void add_stage(Stages *stages, const IfmEvent *event)
+{
+    if (find_row(stages, event->batch) < 0 || event->failed || find_stage(stages, event) >= 0)
+        return;
+    IfmStageUse stage = { .block = event->block, .first = event->first, .last = event->last };
+    if (stages->analysing->analysis->stages->len < G_MAXUINT8) /* a plan has as many blocks as stages at most */
+        g_array_append_val(stages->analysing->analysis->stages, stage);
+}
+
+static int by_block(const void *a, const void *b)
+{
+    const IfmStageUse *x = a, *y = b;
+    return x->block != y->block ? x->block - y->block : x->first != y->first ? x->first - y->first : x->last - y->last;
+}
+
+static void add_total(Stages *stages, const IfmEvent *event)
+{
+    gint64 row = find_row(stages, event->batch), stage = find_stage(stages, event);
+    if (row < 0 || stage < 0 || event->failed)
+        return;
+    Cell *cell = &stages->cells[(gsize)row * stages->n_stages + (gsize)stage];
+    if (event->start_ns >= cell->start)
+        *cell = (Cell){ .start = event->start_ns, .total_ns = MAX(event->duration_ns, 0) };
+}
+
+/* Its part belongs to the block's time that holds it: not to a try that failed. */
+static void add_part(Stages *stages, const IfmEvent *event)
+{
+    gint64 row = find_row(stages, event->batch);
+    for (gsize i = 0; i < stages->n_stages && row >= 0; i++)
+    {
+        const IfmStageUse *stage = &g_array_index(stages->analysing->analysis->stages, IfmStageUse, i);
+        Cell *cell = &stages->cells[(gsize)row * stages->n_stages + i];
+        if (stage->block != event->block || cell->start == G_MININT64 || event->start_ns < cell->start ||
+            ifm_event_end_ns(event) > cell->start + cell->total_ns)
+            continue;
+        gint64 *part = event->kind == IFM_EVENT_PARTITION ? &cell->partition_ns : &cell->merge_ns;
+        *part += MAX(event->duration_ns, 0);
+        return;
+    }
+}
+
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static void conclude_stage(const Stages *stages, gsize at)
+{
+    IfmStageUse *stage = &g_array_index(stages->analysing->analysis->stages, IfmStageUse, at);
+    g_autofree double *totals = g_new(double, stages->batches->len);
+    gint64 total_ns = 0, partition_ns = 0, merge_ns = 0;
+    for (guint i = 0; i < stages->batches->len; i++)
+    {
+        const Cell *cell = &stages->cells[i * stages->n_stages + at];
+        if (cell->start == G_MININT64)
+            continue;
+        totals[stage->n++] = (double)cell->total_ns;
+        total_ns += cell->total_ns;
+        partition_ns += cell->partition_ns;
+        merge_ns += cell->merge_ns;
+    }
+    double n = (double)stage->n;
+    qsort(totals, stage->n, sizeof *totals, by_value);
+    stage->mean_ns = (double)total_ns / n;
+    stage->partition_ns = (double)partition_ns / n;
+    stage->merge_ns = (double)merge_ns / n;
+    stage->device_ns = (double)(total_ns - partition_ns - merge_ns) / n;
+    stage->median_ns = ifm_quantile(totals, stage->n, 0.5);
+    stage->max_ns = totals[stage->n - 1];
+}
+
+static void make_stages(Stages *stages)
+{
+    GArray *all = stages->analysing->analysis->stages;
+    for_each(stages, 1u << IFM_EVENT_BLOCK, add_stage);
+    g_array_sort(all, by_block);
+    stages->n_stages = all->len;
+    gsize n_cells = stages->batches->len * stages->n_stages;
+    stages->cells = g_new(Cell, n_cells);
+    for (gsize i = 0; i < n_cells; i++)
+        stages->cells[i] = (Cell){ .start = G_MININT64, .total_ns = -1 };
+    for_each(stages, 1u << IFM_EVENT_BLOCK, add_total);
+    for_each(stages, 1u << IFM_EVENT_PARTITION | 1u << IFM_EVENT_MERGE, add_part);
+    for (gsize i = 0; i < stages->n_stages; i++)
+        conclude_stage(stages, i);
+}
+
+/* --- batches ---------------------------------------------------------------------------------------------------------- */
+
+static void percentiles(double *values, gsize n, IfmPercentiles *out)
+{
+    *out = (IfmPercentiles){ NAN, NAN, NAN, NAN, NAN, NAN };
+    if (n == 0)
+        return;
+    double sum = 0; /* whole ns: exact below 2^53 */
+    qsort(values, n, sizeof *values, by_value);
+    for (gsize i = 0; i < n; i++)
+        sum += values[i];
+    *out = (IfmPercentiles){ .p50_ns = ifm_quantile(values, n, 0.5),
+                             .p90_ns = ifm_quantile(values, n, 0.9),
+                             .p95_ns = ifm_quantile(values, n, 0.95),
+                             .p99_ns = ifm_quantile(values, n, 0.99),
+                             .max_ns = values[n - 1],
+                             .mean_ns = sum / (double)n };
+}
+
+/* The stages' times of one batch into the table. Returns: the longest; -1 where it got to none. */
+static gint64 add_row(const Stages *stages, guint row)
+{
+    IfmTraceAnalysis *analysis = stages->analysing->analysis;
+    const Cell *cells = &stages->cells[row * stages->n_stages];
+    gint64 longest = -1;
+    gsize at = 0;
+    for (gsize i = 0; i < stages->n_stages; i++)
+    {
+        g_array_append_val(analysis->batch_stage_ns, cells[i].total_ns);
+        if (cells[i].total_ns > longest)
+        {
+            longest = cells[i].total_ns;
+            at = i;
+        }
+    }
+    if (longest >= 0)
+        g_array_index(analysis->stages, IfmStageUse, at).n_bottleneck++;
+    return longest;
+}
+
+static void conclude_batches(Stages *stages)
+{
+    IfmTraceAnalysis *analysis = stages->analysing->analysis;
+    guint n = stages->batches->len;
+    g_autofree double *latencies = g_new(double, n), *cycles = g_new(double, n);
+    gsize n_left = 0, n_cycles = 0;
+    gint64 first_ns = G_MAXINT64, last_ns = G_MININT64;
+    for (guint i = 0; i < n; i++)
+    {
+        const Batch *batch = &g_array_index(stages->batches, Batch, i);
+        gint32 id = (gint32)batch->batch;
+        g_array_append_val(analysis->batch_ids, id);
+        gint64 longest = add_row(stages, i);
+        if (longest >= 0)
+            cycles[n_cycles++] = (double)longest;
+        if (batch->event == NULL)
+            continue;
+        first_ns = MIN(first_ns, batch->event->start_ns);
+        last_ns = MAX(last_ns, ifm_event_end_ns(batch->event));
+        if (batch->event->failed)
+            analysis->n_failed_batches++;
+        else
+            latencies[n_left++] = (double)MAX(batch->event->duration_ns, 0);
+    }
+    analysis->n_batches = n;
+    analysis->n_left = n_left;
+    analysis->makespan_ns = first_ns < last_ns ? last_ns - first_ns : -1;
+    analysis->throughput_per_s = n_left > 0 ? (double)n_left * 1e9 / (double)analysis->window_ns : NAN;
+    percentiles(latencies, n_left, &analysis->latency);
+    percentiles(cycles, n_cycles, &analysis->cycle);
+}
+
+/* Of most batches the longest; where two are of as many, the longer on average. */
+static void find_bottleneck(IfmTraceAnalysis *analysis)
+{
+    const IfmStageUse *found = NULL;
+    for (guint i = 0; i < analysis->stages->len; i++)
+    {
+        const IfmStageUse *stage = &g_array_index(analysis->stages, IfmStageUse, i);
+        if (found == NULL || stage->n_bottleneck > found->n_bottleneck ||
+            (stage->n_bottleneck == found->n_bottleneck && stage->mean_ns > found->mean_ns))
+            found = stage;
+    }
+    analysis->bottleneck_block = found != NULL ? found->block : 0;
+}
+
+void ifm_analyse_stages(IfmAnalysing *self)
+{
+    Stages stages = { .analysing = self, .batches = g_array_new(FALSE, FALSE, sizeof(Batch)) };
+    find_batches(&stages);
+    make_stages(&stages);
+    conclude_batches(&stages);
+    find_bottleneck(self->analysis);
+    g_array_unref(stages.batches);
+    g_free(stages.cells);
+    g_free(stages.places);
+}

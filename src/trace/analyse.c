@@ -1,0 +1,164 @@
+#include <math.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include "analyse-private.h"
+
+/* --- names ------------------------------------------------------------------------------------------------------------ */
+
+const char *ifm_idle_cause_name(IfmIdleCause cause)
+{
+    static const char *const names[IFM_N_IDLE_CAUSES] = {
+        [IFM_IDLE_UPSTREAM] = "upstream",     [IFM_IDLE_HOST] = "host",       [IFM_IDLE_TRANSFER] = "transfer",
+        [IFM_IDLE_QUEUE_FULL] = "queue-full", [IFM_IDLE_PARTNER] = "partner", [IFM_IDLE_NO_WORK] = "no-work",
+        [IFM_IDLE_UNKNOWN] = "unknown",
+    };
+    return (guint)cause < IFM_N_IDLE_CAUSES ? names[cause] : "unknown";
+}
+
+/* What OpenVINO and ONNX Runtime call the nodes that they put in to move or convert data. A Cast that a model asks for is
+ * computing; those that ONNX Runtime puts in for its own sake begin as the last entry says. */
+gboolean ifm_node_is_marshalling(const char *type)
+{
+    static const char *const types[] = {
+        "Reorder",     "ReorderInput", "ReorderOutput", "MemcpyFromHost", "MemcpyToHost", "Memcpy", "Convert",
+        "ConvertLike", "Input",        "Output",        "Parameter",      "Result",       "Copy",   "Transfer",
+    };
+    for (gsize i = 0; i < G_N_ELEMENTS(types); i++)
+        if (g_strcmp0(type, types[i]) == 0)
+            return TRUE;
+    return type != NULL && g_str_has_prefix(type, "InsertedPrecisionFreeCast_");
+}
+
+char *ifm_track_title(const IfmTrackInfo *info)
+{
+    if (info->device != NULL)
+        return g_strdup_printf("%s stream %d", info->device, info->stream);
+    return g_strdup(info->thread != NULL ? info->thread : "a thread without a name");
+}
+
+void ifm_analysis_warn(IfmTraceAnalysis *analysis, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    g_ptr_array_add(analysis->warnings, g_strdup_vprintf(format, arguments));
+    va_end(arguments);
+}
+
+/* --- the window ------------------------------------------------------------------------------------------------------- */
+
+gboolean ifm_window_holds(const IfmSpan *window, const IfmEvent *event)
+{
+    gint64 end = ifm_event_end_ns(event);
+    return end <= window->end && (end > window->start || event->start_ns >= window->start);
+}
+
+/* From the first event to the last end; what is odd about them on the way. FALSE: there is none. */
+static gboolean look_over(const IfmTrace *trace, IfmTraceAnalysis *analysis, IfmSpan *all)
+{
+    gsize n_backwards = 0;
+    *all = (IfmSpan){ G_MAXINT64, G_MININT64 };
+    for (gsize track = 0; track < ifm_trace_n_tracks(trace); track++)
+    {
+        gsize n;
+        const IfmEvent *events = ifm_trace_events(trace, track, &n);
+        for (gsize i = 0; i < n; i++)
+        {
+            all->start = MIN(all->start, events[i].start_ns);
+            all->end = MAX(all->end, ifm_event_end_ns(&events[i]));
+            n_backwards += events[i].duration_ns < 0;
+        }
+    }
+    analysis->n_dropped = ifm_trace_n_dropped(trace);
+    if (analysis->n_dropped > 0)
+        ifm_analysis_warn(analysis,
+                          "%" G_GSIZE_FORMAT " events were dropped, as their tracks were full: all figures lack them",
+                          analysis->n_dropped);
+    if (n_backwards > 0)
+        ifm_analysis_warn(analysis,
+                          "%" G_GSIZE_FORMAT " events end before they start: the clock ran backwards; they count as 0 long",
+                          n_backwards);
+    return all->start <= all->end;
+}
+
+static gboolean set_window(IfmAnalysing *self, const IfmTraceQuestion *question, const IfmSpan *all, GError **error)
+{
+    IfmTraceAnalysis *analysis = self->analysis;
+    gboolean whole = question == NULL || (question->start_ns == 0 && question->end_ns == 0);
+    gint64 window_ns, device_ns;
+    self->window = whole ? *all : (IfmSpan){ question->start_ns, question->end_ns };
+    if (self->window.start >= self->window.end)
+    {
+        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
+                    "%s: the window from %" G_GINT64_FORMAT " to %" G_GINT64_FORMAT
+                    " ns is empty: its end must come after its "
+                    "start",
+                    ifm_trace_name(self->trace), self->window.start, self->window.end);
+        return FALSE;
+    }
+    if (__builtin_sub_overflow(self->window.end, self->window.start, &window_ns) ||
+        __builtin_mul_overflow(window_ns, (gint64)ifm_trace_n_tracks(self->trace), &device_ns))
+    {
+        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
+                    "%s: from %" G_GINT64_FORMAT " to %" G_GINT64_FORMAT
+                    " ns is longer than can be counted: 292 years over "
+                    "all tracks",
+                    ifm_trace_name(self->trace), self->window.start, self->window.end);
+        return FALSE;
+    }
+    analysis->start_ns = self->window.start;
+    analysis->end_ns = self->window.end;
+    analysis->window_ns = window_ns;
+    return TRUE;
+}
+
+/* --- all of it -------------------------------------------------------------------------------------------------------- */
+
+static IfmTraceAnalysis *analysis_new(void)
+{
+    IfmTraceAnalysis *analysis = g_new0(IfmTraceAnalysis, 1);
+    analysis->tracks = g_array_new(FALSE, TRUE, sizeof(IfmTrackUse));
+    analysis->stages = g_array_new(FALSE, TRUE, sizeof(IfmStageUse));
+    analysis->batch_stage_ns = g_array_new(FALSE, TRUE, sizeof(gint64));
+    analysis->batch_ids = g_array_new(FALSE, TRUE, sizeof(gint32));
+    analysis->critical_path = g_array_new(FALSE, TRUE, sizeof(IfmPathStep));
+    analysis->critical_batch = -1;
+    analysis->warnings = g_ptr_array_new_with_free_func(g_free);
+    return analysis;
+}
+
+void ifm_trace_analysis_free(IfmTraceAnalysis *analysis)
+{
+    if (analysis == NULL)
+        return;
+    g_array_unref(analysis->tracks);
+    g_array_unref(analysis->stages);
+    g_array_unref(analysis->batch_stage_ns);
+    g_array_unref(analysis->batch_ids);
+    g_array_unref(analysis->critical_path);
+    g_ptr_array_unref(analysis->warnings);
+    g_free(analysis);
+}
+
+IfmTraceAnalysis *ifm_trace_analyse(const IfmTrace *trace, const IfmTraceQuestion *question, GError **error)
+{
+    g_autoptr(IfmTraceAnalysis) analysis = analysis_new();
+    IfmAnalysing self = { .trace = trace, .analysis = analysis };
+    IfmSpan all;
+    if (!look_over(trace, analysis, &all))
+    {
+        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s: the trace has no events: there is nothing to analyse",
+                    ifm_trace_name(trace));
+        return NULL;
+    }
+    if (!set_window(&self, question, &all, error))
+        return NULL;
+    ifm_analyse_works(&self);
+    ifm_analyse_use(&self);
+    ifm_analyse_others(&self);
+    ifm_analyse_blame(&self);
+    ifm_analyse_stages(&self);
+    ifm_analyse_path(&self, question != NULL ? question->batch : -1);
+    ifm_works_clear(&self);
+    return g_steal_pointer(&analysis);
+}
