@@ -223,12 +223,15 @@ IfmCase *ifm_runner_link_case(IfmRunner *runner, const IfmLinkCase *link_case, G
 IfmMeasurement *ifm_runner_measure_link(IfmRunner *runner, const IfmLinkCase *link_case, const IfmCase *sealed,
                                         GError **error);
 
-/** IfmPlanGraph: a graph of the stream. @kind: "uniform", "power-law" or a path. */
+/** IfmPlanGraph: a graph of the stream. @kind: "uniform", "power-law" or a path, of which nodes and edges may be 0.
+ * @parts: above 1: so many subgraphs with their ghost nodes (ifm_graph_partition()), each a batch; the rows of all together
+ * are compared with the whole graph's */
 typedef struct
 {
     const char *kind;
     gint64 nodes, edges;
     guint32 seed;
+    gint64 parts;
 } IfmPlanGraph;
 
 /**

@@ -127,6 +127,8 @@ static inline void ifm_track_record(IfmTrack *track, const IfmEvent *event)
 const IfmEvent *ifm_trace_events(const IfmTrace *trace, gsize track, gsize *n);
 gsize ifm_trace_n_events(const IfmTrace *trace);
 gsize ifm_trace_n_dropped(const IfmTrace *trace);
+/** ifm_trace_forget_events: Tracks and names stay, with their room. Not while recording. */
+void ifm_trace_forget_events(IfmTrace *trace);
 
 /* --- files ------------------------------------------------------------------------------------------------------------ */
 

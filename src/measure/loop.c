@@ -185,7 +185,7 @@ static void describe(Loop *loop)
     }
 }
 
-static void describe_build(IfmMeasurement *measurement, IfmClock *clock)
+void ifm_measurement_describe_build(IfmMeasurement *measurement, IfmClock *clock)
 {
     if (measurement->surroundings == NULL)
         measurement->surroundings = json_object();
@@ -338,7 +338,7 @@ gboolean ifm_measure_subject(const IfmSubject *subject, const IfmMeasureOptions 
 {
     Loop loop = { .subject = subject, .options = options, .measurement = measurement };
     loop_init(&loop);
-    describe_build(measurement, loop.clock);
+    ifm_measurement_describe_build(measurement, loop.clock);
     if (subject->invoke != NULL)
         subject->invoke(subject->self, loop_main, &loop);
     else

@@ -10,6 +10,8 @@ G_BEGIN_DECLS
 
 /** ifm_measurement_warn: Adds a line to surroundings.warnings. */
 void ifm_measurement_warn(IfmMeasurement *measurement, const char *format, ...) G_GNUC_PRINTF(2, 3);
+/** ifm_measurement_describe_build: surroundings.build and .clock_kind; warns of a build that is not one to measure with. */
+void ifm_measurement_describe_build(IfmMeasurement *measurement, IfmClock *clock);
 /** ifm_measurement_fail: Outcome, code and reason from @error; the samples go, since there is no latency to be had of them.
  */
 void ifm_measurement_fail(IfmMeasurement *measurement, IfmOutcome outcome, const GError *error);
@@ -53,6 +55,13 @@ typedef struct
     gsize n_skipped;               /* outputs that have no numbers to compare, or not in this precision */
 } IfmVerdict;
 void ifm_verdict_clear(IfmVerdict *verdict);
+/** ifm_verdict_to_json: (transfer full) what was compared and how far off the worst was. @wrong: an output was
+ * @tolerance: NULL where there was no reference */
+json_t *ifm_verdict_to_json(const IfmVerdict *verdict, gboolean wrong, const IfmTolerance *tolerance);
+
+/** ifm_reference_rows: What is right for a part of the whole: row i of each output is row @rows[i] of @whole's. @rows: [n]
+ * Returns: (transfer full) NULL with IFM_ERROR_INVALID for a row that @whole has not, or IFM_ERROR_MEMORY. */
+IfmReference *ifm_reference_rows(const IfmReference *whole, const gint64 *rows, gint64 n, GError **error);
 
 /**
  * ifm_reference_check: Compares one output.
@@ -61,6 +70,12 @@ void ifm_verdict_clear(IfmVerdict *verdict);
  */
 gboolean ifm_reference_check(const IfmReference *reference, const char *port, const IfmTensor *value, IfmDtype dtype,
                              const IfmTolerance *tolerance, IfmVerdict *verdict, GError **error);
+
+/** ifm_reference_check_sample: The same of every @stride-th element from @offset on, for outputs that pass by within a
+ * timed run: reading all of them would take time from it. What is not f32, and what is wrong, is compared whole. */
+gboolean ifm_reference_check_sample(const IfmReference *reference, const char *port, const IfmTensor *value, IfmDtype dtype,
+                                    const IfmTolerance *tolerance, gint64 offset, gint64 stride, IfmVerdict *verdict,
+                                    GError **error);
 
 /* --- inputs.c: what a model is fed ------------------------------------------------------------------------------- */
 
@@ -203,6 +218,146 @@ json_t *ifm_link_case_to_json(const IfmLinkCase *link_case);
 gboolean ifm_link_case_from_json(const json_t *json, IfmLinkCase *link_case, GError **error);
 /** ifm_protocol_to_json: what of it defines a case: the counts, or the rule with all that may end it. */
 json_t *ifm_protocol_to_json(const IfmProtocol *protocol);
+
+/* --- protocol-plan.c: a plan's case on its way to the worker ------------------------------------------------------ */
+
+/** IfmPlanItem: what a batch is made of: a graph, or a part of one. @whole_nodes: of the graph it is a part of
+ * @inputs: tensor file with "edge_index" and, of a part, "nodes": what each was in the whole graph
+ * @reference: tensor file of the whole graph's outputs; NULL: none */
+typedef struct
+{
+    gsize graph;
+    gint64 nodes, edges, n_own, whole_nodes;
+    char *inputs, *reference;
+} IfmPlanItem;
+
+/** IfmPlanTask: a plan case as the worker has it: IfmPlanCase says what the fields are. */
+typedef struct
+{
+    json_t *json;
+    GPtrArray *plans; /* IfmPlan*, one a graph */
+    GArray *items;    /* IfmPlanItem: batch i is made of item i modulo their number */
+    IfmStageSizes sizes;
+    guint32 seed;
+    gsize n_batches, repetitions;
+    int queue_depth, block_depth;
+    IfmDeviceTime device_time;
+    gint64 watchdog_ns;
+    gboolean true_outputs, bound;
+    double rtol, atol;
+    const json_t *fallbacks; /* of @json */
+    char *trace_path, *cache_dir;
+} IfmPlanTask;
+
+json_t *ifm_plan_item_to_json(const IfmPlanItem *item);
+/** ifm_plan_task_to_json: @items: (transfer full)    @true_outputs: whether all of its devices compute the model */
+json_t *ifm_plan_task_to_json(const IfmPlanCase *plan_case, json_t *items, gboolean true_outputs);
+gboolean ifm_plan_task_init(IfmPlanTask *task, json_t *json, GError **error);
+void ifm_plan_task_clear(IfmPlanTask *task);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(IfmPlanTask, ifm_plan_task_clear)
+/** ifm_device_time_parse: IFM_ERROR_INVALID for another word than on, off, sampled. */
+gboolean ifm_device_time_parse(const char *word, IfmDeviceTime *device_time, GError **error);
+
+/* --- plan-batches.c: what goes through a plan, and what must come out --------------------------------------------- */
+
+/** ifm_plan_whole_model: All stages in one, of any size: what inputs are made for, and what the reference runs. */
+IfmModel *ifm_plan_whole_model(const IfmStagedModel *staged, const IfmStageSizes *sizes, guint32 seed, GError **error);
+/** ifm_plan_bindings: The sizes that a model's inputs leave free, of those two. @bindings: (out) [2]. Returns: how many. */
+gsize ifm_plan_bindings(const IfmModel *model, gint64 nodes, gint64 edges, IfmDimBinding *bindings);
+
+/** IfmPlanBatches: the inputs of every item, and their references. */
+typedef struct IfmPlanBatches IfmPlanBatches;
+/** ifm_plan_batches_new: Builds inputs as the whole model has them: features seeded, edges from the items' files. @task:
+ * borrowed */
+IfmPlanBatches *ifm_plan_batches_new(const IfmPlanTask *task, GError **error);
+void ifm_plan_batches_free(IfmPlanBatches *self);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmPlanBatches, ifm_plan_batches_free)
+/** ifm_plan_batches_get: Batch @index of the stream. Its user is the item's number. */
+void ifm_plan_batches_get(const IfmPlanBatches *self, gsize index, IfmBatch *batch);
+/** ifm_plan_batches_verify: Compares what a batch came out as. @whole: every element; else a share that moves on with the
+ * batch's number. On one thread at a time. FALSE: it is wrong, or was before. */
+gboolean ifm_plan_batches_verify(IfmPlanBatches *self, const IfmBatch *batch, const IfmTensor *outputs, gboolean whole);
+/** ifm_plan_batches_failure: borrowed; of the first wrong one; NULL: none was. */
+const GError *ifm_plan_batches_failure(const IfmPlanBatches *self);
+/** ifm_plan_batches_verification: (transfer full) */
+json_t *ifm_plan_batches_verification(const IfmPlanBatches *self);
+
+/* --- plan-figures.c: what repetitions come to --------------------------------------------------------------------- */
+
+/** IfmPlanRate: of one pipeline on its own: n departures in so long, after the first. */
+typedef struct
+{
+    gsize n;
+    gint64 span_ns;
+} IfmPlanRate;
+/** ifm_plan_rate: departures a second between the first one up to @until_ns and the last; NaN where there are not two. */
+double ifm_plan_rate(const IfmPlanRate *rate);
+/** ifm_plan_rate_add: those of one run. @until_ns: IFM_CLOCK_NEVER: all */
+void ifm_plan_rate_add(IfmPlanRate *rate, const IfmPipelineResult *result, gint64 until_ns);
+
+/** IfmPlanRepetition: one run of all batches, and what the devices did by themselves around it. */
+typedef struct
+{
+    gsize n_batches, n_replans;
+    gint64 makespan_ns;
+    IfmPlanRate rate;
+    GArray *latencies;                                                 /* double, ns */
+    json_t *stages;                                                    /* list */
+    char *plan;                                                        /* in words, at its end */
+    double solo[IFM_PLAN_MAX_DEVICES], together[IFM_PLAN_MAX_DEVICES]; /* NaN: not measured */
+    double slow_down;                                                  /* NaN */
+} IfmPlanRepetition;
+void ifm_plan_repetition_init(IfmPlanRepetition *self);
+void ifm_plan_repetition_clear(IfmPlanRepetition *self);
+/** ifm_plan_repetition_add: one run of the pipeline more, of @group. @samples: (optional) gint64: the gaps between
+ * departures are added */
+void ifm_plan_repetition_add(IfmPlanRepetition *self, gsize group, const IfmPipelineResult *result, GArray *samples);
+/** ifm_plan_gaps: Adds the times between two batches leaving, in the order they left. @samples: gint64 */
+void ifm_plan_gaps(const IfmPipelineResult *result, GArray *samples);
+/** ifm_plan_figures: (transfer full) surroundings.plan as far as repetitions tell it. @repetitions: IfmPlanRepetition
+ * @aliases: [n_devices] @bound: whether there is one    @why: [n_devices] why a device has no part in it, or NULL */
+json_t *ifm_plan_figures(const GArray *repetitions, const char *const *aliases, gsize n_devices, gboolean bound,
+                         const char *const *why);
+
+/* --- subject-plan.c: a plan as a subject -------------------------------------------------------------------------- */
+
+/** IfmPlanSubject: the pipelines of a plan case. */
+typedef struct IfmPlanSubject IfmPlanSubject;
+
+/** IfmPlanWatch: who looks on. @delivered: called for each batch on a thread of a pipeline, several at once. */
+typedef struct
+{
+    const gint *interrupted;
+    void (*delivered)(gsize n, void *user);
+    void *user;
+} IfmPlanWatch;
+
+/** ifm_plan_subject_new: Makes batches; compiles nothing yet. @task, @clock: borrowed */
+IfmPlanSubject *ifm_plan_subject_new(const IfmPlanTask *task, IfmClock *clock, const IfmPlanWatch *watch, GError **error);
+/** ifm_plan_subject_free: Where a device never answered, nothing: its threads are still at it, and the process has to end.
+ */
+void ifm_plan_subject_free(IfmPlanSubject *self);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmPlanSubject, ifm_plan_subject_free)
+/** ifm_plan_subject_n_compiles: how many models will be compiled. */
+int ifm_plan_subject_n_compiles(const IfmPlanSubject *self);
+gboolean ifm_plan_subject_compile(IfmPlanSubject *self, GError **error);
+/** ifm_plan_subject_repeat: One repetition: all batches through the plan, and, of a bound, each device alone and all at
+ * once, in an order that turns. @warm_up: its figures are kept nowhere; every output is compared whole
+ * @samples: gint64: gaps between departures are added */
+gboolean ifm_plan_subject_repeat(IfmPlanSubject *self, gboolean warm_up, GArray *samples, GError **error);
+/** ifm_plan_subject_describe: (transfer full) surroundings.plan. */
+json_t *ifm_plan_subject_describe(const IfmPlanSubject *self);
+gsize ifm_plan_subject_n_repetitions(const IfmPlanSubject *self);
+json_t *ifm_plan_subject_verification(const IfmPlanSubject *self);
+/** ifm_plan_subject_replans: (transfer full) char*: a line for each. */
+GPtrArray *ifm_plan_subject_replans(const IfmPlanSubject *self);
+/** ifm_plan_subject_failed_devices: (transfer container) device specs, borrowed, of those that failed and were left out. */
+GPtrArray *ifm_plan_subject_failed_devices(const IfmPlanSubject *self);
+/** ifm_plan_subject_devices: specs, borrowed, of the plans' blocks; NULL-terminated. */
+const char *const *ifm_plan_subject_devices(const IfmPlanSubject *self);
+/** ifm_plan_subject_write_trace: that of the last run, whatever became of it. TRUE where none was asked for, or there is
+ * nothing in it. */
+gboolean ifm_plan_subject_write_trace(const IfmPlanSubject *self, GError **error);
 
 /* --- process.c: one worker process, as the program sees it -------------------------------------------------------- */
 

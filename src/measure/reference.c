@@ -1,4 +1,5 @@
 #include <math.h>
+#include <string.h>
 
 #include <inferometer/json.h>
 #include <inferometer/tensor-file.h>
@@ -7,34 +8,93 @@
 
 struct IfmReference
 {
-    IfmTensorFile *file;
-    double *root_mean_squares; /* [its tensors] */
-    gboolean *not_finite;      /* the model itself gives NaN or infinities there */
+    IfmTensorFile *file; /* NULL: the tensors' own */
+    gsize n;
+    char **names;              /* [n] */
+    IfmTensor *tensors;        /* [n] of the file borrowed */
+    double *root_mean_squares; /* [n] */
+    gboolean *not_finite;      /* [n] the model itself gives NaN or infinities there */
 };
+
+static IfmReference *reference_new(gsize n)
+{
+    IfmReference *self = g_new0(IfmReference, 1);
+    self->n = n;
+    self->names = g_new0(char *, n + 1);
+    self->tensors = g_new0(IfmTensor, n + 1);
+    self->root_mean_squares = g_new0(double, n + 1);
+    self->not_finite = g_new0(gboolean, n + 1);
+    return self;
+}
 
 IfmReference *ifm_reference_open(const char *path, GError **error)
 {
     IfmTensorFile *file = ifm_tensor_file_open(path, error);
     if (file == NULL)
         return NULL;
-    IfmReference *self = g_new0(IfmReference, 1);
-    gsize n = ifm_tensor_file_n(file);
+    IfmReference *self = reference_new(ifm_tensor_file_n(file));
     self->file = file;
-    self->root_mean_squares = g_new0(double, n + 1);
-    self->not_finite = g_new0(gboolean, n + 1);
-    for (gsize i = 0; i < n; i++)
+    for (gsize i = 0; i < self->n; i++)
     {
-        const IfmTensor *tensor = ifm_tensor_file_tensor(file, i);
-        self->root_mean_squares[i] = ifm_tensor_root_mean_square(tensor);
-        self->not_finite[i] = ifm_tensor_first_not_finite(tensor) >= 0;
+        self->names[i] = g_strdup(ifm_tensor_file_name(file, i));
+        self->tensors[i] = *ifm_tensor_file_tensor(file, i);
+        self->tensors[i].release = NULL; /* the mapping's */
+        self->root_mean_squares[i] = ifm_tensor_root_mean_square(&self->tensors[i]);
+        self->not_finite[i] = ifm_tensor_first_not_finite(&self->tensors[i]) >= 0;
     }
     return self;
+}
+
+/* @to: [n] rows of @from: row i is that of @rows[i]. */
+static gboolean take_rows(const IfmTensor *from, const gint64 *rows, gint64 n, IfmTensor *to, GError **error)
+{
+    gint64 shape[IFM_MAX_RANK];
+    gint64 n_rows = from->rank > 0 ? from->shape[0] : 0;
+    gsize row_bytes = n_rows > 0 ? from->size_bytes / (gsize)n_rows : 0;
+    memcpy(shape, from->shape, sizeof shape);
+    shape[0] = n;
+    if (from->rank == 0 || !ifm_tensor_init(to, from->dtype, from->rank, shape, error))
+    {
+        if (from->rank == 0)
+            g_set_error_literal(error, IFM_ERROR, IFM_ERROR_INVALID, "reference: a single number has no rows to part");
+        return FALSE;
+    }
+    for (gint64 i = 0; i < n; i++)
+    {
+        if (rows[i] < 0 || rows[i] >= n_rows)
+        {
+            g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
+                        "reference: row %" G_GINT64_FORMAT " is not below %" G_GINT64_FORMAT, rows[i], n_rows);
+            return FALSE;
+        }
+        memcpy((guint8 *)to->data + (gsize)i * row_bytes, (const guint8 *)from->data + (gsize)rows[i] * row_bytes,
+               row_bytes);
+    }
+    return TRUE;
+}
+
+IfmReference *ifm_reference_rows(const IfmReference *whole, const gint64 *rows, gint64 n, GError **error)
+{
+    g_autoptr(IfmReference) self = reference_new(whole->n);
+    for (gsize i = 0; i < whole->n; i++)
+    {
+        self->names[i] = g_strdup(whole->names[i]);
+        self->root_mean_squares[i] = whole->root_mean_squares[i];
+        self->not_finite[i] = whole->not_finite[i];
+        if (!take_rows(&whole->tensors[i], rows, n, &self->tensors[i], error))
+            return NULL;
+    }
+    return g_steal_pointer(&self);
 }
 
 void ifm_reference_free(IfmReference *self)
 {
     if (self == NULL)
         return;
+    for (gsize i = 0; i < self->n; i++)
+        ifm_tensor_clear(&self->tensors[i]);
+    g_strfreev(self->names);
+    g_free(self->tensors);
     g_free(self->root_mean_squares);
     g_free(self->not_finite);
     ifm_tensor_file_free(self->file);
@@ -43,8 +103,8 @@ void ifm_reference_free(IfmReference *self)
 
 static gssize find_output(const IfmReference *self, const char *port)
 {
-    for (gsize i = 0; i < ifm_tensor_file_n(self->file); i++)
-        if (g_str_equal(ifm_tensor_file_name(self->file, i), port))
+    for (gsize i = 0; i < self->n; i++)
+        if (g_str_equal(self->names[i], port))
             return (gssize)i;
     return -1;
 }
@@ -133,8 +193,8 @@ static gboolean is_comparable(const IfmTensor *value, IfmDtype dtype)
 static gboolean check_against(const IfmReference *self, gsize index, const IfmTensor *value, const IfmTolerance *tolerance,
                               IfmVerdict *verdict, GError **error)
 {
-    const IfmTensor *expected = ifm_tensor_file_tensor(self->file, index);
-    const char *port = ifm_tensor_file_name(self->file, index);
+    const IfmTensor *expected = &self->tensors[index];
+    const char *port = self->names[index];
     double rtol = 0, atol = 0;
     if (is_float(value->dtype)) /* integers are exact */
     {
@@ -166,6 +226,59 @@ gboolean ifm_reference_check(const IfmReference *self, const char *port, const I
         return check_against(self, (gsize)index, value, tolerance, verdict, error);
     g_set_error(error, IFM_ERROR, IFM_ERROR_FAILED, "output %s: the reference has no such output", port);
     return FALSE;
+}
+
+/* Whether every @stride-th element of a float output from @offset on is within the tolerance. */
+static gboolean sample_is_right(const IfmTensor *value, const IfmTensor *expected, const IfmTolerance *tolerance,
+                                double root_mean_square, gint64 offset, gint64 stride)
+{
+    const float *a = value->data, *b = expected->data;
+    double rtol = tolerance->rtol, atol = tolerance->atol * (tolerance->scaled ? root_mean_square : 1);
+    gint64 n = ifm_tensor_n_elements(value);
+    for (gint64 i = offset; i < n; i += stride)
+        if (!(fabs((double)a[i] - b[i]) <= atol + rtol * fabs((double)b[i])))
+            return FALSE;
+    return TRUE;
+}
+
+gboolean ifm_reference_check_sample(const IfmReference *self, const char *port, const IfmTensor *value, IfmDtype dtype,
+                                    const IfmTolerance *tolerance, gint64 offset, gint64 stride, IfmVerdict *verdict,
+                                    GError **error)
+{
+    gssize index = self != NULL ? find_output(self, port) : -1;
+    const IfmTensor *expected = index >= 0 ? &self->tensors[index] : NULL;
+    if (expected != NULL && value->dtype == IFM_DTYPE_F32 && expected->dtype == IFM_DTYPE_F32 &&
+        value->memory != IFM_MEMORY_DEVICE && value->rank == expected->rank &&
+        memcmp(value->shape, expected->shape, (gsize)value->rank * sizeof *value->shape) == 0 &&
+        ifm_tensor_is_contiguous(value) &&
+        sample_is_right(value, expected, tolerance, self->root_mean_squares[index], offset, stride))
+    {
+        verdict->n_checks++;
+        return TRUE;
+    }
+    return ifm_reference_check(self, port, value, dtype, tolerance, verdict, error); /* it has the words for it */
+}
+
+json_t *ifm_verdict_to_json(const IfmVerdict *verdict, gboolean wrong, const IfmTolerance *tolerance)
+{
+    const char *status = wrong ? "failed" : verdict->n_checks > 0 ? "passed" : "none";
+    json_t *json = json_pack("{s:s,s:I,s:I}", "status", status, "n_checks", (json_int_t)verdict->n_checks, "n_not_compared",
+                             (json_int_t)verdict->n_skipped);
+    if (tolerance == NULL)
+        return json;
+    json_object_set_new(json, "reference", json_string("onnxruntime:CPU, graph optimisation off"));
+    json_object_set_new(json, "rtol", ifm_json_real(tolerance->rtol));
+    json_object_set_new(json, "atol", ifm_json_real(tolerance->atol));
+    json_object_set_new(json, "atol_of",
+                        json_string(tolerance->scaled ? "the reference output's root mean square" : "the output's unit"));
+    json_object_set_new(json, "reference_not_finite", json_boolean(verdict->reference_not_finite));
+    if (verdict->worst_port == NULL)
+        return json;
+    json_object_set_new(json, "worst",
+                        json_pack("{s:o,s:o,s:o,s:o}", "port", ifm_json_string(verdict->worst_port), "value",
+                                  ifm_json_real(verdict->worst_value), "reference", ifm_json_real(verdict->worst_reference),
+                                  "share_of_tolerance", ifm_json_real(verdict->worst_excess)));
+    return json;
 }
 
 void ifm_verdict_clear(IfmVerdict *verdict)

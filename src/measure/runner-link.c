@@ -42,8 +42,8 @@ IfmCase *ifm_runner_link_case(IfmRunner *runner, const IfmLinkCase *link_case, G
         return NULL;
     g_autoptr(IfmDeviceSpec) from = ifm_device_spec_parse(link_case->from, error);
     g_autoptr(IfmDeviceSpec) to = from != NULL ? ifm_device_spec_parse(link_case->to, error) : NULL;
-    const json_t *from_facts = to != NULL ? ifm_runner_engine_facts(runner, from, error) : NULL;
-    const json_t *to_facts = from_facts != NULL ? ifm_runner_engine_facts(runner, to, error) : NULL;
+    const json_t *from_facts = to != NULL ? ifm_runner_engine_facts(runner, from->text, from, error) : NULL;
+    const json_t *to_facts = from_facts != NULL ? ifm_runner_engine_facts(runner, to->text, to, error) : NULL;
     if (to_facts == NULL)
         return NULL;
     g_autofree char *device = pair_of(from->text, to->text), *alias = alias_of(link_case, from, to);
@@ -93,6 +93,6 @@ IfmMeasurement *ifm_runner_measure_link(IfmRunner *runner, const IfmLinkCase *li
                          .level = link_case->protocol.level,
                          .measure = measure_link,
                          .user = &link };
-    ifm_runner_drop_links(runner, sealed->device);
+    ifm_runner_drop_sets(runner, sealed->device);
     return ifm_runner_run(runner, &job, sealed, error);
 }

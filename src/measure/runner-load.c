@@ -20,7 +20,7 @@ static json_t *row_of(IfmRunner *runner, const IfmLoadDevice *device, GError **e
     g_autoptr(IfmDeviceSpec) spec = ifm_device_spec_parse(device->device, error);
     g_autoptr(IfmModel) model = spec != NULL ? ifm_model_open(device->model_path, error) : NULL;
     const char *digest = model != NULL ? ifm_model_digest(model, error) : NULL;
-    const json_t *facts = digest != NULL ? ifm_runner_engine_facts(runner, spec, error) : NULL;
+    const json_t *facts = digest != NULL ? ifm_runner_engine_facts(runner, spec->text, spec, error) : NULL;
     if (facts == NULL)
     {
         g_prefix_error(error, "load %s: ", device->alias != NULL ? device->alias : device->device);

@@ -4,8 +4,8 @@
 G_BEGIN_DECLS
 
 /* What the files of the runner share: runner.c keeps workers and measures models, runner-link.c measures links,
- * runner-load.c says what works beside a measured model,
- * runner-reference.c keeps the outputs that are right, temporary.c the folder for them. */
+ * runner-load.c says what works beside a measured model, runner-plan.c measures plans, runner-reference.c keeps the outputs
+ * that are right, temporary.c the folder for them. */
 
 /* --- temporary.c -------------------------------------------------------------------------------------------------- */
 
@@ -24,16 +24,24 @@ void ifm_temporary_clear(IfmTemporary *folder);
 /* --- asking ------------------------------------------------------------------------------------------------------- */
 
 /** ifm_runner_ask: Asks the worker of that key, which is started where there is none; one that died meanwhile is
- * forgotten, so that the next question starts another. @key: a device, "FROM>TO" or "A + B": the cores to keep to are its
- * own
+ * forgotten, so that the next question starts another. @key: a device, "FROM>TO", "A + B" or "plan A+B": the cores to
+ * keep to are its own
  * @request: (transfer full) */
 json_t *ifm_runner_ask(IfmRunner *runner, const char *key, json_t *request, const IfmWorkerWatch *watch, GError **error);
 /** ifm_runner_watch: limits and interruption, nobody who listens. */
 IfmWorkerWatch ifm_runner_watch(IfmRunner *runner);
-/** ifm_runner_drop_links: Ends the workers of all links but @kept: each has two runtimes open. */
-void ifm_runner_drop_links(IfmRunner *runner, const char *kept);
-/** ifm_runner_engine_facts: (transfer none) {"engine", "version", "library"}. */
-const json_t *ifm_runner_engine_facts(IfmRunner *runner, const IfmDeviceSpec *spec, GError **error);
+/** IFM_PLAN_WORKER: what the key of a plan's worker begins with; "DEVICE+DEVICE" follows, all of whose cores it keeps to.
+ */
+#define IFM_PLAN_WORKER "plan "
+/** ifm_runner_drop_sets: Ends the workers of all links and plans but @kept: each has several runtimes open. */
+void ifm_runner_drop_sets(IfmRunner *runner, const char *kept);
+/** ifm_runner_drop_worker: Ends one; the next question starts another. */
+void ifm_runner_drop_worker(IfmRunner *runner, const char *key);
+/** ifm_runner_folder: borrowed: the runner's own for files that workers read; NULL where it cannot be made. */
+const char *ifm_runner_folder(IfmRunner *runner, GError **error);
+/** ifm_runner_engine_facts: (transfer none) {"engine", "version", "library"}. @key: of the worker that is asked where it is
+ * not known yet */
+const json_t *ifm_runner_engine_facts(IfmRunner *runner, const char *key, const IfmDeviceSpec *spec, GError **error);
 /** ifm_runner_machine: (transfer none) the machine's facts. */
 const json_t *ifm_runner_machine(IfmRunner *runner);
 /** ifm_runner_inputs_of: the digest of what the case is fed from a file; NULL where it is not. */
@@ -102,6 +110,9 @@ typedef struct
     guint64 kept_bytes;
     guint n_made;
 } IfmReferences;
+
+/** ifm_runner_references: borrowed: the runner's own. */
+IfmReferences *ifm_runner_references(IfmRunner *runner);
 
 /** ifm_references_init: @folder: borrowed; made before the first is added. */
 void ifm_references_init(IfmReferences *references, const IfmTemporary *folder);

@@ -58,9 +58,39 @@ static gboolean is_interrupted(const IfmRunner *runner)
     return runner->options.interrupted != NULL && g_atomic_int_get(runner->options.interrupted) != 0;
 }
 
+static gint compare_cores(gconstpointer a, gconstpointer b)
+{
+    return *(const int *)a - *(const int *)b;
+}
+
+/* A device with the cores of all of them; NULL where one of them keeps to none. @devices: "A+B" */
+static char *cores_of_all(const char *devices)
+{
+    g_auto(GStrv) names = g_strsplit(devices, "+", -1);
+    g_autoptr(GArray) cores = g_array_new(FALSE, FALSE, sizeof(int));
+    g_autoptr(IfmDeviceSpec) device = NULL;
+    for (gsize i = 0; names[i] != NULL; i++)
+    {
+        g_clear_pointer(&device, ifm_device_spec_free);
+        device = ifm_device_spec_parse(names[i], NULL);
+        if (device == NULL || device->n_cores == 0)
+            return NULL;
+        g_array_append_vals(cores, device->cores, (guint)device->n_cores);
+    }
+    g_array_sort(cores, compare_cores);
+    guint n = 0;
+    for (guint i = 0; i < cores->len; i++)
+        if (n == 0 || g_array_index(cores, int, i) != g_array_index(cores, int, n - 1))
+            g_array_index(cores, int, n++) = g_array_index(cores, int, i);
+    g_autofree char *list = ifm_cores_to_string((const int *)(const void *)cores->data, n);
+    return device != NULL ? g_strdup_printf("%s:%s@%s", device->engine, device->unit, list) : NULL;
+}
+
 /* The device whose cores a worker of that key keeps to; of a link the receiver, else the sender. NULL: it keeps to none. */
 static char *cores_of_key(const char *key)
 {
+    if (g_str_has_prefix(key, IFM_PLAN_WORKER))
+        return cores_of_all(key + strlen(IFM_PLAN_WORKER));
     g_auto(GStrv) sides = g_strsplit(key, ">", 2);
     if (sides[1] == NULL)
         return ifm_runner_set_cores(key);
@@ -88,14 +118,29 @@ static IfmWorker *worker_for(IfmRunner *runner, const char *key, GError **error)
     return worker;
 }
 
-static gboolean is_other_link(gpointer key, gpointer worker, gpointer kept)
+static gboolean is_other_set(gpointer key, gpointer worker, gpointer kept)
 {
-    return strchr(key, '>') != NULL && !g_str_equal(key, kept);
+    return (strchr(key, '>') != NULL || g_str_has_prefix(key, IFM_PLAN_WORKER)) && !g_str_equal(key, kept);
 }
 
-void ifm_runner_drop_links(IfmRunner *runner, const char *kept)
+void ifm_runner_drop_sets(IfmRunner *runner, const char *kept)
 {
-    g_hash_table_foreach_remove(runner->workers, is_other_link, (gpointer)kept);
+    g_hash_table_foreach_remove(runner->workers, is_other_set, (gpointer)kept);
+}
+
+void ifm_runner_drop_worker(IfmRunner *runner, const char *key)
+{
+    g_hash_table_remove(runner->workers, key);
+}
+
+const char *ifm_runner_folder(IfmRunner *runner, GError **error)
+{
+    return ifm_temporary_make(&runner->temporary, error) ? runner->temporary.path : NULL;
+}
+
+IfmReferences *ifm_runner_references(IfmRunner *runner)
+{
+    return &runner->references;
 }
 
 json_t *ifm_runner_ask(IfmRunner *runner, const char *key, json_t *request, const IfmWorkerWatch *watch, GError **error)
@@ -164,14 +209,13 @@ void ifm_runner_set_lost(IfmRunner *runner, const char *device, const char *why)
 
 /* --- the case record ---------------------------------------------------------------------------------------------- */
 
-const json_t *ifm_runner_engine_facts(IfmRunner *runner, const IfmDeviceSpec *spec, GError **error)
+const json_t *ifm_runner_engine_facts(IfmRunner *runner, const char *key, const IfmDeviceSpec *spec, GError **error)
 {
     json_t *facts = g_hash_table_lookup(runner->engines, spec->engine);
     if (facts != NULL)
         return facts;
     IfmWorkerWatch watch = ifm_runner_watch(runner);
-    facts =
-        ifm_runner_ask(runner, spec->text, json_pack("{s:s,s:s}", "do", "engine", "engine", spec->engine), &watch, error);
+    facts = ifm_runner_ask(runner, key, json_pack("{s:s,s:s}", "do", "engine", "engine", spec->engine), &watch, error);
     if (facts != NULL)
         g_hash_table_insert(runner->engines, g_strdup(spec->engine), facts);
     return facts;
@@ -267,7 +311,7 @@ IfmCase *ifm_runner_case(IfmRunner *runner, const IfmModelCase *model_case, GErr
         if (inputs == NULL)
             return NULL;
     }
-    const json_t *facts = digest != NULL ? ifm_runner_engine_facts(runner, spec, error) : NULL;
+    const json_t *facts = digest != NULL ? ifm_runner_engine_facts(runner, spec->text, spec, error) : NULL;
     if (facts == NULL)
         return NULL;
     g_autoptr(IfmCase) record = ifm_case_new();

@@ -348,28 +348,7 @@ gboolean ifm_model_subject_verify(IfmModelSubject *self, GError **error)
 
 json_t *ifm_model_subject_verification(const IfmModelSubject *self)
 {
-    const IfmVerdict *verdict = &self->verdict;
-    json_t *json = json_pack("{s:s,s:I,s:I}", "status",
-                             self->wrong             ? "failed"
-                             : verdict->n_checks > 0 ? "passed"
-                                                     : "none",
-                             "n_checks", (json_int_t)verdict->n_checks, "n_not_compared", (json_int_t)verdict->n_skipped);
-    if (self->reference == NULL)
-        return json;
-    json_object_set_new(json, "reference", json_string("onnxruntime:CPU, graph optimisation off"));
-    json_object_set_new(json, "rtol", ifm_json_real(self->tolerance.rtol));
-    json_object_set_new(json, "atol", ifm_json_real(self->tolerance.atol));
-    json_object_set_new(
-        json, "atol_of",
-        json_string(self->tolerance.scaled ? "the reference output's root mean square" : "the output's unit"));
-    json_object_set_new(json, "reference_not_finite", json_boolean(verdict->reference_not_finite));
-    if (verdict->worst_port == NULL)
-        return json;
-    json_object_set_new(json, "worst",
-                        json_pack("{s:o,s:o,s:o,s:o}", "port", ifm_json_string(verdict->worst_port), "value",
-                                  ifm_json_real(verdict->worst_value), "reference", ifm_json_real(verdict->worst_reference),
-                                  "share_of_tolerance", ifm_json_real(verdict->worst_excess)));
-    return json;
+    return ifm_verdict_to_json(&self->verdict, self->wrong, self->reference != NULL ? &self->tolerance : NULL);
 }
 
 /* --- attesting ---------------------------------------------------------------------------------------------------- */

@@ -4,7 +4,7 @@
 G_BEGIN_DECLS
 
 /* What the files of the worker program share: worker.c serves requests, worker-device.c those about engines and devices,
- * worker-link.c those of links; worker-load.c has other devices work while one is measured. */
+ * worker-link.c those of links, worker-plan.c those of plans; worker-load.c has other devices work while one is measured. */
 
 typedef struct WorkerLoad WorkerLoad;
 
@@ -51,6 +51,9 @@ void worker_say_lost(Worker *worker, const char *device);
 /* worker_tell_base: From here on what the process takes counts against the memory limit. */
 void worker_tell_base(Worker *worker);
 
+/* worker_note_rss: what the process takes now, into the measurement's memory.process. */
+void worker_note_rss(Worker *worker, const char *key);
+
 /* worker_drop_prepared: the case before, if there is one. */
 void worker_drop_prepared(Worker *worker);
 /* worker_record_failure: A device that is not here was not tried; all else is a failure of the case. */
@@ -90,5 +93,10 @@ void worker_load_free(WorkerLoad *self);
 
 /* worker_answer_link: {"case"} -> {"measurement"} */
 json_t *worker_answer_link(Worker *worker, const json_t *request, GError **error);
+
+/* --- worker-plan.c ------------------------------------------------------------------------------------------------ */
+
+/* worker_answer_plan: {"case", "verification"} -> {"measurement"} */
+json_t *worker_answer_plan(Worker *worker, const json_t *request, GError **error);
 
 G_END_DECLS

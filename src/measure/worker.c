@@ -166,7 +166,7 @@ static void reset_peak(void)
     close(fd);
 }
 
-static void note_rss(Worker *worker, const char *key)
+void worker_note_rss(Worker *worker, const char *key)
 {
     note_memory(worker, "process", key, ifm_sensor_rss_bytes("/", getpid()));
 }
@@ -288,14 +288,14 @@ static gboolean prepare(Worker *worker, const json_t *request, GError **error)
     if (worker->model == NULL || !check_digests(worker, request, error))
         return FALSE;
     reset_peak();
-    note_rss(worker, "before_compile_bytes");
+    worker_note_rss(worker, "before_compile_bytes");
     if (!worker_go_on(worker, "compiling", 1, error))
         return FALSE;
     worker->subject = ifm_model_subject_new(worker->engine, worker->model, model_case, IFM_TWIN_NONE, error);
     if (worker->subject == NULL)
         return FALSE;
     describe_compile(worker);
-    note_rss(worker, "after_compile_bytes");
+    worker_note_rss(worker, "after_compile_bytes");
     note_peak(worker, "peak_compile_bytes");
     if (!worker_go_on(worker, "checking what runs", WORKER_ATTEST_STEPS, error))
         return FALSE;
@@ -427,7 +427,7 @@ static gboolean run_case(Worker *worker, GError **error)
         g_propagate_error(error, g_steal_pointer(&failure));
         return FALSE;
     }
-    note_rss(worker, "after_runs_bytes");
+    worker_note_rss(worker, "after_runs_bytes");
     note_peak(worker, "peak_runs_bytes");
     note_engine_memory(worker);
     json_t *streams = ifm_model_subject_streams(worker->subject);
@@ -504,7 +504,7 @@ static const struct
 } verbs[] = {
     { "engine", worker_answer_engine }, { "devices", worker_answer_devices }, { "probe", worker_answer_probe },
     { "find", worker_answer_find },     { "reference", answer_reference },    { "prepare", answer_prepare },
-    { "measure", answer_measure },      { "link", worker_answer_link },
+    { "measure", answer_measure },      { "link", worker_answer_link },    
 };
 
 static void serve(Worker *worker, const json_t *request)

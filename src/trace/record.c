@@ -273,3 +273,13 @@ gsize ifm_trace_n_dropped(const IfmTrace *self)
         sum += atomic_load_explicit(&track_at(self, i)->track.n_dropped, memory_order_acquire);
     return sum;
 }
+
+void ifm_trace_forget_events(IfmTrace *self)
+{
+    for (gsize i = 0; i < self->tracks->len; i++)
+    {
+        IfmTrack *track = &track_at(self, i)->track;
+        atomic_store_explicit(&track->n, 0, memory_order_release);
+        atomic_store_explicit(&track->n_dropped, 0, memory_order_release);
+    }
+}
