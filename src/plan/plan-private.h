@@ -134,9 +134,9 @@ typedef struct
 gboolean space_init(PlanSpace *space, const IfmCosts *costs, const IfmPlanQuestion *question, GError **error);
 void space_clear(PlanSpace *space);
 double space_n_structures(const PlanSpace *space);
-/* Every way to share a block: calls @each with shares that add up to 1: those that finish together beside @busy, those of
- * the grid where there is one. */
+/* Calls @each with every choice of the grid for so many devices: shares that add up to 1. */
 typedef void (*SpaceShares)(const double *shares, gpointer user);
-void space_each_share(const PlanSpace *space, int n_devices, const double *grid, gsize n_grid, SpaceShares each,
-                      gpointer user);
+void space_each_share(const double *grid, gsize n_grid, int n_devices, SpaceShares each, gpointer user);
+/* All devices of the model are the plan's, used or not, so that their indices are the same. */
 IfmPlan *space_plan(const PlanSpace *space, const SpaceBlock *blocks, int n_blocks);
+int space_members(guint32 set, int *devices);

@@ -1,0 +1,293 @@
+#include <math.h>
+#include <string.h>
+
+#include "plan-private.h"
+
+void ifm_plan_cost_clear(IfmPlanCost *cost)
+{
+    g_clear_pointer(&cost->alone, g_array_unref);
+    g_clear_pointer(&cost->steady, g_array_unref);
+    *cost = (IfmPlanCost){ 0 };
+}
+
+/* --- the host's part ----------------------------------------------------------------------------------------------------
+ */
+
+/* Everything that crosses over the slowest of the links between the two sets: parts of it go over several at a time, but
+ * over one memory. */
+double cost_handover_ns(const IfmCosts *costs, guint32 from, guint32 to, int stage, double nodes, double edges)
+{
+    double slowest = 0, bytes;
+    if (!costs->has_links)
+        return 0;
+    guint32 senders = from != 0 ? from << 1 : 1, receivers = to != 0 ? to << 1 : 1;
+    bytes = costs_cut_bytes(costs, stage, nodes, edges);
+    for (int s = 0; s <= costs->n_devices; s++)
+        for (int r = 0; r <= costs->n_devices; r++)
+        {
+            const CostLink *link = &costs->links[s][r];
+            if ((senders & 1u << s) != 0 && (receivers & 1u << r) != 0 && link->set)
+                slowest = fmax(slowest, link->fixed_ns + bytes * link->ns_per_byte);
+        }
+    return slowest;
+}
+
+double cost_partition_ns(const IfmCosts *costs, int n_devices, gboolean first_split, double edges)
+{
+    if (n_devices < 2)
+        return 0;
+    return costs->partition_fixed_ns + (first_split ? costs->partition_ns_per_edge * edges : 0);
+}
+
+double cost_merge_ns(const IfmCosts *costs, int n_devices)
+{
+    return n_devices < 2 ? 0 : costs->merge_ns;
+}
+
+/* --- whether it is a plan of this model ---------------------------------------------------------------------------------
+ */
+
+static int find_alias(const IfmCosts *costs, const char *alias)
+{
+    for (int d = 0; d < costs->n_devices; d++)
+        if (g_strcmp0(costs->devices[d]->is.alias, alias) == 0)
+            return d;
+    return -1;
+}
+
+G_GNUC_PRINTF(3, 4)
+static gboolean refuse(GError **error, IfmErrorCode code, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    g_autofree char *text = g_strdup_vprintf(format, arguments);
+    va_end(arguments);
+    g_set_error_literal(error, IFM_ERROR, (gint)code, text);
+    return FALSE;
+}
+
+/* @devices: (out) the block's, as the model's indices. @used: of the plan so far. */
+static gboolean block_devices(const IfmCosts *costs, const IfmPlan *plan, guint at, int *devices, guint32 *used,
+                              GError **error)
+{
+    const IfmPlanBlock *block = &g_array_index(plan->blocks, IfmPlanBlock, at);
+    double sum = 0;
+    if (block->n_devices < 1 || block->n_devices > IFM_PLAN_MAX_DEVICES)
+        return refuse(error, IFM_ERROR_INVALID, "block %u: %" G_GSIZE_FORMAT " devices; 1 to %d is right", at + 1,
+                      block->n_devices, IFM_PLAN_MAX_DEVICES);
+    for (gsize i = 0; i < block->n_devices; i++)
+    {
+        if (block->devices[i] < 0 || (guint)block->devices[i] >= plan->devices->len)
+            return refuse(error, IFM_ERROR_INVALID, "block %u: device %d of %u", at + 1, block->devices[i],
+                          plan->devices->len);
+        const char *alias = ((const IfmPlanDevice *)plan->devices->pdata[block->devices[i]])->alias;
+        devices[i] = find_alias(costs, alias);
+        if (devices[i] < 0)
+            return refuse(error, IFM_ERROR_INVALID, "block %u: %s: no such device in the cost model", at + 1, alias);
+        if ((*used & 1u << devices[i]) != 0)
+            return refuse(error, IFM_ERROR_INVALID, "block %u: %s is in two blocks; a device belongs to one", at + 1,
+                          alias);
+        if (!(block->ratios[i] > 0))
+            return refuse(error, IFM_ERROR_INVALID, "block %u: %s: share %g; above 0 is right", at + 1, alias,
+                          block->ratios[i]);
+        *used |= 1u << devices[i];
+        sum += block->ratios[i];
+    }
+    if (fabs(sum - 1) > 1e-3)
+        return refuse(error, IFM_ERROR_INVALID, "block %u: shares add up to %g; 1 is right", at + 1, sum);
+    return TRUE;
+}
+
+static gboolean check_block(const IfmCosts *costs, const IfmPlanBlock *block, guint at, const int *devices, GError **error)
+{
+    for (gsize i = 0; i < block->n_devices; i++)
+    {
+        const IfmCostDevice *device = &costs->devices[devices[i]]->is;
+        const char *why = ifm_costs_why_not(costs, devices[i], block->first, block->last);
+        if (why == NULL && block->n_devices > 1 && !device->splits)
+            why = "it takes no part in data parallelism";
+        if (why != NULL)
+            return refuse(error, IFM_ERROR_UNSUPPORTED, "block %u: %s: stages %d to %d: %s", at + 1, device->alias,
+                          block->first, block->last, why);
+    }
+    for (int stage = block->first; block->n_devices > 1 && stage <= block->last; stage++)
+        if ((costs->no_split >> (stage - 1) & 1) != 0)
+            return refuse(error, IFM_ERROR_UNSUPPORTED,
+                          "block %u: stage %d takes no part in data parallelism; one device "
+                          "is right",
+                          at + 1, stage);
+    return TRUE;
+}
+
+typedef int BlockDevices[IFM_PLAN_MAX_DEVICES];
+
+static gboolean check_plan(const IfmCosts *costs, const IfmPlan *plan, BlockDevices *devices, guint32 *used, GError **error)
+{
+    int next = 1;
+    *used = 0;
+    if (plan->model != NULL && costs->model != NULL && !g_str_equal(plan->model, costs->model))
+        return refuse(error, IFM_ERROR_INVALID, "plan: of model \"%s\"; the costs are of \"%s\"", plan->model,
+                      costs->model);
+    for (guint b = 0; b < plan->blocks->len; b++)
+    {
+        const IfmPlanBlock *block = &g_array_index(plan->blocks, IfmPlanBlock, b);
+        if (block->first != next || block->last < next || block->last > costs->n_stages)
+            return refuse(error, IFM_ERROR_INVALID, "block %u: stages %d to %d; %d is next, of %d", b + 1, block->first,
+                          block->last, next, costs->n_stages);
+        next = block->last + 1;
+        if (!block_devices(costs, plan, b, devices[b], used, error) || !check_block(costs, block, b, devices[b], error))
+            return FALSE;
+    }
+    if (next <= costs->n_stages)
+        return refuse(error, IFM_ERROR_INVALID, "plan: stages %d to %d are in no block", next, costs->n_stages);
+    return TRUE;
+}
+
+/* --- adding up ----------------------------------------------------------------------------------------------------------
+ */
+
+typedef struct
+{
+    const IfmCosts *costs;
+    CurveTable *curves;
+    double nodes, edges;
+    IfmPlanCost *cost;
+} Sum;
+
+/* One device's share of a block. @half_ns: of its 95 % interval. */
+static gboolean device_time(const Sum *sum, const IfmPlanBlock *block, int device, double share, guint32 busy, double *ns,
+                            double *half_ns, GError **error)
+{
+    IfmCostLatency latency;
+    gboolean whole = block->n_devices == 1;
+    const PlanCurve *curve = curve_table_get(sum->curves, device, block->first, block->last, busy);
+    if (whole)
+        share = 1;
+    *ns = whole ? curve->whole_ns : curve_at(curve, share);
+    if (!ifm_costs_latency(sum->costs, device, block->first, block->last, share * sum->nodes, share * sum->edges, busy,
+                           &latency, error))
+        return FALSE;
+    if (!isfinite(*ns))
+        return refuse(error, IFM_ERROR_UNSUPPORTED, "%s: a share of %g is more than its sizes hold",
+                      sum->costs->devices[device]->is.alias, share);
+    *half_ns = latency.spread_ratio * *ns;
+    sum->cost->origin = MAX(sum->cost->origin, latency.origin);
+    sum->cost->busy_known = sum->cost->busy_known && latency.busy_known;
+    return TRUE;
+}
+
+/* @longest_ns: of its devices. @half_ns: the longest upper end lies so far above it. */
+static gboolean block_cost(const Sum *sum, const IfmPlanBlock *block, const int *devices, guint32 busy, IfmBlockCost *cost,
+                           double *longest_ns, double *half_ns, GError **error)
+{
+    double upper = 0;
+    *longest_ns = 0;
+    for (gsize i = 0; i < block->n_devices; i++)
+    {
+        double half = 0;
+        if (!device_time(sum, block, devices[i], block->ratios[i], busy & ~(1u << devices[i]), &cost->device_ns[i], &half,
+                         error))
+            return FALSE;
+        *longest_ns = fmax(*longest_ns, cost->device_ns[i]);
+        upper = isnan(half) || isnan(upper) ? (double)NAN : fmax(upper, cost->device_ns[i] + half);
+    }
+    *half_ns = upper - *longest_ns;
+    cost->total_ns = cost->handover_ns + cost->partition_ns + *longest_ns + cost->merge_ns;
+    return TRUE;
+}
+
+static guint32 mask_of(const int *devices, gsize n)
+{
+    guint32 mask = 0;
+    for (gsize i = 0; i < n; i++)
+        mask |= 1u << devices[i];
+    return mask;
+}
+
+static void add_energy(const Sum *sum, const IfmPlanBlock *block, const int *devices, const IfmBlockCost *steady,
+                       double *busy_j, double *idle_w)
+{
+    for (gsize i = 0; i < block->n_devices; i++)
+    {
+        const IfmCostDevice *device = &sum->costs->devices[devices[i]]->is;
+        *busy_j += (device->active_w - device->idle_w) * steady->device_ns[i] * 1e-9;
+        *idle_w += device->idle_w;
+    }
+}
+
+static gboolean add_up(const Sum *sum, const IfmPlan *plan, BlockDevices *devices, guint32 used, GError **error)
+{
+    IfmPlanCost *cost = sum->cost;
+    gboolean split = FALSE;
+    double squares = 0, cycle_upper = 0, busy_j = 0, idle_w = 0;
+    guint32 before = 0;
+    guint n = plan->blocks->len;
+    for (guint b = 0; b < n; b++)
+    {
+        const IfmPlanBlock *block = &g_array_index(plan->blocks, IfmPlanBlock, b);
+        guint32 set = mask_of(devices[b], block->n_devices);
+        IfmBlockCost alone = { 0 }, steady;
+        double longest = 0, half = 0;
+        alone.handover_ns = cost_handover_ns(sum->costs, before, set, block->first - 1, sum->nodes, sum->edges);
+        if (b + 1 == n)
+            alone.handover_ns += cost_handover_ns(sum->costs, set, 0, block->last, sum->nodes, sum->edges);
+        alone.partition_ns = cost_partition_ns(sum->costs, (int)block->n_devices, !split, sum->edges);
+        alone.merge_ns = cost_merge_ns(sum->costs, (int)block->n_devices);
+        steady = alone;
+        if (!block_cost(sum, block, devices[b], set, &alone, &longest, &half, error))
+        {
+            g_prefix_error(error, "block %u: ", b + 1);
+            return FALSE;
+        }
+        cost->latency_ns += alone.total_ns;
+        squares += half * half;
+        if (!block_cost(sum, block, devices[b], used, &steady, &longest, &half, error))
+        {
+            g_prefix_error(error, "block %u: ", b + 1);
+            return FALSE;
+        }
+        double bound = fmax(longest, steady.handover_ns + steady.partition_ns + steady.merge_ns);
+        if (bound > cost->cycle_ns)
+        {
+            cost->cycle_ns = bound;
+            cost->bottleneck_block = (int)b;
+        }
+        cycle_upper = isnan(half) || isnan(cycle_upper) ? (double)NAN : fmax(cycle_upper, fmax(bound, longest + half));
+        add_energy(sum, block, devices[b], &steady, &busy_j, &idle_w);
+        g_array_append_val(cost->alone, alone);
+        g_array_append_val(cost->steady, steady);
+        split = split || block->n_devices > 1;
+        before = set;
+    }
+    cost->latency_spread_ratio = sqrt(squares) / cost->latency_ns;
+    cost->cycle_spread_ratio = cycle_upper / cost->cycle_ns - 1;
+    cost->energy_j = busy_j + idle_w * cost->cycle_ns * 1e-9;
+    return TRUE;
+}
+
+gboolean plan_cost_on(const IfmCosts *costs, CurveTable *curves, const IfmPlan *plan, double nodes, double edges,
+                      IfmPlanCost *cost, GError **error)
+{
+    guint32 used;
+    g_autofree BlockDevices *devices = g_new0(BlockDevices, plan->blocks->len + 1);
+    *cost = (IfmPlanCost){ .busy_known = TRUE };
+    if (!check_plan(costs, plan, devices, &used, error))
+        return FALSE;
+    cost->alone = g_array_new(FALSE, FALSE, sizeof(IfmBlockCost));
+    cost->steady = g_array_new(FALSE, FALSE, sizeof(IfmBlockCost));
+    const Sum sum = { costs, curves, nodes, edges, cost };
+    if (add_up(&sum, plan, devices, used, error))
+        return TRUE;
+    ifm_plan_cost_clear(cost);
+    return FALSE;
+}
+
+gboolean ifm_plan_cost(const IfmCosts *costs, const IfmPlan *plan, double nodes, double edges, IfmPlanCost *cost,
+                       GError **error)
+{
+    *cost = (IfmPlanCost){ 0 };
+    if (!(isfinite(nodes) && nodes > 0 && isfinite(edges) && edges > 0))
+        return refuse(error, IFM_ERROR_INVALID, "plan: %g nodes, %g edges: both must be above 0", nodes, edges);
+    g_autoptr(CurveTable) curves = curve_table_new(costs, nodes, edges);
+    return plan_cost_on(costs, curves, plan, nodes, edges, cost, error);
+}

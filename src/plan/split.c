@@ -1,0 +1,329 @@
+#include <math.h>
+#include <stdlib.h>
+
+#include "plan-private.h"
+
+/* Shares at which a device's time is looked up; between them the curve is a line. Tenths are among them, so that the shares
+ * of the published search are met exactly; below the first a smaller share saves nothing. */
+static const double ladder[] = { 1.0 / 64, 1.0 / 32, 1.0 / 16, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1 };
+#define N_LADDER ((int)G_N_ELEMENTS(ladder))
+
+/* --- one curve ----------------------------------------------------------------------------------------------------------
+ */
+
+double curve_at(const PlanCurve *curve, double share)
+{
+    int low = 0, high = curve->n;
+    while (low < high) /* the first knot whose share is no smaller */
+    {
+        int middle = (low + high) / 2;
+        if (curve->share[middle] < share)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low == curve->n)
+        return INFINITY;
+    if (low == 0 || curve->share[low] == share)
+        return curve->ns[low];
+    double t = (share - curve->share[low - 1]) / (curve->share[low] - curve->share[low - 1]);
+    return curve->ns[low - 1] + t * (curve->ns[low] - curve->ns[low - 1]);
+}
+
+/* The largest share that is done in time; 0 where none is. */
+static double share_by(const PlanCurve *curve, double ns)
+{
+    int low = 0, high = curve->n;
+    while (low < high) /* the first knot that takes longer */
+    {
+        int middle = (low + high) / 2;
+        if (curve->ns[middle] <= ns)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low == 0 || low == curve->n)
+        return low == 0 ? 0 : curve->share[curve->n - 1];
+    double t = (ns - curve->ns[low - 1]) / (curve->ns[low] - curve->ns[low - 1]);
+    return curve->share[low - 1] + t * (curve->share[low] - curve->share[low - 1]);
+}
+
+/* The least share that takes so long: what share_by() comes to from below. */
+static double share_before(const PlanCurve *curve, double ns)
+{
+    int low = 0, high = curve->n;
+    while (low < high) /* the first knot that takes no less */
+    {
+        int middle = (low + high) / 2;
+        if (curve->ns[middle] < ns)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low == 0 || low == curve->n)
+        return low == 0 ? 0 : curve->share[curve->n - 1];
+    double t = (ns - curve->ns[low - 1]) / (curve->ns[low] - curve->ns[low - 1]);
+    return curve->share[low - 1] + t * (curve->share[low] - curve->share[low - 1]);
+}
+
+/* --- several that finish together ---------------------------------------------------------------------------------------
+ */
+
+static double sum_by(const PlanCurve *const *curves, int n, double ns, double *shares)
+{
+    double sum = 0;
+    for (int i = 0; i < n; i++)
+        sum += shares[i] = share_by(curves[i], ns);
+    return sum;
+}
+
+/* Narrows (@low, @high], between whose ends together less than the whole and all of it are done, until no knot lies within.
+ * Then each share is a line over it. */
+static void narrow(const PlanCurve *const *curves, int n, double *low, double *high)
+{
+    double shares[IFM_PLAN_MAX_DEVICES];
+    for (int i = 0; i < n; i++)
+    {
+        int from = 0, to = curves[i]->n;
+        while (from < to)
+        {
+            int middle = (from + to) / 2;
+            double ns = curves[i]->ns[middle];
+            if (ns <= *low || (ns < *high && sum_by(curves, n, ns, shares) < 1))
+            {
+                *low = fmax(*low, ns);
+                from = middle + 1;
+            }
+            else
+            {
+                *high = fmin(*high, ns);
+                to = middle;
+            }
+        }
+    }
+}
+
+static void scale_to_one(double *shares, int n)
+{
+    double sum = 0;
+    for (int i = 0; i < n; i++)
+        sum += shares[i];
+    for (int i = 0; i < n; i++)
+        shares[i] /= sum;
+}
+
+double curve_split(const PlanCurve *const *curves, int n, double *shares)
+{
+    double low = 0, high = 0, before[IFM_PLAN_MAX_DEVICES], sum_before = 0;
+    for (int i = 0; i < n; i++)
+    {
+        if (curves[i]->n == 0)
+            return INFINITY;
+        low = fmax(low, curves[i]->ns[0]);
+        high = fmax(high, curves[i]->ns[curves[i]->n - 1]);
+    }
+    double sum = sum_by(curves, n, low, shares);
+    if (sum >= 1) /* the least that one of them can be given takes so long: the others wait for it */
+    {
+        scale_to_one(shares, n);
+        return low;
+    }
+    if (sum_by(curves, n, high, shares) < 1)
+        return INFINITY;
+    narrow(curves, n, &low, &high);
+    for (int i = 0; i < n; i++)
+        sum_before += before[i] = share_before(curves[i], high);
+    if (sum_before < 1) /* at @high itself a level part is taken, as far as it is needed */
+    {
+        double all = sum_by(curves, n, high, shares), t = (1 - sum_before) / (all - sum_before);
+        for (int i = 0; i < n; i++)
+            shares[i] = before[i] + t * (shares[i] - before[i]);
+        scale_to_one(shares, n);
+        return high;
+    }
+    sum = sum_by(curves, n, low, shares);
+    double t = (1 - sum) / (sum_before - sum);
+    for (int i = 0; i < n; i++)
+        shares[i] += t * (before[i] - shares[i]);
+    scale_to_one(shares, n);
+    return low + t * (high - low);
+}
+
+/* --- all curves of one size ---------------------------------------------------------------------------------------------
+ */
+
+/* Of one device beside one set: @pieces: values of the measured ranges at the device's places (the ladder, or the static
+ * sizes), NULL until needed; @rows: [first - 1] the curves of all ranges that begin there. */
+typedef struct
+{
+    double *pieces[IFM_COST_MAX_STAGES][IFM_COST_MAX_STAGES];
+    PlanCurve *rows[IFM_COST_MAX_STAGES];
+} DeviceCurves;
+
+struct CurveTable
+{
+    const IfmCosts *costs;
+    double nodes, edges;
+    DeviceCurves *of[IFM_PLAN_MAX_DEVICES][1 << IFM_PLAN_MAX_DEVICES];
+    GPtrArray *owned;
+};
+
+CurveTable *curve_table_new(const IfmCosts *costs, double nodes, double edges)
+{
+    CurveTable *table = g_new0(CurveTable, 1);
+    *table = (CurveTable){ .costs = costs, .nodes = nodes, .edges = edges };
+    table->owned = g_ptr_array_new_with_free_func(g_free);
+    return table;
+}
+
+void curve_table_free(CurveTable *table)
+{
+    if (table == NULL)
+        return;
+    g_ptr_array_unref(table->owned);
+    g_free(table);
+}
+
+static gpointer own(CurveTable *table, gpointer memory)
+{
+    g_ptr_array_add(table->owned, memory);
+    return memory;
+}
+
+static int n_places(const CurveTable *table, int device)
+{
+    const IfmCostDevice *is = &table->costs->devices[device]->is;
+    return is->form == IFM_PLAN_STATIC ? (int)is->n_sizes : N_LADDER;
+}
+
+static void place_at(const CurveTable *table, int device, int place, double *nodes, double *edges)
+{
+    const IfmCostDevice *is = &table->costs->devices[device]->is;
+    gboolean fixed = is->form == IFM_PLAN_STATIC;
+    *nodes = fixed ? (double)is->sizes[place].nodes : ladder[place] * table->nodes;
+    *edges = fixed ? (double)is->sizes[place].edges : ladder[place] * table->edges;
+}
+
+static DeviceCurves *curves_beside(CurveTable *table, int device, guint32 busy)
+{
+    DeviceCurves **slot = &table->of[device][busy];
+    if (*slot == NULL)
+        *slot = own(table, g_new0(DeviceCurves, 1));
+    return *slot;
+}
+
+static const double *piece_values(CurveTable *table, int device, guint32 busy, const CostRange *range)
+{
+    DeviceCurves *curves = curves_beside(table, device, busy);
+    double **slot = &curves->pieces[range->first - 1][range->last - 1];
+    if (*slot != NULL)
+        return *slot;
+    int n = n_places(table, device);
+    *slot = own(table, g_new(double, n + 1));
+    const double *alone = busy != 0 ? piece_values(table, device, 0, range) : NULL;
+    for (int k = 0; k < n; k++)
+    {
+        double nodes, edges;
+        gboolean known = TRUE;
+        place_at(table, device, k, &nodes, &edges);
+        (*slot)[k] = alone == NULL ? costs_piece_ns(table->costs, device, range, nodes, edges)
+                                   : alone[k] * costs_slow_down(table->costs, device, range, busy, nodes, edges, &known);
+    }
+    return *slot;
+}
+
+static void dynamic_curve(CurveTable *table, const double *values, PlanCurve *curve)
+{
+    double *ns = own(table, g_memdup2(values, N_LADDER * sizeof *values));
+    for (int k = 1; k < N_LADDER; k++)
+        ns[k] = fmax(ns[k], ns[k - 1]);
+    *curve = (PlanCurve){ N_LADDER, ladder, ns, values[N_LADDER - 1] };
+}
+
+typedef struct
+{
+    double share, ns;
+} Step;
+
+static int compare_steps(const void *a, const void *b)
+{
+    const Step *x = a, *y = b;
+    return x->share != y->share ? (x->share < y->share ? -1 : 1) : (x->ns < y->ns) - (x->ns > y->ns);
+}
+
+/* Each size holds shares up to some largest one: steps, of which only those stand that no larger size undercuts. */
+static void static_curve(CurveTable *table, int device, int first, const double *values, PlanCurve *curve)
+{
+    const IfmCostDevice *is = &table->costs->devices[device]->is;
+    g_autofree Step *steps = g_new(Step, is->n_sizes + 1);
+    int n = 0, kept = 0;
+    double whole = INFINITY;
+    for (gsize i = 0; i < is->n_sizes; i++)
+    {
+        const IfmPlanSize *size = &is->sizes[i];
+        if (isnan(values[i]))
+            continue;
+        double share = fmin(1, fmin((double)size->nodes / table->nodes, (double)size->edges / table->edges));
+        if (share == 1)
+            whole = fmin(whole, values[i] + costs_pad_ns(table->costs, first, size, table->nodes, table->edges));
+        steps[n++] = (Step){ share, values[i] + costs_pad_ns(table->costs, first, size, 0, 0) };
+    }
+    qsort(steps, (gsize)n, sizeof *steps, compare_steps);
+    double *share = own(table, g_new(double, 2 * n + 1)), *ns = own(table, g_new(double, 2 * n + 1));
+    for (int i = n - 1; i >= 0; i--) /* from the largest down, what is cheaper than all larger ones */
+        if (kept == 0 || steps[i].ns < steps[n - kept].ns)
+        {
+            Step step = steps[i];
+            steps[n - ++kept] = step;
+        }
+    int knots = 0;
+    for (int i = n - kept; i < n; i++)
+    {
+        if (i > n - kept)
+        {
+            share[knots] = steps[i - 1].share;
+            ns[knots++] = steps[i].ns;
+        }
+        share[knots] = steps[i].share;
+        ns[knots++] = steps[i].ns;
+    }
+    *curve = (PlanCurve){ knots, share, ns, whole };
+}
+
+static PlanCurve *make_row(CurveTable *table, int device, int first, guint32 busy)
+{
+    const IfmCosts *costs = table->costs;
+    int piece[IFM_COST_MAX_STAGES + 1], n = n_places(table, device);
+    PlanCurve *row = own(table, g_new0(PlanCurve, costs->n_stages));
+    g_autofree double *sums = g_new0(double, (gsize)(n + 1) * (costs->n_stages + 1));
+    costs_pieces(costs, device, first, piece);
+    for (int last = first; last <= costs->n_stages; last++)
+    {
+        double *sum = &sums[(gsize)last * n];
+        if (piece[last] == 0)
+        {
+            row[last - 1].whole_ns = INFINITY;
+            continue;
+        }
+        const double *before = piece[last] == first ? sums : &sums[(gsize)(piece[last] - 1) * n];
+        const double *own_part = piece_values(table, device, busy, costs_range(costs, device, piece[last], last));
+        for (int k = 0; k < n; k++)
+            sum[k] = before[k] + own_part[k];
+        if (costs->devices[device]->is.form == IFM_PLAN_STATIC)
+            static_curve(table, device, first, sum, &row[last - 1]);
+        else
+            dynamic_curve(table, sum, &row[last - 1]);
+    }
+    return row;
+}
+
+const PlanCurve *curve_table_get(CurveTable *table, int device, int first, int last, guint32 busy)
+{
+    busy &= ~(1u << device);
+    if (!table->costs->has_busy)
+        busy = 0;
+    DeviceCurves *curves = curves_beside(table, device, busy);
+    if (curves->rows[first - 1] == NULL)
+        curves->rows[first - 1] = make_row(table, device, first, busy);
+    return &curves->rows[first - 1][last - 1];
+}

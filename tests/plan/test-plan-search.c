@@ -1,0 +1,501 @@
+#include <math.h>
+#include <string.h>
+
+#include "meteor-lake.h"
+
+/* --- random instances, and their optimum by trying everything -----------------------------------------------------------
+ *
+ * All latencies are power laws of the nodes, with edges = 2 x nodes, so that what lies between the two points that the
+ * model is given is known here without looking it up. The model under test is never asked for a latency.
+ */
+
+enum
+{
+    MOST_STAGES = 7,
+    MOST_DEVICES = 4,
+    N_SHARES = 5,
+    N_SIZES = 3,
+    N_INSTANCES = 1000,
+    N_OBJECTIVES = 3,
+};
+#define NODES 1000.0
+static const double grid[] = { 0.2, 0.4, 0.6, 0.8 };
+static const double shares_known[N_SHARES] = { 0.2, 0.4, 0.6, 0.8, 1 };
+static const IfmPlanSize static_sizes[N_SIZES] = { { 500, 1100 }, { 1000, 2000 }, { 700, 2500 } };
+
+typedef struct
+{
+    int n, m; /* stages, devices */
+    double scale[MOST_DEVICES][MOST_STAGES], power[MOST_DEVICES][MOST_STAGES];
+    double fused[MOST_DEVICES][MOST_STAGES][MOST_STAGES]; /* factor of the sum; 0: not measured as one */
+    gboolean fixed[MOST_DEVICES], splits[MOST_DEVICES], forbidden[MOST_DEVICES][MOST_STAGES], whole[MOST_STAGES];
+    double slower[MOST_DEVICES][MOST_STAGES][1 << MOST_DEVICES]; /* 0: not measured */
+    double link_fixed[MOST_DEVICES + 1][MOST_DEVICES + 1], link_byte[MOST_DEVICES + 1][MOST_DEVICES + 1];
+    double cut[MOST_STAGES + 1], partition, partition_edge, merge, pad;
+    double active[MOST_DEVICES], idle[MOST_DEVICES];
+    int max_blocks;
+    guint32 no_split;
+    /* what follows from it */
+    double ns[MOST_DEVICES][MOST_STAGES][MOST_STAGES][1 << MOST_DEVICES][N_SHARES];
+    double best[N_OBJECTIVES], n_structures;
+} Instance;
+
+static double alone_ns(const Instance *x, int d, int first, int last, double nodes)
+{
+    double scale = 0;
+    for (int s = first; s <= last; s++)
+        scale += x->scale[d][s];
+    if (first < last)
+        scale *= x->fused[d][first][last];
+    return scale * pow(nodes / NODES, x->power[d][last]);
+}
+
+static double stage_slower(const Instance *x, int d, int s, guint32 busy)
+{
+    double product = 1;
+    if (busy == 0 || x->slower[d][s][busy] > 0)
+        return busy == 0 ? 1 : x->slower[d][s][busy];
+    for (int other = 0; other < x->m; other++)
+        if ((busy >> other & 1) != 0 && x->slower[d][s][1u << other] > 0)
+            product *= x->slower[d][s][1u << other];
+    return product;
+}
+
+static double piece_ns(const Instance *x, int d, int first, int last, double nodes, guint32 busy)
+{
+    double slower = 0, weights = 0;
+    for (int s = first; s <= last; s++)
+    {
+        double ns = alone_ns(x, d, s, s, nodes);
+        slower += ns * stage_slower(x, d, s, busy);
+        weights += ns;
+    }
+    return alone_ns(x, d, first, last, nodes) * slower / weights;
+}
+
+/* The fewest pieces; of as few, the longest last one. */
+static double range_ns(const Instance *x, int d, int first, int last, double nodes, guint32 busy, int *n_pieces)
+{
+    double best = INFINITY;
+    *n_pieces = G_MAXINT;
+    for (int start = first; start <= last; start++)
+    {
+        int n_before = 0;
+        if (start < last && x->fused[d][start][last] == 0)
+            continue;
+        double before = start > first ? range_ns(x, d, first, start - 1, nodes, busy, &n_before) : 0;
+        if (n_before + 1 >= *n_pieces)
+            continue;
+        *n_pieces = n_before + 1;
+        best = before + piece_ns(x, d, start, last, nodes, busy);
+    }
+    return best;
+}
+
+static double share_ns(const Instance *x, int d, int first, int last, double share, guint32 busy)
+{
+    int n_pieces;
+    double best = INFINITY;
+    for (int s = first; s <= last; s++)
+        if (x->forbidden[d][s])
+            return INFINITY;
+    if (!x->fixed[d])
+        return range_ns(x, d, first, last, share * NODES, busy, &n_pieces);
+    for (int i = 0; i < N_SIZES; i++)
+    {
+        const IfmPlanSize *size = &static_sizes[i];
+        if ((double)size->nodes < share * NODES || (double)size->edges < 2 * share * NODES)
+            continue;
+        gboolean as_is = share == 1 && (double)size->nodes == NODES && (double)size->edges == 2 * NODES;
+        double ns = range_ns(x, d, first, last, (double)size->nodes, busy, &n_pieces);
+        best = fmin(best, ns + (as_is ? 0 : x->pad * x->cut[first] * (double)size->nodes));
+    }
+    return best;
+}
+
+static gboolean can(const Instance *x, int d, int first, int last)
+{
+    for (int s = first; s <= last; s++)
+        if (x->forbidden[d][s])
+            return FALSE;
+    return TRUE;
+}
+
+/* --- trying everything --------------------------------------------------------------------------------------------------
+ */
+
+typedef struct
+{
+    int first, last, n;
+    guint32 set;
+    int share[MOST_DEVICES]; /* into shares_known, by device */
+} Block;
+
+typedef struct
+{
+    Instance *x;
+    Block blocks[MOST_DEVICES];
+    int n_blocks;
+} Walk;
+
+static double crossing_ns(const Instance *x, guint32 from, guint32 to, int stage)
+{
+    double worst = 0;
+    for (int a = 0; a <= x->m; a++)
+        for (int b = 0; b <= x->m; b++)
+        {
+            gboolean out = from == 0 ? a == 0 : a > 0 && (from >> (a - 1) & 1) != 0;
+            gboolean in = to == 0 ? b == 0 : b > 0 && (to >> (b - 1) & 1) != 0;
+            if (out && in && x->link_fixed[a][b] > 0)
+                worst = fmax(worst, x->link_fixed[a][b] + x->cut[stage] * NODES * x->link_byte[a][b]);
+        }
+    return worst;
+}
+
+static double block_ns(const Instance *x, const Block *block, guint32 busy, double *extra_j)
+{
+    double longest = 0;
+    for (int d = 0; d < x->m; d++)
+    {
+        if ((block->set >> d & 1) == 0)
+            continue;
+        double ns = x->ns[d][block->first][block->last][busy & ~(1u << d)][block->share[d]];
+        longest = fmax(longest, ns);
+        *extra_j += (x->active[d] - x->idle[d]) * ns * 1e-9;
+    }
+    return longest;
+}
+
+static void weigh(const Walk *walk)
+{
+    Instance *x = walk->x;
+    double latency = 0, cycle = 0, energy = 0, ignored = 0, idle = 0;
+    guint32 used = 0, before = 0;
+    gboolean split = FALSE;
+    for (int b = 0; b < walk->n_blocks; b++)
+        used |= walk->blocks[b].set;
+    for (int b = 0; b < walk->n_blocks; b++)
+    {
+        const Block *block = &walk->blocks[b];
+        double host = crossing_ns(x, before, block->set, block->first);
+        if (b + 1 == walk->n_blocks)
+            host += crossing_ns(x, block->set, 0, x->n);
+        if (block->n > 1)
+            host += x->merge + x->partition + (split ? 0 : x->partition_edge * 2 * NODES);
+        split = split || block->n > 1;
+        latency += host + block_ns(x, block, block->set, &ignored);
+        cycle = fmax(cycle, fmax(host, block_ns(x, block, used, &energy)));
+        before = block->set;
+    }
+    for (int d = 0; d < x->m; d++)
+        idle += (used >> d & 1) != 0 ? x->idle[d] : 0;
+    energy += idle * cycle * 1e-9;
+    x->best[IFM_OBJECTIVE_LATENCY] = fmin(x->best[IFM_OBJECTIVE_LATENCY], latency);
+    x->best[IFM_OBJECTIVE_THROUGHPUT] = fmin(x->best[IFM_OBJECTIVE_THROUGHPUT], cycle);
+    x->best[IFM_OBJECTIVE_ENERGY] = fmin(x->best[IFM_OBJECTIVE_ENERGY], energy);
+}
+
+/* Every way to share block @b, then the next block's; plans of NaN or infinite times weigh nothing. */
+static void walk_shares(Walk *walk, int b, int device, int left)
+{
+    if (b == walk->n_blocks)
+    {
+        weigh(walk);
+        return;
+    }
+    Block *block = &walk->blocks[b];
+    while (device < walk->x->m && (block->set >> device & 1) == 0)
+        device++;
+    if (device == walk->x->m)
+    {
+        if (left == 0)
+            walk_shares(walk, b + 1, 0, 5);
+        return;
+    }
+    for (int share = 1; share <= left; share++) /* fifths */
+    {
+        if (block->n == 1 && share != 5)
+            continue;
+        block->share[device] = share - 1;
+        walk_shares(walk, b, device + 1, left - share);
+    }
+}
+
+static void walk_blocks(Walk *walk, int first, guint32 used)
+{
+    Instance *x = walk->x;
+    if (first == x->n)
+    {
+        x->n_structures++;
+        walk_shares(walk, 0, 0, 5);
+        return;
+    }
+    if (x->max_blocks > 0 && walk->n_blocks == x->max_blocks)
+        return;
+    for (guint32 set = 1; set < 1u << x->m; set++)
+        for (int last = first; last < x->n; last++)
+        {
+            gboolean fits = (set & used) == 0;
+            int n = __builtin_popcount(set);
+            for (int d = 0; d < x->m; d++)
+                if ((set >> d & 1) != 0)
+                    fits = fits && can(x, d, first, last) && (n == 1 || (x->splits[d] && (x->no_split >> d & 1) == 0));
+            for (int s = first; s <= last; s++)
+                fits = fits && (n == 1 || !x->whole[s]);
+            if (!fits)
+                continue;
+            walk->blocks[walk->n_blocks++] = (Block){ .first = first, .last = last, .n = n, .set = set };
+            walk_blocks(walk, last + 1, used | set);
+            walk->n_blocks--;
+        }
+}
+
+static void solve(Instance *x)
+{
+    Walk walk = { .x = x };
+    for (int d = 0; d < x->m; d++)
+        for (int first = 0; first < x->n; first++)
+            for (int last = first; last < x->n; last++)
+                for (guint32 busy = 0; busy < 1u << x->m; busy++)
+                    for (int i = 0; i < N_SHARES; i++)
+                        x->ns[d][first][last][busy][i] = share_ns(x, d, first, last, shares_known[i], busy);
+    for (int i = 0; i < N_OBJECTIVES; i++)
+        x->best[i] = INFINITY;
+    x->n_structures = 0;
+    walk_blocks(&walk, 0, 0);
+}
+
+/* --- making one ---------------------------------------------------------------------------------------------------------
+ */
+
+static double between(GRand *random, double low, double high)
+{
+    return g_rand_double_range(random, low, high);
+}
+
+static gboolean chance(GRand *random, double p)
+{
+    return g_rand_double(random) < p;
+}
+
+static void draw_device(Instance *x, int d, GRand *random)
+{
+    double speed = between(random, 0.3, 3);
+    gboolean fuses = chance(random, 0.4), loaded = chance(random, 0.7);
+    x->fixed[d] = chance(random, 0.25);
+    x->splits[d] = !chance(random, 0.15);
+    x->active[d] = between(random, 1, 40);
+    x->idle[d] = between(random, 0, 5);
+    for (int s = 0; s < x->n; s++)
+    {
+        x->scale[d][s] = speed * between(random, 1e5, 1e7);
+        x->power[d][s] = between(random, 0.2, 1.3);
+        x->forbidden[d][s] = chance(random, 0.08);
+        for (int last = s + 1; last < x->n; last++)
+            x->fused[d][s][last] = fuses && chance(random, 0.3) ? between(random, 0.6, 1.1) : 0;
+        for (guint32 busy = 1; busy < 1u << x->m; busy++)
+        {
+            gboolean several = (busy & (busy - 1)) != 0;
+            gboolean known = loaded && (busy >> d & 1) == 0 && chance(random, several ? 0.3 : 0.8);
+            /* three of them may be far worse than each pair */
+            x->slower[d][s][busy] = known ? between(random, 1, several ? 5 : 1.8) : 0;
+        }
+    }
+}
+
+static void draw(Instance *x, GRand *random)
+{
+    *x =
+        (Instance){ .n = g_rand_int_range(random, 1, MOST_STAGES + 1), .m = g_rand_int_range(random, 1, MOST_DEVICES + 1) };
+    gboolean linked = chance(random, 0.4), hosted = chance(random, 0.7);
+    for (int d = 0; d < x->m; d++)
+        draw_device(x, d, random);
+    for (int s = 0; s <= x->n; s++)
+        x->cut[s] = between(random, 10, 4000);
+    for (int s = 0; s < x->n; s++)
+        x->whole[s] = chance(random, 0.08);
+    for (int a = 0; a <= x->m && linked; a++)
+        for (int b = 0; b <= x->m; b++)
+            if (a != b && chance(random, 0.6))
+            {
+                x->link_fixed[a][b] = between(random, 1e3, 1e6);
+                x->link_byte[a][b] = between(random, 0, 0.5);
+            }
+    if (hosted)
+    {
+        x->partition = between(random, 0, 5e5);
+        x->partition_edge = between(random, 0, 200);
+        x->merge = between(random, 0, 5e5);
+        x->pad = between(random, 0, 0.3);
+    }
+    x->max_blocks = chance(random, 0.3) ? g_rand_int_range(random, 1, 4) : 0;
+    x->no_split = chance(random, 0.2) ? (guint32)g_rand_int_range(random, 0, 1 << x->m) : 0;
+}
+
+static void give_points(IfmCosts *costs, const Instance *x, int d, int first, int last, guint32 busy)
+{
+    static const gint64 two[] = { 250, 2000 };
+    IfmCostPoint points[N_SIZES];
+    g_autoptr(GError) error = NULL;
+    gsize n = 0;
+    double slower = busy == 0 ? 1 : x->slower[d][first][busy];
+    for (int i = 0; x->fixed[d] && i < N_SIZES; i++, n++)
+        points[n] = (IfmCostPoint){ static_sizes[i].nodes, static_sizes[i].edges,
+                                    slower * alone_ns(x, d, first, last, (double)static_sizes[i].nodes), NAN };
+    for (int i = 0; !x->fixed[d] && i < 2; i++, n++)
+        points[n] = (IfmCostPoint){ two[i], 2 * two[i], slower * alone_ns(x, d, first, last, (double)two[i]), NAN };
+    gboolean good = busy == 0 ? ifm_costs_set_points(costs, d, first + 1, last + 1, points, n, &error)
+                              : ifm_costs_set_busy_points(costs, d, first + 1, last + 1, busy, points, n, &error);
+    g_assert_no_error(error);
+    g_assert_true(good);
+}
+
+static IfmCosts *costs_of(const Instance *x)
+{
+    static const char *const names[] = { "A", "B", "C", "D" };
+    IfmCosts *costs = ifm_costs_new("random", (gsize)x->n);
+    for (int d = 0; d < x->m; d++)
+    {
+        IfmCostDevice device = { .alias = names[d],
+                                 .device = "simulated:ideal/CPU",
+                                 .form = x->fixed[d] ? IFM_PLAN_STATIC : IFM_PLAN_DYNAMIC,
+                                 .sizes = x->fixed[d] ? static_sizes : NULL,
+                                 .n_sizes = x->fixed[d] ? N_SIZES : 0,
+                                 .splits = x->splits[d],
+                                 .active_w = x->active[d],
+                                 .idle_w = x->idle[d] };
+        g_assert_cmpint(ifm_costs_add_device(costs, &device, NULL), ==, d);
+    }
+    for (int d = 0; d < x->m; d++)
+        for (int s = 0; s < x->n; s++)
+        {
+            give_points(costs, x, d, s, s, 0);
+            for (int last = s + 1; last < x->n; last++)
+                if (x->fused[d][s][last] > 0)
+                    give_points(costs, x, d, s, last, 0);
+            for (guint32 busy = 1; busy < 1u << x->m; busy++)
+                if (x->slower[d][s][busy] > 0)
+                    give_points(costs, x, d, s, s, busy);
+            if (x->forbidden[d][s])
+                ifm_costs_forbid(costs, d, s + 1, "drawn so");
+        }
+    for (int s = 0; s <= x->n; s++)
+        ifm_costs_set_cut(costs, s, x->cut[s], 0);
+    for (int s = 0; s < x->n; s++)
+        if (x->whole[s])
+            ifm_costs_forbid_split(costs, s + 1);
+    for (int a = 0; a <= x->m; a++)
+        for (int b = 0; b <= x->m; b++)
+            if (x->link_fixed[a][b] > 0)
+                ifm_costs_set_link(costs, a - 1, b - 1, x->link_fixed[a][b], x->link_byte[a][b]);
+    ifm_costs_set_host(costs, x->partition, x->partition_edge, x->merge, x->pad);
+    return costs;
+}
+
+/* --- the comparison -----------------------------------------------------------------------------------------------------
+ */
+
+static double value_of(const IfmPlanCost *cost, IfmObjective objective)
+{
+    return objective == IFM_OBJECTIVE_LATENCY      ? cost->latency_ns
+           : objective == IFM_OBJECTIVE_THROUGHPUT ? cost->cycle_ns
+                                                   : cost->energy_j;
+}
+
+static IfmPlanQuestion question_of(const Instance *x, IfmObjective objective)
+{
+    return (IfmPlanQuestion){ .objective = objective,
+                              .nodes = NODES,
+                              .edges = 2 * NODES,
+                              .grid = grid,
+                              .n_grid = G_N_ELEMENTS(grid),
+                              .max_blocks = x->max_blocks,
+                              .no_split = x->no_split };
+}
+
+/* The certificate of a search that was cut short: a bound that holds, beside a plan that is one. */
+static void check_cut_short(const IfmCosts *costs, const Instance *x, IfmObjective objective, GRand *random)
+{
+    g_auto(IfmPlanAnswer) answer = { 0 };
+    g_autoptr(GError) error = NULL;
+    IfmPlanQuestion question = question_of(x, objective);
+    question.most_visited = g_rand_int_range(random, 1, 40);
+    g_assert_true(ifm_plan_search(costs, &question, &answer, &error));
+    double value = value_of(&answer.best_cost, objective), best = x->best[objective], margin = 1e-9 * fabs(best);
+    g_assert_cmpfloat(answer.lower_bound, <=, best + margin);
+    g_assert_cmpfloat(value, >=, best - margin);
+    if (answer.optimal)
+        g_assert_cmpfloat(value, <=, best + margin);
+    else
+        g_assert_cmpfloat_with_epsilon(answer.gap_ratio, value / answer.lower_bound - 1, 1e-9);
+}
+
+/* Every share allowed is never worse than the grid, nor than the published restricted search. */
+static void check_freer(const IfmCosts *costs, const Instance *x, IfmObjective objective)
+{
+    static const double published[] = { 0.3, 0.5, 0.7 };
+    g_auto(IfmPlanAnswer) free_one = { 0 }, restricted = { 0 };
+    g_autoptr(GError) error = NULL;
+    IfmPlanQuestion question = question_of(x, objective);
+    question.grid = NULL;
+    g_assert_true(ifm_plan_search(costs, &question, &free_one, &error));
+    double value = value_of(&free_one.best_cost, objective);
+    g_assert_cmpfloat(value, <=, x->best[objective] * (1 + 1e-9));
+    g_assert_true(free_one.optimal);
+    g_assert_cmpfloat(value, <=, value_of(&free_one.cost, objective) * (1 + 1e-9));
+    g_auto(IfmPlanCost) again = { 0 };
+    g_assert_true(ifm_plan_cost(costs, free_one.best, NODES, 2 * NODES, &again, &error));
+    g_assert_cmpfloat(value_of(&again, objective), ==, value);
+    g_assert_cmpfloat(free_one.lower_bound, ==, value);
+    question.grid = published;
+    question.n_grid = G_N_ELEMENTS(published);
+    question.max_blocks = x->max_blocks > 0 ? MIN(2, x->max_blocks) : 2;
+    question.no_split |= 1u << (x->m - 1);
+    if (ifm_plan_search(costs, &question, &restricted, NULL))
+        g_assert_cmpfloat(value, <=, value_of(&restricted.best_cost, objective) * (1 + 1e-9));
+}
+
+static void test_random(void)
+{
+    g_autoptr(GRand) random = g_rand_new_with_seed(20261);
+    g_autofree Instance *x = g_new(Instance, 1);
+    int n_solved = 0;
+    for (int i = 0; i < N_INSTANCES; i++)
+    {
+        draw(x, random);
+        solve(x);
+        g_autoptr(IfmCosts) costs = costs_of(x);
+        for (int objective = 0; objective < N_OBJECTIVES; objective++)
+        {
+            g_auto(IfmPlanAnswer) answer = { 0 };
+            g_autoptr(GError) error = NULL;
+            IfmPlanQuestion question = question_of(x, (IfmObjective)objective);
+            gboolean found = ifm_plan_search(costs, &question, &answer, &error);
+            if (isinf(x->best[objective]))
+            {
+                g_assert_false(found);
+                g_assert_error(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED);
+                continue;
+            }
+            g_assert_no_error(error);
+            g_assert_true(answer.optimal);
+            double value = value_of(&answer.best_cost, (IfmObjective)objective);
+            if (fabs(value - x->best[objective]) > 1e-9 * fabs(x->best[objective]))
+                g_error("instance %d, objective %d: %g, by trying all %g", i, objective, value, x->best[objective]);
+            g_assert_cmpfloat(answer.n_structures, ==, x->n_structures);
+            g_assert_cmpint(answer.n_ranges, ==, x->n * (x->n + 1) / 2);
+            check_cut_short(costs, x, (IfmObjective)objective, random);
+            check_freer(costs, x, (IfmObjective)objective);
+            n_solved++;
+        }
+    }
+    g_test_message("%d of %d questions have a plan", n_solved, N_INSTANCES * N_OBJECTIVES);
+    g_assert_cmpint(n_solved, >=, 2 * N_INSTANCES);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/plan-search/random", test_random);
+    return g_test_run();
+}
