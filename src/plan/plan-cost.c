@@ -288,6 +288,6 @@ gboolean ifm_plan_cost(const IfmCosts *costs, const IfmPlan *plan, double nodes,
     *cost = (IfmPlanCost){ 0 };
     if (!(isfinite(nodes) && nodes > 0 && isfinite(edges) && edges > 0))
         return refuse(error, IFM_ERROR_INVALID, "plan: %g nodes, %g edges: both must be above 0", nodes, edges);
-    g_autoptr(CurveTable) curves = curve_table_new(costs, nodes, edges);
+    g_autoptr(CurveTable) curves = curve_table_new(costs, nodes, edges, TRUE);
     return plan_cost_on(costs, curves, plan, nodes, edges, cost, error);
 }

@@ -89,9 +89,10 @@ double curve_at(const PlanCurve *curve, double share);
 /* The shares that make all finish together. Returns: when; INFINITY where all together cannot take the whole. */
 double curve_split(const PlanCurve *const *curves, int n, double *shares);
 
-/* All curves of one size, each made when it is first asked for. For one thread. */
+/* All curves of one size, each made when it is first asked for. For one thread. @one_plan: only one plan's blocks are
+ * asked for. */
 typedef struct CurveTable CurveTable;
-CurveTable *curve_table_new(const IfmCosts *costs, double nodes, double edges);
+CurveTable *curve_table_new(const IfmCosts *costs, double nodes, double edges, gboolean one_plan);
 void curve_table_free(CurveTable *table);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(CurveTable, curve_table_free)
 /* Of stages that the device can run. */

@@ -123,7 +123,7 @@ gboolean space_init(PlanSpace *space, const IfmCosts *costs, const IfmPlanQuesti
             set_runs(space, set);
     if (!check_covered(space, error))
         return FALSE;
-    space->curves = curve_table_new(costs, question->nodes, question->edges);
+    space->curves = curve_table_new(costs, question->nodes, question->edges, FALSE);
     return TRUE;
 }
 

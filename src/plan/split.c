@@ -164,14 +164,15 @@ struct CurveTable
 {
     const IfmCosts *costs;
     double nodes, edges;
+    gboolean one_plan; /* of each row one range is asked for: the others are not made */
     DeviceCurves *of[IFM_PLAN_MAX_DEVICES][1 << IFM_PLAN_MAX_DEVICES];
     GPtrArray *owned;
 };
 
-CurveTable *curve_table_new(const IfmCosts *costs, double nodes, double edges)
+CurveTable *curve_table_new(const IfmCosts *costs, double nodes, double edges, gboolean one_plan)
 {
     CurveTable *table = g_new0(CurveTable, 1);
-    *table = (CurveTable){ .costs = costs, .nodes = nodes, .edges = edges };
+    *table = (CurveTable){ .costs = costs, .nodes = nodes, .edges = edges, .one_plan = one_plan };
     table->owned = g_ptr_array_new_with_free_func(g_free);
     return table;
 }
@@ -290,14 +291,15 @@ static void static_curve(CurveTable *table, int device, int first, const double 
     *curve = (PlanCurve){ knots, share, ns, whole };
 }
 
-static PlanCurve *make_row(CurveTable *table, int device, int first, guint32 busy)
+/* @needed: the last stage of the range that is asked for */
+static PlanCurve *make_row(CurveTable *table, int device, int first, int needed, guint32 busy)
 {
     const IfmCosts *costs = table->costs;
     int piece[IFM_COST_MAX_STAGES + 1], n = n_places(table, device);
     PlanCurve *row = own(table, g_new0(PlanCurve, costs->n_stages));
     g_autofree double *sums = g_new0(double, (gsize)(n + 1) * (costs->n_stages + 1));
     costs_pieces(costs, device, first, piece);
-    for (int last = first; last <= costs->n_stages; last++)
+    for (int last = first; last <= (table->one_plan ? needed : costs->n_stages); last++)
     {
         double *sum = &sums[(gsize)last * n];
         if (piece[last] == 0)
@@ -324,6 +326,6 @@ const PlanCurve *curve_table_get(CurveTable *table, int device, int first, int l
         busy = 0;
     DeviceCurves *curves = curves_beside(table, device, busy);
     if (curves->rows[first - 1] == NULL)
-        curves->rows[first - 1] = make_row(table, device, first, busy);
+        curves->rows[first - 1] = make_row(table, device, first, last, busy);
     return &curves->rows[first - 1][last - 1];
 }
