@@ -1,0 +1,277 @@
+/* What each thing in a simulated pipeline takes: asked of the cost model once for each size, before time begins. */
+#include <math.h>
+
+#include "simulate-private.h"
+
+static gint64 round_ns(double ns)
+{
+    return (gint64)llround(ns);
+}
+
+/* --- shares -------------------------------------------------------------------------------------------------------------
+ */
+
+/* Nodes up to a share, as the pipeline cuts them. */
+static gint64 cut_at(double ratio, gint64 nodes)
+{
+    return CLAMP((gint64)llround(ratio * (double)nodes), 0, nodes);
+}
+
+static gint64 share_nodes(const SimLane *lane, gint64 nodes)
+{
+    gint64 end = lane->is_last ? nodes : cut_at(lane->ratio_before + lane->ratio, nodes);
+    return end - cut_at(lane->ratio_before, nodes);
+}
+
+/* --- pieces -------------------------------------------------------------------------------------------------------------
+ */
+
+static gboolean look_up(const Simulator *sim, const SimBlock *block, const SimLane *lane, double nodes, double edges,
+                        SimPiece *piece, GError **error)
+{
+    IfmCostLatency latency;
+    if (!ifm_costs_latency(sim->costs, lane->device, block->plan->first, block->plan->last, nodes, edges, 0, &latency,
+                           error))
+        return FALSE;
+    piece->at_nodes = nodes;
+    piece->at_edges = edges;
+    piece->alone_ns = latency.latency_ns;
+    piece->spread_ratio = latency.spread_ratio;
+    return TRUE;
+}
+
+/* A static device takes the size that costs least with the padding, which is the host's work. */
+static gboolean look_up_static(const Simulator *sim, const SimBlock *block, const SimLane *lane, double nodes, double edges,
+                               SimPiece *piece, GError **error)
+{
+    const IfmCostDevice *device = ifm_costs_device(sim->costs, lane->device);
+    SimPiece best = { .alone_ns = INFINITY };
+    double best_pad_ns = 0;
+    for (gsize i = 0; i < device->n_sizes; i++)
+    {
+        const IfmPlanSize *size = &device->sizes[i];
+        SimPiece one = *piece;
+        if ((double)size->nodes < nodes || (double)size->edges < edges ||
+            !look_up(sim, block, lane, (double)size->nodes, (double)size->edges, &one, NULL))
+            continue;
+        double pad_ns = costs_pad_ns(sim->costs, block->plan->first, size, nodes, edges);
+        if (one.alone_ns + pad_ns >= best.alone_ns + best_pad_ns)
+            continue;
+        gboolean exact = (double)size->nodes == nodes && (double)size->edges == edges;
+        one.pad_bytes =
+            exact ? 0 : round_ns(costs_cut_bytes(sim->costs, block->plan->first - 1, one.at_nodes, one.at_edges));
+        one.pad_ns = round_ns(pad_ns);
+        best_pad_ns = pad_ns;
+        best = one;
+    }
+    if (!isfinite(best.alone_ns)) /* none fits: the cost model says why */
+        return look_up(sim, block, lane, nodes, edges, piece, error);
+    *piece = best;
+    return TRUE;
+}
+
+static gboolean piece_init(const Simulator *sim, const SimBlock *block, const SimLane *lane, const IfmPlanSize *size,
+                           SimPiece *piece, GError **error)
+{
+    piece->nodes = share_nodes(lane, size->nodes);
+    piece->factors = g_array_new(FALSE, FALSE, sizeof(SimFactor));
+    if (piece->nodes == 0)
+        return TRUE;
+    double nodes = (double)piece->nodes, edges = (double)size->edges * nodes / (double)size->nodes;
+    gboolean fixed = ifm_costs_device(sim->costs, lane->device)->form == IFM_PLAN_STATIC;
+    return (fixed ? look_up_static : look_up)(sim, block, lane, nodes, edges, piece, error);
+}
+
+double sim_factor(const Simulator *sim, const SimBlock *block, const SimLane *lane, SimPiece *piece, guint32 busy)
+{
+    IfmCostLatency latency;
+    busy &= ~(1u << lane->device);
+    if (busy == 0)
+        return 1;
+    for (guint i = 0; i < piece->factors->len; i++)
+        if (g_array_index(piece->factors, SimFactor, i).busy == busy)
+            return g_array_index(piece->factors, SimFactor, i).factor;
+    SimFactor found = { busy, 1 };
+    if (ifm_costs_latency(sim->costs, lane->device, block->plan->first, block->plan->last, piece->at_nodes, piece->at_edges,
+                          busy, &latency, NULL))
+        found.factor = latency.latency_ns / piece->alone_ns;
+    g_array_append_val(piece->factors, found);
+    return found.factor;
+}
+
+/* --- blocks -------------------------------------------------------------------------------------------------------------
+ */
+
+static int find_device(const Simulator *sim, const char *alias)
+{
+    for (int i = 0; i < (int)ifm_costs_n_devices(sim->costs); i++)
+        if (g_strcmp0(ifm_costs_device(sim->costs, i)->alias, alias) == 0)
+            return i;
+    return -1;
+}
+
+/* n_streams_of: "openvino:CPU@0,1#2" has two, each with cores of its own: what runs on one does not slow the other. */
+static int n_streams_of(const IfmPlanDevice *described)
+{
+    g_autoptr(IfmDeviceSpec) spec = described->device != NULL ? ifm_device_spec_parse(described->device, NULL) : NULL;
+    return spec != NULL ? MAX(spec->n_streams, 1) : 1;
+}
+
+static gboolean lane_init(Simulator *sim, SimBlock *block, int place, GError **error)
+{
+    SimLane *lane = &block->lanes[place];
+    lane->described = g_ptr_array_index(sim->plan->devices, (guint)block->plan->devices[place]);
+    lane->device = find_device(sim, lane->described->alias);
+    if (lane->device < 0)
+    {
+        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
+                    "block %d: the cost model knows no device \"%s\"; measure it, or plan without it", block->index + 1,
+                    lane->described->alias);
+        return FALSE;
+    }
+    for (int i = 0; i < place; i++)
+        lane->ratio_before += block->plan->ratios[i];
+    lane->ratio = block->plan->ratios[place];
+    lane->is_last = place + 1 == block->n_lanes;
+    lane->n_streams = n_streams_of(lane->described);
+    lane->runs = g_new0(SimRun, lane->n_streams);
+    lane->next = g_new0(gint64, lane->n_streams);
+    lane->tracks = g_new0(IfmTrack *, lane->n_streams);
+    for (int stream = 0; stream < lane->n_streams; stream++)
+    {
+        lane->runs[stream].batch = -1;
+        lane->next[stream] = stream;
+    }
+    lane->pieces = g_new0(SimPiece, sim->options->n_sizes);
+    for (gsize i = 0; i < sim->options->n_sizes; i++)
+        if (!piece_init(sim, block, lane, &sim->options->sizes[i], &lane->pieces[i], error))
+        {
+            g_prefix_error(error, "block %d: %s: ", block->index + 1, lane->described->alias);
+            return FALSE;
+        }
+    return TRUE;
+}
+
+static guint32 mask_of(const SimBlock *block)
+{
+    guint32 mask = 0;
+    for (int i = 0; i < block->n_lanes; i++)
+        mask |= 1u << block->lanes[i].device;
+    return mask;
+}
+
+static void host_init(const Simulator *sim, const SimBlock *block, guint32 before, gboolean first_split, gsize i)
+{
+    const IfmPlanSize *size = &sim->options->sizes[i];
+    double nodes = (double)size->nodes, edges = (double)size->edges;
+    double in_ns = cost_handover_ns(sim->costs, before, mask_of(block), block->plan->first - 1, nodes, edges);
+    double out_ns = block->index + 1 < sim->n_blocks
+                        ? 0
+                        : cost_handover_ns(sim->costs, mask_of(block), 0, block->plan->last, nodes, edges);
+    block->host[i] = (SimHost){
+        .handover_ns = round_ns(in_ns),
+        .handover_bytes = round_ns(costs_cut_bytes(sim->costs, block->plan->first - 1, nodes, edges)),
+        .partition_ns = round_ns(cost_partition_ns(sim->costs, block->n_lanes, first_split, edges)),
+        .merge_ns = round_ns(cost_merge_ns(sim->costs, block->n_lanes)),
+        .return_ns = round_ns(out_ns),
+        .return_bytes = round_ns(costs_cut_bytes(sim->costs, block->plan->last, nodes, edges)),
+    };
+}
+
+static gboolean block_init(Simulator *sim, int index, gboolean *split, GError **error)
+{
+    SimBlock *block = &sim->blocks[index];
+    guint32 before = index > 0 ? mask_of(block - 1) : 0;
+    block->plan = &g_array_index(sim->plan->blocks, IfmPlanBlock, (guint)index);
+    block->index = index;
+    block->lanes = g_new0(SimLane, block->plan->n_devices);
+    block->works = g_new0(SimWork, sim->depth);
+    block->host = g_new0(SimHost, sim->options->n_sizes);
+    block->n_lanes = (int)block->plan->n_devices;
+    for (int place = 0; place < block->n_lanes; place++)
+        if (!lane_init(sim, block, place, error))
+            return FALSE;
+    for (gsize i = 0; i < sim->options->n_sizes; i++)
+        host_init(sim, block, before, !*split, i);
+    *split = *split || block->n_lanes > 1;
+    return TRUE;
+}
+
+/* --- the whole ----------------------------------------------------------------------------------------------------------
+ */
+
+static gboolean check(const IfmCosts *costs, const IfmPlan *plan, const IfmSimulateOptions *options, GError **error)
+{
+    int n = (int)plan->blocks->len, next = 1;
+    for (int i = 0; i < n; next = g_array_index(plan->blocks, IfmPlanBlock, (guint)i++).last + 1)
+        if (g_array_index(plan->blocks, IfmPlanBlock, (guint)i).first != next)
+            break;
+    if (g_strcmp0(plan->model, costs->model) != 0 || next != costs->n_stages + 1)
+        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
+                    "simulate: a plan of %s whose blocks have stages 1 to %d; the cost model is of %s, stages 1 to %d",
+                    plan->model, next - 1, costs->model, costs->n_stages);
+    else if (options->n_batches == 0 || options->n_batches > G_MAXINT32 || options->n_sizes == 0)
+        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
+                    "simulate: %" G_GSIZE_FORMAT " batches of %" G_GSIZE_FORMAT " sizes; at least one of each is right",
+                    options->n_batches, options->n_sizes);
+    else if (options->queue_depth < 0 || options->block_depth < 0)
+        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
+                    "simulate: queue depth %d, block depth %d; at least 1 each is right (0: the default)",
+                    options->queue_depth, options->block_depth);
+    else
+        return TRUE;
+    return FALSE;
+}
+
+gboolean sim_init(Simulator *sim, const IfmCosts *costs, const IfmPlan *plan, const IfmSimulateOptions *options,
+                  GError **error)
+{
+    const IfmPipelineOptions defaults = IFM_PIPELINE_OPTIONS_INIT;
+    gboolean split = FALSE;
+    if (!check(costs, plan, options, error))
+        return FALSE;
+    *sim = (Simulator){ .costs = costs,
+                        .plan = plan,
+                        .options = options,
+                        .n_batches = (gint64)options->n_batches,
+                        .queue_depth = options->queue_depth > 0 ? options->queue_depth : defaults.queue_depth,
+                        .depth = options->block_depth > 0 ? options->block_depth : defaults.block_depth,
+                        .n_blocks = (int)plan->blocks->len };
+    sim->blocks = g_new0(SimBlock, sim->n_blocks);
+    sim->entered_ns = g_new0(gint64, options->n_batches);
+    sim->put_ns = g_new0(gint64, options->n_batches);
+    sim->left_ns = g_new0(gint64, options->n_batches);
+    for (int i = 0; i < sim->n_blocks; i++)
+        if (!block_init(sim, i, &split, error))
+            return FALSE;
+    sim_trace_init(sim);
+    return TRUE;
+}
+
+static void lane_clear(const Simulator *sim, SimLane *lane)
+{
+    for (gsize i = 0; i < sim->options->n_sizes && lane->pieces != NULL; i++)
+        if (lane->pieces[i].factors != NULL)
+            g_array_unref(lane->pieces[i].factors);
+    g_free(lane->pieces);
+    g_free(lane->runs);
+    g_free(lane->next);
+    g_free(lane->tracks);
+}
+
+void sim_clear(Simulator *sim)
+{
+    for (int i = 0; i < sim->n_blocks && sim->blocks != NULL; i++)
+    {
+        for (int place = 0; place < sim->blocks[i].n_lanes; place++)
+            lane_clear(sim, &sim->blocks[i].lanes[place]);
+        g_free(sim->blocks[i].lanes);
+        g_free(sim->blocks[i].works);
+        g_free(sim->blocks[i].host);
+    }
+    g_free(sim->blocks);
+    g_free(sim->entered_ns);
+    g_free(sim->put_ns);
+    g_free(sim->left_ns);
+    g_clear_pointer(&sim->trace, ifm_trace_free);
+}

@@ -1,0 +1,126 @@
+#pragma once
+#include "plan-private.h"
+
+/*
+ * A pipeline in numbers: what each thing costs (simulate-costs.c), what happens when (simulate.c), and how it is told
+ * (simulate-trace.c). It follows the executor: a block's thread takes a batch while it holds fewer than block_depth,
+ * parts it, hands the parts to the devices, merges batches in their order, and hands them on while the next queue has room.
+ */
+
+/* Piece: a share of a batch of one size on one lane. @factors: slow-downs by the set of busy devices, as they are asked. */
+typedef struct
+{
+    gint64 nodes;              /* 0: no share */
+    double at_nodes, at_edges; /* the size it runs at: its own, or the static one it is padded to */
+    double alone_ns, spread_ratio;
+    gint64 pad_ns, pad_bytes;
+    GArray *factors; /* SimFactor */
+} SimPiece;
+
+typedef struct
+{
+    guint32 busy;
+    double factor;
+} SimFactor;
+
+/* What a batch of one size costs a block, apart from the inferences. */
+typedef struct
+{
+    gint64 handover_ns, handover_bytes, partition_ns, merge_ns, return_ns, return_bytes;
+} SimHost;
+
+/* Run: an inference on a stream. @left_ns: of what it would take alone, at @settled_ns; @end_ns: if nothing changes. */
+typedef struct
+{
+    gint64 batch; /* -1: none */
+    SimPiece *piece;
+    double left_ns, factor;
+    gint64 start_ns, settled_ns, end_ns;
+} SimRun;
+
+/* Lane: a device of a block. Its parts of batches begin in their order, batch n on stream n modulo n_streams. */
+typedef struct
+{
+    const IfmPlanDevice *described;
+    int device;                 /* of the cost model */
+    double ratio_before, ratio; /* of the lanes before it, its own */
+    gboolean is_last;
+    int n_streams;
+    SimRun *runs;      /* [n_streams] */
+    gint64 *next;      /* [n_streams] the batch that the stream takes next */
+    gint64 n_handed;   /* batches whose parts are ready */
+    IfmTrack **tracks; /* [n_streams] */
+    double busy_ns;
+    SimPiece *pieces; /* [n_sizes] */
+} SimLane;
+
+/* Work: a batch while a block holds it. */
+typedef struct
+{
+    gint64 start_ns, handed_ns, done_ns, merged_ns;
+    int n_left;
+} SimWork;
+
+typedef enum
+{
+    SIM_IDLE,
+    SIM_HANDOVER,
+    SIM_PARTITION,
+    SIM_PAD,
+    SIM_MERGE,
+    SIM_RETURN, /* the last block's outputs to the host */
+} SimActivity;
+
+typedef struct
+{
+    const IfmPlanBlock *plan;
+    int index; /* from 0 */
+    int n_lanes;
+    SimLane *lanes;
+    SimWork *works;                     /* [depth] of batch n: n modulo depth */
+    gint64 n_begun, n_merged, n_pushed; /* batches begin, are merged and handed on in their order */
+    SimActivity activity;
+    int pad_lane;
+    gint64 since_ns, until_ns; /* of the activity */
+    gint64 free_ns;            /* when the last one ended */
+    SimHost *host;             /* [n_sizes] */
+    IfmTrack *track, *passing, *queue;
+} SimBlock;
+
+typedef struct
+{
+    const IfmCosts *costs;
+    const IfmPlan *plan;
+    const IfmSimulateOptions *options;
+    gint64 n_batches;
+    int queue_depth, depth, n_blocks;
+    SimBlock *blocks;
+    gint64 now_ns;
+    gint64 *entered_ns, *put_ns, *left_ns; /* [n_batches] */
+    IfmTrace *trace;
+    IfmTrack *batches;
+    guint32 names[IFM_N_EVENT_KINDS];
+    guint32 pad_name;
+} Simulator;
+
+/* --- simulate-costs.c ---------------------------------------------------------------------------------------------------
+ */
+
+gboolean sim_init(Simulator *sim, const IfmCosts *costs, const IfmPlan *plan, const IfmSimulateOptions *options,
+                  GError **error);
+void sim_clear(Simulator *sim);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Simulator, sim_clear)
+/* The slow-down of a piece while the devices of @busy work, its own among them or not. */
+double sim_factor(const Simulator *sim, const SimBlock *block, const SimLane *lane, SimPiece *piece, guint32 busy);
+static inline gsize sim_size_of(const Simulator *sim, gint64 batch)
+{
+    return (gsize)batch % sim->options->n_sizes;
+}
+
+/* --- simulate-trace.c ---------------------------------------------------------------------------------------------------
+ */
+
+void sim_trace_init(Simulator *sim);
+/* One event of a batch in a block. What took no time is told only where it is a batch's own: its inferences, its way. */
+void sim_record(Simulator *sim, IfmTrack *track, IfmEventKind kind, const SimBlock *block, gint64 batch, gint64 start_ns,
+                gint64 end_ns, gint64 bytes);

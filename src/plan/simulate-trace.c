@@ -1,0 +1,75 @@
+/* The simulated timeline, told as the pipeline tells a real one. */
+#include "simulate-private.h"
+
+static IfmTrack *add_track(Simulator *sim, IfmTrackKind kind, char *thread, int block, gsize per_batch)
+{
+    g_autofree char *name = thread;
+    IfmTrackInfo info = { .kind = kind, .process = (char *)"simulation", .thread = name, .block = block };
+    return ifm_trace_add_track(sim->trace, &info, per_batch * (gsize)sim->n_batches);
+}
+
+static void add_lane_tracks(Simulator *sim, const SimBlock *block, SimLane *lane)
+{
+    const IfmPlanDevice *described = lane->described;
+    for (int stream = 0; stream < lane->n_streams; stream++)
+    {
+        g_autofree char *of = described->device != NULL ? g_strdup_printf(" (%s)", described->device) : g_strdup("");
+        g_autofree char *thread = g_strdup_printf("%s%s stream %d", described->alias, of, stream);
+        IfmTrackInfo info = { .kind = IFM_TRACK_DEVICE,
+                              .process = (char *)"simulation",
+                              .thread = thread,
+                              .device = described->alias,
+                              .spec = described->device,
+                              .stream = stream,
+                              .block = block->index + 1 };
+        lane->tracks[stream] = ifm_trace_add_track(sim->trace, &info, (gsize)(sim->n_batches / lane->n_streams + 1));
+    }
+}
+
+/* Host work and waits of one batch in a block: two copies, partition, merge, two waits, and a padding for each lane. */
+#define HOST_EVENTS 6
+
+void sim_trace_init(Simulator *sim)
+{
+    json_t *meta = json_object();
+    sim->trace = ifm_trace_new("simulation");
+    json_object_set_new(meta, "plan", ifm_plan_to_json(sim->plan));
+    json_object_set_new(meta, "simulated", json_true());
+    ifm_trace_set_meta(sim->trace, meta);
+    for (int kind = 0; kind < IFM_N_EVENT_KINDS; kind++)
+        sim->names[kind] = ifm_trace_intern(sim->trace, ifm_event_kind_name((IfmEventKind)kind));
+    sim->pad_name = ifm_trace_intern(sim->trace, "pad");
+    for (int i = 0; i < sim->n_blocks; i++)
+    {
+        SimBlock *block = &sim->blocks[i];
+        for (int place = 0; place < block->n_lanes; place++)
+            add_lane_tracks(sim, block, &block->lanes[place]);
+        block->track = add_track(sim, IFM_TRACK_HOST, g_strdup_printf("block %d host", i + 1), i + 1,
+                                 HOST_EVENTS + (gsize)block->n_lanes);
+        block->passing = add_track(sim, IFM_TRACK_QUEUE, g_strdup_printf("block %d", i + 1), i + 1, 1);
+        block->queue = i > 0 ? add_track(sim, IFM_TRACK_QUEUE, g_strdup_printf("block %d queue", i + 1), i + 1, 1) : NULL;
+    }
+    sim->batches = add_track(sim, IFM_TRACK_QUEUE, g_strdup("batches"), 0, 1);
+}
+
+void sim_record(Simulator *sim, IfmTrack *track, IfmEventKind kind, const SimBlock *block, gint64 batch, gint64 start_ns,
+                gint64 end_ns, gint64 bytes)
+{
+    IfmEvent event = IFM_EVENT_INIT;
+    gboolean always = kind == IFM_EVENT_INFER || kind == IFM_EVENT_BLOCK || kind == IFM_EVENT_BATCH;
+    if (end_ns == start_ns && !always)
+        return;
+    event.start_ns = start_ns;
+    event.duration_ns = end_ns - start_ns;
+    event.bytes = bytes;
+    event.batch = (gint32)batch;
+    event.kind = (guint8)kind;
+    event.name = kind == IFM_EVENT_COPY && block->activity == SIM_PAD ? sim->pad_name : sim->names[kind];
+    if (block != NULL)
+    {
+        event.block = (guint16)(block->index + 1);
+        event.first = (guint16)block->plan->first;
+        event.last = (guint16)block->plan->last;
+    }
+    ifm_track_record(track, &event);
+}

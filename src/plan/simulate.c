@@ -1,0 +1,382 @@
+/*
+ * A plan in time: discrete events, no clock and no thread. At each moment everything that can happen without time passing
+ * happens, block by block; then the rates of all inferences follow from the devices that are busy; then time goes on to
+ * the next end of anything. Whole nanoseconds; what is left of an inference is kept as a fraction, so that rounding does
+ * not add up. docs/planning.md.
+ */
+#include <math.h>
+#include <string.h>
+
+#include <inferometer/statistics.h>
+
+#include "simulate-private.h"
+
+#define NEVER G_MAXINT64
+
+static SimWork *work_of(const Simulator *sim, const SimBlock *block, gint64 batch)
+{
+    return &block->works[batch % sim->depth];
+}
+
+static const SimHost *host_of(const Simulator *sim, const SimBlock *block, gint64 batch)
+{
+    return &block->host[sim_size_of(sim, batch)];
+}
+
+/* --- devices ------------------------------------------------------------------------------------------------------------
+ */
+
+static void part_done(Simulator *sim, SimBlock *block, gint64 batch)
+{
+    SimWork *work = work_of(sim, block, batch);
+    work->n_left--;
+    work->done_ns = sim->now_ns;
+}
+
+/* Ends what has come to its end. */
+static gboolean end_run(Simulator *sim, SimBlock *block, SimLane *lane, int stream)
+{
+    SimRun *run = &lane->runs[stream];
+    if (run->batch < 0 || run->end_ns > sim->now_ns)
+        return FALSE;
+    sim_record(sim, lane->tracks[stream], IFM_EVENT_INFER, block, run->batch, run->start_ns, sim->now_ns, 0);
+    lane->busy_ns += (double)(sim->now_ns - run->start_ns);
+    part_done(sim, block, run->batch);
+    run->batch = -1;
+    return TRUE;
+}
+
+/* Begins the next batch whose part is ready; one without a share passes by. */
+static gboolean begin_run(Simulator *sim, SimBlock *block, SimLane *lane, int stream)
+{
+    SimRun *run = &lane->runs[stream];
+    gint64 batch = lane->next[stream];
+    if (run->batch >= 0 || batch >= lane->n_handed)
+        return FALSE;
+    SimPiece *piece = &lane->pieces[sim_size_of(sim, batch)];
+    lane->next[stream] += lane->n_streams;
+    if (piece->nodes == 0)
+        part_done(sim, block, batch);
+    else
+        *run = (SimRun){ .batch = batch,
+                         .piece = piece,
+                         .left_ns = piece->alone_ns,
+                         .start_ns = sim->now_ns,
+                         .settled_ns = sim->now_ns,
+                         .end_ns = NEVER };
+    return TRUE;
+}
+
+static gboolean step_lanes(Simulator *sim, SimBlock *block)
+{
+    gboolean moved = FALSE;
+    for (int place = 0; place < block->n_lanes; place++)
+        for (int stream = 0; stream < block->lanes[place].n_streams; stream++)
+        {
+            moved |= end_run(sim, block, &block->lanes[place], stream);
+            moved |= begin_run(sim, block, &block->lanes[place], stream);
+        }
+    return moved;
+}
+
+/* --- a block's thread ---------------------------------------------------------------------------------------------------
+ */
+
+static void occupy(Simulator *sim, SimBlock *block, SimActivity activity, gint64 ns)
+{
+    block->activity = activity;
+    block->since_ns = sim->now_ns;
+    block->until_ns = sim->now_ns + ns;
+}
+
+static void hand_part(SimBlock *block)
+{
+    block->lanes[block->pad_lane++].n_handed = block->n_begun;
+}
+
+/* After partition the parts are handed over one after the other, padded where a device wants that. */
+static void hand_parts(Simulator *sim, SimBlock *block)
+{
+    gsize size = sim_size_of(sim, block->n_begun - 1);
+    while (block->pad_lane < block->n_lanes)
+    {
+        gint64 pad_ns = block->lanes[block->pad_lane].pieces[size].pad_ns;
+        if (pad_ns > 0)
+        {
+            occupy(sim, block, SIM_PAD, pad_ns);
+            return;
+        }
+        hand_part(block);
+    }
+    block->activity = SIM_IDLE;
+    block->free_ns = sim->now_ns;
+}
+
+static void end_merge(Simulator *sim, SimBlock *block)
+{
+    work_of(sim, block, block->n_merged++)->merged_ns = sim->now_ns;
+    block->activity = SIM_IDLE;
+    block->free_ns = sim->now_ns;
+}
+
+static gint64 bytes_of(const Simulator *sim, const SimBlock *block, gint64 batch)
+{
+    const SimHost *host = host_of(sim, block, batch);
+    switch (block->activity)
+    {
+    case SIM_HANDOVER:
+        return host->handover_bytes;
+    case SIM_RETURN:
+        return host->return_bytes;
+    case SIM_PAD:
+        return block->lanes[block->pad_lane].pieces[sim_size_of(sim, batch)].pad_bytes;
+    default:
+        return 0;
+    }
+}
+
+/* What the thread was at has come to its end: on to what follows. */
+static gboolean end_activity(Simulator *sim, SimBlock *block)
+{
+    static const IfmEventKind kinds[] = { [SIM_HANDOVER] = IFM_EVENT_COPY,
+                                          [SIM_PARTITION] = IFM_EVENT_PARTITION,
+                                          [SIM_PAD] = IFM_EVENT_COPY,
+                                          [SIM_MERGE] = IFM_EVENT_MERGE,
+                                          [SIM_RETURN] = IFM_EVENT_COPY };
+    if (block->activity == SIM_IDLE || block->until_ns > sim->now_ns)
+        return FALSE;
+    gboolean merging = block->activity == SIM_MERGE || block->activity == SIM_RETURN;
+    gint64 batch = merging ? block->n_merged : block->n_begun - 1;
+    sim_record(sim, block->track, kinds[block->activity], block, batch, block->since_ns, sim->now_ns,
+               bytes_of(sim, block, batch));
+    switch (block->activity)
+    {
+    case SIM_HANDOVER:
+        occupy(sim, block, SIM_PARTITION, host_of(sim, block, batch)->partition_ns);
+        break;
+    case SIM_PARTITION:
+        block->pad_lane = 0;
+        hand_parts(sim, block);
+        break;
+    case SIM_PAD:
+        hand_part(block);
+        hand_parts(sim, block);
+        break;
+    case SIM_MERGE:
+        occupy(sim, block, SIM_RETURN, host_of(sim, block, batch)->return_ns);
+        break;
+    default:
+        end_merge(sim, block);
+    }
+    return TRUE;
+}
+
+/* What an idle thread has waited for since it was last done with something: room in the next queue where it holds a merged
+ * batch, a batch where it holds none; else for its devices, which tell of themselves. */
+static void note_wait(Simulator *sim, SimBlock *block)
+{
+    if (block->n_merged > block->n_pushed)
+        sim_record(sim, block->track, IFM_EVENT_WAIT_OUTPUT, block, block->n_pushed, block->free_ns, sim->now_ns, 0);
+    else if (block->n_begun == block->n_pushed)
+        sim_record(sim, block->track, IFM_EVENT_WAIT_INPUT, block, block->n_begun, block->free_ns, sim->now_ns, 0);
+    block->free_ns = sim->now_ns;
+}
+
+/* Takes a batch: of the queue before it, or one that enters. */
+static gboolean take(Simulator *sim, SimBlock *block)
+{
+    gint64 batch = block->n_begun, ready = block->index > 0 ? block[-1].n_pushed : sim->n_batches;
+    if (block->activity != SIM_IDLE || batch >= ready || batch - block->n_pushed >= sim->depth)
+        return FALSE;
+    note_wait(sim, block);
+    if (block->index > 0)
+        sim_record(sim, block->queue, IFM_EVENT_QUEUE, block, batch, sim->put_ns[batch], sim->now_ns, 0);
+    else
+        sim->entered_ns[batch] = sim->now_ns;
+    *work_of(sim, block, batch) = (SimWork){ .start_ns = sim->now_ns, .n_left = block->n_lanes };
+    block->n_begun++;
+    occupy(sim, block, SIM_HANDOVER, host_of(sim, block, batch)->handover_ns);
+    return TRUE;
+}
+
+/* Merges the batch that is next, once all its parts are done. */
+static gboolean merge(Simulator *sim, SimBlock *block)
+{
+    gint64 batch = block->n_merged;
+    if (block->activity != SIM_IDLE || batch >= block->n_begun || work_of(sim, block, batch)->n_left > 0)
+        return FALSE;
+    note_wait(sim, block);
+    occupy(sim, block, SIM_MERGE, host_of(sim, block, batch)->merge_ns);
+    return TRUE;
+}
+
+/* Hands the merged batch on, if the next queue has room; the last block lets it go. */
+static gboolean push(Simulator *sim, SimBlock *block)
+{
+    gint64 batch = block->n_pushed;
+    gboolean is_last = block->index + 1 == sim->n_blocks;
+    if (batch >= block->n_merged || (!is_last && batch - block[1].n_begun >= sim->queue_depth))
+        return FALSE;
+    const SimWork *work = work_of(sim, block, batch);
+    if (block->activity == SIM_IDLE)
+        note_wait(sim, block);
+    block->n_pushed++;
+    sim_record(sim, block->passing, IFM_EVENT_BLOCK, block, batch, work->start_ns, work->merged_ns, 0);
+    if (is_last)
+    {
+        sim->left_ns[batch] = sim->now_ns;
+        sim_record(sim, sim->batches, IFM_EVENT_BATCH, NULL, batch, sim->entered_ns[batch], sim->now_ns, 0);
+    }
+    else
+        sim->put_ns[batch] = sim->now_ns;
+    return TRUE;
+}
+
+/* --- time ---------------------------------------------------------------------------------------------------------------
+ */
+
+/* All that can happen at this moment. A block's thread merges before it begins another: what is done gets on. */
+static void settle_moment(Simulator *sim)
+{
+    for (gboolean moved = TRUE; moved;)
+    {
+        moved = FALSE;
+        for (int i = sim->n_blocks - 1; i >= 0; i--)
+        {
+            SimBlock *block = &sim->blocks[i];
+            moved |= end_activity(sim, block);
+            moved |= step_lanes(sim, block);
+            moved |= push(sim, block);
+            moved |= merge(sim, block) || take(sim, block);
+        }
+    }
+}
+
+typedef void (*EachRun)(Simulator *sim, SimBlock *block, SimLane *lane, SimRun *run, gpointer user);
+
+static void each_run(Simulator *sim, EachRun each, gpointer user)
+{
+    for (int i = 0; i < sim->n_blocks; i++)
+        for (int place = 0; place < sim->blocks[i].n_lanes; place++)
+            for (int stream = 0; stream < sim->blocks[i].lanes[place].n_streams; stream++)
+            {
+                SimLane *lane = &sim->blocks[i].lanes[place];
+                if (lane->runs[stream].batch >= 0)
+                    each(sim, &sim->blocks[i], lane, &lane->runs[stream], user);
+            }
+}
+
+static void add_busy(Simulator *sim, SimBlock *block, SimLane *lane, SimRun *run, gpointer user)
+{
+    (void)sim;
+    (void)block;
+    (void)run;
+    *(guint32 *)user |= 1u << lane->device;
+}
+
+/* What is left goes on at another rate where others began or ended. */
+static void set_rate(Simulator *sim, SimBlock *block, SimLane *lane, SimRun *run, gpointer user)
+{
+    double factor = sim_factor(sim, block, lane, run->piece, *(guint32 *)user);
+    if (run->end_ns != NEVER && factor == run->factor)
+        return;
+    if (run->end_ns != NEVER)
+        run->left_ns = fmax(run->left_ns - (double)(sim->now_ns - run->settled_ns) / run->factor, 0);
+    run->settled_ns = sim->now_ns;
+    run->factor = factor;
+    run->end_ns = sim->now_ns + (gint64)llround(run->left_ns * factor);
+}
+
+static void find_end(Simulator *sim, SimBlock *block, SimLane *lane, SimRun *run, gpointer user)
+{
+    (void)sim;
+    (void)block;
+    (void)lane;
+    *(gint64 *)user = MIN(*(gint64 *)user, run->end_ns);
+}
+
+/* The moment at which something ends next; NEVER where nothing is under way. */
+static gint64 next_moment(Simulator *sim)
+{
+    guint32 busy = 0;
+    gint64 next_ns = NEVER;
+    each_run(sim, add_busy, &busy);
+    each_run(sim, set_rate, &busy);
+    each_run(sim, find_end, &next_ns);
+    for (int i = 0; i < sim->n_blocks; i++)
+        if (sim->blocks[i].activity != SIM_IDLE)
+            next_ns = MIN(next_ns, sim->blocks[i].until_ns);
+    return next_ns;
+}
+
+static void run_all(Simulator *sim)
+{
+    for (;;)
+    {
+        settle_moment(sim);
+        gint64 next_ns = next_moment(sim);
+        if (next_ns == NEVER)
+            break;
+        sim->now_ns = next_ns;
+    }
+    g_assert(sim->blocks[sim->n_blocks - 1].n_pushed == sim->n_batches);
+}
+
+/* --- what came of it ----------------------------------------------------------------------------------------------------
+ */
+
+/* The device that works longest sets the pace: the makespan is as uncertain as its latencies, which are all off in the same
+ * direction where the table is. */
+static double spread_of(const Simulator *sim)
+{
+    const SimLane *busiest = &sim->blocks[0].lanes[0];
+    double half = 0, sum = 0;
+    for (int i = 0; i < sim->n_blocks; i++)
+        for (int place = 0; place < sim->blocks[i].n_lanes; place++)
+            if (sim->blocks[i].lanes[place].busy_ns > busiest->busy_ns)
+                busiest = &sim->blocks[i].lanes[place];
+    for (gsize i = 0; i < sim->options->n_sizes; i++)
+    {
+        const SimPiece *piece = &busiest->pieces[i];
+        half += piece->nodes > 0 ? piece->alone_ns * piece->spread_ratio : 0;
+        sum += piece->alone_ns;
+    }
+    return half / sum;
+}
+
+static int compare_doubles(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double median_latency(const Simulator *sim)
+{
+    g_autofree double *latencies = g_new(double, sim->n_batches);
+    for (gint64 i = 0; i < sim->n_batches; i++)
+        latencies[i] = (double)(sim->left_ns[i] - sim->entered_ns[i]);
+    qsort(latencies, (gsize)sim->n_batches, sizeof *latencies, compare_doubles);
+    return ifm_quantile(latencies, (gsize)sim->n_batches, 0.5);
+}
+
+void ifm_simulation_clear(IfmSimulation *simulation)
+{
+    g_clear_pointer(&simulation->trace, ifm_trace_free);
+    *simulation = (IfmSimulation){ 0 };
+}
+
+gboolean ifm_plan_simulate(const IfmCosts *costs, const IfmPlan *plan, const IfmSimulateOptions *options,
+                           IfmSimulation *simulation, GError **error)
+{
+    g_auto(Simulator) sim = { 0 };
+    *simulation = (IfmSimulation){ 0 };
+    if (!sim_init(&sim, costs, plan, options, error))
+        return FALSE;
+    run_all(&sim);
+    simulation->makespan_ns = sim.left_ns[sim.n_batches - 1] - sim.entered_ns[0];
+    simulation->throughput_per_s = 1e9 * (double)sim.n_batches / (double)simulation->makespan_ns;
+    simulation->latency_median_ns = median_latency(&sim);
+    simulation->makespan_spread_ratio = spread_of(&sim);
+    simulation->trace = g_steal_pointer(&sim.trace);
+    return TRUE;
+}
