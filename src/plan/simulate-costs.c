@@ -160,7 +160,16 @@ static guint32 mask_of(const SimBlock *block)
     return mask;
 }
 
-static void host_init(const Simulator *sim, const SimBlock *block, guint32 before, gboolean first_split, gsize i)
+/* The edges are put in the order of all blocks' shares once, when a batch enters. */
+static double order_ns(const Simulator *sim, double edges)
+{
+    for (guint i = 0; i < sim->plan->blocks->len; i++)
+        if (g_array_index(sim->plan->blocks, IfmPlanBlock, i).n_devices > 1)
+            return cost_partition_ns(sim->costs, 2, TRUE, edges) - cost_partition_ns(sim->costs, 2, FALSE, edges);
+    return 0;
+}
+
+static void host_init(const Simulator *sim, const SimBlock *block, guint32 before, gsize i)
 {
     const IfmPlanSize *size = &sim->options->sizes[i];
     double nodes = (double)size->nodes, edges = (double)size->edges;
@@ -171,29 +180,39 @@ static void host_init(const Simulator *sim, const SimBlock *block, guint32 befor
     block->host[i] = (SimHost){
         .handover_ns = round_ns(in_ns),
         .handover_bytes = round_ns(costs_cut_bytes(sim->costs, block->plan->first - 1, nodes, edges)),
-        .partition_ns = round_ns(cost_partition_ns(sim->costs, block->n_lanes, first_split, edges)),
+        .partition_ns = round_ns(cost_partition_ns(sim->costs, block->n_lanes, FALSE, edges) +
+                                 (block->index == 0 ? order_ns(sim, edges) : 0)),
         .merge_ns = round_ns(cost_merge_ns(sim->costs, block->n_lanes)),
         .return_ns = round_ns(out_ns),
         .return_bytes = round_ns(costs_cut_bytes(sim->costs, block->plan->last, nodes, edges)),
     };
 }
 
-static gboolean block_init(Simulator *sim, int index, gboolean *split, GError **error)
+static int most_streams(const SimBlock *block)
+{
+    int most = 1;
+    for (int place = 0; place < block->n_lanes; place++)
+        most = MAX(most, block->lanes[place].n_streams);
+    return most;
+}
+
+static gboolean block_init(Simulator *sim, int index, int block_depth, GError **error)
 {
     SimBlock *block = &sim->blocks[index];
     guint32 before = index > 0 ? mask_of(block - 1) : 0;
     block->plan = &g_array_index(sim->plan->blocks, IfmPlanBlock, (guint)index);
     block->index = index;
     block->lanes = g_new0(SimLane, block->plan->n_devices);
-    block->works = g_new0(SimWork, sim->depth);
     block->host = g_new0(SimHost, sim->options->n_sizes);
     block->n_lanes = (int)block->plan->n_devices;
     for (int place = 0; place < block->n_lanes; place++)
         if (!lane_init(sim, block, place, error))
             return FALSE;
+    /* one more for each stream beyond the first, or the others would have nothing to do */
+    block->depth = block_depth - 1 + most_streams(block);
+    block->works = g_new0(SimWork, block->depth);
     for (gsize i = 0; i < sim->options->n_sizes; i++)
-        host_init(sim, block, before, !*split, i);
-    *split = *split || block->n_lanes > 1;
+        host_init(sim, block, before, i);
     return TRUE;
 }
 
@@ -227,7 +246,6 @@ gboolean sim_init(Simulator *sim, const IfmCosts *costs, const IfmPlan *plan, co
                   GError **error)
 {
     const IfmPipelineOptions defaults = IFM_PIPELINE_OPTIONS_INIT;
-    gboolean split = FALSE;
     if (!check(costs, plan, options, error))
         return FALSE;
     *sim = (Simulator){ .costs = costs,
@@ -235,14 +253,14 @@ gboolean sim_init(Simulator *sim, const IfmCosts *costs, const IfmPlan *plan, co
                         .options = options,
                         .n_batches = (gint64)options->n_batches,
                         .queue_depth = options->queue_depth > 0 ? options->queue_depth : defaults.queue_depth,
-                        .depth = options->block_depth > 0 ? options->block_depth : defaults.block_depth,
                         .n_blocks = (int)plan->blocks->len };
     sim->blocks = g_new0(SimBlock, sim->n_blocks);
     sim->entered_ns = g_new0(gint64, options->n_batches);
     sim->put_ns = g_new0(gint64, options->n_batches);
     sim->left_ns = g_new0(gint64, options->n_batches);
+    int depth = options->block_depth > 0 ? options->block_depth : defaults.block_depth;
     for (int i = 0; i < sim->n_blocks; i++)
-        if (!block_init(sim, i, &split, error))
+        if (!block_init(sim, i, depth, error))
             return FALSE;
     sim_trace_init(sim);
     return TRUE;

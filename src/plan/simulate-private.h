@@ -3,8 +3,9 @@
 
 /*
  * A pipeline in numbers: what each thing costs (simulate-costs.c), what happens when (simulate.c), and how it is told
- * (simulate-trace.c). It follows the executor: a block's thread takes a batch while it holds fewer than block_depth,
- * parts it, hands the parts to the devices, merges batches in their order, and hands them on while the next queue has room.
+ * (simulate-trace.c). It follows the pipeline's executor in what a block's thread does first: it hands a merged batch on
+ * while the next queue has room, takes another while it holds fewer than its depth and parts it, merges the batch that is
+ * next; the last block takes before it lets go.
  */
 
 /* Piece: a share of a batch of one size on one lane. @factors: slow-downs by the set of busy devices, as they are asked. */
@@ -57,7 +58,7 @@ typedef struct
 /* Work: a batch while a block holds it. */
 typedef struct
 {
-    gint64 start_ns, handed_ns, done_ns, merged_ns;
+    gint64 start_ns;
     int n_left;
 } SimWork;
 
@@ -77,13 +78,18 @@ typedef struct
     int index; /* from 0 */
     int n_lanes;
     SimLane *lanes;
+    int depth;
     SimWork *works;                     /* [depth] of batch n: n modulo depth */
     gint64 n_begun, n_merged, n_pushed; /* batches begin, are merged and handed on in their order */
     SimActivity activity;
     int pad_lane;
     gint64 since_ns, until_ns; /* of the activity */
+    gint64 merge_ns;           /* when the merge began */
     gint64 free_ns;            /* when the last one ended */
-    SimHost *host;             /* [n_sizes] */
+    gboolean waiting;          /* it has nothing to do */
+    IfmEventKind waits_for;    /* … because of this; IFM_EVENT_OTHER: its devices */
+    guint32 name;
+    SimHost *host; /* [n_sizes] */
     IfmTrack *track, *passing, *queue;
 } SimBlock;
 
@@ -93,7 +99,7 @@ typedef struct
     const IfmPlan *plan;
     const IfmSimulateOptions *options;
     gint64 n_batches;
-    int queue_depth, depth, n_blocks;
+    int queue_depth, n_blocks;
     SimBlock *blocks;
     gint64 now_ns;
     gint64 *entered_ns, *put_ns, *left_ns; /* [n_batches] */

@@ -42,12 +42,17 @@ void sim_trace_init(Simulator *sim)
     for (int i = 0; i < sim->n_blocks; i++)
     {
         SimBlock *block = &sim->blocks[i];
+        int first = block->plan->first, last = block->plan->last;
+        g_autofree char *stages =
+            first == last ? g_strdup_printf("stage %d", first) : g_strdup_printf("stages %d-%d", first, last);
+        block->name = ifm_trace_intern(sim->trace, stages);
         for (int place = 0; place < block->n_lanes; place++)
             add_lane_tracks(sim, block, &block->lanes[place]);
         block->track = add_track(sim, IFM_TRACK_HOST, g_strdup_printf("block %d host", i + 1), i + 1,
                                  HOST_EVENTS + (gsize)block->n_lanes);
         block->passing = add_track(sim, IFM_TRACK_QUEUE, g_strdup_printf("block %d", i + 1), i + 1, 1);
-        block->queue = i > 0 ? add_track(sim, IFM_TRACK_QUEUE, g_strdup_printf("block %d queue", i + 1), i + 1, 1) : NULL;
+        block->queue =
+            i > 0 ? add_track(sim, IFM_TRACK_QUEUE, g_strdup_printf("queue to block %d", i + 1), i + 1, 1) : NULL;
     }
     sim->batches = add_track(sim, IFM_TRACK_QUEUE, g_strdup("batches"), 0, 1);
 }
@@ -56,17 +61,23 @@ void sim_record(Simulator *sim, IfmTrack *track, IfmEventKind kind, const SimBlo
                 gint64 end_ns, gint64 bytes)
 {
     IfmEvent event = IFM_EVENT_INIT;
-    gboolean always = kind == IFM_EVENT_INFER || kind == IFM_EVENT_BLOCK || kind == IFM_EVENT_BATCH;
-    if (end_ns == start_ns && !always)
+    gboolean optional = kind == IFM_EVENT_COPY || kind == IFM_EVENT_WAIT_INPUT || kind == IFM_EVENT_WAIT_OUTPUT;
+    if (end_ns == start_ns && optional)
         return;
     event.start_ns = start_ns;
     event.duration_ns = end_ns - start_ns;
     event.bytes = bytes;
     event.batch = (gint32)batch;
     event.kind = (guint8)kind;
-    event.name = kind == IFM_EVENT_COPY && block->activity == SIM_PAD ? sim->pad_name : sim->names[kind];
+    event.name = sim->names[kind];
+    event.first = 1;
+    event.last = (guint16)sim->costs->n_stages;
     if (block != NULL)
     {
+        if (kind == IFM_EVENT_INFER || kind == IFM_EVENT_BLOCK)
+            event.name = block->name;
+        else if (kind == IFM_EVENT_COPY && block->activity == SIM_PAD)
+            event.name = sim->pad_name;
         event.block = (guint16)(block->index + 1);
         event.first = (guint16)block->plan->first;
         event.last = (guint16)block->plan->last;

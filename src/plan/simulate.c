@@ -13,9 +13,9 @@
 
 #define NEVER G_MAXINT64
 
-static SimWork *work_of(const Simulator *sim, const SimBlock *block, gint64 batch)
+static SimWork *work_of(const SimBlock *block, gint64 batch)
 {
-    return &block->works[batch % sim->depth];
+    return &block->works[batch % block->depth];
 }
 
 static const SimHost *host_of(const Simulator *sim, const SimBlock *block, gint64 batch)
@@ -26,11 +26,9 @@ static const SimHost *host_of(const Simulator *sim, const SimBlock *block, gint6
 /* --- devices ------------------------------------------------------------------------------------------------------------
  */
 
-static void part_done(Simulator *sim, SimBlock *block, gint64 batch)
+static void part_done(const SimBlock *block, gint64 batch)
 {
-    SimWork *work = work_of(sim, block, batch);
-    work->n_left--;
-    work->done_ns = sim->now_ns;
+    work_of(block, batch)->n_left--;
 }
 
 /* Ends what has come to its end. */
@@ -41,7 +39,7 @@ static gboolean end_run(Simulator *sim, SimBlock *block, SimLane *lane, int stre
         return FALSE;
     sim_record(sim, lane->tracks[stream], IFM_EVENT_INFER, block, run->batch, run->start_ns, sim->now_ns, 0);
     lane->busy_ns += (double)(sim->now_ns - run->start_ns);
-    part_done(sim, block, run->batch);
+    part_done(block, run->batch);
     run->batch = -1;
     return TRUE;
 }
@@ -56,7 +54,7 @@ static gboolean begin_run(Simulator *sim, SimBlock *block, SimLane *lane, int st
     SimPiece *piece = &lane->pieces[sim_size_of(sim, batch)];
     lane->next[stream] += lane->n_streams;
     if (piece->nodes == 0)
-        part_done(sim, block, batch);
+        part_done(block, batch);
     else
         *run = (SimRun){ .batch = batch,
                          .piece = piece,
@@ -94,7 +92,8 @@ static void hand_part(SimBlock *block)
     block->lanes[block->pad_lane++].n_handed = block->n_begun;
 }
 
-/* After partition the parts are handed over one after the other, padded where a device wants that. */
+/* After partition the parts are handed over one after the other, padded where a device wants that; copies are within what
+ * is told as partition and as merge. */
 static void hand_parts(Simulator *sim, SimBlock *block)
 {
     gsize size = sim_size_of(sim, block->n_begun - 1);
@@ -108,13 +107,18 @@ static void hand_parts(Simulator *sim, SimBlock *block)
         }
         hand_part(block);
     }
+    gint64 batch = block->n_begun - 1;
+    sim_record(sim, block->track, IFM_EVENT_PARTITION, block, batch, work_of(block, batch)->start_ns, sim->now_ns, 0);
     block->activity = SIM_IDLE;
     block->free_ns = sim->now_ns;
 }
 
 static void end_merge(Simulator *sim, SimBlock *block)
 {
-    work_of(sim, block, block->n_merged++)->merged_ns = sim->now_ns;
+    gint64 batch = block->n_merged++;
+    SimWork *work = work_of(block, batch);
+    sim_record(sim, block->track, IFM_EVENT_MERGE, block, batch, block->merge_ns, sim->now_ns, 0);
+    sim_record(sim, block->passing, IFM_EVENT_BLOCK, block, batch, work->start_ns, sim->now_ns, 0);
     block->activity = SIM_IDLE;
     block->free_ns = sim->now_ns;
 }
@@ -138,17 +142,13 @@ static gint64 bytes_of(const Simulator *sim, const SimBlock *block, gint64 batch
 /* What the thread was at has come to its end: on to what follows. */
 static gboolean end_activity(Simulator *sim, SimBlock *block)
 {
-    static const IfmEventKind kinds[] = { [SIM_HANDOVER] = IFM_EVENT_COPY,
-                                          [SIM_PARTITION] = IFM_EVENT_PARTITION,
-                                          [SIM_PAD] = IFM_EVENT_COPY,
-                                          [SIM_MERGE] = IFM_EVENT_MERGE,
-                                          [SIM_RETURN] = IFM_EVENT_COPY };
     if (block->activity == SIM_IDLE || block->until_ns > sim->now_ns)
         return FALSE;
     gboolean merging = block->activity == SIM_MERGE || block->activity == SIM_RETURN;
     gint64 batch = merging ? block->n_merged : block->n_begun - 1;
-    sim_record(sim, block->track, kinds[block->activity], block, batch, block->since_ns, sim->now_ns,
-               bytes_of(sim, block, batch));
+    gint64 bytes = bytes_of(sim, block, batch);
+    if (block->activity != SIM_PARTITION && block->activity != SIM_MERGE)
+        sim_record(sim, block->track, IFM_EVENT_COPY, block, batch, block->since_ns, sim->now_ns, bytes);
     switch (block->activity)
     {
     case SIM_HANDOVER:
@@ -171,29 +171,50 @@ static gboolean end_activity(Simulator *sim, SimBlock *block)
     return TRUE;
 }
 
-/* What an idle thread has waited for since it was last done with something: room in the next queue where it holds a merged
- * batch, a batch where it holds none; else for its devices, which tell of themselves. */
-static void note_wait(Simulator *sim, SimBlock *block)
+/* Whether another batch is there for it; @ended: (out) none will ever be. */
+static gboolean has_input(const Simulator *sim, const SimBlock *block, gboolean *ended)
 {
-    if (block->n_merged > block->n_pushed)
-        sim_record(sim, block->track, IFM_EVENT_WAIT_OUTPUT, block, block->n_pushed, block->free_ns, sim->now_ns, 0);
-    else if (block->n_begun == block->n_pushed)
-        sim_record(sim, block->track, IFM_EVENT_WAIT_INPUT, block, block->n_begun, block->free_ns, sim->now_ns, 0);
+    gint64 ready = block->index > 0 ? block[-1].n_pushed : sim->n_batches;
+    *ended = ready == sim->n_batches && block->n_begun == ready;
+    return block->n_begun < ready;
+}
+
+/* Nothing to do at this moment: why, is settled now. */
+static void begin_wait(const Simulator *sim, SimBlock *block)
+{
+    gboolean ended, input = has_input(sim, block, &ended);
+    if (block->activity != SIM_IDLE || block->waiting)
+        return;
+    block->waiting = TRUE;
+    block->waits_for = IFM_EVENT_OTHER;
+    if (block->n_begun - block->n_pushed < block->depth && !input && !ended)
+        block->waits_for = IFM_EVENT_WAIT_INPUT;
+    else if (block->n_merged > block->n_pushed)
+        block->waits_for = IFM_EVENT_WAIT_OUTPUT;
+}
+
+static void end_wait(Simulator *sim, SimBlock *block)
+{
+    gint64 batch = block->waits_for == IFM_EVENT_WAIT_OUTPUT ? block->n_pushed : -1;
+    if (block->waiting && block->waits_for != IFM_EVENT_OTHER)
+        sim_record(sim, block->track, block->waits_for, block, batch, block->free_ns, sim->now_ns, 0);
+    block->waiting = FALSE;
     block->free_ns = sim->now_ns;
 }
 
 /* Takes a batch: of the queue before it, or one that enters. */
 static gboolean take(Simulator *sim, SimBlock *block)
 {
-    gint64 batch = block->n_begun, ready = block->index > 0 ? block[-1].n_pushed : sim->n_batches;
-    if (block->activity != SIM_IDLE || batch >= ready || batch - block->n_pushed >= sim->depth)
+    gint64 batch = block->n_begun;
+    gboolean ended;
+    if (block->activity != SIM_IDLE || batch - block->n_pushed >= block->depth || !has_input(sim, block, &ended))
         return FALSE;
-    note_wait(sim, block);
+    end_wait(sim, block);
     if (block->index > 0)
         sim_record(sim, block->queue, IFM_EVENT_QUEUE, block, batch, sim->put_ns[batch], sim->now_ns, 0);
     else
         sim->entered_ns[batch] = sim->now_ns;
-    *work_of(sim, block, batch) = (SimWork){ .start_ns = sim->now_ns, .n_left = block->n_lanes };
+    *work_of(block, batch) = (SimWork){ .start_ns = sim->now_ns, .n_left = block->n_lanes };
     block->n_begun++;
     occupy(sim, block, SIM_HANDOVER, host_of(sim, block, batch)->handover_ns);
     return TRUE;
@@ -203,9 +224,10 @@ static gboolean take(Simulator *sim, SimBlock *block)
 static gboolean merge(Simulator *sim, SimBlock *block)
 {
     gint64 batch = block->n_merged;
-    if (block->activity != SIM_IDLE || batch >= block->n_begun || work_of(sim, block, batch)->n_left > 0)
+    if (block->activity != SIM_IDLE || batch >= block->n_begun || work_of(block, batch)->n_left > 0)
         return FALSE;
-    note_wait(sim, block);
+    end_wait(sim, block);
+    block->merge_ns = sim->now_ns;
     occupy(sim, block, SIM_MERGE, host_of(sim, block, batch)->merge_ns);
     return TRUE;
 }
@@ -215,13 +237,11 @@ static gboolean push(Simulator *sim, SimBlock *block)
 {
     gint64 batch = block->n_pushed;
     gboolean is_last = block->index + 1 == sim->n_blocks;
-    if (batch >= block->n_merged || (!is_last && batch - block[1].n_begun >= sim->queue_depth))
+    if (block->activity != SIM_IDLE || batch >= block->n_merged ||
+        (!is_last && batch - block[1].n_begun >= sim->queue_depth))
         return FALSE;
-    const SimWork *work = work_of(sim, block, batch);
-    if (block->activity == SIM_IDLE)
-        note_wait(sim, block);
+    end_wait(sim, block);
     block->n_pushed++;
-    sim_record(sim, block->passing, IFM_EVENT_BLOCK, block, batch, work->start_ns, work->merged_ns, 0);
     if (is_last)
     {
         sim->left_ns[batch] = sim->now_ns;
@@ -235,7 +255,15 @@ static gboolean push(Simulator *sim, SimBlock *block)
 /* --- time ---------------------------------------------------------------------------------------------------------------
  */
 
-/* All that can happen at this moment. A block's thread merges before it begins another: what is done gets on. */
+/* What the block's thread does next, in the order of the executor: devices get their next work before the last is merged.
+ */
+static gboolean act(Simulator *sim, SimBlock *block)
+{
+    gboolean is_last = block->index + 1 == sim->n_blocks;
+    return (!is_last && push(sim, block)) || take(sim, block) || push(sim, block) || merge(sim, block);
+}
+
+/* All that can happen at this moment. */
 static void settle_moment(Simulator *sim)
 {
     for (gboolean moved = TRUE; moved;)
@@ -246,10 +274,11 @@ static void settle_moment(Simulator *sim)
             SimBlock *block = &sim->blocks[i];
             moved |= end_activity(sim, block);
             moved |= step_lanes(sim, block);
-            moved |= push(sim, block);
-            moved |= merge(sim, block) || take(sim, block);
+            moved |= act(sim, block);
         }
     }
+    for (int i = 0; i < sim->n_blocks; i++)
+        begin_wait(sim, &sim->blocks[i]);
 }
 
 typedef void (*EachRun)(Simulator *sim, SimBlock *block, SimLane *lane, SimRun *run, gpointer user);
