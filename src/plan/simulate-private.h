@@ -106,7 +106,7 @@ typedef struct
     IfmTrace *trace;
     IfmTrack *batches;
     guint32 names[IFM_N_EVENT_KINDS];
-    guint32 pad_name;
+    guint32 pad_name, return_name;
 } Simulator;
 
 /* --- simulate-costs.c ---------------------------------------------------------------------------------------------------

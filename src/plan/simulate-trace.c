@@ -26,6 +26,15 @@ static void add_lane_tracks(Simulator *sim, const SimBlock *block, SimLane *lane
     }
 }
 
+/* As the pipeline calls them; inferences and blocks are called by their stages. */
+static const char *const names[IFM_N_EVENT_KINDS] = { [IFM_EVENT_PARTITION] = "partition",
+                                                      [IFM_EVENT_MERGE] = "merge",
+                                                      [IFM_EVENT_COPY] = "copy in",
+                                                      [IFM_EVENT_QUEUE] = "in queue",
+                                                      [IFM_EVENT_WAIT_INPUT] = "wait for input",
+                                                      [IFM_EVENT_WAIT_OUTPUT] = "wait for room",
+                                                      [IFM_EVENT_BATCH] = "batch" };
+
 /* Host work and waits of one batch in a block: two copies, partition, merge, two waits, and a padding for each lane. */
 #define HOST_EVENTS 6
 
@@ -37,8 +46,10 @@ void sim_trace_init(Simulator *sim)
     json_object_set_new(meta, "simulated", json_true());
     ifm_trace_set_meta(sim->trace, meta);
     for (int kind = 0; kind < IFM_N_EVENT_KINDS; kind++)
-        sim->names[kind] = ifm_trace_intern(sim->trace, ifm_event_kind_name((IfmEventKind)kind));
+        if (names[kind] != NULL)
+            sim->names[kind] = ifm_trace_intern(sim->trace, names[kind]);
     sim->pad_name = ifm_trace_intern(sim->trace, "pad");
+    sim->return_name = ifm_trace_intern(sim->trace, "copy out");
     for (int i = 0; i < sim->n_blocks; i++)
     {
         SimBlock *block = &sim->blocks[i];
@@ -78,6 +89,8 @@ void sim_record(Simulator *sim, IfmTrack *track, IfmEventKind kind, const SimBlo
             event.name = block->name;
         else if (kind == IFM_EVENT_COPY && block->activity == SIM_PAD)
             event.name = sim->pad_name;
+        else if (kind == IFM_EVENT_COPY && block->activity == SIM_RETURN)
+            event.name = sim->return_name;
         event.block = (guint16)(block->index + 1);
         event.first = (guint16)block->plan->first;
         event.last = (guint16)block->plan->last;
