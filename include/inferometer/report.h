@@ -1,5 +1,6 @@
 #pragma once
 #include <inferometer/study.h>
+#include <inferometer/trace.h>
 
 G_BEGIN_DECLS
 
@@ -244,5 +245,25 @@ char *ifm_study_status_to_screen(const IfmStudyTables *tables, const IfmScreen *
 /** ifm_study_write: lookup_table.json, bandwidth_table.json, raw_measurements.json, checkpoint_cpugpu.json,
  * checkpoint_npu.json, profiling_report.txt and stages.csv into @folder, each in one step. */
 gboolean ifm_study_write(const IfmStudyTables *tables, const char *folder, GError **error);
+
+/* --- traces ------------------------------------------------------------------------------------------------------- */
+
+/** ifm_trace_to_screen: What happened, as one wants it first: how fast, what each device did and why it was idle, the
+ * blocks with the bottleneck marked, latencies, the critical path of a batch. (transfer full) */
+char *ifm_trace_to_screen(const IfmTrace *trace, const IfmTraceAnalysis *analysis, const IfmScreen *screen);
+/** ifm_trace_diff_to_screen: @differences: of ifm_trace_diff(). @a, @b: what the two are called. (transfer full) */
+char *ifm_trace_diff_to_screen(const GPtrArray *differences, const char *a, const char *b, const IfmScreen *screen);
+/** ifm_trace_events_to_csv: One row an event, with a header line, as a data frame reads it: times in ns, empty where there
+ * is none. @traces: [n_traces]; their numbers, from 0, are the first column. (transfer full) */
+char *ifm_trace_events_to_csv(const IfmTrace *const *traces, gsize n_traces);
+/**
+ * ifm_trace_timeline: For a terminal: time from left to right, a row for each device's stream, each block's host (what it
+ * does, not what it waits for) and each thread of a foreign trace. A cell is filled as far as the track was busy in it; a
+ * batch's number stands in an inference that has room for it. Several traces one below the other on one scale, each from
+ * its own beginning.
+ * @question: the window, on the clock of each trace; NULL: all of each    Returns: (transfer full)
+ */
+char *ifm_trace_timeline(const IfmTrace *const *traces, gsize n_traces, const IfmTraceQuestion *question,
+                         const IfmScreen *screen);
 
 G_END_DECLS

@@ -178,9 +178,9 @@ typedef enum
 /** ifm_idle_cause_name: "upstream", "host", "transfer", "queue-full", "partner", "no-work", "unknown". */
 const char *ifm_idle_cause_name(IfmIdleCause cause);
 
-/** ifm_node_is_marshalling: whether a node of that type moves or converts data for the runtime's sake (Reorder, Convert,
- * MemcpyToHost, Input, …), whichever runtime calls it so. */
-gboolean ifm_node_is_marshalling(const char *type);
+/** ifm_node_is_marshalling: whether a node moves or converts data for the runtime's sake (Reorder, Convert, MemcpyToHost,
+ * Input, …), whichever runtime calls it so. @name: of a NODE event: its type, perhaps a blank and what it is called. */
+gboolean ifm_node_is_marshalling(const char *name);
 
 #define IFM_BUBBLE_BINS 12 /* < 1 us, < 4 us, < 16 us, … each 4 times the last; the last is open */
 
@@ -236,6 +236,7 @@ typedef struct
     gsize n_devices;         /* tracks of devices (foreign: threads) */
     GArray *tracks;          /* IfmTrackUse, devices first */
     gint64 busy_ns, idle_ns; /* over all devices: busy + idle = window x n_devices, exactly */
+    double wall_utilisation; /* busy / (window x n_devices); NaN without devices */
     gsize n_batches;         /* that left in the window, or never left and were in a block */
     gsize n_left;            /* of those: with a result, which is what latencies are of */
     gsize n_failed_batches;  /* of those: left with an error */

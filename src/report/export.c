@@ -84,26 +84,41 @@ static void append_header(GString *out, const IfmField *field)
         g_string_append_printf(out, "%s%s_%s", mark > 0 ? "," : "", field->key, mark_names[mark]);
 }
 
+/* A header line where @record is NULL. */
+static void append_line(GString *out, const IfmField *fields, const void *record)
+{
+    gboolean first = TRUE;
+    for (const IfmField *field = fields; field->key != NULL; field++)
+    {
+        if ((field->flags & IFM_FIELD_NO_EXPORT) != 0)
+            continue;
+        if (!first)
+            g_string_append_c(out, ',');
+        first = FALSE;
+        if (record == NULL)
+            append_header(out, field);
+        else
+            append_cell(out, field, record);
+    }
+    g_string_append(out, "\r\n");
+}
+
+void ifm_csv_append_header(GString *out, const IfmField *fields)
+{
+    append_line(out, fields, NULL);
+}
+
+void ifm_csv_append_record(GString *out, const IfmField *fields, const void *record)
+{
+    append_line(out, fields, record);
+}
+
 char *ifm_table_to_csv(const IfmTable *table)
 {
     GString *out = g_string_new(NULL);
-    for (gsize row = 0; row <= table->n_records; row++)
-    {
-        gboolean first = TRUE;
-        for (const IfmField *field = table->fields; field->key != NULL; field++)
-        {
-            if ((field->flags & IFM_FIELD_NO_EXPORT) != 0)
-                continue;
-            if (!first)
-                g_string_append_c(out, ',');
-            first = FALSE;
-            if (row == 0)
-                append_header(out, field);
-            else
-                append_cell(out, field, table->records[row - 1]);
-        }
-        g_string_append(out, "\r\n");
-    }
+    ifm_csv_append_header(out, table->fields);
+    for (gsize row = 0; row < table->n_records; row++)
+        ifm_csv_append_record(out, table->fields, table->records[row]);
     return g_string_free(out, FALSE);
 }
 

@@ -13,6 +13,10 @@ void ifm_format_column(IfmFieldKind kind, const double *numbers, gsize n, char *
 void ifm_field_get(const IfmField *field, const void *record, IfmValue *value);
 void ifm_value_clear(IfmValue *value);
 
+/* ifm_csv_append_header, ifm_csv_append_record: the lines of ifm_table_to_csv(), for more records than one would keep. */
+void ifm_csv_append_header(GString *out, const IfmField *fields);
+void ifm_csv_append_record(GString *out, const IfmField *fields, const void *record);
+
 /* ifm_real_append: The shortest digits that read back as the same number; nothing where it is not finite. */
 void ifm_real_append(GString *out, double real);
 

@@ -186,6 +186,7 @@ json_t *ifm_trace_analysis_to_json(const IfmTraceAnalysis *analysis, const IfmTr
     json_object_set_new(json, "devices", whole((gint64)analysis->n_devices));
     json_object_set_new(json, "busy_ns", whole(analysis->busy_ns));
     json_object_set_new(json, "idle_ns", whole(analysis->idle_ns));
+    json_object_set_new(json, "wall_utilisation", real(analysis->wall_utilisation));
     json_object_set_new(json, "tracks", tracks);
     json_object_set_new(json, "stages", stages);
     json_object_set_new(json, "bottleneck_block",

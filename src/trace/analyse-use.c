@@ -281,4 +281,6 @@ void ifm_analyse_use(IfmAnalysing *self)
             self->analysis->idle_ns += use->idle_ns;
         }
     }
+    double all_ns = (double)self->analysis->busy_ns + (double)self->analysis->idle_ns;
+    self->analysis->wall_utilisation = all_ns > 0 ? (double)self->analysis->busy_ns / all_ns : NAN;
 }

@@ -17,17 +17,18 @@ const char *ifm_idle_cause_name(IfmIdleCause cause)
 }
 
 /* What OpenVINO and ONNX Runtime call the nodes that they put in to move or convert data. A Cast that a model asks for is
- * computing; those that ONNX Runtime puts in for its own sake begin as the last entry says. */
-gboolean ifm_node_is_marshalling(const char *type)
+ * computing; those that ONNX Runtime puts in for its own sake have names that begin so. */
+gboolean ifm_node_is_marshalling(const char *name)
 {
     static const char *const types[] = {
         "Reorder",     "ReorderInput", "ReorderOutput", "MemcpyFromHost", "MemcpyToHost", "Memcpy", "Convert",
         "ConvertLike", "Input",        "Output",        "Parameter",      "Result",       "Copy",   "Transfer",
     };
+    gsize length = strcspn(name, " ");
     for (gsize i = 0; i < G_N_ELEMENTS(types); i++)
-        if (g_strcmp0(type, types[i]) == 0)
+        if (strlen(types[i]) == length && memcmp(name, types[i], length) == 0)
             return TRUE;
-    return type != NULL && g_str_has_prefix(type, "InsertedPrecisionFreeCast_");
+    return g_str_has_prefix(name, "Cast InsertedPrecisionFreeCast_");
 }
 
 char *ifm_track_title(const IfmTrackInfo *info)

@@ -1,0 +1,437 @@
+#include <math.h>
+#include <string.h>
+
+#include "report-private.h"
+
+/* What `inferometer trace` shows. */
+
+#define MOST_STEPS 40 /* of a critical path */
+
+static void get_text_member(const void *record, const void *user, IfmValue *value)
+{
+    ifm_value_set_text(value, G_STRUCT_MEMBER(const char *, record, GPOINTER_TO_SIZE(user)));
+}
+
+static void get_real_member(const void *record, const void *user, IfmValue *value)
+{
+    ifm_value_set_real(value, G_STRUCT_MEMBER(double, record, GPOINTER_TO_SIZE(user)));
+}
+
+static void get_count_member(const void *record, const void *user, IfmValue *value)
+{
+    ifm_value_set_integer(value, (gint64)G_STRUCT_MEMBER(gsize, record, GPOINTER_TO_SIZE(user)));
+}
+
+#define AT(type, member) GSIZE_TO_POINTER(G_STRUCT_OFFSET(type, member))
+
+/* --- devices ---------------------------------------------------------------------------------------------------------- */
+
+/* A track's figures and the window that idle times are shares of. */
+typedef struct
+{
+    const IfmTrackUse *use;
+    double window_ns;
+} TrackLine;
+
+static const IfmTrackUse *use_of(const void *record)
+{
+    return ((const TrackLine *)record)->use;
+}
+
+static char *track_title(const IfmTrackInfo *info)
+{
+    return info->device != NULL ? g_strdup_printf("%s stream %d", info->device, info->stream)
+                                : g_strdup(info->thread != NULL ? info->thread : "(no name)");
+}
+
+static void get_track_name(const void *record, const void *user, IfmValue *value)
+{
+    ifm_value_take_text(value, track_title(use_of(record)->info));
+}
+
+static void get_track_count(const void *record, const void *user, IfmValue *value)
+{
+    get_count_member(use_of(record), user, value);
+}
+
+static void get_track_real(const void *record, const void *user, IfmValue *value)
+{
+    get_real_member(use_of(record), user, value);
+}
+
+/* A device that nobody asked is not one that did nothing. */
+static void get_track_hardware(const void *record, const void *user, IfmValue *value)
+{
+    const IfmTrackUse *use = use_of(record);
+    if (isfinite(use->hw_utilisation))
+        ifm_value_take_text(value, ifm_format_ratio(use->hw_utilisation));
+    else
+    {
+        ifm_value_set_text(value, "unavailable");
+        value->tone = IFM_TONE_DIM;
+    }
+}
+
+static void set_share(IfmValue *value, const void *record, gint64 ns)
+{
+    if (ns > 0)
+        ifm_value_set_real(value, (double)ns / ((const TrackLine *)record)->window_ns);
+}
+
+static void get_track_idle(const void *record, const void *user, IfmValue *value)
+{
+    ifm_value_set_real(value, (double)use_of(record)->idle_ns / ((const TrackLine *)record)->window_ns);
+}
+
+static void get_track_cause(const void *record, const void *user, IfmValue *value)
+{
+    set_share(value, record, use_of(record)->idle_by_cause_ns[GPOINTER_TO_INT(user)]);
+}
+
+static void get_track_share(const void *record, const void *user, IfmValue *value)
+{
+    set_share(value, record, G_STRUCT_MEMBER(gint64, use_of(record), GPOINTER_TO_SIZE(user)));
+}
+
+static void get_track_bubble(const void *record, const void *user, IfmValue *value)
+{
+    const IfmTrackUse *use = use_of(record);
+    if (use->n_bubbles > 0)
+        ifm_value_set_real(value, GPOINTER_TO_INT(user) != 0 ? (double)use->bubble_max_ns : use->bubble_mean_ns);
+}
+
+#define USE(member) AT(IfmTrackUse, member)
+#define CAUSE(key, title, cause)                                                                                           \
+    {                                                                                                                      \
+        key, title, IFM_FIELD_RATIO, get_track_cause, GINT_TO_POINTER(cause), IFM_FIELD_HIDE_EMPTY                         \
+    }
+
+static const IfmField track_fields[] = {
+    { "device", "device", IFM_FIELD_TEXT, get_track_name, NULL, IFM_FIELD_WHOLE | IFM_FIELD_KEY },
+    { "count", "runs", IFM_FIELD_INTEGER, get_track_count, USE(n_events) },
+    { "wall_utilisation", "wall", IFM_FIELD_RATIO, get_track_real, USE(wall_utilisation) },
+    { "hw_utilisation", "hardware", IFM_FIELD_TEXT, get_track_hardware, NULL, IFM_FIELD_WHOLE },
+    { "penalty", "penalty", IFM_FIELD_DURATION, get_track_real, USE(penalty_mean_ns), IFM_FIELD_HIDE_EMPTY },
+    { "bubbles", "bubbles", IFM_FIELD_INTEGER, get_track_count, USE(n_bubbles) },
+    { "bubble_mean", "mean", IFM_FIELD_DURATION, get_track_bubble, GINT_TO_POINTER(0), IFM_FIELD_HIDE_EMPTY },
+    { "bubble_max", "longest", IFM_FIELD_DURATION, get_track_bubble, GINT_TO_POINTER(1), IFM_FIELD_HIDE_EMPTY },
+    { "marshalling", "marshalling", IFM_FIELD_RATIO, get_track_share, USE(marshalling_ns), IFM_FIELD_HIDE_EMPTY },
+    { "idle", "idle", IFM_FIELD_RATIO, get_track_idle, NULL, IFM_FIELD_BREAK },
+    CAUSE("upstream", "upstream", IFM_IDLE_UPSTREAM),
+    CAUSE("host", "host", IFM_IDLE_HOST),
+    CAUSE("transfer", "transfer", IFM_IDLE_TRANSFER),
+    CAUSE("queue_full", "queue full", IFM_IDLE_QUEUE_FULL),
+    CAUSE("partner", "partner", IFM_IDLE_PARTNER),
+    CAUSE("no_work", "no work", IFM_IDLE_NO_WORK),
+    CAUSE("unknown", "unknown", IFM_IDLE_UNKNOWN),
+    { "others", "others work", IFM_FIELD_RATIO, get_track_share, USE(idle_others_busy_ns), IFM_FIELD_HIDE_EMPTY },
+    { "alone", "none works", IFM_FIELD_RATIO, get_track_share, USE(idle_alone_ns), IFM_FIELD_HIDE_EMPTY },
+    { NULL },
+};
+
+static void append_devices(GString *out, const IfmTraceAnalysis *analysis, const IfmScreen *screen)
+{
+    if (analysis->tracks->len == 0)
+        return;
+    g_autofree TrackLine *lines = g_new(TrackLine, analysis->tracks->len);
+    g_autoptr(GPtrArray) records = g_ptr_array_new();
+    for (guint i = 0; i < analysis->tracks->len; i++)
+    {
+        lines[i] = (TrackLine){ &g_array_index(analysis->tracks, IfmTrackUse, i), (double)analysis->window_ns };
+        g_ptr_array_add(records, &lines[i]);
+    }
+    ifm_page_heading(out, "Devices: shares of the window; why they were idle", screen);
+    ifm_page_table(out, track_fields, records, screen);
+}
+
+/* --- stages ----------------------------------------------------------------------------------------------------------- */
+
+typedef struct
+{
+    const IfmStageUse *use;
+    const IfmTraceAnalysis *analysis;
+} StageLine;
+
+static const IfmStageUse *stage_of(const void *record)
+{
+    return ((const StageLine *)record)->use;
+}
+
+static void get_stage_block(const void *record, const void *user, IfmValue *value)
+{
+    ifm_value_take_text(value, g_strdup_printf("%d", stage_of(record)->block));
+}
+
+static void get_stage_range(const void *record, const void *user, IfmValue *value)
+{
+    const IfmStageUse *use = stage_of(record);
+    if (use->first > 0)
+        ifm_value_take_text(value, use->first == use->last ? g_strdup_printf("%d", use->first)
+                                                           : g_strdup_printf("%d-%d", use->first, use->last));
+}
+
+/* Which devices the plan put in the block; those that were in several are of none. */
+static void get_stage_devices(const void *record, const void *user, IfmValue *value)
+{
+    const StageLine *line = record;
+    g_autoptr(GString) names = g_string_new(NULL);
+    const char *last = NULL;
+    for (guint i = 0; i < line->analysis->tracks->len; i++)
+    {
+        const IfmTrackInfo *info = g_array_index(line->analysis->tracks, IfmTrackUse, i).info;
+        if (info->block != line->use->block || info->device == NULL || g_strcmp0(info->device, last) == 0)
+            continue;
+        g_string_append_printf(names, "%s%s", names->len > 0 ? "+" : "", info->device);
+        last = info->device;
+    }
+    if (names->len > 0)
+        ifm_value_take_text(value, g_strdup(names->str));
+}
+
+static void get_stage_real(const void *record, const void *user, IfmValue *value)
+{
+    get_real_member(stage_of(record), user, value);
+}
+
+static void get_stage_count(const void *record, const void *user, IfmValue *value)
+{
+    get_count_member(stage_of(record), user, value);
+}
+
+static void get_stage_mark(const void *record, const void *user, IfmValue *value)
+{
+    const StageLine *line = record;
+    ifm_value_set_text(value, line->use->block == line->analysis->bottleneck_block ? "bottleneck" : "");
+    value->tone = IFM_TONE_WARN;
+}
+
+#define STAGE(member) AT(IfmStageUse, member)
+
+static const IfmField stage_fields[] = {
+    { "block", "block", IFM_FIELD_TEXT, get_stage_block, NULL, IFM_FIELD_KEY },
+    { "devices", "devices", IFM_FIELD_TEXT, get_stage_devices, NULL, IFM_FIELD_HIDE_EMPTY },
+    { "stages", "stages", IFM_FIELD_TEXT, get_stage_range, NULL, IFM_FIELD_HIDE_EMPTY },
+    { "count", "batches", IFM_FIELD_INTEGER, get_stage_count, STAGE(n) },
+    { "mean", "mean", IFM_FIELD_DURATION, get_stage_real, STAGE(mean_ns) },
+    { "partition", "partition", IFM_FIELD_DURATION, get_stage_real, STAGE(partition_ns) },
+    { "device", "+ devices", IFM_FIELD_DURATION, get_stage_real, STAGE(device_ns) },
+    { "merge", "+ merge", IFM_FIELD_DURATION, get_stage_real, STAGE(merge_ns) },
+    { "median", "median", IFM_FIELD_DURATION, get_stage_real, STAGE(median_ns) },
+    { "max", "longest", IFM_FIELD_DURATION, get_stage_real, STAGE(max_ns) },
+    { "bottleneck_count", "slowest of", IFM_FIELD_INTEGER, get_stage_count, STAGE(n_bottleneck) },
+    { "mark", "", IFM_FIELD_TEXT, get_stage_mark, NULL, IFM_FIELD_HIDE_EMPTY },
+    { NULL },
+};
+
+static void append_stages(GString *out, const IfmTraceAnalysis *analysis, const IfmScreen *screen)
+{
+    if (analysis->stages->len == 0)
+        return;
+    g_autofree StageLine *lines = g_new(StageLine, analysis->stages->len);
+    g_autoptr(GPtrArray) records = g_ptr_array_new();
+    for (guint i = 0; i < analysis->stages->len; i++)
+    {
+        lines[i] = (StageLine){ &g_array_index(analysis->stages, IfmStageUse, i), analysis };
+        g_ptr_array_add(records, &lines[i]);
+    }
+    ifm_page_heading(out, "Blocks: time of a batch", screen);
+    ifm_page_table(out, stage_fields, records, screen);
+}
+
+/* --- batches ---------------------------------------------------------------------------------------------------------- */
+
+typedef struct
+{
+    const char *name;
+    IfmPercentiles values;
+} LatencyLine;
+
+#define LATENCY(member) AT(LatencyLine, values.member)
+
+static const IfmField latency_fields[] = {
+    { "name", "batches", IFM_FIELD_TEXT, get_text_member, AT(LatencyLine, name), IFM_FIELD_WHOLE },
+    { "p50", "median", IFM_FIELD_DURATION, get_real_member, LATENCY(p50_ns) },
+    { "p90", "p90", IFM_FIELD_DURATION, get_real_member, LATENCY(p90_ns) },
+    { "p95", "p95", IFM_FIELD_DURATION, get_real_member, LATENCY(p95_ns) },
+    { "p99", "p99", IFM_FIELD_DURATION, get_real_member, LATENCY(p99_ns) },
+    { "max", "longest", IFM_FIELD_DURATION, get_real_member, LATENCY(max_ns) },
+    { "mean", "mean", IFM_FIELD_DURATION, get_real_member, LATENCY(mean_ns) },
+    { NULL },
+};
+
+static void append_latencies(GString *out, const IfmTraceAnalysis *analysis, const IfmScreen *screen)
+{
+    LatencyLine lines[] = { { "latency", analysis->latency }, { "cycle", analysis->cycle } };
+    g_autoptr(GPtrArray) records = g_ptr_array_new();
+    for (gsize i = 0; i < G_N_ELEMENTS(lines); i++)
+        if (isfinite(lines[i].values.p50_ns))
+            g_ptr_array_add(records, &lines[i]);
+    if (records->len == 0)
+        return;
+    ifm_page_heading(out, "Batches: from entry to leaving, and in the slowest block", screen);
+    ifm_page_table(out, latency_fields, records, screen);
+}
+
+typedef struct
+{
+    const char *kind, *where;
+    char *block;
+    double at_ns, duration_ns, share;
+} StepLine;
+
+static const IfmField step_fields[] = {
+    { "kind", "step", IFM_FIELD_TEXT, get_text_member, AT(StepLine, kind), IFM_FIELD_WHOLE },
+    { "block", "block", IFM_FIELD_TEXT, get_text_member, AT(StepLine, block), IFM_FIELD_HIDE_EMPTY },
+    { "where", "where", IFM_FIELD_TEXT, get_text_member, AT(StepLine, where), IFM_FIELD_HIDE_EMPTY },
+    { "at", "after", IFM_FIELD_DURATION, get_real_member, AT(StepLine, at_ns) },
+    { "duration", "time", IFM_FIELD_DURATION, get_real_member, AT(StepLine, duration_ns) },
+    { "share", "share", IFM_FIELD_RATIO, get_real_member, AT(StepLine, share) },
+    { "bar", "", IFM_FIELD_BAR, get_real_member, AT(StepLine, share) },
+    { NULL },
+};
+
+static const char *step_name(IfmEventKind kind)
+{
+    return kind == IFM_EVENT_BLOCK   ? "handed over"
+           : kind == IFM_EVENT_OTHER ? "not recorded"
+           : kind == IFM_EVENT_QUEUE ? "in the queue"
+                                     : ifm_event_kind_name(kind);
+}
+
+static StepLine step_line(const IfmTrace *trace, const IfmPathStep *step, gint64 start_ns, double whole_ns)
+{
+    return (StepLine){ .kind = step_name(step->kind),
+                       .where = step->kind != IFM_EVENT_OTHER ? ifm_trace_track_info(trace, step->track)->thread : NULL,
+                       .block = step->block > 0 ? g_strdup_printf("%d", step->block) : NULL,
+                       .at_ns = (double)(step->start_ns - start_ns),
+                       .duration_ns = (double)step->duration_ns,
+                       .share = (double)step->duration_ns / whole_ns };
+}
+
+static void append_path(GString *out, const IfmTrace *trace, const IfmTraceAnalysis *analysis, const IfmScreen *screen)
+{
+    const GArray *path = analysis->critical_path;
+    if (path->len == 0)
+        return;
+    const IfmPathStep *first = &g_array_index(path, IfmPathStep, 0),
+                      *last = &g_array_index(path, IfmPathStep, path->len - 1);
+    double whole_ns = (double)(last->start_ns + last->duration_ns - first->start_ns);
+    guint n = MIN(path->len, MOST_STEPS);
+    g_autofree StepLine *lines = g_new(StepLine, n);
+    g_autoptr(GPtrArray) records = g_ptr_array_new();
+    for (guint i = 0; i < n; i++)
+    {
+        lines[i] = step_line(trace, &g_array_index(path, IfmPathStep, i), first->start_ns, whole_ns);
+        g_ptr_array_add(records, &lines[i]);
+    }
+    g_autofree char *whole = ifm_format_duration(whole_ns);
+    g_autofree char *head = g_strdup_printf("Critical path of batch %" G_GINT64_FORMAT ": %s from entry to leaving",
+                                            analysis->critical_batch, whole);
+    ifm_page_heading(out, head, screen);
+    ifm_page_table(out, step_fields, records, screen);
+    if (n < path->len)
+        g_string_append_printf(out, "(%u steps more)\n", path->len - n);
+    for (guint i = 0; i < n; i++)
+        g_free(lines[i].block);
+}
+
+/* --- the page --------------------------------------------------------------------------------------------------------- */
+
+static void append_rate(GString *text, const IfmTraceAnalysis *analysis)
+{
+    if (analysis->n_batches == 0)
+        return;
+    char number[G_ASCII_DTOSTR_BUF_SIZE];
+    g_autofree char *makespan = ifm_format_duration(analysis->makespan_ns >= 0 ? (double)analysis->makespan_ns : NAN);
+    g_string_append_printf(text, "%" G_GSIZE_FORMAT " batches in %s", analysis->n_left, makespan);
+    if (isfinite(analysis->throughput_per_s))
+        g_string_append_printf(text, ", %s a second",
+                               g_ascii_formatd(number, sizeof number, "%.4g", analysis->throughput_per_s));
+    gsize n_without = analysis->n_batches - analysis->n_left - analysis->n_failed_batches;
+    if (analysis->n_failed_batches > 0)
+        g_string_append_printf(text, ", %" G_GSIZE_FORMAT " failed", analysis->n_failed_batches);
+    if (n_without > 0)
+        g_string_append_printf(text, ", %" G_GSIZE_FORMAT " never left", n_without);
+    g_string_append(text, "; ");
+}
+
+static void append_head(GString *out, const IfmTrace *trace, const IfmTraceAnalysis *analysis, const IfmScreen *screen)
+{
+    g_autoptr(GString) text = g_string_new(NULL);
+    g_autofree char *window = ifm_format_duration((double)analysis->window_ns);
+    g_string_append(out, ifm_bold_begin(screen));
+    ifm_page_spelt(out, ifm_trace_name(trace), screen);
+    g_string_append_printf(out, "%s\n", ifm_bold_end(screen));
+    append_rate(text, analysis);
+    g_string_append_printf(text, "window %s", window);
+    if (analysis->n_devices > 0)
+    {
+        g_autofree char *busy = ifm_format_ratio(analysis->wall_utilisation);
+        g_string_append_printf(text, ", %" G_GSIZE_FORMAT " %s busy %s of it", analysis->n_devices,
+                               analysis->n_devices == 1 ? "stream" : "streams", busy);
+    }
+    if (analysis->n_failed > 0)
+        g_string_append_printf(text, "; %" G_GSIZE_FORMAT " inferences failed", analysis->n_failed);
+    ifm_page_wrapped(out, text->str, screen);
+}
+
+char *ifm_trace_to_screen(const IfmTrace *trace, const IfmTraceAnalysis *analysis, const IfmScreen *screen)
+{
+    GString *out = g_string_new(NULL);
+    append_head(out, trace, analysis, screen);
+    append_devices(out, analysis, screen);
+    append_stages(out, analysis, screen);
+    append_latencies(out, analysis, screen);
+    append_path(out, trace, analysis, screen);
+    for (guint i = 0; i < analysis->warnings->len; i++)
+    {
+        g_string_append(out, i == 0 ? "\n" : "");
+        ifm_page_told(out, "warning", IFM_TONE_WARN, analysis->warnings->pdata[i], screen);
+    }
+    return g_string_free(out, FALSE);
+}
+
+/* --- two traces ------------------------------------------------------------------------------------------------------- */
+
+static void set_figure(IfmValue *value, const IfmTraceDifference *row, double figure)
+{
+    char number[G_ASCII_DTOSTR_BUF_SIZE];
+    if (!isfinite(figure))
+        return;
+    ifm_value_take_text(value,
+                        g_str_equal(row->unit, "ns") ? ifm_format_duration(figure)
+                        : g_str_equal(row->unit, "ratio")
+                            ? ifm_format_ratio(figure)
+                            : g_strdup_printf("%s %s", g_ascii_formatd(number, sizeof number, "%.4g", figure), row->unit));
+}
+
+static void get_difference_a(const void *record, const void *user, IfmValue *value)
+{
+    set_figure(value, record, ((const IfmTraceDifference *)record)->a);
+}
+
+static void get_difference_b(const void *record, const void *user, IfmValue *value)
+{
+    set_figure(value, record, ((const IfmTraceDifference *)record)->b);
+}
+
+static void get_difference_change(const void *record, const void *user, IfmValue *value)
+{
+    const IfmTraceDifference *row = record;
+    if (isfinite(row->ratio))
+        ifm_value_set_real(value, row->ratio - 1);
+}
+
+char *ifm_trace_diff_to_screen(const GPtrArray *differences, const char *a, const char *b, const IfmScreen *screen)
+{
+    const IfmField fields[] = {
+        { "figure", "figure", IFM_FIELD_TEXT, get_text_member, AT(IfmTraceDifference, key), IFM_FIELD_WHOLE },
+        { "a", a, IFM_FIELD_TEXT, get_difference_a },
+        { "b", b, IFM_FIELD_TEXT, get_difference_b },
+        { "change", "change", IFM_FIELD_RATIO, get_difference_change },
+        { NULL },
+    };
+    GString *out = g_string_new(NULL);
+    ifm_page_table(out, fields, differences, screen);
+    return g_string_free(out, FALSE);
+}
