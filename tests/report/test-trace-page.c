@@ -4,8 +4,8 @@
 #include <inferometer/csv.h>
 #include <inferometer/report.h>
 
+#include "pipeline-trace.h"
 #include "report/golden.h"
-#include "trace/pipeline-trace.h"
 
 static IfmTraceAnalysis *analyse(const IfmTrace *trace)
 {
@@ -103,8 +103,7 @@ static void test_timeline_cells(void)
     record(track, IFM_EVENT_INFER, 1, -1, 399, 400, -1);
     const IfmTrace *traces[] = { trace };
     g_autofree char *text = ifm_trace_timeline(traces, 1, NULL, &(IfmScreen){ .width = 14 + 40, .utf8 = TRUE });
-    g_assert_nonnull(strstr(text, "\nCPU stream 0  ██████████     ██▄"
-                                  "                      ▁\n"));
+    g_assert_nonnull(strstr(text, "\nCPU stream 0  ██████████     ██▄                     ▁\n"));
 }
 
 static void test_csv(void)

@@ -3,7 +3,7 @@
 
 #include <inferometer/trace.h>
 
-#include "trace/pipeline-trace.h"
+#include "pipeline-trace.h"
 
 static const IfmTrackUse *use_of(const IfmTraceAnalysis *analysis, guint at)
 {

@@ -2,7 +2,7 @@
 
 #include <inferometer/trace.h>
 
-#include "trace/pipeline-trace.h"
+#include "pipeline-trace.h"
 
 static IfmTraceAnalysis *analyse(const IfmTrace *trace)
 {
