@@ -102,6 +102,9 @@ typedef struct
     /* it does not compute in plain host memory: without IFM_CAN_BUFFERS the runtime alone moves tensors there and back,
      * within each inference */
     gboolean own_memory;
+    /* the latency of an inference holds the transfers already, whatever memory its tensors are in: copying them to its memory
+     * as well would count that time twice (a simulated device's "in_latency") */
+    gboolean transfers_in_latency;
     IfmLinkSource link_source;
 } IfmDeviceInfo;
 void ifm_device_info_free(IfmDeviceInfo *info);

@@ -126,6 +126,7 @@ static IfmDeviceInfo *device_info(const char *machine, const UnitDescription *un
     info->capabilities = unit->capabilities;
     info->available = TRUE;
     info->own_memory = (unit->capabilities & IFM_CAN_BUFFERS) != 0;
+    info->transfers_in_latency = unit->link != NULL && unit->link->in_latency;
     info->link_source = unit->link == NULL ? IFM_LINK_UNKNOWN : unit->link->assumed ? IFM_LINK_ASSUMED : IFM_LINK_DESCRIBED;
     return info;
 }

@@ -1,0 +1,518 @@
+/* A block: a thread that takes batches, parts them among its lanes, merges what they answer, and hands it on. */
+#include <string.h>
+
+#include "pipeline-private.h"
+
+/* --- what it records -------------------------------------------------------------------------------------------------- */
+
+static IfmEvent make_event(const Block *block, IfmEventKind kind, guint32 name, const Flight *flight, gint64 start_ns,
+                           gint64 end_ns)
+{
+    IfmEvent event = IFM_EVENT_INIT;
+    event.kind = (guint8)kind;
+    event.name = name;
+    event.start_ns = start_ns;
+    event.duration_ns = end_ns - start_ns;
+    event.batch = flight != NULL ? (gint32)flight->batch->id : -1;
+    event.block = (guint16)(block->index + 1);
+    event.first = (guint16)block->plan->first;
+    event.last = (guint16)block->plan->last;
+    return event;
+}
+
+static void record(const Block *block, IfmTrack *track, const IfmEvent *event)
+{
+    if (track != NULL && !atomic_load(&block->line->abandoned))
+        ifm_track_record(track, event);
+}
+
+void ifm_block_record(Block *block, IfmEventKind kind, guint32 name, const Flight *flight, gint64 start_ns, gint64 end_ns,
+                      gint64 bytes)
+{
+    IfmEvent event = make_event(block, kind, name, flight, start_ns, end_ns);
+    event.bytes = bytes;
+    record(block, block->host, &event);
+}
+
+static void progress(const Block *block)
+{
+    atomic_store(&block->line->progress_ns, ifm_clock_now_ns(block->line->clock));
+}
+
+/* --- beginning a batch ------------------------------------------------------------------------------------------------ */
+
+static void init_work(Block *block, Work *work, Flight *flight, gint64 start_ns)
+{
+    IfmBlockTimes *times = &block->line->times[flight->index * (gsize)block->line->n_blocks + (gsize)block->index];
+    for (gsize i = 0; i < G_N_ELEMENTS(work->jobs); i++)
+        g_clear_error(&work->jobs[i].error);
+    g_clear_error(&work->error);
+    *work = (Work){ .block = block, .flight = flight, .times = times };
+    *times = (IfmBlockTimes){ .start_ns = start_ns };
+    for (gsize i = 0; i < IFM_PLAN_MAX_DEVICES; i++)
+        times->device_time_ns[i] = -1;
+}
+
+static void init_job(Work *work, Lane *lane)
+{
+    Job *job = &work->jobs[lane->place];
+    *job = (Job){ .lane = lane, .work = work };
+    ifm_flight_share(work->flight, lane, &job->low, &job->high);
+    job->edge_low = ifm_flight_edges_below(work->flight, job->low);
+    job->edge_high = ifm_flight_edges_below(work->flight, job->high);
+}
+
+/* Nothing to compute: a share without nodes, or without edges in a block whose outputs are by edges alone. */
+static gboolean is_empty(const Job *job)
+{
+    const GPtrArray *outputs = job->lane->block->outputs;
+    gboolean empty = TRUE;
+    for (guint i = 0; i < outputs->len && empty; i++)
+    {
+        const IfmBoundary *boundary = g_ptr_array_index(outputs, i);
+        const char *dim = boundary->split_axis >= 0 ? boundary->dims[boundary->split_axis] : "";
+        empty = g_str_equal(dim, "edges") && job->edge_high == job->edge_low;
+    }
+    return empty || job->high == job->low;
+}
+
+/* Devices that read host memory begin before the others' copies. */
+static gboolean begin_jobs(Block *block, Work *work, gboolean copies, GError **error)
+{
+    for (gsize i = 0; i < block->n_lanes; i++)
+    {
+        Lane *lane = &block->lanes[i];
+        Job *job = &work->jobs[i];
+        if (lane->copies != copies)
+            continue;
+        init_job(work, lane);
+        if (is_empty(job))
+            continue;
+        if (!ifm_lane_prepare(job, error))
+        {
+            g_prefix_error(error, "%s: ", lane->described->alias);
+            ifm_line_fail(block->line, work->flight->index, block->index, lane->device, *error);
+            return FALSE;
+        }
+        ifm_condition_lock(block->mail);
+        work->n_left++;
+        ifm_condition_unlock(block->mail);
+        ifm_lane_start(job);
+    }
+    return TRUE;
+}
+
+static gboolean begin_parts(Block *block, Work *work, GError **error)
+{
+    if (block->index > 0 || ifm_flight_order(work->flight, block->line, FALSE, error))
+        return begin_jobs(block, work, FALSE, error) && begin_jobs(block, work, TRUE, error);
+    ifm_line_fail(block->line, work->flight->index, block->index, -1, *error);
+    return FALSE;
+}
+
+static void begin(Block *block, Flight *flight)
+{
+    const Line *line = block->line;
+    gint64 start_ns = ifm_clock_now_ns(line->clock);
+    Work *work = &block->works[block->n_begun % block->depth];
+    progress(block);
+    init_work(block, work, flight, start_ns);
+    if (block->index == 0)
+        line->entered_ns[flight->index] = flight->entered_ns = start_ns;
+    else
+    {
+        IfmEvent event = make_event(block, IFM_EVENT_QUEUE, line->names.queue, flight, flight->put_ns, start_ns);
+        record(block, block->queue_track, &event);
+    }
+    if (!flight->failed)
+        flight->failed = !begin_parts(block, work, &work->error);
+    work->partition_end_ns = ifm_clock_now_ns(line->clock);
+    work->times->partition_ns = work->partition_end_ns - start_ns;
+    block->free_ns = work->partition_end_ns;
+    ifm_block_record(block, IFM_EVENT_PARTITION, line->names.partition, flight, start_ns, work->partition_end_ns, 0);
+    ifm_condition_lock(block->mail);
+    block->n_begun++;
+    ifm_condition_unlock(block->mail);
+}
+
+/* --- ending it -------------------------------------------------------------------------------------------------------- */
+
+static gboolean fetch_outputs(Block *block, Work *work, gint64 *completed_ns)
+{
+    for (gsize i = 0; i < block->n_lanes; i++)
+    {
+        Job *job = &work->jobs[i];
+        if (job->state == IFM_JOB_NONE)
+            continue;
+        *completed_ns = MAX(*completed_ns, job->completed_ns);
+        if (work->error == NULL && !ifm_lane_fetch(job, &work->error))
+        {
+            g_prefix_error(&work->error, "%s: ", job->lane->described->alias);
+            ifm_line_fail(block->line, work->flight->index, block->index, job->lane->device, work->error);
+        }
+        work->times->copy_bytes += job->copied_bytes;
+    }
+    return work->error == NULL;
+}
+
+/* The parts add up: partition ends where device begins, device ends where merge begins. */
+static void merge(Block *block, Work *work)
+{
+    const Line *line = block->line;
+    Flight *flight = work->flight;
+    IfmBlockTimes *times = work->times;
+    gint64 completed_ns = work->partition_end_ns;
+    gint64 taken_ns = MAX(block->free_ns, work->partition_end_ns);
+    flight->failed = !fetch_outputs(block, work, &completed_ns) || flight->failed;
+    gint64 merged_ns = ifm_clock_now_ns(line->clock);
+    times->device_ns = completed_ns - work->partition_end_ns;
+    times->merge_ns = merged_ns - completed_ns;
+    times->total_ns = merged_ns - times->start_ns;
+    IfmEvent passing = make_event(block, IFM_EVENT_BLOCK, block->infer_name, flight, times->start_ns, merged_ns);
+    passing.failed = flight->failed;
+    ifm_block_record(block, IFM_EVENT_MERGE, line->names.merge, flight, MAX(taken_ns, completed_ns), merged_ns, 0);
+    record(block, block->passing, &passing);
+    block->free_ns = merged_ns;
+    progress(block);
+    ifm_condition_lock(block->mail);
+    work->merged = TRUE;
+    block->n_merged++;
+    ifm_condition_unlock(block->mail);
+}
+
+static void deliver(Block *block, Work *work)
+{
+    Line *line = block->line;
+    Flight *flight = work->flight;
+    gint64 now_ns = ifm_clock_now_ns(line->clock);
+    IfmTensor outputs[IFM_MAX_STAGES];
+    gsize n = 0;
+    for (guint i = 0; i < block->outputs->len && n < G_N_ELEMENTS(outputs); i++)
+        outputs[n++] = ifm_line_tensor(line, ((const IfmBoundary *)g_ptr_array_index(block->outputs, i))->name, flight);
+    if (atomic_load(&line->abandoned))
+        return;
+    line->left_ns[flight->index] = now_ns;
+    IfmEvent event = make_event(block, IFM_EVENT_BATCH, line->names.batch, flight, flight->entered_ns, now_ns);
+    event.block = 0;
+    event.first = 1;
+    record(block, line->batches, &event);
+    ifm_condition_lock(block->mail);
+    block->delivering = TRUE;
+    block->since_ns = now_ns;
+    ifm_condition_unlock(block->mail);
+    if (line->delivered != NULL)
+        line->delivered(flight->batch, outputs, NULL, line->user);
+    ifm_condition_lock(block->mail);
+    block->delivering = FALSE;
+    ifm_condition_unlock(block->mail);
+    atomic_fetch_add(&line->n_delivered, 1);
+}
+
+/* A failed batch is the last one that a block hands on: what is behind it goes no further. It leaves through the last block
+ * so that those before it leave first; the run then tells of it. */
+static void push(Block *block, Work *work)
+{
+    Line *line = block->line;
+    gboolean failed = work->flight->failed, is_last = block->index + 1 == line->n_blocks;
+    if (is_last && !failed)
+        deliver(block, work);
+    else if (!is_last)
+    {
+        ifm_condition_lock(block->mail);
+        block->room--;
+        ifm_condition_unlock(block->mail);
+        work->flight->put_ns = ifm_clock_now_ns(line->clock);
+        ifm_queue_put(&line->blocks[block->index + 1], work->flight);
+    }
+    block->free_ns = MAX(block->free_ns, ifm_clock_now_ns(line->clock));
+    progress(block);
+    ifm_condition_lock(block->mail);
+    block->n_pushed++;
+    block->stopping = block->stopping || failed;
+    ifm_condition_unlock(block->mail);
+    if (failed)
+        for (int i = 0; i < block->index; i++)
+            ifm_block_stop(&line->blocks[i]);
+}
+
+/* --- what to do next -------------------------------------------------------------------------------------------------- */
+
+typedef enum
+{
+    DO_WAIT,
+    DO_SEE,
+    DO_BEGIN,
+    DO_MERGE,
+    DO_PUSH,
+    DO_END,
+} Action;
+
+static Job *find_done(Block *block, gint64 *n_running)
+{
+    *n_running = 0;
+    for (gint64 n = block->n_pushed; n < block->n_begun; n++)
+        for (gsize i = 0; i < block->n_lanes; i++)
+        {
+            Job *job = &block->works[n % block->depth].jobs[i];
+            if (job->state == IFM_JOB_DONE)
+                return job;
+            *n_running += job->state == IFM_JOB_RUNNING;
+        }
+    return NULL;
+}
+
+static Work *work_at(Block *block, gint64 n)
+{
+    return &block->works[n % block->depth];
+}
+
+static gboolean has_input(const Block *block)
+{
+    const Line *line = block->line;
+    return block->index > 0 ? block->queue_n > 0 : (gsize)block->n_begun < line->n_input - line->first;
+}
+
+/* No batch is begun behind one that failed. */
+static gboolean may_begin(Block *block)
+{
+    gboolean failed = block->n_begun > block->n_pushed && work_at(block, block->n_begun - 1)->flight->failed;
+    return !failed && block->n_begun - block->n_pushed < block->depth && has_input(block);
+}
+
+static gboolean may_push(Block *block)
+{
+    return block->n_merged > block->n_pushed && (block->index + 1 == block->line->n_blocks || block->room > 0);
+}
+
+/* With the mail locked. A batch is handed on before another is begun, but for the last block, where handing on is the
+ * caller's business and may take its time: there devices get their next work first. */
+static Action choose(Block *block, Job **done)
+{
+    gint64 n_running;
+    gboolean is_last = block->index + 1 == block->line->n_blocks;
+    *done = find_done(block, &n_running);
+    if (atomic_load(&block->line->abandoned))
+        return DO_END;
+    if (*done != NULL)
+        return DO_SEE;
+    if (block->stopping)
+        return n_running > 0 ? DO_WAIT : DO_END;
+    if (may_push(block) && !is_last)
+        return DO_PUSH;
+    if (may_begin(block))
+        return DO_BEGIN;
+    if (may_push(block))
+        return DO_PUSH;
+    if (block->n_merged < block->n_begun && work_at(block, block->n_merged)->n_left == 0)
+        return DO_MERGE;
+    gboolean none_left = block->index > 0 ? block->ended && block->queue_n == 0 : !has_input(block);
+    return none_left && block->n_pushed == block->n_begun ? DO_END : DO_WAIT;
+}
+
+/* Why it waits, if not for its devices; what the wait is told as. */
+static gboolean waits_for_input(const Block *block)
+{
+    return block->n_begun - block->n_pushed < block->depth && !has_input(block) && !(block->index == 0 || block->ended);
+}
+
+static void record_wait(Block *block, gint64 start_ns, gboolean for_input, gboolean for_output, Action action)
+{
+    const Line *line = block->line;
+    gint64 end_ns = ifm_clock_now_ns(line->clock);
+    const Flight *flight = for_output ? work_at(block, block->n_pushed)->flight : NULL;
+    if (action == DO_MERGE) /* that began when the last device was done */
+    {
+        const Work *work = work_at(block, block->n_merged);
+        gint64 completed_ns = 0;
+        for (gsize i = 0; i < block->n_lanes; i++)
+            completed_ns = MAX(completed_ns, work->jobs[i].state != IFM_JOB_NONE ? work->jobs[i].completed_ns : 0);
+        end_ns = CLAMP(completed_ns, start_ns, end_ns);
+    }
+    block->free_ns = MAX(block->free_ns, end_ns);
+    if (end_ns == start_ns)
+        return;
+    if (for_input)
+        ifm_block_record(block, IFM_EVENT_WAIT_INPUT, line->names.wait_input, NULL, start_ns, end_ns, 0);
+    else if (for_output)
+        ifm_block_record(block, IFM_EVENT_WAIT_OUTPUT, line->names.wait_output, flight, start_ns, end_ns, 0);
+}
+
+/* Waits until there is something to do. Devices' answers are taken note of on the way: they end no wait for input. */
+static Action next_action(Block *block)
+{
+    Job *done;
+    Action action;
+    gint64 start_ns = block->free_ns;
+    gboolean for_input = FALSE, for_output = FALSE, waited = FALSE;
+    ifm_condition_lock(block->mail);
+    while ((action = choose(block, &done)) == DO_WAIT || action == DO_SEE)
+    {
+        if (action == DO_WAIT)
+        {
+            if (!waited)
+            {
+                for_input = waits_for_input(block);
+                for_output = block->n_merged > block->n_pushed;
+            }
+            waited = TRUE;
+            ifm_condition_wait_until(block->mail, IFM_CLOCK_NEVER);
+            continue;
+        }
+        ifm_condition_unlock(block->mail);
+        g_autoptr(GError) error = g_steal_pointer(&done->error);
+        ifm_lane_see(done);
+        if (error != NULL)
+        {
+            g_prefix_error(&error, "%s: ", done->lane->described->alias);
+            ifm_line_fail(block->line, done->work->flight->index, block->index, done->lane->device, error);
+            if (done->work->error == NULL)
+                done->work->error = g_steal_pointer(&error);
+        }
+        ifm_condition_lock(block->mail);
+    }
+    ifm_condition_unlock(block->mail);
+    if (waited)
+        record_wait(block, start_ns, for_input, for_output, action);
+    return action;
+}
+
+static Flight *take(Block *block)
+{
+    Line *line = block->line;
+    if (block->index == 0)
+    {
+        gint64 seq = block->n_begun;
+        Flight *flight = &line->flights[seq % (gint64)line->n_flights];
+        ifm_flight_init(flight, line, &line->input[line->first + (gsize)seq]);
+        flight->seq = seq;
+        flight->index = line->first + (gsize)seq;
+        return flight;
+    }
+    ifm_condition_lock(block->mail);
+    Flight *flight = ifm_queue_take(block);
+    ifm_condition_unlock(block->mail);
+    ifm_queue_give_room(&line->blocks[block->index - 1]);
+    return flight;
+}
+
+static gboolean act(Block *block, Action action)
+{
+    if (action == DO_BEGIN)
+        begin(block, take(block));
+    else if (action == DO_MERGE)
+        merge(block, work_at(block, block->n_merged));
+    else if (action == DO_PUSH)
+        push(block, work_at(block, block->n_pushed));
+    return action != DO_END;
+}
+
+static void *block_main(void *data)
+{
+    Block *block = data;
+    Line *line = block->line;
+    g_autofree char *name = g_strdup_printf("ifm block %d", block->index + 1);
+    pthread_setname_np(pthread_self(), name);
+    block->free_ns = ifm_clock_now_ns(line->clock);
+    while (act(block, next_action(block)))
+        continue;
+    for (gsize i = 0; i < block->n_lanes; i++)
+        ifm_lane_drop_held(&block->lanes[i]);
+    if (block->index + 1 < line->n_blocks)
+        ifm_block_end_input(&line->blocks[block->index + 1]);
+    ifm_condition_lock(line->ended);
+    line->n_ended++;
+    ifm_condition_broadcast(line->ended);
+    ifm_condition_unlock(line->ended);
+    ifm_clock_leave(line->clock);
+    return NULL;
+}
+
+gboolean ifm_block_start(Block *block, GError **error)
+{
+    ifm_clock_enter(block->line->clock); /* for the thread, before it runs */
+    int failure = pthread_create(&block->thread, NULL, block_main, block);
+    if (failure == 0)
+        return block->has_thread = TRUE;
+    ifm_clock_leave(block->line->clock);
+    g_set_error(error, IFM_ERROR, IFM_ERROR_MEMORY, "block %d: its thread: %s", block->index + 1, g_strerror(failure));
+    return FALSE;
+}
+
+/* --- made and freed --------------------------------------------------------------------------------------------------- */
+
+static void add_tracks(Block *block)
+{
+    IfmPipeline *pipeline = block->line->pipeline;
+    int number = block->index + 1;
+    g_autofree char *host = g_strdup_printf("block %d host", number);
+    g_autofree char *passing = g_strdup_printf("block %d", number);
+    g_autofree char *queue = g_strdup_printf("queue to block %d", number);
+    IfmTrackInfo info = { .kind = IFM_TRACK_HOST, .process = "run", .thread = host, .block = number };
+    /* partition, merge, two waits around each, and two copies for each port of each device */
+    block->host = ifm_pipeline_track(pipeline, &info, 6 + 16 * block->n_lanes);
+    info.kind = IFM_TRACK_QUEUE;
+    info.thread = passing;
+    block->passing = ifm_pipeline_track(pipeline, &info, 1);
+    info.thread = queue;
+    block->queue_track = block->index > 0 ? ifm_pipeline_track(pipeline, &info, 1) : NULL;
+}
+
+static gboolean reads(const Block *block, const IfmBoundary *boundary)
+{
+    g_autoptr(GPtrArray) inputs = ifm_staged_inputs(block->line->staged, block->plan->first, block->plan->last);
+    return boundary != NULL && g_ptr_array_find(inputs, boundary, NULL);
+}
+
+/* As many batches as the options let it have, and one more for each stream beyond the first. */
+static int depth_of(const Block *block)
+{
+    int n_streams = 1;
+    for (gsize i = 0; i < block->plan->n_devices; i++)
+    {
+        const char *device = ifm_plan_device(block->line->plan, block->plan->devices[i])->device;
+        g_autoptr(IfmDeviceSpec) spec = device != NULL ? ifm_device_spec_parse(device, NULL) : NULL;
+        n_streams = spec != NULL ? MAX(n_streams, spec->n_streams) : n_streams;
+    }
+    return MAX(block->line->options->block_depth, 1) - 1 + n_streams;
+}
+
+void ifm_block_init(Block *block, Line *line, int index)
+{
+    block->line = line;
+    block->index = index;
+    block->plan = ifm_plan_block(line->plan, (guint)index);
+    block->outputs = ifm_staged_outputs(line->staged, block->plan->first, block->plan->last);
+    block->reads_edges = reads(block, line->edge_index);
+    block->depth = depth_of(block);
+    block->works = g_new0(Work, block->depth);
+    block->queue = g_new0(Flight *, line->queue_depth);
+    block->mail = ifm_condition_new(line->clock);
+    block->n_lanes = block->plan->n_devices;
+    block->lanes = g_new0(Lane, block->n_lanes);
+    if (line->trace != NULL)
+    {
+        g_autofree char *stages = block->plan->first == block->plan->last
+                                      ? g_strdup_printf("stage %d", block->plan->first)
+                                      : g_strdup_printf("stages %d-%d", block->plan->first, block->plan->last);
+        block->infer_name = ifm_trace_intern(line->trace, stages);
+        add_tracks(block);
+    }
+}
+
+void ifm_block_clear(Block *block)
+{
+    for (gsize i = 0; block->lanes != NULL && i < block->n_lanes; i++)
+        if (block->lanes[i].block != NULL)
+            ifm_lane_clear(&block->lanes[i]);
+    for (int i = 0; block->works != NULL && i < block->depth; i++)
+    {
+        g_clear_error(&block->works[i].error);
+        for (gsize k = 0; k < G_N_ELEMENTS(block->works[i].jobs); k++)
+            g_clear_error(&block->works[i].jobs[k].error);
+    }
+    g_free(block->lanes);
+    g_free(block->works);
+    g_free(block->queue);
+    ifm_condition_free(block->mail);
+    g_clear_pointer(&block->outputs, g_ptr_array_unref);
+}

@@ -1,0 +1,133 @@
+/* Device times: what the runtimes' own counters say of inferences, asked for when nothing runs, written where it belongs.
+ */
+#include <math.h>
+
+#include "pipeline-private.h"
+
+/* Runtimes keep so much at least: the simulated devices 4096 inferences of a request, ONNX Runtime's driver 100,000 events
+ * of a session (of which a node takes two at most). */
+#define MOST_OF_A_SLOT 4000
+#define MOST_EVENTS 90000
+
+void ifm_variant_note(Variant *variant, const Slot *slot, gint64 completed_ns, gint64 wall_ns, IfmEvent *event,
+                      gint64 *device_ns)
+{
+    if (variant->n_walls++ > 0)
+        variant->sum_walls_ns += wall_ns;
+    if (!variant->profiled)
+        return;
+    Inference inference = { slot, completed_ns, wall_ns, event, device_ns };
+    g_array_append_val(variant->inferences, inference);
+}
+
+gboolean ifm_variant_fetch_due(const Variant *variant)
+{
+    if (!variant->profiled)
+        return FALSE;
+    gint64 events = (gint64)variant->inferences->len * (2 * (gint64)ifm_model_n_nodes(variant->model) + 8);
+    return events >= MOST_EVENTS || variant->inferences->len >= MOST_OF_A_SLOT;
+}
+
+/* inside: the sum over the nodes, or what the runtime says of the whole where it tells of no node. */
+static gint64 inside_ns(const IfmEngineProfile *profile)
+{
+    gint64 sum = 0;
+    for (guint i = 0; i < profile->nodes->len; i++)
+        sum += ((const IfmNodeTime *)g_ptr_array_index(profile->nodes, i))->duration_ns;
+    return profile->nodes->len > 0 ? sum : profile->inside_ns;
+}
+
+static int by_completion(gconstpointer a, gconstpointer b)
+{
+    gint64 x = ((const Inference *)a)->completed_ns, y = ((const Inference *)b)->completed_ns;
+    return (x > y) - (x < y);
+}
+
+static gint64 count_inferences(const GPtrArray *profiles)
+{
+    gint64 n = 0;
+    for (guint i = 0; i < profiles->len; i++)
+        n += ((const IfmEngineProfile *)g_ptr_array_index(profiles, i))->n_inferences;
+    return n;
+}
+
+/* Those of a slot (NULL: of all), in their order, get what the profiles say; a profile may be the mean of several. */
+static void hand_out(Variant *variant, const Slot *slot, const GPtrArray *profiles)
+{
+    guint at = 0;
+    gint64 left = 0;
+    for (guint i = 0; i < variant->inferences->len; i++)
+    {
+        const Inference *inference = &g_array_index(variant->inferences, Inference, i);
+        if (slot != NULL && inference->slot != slot)
+            continue;
+        while (left == 0)
+            left = ((const IfmEngineProfile *)g_ptr_array_index(profiles, at++))->n_inferences;
+        gint64 ns = inside_ns(g_ptr_array_index(profiles, at - 1));
+        left--;
+        *inference->device_ns = ns;
+        if (inference->event != NULL)
+            inference->event->device_ns = ns;
+    }
+}
+
+static gint64 count_noted(const Variant *variant, const Slot *slot)
+{
+    gint64 n = 0;
+    for (guint i = 0; i < variant->inferences->len; i++)
+        n += slot == NULL || g_array_index(variant->inferences, Inference, i).slot == slot;
+    return n;
+}
+
+/* A runtime tells of one request's inferences or of all of the model's: which of them shows in their number. What fits
+ * neither (it forgot some) is told of none: an unknown time is better than another inference's. */
+static void fetch_times(Variant *variant)
+{
+    g_array_sort(variant->inferences, by_completion);
+    for (gsize i = 0; i < variant->n_slots && variant->inferences->len > 0; i++)
+    {
+        const Slot *slot = &variant->slots[i];
+        g_autoptr(GPtrArray) profiles = ifm_compiled_profile(variant->compiled, slot->request, NULL);
+        gint64 n = profiles != NULL ? count_inferences(profiles) : 0;
+        if (n > 0 && n == count_noted(variant, NULL))
+        {
+            hand_out(variant, NULL, profiles);
+            break;
+        }
+        if (n > 0 && n == count_noted(variant, slot))
+            hand_out(variant, slot, profiles);
+    }
+    g_array_set_size(variant->inferences, 0);
+}
+
+void ifm_lane_fetch_times(Lane *lane)
+{
+    for (guint i = 0; i < lane->variants->len; i++)
+    {
+        Variant *variant = g_ptr_array_index(lane->variants, i);
+        if (variant->profiled)
+            fetch_times(variant);
+        if (variant->twin != NULL)
+            fetch_times(variant->twin);
+    }
+    lane->fetch_due = FALSE;
+}
+
+double ifm_line_slow_down(const Line *line)
+{
+    double with = 0, without = 0;
+    for (int i = 0; i < line->n_blocks; i++)
+        for (gsize k = 0; k < line->blocks[i].n_lanes; k++)
+        {
+            const GPtrArray *variants = line->blocks[i].lanes[k].variants;
+            for (guint v = 0; v < variants->len; v++)
+            {
+                const Variant *plain = g_ptr_array_index(variants, v), *twin = plain->twin;
+                if (twin == NULL || twin->n_walls < 2 || plain->n_walls < 2)
+                    continue;
+                with += (double)twin->sum_walls_ns / (double)(twin->n_walls - 1);
+                without += (double)plain->sum_walls_ns / (double)(plain->n_walls - 1);
+            }
+        }
+    return without > 0 ? with / without - 1 : NAN;
+}

@@ -1,0 +1,452 @@
+/* A line: a plan made ready to run: engines opened, models compiled, buffers made. */
+#include <string.h>
+
+#include "pipeline-private.h"
+
+/* --- what crosses between blocks ---------------------------------------------------------------------------------------
+ */
+
+static int block_reading_last(const Line *line, const IfmBoundary *boundary)
+{
+    int last = -1;
+    for (int i = 0; i < line->n_blocks; i++)
+    {
+        const IfmPlanBlock *plan = line->blocks[i].plan;
+        g_autoptr(GPtrArray) inputs = ifm_staged_inputs(line->staged, plan->first, plan->last);
+        if (g_ptr_array_find(inputs, boundary, NULL))
+            last = i;
+    }
+    return last;
+}
+
+static void add_crossing(Line *line, const IfmBoundary *boundary, int maker, gsize input)
+{
+    Crossing *crossing = &line->crossings[line->n_crossings++];
+    int last = block_reading_last(line, boundary);
+    *crossing = (Crossing){ boundary, maker, MAX(last, maker), input, NULL, 0 };
+    if (maker >= 0 && last < 0)
+        crossing->last = line->n_blocks - 1;
+}
+
+static void find_crossings(Line *line)
+{
+    g_autoptr(GPtrArray) entering = ifm_staged_inputs(line->staged, 1, (int)line->staged->n_stages);
+    gsize n = line->staged->n_boundaries;
+    line->crossings = g_new0(Crossing, n + 1);
+    for (guint i = 0; i < entering->len; i++)
+        add_crossing(line, g_ptr_array_index(entering, i), -1, i);
+    for (int i = 0; i < line->n_blocks; i++)
+        for (guint k = 0; k < line->blocks[i].outputs->len; k++)
+            add_crossing(line, g_ptr_array_index(line->blocks[i].outputs, k), i, 0);
+}
+
+static gint64 size_of(const Line *line, const char *dim, gint64 nodes, gint64 edges)
+{
+    if (g_str_equal(dim, "nodes"))
+        return nodes;
+    if (g_str_equal(dim, "edges"))
+        return edges;
+    if (g_str_equal(dim, "features"))
+        return line->options->sizes.features;
+    return g_str_equal(dim, "hidden") ? line->options->sizes.hidden : g_ascii_strtoll(dim, NULL, 10);
+}
+
+static void shape_of(const Line *line, const IfmBoundary *boundary, gint64 nodes, gint64 edges, gint64 *shape)
+{
+    for (int i = 0; i < boundary->rank; i++)
+        shape[i] = size_of(line, boundary->dims[i], nodes, edges);
+}
+
+/* Whether anything is ever written to a block's outputs but a few bytes at the start. */
+static gboolean writes_outputs(const Block *block)
+{
+    gboolean writes = FALSE;
+    for (gsize i = 0; i < block->n_lanes; i++)
+    {
+        const Variant *variant = g_ptr_array_index(block->lanes[i].variants, 0);
+        writes = writes || (ifm_compiled_capabilities(variant->compiled) & IFM_CAN_TRUE_OUTPUTS) != 0;
+    }
+    return writes;
+}
+
+/* A buffer for every batch that can be between the start of the block that makes it and the end of the last that reads it.
+ */
+static gboolean make_ring(Line *line, Crossing *crossing, GError **error)
+{
+    gint64 shape[IFM_MAX_RANK];
+    if (crossing->maker < 0)
+        return TRUE;
+    for (int i = crossing->maker; i <= crossing->last; i++)
+        crossing->n_ring += (gsize)line->blocks[i].depth + (i > crossing->maker ? (gsize)line->queue_depth : 0);
+    crossing->ring = g_new0(IfmTensor, crossing->n_ring);
+    shape_of(line, crossing->boundary, line->options->most_nodes, line->options->most_edges, shape);
+    gboolean real = writes_outputs(&line->blocks[crossing->maker]);
+    for (gsize i = 0; i < crossing->n_ring; i++)
+        if (!(real ? ifm_tensor_init : ifm_tensor_reserve)(&crossing->ring[i], crossing->boundary->dtype,
+                                                           crossing->boundary->rank, shape, error))
+            return FALSE;
+    return TRUE;
+}
+
+static const Crossing *find_crossing(const Line *line, const char *boundary)
+{
+    for (gsize i = 0; i < line->n_crossings; i++)
+        if (g_str_equal(line->crossings[i].boundary->name, boundary))
+            return &line->crossings[i];
+    g_assert_not_reached();
+}
+
+IfmTensor ifm_line_tensor(const Line *line, const char *boundary, const Flight *flight)
+{
+    const Crossing *crossing = find_crossing(line, boundary);
+    IfmTensor tensor;
+    if (crossing->maker < 0)
+    {
+        tensor = crossing->boundary == line->edge_index ? flight->edge_index : flight->batch->inputs[crossing->input];
+        tensor.release = NULL;
+        return tensor;
+    }
+    gint64 shape[IFM_MAX_RANK];
+    shape_of(line, crossing->boundary, flight->n_own, flight->batch->edges, shape);
+    void *data = crossing->ring[flight->seq % (gint64)crossing->n_ring].data;
+    g_assert_true(ifm_tensor_wrap(&tensor, crossing->boundary->dtype, crossing->boundary->rank, shape, data, NULL));
+    return tensor;
+}
+
+/* --- made and freed --------------------------------------------------------------------------------------------------- */
+
+static void intern_names(Line *line)
+{
+    const struct
+    {
+        guint32 *name;
+        const char *text;
+    } names[] = {
+        { &line->names.partition, "partition" },
+        { &line->names.merge, "merge" },
+        { &line->names.pad, "pad" },
+        { &line->names.copy_in, "copy in" },
+        { &line->names.copy_out, "copy out" },
+        { &line->names.queue, "in queue" },
+        { &line->names.batch, "batch" },
+        { &line->names.wait_input, "wait for input" },
+        { &line->names.wait_output, "wait for room" },
+    };
+    for (gsize i = 0; i < G_N_ELEMENTS(names); i++)
+        *names[i].name = ifm_trace_intern(line->trace, names[i].text);
+    IfmTrackInfo info = { .kind = IFM_TRACK_QUEUE, .process = "run", .thread = "batches" };
+    line->batches = ifm_pipeline_track(line->pipeline, &info, 1);
+}
+
+static gboolean make_buffers(Line *line, GError **error)
+{
+    for (int i = 0; i < line->n_blocks; i++)
+        line->n_flights += (gsize)(line->blocks[i].depth + line->queue_depth);
+    line->flights = g_new0(Flight, line->n_flights);
+    for (gsize i = 0; i < line->n_crossings; i++)
+        if (!make_ring(line, &line->crossings[i], error))
+            return FALSE;
+    if (!ifm_tensor_init(&line->zeros, IFM_DTYPE_F32, 1, (gint64[]){ line->options->most_nodes }, error))
+        return FALSE;
+    if (!line->parts_edges)
+        return TRUE;
+    line->ordered = g_new0(IfmTensor, line->n_flights);
+    for (gsize i = 0; i < line->n_flights; i++)
+        if (!ifm_tensor_init(&line->ordered[i], IFM_DTYPE_I64, 2, (gint64[]){ 2, line->options->most_edges }, error))
+            return FALSE;
+    return TRUE;
+}
+
+static gboolean init_lanes(Block *block, int *device, GError **error)
+{
+    for (gsize i = 0; i < block->n_lanes; i++)
+        if (!ifm_lane_init(&block->lanes[i], block, (int)i, error))
+        {
+            *device = block->lanes[i].device;
+            g_prefix_error(error, "block %d: %s: ", block->index + 1, block->lanes[i].described->alias);
+            return FALSE;
+        }
+    return TRUE;
+}
+
+static void find_edges(Line *line)
+{
+    g_autoptr(GPtrArray) entering = ifm_staged_inputs(line->staged, 1, (int)line->staged->n_stages);
+    const IfmBoundary *boundary = ifm_staged_boundary(line->staged, "edge_index");
+    line->edge_index = boundary != NULL && g_ptr_array_find(entering, boundary, NULL) ? boundary : NULL;
+}
+
+Line *ifm_line_new(IfmPipeline *pipeline, const IfmPlan *plan, int *device, GError **error)
+{
+    g_autoptr(Line) line = g_new0(Line, 1);
+    *device = -1;
+    line->pipeline = pipeline;
+    line->options = ifm_pipeline_options(pipeline);
+    line->plan = ifm_plan_copy(plan);
+    line->clock = ifm_clock_ref(line->options->clock);
+    line->trace = line->options->trace;
+    line->ended = ifm_condition_new(line->clock);
+    line->queue_depth = MAX(line->options->queue_depth, 1);
+    line->staged = ifm_staged_find(plan->model != NULL ? plan->model : "", error);
+    if (line->staged == NULL || !ifm_plan_check(plan, line->staged, "plan", error))
+        return NULL;
+    find_edges(line);
+    line->blocks = g_new0(Block, plan->blocks->len);
+    if (line->trace != NULL)
+        intern_names(line);
+    for (guint i = 0; i < plan->blocks->len; i++)
+    {
+        ifm_block_init(&line->blocks[i], line, (int)i);
+        line->n_blocks = (int)i + 1;
+        line->parts_edges |= line->edge_index != NULL && line->blocks[i].n_lanes > 1;
+    }
+    for (int i = 0; i < line->n_blocks; i++)
+        if (!init_lanes(&line->blocks[i], device, error))
+            return NULL;
+    find_crossings(line);
+    return make_buffers(line, error) ? g_steal_pointer(&line) : NULL;
+}
+
+static void clear_tensors(IfmTensor *tensors, gsize n)
+{
+    for (gsize i = 0; tensors != NULL && i < n; i++)
+        ifm_tensor_clear(&tensors[i]);
+    g_free(tensors);
+}
+
+void ifm_line_free(Line *line)
+{
+    if (line == NULL)
+        return;
+    for (int i = 0; i < line->n_blocks; i++)
+        ifm_block_clear(&line->blocks[i]);
+    for (gsize i = 0; i < line->n_crossings; i++)
+        clear_tensors(line->crossings[i].ring, line->crossings[i].n_ring);
+    clear_tensors(line->ordered, line->n_flights);
+    ifm_tensor_clear(&line->zeros);
+    g_free(line->crossings);
+    g_free(line->flights);
+    g_free(line->blocks);
+    g_free(line->times);
+    g_free(line->entered_ns);
+    g_free(line->left_ns);
+    g_clear_error(&line->failure.error);
+    ifm_condition_free(line->ended);
+    ifm_plan_free(line->plan);
+    ifm_clock_unref(line->clock);
+    g_free(line);
+}
+
+/* --- batches ---------------------------------------------------------------------------------------------------------- */
+
+static gboolean check_sizes(const Line *line, const IfmBatch *batch, GError **error)
+{
+    const IfmPipelineOptions *options = line->options;
+    if (batch->nodes < 1 || batch->nodes > options->most_nodes || batch->edges < 0 || batch->edges > options->most_edges ||
+        batch->n_own < 0 || batch->n_own > batch->nodes)
+    {
+        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
+                    "%" G_GINT64_FORMAT " nodes (%" G_GINT64_FORMAT " its own), %" G_GINT64_FORMAT
+                    " edges; 1 to %" G_GINT64_FORMAT " and 0 to %" G_GINT64_FORMAT " are right",
+                    batch->nodes, batch->n_own, batch->edges, options->most_nodes, options->most_edges);
+        return FALSE;
+    }
+    return TRUE;
+}
+
+static gboolean check_tensor(const Line *line, const IfmBatch *batch, const Crossing *crossing, GError **error)
+{
+    const IfmTensor *tensor = &batch->inputs[crossing->input];
+    const IfmBoundary *boundary = crossing->boundary;
+    gint64 shape[IFM_MAX_RANK];
+    shape_of(line, boundary, batch->nodes, batch->edges, shape);
+    if (tensor->dtype == boundary->dtype && tensor->rank == boundary->rank && tensor->memory != IFM_MEMORY_DEVICE &&
+        memcmp(tensor->shape, shape, (gsize)boundary->rank * sizeof shape[0]) == 0 && ifm_tensor_is_contiguous(tensor) &&
+        (tensor->data != NULL || tensor->size_bytes == 0))
+        return TRUE;
+    g_autofree char *found = ifm_shape_to_string(tensor->rank, tensor->shape);
+    g_autofree char *right = ifm_shape_to_string(boundary->rank, shape);
+    g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "'%s' is %s%s; contiguous %s%s in host memory is right",
+                boundary->name, ifm_dtype_name(tensor->dtype), found, ifm_dtype_name(boundary->dtype), right);
+    return FALSE;
+}
+
+static gboolean check_sources(const IfmBatch *batch, const IfmTensor *edge_index, GError **error)
+{
+    const gint64 *sources = edge_index->data;
+    for (gint64 i = 0; i < batch->edges; i++)
+        if (G_UNLIKELY((guint64)sources[i] >= (guint64)batch->nodes))
+        {
+            g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
+                        "edge %" G_GINT64_FORMAT " begins in node %" G_GINT64_FORMAT "; 0 to %" G_GINT64_FORMAT
+                        " are right",
+                        i, sources[i], batch->nodes - 1);
+            return FALSE;
+        }
+    return TRUE;
+}
+
+static gboolean check_ratios(const Line *line, const IfmBatch *batch, GError **error)
+{
+    const double *ratio = line->is_given_ratios ? batch->ratios : NULL;
+    for (int i = 0; ratio != NULL && i < line->n_blocks; i++)
+    {
+        double sum = 0;
+        gboolean good = TRUE;
+        for (gsize k = 0; k < line->blocks[i].n_lanes; k++, ratio++)
+        {
+            good = good && *ratio >= 0;
+            sum += *ratio;
+        }
+        if (!good || !(sum > 1 - IFM_PLAN_RATIO_TOLERANCE && sum < 1 + IFM_PLAN_RATIO_TOLERANCE))
+        {
+            g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
+                        "its ratios of block %d add up to %g; 1 is right, none below 0", i + 1, sum);
+            return FALSE;
+        }
+    }
+    return TRUE;
+}
+
+/* What a model in stages needs whole must hold the ghosts, too: only what enters does. */
+static gboolean check_ghosts(const Line *line, const IfmBatch *batch, GError **error)
+{
+    if (batch->n_own == 0 || batch->n_own == batch->nodes)
+        return TRUE;
+    for (gsize i = 0; i < line->staged->n_stages; i++)
+    {
+        const char *whole = line->staged->stages[i].whole_input;
+        g_autoptr(GPtrArray) entering = ifm_staged_inputs(line->staged, 1, (int)line->staged->n_stages);
+        if (whole != NULL && !g_ptr_array_find(entering, ifm_staged_boundary(line->staged, whole), NULL))
+        {
+            g_set_error(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED,
+                        "it has ghosts, and stage %d of %s needs all of '%s', which is made of its own nodes alone",
+                        line->staged->stages[i].number, line->staged->name, whole);
+            return FALSE;
+        }
+    }
+    return TRUE;
+}
+
+static gboolean check_batch(Line *line, const IfmBatch *batch, GError **error)
+{
+    if (!check_sizes(line, batch, error) || !check_ratios(line, batch, error) || !check_ghosts(line, batch, error))
+        return FALSE;
+    for (gsize i = 0; i < line->n_crossings; i++)
+    {
+        const Crossing *crossing = &line->crossings[i];
+        if (crossing->maker < 0 && !check_tensor(line, batch, crossing, error))
+            return FALSE;
+        if (crossing->boundary == line->edge_index && !check_sources(batch, &batch->inputs[crossing->input], error))
+            return FALSE;
+    }
+    return TRUE;
+}
+
+static gboolean ready_lanes(Line *line, const Flight *flight, int *device, GError **error)
+{
+    for (int i = 0; i < line->n_blocks; i++)
+        for (gsize k = 0; k < line->blocks[i].n_lanes; k++)
+        {
+            Lane *lane = &line->blocks[i].lanes[k];
+            if (ifm_lane_ready(lane, flight, error))
+                continue;
+            *device = lane->device;
+            g_prefix_error(error, "block %d: %s: ", i + 1, lane->described->alias);
+            return FALSE;
+        }
+    return TRUE;
+}
+
+/* The edges' ends are looked at before anything runs: a device that is handed one outside reads what is not there. */
+gboolean ifm_line_check(Line *line, const IfmBatch *batches, gsize n_batches, int *device, GError **error)
+{
+    *device = -1;
+    for (gsize i = 0; i < n_batches; i++)
+    {
+        const IfmBatch *batch = &batches[i], *before = i > 0 ? &batches[i - 1] : NULL;
+        Flight flight;
+        if (before != NULL && before->inputs == batch->inputs && before->nodes == batch->nodes &&
+            before->edges == batch->edges && before->n_own == batch->n_own && before->ratios == batch->ratios)
+            continue; /* the same graph again */
+        gboolean ok = check_batch(line, batch, error);
+        if (ok)
+        {
+            ifm_flight_init(&flight, line, batch);
+            ok = ifm_flight_order(&flight, line, TRUE, error);
+        }
+        ok = ok && ready_lanes(line, &flight, device, error);
+        if (!ok)
+        {
+            g_prefix_error(error, "batch %" G_GINT64_FORMAT ": ", batch->id);
+            return FALSE;
+        }
+    }
+    return TRUE;
+}
+
+/* --- running ---------------------------------------------------------------------------------------------------------- */
+
+static gboolean is_devices(const GError *error)
+{
+    return error->domain == IFM_ERROR && error->code != IFM_ERROR_INVALID && error->code != IFM_ERROR_CANCELLED;
+}
+
+void ifm_line_fail(Line *line, gsize index, int block, int device, const GError *error)
+{
+    ifm_condition_lock(line->ended);
+    if (device >= 0 && is_devices(error))
+        line->lost |= 1u << device;
+    if (line->failure.error == NULL || index < line->failure.index)
+    {
+        g_clear_error(&line->failure.error);
+        line->failure = (Failure){ index, block, device, device >= 0 && is_devices(error), g_error_copy(error) };
+        g_prefix_error(&line->failure.error, "block %d: ", block + 1);
+    }
+    ifm_condition_unlock(line->ended);
+}
+
+static void block_reset(Block *block)
+{
+    block->n_begun = block->n_merged = block->n_pushed = 0;
+    block->queue_first = block->queue_n = 0;
+    block->room = block->line->queue_depth;
+    block->ended = block->stopping = block->delivering = FALSE;
+    for (int i = 0; i < block->depth; i++)
+        for (gsize k = 0; k < G_N_ELEMENTS(block->works[i].jobs); k++)
+            block->works[i].jobs[k].state = IFM_JOB_NONE;
+    for (gsize i = 0; i < block->n_lanes; i++)
+        for (guint v = 0; v < block->lanes[i].variants->len; v++)
+        {
+            Variant *variant = g_ptr_array_index(block->lanes[i].variants, v);
+            for (gsize k = 0; k < variant->n_slots; k++)
+                variant->slots[k].taken = FALSE;
+            if (variant->twin != NULL)
+                variant->twin->slots[0].taken = FALSE;
+        }
+}
+
+gboolean ifm_line_run(Line *line, gsize first, GError **error)
+{
+    gboolean ok = TRUE;
+    line->first = first;
+    line->n_ended = 0;
+    line->lost = 0;
+    g_clear_error(&line->failure.error);
+    atomic_store(&line->n_delivered, 0);
+    atomic_store(&line->progress_ns, ifm_clock_now_ns(line->clock));
+    for (int i = 0; i < line->n_blocks; i++)
+        block_reset(&line->blocks[i]);
+    for (int i = 0; i < line->n_blocks && ok; i++)
+        ok = ifm_block_start(&line->blocks[i], error);
+    for (int i = 0; i < line->n_blocks && !ok; i++)
+        if (line->blocks[i].has_thread)
+            ifm_block_stop(&line->blocks[i]);
+    ok = ifm_line_watch(line, ok ? error : NULL) && ok;
+    if (atomic_load(&line->abandoned))
+        return ok;
+    for (int i = 0; i < line->n_blocks; i++)
+        for (gsize k = 0; k < line->blocks[i].n_lanes; k++)
+            ifm_lane_fetch_times(&line->blocks[i].lanes[k]);
+    return ok;
+}

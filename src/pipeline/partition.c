@@ -1,0 +1,161 @@
+/* Which device has which nodes and edges of a batch. */
+#include <math.h>
+#include <string.h>
+
+#include "pipeline-private.h"
+
+/* share_of: Equals: how many cuts are not above the destination. A few comparisons without a branch for a few cuts. */
+static inline gsize share_of(gint64 destination, const gint64 *cuts, gsize n_cuts)
+{
+    gsize share = 0;
+    if (n_cuts <= IFM_MAX_CUTS)
+    {
+        for (gsize i = 0; i < n_cuts; i++)
+            share += destination >= cuts[i];
+        return share;
+    }
+    gsize high = n_cuts;
+    while (share < high)
+    {
+        gsize middle = share + (high - share) / 2;
+        if (cuts[middle] <= destination)
+            share = middle + 1;
+        else
+            high = middle;
+    }
+    return share;
+}
+
+static gboolean refuse_edge(const gint64 *destinations, gint64 edge, gint64 n_nodes, GError **error)
+{
+    g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
+                "edge %" G_GINT64_FORMAT " ends in node %" G_GINT64_FORMAT "; 0 to %" G_GINT64_FORMAT " are right", edge,
+                destinations[edge], n_nodes - 1);
+    return FALSE;
+}
+
+/* count: Columns of each share into @ends, summed up. Returns: the first edge that has no share; -1. */
+static gint64 count(const gint64 *destinations, gint64 n_edges, const gint64 *cuts, gsize n_cuts, gint64 *ends)
+{
+    gint64 most = cuts[n_cuts - 1];
+    memset(ends, 0, n_cuts * sizeof *ends);
+    for (gint64 i = 0; i < n_edges; i++)
+    {
+        if (G_UNLIKELY((guint64)destinations[i] >= (guint64)most))
+            return i;
+        ends[share_of(destinations[i], cuts, n_cuts)]++;
+    }
+    for (gsize i = 1; i < n_cuts; i++)
+        ends[i] += ends[i - 1];
+    return -1;
+}
+
+gboolean ifm_partition_edges(const gint64 *edge_index, gint64 n_edges, const gint64 *cuts, gsize n_cuts, gint64 *ordered,
+                             gint64 *ends, GError **error)
+{
+    const gint64 *sources = edge_index, *destinations = edge_index + n_edges;
+    gint64 wrong = count(destinations, n_edges, cuts, n_cuts, ends);
+    if (wrong >= 0)
+        return refuse_edge(destinations, wrong, cuts[n_cuts - 1], error);
+    gint64 few[IFM_MAX_CUTS], *next = n_cuts <= IFM_MAX_CUTS ? few : g_new(gint64, n_cuts);
+    next[0] = 0;
+    memcpy(next + 1, ends, (n_cuts - 1) * sizeof *next);
+    for (gint64 i = 0; i < n_edges; i++)
+    {
+        gint64 to = next[share_of(destinations[i], cuts, n_cuts)]++;
+        ordered[to] = sources[i];
+        ordered[n_edges + to] = destinations[i];
+    }
+    if (next != few)
+        g_free(next);
+    return TRUE;
+}
+
+void ifm_partition_part(const gint64 *ordered, gint64 n_edges, gint64 low, gint64 high, gint64 first, gint64 *part)
+{
+    gint64 n = high - low;
+    const gint64 *destinations = ordered + n_edges + low;
+    memcpy(part, ordered + low, (gsize)n * sizeof *part);
+    for (gint64 i = 0; i < n; i++)
+        part[n + i] = destinations[i] - first;
+}
+
+/* --- one batch -------------------------------------------------------------------------------------------------------- */
+
+static const double *block_ratios(const Flight *flight, const Block *block)
+{
+    const double *ratios = flight->ratios;
+    for (int i = 0; ratios != NULL && i < block->index; i++)
+        ratios += block->line->blocks[i].n_lanes;
+    return ratios != NULL ? ratios : block->plan->ratios;
+}
+
+/* Nodes up to the end of the share of @place. */
+static gint64 cut_after(const Flight *flight, const Block *block, gsize place)
+{
+    const double *ratios = block_ratios(flight, block);
+    double sum = 0;
+    for (gsize i = 0; i <= place; i++)
+        sum += ratios[i];
+    return place + 1 == block->n_lanes ? flight->n_own
+                                       : CLAMP((gint64)llround(sum * (double)flight->n_own), 0, flight->n_own);
+}
+
+void ifm_flight_share(const Flight *flight, const Lane *lane, gint64 *low, gint64 *high)
+{
+    *low = lane->place > 0 ? cut_after(flight, lane->block, (gsize)lane->place - 1) : 0;
+    *high = cut_after(flight, lane->block, (gsize)lane->place);
+}
+
+static void add_cut(Flight *flight, gint64 cut)
+{
+    gsize at = 0;
+    while (at < flight->n_cuts && flight->cuts[at] < cut)
+        at++;
+    if (cut <= 0 || (at < flight->n_cuts && flight->cuts[at] == cut))
+        return;
+    memmove(flight->cuts + at + 1, flight->cuts + at, (flight->n_cuts - at) * sizeof flight->cuts[0]);
+    flight->cuts[at] = cut;
+    flight->n_cuts++;
+}
+
+void ifm_flight_init(Flight *flight, const Line *line, const IfmBatch *batch)
+{
+    *flight = (Flight){ .batch = batch, .n_own = batch->n_own > 0 ? batch->n_own : batch->nodes };
+    flight->ratios = line->is_given_ratios ? batch->ratios : NULL;
+    for (int i = 0; i < line->n_blocks; i++)
+        for (gsize place = 0; place + 1 < line->blocks[i].n_lanes; place++)
+            add_cut(flight, cut_after(flight, &line->blocks[i], place));
+    add_cut(flight, flight->n_own);
+    flight->ends[flight->n_cuts - 1] = batch->edges;
+    for (gsize i = 0; i < line->n_crossings && line->edge_index != NULL; i++)
+        if (line->crossings[i].boundary == line->edge_index)
+            flight->edge_index = batch->inputs[line->crossings[i].input];
+    flight->edge_index.release = NULL;
+}
+
+gint64 ifm_flight_edges_below(const Flight *flight, gint64 cut)
+{
+    gint64 ends = 0;
+    for (gsize i = 0; i < flight->n_cuts && flight->cuts[i] <= cut; i++)
+        ends = flight->ends[i];
+    return ends;
+}
+
+gboolean ifm_flight_order(Flight *flight, Line *line, gboolean count_only, GError **error)
+{
+    gint64 n_edges = flight->batch->edges;
+    const gint64 *edge_index = flight->edge_index.data;
+    if (line->edge_index == NULL)
+        return TRUE;
+    if (count_only)
+    {
+        gint64 wrong = count(edge_index + n_edges, n_edges, flight->cuts, flight->n_cuts, flight->ends);
+        return wrong < 0 || refuse_edge(edge_index + n_edges, wrong, flight->n_own, error);
+    }
+    if (!line->parts_edges || flight->n_cuts == 1)
+        return TRUE;
+    gint64 *ordered = line->ordered[flight->seq % (gint64)line->n_flights].data;
+    flight->edge_index.data = ordered;
+    return ifm_partition_edges(edge_index, n_edges, flight->cuts, flight->n_cuts, ordered, flight->ends, error);
+}

@@ -1,0 +1,308 @@
+/* The pipeline as its callers see it: made from a plan, run, replanned. */
+#include <math.h>
+#include <string.h>
+
+#include "pipeline-private.h"
+
+struct IfmPipeline
+{
+    IfmPipelineOptions options;
+    GHashTable *engines; /* name -> IfmEngine */
+    GHashTable *tracks;  /* what names it -> IfmTrack, borrowed of the trace */
+    Line *line;          /* NULL: it was abandoned */
+    IfmPlan *plan;
+};
+
+const IfmPipelineOptions *ifm_pipeline_options(const IfmPipeline *pipeline)
+{
+    return &pipeline->options;
+}
+
+IfmEngine *ifm_pipeline_engine(IfmPipeline *pipeline, const char *name, GError **error)
+{
+    IfmEngine *engine = g_hash_table_lookup(pipeline->engines, name);
+    if (engine != NULL)
+        return engine;
+    engine = ifm_engine_open(name, pipeline->options.clock, error);
+    if (engine != NULL)
+        g_hash_table_insert(pipeline->engines, g_strdup(name), engine);
+    return engine;
+}
+
+/* Batches that go through another plan are recorded a second time where they had got to. */
+#define SPARE_BATCHES 256
+
+IfmTrack *ifm_pipeline_track(IfmPipeline *pipeline, const IfmTrackInfo *info, gsize per_batch)
+{
+    if (pipeline->options.trace == NULL)
+        return NULL;
+    IfmTrack *track = g_hash_table_lookup(pipeline->tracks, info->thread);
+    if (track == NULL)
+    {
+        track = ifm_trace_add_track(pipeline->options.trace, info,
+                                    (pipeline->options.trace_batches + SPARE_BATCHES) * per_batch);
+        g_hash_table_insert(pipeline->tracks, g_strdup(info->thread), track);
+    }
+    return track;
+}
+
+IfmPipeline *ifm_pipeline_new(const IfmPlan *plan, const IfmPipelineOptions *options, GError **error)
+{
+    g_autoptr(IfmPipeline) pipeline = g_new0(IfmPipeline, 1);
+    int device;
+    pipeline->options = *options;
+    pipeline->options.clock = options->clock != NULL ? ifm_clock_ref(options->clock) : ifm_clock_new_real();
+    if (options->watchdog_ns <= 0)
+        pipeline->options.watchdog_ns = IFM_PIPELINE_OPTIONS_INIT.watchdog_ns;
+    pipeline->engines = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, (GDestroyNotify)ifm_engine_unref);
+    pipeline->tracks = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+    if (options->most_nodes < 1 || options->most_edges < 0)
+    {
+        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
+                    "pipeline: room for %" G_GINT64_FORMAT " nodes and %" G_GINT64_FORMAT
+                    " edges; at least 1 and 0 are right",
+                    options->most_nodes, options->most_edges);
+        return NULL;
+    }
+    pipeline->line = ifm_line_new(pipeline, plan, &device, error);
+    if (pipeline->line == NULL)
+        return NULL;
+    pipeline->line->is_given_ratios = TRUE;
+    pipeline->plan = ifm_plan_copy(plan);
+    return g_steal_pointer(&pipeline);
+}
+
+void ifm_pipeline_free(IfmPipeline *pipeline)
+{
+    if (pipeline == NULL)
+        return;
+    ifm_line_free(pipeline->line);
+    ifm_plan_free(pipeline->plan);
+    g_hash_table_unref(pipeline->engines);
+    g_hash_table_unref(pipeline->tracks);
+    ifm_clock_unref(pipeline->options.clock);
+    g_free(pipeline);
+}
+
+const IfmPlan *ifm_pipeline_plan(const IfmPipeline *pipeline)
+{
+    return pipeline->plan;
+}
+
+/* --- one run -----------------------------------------------------------------------------------------------------------
+ */
+
+void ifm_pipeline_result_clear(IfmPipelineResult *result)
+{
+    g_free(result->entered_ns);
+    g_free(result->left_ns);
+    g_free(result->times);
+    ifm_plan_free(result->plan);
+    g_free(result->stopped);
+    *result = (IfmPipelineResult){ 0 };
+}
+
+typedef struct
+{
+    const IfmBatch *batches;
+    gsize n_batches;
+    IfmDelivered delivered;
+    void *user;
+    gsize next; /* the first that was not delivered */
+} Run;
+
+static gint64 *unknown_times(gsize n)
+{
+    gint64 *times = g_new(gint64, n + 1);
+    for (gsize i = 0; i < n; i++)
+        times[i] = -1;
+    return times;
+}
+
+/* A line keeps what it tells of a run for itself while threads may write to it. */
+static void line_set_run(Line *line, const Run *run)
+{
+    gsize n = run->n_batches * (gsize)line->n_blocks;
+    g_free(line->times);
+    g_free(line->entered_ns);
+    g_free(line->left_ns);
+    line->input = run->batches;
+    line->n_input = run->n_batches;
+    line->delivered = run->delivered;
+    line->user = run->user;
+    line->times = g_new0(IfmBlockTimes, n + 1);
+    for (gsize i = 0; i < n; i++)
+        line->times[i].start_ns = -1;
+    line->entered_ns = unknown_times(run->n_batches);
+    line->left_ns = unknown_times(run->n_batches);
+}
+
+/* What the line tells of those that it delivered or had begun. An abandoned one may still be writing: only of those that
+ * were delivered before does it tell. */
+static void take_times(Line *line, const Run *run, IfmPipelineResult *result)
+{
+    gboolean abandoned = atomic_load(&line->abandoned) != 0;
+    gsize end = abandoned ? run->next : run->n_batches;
+    g_free(result->times);
+    result->n_blocks = (gsize)line->n_blocks;
+    result->times = g_new0(IfmBlockTimes, run->n_batches * result->n_blocks + 1);
+    for (gsize i = 0; i < run->n_batches * result->n_blocks; i++)
+        result->times[i].start_ns = -1;
+    for (gsize i = line->first; i < end; i++)
+    {
+        memcpy(result->times + i * result->n_blocks, line->times + i * result->n_blocks,
+               result->n_blocks * sizeof(IfmBlockTimes));
+        if (result->entered_ns[i] < 0)
+            result->entered_ns[i] = line->entered_ns[i];
+        result->left_ns[i] = line->left_ns[i];
+    }
+}
+
+/* Runs the line from the first batch that was not delivered. Returns: FALSE with why it ended before the last. */
+static gboolean run_line(Line *line, Run *run, IfmPipelineResult *result, gboolean *is_devices, GError **error)
+{
+    GError *local = NULL;
+    gboolean ok = ifm_line_run(line, run->next, &local);
+    run->next += atomic_load(&line->n_delivered);
+    take_times(line, run, result);
+    *is_devices = FALSE;
+    ifm_condition_lock(line->ended);
+    result->lost |= line->lost;
+    if (ok && line->failure.error != NULL)
+    {
+        const Failure *failure = &line->failure;
+        *is_devices = failure->is_devices;
+        local = g_error_copy(failure->error);
+    }
+    else if (!ok)
+        *is_devices = local->code == IFM_ERROR_TIMEOUT && line->lost != 0;
+    ifm_condition_unlock(line->ended);
+    if (local == NULL)
+        return TRUE;
+    g_propagate_error(error, local);
+    return FALSE;
+}
+
+/* The batch that could not be delivered leaves with the error. */
+static void deliver_failed(const Run *run, const GError *error, IfmPipelineResult *result)
+{
+    if (error->code == IFM_ERROR_CANCELLED || error->code == IFM_ERROR_TIMEOUT || run->next >= run->n_batches)
+        return;
+    result->n_failed = 1;
+    if (run->delivered != NULL)
+        run->delivered(&run->batches[run->next], NULL, error, run->user);
+}
+
+static gboolean replan(IfmPipeline *pipeline, const Run *run, IfmPipelineResult *result, GError **error)
+{
+    int device;
+    g_autoptr(GError) why = g_steal_pointer(error);
+    Line *line = ifm_line_replan(pipeline, pipeline->plan, &result->lost, why, error);
+    if (line == NULL)
+        return FALSE;
+    if (atomic_load(&pipeline->line->abandoned) == 0)
+        ifm_line_free(pipeline->line);
+    pipeline->line = line;
+    ifm_plan_free(pipeline->plan);
+    pipeline->plan = ifm_plan_copy(line->plan);
+    result->n_replans++;
+    line_set_run(line, run);
+    return ifm_line_check(line, run->batches + run->next, run->n_batches - run->next, &device, error);
+}
+
+static void set_meta(const IfmPipeline *pipeline, const IfmPipelineResult *result)
+{
+    static const char *const words[] = { "off", "on", "sampled" };
+    if (pipeline->options.trace == NULL)
+        return;
+    json_t *meta = json_deep_copy(ifm_trace_meta(pipeline->options.trace));
+    json_object_set_new(meta, "device_time", json_string(words[pipeline->options.device_time]));
+    json_object_set_new(meta, "device_time_slow_down_ratio",
+                        isnan(result->device_time_slow_down) ? json_null() : json_real(result->device_time_slow_down));
+    json_object_set_new(meta, "plan", ifm_plan_to_json(pipeline->plan));
+    ifm_trace_set_meta(pipeline->options.trace, meta);
+}
+
+/* Of profiled inferences: what of their wall time the counting took. */
+static void set_overheads(const IfmPipeline *pipeline, double slow_down)
+{
+    IfmTrace *trace = pipeline->options.trace;
+    if (trace == NULL || !(slow_down > 0))
+        return;
+    GHashTableIter iterator;
+    gpointer value;
+    g_hash_table_iter_init(&iterator, pipeline->tracks);
+    while (g_hash_table_iter_next(&iterator, NULL, &value))
+    {
+        IfmTrack *track = value;
+        gsize n = atomic_load(&track->n);
+        for (gsize i = 0; i < n; i++)
+            if (track->events[i].kind == IFM_EVENT_INFER && track->events[i].device_ns >= 0)
+                track->events[i].overhead_ns =
+                    (gint64)llround((double)track->events[i].duration_ns * slow_down / (1 + slow_down));
+    }
+}
+
+static void finish(IfmPipeline *pipeline, const Run *run, IfmPipelineResult *result, const GError *error)
+{
+    Line *line = pipeline->line;
+    gboolean abandoned = atomic_load(&line->abandoned) != 0;
+    result->n_delivered = run->next;
+    result->end_ns = ifm_clock_now_ns(pipeline->options.clock);
+    for (gsize i = 0; i < run->n_batches; i++)
+    {
+        if (result->entered_ns[i] >= 0 && (result->start_ns < 0 || result->entered_ns[i] < result->start_ns))
+            result->start_ns = result->entered_ns[i];
+    }
+    if (run->next > 0 && run->next == run->n_batches)
+        result->end_ns = result->left_ns[run->next - 1];
+    result->plan = ifm_plan_copy(pipeline->plan);
+    result->device_time_slow_down = abandoned ? NAN : ifm_line_slow_down(line);
+    result->stopped = error != NULL ? g_strdup(error->message) : NULL;
+    if (!abandoned)
+    {
+        set_overheads(pipeline, result->device_time_slow_down);
+        set_meta(pipeline, result);
+        return;
+    }
+    pipeline->line = NULL; /* never freed: threads may come back to it */
+}
+
+static gboolean check_line(const IfmPipeline *pipeline, GError **error)
+{
+    if (pipeline->line == NULL)
+        g_set_error_literal(error, IFM_ERROR, IFM_ERROR_LOST,
+                            "pipeline: a device never answered in an earlier run; a new process is right");
+    return pipeline->line != NULL;
+}
+
+gboolean ifm_pipeline_run(IfmPipeline *pipeline, const IfmBatch *batches, gsize n_batches, IfmDelivered delivered,
+                          void *user, IfmPipelineResult *result, GError **error)
+{
+    Run run = { batches, n_batches, delivered, user, 0 };
+    GError *local = NULL;
+    int device;
+    gboolean is_devices = FALSE, done;
+    *result = (IfmPipelineResult){ .n_batches = n_batches, .start_ns = -1, .device_time_slow_down = NAN };
+    result->entered_ns = unknown_times(n_batches);
+    result->left_ns = unknown_times(n_batches);
+    if (!check_line(pipeline, error))
+        return FALSE;
+    line_set_run(pipeline->line, &run);
+    if (!ifm_line_check(pipeline->line, batches, n_batches, &device, error))
+    {
+        take_times(pipeline->line, &run, result);
+        result->plan = ifm_plan_copy(pipeline->plan);
+        return FALSE;
+    }
+    while (!(done = run_line(pipeline->line, &run, result, &is_devices, &local)) && is_devices &&
+           pipeline->options.replan != NULL)
+        if (!replan(pipeline, &run, result, &local))
+            break;
+    if (!done)
+        deliver_failed(&run, local, result);
+    finish(pipeline, &run, result, local);
+    if (!done)
+        g_propagate_error(error, local);
+    return done;
+}

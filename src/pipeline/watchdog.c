@@ -1,0 +1,176 @@
+/*
+ * The watchdog: the thread that called ifm_pipeline_run() watches over the threads of the line. It stops them where the
+ * caller wants it, or where no batch got on for too long, and never waits for one that does not come back.
+ */
+#include "pipeline-private.h"
+
+#define POLL_NS G_GINT64_CONSTANT(50000000)     /* how often the caller's wish is looked at */
+#define GRACE_NS G_GINT64_CONSTANT(10000000000) /* what a cancelled inference may take to end, at most */
+
+static double seconds(gint64 ns)
+{
+    return (double)ns / 1e9;
+}
+
+/* What a block has in hand, with its mail locked. Devices that have had a job for @least_ns are put into @hung. */
+static void describe_jobs(Block *block, GString *text, gint64 now_ns, gint64 least_ns, guint32 *hung)
+{
+    const char *comma = "";
+    for (gint64 n = block->n_pushed; n < block->n_begun; n++)
+        for (gsize i = 0; i < block->n_lanes; i++)
+        {
+            const Job *job = &block->works[n % block->depth].jobs[i];
+            if (job->state != IFM_JOB_RUNNING)
+                continue;
+            gint64 since_ns = now_ns - job->ready_ns;
+            g_string_append_printf(text, "%s%s (%s) has had batch %" G_GINT64_FORMAT " for %.3f s", comma,
+                                   job->lane->described->alias, job->lane->spec->text, job->work->flight->batch->id,
+                                   seconds(since_ns));
+            comma = ", ";
+            if (since_ns >= least_ns)
+                *hung |= 1u << job->lane->device;
+        }
+}
+
+static gboolean has_running(const Block *block)
+{
+    for (gint64 n = block->n_pushed; n < block->n_begun; n++)
+        for (gsize i = 0; i < block->n_lanes; i++)
+            if (block->works[n % block->depth].jobs[i].state == IFM_JOB_RUNNING)
+                return TRUE;
+    return FALSE;
+}
+
+static void describe_block(Block *block, GString *text, gint64 now_ns, gint64 least_ns, guint32 *hung)
+{
+    const Line *line = block->line;
+    g_string_append_printf(text, "%s block %d: ", block->index > 0 ? ";" : "", block->index + 1);
+    ifm_condition_lock(block->mail);
+    if (block->delivering)
+        g_string_append_printf(text, "the caller has had a batch handed to it for %.3f s",
+                               seconds(now_ns - block->since_ns));
+    else if (has_running(block))
+        describe_jobs(block, text, now_ns, least_ns, hung);
+    else if (block->n_merged > block->n_pushed && block->room == 0 && block->index + 1 < line->n_blocks)
+        g_string_append_printf(text, "the queue to block %d is full", block->index + 2);
+    else if (block->n_begun > block->n_pushed)
+        g_string_append(text, "its host thread is at work");
+    else if (block->index == 0)
+        g_string_append(text, "has no batch left");
+    else
+        g_string_append_printf(text, "waits for block %d", block->index);
+    ifm_condition_unlock(block->mail);
+}
+
+/* Who waits for whom; devices that do not answer are noted as lost. */
+static void set_timeout(Line *line, gint64 watchdog_ns, GError **error)
+{
+    GString *text = g_string_new(NULL);
+    guint32 hung = 0;
+    gint64 now_ns = ifm_clock_now_ns(line->clock);
+    g_string_append_printf(text, "no batch got on for %.3f s:", seconds(now_ns - atomic_load(&line->progress_ns)));
+    for (int i = 0; i < line->n_blocks; i++)
+        describe_block(&line->blocks[i], text, now_ns, watchdog_ns, &hung);
+    g_set_error_literal(error, IFM_ERROR, IFM_ERROR_TIMEOUT, text->str);
+    g_string_free(text, TRUE);
+    ifm_condition_lock(line->ended);
+    line->lost |= hung;
+    ifm_condition_unlock(line->ended);
+}
+
+static void stop_all(Line *line)
+{
+    for (int i = 0; i < line->n_blocks; i++)
+        ifm_block_stop(&line->blocks[i]);
+}
+
+/* Asked again and again: an inference may begin just after it was asked. */
+static void cancel_all(Line *line)
+{
+    for (int i = 0; i < line->n_blocks; i++)
+        for (gsize k = 0; k < line->blocks[i].n_lanes; k++)
+            ifm_lane_cancel(&line->blocks[i].lanes[k]);
+}
+
+/* Waits until all threads ended or @deadline_ns. */
+static gboolean wait_ended(Line *line, int n_threads, gint64 deadline_ns)
+{
+    gboolean in_time = TRUE;
+    ifm_condition_lock(line->ended);
+    while (in_time && line->n_ended < n_threads)
+        in_time = ifm_condition_wait_until(line->ended, deadline_ns);
+    gboolean all = line->n_ended == n_threads;
+    ifm_condition_unlock(line->ended);
+    return all;
+}
+
+static gboolean is_interrupted(const Line *line)
+{
+    return line->options->interrupted != NULL && g_atomic_int_get(line->options->interrupted) != 0;
+}
+
+static void join(Line *line)
+{
+    for (int i = 0; i < line->n_blocks; i++)
+        if (line->blocks[i].has_thread)
+        {
+            pthread_join(line->blocks[i].thread, NULL);
+            line->blocks[i].has_thread = FALSE;
+        }
+}
+
+/* Some device or thread does not come back. Its threads are let go: they end when they see that the line was abandoned,
+ * if ever. All that they might still touch, the line, is never freed. */
+static void abandon(Line *line)
+{
+    atomic_store(&line->abandoned, 1);
+    stop_all(line);
+    for (int i = 0; i < line->n_blocks; i++)
+        if (line->blocks[i].has_thread)
+            pthread_detach(line->blocks[i].thread);
+}
+
+/* What was begun ends, or is cancelled. */
+static void wind_up(Line *line, int n_threads, gint64 grace_ns)
+{
+    gint64 now_ns = ifm_clock_now_ns(line->clock), until_ns = now_ns + grace_ns;
+    gboolean ended = FALSE;
+    stop_all(line);
+    while (!ended && now_ns < until_ns)
+    {
+        cancel_all(line);
+        ended = wait_ended(line, n_threads, MIN(until_ns, now_ns + POLL_NS));
+        now_ns = ifm_clock_now_ns(line->clock);
+    }
+    if (ended)
+        join(line);
+    else
+        abandon(line);
+}
+
+gboolean ifm_line_watch(Line *line, GError **error)
+{
+    gint64 watchdog_ns = line->options->watchdog_ns;
+    int n_threads = 0;
+    for (int i = 0; i < line->n_blocks; i++)
+        n_threads += line->blocks[i].has_thread;
+    for (;;)
+    {
+        gint64 limit_ns = atomic_load(&line->progress_ns) + watchdog_ns, now_ns = ifm_clock_now_ns(line->clock);
+        gint64 until_ns = line->options->interrupted != NULL ? MIN(limit_ns, now_ns + POLL_NS) : limit_ns;
+        if (wait_ended(line, n_threads, until_ns))
+        {
+            join(line);
+            return TRUE;
+        }
+        gboolean interrupted = is_interrupted(line);
+        if (!interrupted && ifm_clock_now_ns(line->clock) < atomic_load(&line->progress_ns) + watchdog_ns)
+            continue;
+        if (interrupted)
+            g_set_error_literal(error, IFM_ERROR, IFM_ERROR_CANCELLED, "interrupted");
+        else
+            set_timeout(line, watchdog_ns, error);
+        wind_up(line, n_threads, interrupted ? watchdog_ns : MIN(watchdog_ns, GRACE_NS));
+        return FALSE;
+    }
+}
