@@ -21,4 +21,16 @@ gboolean ifm_file_save(const char *path, const void *bytes, gsize n_bytes, GErro
 /** ifm_file_save_temporary: As above, but without any fsync: for a file that nobody wants after the machine went down. */
 gboolean ifm_file_save_temporary(const char *path, const void *bytes, gsize n_bytes, GError **error);
 
+/**
+ * IfmFileWriter: ifm_file_save() for what is too large to be made whole first: opened, written piece by piece, committed.
+ * Freed without a commit, @path is as before. Errors are those of ifm_file_save().
+ */
+typedef struct IfmFileWriter IfmFileWriter;
+/** ifm_file_writer_open: @durable: with the fsyncs. */
+IfmFileWriter *ifm_file_writer_open(const char *path, gboolean durable, GError **error);
+gboolean ifm_file_writer_write(IfmFileWriter *writer, const void *bytes, gsize n_bytes, GError **error);
+gboolean ifm_file_writer_commit(IfmFileWriter *writer, GError **error);
+void ifm_file_writer_free(IfmFileWriter *writer);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmFileWriter, ifm_file_writer_free)
+
 G_END_DECLS

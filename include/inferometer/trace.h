@@ -26,7 +26,7 @@ typedef enum
     IFM_EVENT_WAIT_OUTPUT, /* a block holds a finished batch: the queue after it is full */
     IFM_EVENT_BLOCK,       /* a batch's whole time in a block: partition + devices + merge */
     IFM_EVENT_BATCH,       /* a batch's whole time in the pipeline */
-    IFM_EVENT_NODE,        /* one node within an inference (profiled twins, imported profiles) */
+    IFM_EVENT_NODE,        /* one node within an inference (profiled twins, imported profiles); named "OP_TYPE NODE" */
     IFM_EVENT_OTHER,       /* of a foreign trace */
     IFM_N_EVENT_KINDS,
 } IfmEventKind;
@@ -35,7 +35,7 @@ typedef enum
  * "node", "other": the Chrome category. */
 const char *ifm_event_kind_name(IfmEventKind kind);
 
-/** IfmEvent: 64 bytes. Times are on the recording's clock. */
+/** IfmEvent: 64 bytes. Times are on the recording's clock. Leave @reserved 0. */
 typedef struct
 {
     gint64 start_ns, duration_ns;
@@ -88,7 +88,7 @@ const char *ifm_trace_name(const IfmTrace *trace);
 void ifm_trace_set_meta(IfmTrace *trace, json_t *json);
 const json_t *ifm_trace_meta(const IfmTrace *trace);
 
-/** ifm_trace_intern: Returns: a number for a text; the same for equal texts. Not while recording. */
+/** ifm_trace_intern: Returns: a number for a text; the same for equal texts; 0 for "". Not while recording. */
 guint32 ifm_trace_intern(IfmTrace *trace, const char *text);
 const char *ifm_trace_text(const IfmTrace *trace, guint32 name);
 

@@ -47,44 +47,16 @@ gboolean ifm_file_load(const char *path, char **bytes, gsize *n_bytes, GError **
     return TRUE;
 }
 
-/* Returns: 0, or the errno of the write or (@durable) the fsync. */
-static int write_whole(int fd, const char *bytes, gsize n_bytes, gboolean durable)
-{
-    while (n_bytes > 0)
-    {
-        gssize n = write(fd, bytes, MIN(n_bytes, (gsize)1 << 30));
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return errno;
-        bytes += n;
-        n_bytes -= (gsize)n;
-    }
-    /* pipes and some devices cannot be synchronised; they need not be */
-    return !durable || fsync(fd) == 0 || errno == EINVAL || errno == EROFS || errno == ENOTSUP ? 0 : errno;
-}
+/* --- writing ---------------------------------------------------------------------------------------------------------- */
 
-static gboolean save_in_place(const char *path, const void *bytes, gsize n_bytes, gboolean durable, GError **error)
+struct IfmFileWriter
 {
-    int fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
-    if (fd < 0)
-        return fail(path, "cannot be written", errno, error);
-    int number = write_whole(fd, bytes, n_bytes, durable);
-    if (close(fd) != 0 && number == 0)
-        number = errno;
-    return number == 0 || fail(path, "cannot be written", number, error);
-}
-
-/* The rename is on disk only once the folder is. A folder that cannot be opened for reading cannot be synchronised. */
-static void sync_folder_of(const char *path)
-{
-    g_autofree char *folder = g_path_get_dirname(path);
-    int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0)
-        return;
-    fsync(fd);
-    close(fd);
-}
+    char *path;      /* as the caller named it, for messages */
+    char *target;    /* what is replaced: @path, or what it links to; NULL: written in place */
+    char *temporary; /* beside it */
+    int fd;
+    gboolean durable;
+};
 
 /* open(), not mkstemp(): the file gets the permissions that the umask leaves it, like any other. */
 static int open_beside(const char *path, char **temporary)
@@ -103,45 +75,112 @@ static int open_beside(const char *path, char **temporary)
     return -1;
 }
 
-static gboolean save_by_rename(const char *path, const struct stat *before, const void *bytes, gsize n_bytes,
-                               gboolean durable, GError **error)
+/* Returns: 0 or errno. */
+static int open_target(IfmFileWriter *self)
 {
-    g_autofree char *temporary = NULL;
-    int fd = open_beside(path, &temporary);
-    if (fd < 0)
-        return fail(path, "cannot be written", errno, error);
-    int number = before != NULL && fchmod(fd, before->st_mode & 07777) != 0 ? errno : 0;
-    if (number == 0)
-        number = write_whole(fd, bytes, n_bytes, durable);
-    if (close(fd) != 0 && number == 0)
-        number = errno;
-    if (number == 0 && rename(temporary, path) != 0)
-        number = errno;
+    struct stat before;
+    gboolean exists = stat(self->path, &before) == 0;
+    if (exists && !S_ISREG(before.st_mode))
+    {
+        self->fd = open(self->path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+        return self->fd >= 0 ? 0 : errno;
+    }
+    if (exists && access(self->path, W_OK) != 0) /* a rename would go past the file's own permissions */
+        return errno;
+    char *resolved = exists ? realpath(self->path, NULL) : NULL;
+    if (exists && resolved == NULL)
+        return errno;
+    self->target = g_strdup(resolved != NULL ? resolved : self->path);
+    free(resolved);
+    self->fd = open_beside(self->target, &self->temporary);
+    if (self->fd < 0)
+    {
+        int number = errno;
+        g_clear_pointer(&self->temporary, g_free); /* nothing that freeing should unlink */
+        return number;
+    }
+    return exists && fchmod(self->fd, before.st_mode & 07777) != 0 ? errno : 0;
+}
+
+IfmFileWriter *ifm_file_writer_open(const char *path, gboolean durable, GError **error)
+{
+    g_autoptr(IfmFileWriter) self = g_new0(IfmFileWriter, 1);
+    self->path = g_strdup(path);
+    self->durable = durable;
+    self->fd = -1;
+    int number = open_target(self);
     if (number != 0)
     {
-        unlink(temporary);
-        return fail(path, "cannot be written", number, error);
+        fail(path, "cannot be written", number, error);
+        return NULL;
     }
-    if (durable)
-        sync_folder_of(path);
+    return g_steal_pointer(&self);
+}
+
+gboolean ifm_file_writer_write(IfmFileWriter *self, const void *bytes, gsize n_bytes, GError **error)
+{
+    const char *rest = bytes;
+    while (n_bytes > 0)
+    {
+        gssize n = write(self->fd, rest, MIN(n_bytes, (gsize)1 << 30));
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return fail(self->path, "cannot be written", errno, error);
+        rest += n;
+        n_bytes -= (gsize)n;
+    }
     return TRUE;
+}
+
+/* The rename is on disk only once the folder is. A folder that cannot be opened for reading cannot be synchronised. */
+static void sync_folder_of(const char *path)
+{
+    g_autofree char *folder = g_path_get_dirname(path);
+    int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return;
+    fsync(fd);
+    close(fd);
+}
+
+gboolean ifm_file_writer_commit(IfmFileWriter *self, GError **error)
+{
+    int number = 0;
+    /* pipes and some devices cannot be synchronised; they need not be */
+    if (self->durable && fsync(self->fd) != 0 && errno != EINVAL && errno != EROFS && errno != ENOTSUP)
+        number = errno;
+    if (close(self->fd) != 0 && number == 0)
+        number = errno;
+    self->fd = -1;
+    if (number == 0 && self->temporary != NULL && rename(self->temporary, self->target) != 0)
+        number = errno;
+    if (number != 0)
+        return fail(self->path, "cannot be written", number, error);
+    g_clear_pointer(&self->temporary, g_free);
+    if (self->durable && self->target != NULL)
+        sync_folder_of(self->target);
+    return TRUE;
+}
+
+void ifm_file_writer_free(IfmFileWriter *self)
+{
+    if (self == NULL)
+        return;
+    if (self->fd >= 0)
+        close(self->fd);
+    if (self->temporary != NULL)
+        unlink(self->temporary);
+    g_free(self->temporary);
+    g_free(self->target);
+    g_free(self->path);
+    g_free(self);
 }
 
 static gboolean save(const char *path, const void *bytes, gsize n_bytes, gboolean durable, GError **error)
 {
-    struct stat before;
-    if (stat(path, &before) != 0)
-        return save_by_rename(path, NULL, bytes, n_bytes, durable, error);
-    if (!S_ISREG(before.st_mode))
-        return save_in_place(path, bytes, n_bytes, durable, error);
-    if (access(path, W_OK) != 0) /* a rename would go past the file's own permissions */
-        return fail(path, "cannot be written", errno, error);
-    char *target = realpath(path, NULL);
-    if (target == NULL)
-        return fail(path, "cannot be resolved", errno, error);
-    gboolean saved = save_by_rename(target, &before, bytes, n_bytes, durable, error);
-    free(target);
-    return saved;
+    g_autoptr(IfmFileWriter) writer = ifm_file_writer_open(path, durable, error);
+    return writer != NULL && ifm_file_writer_write(writer, bytes, n_bytes, error) && ifm_file_writer_commit(writer, error);
 }
 
 gboolean ifm_file_save(const char *path, const void *bytes, gsize n_bytes, GError **error)
