@@ -6,6 +6,12 @@ G_BEGIN_DECLS
 /** ifm_event_kind_find: Returns: the kind of that name, or -1. @name: [length], or -1: NUL-terminated. */
 int ifm_event_kind_find(const char *name, gssize length);
 
+/** IFM_TRACE_MARK: the key of otherData that says that the file is ours; its value is the version of the layout. */
+#define IFM_TRACE_MARK "inferometer"
+/** ifm_track_kind_name: "device", "host", "queue", "foreign". ifm_track_kind_find: -1 for none of them. */
+const char *ifm_track_kind_name(IfmTrackKind kind);
+int ifm_track_kind_find(const char *name);
+
 /** ifm_trace_add_track_as: ifm_trace_add_track() that takes pid and tid as they are, 0 too, for what is read. */
 IfmTrack *ifm_trace_add_track_as(IfmTrace *trace, const IfmTrackInfo *info, gsize capacity);
 /** ifm_trace_track_info_mutable: while reading, names become known late. */

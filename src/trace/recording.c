@@ -54,6 +54,27 @@ int ifm_event_kind_find(const char *name, gssize length)
     return -1;
 }
 
+static const char *const track_kind_names[] = {
+    [IFM_TRACK_DEVICE] = "device",
+    [IFM_TRACK_HOST] = "host",
+    [IFM_TRACK_QUEUE] = "queue",
+    [IFM_TRACK_FOREIGN] = "foreign",
+};
+
+const char *ifm_track_kind_name(IfmTrackKind kind)
+{
+    g_assert((guint)kind < G_N_ELEMENTS(track_kind_names));
+    return track_kind_names[kind];
+}
+
+int ifm_track_kind_find(const char *name)
+{
+    for (int kind = 0; kind < (int)G_N_ELEMENTS(track_kind_names); kind++)
+        if (g_strcmp0(name, track_kind_names[kind]) == 0)
+            return kind;
+    return -1;
+}
+
 /* --- the trace -------------------------------------------------------------------------------------------------------- */
 
 static void info_clear(IfmTrackInfo *info)

@@ -1,0 +1,661 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "read-private.h"
+
+/*
+ * The file goes through the parser piece by piece; of each event only the fields that matter are kept, and of those only
+ * until the event ends. The one thing that is built as a document is otherData, within a limit.
+ */
+#define PIECE_BYTES (1 << 16)
+#define IDLE_PIECES 64            /* one token this long, in pieces: no trace has that */
+#define OTHER_DATA_MOST (1 << 26) /* about, in memory */
+
+typedef enum
+{
+    SECTION_SKIPPED,
+    SECTION_EVENTS,
+    SECTION_OTHER_DATA,
+} Section;
+
+typedef enum
+{
+    FIELD_SKIPPED,
+    FIELD_PHASE,
+    FIELD_NAME,
+    FIELD_CATEGORY,
+    FIELD_PID,
+    FIELD_TID,
+    FIELD_TS,
+    FIELD_DUR,
+    FIELD_ID,
+    FIELD_ID2,
+    FIELD_ARGS,
+    /* of args: */
+    FIELD_LABEL,
+    FIELD_OP,
+    FIELD_BATCH,
+    FIELD_BLOCK,
+    FIELD_STAGES,
+    FIELD_DEVICE_NS,
+    FIELD_OVERHEAD_NS,
+    FIELD_BYTES,
+    FIELD_DURATION_NS,
+    FIELD_FAILED,
+    FIELD_RECORDED,
+} Field;
+
+typedef struct
+{
+    const char *key;
+    Field field;
+} Key;
+
+static const Key event_keys[] = {
+    { "ph", FIELD_PHASE }, { "name", FIELD_NAME }, { "cat", FIELD_CATEGORY }, { "pid", FIELD_PID },
+    { "tid", FIELD_TID },  { "ts", FIELD_TS },     { "dur", FIELD_DUR },      { "id", FIELD_ID },
+    { "id2", FIELD_ID2 },  { "args", FIELD_ARGS }, { NULL, FIELD_SKIPPED },
+};
+
+static const Key argument_keys[] = {
+    { "name", FIELD_LABEL },
+    { "op_name", FIELD_OP },
+    { "batch", FIELD_BATCH },
+    { "block", FIELD_BLOCK },
+    { "stages", FIELD_STAGES },
+    { "device_ns", FIELD_DEVICE_NS },
+    { "overhead_ns", FIELD_OVERHEAD_NS },
+    { "bytes", FIELD_BYTES },
+    { "duration_ns", FIELD_DURATION_NS },
+    { "failed", FIELD_FAILED },
+    { "recorded", FIELD_RECORDED },
+    { NULL, FIELD_SKIPPED },
+};
+
+typedef struct
+{
+    IfmTraceBuilder builder;
+    yajl_handle parser;
+    gint64 piece_start; /* byte of the text where the piece at hand begins */
+    guint64 n_values;   /* seen so far: whether the parser gets on */
+    int depth;          /* of what is open */
+    int events_depth;   /* at which events lie: 1 in a bare array, 2 in an object; 0: no root yet */
+    gboolean ended;     /* the root has ended */
+    gboolean had_events;
+    Section section;
+    Field field, argument;
+    gsize n_stages;
+    gboolean any_field; /* {} is no event: some programs end their list with it */
+    char last_byte;     /* of the piece at hand that is no white space; 0: none */
+    char tail;          /* of all so far */
+    IfmRawEvent event;
+    json_t *other_data;
+    GPtrArray *parents; /* json_t*, borrowed: what is open in otherData */
+    GString *key;       /* of the value to come in otherData */
+    gsize other_bytes;
+} Reader;
+
+typedef enum
+{
+    VALUE_NULL,
+    VALUE_FALSE,
+    VALUE_TRUE,
+    VALUE_NUMBER,
+    VALUE_TEXT,
+} ValueType;
+
+/* text: of a number or text. */
+typedef struct
+{
+    ValueType type;
+    const char *text;
+    gsize length;
+} Value;
+
+/* The parser stands behind the token that it tells of. */
+static gint64 place(const Reader *self)
+{
+    return self->piece_start + (gint64)yajl_get_bytes_consumed(self->parser);
+}
+
+static char *show(const Value *value)
+{
+    static const char *const words[] = { "null", "false", "true" };
+    if (value->type < VALUE_NUMBER)
+        return g_strdup(words[value->type]);
+    g_autofree char *text = ifm_trace_shown(value->text, value->length);
+    return g_strdup_printf(value->type == VALUE_TEXT ? "\"%s\"" : "%s", text);
+}
+
+static gboolean expected(Reader *self, const char *what, const Value *value, const char *right)
+{
+    g_autofree char *found = show(value);
+    return ifm_trace_builder_fail(&self->builder, IFM_ERROR_INVALID, place(self), "%s: found %s, expected %s", what, found,
+                                  right);
+}
+
+/* --- otherData -------------------------------------------------------------------------------------------------------- */
+
+static gboolean other_add(Reader *self, json_t *value, gsize bytes)
+{
+    json_t *parent = self->parents->len > 0 ? g_ptr_array_index(self->parents, self->parents->len - 1) : NULL;
+    self->other_bytes += bytes + sizeof(json_t) + 64;
+    if (value == NULL || self->other_bytes > OTHER_DATA_MOST)
+    {
+        json_decref(value);
+        return ifm_trace_builder_fail(&self->builder, value == NULL ? IFM_ERROR_INVALID : IFM_ERROR_MEMORY, place(self),
+                                      value == NULL ? "otherData: found a number out of range, expected one of 64 bits"
+                                                    : "otherData is larger than what is read of it (%d bytes)",
+                                      OTHER_DATA_MOST);
+    }
+    if (parent == NULL)
+    {
+        json_decref(self->other_data);
+        self->other_data = value;
+    }
+    else if (json_is_array(parent))
+        json_array_append_new(parent, value);
+    else
+        json_object_set_new(parent, self->key->str, value);
+    return TRUE;
+}
+
+static json_t *other_number(const char *text, gsize length)
+{
+    gint64 integer;
+    if (memchr(text, '.', length) == NULL && memchr(text, 'e', length) == NULL && memchr(text, 'E', length) == NULL &&
+        ifm_decimal_parse(text, length, 0, &integer))
+        return json_integer(integer);
+    g_autofree char *copy = g_strndup(text, length);
+    return json_real(g_ascii_strtod(copy, NULL)); /* NULL for an infinity */
+}
+
+static json_t *other_scalar(const Value *value)
+{
+    switch (value->type)
+    {
+    case VALUE_NULL:
+        return json_null();
+    case VALUE_NUMBER:
+        return other_number(value->text, value->length);
+    case VALUE_TEXT:
+        return json_stringn(value->text, value->length);
+    default:
+        return json_boolean(value->type == VALUE_TRUE);
+    }
+}
+
+static gboolean other_open(Reader *self, json_t *container)
+{
+    if (!other_add(self, container, 0))
+        return FALSE;
+    g_ptr_array_add(self->parents, container);
+    return TRUE;
+}
+
+static gboolean other_close(Reader *self)
+{
+    g_ptr_array_set_size(self->parents, (gint)self->parents->len - 1);
+    if (self->parents->len > 0)
+        return TRUE;
+    self->section = SECTION_SKIPPED;
+    if (!json_is_object(self->other_data))
+        return TRUE;
+    return ifm_trace_builder_header(&self->builder, self->other_data, place(self));
+}
+
+/* --- events ----------------------------------------------------------------------------------------------------------- */
+
+static void take_text(GString *into, const char *text, gsize length)
+{
+    const char *end = memchr(text, '\0', length);
+    gsize n = end != NULL ? (gsize)(end - text) : length;
+    if (n > IFM_TRACE_MOST_TEXT)
+        for (n = IFM_TRACE_MOST_TEXT; n > 0 && ((guchar)text[n] & 0xc0) == 0x80;)
+            n--; /* never within a character */
+    g_string_truncate(into, 0);
+    g_string_append_len(into, text, (gssize)n);
+}
+
+static gboolean take_us(Reader *self, const char *key, const Value *value, gint64 *ns)
+{
+    /* some programs write their times as texts */
+    if (value->type >= VALUE_NUMBER && ifm_decimal_parse(value->text, value->length, 3, ns))
+        return TRUE;
+    return expected(self, key, value, "us within 2^63 ns");
+}
+
+static gboolean take_duration(Reader *self, const Value *value)
+{
+    if (!take_us(self, "dur", value, &self->event.dur_ns))
+        return FALSE;
+    return self->event.dur_ns >= 0 || expected(self, "dur", value, "no less than 0");
+}
+
+static gboolean take_name(Reader *self, const char *key, const Value *value, GString *into)
+{
+    if (value->type < VALUE_NUMBER)
+        return expected(self, key, value, "a text");
+    take_text(into, value->text, value->length);
+    return TRUE;
+}
+
+static gboolean take_number(Reader *self, const char *key, const Value *value, gint64 *number)
+{
+    if (value->type < VALUE_NUMBER)
+        return expected(self, key, value, "a number or a text");
+    return ifm_trace_builder_number(&self->builder, value->text, value->length, place(self), number);
+}
+
+static gboolean take_phase(Reader *self, const Value *value)
+{
+    if (value->type != VALUE_TEXT || value->length != 1)
+        return expected(self, "ph", value, "a letter, such as \"X\"");
+    self->event.phase = *value->text;
+    return TRUE;
+}
+
+static gboolean take_field(Reader *self, const Value *value)
+{
+    IfmRawEvent *event = &self->event;
+    switch (self->field)
+    {
+    case FIELD_PHASE:
+        return take_phase(self, value);
+    case FIELD_NAME:
+        return take_name(self, "name", value, event->name);
+    case FIELD_CATEGORY:
+        return take_name(self, "cat", value, event->category);
+    case FIELD_PID:
+        return take_number(self, "pid", value, &event->pid);
+    case FIELD_TID:
+        return take_number(self, "tid", value, &event->tid);
+    case FIELD_TS:
+        event->has_ts = TRUE;
+        return take_us(self, "ts", value, &event->ts_ns);
+    case FIELD_DUR:
+        return take_duration(self, value);
+    case FIELD_ID:
+        event->has_id = TRUE;
+        return take_name(self, "id", value, event->id);
+    default:
+        return TRUE;
+    }
+}
+
+static gboolean take_integer(Reader *self, const char *key, const Value *value, gint64 *number)
+{
+    if (value->type == VALUE_NUMBER && ifm_decimal_parse(value->text, value->length, 0, number))
+        return TRUE;
+    return expected(self, key, value, "an integer of 64 bits");
+}
+
+/* Anybody's args may have these keys with values of any kind; only in our own files are they what they should be. */
+static gboolean take_own_argument(Reader *self, const Value *value)
+{
+    IfmRawEvent *event = &self->event;
+    switch (self->argument)
+    {
+    case FIELD_BATCH:
+        return take_integer(self, "args.batch", value, &event->batch);
+    case FIELD_BLOCK:
+        return take_integer(self, "args.block", value, &event->block);
+    case FIELD_DEVICE_NS:
+        return take_integer(self, "args.device_ns", value, &event->device_ns);
+    case FIELD_OVERHEAD_NS:
+        return take_integer(self, "args.overhead_ns", value, &event->overhead_ns);
+    case FIELD_BYTES:
+        return take_integer(self, "args.bytes", value, &event->bytes);
+    case FIELD_DURATION_NS:
+        event->has_duration = TRUE;
+        return take_integer(self, "args.duration_ns", value, &event->duration_ns);
+    case FIELD_RECORDED:
+        return take_integer(self, "args.recorded", value, &event->recorded);
+    case FIELD_FAILED:
+        event->failed = value->type == VALUE_TRUE;
+        return TRUE;
+    default:
+        return TRUE;
+    }
+}
+
+static gboolean take_argument(Reader *self, const Value *value)
+{
+    if (self->argument == FIELD_LABEL && value->type == VALUE_TEXT)
+    {
+        self->event.has_label = TRUE;
+        take_text(self->event.label, value->text, value->length);
+    }
+    else if (self->argument == FIELD_OP && value->type == VALUE_TEXT)
+    {
+        self->event.has_op = TRUE;
+        take_text(self->event.op, value->text, value->length);
+    }
+    return !self->builder.is_ours || take_own_argument(self, value);
+}
+
+/* "id2": {"local": "0x1"}: the process's own; {"global": …} is what id is. */
+static gboolean take_id2(Reader *self, const Value *value)
+{
+    self->event.has_id = TRUE;
+    return take_name(self, "id2", value, self->event.id);
+}
+
+static gboolean take_stage(Reader *self, const Value *value)
+{
+    gint64 *stage = self->n_stages == 0 ? &self->event.first : &self->event.last;
+    return self->n_stages++ > 1 || take_integer(self, "args.stages", value, stage);
+}
+
+static gboolean end_event(Reader *self)
+{
+    IfmRawEvent *event = &self->event;
+    if (event->phase == 0)
+        return ifm_trace_builder_fail(&self->builder, IFM_ERROR_INVALID, event->at,
+                                      "an event without ph: expected its kind, such as \"ph\": \"X\"");
+    return ifm_trace_builder_add(&self->builder, event);
+}
+
+/* --- what the parser tells -------------------------------------------------------------------------------------------- */
+
+static gboolean is_in_args(const Reader *self)
+{
+    return self->field == FIELD_ARGS;
+}
+
+static gboolean on_value(Reader *self, const Value *value)
+{
+    self->n_values++;
+    if (self->depth == 0)
+        return expected(self, "the file", value, "a trace: an object with traceEvents, or an array of events");
+    if (self->section == SECTION_OTHER_DATA)
+        return other_add(self, other_scalar(value), value->length + self->key->len);
+    if (self->section != SECTION_EVENTS)
+        return TRUE;
+    switch (self->depth - self->events_depth)
+    {
+    case -1:
+        return expected(self, "traceEvents", value, "an array of events");
+    case 0:
+        return expected(self, "traceEvents", value, "an event: {\"ph\": …}");
+    case 1:
+        return take_field(self, value);
+    case 2:
+        return is_in_args(self) ? take_argument(self, value) : self->field != FIELD_ID2 || take_id2(self, value);
+    case 3:
+        return !is_in_args(self) || self->argument != FIELD_STAGES || !self->builder.is_ours || take_stage(self, value);
+    default:
+        return TRUE;
+    }
+}
+
+static int on_null(void *user)
+{
+    return on_value(user, &(Value){ VALUE_NULL, NULL, 0 });
+}
+
+static int on_boolean(void *user, int value)
+{
+    return on_value(user, &(Value){ value ? VALUE_TRUE : VALUE_FALSE, NULL, 0 });
+}
+
+static int on_number(void *user, const char *text, size_t length)
+{
+    return on_value(user, &(Value){ VALUE_NUMBER, text, length });
+}
+
+static int on_string(void *user, const unsigned char *text, size_t length)
+{
+    return on_value(user, &(Value){ VALUE_TEXT, (const char *)text, length });
+}
+
+static Field find_key(const Key *keys, const unsigned char *text, size_t length)
+{
+    while (keys->key != NULL && (strlen(keys->key) != length || memcmp(keys->key, text, length) != 0))
+        keys++;
+    return keys->field;
+}
+
+static Section find_section(const unsigned char *text, size_t length)
+{
+    if (length == strlen("traceEvents") && memcmp(text, "traceEvents", length) == 0)
+        return SECTION_EVENTS;
+    if (length == strlen("otherData") && memcmp(text, "otherData", length) == 0)
+        return SECTION_OTHER_DATA;
+    return SECTION_SKIPPED;
+}
+
+static int on_key(void *user, const unsigned char *text, size_t length)
+{
+    Reader *self = user;
+    self->n_values++;
+    if (self->section == SECTION_OTHER_DATA && self->parents->len > 0)
+    {
+        g_string_truncate(self->key, 0);
+        g_string_append_len(self->key, (const char *)text, (gssize)length);
+    }
+    else if (self->depth == 1)
+        self->section = find_section(text, length);
+    else if (self->section == SECTION_EVENTS && self->depth == self->events_depth + 1)
+    {
+        self->any_field = TRUE;
+        self->field = find_key(event_keys, text, length);
+    }
+    else if (self->section == SECTION_EVENTS && self->depth == self->events_depth + 2 && is_in_args(self))
+        self->argument = find_key(argument_keys, text, length);
+    else if (self->section == SECTION_EVENTS && self->depth == self->events_depth + 2)
+        self->event.id_is_local = length == strlen("local") && memcmp(text, "local", length) == 0;
+    return TRUE;
+}
+
+/* A map or an array begins. */
+static gboolean open_value(Reader *self, gboolean is_map)
+{
+    self->n_values++;
+    if (self->depth == IFM_TRACE_MOST_DEPTH)
+        return ifm_trace_builder_fail(&self->builder, IFM_ERROR_INVALID, place(self), "nested deeper than %d levels",
+                                      IFM_TRACE_MOST_DEPTH);
+    if (self->section == SECTION_OTHER_DATA && !other_open(self, is_map ? json_object() : json_array()))
+        return FALSE;
+    int level = self->depth++ - self->events_depth;
+    if (self->depth == 1)
+    {
+        self->events_depth = is_map ? 2 : 1;
+        self->section = is_map ? SECTION_SKIPPED : SECTION_EVENTS;
+        self->had_events = !is_map;
+        return TRUE;
+    }
+    if (self->section != SECTION_EVENTS)
+        return TRUE;
+    if (level < 0)
+    {
+        self->had_events = TRUE;
+        return !is_map || ifm_trace_builder_fail(&self->builder, IFM_ERROR_INVALID, place(self),
+                                                 "traceEvents: found an object, expected an array of events");
+    }
+    if (level == 0 && !is_map)
+        return ifm_trace_builder_fail(&self->builder, IFM_ERROR_INVALID, place(self),
+                                      "traceEvents: found an array, expected an event: {\"ph\": …}");
+    if (level == 0)
+    {
+        ifm_raw_event_reset(&self->event, place(self) - 1);
+        self->field = FIELD_SKIPPED;
+        self->any_field = FALSE;
+    }
+    if (level == 1) /* args, id2 */
+        self->argument = FIELD_SKIPPED;
+    self->n_stages = 0;
+    return TRUE;
+}
+
+static gboolean close_value(Reader *self, gboolean is_map)
+{
+    self->n_values++;
+    self->depth--;
+    if (self->section == SECTION_OTHER_DATA)
+    {
+        if (!other_close(self))
+            return FALSE;
+    }
+    else if (self->section == SECTION_EVENTS && is_map && self->depth == self->events_depth && self->any_field &&
+             !end_event(self))
+        return FALSE;
+    self->ended = self->depth == 0;
+    return TRUE;
+}
+
+static int on_start_map(void *user)
+{
+    return open_value(user, TRUE);
+}
+
+static int on_end_map(void *user)
+{
+    return close_value(user, TRUE);
+}
+
+static int on_start_array(void *user)
+{
+    return open_value(user, FALSE);
+}
+
+static int on_end_array(void *user)
+{
+    return close_value(user, FALSE);
+}
+
+static const yajl_callbacks callbacks = {
+    .yajl_null = on_null,
+    .yajl_boolean = on_boolean,
+    .yajl_number = on_number,
+    .yajl_string = on_string,
+    .yajl_start_map = on_start_map,
+    .yajl_map_key = on_key,
+    .yajl_end_map = on_end_map,
+    .yajl_start_array = on_start_array,
+    .yajl_end_array = on_end_array,
+};
+
+/* --- piece by piece --------------------------------------------------------------------------------------------------- */
+
+static gboolean malformed(Reader *self, const char *piece, gsize n)
+{
+    unsigned char *words = yajl_get_error(self->parser, FALSE, (const unsigned char *)piece, n);
+    g_autofree char *what = g_strdup((const char *)words);
+    yajl_free_error(self->parser, words);
+    char *line_end = strchr(what, '\n');
+    if (line_end != NULL)
+        *line_end = '\0';
+    return ifm_trace_builder_fail(&self->builder, IFM_ERROR_INVALID, place(self), "%s: expected JSON", what);
+}
+
+static gboolean feed(Reader *self, const char *piece, gsize n)
+{
+    yajl_status status = yajl_parse(self->parser, (const unsigned char *)piece, n);
+    if (status != yajl_status_ok)
+        return self->builder.error == NULL ? malformed(self, piece, n) : FALSE;
+    self->piece_start += (gint64)n;
+    for (gsize i = n; i > 0; i--)
+        if (!g_ascii_isspace(piece[i - 1]))
+        {
+            self->last_byte = self->tail = piece[i - 1];
+            break;
+        }
+    return TRUE;
+}
+
+static gboolean feed_all(Reader *self, IfmTraceSource *source, GError **error)
+{
+    g_autofree char *buffer = g_malloc(PIECE_BYTES);
+    gsize n, n_idle = 0;
+    do
+    {
+        guint64 before = self->n_values;
+        if (!ifm_trace_source_read(source, buffer, PIECE_BYTES, &n, error))
+            return FALSE;
+        self->builder.is_packed = ifm_trace_source_is_packed(source);
+        gsize mark = self->piece_start == 0 && n >= 3 && memcmp(buffer, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
+        self->piece_start += (gint64)mark;
+        self->last_byte = '\0';
+        if (!feed(self, buffer + mark, n - mark))
+            return FALSE;
+        /* the parser keeps what is not whole yet: white space is not kept, one endless text would be */
+        n_idle = self->n_values == before && self->last_byte != '\0' ? n_idle + 1 : 0;
+        if (n_idle > IDLE_PIECES)
+            return ifm_trace_builder_fail(&self->builder, IFM_ERROR_INVALID, self->piece_start,
+                                          "one text or number of more than %d bytes, which no trace has",
+                                          IDLE_PIECES * PIECE_BYTES);
+    } while (n > 0);
+    return TRUE;
+}
+
+/* A bare array may lack its end, so that a program that dies leaves a file that can be read. */
+static gboolean finish(Reader *self)
+{
+    gint64 length = self->piece_start;
+    gboolean bare = self->events_depth == 1 && self->depth == 1;
+    if (bare && !feed(self, self->tail == ',' ? "{}]" : "]", self->tail == ',' ? 3 : 1))
+        g_clear_error(&self->builder.error); /* in the middle of something after all: see below */
+    yajl_status status = yajl_complete_parse(self->parser);
+    self->piece_start = length;
+    if (self->builder.error != NULL)
+        return FALSE;
+    if (self->events_depth == 0)
+        return ifm_trace_builder_fail(&self->builder, IFM_ERROR_INVALID, length,
+                                      "the file is empty: expected a trace in Chrome's JSON");
+    if (status != yajl_status_ok || !self->ended)
+        return ifm_trace_builder_fail(&self->builder, IFM_ERROR_INVALID, length,
+                                      "truncated: the file ends %d levels deep: expected the rest of it", self->depth);
+    return self->had_events || ifm_trace_builder_fail(&self->builder, IFM_ERROR_INVALID, length,
+                                                      "no traceEvents: expected {\"traceEvents\": [events]}");
+}
+
+static void reader_init(Reader *self, const char *name, const IfmTraceLimits *limits)
+{
+    memset(self, 0, sizeof *self);
+    ifm_trace_builder_init(&self->builder, name, limits);
+    ifm_raw_event_init(&self->event);
+    self->parents = g_ptr_array_new();
+    self->key = g_string_new(NULL);
+    self->parser = yajl_alloc(&callbacks, NULL, self);
+}
+
+static void reader_clear(Reader *self)
+{
+    yajl_free(self->parser);
+    g_string_free(self->key, TRUE);
+    g_ptr_array_unref(self->parents);
+    json_decref(self->other_data);
+    ifm_raw_event_clear(&self->event);
+    ifm_trace_builder_clear(&self->builder);
+}
+
+static GPtrArray *read_source(IfmTraceSource *source, const char *name, const IfmTraceLimits *limits, GError **error)
+{
+    Reader reader;
+    GPtrArray *traces = NULL;
+    g_autoptr(GError) trouble = NULL; /* of the bytes, not of what they say */
+    reader_init(&reader, name, limits);
+    if (feed_all(&reader, source, &trouble) && finish(&reader))
+        traces = ifm_trace_builder_end(&reader.builder, reader.piece_start);
+    if (traces != NULL && !reader.builder.is_ours && json_is_object(reader.other_data))
+        ifm_trace_set_meta(g_ptr_array_index(traces, 0), json_incref(reader.other_data));
+    if (traces == NULL && trouble == NULL)
+        trouble = g_steal_pointer(&reader.builder.error);
+    if (traces == NULL)
+        g_propagate_error(error, g_steal_pointer(&trouble));
+    reader_clear(&reader);
+    return traces;
+}
+
+GPtrArray *ifm_trace_read(const char *path, const IfmTraceLimits *limits, GError **error)
+{
+    g_autoptr(IfmTraceSource) source = ifm_trace_source_open(path, error);
+    return source != NULL ? read_source(source, path, limits, error) : NULL;
+}
+
+GPtrArray *ifm_trace_parse(const char *text, gsize length, const char *name, const IfmTraceLimits *limits, GError **error)
+{
+    g_autoptr(IfmTraceSource) source = ifm_trace_source_new(text, length, name);
+    return read_source(source, name, limits, error);
+}

@@ -1,0 +1,483 @@
+#include <string.h>
+
+#include "read-private.h"
+
+/* --- the event at hand ------------------------------------------------------------------------------------------------ */
+
+void ifm_raw_event_init(IfmRawEvent *self)
+{
+    memset(self, 0, sizeof *self);
+    GString **texts[] = { &self->name, &self->category, &self->id, &self->label, &self->op };
+    for (gsize i = 0; i < G_N_ELEMENTS(texts); i++)
+        *texts[i] = g_string_new(NULL);
+}
+
+void ifm_raw_event_reset(IfmRawEvent *self, gint64 at)
+{
+    IfmRawEvent fresh = { .at = at, .batch = -1, .device_ns = -1, .overhead_ns = -1, .recorded = -1 };
+    fresh.name = self->name;
+    fresh.category = self->category;
+    fresh.id = self->id;
+    fresh.label = self->label;
+    fresh.op = self->op;
+    *self = fresh;
+    g_string_truncate(self->name, 0);
+    g_string_truncate(self->category, 0);
+    g_string_truncate(self->id, 0);
+    g_string_truncate(self->label, 0);
+    g_string_truncate(self->op, 0);
+}
+
+void ifm_raw_event_clear(IfmRawEvent *self)
+{
+    g_string_free(self->name, TRUE);
+    g_string_free(self->category, TRUE);
+    g_string_free(self->id, TRUE);
+    g_string_free(self->label, TRUE);
+    g_string_free(self->op, TRUE);
+}
+
+/* Of the pids and tids that are texts: where hardly any system has its own. */
+#define FIRST_NUMBER (G_GINT64_CONSTANT(1) << 40)
+
+/* --- the builder ------------------------------------------------------------------------------------------------------ */
+
+static guint place_hash(gconstpointer data)
+{
+    const IfmTracePlace *place = data;
+    guint64 mixed = ((guint64)place->pid * 0x9E3779B97F4A7C15u) ^ ((guint64)place->tid * 0xC2B2AE3D27D4EB4Fu);
+    return (guint)(mixed >> 32) + (guint)place->is_async;
+}
+
+static gboolean place_equal(gconstpointer a, gconstpointer b)
+{
+    const IfmTracePlace *x = a, *y = b;
+    return x->pid == y->pid && x->tid == y->tid && x->is_async == y->is_async;
+}
+
+static void slot_free(gpointer data)
+{
+    IfmTraceSlot *slot = data;
+    g_clear_pointer(&slot->open, g_array_unref);
+    g_free(slot);
+}
+
+void ifm_trace_builder_init(IfmTraceBuilder *self, const char *file, const IfmTraceLimits *limits)
+{
+    memset(self, 0, sizeof *self);
+    self->file = file;
+    self->most_events = limits != NULL && limits->most_events > 0 ? limits->most_events : 20000000;
+    self->most_names = limits != NULL && limits->most_names > 0 ? limits->most_names : 1000000;
+    self->traces = g_ptr_array_new_with_free_func((GDestroyNotify)ifm_trace_free);
+    self->origins_ns = g_array_new(FALSE, FALSE, sizeof(gint64));
+    self->slots = g_ptr_array_new_with_free_func(slot_free);
+    self->places = g_hash_table_new(place_hash, place_equal);
+    self->pending = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, (GDestroyNotify)g_array_unref);
+    self->labels = g_hash_table_new_full(place_hash, place_equal, g_free, g_free);
+    self->numbers = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
+    self->texts = g_ptr_array_new();
+    self->scratch = g_string_new(NULL);
+    self->last_ns = G_MININT64;
+}
+
+void ifm_trace_builder_clear(IfmTraceBuilder *self)
+{
+    g_clear_pointer(&self->traces, g_ptr_array_unref);
+    g_array_unref(self->origins_ns);
+    g_hash_table_unref(self->places);
+    g_ptr_array_unref(self->slots);
+    g_hash_table_unref(self->pending);
+    g_hash_table_unref(self->labels);
+    g_ptr_array_unref(self->texts);
+    g_hash_table_unref(self->numbers);
+    g_string_free(self->scratch, TRUE);
+    g_clear_error(&self->error);
+}
+
+gboolean ifm_trace_builder_fail(IfmTraceBuilder *self, IfmErrorCode code, gint64 at, const char *format, ...)
+{
+    va_list arguments;
+    if (self->error != NULL)
+        return FALSE;
+    va_start(arguments, format);
+    g_autofree char *what = g_strdup_vprintf(format, arguments);
+    va_end(arguments);
+    g_set_error(&self->error, IFM_ERROR, code, "%s: byte %" G_GINT64_FORMAT "%s: %s", self->file, at,
+                self->is_packed ? " of what is packed" : "", what);
+    return FALSE;
+}
+
+char *ifm_trace_shown(const char *text, gsize length)
+{
+    static const gsize most = 40;
+    g_autofree char *valid = g_utf8_make_valid(text, (gssize)MIN(length, most));
+    for (char *at = valid; *at != '\0'; at++)
+        if ((guchar)*at < 0x20 || *at == 0x7f)
+            *at = ' ';
+    return g_strconcat(valid, length > most ? "…" : "", NULL);
+}
+
+gboolean ifm_trace_builder_number(IfmTraceBuilder *self, const char *text, gsize length, gint64 at, gint64 *number)
+{
+    if (memchr(text, '.', length) == NULL && ifm_decimal_parse(text, length, 0, number))
+        return TRUE;
+    g_autofree char *key = g_strndup(text, MIN(length, IFM_TRACE_MOST_TEXT));
+    gint64 *known = g_hash_table_lookup(self->numbers, key);
+    if (known == NULL && self->texts->len >= IFM_TRACE_MOST_TRACKS)
+        return ifm_trace_builder_fail(self, IFM_ERROR_MEMORY, at, "more than %d different texts as pid or tid",
+                                      IFM_TRACE_MOST_TRACKS);
+    if (known == NULL)
+    {
+        gint64 chosen = FIRST_NUMBER + self->texts->len;
+        known = g_memdup2(&chosen, sizeof chosen);
+        g_ptr_array_add(self->texts, key);
+        g_hash_table_insert(self->numbers, g_steal_pointer(&key), known);
+    }
+    *number = *known;
+    return TRUE;
+}
+
+const char *ifm_trace_builder_text(const IfmTraceBuilder *self, gint64 number)
+{
+    gint64 index = number < FIRST_NUMBER ? -1 : number - FIRST_NUMBER;
+    return index >= 0 && index < self->texts->len ? g_ptr_array_index(self->texts, (guint)index) : NULL;
+}
+
+/* --- tracks ----------------------------------------------------------------------------------------------------------- */
+
+gboolean ifm_trace_builder_add_slot(IfmTraceBuilder *self, IfmTrack *track, guint trace, const IfmTracePlace *place,
+                                    IfmTraceSlot **slot)
+{
+    if (g_hash_table_contains(self->places, place) || self->slots->len >= IFM_TRACE_MOST_TRACKS)
+        return FALSE;
+    IfmTraceSlot *added = g_new0(IfmTraceSlot, 1);
+    added->track = track;
+    added->trace = trace;
+    added->place = *place;
+    added->number = self->slots->len;
+    added->first = added;
+    g_ptr_array_add(self->slots, added);
+    g_hash_table_add(self->places, &added->place);
+    /* the key is inside the slot, so one finds the other */
+    if (slot != NULL)
+        *slot = added;
+    return TRUE;
+}
+
+static IfmTraceSlot *slot_of_place(const IfmTracePlace *place)
+{
+    return place != NULL ? (IfmTraceSlot *)((char *)place - G_STRUCT_OFFSET(IfmTraceSlot, place)) : NULL;
+}
+
+static IfmTraceSlot *look_up(IfmTraceBuilder *self, gint64 pid, gint64 tid, gboolean is_async)
+{
+    IfmTracePlace place = { pid, tid, is_async };
+    return slot_of_place(g_hash_table_lookup(self->places, &place));
+}
+
+/* The trace that has a process, so that what another program added to one of ours goes where it belongs. */
+static guint trace_of_process(const IfmTraceBuilder *self, gint64 pid)
+{
+    for (guint i = 0; self->is_ours && self->traces->len > 1 && i < self->slots->len; i++)
+    {
+        const IfmTraceSlot *slot = g_ptr_array_index(self->slots, i);
+        if (slot->place.pid == pid)
+            return slot->trace;
+    }
+    return 0;
+}
+
+static IfmTraceSlot *find_slot(IfmTraceBuilder *self, const IfmRawEvent *raw, gboolean is_async)
+{
+    IfmTraceSlot *slot = look_up(self, raw->pid, raw->tid, FALSE);
+    if (slot != NULL && (!is_async || slot->is_ours))
+        return slot;
+    if (is_async)
+        slot = look_up(self, raw->pid, raw->tid, TRUE);
+    if (slot != NULL)
+        return slot;
+    if (self->traces->len == 0)
+    {
+        g_autofree char *name = g_path_get_basename(self->file);
+        static const gint64 origin_ns = 0;
+        g_ptr_array_add(self->traces, ifm_trace_new(name));
+        g_array_append_val(self->origins_ns, origin_ns);
+    }
+    guint trace = trace_of_process(self, raw->pid);
+    if (self->slots->len >= IFM_TRACE_MOST_TRACKS)
+    {
+        ifm_trace_builder_fail(self, IFM_ERROR_MEMORY, raw->at, "more than %d threads: the file is no trace of one program",
+                               IFM_TRACE_MOST_TRACKS);
+        return NULL;
+    }
+    IfmTrackInfo info = { .kind = is_async ? IFM_TRACK_QUEUE : IFM_TRACK_FOREIGN, .pid = raw->pid, .tid = raw->tid };
+    IfmTracePlace place = { raw->pid, raw->tid, is_async };
+    IfmTrack *track = ifm_trace_add_track_as(g_ptr_array_index(self->traces, trace), &info, 0);
+    ifm_trace_builder_add_slot(self, track, trace, &place, &slot);
+    return slot;
+}
+
+/* --- events ----------------------------------------------------------------------------------------------------------- */
+
+static gboolean count_event(IfmTraceBuilder *self, gint64 at)
+{
+    if (self->n_events++ < self->most_events)
+        return TRUE;
+    return ifm_trace_builder_fail(self, IFM_ERROR_MEMORY, at,
+                                  "more than %" G_GSIZE_FORMAT " events, which is the limit of what is read",
+                                  self->most_events);
+}
+
+static gboolean intern(IfmTraceBuilder *self, const IfmRawEvent *raw, guint trace, const char *text, guint32 *name)
+{
+    IfmTrace *into = g_ptr_array_index(self->traces, trace);
+    *name = ifm_trace_intern(into, text);
+    if (ifm_trace_n_texts(into) <= self->most_names + 1) /* the empty one is there from the beginning */
+        return TRUE;
+    return ifm_trace_builder_fail(self, IFM_ERROR_MEMORY, raw->at,
+                                  "more than %" G_GSIZE_FORMAT " different names, which is the limit of what is read",
+                                  self->most_names);
+}
+
+/* ONNX Runtime: {"cat": "Node", "name": "conv1_kernel_time", "args": {"op_name": "Conv"}} */
+static gboolean is_node(const IfmRawEvent *raw)
+{
+    return raw->has_op && g_str_equal(raw->category->str, "Node");
+}
+
+static const char *name_of_node(IfmTraceBuilder *self, const IfmRawEvent *raw)
+{
+    static const char suffix[] = "_kernel_time";
+    gsize length = raw->name->len;
+    if (g_str_has_suffix(raw->name->str, suffix))
+        length -= strlen(suffix);
+    g_string_assign(self->scratch, raw->op->str);
+    g_string_append_c(self->scratch, ' ');
+    g_string_append_len(self->scratch, raw->name->str, (gssize)length);
+    return self->scratch->str;
+}
+
+static gboolean narrow(IfmTraceBuilder *self, const IfmRawEvent *raw, const char *key, gint64 value, gint64 least,
+                       gint64 most)
+{
+    if (value >= least && value <= most)
+        return TRUE;
+    return ifm_trace_builder_fail(self, IFM_ERROR_INVALID, raw->at,
+                                  "args.%s: found %" G_GINT64_FORMAT ", expected %" G_GINT64_FORMAT " to %" G_GINT64_FORMAT,
+                                  key, value, least, most);
+}
+
+/* What only our own files say. */
+static gboolean take_arguments(IfmTraceBuilder *self, const IfmRawEvent *raw, IfmTraceSlot *slot, IfmEvent *event)
+{
+    int kind = ifm_event_kind_find(raw->category->str, (gssize)raw->category->len);
+    if (!narrow(self, raw, "batch", raw->batch, G_MININT32, G_MAXINT32) ||
+        !narrow(self, raw, "block", raw->block, 0, G_MAXUINT16) ||
+        !narrow(self, raw, "stages[0]", raw->first, 0, G_MAXUINT16) ||
+        !narrow(self, raw, "stages[1]", raw->last, 0, G_MAXUINT16) ||
+        !narrow(self, raw, "recorded", raw->recorded, -1, G_MAXUINT32))
+        return FALSE;
+    event->kind = (guint8)(kind >= 0 ? kind : IFM_EVENT_OTHER);
+    event->batch = (gint32)raw->batch;
+    event->block = (guint16)raw->block;
+    event->first = (guint16)raw->first;
+    event->last = (guint16)raw->last;
+    event->device_ns = raw->device_ns;
+    event->overhead_ns = raw->overhead_ns;
+    event->bytes = raw->bytes;
+    event->failed = (guint8)raw->failed;
+    if (raw->has_duration)
+        event->duration_ns = raw->duration_ns;
+    if (raw->recorded >= 0)
+    {
+        slot->first->reordered = TRUE;
+        event->reserved = (guint32)raw->recorded; /* until all are there: put_in_order() */
+    }
+    return TRUE;
+}
+
+static gboolean out_of_range(IfmTraceBuilder *self, const IfmRawEvent *raw)
+{
+    return ifm_trace_builder_fail(self, IFM_ERROR_INVALID, raw->at,
+                                  "the event's time is out of range: expected a start and an end within 2^63 ns");
+}
+
+static gboolean make_event(IfmTraceBuilder *self, const IfmRawEvent *raw, IfmTraceSlot *slot, gint64 duration_ns,
+                           IfmEvent *event)
+{
+    gint64 end_ns;
+    guint32 name = 0;
+    *event = IFM_EVENT_INIT;
+    event->kind = IFM_EVENT_OTHER;
+    event->duration_ns = duration_ns;
+    if (__builtin_add_overflow(raw->ts_ns, g_array_index(self->origins_ns, gint64, slot->trace), &event->start_ns))
+        return out_of_range(self, raw);
+    if (slot->is_ours && !take_arguments(self, raw, slot, event))
+        return FALSE;
+    if (__builtin_add_overflow(event->start_ns, event->duration_ns, &end_ns))
+        return out_of_range(self, raw);
+    self->last_ns = MAX(self->last_ns, MAX(event->start_ns, end_ns));
+    if (!slot->is_ours && is_node(raw))
+    {
+        event->kind = IFM_EVENT_NODE;
+        if (!intern(self, raw, slot->trace, name_of_node(self, raw), &name))
+            return FALSE;
+    }
+    else if (!intern(self, raw, slot->trace, raw->name->str, &name))
+        return FALSE;
+    event->name = name;
+    return TRUE;
+}
+
+static gboolean append(IfmTraceBuilder *self, IfmTraceSlot *slot, const IfmEvent *event, gint64 at)
+{
+    if (ifm_track_append(slot->track, event))
+        return TRUE;
+    return ifm_trace_builder_fail(self, IFM_ERROR_MEMORY, at, "no memory for more events");
+}
+
+/* X, and instants, which are as long as nothing. */
+static gboolean add_whole(IfmTraceBuilder *self, const IfmRawEvent *raw, gint64 duration_ns, gboolean is_async)
+{
+    IfmEvent event;
+    IfmTraceSlot *slot = count_event(self, raw->at) ? find_slot(self, raw, is_async) : NULL;
+    return slot != NULL && make_event(self, raw, slot, duration_ns, &event) && append(self, slot, &event, raw->at);
+}
+
+static gboolean push(IfmTraceBuilder *self, const IfmRawEvent *raw, IfmTraceSlot *slot, GArray *stack)
+{
+    IfmEvent event;
+    if (!make_event(self, raw, slot, 0, &event))
+        return FALSE;
+    g_array_append_val(stack, event);
+    return TRUE;
+}
+
+static gboolean pop(IfmTraceBuilder *self, const IfmRawEvent *raw, IfmTraceSlot *slot, GArray *stack)
+{
+    IfmEvent event = g_array_index(stack, IfmEvent, stack->len - 1);
+    gint64 end_ns, duration_ns;
+    g_array_set_size(stack, stack->len - 1);
+    if (__builtin_add_overflow(raw->ts_ns, g_array_index(self->origins_ns, gint64, slot->trace), &end_ns) ||
+        __builtin_sub_overflow(end_ns, event.start_ns, &duration_ns))
+        return out_of_range(self, raw);
+    if (duration_ns < 0)
+        return ifm_trace_builder_fail(
+            self, IFM_ERROR_INVALID, raw->at,
+            "the slice ends %" G_GINT64_FORMAT " ns before it begins: expected events in order of time", -duration_ns);
+    self->last_ns = MAX(self->last_ns, end_ns);
+    if (event.duration_ns == 0) /* else our own args said it: a clock that ran backwards */
+        event.duration_ns = duration_ns;
+    return append(self, slot, &event, raw->at);
+}
+
+static gboolean add_begin(IfmTraceBuilder *self, const IfmRawEvent *raw)
+{
+    IfmTraceSlot *slot = count_event(self, raw->at) ? find_slot(self, raw, FALSE) : NULL;
+    if (slot == NULL)
+        return FALSE;
+    if (slot->open == NULL)
+        slot->open = g_array_new(FALSE, FALSE, sizeof(IfmEvent));
+    return push(self, raw, slot, slot->open);
+}
+
+static gboolean add_end(IfmTraceBuilder *self, const IfmRawEvent *raw)
+{
+    IfmTraceSlot *slot = look_up(self, raw->pid, raw->tid, FALSE);
+    if (slot != NULL && slot->open != NULL && slot->open->len > 0)
+        return pop(self, raw, slot, slot->open);
+    return ifm_trace_builder_fail(self, IFM_ERROR_INVALID, raw->at,
+                                  "an E event without its B: expected a B of the same pid and tid before it");
+}
+
+/* Asynchronous slices belong together by category and id, which is the process's own where it says so. */
+static char *pending_key(const IfmRawEvent *raw)
+{
+    if (raw->id_is_local)
+        return g_strdup_printf("%s\001%s\001%" G_GINT64_FORMAT, raw->category->str, raw->id->str, raw->pid);
+    return g_strconcat(raw->category->str, "\001", raw->id->str, NULL);
+}
+
+static gboolean add_async_begin(IfmTraceBuilder *self, const IfmRawEvent *raw)
+{
+    IfmTraceSlot *slot = count_event(self, raw->at) ? find_slot(self, raw, TRUE) : NULL;
+    if (slot == NULL)
+        return FALSE;
+    char *key = pending_key(raw);
+    GArray *stack = g_hash_table_lookup(self->pending, key);
+    if (stack != NULL)
+        g_free(key);
+    else
+        g_hash_table_insert(self->pending, key, stack = g_array_new(FALSE, FALSE, sizeof(IfmEvent)));
+    if (!push(self, raw, slot, stack))
+        return FALSE;
+    /* e finds its track by its b; while that waits, this is its slot: with several traces no track's number would do */
+    g_array_index(stack, IfmEvent, stack->len - 1).track = slot->number;
+    return TRUE;
+}
+
+static gboolean add_async_end(IfmTraceBuilder *self, const IfmRawEvent *raw)
+{
+    g_autofree char *key = pending_key(raw);
+    GArray *stack = g_hash_table_lookup(self->pending, key);
+    if (stack == NULL)
+        return ifm_trace_builder_fail(self, IFM_ERROR_INVALID, raw->at,
+                                      "an e event without its b: expected a b of the same cat and id before it");
+    const IfmEvent *event = &g_array_index(stack, IfmEvent, stack->len - 1);
+    IfmTraceSlot *slot = g_ptr_array_index(self->slots, event->track);
+    gboolean good = pop(self, raw, slot, stack);
+    if (stack->len == 0)
+        g_hash_table_remove(self->pending, key);
+    return good;
+}
+
+/* process_name and thread_name; all other metadata are of no use here. */
+static gboolean add_label(IfmTraceBuilder *self, const IfmRawEvent *raw)
+{
+    gboolean is_process = g_str_equal(raw->name->str, "process_name");
+    if (!raw->has_label || (!is_process && !g_str_equal(raw->name->str, "thread_name")))
+        return TRUE;
+    if (g_hash_table_size(self->labels) >= 2 * IFM_TRACE_MOST_TRACKS)
+        return ifm_trace_builder_fail(self, IFM_ERROR_MEMORY, raw->at, "more than %d names of processes and threads",
+                                      2 * IFM_TRACE_MOST_TRACKS);
+    IfmTracePlace place = { raw->pid, is_process ? 0 : raw->tid, is_process };
+    g_hash_table_insert(self->labels, g_memdup2(&place, sizeof place), g_strdup(raw->label->str));
+    return TRUE;
+}
+
+static gboolean check_ts(IfmTraceBuilder *self, const IfmRawEvent *raw)
+{
+    if (raw->has_ts)
+        return TRUE;
+    return ifm_trace_builder_fail(self, IFM_ERROR_INVALID, raw->at, "an event without ts: expected its time in us");
+}
+
+gboolean ifm_trace_builder_add(IfmTraceBuilder *self, const IfmRawEvent *raw)
+{
+    switch (raw->phase)
+    {
+    case 'M':
+        return add_label(self, raw);
+    case 'X':
+        return check_ts(self, raw) && add_whole(self, raw, raw->dur_ns, FALSE);
+    case 'B':
+        return check_ts(self, raw) && add_begin(self, raw);
+    case 'E':
+        return check_ts(self, raw) && add_end(self, raw);
+    case 'b':
+    case 'S': /* as older programs write it */
+        return check_ts(self, raw) && add_async_begin(self, raw);
+    case 'e':
+    case 'F':
+        return check_ts(self, raw) && add_async_end(self, raw);
+    case 'i':
+    case 'I':
+        return check_ts(self, raw) && add_whole(self, raw, 0, FALSE);
+    case 'n':
+        return check_ts(self, raw) && add_whole(self, raw, 0, TRUE);
+    case 'C': /* a counter has no duration, and an event no place for its value */
+        return check_ts(self, raw);
+    default: /* flows, samples, objects, marks: nothing that takes time */
+        return TRUE;
+    }
+}

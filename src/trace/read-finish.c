@@ -1,0 +1,267 @@
+#include <inferometer/json.h>
+#include <string.h>
+
+#include "read-private.h"
+
+/* --- otherData: what our own files begin with ------------------------------------------------------------------------- */
+
+static gboolean optional_string(const json_t *object, const char *where, const char *key, char **value, GError **error)
+{
+    const char *text;
+    if (json_object_get(object, key) == NULL || json_is_null(json_object_get(object, key)))
+        return TRUE;
+    if (!ifm_json_get_string(object, where, key, &text, error))
+        return FALSE;
+    *value = (char *)text;
+    return TRUE;
+}
+
+static gboolean get_int(const json_t *object, const char *where, const char *key, int *value, GError **error)
+{
+    gint64 wide;
+    if (!ifm_json_get_int64(object, where, key, &wide, error))
+        return FALSE;
+    *value = (int)CLAMP(wide, G_MININT, G_MAXINT);
+    return TRUE;
+}
+
+static gboolean read_info(const json_t *json, const char *where, IfmTrackInfo *info, GError **error)
+{
+    const char *kind;
+    if (!ifm_json_get_string(json, where, "kind", &kind, error) ||
+        !optional_string(json, where, "process", &info->process, error) ||
+        !optional_string(json, where, "thread", &info->thread, error) ||
+        !optional_string(json, where, "device", &info->device, error) ||
+        !optional_string(json, where, "spec", &info->spec, error) ||
+        !get_int(json, where, "stream", &info->stream, error) || !get_int(json, where, "block", &info->block, error) ||
+        !ifm_json_get_int64(json, where, "pid", &info->pid, error) ||
+        !ifm_json_get_int64(json, where, "tid", &info->tid, error))
+        return FALSE;
+    if (ifm_track_kind_find(kind) < 0)
+    {
+        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s.kind: found '%s', expected device, host, queue or foreign",
+                    where, kind);
+        return FALSE;
+    }
+    info->kind = (IfmTrackKind)ifm_track_kind_find(kind);
+    return TRUE;
+}
+
+static gboolean take_place(IfmTraceBuilder *self, const char *where, IfmTrack *track, gint64 pid, const json_t *tid,
+                           IfmTraceSlot **first, GError **error)
+{
+    IfmTraceSlot *slot;
+    IfmTracePlace place = { pid, json_integer_value(tid), FALSE };
+    if (!json_is_integer(tid) || !ifm_trace_builder_add_slot(self, track, self->traces->len - 1, &place, &slot))
+    {
+        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
+                    "%s.written_tids: expected numbers that no other track has, of %d tracks at most", where,
+                    IFM_TRACE_MOST_TRACKS);
+        return FALSE;
+    }
+    slot->is_ours = TRUE;
+    *first = *first != NULL ? *first : slot;
+    slot->first = *first;
+    return TRUE;
+}
+
+static gboolean read_track(IfmTraceBuilder *self, IfmTrace *trace, const json_t *json, const char *where, GError **error)
+{
+    IfmTrackInfo info = { .kind = IFM_TRACK_FOREIGN };
+    gint64 dropped, pid;
+    json_t *tids, *tid;
+    gsize i;
+    if (!read_info(json, where, &info, error) || !ifm_json_get_int64(json, where, "dropped", &dropped, error) ||
+        !ifm_json_get_int64(json, where, "written_pid", &pid, error) ||
+        !ifm_json_get_array(json, where, "written_tids", &tids, error))
+        return FALSE;
+    IfmTrack *track = ifm_trace_add_track_as(trace, &info, 0);
+    atomic_store_explicit(&track->n_dropped, (gsize)MAX(dropped, 0), memory_order_relaxed);
+    IfmTraceSlot *first = NULL;
+    json_array_foreach(tids, i, tid) if (!take_place(self, where, track, pid, tid, &first, error)) return FALSE;
+    return TRUE;
+}
+
+static gboolean read_trace(IfmTraceBuilder *self, json_t *json, const char *where, GError **error)
+{
+    const char *name;
+    gint64 start_ns;
+    json_t *meta, *tracks, *track;
+    gsize i;
+    if (!ifm_json_get_string(json, where, "name", &name, error) ||
+        !ifm_json_get_int64(json, where, "start_ns", &start_ns, error) ||
+        !ifm_json_get_object(json, where, "meta", &meta, error) ||
+        !ifm_json_get_array(json, where, "tracks", &tracks, error))
+        return FALSE;
+    IfmTrace *trace = ifm_trace_new(name);
+    g_ptr_array_add(self->traces, trace);
+    g_array_append_val(self->origins_ns, start_ns);
+    ifm_trace_set_meta(trace, json_incref(meta));
+    json_array_foreach(tracks, i, track)
+    {
+        g_autofree char *at = g_strdup_printf("%s.tracks[%" G_GSIZE_FORMAT "]", where, i);
+        if (!read_track(self, trace, track, at, error))
+            return FALSE;
+    }
+    return TRUE;
+}
+
+static gboolean read_traces(IfmTraceBuilder *self, const json_t *data, GError **error)
+{
+    gint64 version;
+    json_t *traces, *trace;
+    gsize i;
+    if (!ifm_json_get_int64(data, "otherData", IFM_TRACE_MARK, &version, error) ||
+        !ifm_json_get_array(data, "otherData", "traces", &traces, error))
+        return FALSE;
+    if (version != 1 || json_array_size(traces) == 0)
+    {
+        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
+                    "otherData: found layout %" G_GINT64_FORMAT " with %" G_GSIZE_FORMAT
+                    " traces, expected layout 1 with at least one",
+                    version, json_array_size(traces));
+        return FALSE;
+    }
+    json_array_foreach(traces, i, trace)
+    {
+        g_autofree char *where = g_strdup_printf("otherData.traces[%" G_GSIZE_FORMAT "]", i);
+        if (!read_trace(self, trace, where, error))
+            return FALSE;
+    }
+    return TRUE;
+}
+
+gboolean ifm_trace_builder_header(IfmTraceBuilder *self, const json_t *data, gint64 at)
+{
+    g_autoptr(GError) error = NULL;
+    /* Behind the events it is too late to tell what they are: then they are read as anybody's. */
+    if (json_object_get(data, IFM_TRACE_MARK) == NULL || self->traces->len > 0)
+        return TRUE;
+    self->is_ours = TRUE;
+    return read_traces(self, data, &error) ||
+           ifm_trace_builder_fail(self, (IfmErrorCode)error->code, at, "%s", error->message);
+}
+
+/* --- the end ---------------------------------------------------------------------------------------------------------- */
+
+typedef struct
+{
+    IfmTraceSlot *slot;
+    IfmEvent event;
+} Unended;
+
+static int by_start(gconstpointer a, gconstpointer b)
+{
+    const IfmEvent *x = &((const Unended *)a)->event, *y = &((const Unended *)b)->event;
+    if (x->start_ns != y->start_ns)
+        return x->start_ns < y->start_ns ? -1 : 1;
+    return x->name != y->name ? (x->name > y->name) - (x->name < y->name) : (x->track > y->track) - (x->track < y->track);
+}
+
+/* The recording stopped while these were under way: they end when it did. */
+static gboolean end_the_unended(IfmTraceBuilder *self, gint64 at)
+{
+    g_autoptr(GArray) unended = g_array_new(FALSE, FALSE, sizeof(Unended));
+    GHashTableIter iterator;
+    gpointer value;
+    for (guint i = 0; i < self->slots->len; i++)
+    {
+        IfmTraceSlot *slot = g_ptr_array_index(self->slots, i);
+        for (guint j = slot->open != NULL ? slot->open->len : 0; j > 0; j--) /* the inner end first */
+        {
+            Unended one = { slot, g_array_index(slot->open, IfmEvent, j - 1) };
+            g_array_append_val(unended, one);
+        }
+    }
+    guint n_nested = unended->len;
+    g_hash_table_iter_init(&iterator, self->pending);
+    while (g_hash_table_iter_next(&iterator, NULL, &value))
+        for (guint j = 0; j < ((GArray *)value)->len; j++)
+        {
+            IfmEvent event = g_array_index((GArray *)value, IfmEvent, j);
+            Unended one = { g_ptr_array_index(self->slots, event.track), event };
+            g_array_append_val(unended, one);
+        }
+    /* a hash table has no order of its own */
+    qsort((Unended *)(void *)unended->data + n_nested, unended->len - n_nested, sizeof(Unended), by_start);
+    for (guint i = 0; i < unended->len; i++)
+    {
+        Unended *one = &g_array_index(unended, Unended, i);
+        if (__builtin_sub_overflow(self->last_ns, one->event.start_ns, &one->event.duration_ns))
+            return ifm_trace_builder_fail(self, IFM_ERROR_INVALID, at, "times more than 2^63 ns apart");
+        if (!ifm_track_append(one->slot->track, &one->event))
+            return ifm_trace_builder_fail(self, IFM_ERROR_MEMORY, at, "no memory for more events");
+    }
+    return TRUE;
+}
+
+/* args.recorded, which is in `reserved` so far, are the places of all events of the track: each goes to its own. */
+static gboolean put_in_order(IfmTraceBuilder *self, IfmTrack *track, gint64 at)
+{
+    gsize n = atomic_load_explicit(&track->n, memory_order_relaxed);
+    for (gsize i = 0; i < n; i++)
+        while (track->events[i].reserved != i)
+        {
+            gsize to = track->events[i].reserved;
+            if (to >= n || track->events[to].reserved == to)
+                return ifm_trace_builder_fail(self, IFM_ERROR_INVALID, at,
+                                              "args.recorded of track %u: found %" G_GSIZE_FORMAT
+                                              ", expected each of 0 to %" G_GSIZE_FORMAT " once",
+                                              track->index, to, n - 1);
+            IfmEvent moved = track->events[to];
+            track->events[to] = track->events[i];
+            track->events[i] = moved;
+        }
+    for (gsize i = 0; i < n; i++)
+        track->events[i].reserved = 0;
+    return TRUE;
+}
+
+static const char *label_of(const IfmTraceBuilder *self, gint64 pid, gint64 tid, gboolean is_process)
+{
+    IfmTracePlace place = { pid, is_process ? 0 : tid, is_process };
+    return g_hash_table_lookup(self->labels, &place);
+}
+
+static char *name_of(const IfmTraceBuilder *self, const IfmTracePlace *place, gboolean is_process)
+{
+    gint64 number = is_process ? place->pid : place->tid;
+    const char *label = label_of(self, place->pid, place->tid, is_process);
+    const char *text = label != NULL ? label : ifm_trace_builder_text(self, number);
+    if (text != NULL)
+        return g_strdup(text);
+    return g_strdup_printf("%s %" G_GINT64_FORMAT, is_process ? "pid" : "tid", number);
+}
+
+static void name_slot(const IfmTraceBuilder *self, const IfmTraceSlot *slot)
+{
+    IfmTrackInfo *info = ifm_trace_track_info_mutable(g_ptr_array_index(self->traces, slot->trace), slot->track->index);
+    info->process = name_of(self, &slot->place, TRUE);
+    info->thread = name_of(self, &slot->place, FALSE);
+    if (!slot->place.is_async)
+        return;
+    char *both = g_strconcat(info->thread, " (asynchronous)", NULL);
+    g_free(info->thread);
+    info->thread = both;
+}
+
+GPtrArray *ifm_trace_builder_end(IfmTraceBuilder *self, gint64 at)
+{
+    if (self->n_events == 0)
+    {
+        ifm_trace_builder_fail(self, IFM_ERROR_INVALID, at,
+                               "the file ends without an event that takes time: expected X, B and E, or b and e events");
+        return NULL;
+    }
+    if (!end_the_unended(self, at))
+        return NULL;
+    for (guint i = 0; i < self->slots->len; i++)
+    {
+        IfmTraceSlot *slot = g_ptr_array_index(self->slots, i);
+        if (!slot->is_ours)
+            name_slot(self, slot);
+        if (slot->reordered && !put_in_order(self, slot->track, at))
+            return NULL;
+    }
+    return g_steal_pointer(&self->traces);
+}
