@@ -480,8 +480,8 @@ static void search_within(Search *search, guint32 within, gboolean exact)
     }
 }
 
-/* Throughput and energy depend on which devices work at all, since they slow each other: a round for each such set, the
- * larger ones first. */
+/* Throughput and energy depend on which devices work at all, since they slow each other: a round for each such set. The
+ * smaller ones first: of plans that are equally good the one of fewer devices stands. */
 static void search_all(Search *search)
 {
     guint32 all = search->space->devices;
@@ -490,7 +490,7 @@ static void search_all(Search *search)
         search_within(search, all, FALSE);
         return;
     }
-    for (int size = __builtin_popcount(all); size >= 1; size--)
+    for (int size = 1; size <= __builtin_popcount(all); size++)
         for (guint32 within = all; within != 0; within = (within - 1) & all)
             if (__builtin_popcount(within) == size)
                 search_within(search, within, TRUE);

@@ -38,6 +38,7 @@ typedef struct
     /* what follows from it */
     double ns[MOST_DEVICES][MOST_STAGES][MOST_STAGES][1 << MOST_DEVICES][N_SHARES];
     double best[N_OBJECTIVES], n_structures;
+    const GPtrArray *front; /* IfmPlanAnswer*: each plan tried must be beaten, or met, by one of these */
 } Instance;
 
 static double alone_ns(const Instance *x, int d, int first, int last, double nodes)
@@ -166,6 +167,18 @@ static double block_ns(const Instance *x, const Block *block, guint32 busy, doub
     return longest;
 }
 
+static gboolean met(const GPtrArray *front, const double *worth)
+{
+    for (guint i = 0; i < front->len; i++)
+    {
+        const IfmPlanCost *cost = &((const IfmPlanAnswer *)front->pdata[i])->cost;
+        if (cost->latency_ns <= worth[0] * (1 + 1e-9) && cost->cycle_ns <= worth[1] * (1 + 1e-9) &&
+            cost->energy_j <= worth[2] + 1e-9 * fabs(worth[2]))
+            return TRUE;
+    }
+    return FALSE;
+}
+
 static void weigh(const Walk *walk)
 {
     Instance *x = walk->x;
@@ -190,6 +203,8 @@ static void weigh(const Walk *walk)
     for (int d = 0; d < x->m; d++)
         idle += (used >> d & 1) != 0 ? x->idle[d] : 0;
     energy += idle * cycle * 1e-9;
+    if (x->front != NULL && isfinite(latency) && isfinite(cycle))
+        g_assert_true(met(x->front, (const double[]){ latency, cycle, energy }));
     x->best[IFM_OBJECTIVE_LATENCY] = fmin(x->best[IFM_OBJECTIVE_LATENCY], latency);
     x->best[IFM_OBJECTIVE_THROUGHPUT] = fmin(x->best[IFM_OBJECTIVE_THROUGHPUT], cycle);
     x->best[IFM_OBJECTIVE_ENERGY] = fmin(x->best[IFM_OBJECTIVE_ENERGY], energy);
@@ -493,9 +508,231 @@ static void test_random(void)
     g_assert_cmpint(n_solved, >=, 2 * N_INSTANCES);
 }
 
+/* --- the Pareto set -----------------------------------------------------------------------------------------------------
+ */
+
+static void check_nondominated(const GPtrArray *front)
+{
+    for (guint i = 0; i < front->len; i++)
+        for (guint k = 0; k < front->len; k++)
+        {
+            const IfmPlanCost *a = &((const IfmPlanAnswer *)front->pdata[i])->cost;
+            const IfmPlanCost *b = &((const IfmPlanAnswer *)front->pdata[k])->cost;
+            gboolean better = a->latency_ns < b->latency_ns * (1 - 1e-9) && a->cycle_ns < b->cycle_ns * (1 - 1e-9) &&
+                              a->energy_j < b->energy_j - 1e-9 * fabs(b->energy_j);
+            g_assert_false(better);
+            if (i < k)
+                g_assert_cmpfloat(a->latency_ns, <=, b->latency_ns * (1 + 1e-9));
+        }
+}
+
+static void test_pareto(void)
+{
+    g_autoptr(GRand) random = g_rand_new_with_seed(77);
+    g_autofree Instance *x = g_new(Instance, 1);
+    int n_solved = 0;
+    for (int i = 0; i < 200; i++)
+    {
+        draw(x, random);
+        x->m = MIN(x->m, 3);
+        x->no_split &= 7;
+        g_autoptr(IfmCosts) costs = costs_of(x);
+        g_autoptr(GError) error = NULL;
+        IfmPlanQuestion question = question_of(x, IFM_OBJECTIVE_LATENCY);
+        g_autoptr(GPtrArray) front = ifm_plan_pareto(costs, &question, &error);
+        x->front = front;
+        solve(x);
+        if (front == NULL)
+        {
+            g_assert_true(isinf(x->best[0]));
+            g_assert_error(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED);
+            continue;
+        }
+        n_solved++;
+        check_nondominated(front);
+        /* of any shares: its ends are what the searches find */
+        question.grid = NULL;
+        g_autoptr(GPtrArray) of_any = ifm_plan_pareto(costs, &question, &error);
+        g_assert_no_error(error);
+        check_nondominated(of_any);
+        double least[2] = { INFINITY, INFINITY };
+        for (guint k = 0; k < of_any->len; k++)
+            for (int objective = 0; objective < 2; objective++)
+                least[objective] =
+                    fmin(least[objective], value_of(&((IfmPlanAnswer *)of_any->pdata[k])->cost, (IfmObjective)objective));
+        for (int objective = 0; objective < 2; objective++)
+        {
+            g_auto(IfmPlanAnswer) answer = { 0 };
+            question.objective = (IfmObjective)objective;
+            g_assert_true(ifm_plan_search(costs, &question, &answer, &error));
+            double value = value_of(&answer.best_cost, (IfmObjective)objective);
+            g_assert_cmpfloat_with_epsilon(least[objective] / value, 1, 1e-9);
+        }
+    }
+    g_assert_cmpint(n_solved, >=, 150);
+}
+
+/* --- what is said of it -------------------------------------------------------------------------------------------------
+ */
+
+/* Stages that take @ns on each device whatever the share's size is, but half of it for half of it. */
+static IfmCosts *linear_costs(int n_stages, int n_devices, const double *stage_ns, double spread)
+{
+    static const char *const names[] = { "CPU", "GPU", "NPU" };
+    IfmCosts *costs = ifm_costs_new("linear", (gsize)n_stages);
+    for (int d = 0; d < n_devices; d++)
+    {
+        IfmCostDevice device = { .alias = names[d], .splits = TRUE, .active_w = NAN, .idle_w = NAN };
+        ifm_costs_add_device(costs, &device, NULL);
+        for (int s = 1; s <= n_stages; s++)
+        {
+            const IfmCostPoint points[] = { { 100, 200, stage_ns[d] / 10, spread }, { 1000, 2000, stage_ns[d], spread } };
+            g_assert_true(ifm_costs_set_points(costs, d, s, s, points, 2, NULL));
+        }
+    }
+    return costs;
+}
+
+static void test_known(void)
+{
+    static const double stage_ns[] = { 1e6, 3e6 };
+    g_autoptr(IfmCosts) costs = linear_costs(2, 2, stage_ns, 0.001);
+    g_autoptr(GError) error = NULL;
+    g_auto(IfmPlanAnswer) answer = { 0 }, without = { 0 };
+    IfmPlanQuestion question = { .objective = IFM_OBJECTIVE_LATENCY, .nodes = 1000, .edges = 2000 };
+    g_assert_true(ifm_plan_search(costs, &question, &answer, &error));
+    /* both devices on both stages: three quarters and one of 2 ms */
+    g_assert_cmpfloat_with_epsilon(answer.cost.latency_ns, 1.5e6, 1e-3);
+    g_autofree char *text = ifm_plan_to_text(answer.plan);
+    g_assert_cmpstr(text, ==, "CPU+GPU 1-2 (0.75 : 0.25)");
+    g_assert_false(answer.within_uncertainty);
+    g_assert_cmpfloat(answer.single_cost.latency_ns, ==, 2e6);
+    g_assert_cmpint(answer.n_ranges, ==, 3);
+    g_assert_cmpint(answer.n_subsets, ==, 3);
+    g_assert_cmpfloat(answer.n_structures, ==, 3 + 2);
+    question.without = 1;
+    g_assert_true(ifm_plan_search(costs, &question, &without, &error));
+    g_assert_cmpfloat(without.cost.latency_ns, ==, 6e6);
+}
+
+/* Seven stages have 28 ranges; plans of three devices in so many blocks: 6 cuts of 6, by sets of devices that do not
+ * share any: 7 + 6 x 12 + 15 x 6. */
+static void test_counts(void)
+{
+    static const double stage_ns[] = { 1e6, 2e6, 3e6 };
+    g_autoptr(IfmCosts) costs = linear_costs(7, 3, stage_ns, 0);
+    g_auto(IfmPlanAnswer) answer = { 0 };
+    const IfmPlanQuestion question = { .objective = IFM_OBJECTIVE_THROUGHPUT, .nodes = 1000, .edges = 2000 };
+    g_assert_true(ifm_plan_search(costs, &question, &answer, NULL));
+    g_assert_cmpint(answer.n_ranges, ==, 28);
+    g_assert_cmpint(answer.n_subsets, ==, 7);
+    g_assert_cmpfloat(answer.n_structures, ==, 7 + 6 * 12 + 15 * 6);
+}
+
+/* The gain, 25 % of 2 ms, against intervals of as much and of less. */
+static void test_uncertain(void)
+{
+    static const double stage_ns[] = { 1e6, 3e6 };
+    for (int wide = 0; wide <= 1; wide++)
+    {
+        g_autoptr(IfmCosts) costs = linear_costs(1, 2, stage_ns, wide ? 0.4 : 0.1);
+        g_auto(IfmPlanAnswer) answer = { 0 };
+        const IfmPlanQuestion question = { .objective = IFM_OBJECTIVE_THROUGHPUT, .nodes = 1000, .edges = 2000 };
+        g_assert_true(ifm_plan_search(costs, &question, &answer, NULL));
+        g_assert_cmpint(answer.within_uncertainty, ==, wide);
+        g_assert_cmpfloat_with_epsilon(answer.best_cost.cycle_ns, 0.75e6, 1e-3);
+        g_assert_cmpfloat_with_epsilon(answer.cost.cycle_ns, wide ? 1e6 : 0.75e6, 1e-3);
+        g_assert_true(ifm_plan_same_shape(answer.plan, wide ? answer.single : answer.best));
+    }
+}
+
+static void test_refusals(void)
+{
+    static const double stage_ns[] = { 1e6, 3e6 };
+    g_autoptr(IfmCosts) costs = linear_costs(3, 2, stage_ns, 0);
+    g_autoptr(GError) error = NULL;
+    g_auto(IfmPlanAnswer) answer = { 0 };
+    IfmPlanQuestion question = { .objective = IFM_OBJECTIVE_ENERGY, .nodes = 1000, .edges = 2000 };
+    g_assert_false(ifm_plan_search(costs, &question, &answer, &error));
+    g_assert_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE);
+    g_assert_nonnull(strstr(error->message, "CPU: its power is unknown"));
+    g_clear_error(&error);
+    question.objective = IFM_OBJECTIVE_LATENCY;
+    ifm_costs_forbid(costs, 0, 2, "no ScatterND");
+    ifm_costs_forbid(costs, 1, 2, "lost its driver");
+    g_assert_false(ifm_plan_search(costs, &question, &answer, &error));
+    g_assert_error(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED);
+    g_assert_nonnull(strstr(error->message, "no device can run stage 2; CPU: no ScatterND; GPU: lost its driver"));
+    g_clear_error(&error);
+    question.without = 3;
+    g_assert_false(ifm_plan_search(costs, &question, &answer, &error));
+    g_assert_error(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED);
+    g_clear_error(&error);
+    question.without = 0;
+    question.nodes = 0;
+    g_assert_false(ifm_plan_search(costs, &question, &answer, &error));
+    g_assert_error(error, IFM_ERROR, IFM_ERROR_INVALID);
+}
+
+/* --- the laptop ---------------------------------------------------------------------------------------------------------
+ */
+
+/* Of every size of the larger table: never worse than the published search, under the same costs. */
+static void test_laptop(void)
+{
+    static const double published[] = { 0.3, 0.5, 0.7 };
+    Imported imported;
+    g_autoptr(GError) error = NULL;
+    import(&imported, "large-55-sizes.csv");
+    g_autoptr(IfmCosts) costs = ifm_costs_from_tables(imported.tables, NULL, &error);
+    g_assert_no_error(error);
+    guint32 npu = 0;
+    int n_sizes = 0, n_better = 0;
+    for (int d = 0; d < (int)ifm_costs_n_devices(costs); d++)
+        npu |= (guint32)g_str_equal(ifm_costs_device(costs, d)->alias, "NPU") << d;
+    for (guint i = 0; i < imported.tables->rows->len; i++)
+    {
+        const IfmStageRow *row = imported.tables->rows->pdata[i];
+        if (row->stage != 1 || !g_str_equal(row->device->alias, "CPU"))
+            continue;
+        n_sizes++;
+        for (int objective = 0; objective < 2; objective++)
+        {
+            g_auto(IfmPlanAnswer) best = { 0 }, restricted = { 0 };
+            IfmPlanQuestion question = { .objective = (IfmObjective)objective,
+                                         .nodes = (double)row->nodes,
+                                         .edges = (double)row->edges };
+            g_assert_true(ifm_plan_search(costs, &question, &best, &error));
+            question.grid = published;
+            question.n_grid = G_N_ELEMENTS(published);
+            question.max_blocks = 2;
+            question.no_split = npu;
+            g_assert_true(ifm_plan_search(costs, &question, &restricted, &error));
+            double a = value_of(&best.best_cost, (IfmObjective)objective);
+            double b = value_of(&restricted.best_cost, (IfmObjective)objective);
+            g_assert_true(best.optimal && restricted.optimal);
+            g_assert_cmpfloat(a, <=, b * (1 + 1e-9));
+            n_better += a < 0.99 * b;
+            g_autofree char *text = ifm_plan_to_text(best.best);
+            g_autofree char *other = ifm_plan_to_text(restricted.best);
+            g_test_message("%" G_GINT64_FORMAT "/%" G_GINT64_FORMAT " %s: %.2f ms %s; published search %.2f ms %s",
+                           row->nodes, row->edges, ifm_objective_words()[objective], a * 1e-6, text, b * 1e-6, other);
+        }
+    }
+    g_assert_cmpint(n_sizes, ==, 55);
+    g_assert_cmpint(n_better, >, 0);
+    imported_clear(&imported);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/plan-search/random", test_random);
+    g_test_add_func("/plan-search/pareto", test_pareto);
+    g_test_add_func("/plan-search/known", test_known);
+    g_test_add_func("/plan-search/counts", test_counts);
+    g_test_add_func("/plan-search/uncertain", test_uncertain);
+    g_test_add_func("/plan-search/refusals", test_refusals);
+    g_test_add_func("/plan-search/laptop", test_laptop);
     return g_test_run();
 }
