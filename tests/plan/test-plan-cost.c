@@ -1,0 +1,170 @@
+#include <math.h>
+#include <string.h>
+
+#include <inferometer/plan.h>
+
+#define CLOSE(a, b) g_assert_cmpfloat_with_epsilon((a) / (b), 1, 1e-9)
+
+/* Three stages; latencies proportional to the nodes: A takes 1, 2 and 3 ms for 1000, B twice that, C four times. Beside B
+ * A takes 1.5 times as long, beside C twice, beside both 4 times; beside A B takes 1.25 times as long. */
+static IfmCosts *known_costs(void)
+{
+    static const char *const names[] = { "A", "B", "C" };
+    static const double times[] = { 1, 2, 4 };
+    IfmCosts *costs = ifm_costs_new("chain", 3);
+    for (int d = 0; d < 3; d++)
+    {
+        IfmCostDevice device = { .alias = names[d], .splits = TRUE, .active_w = 10 * (d + 1), .idle_w = d + 1 };
+        ifm_costs_add_device(costs, &device, NULL);
+    }
+    for (int d = 0; d < 3; d++)
+        for (int s = 1; s <= 3; s++)
+        {
+            const double ns = 1e6 * times[d] * s;
+            const IfmCostPoint points[] = { { 100, 200, ns / 10, 0.02 }, { 1000, 2000, ns, 0.02 } };
+            g_assert_true(ifm_costs_set_points(costs, d, s, s, points, 2, NULL));
+            static const double slower[3][8] = { { 1, 0, 1.5, 0, 2, 0, 4 }, { 1, 1.25 }, { 1 } };
+            for (guint32 busy = 1; busy < 8; busy++)
+            {
+                IfmCostPoint beside[2];
+                memcpy(beside, points, sizeof points);
+                beside[0].latency_ns *= slower[d][busy];
+                beside[1].latency_ns *= slower[d][busy];
+                if (slower[d][busy] > 0)
+                    g_assert_true(ifm_costs_set_busy_points(costs, d, s, s, busy, beside, 2, NULL));
+            }
+        }
+    return costs;
+}
+
+/* By hand: the blocks are described as the plan file has them. */
+static IfmPlan *blocks_of(int n_blocks, const IfmPlanBlock *blocks)
+{
+    static const char *const names[] = { "A", "B", "C" };
+    IfmPlan *plan = ifm_plan_new("chain");
+    for (int d = 0; d < 3; d++)
+        ifm_plan_add_device(plan, names[d], "simulated:ideal/CPU", IFM_PLAN_DYNAMIC);
+    for (int b = 0; b < n_blocks; b++)
+        ifm_plan_add_block(plan, &blocks[b]);
+    return plan;
+}
+
+static const IfmPlanBlock pipelined[] = { { 1, 2, 1, { 0 }, { 1 } }, { 3, 3, 1, { 1 }, { 1 } } };
+static const IfmPlanBlock parted[] = { { 1, 2, 2, { 0, 1 }, { 0.6, 0.4 } }, { 3, 3, 1, { 2 }, { 1 } } };
+
+static void price(const IfmCosts *costs, const IfmPlan *plan, IfmPlanCost *cost)
+{
+    g_autoptr(GError) error = NULL;
+    g_assert_true(ifm_plan_cost(costs, plan, 1000, 2000, cost, &error));
+    g_assert_no_error(error);
+}
+
+static void test_pipeline(void)
+{
+    g_autoptr(IfmCosts) costs = known_costs();
+    g_autoptr(IfmPlan) plan = blocks_of(2, pipelined);
+    g_auto(IfmPlanCost) cost = { 0 };
+    price(costs, plan, &cost);
+    /* alone: 1 + 2 ms on A, then 6 ms on B. Both busy: 3 x 1.5 and 6 x 1.25 */
+    CLOSE(cost.latency_ns, 9e6);
+    CLOSE(cost.cycle_ns, 7.5e6);
+    g_assert_cmpint(cost.bottleneck_block, ==, 1);
+    g_assert_true(cost.busy_known);
+    g_assert_cmpint(cost.origin, ==, IFM_COST_SUMMED);
+    /* 9 W more than idle for 4.5 ms, 18 W for 7.5 ms, 3 W idle for the cycle */
+    CLOSE(cost.energy_j, 9 * 4.5e-3 + 18 * 7.5e-3 + 3 * 7.5e-3);
+    CLOSE(g_array_index(cost.alone, IfmBlockCost, 0).total_ns, 3e6);
+    CLOSE(g_array_index(cost.steady, IfmBlockCost, 0).device_ns[0], 4.5e6);
+    /* half-widths: of A's two stages 0.02 and 0.04 ms, of B's 0.12 */
+    CLOSE(cost.latency_spread_ratio, sqrt(0.02 * 0.02 + 0.04 * 0.04 + 0.12 * 0.12) / 9);
+    CLOSE(cost.cycle_spread_ratio, 0.02);
+}
+
+static void test_parallel(void)
+{
+    g_autoptr(IfmCosts) costs = known_costs();
+    g_autoptr(IfmPlan) plan = blocks_of(2, parted);
+    g_auto(IfmPlanCost) cost = { 0 };
+    ifm_costs_set_host(costs, 1e5, 50, 2e5, 0);
+    price(costs, plan, &cost);
+    const IfmBlockCost *alone = &g_array_index(cost.alone, IfmBlockCost, 0);
+    const IfmBlockCost *steady = &g_array_index(cost.steady, IfmBlockCost, 0);
+    CLOSE(alone->partition_ns, 1e5 + 50 * 2000);
+    CLOSE(alone->merge_ns, 2e5);
+    CLOSE(alone->device_ns[0], 0.6 * 3e6 * 1.5);
+    CLOSE(alone->device_ns[1], 0.4 * 6e6 * 1.25);
+    CLOSE(alone->total_ns, 2e5 + 3e6 + 2e5);
+    /* C makes A slower than B alone does; nobody knows what it does to B, or they to C */
+    CLOSE(steady->device_ns[0], 0.6 * 3e6 * 4);
+    CLOSE(steady->device_ns[1], 0.4 * 6e6 * 1.25);
+    CLOSE(cost.latency_ns, 3.4e6 + 12e6);
+    CLOSE(cost.cycle_ns, 12e6);
+    g_assert_cmpint(cost.bottleneck_block, ==, 1);
+    g_assert_false(cost.busy_known);
+    CLOSE(cost.energy_j, 9 * 7.2e-3 + 18 * 3e-3 + 27 * 12e-3 + 6 * 12e-3);
+}
+
+/* The host's work of a block bounds the cycle, too. */
+static void test_host(void)
+{
+    g_autoptr(IfmCosts) costs = known_costs();
+    g_autoptr(IfmPlan) plan = blocks_of(2, parted);
+    g_auto(IfmPlanCost) cost = { 0 }, linked = { 0 };
+    ifm_costs_set_host(costs, 15e6, 0, 5e6, 0);
+    price(costs, plan, &cost);
+    CLOSE(cost.cycle_ns, 20e6);
+    g_assert_cmpint(cost.bottleneck_block, ==, 0);
+    /* links: in over the host's to B (to A there is none), across over the slower of two, out */
+    ifm_costs_set_host(costs, 0, 0, 0, 0);
+    ifm_costs_set_cut(costs, 0, 100, 10);
+    ifm_costs_set_cut(costs, 2, 200, 0);
+    ifm_costs_set_cut(costs, 3, 50, 0);
+    ifm_costs_set_link(costs, -1, 1, 1e5, 1);
+    ifm_costs_set_link(costs, 0, 2, 3e5, 1);
+    ifm_costs_set_link(costs, 1, 2, 1e5, 3);
+    ifm_costs_set_link(costs, 2, -1, 7e5, 2);
+    price(costs, plan, &linked);
+    CLOSE(g_array_index(linked.alone, IfmBlockCost, 0).handover_ns, 1e5 + 120000);
+    CLOSE(g_array_index(linked.alone, IfmBlockCost, 1).handover_ns, 7e5 + (7e5 + 100000));
+    CLOSE(linked.latency_ns, 3e6 + 12e6 + 220000 + 1500000);
+}
+
+static void refuse(const IfmCosts *costs, IfmPlan *plan, IfmErrorCode code, const char *message)
+{
+    g_auto(IfmPlanCost) cost = { 0 };
+    g_autoptr(GError) error = NULL;
+    g_assert_false(ifm_plan_cost(costs, plan, 1000, 2000, &cost, &error));
+    g_assert_error(error, IFM_ERROR, (gint)code);
+    if (strstr(error->message, message) == NULL)
+        g_error("\"%s\" does not tell \"%s\"", error->message, message);
+    ifm_plan_free(plan);
+}
+
+static void test_refusals(void)
+{
+    g_autoptr(IfmCosts) costs = known_costs();
+    IfmPlanBlock blocks[2];
+    memcpy(blocks, parted, sizeof blocks);
+    blocks[1].devices[0] = 0;
+    refuse(costs, blocks_of(2, blocks), IFM_ERROR_INVALID, "block 2: A is in two blocks");
+    blocks[1].devices[0] = 2;
+    blocks[0].ratios[0] = 0.5;
+    refuse(costs, blocks_of(2, blocks), IFM_ERROR_INVALID, "block 1: shares add up to 0.9");
+    refuse(costs, blocks_of(1, pipelined), IFM_ERROR_INVALID, "stages 3 to 3 are in no block");
+    refuse(costs, blocks_of(1, &pipelined[1]), IFM_ERROR_INVALID, "block 1: stages 3 to 3; 1 is next");
+    refuse(costs, ifm_plan_new("another"), IFM_ERROR_INVALID, "of model \"another\"");
+    ifm_costs_forbid(costs, 2, 3, "no driver");
+    refuse(costs, blocks_of(2, parted), IFM_ERROR_UNSUPPORTED, "block 2: C: stages 3 to 3: no driver");
+    ifm_costs_forbid_split(costs, 2);
+    refuse(costs, blocks_of(2, parted), IFM_ERROR_UNSUPPORTED, "block 1: stage 2 takes no part in data parallelism");
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/plan-cost/pipeline", test_pipeline);
+    g_test_add_func("/plan-cost/parallel", test_parallel);
+    g_test_add_func("/plan-cost/host", test_host);
+    g_test_add_func("/plan-cost/refusals", test_refusals);
+    return g_test_run();
+}
