@@ -159,6 +159,27 @@ static void test_refusals(void)
     refuse(costs, blocks_of(2, parted), IFM_ERROR_UNSUPPORTED, "block 1: stage 2 takes no part in data parallelism");
 }
 
+/* What this machine takes is not known; that it takes something, that more edges take longer, and that it is set, is. */
+static void test_measured_host(void)
+{
+    const IfmPlanSize sizes[] = { { 1000, 30000 }, { 5000, 300000 } };
+    g_autoptr(IfmCosts) costs = known_costs();
+    g_autoptr(IfmPlan) plan = blocks_of(2, parted);
+    g_autoptr(GError) error = NULL;
+    g_auto(IfmPlanCost) few = { 0 }, many = { 0 };
+    g_assert_true(ifm_costs_measure_host(costs, sizes, G_N_ELEMENTS(sizes), &error));
+    g_assert_no_error(error);
+    g_assert_true(ifm_plan_cost(costs, plan, 1000, 30000, &few, &error));
+    g_assert_true(ifm_plan_cost(costs, plan, 1000, 300000, &many, &error));
+    g_assert_cmpfloat(g_array_index(few.alone, IfmBlockCost, 0).partition_ns, >, 0);
+    g_assert_cmpfloat(g_array_index(few.alone, IfmBlockCost, 0).merge_ns, >, 0);
+    g_assert_cmpfloat(g_array_index(many.alone, IfmBlockCost, 0).partition_ns, >,
+                      g_array_index(few.alone, IfmBlockCost, 0).partition_ns);
+    g_assert_cmpfloat(g_array_index(many.alone, IfmBlockCost, 1).partition_ns, ==, 0);
+    g_assert_false(ifm_costs_measure_host(costs, sizes, 0, &error));
+    g_assert_error(error, IFM_ERROR, IFM_ERROR_INVALID);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -166,5 +187,6 @@ int main(int argc, char **argv)
     g_test_add_func("/plan-cost/parallel", test_parallel);
     g_test_add_func("/plan-cost/host", test_host);
     g_test_add_func("/plan-cost/refusals", test_refusals);
+    g_test_add_func("/plan-cost/measured-host", test_measured_host);
     return g_test_run();
 }
