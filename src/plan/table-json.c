@@ -1,0 +1,274 @@
+/* Plan tables as documents. What a file says is checked before it is believed; errors name the place in it. */
+#include <inferometer/json.h>
+#include <inferometer/nearest.h>
+
+#include "plan-table-private.h"
+
+#define FORMAT "plan-table"
+#define FORMAT_VERSION 1
+#define MOST_ROWS 100000
+
+static const char *const origin_words[] = { [IFM_COST_MEASURED] = "measured",
+                                            [IFM_COST_INTERPOLATED] = "interpolated",
+                                            [IFM_COST_SUMMED] = "summed",
+                                            [IFM_COST_EXTRAPOLATED] = "extrapolated",
+                                            [IFM_COST_EXTRAPOLATED + 1] = NULL };
+
+/* --- out ----------------------------------------------------------------------------------------------------------------
+ */
+
+static json_t *row_to_json(const TableRow *row)
+{
+    const IfmPlanCost *cost = &row->cost;
+    json_t *json = json_object();
+    json_object_set_new(json, "nodes", json_integer(row->size.nodes));
+    json_object_set_new(json, "edges", json_integer(row->size.edges));
+    json_object_set_new(json, "plan", ifm_plan_blocks_to_json(row->plan));
+    json_object_set_new(json, "latency_ns", ifm_json_real(cost->latency_ns));
+    json_object_set_new(json, "latency_spread_ratio", ifm_json_real(cost->latency_spread_ratio));
+    json_object_set_new(json, "cycle_ns", ifm_json_real(cost->cycle_ns));
+    json_object_set_new(json, "cycle_spread_ratio", ifm_json_real(cost->cycle_spread_ratio));
+    json_object_set_new(json, "energy_j", ifm_json_real(cost->energy_j));
+    json_object_set_new(json, "origin", json_string(origin_words[cost->origin]));
+    json_object_set_new(json, "busy_known", json_boolean(cost->busy_known));
+    json_object_set_new(json, "bottleneck_block", json_integer(cost->bottleneck_block));
+    return json;
+}
+
+static json_t *aliases_to_json(const GPtrArray *aliases)
+{
+    json_t *json = json_array();
+    for (guint i = 0; i < aliases->len; i++)
+        json_array_append_new(json, json_string(g_ptr_array_index(aliases, i)));
+    return json;
+}
+
+/* What the rows were searched with, beside the objective. */
+static json_t *question_to_json(const IfmPlanTable *table)
+{
+    json_t *json = json_object(), *grid = json_array();
+    for (guint i = 0; i < table->grid->len; i++)
+        json_array_append_new(grid, ifm_json_real(g_array_index(table->grid, double, i)));
+    json_object_set_new(json, "grid", grid);
+    json_object_set_new(json, "max_blocks", json_integer(table->max_blocks));
+    json_object_set_new(json, "without", aliases_to_json(table->without));
+    json_object_set_new(json, "no_split", aliases_to_json(table->no_split));
+    json_object_set_new(json, "most_visited", json_integer(table->most_visited));
+    return json;
+}
+
+json_t *ifm_plan_table_to_json(const IfmPlanTable *table)
+{
+    json_t *json = json_object(), *plans = json_array();
+    json_auto_t *whole = ifm_plan_to_json(g_array_index(table->rows, TableRow, 0).plan);
+    json_object_set_new(json, "format", json_string(FORMAT));
+    json_object_set_new(json, "format_version", json_integer(FORMAT_VERSION));
+    json_object_set_new(json, "objective", json_string(ifm_objective_words()[table->objective]));
+    json_object_set_new(json, "question", question_to_json(table));
+    json_object_set_new(json, "model", json_string(table->model));
+    json_object_set(json, "devices", json_object_get(whole, "devices"));
+    for (guint i = 0; i < table->rows->len; i++)
+        json_array_append_new(plans, row_to_json(&g_array_index(table->rows, TableRow, i)));
+    json_object_set_new(json, "plans", plans);
+    return json;
+}
+
+/* --- in -----------------------------------------------------------------------------------------------------------------
+ */
+
+/* read_word: one of @words. Returns: which; -1 with an error naming the nearest. */
+static int read_word(const json_t *json, const char *where, const char *key, const char *const *words, GError **error)
+{
+    const char *word;
+    if (!ifm_json_get_string(json, where, key, &word, error))
+        return -1;
+    for (int i = 0; words[i] != NULL; i++)
+        if (g_str_equal(words[i], word))
+            return i;
+    g_autofree char *hint = ifm_nearest_hint(word, words);
+    g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s.%s: there is no '%s'%s", where, key, word, hint);
+    return -1;
+}
+
+static gboolean read_count(const json_t *json, const char *where, const char *key, gint64 least, gint64 most, gint64 *value,
+                           GError **error)
+{
+    if (!ifm_json_get_int64(json, where, key, value, error))
+        return FALSE;
+    if (*value >= least && *value <= most)
+        return TRUE;
+    g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
+                "%s.%s: found %" G_GINT64_FORMAT ", %" G_GINT64_FORMAT " to %" G_GINT64_FORMAT " is right", where, key,
+                *value, least, most);
+    return FALSE;
+}
+
+/* A time or a ratio: not below 0, NaN (null) where @unknown. */
+static gboolean read_figure(const json_t *json, const char *where, const char *key, gboolean unknown, double *value,
+                            GError **error)
+{
+    if (!ifm_json_get_double(json, where, key, value, error))
+        return FALSE;
+    if (*value >= 0 || (unknown && *value != *value))
+        return TRUE;
+    g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s.%s: found %g, a number not below 0 is right", where, key, *value);
+    return FALSE;
+}
+
+static gboolean read_cost(const json_t *json, const char *where, IfmPlanCost *cost, GError **error)
+{
+    gint64 bottleneck;
+    int origin;
+    *cost = (IfmPlanCost){ .alone = g_array_new(FALSE, FALSE, sizeof(IfmBlockCost)),
+                           .steady = g_array_new(FALSE, FALSE, sizeof(IfmBlockCost)) };
+    if (!read_figure(json, where, "latency_ns", FALSE, &cost->latency_ns, error) ||
+        !read_figure(json, where, "latency_spread_ratio", TRUE, &cost->latency_spread_ratio, error) ||
+        !read_figure(json, where, "cycle_ns", FALSE, &cost->cycle_ns, error) ||
+        !read_figure(json, where, "cycle_spread_ratio", TRUE, &cost->cycle_spread_ratio, error) ||
+        !read_figure(json, where, "energy_j", TRUE, &cost->energy_j, error) ||
+        (origin = read_word(json, where, "origin", origin_words, error)) < 0 ||
+        !ifm_json_get_boolean(json, where, "busy_known", &cost->busy_known, error) ||
+        !read_count(json, where, "bottleneck_block", 0, IFM_COST_MAX_STAGES, &bottleneck, error))
+        return FALSE;
+    cost->origin = (IfmCostOrigin)origin;
+    cost->bottleneck_block = (int)bottleneck;
+    return TRUE;
+}
+
+/* The plan as a document of its own: blocks of the row, model and devices of the table. */
+static IfmPlan *read_plan(const json_t *table, const json_t *row, const char *where, GError **error)
+{
+    json_t *blocks;
+    if (!ifm_json_get_array(row, where, "plan", &blocks, error))
+        return NULL;
+    json_auto_t *whole = json_pack("{s:O,s:O,s:O}", "plan", blocks, "model", json_object_get(table, "model"), "devices",
+                                   json_object_get(table, "devices"));
+    return ifm_plan_from_json(whole, where, error);
+}
+
+static gboolean read_row(IfmPlanTable *table, const json_t *json, const json_t *json_row, const char *where, GError **error)
+{
+    static const char *const keys[] = { "nodes",      "edges",    "plan",   "latency_ns",       "latency_spread_ratio",
+                                        "cycle_ns",   "energy_j", "origin", "bottleneck_block", "cycle_spread_ratio",
+                                        "busy_known", NULL };
+    TableRow row = { 0 };
+    gboolean good = ifm_json_check_object(json_row, where, keys, error) &&
+                    read_count(json_row, where, "nodes", 1, IFM_GRAPH_MAX_NODES, &row.size.nodes, error) &&
+                    read_count(json_row, where, "edges", 1, IFM_GRAPH_MAX_EDGES, &row.size.edges, error) &&
+                    (row.plan = read_plan(json, json_row, where, error)) != NULL &&
+                    read_cost(json_row, where, &row.cost, error);
+    if (!good)
+    {
+        table_row_clear(&row);
+        return FALSE;
+    }
+    IfmPlanSize size = row.size;
+    if (table_insert(table, &row))
+        return TRUE;
+    g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
+                "%s: %" G_GINT64_FORMAT " nodes, %" G_GINT64_FORMAT " edges: twice; each size once is right", where,
+                size.nodes, size.edges);
+    return FALSE;
+}
+
+static gboolean read_aliases(const json_t *json, const char *where, const char *key, GPtrArray *aliases, GError **error)
+{
+    json_t *array;
+    if (!ifm_json_get_array(json, where, key, &array, error))
+        return FALSE;
+    for (gsize i = 0; i < json_array_size(array); i++)
+    {
+        const char *alias = json_string_value(json_array_get(array, i));
+        if (alias == NULL)
+        {
+            g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s.%s[%" G_GSIZE_FORMAT "]: an alias is right", where, key,
+                        i);
+            return FALSE;
+        }
+        g_ptr_array_add(aliases, g_strdup(alias));
+    }
+    return TRUE;
+}
+
+static gboolean read_grid(const json_t *json, const char *where, GArray *grid, GError **error)
+{
+    json_t *array;
+    if (!ifm_json_get_array(json, where, "grid", &array, error))
+        return FALSE;
+    for (gsize i = 0; i < json_array_size(array); i++)
+    {
+        double share = json_number_value(json_array_get(array, i));
+        if (!(share > 0 && share < 1))
+        {
+            g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
+                        "%s.grid[%" G_GSIZE_FORMAT "]: a share between 0 and 1 is right", where, i);
+            return FALSE;
+        }
+        g_array_append_val(grid, share);
+    }
+    return TRUE;
+}
+
+static gboolean read_question(IfmPlanTable *table, const json_t *json, const char *name, GError **error)
+{
+    static const char *const keys[] = { "grid", "max_blocks", "without", "no_split", "most_visited", NULL };
+    g_autofree char *where = g_strdup_printf("%s.question", name);
+    gint64 max_blocks;
+    json_t *question;
+    if (!ifm_json_get_object(json, name, "question", &question, error) ||
+        !ifm_json_check_object(question, where, keys, error) || !read_grid(question, where, table->grid, error) ||
+        !read_count(question, where, "max_blocks", 0, IFM_COST_MAX_STAGES, &max_blocks, error) ||
+        !read_aliases(question, where, "without", table->without, error) ||
+        !read_aliases(question, where, "no_split", table->no_split, error) ||
+        !read_count(question, where, "most_visited", 0, G_MAXINT64, &table->most_visited, error))
+        return FALSE;
+    table->max_blocks = (int)max_blocks;
+    return TRUE;
+}
+
+static gboolean check_head(const json_t *json, const char *name, const char **model, GError **error)
+{
+    static const char *const keys[] = { "format", "format_version", "objective", "question",
+                                        "model",  "devices",        "plans",     NULL };
+    const char *format;
+    gint64 version;
+    json_t *devices;
+    if (!ifm_json_check_object(json, name, keys, error) || !ifm_json_get_string(json, name, "format", &format, error))
+        return FALSE;
+    if (!g_str_equal(format, FORMAT))
+    {
+        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s.format: found \"%s\", \"" FORMAT "\" is right", name, format);
+        return FALSE;
+    }
+    return read_count(json, name, "format_version", FORMAT_VERSION, FORMAT_VERSION, &version, error) &&
+           ifm_json_get_string(json, name, "model", model, error) &&
+           ifm_json_get_object(json, name, "devices", &devices, error);
+}
+
+IfmPlanTable *ifm_plan_table_from_json(const json_t *json, const char *name, GError **error)
+{
+    const char *model;
+    json_t *plans;
+    int objective;
+    if (!check_head(json, name, &model, error) ||
+        (objective = read_word(json, name, "objective", ifm_objective_words(), error)) < 0 ||
+        !ifm_json_get_array(json, name, "plans", &plans, error))
+        return NULL;
+    g_autoptr(IfmPlanTable) table = table_alloc(model);
+    table->objective = (IfmObjective)objective;
+    if (!read_question(table, json, name, error))
+        return NULL;
+    if (json_array_size(plans) == 0 || json_array_size(plans) > MOST_ROWS)
+    {
+        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s.plans: found %" G_GSIZE_FORMAT ", 1 to %d are right", name,
+                    json_array_size(plans), MOST_ROWS);
+        return NULL;
+    }
+    for (gsize i = 0; i < json_array_size(plans); i++)
+    {
+        g_autofree char *where = g_strdup_printf("%s.plans[%" G_GSIZE_FORMAT "]", name, i);
+        if (!read_row(table, json, json_array_get(plans, i), where, error))
+            return NULL;
+    }
+    return g_steal_pointer(&table);
+}
