@@ -35,12 +35,12 @@ static void give_up(const char *what, const GError *error)
 
 static const gint64 sizes_nodes[] = { 1000, 5000, 10000, 50000, 100000 };
 
-static void set_stage(IfmCosts *costs, int device, int stage, guint32 busy, double slower, GRand *random)
+/* @scale: of its latency, ns */
+static void set_stage(IfmCosts *costs, int device, int stage, guint32 busy, double scale)
 {
     IfmCostPoint points[15];
     g_autoptr(GError) error = NULL;
     gsize n = 0;
-    double scale = g_rand_double_range(random, 20, 500) * slower;
     for (gsize i = 0; i < G_N_ELEMENTS(sizes_nodes); i++)
         for (int degree = 2; degree <= 10; degree += 4, n++)
             points[n] = (IfmCostPoint){ sizes_nodes[i], sizes_nodes[i] * degree,
@@ -68,10 +68,11 @@ static IfmCosts *make_costs(const Case *one)
     for (int d = 0; d < one->devices; d++)
         for (int stage = 1; stage <= one->stages; stage++)
         {
-            set_stage(costs, d, stage, 0, 1, random);
+            double scale = g_rand_double_range(random, 20, 500);
+            set_stage(costs, d, stage, 0, scale);
             for (guint32 busy = 1; one->loaded && busy < 1u << one->devices; busy++)
                 if ((busy & 1u << d) == 0)
-                    set_stage(costs, d, stage, busy, 1 + 0.3 * __builtin_popcount(busy), random);
+                    set_stage(costs, d, stage, busy, scale * (1 + 0.3 * __builtin_popcount(busy)));
         }
     ifm_costs_set_host(costs, 20000, 1, 20000, 0.1);
     return costs;
