@@ -189,23 +189,24 @@ static void deliver(Block *block, Work *work)
     gsize n = 0;
     for (guint i = 0; i < block->outputs->len && n < G_N_ELEMENTS(outputs); i++)
         outputs[n++] = ifm_line_tensor(line, ((const IfmBoundary *)g_ptr_array_index(block->outputs, i))->name, flight);
-    if (atomic_load(&line->abandoned))
+    ifm_condition_lock(block->mail); /* an abandoned line hands nothing to the caller any more: see abandon() */
+    gboolean gone = atomic_load(&line->abandoned) != 0;
+    block->delivering = !gone;
+    block->since_ns = now_ns;
+    ifm_condition_unlock(block->mail);
+    if (gone)
         return;
     line->left_ns[flight->index] = now_ns;
     IfmEvent event = make_event(block, IFM_EVENT_BATCH, line->names.batch, flight, flight->entered_ns, now_ns);
     event.block = 0;
     event.first = 1;
     record(block, line->batches, &event);
-    ifm_condition_lock(block->mail);
-    block->delivering = TRUE;
-    block->since_ns = now_ns;
-    ifm_condition_unlock(block->mail);
     if (line->delivered != NULL)
         line->delivered(flight->batch, outputs, NULL, line->user);
     ifm_condition_lock(block->mail);
     block->delivering = FALSE;
+    line->n_delivered++;
     ifm_condition_unlock(block->mail);
-    atomic_fetch_add(&line->n_delivered, 1);
 }
 
 /* A failed batch is the last one that a block hands on: what is behind it goes no further. It leaves through the last block

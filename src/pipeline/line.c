@@ -433,7 +433,7 @@ gboolean ifm_line_run(Line *line, gsize first, GError **error)
     line->n_ended = 0;
     line->lost = 0;
     g_clear_error(&line->failure.error);
-    atomic_store(&line->n_delivered, 0);
+    line->n_delivered = 0;
     atomic_store(&line->progress_ns, ifm_clock_now_ns(line->clock));
     for (int i = 0; i < line->n_blocks; i++)
         block_reset(&line->blocks[i]);

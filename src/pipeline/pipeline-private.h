@@ -256,10 +256,11 @@ struct Line
     _Atomic int abandoned;      /* a thread or a device never came back: touch nothing that is the caller's */
     /* ended: */
     IfmCondition *ended;
-    int n_ended; /* block threads */
-    _Atomic gsize n_delivered;
-    Failure failure; /* error NULL: none */
+    int n_ended;       /* block threads */
+    gsize n_delivered; /* the last block's mail */
+    Failure failure;   /* error NULL: none */
     guint32 lost;
+    gboolean is_stuck; /* … and the caller had a batch then: no other line may go on with it */
 };
 
 /* --- partition.c ------------------------------------------------------------------------------------------------------ */

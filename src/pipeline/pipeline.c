@@ -163,7 +163,10 @@ static gboolean run_line(Line *line, Run *run, IfmPipelineResult *result, gboole
 {
     GError *local = NULL;
     gboolean ok = ifm_line_run(line, run->next, &local);
-    run->next += atomic_load(&line->n_delivered);
+    Block *last = &line->blocks[line->n_blocks - 1];
+    ifm_condition_lock(last->mail);
+    run->next += line->n_delivered;
+    ifm_condition_unlock(last->mail);
     take_times(line, run, result);
     *is_devices = FALSE;
     ifm_condition_lock(line->ended);
@@ -175,7 +178,7 @@ static gboolean run_line(Line *line, Run *run, IfmPipelineResult *result, gboole
         local = g_error_copy(failure->error);
     }
     else if (!ok)
-        *is_devices = local->code == IFM_ERROR_TIMEOUT && line->lost != 0;
+        *is_devices = local->code == IFM_ERROR_TIMEOUT && line->lost != 0 && !line->is_stuck;
     ifm_condition_unlock(line->ended);
     if (local == NULL)
         return TRUE;

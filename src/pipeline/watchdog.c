@@ -123,7 +123,11 @@ static void join(Line *line)
  * if ever. All that they might still touch, the line, is never freed. */
 static void abandon(Line *line)
 {
+    Block *last = &line->blocks[line->n_blocks - 1];
+    ifm_condition_lock(last->mail);
     atomic_store(&line->abandoned, 1);
+    line->is_stuck = last->delivering;
+    ifm_condition_unlock(last->mail);
     stop_all(line);
     for (int i = 0; i < line->n_blocks; i++)
         if (line->blocks[i].has_thread)
