@@ -1,0 +1,328 @@
+/* Pipelines on real runtimes: whatever the plan, the outputs are those of the whole model on one device. */
+#include <sched.h>
+
+#include "fixture.h"
+
+#define RTOL 1e-4
+#define ATOL 1e-5
+#define N_GRAPHS 4
+
+typedef struct
+{
+    Graph graphs[N_GRAPHS];
+    IfmTensor references[N_GRAPHS]; /* h of their own nodes */
+} Truth;
+
+/* Whether the runtime and the core are here; the test is skipped with the reason where not. */
+static gboolean have(const char *device)
+{
+    g_autoptr(GError) error = NULL;
+    g_autoptr(IfmClock) clock = ifm_clock_new_real();
+    g_autoptr(IfmDeviceSpec) spec = ifm_device_spec_parse(device, &error);
+    g_assert_no_error(error);
+    g_autoptr(IfmEngine) engine = ifm_engine_open(spec->engine, clock, &error);
+    cpu_set_t mask;
+    gboolean has_cores = sched_getaffinity(0, sizeof mask, &mask) == 0;
+    for (gsize i = 0; i < spec->n_cores; i++)
+        has_cores &= CPU_ISSET(spec->cores[i], &mask) != 0;
+    if (engine != NULL && has_cores && ifm_engine_probe_device(engine, spec, &error))
+        return TRUE;
+    g_autofree char *cores = g_strdup_printf("%s: this process may not use that core", device);
+    g_test_skip(error != NULL ? error->message : cores);
+    return FALSE;
+}
+
+/* The whole graph by the whole model on ONNX Runtime, optimisation off; of a graph with ghosts its own rows. */
+static IfmTensor reference(const Graph *graph)
+{
+    g_autoptr(GError) error = NULL;
+    g_autoptr(IfmClock) clock = ifm_clock_new_real();
+    g_autoptr(IfmEngine) engine = ifm_engine_open("onnxruntime", clock, &error);
+    g_assert_no_error(error);
+    IfmStageSizes sizes = { .features = FEATURES, .hidden = HIDDEN };
+    const IfmStagedModel *staged = ifm_staged_find("graphsage", &error);
+    g_autoptr(IfmModel) model = ifm_staged_build(staged, 1, 7, &sizes, IFM_SCATTER_ELEMENTS, 1, &error);
+    g_assert_no_error(error);
+    g_autoptr(IfmDeviceSpec) spec = ifm_device_spec_parse("onnxruntime:CPU", &error);
+    IfmCompileOptions options = IFM_COMPILE_OPTIONS_INIT;
+    options.optimise = FALSE;
+    options.threads = 1;
+    g_autoptr(IfmCompiled) compiled = ifm_engine_compile(engine, model, spec, &options, &error);
+    g_assert_no_error(error);
+    IfmRequest *request = ifm_compiled_request(compiled, 0, &error);
+    g_assert_no_error(error);
+    g_assert_true(ifm_request_set_input(request, 0, &graph->inputs[0], &error));
+    g_assert_true(ifm_request_set_input(request, 1, &graph->inputs[1], &error));
+    g_assert_true(ifm_request_start(request, NULL, NULL, &error));
+    g_assert_true(ifm_request_wait(request, IFM_CLOCK_NEVER, &error));
+    IfmTensor output, copy;
+    g_assert_true(ifm_request_output(request, 0, &output, &error));
+    g_assert_true(ifm_tensor_init(&copy, IFM_DTYPE_F32, 2, (gint64[]){ graph->n_own, HIDDEN }, &error));
+    memcpy(copy.data, output.data, copy.size_bytes);
+    ifm_request_free(request);
+    return copy;
+}
+
+/* One with ghosts, one whose last nodes have no edge into them. */
+static void truth_init(Truth *truth)
+{
+    static const gint64 sizes[N_GRAPHS][3] = { { 200, 200, 900 }, { 31, 31, 40 }, { 150, 90, 700 }, { 300, 300, 1500 } };
+    g_autoptr(GRand) random = g_rand_new_with_seed(23);
+    for (int i = 0; i < N_GRAPHS; i++)
+    {
+        graph_init(&truth->graphs[i], random, sizes[i][0], sizes[i][1], sizes[i][2]);
+        gint64 *destinations = (gint64 *)truth->graphs[i].inputs[1].data + sizes[i][2];
+        for (gint64 k = 0; k < sizes[i][2] && i == 3; k++)
+            destinations[k] %= 250;
+        truth->references[i] = reference(&truth->graphs[i]);
+    }
+}
+
+static void truth_clear(Truth *truth)
+{
+    for (int i = 0; i < N_GRAPHS; i++)
+    {
+        graph_clear(&truth->graphs[i]);
+        ifm_tensor_clear(&truth->references[i]);
+    }
+}
+
+typedef struct
+{
+    const Truth *truth;
+    gint64 next;
+    const char *what;
+} Check;
+
+static void check_batch(const IfmBatch *batch, const IfmTensor *outputs, const GError *error, void *user)
+{
+    Check *check = user;
+    IfmTensorDifference worst;
+    g_assert_no_error(error);
+    g_assert_cmpint(batch->id, ==, check->next++);
+    if (!ifm_tensor_compare(&outputs[0], &check->truth->references[batch->id % N_GRAPHS], RTOL, ATOL, &worst))
+        g_error("%s, batch %" G_GINT64_FORMAT ": %" G_GINT64_FORMAT " elements differ, worst %" G_GINT64_FORMAT
+                ": %g, reference %g",
+                check->what, batch->id, worst.n_different, worst.worst_index, worst.worst_value, worst.worst_reference);
+}
+
+static void check_options(const Truth *truth, IfmPlan *plan /* (transfer full) */, const IfmPipelineOptions *options,
+                          const char *what)
+{
+    enum
+    {
+        N = 24
+    };
+    g_autoptr(GError) error = NULL;
+    g_auto(IfmPipelineResult) result = { 0 };
+    g_autofree IfmBatch *batches = make_batches(truth->graphs, N_GRAPHS, N);
+    Check check = { truth, 0, what };
+    g_autoptr(IfmPipeline) pipeline = ifm_pipeline_new(plan, options, &error);
+    g_assert_no_error(error);
+    g_assert_true(ifm_pipeline_run(pipeline, batches, N, check_batch, &check, &result, &error));
+    g_assert_no_error(error);
+    g_assert_cmpint(check.next, ==, N);
+    assert_times_add_up(&result);
+    ifm_plan_free(plan);
+}
+
+static void check_plan(const Truth *truth, const char *devices, const char *blocks)
+{
+    g_autoptr(IfmClock) clock = ifm_clock_new_real();
+    IfmPipelineOptions options = make_options(clock);
+    options.most_nodes = 300;
+    options.most_edges = 1500;
+    for (int depth = 1; depth <= 2; depth++)
+    {
+        options.block_depth = options.queue_depth = depth;
+        check_options(truth, make_plan(devices, blocks), &options, blocks);
+    }
+}
+
+#define BOTH "A=onnxruntime:CPU@0,B=openvino:CPU@1"
+#define FOUR "A=onnxruntime:CPU@0,B=openvino:CPU@1,C=onnxruntime:CPU@1,D=openvino:CPU@0"
+
+static void test_single(void)
+{
+    if (!have("onnxruntime:CPU@0") || !have("openvino:CPU@1"))
+        return;
+    Truth truth;
+    truth_init(&truth);
+    check_plan(&truth, BOTH, "[[[\"A\"],[1,2,3,4,5,6,7],[1]]]");
+    check_plan(&truth, BOTH, "[[[\"B\"],[1,2,3,4,5,6,7],[1]]]");
+    truth_clear(&truth);
+}
+
+/* Cut behind every stage, either device first. */
+static void test_two_blocks(void)
+{
+    if (!have("onnxruntime:CPU@0") || !have("openvino:CPU@1"))
+        return;
+    Truth truth;
+    truth_init(&truth);
+    for (int cut = 1; cut < 7; cut++)
+        for (int order = 0; order < 2; order++)
+        {
+            g_autoptr(GString) first = g_string_new("1"), second = g_string_new(NULL);
+            for (int stage = 2; stage <= 7; stage++)
+                g_string_append_printf(stage <= cut ? first : second, "%s%d", stage == cut + 1 ? "" : ",", stage);
+            g_autofree char *blocks = g_strdup_printf("[[[\"%s\"],[%s],[1]],[[\"%s\"],[%s],[1]]]", order == 0 ? "A" : "B",
+                                                      first->str, order == 0 ? "B" : "A", second->str);
+            check_plan(&truth, BOTH, blocks);
+        }
+    truth_clear(&truth);
+}
+
+static void test_parallel(void)
+{
+    if (!have("onnxruntime:CPU@0") || !have("openvino:CPU@1"))
+        return;
+    Truth truth;
+    truth_init(&truth);
+    check_plan(&truth, BOTH, "[[[\"A\",\"B\"],[1,2,3,4,5,6,7],[0.5,0.5]]]");
+    check_plan(&truth, BOTH, "[[[\"B\",\"A\"],[1,2,3,4,5,6,7],[0.13,0.87]]]");
+    /* in the middle, between others */
+    check_plan(&truth, FOUR, "[[[\"A\"],[1,2],[1]],[[\"B\",\"C\"],[3,4,5],[0.4,0.6]],[[\"D\"],[6,7],[1]]]");
+    check_plan(&truth, FOUR, "[[[\"A\",\"D\"],[1,2,3],[0.3,0.7]],[[\"B\",\"C\"],[4,5,6,7],[0.55,0.45]]]");
+    check_plan(&truth, FOUR, "[[[\"A\",\"B\",\"C\",\"D\"],[1,2,3,4,5,6,7],[0.1,0.2,0.3,0.4]]]");
+    truth_clear(&truth);
+}
+
+static void test_streams(void)
+{
+    if (!have("onnxruntime:CPU@0") || !have("openvino:CPU@1"))
+        return;
+    Truth truth;
+    truth_init(&truth);
+    check_plan(&truth, "A=onnxruntime:CPU@0#2,B=openvino:CPU@1#2", "[[[\"A\"],[1,2,3],[1]],[[\"B\"],[4,5,6,7],[1]]]");
+    check_plan(&truth, "A=onnxruntime:CPU@0#3,B=openvino:CPU@1", "[[[\"A\",\"B\"],[1,2,3,4,5,6,7],[0.5,0.5]]]");
+    truth_clear(&truth);
+}
+
+/* Counters on each inference, and on some: known where they should be, below the wall time, and the outputs are the same.
+ */
+static void check_counters(const Truth *truth, const char *devices, IfmDeviceTime how)
+{
+    g_autoptr(IfmClock) clock = ifm_clock_new_real();
+    g_autoptr(GError) error = NULL;
+    g_auto(IfmPipelineResult) result = { 0 };
+    IfmPipelineOptions options = make_options(clock);
+    options.device_time = how;
+    options.sample_every = 4;
+    g_autofree IfmBatch *batches = make_batches(truth->graphs, N_GRAPHS, 40);
+    Check check = { truth, 0, devices };
+    g_autoptr(IfmPlan) plan = make_plan(devices, "[[[\"A\"],[1,2,3],[1]],[[\"B\"],[4,5,6,7],[1]]]");
+    g_autoptr(IfmPipeline) pipeline = ifm_pipeline_new(plan, &options, &error);
+    g_assert_no_error(error);
+    for (int again = 0; again < 2; again++)
+    {
+        gsize known[2] = { 0 };
+        check.next = 0;
+        ifm_pipeline_result_clear(&result);
+        g_assert_true(ifm_pipeline_run(pipeline, batches, 40, check_batch, &check, &result, &error));
+        for (gsize i = 0; i < 80; i++)
+        {
+            known[i % 2] += result.times[i].device_time_ns[0] >= 0;
+            /* OpenVINO's are means over the run */
+            if (i % 2 == 0)
+                g_assert_cmpint(result.times[i].device_time_ns[0], <=, result.times[i].device_wall_ns[0]);
+        }
+        g_assert_cmpuint(known[0], ==, how == IFM_DEVICE_TIME_ON ? 40 : 10);
+        g_assert_cmpuint(known[1], ==, how == IFM_DEVICE_TIME_ON ? 40 : 10);
+    }
+    g_assert_cmpint(result.device_time_slow_down == result.device_time_slow_down, ==, how == IFM_DEVICE_TIME_SAMPLED);
+}
+
+static void test_counters(void)
+{
+    if (!have("onnxruntime:CPU@0") || !have("openvino:CPU@1"))
+        return;
+    Truth truth;
+    truth_init(&truth);
+    check_counters(&truth, BOTH, IFM_DEVICE_TIME_ON);
+    check_counters(&truth, BOTH, IFM_DEVICE_TIME_SAMPLED);
+    truth_clear(&truth);
+}
+
+/* --- simulated devices that compute
+ * ---------------------------------------------------------------------------------------- */
+
+static void make_static(IfmPlan *plan, const char *alias, const IfmPlanSize *sizes, gsize n)
+{
+    IfmPlanDevice *device = plan->devices->pdata[ifm_plan_find_device(plan, alias)];
+    device->form = IFM_PLAN_STATIC;
+    g_free(device->sizes);
+    device->sizes = g_memdup2(sizes, n * sizeof *sizes);
+    device->n_sizes = n;
+}
+
+/* Static models get parts padded to one of their sizes: what was added changes nothing. */
+static void test_static(void)
+{
+    static const IfmPlanSize sizes[] = { { 20, 60 }, { 60, 300 }, { 160, 800 }, { 320, 1600 } };
+    static const char *const blocks[] = {
+        "[[[\"S\"],[1,2,3,4,5,6,7],[1]]]",
+        "[[[\"S\"],[1],[1]],[[\"T\"],[2,3,4,5,6,7],[1]]]",
+        "[[[\"S\"],[1,2],[1]],[[\"T\"],[3],[1]],[[\"U\"],[4,5,6,7],[1]]]",
+        "[[[\"S\"],[1,2,3],[1]],[[\"T\"],[4],[1]],[[\"U\"],[5,6,7],[1]]]",
+        "[[[\"S\",\"A\"],[1,2,3,4,5,6,7],[0.5,0.5]]]",
+        "[[[\"A\",\"S\"],[1,2,3,4,5,6,7],[0.37,0.63]]]",
+        "[[[\"A\"],[1,2],[1]],[[\"S\",\"T\"],[3,4,5],[0.4,0.6]],[[\"U\"],[6,7],[1]]]",
+    };
+    static const char *const kinds[] = { "TRUE-STATIC", "TRUE-STATIC-OWN" };
+    if (!have("onnxruntime:CPU"))
+        return;
+    Truth truth;
+    truth_init(&truth);
+    g_autoptr(IfmClock) clock = ifm_clock_new_real();
+    IfmPipelineOptions options = make_options(clock);
+    options.most_nodes = 300;
+    options.most_edges = 1500;
+    for (gsize i = 0; i < G_N_ELEMENTS(blocks); i++)
+        for (gsize kind = 0; kind < G_N_ELEMENTS(kinds); kind++)
+        {
+            g_autofree char *devices =
+                g_strdup_printf("A=simulated:line/TRUE,S=simulated:line/%s,T=simulated:line/%s,U=simulated:line/%s",
+                                kinds[kind], kinds[kind], kinds[kind]);
+            IfmPlan *plan = make_plan(devices, blocks[i]);
+            make_static(plan, "S", sizes, G_N_ELEMENTS(sizes));
+            make_static(plan, "T", sizes, G_N_ELEMENTS(sizes));
+            make_static(plan, "U", sizes, G_N_ELEMENTS(sizes));
+            check_options(&truth, plan, &options, blocks[i]);
+        }
+    /* none of its sizes is large enough */
+    g_autoptr(GError) error = NULL;
+    g_autoptr(IfmPlan) plan = make_plan("S=simulated:line/TRUE-STATIC", blocks[0]);
+    make_static(plan, "S", sizes, 3);
+    g_assert_null(ifm_pipeline_new(plan, &options, &error));
+    g_assert_error(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED);
+    g_assert_cmpstr(error->message, ==, "block 1: S: none of its 3 static sizes holds 300 nodes and 1500 edges");
+    truth_clear(&truth);
+}
+
+/* Memory of its own: copied there and back. */
+static void test_own_memory(void)
+{
+    if (!have("onnxruntime:CPU"))
+        return;
+    Truth truth;
+    truth_init(&truth);
+    check_plan(&truth, "A=simulated:line/TRUE,O=simulated:line/TRUE-OWN",
+               "[[[\"A\"],[1,2,3],[1]],[[\"O\"],[4,5,6,7],[1]]]");
+    check_plan(&truth, "A=simulated:line/TRUE,O=simulated:line/TRUE-OWN", "[[[\"O\",\"A\"],[1,2,3,4,5,6,7],[0.6,0.4]]]");
+    truth_clear(&truth);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    use_devices();
+    g_test_add_func("/pipeline-engines/single", test_single);
+    g_test_add_func("/pipeline-engines/two-blocks", test_two_blocks);
+    g_test_add_func("/pipeline-engines/parallel", test_parallel);
+    g_test_add_func("/pipeline-engines/streams", test_streams);
+    g_test_add_func("/pipeline-engines/counters", test_counters);
+    g_test_add_func("/pipeline-engines/static", test_static);
+    g_test_add_func("/pipeline-engines/own-memory", test_own_memory);
+    return g_test_run();
+}
