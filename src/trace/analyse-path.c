@@ -14,43 +14,47 @@
 
 /* --- which batch ------------------------------------------------------------------------------------------------------ */
 
-static void find_batch_event(const IfmTrace *trace, gint32 batch, const IfmSpan *window, const IfmEvent **found)
+static const IfmPart *find_batch(const IfmAnalysing *self, gint32 batch)
 {
-    for (gsize track = 0; track < ifm_trace_n_tracks(trace); track++)
-    {
-        gsize n;
-        const IfmEvent *events = ifm_trace_events(trace, track, &n);
-        for (gsize i = 0; i < n; i++)
-            if (events[i].kind == IFM_EVENT_BATCH && events[i].batch == batch && ifm_window_holds(window, &events[i]))
-                *found = &events[i];
-    }
+    const IfmPart *found = NULL;
+    for (gsize i = 0; i < self->n_parts; i++)
+        if (self->parts[i].kind == IFM_EVENT_BATCH && self->parts[i].batch == batch &&
+            ifm_window_holds(&self->window, self->parts[i].start, self->parts[i].end))
+            found = &self->parts[i];
+    return found;
 }
 
-static int by_latency(const void *a, const void *b)
+static gboolean has_left(const IfmAnalysing *self, const IfmPart *part)
 {
-    const IfmEvent *x = *(const IfmEvent *const *)a, *y = *(const IfmEvent *const *)b;
-    if (x->duration_ns != y->duration_ns)
-        return x->duration_ns < y->duration_ns ? -1 : 1;
+    return part->kind == IFM_EVENT_BATCH && !part->failed && ifm_window_holds(&self->window, part->start, part->end);
+}
+
+static int by_batch(const void *a, const void *b)
+{
+    const IfmPart *x = *(const IfmPart *const *)a, *y = *(const IfmPart *const *)b;
     return (x->batch > y->batch) - (x->batch < y->batch);
 }
 
 /* Of those that left: the lower median; of equal latencies in the order of their numbers. */
-static const IfmEvent *find_median(const IfmTrace *trace, const IfmSpan *window)
+static const IfmPart *find_median(const IfmAnalysing *self)
 {
-    g_autoptr(GPtrArray) left = g_ptr_array_new();
-    for (gsize track = 0; track < ifm_trace_n_tracks(trace); track++)
-    {
-        gsize n;
-        const IfmEvent *events = ifm_trace_events(trace, track, &n);
-        for (gsize i = 0; i < n; i++)
-            if (events[i].kind == IFM_EVENT_BATCH && events[i].batch >= 0 && !events[i].failed &&
-                ifm_window_holds(window, &events[i]))
-                g_ptr_array_add(left, (void *)&events[i]);
-    }
-    if (left->len == 0)
+    g_autofree gint64 *times = g_new(gint64, self->n_parts);
+    g_autoptr(GPtrArray) equal = g_ptr_array_new();
+    gsize n = 0, before = 0;
+    for (gsize i = 0; i < self->n_parts; i++)
+        if (has_left(self, &self->parts[i]))
+            times[n++] = self->parts[i].end - self->parts[i].start;
+    if (n == 0)
         return NULL;
-    qsort(left->pdata, left->len, sizeof *left->pdata, by_latency);
-    return left->pdata[(left->len - 1) / 2];
+    ifm_times_sort(times, n);
+    gint64 median = times[(n - 1) / 2];
+    while (times[before] < median)
+        before++;
+    for (gsize i = 0; i < self->n_parts; i++)
+        if (self->parts[i].end - self->parts[i].start == median && has_left(self, &self->parts[i]))
+            g_ptr_array_add(equal, &self->parts[i]);
+    qsort(equal->pdata, equal->len, sizeof *equal->pdata, by_batch);
+    return equal->pdata[(n - 1) / 2 - before];
 }
 
 /* --- its path --------------------------------------------------------------------------------------------------------- */
@@ -138,17 +142,13 @@ static void trace_back(Path *path, gint64 start, gint64 end)
 
 void ifm_analyse_path(IfmAnalysing *self, gint32 batch)
 {
-    const IfmEvent *whole = NULL;
-    if (batch >= 0)
-        find_batch_event(self->trace, batch, &self->window, &whole);
-    else
-        whole = find_median(self->trace, &self->window);
+    const IfmPart *whole = batch >= 0 ? find_batch(self, batch) : find_median(self);
     self->analysis->critical_batch = whole != NULL ? whole->batch : -1;
     if (whole == NULL)
         return;
     Path path = { g_ptr_array_new(), g_ptr_array_new(), g_array_new(FALSE, FALSE, sizeof(IfmPathStep)), self->trace };
     gather(&path, whole->batch);
-    trace_back(&path, whole->start_ns, ifm_event_end_ns(whole));
+    trace_back(&path, whole->start, whole->end);
     for (guint i = path.steps->len; i-- > 0;)
         g_array_append_val(self->analysis->critical_path, g_array_index(path.steps, IfmPathStep, i));
     g_ptr_array_unref(path.holds);

@@ -23,6 +23,9 @@ typedef struct
  * begin with a gint64. */
 void ifm_keyed_sort(void *items, gsize n);
 
+/* ifm_times_sort: Ascending; n for each 11 bits in which they differ. @times: [n] none below 0. */
+void ifm_times_sort(gint64 *times, gsize n);
+
 /* ifm_event_end_ns: start + duration, a duration below 0 being 0; never beyond G_MAXINT64. */
 static inline gint64 ifm_event_end_ns(const IfmEvent *event)
 {
@@ -63,6 +66,16 @@ typedef struct
     guint group;     /* tracks of one device have the same */
 } IfmWork;
 
+/* IfmPart: what an analysis of batches needs of BATCH, BLOCK, PARTITION and MERGE events, close together: they are gone
+ * through several times. */
+typedef struct
+{
+    gint64 start, end;
+    gint32 batch;
+    guint16 block, first, last;
+    guint8 kind, failed;
+} IfmPart;
+
 /* IfmAnalysing: what is known while an analysis is being made. */
 typedef struct
 {
@@ -72,6 +85,8 @@ typedef struct
     IfmWork *works; /* [n_works], as analysis->tracks */
     gsize n_works;
     gsize n_counted; /* the first of them that are n_devices */
+    IfmPart *parts;  /* [n_parts] */
+    gsize n_parts;
 } IfmAnalysing;
 
 /* ifm_warn: Appends a warning (printf). */
@@ -80,7 +95,10 @@ void ifm_analysis_warn(IfmTraceAnalysis *analysis, const char *format, ...) G_GN
 char *ifm_track_title(const IfmTrackInfo *info);
 /* ifm_window_holds: whether an event ends in the window: after its start (at it where it began there) and not after its
  * end. */
-gboolean ifm_window_holds(const IfmSpan *window, const IfmEvent *event);
+static inline gboolean ifm_window_holds(const IfmSpan *window, gint64 start, gint64 end)
+{
+    return end <= window->end && (end > window->start || start >= window->start);
+}
 
 /* analyse-use.c */
 void ifm_analyse_works(IfmAnalysing *self);

@@ -11,7 +11,7 @@
 typedef struct
 {
     gint64 batch;
-    const IfmEvent *event; /* NULL: it never left */
+    const IfmPart *part; /* NULL: it never left */
 } Batch;
 
 /* What the cells of batches x stages are made of. */
@@ -32,25 +32,18 @@ typedef struct
 
 /* --- which batches ---------------------------------------------------------------------------------------------------- */
 
-static void for_each(Stages *stages, guint kinds, void (*call)(Stages *stages, const IfmEvent *event))
+static void for_each(Stages *stages, guint kinds, void (*call)(Stages *stages, const IfmPart *part))
 {
-    const IfmTrace *trace = stages->analysing->trace;
-    for (gsize track = 0; track < ifm_trace_n_tracks(trace); track++)
-    {
-        gsize n;
-        const IfmEvent *events = ifm_trace_events(trace, track, &n);
-        if (ifm_trace_track_info(trace, track)->kind == IFM_TRACK_FOREIGN)
-            continue;
-        for (gsize i = 0; i < n; i++)
-            if ((kinds >> (events[i].kind & 31) & 1) != 0 && events[i].batch >= 0)
-                call(stages, &events[i]);
-    }
+    const IfmAnalysing *self = stages->analysing;
+    for (gsize i = 0; i < self->n_parts; i++)
+        if ((kinds >> self->parts[i].kind & 1) != 0)
+            call(stages, &self->parts[i]);
 }
 
-static void add_batch(Stages *stages, const IfmEvent *event)
+static void add_batch(Stages *stages, const IfmPart *part)
 {
-    Batch batch = { event->batch, event->kind == IFM_EVENT_BATCH ? event : NULL };
-    if (event->kind == IFM_EVENT_BATCH || ifm_window_holds(&stages->analysing->window, event))
+    Batch batch = { part->batch, part->kind == IFM_EVENT_BATCH ? part : NULL };
+    if (part->kind == IFM_EVENT_BATCH || ifm_window_holds(&stages->analysing->window, part->start, part->end))
         g_array_append_val(stages->batches, batch);
 }
 
@@ -63,10 +56,9 @@ static void keep_batches(Stages *stages)
     {
         Batch batch = { all[i].batch, NULL };
         for (; i < n && all[i].batch == batch.batch; i++)
-            if (all[i].event != NULL &&
-                (batch.event == NULL || ifm_event_end_ns(all[i].event) >= ifm_event_end_ns(batch.event)))
-                batch.event = all[i].event;
-        if (batch.event == NULL || ifm_window_holds(&stages->analysing->window, batch.event))
+            if (all[i].part != NULL && (batch.part == NULL || all[i].part->end >= batch.part->end))
+                batch.part = all[i].part;
+        if (batch.part == NULL || ifm_window_holds(&stages->analysing->window, batch.part->start, batch.part->end))
             all[kept++] = batch;
     }
     g_array_set_size(stages->batches, kept);
@@ -114,24 +106,24 @@ static gint64 find_row(const Stages *stages, gint64 batch)
 
 /* --- stages ----------------------------------------------------------------------------------------------------------- */
 
-static gint64 find_stage(const Stages *stages, const IfmEvent *event)
+static gint64 find_stage(const Stages *stages, const IfmPart *part)
 {
     const GArray *all = stages->analysing->analysis->stages;
     for (guint i = 0; i < all->len; i++)
     {
         const IfmStageUse *stage = &g_array_index(all, IfmStageUse, i);
-        if (stage->block == event->block && stage->first == event->first && stage->last == event->last)
+        if (stage->block == part->block && stage->first == part->first && stage->last == part->last)
             return i;
     }
     return -1;
 }
 
 /* A block of the same number and other stages is of another plan: the run was planned anew. */
-static void add_stage(Stages *stages, const IfmEvent *event)
+static void add_stage(Stages *stages, const IfmPart *part)
 {
-    if (find_row(stages, event->batch) < 0 || event->failed || find_stage(stages, event) >= 0)
+    if (find_row(stages, part->batch) < 0 || part->failed || find_stage(stages, part) >= 0)
         return;
-    IfmStageUse stage = { .block = event->block, .first = event->first, .last = event->last };
+    IfmStageUse stage = { .block = part->block, .first = part->first, .last = part->last };
     if (stages->analysing->analysis->stages->len < G_MAXUINT8) /* a plan has as many blocks as stages at most */
         g_array_append_val(stages->analysing->analysis->stages, stage);
 }
@@ -142,62 +134,66 @@ static int by_block(const void *a, const void *b)
     return x->block != y->block ? x->block - y->block : x->first != y->first ? x->first - y->first : x->last - y->last;
 }
 
-static void add_total(Stages *stages, const IfmEvent *event)
+static void add_total(Stages *stages, const IfmPart *part)
 {
-    gint64 row = find_row(stages, event->batch), stage = find_stage(stages, event);
-    if (row < 0 || stage < 0 || event->failed)
+    gint64 row = find_row(stages, part->batch), stage = find_stage(stages, part);
+    if (row < 0 || stage < 0 || part->failed)
         return;
     Cell *cell = &stages->cells[(gsize)row * stages->n_stages + (gsize)stage];
-    if (event->start_ns >= cell->start)
-        *cell = (Cell){ .start = event->start_ns, .total_ns = MAX(event->duration_ns, 0) };
+    if (part->start >= cell->start)
+        *cell = (Cell){ .start = part->start, .total_ns = part->end - part->start };
 }
 
 /* Its part belongs to the block's time that holds it: not to a try that failed. */
-static void add_part(Stages *stages, const IfmEvent *event)
+static void add_part(Stages *stages, const IfmPart *part)
 {
-    gint64 row = find_row(stages, event->batch);
+    gint64 row = find_row(stages, part->batch);
     for (gsize i = 0; i < stages->n_stages && row >= 0; i++)
     {
         const IfmStageUse *stage = &g_array_index(stages->analysing->analysis->stages, IfmStageUse, i);
         Cell *cell = &stages->cells[(gsize)row * stages->n_stages + i];
-        if (stage->block != event->block || cell->start == G_MININT64 || event->start_ns < cell->start ||
-            ifm_event_end_ns(event) > cell->start + cell->total_ns)
+        if (stage->block != part->block || cell->start == G_MININT64 || part->start < cell->start ||
+            part->end > cell->start + cell->total_ns)
             continue;
-        gint64 *part = event->kind == IFM_EVENT_PARTITION ? &cell->partition_ns : &cell->merge_ns;
-        *part += MAX(event->duration_ns, 0);
+        gint64 *sum = part->kind == IFM_EVENT_PARTITION ? &cell->partition_ns : &cell->merge_ns;
+        *sum += part->end - part->start;
         return;
     }
 }
 
-static int by_value(const void *a, const void *b)
+/* @times: [n] sorted (out). Returns: (transfer full) the same as numbers, for quantiles. */
+static double *sorted_numbers(gint64 *times, gsize n)
 {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
+    double *numbers = g_new(double, n);
+    ifm_times_sort(times, n);
+    for (gsize i = 0; i < n; i++)
+        numbers[i] = (double)times[i];
+    return numbers;
 }
 
 static void conclude_stage(const Stages *stages, gsize at)
 {
     IfmStageUse *stage = &g_array_index(stages->analysing->analysis->stages, IfmStageUse, at);
-    g_autofree double *totals = g_new(double, stages->batches->len);
+    g_autofree gint64 *totals = g_new(gint64, stages->batches->len);
     gint64 total_ns = 0, partition_ns = 0, merge_ns = 0;
     for (guint i = 0; i < stages->batches->len; i++)
     {
         const Cell *cell = &stages->cells[i * stages->n_stages + at];
         if (cell->start == G_MININT64)
             continue;
-        totals[stage->n++] = (double)cell->total_ns;
+        totals[stage->n++] = cell->total_ns;
         total_ns += cell->total_ns;
         partition_ns += cell->partition_ns;
         merge_ns += cell->merge_ns;
     }
     double n = (double)stage->n;
-    qsort(totals, stage->n, sizeof *totals, by_value);
+    g_autofree double *numbers = sorted_numbers(totals, stage->n);
     stage->mean_ns = (double)total_ns / n;
     stage->partition_ns = (double)partition_ns / n;
     stage->merge_ns = (double)merge_ns / n;
     stage->device_ns = (double)(total_ns - partition_ns - merge_ns) / n;
-    stage->median_ns = ifm_quantile(totals, stage->n, 0.5);
-    stage->max_ns = totals[stage->n - 1];
+    stage->median_ns = ifm_quantile(numbers, stage->n, 0.5);
+    stage->max_ns = numbers[stage->n - 1];
 }
 
 static void make_stages(Stages *stages)
@@ -218,13 +214,13 @@ static void make_stages(Stages *stages)
 
 /* --- batches ---------------------------------------------------------------------------------------------------------- */
 
-static void percentiles(double *values, gsize n, IfmPercentiles *out)
+static void percentiles(gint64 *times, gsize n, IfmPercentiles *out)
 {
     *out = (IfmPercentiles){ NAN, NAN, NAN, NAN, NAN, NAN };
     if (n == 0)
         return;
     double sum = 0; /* whole ns: exact below 2^53 */
-    qsort(values, n, sizeof *values, by_value);
+    g_autofree double *values = sorted_numbers(times, n);
     for (gsize i = 0; i < n; i++)
         sum += values[i];
     *out = (IfmPercentiles){ .p50_ns = ifm_quantile(values, n, 0.5),
@@ -260,7 +256,7 @@ static void conclude_batches(Stages *stages)
 {
     IfmTraceAnalysis *analysis = stages->analysing->analysis;
     guint n = stages->batches->len;
-    g_autofree double *latencies = g_new(double, n), *cycles = g_new(double, n);
+    g_autofree gint64 *latencies = g_new(gint64, n), *cycles = g_new(gint64, n);
     gsize n_left = 0, n_cycles = 0;
     gint64 first_ns = G_MAXINT64, last_ns = G_MININT64;
     for (guint i = 0; i < n; i++)
@@ -270,15 +266,15 @@ static void conclude_batches(Stages *stages)
         g_array_append_val(analysis->batch_ids, id);
         gint64 longest = add_row(stages, i);
         if (longest >= 0)
-            cycles[n_cycles++] = (double)longest;
-        if (batch->event == NULL)
+            cycles[n_cycles++] = longest;
+        if (batch->part == NULL)
             continue;
-        first_ns = MIN(first_ns, batch->event->start_ns);
-        last_ns = MAX(last_ns, ifm_event_end_ns(batch->event));
-        if (batch->event->failed)
+        first_ns = MIN(first_ns, batch->part->start);
+        last_ns = MAX(last_ns, batch->part->end);
+        if (batch->part->failed)
             analysis->n_failed_batches++;
         else
-            latencies[n_left++] = (double)MAX(batch->event->duration_ns, 0);
+            latencies[n_left++] = batch->part->end - batch->part->start;
     }
     analysis->n_batches = n;
     analysis->n_left = n_left;

@@ -213,7 +213,7 @@ static void use_slices(const IfmAnalysing *self, IfmWork *work, IfmTrackUse *use
         gint64 end = ifm_event_end_ns(sorted[i]);
         if (i > 0 && end <= until_ns && sorted[i]->start_ns < until_ns)
         {
-            self->analysis->n_failed += sorted[i]->failed != 0 && ifm_window_holds(&self->window, sorted[i]);
+            self->analysis->n_failed += sorted[i]->failed != 0 && ifm_window_holds(&self->window, sorted[i]->start_ns, end);
             continue;
         }
         until_ns = MAX(until_ns, end);

@@ -48,16 +48,27 @@ void ifm_analysis_warn(IfmTraceAnalysis *analysis, const char *format, ...)
 
 /* --- the window ------------------------------------------------------------------------------------------------------- */
 
-gboolean ifm_window_holds(const IfmSpan *window, const IfmEvent *event)
+#define PARTS (1u << IFM_EVENT_BATCH | 1u << IFM_EVENT_BLOCK | 1u << IFM_EVENT_PARTITION | 1u << IFM_EVENT_MERGE)
+
+static void add_part(IfmAnalysing *self, const IfmEvent *event, gsize *room)
 {
-    gint64 end = ifm_event_end_ns(event);
-    return end <= window->end && (end > window->start || event->start_ns >= window->start);
+    if (self->n_parts == *room)
+    {
+        *room = MAX(2 * *room, 1024);
+        self->parts = g_renew(IfmPart, self->parts, *room);
+    }
+    self->parts[self->n_parts++] = (IfmPart){ event->start_ns, ifm_event_end_ns(event),
+                                              event->batch,    event->block,
+                                              event->first,    event->last,
+                                              event->kind,     event->failed };
 }
 
 /* From the first event to the last end; what is odd about them on the way. FALSE: there is none. */
-static gboolean look_over(const IfmTrace *trace, IfmTraceAnalysis *analysis, IfmSpan *all)
+static gboolean look_over(IfmAnalysing *self, IfmSpan *all)
 {
-    gsize n_backwards = 0;
+    const IfmTrace *trace = self->trace;
+    IfmTraceAnalysis *analysis = self->analysis;
+    gsize n_backwards = 0, room = 0;
     *all = (IfmSpan){ G_MAXINT64, G_MININT64 };
     for (gsize track = 0; track < ifm_trace_n_tracks(trace); track++)
     {
@@ -68,6 +79,8 @@ static gboolean look_over(const IfmTrace *trace, IfmTraceAnalysis *analysis, Ifm
             all->start = MIN(all->start, events[i].start_ns);
             all->end = MAX(all->end, ifm_event_end_ns(&events[i]));
             n_backwards += events[i].duration_ns < 0;
+            if ((PARTS >> (events[i].kind & 31) & 1) != 0 && events[i].batch >= 0)
+                add_part(self, &events[i], &room);
         }
     }
     analysis->n_dropped = ifm_trace_n_dropped(trace);
@@ -146,14 +159,17 @@ IfmTraceAnalysis *ifm_trace_analyse(const IfmTrace *trace, const IfmTraceQuestio
     g_autoptr(IfmTraceAnalysis) analysis = analysis_new();
     IfmAnalysing self = { .trace = trace, .analysis = analysis };
     IfmSpan all;
-    if (!look_over(trace, analysis, &all))
+    if (!look_over(&self, &all))
     {
         g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s: the trace has no events: there is nothing to analyse",
                     ifm_trace_name(trace));
         return NULL;
     }
     if (!set_window(&self, question, &all, error))
+    {
+        g_free(self.parts);
         return NULL;
+    }
     ifm_analyse_works(&self);
     ifm_analyse_use(&self);
     ifm_analyse_others(&self);
@@ -161,5 +177,6 @@ IfmTraceAnalysis *ifm_trace_analyse(const IfmTrace *trace, const IfmTraceQuestio
     ifm_analyse_stages(&self);
     ifm_analyse_path(&self, question != NULL ? question->batch : -1);
     ifm_works_clear(&self);
+    g_free(self.parts);
     return g_steal_pointer(&analysis);
 }

@@ -52,6 +52,37 @@ void ifm_keyed_sort(void *base, gsize n)
     g_free(scratch);
 }
 
+#define DIGIT_BITS 11
+#define N_DIGITS (1 << DIGIT_BITS)
+
+void ifm_times_sort(gint64 *times, gsize n)
+{
+    gint64 most = 0;
+    for (gsize i = 0; i < n; i++)
+        most |= times[i];
+    gint64 *scratch = g_new(gint64, n), *from = times, *to = scratch;
+    for (int shift = 0; shift < 63 && most >> shift != 0; shift += DIGIT_BITS)
+    {
+        gsize places[N_DIGITS] = { 0 }, sum = 0;
+        for (gsize i = 0; i < n; i++)
+            places[from[i] >> shift & (N_DIGITS - 1)]++;
+        for (int digit = 0; digit < N_DIGITS; digit++)
+        {
+            gsize count = places[digit];
+            places[digit] = sum;
+            sum += count;
+        }
+        for (gsize i = 0; i < n; i++)
+            to[places[from[i] >> shift & (N_DIGITS - 1)]++] = from[i];
+        gint64 *swap = from;
+        from = to;
+        to = swap;
+    }
+    if (from != times)
+        memcpy(times, from, n * sizeof *times);
+    g_free(scratch);
+}
+
 /* --- spans ------------------------------------------------------------------------------------------------------------ */
 
 GArray *ifm_spans_new(void)

@@ -1,0 +1,307 @@
+#!/usr/bin/env python3
+"""Our analysis of a trace of a million events against the same figures by pandas, interleaved.
+
+Both have the events in memory before the clock starts: ours as recorded (build/bench/trace-analysis makes the trace up, always the
+same), pandas as a DataFrame with typed columns (times int64, texts categories) read from the CSV of the same trace. Timed is from there
+to all figures, in processor time (both are one thread; so other load on the machine does not blur it); they take turns in the same run. What pandas computes: for each device busy time as a union, bubbles with their
+histogram, device time, utilisation, penalty, each idle instant's cause, idle while others work; for each block its totals and their
+parts, the batch x block table, the bottleneck; percentiles of latency and cycle; the critical path. It leans on numpy where that is
+faster. Then the figures are compared: whole nanoseconds have to be equal, ratios and means to 1e-9.
+
+Printed: each round's times, and the ratio (pandas / ours) with its interval over the rounds. The exit status is 1 where a figure differs or
+the interval is wholly below the aim.
+
+    bench/trace-analysis.py [--program build/bench/trace-analysis] [--folder .deps/bench] [--rounds 9]
+"""
+import argparse
+import json
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+AIM = 20
+WHEELS = ["pandas==3.1.1", "numpy==2.4.6"]
+NEVER = 2**62
+
+
+def in_environment(folder):
+    """Goes on in a private Python environment that has pandas; made once."""
+    python = folder / "pandas" / "bin" / "python"
+    if not (folder / "pandas" / ".ready").exists():
+        subprocess.run([sys.executable, "-m", "venv", folder / "pandas"], check=True)
+        subprocess.run([python, "-m", "pip", "install", "--quiet", *WHEELS], check=True)
+        (folder / "pandas" / ".ready").touch()
+    if pathlib.Path(sys.prefix) != (folder / "pandas"):
+        os.execv(python, [python, *sys.argv])
+
+
+# ----- the same figures
+
+def union(np, start, end):
+    """Spans joined where they touch or overlap, ascending."""
+    order = np.argsort(start, kind="stable")
+    start, end = start[order], np.maximum.accumulate(end[order])
+    first = np.r_[True, start[1:] > end[:-1]]
+    last = np.r_[first[1:], True]
+    return start[first], end[last]
+
+
+def idle_causes(np, runs, others, host, entered, window):
+    """Sums of a device's idle time by cause, and of what another device worked in. Instants are parted at everything's edges."""
+    causes = ["transfer", "host", "queue-full", "upstream", "partner", "handed", "unknown"]
+    kinds = [host[host.kind.isin(names)] for names in
+             (["copy"], ["partition", "merge"], ["wait-output"], ["wait-input"], ["block"])]
+    partners = [other for other, same_block in others if same_block]
+    spans = [(k.start_ns.to_numpy(), k.end_ns.to_numpy()) for k in kinds]
+    spans += [(runs.start_ns.to_numpy(), runs.end_ns.to_numpy())]
+    spans += [(other.start_ns.to_numpy(), other.end_ns.to_numpy()) for other, _ in others]
+    of_last = host[(host.kind == "block") & (host.batch == runs.batch.iloc[-1])].end_ns.max()
+    edges = np.concatenate([np.concatenate(pair) for pair in spans] + [np.array([*window, entered, of_last])])
+    owner = np.concatenate([np.full(2 * len(a), i, dtype=np.int8) for i, (a, _) in enumerate(spans)] + [np.full(4, -1, dtype=np.int8)])
+    sign = np.concatenate([np.r_[np.ones(len(a), dtype=np.int8), -np.ones(len(a), dtype=np.int8)] for a, _ in spans] + [np.zeros(4, dtype=np.int8)])
+    order = np.argsort(edges, kind="stable")
+    edges, owner, sign = edges[order], owner[order], sign[order]
+    length = np.diff(edges)
+    at = edges[:-1]
+    on = [np.cumsum(np.where(owner == i, sign, 0), dtype=np.int32)[:-1] > 0 for i in range(len(spans))]
+    starts, batches = runs.start_ns.to_numpy(), runs.batch.to_numpy()
+    done = np.r_[-1, np.maximum.accumulate(batches)][np.searchsorted(starts, at, side="right")]
+    partner = np.zeros(len(at), dtype=bool)
+    for other in partners:
+        place = np.searchsorted(other.start_ns.to_numpy(), at, side="right")
+        batch = np.r_[NEVER, other.batch.to_numpy()][place]
+        partner |= (at < np.r_[-1, other.end_ns.to_numpy()][place]) & (batch <= done)
+    idle = ~on[5]
+    no_work = idle & ((at < entered) | (at >= of_last))
+    sums = {"no-work": int(length[no_work].sum())}
+    conditions = [on[0], on[1], on[2], on[3], partner, on[4]]
+    which = np.select(conditions, range(6), default=6)
+    which = np.where(idle & ~no_work, which, 7)
+    totals = [int(length[which == i].sum()) for i in range(7)]
+    for cause, total in zip(causes, totals):
+        sums["host" if cause == "handed" else cause] = sums.get("host" if cause == "handed" else cause, 0) + total
+    other_busy = np.logical_or.reduce(on[6:])
+    return sums, int(length[idle & other_busy].sum())
+
+
+def device(np, pd, frame, name, infers, hosts, entered, window):
+    runs = infers[name]
+    block = int(runs.block.iloc[0])
+    wall = runs.duration_ns.to_numpy()
+    span = window[1] - window[0]
+    start, end = union(np, runs.start_ns.to_numpy(), runs.end_ns.to_numpy())
+    gaps = start[1:] - end[:-1]
+    busy = int((end - start).sum())
+    known = runs.device_ns.notna()
+    known_ns, known_wall = runs.device_ns[known].sum(), runs.duration_ns[known].sum()
+    others = [(other, int(other.block.iloc[0]) == block) for key, other in infers.items() if key != name]
+    causes, others_busy = idle_causes(np, runs, others, hosts[block], entered, window)
+    bins = np.histogram(gaps, [0] + [1000 * 4**i for i in range(11)] + [NEVER])[0]
+    n_known = int(known.sum())
+    return {"count": len(runs), "busy_ns": busy, "wall_utilisation": busy / span, "device_time_count": n_known,
+            "device_ns": int(known_ns) if n_known == len(runs) else None,
+            "hw_utilisation": None if n_known == 0 else known_ns / known_wall * wall.sum() / span,
+            "penalty_mean_ns": None if n_known == 0 else (known_wall - known_ns) / n_known,
+            "penalty_ratio": None if n_known == 0 else (known_wall - known_ns) / known_wall,
+            "idle.total_ns": span - busy, "idle.by_cause_ns": causes, "idle.others_busy_ns": others_busy,
+            "idle.alone_ns": span - busy - others_busy, "bubbles.count": len(gaps), "bubbles.mean_ns": gaps.mean(),
+            "bubbles.max_ns": int(gaps.max()), "bubbles.sum_ns": int(gaps.sum()), "bubbles.histogram": bins.tolist()}
+
+
+def percentiles(np, values):
+    p50, p90, p95, p99 = np.quantile(values, [0.5, 0.9, 0.95, 0.99])
+    return {"p50_ns": p50, "p90_ns": p90, "p95_ns": p95, "p99_ns": p99, "max_ns": values.max(), "mean_ns": values.mean()}
+
+
+def critical_path(frame, batches):
+    """Backwards: what ended last before a moment held the batch until then."""
+    ordered = batches.sort_values(["duration_ns", "batch"], kind="stable")
+    median = ordered.iloc[(len(ordered) - 1) // 2]
+    mine = frame[frame.batch == median.batch]
+    blocks = mine[mine.kind == "block"].sort_values("start_ns", ascending=False)
+    holds = mine[mine.kind.isin(["queue", "partition", "copy", "infer", "merge", "wait-output"])]
+    holds = holds.sort_values(["end_ns", "duration_ns"], ascending=False)
+    steps, until = [], median.end_ns
+
+    def gap(start, end):
+        for block in blocks.itertuples():
+            low, high = max(start, block.start_ns), min(end, block.end_ns)
+            if low < high:
+                if high < end:
+                    steps.append(("other", high, end - high))
+                steps.append(("block", low, high - low))
+                end = low
+        if start < end:
+            steps.append(("other", start, end - start))
+
+    for hold in holds.itertuples():
+        if hold.end_ns > until or hold.end_ns <= median.start_ns:
+            continue
+        gap(hold.end_ns, until)
+        start = max(hold.start_ns, median.start_ns)
+        steps.append((hold.kind, start, hold.end_ns - start))
+        until = start
+    gap(median.start_ns, until)
+    return {"batch": int(median.batch), "steps": [(kind, int(at), int(ns)) for kind, at, ns in reversed(steps)]}
+
+
+def figures(np, pd, frame):
+    frame = frame.assign(end_ns=frame.start_ns + frame.duration_ns)
+    window = int(frame.start_ns.min()), int(frame.end_ns.max())
+    by_kind = {kind: group for kind, group in frame.groupby("kind", observed=True)}
+    batches, infer = by_kind["batch"], by_kind["infer"]
+    infers = {name: group.sort_values("start_ns", kind="stable") for name, group in infer.groupby("device", observed=True)}
+    host_kinds = pd.concat([by_kind[kind] for kind in ("partition", "merge", "copy", "wait-input", "wait-output", "block")])
+    hosts = {int(block): group for block, group in host_kinds.groupby("block")}
+    entered = int(batches.start_ns.min())
+    tracks = {name: device(np, pd, frame, name, infers, hosts, entered, window) for name in infers}
+    totals = by_kind["block"].pivot_table(index="batch", columns="block", values="duration_ns", aggfunc="last")
+    parts = {kind: by_kind[kind].groupby("block").duration_ns.sum() for kind in ("partition", "merge")}
+    longest = totals.idxmax(axis=1).value_counts()
+    stages = {}
+    for block in totals.columns:
+        column = totals[block].dropna()
+        partition, merge = (int(parts[kind].get(block, 0)) for kind in ("partition", "merge"))
+        total = int(column.sum())
+        stages[int(block)] = {"count": len(column), "mean_ns": total / len(column), "median_ns": column.median(), "max_ns": column.max(),
+                              "partition_mean_ns": partition / len(column), "merge_mean_ns": merge / len(column),
+                              "device_mean_ns": (total - partition - merge) / len(column), "bottleneck_count": int(longest.get(block, 0))}
+    span = window[1] - window[0]
+    return {"window": span, "tracks": tracks, "stages": stages, "bottleneck": int(longest.idxmax()),
+            "latency": percentiles(np, batches.duration_ns.to_numpy()), "cycle": percentiles(np, totals.max(axis=1).to_numpy()),
+            "throughput": len(batches) * 1e9 / span, "makespan": int(batches.end_ns.max() - batches.start_ns.min()),
+            "path": critical_path(frame, batches), "table": totals}
+
+
+# ----- comparing
+
+def same(ours, theirs):
+    if ours is None or theirs is None:
+        return ours is None and theirs is None
+    if isinstance(ours, int) and isinstance(theirs, int):
+        return ours == theirs
+    return abs(ours - theirs) <= 1e-9 * max(abs(ours), abs(theirs), 1e-300)
+
+
+def member(document, path):
+    for part in path.split("."):
+        document = document[part]
+    return document
+
+
+def differences(ours, theirs):
+    """Names of the figures that differ, and how many there are."""
+    bad, n = [], 0
+
+    def check(name, a, b):
+        nonlocal n
+        n += 1
+        if not same(a, b):
+            bad.append(f"{name}: ours {a}, pandas {b}")
+
+    check("window", ours["window"]["duration_ns"], theirs["window"])
+    for track in ours["tracks"]:
+        for key, value in theirs["tracks"][track["device"]].items():
+            mine = member(track, key)
+            if key == "bubbles.histogram":
+                for at, (a, b) in enumerate(zip([bin["count"] for bin in mine], value, strict=True)):
+                    check(f"{track['device']} bubbles {at}", a, b)
+            elif isinstance(value, dict):
+                for cause in mine:
+                    check(f"{track['device']} idle {cause}", mine[cause], value[cause])
+            else:
+                check(f"{track['device']} {key}", mine, value)
+    for stage in ours["stages"]:
+        for key, value in theirs["stages"][stage["block"]].items():
+            check(f"block {stage['block']} {key}", stage[key], value)
+    for what in ("latency", "cycle"):
+        for key, value in theirs[what].items():
+            check(f"{what} {key}", ours["batches"][what][key], value)
+    check("throughput", ours["batches"]["throughput_per_s"], theirs["throughput"])
+    check("makespan", ours["batches"]["makespan_ns"], theirs["makespan"])
+    check("bottleneck", ours["bottleneck_block"], theirs["bottleneck"])
+    check("critical batch", ours["critical_path"]["batch"], theirs["path"]["batch"])
+    steps = [(step["kind"], step["start_ns"], step["duration_ns"]) for step in ours["critical_path"]["steps"]]
+    check("critical path", 0, 0 if steps == theirs["path"]["steps"] else 1)
+    rows = [tuple(row["stage_total_ns"]) for row in ours["batches"]["rows"]]
+    table = [tuple(int(value) for value in row) for row in theirs["table"].to_numpy()]
+    check("table of batches x blocks", 0, sum(a != b for a, b in zip(rows, table, strict=True)))
+    return bad, n
+
+
+def median_interval(values):
+    """Distribution-free interval of the median, at least 95 %: symmetric order statistics by the binomial."""
+    from math import comb
+    values = sorted(values)
+    n, below = len(values), 0.0
+    for k in range(n // 2):
+        below += comb(n, k) / 2**n
+        if below > 0.025:
+            return (values[k - 1], values[n - k]) if k > 0 else (values[0], values[-1])
+    return values[0], values[-1]
+
+
+class Ours:
+    def __init__(self, program):
+        self.process = subprocess.Popen([program, "serve"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def ask(self, command):
+        self.process.stdin.write(command + "\n")
+        self.process.stdin.flush()
+        answer = self.process.stdout.readline()
+        if not answer:
+            raise SystemExit("trace-analysis ended before it answered")
+        return int(answer) / 1e6
+
+    def end(self):
+        self.process.stdin.close()
+        self.process.wait()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--program", default="build/bench/trace-analysis")
+    parser.add_argument("--folder", default=".deps/bench", type=pathlib.Path)
+    parser.add_argument("--rounds", default=9, type=int)
+    options = parser.parse_args()
+    options.folder.mkdir(parents=True, exist_ok=True)
+    in_environment(options.folder.resolve())
+    import numpy as np
+    import pandas as pd
+    ours = Ours(options.program)
+    with tempfile.TemporaryDirectory() as name:
+        scratch = pathlib.Path(name)
+        ours.ask(f"csv {scratch / 'events.csv'}")
+        ours.ask(f"json {scratch / 'figures.json'}")
+        frame = pd.read_csv(scratch / "events.csv", dtype={key: "category" for key in ("process", "thread", "device", "kind", "name", "trace_name")})
+        mine = json.loads((scratch / "figures.json").read_text())
+    ratios = []
+    for number in range(options.rounds):
+        times = {}
+        for who in ("ours", "pandas") if number % 2 == 0 else ("pandas", "ours"):
+            if who == "ours":
+                times[who] = ours.ask("run")
+                continue
+            before = time.process_time_ns()
+            theirs = figures(np, pd, frame)
+            times[who] = (time.process_time_ns() - before) / 1e6
+        ratios.append(times["pandas"] / times["ours"])
+        print(f"round {number + 1:2d}: {len(frame)} events   inferometer {times['ours']:.1f} ms   pandas {times['pandas']:.1f} ms   "
+              f"ratio {ratios[-1]:.1f}", flush=True)
+    ours.end()
+    bad, n = differences(mine, theirs)
+    print(f"{n} figures compared, {len(bad)} differ")
+    for line in bad:
+        print(f"  {line}")
+    lower, upper = median_interval(ratios)
+    print(f"median of {len(ratios)} ratios (pandas / inferometer) {statistics.median(ratios):.1f}, 95 % interval {lower:.1f} to {upper:.1f} "
+          f"(aim: {AIM}): {'missed' if upper < AIM else 'reached' if lower >= AIM else 'not told apart'}")
+    return 1 if bad or upper < AIM else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
