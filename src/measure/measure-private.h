@@ -71,11 +71,10 @@ IfmReference *ifm_reference_rows(const IfmReference *whole, const gint64 *rows, 
 gboolean ifm_reference_check(const IfmReference *reference, const char *port, const IfmTensor *value, IfmDtype dtype,
                              const IfmTolerance *tolerance, IfmVerdict *verdict, GError **error);
 
-/** ifm_reference_check_sample: The same of every @stride-th element from @offset on, for outputs that pass by within a
- * timed run: reading all of them would take time from it. What is not f32, and what is wrong, is compared whole. */
-gboolean ifm_reference_check_sample(const IfmReference *reference, const char *port, const IfmTensor *value, IfmDtype dtype,
-                                    const IfmTolerance *tolerance, gint64 offset, gint64 stride, IfmVerdict *verdict,
-                                    GError **error);
+/** ifm_reference_check_quick: The same, but how far off the worst right element was is not noted: for outputs that pass by
+ * within a timed run, which it shares the machine with. What is not f32, and what is wrong, is compared as above. */
+gboolean ifm_reference_check_quick(const IfmReference *reference, const char *port, const IfmTensor *value, IfmDtype dtype,
+                                   const IfmTolerance *tolerance, IfmVerdict *verdict, GError **error);
 
 /* --- inputs.c: what a model is fed ------------------------------------------------------------------------------- */
 
@@ -274,9 +273,9 @@ void ifm_plan_batches_free(IfmPlanBatches *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmPlanBatches, ifm_plan_batches_free)
 /** ifm_plan_batches_get: Batch @index of the stream. Its user is the item's number. */
 void ifm_plan_batches_get(const IfmPlanBatches *self, gsize index, IfmBatch *batch);
-/** ifm_plan_batches_verify: Compares what a batch came out as. @whole: every element; else a share that moves on with the
- * batch's number. On one thread at a time. FALSE: it is wrong, or was before. */
-gboolean ifm_plan_batches_verify(IfmPlanBatches *self, const IfmBatch *batch, const IfmTensor *outputs, gboolean whole);
+/** ifm_plan_batches_verify: Compares what a batch came out as, every element of it. @timed: quickly; what is compared with
+ * nothing is not looked at. On one thread at a time. FALSE: it is wrong, or was before. */
+gboolean ifm_plan_batches_verify(IfmPlanBatches *self, const IfmBatch *batch, const IfmTensor *outputs, gboolean timed);
 /** ifm_plan_batches_failure: borrowed; of the first wrong one; NULL: none was. */
 const GError *ifm_plan_batches_failure(const IfmPlanBatches *self);
 /** ifm_plan_batches_verification: (transfer full) */

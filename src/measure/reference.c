@@ -228,33 +228,35 @@ gboolean ifm_reference_check(const IfmReference *self, const char *port, const I
     return FALSE;
 }
 
-/* Whether every @stride-th element of a float output from @offset on is within the tolerance. */
-static gboolean sample_is_right(const IfmTensor *value, const IfmTensor *expected, const IfmTolerance *tolerance,
-                                double root_mean_square, gint64 offset, gint64 stride)
+/* Whether every element of a float output is within the tolerance: no branch on the way, so that it goes as fast as memory
+ * does. */
+static gboolean all_right(const float *value, const float *expected, gint64 n, float rtol, float atol)
 {
-    const float *a = value->data, *b = expected->data;
-    double rtol = tolerance->rtol, atol = tolerance->atol * (tolerance->scaled ? root_mean_square : 1);
-    gint64 n = ifm_tensor_n_elements(value);
-    for (gint64 i = offset; i < n; i += stride)
-        if (!(fabs((double)a[i] - b[i]) <= atol + rtol * fabs((double)b[i])))
-            return FALSE;
-    return TRUE;
+    gint64 n_wrong = 0;
+    for (gint64 i = 0; i < n; i++)
+        n_wrong += !(fabsf(value[i] - expected[i]) <= atol + rtol * fabsf(expected[i])); /* a NaN is wrong, too */
+    return n_wrong == 0;
 }
 
-gboolean ifm_reference_check_sample(const IfmReference *self, const char *port, const IfmTensor *value, IfmDtype dtype,
-                                    const IfmTolerance *tolerance, gint64 offset, gint64 stride, IfmVerdict *verdict,
-                                    GError **error)
+static gboolean is_plain_float(const IfmTensor *tensor)
+{
+    return tensor->dtype == IFM_DTYPE_F32 && tensor->memory != IFM_MEMORY_DEVICE && ifm_tensor_is_contiguous(tensor);
+}
+
+gboolean ifm_reference_check_quick(const IfmReference *self, const char *port, const IfmTensor *value, IfmDtype dtype,
+                                   const IfmTolerance *tolerance, IfmVerdict *verdict, GError **error)
 {
     gssize index = self != NULL ? find_output(self, port) : -1;
     const IfmTensor *expected = index >= 0 ? &self->tensors[index] : NULL;
-    if (expected != NULL && value->dtype == IFM_DTYPE_F32 && expected->dtype == IFM_DTYPE_F32 &&
-        value->memory != IFM_MEMORY_DEVICE && value->rank == expected->rank &&
-        memcmp(value->shape, expected->shape, (gsize)value->rank * sizeof *value->shape) == 0 &&
-        ifm_tensor_is_contiguous(value) &&
-        sample_is_right(value, expected, tolerance, self->root_mean_squares[index], offset, stride))
+    if (expected != NULL && is_plain_float(value) && is_plain_float(expected) && value->rank == expected->rank &&
+        memcmp(value->shape, expected->shape, (gsize)value->rank * sizeof *value->shape) == 0)
     {
-        verdict->n_checks++;
-        return TRUE;
+        double atol = tolerance->atol * (tolerance->scaled ? self->root_mean_squares[index] : 1);
+        if (all_right(value->data, expected->data, ifm_tensor_n_elements(value), (float)tolerance->rtol, (float)atol))
+        {
+            verdict->n_checks++;
+            return TRUE;
+        }
     }
     return ifm_reference_check(self, port, value, dtype, tolerance, verdict, error); /* it has the words for it */
 }

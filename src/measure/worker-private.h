@@ -4,7 +4,8 @@
 G_BEGIN_DECLS
 
 /* What the files of the worker program share: worker.c serves requests, worker-device.c those about engines and devices,
- * worker-link.c those of links, worker-plan.c those of plans; worker-load.c has other devices work while one is measured. */
+ * worker-link.c those of links, worker-plan.c those of plans; worker-load.c has other devices work while one is measured.
+ */
 
 typedef struct WorkerLoad WorkerLoad;
 

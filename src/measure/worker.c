@@ -504,7 +504,7 @@ static const struct
 } verbs[] = {
     { "engine", worker_answer_engine }, { "devices", worker_answer_devices }, { "probe", worker_answer_probe },
     { "find", worker_answer_find },     { "reference", answer_reference },    { "prepare", answer_prepare },
-    { "measure", answer_measure },      { "link", worker_answer_link },    
+    { "measure", answer_measure },      { "link", worker_answer_link },       { "plan", worker_answer_plan },
 };
 
 static void serve(Worker *worker, const json_t *request)

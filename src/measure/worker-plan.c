@@ -1,0 +1,242 @@
+#include <unistd.h>
+
+#include <inferometer/json.h>
+
+#include "worker-private.h"
+
+/* Everything a plan case holds while it is measured. */
+typedef struct
+{
+    Worker *worker;
+    IfmPlanTask task;
+    IfmPlanSubject *subject;
+    IfmClock *clock; /* borrowed */
+    gint told_s;     /* atomic: the coarse second (quarters of it) of the last beat */
+    gboolean told_lost;
+} Run;
+
+static void run_clear(Run *run)
+{
+    g_clear_pointer(&run->subject, ifm_plan_subject_free);
+    ifm_plan_task_clear(&run->task);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Run, run_clear)
+
+/* --- saying -------------------------------------------------------------------------------------------------------- */
+
+/* Called on the pipelines' own threads: at most four times a second one of them has something to say. */
+static void beat(gsize n, void *user)
+{
+    Run *run = user;
+    gint now = (gint)(ifm_time_coarse_ns() / (250 * IFM_NS_PER_MS)), told = g_atomic_int_get(&run->told_s);
+    if (now != told && g_atomic_int_compare_and_exchange(&run->told_s, told, now))
+        worker_say(run->worker, json_pack("{s:s,s:s,s:I}", "say", "beat", "phase", run->worker->phase, "n", (json_int_t)n));
+}
+
+/* Devices that failed were left out by a plan for the others; also they are lost where they do not answer. */
+static gboolean is_among(const GPtrArray *names, const char *name)
+{
+    for (guint i = 0; i < names->len; i++)
+        if (g_str_equal(names->pdata[i], name))
+            return TRUE;
+    return FALSE;
+}
+
+static gboolean probe(const Run *run, const char *device, GError **error)
+{
+    g_autoptr(IfmDeviceSpec) spec = NULL;
+    IfmEngine *engine = worker_open_device(run->worker, device, &spec, error);
+    return engine != NULL && ifm_engine_probe_device(engine, spec, error);
+}
+
+/* A lost device may have answered at once, and anything: all must still be there after the last batch. One that the run
+ * went on without is told as lost, and is no failure. */
+static gboolean still_there(Run *run, GError **error)
+{
+    const char *const *devices = ifm_plan_subject_devices(run->subject);
+    g_autoptr(GPtrArray) failed = ifm_plan_subject_failed_devices(run->subject);
+    g_autoptr(GError) loss = NULL;
+    json_t *lost = json_array();
+    worker_enter_phase(run->worker, "probing the devices");
+    for (gsize i = 0; devices[i] != NULL; i++)
+    {
+        g_autoptr(GError) failure = NULL;
+        if (probe(run, devices[i], &failure))
+            continue;
+        json_array_append_new(lost, ifm_json_string(devices[i]));
+        if (loss == NULL && !is_among(failed, devices[i]))
+            g_set_error(&loss, IFM_ERROR, IFM_ERROR_LOST, "the device is lost after the batches: %s", failure->message);
+    }
+    if (json_array_size(lost) > 0)
+    {
+        run->told_lost = TRUE;
+        worker_say(run->worker, json_pack("{s:s,s:O}", "say", "lost", "devices", lost));
+    }
+    json_decref(lost);
+    if (loss == NULL)
+        return TRUE;
+    g_propagate_error(error, g_steal_pointer(&loss));
+    return FALSE;
+}
+
+static void tell_plan(Run *run)
+{
+    json_object_set_new(run->worker->measurement->surroundings, "plan", ifm_plan_subject_describe(run->subject));
+}
+
+/* --- measuring ----------------------------------------------------------------------------------------------------- */
+
+static gboolean is_simulated(const char *device)
+{
+    return g_str_has_prefix(device, "simulated:");
+}
+
+/* Devices that are all simulated go by a virtual clock; one that is real makes all go by the real one. */
+static IfmClock *clock_for(const Run *run)
+{
+    gboolean real = g_strcmp0(g_getenv("IFM_SIMULATED_CLOCK"), "real") == 0;
+    for (guint p = 0; p < run->task.plans->len; p++)
+    {
+        const IfmPlan *plan = run->task.plans->pdata[p];
+        for (guint d = 0; d < plan->devices->len; d++)
+            real |= !is_simulated(((const IfmPlanDevice *)plan->devices->pdata[d])->device);
+    }
+    return real ? run->worker->real_clock : run->worker->virtual_clock;
+}
+
+static void describe_surroundings(const Run *run)
+{
+    json_t *runtimes = json_array(), *devices = json_array();
+    GHashTableIter iter;
+    gpointer engine;
+    g_hash_table_iter_init(&iter, run->worker->engines);
+    while (g_hash_table_iter_next(&iter, NULL, &engine))
+        json_array_append_new(runtimes, worker_engine_to_json(engine));
+    const char *const *specs = ifm_plan_subject_devices(run->subject);
+    for (gsize i = 0; specs[i] != NULL; i++)
+        json_array_append_new(devices, ifm_json_string(specs[i]));
+    json_object_update_new(run->worker->measurement->surroundings,
+                           json_pack("{s:o,s:o,s:s,s:s}", "runtimes", runtimes, "devices", devices, "dtype",
+                                     ifm_dtype_name(IFM_DTYPE_F32), "device_time",
+                                     json_string_value(json_object_get(run->task.json, "device_time"))));
+}
+
+static gboolean prepare(Run *run, GError **error)
+{
+    Worker *worker = run->worker;
+    IfmPlanWatch watch = { &worker->interrupted, beat, run };
+    worker_tell_base(worker);
+    if (!worker_go_on(worker, "making the batches", 1, error))
+        return FALSE;
+    run->subject = ifm_plan_subject_new(&run->task, run->clock, &watch, error);
+    if (run->subject == NULL)
+        return FALSE;
+    describe_surroundings(run);
+    if (!worker_go_on(worker, "compiling", ifm_plan_subject_n_compiles(run->subject), error))
+        return FALSE;
+    gboolean compiled = ifm_plan_subject_compile(run->subject, error);
+    worker_note_rss(worker, "after_compile_bytes");
+    return compiled;
+}
+
+/* Interrupted, what was measured until then is kept. */
+static gboolean repeat(Run *run, GError **error)
+{
+    IfmMeasurement *measurement = run->worker->measurement;
+    worker_enter_phase(run->worker, "running");
+    gboolean ran = ifm_plan_subject_repeat(run->subject, TRUE, measurement->warmup_ns, error);
+    for (gsize i = 0; ran && i < run->task.repetitions; i++)
+    {
+        ran = ifm_plan_subject_repeat(run->subject, FALSE, measurement->samples_ns, error);
+        tell_plan(run);
+        worker_send_draft(run->worker);
+    }
+    return ran;
+}
+
+static void write_trace(Run *run)
+{
+    g_autoptr(GError) error = NULL;
+    if (!ifm_plan_subject_write_trace(run->subject, &error))
+        ifm_measurement_warn(run->worker->measurement, "the trace was not written: %s", error->message);
+}
+
+static void warn_of_replans(const Run *run)
+{
+    g_autoptr(GPtrArray) lines = ifm_plan_subject_replans(run->subject);
+    for (guint i = 0; i < lines->len; i++)
+        ifm_measurement_warn(run->worker->measurement, "%s", (const char *)lines->pdata[i]);
+}
+
+static void conclude(Run *run, gboolean whole)
+{
+    IfmMeasurement *measurement = run->worker->measurement;
+    ifm_record_set_text(&measurement->stop_reason, ifm_stop_reason_name(whole ? IFM_STOP_FIXED : IFM_STOP_INTERRUPTED));
+    IfmSummary summary = ifm_measurement_summarise(measurement, 0.95);
+    if (summary.drifting)
+        ifm_measurement_warn(measurement, "the time between batches drifts: %+.1f %% over the series",
+                             100 * summary.drift_ratio);
+    worker_note_rss(run->worker, "after_runs_bytes");
+}
+
+static gboolean run_plan(Run *run, GError **error)
+{
+    IfmMeasurement *measurement = run->worker->measurement;
+    g_autoptr(GError) failure = NULL;
+    gboolean ran = repeat(run, &failure);
+    write_trace(run);
+    tell_plan(run);
+    warn_of_replans(run);
+    gboolean cancelled = g_error_matches(failure, IFM_ERROR, IFM_ERROR_CANCELLED);
+    gboolean silent = g_error_matches(failure, IFM_ERROR, IFM_ERROR_TIMEOUT); /* it would not answer a probe either */
+    ifm_record_set_json(&measurement->verification, ifm_plan_subject_verification(run->subject));
+    g_autoptr(GError) loss = NULL;
+    gboolean there = silent || cancelled || still_there(run, &loss);
+    if (!there && !g_error_matches(failure, IFM_ERROR, IFM_ERROR_LOST)) /* that says more than what it answered then */
+    {
+        g_propagate_error(error, g_steal_pointer(&loss));
+        return FALSE;
+    }
+    if (!ran && !(cancelled && measurement->samples_ns->len > 0))
+    {
+        g_propagate_error(error, g_steal_pointer(&failure));
+        return FALSE;
+    }
+    conclude(run, ran);
+    return TRUE;
+}
+
+static gboolean measure(Run *run, const json_t *verification, GError **error)
+{
+    IfmMeasurement *measurement = run->worker->measurement;
+    ifm_measurement_describe_build(measurement, run->clock);
+    if (!prepare(run, error) || !run_plan(run, error))
+        return FALSE;
+    if (verification != NULL) /* why there is no reference */
+        json_object_update(measurement->verification, (json_t *)verification);
+    return TRUE;
+}
+
+json_t *worker_answer_plan(Worker *worker, const json_t *request, GError **error)
+{
+    g_auto(Run) run = { .worker = worker };
+    g_autoptr(GError) failure = NULL;
+    worker_drop_prepared(worker);
+    if (!ifm_plan_task_init(&run.task, json_object_get(request, "case"), error))
+        return NULL;
+    worker->measurement = ifm_measurement_new();
+    worker->measurement->surroundings = json_pack("{s:[]}", "warnings");
+    run.clock = clock_for(&run);
+    gboolean measured = measure(&run, json_object_get(request, "verification"), &failure);
+    json_t *answer = NULL;
+    if (g_error_matches(failure, IFM_ERROR, IFM_ERROR_CANCELLED))
+        g_propagate_error(error, g_steal_pointer(&failure));
+    else
+    {
+        if (!measured)
+            worker_record_failure(worker, failure);
+        answer = json_pack("{s:o}", "measurement", ifm_measurement_to_json(worker->measurement));
+    }
+    worker_drop_prepared(worker);
+    return answer;
+}

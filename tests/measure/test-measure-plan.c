@@ -1,0 +1,578 @@
+#include <math.h>
+
+#include "plan-fixture.h"
+
+#define DEVICES                                                                                                            \
+    "'model': 'graphsage', 'devices': {'A': {'device': 'simulated:plans/A'}, 'B': {'device': 'simulated:plans/B'},"        \
+    "'X': {'device': 'simulated:plans/X'}}}"
+
+/* --- figures that are known exactly -------------------------------------------------------------------------------- */
+
+typedef struct
+{
+    const char *name, *blocks;
+    gint64 gap_ns, makespan_ns; /* of 20 batches */
+    int n_blocks;
+} Exact;
+
+static const Exact exact[] = {
+    { "one-device", "[[['A'],[1,2,3,4,5,6,7],[1.0]]]", 2 * MS, 20 * 2 * MS, 1 },
+    { "two-blocks", "[[['A'],[1,2,3],[1.0]],[['B'],[4,5,6,7],[1.0]]]", 3 * MS, 2 * MS + 20 * 3 * MS, 2 },
+    { "faster-last", "[[['B'],[1,2,3],[1.0]],[['A'],[4,5,6,7],[1.0]]]", 3 * MS, 20 * 3 * MS + 2 * MS, 2 },
+    { "data-parallel", "[[['A','B'],[1,2,3,4,5,6,7],[0.5,0.5]]]", 3 * MS, 20 * 3 * MS, 1 },
+};
+
+static char *plan_with(const char *blocks, const char *devices)
+{
+    return g_strdup_printf("{'plan': %s, %s", blocks, devices);
+}
+
+static void check_samples(const GArray *samples, guint n, gint64 gap_ns)
+{
+    g_assert_cmpuint(samples->len, ==, n);
+    for (guint i = 0; i < n; i++)
+        g_assert_cmpint(g_array_index(samples, gint64, i), ==, gap_ns);
+}
+
+static void test_exact(gconstpointer data)
+{
+    const Exact *row = data;
+    Fixture fixture;
+    g_auto(PlanText) text = { 0 };
+    g_autofree char *plan = plan_with(row->blocks, DEVICES);
+    fixture_init(&fixture, NULL);
+    plan_text_init(&text, plan, 60, 300);
+    g_autoptr(IfmMeasurement) measurement = measure_plan(&fixture, &text.plan_case);
+    g_assert_cmpstr(measurement->reason, ==, "");
+    g_assert_cmpint(measurement->outcome, ==, IFM_OUTCOME_OK);
+    g_assert_cmpstr(measurement->stop_reason, ==, "fixed");
+    check_samples(measurement->warmup_ns, 19, row->gap_ns);
+    check_samples(measurement->samples_ns, 3 * 19, row->gap_ns);
+    g_assert_cmpfloat(json_number_value(json_object_get(measurement->summary, "mean")), ==, (double)row->gap_ns);
+    const json_t *told = plan_of(measurement);
+    g_assert_cmpuint(json_array_size(json_object_get(told, "repetitions")), ==, 3);
+    for (int r = 0; r < 3; r++)
+    {
+        g_autofree char *path = g_strdup_printf("repetitions.%d", r);
+        const json_t *repetition = member(told, path);
+        g_assert_cmpfloat(number(repetition, "makespan_ns"), ==, (double)row->makespan_ns);
+        g_assert_cmpfloat(number(repetition, "n_batches"), ==, 20);
+        g_assert_cmpfloat_with_epsilon(number(repetition, "throughput_per_s"), 20e9 / (double)row->makespan_ns, 1e-9);
+        g_assert_cmpfloat_with_epsilon(number(repetition, "rate_per_s"), 1e9 / (double)row->gap_ns, 1e-9);
+        g_assert_cmpuint(json_array_size(member(repetition, "stages")), ==, row->n_blocks);
+        g_assert_cmpfloat(number(repetition, "stages.0.n"), ==, 20);
+    }
+    g_assert_cmpfloat(number(told, "makespan_ns.median"), ==, (double)row->makespan_ns);
+    g_assert_cmpfloat(number(told, "replans"), ==, 0);
+    g_assert_true(json_is_null(json_object_get(told, "bound")));
+    g_assert_true(json_is_null(json_object_get(told, "prediction")));
+    g_assert_cmpstr(text_in(measurement->surroundings, "clock_kind"), ==, "virtual");
+    g_assert_cmpstr(text_in(measurement->verification, "status"), ==, "not-applicable");
+    fixture_clear(&fixture);
+}
+
+/* Of a block, the parts add up; of two blocks the slower is the bottleneck of every batch. */
+static void test_stages(void)
+{
+    Fixture fixture;
+    g_auto(PlanText) text = { 0 };
+    g_autofree char *plan = plan_with(exact[1].blocks, DEVICES);
+    fixture_init(&fixture, NULL);
+    plan_text_init(&text, plan, 60, 300);
+    g_autoptr(IfmMeasurement) measurement = measure_plan(&fixture, &text.plan_case);
+    const json_t *stages = member(plan_of(measurement), "repetitions.1.stages");
+    for (int b = 0; b < 2; b++)
+    {
+        const json_t *stage = json_array_get(stages, (gsize)b);
+        g_assert_cmpfloat(number(stage, "block"), ==, b + 1);
+        g_assert_cmpfloat_with_epsilon(number(stage, "partition_ns") + number(stage, "device_ns") +
+                                           number(stage, "merge_ns"),
+                                       number(stage, "mean_ns"), 1e-3);
+    }
+    g_assert_cmpfloat(number(stages, "0.first"), ==, 1);
+    g_assert_cmpfloat(number(stages, "0.last"), ==, 3);
+    g_assert_cmpfloat(number(stages, "0.device_wall_ns.A"), ==, 2 * MS);
+    g_assert_cmpfloat(number(stages, "1.device_wall_ns.B"), ==, 3 * MS);
+    g_assert_cmpfloat(number(stages, "0.n_bottleneck") + number(stages, "1.n_bottleneck"), ==, 20);
+    fixture_clear(&fixture);
+}
+
+/* Alone A makes 500/s and B 333.3/s, and, as nothing slows them, the same at once; the plan is B's. */
+static void test_bound(void)
+{
+    Fixture fixture;
+    g_auto(PlanText) text = { 0 };
+    g_autofree char *plan = plan_with(exact[1].blocks, DEVICES);
+    fixture_init(&fixture, NULL);
+    plan_text_init(&text, plan, 60, 300);
+    text.plan_case.bound = TRUE;
+    text.plan_case.repetitions = 4; /* every part has been the first then */
+    g_autoptr(IfmMeasurement) measurement = measure_plan(&fixture, &text.plan_case);
+    g_assert_cmpstr(measurement->reason, ==, "");
+    const json_t *bound = json_object_get(plan_of(measurement), "bound");
+    double a = 500, b = 1000.0 / 3;
+    g_assert_cmpfloat_with_epsilon(number(bound, "solo.A"), a, 1e-9);
+    g_assert_cmpfloat_with_epsilon(number(bound, "solo.B"), b, 1e-9);
+    g_assert_cmpfloat_with_epsilon(number(bound, "together.A"), a, 1e-9);
+    g_assert_cmpfloat_with_epsilon(number(bound, "together.B"), b, 1e-9);
+    g_assert_cmpfloat_with_epsilon(number(bound, "gain"), (a + b) / a, 1e-9);
+    g_assert_cmpfloat_with_epsilon(number(bound, "attained"), b / (a + b), 1e-9);
+    g_assert_cmpfloat(number(bound, "figures.attained.n"), ==, 4);
+    g_assert_cmpuint(json_object_size(json_object_get(bound, "left_out")), ==, 0);
+    for (int r = 0; r < 4; r++)
+    {
+        g_autofree char *path = g_strdup_printf("repetitions.%d.bound.attained", r);
+        g_assert_cmpfloat_with_epsilon(number(plan_of(measurement), path), b / (a + b), 1e-9);
+    }
+    fixture_clear(&fixture);
+}
+
+/* A device that cannot run the whole model has no part in the bound, and it says why. */
+static void test_bound_without(void)
+{
+    Fixture fixture;
+    g_auto(PlanText) text = { 0 };
+    fixture_init(&fixture, NULL);
+    plan_text_init(&text,
+                   "{'plan': [[['X'],[1,2,3],[1.0]],[['A'],[4,5,6,7],[1.0]]], 'model': 'graphsage', 'devices': "
+                   "{'X': {'device': 'simulated:plans/FIRST'}, 'A': {'device': 'simulated:plans/A'}}}",
+                   60, 300);
+    text.plan_case.bound = TRUE;
+    g_autoptr(IfmMeasurement) measurement = measure_plan(&fixture, &text.plan_case);
+    g_assert_cmpstr(measurement->reason, ==, "");
+    const json_t *bound = json_object_get(plan_of(measurement), "bound");
+    g_assert_nonnull(strstr(text_in(json_object_get(bound, "left_out"), "X"), "all seven are too much"));
+    g_assert_null(member(bound, "solo.X"));
+    g_assert_cmpfloat_with_epsilon(number(bound, "gain"), 1, 1e-9);
+    g_assert_cmpfloat_with_epsilon(number(bound, "attained"), 1, 1e-9);
+    fixture_clear(&fixture);
+}
+
+/* Graphs whose plans differ in ratios share a pipeline; other plans run in a group of their own, one after the other. */
+static void test_several_graphs(void)
+{
+    Fixture fixture;
+    g_auto(PlanText) text = { 0 };
+    g_autofree char *half = plan_with("[[['A','B'],[1,2,3,4,5,6,7],[0.5,0.5]]]", DEVICES);
+    g_autofree char *more = plan_with("[[['A','B'],[1,2,3,4,5,6,7],[0.75,0.25]]]", DEVICES);
+    g_autofree char *alone = plan_with("[[['A'],[1,2,3,4,5,6,7],[1.0]]]", DEVICES);
+    fixture_init(&fixture, NULL);
+    plan_text_init(&text, half, 60, 300);
+    plan_text_add(&text, more, 80, 200);
+    plan_text_add(&text, alone, 40, 100);
+    text.plan_case.n_batches = 30;
+    g_autoptr(IfmMeasurement) measurement = measure_plan(&fixture, &text.plan_case);
+    g_assert_cmpstr(measurement->reason, ==, "");
+    const json_t *told = plan_of(measurement);
+    g_assert_cmpuint(json_array_size(json_object_get(told, "plans")), ==, 2);
+    g_assert_cmpuint(measurement->samples_ns->len, ==, 3 * (19 + 9));
+    g_assert_cmpfloat(number(told, "repetitions.0.makespan_ns"), ==, 20 * 3 * MS + 10 * 2 * MS);
+    g_assert_cmpfloat(number(told, "repetitions.0.n_batches"), ==, 30);
+    g_assert_cmpuint(json_array_size(member(told, "repetitions.0.stages")), ==, 2);
+    fixture_clear(&fixture);
+}
+
+/* Each part of a graph is a batch. */
+static void test_parts(void)
+{
+    Fixture fixture;
+    g_auto(PlanText) text = { 0 };
+    g_autofree char *plan = plan_with(exact[3].blocks, DEVICES);
+    fixture_init(&fixture, NULL);
+    plan_text_init(&text, plan, 200, 600);
+    text.graphs[0].parts = 4;
+    g_autoptr(IfmMeasurement) measurement = measure_plan(&fixture, &text.plan_case);
+    g_assert_cmpstr(measurement->reason, ==, "");
+    check_samples(measurement->samples_ns, 3 * 19, 3 * MS);
+    fixture_clear(&fixture);
+}
+
+/* --- the record ---------------------------------------------------------------------------------------------------- */
+
+static char *key_of(Fixture *fixture, const IfmPlanCase *plan_case)
+{
+    g_autoptr(GError) error = NULL;
+    g_autoptr(IfmCase) sealed = ifm_runner_plan_case(fixture->runner, plan_case, &error);
+    g_assert_no_error(error);
+    return g_strdup(sealed->key);
+}
+
+static void test_record(void)
+{
+    Fixture fixture;
+    g_autoptr(GError) error = NULL;
+    g_auto(PlanText) text = { 0 };
+    g_autofree char *plan = plan_with(exact[1].blocks, DEVICES);
+    fixture_init(&fixture, NULL);
+    plan_text_init(&text, plan, 60, 300);
+    g_autoptr(IfmCase) sealed = ifm_runner_plan_case(fixture.runner, &text.plan_case, &error);
+    g_assert_no_error(error);
+    g_assert_cmpstr(sealed->subject_kind, ==, "plan");
+    g_assert_cmpstr(sealed->subject_name, ==, "graphsage");
+    g_assert_cmpstr(sealed->device, ==, "simulated:plans/A+simulated:plans/B");
+    g_assert_cmpstr(sealed->alias, ==, "A+B");
+    g_assert_cmpfloat(number(sealed->sizes, "nodes"), ==, 60);
+    g_assert_cmpfloat(number(sealed->sizes, "edges"), ==, 300);
+    g_assert_cmpfloat(number(sealed->sizes, "batches"), ==, 20);
+    g_assert_cmpstr(text_in(sealed->surroundings, "engine"), ==, "simulated");
+    json_auto_t *json = ifm_case_to_json(sealed);
+    g_autoptr(IfmCase) again = ifm_case_from_json(json, &error);
+    g_assert_no_error(error);
+    g_assert_cmpstr(again->key, ==, sealed->key);
+    fixture_clear(&fixture);
+}
+
+/* Equal cases have equal keys, whatever was predicted and wherever the trace goes; what changes the run changes the key. */
+static void test_keys(void)
+{
+    Fixture fixture;
+    g_auto(PlanText) text = { 0 };
+    g_auto(PlanText) ratio = { 0 };
+    g_autofree char *plan = plan_with("[[['A','B'],[1,2,3,4,5,6,7],[0.5,0.5]]]", DEVICES);
+    g_autofree char *other = plan_with("[[['A','B'],[1,2,3,4,5,6,7],[0.6,0.4]]]", DEVICES);
+    fixture_init(&fixture, NULL);
+    plan_text_init(&text, plan, 60, 300);
+    plan_text_init(&ratio, other, 60, 300);
+    g_autofree char *key = key_of(&fixture, &text.plan_case);
+    json_auto_t *prediction = json_pack("{s:i}", "makespan_ns", 12345);
+    IfmPlanCase same = text.plan_case;
+    same.prediction = prediction;
+    same.trace_path = "/tmp/elsewhere.json";
+    same.cache_dir = "/tmp";
+    g_autofree char *same_key = key_of(&fixture, &same);
+    g_assert_cmpstr(same_key, ==, key);
+    IfmPlanGraph seeded = text.graphs[0], parted = text.graphs[0];
+    seeded.seed = 99;
+    parted.parts = 2;
+    IfmPlanCase cases[8];
+    for (gsize i = 0; i < G_N_ELEMENTS(cases); i++)
+        cases[i] = text.plan_case;
+    cases[0].n_batches = 21;
+    cases[1].graphs = &seeded;
+    cases[2].graphs = &parted;
+    cases[3].bound = TRUE;
+    cases[4].repetitions = 4;
+    cases[5].sizes.hidden = 5;
+    cases[6].device_time = "on";
+    cases[7].plans = (const json_t *const *)ratio.plans;
+    for (gsize i = 0; i < G_N_ELEMENTS(cases); i++)
+    {
+        g_autofree char *different = key_of(&fixture, &cases[i]);
+        g_assert_cmpstr(different, !=, key);
+    }
+    fixture_clear(&fixture);
+}
+
+static void test_prediction(void)
+{
+    Fixture fixture;
+    g_auto(PlanText) text = { 0 };
+    g_autofree char *plan = plan_with(exact[1].blocks, DEVICES);
+    fixture_init(&fixture, NULL);
+    plan_text_init(&text, plan, 60, 300);
+    json_auto_t *prediction = json_pack("{s:i,s:[i]}", "makespan_ns", 62000000, "blocks", 1);
+    text.plan_case.prediction = prediction;
+    g_autoptr(IfmMeasurement) measurement = measure_plan(&fixture, &text.plan_case);
+    g_assert_true(json_equal(json_object_get(plan_of(measurement), "prediction"), prediction));
+    fixture_clear(&fixture);
+}
+
+typedef struct
+{
+    const char *name, *plan, *part;
+    gsize n_batches;
+    const char *device_time;
+} Refused;
+
+static const Refused refused[] = {
+    { "no-devices", "[[['A'],[1,2,3,4,5,6,7],[1.0]]]", "names no model", 20, NULL },
+    { "no-spec", "{'plan': [[['A'],[1,2,3,4,5,6,7],[1.0]]], 'model': 'graphsage', 'devices': {'A': {}}}",
+      "A: no device is named behind it", 20, NULL },
+    { "missing-stage",
+      "{'plan': [[['A'],[1,2,3,4,5,6],[1.0]]], 'model': 'graphsage', 'devices': {'A': {'device': 'simulated:plans/A'}}}",
+      "plan:", 20, NULL },
+    { "one-batch",
+      "{'plan': [[['A'],[1,2,3,4,5,6,7],[1.0]]], 'model': 'graphsage', 'devices': {'A': {'device': 'simulated:plans/A'}}}",
+      "batches: found 1, expected 2", 1, NULL },
+    { "device-time",
+      "{'plan': [[['A'],[1,2,3,4,5,6,7],[1.0]]], 'model': 'graphsage', 'devices': {'A': {'device': 'simulated:plans/A'}}}",
+      "found \"maybe\", expected on, off or sampled", 20, "maybe" },
+};
+
+static void test_refused(gconstpointer data)
+{
+    const Refused *row = data;
+    g_autoptr(GError) error = NULL;
+    Fixture fixture;
+    g_auto(PlanText) text = { 0 };
+    fixture_init(&fixture, NULL);
+    plan_text_init(&text, row->plan, 60, 300);
+    text.plan_case.n_batches = row->n_batches;
+    text.plan_case.device_time = row->device_time;
+    g_assert_null(ifm_runner_plan_case(fixture.runner, &text.plan_case, &error));
+    g_assert_error(error, IFM_ERROR, IFM_ERROR_INVALID);
+    if (strstr(error->message, row->part) == NULL)
+        g_assert_cmpstr(error->message, ==, row->part);
+    fixture_clear(&fixture);
+}
+
+/* One alias, two devices: the bound could not tell them apart. */
+static void test_two_behind_one_alias(void)
+{
+    g_autoptr(GError) error = NULL;
+    Fixture fixture;
+    g_auto(PlanText) text = { 0 };
+    fixture_init(&fixture, NULL);
+    const char *format = "{'plan': [[['A'],[1,2,3,4,5,6,7],[1.0]]], 'model': 'graphsage', 'devices': "
+                         "{'A': {'device': 'simulated:plans/%s'}}}";
+    g_autofree char *first = g_strdup_printf(format, "A"); /* NOLINT: the formats are above */
+    g_autofree char *second = g_strdup_printf(format, "B");
+    plan_text_init(&text, first, 60, 300);
+    plan_text_add(&text, second, 60, 300);
+    g_assert_null(ifm_runner_plan_case(fixture.runner, &text.plan_case, &error));
+    g_assert_error(error, IFM_ERROR, IFM_ERROR_INVALID);
+    g_assert_nonnull(strstr(error->message, "A: found simulated:plans/B, another graph's plan has simulated:plans/A"));
+    fixture_clear(&fixture);
+}
+
+/* --- failures ------------------------------------------------------------------------------------------------------ */
+
+static char *plan_on(const char *unit)
+{
+    return g_strdup_printf("{'plan': [[['X'],[1,2,3],[1.0]],[['B'],[4,5,6,7],[1.0]]], 'model': 'graphsage', 'devices': "
+                           "{'X': {'device': 'simulated:plans/%s'}, 'B': {'device': 'simulated:plans/B'}}}",
+                           unit);
+}
+
+static gsize n_events_in(const char *path)
+{
+    g_autoptr(GError) error = NULL;
+    g_autoptr(GPtrArray) traces = ifm_trace_read(path, NULL, &error);
+    g_assert_no_error(error);
+    gsize n = 0;
+    for (guint i = 0; i < traces->len; i++)
+        n += ifm_trace_n_events(traces->pdata[i]);
+    return n;
+}
+
+typedef struct
+{
+    const char *unit;
+    IfmOutcome outcome;
+    const char *code, *part;
+    gboolean has_trace;
+} Failing;
+
+static const Failing failing[] = {
+    { "FAIL", IFM_OUTCOME_FAILED, "failed", "the queue is stuck", TRUE },
+    { "LOSE", IFM_OUTCOME_FAILED, "lost", "X", TRUE },
+    { "SILENT", IFM_OUTCOME_FAILED, "lost", "the device is lost after the batches", TRUE },
+    { "HANG", IFM_OUTCOME_FAILED, "timeout", "X", TRUE },
+    { "NAN", IFM_OUTCOME_FAILED, "failed", "is not finite", TRUE },
+    { "CRASH", IFM_OUTCOME_FAILED, "failed", "SIGSEGV", FALSE }, /* nobody is left who could write it */
+    { "NOTHING", IFM_OUTCOME_SKIPPED, "unavailable", "simulated:plans/NOTHING: no such device", FALSE },
+};
+
+/* A record with its reason, what was predicted, and the trace so far; what comes after is measured as if nothing had been.
+ */
+static void test_failing(gconstpointer data)
+{
+    const Failing *row = data;
+    Fixture fixture;
+    g_auto(PlanText) text = { 0 };
+    g_auto(PlanText) good = { 0 };
+    g_autofree char *plan = plan_on(row->unit), *other = plan_with(exact[1].blocks, DEVICES);
+    json_auto_t *prediction = json_pack("{s:i}", "makespan_ns", 1);
+    fixture_init(&fixture, NULL);
+    g_autofree char *trace = g_build_filename(fixture.folder, "trace.json.gz", NULL);
+    plan_text_init(&text, plan, 60, 300);
+    plan_text_init(&good, other, 60, 300);
+    text.plan_case.trace_path = trace;
+    text.plan_case.prediction = prediction;
+    if (g_str_equal(row->unit, "NAN")) /* the outputs that count are the last block's */
+    {
+        plan_text_clear(&text);
+        plan_text_init(&text,
+                       "{'plan': [[['X'],[1,2,3,4,5,6,7],[1.0]]], 'model': 'graphsage', 'devices': "
+                       "{'X': {'device': 'simulated:plans/NAN'}}}",
+                       60, 300);
+        text.plan_case.trace_path = trace;
+        text.plan_case.prediction = prediction;
+    }
+    g_autoptr(IfmMeasurement) measurement = measure_plan(&fixture, &text.plan_case);
+    g_assert_cmpint(measurement->outcome, ==, row->outcome);
+    g_assert_cmpstr(measurement->error_code, ==, row->code);
+    if (strstr(measurement->reason, row->part) == NULL)
+        g_assert_cmpstr(measurement->reason, ==, row->part);
+    g_assert_cmpuint(measurement->samples_ns->len, ==, 0);
+    g_assert_true(json_equal(json_object_get(plan_of(measurement), "prediction"), prediction));
+    g_assert_true(g_file_test(trace, G_FILE_TEST_EXISTS) == row->has_trace);
+    if (row->has_trace)
+        g_assert_cmpuint(n_events_in(trace), >, 0);
+    g_unlink(trace);
+    g_autoptr(IfmMeasurement) after = measure_plan(&fixture, &good.plan_case);
+    g_assert_cmpstr(after->reason, ==, "");
+    check_samples(after->samples_ns, 3 * 19, 3 * MS);
+    fixture_clear(&fixture);
+}
+
+/* One that was lost is not tried again until it answers a probe. */
+static void test_lost_is_remembered(void)
+{
+    Fixture fixture;
+    g_auto(PlanText) text = { 0 };
+    g_autofree char *plan = plan_on("LOSE");
+    fixture_init(&fixture, NULL);
+    plan_text_init(&text, plan, 60, 300);
+    g_autoptr(IfmMeasurement) measurement = measure_plan(&fixture, &text.plan_case);
+    g_assert_cmpstr(measurement->error_code, ==, "lost");
+    g_autoptr(IfmMeasurement) again = measure_plan(&fixture, &text.plan_case);
+    g_assert_cmpint(again->outcome, ==, IFM_OUTCOME_SKIPPED);
+    g_assert_nonnull(strstr(again->reason, "lost earlier"));
+    fixture_clear(&fixture);
+}
+
+/* With plans for those that are left the run goes on, no batch lost, and says so. */
+static void test_replan(void)
+{
+    Fixture fixture;
+    g_auto(PlanText) text = { 0 };
+    g_autofree char *plan = plan_on("LOSE");
+    fixture_init(&fixture, NULL);
+    plan_text_init(&text, plan, 60, 300);
+    json_auto_t *fallbacks = json_pack("{s:[[[s],[i,i,i,i,i,i,i],[f]]]}", "1", "B", 1, 2, 3, 4, 5, 6, 7, 1.0);
+    text.plan_case.fallbacks = fallbacks;
+    g_autoptr(IfmMeasurement) measurement = measure_plan(&fixture, &text.plan_case);
+    g_assert_cmpstr(measurement->reason, ==, "");
+    g_assert_cmpint(measurement->outcome, ==, IFM_OUTCOME_OK);
+    const json_t *told = plan_of(measurement);
+    g_assert_cmpfloat(number(told, "replans"), ==, 1);
+    g_assert_cmpfloat(number(told, "repetitions.0.replans"), ==, 1); /* its 25th run is in the first after warm-up */
+    g_assert_cmpfloat(number(told, "repetitions.0.n_batches"), ==, 20);
+    g_assert_cmpstr(text_in(member(told, "repetitions.2"), "plan"), ==, "B 1-7");
+    g_assert_cmpfloat(number(told, "repetitions.2.makespan_ns"), ==, 20 * 3 * MS);
+    const json_t *lost = json_object_get(measurement->surroundings, "lost_devices");
+    g_assert_cmpuint(json_array_size(lost), ==, 1);
+    g_assert_cmpstr(json_string_value(json_array_get(lost, 0)), ==, "simulated:plans/LOSE");
+    g_assert_cmpuint(json_array_size(json_object_get(measurement->surroundings, "warnings")), >=, 1);
+    g_autoptr(IfmMeasurement) again = measure_plan(&fixture, &text.plan_case);
+    g_assert_cmpint(again->outcome, ==, IFM_OUTCOME_SKIPPED); /* a case is its plan, not what is left of it */
+    fixture_clear(&fixture);
+}
+
+static void test_memory_limit(void)
+{
+    IfmLimits limits = IFM_LIMITS_INIT;
+    Fixture fixture;
+    g_auto(PlanText) text = { 0 };
+    g_autofree char *plan = plan_on("SWALLOW");
+    limits.memory_bytes = 128 << 20;
+    fixture_init(&fixture, &limits);
+    plan_text_init(&text, plan, 60, 300);
+    g_autoptr(IfmMeasurement) measurement = measure_plan(&fixture, &text.plan_case);
+    g_assert_cmpint(measurement->outcome, ==, IFM_OUTCOME_FAILED);
+    g_assert_cmpstr(measurement->error_code, ==, "memory");
+    fixture_clear(&fixture);
+}
+
+static void *interrupt_soon(void *data)
+{
+    g_usleep(700000);
+    g_atomic_int_set((gint *)data, 1);
+    return NULL;
+}
+
+/* What was measured until then is kept. */
+static void test_interrupted(void)
+{
+    Fixture fixture;
+    g_auto(PlanText) text = { 0 };
+    g_autofree char *plan = plan_with(exact[1].blocks, DEVICES);
+    g_setenv("IFM_SIMULATED_CLOCK", "real", TRUE);
+    fixture_init(&fixture, NULL);
+    plan_text_init(&text, plan, 60, 300);
+    text.plan_case.n_batches = 5;
+    text.plan_case.repetitions = 100000;
+    GThread *thread = g_thread_new("interrupt", interrupt_soon, &fixture.interrupted);
+    g_autoptr(GError) error = NULL;
+    g_autoptr(IfmCase) sealed = ifm_runner_plan_case(fixture.runner, &text.plan_case, &error);
+    g_assert_no_error(error);
+    g_autoptr(IfmMeasurement) measurement = ifm_runner_measure_plan(fixture.runner, &text.plan_case, sealed, &error);
+    g_thread_join(thread);
+    if (measurement == NULL) /* a machine so slow that nothing was measured yet */
+        g_assert_error(error, IFM_ERROR, IFM_ERROR_CANCELLED);
+    else
+    {
+        g_assert_cmpstr(measurement->reason, ==, "");
+        g_assert_cmpstr(measurement->stop_reason, ==, "interrupted");
+        g_assert_cmpuint(measurement->samples_ns->len, >, 0);
+        g_assert_cmpuint(measurement->samples_ns->len, <, 4 * 100000);
+    }
+    g_unsetenv("IFM_SIMULATED_CLOCK");
+    fixture_clear(&fixture);
+}
+
+/* The last repetition's, whole: as many batches left as entered. */
+static void test_trace(void)
+{
+    Fixture fixture;
+    g_autoptr(GError) error = NULL;
+    g_auto(PlanText) text = { 0 };
+    g_autofree char *plan = plan_with(exact[1].blocks, DEVICES);
+    fixture_init(&fixture, NULL);
+    g_autofree char *path = g_build_filename(fixture.folder, "trace.json", NULL);
+    plan_text_init(&text, plan, 60, 300);
+    text.plan_case.trace_path = path;
+    g_autoptr(IfmMeasurement) measurement = measure_plan(&fixture, &text.plan_case);
+    g_assert_cmpstr(measurement->reason, ==, "");
+    g_autoptr(GPtrArray) traces = ifm_trace_read(path, NULL, &error);
+    g_assert_no_error(error);
+    g_assert_cmpuint(traces->len, ==, 1);
+    IfmTraceQuestion question = IFM_TRACE_QUESTION_INIT;
+    g_autoptr(IfmTraceAnalysis) analysis = ifm_trace_analyse(traces->pdata[0], &question, &error);
+    g_assert_no_error(error);
+    g_assert_cmpuint(analysis->n_batches, ==, 20);
+    g_assert_cmpuint(analysis->n_devices, ==, 2);
+    g_assert_cmpuint(analysis->n_dropped, ==, 0);
+    g_assert_cmpint(analysis->window_ns, ==, 62 * MS);
+    g_assert_cmpint(analysis->busy_ns, ==, 20 * (2 + 3) * MS);
+    g_unlink(path);
+    fixture_clear(&fixture);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_autofree char *devices = g_build_filename(g_getenv("G_TEST_SRCDIR"), "measure", "devices", NULL);
+    g_setenv("IFM_DEVICES_DIR", devices, TRUE);
+    for (gsize i = 0; i < G_N_ELEMENTS(exact); i++)
+    {
+        g_autofree char *path = g_strconcat("/plan/exact/", exact[i].name, NULL);
+        g_test_add_data_func(path, &exact[i], test_exact);
+    }
+    for (gsize i = 0; i < G_N_ELEMENTS(refused); i++)
+    {
+        g_autofree char *path = g_strconcat("/plan/refused/", refused[i].name, NULL);
+        g_test_add_data_func(path, &refused[i], test_refused);
+    }
+    for (gsize i = 0; i < G_N_ELEMENTS(failing); i++)
+    {
+        g_autofree char *path = g_strconcat("/plan/failing/", failing[i].unit, NULL);
+        g_test_add_data_func(path, &failing[i], test_failing);
+    }
+    g_test_add_func("/plan/stages", test_stages);
+    g_test_add_func("/plan/bound", test_bound);
+    g_test_add_func("/plan/bound-without", test_bound_without);
+    g_test_add_func("/plan/several-graphs", test_several_graphs);
+    g_test_add_func("/plan/parts", test_parts);
+    g_test_add_func("/plan/record", test_record);
+    g_test_add_func("/plan/keys", test_keys);
+    g_test_add_func("/plan/prediction", test_prediction);
+    g_test_add_func("/plan/two-behind-one-alias", test_two_behind_one_alias);
+    g_test_add_func("/plan/lost-is-remembered", test_lost_is_remembered);
+    g_test_add_func("/plan/replan", test_replan);
+    g_test_add_func("/plan/memory-limit", test_memory_limit);
+    g_test_add_func("/plan/interrupted", test_interrupted);
+    g_test_add_func("/plan/trace", test_trace);
+    return g_test_run();
+}
