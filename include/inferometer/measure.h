@@ -262,14 +262,20 @@ typedef struct
     gboolean bound;
 } IfmPlanCase;
 
-/** ifm_runner_plan_case: The sealed record: subject kind "plan", device "CPU+GPU", sizes {"nodes", "edges", "batches"}. */
+/** ifm_runner_plan_case: The sealed record: subject kind "plan", the model's name, device "SPEC+SPEC" and alias "CPU+GPU"
+ * of the plans' blocks, sizes {"nodes", "edges" (of the largest graph), "batches"}. Prediction, trace and cache are no part
+ * of its key. Depths and a watchdog of 0 are the pipeline's own, device_time NULL is "off". IFM_ERROR_INVALID for fewer
+ * than 2 batches, a plan without a model or devices, one alias with two devices, and the errors of ifm_plan_from_json(). */
 IfmCase *ifm_runner_plan_case(IfmRunner *runner, const IfmPlanCase *plan_case, GError **error);
 /**
- * ifm_runner_measure_plan: samples_ns are the times between two batches leaving, after the pipeline filled; their summary's
- * mean is the cycle. surroundings.plan = {"repetitions": [{"makespan_ns", "n_batches", "throughput_per_s", "latency":
- * {percentiles}, "stages": [...]}], "makespan", "latency_ms" (intervals over repetitions), "bound": {"solo": {ALIAS: rate},
- * "together": {ALIAS: rate}, "gain", "attained"}, "prediction", "replans", "device_time_slow_down"}. FAILED with the
- * pipeline's reason; the trace so far is written in every case.
+ * ifm_runner_measure_plan: samples_ns are the times between two batches leaving, from the first one's on; their summary's
+ * mean is the cycle. surroundings.plan = {"repetitions": [{"makespan_ns", "n_batches", "throughput_per_s", "rate_per_s",
+ * "latency": {percentiles}, "stages": [...], "bound", …}], figures over repetitions (median, interval) "makespan_ns",
+ * "throughput_per_s", "rate_per_s", "latency_p50_ns", "bound": {"solo": {ALIAS: rate}, "together": {ALIAS: rate}, "gain",
+ * "attained", "figures", "left_out"} or null, "prediction", "replans", "device_time_slow_down", "plans"}: docs/formats.md.
+ * FAILED with the pipeline's reason; the trace so far is written in every case but that of a worker that crashed. A device
+ * that the run went on without is in surroundings.lost_devices where it does not answer, and counts as lost hereafter.
+ * Interrupted, what was measured is kept.
  */
 IfmMeasurement *ifm_runner_measure_plan(IfmRunner *runner, const IfmPlanCase *plan_case, const IfmCase *sealed,
                                         GError **error);
