@@ -1,6 +1,5 @@
 #pragma once
-#include <inferometer/study.h>
-#include <inferometer/trace.h>
+#include <inferometer/plan.h>
 
 G_BEGIN_DECLS
 
@@ -265,5 +264,84 @@ char *ifm_trace_events_to_csv(const IfmTrace *const *traces, gsize n_traces);
  */
 char *ifm_trace_timeline(const IfmTrace *const *traces, gsize n_traces, const IfmTraceQuestion *question,
                          const IfmScreen *screen);
+/* --- plans and runs ----------------------------------------------------------------------------------------------- */
+
+/**
+ * ifm_prediction_to_json: What a plan is expected to do: its cost, and what simulating it came to, blocks and devices as
+ * the analysis of that trace has them. Keys: docs/formats.md. (transfer full) NULL with the errors of ifm_trace_analyse().
+ * @plan, @cost: of the simulated plan
+ */
+json_t *ifm_prediction_to_json(const IfmPlan *plan, const IfmPlanCost *cost, const IfmSimulation *simulation,
+                               gsize n_batches, GError **error);
+/** ifm_prediction_add: One stream, run plan after plan: its makespan is the sum of theirs. @total: an object, empty at
+ * first    @part: (transfer full) of ifm_prediction_to_json() */
+void ifm_prediction_add(json_t *total, json_t *part);
+
+/** IfmPlanStory: what was found at one size. All borrowed. @prediction: of answer->plan, or NULL. @other: a plan that was
+ * given to be compared, with its cost; or NULL */
+typedef struct
+{
+    const char *model;
+    gint64 nodes, edges;
+    IfmObjective objective;
+    const IfmCosts *costs;
+    const IfmPlanAnswer *answer;
+    const json_t *prediction;
+    const IfmPlan *other;
+    const IfmPlanCost *other_cost;
+} IfmPlanStory;
+
+/** ifm_plan_answer_to_screen: The plan, block by block; the best single device beside it; what was searched and how sure
+ * it is. (transfer full) */
+char *ifm_plan_answer_to_screen(const IfmPlanStory *story, const IfmScreen *screen);
+/** ifm_plan_answer_to_json: ifm_plan_to_json() of the plan with "sizes", "objective", "cost", "certificate", "best",
+ * "single", "prediction" beside it; ifm_plan_from_json() reads it. (transfer full) */
+json_t *ifm_plan_answer_to_json(const IfmPlanStory *story);
+/** ifm_plan_pareto_to_screen: @answers: of ifm_plan_pareto(). (transfer full) */
+char *ifm_plan_pareto_to_screen(const GPtrArray *answers, const IfmScreen *screen);
+
+/** IfmPlanLine: a plan and its cost, for comparing. @gain_ratio: of the objective, over the single device; NaN */
+typedef struct
+{
+    const char *which; /* "plan", "best", "single", "given" */
+    const IfmPlan *plan;
+    const IfmPlanCost *cost;
+    double gain_ratio;
+} IfmPlanLine;
+extern const IfmField ifm_plan_line_fields[]; /* IfmPlanLine */
+
+/** IfmRunStory: a plan's run beside what was predicted. All borrowed. @title: "5000 nodes, 10000 edges". @prediction,
+ * @analysis (of the last repetition's trace): or NULL. @code, @reason: where there is no measurement */
+typedef struct
+{
+    const char *title;
+    const IfmPlan *plan;
+    const json_t *prediction;
+    const IfmCase *subject_case;
+    const IfmMeasurement *measurement;
+    const IfmTraceAnalysis *analysis;
+    const char *code, *reason;
+} IfmRunStory;
+
+/** IfmRunFigure: one figure, predicted and measured. @unit: "ns", "1/s", "ratio". @interval: of the measured, over
+ * repetitions. NaN: not known. */
+typedef struct
+{
+    char *key;
+    const char *unit;
+    double predicted, measured;
+    IfmInterval interval;
+} IfmRunFigure;
+extern const IfmField ifm_run_figure_fields[]; /* IfmRunFigure */
+
+/** ifm_run_figures: (transfer full) IfmRunFigure*: makespan, throughput, batch latency, cycle, each block, each device. */
+GPtrArray *ifm_run_figures(const IfmRunStory *story);
+/** ifm_run_to_screen: Each run, and where there are several all of them in one table at the end. (transfer full) */
+char *ifm_run_to_screen(const IfmRunStory *stories, gsize n, const IfmScreen *screen);
+/** ifm_run_to_json: {"inferometer": {…, "format": "runs"}, "runs": [{"title", "plan", "prediction", "figures", "case",
+ * "measurement", "trace"}]} (transfer full) */
+json_t *ifm_run_to_json(const IfmRunStory *stories, gsize n);
+/** ifm_run_batches_to_csv: A row a run and batch: the time in each block, the cycle, its bottleneck. (transfer full) */
+char *ifm_run_batches_to_csv(const IfmRunStory *stories, gsize n);
 
 G_END_DECLS

@@ -58,6 +58,15 @@ void ifm_page_table(GString *out, const IfmField *fields, const GPtrArray *recor
 void ifm_page_heading(GString *out, const char *text, const IfmScreen *screen);
 void ifm_page_wrapped(GString *out, const char *text, const IfmScreen *screen);
 
+/* --- plans and runs ------------------------------------------------------------------------------------------------- */
+
+/* ifm_cost_origin_word: "measured", "interpolated", "summed", "extrapolated". */
+const char *ifm_cost_origin_word(IfmCostOrigin origin);
+/* ifm_plan_block_name: "CPU+GPU" of block @number, from 1. (transfer full) */
+char *ifm_plan_block_name(const IfmPlan *plan, int number);
+/* ifm_plan_cost_to_json: the figures of a cost. (transfer full) */
+json_t *ifm_plan_cost_to_json(const IfmPlanCost *cost);
+
 /* --- studies -------------------------------------------------------------------------------------------------------- */
 
 /* IfmRowState: what became of a row. */

@@ -1,0 +1,467 @@
+#include <math.h>
+#include <string.h>
+
+#include <inferometer/json.h>
+
+#include "report-private.h"
+
+/* What a person reads of a plan's run: every figure that was predicted beside what was measured. */
+
+/* --- figures ---------------------------------------------------------------------------------------------------------- */
+
+static void figure_free(IfmRunFigure *figure)
+{
+    g_free(figure->key);
+    g_free(figure);
+}
+
+/* @key: (transfer full) */
+static IfmRunFigure *add_figure(GPtrArray *figures, char *key, const char *unit, double predicted, double measured)
+{
+    IfmRunFigure *figure = g_new(IfmRunFigure, 1);
+    *figure = (IfmRunFigure){ key, unit, predicted, measured, { NAN, NAN, NAN } };
+    g_ptr_array_add(figures, figure);
+    return figure;
+}
+
+static const json_t *repetitions_of(const IfmRunStory *story)
+{
+    const json_t *surroundings = story->measurement != NULL ? story->measurement->surroundings : NULL;
+    return json_object_get(json_object_get(surroundings, "plan"), "repetitions");
+}
+
+/* The median over repetitions, and its interval where they are enough for one. @path: of a member in ns. */
+static double over_repetitions(const IfmRunStory *story, const char *path, IfmInterval *interval)
+{
+    const json_t *repetitions = repetitions_of(story);
+    g_autoptr(GArray) samples = g_array_new(FALSE, FALSE, sizeof(gint64));
+    for (gsize i = 0; i < json_array_size(repetitions); i++)
+    {
+        double ns = ifm_member_number(json_array_get(repetitions, i), path);
+        gint64 sample = (gint64)ns;
+        if (isfinite(ns))
+            g_array_append_val(samples, sample);
+    }
+    IfmSummary summary;
+    ifm_summary_compute((const gint64 *)(const void *)samples->data, samples->len, 0.95, &summary);
+    *interval = summary.median_interval;
+    return summary.median;
+}
+
+static double n_batches_of(const IfmRunStory *story)
+{
+    return ifm_member_number(json_array_get(repetitions_of(story), 0), "n_batches");
+}
+
+static const json_t *prediction_of_block(const IfmRunStory *story, int number)
+{
+    const json_t *blocks = json_object_get(story->prediction, "blocks");
+    for (gsize i = 0; i < json_array_size(blocks); i++)
+        if (ifm_member_number(json_array_get(blocks, i), "block") == number)
+            return json_array_get(blocks, i);
+    return NULL;
+}
+
+static const json_t *prediction_of_device(const IfmRunStory *story, const IfmTrackInfo *info)
+{
+    const json_t *devices = json_object_get(story->prediction, "devices");
+    for (gsize i = 0; i < json_array_size(devices); i++)
+    {
+        const json_t *device = json_array_get(devices, i);
+        if (g_strcmp0(ifm_member_text(device, "alias"), info->device) == 0 &&
+            ifm_member_number(device, "stream") == info->stream)
+            return device;
+    }
+    return NULL;
+}
+
+/* "block 1 CPU+GPU 1-3" (transfer full) */
+static char *block_title(const IfmRunStory *story, const IfmStageUse *use)
+{
+    g_autofree char *name = story->plan != NULL ? ifm_plan_block_name(story->plan, use->block) : g_strdup("");
+    return g_strdup_printf("block %d %s%s%d-%d", use->block, name, *name != '\0' ? " " : "", use->first, use->last);
+}
+
+static void add_blocks(GPtrArray *figures, const IfmRunStory *story)
+{
+    for (guint i = 0; i < story->analysis->stages->len; i++)
+    {
+        const IfmStageUse *use = &g_array_index(story->analysis->stages, IfmStageUse, i);
+        const json_t *predicted = prediction_of_block(story, use->block);
+        add_figure(figures, block_title(story, use), "ns", ifm_member_number(predicted, "mean_ns"), use->mean_ns);
+        add_figure(figures, g_strdup("  partition"), "ns", ifm_member_number(predicted, "partition_ns"), use->partition_ns);
+        add_figure(figures, g_strdup("  devices"), "ns", ifm_member_number(predicted, "device_ns"), use->device_ns);
+        add_figure(figures, g_strdup("  merge"), "ns", ifm_member_number(predicted, "merge_ns"), use->merge_ns);
+    }
+}
+
+static void add_devices(GPtrArray *figures, const IfmRunStory *story)
+{
+    for (guint i = 0; i < story->analysis->tracks->len; i++)
+    {
+        const IfmTrackUse *use = &g_array_index(story->analysis->tracks, IfmTrackUse, i);
+        if (use->info->kind != IFM_TRACK_DEVICE)
+            continue;
+        const json_t *predicted = prediction_of_device(story, use->info);
+        g_autofree char *stream = use->info->stream > 0 ? g_strdup_printf(" stream %d", use->info->stream) : g_strdup("");
+        add_figure(figures, g_strdup_printf("%s%s wall utilisation", use->info->device, stream), "ratio",
+                   ifm_member_number(predicted, "wall_utilisation"), use->wall_utilisation);
+    }
+}
+
+GPtrArray *ifm_run_figures(const IfmRunStory *story)
+{
+    GPtrArray *figures = g_ptr_array_new_with_free_func((GDestroyNotify)figure_free);
+    IfmInterval makespan, latency;
+    double n = n_batches_of(story), makespan_ns = over_repetitions(story, "makespan_ns", &makespan),
+           latency_ns = over_repetitions(story, "latency.p50_ns", &latency);
+    IfmRunFigure *figure =
+        add_figure(figures, g_strdup("makespan"), "ns", ifm_member_number(story->prediction, "makespan_ns"), makespan_ns);
+    figure->interval = makespan;
+    figure = add_figure(figures, g_strdup("throughput"), "1/s", ifm_member_number(story->prediction, "throughput_per_s"),
+                        n * 1e9 / makespan_ns);
+    figure->interval = (IfmInterval){ n * 1e9 / makespan.upper, n * 1e9 / makespan.lower, makespan.level };
+    figure = add_figure(figures, g_strdup("batch latency, median"), "ns",
+                        ifm_member_number(story->prediction, "batch_latency_ns"), latency_ns);
+    figure->interval = latency;
+    if (story->analysis == NULL)
+        return figures;
+    add_blocks(figures, story);
+    add_devices(figures, story);
+    return figures;
+}
+
+static double difference_of(const IfmRunFigure *figure)
+{
+    return figure->measured / figure->predicted - 1;
+}
+
+/* --- getters ---------------------------------------------------------------------------------------------------------- */
+
+/* (transfer full) NULL for NaN */
+static char *figure_text(const IfmRunFigure *figure, double value)
+{
+    if (!isfinite(value))
+        return NULL;
+    if (g_str_equal(figure->unit, "ns"))
+        return ifm_format_duration(value);
+    if (g_str_equal(figure->unit, "ratio"))
+        return ifm_format_ratio(value);
+    return g_strdup_printf("%.4g /s", value);
+}
+
+static void get_key(const void *record, const void *user, IfmValue *value)
+{
+    ifm_value_set_text(value, ((const IfmRunFigure *)record)->key);
+}
+
+static void get_unit(const void *record, const void *user, IfmValue *value)
+{
+    ifm_value_set_text(value, ((const IfmRunFigure *)record)->unit);
+}
+
+/* @user: the offset of a double in IfmRunFigure. */
+static void get_number(const void *record, const void *user, IfmValue *value)
+{
+    ifm_value_set_real(value, G_STRUCT_MEMBER(double, record, GPOINTER_TO_SIZE(user)));
+}
+
+static void get_words(const void *record, const void *user, IfmValue *value)
+{
+    char *text = figure_text(record, G_STRUCT_MEMBER(double, record, GPOINTER_TO_SIZE(user)));
+    if (text != NULL)
+        ifm_value_take_text(value, text);
+}
+
+static void get_interval(const void *record, const void *user, IfmValue *value)
+{
+    const IfmRunFigure *figure = record;
+    double half = (figure->interval.upper - figure->interval.lower) / 2 / figure->measured;
+    ifm_value_set_real(value, half);
+}
+
+static void get_difference(const void *record, const void *user, IfmValue *value)
+{
+    ifm_value_set_real(value, difference_of(record));
+}
+
+/* With its sign: which way the prediction missed. */
+static void get_difference_words(const void *record, const void *user, IfmValue *value)
+{
+    const IfmRunFigure *figure = record;
+    double ratio = difference_of(figure);
+    if (!isfinite(ratio))
+        return;
+    g_autofree char *text = ifm_format_ratio(fabs(ratio));
+    ifm_value_take_text(value, g_strconcat(ratio < 0 ? "-" : "+", text, NULL));
+    value->tone = fabs(ratio) <= 0.05 ? IFM_TONE_GOOD : IFM_TONE_PLAIN;
+}
+
+#define FIGURE(member) GSIZE_TO_POINTER(G_STRUCT_OFFSET(IfmRunFigure, member))
+
+const IfmField ifm_run_figure_fields[] = {
+    { "figure", "", IFM_FIELD_TEXT, get_key, .flags = IFM_FIELD_WHOLE },
+    { "predicted", "predicted", IFM_FIELD_TEXT, get_words, FIGURE(predicted), IFM_FIELD_NO_EXPORT | IFM_FIELD_WHOLE },
+    { "measured", "measured", IFM_FIELD_TEXT, get_words, FIGURE(measured), IFM_FIELD_NO_EXPORT | IFM_FIELD_WHOLE },
+    { "interval_ratio", "±", IFM_FIELD_RATIO, get_interval, .flags = IFM_FIELD_HIDE_EMPTY },
+    { "difference", "measured is off by", IFM_FIELD_TEXT, get_difference_words, NULL, IFM_FIELD_NO_EXPORT },
+    { "unit", "unit", IFM_FIELD_TEXT, get_unit, .flags = IFM_FIELD_NO_SCREEN },
+    { "predicted", "predicted", IFM_FIELD_REAL, get_number, FIGURE(predicted), IFM_FIELD_NO_SCREEN },
+    { "measured", "measured", IFM_FIELD_REAL, get_number, FIGURE(measured), IFM_FIELD_NO_SCREEN },
+    { "difference_ratio", "", IFM_FIELD_REAL, get_difference, .flags = IFM_FIELD_NO_SCREEN },
+    { NULL },
+};
+
+/* --- sentences -------------------------------------------------------------------------------------------------------- */
+
+static const json_t *plan_member(const IfmRunStory *story, const char *key)
+{
+    const json_t *surroundings = story->measurement != NULL ? story->measurement->surroundings : NULL;
+    return json_object_get(json_object_get(surroundings, "plan"), key);
+}
+
+static const char *reason_of(const IfmRunStory *story)
+{
+    if (story->measurement == NULL)
+        return story->reason;
+    return story->measurement->outcome != IFM_OUTCOME_OK ? story->measurement->reason : NULL;
+}
+
+static void append_wrapped(GString *out, const char *text, int indent, const IfmScreen *screen)
+{
+    g_autofree char *spelt = ifm_format_spelt(text, screen->utf8);
+    ifm_format_wrap(out, spelt, indent, 0, screen->width);
+}
+
+/* "CPU 23.1/s, ORT 20.2/s" (transfer full) */
+static char *rates_text(const json_t *rates)
+{
+    GString *out = g_string_new(NULL);
+    const char *alias;
+    json_t *rate;
+    json_object_foreach((json_t *)rates, alias, rate)
+        g_string_append_printf(out, "%s%s %.4g/s", out->len > 0 ? ", " : "", alias, json_number_value(rate));
+    return g_string_free(out, FALSE);
+}
+
+static void append_bound(GString *out, const IfmRunStory *story, const IfmScreen *screen)
+{
+    const json_t *bound = plan_member(story, "bound");
+    if (!json_is_object(bound))
+        return;
+    g_autofree char *solo = rates_text(json_object_get(bound, "solo")),
+                    *together = rates_text(json_object_get(bound, "together")),
+                    *attained = ifm_format_ratio(ifm_member_number(bound, "attained"));
+    g_autofree char *text =
+        g_strdup_printf("bound     alone %s; all at once %s: at most %.2f times the best alone; the plan attains %s of it",
+                        solo, together, ifm_member_number(bound, "gain"), attained);
+    append_wrapped(out, text, 10, screen);
+}
+
+static const char *outputs_word(const IfmRunStory *story, IfmTone *tone)
+{
+    const char *status = story->measurement != NULL ? ifm_member_text(story->measurement->verification, "status") : NULL;
+    *tone = g_strcmp0(status, "passed") == 0   ? IFM_TONE_GOOD
+            : g_strcmp0(status, "failed") == 0 ? IFM_TONE_BAD
+                                               : IFM_TONE_WARN;
+    return g_strcmp0(status, "passed") == 0           ? "equal the reference's"
+           : g_strcmp0(status, "failed") == 0         ? "differ from the reference's"
+           : g_strcmp0(status, "not-applicable") == 0 ? "not compared: simulated devices compute nothing"
+                                                      : "not compared";
+}
+
+static void append_device_time(GString *out, const IfmRunStory *story, const IfmScreen *screen)
+{
+    const json_t *slow_down = plan_member(story, "device_time_slow_down");
+    if (!json_is_number(slow_down))
+        return;
+    g_autofree char *ratio = ifm_format_ratio(json_number_value(slow_down));
+    g_autofree char *text = g_strdup_printf("counters  asking for device time slowed it down by %s", ratio);
+    append_wrapped(out, text, 10, screen);
+}
+
+static void append_replans(GString *out, const IfmRunStory *story, const IfmScreen *screen)
+{
+    double n = json_number_value(plan_member(story, "replans"));
+    if (n <= 0)
+        return;
+    g_autofree char *text =
+        g_strdup_printf("replanned %.0f time%s: a device failed, and the others went on without it", n, n == 1 ? "" : "s");
+    append_wrapped(out, text, 10, screen);
+}
+
+static void append_analysis_warnings(GString *out, const IfmRunStory *story, const IfmScreen *screen)
+{
+    for (guint i = 0; story->analysis != NULL && i < story->analysis->warnings->len; i++)
+        ifm_page_told(out, "trace", IFM_TONE_WARN, story->analysis->warnings->pdata[i], screen);
+    const json_t *warnings =
+        story->measurement != NULL ? json_object_get(story->measurement->surroundings, "warnings") : NULL;
+    for (gsize i = 0; i < json_array_size(warnings); i++)
+        if (json_is_string(json_array_get(warnings, i)))
+            ifm_page_told(out, "warning", IFM_TONE_WARN, json_string_value(json_array_get(warnings, i)), screen);
+}
+
+/* In one line what it came to. */
+static void append_verdict(GString *out, const IfmRunStory *story, const GPtrArray *figures, const IfmScreen *screen)
+{
+    const IfmRunFigure *makespan = figures->pdata[0];
+    g_autoptr(GString) text = g_string_new(NULL);
+    IfmTone tone;
+    const char *outputs = outputs_word(story, &tone);
+    double off = difference_of(makespan), attained = ifm_member_number(plan_member(story, "bound"), "attained");
+    g_autofree char *by = ifm_format_ratio(fabs(off));
+    if (isfinite(off))
+        g_string_append_printf(text, "the makespan was %s %s than predicted", by, off < 0 ? "shorter" : "longer");
+    else
+        g_string_append(text, "nothing was predicted");
+    if (isfinite(attained))
+    {
+        g_autofree char *share = ifm_format_ratio(attained);
+        g_string_append_printf(text, "; %s of the bound", share);
+    }
+    g_string_append_printf(text, "; outputs %s\n", outputs);
+    if (tone != IFM_TONE_BAD && isfinite(off) && fabs(off) > 0.05)
+        tone = IFM_TONE_WARN;
+    ifm_page_told(out, "verdict", tone, text->str, screen);
+}
+
+/* --- pages ------------------------------------------------------------------------------------------------------------ */
+
+static void append_head(GString *out, const IfmRunStory *story, const IfmScreen *screen)
+{
+    g_autofree char *plan = story->plan != NULL ? ifm_plan_to_text(story->plan) : NULL;
+    gsize n_repetitions = json_array_size(repetitions_of(story));
+    double n = n_batches_of(story);
+    g_autoptr(GString) head = g_string_new(ifm_bold_begin(screen));
+    g_string_append_printf(head, "%s%s", story->title, ifm_bold_end(screen));
+    if (isfinite(n))
+        g_string_append_printf(head, ", %.0f batches, %" G_GSIZE_FORMAT " time%s", n, n_repetitions,
+                               n_repetitions == 1 ? "" : "s");
+    if (plan != NULL)
+        g_string_append_printf(head, ": %s", plan);
+    ifm_page_wrapped(out, head->str, screen);
+}
+
+static void append_run(GString *out, const IfmRunStory *story, const IfmScreen *screen)
+{
+    g_autoptr(GPtrArray) figures = ifm_run_figures(story);
+    const char *reason = reason_of(story);
+    append_head(out, story, screen);
+    if (reason != NULL)
+    {
+        ifm_page_told(out, "failed", IFM_TONE_BAD, reason, screen);
+        g_string_append_c(out, '\n');
+    }
+    if (json_array_size(repetitions_of(story)) == 0)
+        return;
+    g_string_append_c(out, '\n');
+    ifm_page_table(out, ifm_run_figure_fields, figures, screen);
+    g_string_append_c(out, '\n');
+    append_bound(out, story, screen);
+    append_device_time(out, story, screen);
+    append_replans(out, story, screen);
+    append_analysis_warnings(out, story, screen);
+    if (reason == NULL)
+        append_verdict(out, story, figures, screen);
+}
+
+/* --- all of them ------------------------------------------------------------------------------------------------------ */
+
+/* RunLine: one run in a row. */
+typedef struct
+{
+    const IfmRunStory *story;
+    const IfmRunFigure *makespan, *throughput;
+} RunLine;
+
+static void get_title(const void *record, const void *user, IfmValue *value)
+{
+    ifm_value_set_text(value, ((const RunLine *)record)->story->title);
+}
+
+static void get_plan(const void *record, const void *user, IfmValue *value)
+{
+    const IfmPlan *plan = ((const RunLine *)record)->story->plan;
+    if (plan != NULL)
+        ifm_value_take_text(value, ifm_plan_to_text(plan));
+}
+
+static void get_predicted(const void *record, const void *user, IfmValue *value)
+{
+    ifm_value_set_real(value, ((const RunLine *)record)->makespan->predicted);
+}
+
+static void get_measured(const void *record, const void *user, IfmValue *value)
+{
+    ifm_value_set_real(value, ((const RunLine *)record)->makespan->measured);
+}
+
+static void get_off(const void *record, const void *user, IfmValue *value)
+{
+    get_difference_words(((const RunLine *)record)->makespan, NULL, value);
+}
+
+static void get_rate(const void *record, const void *user, IfmValue *value)
+{
+    ifm_value_set_real(value, ((const RunLine *)record)->throughput->measured);
+}
+
+static void get_attained(const void *record, const void *user, IfmValue *value)
+{
+    ifm_value_set_real(value, ifm_member_number(plan_member(((const RunLine *)record)->story, "bound"), "attained"));
+}
+
+static void get_outputs(const void *record, const void *user, IfmValue *value)
+{
+    static const char *const words[][2] = { { "passed", "equal" },
+                                            { "failed", "differ" },
+                                            { "not-applicable", "simulated" } };
+    const RunLine *line = record;
+    const char *status =
+        line->story->measurement != NULL ? ifm_member_text(line->story->measurement->verification, "status") : NULL;
+    outputs_word(line->story, &value->tone);
+    for (gsize i = 0; i < G_N_ELEMENTS(words); i++)
+        if (g_strcmp0(status, words[i][0]) == 0)
+            ifm_value_set_text(value, words[i][1]);
+}
+
+static const IfmField line_fields[] = {
+    { "run", "run", IFM_FIELD_TEXT, get_title, .flags = IFM_FIELD_WHOLE | IFM_FIELD_KEY },
+    { "predicted_ns", "predicted", IFM_FIELD_DURATION, get_predicted },
+    { "measured_ns", "measured", IFM_FIELD_DURATION, get_measured },
+    { "off", "off by", IFM_FIELD_TEXT, get_off },
+    { "throughput_per_s", "batches/s", IFM_FIELD_REAL, get_rate },
+    { "attained", "of bound", IFM_FIELD_RATIO, get_attained, .flags = IFM_FIELD_HIDE_EMPTY },
+    { "outputs", "outputs", IFM_FIELD_TEXT, get_outputs, .flags = IFM_FIELD_HIDE_EMPTY },
+    { "plan", "plan", IFM_FIELD_TEXT, get_plan, .flags = IFM_FIELD_WHOLE },
+    { NULL },
+};
+
+static void append_all(GString *out, const IfmRunStory *stories, gsize n, const IfmScreen *screen)
+{
+    g_autoptr(GPtrArray) lines = g_ptr_array_new_with_free_func(g_free), kept = g_ptr_array_new();
+    for (gsize i = 0; i < n; i++)
+    {
+        GPtrArray *figures = ifm_run_figures(&stories[i]);
+        RunLine line = { &stories[i], figures->pdata[0], figures->pdata[1] };
+        g_ptr_array_add(lines, g_memdup2(&line, sizeof line));
+        g_ptr_array_add(kept, figures);
+    }
+    ifm_page_heading(out, "Predicted and measured", screen);
+    ifm_page_table(out, line_fields, lines, screen);
+    g_ptr_array_foreach(kept, (GFunc)(void (*)(void))g_ptr_array_unref, NULL);
+}
+
+char *ifm_run_to_screen(const IfmRunStory *stories, gsize n, const IfmScreen *screen)
+{
+    GString *out = g_string_new(NULL);
+    for (gsize i = 0; i < n; i++)
+    {
+        if (i > 0)
+            g_string_append_c(out, '\n');
+        append_run(out, &stories[i], screen);
+    }
+    if (n > 1)
+        append_all(out, stories, n, screen);
+    return g_string_free(out, FALSE);
+}
