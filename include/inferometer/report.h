@@ -311,7 +311,7 @@ typedef struct
 extern const IfmField ifm_plan_line_fields[]; /* IfmPlanLine */
 
 /** IfmRunStory: a plan's run beside what was predicted. All borrowed. @title: "5000 nodes, 10000 edges". @prediction,
- * @analysis (of the last repetition's trace): or NULL. @code, @reason: where there is no measurement */
+ * @trace and @analysis (of the last repetition): or NULL. @code, @reason: where there is no measurement */
 typedef struct
 {
     const char *title;
@@ -319,6 +319,7 @@ typedef struct
     const json_t *prediction;
     const IfmCase *subject_case;
     const IfmMeasurement *measurement;
+    const IfmTrace *trace;
     const IfmTraceAnalysis *analysis;
     const char *code, *reason;
 } IfmRunStory;

@@ -68,7 +68,7 @@ typedef struct
 
 extern const Verb verb_devices, verb_profile, verb_zoo_list, verb_zoo_export, verb_store_show, verb_store_merge,
     verb_store_export, verb_store_check, verb_study_run, verb_study_status, verb_study_export, verb_study_lookup,
-    verb_study_import, verb_study_list, verb_help, verb_completion;
+    verb_study_import, verb_study_list, verb_plan, verb_run, verb_trace, verb_trace_diff, verb_help, verb_completion;
 
 /* cli_verbs: NULL-terminated, in the order of --help. */
 const Verb *const *cli_verbs(void);
@@ -120,6 +120,8 @@ void cli_note(const char *format, ...) G_GNUC_PRINTF(1, 2);
 void cli_set_quiet(gboolean quiet);
 /* cli_fail: complains and returns the exit status of that error. @prefix: "FILE", or NULL. */
 int cli_fail(const GError *error);
+/* cli_status_of: the exit status of an error of that code. */
+int cli_status_of(IfmErrorCode code);
 /* cli_unknown_in_zoo: one line that says what the zoo has, NULL where @name is in it. */
 char *cli_unknown_in_zoo(const char *name);
 /* cli_usage: complains, points to the verb's help, returns CLI_EXIT_USAGE. */

@@ -9,23 +9,13 @@
 
 /* The table of verbs: parsing, --help, the man page and completion all come from it. How to add one: docs/add-a-verb.md. */
 static const Verb *const verbs[] = {
-    &verb_profile,
-    &verb_study_run,
-    &verb_study_status,
-    &verb_study_export,
-    &verb_study_lookup,
-    &verb_study_import,
-    &verb_study_list,
-    &verb_devices,
-    &verb_zoo_list,
-    &verb_zoo_export,
-    &verb_store_show,
-    &verb_store_merge,
-    &verb_store_export,
-    &verb_store_check,
-    &verb_help,
-    &verb_completion,
-    NULL,
+    &verb_profile,      &verb_study_run,    &verb_study_status,
+    &verb_study_export, &verb_study_lookup, &verb_study_import,
+    &verb_study_list,   &verb_plan,         &verb_run,
+    &verb_trace,        &verb_trace_diff,   &verb_devices,
+    &verb_zoo_list,     &verb_zoo_export,   &verb_store_show,
+    &verb_store_merge,  &verb_store_export, &verb_store_check,
+    &verb_help,         &verb_completion,   NULL,
 };
 
 const Verb *const *cli_verbs(void)
@@ -76,6 +66,8 @@ const Verb *cli_find_verb(const char *const *words, gsize *n_used, GError **erro
         g_autofree char *name = words[1] != NULL ? g_strjoin(" ", words[0], words[1], NULL) : NULL;
         const Verb *verb = name != NULL ? find_exactly(name) : NULL;
         *n_used = 2;
+        if (verb == NULL && (verb = find_exactly(words[0])) != NULL) /* "trace FILE" beside "trace diff" */
+            *n_used = 1;
         if (verb == NULL && (words[1] == NULL || words[1][0] == '-'))
             g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s: which of %s?", words[0], all);
         else if (verb == NULL)

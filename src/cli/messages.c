@@ -53,6 +53,12 @@ int cli_fail(const GError *error)
     return ifm_error_exit_status(error);
 }
 
+int cli_status_of(IfmErrorCode code)
+{
+    g_autoptr(GError) error = g_error_new_literal(IFM_ERROR, (int)code, "");
+    return ifm_error_exit_status(error);
+}
+
 int cli_usage(const Verb *verb, const char *format, ...)
 {
     va_list values;

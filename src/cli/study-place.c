@@ -80,10 +80,10 @@ static IfmStudy *study_of_folder(const char *folder, GError **error)
     return NULL;
 }
 
-int study_place_init(StudyPlace *place, const Arguments *arguments)
+static int init_named(StudyPlace *place, const Arguments *arguments, const char *text)
 {
     g_autoptr(GError) error = NULL;
-    const char *text = cli_positional(arguments)[0], *out = cli_text(arguments, "output");
+    const char *out = cli_text(arguments, "output");
     g_autofree char *folder = NULL;
     /* a name beside a folder of that name means the study, as it does everywhere else */
     if (strchr(text, '/') != NULL && g_file_test(text, G_FILE_TEST_IS_DIR))
@@ -100,6 +100,11 @@ int study_place_init(StudyPlace *place, const Arguments *arguments)
     return CLI_EXIT_OK;
 }
 
+int study_place_init(StudyPlace *place, const Arguments *arguments)
+{
+    return init_named(place, arguments, cli_positional(arguments)[0]);
+}
+
 /* Results that somebody else's study left, or an import: no YAML file of theirs need be here. */
 static char *results_named(const char *text)
 {
@@ -112,14 +117,18 @@ static char *results_named(const char *text)
 
 int study_place_find(StudyPlace *place, const Arguments *arguments)
 {
-    const char *text = cli_positional(arguments)[0];
+    return study_place_find_named(place, arguments, cli_positional(arguments)[0]);
+}
+
+int study_place_find_named(StudyPlace *place, const Arguments *arguments, const char *text)
+{
     g_auto(GStrv) shipped = ifm_study_names();
     gboolean is_study = g_strv_contains((const char *const *)shipped, text) && !g_file_test(text, G_FILE_TEST_IS_DIR);
     char *folder = cli_text(arguments, "output") == NULL && !is_study ? results_named(text) : NULL;
     if (folder == NULL && g_file_test(text, G_FILE_TEST_IS_DIR) && cli_text(arguments, "output") == NULL)
         folder = g_strdup(text); /* whose store is missing */
     if (folder == NULL)
-        return study_place_init(place, arguments);
+        return init_named(place, arguments, text);
     study_place_set_folder(place, folder);
     return CLI_EXIT_OK;
 }

@@ -22,6 +22,8 @@ typedef struct
 int study_place_init(StudyPlace *place, const Arguments *arguments);
 /* study_place_find: For a verb that needs its results alone: a folder, or a name that results have, will do, too. */
 int study_place_find(StudyPlace *place, const Arguments *arguments);
+/* study_place_find_named: the same of @text, whatever stands on the command line. */
+int study_place_find_named(StudyPlace *place, const Arguments *arguments, const char *text);
 void study_place_clear(StudyPlace *place);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(StudyPlace, study_place_clear)
 /* study_place_set_folder: @folder: (transfer full) */

@@ -178,8 +178,7 @@ static int status_of(const GArray *array)
         const char *code = ifm_result_code(&g_array_index(array, IfmResult, i));
         if (code == NULL)
             continue;
-        g_autoptr(GError) error = g_error_new_literal(IFM_ERROR, ifm_error_code_from_name(code), "");
-        int status = ifm_error_exit_status(error);
+        int status = cli_status_of(ifm_error_code_from_name(code));
         common = n_failed == 0 || common == status ? status : CLI_EXIT_FAILED;
         n_failed++;
     }

@@ -18,6 +18,10 @@ static json_t *run_to_json(const IfmRunStory *story)
     json_object_set_new(json, "case", story->subject_case != NULL ? ifm_case_to_json(story->subject_case) : json_null());
     json_object_set_new(json, "measurement",
                         story->measurement != NULL ? ifm_measurement_to_json(story->measurement) : json_null());
+    json_object_set_new(json, "trace",
+                        story->analysis != NULL && story->trace != NULL
+                            ? ifm_trace_analysis_to_json(story->analysis, story->trace)
+                            : json_null());
     return json;
 }
 

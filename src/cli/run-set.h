@@ -1,0 +1,54 @@
+#pragma once
+#include <inferometer/dataset.h>
+
+#include "plan-ground.h"
+
+G_BEGIN_DECLS
+
+/* RunJob: one stream of batches: graphs in turn, each by its plan; what was predicted of it and what became of it. */
+typedef struct
+{
+    char *title;
+    GArray *graphs;       /* IfmPlanGraph */
+    GArray *sizes;        /* IfmPlanSize, of the graphs */
+    GPtrArray *plans;     /* IfmPlan*, of the graphs */
+    GPtrArray *documents; /* json_t*, the same */
+    json_t *prediction;   /* or NULL */
+    json_t *fallbacks;    /* or NULL */
+    GPtrArray *simulated; /* IfmTrace* */
+    IfmCase *sealed;
+    IfmMeasurement *measurement;
+    GPtrArray *recorded; /* IfmTrace* of the last repetition, or NULL */
+    IfmTraceAnalysis *analysis;
+    GError *error; /* where there is no measurement */
+} RunJob;
+
+/* RunSet: everything that one command line asks to be run, checked before anything is started. */
+typedef struct
+{
+    PlanGround ground; /* its costs are NULL where no study was named */
+    char *folder;
+    IfmStore *store; /* the study's, or one of its own */
+    gboolean owns_store;
+    const IfmStagedModel *staged;
+    IfmStageSizes sizes; /* features, hidden */
+    json_t *given;       /* of the plan's file, or NULL */
+    const char *given_name;
+    IfmPlanTable *table; /* or NULL */
+    const char *kind;    /* of random graphs */
+    guint32 graph_seed;
+    GPtrArray *texts; /* what graphs' kinds point to */
+    GPtrArray *jobs;  /* RunJob* */
+} RunSet;
+
+/* run_set_init: Returns: an exit status; what is wrong was told. */
+int run_set_init(RunSet *set, const Arguments *arguments);
+void run_set_clear(RunSet *set);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(RunSet, run_set_clear)
+
+/* run_demo_plan: a plan of MatMul stages over the devices that are here: three of them, two sharing a block. (transfer
+ * full)
+ * @size: (out) of its batches */
+IfmPlan *run_demo_plan(IfmPlanSize *size);
+
+G_END_DECLS

@@ -1,0 +1,246 @@
+#include <string.h>
+#include <unistd.h>
+
+#include "cli.h"
+
+/* --- reading ---------------------------------------------------------------------------------------------------------- */
+
+/* "1ms,250ms": from the first event on. Returns: an exit status. */
+static int parse_window(const Arguments *arguments, gint64 window_ns[2])
+{
+    static const struct
+    {
+        const char *name;
+        double factor;
+    } units[] = { { "ns", 1 }, { "us", 1e3 }, { "ms", 1e6 }, { "s", 1e9 } };
+    const char *text = cli_text(arguments, "window");
+    g_auto(GStrv) words = text != NULL ? g_strsplit(text, ",", -1) : NULL;
+    gsize n_read = 0;
+    for (gsize i = 0; words != NULL && g_strv_length(words) == 2 && i < 2; i++)
+    {
+        char *end = words[i];
+        double value = g_ascii_isdigit(*end) ? g_ascii_strtod(words[i], &end) : -1;
+        for (gsize u = 0; u < G_N_ELEMENTS(units); u++)
+            if (value >= 0 && value * units[u].factor < 9e18 &&
+                g_str_equal(end, value == 0 && *end == '\0' ? "" : units[u].name))
+            {
+                window_ns[i] = (gint64)(value * units[u].factor);
+                n_read++;
+                break;
+            }
+    }
+    if (text == NULL || (n_read == 2 && window_ns[0] < window_ns[1]))
+        return CLI_EXIT_OK;
+    return cli_usage(cli_verb_of(arguments), "--window: \"%s\" is not BEGIN,END since the first event, such as 10ms,250ms",
+                     text);
+}
+
+/* (transfer full) NULL: what is wrong was told, @status is the exit status. */
+static GPtrArray *read_traces(const char *path, int *status)
+{
+    g_autoptr(GError) error = NULL;
+    GPtrArray *traces = ifm_trace_read(path, NULL, &error);
+    *status = traces != NULL ? CLI_EXIT_OK : cli_fail(error);
+    return traces;
+}
+
+static gint64 first_start(const IfmTrace *trace)
+{
+    gint64 first = G_MAXINT64;
+    for (gsize t = 0; t < ifm_trace_n_tracks(trace); t++)
+    {
+        gsize n = 0;
+        const IfmEvent *events = ifm_trace_events(trace, t, &n);
+        for (gsize i = 0; i < n; i++)
+            first = MIN(first, events[i].start_ns);
+    }
+    return first;
+}
+
+static int ask(const Arguments *arguments, const IfmTrace *trace, IfmTraceQuestion *question)
+{
+    gint64 window_ns[2] = { 0, 0 };
+    int status = parse_window(arguments, window_ns);
+    if (window_ns[1] > 0)
+    {
+        question->start_ns = first_start(trace) + window_ns[0];
+        question->end_ns = first_start(trace) + window_ns[1];
+    }
+    if (cli_given(arguments, "batch"))
+        question->batch = (gint32)cli_integer(arguments, "batch");
+    return status;
+}
+
+/* (transfer full) NULL: told. */
+static IfmTraceAnalysis *analyse(const char *path, const IfmTrace *trace, const IfmTraceQuestion *question, int *status)
+{
+    g_autoptr(GError) error = NULL;
+    IfmTraceAnalysis *analysis = ifm_trace_analyse(trace, question, &error);
+    if (analysis == NULL)
+        g_prefix_error(&error, "%s: ", path);
+    *status = analysis != NULL ? CLI_EXIT_OK : cli_fail(error);
+    return analysis;
+}
+
+/* --- trace ------------------------------------------------------------------------------------------------------------ */
+
+static void add_page(GString *out, const Arguments *arguments, const IfmTrace *trace, const IfmTraceAnalysis *analysis,
+                     const IfmTraceQuestion *question, gboolean named)
+{
+    IfmScreen screen = ifm_screen_detect(STDOUT_FILENO);
+    g_autofree char *page = ifm_trace_to_screen(analysis, trace, &screen),
+                    *timeline = cli_given(arguments, "timeline") ? ifm_trace_timeline(trace, question, &screen) : NULL;
+    g_string_append_printf(out, "%s%s%s%s", out->len > 0 ? "\n" : "", page, timeline != NULL ? "\n" : "",
+                           timeline != NULL ? timeline : "");
+}
+
+static int run_trace(const Arguments *arguments)
+{
+    const char *path = cli_positional(arguments)[0], *json_path = cli_text(arguments, "json"),
+               *csv_path = cli_text(arguments, "csv");
+    int status = CLI_EXIT_OK;
+    gint64 window_ns[2];
+    if (g_strcmp0(json_path, "-") == 0 && g_strcmp0(csv_path, "-") == 0)
+        return cli_usage(cli_verb_of(arguments), "--json and --csv cannot both go to standard output");
+    if ((status = parse_window(arguments, window_ns)) != CLI_EXIT_OK)
+        return status;
+    g_autoptr(GPtrArray) traces = read_traces(path, &status);
+    g_autoptr(GString) text = g_string_new(NULL);
+    json_auto_t *all = json_array();
+    for (guint i = 0; traces != NULL && i < traces->len && status == CLI_EXIT_OK; i++)
+    {
+        IfmTraceQuestion question = IFM_TRACE_QUESTION_INIT;
+        if ((status = ask(arguments, traces->pdata[i], &question)) != CLI_EXIT_OK)
+            break;
+        g_autoptr(IfmTraceAnalysis) analysis = analyse(path, traces->pdata[i], &question, &status);
+        if (analysis == NULL)
+            break;
+        add_page(text, arguments, traces->pdata[i], analysis, &question, traces->len > 1);
+        json_array_append_new(all, ifm_trace_analysis_to_json(analysis, traces->pdata[i]));
+    }
+    if (status == CLI_EXIT_OK && json_path != NULL)
+    {
+        json_auto_t *json = json_pack("{s:{s:s,s:s,s:i},s:O}", "inferometer", "version", IFM_VERSION, "format", "trace",
+                                      "format_version", 1, "traces", all);
+        status = cli_write_json(json_path, json);
+    }
+    if (status == CLI_EXIT_OK && csv_path != NULL)
+    {
+        g_autofree char *csv = ifm_trace_to_csv((const IfmTrace *const *)traces->pdata, traces->len);
+        status = cli_write(csv_path, csv);
+    }
+    if (status != CLI_EXIT_OK || g_strcmp0(json_path, "-") == 0 || g_strcmp0(csv_path, "-") == 0)
+        return status;
+    return cli_print(text->str);
+}
+
+static const Option trace_options[] = {
+    { "json", 0, OPTION_FILE, FALSE, "FILE", "write the analysis as JSON; - is standard output" },
+    { "csv", 0, OPTION_FILE, FALSE, "FILE", "write a row an event as CSV; - is standard output" },
+    { "timeline", 0, OPTION_FLAG, FALSE, NULL, "draw the timeline" },
+    { "window", 0, OPTION_TEXT, FALSE, "BEGIN,END", "look at that part alone, such as 10ms,250ms since the first event" },
+    { "batch", 0, OPTION_COUNT, FALSE, "N", "the batch whose critical path to show; without it the one of median latency",
+      .most = G_MAXINT32 },
+    { NULL },
+};
+
+static const char *const trace_examples[] = {
+    "inferometer trace run.json.gz --timeline",
+    "tells how busy each device was, what it waited for, and draws it",
+    NULL,
+};
+
+const Verb verb_trace = {
+    .name = "trace",
+    .summary = "explain a recorded trace: utilisation, bubbles, blame, critical path",
+    .arguments = "FILE",
+    .least = 1,
+    .most = 1,
+    .positional = POSITIONAL_FILE,
+    .options = trace_options,
+    .details =
+        "FILE is a trace that run or plan wrote, a profile of ONNX Runtime, or any Chrome trace in JSON, plain or gzip. "
+        "The same files open in ui.perfetto.dev and chrome://tracing.",
+    .examples = trace_examples,
+    .run = run_trace,
+};
+
+/* --- trace diff ------------------------------------------------------------------------------------------------------- */
+
+/* Two files, the first trace of each; or one that holds two. */
+static int read_two(const Arguments *arguments, GPtrArray **files, const IfmTrace *traces[2])
+{
+    const char *const *paths = cli_positional(arguments);
+    int status = CLI_EXIT_OK;
+    for (gsize i = 0; i < 2 && paths[i] != NULL && status == CLI_EXIT_OK; i++)
+    {
+        files[i] = read_traces(paths[i], &status);
+        if (files[i] != NULL)
+            traces[i] = files[i]->pdata[0];
+    }
+    if (status != CLI_EXIT_OK || paths[1] != NULL)
+        return status;
+    if (files[0]->len < 2)
+        return cli_usage(cli_verb_of(arguments), "%s holds one trace: name a second file to compare it with", paths[0]);
+    traces[1] = files[0]->pdata[1];
+    return CLI_EXIT_OK;
+}
+
+static int run_diff(const Arguments *arguments)
+{
+    const char *const *paths = cli_positional(arguments);
+    const char *json_path = cli_text(arguments, "json");
+    const IfmTrace *traces[2] = { NULL, NULL };
+    GPtrArray *files[2] = { NULL, NULL };
+    int status = read_two(arguments, files, traces);
+    g_autoptr(GPtrArray) first = files[0], second = files[1];
+    IfmTraceQuestion question = IFM_TRACE_QUESTION_INIT;
+    g_autoptr(IfmTraceAnalysis) a = status == CLI_EXIT_OK ? analyse(paths[0], traces[0], &question, &status) : NULL;
+    g_autoptr(IfmTraceAnalysis) b =
+        status == CLI_EXIT_OK ? analyse(paths[1] != NULL ? paths[1] : paths[0], traces[1], &question, &status) : NULL;
+    if (status != CLI_EXIT_OK)
+        return status;
+    IfmScreen screen = ifm_screen_detect(STDOUT_FILENO);
+    g_autoptr(GPtrArray) differences = ifm_trace_diff(a, b);
+    if (json_path != NULL)
+    {
+        IfmTable table = { ifm_trace_difference_fields, (const void *const *)differences->pdata, differences->len };
+        json_auto_t *rows = ifm_table_to_json(&table);
+        json_auto_t *json = json_pack("{s:{s:s,s:s,s:i},s:O}", "inferometer", "version", IFM_VERSION, "format",
+                                      "trace-diff", "format_version", 1, "differences", rows);
+        status = cli_write_json(json_path, json);
+    }
+    if (status != CLI_EXIT_OK || g_strcmp0(json_path, "-") == 0)
+        return status;
+    g_autofree char *page =
+        ifm_trace_diff_to_screen(differences, ifm_trace_name(traces[0]), ifm_trace_name(traces[1]), &screen);
+    return cli_print(page);
+}
+
+static const Option diff_options[] = {
+    { "json", 0, OPTION_FILE, FALSE, "FILE", "write the same as JSON; - is standard output" },
+    { NULL },
+};
+
+static const char *const diff_examples[] = {
+    "inferometer trace diff run.json.gz",
+    "compares a plan's simulation with its run, which run --trace writes side by side",
+    "inferometer trace diff before.json after.json",
+    "compares two runs",
+    NULL,
+};
+
+const Verb verb_trace_diff = {
+    .name = "trace diff",
+    .summary = "compare two traces: two runs, or a plan's simulation and its run",
+    .arguments = "A [B]",
+    .least = 1,
+    .most = 2,
+    .positional = POSITIONAL_FILE,
+    .options = diff_options,
+    .details =
+        "Devices are matched by alias and stream, blocks by number. Of files with several traces the first counts; a "
+        "single file with two has these compared.",
+    .examples = diff_examples,
+    .run = run_diff,
+};
