@@ -1,0 +1,374 @@
+#include <math.h>
+#include <string.h>
+
+#include <inferometer/json.h>
+#include <inferometer/report.h>
+
+#include "golden.h"
+
+/* --- a plan with known figures ---------------------------------------------------------------------------------------- */
+
+#define MS 1e6
+
+static IfmPlan *plan_of(int n_blocks)
+{
+    IfmPlan *plan = ifm_plan_new("graphsage");
+    ifm_plan_add_device(plan, "CPU", "openvino:CPU@0", IFM_PLAN_DYNAMIC);
+    ifm_plan_add_device(plan, "GPU", "openvino:GPU", IFM_PLAN_DYNAMIC);
+    ifm_plan_add_device(plan, "NPU", "simulated:meteor-lake/NPU", IFM_PLAN_STATIC);
+    IfmPlanBlock whole = { .first = 1, .last = 7, .n_devices = 1, .devices = { 0 }, .ratios = { 1 } },
+                 shared = { .first = 1, .last = 5, .n_devices = 2, .devices = { 0, 1 }, .ratios = { 0.4, 0.6 } },
+                 last = { .first = 6, .last = 7, .n_devices = 1, .devices = { 2 }, .ratios = { 1 } };
+    if (n_blocks == 1)
+        ifm_plan_add_block(plan, &whole);
+    else
+    {
+        ifm_plan_add_block(plan, &shared);
+        ifm_plan_add_block(plan, &last);
+    }
+    return plan;
+}
+
+static void add_cost(GArray *costs, double partition_ms, double first_ms, double second_ms, double merge_ms)
+{
+    IfmBlockCost cost = { .partition_ns = partition_ms * MS,
+                          .merge_ns = merge_ms * MS,
+                          .total_ns = (partition_ms + fmax(first_ms, second_ms) + merge_ms) * MS,
+                          .device_ns = { first_ms * MS, second_ms * MS } };
+    g_array_append_val(costs, cost);
+}
+
+/* As the search would make it: two blocks, or one. */
+static void cost_of(int n_blocks, IfmPlanCost *cost)
+{
+    *cost = (IfmPlanCost){ .latency_ns = n_blocks == 1 ? 30 * MS : 20 * MS,
+                           .latency_spread_ratio = 0.02,
+                           .cycle_ns = n_blocks == 1 ? 30 * MS : 12.5 * MS,
+                           .cycle_spread_ratio = n_blocks == 1 ? 0.01 : 0.03,
+                           .energy_j = NAN,
+                           .origin = n_blocks == 1 ? IFM_COST_MEASURED : IFM_COST_SUMMED,
+                           .busy_known = TRUE,
+                           .bottleneck_block = 1,
+                           .alone = g_array_new(FALSE, TRUE, sizeof(IfmBlockCost)),
+                           .steady = g_array_new(FALSE, TRUE, sizeof(IfmBlockCost)) };
+    add_cost(cost->alone, n_blocks == 1 ? 0 : 0.25, n_blocks == 1 ? 30 : 11, 11, n_blocks == 1 ? 0 : 0.5);
+    add_cost(cost->steady, 0, n_blocks == 1 ? 30 : 12.5, 12.4, 0);
+    if (n_blocks == 1)
+        return;
+    add_cost(cost->alone, 0, 8.25, 0, 0);
+    add_cost(cost->steady, 0, 9, 0, 0);
+}
+
+typedef struct
+{
+    IfmCosts *costs;
+    IfmPlanAnswer answer;
+    json_t *prediction;
+    IfmPlanStory story;
+} Fixture;
+
+static json_t *make_prediction(void)
+{
+    return json_pack("{s:i,s:I,s:f,s:f,s:I,s:[{s:i,s:s,s:I,s:I,s:I,s:I},{s:i,s:s,s:I,s:I,s:I,s:I}],s:[{s:s,s:i,s:f},{s:s,"
+                     "s:i,s:f},{s:s,s:i,s:f}]}",
+                     "n_batches", 100, "makespan_ns", (json_int_t)1257500000, "makespan_spread_ratio", 0.031,
+                     "throughput_per_s", 100 / 1.2575, "batch_latency_ns", (json_int_t)22500000, "blocks", "block", 1,
+                     "devices", "CPU+GPU", "mean_ns", (json_int_t)12500000, "partition_ns", (json_int_t)250000, "device_ns",
+                     (json_int_t)11750000, "merge_ns", (json_int_t)500000, "block", 2, "devices", "NPU", "mean_ns",
+                     (json_int_t)9000000, "partition_ns", (json_int_t)0, "device_ns", (json_int_t)9000000, "merge_ns",
+                     (json_int_t)0, "devices", "alias", "CPU", "stream", 0, "wall_utilisation", 0.9, "alias", "GPU",
+                     "stream", 0, "wall_utilisation", 0.95, "alias", "NPU", "stream", 0, "wall_utilisation", 0.72);
+}
+
+static void set_up(Fixture *fixture, gconstpointer data)
+{
+    static const struct
+    {
+        const char *alias, *device;
+    } devices[] = { { "CPU", "openvino:CPU@0" }, { "GPU", "openvino:GPU" }, { "NPU", "simulated:meteor-lake/NPU" } };
+    fixture->costs = ifm_costs_new("graphsage", 7);
+    for (gsize i = 0; i < G_N_ELEMENTS(devices); i++)
+    {
+        IfmCostDevice device = {
+            .alias = devices[i].alias, .device = devices[i].device, .splits = TRUE, .active_w = NAN, .idle_w = NAN
+        };
+        g_assert_cmpint(ifm_costs_add_device(fixture->costs, &device, NULL), ==, (int)i);
+    }
+    ifm_costs_forbid(fixture->costs, 2, 3, "the compiler has no ScatterND");
+    ifm_costs_forbid(fixture->costs, 2, 4, "the compiler has no ScatterND");
+    fixture->answer = (IfmPlanAnswer){ .plan = plan_of(2),
+                                       .best = plan_of(2),
+                                       .single = plan_of(1),
+                                       .optimal = TRUE,
+                                       .lower_bound = 12.5 * MS,
+                                       .n_ranges = 28,
+                                       .n_subsets = 7,
+                                       .n_structures = 1234,
+                                       .n_visited = 99,
+                                       .n_pruned = 45 };
+    cost_of(2, &fixture->answer.cost);
+    cost_of(2, &fixture->answer.best_cost);
+    cost_of(1, &fixture->answer.single_cost);
+    fixture->prediction = make_prediction();
+    fixture->story = (IfmPlanStory){ .model = "gnn-plan",
+                                     .nodes = 5000,
+                                     .edges = 10000,
+                                     .objective = IFM_OBJECTIVE_THROUGHPUT,
+                                     .costs = fixture->costs,
+                                     .answer = &fixture->answer,
+                                     .prediction = fixture->prediction };
+}
+
+static void tear_down(Fixture *fixture, gconstpointer data)
+{
+    ifm_plan_answer_clear(&fixture->answer);
+    ifm_costs_free(fixture->costs);
+    json_decref(fixture->prediction);
+}
+
+/* --- the answer ------------------------------------------------------------------------------------------------------- */
+
+static void test_answer(Fixture *fixture, gconstpointer data)
+{
+    g_autofree char *page = ifm_plan_answer_to_screen(&fixture->story, &(IfmScreen){ .width = 100, .utf8 = TRUE });
+    check_golden("plan-answer.txt", page);
+    g_assert_nonnull(strstr(page, "28 ranges of stages, 7 sets of devices, 1234 structures"));
+    g_assert_nonnull(strstr(page, "optimal under this cost model"));
+    g_assert_nonnull(strstr(page, "NPU not for stages 3, 4: the compiler has no ScatterND\n"));
+    g_assert_nonnull(strstr(page, "verdict: gains 140 % in throughput over the best single device\n"));
+}
+
+/* A gain that nobody can be sure of: the single device is the plan, and the page says why. */
+static void test_uncertain(Fixture *fixture, gconstpointer data)
+{
+    IfmPlanAnswer *answer = &fixture->answer;
+    ifm_plan_free(answer->plan);
+    answer->plan = plan_of(1);
+    ifm_plan_cost_clear(&answer->cost);
+    cost_of(1, &answer->cost);
+    answer->within_uncertainty = TRUE;
+    answer->best_cost.cycle_ns = 29.5 * MS;
+    answer->best_cost.cycle_spread_ratio = 0.05;
+    g_autofree char *page = ifm_plan_answer_to_screen(&fixture->story, &(IfmScreen){ .width = 100 });
+    g_assert_nonnull(strstr(page, "within the uncertainty: the single device wins"));
+    g_assert_nonnull(strstr(page, "would gain 1.69 % in"));
+    g_assert_true(g_str_is_ascii(page));
+    answer->optimal = FALSE;
+    answer->lower_bound = 25 * MS;
+    answer->gap_ratio = 0.2;
+    g_autofree char *open = ifm_plan_answer_to_screen(&fixture->story, &(IfmScreen){ .width = IFM_SCREEN_UNBOUNDED });
+    g_assert_nonnull(strstr(open, "not proved optimal: no plan is below 25.00 ms, which leaves a gap of 20.0 %"));
+    answer->cost.origin = IFM_COST_EXTRAPOLATED;
+    g_autofree char *guess = ifm_plan_answer_to_screen(&fixture->story, &(IfmScreen){ .width = IFM_SCREEN_UNBOUNDED });
+    g_assert_nonnull(strstr(guess, "extrapolated beyond the measured sizes: a guess"));
+}
+
+/* Whether contention was measured is told of plans that have any. */
+static void test_contention(Fixture *fixture, gconstpointer data)
+{
+    IfmScreen screen = { .width = IFM_SCREEN_UNBOUNDED };
+    g_autofree char *known = ifm_plan_answer_to_screen(&fixture->story, &screen);
+    g_assert_nonnull(strstr(known, "how its devices slow each other was measured"));
+    fixture->answer.cost.busy_known = FALSE;
+    g_autofree char *unknown = ifm_plan_answer_to_screen(&fixture->story, &screen);
+    g_assert_nonnull(strstr(unknown, "how its devices slow each other was not measured"));
+}
+
+/* What is written is a plan that can be read, with its certificate beside it. */
+static void test_answer_json(Fixture *fixture, gconstpointer data)
+{
+    g_autoptr(GError) error = NULL;
+    json_auto_t *json = ifm_plan_answer_to_json(&fixture->story);
+    g_autoptr(IfmPlan) plan = ifm_plan_from_json(json, "test", &error);
+    g_assert_no_error(error);
+    g_assert_true(ifm_plan_same_shape(plan, fixture->answer.plan));
+    g_assert_cmpfloat(g_array_index(plan->blocks, IfmPlanBlock, 0).ratios[1], ==, 0.6);
+    const json_t *certificate = json_object_get(json, "certificate"), *single = json_object_get(json, "single");
+    g_assert_true(json_is_true(json_object_get(certificate, "optimal")));
+    g_assert_cmpint(json_integer_value(json_object_get(certificate, "n_ranges")), ==, 28);
+    g_assert_cmpfloat(json_number_value(json_object_get(single, "cycle_ns")), ==, 30 * MS);
+    g_assert_true(json_is_null(json_object_get(single, "energy_j")));
+    json_auto_t *sizes = json_pack("[[i,i]]", 5000, 10000);
+    g_assert_true(json_equal(sizes, json_object_get(json, "sizes")));
+    g_assert_true(json_equal(fixture->prediction, json_object_get(json, "prediction")));
+}
+
+static void test_widths(Fixture *fixture, gconstpointer data)
+{
+    for (int width = 60; width <= 140; width += 8)
+    {
+        IfmScreen screen = { .width = width, .utf8 = width % 16 == 0 };
+        g_autofree char *page = ifm_plan_answer_to_screen(&fixture->story, &screen);
+        g_auto(GStrv) lines = g_strsplit(page, "\n", -1);
+        for (char **line = lines; *line != NULL; line++)
+            g_assert_cmpint(ifm_text_width(*line), <=, width);
+        g_assert_true(screen.utf8 || g_str_is_ascii(page));
+    }
+}
+
+/* --- the run ---------------------------------------------------------------------------------------------------------- */
+
+static IfmTraceAnalysis *make_analysis(const IfmTrackInfo *infos, gsize n)
+{
+    IfmTraceAnalysis *analysis = g_new0(IfmTraceAnalysis, 1);
+    const gint64 times[] = { 13000000, 9000000, 12000000, 15000000, -1, -1 };
+    const gint32 ids[] = { 0, 1, 2 };
+    analysis->tracks = g_array_new(FALSE, TRUE, sizeof(IfmTrackUse));
+    analysis->stages = g_array_new(FALSE, TRUE, sizeof(IfmStageUse));
+    analysis->batch_stage_ns = g_array_new(FALSE, FALSE, sizeof(gint64));
+    analysis->batch_ids = g_array_new(FALSE, FALSE, sizeof(gint32));
+    analysis->critical_path = g_array_new(FALSE, FALSE, sizeof(IfmPathStep));
+    analysis->warnings = g_ptr_array_new_with_free_func(g_free);
+    for (gsize i = 0; i < n; i++)
+    {
+        IfmTrackUse use = { .info = &infos[i], .wall_utilisation = 0.9 - 0.1 * (double)i };
+        g_array_append_val(analysis->tracks, use);
+    }
+    IfmStageUse stages[] = { { .block = 1,
+                               .first = 1,
+                               .last = 5,
+                               .mean_ns = 12.75 * MS,
+                               .partition_ns = 0.5 * MS,
+                               .device_ns = 11.75 * MS,
+                               .merge_ns = 0.5 * MS },
+                             { .block = 2, .first = 6, .last = 7, .mean_ns = 9 * MS, .device_ns = 9 * MS } };
+    g_array_append_vals(analysis->stages, stages, G_N_ELEMENTS(stages));
+    g_array_append_vals(analysis->batch_stage_ns, times, G_N_ELEMENTS(times));
+    g_array_append_vals(analysis->batch_ids, ids, G_N_ELEMENTS(ids));
+    analysis->n_batches = G_N_ELEMENTS(ids);
+    return analysis;
+}
+
+static IfmMeasurement *make_measurement(void)
+{
+    IfmMeasurement *measurement = ifm_measurement_new();
+    json_t *repetitions = json_array();
+    const gint64 makespans[] = { 1300000000, 1250000000, 1280000000 };
+    for (gsize i = 0; i < G_N_ELEMENTS(makespans); i++)
+        json_array_append_new(repetitions, json_pack("{s:I,s:i,s:{s:i}}", "makespan_ns", (json_int_t)makespans[i],
+                                                     "n_batches", 100, "latency", "p50_ns", 24000000));
+    ifm_record_set_json(&measurement->surroundings,
+                        json_pack("{s:{s:o,s:{s:{s:f,s:f},s:{s:f,s:f},s:f,s:f},s:i,s:f}}", "plan", "repetitions",
+                                  repetitions, "bound", "solo", "CPU", 33.3, "GPU", 44.4, "together", "CPU", 30.0, "GPU",
+                                  40.0, "gain", 1.58, "attained", 0.96, "replans", 0, "device_time_slow_down", 0.015));
+    ifm_record_set_json(&measurement->verification, json_pack("{s:s}", "status", "passed"));
+    return measurement;
+}
+
+static const IfmTrackInfo tracks[] = {
+    { .kind = IFM_TRACK_DEVICE, .device = (char *)"CPU", .thread = (char *)"CPU stream 0" },
+    { .kind = IFM_TRACK_DEVICE, .device = (char *)"GPU", .thread = (char *)"GPU stream 0" },
+    { .kind = IFM_TRACK_DEVICE, .device = (char *)"NPU", .thread = (char *)"NPU stream 0" },
+    { .kind = IFM_TRACK_HOST, .thread = (char *)"block 1 host" },
+};
+
+static const IfmRunFigure *find_figure(const GPtrArray *figures, const char *key)
+{
+    for (guint i = 0; i < figures->len; i++)
+        if (g_str_equal(((const IfmRunFigure *)figures->pdata[i])->key, key))
+            return figures->pdata[i];
+    g_error("no figure \"%s\"", key);
+}
+
+/* Each figure is what the documents say: 1280 ms is the middle of three, 100 batches in it 78.125 a second. */
+static void test_figures(Fixture *fixture, gconstpointer data)
+{
+    g_autoptr(IfmMeasurement) measurement = make_measurement();
+    g_autoptr(IfmTraceAnalysis) analysis = make_analysis(tracks, G_N_ELEMENTS(tracks));
+    IfmRunStory story = { .title = "5000 nodes, 10000 edges",
+                          .plan = fixture->answer.plan,
+                          .prediction = fixture->prediction,
+                          .measurement = measurement,
+                          .analysis = analysis };
+    g_autoptr(GPtrArray) figures = ifm_run_figures(&story);
+    const IfmRunFigure *makespan = find_figure(figures, "makespan"), *throughput = find_figure(figures, "throughput"),
+                       *block = find_figure(figures, "block 1 CPU+GPU 1-5"),
+                       *gpu = find_figure(figures, "GPU wall utilisation");
+    g_assert_cmpfloat(makespan->predicted, ==, 1257500000);
+    g_assert_cmpfloat(makespan->measured, ==, 1280000000);
+    g_assert_cmpfloat(throughput->measured, ==, 78.125);
+    g_assert_cmpfloat(block->predicted, ==, 12500000);
+    g_assert_cmpfloat(block->measured, ==, 12750000);
+    g_assert_cmpfloat(gpu->predicted, ==, 0.95);
+    g_assert_cmpfloat(gpu->measured, ==, 0.8);
+    for (guint i = 0; i < figures->len; i++) /* the host's track is no device */
+        g_assert_null(strstr(((const IfmRunFigure *)figures->pdata[i])->key, "host"));
+    g_autofree char *page = ifm_run_to_screen(&story, 1, &(IfmScreen){ .width = 100, .utf8 = TRUE });
+    check_golden("run.txt", page);
+    g_assert_nonnull(strstr(page, "the makespan was 1.79 % longer than predicted; 96.0 % of the bound; outputs equal"));
+}
+
+static void test_several(Fixture *fixture, gconstpointer data)
+{
+    g_autoptr(IfmMeasurement) measurement = make_measurement(), failed = ifm_measurement_new();
+    failed->outcome = IFM_OUTCOME_FAILED;
+    ifm_record_set_text(&failed->error_code, "lost");
+    ifm_record_set_text(&failed->reason, "block 1: GPU: batch 17: device lost");
+    IfmRunStory stories[] = {
+        { .title = "5000 nodes, 10000 edges",
+          .plan = fixture->answer.plan,
+          .prediction = fixture->prediction,
+          .measurement = measurement },
+        { .title = "3000 nodes, 30000 edges", .plan = fixture->answer.single, .measurement = failed, .code = "lost" },
+    };
+    g_autofree char *page = ifm_run_to_screen(stories, 2, &(IfmScreen){ .width = 80 });
+    check_golden("runs-ascii.txt", page);
+    g_assert_true(g_str_is_ascii(page));
+    g_assert_nonnull(strstr(page, "failed: block 1: GPU: batch 17: device lost\n"));
+    json_auto_t *json = ifm_run_to_json(stories, 2);
+    const json_t *runs = json_object_get(json, "runs"), *first = json_array_get(runs, 0);
+    g_assert_cmpuint(json_array_size(runs), ==, 2);
+    g_assert_cmpstr(json_string_value(json_object_get(json_array_get(runs, 1), "error_code")), ==, "lost");
+    const json_t *makespan = json_array_get(json_object_get(first, "figures"), 0);
+    g_assert_cmpfloat(json_number_value(json_object_get(makespan, "measured")), ==, 1280000000);
+    g_assert_cmpstr(json_string_value(json_object_get(makespan, "unit")), ==, "ns");
+}
+
+/* A row a batch, the longest block marked; one that never got to a block has no time there. */
+static void test_batches(Fixture *fixture, gconstpointer data)
+{
+    g_autoptr(IfmTraceAnalysis) analysis = make_analysis(tracks, G_N_ELEMENTS(tracks));
+    IfmRunStory story = { .title = "run", .plan = fixture->answer.plan, .analysis = analysis };
+    g_autofree char *csv = ifm_run_batches_to_csv(&story, 1);
+    g_assert_cmpstr(csv, ==,
+                    "run,batch,block_1_ns,block_2_ns,cycle_ns,bottleneck_block\n"
+                    "run,0,13000000,9000000,13000000,1\n"
+                    "run,1,12000000,15000000,15000000,2\n"
+                    "run,2,,,,\n");
+}
+
+/* Streams of several plans: makespans add up, and how sure they are, too. */
+static void test_parts(void)
+{
+    json_auto_t *total = json_object();
+    ifm_prediction_add(total, json_pack("{s:i,s:I,s:f,s:f}", "n_batches", 10, "makespan_ns", (json_int_t)1000000000,
+                                        "makespan_spread_ratio", 0.1, "throughput_per_s", 10.0));
+    g_assert_cmpfloat(json_number_value(json_object_get(total, "makespan_ns")), ==, 1e9);
+    g_assert_null(json_object_get(total, "parts"));
+    ifm_prediction_add(total, json_pack("{s:i,s:I,s:f,s:f}", "n_batches", 20, "makespan_ns", (json_int_t)3000000000,
+                                        "makespan_spread_ratio", 0.02, "throughput_per_s", 6.67));
+    g_assert_cmpuint(json_array_size(json_object_get(total, "parts")), ==, 2);
+    g_assert_cmpint(json_integer_value(json_object_get(total, "n_batches")), ==, 30);
+    g_assert_cmpfloat(json_number_value(json_object_get(total, "makespan_ns")), ==, 4e9);
+    g_assert_cmpfloat(json_number_value(json_object_get(total, "throughput_per_s")), ==, 7.5);
+    g_assert_cmpfloat_with_epsilon(json_number_value(json_object_get(total, "makespan_spread_ratio")), 0.04, 1e-12);
+    ifm_prediction_add(total, json_pack("{s:i,s:I,s:f,s:f}", "n_batches", 10, "makespan_ns", (json_int_t)1000000000,
+                                        "makespan_spread_ratio", 0.0, "throughput_per_s", 10.0));
+    g_assert_cmpuint(json_array_size(json_object_get(total, "parts")), ==, 3);
+    g_assert_cmpint(json_integer_value(json_object_get(total, "n_batches")), ==, 40);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add("/plan-page/answer", Fixture, NULL, set_up, test_answer, tear_down);
+    g_test_add("/plan-page/uncertain", Fixture, NULL, set_up, test_uncertain, tear_down);
+    g_test_add("/plan-page/contention", Fixture, NULL, set_up, test_contention, tear_down);
+    g_test_add("/plan-page/json", Fixture, NULL, set_up, test_answer_json, tear_down);
+    g_test_add("/plan-page/widths", Fixture, NULL, set_up, test_widths, tear_down);
+    g_test_add("/plan-page/figures", Fixture, NULL, set_up, test_figures, tear_down);
+    g_test_add("/plan-page/several", Fixture, NULL, set_up, test_several, tear_down);
+    g_test_add("/plan-page/batches", Fixture, NULL, set_up, test_batches, tear_down);
+    g_test_add_func("/plan-page/parts", test_parts);
+    return g_test_run();
+}
