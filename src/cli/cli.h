@@ -77,6 +77,8 @@ const Verb *const *cli_verbs(void);
 const Verb *cli_find_verb(const char *const *words, gsize *n_used, GError **error);
 /* cli_is_group: whether verbs of two words begin with @word. */
 gboolean cli_is_group(const char *word);
+/* cli_is_verb: whether it is a verb by itself; "trace" is, and a group, too. */
+gboolean cli_is_verb(const char *word);
 
 /* --- arguments.c ------------------------------------------------------------------------------------------------------ */
 

@@ -81,6 +81,11 @@ static char *words_of(const Verb *verb)
         g_autofree char *all = g_strjoinv(" ", names);
         g_string_append(out, all);
     }
+    else if (cli_is_group(verb->name)) /* of a verb that is a group, too */
+    {
+        g_autofree char *second = second_words(verb->name);
+        g_string_append(out, second);
+    }
     else if (verb == &verb_completion)
         g_string_append(out, "bash fish");
     else if (verb == &verb_help)
@@ -126,9 +131,7 @@ static void bash_verb(GString *out, const Verb *verb)
     for (const Option *option = NULL; (option = cli_next_option(verb, option)) != NULL;)
         g_string_append_printf(out, "--%s ", option->name);
     g_string_append(out, "' -- \"$cur\"))\n        else\n");
-    if (verb->positional == POSITIONAL_FILE)
-        g_string_append(out, "            compopt -o filenames; COMPREPLY=($(compgen -f -- \"$cur\"))\n");
-    else if (verb->positional == POSITIONAL_STUDY)
+    if (verb->positional == POSITIONAL_FILE || verb->positional == POSITIONAL_STUDY)
         g_string_append_printf(out, "            compopt -o filenames; COMPREPLY=($(compgen -W '%s' -f -- \"$cur\"))\n",
                                words);
     else
@@ -146,8 +149,9 @@ static void bash_groups(GString *out)
         if (words[1] == NULL || !g_hash_table_add(seen, g_strdup(words[0])))
             continue;
         g_autofree char *second = second_words(words[0]);
-        g_string_append_printf(out, "    '%s'|'help %s') COMPREPLY=($(compgen -W '%s' -- \"$cur\")) ;;\n", words[0],
-                               words[0], second);
+        if (!cli_is_verb(words[0]))
+            g_string_append_printf(out, "    '%s'|", words[0]);
+        g_string_append_printf(out, "    'help %s') COMPREPLY=($(compgen -W '%s' -- \"$cur\")) ;;\n", words[0], second);
     }
 }
 
@@ -183,6 +187,19 @@ static const char bash_head[] =
     "        prev=${cur%%=*} cur=${cur#*=}\n"
     "    fi\n";
 
+/* A group's verb has two words; of a group that is a verb, too, only where the second is one of its own. @word: NULL where
+ * the group was met before. */
+static void bash_two_words(GString *out, const Verb *verb, const char *word)
+{
+    if (word == NULL || !cli_is_group(word))
+        return;
+    g_autofree char *second = second_words(word);
+    g_string_append_printf(out, "    %s) ((${#words[@]} > 3)) ", word);
+    if (cli_is_verb(word))
+        g_string_append_printf(out, "&& [[ ' %s' == *\" ${words[2]} \"* ]] ", second);
+    g_string_append(out, "&& verb=\"$verb ${words[2]}\" ;;\n");
+}
+
 char *cli_completion_bash(void)
 {
     GString *out = g_string_new(bash_head);
@@ -200,8 +217,7 @@ char *cli_completion_bash(void)
     for (const Verb *const *verb = cli_verbs(); *verb != NULL; verb++)
     {
         char *word = g_strndup((*verb)->name, strcspn((*verb)->name, " "));
-        if (strchr((*verb)->name, ' ') != NULL && !g_hash_table_contains(seen, word))
-            g_string_append_printf(out, "    %s) ((${#words[@]} > 3)) && verb=\"$verb ${words[2]}\" ;;\n", word);
+        bash_two_words(out, *verb, g_hash_table_contains(seen, word) ? NULL : word);
         g_hash_table_add(seen, word);
     }
     g_string_append(out, "    esac\n    case \"$verb\" in\n");
@@ -239,8 +255,8 @@ static void fish_verb(GString *out, const Verb *verb)
     else
         g_string_append_printf(out,
                                "complete -c inferometer -f -n __fish_use_subcommand -a %s\n"
-                               "complete -c inferometer -f -n '__fish_seen_subcommand_from %s' -a %s -d %s\n",
-                               words[0], words[0], words[1], summary);
+                               "complete -c inferometer%s -n '__fish_seen_subcommand_from %s' -a %s -d %s\n",
+                               words[0], cli_is_verb(words[0]) ? "" : " -f", words[0], words[1], summary);
     for (const Option *option = NULL; (option = cli_next_option(verb, option)) != NULL;)
     {
         g_autofree char *help = fish_quote(option->help), *values = values_of(option);
@@ -256,7 +272,8 @@ static void fish_verb(GString *out, const Verb *verb)
         g_string_append_printf(out, " -d %s\n", help);
     }
     g_autofree char *arguments = words_of(verb);
-    if (*arguments != '\0') /* after "help zoo" the words of zoo itself follow, and no first ones */
+    if (*arguments != '\0' &&
+        !cli_is_group(verb->name)) /* after "help zoo" the words of zoo itself follow, and no first ones */
         g_string_append_printf(out, "complete -c inferometer%s -n '%s%s' -a '%s'\n",
                                verb->positional == POSITIONAL_STUDY ? "" : " -f", condition,
                                verb == &verb_help ? "; and test (count (commandline -opc)) -eq 2" : "", arguments);

@@ -6,7 +6,7 @@
 #define HELP_COLUMN 26 /* where an option's explanation begins */
 #define HELP_WIDTH 100 /* text is not set wider than this */
 
-static const char tagline[] = "measures neural-network inference on real runtimes";
+static const char tagline[] = "measures neural-network inference on real runtimes, plans it and runs the plan";
 
 /* What an exit status means; shown by --help and the man page. */
 static const struct
@@ -16,7 +16,8 @@ static const struct
     { "0", "everything asked for was done" },
     { "1", "something was tried and failed: a device refused, crashed, hung or answered wrongly" },
     { "2", "the command line is wrong" },
-    { "3", "the input is wrong: a model, a study, a table, a device's name, a store that is damaged or newer than this "
+    { "3", "the input is wrong: a model, a study, a table, a plan, a trace, a device's name, a store that is damaged or "
+           "newer than this "
            "program" },
     { "4", "something is missing: a runtime, a device, a file, a permission, room on the disk" },
     { "128+N", "signal N came; what was measured until then is kept" },
@@ -139,6 +140,11 @@ char *cli_help_verb(const Verb *verb, const IfmScreen *screen)
     ifm_format_wrap(out, sentence, 0, 0, text_width(screen));
     if (verb->details != NULL)
         paragraphs(out, verb->details, screen);
+    if (cli_is_group(verb->name))
+    {
+        heading(out, "Verbs that begin so", screen);
+        list_verbs(out, verb->name, screen);
+    }
     heading(out, "Options", screen);
     options_of(out, verb, screen);
     if (verb->examples == NULL)
@@ -219,7 +225,7 @@ char *cli_man_page(void)
     GString *out = g_string_new(NULL);
     g_string_append_printf(out, ".TH INFEROMETER 1 \"\" \"inferometer %s\" \"User Commands\"\n", IFM_VERSION);
     g_string_append_printf(out, ".SH NAME\ninferometer \\- %s\n.SH SYNOPSIS\n",
-                           "measure neural\\-network inference on real runtimes");
+                           "measure neural\\-network inference on real runtimes, plan it and run the plan");
     g_string_append(out, ".B inferometer\nVERB [OPTION...] [ARGUMENT...]\n.SH VERBS\n");
     for (const Verb *const *verb = cli_verbs(); *verb != NULL; verb++)
         roff_verb(out, *verb);

@@ -40,6 +40,11 @@ static const Verb *find_exactly(const char *name)
     return NULL;
 }
 
+gboolean cli_is_verb(const char *word)
+{
+    return find_exactly(word) != NULL;
+}
+
 /* Candidates for a mistyped word: second words of @group, or all first words where it is NULL. (transfer full) */
 static GStrv candidates(const char *group)
 {

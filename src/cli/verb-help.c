@@ -15,7 +15,7 @@ static int run_help(const Arguments *arguments)
         text = cli_man_page();
     else if (words[0] == NULL)
         text = cli_help_overview(&screen);
-    else if (cli_is_group(words[0]) && words[1] == NULL)
+    else if (cli_is_group(words[0]) && !cli_is_verb(words[0]) && words[1] == NULL)
         text = cli_help_group(words[0], &screen);
     else
     {
