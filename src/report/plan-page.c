@@ -65,16 +65,12 @@ static const IfmPlanDevice *device_of(const BlockRow *row)
 
 static void get_number(const void *record, const void *user, IfmValue *value)
 {
-    const BlockRow *row = record;
-    if (row->at == 0)
-        ifm_value_set_integer(value, row->number);
+    ifm_value_set_integer(value, ((const BlockRow *)record)->number);
 }
 
 static void get_stages(const void *record, const void *user, IfmValue *value)
 {
     const BlockRow *row = record;
-    if (row->at > 0)
-        return;
     ifm_value_take_text(value, row->block->first == row->block->last
                                    ? g_strdup_printf("%d", row->block->first)
                                    : g_strdup_printf("%d-%d", row->block->first, row->block->last));
@@ -200,10 +196,10 @@ const IfmField ifm_plan_line_fields[] = {
     { "latency_spread_ratio", "±", IFM_FIELD_RATIO, get_cost, COST(latency_spread_ratio) },
     { "cycle_ns", "cycle", IFM_FIELD_DURATION, get_cost, COST(cycle_ns) },
     { "cycle_spread_ratio", "±", IFM_FIELD_RATIO, get_cost, COST(cycle_spread_ratio) },
-    { "throughput_per_s", "batches/s", IFM_FIELD_REAL, get_throughput },
+    { "throughput_per_s", "batches/s", IFM_FIELD_REAL, get_throughput, .flags = IFM_FIELD_NO_SCREEN },
     { "energy_j", "J a batch", IFM_FIELD_REAL, get_cost, COST(energy_j), IFM_FIELD_HIDE_EMPTY },
     { "gain_ratio", "gain", IFM_FIELD_RATIO, get_gain, .flags = IFM_FIELD_HIDE_EMPTY },
-    { "origin", "latencies are", IFM_FIELD_TEXT, get_origin, .flags = IFM_FIELD_WHOLE },
+    { "origin", "latencies are", IFM_FIELD_TEXT, get_origin, .flags = IFM_FIELD_NO_SCREEN },
     { "plan", "plan", IFM_FIELD_TEXT, get_plan, .flags = IFM_FIELD_WHOLE },
     { NULL },
 };
@@ -254,15 +250,15 @@ static void append_trust(GString *out, const IfmPlanStory *story, const IfmScree
 {
     const IfmPlanCost *cost = &story->answer->cost;
     static const char *const origins[] = {
-        "measured at this very size",
-        "interpolated between measured sizes",
-        "sums of stages that were measured one by one; fused they may take less",
-        "extrapolated beyond the measured sizes: a guess",
+        "latencies measured at this very size",
+        "latencies interpolated between measured sizes",
+        "sums of stages measured one by one, which may take less when they are fused",
+        "latencies extrapolated beyond the measured sizes: a guess",
     };
     gsize n_devices = 0;
     for (guint i = 0; i < story->answer->plan->blocks->len; i++)
         n_devices += g_array_index(story->answer->plan->blocks, IfmPlanBlock, i).n_devices;
-    g_autofree char *text = g_strdup_printf("based on  latencies %s%s", origins[cost->origin],
+    g_autofree char *text = g_strdup_printf("based on  %s%s", origins[cost->origin],
                                             n_devices < 2      ? ""
                                             : cost->busy_known ? "; how its devices slow each other was measured"
                                                                : "; how its devices slow each other was not measured");
@@ -308,7 +304,6 @@ static void append_verdict(GString *out, const IfmPlanStory *story, const IfmScr
     }
     else
         g_string_append_printf(text, "gains %s in %s over the best single device", gained, objective);
-    g_string_append_c(out, '\n');
     ifm_page_told(out, "verdict", tone, text->str, screen);
 }
 

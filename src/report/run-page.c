@@ -82,6 +82,13 @@ static char *block_title(const IfmRunStory *story, const IfmStageUse *use)
     return g_strdup_printf("block %d %s%s%d-%d", use->block, name, *name != '\0' ? " " : "", use->first, use->last);
 }
 
+/* What a block has none of is not told. */
+static void add_part(GPtrArray *figures, const char *key, double predicted_ns, double measured_ns)
+{
+    if (measured_ns > 0 || predicted_ns > 0)
+        add_figure(figures, g_strdup(key), "ns", predicted_ns, measured_ns);
+}
+
 static void add_blocks(GPtrArray *figures, const IfmRunStory *story)
 {
     for (guint i = 0; i < story->analysis->stages->len; i++)
@@ -89,9 +96,9 @@ static void add_blocks(GPtrArray *figures, const IfmRunStory *story)
         const IfmStageUse *use = &g_array_index(story->analysis->stages, IfmStageUse, i);
         const json_t *predicted = prediction_of_block(story, use->block);
         add_figure(figures, block_title(story, use), "ns", ifm_member_number(predicted, "mean_ns"), use->mean_ns);
-        add_figure(figures, g_strdup("  partition"), "ns", ifm_member_number(predicted, "partition_ns"), use->partition_ns);
-        add_figure(figures, g_strdup("  devices"), "ns", ifm_member_number(predicted, "device_ns"), use->device_ns);
-        add_figure(figures, g_strdup("  merge"), "ns", ifm_member_number(predicted, "merge_ns"), use->merge_ns);
+        add_part(figures, "  partition", ifm_member_number(predicted, "partition_ns"), use->partition_ns);
+        add_part(figures, "  devices", ifm_member_number(predicted, "device_ns"), use->device_ns);
+        add_part(figures, "  merge", ifm_member_number(predicted, "merge_ns"), use->merge_ns);
     }
 }
 
@@ -204,7 +211,7 @@ const IfmField ifm_run_figure_fields[] = {
     { "predicted", "predicted", IFM_FIELD_TEXT, get_words, FIGURE(predicted), IFM_FIELD_NO_EXPORT | IFM_FIELD_WHOLE },
     { "measured", "measured", IFM_FIELD_TEXT, get_words, FIGURE(measured), IFM_FIELD_NO_EXPORT | IFM_FIELD_WHOLE },
     { "interval_ratio", "±", IFM_FIELD_RATIO, get_interval, .flags = IFM_FIELD_HIDE_EMPTY },
-    { "difference", "measured is off by", IFM_FIELD_TEXT, get_difference_words, NULL, IFM_FIELD_NO_EXPORT },
+    { "difference", "off by", IFM_FIELD_TEXT, get_difference_words, NULL, IFM_FIELD_NO_EXPORT },
     { "unit", "unit", IFM_FIELD_TEXT, get_unit, .flags = IFM_FIELD_NO_SCREEN },
     { "predicted", "predicted", IFM_FIELD_REAL, get_number, FIGURE(predicted), IFM_FIELD_NO_SCREEN },
     { "measured", "measured", IFM_FIELD_REAL, get_number, FIGURE(measured), IFM_FIELD_NO_SCREEN },
@@ -319,7 +326,7 @@ static void append_verdict(GString *out, const IfmRunStory *story, const GPtrArr
         g_autofree char *share = ifm_format_ratio(attained);
         g_string_append_printf(text, "; %s of the bound", share);
     }
-    g_string_append_printf(text, "; outputs %s\n", outputs);
+    g_string_append_printf(text, "; outputs %s", outputs);
     if (tone != IFM_TONE_BAD && isfinite(off) && fabs(off) > 0.05)
         tone = IFM_TONE_WARN;
     ifm_page_told(out, "verdict", tone, text->str, screen);
@@ -350,7 +357,6 @@ static void append_run(GString *out, const IfmRunStory *story, const IfmScreen *
     if (reason != NULL)
     {
         ifm_page_told(out, "failed", IFM_TONE_BAD, reason, screen);
-        g_string_append_c(out, '\n');
     }
     if (json_array_size(repetitions_of(story)) == 0)
         return;
@@ -377,13 +383,6 @@ typedef struct
 static void get_title(const void *record, const void *user, IfmValue *value)
 {
     ifm_value_set_text(value, ((const RunLine *)record)->story->title);
-}
-
-static void get_plan(const void *record, const void *user, IfmValue *value)
-{
-    const IfmPlan *plan = ((const RunLine *)record)->story->plan;
-    if (plan != NULL)
-        ifm_value_take_text(value, ifm_plan_to_text(plan));
 }
 
 static void get_predicted(const void *record, const void *user, IfmValue *value)
@@ -433,7 +432,6 @@ static const IfmField line_fields[] = {
     { "throughput_per_s", "batches/s", IFM_FIELD_REAL, get_rate },
     { "attained", "of bound", IFM_FIELD_RATIO, get_attained, .flags = IFM_FIELD_HIDE_EMPTY },
     { "outputs", "outputs", IFM_FIELD_TEXT, get_outputs, .flags = IFM_FIELD_HIDE_EMPTY },
-    { "plan", "plan", IFM_FIELD_TEXT, get_plan, .flags = IFM_FIELD_WHOLE },
     { NULL },
 };
 

@@ -12,6 +12,9 @@ static void test_help(Bench *bench, gconstpointer data)
         { "study --help", "help-study.txt" },
         { "help study run", "help-study-run.txt" },
         { "help study import", "help-study-import.txt" },
+        { "help plan", "help-plan.txt" },
+        { "help run", "help-run.txt" },
+        { "help trace", "help-trace.txt" },
     };
     for (gsize i = 0; i < G_N_ELEMENTS(lines); i++)
     {
@@ -26,10 +29,10 @@ static void test_help(Bench *bench, gconstpointer data)
 /* Every verb that --help lists explains itself, both ways, and every line fits. */
 static void test_every_verb(Bench *bench, gconstpointer data)
 {
-    static const char *const verbs[] = { "profile",      "study run",    "study status", "study export",
-                                         "study import", "study lookup", "study list",   "devices",
-                                         "zoo list",     "zoo export",   "store show",   "store merge",
-                                         "store export", "store check",  "help",         "completion" };
+    static const char *const verbs[] = { "profile",      "study run",    "study status", "study export", "study import",
+                                         "study lookup", "study list",   "plan",         "run",          "trace",
+                                         "trace diff",   "devices",      "zoo list",     "zoo export",   "store show",
+                                         "store merge",  "store export", "store check",  "help",         "completion" };
     g_auto(Ended) overview = { 0 };
     run_line(bench, "help", &overview);
     for (gsize i = 0; i < G_N_ELEMENTS(verbs); i++)
@@ -112,6 +115,16 @@ static void test_completion_bash(Bench *bench, gconstpointer data)
         { "study run -d NPU = simulated : lab/FIX", "lab/FIXED" },
         { "profile mode", "model.onnx" },
         { "store show --", "--quiet --help" },
+        { "tra", "trace" },
+        { "trace di", "diff" },
+        { "trace mode", "model.onnx" },
+        { "trace model.onnx --ti", "--timeline" },
+        { "trace diff mode", "model.onnx" },
+        { "trace diff --js", "--json" },
+        { "help trace ''", "diff" },
+        { "plan --objective l", "latency" },
+        { "run --device-time s", "sampled" },
+        { "run -d A = openvino : N", "NPU" },
     };
     g_autofree char *bash = g_find_program_in_path("bash");
     if (bash == NULL)
@@ -216,6 +229,34 @@ static void test_usage_errors(Bench *bench, gconstpointer data)
         { "study import x.csv --name a/b", "--name: \"a/b\" is no name for a folder" },
         { "study import x.csv --name x --hidden 0", "is not a whole number from 1 to 1000000" },
         { "study list x", "\"x\" is one argument too many" },
+        { "plan --size 5000", "--size: \"5000\" is not NODES,EDGES, such as 5000,10000" },
+        { "plan --size 5000,-3", "--size: \"5000,-3\" is not NODES,EDGES" },
+        { "plan --size 0,3", "--size: \"0,3\" is not NODES,EDGES" },
+        { "plan --size 5,6 --size 5,6", "--size 5,6: given twice" },
+        { "plan --objective speed", "--objective: \"speed\" is none of latency, throughput, energy" },
+        { "plan --grid 0.3,1.5", "--grid: \"0.3,1.5\" is not a list of shares between 0 and 1" },
+        { "plan --grid 0.3,,0.5", "is not a list of shares between 0 and 1" },
+        { "plan --max-blocks 0", "is not a whole number from 1 to 8" },
+        { "plan --batches 0", "--batches: \"0\" is not a whole number from 1 to 1000000" },
+        { "plan --json - --table -", "only one of --json, --table and --trace can go to standard output" },
+        { "plan a b", "\"b\" is one argument too many" },
+        { "run a.json --plan b.json", "one plan, not both" },
+        { "run --plan a.json --table b.json", "not both" },
+        { "run --demo gnn-plan", "--demo brings its own plan" },
+        { "run --json - --csv -", "only one of --json, --csv and --trace can go to standard output" },
+        { "run --device-time maybe", "--device-time: \"maybe\" is none of on, off, sampled" },
+        { "run --on-failure panic", "--on-failure: \"panic\" is none of stop, replan" },
+        { "run --watchdog 60", "--watchdog: \"60\" is not a duration" },
+        { "run --repetitions 0", "is not a whole number from 1 to 10000" },
+        { "run --batches many", "--batches: \"many\" is not a whole number" },
+        { "trace", "trace: needs FILE" },
+        { "trace a b", "\"b\" is one argument too many: FILE" },
+        { "trace x --window 5", "--window: \"5\" is not BEGIN,END" },
+        { "trace x --window 5ms,2ms", "--window: \"5ms,2ms\" is not BEGIN,END" },
+        { "trace x --window 5ms,2", "is not BEGIN,END since the first event, such as 10ms,250ms" },
+        { "trace x --batch last", "--batch: \"last\" is not a whole number" },
+        { "trace x --json - --csv -", "cannot both go to standard output" },
+        { "trace diff", "needs A [B]" },
         { "completion tcsh", "no completion for the shell \"tcsh\"" },
     };
     for (gsize i = 0; i < G_N_ELEMENTS(known); i++)
