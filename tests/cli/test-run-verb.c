@@ -1,0 +1,236 @@
+#include <glib/gstdio.h>
+
+#include "cli/study-harness.h"
+
+/*
+ * Running plans on simulated devices that take 5 ms for whatever they run, on a virtual clock: what a pipeline of them does
+ * is known exactly.
+ */
+
+#define MS 1000000
+#define DEVICES                                                                                                            \
+    "\"devices\": {\"A\": {\"device\": \"simulated:lab/FIXED\", \"form\": \"dynamic\"}, \"B\": {\"device\": "              \
+    "\"simulated:lab/LINKED\", \"form\": \"dynamic\"}}"
+#define PLAN(blocks)                                                                                                       \
+    "{\"plan\": " blocks ", " DEVICES ", \"model\": \"graphsage\", \"sizes\": [[100, 300]], \"features\": 4, \"hidden\": " \
+                                      "3}"
+#define ONE PLAN("[[[\"A\"],[1,2,3,4,5,6,7],[1]]]")
+#define SHARED PLAN("[[[\"A\",\"B\"],[1,2,3,4,5,6,7],[0.5,0.5]]]")
+#define CHAIN PLAN("[[[\"A\"],[1,2,3],[1]],[[\"B\"],[4,5,6,7],[1]]]")
+
+static double number(const json_t *json, const char *path)
+{
+    g_auto(GStrv) keys = g_strsplit(path, ".", -1);
+    for (char **key = keys; *key != NULL; key++)
+        json = g_ascii_isdigit(**key) ? json_array_get(json, (gsize)g_ascii_strtoull(*key, NULL, 10))
+                                      : json_object_get(json, *key);
+    if (!json_is_number(json))
+        g_error("no number at %s", path);
+    return json_number_value(json);
+}
+
+static double figure(const json_t *run, const char *key, const char *which)
+{
+    gsize i;
+    json_t *row;
+    json_array_foreach(json_object_get(run, "figures"), i,
+                       row) if (g_str_equal(text_of(row, "figure"), key)) return number(row, which);
+    g_error("no figure %s", key);
+}
+
+static json_t *run_plan(const Bench *bench, const char *text, const char *options)
+{
+    g_auto(Ended) ended = { 0 };
+    g_autofree char *line = g_strdup_printf("run plan.json -q --json - -o out %s", options);
+    write_text(bench, "plan.json", text);
+    run_line(bench, line, &ended);
+    assert_status(&ended, 0);
+    return parse_output(&ended);
+}
+
+/* n batches of 5 ms each, one after the other; in a chain of two the second block ends one later. */
+static void test_makespan(Bench *bench, gconstpointer data)
+{
+    static const struct
+    {
+        const char *plan;
+        double cycles;
+    } known[] = { { ONE, 40 }, { SHARED, 40 }, { CHAIN, 41 } };
+    for (gsize i = 0; i < G_N_ELEMENTS(known); i++)
+    {
+        json_auto_t *json = run_plan(bench, known[i].plan, "--batches 40 --repetitions 2");
+        const json_t *run = json_array_get(json_object_get(json, "runs"), 0);
+        /* the virtual clock stands still while the host works, but what it does not own is not for it to stop */
+        g_assert_cmpfloat_with_epsilon(figure(run, "makespan", "measured"), known[i].cycles * 5 * MS, 0.01 * 40 * 5 * MS);
+        g_assert_cmpuint(json_array_size(json_object_get(
+                             json_object_get(json_object_get(json_object_get(run, "measurement"), "surroundings"), "plan"),
+                             "repetitions")),
+                         ==, 2);
+    }
+    gint64 n = query(bench, "out/store.db", "SELECT COUNT(*) FROM measurement WHERE outcome = 'ok'");
+    g_assert_cmpint(n, ==, 3);
+}
+
+/* A row a batch; in the chain each block takes 5 ms. */
+static void test_files(Bench *bench, gconstpointer data)
+{
+    g_auto(Ended) ended = { 0 };
+    write_text(bench, "plan.json", CHAIN);
+    run_line(bench, "run plan.json -q -o out --batches 10 --repetitions 1 --csv batches.csv --trace run.json.gz --timeline",
+             &ended);
+    assert_status(&ended, 0);
+    g_assert_nonnull(strstr(ended.out, "makespan"));
+    g_assert_nonnull(strstr(ended.out, "block 2 B 4-7"));
+    g_autofree char *csv = read_text(bench, "batches.csv");
+    g_auto(GStrv) rows = g_strsplit(csv, "\r\n", -1);
+    g_assert_cmpstr(rows[0], ==, "run,batch,block_1_ns,block_2_ns,cycle_ns,bottleneck_block");
+    g_assert_cmpuint(g_strv_length(rows), ==, 12); /* a head, ten rows, the end */
+    run_line(bench, "trace run.json.gz --json -", &ended);
+    assert_status(&ended, 0);
+    json_auto_t *trace = parse_output(&ended);
+    g_assert_cmpfloat(number(trace, "traces.0.n_batches"), ==, 10);
+    g_autoptr(GDir) out = g_dir_open(bench->folder, 0, NULL); /* no trace of its own is left behind */
+    g_autofree char *folder = bench_path(bench, "out");
+    g_autoptr(GDir) inside = g_dir_open(folder, 0, NULL);
+    for (const char *name; (name = g_dir_read_name(inside)) != NULL;)
+        g_assert_false(g_str_has_prefix(name, ".trace"));
+}
+
+/* The closed loop: a study, the plan by its tables, the prediction in the store before the run, both on the page. */
+static void test_study(Bench *bench, gconstpointer data)
+{
+    g_auto(Ended) ended = { 0 };
+    write_text(bench, "small.yaml", SMALL);
+    run_line(bench, "study run ./small.yaml -q -o small", &ended);
+    assert_status(&ended, 0);
+    run_line(bench, "run ./small -q --use CPU --size 10,20 --batches 20 --repetitions 1 --json -", &ended);
+    assert_status(&ended, 0);
+    json_auto_t *json = parse_output(&ended);
+    const json_t *run = json_array_get(json_object_get(json, "runs"), 0);
+    const char *key = text_of(json_object_get(run, "case"), "key");
+    g_assert_cmpfloat(figure(run, "makespan", "predicted"), >, 0);
+    g_autofree char *sql = g_strdup_printf("SELECT COUNT(*) FROM document WHERE name = 'prediction %s'", key);
+    g_assert_cmpint(query(bench, "small/store.db", sql), ==, 1);
+    sql =
+        (g_free(sql), g_strdup_printf("SELECT json_extract(content, '$.predicted_unix_ms') <= (SELECT MAX(started_unix_ms) "
+                                      "FROM measurement) FROM document WHERE name = 'prediction %s'",
+                                      key));
+    g_assert_cmpint(query(bench, "small/store.db", sql), ==, 1);
+    run_line(bench, "run ./small --use CPU --size 10,20 --size 5,8 --batches 20 --repetitions 1", &ended);
+    assert_status(&ended, 0);
+    g_assert_nonnull(strstr(ended.out, "Predicted and measured"));
+    g_assert_nonnull(strstr(ended.out, "verdict: the makespan was "));
+    /* and the study's own tables are as they were */
+    run_line(bench, "study status ./small", &ended);
+    assert_status(&ended, 0);
+    g_assert_nonnull(strstr(ended.out, "63 cases: 63 measured"));
+}
+
+/* Plans by size, made by plan and looked up by run: one stream, each graph by its own. */
+static void test_table(Bench *bench, gconstpointer data)
+{
+    g_auto(Ended) ended = { 0 };
+    write_text(bench, "small.yaml", SMALL);
+    run_line(bench, "study run ./small.yaml -q -o small", &ended);
+    run_line(bench, "plan ./small -q --table table.json", &ended);
+    assert_status(&ended, 0);
+    run_line(bench, "run ./small --table table.json --batches 12 --repetitions 1 --json - -q", &ended);
+    assert_status(&ended, 0);
+    json_auto_t *json = parse_output(&ended);
+    g_assert_cmpuint(json_array_size(json_object_get(json, "runs")), ==, 1);
+    g_assert_cmpstr(text_of(json_array_get(json_object_get(json, "runs"), 0), "title"), ==, "3 graphs in turn");
+}
+
+/* A device that fails ends the run, with what was seen until then. */
+static void test_failure(Bench *bench, gconstpointer data)
+{
+    g_auto(Ended) ended = { 0 };
+    write_text(bench, "plan.json", CHAIN);
+    run_line(bench, "run plan.json -q -o out -d B=simulated:faulty/FAILS --batches 10 --repetitions 1", &ended);
+    assert_status(&ended, 1);
+    g_assert_nonnull(strstr(ended.err, "status 7"));
+    g_assert_nonnull(strstr(ended.err, "block 2: B"));
+    g_assert_cmpint(query(bench, "out/store.db", "SELECT COUNT(*) FROM measurement WHERE outcome = 'failed'"), ==, 1);
+    assert_none_left(bench);
+}
+
+/* One whose device never answers is ended by the watchdog, which says who waited for whom. */
+static void test_watchdog(Bench *bench, gconstpointer data)
+{
+    g_auto(Ended) ended = { 0 };
+    write_text(bench, "plan.json", CHAIN);
+    run_line(bench, "run plan.json -q -o out -d B=simulated:faulty/HANGS --batches 10 --repetitions 1 --watchdog 1s",
+             &ended);
+    assert_status(&ended, 1);
+    g_assert_nonnull(strstr(ended.err, "B"));
+    assert_none_left(bench);
+}
+
+static void test_bad(Bench *bench, gconstpointer data)
+{
+    static const struct
+    {
+        const char *plan, *options;
+        int status;
+        const char *part;
+    } known[] = {
+        { PLAN("[[[\"A\"],[1,2,3],[1]],[[\"A\"],[4,5,6,7],[1]]]"), "", 3, "block 2: device 'A' is in block 1 already" },
+        { PLAN("[[[\"A\"],[1,2,3],[1]],[[\"B\"],[5,6,7],[1]]]"), "", 3, "block 2" },
+        { PLAN("[[[\"A\"],[1,2,3],[1]]]"), "", 3, "7 stages" },
+        { PLAN("[[[\"A\",\"B\"],[1,2,3,4,5,6,7],[0.5,0.6]]]"), "", 3, "block 1: its ratios add up to 1.1; 1 is right" },
+        { PLAN("[[[\"A\",\"C\"],[1,2,3,4,5,6,7],[0.5,0.5]]]"), "", 3, "C" },
+        { PLAN("[]"), "", 3, "no blocks" },
+        { "[[[\"A\"],[1,2,3,4,5,6,7],[1]]]", "--size 10,20", 3, "nothing says what device \"A\" is: --device A=DEVICE" },
+        { "[[[\"A\"],[1,2,3,4,5,6,7],[1]]]", "-d A=simulated:lab/FIXED", 2, "needs --size NODES,EDGES or --graph FILE" },
+        { ONE, "-d Z=simulated:lab/FIXED", 2, "no plan to be run has a device \"Z\"" },
+        { ONE, "-d A=nonsense", 3, "device \"A\"" },
+        { ONE, "--graph missing.txt", 4, "missing.txt" },
+        { ONE, "--on-failure replan", 2, "--on-failure replan needs STUDY" },
+        { "{\"plan\": ", "", 3, "plan.json:1" },
+        { "{\"plan\": 7, \"model\": \"graphsage\"}", "", 3, "plan.json" },
+        { "{\"plan\": [], \"model\": \"graphsag\"}", "", 3, "graphsage" },
+    };
+    g_auto(Ended) ended = { 0 };
+    for (gsize i = 0; i < G_N_ELEMENTS(known); i++)
+    {
+        g_autofree char *line =
+            g_strdup_printf("run plan.json -o out%s%s", *known[i].options != '\0' ? " " : "", known[i].options);
+        write_text(bench, "plan.json", known[i].plan);
+        run_line(bench, line, &ended);
+        assert_complaint(&ended, known[i].status, known[i].part);
+        g_assert_cmpstr(ended.out, ==, "");
+    }
+    g_autoptr(GString) deep = g_string_new(NULL);
+    for (int i = 0; i < 10000; i++)
+        g_string_append_c(deep, '[');
+    write_text(bench, "plan.json", deep->str);
+    run_line(bench, "run plan.json -o out", &ended);
+    assert_complaint(&ended, 3, "plan.json:1");
+    run_line(bench, "run missing.json -o out", &ended);
+    assert_complaint(&ended, 4, "missing.json");
+    g_assert_false(is_there(bench, "out/store.db")); /* nothing was begun */
+}
+
+/* Read from standard input, as a pipe from plan leaves it. */
+static void test_pipe(Bench *bench, gconstpointer data)
+{
+    g_auto(Ended) ended = { 0 };
+    write_text(bench, "plan.json", ONE);
+    run_shell(bench, "sh", "\"$INFEROMETER\" run --plan - -q -o out --batches 5 --repetitions 1 < plan.json", &ended);
+    assert_status(&ended, 0);
+    g_assert_nonnull(strstr(ended.out, "100 nodes, 300 edges"));
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add("/run/makespan", Bench, NULL, bench_init, test_makespan, bench_clear);
+    g_test_add("/run/files", Bench, NULL, bench_init, test_files, bench_clear);
+    g_test_add("/run/study", Bench, NULL, bench_init, test_study, bench_clear);
+    g_test_add("/run/table", Bench, NULL, bench_init, test_table, bench_clear);
+    g_test_add("/run/failure", Bench, NULL, bench_init, test_failure, bench_clear);
+    g_test_add("/run/watchdog", Bench, NULL, bench_init, test_watchdog, bench_clear);
+    g_test_add("/run/bad", Bench, NULL, bench_init, test_bad, bench_clear);
+    g_test_add("/run/pipe", Bench, NULL, bench_init, test_pipe, bench_clear);
+    return g_test_run();
+}

@@ -1,0 +1,100 @@
+#include "cli/study-harness.h"
+
+/* A foreign trace whose figures are known: thread 1 works from 0 to 40 us and from 60 to 100 us, thread 2 from 10 to 35. */
+#define FOREIGN                                                                                                            \
+    "{\"traceEvents\": ["                                                                                                  \
+    "{\"ph\": \"X\", \"name\": \"a\", \"pid\": 1, \"tid\": 1, \"ts\": 0, \"dur\": 40},"                                    \
+    "{\"ph\": \"X\", \"name\": \"b\", \"pid\": 1, \"tid\": 2, \"ts\": 10, \"dur\": 25},"                                   \
+    "{\"ph\": \"X\", \"name\": \"c\", \"pid\": 1, \"tid\": 1, \"ts\": 60, \"dur\": 40}]}"
+
+static double number(const json_t *json, const char *key)
+{
+    const json_t *found = json_object_get(json, key);
+    g_assert_true(json_is_number(found));
+    return json_number_value(found);
+}
+
+static void test_known(Bench *bench, gconstpointer data)
+{
+    g_auto(Ended) ended = { 0 };
+    write_text(bench, "foreign.json", FOREIGN);
+    run_line(bench, "trace foreign.json --json -", &ended);
+    assert_status(&ended, 0);
+    json_auto_t *json = parse_output(&ended);
+    const json_t *trace = json_array_get(json_object_get(json, "traces"), 0);
+    g_assert_cmpfloat(number(trace, "window_ns"), ==, 100000);
+    g_assert_cmpfloat(number(trace, "busy_ns"), ==, 105000); /* 80 + 25 */
+    g_assert_cmpfloat(number(trace, "idle_ns"), ==, 95000);  /* 2 x 100 - 105 */
+    run_line(bench, "trace foreign.json --window 0,50us --json -", &ended);
+    assert_status(&ended, 0);
+    json_auto_t *part = parse_output(&ended);
+    g_assert_cmpfloat(number(json_array_get(json_object_get(part, "traces"), 0), "busy_ns"), ==, 65000);
+    run_line(bench, "trace foreign.json --timeline", &ended);
+    assert_status(&ended, 0);
+    g_assert_cmpstr(ended.err, ==, "");
+    run_line(bench, "trace foreign.json --csv -", &ended);
+    assert_status(&ended, 0);
+    g_auto(GStrv) rows = g_strsplit(g_strchomp(ended.out), "\n", -1);
+    g_assert_cmpuint(g_strv_length(rows), ==, 4);
+}
+
+static void test_diff(Bench *bench, gconstpointer data)
+{
+    g_auto(Ended) ended = { 0 };
+    write_text(bench, "a.json", FOREIGN);
+    write_text(bench, "b.json", "[{\"ph\": \"X\", \"name\": \"a\", \"pid\": 1, \"tid\": 1, \"ts\": 5, \"dur\": 200}]");
+    run_line(bench, "trace diff a.json b.json", &ended);
+    assert_status(&ended, 0);
+    run_line(bench, "trace diff a.json b.json --json -", &ended);
+    assert_status(&ended, 0);
+    json_auto_t *json = parse_output(&ended);
+    g_assert_cmpuint(json_array_size(json_object_get(json, "differences")), >=, 1);
+    run_line(bench, "trace diff a.json", &ended);
+    assert_complaint(&ended, 2, "a.json holds one trace");
+}
+
+static void test_bad(Bench *bench, gconstpointer data)
+{
+    static const struct
+    {
+        const char *text, *part;
+    } known[] = {
+        { "", "bad.json" },
+        { "{\"traceEvents\": [{\"ph\": \"X\", \"name\": \"a\", \"ts\": 1, \"du", "bad.json: byte " },
+        { "{\"traceEvents\": [{]}", "bad.json: byte " },
+        { "{\"traceEvents\": []}", "bad.json" },
+        { "[{\"ph\": \"X\", \"name\": \"a\", \"pid\": 1, \"tid\": 1, \"dur\": 3}]", "bad.json: byte " },
+        { "[{\"ph\": \"E\", \"name\": \"a\", \"pid\": 1, \"tid\": 1, \"ts\": 3}]", "bad.json: byte " },
+        { "[{\"ph\": \"X\", \"name\": \"a\", \"pid\": 1, \"tid\": 1, \"ts\": 1e300, \"dur\": 3}]", "bad.json: byte " },
+    };
+    g_auto(Ended) ended = { 0 };
+    for (gsize i = 0; i < G_N_ELEMENTS(known); i++)
+    {
+        write_text(bench, "bad.json", known[i].text);
+        run_line(bench, "trace bad.json", &ended);
+        assert_complaint(&ended, 3, known[i].part);
+        g_assert_cmpstr(ended.out, ==, "");
+    }
+    g_autoptr(GString) deep = g_string_new("{\"traceEvents\": [{\"ph\": \"X\", \"ts\": 1, \"dur\": 1, \"args\": ");
+    for (int i = 0; i < 100000; i++)
+        g_string_append_c(deep, '[');
+    write_text(bench, "bad.json", deep->str);
+    run_line(bench, "trace bad.json", &ended);
+    assert_complaint(&ended, 3, "bad.json: byte ");
+    run_line(bench, "trace missing.json", &ended);
+    assert_complaint(&ended, 4, "missing.json");
+    run_line(bench, "trace diff bad.json missing.json", &ended);
+    assert_complaint(&ended, 3, "bad.json");
+    write_text(bench, "good.json", FOREIGN);
+    run_line(bench, "trace good.json --window 200us,300us", &ended);
+    assert_status(&ended, 0); /* nothing happens there, and that is an answer */
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add("/trace/known", Bench, NULL, bench_init, test_known, bench_clear);
+    g_test_add("/trace/diff", Bench, NULL, bench_init, test_diff, bench_clear);
+    g_test_add("/trace/bad", Bench, NULL, bench_init, test_bad, bench_clear);
+    return g_test_run();
+}
