@@ -39,7 +39,9 @@ IfmPlan *run_demo_plan(IfmPlanSize *size)
     IfmPlanBlock head = {
         .first = 1, .last = MAX(1, n_stages - 1), .n_devices = 2, .devices = { 0, 1 }, .ratios = { 0.5, 0.5 }
     };
-    IfmPlanBlock tail = { .first = n_stages, .last = n_stages, .n_devices = 1, .devices = { 2 }, .ratios = { 1 } };
+    IfmPlanBlock tail = {
+        .first = MAX(1, n_stages / 2) + 1, .last = n_stages, .n_devices = 1, .devices = { 2 }, .ratios = { 1 }
+    };
     ifm_plan_add_block(plan, &head);
     ifm_plan_add_block(plan, &tail);
     *size = (IfmPlanSize){ DEMO_NODES, DEMO_NODES };

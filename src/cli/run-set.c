@@ -14,6 +14,7 @@ static void job_free(RunJob *job)
     g_free(job->title);
     g_array_unref(job->graphs);
     g_array_unref(job->sizes);
+    g_ptr_array_unref(job->batches);
     g_ptr_array_unref(job->plans);
     g_ptr_array_unref(job->documents);
     g_clear_pointer(&job->prediction, json_decref);
@@ -33,6 +34,7 @@ static RunJob *job_new(char *title)
     job->title = title;
     job->graphs = g_array_new(FALSE, TRUE, sizeof(IfmPlanGraph));
     job->sizes = g_array_new(FALSE, FALSE, sizeof(IfmPlanSize));
+    job->batches = g_ptr_array_new_with_free_func((GDestroyNotify)g_array_unref);
     job->plans = g_ptr_array_new_with_free_func((GDestroyNotify)ifm_plan_free);
     job->documents = g_ptr_array_new_with_free_func((GDestroyNotify)json_decref);
     job->simulated = g_ptr_array_new_with_free_func((GDestroyNotify)ifm_trace_free);
@@ -215,13 +217,46 @@ static IfmPlan *plan_for(RunSet *set, const IfmPlanSize *size, GError **error)
 
 /* --- graphs ----------------------------------------------------------------------------------------------------------- */
 
-static void add_graph(RunSet *set, RunJob *job, const char *kind, const IfmPlanSize *size)
+/* The sizes of a graph's parts, ghosts included, as the run will make them. NULL with an error. */
+static GArray *part_sizes(const IfmPlanGraph *graph, GError **error)
+{
+    gsize kind = 0;
+    while (ifm_graph_kind_words()[kind] != NULL && !g_str_equal(ifm_graph_kind_words()[kind], graph->kind))
+        kind++;
+    g_autoptr(IfmGraph) whole = ifm_graph_kind_words()[kind] != NULL
+                                    ? ifm_graph_random((IfmGraphKind)kind, graph->nodes, graph->edges, graph->seed, error)
+                                    : ifm_graph_read(graph->kind, IFM_GRAPH_FORMAT_AUTO, error);
+    g_autoptr(GPtrArray) parts = whole != NULL ? ifm_graph_partition(whole, graph->parts, graph->seed, error) : NULL;
+    GArray *sizes = parts != NULL ? g_array_new(FALSE, FALSE, sizeof(IfmPlanSize)) : NULL;
+    for (guint i = 0; parts != NULL && i < parts->len; i++)
+    {
+        const IfmGraph *part = ((const IfmSubgraph *)parts->pdata[i])->graph;
+        IfmPlanSize size = { part->n_nodes, part->n_edges };
+        g_array_append_val(sizes, size);
+    }
+    return sizes;
+}
+
+static gboolean add_graph(RunSet *set, RunJob *job, const char *kind, const IfmPlanSize *size, GError **error)
 {
     char *text = g_strdup(kind);
-    IfmPlanGraph graph = { .kind = text, .nodes = size->nodes, .edges = size->edges, .seed = set->graph_seed };
+    IfmPlanGraph graph = {
+        .kind = text, .nodes = size->nodes, .edges = size->edges, .seed = set->graph_seed, .parts = set->parts
+    };
     g_ptr_array_add(set->texts, text);
+    GArray *batches = set->parts > 1 ? part_sizes(&graph, error) : g_array_new(FALSE, FALSE, sizeof(IfmPlanSize));
+    if (batches == NULL)
+        return FALSE;
+    if (set->parts <= 1)
+        g_array_append_val(batches, *size);
+    IfmPlanSize largest = g_array_index(batches, IfmPlanSize, 0);
+    for (guint i = 1; i < batches->len; i++)
+        if (g_array_index(batches, IfmPlanSize, i).edges > largest.edges)
+            largest = g_array_index(batches, IfmPlanSize, i);
+    g_ptr_array_add(job->batches, batches);
     g_array_append_val(job->graphs, graph);
-    g_array_append_val(job->sizes, *size);
+    g_array_append_val(job->sizes, largest);
+    return TRUE;
 }
 
 static char *size_title(const IfmPlanSize *size)
@@ -230,7 +265,7 @@ static char *size_title(const IfmPlanSize *size)
 }
 
 /* Graphs that share a stream do so by a table; else each has a run of its own. @title: (transfer full) */
-static void add_stream(RunSet *set, char *title, const char *kind, const IfmPlanSize *size)
+static gboolean add_stream(RunSet *set, char *title, const char *kind, const IfmPlanSize *size, GError **error)
 {
     RunJob *job = set->table != NULL && set->jobs->len > 0 ? set->jobs->pdata[0] : NULL;
     if (job == NULL)
@@ -242,7 +277,7 @@ static void add_stream(RunSet *set, char *title, const char *kind, const IfmPlan
         job->title = both;
     }
     g_free(title);
-    add_graph(set, job, kind, size);
+    return add_graph(set, job, kind, size, error);
 }
 
 static gboolean add_file(RunSet *set, const char *path, GError **error)
@@ -251,8 +286,7 @@ static gboolean add_file(RunSet *set, const char *path, GError **error)
     if (graph == NULL)
         return FALSE;
     IfmPlanSize size = { graph->n_nodes, graph->n_edges };
-    add_stream(set, g_path_get_basename(path), path, &size);
-    return TRUE;
+    return add_stream(set, g_path_get_basename(path), path, &size, error);
 }
 
 /* The sizes that a plan's file was made for. */
@@ -300,7 +334,8 @@ static int add_streams(RunSet *set, const Arguments *arguments)
     for (guint i = 0; i < sizes->len; i++)
     {
         const IfmPlanSize *size = &g_array_index(sizes, IfmPlanSize, i);
-        add_stream(set, size_title(size), set->kind, size);
+        if (!add_stream(set, size_title(size), set->kind, size, &error))
+            return cli_fail(error);
     }
     if (set->jobs->len == 0)
         return cli_usage(cli_verb_of(arguments), "needs --size NODES,EDGES or --graph FILE: what to run the plan on");
@@ -309,10 +344,17 @@ static int add_streams(RunSet *set, const Arguments *arguments)
 
 /* --- predictions ------------------------------------------------------------------------------------------------------ */
 
-/* How many of a stream's batches are graph @index's. */
+/* How many of a stream's batches are graph @index's: they come in turn, a graph's parts one after the other. */
 static gsize share_of(const RunJob *job, gsize n_batches, guint index)
 {
-    return n_batches / job->graphs->len + (index < n_batches % job->graphs->len);
+    gsize before = 0, all = 0, own = ((const GArray *)job->batches->pdata[index])->len;
+    for (guint i = 0; i < job->batches->len; i++)
+    {
+        before += i < index ? ((const GArray *)job->batches->pdata[i])->len : 0;
+        all += ((const GArray *)job->batches->pdata[i])->len;
+    }
+    gsize rest = n_batches % all;
+    return n_batches / all * own + (rest > before ? MIN(rest - before, own) : 0);
 }
 
 /* One group: the graphs with the plan of graph @first. */
@@ -324,7 +366,8 @@ static gboolean predict_group(RunSet *set, const Arguments *arguments, RunJob *j
     for (guint i = first; i < job->graphs->len; i++)
         if (json_equal(job->documents->pdata[i], job->documents->pdata[first]))
         {
-            g_array_append_val(sizes, g_array_index(job->sizes, IfmPlanSize, i));
+            const GArray *batches = job->batches->pdata[i];
+            g_array_append_vals(sizes, batches->data, batches->len);
             options.n_batches += share_of(job, (gsize)cli_integer(arguments, "batches"), i);
         }
     IfmTrace *trace = NULL;
@@ -464,6 +507,12 @@ static int open_place(RunSet *set, const Arguments *arguments, const char *plan,
     return needs_study ? open_study(set, arguments, study) : open_own_store(set, arguments);
 }
 
+static int add_demo(RunSet *set, const IfmPlanSize *size)
+{
+    g_autoptr(GError) error = NULL;
+    return add_stream(set, g_strdup("demo"), set->kind, size, &error) ? CLI_EXIT_OK : cli_fail(error);
+}
+
 int run_set_init(RunSet *set, const Arguments *arguments)
 {
     const char *plan, *study;
@@ -472,6 +521,7 @@ int run_set_init(RunSet *set, const Arguments *arguments)
     set->texts = g_ptr_array_new_with_free_func(g_free);
     set->kind = ifm_graph_kind_name(IFM_GRAPH_UNIFORM);
     set->graph_seed = (guint32)cli_integer(arguments, "seed");
+    set->parts = cli_integer(arguments, "parts");
     int status = find_named(arguments, &plan, &study);
     g_autoptr(IfmPlan) demo = cli_given(arguments, "demo") ? run_demo_plan(&demo_size) : NULL;
     if (status != CLI_EXIT_OK || (status = read_given(set, arguments, plan)) != CLI_EXIT_OK ||
@@ -479,7 +529,7 @@ int run_set_init(RunSet *set, const Arguments *arguments)
         (status = find_model(set, arguments, demo)) != CLI_EXIT_OK)
         return status;
     if (demo != NULL && !cli_given(arguments, "size") && !cli_given(arguments, "graph"))
-        add_stream(set, g_strdup("demo"), set->kind, &demo_size);
+        status = add_demo(set, &demo_size);
     else
         status = add_streams(set, arguments);
     if (status == CLI_EXIT_OK && set->ground.costs != NULL)

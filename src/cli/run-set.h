@@ -10,7 +10,8 @@ typedef struct
 {
     char *title;
     GArray *graphs;       /* IfmPlanGraph */
-    GArray *sizes;        /* IfmPlanSize, of the graphs */
+    GArray *sizes;        /* IfmPlanSize, of the graphs; of one in parts, its largest part */
+    GPtrArray *batches;   /* GArray* of IfmPlanSize: what each graph comes to as batches */
     GPtrArray *plans;     /* IfmPlan*, of the graphs */
     GPtrArray *documents; /* json_t*, the same */
     json_t *prediction;   /* or NULL */
@@ -37,6 +38,7 @@ typedef struct
     IfmPlanTable *table; /* or NULL */
     const char *kind;    /* of random graphs */
     guint32 graph_seed;
+    gint64 parts;     /* 1: graphs are whole */
     GPtrArray *texts; /* what graphs' kinds point to */
     GPtrArray *jobs;  /* RunJob* */
 } RunSet;

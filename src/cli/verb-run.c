@@ -293,6 +293,8 @@ static const Option run_options[] = {
     { "demo", 0, OPTION_FLAG, FALSE, NULL, "a pipeline of matrix products on the devices that are here; needs no study" },
     ROW_SIZE("a graph's size to run batches of; without it those of the plan or study"),
     { "graph", 0, OPTION_FILE, TRUE, "FILE", "a graph to run batches of: an edge list, a Matrix Market file, a TUDataset" },
+    { "parts", 0, OPTION_COUNT, FALSE, "N", "part each graph (METIS): each subgraph with its ghost nodes is a batch", "1",
+      .least = 1, .most = 65536 },
     { "batches", 0, OPTION_COUNT, FALSE, "N", "batches of one run", "100", .least = 1, .most = 1000000 },
     { "repetitions", 0, OPTION_COUNT, FALSE, "N", "runs to measure, after one to warm up", "3", .least = 1, .most = 10000 },
     { "queue-depth", 0, OPTION_COUNT, FALSE, "N", "batches that may lie between two blocks", "2", .least = 1,
