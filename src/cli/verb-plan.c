@@ -169,6 +169,12 @@ static int write_files(const PlanGround *ground, const Arguments *arguments, con
     return status;
 }
 
+static char *timeline_of(const Planned *planned, const IfmScreen *screen)
+{
+    const IfmTrace *trace = planned->trace;
+    return ifm_trace_timeline(&trace, 1, NULL, screen);
+}
+
 static int print_page(const PlanGround *ground, const Arguments *arguments, const GPtrArray *all)
 {
     IfmScreen screen = ifm_screen_detect(STDOUT_FILENO);
@@ -179,8 +185,7 @@ static int print_page(const PlanGround *ground, const Arguments *arguments, cons
         IfmPlanStory story = story_of(ground, planned);
         g_autofree char *page = ifm_plan_answer_to_screen(&story, &screen),
                         *pareto = planned->pareto != NULL ? ifm_plan_pareto_to_screen(planned->pareto, &screen) : NULL,
-                        *timeline =
-                            cli_given(arguments, "timeline") ? ifm_trace_timeline(planned->trace, NULL, &screen) : NULL;
+                        *timeline = cli_given(arguments, "timeline") ? timeline_of(planned, &screen) : NULL;
         g_string_append_printf(text, "%s%s%s%s%s", i > 0 ? "\n" : "", page, pareto != NULL ? pareto : "",
                                timeline != NULL ? "\n" : "", timeline != NULL ? timeline : "");
     }

@@ -120,23 +120,31 @@ static GArray *collect(const RunSet *set)
     return stories;
 }
 
-/* The simulation and the run of each stream, side by side. */
+/* The simulation of a stream and its run; borrowed. */
+static GPtrArray *traces_of(const RunJob *job)
+{
+    GPtrArray *traces = g_ptr_array_new();
+    for (guint t = 0; t < job->simulated->len; t++)
+        g_ptr_array_add(traces, job->simulated->pdata[t]);
+    for (guint t = 0; job->recorded != NULL && t < job->recorded->len; t++)
+        g_ptr_array_add(traces, job->recorded->pdata[t]);
+    return traces;
+}
+
+/* Those of all streams, side by side. */
 static int write_traces(const RunSet *set, const char *path)
 {
     g_autoptr(GError) error = NULL;
-    g_autoptr(GPtrArray) traces = g_ptr_array_new();
+    g_autoptr(GPtrArray) all = g_ptr_array_new();
     for (guint i = 0; i < set->jobs->len; i++)
     {
-        const RunJob *job = set->jobs->pdata[i];
-        for (guint t = 0; t < job->simulated->len; t++)
-            g_ptr_array_add(traces, job->simulated->pdata[t]);
-        for (guint t = 0; job->recorded != NULL && t < job->recorded->len; t++)
-            g_ptr_array_add(traces, job->recorded->pdata[t]);
+        g_autoptr(GPtrArray) traces = traces_of(set->jobs->pdata[i]);
+        for (guint t = 0; t < traces->len; t++)
+            g_ptr_array_add(all, traces->pdata[t]);
     }
-    if (traces->len == 0)
+    if (all->len == 0)
         return CLI_EXIT_OK;
-    return ifm_trace_write((const IfmTrace *const *)traces->pdata, traces->len, path, &error) ? CLI_EXIT_OK
-                                                                                              : cli_fail(error);
+    return ifm_trace_write((const IfmTrace *const *)all->pdata, all->len, path, &error) ? CLI_EXIT_OK : cli_fail(error);
 }
 
 static int write_files(const Running *running, const IfmRunStory *stories, gsize n)
@@ -163,17 +171,11 @@ static void append_timelines(GString *text, const RunSet *set, const IfmScreen *
 {
     for (guint i = 0; i < set->jobs->len; i++)
     {
-        const RunJob *job = set->jobs->pdata[i];
-        for (guint t = 0; t < job->simulated->len; t++)
-        {
-            g_autofree char *timeline = ifm_trace_timeline(job->simulated->pdata[t], NULL, screen);
+        g_autoptr(GPtrArray) traces = traces_of(set->jobs->pdata[i]);
+        g_autofree char *timeline =
+            traces->len > 0 ? ifm_trace_timeline((const IfmTrace *const *)traces->pdata, traces->len, NULL, screen) : NULL;
+        if (timeline != NULL)
             g_string_append_printf(text, "\n%s", timeline);
-        }
-        for (guint t = 0; job->recorded != NULL && t < job->recorded->len; t++)
-        {
-            g_autofree char *timeline = ifm_trace_timeline(job->recorded->pdata[t], NULL, screen);
-            g_string_append_printf(text, "\n%s", timeline);
-        }
     }
 }
 

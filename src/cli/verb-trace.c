@@ -1,6 +1,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <inferometer/json.h>
+
 #include "cli.h"
 
 /* --- reading ---------------------------------------------------------------------------------------------------------- */
@@ -84,14 +86,26 @@ static IfmTraceAnalysis *analyse(const char *path, const IfmTrace *trace, const 
 
 /* --- trace ------------------------------------------------------------------------------------------------------------ */
 
-static void add_page(GString *out, const Arguments *arguments, const IfmTrace *trace, const IfmTraceAnalysis *analysis,
-                     const IfmTraceQuestion *question, gboolean named)
+static void add_page(GString *out, const IfmTrace *trace, const IfmTraceAnalysis *analysis)
 {
     IfmScreen screen = ifm_screen_detect(STDOUT_FILENO);
-    g_autofree char *page = ifm_trace_to_screen(analysis, trace, &screen),
-                    *timeline = cli_given(arguments, "timeline") ? ifm_trace_timeline(trace, question, &screen) : NULL;
-    g_string_append_printf(out, "%s%s%s%s", out->len > 0 ? "\n" : "", page, timeline != NULL ? "\n" : "",
-                           timeline != NULL ? timeline : "");
+    g_autofree char *page = ifm_trace_to_screen(trace, analysis, &screen);
+    g_string_append_printf(out, "%s%s", out->len > 0 ? "\n" : "", page);
+}
+
+/* Several on one scale, each from its own beginning: a window is then as far from each one's. */
+static void add_timeline(GString *out, const Arguments *arguments, const GPtrArray *traces)
+{
+    IfmScreen screen = ifm_screen_detect(STDOUT_FILENO);
+    gboolean windowed = cli_given(arguments, "window");
+    for (guint i = 0; i < (windowed ? traces->len : 1); i++)
+    {
+        IfmTraceQuestion question = IFM_TRACE_QUESTION_INIT;
+        ask(arguments, traces->pdata[i], &question);
+        g_autofree char *timeline = ifm_trace_timeline((const IfmTrace *const *)traces->pdata + i,
+                                                       windowed ? 1 : traces->len, windowed ? &question : NULL, &screen);
+        g_string_append_printf(out, "\n%s", timeline);
+    }
 }
 
 static int run_trace(const Arguments *arguments)
@@ -115,7 +129,7 @@ static int run_trace(const Arguments *arguments)
         g_autoptr(IfmTraceAnalysis) analysis = analyse(path, traces->pdata[i], &question, &status);
         if (analysis == NULL)
             break;
-        add_page(text, arguments, traces->pdata[i], analysis, &question, traces->len > 1);
+        add_page(text, traces->pdata[i], analysis);
         json_array_append_new(all, ifm_trace_analysis_to_json(analysis, traces->pdata[i]));
     }
     if (status == CLI_EXIT_OK && json_path != NULL)
@@ -126,11 +140,13 @@ static int run_trace(const Arguments *arguments)
     }
     if (status == CLI_EXIT_OK && csv_path != NULL)
     {
-        g_autofree char *csv = ifm_trace_to_csv((const IfmTrace *const *)traces->pdata, traces->len);
+        g_autofree char *csv = ifm_trace_events_to_csv((const IfmTrace *const *)traces->pdata, traces->len);
         status = cli_write(csv_path, csv);
     }
     if (status != CLI_EXIT_OK || g_strcmp0(json_path, "-") == 0 || g_strcmp0(csv_path, "-") == 0)
         return status;
+    if (cli_given(arguments, "timeline"))
+        add_timeline(text, arguments, traces);
     return cli_print(text->str);
 }
 
@@ -186,6 +202,19 @@ static int read_two(const Arguments *arguments, GPtrArray **files, const IfmTrac
     return CLI_EXIT_OK;
 }
 
+static json_t *differences_to_json(const GPtrArray *differences)
+{
+    json_t *rows = json_array();
+    for (guint i = 0; i < differences->len; i++)
+    {
+        const IfmTraceDifference *difference = differences->pdata[i];
+        json_array_append_new(rows, json_pack("{s:s,s:s,s:o,s:o,s:o}", "key", difference->key, "unit", difference->unit,
+                                              "a", ifm_json_real(difference->a), "b", ifm_json_real(difference->b), "ratio",
+                                              ifm_json_real(difference->ratio)));
+    }
+    return rows;
+}
+
 static int run_diff(const Arguments *arguments)
 {
     const char *const *paths = cli_positional(arguments);
@@ -204,8 +233,7 @@ static int run_diff(const Arguments *arguments)
     g_autoptr(GPtrArray) differences = ifm_trace_diff(a, b);
     if (json_path != NULL)
     {
-        IfmTable table = { ifm_trace_difference_fields, (const void *const *)differences->pdata, differences->len };
-        json_auto_t *rows = ifm_table_to_json(&table);
+        json_auto_t *rows = differences_to_json(differences);
         json_auto_t *json = json_pack("{s:{s:s,s:s,s:i},s:O}", "inferometer", "version", IFM_VERSION, "format",
                                       "trace-diff", "format_version", 1, "differences", rows);
         status = cli_write_json(json_path, json);
