@@ -193,9 +193,9 @@ static void get_origin(const void *record, const void *user, IfmValue *value)
 const IfmField ifm_plan_line_fields[] = {
     { "which", "", IFM_FIELD_TEXT, get_which, .flags = IFM_FIELD_WHOLE | IFM_FIELD_KEY },
     { "latency_ns", "one batch", IFM_FIELD_DURATION, get_cost, COST(latency_ns) },
-    { "latency_spread_ratio", "±", IFM_FIELD_RATIO, get_cost, COST(latency_spread_ratio) },
+    { "latency_spread_ratio", "±", IFM_FIELD_RATIO, get_cost, COST(latency_spread_ratio), IFM_FIELD_HIDE_EMPTY },
     { "cycle_ns", "cycle", IFM_FIELD_DURATION, get_cost, COST(cycle_ns) },
-    { "cycle_spread_ratio", "±", IFM_FIELD_RATIO, get_cost, COST(cycle_spread_ratio) },
+    { "cycle_spread_ratio", "±", IFM_FIELD_RATIO, get_cost, COST(cycle_spread_ratio), IFM_FIELD_HIDE_EMPTY },
     { "throughput_per_s", "batches/s", IFM_FIELD_REAL, get_throughput, .flags = IFM_FIELD_NO_SCREEN },
     { "energy_j", "J a batch", IFM_FIELD_REAL, get_cost, COST(energy_j), IFM_FIELD_HIDE_EMPTY },
     { "gain_ratio", "gain", IFM_FIELD_RATIO, get_gain, .flags = IFM_FIELD_HIDE_EMPTY },
@@ -322,8 +322,10 @@ static void append_forbidden(GString *out, const IfmCosts *costs, const IfmScree
             for (int t = s; t <= (int)ifm_costs_n_stages(costs); t++)
                 if (g_strcmp0(ifm_costs_why_not(costs, (int)d, t, t), why) == 0)
                     g_string_append_printf(stages, "%s%d", stages->len > 0 ? ", " : "", t);
-            g_autofree char *head = g_strdup_printf("%s not for stage%s %s", ifm_costs_device(costs, (int)d)->alias,
-                                                    strchr(stages->str, ',') != NULL ? "s" : "", stages->str);
+            g_autofree char *head = g_str_has_prefix(why, "stage ")
+                                        ? g_strdup(ifm_costs_device(costs, (int)d)->alias)
+                                        : g_strdup_printf("%s not for stage%s %s", ifm_costs_device(costs, (int)d)->alias,
+                                                          strchr(stages->str, ',') != NULL ? "s" : "", stages->str);
             ifm_page_told(out, head, IFM_TONE_WARN, why, screen);
         }
     }
