@@ -121,19 +121,36 @@ static guint32 npus_of(const IfmCosts *costs)
     return mask;
 }
 
+/* "ALIAS=WATTS" or "ALIAS=WATTS,IDLE". (transfer full) the alias; NULL where it is neither. */
+static char *parse_power(const char *text, double *active_w, double *idle_w)
+{
+    const char *equals = strchr(text, '=');
+    g_auto(GStrv) words = equals != NULL ? g_strsplit(equals + 1, ",", -1) : NULL;
+    gsize n = words != NULL ? g_strv_length(words) : 0;
+    *idle_w = 0;
+    if (equals == text || n < 1 || n > 2 || !parse_positive(words[0], active_w) ||
+        (n == 2 && !parse_positive(words[1], idle_w)))
+        return NULL;
+    return g_strndup(text, (gsize)(equals - text));
+}
+
+static int check_powers(const Arguments *arguments)
+{
+    double active_w, idle_w;
+    for (const char *const *text = cli_texts(arguments, "power"); *text != NULL; text++)
+    {
+        g_autofree char *alias = parse_power(*text, &active_w, &idle_w);
+        if (alias == NULL)
+            return cli_usage(cli_verb_of(arguments), "--power: \"%s\" is not ALIAS=WATTS or ALIAS=WATTS,IDLE", *text);
+    }
+    return CLI_EXIT_OK;
+}
+
 static gboolean set_power(IfmCosts *costs, const char *text, GError **error)
 {
-    double active_w = 0, idle_w = 0;
+    double active_w, idle_w;
     guint32 mask = 0;
-    const char *equals = strchr(text, '=');
-    g_auto(GStrv) words = equals != NULL ? g_strsplit(equals + 1, ",", 2) : NULL;
-    g_autofree char *alias = equals != NULL ? g_strndup(text, (gsize)(equals - text)) : NULL;
-    if (words == NULL || words[0] == NULL || !parse_positive(words[0], &active_w) ||
-        (words[1] != NULL && !parse_positive(words[1], &idle_w)))
-    {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "--power: \"%s\" is not ALIAS=WATTS or ALIAS=WATTS,IDLE", text);
-        return FALSE;
-    }
+    g_autofree char *alias = parse_power(text, &active_w, &idle_w);
     if (!device_bit(costs, "power", alias, &mask, error))
         return FALSE;
     ifm_costs_set_power(costs, find_device(costs, alias), active_w, idle_w);
@@ -206,7 +223,8 @@ int plan_ground_init(PlanGround *ground, const Arguments *arguments, const char 
     const char *const *use = cli_texts(arguments, "use");
     ground->sizes = g_array_new(FALSE, FALSE, sizeof(IfmPlanSize));
     int status = parse_question(ground, arguments);
-    if (status != CLI_EXIT_OK || (status = open_tables(ground, arguments, study, mode)) != CLI_EXIT_OK)
+    if (status != CLI_EXIT_OK || (status = check_powers(arguments)) != CLI_EXIT_OK ||
+        (status = open_tables(ground, arguments, study, mode)) != CLI_EXIT_OK)
         return status;
     ground->costs = ifm_costs_from_tables(ground->tables, *use != NULL ? use : NULL, &error);
     if (ground->costs == NULL || !apply_devices(ground, arguments, &error))

@@ -462,12 +462,23 @@ static int check_devices(const RunSet *set, const Arguments *arguments)
     return CLI_EXIT_OK;
 }
 
+/* Whatever it will be run on, a plan that is none is told first. */
+static gboolean check_given(const RunSet *set, GError **error)
+{
+    const json_t *plans = json_is_object(set->given) ? json_object_get(set->given, "plans") : NULL;
+    if (json_is_array(plans))
+        return TRUE; /* each is read when its size comes */
+    g_autoptr(IfmPlan) plan = ifm_plan_from_json(set->given, set->given_name, error);
+    return plan != NULL;
+}
+
 static int read_given(RunSet *set, const Arguments *arguments, const char *plan)
 {
     g_autoptr(GError) error = NULL;
     set->given_name = plan == NULL || !g_str_equal(plan, "-") ? plan : "standard input";
     set->given = plan != NULL ? load_plan(plan, &error) : NULL;
-    if ((plan != NULL && set->given == NULL) || !load_table(set, cli_text(arguments, "table"), &error))
+    if ((plan != NULL && (set->given == NULL || !check_given(set, &error))) ||
+        !load_table(set, cli_text(arguments, "table"), &error))
         return cli_fail(error);
     return CLI_EXIT_OK;
 }
