@@ -88,7 +88,7 @@ static void test_files(Bench *bench, gconstpointer data)
     run_line(bench, "trace run.json.gz --json -", &ended);
     assert_status(&ended, 0);
     json_auto_t *trace = parse_output(&ended);
-    g_assert_cmpfloat(number(trace, "traces.0.n_batches"), ==, 10);
+    g_assert_cmpfloat(number(trace, "traces.0.batches.count"), ==, 10);
     g_autoptr(GDir) out = g_dir_open(bench->folder, 0, NULL); /* no trace of its own is left behind */
     g_autofree char *folder = bench_path(bench, "out");
     g_autoptr(GDir) inside = g_dir_open(folder, 0, NULL);

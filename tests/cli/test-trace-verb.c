@@ -22,7 +22,7 @@ static void test_known(Bench *bench, gconstpointer data)
     assert_status(&ended, 0);
     json_auto_t *json = parse_output(&ended);
     const json_t *trace = json_array_get(json_object_get(json, "traces"), 0);
-    g_assert_cmpfloat(number(trace, "window_ns"), ==, 100000);
+    g_assert_cmpfloat(number(json_object_get(trace, "window"), "duration_ns"), ==, 100000);
     g_assert_cmpfloat(number(trace, "busy_ns"), ==, 105000); /* 80 + 25 */
     g_assert_cmpfloat(number(trace, "idle_ns"), ==, 95000);  /* 2 x 100 - 105 */
     run_line(bench, "trace foreign.json --window 0,50us --json -", &ended);
