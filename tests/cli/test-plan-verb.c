@@ -189,7 +189,6 @@ static void test_bad(Bench *bench, gconstpointer data)
         const char *part;
     } known[] = {
         { "plan nowhere", 4, "nowhere" },
-        { "plan -o empty", 4, "no measurements there to plan by; \"inferometer study run gnn-plan\"" },
         { "plan laptop " SIZE " --use TPU", 3, "TPU" },
         { "plan laptop " SIZE " --without GPUU", 3, "did you mean \"GPU\"?" },
         { "plan laptop " SIZE " --without CPU --without GPU --without NPU", 3, "no device is left to plan with" },

@@ -13,7 +13,7 @@
     "\"simulated:lab/LINKED\", \"form\": \"dynamic\"}}"
 #define PLAN(blocks)                                                                                                       \
     "{\"plan\": " blocks ", " DEVICES ", \"model\": \"graphsage\", \"sizes\": [[100, 300]], \"features\": 4, \"hidden\": " \
-                                      "3}"
+    "3}"
 #define ONE PLAN("[[[\"A\"],[1,2,3,4,5,6,7],[1]]]")
 #define SHARED PLAN("[[[\"A\",\"B\"],[1,2,3,4,5,6,7],[0.5,0.5]]]")
 #define CHAIN PLAN("[[[\"A\"],[1,2,3],[1]],[[\"B\"],[4,5,6,7],[1]]]")
