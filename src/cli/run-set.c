@@ -203,8 +203,9 @@ static const json_t *entry_for(const RunSet *set, const IfmPlanSize *size, GErro
 /* (transfer full) The plan of a size, however it comes. */
 static IfmPlan *plan_for(RunSet *set, const IfmPlanSize *size, GError **error)
 {
+    IfmPlanOrigin origin;
     if (set->table != NULL)
-        return ifm_plan_table_find(set->table, set->ground.costs, (double)size->nodes, (double)size->edges, NULL, error);
+        return ifm_plan_table_find(set->table, set->ground.costs, (double)size->nodes, (double)size->edges, &origin, error);
     if (set->given != NULL)
     {
         const json_t *entry = entry_for(set, size, error);
