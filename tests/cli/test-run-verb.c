@@ -132,6 +132,7 @@ static void test_table(Bench *bench, gconstpointer data)
     g_auto(Ended) ended = { 0 };
     write_text(bench, "small.yaml", SMALL);
     run_line(bench, "study run ./small.yaml -q -o small", &ended);
+    assert_status(&ended, 0);
     run_line(bench, "plan ./small -q --table table.json", &ended);
     assert_status(&ended, 0);
     run_line(bench, "run ./small --table table.json --batches 12 --repetitions 1 --json - -q", &ended);
