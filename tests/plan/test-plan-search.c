@@ -293,9 +293,10 @@ static gboolean chance(GRand *random, double p)
     return g_rand_double(random) < p;
 }
 
-static void draw_device(Instance *x, int d, GRand *random)
+/* @size: of the stages' latencies: where they are small, the host's work and the links decide. */
+static void draw_device(Instance *x, int d, double size, GRand *random)
 {
-    double speed = between(random, 0.3, 3);
+    double speed = size * between(random, 0.3, 3);
     gboolean fuses = chance(random, 0.4), loaded = chance(random, 0.7);
     x->fixed[d] = chance(random, 0.25);
     x->splits[d] = !chance(random, 0.15);
@@ -318,13 +319,27 @@ static void draw_device(Instance *x, int d, GRand *random)
     }
 }
 
+/* Two devices for the first stages alone, two for the others: beginnings that differ only in how they were shared meet. */
+static void part_devices(Instance *x)
+{
+    for (int d = 0; d < x->m; d++)
+    {
+        x->splits[d] = TRUE;
+        for (int s = 0; s < x->n; s++)
+            x->forbidden[d][s] = (s < x->n / 2) != (d < 2);
+    }
+}
+
 static void draw(Instance *x, GRand *random)
 {
-    *x =
-        (Instance){ .n = g_rand_int_range(random, 1, MOST_STAGES + 1), .m = g_rand_int_range(random, 1, MOST_DEVICES + 1) };
+    int n = g_rand_int_range(random, 1, MOST_STAGES + 1), m = g_rand_int_range(random, 1, MOST_DEVICES + 3);
+    double size = chance(random, 0.5) ? 1 : 0.1;
+    *x = (Instance){ .n = n, .m = MIN(m, MOST_DEVICES) };
     gboolean linked = chance(random, 0.4), hosted = chance(random, 0.7);
     for (int d = 0; d < x->m; d++)
-        draw_device(x, d, random);
+        draw_device(x, d, size, random);
+    if (x->m == MOST_DEVICES && chance(random, 0.5))
+        part_devices(x);
     for (int s = 0; s <= x->n; s++)
         x->cut[s] = between(random, 10, 4000);
     for (int s = 0; s < x->n; s++)
@@ -333,17 +348,17 @@ static void draw(Instance *x, GRand *random)
         for (int b = 0; b <= x->m; b++)
             if (a != b && chance(random, 0.6))
             {
-                x->link_fixed[a][b] = between(random, 1e3, 1e6);
+                x->link_fixed[a][b] = between(random, 1e3, 4e6);
                 x->link_byte[a][b] = between(random, 0, 0.5);
             }
     if (hosted)
     {
         x->partition = between(random, 0, 5e5);
-        x->partition_edge = between(random, 0, 200);
+        x->partition_edge = between(random, 0, 2000);
         x->merge = between(random, 0, 5e5);
         x->pad = between(random, 0, 0.3);
     }
-    x->max_blocks = chance(random, 0.3) ? g_rand_int_range(random, 1, 4) : 0;
+    x->max_blocks = chance(random, 0.5) ? g_rand_int_range(random, 1, 4) : 0;
     x->no_split = chance(random, 0.2) ? (guint32)g_rand_int_range(random, 0, 1 << x->m) : 0;
 }
 
@@ -534,8 +549,6 @@ static void test_pareto(void)
     for (int i = 0; i < 200; i++)
     {
         draw(x, random);
-        x->m = MIN(x->m, 3);
-        x->no_split &= 7;
         g_autoptr(IfmCosts) costs = costs_of(x);
         g_autoptr(GError) error = NULL;
         IfmPlanQuestion question = question_of(x, IFM_OBJECTIVE_LATENCY);
@@ -578,7 +591,7 @@ static void test_pareto(void)
 /* Stages that take @ns on each device whatever the share's size is, but half of it for half of it. */
 static IfmCosts *linear_costs(int n_stages, int n_devices, const double *stage_ns, double spread)
 {
-    static const char *const names[] = { "CPU", "GPU", "NPU" };
+    static const char *const names[] = { "CPU", "GPU", "NPU", "ORT", "TPU" };
     IfmCosts *costs = ifm_costs_new("linear", (gsize)n_stages);
     for (int d = 0; d < n_devices; d++)
     {
@@ -591,6 +604,45 @@ static IfmCosts *linear_costs(int n_stages, int n_devices, const double *stage_n
         }
     }
     return costs;
+}
+
+/* Beginnings of the same devices that differ in what may follow: @ms: of four stages on five devices, proportional to the
+ * nodes; 0: not for this device. */
+static void check_beginnings(const double (*ms)[4], double partition_ms, double per_edge_ns, int max_blocks, double best_ms)
+{
+    static const double unit[] = { 1e6, 1e6, 1e6, 1e6, 1e6 };
+    g_autoptr(IfmCosts) costs = linear_costs(4, 5, unit, 0);
+    g_auto(IfmPlanAnswer) answer = { 0 };
+    IfmPlanQuestion question = { .objective = IFM_OBJECTIVE_LATENCY, .nodes = 1000, .edges = 2000 };
+    for (int d = 0; d < 5; d++)
+        for (int s = 1; s <= 4; s++)
+        {
+            double ns = fmax(1, ms[d][s - 1] * 1e6);
+            const IfmCostPoint points[] = { { 100, 200, ns / 10, 0 }, { 1000, 2000, ns, 0 } };
+            g_assert_true(ifm_costs_set_points(costs, d, s, s, points, 2, NULL));
+            if (ms[d][s - 1] == 0)
+                ifm_costs_forbid(costs, d, s, "not for it");
+        }
+    ifm_costs_set_host(costs, partition_ms * 1e6, per_edge_ns, 0, 0);
+    question.max_blocks = max_blocks;
+    g_assert_true(ifm_plan_search(costs, &question, &answer, NULL));
+    g_assert_cmpfloat_with_epsilon(answer.best_cost.latency_ns / 1e6, best_ms, 1e-6);
+    g_autoptr(GPtrArray) front = ifm_plan_pareto(costs, &question, NULL);
+    g_assert_cmpfloat_with_epsilon(((IfmPlanAnswer *)front->pdata[0])->cost.latency_ns / 1e6, best_ms, 1e-6);
+}
+
+static void test_beginnings(void)
+{
+    /* A > B takes 20 ms; A + B 11 and 12 for the order of the edges, which C + D then have for nothing */
+    static const double ordered[5][4] = { { 10, 12 }, { 12, 10 }, { 0, 0, 20, 20 }, { 0, 0, 20, 20 } };
+    /* A > B takes 20 ms, A + B 20 and 2, but leaves two of three blocks for C > D */
+    static const double few_blocks[5][4] = { { 10, 30 }, { 30, 10 }, { 0, 0, 10, 100 }, { 0, 0, 100, 10 } };
+    /* A + B > C takes 5 and 10 ms, A + B + C a third of 110, but leaves two of three blocks for D > E, 20 ms instead of 55
+     */
+    static const double two_blocks[5][4] = { { 10, 100 }, { 10, 100 }, { 100, 10 }, { 0, 0, 10, 100 }, { 0, 0, 100, 10 } };
+    check_beginnings(two_blocks, 0, 0, 3, 110.0 / 3 + 20);
+    check_beginnings(ordered, 0, 6000, 0, 11 + 12 + 20);
+    check_beginnings(few_blocks, 2, 0, 3, 20 + 2 + 20);
 }
 
 static void test_known(void)
@@ -729,6 +781,7 @@ int main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/plan-search/random", test_random);
     g_test_add_func("/plan-search/pareto", test_pareto);
+    g_test_add_func("/plan-search/beginnings", test_beginnings);
     g_test_add_func("/plan-search/known", test_known);
     g_test_add_func("/plan-search/counts", test_counts);
     g_test_add_func("/plan-search/uncertain", test_uncertain);
