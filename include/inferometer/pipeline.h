@@ -102,7 +102,8 @@ typedef struct
 } IfmBatch;
 
 /** IfmDelivered: called for each batch, in the order they entered, on the last block's thread. @outputs: the staged model's
- * outputs, borrowed for the call. @error: NULL where it went well. */
+ * outputs, borrowed for the call. @error: NULL where it went well; the batch that a run fails with is handed over by the
+ * thread that called ifm_pipeline_run(), after all others. */
 typedef void (*IfmDelivered)(const IfmBatch *batch, const IfmTensor *outputs, const GError *error, void *user);
 
 /** IfmReplan: a device failed. Returns: (transfer full) a plan without the devices of @lost (a mask over the plan's
@@ -159,7 +160,7 @@ typedef struct
     gsize n_batches, n_delivered, n_failed; /* asked for; left with a result; left with an error */
     gint64 start_ns, end_ns;                /* first batch entered, last one left */
     gint64 *entered_ns, *left_ns;           /* [n_batches] -1 where it never did */
-    IfmBlockTimes *times;                   /* [n_batches x n_blocks], of the plan it ended with */
+    IfmBlockTimes *times; /* [n_batches x n_blocks], of the plan it ended with; start_ns -1: never there */
     gsize n_blocks;
     gsize n_replans;
     IfmPlan *plan;                /* it ended with */
@@ -187,10 +188,12 @@ const IfmPlan *ifm_pipeline_plan(const IfmPipeline *pipeline);
  * The destination of each edge decides which device has it, so edges are put in order of their destinations' shares once,
  * on entry; from then on every device's share of every boundary is a contiguous slice, which is no copy, and devices write
  * straight into their slices of the merged output.
- * May be called again. @result: (out) filled in every case; with an error, what happened until then.
+ * May be called again. @result: (out) filled in every case; with an error, what happened until then. On a virtual clock the
+ * caller is registered with it.
  * Returns: FALSE with the first failed batch's error ("block 1: CPU: batch 17: ..."), IFM_ERROR_TIMEOUT from the watchdog
  * (who waited for whom), IFM_ERROR_CANCELLED where interrupted. With @replan a device's failure is no error: batches that
- * it had not finished go through the new plan, none lost, none delivered twice.
+ * it had not finished go through the new plan, none lost, none delivered twice. A device that never answers is left behind,
+ * with all memory that it may still touch, inputs included: docs/pipelines.md, "Failure".
  */
 gboolean ifm_pipeline_run(IfmPipeline *pipeline, const IfmBatch *batches, gsize n_batches, IfmDelivered delivered,
                           void *user, IfmPipelineResult *result, GError **error);

@@ -34,20 +34,57 @@ static gboolean refuse_edge(const gint64 *destinations, gint64 edge, gint64 n_no
     return FALSE;
 }
 
-/* count: Columns of each share into @ends, summed up. Returns: the first edge that has no share; -1. */
+static gint64 first_wrong(const gint64 *destinations, gint64 n_edges, gint64 n_nodes)
+{
+    for (gint64 i = 0; i < n_edges; i++)
+        if ((guint64)destinations[i] >= (guint64)n_nodes)
+            return i;
+    return -1;
+}
+
+/* count: Columns of each share into @ends, summed up. Returns: the first edge that has no share; -1. Two shares, the usual
+ * case, are counted without looking anything up. */
 static gint64 count(const gint64 *destinations, gint64 n_edges, const gint64 *cuts, gsize n_cuts, gint64 *ends)
 {
-    gint64 most = cuts[n_cuts - 1];
+    guint64 most = (guint64)cuts[n_cuts - 1];
+    gboolean wrong = FALSE;
     memset(ends, 0, n_cuts * sizeof *ends);
+    if (n_cuts == 2)
+    {
+        gint64 n_low = 0, cut = cuts[0];
+        for (gint64 i = 0; i < n_edges; i++)
+        {
+            wrong |= (guint64)destinations[i] >= most;
+            n_low += destinations[i] < cut;
+        }
+        ends[0] = n_low;
+        ends[1] = n_edges;
+        return wrong ? first_wrong(destinations, n_edges, (gint64)most) : -1;
+    }
     for (gint64 i = 0; i < n_edges; i++)
     {
-        if (G_UNLIKELY((guint64)destinations[i] >= (guint64)most))
+        if (G_UNLIKELY((guint64)destinations[i] >= most))
             return i;
         ends[share_of(destinations[i], cuts, n_cuts)]++;
     }
     for (gsize i = 1; i < n_cuts; i++)
         ends[i] += ends[i - 1];
     return -1;
+}
+
+/* Both places to write to stay in registers. */
+static void order_two(const gint64 *edge_index, gint64 n_edges, gint64 cut, gint64 n_low, gint64 *ordered)
+{
+    const gint64 *sources = edge_index, *destinations = edge_index + n_edges;
+    gint64 low = 0, high = n_low;
+    for (gint64 i = 0; i < n_edges; i++)
+    {
+        gint64 is_low = destinations[i] < cut, to = is_low ? low : high;
+        ordered[to] = sources[i];
+        ordered[n_edges + to] = destinations[i];
+        low += is_low;
+        high += 1 - is_low;
+    }
 }
 
 gboolean ifm_partition_edges(const gint64 *edge_index, gint64 n_edges, const gint64 *cuts, gsize n_cuts, gint64 *ordered,
@@ -57,6 +94,11 @@ gboolean ifm_partition_edges(const gint64 *edge_index, gint64 n_edges, const gin
     gint64 wrong = count(destinations, n_edges, cuts, n_cuts, ends);
     if (wrong >= 0)
         return refuse_edge(destinations, wrong, cuts[n_cuts - 1], error);
+    if (n_cuts == 2)
+    {
+        order_two(edge_index, n_edges, cuts[0], ends[0], ordered);
+        return TRUE;
+    }
     gint64 few[IFM_MAX_CUTS], *next = n_cuts <= IFM_MAX_CUTS ? few : g_new(gint64, n_cuts);
     next[0] = 0;
     memcpy(next + 1, ends, (n_cuts - 1) * sizeof *next);

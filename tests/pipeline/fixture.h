@@ -138,15 +138,20 @@ typedef struct
     IfmPipelineResult result;
 } Run;
 
-static inline void run_init(Run *run)
+static inline void run_init_clock(Run *run, IfmClock *clock /* (transfer full) */)
 {
     g_autoptr(GRand) random = g_rand_new_with_seed(3);
-    *run = (Run){ .clock = ifm_clock_new_virtual(1000 * MS) };
+    *run = (Run){ .clock = clock };
     graph_init(&run->graph, random, 1000, 1000, 4000);
     run->delivered.ids = g_array_new(FALSE, FALSE, sizeof(gint64));
     run->delivered.failed = g_array_new(FALSE, FALSE, sizeof(gint64));
     run->options = make_options(run->clock);
     ifm_clock_enter(run->clock);
+}
+
+static inline void run_init(Run *run)
+{
+    run_init_clock(run, ifm_clock_new_virtual(1000 * MS));
 }
 
 static inline void run_batches(Run *run, IfmPlan *plan /* (transfer full) */, const IfmBatch *batches, gsize n)

@@ -311,15 +311,11 @@ static IfmPlan *close_ranks(const IfmPlan *plan, guint32 lost, const GError *why
     return next;
 }
 
-static void test_many(void)
+static void check_many(IfmClock *clock, gsize N)
 {
-    enum
-    {
-        N = 10000
-    };
     Run run;
     guint n_asked = 0;
-    run_init(&run);
+    run_init_clock(&run, clock);
     run.trace = run.options.trace = ifm_trace_new("many");
     run.options.trace_batches = N;
     run.options.queue_depth = 3;
@@ -356,6 +352,41 @@ static void test_many(void)
     run_clear(&run);
 }
 
+static void test_many(void)
+{
+    check_many(ifm_clock_new_virtual(0), 10000);
+}
+
+/* On a real clock every condition has a lock of its own, and threads meet as they come. */
+static void test_many_real(void)
+{
+    check_many(ifm_clock_new_real(), 4500);
+}
+
+/* A device that never answers, and one that is cancelled, on a real clock. */
+static void test_hangs_real(void)
+{
+    static const char *const devices[] = { "A=simulated:line/TWO,B=simulated:line/HANGS-4",
+                                           "A=simulated:line/TWO,B=simulated:line/DEAF-4" };
+    for (int i = 0; i < 2; i++)
+        for (int replans = 0; replans < 2; replans++)
+        {
+            Run run;
+            Replanner replanner = { 0 };
+            run_init_clock(&run, ifm_clock_new_real());
+            run.options.watchdog_ns = 300 * MS;
+            run.options.replan = replans ? replan : NULL;
+            run.options.replan_user = &replanner;
+            run_plan(&run, make_plan(devices[i], TWO_BLOCKS), 20);
+            if (replans)
+                g_assert_no_error(run.error);
+            else
+                g_assert_error(run.error, IFM_ERROR, IFM_ERROR_TIMEOUT);
+            assert_delivered(&run, replans ? 20 : 3);
+            run_clear(&run);
+        }
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -369,5 +400,7 @@ int main(int argc, char **argv)
     g_test_add_func("/pipeline-failures/after-deaf", test_after_deaf);
     g_test_add_func("/pipeline-failures/interrupted", test_interrupted);
     g_test_add_func("/pipeline-failures/many", test_many);
+    g_test_add_func("/pipeline-failures/many-real", test_many_real);
+    g_test_add_func("/pipeline-failures/hangs-real", test_hangs_real);
     return g_test_run();
 }

@@ -304,7 +304,8 @@ static void check_device_time(IfmDeviceTime how, const char *devices, gsize n, g
         g_assert_true(isnan(run.result.device_time_slow_down));
     else
         g_assert_cmpfloat(fabs(run.result.device_time_slow_down - slow_down), <, 1e-9);
-    tally(run.trace, 0);
+    if (n <= 100)
+        tally(run.trace, 0);
     run_clear(&run);
 }
 
