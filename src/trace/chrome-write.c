@@ -359,6 +359,34 @@ static void write_trace_info(Writer *self, const IfmTraceLayout *layout)
     add(self, "]}");
 }
 
+/* How deep a value nests; @most + 1 for deeper ones. */
+static int depth_of(const json_t *json, int most)
+{
+    const char *key;
+    json_t *value;
+    gsize i;
+    int deepest = 0;
+    if (most == 0)
+        return json_is_object(json) || json_is_array(json);
+    if (json_is_object(json))
+    {
+        json_object_foreach((json_t *)json, key, value) deepest = MAX(deepest, depth_of(value, most - 1));
+        return deepest + 1;
+    }
+    json_array_foreach(json, i, value) deepest = MAX(deepest, depth_of(value, most - 1));
+    return json_is_array(json) ? deepest + 1 : 0;
+}
+
+/* What is written can be read: readers bound the depth. */
+static gboolean check_meta(const IfmTrace *trace, const char *path, GError **error)
+{
+    if (depth_of(ifm_trace_meta(trace), IFM_TRACE_META_DEPTH) <= IFM_TRACE_META_DEPTH)
+        return TRUE;
+    g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s: the meta of trace '%s' nest deeper than %d levels", path,
+                ifm_trace_name(trace), IFM_TRACE_META_DEPTH);
+    return FALSE;
+}
+
 /* --- all of it -------------------------------------------------------------------------------------------------------- */
 
 static gboolean write_all(Writer *self, IfmTraceLayout *layouts, gsize n)
@@ -385,6 +413,9 @@ static gboolean write_all(Writer *self, IfmTraceLayout *layouts, gsize n)
 gboolean ifm_trace_write(const IfmTrace *const *traces, gsize n_traces, const char *path, GError **error)
 {
     g_assert(n_traces > 0);
+    for (gsize i = 0; i < n_traces; i++)
+        if (!check_meta(traces[i], path, error))
+            return FALSE;
     IfmTraceLayout *layouts = ifm_trace_layouts_new(traces, n_traces, error);
     if (layouts == NULL)
     {

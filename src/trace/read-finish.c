@@ -183,7 +183,8 @@ static gboolean end_the_unended(IfmTraceBuilder *self, gint64 at)
             g_array_append_val(unended, one);
         }
     /* a hash table has no order of its own */
-    qsort((Unended *)(void *)unended->data + n_nested, unended->len - n_nested, sizeof(Unended), by_start);
+    if (unended->len > n_nested)
+        qsort(&g_array_index(unended, Unended, n_nested), unended->len - n_nested, sizeof(Unended), by_start);
     for (guint i = 0; i < unended->len; i++)
     {
         Unended *one = &g_array_index(unended, Unended, i);

@@ -8,6 +8,8 @@ int ifm_event_kind_find(const char *name, gssize length);
 
 /** IFM_TRACE_MARK: the key of otherData that says that the file is ours; its value is the version of the layout. */
 #define IFM_TRACE_MARK "inferometer"
+/** IFM_TRACE_META_DEPTH: levels of meta: what a file may have, 64, less those that it lies in. */
+#define IFM_TRACE_META_DEPTH 60
 /** ifm_track_kind_name: "device", "host", "queue", "foreign". ifm_track_kind_find: -1 for none of them. */
 const char *ifm_track_kind_name(IfmTrackKind kind);
 int ifm_track_kind_find(const char *name);
