@@ -13,6 +13,7 @@ G_BEGIN_DECLS
  *     FOLDER/store.db
  *     FOLDER/models/ALIAS/stageS.onnx                 dynamic: any nodes and edges
  *     FOLDER/models/ALIAS/stageS-nN-eE.onnx           static
+ *     FOLDER/models/ALIAS/stagesA-B.onnx              a range, fused; static ones with -nN-eE
  *     FOLDER/inputs/nN-eE.tensors                     the graph of a size, as tensors named for ports
  *     FOLDER/cache/                                   compiled models
  */
@@ -37,9 +38,10 @@ typedef struct
     IfmStudyForm form;
     int phase; /* 1: dynamic, 2: static */
     gboolean simulated;
-    char *description; /* the hardware's name; NULL until it was looked for, and where it is not here */
-    char *reason;      /* why it is skipped; NULL where it is not */
-    gboolean asked;    /* by ifm_study_set_device(): a unit that its engine does not know is a slip, not an absent one */
+    char *description;  /* the hardware's name; NULL until it was looked for, and where it is not here */
+    char *reason;       /* why it is skipped; NULL where it is not */
+    gboolean asked;     /* by ifm_study_set_device(): a unit that its engine does not know is a slip, not an absent one */
+    guint32 not_stages; /* bit s - 1: stage s was declared not to be for it; has no case, neither alone nor in a range */
 } IfmStudyDevice;
 
 /** IfmStudySize: a graph to measure on. @graph: "uniform", "power-law" or a path. */
@@ -49,12 +51,15 @@ typedef struct
     char *graph;
 } IfmStudySize;
 
-/** IfmStudyCase: one row of the span: a stage on a device at a size, or (@to set) a link between two. */
+/** IfmStudyCase: one row of the span: a stage or a range of them on a device at a size, alone or while others do the same,
+ * or (@to set) a link between two. */
 typedef struct
 {
-    char *title; /* "NPU stage 3 REDUCE_SUM, 1000 nodes, 5000 edges", "CPU > NPU, 2000000 bytes" */
-    char *key;   /* of its sealed case; NULL until sealed, and for a device that is not here */
-    int phase;   /* 1, 2; links come with the phase of their later device */
+    /* "NPU stage 3 REDUCE_SUM, 1000 nodes, 5000 edges", "CPU stages 1-3, 1000 nodes, 5000 edges, beside GPU + NPU",
+     * "CPU > NPU, 2000000 bytes" */
+    char *title;
+    char *key; /* of its sealed case; NULL until sealed, and for a device that is not here */
+    int phase; /* 1, 2; what takes several devices comes with the phase of the latest */
     char *alias, *to;
     int stage;           /* the first; 0: a link */
     int last;            /* the last of a range, fused; equals stage where it is one */
@@ -92,8 +97,8 @@ const IfmStagedModel *ifm_study_staged(const IfmStudy *study);
 /** ifm_study_stage_sizes: features and hidden of the study; nodes and edges 0. */
 IfmStageSizes ifm_study_stage_sizes(const IfmStudy *study);
 /** ifm_study_cases: the span, in the order it is measured: IfmStudyCase*, borrowed; good until a device is set. Sizes in
- * the file's order, at each the stages, at each the devices: neighbours in time are those that get compared. A phase begins
- * with its links. */
+ * the file's order, at each the stages and then the ranges, at each the devices, at each alone and then beside the others:
+ * neighbours in time are those that get compared. A phase begins with its links. */
 const GPtrArray *ifm_study_cases(IfmStudy *study);
 
 /* --- doing it --------------------------------------------------------------------------------------------------------- */

@@ -39,6 +39,11 @@ static const IfmYamlField subject_fields[] = {
       .least = 1,
       .most = IFM_MAX_STAGES,
       .help = "which stages, by number, in the order they are measured; without it all" },
+    { .key = "ranges",
+      LIST_OF(IFM_YAML_STRING),
+      FIELD(SubjectText, ranges),
+      .help = "contiguous stages to be measured as one model, too, after the stages: 2-4, ends (all that begin with the "
+              "first stage or end with the last: what plans of two blocks are made of), all; without it none" },
     { .key = "seed",
       .type = IFM_YAML_INT,
       FIELD(SubjectText, seed),
@@ -121,6 +126,12 @@ static const IfmYamlField device_fields[] = {
       .fallback = "auto",
       .help = "of its models: dynamic takes any size and is measured in phase 1, static is one model a size and phase 2; "
               "auto: static for an NPU" },
+    { .key = "not_stages",
+      LIST_OF(IFM_YAML_INT),
+      FIELD(DeviceText, not_stages),
+      .least = 1,
+      .most = IFM_MAX_STAGES,
+      .help = "stages that are not for it: neither they nor a range with one of them has a case on it" },
     { 0 }
 };
 static const IfmYamlTable device_table = { device_fields, sizeof(DeviceText) };
@@ -194,6 +205,21 @@ static const IfmYamlField links_fields[] = { { .key = "measure",
                                              { 0 } };
 static const IfmYamlTable links_table = { links_fields, sizeof(LinksText) };
 
+static const IfmYamlField contention_fields[] = {
+    { .key = "measure",
+      .type = IFM_YAML_BOOL,
+      FIELD(ContentionText, measure),
+      .fallback = "true",
+      .help = "whether each stage and range is also measured while each set of the other devices does the same" },
+    { .key = "protocol",
+      .type = IFM_YAML_MAP,
+      .table = &protocol_table,
+      FIELD(ContentionText, protocol),
+      .help = "of these; without it that of the stages" },
+    { 0 }
+};
+static const IfmYamlTable contention_table = { contention_fields, sizeof(ContentionText) };
+
 static const IfmYamlField limits_fields[] = {
     { .key = "hang",
       .type = IFM_YAML_DURATION,
@@ -259,6 +285,11 @@ static const IfmYamlField study_fields[] = {
       .table = &links_table,
       FIELD(StudyText, links),
       .help = "moving tensors from device to device" },
+    { .key = "contention",
+      .type = IFM_YAML_MAP,
+      .table = &contention_table,
+      FIELD(StudyText, contention),
+      .help = "how much devices slow each other while they work at once; without it nothing of that is measured" },
     { .key = "limits",
       .type = IFM_YAML_MAP,
       .table = &limits_table,

@@ -14,6 +14,53 @@ static gboolean prefix_place(const IfmYamlRecord *record, GError *trouble /* (tr
     return FALSE;
 }
 
+static void add_range(IfmStudy *study, int first, int last)
+{
+    for (guint i = 0; i < study->ranges->len; i++)
+    {
+        const StudyRange *known = &g_array_index(study->ranges, StudyRange, i);
+        if (known->first == first && known->last == last)
+            return;
+    }
+    g_array_append_val(study->ranges, ((StudyRange){ first, last }));
+}
+
+/* @all: else those alone that begin with the first stage or end with the last */
+static void add_ranges(IfmStudy *study, gboolean all)
+{
+    int n = (int)study->staged->n_stages;
+    for (int first = 1; first < n; first++)
+        for (int last = first + 1; last <= n; last++)
+            if (all || first == 1 || last == n)
+                add_range(study, first, last);
+}
+
+static gboolean take_range(IfmStudy *study, const SubjectText *text, const char *word, GError **error)
+{
+    g_auto(GStrv) ends = g_strsplit(word, "-", 2);
+    guint64 first = 0, last = 0;
+    if (g_str_equal(word, "all") || g_str_equal(word, "ends"))
+    {
+        add_ranges(study, g_str_equal(word, "all"));
+        return TRUE;
+    }
+    if (ends[1] == NULL || !g_ascii_string_to_unsigned(ends[0], 10, 1, study->staged->n_stages, &first, NULL) ||
+        !g_ascii_string_to_unsigned(ends[1], 10, 1, study->staged->n_stages, &last, NULL) || first >= last)
+        return ifm_yaml_error(&text->record, error,
+                              "ranges: \"%s\" is none: FIRST-LAST of stages 1 to %zu, such as 2-4, or \"ends\", or \"all\"",
+                              word, study->staged->n_stages);
+    add_range(study, (int)first, (int)last);
+    return TRUE;
+}
+
+static gboolean take_ranges(IfmStudy *study, const SubjectText *text, GError **error)
+{
+    for (guint i = 0; i < text->ranges->len; i++)
+        if (!take_range(study, text, text->ranges->pdata[i], error))
+            return FALSE;
+    return TRUE;
+}
+
 static gboolean take_subject(IfmStudy *study, const SubjectText *text, GError **error)
 {
     GError *trouble = NULL;
@@ -36,7 +83,7 @@ static gboolean take_subject(IfmStudy *study, const SubjectText *text, GError **
     }
     for (gsize i = 0; text->stages->len == 0 && i < study->staged->n_stages; i++)
         g_array_append_val(study->stages, study->staged->stages[i].number);
-    return TRUE;
+    return take_ranges(study, text, error);
 }
 
 /* Results are kept by size in every published format, so a size stands once, whatever graph is behind it. */
@@ -156,6 +203,19 @@ static gboolean take_graphs(IfmStudy *study, const StudyText *text, GHashTable *
     return TRUE;
 }
 
+static gboolean take_not_stages(const IfmStudy *study, const DeviceText *text, IfmStudyDevice *device, GError **error)
+{
+    for (guint i = 0; i < text->not_stages->len; i++)
+    {
+        int number = (int)g_array_index(text->not_stages, gint64, i);
+        if (study_stage(study->staged, number) == NULL)
+            return ifm_yaml_error(&text->record, error, "not_stages: there is no stage %d; %s has stages 1 to %zu", number,
+                                  study->staged->name, study->staged->n_stages);
+        device->not_stages |= study_range_mask(number, number);
+    }
+    return TRUE;
+}
+
 static gboolean take_devices(IfmStudy *study, const StudyText *text, GError **error)
 {
     for (guint i = 0; i < text->devices->len; i++)
@@ -168,6 +228,8 @@ static gboolean take_devices(IfmStudy *study, const StudyText *text, GError **er
         if (one->form > 0)
             study_device_set_form(device, (IfmStudyForm)(one->form - 1));
         g_ptr_array_add(study->devices, device);
+        if (!take_not_stages(study, one, device, error))
+            return FALSE;
     }
     return TRUE;
 }
@@ -191,6 +253,17 @@ static gboolean take_protocol(IfmProtocol *protocol, const ProtocolText *text, G
     return ifm_protocol_check(protocol, &trouble) || prefix_place(&text->record, trouble, error);
 }
 
+static gboolean take_contention(IfmStudy *study, const ContentionText *text, GError **error)
+{
+    study->contention = text != NULL && text->measure;
+    study->own_contention_protocol = text != NULL && text->protocol != NULL;
+    study->contention_protocol = study->protocol;
+    if (study->contention && study->devices->len > IFM_PLAN_MAX_DEVICES)
+        return ifm_yaml_error(&text->record, error, "found %u devices; contention is measured of %d at most",
+                              study->devices->len, IFM_PLAN_MAX_DEVICES);
+    return !study->own_contention_protocol || take_protocol(&study->contention_protocol, text->protocol, error);
+}
+
 static gboolean take_rest(IfmStudy *study, const StudyText *text, GError **error)
 {
     const LinksText *links = text->links;
@@ -203,7 +276,9 @@ static gboolean take_rest(IfmStudy *study, const StudyText *text, GError **error
         study->limits = (IfmLimits){ .case_time_ns = text->limits->case_time_ns,
                                      .hang_ns = text->limits->hang_ns,
                                      .memory_bytes = text->limits->memory_bytes };
-    return !study->own_link_protocol || take_protocol(&study->link_protocol, links->protocol, error);
+    if (study->own_link_protocol && !take_protocol(&study->link_protocol, links->protocol, error))
+        return FALSE;
+    return take_contention(study, text->contention, error);
 }
 
 static gboolean take_name(IfmStudy *study, const StudyText *text, GError **error)
@@ -278,6 +353,7 @@ IfmStudy *ifm_study_open(const char *name, GError **error)
         return NULL;
     g_autoptr(IfmStudy) study = g_new0(IfmStudy, 1);
     study->stages = g_array_new(FALSE, FALSE, sizeof(int));
+    study->ranges = g_array_new(FALSE, FALSE, sizeof(StudyRange));
     study->devices = g_ptr_array_new_with_free_func((GDestroyNotify)study_device_free);
     study->sizes = g_ptr_array_new_with_free_func((GDestroyNotify)study_size_free);
     study->protocol = IFM_PROTOCOL_INIT;

@@ -9,6 +9,7 @@ typedef struct
     char *model;
     gint64 features, hidden, seed;
     GArray *stages;
+    GPtrArray *ranges; /* char * */
 } SubjectText;
 
 typedef struct
@@ -38,6 +39,7 @@ typedef struct
     IfmYamlRecord record;
     char *device;
     int form;
+    GArray *not_stages; /* gint64 */
 } DeviceText;
 
 typedef struct
@@ -57,6 +59,13 @@ typedef struct
 typedef struct
 {
     IfmYamlRecord record;
+    gboolean measure;
+    ProtocolText *protocol;
+} ContentionText;
+
+typedef struct
+{
+    IfmYamlRecord record;
     gint64 hang_ns, case_time_ns, memory_bytes;
 } LimitsText;
 
@@ -69,6 +78,7 @@ typedef struct
     GPtrArray *sizes, *graphs, *devices;
     ProtocolText *protocol;
     LinksText *links;
+    ContentionText *contention;
     LimitsText *limits;
 } StudyText;
 

@@ -16,11 +16,29 @@ const char *study_manifest_device(const json_t *manifest, const char *alias)
     return NULL;
 }
 
-/* "ALIAS DEVICE STAGE NODES EDGES TO RECEIVER BYTES": what a case is found again by. @receiver: "" but of a link */
-static char *place_of(const IfmStudyCase *row, const char *device, const char *receiver)
+/* "ALIAS DEVICE STAGE LAST NODES EDGES TO RECEIVER BYTES BESIDE": what a case is found again by. @receiver: "" but of a
+ * link
+ * @beside: "ALIAS=DEVICE,..." of those that work meanwhile */
+static char *place_of(const IfmStudyCase *row, const char *device, const char *receiver, const char *beside)
 {
-    return g_strdup_printf("%s %s %d %" G_GINT64_FORMAT " %" G_GINT64_FORMAT " %s %s %" G_GINT64_FORMAT, row->alias, device,
-                           row->stage, row->nodes, row->edges, row->to != NULL ? row->to : "", receiver, row->bytes);
+    return g_strdup_printf("%s %s %d %d %" G_GINT64_FORMAT " %" G_GINT64_FORMAT " %s %s %" G_GINT64_FORMAT " %s",
+                           row->alias, device, row->stage, MAX(row->last, row->stage), row->nodes, row->edges,
+                           row->to != NULL ? row->to : "", receiver, row->bytes, beside);
+}
+
+/* FALSE where one of them is no device of the manifest. */
+static gboolean beside_in(const json_t *manifest, const json_t *row, GString *beside)
+{
+    gsize i;
+    json_t *alias;
+    json_array_foreach(json_object_get(row, "busy"), i, alias)
+    {
+        const char *device = study_manifest_device(manifest, json_string_value(alias));
+        if (device == NULL)
+            return FALSE;
+        g_string_append_printf(beside, "%s=%s,", json_string_value(alias), device);
+    }
+    return TRUE;
 }
 
 /* NULL where the row names no device of the manifest. */
@@ -29,12 +47,15 @@ static char *place_in(const json_t *manifest, const json_t *row)
     IfmStudyCase one = { .alias = (char *)json_string_value(json_object_get(row, "alias")),
                          .to = (char *)json_string_value(json_object_get(row, "to")),
                          .stage = (int)json_integer_value(json_object_get(row, "stage")),
+                         .last = (int)json_integer_value(json_object_get(row, "last")),
                          .nodes = json_integer_value(json_object_get(row, "nodes")),
                          .edges = json_integer_value(json_object_get(row, "edges")),
                          .bytes = json_integer_value(json_object_get(row, "bytes")) };
+    g_autoptr(GString) beside = g_string_new(NULL);
     const char *device = study_manifest_device(manifest, one.alias);
     const char *receiver = one.to != NULL ? study_manifest_device(manifest, one.to) : "";
-    return device != NULL && receiver != NULL ? place_of(&one, device, receiver) : NULL;
+    gboolean known = device != NULL && receiver != NULL && beside_in(manifest, row, beside);
+    return known ? place_of(&one, device, receiver, beside->str) : NULL;
 }
 
 GHashTable *study_manifest_keys(const json_t *manifest)
@@ -54,7 +75,10 @@ GHashTable *study_manifest_keys(const json_t *manifest)
 
 const char *study_manifest_key(GHashTable *keys, const StudyCase *one)
 {
-    g_autofree char *place = place_of(&one->row, one->device->device, one->to != NULL ? one->to->device : "");
+    g_autoptr(GString) beside = g_string_new(NULL);
+    for (IfmStudyDevice **other = one->beside; other != NULL && *other != NULL; other++)
+        g_string_append_printf(beside, "%s=%s,", (*other)->alias, (*other)->device);
+    g_autofree char *place = place_of(&one->row, one->device->device, one->to != NULL ? one->to->device : "", beside->str);
     return g_hash_table_lookup(keys, place);
 }
 

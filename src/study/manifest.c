@@ -9,12 +9,24 @@ static json_t *text_or_null(const char *text)
     return text != NULL ? ifm_json_string(text) : json_null();
 }
 
+static json_t *stages_to_json(guint32 mask)
+{
+    json_t *json = json_array();
+    for (int stage = 1; stage <= 32; stage++)
+        if ((mask & study_range_mask(stage, stage)) != 0)
+            json_array_append_new(json, json_integer(stage));
+    return json;
+}
+
 json_t *study_device_to_json(const IfmStudyDevice *device)
 {
-    return json_pack("{s:o,s:o,s:s,s:i,s:b,s:b,s:o,s:o}", "alias", ifm_json_string(device->alias), "device",
-                     ifm_json_string(device->device), "form", ifm_study_form_name(device->form), "phase", device->phase,
-                     "simulated", device->simulated, "asked", device->asked, "description",
-                     text_or_null(device->description), "skipped", text_or_null(device->reason));
+    json_t *json = json_pack("{s:o,s:o,s:s,s:i,s:b,s:b,s:o,s:o}", "alias", ifm_json_string(device->alias), "device",
+                             ifm_json_string(device->device), "form", ifm_study_form_name(device->form), "phase",
+                             device->phase, "simulated", device->simulated, "asked", device->asked, "description",
+                             text_or_null(device->description), "skipped", text_or_null(device->reason));
+    if (device->not_stages != 0)
+        json_object_set_new(json, "not_stages", stages_to_json(device->not_stages));
+    return json;
 }
 
 static json_t *aliases_to_json(char *const *aliases)
@@ -66,6 +78,22 @@ static json_t *size_to_json(const StudySize *size)
     return json;
 }
 
+/* What a study need not have. */
+static void add_ranges(const IfmStudy *study, json_t *definition)
+{
+    json_t *ranges = json_array();
+    for (guint i = 0; i < study->ranges->len; i++)
+    {
+        const StudyRange *range = &g_array_index(study->ranges, StudyRange, i);
+        json_array_append_new(ranges, json_pack("[i,i]", range->first, range->last));
+    }
+    if (json_array_size(ranges) > 0)
+        json_object_set(definition, "ranges", ranges);
+    json_decref(ranges);
+    if (study->contention)
+        json_object_set_new(definition, "contention", study_protocol_to_json(&study->contention_protocol));
+}
+
 static json_t *definition_to_json(const IfmStudy *study)
 {
     json_t *stages = json_array(), *sizes = json_array();
@@ -73,11 +101,14 @@ static json_t *definition_to_json(const IfmStudy *study)
         json_array_append_new(stages, json_integer(g_array_index(study->stages, int, i)));
     for (guint i = 0; i < study->sizes->len; i++)
         json_array_append_new(sizes, size_to_json(study->sizes->pdata[i]));
-    return json_pack("{s:o,s:o,s:{s:s,s:I},s:o,s:o,s:o}", "model",
-                     study_model_to_json(study->staged->name, study->features, study->hidden, study->seed), "stages",
-                     stages, "graph", "kind", ifm_graph_kind_name(study->graph_kind), "seed", (json_int_t)study->graph_seed,
-                     "sizes", sizes, "protocol", study_protocol_to_json(&study->protocol), "links",
-                     study->links ? study_protocol_to_json(&study->link_protocol) : json_null());
+    json_t *json =
+        json_pack("{s:o,s:o,s:{s:s,s:I},s:o,s:o,s:o}", "model",
+                  study_model_to_json(study->staged->name, study->features, study->hidden, study->seed), "stages", stages,
+                  "graph", "kind", ifm_graph_kind_name(study->graph_kind), "seed", (json_int_t)study->graph_seed, "sizes",
+                  sizes, "protocol", study_protocol_to_json(&study->protocol), "links",
+                  study->links ? study_protocol_to_json(&study->link_protocol) : json_null());
+    add_ranges(study, json);
+    return json;
 }
 
 json_t *study_manifest(IfmStudy *study, json_t *sessions)

@@ -1,4 +1,5 @@
 #include <math.h>
+#include <string.h>
 
 #include "study-private.h"
 
@@ -9,33 +10,121 @@
 
 /* --- stages --------------------------------------------------------------------------------------------------------- */
 
-static void add_stage_case(IfmStudy *study, int number, StudySize *size, IfmStudyDevice *device)
+static char *title_of(const IfmStudy *study, const StudyCase *one)
+{
+    const IfmStudyCase *row = &one->row;
+    g_autofree char *what = row->last > row->stage
+                                ? g_strdup_printf("stages %d-%d", row->stage, row->last)
+                                : g_strdup_printf("stage %d %s", row->stage, study_stage(study->staged, row->stage)->name);
+    g_autofree char *busy = row->busy != NULL ? g_strjoinv(" + ", row->busy) : NULL;
+    return g_strdup_printf("%s %s, %" G_GINT64_FORMAT " nodes, %" G_GINT64_FORMAT " edges%s%s", row->alias, what,
+                           row->nodes, row->edges, busy != NULL ? ", beside " : "", busy != NULL ? busy : "");
+}
+
+static gint compare_aliases(gconstpointer a, gconstpointer b)
+{
+    return strcmp((*(const IfmStudyDevice *const *)a)->alias, (*(const IfmStudyDevice *const *)b)->alias);
+}
+
+/* @beside: (transfer container) (optional) IfmStudyDevice *, at least one */
+static StudyCase *case_new(const IfmStudy *study, const StudyRange *range, StudySize *size, IfmStudyDevice *device,
+                           GPtrArray *beside)
 {
     StudyCase *one = g_new0(StudyCase, 1);
     one->device = device;
     one->size = size;
     one->row = (IfmStudyCase){ .phase = device->phase,
                                .alias = g_strdup(device->alias),
-                               .stage = number,
-                               .last = number,
+                               .stage = range->first,
+                               .last = range->last,
                                .nodes = size->size.nodes,
                                .edges = size->size.edges };
-    one->row.title =
-        g_strdup_printf("%s stage %d %s, %" G_GINT64_FORMAT " nodes, %" G_GINT64_FORMAT " edges", device->alias, number,
-                        study_stage(study->staged, number)->name, size->size.nodes, size->size.edges);
-    g_ptr_array_add(study->cases, one);
+    if (beside != NULL)
+    {
+        g_ptr_array_sort(beside, compare_aliases);
+        one->row.busy = g_new0(char *, beside->len + 1);
+        for (guint i = 0; i < beside->len; i++)
+        {
+            const IfmStudyDevice *other = beside->pdata[i];
+            one->row.busy[i] = g_strdup(other->alias);
+            one->row.phase = MAX(one->row.phase, other->phase);
+        }
+        g_ptr_array_add(beside, NULL);
+        one->beside = (IfmStudyDevice **)g_ptr_array_free(beside, FALSE);
+    }
+    one->row.title = title_of(study, one);
+    return one;
+}
+
+static void add_case(IfmStudy *study, int phase, StudyCase *one /* (transfer full) */)
+{
+    if (one->row.phase == phase)
+        g_ptr_array_add(study->cases, one);
+    else
+        study_case_free(one);
+}
+
+static gboolean is_for(const IfmStudyDevice *device, const StudyRange *range)
+{
+    return (device->not_stages & study_range_mask(range->first, range->last)) == 0;
+}
+
+/* Those that can work while a device does: two names for one device are one. (transfer full) IfmStudyDevice * */
+static GPtrArray *others_of(const IfmStudy *study, const StudyRange *range, const IfmStudyDevice *device)
+{
+    GPtrArray *others = g_ptr_array_new();
+    for (guint i = 0; i < study->devices->len; i++)
+    {
+        IfmStudyDevice *other = study->devices->pdata[i];
+        gboolean known = g_str_equal(other->device, device->device) || !is_for(other, range);
+        for (guint k = 0; k < others->len; k++)
+            known |= g_str_equal(((const IfmStudyDevice *)others->pdata[k])->device, other->device);
+        if (!known)
+            g_ptr_array_add(others, other);
+    }
+    return others;
+}
+
+/* Alone, then beside each set of the others: the small sets first. */
+static void span_device(IfmStudy *study, int phase, const StudyRange *range, StudySize *size, IfmStudyDevice *device)
+{
+    add_case(study, phase, case_new(study, range, size, device, NULL));
+    if (!study->contention)
+        return;
+    g_autoptr(GPtrArray) others = others_of(study, range, device);
+    for (guint n = 1; n <= others->len; n++)
+        for (guint32 set = 1; set < 1u << others->len; set++)
+        {
+            GPtrArray *beside = g_ptr_array_new();
+            for (guint i = 0; i < others->len; i++)
+                if ((set >> i & 1) != 0)
+                    g_ptr_array_add(beside, others->pdata[i]);
+            if (beside->len == n)
+                add_case(study, phase, case_new(study, range, size, device, beside));
+            else
+                g_ptr_array_unref(beside);
+        }
+}
+
+static void span_range(IfmStudy *study, int phase, const StudyRange *range, StudySize *size)
+{
+    for (guint d = 0; d < study->devices->len; d++)
+        if (is_for(study->devices->pdata[d], range))
+            span_device(study, phase, range, size, study->devices->pdata[d]);
 }
 
 static void span_stages(IfmStudy *study, int phase)
 {
     for (guint s = 0; s < study->sizes->len; s++)
+    {
         for (guint k = 0; k < study->stages->len; k++)
-            for (guint d = 0; d < study->devices->len; d++)
-            {
-                IfmStudyDevice *device = study->devices->pdata[d];
-                if (device->phase == phase)
-                    add_stage_case(study, g_array_index(study->stages, int, k), study->sizes->pdata[s], device);
-            }
+        {
+            int number = g_array_index(study->stages, int, k);
+            span_range(study, phase, &(StudyRange){ number, number }, study->sizes->pdata[s]);
+        }
+        for (guint k = 0; k < study->ranges->len; k++)
+            span_range(study, phase, &g_array_index(study->ranges, StudyRange, k), study->sizes->pdata[s]);
+    }
 }
 
 /* --- links ---------------------------------------------------------------------------------------------------------- */

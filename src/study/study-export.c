@@ -10,41 +10,51 @@
 
 /* --- where files are ------------------------------------------------------------------------------------------------ */
 
-static gboolean is_static(const StudyCase *self)
+static gboolean is_static(const IfmStudyDevice *device)
 {
-    return self->device->form == IFM_STUDY_STATIC;
+    return device->form == IFM_STUDY_STATIC;
 }
 
-gboolean study_case_is_padded(const StudyCase *self)
+/* Whether a real graph goes into a larger static model. */
+static gboolean is_padded(const StudyCase *self, const IfmStudyDevice *device)
 {
-    return self->size != NULL && is_static(self) && self->size->pad_nodes > 0;
+    return self->size != NULL && is_static(device) && self->size->pad_nodes > 0;
 }
 
-void study_case_model_size(const StudyCase *self, gint64 *nodes, gint64 *edges)
+void study_case_model_size(const StudyCase *self, const IfmStudyDevice *device, gint64 *nodes, gint64 *edges)
 {
-    gboolean padded = study_case_is_padded(self);
+    gboolean padded = is_padded(self, device);
     *nodes = padded ? self->size->pad_nodes : self->row.nodes;
     *edges = padded ? self->size->pad_edges : self->row.edges;
 }
 
-char *study_model_path(const StudyCase *self, const char *folder)
+char *study_model_path(const StudyCase *self, const IfmStudyDevice *device, const char *folder)
 {
-    gint64 nodes, edges;
-    study_case_model_size(self, &nodes, &edges);
-    g_autofree char *name = is_static(self) ? g_strdup_printf("stage%d-n%" G_GINT64_FORMAT "-e%" G_GINT64_FORMAT ".onnx",
-                                                              self->row.stage, nodes, edges)
-                                            : g_strdup_printf("stage%d.onnx", self->row.stage);
-    return g_build_filename(folder, "models", self->row.alias, name, NULL);
+    GString *name = g_string_new(NULL);
+    if (self->row.last > self->row.stage)
+        g_string_printf(name, "stages%d-%d", self->row.stage, self->row.last);
+    else
+        g_string_printf(name, "stage%d", self->row.stage);
+    if (is_static(device))
+    {
+        gint64 nodes, edges;
+        study_case_model_size(self, device, &nodes, &edges);
+        g_string_append_printf(name, "-n%" G_GINT64_FORMAT "-e%" G_GINT64_FORMAT, nodes, edges);
+    }
+    g_string_append(name, ".onnx");
+    char *path = g_build_filename(folder, "models", device->alias, name->str, NULL);
+    g_string_free(name, TRUE);
+    return path;
 }
 
 /* A real graph's file has its digest in its name: another graph of the same size is another file. */
-char *study_inputs_path(const StudyCase *self, const char *folder)
+char *study_inputs_path(const StudyCase *self, const IfmStudyDevice *device, const char *folder)
 {
     GString *name = g_string_new(NULL);
     g_string_printf(name, "n%" G_GINT64_FORMAT "-e%" G_GINT64_FORMAT, self->row.nodes, self->row.edges);
     if (self->size->digest != NULL)
         g_string_append_printf(name, "-%.12s", self->size->digest);
-    if (study_case_is_padded(self))
+    if (is_padded(self, device))
         g_string_append_printf(name, "-in-n%" G_GINT64_FORMAT "-e%" G_GINT64_FORMAT, self->size->pad_nodes,
                                self->size->pad_edges);
     g_string_append(name, ".tensors");
@@ -76,9 +86,9 @@ static gboolean export_model(const IfmStudy *study, const StudyCase *self, const
 {
     g_autoptr(IfmDeviceSpec) spec = ifm_device_spec_parse(self->device->device, error);
     IfmStageSizes sizes = ifm_study_stage_sizes(study);
-    if (is_static(self))
-        study_case_model_size(self, &sizes.nodes, &sizes.edges);
-    g_autoptr(IfmModel) model = spec != NULL ? ifm_staged_build(study->staged, self->row.stage, self->row.stage, &sizes,
+    if (is_static(self->device))
+        study_case_model_size(self, self->device, &sizes.nodes, &sizes.edges);
+    g_autoptr(IfmModel) model = spec != NULL ? ifm_staged_build(study->staged, self->row.stage, self->row.last, &sizes,
                                                                 ifm_scatter_for(spec->engine), study->seed, error)
                                              : NULL;
     g_autoptr(GBytes) bytes = model != NULL ? ifm_model_serialize(model, error) : NULL;
@@ -94,7 +104,7 @@ static IfmGraph *graph_of(const IfmStudy *study, const StudyCase *self, GError *
     const StudySize *size = self->size;
     if (size->real == NULL)
         return ifm_graph_random(study->graph_kind, size->size.nodes, size->size.edges, study->graph_seed, error);
-    if (study_case_is_padded(self))
+    if (is_padded(self, self->device))
         return ifm_graph_pad(size->real, size->pad_nodes, size->pad_edges, error);
     return ifm_graph_pad(size->real, size->real->n_nodes, size->real->n_edges, error); /* a copy */
 }
@@ -153,7 +163,7 @@ gboolean study_export_files(IfmStudy *study, const char *folder, const IfmStudyD
         const StudyCase *one = cases->pdata[i];
         if (one->row.stage == 0 || (device != NULL && one->device != device))
             continue;
-        char *model = study_model_path(one, folder), *inputs = study_inputs_path(one, folder);
+        char *model = study_model_path(one, one->device, folder), *inputs = study_inputs_path(one, one->device, folder);
         gboolean new_model = g_hash_table_add(written, model), new_inputs = g_hash_table_add(written, inputs);
         if ((new_model && !export_model(study, one, model, error)) ||
             (new_inputs && !export_inputs(study, one, inputs, error)))

@@ -26,11 +26,18 @@ typedef struct
 {
     IfmStudyCase row;
     IfmStudyDevice *device, *to; /* borrowed from the study */
+    IfmStudyDevice **beside;     /* those of row.busy, NULL-terminated; NULL: none */
     StudySize *size;             /* borrowed; NULL: a link */
     IfmCase *sealed;             /* NULL where a device is not here */
     StudyCaseState state;
     gboolean was_tried; /* the store has a record of it */
 } StudyCase;
+
+/* StudyRange: of stages, fused: at least two. */
+typedef struct
+{
+    int first, last;
+} StudyRange;
 
 struct IfmStudy
 {
@@ -39,12 +46,13 @@ struct IfmStudy
     gint64 features, hidden;
     guint32 seed;
     GArray *stages; /* int, in the order they are measured */
+    GArray *ranges; /* StudyRange, in the order they are measured */
     IfmGraphKind graph_kind;
     guint32 graph_seed;
     GPtrArray *devices; /* IfmStudyDevice* */
     GPtrArray *sizes;   /* StudySize*, also IfmStudySize* */
-    IfmProtocol protocol, link_protocol;
-    gboolean links, own_link_protocol;
+    IfmProtocol protocol, link_protocol, contention_protocol;
+    gboolean links, own_link_protocol, contention, own_contention_protocol;
     IfmLimits limits;
     GPtrArray *cases; /* StudyCase*, also IfmStudyCase*; NULL until spanned */
 };
@@ -56,17 +64,21 @@ IfmStudyDevice *study_device_new(const char *alias, const char *device, GError *
 void study_device_free(IfmStudyDevice *device);
 void study_device_set_form(IfmStudyDevice *device, IfmStudyForm form);
 IfmStudyDevice *study_device_find(const GPtrArray *devices, const char *alias);
+/* study_case_protocol: the one a case is measured by. */
+const IfmProtocol *study_case_protocol(const IfmStudy *study, const StudyCase *one);
+/* study_range_mask: of stages @first to @last, as IfmStudyDevice.not_stages counts them. */
+guint32 study_range_mask(int first, int last);
 const IfmStage *study_stage(const IfmStagedModel *staged, int number);
 void study_size_free(StudySize *size);
 void study_case_free(StudyCase *self);
 
 /* --- files (study-export.c) --- */
-/* study_model_path: (transfer full) the model of a stage case. study_inputs_path: the tensors of its graph. */
-char *study_model_path(const StudyCase *self, const char *folder);
-char *study_inputs_path(const StudyCase *self, const char *folder);
-/* study_case_is_padded: whether a real graph goes into a larger static model. study_case_model_size: that model's size. */
-gboolean study_case_is_padded(const StudyCase *self);
-void study_case_model_size(const StudyCase *self, gint64 *nodes, gint64 *edges);
+/* study_model_path: (transfer full) the model of a stage case, as one of its devices has it: the measured one, or one that
+ * works beside. study_inputs_path: the tensors of its graph. */
+char *study_model_path(const StudyCase *self, const IfmStudyDevice *device, const char *folder);
+char *study_inputs_path(const StudyCase *self, const IfmStudyDevice *device, const char *folder);
+/* study_case_model_size: of that model: a real graph may go into a larger static one. */
+void study_case_model_size(const StudyCase *self, const IfmStudyDevice *device, gint64 *nodes, gint64 *edges);
 /* study_export_files: what a device needs; all of them where it is NULL. */
 gboolean study_export_files(IfmStudy *study, const char *folder, const IfmStudyDevice *device, gsize *n_models,
                             GError **error);

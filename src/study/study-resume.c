@@ -70,8 +70,8 @@ static void note_loss(StudyPast *past, const char *device, const IfmMeasurement 
     health->why = g_strdup(last->reason);
 }
 
-/* Which end of a link was lost, its record tells; that a copy went well says nothing of a device: host memory moved. */
-static void note_link(StudyPast *past, const IfmMeasurement *last)
+/* Which of several devices was lost, the record tells. */
+static void note_lost_devices(StudyPast *past, const IfmMeasurement *last)
 {
     gsize i;
     json_t *device;
@@ -82,13 +82,33 @@ static void note_link(StudyPast *past, const IfmMeasurement *last)
         }
 }
 
+static void note_ok(StudyPast *past, const char *device, const IfmMeasurement *last)
+{
+    Health *health = device != NULL ? health_of(past, device) : NULL;
+    if (health != NULL)
+        health->ok_ms = MAX(health->ok_ms, last->started_unix_ms);
+}
+
 static void note_stage(StudyPast *past, const char *device, const IfmMeasurement *last)
 {
-    Health *health = health_of(past, device);
     if (last->outcome == IFM_OUTCOME_OK)
-        health->ok_ms = MAX(health->ok_ms, last->started_unix_ms);
+        note_ok(past, device, last);
     else if (was_lost(last))
         note_loss(past, device, last);
+}
+
+/* Beside others all of them inferred. */
+static void note_beside(StudyPast *past, const char *device, const json_t *busy, const IfmMeasurement *last)
+{
+    gsize i;
+    json_t *alias;
+    if (last->outcome != IFM_OUTCOME_OK)
+    {
+        note_lost_devices(past, last);
+        return;
+    }
+    note_ok(past, device, last);
+    json_array_foreach(busy, i, alias) note_ok(past, study_manifest_device(past->manifest, json_string_value(alias)), last);
 }
 
 static gboolean note_case(StudyPast *past, const json_t *row, GError **error)
@@ -104,8 +124,11 @@ static gboolean note_case(StudyPast *past, const json_t *row, GError **error)
         g_propagate_error(error, trouble);
         return FALSE;
     }
-    if (last != NULL && to != NULL)
-        note_link(past, last);
+    const json_t *busy = json_object_get(row, "busy");
+    if (last != NULL && to != NULL) /* that a copy went well says nothing of a device: host memory moved */
+        note_lost_devices(past, last);
+    else if (last != NULL && busy != NULL)
+        note_beside(past, device, busy, last);
     else if (last != NULL)
         note_stage(past, device, last);
     return TRUE;
@@ -177,8 +200,11 @@ gboolean study_past_stands(const StudyPast *past, const StudyCase *one, const If
         return TRUE;
     if (retry)
         return FALSE;
-    return last->outcome == IFM_OUTCOME_FAILED || was_lost_later(past, one->device, last->started_unix_ms) ||
-           was_lost_later(past, one->to, last->started_unix_ms);
+    gboolean stands = last->outcome == IFM_OUTCOME_FAILED || was_lost_later(past, one->device, last->started_unix_ms) ||
+                      was_lost_later(past, one->to, last->started_unix_ms);
+    for (IfmStudyDevice **other = one->beside; !stands && other != NULL && *other != NULL; other++)
+        stands = was_lost_later(past, *other, last->started_unix_ms);
+    return stands;
 }
 
 /* Whether a record answers to what is asked now, as far as that can be told without the device: the engine's version
@@ -203,7 +229,7 @@ gboolean study_past_key(const StudyPast *past, const IfmStudy *study, const Stud
         g_propagate_error(error, trouble);
         return FALSE;
     }
-    if (record != NULL && is_the_same(past, record, one->row.stage > 0 ? &study->protocol : &study->link_protocol))
+    if (record != NULL && is_the_same(past, record, study_case_protocol(study, one)))
         *key = g_strdup(found);
     return TRUE;
 }

@@ -9,8 +9,8 @@
 /* How often the time spent is put down while cases end; what a kill forgets of it is less than this. */
 #define NOTE_EVERY_US (5 * G_USEC_PER_SEC)
 
-/* Stages are told apart up to this number; 0 stands for links. */
-#define MOST_KINDS 16
+/* What takes equally long: links, each stage alone, ranges by their length, and both beside others, by the length, too. */
+#define MOST_KINDS (1 + 3 * IFM_MAX_STAGES)
 
 /* One study on its way. */
 typedef struct
@@ -48,7 +48,10 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Run, run_clear)
 
 static gboolean is_here(const StudyCase *one)
 {
-    return one->device->reason == NULL && (one->to == NULL || one->to->reason == NULL);
+    gboolean here = one->device->reason == NULL && (one->to == NULL || one->to->reason == NULL);
+    for (IfmStudyDevice **other = one->beside; here && other != NULL && *other != NULL; other++)
+        here = (*other)->reason == NULL;
+    return here;
 }
 
 static gboolean is_interrupted(const Run *run)
@@ -151,6 +154,8 @@ typedef struct
     IfmModelCase model_case;
     char *model_path, *inputs_path, *cache_dir, *name;
     IfmDimBinding bindings[2], sizes[2];
+    IfmLoadDevice load[IFM_PLAN_MAX_DEVICES];
+    char *load_models[IFM_PLAN_MAX_DEVICES], *load_inputs[IFM_PLAN_MAX_DEVICES];
 } CaseText;
 
 static void case_text_clear(CaseText *text)
@@ -159,6 +164,11 @@ static void case_text_clear(CaseText *text)
     g_free(text->inputs_path);
     g_free(text->cache_dir);
     g_free(text->name);
+    for (gsize i = 0; i < text->model_case.n_load; i++)
+    {
+        g_free(text->load_models[i]);
+        g_free(text->load_inputs[i]);
+    }
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(CaseText, case_text_clear)
 
@@ -181,12 +191,16 @@ static const GPtrArray *free_dims_of(Run *run, const char *path, GError **error)
     return names;
 }
 
-/* Whether a stage reads what the graph gives; the other stages' cases are the same whatever the graph. */
-static gboolean reads_graph(const IfmStage *stage)
+/* Whether a range reads what the graph gives; the other ones' cases are the same whatever the graph. */
+static gboolean reads_graph(const IfmStagedModel *staged, int first, int last)
 {
-    for (const char *const *input = stage->inputs; *input != NULL; input++)
-        if (g_str_equal(*input, "edge_index") || g_str_equal(*input, "c"))
+    g_autoptr(GPtrArray) inputs = ifm_staged_inputs(staged, first, last);
+    for (guint i = 0; i < inputs->len; i++)
+    {
+        const char *name = ((const IfmBoundary *)inputs->pdata[i])->name;
+        if (g_str_equal(name, "edge_index") || g_str_equal(name, "c"))
             return TRUE;
+    }
     return FALSE;
 }
 
@@ -198,17 +212,45 @@ static gboolean add_binding(CaseText *text, const GPtrArray *free_dims, const ch
     return TRUE;
 }
 
+static char *name_of(const IfmStudy *study, const StudyCase *one)
+{
+    const IfmStudyCase *row = &one->row;
+    if (row->last > row->stage)
+        return g_strdup_printf("%s stages %d-%d", study->staged->name, row->stage, row->last);
+    return g_strdup_printf("%s stage %d %s", study->staged->name, row->stage, study_stage(study->staged, row->stage)->name);
+}
+
+/* What works beside: the same stages at the same size. */
+static void describe_load(Run *run, const StudyCase *one, gboolean graph, CaseText *text)
+{
+    gsize n = 0;
+    for (IfmStudyDevice **other = one->beside; other != NULL && *other != NULL; other++, n++)
+    {
+        text->load_models[n] = study_model_path(one, *other, run->options->folder);
+        gboolean dynamic = (*other)->form == IFM_STUDY_DYNAMIC; /* takes what the measured one takes, padded or not */
+        if (graph)
+            text->load_inputs[n] = study_inputs_path(one, dynamic ? one->device : *other, run->options->folder);
+        text->load[n] = (IfmLoadDevice){ .alias = (*other)->alias,
+                                         .device = (*other)->device,
+                                         .model_path = text->load_models[n],
+                                         .inputs_path = text->load_inputs[n],
+                                         .free_shapes = dynamic };
+    }
+    text->model_case.load = text->load;
+    text->model_case.n_load = n;
+}
+
 static gboolean describe_case(Run *run, const StudyCase *one, CaseText *text, GError **error)
 {
     const IfmStudy *study = run->study;
-    const IfmStage *stage = study_stage(study->staged, one->row.stage);
     gboolean dynamic = one->device->form == IFM_STUDY_DYNAMIC;
+    gboolean graph = reads_graph(study->staged, one->row.stage, one->row.last);
     gint64 nodes, edges;
-    study_case_model_size(one, &nodes, &edges);
-    text->model_path = study_model_path(one, run->options->folder);
-    text->inputs_path = reads_graph(stage) ? study_inputs_path(one, run->options->folder) : NULL;
+    study_case_model_size(one, one->device, &nodes, &edges);
+    text->model_path = study_model_path(one, one->device, run->options->folder);
+    text->inputs_path = graph ? study_inputs_path(one, one->device, run->options->folder) : NULL;
     text->cache_dir = g_build_filename(run->options->folder, "cache", NULL);
-    text->name = g_strdup_printf("%s stage %d %s", study->staged->name, stage->number, stage->name);
+    text->name = name_of(study, one);
     text->sizes[0] = (IfmDimBinding){ "nodes", nodes };
     text->sizes[1] = (IfmDimBinding){ "edges", edges };
     text->model_case = (IfmModelCase){ .model_path = text->model_path,
@@ -224,8 +266,9 @@ static gboolean describe_case(Run *run, const StudyCase *one, CaseText *text, GE
                                        .cache_dir = text->cache_dir,
                                        .dtype = IFM_DTYPE_F32,
                                        .seed = study->seed,
-                                       .protocol = study->protocol,
+                                       .protocol = *study_case_protocol(study, one),
                                        .verify = TRUE };
+    describe_load(run, one, graph, text);
     const GPtrArray *free_dims = dynamic ? free_dims_of(run, text->model_path, error) : NULL;
     if (dynamic && free_dims == NULL)
         return FALSE;
@@ -305,12 +348,17 @@ static gboolean seal_one(Run *run, StudyCase *one, GError **error)
     return TRUE;
 }
 
+/* A device whose own cases cannot be sealed is given up before it is asked to work beside another. */
 static gboolean seal_phase(Run *run, int phase, GError **error)
 {
     const GPtrArray *cases = ifm_study_cases(run->study);
-    for (guint i = 0; i < cases->len; i++)
-        if (((StudyCase *)cases->pdata[i])->row.phase == phase && !seal_one(run, cases->pdata[i], error))
-            return FALSE;
+    for (int beside = 0; beside <= 1; beside++)
+        for (guint i = 0; i < cases->len; i++)
+        {
+            StudyCase *one = cases->pdata[i];
+            if (one->row.phase == phase && (one->beside != NULL) == beside && !seal_one(run, one, error))
+                return FALSE;
+        }
     for (guint i = 0; i < cases->len; i++) /* what was sealed of a device before it was given up */
     {
         StudyCase *one = cases->pdata[i];
@@ -429,7 +477,11 @@ static gboolean note_time(Run *run, gboolean now, GError **error)
 
 static int kind_of(const StudyCase *one)
 {
-    return MIN(one->row.stage, MOST_KINDS - 1);
+    const IfmStudyCase *row = &one->row;
+    int length = row->last - row->stage;
+    if (row->busy != NULL)
+        return 1 + 2 * IFM_MAX_STAGES + length;
+    return length > 0 ? 1 + IFM_MAX_STAGES + length : row->stage;
 }
 
 /* What is left at what each kind took so far: a link is over at once, a stage is not. -1 while nobody knows what stages

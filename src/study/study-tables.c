@@ -56,6 +56,18 @@ static gboolean get_text_or_null(const json_t *object, const char *where, const 
     return TRUE;
 }
 
+static void read_not_stages(const json_t *json, IfmStudyDevice *device)
+{
+    gsize i;
+    json_t *stage;
+    json_array_foreach(json_object_get(json, "not_stages"), i, stage)
+    {
+        json_int_t number = json_integer_value(stage);
+        if (number >= 1 && number <= IFM_MAX_STAGES)
+            device->not_stages |= study_range_mask((int)number, (int)number);
+    }
+}
+
 static gboolean read_device(IfmStudyTables *tables, const json_t *json, GError **error)
 {
     static const char where[] = "devices[]";
@@ -73,6 +85,7 @@ static gboolean read_device(IfmStudyTables *tables, const json_t *json, GError *
         return FALSE;
     one->alias = g_strdup(alias);
     one->device = g_strdup(device);
+    read_not_stages(json, one);
     one->form = g_str_equal(form, ifm_study_form_name(IFM_STUDY_STATIC)) ? IFM_STUDY_STATIC : IFM_STUDY_DYNAMIC;
     one->phase = (int)phase;
     return TRUE;

@@ -99,6 +99,13 @@ gboolean ifm_study_set_device(IfmStudy *study, const char *text, GError **error)
         return FALSE;
     device->asked = TRUE;
     IfmStudyDevice *before = study_device_find(study->devices, alias);
+    if (before == NULL && study->contention && study->devices->len == IFM_PLAN_MAX_DEVICES)
+    {
+        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s: one device too many: contention is measured of %d at most",
+                    alias, IFM_PLAN_MAX_DEVICES);
+        study_device_free(device);
+        return FALSE;
+    }
     guint index = 0;
     g_clear_pointer(&study->cases, g_ptr_array_unref);
     if (before == NULL)
@@ -106,6 +113,7 @@ gboolean ifm_study_set_device(IfmStudy *study, const char *text, GError **error)
     else
     {
         study_device_set_form(device, before->form);
+        device->not_stages = before->not_stages;
         g_ptr_array_find(study->devices, before, &index);
         study_device_free(before);
         study->devices->pdata[index] = device;
@@ -114,6 +122,21 @@ gboolean ifm_study_set_device(IfmStudy *study, const char *text, GError **error)
 }
 
 /* --- the rest ------------------------------------------------------------------------------------------------------- */
+
+guint32 study_range_mask(int first, int last)
+{
+    guint32 mask = 0;
+    for (int stage = first; stage <= last; stage++)
+        mask |= 1u << (stage - 1);
+    return mask;
+}
+
+const IfmProtocol *study_case_protocol(const IfmStudy *study, const StudyCase *one)
+{
+    if (one->row.stage == 0)
+        return &study->link_protocol;
+    return one->row.busy != NULL ? &study->contention_protocol : &study->protocol;
+}
 
 const IfmStage *study_stage(const IfmStagedModel *staged, int number)
 {
@@ -140,6 +163,7 @@ void study_case_free(StudyCase *self)
     g_free(self->row.alias);
     g_free(self->row.to);
     g_strfreev(self->row.busy);
+    g_free(self->beside);
     ifm_case_free(self->sealed);
     g_free(self);
 }
@@ -152,6 +176,7 @@ void ifm_study_free(IfmStudy *study)
     g_ptr_array_unref(study->devices);
     g_ptr_array_unref(study->sizes);
     g_array_unref(study->stages);
+    g_array_unref(study->ranges);
     g_free(study->name);
     g_free(study->title);
     g_free(study);
@@ -177,6 +202,8 @@ void ifm_study_set_protocol(IfmStudy *study, const IfmProtocol *protocol)
     study->protocol = *protocol;
     if (!study->own_link_protocol)
         study->link_protocol = *protocol;
+    if (!study->own_contention_protocol)
+        study->contention_protocol = *protocol;
 }
 
 const IfmLimits *ifm_study_limits(const IfmStudy *study)
