@@ -84,7 +84,7 @@ const char *ifm_row_state_name(IfmRowState state);
 /* ifm_stage_row_listed: whether exports have a row for it: it was tried, or given up for its device. What an absent device
  * would have measured is told of once, with the device. */
 gboolean ifm_stage_row_listed(const IfmStudyTables *tables, const IfmStageRow *row);
-/* ifm_stage_row_count: @counts: (out) by state    @device: NULL for all    @phase: 0 for all */
+/* ifm_stage_row_count: ranges, too. @counts: (out) by state    @device: NULL for all    @phase: 0 for all */
 void ifm_stage_row_count(const IfmStudyTables *tables, const IfmStudyDevice *device, int phase,
                          gsize counts[IFM_ROW_STATES]);
 /* ifm_stage_row_reason: its reason without the device's name before it. */
@@ -111,6 +111,11 @@ void ifm_study_mark_note(GString *out, const IfmStudyTables *tables, const gbool
 void ifm_study_precision(GString *out, const IfmStudyTables *tables, const IfmScreen *screen);
 /* ifm_study_has_stage: whether the study measures that stage at all. */
 gboolean ifm_study_has_stage(const IfmStudyTables *tables, int stage);
+/* ifm_study_contention: What devices lose beside others: in figures, and the @most largest losses. */
+void ifm_study_contention(GString *out, const IfmStudyTables *tables, gsize most, const IfmScreen *screen);
+/* ifm_study_ranges_csv: (transfer full) ranges, and what was measured beside others, as the columns of stages.csv and more.
+ */
+char *ifm_study_ranges_csv(const IfmStudyTables *tables);
 /* ifm_study_count: rows and links, absent devices' apart.
  * @n_absent: (out) cases that nobody can measure here */
 void ifm_study_count(const IfmStudyTables *tables, int phase, gsize counts[IFM_ROW_STATES], gsize *n_absent);

@@ -13,7 +13,8 @@ typedef struct
     const char *reason; /* of the first */
     gboolean vary;      /* the reasons differ in their numbers */
     IfmRowState state;
-    GArray *stages; /* int, ascending */
+    const char *kind; /* "", " ranges", " beside others" */
+    GArray *stages;   /* int, ascending; of a range its first */
     gsize n;
     const IfmStageRow *least; /* the smallest size */
     gboolean several_sizes;
@@ -51,6 +52,11 @@ static gboolean is_smaller(const IfmStageRow *a, const IfmStageRow *b)
     return a->nodes != b->nodes ? a->nodes < b->nodes : a->edges < b->edges;
 }
 
+static const char *kind_of(const IfmStageRow *row)
+{
+    return row->busy != 0 ? " beside others" : row->last > row->stage ? " ranges" : "";
+}
+
 static void add_row(GPtrArray *groups, const IfmStageRow *row, IfmRowState state)
 {
     const char *reason = ifm_stage_row_reason(row);
@@ -60,7 +66,7 @@ static void add_row(GPtrArray *groups, const IfmStageRow *row, IfmRowState state
     {
         Group *other = groups->pdata[i];
         if (other->device == row->device && other->state == state && g_strcmp0(other->code, row->code) == 0 &&
-            g_str_equal(other->mask, mask))
+            g_str_equal(other->mask, mask) && other->kind == kind_of(row))
             group = other;
     }
     if (group == NULL)
@@ -69,6 +75,7 @@ static void add_row(GPtrArray *groups, const IfmStageRow *row, IfmRowState state
         group->device = row->device;
         group->code = row->code;
         group->state = state;
+        group->kind = kind_of(row);
         group->mask = g_steal_pointer(&mask);
         group->reason = reason;
         group->stages = g_array_new(FALSE, FALSE, sizeof(int));
@@ -87,7 +94,8 @@ static void add_row(GPtrArray *groups, const IfmStageRow *row, IfmRowState state
 static char *head_of(const Group *group, gsize n_stages)
 {
     GString *head = g_string_new(group->device->alias);
-    if (group->stages->len == n_stages)
+    g_string_append(head, group->kind);
+    if (group->stages->len == n_stages || *group->kind != '\0')
         return g_string_free(head, FALSE);
     g_string_append_printf(head, " stage%s", group->stages->len > 1 ? "s" : "");
     for (guint i = 0; i < group->stages->len; i++)
@@ -123,16 +131,22 @@ static void tell_devices(GString *out, const IfmStudyTables *tables, const IfmSc
     }
 }
 
+static void add_rows(GPtrArray *groups, const IfmStudyTables *tables, const GPtrArray *rows)
+{
+    for (guint i = 0; i < rows->len; i++)
+    {
+        const IfmStageRow *row = rows->pdata[i];
+        if (row->reason != NULL && ifm_stage_row_listed(tables, row))
+            add_row(groups, row, ifm_stage_row_state(tables, row));
+    }
+}
+
 gboolean ifm_study_failures(GString *out, const IfmStudyTables *tables, const IfmScreen *screen)
 {
     g_autoptr(GPtrArray) groups = g_ptr_array_new_with_free_func((GDestroyNotify)group_free);
     gsize before = out->len;
-    for (guint i = 0; i < tables->rows->len; i++)
-    {
-        const IfmStageRow *row = tables->rows->pdata[i];
-        if (row->reason != NULL && ifm_stage_row_listed(tables, row))
-            add_row(groups, row, ifm_stage_row_state(tables, row));
-    }
+    add_rows(groups, tables, tables->rows);
+    add_rows(groups, tables, tables->ranges);
     gsize n_stages = 0;
     for (gsize i = 0; i < tables->staged->n_stages; i++)
         n_stages += ifm_study_has_stage(tables, tables->staged->stages[i].number);

@@ -423,5 +423,6 @@ gboolean ifm_study_write(const IfmStudyTables *tables, const char *folder, GErro
            write_json(folder, "lookup_table.json", ifm_study_lookup_json(tables), error) &&
            write_json(folder, "bandwidth_table.json", ifm_study_bandwidth_json(tables), error) &&
            write_text(folder, "stages.csv", rows_to_csv(tables), error) &&
+           (tables->ranges->len == 0 || write_text(folder, "ranges.csv", ifm_study_ranges_csv(tables), error)) &&
            write_text(folder, "profiling_report.txt", report_of(tables), error);
 }

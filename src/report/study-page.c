@@ -221,12 +221,12 @@ void ifm_link_count(const IfmLinkFit *link, gsize counts[IFM_ROW_STATES])
 }
 
 /* A case that was skipped, and never tried, for its device was not here. */
-static gsize count_absent(const IfmStudyTables *tables, int phase)
+static gsize count_absent(const IfmStudyTables *tables, const GPtrArray *rows, int phase)
 {
     gsize n = 0;
-    for (guint i = 0; i < tables->rows->len; i++)
+    for (guint i = 0; i < rows->len; i++)
     {
-        const IfmStageRow *row = tables->rows->pdata[i];
+        const IfmStageRow *row = rows->pdata[i];
         n += (phase == 0 || row->phase == phase) && row->measurement == NULL &&
              ifm_stage_row_state(tables, row) == IFM_ROW_SKIPPED;
     }
@@ -236,7 +236,7 @@ static gsize count_absent(const IfmStudyTables *tables, int phase)
 void ifm_study_count(const IfmStudyTables *tables, int phase, gsize counts[IFM_ROW_STATES], gsize *n_absent)
 {
     ifm_stage_row_count(tables, NULL, phase, counts);
-    *n_absent = count_absent(tables, phase);
+    *n_absent = count_absent(tables, tables->rows, phase) + count_absent(tables, tables->ranges, phase);
     counts[IFM_ROW_SKIPPED] -= *n_absent;
     for (guint i = 0; i < tables->links->len; i++)
     {
@@ -428,6 +428,9 @@ static void append_links(GString *out, const IfmStudyTables *tables, const IfmSc
     ifm_page_table(out, ifm_link_fit_fields, shown, screen);
 }
 
+/* Of contention, on the page that one sees first. */
+#define MOST_LOSSES 6
+
 /* --- pages ------------------------------------------------------------------------------------------------------------ */
 
 static void append_failures(GString *out, const IfmStudyTables *tables, const IfmScreen *screen)
@@ -455,6 +458,7 @@ char *ifm_study_report(const IfmStudyTables *tables, const IfmScreen *screen)
     ifm_study_precision(out, tables, screen);
     ifm_study_splits(out, tables, screen);
     ifm_study_lookup_errors(out, tables, screen);
+    ifm_study_contention(out, tables, G_MAXSIZE, screen);
     append_links(out, tables, screen);
     append_failures(out, tables, screen);
     return g_string_free(out, FALSE);
@@ -487,10 +491,11 @@ static void append_summary(GString *out, const IfmStudyTables *tables, const cha
     ifm_page_wrapped(out, counts->str, screen);
     if (folder == NULL)
         return;
-    ifm_page_told(out, folder, IFM_TONE_PLAIN,
-                  "profiling_report.txt (read this first), lookup_table.json, bandwidth_table.json, raw_measurements.json, "
-                  "checkpoint_cpugpu.json, checkpoint_npu.json, stages.csv",
-                  screen);
+    g_autofree char *files = g_strconcat(
+        "profiling_report.txt (read this first), lookup_table.json, bandwidth_table.json, raw_measurements.json, "
+        "checkpoint_cpugpu.json, checkpoint_npu.json, stages.csv",
+        tables->ranges->len > 0 ? ", ranges.csv" : "", NULL);
+    ifm_page_told(out, folder, IFM_TONE_PLAIN, files, screen);
 }
 
 char *ifm_study_to_screen(const IfmStudyTables *tables, const char *folder, const IfmScreen *screen)
@@ -501,6 +506,7 @@ char *ifm_study_to_screen(const IfmStudyTables *tables, const char *folder, cons
     append_devices(out, tables, status_fields, screen);
     append_mark_note(out, tables, screen);
     ifm_study_latencies(out, tables, 1, screen);
+    ifm_study_contention(out, tables, MOST_LOSSES, screen);
     append_failures(out, tables, screen);
     append_summary(out, tables, folder, screen);
     return g_string_free(out, FALSE);

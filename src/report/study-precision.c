@@ -32,9 +32,10 @@ void ifm_study_precision_count(const IfmStudyTables *tables, gsize *n_rough, gsi
 {
     *n_rough = *n_unknown = 0;
     *widest = 0;
-    for (guint i = 0; i < tables->rows->len; i++)
+    for (guint i = 0; i < tables->rows->len + tables->ranges->len; i++)
     {
-        const IfmStageRow *row = tables->rows->pdata[i];
+        const IfmStageRow *row =
+            i < tables->rows->len ? tables->rows->pdata[i] : tables->ranges->pdata[i - tables->rows->len];
         IfmMark mark = ifm_stage_row_mark(tables, row);
         *n_rough += mark == IFM_MARK_ROUGH;
         *n_unknown += mark == IFM_MARK_UNKNOWN;

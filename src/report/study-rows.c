@@ -27,7 +27,8 @@ IfmRowState ifm_stage_row_state(const IfmStudyTables *tables, const IfmStageRow 
         return row->measurement->outcome == IFM_OUTCOME_SKIPPED ? IFM_ROW_SKIPPED : IFM_ROW_FAILED;
     if (tables->imported)
         return IFM_ROW_FAILED;
-    return row->device->reason != NULL ? IFM_ROW_SKIPPED : IFM_ROW_LEFT;
+    gboolean absent = g_strcmp0(row->code, ifm_error_code_name(IFM_ERROR_UNAVAILABLE)) == 0;
+    return absent || row->device->reason != NULL ? IFM_ROW_SKIPPED : IFM_ROW_LEFT;
 }
 
 gboolean ifm_stage_row_listed(const IfmStudyTables *tables, const IfmStageRow *row)
@@ -35,16 +36,23 @@ gboolean ifm_stage_row_listed(const IfmStudyTables *tables, const IfmStageRow *r
     return row->measurement != NULL || row->reason == NULL || tables->imported;
 }
 
+static void count_rows(const IfmStudyTables *tables, const GPtrArray *rows, const IfmStudyDevice *device, int phase,
+                       gsize counts[IFM_ROW_STATES])
+{
+    for (guint i = 0; i < rows->len; i++)
+    {
+        const IfmStageRow *row = rows->pdata[i];
+        if ((device == NULL || row->device == device) && (phase == 0 || row->phase == phase))
+            counts[ifm_stage_row_state(tables, row)]++;
+    }
+}
+
 void ifm_stage_row_count(const IfmStudyTables *tables, const IfmStudyDevice *device, int phase,
                          gsize counts[IFM_ROW_STATES])
 {
     memset(counts, 0, IFM_ROW_STATES * sizeof *counts);
-    for (guint i = 0; i < tables->rows->len; i++)
-    {
-        const IfmStageRow *row = tables->rows->pdata[i];
-        if ((device == NULL || row->device == device) && (phase == 0 || row->phase == phase))
-            counts[ifm_stage_row_state(tables, row)]++;
-    }
+    count_rows(tables, tables->rows, device, phase, counts);
+    count_rows(tables, tables->ranges, device, phase, counts);
 }
 
 const char *ifm_stage_row_reason(const IfmStageRow *row)

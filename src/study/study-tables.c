@@ -141,7 +141,17 @@ static void take_summary(IfmStageRow *row)
         (IfmInterval){ number_in(interval, "lower"), number_in(interval, "upper"), number_in(interval, "level") };
 }
 
-static void say_why_not(IfmStageRow *row)
+/* Why a row has nobody to measure it: its own device, or one that should have worked beside it. NULL: all are here. */
+static const char *why_absent(const IfmStudyTables *tables, const IfmStageRow *row)
+{
+    const char *why = row->device->reason;
+    for (guint i = 0; why == NULL && i < MIN(tables->devices->len, 32); i++)
+        if ((row->busy >> i & 1) != 0)
+            why = ((const IfmStudyDevice *)tables->devices->pdata[i])->reason;
+    return why;
+}
+
+static void say_why_not(const IfmStudyTables *tables, IfmStageRow *row)
 {
     const IfmMeasurement *measurement = row->measurement;
     if (measurement != NULL)
@@ -150,9 +160,9 @@ static void say_why_not(IfmStageRow *row)
         row->reason = g_strdup(measurement->reason);
         return;
     }
-    gboolean absent = row->device->reason != NULL;
-    row->code = g_strdup(absent ? ifm_error_code_name(IFM_ERROR_UNAVAILABLE) : "");
-    row->reason = g_strdup(absent ? row->device->reason : "not measured yet");
+    const char *absent = why_absent(tables, row);
+    row->code = g_strdup(absent != NULL ? ifm_error_code_name(IFM_ERROR_UNAVAILABLE) : "");
+    row->reason = g_strdup(absent != NULL ? absent : "not measured yet");
 }
 
 /* @busy: as of IfmStageRow */
@@ -188,7 +198,7 @@ static void add_row(IfmStudyTables *tables, const IfmStudyDevice *device, const 
     if (measurement != NULL && measurement->outcome == IFM_OUTCOME_OK)
         take_summary(row);
     else
-        say_why_not(row);
+        say_why_not(tables, row);
 }
 
 static IfmLinkFit *link_between(IfmStudyTables *tables, const IfmStudyDevice *from, const IfmStudyDevice *to)
