@@ -1,10 +1,12 @@
 #include <glib/gstdio.h>
+#include <math.h>
 #include <string.h>
 #include <unistd.h>
 
 #include <inferometer/json.h>
 
 #include "report/golden.h"
+#include "report/report-private.h"
 #include "report/study-tables.h"
 
 static double number(const json_t *json, const char *key)
@@ -299,6 +301,53 @@ static void test_json_text(void)
     g_remove(path);
 }
 
+/* A range, or a stage beside others, taken from a row that stands. */
+static void add_range(IfmStudyTables *tables, guint row, int last, guint32 busy, double ns)
+{
+    const IfmStageRow *from = tables->rows->pdata[row];
+    IfmStageRow *one = g_new0(IfmStageRow, 1);
+    *one = *from;
+    one->last = last;
+    one->busy = busy;
+    one->key = g_strdup_printf("range-%u", tables->ranges->len);
+    tables_measure(one, ns);
+    g_ptr_array_add(tables->ranges, one);
+}
+
+/* Ranges and contention have a file and a section of their own; what there was before is the same byte for byte. */
+static void test_ranges(Fixture *fixture, gconstpointer data)
+{
+    IfmScreen screen = { .width = 100, .utf8 = TRUE };
+    const IfmStageRow *alone = fixture->tables->rows->pdata[0]; /* CPU, stage 1, 1000 nodes, 1000 edges */
+    json_auto_t *before = ifm_study_lookup_json(fixture->tables);
+    g_autofree char *report = ifm_study_report(fixture->tables, &screen);
+    g_assert_null(strstr(report, "Contention"));
+    add_range(fixture->tables, 0, 1, 1u << TABLES_ORT, 1.5 * alone->total_ns);
+    add_range(fixture->tables, 0, 3, 0, 4e6);
+    add_range(fixture->tables, 0, 3, 1u << TABLES_ORT | 1u << TABLES_NPU, 10e6);
+    json_auto_t *after = ifm_study_lookup_json(fixture->tables);
+    json_object_del(before, "_metadata"); /* it counts the study's cases */
+    json_object_del(after, "_metadata");
+    g_assert_true(json_equal(before, after));
+    g_autofree char *told = ifm_study_report(fixture->tables, &screen);
+    g_assert_nonnull(strstr(told, "Contention"));
+    g_assert_nonnull(strstr(told, "2 slow-downs, median 2.00x, from 1.50x to 2.50x"));
+    g_assert_nonnull(strstr(told, "ORT + NPU"));
+    g_autofree char *csv = ifm_study_ranges_csv(fixture->tables);
+    g_auto(GStrv) lines = g_strsplit(csv, "\n", -1);
+    g_assert_cmpuint(g_strv_length(lines), ==, 1 + 3 + 1);
+    g_assert_true(g_str_has_prefix(lines[0], "device,stage,last,nodes,edges,busy,slow_down,slow_down_lower,"
+                                             "slow_down_upper,latency_ms,"));
+    g_assert_true(g_str_has_prefix(lines[1], "CPU,1,1,1000,1000,ORT,1.5,"));
+    g_assert_true(g_str_has_prefix(lines[2], "CPU,1,3,1000,1000,,,,,4,"));
+    g_assert_true(g_str_has_prefix(lines[3], "CPU,1,3,1000,1000,ORT+NPU,2.5,"));
+    /* half-widths of 3.5 us: they add up as squares */
+    g_auto(GStrv) cells = g_strsplit(lines[3], ",", 10);
+    double width = sqrt(pow(3500 / 4e6, 2) + pow(3500 / 10e6, 2));
+    g_assert_cmpfloat_with_epsilon(g_ascii_strtod(cells[7], NULL), 2.5 * (1 - width), 1e-12);
+    g_assert_cmpfloat_with_epsilon(g_ascii_strtod(cells[8], NULL), 2.5 * (1 + width), 1e-12);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -311,6 +360,7 @@ int main(int argc, char **argv)
     g_test_add("/study-files/imported", Fixture, NULL, set_up, test_imported, tear_down);
     g_test_add("/study-files/imported/bandwidth", Fixture, NULL, set_up, test_imported_bandwidth, tear_down);
     g_test_add("/study-files/files", Fixture, NULL, set_up, test_files, tear_down);
+    g_test_add("/study-files/ranges", Fixture, NULL, set_up, test_ranges, tear_down);
     g_test_add_func("/study-files/json-text", test_json_text);
     return g_test_run();
 }
