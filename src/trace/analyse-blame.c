@@ -1,5 +1,6 @@
 #include "analyse-private.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /*
@@ -26,7 +27,6 @@ enum
     WAITING,
     INSIDE, /* a batch is in the block */
     N_CLASSES,
-    RUNNING = N_CLASSES, /* an inference */
 };
 
 static const gint8 class_of_kind[IFM_N_EVENT_KINDS] = {
@@ -58,14 +58,16 @@ typedef struct
     GArray *moments;          /* Moment, ascending */
 } Block;
 
-typedef struct
+struct IfmBlame
 {
-    IfmAnalysing *analysing;
+    const IfmAnalysing *analysing;
     Block *blocks; /* [n_blocks] by number */
     guint n_blocks;
     IfmSpan everything;
     gint64 first_entry_ns; /* G_MAXINT64: none recorded */
-} Blame;
+};
+
+typedef struct IfmBlame Blame;
 
 /* --- what the blocks were about --------------------------------------------------------------------------------------- */
 
@@ -94,33 +96,31 @@ static Block *get_block(Blame *blame, guint number)
     return block;
 }
 
-static void gather(Blame *blame)
+IfmBlame *ifm_blame_new(void)
 {
-    const IfmTrace *trace = blame->analysing->trace;
-    for (gsize track = 0; track < ifm_trace_n_tracks(trace); track++)
+    IfmBlame *blame = g_new0(IfmBlame, 1);
+    blame->everything = (IfmSpan){ G_MININT64, G_MAXINT64 };
+    blame->first_entry_ns = G_MAXINT64;
+    return blame;
+}
+
+void ifm_blame_note(IfmBlame *blame, const IfmEvent *event, const IfmTrackInfo *info)
+{
+    if (event->kind == IFM_EVENT_BATCH)
+        blame->first_entry_ns = MIN(blame->first_entry_ns, event->start_ns);
+    int class = event->kind < IFM_N_EVENT_KINDS ? class_of_kind[event->kind] : -1;
+    guint number = block_of(event, info);
+    if (number == 0 || (class < 0 && event->kind != IFM_EVENT_INFER))
+        return;
+    Block *block = get_block(blame, number);
+    if (class < 0)
+        return;
+    gint64 end = ifm_event_end_ns(event);
+    ifm_spans_add(block->spans[class], event->start_ns, end, &blame->everything);
+    if (class == INSIDE && event->batch >= 0 && !event->failed)
     {
-        const IfmTrackInfo *info = ifm_trace_track_info(trace, track);
-        gsize n;
-        const IfmEvent *events = ifm_trace_events(trace, track, &n);
-        for (gsize i = 0; i < n; i++)
-        {
-            const IfmEvent *event = &events[i];
-            if (event->kind == IFM_EVENT_BATCH)
-                blame->first_entry_ns = MIN(blame->first_entry_ns, event->start_ns);
-            int class = event->kind < IFM_N_EVENT_KINDS ? class_of_kind[event->kind] : -1;
-            guint number = block_of(event, info);
-            if (number == 0 || (class < 0 && event->kind != IFM_EVENT_INFER))
-                continue;
-            Block *block = get_block(blame, number);
-            if (class < 0)
-                continue;
-            ifm_spans_add(block->spans[class], event->start_ns, ifm_event_end_ns(event), &blame->everything);
-            if (class == INSIDE && event->batch >= 0 && !event->failed)
-            {
-                Done done = { event->batch, ifm_event_end_ns(event) };
-                g_array_append_val(block->done, done);
-            }
-        }
+        Done done = { event->batch, end };
+        g_array_append_val(block->done, done);
     }
 }
 
@@ -172,41 +172,74 @@ static gint32 least_running(GArray *heap, gint64 now)
 
 /* --- moments ---------------------------------------------------------------------------------------------------------- */
 
-#define MARK_END 0x80000000u
-#define CLASS_SHIFT 24 /* of a mark's a: class in bits 24 to 30, the work's number in the others */
-
-/* Inferences of a track: starts and ends are one ascending run for the sort. */
-static void mark_runs(const Blame *blame, GArray **marks)
+/* Where an inference's start takes a block's sweep. */
+typedef struct
 {
+    const IfmWork *work;
+    gint64 *ends;   /* [n] ascending */
+    gsize first, n; /* of the work's inferences: those of this block lie between, others perhaps among them */
+} BlockRuns;
+
+static int by_time(const void *a, const void *b)
+{
+    gint64 x = *(const gint64 *)a, y = *(const gint64 *)b;
+    return (x > y) - (x < y);
+}
+
+static gint64 *ends_of(const IfmEvent *runs, gsize n)
+{
+    gint64 *ends = g_new(gint64, n);
+    gboolean ascending = TRUE;
+    for (gsize i = 0; i < n; i++)
+    {
+        ends[i] = ifm_event_end_ns(&runs[i]);
+        ascending = ascending && (i == 0 || ends[i] >= ends[i - 1]);
+    }
+    if (!ascending)
+        qsort(ends, n, sizeof *ends, by_time);
+    return ends;
+}
+
+/* The tracks that have inferences of a block, each from its first of them to its last. */
+static GArray *runs_of_block(const Blame *blame, guint number)
+{
+    GArray *all = g_array_new(FALSE, FALSE, sizeof(BlockRuns));
     for (gsize i = 0; i < blame->analysing->n_works; i++)
     {
         const IfmWork *work = &blame->analysing->works[i];
         const IfmTrackInfo *info = ifm_trace_track_info(blame->analysing->trace, work->track);
-        for (gsize k = 0; k < work->n_runs; k++)
-        {
-            guint number = block_of(&work->runs[k], info);
-            if (number >= blame->n_blocks || marks[number] == NULL || work->runs[k].batch < 0)
-                continue;
-            IfmKeyed edges[2] = { { work->runs[k].start_ns, (guint32)i | RUNNING << CLASS_SHIFT, (gint32)k },
-                                  { ifm_event_end_ns(&work->runs[k]), RUNNING << CLASS_SHIFT | MARK_END, 0 } };
-            g_array_append_vals(marks[number], edges, 2);
-        }
+        gsize first = 0, end = work->n_runs;
+        while (first < end && block_of(&work->runs[first], info) != number)
+            first++;
+        while (end > first && block_of(&work->runs[end - 1], info) != number)
+            end--;
+        BlockRuns runs = { work, NULL, first, end - first };
+        if (first == end)
+            continue;
+        runs.ends = ends_of(work->runs + first, end - first);
+        g_array_append_val(all, runs);
     }
+    return all;
 }
 
-static void mark_spans(const Block *block, GArray *marks)
+/* Edges of the classes, then starts and ends of each track in turn. */
+static GArray *edges_of_block(const Block *block, const GArray *runs)
 {
-    for (guint32 class = 0; class < N_CLASSES; class ++)
+    GArray *edges = g_array_new(FALSE, FALSE, sizeof(IfmEdges));
+    for (int class = 0; class < N_CLASSES; class ++)
     {
         ifm_spans_unite(block->spans[class]);
-        for (guint i = 0; i < block->spans[class]->len; i++)
-        {
-            const IfmSpan *span = &g_array_index(block->spans[class], IfmSpan, i);
-            IfmKeyed edges[2] = { { span->start, class << CLASS_SHIFT, 0 },
-                                  { span->end, class << CLASS_SHIFT | MARK_END, 0 } };
-            g_array_append_vals(marks, edges, 2);
-        }
+        IfmEdges one = ifm_edges_of_spans(block->spans[class]);
+        g_array_append_val(edges, one);
     }
+    for (guint i = 0; i < runs->len; i++)
+    {
+        const BlockRuns *track = &g_array_index(runs, BlockRuns, i);
+        IfmEdges both[2] = { ifm_edges_of(&track->work->runs[track->first].start_ns, sizeof(IfmEvent), track->n),
+                             ifm_edges_of(track->ends, sizeof(gint64), track->n) };
+        g_array_append_vals(edges, both, 2);
+    }
+    return edges;
 }
 
 static Moment moment_at(gint64 at, const gboolean on[N_CLASSES], gint32 least_batch)
@@ -223,42 +256,48 @@ static Moment moment_at(gint64 at, const gboolean on[N_CLASSES], gint32 least_ba
     return moment;
 }
 
-static void make_moments(const Blame *blame, Block *block, GArray *marks)
+/* An inference of the block begins; those of other blocks among them are none of its devices' work. */
+static void push_run(const Blame *blame, GArray *heap, const BlockRuns *track, gsize at, guint number)
 {
-    g_autoptr(GArray) heap = g_array_new(FALSE, FALSE, sizeof(Running));
+    const IfmEvent *run = &track->work->runs[track->first + at];
+    if (run->batch >= 0 && block_of(run, ifm_trace_track_info(blame->analysing->trace, track->work->track)) == number)
+        heap_push(heap, run);
+}
+
+static void make_moments(const Blame *blame, Block *block, guint number)
+{
+    g_autoptr(GArray) heap = g_array_new(FALSE, FALSE, sizeof(Running)), runs = runs_of_block(blame, number);
+    g_autoptr(GArray) all = edges_of_block(block, runs);
+    IfmEdges *edges = (IfmEdges *)(void *)all->data;
     gboolean on[N_CLASSES] = { FALSE };
-    block->moments = g_array_new(FALSE, FALSE, sizeof(Moment));
-    ifm_keyed_sort(marks->data, marks->len);
-    for (guint i = 0; i < marks->len; i++)
+    gsize most = 0;
+    for (guint i = 0; i < all->len; i++)
+        most += edges[i].n;
+    block->moments = g_array_sized_new(FALSE, FALSE, sizeof(Moment), (guint)MIN(most, G_MAXUINT / 2));
+    for (gsize i = ifm_edges_least(edges, all->len); edges[i].next != G_MAXINT64;)
     {
-        const IfmKeyed *mark = &g_array_index(marks, IfmKeyed, i);
-        guint32 class = (mark->a & ~MARK_END) >> CLASS_SHIFT;
-        if (class < N_CLASSES)
-            on[class] = (mark->a & MARK_END) == 0;
-        else if ((mark->a & MARK_END) == 0)
-            heap_push(heap, &blame->analysing->works[mark->a & ((1u << CLASS_SHIFT) - 1)].runs[mark->b]);
-        if (i + 1 < marks->len && g_array_index(marks, IfmKeyed, i + 1).key == mark->key)
+        gint64 now = edges[i].next;
+        if (i < N_CLASSES)
+            on[i] = edges[i].at % 2 == 0;
+        else if ((i - N_CLASSES) % 2 == 0)
+            push_run(blame, heap, &g_array_index(runs, BlockRuns, (i - N_CLASSES) / 2), edges[i].at, number);
+        edges[i].at++;
+        ifm_edges_load(&edges[i]);
+        i = ifm_edges_least(edges, all->len);
+        if (edges[i].next == now)
             continue;
-        Moment moment = moment_at(mark->key, on, least_running(heap, mark->key));
+        Moment moment = moment_at(now, on, least_running(heap, now));
         g_array_append_val(block->moments, moment);
     }
+    for (guint i = 0; i < runs->len; i++)
+        g_free(g_array_index(runs, BlockRuns, i).ends);
 }
 
 static void make_blocks(Blame *blame)
 {
-    g_autofree GArray **marks = g_new0(GArray *, blame->n_blocks + 1);
     for (guint i = 0; i < blame->n_blocks; i++)
         if (blame->blocks[i].done != NULL)
-            marks[i] = g_array_new(FALSE, FALSE, sizeof(IfmKeyed));
-    mark_runs(blame, marks);
-    for (guint i = 0; i < blame->n_blocks; i++)
-    {
-        if (marks[i] == NULL)
-            continue;
-        mark_spans(&blame->blocks[i], marks[i]);
-        make_moments(blame, &blame->blocks[i], marks[i]);
-        g_array_unref(marks[i]);
-    }
+            make_moments(blame, &blame->blocks[i], i);
 }
 
 /* --- gaps ------------------------------------------------------------------------------------------------------------- */
@@ -359,24 +398,29 @@ static void blame_runs(const Blame *blame, const IfmWork *work, IfmTrackUse *use
 
 void ifm_analyse_blame(IfmAnalysing *self)
 {
-    Blame blame = { .analysing = self, .everything = { G_MININT64, G_MAXINT64 }, .first_entry_ns = G_MAXINT64 };
-    gather(&blame);
-    make_blocks(&blame);
+    Blame *blame = self->blame;
+    blame->analysing = self;
+    make_blocks(blame);
     for (gsize i = 0; i < self->n_works; i++)
     {
         const IfmWork *work = &self->works[i];
         IfmTrackUse *use = &g_array_index(self->analysis->tracks, IfmTrackUse, i);
         if (work->n_runs > 0)
-            blame_runs(&blame, work, use);
+            blame_runs(blame, work, use);
         else /* a device that was never given anything, or a thread of which nobody tells */
             use->idle_by_cause_ns[work->infers ? IFM_IDLE_NO_WORK : IFM_IDLE_UNKNOWN] = use->idle_ns;
     }
-    for (guint i = 0; i < blame.n_blocks; i++)
+}
+
+void ifm_blame_free(IfmBlame *blame)
+{
+    for (guint i = 0; i < blame->n_blocks; i++)
     {
-        g_clear_pointer(&blame.blocks[i].done, g_array_unref);
-        g_clear_pointer(&blame.blocks[i].moments, g_array_unref);
+        g_clear_pointer(&blame->blocks[i].done, g_array_unref);
+        g_clear_pointer(&blame->blocks[i].moments, g_array_unref);
         for (int k = 0; k < N_CLASSES; k++)
-            g_clear_pointer(&blame.blocks[i].spans[k], g_array_unref);
+            g_clear_pointer(&blame->blocks[i].spans[k], g_array_unref);
     }
-    g_free(blame.blocks);
+    g_free(blame->blocks);
+    g_free(blame);
 }

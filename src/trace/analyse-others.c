@@ -19,12 +19,22 @@ static void unite_groups(const IfmAnalysing *self, Others *others)
     for (gsize i = 0; i < self->n_counted; i++)
         others->n_groups = MAX(others->n_groups, self->works[i].group + 1);
     others->groups = g_new0(GArray *, others->n_groups);
+    g_autofree GArray **first = g_new0(GArray *, others->n_groups + 1);
     for (gsize i = 0; i < self->n_counted; i++)
     {
         const IfmWork *work = &self->works[i];
         GArray **group = &others->groups[work->group];
         if (*group == NULL)
-            *group = ifm_spans_new();
+        {
+            *group = g_array_ref(work->busy); /* most devices have one stream */
+            first[work->group] = work->busy;
+            continue;
+        }
+        if (*group == first[work->group])
+        {
+            *group = g_array_copy(*group);
+            g_array_unref(first[work->group]);
+        }
         g_array_append_vals(*group, work->busy->data, work->busy->len);
     }
     for (guint i = 0; i < others->n_groups; i++)
@@ -32,30 +42,27 @@ static void unite_groups(const IfmAnalysing *self, Others *others)
             ifm_spans_unite(others->groups[i]);
 }
 
-/* Each group's starts and ends are one ascending run for the sort. */
 static void sweep(Others *others, const IfmSpan *window)
 {
-    g_autoptr(GArray) marks = g_array_new(FALSE, FALSE, sizeof(IfmKeyed));
+    g_autofree IfmEdges *edges = g_new(IfmEdges, others->n_groups + 1);
+    gsize n = 0;
     for (guint i = 0; i < others->n_groups; i++)
-        for (guint k = 0; others->groups[i] != NULL && k < others->groups[i]->len; k++)
-        {
-            const IfmSpan *span = &g_array_index(others->groups[i], IfmSpan, k);
-            IfmKeyed edges[2] = { { span->start, 0, 1 }, { span->end, 0, -1 } };
-            g_array_append_vals(marks, edges, 2);
-        }
-    ifm_keyed_sort(marks->data, marks->len);
+        if (others->groups[i] != NULL)
+            edges[n++] = ifm_edges_of_spans(others->groups[i]);
     int working = 0;
     gint64 at = window->start;
     others->two = ifm_spans_new();
-    for (guint i = 0; i < marks->len; i++)
+    for (gsize i; n > 0 && edges[i = ifm_edges_least(edges, n)].next != G_MAXINT64;)
     {
-        const IfmKeyed *mark = &g_array_index(marks, IfmKeyed, i);
+        gint64 now = edges[i].next;
         if (working >= 1)
-            others->one_ns += mark->key - at;
+            others->one_ns += now - at;
         if (working >= 2)
-            ifm_spans_add(others->two, at, mark->key, window);
-        working += mark->b;
-        at = mark->key;
+            ifm_spans_add(others->two, at, now, window);
+        working += edges[i].at % 2 == 0 ? 1 : -1;
+        at = now;
+        edges[i].at++;
+        ifm_edges_load(&edges[i]);
     }
 }
 

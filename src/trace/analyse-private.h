@@ -52,6 +52,43 @@ void ifm_lengths_init(IfmLengths *lengths, const GArray *spans);
 void ifm_lengths_clear(IfmLengths *lengths);
 gint64 ifm_lengths_common(const IfmLengths *lengths, const GArray *spans);
 
+/* IfmEdges: ascending times that lie @stride bytes apart, gone through together with others: in order, and none is copied.
+ */
+typedef struct
+{
+    const char *base;
+    gsize stride, n, at;
+    gint64 next; /* G_MAXINT64: none left */
+} IfmEdges;
+
+static inline void ifm_edges_load(IfmEdges *edges)
+{
+    edges->next =
+        edges->at < edges->n ? *(const gint64 *)(const void *)(edges->base + edges->at * edges->stride) : G_MAXINT64;
+}
+
+static inline IfmEdges ifm_edges_of(const void *base, gsize stride, gsize n)
+{
+    IfmEdges edges = { base, stride, n, 0, G_MAXINT64 };
+    ifm_edges_load(&edges);
+    return edges;
+}
+
+/* ifm_edges_of_spans: starts and ends in turn of a united array. */
+static inline IfmEdges ifm_edges_of_spans(const GArray *spans)
+{
+    return ifm_edges_of(spans->data, sizeof(gint64), 2 * (gsize)spans->len);
+}
+
+/* ifm_edges_least: Which of @all [n] has the earliest next time. */
+static inline gsize ifm_edges_least(const IfmEdges *all, gsize n)
+{
+    gsize least = 0;
+    for (gsize i = 1; i < n; i++)
+        least = all[i].next < all[least].next ? i : least;
+    return least;
+}
+
 /* --- what the parts hand to each other -------------------------------------------------------------------------------- */
 
 /* IfmWork: one device track (or foreign thread). */
@@ -76,6 +113,8 @@ typedef struct
     guint8 kind, failed;
 } IfmPart;
 
+typedef struct IfmBlame IfmBlame;
+
 /* IfmAnalysing: what is known while an analysis is being made. */
 typedef struct
 {
@@ -87,6 +126,7 @@ typedef struct
     gsize n_counted; /* the first of them that are n_devices */
     IfmPart *parts;  /* [n_parts] */
     gsize n_parts;
+    IfmBlame *blame;
 } IfmAnalysing;
 
 /* ifm_warn: Appends a warning (printf). */
@@ -106,7 +146,11 @@ void ifm_analyse_use(IfmAnalysing *self);
 void ifm_works_clear(IfmAnalysing *self);
 /* analyse-others.c: idle_others_busy_ns, idle_alone_ns */
 void ifm_analyse_others(IfmAnalysing *self);
-/* analyse-blame.c: idle_by_cause_ns */
+/* analyse-blame.c: ifm_blame_note: takes note of an event, as all are gone over once. ifm_analyse_blame: idle_by_cause_ns
+ */
+IfmBlame *ifm_blame_new(void);
+void ifm_blame_free(IfmBlame *blame);
+void ifm_blame_note(IfmBlame *blame, const IfmEvent *event, const IfmTrackInfo *info);
 void ifm_analyse_blame(IfmAnalysing *self);
 /* analyse-stages.c: batches, latencies, stages */
 void ifm_analyse_stages(IfmAnalysing *self);

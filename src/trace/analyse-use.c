@@ -169,6 +169,8 @@ static void conclude_runs(const IfmAnalysing *self, IfmTrackUse *use, const Sums
 static void use_runs(const IfmAnalysing *self, IfmWork *work, IfmTrackUse *use)
 {
     Sums sums = { 0 };
+    g_array_unref(work->busy);
+    work->busy = g_array_sized_new(FALSE, FALSE, sizeof(IfmSpan), (guint)MIN(work->n_runs, G_MAXUINT / 2));
     for (gsize i = 0; i < work->n_runs; i++)
         add_run(self, &work->runs[i], work->busy, use, &sums);
     conclude_runs(self, use, &sums);

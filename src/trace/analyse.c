@@ -73,6 +73,7 @@ static gboolean look_over(IfmAnalysing *self, IfmSpan *all)
     for (gsize track = 0; track < ifm_trace_n_tracks(trace); track++)
     {
         gsize n;
+        const IfmTrackInfo *info = ifm_trace_track_info(trace, track);
         const IfmEvent *events = ifm_trace_events(trace, track, &n);
         for (gsize i = 0; i < n; i++)
         {
@@ -81,6 +82,7 @@ static gboolean look_over(IfmAnalysing *self, IfmSpan *all)
             n_backwards += events[i].duration_ns < 0;
             if ((PARTS >> (events[i].kind & 31) & 1) != 0 && events[i].batch >= 0)
                 add_part(self, &events[i], &room);
+            ifm_blame_note(self->blame, &events[i], info);
         }
     }
     analysis->n_dropped = ifm_trace_n_dropped(trace);
@@ -154,29 +156,33 @@ void ifm_trace_analysis_free(IfmTraceAnalysis *analysis)
     g_free(analysis);
 }
 
+static gboolean analyse(IfmAnalysing *self, const IfmTraceQuestion *question, GError **error)
+{
+    IfmSpan all;
+    if (!look_over(self, &all))
+    {
+        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s: the trace has no events: there is nothing to analyse",
+                    ifm_trace_name(self->trace));
+        return FALSE;
+    }
+    if (!set_window(self, question, &all, error))
+        return FALSE;
+    ifm_analyse_works(self);
+    ifm_analyse_use(self);
+    ifm_analyse_others(self);
+    ifm_analyse_blame(self);
+    ifm_analyse_stages(self);
+    ifm_analyse_path(self, question != NULL ? question->batch : -1);
+    return TRUE;
+}
+
 IfmTraceAnalysis *ifm_trace_analyse(const IfmTrace *trace, const IfmTraceQuestion *question, GError **error)
 {
     g_autoptr(IfmTraceAnalysis) analysis = analysis_new();
-    IfmAnalysing self = { .trace = trace, .analysis = analysis };
-    IfmSpan all;
-    if (!look_over(&self, &all))
-    {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s: the trace has no events: there is nothing to analyse",
-                    ifm_trace_name(trace));
-        return NULL;
-    }
-    if (!set_window(&self, question, &all, error))
-    {
-        g_free(self.parts);
-        return NULL;
-    }
-    ifm_analyse_works(&self);
-    ifm_analyse_use(&self);
-    ifm_analyse_others(&self);
-    ifm_analyse_blame(&self);
-    ifm_analyse_stages(&self);
-    ifm_analyse_path(&self, question != NULL ? question->batch : -1);
+    IfmAnalysing self = { .trace = trace, .analysis = analysis, .blame = ifm_blame_new() };
+    gboolean ok = analyse(&self, question, error);
     ifm_works_clear(&self);
+    ifm_blame_free(self.blame);
     g_free(self.parts);
-    return g_steal_pointer(&analysis);
+    return ok ? g_steal_pointer(&analysis) : NULL;
 }
