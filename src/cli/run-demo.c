@@ -37,7 +37,7 @@ IfmPlan *run_demo_plan(IfmPlanSize *size)
     add_device(plan, "ORT", "onnxruntime", "simulated:ideal/CPU", 1);
     add_device(plan, "TAIL", "onnxruntime", "simulated:ideal/CPU", 2);
     IfmPlanBlock head = {
-        .first = 1, .last = MAX(1, n_stages - 1), .n_devices = 2, .devices = { 0, 1 }, .ratios = { 0.5, 0.5 }
+        .first = 1, .last = MAX(1, n_stages / 2), .n_devices = 2, .devices = { 0, 1 }, .ratios = { 0.5, 0.5 }
     };
     IfmPlanBlock tail = {
         .first = MAX(1, n_stages / 2) + 1, .last = n_stages, .n_devices = 1, .devices = { 2 }, .ratios = { 1 }

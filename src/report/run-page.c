@@ -208,10 +208,11 @@ static void get_difference_words(const void *record, const void *user, IfmValue 
 
 const IfmField ifm_run_figure_fields[] = {
     { "figure", "", IFM_FIELD_TEXT, get_key, .flags = IFM_FIELD_WHOLE },
-    { "predicted", "predicted", IFM_FIELD_TEXT, get_words, FIGURE(predicted), IFM_FIELD_NO_EXPORT | IFM_FIELD_WHOLE },
+    { "predicted", "predicted", IFM_FIELD_TEXT, get_words, FIGURE(predicted),
+      IFM_FIELD_NO_EXPORT | IFM_FIELD_WHOLE | IFM_FIELD_HIDE_EMPTY },
     { "measured", "measured", IFM_FIELD_TEXT, get_words, FIGURE(measured), IFM_FIELD_NO_EXPORT | IFM_FIELD_WHOLE },
     { "interval_ratio", "±", IFM_FIELD_RATIO, get_interval, .flags = IFM_FIELD_HIDE_EMPTY },
-    { "difference", "off by", IFM_FIELD_TEXT, get_difference_words, NULL, IFM_FIELD_NO_EXPORT },
+    { "difference", "off by", IFM_FIELD_TEXT, get_difference_words, NULL, IFM_FIELD_NO_EXPORT | IFM_FIELD_HIDE_EMPTY },
     { "unit", "unit", IFM_FIELD_TEXT, get_unit, .flags = IFM_FIELD_NO_SCREEN },
     { "predicted", "predicted", IFM_FIELD_REAL, get_number, FIGURE(predicted), IFM_FIELD_NO_SCREEN },
     { "measured", "measured", IFM_FIELD_REAL, get_number, FIGURE(measured), IFM_FIELD_NO_SCREEN },
