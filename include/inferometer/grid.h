@@ -68,4 +68,13 @@ const char *ifm_grid_axis_name(const IfmGrid *grid, gsize axis);
 gboolean ifm_grid_at(const IfmGrid *grid, const double *place, IfmGridBeyond beyond, double *value, IfmGridOrigin *origin,
                      GError **error);
 
+/**
+ * ifm_grid_weights: How much each point counts at a place: what lies between points that have no number.
+ * Equals: scaled value = sum over points of weight x scaled value
+ * @weights: [n_points] (out) in the order of the points' coordinates, first axis first; they add up to 1
+ * Returns: as ifm_grid_at().
+ */
+gboolean ifm_grid_weights(const IfmGrid *grid, const double *place, IfmGridBeyond beyond, double *weights,
+                          IfmGridOrigin *origin, GError **error);
+
 G_END_DECLS

@@ -173,15 +173,21 @@ static double value_under(Lookup *lookup, gsize axis, gsize begin, gsize end, gs
                    first_row(grid, axis, begin, end, x, TRUE));
 }
 
-static double look_up(Lookup *lookup, gsize axis, gsize begin, gsize end)
+/* Bracket: between which rows' coordinates the place lies, and how far along; @below and @above are one where that
+ * coordinate alone counts. */
+typedef struct
+{
+    gsize below, above;
+    double t;
+} Bracket;
+
+static Bracket bracket(Lookup *lookup, gsize axis, gsize begin, gsize end)
 {
     const IfmGrid *grid = lookup->grid;
-    if (axis == grid->n_axes)
-        return coordinate(grid, begin, axis); /* the value's column */
     double x = lookup->place[axis];
     gsize above = first_row(grid, axis, begin, end, x, FALSE);
     if (above < end && coordinate(grid, above, axis) == x)
-        return value_under(lookup, axis, begin, end, above);
+        return (Bracket){ above, above, 0 };
     gboolean outside = above == begin || above == end;
     lookup->origin = MAX(lookup->origin, outside ? IFM_GRID_OUTSIDE : IFM_GRID_INTERPOLATED);
     if (outside)
@@ -191,20 +197,52 @@ static double look_up(Lookup *lookup, gsize axis, gsize begin, gsize end)
         gsize next =
             above == begin ? first_row(grid, axis, begin, end, edge, TRUE) : first_row(grid, axis, begin, end, edge, FALSE);
         if (lookup->beyond == IFM_GRID_CLAMP || (above == begin ? next == end : next == begin))
-            return value_under(lookup, axis, begin, end, outermost);
+            return (Bracket){ outermost, outermost, 0 };
         above = above == begin ? next : end - 1; /* the line through the two outermost */
     }
     gsize below = first_row(grid, axis, begin, end, coordinate(grid, above, axis), FALSE) - 1;
     double x0 = scaled(grid->scales[axis], coordinate(grid, below, axis));
     double x1 = scaled(grid->scales[axis], coordinate(grid, above, axis));
-    double v0 = scaled(grid->value_scale, value_under(lookup, axis, begin, end, below));
-    double v1 = scaled(grid->value_scale, value_under(lookup, axis, begin, end, above));
-    double t = (scaled(grid->scales[axis], x) - x0) / (x1 - x0);
-    return unscaled(grid->value_scale, v0 + t * (v1 - v0));
+    return (Bracket){ below, above, (scaled(grid->scales[axis], x) - x0) / (x1 - x0) };
 }
 
-gboolean ifm_grid_at(const IfmGrid *grid, const double *place, IfmGridBeyond beyond, double *value, IfmGridOrigin *origin,
-                     GError **error)
+static double look_up(Lookup *lookup, gsize axis, gsize begin, gsize end)
+{
+    const IfmGrid *grid = lookup->grid;
+    if (axis == grid->n_axes)
+        return coordinate(grid, begin, axis); /* the value's column */
+    Bracket at = bracket(lookup, axis, begin, end);
+    if (at.below == at.above)
+        return value_under(lookup, axis, begin, end, at.below);
+    double v0 = scaled(grid->value_scale, value_under(lookup, axis, begin, end, at.below));
+    double v1 = scaled(grid->value_scale, value_under(lookup, axis, begin, end, at.above));
+    return unscaled(grid->value_scale, v0 + at.t * (v1 - v0));
+}
+
+static void weigh(Lookup *lookup, gsize axis, gsize begin, gsize end, double weight, double *weights);
+
+static void weigh_under(Lookup *lookup, gsize axis, gsize begin, gsize end, gsize row, double weight, double *weights)
+{
+    const IfmGrid *grid = lookup->grid;
+    double x = coordinate(grid, row, axis);
+    weigh(lookup, axis + 1, first_row(grid, axis, begin, end, x, FALSE), first_row(grid, axis, begin, end, x, TRUE), weight,
+          weights);
+}
+
+static void weigh(Lookup *lookup, gsize axis, gsize begin, gsize end, double weight, double *weights)
+{
+    if (axis == lookup->grid->n_axes)
+    {
+        weights[begin] += weight;
+        return;
+    }
+    Bracket at = bracket(lookup, axis, begin, end);
+    weigh_under(lookup, axis, begin, end, at.below, weight * (1 - at.t), weights);
+    if (at.below != at.above)
+        weigh_under(lookup, axis, begin, end, at.above, weight * at.t, weights);
+}
+
+static gboolean check_place(const IfmGrid *grid, const double *place, GError **error)
 {
     for (gsize k = 0; k < grid->n_axes; k++)
         if (!isfinite(place[k]) || (grid->scales[k] == IFM_GRID_LOG && place[k] <= 0))
@@ -213,8 +251,30 @@ gboolean ifm_grid_at(const IfmGrid *grid, const double *place, IfmGridBeyond bey
                         grid->names[k], place[k]);
             return FALSE;
         }
+    return TRUE;
+}
+
+gboolean ifm_grid_at(const IfmGrid *grid, const double *place, IfmGridBeyond beyond, double *value, IfmGridOrigin *origin,
+                     GError **error)
+{
+    if (!check_place(grid, place, error))
+        return FALSE;
     Lookup lookup = { grid, place, beyond, IFM_GRID_EXACT };
     *value = look_up(&lookup, 0, 0, grid->n_points);
+    if (origin != NULL)
+        *origin = lookup.origin;
+    return TRUE;
+}
+
+gboolean ifm_grid_weights(const IfmGrid *grid, const double *place, IfmGridBeyond beyond, double *weights,
+                          IfmGridOrigin *origin, GError **error)
+{
+    if (!check_place(grid, place, error))
+        return FALSE;
+    Lookup lookup = { grid, place, beyond, IFM_GRID_EXACT };
+    for (gsize i = 0; i < grid->n_points; i++)
+        weights[i] = 0;
+    weigh(&lookup, 0, 0, grid->n_points, 1, weights);
     if (origin != NULL)
         *origin = lookup.origin;
     return TRUE;

@@ -1,4 +1,6 @@
 #pragma once
+#include <inferometer/grid.h>
+
 #include "plan-private.h"
 
 typedef struct
@@ -17,7 +19,8 @@ struct IfmPlanTable
     int max_blocks;
     GPtrArray *without, *no_split; /* char*: aliases */
     gint64 most_visited;
-    GArray *rows; /* TableRow, by nodes, then edges */
+    GArray *rows;    /* TableRow, by nodes, then edges */
+    IfmGrid *places; /* of the rows' sizes, whose weights are wanted alone; NULL until needed, and when a row is added */
 };
 
 IfmPlanTable *table_alloc(const char *model);

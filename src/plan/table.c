@@ -5,8 +5,6 @@
 #include <math.h>
 #include <string.h>
 
-#include <inferometer/grid.h>
-
 #include "plan-table-private.h"
 
 static const char *const origin_names[] = { [IFM_PLAN_EXACT] = "exact",
@@ -50,6 +48,7 @@ void ifm_plan_table_free(IfmPlanTable *table)
     g_ptr_array_unref(table->without);
     g_ptr_array_unref(table->no_split);
     g_array_unref(table->rows);
+    ifm_grid_free(table->places);
     g_free(table);
 }
 
@@ -76,6 +75,7 @@ gboolean table_insert(IfmPlanTable *table, TableRow *row)
         return FALSE;
     }
     g_array_insert_val(table->rows, at, *row);
+    g_clear_pointer(&table->places, ifm_grid_free);
     *row = (TableRow){ 0 };
     return TRUE;
 }
@@ -181,30 +181,32 @@ typedef struct
     double *weights;
 } Place;
 
-/* One weight is the interpolation of a value that is 1 at its row and 0 at all others. */
-static void place_init(Place *place, const IfmPlanTable *table, double nodes, double edges)
+/* Rows are in the order of the grid's points. */
+static const IfmGrid *places_of(IfmPlanTable *table)
 {
     static const IfmGridAxis axes[] = { { "nodes", IFM_GRID_LOG }, { "edges per node", IFM_GRID_LOG } };
-    const double at[] = { nodes, edges / nodes };
     guint n = table->rows->len;
-    g_autofree double *places = g_new(double, 2 * n + 1);
-    g_autofree double *values = g_new0(double, n + 1);
-    *place = (Place){ nodes, edges, TRUE, g_new0(double, n + 1) };
+    if (table->places != NULL)
+        return table->places;
+    g_autofree double *points = g_new(double, 2 * n);
+    g_autofree double *nothing = g_new0(double, n);
     for (guint i = 0; i < n; i++)
     {
-        places[2 * i] = (double)row_of(table, i)->size.nodes;
-        places[2 * i + 1] = (double)row_of(table, i)->size.edges / places[2 * i];
+        points[2 * i] = (double)row_of(table, i)->size.nodes;
+        points[2 * i + 1] = (double)row_of(table, i)->size.edges / points[2 * i];
     }
-    for (guint i = 0; i < n; i++)
-    {
-        IfmGridOrigin origin;
-        values[i] = 1;
-        g_autoptr(IfmGrid) grid = ifm_grid_new(axes, G_N_ELEMENTS(axes), places, values, n, IFM_GRID_LINEAR, NULL);
-        g_assert(grid != NULL);
-        place->inside = ifm_grid_at(grid, at, IFM_GRID_CLAMP, &place->weights[i], &origin, NULL) && place->inside &&
-                        origin != IFM_GRID_OUTSIDE;
-        values[i] = 0;
-    }
+    table->places = ifm_grid_new(axes, G_N_ELEMENTS(axes), points, nothing, n, IFM_GRID_LINEAR, NULL);
+    g_assert(table->places != NULL); /* sizes are above 0, each once */
+    return table->places;
+}
+
+static void place_init(Place *place, IfmPlanTable *table, double nodes, double edges)
+{
+    const double at[] = { nodes, edges / nodes };
+    IfmGridOrigin origin = IFM_GRID_OUTSIDE;
+    *place = (Place){ nodes, edges, FALSE, g_new0(double, table->rows->len) };
+    ifm_grid_weights(places_of(table), at, IFM_GRID_CLAMP, place->weights, &origin, NULL);
+    place->inside = origin != IFM_GRID_OUTSIDE;
 }
 
 static guint heaviest(const Place *place, guint n)

@@ -99,6 +99,49 @@ static void test_against_scan(void)
     }
 }
 
+/* The weights of random points in a plane, some of one first coordinate, add up to 1 and, with the values, to the value. */
+static void test_weights(void)
+{
+    enum
+    {
+        N = 30
+    };
+    double points[2 * N], values[N], weights[N], sorted[N];
+    g_autoptr(GRand) random = g_rand_new_with_seed(9);
+    for (int i = 0; i < N; i++) /* in the order of their coordinates */
+    {
+        points[2 * i] = 1 + i / 3;
+        points[2 * i + 1] = 1 + i % 3 + g_rand_double(random) / 2;
+        values[i] = 1 + g_rand_double(random);
+    }
+    for (int scale = IFM_GRID_LINEAR; scale <= IFM_GRID_LOG; scale++)
+    {
+        g_autoptr(IfmGrid) grid = new_grid(2, (IfmGridScale)scale, (IfmGridScale)scale, points, values, N, NULL);
+        for (int i = 0; i < 1000; i++)
+        {
+            const double place[] = { g_rand_double_range(random, 0.5, 11), g_rand_double_range(random, 0.5, 5) };
+            IfmGridBeyond beyond = i % 2 == 0 ? IFM_GRID_CLAMP : IFM_GRID_EXTRAPOLATE;
+            IfmGridOrigin origin, same;
+            double value, sum = 0, all = 0;
+            int n = 0;
+            g_assert_true(ifm_grid_at(grid, place, beyond, &value, &origin, NULL));
+            g_assert_true(ifm_grid_weights(grid, place, beyond, weights, &same, NULL));
+            g_assert_cmpint(origin, ==, same);
+            for (int k = 0; k < N; k++)
+            {
+                sorted[k] = scale == IFM_GRID_LOG ? log(values[k]) : values[k];
+                sum += weights[k] * sorted[k];
+                all += weights[k];
+                n += weights[k] != 0;
+            }
+            g_assert_cmpint(n, <=, 4);
+            g_assert_cmpfloat_with_epsilon(all, 1, 1e-9);
+            g_assert_cmpfloat_with_epsilon(sum, scale == IFM_GRID_LOG ? log(value) : value, 1e-9);
+        }
+        g_assert_false(ifm_grid_weights(grid, (double[]){ NAN, 1 }, IFM_GRID_CLAMP, weights, NULL, NULL));
+    }
+}
+
 static void assert_refused(gsize n_axes, IfmGridScale scale, const double *points, const double *values, gsize n,
                            const char *says)
 {
@@ -135,6 +178,7 @@ int main(int argc, char **argv)
     g_test_add_func("/grid/power-law", test_power_law);
     g_test_add_func("/grid/nested", test_nested);
     g_test_add_func("/grid/against-scan", test_against_scan);
+    g_test_add_func("/grid/weights", test_weights);
     g_test_add_func("/grid/refused", test_refused);
     return g_test_run();
 }
