@@ -223,9 +223,8 @@ IfmCase *ifm_runner_link_case(IfmRunner *runner, const IfmLinkCase *link_case, G
 IfmMeasurement *ifm_runner_measure_link(IfmRunner *runner, const IfmLinkCase *link_case, const IfmCase *sealed,
                                         GError **error);
 
-/** IfmPlanGraph: a graph of the stream. @kind: "uniform", "power-law" or a path, of which nodes and edges may be 0.
- * @parts: above 1: so many subgraphs with their ghost nodes (ifm_graph_partition()), each a batch; the rows of all together
- * are compared with the whole graph's */
+/** IfmPlanGraph: a graph of the stream. @kind: "uniform", "power-law" or a path (nodes and edges may then be 0).
+ * @parts: above 1: so many subgraphs of ifm_graph_partition(), each a batch, compared with their rows of the whole */
 typedef struct
 {
     const char *kind;
@@ -269,13 +268,11 @@ typedef struct
 IfmCase *ifm_runner_plan_case(IfmRunner *runner, const IfmPlanCase *plan_case, GError **error);
 /**
  * ifm_runner_measure_plan: samples_ns are the times between two batches leaving, from the first one's on; their summary's
- * mean is the cycle. surroundings.plan = {"repetitions": [{"makespan_ns", "n_batches", "throughput_per_s", "rate_per_s",
- * "latency": {percentiles}, "stages": [...], "bound", …}], figures over repetitions (median, interval) "makespan_ns",
- * "throughput_per_s", "rate_per_s", "latency_p50_ns", "bound": {"solo": {ALIAS: rate}, "together": {ALIAS: rate}, "gain",
- * "attained", "figures", "left_out"} or null, "prediction", "replans", "device_time_slow_down", "plans"}: docs/formats.md.
+ * mean is the cycle. surroundings.plan = {"repetitions": [{"makespan_ns", "n_batches", "latency": {percentiles}, "stages":
+ * [...], …}], figures over repetitions, "bound": {"solo": {ALIAS: rate}, "together": {ALIAS: rate}, "gain", "attained", …}
+ * or null, "prediction", "replans", "device_time_slow_down", "plans"}: docs/formats.md, and docs/measuring.md on the bound.
  * FAILED with the pipeline's reason; the trace so far is written in every case but that of a worker that crashed. A device
- * that the run went on without is in surroundings.lost_devices where it does not answer, and counts as lost hereafter.
- * Interrupted, what was measured is kept.
+ * that it went on without and that does not answer is in surroundings.lost_devices. Interrupted, it keeps what it has.
  */
 IfmMeasurement *ifm_runner_measure_plan(IfmRunner *runner, const IfmPlanCase *plan_case, const IfmCase *sealed,
                                         GError **error);
