@@ -307,6 +307,16 @@ static void append_verdict(GString *out, const IfmPlanStory *story, const IfmScr
     ifm_page_told(out, "verdict", tone, text->str, screen);
 }
 
+/* Why a stage is not for a device, whatever range it is in; NULL where some range with it is. */
+static const char *why_never(const IfmCosts *costs, int device, int stage)
+{
+    for (int first = 1; first <= stage; first++)
+        for (int last = stage; last <= (int)ifm_costs_n_stages(costs); last++)
+            if (ifm_costs_why_not(costs, device, first, last) == NULL)
+                return NULL;
+    return ifm_costs_why_not(costs, device, stage, stage);
+}
+
 /* Stages that are not for a device, alike reasons told together. */
 static void append_forbidden(GString *out, const IfmCosts *costs, const IfmScreen *screen)
 {
@@ -315,12 +325,12 @@ static void append_forbidden(GString *out, const IfmCosts *costs, const IfmScree
         g_autoptr(GHashTable) told = g_hash_table_new(g_str_hash, g_str_equal);
         for (int s = 1; s <= (int)ifm_costs_n_stages(costs); s++)
         {
-            const char *why = ifm_costs_why_not(costs, (int)d, s, s);
+            const char *why = why_never(costs, (int)d, s);
             if (why == NULL || !g_hash_table_add(told, (char *)why))
                 continue;
             g_autoptr(GString) stages = g_string_new(NULL);
             for (int t = s; t <= (int)ifm_costs_n_stages(costs); t++)
-                if (g_strcmp0(ifm_costs_why_not(costs, (int)d, t, t), why) == 0)
+                if (g_strcmp0(why_never(costs, (int)d, t), why) == 0)
                     g_string_append_printf(stages, "%s%d", stages->len > 0 ? ", " : "", t);
             g_autofree char *head = g_str_has_prefix(why, "stage ")
                                         ? g_strdup(ifm_costs_device(costs, (int)d)->alias)
