@@ -450,12 +450,12 @@ static void add_tracks(Block *block)
     g_autofree char *queue = g_strdup_printf("queue to block %d", number);
     IfmTrackInfo info = { .kind = IFM_TRACK_HOST, .process = "run", .thread = host, .block = number };
     /* partition, merge, two waits around each, and two copies for each port of each device */
-    block->host = ifm_pipeline_track(pipeline, &info, 6 + 16 * block->n_lanes);
+    block->host = ifm_pipeline_track(pipeline, &info, 6 + 16 * block->n_lanes, 0);
     info.kind = IFM_TRACK_QUEUE;
     info.thread = passing;
-    block->passing = ifm_pipeline_track(pipeline, &info, 1);
+    block->passing = ifm_pipeline_track(pipeline, &info, 1, 0);
     info.thread = queue;
-    block->queue_track = block->index > 0 ? ifm_pipeline_track(pipeline, &info, 1) : NULL;
+    block->queue_track = block->index > 0 ? ifm_pipeline_track(pipeline, &info, 1, 0) : NULL;
 }
 
 static gboolean reads(const Block *block, const IfmBoundary *boundary)

@@ -9,15 +9,12 @@
 #define MOST_OF_A_SLOT 4000
 #define MOST_EVENTS 90000
 
-void ifm_variant_note(Variant *variant, const Slot *slot, gint64 completed_ns, gint64 wall_ns, IfmEvent *event,
-                      gint64 *device_ns)
+void ifm_variant_note(Variant *variant, const Inference *inference)
 {
     if (variant->n_walls++ > 0)
-        variant->sum_walls_ns += wall_ns;
-    if (!variant->profiled)
-        return;
-    Inference inference = { slot, completed_ns, wall_ns, event, device_ns };
-    g_array_append_val(variant->inferences, inference);
+        variant->sum_walls_ns += inference->wall_ns;
+    if (variant->profiled)
+        g_array_append_vals(variant->inferences, inference, 1);
 }
 
 gboolean ifm_variant_fetch_due(const Variant *variant)
@@ -51,8 +48,18 @@ static gint64 count_inferences(const GPtrArray *profiles)
     return n;
 }
 
+static void keep_nodes(Variant *variant, const Inference *inference, GPtrArray *profiles, guint index)
+{
+    const IfmEngineProfile *profile = g_ptr_array_index(profiles, index);
+    if (inference->event == NULL || profile->nodes->len == 0 || profile->nodes->len > IFM_MOST_TRACE_NODES ||
+        variant->nodes_of->len >= IFM_MOST_NODE_PROFILES)
+        return;
+    NodeProfile kept = { g_ptr_array_ref(profiles), index, inference->track, inference->event };
+    g_array_append_val(variant->nodes_of, kept);
+}
+
 /* Those of a slot (NULL: of all), in their order, get what the profiles say; a profile may be the mean of several. */
-static void hand_out(Variant *variant, const Slot *slot, const GPtrArray *profiles)
+static void hand_out(Variant *variant, const Slot *slot, GPtrArray *profiles)
 {
     guint at = 0;
     gint64 left = 0;
@@ -68,6 +75,7 @@ static void hand_out(Variant *variant, const Slot *slot, const GPtrArray *profil
         *inference->device_ns = ns;
         if (inference->event != NULL)
             inference->event->device_ns = ns;
+        keep_nodes(variant, inference, profiles, at - 1);
     }
 }
 
@@ -111,6 +119,50 @@ void ifm_lane_fetch_times(Lane *lane)
             fetch_times(variant->twin);
     }
     lane->fetch_due = FALSE;
+}
+
+/* Where a runtime does not tell when a node began, they follow each other from the inference's start. */
+static void record_nodes(Line *line, const NodeProfile *kept)
+{
+    const IfmEngineProfile *profile = g_ptr_array_index(kept->profiles, kept->index);
+    gint64 next_ns = 0, whole_ns = kept->event->duration_ns;
+    for (guint i = 0; i < profile->nodes->len; i++)
+    {
+        const IfmNodeTime *node = g_ptr_array_index(profile->nodes, i);
+        gint64 begin_ns = CLAMP(node->start_ns >= 0 ? node->start_ns : next_ns, 0, whole_ns);
+        g_autofree char *name = g_strdup_printf("%s %s", node->op_type, node->name);
+        IfmEvent event = *kept->event;
+        next_ns = MIN(begin_ns + MAX(node->duration_ns, 0), whole_ns);
+        event.kind = IFM_EVENT_NODE;
+        event.name = ifm_trace_intern(line->trace, name);
+        event.start_ns += begin_ns;
+        event.duration_ns = next_ns - begin_ns;
+        event.device_ns = event.overhead_ns = -1;
+        ifm_track_record(kept->track, &event);
+    }
+}
+
+static void record_variant(Line *line, Variant *variant)
+{
+    for (guint i = 0; i < variant->nodes_of->len; i++)
+    {
+        NodeProfile *kept = &g_array_index(variant->nodes_of, NodeProfile, i);
+        if (kept->profiles != NULL)
+            record_nodes(line, kept);
+        g_clear_pointer(&kept->profiles, g_ptr_array_unref); /* counted on: a later run adds no more */
+    }
+}
+
+void ifm_line_record_nodes(Line *line)
+{
+    for (int i = 0; i < line->n_blocks && line->trace != NULL; i++)
+        for (gsize k = 0; k < line->blocks[i].n_lanes; k++)
+        {
+            GPtrArray *variants = line->blocks[i].lanes[k].variants;
+            for (guint v = 0; v < variants->len; v++)
+                for (Variant *variant = g_ptr_array_index(variants, v); variant != NULL; variant = variant->twin)
+                    record_variant(line, variant);
+        }
 }
 
 double ifm_line_slow_down(const Line *line)

@@ -42,6 +42,12 @@ static void slot_clear(Slot *slot, gsize n_inputs, gsize n_outputs)
     g_free(slot->outputs);
 }
 
+static void node_profile_clear(gpointer data)
+{
+    NodeProfile *profile = data;
+    g_clear_pointer(&profile->profiles, g_ptr_array_unref);
+}
+
 static void variant_free(gpointer data)
 {
     Variant *variant = data;
@@ -55,6 +61,7 @@ static void variant_free(gpointer data)
     ifm_model_unref(variant->model);
     g_clear_pointer(&variant->ports, g_array_unref);
     g_clear_pointer(&variant->inferences, g_array_unref);
+    g_clear_pointer(&variant->nodes_of, g_array_unref);
     g_free(variant->inputs);
     g_free(variant->outputs);
     g_free(variant);
@@ -149,6 +156,8 @@ static Variant *variant_new(Lane *lane, gint64 nodes, gint64 edges, gint64 sourc
     *variant = (Variant){ .lane = lane, .nodes = nodes, .edges = edges, .sources = sources };
     variant->profiled = lane->profiles && (is_twin || line->options->device_time == IFM_DEVICE_TIME_ON);
     variant->inferences = g_array_new(FALSE, FALSE, sizeof(Inference));
+    variant->nodes_of = g_array_new(FALSE, FALSE, sizeof(NodeProfile));
+    g_array_set_clear_func(variant->nodes_of, node_profile_clear);
     sizes.nodes = nodes;
     sizes.edges = edges;
     variant->model =
@@ -233,12 +242,13 @@ static void lane_add_tracks(Lane *lane)
     IfmTrackInfo info = {
         .kind = IFM_TRACK_DEVICE, .process = "run", .device = lane->described->alias, .spec = lane->spec->text
     };
+    gsize spare = lane->profiles ? (gsize)2 * IFM_MOST_NODE_PROFILES * IFM_MOST_TRACE_NODES : 0;
     for (int i = 0; i < lane->n_streams; i++)
     {
         g_autofree char *thread = g_strdup_printf("%s (%s) stream %d", lane->described->alias, lane->spec->text, i);
         info.thread = thread;
         info.stream = i;
-        lane->streams[i].track = ifm_pipeline_track(lane->block->line->pipeline, &info, 1);
+        lane->streams[i].track = ifm_pipeline_track(lane->block->line->pipeline, &info, 1, spare);
     }
 }
 
@@ -707,8 +717,13 @@ void ifm_lane_see(Job *job)
     if (job->error == NULL)
     {
         Variant *variant = job->slot->variant;
-        ifm_variant_note(variant, job->slot, times.completed_ns, times.completed_ns - times.started_ns, event,
-                         &row->device_time_ns[lane->place]);
+        Inference inference = { job->slot,
+                                times.completed_ns,
+                                times.completed_ns - times.started_ns,
+                                stream->track,
+                                event,
+                                &row->device_time_ns[lane->place] };
+        ifm_variant_note(variant, &inference);
         lane->fetch_due = lane->fetch_due || ifm_variant_fetch_due(variant);
     }
     int n_running = 0;

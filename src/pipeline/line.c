@@ -135,7 +135,7 @@ static void intern_names(Line *line)
     for (gsize i = 0; i < G_N_ELEMENTS(names); i++)
         *names[i].name = ifm_trace_intern(line->trace, names[i].text);
     IfmTrackInfo info = { .kind = IFM_TRACK_QUEUE, .process = "run", .thread = "batches" };
-    line->batches = ifm_pipeline_track(line->pipeline, &info, 1);
+    line->batches = ifm_pipeline_track(line->pipeline, &info, 1, 0);
 }
 
 static gboolean make_buffers(Line *line, GError **error)
@@ -448,5 +448,6 @@ gboolean ifm_line_run(Line *line, gsize first, GError **error)
     for (int i = 0; i < line->n_blocks; i++)
         for (gsize k = 0; k < line->blocks[i].n_lanes; k++)
             ifm_lane_fetch_times(&line->blocks[i].lanes[k]);
+    ifm_line_record_nodes(line);
     return ok;
 }

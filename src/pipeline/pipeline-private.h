@@ -91,9 +91,23 @@ typedef struct
 {
     const Slot *slot;
     gint64 completed_ns, wall_ns;
-    IfmEvent *event; /* NULL without a trace */
+    IfmTrack *track; /* NULL: not recorded */
+    IfmEvent *event;
     gint64 *device_ns;
 } Inference;
+
+/* NodeProfile: of an inference whose nodes shall be in the trace once nothing is being recorded. */
+typedef struct
+{
+    GPtrArray *profiles; /* a reference */
+    guint index;
+    IfmTrack *track;
+    const IfmEvent *event;
+} NodeProfile;
+
+/* Of so many inferences of a variant the trace has the nodes, of so many nodes. */
+#define IFM_MOST_NODE_PROFILES 64
+#define IFM_MOST_TRACE_NODES 64
 
 /* Variant: a model of the lane's stages, compiled. @nodes, @edges, @sources: of a static one; 0: any. */
 struct Variant
@@ -111,6 +125,7 @@ struct Variant
     gsize n_slots;
     Variant *twin;      /* profiled, where device time is sampled */
     GArray *inferences; /* Inference: since device times were last fetched */
+    GArray *nodes_of;   /* NodeProfile */
     /* of the walls of all inferences but the first, which is a cold one */
     gint64 n_walls, sum_walls_ns;
 };
@@ -295,7 +310,8 @@ gboolean ifm_line_check(Line *line, const IfmBatch *batches, gsize n_batches, in
 /* What the line takes of the pipeline that it belongs to, shared by all of its lines. */
 const IfmPipelineOptions *ifm_pipeline_options(const IfmPipeline *pipeline);
 IfmEngine *ifm_pipeline_engine(IfmPipeline *pipeline, const char *name, GError **error);
-IfmTrack *ifm_pipeline_track(IfmPipeline *pipeline, const IfmTrackInfo *info, gsize per_batch);
+/* @spare: events it has room for beside those of the batches */
+IfmTrack *ifm_pipeline_track(IfmPipeline *pipeline, const IfmTrackInfo *info, gsize per_batch, gsize spare);
 
 /* --- lane.c -------------------------------------------------------------------------------------------------------------
  */
@@ -321,12 +337,13 @@ void ifm_lane_cancel(Lane *lane);
  */
 
 /* ifm_variant_note: An inference of a variant ended well. */
-void ifm_variant_note(Variant *variant, const Slot *slot, gint64 completed_ns, gint64 wall_ns, IfmEvent *event,
-                      gint64 *device_ns);
+void ifm_variant_note(Variant *variant, const Inference *inference);
 /* ifm_variant_fetch_due: whether the runtime would lose device times if another were added. */
 gboolean ifm_variant_fetch_due(const Variant *variant);
 /* ifm_lane_fetch_times: Asks the runtime for the device times of what was noted; nothing of the lane may be running. */
 void ifm_lane_fetch_times(Lane *lane);
+/* ifm_line_record_nodes: Nodes of profiled inferences, into the trace. After the run. */
+void ifm_line_record_nodes(Line *line);
 /* ifm_line_slow_down: of all lanes; NaN. */
 double ifm_line_slow_down(const Line *line);
 

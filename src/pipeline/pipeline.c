@@ -32,7 +32,7 @@ IfmEngine *ifm_pipeline_engine(IfmPipeline *pipeline, const char *name, GError *
 /* Batches that go through another plan are recorded a second time where they had got to. */
 #define SPARE_BATCHES 256
 
-IfmTrack *ifm_pipeline_track(IfmPipeline *pipeline, const IfmTrackInfo *info, gsize per_batch)
+IfmTrack *ifm_pipeline_track(IfmPipeline *pipeline, const IfmTrackInfo *info, gsize per_batch, gsize spare)
 {
     if (pipeline->options.trace == NULL)
         return NULL;
@@ -40,7 +40,7 @@ IfmTrack *ifm_pipeline_track(IfmPipeline *pipeline, const IfmTrackInfo *info, gs
     if (track == NULL)
     {
         track = ifm_trace_add_track(pipeline->options.trace, info,
-                                    (pipeline->options.trace_batches + SPARE_BATCHES) * per_batch);
+                                    (pipeline->options.trace_batches + SPARE_BATCHES) * per_batch + spare);
         g_hash_table_insert(pipeline->tracks, g_strdup(info->thread), track);
     }
     return track;

@@ -214,7 +214,8 @@ static Tally tally(const IfmTrace *trace, guint block)
                 gint64 b = events[i].start_ns, b_end = b + events[i].duration_ns;
                 gboolean apart = a_end <= b || b_end <= a,
                          inside = (a <= b && b_end <= a_end) || (b <= a && a_end <= b_end);
-                g_assert_true(apart || (inside && info->kind == IFM_TRACK_HOST));
+                gboolean nests = info->kind == IFM_TRACK_HOST || events[i].kind == IFM_EVENT_NODE;
+                g_assert_true(apart || (inside && nests));
             }
             if (block != 0 && events[i].block != block)
                 continue;
@@ -288,6 +289,7 @@ static void check_device_time(IfmDeviceTime how, const char *devices, gsize n, g
             g_assert_cmpint(run.result.times[i].device_wall_ns[0], ==, 3 * MS);
     g_assert_cmpuint(found, ==, known);
     gsize n_events = 0, n_known = 0;
+    gint64 nodes_ns = 0;
     for (gsize t = 0; t < ifm_trace_n_tracks(run.trace); t++)
     {
         gsize n_here;
@@ -296,10 +298,13 @@ static void check_device_time(IfmDeviceTime how, const char *devices, gsize n, g
         {
             n_events += events[i].kind == IFM_EVENT_INFER;
             n_known += events[i].kind == IFM_EVENT_INFER && events[i].device_ns >= 0;
+            nodes_ns += events[i].kind == IFM_EVENT_NODE ? events[i].duration_ns : 0;
         }
     }
     g_assert_cmpuint(n_events, ==, n);
     g_assert_cmpuint(n_known, ==, known);
+    /* of the first 64 the trace has the nodes, too */
+    g_assert_cmpint(ABS(nodes_ns - (gint64)MIN(known, 64) * device_ns), <=, 64 * 30);
     if (isnan(slow_down))
         g_assert_true(isnan(run.result.device_time_slow_down));
     else
