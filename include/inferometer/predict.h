@@ -105,4 +105,31 @@ typedef struct
 gboolean ifm_lookup_leave_one_out(const IfmLookupPoint *points, gsize n, IfmLookupError *summary, GArray **misses,
                                   GError **error);
 
+/* --- beyond what was measured ------------------------------------------------------------------------------------------
+ */
+
+/**
+ * IfmTrend: latency as a fixed cost, one a node and one an edge, none of them below 0, and near each measured point as far
+ * off it as that was. For sizes that no table surrounds: where points are scattered, the line through the two outermost may
+ * run anywhere. Immutable.
+ */
+typedef struct IfmTrend IfmTrend;
+
+/**
+ * ifm_trend_fit: Equals: latency_ns = fixed + per_node x nodes + per_edge x edges, by the least sum of squared relative
+ * errors, coefficients 0 or above.
+ * @points: [n]    Returns: (transfer full) NULL with IFM_ERROR_INVALID as ifm_lookup_new().
+ */
+IfmTrend *ifm_trend_fit(const IfmLookupPoint *points, gsize n, GError **error);
+void ifm_trend_free(IfmTrend *trend);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmTrend, ifm_trend_free)
+/** ifm_trend_coefficients: @coefficients: (out) [3] ns, ns a node, ns an edge */
+void ifm_trend_coefficients(const IfmTrend *trend, double *coefficients);
+/** ifm_trend_at: The plane there times how far the points are off it, averaged by 1 / distance^2 in logarithms of nodes and
+ * edges per node (Shepard); at a point its very latency. Sizes above 0. */
+double ifm_trend_at(const IfmTrend *trend, double nodes, double edges);
+/** ifm_trend_leave_one_out: |predicted / measured - 1| of each point from a trend through all others. @errors: (out) [n]
+ * FALSE with IFM_ERROR_INVALID for fewer than 3 points, and as ifm_lookup_new(). */
+gboolean ifm_trend_leave_one_out(const IfmLookupPoint *points, gsize n, double *errors, GError **error);
+
 G_END_DECLS

@@ -38,16 +38,15 @@ void costs_pieces(const IfmCosts *costs, int device, int first, int *piece)
 static double alone_ns(const IfmCosts *costs, int device, const CostRange *range, double nodes, double edges)
 {
     int piece[IFM_COST_MAX_STAGES + 1];
-    double ns, sum = 0;
+    double sum = 0;
     if (range->alone != NULL)
-        return ifm_lookup_at(range->alone->lookup, nodes, edges, &ns, NULL, NULL) ? ns : (double)NAN;
+        return costs_entry_at(range->alone, nodes, edges, NULL);
     costs_pieces(costs, device, range->first, piece);
     for (int last = range->last; last >= range->first; last = piece[last] - 1)
     {
-        if (piece[last] == 0 ||
-            !ifm_lookup_at(costs_range(costs, device, piece[last], last)->alone->lookup, nodes, edges, &ns, NULL, NULL))
+        if (piece[last] == 0)
             return NAN;
-        sum += ns;
+        sum += costs_entry_at(costs_range(costs, device, piece[last], last)->alone, nodes, edges, NULL);
     }
     return sum;
 }
@@ -168,13 +167,12 @@ static const IfmCostPoint *point_at(const CostEntry *entry, double nodes, double
 
 double costs_piece_ns(const IfmCosts *costs, int device, const CostRange *range, double nodes, double edges)
 {
-    double ns;
     if (costs->devices[device]->is.form == IFM_PLAN_STATIC)
     {
         const IfmCostPoint *point = point_at(range->alone, nodes, edges);
         return point != NULL ? point->latency_ns : (double)NAN;
     }
-    return ifm_lookup_at(range->alone->lookup, nodes, edges, &ns, NULL, NULL) ? ns : (double)NAN;
+    return costs_entry_at(range->alone, nodes, edges, NULL);
 }
 
 double costs_pad_ns(const IfmCosts *costs, int first, const IfmPlanSize *size, double nodes, double edges)
@@ -218,9 +216,9 @@ static gboolean sum_pieces(const IfmCosts *costs, int device, int first, int las
     while (n-- > 0)
     {
         const CostRange *range = costs_range(costs, device, piece[starts[n]], starts[n]);
-        double ns = costs_piece_ns(costs, device, range, nodes, edges), whatever;
+        double ns = costs_piece_ns(costs, device, range, nodes, edges);
         IfmGridOrigin origin = IFM_GRID_EXACT;
-        if (isnan(ns) || !ifm_lookup_at(range->alone->lookup, nodes, edges, &whatever, &origin, NULL))
+        if (isnan(ns) || isnan(costs_entry_at(range->alone, nodes, edges, &origin)))
             return FALSE;
         ns *= costs_slow_down(costs, device, range, busy, nodes, edges, &latency->busy_known);
         latency->latency_ns += ns;

@@ -230,6 +230,12 @@ static gboolean judge_stages(const Reading *reading, guint at, GError **error)
     int d = reading->index[at];
     for (int stage = 1; stage <= reading->costs->n_stages; stage++)
     {
+        if ((device->not_stages >> (stage - 1) & 1) != 0)
+        {
+            g_autofree char *why = g_strdup_printf("stage %d is not for it, by the study's not_stages", stage);
+            ifm_costs_forbid(reading->costs, d, stage, why);
+            continue;
+        }
         if (stage_covered(reading->costs, d, stage))
             continue;
         const IfmStageRow *row = failed_row(tables, device, stage);

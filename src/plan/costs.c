@@ -13,23 +13,68 @@ static void entry_free(gpointer data)
         return;
     g_free(entry->points);
     ifm_lookup_free(entry->lookup);
+    ifm_trend_free(entry->trend);
     ifm_grid_free(entry->spread);
     ifm_grid_free(entry->ratio);
     g_free(entry);
 }
 
-/* How far a lookup is off where it does not meet a point. */
-static void judge_lookup(CostEntry *entry, const IfmLookupPoint *points)
+/* Left-out points that only extrapolation reaches: how far off lookup and trend are there. Fewer than so many points, or so
+ * few of them outside, do not tell which is better. */
+#define LEAST_TO_JUDGE 4
+
+static int compare_numbers(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* The trend's errors at those points where the lookup extrapolates, sorted. */
+static GArray *errors_beyond(const IfmLookupPoint *points, gsize n, const GArray *misses)
+{
+    GArray *beyond = g_array_new(FALSE, FALSE, sizeof(double));
+    g_autofree double *errors = g_new(double, n);
+    if (!ifm_trend_leave_one_out(points, n, errors, NULL))
+        return beyond;
+    for (gsize i = 0; i < n; i++)
+        if (g_array_index(misses, IfmLookupMiss, i).origin == IFM_GRID_OUTSIDE)
+            g_array_append_val(beyond, errors[i]);
+    g_array_sort(beyond, compare_numbers);
+    return beyond;
+}
+
+/* How far an entry is off where it does not meet a point, and what tells more of sizes beyond its points. */
+static void judge_entry(CostEntry *entry, const IfmLookupPoint *points)
 {
     IfmLookupError error;
+    g_autoptr(GArray) misses = NULL;
     entry->miss_in = entry->miss_beyond = NAN;
-    if (!ifm_lookup_leave_one_out(points, entry->n, &error, NULL, NULL))
+    if (!ifm_lookup_leave_one_out(points, entry->n, &error, &misses, NULL))
         return;
     if (error.n_interpolated > 0)
         entry->miss_in = error.p90_ratio;
     entry->miss_beyond = entry->miss_in;
     if (error.n_extrapolated > 0)
         entry->miss_beyond = fmax(entry->miss_in, error.extrapolated_max_ratio);
+    if (error.n_extrapolated < LEAST_TO_JUDGE)
+        return;
+    g_autoptr(GArray) beyond = errors_beyond(points, entry->n, misses);
+    const double *sorted = (const double *)(gconstpointer)beyond->data;
+    if (beyond->len == 0 || ifm_quantile(sorted, beyond->len, 0.5) >= error.extrapolated_median_ratio)
+        return;
+    entry->trend = ifm_trend_fit(points, entry->n, NULL);
+    entry->miss_beyond = isnan(entry->miss_in) ? sorted[beyond->len - 1] : fmax(entry->miss_in, sorted[beyond->len - 1]);
+}
+
+double costs_entry_at(const CostEntry *entry, double nodes, double edges, IfmGridOrigin *origin)
+{
+    double ns;
+    IfmGridOrigin found;
+    if (!ifm_lookup_at(entry->lookup, nodes, edges, &ns, &found, NULL))
+        return NAN;
+    if (origin != NULL)
+        *origin = found;
+    return found == IFM_GRID_OUTSIDE && entry->trend != NULL ? ifm_trend_at(entry->trend, nodes, edges) : ns;
 }
 
 static IfmGrid *spread_grid(const IfmCostPoint *points, gsize n)
@@ -56,7 +101,7 @@ static CostEntry *entry_new(guint32 busy, const IfmCostPoint *points, gsize n, G
         return NULL;
     CostEntry *entry = g_new0(CostEntry, 1);
     *entry = (CostEntry){ .busy = busy, .points = g_memdup2(points, n * sizeof *points), .n = n, .lookup = lookup };
-    judge_lookup(entry, bare);
+    judge_entry(entry, bare);
     entry->spread = spread_grid(points, n);
     return entry;
 }

@@ -5,7 +5,7 @@
 /* --- the cost model (costs.c) -------------------------------------------------------------------------------------------
  */
 
-/* What was measured of one range on one device, alone (@busy 0) or beside others. Of a dynamic device @lookup stands;
+/* What was measured of one range on one device, alone (@busy 0) or beside others. Of a dynamic device costs_entry_at() stands;
  * a static one has its points alone. */
 typedef struct
 {
@@ -14,7 +14,8 @@ typedef struct
     gsize n;
     IfmLookup *lookup;
     IfmGrid *spread;             /* NULL where a point's is unknown */
-    double miss_in, miss_beyond; /* relative errors of the lookup by leave-one-out; NaN */
+    IfmTrend *trend;             /* stands beyond the points where it meets left-out ones better than the lookup; or NULL */
+    double miss_in, miss_beyond; /* relative errors of what stands, by leave-one-out; NaN */
     IfmGrid *ratio;              /* of a busy one: slow-down by size; NULL where there is nothing to compare with */
 } CostEntry;
 
@@ -54,6 +55,8 @@ struct IfmCosts
     double partition_fixed_ns, partition_ns_per_edge, merge_ns, pad_ns_per_byte;
 };
 
+/* costs_entry_at: A latency between and beyond an entry's points; NaN. @origin: (out) (optional) */
+double costs_entry_at(const CostEntry *entry, double nodes, double edges, IfmGridOrigin *origin);
 /* Bytes that cross after a stage (0: that enter). */
 double costs_cut_bytes(const IfmCosts *costs, int stage, double nodes, double edges);
 CostRange *costs_range(const IfmCosts *costs, int device, int first, int last);

@@ -1,5 +1,6 @@
-#include <inferometer/predict.h>
 #include <math.h>
+
+#include "predict-private.h"
 
 /* Sizes are kept as nodes and edges per node. Tables have other edges for each number of nodes, often the same few degrees
  * for all: between two numbers of nodes, equal degrees meet measured points where equal numbers of edges would meet none.
@@ -32,7 +33,7 @@ static gboolean point_equal(gconstpointer a, gconstpointer b)
     return x->nodes == y->nodes && x->edges == y->edges;
 }
 
-static gboolean check_points(const IfmLookupPoint *points, gsize n, GError **error)
+gboolean ifm_lookup_check_points(const IfmLookupPoint *points, gsize n, GError **error)
 {
     if (n < 1 || n > G_MAXINT)
     {
@@ -80,7 +81,7 @@ static IfmLookup *lookup_without(const IfmLookupPoint *points, gsize n, gsize sk
 
 IfmLookup *ifm_lookup_new(const IfmLookupPoint *points, gsize n, GError **error)
 {
-    return check_points(points, n, error) ? lookup_without(points, n, n, error) : NULL;
+    return ifm_lookup_check_points(points, n, error) ? lookup_without(points, n, n, error) : NULL;
 }
 
 void ifm_lookup_free(IfmLookup *lookup)
@@ -152,7 +153,7 @@ gboolean ifm_lookup_leave_one_out(const IfmLookupPoint *points, gsize n, IfmLook
                     "lookup: %" G_GSIZE_FORMAT " points; leaving one out takes 3 and more", n);
         return FALSE;
     }
-    if (!check_points(points, n, error))
+    if (!ifm_lookup_check_points(points, n, error))
         return FALSE;
     g_autoptr(GArray) all = g_array_sized_new(FALSE, FALSE, sizeof(IfmLookupMiss), n);
     for (gsize i = 0; i < n; i++)
