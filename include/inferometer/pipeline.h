@@ -141,16 +141,18 @@ typedef struct
                            .dtype = IFM_DTYPE_F32,                                                                         \
                            .seed = 1 })
 
-/** IfmBlockTimes: of one batch in one block. partition + device + merge = total, exactly. */
+/** IfmBlockTimes: of one batch in one block. partition + device + merge = total, exactly; from start_ns to the merged output
+ * it is total + turn, exactly. */
 typedef struct
 {
     gint64 start_ns;
     gint64 partition_ns;
-    gint64 device_ns; /* from the end of partition to the last device's completion: its waiting for its turn is in it */
-    gint64 merge_ns;
+    gint64 turn_ns;   /* from the end of partition to the start of the inference that ends last */
+    gint64 device_ns; /* that inference's wall, as far as it lies behind partition */
+    gint64 merge_ns;  /* from its end to the merged output */
     gint64 total_ns;
     gint64 device_wall_ns[IFM_PLAN_MAX_DEVICES]; /* of the inference alone, in the order of the block's devices */
-    gint64 device_turn_ns[IFM_PLAN_MAX_DEVICES]; /* waiting for the device to finish the batch before */
+    gint64 device_turn_ns[IFM_PLAN_MAX_DEVICES]; /* from its being handed over to its start: the batch before had the device */
     gint64 device_time_ns[IFM_PLAN_MAX_DEVICES]; /* by counters; -1 */
     gint64 copy_bytes;
 } IfmBlockTimes;

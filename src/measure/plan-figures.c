@@ -58,8 +58,8 @@ void ifm_plan_repetition_clear(IfmPlanRepetition *self)
 typedef struct
 {
     gsize n, n_bottleneck, n_counted[IFM_PLAN_MAX_DEVICES];
-    double total_ns, most_ns, partition_ns, device_ns, merge_ns, copy_bytes;
-    double wall_ns[IFM_PLAN_MAX_DEVICES], turn_ns[IFM_PLAN_MAX_DEVICES], counted_ns[IFM_PLAN_MAX_DEVICES];
+    double total_ns, most_ns, partition_ns, turn_ns, device_ns, merge_ns, copy_bytes;
+    double wall_ns[IFM_PLAN_MAX_DEVICES], turns_ns[IFM_PLAN_MAX_DEVICES], counted_ns[IFM_PLAN_MAX_DEVICES];
 } BlockSums;
 
 static void add_times(BlockSums *sums, const IfmBlockTimes *times, gsize n_devices)
@@ -68,13 +68,14 @@ static void add_times(BlockSums *sums, const IfmBlockTimes *times, gsize n_devic
     sums->total_ns += (double)times->total_ns;
     sums->most_ns = MAX(sums->most_ns, (double)times->total_ns);
     sums->partition_ns += (double)times->partition_ns;
+    sums->turn_ns += (double)times->turn_ns;
     sums->device_ns += (double)times->device_ns;
     sums->merge_ns += (double)times->merge_ns;
     sums->copy_bytes += (double)times->copy_bytes;
     for (gsize d = 0; d < n_devices; d++)
     {
         sums->wall_ns[d] += (double)times->device_wall_ns[d];
-        sums->turn_ns[d] += (double)times->device_turn_ns[d];
+        sums->turns_ns[d] += (double)times->device_turn_ns[d];
         if (times->device_time_ns[d] < 0)
             continue;
         sums->counted_ns[d] += (double)times->device_time_ns[d];
@@ -104,16 +105,17 @@ static json_t *block_to_json(const IfmPlan *plan, gsize group, gsize index, cons
     {
         const IfmPlanDevice *device = plan->devices->pdata[block->devices[d]];
         json_object_set_new(wall, device->alias, mean_of(sums->wall_ns[d], sums->n));
-        json_object_set_new(turn, device->alias, mean_of(sums->turn_ns[d], sums->n));
+        json_object_set_new(turn, device->alias, mean_of(sums->turns_ns[d], sums->n));
         json_object_set_new(counted, device->alias, mean_of(sums->counted_ns[d], sums->n_counted[d]));
     }
-    return json_pack("{s:I,s:I,s:i,s:i,s:I,s:o,s:o,s:o,s:o,s:o,s:o,s:I,s:o,s:o,s:o}", "plan", (json_int_t)group, "block",
-                     (json_int_t)index + 1, "first", block->first, "last", block->last, "n", (json_int_t)sums->n, "mean_ns",
-                     mean_of(sums->total_ns, sums->n), "max_ns", ifm_json_real(sums->n > 0 ? sums->most_ns : (double)NAN),
-                     "partition_ns", mean_of(sums->partition_ns, sums->n), "device_ns", mean_of(sums->device_ns, sums->n),
-                     "merge_ns", mean_of(sums->merge_ns, sums->n), "copy_bytes", mean_of(sums->copy_bytes, sums->n),
-                     "n_bottleneck", (json_int_t)sums->n_bottleneck, "device_wall_ns", wall, "device_turn_ns", turn,
-                     "device_time_ns", counted);
+    return json_pack("{s:I,s:I,s:i,s:i,s:I,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:I,s:o,s:o,s:o}", "plan", (json_int_t)group,
+                     "block", (json_int_t)index + 1, "first", block->first, "last", block->last, "n", (json_int_t)sums->n,
+                     "mean_ns", mean_of(sums->total_ns, sums->n), "max_ns",
+                     ifm_json_real(sums->n > 0 ? sums->most_ns : (double)NAN), "partition_ns",
+                     mean_of(sums->partition_ns, sums->n), "device_ns", mean_of(sums->device_ns, sums->n), "merge_ns",
+                     mean_of(sums->merge_ns, sums->n), "turn_ns", mean_of(sums->turn_ns, sums->n), "copy_bytes",
+                     mean_of(sums->copy_bytes, sums->n), "n_bottleneck", (json_int_t)sums->n_bottleneck, "device_wall_ns",
+                     wall, "device_turn_ns", turn, "device_time_ns", counted);
 }
 
 static void add_stages(IfmPlanRepetition *self, gsize group, const IfmPipelineResult *result)
@@ -125,7 +127,7 @@ static void add_stages(IfmPlanRepetition *self, gsize group, const IfmPipelineRe
         for (gsize i = 0; i < result->n_batches; i++)
         {
             const IfmBlockTimes *times = result->times + i * result->n_blocks + b;
-            if (result->left_ns[i] < 0 || times->total_ns <= 0)
+            if (result->left_ns[i] < 0 || times->start_ns < 0)
                 continue;
             add_times(&sums, times, n_devices);
             sums.n_bottleneck += is_bottleneck(result, i, b);

@@ -137,14 +137,27 @@ static void begin(Block *block, Flight *flight)
 
 /* --- ending it -------------------------------------------------------------------------------------------------------- */
 
-static gboolean fetch_outputs(Block *block, Work *work, gint64 *completed_ns)
+/* The job that the block waited for: of those that have a share, the one that ended last; of several the longest. */
+static const Job *last_job(const Block *block, const Work *work)
+{
+    const Job *last = NULL;
+    for (gsize i = 0; i < block->n_lanes; i++)
+    {
+        const Job *job = &work->jobs[i];
+        if (job->state != IFM_JOB_NONE && (last == NULL || job->completed_ns > last->completed_ns ||
+                                           (job->completed_ns == last->completed_ns && job->started_ns < last->started_ns)))
+            last = job;
+    }
+    return last;
+}
+
+static gboolean fetch_outputs(Block *block, Work *work)
 {
     for (gsize i = 0; i < block->n_lanes; i++)
     {
         Job *job = &work->jobs[i];
         if (job->state == IFM_JOB_NONE)
             continue;
-        *completed_ns = MAX(*completed_ns, job->completed_ns);
         if (work->error == NULL && !ifm_lane_fetch(job, &work->error))
         {
             g_prefix_error(&work->error, "%s: ", job->lane->described->alias);
@@ -155,19 +168,23 @@ static gboolean fetch_outputs(Block *block, Work *work, gint64 *completed_ns)
     return work->error == NULL;
 }
 
-/* The parts add up: partition ends where device begins, device ends where merge begins. */
+/* The parts meet: partition, the wait for the device's turn, the device, merge. What a device does while partition goes on
+ * counts as partition. */
 static void merge(Block *block, Work *work)
 {
     const Line *line = block->line;
     Flight *flight = work->flight;
     IfmBlockTimes *times = work->times;
-    gint64 completed_ns = work->partition_end_ns;
-    gint64 taken_ns = MAX(block->free_ns, work->partition_end_ns);
-    flight->failed = !fetch_outputs(block, work, &completed_ns) || flight->failed;
+    const Job *last = last_job(block, work);
+    gint64 parted_ns = work->partition_end_ns, taken_ns = MAX(block->free_ns, parted_ns);
+    gint64 completed_ns = last != NULL ? MAX(last->completed_ns, parted_ns) : parted_ns;
+    gint64 started_ns = last != NULL ? CLAMP(last->started_ns, parted_ns, completed_ns) : completed_ns;
+    flight->failed = !fetch_outputs(block, work) || flight->failed;
     gint64 merged_ns = ifm_clock_now_ns(line->clock);
-    times->device_ns = completed_ns - work->partition_end_ns;
+    times->turn_ns = started_ns - parted_ns;
+    times->device_ns = completed_ns - started_ns;
     times->merge_ns = merged_ns - completed_ns;
-    times->total_ns = merged_ns - times->start_ns;
+    times->total_ns = times->partition_ns + times->device_ns + times->merge_ns;
     IfmEvent passing = make_event(block, IFM_EVENT_BLOCK, block->infer_name, flight, times->start_ns, merged_ns);
     passing.failed = flight->failed;
     ifm_block_record(block, IFM_EVENT_MERGE, line->names.merge, flight, MAX(taken_ns, completed_ns), merged_ns, 0);
@@ -323,10 +340,8 @@ static void record_wait(Block *block, gint64 start_ns, gboolean for_input, gbool
     const Flight *flight = for_output ? work_at(block, block->n_pushed)->flight : NULL;
     if (action == DO_MERGE) /* that began when the last device was done */
     {
-        const Work *work = work_at(block, block->n_merged);
-        gint64 completed_ns = 0;
-        for (gsize i = 0; i < block->n_lanes; i++)
-            completed_ns = MAX(completed_ns, work->jobs[i].state != IFM_JOB_NONE ? work->jobs[i].completed_ns : 0);
+        const Job *last = last_job(block, work_at(block, block->n_merged));
+        gint64 completed_ns = last != NULL ? last->completed_ns : 0;
         end_ns = CLAMP(completed_ns, start_ns, end_ns);
     }
     block->free_ns = MAX(block->free_ns, end_ns);

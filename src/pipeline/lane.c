@@ -710,6 +710,7 @@ void ifm_lane_see(Job *job)
         times = (IfmRequestTimes){ job->ready_ns, job->ready_ns, job->ready_ns };
     set_state(job, IFM_JOB_SEEN);
     stream->n_running--;
+    job->started_ns = times.started_ns;
     job->completed_ns = times.completed_ns;
     IfmEvent *event = record_inference(job, &times);
     row->device_wall_ns[lane->place] = times.completed_ns - times.started_ns;

@@ -148,7 +148,7 @@ typedef struct
     Slot *slot;
     int stream;
     gint64 ready_ns;
-    gint64 copied_bytes, completed_ns;
+    gint64 copied_bytes, started_ns, completed_ns;
     gboolean refused;  /* it could not be started */
     IfmJobState state; /* mail */
     GError *error;     /* mail */

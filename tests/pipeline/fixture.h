@@ -112,13 +112,14 @@ static inline void assert_times_add_up(const IfmPipelineResult *result)
             if (times->start_ns < 0)
                 continue;
             g_assert_cmpint(times->partition_ns, >=, 0);
+            g_assert_cmpint(times->turn_ns, >=, 0);
             g_assert_cmpint(times->device_ns, >=, 0);
             g_assert_cmpint(times->merge_ns, >=, 0);
             g_assert_cmpint(times->partition_ns + times->device_ns + times->merge_ns, ==, times->total_ns);
             g_assert_cmpint(times->start_ns, >=, end_ns);
-            end_ns = times->start_ns + times->total_ns;
+            end_ns = times->start_ns + times->total_ns + times->turn_ns;
             for (gsize k = 0; k < IFM_PLAN_MAX_DEVICES; k++)
-                g_assert_cmpint(times->device_wall_ns[k], <=, times->total_ns);
+                g_assert_cmpint(times->device_wall_ns[k], <=, times->total_ns + times->turn_ns);
         }
         if (result->left_ns[i] >= 0)
             g_assert_cmpint(end_ns, <=, result->left_ns[i]);
