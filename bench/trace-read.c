@@ -14,7 +14,7 @@
 enum
 {
     TRACKS = 4,
-    EVENTS = 150000, /* of a track */
+    EVENTS = 90000, /* of a track: about 100 MB of JSON */
 };
 #define MIB (1024.0 * 1024.0)
 
@@ -81,9 +81,11 @@ static Cost run(int (*job)(const char *path), const char *path, const char *what
 
 static void tell(const char *what, Cost cost, double bytes, Cost peer)
 {
-    printf("%-34s %6.2f s  %6.1f MB/s of JSON  peak %7.1f MiB   peer / this: time %.2f, memory %.2f\n", what, cost.seconds,
-           bytes / 1e6 / cost.seconds, cost.peak_bytes / MIB, peer.seconds / cost.seconds,
-           peer.peak_bytes / cost.peak_bytes);
+    const double events = TRACKS * EVENTS;
+    printf("%-34s %6.2f s  %6.1f MB/s of JSON  %5.2f million events/s  peak %7.1f MiB = %5.1f bytes an event   peer / this: "
+           "time %.2f, memory %.2f\n",
+           what, cost.seconds, bytes / 1e6 / cost.seconds, events / 1e6 / cost.seconds, cost.peak_bytes / MIB,
+           cost.peak_bytes / events, peer.seconds / cost.seconds, peer.peak_bytes / cost.peak_bytes);
 }
 
 int main(void)
@@ -93,6 +95,7 @@ int main(void)
     g_autofree char *packed = g_build_filename(folder, "trace.json.gz", NULL);
     double most = 1.5 * 64.0 * TRACKS * EVENTS + 32 * MIB, peak = 0;
     GStatBuf plain_stat, packed_stat;
+    setvbuf(stdout, NULL, _IOLBF, 0); /* each line as soon as it is known, into a file, too */
     run(write_trace, plain, "writing");
     Cost packing = run(write_trace, packed, "writing gzip");
     if (g_stat(plain, &plain_stat) != 0 || g_stat(packed, &packed_stat) != 0)

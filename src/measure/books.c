@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include <inferometer/json.h>
+#include <inferometer/trace.h>
 
 #include "measure-private.h"
 
@@ -12,18 +13,11 @@
 #define TIME_NS (3 * IFM_NS_PER_S)
 #define BATCH_RUNS 10
 
-/* Operators that move or convert data for the runtime's sake: copies in the books. Any provider's names. */
-static const char *const copy_operators[] = {
-    "Reorder",     "ReorderInput", "ReorderOutput", "MemcpyFromHost", "MemcpyToHost", "Memcpy", "Convert",
-    "ConvertLike", "Input",        "Output",        "Parameter",      "Result",       "Copy",   "Transfer",
-};
-
+/* Nodes that move or convert data for the runtime's sake: copies in the books. */
 static gboolean is_copy(const IfmNodeTime *node)
 {
-    for (gsize i = 0; i < G_N_ELEMENTS(copy_operators); i++)
-        if (g_strcmp0(node->op_type, copy_operators[i]) == 0)
-            return TRUE;
-    return FALSE;
+    g_autofree char *text = g_strdup_printf("%s %s", node->op_type, node->name);
+    return ifm_node_is_marshalling(text);
 }
 
 /* --- running the twin --------------------------------------------------------------------------------------------- */

@@ -153,16 +153,34 @@ static void record_variant(Line *line, Variant *variant)
     }
 }
 
-void ifm_line_record_nodes(Line *line)
+static void forget_nodes(Line *line, Variant *variant)
 {
-    for (int i = 0; i < line->n_blocks && line->trace != NULL; i++)
+    (void)line;
+    g_array_set_size(variant->nodes_of, 0);
+}
+
+static void for_each_variant(Line *line, void (*call)(Line *line, Variant *variant))
+{
+    for (int i = 0; i < line->n_blocks; i++)
         for (gsize k = 0; k < line->blocks[i].n_lanes; k++)
         {
             GPtrArray *variants = line->blocks[i].lanes[k].variants;
             for (guint v = 0; v < variants->len; v++)
                 for (Variant *variant = g_ptr_array_index(variants, v); variant != NULL; variant = variant->twin)
-                    record_variant(line, variant);
+                    call(line, variant);
         }
+}
+
+void ifm_line_begin_nodes(Line *line)
+{
+    if (line->trace != NULL && ifm_trace_n_events(line->trace) == 0)
+        for_each_variant(line, forget_nodes);
+}
+
+void ifm_line_record_nodes(Line *line)
+{
+    if (line->trace != NULL)
+        for_each_variant(line, record_variant);
 }
 
 double ifm_line_slow_down(const Line *line)

@@ -434,6 +434,7 @@ gboolean ifm_line_run(Line *line, gsize first, GError **error)
     line->lost = 0;
     g_clear_error(&line->failure.error);
     line->n_delivered = 0;
+    ifm_line_begin_nodes(line);
     atomic_store(&line->progress_ns, ifm_clock_now_ns(line->clock));
     for (int i = 0; i < line->n_blocks; i++)
         block_reset(&line->blocks[i]);

@@ -342,6 +342,9 @@ void ifm_variant_note(Variant *variant, const Inference *inference);
 gboolean ifm_variant_fetch_due(const Variant *variant);
 /* ifm_lane_fetch_times: Asks the runtime for the device times of what was noted; nothing of the lane may be running. */
 void ifm_lane_fetch_times(Lane *lane);
+/* ifm_line_begin_nodes: Before a run: where the trace holds nothing, or what it held was forgotten, it has room for nodes
+ * again. */
+void ifm_line_begin_nodes(Line *line);
 /* ifm_line_record_nodes: Nodes of profiled inferences, into the trace. After the run. */
 void ifm_line_record_nodes(Line *line);
 /* ifm_line_slow_down: of all lanes; NaN. */

@@ -336,6 +336,48 @@ static void check_device_time(IfmDeviceTime how, const char *devices, gsize n, g
     run_clear(&run);
 }
 
+static gsize count_nodes(const IfmTrace *trace)
+{
+    gsize n = 0, n_here;
+    for (gsize t = 0; t < ifm_trace_n_tracks(trace); t++)
+    {
+        const IfmEvent *events = ifm_trace_events(trace, t, &n_here);
+        for (gsize i = 0; i < n_here; i++)
+            n += events[i].kind == IFM_EVENT_NODE;
+    }
+    return n;
+}
+
+/* A run to warm up, whose events are forgotten, takes none of the room that the nodes of the next one have. */
+static void test_nodes_again(void)
+{
+    Run run;
+    run_init(&run);
+    run.trace = run.options.trace = ifm_trace_new("test");
+    run.options.trace_batches = 100;
+    run.options.device_time = IFM_DEVICE_TIME_ON;
+    g_autoptr(IfmPlan) plan = make_plan("A=simulated:line/THREE", ONE_BLOCK);
+    g_autoptr(IfmPipeline) pipeline = ifm_pipeline_new(plan, &run.options, &run.error);
+    g_assert_no_error(run.error);
+    g_autofree IfmBatch *batches = make_batches(&run.graph, 1, 100);
+    gsize first = 0;
+    for (int i = 0; i < 2; i++)
+    {
+        ifm_trace_forget_events(run.trace);
+        ifm_pipeline_result_clear(&run.result);
+        ifm_pipeline_run(pipeline, batches, 100, note_delivered, &run.delivered, &run.result, &run.error);
+        g_assert_no_error(run.error);
+        gsize n = count_nodes(run.trace);
+        g_assert_cmpuint(n, >=, 64); /* of 64 inferences, one at least each */
+        g_assert_cmpuint(n % 64, ==, 0);
+        first = i == 0 ? n : first;
+        g_assert_cmpuint(n, ==, first);
+        g_assert_cmpuint(ifm_trace_n_dropped(run.trace), ==, 0);
+    }
+    ifm_pipeline_result_clear(&run.result);
+    run_clear(&run);
+}
+
 static void test_device_time(void)
 {
     /* the device's profile slows it by a quarter */
@@ -465,6 +507,7 @@ int main(int argc, char **argv)
     g_test_add_func("/pipeline/again", test_again);
     g_test_add_func("/pipeline/trace", test_trace);
     g_test_add_func("/pipeline/device-time", test_device_time);
+    g_test_add_func("/pipeline/nodes-again", test_nodes_again);
     g_test_add_func("/pipeline/refused", test_refused);
     g_test_add_func("/pipeline/bad-batches", test_bad_batches);
     g_test_add_func("/pipeline/no-batches", test_no_batches);
