@@ -82,10 +82,11 @@ static Cost run(int (*job)(const char *path), const char *path, const char *what
 static void tell(const char *what, Cost cost, double bytes, Cost peer)
 {
     const double events = TRACKS * EVENTS;
-    printf("%-34s %6.2f s  %6.1f MB/s of JSON  %5.2f million events/s  peak %7.1f MiB = %5.1f bytes an event   peer / this: "
-           "time %.2f, memory %.2f\n",
-           what, cost.seconds, bytes / 1e6 / cost.seconds, events / 1e6 / cost.seconds, cost.peak_bytes / MIB,
-           cost.peak_bytes / events, peer.seconds / cost.seconds, peer.peak_bytes / cost.peak_bytes);
+    printf(
+        "%-34s %6.2f s  %6.1f MB/s of JSON  %5.2f million events/s  peak %7.1f MiB = %5.1f bytes an event   peer / this: "
+        "time %.2f, memory %.2f\n",
+        what, cost.seconds, bytes / 1e6 / cost.seconds, events / 1e6 / cost.seconds, cost.peak_bytes / MIB,
+        cost.peak_bytes / events, peer.seconds / cost.seconds, peer.peak_bytes / cost.peak_bytes);
 }
 
 int main(void)

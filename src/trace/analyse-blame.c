@@ -19,111 +19,6 @@
  * A gap is of the block of the inference that ends it; the last gap of that of the last inference.
  */
 
-enum
-{
-    COPYING,
-    WORKING,
-    FULL,
-    WAITING,
-    INSIDE, /* a batch is in the block */
-    N_CLASSES,
-};
-
-static const gint8 class_of_kind[IFM_N_EVENT_KINDS] = {
-    [IFM_EVENT_INFER] = -1,         [IFM_EVENT_PARTITION] = WORKING, [IFM_EVENT_MERGE] = WORKING,
-    [IFM_EVENT_COPY] = COPYING,     [IFM_EVENT_QUEUE] = -1,          [IFM_EVENT_WAIT_INPUT] = WAITING,
-    [IFM_EVENT_WAIT_OUTPUT] = FULL, [IFM_EVENT_BLOCK] = INSIDE,      [IFM_EVENT_BATCH] = -1,
-    [IFM_EVENT_NODE] = -1,          [IFM_EVENT_OTHER] = -1,
-};
-
-/* From @start to the next moment's. @least_batch: of those that the block's devices are at; G_MAXINT32: at none. */
-typedef struct
-{
-    gint64 start;
-    gint32 least_batch;
-    gint8 cause; /* -1: a partner, if @least_batch is one that the device is done with; else @otherwise */
-    gint8 otherwise;
-} Moment;
-
-/* A batch's leaving of a block. */
-typedef struct
-{
-    gint64 batch, end;
-} Done;
-
-typedef struct
-{
-    GArray *spans[N_CLASSES]; /* IfmSpan */
-    GArray *done;             /* Done */
-    GArray *moments;          /* Moment, ascending */
-} Block;
-
-struct IfmBlame
-{
-    const IfmAnalysing *analysing;
-    Block *blocks; /* [n_blocks] by number */
-    guint n_blocks;
-    IfmSpan everything;
-    gint64 first_entry_ns; /* G_MAXINT64: none recorded */
-};
-
-typedef struct IfmBlame Blame;
-
-/* --- what the blocks were about --------------------------------------------------------------------------------------- */
-
-/* 0: of none. */
-static guint block_of(const IfmEvent *event, const IfmTrackInfo *info)
-{
-    guint number = event->block != 0 ? event->block : (guint)MAX(info->block, 0);
-    return number <= G_MAXUINT16 ? number : 0;
-}
-
-static Block *get_block(Blame *blame, guint number)
-{
-    if (number >= blame->n_blocks)
-    {
-        blame->blocks = g_renew(Block, blame->blocks, number + 1);
-        memset(blame->blocks + blame->n_blocks, 0, (number + 1 - blame->n_blocks) * sizeof(Block));
-        blame->n_blocks = number + 1;
-    }
-    Block *block = &blame->blocks[number];
-    if (block->done == NULL)
-    {
-        block->done = g_array_new(FALSE, FALSE, sizeof(Done));
-        for (int i = 0; i < N_CLASSES; i++)
-            block->spans[i] = ifm_spans_new();
-    }
-    return block;
-}
-
-IfmBlame *ifm_blame_new(void)
-{
-    IfmBlame *blame = g_new0(IfmBlame, 1);
-    blame->everything = (IfmSpan){ G_MININT64, G_MAXINT64 };
-    blame->first_entry_ns = G_MAXINT64;
-    return blame;
-}
-
-void ifm_blame_note(IfmBlame *blame, const IfmEvent *event, const IfmTrackInfo *info)
-{
-    if (event->kind == IFM_EVENT_BATCH)
-        blame->first_entry_ns = MIN(blame->first_entry_ns, event->start_ns);
-    int class = event->kind < IFM_N_EVENT_KINDS ? class_of_kind[event->kind] : -1;
-    guint number = block_of(event, info);
-    if (number == 0 || (class < 0 && event->kind != IFM_EVENT_INFER))
-        return;
-    Block *block = get_block(blame, number);
-    if (class < 0)
-        return;
-    gint64 end = ifm_event_end_ns(event);
-    ifm_spans_add(block->spans[class], event->start_ns, end, &blame->everything);
-    if (class == INSIDE && event->batch >= 0 && !event->failed)
-    {
-        Done done = { event->batch, end };
-        g_array_append_val(block->done, done);
-    }
-}
-
 /* --- batches that the devices are at ---------------------------------------------------------------------------------- */
 
 /* A heap of inferences under way, the one of the least batch on top; those that ended leave it once they are on top. */
@@ -133,9 +28,9 @@ typedef struct
     gint32 batch;
 } Running;
 
-static void heap_push(GArray *heap, const IfmEvent *event)
+static void heap_push(GArray *heap, const IfmRun *run)
 {
-    Running one = { ifm_event_end_ns(event), event->batch };
+    Running one = { run->end, run->batch };
     g_array_append_val(heap, one);
     Running *at = (Running *)(void *)heap->data;
     for (guint i = heap->len - 1; i > 0 && at[(i - 1) / 2].batch > at[i].batch; i = (i - 1) / 2)
@@ -170,14 +65,109 @@ static gint32 least_running(GArray *heap, gint64 now)
     return heap->len > 0 ? g_array_index(heap, Running, 0).batch : G_MAXINT32;
 }
 
-/* --- moments ---------------------------------------------------------------------------------------------------------- */
+/* --- gaps ------------------------------------------------------------------------------------------------------------- */
 
-/* Where an inference's start takes a block's sweep. */
+/*
+ * Gaps: those of a track, one after the other. The first begins when the first batch enters the pipeline, the last ends
+ * when the block is done with the device's last batch: before and after there is no work. Those of other blocks are passed
+ * over.
+ */
 typedef struct
 {
+    const IfmAnalysing *analysing;
     const IfmWork *work;
-    gint64 *ends;   /* [n] ascending */
-    gsize first, n; /* of the work's inferences: those of this block lie between, others perhaps among them */
+    IfmTrackUse *use;
+    guint block;
+    gsize next; /* run that ends the next gap; n_runs: the last one; n_runs + 1: there is none */
+    gint64 until, entry, none_left;
+    guint last_block; /* of the run that ended last */
+    gint32 done;      /* the greatest batch that the device is done with in this gap; -1: none */
+    gint32 done_next;
+    IfmSpan gap; /* within the window; empty at G_MAXINT64: there is none left */
+} Gaps;
+
+static void gaps_next(Gaps *gaps)
+{
+    const IfmWork *work = gaps->work;
+    const IfmSpan *window = &gaps->analysing->window;
+    for (; gaps->next <= work->n_runs;)
+    {
+        gsize at = gaps->next++;
+        gboolean ends = at == work->n_runs;
+        gint64 start = MAX(gaps->until, window->start), end = ends ? gaps->none_left : work->runs[at].start;
+        guint block = ends ? gaps->last_block : work->runs[at].block;
+        gaps->done = gaps->done_next;
+        if (!ends)
+        {
+            gaps->until = at == 0 ? work->runs[0].end : MAX(gaps->until, work->runs[at].end);
+            gaps->done_next = MAX(gaps->done_next, work->runs[at].batch);
+        }
+        end = MIN(end, window->end);
+        if (block != gaps->block || start >= end)
+            continue;
+        gaps->gap = (IfmSpan){ start, end };
+        return;
+    }
+    gaps->gap = (IfmSpan){ G_MAXINT64, G_MAXINT64 };
+}
+
+/* When the block was done with a device's last batch: nothing was left for the device from then on. */
+static gint64 find_done(const IfmAnalysing *self, const IfmRun *last)
+{
+    gint64 until = last->end;
+    if (last->failed)
+        return until;
+    for (gsize i = 0; i < self->stays.n; i++)
+    {
+        const IfmPart *stay = &self->stays.all[i];
+        if (stay->end > until && stay->number == last->block && stay->batch == last->batch && !stay->failed)
+            until = stay->end;
+    }
+    return until;
+}
+
+static void add_no_work(const IfmAnalysing *self, IfmTrackUse *use, gint64 start, gint64 end)
+{
+    gint64 ns = MIN(end, self->window.end) - MAX(start, self->window.start);
+    use->idle_by_cause_ns[IFM_IDLE_NO_WORK] += MAX(ns, 0);
+}
+
+/* @runs > 0. Counts the time without work on the way. */
+static Gaps gaps_of(const IfmAnalysing *self, const IfmWork *work, IfmTrackUse *use)
+{
+    const IfmRun *runs = work->runs, *last = &runs[0];
+    gint64 until = runs[0].start;
+    for (gsize i = 0; i < work->n_runs; i++)
+    {
+        last = runs[i].end >= until ? &runs[i] : last;
+        until = MAX(until, runs[i].end);
+    }
+    Gaps gaps = { .analysing = self, .work = work, .use = use, .done_next = -1 };
+    gaps.entry = MIN(self->first_entry_ns, runs[0].start);
+    gaps.none_left = find_done(self, last);
+    gaps.last_block = last->block;
+    add_no_work(self, use, G_MININT64, gaps.entry);
+    add_no_work(self, use, gaps.none_left, G_MAXINT64);
+    return gaps;
+}
+
+static void gaps_begin(Gaps *gaps, guint block)
+{
+    gaps->block = block;
+    gaps->next = 0;
+    gaps->until = gaps->entry;
+    gaps->done_next = -1;
+    gaps_next(gaps);
+}
+
+/* --- a block's sweep -------------------------------------------------------------------------------------------------- */
+
+/* Where a track's inferences take the sweep. */
+typedef struct
+{
+    const IfmRun *runs; /* [n] from the first of this block to its last, others perhaps among them */
+    gint64 *ends;       /* [n] ascending; NULL: those of the runs are */
+    gsize n;
 } BlockRuns;
 
 static int by_time(const void *a, const void *b)
@@ -186,241 +176,178 @@ static int by_time(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static gint64 *ends_of(const IfmEvent *runs, gsize n)
+/* Returns: NULL where the inferences' ends ascend as they are. */
+static gint64 *sorted_ends(const IfmRun *runs, gsize n)
 {
+    gsize ascending = 1;
+    while (ascending < n && runs[ascending].end >= runs[ascending - 1].end)
+        ascending++;
+    if (ascending >= n)
+        return NULL;
     gint64 *ends = g_new(gint64, n);
-    gboolean ascending = TRUE;
     for (gsize i = 0; i < n; i++)
-    {
-        ends[i] = ifm_event_end_ns(&runs[i]);
-        ascending = ascending && (i == 0 || ends[i] >= ends[i - 1]);
-    }
-    if (!ascending)
-        qsort(ends, n, sizeof *ends, by_time);
+        ends[i] = runs[i].end;
+    qsort(ends, n, sizeof *ends, by_time);
     return ends;
 }
 
-/* The tracks that have inferences of a block, each from its first of them to its last. */
-static GArray *runs_of_block(const Blame *blame, guint number)
+typedef struct
 {
-    GArray *all = g_array_new(FALSE, FALSE, sizeof(BlockRuns));
-    for (gsize i = 0; i < blame->analysing->n_works; i++)
-    {
-        const IfmWork *work = &blame->analysing->works[i];
-        const IfmTrackInfo *info = ifm_trace_track_info(blame->analysing->trace, work->track);
-        gsize first = 0, end = work->n_runs;
-        while (first < end && block_of(&work->runs[first], info) != number)
-            first++;
-        while (end > first && block_of(&work->runs[end - 1], info) != number)
-            end--;
-        BlockRuns runs = { work, NULL, first, end - first };
-        if (first == end)
-            continue;
-        runs.ends = ends_of(work->runs + first, end - first);
-        g_array_append_val(all, runs);
-    }
-    return all;
+    GArray *runs;  /* BlockRuns */
+    GArray *gaps;  /* Gaps */
+    GArray *edges; /* IfmEdges: of the classes, then starts and ends of each track in turn */
+    GArray *heap;  /* Running */
+    guint block;
+} Sweep;
+
+static void add_track(Sweep *sweep, const IfmWork *work, const Gaps *gaps)
+{
+    gsize first = 0, end = work->n_runs;
+    if (sweep->block < work->lowest || sweep->block > work->highest)
+        return;
+    g_array_append_val(sweep->gaps, *gaps);
+    gaps_begin(&g_array_index(sweep->gaps, Gaps, sweep->gaps->len - 1), sweep->block);
+    while (first < end && work->runs[first].block != sweep->block)
+        first++;
+    while (end > first && work->runs[end - 1].block != sweep->block)
+        end--;
+    if (first == end || sweep->block == 0)
+        return;
+    BlockRuns runs = { work->runs + first, sorted_ends(work->runs + first, end - first), end - first };
+    g_array_append_val(sweep->runs, runs);
 }
 
-/* Edges of the classes, then starts and ends of each track in turn. */
-static GArray *edges_of_block(const Block *block, const GArray *runs)
+static void add_edges(Sweep *sweep, IfmHostBlock *block)
 {
-    GArray *edges = g_array_new(FALSE, FALSE, sizeof(IfmEdges));
-    for (int class = 0; class < N_CLASSES; class ++)
+    for (int class = 0; class < IFM_N_HOST_CLASSES; class ++)
     {
-        ifm_spans_unite(block->spans[class]);
-        IfmEdges one = ifm_edges_of_spans(block->spans[class]);
-        g_array_append_val(edges, one);
+        ifm_spans_unite(&block->spans[class]);
+        IfmEdges one = ifm_edges_of_spans(&block->spans[class]);
+        g_array_append_val(sweep->edges, one);
     }
-    for (guint i = 0; i < runs->len; i++)
+    for (guint i = 0; i < sweep->runs->len && sweep->runs->len > 1; i++) /* alone it has no partner */
     {
-        const BlockRuns *track = &g_array_index(runs, BlockRuns, i);
-        IfmEdges both[2] = { ifm_edges_of(&track->work->runs[track->first].start_ns, sizeof(IfmEvent), track->n),
-                             ifm_edges_of(track->ends, sizeof(gint64), track->n) };
-        g_array_append_vals(edges, both, 2);
+        const BlockRuns *track = &g_array_index(sweep->runs, BlockRuns, i);
+        IfmEdges both[2] = { ifm_edges_of(&track->runs->start, sizeof(IfmRun), track->n),
+                             track->ends != NULL ? ifm_edges_of(track->ends, sizeof(gint64), track->n)
+                                                 : ifm_edges_of(&track->runs->end, sizeof(IfmRun), track->n) };
+        g_array_append_vals(sweep->edges, both, 2);
     }
-    return edges;
 }
 
-static Moment moment_at(gint64 at, const gboolean on[N_CLASSES], gint32 least_batch)
+/* Moment: what goes on until the next edge. @cause: -1: a partner, if @least_batch is one that the device is done with;
+ * else @otherwise. */
+typedef struct
 {
-    Moment moment = { at, least_batch, -1, on[INSIDE] ? IFM_IDLE_HOST : IFM_IDLE_UNKNOWN };
-    if (on[COPYING])
+    gint8 cause, otherwise;
+    gint32 least_batch; /* of those that the block's devices are at; G_MAXINT32: at none */
+} Moment;
+
+/* @on: a bit a class. */
+static Moment moment_of(guint on)
+{
+    Moment moment = { -1, (on >> IFM_INSIDE & 1) != 0 ? IFM_IDLE_HOST : IFM_IDLE_UNKNOWN, G_MAXINT32 };
+    if ((on >> IFM_COPYING & 1) != 0)
         moment.cause = IFM_IDLE_TRANSFER;
-    else if (on[WORKING])
+    else if ((on >> IFM_WORKING & 1) != 0)
         moment.cause = IFM_IDLE_HOST;
-    else if (on[FULL])
+    else if ((on >> IFM_FULL & 1) != 0)
         moment.cause = IFM_IDLE_QUEUE_FULL;
-    else if (on[WAITING])
+    else if ((on >> IFM_WAITING & 1) != 0)
         moment.cause = IFM_IDLE_UPSTREAM;
     return moment;
 }
 
-/* An inference of the block begins; those of other blocks among them are none of its devices' work. */
-static void push_run(const Blame *blame, GArray *heap, const BlockRuns *track, gsize at, guint number)
+/* What of the track's gaps lies between @start and @end. */
+static inline void blame_until(Gaps *gaps, gint64 start, gint64 end, Moment moment)
 {
-    const IfmEvent *run = &track->work->runs[track->first + at];
-    if (run->batch >= 0 && block_of(run, ifm_trace_track_info(blame->analysing->trace, track->work->track)) == number)
-        heap_push(heap, run);
+    while (gaps->gap.start < end)
+    {
+        gint64 ns = MIN(gaps->gap.end, end) - MAX(gaps->gap.start, start);
+        int partner = moment.least_batch <= gaps->done ? IFM_IDLE_PARTNER : moment.otherwise;
+        gaps->use->idle_by_cause_ns[moment.cause >= 0 ? moment.cause : partner] += ns;
+        if (gaps->gap.end > end)
+            return;
+        gaps_next(gaps);
+    }
 }
 
-static void make_moments(const Blame *blame, Block *block, guint number)
+/* The inferences that lie between an edge and the next are on the heap: all that began. */
+static void begin_run(Sweep *sweep, gsize track, gsize at)
 {
-    g_autoptr(GArray) heap = g_array_new(FALSE, FALSE, sizeof(Running)), runs = runs_of_block(blame, number);
-    g_autoptr(GArray) all = edges_of_block(block, runs);
-    IfmEdges *edges = (IfmEdges *)(void *)all->data;
-    gboolean on[N_CLASSES] = { FALSE };
-    gsize most = 0;
-    for (guint i = 0; i < all->len; i++)
-        most += edges[i].n;
-    block->moments = g_array_sized_new(FALSE, FALSE, sizeof(Moment), (guint)MIN(most, G_MAXUINT / 2));
-    for (gsize i = ifm_edges_least(edges, all->len); edges[i].next != G_MAXINT64;)
+    const IfmRun *run = &g_array_index(sweep->runs, BlockRuns, track).runs[at];
+    if (run->batch >= 0 && run->block == sweep->block)
+        heap_push(sweep->heap, run);
+}
+
+static void run_sweep(Sweep *sweep)
+{
+    IfmEdges *edges = (IfmEdges *)(void *)sweep->edges->data;
+    Gaps *gaps = (Gaps *)(void *)sweep->gaps->data;
+    gsize n = sweep->edges->len;
+    Moment moments[1 << IFM_N_HOST_CLASSES], moment = { -1, IFM_IDLE_UNKNOWN, G_MAXINT32 };
+    gint64 at = G_MININT64;
+    guint on = 0;
+    for (guint i = 0; i < G_N_ELEMENTS(moments); i++)
+        moments[i] = moment_of(i);
+    for (;;)
     {
+        gsize i = ifm_edges_least(edges, n);
         gint64 now = edges[i].next;
-        if (i < N_CLASSES)
-            on[i] = edges[i].at % 2 == 0;
-        else if ((i - N_CLASSES) % 2 == 0)
-            push_run(blame, heap, &g_array_index(runs, BlockRuns, (i - N_CLASSES) / 2), edges[i].at, number);
+        if (now > at)
+        {
+            for (guint k = 0; k < sweep->gaps->len; k++)
+                blame_until(&gaps[k], at, now, moment);
+            at = now;
+        }
+        if (now == G_MAXINT64)
+            return;
+        if (i < IFM_N_HOST_CLASSES)
+            on ^= 1u << i;
+        else if ((i - IFM_N_HOST_CLASSES) % 2 == 0)
+            begin_run(sweep, (i - IFM_N_HOST_CLASSES) / 2, edges[i].at);
         edges[i].at++;
         ifm_edges_load(&edges[i]);
-        i = ifm_edges_least(edges, all->len);
-        if (edges[i].next == now)
-            continue;
-        Moment moment = moment_at(now, on, least_running(heap, now));
-        g_array_append_val(block->moments, moment);
+        moment = moments[on];
+        moment.least_batch = least_running(sweep->heap, now);
     }
-    for (guint i = 0; i < runs->len; i++)
-        g_free(g_array_index(runs, BlockRuns, i).ends);
 }
 
-static void make_blocks(Blame *blame)
+static void sweep_block(IfmAnalysing *self, guint number, const Gaps *all)
 {
-    for (guint i = 0; i < blame->n_blocks; i++)
-        if (blame->blocks[i].done != NULL)
-            make_moments(blame, &blame->blocks[i], i);
-}
-
-/* --- gaps ------------------------------------------------------------------------------------------------------------- */
-
-/* Cursor: where in a block's moments a track's gaps have got to: gaps come in order, so all are walked once. */
-typedef struct
-{
-    guint block, at;
-} Cursor;
-
-static guint find_moment(const GArray *moments, gint64 at)
-{
-    guint low = 0, high = moments->len;
-    while (low < high) /* the first that begins after it */
+    Sweep sweep = { .runs = g_array_new(FALSE, FALSE, sizeof(BlockRuns)),
+                    .gaps = g_array_new(FALSE, FALSE, sizeof(Gaps)),
+                    .edges = g_array_new(FALSE, FALSE, sizeof(IfmEdges)),
+                    .heap = g_array_new(FALSE, FALSE, sizeof(Running)),
+                    .block = number };
+    for (gsize i = 0; i < self->n_works; i++)
+        if (self->works[i].n_runs > 0)
+            add_track(&sweep, &self->works[i], &all[i]);
+    if (sweep.gaps->len > 0)
     {
-        guint middle = low + (high - low) / 2;
-        if (g_array_index(moments, Moment, middle).start <= at)
-            low = middle + 1;
-        else
-            high = middle;
+        add_edges(&sweep, &self->blocks[number]);
+        run_sweep(&sweep);
     }
-    return low > 0 ? low - 1 : 0;
-}
-
-/* @done: the greatest batch that the device is done with; -1: none. */
-static void blame_gap(const Blame *blame, IfmTrackUse *use, IfmSpan gap, guint number, gint32 done, Cursor *cursor)
-{
-    const IfmSpan *window = &blame->analysing->window;
-    gap = (IfmSpan){ MAX(gap.start, window->start), MIN(gap.end, window->end) };
-    if (gap.start >= gap.end)
-        return;
-    const GArray *moments = number < blame->n_blocks ? blame->blocks[number].moments : NULL;
-    if (moments == NULL || moments->len == 0)
-    {
-        use->idle_by_cause_ns[IFM_IDLE_UNKNOWN] += gap.end - gap.start;
-        return;
-    }
-    const Moment *all = (const Moment *)(const void *)moments->data;
-    if (cursor->block != number)
-        *cursor = (Cursor){ number, find_moment(moments, gap.start) };
-    while (cursor->at + 1 < moments->len && all[cursor->at + 1].start <= gap.start)
-        cursor->at++;
-    if (gap.start < all[0].start)
-        use->idle_by_cause_ns[IFM_IDLE_UNKNOWN] += MIN(gap.end, all[0].start) - gap.start;
-    for (guint i = cursor->at; i < moments->len && all[i].start < gap.end; i++)
-    {
-        gint64 start = MAX(all[i].start, gap.start), end = i + 1 < moments->len ? all[i + 1].start : G_MAXINT64;
-        int cause = all[i].cause >= 0 ? all[i].cause : all[i].least_batch <= done ? IFM_IDLE_PARTNER : all[i].otherwise;
-        use->idle_by_cause_ns[cause] += MIN(end, gap.end) - start;
-    }
-}
-
-static void blame_no_work(const Blame *blame, IfmTrackUse *use, gint64 start, gint64 end)
-{
-    const IfmSpan *window = &blame->analysing->window;
-    gint64 ns = MIN(end, window->end) - MAX(start, window->start);
-    use->idle_by_cause_ns[IFM_IDLE_NO_WORK] += MAX(ns, 0);
-}
-
-/* When the block was done with a device's last batch: nothing was left for the device from then on. */
-static gint64 find_done(const Blame *blame, guint number, const IfmEvent *last)
-{
-    gint64 until = ifm_event_end_ns(last);
-    const GArray *done = number < blame->n_blocks ? blame->blocks[number].done : NULL;
-    if (last->failed || done == NULL)
-        return until;
-    for (guint i = done->len; i-- > 0;)
-        if (g_array_index(done, Done, i).batch == last->batch)
-            until = MAX(until, g_array_index(done, Done, i).end);
-    return until;
-}
-
-static void blame_runs(const Blame *blame, const IfmWork *work, IfmTrackUse *use)
-{
-    Cursor cursor = { G_MAXUINT, 0 };
-    gint64 until = work->runs[0].start_ns;
-    gint32 done = -1;
-    guint number = block_of(&work->runs[0], use->info);
-    gint64 entry = MIN(blame->first_entry_ns == G_MAXINT64 ? until : blame->first_entry_ns, until);
-    blame_no_work(blame, use, G_MININT64, entry);
-    blame_gap(blame, use, (IfmSpan){ entry, until }, number, done, &cursor);
-    const IfmEvent *last = &work->runs[0];
-    for (gsize i = 0; i < work->n_runs; i++)
-    {
-        const IfmEvent *run = &work->runs[i];
-        number = block_of(run, use->info);
-        blame_gap(blame, use, (IfmSpan){ until, run->start_ns }, number, done, &cursor);
-        if (ifm_event_end_ns(run) >= until)
-            last = run;
-        until = MAX(until, ifm_event_end_ns(run));
-        done = MAX(done, run->batch);
-    }
-    number = block_of(last, use->info);
-    gint64 none_left = find_done(blame, number, last);
-    blame_gap(blame, use, (IfmSpan){ until, none_left }, number, done, &cursor);
-    blame_no_work(blame, use, none_left, G_MAXINT64);
+    for (guint i = 0; i < sweep.runs->len; i++)
+        g_free(g_array_index(sweep.runs, BlockRuns, i).ends);
+    g_array_unref(sweep.runs);
+    g_array_unref(sweep.gaps);
+    g_array_unref(sweep.edges);
+    g_array_unref(sweep.heap);
 }
 
 void ifm_analyse_blame(IfmAnalysing *self)
 {
-    Blame *blame = self->blame;
-    blame->analysing = self;
-    make_blocks(blame);
+    g_autofree Gaps *all = g_new0(Gaps, self->n_works);
     for (gsize i = 0; i < self->n_works; i++)
     {
         const IfmWork *work = &self->works[i];
         IfmTrackUse *use = &g_array_index(self->analysis->tracks, IfmTrackUse, i);
         if (work->n_runs > 0)
-            blame_runs(blame, work, use);
+            all[i] = gaps_of(self, work, use);
         else /* a device that was never given anything, or a thread of which nobody tells */
             use->idle_by_cause_ns[work->infers ? IFM_IDLE_NO_WORK : IFM_IDLE_UNKNOWN] = use->idle_ns;
     }
-}
-
-void ifm_blame_free(IfmBlame *blame)
-{
-    for (guint i = 0; i < blame->n_blocks; i++)
-    {
-        g_clear_pointer(&blame->blocks[i].done, g_array_unref);
-        g_clear_pointer(&blame->blocks[i].moments, g_array_unref);
-        for (int k = 0; k < N_CLASSES; k++)
-            g_clear_pointer(&blame->blocks[i].spans[k], g_array_unref);
-    }
-    g_free(blame->blocks);
-    g_free(blame);
+    for (guint block = 0; block < self->n_blocks; block++)
+        sweep_block(self, block, all);
 }

@@ -1,65 +1,93 @@
 #include "analyse-private.h"
 
+#include <string.h>
+
 /*
  * Idle while another device works. With G the time the track's device works on any of its streams, T the track's own, A1
  * and A2 the times at least one and at least two devices work: another device works while the track is idle in A1 without
- * G, or in A2 within G but outside T. As T is part of G and G of A1, that is |A1| - |G| + |A2 in G| - |A2 in T|.
+ * G, or in A2 within G but outside T. As T is part of G and G of A1, that is |A1| - |G| + |A2 in G| - |A2 in T|; where a
+ * device has one stream, |A1| - |G|.
  */
 
 typedef struct
 {
-    GArray **groups; /* [n_groups] IfmSpan, united */
+    IfmSpans *groups;    /* [n_groups] united; of one track alone: empty, it is the track's own */
+    const IfmSpans **of; /* [n_groups] NULL: nobody's */
     guint n_groups;
-    GArray *two; /* A2 */
-    gint64 one_ns;
+    gint64 one_ns;        /* |A1| */
+    gint64 *two_in_group; /* [n_groups] */
+    gint64 *two_in_track; /* [n_counted] */
 } Others;
 
 static void unite_groups(const IfmAnalysing *self, Others *others)
 {
     for (gsize i = 0; i < self->n_counted; i++)
         others->n_groups = MAX(others->n_groups, self->works[i].group + 1);
-    others->groups = g_new0(GArray *, others->n_groups);
-    g_autofree GArray **first = g_new0(GArray *, others->n_groups + 1);
+    others->groups = g_new0(IfmSpans, others->n_groups);
+    others->of = g_new0(const IfmSpans *, others->n_groups);
     for (gsize i = 0; i < self->n_counted; i++)
     {
         const IfmWork *work = &self->works[i];
-        GArray **group = &others->groups[work->group];
-        if (*group == NULL)
+        const IfmSpans **of = &others->of[work->group];
+        IfmSpans *group = &others->groups[work->group];
+        if (*of == NULL)
         {
-            *group = g_array_ref(work->busy); /* most devices have one stream */
-            first[work->group] = work->busy;
+            *of = &work->busy; /* most devices have one stream */
             continue;
         }
-        if (*group == first[work->group])
-        {
-            *group = g_array_copy(*group);
-            g_array_unref(first[work->group]);
-        }
-        g_array_append_vals(*group, work->busy->data, work->busy->len);
+        gsize before = *of == group ? group->n : (*of)->n;
+        group->room = before + work->busy.n;
+        group->all = g_renew(IfmSpan, group->all, group->room);
+        if (*of != group)
+            memcpy(group->all, (*of)->all, before * sizeof(IfmSpan));
+        memcpy(group->all + before, work->busy.all, work->busy.n * sizeof(IfmSpan));
+        group->n = group->room;
+        *of = group;
     }
     for (guint i = 0; i < others->n_groups; i++)
-        if (others->groups[i] != NULL)
-            ifm_spans_unite(others->groups[i]);
+        ifm_spans_unite(&others->groups[i]);
 }
 
-static void sweep(Others *others, const IfmSpan *window)
+/* Whose edges they are: a device's, or one track's of a device with several. */
+typedef struct
 {
-    g_autofree IfmEdges *edges = g_new(IfmEdges, others->n_groups + 1);
+    gboolean is_group;
+    gint64 *two_ns; /* A2 within its spans */
+} Owner;
+
+static gsize list_edges(const IfmAnalysing *self, Others *others, IfmEdges *edges, Owner *owners)
+{
     gsize n = 0;
     for (guint i = 0; i < others->n_groups; i++)
-        if (others->groups[i] != NULL)
-            edges[n++] = ifm_edges_of_spans(others->groups[i]);
+        if (others->of[i] != NULL)
+        {
+            owners[n] = (Owner){ TRUE, &others->two_in_group[i] };
+            edges[n++] = ifm_edges_of_spans(others->of[i]);
+        }
+    for (gsize i = 0; i < self->n_counted; i++)
+        if (others->of[self->works[i].group] != &self->works[i].busy)
+        {
+            owners[n] = (Owner){ FALSE, &others->two_in_track[i] };
+            edges[n++] = ifm_edges_of_spans(&self->works[i].busy);
+        }
+    return n;
+}
+
+/* @two_ns: |A2| up to now: what a span has of it is that at its end less that at its start. */
+static void sweep(const IfmAnalysing *self, Others *others)
+{
+    g_autofree IfmEdges *edges = g_new(IfmEdges, others->n_groups + self->n_counted + 1);
+    g_autofree Owner *owners = g_new(Owner, others->n_groups + self->n_counted + 1);
+    gsize n = list_edges(self, others, edges, owners);
     int working = 0;
-    gint64 at = window->start;
-    others->two = ifm_spans_new();
+    gint64 at = self->window.start, two_ns = 0;
     for (gsize i; n > 0 && edges[i = ifm_edges_least(edges, n)].next != G_MAXINT64;)
     {
-        gint64 now = edges[i].next;
-        if (working >= 1)
-            others->one_ns += now - at;
-        if (working >= 2)
-            ifm_spans_add(others->two, at, now, window);
-        working += edges[i].at % 2 == 0 ? 1 : -1;
+        gint64 now = edges[i].next, step = edges[i].at % 2 == 0 ? 1 : -1;
+        others->one_ns += working >= 1 ? now - at : 0;
+        two_ns += working >= 2 ? now - at : 0;
+        working += owners[i].is_group ? (int)step : 0;
+        *owners[i].two_ns -= step * two_ns;
         at = now;
         edges[i].at++;
         ifm_edges_load(&edges[i]);
@@ -70,24 +98,26 @@ void ifm_analyse_others(IfmAnalysing *self)
 {
     Others others = { 0 };
     unite_groups(self, &others);
-    sweep(&others, &self->window);
-    IfmLengths two;
-    ifm_lengths_init(&two, others.two);
+    others.two_in_group = g_new0(gint64, others.n_groups);
+    others.two_in_track = g_new0(gint64, self->n_counted);
+    sweep(self, &others);
     for (gsize i = 0; i < self->n_works; i++)
     {
         const IfmWork *work = &self->works[i];
         IfmTrackUse *use = &g_array_index(self->analysis->tracks, IfmTrackUse, i);
         if (i < self->n_counted)
         {
-            const GArray *group = others.groups[work->group];
-            use->idle_others_busy_ns = others.one_ns - ifm_spans_total(group) + ifm_lengths_common(&two, group) -
-                                       ifm_lengths_common(&two, work->busy);
+            const IfmSpans *group = others.of[work->group];
+            use->idle_others_busy_ns = others.one_ns - ifm_spans_total(group);
+            if (group != &work->busy)
+                use->idle_others_busy_ns += others.two_in_group[work->group] - others.two_in_track[i];
         }
         use->idle_alone_ns = use->idle_ns - use->idle_others_busy_ns;
     }
-    ifm_lengths_clear(&two);
     for (guint i = 0; i < others.n_groups; i++)
-        g_clear_pointer(&others.groups[i], g_array_unref);
+        ifm_spans_clear(&others.groups[i]);
     g_free(others.groups);
-    g_array_unref(others.two);
+    g_free(others.of);
+    g_free(others.two_in_group);
+    g_free(others.two_in_track);
 }

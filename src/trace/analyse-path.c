@@ -17,16 +17,18 @@
 static const IfmPart *find_batch(const IfmAnalysing *self, gint32 batch)
 {
     const IfmPart *found = NULL;
-    for (gsize i = 0; i < self->n_parts; i++)
-        if (self->parts[i].kind == IFM_EVENT_BATCH && self->parts[i].batch == batch &&
-            ifm_window_holds(&self->window, self->parts[i].start, self->parts[i].end))
-            found = &self->parts[i];
+    for (gsize i = 0; i < self->batches.n; i++)
+    {
+        const IfmPart *part = &self->batches.all[i];
+        if (part->batch == batch && ifm_window_holds(&self->window, part->start, part->end))
+            found = part;
+    }
     return found;
 }
 
 static gboolean has_left(const IfmAnalysing *self, const IfmPart *part)
 {
-    return part->kind == IFM_EVENT_BATCH && !part->failed && ifm_window_holds(&self->window, part->start, part->end);
+    return !part->failed && ifm_window_holds(&self->window, part->start, part->end);
 }
 
 static int by_batch(const void *a, const void *b)
@@ -38,21 +40,21 @@ static int by_batch(const void *a, const void *b)
 /* Of those that left: the lower median; of equal latencies in the order of their numbers. */
 static const IfmPart *find_median(const IfmAnalysing *self)
 {
-    g_autofree gint64 *times = g_new(gint64, self->n_parts);
+    g_autofree gint64 *times = g_new(gint64, self->batches.n);
     g_autoptr(GPtrArray) equal = g_ptr_array_new();
     gsize n = 0, before = 0;
-    for (gsize i = 0; i < self->n_parts; i++)
-        if (has_left(self, &self->parts[i]))
-            times[n++] = self->parts[i].end - self->parts[i].start;
+    for (gsize i = 0; i < self->batches.n; i++)
+        if (has_left(self, &self->batches.all[i]))
+            times[n++] = self->batches.all[i].end - self->batches.all[i].start;
     if (n == 0)
         return NULL;
     ifm_times_sort(times, n);
     gint64 median = times[(n - 1) / 2];
     while (times[before] < median)
         before++;
-    for (gsize i = 0; i < self->n_parts; i++)
-        if (self->parts[i].end - self->parts[i].start == median && has_left(self, &self->parts[i]))
-            g_ptr_array_add(equal, &self->parts[i]);
+    for (gsize i = 0; i < self->batches.n; i++)
+        if (self->batches.all[i].end - self->batches.all[i].start == median && has_left(self, &self->batches.all[i]))
+            g_ptr_array_add(equal, &self->batches.all[i]);
     qsort(equal->pdata, equal->len, sizeof *equal->pdata, by_batch);
     return equal->pdata[(n - 1) / 2 - before];
 }
@@ -77,16 +79,19 @@ static int last_first(const void *a, const void *b)
     return (x->start_ns > y->start_ns) - (x->start_ns < y->start_ns);
 }
 
-static void gather(Path *path, gint32 batch)
+static void gather(Path *path, const IfmAnalysing *self, const IfmPart *whole)
 {
-    for (gsize track = 0; track < ifm_trace_n_tracks(path->trace); track++)
+    for (guint k = 0; k < self->stretches->len; k++)
     {
+        const IfmStretch *stretch = &g_array_index(self->stretches, IfmStretch, k);
         gsize n;
-        const IfmEvent *events = ifm_trace_events(path->trace, track, &n);
-        for (gsize i = 0; i < n; i++)
+        const IfmEvent *events = ifm_trace_events(path->trace, stretch->track, &n);
+        if (stretch->span.start >= whole->end || stretch->span.end <= whole->start)
+            continue;
+        for (gsize i = stretch->first; i < MIN(n, stretch->first + IFM_STRETCH_EVENTS); i++)
         {
             const IfmEvent *event = &events[i];
-            if (event->batch != batch || event->duration_ns <= 0)
+            if (event->batch != whole->batch || event->duration_ns <= 0)
                 continue;
             if ((HOLDS >> (event->kind & 31) & 1) != 0)
                 g_ptr_array_add(path->holds, (void *)event);
@@ -147,7 +152,7 @@ void ifm_analyse_path(IfmAnalysing *self, gint32 batch)
     if (whole == NULL)
         return;
     Path path = { g_ptr_array_new(), g_ptr_array_new(), g_array_new(FALSE, FALSE, sizeof(IfmPathStep)), self->trace };
-    gather(&path, whole->batch);
+    gather(&path, self, whole);
     trace_back(&path, whole->start, whole->end);
     for (guint i = path.steps->len; i-- > 0;)
         g_array_append_val(self->analysis->critical_path, g_array_index(path.steps, IfmPathStep, i));

@@ -33,24 +33,39 @@ static inline gint64 ifm_event_end_ns(const IfmEvent *event)
     return __builtin_add_overflow(event->start_ns, MAX(event->duration_ns, 0), &end) ? G_MAXINT64 : end;
 }
 
-/* Arrays of IfmSpan. */
-GArray *ifm_spans_new(void);
-/* ifm_spans_add: Appends what of the span lies in the window; nothing where that is empty. Spans that come in order and
- * touch or overlap the last are joined to it. */
-void ifm_spans_add(GArray *spans, gint64 start, gint64 end, const IfmSpan *window);
-/* ifm_spans_unite: Sorts them and joins those that touch or overlap: ascending and apart from each other. */
-void ifm_spans_unite(GArray *spans);
-gint64 ifm_spans_total(const GArray *spans);
-/* IfmLengths: for many questions of how much of one united array lies in another's spans: n log m for n spans in m. */
+/* IfmSpans: zeros are an empty one. */
 typedef struct
 {
-    const IfmSpan *spans;
-    gint64 *before; /* [n + 1] */
-    guint n;
-} IfmLengths;
-void ifm_lengths_init(IfmLengths *lengths, const GArray *spans);
-void ifm_lengths_clear(IfmLengths *lengths);
-gint64 ifm_lengths_common(const IfmLengths *lengths, const GArray *spans);
+    IfmSpan *all;
+    gsize n, room;
+} IfmSpans;
+
+/* ifm_spans_grow: Room for one more at least, and for @expected where that is the first. */
+void ifm_spans_grow(IfmSpans *spans, gsize expected);
+void ifm_spans_clear(IfmSpans *spans);
+
+/* ifm_spans_add: Appends what of the span lies in the window; nothing where that is empty. Spans that come in order and
+ * touch or overlap the last are joined to it. */
+static inline void ifm_spans_add(IfmSpans *spans, gint64 start, gint64 end, const IfmSpan *window, gsize expected)
+{
+    start = MAX(start, window->start);
+    end = MIN(end, window->end);
+    if (start >= end)
+        return;
+    IfmSpan *last = spans->all + spans->n - 1;
+    if (spans->n > 0 && start >= last->start && start <= last->end)
+    {
+        last->end = MAX(last->end, end);
+        return;
+    }
+    if (G_UNLIKELY(spans->n == spans->room))
+        ifm_spans_grow(spans, expected);
+    spans->all[spans->n++] = (IfmSpan){ start, end };
+}
+
+/* ifm_spans_unite: Sorts them and joins those that touch or overlap: ascending and apart from each other. */
+void ifm_spans_unite(IfmSpans *spans);
+gint64 ifm_spans_total(const IfmSpans *spans);
 
 /* IfmEdges: ascending times that lie @stride bytes apart, gone through together with others: in order, and none is copied.
  */
@@ -75,9 +90,9 @@ static inline IfmEdges ifm_edges_of(const void *base, gsize stride, gsize n)
 }
 
 /* ifm_edges_of_spans: starts and ends in turn of a united array. */
-static inline IfmEdges ifm_edges_of_spans(const GArray *spans)
+static inline IfmEdges ifm_edges_of_spans(const IfmSpans *spans)
 {
-    return ifm_edges_of(spans->data, sizeof(gint64), 2 * (gsize)spans->len);
+    return ifm_edges_of(spans->all, sizeof(gint64), 2 * spans->n);
 }
 
 /* ifm_edges_least: Which of @all [n] has the earliest next time. */
@@ -91,29 +106,79 @@ static inline gsize ifm_edges_least(const IfmEdges *all, gsize n)
 
 /* --- what the parts hand to each other -------------------------------------------------------------------------------- */
 
+/* IfmRun: an inference, close to the next: they are gone through several times. */
+typedef struct
+{
+    gint64 start, end;
+    gint32 batch;
+    guint16 block; /* the event's, or its track's */
+    guint16 failed;
+} IfmRun;
+
+/* Sums over the inferences that reach into the window; of one that its edge cuts, in proportion. */
+typedef struct
+{
+    gint64 wall_ns, known_wall_ns, device_ns;
+    gsize n_overlaps, n_failed;
+    gboolean any;
+    gint64 until_ns; /* the latest end so far, of all inferences before */
+} IfmSums;
+
 /* IfmWork: one device track (or foreign thread). */
 typedef struct
 {
-    gsize track;          /* of the trace */
-    gboolean infers;      /* it is a device's; else any slices count */
-    const IfmEvent *runs; /* [n_runs] its inferences by start */
+    gsize track;           /* of the trace */
+    gboolean infers;       /* it is a device's; else any slices count */
+    gboolean out_of_order; /* inferences were not recorded by start */
+    gboolean has_nodes;
+    IfmRun *runs; /* [n_runs] its inferences by start */
     gsize n_runs;
-    IfmEvent *owned; /* where @runs is no part of the trace's own array */
-    GArray *busy;    /* IfmSpan, united, within the window */
-    guint group;     /* tracks of one device have the same */
+    guint lowest, highest; /* of the runs' blocks */
+    IfmSums sums;
+    IfmSpans busy; /* united, within the window */
+    guint group;   /* tracks of one device have the same */
 } IfmWork;
 
-/* IfmPart: what an analysis of batches needs of BATCH, BLOCK, PARTITION and MERGE events, close together: they are gone
- * through several times. */
+/* IfmPart: what an analysis of batches needs of BATCH, BLOCK, PARTITION and MERGE events, close together. */
 typedef struct
 {
     gint64 start, end;
     gint32 batch;
     guint16 block, first, last;
+    guint16 number; /* the block, or its track's */
     guint8 kind, failed;
 } IfmPart;
 
-typedef struct IfmBlame IfmBlame;
+typedef struct
+{
+    IfmPart *all;
+    gsize n, room;
+} IfmParts;
+
+/* What a block's host may be about. */
+enum
+{
+    IFM_COPYING,
+    IFM_WORKING, /* partition, merge */
+    IFM_FULL,
+    IFM_WAITING,
+    IFM_INSIDE, /* a batch is in the block */
+    IFM_N_HOST_CLASSES,
+};
+
+/* IfmHostBlock: what a block's host was about, and when. */
+typedef struct
+{
+    IfmSpans spans[IFM_N_HOST_CLASSES];
+} IfmHostBlock;
+
+/* IfmStretch: of so many events of a track, one after the other: the first start and the last end. */
+#define IFM_STRETCH_EVENTS 512
+typedef struct
+{
+    gsize track, first;
+    IfmSpan span;
+} IfmStretch;
 
 /* IfmAnalysing: what is known while an analysis is being made. */
 typedef struct
@@ -123,10 +188,12 @@ typedef struct
     IfmSpan window;
     IfmWork *works; /* [n_works], as analysis->tracks */
     gsize n_works;
-    gsize n_counted; /* the first of them that are n_devices */
-    IfmPart *parts;  /* [n_parts] */
-    gsize n_parts;
-    IfmBlame *blame;
+    gsize n_counted;               /* the first of them that are n_devices */
+    IfmParts batches, stays, host; /* BATCH; BLOCK; PARTITION and MERGE; of those with a batch */
+    IfmHostBlock *blocks;          /* [n_blocks] by number; 0: of none */
+    guint n_blocks;
+    gint64 first_entry_ns; /* of a batch; G_MAXINT64: none recorded */
+    GArray *stretches;     /* IfmStretch */
 } IfmAnalysing;
 
 /* ifm_warn: Appends a warning (printf). */
@@ -140,17 +207,17 @@ static inline gboolean ifm_window_holds(const IfmSpan *window, gint64 start, gin
     return end <= window->end && (end > window->start || start >= window->start);
 }
 
-/* analyse-use.c */
-void ifm_analyse_works(IfmAnalysing *self);
+/* analyse-gather.c: one pass over all events; all that the parts below need of them. @all: from the first start to the last
+ * end. FALSE: there is none. */
+gboolean ifm_analyse_gather(IfmAnalysing *self, IfmSpan *all);
+void ifm_gathered_clear(IfmAnalysing *self);
+/* analyse-use.c: ifm_use_add_run: takes note of a slice that @work's track was busy with. @expected: how many there may be
+ */
+void ifm_use_add_run(const IfmSpan *window, const IfmEvent *event, IfmWork *work, IfmTrackUse *use, gsize expected);
 void ifm_analyse_use(IfmAnalysing *self);
-void ifm_works_clear(IfmAnalysing *self);
 /* analyse-others.c: idle_others_busy_ns, idle_alone_ns */
 void ifm_analyse_others(IfmAnalysing *self);
-/* analyse-blame.c: ifm_blame_note: takes note of an event, as all are gone over once. ifm_analyse_blame: idle_by_cause_ns
- */
-IfmBlame *ifm_blame_new(void);
-void ifm_blame_free(IfmBlame *blame);
-void ifm_blame_note(IfmBlame *blame, const IfmEvent *event, const IfmTrackInfo *info);
+/* analyse-blame.c: idle_by_cause_ns */
 void ifm_analyse_blame(IfmAnalysing *self);
 /* analyse-stages.c: batches, latencies, stages */
 void ifm_analyse_stages(IfmAnalysing *self);

@@ -32,19 +32,10 @@ typedef struct
 
 /* --- which batches ---------------------------------------------------------------------------------------------------- */
 
-static void for_each(Stages *stages, guint kinds, void (*call)(Stages *stages, const IfmPart *part))
+static void for_each(Stages *stages, const IfmParts *parts, void (*call)(Stages *stages, const IfmPart *part))
 {
-    const IfmAnalysing *self = stages->analysing;
-    for (gsize i = 0; i < self->n_parts; i++)
-        if ((kinds >> self->parts[i].kind & 1) != 0)
-            call(stages, &self->parts[i]);
-}
-
-static void add_batch(Stages *stages, const IfmPart *part)
-{
-    Batch batch = { part->batch, part->kind == IFM_EVENT_BATCH ? part : NULL };
-    if (part->kind == IFM_EVENT_BATCH || ifm_window_holds(&stages->analysing->window, part->start, part->end))
-        g_array_append_val(stages->batches, batch);
+    for (gsize i = 0; i < parts->n; i++)
+        call(stages, &parts->all[i]);
 }
 
 /* One a number; of those that left, those that left in the window. A retried batch leaves once: the last counts. */
@@ -64,24 +55,23 @@ static void keep_batches(Stages *stages)
     g_array_set_size(stages->batches, kept);
 }
 
-static void find_batches(Stages *stages)
+/* Where each batch lies, unless their numbers are far apart. */
+static void make_places(Stages *stages)
 {
-    G_STATIC_ASSERT(sizeof(Batch) == sizeof(IfmKeyed));
-    for_each(stages, 1u << IFM_EVENT_BATCH | 1u << IFM_EVENT_BLOCK, add_batch);
-    ifm_keyed_sort(stages->batches->data, stages->batches->len);
-    keep_batches(stages);
     guint n = stages->batches->len;
+    g_clear_pointer(&stages->places, g_free);
     if (n == 0)
         return;
-    stages->first = g_array_index(stages->batches, Batch, 0).batch;
-    gint64 range = g_array_index(stages->batches, Batch, n - 1).batch - stages->first + 1;
+    const Batch *all = (const Batch *)(const void *)stages->batches->data;
+    stages->first = all[0].batch;
+    gint64 range = all[n - 1].batch - stages->first + 1;
     if (range > 16 * (gint64)n + 1024)
         return;
     stages->n_places = range;
     stages->places = g_new(gint32, range);
     memset(stages->places, 0xff, (gsize)range * sizeof *stages->places);
     for (guint i = 0; i < n; i++)
-        stages->places[g_array_index(stages->batches, Batch, i).batch - stages->first] = (gint32)i;
+        stages->places[all[i].batch - stages->first] = (gint32)i;
 }
 
 /* Row of a batch; -1: it is none of the window's. */
@@ -102,6 +92,41 @@ static gint64 find_row(const Stages *stages, gint64 batch)
             high = middle;
     }
     return low < stages->batches->len && g_array_index(stages->batches, Batch, low).batch == batch ? (gint64)low : -1;
+}
+
+/* Batches that never left, but were in a block in the window. Returns: whether there are any. */
+static gboolean add_unfinished(Stages *stages)
+{
+    const IfmParts *stays = &stages->analysing->stays;
+    g_autoptr(GArray) more = g_array_new(FALSE, FALSE, sizeof(Batch));
+    for (gsize i = 0; i < stays->n; i++)
+    {
+        const IfmPart *part = &stays->all[i];
+        Batch batch = { part->batch, NULL };
+        if (find_row(stages, part->batch) < 0 && ifm_window_holds(&stages->analysing->window, part->start, part->end))
+            g_array_append_val(more, batch);
+    }
+    g_array_append_vals(stages->batches, more->data, more->len);
+    return more->len > 0;
+}
+
+static void find_batches(Stages *stages)
+{
+    G_STATIC_ASSERT(sizeof(Batch) == sizeof(IfmKeyed));
+    const IfmParts *batches = &stages->analysing->batches;
+    g_array_set_size(stages->batches, (guint)batches->n);
+    Batch *all = (Batch *)(void *)stages->batches->data;
+    for (gsize i = 0; i < batches->n; i++)
+        all[i] = (Batch){ batches->all[i].batch, &batches->all[i] };
+    ifm_keyed_sort(all, batches->n);
+    make_places(stages);
+    gboolean more = add_unfinished(stages);
+    if (more)
+        ifm_keyed_sort(stages->batches->data, stages->batches->len);
+    guint before = (guint)batches->n;
+    keep_batches(stages);
+    if (more || stages->batches->len != before)
+        make_places(stages);
 }
 
 /* --- stages ----------------------------------------------------------------------------------------------------------- */
@@ -199,15 +224,15 @@ static void conclude_stage(const Stages *stages, gsize at)
 static void make_stages(Stages *stages)
 {
     GArray *all = stages->analysing->analysis->stages;
-    for_each(stages, 1u << IFM_EVENT_BLOCK, add_stage);
+    for_each(stages, &stages->analysing->stays, add_stage);
     g_array_sort(all, by_block);
     stages->n_stages = all->len;
     gsize n_cells = stages->batches->len * stages->n_stages;
     stages->cells = g_new(Cell, n_cells);
     for (gsize i = 0; i < n_cells; i++)
         stages->cells[i] = (Cell){ .start = G_MININT64, .total_ns = -1 };
-    for_each(stages, 1u << IFM_EVENT_BLOCK, add_total);
-    for_each(stages, 1u << IFM_EVENT_PARTITION | 1u << IFM_EVENT_MERGE, add_part);
+    for_each(stages, &stages->analysing->stays, add_total);
+    for_each(stages, &stages->analysing->host, add_part);
     for (gsize i = 0; i < stages->n_stages; i++)
         conclude_stage(stages, i);
 }
@@ -236,11 +261,11 @@ static gint64 add_row(const Stages *stages, guint row)
 {
     IfmTraceAnalysis *analysis = stages->analysing->analysis;
     const Cell *cells = &stages->cells[row * stages->n_stages];
-    gint64 longest = -1;
+    gint64 longest = -1, *table = &g_array_index(analysis->batch_stage_ns, gint64, row * stages->n_stages);
     gsize at = 0;
     for (gsize i = 0; i < stages->n_stages; i++)
     {
-        g_array_append_val(analysis->batch_stage_ns, cells[i].total_ns);
+        table[i] = cells[i].total_ns;
         if (cells[i].total_ns > longest)
         {
             longest = cells[i].total_ns;
@@ -258,12 +283,13 @@ static void conclude_batches(Stages *stages)
     guint n = stages->batches->len;
     g_autofree gint64 *latencies = g_new(gint64, n), *cycles = g_new(gint64, n);
     gsize n_left = 0, n_cycles = 0;
+    g_array_set_size(analysis->batch_ids, n);
+    g_array_set_size(analysis->batch_stage_ns, n * (guint)stages->n_stages);
     gint64 first_ns = G_MAXINT64, last_ns = G_MININT64;
     for (guint i = 0; i < n; i++)
     {
         const Batch *batch = &g_array_index(stages->batches, Batch, i);
-        gint32 id = (gint32)batch->batch;
-        g_array_append_val(analysis->batch_ids, id);
+        g_array_index(analysis->batch_ids, gint32, i) = (gint32)batch->batch;
         gint64 longest = add_row(stages, i);
         if (longest >= 0)
             cycles[n_cycles++] = longest;

@@ -48,61 +48,17 @@ void ifm_analysis_warn(IfmTraceAnalysis *analysis, const char *format, ...)
 
 /* --- the window ------------------------------------------------------------------------------------------------------- */
 
-#define PARTS (1u << IFM_EVENT_BATCH | 1u << IFM_EVENT_BLOCK | 1u << IFM_EVENT_PARTITION | 1u << IFM_EVENT_MERGE)
-
-static void add_part(IfmAnalysing *self, const IfmEvent *event, gsize *room)
+static gboolean asks_for_all(const IfmTraceQuestion *question)
 {
-    if (self->n_parts == *room)
-    {
-        *room = MAX(2 * *room, 1024);
-        self->parts = g_renew(IfmPart, self->parts, *room);
-    }
-    self->parts[self->n_parts++] = (IfmPart){ event->start_ns, ifm_event_end_ns(event),
-                                              event->batch,    event->block,
-                                              event->first,    event->last,
-                                              event->kind,     event->failed };
-}
-
-/* From the first event to the last end; what is odd about them on the way. FALSE: there is none. */
-static gboolean look_over(IfmAnalysing *self, IfmSpan *all)
-{
-    const IfmTrace *trace = self->trace;
-    IfmTraceAnalysis *analysis = self->analysis;
-    gsize n_backwards = 0, room = 0;
-    *all = (IfmSpan){ G_MAXINT64, G_MININT64 };
-    for (gsize track = 0; track < ifm_trace_n_tracks(trace); track++)
-    {
-        gsize n;
-        const IfmTrackInfo *info = ifm_trace_track_info(trace, track);
-        const IfmEvent *events = ifm_trace_events(trace, track, &n);
-        for (gsize i = 0; i < n; i++)
-        {
-            all->start = MIN(all->start, events[i].start_ns);
-            all->end = MAX(all->end, ifm_event_end_ns(&events[i]));
-            n_backwards += events[i].duration_ns < 0;
-            if ((PARTS >> (events[i].kind & 31) & 1) != 0 && events[i].batch >= 0)
-                add_part(self, &events[i], &room);
-            ifm_blame_note(self->blame, &events[i], info);
-        }
-    }
-    analysis->n_dropped = ifm_trace_n_dropped(trace);
-    if (analysis->n_dropped > 0)
-        ifm_analysis_warn(analysis,
-                          "%" G_GSIZE_FORMAT " events were dropped, as their tracks were full: all figures lack them",
-                          analysis->n_dropped);
-    if (n_backwards > 0)
-        ifm_analysis_warn(analysis,
-                          "%" G_GSIZE_FORMAT " events end before they start: the clock ran backwards; they count as 0 long",
-                          n_backwards);
-    return all->start <= all->end;
+    return question == NULL || (question->start_ns == 0 && question->end_ns == 0);
 }
 
 static gboolean set_window(IfmAnalysing *self, const IfmTraceQuestion *question, const IfmSpan *all, GError **error)
 {
     IfmTraceAnalysis *analysis = self->analysis;
-    gboolean whole = question == NULL || (question->start_ns == 0 && question->end_ns == 0);
     gint64 window_ns, device_ns;
-    self->window = whole ? *all : (IfmSpan){ question->start_ns, question->end_ns };
+    if (asks_for_all(question))
+        self->window = *all;
     if (self->window.start >= self->window.end)
     {
         g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
@@ -159,7 +115,9 @@ void ifm_trace_analysis_free(IfmTraceAnalysis *analysis)
 static gboolean analyse(IfmAnalysing *self, const IfmTraceQuestion *question, GError **error)
 {
     IfmSpan all;
-    if (!look_over(self, &all))
+    self->window =
+        asks_for_all(question) ? (IfmSpan){ G_MININT64, G_MAXINT64 } : (IfmSpan){ question->start_ns, question->end_ns };
+    if (!ifm_analyse_gather(self, &all))
     {
         g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s: the trace has no events: there is nothing to analyse",
                     ifm_trace_name(self->trace));
@@ -167,7 +125,6 @@ static gboolean analyse(IfmAnalysing *self, const IfmTraceQuestion *question, GE
     }
     if (!set_window(self, question, &all, error))
         return FALSE;
-    ifm_analyse_works(self);
     ifm_analyse_use(self);
     ifm_analyse_others(self);
     ifm_analyse_blame(self);
@@ -179,10 +136,8 @@ static gboolean analyse(IfmAnalysing *self, const IfmTraceQuestion *question, GE
 IfmTraceAnalysis *ifm_trace_analyse(const IfmTrace *trace, const IfmTraceQuestion *question, GError **error)
 {
     g_autoptr(IfmTraceAnalysis) analysis = analysis_new();
-    IfmAnalysing self = { .trace = trace, .analysis = analysis, .blame = ifm_blame_new() };
+    IfmAnalysing self = { .trace = trace, .analysis = analysis };
     gboolean ok = analyse(&self, question, error);
-    ifm_works_clear(&self);
-    ifm_blame_free(self.blame);
-    g_free(self.parts);
+    ifm_gathered_clear(&self);
     return ok ? g_steal_pointer(&analysis) : NULL;
 }

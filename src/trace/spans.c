@@ -85,104 +85,40 @@ void ifm_times_sort(gint64 *times, gsize n)
 
 /* --- spans ------------------------------------------------------------------------------------------------------------ */
 
-GArray *ifm_spans_new(void)
+void ifm_spans_grow(IfmSpans *spans, gsize expected)
+{
+    spans->room = spans->room > 0 ? 2 * spans->room : CLAMP(expected, 16, 1 << 16);
+    spans->all = g_renew(IfmSpan, spans->all, spans->room);
+}
+
+void ifm_spans_clear(IfmSpans *spans)
+{
+    g_free(spans->all);
+    *spans = (IfmSpans){ 0 };
+}
+
+void ifm_spans_unite(IfmSpans *spans)
 {
     G_STATIC_ASSERT(sizeof(IfmSpan) == sizeof(IfmKeyed));
-    return g_array_new(FALSE, FALSE, sizeof(IfmSpan));
-}
-
-void ifm_spans_add(GArray *spans, gint64 start, gint64 end, const IfmSpan *window)
-{
-    IfmSpan span = { MAX(start, window->start), MIN(end, window->end) };
-    if (span.start >= span.end)
+    IfmSpan *all = spans->all;
+    gsize kept = 1, apart = 1;
+    while (apart < spans->n && all[apart].start > all[apart - 1].end)
+        apart++;
+    if (apart >= spans->n)
         return;
-    IfmSpan *last = spans->len > 0 ? &g_array_index(spans, IfmSpan, spans->len - 1) : NULL;
-    if (last != NULL && span.start >= last->start && span.start <= last->end)
-        last->end = MAX(last->end, span.end);
-    else
-        g_array_append_val(spans, span);
-}
-
-void ifm_spans_unite(GArray *spans)
-{
-    IfmSpan *all = (IfmSpan *)(void *)spans->data;
-    guint kept = 0;
-    ifm_keyed_sort(all, spans->len);
-    for (guint i = 0; i < spans->len; i++)
-        if (kept > 0 && all[i].start <= all[kept - 1].end)
+    ifm_keyed_sort(all, spans->n);
+    for (gsize i = 1; i < spans->n; i++)
+        if (all[i].start <= all[kept - 1].end)
             all[kept - 1].end = MAX(all[kept - 1].end, all[i].end);
         else
             all[kept++] = all[i];
-    g_array_set_size(spans, kept);
+    spans->n = kept;
 }
 
-gint64 ifm_spans_total(const GArray *spans)
+gint64 ifm_spans_total(const IfmSpans *spans)
 {
     gint64 total = 0;
-    for (guint i = 0; i < spans->len; i++)
-        total += g_array_index(spans, IfmSpan, i).end - g_array_index(spans, IfmSpan, i).start;
+    for (gsize i = 0; i < spans->n; i++)
+        total += spans->all[i].end - spans->all[i].start;
     return total;
-}
-
-/* The first span from @from on that ends after @at: doubling steps, as most searches end where the last one did. */
-static guint find_after(const IfmSpan *spans, guint n, guint from, gint64 at)
-{
-    guint step = 1, low = from;
-    while (low + step < n && spans[low + step].end <= at)
-    {
-        low += step;
-        step *= 2;
-    }
-    guint high = MIN(low + step, n);
-    while (low < high)
-    {
-        guint middle = low + (high - low) / 2;
-        if (spans[middle].end <= at)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
-/* Sums of the lengths before each span. */
-static gint64 *sum_before(const IfmSpan *spans, guint n)
-{
-    gint64 *sums = g_new(gint64, (gsize)n + 1);
-    sums[0] = 0;
-    for (guint i = 0; i < n; i++)
-        sums[i + 1] = sums[i] + spans[i].end - spans[i].start;
-    return sums;
-}
-
-void ifm_lengths_init(IfmLengths *lengths, const GArray *spans)
-{
-    lengths->spans = (const IfmSpan *)(const void *)spans->data;
-    lengths->n = spans->len;
-    lengths->before = sum_before(lengths->spans, spans->len);
-}
-
-void ifm_lengths_clear(IfmLengths *lengths)
-{
-    g_clear_pointer(&lengths->before, g_free);
-}
-
-static gint64 length_until(const IfmLengths *lengths, guint *from, gint64 at)
-{
-    *from = find_after(lengths->spans, lengths->n, *from, at);
-    gint64 part = *from < lengths->n ? MAX(at - lengths->spans[*from].start, 0) : 0;
-    return lengths->before[*from] + part;
-}
-
-gint64 ifm_lengths_common(const IfmLengths *lengths, const GArray *spans)
-{
-    gint64 common = 0;
-    guint from = 0;
-    for (guint i = 0; i < spans->len; i++)
-    {
-        const IfmSpan *span = &g_array_index(spans, IfmSpan, i);
-        common -= length_until(lengths, &from, span->start);
-        common += length_until(lengths, &from, span->end);
-    }
-    return common;
 }
