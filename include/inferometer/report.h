@@ -335,6 +335,8 @@ typedef struct
 } IfmRunFigure;
 extern const IfmField ifm_run_figure_fields[]; /* IfmRunFigure */
 
+/** ifm_run_has_figures: whether a repetition came to its end: else its reason is all there is to tell. */
+gboolean ifm_run_has_figures(const IfmRunStory *story);
 /** ifm_run_figures: (transfer full) IfmRunFigure*: makespan, throughput, batch latency, cycle, each block, each device. */
 GPtrArray *ifm_run_figures(const IfmRunStory *story);
 /** ifm_run_to_screen: Each run, and where there are several all of them in one table at the end. (transfer full) */

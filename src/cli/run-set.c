@@ -177,6 +177,8 @@ static gboolean resolve(const RunSet *set, const Arguments *arguments, IfmPlan *
         g_free(device->device);
         device->device = g_strdup(spec->text);
     }
+    if (plan->model == NULL) /* bare blocks */
+        plan->model = g_strdup(set->staged->name);
     return ifm_plan_check(plan, set->staged, name, error);
 }
 
@@ -358,6 +360,13 @@ static gsize share_of(const RunJob *job, gsize n_batches, guint index)
     return n_batches / all * own + (rest > before ? MIN(rest - before, own) : 0);
 }
 
+/* Whose plans they are: a file's, or the study's own. */
+static const char *name_of_plans(const RunSet *set, const Arguments *arguments)
+{
+    const char *table = cli_text(arguments, "table");
+    return table != NULL ? table : set->given_name != NULL ? set->given_name : set->folder;
+}
+
 /* One group: the graphs with the plan of graph @first. */
 static gboolean predict_group(RunSet *set, const Arguments *arguments, RunJob *job, guint first, GError **error)
 {
@@ -377,7 +386,10 @@ static gboolean predict_group(RunSet *set, const Arguments *arguments, RunJob *j
     json_t *part = plan_predict(set->ground.costs, job->plans->pdata[first], (const IfmPlanSize *)(const void *)sizes->data,
                                 sizes->len, &options, &trace, error);
     if (part == NULL)
+    {
+        g_prefix_error(error, "%s: ", name_of_plans(set, arguments));
         return FALSE;
+    }
     g_ptr_array_add(job->simulated, trace);
     ifm_prediction_add(job->prediction, part);
     return TRUE;
@@ -426,7 +438,7 @@ static gboolean predict(RunSet *set, const Arguments *arguments, RunJob *job, GE
 static int fill_job(RunSet *set, const Arguments *arguments, RunJob *job, const IfmPlan *demo)
 {
     g_autoptr(GError) error = NULL;
-    const char *name = set->given_name != NULL ? set->given_name : set->folder;
+    const char *name = name_of_plans(set, arguments);
     for (guint i = 0; i < job->graphs->len; i++)
     {
         IfmPlan *plan =

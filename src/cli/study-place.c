@@ -120,12 +120,21 @@ int study_place_find(StudyPlace *place, const Arguments *arguments)
     return study_place_find_named(place, arguments, cli_positional(arguments)[0]);
 }
 
+/* -o may say once more where the results are that are named. */
+static gboolean is_elsewhere(const char *out, const char *text)
+{
+    struct stat one, other;
+    return out != NULL && (!g_file_test(text, G_FILE_TEST_IS_DIR) || g_stat(out, &one) != 0 || g_stat(text, &other) != 0 ||
+                           one.st_dev != other.st_dev || one.st_ino != other.st_ino);
+}
+
 int study_place_find_named(StudyPlace *place, const Arguments *arguments, const char *text)
 {
     g_auto(GStrv) shipped = ifm_study_names();
-    gboolean is_study = g_strv_contains((const char *const *)shipped, text) && !g_file_test(text, G_FILE_TEST_IS_DIR);
-    char *folder = cli_text(arguments, "output") == NULL && !is_study ? results_named(text) : NULL;
-    if (folder == NULL && g_file_test(text, G_FILE_TEST_IS_DIR) && cli_text(arguments, "output") == NULL)
+    gboolean is_study = g_strv_contains((const char *const *)shipped, text) && !g_file_test(text, G_FILE_TEST_IS_DIR),
+             elsewhere = is_elsewhere(cli_text(arguments, "output"), text);
+    char *folder = !elsewhere && !is_study ? results_named(text) : NULL;
+    if (folder == NULL && g_file_test(text, G_FILE_TEST_IS_DIR) && !elsewhere)
         folder = g_strdup(text); /* whose store is missing */
     if (folder == NULL)
         return init_named(place, arguments, text);

@@ -38,24 +38,29 @@ static gboolean simulate(const PlanGround *ground, const Arguments *arguments, P
     return planned->prediction != NULL;
 }
 
-static gboolean compare(const PlanGround *ground, const IfmPlan *other, Planned *planned, GError **error)
+/* @path: of the file with @other, which is what is wrong where it cannot be costed */
+static gboolean compare(const PlanGround *ground, const IfmPlan *other, const char *path, Planned *planned, GError **error)
 {
     planned->other = ifm_plan_copy(other);
-    return ifm_plan_cost(ground->costs, other, (double)planned->size.nodes, (double)planned->size.edges,
-                         &planned->other_cost, error);
+    if (ifm_plan_cost(ground->costs, other, (double)planned->size.nodes, (double)planned->size.edges, &planned->other_cost,
+                      error))
+        return TRUE;
+    g_prefix_error(error, "%s: ", path);
+    return FALSE;
 }
 
 static gboolean plan_at(const PlanGround *ground, const Arguments *arguments, const IfmPlan *other, Planned *planned,
                         GError **error)
 {
     IfmPlanQuestion question = plan_ground_at(ground, planned->size.nodes, planned->size.edges);
-    if (!ifm_plan_search(ground->costs, &question, &planned->answer, error) ||
-        !simulate(ground, arguments, planned, error) || (other != NULL && !compare(ground, other, planned, error)))
-        return FALSE;
-    if (!cli_given(arguments, "pareto"))
-        return TRUE;
-    planned->pareto = ifm_plan_pareto(ground->costs, &question, error);
-    return planned->pareto != NULL;
+    gboolean well =
+        ifm_plan_search(ground->costs, &question, &planned->answer, error) && simulate(ground, arguments, planned, error);
+    if (well && cli_given(arguments, "pareto"))
+        well = (planned->pareto = ifm_plan_pareto(ground->costs, &question, error)) != NULL;
+    if (!well)
+        g_prefix_error(error, "%s: %" G_GINT64_FORMAT " nodes, %" G_GINT64_FORMAT " edges: ", ground->place.store_path,
+                       planned->size.nodes, planned->size.edges);
+    return well && (other == NULL || compare(ground, other, cli_text(arguments, "compare"), planned, error));
 }
 
 static int plan_all(const PlanGround *ground, const Arguments *arguments, const IfmPlan *other, GPtrArray *all)
@@ -67,11 +72,7 @@ static int plan_all(const PlanGround *ground, const Arguments *arguments, const 
         planned->size = g_array_index(ground->sizes, IfmPlanSize, i);
         g_ptr_array_add(all, planned);
         if (!plan_at(ground, arguments, other, planned, &error))
-        {
-            g_prefix_error(&error, "%s: %" G_GINT64_FORMAT " nodes, %" G_GINT64_FORMAT " edges: ", ground->place.store_path,
-                           planned->size.nodes, planned->size.edges);
             return plan_fail(error);
-        }
     }
     return CLI_EXIT_OK;
 }

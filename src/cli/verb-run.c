@@ -197,6 +197,13 @@ static int print_page(const Running *running, const IfmRunStory *stories, gsize 
 
 /* --- how it ended ----------------------------------------------------------------------------------------------------- */
 
+/* A stage that is not for its device: the plan is what is wrong. */
+static int status_of_code(const char *code)
+{
+    IfmErrorCode is = ifm_error_code_from_name(code);
+    return cli_status_of(is == IFM_ERROR_UNSUPPORTED ? IFM_ERROR_INVALID : is);
+}
+
 /* What all that failed have in common; 1 where they differ. */
 static int status_of(const RunSet *set)
 {
@@ -206,20 +213,27 @@ static int status_of(const RunSet *set)
         const char *code = code_of(set->jobs->pdata[i]);
         if (code == NULL)
             continue;
-        int status = cli_status_of(ifm_error_code_from_name(code));
+        int status = status_of_code(code);
         common = common == CLI_EXIT_OK || common == status ? status : CLI_EXIT_FAILED;
     }
     return common;
 }
 
-/* A run that nothing came of has no page: its reason is all there is to tell. */
-static void complain_of_failures(const RunSet *set)
+/* A run that nothing came of has no page: its reason is all there is to tell. @told: pages were printed, with the reasons
+ * of the others */
+static void complain_of_failures(const RunSet *set, gboolean told)
 {
     for (guint i = 0; i < set->jobs->len; i++)
     {
         const RunJob *job = set->jobs->pdata[i];
-        if (code_of(job) != NULL)
-            cli_complain("%s: %s", job->title, job->measurement != NULL ? job->measurement->reason : job->error->message);
+        IfmRunStory story = story_of(job);
+        const char *code = code_of(job);
+        if (code == NULL || (told && ifm_run_has_figures(&story)))
+            continue;
+        cli_complain("%s: %s%s", job->title, job->measurement != NULL ? job->measurement->reason : job->error->message,
+                     ifm_error_code_from_name(code) == IFM_ERROR_UNSUPPORTED
+                         ? "; a plan that gives these stages to another device is right"
+                         : "");
     }
 }
 
@@ -227,12 +241,14 @@ static int finish(Running *running)
 {
     g_autoptr(GArray) stories = collect(running->set);
     const IfmRunStory *all = (const IfmRunStory *)(const void *)stories->data;
-    gsize n_measured = 0;
+    g_autoptr(GArray) with_page = g_array_new(FALSE, FALSE, sizeof(IfmRunStory));
     for (guint i = 0; i < stories->len; i++)
-        n_measured += all[i].measurement != NULL;
+        if (ifm_run_has_figures(&all[i]))
+            g_array_append_val(with_page, all[i]);
+    gboolean told = with_page->len > 0 && !to_stdout(running->arguments);
     int written = stories->len > 0 ? write_files(running, all, stories->len) : CLI_EXIT_OK;
-    if (written == CLI_EXIT_OK && n_measured > 0 && !to_stdout(running->arguments))
-        written = print_page(running, all, stories->len);
+    if (written == CLI_EXIT_OK && told)
+        written = print_page(running, (const IfmRunStory *)(const void *)with_page->data, with_page->len);
     if (running->store_error != NULL)
         return cli_fail(running->store_error);
     if (cli_interrupt_signal() != 0)
@@ -240,7 +256,7 @@ static int finish(Running *running)
         cli_complain("interrupted: what was measured until then is in %s", ifm_store_path(running->set->store));
         return CLI_EXIT_SIGNAL + cli_interrupt_signal();
     }
-    complain_of_failures(running->set);
+    complain_of_failures(running->set, told && written == CLI_EXIT_OK);
     int status = status_of(running->set);
     return written != CLI_EXIT_OK ? written : status;
 }

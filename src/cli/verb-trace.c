@@ -73,11 +73,57 @@ static int ask(const Arguments *arguments, const IfmTrace *trace, IfmTraceQuesti
     return status;
 }
 
+static gint64 last_end(const IfmTrace *trace)
+{
+    gint64 last = G_MININT64;
+    for (gsize t = 0; t < ifm_trace_n_tracks(trace); t++)
+    {
+        gsize n = 0;
+        const IfmEvent *events = ifm_trace_events(trace, t, &n);
+        for (gsize i = 0; i < n; i++)
+            last = MAX(last, events[i].start_ns + MAX(events[i].duration_ns, 0));
+    }
+    return last;
+}
+
+/* Whether there is anything in the window and a batch of that number in it: figures of nothing are no answer. */
+static gboolean has_asked(const IfmTrace *trace, const IfmTraceAnalysis *analysis, const IfmTraceQuestion *question,
+                          GError **error)
+{
+    gint64 first_ns = first_start(trace), last_ns = last_end(trace);
+    if (question->end_ns > 0 && question->start_ns >= last_ns)
+    {
+        g_autofree char *asked = ifm_format_duration((double)(question->start_ns - first_ns)),
+                        *there = ifm_format_duration((double)(last_ns - first_ns));
+        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "--window begins at %s; the last event ends at %s", asked, there);
+        return FALSE;
+    }
+    gint32 least = G_MAXINT32, most = -1;
+    for (guint i = 0; i < analysis->batch_ids->len; i++)
+    {
+        gint32 id = g_array_index(analysis->batch_ids, gint32, i);
+        least = MIN(least, id);
+        most = MAX(most, id);
+        if (id == question->batch)
+            return TRUE;
+    }
+    if (question->batch < 0)
+        return TRUE;
+    if (most < 0)
+        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "--batch %d: no batch is in it", question->batch);
+    else
+        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "--batch %d: not in it; its %u batches are of %d to %d",
+                    question->batch, analysis->batch_ids->len, least, most);
+    return FALSE;
+}
+
 /* (transfer full) NULL: told. */
 static IfmTraceAnalysis *analyse(const char *path, const IfmTrace *trace, const IfmTraceQuestion *question, int *status)
 {
     g_autoptr(GError) error = NULL;
     IfmTraceAnalysis *analysis = ifm_trace_analyse(trace, question, &error);
+    if (analysis != NULL && !has_asked(trace, analysis, question, &error))
+        g_clear_pointer(&analysis, ifm_trace_analysis_free);
     if (analysis == NULL)
         g_prefix_error(&error, "%s: ", path);
     *status = analysis != NULL ? CLI_EXIT_OK : cli_fail(error);

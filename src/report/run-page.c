@@ -30,6 +30,11 @@ static const json_t *repetitions_of(const IfmRunStory *story)
     return json_object_get(json_object_get(surroundings, "plan"), "repetitions");
 }
 
+gboolean ifm_run_has_figures(const IfmRunStory *story)
+{
+    return json_array_size(repetitions_of(story)) > 0;
+}
+
 /* The median over repetitions, and its interval where they are enough for one. @path: of a member in ns. */
 static double over_repetitions(const IfmRunStory *story, const char *path, IfmInterval *interval)
 {

@@ -151,10 +151,10 @@ void ifm_study_contention(GString *out, const IfmStudyTables *tables, gsize most
     for (guint i = 0; i < lines->len && i < MIN(most, MOST_LINES); i++)
         g_ptr_array_add(shown, &g_array_index(lines, SlowDown, i));
     ifm_page_heading(out, "Contention: how much slower while others do the same", screen);
-    g_autofree char *text =
-        g_strdup_printf("%u slow-downs, median %.2fx, from %.2fx to %.2fx%s; ranges.csv has every one", lines->len,
-                        median_ratio(lines), g_array_index(lines, SlowDown, lines->len - 1).ratio,
-                        g_array_index(lines, SlowDown, 0).ratio, lines->len > shown->len ? "; the largest:" : "");
+    g_autofree char *text = g_strdup_printf(
+        "%u slow-downs, median %.2fx, from %.2fx to %.2fx; %s", lines->len, median_ratio(lines),
+        g_array_index(lines, SlowDown, lines->len - 1).ratio, g_array_index(lines, SlowDown, 0).ratio,
+        lines->len > shown->len ? "the largest are here, every one in ranges.csv" : "ranges.csv has them, too");
     ifm_page_wrapped(out, text, screen);
     ifm_page_table(out, slow_down_fields, shown, screen);
 }

@@ -126,6 +126,41 @@ static void test_study(Bench *bench, gconstpointer data)
     g_assert_nonnull(strstr(ended.out, "63 cases: 63 measured"));
 }
 
+/* Bare blocks beside a study: its model, its devices; the folder may be said twice; what is wrong with a plan is its
+ * file's. */
+static void test_bare(Bench *bench, gconstpointer data)
+{
+    g_auto(Ended) ended = { 0 };
+    write_text(bench, "small.yaml", SMALL);
+    run_line(bench, "study run ./small.yaml -q -o small", &ended);
+    assert_status(&ended, 0);
+    write_text(bench, "bare.json", "[[[\"CPU\"],[1,2,3],[1]],[[\"GPU\"],[4,5,6,7],[1]]]");
+    run_line(bench, "run ./small --plan bare.json --size 10,20 --batches 8 --repetitions 1 -q --json -", &ended);
+    assert_status(&ended, 0);
+    json_auto_t *json = parse_output(&ended);
+    const json_t *run = json_array_get(json_object_get(json, "runs"), 0);
+    g_assert_cmpstr(text_of(json_object_get(run, "plan"), "model"), ==, "graphsage");
+    g_assert_cmpfloat(figure(run, "makespan", "predicted"), >, 0);
+    run_line(bench, "run ./small -o small --plan bare.json --size 10,20 --batches 8 --repetitions 1 -q", &ended);
+    assert_status(&ended, 0);
+    write_text(bench, "other.json", "[[[\"CPU\"],[1,2,3],[1]],[[\"TPU\"],[4,5,6,7],[1]]]");
+    run_line(bench, "run ./small --plan other.json -d TPU=simulated:lab/FIXED --size 10,20", &ended);
+    assert_complaint(&ended, 3, "other.json: block 2: TPU: no such device in the cost model");
+    run_line(bench, "plan ./small --compare other.json --size 10,20", &ended);
+    assert_complaint(&ended, 3, "inferometer: other.json: block 2: TPU");
+}
+
+/* A stage that is not for its device is the plan's fault, and told once. */
+static void test_refused(Bench *bench, gconstpointer data)
+{
+    g_auto(Ended) ended = { 0 };
+    write_text(bench, "plan.json", CHAIN);
+    run_line(bench, "run plan.json -o out -q -d B=simulated:lab/TABLE-REFUSES --batches 5 --repetitions 1", &ended);
+    assert_complaint(&ended, 3,
+                     "has no latency of stage \"4-7\"; a plan that gives these stages to another device is right");
+    g_assert_cmpstr(ended.out, ==, "");
+}
+
 /* Plans by size, made by plan and looked up by run: one stream, each graph by its own. */
 static void test_table(Bench *bench, gconstpointer data)
 {
@@ -163,7 +198,8 @@ static void test_watchdog(Bench *bench, gconstpointer data)
     run_line(bench, "run plan.json -q -o out -d B=simulated:faulty/HANGS --batches 10 --repetitions 1 --watchdog 1s",
              &ended);
     assert_status(&ended, 1);
-    g_assert_nonnull(strstr(ended.err, "B"));
+    g_assert_nonnull(strstr(ended.err, "no batch got on for 1.000 s: block 1: the queue to block 2 is full; block 2: B "
+                                       "(simulated:faulty/HANGS) has had batch "));
     assert_none_left(bench);
 }
 
@@ -229,6 +265,8 @@ int main(int argc, char **argv)
     g_test_add("/run/files", Bench, NULL, bench_init, test_files, bench_clear);
     g_test_add("/run/study", Bench, NULL, bench_init, test_study, bench_clear);
     g_test_add("/run/table", Bench, NULL, bench_init, test_table, bench_clear);
+    g_test_add("/run/bare", Bench, NULL, bench_init, test_bare, bench_clear);
+    g_test_add("/run/refused", Bench, NULL, bench_init, test_refused, bench_clear);
     g_test_add("/run/failure", Bench, NULL, bench_init, test_failure, bench_clear);
     g_test_add("/run/watchdog", Bench, NULL, bench_init, test_watchdog, bench_clear);
     g_test_add("/run/bad", Bench, NULL, bench_init, test_bad, bench_clear);

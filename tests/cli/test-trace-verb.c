@@ -87,7 +87,12 @@ static void test_bad(Bench *bench, gconstpointer data)
     assert_complaint(&ended, 3, "bad.json");
     write_text(bench, "good.json", FOREIGN);
     run_line(bench, "trace good.json --window 200us,300us", &ended);
-    assert_status(&ended, 0); /* nothing happens there, and that is an answer */
+    assert_complaint(&ended, 3, "--window begins at 200.0 us; the last event ends at 100.0 us");
+    g_assert_cmpstr(ended.out, ==, "");
+    run_line(bench, "trace good.json --window 99us,300us", &ended);
+    assert_status(&ended, 0);
+    run_line(bench, "trace good.json --batch 1", &ended);
+    assert_complaint(&ended, 3, "--batch 1: no batch is in it");
 }
 
 int main(int argc, char **argv)
