@@ -65,8 +65,8 @@ void ifm_costs_set_cut(IfmCosts *costs, int stage, double per_node, double per_e
 /** ifm_costs_set_link: handing over from a device to another: fixed_ns + bytes x ns_per_byte. Not called: they share memory
  * and a pointer is handed over. From or to -1: the host. */
 void ifm_costs_set_link(IfmCosts *costs, int from, int to, double fixed_ns, double ns_per_byte);
-/** ifm_costs_set_host: partition of a block: fixed + per_edge x edges, only where edges are parted (once on entry); merge:
- * fixed, and per device. */
+/** ifm_costs_set_host: of a block of several devices: partition: fixed + per_edge x edges, the latter once on entry for all
+ * blocks; merge: fixed, whatever their number. @pad_ns_per_byte: copying inputs to a static device's larger size. */
 void ifm_costs_set_host(IfmCosts *costs, double partition_fixed_ns, double partition_ns_per_edge, double merge_fixed_ns,
                         double pad_ns_per_byte);
 

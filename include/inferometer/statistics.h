@@ -29,6 +29,9 @@ typedef struct
 /** ifm_summary_compute: @samples: [n] in the order taken; n may be 0 (all NaN). @level: of the interval, 0.95. */
 void ifm_summary_compute(const gint64 *samples, gsize n, double level, IfmSummary *summary);
 
+/** ifm_sort_doubles: ascending. @values: [n] without NaN; n may be 0. */
+void ifm_sort_doubles(double *values, gsize n);
+
 /** ifm_quantile: Hyndman-Fan type 7 of a sorted array. @sorted: [n], n >= 1. @p: in [0, 1]. */
 double ifm_quantile(const double *sorted, gsize n, double p);
 

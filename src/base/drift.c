@@ -50,7 +50,7 @@ enum
 
 static double median_of(double *values, gsize n)
 {
-    qsort(values, n, sizeof *values, ifm_compare_doubles);
+    ifm_sort_doubles(values, n);
     return ifm_quantile(values, n, 0.5);
 }
 
@@ -74,7 +74,7 @@ static double fit_p(const double *values, const double *shape, gsize n, double b
     if (p >= best)
         return p;
     memcpy(sorted, residuals, n * sizeof *sorted);
-    qsort(sorted, n, sizeof *sorted, ifm_compare_doubles);
+    ifm_sort_doubles(sorted, n);
     double persistence = ifm_persistence_bound(residuals, sorted, n);
     double worth = n * (1 - persistence) / (1 + persistence), freedom = MAX(worth - 2, 0.5);
     return ifm_student_p(slope * sqrt(shape_square * freedom / rest), freedom);
@@ -121,7 +121,7 @@ static double start_p(const double *series, gsize n, double *change, double *scr
     memcpy(sorted, series, tenth * sizeof *series);
     *change = mean - median_of(sorted, tenth);
     memcpy(sorted, series + n / 2, n_rest * sizeof *series);
-    qsort(sorted, n_rest, sizeof *sorted, ifm_compare_doubles);
+    ifm_sort_doubles(sorted, n_rest);
     double deciles = ifm_quantile(sorted, n_rest, 0.9) - ifm_quantile(sorted, n_rest, 0.1);
     double sigma = MAX(ifm_robust_sigma(sorted, n_rest, deviations), deciles / 2.563); /* two levels have a small MAD */
     double persistence = ifm_persistence_bound(series + n / 2, sorted, n_rest), power = persistence * persistence;

@@ -3,9 +3,6 @@
 
 G_BEGIN_DECLS
 
-/** ifm_compare_doubles: for qsort(); no NaN. */
-int ifm_compare_doubles(const void *a, const void *b);
-
 /** ifm_binomial_cdf: P(B <= k) for B binomial(n, p). */
 double ifm_binomial_cdf(gint64 k, gint64 n, double p);
 

@@ -3,10 +3,16 @@
 #include <math.h>
 #include <string.h>
 
-int ifm_compare_doubles(const void *a, const void *b)
+static int compare_doubles(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
+}
+
+void ifm_sort_doubles(double *values, gsize n)
+{
+    if (n > 1)
+        qsort(values, n, sizeof *values, compare_doubles);
 }
 
 double ifm_quantile(const double *sorted, gsize n, double p)
@@ -78,7 +84,7 @@ double ifm_robust_sigma(const double *sorted, gsize n, double *scratch)
         scratch[i] = fabs(sorted[i] - median);
         mean += scratch[i] / n;
     }
-    qsort(scratch, n, sizeof *scratch, ifm_compare_doubles);
+    ifm_sort_doubles(scratch, n);
     double mad = ifm_quantile(scratch, n, 0.5);
     return mad > 0 ? 1.4826 * mad : sqrt(M_PI / 2) * mean;
 }
@@ -137,7 +143,7 @@ void ifm_summary_compute(const gint64 *samples, gsize n, double level, IfmSummar
     double *series = room, *sorted = room + n, *scratch = room + 2 * n;
     for (gsize i = 0; i < n; i++)
         series[i] = sorted[i] = samples[i];
-    qsort(sorted, n, sizeof *sorted, ifm_compare_doubles);
+    ifm_sort_doubles(sorted, n);
     summarise_moments(series, n, summary);
     summary->min = sorted[0];
     summary->max = sorted[n - 1];

@@ -166,17 +166,11 @@ static void node_series_free(NodeSeries *series)
     g_free(series);
 }
 
-static gint compare_doubles(gconstpointer a, gconstpointer b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static double quantile_of(GArray *values, double p)
 {
     if (values->len == 0)
         return NAN;
-    g_array_sort(values, compare_doubles);
+    ifm_sort_doubles((double *)(gpointer)values->data, values->len);
     return ifm_quantile((const double *)(const void *)values->data, values->len, p);
 }
 

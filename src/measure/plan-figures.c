@@ -180,12 +180,6 @@ void ifm_plan_repetition_add(IfmPlanRepetition *self, gsize group, const IfmPipe
 
 /* --- over repetitions ---------------------------------------------------------------------------------------------- */
 
-static int compare_doubles(const void *a, const void *b)
-{
-    double left = *(const double *)a, right = *(const double *)b;
-    return (left > right) - (left < right);
-}
-
 /* The median and its interval as of any measurement's samples. Values that there are none of do not count. */
 static json_t *figure_of(const GArray *values, double *median)
 {
@@ -199,7 +193,7 @@ static json_t *figure_of(const GArray *values, double *median)
     for (gsize i = 0; i < n; i++)
         mean += series[i] / (double)n;
     memcpy(sorted, series, n * sizeof *sorted);
-    qsort(sorted, n, sizeof *sorted, compare_doubles);
+    ifm_sort_doubles(sorted, n);
     *median = n > 0 ? ifm_quantile(sorted, n, 0.5) : (double)NAN;
     if (n > 0)
         ifm_quantile_interval(sorted, n, ifm_median_effective_size(series, sorted, n), 0.5, LEVEL, &interval);
@@ -244,7 +238,7 @@ static double quantile_of(const GArray *values, double p)
     if (values->len == 0)
         return NAN;
     g_autofree double *sorted = g_memdup2(values->data, values->len * sizeof(double));
-    qsort(sorted, values->len, sizeof *sorted, compare_doubles);
+    ifm_sort_doubles(sorted, values->len);
     return ifm_quantile(sorted, values->len, p);
 }
 

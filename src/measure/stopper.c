@@ -130,18 +130,12 @@ gboolean ifm_stopper_warm(IfmStopper *stopper, gint64 sample_ns, gint64 elapsed_
     return spent || n >= MAX(most, protocol->warmup);
 }
 
-static int compare_doubles(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* Sorts what came since the last look and merges it in from the back: O(n) a look, and there are O(log n) of them. */
 static const double *sorted_series(IfmStopper *stopper)
 {
     gsize n_old = stopper->sorted->len, n = stopper->series->len, n_new = n - n_old;
     g_autofree double *fresh = g_memdup2((double *)stopper->series->data + n_old, n_new * sizeof(double));
-    qsort(fresh, n_new, sizeof *fresh, compare_doubles);
+    ifm_sort_doubles(fresh, n_new);
     g_array_set_size(stopper->sorted, n);
     double *sorted = (double *)stopper->sorted->data;
     for (gsize to = n; n_new > 0; to--)

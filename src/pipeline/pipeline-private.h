@@ -322,7 +322,7 @@ void ifm_lane_clear(Lane *lane);
 gboolean ifm_lane_ready(Lane *lane, const Flight *flight, GError **error);
 /* ifm_lane_prepare: Chooses the request of a job and sets its tensors. */
 gboolean ifm_lane_prepare(Job *job, GError **error);
-/* ifm_lane_start: Starts a job, or holds it. FALSE: the device took it not; the job's error is set. */
+/* ifm_lane_start: Starts a job, or holds it. One that the device does not take is done at once, with its error. */
 void ifm_lane_start(Job *job);
 /* ifm_lane_see: Takes note of a job that is DONE: its times and event. Starts jobs that waited for it. */
 void ifm_lane_see(Job *job);

@@ -17,15 +17,9 @@ enum
 /* A larger graph's edges cost as these do, one by one. */
 #define MOST_EDGES G_GINT64_CONSTANT(20000000)
 
-static int compare_numbers(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static double median_of(double *values, gsize n)
 {
-    qsort(values, n, sizeof *values, compare_numbers);
+    ifm_sort_doubles(values, n);
     return ifm_quantile(values, n, 0.5);
 }
 

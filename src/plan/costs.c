@@ -23,12 +23,6 @@ static void entry_free(gpointer data)
  * few of them outside, do not tell which is better. */
 #define LEAST_TO_JUDGE 4
 
-static int compare_numbers(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* The trend's errors at those points where the lookup extrapolates, sorted. */
 static GArray *errors_beyond(const IfmLookupPoint *points, gsize n, const GArray *misses)
 {
@@ -39,7 +33,7 @@ static GArray *errors_beyond(const IfmLookupPoint *points, gsize n, const GArray
     for (gsize i = 0; i < n; i++)
         if (g_array_index(misses, IfmLookupMiss, i).origin == IFM_GRID_OUTSIDE)
             g_array_append_val(beyond, errors[i]);
-    g_array_sort(beyond, compare_numbers);
+    ifm_sort_doubles((double *)(gpointer)beyond->data, beyond->len);
     return beyond;
 }
 

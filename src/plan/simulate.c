@@ -373,18 +373,12 @@ static double spread_of(const Simulator *sim)
     return half / sum;
 }
 
-static int compare_doubles(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static double median_latency(const Simulator *sim)
 {
     g_autofree double *latencies = g_new(double, sim->n_batches);
     for (gint64 i = 0; i < sim->n_batches; i++)
         latencies[i] = (double)(sim->left_ns[i] - sim->entered_ns[i]);
-    qsort(latencies, (gsize)sim->n_batches, sizeof *latencies, compare_doubles);
+    ifm_sort_doubles(latencies, (gsize)sim->n_batches);
     return ifm_quantile(latencies, (gsize)sim->n_batches, 0.5);
 }
 

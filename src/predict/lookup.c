@@ -104,12 +104,6 @@ gboolean ifm_lookup_at(const IfmLookup *lookup, double nodes, double edges, doub
     return ifm_grid_at(lookup->grid, place, IFM_GRID_EXTRAPOLATE, latency_ns, origin, error);
 }
 
-static int compare_numbers(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* The sizes of the errors of one kind, in order. */
 static GArray *sorted_errors(GArray *misses, gboolean extrapolated)
 {
@@ -121,7 +115,7 @@ static GArray *sorted_errors(GArray *misses, gboolean extrapolated)
         if ((miss->origin == IFM_GRID_OUTSIDE) == extrapolated)
             g_array_append_val(errors, error);
     }
-    g_array_sort(errors, compare_numbers);
+    ifm_sort_doubles((double *)(gpointer)errors->data, errors->len);
     return errors;
 }
 

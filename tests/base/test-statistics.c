@@ -541,9 +541,19 @@ static void test_coverage_smoke(void)
     }
 }
 
+static void test_sort(void)
+{
+    double values[] = { 3, -0.5, INFINITY, 3, -INFINITY, 1e-300, 2 };
+    const double sorted[] = { -INFINITY, -0.5, 1e-300, 2, 3, 3, INFINITY };
+    ifm_sort_doubles(values, G_N_ELEMENTS(values));
+    g_assert_cmpmem(values, sizeof values, sorted, sizeof sorted);
+    ifm_sort_doubles(NULL, 0);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/statistics/sort", test_sort);
     g_test_add_func("/statistics/binomial-interval", test_binomial_interval);
     g_test_add_func("/statistics/student/table", test_student_table);
     g_test_add_func("/statistics/student/exact", test_student_exact);
