@@ -90,7 +90,7 @@ static void add_part(IfmParts *parts, const Track *track, const IfmEvent *event,
         return;
     if (G_UNLIKELY(parts->n == parts->room))
     {
-        parts->room = parts->room > 0 ? 2 * parts->room : CLAMP(track->n, 16, 1 << 17);
+        parts->room = parts->room > 0 ? 2 * parts->room : CLAMP(track->n, 16, 1 << 18);
         parts->all = g_renew(IfmPart, parts->all, parts->room);
     }
     parts->all[parts->n++] = (IfmPart){ event->start_ns, end,         event->batch, event->block, event->first, event->last,

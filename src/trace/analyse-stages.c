@@ -17,7 +17,7 @@ typedef struct
 /* What the cells of batches x stages are made of. */
 typedef struct
 {
-    gint64 start, total_ns, partition_ns, merge_ns; /* start: G_MININT64 where the batch never got there */
+    gint64 start, total_ns; /* start: G_MININT64 where the batch never got there */
 } Cell;
 
 typedef struct
@@ -26,7 +26,8 @@ typedef struct
     GArray *batches; /* Batch, ascending by number */
     Cell *cells;     /* [batches x stages] */
     gsize n_stages;
-    gint32 *places; /* [n_places] of batch - first; -1: none; NULL: search */
+    gint64 *partition_ns, *merge_ns; /* [n_stages] sums */
+    gint32 *places;                  /* [n_places] of batch - first; -1: none; NULL: search */
     gint64 first, n_places;
 } Stages;
 
@@ -176,12 +177,12 @@ static void add_part(Stages *stages, const IfmPart *part)
     for (gsize i = 0; i < stages->n_stages && row >= 0; i++)
     {
         const IfmStageUse *stage = &g_array_index(stages->analysing->analysis->stages, IfmStageUse, i);
-        Cell *cell = &stages->cells[(gsize)row * stages->n_stages + i];
+        const Cell *cell = &stages->cells[(gsize)row * stages->n_stages + i];
         if (stage->block != part->block || cell->start == G_MININT64 || part->start < cell->start ||
             part->end > cell->start + cell->total_ns)
             continue;
-        gint64 *sum = part->kind == IFM_EVENT_PARTITION ? &cell->partition_ns : &cell->merge_ns;
-        *sum += part->end - part->start;
+        gint64 *sums = part->kind == IFM_EVENT_PARTITION ? stages->partition_ns : stages->merge_ns;
+        sums[i] += part->end - part->start;
         return;
     }
 }
@@ -200,7 +201,7 @@ static void conclude_stage(const Stages *stages, gsize at)
 {
     IfmStageUse *stage = &g_array_index(stages->analysing->analysis->stages, IfmStageUse, at);
     g_autofree gint64 *totals = g_new(gint64, stages->batches->len);
-    gint64 total_ns = 0, partition_ns = 0, merge_ns = 0;
+    gint64 total_ns = 0, partition_ns = stages->partition_ns[at], merge_ns = stages->merge_ns[at];
     for (guint i = 0; i < stages->batches->len; i++)
     {
         const Cell *cell = &stages->cells[i * stages->n_stages + at];
@@ -208,8 +209,6 @@ static void conclude_stage(const Stages *stages, gsize at)
             continue;
         totals[stage->n++] = cell->total_ns;
         total_ns += cell->total_ns;
-        partition_ns += cell->partition_ns;
-        merge_ns += cell->merge_ns;
     }
     double n = (double)stage->n;
     g_autofree double *numbers = sorted_numbers(totals, stage->n);
@@ -229,6 +228,8 @@ static void make_stages(Stages *stages)
     stages->n_stages = all->len;
     gsize n_cells = stages->batches->len * stages->n_stages;
     stages->cells = g_new(Cell, n_cells);
+    stages->partition_ns = g_new0(gint64, stages->n_stages);
+    stages->merge_ns = g_new0(gint64, stages->n_stages);
     for (gsize i = 0; i < n_cells; i++)
         stages->cells[i] = (Cell){ .start = G_MININT64, .total_ns = -1 };
     for_each(stages, &stages->analysing->stays, add_total);
@@ -333,5 +334,7 @@ void ifm_analyse_stages(IfmAnalysing *self)
     find_bottleneck(self->analysis);
     g_array_unref(stages.batches);
     g_free(stages.cells);
+    g_free(stages.partition_ns);
+    g_free(stages.merge_ns);
     g_free(stages.places);
 }

@@ -87,7 +87,7 @@ void ifm_times_sort(gint64 *times, gsize n)
 
 void ifm_spans_grow(IfmSpans *spans, gsize expected)
 {
-    spans->room = spans->room > 0 ? 2 * spans->room : CLAMP(expected, 16, 1 << 16);
+    spans->room = spans->room > 0 ? 2 * spans->room : CLAMP(expected, 16, 1 << 18);
     spans->all = g_renew(IfmSpan, spans->all, spans->room);
 }
 

@@ -244,6 +244,45 @@ static void test_counters(void)
     truth_clear(&truth);
 }
 
+/* The runtime's own nodes are named in the trace so that the analysis knows those that only convert or move: OpenVINO
+ * puts a Convert before what it takes 64-bit indices with. */
+static void test_marshalling(void)
+{
+    if (!have("openvino:CPU@1"))
+        return;
+    Run run;
+    run_init_clock(&run, ifm_clock_new_real());
+    run.trace = run.options.trace = ifm_trace_new("test");
+    run.options.trace_batches = 8;
+    run.options.device_time = IFM_DEVICE_TIME_ON;
+    run_plan(&run, make_plan("A=openvino:CPU@1", "[[[\"A\"],[1,2,3,4,5,6,7],[1]]]"), 8);
+    g_assert_no_error(run.error);
+    gint64 converts_ns = 0, nodes_ns = 0;
+    gsize n, n_converts = 0;
+    for (gsize t = 0; t < ifm_trace_n_tracks(run.trace); t++)
+    {
+        const IfmEvent *events = ifm_trace_events(run.trace, t, &n);
+        for (gsize i = 0; i < n; i++)
+        {
+            const char *name = ifm_trace_text(run.trace, events[i].name);
+            if (events[i].kind != IFM_EVENT_NODE)
+                continue;
+            nodes_ns += events[i].duration_ns;
+            if (!g_str_has_prefix(name, "Convert ") && !g_str_has_prefix(name, "Reorder "))
+                continue;
+            converts_ns += events[i].duration_ns;
+            n_converts++;
+        }
+    }
+    g_assert_cmpuint(n_converts, >=, 8);
+    g_autoptr(IfmTraceAnalysis) analysis = ifm_trace_analyse(run.trace, NULL, &run.error);
+    g_assert_no_error(run.error);
+    const IfmTrackUse *use = &g_array_index(analysis->tracks, IfmTrackUse, 0);
+    g_assert_cmpint(use->marshalling_ns, ==, converts_ns);
+    g_assert_cmpint(use->node_ns, ==, nodes_ns);
+    run_clear(&run);
+}
+
 /* --- simulated devices that compute
  * ---------------------------------------------------------------------------------------- */
 
@@ -322,6 +361,7 @@ int main(int argc, char **argv)
     g_test_add_func("/pipeline-engines/parallel", test_parallel);
     g_test_add_func("/pipeline-engines/streams", test_streams);
     g_test_add_func("/pipeline-engines/counters", test_counters);
+    g_test_add_func("/pipeline-engines/marshalling", test_marshalling);
     g_test_add_func("/pipeline-engines/static", test_static);
     g_test_add_func("/pipeline-engines/own-memory", test_own_memory);
     return g_test_run();

@@ -408,6 +408,40 @@ static void test_foreign(void)
                    ifm_node_is_marshalling("MatMul"));
 }
 
+/* ONNX Runtime's profile of a real model: what its own JSON says, read by another reader. */
+static void test_onnxruntime_nodes(void)
+{
+    g_autofree char *path = g_build_filename(g_getenv("IFM_TEST_DATA"), "trace", "data", "onnxruntime-profile.json", NULL);
+    g_autoptr(GError) error = NULL;
+    g_autoptr(GPtrArray) traces = ifm_trace_read(path, NULL, &error);
+    g_assert_no_error(error);
+    json_auto_t *root = json_load_file(path, 0, NULL);
+    json_int_t all_us = 0, reorders_us = 0, runs_us = 0;
+    gsize index, n_reorders = 0;
+    json_t *event;
+    json_array_foreach(root, index, event)
+    {
+        const char *op = json_string_value(json_object_get(json_object_get(event, "args"), "op_name"));
+        json_int_t us = json_integer_value(json_object_get(event, "dur"));
+        runs_us += g_str_equal(json_string_value(json_object_get(event, "name")), "model_run") ? us : 0;
+        if (op == NULL)
+            continue;
+        all_us += us;
+        if (g_str_equal(op, "ReorderOutput"))
+        {
+            reorders_us += us;
+            n_reorders++;
+        }
+    }
+    g_assert_cmpuint(n_reorders, ==, 3);
+    g_assert_cmpint(reorders_us, >, 0);
+    g_autoptr(IfmTraceAnalysis) analysis = analyse(traces->pdata[0], NULL);
+    const IfmTrackUse *use = use_of(analysis, 0);
+    g_assert_cmpint(use->marshalling_ns, ==, reorders_us * 1000);
+    g_assert_cmpint(use->node_ns, ==, all_us * 1000);
+    g_assert_cmpint(use->busy_ns, >=, runs_us * 1000);
+}
+
 /* --- random traces against counting every nanosecond ------------------------------------------------------------------ */
 
 #define MOST_NS 300
@@ -687,6 +721,7 @@ int main(int argc, char **argv)
     g_test_add_func("/trace/analyse/refusals", test_refusals);
     g_test_add_func("/trace/analyse/streams", test_streams);
     g_test_add_func("/trace/analyse/foreign", test_foreign);
+    g_test_add_func("/trace/analyse/onnxruntime-nodes", test_onnxruntime_nodes);
     g_test_add_func("/trace/analyse/random", test_random);
     g_test_add_func("/trace/analyse/json", test_json);
     return g_test_run();
