@@ -85,7 +85,7 @@ typedef enum
 {
     IFM_DEVICE_TIME_OFF,     /* utilisation by counters is unavailable */
     IFM_DEVICE_TIME_ON,      /* every inference on a profiled compile */
-    IFM_DEVICE_TIME_SAMPLED, /* one inference in @sample_every on a profiled twin */
+    IFM_DEVICE_TIME_SAMPLED, /* one inference of each @sample_every on a profiled twin */
 } IfmDeviceTime;
 
 /** IfmBatch: what enters: one graph. @inputs: tensors for the staged model's own inputs (ifm_staged_inputs(1, last stage)),
@@ -141,8 +141,8 @@ typedef struct
                            .dtype = IFM_DTYPE_F32,                                                                         \
                            .seed = 1 })
 
-/** IfmBlockTimes: of one batch in one block. partition + device + merge = total, exactly; from start_ns to the merged output
- * it is total + turn, exactly. */
+/** IfmBlockTimes: of one batch in one block. partition + device + merge = total, exactly; from start_ns to the merged
+ * output it is total + turn, exactly. */
 typedef struct
 {
     gint64 start_ns;
@@ -152,7 +152,8 @@ typedef struct
     gint64 merge_ns;  /* from its end to the merged output */
     gint64 total_ns;
     gint64 device_wall_ns[IFM_PLAN_MAX_DEVICES]; /* of the inference alone, in the order of the block's devices */
-    gint64 device_turn_ns[IFM_PLAN_MAX_DEVICES]; /* from its being handed over to its start: the batch before had the device */
+    gint64
+        device_turn_ns[IFM_PLAN_MAX_DEVICES]; /* from its being handed over to its start: the batch before had the device */
     gint64 device_time_ns[IFM_PLAN_MAX_DEVICES]; /* by counters; -1 */
     gint64 copy_bytes;
 } IfmBlockTimes;
@@ -167,7 +168,7 @@ typedef struct
     gsize n_replans;
     IfmPlan *plan;                /* it ended with */
     guint32 lost;                 /* devices */
-    double device_time_slow_down; /* wall with counters / without - 1; NaN where not measured */
+    double device_time_slow_down; /* wall of sampled inferences / median of those without counters - 1; NaN: unknown */
     char *stopped;                /* one line why it ended early; NULL where it did not */
 } IfmPipelineResult;
 void ifm_pipeline_result_clear(IfmPipelineResult *result);
@@ -183,7 +184,6 @@ typedef struct IfmPipeline IfmPipeline;
 IfmPipeline *ifm_pipeline_new(const IfmPlan *plan, const IfmPipelineOptions *options, GError **error);
 void ifm_pipeline_free(IfmPipeline *pipeline);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmPipeline, ifm_pipeline_free)
-const IfmPlan *ifm_pipeline_plan(const IfmPipeline *pipeline);
 
 /**
  * ifm_pipeline_run: All batches through all blocks: a thread a block, bounded queues, each device infers on its own thread.

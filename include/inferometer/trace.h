@@ -40,7 +40,7 @@ typedef struct
 {
     gint64 start_ns, duration_ns;
     gint64 device_ns;    /* the device's own counters; -1: unavailable */
-    gint64 overhead_ns;  /* wall time that counting it added, as far as known; -1 */
+    gint64 overhead_ns;  /* wall time that counting it added: beyond the median without, at least 0; -1: unknown */
     gint64 bytes;        /* of a copy; 0 */
     guint32 name;        /* ifm_trace_intern() */
     gint32 batch;        /* from 0; -1: none */
@@ -123,7 +123,9 @@ static inline void ifm_track_record(IfmTrack *track, const IfmEvent *event)
     atomic_store_explicit(&track->n, n + 1, memory_order_release);
 }
 
-/** Events of one track, in the order they were recorded. Good to read at any time: what is counted is whole. */
+/** Events of one track, in the order they were recorded. What is counted is whole; but device_ns and overhead_ns may still
+ * be written to events that are counted, until the run that records them has ended: another thread that reads before must
+ * leave those two alone. */
 const IfmEvent *ifm_trace_events(const IfmTrace *trace, gsize track, gsize *n);
 gsize ifm_trace_n_events(const IfmTrace *trace);
 gsize ifm_trace_n_dropped(const IfmTrace *trace);

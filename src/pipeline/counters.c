@@ -11,8 +11,10 @@
 
 void ifm_variant_note(Variant *variant, const Inference *inference)
 {
-    if (variant->n_walls++ > 0)
-        variant->sum_walls_ns += inference->wall_ns;
+    Wall wall = { inference->nodes, inference->edges, inference->wall_ns, variant->profiled ? inference->event : NULL };
+    if (variant->is_warm && variant->walls != NULL)
+        g_array_append_val(variant->walls, wall);
+    variant->is_warm = TRUE;
     if (variant->profiled)
         g_array_append_vals(variant->inferences, inference, 1);
 }
@@ -183,9 +185,54 @@ void ifm_line_record_nodes(Line *line)
         for_each_variant(line, record_variant);
 }
 
-double ifm_line_slow_down(const Line *line)
+/* --- what counting costs ---------------------------------------------------------------------------------------------- */
+
+/* What is usual is told by so many inferences without counting, at least. */
+#define FEWEST_WALLS 3
+
+static int by_size_and_wall(gconstpointer a, gconstpointer b)
 {
-    double with = 0, without = 0;
+    const Wall *x = a, *y = b;
+    if (x->nodes != y->nodes)
+        return x->nodes < y->nodes ? -1 : 1;
+    if (x->edges != y->edges)
+        return x->edges < y->edges ? -1 : 1;
+    return (x->wall_ns > y->wall_ns) - (x->wall_ns < y->wall_ns);
+}
+
+/* The first that is not of a smaller size. @walls: sorted */
+static guint find_size(const GArray *walls, gint64 nodes, gint64 edges)
+{
+    guint low = 0, high = walls->len;
+    while (low < high)
+    {
+        guint middle = low + (high - low) / 2;
+        const Wall *wall = &g_array_index(walls, Wall, middle);
+        if (wall->nodes < nodes || (wall->nodes == nodes && wall->edges < edges))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* The median of those of one size. @walls: sorted. NaN: too few are of it. */
+static double usual_wall(const GArray *walls, const Wall *like)
+{
+    guint first = find_size(walls, like->nodes, like->edges);
+    guint n = find_size(walls, like->nodes, like->edges + 1) - first;
+    if (n < FEWEST_WALLS)
+        return NAN;
+    return ((double)g_array_index(walls, Wall, first + (n - 1) / 2).wall_ns +
+            (double)g_array_index(walls, Wall, first + n / 2).wall_ns) /
+           2;
+}
+
+typedef void (*EachSampled)(Wall *sampled, double usual_ns, gpointer user);
+
+/* Each inference of a twin with what is usual for its size. */
+static void each_sampled(const Line *line, EachSampled each, gpointer user)
+{
     for (int i = 0; i < line->n_blocks; i++)
         for (gsize k = 0; k < line->blocks[i].n_lanes; k++)
         {
@@ -193,11 +240,64 @@ double ifm_line_slow_down(const Line *line)
             for (guint v = 0; v < variants->len; v++)
             {
                 const Variant *plain = g_ptr_array_index(variants, v), *twin = plain->twin;
-                if (twin == NULL || twin->n_walls < 2 || plain->n_walls < 2)
+                if (twin == NULL)
                     continue;
-                with += (double)twin->sum_walls_ns / (double)(twin->n_walls - 1);
-                without += (double)plain->sum_walls_ns / (double)(plain->n_walls - 1);
+                g_array_sort(plain->walls, by_size_and_wall);
+                for (guint n = 0; n < twin->walls->len; n++)
+                {
+                    Wall *sampled = &g_array_index(twin->walls, Wall, n);
+                    double usual_ns = usual_wall(plain->walls, sampled);
+                    if (!isnan(usual_ns))
+                        each(sampled, usual_ns, user);
+                }
             }
         }
-    return without > 0 ? with / without - 1 : NAN;
+}
+
+static void note_overhead(Wall *sampled, double usual_ns, gpointer user)
+{
+    (void)user;
+    if (sampled->event != NULL)
+        sampled->event->overhead_ns = (gint64)llround(fmax((double)sampled->wall_ns - usual_ns, 0));
+}
+
+static void forget_events(const Line *line)
+{
+    for (int i = 0; i < line->n_blocks; i++)
+        for (gsize k = 0; k < line->blocks[i].n_lanes; k++)
+        {
+            const GPtrArray *variants = line->blocks[i].lanes[k].variants;
+            for (guint v = 0; v < variants->len; v++)
+            {
+                const Variant *twin = ((const Variant *)g_ptr_array_index(variants, v))->twin;
+                for (guint n = 0; twin != NULL && n < twin->walls->len; n++)
+                    g_array_index(twin->walls, Wall, n).event = NULL;
+            }
+        }
+}
+
+/* A trace may forget its events before the next run: they are written to once. */
+void ifm_line_note_overheads(Line *line)
+{
+    each_sampled(line, note_overhead, NULL);
+    forget_events(line);
+}
+
+typedef struct
+{
+    double with_ns, without_ns;
+} SlowDown;
+
+static void add_slow_down(Wall *sampled, double usual_ns, gpointer user)
+{
+    SlowDown *sum = user;
+    sum->with_ns += (double)sampled->wall_ns;
+    sum->without_ns += usual_ns;
+}
+
+double ifm_line_slow_down(const Line *line)
+{
+    SlowDown sum = { 0, 0 };
+    each_sampled(line, add_slow_down, &sum);
+    return sum.without_ns > 0 ? sum.with_ns / sum.without_ns - 1 : NAN;
 }

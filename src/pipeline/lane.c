@@ -62,6 +62,7 @@ static void variant_free(gpointer data)
     g_clear_pointer(&variant->ports, g_array_unref);
     g_clear_pointer(&variant->inferences, g_array_unref);
     g_clear_pointer(&variant->nodes_of, g_array_unref);
+    g_clear_pointer(&variant->walls, g_array_unref);
     g_free(variant->inputs);
     g_free(variant->outputs);
     g_free(variant);
@@ -158,6 +159,8 @@ static Variant *variant_new(Lane *lane, gint64 nodes, gint64 edges, gint64 sourc
     variant->inferences = g_array_new(FALSE, FALSE, sizeof(Inference));
     variant->nodes_of = g_array_new(FALSE, FALSE, sizeof(NodeProfile));
     g_array_set_clear_func(variant->nodes_of, node_profile_clear);
+    if (lane->profiles && line->options->device_time == IFM_DEVICE_TIME_SAMPLED)
+        variant->walls = g_array_new(FALSE, FALSE, sizeof(Wall));
     sizes.nodes = nodes;
     sizes.edges = edges;
     variant->model =
@@ -567,11 +570,15 @@ gboolean ifm_lane_fetch(Job *job, GError **error)
 
 /* --- a job ------------------------------------------------------------------------------------------------------------ */
 
+/* One of each @sample_every batches, at a place that moves by the golden section: sizes that come in turn are then each
+ * sampled and each not, and two that follow each other are hardly ever both sampled. */
 static gboolean is_sampled(const Lane *lane, gint64 n)
 {
     const IfmPipelineOptions *options = lane->block->line->options;
     gint64 every = MAX(options->sample_every, 1);
-    return lane->profiles && options->device_time == IFM_DEVICE_TIME_SAMPLED && n % every == every / 2;
+    guint32 fraction = (guint32)(n / every) * 2654435769u + 0x80000000u; /* of 2^32 */
+    return lane->profiles && options->device_time == IFM_DEVICE_TIME_SAMPLED &&
+           n % every == (gint64)((guint64)fraction * (guint64)every >> 32);
 }
 
 static Slot *choose_slot(const Job *job, Variant *variant, gint64 n)
@@ -721,6 +728,8 @@ void ifm_lane_see(Job *job)
         Inference inference = { job->slot,
                                 times.completed_ns,
                                 times.completed_ns - times.started_ns,
+                                job->high - job->low,
+                                job->edge_high - job->edge_low,
                                 stream->track,
                                 event,
                                 &row->device_time_ns[lane->place] };

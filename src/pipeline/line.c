@@ -450,5 +450,6 @@ gboolean ifm_line_run(Line *line, gsize first, GError **error)
         for (gsize k = 0; k < line->blocks[i].n_lanes; k++)
             ifm_lane_fetch_times(&line->blocks[i].lanes[k]);
     ifm_line_record_nodes(line);
+    ifm_line_note_overheads(line);
     return ok;
 }

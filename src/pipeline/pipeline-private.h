@@ -91,10 +91,18 @@ typedef struct
 {
     const Slot *slot;
     gint64 completed_ns, wall_ns;
-    IfmTrack *track; /* NULL: not recorded */
+    gint64 nodes, edges; /* of the share */
+    IfmTrack *track;     /* NULL: not recorded */
     IfmEvent *event;
     gint64 *device_ns;
 } Inference;
+
+/* Wall: of an inference of a share of that size. */
+typedef struct
+{
+    gint64 nodes, edges, wall_ns;
+    IfmEvent *event; /* of a profiled one: where its overhead shall be written; NULL: nowhere, or it was */
+} Wall;
 
 /* NodeProfile: of an inference whose nodes shall be in the trace once nothing is being recorded. */
 typedef struct
@@ -126,8 +134,8 @@ struct Variant
     Variant *twin;      /* profiled, where device time is sampled */
     GArray *inferences; /* Inference: since device times were last fetched */
     GArray *nodes_of;   /* NodeProfile */
-    /* of the walls of all inferences but the first, which is a cold one */
-    gint64 n_walls, sum_walls_ns;
+    GArray *walls;      /* Wall: where device time is sampled: of all inferences but the first, which is a cold one */
+    gboolean is_warm;   /* the first was */
 };
 
 typedef enum
@@ -347,7 +355,9 @@ void ifm_lane_fetch_times(Lane *lane);
 void ifm_line_begin_nodes(Line *line);
 /* ifm_line_record_nodes: Nodes of profiled inferences, into the trace. After the run. */
 void ifm_line_record_nodes(Line *line);
-/* ifm_line_slow_down: of all lanes; NaN. */
+/* ifm_line_note_overheads: What counting added to each sampled inference, into the trace. After the run. */
+void ifm_line_note_overheads(Line *line);
+/* ifm_line_slow_down: wall time of sampled inferences over what is usual without counting, less 1; NaN. */
 double ifm_line_slow_down(const Line *line);
 
 /* --- block.c, queue.c ---------------------------------------------------------------------------------------------------

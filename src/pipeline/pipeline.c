@@ -84,11 +84,6 @@ void ifm_pipeline_free(IfmPipeline *pipeline)
     g_free(pipeline);
 }
 
-const IfmPlan *ifm_pipeline_plan(const IfmPipeline *pipeline)
-{
-    return pipeline->plan;
-}
-
 /* --- one run -----------------------------------------------------------------------------------------------------------
  */
 
@@ -226,26 +221,6 @@ static void set_meta(const IfmPipeline *pipeline, const IfmPipelineResult *resul
     ifm_trace_set_meta(pipeline->options.trace, meta);
 }
 
-/* Of profiled inferences: what of their wall time the counting took. */
-static void set_overheads(const IfmPipeline *pipeline, double slow_down)
-{
-    IfmTrace *trace = pipeline->options.trace;
-    if (trace == NULL || !(slow_down > 0))
-        return;
-    GHashTableIter iterator;
-    gpointer value;
-    g_hash_table_iter_init(&iterator, pipeline->tracks);
-    while (g_hash_table_iter_next(&iterator, NULL, &value))
-    {
-        IfmTrack *track = value;
-        gsize n = atomic_load(&track->n);
-        for (gsize i = 0; i < n; i++)
-            if (track->events[i].kind == IFM_EVENT_INFER && track->events[i].device_ns >= 0)
-                track->events[i].overhead_ns =
-                    (gint64)llround((double)track->events[i].duration_ns * slow_down / (1 + slow_down));
-    }
-}
-
 static void finish(IfmPipeline *pipeline, const Run *run, IfmPipelineResult *result, const GError *error)
 {
     Line *line = pipeline->line;
@@ -263,12 +238,9 @@ static void finish(IfmPipeline *pipeline, const Run *run, IfmPipelineResult *res
     result->device_time_slow_down = abandoned ? NAN : ifm_line_slow_down(line);
     result->stopped = error != NULL ? g_strdup(error->message) : NULL;
     if (!abandoned)
-    {
-        set_overheads(pipeline, result->device_time_slow_down);
         set_meta(pipeline, result);
-        return;
-    }
-    pipeline->line = NULL; /* never freed: threads may come back to it */
+    else
+        pipeline->line = NULL; /* never freed: threads may come back to it */
 }
 
 static gboolean check_line(const IfmPipeline *pipeline, GError **error)

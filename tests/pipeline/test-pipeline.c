@@ -310,7 +310,7 @@ static void check_device_time(IfmDeviceTime how, const char *devices, gsize n, g
         else
             g_assert_cmpint(run.result.times[i].device_wall_ns[0], ==, 3 * MS);
     g_assert_cmpuint(found, ==, known);
-    gsize n_events = 0, n_known = 0;
+    gsize n_events = 0, n_known = 0, n_overheads = 0;
     gint64 nodes_ns = 0;
     for (gsize t = 0; t < ifm_trace_n_tracks(run.trace); t++)
     {
@@ -321,10 +321,16 @@ static void check_device_time(IfmDeviceTime how, const char *devices, gsize n, g
             n_events += events[i].kind == IFM_EVENT_INFER;
             n_known += events[i].kind == IFM_EVENT_INFER && events[i].device_ns >= 0;
             nodes_ns += events[i].kind == IFM_EVENT_NODE ? events[i].duration_ns : 0;
+            if (events[i].overhead_ns < 0)
+                continue;
+            g_assert_cmpint(events[i].device_ns, >=, 0); /* nothing else was counted */
+            g_assert_cmpint(events[i].overhead_ns, ==, 750 * US);
+            n_overheads++;
         }
     }
     g_assert_cmpuint(n_events, ==, n);
     g_assert_cmpuint(n_known, ==, known);
+    g_assert_cmpuint(n_overheads, ==, isnan(slow_down) ? 0 : known - 1); /* the first is cold */
     /* of the first 64 the trace has the nodes, too */
     g_assert_cmpint(ABS(nodes_ns - (gint64)MIN(known, 64) * device_ns), <=, 64 * 30);
     if (isnan(slow_down))
