@@ -214,6 +214,9 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmRequest, ifm_request_free)
 /** ifm_request_set_input: @tensor's bytes are borrowed until replaced or the request is freed: no copy where memory is
  * shared. */
 gboolean ifm_request_set_input(IfmRequest *request, gsize port, const IfmTensor *tensor, GError **error);
+/** ifm_request_set_sizes: Tells named sizes ("nodes", "edges") of the next inferences, as `sizes` of the compile does of all:
+ * for a simulated device's table, where no input's shape tells them. Other engines take no notice. */
+gboolean ifm_request_set_sizes(IfmRequest *request, const IfmDimBinding *sizes, gsize n, GError **error);
 /** ifm_request_set_output: the same for an output; needs IFM_CAN_SET_OUTPUT. NULL gives it back to the engine. */
 gboolean ifm_request_set_output(IfmRequest *request, gsize port, const IfmTensor *tensor, GError **error);
 /** ifm_request_output: Describes an output of the last inference; borrowed until the next start. */

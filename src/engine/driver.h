@@ -78,6 +78,8 @@ struct IfmDriver
     void (*request_clear)(IfmRequest *request);
     /* set_input: mandatory. The bytes stay valid until replaced or request_clear. */
     gboolean (*set_input)(IfmRequest *request, gsize port, const IfmTensor *tensor, GError **error);
+    /* set_sizes: optional; without it nothing but shapes matters to the engine. */
+    gboolean (*set_sizes)(IfmRequest *request, const IfmDimBinding *sizes, gsize n, GError **error);
     /* set_output: with IFM_CAN_SET_OUTPUT. @tensor NULL: the engine allocates again. */
     gboolean (*set_output)(IfmRequest *request, gsize port, const IfmTensor *tensor, GError **error);
     /* output: mandatory. Borrowed until the next infer. */

@@ -168,6 +168,12 @@ gboolean ifm_request_set_input(IfmRequest *request, gsize port, const IfmTensor 
     return TRUE;
 }
 
+gboolean ifm_request_set_sizes(IfmRequest *request, const IfmDimBinding *sizes, gsize n, GError **error)
+{
+    const IfmDriver *driver = request->compiled->engine->driver;
+    return driver->set_sizes == NULL || (check_not_running(request, error) && driver->set_sizes(request, sizes, n, error));
+}
+
 gboolean ifm_request_set_output(IfmRequest *request, gsize port, const IfmTensor *tensor, GError **error)
 {
     const IfmPort *output = find_port(request, request->compiled->outputs, "output", port, error);

@@ -149,7 +149,7 @@ static gboolean sizes_meet(const FaultCondition *when, const SimulatedSizes *siz
 static gboolean stage_meets(const FaultCondition *when, const char *stage)
 {
     for (gsize i = 0; i < when->stages->len; i++)
-        if (g_strcmp0(stage, g_ptr_array_index(when->stages, i)) == 0)
+        if (simulated_range_has(stage, g_ptr_array_index(when->stages, i)))
             return TRUE;
     return when->stages->len == 0;
 }

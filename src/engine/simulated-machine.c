@@ -258,7 +258,7 @@ static const IfmYamlField condition_fields[] = {
     { .key = "stages",
       LIST_OF(IFM_YAML_STRING),
       FIELD(FaultCondition, stages),
-      .help = "these values of the model's metadata \"inferometer.stage\" alone" },
+      .help = "these values of the model's metadata \"inferometer.stage\" alone, and ranges FIRST-LAST with one of them" },
     { .key = "least", NAMED_OF(IFM_YAML_INT), FIELD(FaultCondition, least), .help = "sizes at least these, all of them" },
     { .key = "most", NAMED_OF(IFM_YAML_INT), FIELD(FaultCondition, most), .help = "sizes at most these, all of them" },
     { 0 }

@@ -7,8 +7,8 @@
 G_BEGIN_DECLS
 
 /* What the files of the simulated driver share: simulated-machine.c reads descriptions, simulated-latency.c says how long
- * an inference takes, simulated-contention.c how it slows while other units work, simulated-fault.c what goes wrong,
- * simulated.c is the driver itself. */
+ * an inference takes, simulated-range.c for several stages as one, simulated-contention.c how it slows while other units
+ * work, simulated-fault.c what goes wrong, simulated.c is the driver itself. */
 
 /* --- simulated-latency.c ---------------------------------------------------------------------------------------------- */
 
@@ -55,6 +55,32 @@ typedef struct
 
 /* stage_table_predict: FALSE with IFM_ERROR_UNSUPPORTED where a size is not known, or outside and beyond is refuse. */
 gboolean stage_table_predict(const StageTable *table, const SimulatedSizes *sizes, Prediction *prediction, GError **error);
+
+/* --- simulated-range.c ------------------------------------------------------------------------------------------------ */
+
+/*
+ * RangeTable: the rows that hold for a stage, or for a range of stages FIRST-LAST that runs as one: its own rows where the
+ * table has any, else those of each of its stages. Then latencies add up, standard deviations as the root of the sum of
+ * their squares, and what is a failure of one stage is one of the range ("table, summed").
+ */
+typedef struct RangeTable RangeTable;
+
+/* simulated_range: whether a stage's name is a range FIRST-LAST. */
+gboolean simulated_range(const char *stage, int *first, int *last);
+/* simulated_range_has: whether @one is that stage, or one of that range's. @stage: NULL has none */
+gboolean simulated_range_has(const char *stage, const char *one);
+/* range_table_load: as stage_table_load(). */
+RangeTable *range_table_load(const TableDescription *description, const char *stage, GError **error);
+void range_table_free(RangeTable *table);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(RangeTable, range_table_free)
+/* range_table_is_known: whether the table has rows for all of it. range_table_missing: the first stage that it has none
+ * for, or NULL. */
+gboolean range_table_is_known(const RangeTable *table);
+const char *range_table_missing(const RangeTable *table);
+/* range_table_predict: as stage_table_predict(); only where it is known. */
+gboolean range_table_predict(const RangeTable *table, const SimulatedSizes *sizes, Prediction *prediction, GError **error);
+
+/* --- simulated-latency.c, again --------------------------------------------------------------------------------------- */
 
 /* roofline_predict: FALSE with IFM_ERROR_UNSUPPORTED where no node's cost is known and nothing else takes time. */
 gboolean roofline_predict(const RooflineDescription *roofline, IfmModel *model, const IfmAnalysis *analysis, double *ns,
@@ -183,7 +209,7 @@ typedef struct
     const UnitDescription *unit; /* the engine's */
     UnitState *state;            /* the engine's */
     Contention *contention;      /* the engine's; NULL where nothing slows anything */
-    StageTable *table;           /* NULL where the source is none */
+    RangeTable *table;           /* NULL where the source is none */
     const char *stage;           /* the model's; NULL where it has none */
     SimulatedSizes known;        /* what metadata, options and bindings tell; free dimensions are NaN */
     guint32 seed;
@@ -252,6 +278,7 @@ typedef struct
 gboolean simulated_request_init(IfmRequest *request, GError **error);
 void simulated_request_clear(IfmRequest *request);
 gboolean simulated_set_input(IfmRequest *request, gsize port, const IfmTensor *tensor, GError **error);
+gboolean simulated_set_sizes(IfmRequest *request, const IfmDimBinding *sizes, gsize n, GError **error);
 gboolean simulated_set_output(IfmRequest *request, gsize port, const IfmTensor *tensor, GError **error);
 gboolean simulated_output(IfmRequest *request, gsize port, IfmTensor *tensor, GError **error);
 gboolean simulated_infer(IfmRequest *request, GError **error);

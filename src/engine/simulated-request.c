@@ -89,6 +89,20 @@ gboolean simulated_set_input(IfmRequest *base, gsize port, const IfmTensor *tens
     return TRUE;
 }
 
+gboolean simulated_set_sizes(IfmRequest *base, const IfmDimBinding *sizes, gsize n, GError **error)
+{
+    SimulatedRequest *request = (SimulatedRequest *)base;
+    for (gsize i = 0; i < n; i++)
+    {
+        double known = simulated_size(&request->sizes, sizes[i].name); /* NaN is not equal to anything */
+        if (known == (double)sizes[i].value)
+            continue;
+        simulated_sizes_set(&request->sizes, sizes[i].name, (double)sizes[i].value);
+        request->resized = TRUE;
+    }
+    return TRUE;
+}
+
 gboolean simulated_set_output(IfmRequest *base, gsize port, const IfmTensor *tensor, GError **error)
 {
     SimulatedRequest *request = (SimulatedRequest *)base;
@@ -169,9 +183,9 @@ static gboolean predict(SimulatedRequest *request, const IfmAnalysis *analysis, 
         prediction->how = "fixed";
         return TRUE;
     }
-    if (compiled->table != NULL && stage_table_n(compiled->table) > 0)
+    if (compiled->table != NULL && range_table_is_known(compiled->table))
     {
-        if (stage_table_predict(compiled->table, &request->sizes, prediction, &local))
+        if (range_table_predict(compiled->table, &request->sizes, prediction, &local))
             return TRUE;
         if (!latency->otherwise_roofline)
         {

@@ -335,10 +335,10 @@ static gboolean load_latency(SimulatedCompiled *compiled, GError **error)
     const LatencyDescription *latency = compiled->unit->latency;
     if (latency->source != SOURCE_TABLE)
         return TRUE;
-    compiled->table = stage_table_load(latency->table, compiled->stage, error);
+    compiled->table = range_table_load(latency->table, compiled->stage, error);
     if (compiled->table == NULL)
         return FALSE;
-    if (stage_table_n(compiled->table) > 0 || latency->otherwise_roofline)
+    if (range_table_is_known(compiled->table) || latency->otherwise_roofline)
         return TRUE;
     const char *model = ifm_model_name(compiled->base.model);
     if (compiled->stage == NULL)
@@ -346,6 +346,11 @@ static gboolean load_latency(SimulatedCompiled *compiled, GError **error)
             error, IFM_ERROR, IFM_ERROR_UNSUPPORTED,
             "%s: %s names no stage (metadata inferometer.stage), and the device knows the latencies of stages alone",
             compiled->base.spec->text, model);
+    else if (simulated_range_has(compiled->stage, range_table_missing(compiled->table)) &&
+             !g_str_equal(compiled->stage, range_table_missing(compiled->table)))
+        g_set_error(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED,
+                    "%s: %s: the device's table has no latency of stages \"%s\" as one, nor of stage \"%s\" to add up",
+                    compiled->base.spec->text, model, compiled->stage, range_table_missing(compiled->table));
     else
         g_set_error(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED, "%s: %s: the device's table has no latency of stage \"%s\"",
                     compiled->base.spec->text, model, compiled->stage);
@@ -425,7 +430,7 @@ static void simulated_compiled_clear(IfmCompiled *base)
     ifm_compiled_free(compiled->inner);
     ifm_engine_unref(compiled->inner_engine);
     ifm_clock_unref(compiled->inner_clock);
-    stage_table_free(compiled->table);
+    range_table_free(compiled->table);
     g_strfreev(compiled->known.names);
     g_free(compiled->known.values);
     if (compiled->state != NULL)
@@ -652,6 +657,7 @@ const IfmDriver ifm_driver_simulated = {
     .request_init = simulated_request_init,
     .request_clear = simulated_request_clear,
     .set_input = simulated_set_input,
+    .set_sizes = simulated_set_sizes,
     .set_output = simulated_set_output,
     .output = simulated_output,
     .infer = simulated_infer,

@@ -589,6 +589,14 @@ static Slot *choose_slot(const Job *job, Variant *variant, gint64 n)
     return &variant->slots[(gsize)n % variant->n_slots];
 }
 
+/* Ranges without a tensor by nodes, or by edges, do not see in their inputs how large this part of this batch is. A static
+ * model knows: it was made for one size. */
+static gboolean set_sizes(const Job *job, const Need *need, GError **error)
+{
+    const IfmDimBinding sizes[] = { { "nodes", MAX(need->nodes, 1) }, { "edges", MAX(need->edges, 1) } };
+    return job->slot->variant->nodes > 0 || ifm_request_set_sizes(job->slot->request, sizes, G_N_ELEMENTS(sizes), error);
+}
+
 gboolean ifm_lane_prepare(Job *job, GError **error)
 {
     Lane *lane = job->lane;
@@ -602,6 +610,8 @@ gboolean ifm_lane_prepare(Job *job, GError **error)
     job->slot->taken = TRUE;
     job->stream = (int)(n % lane->n_streams);
     gint64 start_ns = ifm_clock_now_ns(lane->block->line->clock);
+    if (!set_sizes(job, &need, error))
+        return FALSE;
     for (guint i = 0; i < job->slot->variant->ports->len; i++)
         if (!set_input(job, i, &to_copy, error))
             return FALSE;

@@ -237,6 +237,96 @@ static void test_table(void)
     assert_says(&error, IFM_ERROR_UNSUPPORTED, "failures alone");
 }
 
+/* Several stages as one: rows of that name where there are any, else the sum of the stages'; the table's law for stage 1 is
+ * 2 us * nodes * sqrt(edges / nodes), for stage 2 7.7 us * nodes (at one edge a node). */
+static void test_ranges(void)
+{
+    g_auto(Bench) bench;
+    g_autoptr(GError) error = NULL;
+    bench_init(&bench);
+    must_compile(&bench, "lab/TABLE", new_model("1-2", TRUE), NULL);
+    g_assert_cmpint(bench_run_at(&bench, 10, 10, NULL), ==, (20 + 77) * US);
+    g_assert_cmpint(bench_run_at(&bench, 20, 20, NULL), ==, (40 + 154) * US);
+    /* a failure of one stage, or its loss of the device, is one of the range */
+    g_assert_cmpint(bench_run_at(&bench, 10, 90, &error), ==, -1);
+    assert_says(&error, IFM_ERROR_FAILED, "marked \"odd\" in table-first.csv:12");
+    g_assert_cmpint(bench_run_at(&bench, 10000, 10000, &error), ==, -1);
+    assert_says(&error, IFM_ERROR_LOST, "marked \"gone\"");
+    /* a stage that the table has nothing for is named; so are words that only look like a range */
+    g_assert_false(bench_compile(&bench, "lab/TABLE", new_model("1-3", TRUE), NULL, FALSE, &error));
+    assert_says(&error, IFM_ERROR_UNSUPPORTED, "no latency of stages \"1-3\" as one, nor of stage \"3\" to add up");
+    static const char *const no_ranges[] = { "2-1", "1-", "-2", "1-2-3", "1-99999999999999999999", "0-1", "one-two" };
+    for (gsize i = 0; i < G_N_ELEMENTS(no_ranges); i++)
+    {
+        g_autofree char *says = g_strdup_printf("no latency of stage \"%s\"", no_ranges[i]);
+        g_assert_false(bench_compile(&bench, "lab/TABLE", new_model(no_ranges[i], TRUE), NULL, FALSE, &error));
+        assert_says(&error, IFM_ERROR_UNSUPPORTED, says);
+    }
+    g_assert_true(bench_compile(&bench, "ranges/MEASURED", new_model("1-2", TRUE), NULL, TRUE, &error));
+    g_assert_cmpint(bench_run_at(&bench, 10, 10, NULL), ==, 90 * US); /* less than its stages' 20 + 77: it was measured */
+    g_assert_cmpint(bench_run_at(&bench, 20, 20, NULL), ==, 180 * US);
+}
+
+static void test_ranges_attested(void)
+{
+    g_auto(Bench) bench;
+    g_autoptr(GError) error = NULL;
+    bench_init(&bench);
+    must_compile(&bench, "ranges/MEASURED", new_model("1-3", TRUE), NULL);
+    bench_sizes(&bench, 10, 10);
+    g_autoptr(IfmAttest) attest = ifm_compiled_attest(bench.compiled, bench.inputs, &error);
+    g_assert_no_error(error);
+    g_assert_cmpstr(((IfmNodeAttest *)attest->nodes->pdata[0])->implementation, ==, "table, summed");
+    must_compile(&bench, "ranges/MEASURED", new_model("1-2", TRUE), NULL);
+    g_autoptr(IfmAttest) exact = ifm_compiled_attest(bench.compiled, bench.inputs, &error);
+    g_assert_no_error(error);
+    g_assert_cmpstr(((IfmNodeAttest *)exact->nodes->pdata[0])->implementation, ==, "table, exact");
+    /* what is not for a stage is not for a range with it */
+    g_assert_false(bench_compile(&bench, "ranges/REFUSES-2", new_model("1-3", TRUE), NULL, FALSE, &error));
+    assert_says(&error, IFM_ERROR_UNSUPPORTED, "no stage 2 here");
+    must_compile(&bench, "ranges/REFUSES-2", new_model("3", TRUE), NULL);
+}
+
+/* Stages of 20 +- 3 us and 30 +- 4 us: 50 +- 5 us, whether they were drawn as one or each for itself. */
+static void test_ranges_scatter(void)
+{
+    enum
+    {
+        N = 4000
+    };
+    g_auto(Bench) bench;
+    double sum = 0, squares = 0;
+    bench_init(&bench);
+    must_compile(&bench, "ranges/SCATTERS", new_model("1-2", TRUE), NULL);
+    bench_sizes(&bench, 10, 10);
+    for (int i = 0; i < N; i++)
+    {
+        double us = (double)bench_run(&bench, NULL) / US;
+        sum += us;
+        squares += us * us;
+    }
+    double mean = sum / N, std = sqrt(squares / N - mean * mean);
+    g_assert_cmpfloat_with_epsilon(mean, 50, 4 * 5 / sqrt(N));
+    g_assert_cmpfloat_with_epsilon(std, 5, 4 * 5 / sqrt(2 * N));
+}
+
+/* Sizes that no input has, told anew for each inference; what an input has stands above what is told. */
+static void test_sizes_told(void)
+{
+    g_auto(Bench) bench;
+    g_autoptr(GError) error = NULL;
+    const IfmDimBinding first[] = { { "unheard-of", 3 }, { "edges", 10 } },
+                        second[] = { { "edges", 40 }, { "nodes", 777 } };
+    bench_init(&bench);
+    must_compile(&bench, "lab/TABLE", new_model("1", FALSE), NULL);
+    g_assert_true(ifm_request_set_sizes(bench.request, first, G_N_ELEMENTS(first), &error));
+    g_assert_cmpint(bench_run_at(&bench, 10, 0, NULL), ==, 20 * US);
+    g_assert_true(ifm_request_set_sizes(bench.request, second, G_N_ELEMENTS(second), &error));
+    g_assert_cmpint(bench_run(&bench, NULL), ==, 40 * US);
+    g_assert_true(ifm_request_set_sizes(bench.request, first, G_N_ELEMENTS(first), &error));
+    g_assert_cmpint(bench_run(&bench, NULL), ==, 20 * US);
+}
+
 static void test_table_refusals(void)
 {
     g_auto(Bench) bench;
@@ -1107,6 +1197,10 @@ int main(int argc, char **argv)
     g_test_add_func("/simulated/real-clock", test_real_clock);
     g_test_add_func("/simulated/table", test_table);
     g_test_add_func("/simulated/table/refusals", test_table_refusals);
+    g_test_add_func("/simulated/table/ranges", test_ranges);
+    g_test_add_func("/simulated/table/ranges-attested", test_ranges_attested);
+    g_test_add_func("/simulated/table/ranges-scatter", test_ranges_scatter);
+    g_test_add_func("/simulated/table/sizes-told", test_sizes_told);
     g_test_add_func("/simulated/roofline", test_roofline);
     g_test_add_func("/simulated/noise/seeded", test_noise_seeded);
     g_test_add_func("/simulated/noise/moments", test_noise_moments);
