@@ -22,6 +22,7 @@ typedef struct
 {
     char *folder; /* the command's working directory; removed afterwards */
     char *mark;
+    const char *devices; /* folder of descriptions of simulated devices; NULL: the tests' */
 } Bench;
 
 typedef struct
@@ -76,7 +77,7 @@ static inline GSubprocessLauncher *bench_launcher(const Bench *bench)
     g_subprocess_launcher_set_cwd(launcher, bench->folder);
     g_subprocess_launcher_setenv(launcher, "LC_ALL", "C.UTF-8", TRUE);
     g_subprocess_launcher_setenv(launcher, "COLUMNS", "100", TRUE);
-    g_subprocess_launcher_setenv(launcher, "IFM_DEVICES_DIR", devices, TRUE);
+    g_subprocess_launcher_setenv(launcher, "IFM_DEVICES_DIR", bench->devices != NULL ? bench->devices : devices, TRUE);
     g_subprocess_launcher_setenv(launcher, MARK_VARIABLE, bench->mark, TRUE);
     g_subprocess_launcher_unsetenv(launcher, "G_TEST_SRCDIR");
     return launcher;

@@ -126,6 +126,65 @@ static void test_turn(void)
     run_clear(&run);
 }
 
+/* How many edges of a graph end below node @below. */
+static gint64 edges_below(const Graph *graph, gint64 below)
+{
+    const gint64 *destinations = (const gint64 *)graph->inputs[1].data + graph->edges;
+    gint64 n = 0;
+    for (gint64 i = 0; i < graph->edges; i++)
+        n += destinations[i] < below;
+    return n;
+}
+
+/* Two graphs in turn through a block of two devices that take 1 us a node, or an edge, of their part: whatever stages they
+ * run, and so whether or not any of their inputs shows how large it is. */
+static void check_part_sizes(const char *blocks, gsize block, gboolean by_edges)
+{
+    Run run;
+    Graph graphs[2];
+    g_autoptr(GRand) random = g_rand_new_with_seed(11);
+    run_init(&run);
+    graph_init(&graphs[0], random, 1000, 1000, 3000);
+    graph_init(&graphs[1], random, 400, 400, 2000);
+    g_autofree IfmBatch *batches = make_batches(graphs, 2, 6);
+    run_batches(&run,
+                make_plan(by_edges ? "A=simulated:line/EDGES-A,B=simulated:line/EDGES-B,C=simulated:line/TWO"
+                                   : "A=simulated:line/LINEAR-A,B=simulated:line/LINEAR-B,C=simulated:line/TWO",
+                          blocks),
+                batches, 6);
+    g_assert_no_error(run.error);
+    assert_delivered(&run, 6);
+    for (gsize i = 0; i < 6; i++)
+    {
+        const Graph *graph = &graphs[i % 2];
+        const IfmBlockTimes *times = &run.result.times[i * run.result.n_blocks + block];
+        gint64 cut = by_edges ? edges_below(graph, graph->nodes / 4) : graph->nodes / 4;
+        g_assert_cmpint(times->device_wall_ns[0], ==, cut * US);
+        g_assert_cmpint(times->device_wall_ns[1], ==, ((by_edges ? graph->edges : graph->nodes) - cut) * US);
+    }
+    graph_clear(&graphs[0]);
+    graph_clear(&graphs[1]);
+    run_clear(&run);
+}
+
+static void test_part_sizes(void)
+{
+    static const struct
+    {
+        const char *blocks;
+        gsize block; /* the one of A and B */
+    } cases[] = {
+        { "[[[\"A\",\"B\"],[1],[0.25,0.75]],[[\"C\"],[2,3,4,5,6,7],[1]]]", 0 },
+        { "[[[\"A\",\"B\"],[1,2],[0.25,0.75]],[[\"C\"],[3,4,5,6,7],[1]]]", 0 },
+        { "[[[\"C\"],[1],[1]],[[\"A\",\"B\"],[2,3,4,5,6,7],[0.25,0.75]]]", 1 },
+        { "[[[\"C\"],[1,2,3,4],[1]],[[\"A\",\"B\"],[5,6,7],[0.25,0.75]]]", 1 },
+        { "[[[\"A\",\"B\"],[1,2,3,4,5,6,7],[0.25,0.75]]]", 0 },
+    };
+    for (gsize i = 0; i < G_N_ELEMENTS(cases); i++)
+        for (int by_edges = 0; by_edges <= 1; by_edges++)
+            check_part_sizes(cases[i].blocks, cases[i].block, by_edges);
+}
+
 /* A device of the plan that gets no node of a batch does nothing for it. */
 static void test_empty_share(void)
 {
@@ -506,6 +565,7 @@ int main(int argc, char **argv)
     g_test_add_func("/pipeline/two-blocks", test_two_blocks);
     g_test_add_func("/pipeline/back-pressure", test_back_pressure);
     g_test_add_func("/pipeline/parallel", test_parallel);
+    g_test_add_func("/pipeline/part-sizes", test_part_sizes);
     g_test_add_func("/pipeline/turn", test_turn);
     g_test_add_func("/pipeline/empty-share", test_empty_share);
     g_test_add_func("/pipeline/streams", test_streams);
