@@ -157,7 +157,7 @@ static void test_refused(Bench *bench, gconstpointer data)
     write_text(bench, "plan.json", CHAIN);
     run_line(bench, "run plan.json -o out -q -d B=simulated:lab/TABLE-REFUSES --batches 5 --repetitions 1", &ended);
     assert_complaint(&ended, 3,
-                     "has no latency of stage \"4-7\"; a plan that gives these stages to another device is right");
+                     "nor of stage \"4\" to add up; a plan that gives these stages to another device is right");
     g_assert_cmpstr(ended.out, ==, "");
 }
 
