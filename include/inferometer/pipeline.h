@@ -40,7 +40,7 @@ typedef struct
     double ratios[IFM_PLAN_MAX_DEVICES];
 } IfmPlanBlock;
 
-/** IfmPlan: blocks in the order of their stages; every stage in one, every device in at most one. */
+/** IfmPlan: blocks in the order of their stages; every stage in one, every device in at most one, by one alias. */
 typedef struct
 {
     char *model;        /* name of the staged model */
@@ -67,7 +67,7 @@ gboolean ifm_plan_same_shape(const IfmPlan *a, const IfmPlan *b);
  * @name: what messages call it
  * Returns: (transfer full) NULL with IFM_ERROR_INVALID "NAME: block 2: ..." for a device in two blocks, a stage missing,
  * twice or out of order, ratios that do not add up to 1 (within 0.001; they are then scaled to 1), a wrong number of them,
- * an unknown alias or model.
+ * an unknown alias or model, two aliases of one device, "sizes" that are none, a key that looks like a slip of one of ours.
  */
 IfmPlan *ifm_plan_from_json(const json_t *json, const char *name, GError **error);
 /** ifm_plan_to_json: the object. ifm_plan_blocks_to_json: the bare blocks. (transfer full) */
@@ -111,6 +111,10 @@ typedef void (*IfmDelivered)(const IfmBatch *batch, const IfmTensor *outputs, co
  * runs of batches. */
 typedef IfmPlan *(*IfmReplan)(const IfmPlan *plan, guint32 lost, const GError *why, void *user);
 
+/** IfmCompiling: A device begins to compile stages of a block, or has ended. Called by the thread that makes or runs the
+ * pipeline: should the process die meanwhile, somebody knows by which device. */
+typedef void (*IfmCompiling)(int block, const char *alias, gboolean ended, void *user);
+
 typedef struct
 {
     IfmClock *clock;     /* NULL: a real one */
@@ -126,6 +130,8 @@ typedef struct
     gint64 watchdog_ns; /* no batch progressed for so long: the run ends; 0: 60 s */
     IfmReplan replan;   /* NULL: stop */
     void *replan_user;
+    IfmCompiling compiling; /* (optional) */
+    void *compiling_user;
     IfmDtype dtype;
     const char *cache_dir;
     guint32 seed;            /* of the weights */

@@ -591,7 +591,7 @@ static char **device_folders(void)
     const char *named = g_getenv("IFM_DEVICES_DIR");
     GPtrArray *folders = g_ptr_array_new();
     if (named != NULL && *named != '\0')
-        g_ptr_array_add(folders, g_strdup(named));
+        g_ptr_array_add(folders, g_canonicalize_filename(named, NULL)); /* what is beside a description is found from it */
     char *installed = ifm_path_data("devices", NULL);
     if (installed != NULL)
         g_ptr_array_add(folders, installed);

@@ -375,8 +375,8 @@ static Action next_action(Block *block)
             continue;
         }
         ifm_condition_unlock(block->mail);
-        g_autoptr(GError) error = g_steal_pointer(&done->error);
         ifm_lane_see(done);
+        g_autoptr(GError) error = g_steal_pointer(&done->error);
         if (error != NULL)
         {
             g_prefix_error(&error, "%s: ", done->lane->described->alias);
@@ -422,6 +422,20 @@ static gboolean act(Block *block, Action action)
     return action != DO_END;
 }
 
+void ifm_block_record_unanswered(Block *block)
+{
+    gint64 now_ns = ifm_clock_now_ns(block->line->clock);
+    ifm_condition_lock(block->mail);
+    for (gint64 n = block->n_pushed; n < block->n_begun; n++)
+        for (gsize i = 0; i < block->n_lanes; i++)
+        {
+            Job *job = &work_at(block, n)->jobs[i];
+            if (job->state == IFM_JOB_RUNNING)
+                ifm_lane_record_unanswered(job, now_ns);
+        }
+    ifm_condition_unlock(block->mail);
+}
+
 static void *block_main(void *data)
 {
     Block *block = data;
@@ -436,6 +450,7 @@ static void *block_main(void *data)
     if (block->index + 1 < line->n_blocks)
         ifm_block_end_input(&line->blocks[block->index + 1]);
     ifm_condition_lock(line->ended);
+    block->has_left = TRUE;
     line->n_ended++;
     ifm_condition_broadcast(line->ended);
     ifm_condition_unlock(line->ended);

@@ -143,7 +143,9 @@ static gboolean variant_compile(Variant *variant, gboolean is_twin, GError **err
     options.n_sizes = G_N_ELEMENTS(sizes);
     options.cache_dir = (lane->info->capabilities & IFM_CAN_CACHE) != 0 ? line->options->cache_dir : NULL;
     variant->n_streams = MAX(spec->n_streams, 1);
+    ifm_pipeline_tell(line->pipeline, lane, FALSE);
     variant->compiled = ifm_engine_compile(lane->engine, variant->model, spec, &options, error);
+    ifm_pipeline_tell(line->pipeline, lane, TRUE);
     return variant->compiled != NULL && find_ports(variant, error) &&
            make_slots(variant, is_twin ? 1 : (gsize)variant->n_streams * lane->n_per_stream, error);
 }
@@ -693,27 +695,48 @@ void ifm_lane_drop_held(Lane *lane)
         g_queue_clear(&lane->streams[i].held);
 }
 
-/* Returns: where it was recorded; NULL where it was not. */
-static IfmEvent *record_inference(const Job *job, const IfmRequestTimes *times)
+static IfmEvent make_event(const Job *job, gint64 started_ns, gint64 completed_ns)
 {
-    const Line *line = job->lane->block->line;
     const IfmPlanBlock *plan = job->lane->block->plan;
-    IfmTrack *track = job->lane->streams[job->stream].track;
     IfmEvent event = IFM_EVENT_INIT;
-    if (track == NULL || atomic_load(&line->abandoned))
-        return NULL;
-    gsize at = atomic_load_explicit(&track->n, memory_order_relaxed);
     event.kind = IFM_EVENT_INFER;
     event.name = job->lane->block->infer_name;
-    event.start_ns = times->started_ns;
-    event.duration_ns = times->completed_ns - times->started_ns;
+    event.start_ns = started_ns;
+    event.duration_ns = completed_ns - started_ns;
     event.batch = (gint32)job->work->flight->batch->id;
     event.block = (guint16)(job->lane->block->index + 1);
     event.first = (guint16)plan->first;
     event.last = (guint16)plan->last;
     event.failed = job->error != NULL;
+    return event;
+}
+
+/* Returns: where it was recorded; NULL where it was not. */
+static IfmEvent *record_inference(const Job *job, const IfmRequestTimes *times)
+{
+    IfmTrack *track = job->lane->streams[job->stream].track;
+    if (track == NULL || atomic_load(&job->lane->block->line->abandoned))
+        return NULL;
+    gsize at = atomic_load_explicit(&track->n, memory_order_relaxed);
+    IfmEvent event = make_event(job, times->started_ns, times->completed_ns);
     ifm_track_record(track, &event);
     return at < track->capacity ? &track->events[at] : NULL;
+}
+
+/* It began when it was handed over, or when the stream had done what was before it. */
+void ifm_lane_record_unanswered(const Job *job, gint64 now_ns)
+{
+    IfmTrack *track = job->lane->streams[job->stream].track;
+    gsize n = track != NULL ? atomic_load(&track->n) : 0;
+    gint64 start_ns = job->ready_ns;
+    for (gsize i = 0; i < n; i++)
+        if (track->events[i].kind == IFM_EVENT_INFER)
+            start_ns = MAX(start_ns, track->events[i].start_ns + track->events[i].duration_ns);
+    if (track == NULL || start_ns >= now_ns) /* behind another one that was never answered */
+        return;
+    IfmEvent event = make_event(job, start_ns, now_ns);
+    event.failed = 1;
+    ifm_track_record(track, &event);
 }
 
 void ifm_lane_see(Job *job)

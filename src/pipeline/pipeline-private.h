@@ -221,6 +221,7 @@ struct Block
     IfmTrack *host, *passing, *queue_track;
     pthread_t thread;
     gboolean has_thread;
+    gboolean has_left; /* ended: the thread touches nothing any more */
     /* mail: */
     IfmCondition *mail;
     Flight **queue; /* [queue_depth] a ring */
@@ -315,6 +316,8 @@ gboolean ifm_line_run(Line *line, gsize first, GError **error);
 /* ifm_line_check: the batches' tensors; compiles what static devices still need for them. @device: as above */
 gboolean ifm_line_check(Line *line, const IfmBatch *batches, gsize n_batches, int *device, GError **error);
 
+/* ifm_pipeline_tell: that a device of a block begins or has ended to compile. */
+void ifm_pipeline_tell(const IfmPipeline *pipeline, const Lane *lane, gboolean ended);
 /* What the line takes of the pipeline that it belongs to, shared by all of its lines. */
 const IfmPipelineOptions *ifm_pipeline_options(const IfmPipeline *pipeline);
 IfmEngine *ifm_pipeline_engine(IfmPipeline *pipeline, const char *name, GError **error);
@@ -334,6 +337,8 @@ gboolean ifm_lane_prepare(Job *job, GError **error);
 void ifm_lane_start(Job *job);
 /* ifm_lane_see: Takes note of a job that is DONE: its times and event. Starts jobs that waited for it. */
 void ifm_lane_see(Job *job);
+/* ifm_lane_record_unanswered: A job that will never be DONE, up to now. */
+void ifm_lane_record_unanswered(const Job *job, gint64 now_ns);
 /* ifm_lane_fetch: The outputs of a job that ended well, where the device did not write them into place. */
 gboolean ifm_lane_fetch(Job *job, GError **error);
 /* ifm_lane_drop_held: Forgets jobs that were not started. */
@@ -367,6 +372,9 @@ void ifm_block_init(Block *block, Line *line, int index);
 void ifm_block_clear(Block *block);
 /* ifm_block_start: its thread. */
 gboolean ifm_block_start(Block *block, GError **error);
+/* ifm_block_record_unanswered: Of a block of an abandoned line whose thread has left: of each stream the inference that it
+ * never answered, up to now; what was handed over behind it did not begin. */
+void ifm_block_record_unanswered(Block *block);
 void ifm_block_record(Block *block, IfmEventKind kind, guint32 name, const Flight *flight, gint64 start_ns, gint64 end_ns,
                       gint64 bytes);
 /* ifm_line_fail: Notes a failure of the run. @device: -1: nobody's */

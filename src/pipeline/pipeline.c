@@ -18,6 +18,13 @@ const IfmPipelineOptions *ifm_pipeline_options(const IfmPipeline *pipeline)
     return &pipeline->options;
 }
 
+void ifm_pipeline_tell(const IfmPipeline *pipeline, const Lane *lane, gboolean ended)
+{
+    const IfmPipelineOptions *options = &pipeline->options;
+    if (options->compiling != NULL)
+        options->compiling(lane->block->index + 1, lane->described->alias, ended, options->compiling_user);
+}
+
 IfmEngine *ifm_pipeline_engine(IfmPipeline *pipeline, const char *name, GError **error)
 {
     IfmEngine *engine = g_hash_table_lookup(pipeline->engines, name);

@@ -11,6 +11,7 @@
 /* More stages than this no plan has: numbers from a file are bounded before they are used. */
 #define MOST_STAGES 1000
 #define MOST_SIZES 100000
+#define MOST_ROWS G_GINT64_CONSTANT(1000000000000)
 
 static const char *const forms[] = { [IFM_PLAN_DYNAMIC] = "dynamic", [IFM_PLAN_STATIC] = "static" };
 
@@ -164,24 +165,43 @@ static gboolean read_size(const Reading *reading, const char *where, gsize index
     const json_t *nodes = json_array_get(json, 0), *edges = json_array_get(json, 1);
     *size = (IfmPlanSize){ json_integer_value(nodes), json_integer_value(edges) };
     return (json_array_size(json) == 2 && json_is_integer(nodes) && json_is_integer(edges) && size->nodes > 0 &&
-            size->edges >= 0) ||
+            size->edges >= 0 && size->nodes <= MOST_ROWS && size->edges <= MOST_ROWS) ||
            refuse(error, "%s: %s: size %" G_GSIZE_FORMAT " of it; [nodes, edges] is right, as [1000, 5000]", reading->name,
                   where, index + 1);
 }
 
-static gboolean read_sizes(const Reading *reading, const char *where, const json_t *json, IfmPlanDevice *device,
-                           GError **error)
+static gboolean read_sizes(const Reading *reading, const char *where, const json_t *json, GArray *sizes, GError **error)
 {
     gsize n = json_array_size(json);
     if (!json_is_array(json) || n > MOST_SIZES)
         return refuse(error, "%s: %s: \"sizes\" is no list of at most %d; [[1000, 5000]] is right", reading->name, where,
                       MOST_SIZES);
-    device->sizes = g_new0(IfmPlanSize, n);
-    device->n_sizes = n;
     for (gsize i = 0; i < n; i++)
-        if (!read_size(reading, where, i, json_array_get(json, i), &device->sizes[i], error))
+    {
+        IfmPlanSize size;
+        if (!read_size(reading, where, i, json_array_get(json, i), &size, error))
             return FALSE;
+        g_array_append_val(sizes, size);
+    }
     return TRUE;
+}
+
+static gboolean read_device_sizes(const Reading *reading, const char *where, const json_t *json, IfmPlanDevice *device,
+                                  GError **error)
+{
+    g_autoptr(GArray) sizes = g_array_new(FALSE, FALSE, sizeof(IfmPlanSize));
+    if (!read_sizes(reading, where, json, sizes, error))
+        return FALSE;
+    device->n_sizes = sizes->len;
+    device->sizes = g_memdup2(sizes->data, sizes->len * sizeof(IfmPlanSize));
+    return TRUE;
+}
+
+/* What the plan was made for is for its reader to use: here it is only checked. */
+static gboolean check_sizes(const Reading *reading, const json_t *json, GError **error)
+{
+    g_autoptr(GArray) sizes = g_array_new(FALSE, FALSE, sizeof(IfmPlanSize));
+    return json == NULL || read_sizes(reading, "what it was made for", json, sizes, error);
 }
 
 static gboolean read_device(Reading *reading, const char *alias, const json_t *json, GError **error)
@@ -207,14 +227,30 @@ static gboolean read_device(Reading *reading, const char *alias, const json_t *j
         return FALSE;
     }
     const json_t *sizes = json_object_get(json, "sizes");
-    return sizes == NULL || read_sizes(reading, where, sizes, device, error);
+    return sizes == NULL || read_device_sizes(reading, where, sizes, device, error);
+}
+
+/* Other keys are other programs' business, but for one that looks like a slip of ours: "device" for "devices". */
+static gboolean check_keys(const Reading *reading, json_t *json, GError **error)
+{
+    static const char *const keys[] = { "plan", "devices", "model", NULL };
+    const char *key;
+    json_t *value;
+    json_object_foreach(json, key, value)
+    {
+        const char *meant = g_strv_contains(keys, key) ? NULL : ifm_nearest(key, keys);
+        if (meant != NULL && json_object_get(json, meant) == NULL)
+            return refuse(error, "%s: key \"%s\" is none of a plan's; did you mean \"%s\"?", reading->name, key, meant);
+    }
+    return TRUE;
 }
 
 static gboolean read_object(Reading *reading, json_t *json, GError **error)
 {
     const char *model = NULL, *alias;
     json_t *blocks, *devices = json_object_get(json, "devices"), *device;
-    if (json_object_get(json, "model") != NULL && !ifm_json_get_string(json, reading->name, "model", &model, error))
+    if (!check_keys(reading, json, error) || !check_sizes(reading, json_object_get(json, "sizes"), error) ||
+        (json_object_get(json, "model") != NULL && !ifm_json_get_string(json, reading->name, "model", &model, error)))
         return FALSE;
     blocks = json_object_get(json, "plan");
     if (blocks == NULL)

@@ -135,6 +135,26 @@ static guint block_with(const IfmPlan *plan, guint index, gsize place, int devic
     return 0;
 }
 
+/* Two aliases of one device would be taken for two that can work at the same time. The blocks before @index, and the
+ * devices of it before @place. Returns: the other alias; NULL: none. */
+static const IfmPlanDevice *same_device(const IfmPlan *plan, guint index, gsize place)
+{
+    const IfmPlanDevice *asked = ifm_plan_device(plan, ifm_plan_block(plan, index)->devices[place]);
+    g_autoptr(IfmDeviceSpec) spec = asked->device != NULL ? ifm_device_spec_parse(asked->device, NULL) : NULL;
+    for (guint i = 0; spec != NULL && i <= index; i++)
+    {
+        const IfmPlanBlock *block = ifm_plan_block(plan, i);
+        for (gsize k = 0; k < (i < index ? block->n_devices : place); k++)
+        {
+            const IfmPlanDevice *other = ifm_plan_device(plan, block->devices[k]);
+            g_autoptr(IfmDeviceSpec) known = other->device != NULL ? ifm_device_spec_parse(other->device, NULL) : NULL;
+            if (known != NULL && g_str_equal(known->text, spec->text))
+                return other;
+        }
+    }
+    return NULL;
+}
+
 static gboolean check_devices(const IfmPlan *plan, guint index, const char *name, GError **error)
 {
     const IfmPlanBlock *block = ifm_plan_block(plan, index);
@@ -155,10 +175,15 @@ static gboolean check_devices(const IfmPlan *plan, guint index, const char *name
         }
         const IfmPlanDevice *known = ifm_plan_device(plan, device);
         guint other = block_with(plan, index, k, device);
+        const IfmPlanDevice *same = other == 0 ? same_device(plan, index, k) : NULL;
         if (other > 0)
             g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
                         "%s: block %u: device '%s' is in block %u already; a device belongs to one block, once", name,
                         index + 1, known->alias, other);
+        else if (same != NULL)
+            g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
+                        "%s: block %u: %s and %s are both %s; a device belongs to one block: name it once", name, index + 1,
+                        same->alias, known->alias, known->device);
         else if (known->form == IFM_PLAN_STATIC && known->n_sizes == 0)
             g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
                         "%s: block %u: device '%s' is static and has no \"sizes\"; a list of [nodes, edges] is right", name,

@@ -6,10 +6,15 @@
 
 #define POLL_NS G_GINT64_CONSTANT(50000000)     /* how often the caller's wish is looked at */
 #define GRACE_NS G_GINT64_CONSTANT(10000000000) /* what a cancelled inference may take to end, at most */
+#define LEAVE_NS G_GINT64_CONSTANT(1000000000)  /* what threads with nothing to do but leave are given for it */
 
-static double seconds(gint64 ns)
+/* "2.000 s", "1.500 ms", "1 ns" (transfer full) */
+static char *span_text(gint64 ns)
 {
-    return (double)ns / 1e9;
+    return ns >= 100000000 ? g_strdup_printf("%.3f s", (double)ns / 1e9)
+           : ns >= 1000000 ? g_strdup_printf("%.3f ms", (double)ns / 1e6)
+           : ns >= 1000    ? g_strdup_printf("%.3f us", (double)ns / 1e3)
+                           : g_strdup_printf("%d ns", (int)ns);
 }
 
 /* What a block has in hand, with its mail locked. Devices that have had a job for @least_ns are put into @hung. */
@@ -23,9 +28,9 @@ static void describe_jobs(Block *block, GString *text, gint64 now_ns, gint64 lea
             if (job->state != IFM_JOB_RUNNING)
                 continue;
             gint64 since_ns = now_ns - job->ready_ns;
-            g_string_append_printf(text, "%s%s (%s) has had batch %" G_GINT64_FORMAT " for %.3f s", comma,
-                                   job->lane->described->alias, job->lane->spec->text, job->work->flight->batch->id,
-                                   seconds(since_ns));
+            g_autofree char *since = span_text(since_ns);
+            g_string_append_printf(text, "%s%s (%s) has had batch %" G_GINT64_FORMAT " for %s", comma,
+                                   job->lane->described->alias, job->lane->spec->text, job->work->flight->batch->id, since);
             comma = ", ";
             if (since_ns >= least_ns)
                 *hung |= 1u << job->lane->device;
@@ -44,11 +49,12 @@ static gboolean has_running(const Block *block)
 static void describe_block(Block *block, GString *text, gint64 now_ns, gint64 least_ns, guint32 *hung)
 {
     const Line *line = block->line;
+    g_autofree char *since = NULL;
     g_string_append_printf(text, "%s block %d: ", block->index > 0 ? ";" : "", block->index + 1);
     ifm_condition_lock(block->mail);
     if (block->delivering)
-        g_string_append_printf(text, "the caller has had a batch handed to it for %.3f s",
-                               seconds(now_ns - block->since_ns));
+        g_string_append_printf(text, "the caller has had a batch handed to it for %s",
+                               since = span_text(now_ns - block->since_ns));
     else if (has_running(block))
         describe_jobs(block, text, now_ns, least_ns, hung);
     else if (block->n_merged > block->n_pushed && block->room == 0 && block->index + 1 < line->n_blocks)
@@ -68,7 +74,8 @@ static void set_timeout(Line *line, gint64 watchdog_ns, GError **error)
     GString *text = g_string_new(NULL);
     guint32 hung = 0;
     gint64 now_ns = ifm_clock_now_ns(line->clock);
-    g_string_append_printf(text, "no batch got on for %.3f s:", seconds(now_ns - atomic_load(&line->progress_ns)));
+    g_autofree char *since = span_text(now_ns - atomic_load(&line->progress_ns));
+    g_string_append_printf(text, "no batch got on for %s:", since);
     for (int i = 0; i < line->n_blocks; i++)
         describe_block(&line->blocks[i], text, now_ns, watchdog_ns, &hung);
     g_set_error_literal(error, IFM_ERROR, IFM_ERROR_TIMEOUT, text->str);
@@ -119,9 +126,22 @@ static void join(Line *line)
         }
 }
 
+/* What a device never answered is in the trace all the same, where the thread that writes there has left. */
+static void record_unanswered(Line *line)
+{
+    for (int i = 0; i < line->n_blocks; i++)
+    {
+        ifm_condition_lock(line->ended);
+        gboolean has_left = line->blocks[i].has_left;
+        ifm_condition_unlock(line->ended);
+        if (has_left)
+            ifm_block_record_unanswered(&line->blocks[i]);
+    }
+}
+
 /* Some device or thread does not come back. Its threads are let go: they end when they see that the line was abandoned,
  * if ever. All that they might still touch, the line, is never freed. */
-static void abandon(Line *line)
+static void abandon(Line *line, int n_threads)
 {
     Block *last = &line->blocks[line->n_blocks - 1];
     ifm_condition_lock(last->mail);
@@ -129,6 +149,8 @@ static void abandon(Line *line)
     line->is_stuck = last->delivering;
     ifm_condition_unlock(last->mail);
     stop_all(line);
+    wait_ended(line, n_threads, ifm_clock_now_ns(line->clock) + LEAVE_NS);
+    record_unanswered(line);
     for (int i = 0; i < line->n_blocks; i++)
         if (line->blocks[i].has_thread)
             pthread_detach(line->blocks[i].thread);
@@ -149,7 +171,7 @@ static void wind_up(Line *line, int n_threads, gint64 grace_ns)
     if (ended)
         join(line);
     else
-        abandon(line);
+        abandon(line, n_threads);
 }
 
 gboolean ifm_line_watch(Line *line, GError **error)

@@ -1175,6 +1175,23 @@ static void test_bad_descriptions(void)
     g_assert_cmpint(g_rmdir(folder), ==, 0);
 }
 
+/* A folder named from where the program stands is found all the same, and what lies beside a description is, too. */
+static void test_relative_folder(void)
+{
+    g_autofree char *before = g_strdup(g_getenv("IFM_DEVICES_DIR")), *here = g_get_current_dir();
+    g_assert_cmpint(g_chdir(g_getenv("IFM_TEST_DATA")), ==, 0);
+    g_setenv("IFM_DEVICES_DIR", "engine/devices", TRUE);
+    g_autoptr(GError) error = NULL;
+    g_autofree char *path = machine_path("lab", &error);
+    g_assert_no_error(error);
+    g_assert_true(g_path_is_absolute(path));
+    g_assert_true(g_file_test(path, G_FILE_TEST_EXISTS));
+    g_autoptr(MachineDescription) machine = machine_read(path, &error); /* its tables are in files of their own */
+    g_assert_no_error(error);
+    g_setenv("IFM_DEVICES_DIR", before, TRUE);
+    g_assert_cmpint(g_chdir(here), ==, 0);
+}
+
 /* The documentation's table of keys is the one that descriptions are read by. */
 static void test_documented(void)
 {
@@ -1202,6 +1219,7 @@ int main(int argc, char **argv)
     g_test_add_func("/simulated/table/ranges-scatter", test_ranges_scatter);
     g_test_add_func("/simulated/table/sizes-told", test_sizes_told);
     g_test_add_func("/simulated/roofline", test_roofline);
+    g_test_add_func("/simulated/relative-folder", test_relative_folder);
     g_test_add_func("/simulated/noise/seeded", test_noise_seeded);
     g_test_add_func("/simulated/noise/moments", test_noise_moments);
     g_test_add_func("/simulated/noise/drift", test_noise_drift);

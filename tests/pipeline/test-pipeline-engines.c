@@ -321,8 +321,8 @@ static void test_static(void)
         for (gsize kind = 0; kind < G_N_ELEMENTS(kinds); kind++)
         {
             g_autofree char *devices =
-                g_strdup_printf("A=simulated:line/TRUE,S=simulated:line/%s,T=simulated:line/%s,U=simulated:line/%s",
-                                kinds[kind], kinds[kind], kinds[kind]);
+                g_strdup_printf("A=simulated:line/TRUE,S=simulated:line/%s,T=simulated:line/%s-TOO,U=simulated:line/%s",
+                                kinds[kind], kinds[kind], kinds[1 - kind]);
             IfmPlan *plan = make_plan(devices, blocks[i]);
             make_static(plan, "S", sizes, G_N_ELEMENTS(sizes));
             make_static(plan, "T", sizes, G_N_ELEMENTS(sizes));

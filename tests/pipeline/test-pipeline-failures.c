@@ -180,6 +180,80 @@ static void test_watchdog(void)
                    "waits for block 1");
 }
 
+/* An inference that was never answered is in the trace up to the end; what came before it is, too. */
+static void check_unanswered(const char *device)
+{
+    Run run;
+    g_autofree char *devices = g_strdup_printf("A=simulated:line/%s,B=simulated:line/TWO", device);
+    run_init(&run);
+    run.options.watchdog_ns = 1000 * MS;
+    run.trace = run.options.trace = ifm_trace_new("test");
+    run.options.trace_batches = 20;
+    run_plan(&run, make_plan(devices, TWO_BLOCKS), 20);
+    g_assert_error(run.error, IFM_ERROR, IFM_ERROR_TIMEOUT);
+    gsize n = 0, n_failed = 0, n_infer = 0;
+    for (gsize t = 0; t < ifm_trace_n_tracks(run.trace); t++)
+    {
+        const IfmEvent *events = ifm_trace_events(run.trace, t, &n);
+        const IfmTrackInfo *info = ifm_trace_track_info(run.trace, t);
+        for (gsize i = 0; i < n && g_strcmp0(info->device, "A") == 0; i++)
+        {
+            n_infer++;
+            g_assert_cmpint(events[i].failed, ==, events[i].batch >= 3);
+            n_failed += events[i].failed && events[i].duration_ns > 0;
+            g_assert_true(events[i].batch != 3 || events[i].duration_ns >= 1000 * MS);
+        }
+    }
+    g_assert_cmpuint(n_infer, >=, 4);
+    g_assert_cmpuint(n_failed, ==, 1); /* the fifth was handed over behind it, and never began */
+    run_clear(&run);
+}
+
+static void test_unanswered(void)
+{
+    check_unanswered("HANGS-4");
+    check_unanswered("DEAF-4");
+}
+
+static void check_short_watchdog(gint64 watchdog_ns, const char *begin)
+{
+    Run run;
+    run_init(&run);
+    run.options.watchdog_ns = watchdog_ns;
+    run_plan(&run, make_plan("A=simulated:line/HANGS-4,B=simulated:line/TWO", TWO_BLOCKS), 20);
+    g_assert_error(run.error, IFM_ERROR, IFM_ERROR_TIMEOUT);
+    if (!g_str_has_prefix(run.error->message, begin))
+        g_error("%s", run.error->message);
+    run_clear(&run);
+}
+
+/* A time is told in a unit in which it is not 0. */
+static void test_units(void)
+{
+    check_short_watchdog(1, "no batch got on for 1 ns: ");
+    check_short_watchdog(2500, "no batch got on for 2.500 us: ");
+    check_short_watchdog(5 * MS, "no batch got on for 5.000 ms: ");
+}
+
+static void note_compiling(int block, const char *alias, gboolean ended, void *user)
+{
+    g_string_append_printf(user, "%s%d %s ", ended ? "/" : "", block, alias);
+}
+
+/* Who compiles what is told before and after. */
+static void test_compiling(void)
+{
+    Run run;
+    g_autoptr(GString) told = g_string_new(NULL);
+    run_init(&run);
+    run.options.compiling = note_compiling;
+    run.options.compiling_user = told;
+    run_plan(&run, make_plan("A=simulated:line/SEVEN,B=simulated:line/TWO", TWO_BLOCKS), 2);
+    g_assert_no_error(run.error);
+    g_assert_cmpstr(told->str, ==, "1 A /1 A 2 B /2 B ");
+    run_clear(&run);
+}
+
 /* A caller that keeps a batch too long is told of, too. It comes back in the end, so that everything is joined. */
 static void keep(const IfmBatch *batch, const IfmTensor *outputs, const GError *error, void *user)
 {
@@ -194,7 +268,7 @@ static void test_caller_keeps(void)
     run_init(&run);
     run.options.watchdog_ns = 1000 * MS;
     g_autofree IfmBatch *batches = make_batches(&run.graph, 1, 5);
-    g_autoptr(IfmPlan) plan = make_plan("A=simulated:line/TWO,B=simulated:line/TWO", PARALLEL);
+    g_autoptr(IfmPlan) plan = make_plan("A=simulated:line/TWO,B=simulated:line/TWO-TOO", PARALLEL);
     g_autoptr(IfmPipeline) pipeline = ifm_pipeline_new(plan, &run.options, &run.error);
     g_assert_no_error(run.error);
     g_assert_false(ifm_pipeline_run(pipeline, batches, 5, keep, &run, &run.result, &run.error));
@@ -396,6 +470,9 @@ int main(int argc, char **argv)
     g_test_add_func("/pipeline-failures/replans", test_replans);
     g_test_add_func("/pipeline-failures/gives-up", test_gives_up);
     g_test_add_func("/pipeline-failures/watchdog", test_watchdog);
+    g_test_add_func("/pipeline-failures/unanswered", test_unanswered);
+    g_test_add_func("/pipeline-failures/units", test_units);
+    g_test_add_func("/pipeline-failures/compiling", test_compiling);
     g_test_add_func("/pipeline-failures/caller-keeps", test_caller_keeps);
     g_test_add_func("/pipeline-failures/after-deaf", test_after_deaf);
     g_test_add_func("/pipeline-failures/interrupted", test_interrupted);

@@ -144,6 +144,18 @@ static void test_refused(void)
           "plan.json: block 2: 'I' is one device more than a plan may have; 8 are right at most" },
         { "{\"plan\": [[[\"CPV\"],[1],[1]]], \"devices\": {\"CPU\": {\"device\": \"openvino:CPU\"}}}",
           "plan.json: block 1: 'CPV' is not among its \"devices\"; did you mean \"CPU\"?" },
+        { "{\"plan\": [[[\"A\"],[1],[1]],[[\"B\"],[2],[1]]], \"devices\": {\"A\": {\"device\": \"simulated:line/ONE\"}, "
+          "\"B\": "
+          "{\"device\": \"simulated:line/ONE\"}}}",
+          "plan.json: block 2: A and B are both simulated:line/ONE; a device belongs to one block: name it once" },
+        { "{\"plan\": [[[\"A\"],[1],[1]]], \"sizes\": [[5,5],[-1,5]]}",
+          "plan.json: what it was made for: size 2 of it; [nodes, edges] is right, as [1000, 5000]" },
+        { "{\"plan\": [[[\"A\"],[1],[1]]], \"sizes\": [[1e15,5]]}",
+          "plan.json: what it was made for: size 1 of it; [nodes, edges] is right, as [1000, 5000]" },
+        { "{\"plan\": [[[\"A\"],[1],[1]]], \"device\": {}}",
+          "plan.json: key \"device\" is none of a plan's; did you mean \"devices\"?" },
+        { "{\"plan\": [[[\"A\"],[1],[1]]], \"devices\": {\"A\": {\"devise\": \"openvino:CPU\"}}}",
+          "plan.json: devices.A.devise: unknown key; did you mean \"device\"?" },
         { "{\"plan\": [], \"devices\": []}",
           "plan.json: \"devices\" is no object; {\"CPU\": {\"device\": \"openvino:CPU\"}} is right" },
         { "{\"plan\": [[[\"A\"],[1],[1]]], \"devices\": {\"A\": {\"form\": \"fluid\"}}}",
@@ -227,8 +239,8 @@ static IfmPlan *random_plan(GRand *random)
     int n_devices = 1 + g_rand_int_range(random, 0, IFM_PLAN_MAX_DEVICES), next = 1, device = 0;
     for (int i = 0; i < n_devices; i++)
     {
-        g_autofree char *alias = g_strdup_printf("D%d", i);
-        int index = ifm_plan_add_device(plan, alias, i % 3 > 0 ? "openvino:CPU@0" : NULL, i % 2);
+        g_autofree char *alias = g_strdup_printf("D%d", i), *device = g_strdup_printf("openvino:CPU@%d", i);
+        int index = ifm_plan_add_device(plan, alias, i % 3 > 0 ? device : NULL, i % 2);
         IfmPlanDevice *added = plan->devices->pdata[index];
         added->n_sizes = i % 2;
         added->sizes = g_new0(IfmPlanSize, added->n_sizes);

@@ -24,13 +24,12 @@ static const IfmPlanSize all_sizes[] = { { 250, 1000 },   { 250, 2000 },   { 100
 static IfmCosts *costs_new(int n_devices)
 {
     static const char *const aliases[] = { "A", "B", "C" };
+    static const char *const devices[] = { "onnxruntime:CPU", "openvino:CPU", "openvino:GPU" };
     g_autoptr(GError) error = NULL;
     IfmCosts *costs = ifm_costs_new("matmul", N_STAGES);
     for (int d = 0; d < n_devices; d++)
     {
-        IfmCostDevice device = {
-            .alias = aliases[d], .device = "onnxruntime:CPU", .splits = TRUE, .active_w = 10, .idle_w = 1
-        };
+        IfmCostDevice device = { .alias = aliases[d], .device = devices[d], .splits = TRUE, .active_w = 10, .idle_w = 1 };
         ifm_costs_add_device(costs, &device, &error);
         g_assert_no_error(error);
         for (int stage = 1; stage <= N_STAGES; stage++)
@@ -338,7 +337,7 @@ static void test_fallbacks(void)
     ifm_costs_forbid(costs, 1, 3, "it does not compile");
     g_autoptr(IfmPlan) plan = ifm_plan_new("matmul");
     ifm_plan_add_device(plan, "B", "onnxruntime:CPU", IFM_PLAN_DYNAMIC);
-    ifm_plan_add_device(plan, "A", "onnxruntime:CPU", IFM_PLAN_DYNAMIC);
+    ifm_plan_add_device(plan, "A", "openvino:CPU", IFM_PLAN_DYNAMIC);
     ifm_plan_add_block(plan, &(IfmPlanBlock){ 1, 4, 1, { 1 }, { 1 } });
     json_auto_t *fallbacks = ifm_plan_fallbacks(costs, plan, &question, &error);
     g_assert_no_error(error);
