@@ -78,6 +78,15 @@ char *ifm_plan_to_text(const IfmPlan *plan);
 /** ifm_plan_check: against its model: all its stages; blocks of several devices only of stages that can be split (each
  * output has a split axis). IFM_ERROR_INVALID "NAME: block 1: ...". */
 gboolean ifm_plan_check(const IfmPlan *plan, const IfmStagedModel *staged, const char *name, GError **error);
+/**
+ * ifm_plan_static_size: Which of its sizes a static device takes for a share: of those that hold it the least by
+ * nodes + edges, of equals the first. A size holds the share's nodes and edges, and where edges have to be added a node
+ * more, which they may end in. Planning and running take the same.
+ * @nodes: of a block of one device all that the batch has    @reads_edges: the block's stages have an edge_index
+ * Returns: (borrowed) one of @sizes; NULL where none holds it.
+ */
+const IfmPlanSize *ifm_plan_static_size(const IfmPlanSize *sizes, gsize n_sizes, double nodes, double edges,
+                                        gboolean reads_edges);
 
 /* --- running it ------------------------------------------------------------------------------------------------------- */
 

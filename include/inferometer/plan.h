@@ -16,7 +16,7 @@ G_BEGIN_DECLS
  * Range first..last on a device at (nodes, edges):
  *   where that range was measured fused: its lookup; else the sum over the largest measured ranges that make it up
  *   x slow-down(range, device, the other busy devices)
- * A device with static models takes the next profiled size that is no smaller; its part is then padded, which is a copy.
+ * A device with static models takes the size of ifm_plan_static_size(); its part is then padded, which is a copy.
  */
 typedef struct IfmCosts IfmCosts;
 
@@ -62,6 +62,8 @@ void ifm_costs_set_power(IfmCosts *costs, int device, double active_w, double id
 /** ifm_costs_set_cut: what crosses between @stage and the next: bytes = fixed + per_node x nodes + per_edge x edges. Stage
  * 0: what enters. Without it nothing. */
 void ifm_costs_set_cut(IfmCosts *costs, int stage, double per_node, double per_edge);
+/** ifm_costs_set_reads_edges: whether a stage has an edge_index, TRUE until said otherwise: ifm_plan_static_size(). */
+void ifm_costs_set_reads_edges(IfmCosts *costs, int stage, gboolean reads);
 /** ifm_costs_set_link: handing over from a device to another: fixed_ns + bytes x ns_per_byte. Not called: they share memory
  * and a pointer is handed over. From or to -1: the host. */
 void ifm_costs_set_link(IfmCosts *costs, int from, int to, double fixed_ns, double ns_per_byte);
@@ -116,7 +118,8 @@ typedef struct
 } IfmBlockCost;
 
 /** IfmPlanCost: @latency_ns: one batch alone: the sum over blocks, each with its own devices busy. @cycle_ns: the longest
- * device time of a block while all of the plan's devices are busy: 1 / throughput. @spread_ratio: of each. */
+ * device time of a block, over the device's streams, while all of the plan's devices are busy: 1 / throughput.
+ * @spread_ratio: of each. */
 typedef struct
 {
     double latency_ns, latency_spread_ratio;
@@ -164,7 +167,8 @@ typedef struct
     IfmPlanCost best_cost;
     IfmPlan *single; /* the best on one device; NULL where none can run all stages */
     IfmPlanCost single_cost;
-    gboolean within_uncertainty;   /* best's gain over single is within the uncertainty of both */
+    gboolean within_uncertainty;   /* best's gain over single is within the uncertainty of both, as far as it is known */
+    gboolean spread_unknown;       /* … and it is not known of both: how sure the gain is, cannot be said */
     gboolean optimal;              /* under this cost model; else: */
     double lower_bound, gap_ratio; /* of the objective (ns or J); gap = value / bound - 1 */
     gint64 n_ranges, n_subsets;    /* contiguous ranges; sets of devices */

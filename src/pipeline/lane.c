@@ -177,37 +177,26 @@ static Variant *variant_new(Lane *lane, gint64 nodes, gint64 edges, gint64 sourc
     return NULL;
 }
 
-/* What a share needs of a static model: room for its nodes and edges, for all nodes that it needs whole, and, where edges
- * have to be added, for a node that they may end in. */
+/* What a share needs of a static model: room for its nodes and edges, and for all nodes that it needs whole. */
 typedef struct
 {
     gint64 nodes, edges, sources;
 } Need;
 
-static gboolean size_fits(const Lane *lane, const IfmPlanSize *size, const Need *need)
-{
-    const Block *block = lane->block;
-    gboolean adds_edges = block->reads_edges && size->edges > need->edges;
-    gint64 nodes = block->n_lanes == 1 ? MAX(need->nodes, need->sources) : need->nodes;
-    return size->nodes >= nodes + adds_edges && size->edges >= need->edges;
-}
-
-/* Returns: the smallest size that fits; NULL with an error. */
+/* Returns: NULL with an error. */
 static const IfmPlanSize *choose_size(const Lane *lane, const Need *need, GError **error)
 {
-    const IfmPlanSize *best = NULL;
-    for (gsize i = 0; i < lane->described->n_sizes; i++)
-    {
-        const IfmPlanSize *size = &lane->described->sizes[i];
-        if (size_fits(lane, size, need) && (best == NULL || size->nodes + size->edges < best->nodes + best->edges))
-            best = size;
-    }
-    if (best == NULL)
+    const IfmPlanDevice *of = lane->described;
+    gint64 nodes = lane->block->n_lanes == 1 ? MAX(need->nodes, need->sources) : need->nodes;
+    const IfmPlanSize *size =
+        ifm_plan_static_size(of->sizes, of->n_sizes, (double)nodes, (double)need->edges, lane->block->reads_edges);
+    if (size == NULL)
         g_set_error(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED,
                     "none of its %" G_GSIZE_FORMAT " static sizes holds %" G_GINT64_FORMAT " nodes and %" G_GINT64_FORMAT
-                    " edges",
-                    lane->described->n_sizes, need->nodes, need->edges);
-    return best;
+                    " edges%s",
+                    of->n_sizes, nodes, need->edges,
+                    lane->block->reads_edges ? ", with a node more where edges have to be added" : "");
+    return size;
 }
 
 static Variant *find_variant(Lane *lane, const Need *need, gboolean make, GError **error)

@@ -107,6 +107,22 @@ char *ifm_plan_to_text(const IfmPlan *plan)
     return g_string_free(text, FALSE);
 }
 
+const IfmPlanSize *ifm_plan_static_size(const IfmPlanSize *sizes, gsize n_sizes, double nodes, double edges,
+                                        gboolean reads_edges)
+{
+    const IfmPlanSize *best = NULL;
+    for (gsize i = 0; i < n_sizes; i++)
+    {
+        const IfmPlanSize *size = &sizes[i];
+        gboolean adds_edges = reads_edges && (double)size->edges > edges;
+        if ((double)size->nodes < nodes + adds_edges || (double)size->edges < edges)
+            continue;
+        if (best == NULL || size->nodes + size->edges < best->nodes + best->edges)
+            best = size;
+    }
+    return best;
+}
+
 /* --- checks -------------------------------------------------------------------------------------------------------------
  */
 

@@ -232,32 +232,70 @@ static gboolean sum_pieces(const IfmCosts *costs, int device, int first, int las
     return TRUE;
 }
 
+/* --- sizes of static devices ---------------------------------------------------------------------------------------- */
+
+gboolean costs_reads_edges(const IfmCosts *costs, int first, int last)
+{
+    for (int stage = first; stage <= last; stage++)
+        if ((costs->no_edges >> (stage - 1) & 1) == 0)
+            return TRUE;
+    return FALSE;
+}
+
+gsize costs_static_sizes(const IfmCosts *costs, int device, int first, int last, IfmPlanSize *sizes)
+{
+    const IfmCostDevice *is = &costs->devices[device]->is;
+    int piece[IFM_COST_MAX_STAGES + 1];
+    gsize n = 0;
+    costs_pieces(costs, device, first, piece);
+    for (gsize i = 0; i < is->n_sizes; i++)
+    {
+        gboolean known = piece[last] != 0;
+        for (int l = last; known && l >= first; l = piece[l] - 1)
+            known = point_at(costs_range(costs, device, piece[l], l)->alone, (double)is->sizes[i].nodes,
+                             (double)is->sizes[i].edges) != NULL;
+        if (known)
+            sizes[n++] = is->sizes[i];
+    }
+    return n;
+}
+
+/* Whole numbers that a share was computed from are met again. */
+static double snap(double value)
+{
+    return fabs(value - round(value)) <= 1e-9 * value ? round(value) : value;
+}
+
+gboolean costs_static_size(const IfmCosts *costs, int device, int first, int last, double nodes, double edges,
+                           IfmPlanSize *size)
+{
+    g_autofree IfmPlanSize *sizes = g_new(IfmPlanSize, costs->devices[device]->is.n_sizes + 1);
+    gsize n = costs_static_sizes(costs, device, first, last, sizes);
+    const IfmPlanSize *best =
+        ifm_plan_static_size(sizes, n, snap(nodes), snap(edges), costs_reads_edges(costs, first, last));
+    if (best != NULL)
+        *size = *best;
+    return best != NULL;
+}
+
 static gboolean static_latency(const IfmCosts *costs, int device, int first, int last, double nodes, double edges,
                                guint32 busy, IfmCostLatency *latency, GError **error)
 {
-    const CostDevice *on = costs->devices[device];
-    IfmCostLatency one;
-    latency->latency_ns = INFINITY;
-    for (gsize i = 0; i < on->is.n_sizes; i++)
+    IfmPlanSize size;
+    if (!costs_static_size(costs, device, first, last, nodes, edges, &size) ||
+        !sum_pieces(costs, device, first, last, (double)size.nodes, (double)size.edges, busy, latency))
     {
-        const IfmPlanSize *size = &on->sizes[i];
-        if ((double)size->nodes < nodes || (double)size->edges < edges ||
-            !sum_pieces(costs, device, first, last, (double)size->nodes, (double)size->edges, busy, &one))
-            continue;
-        double pad_ns = costs_pad_ns(costs, first, size, nodes, edges);
-        if (one.latency_ns + pad_ns >= latency->latency_ns)
-            continue;
-        one.spread_ratio *= one.latency_ns / (one.latency_ns + pad_ns);
-        one.latency_ns += pad_ns;
-        *latency = one;
+        g_set_error(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED,
+                    "%s: stages %d to %d: %.0f nodes, %.0f edges: none of its %" G_GSIZE_FORMAT
+                    " static sizes holds that%s; measure one that does",
+                    costs->devices[device]->is.alias, first, last, nodes, edges, costs->devices[device]->is.n_sizes,
+                    costs_reads_edges(costs, first, last) ? " (with a node more where edges have to be added)" : "");
+        return FALSE;
     }
-    if (isfinite(latency->latency_ns))
-        return TRUE;
-    g_set_error(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED,
-                "%s: stages %d to %d: %.0f nodes, %.0f edges: none of its %" G_GSIZE_FORMAT
-                " static sizes is so large; measure one that is",
-                on->is.alias, first, last, nodes, edges, on->is.n_sizes);
-    return FALSE;
+    double pad_ns = costs_pad_ns(costs, first, &size, snap(nodes), snap(edges));
+    latency->spread_ratio *= latency->latency_ns / (latency->latency_ns + pad_ns);
+    latency->latency_ns += pad_ns;
+    return TRUE;
 }
 
 gboolean ifm_costs_latency(const IfmCosts *costs, int device, int first, int last, double nodes, double edges, guint32 busy,

@@ -286,6 +286,17 @@ static void set_cuts(const Reading *reading)
     }
 }
 
+static void set_readers(const Reading *reading)
+{
+    const IfmStagedModel *staged = reading->tables->staged;
+    const IfmBoundary *edges = ifm_staged_boundary(staged, "edge_index");
+    for (int stage = 1; stage <= (int)staged->n_stages; stage++)
+    {
+        g_autoptr(GPtrArray) inputs = ifm_staged_inputs(staged, stage, stage);
+        ifm_costs_set_reads_edges(reading->costs, stage, edges != NULL && g_ptr_array_find(inputs, edges, NULL));
+    }
+}
+
 static void forbid_splits(const Reading *reading)
 {
     const IfmStagedModel *staged = reading->tables->staged;
@@ -310,6 +321,7 @@ IfmCosts *ifm_costs_from_tables(const IfmStudyTables *tables, const char *const 
         if (reading.index[at] >= 0 && !judge_stages(&reading, at, error))
             return NULL;
     set_cuts(&reading);
+    set_readers(&reading);
     forbid_splits(&reading);
     return g_steal_pointer(&costs);
 }

@@ -145,6 +145,12 @@ void ifm_costs_free(IfmCosts *costs)
     g_free(costs);
 }
 
+int costs_streams_of(const char *device)
+{
+    g_autoptr(IfmDeviceSpec) spec = device != NULL ? ifm_device_spec_parse(device, NULL) : NULL;
+    return spec != NULL ? MAX(spec->n_streams, 1) : 1;
+}
+
 int ifm_costs_add_device(IfmCosts *costs, const IfmCostDevice *device, GError **error)
 {
     for (int i = 0; i < costs->n_devices; i++)
@@ -166,6 +172,7 @@ int ifm_costs_add_device(IfmCosts *costs, const IfmCostDevice *device, GError **
     one->is.device = g_strdup(device->device);
     one->sizes = g_memdup2(device->sizes, device->n_sizes * sizeof *device->sizes);
     one->is.sizes = one->sizes;
+    one->n_streams = costs_streams_of(device->device);
     costs->devices[costs->n_devices] = one;
     return costs->n_devices++;
 }
@@ -253,6 +260,13 @@ void ifm_costs_forbid_split(IfmCosts *costs, int stage)
 {
     g_return_if_fail(stage >= 1 && stage <= costs->n_stages);
     costs->no_split |= G_GUINT64_CONSTANT(1) << (stage - 1);
+}
+
+void ifm_costs_set_reads_edges(IfmCosts *costs, int stage, gboolean reads)
+{
+    g_return_if_fail(stage >= 1 && stage <= costs->n_stages);
+    guint64 bit = G_GUINT64_CONSTANT(1) << (stage - 1);
+    costs->no_edges = reads ? costs->no_edges & ~bit : costs->no_edges | bit;
 }
 
 void ifm_costs_set_power(IfmCosts *costs, int device, double active_w, double idle_w)

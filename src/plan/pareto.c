@@ -114,7 +114,9 @@ static void keep_label(Front *front, const Label *label)
 /* --- one block more -----------------------------------------------------------------------------------------------------
  */
 
-static double longest_of(const Front *front, const double *shares, guint32 busy, double *energy_j)
+typedef const PlanCurve *(*CurveOf)(CurveTable *table, int device, int first, int last, guint32 busy);
+
+static double longest_of(const Front *front, const double *shares, CurveOf curve_of, guint32 busy, double *energy_j)
 {
     int devices[IFM_PLAN_MAX_DEVICES], n = space_members(front->set, devices);
     double longest = 0;
@@ -122,7 +124,7 @@ static double longest_of(const Front *front, const double *shares, guint32 busy,
     {
         const IfmCostDevice *is = &front->costs->devices[devices[i]]->is;
         const PlanCurve *curve =
-            curve_table_get(front->space->curves, devices[i], front->first, front->last, busy & ~(1u << devices[i]));
+            curve_of(front->space->curves, devices[i], front->first, front->last, busy & ~(1u << devices[i]));
         double ns = n == 1 ? curve->whole_ns : curve_at(curve, shares[i]);
         longest = fmax(longest, ns);
         *energy_j += (is->active_w - is->idle_w) * ns * 1e-9;
@@ -142,8 +144,8 @@ static void add_block(const double *shares, gpointer user)
         front->cut_short = TRUE;
         return;
     }
-    double alone = longest_of(front, shares, front->set, &unused);
-    double steady = longest_of(front, shares, front->within, &energy_j);
+    double alone = longest_of(front, shares, curve_table_get, front->set, &unused);
+    double steady = longest_of(front, shares, curve_table_pace, front->within, &energy_j);
     double host = cost_handover_ns(front->costs, label.set, front->set, label.last, question->nodes, question->edges) +
                   cost_partition_ns(front->costs, n_devices, !label.split, question->edges) +
                   cost_merge_ns(front->costs, n_devices);
@@ -182,11 +184,14 @@ static void try_shares(Front *front)
         space_each_share(question->grid, question->n_grid, n, add_block, front);
         return;
     }
-    for (gsize k = 0; k < (front->costs->has_busy && front->set != front->within ? 2 : 1); k++)
+    gboolean two = front->costs->has_busy && front->set != front->within;
+    for (int i = 0; i < n; i++)
+        two = two || front->costs->devices[devices[i]]->n_streams > 1;
+    for (gsize k = 0; k < (two ? 2 : 1); k++)
     {
         for (int i = 0; i < n; i++)
-            curves[i] =
-                curve_table_get(front->space->curves, devices[i], front->first, front->last, busy[k] & ~(1u << devices[i]));
+            curves[i] = (k == 0 ? curve_table_get : curve_table_pace)(front->space->curves, devices[i], front->first,
+                                                                      front->last, busy[k] & ~(1u << devices[i]));
         if (isfinite(curve_split(curves, n, shares)))
             add_block(shares, front);
     }

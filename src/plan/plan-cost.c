@@ -44,6 +44,11 @@ double cost_merge_ns(const IfmCosts *costs, int n_devices)
     return n_devices < 2 ? 0 : costs->merge_ns;
 }
 
+int cost_n_streams(const IfmCosts *costs, int device, const IfmPlanDevice *described)
+{
+    return described->device != NULL ? costs_streams_of(described->device) : costs->devices[device]->n_streams;
+}
+
 /* --- whether it is a plan of this model ---------------------------------------------------------------------------------
  */
 
@@ -150,6 +155,7 @@ typedef struct
 {
     const IfmCosts *costs;
     CurveTable *curves;
+    const IfmPlan *plan;
     double nodes, edges;
     IfmPlanCost *cost;
 } Sum;
@@ -176,23 +182,31 @@ static gboolean device_time(const Sum *sum, const IfmPlanBlock *block, int devic
     return TRUE;
 }
 
-/* @longest_ns: of its devices. @half_ns: the longest upper end lies so far above it. */
-static gboolean block_cost(const Sum *sum, const IfmPlanBlock *block, const int *devices, guint32 busy, IfmBlockCost *cost,
-                           double *longest_ns, double *half_ns, GError **error)
+/* In how many batches at once a device of a block may be. */
+static int n_streams_at(const Sum *sum, const IfmPlanBlock *block, const int *devices, gsize at)
 {
-    double upper = 0;
+    return cost_n_streams(sum->costs, devices[at], sum->plan->devices->pdata[block->devices[at]]);
+}
+
+/* @pace: batches follow each other: each stream has one at once. @longest_ns: of its devices. @half_ns: the longest upper
+ * end lies so far above it. */
+static gboolean block_cost(const Sum *sum, const IfmPlanBlock *block, const int *devices, guint32 busy, gboolean pace,
+                           IfmBlockCost *cost, double *longest_ns, double *half_ns, GError **error)
+{
+    double upper = 0, longest = 0;
     *longest_ns = 0;
     for (gsize i = 0; i < block->n_devices; i++)
     {
-        double half = 0;
-        if (!device_time(sum, block, devices[i], block->ratios[i], busy & ~(1u << devices[i]), &cost->device_ns[i], &half,
-                         error))
+        double half = 0, *ns = &cost->device_ns[i];
+        int n_streams = pace ? n_streams_at(sum, block, devices, i) : 1;
+        if (!device_time(sum, block, devices[i], block->ratios[i], busy & ~(1u << devices[i]), ns, &half, error))
             return FALSE;
-        *longest_ns = fmax(*longest_ns, cost->device_ns[i]);
-        upper = isnan(half) || isnan(upper) ? (double)NAN : fmax(upper, cost->device_ns[i] + half);
+        longest = fmax(longest, *ns);
+        *longest_ns = fmax(*longest_ns, *ns / n_streams);
+        upper = isnan(half) || isnan(upper) ? (double)NAN : fmax(upper, (*ns + half) / n_streams);
     }
     *half_ns = upper - *longest_ns;
-    cost->total_ns = cost->handover_ns + cost->partition_ns + *longest_ns + cost->merge_ns;
+    cost->total_ns = cost->handover_ns + cost->partition_ns + longest + cost->merge_ns;
     return TRUE;
 }
 
@@ -210,7 +224,7 @@ static void add_energy(const Sum *sum, const IfmPlanBlock *block, const int *dev
     for (gsize i = 0; i < block->n_devices; i++)
     {
         const IfmCostDevice *device = &sum->costs->devices[devices[i]]->is;
-        *busy_j += (device->active_w - device->idle_w) * steady->device_ns[i] * 1e-9;
+        *busy_j += (device->active_w - device->idle_w) * steady->device_ns[i] / n_streams_at(sum, block, devices, i) * 1e-9;
         *idle_w += device->idle_w;
     }
 }
@@ -234,14 +248,14 @@ static gboolean add_up(const Sum *sum, const IfmPlan *plan, BlockDevices *device
         alone.partition_ns = cost_partition_ns(sum->costs, (int)block->n_devices, !split, sum->edges);
         alone.merge_ns = cost_merge_ns(sum->costs, (int)block->n_devices);
         steady = alone;
-        if (!block_cost(sum, block, devices[b], set, &alone, &longest, &half, error))
+        if (!block_cost(sum, block, devices[b], set, FALSE, &alone, &longest, &half, error))
         {
             g_prefix_error(error, "block %u: ", b + 1);
             return FALSE;
         }
         cost->latency_ns += alone.total_ns;
         squares += half * half;
-        if (!block_cost(sum, block, devices[b], used, &steady, &longest, &half, error))
+        if (!block_cost(sum, block, devices[b], used, TRUE, &steady, &longest, &half, error))
         {
             g_prefix_error(error, "block %u: ", b + 1);
             return FALSE;
@@ -275,7 +289,7 @@ gboolean plan_cost_on(const IfmCosts *costs, CurveTable *curves, const IfmPlan *
         return FALSE;
     cost->alone = g_array_new(FALSE, FALSE, sizeof(IfmBlockCost));
     cost->steady = g_array_new(FALSE, FALSE, sizeof(IfmBlockCost));
-    const Sum sum = { costs, curves, nodes, edges, cost };
+    const Sum sum = { costs, curves, plan, nodes, edges, cost };
     if (add_up(&sum, plan, devices, used, error))
         return TRUE;
     ifm_plan_cost_clear(cost);

@@ -5,8 +5,8 @@
 /* --- the cost model (costs.c) -------------------------------------------------------------------------------------------
  */
 
-/* What was measured of one range on one device, alone (@busy 0) or beside others. Of a dynamic device costs_entry_at() stands;
- * a static one has its points alone. */
+/* What was measured of one range on one device, alone (@busy 0) or beside others. Of a dynamic device costs_entry_at()
+ * stands; a static one has its points alone. */
 typedef struct
 {
     guint32 busy;
@@ -30,6 +30,7 @@ typedef struct
 {
     IfmCostDevice is;
     IfmPlanSize *sizes;
+    int n_streams; /* "openvino:CPU@0,1#2" has two, each with cores of its own: what runs on one does not slow the other */
     CostRange *ranges[IFM_COST_MAX_STAGES][IFM_COST_MAX_STAGES];
     char *why[IFM_COST_MAX_STAGES];
 } CostDevice;
@@ -46,6 +47,7 @@ struct IfmCosts
     int n_stages, n_devices;
     CostDevice *devices[IFM_PLAN_MAX_DEVICES];
     guint64 no_split; /* stages, bit 0 the first */
+    guint64 no_edges; /* stages that read no edge_index */
     struct
     {
         double per_node, per_edge;
@@ -55,6 +57,8 @@ struct IfmCosts
     double partition_fixed_ns, partition_ns_per_edge, merge_ns, pad_ns_per_byte;
 };
 
+/* costs_streams_of: @device: a specification; NULL or none that can be read: 1 */
+int costs_streams_of(const char *device);
 /* costs_entry_at: A latency between and beyond an entry's points; NaN. @origin: (out) (optional) */
 double costs_entry_at(const CostEntry *entry, double nodes, double edges, IfmGridOrigin *origin);
 /* Bytes that cross after a stage (0: that enter). */
@@ -72,6 +76,13 @@ double costs_slow_down(const IfmCosts *costs, int device, const CostRange *range
                        gboolean *known);
 /* A measured range at a size. A static device's must be one of its points: NaN where it is not. */
 double costs_piece_ns(const IfmCosts *costs, int device, const CostRange *range, double nodes, double edges);
+gboolean costs_reads_edges(const IfmCosts *costs, int first, int last);
+/* The sizes at which a static device has a latency of a range. @sizes: (out) [n_sizes of the device]    Returns: how many
+ */
+gsize costs_static_sizes(const IfmCosts *costs, int device, int first, int last, IfmPlanSize *sizes);
+/* Which of them a share takes. FALSE where none holds it. */
+gboolean costs_static_size(const IfmCosts *costs, int device, int first, int last, double nodes, double edges,
+                           IfmPlanSize *size);
 double costs_pad_ns(const IfmCosts *costs, int first, const IfmPlanSize *size, double nodes, double edges);
 void costs_rebuild_ratios(IfmCosts *costs, int device, int first, int last);
 
@@ -100,6 +111,8 @@ void curve_table_free(CurveTable *table);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(CurveTable, curve_table_free)
 /* Of stages that the device can run. */
 const PlanCurve *curve_table_get(CurveTable *table, int device, int first, int last, guint32 busy);
+/* What a batch takes of the device where batches follow each other: its streams have one each at once. */
+const PlanCurve *curve_table_pace(CurveTable *table, int device, int first, int last, guint32 busy);
 
 /* --- cost of a plan (plan-cost.c) ---------------------------------------------------------------------------------------
  */
@@ -109,6 +122,8 @@ double cost_handover_ns(const IfmCosts *costs, guint32 from, guint32 to, int sta
 /* @first_split: the first block of several devices: it pays for the order of the edges. */
 double cost_partition_ns(const IfmCosts *costs, int n_devices, gboolean first_split, double edges);
 double cost_merge_ns(const IfmCosts *costs, int n_devices);
+/* Streams of a plan's device: as the plan has it, or, where it names none, as the model. */
+int cost_n_streams(const IfmCosts *costs, int device, const IfmPlanDevice *described);
 /* The plan's devices as the cost model's indices; its devices must be the model's by alias. */
 gboolean plan_cost_on(const IfmCosts *costs, CurveTable *curves, const IfmPlan *plan, double nodes, double edges,
                       IfmPlanCost *cost, GError **error);

@@ -114,11 +114,13 @@ static Trial trial_of(const PlanSpace *space, guint32 set, int first, int last, 
 {
     int devices[IFM_PLAN_MAX_DEVICES];
     Trial trial = { .wanted = -1, .energy = space->question->objective == IFM_OBJECTIVE_ENERGY };
+    gboolean paces = space->question->objective != IFM_OBJECTIVE_LATENCY;
     trial.n = space_members(set, devices);
     for (int i = 0; i < trial.n; i++)
     {
         const IfmCostDevice *device = &space->costs->devices[devices[i]]->is;
-        trial.curves[i] = curve_table_get(space->curves, devices[i], first, last, busy & ~(1u << devices[i]));
+        trial.curves[i] = (paces ? curve_table_pace : curve_table_get)(space->curves, devices[i], first, last,
+                                                                       busy & ~(1u << devices[i]));
         trial.watts[i] = trial.energy ? device->active_w - device->idle_w : 0;
     }
     return trial;
@@ -506,6 +508,11 @@ static double objective_of(const IfmPlanCost *cost, IfmObjective objective)
                                                    : cost->energy_j;
 }
 
+static gboolean is_unknown(const IfmPlanCost *cost, IfmObjective objective)
+{
+    return isnan(objective == IFM_OBJECTIVE_LATENCY ? cost->latency_spread_ratio : cost->cycle_spread_ratio);
+}
+
 /* The half of its interval; an unknown one is none. Energy is time by power, and power is taken for known. */
 static double half_of(const IfmPlanCost *cost, IfmObjective objective)
 {
@@ -554,6 +561,7 @@ static void decide(IfmPlanAnswer *answer, IfmObjective objective)
         double gain = objective_of(&answer->single_cost, objective) - objective_of(&answer->best_cost, objective);
         double doubt = hypot(half_of(&answer->single_cost, objective), half_of(&answer->best_cost, objective));
         answer->within_uncertainty = gain <= doubt;
+        answer->spread_unknown = is_unknown(&answer->single_cost, objective) || is_unknown(&answer->best_cost, objective);
     }
     answer->plan = ifm_plan_copy(answer->within_uncertainty ? answer->single : answer->best);
     copy_cost(&answer->cost, answer->within_uncertainty ? &answer->single_cost : &answer->best_cost);

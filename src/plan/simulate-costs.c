@@ -40,33 +40,19 @@ static gboolean look_up(const Simulator *sim, const SimBlock *block, const SimLa
     return TRUE;
 }
 
-/* A static device takes the size that costs least with the padding, which is the host's work. */
+/* Of a static device what it is padded to counts; padding is the host's work. */
 static gboolean look_up_static(const Simulator *sim, const SimBlock *block, const SimLane *lane, double nodes, double edges,
                                SimPiece *piece, GError **error)
 {
-    const IfmCostDevice *device = ifm_costs_device(sim->costs, lane->device);
-    SimPiece best = { .alone_ns = INFINITY };
-    double best_pad_ns = 0;
-    for (gsize i = 0; i < device->n_sizes; i++)
-    {
-        const IfmPlanSize *size = &device->sizes[i];
-        SimPiece one = *piece;
-        if ((double)size->nodes < nodes || (double)size->edges < edges ||
-            !look_up(sim, block, lane, (double)size->nodes, (double)size->edges, &one, NULL))
-            continue;
-        double pad_ns = costs_pad_ns(sim->costs, block->plan->first, size, nodes, edges);
-        if (one.alone_ns + pad_ns >= best.alone_ns + best_pad_ns)
-            continue;
-        gboolean exact = (double)size->nodes == nodes && (double)size->edges == edges;
-        one.pad_bytes =
-            exact ? 0 : round_ns(costs_cut_bytes(sim->costs, block->plan->first - 1, one.at_nodes, one.at_edges));
-        one.pad_ns = round_ns(pad_ns);
-        best_pad_ns = pad_ns;
-        best = one;
-    }
-    if (!isfinite(best.alone_ns)) /* none fits: the cost model says why */
-        return look_up(sim, block, lane, nodes, edges, piece, error);
-    *piece = best;
+    IfmPlanSize size;
+    int first = block->plan->first;
+    if (!costs_static_size(sim->costs, lane->device, first, block->plan->last, nodes, edges, &size))
+        return look_up(sim, block, lane, nodes, edges, piece, error); /* the cost model says why */
+    if (!look_up(sim, block, lane, (double)size.nodes, (double)size.edges, piece, error))
+        return FALSE;
+    gboolean exact = (double)size.nodes == nodes && (double)size.edges == edges;
+    piece->pad_bytes = exact ? 0 : round_ns(costs_cut_bytes(sim->costs, first - 1, piece->at_nodes, piece->at_edges));
+    piece->pad_ns = round_ns(costs_pad_ns(sim->costs, first, &size, nodes, edges));
     return TRUE;
 }
 
@@ -110,13 +96,6 @@ static int find_device(const Simulator *sim, const char *alias)
     return -1;
 }
 
-/* n_streams_of: "openvino:CPU@0,1#2" has two, each with cores of its own: what runs on one does not slow the other. */
-static int n_streams_of(const IfmPlanDevice *described)
-{
-    g_autoptr(IfmDeviceSpec) spec = described->device != NULL ? ifm_device_spec_parse(described->device, NULL) : NULL;
-    return spec != NULL ? MAX(spec->n_streams, 1) : 1;
-}
-
 static gboolean lane_init(Simulator *sim, SimBlock *block, int place, GError **error)
 {
     SimLane *lane = &block->lanes[place];
@@ -133,7 +112,7 @@ static gboolean lane_init(Simulator *sim, SimBlock *block, int place, GError **e
         lane->ratio_before += block->plan->ratios[i];
     lane->ratio = block->plan->ratios[place];
     lane->is_last = place + 1 == block->n_lanes;
-    lane->n_streams = n_streams_of(lane->described);
+    lane->n_streams = cost_n_streams(sim->costs, lane->device, lane->described);
     lane->runs = g_new0(SimRun, lane->n_streams);
     lane->next = g_new0(gint64, lane->n_streams);
     lane->tracks = g_new0(IfmTrack *, lane->n_streams);

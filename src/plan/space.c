@@ -211,6 +211,11 @@ IfmPlan *space_plan(const PlanSpace *space, const SpaceBlock *blocks, int n_bloc
         IfmPlanBlock block = { .first = blocks[b].first, .last = blocks[b].last };
         block.n_devices = (gsize)space_members(blocks[b].set, block.devices);
         memcpy(block.ratios, blocks[b].shares, sizeof block.ratios);
+        for (gsize i = 0; i < block.n_devices; i++) /* of these the run is to choose, too */
+        {
+            IfmPlanDevice *one = plan->devices->pdata[block.devices[i]];
+            one->n_sizes = costs_static_sizes(space->costs, block.devices[i], block.first, block.last, one->sizes);
+        }
         ifm_plan_add_block(plan, &block);
     }
     return plan;

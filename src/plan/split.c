@@ -158,6 +158,7 @@ typedef struct
 {
     double *pieces[IFM_COST_MAX_STAGES][IFM_COST_MAX_STAGES];
     PlanCurve *rows[IFM_COST_MAX_STAGES];
+    PlanCurve *paces[IFM_COST_MAX_STAGES][IFM_COST_MAX_STAGES];
 } DeviceCurves;
 
 struct CurveTable
@@ -243,44 +244,67 @@ static void dynamic_curve(CurveTable *table, const double *values, PlanCurve *cu
 
 typedef struct
 {
+    gint64 order; /* nodes + edges: the size that ifm_plan_static_size() takes first */
     double share, ns;
 } Step;
 
 static int compare_steps(const void *a, const void *b)
 {
     const Step *x = a, *y = b;
-    return x->share != y->share ? (x->share < y->share ? -1 : 1) : (x->ns < y->ns) - (x->ns > y->ns);
+    return x->order != y->order ? (x->order < y->order ? -1 : 1) : (x->share < y->share) - (x->share > y->share);
 }
 
-/* Each size holds shares up to some largest one: steps, of which only those stand that no larger size undercuts. */
-static void static_curve(CurveTable *table, int device, int first, const double *values, PlanCurve *curve)
+/* The largest share that a size holds. Where its edges are met exactly it may hold a node more: a place of no width, which
+ * a graph whose edges are not spread evenly misses. */
+static double share_of_size(const CurveTable *table, const IfmPlanSize *size, gboolean reads_edges)
+{
+    double nodes = (double)size->nodes - reads_edges;
+    return fmax(0, fmin(1, fmin(nodes / table->nodes, (double)size->edges / table->edges)));
+}
+
+/* The steps that some share takes: each holds more than all before it. */
+static int static_steps(const CurveTable *table, int device, int first, int last, const double *values, Step *steps)
 {
     const IfmCostDevice *is = &table->costs->devices[device]->is;
-    g_autofree Step *steps = g_new(Step, is->n_sizes + 1);
+    gboolean reads_edges = costs_reads_edges(table->costs, first, last);
     int n = 0, kept = 0;
-    double whole = INFINITY;
     for (gsize i = 0; i < is->n_sizes; i++)
-    {
-        const IfmPlanSize *size = &is->sizes[i];
-        if (isnan(values[i]))
-            continue;
-        double share = fmin(1, fmin((double)size->nodes / table->nodes, (double)size->edges / table->edges));
-        if (share == 1)
-            whole = fmin(whole, values[i] + costs_pad_ns(table->costs, first, size, table->nodes, table->edges));
-        steps[n++] = (Step){ share, values[i] + costs_pad_ns(table->costs, first, size, 0, 0) };
-    }
+        if (!isnan(values[i]))
+            steps[n++] = (Step){ is->sizes[i].nodes + is->sizes[i].edges, share_of_size(table, &is->sizes[i], reads_edges),
+                                 values[i] + costs_pad_ns(table->costs, first, &is->sizes[i], 0, 0) };
     qsort(steps, (gsize)n, sizeof *steps, compare_steps);
-    double *share = own(table, g_new(double, 2 * n + 1)), *ns = own(table, g_new(double, 2 * n + 1));
-    for (int i = n - 1; i >= 0; i--) /* from the largest down, what is cheaper than all larger ones */
-        if (kept == 0 || steps[i].ns < steps[n - kept].ns)
+    for (int i = 0; i < n; i++)
+        if (steps[i].share > (kept > 0 ? steps[kept - 1].share : 0))
         {
-            Step step = steps[i];
-            steps[n - ++kept] = step;
+            steps[kept] = steps[i];
+            if (kept > 0)
+                steps[kept].ns = fmax(steps[kept].ns, steps[kept - 1].ns);
+            kept++;
         }
-    int knots = 0;
-    for (int i = n - kept; i < n; i++)
+    return kept;
+}
+
+static double static_whole(const CurveTable *table, int device, int first, int last, const double *values)
+{
+    const IfmCostDevice *is = &table->costs->devices[device]->is;
+    IfmPlanSize size;
+    if (!costs_static_size(table->costs, device, first, last, table->nodes, table->edges, &size))
+        return INFINITY;
+    for (gsize i = 0; i < is->n_sizes; i++)
+        if (is->sizes[i].nodes == size.nodes && is->sizes[i].edges == size.edges)
+            return values[i] + costs_pad_ns(table->costs, first, &size, table->nodes, table->edges);
+    return INFINITY;
+}
+
+/* Each size holds shares up to some largest one: a staircase. */
+static void static_curve(CurveTable *table, int device, int first, int last, const double *values, PlanCurve *curve)
+{
+    g_autofree Step *steps = g_new(Step, table->costs->devices[device]->is.n_sizes + 1);
+    int n = static_steps(table, device, first, last, values, steps), knots = 0;
+    double *share = own(table, g_new(double, 2 * n + 1)), *ns = own(table, g_new(double, 2 * n + 1));
+    for (int i = 0; i < n; i++)
     {
-        if (i > n - kept)
+        if (i > 0)
         {
             share[knots] = steps[i - 1].share;
             ns[knots++] = steps[i].ns;
@@ -288,7 +312,7 @@ static void static_curve(CurveTable *table, int device, int first, const double 
         share[knots] = steps[i].share;
         ns[knots++] = steps[i].ns;
     }
-    *curve = (PlanCurve){ knots, share, ns, whole };
+    *curve = (PlanCurve){ knots, share, ns, static_whole(table, device, first, last, values) };
 }
 
 /* @needed: the last stage of the range that is asked for */
@@ -312,7 +336,7 @@ static PlanCurve *make_row(CurveTable *table, int device, int first, int needed,
         for (int k = 0; k < n; k++)
             sum[k] = before[k] + own_part[k];
         if (costs->devices[device]->is.form == IFM_PLAN_STATIC)
-            static_curve(table, device, first, sum, &row[last - 1]);
+            static_curve(table, device, first, last, sum, &row[last - 1]);
         else
             dynamic_curve(table, sum, &row[last - 1]);
     }
@@ -328,4 +352,22 @@ const PlanCurve *curve_table_get(CurveTable *table, int device, int first, int l
     if (curves->rows[first - 1] == NULL)
         curves->rows[first - 1] = make_row(table, device, first, last, busy);
     return &curves->rows[first - 1][last - 1];
+}
+
+const PlanCurve *curve_table_pace(CurveTable *table, int device, int first, int last, guint32 busy)
+{
+    const PlanCurve *curve = curve_table_get(table, device, first, last, busy);
+    int n_streams = table->costs->devices[device]->n_streams;
+    if (n_streams < 2)
+        return curve;
+    PlanCurve **slot =
+        &curves_beside(table, device, table->costs->has_busy ? busy & ~(1u << device) : 0)->paces[first - 1][last - 1];
+    if (*slot != NULL)
+        return *slot;
+    double *ns = own(table, g_new(double, curve->n + 1));
+    for (int k = 0; k < curve->n; k++)
+        ns[k] = curve->ns[k] / n_streams;
+    *slot = own(table, g_new(PlanCurve, 1));
+    **slot = (PlanCurve){ curve->n, curve->share, ns, curve->whole_ns / n_streams };
+    return *slot;
 }

@@ -303,7 +303,8 @@ static void append_verdict(GString *out, const IfmPlanStory *story, const IfmScr
                                gained, objective);
     }
     else
-        g_string_append_printf(text, "gains %s in %s over the best single device", gained, objective);
+        g_string_append_printf(text, "gains %s in %s over the best single device%s", gained, objective,
+                               answer->spread_unknown ? "; how sure that is, is not known" : "");
     ifm_page_told(out, "verdict", tone, text->str, screen);
 }
 
@@ -397,10 +398,10 @@ static json_t *choice_to_json(const IfmPlan *plan, const IfmPlanCost *cost)
 
 static json_t *certificate_to_json(const IfmPlanAnswer *answer)
 {
-    json_t *json =
-        json_pack("{s:b,s:b,s:I,s:I,s:I,s:I}", "optimal", answer->optimal, "within_uncertainty", answer->within_uncertainty,
-                  "n_ranges", (json_int_t)answer->n_ranges, "n_subsets", (json_int_t)answer->n_subsets, "n_visited",
-                  (json_int_t)answer->n_visited, "n_pruned", (json_int_t)answer->n_pruned);
+    json_t *json = json_pack("{s:b,s:b,s:b,s:I,s:I,s:I,s:I}", "optimal", answer->optimal, "within_uncertainty",
+                             answer->within_uncertainty, "spread_unknown", answer->spread_unknown, "n_ranges",
+                             (json_int_t)answer->n_ranges, "n_subsets", (json_int_t)answer->n_subsets, "n_visited",
+                             (json_int_t)answer->n_visited, "n_pruned", (json_int_t)answer->n_pruned);
     json_object_set_new(json, "n_structures", ifm_json_real(answer->n_structures));
     json_object_set_new(json, "lower_bound", ifm_json_real(answer->lower_bound));
     json_object_set_new(json, "gap_ratio", ifm_json_real(answer->gap_ratio));

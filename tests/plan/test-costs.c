@@ -108,9 +108,17 @@ static void test_static(void)
     ifm_costs_set_host(costs, 0, 0, 0, 2);
     CLOSE(at(costs, npu, 1, 1, 1000, 0).latency_ns, 1e6); /* as it is: no copy */
     g_assert_cmpint(at(costs, npu, 1, 1, 1000, 0).origin, ==, IFM_COST_MEASURED);
-    /* 1500 and 3000 fit the second size and the third, which is the cheaper one: 300,000 + 60,000 bytes at 2 ns */
+    /* 1500 and 3000 fit the second size and the third, whose nodes and edges are fewer: 300,000 + 60,000 bytes at 2 ns */
     CLOSE(at(costs, npu, 1, 1, 1500, 0).latency_ns, 3e6 + 720000);
+    CLOSE(at(costs, npu, 1, 1, 999, 0).latency_ns, 1e6 + 2 * (100 * 1000 + 10 * 2000));
+    /* 1999 edges and one that is added: it needs a node to end in, unless no edges are read */
+    CLOSE(at(costs, npu, 1, 1, 999.5, 0).latency_ns, 3e6 + 720000);
+    ifm_costs_set_reads_edges(costs, 1, FALSE);
     CLOSE(at(costs, npu, 1, 1, 999.5, 0).latency_ns, 1e6 + 2 * (100 * 1000 + 10 * 2000));
+    ifm_costs_set_reads_edges(costs, 1, TRUE);
+    g_assert_false(ifm_costs_latency(costs, npu, 1, 1, 3000, 5999, 0, &latency, NULL));
+    g_assert_true(ifm_costs_latency(costs, npu, 1, 1, 2999, 5999, 0, &latency, NULL));
+    CLOSE(latency.latency_ns, 3e6 + 720000);
     g_assert_false(ifm_costs_latency(costs, npu, 1, 1, 3001, 6000, 0, &latency, &error));
     g_assert_error(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED);
     g_assert_nonnull(strstr(error->message, "NPU: stages 1 to 1: 3001 nodes, 6000 edges"));

@@ -21,7 +21,7 @@ enum
 #define NODES 1000.0
 static const double grid[] = { 0.2, 0.4, 0.6, 0.8 };
 static const double shares_known[N_SHARES] = { 0.2, 0.4, 0.6, 0.8, 1 };
-static const IfmPlanSize static_sizes[N_SIZES] = { { 500, 1100 }, { 1000, 2000 }, { 700, 2500 } };
+static const IfmPlanSize static_sizes[N_SIZES] = { { 500, 1100 }, { 1000, 2000 }, { 700, 2000 } };
 
 typedef struct
 {
@@ -33,6 +33,7 @@ typedef struct
     double link_fixed[MOST_DEVICES + 1][MOST_DEVICES + 1], link_byte[MOST_DEVICES + 1][MOST_DEVICES + 1];
     double cut[MOST_STAGES + 1], partition, partition_edge, merge, pad;
     double active[MOST_DEVICES], idle[MOST_DEVICES];
+    int streams[MOST_DEVICES];
     int max_blocks;
     guint32 no_split;
     /* what follows from it */
@@ -96,7 +97,8 @@ static double range_ns(const Instance *x, int d, int first, int last, double nod
 static double share_ns(const Instance *x, int d, int first, int last, double share, guint32 busy)
 {
     int n_pieces;
-    double best = INFINITY;
+    gint64 least = G_MAXINT64;
+    double ns = INFINITY, edges = 2 * share * NODES;
     for (int s = first; s <= last; s++)
         if (x->forbidden[d][s])
             return INFINITY;
@@ -105,13 +107,16 @@ static double share_ns(const Instance *x, int d, int first, int last, double sha
     for (int i = 0; i < N_SIZES; i++)
     {
         const IfmPlanSize *size = &static_sizes[i];
-        if ((double)size->nodes < share * NODES || (double)size->edges < 2 * share * NODES)
+        int filler = (double)size->edges > edges;
+        if ((double)size->nodes < share * NODES + filler || (double)size->edges < edges ||
+            size->nodes + size->edges >= least)
             continue;
         gboolean as_is = share == 1 && (double)size->nodes == NODES && (double)size->edges == 2 * NODES;
-        double ns = range_ns(x, d, first, last, (double)size->nodes, busy, &n_pieces);
-        best = fmin(best, ns + (as_is ? 0 : x->pad * x->cut[first] * (double)size->nodes));
+        least = size->nodes + size->edges;
+        ns = range_ns(x, d, first, last, (double)size->nodes, busy, &n_pieces) +
+             (as_is ? 0 : x->pad * x->cut[first] * (double)size->nodes);
     }
-    return best;
+    return ns;
 }
 
 static gboolean can(const Instance *x, int d, int first, int last)
@@ -153,14 +158,15 @@ static double crossing_ns(const Instance *x, guint32 from, guint32 to, int stage
     return worst;
 }
 
-static double block_ns(const Instance *x, const Block *block, guint32 busy, double *extra_j)
+/* @pace: streams have a batch each. */
+static double block_ns(const Instance *x, const Block *block, guint32 busy, gboolean pace, double *extra_j)
 {
     double longest = 0;
     for (int d = 0; d < x->m; d++)
     {
         if ((block->set >> d & 1) == 0)
             continue;
-        double ns = x->ns[d][block->first][block->last][busy & ~(1u << d)][block->share[d]];
+        double ns = x->ns[d][block->first][block->last][busy & ~(1u << d)][block->share[d]] / (pace ? x->streams[d] : 1);
         longest = fmax(longest, ns);
         *extra_j += (x->active[d] - x->idle[d]) * ns * 1e-9;
     }
@@ -196,8 +202,8 @@ static void weigh(const Walk *walk)
         if (block->n > 1)
             host += x->merge + x->partition + (split ? 0 : x->partition_edge * 2 * NODES);
         split = split || block->n > 1;
-        latency += host + block_ns(x, block, block->set, &ignored);
-        cycle = fmax(cycle, fmax(host, block_ns(x, block, used, &energy)));
+        latency += host + block_ns(x, block, block->set, FALSE, &ignored);
+        cycle = fmax(cycle, fmax(host, block_ns(x, block, used, TRUE, &energy)));
         before = block->set;
     }
     for (int d = 0; d < x->m; d++)
@@ -300,6 +306,7 @@ static void draw_device(Instance *x, int d, double size, GRand *random)
     gboolean fuses = chance(random, 0.4), loaded = chance(random, 0.7);
     x->fixed[d] = chance(random, 0.25);
     x->splits[d] = !chance(random, 0.15);
+    x->streams[d] = chance(random, 0.2) ? g_rand_int_range(random, 2, 4) : 1;
     x->active[d] = between(random, 1, 40);
     x->idle[d] = between(random, 0, 5);
     for (int s = 0; s < x->n; s++)
@@ -383,11 +390,12 @@ static void give_points(IfmCosts *costs, const Instance *x, int d, int first, in
 static IfmCosts *costs_of(const Instance *x)
 {
     static const char *const names[] = { "A", "B", "C", "D" };
+    static const char *const specs[] = { "simulated:ideal/CPU", "simulated:ideal/CPU#2", "simulated:ideal/CPU#3" };
     IfmCosts *costs = ifm_costs_new("random", (gsize)x->n);
     for (int d = 0; d < x->m; d++)
     {
         IfmCostDevice device = { .alias = names[d],
-                                 .device = "simulated:ideal/CPU",
+                                 .device = specs[x->streams[d] - 1],
                                  .form = x->fixed[d] ? IFM_PLAN_STATIC : IFM_PLAN_DYNAMIC,
                                  .sizes = x->fixed[d] ? static_sizes : NULL,
                                  .n_sizes = x->fixed[d] ? N_SIZES : 0,
@@ -695,6 +703,24 @@ static void test_uncertain(void)
         g_assert_cmpfloat_with_epsilon(answer.best_cost.cycle_ns, 0.75e6, 1e-3);
         g_assert_cmpfloat_with_epsilon(answer.cost.cycle_ns, wide ? 1e6 : 0.75e6, 1e-3);
         g_assert_true(ifm_plan_same_shape(answer.plan, wide ? answer.single : answer.best));
+        g_assert_false(answer.spread_unknown);
+    }
+}
+
+/* Of points without an interval nobody can say how sure the gain is. */
+static void test_unknown_spread(void)
+{
+    static const double stage_ns[] = { 1e6, 3e6 };
+    const IfmPlanQuestion questions[] = { { .objective = IFM_OBJECTIVE_THROUGHPUT, .nodes = 1000, .edges = 2000 },
+                                          { .objective = IFM_OBJECTIVE_LATENCY, .nodes = 1000, .edges = 2000 } };
+    g_autoptr(IfmCosts) costs = linear_costs(1, 2, stage_ns, NAN);
+    for (gsize i = 0; i < G_N_ELEMENTS(questions); i++)
+    {
+        g_auto(IfmPlanAnswer) answer = { 0 };
+        g_assert_true(ifm_plan_search(costs, &questions[i], &answer, NULL));
+        g_assert_true(answer.spread_unknown);
+        g_assert_false(answer.within_uncertainty);
+        g_assert_true(ifm_plan_same_shape(answer.plan, answer.best));
     }
 }
 
@@ -785,6 +811,7 @@ int main(int argc, char **argv)
     g_test_add_func("/plan-search/known", test_known);
     g_test_add_func("/plan-search/counts", test_counts);
     g_test_add_func("/plan-search/uncertain", test_uncertain);
+    g_test_add_func("/plan-search/unknown-spread", test_unknown_spread);
     g_test_add_func("/plan-search/refusals", test_refusals);
     g_test_add_func("/plan-search/laptop", test_laptop);
     return g_test_run();

@@ -139,6 +139,9 @@ static void test_answer(Fixture *fixture, gconstpointer data)
     g_assert_nonnull(strstr(page, "optimal under this cost model"));
     g_assert_nonnull(strstr(page, "NPU not for stages 3, 4: the compiler has no ScatterND\n"));
     g_assert_nonnull(strstr(page, "verdict: gains 140.0 % in throughput over the best single device\n"));
+    fixture->answer.spread_unknown = TRUE;
+    g_autofree char *unknown = ifm_plan_answer_to_screen(&fixture->story, &(IfmScreen){ .width = 200, .utf8 = TRUE });
+    g_assert_nonnull(strstr(unknown, "over the best single device; how sure that is, is not known\n"));
 }
 
 /* A gain that nobody can be sure of: the single device is the plan, and the page says why. */
