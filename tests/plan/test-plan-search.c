@@ -1,7 +1,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "meteor-lake.h"
+#include <inferometer/plan.h>
 
 /* --- random instances, and their optimum by trying everything -----------------------------------------------------------
  *
@@ -752,56 +752,6 @@ static void test_refusals(void)
     g_assert_error(error, IFM_ERROR, IFM_ERROR_INVALID);
 }
 
-/* --- the laptop ---------------------------------------------------------------------------------------------------------
- */
-
-/* Of every size of the larger table: never worse than the published search, under the same costs. */
-static void test_laptop(void)
-{
-    static const double published[] = { 0.3, 0.5, 0.7 };
-    Imported imported;
-    g_autoptr(GError) error = NULL;
-    import(&imported, "large-55-sizes.csv");
-    g_autoptr(IfmCosts) costs = ifm_costs_from_tables(imported.tables, NULL, &error);
-    g_assert_no_error(error);
-    guint32 npu = 0;
-    int n_sizes = 0, n_better = 0;
-    for (int d = 0; d < (int)ifm_costs_n_devices(costs); d++)
-        npu |= (guint32)g_str_equal(ifm_costs_device(costs, d)->alias, "NPU") << d;
-    for (guint i = 0; i < imported.tables->rows->len; i++)
-    {
-        const IfmStageRow *row = imported.tables->rows->pdata[i];
-        if (row->stage != 1 || !g_str_equal(row->device->alias, "CPU"))
-            continue;
-        n_sizes++;
-        for (int objective = 0; objective < 2; objective++)
-        {
-            g_auto(IfmPlanAnswer) best = { 0 }, restricted = { 0 };
-            IfmPlanQuestion question = { .objective = (IfmObjective)objective,
-                                         .nodes = (double)row->nodes,
-                                         .edges = (double)row->edges };
-            g_assert_true(ifm_plan_search(costs, &question, &best, &error));
-            question.grid = published;
-            question.n_grid = G_N_ELEMENTS(published);
-            question.max_blocks = 2;
-            question.no_split = npu;
-            g_assert_true(ifm_plan_search(costs, &question, &restricted, &error));
-            double a = value_of(&best.best_cost, (IfmObjective)objective);
-            double b = value_of(&restricted.best_cost, (IfmObjective)objective);
-            g_assert_true(best.optimal && restricted.optimal);
-            g_assert_cmpfloat(a, <=, b * (1 + 1e-9));
-            n_better += a < 0.99 * b;
-            g_autofree char *text = ifm_plan_to_text(best.best);
-            g_autofree char *other = ifm_plan_to_text(restricted.best);
-            g_test_message("%" G_GINT64_FORMAT "/%" G_GINT64_FORMAT " %s: %.2f ms %s; published search %.2f ms %s",
-                           row->nodes, row->edges, ifm_objective_words()[objective], a * 1e-6, text, b * 1e-6, other);
-        }
-    }
-    g_assert_cmpint(n_sizes, ==, 55);
-    g_assert_cmpint(n_better, >, 0);
-    imported_clear(&imported);
-}
-
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -813,6 +763,5 @@ int main(int argc, char **argv)
     g_test_add_func("/plan-search/uncertain", test_uncertain);
     g_test_add_func("/plan-search/unknown-spread", test_unknown_spread);
     g_test_add_func("/plan-search/refusals", test_refusals);
-    g_test_add_func("/plan-search/laptop", test_laptop);
     return g_test_run();
 }
