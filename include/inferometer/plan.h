@@ -72,9 +72,9 @@ void ifm_costs_set_link(IfmCosts *costs, int from, int to, double fixed_ns, doub
 void ifm_costs_set_host(IfmCosts *costs, double partition_fixed_ns, double partition_ns_per_edge, double merge_fixed_ns,
                         double pad_ns_per_byte);
 
-/** ifm_costs_from_tables: All of the above from what a study measured: latencies of stages and ranges, under load where it
- * was measured, links (none where memory is shared or the latency holds the transfer already), static devices' profiled
- * sizes, stages that failed to compile (forbidden, with the reason) or are declared so in the study.
+/** ifm_costs_from_tables: What a study measured: latencies of stages and ranges, under load where it was measured, static
+ * devices' profiled sizes, stages that failed to compile (forbidden, with the reason) or are declared so in the study; and
+ * what crosses between stages. No links: the latencies hold the transfers. No power.
  * @devices: aliases to use, NULL-terminated, or NULL for all that have latencies. IFM_ERROR_INVALID: "table too sparse":
  * names device and stage without a single latency; an unknown alias. */
 IfmCosts *ifm_costs_from_tables(const IfmStudyTables *tables, const char *const *devices, GError **error);

@@ -309,8 +309,8 @@ static void forbid_splits(const Reading *reading)
         }
 }
 
-/* No links: a study measures each latency from host tensors to host tensors, which is what the pipeline hands over, so the
- * way to the device and back is in the latencies already. docs/planning.md. */
+/* No links: a study measures each latency from host tensors to host tensors, so the way to the device and back is in the
+ * latencies already. What that misses where the pipeline makes the copies itself: docs/planning.md. */
 IfmCosts *ifm_costs_from_tables(const IfmStudyTables *tables, const char *const *devices, GError **error)
 {
     g_autoptr(IfmCosts) costs = ifm_costs_new(tables->staged->name, tables->staged->n_stages);
