@@ -24,7 +24,7 @@ typedef enum
     IFM_EVENT_QUEUE,       /* a batch lies in a queue: from when it was put there to when it was taken */
     IFM_EVENT_WAIT_INPUT,  /* a block has nothing to do: its input queue is empty */
     IFM_EVENT_WAIT_OUTPUT, /* a block holds a finished batch: the queue after it is full */
-    IFM_EVENT_BLOCK,       /* a batch's whole time in a block: partition + devices + merge */
+    IFM_EVENT_BLOCK,       /* a batch's whole time in a block: partition, its wait for the device's turn, device, merge */
     IFM_EVENT_BATCH,       /* a batch's whole time in the pipeline */
     IFM_EVENT_NODE,        /* one node within an inference (profiled twins, imported profiles); named "OP_TYPE NODE" */
     IFM_EVENT_OTHER,       /* of a foreign trace */
@@ -215,6 +215,7 @@ typedef struct
     gsize n;
     double mean_ns, median_ns, max_ns;        /* of stage_total; ns */
     double partition_ns, device_ns, merge_ns; /* means; they add up to mean_ns */
+    double turn_ns;                           /* mean wait for the device's turn: in the block event, not in mean_ns */
     gsize n_bottleneck;                       /* batches of which it was the longest */
 } IfmStageUse;
 
@@ -230,6 +231,7 @@ typedef struct
     guint32 track;
     int block;
     gint64 start_ns, duration_ns;
+    gboolean turn; /* of kind BLOCK: it waited for its device, which had another batch; @track is the device's */
 } IfmPathStep;
 
 typedef struct
@@ -249,6 +251,7 @@ typedef struct
     GArray *stages;          /* IfmStageUse */
     int bottleneck_block;    /* of most batches the longest; 0: none */
     GArray *batch_stage_ns;  /* gint64 [n_batches x stages->len], -1 where it never got there; row-major */
+    GArray *batch_turn_ns;   /* the same of the waits for the devices' turns */
     GArray *batch_ids;       /* gint32 [n_batches] */
     gint64 critical_batch;   /* the batch of median latency; -1 */
     GArray *critical_path;   /* IfmPathStep of that batch */

@@ -21,6 +21,7 @@ static json_t *blocks_to_json(const IfmPlan *plan, const IfmTraceAnalysis *analy
         json_object_set_new(block, "partition_ns", ifm_json_real(use->partition_ns));
         json_object_set_new(block, "device_ns", ifm_json_real(use->device_ns));
         json_object_set_new(block, "merge_ns", ifm_json_real(use->merge_ns));
+        json_object_set_new(block, "turn_ns", ifm_json_real(use->turn_ns));
         json_array_append_new(blocks, block);
     }
     return blocks;

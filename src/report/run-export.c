@@ -43,12 +43,15 @@ typedef struct
     gsize index; /* in the analysis */
 } BatchRow;
 
+static gint64 table_ns(const BatchRow *row, const GArray *table, gsize column)
+{
+    gsize n = row->story->analysis->stages->len;
+    return column < n ? g_array_index(table, gint64, row->index * n + column) : -1;
+}
+
 static gint64 stage_ns(const BatchRow *row, gsize column)
 {
-    const IfmTraceAnalysis *analysis = row->story->analysis;
-    return column < analysis->stages->len
-               ? g_array_index(analysis->batch_stage_ns, gint64, row->index * analysis->stages->len + column)
-               : -1;
+    return table_ns(row, row->story->analysis->batch_stage_ns, column);
 }
 
 static void get_run(const void *record, const void *user, IfmValue *value)
@@ -66,6 +69,14 @@ static void get_batch(const void *record, const void *user, IfmValue *value)
 static void get_stage(const void *record, const void *user, IfmValue *value)
 {
     gint64 ns = stage_ns(record, GPOINTER_TO_SIZE(user));
+    if (ns >= 0)
+        ifm_value_set_integer(value, ns);
+}
+
+static void get_turn(const void *record, const void *user, IfmValue *value)
+{
+    const BatchRow *row = record;
+    gint64 ns = table_ns(row, row->story->analysis->batch_turn_ns, GPOINTER_TO_SIZE(user));
     if (ns >= 0)
         ifm_value_set_integer(value, ns);
 }
@@ -117,13 +128,14 @@ char *ifm_run_batches_to_csv(const IfmRunStory *stories, gsize n)
                    tail[] = { { "cycle_ns", "cycle", IFM_FIELD_INTEGER, get_cycle },
                               { "bottleneck_block", "bottleneck", IFM_FIELD_INTEGER, get_bottleneck } };
     g_array_append_vals(fields, head, G_N_ELEMENTS(head));
-    for (gsize b = 0; b < most_blocks(stories, n); b++)
-    {
-        char *key = g_strdup_printf("block_%" G_GSIZE_FORMAT "_ns", b + 1);
-        IfmField field = { key, key, IFM_FIELD_INTEGER, get_stage, GSIZE_TO_POINTER(b) };
-        g_ptr_array_add(keys, key);
-        g_array_append_val(fields, field);
-    }
+    for (int turns = 0; turns < 2; turns++)
+        for (gsize b = 0; b < most_blocks(stories, n); b++)
+        {
+            char *key = g_strdup_printf("block_%" G_GSIZE_FORMAT "%s_ns", b + 1, turns ? "_turn" : "");
+            IfmField field = { key, key, IFM_FIELD_INTEGER, turns ? get_turn : get_stage, GSIZE_TO_POINTER(b) };
+            g_ptr_array_add(keys, key);
+            g_array_append_val(fields, field);
+        }
     g_array_append_vals(fields, tail, G_N_ELEMENTS(tail));
     for (gsize i = 0; i < n; i++)
         for (gsize b = 0; stories[i].analysis != NULL && b < stories[i].analysis->n_batches; b++)

@@ -104,6 +104,7 @@ static void add_blocks(GPtrArray *figures, const IfmRunStory *story)
         add_part(figures, "  partition", ifm_member_number(predicted, "partition_ns"), use->partition_ns);
         add_part(figures, "  devices", ifm_member_number(predicted, "device_ns"), use->device_ns);
         add_part(figures, "  merge", ifm_member_number(predicted, "merge_ns"), use->merge_ns);
+        add_part(figures, "  (wait for its turn)", ifm_member_number(predicted, "turn_ns"), use->turn_ns);
     }
 }
 

@@ -205,6 +205,14 @@ static void get_stage_mark(const void *record, const void *user, IfmValue *value
     value->tone = IFM_TONE_WARN;
 }
 
+/* Beside the time of a batch, not in it. */
+static void get_stage_turn(const void *record, const void *user, IfmValue *value)
+{
+    const StageLine *line = record;
+    if (line->use->turn_ns > 0)
+        ifm_value_set_real(value, line->use->turn_ns);
+}
+
 #define STAGE(member) AT(IfmStageUse, member)
 
 static const IfmField stage_fields[] = {
@@ -216,6 +224,7 @@ static const IfmField stage_fields[] = {
     { "partition", "partition", IFM_FIELD_DURATION, get_stage_real, STAGE(partition_ns) },
     { "device", "+ devices", IFM_FIELD_DURATION, get_stage_real, STAGE(device_ns) },
     { "merge", "+ merge", IFM_FIELD_DURATION, get_stage_real, STAGE(merge_ns) },
+    { "turn", "waits for turn", IFM_FIELD_DURATION, get_stage_turn, NULL, IFM_FIELD_HIDE_EMPTY },
     { "median", "median", IFM_FIELD_DURATION, get_stage_real, STAGE(median_ns) },
     { "max", "longest", IFM_FIELD_DURATION, get_stage_real, STAGE(max_ns) },
     { "bottleneck_count", "slowest of", IFM_FIELD_INTEGER, get_stage_count, STAGE(n_bottleneck) },
@@ -290,17 +299,18 @@ static const IfmField step_fields[] = {
     { NULL },
 };
 
-static const char *step_name(IfmEventKind kind)
+static const char *step_name(const IfmPathStep *step)
 {
-    return kind == IFM_EVENT_BLOCK   ? "handed over"
-           : kind == IFM_EVENT_OTHER ? "not recorded"
-           : kind == IFM_EVENT_QUEUE ? "in the queue"
-                                     : ifm_event_kind_name(kind);
+    return step->turn                      ? "wait for the device"
+           : step->kind == IFM_EVENT_BLOCK ? "handed over"
+           : step->kind == IFM_EVENT_OTHER ? "not recorded"
+           : step->kind == IFM_EVENT_QUEUE ? "in the queue"
+                                           : ifm_event_kind_name(step->kind);
 }
 
 static StepLine step_line(const IfmTrace *trace, const IfmPathStep *step, gint64 start_ns, double whole_ns)
 {
-    return (StepLine){ .kind = step_name(step->kind),
+    return (StepLine){ .kind = step_name(step),
                        .where = step->kind != IFM_EVENT_OTHER ? ifm_trace_track_info(trace, step->track)->thread : NULL,
                        .block = step->block > 0 ? g_strdup_printf("%d", step->block) : NULL,
                        .at_ns = (double)(step->start_ns - start_ns),

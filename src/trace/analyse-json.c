@@ -108,18 +108,26 @@ static json_t *stage(const IfmStageUse *use)
     json_object_set_new(json, "partition_mean_ns", real(use->partition_ns));
     json_object_set_new(json, "device_mean_ns", real(use->device_ns));
     json_object_set_new(json, "merge_mean_ns", real(use->merge_ns));
+    json_object_set_new(json, "turn_mean_ns", real(use->turn_ns));
     json_object_set_new(json, "bottleneck_count", whole((gint64)use->n_bottleneck));
     return json;
 }
 
+/* A batch's row of a table of batches by stages. */
+static json_t *row_of(const IfmTraceAnalysis *analysis, const GArray *table, guint row)
+{
+    json_t *times = json_array();
+    for (guint i = 0; i < analysis->stages->len; i++)
+        json_array_append_new(times, whole_or_null(g_array_index(table, gint64, row * (gsize)analysis->stages->len + i)));
+    return times;
+}
+
 static json_t *batch(const IfmTraceAnalysis *analysis, guint row)
 {
-    json_t *json = json_object(), *times = json_array();
+    json_t *json = json_object();
     json_object_set_new(json, "batch", whole(g_array_index(analysis->batch_ids, gint32, row)));
-    for (guint i = 0; i < analysis->stages->len; i++)
-        json_array_append_new(
-            times, whole_or_null(g_array_index(analysis->batch_stage_ns, gint64, row * (gsize)analysis->stages->len + i)));
-    json_object_set_new(json, "stage_total_ns", times);
+    json_object_set_new(json, "stage_total_ns", row_of(analysis, analysis->batch_stage_ns, row));
+    json_object_set_new(json, "turn_ns", row_of(analysis, analysis->batch_turn_ns, row));
     return json;
 }
 
@@ -127,7 +135,7 @@ static json_t *step(const IfmPathStep *step, const IfmTrace *trace)
 {
     json_t *json = json_object();
     gboolean on_track = step->kind != IFM_EVENT_OTHER;
-    json_object_set_new(json, "kind", json_string(ifm_event_kind_name(step->kind)));
+    json_object_set_new(json, "kind", json_string(step->turn ? "turn" : ifm_event_kind_name(step->kind)));
     json_object_set_new(json, "thread", on_track ? text(ifm_trace_track_info(trace, step->track)->thread) : json_null());
     json_object_set_new(json, "block", step->block > 0 ? whole(step->block) : json_null());
     json_object_set_new(json, "start_ns", whole(step->start_ns));

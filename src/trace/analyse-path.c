@@ -5,7 +5,8 @@
 /*
  * The critical path of a batch, backwards from its leaving: what ended last before a moment is what the batch was held by
  * until then, and its start is the next moment. What ran beside it and ended sooner held nothing up. Where nothing ended at
- * the moment, the batch was handed over: a step of kind BLOCK within a block, OTHER outside.
+ * the moment, the batch was handed over, or waited for the device that had another batch: a step of kind BLOCK within a
+ * block; OTHER outside.
  */
 
 #define HOLDS                                                                                                              \
@@ -67,6 +68,7 @@ typedef struct
     GPtrArray *blocks; /* const IfmEvent* */
     GArray *steps;     /* IfmPathStep, the last first */
     const IfmTrace *trace;
+    const IfmAnalysing *analysing;
 } Path;
 
 /* The last to end first; of those that end together the longest, as the others were waited for by nobody. */
@@ -76,7 +78,9 @@ static int last_first(const void *a, const void *b)
     gint64 x_end = ifm_event_end_ns(x), y_end = ifm_event_end_ns(y);
     if (x_end != y_end)
         return x_end > y_end ? -1 : 1;
-    return (x->start_ns > y->start_ns) - (x->start_ns < y->start_ns);
+    if (x->start_ns != y->start_ns)
+        return x->start_ns > y->start_ns ? 1 : -1;
+    return (int)y->kind - (int)x->kind; /* a copy says more than the partition that it fills */
 }
 
 static void gather(Path *path, const IfmAnalysing *self, const IfmPart *whole)
@@ -105,15 +109,41 @@ static void gather(Path *path, const IfmAnalysing *self, const IfmPart *whole)
 
 static void add_step(Path *path, const IfmEvent *event, IfmEventKind kind, gint64 start, gint64 end)
 {
-    IfmPathStep step = { kind, event != NULL ? event->track : 0, event != NULL ? event->block : 0, start, end - start };
+    IfmPathStep step = {
+        kind, event != NULL ? event->track : 0, event != NULL ? event->block : 0, start, end - start, FALSE
+    };
     if (event != NULL && step.block == 0)
         step.block = ifm_trace_track_info(path->trace, event->track)->block;
     if (start < end)
         g_array_append_val(path->steps, step);
 }
 
+/* Whether a device had another batch before the inference that a path has got to, but after @since. */
+static gboolean had_another(const Path *path, const IfmEvent *run, gint64 since)
+{
+    const IfmWork *works = path->analysing->works;
+    for (gsize i = 0; i < path->analysing->n_works; i++)
+        for (gsize k = 0; works[i].track == run->track && k < works[i].n_runs && works[i].runs[k].start < run->start_ns;
+             k++)
+            if (works[i].runs[k].end > since && works[i].runs[k].batch != run->batch)
+                return TRUE;
+    return FALSE;
+}
+
+/* The wait for the device's turn lies right before its inference, in the same block. @run: NULL: the path is at none. */
+static void add_stay(Path *path, const IfmEvent *block, const IfmEvent *run, gint64 start, gint64 end)
+{
+    guint before = path->steps->len;
+    add_step(path, block, IFM_EVENT_BLOCK, start, end);
+    if (path->steps->len == before || run == NULL || run->start_ns != end || !had_another(path, run, start))
+        return;
+    IfmPathStep *step = &g_array_index(path->steps, IfmPathStep, before);
+    step->turn = TRUE;
+    step->track = run->track;
+}
+
 /* What nothing recorded fills: parted at the ends of the blocks that the batch was in. */
-static void add_gap(Path *path, gint64 start, gint64 end)
+static void add_gap(Path *path, const IfmEvent *run, gint64 start, gint64 end)
 {
     for (guint i = 0; i < path->blocks->len && end > start; i++)
     {
@@ -124,7 +154,7 @@ static void add_gap(Path *path, gint64 start, gint64 end)
             continue;
         gint64 block_end = MIN(ifm_event_end_ns(block), end), block_start = MAX(block->start_ns, start);
         add_step(path, NULL, IFM_EVENT_OTHER, block_end, end);
-        add_step(path, block, IFM_EVENT_BLOCK, block_start, block_end);
+        add_stay(path, block, run, block_start, block_end);
         end = block_start;
     }
     add_step(path, NULL, IFM_EVENT_OTHER, start, end);
@@ -132,17 +162,19 @@ static void add_gap(Path *path, gint64 start, gint64 end)
 
 static void trace_back(Path *path, gint64 start, gint64 end)
 {
+    const IfmEvent *run = NULL;
     for (guint i = 0; i < path->holds->len && end > start; i++)
     {
         const IfmEvent *event = path->holds->pdata[i];
         gint64 event_end = ifm_event_end_ns(event), event_start = MAX(event->start_ns, start);
         if (event_end > end || event_end <= start)
             continue;
-        add_gap(path, event_end, end);
+        add_gap(path, run, event_end, end);
         add_step(path, event, event->kind, event_start, event_end);
+        run = event->kind == IFM_EVENT_INFER ? event : NULL;
         end = event_start;
     }
-    add_gap(path, start, end);
+    add_gap(path, run, start, end);
 }
 
 void ifm_analyse_path(IfmAnalysing *self, gint32 batch)
@@ -151,7 +183,7 @@ void ifm_analyse_path(IfmAnalysing *self, gint32 batch)
     self->analysis->critical_batch = whole != NULL ? whole->batch : -1;
     if (whole == NULL)
         return;
-    Path path = { g_ptr_array_new(), g_ptr_array_new(), g_array_new(FALSE, FALSE, sizeof(IfmPathStep)), self->trace };
+    Path path = { g_ptr_array_new(), g_ptr_array_new(), g_array_new(FALSE, FALSE, sizeof(IfmPathStep)), self->trace, self };
     gather(&path, self, whole);
     trace_back(&path, whole->start, whole->end);
     for (guint i = path.steps->len; i-- > 0;)

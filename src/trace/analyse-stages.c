@@ -14,10 +14,13 @@ typedef struct
     const IfmPart *part; /* NULL: it never left */
 } Batch;
 
-/* What the cells of batches x stages are made of. */
+/* A batch in a block. @start: G_MININT64 where it never got there; @parted: the end of partition; @run: of its inferences
+ * the one that ended last; G_MININT64 where nothing tells of them. */
 typedef struct
 {
-    gint64 start, total_ns; /* start: G_MININT64 where the batch never got there */
+    gint64 start, end, parted, merge_ns;
+    IfmSpan run;
+    gint64 total_ns, turn_ns;
 } Cell;
 
 typedef struct
@@ -26,8 +29,7 @@ typedef struct
     GArray *batches; /* Batch, ascending by number */
     Cell *cells;     /* [batches x stages] */
     gsize n_stages;
-    gint64 *partition_ns, *merge_ns; /* [n_stages] sums */
-    gint32 *places;                  /* [n_places] of batch - first; -1: none; NULL: search */
+    gint32 *places; /* [n_places] of batch - first; -1: none; NULL: search */
     gint64 first, n_places;
 } Stages;
 
@@ -167,24 +169,66 @@ static void add_total(Stages *stages, const IfmPart *part)
         return;
     Cell *cell = &stages->cells[(gsize)row * stages->n_stages + (gsize)stage];
     if (part->start >= cell->start)
-        *cell = (Cell){ .start = part->start, .total_ns = part->end - part->start };
+        *cell = (Cell){ part->start, part->end, G_MININT64, 0, { G_MININT64, G_MININT64 }, 0, 0 };
 }
 
-/* Its part belongs to the block's time that holds it: not to a try that failed. */
-static void add_part(Stages *stages, const IfmPart *part)
+/* The block's time that holds a part of a batch: not a try that failed. NULL: there is none. */
+static Cell *find_cell(const Stages *stages, gint64 batch, guint block, gint64 start, gint64 end)
 {
-    gint64 row = find_row(stages, part->batch);
+    gint64 row = find_row(stages, batch);
     for (gsize i = 0; i < stages->n_stages && row >= 0; i++)
     {
         const IfmStageUse *stage = &g_array_index(stages->analysing->analysis->stages, IfmStageUse, i);
-        const Cell *cell = &stages->cells[(gsize)row * stages->n_stages + i];
-        if (stage->block != part->block || cell->start == G_MININT64 || part->start < cell->start ||
-            part->end > cell->start + cell->total_ns)
-            continue;
-        gint64 *sums = part->kind == IFM_EVENT_PARTITION ? stages->partition_ns : stages->merge_ns;
-        sums[i] += part->end - part->start;
-        return;
+        Cell *cell = &stages->cells[(gsize)row * stages->n_stages + i];
+        if (stage->block == (int)block && cell->start != G_MININT64 && start >= cell->start && end <= cell->end)
+            return cell;
     }
+    return NULL;
+}
+
+static void add_part(Stages *stages, const IfmPart *part)
+{
+    Cell *cell = find_cell(stages, part->batch, part->block, part->start, part->end);
+    if (cell == NULL)
+        return;
+    if (part->kind == IFM_EVENT_PARTITION)
+        cell->parted = MAX(cell->parted, part->end);
+    else
+        cell->merge_ns += part->end - part->start;
+}
+
+/* Of those that end together the longest: the others were waited for by nobody. */
+static void add_runs(Stages *stages, const IfmWork *work)
+{
+    for (gsize i = 0; i < work->n_runs; i++)
+    {
+        const IfmRun *run = &work->runs[i];
+        Cell *cell =
+            run->batch >= 0 && !run->failed ? find_cell(stages, run->batch, run->block, run->start, run->end) : NULL;
+        if (cell != NULL && (run->end > cell->run.end || (run->end == cell->run.end && run->start < cell->run.start)))
+            cell->run = (IfmSpan){ run->start, run->end };
+    }
+}
+
+typedef struct
+{
+    gint64 partition_ns, turn_ns, device_ns, merge_ns;
+} Parts;
+
+/* The parts meet, as the pipeline counts them: what a device does before partition ends counts as partition. Where there
+ * is no partition or no inference, nobody can tell the wait for the device's turn from its work. */
+static void add_parts(Parts *sums, Cell *cell)
+{
+    gboolean has_run = cell->run.end != G_MININT64;
+    gint64 parted = cell->parted != G_MININT64 ? MIN(cell->parted, cell->end) : cell->start;
+    gint64 completed = MAX(has_run ? cell->run.end : cell->end - cell->merge_ns, parted);
+    gint64 started = has_run && cell->parted != G_MININT64 ? CLAMP(cell->run.start, parted, completed) : parted;
+    cell->turn_ns = started - parted;
+    cell->total_ns = cell->end - cell->start - cell->turn_ns;
+    sums->partition_ns += parted - cell->start;
+    sums->turn_ns += cell->turn_ns;
+    sums->device_ns += completed - started;
+    sums->merge_ns += cell->end - completed;
 }
 
 /* @times: [n] sorted (out). Returns: (transfer full) the same as numbers, for quantiles. */
@@ -201,21 +245,24 @@ static void conclude_stage(const Stages *stages, gsize at)
 {
     IfmStageUse *stage = &g_array_index(stages->analysing->analysis->stages, IfmStageUse, at);
     g_autofree gint64 *totals = g_new(gint64, stages->batches->len);
-    gint64 total_ns = 0, partition_ns = stages->partition_ns[at], merge_ns = stages->merge_ns[at];
+    gint64 total_ns = 0;
+    Parts sums = { 0, 0, 0, 0 };
     for (guint i = 0; i < stages->batches->len; i++)
     {
-        const Cell *cell = &stages->cells[i * stages->n_stages + at];
+        Cell *cell = &stages->cells[i * stages->n_stages + at];
         if (cell->start == G_MININT64)
             continue;
+        add_parts(&sums, cell);
         totals[stage->n++] = cell->total_ns;
         total_ns += cell->total_ns;
     }
     double n = (double)stage->n;
     g_autofree double *numbers = sorted_numbers(totals, stage->n);
     stage->mean_ns = (double)total_ns / n;
-    stage->partition_ns = (double)partition_ns / n;
-    stage->merge_ns = (double)merge_ns / n;
-    stage->device_ns = (double)(total_ns - partition_ns - merge_ns) / n;
+    stage->partition_ns = (double)sums.partition_ns / n;
+    stage->turn_ns = (double)sums.turn_ns / n;
+    stage->device_ns = (double)sums.device_ns / n;
+    stage->merge_ns = (double)sums.merge_ns / n;
     stage->median_ns = ifm_quantile(numbers, stage->n, 0.5);
     stage->max_ns = numbers[stage->n - 1];
 }
@@ -228,12 +275,12 @@ static void make_stages(Stages *stages)
     stages->n_stages = all->len;
     gsize n_cells = stages->batches->len * stages->n_stages;
     stages->cells = g_new(Cell, n_cells);
-    stages->partition_ns = g_new0(gint64, stages->n_stages);
-    stages->merge_ns = g_new0(gint64, stages->n_stages);
     for (gsize i = 0; i < n_cells; i++)
-        stages->cells[i] = (Cell){ .start = G_MININT64, .total_ns = -1 };
+        stages->cells[i] = (Cell){ .start = G_MININT64, .total_ns = -1, .turn_ns = -1 };
     for_each(stages, &stages->analysing->stays, add_total);
     for_each(stages, &stages->analysing->host, add_part);
+    for (gsize i = 0; i < stages->analysing->n_works; i++)
+        add_runs(stages, &stages->analysing->works[i]);
     for (gsize i = 0; i < stages->n_stages; i++)
         conclude_stage(stages, i);
 }
@@ -263,10 +310,12 @@ static gint64 add_row(const Stages *stages, guint row)
     IfmTraceAnalysis *analysis = stages->analysing->analysis;
     const Cell *cells = &stages->cells[row * stages->n_stages];
     gint64 longest = -1, *table = &g_array_index(analysis->batch_stage_ns, gint64, row * stages->n_stages);
+    gint64 *turns = &g_array_index(analysis->batch_turn_ns, gint64, row * stages->n_stages);
     gsize at = 0;
     for (gsize i = 0; i < stages->n_stages; i++)
     {
         table[i] = cells[i].total_ns;
+        turns[i] = cells[i].turn_ns;
         if (cells[i].total_ns > longest)
         {
             longest = cells[i].total_ns;
@@ -286,6 +335,7 @@ static void conclude_batches(Stages *stages)
     gsize n_left = 0, n_cycles = 0;
     g_array_set_size(analysis->batch_ids, n);
     g_array_set_size(analysis->batch_stage_ns, n * (guint)stages->n_stages);
+    g_array_set_size(analysis->batch_turn_ns, n * (guint)stages->n_stages);
     gint64 first_ns = G_MAXINT64, last_ns = G_MININT64;
     for (guint i = 0; i < n; i++)
     {
@@ -334,7 +384,5 @@ void ifm_analyse_stages(IfmAnalysing *self)
     find_bottleneck(self->analysis);
     g_array_unref(stages.batches);
     g_free(stages.cells);
-    g_free(stages.partition_ns);
-    g_free(stages.merge_ns);
     g_free(stages.places);
 }

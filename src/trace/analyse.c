@@ -92,6 +92,7 @@ static IfmTraceAnalysis *analysis_new(void)
     analysis->tracks = g_array_new(FALSE, TRUE, sizeof(IfmTrackUse));
     analysis->stages = g_array_new(FALSE, TRUE, sizeof(IfmStageUse));
     analysis->batch_stage_ns = g_array_new(FALSE, TRUE, sizeof(gint64));
+    analysis->batch_turn_ns = g_array_new(FALSE, TRUE, sizeof(gint64));
     analysis->batch_ids = g_array_new(FALSE, TRUE, sizeof(gint32));
     analysis->critical_path = g_array_new(FALSE, TRUE, sizeof(IfmPathStep));
     analysis->critical_batch = -1;
@@ -106,6 +107,7 @@ void ifm_trace_analysis_free(IfmTraceAnalysis *analysis)
     g_array_unref(analysis->tracks);
     g_array_unref(analysis->stages);
     g_array_unref(analysis->batch_stage_ns);
+    g_array_unref(analysis->batch_turn_ns);
     g_array_unref(analysis->batch_ids);
     g_array_unref(analysis->critical_path);
     g_ptr_array_unref(analysis->warnings);

@@ -100,13 +100,17 @@ static void add_track(GPtrArray *rows, const IfmTrackUse *a, const IfmTrackUse *
 
 static void add_stage(GPtrArray *rows, const IfmStageUse *a, const IfmStageUse *b)
 {
-    static const IfmStageUse none = { .mean_ns = NAN, .partition_ns = NAN, .device_ns = NAN, .merge_ns = NAN };
+    static const IfmStageUse none = {
+        .mean_ns = NAN, .partition_ns = NAN, .device_ns = NAN, .merge_ns = NAN, .turn_ns = NAN
+    };
     g_autofree char *whose = g_strdup_printf("block %d", a != NULL ? a->block : b->block);
     const IfmStageUse *x = a != NULL ? a : &none, *y = b != NULL ? b : &none;
     add(rows, whose, "total", "ns", x->mean_ns, y->mean_ns);
     add(rows, whose, "partition", "ns", x->partition_ns, y->partition_ns);
     add(rows, whose, "devices", "ns", x->device_ns, y->device_ns);
     add(rows, whose, "merge", "ns", x->merge_ns, y->merge_ns);
+    if (x->turn_ns > 0 || y->turn_ns > 0)
+        add(rows, whose, "wait for the device", "ns", x->turn_ns, y->turn_ns);
 }
 
 static void add_tracks(GPtrArray *rows, const IfmTraceAnalysis *a, const IfmTraceAnalysis *b)

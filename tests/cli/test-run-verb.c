@@ -83,7 +83,8 @@ static void test_files(Bench *bench, gconstpointer data)
     g_assert_nonnull(strstr(ended.out, "block 2 B 4-7"));
     g_autofree char *csv = read_text(bench, "batches.csv");
     g_auto(GStrv) rows = g_strsplit(csv, "\r\n", -1);
-    g_assert_cmpstr(rows[0], ==, "run,batch,block_1_ns,block_2_ns,cycle_ns,bottleneck_block");
+    g_assert_cmpstr(rows[0], ==,
+                    "run,batch,block_1_ns,block_2_ns,block_1_turn_ns,block_2_turn_ns,cycle_ns,bottleneck_block");
     g_assert_cmpuint(g_strv_length(rows), ==, 12); /* a head, ten rows, the end */
     run_line(bench, "trace run.json.gz --json -", &ended);
     assert_status(&ended, 0);

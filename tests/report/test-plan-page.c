@@ -218,10 +218,12 @@ static IfmTraceAnalysis *make_analysis(const IfmTrackInfo *infos, gsize n)
 {
     IfmTraceAnalysis *analysis = g_new0(IfmTraceAnalysis, 1);
     const gint64 times[] = { 13000000, 9000000, 12000000, 15000000, -1, -1 };
+    const gint64 turns[] = { 0, 0, 4000000, 7000000, -1, -1 };
     const gint32 ids[] = { 0, 1, 2 };
     analysis->tracks = g_array_new(FALSE, TRUE, sizeof(IfmTrackUse));
     analysis->stages = g_array_new(FALSE, TRUE, sizeof(IfmStageUse));
     analysis->batch_stage_ns = g_array_new(FALSE, FALSE, sizeof(gint64));
+    analysis->batch_turn_ns = g_array_new(FALSE, FALSE, sizeof(gint64));
     analysis->batch_ids = g_array_new(FALSE, FALSE, sizeof(gint32));
     analysis->critical_path = g_array_new(FALSE, FALSE, sizeof(IfmPathStep));
     analysis->warnings = g_ptr_array_new_with_free_func(g_free);
@@ -236,10 +238,12 @@ static IfmTraceAnalysis *make_analysis(const IfmTrackInfo *infos, gsize n)
                                .mean_ns = 12.75 * MS,
                                .partition_ns = 0.5 * MS,
                                .device_ns = 11.75 * MS,
-                               .merge_ns = 0.5 * MS },
+                               .merge_ns = 0.5 * MS,
+                               .turn_ns = 3.5 * MS },
                              { .block = 2, .first = 6, .last = 7, .mean_ns = 9 * MS, .device_ns = 9 * MS } };
     g_array_append_vals(analysis->stages, stages, G_N_ELEMENTS(stages));
     g_array_append_vals(analysis->batch_stage_ns, times, G_N_ELEMENTS(times));
+    g_array_append_vals(analysis->batch_turn_ns, turns, G_N_ELEMENTS(turns));
     g_array_append_vals(analysis->batch_ids, ids, G_N_ELEMENTS(ids));
     analysis->n_batches = G_N_ELEMENTS(ids);
     return analysis;
@@ -337,10 +341,10 @@ static void test_batches(Fixture *fixture, gconstpointer data)
     IfmRunStory story = { .title = "run", .plan = fixture->answer.plan, .analysis = analysis };
     g_autofree char *csv = ifm_run_batches_to_csv(&story, 1);
     g_assert_cmpstr(csv, ==,
-                    "run,batch,block_1_ns,block_2_ns,cycle_ns,bottleneck_block\r\n"
-                    "run,0,13000000,9000000,13000000,1\r\n"
-                    "run,1,12000000,15000000,15000000,2\r\n"
-                    "run,2,,,,\r\n");
+                    "run,batch,block_1_ns,block_2_ns,block_1_turn_ns,block_2_turn_ns,cycle_ns,bottleneck_block\r\n"
+                    "run,0,13000000,9000000,0,0,13000000,1\r\n"
+                    "run,1,12000000,15000000,4000000,7000000,15000000,2\r\n"
+                    "run,2,,,,,,\r\n");
 }
 
 /* Streams of several plans: makespans add up, and how sure they are, too. */

@@ -139,7 +139,9 @@ static void test_batches(void)
     g_assert_cmpfloat(first->merge_ns, ==, 10);
     g_assert_cmpuint(first->n_bottleneck, ==, 0);
     g_assert_cmpfloat(second->mean_ns, ==, 205);
-    g_assert_cmpfloat(second->device_ns, ==, 205); /* a copy is of neither partition nor merge */
+    g_assert_cmpfloat(second->device_ns, ==, 205); /* nothing tells of its partition */
+    g_assert_cmpfloat(first->turn_ns, ==, 0);
+    g_assert_cmpfloat(second->turn_ns, ==, 0);
     g_assert_cmpuint(second->n_bottleneck, ==, 4);
     g_assert_cmpint(analysis->bottleneck_block, ==, 2);
     for (guint i = 0; i < 4; i++)
@@ -213,6 +215,54 @@ static void test_path_gaps(void)
     record(p.queue, IFM_EVENT_BATCH, 0, 0, 0, 60, -1);
     g_autoptr(IfmTraceAnalysis) analysis = analyse(trace, NULL);
     check_path(analysis, steps, G_N_ELEMENTS(steps));
+}
+
+/* A batch that was parted while its device had the one before waits for its turn: that is in the block's time and its own
+ * step, but in none of the parts that add up to the block's total, by which the bottleneck goes. */
+static void test_turn(void)
+{
+    static const Step steps[] = { { IFM_EVENT_PARTITION, 1, 10, 20 }, { IFM_EVENT_BLOCK, 1, 20, 90 },
+                                  { IFM_EVENT_INFER, 1, 90, 160 },    { IFM_EVENT_BLOCK, 1, 160, 165 },
+                                  { IFM_EVENT_MERGE, 1, 165, 170 },   { IFM_EVENT_PARTITION, 2, 170, 172 },
+                                  { IFM_EVENT_BLOCK, 2, 172, 175 },   { IFM_EVENT_INFER, 2, 175, 270 } };
+    Pipeline p = pipeline_new("turn");
+    g_autoptr(IfmTrace) trace = p.trace;
+    record(p.host[0], IFM_EVENT_PARTITION, 1, 0, 0, 10, -1);
+    record(p.cpu, IFM_EVENT_INFER, 1, 0, 5, 90, -1); /* it begins before partition has ended */
+    record(p.gpu, IFM_EVENT_INFER, 1, 0, 8, 60, -1);
+    record(p.host[0], IFM_EVENT_MERGE, 1, 0, 90, 95, -1);
+    record(p.host[0], IFM_EVENT_BLOCK, 1, 0, 0, 95, -1);
+    record(p.queue, IFM_EVENT_BATCH, 0, 0, 0, 95, -1);
+    record(p.host[0], IFM_EVENT_PARTITION, 1, 1, 10, 20, -1);
+    record(p.cpu, IFM_EVENT_INFER, 1, 1, 90, 160, -1);
+    record(p.gpu, IFM_EVENT_INFER, 1, 1, 60, 150, -1); /* longer, but nobody waited for its end */
+    record(p.host[0], IFM_EVENT_MERGE, 1, 1, 165, 170, -1);
+    record(p.host[0], IFM_EVENT_BLOCK, 1, 1, 10, 170, -1);
+    record(p.host[1], IFM_EVENT_PARTITION, 2, 1, 170, 172, -1);
+    record(p.npu, IFM_EVENT_INFER, 2, 1, 175, 270, -1); /* which had none before: handed over */
+    record(p.host[1], IFM_EVENT_BLOCK, 2, 1, 170, 270, -1);
+    record(p.queue, IFM_EVENT_BATCH, 0, 1, 10, 270, -1);
+    IfmTraceQuestion question = IFM_TRACE_QUESTION_INIT;
+    question.batch = 1;
+    g_autoptr(IfmTraceAnalysis) analysis = analyse(trace, &question);
+    check_sums(analysis);
+    check_path(analysis, steps, G_N_ELEMENTS(steps));
+    for (guint i = 0; i < G_N_ELEMENTS(steps); i++)
+        g_assert_cmpint(g_array_index(analysis->critical_path, IfmPathStep, i).turn, ==, i == 1);
+    const IfmPathStep *wait = &g_array_index(analysis->critical_path, IfmPathStep, 1);
+    g_assert_cmpstr(ifm_trace_track_info(trace, wait->track)->device, ==, "CPU");
+    static const gint64 totals[] = { 95, -1, 10 + 70 + 10, 2 + 95 }, turns[] = { 0, -1, 70, 3 };
+    for (guint i = 0; i < G_N_ELEMENTS(totals); i++)
+    {
+        g_assert_cmpint(g_array_index(analysis->batch_stage_ns, gint64, i), ==, totals[i]);
+        g_assert_cmpint(g_array_index(analysis->batch_turn_ns, gint64, i), ==, turns[i]);
+    }
+    const IfmStageUse *first = &g_array_index(analysis->stages, IfmStageUse, 0);
+    g_assert_cmpfloat(first->partition_ns, ==, 10);
+    g_assert_cmpfloat(first->turn_ns, ==, 35);
+    g_assert_cmpfloat(first->device_ns, ==, (80 + 70) / 2.0);
+    g_assert_cmpfloat(first->merge_ns, ==, (5 + 10) / 2.0); /* from the device's end */
+    g_assert_cmpuint(first->n_bottleneck, ==, 1);           /* batch 1 was longer in it than in the second, by its turn */
 }
 
 /* A window counts what lies in it: events are cut at its edges, batches belong where they leave. */
@@ -714,6 +764,7 @@ int main(int argc, char **argv)
     g_test_add_func("/trace/analyse/batches", test_batches);
     g_test_add_func("/trace/analyse/path", test_path);
     g_test_add_func("/trace/analyse/path-gaps", test_path_gaps);
+    g_test_add_func("/trace/analyse/turn", test_turn);
     g_test_add_func("/trace/analyse/window", test_window);
     g_test_add_func("/trace/analyse/overlap", test_overlap);
     g_test_add_func("/trace/analyse/dropped", test_dropped);
