@@ -55,6 +55,13 @@ gboolean ifm_quantile_interval(const double *sorted, gsize n, double n_effective
 double ifm_effective_sample_size(const double *series, gsize n);
 
 /**
+ * ifm_mean_interval: Student's interval of the mean, widened by autocorrelation.
+ * Equals: mean +- t(n_effective - 1) std / sqrt(n_effective)
+ * @series: [n] in order. @interval: NaN where fewer than two are independent. Returns: the mean; NaN for n = 0.
+ */
+double ifm_mean_interval(const double *series, gsize n, double level, IfmInterval *interval);
+
+/**
  * ifm_median_effective_size: how many independent samples would tell the median as well: at most n, at least 1.
  * Equals: n / (1 + 2 sum of autocorrelations of sign(x - median)), on the safe side where n is small.
  * @series: [n] in order. @sorted: [n] the same, sorted.

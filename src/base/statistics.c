@@ -158,3 +158,20 @@ void ifm_summary_compute(const gint64 *samples, gsize n, double level, IfmSummar
     summary->drifting = (summary->drift_p < 0.001 && drift > 0.01) || (summary->drift_p < 0.01 && drift > 0.1);
     summary->n_outliers = count_outliers(sorted, n, summary->median, 5 * ifm_robust_sigma(sorted, n, scratch));
 }
+
+double ifm_mean_interval(const double *series, gsize n, double level, IfmInterval *interval)
+{
+    double mean = 0, squares = 0;
+    *interval = (IfmInterval){ NAN, NAN, level };
+    for (gsize i = 0; i < n; i++)
+        mean += series[i] / (double)n;
+    for (gsize i = 0; i < n; i++)
+        squares += (series[i] - mean) * (series[i] - mean);
+    double n_effective = n > 1 ? ifm_effective_sample_size(series, n) : 1;
+    if (n_effective < 2)
+        return n > 0 ? mean : (double)NAN;
+    double half = ifm_student_quantile(0.5 + level / 2, n_effective - 1) * sqrt(squares / (double)(n - 1) / n_effective);
+    interval->lower = mean - half;
+    interval->upper = mean + half;
+    return mean;
+}

@@ -300,7 +300,7 @@ typedef struct
     gsize n_batches, n_replans;
     gint64 makespan_ns;
     IfmPlanRate rate;
-    GArray *latencies;                                                 /* double, ns */
+    GArray *latencies, *gaps;                                          /* double, gint64: ns */
     json_t *stages;                                                    /* list */
     char *plan;                                                        /* in words, at its end */
     double solo[IFM_PLAN_MAX_DEVICES], together[IFM_PLAN_MAX_DEVICES]; /* NaN: not measured */
@@ -317,6 +317,18 @@ void ifm_plan_gaps(const IfmPipelineResult *result, GArray *samples);
  * @aliases: [n_devices] @bound: whether there is one    @why: [n_devices] why a device has no part in it, or NULL */
 json_t *ifm_plan_figures(const GArray *repetitions, const char *const *aliases, gsize n_devices, gboolean bound,
                          const char *const *why);
+
+/* --- plan-counted.c: what asking for device time costs -----------------------------------------------------------------
+ */
+
+GPtrArray *ifm_plan_counted_new(void);
+/** ifm_plan_counted_add: The wall times of one run of @group; none of one that went on by another plan. */
+void ifm_plan_counted_add(GPtrArray *lanes, gsize group, const IfmPipelineResult *result);
+/** ifm_plan_counted_to_json: (transfer full) {"ratio", "interval", "n_counted", "n_plain", "why"}: mean wall time of
+ * counted inferences / of the others - 1, summed over the devices; where that is not known, why. Equals: interval = ratio
+ * +- t(least n - 1) (1 + ratio) sqrt(var(counted) / counted^2 + var(plain) / plain^2), variances of the means, for
+ * effective sample sizes */
+json_t *ifm_plan_counted_to_json(const GPtrArray *lanes);
 
 /* --- subject-plan.c: a plan as a subject -------------------------------------------------------------------------- */
 
@@ -352,8 +364,9 @@ json_t *ifm_plan_subject_verification(const IfmPlanSubject *self);
 GPtrArray *ifm_plan_subject_replans(const IfmPlanSubject *self);
 /** ifm_plan_subject_failed_devices: (transfer container) device specs, borrowed, of those that failed and were left out. */
 GPtrArray *ifm_plan_subject_failed_devices(const IfmPlanSubject *self);
-/** ifm_plan_subject_devices: specs, borrowed, of the plans' blocks; NULL-terminated. */
-const char *const *ifm_plan_subject_devices(const IfmPlanSubject *self);
+/** ifm_plan_subject_devices: (transfer container) specs, borrowed, of the plans' blocks, and of those that have a part in
+ * the bound. */
+GPtrArray *ifm_plan_subject_devices(const IfmPlanSubject *self);
 /** ifm_plan_subject_write_trace: that of the last run, whatever became of it. TRUE where none was asked for, or there is
  * nothing in it. */
 gboolean ifm_plan_subject_write_trace(const IfmPlanSubject *self, GError **error);

@@ -41,6 +41,7 @@ void ifm_plan_repetition_init(IfmPlanRepetition *self)
 {
     *self = (IfmPlanRepetition){ .slow_down = NAN };
     self->latencies = g_array_new(FALSE, FALSE, sizeof(double));
+    self->gaps = g_array_new(FALSE, FALSE, sizeof(gint64));
     self->stages = json_array();
     for (gsize d = 0; d < IFM_PLAN_MAX_DEVICES; d++)
         self->solo[d] = self->together[d] = NAN;
@@ -49,6 +50,7 @@ void ifm_plan_repetition_init(IfmPlanRepetition *self)
 void ifm_plan_repetition_clear(IfmPlanRepetition *self)
 {
     g_clear_pointer(&self->latencies, g_array_unref);
+    g_clear_pointer(&self->gaps, g_array_unref);
     json_decref(self->stages);
     self->stages = NULL;
     g_clear_pointer(&self->plan, g_free);
@@ -170,6 +172,7 @@ void ifm_plan_repetition_add(IfmPlanRepetition *self, gsize group, const IfmPipe
     }
     if (samples != NULL)
         ifm_plan_gaps(result, samples);
+    ifm_plan_gaps(result, self->gaps);
     add_stages(self, group, result);
     if (!isnan(result->device_time_slow_down))
         self->slow_down = result->device_time_slow_down;
@@ -203,6 +206,38 @@ static json_t *figure_of(const GArray *values, double *median)
                      "min", ifm_json_real(n > 0 ? sorted[0] : (double)NAN), "max",
                      ifm_json_real(n > 0 ? sorted[n - 1] : (double)NAN), "median", ifm_json_real(*median),
                      "median_interval", median_interval);
+}
+
+/* Of every batch of all repetitions: few repetitions bound no median, their batches do. */
+static json_t *all_latencies(const GArray *repetitions)
+{
+    g_autoptr(GArray) all = g_array_new(FALSE, FALSE, sizeof(double));
+    double median;
+    for (guint i = 0; i < repetitions->len; i++)
+    {
+        const GArray *latencies = g_array_index(repetitions, IfmPlanRepetition, i).latencies;
+        g_array_append_vals(all, latencies->data, latencies->len);
+    }
+    return figure_of(all, &median);
+}
+
+/* Their mean is what throughput is made of. */
+static json_t *all_gaps(const GArray *repetitions)
+{
+    g_autoptr(GArray) all = g_array_new(FALSE, FALSE, sizeof(double));
+    IfmInterval interval = { NAN, NAN, LEVEL };
+    for (guint i = 0; i < repetitions->len; i++)
+    {
+        const GArray *gaps = g_array_index(repetitions, IfmPlanRepetition, i).gaps;
+        for (guint k = 0; k < gaps->len; k++)
+        {
+            double gap_ns = (double)g_array_index(gaps, gint64, k);
+            g_array_append_val(all, gap_ns);
+        }
+    }
+    double mean = ifm_mean_interval((const double *)(const void *)all->data, all->len, LEVEL, &interval);
+    return json_pack("{s:I,s:o,s:{s:o,s:o,s:f}}", "n", (json_int_t)all->len, "mean", ifm_json_real(mean), "mean_interval",
+                     "lower", ifm_json_real(interval.lower), "upper", ifm_json_real(interval.upper), "level", LEVEL);
 }
 
 typedef double (*Value)(const IfmPlanRepetition *repetition, gsize device);
@@ -372,6 +407,8 @@ json_t *ifm_plan_figures(const GArray *repetitions, const char *const *aliases, 
     json_object_set_new(json, "throughput_per_s", figure_over(repetitions, throughput_of, 0, &median));
     json_object_set_new(json, "rate_per_s", figure_over(repetitions, rate_of, 0, &median));
     json_object_set_new(json, "latency_p50_ns", figure_over(repetitions, latency_of, 0, &median));
+    json_object_set_new(json, "latency_ns", all_latencies(repetitions));
+    json_object_set_new(json, "gap_ns", all_gaps(repetitions));
     json_object_set_new(json, "bound", bound ? bound_to_json(repetitions, aliases, n_devices, why) : json_null());
     json_object_set_new(json, "replans", json_integer((json_int_t)replans));
     json_object_set_new(json, "device_time_slow_down", ifm_json_real(slow_down));

@@ -127,15 +127,34 @@ static gboolean check_fallbacks(Checked *self, GError **error)
             return refuse(error, "plan: fallbacks: the plans of graphs 1 and %u list other devices: one list is right",
                           i + 1);
     }
-    for (guint d = 0; d < first->devices->len; d++)
+    return TRUE;
+}
+
+static gboolean is_other(const Checked *self, const IfmDeviceSpec *spec)
+{
+    for (guint i = 0; i < self->others->len; i++)
+        if (g_str_equal(((const IfmDeviceSpec *)self->others->pdata[i])->text, spec->text))
+            return TRUE;
+    return FALSE;
+}
+
+/* What a plan lists and does not use: a run may go on with it, and a bound counts it. */
+static gboolean add_others(Checked *self, GError **error)
+{
+    for (guint p = 0; p < self->plans->len && (self->plan_case.bound || self->plan_case.fallbacks != NULL); p++)
     {
-        const IfmPlanDevice *device = first->devices->pdata[d];
-        IfmDeviceSpec *spec = NULL;
-        if (find_alias(self, device->alias) >= 0 || device->device == NULL)
-            continue;
-        if ((spec = ifm_device_spec_parse(device->device, error)) == NULL)
-            return FALSE;
-        g_ptr_array_add(self->others, spec);
+        const IfmPlan *plan = self->plans->pdata[p];
+        for (guint d = 0; d < plan->devices->len; d++)
+        {
+            const IfmPlanDevice *device = plan->devices->pdata[d];
+            if (find_alias(self, device->alias) >= 0 || device->device == NULL)
+                continue;
+            g_autoptr(IfmDeviceSpec) spec = ifm_device_spec_parse(device->device, error);
+            if (spec == NULL)
+                return FALSE;
+            if (!is_other(self, spec))
+                g_ptr_array_add(self->others, g_steal_pointer(&spec));
+        }
     }
     return TRUE;
 }
@@ -178,7 +197,7 @@ static gboolean check_case(Checked *self, const IfmPlanCase *plan_case, GError *
     for (gsize i = 0; i < plan_case->n_graphs; i++)
         if (!read_plan(self, i, error))
             return FALSE;
-    return check_fallbacks(self, error);
+    return check_fallbacks(self, error) && add_others(self, error);
 }
 
 /* "SPEC+SPEC" (transfer full) */
@@ -516,18 +535,24 @@ static gboolean has_word(const json_t *words, const char *wanted)
     return FALSE;
 }
 
-/* Asks for all devices, in the worker that will use them: also whether every one of them computes the model. */
+/* Asks for all devices, in the worker that will use them: also whether every one of them computes the model. One that the
+ * plan could do without may be missing. */
 static gboolean find_devices(const PlanJob *job, IfmHearing *hearing, gboolean *true_outputs, GError **error)
 {
     IfmWorkerWatch watch = ifm_hearing_watch(hearing);
     *true_outputs = TRUE;
-    for (guint i = 0; i < job->checked->devices->len; i++)
+    const GPtrArray *devices = job->checked->devices, *others = job->checked->others;
+    for (guint i = 0; i < devices->len + others->len; i++)
     {
-        const IfmDeviceSpec *spec = job->checked->devices->pdata[i];
-        json_auto_t *found = ifm_runner_ask(hearing->runner, job->worker,
-                                            json_pack("{s:s,s:s}", "do", "find", "device", spec->text), &watch, error);
-        if (found == NULL)
+        gboolean needed = i < devices->len;
+        const IfmDeviceSpec *spec = needed ? devices->pdata[i] : others->pdata[i - devices->len];
+        json_auto_t *found =
+            ifm_runner_ask(hearing->runner, job->worker, json_pack("{s:s,s:s}", "do", "find", "device", spec->text), &watch,
+                           needed ? error : NULL);
+        if (found == NULL && needed)
             return FALSE;
+        if (found == NULL)
+            continue;
         const char *word = ifm_capability_name(IFM_CAN_TRUE_OUTPUTS);
         *true_outputs &= has_word(json_object_get(found, "capabilities"), word);
     }

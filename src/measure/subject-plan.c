@@ -42,13 +42,13 @@ struct IfmPlanSubject
     IfmPlanBatches *batches;
     GPtrArray *groups; /* Group* */
     Solo solos[IFM_PLAN_MAX_DEVICES];
-    gsize n_devices;
-    const char **specs;  /* [n_devices + 1] */
-    GArray *repetitions; /* IfmPlanRepetition */
-    GPtrArray *replans;  /* char* */
-    gint stop_solos;     /* atomic */
-    gint n_delivered;    /* atomic */
-    gsize turn;          /* which of a repetition's parts comes first */
+    gsize n_devices, n_in_blocks; /* those of blocks come first; the others have a part in the bound alone */
+    GArray *repetitions;          /* IfmPlanRepetition */
+    GPtrArray *counted;           /* see plan-counted.c */
+    GPtrArray *replans;           /* char* */
+    gint stop_solos;              /* atomic */
+    gint n_delivered;             /* atomic */
+    gsize turn;                   /* which of a repetition's parts comes first */
     double slow_down;
     gboolean stuck; /* a device never answered: its thread is in there still */
 };
@@ -124,7 +124,14 @@ static Solo *solo_of(IfmPlanSubject *self, const char *alias)
     return NULL;
 }
 
-/* Those of the plans' blocks, in the order they come. */
+static void add_solo(IfmPlanSubject *self, const IfmPlanDevice *device)
+{
+    if (device->device != NULL && self->n_devices < IFM_PLAN_MAX_DEVICES && solo_of(self, device->alias) == NULL)
+        self->solos[self->n_devices++].device = device;
+}
+
+/* Those of the plans' blocks, in the order they come; for a bound also those that the plans list and leave idle: with them
+ * the best plan can be worse than what the machine makes. */
 static void find_devices(IfmPlanSubject *self)
 {
     for (guint g = 0; g < self->groups->len; g++)
@@ -134,16 +141,16 @@ static void find_devices(IfmPlanSubject *self)
         {
             const IfmPlanBlock *block = &g_array_index(group->plan->blocks, IfmPlanBlock, b);
             for (gsize d = 0; d < block->n_devices; d++)
-            {
-                const IfmPlanDevice *device = group->plan->devices->pdata[block->devices[d]];
-                if (self->n_devices < IFM_PLAN_MAX_DEVICES && solo_of(self, device->alias) == NULL)
-                    self->solos[self->n_devices++].device = device;
-            }
+                add_solo(self, group->plan->devices->pdata[block->devices[d]]);
         }
     }
-    self->specs = g_new0(const char *, self->n_devices + 1);
-    for (gsize d = 0; d < self->n_devices; d++)
-        self->specs[d] = self->solos[d].device->device;
+    self->n_in_blocks = self->n_devices;
+    for (guint g = 0; self->task->bound && g < self->groups->len; g++)
+    {
+        const Group *group = self->groups->pdata[g];
+        for (guint i = 0; i < group->plan->devices->len; i++)
+            add_solo(self, group->plan->devices->pdata[i]);
+    }
 }
 
 IfmPlanSubject *ifm_plan_subject_new(const IfmPlanTask *task, IfmClock *clock, const IfmPlanWatch *watch, GError **error)
@@ -160,6 +167,7 @@ IfmPlanSubject *ifm_plan_subject_new(const IfmPlanTask *task, IfmClock *clock, c
     self->groups = g_ptr_array_new_with_free_func(group_free);
     self->repetitions = g_array_new(FALSE, FALSE, sizeof(IfmPlanRepetition));
     g_array_set_clear_func(self->repetitions, (GDestroyNotify)ifm_plan_repetition_clear);
+    self->counted = ifm_plan_counted_new();
     self->replans = g_ptr_array_new_with_free_func(g_free);
     self->staged = ifm_staged_find(((const IfmPlan *)task->plans->pdata[0])->model, NULL);
     group_batches(self);
@@ -179,16 +187,22 @@ void ifm_plan_subject_free(IfmPlanSubject *self)
     g_ptr_array_unref(self->groups);
     ifm_plan_batches_free(self->batches);
     g_array_unref(self->repetitions);
+    g_ptr_array_unref(self->counted);
     g_ptr_array_unref(self->replans);
-    g_free(self->specs);
     g_free(self);
 }
 
 /* --- compiling ----------------------------------------------------------------------------------------------------- */
 
+/* One device cannot do better than itself. */
+static gboolean has_bound(const IfmPlanSubject *self)
+{
+    return self->task->bound && self->n_devices > 1;
+}
+
 int ifm_plan_subject_n_compiles(const IfmPlanSubject *self)
 {
-    int n = self->task->bound ? (int)self->n_devices : 0, twins = self->task->device_time != IFM_DEVICE_TIME_OFF ? 2 : 1;
+    int n = has_bound(self) ? (int)self->n_devices : 0, twins = self->task->device_time != IFM_DEVICE_TIME_OFF ? 2 : 1;
     for (guint g = 0; g < self->groups->len; g++)
     {
         const Group *group = self->groups->pdata[g];
@@ -314,7 +328,7 @@ gboolean ifm_plan_subject_compile(IfmPlanSubject *self, GError **error)
     for (guint g = 0; g < self->groups->len; g++)
         if (!compile_group(self, self->groups->pdata[g], error))
             return FALSE;
-    for (gsize d = 0; self->task->bound && d < self->n_devices; d++)
+    for (gsize d = 0; has_bound(self) && d < self->n_devices; d++)
         compile_solo(self, &self->solos[d]);
     return TRUE;
 }
@@ -375,7 +389,10 @@ static gboolean run_group(IfmPlanSubject *self, gsize index, IfmPlanRepetition *
     if (!isnan(result.device_time_slow_down))
         self->slow_down = result.device_time_slow_down;
     if (ran && repetition != NULL)
+    {
         ifm_plan_repetition_add(repetition, index, &result, samples);
+        ifm_plan_counted_add(self->counted, index, &result);
+    }
     else if (ran || g_error_matches(failure, IFM_ERROR, IFM_ERROR_CANCELLED))
         ifm_plan_gaps(&result, samples);
     return settle(self, ran, failure, error);
@@ -559,16 +576,16 @@ static gboolean run_together(IfmPlanSubject *self, IfmPlanRepetition *repetition
 /* Its parts: first each device alone, then all at once, then the plan. */
 static gboolean run_part(IfmPlanSubject *self, gsize part, IfmPlanRepetition *repetition, GArray *samples, GError **error)
 {
-    gsize n_solos = self->task->bound ? self->n_devices : 0;
-    return part < n_solos                         ? run_solo(self, part, repetition, error)
-           : part == n_solos && self->task->bound ? run_together(self, repetition, error)
-                                                  : run_plan(self, repetition, samples, error);
+    gsize n_solos = has_bound(self) ? self->n_devices : 0;
+    return part < n_solos                       ? run_solo(self, part, repetition, error)
+           : part == n_solos && has_bound(self) ? run_together(self, repetition, error)
+                                                : run_plan(self, repetition, samples, error);
 }
 
 gboolean ifm_plan_subject_repeat(IfmPlanSubject *self, gboolean warm_up, GArray *samples, GError **error)
 {
     IfmPlanRepetition repetition;
-    gsize n_parts = self->task->bound ? self->n_devices + 2 : 1;
+    gsize n_parts = has_bound(self) ? self->n_devices + 2 : 1;
     ifm_plan_repetition_init(&repetition);
     gboolean ran = TRUE;
     for (gsize i = 0; ran && i < n_parts; i++)
@@ -596,7 +613,11 @@ json_t *ifm_plan_subject_describe(const IfmPlanSubject *self)
         aliases[d] = self->solos[d].device->alias;
         why[d] = self->solos[d].why;
     }
-    json_t *json = ifm_plan_figures(self->repetitions, aliases, self->n_devices, self->task->bound, why);
+    json_t *json = ifm_plan_figures(self->repetitions, aliases, self->n_devices, has_bound(self), why);
+    if (self->task->device_time != IFM_DEVICE_TIME_OFF)
+        json_object_set_new(json, "device_time_cost", ifm_plan_counted_to_json(self->counted));
+    if (self->task->bound && !has_bound(self))
+        json_object_set_new(json, "no_bound", json_string("the plan has one device"));
     json_t *plans = json_array();
     for (guint g = 0; g < self->groups->len; g++)
     {
@@ -630,9 +651,13 @@ GPtrArray *ifm_plan_subject_failed_devices(const IfmPlanSubject *self)
     return devices;
 }
 
-const char *const *ifm_plan_subject_devices(const IfmPlanSubject *self)
+GPtrArray *ifm_plan_subject_devices(const IfmPlanSubject *self)
 {
-    return self->specs;
+    GPtrArray *specs = g_ptr_array_new();
+    for (gsize d = 0; d < self->n_devices; d++)
+        if (d < self->n_in_blocks || has_part(&self->solos[d]))
+            g_ptr_array_add(specs, (char *)self->solos[d].device->device);
+    return specs;
 }
 
 static void describe_trace(const IfmPlanSubject *self, const Group *group)

@@ -53,18 +53,18 @@ static gboolean probe(const Run *run, const char *device, GError **error)
  * went on without is told as lost, and is no failure. */
 static gboolean still_there(Run *run, GError **error)
 {
-    const char *const *devices = ifm_plan_subject_devices(run->subject);
+    g_autoptr(GPtrArray) devices = ifm_plan_subject_devices(run->subject);
     g_autoptr(GPtrArray) failed = ifm_plan_subject_failed_devices(run->subject);
     g_autoptr(GError) loss = NULL;
     json_t *lost = json_array();
     worker_enter_phase(run->worker, "probing the devices");
-    for (gsize i = 0; devices[i] != NULL; i++)
+    for (guint i = 0; i < devices->len; i++)
     {
         g_autoptr(GError) failure = NULL;
-        if (probe(run, devices[i], &failure))
+        if (probe(run, devices->pdata[i], &failure))
             continue;
-        json_array_append_new(lost, ifm_json_string(devices[i]));
-        if (loss == NULL && !is_among(failed, devices[i]))
+        json_array_append_new(lost, ifm_json_string(devices->pdata[i]));
+        if (loss == NULL && !is_among(failed, devices->pdata[i]))
             g_set_error(&loss, IFM_ERROR, IFM_ERROR_LOST, "the device is lost after the batches: %s", failure->message);
     }
     if (json_array_size(lost) > 0)
@@ -112,9 +112,9 @@ static void describe_surroundings(const Run *run)
     g_hash_table_iter_init(&iter, run->worker->engines);
     while (g_hash_table_iter_next(&iter, NULL, &engine))
         json_array_append_new(runtimes, worker_engine_to_json(engine));
-    const char *const *specs = ifm_plan_subject_devices(run->subject);
-    for (gsize i = 0; specs[i] != NULL; i++)
-        json_array_append_new(devices, ifm_json_string(specs[i]));
+    g_autoptr(GPtrArray) specs = ifm_plan_subject_devices(run->subject);
+    for (guint i = 0; i < specs->len; i++)
+        json_array_append_new(devices, ifm_json_string(specs->pdata[i]));
     json_object_update_new(run->worker->measurement->surroundings,
                            json_pack("{s:o,s:o,s:s,s:s}", "runtimes", runtimes, "devices", devices, "dtype",
                                      ifm_dtype_name(IFM_DTYPE_F32), "device_time",

@@ -53,6 +53,68 @@ static double over_repetitions(const IfmRunStory *story, const char *path, IfmIn
     return summary.median;
 }
 
+static const json_t *plan_member(const IfmRunStory *story, const char *key)
+{
+    const json_t *surroundings = story->measurement != NULL ? story->measurement->surroundings : NULL;
+    return json_object_get(json_object_get(surroundings, "plan"), key);
+}
+
+static const json_t *last_repetition(const IfmRunStory *story)
+{
+    const json_t *repetitions = repetitions_of(story);
+    return json_array_get(repetitions, json_array_size(repetitions) - 1);
+}
+
+/* A device failed, perhaps while the run warmed up, and the run went on by another plan: what was predicted is of the one
+ * that did not run to its end. */
+static gboolean is_replanned(const IfmRunStory *story)
+{
+    const json_t *plans = plan_member(story, "plans");
+    const char *ran = ifm_member_text(last_repetition(story), "plan");
+    g_autoptr(GString) planned = g_string_new(NULL);
+    for (gsize i = 0; i < json_array_size(plans); i++)
+        g_string_append_printf(planned, "%s%s", i > 0 ? "; " : "", json_string_value(json_array_get(plans, i)));
+    return json_number_value(plan_member(story, "replans")) > 0 ||
+           (planned->len > 0 && ran != NULL && !g_str_equal(ran, planned->str));
+}
+
+static const json_t *prediction_of(const IfmRunStory *story)
+{
+    return is_replanned(story) ? NULL : story->prediction;
+}
+
+static void read_interval(const json_t *json, IfmInterval *interval)
+{
+    double lower = ifm_member_number(json, "lower"), upper = ifm_member_number(json, "upper");
+    if (isfinite(lower) && isfinite(upper))
+        *interval = (IfmInterval){ lower, upper, ifm_member_number(json, "level") };
+}
+
+/* Too few repetitions bound no median; the gaps between batches are many, and all but the first one's way is made of them.
+ */
+static void interval_by_gaps(const IfmRunStory *story, double makespan_ns, IfmInterval *interval)
+{
+    const json_t *gap = plan_member(story, "gap_ns");
+    IfmInterval mean = { NAN, NAN, NAN };
+    read_interval(json_object_get(gap, "mean_interval"), &mean);
+    double n = ifm_member_number(gap, "n") / (double)MAX(json_array_size(repetitions_of(story)), 1),
+           half = n * (mean.upper - mean.lower) / 2;
+    if (!isfinite(interval->lower) && isfinite(half) && half < makespan_ns)
+        *interval = (IfmInterval){ makespan_ns - half, makespan_ns + half, mean.level };
+}
+
+/* The median over all batches, and its interval. */
+static double latency_of_batches(const IfmRunStory *story, IfmInterval *interval)
+{
+    const json_t *latency = plan_member(story, "latency_ns");
+    double median = ifm_member_number(latency, "median");
+    if (!isfinite(median))
+        return over_repetitions(story, "latency.p50_ns", interval);
+    *interval = (IfmInterval){ NAN, NAN, NAN };
+    read_interval(json_object_get(latency, "median_interval"), interval);
+    return median;
+}
+
 static double n_batches_of(const IfmRunStory *story)
 {
     return ifm_member_number(json_array_get(repetitions_of(story), 0), "n_batches");
@@ -60,7 +122,7 @@ static double n_batches_of(const IfmRunStory *story)
 
 static const json_t *prediction_of_block(const IfmRunStory *story, int number)
 {
-    const json_t *blocks = json_object_get(story->prediction, "blocks");
+    const json_t *blocks = json_object_get(prediction_of(story), "blocks");
     for (gsize i = 0; i < json_array_size(blocks); i++)
         if (ifm_member_number(json_array_get(blocks, i), "block") == number)
             return json_array_get(blocks, i);
@@ -69,7 +131,7 @@ static const json_t *prediction_of_block(const IfmRunStory *story, int number)
 
 static const json_t *prediction_of_device(const IfmRunStory *story, const IfmTrackInfo *info)
 {
-    const json_t *devices = json_object_get(story->prediction, "devices");
+    const json_t *devices = json_object_get(prediction_of(story), "devices");
     for (gsize i = 0; i < json_array_size(devices); i++)
     {
         const json_t *device = json_array_get(devices, i);
@@ -80,10 +142,26 @@ static const json_t *prediction_of_device(const IfmRunStory *story, const IfmTra
     return NULL;
 }
 
+/* "CPU+GPU", as it ran in the last repetition. (transfer full) */
+static char *devices_that_ran(const IfmRunStory *story, int number)
+{
+    GString *out = g_string_new(NULL);
+    const json_t *stages = json_object_get(last_repetition(story), "stages");
+    const char *alias;
+    json_t *value;
+    for (gsize i = 0; i < json_array_size(stages) && out->len == 0; i++)
+        if (ifm_member_number(json_array_get(stages, i), "block") == number)
+            json_object_foreach(json_object_get(json_array_get(stages, i), "device_wall_ns"), alias, value)
+                g_string_append_printf(out, "%s%s", out->len > 0 ? "+" : "", alias);
+    return g_string_free(out, FALSE);
+}
+
 /* "block 1 CPU+GPU 1-3" (transfer full) */
 static char *block_title(const IfmRunStory *story, const IfmStageUse *use)
 {
-    g_autofree char *name = story->plan != NULL ? ifm_plan_block_name(story->plan, use->block) : g_strdup("");
+    g_autofree char *name = is_replanned(story)   ? devices_that_ran(story, use->block)
+                            : story->plan != NULL ? ifm_plan_block_name(story->plan, use->block)
+                                                  : g_strdup("");
     return g_strdup_printf("block %d %s%s%d-%d", use->block, name, *name != '\0' ? " " : "", use->first, use->last);
 }
 
@@ -127,15 +205,17 @@ GPtrArray *ifm_run_figures(const IfmRunStory *story)
     GPtrArray *figures = g_ptr_array_new_with_free_func((GDestroyNotify)figure_free);
     IfmInterval makespan, latency;
     double n = n_batches_of(story), makespan_ns = over_repetitions(story, "makespan_ns", &makespan),
-           latency_ns = over_repetitions(story, "latency.p50_ns", &latency);
+           latency_ns = latency_of_batches(story, &latency);
+    const json_t *prediction = prediction_of(story);
     IfmRunFigure *figure =
-        add_figure(figures, g_strdup("makespan"), "ns", ifm_member_number(story->prediction, "makespan_ns"), makespan_ns);
+        add_figure(figures, g_strdup("makespan"), "ns", ifm_member_number(prediction, "makespan_ns"), makespan_ns);
+    interval_by_gaps(story, makespan_ns, &makespan);
     figure->interval = makespan;
-    figure = add_figure(figures, g_strdup("throughput"), "1/s", ifm_member_number(story->prediction, "throughput_per_s"),
+    figure = add_figure(figures, g_strdup("throughput"), "1/s", ifm_member_number(prediction, "throughput_per_s"),
                         n * 1e9 / makespan_ns);
     figure->interval = (IfmInterval){ n * 1e9 / makespan.upper, n * 1e9 / makespan.lower, makespan.level };
-    figure = add_figure(figures, g_strdup("batch latency, median"), "ns",
-                        ifm_member_number(story->prediction, "batch_latency_ns"), latency_ns);
+    figure = add_figure(figures, g_strdup("batch latency, median"), "ns", ifm_member_number(prediction, "batch_latency_ns"),
+                        latency_ns);
     figure->interval = latency;
     if (story->analysis == NULL)
         return figures;
@@ -228,12 +308,6 @@ const IfmField ifm_run_figure_fields[] = {
 
 /* --- sentences -------------------------------------------------------------------------------------------------------- */
 
-static const json_t *plan_member(const IfmRunStory *story, const char *key)
-{
-    const json_t *surroundings = story->measurement != NULL ? story->measurement->surroundings : NULL;
-    return json_object_get(json_object_get(surroundings, "plan"), key);
-}
-
 static const char *reason_of(const IfmRunStory *story)
 {
     if (story->measurement == NULL)
@@ -260,7 +334,12 @@ static char *rates_text(const json_t *rates)
 
 static void append_bound(GString *out, const IfmRunStory *story, const IfmScreen *screen)
 {
-    const json_t *bound = plan_member(story, "bound");
+    const json_t *bound = plan_member(story, "bound"), *none = plan_member(story, "no_bound");
+    if (json_is_string(none))
+    {
+        g_autofree char *why = g_strdup_printf("bound     no bound: %s", json_string_value(none));
+        append_wrapped(out, why, 10, screen);
+    }
     if (!json_is_object(bound))
         return;
     g_autofree char *solo = rates_text(json_object_get(bound, "solo")),
@@ -270,6 +349,13 @@ static void append_bound(GString *out, const IfmRunStory *story, const IfmScreen
         g_strdup_printf("bound     alone %s; all at once %s: at most %.2f times the best alone; the plan attains %s of it",
                         solo, together, ifm_member_number(bound, "gain"), attained);
     append_wrapped(out, text, 10, screen);
+    const char *alias;
+    json_t *why;
+    json_object_foreach(json_object_get(bound, "left_out"), alias, why)
+    {
+        g_autofree char *line = g_strdup_printf("          without %s: %s", alias, json_string_value(why));
+        append_wrapped(out, line, 10, screen);
+    }
 }
 
 static const char *outputs_word(const IfmRunStory *story, IfmTone *tone)
@@ -284,24 +370,49 @@ static const char *outputs_word(const IfmRunStory *story, IfmTone *tone)
                                                       : "not compared";
 }
 
+/* "0.12 %", "-3.4 %" (transfer full) */
+static char *signed_ratio(double ratio)
+{
+    g_autofree char *size = ifm_format_ratio(fabs(ratio));
+    return g_strconcat(ratio < 0 ? "-" : "", size, NULL);
+}
+
 static void append_device_time(GString *out, const IfmRunStory *story, const IfmScreen *screen)
 {
-    const json_t *slow_down = plan_member(story, "device_time_slow_down");
-    if (!json_is_number(slow_down))
+    const json_t *cost = plan_member(story, "device_time_cost"), *interval = json_object_get(cost, "interval");
+    const char *why = ifm_member_text(cost, "why");
+    double lower = ifm_member_number(interval, "lower"), upper = ifm_member_number(interval, "upper");
+    g_autofree char *text = NULL;
+    if (!json_is_object(cost))
         return;
-    g_autofree char *ratio = ifm_format_ratio(json_number_value(slow_down));
-    g_autofree char *text = g_strdup_printf("counters  asking for device time slowed it down by %s", ratio);
+    g_autofree char *ratio = signed_ratio(ifm_member_number(cost, "ratio")), *least = signed_ratio(lower),
+                    *most = signed_ratio(upper);
+    if (why != NULL)
+        text = g_strdup_printf("counters  how much asking for device time slowed it down is not known: %s", why);
+    else
+        text =
+            g_strdup_printf("counters  asking for device time %s %s (%s to %s at 95 %%), by %.0f inferences with counters "
+                            "and %.0f without",
+                            lower <= 0 && upper >= 0 ? "did not surely slow it down:" : "slowed it down by", ratio, least,
+                            most, ifm_member_number(cost, "n_counted"), ifm_member_number(cost, "n_plain"));
     append_wrapped(out, text, 10, screen);
 }
 
 static void append_replans(GString *out, const IfmRunStory *story, const IfmScreen *screen)
 {
     double n = json_number_value(plan_member(story, "replans"));
-    if (n <= 0)
+    if (!is_replanned(story))
         return;
-    g_autofree char *text =
-        g_strdup_printf("replanned %.0f time%s: a device failed, and the others went on without it", n, n == 1 ? "" : "s");
+    g_autofree char *when = n > 0 ? g_strdup_printf("%.0f time%s", n, n == 1 ? "" : "s") : g_strdup("while warming up");
+    g_autofree char *text = g_strdup_printf("replanned %s: a device failed, and the others went on without it", when);
     append_wrapped(out, text, 10, screen);
+    double predicted_ns = ifm_member_number(story->prediction, "makespan_ns");
+    if (!isfinite(predicted_ns))
+        return;
+    g_autofree char *makespan = ifm_format_duration(predicted_ns);
+    g_autofree char *apart =
+        g_strdup_printf("predicted a makespan of %s, of the plan that did not run to its end: not compared", makespan);
+    append_wrapped(out, apart, 10, screen);
 }
 
 static void append_analysis_warnings(GString *out, const IfmRunStory *story, const IfmScreen *screen)
@@ -327,7 +438,8 @@ static void append_verdict(GString *out, const IfmRunStory *story, const GPtrArr
     if (isfinite(off))
         g_string_append_printf(text, "the makespan was %s %s than predicted", by, off < 0 ? "shorter" : "longer");
     else
-        g_string_append(text, "nothing was predicted");
+        g_string_append(text,
+                        is_replanned(story) ? "what was predicted is of another plan than ran" : "nothing was predicted");
     if (isfinite(attained))
     {
         g_autofree char *share = ifm_format_ratio(attained);
@@ -351,8 +463,11 @@ static void append_head(GString *out, const IfmRunStory *story, const IfmScreen 
     if (isfinite(n))
         g_string_append_printf(head, ", %.0f batches, %" G_GSIZE_FORMAT " time%s", n, n_repetitions,
                                n_repetitions == 1 ? "" : "s");
+    const char *ran = is_replanned(story) ? ifm_member_text(last_repetition(story), "plan") : NULL;
     if (plan != NULL)
         g_string_append_printf(head, ": %s", plan);
+    if (ran != NULL)
+        g_string_append_printf(head, "; ran in the end: %s", ran);
     ifm_page_wrapped(out, head->str, screen);
 }
 

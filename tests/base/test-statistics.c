@@ -236,6 +236,30 @@ static void test_quantile_interval_widened(void)
     }
 }
 
+static void test_mean_interval(void)
+{
+    /* 0 and 1 in turn are worth all of their hundred: std = sqrt(0.25 x 100 / 99), t of 99 degrees is 1.984217 (tables). */
+    double alternating[100];
+    IfmInterval interval;
+    for (int i = 0; i < 100; i++)
+        alternating[i] = i % 2;
+    assert_near(ifm_mean_interval(alternating, 100, 0.95, &interval), 0.5, 1e-14);
+    double half = 1.984217 * sqrt(0.25 * 100 / 99) / 10;
+    assert_near(interval.lower, 0.5 - half, 1e-6);
+    assert_near(interval.upper, 0.5 + half, 1e-6);
+    /* a line of five is worth 5 / 1.8 = 2.78 samples: wider than five independent ones, t(4) = 2.776 */
+    static const double line[] = { 1, 2, 3, 4, 5 };
+    assert_near(ifm_mean_interval(line, 5, 0.95, &interval), 3, 1e-14);
+    g_assert_cmpfloat(interval.upper - 3, >, 2.776 * sqrt(2.5 / 5));
+    static const double equal[] = { 7, 7, 7 };
+    ifm_mean_interval(equal, 3, 0.95, &interval);
+    g_assert_cmpfloat(interval.lower, ==, 7);
+    g_assert_cmpfloat(interval.upper, ==, 7);
+    assert_near(ifm_mean_interval(line, 1, 0.95, &interval), 1, 1e-14);
+    g_assert_true(isnan(interval.lower));
+    g_assert_true(isnan(ifm_mean_interval(NULL, 0, 0.95, &interval)));
+}
+
 static void test_effective_by_hand(void)
 {
     /* Sums of lagged products 4, 1, -2, -1: pairs 5, -3; time 2 * 5 / 4 - 1 = 1.5. */
@@ -562,6 +586,7 @@ int main(int argc, char **argv)
     g_test_add_func("/statistics/quantile-interval/ranks", test_quantile_interval_ranks);
     g_test_add_func("/statistics/quantile-interval/widened", test_quantile_interval_widened);
     g_test_add_func("/statistics/effective/by-hand", test_effective_by_hand);
+    g_test_add_func("/statistics/effective/mean-interval", test_mean_interval);
     g_test_add_func("/statistics/effective/long", test_effective_long);
     g_test_add_func("/statistics/effective/limit", test_median_effective_limit);
     g_test_add_func("/statistics/summary/by-hand", test_summary_by_hand);

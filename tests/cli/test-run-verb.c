@@ -178,6 +178,112 @@ static void test_table(Bench *bench, gconstpointer data)
     g_assert_cmpstr(text_of(json_array_get(json_object_get(json, "runs"), 0), "title"), ==, "3 graphs in turn");
 }
 
+static const json_t *plan_told(const json_t *run)
+{
+    return json_object_get(json_object_get(json_object_get(run, "measurement"), "surroundings"), "plan");
+}
+
+static const json_t *first_run(const json_t *json)
+{
+    return json_array_get(json_object_get(json, "runs"), 0);
+}
+
+/* A plan that leaves B idle attains half of what both make, each a batch in 5 ms; where there is one device, no bound. */
+static void test_bound(Bench *bench, gconstpointer data)
+{
+    g_auto(Ended) ended = { 0 };
+    json_auto_t *json = run_plan(bench, ONE, "--batches 40 --repetitions 2 --bound");
+    const json_t *bound = json_object_get(plan_told(first_run(json)), "bound");
+    g_assert_cmpfloat_with_epsilon(number(bound, "together.A"), 200, 0.01 * 200);
+    g_assert_cmpfloat_with_epsilon(number(bound, "together.B"), 200, 0.01 * 200);
+    g_assert_cmpfloat_with_epsilon(number(bound, "attained"), 0.5, 0.01);
+    json_auto_t *shared = run_plan(bench, SHARED, "--batches 40 --repetitions 2 --bound");
+    g_assert_cmpfloat_with_epsilon(number(plan_told(first_run(shared)), "bound.attained"), 0.5, 0.01);
+    write_text(bench, "alone.json",
+               "{\"plan\": [[[\"A\"],[1,2,3,4,5,6,7],[1]]], \"devices\": {\"A\": {\"device\": \"simulated:lab/FIXED\"}}, "
+               "\"model\": \"graphsage\", \"sizes\": [[100, 300]], \"features\": 4, \"hidden\": 3}");
+    run_line(bench, "run alone.json -q -o out --batches 10 --repetitions 1 --bound", &ended);
+    assert_status(&ended, 0);
+    g_assert_nonnull(strstr(ended.out, "no bound: the plan has one device"));
+}
+
+/* Counting makes an inference of that device a fifth longer: with all counted it is in the makespan and there is nothing to
+ * compare with; with some counted it is known. */
+static void test_device_time(Bench *bench, gconstpointer data)
+{
+    g_auto(Ended) ended = { 0 };
+    json_auto_t *on = run_plan(bench, ONE, "--batches 40 --repetitions 2 --device-time on");
+    const json_t *cost = json_object_get(plan_told(first_run(on)), "device_time_cost");
+    g_assert_cmpfloat_with_epsilon(figure(first_run(on), "makespan", "measured"), 40 * 6.0 * MS, 0.01 * 40 * 6 * MS);
+    g_assert_true(json_is_null(json_object_get(cost, "ratio")));
+    g_assert_cmpfloat(number(cost, "n_counted"), ==, 80);
+    json_auto_t *sampled = run_plan(bench, ONE, "--batches 40 --repetitions 2 --device-time sampled");
+    cost = json_object_get(plan_told(first_run(sampled)), "device_time_cost");
+    g_assert_cmpfloat_with_epsilon(number(cost, "ratio"), 0.2, 0.005);
+    g_assert_cmpfloat(number(cost, "n_counted"), >=, 4);
+    g_assert_cmpfloat(number(cost, "n_counted") + number(cost, "n_plain"), ==, 80);
+    g_assert_cmpfloat(number(cost, "interval.lower"), <=, number(cost, "ratio"));
+    g_assert_cmpfloat(number(cost, "interval.upper"), <, 0.3);
+    run_line(bench, "run plan.json -q -o out --batches 10 --repetitions 1 --device-time on", &ended);
+    assert_status(&ended, 0);
+    g_assert_nonnull(strstr(ended.out, "is not known: every inference was counted"));
+    write_text(bench, "chain.json", CHAIN); /* B can count nothing */
+    run_line(bench, "run chain.json -q -o out --batches 40 --repetitions 1 --device-time sampled", &ended);
+    assert_status(&ended, 0);
+    g_assert_nonnull(strstr(ended.out, "asking for device time slowed it down by 20.0 %"));
+}
+
+/* A graph from a file, whole and in parts: each part is a batch, and all of them are computed. */
+static void test_graph(Bench *bench, gconstpointer data)
+{
+    write_text(bench, "ring.txt", "0 1\n1 2\n2 3\n3 4\n4 5\n5 6\n6 7\n7 0\n");
+    json_auto_t *whole =
+        run_plan(bench, ONE, "--graph ring.txt --batches 6 --repetitions 1 -d A=simulated:lab/TRUE --verify");
+    const json_t *run = first_run(whole);
+    g_assert_cmpstr(text_of(run, "title"), ==, "ring.txt");
+    g_assert_cmpfloat(number(run, "case.sizes.nodes"), ==, 8);
+    g_assert_cmpfloat(number(run, "case.sizes.edges"), ==, 8);
+    const json_t *verification = json_object_get(json_object_get(run, "measurement"), "verification");
+    if (g_str_equal(text_of(verification, "status"), "not-applicable"))
+        g_test_message("not compared: %s", text_of(verification, "why"));
+    else
+        g_assert_cmpstr(text_of(verification, "status"), ==, "passed");
+    json_auto_t *parted =
+        run_plan(bench, ONE, "--graph ring.txt --parts 2 --batches 6 --repetitions 1 -d A=simulated:lab/TRUE --verify");
+    run = first_run(parted);
+    g_assert_cmpfloat(number(run, "case.options.graphs.0.parts"), ==, 2);
+    g_assert_cmpfloat(number(plan_told(run), "repetitions.0.n_batches"), ==, 6);
+    const json_t *of_parts = json_object_get(json_object_get(run, "measurement"), "verification");
+    g_assert_cmpstr(text_of(of_parts, "status"), ==, text_of(verification, "status"));
+}
+
+/* Where a device fails the others go on by the plan for them, and nothing is compared with what was predicted of another.
+ */
+static void test_replan(Bench *bench, gconstpointer data)
+{
+    g_auto(Ended) ended = { 0 };
+    write_text(bench, "small.yaml", SMALL);
+    run_line(bench, "study run ./small.yaml -q -o small", &ended);
+    assert_status(&ended, 0);
+    write_text(bench, "chain.json", "[[[\"CPU\"],[1,2,3],[1]],[[\"GPU\"],[4,5,6,7],[1]]]");
+    run_line(bench,
+             "run ./small --plan chain.json --on-failure replan -d CPU=simulated:faulty/FAILS --size 10,20 "
+             "--batches 12 --repetitions 2 -q --json run.json",
+             &ended);
+    assert_status(&ended, 0);
+    json_auto_t *json = load_json(bench, "run.json");
+    const json_t *run = first_run(json), *told = plan_told(run);
+    g_assert_cmpstr(text_of(json_array_get(json_object_get(told, "repetitions"), 1), "plan"), ==, "GPU 1-7");
+    g_assert_cmpfloat(number(told, "repetitions.1.n_batches"), ==, 12);
+    g_assert_nonnull(strstr(ended.out, "ran in the end: GPU 1-7"));
+    g_assert_nonnull(strstr(ended.out, "block 1 GPU 1-7"));
+    g_assert_nonnull(strstr(ended.out, "status 7; from then on: GPU 1-7"));
+    g_assert_nonnull(strstr(ended.out, "what was predicted is of another plan than ran"));
+    g_assert_null(strstr(ended.out, "than predicted"));
+    run_line(bench, "run ./small --plan chain.json -d CPU=simulated:faulty/FAILS --size 10,20 --batches 12 -q", &ended);
+    assert_status(&ended, 1); /* without being asked, nothing is done about it */
+}
+
 /* A device that fails ends the run, with what was seen until then. */
 static void test_failure(Bench *bench, gconstpointer data)
 {
@@ -268,6 +374,10 @@ int main(int argc, char **argv)
     g_test_add("/run/table", Bench, NULL, bench_init, test_table, bench_clear);
     g_test_add("/run/bare", Bench, NULL, bench_init, test_bare, bench_clear);
     g_test_add("/run/refused", Bench, NULL, bench_init, test_refused, bench_clear);
+    g_test_add("/run/bound", Bench, NULL, bench_init, test_bound, bench_clear);
+    g_test_add("/run/device-time", Bench, NULL, bench_init, test_device_time, bench_clear);
+    g_test_add("/run/graph", Bench, NULL, bench_init, test_graph, bench_clear);
+    g_test_add("/run/replan", Bench, NULL, bench_init, test_replan, bench_clear);
     g_test_add("/run/failure", Bench, NULL, bench_init, test_failure, bench_clear);
     g_test_add("/run/watchdog", Bench, NULL, bench_init, test_watchdog, bench_clear);
     g_test_add("/run/bad", Bench, NULL, bench_init, test_bad, bench_clear);

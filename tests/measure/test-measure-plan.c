@@ -124,12 +124,47 @@ static void test_bound(void)
     g_assert_cmpfloat_with_epsilon(number(bound, "gain"), (a + b) / a, 1e-9);
     g_assert_cmpfloat_with_epsilon(number(bound, "attained"), b / (a + b), 1e-9);
     g_assert_cmpfloat(number(bound, "figures.attained.n"), ==, 4);
-    g_assert_cmpuint(json_object_size(json_object_get(bound, "left_out")), ==, 0);
+    g_assert_cmpuint(json_object_size(json_object_get(bound, "left_out")), ==, 1); /* listed, and not here */
+    g_assert_nonnull(strstr(text_in(json_object_get(bound, "left_out"), "X"), "simulated:plans/X"));
+    g_assert_cmpfloat_with_epsilon(number(plan_of(measurement), "gap_ns.mean"), 3 * MS, 1e-6);
+    g_assert_cmpfloat(number(plan_of(measurement), "gap_ns.n"), ==, 4 * 19);
+    g_assert_cmpfloat_with_epsilon(number(plan_of(measurement), "gap_ns.mean_interval.lower"), 3 * MS, 1e-6);
+    g_assert_cmpfloat(number(plan_of(measurement), "latency_ns.n"), ==, 4 * 20);
     for (int r = 0; r < 4; r++)
     {
         g_autofree char *path = g_strdup_printf("repetitions.%d.bound.attained", r);
         g_assert_cmpfloat_with_epsilon(number(plan_of(measurement), path), b / (a + b), 1e-9);
     }
+    fixture_clear(&fixture);
+}
+
+/* A plan that leaves a device idle attains what it attains of both: with A alone 500 of 833.3; with nothing idle there is
+ * nothing to attain. */
+static void test_bound_idle(void)
+{
+    Fixture fixture;
+    g_auto(PlanText) text = { 0 }, one = { 0 };
+    fixture_init(&fixture, NULL);
+    plan_text_init(&text,
+                   "{'plan': [[['A'],[1,2,3,4,5,6,7],[1.0]]], 'model': 'graphsage', 'devices': "
+                   "{'A': {'device': 'simulated:plans/A'}, 'B': {'device': 'simulated:plans/B'}}}",
+                   60, 300);
+    text.plan_case.bound = TRUE;
+    g_autoptr(IfmMeasurement) measurement = measure_plan(&fixture, &text.plan_case);
+    g_assert_cmpstr(measurement->reason, ==, "");
+    const json_t *bound = json_object_get(plan_of(measurement), "bound");
+    g_assert_cmpfloat_with_epsilon(number(bound, "together.B"), 1000.0 / 3, 1e-9);
+    g_assert_cmpfloat_with_epsilon(number(bound, "gain"), 5.0 / 3, 1e-9);
+    g_assert_cmpfloat_with_epsilon(number(bound, "attained"), 0.6, 1e-9);
+    plan_text_init(&one,
+                   "{'plan': [[['A'],[1,2,3,4,5,6,7],[1.0]]], 'model': 'graphsage', 'devices': "
+                   "{'A': {'device': 'simulated:plans/A'}}}",
+                   60, 300);
+    one.plan_case.bound = TRUE;
+    g_autoptr(IfmMeasurement) alone = measure_plan(&fixture, &one.plan_case);
+    g_assert_cmpstr(alone->reason, ==, "");
+    g_assert_true(json_is_null(json_object_get(plan_of(alone), "bound")));
+    g_assert_cmpstr(text_in(plan_of(alone), "no_bound"), ==, "the plan has one device");
     fixture_clear(&fixture);
 }
 
@@ -568,6 +603,7 @@ int main(int argc, char **argv)
     }
     g_test_add_func("/plan/stages", test_stages);
     g_test_add_func("/plan/bound", test_bound);
+    g_test_add_func("/plan/bound-idle", test_bound_idle);
     g_test_add_func("/plan/bound-without", test_bound_without);
     g_test_add_func("/plan/several-graphs", test_several_graphs);
     g_test_add_func("/plan/parts", test_parts);

@@ -261,6 +261,17 @@ static IfmMeasurement *make_measurement(void)
                         json_pack("{s:{s:o,s:{s:{s:f,s:f},s:{s:f,s:f},s:f,s:f},s:i,s:f}}", "plan", "repetitions",
                                   repetitions, "bound", "solo", "CPU", 33.3, "GPU", 44.4, "together", "CPU", 30.0, "GPU",
                                   40.0, "gain", 1.58, "attained", 0.96, "replans", 0, "device_time_slow_down", 0.015));
+    json_t *plan = json_object_get(measurement->surroundings, "plan");
+    json_object_set_new(plan, "device_time_cost",
+                        json_pack("{s:f,s:{s:f,s:f,s:f},s:i,s:i,s:n}", "ratio", 0.015, "interval", "lower", 0.01, "upper",
+                                  0.02, "level", 0.95, "n_counted", 18, "n_plain", 282, "why"));
+    /* 297 gaps of three repetitions: 99 in each, whose mean is within 0.1 ms: the makespan within 9.9 ms of 1280 */
+    json_object_set_new(plan, "gap_ns",
+                        json_pack("{s:i,s:f,s:{s:f,s:f,s:f}}", "n", 297, "mean", 12.8e6, "mean_interval", "lower", 12.7e6,
+                                  "upper", 12.9e6, "level", 0.95));
+    json_object_set_new(plan, "latency_ns",
+                        json_pack("{s:f,s:{s:f,s:f,s:f}}", "median", 24e6, "median_interval", "lower", 23.88e6, "upper",
+                                  24.12e6, "level", 0.95));
     ifm_record_set_json(&measurement->verification, json_pack("{s:s}", "status", "passed"));
     return measurement;
 }
@@ -295,6 +306,11 @@ static void test_figures(Fixture *fixture, gconstpointer data)
                        *block = find_figure(figures, "block 1 CPU+GPU 1-5"),
                        *gpu = find_figure(figures, "GPU wall utilisation");
     g_assert_cmpfloat(makespan->predicted, ==, 1257500000);
+    g_assert_cmpfloat(makespan->interval.lower, ==, 1270100000);
+    g_assert_cmpfloat(makespan->interval.upper, ==, 1289900000);
+    g_assert_cmpfloat_with_epsilon(throughput->interval.lower, 100 / 1.2899, 1e-9);
+    g_assert_cmpfloat_with_epsilon(throughput->interval.upper, 100 / 1.2701, 1e-9);
+    g_assert_cmpfloat(find_figure(figures, "batch latency, median")->interval.upper, ==, 24.12e6);
     g_assert_cmpfloat(makespan->measured, ==, 1280000000);
     g_assert_cmpfloat(throughput->measured, ==, 78.125);
     g_assert_cmpfloat(block->predicted, ==, 12500000);
@@ -368,6 +384,34 @@ static void test_parts(void)
     g_assert_cmpint(json_integer_value(json_object_get(total, "n_batches")), ==, 40);
 }
 
+/* What was predicted is of the plan that broke off: nothing is compared with it, and the page says which plan ran. */
+static void test_replanned(Fixture *fixture, gconstpointer data)
+{
+    g_autoptr(IfmMeasurement) measurement = make_measurement();
+    g_autoptr(IfmTraceAnalysis) analysis = make_analysis(tracks, G_N_ELEMENTS(tracks));
+    json_t *plan = json_object_get(measurement->surroundings, "plan"), *repetitions = json_object_get(plan, "repetitions"),
+           *last = json_array_get(repetitions, json_array_size(repetitions) - 1);
+    json_object_set_new(plan, "replans", json_integer(1));
+    json_object_set_new(last, "plan", json_string("GPU 1-7"));
+    json_object_set_new(last, "stages", json_pack("[{s:i,s:{s:f}}]", "block", 1, "device_wall_ns", "GPU", 1e6));
+    IfmRunStory story = { .title = "5000 nodes, 10000 edges",
+                          .plan = fixture->answer.plan,
+                          .prediction = fixture->prediction,
+                          .measurement = measurement,
+                          .analysis = analysis };
+    g_autoptr(GPtrArray) figures = ifm_run_figures(&story);
+    for (guint i = 0; i < figures->len; i++)
+        g_assert_true(isnan(((const IfmRunFigure *)figures->pdata[i])->predicted));
+    g_assert_cmpfloat(find_figure(figures, "block 1 GPU 1-5")->measured, >, 0);
+    IfmScreen screen = { .width = 300, .utf8 = TRUE };
+    g_autofree char *page = ifm_run_to_screen(&story, 1, &screen);
+    g_assert_nonnull(strstr(page, "ran in the end: GPU 1-7"));
+    g_assert_nonnull(
+        strstr(page, "predicted a makespan of 1.258 s, of the plan that did not run to its end: not compared"));
+    g_assert_nonnull(strstr(page, "verdict: what was predicted is of another plan than ran"));
+    g_assert_null(strstr(page, "than predicted"));
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -377,6 +421,7 @@ int main(int argc, char **argv)
     g_test_add("/plan-page/json", Fixture, NULL, set_up, test_answer_json, tear_down);
     g_test_add("/plan-page/widths", Fixture, NULL, set_up, test_widths, tear_down);
     g_test_add("/plan-page/figures", Fixture, NULL, set_up, test_figures, tear_down);
+    g_test_add("/plan-page/replanned", Fixture, NULL, set_up, test_replanned, tear_down);
     g_test_add("/plan-page/several", Fixture, NULL, set_up, test_several, tear_down);
     g_test_add("/plan-page/batches", Fixture, NULL, set_up, test_batches, tear_down);
     g_test_add_func("/plan-page/parts", test_parts);
