@@ -33,4 +33,8 @@ IfmErrorCode ifm_error_code_from_name(const char *name);
 /** ifm_error_exit_status: Returns: 3 for invalid and corrupt, 4 for unavailable, 1 for all else (also other domains). */
 int ifm_error_exit_status(const GError *error);
 
+/** ifm_error_make_one_line: A message with texts of a file in it becomes one line of valid UTF-8: control characters become
+ * '?'. @error: (nullable) may hold none. */
+void ifm_error_make_one_line(GError **error);
+
 G_END_DECLS

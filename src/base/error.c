@@ -41,3 +41,15 @@ int ifm_error_exit_status(const GError *error)
         return 1;
     }
 }
+
+void ifm_error_make_one_line(GError **error)
+{
+    if (error == NULL || *error == NULL)
+        return;
+    char *valid = g_utf8_make_valid((*error)->message, -1);
+    for (char *c = valid; *c != '\0'; c++)
+        if (g_ascii_iscntrl(*c))
+            *c = '?';
+    g_free((*error)->message);
+    (*error)->message = valid;
+}

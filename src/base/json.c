@@ -50,6 +50,7 @@ json_t *ifm_json_parse(const char *bytes, gsize n_bytes, const char *name, GErro
     else
         g_set_error(error, IFM_ERROR, code, "%s:%d:%d: %s", name, MAX(trouble.line, 1), MAX(trouble.column, 1),
                     trouble.text);
+    ifm_error_make_one_line(error); /* it quotes what it was near */
     return NULL;
 }
 

@@ -16,12 +16,7 @@ void ifm_onnx_tidy_error(GError **error, const char *prefix)
         return;
     if (prefix != NULL)
         g_prefix_error(error, "%s: ", prefix);
-    char *valid = g_utf8_make_valid((*error)->message, -1);
-    for (char *c = valid; *c != '\0'; c++)
-        if (g_ascii_iscntrl(*c))
-            *c = '?';
-    g_free((*error)->message);
-    (*error)->message = valid;
+    ifm_error_make_one_line(error);
 }
 
 static gboolean check_versions(const Onnx__ModelProto *proto, GError **error)

@@ -308,13 +308,9 @@ static IfmPlan *read_plan(const json_t *json, const char *name, GError **error)
 /* Texts of the document stand in messages, and a message is one line. */
 IfmPlan *ifm_plan_from_json(const json_t *json, const char *name, GError **error)
 {
-    GError *local = NULL;
-    IfmPlan *plan = read_plan(json, name, &local);
-    for (char *c = local != NULL ? local->message : NULL; c != NULL && *c != '\0'; c++)
-        if (g_ascii_iscntrl(*c))
-            *c = '?';
-    if (local != NULL)
-        g_propagate_error(error, local);
+    IfmPlan *plan = read_plan(json, name, error);
+    if (plan == NULL)
+        ifm_error_make_one_line(error);
     return plan;
 }
 

@@ -245,7 +245,7 @@ static gboolean check_head(const json_t *json, const char *name, const char **mo
            ifm_json_get_object(json, name, "devices", &devices, error);
 }
 
-IfmPlanTable *ifm_plan_table_from_json(const json_t *json, const char *name, GError **error)
+static IfmPlanTable *read_table(const json_t *json, const char *name, GError **error)
 {
     const char *model;
     json_t *plans;
@@ -271,4 +271,13 @@ IfmPlanTable *ifm_plan_table_from_json(const json_t *json, const char *name, GEr
             return NULL;
     }
     return g_steal_pointer(&table);
+}
+
+/* Texts of the document stand in messages, and a message is one line. */
+IfmPlanTable *ifm_plan_table_from_json(const json_t *json, const char *name, GError **error)
+{
+    IfmPlanTable *table = read_table(json, name, error);
+    if (table == NULL)
+        ifm_error_make_one_line(error);
+    return table;
 }
