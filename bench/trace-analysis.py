@@ -214,6 +214,20 @@ def critical_path(frame, batches):
     return {"batch": int(median.batch), "steps": [(kind, int(at), int(ns)) for kind, at, ns in reversed(steps)]}
 
 
+def stays(np, by_kind):
+    """Of each batch in each block: total, parts, and beside them the wait for the device's turn. What ended last counts."""
+    keys = ["batch", "block"]
+    last = by_kind["infer"].sort_values(["end_ns", "duration_ns"], kind="stable").groupby(keys)[["start_ns", "end_ns"]].last()
+    last.columns = ["started", "ended"]
+    parted = by_kind["partition"].groupby(keys).end_ns.max().rename("parted")
+    stay = by_kind["block"].groupby(keys)[["start_ns", "end_ns"]].last().join(last).join(parted)
+    known, parted = stay.parted.notna(), stay.parted.fillna(stay.start_ns)
+    ended = np.maximum(stay.ended, parted)
+    started = np.minimum(np.maximum(stay.started, parted), ended).where(known, parted)
+    parts = {"partition": parted - stay.start_ns, "turn": started - parted, "device": ended - started, "merge": stay.end_ns - ended}
+    return stay.end_ns - stay.start_ns - parts["turn"], parts
+
+
 def figures(np, pd, frame, plain):
     frame = frame.assign(end_ns=frame.start_ns + frame.duration_ns)
     window = int(frame.start_ns.min()), int(frame.end_ns.max())
@@ -225,17 +239,16 @@ def figures(np, pd, frame, plain):
     entered = int(batches.start_ns.min())
     tracks = {name: plain_device(np, pd, name, infers, hosts, entered, window) if plain
               else device(np, pd, frame, name, infers, hosts, entered, window) for name in infers}
-    totals = by_kind["block"].pivot_table(index="batch", columns="block", values="duration_ns", aggfunc="last")
-    parts = {kind: by_kind[kind].groupby("block").duration_ns.sum() for kind in ("partition", "merge")}
+    total_of, parts = stays(np, by_kind)
+    totals = total_of.unstack("block")
     longest = totals.idxmax(axis=1).value_counts()
     stages = {}
     for block in totals.columns:
         column = totals[block].dropna()
-        partition, merge = (int(parts[kind].get(block, 0)) for kind in ("partition", "merge"))
-        total = int(column.sum())
-        stages[int(block)] = {"count": len(column), "mean_ns": total / len(column), "median_ns": column.median(), "max_ns": column.max(),
-                              "partition_mean_ns": partition / len(column), "merge_mean_ns": merge / len(column),
-                              "device_mean_ns": (total - partition - merge) / len(column), "bottleneck_count": int(longest.get(block, 0))}
+        stages[int(block)] = {"count": len(column), "mean_ns": int(column.sum()) / len(column), "median_ns": column.median(),
+                              "max_ns": int(column.max()), "bottleneck_count": int(longest.get(block, 0))}
+        for kind, times in parts.items():
+            stages[int(block)][f"{kind}_mean_ns"] = int(times.xs(block, level="block").sum()) / len(column)
     span = window[1] - window[0]
     return {"window": span, "tracks": tracks, "stages": stages, "bottleneck": int(longest.idxmax()),
             "latency": percentiles(np, batches.duration_ns.to_numpy()), "cycle": percentiles(np, totals.max(axis=1).to_numpy()),
