@@ -232,6 +232,7 @@ typedef struct
     int block;
     gint64 start_ns, duration_ns;
     gboolean turn; /* of kind BLOCK: it waited for its device, which had another batch; @track is the device's */
+    gint32 batch;  /* whose step it is; of a @turn the batch that the device had */
 } IfmPathStep;
 
 typedef struct

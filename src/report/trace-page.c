@@ -283,8 +283,8 @@ static void append_latencies(GString *out, const IfmTraceAnalysis *analysis, con
 
 typedef struct
 {
-    const char *kind, *where;
-    char *block;
+    const char *kind;
+    char *where, *block;
     double at_ns, duration_ns, share;
 } StepLine;
 
@@ -308,10 +308,21 @@ static const char *step_name(const IfmPathStep *step)
                                            : ifm_event_kind_name(step->kind);
 }
 
+/* (transfer full) */
+static char *step_place(const IfmTrace *trace, const IfmPathStep *step)
+{
+    const char *thread = ifm_trace_track_info(trace, step->track)->thread;
+    if (step->kind == IFM_EVENT_OTHER || thread == NULL)
+        return NULL;
+    if (step->turn && step->batch >= 0)
+        return g_strdup_printf("%s, busy with batch %d", thread, step->batch);
+    return g_strdup(thread);
+}
+
 static StepLine step_line(const IfmTrace *trace, const IfmPathStep *step, gint64 start_ns, double whole_ns)
 {
     return (StepLine){ .kind = step_name(step),
-                       .where = step->kind != IFM_EVENT_OTHER ? ifm_trace_track_info(trace, step->track)->thread : NULL,
+                       .where = step_place(trace, step),
                        .block = step->block > 0 ? g_strdup_printf("%d", step->block) : NULL,
                        .at_ns = (double)(step->start_ns - start_ns),
                        .duration_ns = (double)step->duration_ns,
@@ -342,7 +353,10 @@ static void append_path(GString *out, const IfmTrace *trace, const IfmTraceAnaly
     if (n < path->len)
         g_string_append_printf(out, "(%u steps more)\n", path->len - n);
     for (guint i = 0; i < n; i++)
+    {
+        g_free(lines[i].where);
         g_free(lines[i].block);
+    }
 }
 
 /* --- the page --------------------------------------------------------------------------------------------------------- */

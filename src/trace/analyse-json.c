@@ -138,6 +138,7 @@ static json_t *step(const IfmPathStep *step, const IfmTrace *trace)
     json_object_set_new(json, "kind", json_string(step->turn ? "turn" : ifm_event_kind_name(step->kind)));
     json_object_set_new(json, "thread", on_track ? text(ifm_trace_track_info(trace, step->track)->thread) : json_null());
     json_object_set_new(json, "block", step->block > 0 ? whole(step->block) : json_null());
+    json_object_set_new(json, "batch", whole_or_null(step->batch));
     json_object_set_new(json, "start_ns", whole(step->start_ns));
     json_object_set_new(json, "duration_ns", whole(step->duration_ns));
     return json;

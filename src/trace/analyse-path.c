@@ -4,9 +4,10 @@
 
 /*
  * The critical path of a batch, backwards from its leaving: what ended last before a moment is what the batch was held by
- * until then, and its start is the next moment. What ran beside it and ended sooner held nothing up. Where nothing ended at
- * the moment, the batch was handed over, or waited for the device that had another batch: a step of kind BLOCK within a
- * block; OTHER outside.
+ * until then, and its start is the next moment. What ran beside it and ended sooner held nothing up: neither the other
+ * devices' inferences of a block, from which none of its inferences waits for another, nor anything that is over before.
+ * Before an inference there is what its own device waited for: the partition, and other batches' inferences on that device.
+ * Where nothing recorded tells, the batch was handed over: a step of kind BLOCK within a block, OTHER outside.
  */
 
 #define HOLDS                                                                                                              \
@@ -67,8 +68,13 @@ typedef struct
     GPtrArray *holds;  /* const IfmEvent*, the last to end first */
     GPtrArray *blocks; /* const IfmEvent* */
     GArray *steps;     /* IfmPathStep, the last first */
-    const IfmTrace *trace;
     const IfmAnalysing *analysing;
+    gint32 batch;
+    gint64 start, at;       /* the batch's entry; how far back the steps reach */
+    const IfmEvent *run;    /* the inference that the path came through last; NULL: none */
+    gint64 stay_start;      /* of the block with it */
+    gboolean at_run;        /* between it and @at lies nothing but its wait */
+    const IfmEvent *parted; /* the partition that went on when an inference of the batch began; NULL: none */
 } Path;
 
 /* The last to end first; of those that end together the longest, as the others were waited for by nobody. */
@@ -89,7 +95,7 @@ static void gather(Path *path, const IfmAnalysing *self, const IfmPart *whole)
     {
         const IfmStretch *stretch = &g_array_index(self->stretches, IfmStretch, k);
         gsize n;
-        const IfmEvent *events = ifm_trace_events(path->trace, stretch->track, &n);
+        const IfmEvent *events = ifm_trace_events(self->trace, stretch->track, &n);
         if (stretch->span.start >= whole->end || stretch->span.end <= whole->start)
             continue;
         for (gsize i = stretch->first; i < MIN(n, stretch->first + IFM_STRETCH_EVENTS); i++)
@@ -107,74 +113,136 @@ static void gather(Path *path, const IfmAnalysing *self, const IfmPart *whole)
     qsort(path->blocks->pdata, path->blocks->len, sizeof *path->blocks->pdata, last_first);
 }
 
-static void add_step(Path *path, const IfmEvent *event, IfmEventKind kind, gint64 start, gint64 end)
+static guint block_of(const Path *path, const IfmEvent *event)
 {
-    IfmPathStep step = {
-        kind, event != NULL ? event->track : 0, event != NULL ? event->block : 0, start, end - start, FALSE
-    };
-    if (event != NULL && step.block == 0)
-        step.block = ifm_trace_track_info(path->trace, event->track)->block;
-    if (start < end)
-        g_array_append_val(path->steps, step);
+    int block = event->block != 0 ? event->block : ifm_trace_track_info(path->analysing->trace, event->track)->block;
+    return (guint)MAX(block, 0);
 }
 
-/* Whether a device had another batch before the inference that a path has got to, but after @since. */
-static gboolean had_another(const Path *path, const IfmEvent *run, gint64 since)
+/* add_step: From @start to where the path has got to. @event: NULL: of kind OTHER. */
+static IfmPathStep *add_step(Path *path, const IfmEvent *event, gint64 start)
 {
-    const IfmWork *works = path->analysing->works;
-    for (gsize i = 0; i < path->analysing->n_works; i++)
-        for (gsize k = 0; works[i].track == run->track && k < works[i].n_runs && works[i].runs[k].start < run->start_ns;
-             k++)
-            if (works[i].runs[k].end > since && works[i].runs[k].batch != run->batch)
-                return TRUE;
-    return FALSE;
+    IfmPathStep step = { .kind = event != NULL ? (IfmEventKind)event->kind : IFM_EVENT_OTHER,
+                         .track = event != NULL ? event->track : 0,
+                         .block = event != NULL ? (int)block_of(path, event) : 0,
+                         .start_ns = start,
+                         .duration_ns = path->at - start,
+                         .batch = path->batch };
+    if (start >= path->at)
+        return NULL;
+    g_array_append_val(path->steps, step);
+    path->at = start;
+    return &g_array_index(path->steps, IfmPathStep, path->steps->len - 1);
 }
 
-/* The wait for the device's turn lies right before its inference, in the same block. @run: NULL: the path is at none. */
-static void add_stay(Path *path, const IfmEvent *block, const IfmEvent *run, gint64 start, gint64 end)
+/* --- the wait for a device -------------------------------------------------------------------------------------------- */
+
+static const IfmWork *work_of(const IfmAnalysing *self, guint32 track)
 {
-    guint before = path->steps->len;
-    add_step(path, block, IFM_EVENT_BLOCK, start, end);
-    if (path->steps->len == before || run == NULL || run->start_ns != end || !had_another(path, run, start))
-        return;
-    IfmPathStep *step = &g_array_index(path->steps, IfmPathStep, before);
-    step->turn = TRUE;
-    step->track = run->track;
+    for (gsize i = 0; i < self->n_works; i++)
+        if (self->works[i].track == track)
+            return &self->works[i];
+    return NULL;
 }
 
-/* What nothing recorded fills: parted at the ends of the blocks that the batch was in. */
-static void add_gap(Path *path, const IfmEvent *run, gint64 start, gint64 end)
+/* The first of a device's inferences that begins at @t or later. */
+static gsize runs_before(const IfmWork *work, gint64 t)
 {
-    for (guint i = 0; i < path->blocks->len && end > start; i++)
+    gsize low = 0, high = work->n_runs;
+    while (low < high)
+    {
+        gsize middle = low + (high - low) / 2;
+        if (work->runs[middle].start < t)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* Back to @start within a block, before an inference on a device: while that had other batches, the batch waited for its
+ * turn, a step for each of them. */
+static void add_turns(Path *path, const IfmEvent *block, gint64 start)
+{
+    gboolean waits = path->at_run && block_of(path, block) == block_of(path, path->run);
+    const IfmWork *work = waits ? work_of(path->analysing, path->run->track) : NULL;
+    for (gsize i = work != NULL ? runs_before(work, path->at) : 0; i-- > 0 && work->runs[i].end > start;)
+    {
+        const IfmRun *other = &work->runs[i];
+        if (other->batch == path->batch)
+            continue;
+        add_step(path, block, MIN(other->end, path->at));
+        IfmPathStep *step = add_step(path, block, MAX(other->start, start));
+        if (step == NULL)
+            continue;
+        step->turn = TRUE;
+        step->track = path->run->track;
+        step->batch = other->batch;
+    }
+    add_step(path, block, start);
+}
+
+/* --- backwards -------------------------------------------------------------------------------------------------------- */
+
+/* Back to @start, where nothing ended: a partition that went on, else parted at the ends of the blocks that the batch was
+ * in. */
+static void add_gap(Path *path, gint64 start)
+{
+    if (path->parted != NULL && path->parted->start_ns < path->at &&
+        add_step(path, path->parted, MAX(path->parted->start_ns, start)) != NULL)
+        path->at_run = FALSE;
+    for (guint i = 0; i < path->blocks->len && path->at > start; i++)
     {
         const IfmEvent *block = path->blocks->pdata[i];
         if (ifm_event_end_ns(block) <= start)
             break;
-        if (block->start_ns >= end)
+        if (block->start_ns >= path->at)
             continue;
-        gint64 block_end = MIN(ifm_event_end_ns(block), end), block_start = MAX(block->start_ns, start);
-        add_step(path, NULL, IFM_EVENT_OTHER, block_end, end);
-        add_stay(path, block, run, block_start, block_end);
-        end = block_start;
+        add_step(path, NULL, MIN(ifm_event_end_ns(block), path->at));
+        add_turns(path, block, MAX(block->start_ns, start));
     }
-    add_step(path, NULL, IFM_EVENT_OTHER, start, end);
+    add_step(path, NULL, start);
 }
 
-static void trace_back(Path *path, gint64 start, gint64 end)
+/* Whether an inference ran beside the one that the path came through: of the same block and the same try. */
+static gboolean is_partner(const Path *path, const IfmEvent *event)
 {
-    const IfmEvent *run = NULL;
-    for (guint i = 0; i < path->holds->len && end > start; i++)
+    return event->kind == IFM_EVENT_INFER && path->run != NULL && event->track != path->run->track &&
+           block_of(path, event) == block_of(path, path->run) && event->start_ns >= path->stay_start;
+}
+
+static void set_run(Path *path, const IfmEvent *run)
+{
+    path->run = run;
+    path->stay_start = G_MININT64;
+    for (guint i = 0; i < path->blocks->len; i++)
+    {
+        const IfmEvent *block = path->blocks->pdata[i];
+        if (block_of(path, block) == block_of(path, run) && block->start_ns <= run->start_ns &&
+            ifm_event_end_ns(block) >= ifm_event_end_ns(run))
+            path->stay_start = MAX(path->stay_start, block->start_ns);
+    }
+}
+
+static void trace_back(Path *path)
+{
+    for (guint i = 0; i < path->holds->len && path->at > path->start; i++)
     {
         const IfmEvent *event = path->holds->pdata[i];
-        gint64 event_end = ifm_event_end_ns(event), event_start = MAX(event->start_ns, start);
-        if (event_end > end || event_end <= start)
+        gint64 end = ifm_event_end_ns(event);
+        if (end <= path->start)
+            break;
+        if (end > path->at && event->kind == IFM_EVENT_PARTITION && event->start_ns < path->at)
+            path->parted = event;
+        if (end > path->at || is_partner(path, event))
             continue;
-        add_gap(path, run, event_end, end);
-        add_step(path, event, event->kind, event_start, event_end);
-        run = event->kind == IFM_EVENT_INFER ? event : NULL;
-        end = event_start;
+        add_gap(path, end);
+        add_step(path, event, MAX(event->start_ns, path->start));
+        path->at_run = event->kind == IFM_EVENT_INFER;
+        if (path->at_run)
+            set_run(path, event);
     }
-    add_gap(path, run, start, end);
+    add_gap(path, path->start);
 }
 
 void ifm_analyse_path(IfmAnalysing *self, gint32 batch)
@@ -183,9 +251,15 @@ void ifm_analyse_path(IfmAnalysing *self, gint32 batch)
     self->analysis->critical_batch = whole != NULL ? whole->batch : -1;
     if (whole == NULL)
         return;
-    Path path = { g_ptr_array_new(), g_ptr_array_new(), g_array_new(FALSE, FALSE, sizeof(IfmPathStep)), self->trace, self };
+    Path path = { .holds = g_ptr_array_new(),
+                  .blocks = g_ptr_array_new(),
+                  .steps = g_array_new(FALSE, FALSE, sizeof(IfmPathStep)),
+                  .analysing = self,
+                  .batch = whole->batch,
+                  .start = whole->start,
+                  .at = whole->end };
     gather(&path, self, whole);
-    trace_back(&path, whole->start, whole->end);
+    trace_back(&path);
     for (guint i = path.steps->len; i-- > 0;)
         g_array_append_val(self->analysis->critical_path, g_array_index(path.steps, IfmPathStep, i));
     g_ptr_array_unref(path.holds);

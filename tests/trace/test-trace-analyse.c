@@ -265,6 +265,84 @@ static void test_turn(void)
     g_assert_cmpuint(first->n_bottleneck, ==, 1);           /* batch 1 was longer in it than in the second, by its turn */
 }
 
+/* A block of two devices with several batches at a time: a partner's slice that ended just before an inference held nothing
+ * up; what the inference's own device did before, did. */
+typedef struct
+{
+    IfmEventKind kind;
+    const char *device; /* NULL: the host */
+    gint64 start, end;
+    gint32 busy_with; /* of a turn; -1: none */
+} DepthStep;
+
+static void check_depth(const IfmTrace *trace, gint32 batch, const DepthStep *steps, gsize n)
+{
+    IfmTraceQuestion question = IFM_TRACE_QUESTION_INIT;
+    question.batch = batch;
+    g_autoptr(IfmTraceAnalysis) analysis = analyse(trace, &question);
+    check_sums(analysis);
+    g_assert_cmpint(analysis->critical_batch, ==, batch);
+    g_assert_cmpuint(analysis->critical_path->len, ==, n);
+    for (gsize i = 0; i < n; i++)
+    {
+        const IfmPathStep *step = &g_array_index(analysis->critical_path, IfmPathStep, i);
+        g_assert_cmpstr(ifm_event_kind_name(step->kind), ==, ifm_event_kind_name(steps[i].kind));
+        g_assert_cmpstr(ifm_trace_track_info(trace, step->track)->device, ==, steps[i].device);
+        g_assert_cmpint(step->block, ==, 1);
+        g_assert_cmpint(step->start_ns, ==, steps[i].start);
+        g_assert_cmpint(step->start_ns + step->duration_ns, ==, steps[i].end);
+        g_assert_cmpint(step->turn, ==, steps[i].busy_with >= 0);
+        g_assert_cmpint(step->batch, ==, steps[i].busy_with >= 0 ? steps[i].busy_with : batch);
+    }
+}
+
+/* Partition, CPU, GPU, and merge up to the leaving. */
+static void record_depth(const Pipeline *p, int batch, const gint64 times[8])
+{
+    record(p->host[0], IFM_EVENT_PARTITION, 1, batch, times[0], times[1], -1);
+    record(p->cpu, IFM_EVENT_INFER, 1, batch, times[2], times[3], -1);
+    record(p->gpu, IFM_EVENT_INFER, 1, batch, times[4], times[5], -1);
+    record(p->host[0], IFM_EVENT_MERGE, 1, batch, times[6], times[7], -1);
+    record(p->host[0], IFM_EVENT_BLOCK, 1, batch, times[0], times[7], -1);
+    record(p->queue, IFM_EVENT_BATCH, 0, batch, times[0], times[7], -1);
+}
+
+static void test_depth(void)
+{
+    static const gint64 times[][8] = {
+        { 0, 10, 10, 100, 10, 60, 100, 110 },       /* batch 0 */
+        { 10, 20, 103, 200, 60, 96, 200, 210 },     /* GPU ended 7 before CPU began, which had batch 0 until 3 before */
+        { 110, 120, 200, 250, 120, 300, 300, 310 }, /* GPU, free, ended last: CPU's wait held nothing up */
+        { 240, 260, 255, 400, 300, 330, 400, 410 }, /* CPU began while partition went on */
+        { 260, 265, 400, 450, 330, 399, 450, 460 },
+        { 270, 280, 450, 500, 399, 449, 500, 505 }, /* three at a time: it waited for two */
+    };
+    static const DepthStep of_1[] = { { IFM_EVENT_PARTITION, NULL, 10, 20, -1 },
+                                      { IFM_EVENT_BLOCK, "CPU", 20, 100, 0 },
+                                      { IFM_EVENT_BLOCK, NULL, 100, 103, -1 },
+                                      { IFM_EVENT_INFER, "CPU", 103, 200, -1 },
+                                      { IFM_EVENT_MERGE, NULL, 200, 210, -1 } };
+    static const DepthStep of_2[] = { { IFM_EVENT_PARTITION, NULL, 110, 120, -1 },
+                                      { IFM_EVENT_INFER, "GPU", 120, 300, -1 },
+                                      { IFM_EVENT_MERGE, NULL, 300, 310, -1 } };
+    static const DepthStep of_3[] = { { IFM_EVENT_PARTITION, NULL, 240, 255, -1 },
+                                      { IFM_EVENT_INFER, "CPU", 255, 400, -1 },
+                                      { IFM_EVENT_MERGE, NULL, 400, 410, -1 } };
+    static const DepthStep of_5[] = { { IFM_EVENT_PARTITION, NULL, 270, 280, -1 },
+                                      { IFM_EVENT_BLOCK, "CPU", 280, 400, 3 },
+                                      { IFM_EVENT_BLOCK, "CPU", 400, 450, 4 },
+                                      { IFM_EVENT_INFER, "CPU", 450, 500, -1 },
+                                      { IFM_EVENT_MERGE, NULL, 500, 505, -1 } };
+    Pipeline p = pipeline_new("depth");
+    g_autoptr(IfmTrace) trace = p.trace;
+    for (int i = 0; i < (int)G_N_ELEMENTS(times); i++)
+        record_depth(&p, i, times[i]);
+    check_depth(trace, 1, of_1, G_N_ELEMENTS(of_1));
+    check_depth(trace, 2, of_2, G_N_ELEMENTS(of_2));
+    check_depth(trace, 3, of_3, G_N_ELEMENTS(of_3));
+    check_depth(trace, 5, of_5, G_N_ELEMENTS(of_5));
+}
+
 /* A window counts what lies in it: events are cut at its edges, batches belong where they leave. */
 static void test_window(void)
 {
@@ -659,11 +737,36 @@ static void count_bubbles(const Random *r, int track, gint64 start, gint64 end, 
         }
 }
 
+/* Whatever the trace: steps meet end to start, from a batch's entry to its leaving. */
+static void check_steps(const Random *r, const IfmTraceAnalysis *analysis)
+{
+    const GArray *path = analysis->critical_path;
+    gboolean found = path->len == 0;
+    for (guint i = 1; i < path->len; i++)
+    {
+        const IfmPathStep *step = &g_array_index(path, IfmPathStep, i);
+        g_assert_cmpint(step->duration_ns, >, 0);
+        g_assert_cmpint(step[-1].start_ns + step[-1].duration_ns, ==, step->start_ns);
+    }
+    for (int track = 0; track < N_TRACKS; track++)
+        for (gsize i = 0; i < r->n[track] && !found; i++)
+        {
+            const IfmEvent *event = &r->events[track][i];
+            const IfmPathStep *first = &g_array_index(path, IfmPathStep, 0),
+                              *last = &g_array_index(path, IfmPathStep, path->len - 1);
+            found = event->kind == IFM_EVENT_BATCH && event->batch == analysis->critical_batch &&
+                    event->start_ns == first->start_ns &&
+                    event->start_ns + event->duration_ns == last->start_ns + last->duration_ns;
+        }
+    g_assert_true(found);
+}
+
 static void check_random(const Random *r, const IfmTraceQuestion *question)
 {
     static const int device_of[N_DEVICES] = { 0, 1, 0, 2 };
     g_autoptr(IfmTraceAnalysis) analysis = analyse(r->trace, question);
     check_sums(analysis);
+    check_steps(r, analysis);
     for (int track = 0; track < N_DEVICES; track++)
     {
         const IfmTrackUse *use = use_of(analysis, (guint)track);
@@ -765,6 +868,7 @@ int main(int argc, char **argv)
     g_test_add_func("/trace/analyse/path", test_path);
     g_test_add_func("/trace/analyse/path-gaps", test_path_gaps);
     g_test_add_func("/trace/analyse/turn", test_turn);
+    g_test_add_func("/trace/analyse/depth", test_depth);
     g_test_add_func("/trace/analyse/window", test_window);
     g_test_add_func("/trace/analyse/overlap", test_overlap);
     g_test_add_func("/trace/analyse/dropped", test_dropped);
