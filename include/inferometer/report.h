@@ -315,6 +315,7 @@ extern const IfmField ifm_plan_line_fields[]; /* IfmPlanLine */
 typedef struct
 {
     const char *title;
+    const char *origin; /* how the plan came about, or NULL */
     const IfmPlan *plan;
     const json_t *prediction;
     const IfmCase *subject_case;

@@ -17,6 +17,7 @@ static void job_free(RunJob *job)
     g_ptr_array_unref(job->batches);
     g_ptr_array_unref(job->plans);
     g_ptr_array_unref(job->documents);
+    g_string_free(job->origins, TRUE);
     g_clear_pointer(&job->prediction, json_decref);
     g_clear_pointer(&job->fallbacks, json_decref);
     g_ptr_array_unref(job->simulated);
@@ -37,6 +38,7 @@ static RunJob *job_new(char *title)
     job->batches = g_ptr_array_new_with_free_func((GDestroyNotify)g_array_unref);
     job->plans = g_ptr_array_new_with_free_func((GDestroyNotify)ifm_plan_free);
     job->documents = g_ptr_array_new_with_free_func((GDestroyNotify)json_decref);
+    job->origins = g_string_new(NULL);
     job->simulated = g_ptr_array_new_with_free_func((GDestroyNotify)ifm_trace_free);
     return job;
 }
@@ -202,12 +204,32 @@ static const json_t *entry_for(const RunSet *set, const IfmPlanSize *size, GErro
     return NULL;
 }
 
-/* (transfer full) The plan of a size, however it comes. */
-static IfmPlan *plan_for(RunSet *set, const IfmPlanSize *size, GError **error)
+static void note_origin(RunJob *job, const char *origin)
 {
-    IfmPlanOrigin origin;
+    if (strstr(job->origins->str, origin) == NULL)
+        g_string_append_printf(job->origins, "%s%s", job->origins->len > 0 ? "; " : "", origin);
+}
+
+static IfmPlan *look_up(RunSet *set, RunJob *job, const IfmPlanSize *size, GError **error)
+{
+    static const char *const told[] = { [IFM_PLAN_EXACT] = "the table's of this very size",
+                                        [IFM_PLAN_INTERPOLATED] = "between the plans of the table's neighbouring sizes",
+                                        [IFM_PLAN_CHOSEN] = "the plan of a neighbouring size in the table",
+                                        [IFM_PLAN_SEARCHED] = "the table has none: searched at this size" };
+    IfmPlanOrigin origin = IFM_PLAN_EXACT;
+    IfmPlan *plan =
+        ifm_plan_table_find(set->table, set->ground.costs, (double)size->nodes, (double)size->edges, &origin, error);
+    g_autofree char *text = g_strdup_printf("%s (%s)", ifm_plan_origin_name(origin), told[origin]);
+    if (plan != NULL)
+        note_origin(job, text);
+    return plan;
+}
+
+/* (transfer full) The plan of a size, however it comes. */
+static IfmPlan *plan_for(RunSet *set, RunJob *job, const IfmPlanSize *size, GError **error)
+{
     if (set->table != NULL)
-        return ifm_plan_table_find(set->table, set->ground.costs, (double)size->nodes, (double)size->edges, &origin, error);
+        return look_up(set, job, size, error);
     if (set->given != NULL)
     {
         const json_t *entry = entry_for(set, size, error);
@@ -215,6 +237,7 @@ static IfmPlan *plan_for(RunSet *set, const IfmPlanSize *size, GError **error)
     }
     g_auto(IfmPlanAnswer) answer = { 0 };
     IfmPlanQuestion question = plan_ground_at(&set->ground, size->nodes, size->edges);
+    note_origin(job, "searched at this size");
     return ifm_plan_search(set->ground.costs, &question, &answer, error) ? g_steal_pointer(&answer.plan) : NULL;
 }
 
@@ -442,7 +465,7 @@ static int fill_job(RunSet *set, const Arguments *arguments, RunJob *job, const 
     for (guint i = 0; i < job->graphs->len; i++)
     {
         IfmPlan *plan =
-            demo != NULL ? ifm_plan_copy(demo) : plan_for(set, &g_array_index(job->sizes, IfmPlanSize, i), &error);
+            demo != NULL ? ifm_plan_copy(demo) : plan_for(set, job, &g_array_index(job->sizes, IfmPlanSize, i), &error);
         if (plan == NULL)
             return plan_fail(error);
         g_ptr_array_add(job->plans, plan);

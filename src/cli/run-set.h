@@ -14,6 +14,7 @@ typedef struct
     GPtrArray *batches;   /* GArray* of IfmPlanSize: what each graph comes to as batches */
     GPtrArray *plans;     /* IfmPlan*, of the graphs */
     GPtrArray *documents; /* json_t*, the same */
+    GString *origins;     /* how they came about, each once */
     json_t *prediction;   /* or NULL */
     json_t *fallbacks;    /* or NULL */
     GPtrArray *simulated; /* IfmTrace* */

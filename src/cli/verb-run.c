@@ -93,6 +93,7 @@ static IfmRunStory story_of(const RunJob *job)
     return (IfmRunStory){
         .title = job->title,
         .plan = job->plans->len == 1 ? job->plans->pdata[0] : NULL,
+        .origin = job->origins->len > 0 ? job->origins->str : NULL,
         .prediction = job->prediction,
         .subject_case = job->sealed,
         .measurement = job->measurement,

@@ -11,6 +11,7 @@ static json_t *run_to_json(const IfmRunStory *story)
     IfmTable table = { ifm_run_figure_fields, (const void *const *)figures->pdata, figures->len };
     json_object_set_new(json, "title", ifm_json_string(story->title));
     json_object_set_new(json, "plan", story->plan != NULL ? ifm_plan_to_json(story->plan) : json_null());
+    json_object_set_new(json, "plan_origin", story->origin != NULL ? ifm_json_string(story->origin) : json_null());
     json_object_set_new(json, "prediction", story->prediction != NULL ? json_deep_copy(story->prediction) : json_null());
     json_object_set_new(json, "error_code", ifm_json_string(story->code));
     json_object_set_new(json, "reason", ifm_json_string(story->reason));

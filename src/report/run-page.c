@@ -485,6 +485,11 @@ static void append_run(GString *out, const IfmRunStory *story, const IfmScreen *
     g_string_append_c(out, '\n');
     ifm_page_table(out, ifm_run_figure_fields, figures, screen);
     g_string_append_c(out, '\n');
+    if (story->origin != NULL)
+    {
+        g_autofree char *origin = g_strconcat("plan      ", story->origin, NULL);
+        append_wrapped(out, origin, 10, screen);
+    }
     append_bound(out, story, screen);
     append_device_time(out, story, screen);
     append_replans(out, story, screen);

@@ -157,8 +157,7 @@ static void test_refused(Bench *bench, gconstpointer data)
     g_auto(Ended) ended = { 0 };
     write_text(bench, "plan.json", CHAIN);
     run_line(bench, "run plan.json -o out -q -d B=simulated:lab/TABLE-REFUSES --batches 5 --repetitions 1", &ended);
-    assert_complaint(&ended, 3,
-                     "nor of stage \"4\" to add up; a plan that gives these stages to another device is right");
+    assert_complaint(&ended, 3, "nor of stage \"4\" to add up; a plan that gives these stages to another device is right");
     g_assert_cmpstr(ended.out, ==, "");
 }
 
@@ -176,6 +175,11 @@ static void test_table(Bench *bench, gconstpointer data)
     json_auto_t *json = parse_output(&ended);
     g_assert_cmpuint(json_array_size(json_object_get(json, "runs")), ==, 1);
     g_assert_cmpstr(text_of(json_array_get(json_object_get(json, "runs"), 0), "title"), ==, "3 graphs in turn");
+    g_assert_cmpstr(text_of(json_array_get(json_object_get(json, "runs"), 0), "plan_origin"), ==,
+                    "exact (the table's of this very size)");
+    run_line(bench, "run ./small --table table.json --size 100,200 --batches 12 --repetitions 1 -q", &ended);
+    assert_status(&ended, 0);
+    g_assert_nonnull(strstr(ended.out, "plan      searched (the table has none: searched at this size)"));
 }
 
 static const json_t *plan_told(const json_t *run)
