@@ -183,34 +183,53 @@ def percentiles(np, values):
 
 
 def critical_path(frame, batches):
-    """Backwards: what ended last before a moment held the batch until then."""
+    """Backwards: what ended last before a moment held the batch until then; of an inference, what its own device waited for."""
     ordered = batches.sort_values(["duration_ns", "batch"], kind="stable")
     median = ordered.iloc[(len(ordered) - 1) // 2]
     mine = frame[frame.batch == median.batch]
     blocks = mine[mine.kind == "block"].sort_values("start_ns", ascending=False)
     holds = mine[mine.kind.isin(["queue", "partition", "copy", "infer", "merge", "wait-output"])]
     holds = holds.sort_values(["end_ns", "duration_ns"], ascending=False)
-    steps, until = [], median.end_ns
+    steps, until, run, at_run, parted = [], median.end_ns, None, False, None
 
-    def gap(start, end):
+    def step(kind, start):
+        nonlocal until
+        if start < until:
+            steps.append((kind, start, until - start))
+            until = start
+
+    def turns(block, start):
+        """Before an inference: what its own device had."""
+        if at_run and block.block == run.block:
+            others = frame[(frame.kind == "infer") & (frame.device == run.device) & (frame.batch != median.batch)]
+            others = others[(others.start_ns < until) & (others.end_ns > start)].sort_values("start_ns", ascending=False)
+            for other in others.itertuples():
+                step("block", min(other.end_ns, until))
+                step("turn", max(other.start_ns, start))
+        step("block", start)
+
+    def gap(start):
+        nonlocal at_run
+        if parted is not None and max(parted.start_ns, start) < until:
+            step("partition", max(parted.start_ns, start))
+            at_run = False
         for block in blocks.itertuples():
-            low, high = max(start, block.start_ns), min(end, block.end_ns)
-            if low < high:
-                if high < end:
-                    steps.append(("other", high, end - high))
-                steps.append(("block", low, high - low))
-                end = low
-        if start < end:
-            steps.append(("other", start, end - start))
+            if block.end_ns > start and block.start_ns < until:
+                step("other", min(block.end_ns, until))
+                turns(block, max(block.start_ns, start))
+        step("other", start)
 
     for hold in holds.itertuples():
-        if hold.end_ns > until or hold.end_ns <= median.start_ns:
+        if hold.end_ns > until and hold.kind == "partition" and hold.start_ns < until:
+            parted = hold
+        partner = hold.kind == "infer" and run is not None and hold.block == run.block and hold.device != run.device
+        if hold.end_ns > until or hold.end_ns <= median.start_ns or partner:
             continue
-        gap(hold.end_ns, until)
-        start = max(hold.start_ns, median.start_ns)
-        steps.append((hold.kind, start, hold.end_ns - start))
-        until = start
-    gap(median.start_ns, until)
+        gap(hold.end_ns)
+        step(hold.kind, max(hold.start_ns, median.start_ns))
+        at_run = hold.kind == "infer"
+        run = hold if at_run else run
+    gap(median.start_ns)
     return {"batch": int(median.batch), "steps": [(kind, int(at), int(ns)) for kind, at, ns in reversed(steps)]}
 
 
