@@ -85,6 +85,8 @@ gboolean ifm_costs_measure_host(IfmCosts *costs, const IfmPlanSize *sizes, gsize
 gsize ifm_costs_n_devices(const IfmCosts *costs);
 const IfmCostDevice *ifm_costs_device(const IfmCosts *costs, int device);
 gsize ifm_costs_n_stages(const IfmCosts *costs);
+/** ifm_costs_sizes: the smallest and the largest that something was measured at; @most is 0 where nothing was. */
+void ifm_costs_sizes(const IfmCosts *costs, IfmPlanSize *least, IfmPlanSize *most);
 /** ifm_costs_why_not: Returns: why stages @first to @last cannot run on a device; NULL where they can. Borrowed. */
 const char *ifm_costs_why_not(const IfmCosts *costs, int device, int first, int last);
 

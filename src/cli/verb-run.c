@@ -238,6 +238,29 @@ static void complain_of_failures(const RunSet *set, gboolean told)
     }
 }
 
+/* A run of which one repetition was whole is kept, as far as it had got; one that was broken off before is not. */
+static void complain_of_interruption(const RunSet *set)
+{
+    const char *lost = NULL;
+    guint n_kept = 0;
+    for (guint i = 0; i < set->jobs->len; i++)
+    {
+        const RunJob *job = set->jobs->pdata[i];
+        n_kept += job->measurement != NULL;
+        if (job->measurement == NULL && job->error != NULL)
+            lost = job->title;
+    }
+    const char *path = ifm_store_path(set->store);
+    if (lost == NULL && n_kept > 0)
+        cli_complain("interrupted: what was measured until then is in %s", path);
+    else if (n_kept > 0)
+        cli_complain(
+            "interrupted before a repetition was complete: nothing of \"%s\" was kept; what was before it is in %s", lost,
+            path);
+    else
+        cli_complain("interrupted before a repetition was complete: nothing of the run was kept");
+}
+
 static int finish(Running *running)
 {
     g_autoptr(GArray) stories = collect(running->set);
@@ -254,7 +277,7 @@ static int finish(Running *running)
         return cli_fail(running->store_error);
     if (cli_interrupt_signal() != 0)
     {
-        cli_complain("interrupted: what was measured until then is in %s", ifm_store_path(running->set->store));
+        complain_of_interruption(running->set);
         return CLI_EXIT_SIGNAL + cli_interrupt_signal();
     }
     complain_of_failures(running->set, told && written == CLI_EXIT_OK);
@@ -287,7 +310,7 @@ static int run_run(const Arguments *arguments)
         return status;
     g_autoptr(Progress) progress = progress_new(set.jobs->len, cli_given(arguments, "quiet"));
     IfmLimits limits = IFM_LIMITS_INIT;
-    limits.hang_ns += cli_integer(arguments, "watchdog"); /* which tells more, and so should be the first to speak */
+    limits.hang_ns = MAX(limits.hang_ns, cli_integer(arguments, "watchdog")); /* of a compile, for one */
     IfmRunnerOptions options = {
         .limits = limits, .interrupted = cli_interrupt_install(), .progress = progress_update, .progress_user = progress
     };
@@ -327,7 +350,9 @@ static const Option run_options[] = {
       "also measure, interleaved, each device alone and all at once: the most that a plan could attain" },
     { "on-failure", 0, OPTION_TEXT, FALSE, "WORD", "where a device fails: stop, or replan and go on with the others",
       "stop", failures },
-    { "watchdog", 0, OPTION_DURATION, FALSE, "TIME", "ends a run in which no batch progressed for so long", "60s" },
+    { "watchdog", 0, OPTION_DURATION, FALSE, "TIME",
+      "ends a run in which no batch progressed for so long (a compile may take 60s, or so long where that is more)",
+      "60s" },
     ROW_OBJECTIVE,
     ROW_GRID,
     ROW_MAX_BLOCKS,

@@ -124,8 +124,9 @@ static IfmTraceAnalysis *analyse(const char *path, const IfmTrace *trace, const 
     IfmTraceAnalysis *analysis = ifm_trace_analyse(trace, question, &error);
     if (analysis != NULL && !has_asked(trace, analysis, question, &error))
         g_clear_pointer(&analysis, ifm_trace_analysis_free);
-    if (analysis == NULL)
-        g_prefix_error(&error, "%s: ", path);
+    g_autofree char *begin = g_strconcat(path, ": ", NULL);
+    if (analysis == NULL && !g_str_has_prefix(error->message, begin)) /* a trace without a name has its file's */
+        g_prefix_error(&error, "%s", begin);
     *status = analysis != NULL ? CLI_EXIT_OK : cli_fail(error);
     return analysis;
 }

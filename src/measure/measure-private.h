@@ -274,8 +274,10 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmPlanBatches, ifm_plan_batches_free)
 /** ifm_plan_batches_get: Batch @index of the stream. Its user is the item's number. */
 void ifm_plan_batches_get(const IfmPlanBatches *self, gsize index, IfmBatch *batch);
 /** ifm_plan_batches_verify: Compares what a batch came out as, every element of it. @timed: quickly; what is compared with
- * nothing is not looked at. On one thread at a time. FALSE: it is wrong, or was before. */
-gboolean ifm_plan_batches_verify(IfmPlanBatches *self, const IfmBatch *batch, const IfmTensor *outputs, gboolean timed);
+ * nothing is not looked at. On one thread at a time. @devices: of whom it came, for the message.
+ * FALSE: it is wrong, or was before. */
+gboolean ifm_plan_batches_verify(IfmPlanBatches *self, const IfmBatch *batch, const IfmTensor *outputs, const char *devices,
+                                 gboolean timed);
 /** ifm_plan_batches_failure: borrowed; of the first wrong one; NULL: none was. */
 const GError *ifm_plan_batches_failure(const IfmPlanBatches *self);
 /** ifm_plan_batches_verification: (transfer full) */
@@ -335,11 +337,13 @@ json_t *ifm_plan_counted_to_json(const GPtrArray *lanes);
 /** IfmPlanSubject: the pipelines of a plan case. */
 typedef struct IfmPlanSubject IfmPlanSubject;
 
-/** IfmPlanWatch: who looks on. @delivered: called for each batch on a thread of a pipeline, several at once. */
+/** IfmPlanWatch: who looks on. @delivered: called for each batch on a thread of a pipeline, several at once. @doing: what
+ * goes on from now on: "block 1 for CPU" (is compiled), "on CPU, GPU" (it runs). */
 typedef struct
 {
     const gint *interrupted;
     void (*delivered)(gsize n, void *user);
+    void (*doing)(const char *what, void *user);
     void *user;
 } IfmPlanWatch;
 
@@ -349,8 +353,6 @@ IfmPlanSubject *ifm_plan_subject_new(const IfmPlanTask *task, IfmClock *clock, c
  */
 void ifm_plan_subject_free(IfmPlanSubject *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmPlanSubject, ifm_plan_subject_free)
-/** ifm_plan_subject_n_compiles: how many models will be compiled. */
-int ifm_plan_subject_n_compiles(const IfmPlanSubject *self);
 gboolean ifm_plan_subject_compile(IfmPlanSubject *self, GError **error);
 /** ifm_plan_subject_repeat: One repetition: all batches through the plan, and, of a bound, each device alone and all at
  * once, in an order that turns. @warm_up: its figures are kept nowhere; every output is compared whole

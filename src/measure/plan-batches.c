@@ -276,14 +276,15 @@ static gboolean verify_output(IfmPlanBatches *self, const Entry *entry, const ch
                                &self->failure);
 }
 
-gboolean ifm_plan_batches_verify(IfmPlanBatches *self, const IfmBatch *batch, const IfmTensor *outputs, gboolean timed)
+gboolean ifm_plan_batches_verify(IfmPlanBatches *self, const IfmBatch *batch, const IfmTensor *outputs, const char *devices,
+                                 gboolean timed)
 {
     const Entry *entry = &self->entries[GPOINTER_TO_SIZE(batch->user)];
     for (guint i = 0; i < self->outputs->len && self->failure == NULL; i++)
     {
         const IfmBoundary *boundary = self->outputs->pdata[i];
         if (!verify_output(self, entry, boundary->name, &outputs[i], timed))
-            g_prefix_error(&self->failure, "batch %" G_GINT64_FORMAT ": ", batch->id);
+            g_prefix_error(&self->failure, "batch %" G_GINT64_FORMAT ", handed out by %s: ", batch->id, devices);
     }
     return self->failure == NULL;
 }

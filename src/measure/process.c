@@ -31,7 +31,8 @@ struct IfmWorker
     int fd;     /* our end of the channel */
     int log_fd; /* what it prints, in memory */
     IfmMessageReader reader;
-    char *phase; /* what it last said it does */
+    char *word, *phase; /* what it last said it does; and with what */
+    gint64 spare_ns; /* what it may be silent for in that phase, beyond the hang limit: it has a watch of its own there */
     gboolean gone;
     int status;            /* of waitpid, once gone */
     gint64 base_rss_bytes; /* its own figure, with the runtime open and no model; -1: not told yet */
@@ -96,6 +97,7 @@ IfmWorker *ifm_worker_start(const char *temporary, const char *device, GError **
     IfmWorker *worker = g_new0(IfmWorker, 1);
     worker->fd = ends[0];
     worker->log_fd = open_log();
+    worker->word = g_strdup("starting");
     worker->phase = g_strdup("starting");
     worker->base_rss_bytes = -1; /* no limit yet */
     fcntl(worker->fd, F_SETFL, O_NONBLOCK);
@@ -165,6 +167,7 @@ void ifm_worker_free(IfmWorker *worker)
     if (worker->log_fd >= 0)
         close(worker->log_fd);
     ifm_message_reader_clear(&worker->reader);
+    g_free(worker->word);
     g_free(worker->phase);
     g_free(worker);
 }
@@ -260,8 +263,8 @@ static gboolean check_limits(const Asking *asking, GError **error)
         g_set_error(error, IFM_ERROR, IFM_ERROR_TIMEOUT, "not done within the case's limit of %s (was %s)", limit, phase);
         return FALSE;
     }
-    gint64 silence_ns = limits->hang_ns * asking->n_steps;
-    if (silence_ns > 0 && now - asking->heard_ns > silence_ns)
+    gint64 silence_ns = limits->hang_ns * asking->n_steps + asking->worker->spare_ns;
+    if (limits->hang_ns > 0 && now - asking->heard_ns > silence_ns)
     {
         g_autofree char *limit = seconds(silence_ns);
         g_set_error(error, IFM_ERROR, IFM_ERROR_TIMEOUT, "no sign of life for %s while %s", limit, phase);
@@ -295,22 +298,37 @@ static void drop_long_log(const IfmWorker *worker)
         g_debug("worker log: %s", g_strerror(errno));
 }
 
+/* "compiling", then, with what it tells on the way, "compiling block 1 for CPU". */
+static void take_phase(IfmWorker *worker, const json_t *message)
+{
+    const char *word = json_string_value(json_object_get(message, "phase"));
+    const char *detail = json_string_value(json_object_get(message, "detail"));
+    gboolean is_new = word != NULL && g_strcmp0(word, worker->word) != 0;
+    if (is_new)
+    {
+        g_free(worker->word);
+        worker->word = g_strdup(word);
+        worker->spare_ns = 0;
+    }
+    if (!is_new && detail == NULL)
+        return;
+    g_free(worker->phase);
+    worker->phase = detail != NULL ? g_strdup_printf("%s %s", worker->word, detail) : g_strdup(worker->word);
+    if (detail != NULL)
+        worker->spare_ns = json_integer_value(json_object_get(message, "spare_ns"));
+}
+
 /* Takes the answer out of a message. Returns: whether it was one; *answer NULL with @error where it is an error. */
 static gboolean take_answer(Asking *asking, json_t *message, json_t **answer, GError **error)
 {
     IfmWorker *worker = asking->worker;
     const char *say = json_string_value(json_object_get(message, "say"));
-    const char *phase = json_string_value(json_object_get(message, "phase"));
     asking->heard_ns = now_ns();
     asking->n_steps = MAX(1, json_integer_value(json_object_get(message, "steps")));
     json_t *base = json_object_get(message, "base_rss_bytes");
     if (json_is_integer(base))
         worker->base_rss_bytes = json_integer_value(base);
-    if (phase != NULL)
-    {
-        g_free(worker->phase);
-        worker->phase = g_strdup(phase);
-    }
+    take_phase(worker, message);
     if (g_strcmp0(say, "answer") == 0)
     {
         *answer = json_incref(json_object_get(message, "answer"));

@@ -21,6 +21,9 @@ typedef struct
     GArray *batches; /* IfmBatch */
     gint64 most_nodes, most_edges;
     IfmPlanSubject *subject;
+    char *aliases; /* of the plan's blocks: "CPU, GPU" */
+    char *last;    /* devices of the block that hands out, of the plan it now goes by: "CPU, GPU" */
+    char *stopped; /* why its last run ended early; NULL: it did not */
 } Group;
 
 /* One device with all stages on it: what it does alone. */
@@ -51,6 +54,7 @@ struct IfmPlanSubject
     gsize turn;                   /* which of a repetition's parts comes first */
     double slow_down;
     gboolean stuck; /* a device never answered: its thread is in there still */
+    char *doing;    /* what runs now; NULL: nothing does yet */
 };
 
 /* Who verifies a run's outputs, and how. */
@@ -58,6 +62,7 @@ typedef struct
 {
     IfmPlanSubject *self;
     gboolean verify, timed;
+    const char *const *devices; /* that hand out: "CPU, GPU" */
 } Delivery;
 
 /* --- making -------------------------------------------------------------------------------------------------------- */
@@ -69,7 +74,24 @@ static void group_free(gpointer data)
     ifm_trace_free(group->trace);
     ifm_plan_free(group->plan);
     g_array_unref(group->batches);
+    g_free(group->aliases);
+    g_free(group->last);
+    g_free(group->stopped);
     g_free(group);
+}
+
+/* "CPU, GPU": those of blocks @first to the last, each once. (transfer full) */
+static char *aliases_from(const IfmPlan *plan, guint first)
+{
+    g_autoptr(GPtrArray) names = g_ptr_array_new();
+    for (guint b = first; b < plan->blocks->len; b++)
+    {
+        const IfmPlanBlock *block = &g_array_index(plan->blocks, IfmPlanBlock, b);
+        for (gsize d = 0; d < block->n_devices; d++)
+            g_ptr_array_add(names, ((const IfmPlanDevice *)plan->devices->pdata[block->devices[d]])->alias);
+    }
+    g_ptr_array_add(names, NULL);
+    return g_strjoinv(", ", (char **)names->pdata);
 }
 
 static Group *group_for(IfmPlanSubject *self, const IfmPlan *plan)
@@ -84,6 +106,8 @@ static Group *group_for(IfmPlanSubject *self, const IfmPlan *plan)
     group->plan = ifm_plan_copy(plan);
     group->batches = g_array_new(FALSE, FALSE, sizeof(IfmBatch));
     group->subject = self;
+    group->aliases = aliases_from(plan, 0);
+    group->last = aliases_from(plan, plan->blocks->len - 1);
     g_ptr_array_add(self->groups, group);
     return group;
 }
@@ -189,6 +213,7 @@ void ifm_plan_subject_free(IfmPlanSubject *self)
     g_array_unref(self->repetitions);
     g_ptr_array_unref(self->counted);
     g_ptr_array_unref(self->replans);
+    g_free(self->doing);
     g_free(self);
 }
 
@@ -198,25 +223,6 @@ void ifm_plan_subject_free(IfmPlanSubject *self)
 static gboolean has_bound(const IfmPlanSubject *self)
 {
     return self->task->bound && self->n_devices > 1;
-}
-
-int ifm_plan_subject_n_compiles(const IfmPlanSubject *self)
-{
-    int n = has_bound(self) ? (int)self->n_devices : 0, twins = self->task->device_time != IFM_DEVICE_TIME_OFF ? 2 : 1;
-    for (guint g = 0; g < self->groups->len; g++)
-    {
-        const Group *group = self->groups->pdata[g];
-        for (guint b = 0; b < group->plan->blocks->len; b++)
-        {
-            const IfmPlanBlock *block = &g_array_index(group->plan->blocks, IfmPlanBlock, b);
-            for (gsize d = 0; d < block->n_devices; d++)
-            {
-                const IfmPlanDevice *device = group->plan->devices->pdata[block->devices[d]];
-                n += twins * (int)MAX(device->n_sizes, 1);
-            }
-        }
-    }
-    return n;
 }
 
 /* What the planner put down for the devices that are left, read over the plan's own list of devices. */
@@ -252,6 +258,11 @@ static IfmPlan *look_up_fallback(const IfmPlan *plan, guint32 lost, const GError
     IfmPlan *fallback = json != NULL && !json_is_null(json) ? read_fallback(plan, json, &error) : NULL;
     g_autofree char *text = fallback != NULL ? ifm_plan_to_text(fallback) : NULL;
     if (fallback != NULL)
+    {
+        g_free(group->last);
+        group->last = aliases_from(fallback, fallback->blocks->len - 1);
+    }
+    if (fallback != NULL)
         g_ptr_array_add(self->replans, g_strdup_printf("%s; from then on: %s", why->message, text));
     else
         g_ptr_array_add(self->replans, g_strdup_printf("%s; no plan for the devices that are left%s%s", why->message,
@@ -259,7 +270,33 @@ static IfmPlan *look_up_fallback(const IfmPlan *plan, guint32 lost, const GError
     return fallback;
 }
 
-static IfmPipelineOptions options_for(const IfmPlanSubject *self)
+static void tell(const IfmPlanSubject *self, const char *what)
+{
+    if (self->watch.doing != NULL)
+        self->watch.doing(what, self->watch.user);
+}
+
+/* An IfmCompiling; also within a run, for a static device's next size or another plan. */
+static void tell_compiling(int block, const char *alias, gboolean ended, void *user)
+{
+    const IfmPlanSubject *self = user;
+    g_autofree char *what = NULL;
+    if (self->doing == NULL)
+        what = g_strdup_printf("block %d for %s", block, alias);
+    else if (!ended)
+        what = g_strdup_printf("%s, compiling block %d for %s", self->doing, block, alias);
+    tell(self, what != NULL ? what : self->doing);
+}
+
+/* @what: (transfer full) what runs from now on */
+static void set_doing(IfmPlanSubject *self, char *what)
+{
+    g_free(self->doing);
+    self->doing = what;
+    tell(self, what);
+}
+
+static IfmPipelineOptions options_for(IfmPlanSubject *self)
 {
     const IfmPlanTask *task = self->task;
     IfmPipelineOptions options = IFM_PIPELINE_OPTIONS_INIT;
@@ -270,6 +307,8 @@ static IfmPipelineOptions options_for(const IfmPlanSubject *self)
     options.cache_dir = task->cache_dir;
     options.seed = task->seed;
     options.sizes = task->sizes;
+    options.compiling = tell_compiling;
+    options.compiling_user = self;
     return options;
 }
 
@@ -349,7 +388,7 @@ static void delivered(const IfmBatch *batch, const IfmTensor *outputs, const GEr
     if (is_interrupted(self))
         g_atomic_int_set(&self->stop_solos, 1);
     if (delivery->verify && error == NULL)
-        ifm_plan_batches_verify(self->batches, batch, outputs, delivery->timed);
+        ifm_plan_batches_verify(self->batches, batch, outputs, *delivery->devices, delivery->timed);
     if (self->watch.delivered != NULL)
         self->watch.delivered((gsize)n, self->watch.user);
 }
@@ -379,10 +418,11 @@ static gboolean settle(IfmPlanSubject *self, gboolean ran, GError *failure /* (t
 static gboolean run_group(IfmPlanSubject *self, gsize index, IfmPlanRepetition *repetition, GArray *samples, GError **error)
 {
     Group *group = self->groups->pdata[index];
-    Delivery delivery = { self, TRUE, repetition != NULL };
+    Delivery delivery = { self, TRUE, repetition != NULL, (const char *const *)&group->last };
     g_auto(IfmPipelineResult) result = { 0 };
     GError *failure = NULL;
     ifm_trace_forget_events(group->trace);
+    set_doing(self, g_strconcat("on ", group->aliases, NULL));
     gboolean ran = ifm_pipeline_run(group->pipeline, (const IfmBatch *)(const void *)group->batches->data,
                                     group->batches->len, delivered, &delivery, &result, &failure);
     note_lost(self, &result);
@@ -395,7 +435,13 @@ static gboolean run_group(IfmPlanSubject *self, gsize index, IfmPlanRepetition *
     }
     else if (ran || g_error_matches(failure, IFM_ERROR, IFM_ERROR_CANCELLED))
         ifm_plan_gaps(&result, samples);
-    return settle(self, ran, failure, error);
+    g_autoptr(GError) local = NULL;
+    gboolean well = settle(self, ran, failure, &local);
+    g_free(group->stopped);
+    group->stopped = local != NULL ? g_strdup(local->message) : NULL;
+    if (!well)
+        g_propagate_error(error, g_steal_pointer(&local));
+    return well;
 }
 
 static gboolean run_plan(IfmPlanSubject *self, IfmPlanRepetition *repetition, GArray *samples, GError **error)
@@ -447,13 +493,14 @@ static gboolean settle_solo(IfmPlanSubject *self, Solo *solo, GError *failure /*
 static gboolean run_solo(IfmPlanSubject *self, gsize device, IfmPlanRepetition *repetition, GError **error)
 {
     Solo *solo = &self->solos[device];
-    Delivery delivery = { self, repetition == NULL, FALSE };
+    Delivery delivery = { self, repetition == NULL, FALSE, (const char *const *)&solo->device->alias };
     g_autoptr(GArray) batches = solo_batches(self, 1);
     g_auto(IfmPipelineResult) result = { 0 };
     GError *failure = NULL;
     if (!has_part(solo))
         return TRUE;
     g_atomic_int_set(&self->stop_solos, 0);
+    set_doing(self, g_strdup_printf("on %s alone", solo->device->alias));
     gboolean ran = ifm_pipeline_run(solo->pipeline, (const IfmBatch *)(const void *)batches->data, batches->len, delivered,
                                     &delivery, &result, &failure);
     if (!ran)
@@ -482,7 +529,7 @@ typedef struct
 static void *lane_main(void *data)
 {
     Lane *lane = data;
-    Delivery delivery = { lane->self, FALSE, FALSE };
+    Delivery delivery = { lane->self, FALSE, FALSE, NULL };
     lane->ran = ifm_pipeline_run(lane->solo->pipeline, (const IfmBatch *)(const void *)lane->batches->data,
                                  lane->batches->len, delivered, &delivery, &lane->result, &lane->failure);
     g_atomic_int_set(&lane->self->stop_solos, 1);
@@ -561,6 +608,10 @@ static gboolean run_together(IfmPlanSubject *self, IfmPlanRepetition *repetition
             lanes[n++] = (Lane){ .self = self,
                                  .solo = &self->solos[d],
                                  .batches = solo_batches(self, least > 0 ? self->solos[d].rate / least : 1) };
+    g_autoptr(GString) names = g_string_new("on ");
+    for (gsize i = 0; i < n; i++)
+        g_string_append_printf(names, "%s%s", i > 0 ? ", " : "", lanes[i].solo->device->alias);
+    set_doing(self, g_strconcat(names->str, " at once, each alone", NULL));
     run_lanes(self, lanes, n);
     gboolean go_on = settle_lanes(self, lanes, n, repetition, error);
     for (gsize i = 0; i < n; i++)
@@ -669,6 +720,8 @@ static void describe_trace(const IfmPlanSubject *self, const Group *group)
     json_object_set_new(meta, "n_batches", json_integer(group->batches->len));
     json_object_set_new(meta, "nodes", json_integer(group->most_nodes));
     json_object_set_new(meta, "edges", json_integer(group->most_edges));
+    if (group->stopped != NULL)
+        json_object_set_new(meta, "stopped", ifm_json_string(group->stopped));
     json_object_set_new(meta, "clock_kind", json_string(ifm_clock_is_virtual(self->clock) ? "virtual" : "real"));
     json_object_set_new(meta, "device_time", json_string(words[task->device_time]));
     json_object_set_new(meta, "device_time_slow_down_ratio", ifm_json_real(self->slow_down));

@@ -33,6 +33,16 @@ static void beat(gsize n, void *user)
         worker_say(run->worker, json_pack("{s:s,s:s,s:I}", "say", "beat", "phase", run->worker->phase, "n", (json_int_t)n));
 }
 
+/* What kind of step the phase is at, and with which devices: who ends this process, or finds it dead, can tell. The
+ * pipelines have a watchdog of their own, which tells more and so should be the first to speak. */
+static void tell_doing(const char *what, void *user)
+{
+    const Run *run = user;
+    gboolean runs = g_strcmp0(run->worker->phase, "running") == 0;
+    worker_say(run->worker, json_pack("{s:s,s:s,s:I}", "say", "doing", "detail", what, "spare_ns",
+                                      (json_int_t)(runs ? run->task.watchdog_ns : 0)));
+}
+
 /* Devices that failed were left out by a plan for the others; also they are lost where they do not answer. */
 static gboolean is_among(const GPtrArray *names, const char *name)
 {
@@ -124,7 +134,7 @@ static void describe_surroundings(const Run *run)
 static gboolean prepare(Run *run, GError **error)
 {
     Worker *worker = run->worker;
-    IfmPlanWatch watch = { &worker->interrupted, beat, run };
+    IfmPlanWatch watch = { &worker->interrupted, beat, tell_doing, run };
     worker_tell_base(worker);
     if (!worker_go_on(worker, "making the batches", 1, error))
         return FALSE;
@@ -132,14 +142,14 @@ static gboolean prepare(Run *run, GError **error)
     if (run->subject == NULL)
         return FALSE;
     describe_surroundings(run);
-    if (!worker_go_on(worker, "compiling", ifm_plan_subject_n_compiles(run->subject), error))
+    if (!worker_go_on(worker, "compiling", 1, error))
         return FALSE;
     gboolean compiled = ifm_plan_subject_compile(run->subject, error);
     worker_note_rss(worker, "after_compile_bytes");
     return compiled;
 }
 
-/* Interrupted, what was measured until then is kept. */
+/* Interrupted, what was measured until then is kept, if it is one repetition at least. */
 static gboolean repeat(Run *run, GError **error)
 {
     IfmMeasurement *measurement = run->worker->measurement;
@@ -149,7 +159,8 @@ static gboolean repeat(Run *run, GError **error)
     {
         ran = ifm_plan_subject_repeat(run->subject, FALSE, measurement->samples_ns, error);
         tell_plan(run);
-        worker_send_draft(run->worker);
+        if (ran) /* of one that was broken off there is nothing to keep */
+            worker_send_draft(run->worker);
     }
     return ran;
 }
@@ -197,7 +208,7 @@ static gboolean run_plan(Run *run, GError **error)
         g_propagate_error(error, g_steal_pointer(&loss));
         return FALSE;
     }
-    if (!ran && !(cancelled && measurement->samples_ns->len > 0))
+    if (!ran && !(cancelled && ifm_plan_subject_n_repetitions(run->subject) > 0))
     {
         g_propagate_error(error, g_steal_pointer(&failure));
         return FALSE;

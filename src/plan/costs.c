@@ -269,6 +269,26 @@ void ifm_costs_set_reads_edges(IfmCosts *costs, int stage, gboolean reads)
     costs->no_edges = reads ? costs->no_edges & ~bit : costs->no_edges | bit;
 }
 
+static void widen(const CostRange *range, IfmPlanSize *least, IfmPlanSize *most)
+{
+    const CostEntry *entry = range != NULL ? range->alone : NULL;
+    for (gsize i = 0; entry != NULL && i < entry->n; i++)
+    {
+        *least = (IfmPlanSize){ MIN(least->nodes, entry->points[i].nodes), MIN(least->edges, entry->points[i].edges) };
+        *most = (IfmPlanSize){ MAX(most->nodes, entry->points[i].nodes), MAX(most->edges, entry->points[i].edges) };
+    }
+}
+
+void ifm_costs_sizes(const IfmCosts *costs, IfmPlanSize *least, IfmPlanSize *most)
+{
+    *least = (IfmPlanSize){ G_MAXINT64, G_MAXINT64 };
+    *most = (IfmPlanSize){ 0, 0 };
+    for (int d = 0; d < costs->n_devices; d++)
+        for (int first = 1; first <= costs->n_stages; first++)
+            for (int last = first; last <= costs->n_stages; last++)
+                widen(costs_range(costs, d, first, last), least, most);
+}
+
 void ifm_costs_set_power(IfmCosts *costs, int device, double active_w, double idle_w)
 {
     g_return_if_fail(device >= 0 && device < costs->n_devices);

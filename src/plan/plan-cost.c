@@ -1,7 +1,12 @@
 #include <math.h>
 #include <string.h>
 
+#include <inferometer/nearest.h>
+
 #include "plan-private.h"
+
+/* A year: what takes longer is nothing that anybody plans for, and no simulation counts. */
+#define MOST_NS 3.15e16
 
 void ifm_plan_cost_clear(IfmPlanCost *cost)
 {
@@ -71,6 +76,18 @@ static gboolean refuse(GError **error, IfmErrorCode code, const char *format, ..
     return FALSE;
 }
 
+static gboolean refuse_alias(const IfmCosts *costs, guint at, const char *alias, GError **error)
+{
+    g_autoptr(GPtrArray) names = g_ptr_array_new();
+    for (int d = 0; d < costs->n_devices; d++)
+        g_ptr_array_add(names, (char *)costs->devices[d]->is.alias);
+    g_ptr_array_add(names, NULL);
+    g_autofree char *all = g_strjoinv(", ", (char **)names->pdata),
+                    *hint = ifm_nearest_hint(alias, (const char *const *)names->pdata);
+    return refuse(error, IFM_ERROR_INVALID, "block %u: %s: no such device in the cost model (there are %s)%s", at + 1,
+                  alias, all, hint);
+}
+
 /* @devices: (out) the block's, as the model's indices. @used: of the plan so far. */
 static gboolean block_devices(const IfmCosts *costs, const IfmPlan *plan, guint at, int *devices, guint32 *used,
                               GError **error)
@@ -88,7 +105,7 @@ static gboolean block_devices(const IfmCosts *costs, const IfmPlan *plan, guint 
         const char *alias = ((const IfmPlanDevice *)plan->devices->pdata[block->devices[i]])->alias;
         devices[i] = find_alias(costs, alias);
         if (devices[i] < 0)
-            return refuse(error, IFM_ERROR_INVALID, "block %u: %s: no such device in the cost model", at + 1, alias);
+            return refuse_alias(costs, at, alias, error);
         if ((*used & 1u << devices[i]) != 0)
             return refuse(error, IFM_ERROR_INVALID, "block %u: %s is in two blocks; a device belongs to one", at + 1,
                           alias);
@@ -303,5 +320,15 @@ gboolean ifm_plan_cost(const IfmCosts *costs, const IfmPlan *plan, double nodes,
     if (!(isfinite(nodes) && nodes > 0 && isfinite(edges) && edges > 0))
         return refuse(error, IFM_ERROR_INVALID, "plan: %g nodes, %g edges: both must be above 0", nodes, edges);
     g_autoptr(CurveTable) curves = curve_table_new(costs, nodes, edges, TRUE);
-    return plan_cost_on(costs, curves, plan, nodes, edges, cost, error);
+    if (!plan_cost_on(costs, curves, plan, nodes, edges, cost, error))
+        return FALSE;
+    if (isfinite(cost->latency_ns) && cost->latency_ns < MOST_NS)
+        return TRUE;
+    IfmPlanSize least, most;
+    ifm_costs_sizes(costs, &least, &most);
+    ifm_plan_cost_clear(cost);
+    return refuse(error, IFM_ERROR_INVALID,
+                  "%.0f nodes, %.0f edges: beyond the measured sizes (%" G_GINT64_FORMAT " to %" G_GINT64_FORMAT
+                  " nodes, %" G_GINT64_FORMAT " to %" G_GINT64_FORMAT " edges), where what they tell comes to over a year",
+                  nodes, edges, least.nodes, most.nodes, least.edges, most.edges);
 }

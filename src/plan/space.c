@@ -67,8 +67,9 @@ static gboolean check_question(const IfmCosts *costs, const IfmPlanQuestion *que
         if ((question->without & 1u << d) == 0 && !(isfinite(device->active_w) && isfinite(device->idle_w)))
         {
             g_set_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE,
-                        "plan: the least energy: device %s: its power is unknown; give its watts, or leave it out",
-                        device->alias);
+                        "plan: the least energy: device %s: its power is unknown; give its watts (--power %s=WATTS), or "
+                        "leave it out (--without %s)",
+                        device->alias, device->alias, device->alias);
             return FALSE;
         }
     }

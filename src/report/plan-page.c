@@ -266,6 +266,29 @@ static void append_trust(GString *out, const IfmPlanStory *story, const IfmScree
     ifm_format_wrap(out, spelt, 10, 0, screen->width);
 }
 
+#define FAR 10 /* times beyond what was measured: no trend is known to hold so far */
+
+static gboolean is_far(gint64 asked, gint64 least, gint64 most)
+{
+    return (double)asked > FAR * (double)most || (double)asked * FAR < (double)least;
+}
+
+/* Before all else: what follows looks as sure as any other page. */
+static void append_guess(GString *out, const IfmPlanStory *story, const IfmScreen *screen)
+{
+    IfmPlanSize least, most;
+    if (story->costs == NULL)
+        return;
+    ifm_costs_sizes(story->costs, &least, &most);
+    if (!is_far(story->nodes, least.nodes, most.nodes) && !is_far(story->edges, least.edges, most.edges))
+        return;
+    g_autofree char *text =
+        g_strdup_printf("all of this is a guess: %" G_GINT64_FORMAT " to %" G_GINT64_FORMAT " nodes and %" G_GINT64_FORMAT
+                        " to %" G_GINT64_FORMAT " edges were measured, and this is more than %d times beyond them",
+                        least.nodes, most.nodes, least.edges, most.edges, FAR);
+    ifm_page_told(out, "guess", IFM_TONE_WARN, text, screen);
+}
+
 static void append_prediction(GString *out, const json_t *prediction, const IfmScreen *screen)
 {
     if (prediction == NULL)
@@ -353,6 +376,7 @@ char *ifm_plan_answer_to_screen(const IfmPlanStory *story, const IfmScreen *scre
                                             story->edges, ifm_objective_words()[story->objective], plan);
     g_autoptr(GPtrArray) lines = lines_of(story);
     ifm_page_wrapped(out, head, screen);
+    append_guess(out, story, screen);
     g_string_append_c(out, '\n');
     append_blocks(out, story->answer->plan, &story->answer->cost, screen);
     g_string_append_c(out, '\n');

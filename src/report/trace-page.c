@@ -369,8 +369,9 @@ static void append_rate(GString *text, const IfmTraceAnalysis *analysis)
     g_autofree char *makespan = ifm_format_duration(analysis->makespan_ns >= 0 ? (double)analysis->makespan_ns : NAN);
     g_string_append_printf(text, "%" G_GSIZE_FORMAT " batches in %s", analysis->n_left, makespan);
     if (isfinite(analysis->throughput_per_s))
-        g_string_append_printf(text, ", %s a second",
-                               g_ascii_formatd(number, sizeof number, "%.4g", analysis->throughput_per_s));
+        g_string_append_printf(text, ", %s a second%s",
+                               g_ascii_formatd(number, sizeof number, "%.4g", analysis->throughput_per_s),
+                               analysis->window_ns != analysis->makespan_ns ? " over the window" : "");
     gsize n_without = analysis->n_batches - analysis->n_left - analysis->n_failed_batches;
     if (analysis->n_failed_batches > 0)
         g_string_append_printf(text, ", %" G_GSIZE_FORMAT " failed", analysis->n_failed_batches);
@@ -402,6 +403,9 @@ static void append_head(GString *out, const IfmTrace *trace, const IfmTraceAnaly
 char *ifm_trace_to_screen(const IfmTrace *trace, const IfmTraceAnalysis *analysis, const IfmScreen *screen)
 {
     GString *out = g_string_new(NULL);
+    const char *stopped = json_string_value(json_object_get(ifm_trace_meta(trace), "stopped"));
+    if (stopped != NULL)
+        ifm_page_told(out, "failed", IFM_TONE_BAD, stopped, screen);
     append_head(out, trace, analysis, screen);
     append_devices(out, analysis, screen);
     append_stages(out, analysis, screen);

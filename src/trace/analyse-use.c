@@ -88,6 +88,19 @@ static int outer_first(const void *a, const void *b)
     return (x->duration_ns < y->duration_ns) - (x->duration_ns > y->duration_ns);
 }
 
+/* Times that were rounded to us may meet so. */
+#define ROUNDING_NS 1000
+
+static void warn_of_crossings(const IfmAnalysing *self, const IfmTrackUse *use, gsize n_crossings)
+{
+    g_autofree char *title = ifm_track_title(use->info);
+    if (n_crossings > 0 && !g_str_has_suffix(title, " (asynchronous)"))
+        ifm_analysis_warn(self->analysis,
+                          "%s: %" G_GSIZE_FORMAT " slices begin within another and end after it: slices of one thread "
+                          "nest; what overlaps is counted once",
+                          title, n_crossings);
+}
+
 /* Slices that contain others hold their time; nobody said why there is nothing between them, so those are bubbles alike. */
 static void use_slices(const IfmAnalysing *self, IfmWork *work, IfmTrackUse *use)
 {
@@ -103,6 +116,7 @@ static void use_slices(const IfmAnalysing *self, IfmWork *work, IfmTrackUse *use
     if (!in_order)
         qsort(sorted, n, sizeof *sorted, outer_first);
     gint64 until_ns = G_MININT64;
+    gsize n_crossings = 0;
     for (gsize i = 0; i < n; i++)
     {
         gint64 end = ifm_event_end_ns(sorted[i]);
@@ -111,9 +125,11 @@ static void use_slices(const IfmAnalysing *self, IfmWork *work, IfmTrackUse *use
             self->analysis->n_failed += sorted[i]->failed != 0 && ifm_window_holds(&self->window, sorted[i]->start_ns, end);
             continue;
         }
+        n_crossings += i > 0 && until_ns > sorted[i]->start_ns && until_ns - sorted[i]->start_ns > ROUNDING_NS;
         until_ns = MAX(until_ns, end);
         ifm_use_add_run(&self->window, sorted[i], work, use, n);
     }
+    warn_of_crossings(self, use, n_crossings);
 }
 
 /* --- nodes ------------------------------------------------------------------------------------------------------------ */

@@ -59,6 +59,14 @@ static gboolean set_window(IfmAnalysing *self, const IfmTraceQuestion *question,
     gint64 window_ns, device_ns;
     if (asks_for_all(question))
         self->window = *all;
+    if (asks_for_all(question) && all->start == all->end)
+    {
+        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
+                    "%s: nothing in it takes any time: all events begin and end at %" G_GINT64_FORMAT
+                    " ns; a B without its E ends with the last event there is",
+                    ifm_trace_name(self->trace), all->start);
+        return FALSE;
+    }
     if (self->window.start >= self->window.end)
     {
         g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,

@@ -195,21 +195,28 @@ static void test_bad(Bench *bench, gconstpointer data)
         { "plan laptop " SIZE " --power CPU", 2, "\"CPU\" is not ALIAS=WATTS" },
         { "plan laptop " SIZE " --power CPU=hot", 2, "\"CPU=hot\" is not ALIAS=WATTS" },
         { "plan laptop " SIZE " --power TPU=5", 3, "no device \"TPU\" has latencies here (there are CPU, GPU, NPU)" },
-        { "plan laptop " SIZE " --objective energy", 4, "power" },
+        { "plan laptop " SIZE " --objective energy", 4, "--power CPU=WATTS" },
         { "plan laptop " SIZE " --without CPU --without GPU", 3, "stage" }, /* the NPU cannot run stages 3 and 4 */
         { "plan laptop " SIZE " --compare missing.json", 4, "missing.json" },
         { "plan laptop " SIZE " --compare twice.json", 3, "block 2: device 'CPU' is in block 1 already" },
         { "plan laptop " SIZE " --compare npu.json", 3, "NPU" },
+        { "plan laptop " SIZE " --compare bare.json", 3,
+          "block 1: CPV: no such device in the cost model (there are CPU, GPU, NPU); did you mean \"CPU\"?" },
         { "plan laptop " SIZE " --json nowhere/plan.json", 4, "nowhere/plan.json" },
         { "plan sparse", 3, "CPU: stage 2 has no latency in the table" },
     };
     g_auto(Ended) ended = { 0 };
     write_text(bench, "twice.json", "[[[\"CPU\"],[1,2,3],[1]],[[\"CPU\"],[4,5,6,7],[1]]]");
     write_text(bench, "npu.json", "[[[\"NPU\"],[1,2,3,4,5,6,7],[1]]]");
+    write_text(bench, "bare.json", "[[[\"CPV\"],[1,2,3,4,5,6,7],[1]]]");
     write_text(bench, "sparse.csv",
                "device,stage,nodes,edges,latency_ms,std_ms,compute_ms,transfer_ms,flag\nCPU,1,100,200,1.5,,,,\n");
     run_line(bench, "study import sparse.csv --name sparse -o sparse -q", &ended);
     assert_status(&ended, 0);
+    run_line(bench, "plan laptop --size 1000000,1", &ended); /* no error, but it says so before all figures */
+    assert_status(&ended, 0);
+    const char *guess = strstr(ended.out, "all of this is a guess: 1000 to 150000 nodes and 2000 to 1500000 edges were");
+    g_assert_true(guess != NULL && guess < strstr(ended.out, "one batch"));
     for (gsize i = 0; i < G_N_ELEMENTS(known); i++)
     {
         run_line(bench, known[i].line, &ended);

@@ -293,11 +293,41 @@ static void test_failure(Bench *bench, gconstpointer data)
 {
     g_auto(Ended) ended = { 0 };
     write_text(bench, "plan.json", CHAIN);
-    run_line(bench, "run plan.json -q -o out -d B=simulated:faulty/FAILS --batches 10 --repetitions 1", &ended);
+    run_line(bench, "run plan.json -q -o out -d B=simulated:faulty/FAILS --batches 10 --repetitions 1 --trace run.json",
+             &ended);
     assert_status(&ended, 1);
     g_assert_nonnull(strstr(ended.err, "status 7"));
     g_assert_nonnull(strstr(ended.err, "block 2: B"));
     g_assert_cmpint(query(bench, "out/store.db", "SELECT COUNT(*) FROM measurement WHERE outcome = 'failed'"), ==, 1);
+    run_line(bench, "trace run.json", &ended); /* tells first that there was one */
+    assert_status(&ended, 0);
+    if (!g_str_has_prefix(ended.out, "failed") || strstr(ended.out, "status 7") == NULL)
+        g_error("%s", ended.out);
+    assert_none_left(bench);
+}
+
+/* Where the process ended, or had to be ended, the devices that it can have been are named. */
+static void test_crash(Bench *bench, gconstpointer data)
+{
+    static const struct
+    {
+        const char *device, *part;
+    } known[] = {
+        { "A=simulated:faulty/CRASHES", "SIGABRT while running on A, B" },
+        { "B=simulated:faulty/CRASHES-SEGV", "SIGSEGV while running on A, B" },
+        { "B=simulated:faulty/CRASHES-COMPILING", "SIGABRT while compiling block 2 for B" },
+    };
+    g_auto(Ended) ended = { 0 };
+    write_text(bench, "plan.json", CHAIN);
+    for (gsize i = 0; i < G_N_ELEMENTS(known); i++)
+    {
+        g_autofree char *line =
+            g_strdup_printf("run plan.json -q -o out -d %s --batches 10 --repetitions 1", known[i].device);
+        run_line(bench, line, &ended);
+        assert_status(&ended, 1);
+        if (strstr(ended.err, known[i].part) == NULL)
+            g_error("%s", ended.err);
+    }
     assert_none_left(bench);
 }
 
@@ -383,6 +413,7 @@ int main(int argc, char **argv)
     g_test_add("/run/graph", Bench, NULL, bench_init, test_graph, bench_clear);
     g_test_add("/run/replan", Bench, NULL, bench_init, test_replan, bench_clear);
     g_test_add("/run/failure", Bench, NULL, bench_init, test_failure, bench_clear);
+    g_test_add("/run/crash", Bench, NULL, bench_init, test_crash, bench_clear);
     g_test_add("/run/watchdog", Bench, NULL, bench_init, test_watchdog, bench_clear);
     g_test_add("/run/bad", Bench, NULL, bench_init, test_bad, bench_clear);
     g_test_add("/run/pipe", Bench, NULL, bench_init, test_pipe, bench_clear);

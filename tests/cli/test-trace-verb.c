@@ -66,6 +66,8 @@ static void test_bad(Bench *bench, gconstpointer data)
         { "[{\"ph\": \"X\", \"name\": \"a\", \"pid\": 1, \"tid\": 1, \"dur\": 3}]", "bad.json: byte " },
         { "[{\"ph\": \"E\", \"name\": \"a\", \"pid\": 1, \"tid\": 1, \"ts\": 3}]", "bad.json: byte " },
         { "[{\"ph\": \"X\", \"name\": \"a\", \"pid\": 1, \"tid\": 1, \"ts\": 1e300, \"dur\": 3}]", "bad.json: byte " },
+        { "[{\"ph\": \"B\", \"name\": \"a\", \"pid\": 1, \"tid\": 1, \"ts\": 3}]",
+          "inferometer: bad.json: nothing in it takes any time: all events begin and end at 3000 ns; a B without its E" },
     };
     g_auto(Ended) ended = { 0 };
     for (gsize i = 0; i < G_N_ELEMENTS(known); i++)
@@ -75,6 +77,12 @@ static void test_bad(Bench *bench, gconstpointer data)
         assert_complaint(&ended, 3, known[i].part);
         g_assert_cmpstr(ended.out, ==, "");
     }
+    write_text(bench, "bad.json",
+               "[{\"ph\": \"X\", \"name\": \"a\", \"pid\": 1, \"tid\": 1, \"ts\": 0, \"dur\": 30},"
+               "{\"ph\": \"X\", \"name\": \"b\", \"pid\": 1, \"tid\": 1, \"ts\": 20, \"dur\": 30}]");
+    run_line(bench, "trace bad.json", &ended);
+    assert_status(&ended, 0);
+    g_assert_nonnull(strstr(ended.out, "1 slices begin within another and end after it"));
     g_autoptr(GString) deep = g_string_new("{\"traceEvents\": [{\"ph\": \"X\", \"ts\": 1, \"dur\": 1, \"args\": ");
     for (int i = 0; i < 100000; i++)
         g_string_append_c(deep, '[');

@@ -385,14 +385,19 @@ static char *plan_on(const char *unit)
                            unit);
 }
 
-static gsize n_events_in(const char *path)
+/* @stopped: a part of why the run ended, which the trace says too */
+static gsize n_events_in(const char *path, const char *stopped)
 {
     g_autoptr(GError) error = NULL;
     g_autoptr(GPtrArray) traces = ifm_trace_read(path, NULL, &error);
     g_assert_no_error(error);
     gsize n = 0;
     for (guint i = 0; i < traces->len; i++)
+    {
+        const char *told = json_string_value(json_object_get(ifm_trace_meta(traces->pdata[i]), "stopped"));
+        g_assert_cmpint(told != NULL && strstr(told, stopped) != NULL, ==, stopped != NULL);
         n += ifm_trace_n_events(traces->pdata[i]);
+    }
     return n;
 }
 
@@ -409,8 +414,9 @@ static const Failing failing[] = {
     { "LOSE", IFM_OUTCOME_FAILED, "lost", "X", TRUE },
     { "SILENT", IFM_OUTCOME_FAILED, "lost", "the device is lost after the batches", TRUE },
     { "HANG", IFM_OUTCOME_FAILED, "timeout", "X", TRUE },
-    { "NAN", IFM_OUTCOME_FAILED, "failed", "is not finite", TRUE },
-    { "CRASH", IFM_OUTCOME_FAILED, "failed", "SIGSEGV", FALSE }, /* nobody is left who could write it */
+    { "NAN", IFM_OUTCOME_FAILED, "failed", "batch 4, handed out by X: output h is not finite", TRUE },
+    { "CRASH", IFM_OUTCOME_FAILED, "failed", "SIGSEGV while running on X, B", FALSE }, /* nobody is left to write it */
+    { "CRASH-COMPILING", IFM_OUTCOME_FAILED, "failed", "SIGABRT while compiling block 1 for X", FALSE },
     { "NOTHING", IFM_OUTCOME_SKIPPED, "unavailable", "simulated:plans/NOTHING: no such device", FALSE },
 };
 
@@ -449,7 +455,7 @@ static void test_failing(gconstpointer data)
     g_assert_true(json_equal(json_object_get(plan_of(measurement), "prediction"), prediction));
     g_assert_true(g_file_test(trace, G_FILE_TEST_EXISTS) == row->has_trace);
     if (row->has_trace)
-        g_assert_cmpuint(n_events_in(trace), >, 0);
+        g_assert_cmpuint(n_events_in(trace, g_str_equal(row->unit, "SILENT") ? NULL : row->part), >, 0);
     g_unlink(trace);
     g_autoptr(IfmMeasurement) after = measure_plan(&fixture, &good.plan_case);
     g_assert_cmpstr(after->reason, ==, "");
@@ -516,6 +522,22 @@ static void test_memory_limit(void)
     fixture_clear(&fixture);
 }
 
+/* The watchdog is for batches: a compile that never ends is ended by the hang limit, which names block and device. */
+static void test_hang_compiling(void)
+{
+    IfmLimits limits = IFM_LIMITS_INIT;
+    Fixture fixture;
+    g_auto(PlanText) text = { 0 };
+    g_autofree char *plan = plan_on("HANG-COMPILING");
+    limits.hang_ns = 1000 * MS;
+    fixture_init(&fixture, &limits);
+    plan_text_init(&text, plan, 60, 300);
+    g_autoptr(IfmMeasurement) measurement = measure_plan(&fixture, &text.plan_case);
+    g_assert_cmpstr(measurement->error_code, ==, "timeout");
+    g_assert_cmpstr(measurement->reason, ==, "no sign of life for 1 s while compiling block 1 for X");
+    fixture_clear(&fixture);
+}
+
 static void *interrupt_soon(void *data)
 {
     g_usleep(700000);
@@ -523,8 +545,8 @@ static void *interrupt_soon(void *data)
     return NULL;
 }
 
-/* What was measured until then is kept. */
-static void test_interrupted(void)
+/* What was measured until then is kept, if it is one repetition at least. */
+static void check_interrupted(gsize n_batches, gsize repetitions)
 {
     Fixture fixture;
     g_auto(PlanText) text = { 0 };
@@ -532,8 +554,8 @@ static void test_interrupted(void)
     g_setenv("IFM_SIMULATED_CLOCK", "real", TRUE);
     fixture_init(&fixture, NULL);
     plan_text_init(&text, plan, 60, 300);
-    text.plan_case.n_batches = 5;
-    text.plan_case.repetitions = 100000;
+    text.plan_case.n_batches = n_batches;
+    text.plan_case.repetitions = repetitions;
     GThread *thread = g_thread_new("interrupt", interrupt_soon, &fixture.interrupted);
     g_autoptr(GError) error = NULL;
     g_autoptr(IfmCase) sealed = ifm_runner_plan_case(fixture.runner, &text.plan_case, &error);
@@ -547,10 +569,17 @@ static void test_interrupted(void)
         g_assert_cmpstr(measurement->reason, ==, "");
         g_assert_cmpstr(measurement->stop_reason, ==, "interrupted");
         g_assert_cmpuint(measurement->samples_ns->len, >, 0);
-        g_assert_cmpuint(measurement->samples_ns->len, <, 4 * 100000);
+        g_assert_cmpuint(measurement->samples_ns->len, <, (n_batches - 1) * repetitions);
+        g_assert_cmpuint(json_array_size(json_object_get(plan_of(measurement), "repetitions")), >=, 1);
     }
     g_unsetenv("IFM_SIMULATED_CLOCK");
     fixture_clear(&fixture);
+}
+
+static void test_interrupted(void)
+{
+    check_interrupted(5, 100000);
+    check_interrupted(120, 3); /* within the first repetition, or the one to warm up */
 }
 
 /* The last repetition's, whole: as many batches left as entered. */
@@ -614,6 +643,7 @@ int main(int argc, char **argv)
     g_test_add_func("/plan/lost-is-remembered", test_lost_is_remembered);
     g_test_add_func("/plan/replan", test_replan);
     g_test_add_func("/plan/memory-limit", test_memory_limit);
+    g_test_add_func("/plan/hang-compiling", test_hang_compiling);
     g_test_add_func("/plan/interrupted", test_interrupted);
     g_test_add_func("/plan/trace", test_trace);
     return g_test_run();

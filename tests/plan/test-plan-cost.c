@@ -180,6 +180,29 @@ static void test_measured_host(void)
     g_assert_error(error, IFM_ERROR, IFM_ERROR_INVALID);
 }
 
+/* 1000 nodes take 40 days; what that tells of 100000 is no plan of anybody's. */
+static void test_beyond(void)
+{
+    g_autoptr(IfmCosts) costs = ifm_costs_new("chain", 1);
+    g_autoptr(GError) error = NULL;
+    IfmCostDevice device = { .alias = "A", .splits = TRUE };
+    const IfmCostPoint points[] = { { 100, 200, 3.5e14, 0.02 }, { 1000, 2000, 3.5e15, 0.02 } };
+    const IfmPlanBlock block = { 1, 1, 1, { 0 }, { 1 } };
+    g_auto(IfmPlanCost) cost = { 0 };
+    g_autoptr(IfmPlan) plan = ifm_plan_new("chain");
+    ifm_costs_add_device(costs, &device, NULL);
+    g_assert_true(ifm_costs_set_points(costs, 0, 1, 1, points, 2, &error));
+    ifm_plan_add_device(plan, "A", "simulated:ideal/CPU", IFM_PLAN_DYNAMIC);
+    ifm_plan_add_block(plan, &block);
+    g_assert_true(ifm_plan_cost(costs, plan, 1000, 2000, &cost, &error));
+    ifm_plan_cost_clear(&cost);
+    g_assert_false(ifm_plan_cost(costs, plan, 100000, 200000, &cost, &error));
+    g_assert_error(error, IFM_ERROR, IFM_ERROR_INVALID);
+    g_assert_cmpstr(error->message, ==,
+                    "100000 nodes, 200000 edges: beyond the measured sizes (100 to 1000 nodes, 200 to 2000 edges), where "
+                    "what they tell comes to over a year");
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -187,6 +210,7 @@ int main(int argc, char **argv)
     g_test_add_func("/plan-cost/parallel", test_parallel);
     g_test_add_func("/plan-cost/host", test_host);
     g_test_add_func("/plan-cost/refusals", test_refusals);
+    g_test_add_func("/plan-cost/beyond", test_beyond);
     g_test_add_func("/plan-cost/measured-host", test_measured_host);
     return g_test_run();
 }
