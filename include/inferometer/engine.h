@@ -102,8 +102,8 @@ typedef struct
     /* it does not compute in plain host memory: without IFM_CAN_BUFFERS the runtime alone moves tensors there and back,
      * within each inference */
     gboolean own_memory;
-    /* the latency of an inference holds the transfers already, whatever memory its tensors are in: copying them to its memory
-     * as well would count that time twice (a simulated device's "in_latency") */
+    /* the latency of an inference holds the transfers already, whatever memory its tensors are in: copying them to its
+     * memory as well would count that time twice (a simulated device's "in_latency") */
     gboolean transfers_in_latency;
     IfmLinkSource link_source;
 } IfmDeviceInfo;
@@ -214,8 +214,8 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmRequest, ifm_request_free)
 /** ifm_request_set_input: @tensor's bytes are borrowed until replaced or the request is freed: no copy where memory is
  * shared. */
 gboolean ifm_request_set_input(IfmRequest *request, gsize port, const IfmTensor *tensor, GError **error);
-/** ifm_request_set_sizes: Tells named sizes ("nodes", "edges") of the next inferences, as `sizes` of the compile does of all:
- * for a simulated device's table, where no input's shape tells them. Other engines take no notice. */
+/** ifm_request_set_sizes: Tells named sizes ("nodes", "edges") of the next inferences, as `sizes` of the compile does of
+ * all: for a simulated device's table, where no input's shape tells them. Other engines take no notice. */
 gboolean ifm_request_set_sizes(IfmRequest *request, const IfmDimBinding *sizes, gsize n, GError **error);
 /** ifm_request_set_output: the same for an output; needs IFM_CAN_SET_OUTPUT. NULL gives it back to the engine. */
 gboolean ifm_request_set_output(IfmRequest *request, gsize port, const IfmTensor *tensor, GError **error);

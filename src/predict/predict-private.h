@@ -6,7 +6,8 @@ G_BEGIN_DECLS
 /** ifm_bandwidth_judge: Fills all that follows from the slope and its interval. */
 void ifm_bandwidth_judge(IfmBandwidthFit *fit);
 
-/** ifm_lookup_check_points: FALSE with IFM_ERROR_INVALID for no point, a size or latency not above 0, a size given twice. */
+/** ifm_lookup_check_points: FALSE with IFM_ERROR_INVALID for no point, a size or latency not above 0, a size given twice.
+ */
 gboolean ifm_lookup_check_points(const IfmLookupPoint *points, gsize n, GError **error);
 
 G_END_DECLS
