@@ -148,7 +148,7 @@ static int check_powers(const Arguments *arguments)
 
 static gboolean set_power(IfmCosts *costs, const char *text, GError **error)
 {
-    double active_w, idle_w;
+    double active_w = NAN, idle_w = NAN;
     guint32 mask = 0;
     g_autofree char *alias = parse_power(text, &active_w, &idle_w);
     if (!device_bit(costs, "power", alias, &mask, error))

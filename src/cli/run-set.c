@@ -379,6 +379,8 @@ static gsize share_of(const RunJob *job, gsize n_batches, guint index)
         before += i < index ? ((const GArray *)job->batches->pdata[i])->len : 0;
         all += ((const GArray *)job->batches->pdata[i])->len;
     }
+    if (all == 0)
+        return 0;
     gsize rest = n_batches % all;
     return n_batches / all * own + (rest > before ? MIN(rest - before, own) : 0);
 }

@@ -243,7 +243,7 @@ static int read_two(const Arguments *arguments, GPtrArray **files, const IfmTrac
     }
     if (status != CLI_EXIT_OK || paths[1] != NULL)
         return status;
-    if (files[0]->len < 2)
+    if (files[0] == NULL || files[0]->len < 2)
         return cli_usage(cli_verb_of(arguments), "%s holds one trace: name a second file to compare it with", paths[0]);
     traces[1] = files[0]->pdata[1];
     return CLI_EXIT_OK;
@@ -269,7 +269,8 @@ static int run_diff(const Arguments *arguments)
     const IfmTrace *traces[2] = { NULL, NULL };
     GPtrArray *files[2] = { NULL, NULL };
     int status = read_two(arguments, files, traces);
-    g_autoptr(GPtrArray) first = files[0], second = files[1];
+    g_autoptr(GPtrArray) first = files[0];
+    g_autoptr(GPtrArray) second = files[1];
     IfmTraceQuestion question = IFM_TRACE_QUESTION_INIT;
     g_autoptr(IfmTraceAnalysis) a = status == CLI_EXIT_OK ? analyse(paths[0], traces[0], &question, &status) : NULL;
     g_autoptr(IfmTraceAnalysis) b =

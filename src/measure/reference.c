@@ -247,10 +247,11 @@ gboolean ifm_reference_check_quick(const IfmReference *self, const char *port, c
                                    const IfmTolerance *tolerance, IfmVerdict *verdict, GError **error)
 {
     gssize index = self != NULL ? find_output(self, port) : -1;
-    const IfmTensor *expected = index >= 0 ? &self->tensors[index] : NULL;
-    if (expected != NULL && is_plain_float(value) && is_plain_float(expected) && value->rank == expected->rank &&
-        memcmp(value->shape, expected->shape, (gsize)value->rank * sizeof *value->shape) == 0)
+    if (index >= 0 && is_plain_float(value) && is_plain_float(&self->tensors[index]) &&
+        value->rank == self->tensors[index].rank &&
+        memcmp(value->shape, self->tensors[index].shape, (gsize)value->rank * sizeof *value->shape) == 0)
     {
+        const IfmTensor *expected = &self->tensors[index];
         double atol = tolerance->atol * (tolerance->scaled ? self->root_mean_squares[index] : 1);
         if (all_right(value->data, expected->data, ifm_tensor_n_elements(value), (float)tolerance->rtol, (float)atol))
         {

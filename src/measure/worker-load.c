@@ -303,7 +303,10 @@ static gboolean still_there(Load *load, GError **error)
     gboolean lost = g_error_matches(load->error, IFM_ERROR, IFM_ERROR_LOST);
     if (engine != NULL && !lost && ifm_engine_probe_device(engine, spec, &failure))
         return TRUE;
-    g_set_error(error, IFM_ERROR, IFM_ERROR_LOST, "%s", lost ? load->error->message : failure->message);
+    g_set_error(error, IFM_ERROR, IFM_ERROR_LOST, "%s",
+                lost              ? load->error->message
+                : failure != NULL ? failure->message
+                                  : "its engine cannot be opened again");
     worker_say_lost(worker, load->device->device);
     return FALSE;
 }

@@ -223,9 +223,8 @@ static double usual_wall(const GArray *walls, const Wall *like)
     guint n = find_size(walls, like->nodes, like->edges + 1) - first;
     if (n < FEWEST_WALLS)
         return NAN;
-    return ((double)g_array_index(walls, Wall, first + (n - 1) / 2).wall_ns +
-            (double)g_array_index(walls, Wall, first + n / 2).wall_ns) /
-           2;
+    guint below = first + (n - 1) / 2, above = first + n / 2;
+    return ((double)g_array_index(walls, Wall, below).wall_ns + (double)g_array_index(walls, Wall, above).wall_ns) / 2;
 }
 
 typedef void (*EachSampled)(Wall *sampled, double usual_ns, gpointer user);

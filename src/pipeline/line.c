@@ -53,6 +53,7 @@ static gint64 size_of(const Line *line, const char *dim, gint64 nodes, gint64 ed
 
 static void shape_of(const Line *line, const IfmBoundary *boundary, gint64 nodes, gint64 edges, gint64 *shape)
 {
+    g_assert(boundary != NULL);
     for (int i = 0; i < boundary->rank; i++)
         shape[i] = size_of(line, boundary->dims[i], nodes, edges);
 }

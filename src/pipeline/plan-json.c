@@ -210,7 +210,7 @@ static gboolean read_device(Reading *reading, const char *alias, const json_t *j
     g_autofree char *where = g_strdup_printf("devices.%s", alias);
     g_autofree char *full = g_strdup_printf("%s: %s", reading->name, where);
     const char *spec = NULL, *form = forms[IFM_PLAN_DYNAMIC];
-    int index;
+    int index = -1;
     if (!ifm_json_check_object(json, full, keys, error) ||
         (json_object_get(json, "device") != NULL && !ifm_json_get_string(json, full, "device", &spec, error)) ||
         (json_object_get(json, "form") != NULL && !ifm_json_get_string(json, full, "form", &form, error)) ||

@@ -49,12 +49,13 @@ static gboolean has_running(const Block *block)
 static void describe_block(Block *block, GString *text, gint64 now_ns, gint64 least_ns, guint32 *hung)
 {
     const Line *line = block->line;
-    g_autofree char *since = NULL;
     g_string_append_printf(text, "%s block %d: ", block->index > 0 ? ";" : "", block->index + 1);
     ifm_condition_lock(block->mail);
     if (block->delivering)
-        g_string_append_printf(text, "the caller has had a batch handed to it for %s",
-                               since = span_text(now_ns - block->since_ns));
+    {
+        g_autofree char *since = span_text(now_ns - block->since_ns);
+        g_string_append_printf(text, "the caller has had a batch handed to it for %s", since);
+    }
     else if (has_running(block))
         describe_jobs(block, text, now_ns, least_ns, hung);
     else if (block->n_merged > block->n_pushed && block->room == 0 && block->index + 1 < line->n_blocks)

@@ -213,6 +213,7 @@ static void expand(Front *front, guint32 index)
             if (front->last == front->costs->n_stages ? whole : !whole && !final)
                 try_shares(front);
         }
+    front->from = NULL; /* it was this function's own */
 }
 
 static void round_within(Front *front, guint32 within)

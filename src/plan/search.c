@@ -78,7 +78,7 @@ static void try_shares(const double *shares, gpointer user)
     Option option = { .nth = trial->nth++ };
     if (option.nth == trial->wanted)
         memcpy(trial->shares, shares, (gsize)trial->n * sizeof *shares);
-    if (trial->wanted >= 0)
+    if (trial->wanted >= 0 || trial->options == NULL)
         return;
     for (int i = 0; i < trial->n; i++)
     {
@@ -301,7 +301,7 @@ static guint32 heap_pop(Search *search)
 /* What a plan's further cost depends on. */
 static gsize state_of(const Search *search, const Label *label)
 {
-    gsize state = (gsize)(label->last * 2 + label->split);
+    gsize state = (gsize)label->last * 2 + (gsize)label->split;
     if (search->counts_blocks)
         state = state * (search->space->most_blocks + 1) + label->blocks;
     state = (state << search->costs->n_devices) + label->used;
