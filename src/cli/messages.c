@@ -101,3 +101,20 @@ gboolean cli_can_write(const char *path, GError **error)
         g_set_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE, "%s: cannot be written: %s", path, g_strerror(code));
     return code == 0;
 }
+
+int cli_check_outputs(const Arguments *arguments, const char *const *options)
+{
+    gsize n_to_stdout = 0;
+    for (gsize i = 0; options[i] != NULL; i++)
+    {
+        g_autoptr(GError) error = NULL;
+        const char *path = cli_text(arguments, options[i]);
+        n_to_stdout += g_strcmp0(path, "-") == 0;
+        if (path != NULL && !cli_can_write(path, &error))
+            return cli_fail(error);
+    }
+    if (n_to_stdout <= 1)
+        return CLI_EXIT_OK;
+    return cli_usage(cli_verb_of(arguments), "only one of --%s, --%s and --%s can go to standard output", options[0],
+                     options[1], options[2]);
+}

@@ -188,7 +188,7 @@ int plan_fail(GError *error)
 /* All sizes of a study that have a latency, in its order. */
 static void add_sizes(PlanGround *ground)
 {
-    for (guint i = 0; i < ground->tables->rows->len; i++)
+    for (guint i = 0; ground->tables != NULL && i < ground->tables->rows->len; i++)
     {
         const IfmStageRow *row = ground->tables->rows->pdata[i];
         IfmPlanSize size = { row->nodes, row->edges };

@@ -203,19 +203,7 @@ static IfmPlan *read_other(const char *path, GError **error)
 
 static int check_outputs(const Arguments *arguments)
 {
-    static const char *const options[] = { "json", "table", "trace" };
-    gsize n_to_stdout = 0;
-    for (gsize i = 0; i < G_N_ELEMENTS(options); i++)
-    {
-        g_autoptr(GError) error = NULL;
-        const char *path = cli_text(arguments, options[i]);
-        n_to_stdout += g_strcmp0(path, "-") == 0;
-        if (path != NULL && !cli_can_write(path, &error))
-            return cli_fail(error);
-    }
-    return n_to_stdout > 1 ? cli_usage(cli_verb_of(arguments), "only one of --json, --table and --trace can go to standard "
-                                                               "output")
-                           : CLI_EXIT_OK;
+    return cli_check_outputs(arguments, (const char *const[]){ "json", "table", "trace", NULL });
 }
 
 static gboolean to_stdout(const Arguments *arguments)

@@ -103,8 +103,9 @@ static void leave(Contention *contention, ContendedWork *work)
 {
     ContendedWork **link = &contention->first;
     settle_all(contention);
-    while (*link != work) /* it is in the list: NOLINT(clang-analyzer-core.NullDereference) */
+    while (*link != NULL && *link != work)
         link = &(*link)->next;
+    g_assert(*link == work);
     *link = work->next;
     reckon(contention);
 }

@@ -30,6 +30,13 @@ void ifm_page_heading(GString *out, const char *text, const IfmScreen *screen)
     ifm_format_wrap(out, line, 2, 0, screen->width);
 }
 
+void ifm_page_title(GString *out, const char *title, const char *rest, const IfmScreen *screen)
+{
+    g_autofree char *first = ifm_format_spelt(title, screen->utf8), *others = ifm_format_spelt(rest, screen->utf8);
+    g_autofree char *line = g_strconcat(ifm_bold_begin(screen), first, ifm_bold_end(screen), others, NULL);
+    ifm_format_wrap(out, line, 0, 0, screen->width);
+}
+
 void ifm_page_wrapped(GString *out, const char *text, const IfmScreen *screen)
 {
     g_autofree char *spelt = ifm_format_spelt(text, screen->utf8);

@@ -371,11 +371,10 @@ char *ifm_plan_answer_to_screen(const IfmPlanStory *story, const IfmScreen *scre
 {
     GString *out = g_string_new(NULL);
     g_autofree char *plan = ifm_plan_to_text(story->answer->plan);
-    g_autofree char *head = g_strdup_printf("%s%s%s, %" G_GINT64_FORMAT " nodes, %" G_GINT64_FORMAT " edges, best %s: %s",
-                                            ifm_bold_begin(screen), story->model, ifm_bold_end(screen), story->nodes,
-                                            story->edges, ifm_objective_words()[story->objective], plan);
+    g_autofree char *head = g_strdup_printf(", %" G_GINT64_FORMAT " nodes, %" G_GINT64_FORMAT " edges, best %s: %s",
+                                            story->nodes, story->edges, ifm_objective_words()[story->objective], plan);
     g_autoptr(GPtrArray) lines = lines_of(story);
-    ifm_page_wrapped(out, head, screen);
+    ifm_page_title(out, story->model, head, screen);
     append_guess(out, story, screen);
     g_string_append_c(out, '\n');
     append_blocks(out, story->answer->plan, &story->answer->cost, screen);

@@ -57,6 +57,8 @@ void ifm_page_table(GString *out, const IfmField *fields, const GPtrArray *recor
 /* ifm_page_heading: Appends an empty line and a bold one. ifm_page_wrapped: Appends a paragraph. */
 void ifm_page_heading(GString *out, const char *text, const IfmScreen *screen);
 void ifm_page_wrapped(GString *out, const char *text, const IfmScreen *screen);
+/* ifm_page_title: Appends a paragraph that begins in bold. */
+void ifm_page_title(GString *out, const char *title, const char *rest, const IfmScreen *screen);
 
 /* --- plans and runs ------------------------------------------------------------------------------------------------- */
 

@@ -458,8 +458,7 @@ static void append_head(GString *out, const IfmRunStory *story, const IfmScreen 
     g_autofree char *plan = story->plan != NULL ? ifm_plan_to_text(story->plan) : NULL;
     gsize n_repetitions = json_array_size(repetitions_of(story));
     double n = n_batches_of(story);
-    g_autoptr(GString) head = g_string_new(ifm_bold_begin(screen));
-    g_string_append_printf(head, "%s%s", story->title, ifm_bold_end(screen));
+    g_autoptr(GString) head = g_string_new(NULL);
     if (isfinite(n))
         g_string_append_printf(head, ", %.0f batches, %" G_GSIZE_FORMAT " time%s", n, n_repetitions,
                                n_repetitions == 1 ? "" : "s");
@@ -468,7 +467,7 @@ static void append_head(GString *out, const IfmRunStory *story, const IfmScreen 
         g_string_append_printf(head, ": %s", plan);
     if (ran != NULL)
         g_string_append_printf(head, "; ran in the end: %s", ran);
-    ifm_page_wrapped(out, head->str, screen);
+    ifm_page_title(out, story->title, head->str, screen);
 }
 
 static void append_run(GString *out, const IfmRunStory *story, const IfmScreen *screen)

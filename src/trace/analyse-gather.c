@@ -74,7 +74,7 @@ static void add_run(const Track *track, const IfmEvent *event, gint64 end, guint
 {
     IfmWork *work = track->work;
     if (work->runs == NULL)
-        work->runs = g_new(IfmRun, track->n); /* room that is not used is never touched */
+        work->runs = g_new0(IfmRun, track->n); /* room that is not used is never touched */
     work->out_of_order = work->out_of_order || (work->n_runs > 0 && event->start_ns < work->runs[work->n_runs - 1].start);
     work->infers = TRUE;
     work->lowest = MIN(work->lowest, block);

@@ -77,7 +77,7 @@ static gsize list_edges(const IfmAnalysing *self, Others *others, IfmEdges *edge
 static void sweep(const IfmAnalysing *self, Others *others)
 {
     g_autofree IfmEdges *edges = g_new(IfmEdges, others->n_groups + self->n_counted + 1);
-    g_autofree Owner *owners = g_new(Owner, others->n_groups + self->n_counted + 1);
+    g_autofree Owner *owners = g_new0(Owner, others->n_groups + self->n_counted + 1);
     gsize n = list_edges(self, others, edges, owners);
     int working = 0;
     gint64 at = self->window.start, two_ns = 0;
