@@ -87,7 +87,8 @@ static void sweep(const IfmAnalysing *self, Others *others)
         others->one_ns += working >= 1 ? now - at : 0;
         two_ns += working >= 2 ? now - at : 0;
         working += owners[i].is_group ? (int)step : 0;
-        *owners[i].two_ns -= step * two_ns;
+        if (owners[i].two_ns != NULL)
+            *owners[i].two_ns -= step * two_ns;
         at = now;
         edges[i].at++;
         ifm_edges_load(&edges[i]);

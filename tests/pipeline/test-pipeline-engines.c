@@ -335,7 +335,9 @@ static void test_static(void)
     make_static(plan, "S", sizes, 3);
     g_assert_null(ifm_pipeline_new(plan, &options, &error));
     g_assert_error(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED);
-    g_assert_cmpstr(error->message, ==, "block 1: S: none of its 3 static sizes holds 300 nodes and 1500 edges");
+    g_assert_cmpstr(error->message, ==,
+                    "block 1: S: none of its 3 static sizes holds 300 nodes and 1500 edges, with a node more "
+                    "where edges have to be added");
     truth_clear(&truth);
 }
 
