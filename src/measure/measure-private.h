@@ -59,6 +59,10 @@ void ifm_verdict_clear(IfmVerdict *verdict);
  * @tolerance: NULL where there was no reference */
 json_t *ifm_verdict_to_json(const IfmVerdict *verdict, gboolean wrong, const IfmTolerance *tolerance);
 
+/** ifm_take_rows: Some rows of a tensor of rank 1 or more: row i of @to is row @rows[i] of @from. @rows: [n]    @to: (out)
+ * allocated. Returns: FALSE with IFM_ERROR_INVALID for a row that @from has not, or IFM_ERROR_MEMORY. */
+gboolean ifm_take_rows(const IfmTensor *from, const gint64 *rows, gint64 n, IfmTensor *to, GError **error);
+
 /** ifm_reference_rows: What is right for a part of the whole: row i of each output is row @rows[i] of @whole's. @rows: [n]
  * Returns: (transfer full) NULL with IFM_ERROR_INVALID for a row that @whole has not, or IFM_ERROR_MEMORY. */
 IfmReference *ifm_reference_rows(const IfmReference *whole, const gint64 *rows, gint64 n, GError **error);

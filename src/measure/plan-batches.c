@@ -72,22 +72,6 @@ static gboolean no_such_tensor(const char *path, const char *name, GError **erro
     return FALSE;
 }
 
-/* A part's own features are rows of its graph's. */
-static gboolean take_rows(const IfmTensor *whole, const IfmTensor *nodes, IfmTensor *rows, GError **error)
-{
-    gint64 shape[IFM_MAX_RANK];
-    memcpy(shape, whole->shape, sizeof shape);
-    shape[0] = nodes->shape[0];
-    if (!ifm_tensor_init(rows, whole->dtype, whole->rank, shape, error))
-        return FALSE;
-    gsize row_bytes = whole->size_bytes / (gsize)MAX(whole->shape[0], 1);
-    const gint64 *numbers = nodes->data;
-    for (gint64 i = 0; i < shape[0]; i++)
-        memcpy((guint8 *)rows->data + (gsize)i * row_bytes, (const guint8 *)whole->data + (gsize)numbers[i] * row_bytes,
-               row_bytes);
-    return TRUE;
-}
-
 static gboolean nodes_fit(const IfmTensor *nodes, const IfmPlanItem *item)
 {
     if (nodes == NULL || nodes->dtype != IFM_DTYPE_I64 || nodes->rank != 1 || nodes->shape[0] != item->nodes)
@@ -115,10 +99,9 @@ static gboolean make_whole(const IfmPlanBatches *self, const IfmModel *model, co
 static gboolean take_input(const Entry *entry, const IfmTensorFile *file, const IfmBoundary *boundary, IfmTensor *made,
                            IfmTensor *input, GError **error)
 {
-    const IfmTensor *found = ifm_tensor_file_find(file, boundary->name);
-    gboolean part = ifm_tensor_file_find(file, "nodes") != NULL;
-    if (part && is_by_node(boundary) && found == NULL)
-        return take_rows(made, ifm_tensor_file_find(file, "nodes"), input, error);
+    const IfmTensor *found = ifm_tensor_file_find(file, boundary->name), *nodes = ifm_tensor_file_find(file, "nodes");
+    if (nodes != NULL && is_by_node(boundary) && found == NULL) /* a part's own features are rows of its graph's */
+        return ifm_take_rows(made, nodes->data, nodes->shape[0], input, error);
     *input = *made;
     *made = IFM_TENSOR_INIT;
     if (found == NULL)

@@ -45,8 +45,7 @@ IfmReference *ifm_reference_open(const char *path, GError **error)
     return self;
 }
 
-/* @to: [n] rows of @from: row i is that of @rows[i]. */
-static gboolean take_rows(const IfmTensor *from, const gint64 *rows, gint64 n, IfmTensor *to, GError **error)
+gboolean ifm_take_rows(const IfmTensor *from, const gint64 *rows, gint64 n, IfmTensor *to, GError **error)
 {
     gint64 shape[IFM_MAX_RANK];
     gint64 n_rows = from->rank > 0 ? from->shape[0] : 0;
@@ -81,7 +80,7 @@ IfmReference *ifm_reference_rows(const IfmReference *whole, const gint64 *rows, 
         self->names[i] = g_strdup(whole->names[i]);
         self->root_mean_squares[i] = whole->root_mean_squares[i];
         self->not_finite[i] = whole->not_finite[i];
-        if (!take_rows(&whole->tensors[i], rows, n, &self->tensors[i], error))
+        if (!ifm_take_rows(&whole->tensors[i], rows, n, &self->tensors[i], error))
             return NULL;
     }
     return g_steal_pointer(&self);
