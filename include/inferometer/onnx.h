@@ -67,6 +67,8 @@ gint64 ifm_model_opset(const IfmModel *model);
 const char *ifm_model_metadata(const IfmModel *model, const char *key);
 /** ifm_model_n_parameters: elements of all floating-point initializers. */
 gint64 ifm_model_n_parameters(const IfmModel *model);
+/** ifm_model_n_trainable: the same without the running mean and variance of BatchNormalization. */
+gint64 ifm_model_n_trainable(const IfmModel *model);
 
 /** ifm_model_n_inputs: inputs the caller must feed (initializers listed as inputs, as IR version 3 did, are not). */
 gsize ifm_model_n_inputs(const IfmModel *model);
@@ -139,15 +141,54 @@ const gint64 *ifm_node_ints(const IfmNode *node, const char *attribute, gsize *n
 
 /* --- shapes and costs: the operator table (src/onnx/operators.c) -------------------------------------------------- */
 
-/** IfmNodeCost: conventions: one multiply-add = 1 MAC = 2 FLOP; bytes are the node's inputs and outputs, each once. */
+/**
+ * IfmNodeFamily: what a node does, for who sums costs by kind. Each row of the operator table names one.
+ */
+typedef enum
+{
+    IFM_FAMILY_OTHER, /* also what has no row */
+    IFM_FAMILY_CONVOLUTION,
+    IFM_FAMILY_PRODUCT, /* MatMul, Gemm, Einsum */
+    IFM_FAMILY_ATTENTION,
+    IFM_FAMILY_NORMALISATION,
+    IFM_FAMILY_ACTIVATION,
+    IFM_FAMILY_ELEMENTWISE,
+    IFM_FAMILY_POOLING,
+    IFM_FAMILY_REDUCTION, /* Softmax too */
+    IFM_FAMILY_RECURRENT,
+    IFM_FAMILY_INDEXING, /* Gather, Scatter: moved by index */
+    IFM_FAMILY_MOVEMENT, /* Reshape, Transpose, Concat: moved or described */
+    IFM_FAMILY_CONTROL,  /* If, Loop, Scan: their branches' costs */
+    IFM_FAMILY_QUANTISATION,
+    IFM_N_FAMILIES,
+} IfmNodeFamily;
+/** ifm_family_name: "convolution", … */
+const char *ifm_family_name(IfmNodeFamily family);
+
+/**
+ * IfmNodeCost: conventions: one multiply-add = 1 MAC = 2 FLOP; bytes are the node's inputs and outputs, each once
+ * (intensity = flop / (bytes_read + bytes_written)). All conventions, as text to be printed: ifm_cost_conventions().
+ */
 typedef struct
 {
     gboolean covered; /* a cost rule exists and its shapes are known; all else is 0 where not */
+    IfmNodeFamily family;
     gint64 macs, flop, bytes_read, bytes_written;
 } IfmNodeCost;
+/** ifm_cost_conventions: lines, NULL-terminated, static: "matmul A(m x k) B(k x n): 2 m k n", … */
+const char *const *ifm_cost_conventions(void);
 
 /** IfmAnalysis: inferred shapes and costs of a model under bindings. */
 typedef struct IfmAnalysis IfmAnalysis;
+
+/** IfmObservedShape: of a tensor, as a run of the model really had it. */
+typedef struct
+{
+    const char *tensor;
+    IfmDtype dtype;
+    int rank;
+    gint64 shape[IFM_MAX_RANK];
+} IfmObservedShape;
 
 /**
  * ifm_model_analyse:
@@ -155,6 +196,10 @@ typedef struct IfmAnalysis IfmAnalysis;
  * dimension is unbound. Operators without a rule are no error: what follows from them stays unknown.
  */
 IfmAnalysis *ifm_model_analyse(IfmModel *model, const IfmDimBinding *bindings, gsize n_bindings, GError **error);
+/** ifm_model_analyse_with: the same with what a run told: taken where no rule tells a shape; one that contradicts a rule's
+ * is IFM_ERROR_INVALID, too. @observed: [n_observed] */
+IfmAnalysis *ifm_model_analyse_with(IfmModel *model, const IfmDimBinding *bindings, gsize n_bindings,
+                                    const IfmObservedShape *observed, gsize n_observed, GError **error);
 void ifm_analysis_free(IfmAnalysis *analysis);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmAnalysis, ifm_analysis_free)
 /** ifm_analysis_shape: Returns: FALSE where it is not known. @rank, @shape [IFM_MAX_RANK], @dtype: (out) */
@@ -162,6 +207,53 @@ gboolean ifm_analysis_shape(const IfmAnalysis *analysis, const char *tensor, Ifm
 const IfmNodeCost *ifm_analysis_node_cost(const IfmAnalysis *analysis, gsize node);
 /** ifm_analysis_total: Sums over covered nodes. @n_covered: (out) how many those are. */
 void ifm_analysis_total(const IfmAnalysis *analysis, IfmNodeCost *total, gsize *n_covered);
+/** ifm_analysis_family_total: the same over the nodes of one family. */
+void ifm_analysis_family_total(const IfmAnalysis *analysis, IfmNodeFamily family, IfmNodeCost *total, gsize *n_covered);
+
+/**
+ * IfmCoverage: what the figures are about. Nothing is counted as 0 in silence: a node is covered, or in @missing.
+ * @n_mac_nodes: nodes whose operator multiplies and adds by its rule (convolution, product, attention, recurrent), or has
+ * no rule, so that nobody can say; @n_mac_covered: how many of those are covered
+ * @n_observed: tensors whose shape came from a run
+ * @missing: char*, a line an operator: "NonZero (3 nodes): its shape depends on values; …"
+ */
+typedef struct
+{
+    gsize n_nodes, n_covered, n_mac_nodes, n_mac_covered, n_observed;
+    GPtrArray *missing;
+} IfmCoverage;
+void ifm_analysis_coverage(const IfmAnalysis *analysis, IfmCoverage *coverage);
+void ifm_coverage_clear(IfmCoverage *coverage);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(IfmCoverage, ifm_coverage_clear)
+
+/** IfmLifetime: a tensor that some node makes, or an input. @first, @last: index of the node that makes it (-1: an input)
+ * and of the last that reads it (n_nodes where it is an output). @bytes: -1 where its shape is not known. */
+typedef struct
+{
+    const char *tensor; /* borrowed from the model */
+    gint64 bytes;
+    gssize first, last;
+} IfmLifetime;
+
+/**
+ * IfmMemoryPlan: what the graph needs, by its shapes alone: no runtime's padding, workspace or fusing is in it.
+ * @peak_bytes: the largest sum of the tensors alive at one node, inputs and outputs of the model included: the least that
+ * any allocator can do with in this order of the nodes, where none works in place and none is fused away
+ * @arena_bytes: what a greedy placement of those (largest first, no tensor moved) comes to
+ */
+typedef struct
+{
+    gint64 parameter_bytes; /* initializers of any type, as stored */
+    gint64 input_bytes, output_bytes;
+    gint64 activation_bytes; /* all made by nodes, as though none was ever freed: what a backward pass keeps */
+    gint64 peak_bytes, arena_bytes;
+    gsize peak_node;   /* at which */
+    gsize n_unknown;   /* tensors without a shape: the figures are then too small */
+    GArray *lifetimes; /* IfmLifetime */
+} IfmMemoryPlan;
+void ifm_analysis_memory(const IfmAnalysis *analysis, IfmMemoryPlan *plan);
+void ifm_memory_plan_clear(IfmMemoryPlan *plan);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(IfmMemoryPlan, ifm_memory_plan_clear)
 
 /* --- building ------------------------------------------------------------------------------------------------------ */
 

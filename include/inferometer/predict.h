@@ -132,4 +132,38 @@ double ifm_trend_at(const IfmTrend *trend, double nodes, double edges);
  * FALSE with IFM_ERROR_INVALID for fewer than 3 points, and as ifm_lookup_new(). */
 gboolean ifm_trend_leave_one_out(const IfmLookupPoint *points, gsize n, double *errors, GError **error);
 
+/* --- the machine's limit ----------------------------------------------------------------------------------------------
+ */
+
+/** IfmRoofline: what a device can at most, as it was measured. Source: Williams, Waterman, Patterson, Roofline, 2009 */
+typedef struct
+{
+    double flop_per_s;  /* of a large matrix product, same threads and dtype */
+    double bytes_per_s; /* of a triad that no cache holds, counted as read + written */
+} IfmRoofline;
+
+/** IfmRoofBound: which of the two limits a piece of work meets first. */
+typedef enum
+{
+    IFM_BOUND_COMPUTE,
+    IFM_BOUND_MEMORY,
+    IFM_BOUND_NEITHER, /* no work is known of it */
+} IfmRoofBound;
+
+/**
+ * IfmRoofPlace: one piece of work under the roofline.
+ * Equals: least_ns = max(flop / flop_per_s, bytes / bytes_per_s), attained = least_ns / measured_ns. Above 1 where caches
+ * hold what the bytes count, or the algorithm does with fewer FLOP (Winograd): said, not cut off.
+ */
+typedef struct
+{
+    IfmRoofBound bound;
+    double intensity; /* FLOP a byte; NaN without bytes */
+    double least_ns;
+    double attained;  /* NaN where nothing was measured */
+    double excess_ns; /* measured - least, 0 or more: what could be gained there */
+} IfmRoofPlace;
+
+void ifm_roofline_place(const IfmRoofline *roofline, double flop, double bytes, double measured_ns, IfmRoofPlace *place);
+
 G_END_DECLS
