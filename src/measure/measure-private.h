@@ -44,7 +44,7 @@ typedef struct
 /** ifm_tolerance_for: @rtol, @atol: as the user gave them, absolute; 0, 0: what the execution precision allows. */
 IfmTolerance ifm_tolerance_for(IfmDtype dtype, double rtol, double atol);
 
-/** IfmVerdict: what verifying saw so far. */
+/** IfmVerification: what verifying saw so far. */
 typedef struct
 {
     gsize n_checks;
@@ -53,11 +53,11 @@ typedef struct
     double worst_value, worst_reference;
     gboolean reference_not_finite; /* the model itself gives NaN or infinities on these inputs */
     gsize n_skipped;               /* outputs that have no numbers to compare, or not in this precision */
-} IfmVerdict;
-void ifm_verdict_clear(IfmVerdict *verdict);
-/** ifm_verdict_to_json: (transfer full) what was compared and how far off the worst was. @wrong: an output was
+} IfmVerification;
+void ifm_verification_clear(IfmVerification *verdict);
+/** ifm_verification_to_json: (transfer full) what was compared and how far off the worst was. @wrong: an output was
  * @tolerance: NULL where there was no reference */
-json_t *ifm_verdict_to_json(const IfmVerdict *verdict, gboolean wrong, const IfmTolerance *tolerance);
+json_t *ifm_verification_to_json(const IfmVerification *verdict, gboolean wrong, const IfmTolerance *tolerance);
 
 /** ifm_take_rows: Some rows of a tensor of rank 1 or more: row i of @to is row @rows[i] of @from. @rows: [n]    @to: (out)
  * allocated. Returns: FALSE with IFM_ERROR_INVALID for a row that @from has not, or IFM_ERROR_MEMORY. */
@@ -73,12 +73,12 @@ IfmReference *ifm_reference_rows(const IfmReference *whole, const gint64 *rows, 
  * Returns: FALSE with IFM_ERROR_FAILED naming port, place, value, reference and tolerance.
  */
 gboolean ifm_reference_check(const IfmReference *reference, const char *port, const IfmTensor *value, IfmDtype dtype,
-                             const IfmTolerance *tolerance, IfmVerdict *verdict, GError **error);
+                             const IfmTolerance *tolerance, IfmVerification *verdict, GError **error);
 
 /** ifm_reference_check_quick: The same, but how far off the worst right element was is not noted: for outputs that pass by
  * within a timed run, which it shares the machine with. What is not f32, and what is wrong, is compared as above. */
 gboolean ifm_reference_check_quick(const IfmReference *reference, const char *port, const IfmTensor *value, IfmDtype dtype,
-                                   const IfmTolerance *tolerance, IfmVerdict *verdict, GError **error);
+                                   const IfmTolerance *tolerance, IfmVerification *verdict, GError **error);
 
 /* --- inputs.c: what a model is fed ------------------------------------------------------------------------------- */
 

@@ -21,7 +21,7 @@ struct IfmPlanBatches
     GPtrArray *inputs, *outputs; /* const IfmBoundary* */
     Entry *entries;              /* [n_items] */
     IfmTolerance tolerance;
-    IfmVerdict verdict;
+    IfmVerification verdict;
     gboolean compared; /* there is a reference */
     GError *failure;
 };
@@ -224,7 +224,7 @@ void ifm_plan_batches_free(IfmPlanBatches *self)
     g_free(self->entries);
     g_ptr_array_unref(self->inputs);
     g_ptr_array_unref(self->outputs);
-    ifm_verdict_clear(&self->verdict);
+    ifm_verification_clear(&self->verdict);
     g_clear_error(&self->failure);
     g_free(self);
 }
@@ -279,5 +279,5 @@ const GError *ifm_plan_batches_failure(const IfmPlanBatches *self)
 
 json_t *ifm_plan_batches_verification(const IfmPlanBatches *self)
 {
-    return ifm_verdict_to_json(&self->verdict, self->failure != NULL, self->compared ? &self->tolerance : NULL);
+    return ifm_verification_to_json(&self->verdict, self->failure != NULL, self->compared ? &self->tolerance : NULL);
 }

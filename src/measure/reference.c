@@ -151,7 +151,7 @@ static gboolean check_finite(const char *port, const IfmTensor *value, GError **
     return FALSE;
 }
 
-static void note_worst(IfmVerdict *verdict, const char *port, const IfmTensorDifference *difference, double allowed)
+static void note_worst(IfmVerification *verdict, const char *port, const IfmTensorDifference *difference, double allowed)
 {
     double off = fabs(difference->worst_value - difference->worst_reference);
     double excess = difference->n_different == 0 && !(off > 0) ? 0 : isnan(off) ? INFINITY : off / allowed;
@@ -190,7 +190,7 @@ static gboolean is_comparable(const IfmTensor *value, IfmDtype dtype)
 }
 
 static gboolean check_against(const IfmReference *self, gsize index, const IfmTensor *value, const IfmTolerance *tolerance,
-                              IfmVerdict *verdict, GError **error)
+                              IfmVerification *verdict, GError **error)
 {
     const IfmTensor *expected = &self->tensors[index];
     const char *port = self->names[index];
@@ -209,7 +209,7 @@ static gboolean check_against(const IfmReference *self, gsize index, const IfmTe
 }
 
 gboolean ifm_reference_check(const IfmReference *self, const char *port, const IfmTensor *value, IfmDtype dtype,
-                             const IfmTolerance *tolerance, IfmVerdict *verdict, GError **error)
+                             const IfmTolerance *tolerance, IfmVerification *verdict, GError **error)
 {
     verdict->n_checks++;
     if (ifm_dtype_size_bytes(value->dtype) == 0 || value->memory == IFM_MEMORY_DEVICE ||
@@ -243,7 +243,7 @@ static gboolean is_plain_float(const IfmTensor *tensor)
 }
 
 gboolean ifm_reference_check_quick(const IfmReference *self, const char *port, const IfmTensor *value, IfmDtype dtype,
-                                   const IfmTolerance *tolerance, IfmVerdict *verdict, GError **error)
+                                   const IfmTolerance *tolerance, IfmVerification *verdict, GError **error)
 {
     gssize index = self != NULL ? find_output(self, port) : -1;
     if (index >= 0 && is_plain_float(value) && is_plain_float(&self->tensors[index]) &&
@@ -261,7 +261,7 @@ gboolean ifm_reference_check_quick(const IfmReference *self, const char *port, c
     return ifm_reference_check(self, port, value, dtype, tolerance, verdict, error); /* it has the words for it */
 }
 
-json_t *ifm_verdict_to_json(const IfmVerdict *verdict, gboolean wrong, const IfmTolerance *tolerance)
+json_t *ifm_verification_to_json(const IfmVerification *verdict, gboolean wrong, const IfmTolerance *tolerance)
 {
     const char *status = wrong ? "failed" : verdict->n_checks > 0 ? "passed" : "none";
     json_t *json = json_pack("{s:s,s:I,s:I}", "status", status, "n_checks", (json_int_t)verdict->n_checks, "n_not_compared",
@@ -283,8 +283,8 @@ json_t *ifm_verdict_to_json(const IfmVerdict *verdict, gboolean wrong, const Ifm
     return json;
 }
 
-void ifm_verdict_clear(IfmVerdict *verdict)
+void ifm_verification_clear(IfmVerification *verdict)
 {
     g_free(verdict->worst_port);
-    *verdict = (IfmVerdict){ 0 };
+    *verdict = (IfmVerification){ 0 };
 }

@@ -35,7 +35,7 @@ struct IfmModelSubject
     gint stop_busy;        /* atomic */
     const IfmReference *reference;
     IfmTolerance tolerance;
-    IfmVerdict verdict;
+    IfmVerification verdict;
     gboolean wrong; /* an output was */
 };
 
@@ -184,7 +184,7 @@ void ifm_model_subject_free(IfmModelSubject *self)
     g_free(self->outputs);
     g_free(self->inputs);
     ifm_device_spec_free(self->spec);
-    ifm_verdict_clear(&self->verdict);
+    ifm_verification_clear(&self->verdict);
     ifm_model_unref(self->model);
     g_free(self);
 }
@@ -348,7 +348,7 @@ gboolean ifm_model_subject_verify(IfmModelSubject *self, GError **error)
 
 json_t *ifm_model_subject_verification(const IfmModelSubject *self)
 {
-    return ifm_verdict_to_json(&self->verdict, self->wrong, self->reference != NULL ? &self->tolerance : NULL);
+    return ifm_verification_to_json(&self->verdict, self->wrong, self->reference != NULL ? &self->tolerance : NULL);
 }
 
 /* --- attesting ---------------------------------------------------------------------------------------------------- */

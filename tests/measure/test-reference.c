@@ -39,7 +39,7 @@ static IfmReference *saved(const char *path)
 }
 
 static gboolean check(const IfmReference *reference, const char *port, IfmDtype dtype, void *data, IfmDtype precision,
-                      IfmVerdict *verdict, GError **error)
+                      IfmVerification *verdict, GError **error)
 {
     IfmTensor value;
     IfmTolerance tolerance = ifm_tolerance_for(precision, 0, 0);
@@ -51,12 +51,12 @@ static void test_equal(void)
 {
     g_autofree char *path = temporary_file();
     g_autoptr(IfmReference) reference = saved(path);
-    IfmVerdict verdict = { 0 };
+    IfmVerification verdict = { 0 };
     g_assert_true(check(reference, "logits", IFM_DTYPE_F32, values, IFM_DTYPE_F32, &verdict, NULL));
     g_assert_true(check(reference, "places", IFM_DTYPE_I64, places, IFM_DTYPE_F32, &verdict, NULL));
     g_assert_cmpuint(verdict.n_checks, ==, 2);
     g_assert_cmpfloat(verdict.worst_excess, ==, 0);
-    ifm_verdict_clear(&verdict);
+    ifm_verification_clear(&verdict);
     remove_file(path);
 }
 
@@ -65,7 +65,7 @@ static void test_tolerance(void)
 {
     g_autofree char *path = temporary_file();
     g_autoptr(IfmReference) reference = saved(path);
-    IfmVerdict verdict = { 0 };
+    IfmVerification verdict = { 0 };
     double rms = sqrt((1 + 4 + 9 + 16 + 10000) / 6.0);
     float near[6], far[6];
     memcpy(near, values, sizeof values);
@@ -80,7 +80,7 @@ static void test_tolerance(void)
     g_assert_nonnull(strstr(error->message, "output logits is wrong: 1 of 6 elements, worst element 4: 0.041"));
     g_assert_nonnull(strstr(error->message, "the reference has 0 (rtol 0.001, atol 0.0409"));
     g_assert_true(check(reference, "logits", IFM_DTYPE_F32, far, IFM_DTYPE_F16, &verdict, NULL)); /* fewer digits */
-    ifm_verdict_clear(&verdict);
+    ifm_verification_clear(&verdict);
     remove_file(path);
 }
 
@@ -96,7 +96,7 @@ static void test_integers(void)
 {
     g_autofree char *path = temporary_file();
     g_autoptr(IfmReference) reference = saved(path);
-    IfmVerdict verdict = { 0 };
+    IfmVerification verdict = { 0 };
     gint64 other[6];
     memcpy(other, places, sizeof places);
     other[3] = 8;
@@ -106,13 +106,13 @@ static void test_integers(void)
     g_assert_cmpuint(verdict.n_skipped, ==, 0);
     g_assert_true(check(reference, "places", IFM_DTYPE_I64, other, IFM_DTYPE_BF16, &verdict, NULL));
     g_assert_cmpuint(verdict.n_skipped, ==, 1);
-    ifm_verdict_clear(&verdict);
+    ifm_verification_clear(&verdict);
     remove_file(path);
 }
 
 static void test_not_finite(void)
 {
-    IfmVerdict verdict = { 0 };
+    IfmVerification verdict = { 0 };
     float broken[6];
     g_autoptr(GError) error = NULL;
     memcpy(broken, values, sizeof values);
@@ -127,7 +127,7 @@ static void test_not_finite(void)
     g_assert_nonnull(strstr(error->message, "worst element 2: nan"));
     g_assert_true(isinf(verdict.worst_excess));
     g_assert_false(verdict.reference_not_finite);
-    ifm_verdict_clear(&verdict);
+    ifm_verification_clear(&verdict);
     remove_file(path);
 }
 
@@ -135,14 +135,14 @@ static void test_not_finite(void)
 static void test_reference_not_finite(void)
 {
     g_autofree char *path = temporary_file();
-    IfmVerdict verdict = { 0 };
+    IfmVerification verdict = { 0 };
     float kept = values[1];
     values[1] = -INFINITY;
     g_autoptr(IfmReference) reference = saved(path);
     g_assert_true(check(reference, "logits", IFM_DTYPE_F32, values, IFM_DTYPE_F32, &verdict, NULL));
     g_assert_true(verdict.reference_not_finite);
     values[1] = kept;
-    ifm_verdict_clear(&verdict);
+    ifm_verification_clear(&verdict);
     remove_file(path);
 }
 
@@ -150,7 +150,7 @@ static void test_shape(void)
 {
     g_autofree char *path = temporary_file();
     g_autoptr(IfmReference) reference = saved(path);
-    IfmVerdict verdict = { 0 };
+    IfmVerification verdict = { 0 };
     IfmTensor value;
     IfmTolerance tolerance = ifm_tolerance_for(IFM_DTYPE_F32, 0, 0);
     const gint64 other[] = { 3, 2 };
@@ -161,7 +161,7 @@ static void test_shape(void)
     g_clear_error(&error);
     g_assert_false(ifm_reference_check(reference, "other", &value, IFM_DTYPE_F32, &tolerance, &verdict, &error));
     g_assert_cmpstr(error->message, ==, "output other: the reference has no such output");
-    ifm_verdict_clear(&verdict);
+    ifm_verification_clear(&verdict);
     remove_file(path);
 }
 
