@@ -328,13 +328,15 @@ json_t *ifm_plan_figures(const GArray *repetitions, const char *const *aliases, 
  */
 
 GPtrArray *ifm_plan_counted_new(void);
-/** ifm_plan_counted_add: The wall times of one run of @group; none of one that went on by another plan. */
-void ifm_plan_counted_add(GPtrArray *lanes, gsize group, const IfmPipelineResult *result);
+/** ifm_plan_counted_add: The wall times of the first @n_batches of one run of @group; none of one that went on by another
+ * plan. */
+void ifm_plan_counted_add(GPtrArray *lanes, gsize group, const IfmPipelineResult *result, gsize n_batches);
 /** ifm_plan_counted_to_json: (transfer full) {"ratio", "interval", "n_counted", "n_plain", "why"}: mean wall time of
  * counted inferences / of the others - 1, summed over the devices; where that is not known, why. Equals: interval = ratio
  * +- t(least n - 1) (1 + ratio) sqrt(var(counted) / counted^2 + var(plain) / plain^2), variances of the means, for
- * effective sample sizes */
-json_t *ifm_plan_counted_to_json(const GPtrArray *lanes);
+ * effective sample sizes
+ * @no_plain: (optional) why nothing ran without counters */
+json_t *ifm_plan_counted_to_json(const GPtrArray *lanes, const char *no_plain);
 
 /* --- subject-plan.c: a plan as a subject -------------------------------------------------------------------------- */
 
@@ -359,7 +361,8 @@ void ifm_plan_subject_free(IfmPlanSubject *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmPlanSubject, ifm_plan_subject_free)
 gboolean ifm_plan_subject_compile(IfmPlanSubject *self, GError **error);
 /** ifm_plan_subject_repeat: One repetition: all batches through the plan, and, of a bound, each device alone and all at
- * once, in an order that turns. @warm_up: its figures are kept nowhere; every output is compared whole
+ * once; where all is counted, some batches uncounted; in an order that turns. @warm_up: its figures are kept nowhere; every
+ * output is compared whole
  * @samples: gint64: gaps between departures are added */
 gboolean ifm_plan_subject_repeat(IfmPlanSubject *self, gboolean warm_up, GArray *samples, GError **error);
 /** ifm_plan_subject_describe: (transfer full) surroundings.plan. */

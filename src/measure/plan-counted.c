@@ -42,13 +42,13 @@ static Lane *lane_of(GPtrArray *lanes, gsize group, gsize block, gsize device)
     return lane;
 }
 
-void ifm_plan_counted_add(GPtrArray *lanes, gsize group, const IfmPipelineResult *result)
+void ifm_plan_counted_add(GPtrArray *lanes, gsize group, const IfmPipelineResult *result, gsize n_batches)
 {
     for (gsize b = 0; result->times != NULL && result->n_replans == 0 && b < result->n_blocks; b++)
         for (gsize d = 0; d < g_array_index(result->plan->blocks, IfmPlanBlock, b).n_devices; d++)
         {
             Lane *lane = lane_of(lanes, group, b, d);
-            for (gsize i = 0; i < result->n_batches; i++)
+            for (gsize i = 0; i < MIN(n_batches, result->n_batches); i++)
             {
                 const IfmBlockTimes *times = result->times + i * result->n_blocks + b;
                 double wall_ns = (double)times->device_wall_ns[d];
@@ -98,7 +98,7 @@ static Sums sum_up(const GPtrArray *lanes)
     return sums;
 }
 
-json_t *ifm_plan_counted_to_json(const GPtrArray *lanes)
+json_t *ifm_plan_counted_to_json(const GPtrArray *lanes, const char *no_plain)
 {
     Sums sums = sum_up(lanes);
     double ratio = sums.plain_ns > 0 ? sums.counted_ns / sums.plain_ns - 1 : (double)NAN, half = NAN;
@@ -106,13 +106,13 @@ json_t *ifm_plan_counted_to_json(const GPtrArray *lanes)
         half = ifm_student_quantile(0.5 + LEVEL / 2, (double)sums.least - 1) * (1 + ratio) *
                sqrt(sums.counted_variance / (sums.counted_ns * sums.counted_ns) +
                     sums.plain_variance / (sums.plain_ns * sums.plain_ns));
-    const char *why = sums.plain_ns > 0     ? NULL
-                      : sums.n_counted == 0 ? "no device of the plan can count"
-                      : sums.n_plain == 0   ? "every inference was counted, so there are no others to compare them with; "
-                                              "--device-time sampled counts some"
-                                            : "too few inferences were counted; more batches would tell";
+    const char *why = sums.plain_ns > 0                       ? NULL
+                      : sums.n_counted == 0                   ? "no device of the plan can count"
+                      : sums.n_plain == 0 && no_plain != NULL ? no_plain
+                      : sums.n_plain == 0                     ? "every inference was counted"
+                                                              : "too few inferences were counted; more batches would tell";
     return json_pack("{s:o,s:{s:o,s:o,s:f},s:I,s:I,s:o}", "ratio", ifm_json_real(ratio), "interval", "lower",
                      ifm_json_real(ratio - half), "upper", ifm_json_real(ratio + half), "level", LEVEL, "n_counted",
                      (json_int_t)sums.n_counted, "n_plain", (json_int_t)sums.n_plain, "why",
-                     why != NULL ? json_string(why) : json_null());
+                     why != NULL ? ifm_json_string(why) : json_null());
 }

@@ -90,23 +90,41 @@ static IfmPipelineOptions options_for(IfmPlanSubject *self)
     return options;
 }
 
-static gboolean compile_group(IfmPlanSubject *self, IfmPlanGroup *group, GError **error)
+static IfmPipelineOptions options_for_group(IfmPlanSubject *self, const IfmPlanGroup *group)
 {
     IfmPipelineOptions options = options_for(self);
+    options.most_nodes = group->most_nodes;
+    options.most_edges = group->most_edges;
+    options.interrupted = self->watch.interrupted;
+    return options;
+}
+
+/* What counting costs shows beside the same without it. */
+static void compile_plain(IfmPlanSubject *self, IfmPlanGroup *group)
+{
+    g_autoptr(GError) error = NULL;
+    IfmPipelineOptions options = options_for_group(self, group);
+    group->plain = ifm_pipeline_new(group->plan, &options, &error);
+    if (group->plain == NULL)
+        group->no_plain = g_strdup(error->message);
+}
+
+static gboolean compile_group(IfmPlanSubject *self, IfmPlanGroup *group, GError **error)
+{
+    IfmPipelineOptions options = options_for_group(self, group);
     g_autofree char *text = ifm_plan_to_text(group->plan);
     group->trace = ifm_trace_new(text);
     options.trace = group->trace;
     options.trace_batches = group->batches->len;
-    options.most_nodes = group->most_nodes;
-    options.most_edges = group->most_edges;
     options.device_time = self->task->device_time;
-    options.interrupted = self->watch.interrupted;
     if (json_is_object(self->task->fallbacks))
     {
         options.replan = look_up_fallback;
         options.replan_user = group;
     }
     group->pipeline = ifm_pipeline_new(group->plan, &options, error);
+    if (group->pipeline != NULL && self->task->device_time == IFM_DEVICE_TIME_ON)
+        compile_plain(self, group);
     return group->pipeline != NULL;
 }
 

@@ -11,6 +11,9 @@ typedef struct
 {
     IfmPlan *plan;
     IfmPipeline *pipeline;
+    IfmPipeline *plain; /* the same uncounted, where all of the pipeline's inferences are counted; or NULL */
+    char *no_plain;     /* why there is none (any more), or NULL */
+    gsize n_replanned;  /* runs after which it went by another plan */
     IfmTrace *trace;
     GArray *batches; /* IfmBatch */
     gint64 most_nodes, most_edges;

@@ -11,6 +11,8 @@ static void group_free(gpointer data)
 {
     IfmPlanGroup *group = data;
     ifm_pipeline_free(group->pipeline);
+    ifm_pipeline_free(group->plain);
+    g_free(group->no_plain);
     ifm_trace_free(group->trace);
     ifm_plan_free(group->plan);
     g_array_unref(group->batches);
@@ -170,6 +172,22 @@ gsize ifm_plan_subject_n_repetitions(const IfmPlanSubject *self)
     return self->repetitions->len;
 }
 
+/* Of the first of the plans. */
+static json_t *describe_counted(const IfmPlanSubject *self)
+{
+    const IfmPlanGroup *first = self->groups->pdata[0];
+    return ifm_plan_counted_to_json(self->counted, first->no_plain);
+}
+
+/* As far as it is known: of those that were sampled, or of all beside the same uncounted. */
+static json_t *slow_down_of(const IfmPlanSubject *self)
+{
+    if (self->task->device_time != IFM_DEVICE_TIME_ON)
+        return ifm_json_real(self->slow_down);
+    json_auto_t *cost = describe_counted(self);
+    return json_incref(json_object_get(cost, "ratio"));
+}
+
 json_t *ifm_plan_subject_describe(const IfmPlanSubject *self)
 {
     const char *aliases[IFM_PLAN_MAX_DEVICES], *why[IFM_PLAN_MAX_DEVICES];
@@ -180,7 +198,7 @@ json_t *ifm_plan_subject_describe(const IfmPlanSubject *self)
     }
     json_t *json = ifm_plan_figures(self->repetitions, aliases, self->n_devices, ifm_plan_subject_has_bound(self), why);
     if (self->task->device_time != IFM_DEVICE_TIME_OFF)
-        json_object_set_new(json, "device_time_cost", ifm_plan_counted_to_json(self->counted));
+        json_object_set_new(json, "device_time_cost", describe_counted(self));
     if (self->task->bound && !ifm_plan_subject_has_bound(self))
         json_object_set_new(json, "no_bound", json_string("the plan has one device"));
     json_t *plans = json_array();
@@ -238,7 +256,7 @@ static void describe_trace(const IfmPlanSubject *self, const IfmPlanGroup *group
         json_object_set_new(meta, "stopped", ifm_json_string(group->stopped));
     json_object_set_new(meta, "clock_kind", json_string(ifm_clock_is_virtual(self->clock) ? "virtual" : "real"));
     json_object_set_new(meta, "device_time", json_string(words[task->device_time]));
-    json_object_set_new(meta, "device_time_slow_down_ratio", ifm_json_real(self->slow_down));
+    json_object_set_new(meta, "device_time_slow_down_ratio", slow_down_of(self));
     ifm_trace_set_meta(group->trace, meta);
 }
 

@@ -211,16 +211,18 @@ static void test_bound(Bench *bench, gconstpointer data)
     g_assert_nonnull(strstr(ended.out, "no bound: the plan has one device"));
 }
 
-/* Counting makes an inference of that device a fifth longer: with all counted it is in the makespan and there is nothing to
- * compare with; with some counted it is known. */
+/* Counting makes an inference of that device a fifth longer: with all counted it is in the makespan, and known by a part
+ * of each repetition that runs uncounted; with some counted it is known by the others. */
 static void test_device_time(Bench *bench, gconstpointer data)
 {
     g_auto(Ended) ended = { 0 };
     json_auto_t *on = run_plan(bench, ONE, "--batches 40 --repetitions 2 --device-time on");
     const json_t *cost = json_object_get(plan_told(first_run(on)), "device_time_cost");
     g_assert_cmpfloat_with_epsilon(figure(first_run(on), "makespan", "measured"), 40 * 6.0 * MS, 0.01 * 40 * 6 * MS);
-    g_assert_true(json_is_null(json_object_get(cost, "ratio")));
-    g_assert_cmpfloat(number(cost, "n_counted"), ==, 80);
+    g_assert_cmpfloat_with_epsilon(number(cost, "ratio"), 0.2, 0.005);
+    g_assert_cmpfloat(number(cost, "n_counted"), ==, 20);
+    g_assert_cmpfloat(number(cost, "n_plain"), ==, 20);
+    g_assert_true(json_is_null(json_object_get(cost, "why")));
     json_auto_t *sampled = run_plan(bench, ONE, "--batches 40 --repetitions 2 --device-time sampled");
     cost = json_object_get(plan_told(first_run(sampled)), "device_time_cost");
     g_assert_cmpfloat_with_epsilon(number(cost, "ratio"), 0.2, 0.005);
@@ -228,9 +230,13 @@ static void test_device_time(Bench *bench, gconstpointer data)
     g_assert_cmpfloat(number(cost, "n_counted") + number(cost, "n_plain"), ==, 80);
     g_assert_cmpfloat(number(cost, "interval.lower"), <=, number(cost, "ratio"));
     g_assert_cmpfloat(number(cost, "interval.upper"), <, 0.3);
-    run_line(bench, "run plan.json -q -o out --batches 10 --repetitions 1 --device-time on", &ended);
+    run_line(bench, "run plan.json -q -o out --batches 10 --repetitions 1 --device-time on --trace on.json", &ended);
     assert_status(&ended, 0);
-    g_assert_nonnull(strstr(ended.out, "is not known: every inference was counted"));
+    g_assert_nonnull(strstr(ended.out, "asking for device time slowed it down by 20.0 %"));
+    g_autofree char *trace = read_text(bench, "on.json");
+    g_assert_nonnull(strstr(trace, "\"device_time_slow_down_ratio\""));
+    g_assert_null(strstr(trace, "\"device_time_slow_down_ratio\": null"));
+    g_assert_null(strstr(trace, "\"device_time_slow_down_ratio\":null"));
     write_text(bench, "chain.json", CHAIN); /* B can count nothing */
     run_line(bench, "run chain.json -q -o out --batches 40 --repetitions 1 --device-time sampled", &ended);
     assert_status(&ended, 0);

@@ -189,6 +189,65 @@ static void test_bound_without(void)
     fixture_clear(&fixture);
 }
 
+/* Where all is counted, the same runs uncounted in each repetition, too: of one block the first 30 of 120 batches are
+ * compared, a quarter; of 20 the first 10; of 12 all, as the rest would be no more than what is under way. The samples are
+ * those of the counted run alone.
+ */
+static void test_counted(void)
+{
+    static const struct
+    {
+        gsize n_batches, n_compared;
+    } rows[] = { { 120, 30 }, { 20, 10 }, { 12, 12 } };
+    Fixture fixture;
+    fixture_init(&fixture, NULL);
+    for (gsize i = 0; i < G_N_ELEMENTS(rows); i++)
+    {
+        g_auto(PlanText) text = { 0 };
+        plan_text_init(&text,
+                       "{'plan': [[['X'],[1,2,3,4,5,6,7],[1.0]]], 'model': 'graphsage', 'devices': "
+                       "{'X': {'device': 'simulated:plans/COUNTS'}}}",
+                       60, 300);
+        text.plan_case.device_time = "on";
+        text.plan_case.n_batches = rows[i].n_batches;
+        g_autoptr(IfmMeasurement) measurement = measure_plan(&fixture, &text.plan_case);
+        g_assert_cmpstr(measurement->reason, ==, "");
+        const json_t *cost = json_object_get(plan_of(measurement), "device_time_cost");
+        g_assert_cmpfloat_with_epsilon(number(cost, "ratio"), 0.25, 1e-9);
+        g_assert_cmpfloat_with_epsilon(number(cost, "interval.lower"), 0.25, 1e-6);
+        g_assert_cmpfloat_with_epsilon(number(cost, "interval.upper"), 0.25, 1e-6);
+        g_assert_cmpfloat(number(cost, "n_counted"), ==, 3 * (double)rows[i].n_compared);
+        g_assert_cmpfloat(number(cost, "n_plain"), ==, 3 * (double)rows[i].n_compared);
+        check_samples(measurement->samples_ns, (guint)(3 * (rows[i].n_batches - 1)), 2500000);
+        g_assert_cmpuint(json_array_size(json_object_get(plan_of(measurement), "repetitions")), ==, 3);
+    }
+    fixture_clear(&fixture);
+}
+
+/* A device that fails brings another plan: there is nothing uncounted of that one. */
+static void test_counted_replan(void)
+{
+    Fixture fixture;
+    g_auto(PlanText) text = { 0 };
+    fixture_init(&fixture, NULL);
+    plan_text_init(&text,
+                   "{'plan': [[['X'],[1,2,3],[1.0]],[['C'],[4,5,6,7],[1.0]]], 'model': 'graphsage', 'devices': "
+                   "{'X': {'device': 'simulated:plans/COUNTS-LOSE'}, 'C': {'device': 'simulated:plans/COUNTS'}}}",
+                   60, 300);
+    json_auto_t *fallbacks = json_pack("{s:[[[s],[i,i,i,i,i,i,i],[f]]]}", "1", "C", 1, 2, 3, 4, 5, 6, 7, 1.0);
+    text.plan_case.fallbacks = fallbacks;
+    text.plan_case.device_time = "on";
+    text.plan_case.n_batches = 30; /* its 25th inference is in the warm-up */
+    g_autoptr(IfmMeasurement) measurement = measure_plan(&fixture, &text.plan_case);
+    g_assert_cmpstr(measurement->reason, ==, "");
+    const json_t *cost = json_object_get(plan_of(measurement), "device_time_cost");
+    g_assert_true(json_is_null(json_object_get(cost, "ratio")));
+    g_assert_cmpfloat(number(cost, "n_counted"), >, 0);
+    g_assert_cmpfloat(number(cost, "n_plain"), ==, 0);
+    g_assert_nonnull(strstr(text_in(cost, "why"), "another plan"));
+    fixture_clear(&fixture);
+}
+
 /* Graphs whose plans differ in ratios share a pipeline; other plans run in a group of their own, one after the other. */
 static void test_several_graphs(void)
 {
@@ -634,6 +693,8 @@ int main(int argc, char **argv)
     g_test_add_func("/plan/bound", test_bound);
     g_test_add_func("/plan/bound-idle", test_bound_idle);
     g_test_add_func("/plan/bound-without", test_bound_without);
+    g_test_add_func("/plan/counted", test_counted);
+    g_test_add_func("/plan/counted-replan", test_counted_replan);
     g_test_add_func("/plan/several-graphs", test_several_graphs);
     g_test_add_func("/plan/parts", test_parts);
     g_test_add_func("/plan/record", test_record);
