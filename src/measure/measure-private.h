@@ -201,6 +201,24 @@ typedef enum
  * @message: (out) (transfer full) */
 IfmMessageState ifm_message_read(IfmMessageReader *reader, json_t **message);
 
+/** ifm_path_to_json: A path need not be UTF-8. (transfer full) null for none. */
+json_t *ifm_path_to_json(const char *path);
+/** IfmMembers: an object of a message that is read. @where: for the messages of what is missing or another thing */
+typedef struct
+{
+    const json_t *object;
+    const char *where;
+    GError **error;
+} IfmMembers;
+gboolean ifm_members_int(const IfmMembers *members, const char *key, gint64 *value);
+/** ifm_members_size: what is below 0 is 0. */
+gboolean ifm_members_size(const IfmMembers *members, const char *key, gsize *value);
+gboolean ifm_members_double(const IfmMembers *members, const char *key, double *value);
+gboolean ifm_members_flag(const IfmMembers *members, const char *key, gboolean *value);
+gboolean ifm_members_text(const IfmMembers *members, const char *key, const char **value);
+/** ifm_members_path: @value: (out) (transfer full) NULL for null */
+gboolean ifm_members_path(const IfmMembers *members, const char *key, char **value);
+
 json_t *ifm_model_case_to_json(const IfmModelCase *model_case);
 /** IfmOwnedCase: a model case whose strings live in @json. */
 typedef struct

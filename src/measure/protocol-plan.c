@@ -26,19 +26,12 @@ gboolean ifm_device_time_parse(const char *word, IfmDeviceTime *device_time, GEr
 
 /* --- there --------------------------------------------------------------------------------------------------------- */
 
-/* A path need not be UTF-8. null for none */
-static json_t *path_to_json(const char *path)
-{
-    g_autofree char *escaped = path != NULL ? g_strescape(path, NULL) : NULL;
-    return escaped != NULL ? json_string(escaped) : json_null();
-}
-
 json_t *ifm_plan_item_to_json(const IfmPlanItem *item)
 {
     return json_pack("{s:I,s:I,s:I,s:I,s:I,s:o,s:o}", "graph", (json_int_t)item->graph, "nodes", (json_int_t)item->nodes,
                      "edges", (json_int_t)item->edges, "n_own", (json_int_t)item->n_own, "whole_nodes",
-                     (json_int_t)item->whole_nodes, "inputs", path_to_json(item->inputs), "reference",
-                     path_to_json(item->reference));
+                     (json_int_t)item->whole_nodes, "inputs", ifm_path_to_json(item->inputs), "reference",
+                     ifm_path_to_json(item->reference));
 }
 
 json_t *ifm_plan_task_to_json(const IfmPlanCase *plan_case, json_t *items /* (transfer full) */, gboolean true_outputs)
@@ -53,37 +46,13 @@ json_t *ifm_plan_task_to_json(const IfmPlanCase *plan_case, json_t *items /* (tr
         "block_depth", plan_case->block_depth, "device_time", plan_case->device_time, "watchdog_ns",
         (json_int_t)plan_case->watchdog_ns, "true_outputs", true_outputs, "rtol", ifm_json_real(plan_case->rtol), "atol",
         ifm_json_real(plan_case->atol), "fallbacks", (json_t *)plan_case->fallbacks, "trace_path",
-        path_to_json(plan_case->trace_path), "cache_dir", path_to_json(plan_case->cache_dir), "repetitions",
+        ifm_path_to_json(plan_case->trace_path), "cache_dir", ifm_path_to_json(plan_case->cache_dir), "repetitions",
         (json_int_t)plan_case->repetitions, "bound", plan_case->bound);
     g_assert(json != NULL);
     return json;
 }
 
 /* --- and back ------------------------------------------------------------------------------------------------------ */
-
-typedef struct
-{
-    const json_t *object;
-    const char *where;
-    GError **error;
-} Source;
-
-static gboolean get_int(const Source *source, const char *key, gint64 *value)
-{
-    return ifm_json_get_int64(source->object, source->where, key, value, source->error);
-}
-
-/* @value: (out) (transfer full) NULL for null */
-static gboolean get_path(const Source *source, const char *key, char **value)
-{
-    const char *escaped;
-    if (json_is_null(json_object_get(source->object, key)))
-        return TRUE;
-    if (!ifm_json_get_string(source->object, source->where, key, &escaped, source->error))
-        return FALSE;
-    *value = g_strcompress(escaped);
-    return TRUE;
-}
 
 static void item_clear(gpointer data)
 {
@@ -95,12 +64,13 @@ static void item_clear(gpointer data)
 static gboolean read_item(IfmPlanTask *task, const json_t *json, GError **error)
 {
     IfmPlanItem item = { 0 };
-    const Source source = { json, "case.items", error };
+    const IfmMembers members = { json, "case.items", error };
     gint64 graph = 0;
-    gboolean whole = get_int(&source, "graph", &graph) && get_int(&source, "nodes", &item.nodes) &&
-                     get_int(&source, "edges", &item.edges) && get_int(&source, "n_own", &item.n_own) &&
-                     get_int(&source, "whole_nodes", &item.whole_nodes) && get_path(&source, "inputs", &item.inputs) &&
-                     get_path(&source, "reference", &item.reference);
+    gboolean whole = ifm_members_int(&members, "graph", &graph) && ifm_members_int(&members, "nodes", &item.nodes) &&
+                     ifm_members_int(&members, "edges", &item.edges) && ifm_members_int(&members, "n_own", &item.n_own) &&
+                     ifm_members_int(&members, "whole_nodes", &item.whole_nodes) &&
+                     ifm_members_path(&members, "inputs", &item.inputs) &&
+                     ifm_members_path(&members, "reference", &item.reference);
     if (whole && (graph < 0 || graph >= (gint64)task->plans->len || item.inputs == NULL))
     {
         g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "case.items: graph %" G_GINT64_FORMAT " has no plan or no inputs",
@@ -133,20 +103,23 @@ static gboolean read_lists(IfmPlanTask *task, GError **error)
 
 static gboolean read_settings(IfmPlanTask *task, GError **error)
 {
-    const Source source = { task->json, "case", error };
+    const IfmMembers members = { task->json, "case", error };
     const char *device_time;
     gint64 seed, n_batches, queue_depth, block_depth, repetitions;
-    if (!get_int(&source, "features", &task->sizes.features) || !get_int(&source, "hidden", &task->sizes.hidden) ||
-        !get_int(&source, "seed", &seed) || !get_int(&source, "n_batches", &n_batches) ||
-        !get_int(&source, "queue_depth", &queue_depth) || !get_int(&source, "block_depth", &block_depth) ||
-        !get_int(&source, "repetitions", &repetitions) || !get_int(&source, "watchdog_ns", &task->watchdog_ns) ||
+    if (!ifm_members_int(&members, "features", &task->sizes.features) ||
+        !ifm_members_int(&members, "hidden", &task->sizes.hidden) || !ifm_members_int(&members, "seed", &seed) ||
+        !ifm_members_int(&members, "n_batches", &n_batches) || !ifm_members_int(&members, "queue_depth", &queue_depth) ||
+        !ifm_members_int(&members, "block_depth", &block_depth) ||
+        !ifm_members_int(&members, "repetitions", &repetitions) ||
+        !ifm_members_int(&members, "watchdog_ns", &task->watchdog_ns) ||
         !ifm_json_get_string(task->json, "case", "device_time", &device_time, error) ||
         !ifm_device_time_parse(device_time, &task->device_time, error) ||
         !ifm_json_get_boolean(task->json, "case", "true_outputs", &task->true_outputs, error) ||
         !ifm_json_get_boolean(task->json, "case", "bound", &task->bound, error) ||
         !ifm_json_get_double(task->json, "case", "rtol", &task->rtol, error) ||
         !ifm_json_get_double(task->json, "case", "atol", &task->atol, error) ||
-        !get_path(&source, "trace_path", &task->trace_path) || !get_path(&source, "cache_dir", &task->cache_dir))
+        !ifm_members_path(&members, "trace_path", &task->trace_path) ||
+        !ifm_members_path(&members, "cache_dir", &task->cache_dir))
         return FALSE;
     task->seed = (guint32)seed;
     task->n_batches = (gsize)MAX(n_batches, 1);

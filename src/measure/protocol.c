@@ -106,6 +106,55 @@ IfmMessageState ifm_message_read(IfmMessageReader *reader, json_t **message)
     return state;
 }
 
+/* --- members of a case ---------------------------------------------------------------------------------------------- */
+
+json_t *ifm_path_to_json(const char *path)
+{
+    g_autofree char *escaped = path != NULL ? g_strescape(path, NULL) : NULL;
+    return escaped != NULL ? json_string(escaped) : json_null();
+}
+
+gboolean ifm_members_path(const IfmMembers *members, const char *key, char **value)
+{
+    const char *escaped;
+    *value = NULL;
+    if (json_is_null(json_object_get(members->object, key)))
+        return TRUE;
+    if (!ifm_members_text(members, key, &escaped))
+        return FALSE;
+    *value = g_strcompress(escaped);
+    return TRUE;
+}
+
+gboolean ifm_members_size(const IfmMembers *members, const char *key, gsize *value)
+{
+    gint64 whole;
+    if (!ifm_members_int(members, key, &whole))
+        return FALSE;
+    *value = (gsize)MAX(whole, 0);
+    return TRUE;
+}
+
+gboolean ifm_members_int(const IfmMembers *members, const char *key, gint64 *value)
+{
+    return ifm_json_get_int64(members->object, members->where, key, value, members->error);
+}
+
+gboolean ifm_members_double(const IfmMembers *members, const char *key, double *value)
+{
+    return ifm_json_get_double(members->object, members->where, key, value, members->error);
+}
+
+gboolean ifm_members_flag(const IfmMembers *members, const char *key, gboolean *value)
+{
+    return ifm_json_get_boolean(members->object, members->where, key, value, members->error);
+}
+
+gboolean ifm_members_text(const IfmMembers *members, const char *key, const char **value)
+{
+    return ifm_json_get_string(members->object, members->where, key, value, members->error);
+}
+
 /* --- a model case ------------------------------------------------------------------------------------------------- */
 
 json_t *ifm_protocol_to_json(const IfmProtocol *protocol)
@@ -123,13 +172,6 @@ static json_t *whole_protocol_to_json(const IfmProtocol *protocol)
                      (json_int_t)protocol->runs, "ci_ratio", protocol->ci_ratio, "level", protocol->level, "least_runs",
                      (json_int_t)protocol->least_runs, "most_runs", (json_int_t)protocol->most_runs, "time_budget_ns",
                      (json_int_t)protocol->time_budget_ns);
-}
-
-/* "" for none. A path need not be UTF-8. */
-static json_t *path_to_json(const char *path)
-{
-    g_autofree char *escaped = g_strescape(path != NULL ? path : "", NULL);
-    return json_string(escaped);
 }
 
 static json_t *sizes_to_json(const IfmDimBinding *sizes, gsize n)
@@ -150,8 +192,8 @@ static json_t *load_to_json(const IfmModelCase *model_case)
         const IfmLoadDevice *one = &model_case->load[i];
         json_array_append_new(
             json, json_pack("{s:o,s:o,s:o,s:o,s:b}", "alias", ifm_json_string(one->alias != NULL ? one->alias : ""),
-                            "device", ifm_json_string(one->device), "model_path", path_to_json(one->model_path),
-                            "inputs_path", path_to_json(one->inputs_path), "free_shapes", one->free_shapes));
+                            "device", ifm_json_string(one->device), "model_path", ifm_path_to_json(one->model_path),
+                            "inputs_path", ifm_path_to_json(one->inputs_path), "free_shapes", one->free_shapes));
     }
     return json;
 }
@@ -162,9 +204,9 @@ json_t *ifm_model_case_to_json(const IfmModelCase *model_case)
     for (gsize i = 0; model_case->vendor != NULL && model_case->vendor[i] != NULL; i++)
         json_array_append_new(vendor, ifm_json_string(model_case->vendor[i]));
     json_t *json = json_object();
-    json_object_set_new(json, "model_path", path_to_json(model_case->model_path));
-    json_object_set_new(json, "inputs_path", path_to_json(model_case->inputs_path));
-    json_object_set_new(json, "cache_dir", path_to_json(model_case->cache_dir));
+    json_object_set_new(json, "model_path", ifm_path_to_json(model_case->model_path));
+    json_object_set_new(json, "inputs_path", ifm_path_to_json(model_case->inputs_path));
+    json_object_set_new(json, "cache_dir", ifm_path_to_json(model_case->cache_dir));
     json_object_set_new(json, "free_shapes", json_boolean(model_case->free_shapes));
     json_object_set_new(json, "model_name", ifm_json_string(model_case->model_name));
     json_object_set_new(json, "device", ifm_json_string(model_case->device));
@@ -184,59 +226,15 @@ json_t *ifm_model_case_to_json(const IfmModelCase *model_case)
     return json;
 }
 
-typedef struct
-{
-    const json_t *object;
-    const char *where;
-    GError **error;
-} Source;
-
-static gboolean get_size(const Source *source, const char *key, gsize *value)
-{
-    gint64 whole;
-    if (!ifm_json_get_int64(source->object, source->where, key, &whole, source->error))
-        return FALSE;
-    *value = (gsize)MAX(whole, 0);
-    return TRUE;
-}
-
-static gboolean get_int(const Source *source, const char *key, gint64 *value)
-{
-    return ifm_json_get_int64(source->object, source->where, key, value, source->error);
-}
-
-static gboolean get_double(const Source *source, const char *key, double *value)
-{
-    return ifm_json_get_double(source->object, source->where, key, value, source->error);
-}
-
-static gboolean get_flag(const Source *source, const char *key, gboolean *value)
-{
-    return ifm_json_get_boolean(source->object, source->where, key, value, source->error);
-}
-
-static gboolean get_text(const Source *source, const char *key, const char **value)
-{
-    return ifm_json_get_string(source->object, source->where, key, value, source->error);
-}
-
-/* @value: (out) (transfer full) NULL for "" */
-static gboolean get_path(const Source *source, const char *key, char **value)
-{
-    const char *escaped;
-    if (!get_text(source, key, &escaped))
-        return FALSE;
-    *value = *escaped != '\0' ? g_strcompress(escaped) : NULL;
-    return TRUE;
-}
-
 static gboolean read_protocol(const json_t *json, IfmProtocol *protocol, GError **error)
 {
-    const Source source = { json, "case.protocol", error };
-    return get_size(&source, "warmup", &protocol->warmup) && get_size(&source, "runs", &protocol->runs) &&
-           get_double(&source, "ci_ratio", &protocol->ci_ratio) && get_double(&source, "level", &protocol->level) &&
-           get_size(&source, "least_runs", &protocol->least_runs) && get_size(&source, "most_runs", &protocol->most_runs) &&
-           get_int(&source, "time_budget_ns", &protocol->time_budget_ns);
+    const IfmMembers members = { json, "case.protocol", error };
+    return ifm_members_size(&members, "warmup", &protocol->warmup) && ifm_members_size(&members, "runs", &protocol->runs) &&
+           ifm_members_double(&members, "ci_ratio", &protocol->ci_ratio) &&
+           ifm_members_double(&members, "level", &protocol->level) &&
+           ifm_members_size(&members, "least_runs", &protocol->least_runs) &&
+           ifm_members_size(&members, "most_runs", &protocol->most_runs) &&
+           ifm_members_int(&members, "time_budget_ns", &protocol->time_budget_ns);
 }
 
 static gboolean read_sizes(const json_t *json, const char *key, IfmDimBinding **sizes, gsize *n, GError **error)
@@ -248,8 +246,9 @@ static gboolean read_sizes(const json_t *json, const char *key, IfmDimBinding **
     *sizes = g_new0(IfmDimBinding, *n);
     for (gsize i = 0; i < *n; i++)
     {
-        const Source source = { json_array_get(list, i), key, error };
-        if (!get_text(&source, "name", &(*sizes)[i].name) || !get_int(&source, "value", &(*sizes)[i].value))
+        const IfmMembers members = { json_array_get(list, i), key, error };
+        if (!ifm_members_text(&members, "name", &(*sizes)[i].name) ||
+            !ifm_members_int(&members, "value", &(*sizes)[i].value))
             return FALSE;
     }
     return TRUE;
@@ -266,11 +265,13 @@ static gboolean read_load(IfmOwnedCase *owned, GError **error)
     for (gsize i = 0; i < n; i++)
     {
         IfmLoadDevice *one = &owned->load[i];
-        const Source source = { json_array_get(list, i), "case.load", error };
+        const IfmMembers members = { json_array_get(list, i), "case.load", error };
         char *model_path = NULL, *inputs_path = NULL;
-        gboolean whole = get_text(&source, "alias", &one->alias) && get_text(&source, "device", &one->device) &&
-                         get_path(&source, "model_path", &model_path) && get_path(&source, "inputs_path", &inputs_path) &&
-                         get_flag(&source, "free_shapes", &one->free_shapes);
+        gboolean whole = ifm_members_text(&members, "alias", &one->alias) &&
+                         ifm_members_text(&members, "device", &one->device) &&
+                         ifm_members_path(&members, "model_path", &model_path) &&
+                         ifm_members_path(&members, "inputs_path", &inputs_path) &&
+                         ifm_members_flag(&members, "free_shapes", &one->free_shapes);
         one->alias = whole && *one->alias != '\0' ? one->alias : NULL;
         one->model_path = model_path;
         one->inputs_path = inputs_path;
@@ -306,17 +307,21 @@ gboolean ifm_owned_case_init(IfmOwnedCase *owned, json_t *json, GError **error)
 {
     *owned = (IfmOwnedCase){ .json = json_incref(json) };
     IfmModelCase *out = &owned->model_case;
-    const Source source = { json, "case", error };
+    const IfmMembers members = { json, "case", error };
     gint64 dtype = 0, threads = 0, seed = 0;
     json_t *protocol = NULL;
     gboolean whole =
-        get_path(&source, "model_path", &owned->model_path) && get_path(&source, "inputs_path", &owned->inputs_path) &&
-        get_path(&source, "cache_dir", &owned->cache_dir) && get_flag(&source, "free_shapes", &out->free_shapes) &&
-        get_text(&source, "model_name", &out->model_name) && get_text(&source, "device", &out->device) &&
-        get_int(&source, "dtype", &dtype) && get_int(&source, "threads", &threads) && get_int(&source, "seed", &seed) &&
-        get_flag(&source, "profile", &out->profile) && get_flag(&source, "verify", &out->verify) &&
-        get_flag(&source, "native_async", &out->native_async) && get_double(&source, "rtol", &out->rtol) &&
-        get_double(&source, "atol", &out->atol) && read_lists(owned, error) && read_load(owned, error) &&
+        ifm_members_path(&members, "model_path", &owned->model_path) &&
+        ifm_members_path(&members, "inputs_path", &owned->inputs_path) &&
+        ifm_members_path(&members, "cache_dir", &owned->cache_dir) &&
+        ifm_members_flag(&members, "free_shapes", &out->free_shapes) &&
+        ifm_members_text(&members, "model_name", &out->model_name) && ifm_members_text(&members, "device", &out->device) &&
+        ifm_members_int(&members, "dtype", &dtype) && ifm_members_int(&members, "threads", &threads) &&
+        ifm_members_int(&members, "seed", &seed) && ifm_members_flag(&members, "profile", &out->profile) &&
+        ifm_members_flag(&members, "verify", &out->verify) &&
+        ifm_members_flag(&members, "native_async", &out->native_async) &&
+        ifm_members_double(&members, "rtol", &out->rtol) && ifm_members_double(&members, "atol", &out->atol) &&
+        read_lists(owned, error) && read_load(owned, error) &&
         ifm_json_get_object(json, "case", "protocol", &protocol, error) && read_protocol(protocol, &out->protocol, error);
     out->model_path = owned->model_path;
     out->inputs_path = owned->inputs_path;
@@ -353,11 +358,11 @@ json_t *ifm_link_case_to_json(const IfmLinkCase *link_case)
 
 gboolean ifm_link_case_from_json(const json_t *json, IfmLinkCase *link_case, GError **error)
 {
-    const Source source = { json, "case", error };
+    const IfmMembers members = { json, "case", error };
     json_t *protocol = NULL;
     *link_case = (IfmLinkCase){ 0 };
-    return get_text(&source, "from", &link_case->from) && get_text(&source, "to", &link_case->to) &&
-           get_int(&source, "bytes", &link_case->size_bytes) &&
+    return ifm_members_text(&members, "from", &link_case->from) && ifm_members_text(&members, "to", &link_case->to) &&
+           ifm_members_int(&members, "bytes", &link_case->size_bytes) &&
            ifm_json_get_object(json, "case", "protocol", &protocol, error) &&
            read_protocol(protocol, &link_case->protocol, error);
 }
