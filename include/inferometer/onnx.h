@@ -226,8 +226,9 @@ void ifm_analysis_coverage(const IfmAnalysis *analysis, IfmCoverage *coverage);
 void ifm_coverage_clear(IfmCoverage *coverage);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(IfmCoverage, ifm_coverage_clear)
 
-/** IfmLifetime: a tensor that some node makes, or an input. @first, @last: index of the node that makes it (-1: an input)
- * and of the last that reads it (n_nodes where it is an output). @bytes: -1 where its shape is not known. */
+/** IfmLifetime: a tensor of the model's own graph that some node makes, or an input; no constants. @first, @last: index of
+ * the node that makes it (-1: an input) and of the last that reads it (n_nodes where it is an output; @first where nobody
+ * does). @bytes: -1 where its shape is not known. */
 typedef struct
 {
     const char *tensor; /* borrowed from the model */
@@ -236,14 +237,16 @@ typedef struct
 } IfmLifetime;
 
 /**
- * IfmMemoryPlan: what the graph needs, by its shapes alone: no runtime's padding, workspace or fusing is in it.
+ * IfmMemoryPlan: what the graph needs, by its shapes alone: no runtime's padding, workspace or fusing is in it. What goes
+ * on in a subgraph (of If the branch that needs most, of a Loop one turn) is counted at its node, its outputs as the
+ * node's.
  * @peak_bytes: the largest sum of the tensors alive at one node, inputs and outputs of the model included: the least that
  * any allocator can do with in this order of the nodes, where none works in place and none is fused away
  * @arena_bytes: what a greedy placement of those (largest first, no tensor moved) comes to
  */
 typedef struct
 {
-    gint64 parameter_bytes; /* initializers of any type, as stored */
+    gint64 parameter_bytes; /* initializers and values of Constant nodes, of any type, in the width of the type */
     gint64 input_bytes, output_bytes;
     gint64 activation_bytes; /* all made by nodes, as though none was ever freed: what a backward pass keeps */
     gint64 peak_bytes, arena_bytes;

@@ -4,6 +4,7 @@
 
 struct IfmAnalysis
 {
+    IfmModel *model;
     GHashTable *facts; /* name -> IfmFact* */
     IfmNodeCost *costs;
     gsize n_costs;
@@ -192,6 +193,7 @@ IfmAnalysis *ifm_model_analyse(IfmModel *model, const IfmDimBinding *bindings, g
 {
     g_autoptr(IfmAnalysis) analysis = g_new0(IfmAnalysis, 1);
     g_autoptr(GHashTable) declared = g_hash_table_new(g_str_hash, g_str_equal);
+    analysis->model = ifm_model_ref(model);
     analysis->facts = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
     analysis->n_costs = model->n_nodes;
     analysis->costs = g_new0(IfmNodeCost, model->n_nodes + 1);
@@ -212,8 +214,14 @@ void ifm_analysis_free(IfmAnalysis *analysis)
     if (analysis == NULL)
         return;
     g_hash_table_unref(analysis->facts);
+    ifm_model_unref(analysis->model);
     g_free(analysis->costs);
     g_free(analysis);
+}
+
+const IfmModel *ifm_analysis_model(const IfmAnalysis *analysis)
+{
+    return analysis->model;
 }
 
 gboolean ifm_analysis_shape(const IfmAnalysis *analysis, const char *tensor, IfmDtype *dtype, int *rank, gint64 *shape)

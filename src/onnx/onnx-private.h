@@ -39,6 +39,9 @@ void ifm_onnx_detach_tensors(IfmModel *model);
  */
 gboolean ifm_onnx_tensor_wrap(const Onnx__TensorProto *proto, IfmTensor *tensor);
 
+/* ifm_onnx_type_bits: Returns: bits an element of a TensorProto.DataType takes; 0 for strings and unknown types. */
+guint ifm_onnx_type_bits(int data_type);
+
 /* --- graph-check.c -------------------------------------------------------------------------------------------------- */
 
 /*

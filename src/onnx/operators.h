@@ -59,6 +59,9 @@ gboolean ifm_fact_n_elements(const IfmFact *fact, gint64 *n);
 /* ifm_fact_from_tensor: dtype, shape and, for few integers, values of a constant. */
 IfmFact ifm_fact_from_tensor(const Onnx__TensorProto *tensor);
 
+/* ifm_analysis_model: Returns: (transfer none) what was analysed; the analysis holds a reference. */
+const IfmModel *ifm_analysis_model(const IfmAnalysis *analysis);
+
 /* --- rules ---------------------------------------------------------------------------------------------------------- */
 
 gboolean ifm_shape_same(const IfmOperatorCall *call, GError **error);

@@ -59,6 +59,11 @@ static const struct
     [ONNX__TENSOR_PROTO__DATA_TYPE__INT2] = { 2, FIELD_INT32, 1 },
 };
 
+guint ifm_onnx_type_bits(int data_type)
+{
+    return data_type > 0 && data_type < (int)G_N_ELEMENTS(types) ? types[data_type].bits : 0;
+}
+
 /* --- checking ------------------------------------------------------------------------------------------------------- */
 
 static gsize field_count(const Onnx__TensorProto *tensor, ValueField field)
