@@ -255,7 +255,13 @@ typedef struct
     const char *trace_path;   /* where the worker writes the trace of the last repetition, or NULL */
     const char *cache_dir;
     guint32 seed;
-    gsize repetitions; /* at least 1; one more goes before, as warm-up */
+    gsize repetitions; /* at least 1; one more goes before, as warm-up. With a @ci_ratio so many at most */
+    /* above 0: repetitions until half the interval of their median makespan is at most this part of it, by the rule of
+     * IfmProtocol: from @least_repetitions on (0: 10, or @repetitions where they are fewer), in @time_budget_ns (0: no
+     * limit; with the warm-up) */
+    double ci_ratio;
+    gsize least_repetitions;
+    gint64 time_budget_ns;
     /* also, interleaved with each repetition: each device of the plans alone on whole batches, and all of them at once,
      * each on whole batches of its own: the bound that a plan's throughput is held against */
     gboolean bound;

@@ -2,14 +2,19 @@
 
 #define PUBLISHED_WARMUP 10 /* of protocols with fixed counts */
 
+int cli_check_ci(const Arguments *arguments)
+{
+    if (cli_given(arguments, "ci") && cli_ratio(arguments, "ci") <= 0)
+        return cli_usage(cli_verb_of(arguments), "--ci: above 0%%, at most 100%%");
+    return CLI_EXIT_OK;
+}
+
 int cli_check_protocol(const Arguments *arguments)
 {
     const Verb *verb = cli_verb_of(arguments);
     if (cli_given(arguments, "runs") && cli_given(arguments, "ci"))
         return cli_usage(verb, "--runs and --ci: a fixed count or an interval to reach, not both");
-    if (cli_given(arguments, "ci") && cli_ratio(arguments, "ci") <= 0)
-        return cli_usage(verb, "--ci: above 0%%, at most 100%%");
-    return CLI_EXIT_OK;
+    return cli_check_ci(arguments);
 }
 
 IfmProtocol cli_protocol(const Arguments *arguments, const IfmProtocol *base)

@@ -44,6 +44,8 @@ G_BEGIN_DECLS
 #define HELP_CASE_TIMEOUT "the most time for one case, all told; 0: no limit"
 #define HELP_MEMORY_LIMIT "how far a device's process may grow once its runtime is open; 0: no limit"
 
+/* cli_check_ci: that an interval of nothing is not aimed at. Returns: as below. */
+int cli_check_ci(const Arguments *arguments);
 /* cli_check_protocol: what no single option's row can say. Returns: an exit status; what is wrong was told. */
 int cli_check_protocol(const Arguments *arguments);
 /* cli_protocol, cli_limits: @base with what was given on the command line put over it. */

@@ -16,7 +16,16 @@ typedef struct
     GError *store_error; /* the store took no more: nothing further is run */
 } Running;
 
+/* The most of them where an interval is aimed at, and nobody said how many. */
+#define MOST_REPETITIONS 100
+
 /* --- doing ------------------------------------------------------------------------------------------------------------ */
+
+static gsize repetitions_of(const Arguments *arguments)
+{
+    gboolean many = cli_given(arguments, "ci") && !cli_given(arguments, "repetitions");
+    return many ? MOST_REPETITIONS : (gsize)cli_integer(arguments, "repetitions");
+}
 
 static IfmPlanCase case_of(const Running *running, const RunJob *job, const char *trace_path)
 {
@@ -36,7 +45,9 @@ static IfmPlanCase case_of(const Running *running, const RunJob *job, const char
         .prediction = job->prediction,
         .trace_path = trace_path,
         .seed = (guint32)cli_integer(arguments, "seed"),
-        .repetitions = (gsize)cli_integer(arguments, "repetitions"),
+        .repetitions = repetitions_of(arguments),
+        .ci_ratio = cli_given(arguments, "ci") ? cli_ratio(arguments, "ci") : 0,
+        .time_budget_ns = cli_integer(arguments, "time-budget"),
         .bound = cli_given(arguments, "bound"),
     };
 }
@@ -69,7 +80,7 @@ static void run_job(Running *running, RunJob *job, guint index)
     job->sealed = ifm_runner_plan_case(running->runner, &plan_case, &job->error);
     if (job->sealed == NULL || !store_prediction(running, job))
         return;
-    progress_begin(running->progress, job->title, plan_case.repetitions, 0);
+    progress_begin(running->progress, job->title, plan_case.ci_ratio > 0 ? 0 : plan_case.repetitions, plan_case.ci_ratio);
     job->measurement = ifm_runner_measure_plan(running->runner, &plan_case, job->sealed, &job->error);
     if (job->measurement != NULL)
         ifm_store_commit(running->set->store, job->sealed, job->measurement, &running->store_error);
@@ -285,15 +296,19 @@ static int finish(Running *running)
     return written != CLI_EXIT_OK ? written : status;
 }
 
-static int check_outputs(const Arguments *arguments)
+static int check_arguments(const Arguments *arguments)
 {
-    return cli_check_outputs(arguments, (const char *const[]){ "json", "csv", "trace", NULL });
+    if (cli_given(arguments, "time-budget") && !cli_given(arguments, "ci"))
+        return cli_usage(cli_verb_of(arguments), "--time-budget needs --ci: without it --repetitions are run, all of them");
+    int status = cli_check_ci(arguments);
+    return status != CLI_EXIT_OK ? status
+                                 : cli_check_outputs(arguments, (const char *const[]){ "json", "csv", "trace", NULL });
 }
 
 static int run_run(const Arguments *arguments)
 {
     g_auto(RunSet) set = { 0 };
-    int status = check_outputs(arguments);
+    int status = check_arguments(arguments);
     if (status != CLI_EXIT_OK || (status = run_set_init(&set, arguments)) != CLI_EXIT_OK)
         return status;
     g_autoptr(Progress) progress = progress_new(set.jobs->len, cli_given(arguments, "quiet"));
@@ -326,7 +341,11 @@ static const Option run_options[] = {
     { "parts", 0, OPTION_COUNT, FALSE, "N", "part each graph (METIS): each subgraph with its ghost nodes is a batch", "1",
       .least = 1, .most = 65536 },
     { "batches", 0, OPTION_COUNT, FALSE, "N", "batches of one run", "100", .least = 1, .most = 1000000 },
-    { "repetitions", 0, OPTION_COUNT, FALSE, "N", "runs to measure, after one to warm up", "3", .least = 1, .most = 10000 },
+    { "repetitions", 0, OPTION_COUNT, FALSE, "N", "runs to measure, after one to warm up; with --ci the most, then 100",
+      "3", .least = 1, .most = 10000 },
+    { "ci", 0, OPTION_RATIO, FALSE, "PERCENT",
+      "repeat (10 times at least) until half the throughput's 95 % interval is at most this part of it" },
+    { "time-budget", 0, OPTION_DURATION, FALSE, "TIME", "with --ci, the most time to warm up and repeat for", "0" },
     { "queue-depth", 0, OPTION_COUNT, FALSE, "N", "batches that may lie between two blocks", "2", .least = 1,
       .most = 1024 },
     { "block-depth", 0, OPTION_COUNT, FALSE, "N", "batches that the devices of a block may be apart", "2", .least = 1,

@@ -239,6 +239,10 @@ json_t *ifm_link_case_to_json(const IfmLinkCase *link_case);
 gboolean ifm_link_case_from_json(const json_t *json, IfmLinkCase *link_case, GError **error);
 /** ifm_protocol_to_json: what of it defines a case: the counts, or the rule with all that may end it. */
 json_t *ifm_protocol_to_json(const IfmProtocol *protocol);
+/** ifm_protocol_to_message: all of it, as ifm_protocol_from_message() reads it. */
+json_t *ifm_protocol_to_message(const IfmProtocol *protocol);
+/** ifm_protocol_from_message: that of member "protocol" of a case. */
+gboolean ifm_protocol_from_message(const json_t *json, IfmProtocol *protocol, GError **error);
 
 /* --- protocol-plan.c: a plan's case on its way to the worker ------------------------------------------------------ */
 
@@ -260,7 +264,8 @@ typedef struct
     GArray *items;    /* IfmPlanItem: batch i is made of item i modulo their number */
     IfmStageSizes sizes;
     guint32 seed;
-    gsize n_batches, repetitions;
+    gsize n_batches;
+    IfmProtocol protocol; /* of the repetitions */
     int queue_depth, block_depth;
     IfmDeviceTime device_time;
     gint64 watchdog_ns;
@@ -270,6 +275,8 @@ typedef struct
     char *trace_path, *cache_dir;
 } IfmPlanTask;
 
+/** ifm_plan_protocol: when a plan's repetitions end: their number, or the rule. */
+IfmProtocol ifm_plan_protocol(const IfmPlanCase *plan_case);
 json_t *ifm_plan_item_to_json(const IfmPlanItem *item);
 /** ifm_plan_task_to_json: @items: (transfer full)    @true_outputs: whether all of its devices compute the model */
 json_t *ifm_plan_task_to_json(const IfmPlanCase *plan_case, json_t *items, gboolean true_outputs);
@@ -386,6 +393,8 @@ gboolean ifm_plan_subject_repeat(IfmPlanSubject *self, gboolean warm_up, GArray 
 /** ifm_plan_subject_describe: (transfer full) surroundings.plan. */
 json_t *ifm_plan_subject_describe(const IfmPlanSubject *self);
 gsize ifm_plan_subject_n_repetitions(const IfmPlanSubject *self);
+/** ifm_plan_subject_makespan_ns: that of the last repetition; 0 before there is one. */
+gint64 ifm_plan_subject_makespan_ns(const IfmPlanSubject *self);
 json_t *ifm_plan_subject_verification(const IfmPlanSubject *self);
 /** ifm_plan_subject_replans: (transfer full) char*: a line for each. */
 GPtrArray *ifm_plan_subject_replans(const IfmPlanSubject *self);

@@ -4,6 +4,9 @@
 #include "measure-private.h"
 
 #define MOST_ITEMS 1000000
+/* Fewer repetitions hardly tell correlation from level: the rule would not stop before these many of its own accord. */
+#define LEAST_REPETITIONS 10
+#define LEVEL 0.95
 
 static const char *const device_time_words[] = {
     [IFM_DEVICE_TIME_OFF] = "off",
@@ -26,6 +29,20 @@ gboolean ifm_device_time_parse(const char *word, IfmDeviceTime *device_time, GEr
 
 /* --- there --------------------------------------------------------------------------------------------------------- */
 
+IfmProtocol ifm_plan_protocol(const IfmPlanCase *plan_case)
+{
+    gsize least = plan_case->least_repetitions > 0 ? plan_case->least_repetitions : LEAST_REPETITIONS;
+    IfmProtocol protocol = { .warmup = 1, .runs = plan_case->repetitions, .level = LEVEL };
+    if (plan_case->ci_ratio > 0)
+        protocol = (IfmProtocol){ .warmup = 1,
+                                  .ci_ratio = plan_case->ci_ratio,
+                                  .level = LEVEL,
+                                  .least_runs = MIN(least, plan_case->repetitions),
+                                  .most_runs = plan_case->repetitions,
+                                  .time_budget_ns = plan_case->time_budget_ns };
+    return protocol;
+}
+
 json_t *ifm_plan_item_to_json(const IfmPlanItem *item)
 {
     return json_pack("{s:I,s:I,s:I,s:I,s:I,s:o,s:o}", "graph", (json_int_t)item->graph, "nodes", (json_int_t)item->nodes,
@@ -36,18 +53,19 @@ json_t *ifm_plan_item_to_json(const IfmPlanItem *item)
 
 json_t *ifm_plan_task_to_json(const IfmPlanCase *plan_case, json_t *items /* (transfer full) */, gboolean true_outputs)
 {
+    IfmProtocol protocol = ifm_plan_protocol(plan_case);
     json_t *plans = json_array();
     for (gsize i = 0; i < plan_case->n_graphs; i++)
         json_array_append(plans, (json_t *)plan_case->plans[i]);
     json_t *json = json_pack(
-        "{s:o,s:o,s:I,s:I,s:I,s:I,s:i,s:i,s:s,s:I,s:b,s:o,s:o,s:O?,s:o,s:o,s:I,s:b}", "plans", plans, "items", items,
+        "{s:o,s:o,s:I,s:I,s:I,s:I,s:i,s:i,s:s,s:I,s:b,s:o,s:o,s:O?,s:o,s:o,s:o,s:b}", "plans", plans, "items", items,
         "features", (json_int_t)plan_case->sizes.features, "hidden", (json_int_t)plan_case->sizes.hidden, "seed",
         (json_int_t)plan_case->seed, "n_batches", (json_int_t)plan_case->n_batches, "queue_depth", plan_case->queue_depth,
         "block_depth", plan_case->block_depth, "device_time", plan_case->device_time, "watchdog_ns",
         (json_int_t)plan_case->watchdog_ns, "true_outputs", true_outputs, "rtol", ifm_json_real(plan_case->rtol), "atol",
         ifm_json_real(plan_case->atol), "fallbacks", (json_t *)plan_case->fallbacks, "trace_path",
-        ifm_path_to_json(plan_case->trace_path), "cache_dir", ifm_path_to_json(plan_case->cache_dir), "repetitions",
-        (json_int_t)plan_case->repetitions, "bound", plan_case->bound);
+        ifm_path_to_json(plan_case->trace_path), "cache_dir", ifm_path_to_json(plan_case->cache_dir), "protocol",
+        ifm_protocol_to_message(&protocol), "bound", plan_case->bound);
     g_assert(json != NULL);
     return json;
 }
@@ -105,12 +123,12 @@ static gboolean read_settings(IfmPlanTask *task, GError **error)
 {
     const IfmMembers members = { task->json, "case", error };
     const char *device_time;
-    gint64 seed, n_batches, queue_depth, block_depth, repetitions;
+    gint64 seed, n_batches, queue_depth, block_depth;
     if (!ifm_members_int(&members, "features", &task->sizes.features) ||
         !ifm_members_int(&members, "hidden", &task->sizes.hidden) || !ifm_members_int(&members, "seed", &seed) ||
         !ifm_members_int(&members, "n_batches", &n_batches) || !ifm_members_int(&members, "queue_depth", &queue_depth) ||
         !ifm_members_int(&members, "block_depth", &block_depth) ||
-        !ifm_members_int(&members, "repetitions", &repetitions) ||
+        !ifm_protocol_from_message(task->json, &task->protocol, error) ||
         !ifm_members_int(&members, "watchdog_ns", &task->watchdog_ns) ||
         !ifm_json_get_string(task->json, "case", "device_time", &device_time, error) ||
         !ifm_device_time_parse(device_time, &task->device_time, error) ||
@@ -125,7 +143,6 @@ static gboolean read_settings(IfmPlanTask *task, GError **error)
     task->n_batches = (gsize)MAX(n_batches, 1);
     task->queue_depth = (int)queue_depth;
     task->block_depth = (int)block_depth;
-    task->repetitions = (gsize)MAX(repetitions, 1);
     task->fallbacks = json_object_get(task->json, "fallbacks");
     return TRUE;
 }

@@ -166,7 +166,7 @@ json_t *ifm_protocol_to_json(const IfmProtocol *protocol)
                      (json_int_t)protocol->most_runs, "time_budget_ns", (json_int_t)protocol->time_budget_ns);
 }
 
-static json_t *whole_protocol_to_json(const IfmProtocol *protocol)
+json_t *ifm_protocol_to_message(const IfmProtocol *protocol)
 {
     return json_pack("{s:I,s:I,s:f,s:f,s:I,s:I,s:I}", "warmup", (json_int_t)protocol->warmup, "runs",
                      (json_int_t)protocol->runs, "ci_ratio", protocol->ci_ratio, "level", protocol->level, "least_runs",
@@ -216,7 +216,7 @@ json_t *ifm_model_case_to_json(const IfmModelCase *model_case)
     json_object_set_new(json, "dtype", json_integer(model_case->dtype));
     json_object_set_new(json, "threads", json_integer(model_case->threads));
     json_object_set_new(json, "seed", json_integer(model_case->seed));
-    json_object_set_new(json, "protocol", whole_protocol_to_json(&model_case->protocol));
+    json_object_set_new(json, "protocol", ifm_protocol_to_message(&model_case->protocol));
     json_object_set_new(json, "profile", json_boolean(model_case->profile));
     json_object_set_new(json, "verify", json_boolean(model_case->verify));
     json_object_set_new(json, "native_async", json_boolean(model_case->native_async));
@@ -226,9 +226,12 @@ json_t *ifm_model_case_to_json(const IfmModelCase *model_case)
     return json;
 }
 
-static gboolean read_protocol(const json_t *json, IfmProtocol *protocol, GError **error)
+gboolean ifm_protocol_from_message(const json_t *json, IfmProtocol *protocol, GError **error)
 {
-    const IfmMembers members = { json, "case.protocol", error };
+    json_t *object;
+    if (!ifm_json_get_object(json, "case", "protocol", &object, error))
+        return FALSE;
+    const IfmMembers members = { object, "case.protocol", error };
     return ifm_members_size(&members, "warmup", &protocol->warmup) && ifm_members_size(&members, "runs", &protocol->runs) &&
            ifm_members_double(&members, "ci_ratio", &protocol->ci_ratio) &&
            ifm_members_double(&members, "level", &protocol->level) &&
@@ -309,7 +312,6 @@ gboolean ifm_owned_case_init(IfmOwnedCase *owned, json_t *json, GError **error)
     IfmModelCase *out = &owned->model_case;
     const IfmMembers members = { json, "case", error };
     gint64 dtype = 0, threads = 0, seed = 0;
-    json_t *protocol = NULL;
     gboolean whole =
         ifm_members_path(&members, "model_path", &owned->model_path) &&
         ifm_members_path(&members, "inputs_path", &owned->inputs_path) &&
@@ -321,8 +323,7 @@ gboolean ifm_owned_case_init(IfmOwnedCase *owned, json_t *json, GError **error)
         ifm_members_flag(&members, "verify", &out->verify) &&
         ifm_members_flag(&members, "native_async", &out->native_async) &&
         ifm_members_double(&members, "rtol", &out->rtol) && ifm_members_double(&members, "atol", &out->atol) &&
-        read_lists(owned, error) && read_load(owned, error) &&
-        ifm_json_get_object(json, "case", "protocol", &protocol, error) && read_protocol(protocol, &out->protocol, error);
+        read_lists(owned, error) && read_load(owned, error) && ifm_protocol_from_message(json, &out->protocol, error);
     out->model_path = owned->model_path;
     out->inputs_path = owned->inputs_path;
     out->cache_dir = owned->cache_dir;
@@ -353,16 +354,14 @@ void ifm_owned_case_clear(IfmOwnedCase *owned)
 json_t *ifm_link_case_to_json(const IfmLinkCase *link_case)
 {
     return json_pack("{s:s,s:s,s:I,s:o}", "from", link_case->from, "to", link_case->to, "bytes",
-                     (json_int_t)link_case->size_bytes, "protocol", whole_protocol_to_json(&link_case->protocol));
+                     (json_int_t)link_case->size_bytes, "protocol", ifm_protocol_to_message(&link_case->protocol));
 }
 
 gboolean ifm_link_case_from_json(const json_t *json, IfmLinkCase *link_case, GError **error)
 {
     const IfmMembers members = { json, "case", error };
-    json_t *protocol = NULL;
     *link_case = (IfmLinkCase){ 0 };
     return ifm_members_text(&members, "from", &link_case->from) && ifm_members_text(&members, "to", &link_case->to) &&
            ifm_members_int(&members, "bytes", &link_case->size_bytes) &&
-           ifm_json_get_object(json, "case", "protocol", &protocol, error) &&
-           read_protocol(protocol, &link_case->protocol, error);
+           ifm_protocol_from_message(json, &link_case->protocol, error);
 }

@@ -39,6 +39,9 @@ static gboolean check_settings(const IfmPlanCase *plan_case, GError **error)
         { "repetitions", (gint64)MIN(plan_case->repetitions, G_MAXINT), 1, MOST_REPETITIONS },
         { "repetitions x batches", (gint64)(MIN(plan_case->repetitions, G_MAXINT) * MIN(plan_case->n_batches, G_MAXINT)), 2,
           IFM_PROTOCOL_MOST_RUNS },
+        { "repetitions at least", (gint64)MIN(plan_case->least_repetitions, G_MAXINT), 0,
+          (gint64)MIN(plan_case->repetitions, G_MAXINT) },
+        { "time budget ns", plan_case->time_budget_ns, 0, G_MAXINT64 },
         { "queue depth", plan_case->queue_depth, 1, MOST_DEPTH },
         { "block depth", plan_case->block_depth, 1, MOST_DEPTH },
         { "watchdog ns", plan_case->watchdog_ns, 0, G_MAXINT64 },
@@ -48,6 +51,8 @@ static gboolean check_settings(const IfmPlanCase *plan_case, GError **error)
         if (checks[i].value < checks[i].least || checks[i].value > checks[i].most)
             return refuse(error, "plan: %s: found %" G_GINT64_FORMAT ", expected %" G_GINT64_FORMAT " to %" G_GINT64_FORMAT,
                           checks[i].name, checks[i].value, checks[i].least, checks[i].most);
+    if (!(plan_case->ci_ratio >= 0 && plan_case->ci_ratio <= 1))
+        return refuse(error, "plan: interval: found %g, expected 0 to 1 of the makespan", plan_case->ci_ratio);
     return ifm_device_time_parse(plan_case->device_time, &device_time, error);
 }
 
@@ -298,6 +303,9 @@ static json_t *options_to_json(const IfmPlanChecked *self, json_t *graphs /* (tr
                              "queue_depth", plan_case->queue_depth, "block_depth", plan_case->block_depth, "device_time",
                              plan_case->device_time, "repetitions", (json_int_t)plan_case->repetitions, "verify",
                              plan_case->verify, "bound", plan_case->bound);
+    IfmProtocol protocol = ifm_plan_protocol(plan_case);
+    if (protocol.runs == 0)
+        json_object_set_new(json, "protocol", ifm_protocol_to_json(&protocol));
     if (plan_case->fallbacks != NULL)
         json_object_set(json, "fallbacks", (json_t *)plan_case->fallbacks);
     if (plan_case->verify && (plan_case->rtol != 0 || plan_case->atol != 0))

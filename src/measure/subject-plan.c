@@ -212,6 +212,12 @@ json_t *ifm_plan_subject_describe(const IfmPlanSubject *self)
     return json;
 }
 
+gint64 ifm_plan_subject_makespan_ns(const IfmPlanSubject *self)
+{
+    guint n = self->repetitions->len;
+    return n > 0 ? g_array_index(self->repetitions, IfmPlanRepetition, n - 1).makespan_ns : 0;
+}
+
 json_t *ifm_plan_subject_verification(const IfmPlanSubject *self)
 {
     return ifm_plan_batches_verification(self->batches);

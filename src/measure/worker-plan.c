@@ -13,6 +13,7 @@ typedef struct
     IfmClock *clock; /* borrowed */
     gint told_s;     /* atomic: the coarse second (quarters of it) of the last beat */
     gboolean told_lost;
+    IfmStopReason stop;
 } Run;
 
 static void run_clear(Run *run)
@@ -149,19 +150,27 @@ static gboolean prepare(Run *run, GError **error)
     return compiled;
 }
 
-/* Interrupted, what was measured until then is kept, if it is one repetition at least. */
+/* Interrupted, what was measured until then is kept, if it is one repetition at least. A repetition is the rule's sample:
+ * its makespan. */
 static gboolean repeat(Run *run, GError **error)
 {
     IfmMeasurement *measurement = run->worker->measurement;
+    g_autoptr(IfmStopper) stopper = ifm_stopper_new(&run->task.protocol);
+    gint64 began_ns = ifm_clock_now_ns(run->clock);
     worker_enter_phase(run->worker, "running");
     gboolean ran = ifm_plan_subject_repeat(run->subject, TRUE, measurement->warmup_ns, error);
-    for (gsize i = 0; ran && i < run->task.repetitions; i++)
+    while (ran && run->stop == IFM_STOP_GO_ON)
     {
         ran = ifm_plan_subject_repeat(run->subject, FALSE, measurement->samples_ns, error);
         tell_plan(run);
-        if (ran) /* of one that was broken off there is nothing to keep */
-            worker_send_draft(run->worker);
+        if (!ran) /* of one that was broken off there is nothing to keep */
+            break;
+        worker_send_draft(run->worker);
+        run->stop =
+            ifm_stopper_add(stopper, ifm_plan_subject_makespan_ns(run->subject), ifm_clock_now_ns(run->clock) - began_ns);
     }
+    if (!ran)
+        run->stop = IFM_STOP_INTERRUPTED;
     return ran;
 }
 
@@ -179,10 +188,10 @@ static void warn_of_replans(const Run *run)
         ifm_measurement_warn(run->worker->measurement, "%s", (const char *)lines->pdata[i]);
 }
 
-static void conclude(Run *run, gboolean whole)
+static void conclude(Run *run)
 {
     IfmMeasurement *measurement = run->worker->measurement;
-    ifm_record_set_text(&measurement->stop_reason, ifm_stop_reason_name(whole ? IFM_STOP_FIXED : IFM_STOP_INTERRUPTED));
+    ifm_record_set_text(&measurement->stop_reason, ifm_stop_reason_name(run->stop));
     IfmSummary summary = ifm_measurement_summarise(measurement, 0.95);
     if (summary.drifting)
         ifm_measurement_warn(measurement, "the time between batches drifts: %+.1f %% over the series",
@@ -213,7 +222,7 @@ static gboolean run_plan(Run *run, GError **error)
         g_propagate_error(error, g_steal_pointer(&failure));
         return FALSE;
     }
-    conclude(run, ran);
+    conclude(run);
     return TRUE;
 }
 

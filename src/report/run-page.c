@@ -370,6 +370,18 @@ static const char *outputs_word(const IfmRunStory *story, IfmTone *tone)
                                                       : "not compared";
 }
 
+/* An interval was aimed at and not reached. */
+static void append_stop(GString *out, const IfmRunStory *story, const IfmScreen *screen)
+{
+    const char *stop = story->measurement != NULL ? story->measurement->stop_reason : NULL;
+    gboolean most = g_strcmp0(stop, ifm_stop_reason_name(IFM_STOP_MOST_RUNS)) == 0;
+    if (most || g_strcmp0(stop, ifm_stop_reason_name(IFM_STOP_TIME_BUDGET)) == 0)
+        ifm_page_told(out, "interval", IFM_TONE_WARN,
+                      most ? "wider than was asked for after the most repetitions"
+                           : "wider than was asked for when the time was spent",
+                      screen);
+}
+
 /* "0.12 %", "-3.4 %" (transfer full) */
 static char *signed_ratio(double ratio)
 {
@@ -492,6 +504,7 @@ static void append_run(GString *out, const IfmRunStory *story, const IfmScreen *
     append_bound(out, story, screen);
     append_device_time(out, story, screen);
     append_replans(out, story, screen);
+    append_stop(out, story, screen);
     append_analysis_warnings(out, story, screen);
     if (reason == NULL)
         append_verdict(out, story, figures, screen);

@@ -243,6 +243,25 @@ static void test_device_time(Bench *bench, gconstpointer data)
     g_assert_nonnull(strstr(ended.out, "asking for device time slowed it down by 20.0 %"));
 }
 
+/* With --ci the repetitions are the most of them; of a device without noise the least are enough. */
+static void test_interval(Bench *bench, gconstpointer data)
+{
+    g_auto(Ended) ended = { 0 };
+    json_auto_t *json = run_plan(bench, ONE, "--batches 10 --ci 5%");
+    double n = number(plan_told(first_run(json)), "makespan_ns.n");
+    g_assert_cmpstr(text_of(json_object_get(first_run(json), "measurement"), "stop_reason"), ==, "interval");
+    g_assert_cmpfloat(n, >=, 10);
+    g_assert_cmpfloat(n, <, 100);
+    run_line(bench, "run plan.json -q -o out --batches 10 --ci 5% --repetitions 5", &ended);
+    assert_status(&ended, 0);
+    g_assert_nonnull(strstr(ended.out, "10 batches, 5 times"));
+    g_assert_nonnull(strstr(ended.out, "interval: wider than was asked for after the most repetitions"));
+    run_line(bench, "run plan.json --ci 0%", &ended);
+    assert_complaint(&ended, 2, "--ci: above 0%, at most 100%");
+    run_line(bench, "run plan.json --time-budget 5s", &ended);
+    assert_complaint(&ended, 2, "--time-budget needs --ci");
+}
+
 /* A graph from a file, whole and in parts: each part is a batch, and all of them are computed. */
 static void test_graph(Bench *bench, gconstpointer data)
 {
@@ -416,6 +435,7 @@ int main(int argc, char **argv)
     g_test_add("/run/refused", Bench, NULL, bench_init, test_refused, bench_clear);
     g_test_add("/run/bound", Bench, NULL, bench_init, test_bound, bench_clear);
     g_test_add("/run/device-time", Bench, NULL, bench_init, test_device_time, bench_clear);
+    g_test_add("/run/interval", Bench, NULL, bench_init, test_interval, bench_clear);
     g_test_add("/run/graph", Bench, NULL, bench_init, test_graph, bench_clear);
     g_test_add("/run/replan", Bench, NULL, bench_init, test_replan, bench_clear);
     g_test_add("/run/failure", Bench, NULL, bench_init, test_failure, bench_clear);

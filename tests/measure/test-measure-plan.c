@@ -248,6 +248,47 @@ static void test_counted_replan(void)
     fixture_clear(&fixture);
 }
 
+/* Repetitions until the interval of their makespans is narrow; the most of them, or the time, where it does not get so. */
+static void test_interval(void)
+{
+    static const struct
+    {
+        const char *unit;
+        double ci_ratio;
+        gint64 time_budget_ns;
+        gsize most, least_run, most_run;
+        const char *stop;
+    } rows[] = {
+        { "A", 0.05, 0, 50, 10, 20, "interval" },       /* no noise at all: soon after the least number */
+        { "NOISY", 0.02, 0, 400, 10, 399, "interval" }, /* 20 batches: 4.5 % of a makespan */
+        { "NOISY", 1e-5, 0, 12, 12, 12, "most-runs" },
+        { "NOISY", 0.05, 5 * 40 * MS, 400, 1, 5, "time-budget" },
+    };
+    Fixture fixture;
+    fixture_init(&fixture, NULL);
+    for (gsize i = 0; i < G_N_ELEMENTS(rows); i++)
+    {
+        g_auto(PlanText) text = { 0 };
+        g_autofree char *plan = g_strdup_printf("{'plan': [[['N'],[1,2,3,4,5,6,7],[1.0]]], 'model': 'graphsage', "
+                                                "'devices': {'N': {'device': 'simulated:plans/%s'}}}",
+                                                rows[i].unit);
+        plan_text_init(&text, plan, 60, 300);
+        text.plan_case.repetitions = rows[i].most;
+        text.plan_case.ci_ratio = rows[i].ci_ratio;
+        text.plan_case.time_budget_ns = rows[i].time_budget_ns;
+        g_autoptr(IfmMeasurement) measurement = measure_plan(&fixture, &text.plan_case);
+        g_assert_cmpstr(measurement->reason, ==, "");
+        g_assert_cmpstr(measurement->stop_reason, ==, rows[i].stop);
+        const json_t *makespan = json_object_get(plan_of(measurement), "makespan_ns");
+        g_assert_cmpfloat(number(makespan, "n"), >=, (double)rows[i].least_run);
+        g_assert_cmpfloat(number(makespan, "n"), <=, (double)rows[i].most_run);
+        if (g_str_equal(rows[i].stop, "interval"))
+            g_assert_cmpfloat((number(makespan, "median_interval.upper") - number(makespan, "median_interval.lower")) / 2,
+                              <=, rows[i].ci_ratio * number(makespan, "median"));
+    }
+    fixture_clear(&fixture);
+}
+
 /* Graphs whose plans differ in ratios share a pipeline; other plans run in a group of their own, one after the other. */
 static void test_several_graphs(void)
 {
@@ -344,7 +385,7 @@ static void test_keys(void)
     IfmPlanGraph seeded = text.graphs[0], parted = text.graphs[0];
     seeded.seed = 99;
     parted.parts = 2;
-    IfmPlanCase cases[8];
+    IfmPlanCase cases[10];
     for (gsize i = 0; i < G_N_ELEMENTS(cases); i++)
         cases[i] = text.plan_case;
     cases[0].n_batches = 21;
@@ -355,6 +396,10 @@ static void test_keys(void)
     cases[5].sizes.hidden = 5;
     cases[6].device_time = "on";
     cases[7].plans = (const json_t *const *)ratio.plans;
+    cases[8].ci_ratio = 0.05;
+    cases[9].ci_ratio = 0.01;
+    g_autofree char *wide = key_of(&fixture, &cases[8]), *narrow = key_of(&fixture, &cases[9]);
+    g_assert_cmpstr(wide, !=, narrow);
     for (gsize i = 0; i < G_N_ELEMENTS(cases); i++)
     {
         g_autofree char *different = key_of(&fixture, &cases[i]);
@@ -382,6 +427,7 @@ typedef struct
     const char *name, *plan, *part;
     gsize n_batches;
     const char *device_time;
+    double ci_ratio;
 } Refused;
 
 static const Refused refused[] = {
@@ -394,6 +440,9 @@ static const Refused refused[] = {
     { "one-batch",
       "{'plan': [[['A'],[1,2,3,4,5,6,7],[1.0]]], 'model': 'graphsage', 'devices': {'A': {'device': 'simulated:plans/A'}}}",
       "batches: found 1, expected 2", 1, NULL },
+    { "interval",
+      "{'plan': [[['A'],[1,2,3,4,5,6,7],[1.0]]], 'model': 'graphsage', 'devices': {'A': {'device': 'simulated:plans/A'}}}",
+      "interval: found 2, expected 0 to 1", 20, NULL, 2 },
     { "device-time",
       "{'plan': [[['A'],[1,2,3,4,5,6,7],[1.0]]], 'model': 'graphsage', 'devices': {'A': {'device': 'simulated:plans/A'}}}",
       "found \"maybe\", expected on, off or sampled", 20, "maybe" },
@@ -409,6 +458,7 @@ static void test_refused(gconstpointer data)
     plan_text_init(&text, row->plan, 60, 300);
     text.plan_case.n_batches = row->n_batches;
     text.plan_case.device_time = row->device_time;
+    text.plan_case.ci_ratio = row->ci_ratio;
     g_assert_null(ifm_runner_plan_case(fixture.runner, &text.plan_case, &error));
     g_assert_error(error, IFM_ERROR, IFM_ERROR_INVALID);
     if (strstr(error->message, row->part) == NULL)
@@ -695,6 +745,7 @@ int main(int argc, char **argv)
     g_test_add_func("/plan/bound-without", test_bound_without);
     g_test_add_func("/plan/counted", test_counted);
     g_test_add_func("/plan/counted-replan", test_counted_replan);
+    g_test_add_func("/plan/interval", test_interval);
     g_test_add_func("/plan/several-graphs", test_several_graphs);
     g_test_add_func("/plan/parts", test_parts);
     g_test_add_func("/plan/record", test_record);
