@@ -307,64 +307,6 @@ IfmCase *ifm_runner_limit_case(IfmRunner *runner, const IfmLimitCase *limit_case
 IfmMeasurement *ifm_runner_measure_limit(IfmRunner *runner, const IfmLimitCase *limit_case, const IfmCase *sealed,
                                          GError **error);
 
-/* --- which is faster ----------------------------------------------------------------------------------------------------
- */
-
-typedef enum
-{
-    IFM_VERDICT_FASTER, /* B than A: the whole interval of the ratio is below 1 */
-    IFM_VERDICT_SLOWER,
-    IFM_VERDICT_SAME,      /* the whole interval lies within 1 +- margin */
-    IFM_VERDICT_UNCERTAIN, /* none of these: @why says what stands in the way */
-} IfmVerdict;
-const char *ifm_verdict_name(IfmVerdict verdict);
-
-/** IfmCompareProtocol: @margin: what still counts as the same, 0.01. @level: 1 - the share of comparisons of a thing with
- * itself that may end in "faster" or "slower", all looks taken together. */
-typedef struct
-{
-    double margin, level;
-    gint64 time_budget_ns;
-    gsize least_rounds, most_rounds;
-} IfmCompareProtocol;
-#define IFM_COMPARE_PROTOCOL_INIT                                                                                          \
-    ((IfmCompareProtocol){ .margin = 0.01,                                                                                 \
-                           .level = 0.95,                                                                                  \
-                           .time_budget_ns = 30 * G_GINT64_CONSTANT(1000000000),                                           \
-                           .least_rounds = 8,                                                                              \
-                           .most_rounds = 200 })
-
-/** IfmComparison: @ratio: time of B / time of A, geometric mean over rounds. @rounds: [n][2] median ns of A and B. */
-typedef struct
-{
-    IfmVerdict verdict;
-    double ratio;
-    IfmInterval interval;
-    gsize n_rounds;
-    GArray *rounds; /* double, pairs */
-    char *why;      /* one line; NULL unless uncertain */
-} IfmComparison;
-void ifm_comparison_clear(IfmComparison *comparison);
-G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(IfmComparison, ifm_comparison_clear)
-
-/** IfmComparer: the rule as an object: feed it rounds, it says when to stop. Pure: no clock, no I/O. */
-typedef struct IfmComparer IfmComparer;
-IfmComparer *ifm_comparer_new(const IfmCompareProtocol *protocol);
-void ifm_comparer_free(IfmComparer *comparer);
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmComparer, ifm_comparer_free)
-/** ifm_comparer_add: Returns: TRUE once there is nothing more to learn within the protocol. */
-gboolean ifm_comparer_add(IfmComparer *comparer, double a_ns, double b_ns, gint64 elapsed_ns);
-void ifm_comparer_finish(const IfmComparer *comparer, IfmComparison *comparison);
-
-/**
- * ifm_runner_compare: Two model cases, each in a worker process of its own that is made for this, in rounds: some runs of
- * the one, some of the other, the order drawn anew each round, one at a time. Processes are replaced now and then, since
- * two of the same thing differ, too. FALSE with the error of the case that failed, its message beginning with "A: " or
- * "B: ".
- */
-gboolean ifm_runner_compare(IfmRunner *runner, const IfmModelCase *a, const IfmModelCase *b,
-                            const IfmCompareProtocol *protocol, guint32 seed, IfmComparison *comparison, GError **error);
-
 /** ifm_runner_find_device: Whether a device is here and answers, whatever cores and streams it is named with.
  * @description: (out) (optional) (transfer full) the hardware's name. Returns: FALSE with IFM_ERROR_UNAVAILABLE (no
  * runtime, no such device), IFM_ERROR_LOST (as if ifm_runner_set_lost() had been called), that of a wrong spec, or that of

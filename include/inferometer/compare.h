@@ -1,0 +1,111 @@
+#pragma once
+#include <inferometer/measure.h>
+
+G_BEGIN_DECLS
+
+/* Which of two things is faster: the rule, and the measuring that feeds it. docs/comparing.md says why it is as it is. */
+
+typedef enum
+{
+    IFM_VERDICT_FASTER,    /* B than A: the whole interval of the ratio is below 1, and not all of it within the margin */
+    IFM_VERDICT_SLOWER,    /* the same above 1 */
+    IFM_VERDICT_SAME,      /* the whole interval lies within 1 +- margin, on whatever side of 1 */
+    IFM_VERDICT_UNCERTAIN, /* none of these: @why says what stands in the way */
+} IfmVerdict;
+const char *ifm_verdict_name(IfmVerdict verdict);
+
+/**
+ * IfmCompareProtocol: @margin: what still counts as the same, 0.01. @level: 1 - the share of comparisons of a thing with
+ * itself that may end in "faster" or "slower", all looks taken together.
+ * @time_budget_ns: 0: none    @least_pairs, @most_pairs: of processes made anew, one of each side
+ * @rounds: in each pair of processes; 0: the runner's choice
+ */
+typedef struct
+{
+    double margin, level;
+    gint64 time_budget_ns;
+    gsize least_pairs, most_pairs;
+    gsize rounds;
+} IfmCompareProtocol;
+#define IFM_COMPARE_PROTOCOL_INIT                                                                                          \
+    ((IfmCompareProtocol){ .margin = 0.01,                                                                                 \
+                           .level = 0.95,                                                                                  \
+                           .time_budget_ns = 30 * G_GINT64_CONSTANT(1000000000),                                           \
+                           .least_pairs = 5,                                                                               \
+                           .most_pairs = 200 })
+/** ifm_compare_protocol_check: IFM_ERROR_INVALID naming what is out of its range. */
+gboolean ifm_compare_protocol_check(const IfmCompareProtocol *protocol, GError **error);
+
+/** IfmCompareRound: medians of some runs of A and some of B, made by the processes of pair @pair (from 0). */
+typedef struct
+{
+    gsize pair;
+    gboolean b_first;
+    double a_ns, b_ns;
+} IfmCompareRound;
+
+/**
+ * IfmComparison: @ratio: time of B / time of A, geometric mean over pairs of processes. @a_ns, @b_ns: medians of rounds.
+ * @between, @within: standard deviations of the log ratio: of pairs' values, and of rounds about their pair's; NaN where
+ * there are too few. @rounds: IfmCompareRound.
+ */
+typedef struct
+{
+    IfmVerdict verdict;
+    double ratio, a_ns, b_ns;
+    IfmInterval interval;
+    double margin, between, within;
+    gsize n_pairs, n_looks;
+    gint64 elapsed_ns;
+    GArray *rounds;
+    char *why;        /* one line; NULL unless uncertain */
+    GPtrArray *notes; /* char*: what else a reader should know, such as outputs that differ */
+    IfmCase *cases[2];
+    IfmMeasurement
+        *measurements[2]; /* of ifm_runner_compare(): both sides' samples, to be stored; NULL of the rule alone */
+} IfmComparison;
+void ifm_comparison_clear(IfmComparison *comparison);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(IfmComparison, ifm_comparison_clear)
+/** ifm_comparison_to_json: (transfer full) docs/formats.md, "comparison"; measurements are not in it. */
+json_t *ifm_comparison_to_json(const IfmComparison *comparison);
+
+/**
+ * IfmComparer: the rule as an object: feed it rounds, it says when to stop. Pure: no clock, no I/O.
+ * A pair of processes counts as one observation: the mean of the middle third of its rounds' log ratios.
+ * Equals: interval = exp(mean +- t(n' - 1, spent / 2) s / sqrt(n')), n' = n (1 - r) / (1 + r), r the pairs' lag-1
+ * correlation and half its standard error, where positive; of the error 1 - level a look at share t of the budget may spend
+ * as much as (1 - level) t^3 leaves after earlier looks, so that all looks together spend 1 - level at most. Source:
+ * repeated confidence intervals, Jennison & Turnbull 1989; the spending function: Kim & DeMets 1987; the looks' errors are
+ * added up (Bonferroni), so nothing is assumed of how looks depend on each other.
+ */
+typedef struct IfmComparer IfmComparer;
+IfmComparer *ifm_comparer_new(const IfmCompareProtocol *protocol);
+void ifm_comparer_free(IfmComparer *comparer);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmComparer, ifm_comparer_free)
+/** ifm_comparer_add: One round of the pair at hand. */
+void ifm_comparer_add(IfmComparer *comparer, double a_ns, double b_ns, gboolean b_first);
+/** ifm_comparer_end_pair: Its processes are gone. @elapsed_ns: since the first were started. Returns: TRUE once there is
+ * nothing more to learn within the protocol. */
+gboolean ifm_comparer_end_pair(IfmComparer *comparer, gint64 elapsed_ns);
+/** ifm_comparer_finish: What is known; a pair that has not ended does not count. Called before the rule said so, it is the
+ * last look. */
+void ifm_comparer_finish(const IfmComparer *comparer, IfmComparison *comparison);
+
+/** IfmCompareSide: @runtime: path of the runtime's library for this side's processes; NULL: the usual one. The protocol,
+ * load and profiling of the case mean nothing here. */
+typedef struct
+{
+    IfmModelCase model_case;
+    const char *runtime;
+} IfmCompareSide;
+
+/**
+ * ifm_runner_compare: Two sides, each in a worker process of its own that is made for this, in rounds: some runs of the
+ * one, some of the other, one at a time; who begins is drawn for every two rounds and turns in the second. Processes are
+ * made anew for every pair, since two of the same thing differ, too. Interrupted, it tells what it has.
+ * @sides: A and B. Returns: FALSE with the error of the side that failed, its message beginning with "A: " or "B: ".
+ */
+gboolean ifm_runner_compare(IfmRunner *runner, const IfmCompareSide sides[2], const IfmCompareProtocol *protocol,
+                            guint32 seed, IfmComparison *comparison, GError **error);
+
+G_END_DECLS

@@ -1,0 +1,352 @@
+#include <inferometer/compare.h>
+
+#include <math.h>
+
+/*
+ * The rule. What two processes of the very same thing differ by (where their memory lies, which threads they got) does not
+ * go away by measuring longer in them, so a pair of processes is one observation however many rounds it has; whatever
+ * correlation rounds have within a pair is then harmless. A thing compared with itself has pairs' values that are
+ * symmetric about 0, since nothing tells A from B and who begins is drawn; on a symmetric distribution with heavy tails
+ * Student's interval covers rather more than it says (Efron 1969, Benjamini 1983).
+ *
+ * It looks at a few shares of the budget. Each look has an error of its own, and the errors add up to 1 - level at most
+ * (the union bound), so that "faster" or "slower" at any look is as rare as said, whenever it stops. The share t of the
+ * budget frees (1 - level) t^3 of it: little at first, when few pairs cannot tell whether they are correlated, most at the
+ * end. Chosen, as the half standard error in persistence(), by bench/compare-calibration: with t^2 and without it, 8 % of
+ * comparisons of a thing with itself were wrong where each side wanders over several pairs, with both 5 %.
+ *
+ * It stops by "same", by "faster" or "slower" where the ratio itself is beyond the margin, and else goes on: a difference
+ * that is there but within the margin is on its way to "same".
+ */
+static const double look_shares[] = { 0.25, 0.5, 0.75, 1 };
+
+enum
+{
+    LEAST_DRIFT_PAIRS = 8, /* fewer are not asked for a trend */
+};
+
+struct IfmComparer
+{
+    IfmCompareProtocol protocol;
+    GArray *rounds; /* IfmCompareRound */
+    gsize pair_begin;
+    GArray *values; /* double: the pairs' log ratios */
+    gint64 elapsed_ns;
+    gsize n_looks;
+    double spent; /* of the error, by looks that did not end it */
+    gboolean done;
+    double error; /* of the look that ended it */
+};
+
+gboolean ifm_compare_protocol_check(const IfmCompareProtocol *protocol, GError **error)
+{
+    if (!(protocol->margin >= 0 && protocol->margin < 1))
+        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "margin %g: what counts as the same is from 0 to less than 1",
+                    protocol->margin);
+    else if (!(protocol->level > 0.5 && protocol->level < 1))
+        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "level %g: an interval's is above 0.5 and below 1",
+                    protocol->level);
+    else if (protocol->least_pairs < 2 || protocol->most_pairs < protocol->least_pairs)
+        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
+                    "%" G_GSIZE_FORMAT " to %" G_GSIZE_FORMAT
+                    " pairs of processes: at least 2, and no fewer at most than at "
+                    "least",
+                    protocol->least_pairs, protocol->most_pairs);
+    else if (protocol->time_budget_ns < 0)
+        g_set_error_literal(error, IFM_ERROR, IFM_ERROR_INVALID, "a time budget below 0");
+    else
+        return TRUE;
+    return FALSE;
+}
+
+IfmComparer *ifm_comparer_new(const IfmCompareProtocol *protocol)
+{
+    IfmComparer *self = g_new0(IfmComparer, 1);
+    self->protocol = *protocol;
+    self->rounds = g_array_new(FALSE, FALSE, sizeof(IfmCompareRound));
+    self->values = g_array_new(FALSE, FALSE, sizeof(double));
+    return self;
+}
+
+void ifm_comparer_free(IfmComparer *self)
+{
+    if (self == NULL)
+        return;
+    g_array_unref(self->rounds);
+    g_array_unref(self->values);
+    g_free(self);
+}
+
+static const IfmCompareRound *round_at(const IfmComparer *self, gsize index)
+{
+    return &g_array_index(self->rounds, IfmCompareRound, index);
+}
+
+void ifm_comparer_add(IfmComparer *self, double a_ns, double b_ns, gboolean b_first)
+{
+    IfmCompareRound round = { self->values->len, b_first, a_ns, b_ns };
+    g_return_if_fail(a_ns > 0 && b_ns > 0);
+    g_array_append_val(self->rounds, round);
+}
+
+/* --- the interval --------------------------------------------------------------------------------------------------- */
+
+/* The mean of the middle third: what hits one side of a round, another process's burst, is no property of it. */
+static double middle_mean(double *values, gsize n)
+{
+    gsize cut = n / 3;
+    double sum = 0;
+    ifm_sort_doubles(values, n);
+    for (gsize i = cut; i < n - cut; i++)
+        sum += values[i];
+    return sum / (double)(n - 2 * cut);
+}
+
+/* IfmLook: the logs of the ratio and its interval. */
+typedef struct
+{
+    double ratio, lower, upper;
+    double n_effective, sd;
+} Look;
+
+/* Lag-1 correlation without its bias of about (1 + 3 r) / n (Marriott & Pope 1954), and half a standard error more; 0 where
+ * that is negative. */
+static double persistence(const double *values, gsize n, double mean, double squares)
+{
+    double products = 0;
+    for (gsize i = 1; i < n; i++)
+        products += (values[i] - mean) * (values[i - 1] - mean);
+    double r = squares > 0 ? products / squares : 0;
+    return CLAMP(r + (1 + 3 * r) / (double)n + 0.5 * sqrt((1 - r * r) / (double)n), 0, 0.8);
+}
+
+/* Running: exact where all are equal. */
+static double mean_of(const double *values, gsize n)
+{
+    double mean = 0;
+    for (gsize i = 0; i < n; i++)
+        mean += (values[i] - mean) / (double)(i + 1);
+    return mean;
+}
+
+static Look look_with(const IfmComparer *self, double error)
+{
+    gsize n = self->values->len;
+    const double *values = (const double *)(const void *)self->values->data;
+    Look look = { mean_of(values, n), -INFINITY, INFINITY, (double)n, NAN };
+    double squares = 0;
+    if (n < 2)
+        return look;
+    for (gsize i = 0; i < n; i++)
+        squares += (values[i] - look.ratio) * (values[i] - look.ratio);
+    double r = persistence(values, n, look.ratio, squares);
+    look.sd = sqrt(squares / (double)(n - 1));
+    look.n_effective = MAX((double)n * (1 - r) / (1 + r), 2);
+    double half = look.sd > 0 ? ifm_student_quantile(1 - error / 2, look.n_effective - 1) * look.sd / sqrt(look.n_effective)
+                              : 0; /* a simulated device without noise */
+    look.lower = look.ratio - half;
+    look.upper = look.ratio + half;
+    return look;
+}
+
+static IfmVerdict verdict_of(const IfmComparer *self, const Look *look)
+{
+    double margin = self->protocol.margin;
+    if (self->values->len < self->protocol.least_pairs)
+        return IFM_VERDICT_UNCERTAIN;
+    if (look->lower >= log1p(-margin) && look->upper <= log1p(margin))
+        return IFM_VERDICT_SAME;
+    return look->upper < 0 ? IFM_VERDICT_FASTER : look->lower > 0 ? IFM_VERDICT_SLOWER : IFM_VERDICT_UNCERTAIN;
+}
+
+/* --- when to stop --------------------------------------------------------------------------------------------------- */
+
+/* How much of what may be spent is: 1 where another pair would end further from the budget than this one did. */
+static double share_spent(const IfmComparer *self)
+{
+    const IfmCompareProtocol *protocol = &self->protocol;
+    double n = (double)self->values->len, share = n / (double)protocol->most_pairs;
+    if (protocol->time_budget_ns > 0)
+    {
+        double pair_ns = (double)self->elapsed_ns / n, budget_ns = (double)protocol->time_budget_ns;
+        double spent = (double)self->elapsed_ns + pair_ns / 2 > budget_ns ? 1 : (double)self->elapsed_ns / budget_ns;
+        share = MAX(share, spent);
+    }
+    return MIN(share, 1);
+}
+
+static double may_spend(const IfmComparer *self, double share)
+{
+    return (1 - self->protocol.level) * share * share * share - self->spent;
+}
+
+static gboolean is_settled(const IfmComparer *self, const Look *look)
+{
+    double margin = self->protocol.margin;
+    switch (verdict_of(self, look))
+    {
+    case IFM_VERDICT_SAME:
+        return TRUE;
+    case IFM_VERDICT_FASTER:
+    case IFM_VERDICT_SLOWER:
+        return look->ratio < log1p(-margin) || look->ratio > log1p(margin);
+    default:
+        return FALSE;
+    }
+}
+
+gboolean ifm_comparer_end_pair(IfmComparer *self, gint64 elapsed_ns)
+{
+    gsize n = self->rounds->len - self->pair_begin;
+    self->elapsed_ns = elapsed_ns;
+    if (n == 0 || self->done)
+        return self->done;
+    g_autofree double *ratios = g_new(double, n);
+    for (gsize i = 0; i < n; i++)
+        ratios[i] = log(round_at(self, self->pair_begin + i)->b_ns / round_at(self, self->pair_begin + i)->a_ns);
+    double value = middle_mean(ratios, n);
+    g_array_append_val(self->values, value);
+    self->pair_begin = self->rounds->len;
+    double share = share_spent(self);
+    if (share < 1 && (self->values->len < self->protocol.least_pairs || share < look_shares[self->n_looks]))
+        return FALSE;
+    while (self->n_looks < G_N_ELEMENTS(look_shares) && look_shares[self->n_looks] <= share)
+        self->n_looks++; /* those that went by, too: the shares of the budget are what is counted */
+    double error = may_spend(self, share);
+    Look look = look_with(self, error);
+    self->done = share >= 1 || is_settled(self, &look);
+    if (self->done)
+        self->error = error;
+    else
+        self->spent += error;
+    return self->done;
+}
+
+/* --- why not -------------------------------------------------------------------------------------------------------- */
+
+/* Standard deviation over pairs of the log of one side's time: of what that side alone would be blamed for. */
+static double side_spread(const IfmComparer *self, gboolean of_b)
+{
+    gsize n_pairs = self->values->len, i = 0;
+    g_autofree double *levels = g_new0(double, n_pairs + 1);
+    for (gsize pair = 0; pair < n_pairs; pair++)
+    {
+        g_autoptr(GArray) logs = g_array_new(FALSE, FALSE, sizeof(double));
+        for (; i < self->rounds->len && round_at(self, i)->pair == pair; i++)
+        {
+            double value = log(of_b ? round_at(self, i)->b_ns : round_at(self, i)->a_ns);
+            g_array_append_val(logs, value);
+        }
+        levels[pair] = middle_mean((double *)(void *)logs->data, logs->len);
+    }
+    double mean = mean_of(levels, n_pairs), squares = 0;
+    for (gsize pair = 0; pair < n_pairs; pair++)
+        squares += (levels[pair] - mean) * (levels[pair] - mean);
+    return n_pairs > 1 ? sqrt(squares / (double)(n_pairs - 1)) : (double)NAN;
+}
+
+/* Of rounds about the value of their pair. */
+static double within_spread(const IfmComparer *self)
+{
+    double squares = 0;
+    gsize n = 0;
+    for (gsize i = 0; i < self->rounds->len; i++)
+    {
+        const IfmCompareRound *round = round_at(self, i);
+        if (round->pair >= self->values->len)
+            break;
+        double off = log(round->b_ns / round->a_ns) - g_array_index(self->values, double, round->pair);
+        squares += off * off;
+        n++;
+    }
+    return n > self->values->len ? sqrt(squares / (double)(n - self->values->len)) : (double)NAN;
+}
+
+static char *in_seconds(double ns)
+{
+    double s = ns / 1e9;
+    return s < 120    ? g_strdup_printf("%.2g s", s)
+           : s < 7200 ? g_strdup_printf("%.0f min", s / 60)
+                      : g_strdup_printf("%.0f h", s / 3600);
+}
+
+/* What is in the way of a narrower interval. */
+static char *what_hinders(const IfmComparer *self, const Look *look)
+{
+    const double *values = (const double *)(const void *)self->values->data;
+    double drift = NAN;
+    if (self->values->len >= LEAST_DRIFT_PAIRS && ifm_drift_test(values, self->values->len, &drift) < 0.01)
+        return g_strdup("the ratio itself drifts from pair to pair");
+    double a = side_spread(self, FALSE), b = side_spread(self, TRUE);
+    if (MAX(a, b) > 2 * MIN(a, b) && MAX(a, b) > look->sd / 2)
+        return g_strdup_printf("%s differs by %.2g %% from process to process (%s by %.2g %%)", b > a ? "B" : "A",
+                               100 * MAX(a, b), b > a ? "A" : "B", 100 * MIN(a, b));
+    return g_strdup_printf("pairs of processes differ by %.2g %%", 100 * look->sd);
+}
+
+/* The narrower of what would tell the ratio from 1, and what would fit into the margin, is not needed: the wider is. */
+static char *what_would_settle(const IfmComparer *self, const Look *look)
+{
+    double room = MIN(log1p(self->protocol.margin) - look->ratio, look->ratio - log1p(-self->protocol.margin));
+    double needed = MAX(fabs(look->ratio), room), half = (look->upper - look->lower) / 2;
+    double factor = half / needed * (half / needed);
+    if (!(factor < 1000))
+        return g_strdup("far more than a thousand times as long would be needed; a wider margin would do");
+    double n = ceil((double)self->values->len * factor) + 1;
+    g_autofree char *time = in_seconds(MAX((double)self->elapsed_ns * factor, (double)self->elapsed_ns));
+    return g_strdup_printf("about %.0f pairs of processes (%s) would settle it", n, time);
+}
+
+static char *why_uncertain(const IfmComparer *self, const Look *look)
+{
+    gsize n = self->values->len, least = self->protocol.least_pairs;
+    if (n < least)
+    {
+        g_autofree char *time = n > 0 ? in_seconds((double)self->elapsed_ns / (double)n * (double)(least + 1)) : NULL;
+        return g_strdup_printf("%" G_GSIZE_FORMAT " pairs of processes were measured, and %" G_GSIZE_FORMAT
+                               " are the fewest that can tell%s%s",
+                               n, least, time != NULL ? ": they would take about " : "", time != NULL ? time : "");
+    }
+    g_autofree char *hinders = what_hinders(self, look), *settles = what_would_settle(self, look);
+    return g_strdup_printf("%s, and the interval of %" G_GSIZE_FORMAT " pairs holds 1 and reaches beyond %.3g %%: %s",
+                           hinders, n, 100 * self->protocol.margin, settles);
+}
+
+/* --- the outcome ---------------------------------------------------------------------------------------------------- */
+
+static double median_of(const IfmComparer *self, gboolean of_b)
+{
+    gsize n = self->rounds->len;
+    g_autofree double *sorted = g_new(double, n + 1);
+    for (gsize i = 0; i < n; i++)
+        sorted[i] = of_b ? round_at(self, i)->b_ns : round_at(self, i)->a_ns;
+    ifm_sort_doubles(sorted, n);
+    return n > 0 ? ifm_quantile(sorted, n, 0.5) : (double)NAN;
+}
+
+void ifm_comparer_finish(const IfmComparer *self, IfmComparison *comparison)
+{
+    ifm_comparison_clear(comparison);
+    Look look = look_with(self, self->done ? self->error : may_spend(self, 1));
+    gsize n = self->values->len;
+    comparison->verdict = verdict_of(self, &look);
+    comparison->ratio = n > 0 ? exp(look.ratio) : (double)NAN;
+    comparison->interval = (IfmInterval){ NAN, NAN, self->protocol.level };
+    if (n > 1)
+    {
+        comparison->interval.lower = exp(look.lower);
+        comparison->interval.upper = exp(look.upper);
+    }
+    comparison->margin = self->protocol.margin;
+    comparison->a_ns = median_of(self, FALSE);
+    comparison->b_ns = median_of(self, TRUE);
+    comparison->between = look.sd;
+    comparison->within = within_spread(self);
+    comparison->n_pairs = n;
+    comparison->n_looks = self->n_looks;
+    comparison->elapsed_ns = self->elapsed_ns;
+    comparison->rounds = g_array_copy(self->rounds);
+    comparison->notes = g_ptr_array_new_with_free_func(g_free);
+    if (comparison->verdict == IFM_VERDICT_UNCERTAIN)
+        comparison->why = why_uncertain(self, &look);
+}

@@ -1,0 +1,395 @@
+#include <inferometer/compare.h>
+#include <math.h>
+#include <string.h>
+
+#define S G_GINT64_CONSTANT(1000000000)
+
+static IfmCompareProtocol counted(gsize most_pairs)
+{
+    IfmCompareProtocol protocol = IFM_COMPARE_PROTOCOL_INIT;
+    protocol.time_budget_ns = 0;
+    protocol.most_pairs = most_pairs;
+    return protocol;
+}
+
+/* Pairs of one round each, of those log ratios. Returns: how many it wanted. */
+static gsize feed(const IfmCompareProtocol *protocol, const double *logs, gsize n, IfmComparison *comparison)
+{
+    g_autoptr(IfmComparer) comparer = ifm_comparer_new(protocol);
+    gboolean done = FALSE;
+    gsize i = 0;
+    while (i < n && !done)
+    {
+        ifm_comparer_add(comparer, 1e6, 1e6 * exp(logs[i++]), FALSE);
+        done = ifm_comparer_end_pair(comparer, 0);
+    }
+    ifm_comparer_finish(comparer, comparison);
+    return i;
+}
+
+static void test_names(void)
+{
+    g_assert_cmpstr(ifm_verdict_name(IFM_VERDICT_FASTER), ==, "faster");
+    g_assert_cmpstr(ifm_verdict_name(IFM_VERDICT_SLOWER), ==, "slower");
+    g_assert_cmpstr(ifm_verdict_name(IFM_VERDICT_SAME), ==, "same");
+    g_assert_cmpstr(ifm_verdict_name(IFM_VERDICT_UNCERTAIN), ==, "uncertain");
+    g_assert_cmpstr(ifm_verdict_name((IfmVerdict)99), ==, "unknown");
+}
+
+/* Without any noise it is over at the first look, and the ratio is that of the times. */
+static void test_exact(void)
+{
+    static const struct
+    {
+        double ratio;
+        IfmVerdict verdict;
+    } rows[] = { { 1, IFM_VERDICT_SAME },       { 1.009, IFM_VERDICT_SAME },  { 0.991, IFM_VERDICT_SAME },
+                 { 1.011, IFM_VERDICT_SLOWER }, { 1.03, IFM_VERDICT_SLOWER }, { 2, IFM_VERDICT_SLOWER },
+                 { 0.989, IFM_VERDICT_FASTER }, { 0.5, IFM_VERDICT_FASTER } };
+    for (gsize row = 0; row < G_N_ELEMENTS(rows); row++)
+    {
+        g_auto(IfmComparison) comparison = { 0 };
+        IfmCompareProtocol protocol = counted(20);
+        double logs[20];
+        for (gsize i = 0; i < G_N_ELEMENTS(logs); i++)
+            logs[i] = log(rows[row].ratio);
+        g_assert_cmpuint(feed(&protocol, logs, 20, &comparison), ==, 5);
+        g_assert_cmpint(comparison.verdict, ==, rows[row].verdict);
+        g_assert_cmpfloat_with_epsilon(comparison.ratio, rows[row].ratio, 1e-12);
+        g_assert_cmpfloat_with_epsilon(comparison.a_ns, 1e6, 1e-6);
+        g_assert_cmpfloat_with_epsilon(comparison.b_ns, 1e6 * rows[row].ratio, 1e-6);
+        g_assert_null(comparison.why);
+        g_assert_cmpuint(comparison.rounds->len, ==, 5);
+    }
+}
+
+/* The interval, from the formula in the header. With ten pairs at most the looks are after the 5th (half of them: a first
+ * look at a quarter would have been before the least), the 8th and the 10th. */
+static void test_interval(void)
+{
+    static const double logs[] = { 0.05, -0.02, 0.04, -0.03, 0.03, -0.01, 0.05, -0.04, 0.02, 0.01 };
+    g_auto(IfmComparison) comparison = { 0 };
+    IfmCompareProtocol protocol = counted(10);
+    g_assert_cmpuint(feed(&protocol, logs, 10, &comparison), ==, 10);
+    double mean = 0, squares = 0, products = 0;
+    for (int i = 0; i < 10; i++)
+        mean += logs[i] / 10;
+    for (int i = 0; i < 10; i++)
+        squares += pow(logs[i] - mean, 2);
+    for (int i = 1; i < 10; i++)
+        products += (logs[i] - mean) * (logs[i - 1] - mean);
+    double r = products / squares;
+    g_assert_cmpfloat(r + (1 + 3 * r) / 10 + 0.5 * sqrt((1 - r * r) / 10), <, 0); /* they alternate: nothing to widen by */
+    double spent_at_5 = 0.05 * 0.125, spent_at_8 = 0.05 * 0.512;
+    g_assert_cmpfloat(spent_at_5, <, spent_at_8);
+    double half = ifm_student_quantile(1 - (0.05 - spent_at_8) / 2, 9) * sqrt(squares / 9 / 10);
+    g_assert_cmpint(comparison.verdict, ==, IFM_VERDICT_UNCERTAIN);
+    g_assert_cmpuint(comparison.n_pairs, ==, 10);
+    g_assert_cmpfloat_with_epsilon(log(comparison.ratio), mean, 1e-12);
+    g_assert_cmpfloat_with_epsilon(log(comparison.interval.lower), mean - half, 1e-9);
+    g_assert_cmpfloat_with_epsilon(log(comparison.interval.upper), mean + half, 1e-9);
+    g_assert_cmpfloat_with_epsilon(comparison.between, sqrt(squares / 9), 1e-12);
+    g_assert_cmpfloat(comparison.interval.level, ==, 0.95);
+    g_assert_true(isnan(comparison.within)); /* one round a pair tells nothing of it */
+}
+
+/* The same values in an order in which neighbours are alike tell less. */
+static void test_correlated(void)
+{
+    double logs[20], shuffled[20];
+    for (int i = 0; i < 20; i++)
+        logs[i] = 0.02 * sin(i * G_PI / 10);
+    for (int i = 0; i < 20; i++)
+        shuffled[i] = logs[(i * 7) % 20];
+    g_auto(IfmComparison) slow = { 0 };
+    g_auto(IfmComparison) fast = { 0 };
+    IfmCompareProtocol protocol = counted(20);
+    protocol.least_pairs = 20;
+    feed(&protocol, logs, 20, &slow);
+    feed(&protocol, shuffled, 20, &fast);
+    g_assert_cmpfloat_with_epsilon(slow.ratio, fast.ratio, 1e-9);
+    g_assert_cmpfloat(log(slow.interval.upper), >, 2 * log(fast.interval.upper));
+}
+
+/* A burst that hits one side in one round of four is not the pair's value; the pair's value is a mean of the others. */
+static void test_burst(void)
+{
+    g_auto(IfmComparison) comparison = { 0 };
+    IfmCompareProtocol protocol = counted(20);
+    g_autoptr(IfmComparer) comparer = ifm_comparer_new(&protocol);
+    gboolean done = FALSE;
+    for (int pair = 0; !done; pair++)
+    {
+        for (int round = 0; round < 4; round++)
+            ifm_comparer_add(comparer, 100, round == pair % 4 ? 1000 : 105, round % 2 == 1);
+        done = ifm_comparer_end_pair(comparer, 0);
+    }
+    ifm_comparer_finish(comparer, &comparison);
+    g_assert_cmpint(comparison.verdict, ==, IFM_VERDICT_SLOWER);
+    g_assert_cmpfloat_with_epsilon(comparison.ratio, 1.05, 1e-12);
+    g_assert_cmpuint(comparison.rounds->len, ==, 20);
+    const IfmCompareRound *last = &g_array_index(comparison.rounds, IfmCompareRound, 19);
+    g_assert_cmpuint(last->pair, ==, 4);
+    g_assert_true(last->b_first);
+    g_assert_cmpfloat(comparison.within, >, 1); /* the rounds did scatter */
+}
+
+/* There, and smaller than the margin: it is called the same once the whole interval is within, not before. */
+static void test_within_margin(void)
+{
+    double logs[40];
+    for (int i = 0; i < 40; i++)
+        logs[i] = log(1.004) + (i % 2 == 0 ? 0.001 : -0.001);
+    g_auto(IfmComparison) comparison = { 0 };
+    IfmCompareProtocol protocol = counted(40);
+    gsize n = feed(&protocol, logs, 40, &comparison);
+    g_assert_cmpint(comparison.verdict, ==, IFM_VERDICT_SAME);
+    g_assert_cmpfloat(comparison.interval.lower, >, 1);
+    g_assert_cmpfloat(comparison.interval.upper, <=, 1.01);
+    g_assert_cmpuint(n, <, 40);
+    protocol.margin = 0.002; /* now it is beyond */
+    g_auto(IfmComparison) strict = { 0 };
+    feed(&protocol, logs, 40, &strict);
+    g_assert_cmpint(strict.verdict, ==, IFM_VERDICT_SLOWER);
+    protocol.margin = 0; /* nothing is the same then */
+    for (int i = 0; i < 40; i++)
+        logs[i] -= log(1.004);
+    g_auto(IfmComparison) none = { 0 };
+    g_assert_cmpuint(feed(&protocol, logs, 40, &none), ==, 40);
+    g_assert_cmpint(none.verdict, ==, IFM_VERDICT_UNCERTAIN);
+}
+
+/* --- the budget ----------------------------------------------------------------------------------------------------- */
+
+/* Each pair takes 1 s of a budget: the pair after which another would end further from it is the last. */
+static void test_budget(void)
+{
+    static const double budgets_s[] = { 3, 8.4, 8.6 };
+    static const gsize expected[] = { 3, 8, 9 };
+    for (gsize row = 0; row < G_N_ELEMENTS(budgets_s); row++)
+    {
+        IfmCompareProtocol protocol = IFM_COMPARE_PROTOCOL_INIT;
+        protocol.time_budget_ns = (gint64)(budgets_s[row] * S);
+        g_autoptr(IfmComparer) comparer = ifm_comparer_new(&protocol);
+        gsize n = 0;
+        gboolean done = FALSE;
+        while (!done)
+        {
+            ifm_comparer_add(comparer, 100, n % 2 == 0 ? 105 : 95, FALSE);
+            done = ifm_comparer_end_pair(comparer, (gint64)++n * S);
+        }
+        g_assert_cmpuint(n, ==, expected[row]);
+        g_auto(IfmComparison) comparison = { 0 };
+        ifm_comparer_finish(comparer, &comparison);
+        g_assert_cmpint(comparison.verdict, ==, IFM_VERDICT_UNCERTAIN);
+        g_assert_cmpint(comparison.elapsed_ns, ==, (gint64)n * S);
+        g_assert_nonnull(strstr(comparison.why,
+                                row == 0 ? "3 pairs of processes were measured, and 5 are the fewest" : "would settle it"));
+    }
+}
+
+/* Broken off before the rule said so: what there is, a pair that has not ended left out. */
+static void test_broken_off(void)
+{
+    IfmCompareProtocol protocol = counted(100);
+    g_autoptr(IfmComparer) comparer = ifm_comparer_new(&protocol);
+    g_auto(IfmComparison) empty = { 0 };
+    ifm_comparer_finish(comparer, &empty);
+    g_assert_cmpint(empty.verdict, ==, IFM_VERDICT_UNCERTAIN);
+    g_assert_true(isnan(empty.ratio) && isnan(empty.interval.lower) && isnan(empty.a_ns));
+    g_assert_nonnull(strstr(empty.why, "0 pairs"));
+    for (int i = 0; i < 6; i++)
+    {
+        ifm_comparer_add(comparer, 100, i % 2 == 0 ? 110 : 110.2, FALSE);
+        g_assert_false(ifm_comparer_end_pair(comparer, 0));
+    }
+    ifm_comparer_add(comparer, 100, 1e6, FALSE);
+    g_auto(IfmComparison) comparison = { 0 };
+    ifm_comparer_finish(comparer, &comparison);
+    g_assert_cmpint(comparison.verdict, ==, IFM_VERDICT_SLOWER);
+    g_assert_cmpuint(comparison.n_pairs, ==, 6);
+    g_assert_cmpfloat_with_epsilon(comparison.ratio, sqrt(1.10 * 1.102), 1e-9);
+}
+
+static char *why_of(const double (*rounds)[2], gsize n)
+{
+    IfmCompareProtocol protocol = counted(n);
+    g_autoptr(IfmComparer) comparer = ifm_comparer_new(&protocol);
+    g_auto(IfmComparison) comparison = { 0 };
+    for (gsize i = 0; i < n; i++)
+    {
+        ifm_comparer_add(comparer, rounds[i][0], rounds[i][1], FALSE);
+        ifm_comparer_end_pair(comparer, 0);
+    }
+    ifm_comparer_finish(comparer, &comparison);
+    g_assert_cmpint(comparison.verdict, ==, IFM_VERDICT_UNCERTAIN);
+    return g_steal_pointer(&comparison.why);
+}
+
+static void test_why(void)
+{
+    double rounds[20][2];
+    for (int i = 0; i < 20; i++) /* B scatters, A does not */
+        rounds[i][0] = 100 + 0.1 * (i % 3), rounds[i][1] = i * 7 % 20 < 10 ? 95 : 105;
+    g_autofree char *side = why_of(rounds, 20);
+    g_assert_nonnull(strstr(side, "B differs by 5.1 % from process to process (A by 0.08"));
+    for (int i = 0; i < 20; i++) /* both do */
+        rounds[i][0] = i * 3 % 20 < 10 ? 95 : 105;
+    g_autofree char *both = why_of(rounds, 20);
+    g_assert_true(g_str_has_prefix(both, "pairs of processes differ by "));
+    for (int i = 0; i < 20; i++) /* B gets slower and slower */
+        rounds[i][0] = 100, rounds[i][1] = 95 + i / 2.0 + 0.1 * (i % 2);
+    g_autofree char *drift = why_of(rounds, 20);
+    g_assert_true(g_str_has_prefix(drift, "the ratio itself drifts"));
+}
+
+static void test_check(void)
+{
+    IfmCompareProtocol bad[7];
+    for (gsize i = 0; i < G_N_ELEMENTS(bad); i++)
+        bad[i] = IFM_COMPARE_PROTOCOL_INIT;
+    g_assert_true(ifm_compare_protocol_check(&bad[0], NULL));
+    bad[0].margin = 1;
+    bad[1].margin = -0.01;
+    bad[2].margin = NAN;
+    bad[3].level = 1;
+    bad[4].least_pairs = 1;
+    bad[5].most_pairs = 4;
+    bad[6].time_budget_ns = -1;
+    for (gsize i = 0; i < G_N_ELEMENTS(bad); i++)
+    {
+        g_autoptr(GError) error = NULL;
+        g_assert_false(ifm_compare_protocol_check(&bad[i], &error));
+        g_assert_error(error, IFM_ERROR, IFM_ERROR_INVALID);
+    }
+}
+
+static void test_json(void)
+{
+    static const double logs[] = { 0, 0, 0, 0, 0 };
+    g_auto(IfmComparison) comparison = { 0 };
+    IfmCompareProtocol protocol = counted(5);
+    feed(&protocol, logs, 5, &comparison);
+    g_ptr_array_add(comparison.notes, g_strdup("a note"));
+    json_auto_t *json = ifm_comparison_to_json(&comparison);
+    g_assert_cmpstr(json_string_value(json_object_get(json, "verdict")), ==, "same");
+    g_assert_cmpfloat(json_number_value(json_object_get(json, "ratio")), ==, 1);
+    g_assert_cmpfloat(json_number_value(json_object_get(json_object_get(json, "interval"), "upper")), ==, 1);
+    g_assert_cmpfloat(json_number_value(json_object_get(json, "a_median_ns")), ==, 1e6);
+    g_assert_true(json_is_null(json_object_get(json, "why")));
+    g_assert_true(json_is_null(json_object_get(json, "within_pairs_std"))); /* NaN is no JSON */
+    g_assert_cmpint(json_integer_value(json_object_get(json, "n_pairs")), ==, 5);
+    json_t *rounds = json_object_get(json, "rounds"), *last = json_array_get(rounds, 4);
+    g_assert_cmpuint(json_array_size(rounds), ==, 5);
+    g_assert_cmpint(json_integer_value(json_object_get(last, "pair")), ==, 4);
+    g_assert_cmpstr(json_string_value(json_object_get(last, "first")), ==, "A");
+    g_assert_cmpstr(json_string_value(json_array_get(json_object_get(json, "notes"), 0)), ==, "a note");
+}
+
+/* --- how often it is wrong, and how often it finds something -----------------------------------------------------------
+ */
+
+/* What noise there is in a series of comparisons: all of it as shares of the latency. */
+typedef struct
+{
+    const char *name;
+    double runs, phi; /* an AR(1) from round to round, of each side's own */
+    double heavy;     /* one round in 12 is slower by up to this */
+    double process;   /* of the level of a process */
+    double drift;     /* of the machine, over the whole comparison */
+} Noise;
+
+static double gaussian(GRand *random)
+{
+    return sqrt(-2 * log(1 - g_rand_double(random))) * cos(2 * G_PI * g_rand_double(random));
+}
+
+enum
+{
+    PAIRS = 20,
+    ROUNDS = 6,
+};
+
+static IfmVerdict simulate(const Noise *noise, double slow_down, GRand *random)
+{
+    IfmCompareProtocol protocol = counted(PAIRS);
+    g_autoptr(IfmComparer) comparer = ifm_comparer_new(&protocol);
+    double state[2] = { gaussian(random), gaussian(random) };
+    int step = 0;
+    gboolean done = FALSE;
+    while (!done)
+    {
+        double process[2] = { 1 + noise->process * gaussian(random), 1 + noise->process * gaussian(random) };
+        for (int round = 0; round < ROUNDS; round++)
+        {
+            double ns[2];
+            for (int i = 0; i < 2; i++)
+            {
+                int side = (i + round) % 2;
+                double level = 1 + noise->drift * step++ / (2.0 * PAIRS * ROUNDS);
+                state[side] = noise->phi * state[side] + sqrt(1 - noise->phi * noise->phi) * gaussian(random);
+                ns[side] = 1e6 * level * process[side] * exp(noise->runs * state[side]);
+                if (g_rand_double(random) < 1.0 / 12)
+                    ns[side] *= 1 + noise->heavy * g_rand_double(random);
+            }
+            ifm_comparer_add(comparer, ns[0], ns[1] * (1 + slow_down), round % 2 == 1);
+        }
+        done = ifm_comparer_end_pair(comparer, 0);
+    }
+    g_auto(IfmComparison) comparison = { 0 };
+    ifm_comparer_finish(comparer, &comparison);
+    return comparison.verdict;
+}
+
+static void test_calibration(void)
+{
+    static const Noise noises[] = {
+        { "independent", .runs = 0.01 },
+        { "AR(1)", .runs = 0.007, .phi = 0.8 },
+        { "heavy tails", .runs = 0.005, .heavy = 5 },
+        { "processes", .runs = 0.01, .process = 0.01 },
+        { "drift", .runs = 0.01, .drift = 0.5 },
+        { "all", .runs = 0.008, .phi = 0.6, .heavy = 1, .process = 0.008, .drift = 0.2 },
+    };
+    enum
+    {
+        COUNT = 400
+    };
+    for (gsize kind = 0; kind < G_N_ELEMENTS(noises); kind++)
+    {
+        GRand *random = g_rand_new_with_seed(1 + (guint32)kind);
+        gsize n_wrong = 0, n_found = 0;
+        for (int i = 0; i < COUNT; i++)
+        {
+            IfmVerdict verdict = simulate(&noises[kind], 0, random);
+            n_wrong += verdict == IFM_VERDICT_FASTER || verdict == IFM_VERDICT_SLOWER;
+            n_found += simulate(&noises[kind], 0.03, random) == IFM_VERDICT_SLOWER;
+        }
+        g_rand_free(random);
+        IfmInterval wrong = ifm_binomial_interval(n_wrong, COUNT, 0.95),
+                    found = ifm_binomial_interval(n_found, COUNT, 0.95);
+        g_test_message("%s: itself [%.3f, %.3f], slow-down found [%.3f, %.3f]", noises[kind].name, wrong.lower, wrong.upper,
+                       found.lower, found.upper);
+        g_assert_cmpfloat(wrong.lower, <=, 0.05);
+        g_assert_cmpfloat(found.upper, >=, 0.9);
+        g_assert_cmpuint(n_found, >=, COUNT * 9 / 10);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/comparer/names", test_names);
+    g_test_add_func("/comparer/exact", test_exact);
+    g_test_add_func("/comparer/interval", test_interval);
+    g_test_add_func("/comparer/correlated", test_correlated);
+    g_test_add_func("/comparer/burst", test_burst);
+    g_test_add_func("/comparer/within-margin", test_within_margin);
+    g_test_add_func("/comparer/budget", test_budget);
+    g_test_add_func("/comparer/broken-off", test_broken_off);
+    g_test_add_func("/comparer/why", test_why);
+    g_test_add_func("/comparer/check", test_check);
+    g_test_add_func("/comparer/json", test_json);
+    g_test_add_func("/comparer/calibration", test_calibration);
+    return g_test_run();
+}
