@@ -106,6 +106,8 @@ typedef struct
      * memory as well would count that time twice (a simulated device's "in_latency") */
     gboolean transfers_in_latency;
     IfmLinkSource link_source;
+    /* what a simulated device is described to do at most, where it goes by a roofline; 0: nobody says */
+    double flop_per_s, bytes_per_s;
 } IfmDeviceInfo;
 void ifm_device_info_free(IfmDeviceInfo *info);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmDeviceInfo, ifm_device_info_free)

@@ -291,19 +291,22 @@ IfmMeasurement *ifm_runner_measure_plan(IfmRunner *runner, const IfmPlanCase *pl
  */
 typedef struct
 {
-    const char *device; /* spec */
-    const char *alias;  /* or NULL */
-    IfmDtype dtype;
-    int threads; /* as of a model case */
-    gint64 time_budget_ns;
+    const char *device;    /* spec; its streams make no difference and are left out of the record */
+    const char *alias;     /* or NULL */
+    IfmDtype dtype;        /* f32 (UNDEFINED: that), f64, f16 or bf16 */
+    int threads;           /* as of a model case */
+    gint64 time_budget_ns; /* 0: IFM_LIMIT_BUDGET_NS */
 } IfmLimitCase;
+#define IFM_LIMIT_BUDGET_NS (20 * G_GINT64_CONSTANT(1000000000))
 
 /** ifm_runner_limit_case: The sealed record: subject kind "limit". Its key has machine, engine version, device, dtype and
- * threads, so that a limit is measured once a machine and looked up from then on. */
+ * threads, so that a limit is measured once a machine and looked up from then on. IFM_ERROR_INVALID for another dtype,
+ * threads below 0, a budget below 0. */
 IfmCase *ifm_runner_limit_case(IfmRunner *runner, const IfmLimitCase *limit_case, GError **error);
 /** ifm_runner_measure_limit: surroundings.limit = {"flop_per_s", "flop_interval": [lower, upper], "bytes_per_s",
- * "bytes_interval", "products": [{"size", "flop_per_s"}], "triad_bytes", "threads", "source": "measured" | "described"}.
- * samples_ns are those of the best product. As ifm_runner_measure(). */
+ * "bytes_interval", "products": [{"size", "flop_per_s"}], "triad_bytes", "threads", "source": "measured" | "described", …}:
+ * docs/formats.md. samples_ns are those of the best product; there are none of a described one. As ifm_runner_measure(),
+ * but that half a limit is none: interrupted, it is NULL with IFM_ERROR_CANCELLED. */
 IfmMeasurement *ifm_runner_measure_limit(IfmRunner *runner, const IfmLimitCase *limit_case, const IfmCase *sealed,
                                          GError **error);
 

@@ -128,6 +128,9 @@ static IfmDeviceInfo *device_info(const char *machine, const UnitDescription *un
     info->own_memory = (unit->capabilities & IFM_CAN_BUFFERS) != 0;
     info->transfers_in_latency = unit->link != NULL && unit->link->in_latency;
     info->link_source = unit->link == NULL ? IFM_LINK_UNKNOWN : unit->link->assumed ? IFM_LINK_ASSUMED : IFM_LINK_DESCRIBED;
+    const RooflineDescription *roofline = unit->latency->roofline;
+    info->flop_per_s = roofline != NULL ? roofline->flop_per_s : 0;
+    info->bytes_per_s = roofline != NULL ? roofline->bytes_per_s : 0;
     return info;
 }
 

@@ -150,6 +150,52 @@ const char *ifm_link_subject_blamed(const IfmLinkSubject *self);
 /** ifm_link_subject_describe: (transfer full) surroundings.link; once it is open. */
 json_t *ifm_link_subject_describe(const IfmLinkSubject *self);
 
+/* --- subject-limit.c: a product or a triad as models on an engine ------------------------------------------------- */
+
+typedef struct IfmLimitSubject IfmLimitSubject;
+
+typedef enum
+{
+    IFM_LIMIT_PRODUCT, /* y = x W, size x size */
+    IFM_LIMIT_TRIAD,   /* a = b + s c of vectors of that size, a Mul and an Add */
+} IfmLimitKind;
+
+/** ifm_limit_subject_new: Builds and compiles it. Of a product, @size is a multiple of 256 or below it. @written: what the
+ * model is written in; the device executes it in the case's dtype */
+IfmLimitSubject *ifm_limit_subject_new(IfmEngine *engine, const IfmLimitCase *limit_case, IfmLimitKind kind, gint64 size,
+                                       IfmDtype written, GError **error);
+void ifm_limit_subject_free(IfmLimitSubject *self);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmLimitSubject, ifm_limit_subject_free)
+/** ifm_limit_subject_slots: Describes it as a subject; borrowed. Its check computes some elements of the output anew. */
+IfmSubject ifm_limit_subject_slots(IfmLimitSubject *self);
+/** ifm_limit_subject_model: borrowed: what is compiled. */
+IfmModelSubject *ifm_limit_subject_model(IfmLimitSubject *self);
+/** ifm_limit_subject_work: of one run: FLOP of a product, 2 size^3; bytes of a triad, those that its two nodes read and
+ * write. */
+double ifm_limit_subject_work(const IfmLimitSubject *self);
+
+/* --- subject-triad.c: a triad in plain loops ---------------------------------------------------------------------- */
+
+/** IfmTriadSubject: a = b + s c by threads of its own, which keep to the cores of the thread that makes it. */
+typedef struct IfmTriadSubject IfmTriadSubject;
+
+/** ifm_triad_subject_new: In f64 for that, else in f32. @array_bytes: of each of the three */
+IfmTriadSubject *ifm_triad_subject_new(IfmDtype dtype, int n_threads, gsize array_bytes, GError **error);
+void ifm_triad_subject_free(IfmTriadSubject *self);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmTriadSubject, ifm_triad_subject_free)
+/** ifm_triad_subject_slots: Its run and its checks, which compare every element, are made by the thread that made it. */
+IfmSubject ifm_triad_subject_slots(IfmTriadSubject *self);
+/** ifm_triad_subject_bytes: of one run: b and c read, a written. What a processor reads of a before it writes to it (write
+ * allocation) is not counted. */
+double ifm_triad_subject_bytes(const IfmTriadSubject *self);
+IfmDtype ifm_triad_subject_dtype(const IfmTriadSubject *self);
+/** ifm_triad_subject_result: a; borrowed. */
+const IfmTensor *ifm_triad_subject_result(const IfmTriadSubject *self);
+/** ifm_triad_cache_bytes: what all last-level caches of the machine hold; 32 MiB where it does not tell. */
+gsize ifm_triad_cache_bytes(const char *root);
+/** ifm_triad_array_bytes: Equals: 4 x the caches, 64 MiB at least, but together no more than @memory_bytes (0: no bound) */
+gsize ifm_triad_array_bytes(gsize cache_bytes, gint64 memory_bytes);
+
 /* --- books.c: the profiled twin ----------------------------------------------------------------------------------- */
 
 /** IfmCallCost: what an inference takes beside its nodes' own times, on one device; NaN where it cannot be told. */
@@ -237,6 +283,9 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(IfmOwnedCase, ifm_owned_case_clear)
 json_t *ifm_link_case_to_json(const IfmLinkCase *link_case);
 /** ifm_link_case_from_json: its strings are borrowed from @json. */
 gboolean ifm_link_case_from_json(const json_t *json, IfmLinkCase *link_case, GError **error);
+json_t *ifm_limit_case_to_json(const IfmLimitCase *limit_case);
+/** ifm_limit_case_from_json: its strings are borrowed from @json. */
+gboolean ifm_limit_case_from_json(const json_t *json, IfmLimitCase *limit_case, GError **error);
 /** ifm_protocol_to_json: what of it defines a case: the counts, or the rule with all that may end it. */
 json_t *ifm_protocol_to_json(const IfmProtocol *protocol);
 /** ifm_protocol_to_message: all of it, as ifm_protocol_from_message() reads it. */

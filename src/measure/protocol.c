@@ -365,3 +365,24 @@ gboolean ifm_link_case_from_json(const json_t *json, IfmLinkCase *link_case, GEr
            ifm_members_int(&members, "bytes", &link_case->size_bytes) &&
            ifm_protocol_from_message(json, &link_case->protocol, error);
 }
+
+/* --- a limit's case ----------------------------------------------------------------------------------------------- */
+
+json_t *ifm_limit_case_to_json(const IfmLimitCase *limit_case)
+{
+    return json_pack("{s:s,s:i,s:i,s:I}", "device", limit_case->device, "dtype", (int)limit_case->dtype, "threads",
+                     limit_case->threads, "time_budget_ns", (json_int_t)limit_case->time_budget_ns);
+}
+
+gboolean ifm_limit_case_from_json(const json_t *json, IfmLimitCase *limit_case, GError **error)
+{
+    const IfmMembers members = { json, "case", error };
+    gint64 dtype = 0, threads = 0;
+    *limit_case = (IfmLimitCase){ 0 };
+    gboolean whole = ifm_members_text(&members, "device", &limit_case->device) &&
+                     ifm_members_int(&members, "dtype", &dtype) && ifm_members_int(&members, "threads", &threads) &&
+                     ifm_members_int(&members, "time_budget_ns", &limit_case->time_budget_ns);
+    limit_case->dtype = (IfmDtype)dtype;
+    limit_case->threads = (int)threads;
+    return whole;
+}

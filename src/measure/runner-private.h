@@ -4,8 +4,8 @@
 G_BEGIN_DECLS
 
 /* What the files of the runner share: runner.c keeps workers and measures models, runner-link.c measures links,
- * runner-load.c says what works beside a measured model, runner-plan.c measures plans, runner-reference.c keeps the outputs
- * that are right, temporary.c the folder for them. */
+ * runner-limit.c limits, runner-load.c says what works beside a measured model, runner-plan.c measures plans,
+ * runner-reference.c keeps the outputs that are right, temporary.c the folder for them. */
 
 /* --- temporary.c -------------------------------------------------------------------------------------------------- */
 

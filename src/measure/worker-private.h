@@ -4,7 +4,8 @@
 G_BEGIN_DECLS
 
 /* What the files of the worker program share: worker.c serves requests, worker-device.c those about engines and devices,
- * worker-link.c those of links, worker-plan.c those of plans; worker-load.c has other devices work while one is measured.
+ * worker-link.c those of links, worker-limit.c those of limits, worker-plan.c those of plans; worker-load.c has other
+ * devices work while one is measured.
  */
 
 typedef struct WorkerLoad WorkerLoad;
@@ -94,6 +95,11 @@ void worker_load_free(WorkerLoad *self);
 
 /* worker_answer_link: {"case"} -> {"measurement"} */
 json_t *worker_answer_link(Worker *worker, const json_t *request, GError **error);
+
+/* --- worker-limit.c ----------------------------------------------------------------------------------------------- */
+
+/* worker_answer_limit: {"case", "memory_bytes"} -> {"measurement"} */
+json_t *worker_answer_limit(Worker *worker, const json_t *request, GError **error);
 
 /* --- worker-plan.c ------------------------------------------------------------------------------------------------ */
 

@@ -505,6 +505,7 @@ static const struct
     { "engine", worker_answer_engine }, { "devices", worker_answer_devices }, { "probe", worker_answer_probe },
     { "find", worker_answer_find },     { "reference", answer_reference },    { "prepare", answer_prepare },
     { "measure", answer_measure },      { "link", worker_answer_link },       { "plan", worker_answer_plan },
+    { "limit", worker_answer_limit },
 };
 
 static void serve(Worker *worker, const json_t *request)
