@@ -547,13 +547,28 @@ static int find_model(RunSet *set, const Arguments *arguments, const IfmPlan *de
     return CLI_EXIT_OK;
 }
 
+/* Options that plan: without a study nothing is, and whatever they say would be passed over. */
+static int check_planless(const Arguments *arguments)
+{
+    static const char *const names[] = { "objective", "grid", "max-blocks", "no-npu-split", "use", "without", "power" };
+    for (gsize i = 0; i < G_N_ELEMENTS(names); i++)
+        if (cli_given(arguments, names[i]))
+            return cli_usage(cli_verb_of(arguments),
+                             "--%s: has no effect on a plan that is given; with STUDY beside it, or alone, it has",
+                             names[i]);
+    return CLI_EXIT_OK;
+}
+
 static int open_place(RunSet *set, const Arguments *arguments, const char *plan, const char *study)
 {
     gboolean needs_study =
         study != NULL || (plan == NULL && !cli_given(arguments, "demo") && !cli_given(arguments, "table"));
     if (!needs_study && g_str_equal(cli_text(arguments, "on-failure"), "replan"))
         return cli_usage(cli_verb_of(arguments), "--on-failure replan needs STUDY: whose measurements to plan by");
-    return needs_study ? open_study(set, arguments, study) : open_own_store(set, arguments);
+    if (needs_study)
+        return open_study(set, arguments, study);
+    int status = check_planless(arguments);
+    return status == CLI_EXIT_OK ? open_own_store(set, arguments) : status;
 }
 
 static int add_demo(RunSet *set, const IfmPlanSize *size)
