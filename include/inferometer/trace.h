@@ -154,6 +154,7 @@ typedef struct
  * ifm_trace_read: Reads what ifm_trace_write() wrote (exactly), an ONNX Runtime profile, or any Chrome JSON
  * ({"traceEvents": […]} or a bare array, a missing closing bracket of which is right by that format) with X, B/E and b/e
  * events; plain or gzip, by content. Streaming: memory is what the events take (64 bytes each), whatever the file's size.
+ * @path: "-" is standard input
  * Nodes of ONNX Runtime (cat "Node", args.op_name) become IFM_EVENT_NODE.
  * Returns: (transfer full) IfmTrace*, one for each trace in the file (several: our own side by side), at least one. NULL
  * with IFM_ERROR_UNAVAILABLE, or IFM_ERROR_INVALID "FILE: byte N: ..." (truncated, malformed, nested deeper than 64, a

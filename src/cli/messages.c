@@ -115,6 +115,8 @@ int cli_check_outputs(const Arguments *arguments, const char *const *options)
     }
     if (n_to_stdout <= 1)
         return CLI_EXIT_OK;
+    if (options[2] == NULL)
+        return cli_usage(cli_verb_of(arguments), "--%s and --%s cannot both go to standard output", options[0], options[1]);
     return cli_usage(cli_verb_of(arguments), "only one of --%s, --%s and --%s can go to standard output", options[0],
                      options[1], options[2]);
 }

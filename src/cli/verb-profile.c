@@ -206,29 +206,13 @@ static int finish(Campaign *campaign, const Arguments *arguments)
     return status_of(results);
 }
 
-static int check_outputs(const Arguments *arguments)
-{
-    static const char *const options[] = { "json", "csv" };
-    gsize n_to_stdout = 0;
-    for (gsize i = 0; i < G_N_ELEMENTS(options); i++)
-    {
-        g_autoptr(GError) error = NULL;
-        const char *path = cli_text(arguments, options[i]);
-        n_to_stdout += g_strcmp0(path, "-") == 0;
-        if (path != NULL && !cli_can_write(path, &error))
-            return cli_fail(error);
-    }
-    return n_to_stdout > 1 ? cli_usage(cli_verb_of(arguments), "--json and --csv cannot both go to standard output")
-                           : CLI_EXIT_OK;
-}
-
 static int run_profile(const Arguments *arguments)
 {
     const char *out = cli_text(arguments, "output");
     g_autofree char *store_path = g_build_filename(out, "store.db", NULL);
     g_autoptr(GError) error = NULL;
     g_auto(ProfilePlan) plan = { 0 };
-    int status = check_outputs(arguments);
+    int status = cli_check_outputs(arguments, (const char *const[]){ "json", "csv", NULL });
     if (status != CLI_EXIT_OK || (status = profile_plan_init(&plan, arguments, out)) != CLI_EXIT_OK)
         return status;
     g_autoptr(IfmStore) store = ifm_store_open(store_path, IFM_STORE_WRITE, &error);

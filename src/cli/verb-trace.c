@@ -124,7 +124,7 @@ static IfmTraceAnalysis *analyse(const char *path, const IfmTrace *trace, const 
     IfmTraceAnalysis *analysis = ifm_trace_analyse(trace, question, &error);
     if (analysis != NULL && !has_asked(trace, analysis, question, &error))
         g_clear_pointer(&analysis, ifm_trace_analysis_free);
-    g_autofree char *begin = g_strconcat(path, ": ", NULL);
+    g_autofree char *begin = g_strconcat(g_str_equal(path, "-") ? "standard input" : path, ": ", NULL);
     if (analysis == NULL && !g_str_has_prefix(error->message, begin)) /* a trace without a name has its file's */
         g_prefix_error(&error, "%s", begin);
     *status = analysis != NULL ? CLI_EXIT_OK : cli_fail(error);
@@ -159,11 +159,9 @@ static int run_trace(const Arguments *arguments)
 {
     const char *path = cli_positional(arguments)[0], *json_path = cli_text(arguments, "json"),
                *csv_path = cli_text(arguments, "csv");
-    int status = CLI_EXIT_OK;
     gint64 window_ns[2];
-    if (g_strcmp0(json_path, "-") == 0 && g_strcmp0(csv_path, "-") == 0)
-        return cli_usage(cli_verb_of(arguments), "--json and --csv cannot both go to standard output");
-    if ((status = parse_window(arguments, window_ns)) != CLI_EXIT_OK)
+    int status = cli_check_outputs(arguments, (const char *const[]){ "json", "csv", NULL });
+    if (status != CLI_EXIT_OK || (status = parse_window(arguments, window_ns)) != CLI_EXIT_OK)
         return status;
     g_autoptr(GPtrArray) traces = read_traces(path, &status);
     g_autoptr(GString) text = g_string_new(NULL);
@@ -222,7 +220,8 @@ const Verb verb_trace = {
     .positional = POSITIONAL_FILE,
     .options = trace_options,
     .details =
-        "FILE is a trace that run or plan wrote, a profile of ONNX Runtime, or any Chrome trace in JSON, plain or gzip. "
+        "FILE is a trace that run or plan wrote, a profile of ONNX Runtime, or any Chrome trace in JSON, plain or gzip; "
+        "- is standard input. "
         "The same files open in ui.perfetto.dev and chrome://tracing.",
     .examples = trace_examples,
     .run = run_trace,

@@ -133,4 +133,9 @@ const json_t *ifm_study_imported_bandwidth(const IfmStudyTables *tables);
 /* ifm_study_failures: Appends what has no latency and why, alike cases told together. FALSE where there is none. */
 gboolean ifm_study_failures(GString *out, const IfmStudyTables *tables, const IfmScreen *screen);
 
+/* --- run-page.c ------------------------------------------------------------------------------------------------------- */
+
+/** ifm_run_reason: borrowed: why it failed; NULL where it did not. */
+const char *ifm_run_reason(const IfmRunStory *story);
+
 G_END_DECLS

@@ -14,7 +14,7 @@ static json_t *run_to_json(const IfmRunStory *story)
     json_object_set_new(json, "plan_origin", story->origin != NULL ? ifm_json_string(story->origin) : json_null());
     json_object_set_new(json, "prediction", story->prediction != NULL ? json_deep_copy(story->prediction) : json_null());
     json_object_set_new(json, "error_code", ifm_json_string(story->code));
-    json_object_set_new(json, "reason", ifm_json_string(story->reason));
+    json_object_set_new(json, "reason", ifm_json_string(ifm_run_reason(story)));
     json_object_set_new(json, "figures", ifm_table_to_json(&table));
     json_object_set_new(json, "case", story->subject_case != NULL ? ifm_case_to_json(story->subject_case) : json_null());
     json_object_set_new(json, "measurement",

@@ -308,7 +308,7 @@ const IfmField ifm_run_figure_fields[] = {
 
 /* --- sentences -------------------------------------------------------------------------------------------------------- */
 
-static const char *reason_of(const IfmRunStory *story)
+const char *ifm_run_reason(const IfmRunStory *story)
 {
     if (story->measurement == NULL)
         return story->reason;
@@ -485,7 +485,7 @@ static void append_head(GString *out, const IfmRunStory *story, const IfmScreen 
 static void append_run(GString *out, const IfmRunStory *story, const IfmScreen *screen)
 {
     g_autoptr(GPtrArray) figures = ifm_run_figures(story);
-    const char *reason = reason_of(story);
+    const char *reason = ifm_run_reason(story);
     append_head(out, story, screen);
     if (reason != NULL)
     {

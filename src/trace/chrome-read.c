@@ -651,7 +651,8 @@ static GPtrArray *read_source(IfmTraceSource *source, const char *name, const If
 GPtrArray *ifm_trace_read(const char *path, const IfmTraceLimits *limits, GError **error)
 {
     g_autoptr(IfmTraceSource) source = ifm_trace_source_open(path, error);
-    return source != NULL ? read_source(source, path, limits, error) : NULL;
+    const char *name = g_str_equal(path, "-") ? IFM_TRACE_STANDARD_INPUT : path;
+    return source != NULL ? read_source(source, name, limits, error) : NULL;
 }
 
 GPtrArray *ifm_trace_parse(const char *text, gsize length, const char *name, const IfmTraceLimits *limits, GError **error)

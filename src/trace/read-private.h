@@ -11,6 +11,8 @@ G_BEGIN_DECLS
 
 /* --- bytes ------------------------------------------------------------------------------------------------------------ */
 
+#define IFM_TRACE_STANDARD_INPUT "standard input" /* what messages call "-" */
+
 /** IfmTraceSource: a file or memory, unpacked where it begins as gzip does. */
 typedef struct IfmTraceSource IfmTraceSource;
 IfmTraceSource *ifm_trace_source_open(const char *path, GError **error);

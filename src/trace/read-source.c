@@ -34,7 +34,9 @@ IfmTraceSource *ifm_trace_source_new(const char *text, gsize length, const char 
 
 IfmTraceSource *ifm_trace_source_open(const char *path, GError **error)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    gboolean standard = g_str_equal(path, "-");
+    int fd = standard ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0) : open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    path = standard ? IFM_TRACE_STANDARD_INPUT : path;
     if (fd < 0)
     {
         g_set_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE, "%s: cannot be read: %s", path, g_strerror(errno));

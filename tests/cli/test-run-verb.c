@@ -161,6 +161,40 @@ static void test_refused(Bench *bench, gconstpointer data)
     g_assert_cmpstr(ended.out, ==, "");
 }
 
+static gsize n_times(const char *text, const char *part)
+{
+    gsize n = 0;
+    for (const char *at = text; (at = strstr(at, part)) != NULL; at += strlen(part))
+        n++;
+    return n;
+}
+
+/* What failed is told once: on the page where there is one, else as a complaint; in JSON, too. */
+static void test_told_once(Bench *bench, gconstpointer data)
+{
+    static const struct
+    {
+        const char *options;
+        gsize n_out, n_err;
+    } known[] = {
+        { "--batches 2 --repetitions 6 -q", 1, 0 },  /* some repetitions were whole */
+        { "--batches 20 --repetitions 1 -q", 0, 1 }, /* none was */
+        { "--batches 20 --repetitions 1", 0, 1 },
+        { "--batches 2 --repetitions 6 -q --json -", 2, 1 }, /* of the run, and of its measurement */
+    };
+    g_auto(Ended) ended = { 0 };
+    write_text(bench, "plan.json", ONE);
+    for (gsize i = 0; i < G_N_ELEMENTS(known); i++)
+    {
+        g_autofree char *line =
+            g_strconcat("run plan.json -o out -d A=simulated:faulty/FAILS-LATER ", known[i].options, NULL);
+        run_line(bench, line, &ended);
+        assert_status(&ended, 1);
+        g_assert_cmpuint(n_times(ended.out, "status 9"), ==, known[i].n_out);
+        g_assert_cmpuint(n_times(ended.err, "status 9"), ==, known[i].n_err);
+    }
+}
+
 /* Plans by size, made by plan and looked up by run: one stream, each graph by its own. */
 static void test_table(Bench *bench, gconstpointer data)
 {
@@ -389,6 +423,11 @@ static void test_bad(Bench *bench, gconstpointer data)
         { ONE, "-d A=nonsense", 3, "device \"A\"" },
         { ONE, "--graph missing.txt", 4, "missing.txt" },
         { ONE, "--on-failure replan", 2, "--on-failure replan needs STUDY" },
+        { ONE, "--grid x", 2, "--grid: has no effect on a plan that is given" },
+        { ONE, "--grid 0.5", 2, "--grid: has no effect on a plan that is given" },
+        { ONE, "--power x", 2, "--power: has no effect on a plan that is given" },
+        { ONE, "--use x", 2, "--use: has no effect on a plan that is given" },
+        { ONE, "--objective latency", 2, "--objective: has no effect on a plan that is given" },
         { "{\"plan\": ", "", 3, "plan.json:1" },
         { "{\"plan\": 7, \"model\": \"graphsage\"}", "", 3, "plan.json" },
         { "{\"plan\": [], \"model\": \"graphsag\"}", "", 3, "graphsage" },
@@ -432,6 +471,7 @@ int main(int argc, char **argv)
     g_test_add("/run/study", Bench, NULL, bench_init, test_study, bench_clear);
     g_test_add("/run/table", Bench, NULL, bench_init, test_table, bench_clear);
     g_test_add("/run/bare", Bench, NULL, bench_init, test_bare, bench_clear);
+    g_test_add("/run/told-once", Bench, NULL, bench_init, test_told_once, bench_clear);
     g_test_add("/run/refused", Bench, NULL, bench_init, test_refused, bench_clear);
     g_test_add("/run/bound", Bench, NULL, bench_init, test_bound, bench_clear);
     g_test_add("/run/device-time", Bench, NULL, bench_init, test_device_time, bench_clear);

@@ -38,6 +38,26 @@ static void test_known(Bench *bench, gconstpointer data)
     g_assert_cmpuint(g_strv_length(rows), ==, 4);
 }
 
+/* "-" is standard input, plain or packed; messages call it by its name. */
+static void test_standard_input(Bench *bench, gconstpointer data)
+{
+    g_auto(Ended) ended = { 0 };
+    write_text(bench, "foreign.json", FOREIGN);
+    run_shell(bench, "sh", "gzip -c foreign.json | \"$INFEROMETER\" trace - --json -", &ended);
+    assert_status(&ended, 0);
+    json_auto_t *json = parse_output(&ended);
+    g_assert_cmpfloat(number(json_array_get(json_object_get(json, "traces"), 0), "busy_ns"), ==, 105000);
+    run_shell(bench, "sh", "\"$INFEROMETER\" trace - < foreign.json", &ended);
+    assert_status(&ended, 0);
+    g_assert_nonnull(strstr(ended.out, "standard input"));
+    run_shell(bench, "sh", "\"$INFEROMETER\" trace diff - foreign.json < foreign.json", &ended);
+    assert_status(&ended, 0);
+    run_shell(bench, "sh", "echo '{\"traceEvents\": [' | \"$INFEROMETER\" trace -", &ended);
+    assert_complaint(&ended, 3, "standard input: ");
+    run_shell(bench, "sh", "\"$INFEROMETER\" trace - --window 5s,6s < foreign.json", &ended);
+    assert_complaint(&ended, 3, "inferometer: standard input: --window begins at 5.000 s");
+}
+
 static void test_diff(Bench *bench, gconstpointer data)
 {
     g_auto(Ended) ended = { 0 };
@@ -107,6 +127,7 @@ int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add("/trace/known", Bench, NULL, bench_init, test_known, bench_clear);
+    g_test_add("/trace/standard-input", Bench, NULL, bench_init, test_standard_input, bench_clear);
     g_test_add("/trace/diff", Bench, NULL, bench_init, test_diff, bench_clear);
     g_test_add("/trace/bad", Bench, NULL, bench_init, test_bad, bench_clear);
     return g_test_run();
