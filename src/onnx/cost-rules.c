@@ -1,3 +1,6 @@
+/* FLOP and MACs, from shapes: the conventions are in operators.c. */
+#include <string.h>
+
 #include "operators.h"
 
 /* times: *total *= factor. FALSE where the count no longer fits. */
@@ -38,16 +41,28 @@ static gboolean multiply_add(IfmNodeCost *cost, gint64 extra)
     return times(&cost->flop, 2) && add(&cost->flop, extra);
 }
 
-gboolean ifm_cost_matmul(const IfmOperatorCall *call, gint64 factor, IfmNodeCost *cost)
+/* matmul: @a is the input whose last dimension is the inner one. */
+static gboolean matmul(const IfmOperatorCall *call, const IfmFact *a, IfmNodeCost *cost)
 {
-    const IfmFact *a = &call->inputs[0];
     return ifm_fact_n_elements(&call->outputs[0], &cost->macs) && times(&cost->macs, a->dims[a->rank - 1]) &&
            multiply_add(cost, 0);
 }
 
-static gboolean has_input(const IfmOperatorCall *call, gsize index)
+gboolean ifm_cost_matmul(const IfmOperatorCall *call, gint64 factor, IfmNodeCost *cost)
 {
-    return call->node->n_inputs > index && *call->node->inputs[index] != '\0';
+    return matmul(call, &call->inputs[0], cost);
+}
+
+/* requantise: Each output is scaled and shifted. */
+static gboolean requantise(const IfmOperatorCall *call, IfmNodeCost *cost)
+{
+    gint64 n;
+    return ifm_fact_n_elements(&call->outputs[0], &n) && times(&n, 2) && add(&cost->flop, n);
+}
+
+gboolean ifm_cost_qlinear_matmul(const IfmOperatorCall *call, gint64 factor, IfmNodeCost *cost)
+{
+    return matmul(call, &call->inputs[0], cost) && requantise(call, cost);
 }
 
 gboolean ifm_cost_gemm(const IfmOperatorCall *call, gint64 factor, IfmNodeCost *cost)
@@ -57,13 +72,12 @@ gboolean ifm_cost_gemm(const IfmOperatorCall *call, gint64 factor, IfmNodeCost *
     if (!ifm_fact_n_elements(&call->outputs[0], &n))
         return FALSE;
     cost->macs = n;
-    return times(&cost->macs, inner) && multiply_add(cost, has_input(call, 2) ? n : 0);
+    return times(&cost->macs, inner) && multiply_add(cost, ifm_call_has(call, 2) ? n : 0);
 }
 
 /* Each output element is a sum over the channels of its group and the kernel: what one output's weights hold. */
-gboolean ifm_cost_conv(const IfmOperatorCall *call, gint64 factor, IfmNodeCost *cost)
+static gboolean conv(const IfmOperatorCall *call, const IfmFact *weights, gboolean has_bias, IfmNodeCost *cost)
 {
-    const IfmFact *weights = &call->inputs[1];
     gint64 n;
     if (!ifm_fact_n_elements(&call->outputs[0], &n))
         return FALSE;
@@ -71,7 +85,81 @@ gboolean ifm_cost_conv(const IfmOperatorCall *call, gint64 factor, IfmNodeCost *
     for (int i = 1; i < weights->rank; i++)
         if (!times(&cost->macs, weights->dims[i]))
             return FALSE;
-    return multiply_add(cost, has_input(call, 2) ? n : 0);
+    return multiply_add(cost, has_bias ? n : 0);
+}
+
+gboolean ifm_cost_conv(const IfmOperatorCall *call, gint64 factor, IfmNodeCost *cost)
+{
+    return conv(call, &call->inputs[1], ifm_call_has(call, 2) && factor == 0, cost);
+}
+
+gboolean ifm_cost_qlinear_conv(const IfmOperatorCall *call, gint64 factor, IfmNodeCost *cost)
+{
+    return conv(call, &call->inputs[3], ifm_call_has(call, 8), cost) && requantise(call, cost);
+}
+
+/* Beside the products: each weight's input is interpolated from four (two along each of two axes), 2 FLOP each. */
+gboolean ifm_cost_deform_conv(const IfmOperatorCall *call, gint64 factor, IfmNodeCost *cost)
+{
+    const IfmFact *offsets = &call->inputs[2];
+    gint64 n;
+    if (!conv(call, &call->inputs[1], ifm_call_has(call, 3), cost) || !ifm_fact_n_elements(offsets, &n))
+        return FALSE;
+    /* An offset has two numbers for each position of the kernel, and moves all channels of its group. */
+    gint64 each = call->inputs[0].dims[1] / MAX(ifm_node_int(call->node, "offset_group", 1), 1);
+    return times(&n, each) && times(&n, 4) && add(&cost->flop, n);
+}
+
+/* By elimination: n^3 / 3 multiply-adds. */
+gboolean ifm_cost_det(const IfmOperatorCall *call, gint64 factor, IfmNodeCost *cost)
+{
+    const IfmFact *x = &call->inputs[0];
+    gint64 n = x->dims[x->rank - 1];
+    return ifm_fact_n_elements(x, &cost->macs) && times(&cost->macs, n) && (cost->macs /= 3, multiply_add(cost, 0));
+}
+
+/* A point of k coordinates is a k by k + 1 matrix times k + 1 numbers. */
+gboolean ifm_cost_affine_grid(const IfmOperatorCall *call, gint64 factor, IfmNodeCost *cost)
+{
+    const IfmFact *out = &call->outputs[0];
+    return ifm_fact_n_elements(out, &cost->macs) && times(&cost->macs, out->dims[out->rank - 1] + 1) &&
+           multiply_add(cost, 0);
+}
+
+gboolean ifm_cost_by_values(const IfmOperatorCall *call, gint64 factor, IfmNodeCost *cost)
+{
+    *call->why = "its operations depend on values";
+    return FALSE;
+}
+
+/* Each input element goes into the outputs of its group under the kernel. */
+gboolean ifm_cost_conv_transpose(const IfmOperatorCall *call, gint64 factor, IfmNodeCost *cost)
+{
+    const IfmFact *weights = &call->inputs[1];
+    gint64 n;
+    if (!ifm_fact_n_elements(&call->inputs[0], &cost->macs) || !ifm_fact_n_elements(&call->outputs[0], &n))
+        return FALSE;
+    for (int i = 1; i < weights->rank; i++)
+        if (!times(&cost->macs, weights->dims[i]))
+            return FALSE;
+    return multiply_add(cost, ifm_call_has(call, 2) ? n : 0);
+}
+
+/*
+ * @factor gates (LSTM 4, GRU 3, RNN 1). For each step, direction and element of the batch: the product of the gates'
+ * weights with the input and the state; then, for each unit, a bias and a function a gate, and what makes the new state of
+ * them: LSTM f c + i g, o tanh(c): 5; GRU (1 - z) h + z s, r h: 5.
+ */
+gboolean ifm_cost_recurrent(const IfmOperatorCall *call, gint64 factor, IfmNodeCost *cost)
+{
+    const IfmFact *x = &call->inputs[0], *r = &call->inputs[2];
+    gint64 units = x->dims[0], update = factor > 1 ? 5 : 0; /* steps and batch, in either order */
+    if (!times(&units, x->dims[1]) || !times(&units, r->dims[0]) || !times(&units, r->dims[2]))
+        return FALSE;
+    cost->macs = units;
+    gint64 inner = x->dims[2], extra = units;
+    return add(&inner, r->dims[2]) && times(&cost->macs, inner) && times(&cost->macs, factor) &&
+           times(&extra, factor * (ifm_call_has(call, 3) ? 2 : 1) + update) && multiply_add(cost, extra);
 }
 
 gboolean ifm_cost_pool(const IfmOperatorCall *call, gint64 factor, IfmNodeCost *cost)
@@ -84,6 +172,38 @@ gboolean ifm_cost_pool(const IfmOperatorCall *call, gint64 factor, IfmNodeCost *
         if (!times(&cost->flop, kernel[i]))
             return FALSE;
     return TRUE;
+}
+
+/* taps: how many elements an interpolated one is the weighted sum of: 2 (linear) or 4 (cubic) along each of @n_axes. */
+static gboolean interpolate(const IfmOperatorCall *call, const char *mode, int n_axes, IfmNodeCost *cost)
+{
+    gint64 each = *mode == 'n' ? 0 : 2, taps = strstr(mode, "cubic") != NULL ? 4 : 2;
+    for (int i = 0; i < n_axes; i++)
+        if (!times(&each, taps))
+            return FALSE;
+    return ifm_cost_per_output(call, each, cost);
+}
+
+gboolean ifm_cost_resize(const IfmOperatorCall *call, gint64 factor, IfmNodeCost *cost)
+{
+    int n = 0;
+    for (int i = 0; i < call->outputs[0].rank; i++)
+        n += call->outputs[0].dims[i] != call->inputs[0].dims[i];
+    return interpolate(call, ifm_node_string(call->node, "mode", "nearest"), n, cost);
+}
+
+gboolean ifm_cost_grid_sample(const IfmOperatorCall *call, gint64 factor, IfmNodeCost *cost)
+{
+    return interpolate(call, ifm_node_string(call->node, "mode", "linear"), call->inputs[0].rank - 2, cost);
+}
+
+/* RoiAlign: four neighbours a sample, samples averaged; how many there are depends on the regions where it is not said. */
+gboolean ifm_cost_roi(const IfmOperatorCall *call, gint64 factor, IfmNodeCost *cost)
+{
+    gint64 samples = ifm_node_int(call->node, "sampling_ratio", 0), each = 9;
+    if (samples >= 1)
+        return times(&each, samples) && times(&each, samples) && ifm_cost_per_output(call, each, cost);
+    return ifm_cost_by_values(call, factor, cost);
 }
 
 /* What replaces is moved; what is added (multiplied, compared) is counted, an element of the updates each. */
@@ -99,4 +219,14 @@ gboolean ifm_cost_lrn(const IfmOperatorCall *call, gint64 factor, IfmNodeCost *c
 {
     gint64 each = ifm_node_int(call->node, "size", 1);
     return each >= 1 && add(&each, 4) && ifm_cost_per_output(call, each, cost);
+}
+
+/* What the graphs in it read and write, too: its own inputs and outputs only pass through. */
+gboolean ifm_cost_body(const IfmOperatorCall *call, gint64 factor, IfmNodeCost *cost)
+{
+    cost->macs = call->body->cost.macs;
+    cost->flop = call->body->cost.flop;
+    cost->bytes_read = call->body->cost.bytes_read;
+    cost->bytes_written = call->body->cost.bytes_written;
+    return TRUE;
 }

@@ -1,34 +1,50 @@
+/* Shapes and costs of a model: its nodes are gone through in order, each with what is known of its inputs. */
 #include <string.h>
 
 #include "operators.h"
-
-struct IfmAnalysis
-{
-    IfmModel *model;
-    GHashTable *facts; /* name -> IfmFact* */
-    IfmNodeCost *costs;
-    gsize n_costs;
-};
 
 /* Analyser: what is at hand while the nodes are gone through. */
 typedef struct
 {
     IfmModel *model;
     IfmAnalysis *analysis;
-    GHashTable *declared; /* name -> Onnx__ValueInfoProto* */
+    GHashTable *declared; /* name -> Onnx__ValueInfoProto*, of the top-level graph */
+    GHashTable *observed; /* name -> IfmObservedShape*, of the top-level graph */
     const IfmDimBinding *bindings;
     gsize n_bindings;
 } Analyser;
 
-static void set_fact(Analyser *analyser, const char *name, const IfmFact *fact)
+/* A graph's names, those of the graphs around it behind them. */
+struct IfmScope
 {
-    g_hash_table_insert(analyser->analysis->facts, g_strdup(name), g_memdup2(fact, sizeof *fact));
+    Analyser *analyser;
+    GHashTable *facts;
+    const IfmScope *outer;
+};
+
+/* NodeResult: what there is to say of one node beside its outputs. */
+typedef struct
+{
+    const IfmOperator *row;
+    IfmNodeCost cost;
+    const char *why; /* not covered */
+    gboolean multiplies;
+} NodeResult;
+
+static void set_fact(IfmScope *scope, const char *name, const IfmFact *fact)
+{
+    g_hash_table_insert(scope->facts, (gpointer)name, g_memdup2(fact, sizeof *fact));
 }
 
-static IfmFact get_fact(Analyser *analyser, const char *name)
+static const IfmFact *find_fact(const IfmScope *scope, const char *name)
 {
-    const IfmFact *fact = *name != '\0' ? g_hash_table_lookup(analyser->analysis->facts, name) : NULL;
-    return fact != NULL ? *fact : IFM_FACT_UNKNOWN;
+    for (; scope != NULL && *name != '\0'; scope = scope->outer)
+    {
+        const IfmFact *fact = g_hash_table_lookup(scope->facts, name);
+        if (fact != NULL)
+            return fact;
+    }
+    return NULL;
 }
 
 static gboolean check_size(const IfmFact *fact, const char *name, GError **error)
@@ -42,8 +58,33 @@ static gboolean check_size(const IfmFact *fact, const char *name, GError **error
 
 /* --- what is known beforehand --------------------------------------------------------------------------------------- */
 
-static gboolean add_inputs(Analyser *analyser, GError **error)
+/* observe: Holds a shape against the one that a run had; takes that where none is known. */
+static gboolean observe(IfmScope *scope, const char *name, IfmFact *fact, GError **error)
 {
+    const IfmObservedShape *seen = NULL;
+    if (scope->outer == NULL && scope->analyser->observed != NULL)
+        seen = g_hash_table_lookup(scope->analyser->observed, name);
+    if (seen == NULL)
+        return TRUE;
+    if (fact->dtype == IFM_DTYPE_UNDEFINED)
+        fact->dtype = seen->dtype;
+    if (fact->rank < 0)
+    {
+        fact->rank = seen->rank;
+        memcpy(fact->dims, seen->shape, (gsize)seen->rank * sizeof fact->dims[0]);
+        scope->analyser->analysis->n_observed++;
+        return TRUE;
+    }
+    if (fact->rank == seen->rank && memcmp(fact->dims, seen->shape, (gsize)seen->rank * sizeof fact->dims[0]) == 0)
+        return TRUE;
+    g_autofree char *found = ifm_shape_to_string(fact->rank, fact->dims);
+    g_autofree char *run = ifm_shape_to_string(seen->rank, seen->shape);
+    return IFM_RULE_FAIL(error, "'%s' comes out as %s, but a run had %s", name, found, run);
+}
+
+static gboolean add_inputs(IfmScope *scope, GError **error)
+{
+    const Analyser *analyser = scope->analyser;
     for (gsize i = 0; i < ifm_model_n_inputs(analyser->model); i++)
     {
         const IfmPort *port = ifm_model_input(analyser->model, i);
@@ -55,20 +96,34 @@ static gboolean add_inputs(Analyser *analyser, GError **error)
                 return FALSE;
             fact.rank = port->rank;
         }
-        if (!check_size(&fact, port->name, error))
+        if (!observe(scope, port->name, &fact, error) || !check_size(&fact, port->name, error))
             return FALSE;
-        set_fact(analyser, port->name, &fact);
+        set_fact(scope, port->name, &fact);
     }
     return TRUE;
 }
 
-static void add_initializers(Analyser *analyser)
+static void add_initializers(IfmScope *scope, const Onnx__GraphProto *graph)
 {
-    const Onnx__GraphProto *graph = analyser->model->proto->graph;
     for (gsize i = 0; i < graph->n_initializer; i++)
     {
         IfmFact fact = ifm_fact_from_tensor(graph->initializer[i]);
-        set_fact(analyser, graph->initializer[i]->name, &fact);
+        set_fact(scope, graph->initializer[i]->name, &fact);
+    }
+    for (gsize i = 0; i < graph->n_sparse_initializer; i++)
+    {
+        const Onnx__SparseTensorProto *sparse = graph->sparse_initializer[i];
+        IfmFact fact = { .dtype = (IfmDtype)sparse->values->data_type, .rank = -1 };
+        if (sparse->n_dims <= IFM_MAX_RANK)
+        {
+            fact.rank = (int)sparse->n_dims;
+            if (sparse->n_dims > 0)
+                memcpy(fact.dims, sparse->dims, sparse->n_dims * sizeof fact.dims[0]);
+        }
+        gint64 n;
+        if (!ifm_fact_n_elements(&fact, &n)) /* a rank of -1 has none to count */
+            fact.rank = -1;
+        set_fact(scope, sparse->values->name, &fact);
     }
 }
 
@@ -84,17 +139,34 @@ static void add_declared(Analyser *analyser)
 
 /* --- what follows --------------------------------------------------------------------------------------------------- */
 
+/* is_as_declared: whether a shape is one that the fixed dimensions of the model's own declaration allow. */
+static gboolean is_as_declared(const IfmFact *fact, const Onnx__TensorShapeProto *shape)
+{
+    gboolean agrees = fact->rank < 0 || shape->n_dim == (gsize)fact->rank;
+    for (gsize i = 0; agrees && fact->rank >= 0 && i < shape->n_dim; i++)
+    {
+        const Onnx__TensorShapeProto__Dimension *dim = shape->dim[i];
+        agrees = dim->value_case != ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE || dim->dim_value < 0 ||
+                 dim->dim_value == fact->dims[i];
+    }
+    return agrees;
+}
+
 /* agree: Holds an output's shape against the fixed dimensions that the model declares; takes the declared shape where none
  * is known. Names of free dimensions prove nothing: exporters reuse them carelessly, and no runtime minds. */
-static gboolean agree(Analyser *analyser, const char *name, IfmFact *fact, GError **error)
+static gboolean agree(const Analyser *analyser, const char *name, IfmFact *fact, GError **error)
 {
     const Onnx__ValueInfoProto *info = g_hash_table_lookup(analyser->declared, name);
-    IfmPort *port = info != NULL ? ifm_onnx_port_parse(info, error) : NULL;
+    if (info == NULL || info->type == NULL || info->type->value_case != ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE)
+        return TRUE;
+    const Onnx__TypeProto__Tensor *type = info->type->tensor_type;
+    gboolean is_known = fact->rank >= 0 && fact->dtype != IFM_DTYPE_UNDEFINED;
+    if (type == NULL || (is_known && (type->shape == NULL || is_as_declared(fact, type->shape))))
+        return TRUE;
+    IfmPort *port = ifm_onnx_port_parse(info, error);
     if (port == NULL)
-        return info == NULL;
-    gboolean agrees = fact->rank < 0 || port->rank < 0 || port->rank == fact->rank;
-    for (int i = 0; agrees && fact->rank >= 0 && i < port->rank; i++)
-        agrees = port->dims[i] < 0 || port->dims[i] == fact->dims[i];
+        return FALSE;
+    gboolean agrees = type->shape == NULL || is_as_declared(fact, type->shape);
     if (!agrees)
     {
         g_autofree char *found = ifm_shape_to_string(fact->rank, fact->dims);
@@ -110,103 +182,273 @@ static gboolean agree(Analyser *analyser, const char *name, IfmFact *fact, GErro
     return agrees;
 }
 
-static gboolean add_bytes(gint64 *total, const IfmFact *fact)
+/* already_read: whether the tensor is an earlier input of the node, too. Few nodes have many inputs: no table for those. */
+static gboolean already_read(const IfmNode *node, gsize index, GHashTable *read)
 {
-    gint64 n, size = (gint64)ifm_dtype_size_bytes(fact->dtype);
-    return fact->rank >= 0 && size > 0 && ifm_fact_n_elements(fact, &n) && !__builtin_mul_overflow(n, size, &n) &&
-           !__builtin_add_overflow(*total, n, total);
+    if (read != NULL)
+        return !g_hash_table_add(read, (gpointer)node->inputs[index]);
+    for (gsize i = 0; i < index; i++)
+        if (g_str_equal(node->inputs[i], node->inputs[index]))
+            return TRUE;
+    return FALSE;
 }
 
-/* cost_of: @cost stays uncovered where a shape is unknown or a count does not fit. */
-static void cost_of(const IfmOperator *operator, const IfmOperatorCall * call, IfmNodeCost *cost)
+#define MOST_WITHOUT_TABLE 16
+
+/* count_bytes: Returns: why they cannot be told; NULL where they are. */
+static const char *count_bytes(const IfmOperatorCall *call, IfmNodeCost *cost)
 {
-    IfmNodeCost found = { .covered = TRUE };
     const IfmNode *node = call->node;
-    g_autoptr(GHashTable) read = g_hash_table_new(g_str_hash, g_str_equal);
+    g_autoptr(GHashTable) read = node->n_inputs > MOST_WITHOUT_TABLE ? g_hash_table_new(g_str_hash, g_str_equal) : NULL;
     for (gsize i = 0; i < node->n_inputs; i++) /* each once, also where it is read twice */
-        if (*node->inputs[i] != '\0' && g_hash_table_add(read, (gpointer)node->inputs[i]) &&
-            !add_bytes(&found.bytes_read, &call->inputs[i]))
-            return;
+    {
+        gint64 n;
+        if (*node->inputs[i] == '\0' || already_read(node, i, read))
+            continue;
+        if (!ifm_fact_n_bytes(&call->inputs[i], &n))
+            return call->inputs[i].rank < 0 ? "the shape of an input is not known"
+                                            : "the size of an input's elements is not known";
+        if (__builtin_add_overflow(cost->bytes_read, n, &cost->bytes_read))
+            return "its bytes are past counting";
+    }
     for (gsize i = 0; i < node->n_outputs; i++)
-        if (*node->outputs[i] != '\0' && !add_bytes(&found.bytes_written, &call->outputs[i]))
-            return;
-    if (operator->cost(call, operator->factor, &found))
-        *cost = found;
+    {
+        gint64 n;
+        if (*node->outputs[i] == '\0')
+            continue;
+        if (!ifm_fact_n_bytes(&call->outputs[i], &n))
+            return call->outputs[i].rank < 0 ? "the shape of an output is not known"
+                                             : "the size of an output's elements is not known";
+        if (__builtin_add_overflow(cost->bytes_written, n, &cost->bytes_written))
+            return "its bytes are past counting";
+    }
+    return NULL;
+}
+
+/* cost_of: the cost stays uncovered, and why is said, where a shape is unknown or a count does not fit. A reason that the
+ * shape rule gave no longer holds where the model itself or a run told the shape. */
+static void cost_of(const IfmOperatorCall *call, NodeResult *result)
+{
+    IfmNodeCost found = { .covered = TRUE, .family = result->cost.family };
+    const char *why = count_bytes(call, &found);
+    if (call->row->cost == ifm_cost_body && !call->body->known && call->body->why != NULL)
+        result->why = call->body->why;
+    else if (why == NULL || result->why == NULL)
+        result->why = why;
+    if (result->why != NULL)
+        return;
+    if (call->row->cost(call, call->row->factor, &found))
+        result->cost = found;
+    else if (result->why == NULL) /* the rule may say it, too */
+        result->why = "its operations are past counting";
 }
 
 /* Every rule may look at the inputs that its operator cannot do without, and at its first output. */
-static gboolean check_counts(const IfmOperator *operator, const IfmNode * node, GError **error)
+static gboolean check_counts(const IfmOperator *row, const IfmNode *node, GError **error)
 {
-    gboolean enough = node->n_outputs > 0 && node->n_inputs >= operator->n_inputs;
-    for (gsize i = 0; enough && i < operator->n_inputs; i++)
+    gboolean enough = node->n_outputs > 0 && node->n_inputs >= row->n_inputs;
+    for (gsize i = 0; enough && i < row->n_inputs; i++)
         enough = *node->inputs[i] != '\0';
     if (enough)
         return TRUE;
-    return IFM_RULE_FAIL(error, "needs %" G_GSIZE_FORMAT " input(s) and an output at least", operator->n_inputs);
+    return IFM_RULE_FAIL(error, "needs %" G_GSIZE_FORMAT " input(s) and an output at least", row->n_inputs);
 }
 
-static gboolean analyse_call(Analyser *analyser, gsize index, const IfmOperatorCall *call, GError **error)
+/* follow_values: of small outputs, where the row says how. */
+static void follow_values(const IfmOperatorCall *call)
 {
-    const IfmOperator *operator= ifm_operator_find(call->node);
+    IfmFact *out = &call->outputs[0];
+    gint64 n;
+    if (out->rank >= 0 && ifm_fact_n_elements(out, &n) && n <= IFM_FACT_MAX_VALUES)
+        call->row->values(call);
+}
+
+static gboolean finish_outputs(IfmScope *scope, const IfmOperatorCall *call, GError **error)
+{
     const IfmNode *node = call->node;
-    if (operator!= NULL && !check_counts(operator, node, error))
-        return FALSE;
-    if (operator!= NULL && !operator->shape(call, error))
-        return FALSE;
     for (gsize i = 0; i < node->n_outputs; i++)
     {
+        IfmFact *out = &call->outputs[i];
         if (*node->outputs[i] == '\0')
             continue;
-        if (!agree(analyser, node->outputs[i], &call->outputs[i], error) ||
-            !check_size(&call->outputs[i], node->outputs[i], error))
+        if ((scope->outer == NULL && !agree(scope->analyser, node->outputs[i], out, error)) ||
+            !observe(scope, node->outputs[i], out, error) || !check_size(out, node->outputs[i], error))
             return FALSE;
-        set_fact(analyser, node->outputs[i], &call->outputs[i]);
+        set_fact(scope, node->outputs[i], out);
     }
-    if (operator!= NULL)
-        cost_of(operator, call, &analyser->analysis->costs[index]);
+    return TRUE;
+}
+
+static gboolean analyse_call(IfmScope *scope, const IfmOperatorCall *call, NodeResult *result, GError **error)
+{
+    const IfmOperator *row = call->row;
+    result->cost.family = row != NULL ? row->family : IFM_FAMILY_OTHER;
+    if (row != NULL && row->shape != NULL)
+    {
+        if (!check_counts(row, call->node, error) || !row->shape(call, error))
+            return FALSE;
+        if (row->values != NULL)
+            follow_values(call);
+    }
+    if (!finish_outputs(scope, call, error))
+        return FALSE;
+    result->multiplies = row == NULL || ifm_family_multiplies(row->family) || call->body->multiplies;
+    if (row == NULL)
+        result->why = "no rule for this operator";
+    else if (row->shape == NULL)
+        result->why = row->why;
+    else
+        cost_of(call, result);
     return TRUE;
 }
 
 #define MAX_TENSORS_OF_A_NODE 65536 /* facts are larger than the names that ask for them */
 
-static gboolean analyse_node(Analyser *analyser, gsize index, GError **error)
+static gboolean analyse_node(IfmScope *scope, gsize index, const IfmNode *node, NodeResult *result, GError **error)
 {
-    const IfmNode *node = ifm_model_node(analyser->model, index);
     if (node->n_inputs > MAX_TENSORS_OF_A_NODE || node->n_outputs > MAX_TENSORS_OF_A_NODE)
         return IFM_RULE_FAIL(error, "node %" G_GSIZE_FORMAT ": more than %d inputs or outputs", index,
                              MAX_TENSORS_OF_A_NODE);
+    gint64 opset = ifm_model_opset(scope->analyser->model);
     g_autofree IfmFact *inputs = g_new(IfmFact, node->n_inputs + 1);
     g_autofree IfmFact *outputs = g_new(IfmFact, node->n_outputs + 1);
     for (gsize i = 0; i < node->n_inputs; i++)
-        inputs[i] = get_fact(analyser, node->inputs[i]);
+    {
+        const IfmFact *fact = find_fact(scope, node->inputs[i]);
+        inputs[i] = fact != NULL ? *fact : IFM_FACT_UNKNOWN;
+    }
     for (gsize i = 0; i < node->n_outputs; i++)
         outputs[i] = IFM_FACT_UNKNOWN;
-    IfmOperatorCall call = { node, ifm_model_opset(analyser->model), inputs, outputs };
-    if (analyse_call(analyser, index, &call, error))
+    IfmBody body = { 0 };
+    *result = (NodeResult){ .row = ifm_operator_find(node) };
+    IfmOperatorCall call = { node, result->row, opset, inputs, outputs, scope, &body, &result->why };
+    if (analyse_call(scope, &call, result, error))
         return TRUE;
     g_autofree char *place = ifm_onnx_node_place(index, node->proto);
     g_prefix_error(error, "%s: ", place);
     return FALSE;
 }
 
-IfmAnalysis *ifm_model_analyse(IfmModel *model, const IfmDimBinding *bindings, gsize n_bindings, GError **error)
+static gboolean analyse_nodes(IfmScope *scope, GError **error)
 {
-    g_autoptr(IfmAnalysis) analysis = g_new0(IfmAnalysis, 1);
-    g_autoptr(GHashTable) declared = g_hash_table_new(g_str_hash, g_str_equal);
+    IfmAnalysis *analysis = scope->analyser->analysis;
+    for (gsize i = 0; i < analysis->n_costs; i++)
+    {
+        NodeResult result;
+        if (!analyse_node(scope, i, ifm_model_node(analysis->model, i), &result, error))
+            return FALSE;
+        analysis->costs[i] = result.cost;
+        analysis->operators[i] = result.row;
+        analysis->multiplies[i] = result.multiplies;
+        analysis->why[i] = result.cost.covered ? NULL : result.why;
+    }
+    return TRUE;
+}
+
+/* --- graphs in nodes ------------------------------------------------------------------------------------------------ */
+
+static void add_to_body(IfmBody *body, const IfmNode *node, const NodeResult *result)
+{
+    body->multiplies = body->multiplies || result->multiplies;
+    gboolean fits =
+        !__builtin_add_overflow(body->cost.macs, result->cost.macs, &body->cost.macs) &&
+        !__builtin_add_overflow(body->cost.flop, result->cost.flop, &body->cost.flop) &&
+        !__builtin_add_overflow(body->cost.bytes_read, result->cost.bytes_read, &body->cost.bytes_read) &&
+        !__builtin_add_overflow(body->cost.bytes_written, result->cost.bytes_written, &body->cost.bytes_written);
+    if (body->known && (!fits || !result->cost.covered))
+    {
+        g_autofree char *why = g_strdup_printf("a graph in it has %s: %s", node->op_type,
+                                               fits ? result->why : "its operations are past counting");
+        body->known = FALSE;
+        body->why = g_intern_string(why); /* one for each operator and reason there is */
+    }
+}
+
+gboolean ifm_scope_run(IfmScope *outer, const Onnx__GraphProto *graph, const IfmFact *inputs, gsize n_inputs,
+                       IfmFact *outputs, IfmBody *body, GError **error)
+{
+    g_autoptr(GHashTable) facts = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, g_free);
+    IfmScope scope = { outer->analyser, facts, outer };
+    *body = (IfmBody){ .known = TRUE };
+    for (gsize i = 0; i < n_inputs && i < graph->n_input; i++)
+        set_fact(&scope, graph->input[i]->name, &inputs[i]);
+    add_initializers(&scope, graph);
+    for (gsize i = 0; i < graph->n_node; i++)
+    {
+        Onnx__NodeProto *proto = graph->node[i];
+        IfmNode node;
+        NodeResult result;
+        ifm_onnx_node_wrap(proto, &node);
+        if (!analyse_node(&scope, i, &node, &result, error))
+            return FALSE;
+        add_to_body(body, &node, &result);
+    }
+    for (gsize i = 0; i < graph->n_output; i++)
+    {
+        const IfmFact *fact = find_fact(&scope, graph->output[i]->name);
+        outputs[i] = fact != NULL ? *fact : IFM_FACT_UNKNOWN;
+    }
+    return TRUE;
+}
+
+/* --- the whole ------------------------------------------------------------------------------------------------------ */
+
+static IfmAnalysis *new_analysis(IfmModel *model)
+{
+    IfmAnalysis *analysis = g_new0(IfmAnalysis, 1);
     analysis->model = ifm_model_ref(model);
-    analysis->facts = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
+    analysis->facts = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, g_free);
     analysis->n_costs = model->n_nodes;
     analysis->costs = g_new0(IfmNodeCost, model->n_nodes + 1);
-    Analyser analyser = { model, analysis, declared, bindings, n_bindings };
-    add_initializers(&analyser);
-    add_declared(&analyser);
-    gboolean ok = add_inputs(&analyser, error);
-    for (gsize i = 0; ok && i < model->n_nodes; i++)
-        ok = analyse_node(&analyser, i, error);
+    analysis->operators = g_new0(const IfmOperator *, model->n_nodes + 1);
+    analysis->why = g_new0(const char *, model->n_nodes + 1);
+    analysis->multiplies = g_new0(gboolean, model->n_nodes + 1);
+    return analysis;
+}
+
+/* index_observed: Returns: NULL where one of them is no shape. */
+static GHashTable *index_observed(const IfmObservedShape *observed, gsize n_observed, GError **error)
+{
+    g_autoptr(GHashTable) index = g_hash_table_new(g_str_hash, g_str_equal);
+    for (gsize i = 0; i < n_observed; i++)
+    {
+        gboolean is_shape = observed[i].rank >= 0 && observed[i].rank <= IFM_MAX_RANK;
+        for (int axis = 0; is_shape && axis < observed[i].rank; axis++)
+            is_shape = observed[i].shape[axis] >= 0;
+        if (!is_shape)
+        {
+            IFM_ONNX_INVALID(error, "what a run told of '%s' is no shape", observed[i].tensor);
+            return NULL;
+        }
+        g_hash_table_insert(index, (gpointer)observed[i].tensor, (gpointer)&observed[i]);
+    }
+    return g_steal_pointer(&index);
+}
+
+IfmAnalysis *ifm_model_analyse_with(IfmModel *model, const IfmDimBinding *bindings, gsize n_bindings,
+                                    const IfmObservedShape *observed, gsize n_observed, GError **error)
+{
+    g_autoptr(IfmAnalysis) analysis = new_analysis(model);
+    g_autoptr(GHashTable) declared = g_hash_table_new(g_str_hash, g_str_equal);
+    g_autoptr(GHashTable) seen = n_observed > 0 ? index_observed(observed, n_observed, error) : NULL;
+    Analyser analyser = { model, analysis, declared, seen, bindings, n_bindings };
+    IfmScope scope = { &analyser, analysis->facts, NULL };
+    gboolean ok = n_observed == 0 || seen != NULL;
+    if (ok)
+    {
+        add_initializers(&scope, model->proto->graph);
+        add_declared(&analyser);
+        ok = add_inputs(&scope, error) && analyse_nodes(&scope, error);
+    }
     if (ok)
         return g_steal_pointer(&analysis);
     ifm_onnx_tidy_error(error, model->name);
     return NULL;
+}
+
+IfmAnalysis *ifm_model_analyse(IfmModel *model, const IfmDimBinding *bindings, gsize n_bindings, GError **error)
+{
+    return ifm_model_analyse_with(model, bindings, n_bindings, NULL, 0, error);
 }
 
 void ifm_analysis_free(IfmAnalysis *analysis)
@@ -214,8 +456,11 @@ void ifm_analysis_free(IfmAnalysis *analysis)
     if (analysis == NULL)
         return;
     g_hash_table_unref(analysis->facts);
-    ifm_model_unref(analysis->model);
     g_free(analysis->costs);
+    g_free(analysis->operators);
+    g_free(analysis->why);
+    g_free(analysis->multiplies);
+    ifm_model_unref(analysis->model);
     g_free(analysis);
 }
 
@@ -233,31 +478,4 @@ gboolean ifm_analysis_shape(const IfmAnalysis *analysis, const char *tensor, Ifm
     *rank = fact->rank;
     memcpy(shape, fact->dims, (gsize)fact->rank * sizeof *shape);
     return TRUE;
-}
-
-const IfmNodeCost *ifm_analysis_node_cost(const IfmAnalysis *analysis, gsize node)
-{
-    g_assert(node < analysis->n_costs);
-    return &analysis->costs[node];
-}
-
-static gint64 sum_up_to_most(gint64 a, gint64 b)
-{
-    return a > G_MAXINT64 - b ? G_MAXINT64 : a + b;
-}
-
-void ifm_analysis_total(const IfmAnalysis *analysis, IfmNodeCost *total, gsize *n_covered)
-{
-    *total = (IfmNodeCost){ 0 };
-    *n_covered = 0;
-    for (gsize i = 0; i < analysis->n_costs; i++)
-    {
-        const IfmNodeCost *cost = &analysis->costs[i];
-        total->macs = sum_up_to_most(total->macs, cost->macs);
-        total->flop = sum_up_to_most(total->flop, cost->flop);
-        total->bytes_read = sum_up_to_most(total->bytes_read, cost->bytes_read);
-        total->bytes_written = sum_up_to_most(total->bytes_written, cost->bytes_written);
-        *n_covered += cost->covered;
-    }
-    total->covered = *n_covered == analysis->n_costs;
 }

@@ -36,13 +36,26 @@ static void add_consumer(IfmModel *model, const char *tensor, gsize node)
         g_array_append_val(consumers, node);
 }
 
-/* end_strings: String attributes are counted bytes in the file; a zero behind them makes them C strings. */
+/* end_strings: String attributes are counted bytes in the file; a zero behind them makes them C strings. Those of subgraphs
+ * too: the scan has bounded how deep they are nested. */
+static void end_strings(Onnx__NodeProto *node);
+
+static void end_strings_of_graph(Onnx__GraphProto *graph)
+{
+    for (gsize i = 0; graph != NULL && i < graph->n_node; i++)
+        end_strings(graph->node[i]);
+}
+
 static void end_strings(Onnx__NodeProto *node)
 {
     for (gsize i = 0; i < node->n_attribute; i++)
     {
-        ProtobufCBinaryData *s = &node->attribute[i]->s;
-        if (!node->attribute[i]->has_s)
+        Onnx__AttributeProto *attribute = node->attribute[i];
+        ProtobufCBinaryData *s = &attribute->s;
+        end_strings_of_graph(attribute->g);
+        for (gsize k = 0; k < attribute->n_graphs; k++)
+            end_strings_of_graph(attribute->graphs[k]);
+        if (!attribute->has_s)
             continue;
         s->data = realloc(s->data, s->len + 1); /* protobuf-c's own allocator is malloc */
         g_assert(s->data != NULL);
@@ -50,11 +63,9 @@ static void end_strings(Onnx__NodeProto *node)
     }
 }
 
-static void index_node(IfmModel *model, gsize index, Onnx__NodeProto *proto, const GPtrArray *captured)
+void ifm_onnx_node_wrap(const Onnx__NodeProto *proto, IfmNode *node)
 {
-    IfmNode *node = &model->nodes[index];
     gboolean is_default = proto->domain == NULL || g_str_equal(proto->domain, "ai.onnx");
-    end_strings(proto);
     *node = (IfmNode){ .name = proto->name != NULL ? proto->name : "",
                        .op_type = proto->op_type,
                        .domain = is_default ? "" : proto->domain,
@@ -63,6 +74,12 @@ static void index_node(IfmModel *model, gsize index, Onnx__NodeProto *proto, con
                        .outputs = (const char *const *)proto->output,
                        .n_outputs = proto->n_output,
                        .proto = proto };
+}
+
+static void index_node(IfmModel *model, gsize index, Onnx__NodeProto *proto, const GPtrArray *captured)
+{
+    end_strings(proto);
+    ifm_onnx_node_wrap(proto, &model->nodes[index]);
     for (gsize i = 0; i < proto->n_input; i++)
         add_consumer(model, proto->input[i], index);
     for (guint i = 0; captured != NULL && i < captured->len; i++)
@@ -133,28 +150,63 @@ gboolean ifm_model_initializer(const IfmModel *model, const char *name, IfmTenso
     return TRUE;
 }
 
+/* n_floats: elements of a weight, 0 where they are no floating-point numbers. */
+static gint64 n_floats(const Onnx__TensorProto *weight)
+{
+    gint64 n = 1;
+    switch (weight->data_type)
+    {
+    case IFM_DTYPE_F32:
+    case IFM_DTYPE_F64:
+    case IFM_DTYPE_F16:
+    case IFM_DTYPE_BF16:
+        for (gsize d = 0; d < weight->n_dims; d++)
+            n *= weight->dims[d];
+        return n;
+    default:
+        return 0;
+    }
+}
+
 gint64 ifm_model_n_parameters(const IfmModel *model)
 {
     const Onnx__GraphProto *graph = model->proto->graph;
     gint64 total = 0;
     for (gsize i = 0; i < graph->n_initializer; i++)
+        total += n_floats(graph->initializer[i]);
+    return total;
+}
+
+/* Exporters write weights of equal values once, and reach them through Identity from the second place on. */
+static const char *weight_behind(const IfmModel *model, const char *name)
+{
+    for (int hops = 0; hops < 8; hops++)
     {
-        const Onnx__TensorProto *weight = graph->initializer[i];
-        gint64 n = 1;
-        switch (weight->data_type)
-        {
-        case IFM_DTYPE_F32:
-        case IFM_DTYPE_F64:
-        case IFM_DTYPE_F16:
-        case IFM_DTYPE_BF16:
-            for (gsize d = 0; d < weight->n_dims; d++)
-                n *= weight->dims[d];
-            total += n;
+        gssize producer = ifm_model_producer(model, name);
+        if (producer < 0 || !g_str_equal(model->nodes[producer].op_type, "Identity") ||
+            model->nodes[producer].n_inputs == 0)
             break;
-        default:
-            break;
-        }
+        name = model->nodes[producer].inputs[0];
     }
+    return name;
+}
+
+gint64 ifm_model_n_trainable(const IfmModel *model)
+{
+    g_autoptr(GHashTable) statistics = g_hash_table_new(g_str_hash, g_str_equal);
+    for (gsize i = 0; i < model->n_nodes; i++)
+    {
+        const IfmNode *node = &model->nodes[i];
+        if (*node->domain != '\0' || !g_str_equal(node->op_type, "BatchNormalization"))
+            continue;
+        for (gsize k = 3; k < MIN(node->n_inputs, 5); k++) /* the running mean and variance */
+            g_hash_table_add(statistics, (gpointer)weight_behind(model, node->inputs[k]));
+    }
+    const Onnx__GraphProto *graph = model->proto->graph;
+    gint64 total = 0;
+    for (gsize i = 0; i < graph->n_initializer; i++)
+        if (!g_hash_table_contains(statistics, graph->initializer[i]->name))
+            total += n_floats(graph->initializer[i]);
     return total;
 }
 

@@ -99,6 +99,8 @@ void ifm_onnx_index_clear(IfmModel *model);
 gboolean ifm_onnx_ports(IfmModel *model, GError **error);
 /* ifm_onnx_port_parse: Returns: (transfer full) what a ValueInfoProto says; NULL with IFM_ERROR_INVALID. */
 IfmPort *ifm_onnx_port_parse(const Onnx__ValueInfoProto *info, GError **error);
+/* ifm_onnx_node_wrap: Describes a node of the model or of one of its subgraphs; it owns nothing. */
+void ifm_onnx_node_wrap(const Onnx__NodeProto *proto, IfmNode *node);
 /* ifm_onnx_attribute: Returns: the node's attribute of that name, or NULL. */
 const Onnx__AttributeProto *ifm_onnx_attribute(const IfmNode *node, const char *name);
 

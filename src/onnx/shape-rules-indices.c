@@ -1,4 +1,4 @@
-/* Shapes of operators that read or write by index, and of Expand. */
+/* Shapes of operators that read or write by index. */
 #include <string.h>
 
 #include "operators.h"
@@ -12,33 +12,29 @@ static gboolean fail_pair(GError **error, const IfmOperatorCall *call, gsize a, 
                          shape_other);
 }
 
-/* Broadcast both ways: a 1 in the wanted shape keeps what the input has. */
-gboolean ifm_shape_expand(const IfmOperatorCall *call, GError **error)
+gboolean ifm_shape_gather(const IfmOperatorCall *call, GError **error)
 {
-    const IfmFact *x = &call->inputs[0], *shape = &call->inputs[1];
-    IfmFact result = *x, wanted = { .rank = shape->n_ints };
-    call->outputs[0].dtype = x->dtype;
-    if (x->rank < 0 || shape->n_ints < 0)
+    const IfmFact *data = &call->inputs[0], *indices = &call->inputs[1];
+    IfmFact *out = &call->outputs[0];
+    int axis;
+    out->dtype = data->dtype;
+    if (data->rank < 0 || indices->rank < 0)
         return TRUE;
-    if (shape->n_ints > IFM_MAX_RANK)
-        return IFM_RULE_FAIL(error, "'%s' has %d dimensions, more than %d", call->node->inputs[1], shape->n_ints,
-                             IFM_MAX_RANK);
-    memcpy(wanted.dims, shape->ints, (gsize)shape->n_ints * sizeof wanted.dims[0]);
-    for (int i = 0; i < wanted.rank; i++)
-        if (wanted.dims[i] < 0)
-            return IFM_RULE_FAIL(error, "'%s': dimension %d is %" G_GINT64_FORMAT, call->node->inputs[1], i,
-                                 wanted.dims[i]);
-    if (!ifm_rule_broadcast(&result, &wanted, error))
-    {
-        g_prefix_error(error, "'%s': ", call->node->inputs[0]);
+    if (!ifm_rule_axis(ifm_node_int(call->node, "axis", 0), data->rank, data->rank, &axis, error))
         return FALSE;
-    }
-    call->outputs[0] = result;
+    if (data->rank - 1 + indices->rank > IFM_MAX_RANK)
+        return IFM_RULE_FAIL(error, "its output has more than %d dimensions", IFM_MAX_RANK);
+    out->rank = 0;
+    for (int i = 0; i < axis; i++)
+        out->dims[out->rank++] = data->dims[i];
+    for (int i = 0; i < indices->rank; i++)
+        out->dims[out->rank++] = indices->dims[i];
+    for (int i = axis + 1; i < data->rank; i++)
+        out->dims[out->rank++] = data->dims[i];
     return TRUE;
 }
 
-/* --- one index an element -----------------------------------------------------------------------------------------------
- */
+/* --- one index an element ------------------------------------------------------------------------------------------- */
 
 /* fits_but_axis: Whether indices stay within the data on every axis but the one they index. */
 static gboolean fits_but_axis(const IfmFact *data, const IfmFact *indices, int axis)
@@ -75,8 +71,7 @@ gboolean ifm_shape_gather_elements(const IfmOperatorCall *call, GError **error)
 /* same_as_data: What a scatter makes has the shape of what it scatters onto. */
 static void same_as_data(const IfmOperatorCall *call)
 {
-    call->outputs[0] = call->inputs[0];
-    call->outputs[0].n_ints = -1;
+    ifm_call_make(call, 0, call->inputs[0].dtype, call->inputs[0].rank, call->inputs[0].dims);
 }
 
 gboolean ifm_shape_scatter_elements(const IfmOperatorCall *call, GError **error)
@@ -93,8 +88,7 @@ gboolean ifm_shape_scatter_elements(const IfmOperatorCall *call, GError **error)
     return same || updates->rank < 0 || fail_pair(error, call, 2, 1, "is not of the shape of");
 }
 
-/* --- one index a slice --------------------------------------------------------------------------------------------------
- */
+/* --- one index a slice ---------------------------------------------------------------------------------------------- */
 
 /*
  * slices_of: What the indices of GatherND and ScatterND take from the data: all axes of the indices but the last, which
@@ -115,7 +109,7 @@ static gboolean slices_of(const IfmOperatorCall *call, int batch, IfmFact *slice
     int left = data->rank - batch - (int)tuple;
     if (indices->rank - 1 + left > IFM_MAX_RANK)
         return IFM_RULE_FAIL(error, "its output has more than %d dimensions", IFM_MAX_RANK);
-    *slices = (IfmFact){ .dtype = data->dtype, .rank = indices->rank - 1 + left, .n_ints = -1 };
+    *slices = (IfmFact){ .dtype = data->dtype, .rank = indices->rank - 1 + left };
     memcpy(slices->dims, indices->dims, (gsize)(indices->rank - 1) * sizeof slices->dims[0]);
     memcpy(slices->dims + indices->rank - 1, data->dims + data->rank - left, (gsize)left * sizeof slices->dims[0]);
     return TRUE;

@@ -1,41 +1,63 @@
-/* Shapes of MatMul, Gemm, Conv and the pools. */
+/* Shapes of products of matrices, of sums of products, of recurrent layers. */
 #include <string.h>
 
 #include "operators.h"
 
-#define MAX_SPATIAL (IFM_MAX_RANK - 2)
-
 /* --- products ------------------------------------------------------------------------------------------------------- */
+
+static gboolean fail_matmul(const IfmOperatorCall *call, const gsize *at, const IfmFact *a, const IfmFact *b,
+                            GError **error)
+{
+    g_autofree char *shape_a = ifm_shape_to_string(a->rank, a->dims), *shape_b = ifm_shape_to_string(b->rank, b->dims);
+    const char *name_a = call->node->inputs[at[0]], *name_b = call->node->inputs[at[1]];
+    if (a->rank == 0 || b->rank == 0)
+        return IFM_RULE_FAIL(error, "'%s' %s and '%s' %s: a scalar has no matrix product", name_a, shape_a, name_b,
+                             shape_b);
+    return IFM_RULE_FAIL(error, "'%s' %s has %" G_GINT64_FORMAT " columns, '%s' %s has %" G_GINT64_FORMAT " rows", name_a,
+                         shape_a, a->dims[a->rank - 1], name_b, shape_b, b->dims[b->rank > 1 ? b->rank - 2 : 0]);
+}
+
+gboolean ifm_rule_matmul(const IfmOperatorCall *call, const gsize *at, const IfmFact *a, const IfmFact *b, IfmDtype dtype,
+                         GError **error)
+{
+    call->outputs[0].dtype = dtype;
+    if (a->rank < 0 || b->rank < 0)
+        return TRUE;
+    if (a->rank == 0 || b->rank == 0 || a->dims[a->rank - 1] != b->dims[b->rank > 1 ? b->rank - 2 : 0])
+        return fail_matmul(call, at, a, b, error);
+    /* The dimensions in front of the matrices are broadcast; a vector's own added dimension goes away again. */
+    IfmFact out = *a, batch_b = *b;
+    out.rank = MAX(a->rank - 2, 0);
+    batch_b.rank = MAX(b->rank - 2, 0);
+    if (!ifm_rule_broadcast(&out, &batch_b, error))
+        return FALSE;
+    if (out.rank + (a->rank > 1) + (b->rank > 1) > IFM_MAX_RANK)
+        return IFM_RULE_FAIL(error, "its output has more than %d dimensions", IFM_MAX_RANK);
+    if (a->rank > 1)
+        out.dims[out.rank++] = a->dims[a->rank - 2];
+    if (b->rank > 1)
+        out.dims[out.rank++] = b->dims[b->rank - 1];
+    ifm_call_make(call, 0, dtype, out.rank, out.dims);
+    return TRUE;
+}
 
 gboolean ifm_shape_matmul(const IfmOperatorCall *call, GError **error)
 {
-    IfmFact a = call->inputs[0], b = call->inputs[1], *out = &call->outputs[0];
-    out->dtype = a.dtype;
-    if (a.rank < 0 || b.rank < 0)
-        return TRUE;
-    g_autofree char *shape_a = ifm_shape_to_string(a.rank, a.dims), *shape_b = ifm_shape_to_string(b.rank, b.dims);
-    if (a.rank == 0 || b.rank == 0)
-        return IFM_RULE_FAIL(error, "'%s' %s and '%s' %s: a scalar has no matrix product", call->node->inputs[0], shape_a,
-                             call->node->inputs[1], shape_b);
-    gint64 inner_a = a.dims[a.rank - 1], inner_b = b.dims[b.rank > 1 ? b.rank - 2 : 0];
-    if (inner_a != inner_b)
-        return IFM_RULE_FAIL(error, "'%s' %s has %" G_GINT64_FORMAT " columns, '%s' %s has %" G_GINT64_FORMAT " rows",
-                             call->node->inputs[0], shape_a, inner_a, call->node->inputs[1], shape_b, inner_b);
-    /* The dimensions in front of the matrices are broadcast; a vector's own added dimension goes away again. */
-    IfmFact batch = a, batch_b = b;
-    batch.rank = MAX(a.rank - 2, 0);
-    batch_b.rank = MAX(b.rank - 2, 0);
-    if (!ifm_rule_broadcast(&batch, &batch_b, error))
-        return FALSE;
-    if (batch.rank + (a.rank > 1) + (b.rank > 1) > IFM_MAX_RANK)
-        return IFM_RULE_FAIL(error, "its output has more than %d dimensions", IFM_MAX_RANK);
-    out->rank = batch.rank;
-    memcpy(out->dims, batch.dims, sizeof out->dims);
-    if (a.rank > 1)
-        out->dims[out->rank++] = a.dims[a.rank - 2];
-    if (b.rank > 1)
-        out->dims[out->rank++] = b.dims[b.rank - 1];
-    return TRUE;
+    static const gsize at[] = { 0, 1 };
+    return ifm_rule_matmul(call, at, &call->inputs[0], &call->inputs[1], call->inputs[0].dtype, error);
+}
+
+gboolean ifm_shape_matmul_integer(const IfmOperatorCall *call, GError **error)
+{
+    static const gsize at[] = { 0, 1 };
+    return ifm_rule_matmul(call, at, &call->inputs[0], &call->inputs[1], IFM_DTYPE_I32, error);
+}
+
+/* a, its scale and zero point, b, its, the output's. */
+gboolean ifm_shape_qlinear_matmul(const IfmOperatorCall *call, GError **error)
+{
+    static const gsize at[] = { 0, 3 };
+    return ifm_rule_matmul(call, at, &call->inputs[0], &call->inputs[3], call->inputs[7].dtype, error);
 }
 
 gboolean ifm_shape_gemm(const IfmOperatorCall *call, GError **error)
@@ -58,7 +80,7 @@ gboolean ifm_shape_gemm(const IfmOperatorCall *call, GError **error)
     out->rank = 2;
     out->dims[0] = a->dims[trans_a ? 1 : 0];
     out->dims[1] = b->dims[trans_b ? 0 : 1];
-    if (call->node->n_inputs < 3 || call->inputs[2].rank < 0)
+    if (!ifm_call_has(call, 2) || call->inputs[2].rank < 0)
         return TRUE;
     IfmFact sum = *out;
     if (!ifm_rule_broadcast(&sum, &call->inputs[2], error))
@@ -70,181 +92,51 @@ gboolean ifm_shape_gemm(const IfmOperatorCall *call, GError **error)
     return IFM_RULE_FAIL(error, "'%s' %s does not broadcast to %s", names[2], shape_c, shape);
 }
 
-/* --- windows -------------------------------------------------------------------------------------------------------- */
+/* --- recurrent layers ----------------------------------------------------------------------------------------------- */
 
-/* Windows: how a kernel slides over the spatial dimensions. [n_spatial] each; pads: begins, then ends. */
-typedef struct
+static gboolean fail_recurrent(const IfmOperatorCall *call, gsize weight, gint64 rows, gint64 columns, GError **error)
 {
-    int n_spatial;
-    gint64 kernel[MAX_SPATIAL], strides[MAX_SPATIAL], dilations[MAX_SPATIAL], pads[2 * MAX_SPATIAL];
-    gboolean same; /* auto_pad SAME_UPPER or SAME_LOWER */
-    gboolean ceil_mode;
-} Windows;
+    g_autofree char *shape = ifm_shape_to_string(call->inputs[weight].rank, call->inputs[weight].dims);
+    return IFM_RULE_FAIL(error, "'%s' is %s, not [directions,%" G_GINT64_FORMAT ",%" G_GINT64_FORMAT "]",
+                         call->node->inputs[weight], shape, rows, columns);
+}
 
-/* read_ints: an attribute of @n numbers, each at least @least; @values is left as it is where there is none. */
-static gboolean read_ints(const IfmNode *node, const char *attribute, int n, gint64 least, gint64 *values, GError **error)
+/* check_recurrent: W is [directions, gates * hidden, inputs], R [directions, gates * hidden, hidden]. */
+static gboolean check_recurrent(const IfmOperatorCall *call, gint64 directions, gint64 rows, gint64 hidden, GError **error)
 {
-    gsize n_found;
-    const gint64 *found = ifm_node_ints(node, attribute, &n_found);
-    if (found == NULL)
-        return TRUE;
-    if (n_found != (gsize)n)
-        return IFM_RULE_FAIL(error, "%s has %" G_GSIZE_FORMAT " numbers, not %d", attribute, n_found, n);
-    for (int i = 0; i < n; i++)
+    const gint64 columns[] = { 0, call->inputs[0].dims[2], hidden };
+    for (gsize i = 1; i <= 2; i++)
     {
-        if (found[i] < least || found[i] > G_MAXINT32)
-            return IFM_RULE_FAIL(error, "%s[%d] is %" G_GINT64_FORMAT ", not within %" G_GINT64_FORMAT " to %d", attribute,
-                                 i, found[i], least, G_MAXINT32);
-        values[i] = found[i];
+        const IfmFact *weight = &call->inputs[i];
+        if (weight->rank >= 0 && (weight->rank != 3 || weight->dims[0] != directions || weight->dims[1] != rows ||
+                                  weight->dims[2] != columns[i]))
+            return fail_recurrent(call, i, rows, columns[i], error);
     }
     return TRUE;
 }
 
-static gboolean read_windows(const IfmNode *node, int n_spatial, Windows *windows, GError **error)
+gboolean ifm_shape_recurrent(const IfmOperatorCall *call, GError **error)
 {
-    const char *auto_pad = ifm_node_string(node, "auto_pad", "NOTSET");
-    windows->n_spatial = n_spatial;
-    windows->same = g_str_equal(auto_pad, "SAME_UPPER") || g_str_equal(auto_pad, "SAME_LOWER");
-    windows->ceil_mode = ifm_node_int(node, "ceil_mode", 0) != 0;
-    if (!windows->same && !g_str_equal(auto_pad, "VALID") && !g_str_equal(auto_pad, "NOTSET") && *auto_pad != '\0')
-        return IFM_RULE_FAIL(error, "auto_pad '%s' is none of NOTSET, SAME_UPPER, SAME_LOWER, VALID", auto_pad);
-    for (int i = 0; i < n_spatial; i++)
-        windows->strides[i] = windows->dilations[i] = 1;
-    memset(windows->pads, 0, sizeof windows->pads);
-    if (!read_ints(node, "strides", n_spatial, 1, windows->strides, error) ||
-        !read_ints(node, "dilations", n_spatial, 1, windows->dilations, error) ||
-        !read_ints(node, "pads", 2 * n_spatial, 0, windows->pads, error))
+    const IfmFact *x = &call->inputs[0], *r = &call->inputs[2];
+    const IfmNode *node = call->node;
+    gboolean batch_first = ifm_node_int(node, "layout", 0) != 0;
+    gint64 directions = g_str_equal(ifm_node_string(node, "direction", "forward"), "bidirectional") ? 2 : 1;
+    for (gsize i = 0; i < node->n_outputs; i++)
+        call->outputs[i].dtype = x->dtype;
+    if (x->rank < 0 || r->rank < 0)
+        return TRUE;
+    if (!ifm_rule_rank(call, 0, 3, 3, error) || !ifm_rule_rank(call, 2, 3, 3, error))
         return FALSE;
-    if (windows->same || g_str_equal(auto_pad, "VALID"))
-        memset(windows->pads, 0, sizeof windows->pads);
-    return TRUE;
-}
-
-/*
- * count_windows: how many positions a kernel has along one axis.
- * Equals: floor((in + pads - reach) / stride) + 1, reach = dilation (kernel - 1) + 1;    SAME: ceil(in / stride)
- * With ceil_mode the division rounds up, but a window that would begin in the padding behind the input is left out.
- */
-static gboolean count_windows(const Windows *windows, int axis, gint64 in, gint64 *out, GError **error)
-{
-    /* Each attribute is below 2^31 and @in below 2^56: nothing here overflows. */
-    gint64 stride = windows->strides[axis], begin = windows->pads[axis];
-    gint64 padded = in + begin + windows->pads[axis + windows->n_spatial];
-    gint64 reach = windows->dilations[axis] * (windows->kernel[axis] - 1) + 1;
-    if (windows->same)
-    {
-        *out = in / stride + (in % stride != 0);
-        return TRUE;
-    }
-    if (reach > padded)
-        return IFM_RULE_FAIL(error,
-                             "spatial dimension %d: the kernel reaches over %" G_GINT64_FORMAT " of %" G_GINT64_FORMAT
-                             " padded positions",
-                             axis, reach, padded);
-    *out = (padded - reach) / stride + 1;
-    if (windows->ceil_mode && (padded - reach) % stride != 0 && *out * stride < in + begin)
-        (*out)++;
-    return TRUE;
-}
-
-static gboolean slide(const IfmFact *in, const Windows *windows, gint64 channels, IfmFact *out, GError **error)
-{
-    out->rank = in->rank;
-    out->dims[0] = in->dims[0];
-    out->dims[1] = channels;
-    for (int i = 0; i < windows->n_spatial; i++)
-        if (!count_windows(windows, i, in->dims[i + 2], &out->dims[i + 2], error))
-        {
-            out->rank = -1;
-            return FALSE;
-        }
-    return TRUE;
-}
-
-static gboolean check_conv_weights(const IfmOperatorCall *call, const Windows *windows, GError **error)
-{
-    const IfmFact *x = &call->inputs[0], *w = &call->inputs[1];
-    const char *const *names = call->node->inputs;
-    gint64 group = ifm_node_int(call->node, "group", 1), channels;
-    g_autofree char *shape_x = ifm_shape_to_string(x->rank, x->dims), *shape_w = ifm_shape_to_string(w->rank, w->dims);
-    if (group < 1 || w->dims[0] % group != 0 || __builtin_mul_overflow(w->dims[1], group, &channels) ||
-        channels != x->dims[1])
-        return IFM_RULE_FAIL(error,
-                             "'%s' %s does not fit '%s' %s in %" G_GINT64_FORMAT
-                             " group(s): weights are [outputs,channels/group,...], outputs a multiple of group",
-                             names[1], shape_w, names[0], shape_x, group);
-    for (int i = 0; i < windows->n_spatial; i++)
-        if (windows->kernel[i] != w->dims[i + 2] || windows->kernel[i] < 1 || windows->kernel[i] > G_MAXINT32)
-            return IFM_RULE_FAIL(error, "kernel_shape[%d] is %" G_GINT64_FORMAT ", but '%s' is %s", i, windows->kernel[i],
-                                 names[1], shape_w);
-    if (call->node->n_inputs < 3 || call->inputs[2].rank < 0 ||
-        (call->inputs[2].rank == 1 && call->inputs[2].dims[0] == w->dims[0]))
-        return TRUE;
-    g_autofree char *shape_b = ifm_shape_to_string(call->inputs[2].rank, call->inputs[2].dims);
-    return IFM_RULE_FAIL(error, "bias '%s' is %s, not [%" G_GINT64_FORMAT "]", names[2], shape_b, w->dims[0]);
-}
-
-gboolean ifm_shape_conv(const IfmOperatorCall *call, GError **error)
-{
-    const IfmFact *x = &call->inputs[0], *w = &call->inputs[1];
-    Windows windows;
-    call->outputs[0].dtype = x->dtype;
-    if (x->rank < 0 || w->rank < 0)
-        return TRUE;
-    if (x->rank < 3 || w->rank != x->rank)
-    {
-        g_autofree char *shape_x = ifm_shape_to_string(x->rank, x->dims), *shape_w = ifm_shape_to_string(w->rank, w->dims);
-        return IFM_RULE_FAIL(error, "'%s' %s and '%s' %s must have the same rank, 3 or more", call->node->inputs[0],
-                             shape_x, call->node->inputs[1], shape_w);
-    }
-    if (!read_windows(call->node, x->rank - 2, &windows, error))
+    gint64 hidden = ifm_node_int(node, "hidden_size", r->dims[2]), rows;
+    if (hidden < 0 || __builtin_mul_overflow(hidden, call->row->factor, &rows))
+        return IFM_RULE_FAIL(error, "hidden_size is %" G_GINT64_FORMAT, hidden);
+    if (!check_recurrent(call, directions, rows, hidden, error))
         return FALSE;
-    memcpy(windows.kernel, w->dims + 2, (gsize)windows.n_spatial * sizeof windows.kernel[0]);
-    return read_ints(call->node, "kernel_shape", windows.n_spatial, 1, windows.kernel, error) &&
-           check_conv_weights(call, &windows, error) && slide(x, &windows, w->dims[0], &call->outputs[0], error);
-}
-
-gboolean ifm_shape_pool(const IfmOperatorCall *call, GError **error)
-{
-    const IfmFact *x = &call->inputs[0];
-    Windows windows = { 0 };
-    call->outputs[0].dtype = x->dtype;
-    if (x->rank < 0)
-        return TRUE;
-    if (x->rank < 3)
-    {
-        g_autofree char *shape = ifm_shape_to_string(x->rank, x->dims);
-        return IFM_RULE_FAIL(error, "'%s' %s must have a rank of 3 or more", call->node->inputs[0], shape);
-    }
-    if (!read_windows(call->node, x->rank - 2, &windows, error) ||
-        !read_ints(call->node, "kernel_shape", windows.n_spatial, 1, windows.kernel, error))
-        return FALSE;
-    if (windows.kernel[0] == 0)
-        return IFM_RULE_FAIL(error, "kernel_shape is missing");
-    if (!slide(x, &windows, x->dims[1], &call->outputs[0], error))
-        return FALSE;
-    if (call->node->n_outputs > 1) /* MaxPool's indices */
-    {
-        call->outputs[1] = call->outputs[0];
-        call->outputs[1].dtype = IFM_DTYPE_I64;
-    }
-    return TRUE;
-}
-
-gboolean ifm_shape_global_pool(const IfmOperatorCall *call, GError **error)
-{
-    const IfmFact *x = &call->inputs[0];
-    IfmFact *out = &call->outputs[0];
-    out->dtype = x->dtype;
-    if (x->rank < 0)
-        return TRUE;
-    if (x->rank < 3)
-    {
-        g_autofree char *shape = ifm_shape_to_string(x->rank, x->dims);
-        return IFM_RULE_FAIL(error, "'%s' %s must have a rank of 3 or more", call->node->inputs[0], shape);
-    }
-    out->rank = x->rank;
-    for (int i = 0; i < x->rank; i++)
-        out->dims[i] = i < 2 ? x->dims[i] : 1;
+    gint64 steps = x->dims[batch_first ? 1 : 0], batch = x->dims[batch_first ? 0 : 1];
+    const gint64 all[] = { steps, directions, batch, hidden }, all_batch_first[] = { batch, steps, directions, hidden };
+    const gint64 last[] = { directions, batch, hidden }, last_batch_first[] = { batch, directions, hidden };
+    ifm_call_make(call, 0, x->dtype, 4, batch_first ? all_batch_first : all);
+    for (gsize i = 1; i < MIN(node->n_outputs, 3); i++)
+        ifm_call_make(call, i, x->dtype, 3, batch_first ? last_batch_first : last);
     return TRUE;
 }

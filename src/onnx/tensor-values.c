@@ -59,9 +59,9 @@ static const struct
     [ONNX__TENSOR_PROTO__DATA_TYPE__INT2] = { 2, FIELD_INT32, 1 },
 };
 
-guint ifm_onnx_type_bits(int data_type)
+guint ifm_onnx_type_bits(gint type)
 {
-    return data_type > 0 && data_type < (int)G_N_ELEMENTS(types) ? types[data_type].bits : 0;
+    return type > 0 && type < (gint)G_N_ELEMENTS(types) ? types[type].bits : 0;
 }
 
 /* --- checking ------------------------------------------------------------------------------------------------------- */

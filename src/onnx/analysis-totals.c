@@ -1,0 +1,122 @@
+/* Sums over an analysis, and what they are about. */
+#include <string.h>
+
+#include "operators.h"
+
+const IfmNodeCost *ifm_analysis_node_cost(const IfmAnalysis *analysis, gsize node)
+{
+    g_assert(node < analysis->n_costs);
+    return &analysis->costs[node];
+}
+
+static gint64 sum_up_to_most(gint64 a, gint64 b)
+{
+    return a > G_MAXINT64 - b ? G_MAXINT64 : a + b;
+}
+
+/* sum: over the covered nodes of one family, of all for IFM_N_FAMILIES. */
+static void sum(const IfmAnalysis *analysis, IfmNodeFamily family, IfmNodeCost *total, gsize *n_covered)
+{
+    gsize n_nodes = 0;
+    *total = (IfmNodeCost){ .family = family < IFM_N_FAMILIES ? family : IFM_FAMILY_OTHER };
+    *n_covered = 0;
+    for (gsize i = 0; i < analysis->n_costs; i++)
+    {
+        const IfmNodeCost *cost = &analysis->costs[i];
+        if (family != IFM_N_FAMILIES && cost->family != family)
+            continue;
+        total->macs = sum_up_to_most(total->macs, cost->macs);
+        total->flop = sum_up_to_most(total->flop, cost->flop);
+        total->bytes_read = sum_up_to_most(total->bytes_read, cost->bytes_read);
+        total->bytes_written = sum_up_to_most(total->bytes_written, cost->bytes_written);
+        *n_covered += cost->covered;
+        n_nodes++;
+    }
+    total->covered = *n_covered == n_nodes;
+}
+
+void ifm_analysis_total(const IfmAnalysis *analysis, IfmNodeCost *total, gsize *n_covered)
+{
+    sum(analysis, IFM_N_FAMILIES, total, n_covered);
+}
+
+void ifm_analysis_family_total(const IfmAnalysis *analysis, IfmNodeFamily family, IfmNodeCost *total, gsize *n_covered)
+{
+    g_assert(family < IFM_N_FAMILIES);
+    sum(analysis, family, total, n_covered);
+}
+
+/* --- coverage ------------------------------------------------------------------------------------------------------- */
+
+/* Missing: the nodes of one operator that are not covered for one reason. */
+typedef struct
+{
+    const IfmNode *node; /* the first of them */
+    const char *why;
+    gsize n;
+} Missing;
+
+static guint hash_missing(gconstpointer key)
+{
+    const Missing *missing = key;
+    return g_str_hash(missing->node->op_type) * 31 + g_str_hash(missing->node->domain) + g_str_hash(missing->why);
+}
+
+static gboolean is_same_missing(gconstpointer a, gconstpointer b)
+{
+    const Missing *one = a, *other = b;
+    return g_str_equal(one->node->op_type, other->node->op_type) && g_str_equal(one->node->domain, other->node->domain) &&
+           g_str_equal(one->why, other->why);
+}
+
+static char *missing_line(const Missing *missing)
+{
+    const IfmNode *node = missing->node;
+    return g_strdup_printf("%s%s%s (%" G_GSIZE_FORMAT " node%s): %s", node->domain, *node->domain != '\0' ? "." : "",
+                           node->op_type, missing->n, missing->n == 1 ? "" : "s", missing->why);
+}
+
+/* collect_missing: in the order of the first node of each. */
+static GPtrArray *collect_missing(const IfmAnalysis *analysis)
+{
+    g_autoptr(GPtrArray) order = g_ptr_array_new_with_free_func(g_free);
+    g_autoptr(GHashTable) index = g_hash_table_new(hash_missing, is_same_missing);
+    for (gsize i = 0; i < analysis->n_costs; i++)
+    {
+        Missing wanted = { ifm_model_node(analysis->model, i), analysis->why[i], 1 };
+        if (analysis->costs[i].covered)
+            continue;
+        Missing *found = g_hash_table_lookup(index, &wanted);
+        if (found != NULL)
+        {
+            found->n++;
+            continue;
+        }
+        found = g_memdup2(&wanted, sizeof wanted);
+        g_hash_table_add(index, found);
+        g_ptr_array_add(order, found);
+    }
+    GPtrArray *lines = g_ptr_array_new_with_free_func(g_free);
+    for (guint i = 0; i < order->len; i++)
+        g_ptr_array_add(lines, missing_line(g_ptr_array_index(order, i)));
+    return lines;
+}
+
+void ifm_analysis_coverage(const IfmAnalysis *analysis, IfmCoverage *coverage)
+{
+    *coverage = (IfmCoverage){ .n_nodes = analysis->n_costs, .n_observed = analysis->n_observed };
+    for (gsize i = 0; i < analysis->n_costs; i++)
+    {
+        gboolean covered = analysis->costs[i].covered;
+        coverage->n_covered += covered;
+        coverage->n_mac_nodes += analysis->multiplies[i];
+        coverage->n_mac_covered += analysis->multiplies[i] && covered;
+    }
+    coverage->missing = collect_missing(analysis);
+}
+
+void ifm_coverage_clear(IfmCoverage *coverage)
+{
+    g_clear_pointer(&coverage->missing, g_ptr_array_unref);
+    *coverage = (IfmCoverage){ 0 };
+}

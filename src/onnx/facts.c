@@ -1,0 +1,233 @@
+/* What is known of one tensor, and what the rules share. */
+#include <string.h>
+
+#include "operators.h"
+
+gboolean ifm_fact_n_elements(const IfmFact *fact, gint64 *n)
+{
+    gboolean empty = FALSE;
+    *n = 1;
+    for (int i = 0; i < fact->rank; i++)
+    {
+        empty = empty || fact->dims[i] == 0;
+        if (fact->dims[i] < 0 || __builtin_mul_overflow(*n, MAX(fact->dims[i], 1), n) || *n > (gint64)1 << 56)
+            return FALSE;
+    }
+    if (empty)
+        *n = 0;
+    return TRUE;
+}
+
+gboolean ifm_fact_n_bytes(const IfmFact *fact, gint64 *n)
+{
+    guint bits = ifm_onnx_type_bits((gint)fact->dtype);
+    if (fact->rank < 0 || bits == 0 || !ifm_fact_n_elements(fact, n))
+        return FALSE;
+    *n = bits < 8 ? (*n * bits + 7) / 8 : *n * (bits / 8); /* 2^56 elements of at most 16 bytes */
+    return TRUE;
+}
+
+static gboolean read_int(const IfmTensor *tensor, gint64 index, gint64 *value)
+{
+    const char *at = (const char *)tensor->data + index * (gint64)ifm_dtype_size_bytes(tensor->dtype);
+    gint32 word;
+    switch (tensor->dtype)
+    {
+    case IFM_DTYPE_I64:
+        memcpy(value, at, 8);
+        return TRUE;
+    case IFM_DTYPE_I32:
+        memcpy(&word, at, 4);
+        *value = word;
+        return TRUE;
+    case IFM_DTYPE_BOOL:
+    case IFM_DTYPE_U8:
+        *value = *(const guint8 *)at;
+        return TRUE;
+    case IFM_DTYPE_I8:
+        *value = *(const gint8 *)at;
+        return TRUE;
+    default:
+        return FALSE;
+    }
+}
+
+static gboolean read_real(const IfmTensor *tensor, gint64 index, double *value)
+{
+    const char *at = (const char *)tensor->data + index * (gint64)ifm_dtype_size_bytes(tensor->dtype);
+    float single;
+    switch (tensor->dtype)
+    {
+    case IFM_DTYPE_F32:
+        memcpy(&single, at, 4);
+        *value = (double)single;
+        return TRUE;
+    case IFM_DTYPE_F64:
+        memcpy(value, at, 8);
+        return TRUE;
+    default:
+        return FALSE;
+    }
+}
+
+static void read_values(const IfmTensor *tensor, gint64 n, IfmFact *fact)
+{
+    gboolean is_real = tensor->dtype == IFM_DTYPE_F32 || tensor->dtype == IFM_DTYPE_F64, ok = TRUE;
+    for (gint64 i = 0; ok && i < n; i++)
+        ok = is_real ? read_real(tensor, i, &fact->reals[i]) : read_int(tensor, i, &fact->ints[i]);
+    if (!ok)
+        return;
+    fact->values = is_real ? IFM_VALUES_REALS : IFM_VALUES_INTS;
+    fact->n_values = (int)n;
+}
+
+IfmFact ifm_fact_from_tensor(const Onnx__TensorProto *proto)
+{
+    IfmFact fact = { .dtype = (IfmDtype)proto->data_type, .rank = (int)proto->n_dims };
+    g_auto(IfmTensor) tensor = IFM_TENSOR_INIT;
+    gint64 n;
+    if (proto->n_dims > 0)
+        memcpy(fact.dims, proto->dims, proto->n_dims * sizeof fact.dims[0]);
+    if (ifm_fact_n_elements(&fact, &n) && n <= IFM_FACT_MAX_VALUES && ifm_onnx_tensor_wrap(proto, &tensor))
+        read_values(&tensor, n, &fact);
+    return fact;
+}
+
+/* --- a call's tensors ----------------------------------------------------------------------------------------------- */
+
+gboolean ifm_call_has(const IfmOperatorCall *call, gsize input)
+{
+    return call->node->n_inputs > input && *call->node->inputs[input] != '\0';
+}
+
+gboolean ifm_call_has_output(const IfmOperatorCall *call, gsize output)
+{
+    return call->node->n_outputs > output && *call->node->outputs[output] != '\0';
+}
+
+const IfmFact *ifm_call_input(const IfmOperatorCall *call, gsize input)
+{
+    return ifm_call_has(call, input) ? &call->inputs[input] : NULL;
+}
+
+void ifm_call_make(const IfmOperatorCall *call, gsize output, IfmDtype dtype, int rank, const gint64 *dims)
+{
+    if (call->node->n_outputs <= output)
+        return;
+    IfmFact *out = &call->outputs[output];
+    out->dtype = dtype;
+    out->rank = rank;
+    out->values = IFM_VALUES_UNKNOWN;
+    if (rank > 0)
+        memcpy(out->dims, dims, (gsize)rank * sizeof out->dims[0]);
+}
+
+/* --- helpers of rules ----------------------------------------------------------------------------------------------- */
+
+gboolean ifm_rule_axis(gint64 axis, int rank, int most, int *normal, GError **error)
+{
+    if (axis < -(gint64)rank || axis >= most)
+        return IFM_RULE_FAIL(error, "axis %" G_GINT64_FORMAT " is not within %d to %d", axis, -rank, most - 1);
+    *normal = (int)(axis < 0 ? axis + rank : axis);
+    return TRUE;
+}
+
+gboolean ifm_rule_broadcast(IfmFact *into, const IfmFact *fact, GError **error)
+{
+    IfmFact result = IFM_FACT_UNKNOWN;
+    result.dtype = into->dtype;
+    result.rank = MAX(into->rank, fact->rank);
+    for (int back = 1; back <= result.rank; back++)
+    {
+        gint64 a = back <= into->rank ? into->dims[into->rank - back] : 1;
+        gint64 b = back <= fact->rank ? fact->dims[fact->rank - back] : 1;
+        if (a != b && a != 1 && b != 1)
+        {
+            g_autofree char *shape_a = ifm_shape_to_string(into->rank, into->dims);
+            g_autofree char *shape_b = ifm_shape_to_string(fact->rank, fact->dims);
+            return IFM_RULE_FAIL(error, "%s and %s do not broadcast", shape_a, shape_b);
+        }
+        result.dims[result.rank - back] = a == 1 ? b : a;
+    }
+    *into = result;
+    return TRUE;
+}
+
+int ifm_rule_axes(const IfmOperatorCall *call, gsize input, gint64 *axes)
+{
+    gsize n;
+    const gint64 *attribute = ifm_node_ints(call->node, "axes", &n);
+    const IfmFact *given = ifm_call_input(call, input);
+    if (given != NULL)
+    {
+        if (ifm_fact_ints(given) == NULL)
+            return -1;
+        memcpy(axes, given->ints, (gsize)given->n_values * sizeof *axes);
+        return given->n_values;
+    }
+    if (attribute == NULL)
+        return 0;
+    memcpy(axes, attribute, MIN(n, IFM_MAX_RANK) * sizeof *axes); /* more of them are refused, not read */
+    return (int)MIN(n, G_MAXINT);
+}
+
+gboolean ifm_rule_mark_axes(const gint64 *axes, int n, int rank, gboolean *marked, GError **error)
+{
+    memset(marked, 0, IFM_MAX_RANK * sizeof *marked);
+    if (n > rank)
+        return IFM_RULE_FAIL(error, "%d axes are named of only %d", n, rank);
+    for (int i = 0; i < n; i++)
+    {
+        int axis;
+        if (!ifm_rule_axis(axes[i], rank, rank, &axis, error))
+            return FALSE;
+        if (marked[axis])
+            return IFM_RULE_FAIL(error, "axis %d is named twice", axis);
+        marked[axis] = TRUE;
+    }
+    return TRUE;
+}
+
+gboolean ifm_rule_dims(const IfmOperatorCall *call, gsize input, gint64 *dims, GError **error)
+{
+    const IfmFact *shape = &call->inputs[input];
+    if (shape->n_values > IFM_MAX_RANK)
+        return IFM_RULE_FAIL(error, "'%s' has %d dimensions, more than %d", call->node->inputs[input], shape->n_values,
+                             IFM_MAX_RANK);
+    for (int i = 0; i < shape->n_values; i++)
+    {
+        dims[i] = shape->ints[i];
+        if (dims[i] < 0)
+            return IFM_RULE_FAIL(error, "'%s': dimension %d is %" G_GINT64_FORMAT, call->node->inputs[input], i, dims[i]);
+    }
+    return TRUE;
+}
+
+const gint64 *ifm_rule_ints(const IfmOperatorCall *call, gsize input, const char *attribute, int *n)
+{
+    const IfmFact *given = ifm_call_input(call, input);
+    gsize n_found = 0;
+    const gint64 *found = NULL;
+    if (given != NULL)
+    {
+        found = ifm_fact_ints(given);
+        n_found = found != NULL ? (gsize)given->n_values : 0;
+    }
+    else if (attribute != NULL)
+        found = ifm_node_ints(call->node, attribute, &n_found);
+    *n = (int)MIN(n_found, G_MAXINT);
+    return found;
+}
+
+gboolean ifm_rule_rank(const IfmOperatorCall *call, gsize input, int least, int most, GError **error)
+{
+    const IfmFact *fact = &call->inputs[input];
+    if (fact->rank < 0 || (fact->rank >= least && fact->rank <= most))
+        return TRUE;
+    g_autofree char *shape = ifm_shape_to_string(fact->rank, fact->dims);
+    if (most >= IFM_MAX_RANK)
+        return IFM_RULE_FAIL(error, "'%s' %s must have a rank of %d or more", call->node->inputs[input], shape, least);
+    if (least == most)
+        return IFM_RULE_FAIL(error, "'%s' %s must have a rank of %d", call->node->inputs[input], shape, least);
+    return IFM_RULE_FAIL(error, "'%s' %s must have a rank of %d to %d", call->node->inputs[input], shape, least, most);
+}

@@ -1,0 +1,266 @@
+/* If, Loop and Scan: by the graphs that they carry. */
+#include <string.h>
+
+#include "operators.h"
+
+static const Onnx__GraphProto *graph_of(const IfmNode *node, const char *name, gsize n_outputs, GError **error)
+{
+    const Onnx__AttributeProto *attribute = ifm_onnx_attribute(node, name);
+    if (attribute == NULL || attribute->g == NULL)
+    {
+        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "it has no %s", name);
+        return NULL;
+    }
+    if (attribute->g->n_output == n_outputs)
+        return attribute->g;
+    g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
+                "%s makes %" G_GSIZE_FORMAT " tensors, %" G_GSIZE_FORMAT " are asked for", name, attribute->g->n_output,
+                n_outputs);
+    return NULL;
+}
+
+static gboolean is_same_shape(const IfmFact *a, const IfmFact *b)
+{
+    return a->rank == b->rank && (a->rank <= 0 || memcmp(a->dims, b->dims, (gsize)a->rank * sizeof a->dims[0]) == 0);
+}
+
+/* times_body: FALSE where the product does not fit. */
+static gboolean times_body(IfmNodeCost *cost, gint64 n)
+{
+    return !__builtin_mul_overflow(cost->macs, n, &cost->macs) && !__builtin_mul_overflow(cost->flop, n, &cost->flop) &&
+           !__builtin_mul_overflow(cost->bytes_read, n, &cost->bytes_read) &&
+           !__builtin_mul_overflow(cost->bytes_written, n, &cost->bytes_written);
+}
+
+static void repeat_body(const IfmOperatorCall *call, gint64 n)
+{
+    if (call->body->known && !times_body(&call->body->cost, n))
+    {
+        call->body->known = FALSE;
+        call->body->why = "its operations are past counting";
+    }
+}
+
+/* --- If ------------------------------------------------------------------------------------------------------------- */
+
+/* merge: of two branches: the shapes that both make, the dearer one's cost. */
+static void merge(const IfmOperatorCall *call, const IfmFact *a, const IfmFact *b, const IfmBody *body_a,
+                  const IfmBody *body_b)
+{
+    for (gsize i = 0; i < call->node->n_outputs; i++)
+    {
+        call->outputs[i].dtype = a[i].dtype;
+        if (is_same_shape(&a[i], &b[i]))
+            ifm_call_make(call, i, a[i].dtype, a[i].rank, a[i].dims);
+        else
+            *call->why = "its branches make different shapes";
+    }
+    gboolean is_a = !body_a->known || (body_b->known && body_a->cost.flop >= body_b->cost.flop);
+    *call->body = is_a ? *body_a : *body_b;
+    call->body->known = body_a->known && body_b->known;
+    call->body->multiplies = body_a->multiplies || body_b->multiplies;
+}
+
+/* run_branch: FALSE where it cannot be taken, its shapes contradicting each other. */
+static gboolean run_branch(const IfmOperatorCall *call, const char *name, IfmFact *outputs, IfmBody *body, GError **error)
+{
+    const Onnx__GraphProto *graph = graph_of(call->node, name, call->node->n_outputs, error);
+    if (graph != NULL && ifm_scope_run(call->scope, graph, NULL, 0, outputs, body, error))
+        return TRUE;
+    g_prefix_error(error, "%s: ", name);
+    return FALSE;
+}
+
+static void take(const IfmOperatorCall *call, const IfmFact *outputs, const IfmBody *body)
+{
+    memcpy(call->outputs, outputs, call->node->n_outputs * sizeof *outputs);
+    *call->body = *body;
+}
+
+gboolean ifm_shape_if(const IfmOperatorCall *call, GError **error)
+{
+    const IfmFact *condition = &call->inputs[0];
+    gsize n = call->node->n_outputs;
+    g_autofree IfmFact *a = g_new(IfmFact, n), *b = g_new(IfmFact, n);
+    IfmBody body_a, body_b;
+    if (ifm_fact_ints(condition) != NULL && condition->n_values == 1)
+    {
+        if (!run_branch(call, condition->ints[0] != 0 ? "then_branch" : "else_branch", a, &body_a, error))
+            return FALSE;
+        take(call, a, &body_a);
+        return TRUE;
+    }
+    /* Exporters guard what only some shapes can go through: a branch whose shapes contradict each other is never taken. */
+    g_autoptr(GError) trouble = NULL;
+    gboolean then_ok = run_branch(call, "then_branch", a, &body_a, &trouble);
+    gboolean else_ok = run_branch(call, "else_branch", b, &body_b, then_ok ? NULL : error);
+    if (!then_ok && !else_ok)
+        return FALSE;
+    if (then_ok && else_ok)
+        merge(call, a, b, &body_a, &body_b);
+    else
+        take(call, then_ok ? a : b, then_ok ? &body_a : &body_b);
+    return TRUE;
+}
+
+/* --- Loop ----------------------------------------------------------------------------------------------------------- */
+
+/* enter_loop: what the body's inputs are in every turn: their number, the condition (true), what is carried along. */
+static void enter_loop(const IfmOperatorCall *call, IfmFact *inputs, gsize n_carried)
+{
+    inputs[0] = (IfmFact){ .dtype = IFM_DTYPE_I64 };
+    inputs[1] = (IfmFact){ .dtype = IFM_DTYPE_BOOL, .values = IFM_VALUES_INTS, .n_values = 1, .ints = { 1 } };
+    for (gsize i = 0; i < n_carried; i++)
+    {
+        inputs[i + 2] = call->inputs[i + 2];
+        inputs[i + 2].values = IFM_VALUES_UNKNOWN;
+    }
+}
+
+static const char *why_loop_is_unknown(const IfmOperatorCall *call, const IfmFact *outputs, gsize n_carried)
+{
+    const IfmFact *count = ifm_call_input(call, 0), *start = ifm_call_input(call, 1);
+    if (count == NULL || ifm_fact_ints(count) == NULL || count->n_values != 1 ||
+        (start != NULL && (ifm_fact_ints(start) == NULL || start->n_values != 1)))
+        return "how often it turns depends on values";
+    if (ifm_fact_ints(&outputs[0]) == NULL || outputs[0].n_values != 1 || outputs[0].ints[0] == 0)
+        return "when it ends depends on values";
+    for (gsize i = 0; i < n_carried; i++)
+        if (!is_same_shape(&outputs[i + 1], &call->inputs[i + 2]))
+            return "its shapes change from turn to turn";
+    return NULL;
+}
+
+static void leave_loop(const IfmOperatorCall *call, const IfmFact *outputs, gsize n_carried, gint64 n_turns)
+{
+    for (gsize i = 0; i < call->node->n_outputs; i++)
+    {
+        const IfmFact *made = i < n_carried && n_turns == 0 ? &call->inputs[i + 2] : &outputs[i + 1];
+        gint64 dims[IFM_MAX_RANK + 1] = { n_turns };
+        gboolean is_stacked = i >= n_carried && made->rank >= 0;
+        if (made->rank > 0)
+            memcpy(dims + is_stacked, made->dims, (gsize)made->rank * sizeof dims[0]);
+        if (made->rank + is_stacked <= IFM_MAX_RANK)
+            ifm_call_make(call, i, made->dtype, made->rank + is_stacked, dims);
+    }
+}
+
+gboolean ifm_shape_loop(const IfmOperatorCall *call, GError **error)
+{
+    gsize n_carried = call->node->n_inputs > 2 ? call->node->n_inputs - 2 : 0;
+    const Onnx__GraphProto *graph = graph_of(call->node, "body", call->node->n_outputs + 1, error);
+    if (graph == NULL)
+        return FALSE;
+    if (graph->n_input != n_carried + 2 || call->node->n_outputs < n_carried)
+        return IFM_RULE_FAIL(error, "body takes %" G_GSIZE_FORMAT " tensors, not %" G_GSIZE_FORMAT, graph->n_input,
+                             n_carried + 2);
+    g_autofree IfmFact *inputs = g_new(IfmFact, n_carried + 2), *outputs = g_new(IfmFact, graph->n_output);
+    enter_loop(call, inputs, n_carried);
+    if (!ifm_scope_run(call->scope, graph, inputs, n_carried + 2, outputs, call->body, error))
+    {
+        g_prefix_error(error, "body: ");
+        return FALSE;
+    }
+    const char *why = why_loop_is_unknown(call, outputs, n_carried);
+    if (why != NULL)
+    {
+        call->body->known = FALSE;
+        call->body->why = why;
+        for (gsize i = 0; i < call->node->n_outputs; i++)
+            call->outputs[i].dtype = outputs[i + 1].dtype;
+        return TRUE;
+    }
+    const IfmFact *start = ifm_call_input(call, 1);
+    gint64 n_turns = start != NULL && start->ints[0] == 0 ? 0 : MAX(call->inputs[0].ints[0], 0);
+    leave_loop(call, outputs, n_carried, n_turns);
+    repeat_body(call, n_turns);
+    return TRUE;
+}
+
+/* --- Scan ----------------------------------------------------------------------------------------------------------- */
+
+static gint64 nth(const gint64 *values, gsize n, gsize index)
+{
+    return values != NULL && index < n ? values[index] : 0;
+}
+
+/* enter_scan: the states as they come, then a slice of each scanned input. @length: (out) how many slices; -1: not known */
+static gboolean enter_scan(const IfmOperatorCall *call, IfmFact *inputs, gsize n_states, gint64 *length, GError **error)
+{
+    gsize n_axes;
+    const gint64 *axes = ifm_node_ints(call->node, "scan_input_axes", &n_axes);
+    *length = -1;
+    for (gsize i = 0; i < call->node->n_inputs; i++)
+    {
+        IfmFact *x = &inputs[i];
+        int axis;
+        *x = call->inputs[i];
+        x->values = IFM_VALUES_UNKNOWN;
+        if (i < n_states || x->rank < 0)
+            continue;
+        if (!ifm_rule_axis(nth(axes, n_axes, i - n_states), x->rank, x->rank, &axis, error))
+            return FALSE;
+        if (*length >= 0 && *length != x->dims[axis])
+            return IFM_RULE_FAIL(error, "'%s' has %" G_GINT64_FORMAT " slices, the inputs before it %" G_GINT64_FORMAT,
+                                 call->node->inputs[i], x->dims[axis], *length);
+        *length = x->dims[axis];
+        memmove(x->dims + axis, x->dims + axis + 1, (gsize)(x->rank - axis - 1) * sizeof x->dims[0]);
+        x->rank--;
+    }
+    return TRUE;
+}
+
+static gboolean leave_scan(const IfmOperatorCall *call, const IfmFact *outputs, gsize n_states, gint64 length,
+                           GError **error)
+{
+    gsize n_axes;
+    const gint64 *axes = ifm_node_ints(call->node, "scan_output_axes", &n_axes);
+    for (gsize i = 0; i < call->node->n_outputs; i++)
+    {
+        IfmFact made = outputs[i];
+        int axis;
+        call->outputs[i].dtype = made.dtype;
+        if (made.rank < 0 || made.rank == IFM_MAX_RANK)
+            continue;
+        if (i >= n_states)
+        {
+            if (!ifm_rule_axis(nth(axes, n_axes, i - n_states), made.rank + 1, made.rank + 1, &axis, error))
+                return FALSE;
+            memmove(made.dims + axis + 1, made.dims + axis, (gsize)(made.rank - axis) * sizeof made.dims[0]);
+            made.dims[axis] = length;
+            made.rank++;
+        }
+        ifm_call_make(call, i, made.dtype, made.rank, made.dims);
+    }
+    return TRUE;
+}
+
+gboolean ifm_shape_scan(const IfmOperatorCall *call, GError **error)
+{
+    gint64 n_scanned = ifm_node_int(call->node, "num_scan_inputs", 0), length;
+    const Onnx__GraphProto *graph = graph_of(call->node, "body", call->node->n_outputs, error);
+    if (graph == NULL)
+        return FALSE;
+    if (n_scanned < 1 || (guint64)n_scanned > call->node->n_inputs || graph->n_input != call->node->n_inputs ||
+        graph->n_output + (gsize)n_scanned < call->node->n_inputs)
+        return IFM_RULE_FAIL(
+            error, "num_scan_inputs is %" G_GINT64_FORMAT " of %" G_GSIZE_FORMAT " inputs; body takes %" G_GSIZE_FORMAT,
+            n_scanned, call->node->n_inputs, graph->n_input);
+    gsize n_states = call->node->n_inputs - (gsize)n_scanned;
+    g_autofree IfmFact *inputs = g_new(IfmFact, call->node->n_inputs), *outputs = g_new(IfmFact, graph->n_output);
+    if (!enter_scan(call, inputs, n_states, &length, error))
+        return FALSE;
+    if (!ifm_scope_run(call->scope, graph, inputs, call->node->n_inputs, outputs, call->body, error))
+    {
+        g_prefix_error(error, "body: ");
+        return FALSE;
+    }
+    if (length < 0)
+    {
+        call->body->known = FALSE;
+        call->body->why = "the shape of an input is not known";
+        return TRUE;
+    }
+    repeat_body(call, length);
+    return leave_scan(call, outputs, n_states, length, error);
+}

@@ -1,0 +1,293 @@
+/* Shapes of operators that make data: constants, numbers in a row, random ones, what tensors look like. */
+#include <math.h>
+#include <string.h>
+
+#include "operators.h"
+
+static void make_ints(IfmFact *out, int rank, const gint64 *values, gsize n)
+{
+    *out = (IfmFact){ .dtype = IFM_DTYPE_I64, .rank = rank, .dims = { (gint64)n } };
+    if (n > IFM_FACT_MAX_VALUES)
+        return;
+    out->values = IFM_VALUES_INTS;
+    out->n_values = (int)n;
+    if (n > 0)
+        memcpy(out->ints, values, n * sizeof out->ints[0]);
+}
+
+gboolean ifm_shape_constant(const IfmOperatorCall *call, GError **error)
+{
+    IfmFact *out = &call->outputs[0];
+    const Onnx__AttributeProto *value = ifm_onnx_attribute(call->node, "value");
+    const Onnx__AttributeProto *one = ifm_onnx_attribute(call->node, "value_int");
+    const Onnx__AttributeProto *many = ifm_onnx_attribute(call->node, "value_ints");
+    const Onnx__AttributeProto *real = ifm_onnx_attribute(call->node, "value_float");
+    const Onnx__AttributeProto *reals = ifm_onnx_attribute(call->node, "value_floats");
+    if (value != NULL && value->t != NULL)
+        *out = ifm_fact_from_tensor(value->t);
+    else if (one != NULL)
+        make_ints(out, 0, &one->i, 1);
+    else if (many != NULL)
+        make_ints(out, 1, many->ints, many->n_ints);
+    else if (real != NULL)
+        *out = (IfmFact){ .dtype = IFM_DTYPE_F32, .values = IFM_VALUES_REALS, .n_values = 1, .reals = { (double)real->f } };
+    else if (reals != NULL)
+    {
+        *out = (IfmFact){ .dtype = IFM_DTYPE_F32, .rank = 1, .dims = { (gint64)reals->n_floats } };
+        out->values = reals->n_floats <= IFM_FACT_MAX_VALUES ? IFM_VALUES_REALS : IFM_VALUES_UNKNOWN;
+        out->n_values = (int)MIN(reals->n_floats, IFM_FACT_MAX_VALUES);
+        for (int i = 0; i < out->n_values; i++)
+            out->reals[i] = (double)reals->floats[i];
+    }
+    else
+        *call->why = "it holds neither numbers nor a tensor";
+    return TRUE;
+}
+
+/* fill: every value the first of @from. */
+static void fill(IfmFact *out, const IfmFact *from)
+{
+    gint64 n;
+    if (!ifm_fact_n_elements(out, &n) || n > IFM_FACT_MAX_VALUES || from->n_values != 1)
+        return;
+    for (gint64 i = 0; i < n; i++)
+        memcpy(&out->ints[i], &from->ints[0], sizeof out->ints[0]); /* a real is as large */
+    out->values = from->values;
+    out->n_values = (int)n;
+}
+
+gboolean ifm_shape_constant_of_shape(const IfmOperatorCall *call, GError **error)
+{
+    const Onnx__AttributeProto *value = ifm_onnx_attribute(call->node, "value");
+    IfmFact with = { .dtype = IFM_DTYPE_F32, .values = IFM_VALUES_REALS, .n_values = 1 };
+    gint64 dims[IFM_MAX_RANK];
+    if (value != NULL && value->t != NULL)
+        with = ifm_fact_from_tensor(value->t);
+    call->outputs[0].dtype = with.dtype;
+    if (ifm_fact_ints(&call->inputs[0]) == NULL)
+    {
+        *call->why = IFM_WHY_VALUES;
+        return TRUE;
+    }
+    if (!ifm_rule_dims(call, 0, dims, error))
+        return FALSE;
+    ifm_call_make(call, 0, with.dtype, call->inputs[0].n_values, dims);
+    fill(&call->outputs[0], &with);
+    return TRUE;
+}
+
+gboolean ifm_shape_shape(const IfmOperatorCall *call, GError **error)
+{
+    const IfmFact *x = &call->inputs[0];
+    call->outputs[0].dtype = IFM_DTYPE_I64;
+    if (x->rank < 0)
+        return TRUE;
+    gint64 start = ifm_node_int(call->node, "start", 0), end = ifm_node_int(call->node, "end", x->rank);
+    start = CLAMP(start < 0 ? start + x->rank : start, 0, x->rank);
+    end = CLAMP(end < 0 ? end + x->rank : end, start, x->rank);
+    make_ints(&call->outputs[0], 1, x->dims + start, (gsize)(end - start));
+    return TRUE;
+}
+
+gboolean ifm_shape_size(const IfmOperatorCall *call, GError **error)
+{
+    gint64 n;
+    ifm_call_make(call, 0, IFM_DTYPE_I64, 0, NULL);
+    if (call->inputs[0].rank >= 0 && ifm_fact_n_elements(&call->inputs[0], &n))
+        make_ints(&call->outputs[0], 0, &n, 1);
+    return TRUE;
+}
+
+/* range_length: max(ceil((limit - start) / delta), 0). FALSE where it is more than any memory. */
+static gboolean range_length(const IfmFact *start, const IfmFact *limit, const IfmFact *delta, gint64 *n)
+{
+    if (start->values == IFM_VALUES_REALS)
+    {
+        double length = ceil((limit->reals[0] - start->reals[0]) / delta->reals[0]);
+        *n = length >= 1 && length < 0x1p56 ? (gint64)length : 0;
+        return length < 0x1p56;
+    }
+    const gint64 step = delta->ints[0];
+    gint64 span;
+    if (__builtin_sub_overflow(limit->ints[0], start->ints[0], &span) || step == G_MININT64)
+        return FALSE;
+    *n = (span > 0) == (step > 0) && span != 0 ? span / step + (span % step != 0) : 0;
+    return TRUE;
+}
+
+gboolean ifm_shape_range(const IfmOperatorCall *call, GError **error)
+{
+    const IfmFact *in = call->inputs;
+    gint64 n;
+    call->outputs[0].dtype = in[0].dtype;
+    for (gsize i = 0; i < 3; i++)
+        if (in[i].values == IFM_VALUES_UNKNOWN || in[i].n_values != 1 || in[i].values != in[0].values)
+        {
+            *call->why = IFM_WHY_VALUES;
+            return TRUE;
+        }
+    if (in[2].values == IFM_VALUES_REALS ? !(in[2].reals[0] < 0 || in[2].reals[0] > 0) : in[2].ints[0] == 0)
+        return IFM_RULE_FAIL(error, "'%s' is 0: it never gets anywhere", call->node->inputs[2]);
+    if (!range_length(&in[0], &in[1], &in[2], &n))
+        return IFM_RULE_FAIL(error, "it is longer than any memory");
+    ifm_call_make(call, 0, in[0].dtype, 1, &n);
+    return TRUE;
+}
+
+gboolean ifm_shape_random(const IfmOperatorCall *call, GError **error)
+{
+    gsize n;
+    const gint64 *shape = ifm_node_ints(call->node, "shape", &n);
+    gint64 dtype = ifm_node_int(call->node, "dtype", IFM_DTYPE_F32);
+    if (n > IFM_MAX_RANK)
+        return IFM_RULE_FAIL(error, "its shape has %" G_GSIZE_FORMAT " dimensions, more than %d", n, IFM_MAX_RANK);
+    for (gsize i = 0; i < n; i++)
+        if (shape[i] < 0)
+            return IFM_RULE_FAIL(error, "shape[%d] is %" G_GINT64_FORMAT, (int)i, shape[i]);
+    ifm_call_make(call, 0, dtype > 0 && dtype < 64 ? (IfmDtype)dtype : IFM_DTYPE_UNDEFINED, (int)n, shape);
+    return TRUE;
+}
+
+gboolean ifm_shape_multinomial(const IfmOperatorCall *call, GError **error)
+{
+    const IfmFact *x = &call->inputs[0];
+    gint64 dtype = ifm_node_int(call->node, "dtype", IFM_DTYPE_I32), n = ifm_node_int(call->node, "sample_size", 1);
+    if (!ifm_rule_rank(call, 0, 2, 2, error))
+        return FALSE;
+    if (n < 0)
+        return IFM_RULE_FAIL(error, "sample_size is %" G_GINT64_FORMAT, n);
+    ifm_call_make(call, 0, dtype == IFM_DTYPE_I64 ? IFM_DTYPE_I64 : IFM_DTYPE_I32, x->rank < 0 ? -1 : 2,
+                  (gint64[]){ x->dims[0], n });
+    return TRUE;
+}
+
+/* first_value: of an input, whole; FALSE where it is not known. */
+static gboolean first_value(const IfmFact *fact, gint64 *value)
+{
+    if (fact->n_values < 1 || fact->values == IFM_VALUES_UNKNOWN)
+        return FALSE;
+    if (fact->values == IFM_VALUES_REALS && !(fabs(fact->reals[0]) < 0x1p56))
+        return FALSE;
+    *value = fact->values == IFM_VALUES_REALS ? (gint64)fact->reals[0] : fact->ints[0];
+    return TRUE;
+}
+
+gboolean ifm_shape_one_hot(const IfmOperatorCall *call, GError **error)
+{
+    const IfmFact *indices = &call->inputs[0];
+    gint64 depth, dims[IFM_MAX_RANK];
+    int axis;
+    call->outputs[0].dtype = call->inputs[2].dtype;
+    if (indices->rank >= 0 && !first_value(&call->inputs[1], &depth))
+        *call->why = IFM_WHY_VALUES;
+    if (indices->rank < 0 || !first_value(&call->inputs[1], &depth))
+        return TRUE;
+    if (indices->rank + 1 > IFM_MAX_RANK)
+        return IFM_RULE_FAIL(error, "its output has more than %d dimensions", IFM_MAX_RANK);
+    if (!ifm_rule_axis(ifm_node_int(call->node, "axis", -1), indices->rank + 1, indices->rank + 1, &axis, error))
+        return FALSE;
+    if (depth < 0)
+        return IFM_RULE_FAIL(error, "'%s' is %" G_GINT64_FORMAT, call->node->inputs[1], depth);
+    for (int i = 0, from = 0; i <= indices->rank; i++)
+        dims[i] = i == axis ? depth : indices->dims[from++];
+    ifm_call_make(call, 0, call->inputs[2].dtype, indices->rank + 1, dims);
+    return TRUE;
+}
+
+/* HannWindow and the like: as many numbers as the input says. */
+gboolean ifm_shape_window(const IfmOperatorCall *call, GError **error)
+{
+    gint64 dtype = ifm_node_int(call->node, "output_datatype", IFM_DTYPE_F32), n;
+    call->outputs[0].dtype = dtype > 0 && dtype < 64 ? (IfmDtype)dtype : IFM_DTYPE_UNDEFINED;
+    if (!first_value(&call->inputs[0], &n))
+        *call->why = IFM_WHY_VALUES;
+    else if (n < 0)
+        return IFM_RULE_FAIL(error, "'%s' is %" G_GINT64_FORMAT, call->node->inputs[0], n);
+    else
+        ifm_call_make(call, 0, call->outputs[0].dtype, 1, &n);
+    return TRUE;
+}
+
+/* size is [N,C,H,W] or [N,C,D,H,W]; the grid has a point for each position, of as many coordinates as there are axes. */
+gboolean ifm_shape_affine_grid(const IfmOperatorCall *call, GError **error)
+{
+    const IfmFact *size = &call->inputs[1];
+    gint64 dims[IFM_MAX_RANK], grid[5];
+    call->outputs[0].dtype = call->inputs[0].dtype;
+    if (ifm_fact_ints(size) == NULL)
+    {
+        *call->why = IFM_WHY_VALUES;
+        return TRUE;
+    }
+    if (!ifm_rule_dims(call, 1, dims, error))
+        return FALSE;
+    if (size->n_values != 4 && size->n_values != 5)
+        return IFM_RULE_FAIL(error, "'%s' has %d numbers, not 4 or 5", call->node->inputs[1], size->n_values);
+    int n_axes = size->n_values - 2;
+    grid[0] = dims[0];
+    memcpy(grid + 1, dims + 2, (gsize)n_axes * sizeof grid[0]);
+    grid[n_axes + 1] = n_axes;
+    ifm_call_make(call, 0, call->inputs[0].dtype, n_axes + 2, grid);
+    return TRUE;
+}
+
+/* --- as many as the values say -------------------------------------------------------------------------------------- */
+
+static int count_true(const IfmFact *fact)
+{
+    int n = 0;
+    for (int i = 0; i < fact->n_values; i++)
+        n += fact->values == IFM_VALUES_REALS ? fact->reals[i] < 0 || fact->reals[i] > 0 : fact->ints[i] != 0;
+    return n;
+}
+
+/* Known where its input is: exporters number things with NonZero(ConstantOfShape(n)). */
+gboolean ifm_shape_non_zero(const IfmOperatorCall *call, GError **error)
+{
+    const IfmFact *x = &call->inputs[0];
+    IfmFact *out = &call->outputs[0];
+    out->dtype = IFM_DTYPE_I64;
+    if (x->rank < 0 || x->values == IFM_VALUES_UNKNOWN)
+    {
+        *call->why = x->rank >= 0 ? IFM_WHY_VALUES : NULL;
+        return TRUE;
+    }
+    int n = count_true(x);
+    ifm_call_make(call, 0, IFM_DTYPE_I64, 2, (gint64[]){ MAX(x->rank, 1), n });
+    if (x->rank != 1)
+        return TRUE;
+    out->values = IFM_VALUES_INTS;
+    for (int i = 0; i < x->n_values; i++)
+        if (x->values == IFM_VALUES_REALS ? x->reals[i] < 0 || x->reals[i] > 0 : x->ints[i] != 0)
+            out->ints[out->n_values++] = i;
+    return TRUE;
+}
+
+gboolean ifm_shape_compress(const IfmOperatorCall *call, GError **error)
+{
+    IfmFact x = call->inputs[0];
+    gboolean has_axis = ifm_onnx_attribute(call->node, "axis") != NULL;
+    int axis = 0;
+    call->outputs[0].dtype = x.dtype;
+    if (x.rank >= 0 && call->inputs[1].values == IFM_VALUES_UNKNOWN)
+        *call->why = IFM_WHY_VALUES;
+    if (x.rank < 0 || call->inputs[1].values == IFM_VALUES_UNKNOWN)
+        return TRUE;
+    if (has_axis && !ifm_rule_axis(ifm_node_int(call->node, "axis", 0), x.rank, x.rank, &axis, error))
+        return FALSE;
+    x.rank = has_axis ? x.rank : 1;
+    x.dims[axis] = count_true(&call->inputs[1]);
+    ifm_call_make(call, 0, x.dtype, x.rank, x.dims);
+    return TRUE;
+}
+
+/* Unique, NonMaxSuppression: nothing can be said before they ran. */
+gboolean ifm_shape_by_values(const IfmOperatorCall *call, GError **error)
+{
+    for (gsize i = 0; i < call->node->n_outputs; i++)
+        call->outputs[i].dtype = IFM_DTYPE_I64;
+    if (g_str_equal(call->node->op_type, "Unique"))
+        call->outputs[0].dtype = call->inputs[0].dtype;
+    *call->why = IFM_WHY_VALUES;
+    return TRUE;
+}

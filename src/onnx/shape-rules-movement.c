@@ -1,0 +1,448 @@
+/* Shapes of operators that move or describe data. */
+#include <string.h>
+
+#include "operators.h"
+
+static gint64 product(const gint64 *dims, int from, int to)
+{
+    gint64 total = 1; /* of part of a shape whose whole was checked: no overflow, unless it is empty */
+    for (int i = from; i < to; i++)
+        total *= dims[i];
+    return total;
+}
+
+gboolean ifm_shape_flatten(const IfmOperatorCall *call, GError **error)
+{
+    const IfmFact *x = &call->inputs[0];
+    IfmFact *out = &call->outputs[0];
+    int axis;
+    out->dtype = x->dtype;
+    if (x->rank < 0)
+        return TRUE;
+    if (!ifm_rule_axis(ifm_node_int(call->node, "axis", 1), x->rank, x->rank + 1, &axis, error))
+        return FALSE;
+    out->rank = 2;
+    out->dims[0] = product(x->dims, 0, axis);
+    out->dims[1] = product(x->dims, axis, x->rank);
+    return TRUE;
+}
+
+/* A copied 0 is the input's dimension; one guessed dimension takes what is left. */
+static gboolean reshape_to(const IfmFact *x, const gint64 *wanted, int n, gboolean allow_zero, IfmFact *out, GError **error)
+{
+    int guessed = -1;
+    gint64 have, rest;
+    IfmFact known = { .rank = n };
+    for (int i = 0; i < n; i++)
+    {
+        if (wanted[i] < -1 || (wanted[i] == -1 && guessed >= 0) || (wanted[i] == 0 && !allow_zero && i >= x->rank))
+            return IFM_RULE_FAIL(error, "dimension %d of the new shape is %" G_GINT64_FORMAT, i, wanted[i]);
+        known.dims[i] = wanted[i] == 0 && !allow_zero ? x->dims[i] : wanted[i] == -1 ? 1 : wanted[i];
+        guessed = wanted[i] == -1 ? i : guessed;
+    }
+    if (!ifm_fact_n_elements(x, &have) || !ifm_fact_n_elements(&known, &rest))
+        return IFM_RULE_FAIL(error, "the new shape is larger than any memory");
+    if (guessed >= 0 && rest > 0)
+    {
+        known.dims[guessed] = have / rest;
+        rest *= have / rest;
+    }
+    if (have != rest)
+    {
+        g_autofree char *from = ifm_shape_to_string(x->rank, x->dims), *to = ifm_shape_to_string(n, wanted);
+        return IFM_RULE_FAIL(error, "%" G_GINT64_FORMAT " elements %s cannot take the shape %s", have, from, to);
+    }
+    out->rank = n;
+    memcpy(out->dims, known.dims, sizeof out->dims);
+    return TRUE;
+}
+
+gboolean ifm_shape_reshape(const IfmOperatorCall *call, GError **error)
+{
+    int n;
+    const gint64 *wanted = ifm_rule_ints(call, 1, "shape", &n); /* an attribute before version 5 */
+    call->outputs[0].dtype = call->inputs[0].dtype;
+    if (wanted == NULL && call->inputs[0].rank >= 0)
+        *call->why = IFM_WHY_VALUES;
+    if (wanted == NULL || call->inputs[0].rank < 0)
+        return TRUE;
+    if (n > IFM_MAX_RANK)
+        return IFM_RULE_FAIL(error, "the new shape has %d dimensions, more than %d", n, IFM_MAX_RANK);
+    if (!reshape_to(&call->inputs[0], wanted, n, ifm_node_int(call->node, "allowzero", 0) != 0, &call->outputs[0], error))
+    {
+        g_prefix_error(error, "'%s': ", call->node->inputs[0]);
+        return FALSE;
+    }
+    return TRUE;
+}
+
+gboolean ifm_shape_transpose(const IfmOperatorCall *call, GError **error)
+{
+    const IfmFact *x = &call->inputs[0];
+    IfmFact *out = &call->outputs[0];
+    gboolean used[IFM_MAX_RANK];
+    gsize n;
+    const gint64 *perm = ifm_node_ints(call->node, "perm", &n);
+    out->dtype = x->dtype;
+    if (x->rank < 0)
+        return TRUE;
+    if (perm != NULL && n != (gsize)x->rank)
+        return IFM_RULE_FAIL(error, "perm has %" G_GSIZE_FORMAT " axes, '%s' has %d", n, call->node->inputs[0], x->rank);
+    if (perm != NULL && !ifm_rule_mark_axes(perm, (int)n, x->rank, used, error))
+        return FALSE;
+    out->rank = x->rank;
+    for (int i = 0; i < x->rank; i++)
+    {
+        gint64 from = perm != NULL ? perm[i] : x->rank - 1 - i;
+        out->dims[i] = x->dims[from < 0 ? from + x->rank : from];
+    }
+    return TRUE;
+}
+
+static gboolean concat_dims(const IfmOperatorCall *call, int axis, IfmFact *out, GError **error)
+{
+    for (gsize i = 1; i < call->node->n_inputs; i++)
+    {
+        const IfmFact *next = &call->inputs[i];
+        gboolean fits = next->rank == out->rank;
+        for (int d = 0; fits && d < out->rank; d++)
+            fits = d == axis || next->dims[d] == out->dims[d];
+        if (!fits)
+        {
+            g_autofree char *a = ifm_shape_to_string(out->rank, out->dims),
+                            *b = ifm_shape_to_string(next->rank, next->dims);
+            return IFM_RULE_FAIL(error, "'%s' %s does not join %s on axis %d", call->node->inputs[i], b, a, axis);
+        }
+        out->dims[axis] += next->dims[axis]; /* each is at most 2^56, and the sum is checked by the caller */
+        if (out->dims[axis] > (gint64)1 << 56)
+            return IFM_RULE_FAIL(error, "the sum is larger than any memory");
+    }
+    return TRUE;
+}
+
+gboolean ifm_shape_concat(const IfmOperatorCall *call, GError **error)
+{
+    IfmFact result = call->inputs[0];
+    int axis;
+    call->outputs[0].dtype = result.dtype;
+    for (gsize i = 0; i < call->node->n_inputs; i++)
+        if (call->inputs[i].rank < 0)
+            return TRUE;
+    if (!ifm_rule_axis(ifm_node_int(call->node, "axis", 1), result.rank, result.rank, &axis, error) ||
+        !concat_dims(call, axis, &result, error))
+        return FALSE;
+    ifm_call_make(call, 0, result.dtype, result.rank, result.dims);
+    return TRUE;
+}
+
+gboolean ifm_shape_squeeze(const IfmOperatorCall *call, GError **error)
+{
+    const IfmFact *x = &call->inputs[0];
+    IfmFact *out = &call->outputs[0];
+    gint64 axes[IFM_FACT_MAX_VALUES];
+    gboolean marked[IFM_MAX_RANK];
+    int n = ifm_rule_axes(call, 1, axes);
+    out->dtype = x->dtype;
+    if (x->rank >= 0 && n < 0)
+        *call->why = IFM_WHY_VALUES;
+    if (x->rank < 0 || n < 0)
+        return TRUE;
+    if (!ifm_rule_mark_axes(axes, n, x->rank, marked, error))
+        return FALSE;
+    IfmFact result = *x;
+    result.rank = 0;
+    for (int i = 0; i < x->rank; i++)
+    {
+        if (marked[i] && x->dims[i] != 1)
+            return IFM_RULE_FAIL(error, "'%s': axis %d is %" G_GINT64_FORMAT ", not 1", call->node->inputs[0], i,
+                                 x->dims[i]);
+        if (n > 0 ? !marked[i] : x->dims[i] != 1)
+            result.dims[result.rank++] = x->dims[i];
+    }
+    ifm_call_make(call, 0, result.dtype, result.rank, result.dims);
+    return TRUE;
+}
+
+gboolean ifm_shape_unsqueeze(const IfmOperatorCall *call, GError **error)
+{
+    const IfmFact *x = &call->inputs[0];
+    IfmFact *out = &call->outputs[0];
+    gint64 axes[IFM_FACT_MAX_VALUES];
+    gboolean added[IFM_MAX_RANK];
+    int n = ifm_rule_axes(call, 1, axes), from = 0;
+    out->dtype = x->dtype;
+    if (x->rank >= 0 && n < 0)
+        *call->why = IFM_WHY_VALUES;
+    if (x->rank < 0 || n < 0)
+        return TRUE;
+    if (n > IFM_MAX_RANK - x->rank)
+        return IFM_RULE_FAIL(error, "its output has more than %d dimensions", IFM_MAX_RANK);
+    if (!ifm_rule_mark_axes(axes, n, x->rank + n, added, error))
+        return FALSE;
+    IfmFact result = *x;
+    result.rank = x->rank + n;
+    for (int i = 0; i < result.rank; i++)
+        result.dims[i] = added[i] ? 1 : x->dims[from++];
+    ifm_call_make(call, 0, result.dtype, result.rank, result.dims);
+    return TRUE;
+}
+
+/* Broadcast both ways: a 1 in the wanted shape keeps what the input has. */
+gboolean ifm_shape_expand(const IfmOperatorCall *call, GError **error)
+{
+    IfmFact result = call->inputs[0], wanted = { .rank = call->inputs[1].n_values };
+    call->outputs[0].dtype = result.dtype;
+    if (result.rank >= 0 && ifm_fact_ints(&call->inputs[1]) == NULL)
+        *call->why = IFM_WHY_VALUES;
+    if (result.rank < 0 || ifm_fact_ints(&call->inputs[1]) == NULL)
+        return TRUE;
+    if (!ifm_rule_dims(call, 1, wanted.dims, error))
+        return FALSE;
+    if (!ifm_rule_broadcast(&result, &wanted, error))
+    {
+        g_prefix_error(error, "'%s': ", call->node->inputs[0]);
+        return FALSE;
+    }
+    ifm_call_make(call, 0, result.dtype, result.rank, result.dims);
+    return TRUE;
+}
+
+/* --- parts ---------------------------------------------------------------------------------------------------------- */
+
+/* Bounds: what Slice takes of one axis. */
+typedef struct
+{
+    const gint64 *starts, *ends, *steps, *axes;
+    int n;
+} Bounds;
+
+/* read_bounds: inputs since version 10, attributes before. Returns: FALSE where they are not known. */
+static gboolean read_bounds(const IfmOperatorCall *call, Bounds *bounds, int *n_each)
+{
+    gboolean has_inputs = call->node->n_inputs > 1;
+    bounds->starts = ifm_rule_ints(call, 1, "starts", &n_each[0]);
+    bounds->ends = ifm_rule_ints(call, 2, "ends", &n_each[1]);
+    bounds->axes = ifm_rule_ints(call, 3, has_inputs ? NULL : "axes", &n_each[2]);
+    bounds->steps = ifm_rule_ints(call, 4, NULL, &n_each[3]);
+    bounds->n = n_each[0];
+    return bounds->starts != NULL && bounds->ends != NULL && (bounds->axes != NULL || !ifm_call_has(call, 3)) &&
+           (bounds->steps != NULL || !ifm_call_has(call, 4));
+}
+
+/* slice_length: how many elements start, start + step, ... there are before end, all clamped to the axis as NumPy does. */
+static gint64 slice_length(gint64 length, gint64 start, gint64 end, gint64 step)
+{
+    start += start < 0 && start >= -length ? length : 0;
+    end += end < 0 && end >= -length ? length : 0;
+    start = CLAMP(start, 0, step > 0 ? length : MAX(length - 1, 0));
+    end = CLAMP(end, step > 0 ? 0 : -1, step > 0 ? length : length - 1);
+    gint64 span = step > 0 ? end - start : start - end;
+    guint64 stride = step > 0 ? (guint64)step : 0 - (guint64)step;
+    return span <= 0 || length == 0 ? 0 : (gint64)(((guint64)span - 1) / stride + 1);
+}
+
+gboolean ifm_shape_slice(const IfmOperatorCall *call, GError **error)
+{
+    IfmFact x = call->inputs[0];
+    Bounds bounds;
+    int n_each[4];
+    gboolean known = read_bounds(call, &bounds, n_each), sliced[IFM_MAX_RANK];
+    call->outputs[0].dtype = x.dtype;
+    if (!known && x.rank >= 0)
+        *call->why = IFM_WHY_VALUES;
+    if (!known || x.rank < 0)
+        return TRUE;
+    if (n_each[1] != bounds.n || bounds.n > x.rank || (bounds.axes != NULL && n_each[2] != bounds.n) ||
+        (bounds.steps != NULL && n_each[3] != bounds.n))
+        return IFM_RULE_FAIL(error,
+                             "starts, ends, axes and steps are not as many as each other, or more than the %d axes of "
+                             "'%s'",
+                             x.rank, call->node->inputs[0]);
+    if (bounds.axes != NULL && !ifm_rule_mark_axes(bounds.axes, bounds.n, x.rank, sliced, error))
+        return FALSE;
+    for (int i = 0; i < bounds.n; i++)
+    {
+        gint64 axis = bounds.axes != NULL ? bounds.axes[i] : i, step = bounds.steps != NULL ? bounds.steps[i] : 1;
+        axis += axis < 0 ? x.rank : 0;
+        if (step == 0)
+            return IFM_RULE_FAIL(error, "steps[%d] is 0", i);
+        x.dims[axis] = slice_length(x.dims[axis], bounds.starts[i], bounds.ends[i], step);
+    }
+    ifm_call_make(call, 0, x.dtype, x.rank, x.dims);
+    return TRUE;
+}
+
+/* split_evenly: into as many parts as there are outputs, the last one smaller where they do not come out even. */
+static void split_evenly(const IfmOperatorCall *call, IfmFact *x, int axis)
+{
+    gint64 n = (gint64)call->node->n_outputs, length = x->dims[axis];
+    gint64 each = length / n + (length % n != 0);
+    for (gint64 i = 0; i < n; i++)
+    {
+        x->dims[axis] = CLAMP(length - i * each, 0, each);
+        ifm_call_make(call, (gsize)i, x->dtype, x->rank, x->dims);
+    }
+}
+
+gboolean ifm_shape_split(const IfmOperatorCall *call, GError **error)
+{
+    IfmFact x = call->inputs[0];
+    int axis, n;
+    const gint64 *sizes = ifm_rule_ints(call, 1, "split", &n); /* an input since version 13 */
+    for (gsize i = 0; i < call->node->n_outputs; i++)
+        call->outputs[i].dtype = x.dtype;
+    if (x.rank < 0)
+        return TRUE;
+    if (!ifm_rule_axis(ifm_node_int(call->node, "axis", 0), x.rank, x.rank, &axis, error))
+        return FALSE;
+    if (sizes == NULL && ifm_call_has(call, 1))
+        *call->why = IFM_WHY_VALUES;
+    else if (sizes == NULL)
+        split_evenly(call, &x, axis);
+    if (sizes == NULL)
+        return TRUE;
+    gint64 sum = 0, length = x.dims[axis];
+    gboolean fits = (gsize)n == call->node->n_outputs;
+    for (int i = 0; fits && i < n; i++)
+    {
+        fits = sizes[i] >= 0 && sizes[i] <= length - sum;
+        sum += fits ? sizes[i] : 0;
+        x.dims[axis] = sizes[i];
+        ifm_call_make(call, (gsize)i, x.dtype, x.rank, x.dims);
+    }
+    if (fits && sum == length)
+        return TRUE;
+    return IFM_RULE_FAIL(error,
+                         "its %d sizes do not add up to the %" G_GINT64_FORMAT " of axis %d in '%s', one for each output",
+                         n, length, axis, call->node->inputs[0]);
+}
+
+/* pads_of: [2 * n]: an attribute before version 11 ("paddings" in the first), an input since. */
+static const gint64 *pads_of(const IfmOperatorCall *call, int *n)
+{
+    const gint64 *pads = ifm_rule_ints(call, 1, "pads", n);
+    return pads != NULL || ifm_call_has(call, 1) ? pads : ifm_rule_ints(call, 1, "paddings", n);
+}
+
+gboolean ifm_shape_pad(const IfmOperatorCall *call, GError **error)
+{
+    IfmFact x = call->inputs[0];
+    int n, n_axes = x.rank;
+    const gint64 *pads = pads_of(call, &n), *axes = ifm_rule_ints(call, 3, NULL, &n_axes);
+    gboolean padded[IFM_MAX_RANK], known = pads != NULL && (axes != NULL || !ifm_call_has(call, 3));
+    call->outputs[0].dtype = x.dtype;
+    if (!known && x.rank >= 0)
+        *call->why = IFM_WHY_VALUES;
+    if (!known || x.rank < 0)
+        return TRUE;
+    n_axes = axes != NULL ? n_axes : x.rank;
+    if (axes != NULL && !ifm_rule_mark_axes(axes, n_axes, x.rank, padded, error))
+        return FALSE;
+    if (n != 2 * n_axes)
+        return IFM_RULE_FAIL(error, "%d numbers of padding for %d axes, not two for each", n, n_axes);
+    for (int i = 0; i < n_axes; i++)
+    {
+        gint64 axis = axes != NULL ? axes[i] + (axes[i] < 0 ? x.rank : 0) : i;
+        const gint64 most = (gint64)1 << 56;
+        if (pads[i] < -most || pads[i] > most || pads[i + n_axes] < -most || pads[i + n_axes] > most ||
+            x.dims[axis] + pads[i] + pads[i + n_axes] < 0)
+            return IFM_RULE_FAIL(error,
+                                 "axis %d of '%s' is %" G_GINT64_FORMAT ": padding of %" G_GINT64_FORMAT
+                                 " and %" G_GINT64_FORMAT " is not possible",
+                                 (int)axis, call->node->inputs[0], x.dims[axis], pads[i], pads[i + n_axes]);
+        x.dims[axis] += pads[i] + pads[i + n_axes];
+    }
+    ifm_call_make(call, 0, x.dtype, x.rank, x.dims);
+    return TRUE;
+}
+
+gboolean ifm_shape_tile(const IfmOperatorCall *call, GError **error)
+{
+    IfmFact x = call->inputs[0];
+    int n;
+    const gint64 *repeats = ifm_rule_ints(call, 1, NULL, &n);
+    call->outputs[0].dtype = x.dtype;
+    if (x.rank >= 0 && repeats == NULL)
+        *call->why = IFM_WHY_VALUES;
+    if (x.rank < 0 || repeats == NULL)
+        return TRUE;
+    if (n != x.rank)
+        return IFM_RULE_FAIL(error, "'%s' has %d numbers, not one for each of the %d axes of '%s'", call->node->inputs[1],
+                             n, x.rank, call->node->inputs[0]);
+    for (int i = 0; i < n; i++)
+        if (repeats[i] < 0 || __builtin_mul_overflow(x.dims[i], repeats[i], &x.dims[i]))
+            return IFM_RULE_FAIL(error, "'%s': axis %d is to be repeated %" G_GINT64_FORMAT " times", call->node->inputs[1],
+                                 i, repeats[i]);
+    ifm_call_make(call, 0, x.dtype, x.rank, x.dims);
+    return TRUE;
+}
+
+/* --- blocks of space ------------------------------------------------------------------------------------------------ */
+
+static gboolean fail_blocks(const IfmOperatorCall *call, gint64 block, GError **error)
+{
+    g_autofree char *shape = ifm_shape_to_string(call->inputs[0].rank, call->inputs[0].dims);
+    return IFM_RULE_FAIL(error, "'%s' %s does not divide into blocks of %" G_GINT64_FORMAT, call->node->inputs[0], shape,
+                         block);
+}
+
+gboolean ifm_shape_depth_to_space(const IfmOperatorCall *call, GError **error)
+{
+    IfmFact x = call->inputs[0];
+    gint64 block = ifm_node_int(call->node, "blocksize", 0);
+    call->outputs[0].dtype = x.dtype;
+    if (x.rank < 0)
+        return TRUE;
+    if (!ifm_rule_rank(call, 0, 4, 4, error))
+        return FALSE;
+    if (block < 1 || block > G_MAXINT16 || x.dims[1] % (block * block) != 0)
+        return fail_blocks(call, block, error);
+    x.dims[1] /= block * block;
+    x.dims[2] *= block; /* below 2^56 and 2^15 */
+    x.dims[3] *= block;
+    ifm_call_make(call, 0, x.dtype, 4, x.dims);
+    return TRUE;
+}
+
+gboolean ifm_shape_space_to_depth(const IfmOperatorCall *call, GError **error)
+{
+    IfmFact x = call->inputs[0];
+    gint64 block = ifm_node_int(call->node, "blocksize", 0);
+    call->outputs[0].dtype = x.dtype;
+    if (x.rank < 0)
+        return TRUE;
+    if (!ifm_rule_rank(call, 0, 4, 4, error))
+        return FALSE;
+    if (block < 1 || block > G_MAXINT16 || x.dims[2] % block != 0 || x.dims[3] % block != 0 ||
+        __builtin_mul_overflow(x.dims[1], block * block, &x.dims[1]))
+        return fail_blocks(call, block, error);
+    x.dims[2] /= block;
+    x.dims[3] /= block;
+    ifm_call_make(call, 0, x.dtype, 4, x.dims);
+    return TRUE;
+}
+
+gboolean ifm_shape_center_crop_pad(const IfmOperatorCall *call, GError **error)
+{
+    IfmFact x = call->inputs[0];
+    gint64 wanted[IFM_MAX_RANK];
+    gboolean changed[IFM_MAX_RANK];
+    gsize n;
+    const gint64 *axes = ifm_node_ints(call->node, "axes", &n);
+    call->outputs[0].dtype = x.dtype;
+    if (x.rank >= 0 && ifm_fact_ints(&call->inputs[1]) == NULL)
+        *call->why = IFM_WHY_VALUES;
+    if (x.rank < 0 || ifm_fact_ints(&call->inputs[1]) == NULL)
+        return TRUE;
+    n = axes != NULL ? n : (gsize)x.rank;
+    if (!ifm_rule_dims(call, 1, wanted, error) ||
+        (axes != NULL && !ifm_rule_mark_axes(axes, (int)MIN(n, G_MAXINT), x.rank, changed, error)))
+        return FALSE;
+    if (n != (gsize)call->inputs[1].n_values)
+        return IFM_RULE_FAIL(error, "'%s' has %d numbers for %d axes", call->node->inputs[1], call->inputs[1].n_values,
+                             (int)n);
+    for (gsize i = 0; i < n; i++)
+        x.dims[axes != NULL ? axes[i] + (axes[i] < 0 ? x.rank : 0) : (gint64)i] = wanted[i];
+    ifm_call_make(call, 0, x.dtype, x.rank, x.dims);
+    return TRUE;
+}
