@@ -298,7 +298,7 @@ gboolean ifm_buffer_tensor(IfmBuffer *buffer, IfmDtype dtype, int rank, const gi
                            GError **error);
 /** ifm_engine_copy: Queues a copy between two tensors of equal size of which at least one is the device's. */
 gboolean ifm_engine_copy(IfmEngine *engine, const IfmTensor *from, const IfmTensor *to, GError **error);
-/** ifm_engine_sync: Waits until every queued copy is done. */
+/** ifm_engine_sync: Waits until every copy that this thread queued is done. */
 gboolean ifm_engine_sync(IfmEngine *engine, GError **error);
 /** ifm_engine_copy_host: A copy within host memory, done when it returns, as device @spec would make it of a tensor that it
  * is handed: a real engine's in the time that it takes, a simulated one's in the time that its link is described with.

@@ -218,7 +218,9 @@ IfmCase *ifm_runner_link_case(IfmRunner *runner, const IfmLinkCase *link_case, G
  * none, the sender's). As ifm_runner_measure(). A simulated device together with a real one goes by the real clock.
  * surroundings.link = {"copies": 1 or 2, "shared": whether a pointer would do, since both compute in the host's memory or
  * are one device, "within_inference": [those of the two devices whose runtime moves the tensor once more within each
- * inference], "assumed": whether a simulated device's copy takes a time that nobody measured}.
+ * inference], "around_inference": [those to and from whose memory a pipeline copies itself, around each inference: what is
+ * measured of them from host tensors holds these copies], "assumed": whether a simulated device's copy takes a time that
+ * nobody measured}.
  */
 IfmMeasurement *ifm_runner_measure_link(IfmRunner *runner, const IfmLinkCase *link_case, const IfmCase *sealed,
                                         GError **error);

@@ -59,14 +59,29 @@ void ifm_costs_forbid(IfmCosts *costs, int device, int stage, const char *why);
 void ifm_costs_forbid_split(IfmCosts *costs, int stage);
 /** ifm_costs_set_power: what a device draws while it works and while it waits; no table of a study has it. */
 void ifm_costs_set_power(IfmCosts *costs, int device, double active_w, double idle_w);
-/** ifm_costs_set_cut: what crosses between @stage and the next: bytes = fixed + per_node x nodes + per_edge x edges. Stage
- * 0: what enters. Without it nothing. */
+/** ifm_costs_set_cut: what crosses between @stage and the next: bytes = per_node x nodes + per_edge x edges. Stage 0: what
+ * enters. Without it nothing. It is what a static device's padding copies. */
 void ifm_costs_set_cut(IfmCosts *costs, int stage, double per_node, double per_edge);
 /** ifm_costs_set_reads_edges: whether a stage has an edge_index, TRUE until said otherwise: ifm_plan_static_size(). */
 void ifm_costs_set_reads_edges(IfmCosts *costs, int stage, gboolean reads);
-/** ifm_costs_set_link: handing over from a device to another: fixed_ns + bytes x ns_per_byte. Not called: they share memory
- * and a pointer is handed over. From or to -1: the host. */
-void ifm_costs_set_link(IfmCosts *costs, int from, int to, double fixed_ns, double ns_per_byte);
+/** IfmCostLink: a copy of one tensor: fixed_ns + bytes x ns_per_byte. */
+typedef struct
+{
+    double fixed_ns, ns_per_byte;
+} IfmCostLink;
+/** ifm_costs_set_link: A device with memory of its own, to which a pipeline copies its part of each tensor before the
+ * inference, and back after it, on the thread of the device's block; its latencies are without these copies. Not called: it
+ * takes pointers to host memory, or its latencies hold the way there and back. */
+void ifm_costs_set_link(IfmCosts *costs, int device, const IfmCostLink *in, const IfmCostLink *out);
+/** IfmCostCrossing: the tensors that are copied: so many each way, and the bytes a node and an edge of all of them
+ * together: of those of which each part needs its share (@in, @out), and of those that each needs whole. */
+typedef struct
+{
+    int n_in, n_out;
+    double whole_per_node, whole_per_edge, in_per_node, in_per_edge, out_per_node, out_per_edge;
+} IfmCostCrossing;
+/** ifm_costs_set_crossing: of stages @first to @last on a device with models of this form. Without it nothing. */
+void ifm_costs_set_crossing(IfmCosts *costs, IfmPlanForm form, int first, int last, const IfmCostCrossing *crossing);
 /** ifm_costs_set_host: of a block of several devices: partition: fixed + per_edge x edges, the latter once on entry for all
  * blocks; merge: fixed, whatever their number. @pad_ns_per_byte: copying inputs to a static device's larger size. */
 void ifm_costs_set_host(IfmCosts *costs, double partition_fixed_ns, double partition_ns_per_edge, double merge_fixed_ns,
@@ -74,7 +89,9 @@ void ifm_costs_set_host(IfmCosts *costs, double partition_fixed_ns, double parti
 
 /** ifm_costs_from_tables: What a study measured: latencies of stages and ranges, under load where it was measured, static
  * devices' profiled sizes, stages that failed to compile (forbidden, with the reason) or are declared so in the study; and
- * what crosses between stages. No links: the latencies hold the transfers. No power.
+ * what crosses between stages. Links of a device to and from whose memory a pipeline copies itself, where the study
+ * measured them both ways to a device that works in the host's memory: then its latencies, measured from host tensors, hold
+ * those copies, and they are taken out. Of any other device the latencies are as measured. No power.
  * @devices: aliases to use, NULL-terminated, or NULL for all that have latencies. IFM_ERROR_INVALID: "table too sparse":
  * names device and stage without a single latency; an unknown alias. */
 IfmCosts *ifm_costs_from_tables(const IfmStudyTables *tables, const char *const *devices, GError **error);
@@ -113,6 +130,8 @@ gboolean ifm_costs_latency(const IfmCosts *costs, int device, int first, int las
 
 /* --- what a plan costs ------------------------------------------------------------------------------------------------ */
 
+/** IfmBlockCost: @handover_ns: copies to and from the memory of devices that have their own. @total_ns: partition to merge,
+ * of which the copies in pass beside what devices compute that began before. */
 typedef struct
 {
     double handover_ns, partition_ns, merge_ns, total_ns;
@@ -120,7 +139,8 @@ typedef struct
 } IfmBlockCost;
 
 /** IfmPlanCost: @latency_ns: one batch alone: the sum over blocks, each with its own devices busy. @cycle_ns: the longest
- * device time of a block, over the device's streams, while all of the plan's devices are busy: 1 / throughput.
+ * device time of a block, over the device's streams, while all of the plan's devices are busy, or the longest work of a
+ * block's own thread: hand-over, partition, merge. 1 / throughput.
  * @spread_ratio: of each. */
 typedef struct
 {

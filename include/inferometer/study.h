@@ -197,6 +197,10 @@ typedef struct
     double *bytes, *median_ns;            /* [n] */
     gboolean fitted, shared, assumed;
     gboolean within_inference; /* of an end, host memory alone was copied: its runtime moves the rest in each inference */
+    int n_copies;              /* 1, or 2 through the host's memory; 0 where it was not told */
+    /* whether a pipeline copies to this end's memory and back itself, around each inference: what was measured of the
+     * device from host tensors then holds these copies */
+    gboolean from_around, to_around;
     char *why;                 /* why not fitted */
     IfmBandwidthFit bandwidth; /* intercept: the fixed cost */
 } IfmLinkFit;

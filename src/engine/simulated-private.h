@@ -200,7 +200,7 @@ typedef struct
     GHashTable *contended; /* MachineDescription -> Contention: those whose units slow each other */
     GHashTable *buffers;   /* SimulatedBuffer *: those that live, so that a wrong handle is told from a right one */
     char *state_dir;
-    gint64 copied_ns; /* when the last queued copy will be done */
+    GHashTable *copied; /* UnitState, or a thread that copies -> gint64: when the last copy that it queued will be done */
 } SimulatedEngine;
 
 typedef struct

@@ -21,6 +21,7 @@ static IfmEngine *simulated_open(IfmClock *clock, GError **error)
     engine->states = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, (GDestroyNotify)unit_state_free);
     engine->contended = g_hash_table_new_full(NULL, NULL, NULL, (GDestroyNotify)contention_free);
     engine->buffers = g_hash_table_new(NULL, NULL);
+    engine->copied = g_hash_table_new_full(NULL, NULL, NULL, g_free);
     engine->state_dir = g_strdup(g_getenv("IFM_SIMULATED_STATE_DIR"));
     engine->base.version = g_strdup(IFM_VERSION);
     engine->base.library = g_strdup("");
@@ -34,6 +35,7 @@ static void simulated_close(IfmEngine *base)
     g_hash_table_unref(engine->machines);
     g_hash_table_unref(engine->states);
     g_hash_table_unref(engine->buffers);
+    g_hash_table_unref(engine->copied);
     pthread_mutex_destroy(&engine->mutex);
     g_free(engine->state_dir);
     g_free(engine);
@@ -590,7 +592,41 @@ static gboolean check_side(const IfmTensor *side, gboolean *dead, GError **error
     return buffer == NULL || check_health(buffer->state, buffer->unit->record.name, dead, error);
 }
 
-/* Copies queue up one behind the other, as on one copy engine; the bytes move at once, which nobody may rely on. */
+/* With the engine's lock. */
+static gint64 *copied_ns_of(SimulatedEngine *engine, gpointer whose)
+{
+    gint64 *ns = g_hash_table_lookup(engine->copied, whose);
+    if (ns == NULL)
+        g_hash_table_insert(engine->copied, whose, ns = g_new0(gint64, 1));
+    return ns;
+}
+
+static gpointer this_thread(void)
+{
+    return (gpointer)pthread_self();
+}
+
+static UnitState *state_of(const IfmTensor *side)
+{
+    return side->memory == IFM_MEMORY_DEVICE ? ((const SimulatedBuffer *)side->data)->state : NULL;
+}
+
+/* Each unit has one copy engine, where copies queue up one behind the other; the bytes move at once, which nobody may rely
+ * on. */
+static void queue_copy(SimulatedEngine *engine, const IfmTensor *from, const IfmTensor *to)
+{
+    gpointer queues[] = { this_thread(), state_of(from), state_of(to) };
+    pthread_mutex_lock(&engine->mutex);
+    gint64 begin_ns = ifm_clock_now_ns(engine->base.clock);
+    for (gsize i = 0; i < G_N_ELEMENTS(queues); i++)
+        if (queues[i] != NULL)
+            begin_ns = MAX(begin_ns, *copied_ns_of(engine, queues[i]));
+    for (gsize i = 0; i < G_N_ELEMENTS(queues); i++)
+        if (queues[i] != NULL)
+            *copied_ns_of(engine, queues[i]) = begin_ns + copy_ns(from) + copy_ns(to);
+    pthread_mutex_unlock(&engine->mutex);
+}
+
 static gboolean simulated_copy(IfmEngine *base, const IfmTensor *from, const IfmTensor *to, GError **error)
 {
     SimulatedEngine *engine = (SimulatedEngine *)base;
@@ -603,10 +639,7 @@ static gboolean simulated_copy(IfmEngine *base, const IfmTensor *from, const Ifm
         return TRUE;
     IfmTensor source = simulated_host_view(from), target = simulated_host_view(to);
     memmove(target.data, source.data, source.size_bytes);
-    pthread_mutex_lock(&engine->mutex);
-    gint64 begin_ns = MAX(engine->copied_ns, ifm_clock_now_ns(base->clock));
-    engine->copied_ns = begin_ns + copy_ns(from) + copy_ns(to);
-    pthread_mutex_unlock(&engine->mutex);
+    queue_copy(engine, from, to);
     return TRUE;
 }
 
@@ -614,7 +647,7 @@ static gboolean simulated_sync(IfmEngine *base, GError **error)
 {
     SimulatedEngine *engine = (SimulatedEngine *)base;
     pthread_mutex_lock(&engine->mutex);
-    gint64 copied_ns = engine->copied_ns;
+    gint64 copied_ns = *copied_ns_of(engine, this_thread());
     pthread_mutex_unlock(&engine->mutex);
     ifm_clock_sleep_until_ns(base->clock, copied_ns);
     return TRUE;

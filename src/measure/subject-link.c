@@ -48,6 +48,12 @@ static gboolean is_hidden(const Side *side)
     return side->info->own_memory && !has_buffers(side);
 }
 
+/* A pipeline copies there and back itself, around each inference, which alone, from host tensors, holds the same copies. */
+static gboolean is_copied_around(const Side *side)
+{
+    return side->info->own_memory && has_buffers(side) && !side->info->transfers_in_latency;
+}
+
 static gboolean side_open(IfmLinkSubject *self, Side *side, IfmEngine *engine, const char *device, GError **error)
 {
     self->blamed = side;
@@ -267,16 +273,18 @@ json_t *ifm_link_subject_describe(const IfmLinkSubject *self)
 {
     const Side *sides[] = { &self->from, &self->to };
     gboolean own_memory = FALSE, assumed = FALSE;
-    json_t *hidden = json_array();
+    json_t *hidden = json_array(), *around = json_array();
     for (gsize i = 0; i < G_N_ELEMENTS(sides); i++)
     {
         own_memory |= sides[i]->info->own_memory;
         if (is_hidden(sides[i]))
             json_array_append_new(hidden, json_string(sides[i]->spec->text));
+        if (is_copied_around(sides[i]))
+            json_array_append_new(around, json_string(sides[i]->spec->text));
     }
     for (gsize i = 0; i < self->n_copies; i++)
         assumed |= self->copies[i].by->info->link_source == IFM_LINK_ASSUMED;
     gboolean shared = !own_memory || (self->same_device && has_buffers(&self->to));
-    return json_pack("{s:I,s:b,s:b,s:o}", "copies", (json_int_t)self->n_copies, "shared", shared, "assumed", assumed,
-                     "within_inference", hidden);
+    return json_pack("{s:I,s:b,s:b,s:o,s:o}", "copies", (json_int_t)self->n_copies, "shared", shared, "assumed", assumed,
+                     "within_inference", hidden, "around_inference", around);
 }

@@ -8,7 +8,8 @@ typedef struct
 {
     const IfmStudyTables *tables;
     IfmCosts *costs;
-    int index[32]; /* of the tables' devices in the model; -1 */
+    int index[32];  /* of the tables' devices in the model; -1 */
+    CostHeld *held; /* NULL where no device has links */
 } Reading;
 
 static gboolean table_has_latency(const IfmStudyTables *tables, const IfmStudyDevice *device)
@@ -111,6 +112,48 @@ static gboolean add_devices(Reading *reading, const char *const *aliases, GError
     return reading->costs->n_devices > 0;
 }
 
+/* --- links --------------------------------------------------------------------------------------------------------------
+ */
+
+/* What crosses is asked for only where somebody may have to copy it. */
+static gboolean set_links(Reading *reading, GError **error)
+{
+    const IfmStudyTables *tables = reading->tables;
+    gboolean around = FALSE, linked = FALSE;
+    for (guint i = 0; i < tables->links->len; i++)
+    {
+        const IfmLinkFit *link = tables->links->pdata[i];
+        around = around || link->from_around || link->to_around;
+    }
+    if (!around)
+        return TRUE;
+    reading->held = g_new0(CostHeld, 1);
+    if (!costs_set_crossings(reading->costs, tables, reading->held, error))
+        return FALSE;
+    for (guint at = 0; at < MIN(tables->devices->len, G_N_ELEMENTS(reading->index)); at++)
+        if (reading->index[at] >= 0)
+            linked |=
+                costs_take_links(reading->costs, tables, tables->devices->pdata[at], reading->index[at], reading->held);
+    if (!linked)
+        g_clear_pointer(&reading->held, g_free);
+    return TRUE;
+}
+
+/* The copies that the pipeline makes itself are the links', not the latency's. Beside busy devices the whole was slower: by
+ * as much as it was, the inference is. */
+static void take_out_copies(const Reading *reading, int device, const IfmStageRow *row, IfmCostPoint *point)
+{
+    if (reading->held == NULL || !reading->costs->devices[device]->copies)
+        return;
+    double nodes = (double)row->nodes, edges = (double)row->edges;
+    double left_ns = row->busy == 0 ? point->latency_ns - costs_held_ns(reading->costs, reading->held, device, row->stage,
+                                                                        row_last(row), nodes, edges)
+                                    : point->latency_ns * costs_unheld_ratio(reading->costs, reading->held, device,
+                                                                             row->stage, row_last(row), nodes, edges);
+    point->spread_ratio *= point->latency_ns / left_ns;
+    point->latency_ns = left_ns;
+}
+
 /* --- latencies ----------------------------------------------------------------------------------------------------------
  */
 
@@ -165,6 +208,7 @@ static gboolean set_group(const Reading *reading, IfmStageRow **rows, guint n, G
     for (guint i = 0; i < n; i++)
     {
         IfmCostPoint point = { rows[i]->nodes, rows[i]->edges, rows[i]->total_ns, row_spread(rows[i]) };
+        take_out_copies(reading, reading->index[at], rows[i], &point);
         if (i == 0 || rows[i]->nodes != rows[i - 1]->nodes || rows[i]->edges != rows[i - 1]->edges)
             g_array_append_val(points, point);
     }
@@ -258,30 +302,16 @@ static gboolean judge_stages(const Reading *reading, guint at, GError **error)
 /* --- what crosses -------------------------------------------------------------------------------------------------------
  */
 
-static gboolean measured_in(const IfmBoundary *boundary, const char *word)
-{
-    for (int i = 0; i < boundary->rank; i++)
-        if (g_strcmp0(boundary->dims[i], word) == 0)
-            return TRUE;
-    return FALSE;
-}
-
 static void set_cuts(const Reading *reading)
 {
     const IfmStagedModel *staged = reading->tables->staged;
-    IfmStageSizes one = reading->tables->sizes;
     int n = (int)staged->n_stages;
-    one.nodes = one.edges = 1;
     for (int stage = 0; stage <= n; stage++)
     {
         double per_node = 0, per_edge = 0;
         g_autoptr(GPtrArray) cross = stage < n ? ifm_staged_inputs(staged, stage + 1, n) : ifm_staged_outputs(staged, 1, n);
         for (guint i = 0; i < cross->len; i++)
-        {
-            double bytes = (double)ifm_boundary_bytes(cross->pdata[i], &one);
-            per_edge += measured_in(cross->pdata[i], "edges") ? bytes : 0;
-            per_node += measured_in(cross->pdata[i], "nodes") ? bytes : 0;
-        }
+            costs_add_bytes(reading->tables, cross->pdata[i], &per_node, &per_edge);
         ifm_costs_set_cut(reading->costs, stage, per_node, per_edge);
     }
 }
@@ -309,13 +339,19 @@ static void forbid_splits(const Reading *reading)
         }
 }
 
-/* No links: a study measures each latency from host tensors to host tensors, so the way to the device and back is in the
- * latencies already. What that misses where the pipeline makes the copies itself: docs/planning.md. */
+static void reading_clear(Reading *reading)
+{
+    g_free(reading->held);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Reading, reading_clear)
+
+/* A study measures each latency from host tensors to host tensors, so the way to the device and back is in the latencies
+ * already; where the pipeline makes these copies itself, and the links were measured, it is taken out of them. */
 IfmCosts *ifm_costs_from_tables(const IfmStudyTables *tables, const char *const *devices, GError **error)
 {
     g_autoptr(IfmCosts) costs = ifm_costs_new(tables->staged->name, tables->staged->n_stages);
-    Reading reading = { .tables = tables, .costs = costs };
-    if (!add_devices(&reading, devices, error) || !set_latencies(&reading, error))
+    g_auto(Reading) reading = { .tables = tables, .costs = costs };
+    if (!add_devices(&reading, devices, error) || !set_links(&reading, error) || !set_latencies(&reading, error))
         return NULL;
     for (guint at = 0; at < MIN(tables->devices->len, G_N_ELEMENTS(reading.index)); at++)
         if (reading.index[at] >= 0 && !judge_stages(&reading, at, error))

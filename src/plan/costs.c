@@ -141,6 +141,7 @@ void ifm_costs_free(IfmCosts *costs)
         return;
     for (int i = 0; i < costs->n_devices; i++)
         device_free(costs->devices[i]);
+    costs_free_crossings(costs);
     g_free(costs->model);
     g_free(costs);
 }
@@ -306,13 +307,6 @@ void ifm_costs_set_cut(IfmCosts *costs, int stage, double per_node, double per_e
 double costs_cut_bytes(const IfmCosts *costs, int stage, double nodes, double edges)
 {
     return costs->cuts[stage].per_node * nodes + costs->cuts[stage].per_edge * edges;
-}
-
-void ifm_costs_set_link(IfmCosts *costs, int from, int to, double fixed_ns, double ns_per_byte)
-{
-    g_return_if_fail(from >= -1 && from < costs->n_devices && to >= -1 && to < costs->n_devices);
-    costs->links[from + 1][to + 1] = (CostLink){ TRUE, fixed_ns, ns_per_byte };
-    costs->has_links = TRUE;
 }
 
 void ifm_costs_set_host(IfmCosts *costs, double partition_fixed_ns, double partition_ns_per_edge, double merge_fixed_ns,

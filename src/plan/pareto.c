@@ -87,10 +87,9 @@ static void keep_found(Front *front, const Label *label)
     g_array_append_val(front->found, found);
 }
 
-static gboolean same_state(const Front *front, const Label *a, const Label *b)
+static gboolean same_state(const Label *a, const Label *b)
 {
-    return a->used == b->used && a->split == b->split && a->blocks == b->blocks &&
-           (!front->costs->has_links || a->set == b->set);
+    return a->used == b->used && a->split == b->split && a->blocks == b->blocks;
 }
 
 static void keep_label(Front *front, const Label *label)
@@ -99,7 +98,7 @@ static void keep_label(Front *front, const Label *label)
     for (guint i = bucket->len; i > 0; i--)
     {
         Label *other = &g_array_index(front->labels, Label, g_array_index(bucket, guint32, i - 1) - 1);
-        if (!same_state(front, label, other))
+        if (!same_state(label, other))
             continue;
         if (no_worse(&other->worth, &label->worth))
             return;
@@ -116,9 +115,12 @@ static void keep_label(Front *front, const Label *label)
 
 typedef const PlanCurve *(*CurveOf)(CurveTable *table, int device, int first, int last, guint32 busy);
 
-static double longest_of(const Front *front, const double *shares, CurveOf curve_of, guint32 busy, double *energy_j)
+/* @parts: (out) [of the block's devices] */
+static double longest_of(const Front *front, const double *shares, CurveOf curve_of, guint32 busy, CostPart *parts,
+                         double *energy_j)
 {
     int devices[IFM_PLAN_MAX_DEVICES], n = space_members(front->set, devices);
+    const IfmPlanQuestion *question = front->space->question;
     double longest = 0;
     for (int i = 0; i < n; i++)
     {
@@ -127,6 +129,9 @@ static double longest_of(const Front *front, const double *shares, CurveOf curve
             curve_of(front->space->curves, devices[i], front->first, front->last, busy & ~(1u << devices[i]));
         double ns = n == 1 ? curve->whole_ns : curve_at(curve, shares[i]);
         longest = fmax(longest, ns);
+        costs_copies(front->costs, devices[i], front->first, front->last, n, n == 1 ? 1 : shares[i], question->nodes,
+                     question->edges, &parts[i]);
+        parts[i].ns = ns;
         *energy_j += (is->active_w - is->idle_w) * ns * 1e-9;
     }
     return longest;
@@ -144,17 +149,15 @@ static void add_block(const double *shares, gpointer user)
         front->cut_short = TRUE;
         return;
     }
-    double alone = longest_of(front, shares, curve_table_get, front->set, &unused);
-    double steady = longest_of(front, shares, curve_table_pace, front->within, &energy_j);
-    double host = cost_handover_ns(front->costs, label.set, front->set, label.last, question->nodes, question->edges) +
-                  cost_partition_ns(front->costs, n_devices, !label.split, question->edges) +
-                  cost_merge_ns(front->costs, n_devices);
-    if (front->last == n)
-        host += cost_handover_ns(front->costs, front->set, 0, n, question->nodes, question->edges);
+    CostPart parts[IFM_PLAN_MAX_DEVICES];
+    double steady = longest_of(front, shares, curve_table_pace, front->within, parts, &energy_j);
+    double alone = longest_of(front, shares, curve_table_get, front->set, parts, &unused);
+    double host =
+        cost_partition_ns(front->costs, n_devices, !label.split, question->edges) + cost_merge_ns(front->costs, n_devices);
     if (!isfinite(alone) || !isfinite(steady))
         return;
-    label.worth.latency_ns += host + alone;
-    label.worth.cycle_ns = fmax(label.worth.cycle_ns, fmax(host, steady));
+    label.worth.latency_ns += host + costs_span_ns(parts, n_devices);
+    label.worth.cycle_ns = fmax(label.worth.cycle_ns, fmax(host + costs_copied_ns(parts, n_devices), steady));
     label.worth.energy_j += front->energy ? energy_j : 0;
     label.parent = front->from_index;
     label.used |= front->set;
@@ -171,11 +174,22 @@ static void add_block(const double *shares, gpointer user)
         keep_label(front, &label);
 }
 
+static void try_copying(Front *front, const int *devices, int n, const PlanCurve *const *alone,
+                        const PlanCurve *const *paces)
+{
+    const IfmPlanQuestion *question = front->space->question;
+    const double merge_ns = cost_merge_ns(front->costs, n),
+                 host_ns[] = { cost_partition_ns(front->costs, n, FALSE, question->edges) + merge_ns,
+                               cost_partition_ns(front->costs, n, TRUE, question->edges) + merge_ns };
+    costs_each_copying_split(front->costs, devices, n, front->first, front->last, question->nodes, question->edges, alone,
+                             paces, host_ns, G_N_ELEMENTS(host_ns), add_block, front);
+}
+
 /* Shares that make its devices finish together while the block alone works, and while all of the plan does. */
 static void try_shares(Front *front)
 {
     const IfmPlanQuestion *question = front->space->question;
-    const PlanCurve *curves[IFM_PLAN_MAX_DEVICES];
+    const PlanCurve *curves[2][IFM_PLAN_MAX_DEVICES];
     int devices[IFM_PLAN_MAX_DEVICES], n = space_members(front->set, devices);
     const guint32 busy[] = { front->set, front->within };
     double shares[IFM_PLAN_MAX_DEVICES] = { 1 };
@@ -184,17 +198,23 @@ static void try_shares(Front *front)
         space_each_share(question->grid, question->n_grid, n, add_block, front);
         return;
     }
-    gboolean two = front->costs->has_busy && front->set != front->within;
+    gboolean two = front->costs->has_busy && front->set != front->within, copies = FALSE;
     for (int i = 0; i < n; i++)
-        two = two || front->costs->devices[devices[i]]->n_streams > 1;
-    for (gsize k = 0; k < (two ? 2 : 1); k++)
+    {
+        const CostDevice *device = front->costs->devices[devices[i]];
+        two = two || device->n_streams > 1;
+        copies = copies || device->copies;
+    }
+    for (gsize k = 0; k < (two || copies ? 2 : 1); k++)
     {
         for (int i = 0; i < n; i++)
-            curves[i] = (k == 0 ? curve_table_get : curve_table_pace)(front->space->curves, devices[i], front->first,
-                                                                      front->last, busy[k] & ~(1u << devices[i]));
-        if (isfinite(curve_split(curves, n, shares)))
+            curves[k][i] = (k == 0 ? curve_table_get : curve_table_pace)(front->space->curves, devices[i], front->first,
+                                                                         front->last, busy[k] & ~(1u << devices[i]));
+        if (isfinite(curve_split(curves[k], n, shares)))
             add_block(shares, front);
     }
+    if (copies)
+        try_copying(front, devices, n, curves[0], curves[1]);
 }
 
 static void expand(Front *front, guint32 index)

@@ -18,25 +18,6 @@ void ifm_plan_cost_clear(IfmPlanCost *cost)
 /* --- the host's part ----------------------------------------------------------------------------------------------------
  */
 
-/* Everything that crosses over the slowest of the links between the two sets: parts of it go over several at a time, but
- * over one memory. */
-double cost_handover_ns(const IfmCosts *costs, guint32 from, guint32 to, int stage, double nodes, double edges)
-{
-    double slowest = 0, bytes;
-    if (!costs->has_links)
-        return 0;
-    guint32 senders = from != 0 ? from << 1 : 1, receivers = to != 0 ? to << 1 : 1;
-    bytes = costs_cut_bytes(costs, stage, nodes, edges);
-    for (int s = 0; s <= costs->n_devices; s++)
-        for (int r = 0; r <= costs->n_devices; r++)
-        {
-            const CostLink *link = &costs->links[s][r];
-            if ((senders & 1u << s) != 0 && (receivers & 1u << r) != 0 && link->set)
-                slowest = fmax(slowest, link->fixed_ns + bytes * link->ns_per_byte);
-        }
-    return slowest;
-}
-
 double cost_partition_ns(const IfmCosts *costs, int n_devices, gboolean first_split, double edges)
 {
     if (n_devices < 2)
@@ -205,25 +186,35 @@ static int n_streams_at(const Sum *sum, const IfmPlanBlock *block, const int *de
     return cost_n_streams(sum->costs, devices[at], sum->plan->devices->pdata[block->devices[at]]);
 }
 
-/* @pace: batches follow each other: each stream has one at once. @longest_ns: of its devices. @half_ns: the longest upper
- * end lies so far above it. */
+/* @pace: batches follow each other: each stream has one at once. @longest_ns: of its devices; of a batch alone, from
+ * partition to merge. @half_ns: the longest upper end lies so far above it. */
 static gboolean block_cost(const Sum *sum, const IfmPlanBlock *block, const int *devices, guint32 busy, gboolean pace,
                            IfmBlockCost *cost, double *longest_ns, double *half_ns, GError **error)
 {
-    double upper = 0, longest = 0;
-    *longest_ns = 0;
+    CostPart parts[IFM_PLAN_MAX_DEVICES], uppers[IFM_PLAN_MAX_DEVICES];
+    double pace_ns = 0, upper_pace_ns = 0;
+    gboolean unknown = FALSE;
     for (gsize i = 0; i < block->n_devices; i++)
     {
         double half = 0, *ns = &cost->device_ns[i];
         int n_streams = pace ? n_streams_at(sum, block, devices, i) : 1;
         if (!device_time(sum, block, devices[i], block->ratios[i], busy & ~(1u << devices[i]), ns, &half, error))
             return FALSE;
-        longest = fmax(longest, *ns);
-        *longest_ns = fmax(*longest_ns, *ns / n_streams);
-        upper = isnan(half) || isnan(upper) ? (double)NAN : fmax(upper, (*ns + half) / n_streams);
+        costs_copies(sum->costs, devices[i], block->first, block->last, (int)block->n_devices,
+                     block->n_devices > 1 ? block->ratios[i] : 1, sum->nodes, sum->edges, &parts[i]);
+        parts[i].ns = *ns;
+        uppers[i] = parts[i];
+        uppers[i].ns += half;
+        pace_ns = fmax(pace_ns, *ns / n_streams);
+        upper_pace_ns = fmax(upper_pace_ns, (*ns + half) / n_streams);
+        unknown = unknown || isnan(half);
     }
-    *half_ns = upper - *longest_ns;
-    cost->total_ns = cost->handover_ns + cost->partition_ns + longest + cost->merge_ns;
+    double span_ns = costs_span_ns(parts, (int)block->n_devices);
+    double upper_ns = pace ? upper_pace_ns : costs_span_ns(uppers, (int)block->n_devices);
+    *longest_ns = pace ? pace_ns : span_ns;
+    *half_ns = unknown ? (double)NAN : upper_ns - *longest_ns;
+    cost->handover_ns = costs_copied_ns(parts, (int)block->n_devices);
+    cost->total_ns = cost->partition_ns + span_ns + cost->merge_ns;
     return TRUE;
 }
 
@@ -251,17 +242,12 @@ static gboolean add_up(const Sum *sum, const IfmPlan *plan, BlockDevices *device
     IfmPlanCost *cost = sum->cost;
     gboolean split = FALSE;
     double squares = 0, cycle_upper = 0, busy_j = 0, idle_w = 0;
-    guint32 before = 0;
-    guint n = plan->blocks->len;
-    for (guint b = 0; b < n; b++)
+    for (guint b = 0; b < plan->blocks->len; b++)
     {
         const IfmPlanBlock *block = &g_array_index(plan->blocks, IfmPlanBlock, b);
         guint32 set = mask_of(devices[b], block->n_devices);
         IfmBlockCost alone = { 0 }, steady;
         double longest = 0, half = 0;
-        alone.handover_ns = cost_handover_ns(sum->costs, before, set, block->first - 1, sum->nodes, sum->edges);
-        if (b + 1 == n)
-            alone.handover_ns += cost_handover_ns(sum->costs, set, 0, block->last, sum->nodes, sum->edges);
         alone.partition_ns = cost_partition_ns(sum->costs, (int)block->n_devices, !split, sum->edges);
         alone.merge_ns = cost_merge_ns(sum->costs, (int)block->n_devices);
         steady = alone;
@@ -288,7 +274,6 @@ static gboolean add_up(const Sum *sum, const IfmPlan *plan, BlockDevices *device
         g_array_append_val(cost->alone, alone);
         g_array_append_val(cost->steady, steady);
         split = split || block->n_devices > 1;
-        before = set;
     }
     cost->latency_spread_ratio = sqrt(squares) / cost->latency_ns;
     cost->cycle_spread_ratio = cycle_upper / cost->cycle_ns - 1;

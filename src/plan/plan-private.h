@@ -31,15 +31,11 @@ typedef struct
     IfmCostDevice is;
     IfmPlanSize *sizes;
     int n_streams; /* "openvino:CPU@0,1#2" has two, each with cores of its own: what runs on one does not slow the other */
+    gboolean copies; /* @in and @out are its links */
+    IfmCostLink in, out;
     CostRange *ranges[IFM_COST_MAX_STAGES][IFM_COST_MAX_STAGES];
     char *why[IFM_COST_MAX_STAGES];
 } CostDevice;
-
-typedef struct
-{
-    gboolean set;
-    double fixed_ns, ns_per_byte;
-} CostLink;
 
 struct IfmCosts
 {
@@ -52,8 +48,9 @@ struct IfmCosts
     {
         double per_node, per_edge;
     } cuts[IFM_COST_MAX_STAGES + 1];
-    CostLink links[IFM_PLAN_MAX_DEVICES + 1][IFM_PLAN_MAX_DEVICES + 1]; /* [from + 1][to + 1] */
-    gboolean has_links, has_busy;
+    IfmCostCrossing
+        *crossings[2][IFM_COST_MAX_STAGES][IFM_COST_MAX_STAGES]; /* [static][first - 1][last - 1]; NULL: nothing */
+    gboolean has_busy;
     double partition_fixed_ns, partition_ns_per_edge, merge_ns, pad_ns_per_byte;
 };
 
@@ -63,6 +60,7 @@ int costs_streams_of(const char *device);
 double costs_entry_at(const CostEntry *entry, double nodes, double edges, IfmGridOrigin *origin);
 /* Bytes that cross after a stage (0: that enter). */
 double costs_cut_bytes(const IfmCosts *costs, int stage, double nodes, double edges);
+void costs_free_crossings(IfmCosts *costs);
 CostRange *costs_range(const IfmCosts *costs, int device, int first, int last);
 
 /* --- latencies (costs-latency.c) ----------------------------------------------------------------------------------------
@@ -86,6 +84,31 @@ gboolean costs_static_size(const IfmCosts *costs, int device, int first, int las
 double costs_pad_ns(const IfmCosts *costs, int first, const IfmPlanSize *size, double nodes, double edges);
 void costs_rebuild_ratios(IfmCosts *costs, int device, int first, int last);
 
+/* --- links that a study measured (costs-links.c) ------------------------------------------------------------------------
+ */
+
+/* [first - 1][last - 1] What crosses as a study measures a range: the graph's tensors, from host memory and back. */
+typedef struct
+{
+    IfmCostCrossing of[IFM_MAX_STAGES][IFM_MAX_STAGES];
+    int n_zeros[IFM_MAX_STAGES][IFM_MAX_STAGES]; /* of its inputs, those that a static model has not */
+} CostHeld;
+
+/* Adds what a tensor has for each node, or for each edge. */
+void costs_add_bytes(const IfmStudyTables *tables, const IfmBoundary *boundary, double *per_node, double *per_edge);
+/* Sets the crossings of the model, and tells those of its study. FALSE where a range cannot be written. */
+gboolean costs_set_crossings(IfmCosts *costs, const IfmStudyTables *tables, CostHeld *held, GError **error);
+/* Gives a device its links where the study measured them and its latencies hold such copies. FALSE where it has none. */
+gboolean costs_take_links(IfmCosts *costs, const IfmStudyTables *tables, const IfmStudyDevice *device, int index,
+                          const CostHeld *held);
+/* The copies that a measured latency of a device with links holds. */
+double costs_held_ns(const IfmCosts *costs, const CostHeld *held, int device, int first, int last, double nodes,
+                     double edges);
+/* How much of a latency of a range alone is left without them, by what the model has of it by now; 1 where that is not
+ * known. */
+double costs_unheld_ratio(const IfmCosts *costs, const CostHeld *held, int device, int first, int last, double nodes,
+                          double edges);
+
 /* --- curves: device time against share (split.c) ------------------------------------------------------------------------
  */
 
@@ -100,6 +123,8 @@ typedef struct
 } PlanCurve;
 
 double curve_at(const PlanCurve *curve, double share);
+/* The largest share that is done in time; 0 where none is. */
+double curve_share_by(const PlanCurve *curve, double ns);
 /* The shares that make all finish together. Returns: when; INFINITY where all together cannot take the whole. */
 double curve_split(const PlanCurve *const *curves, int n, double *shares);
 
@@ -117,8 +142,6 @@ const PlanCurve *curve_table_pace(CurveTable *table, int device, int first, int 
 /* --- cost of a plan (plan-cost.c) ---------------------------------------------------------------------------------------
  */
 
-/* From the devices of mask @from (0: the host) to those of @to (0: the host), what crosses after a stage. */
-double cost_handover_ns(const IfmCosts *costs, guint32 from, guint32 to, int stage, double nodes, double edges);
 /* @first_split: the first block of several devices: it pays for the order of the edges. */
 double cost_partition_ns(const IfmCosts *costs, int n_devices, gboolean first_split, double edges);
 double cost_merge_ns(const IfmCosts *costs, int n_devices);
@@ -159,3 +182,32 @@ void space_each_share(const double *grid, gsize n_grid, int n_devices, SpaceShar
 /* All devices of the model are the plan's, used or not, so that their indices are the same. */
 IfmPlan *space_plan(const PlanSpace *space, const SpaceBlock *blocks, int n_blocks);
 int space_members(guint32 set, int *devices);
+
+/* --- copies to and from a device's own memory (costs-copies.c)
+ * ------------------------------------------------------------
+ */
+
+/* One device of a block: what its part takes it, and the copies around that, which are the block's thread's. */
+typedef struct
+{
+    double ns, in_ns, out_ns;
+    gboolean copies;
+} CostPart;
+
+/* Of a part of so many nodes and edges, as the model has them, on a device that copies. @whole_nodes, @whole_edges: of what
+ * is needed whole. */
+void costs_copies_at(const IfmCosts *costs, int device, int first, int last, double nodes, double edges, double whole_nodes,
+                     double whole_edges, CostPart *part);
+/* The same of a share of a block of so many devices; nothing where the device does not copy, or no size of its holds it. */
+void costs_copies(const IfmCosts *costs, int device, int first, int last, int n_devices, double share, double nodes,
+                  double edges, CostPart *part);
+/* From the end of partition until all parts are done and back. Devices that copy nothing begin at once, the others one
+ * after the other, as their tensors are there; then everything is copied back. */
+double costs_span_ns(const CostPart *parts, int n);
+double costs_copied_ns(const CostPart *parts, int n);
+/* Shares worth trying, beside those that make all devices finish together, of a block of which some devices copy: those
+ * that finish together with their copies in; those where the host's copies and @host_ns together take as long as the
+ * longest of @paces; and all tenths. @alone, @paces: of the devices; either may be NULL. */
+void costs_each_copying_split(const IfmCosts *costs, const int *devices, int n, int first, int last, double nodes,
+                              double edges, const PlanCurve *const *alone, const PlanCurve *const *paces,
+                              const double *host_ns, int n_host, SpaceShares each, gpointer user);

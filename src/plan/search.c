@@ -28,11 +28,12 @@ void ifm_plan_answer_clear(IfmPlanAnswer *answer)
 /* --- the choices of one block -------------------------------------------------------------------------------------------
  */
 
-/* Shares of a block that may be in a best plan. @longest_ns: of its devices. @energy_j: beyond idling. @nth: of the
- * block's shares, in the order they are tried. */
+/* Shares of a block that may be in a best plan. @longest_ns: of its devices; of a batch alone, from partition to merge.
+ * @copied_ns: by the block's thread in the time of one batch; 0 for a batch alone, whose copies are in the former.
+ * @energy_j: beyond idling. @nth: of the block's shares, in the order they are tried. */
 typedef struct
 {
-    double longest_ns, energy_j;
+    double longest_ns, copied_ns, energy_j;
     int nth;
 } Option;
 
@@ -40,7 +41,7 @@ typedef struct
 {
     int n; /* -1: not looked at yet */
     Option *options;
-    double least_ns, least_j;
+    double least_ns, least_copied_ns, least_j;
 } Choices;
 
 /* What is tried of one block. */
@@ -48,28 +49,44 @@ typedef struct
 {
     const PlanCurve *curves[IFM_PLAN_MAX_DEVICES];
     double watts[IFM_PLAN_MAX_DEVICES];
+    const PlanSpace *space;
+    int devices[IFM_PLAN_MAX_DEVICES], first, last;
     int n, nth, wanted;
-    gboolean energy;
+    gboolean energy, paces, copies;
     GArray *options;
     double *shares; /* (out) of the wanted one */
 } Trial;
+
+static gboolean no_dearer(const Trial *trial, const Option *a, const Option *b)
+{
+    return a->longest_ns <= b->longest_ns && a->copied_ns <= b->copied_ns && (!trial->energy || a->energy_j <= b->energy_j);
+}
 
 static void take_option(Trial *trial, const Option *option)
 {
     for (guint i = 0; i < trial->options->len;)
     {
         const Option *other = &g_array_index(trial->options, Option, i);
-        gboolean no_dearer = !trial->energy || other->energy_j <= option->energy_j;
-        if (other->longest_ns <= option->longest_ns && no_dearer)
+        if (no_dearer(trial, other, option))
             return;
-        gboolean beaten =
-            option->longest_ns <= other->longest_ns && (!trial->energy || option->energy_j <= other->energy_j);
-        if (beaten)
+        if (no_dearer(trial, option, other))
             g_array_remove_index_fast(trial->options, i);
         else
             i++;
     }
     g_array_append_val(trial->options, *option);
+}
+
+static void add_copies(const Trial *trial, const double *shares, CostPart *parts, Option *option)
+{
+    const IfmPlanQuestion *question = trial->space->question;
+    for (int i = 0; i < trial->n; i++)
+        costs_copies(trial->space->costs, trial->devices[i], trial->first, trial->last, trial->n,
+                     trial->n > 1 ? shares[i] : 1, question->nodes, question->edges, &parts[i]);
+    if (trial->paces)
+        option->copied_ns = costs_copied_ns(parts, trial->n);
+    else
+        option->longest_ns = costs_span_ns(parts, trial->n);
 }
 
 static void try_shares(const double *shares, gpointer user)
@@ -80,6 +97,7 @@ static void try_shares(const double *shares, gpointer user)
         memcpy(trial->shares, shares, (gsize)trial->n * sizeof *shares);
     if (trial->wanted >= 0 || trial->options == NULL)
         return;
+    CostPart parts[IFM_PLAN_MAX_DEVICES] = { 0 };
     for (int i = 0; i < trial->n; i++)
     {
         double ns = trial->n == 1 ? trial->curves[i]->whole_ns : curve_at(trial->curves[i], shares[i]);
@@ -87,12 +105,26 @@ static void try_shares(const double *shares, gpointer user)
             return;
         option.longest_ns = fmax(option.longest_ns, ns);
         option.energy_j += trial->watts[i] * ns * 1e-9;
+        parts[i].ns = ns;
     }
+    if (trial->copies)
+        add_copies(trial, shares, parts, &option);
     take_option(trial, &option);
 }
 
-/* Shares that make the devices finish together; or those of the grid. For energy, where finishing together need not be
- * best, the tenths beside it. */
+static void try_copying(const PlanSpace *space, Trial *trial)
+{
+    const IfmPlanQuestion *question = space->question;
+    const double merge_ns = cost_merge_ns(space->costs, trial->n),
+                 host_ns[] = { cost_partition_ns(space->costs, trial->n, FALSE, question->edges) + merge_ns,
+                               cost_partition_ns(space->costs, trial->n, TRUE, question->edges) + merge_ns };
+    costs_each_copying_split(space->costs, trial->devices, trial->n, trial->first, trial->last, question->nodes,
+                             question->edges, trial->paces ? NULL : trial->curves, trial->paces ? trial->curves : NULL,
+                             host_ns, G_N_ELEMENTS(host_ns), try_shares, trial);
+}
+
+/* Shares that make the devices finish together; or those of the grid. For energy, and where some of the devices' tensors
+ * are copied, finishing together need not be best: the tenths beside it, and what balances devices and copies. */
 static void try_all(const PlanSpace *space, Trial *trial)
 {
     static const double tenths[] = { 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9 };
@@ -106,21 +138,28 @@ static void try_all(const PlanSpace *space, Trial *trial)
     if (trial->n > 1 && !isfinite(curve_split(trial->curves, trial->n, shares)))
         return;
     try_shares(shares, trial);
-    if (trial->n > 1 && trial->energy)
+    if (trial->n > 1 && trial->copies)
+        try_copying(space, trial);
+    else if (trial->n > 1 && trial->energy)
         space_each_share(tenths, G_N_ELEMENTS(tenths), trial->n, try_shares, trial);
 }
 
 static Trial trial_of(const PlanSpace *space, guint32 set, int first, int last, guint32 busy)
 {
-    int devices[IFM_PLAN_MAX_DEVICES];
-    Trial trial = { .wanted = -1, .energy = space->question->objective == IFM_OBJECTIVE_ENERGY };
-    gboolean paces = space->question->objective != IFM_OBJECTIVE_LATENCY;
-    trial.n = space_members(set, devices);
+    Trial trial = { .wanted = -1,
+                    .energy = space->question->objective == IFM_OBJECTIVE_ENERGY,
+                    .paces = space->question->objective != IFM_OBJECTIVE_LATENCY,
+                    .space = space,
+                    .first = first,
+                    .last = last };
+    trial.n = space_members(set, trial.devices);
     for (int i = 0; i < trial.n; i++)
     {
-        const IfmCostDevice *device = &space->costs->devices[devices[i]]->is;
-        trial.curves[i] = (paces ? curve_table_pace : curve_table_get)(space->curves, devices[i], first, last,
-                                                                       busy & ~(1u << devices[i]));
+        int at = trial.devices[i];
+        const IfmCostDevice *device = &space->costs->devices[at]->is;
+        trial.curves[i] =
+            (trial.paces ? curve_table_pace : curve_table_get)(space->curves, at, first, last, busy & ~(1u << at));
+        trial.copies = trial.copies || space->costs->devices[at]->copies;
         trial.watts[i] = trial.energy ? device->active_w - device->idle_w : 0;
     }
     return trial;
@@ -177,11 +216,12 @@ static const Choices *choices_of(Search *search, guint32 set, int first, int las
     trial.options = g_array_new(FALSE, FALSE, sizeof(Option));
     try_all(search->space, &trial);
     choices->n = (int)trial.options->len;
-    choices->least_ns = choices->least_j = INFINITY;
+    choices->least_ns = choices->least_copied_ns = choices->least_j = INFINITY;
     for (int i = 0; i < choices->n; i++)
     {
         const Option *option = &g_array_index(trial.options, Option, i);
         choices->least_ns = fmin(choices->least_ns, option->longest_ns);
+        choices->least_copied_ns = fmin(choices->least_copied_ns, option->copied_ns);
         choices->least_j = fmin(choices->least_j, option->energy_j);
     }
     choices->options = (Option *)(void *)g_array_free(trial.options, FALSE);
@@ -230,7 +270,8 @@ static void look_ahead(Search *search)
                 double after = search->ahead_ns[last + 1];
                 if (choices->n == 0)
                     continue;
-                ns = fmin(ns, sums ? choices->least_ns + host + after : fmax(fmax(choices->least_ns, host), after));
+                double pace = fmax(choices->least_ns, host + choices->least_copied_ns);
+                ns = fmin(ns, sums ? choices->least_ns + host + after : fmax(pace, after));
                 j = fmin(j, choices->least_j + search->ahead_j[last + 1]);
             }
         }
@@ -304,8 +345,7 @@ static gsize state_of(const Search *search, const Label *label)
     gsize state = (gsize)label->last * 2 + (gsize)label->split;
     if (search->counts_blocks)
         state = state * (search->space->most_blocks + 1) + label->blocks;
-    state = (state << search->costs->n_devices) + label->used;
-    return search->costs->has_links ? (state << search->costs->n_devices) + label->set : state;
+    return (state << search->costs->n_devices) + label->used;
 }
 
 static gboolean no_worse(const Search *search, const Label *a, const Label *b)
@@ -393,16 +433,13 @@ static void add_block(Search *search, guint32 index, guint32 set, int last)
     const IfmPlanQuestion *question = search->space->question;
     int n_devices = __builtin_popcount(set), first = from.last + 1;
     const Choices *choices = choices_of(search, set, first, last);
-    double host = cost_handover_ns(search->costs, from.set, set, from.last, question->nodes, question->edges);
-    if (last == search->n)
-        host += cost_handover_ns(search->costs, set, 0, last, question->nodes, question->edges);
-    host +=
+    double host =
         cost_partition_ns(search->costs, n_devices, !from.split, question->edges) + cost_merge_ns(search->costs, n_devices);
     for (int i = 0; i < choices->n; i++)
     {
         const Option *option = &choices->options[i];
         Label label = { .sum_ns = from.sum_ns + host + option->longest_ns,
-                        .longest_ns = fmax(from.longest_ns, fmax(host, option->longest_ns)),
+                        .longest_ns = fmax(from.longest_ns, fmax(host + option->copied_ns, option->longest_ns)),
                         .energy_j = from.energy_j + option->energy_j,
                         .parent = index,
                         .used = from.used | set,
@@ -588,8 +625,7 @@ static void search_init(Search *search, PlanSpace *space, const IfmPlanAnswer *a
     search->best = search->open_bound = INFINITY;
     search->labels = g_array_new(FALSE, FALSE, sizeof(Label));
     search->heap = g_array_new(FALSE, FALSE, sizeof(guint32));
-    search->n_states = (gsize)(search->n + 1) * 2 * (search->counts_blocks ? space->most_blocks + 1 : 1)
-                       << n_devices * (space->costs->has_links ? 2 : 1);
+    search->n_states = (gsize)(search->n + 1) * 2 * (search->counts_blocks ? space->most_blocks + 1 : 1) << n_devices;
     search->states = g_new0(guint32, search->n_states);
     if (answer->single != NULL)
     {

@@ -56,6 +56,31 @@ static gboolean look_up_static(const Simulator *sim, const SimBlock *block, cons
     return TRUE;
 }
 
+/* What is copied to the device and back, where it has memory of its own: as large as its model is. */
+static void add_copies(const Simulator *sim, const SimBlock *block, const SimLane *lane, const IfmPlanSize *size,
+                       SimPiece *piece)
+{
+    CostPart part = { 0 };
+    int first = block->plan->first, last = block->plan->last;
+    gboolean fixed = ifm_costs_device(sim->costs, lane->device)->form == IFM_PLAN_STATIC;
+    double whole_nodes = (double)size->nodes, whole_edges = (double)size->edges;
+    if (fixed && block->n_lanes == 1)
+        whole_nodes = piece->at_nodes;
+    for (gsize i = 0; fixed && block->n_lanes > 1 && i < sim->options->n_sizes; i++)
+        whole_nodes = fmax(fmax(whole_nodes, piece->at_nodes), (double)sim->options->sizes[i].nodes);
+    costs_copies_at(sim->costs, lane->device, first, last, piece->at_nodes, piece->at_edges, whole_nodes,
+                    fixed ? piece->at_edges : whole_edges, &part);
+    const IfmCostCrossing *crossing = sim->costs->crossings[fixed][first - 1][last - 1];
+    piece->in_ns = round_ns(part.in_ns);
+    piece->out_ns = round_ns(part.out_ns);
+    if (!part.copies || crossing == NULL)
+        return;
+    piece->in_bytes = round_ns(crossing->in_per_node * piece->at_nodes + crossing->in_per_edge * piece->at_edges +
+                               crossing->whole_per_node * whole_nodes + crossing->whole_per_edge * whole_edges);
+    piece->out_bytes = round_ns(crossing->out_per_node * (double)piece->nodes +
+                                crossing->out_per_edge * (double)size->edges * (double)piece->nodes / (double)size->nodes);
+}
+
 static gboolean piece_init(const Simulator *sim, const SimBlock *block, const SimLane *lane, const IfmPlanSize *size,
                            SimPiece *piece, GError **error)
 {
@@ -65,7 +90,10 @@ static gboolean piece_init(const Simulator *sim, const SimBlock *block, const Si
         return TRUE;
     double nodes = (double)piece->nodes, edges = (double)size->edges * nodes / (double)size->nodes;
     gboolean fixed = ifm_costs_device(sim->costs, lane->device)->form == IFM_PLAN_STATIC;
-    return (fixed ? look_up_static : look_up)(sim, block, lane, nodes, edges, piece, error);
+    if (!(fixed ? look_up_static : look_up)(sim, block, lane, nodes, edges, piece, error))
+        return FALSE;
+    add_copies(sim, block, lane, size, piece);
+    return TRUE;
 }
 
 double sim_factor(const Simulator *sim, const SimBlock *block, const SimLane *lane, SimPiece *piece, guint32 busy)
@@ -131,14 +159,6 @@ static gboolean lane_init(Simulator *sim, SimBlock *block, int place, GError **e
     return TRUE;
 }
 
-static guint32 mask_of(const SimBlock *block)
-{
-    guint32 mask = 0;
-    for (int i = 0; i < block->n_lanes; i++)
-        mask |= 1u << block->lanes[i].device;
-    return mask;
-}
-
 /* The edges are put in the order of all blocks' shares once, when a batch enters. */
 static double order_ns(const Simulator *sim, double edges)
 {
@@ -148,22 +168,13 @@ static double order_ns(const Simulator *sim, double edges)
     return 0;
 }
 
-static void host_init(const Simulator *sim, const SimBlock *block, guint32 before, gsize i)
+static void host_init(const Simulator *sim, const SimBlock *block, gsize i)
 {
-    const IfmPlanSize *size = &sim->options->sizes[i];
-    double nodes = (double)size->nodes, edges = (double)size->edges;
-    double in_ns = cost_handover_ns(sim->costs, before, mask_of(block), block->plan->first - 1, nodes, edges);
-    double out_ns = block->index + 1 < sim->n_blocks
-                        ? 0
-                        : cost_handover_ns(sim->costs, mask_of(block), 0, block->plan->last, nodes, edges);
+    double edges = (double)sim->options->sizes[i].edges;
     block->host[i] = (SimHost){
-        .handover_ns = round_ns(in_ns),
-        .handover_bytes = round_ns(costs_cut_bytes(sim->costs, block->plan->first - 1, nodes, edges)),
         .partition_ns = round_ns(cost_partition_ns(sim->costs, block->n_lanes, FALSE, edges) +
                                  (block->index == 0 ? order_ns(sim, edges) : 0)),
         .merge_ns = round_ns(cost_merge_ns(sim->costs, block->n_lanes)),
-        .return_ns = round_ns(out_ns),
-        .return_bytes = round_ns(costs_cut_bytes(sim->costs, block->plan->last, nodes, edges)),
     };
 }
 
@@ -175,10 +186,18 @@ static int most_streams(const SimBlock *block)
     return most;
 }
 
+static void order_lanes(const Simulator *sim, SimBlock *block)
+{
+    int n = 0;
+    for (int copies = FALSE; copies <= TRUE; copies++)
+        for (int place = 0; place < block->n_lanes; place++)
+            if ((sim->costs->devices[block->lanes[place].device]->copies != FALSE) == copies)
+                block->order[n++] = place;
+}
+
 static gboolean block_init(Simulator *sim, int index, int block_depth, GError **error)
 {
     SimBlock *block = &sim->blocks[index];
-    guint32 before = index > 0 ? mask_of(block - 1) : 0;
     block->plan = &g_array_index(sim->plan->blocks, IfmPlanBlock, (guint)index);
     block->index = index;
     block->lanes = g_new0(SimLane, block->plan->n_devices);
@@ -187,11 +206,12 @@ static gboolean block_init(Simulator *sim, int index, int block_depth, GError **
     for (int place = 0; place < block->n_lanes; place++)
         if (!lane_init(sim, block, place, error))
             return FALSE;
+    order_lanes(sim, block);
     /* one more for each stream beyond the first, or the others would have nothing to do */
     block->depth = block_depth - 1 + most_streams(block);
     block->works = g_new0(SimWork, block->depth);
     for (gsize i = 0; i < sim->options->n_sizes; i++)
-        host_init(sim, block, before, i);
+        host_init(sim, block, i);
     return TRUE;
 }
 

@@ -14,7 +14,7 @@ typedef struct
     gint64 nodes;              /* 0: no share */
     double at_nodes, at_edges; /* the size it runs at: its own, or the static one it is padded to */
     double alone_ns, spread_ratio;
-    gint64 pad_ns, pad_bytes;
+    gint64 pad_ns, pad_bytes, in_ns, in_bytes, out_ns, out_bytes;
     GArray *factors; /* SimFactor */
 } SimPiece;
 
@@ -27,7 +27,7 @@ typedef struct
 /* What a batch of one size costs a block, apart from the inferences. */
 typedef struct
 {
-    gint64 handover_ns, handover_bytes, partition_ns, merge_ns, return_ns, return_bytes;
+    gint64 partition_ns, merge_ns;
 } SimHost;
 
 /* Run: an inference on a stream. @left_ns: of what it would take alone, at @settled_ns; @end_ns: if nothing changes. */
@@ -65,11 +65,11 @@ typedef struct
 typedef enum
 {
     SIM_IDLE,
-    SIM_HANDOVER,
     SIM_PARTITION,
     SIM_PAD,
+    SIM_COPY_IN,
     SIM_MERGE,
-    SIM_RETURN, /* the last block's outputs to the host */
+    SIM_COPY_OUT,
 } SimActivity;
 
 typedef struct
@@ -78,11 +78,12 @@ typedef struct
     int index; /* from 0 */
     int n_lanes;
     SimLane *lanes;
+    int order[IFM_PLAN_MAX_DEVICES]; /* lanes whose parts are not copied come first */
     int depth;
     SimWork *works;                     /* [depth] of batch n: n modulo depth */
     gint64 n_begun, n_merged, n_pushed; /* batches begin, are merged and handed on in their order */
     SimActivity activity;
-    int pad_lane;
+    int turn;                  /* of the lanes, in their order, whose part is handed over, or copied back */
     gint64 since_ns, until_ns; /* of the activity */
     gint64 merge_ns;           /* when the merge began */
     gint64 free_ns;            /* when the last one ended */
@@ -106,7 +107,7 @@ typedef struct
     IfmTrace *trace;
     IfmTrack *batches;
     guint32 names[IFM_N_EVENT_KINDS];
-    guint32 pad_name, return_name;
+    guint32 pad_name, out_name;
 } Simulator;
 
 /* --- simulate-costs.c ---------------------------------------------------------------------------------------------------

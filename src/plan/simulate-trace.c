@@ -35,8 +35,9 @@ static const char *const names[IFM_N_EVENT_KINDS] = { [IFM_EVENT_PARTITION] = "p
                                                       [IFM_EVENT_WAIT_OUTPUT] = "wait for room",
                                                       [IFM_EVENT_BATCH] = "batch" };
 
-/* Host work and waits of one batch in a block: two copies, partition, merge, two waits, and a padding for each lane. */
-#define HOST_EVENTS 6
+/* Host work and waits of one batch in a block: partition, merge, two waits; and for each lane a padding and two copies. */
+#define HOST_EVENTS 4
+#define LANE_EVENTS 3
 
 void sim_trace_init(Simulator *sim)
 {
@@ -49,7 +50,7 @@ void sim_trace_init(Simulator *sim)
         if (names[kind] != NULL)
             sim->names[kind] = ifm_trace_intern(sim->trace, names[kind]);
     sim->pad_name = ifm_trace_intern(sim->trace, "pad");
-    sim->return_name = ifm_trace_intern(sim->trace, "copy out");
+    sim->out_name = ifm_trace_intern(sim->trace, "copy out");
     for (int i = 0; i < sim->n_blocks; i++)
     {
         SimBlock *block = &sim->blocks[i];
@@ -60,7 +61,7 @@ void sim_trace_init(Simulator *sim)
         for (int place = 0; place < block->n_lanes; place++)
             add_lane_tracks(sim, block, &block->lanes[place]);
         block->track = add_track(sim, IFM_TRACK_HOST, g_strdup_printf("block %d host", i + 1), i + 1,
-                                 HOST_EVENTS + (gsize)block->n_lanes);
+                                 HOST_EVENTS + LANE_EVENTS * (gsize)block->n_lanes);
         block->passing = add_track(sim, IFM_TRACK_QUEUE, g_strdup_printf("block %d", i + 1), i + 1, 1);
         block->queue =
             i > 0 ? add_track(sim, IFM_TRACK_QUEUE, g_strdup_printf("queue to block %d", i + 1), i + 1, 1) : NULL;
@@ -89,8 +90,8 @@ void sim_record(Simulator *sim, IfmTrack *track, IfmEventKind kind, const SimBlo
             event.name = block->name;
         else if (kind == IFM_EVENT_COPY && block->activity == SIM_PAD)
             event.name = sim->pad_name;
-        else if (kind == IFM_EVENT_COPY && block->activity == SIM_RETURN)
-            event.name = sim->return_name;
+        else if (kind == IFM_EVENT_COPY && block->activity == SIM_COPY_OUT)
+            event.name = sim->out_name;
         event.block = (guint16)(block->index + 1);
         event.first = (guint16)block->plan->first;
         event.last = (guint16)block->plan->last;

@@ -87,22 +87,32 @@ static void occupy(Simulator *sim, SimBlock *block, SimActivity activity, gint64
     block->until_ns = sim->now_ns + ns;
 }
 
-static void hand_part(SimBlock *block)
+/* Of the lane whose turn it is. */
+static const SimPiece *piece_in_turn(const Simulator *sim, const SimBlock *block, gint64 batch)
 {
-    block->lanes[block->pad_lane++].n_handed = block->n_begun;
+    return &block->lanes[block->order[block->turn]].pieces[sim_size_of(sim, batch)];
 }
 
-/* After partition the parts are handed over one after the other, padded where a device wants that; copies are within what
- * is told as partition and as merge. */
-static void hand_parts(Simulator *sim, SimBlock *block)
+static void hand_part(SimBlock *block)
 {
-    gsize size = sim_size_of(sim, block->n_begun - 1);
-    while (block->pad_lane < block->n_lanes)
+    block->lanes[block->order[block->turn++]].n_handed = block->n_begun;
+}
+
+/* After partition the parts are handed over one after the other, padded where a device wants that, then copied to memory of
+ * its own; copies are within what is told as partition and as merge. @after: what the lane in turn had last. */
+static void hand_parts(Simulator *sim, SimBlock *block, SimActivity after)
+{
+    for (; block->turn < block->n_lanes; after = SIM_PARTITION)
     {
-        gint64 pad_ns = block->lanes[block->pad_lane].pieces[size].pad_ns;
-        if (pad_ns > 0)
+        const SimPiece *piece = piece_in_turn(sim, block, block->n_begun - 1);
+        if (after == SIM_PARTITION && piece->pad_ns > 0)
         {
-            occupy(sim, block, SIM_PAD, pad_ns);
+            occupy(sim, block, SIM_PAD, piece->pad_ns);
+            return;
+        }
+        if (after != SIM_COPY_IN && piece->in_ns > 0)
+        {
+            occupy(sim, block, SIM_COPY_IN, piece->in_ns);
             return;
         }
         hand_part(block);
@@ -123,17 +133,31 @@ static void end_merge(Simulator *sim, SimBlock *block)
     block->free_ns = sim->now_ns;
 }
 
+/* What the devices wrote to their own memory is copied back one after the other, in the order of the block's devices. */
+static void fetch_parts(Simulator *sim, SimBlock *block)
+{
+    for (; block->turn < block->n_lanes; block->turn++)
+    {
+        gint64 out_ns = block->lanes[block->turn].pieces[sim_size_of(sim, block->n_merged)].out_ns;
+        if (out_ns > 0)
+        {
+            occupy(sim, block, SIM_COPY_OUT, out_ns);
+            return;
+        }
+    }
+    end_merge(sim, block);
+}
+
 static gint64 bytes_of(const Simulator *sim, const SimBlock *block, gint64 batch)
 {
-    const SimHost *host = host_of(sim, block, batch);
     switch (block->activity)
     {
-    case SIM_HANDOVER:
-        return host->handover_bytes;
-    case SIM_RETURN:
-        return host->return_bytes;
+    case SIM_COPY_OUT:
+        return block->lanes[block->turn].pieces[sim_size_of(sim, batch)].out_bytes;
+    case SIM_COPY_IN:
+        return piece_in_turn(sim, block, batch)->in_bytes;
     case SIM_PAD:
-        return block->lanes[block->pad_lane].pieces[sim_size_of(sim, batch)].pad_bytes;
+        return piece_in_turn(sim, block, batch)->pad_bytes;
     default:
         return 0;
     }
@@ -144,29 +168,27 @@ static gboolean end_activity(Simulator *sim, SimBlock *block)
 {
     if (block->activity == SIM_IDLE || block->until_ns > sim->now_ns)
         return FALSE;
-    gboolean merging = block->activity == SIM_MERGE || block->activity == SIM_RETURN;
+    gboolean merging = block->activity == SIM_MERGE || block->activity == SIM_COPY_OUT;
     gint64 batch = merging ? block->n_merged : block->n_begun - 1;
     gint64 bytes = bytes_of(sim, block, batch);
     if (block->activity != SIM_PARTITION && block->activity != SIM_MERGE)
         sim_record(sim, block->track, IFM_EVENT_COPY, block, batch, block->since_ns, sim->now_ns, bytes);
     switch (block->activity)
     {
-    case SIM_HANDOVER:
-        occupy(sim, block, SIM_PARTITION, host_of(sim, block, batch)->partition_ns);
+    case SIM_MERGE:
+        block->turn = 0;
+        fetch_parts(sim, block);
+        break;
+    case SIM_COPY_OUT:
+        block->turn++;
+        fetch_parts(sim, block);
         break;
     case SIM_PARTITION:
-        block->pad_lane = 0;
-        hand_parts(sim, block);
-        break;
-    case SIM_PAD:
-        hand_part(block);
-        hand_parts(sim, block);
-        break;
-    case SIM_MERGE:
-        occupy(sim, block, SIM_RETURN, host_of(sim, block, batch)->return_ns);
+        block->turn = 0;
+        hand_parts(sim, block, block->activity);
         break;
     default:
-        end_merge(sim, block);
+        hand_parts(sim, block, block->activity);
     }
     return TRUE;
 }
@@ -216,7 +238,7 @@ static gboolean take(Simulator *sim, SimBlock *block)
         sim->entered_ns[batch] = sim->now_ns;
     *work_of(block, batch) = (SimWork){ .start_ns = sim->now_ns, .n_left = block->n_lanes };
     block->n_begun++;
-    occupy(sim, block, SIM_HANDOVER, host_of(sim, block, batch)->handover_ns);
+    occupy(sim, block, SIM_PARTITION, host_of(sim, block, batch)->partition_ns);
     return TRUE;
 }
 

@@ -30,8 +30,7 @@ double curve_at(const PlanCurve *curve, double share)
     return curve->ns[low - 1] + t * (curve->ns[low] - curve->ns[low - 1]);
 }
 
-/* The largest share that is done in time; 0 where none is. */
-static double share_by(const PlanCurve *curve, double ns)
+double curve_share_by(const PlanCurve *curve, double ns)
 {
     int low = 0, high = curve->n;
     while (low < high) /* the first knot that takes longer */
@@ -48,7 +47,7 @@ static double share_by(const PlanCurve *curve, double ns)
     return curve->share[low - 1] + t * (curve->share[low] - curve->share[low - 1]);
 }
 
-/* The least share that takes so long: what share_by() comes to from below. */
+/* The least share that takes so long: what curve_share_by() comes to from below. */
 static double share_before(const PlanCurve *curve, double ns)
 {
     int low = 0, high = curve->n;
@@ -73,7 +72,7 @@ static double sum_by(const PlanCurve *const *curves, int n, double ns, double *s
 {
     double sum = 0;
     for (int i = 0; i < n; i++)
-        sum += shares[i] = share_by(curves[i], ns);
+        sum += shares[i] = curve_share_by(curves[i], ns);
     return sum;
 }
 

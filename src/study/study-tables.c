@@ -216,6 +216,14 @@ static IfmLinkFit *link_between(IfmStudyTables *tables, const IfmStudyDevice *fr
     return link;
 }
 
+static gboolean names(const json_t *devices, const char *device)
+{
+    gsize i;
+    json_t *one;
+    json_array_foreach(devices, i, one) if (g_strcmp0(json_string_value(one), device) == 0) return TRUE;
+    return FALSE;
+}
+
 static void add_link_point(IfmLinkFit *link, const IfmStudyCase *one, const IfmMeasurement *measurement)
 {
     if (measurement == NULL || measurement->outcome != IFM_OUTCOME_OK)
@@ -233,6 +241,9 @@ static void add_link_point(IfmLinkFit *link, const IfmStudyCase *one, const IfmM
     link->shared |= json_is_true(json_object_get(facts, "shared"));
     link->assumed |= json_is_true(json_object_get(facts, "assumed"));
     link->within_inference |= json_array_size(json_object_get(facts, "within_inference")) > 0;
+    link->n_copies = (int)json_integer_value(json_object_get(facts, "copies"));
+    link->from_around = names(json_object_get(facts, "around_inference"), link->from->device);
+    link->to_around = names(json_object_get(facts, "around_inference"), link->to->device);
     link->bytes = g_renew(double, link->bytes, link->n + 1);
     link->median_ns = g_renew(double, link->median_ns, link->n + 1);
     link->bytes[link->n] = (double)one->bytes;

@@ -109,24 +109,42 @@ static void test_host(void)
 {
     g_autoptr(IfmCosts) costs = known_costs();
     g_autoptr(IfmPlan) plan = blocks_of(2, parted);
-    g_auto(IfmPlanCost) cost = { 0 }, linked = { 0 };
+    g_auto(IfmPlanCost) cost = { 0 };
     ifm_costs_set_host(costs, 15e6, 0, 5e6, 0);
     price(costs, plan, &cost);
     CLOSE(cost.cycle_ns, 20e6);
     g_assert_cmpint(cost.bottleneck_block, ==, 0);
-    /* links: in over the host's to B (to A there is none), across over the slower of two, out */
-    ifm_costs_set_host(costs, 0, 0, 0, 0);
-    ifm_costs_set_cut(costs, 0, 100, 10);
-    ifm_costs_set_cut(costs, 2, 200, 0);
-    ifm_costs_set_cut(costs, 3, 50, 0);
-    ifm_costs_set_link(costs, -1, 1, 1e5, 1);
-    ifm_costs_set_link(costs, 0, 2, 3e5, 1);
-    ifm_costs_set_link(costs, 1, 2, 1e5, 3);
-    ifm_costs_set_link(costs, 2, -1, 7e5, 2);
-    price(costs, plan, &linked);
-    CLOSE(g_array_index(linked.alone, IfmBlockCost, 0).handover_ns, 1e5 + 120000);
-    CLOSE(g_array_index(linked.alone, IfmBlockCost, 1).handover_ns, 7e5 + (7e5 + 100000));
-    CLOSE(linked.latency_ns, 3e6 + 12e6 + 220000 + 1500000);
+}
+
+/* B and C have memory of their own. To B two tensors go, one whole, of the others 400 nodes and 800 edges; meanwhile A is
+ * at its part. When both are done B's comes back. */
+static void test_copies(void)
+{
+    static const IfmCostCrossing two = {
+        .n_in = 2, .n_out = 1, .whole_per_node = 100, .in_per_node = 50, .in_per_edge = 10, .out_per_node = 30
+    };
+    static const IfmCostCrossing one = { .n_in = 1, .n_out = 1, .in_per_node = 20, .out_per_node = 10 };
+    g_autoptr(IfmCosts) costs = known_costs();
+    g_autoptr(IfmPlan) plan = blocks_of(2, parted);
+    g_auto(IfmPlanCost) cost = { 0 }, bound = { 0 };
+    ifm_costs_set_crossing(costs, IFM_PLAN_DYNAMIC, 1, 2, &two);
+    ifm_costs_set_crossing(costs, IFM_PLAN_DYNAMIC, 3, 3, &one);
+    ifm_costs_set_link(costs, 1, &(IfmCostLink){ 1e5, 1 }, &(IfmCostLink){ 2e5, 2 });
+    ifm_costs_set_link(costs, 2, &(IfmCostLink){ 3e5, 3 }, &(IfmCostLink){ 7e5, 2 });
+    price(costs, plan, &cost);
+    const double in_b = 2e5 + 100000 + 20000 + 8000, out_b = 2e5 + 2 * 12000, in_c = 3e5 + 60000, out_c = 7e5 + 20000;
+    CLOSE(g_array_index(cost.alone, IfmBlockCost, 0).handover_ns, in_b + out_b);
+    CLOSE(g_array_index(cost.alone, IfmBlockCost, 0).total_ns, in_b + 3e6 + out_b); /* A takes 2.7 ms */
+    CLOSE(g_array_index(cost.steady, IfmBlockCost, 1).handover_ns, in_c + out_c);
+    CLOSE(cost.latency_ns, in_b + 3e6 + out_b + in_c + 12e6 + out_c);
+    CLOSE(cost.cycle_ns, 12e6); /* C computes one batch while its thread copies others */
+    g_assert_cmpint(cost.bottleneck_block, ==, 1);
+    /* copies that take longer than all devices; A, whose part needs none, has long ended when B begins */
+    ifm_costs_set_link(costs, 1, &(IfmCostLink){ 10e6, 0 }, &(IfmCostLink){ 2e6, 0 });
+    price(costs, plan, &bound);
+    CLOSE(bound.cycle_ns, 22e6);
+    g_assert_cmpint(bound.bottleneck_block, ==, 0);
+    CLOSE(bound.latency_ns, 20e6 + 3e6 + 2e6 + in_c + 12e6 + out_c);
 }
 
 static void refuse(const IfmCosts *costs, IfmPlan *plan, IfmErrorCode code, const char *message)
@@ -209,6 +227,7 @@ int main(int argc, char **argv)
     g_test_add_func("/plan-cost/pipeline", test_pipeline);
     g_test_add_func("/plan-cost/parallel", test_parallel);
     g_test_add_func("/plan-cost/host", test_host);
+    g_test_add_func("/plan-cost/copies", test_copies);
     g_test_add_func("/plan-cost/refusals", test_refusals);
     g_test_add_func("/plan-cost/beyond", test_beyond);
     g_test_add_func("/plan-cost/measured-host", test_measured_host);

@@ -2,6 +2,9 @@
  * What is simulated is what runs: random plans on simulated devices, executed on a virtual clock, against the simulation of
  * the same plan: the same makespan, the same inferences at the same moments, the same waits.
  */
+#include <math.h>
+
+#include <glib/gstdio.h>
 #include <inferometer/json.h>
 #include <inferometer/plan.h>
 
@@ -58,6 +61,42 @@ static void set_points(IfmCosts *costs, int device, int stage, guint32 busy, gbo
     g_assert_no_error(error);
 }
 
+/* devices/copying.yaml: B and D have memory of their own. Odd times, so that nothing that a block's thread has to choose
+ * between happens at the same moment: which it sees first would be anybody's guess. */
+static const IfmCostLink links[N_DEVICES] = { [1] = { 3137, 0.25 }, [3] = { 1411, 0.5 } };
+
+/* What the pipeline copies there and back, of the ranges that plans are drawn of: x 20 bytes a node, whole where stage 1
+ * reads it, edge_index 16 an edge, s, a and h 12 a node; and 4 a node that tell a model of any size how many there are,
+ * where nothing else does. */
+static const struct
+{
+    int first, last;
+    IfmCostCrossing of;
+    gboolean zeros;
+} crossings[] = {
+    { 1, 7, { .n_in = 3, .n_out = 1, .whole_per_node = 20, .in_per_node = 20, .in_per_edge = 16, .out_per_node = 12 } },
+    { 1, 3, { .n_in = 2, .n_out = 1, .whole_per_node = 20, .in_per_edge = 16, .out_per_node = 12 }, TRUE },
+    { 1, 5, { .n_in = 2, .n_out = 1, .whole_per_node = 20, .in_per_edge = 16, .out_per_node = 12 }, TRUE },
+    { 4, 5, { .n_in = 2, .n_out = 1, .in_per_node = 12, .in_per_edge = 16, .out_per_node = 12 } },
+    { 4, 7, { .n_in = 3, .n_out = 1, .in_per_node = 20 + 12, .in_per_edge = 16, .out_per_node = 12 } },
+    { 6, 7, { .n_in = 2, .n_out = 1, .in_per_node = 20 + 12, .out_per_node = 12 } },
+};
+
+static void set_copies(IfmCosts *costs)
+{
+    for (int d = 0; d < N_DEVICES; d++)
+        if (links[d].fixed_ns > 0)
+            ifm_costs_set_link(costs, d, &links[d], &links[d]);
+    for (gsize i = 0; i < G_N_ELEMENTS(crossings); i++)
+    {
+        IfmCostCrossing crossing = crossings[i].of;
+        ifm_costs_set_crossing(costs, IFM_PLAN_STATIC, crossings[i].first, crossings[i].last, &crossing);
+        crossing.n_in += crossings[i].zeros;
+        crossing.in_per_node += crossings[i].zeros ? 4 : 0;
+        ifm_costs_set_crossing(costs, IFM_PLAN_DYNAMIC, crossings[i].first, crossings[i].last, &crossing);
+    }
+}
+
 /* A block none of whose stages reads edge_index needs no node for added edges. */
 static void set_readers(IfmCosts *costs)
 {
@@ -71,8 +110,14 @@ static void set_readers(IfmCosts *costs)
     }
 }
 
-/* @fixed: mask of the static devices */
-static IfmCosts *costs_new(gboolean sharing, guint32 fixed)
+/* What a comparison is of. @fixed: mask of the static devices */
+typedef struct
+{
+    gboolean sharing, copying;
+    guint32 fixed;
+} Kind;
+
+static IfmCosts *costs_new(const Kind *kind)
 {
     static const char *const aliases[] = { "A", "B", "C", "D" };
     g_autoptr(GError) error = NULL;
@@ -80,7 +125,7 @@ static IfmCosts *costs_new(gboolean sharing, guint32 fixed)
     for (int d = 0; d < N_DEVICES; d++)
     {
         IfmCostDevice device = { .alias = aliases[d], .splits = TRUE };
-        if ((fixed & 1u << d) != 0)
+        if ((kind->fixed & 1u << d) != 0)
         {
             device.form = IFM_PLAN_STATIC;
             device.sizes = static_sizes;
@@ -91,10 +136,12 @@ static IfmCosts *costs_new(gboolean sharing, guint32 fixed)
     }
     for (int d = 0; d < N_DEVICES; d++)
         for (int stage = 1; stage <= 7; stage++)
-            for (guint32 busy = 0; busy < (sharing ? 1u << N_DEVICES : 1); busy++)
+            for (guint32 busy = 0; busy < (kind->sharing ? 1u << N_DEVICES : 1); busy++)
                 if ((busy & 1u << d) == 0)
-                    set_points(costs, d, stage, busy, (fixed >> d & 1) != 0);
+                    set_points(costs, d, stage, busy, (kind->fixed >> d & 1) != 0);
     set_readers(costs);
+    if (kind->copying)
+        set_copies(costs);
     return costs;
 }
 
@@ -103,8 +150,9 @@ static IfmCosts *costs_new(gboolean sharing, guint32 fixed)
 
 /* Shares in tenths, so that all latencies are whole nanoseconds. Devices are dealt out in random order; some have two
  * streams. */
-static IfmPlan *draw_plan(GRand *random, gboolean sharing, guint32 fixed)
+static IfmPlan *draw_plan(GRand *random, const Kind *kind)
 {
+    static const char *const machines[2][2] = { { "four", "sharing" }, { "copying", "copying-sharing" } };
     static const int ends[][4] = { { 7 }, { 3, 7 }, { 5, 7 }, { 3, 5, 7 } };
     const int *end = ends[g_rand_int_range(random, 0, G_N_ELEMENTS(ends))];
     char order[] = "ABCD";
@@ -142,7 +190,8 @@ static IfmPlan *draw_plan(GRand *random, gboolean sharing, guint32 fixed)
     g_autoptr(GString) text = g_string_new("{\"model\": \"graphsage\", \"devices\": {");
     for (char unit = 'A'; unit <= 'D'; unit++)
         g_string_append_printf(text, "%s\"%c\": {\"device\": \"simulated:%s/%c%s\"}", unit > 'A' ? "," : "", unit,
-                               sharing ? "sharing" : "four", unit, g_rand_int_range(random, 0, 4) == 0 ? "#2" : "");
+                               machines[kind->copying][kind->sharing], unit,
+                               g_rand_int_range(random, 0, 4) == 0 ? "#2" : "");
     g_string_append_printf(text, "}, \"plan\": %s}", blocks->str);
     g_autoptr(GError) error = NULL;
     json_auto_t *json = ifm_json_parse(text->str, text->len, "drawn", &error);
@@ -152,7 +201,7 @@ static IfmPlan *draw_plan(GRand *random, gboolean sharing, guint32 fixed)
     for (int d = 0; d < N_DEVICES; d++)
     {
         IfmPlanDevice *device = plan->devices->pdata[ifm_plan_find_device(plan, (const char[]){ (char)('A' + d), 0 })];
-        if ((fixed & 1u << d) == 0)
+        if ((kind->fixed & 1u << d) == 0)
             continue;
         device->form = IFM_PLAN_STATIC;
         device->sizes = g_memdup2(static_sizes, sizeof static_sizes);
@@ -285,6 +334,33 @@ static void compare_waits(const IfmTrace *b, const IfmTrackInfo *info, const Ifm
     assert_near("waits for room", sum_of(x, n, IFM_EVENT_WAIT_OUTPUT), sum_of(y, m, IFM_EVENT_WAIT_OUTPUT), tolerance_ns);
 }
 
+/* Copies to devices and back, each after the other; those within the host's memory, to pad parts and to cut off what was
+ * padded, take no time. @at: (inout) where to look from */
+static const IfmEvent *next_copy(const IfmEvent *events, gsize n, gsize *at)
+{
+    while (*at < n && (events[*at].kind != IFM_EVENT_COPY || events[*at].duration_ns == 0))
+        ++*at;
+    return *at < n ? &events[(*at)++] : NULL;
+}
+
+static void compare_copies(const IfmTrace *a, const IfmTrace *b, const IfmTrackInfo *info, const IfmEvent *x, gsize n,
+                           gint64 start_ns, gint64 tolerance_ns)
+{
+    gsize m, i = 0, k = 0;
+    const IfmEvent *y = same_track(b, info, &m), *simulated, *run;
+    while ((simulated = next_copy(x, n, &i)) != NULL)
+    {
+        run = next_copy(y, m, &k);
+        g_assert_nonnull(run);
+        g_assert_cmpint(simulated->batch, ==, run->batch);
+        g_assert_cmpint(simulated->bytes, ==, run->bytes);
+        g_assert_cmpstr(ifm_trace_text(a, simulated->name), ==, ifm_trace_text(b, run->name));
+        assert_near("a copy", simulated->start_ns, run->start_ns - start_ns, tolerance_ns);
+        assert_near("a copy's time", simulated->duration_ns, run->duration_ns, tolerance_ns);
+    }
+    g_assert_null(next_copy(y, m, &k));
+}
+
 static void compare_traces(const IfmTrace *a, const IfmTrace *b, gint64 start_ns, gint64 tolerance_ns)
 {
     for (gsize track = 0; track < ifm_trace_n_tracks(a); track++)
@@ -293,7 +369,10 @@ static void compare_traces(const IfmTrace *a, const IfmTrace *b, gint64 start_ns
         const IfmTrackInfo *info = ifm_trace_track_info(a, track);
         const IfmEvent *events = ifm_trace_events(a, track, &n);
         if (info->kind == IFM_TRACK_HOST)
+        {
             compare_waits(b, info, events, n, tolerance_ns);
+            compare_copies(a, b, info, events, n, start_ns, tolerance_ns);
+        }
         else
             compare_events(a, b, info, events, n, start_ns, tolerance_ns);
     }
@@ -322,18 +401,18 @@ static void compare_pace(const IfmCosts *costs, const IfmPlan *plan)
     g_assert_cmpfloat_with_epsilon(cost.cycle_ns / steady_ns, 1, 1e-6);
 }
 
-static void compare(gboolean sharing, guint32 fixed, guint32 seed)
+static void compare(const Kind *kind, guint32 seed)
 {
     g_autoptr(GRand) random = g_rand_new_with_seed(seed);
     g_autoptr(GError) error = NULL;
-    g_autoptr(IfmCosts) costs = costs_new(sharing, fixed);
-    g_autoptr(IfmPlan) plan = draw_plan(random, sharing, fixed);
+    g_autoptr(IfmCosts) costs = costs_new(kind);
+    g_autoptr(IfmPlan) plan = draw_plan(random, kind);
     g_auto(IfmSimulation) simulation = { 0 };
     const IfmPlanSize size = { NODES, EDGES };
     const gsize n = (gsize)g_rand_int_range(random, 1, 30);
     const IfmSimulateOptions options = { n, &size, 1, g_rand_int_range(random, 1, 4), g_rand_int_range(random, 1, 4) };
     /* a rate that changes leaves half a nanosecond to be rounded each time */
-    const gint64 tolerance_ns = sharing ? 4 * (gint64)n : 0;
+    const gint64 tolerance_ns = kind->sharing ? 4 * (gint64)n : 0;
     Run run;
     ifm_plan_simulate(costs, plan, &options, &simulation, &error);
     g_assert_no_error(error);
@@ -341,20 +420,20 @@ static void compare(gboolean sharing, guint32 fixed, guint32 seed)
     assert_near("makespan", simulation.makespan_ns, run.result.end_ns - run.result.start_ns, tolerance_ns);
     compare_traces(simulation.trace, run.trace, run.result.start_ns, tolerance_ns);
     run_clear(&run);
-    if (!sharing)
+    if (!kind->sharing)
         compare_pace(costs, plan);
 }
 
 static void test_exact(void)
 {
     for (guint32 seed = 0; seed < 60; seed++)
-        compare(FALSE, 0, seed);
+        compare(&(Kind){ FALSE }, seed);
 }
 
 static void test_sharing(void)
 {
     for (guint32 seed = 0; seed < 60; seed++)
-        compare(TRUE, 0, seed);
+        compare(&(Kind){ .sharing = TRUE }, seed);
 }
 
 /* Parts are padded to the sizes that planning takes them for. */
@@ -362,8 +441,149 @@ static void test_static(void)
 {
     for (guint32 seed = 0; seed < 60; seed++)
     {
-        compare(FALSE, 1 + seed % 15, seed);
-        compare(TRUE, 1 + seed % 15, seed);
+        compare(&(Kind){ .fixed = 1 + seed % 15 }, seed);
+        compare(&(Kind){ .sharing = TRUE, .fixed = 1 + seed % 15 }, seed);
+    }
+}
+
+/* Two of the devices have memory of their own, to which the pipeline copies while others compute. */
+static void test_copying(void)
+{
+    for (guint32 seed = 0; seed < 60; seed++)
+    {
+        compare(&(Kind){ .copying = TRUE }, seed);
+        compare(&(Kind){ .copying = TRUE, .sharing = TRUE }, seed);
+        compare(&(Kind){ .copying = TRUE, .fixed = 1 + seed % 15 }, seed);
+    }
+}
+
+/* --- from a study -------------------------------------------------------------------------------------------------------
+ */
+
+/* A works in the host's memory, B does not. @links, @contention: whether those were measured. */
+static IfmCosts *costs_of_study(const char *machine, gboolean links, gboolean contention)
+{
+    g_autoptr(GError) error = NULL;
+    g_autofree char *folder = g_dir_make_tmp("plan-run-XXXXXX", &error),
+                    *yaml = g_build_filename(folder, "copies.yaml", NULL), *db = g_build_filename(folder, "store.db", NULL);
+    g_autofree char *text =
+        g_strdup_printf("title: Copies\n"
+                        "subject: {model: graphsage, features: %d, hidden: %d, stages: [1], "
+                        "ranges: [1-7, 1-3, 4-7]}\n"
+                        "sizes:\n"
+                        "  - {nodes: 1000, edges: [4000]}\n"
+                        "  - {nodes: 600, edges: [2400]}\n"
+                        "  - {nodes: 400, edges: [1600]}\n"
+                        "devices:\n"
+                        "  A: {device: simulated:%s/A}\n"
+                        "  B: {device: simulated:%s/B}\n"
+                        "protocol: {warmup: 1, runs: 5}\n"
+                        "links: {measure: %s}\n"
+                        "contention: {measure: %s}\n",
+                        FEATURES, HIDDEN, machine, machine, links ? "true" : "false", contention ? "true" : "false");
+    g_assert_true(g_file_set_contents(yaml, text, -1, NULL));
+    g_autoptr(IfmStudy) study = ifm_study_open(yaml, &error);
+    g_assert_no_error(error);
+    IfmStore *store = ifm_store_open(db, IFM_STORE_WRITE, &error);
+    g_assert_no_error(error);
+    const IfmStudyOptions options = { .folder = folder, .limits = *ifm_study_limits(study) };
+    IfmStudyProgress progress;
+    ifm_study_measure(study, store, &options, &progress, &error);
+    g_assert_no_error(error);
+    g_autoptr(IfmStudyTables) tables = ifm_study_tables(store, &error);
+    g_assert_no_error(error);
+    IfmCosts *costs = ifm_costs_from_tables(tables, NULL, &error);
+    g_assert_no_error(error);
+    ifm_store_close(store);
+    g_autofree char *quoted = g_shell_quote(folder), *remove = g_strdup_printf("rm -r %s", quoted);
+    g_assert_true(g_spawn_command_line_sync(remove, NULL, NULL, NULL, NULL));
+    return costs;
+}
+
+static IfmPlan *plan_of(const char *blocks)
+{
+    g_autoptr(GError) error = NULL;
+    g_autofree char *text = g_strdup_printf("{\"model\": \"graphsage\", \"plan\": %s, \"devices\": {"
+                                            "\"A\": {\"device\": \"simulated:copying/A\"}, "
+                                            "\"B\": {\"device\": \"simulated:copying/B\"}}}",
+                                            blocks);
+    json_auto_t *json = ifm_json_parse(text, strlen(text), "written", &error);
+    g_assert_no_error(error);
+    IfmPlan *plan = ifm_plan_from_json(json, "written", &error);
+    g_assert_no_error(error);
+    return plan;
+}
+
+static gint64 attained_ns(const IfmPlan *plan, gsize n_batches)
+{
+    g_autoptr(GRand) random = g_rand_new_with_seed(1);
+    const IfmPlanSize size = { NODES, EDGES };
+    const IfmSimulateOptions options = { n_batches, &size, 1, 2, 2 };
+    Run run;
+    run_plan(&run, plan, random, &options);
+    gint64 ns = run.result.end_ns - run.result.start_ns;
+    run_clear(&run);
+    return ns;
+}
+
+/* What a study measured from host tensors predicts what a run attains that copies beside its inferences: the cycle, a batch
+ * alone, the makespan. The tolerance: a line was fitted through the copies, whole nanoseconds. */
+static void test_study(void)
+{
+    static const char *const plans[] = { "[[[\"B\"],[1,2,3,4,5,6,7],[1]]]",
+                                         "[[[\"A\"],[1,2,3],[1]],[[\"B\"],[4,5,6,7],[1]]]",
+                                         "[[[\"B\"],[1,2,3],[1]],[[\"A\"],[4,5,6,7],[1]]]",
+                                         "[[[\"A\",\"B\"],[1,2,3,4,5,6,7],[0.6,0.4]]]",
+                                         "[[[\"B\",\"A\"],[1,2,3,4,5,6,7],[0.6,0.4]]]" };
+    const double tolerance = 1e-4;
+    const gsize n = 40;
+    g_autoptr(IfmCosts) costs = costs_of_study("copying", TRUE, FALSE), unlinked = costs_of_study("copying", FALSE, FALSE);
+    for (gsize i = 0; i < G_N_ELEMENTS(plans); i++)
+    {
+        g_autoptr(IfmPlan) plan = plan_of(plans[i]);
+        g_autoptr(GError) error = NULL;
+        g_auto(IfmPlanCost) cost = { 0 }, before = { 0 };
+        g_auto(IfmSimulation) simulation = { 0 };
+        const IfmPlanSize size = { NODES, EDGES };
+        const IfmSimulateOptions options = { n, &size, 1, 2, 2 };
+        ifm_plan_cost(costs, plan, NODES, EDGES, &cost, &error);
+        g_assert_no_error(error);
+        ifm_plan_simulate(costs, plan, &options, &simulation, &error);
+        g_assert_no_error(error);
+        gint64 once = attained_ns(plan, n), twice = attained_ns(plan, 2 * n);
+        double cycle_ns = (double)(twice - once) / (double)n;
+        g_assert_cmpfloat_with_epsilon(cost.cycle_ns / cycle_ns, 1, tolerance);
+        g_assert_cmpfloat_with_epsilon(cost.latency_ns / (double)attained_ns(plan, 1), 1, tolerance);
+        g_assert_cmpfloat_with_epsilon((double)simulation.makespan_ns / (double)once, 1, tolerance);
+        /* without links the copies are in B's latency, and nothing passes beside them */
+        ifm_plan_cost(unlinked, plan, NODES, EDGES, &before, &error);
+        g_assert_no_error(error);
+        g_assert_cmpfloat(g_array_index(before.alone, IfmBlockCost, 0).handover_ns, ==, 0);
+        g_test_message("%s: cycle %.0f ns, predicted %.0f, without links %.0f", plans[i], cycle_ns, cost.cycle_ns,
+                       before.cycle_ns);
+    }
+    /* x and edge_index once, h back, from and to host tensors, beside 110 us of B's own */
+    IfmCostLatency latency;
+    double held_ns = 3 * links[1].fixed_ns + links[1].ns_per_byte * (20 * NODES + 16 * EDGES + 12 * NODES), own_ns = 0;
+    for (int stage = 0; stage < 7; stage++)
+        own_ns += weights[1][stage] * NODES;
+    g_assert_true(ifm_costs_latency(costs, 1, 1, 7, NODES, EDGES, 0, &latency, NULL));
+    g_assert_cmpfloat_with_epsilon(latency.latency_ns / own_ns, 1, tolerance);
+    g_assert_true(ifm_costs_latency(unlinked, 1, 1, 7, NODES, EDGES, 0, &latency, NULL));
+    g_assert_cmpfloat_with_epsilon(latency.latency_ns / (own_ns + held_ns), 1, tolerance);
+}
+
+/* Beside a busy device inference and copies were slower together: by as much each is. */
+static void test_study_sharing(void)
+{
+    g_autoptr(IfmCosts) costs = costs_of_study("copying-sharing", TRUE, TRUE);
+    for (int device = 0; device < 2; device++)
+    {
+        IfmCostLatency alone, beside;
+        g_assert_true(ifm_costs_latency(costs, device, 1, 7, NODES, EDGES, 0, &alone, NULL));
+        g_assert_true(ifm_costs_latency(costs, device, 1, 7, NODES, EDGES, 1u << (1 - device), &beside, NULL));
+        g_assert_true(beside.busy_known);
+        g_assert_cmpfloat_with_epsilon(beside.latency_ns / alone.latency_ns, factor_of(device, 1u << (1 - device)), 1e-4);
     }
 }
 
@@ -375,5 +595,8 @@ int main(int argc, char **argv)
     g_test_add_func("/plan-run/exact", test_exact);
     g_test_add_func("/plan-run/sharing", test_sharing);
     g_test_add_func("/plan-run/static", test_static);
+    g_test_add_func("/plan-run/copying", test_copying);
+    g_test_add_func("/plan-run/study", test_study);
+    g_test_add_func("/plan-run/study-sharing", test_study_sharing);
     return g_test_run();
 }

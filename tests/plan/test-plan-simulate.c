@@ -235,29 +235,31 @@ static void test_streams(void)
     check_timeline(&simulation, plan, 8);
 }
 
-/* Host work, one batch at a time: hand over, part, compute, merge, hand back; its parts add up. */
+/* Host work, one batch at a time: part, hand over, compute, merge, hand back; its parts add up. What is not copied begins
+ * before what is. */
 static void test_host(void)
 {
     g_auto(IfmSimulation) simulation = { 0 };
     g_autoptr(IfmCosts) costs = costs_new(1, (const char *[]){ "A", "B", NULL });
     set_latency(costs, 0, 1, 1, 10000);
     set_latency(costs, 1, 1, 1, 10000);
-    ifm_costs_set_cut(costs, 0, 4, 0); /* 4000 bytes in */
-    ifm_costs_set_cut(costs, 1, 8, 1); /* 12000 out */
-    ifm_costs_set_link(costs, -1, 1, 100, 0.5);
-    ifm_costs_set_link(costs, 1, -1, 200, 0.25);
+    /* 4000 bytes in, whole; 6000 and 3000 out */
+    ifm_costs_set_crossing(
+        costs, IFM_PLAN_DYNAMIC, 1, 1,
+        &(IfmCostCrossing){ .n_in = 1, .n_out = 2, .whole_per_node = 4, .out_per_node = 8, .out_per_edge = 1 });
+    ifm_costs_set_link(costs, 1, &(IfmCostLink){ 100, 0.5 }, &(IfmCostLink){ 200, 0.25 });
     ifm_costs_set_host(costs, 50, 0.25, 70, 0);
     g_autoptr(IfmPlan) plan = plan_of(costs, NULL);
     add_block(plan, 1, 1, 2, (int[]){ 0, 1 }, (double[]){ 0.25, 0.75 });
     simulate(costs, plan, 4, 1, 1, &simulation);
-    const gint64 in = 100 + 2000, part = 50 + 1000, device = 7500, merge = 70, out = 200 + 3000;
+    const gint64 in = 100 + 2000, part = 50 + 1000, device = 7500, merge = 70, out = 2 * 200 + 2250;
     g_assert_cmpint(simulation.makespan_ns, ==, 4 * (in + part + device + merge + out));
     g_assert_cmpint(sum_of(simulation.trace, IFM_EVENT_COPY, 1), ==, 4 * (in + out));
     g_assert_cmpint(sum_of(simulation.trace, IFM_EVENT_PARTITION, 1), ==, 4 * (in + part));
     g_assert_cmpint(sum_of(simulation.trace, IFM_EVENT_MERGE, 1), ==, 4 * (merge + out));
     g_assert_cmpint(sum_of(simulation.trace, IFM_EVENT_INFER, 1), ==, 4 * (2500 + 7500));
     g_assert_cmpint(sum_of(simulation.trace, IFM_EVENT_BLOCK, 1), ==, simulation.makespan_ns);
-    g_assert_cmpint(find_event(simulation.trace, IFM_EVENT_COPY, 2, 1, NULL)->bytes, ==, 12000);
+    g_assert_cmpint(find_event(simulation.trace, IFM_EVENT_COPY, 2, 1, NULL)->bytes, ==, 9000);
     check_timeline(&simulation, plan, 4);
     /* a second batch within: its host work passes while the devices have the first */
     g_auto(IfmSimulation) deep = { 0 };

@@ -1,0 +1,185 @@
+/*
+ * What a study says of copies to and from devices with memory of their own. It measures a stage from tensors in host
+ * memory, so that the latency of such a device holds a copy of each; a pipeline makes these copies itself, of what its own
+ * models take, beside the inferences of other batches. Where the study measured the links, the one is taken out and the
+ * other put in its place.
+ */
+#include <string.h>
+
+#include "plan-private.h"
+
+/* --- what crosses -------------------------------------------------------------------------------------------------------
+ */
+
+static gboolean measured_in(const IfmBoundary *boundary, const char *word)
+{
+    for (int i = 0; i < boundary->rank; i++)
+        if (g_strcmp0(boundary->dims[i], word) == 0)
+            return TRUE;
+    return FALSE;
+}
+
+void costs_add_bytes(const IfmStudyTables *tables, const IfmBoundary *boundary, double *per_node, double *per_edge)
+{
+    IfmStageSizes one = tables->sizes;
+    one.nodes = one.edges = 1;
+    double bytes = (double)ifm_boundary_bytes(boundary, &one);
+    *per_node += measured_in(boundary, "nodes") ? bytes : 0;
+    *per_edge += measured_in(boundary, "edges") ? bytes : 0;
+}
+
+static void add_outputs(const IfmStudyTables *tables, int first, int last, IfmCostCrossing *crossing)
+{
+    g_autoptr(GPtrArray) outputs = ifm_staged_outputs(tables->staged, first, last);
+    crossing->n_out = (int)outputs->len;
+    for (guint i = 0; i < outputs->len; i++)
+        costs_add_bytes(tables, outputs->pdata[i], &crossing->out_per_node, &crossing->out_per_edge);
+}
+
+/* A number for each node, which alone tells a model of free sizes how many there are. */
+static void add_zeros(IfmCostCrossing *crossing)
+{
+    crossing->n_in++;
+    crossing->in_per_node += sizeof(float);
+}
+
+/* As the pipeline has it: its models are those of parts. Where such a model cannot be written no block has these stages. */
+static void set_crossing(IfmCosts *costs, const IfmStudyTables *tables, int first, int last)
+{
+    const IfmStageSizes narrow = { .features = 1, .hidden = 1 }; /* the same ports, whatever their width */
+    g_autoptr(GArray) ports = NULL;
+    g_autoptr(IfmModel) model =
+        ifm_staged_build_part(tables->staged, first, last, &narrow, 0, IFM_SCATTER_ND, 1, &ports, NULL);
+    IfmCostCrossing crossing = { 0 };
+    gboolean zeros = FALSE;
+    if (model == NULL)
+        return;
+    for (guint i = 0; i < ports->len; i++)
+    {
+        const IfmStagedPort *port = &g_array_index(ports, IfmStagedPort, i);
+        zeros = zeros || port->boundary == NULL;
+        if (port->boundary == NULL)
+            continue;
+        crossing.n_in++;
+        gboolean whole = port->whole || port->boundary->split_axis < 0;
+        costs_add_bytes(tables, port->boundary, whole ? &crossing.whole_per_node : &crossing.in_per_node,
+                        whole ? &crossing.whole_per_edge : &crossing.in_per_edge);
+    }
+    add_outputs(tables, first, last, &crossing);
+    ifm_costs_set_crossing(costs, IFM_PLAN_STATIC, first, last, &crossing);
+    if (zeros)
+        add_zeros(&crossing);
+    ifm_costs_set_crossing(costs, IFM_PLAN_DYNAMIC, first, last, &crossing);
+}
+
+/* As the study measures it: the whole graph by one model. */
+static gboolean find_held(const IfmStudyTables *tables, int first, int last, CostHeld *held, GError **error)
+{
+    const IfmStageSizes narrow = { .features = 1, .hidden = 1 };
+    g_autoptr(IfmModel) model = ifm_staged_build(tables->staged, first, last, &narrow, IFM_SCATTER_ND, 1, error);
+    g_autoptr(GPtrArray) inputs = ifm_staged_inputs(tables->staged, first, last);
+    IfmCostCrossing *crossing = &held->of[first - 1][last - 1];
+    if (model == NULL)
+        return FALSE;
+    for (guint i = 0; i < inputs->len; i++)
+        costs_add_bytes(tables, inputs->pdata[i], &crossing->in_per_node, &crossing->in_per_edge);
+    crossing->n_in = (int)inputs->len;
+    held->n_zeros[first - 1][last - 1] = (int)ifm_model_n_inputs(model) - crossing->n_in;
+    add_outputs(tables, first, last, crossing);
+    return TRUE;
+}
+
+gboolean costs_set_crossings(IfmCosts *costs, const IfmStudyTables *tables, CostHeld *held, GError **error)
+{
+    for (int first = 1; first <= costs->n_stages; first++)
+        for (int last = first; last <= costs->n_stages; last++)
+        {
+            if (!find_held(tables, first, last, held, error))
+                return FALSE;
+            set_crossing(costs, tables, first, last);
+        }
+    return TRUE;
+}
+
+/* --- links --------------------------------------------------------------------------------------------------------------
+ */
+
+double costs_held_ns(const IfmCosts *costs, const CostHeld *held, int device, int first, int last, double nodes,
+                     double edges)
+{
+    const CostDevice *of = costs->devices[device];
+    IfmCostCrossing crossing = held->of[first - 1][last - 1];
+    if (of->is.form != IFM_PLAN_STATIC && held->n_zeros[first - 1][last - 1] > 0)
+        add_zeros(&crossing);
+    double in = crossing.in_per_node * nodes + crossing.in_per_edge * edges,
+           out = crossing.out_per_node * nodes + crossing.out_per_edge * edges;
+    return crossing.n_in * of->in.fixed_ns + in * of->in.ns_per_byte + crossing.n_out * of->out.fixed_ns +
+           out * of->out.ns_per_byte;
+}
+
+double costs_unheld_ratio(const IfmCosts *costs, const CostHeld *held, int device, int first, int last, double nodes,
+                          double edges)
+{
+    int piece[IFM_COST_MAX_STAGES + 1];
+    double left_ns = 0, held_ns = 0;
+    costs_pieces(costs, device, first, piece);
+    for (int l = last; l >= first; l = piece[l] - 1)
+    {
+        if (piece[l] == 0)
+            return 1;
+        left_ns += costs_entry_at(costs_range(costs, device, piece[l], l)->alone, nodes, edges, NULL);
+        held_ns += costs_held_ns(costs, held, device, piece[l], l, nodes, edges);
+    }
+    return left_ns / (left_ns + held_ns);
+}
+
+/* Of several that were measured the first: from, or to, a device that takes tensors in host memory, by one copy. */
+static const IfmLinkFit *find_link(const IfmStudyTables *tables, const IfmStudyDevice *device, gboolean in)
+{
+    for (guint i = 0; i < tables->links->len; i++)
+    {
+        const IfmLinkFit *link = tables->links->pdata[i];
+        gboolean mine = in ? link->to == device && link->to_around && !link->from_around
+                           : link->from == device && link->from_around && !link->to_around;
+        if (mine && link->fitted && link->n_copies == 1)
+            return link;
+    }
+    return NULL;
+}
+
+static IfmCostLink line_of(const IfmLinkFit *link)
+{
+    return (IfmCostLink){ MAX(0, link->bandwidth.intercept_ns), MAX(0, link->bandwidth.slope_ns_per_byte) };
+}
+
+/* Whether all that was measured of the device alone took longer than its copies; else the one or the other is not what it
+ * seems. */
+static gboolean all_hold(const IfmCosts *costs, const IfmStudyTables *tables, const IfmStudyDevice *device, int index,
+                         const CostHeld *held)
+{
+    const GPtrArray *lists[] = { tables->rows, tables->ranges };
+    for (gsize k = 0; k < G_N_ELEMENTS(lists); k++)
+        for (guint i = 0; lists[k] != NULL && i < lists[k]->len; i++)
+        {
+            const IfmStageRow *row = lists[k]->pdata[i];
+            int last = row->last != 0 ? row->last : row->stage;
+            if (row->device == device && row->reason == NULL && row->busy == 0 &&
+                !(row->total_ns >
+                  costs_held_ns(costs, held, index, row->stage, last, (double)row->nodes, (double)row->edges)))
+                return FALSE;
+        }
+    return TRUE;
+}
+
+gboolean costs_take_links(IfmCosts *costs, const IfmStudyTables *tables, const IfmStudyDevice *device, int index,
+                          const CostHeld *held)
+{
+    const IfmLinkFit *in = find_link(tables, device, TRUE), *out = find_link(tables, device, FALSE);
+    if (in == NULL || out == NULL)
+        return FALSE;
+    const IfmCostLink in_line = line_of(in), out_line = line_of(out);
+    ifm_costs_set_link(costs, index, &in_line, &out_line);
+    if (!all_hold(costs, tables, device, index, held))
+        costs->devices[index]->copies = FALSE;
+    return costs->devices[index]->copies;
+}
