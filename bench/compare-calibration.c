@@ -1,7 +1,9 @@
 /*
  * How often does comparing a thing with itself end in "faster" or "slower", and how often is a slow-down of 3 % found?
  * compare-calibration [--count N] [--seed S] [--slow-down PERCENT]: the rule on simulated noise of many kinds.
- * compare-calibration --device D [--budget SECONDS] …: the whole of it, processes and all, on a device.
+ * compare-calibration --device D [--budget SECONDS] [--count N] [--seed S]: the whole of it, processes and all, on a
+ * device, with a budget for each comparison: a chain of 33 matrix products with itself, and with one of 34, 3.03 % more
+ * work (and whatever an inference takes beside its products less of that).
  */
 #include <math.h>
 #include <stdio.h>
@@ -183,6 +185,71 @@ static int run_noises(const Setting *setting)
     return 0;
 }
 
+/* --- a device -------------------------------------------------------------------------------------------------------- */
+
+static gboolean make_chain(const char *folder, const char *layers, char **path, GError **error)
+{
+    const char *settings[] = { layers, NULL };
+    g_autoptr(IfmModel) model = ifm_zoo_build("matmul", settings, 1, error);
+    *path = g_build_filename(folder, layers, NULL);
+    return model != NULL && ifm_model_save(model, *path, error);
+}
+
+static gboolean compare_once(const Setting *setting, const char *a, const char *b, guint32 seed, Tally *tally,
+                             GError **error)
+{
+    IfmRunnerOptions options = { .limits = IFM_LIMITS_INIT };
+    g_autoptr(IfmRunner) runner = ifm_runner_new(&options);
+    IfmCompareProtocol protocol = IFM_COMPARE_PROTOCOL_INIT;
+    g_auto(IfmComparison) comparison = { 0 };
+    IfmCompareSide sides[2] = { 0 };
+    protocol.time_budget_ns = (gint64)(setting->budget_s * 1e9);
+    for (int side = 0; side < 2; side++)
+        sides[side].model_case = (IfmModelCase){ .model_path = side == 0 ? a : b,
+                                                 .device = setting->device,
+                                                 .dtype = IFM_DTYPE_F32,
+                                                 .seed = 1,
+                                                 .protocol = IFM_PROTOCOL_INIT };
+    if (!ifm_runner_compare(runner, sides, &protocol, seed, &comparison, error))
+        return FALSE;
+    tally_add(tally, &comparison);
+    printf("  %-9s %.4f [%.4f, %.4f] %2u pairs, %3u rounds, %4.1f s; A %.1f us; std between pairs %.2f %%, within %.2f "
+           "%%%s%s\n",
+           ifm_verdict_name(comparison.verdict), comparison.ratio, comparison.interval.lower, comparison.interval.upper,
+           (unsigned)comparison.n_pairs, comparison.rounds->len, (double)comparison.elapsed_ns / 1e9, comparison.a_ns / 1e3,
+           100 * comparison.between, 100 * comparison.within, comparison.why != NULL ? ": " : "",
+           comparison.why != NULL ? comparison.why : "");
+    fflush(stdout);
+    return TRUE;
+}
+
+/* The two kinds in turn, so that whatever the machine does meanwhile happens to both. */
+static int run_device(const Setting *setting)
+{
+    g_autoptr(GError) error = NULL;
+    g_autofree char *folder = g_dir_make_tmp("inferometer-bench-XXXXXX", &error);
+    g_autofree char *less = NULL, *more = NULL;
+    Tally tallies[2] = { 0 };
+    gboolean good =
+        folder != NULL && make_chain(folder, "layers=33", &less, &error) && make_chain(folder, "layers=34", &more, &error);
+    printf("%" G_GSIZE_FORMAT " comparisons of each kind on %s, %.3g s each\n", setting->count, setting->device,
+           setting->budget_s);
+    for (gsize i = 0; i < 2 * setting->count && good; i++)
+        good = compare_once(setting, less, i % 2 == 0 ? less : more, (guint32)(setting->seed * 1000003 + i),
+                            &tallies[i % 2], &error);
+    if (good)
+        print_tallies(setting->device, &tallies[0], &tallies[1], setting->count);
+    else
+        fprintf(stderr, "compare-calibration: %s\n", error->message);
+    if (less != NULL)
+        g_unlink(less);
+    if (more != NULL)
+        g_unlink(more);
+    if (folder != NULL)
+        g_rmdir(folder);
+    return good ? 0 : 1;
+}
+
 static gboolean parse(int argc, char **argv, Setting *setting)
 {
     for (int i = 1; i < argc; i += 2)
@@ -191,7 +258,11 @@ static gboolean parse(int argc, char **argv, Setting *setting)
         const char *text = i + 1 < argc ? argv[i + 1] : "";
         double value = g_ascii_strtod(text, &end);
         gboolean good = *text != '\0' && *end == '\0' && value > 0;
-        if (good && strcmp(argv[i], "--count") == 0 && value < 1e6)
+        if (strcmp(argv[i], "--device") == 0 && *text != '\0')
+            setting->device = text;
+        else if (good && strcmp(argv[i], "--budget") == 0)
+            setting->budget_s = value;
+        else if (good && strcmp(argv[i], "--count") == 0 && value < 1e6)
             setting->count = (gsize)value;
         else if (good && strcmp(argv[i], "--seed") == 0)
             setting->seed = (guint64)value;
@@ -199,7 +270,8 @@ static gboolean parse(int argc, char **argv, Setting *setting)
             setting->slow_down = value / 100;
         else
         {
-            fprintf(stderr, "usage: %s [--count N] [--seed S] [--slow-down PERCENT]\n", argv[0]);
+            fprintf(stderr, "usage: %s [--count N] [--seed S] [--slow-down PERCENT | --device D [--budget SECONDS]]\n",
+                    argv[0]);
             return FALSE;
         }
     }
@@ -208,8 +280,8 @@ static gboolean parse(int argc, char **argv, Setting *setting)
 
 int main(int argc, char **argv)
 {
-    Setting setting = { .count = 400, .seed = 1, .slow_down = 0.03 };
+    Setting setting = { .count = 400, .seed = 1, .slow_down = 0.03, .budget_s = 1.5 };
     if (!parse(argc, argv, &setting))
         return 2;
-    return run_noises(&setting);
+    return setting.device != NULL ? run_device(&setting) : run_noises(&setting);
 }

@@ -20,5 +20,7 @@ char *ifm_path_worker(GError **error);
  * Returns: (transfer full) an absolute path; where none is found, the bare name (the system's loader may know it).
  */
 char *ifm_path_runtime(const char *runtime);
+/** ifm_path_runtime_variable: the environment variable that names another. NULL: that engine has no library. */
+const char *ifm_path_runtime_variable(const char *runtime);
 
 G_END_DECLS

@@ -97,3 +97,11 @@ char *ifm_path_runtime(const char *runtime)
     }
     g_assert_not_reached();
 }
+
+const char *ifm_path_runtime_variable(const char *runtime)
+{
+    for (gsize i = 0; i < G_N_ELEMENTS(runtime_files); i++)
+        if (g_str_equal(runtime, runtime_files[i].runtime))
+            return runtime_files[i].variable;
+    return NULL;
+}

@@ -6,15 +6,10 @@
 
 #include "runtime-private.h"
 
-static const char *variable_of(const char *runtime)
-{
-    return g_str_equal(runtime, "openvino") ? "IFM_OPENVINO_LIBRARY" : "IFM_ONNXRUNTIME_LIBRARY";
-}
-
 /* What the user can do about the library: @variable is the way to another, or the reason why it is this one. */
 static char *variable_hint(const char *runtime)
 {
-    const char *variable = variable_of(runtime), *value = g_getenv(variable);
+    const char *variable = ifm_path_runtime_variable(runtime), *value = g_getenv(variable);
     if (value != NULL && *value != '\0')
         return g_strdup_printf("set by %s", variable);
     return g_strdup_printf("%s names another", variable);

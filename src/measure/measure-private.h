@@ -463,8 +463,9 @@ typedef struct IfmWorker IfmWorker;
 /**
  * ifm_worker_start: NULL with IFM_ERROR_UNAVAILABLE.
  * @temporary: folder for what the runtime writes    @device: (optional) whose cores the process keeps to
+ * @setting: (optional) "NAME=VALUE" for its environment
  */
-IfmWorker *ifm_worker_start(const char *temporary, const char *device, GError **error);
+IfmWorker *ifm_worker_start(const char *temporary, const char *device, const char *setting, GError **error);
 /** ifm_worker_free: Ends the worker (its whole process group) and waits for it. */
 void ifm_worker_free(IfmWorker *worker);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmWorker, ifm_worker_free)

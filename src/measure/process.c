@@ -50,11 +50,14 @@ static void child_setup(gpointer data)
 }
 
 /* TMPDIR: what a runtime drops goes with the runner. A simulated device's loss outlives a worker as a real one's does. */
-static char **worker_environment(const char *temporary)
+static char **worker_environment(const char *temporary, const char *setting)
 {
+    g_auto(GStrv) words = setting != NULL ? g_strsplit(setting, "=", 2) : NULL;
     char **environment = g_get_environ();
     environment = g_environ_setenv(environment, "ORT_DISABLE_TELEMETRY", "1", TRUE);
     environment = g_environ_setenv(environment, "IFM_SIMULATED_STATE_DIR", temporary, FALSE);
+    if (words != NULL)
+        environment = g_environ_setenv(environment, words[0], words[1], TRUE);
     return g_environ_setenv(environment, "TMPDIR", temporary, TRUE);
 }
 
@@ -67,9 +70,9 @@ static int open_log(void)
 }
 
 static gboolean spawn(IfmWorker *worker, const char *program, int child_fd, const char *temporary, const char *device,
-                      GError **error)
+                      const char *setting, GError **error)
 {
-    g_auto(GStrv) environment = worker_environment(temporary);
+    g_auto(GStrv) environment = worker_environment(temporary, setting);
     g_autofree char *channel = g_strdup_printf("%d", CHANNEL_FD);
     g_autofree char *parent = g_strdup_printf("%d", (int)getpid());
     const char *arguments[] = { program, channel, parent, device, NULL };
@@ -83,7 +86,7 @@ static gboolean spawn(IfmWorker *worker, const char *program, int child_fd, cons
     return FALSE;
 }
 
-IfmWorker *ifm_worker_start(const char *temporary, const char *device, GError **error)
+IfmWorker *ifm_worker_start(const char *temporary, const char *device, const char *setting, GError **error)
 {
     int ends[2] = { -1, -1 };
     g_autofree char *program = ifm_path_worker(error);
@@ -102,7 +105,7 @@ IfmWorker *ifm_worker_start(const char *temporary, const char *device, GError **
     worker->base_rss_bytes = -1; /* no limit yet */
     fcntl(worker->fd, F_SETFL, O_NONBLOCK);
     ifm_message_reader_init(&worker->reader, worker->fd);
-    worker->gone = !spawn(worker, program, ends[1], temporary, device, error);
+    worker->gone = !spawn(worker, program, ends[1], temporary, device, setting, error);
     close(ends[1]);
     if (worker->gone)
         g_clear_pointer(&worker, ifm_worker_free);

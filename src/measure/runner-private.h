@@ -4,8 +4,8 @@
 G_BEGIN_DECLS
 
 /* What the files of the runner share: runner.c keeps workers and measures models, runner-link.c measures links,
- * runner-limit.c limits, runner-load.c says what works beside a measured model, runner-plan.c measures plans,
- * runner-reference.c keeps the outputs that are right, temporary.c the folder for them. */
+ * runner-compare.c measures two in turn, runner-limit.c limits, runner-load.c says what works beside a measured model,
+ * runner-plan.c measures plans, runner-reference.c keeps the outputs that are right, temporary.c the folder for them. */
 
 /* --- temporary.c -------------------------------------------------------------------------------------------------- */
 
@@ -44,6 +44,13 @@ const char *ifm_runner_folder(IfmRunner *runner, GError **error);
 const json_t *ifm_runner_engine_facts(IfmRunner *runner, const char *key, const IfmDeviceSpec *spec, GError **error);
 /** ifm_runner_machine: (transfer none) the machine's facts. */
 const json_t *ifm_runner_machine(IfmRunner *runner);
+const IfmRunnerOptions *ifm_runner_options(const IfmRunner *runner);
+gboolean ifm_runner_is_interrupted(const IfmRunner *runner);
+/** ifm_runner_seal: as ifm_runner_case(), whatever the protocol. @facts: the engine's; NULL: asked for */
+IfmCase *ifm_runner_seal(IfmRunner *runner, const IfmModelCase *model_case, const json_t *facts, GError **error);
+/** ifm_runner_whole_case: what a worker is given: all said and absolute. Borrows from all. */
+IfmModelCase ifm_runner_whole_case(const IfmModelCase *model_case, const IfmCase *sealed, const char *inputs_path,
+                                   const char *cache_dir);
 /** ifm_runner_inputs_of: the digest of what the case is fed from a file; NULL where it is not. */
 const char *ifm_runner_inputs_of(const IfmCase *sealed);
 
@@ -83,6 +90,10 @@ typedef struct
 } IfmHearing;
 /** ifm_hearing_watch: what ifm_runner_watch() gives, and @hearing listens. */
 IfmWorkerWatch ifm_hearing_watch(IfmHearing *hearing);
+void ifm_hearing_clear(IfmHearing *hearing);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(IfmHearing, ifm_hearing_clear)
+/** ifm_hearing_add_surroundings: Joins what the machine tells with what the worker knew of the runtime. */
+void ifm_hearing_add_surroundings(IfmHearing *hearing, IfmMeasurement *measurement);
 
 /** IfmRunnerJob: one case, as far as all kinds are alike. */
 typedef struct

@@ -53,7 +53,12 @@ const json_t *ifm_runner_machine(IfmRunner *runner)
     return runner->machine;
 }
 
-static gboolean is_interrupted(const IfmRunner *runner)
+const IfmRunnerOptions *ifm_runner_options(const IfmRunner *runner)
+{
+    return &runner->options;
+}
+
+gboolean ifm_runner_is_interrupted(const IfmRunner *runner)
 {
     return runner->options.interrupted != NULL && g_atomic_int_get(runner->options.interrupted) != 0;
 }
@@ -112,7 +117,7 @@ static IfmWorker *worker_for(IfmRunner *runner, const char *key, GError **error)
     if (!ifm_temporary_make(&runner->temporary, error))
         return NULL;
     g_autofree char *device = cores_of_key(key);
-    worker = ifm_worker_start(runner->temporary.path, device, error);
+    worker = ifm_worker_start(runner->temporary.path, device, NULL, error);
     if (worker != NULL)
         g_hash_table_insert(runner->workers, g_strdup(key), worker);
     return worker;
@@ -295,10 +300,8 @@ static void fill_case(IfmCase *record, const IfmModelCase *model_case, const Ifm
                                   json_string_value(json_object_get(facts, "version"))));
 }
 
-IfmCase *ifm_runner_case(IfmRunner *runner, const IfmModelCase *model_case, GError **error)
+IfmCase *ifm_runner_seal(IfmRunner *runner, const IfmModelCase *model_case, const json_t *facts, GError **error)
 {
-    if (!ifm_protocol_check(&model_case->protocol, error))
-        return NULL;
     g_autoptr(IfmDeviceSpec) spec = ifm_device_spec_parse(model_case->device, error);
     g_autoptr(IfmModel) model = spec != NULL ? ifm_model_open(model_case->model_path, error) : NULL;
     if (model == NULL || !ifm_model_check_bindings(model, model_case->bindings, model_case->n_bindings, error))
@@ -311,8 +314,9 @@ IfmCase *ifm_runner_case(IfmRunner *runner, const IfmModelCase *model_case, GErr
         if (inputs == NULL)
             return NULL;
     }
-    const json_t *facts = digest != NULL ? ifm_runner_engine_facts(runner, spec->text, spec, error) : NULL;
-    if (facts == NULL)
+    if (facts == NULL && digest != NULL)
+        facts = ifm_runner_engine_facts(runner, spec->text, spec, error);
+    if (facts == NULL || digest == NULL)
         return NULL;
     g_autoptr(IfmCase) record = ifm_case_new();
     fill_case(record, model_case, spec, inputs, facts, ifm_runner_machine(runner));
@@ -325,17 +329,20 @@ IfmCase *ifm_runner_case(IfmRunner *runner, const IfmModelCase *model_case, GErr
     return g_steal_pointer(&record);
 }
 
+IfmCase *ifm_runner_case(IfmRunner *runner, const IfmModelCase *model_case, GError **error)
+{
+    return ifm_protocol_check(&model_case->protocol, error) ? ifm_runner_seal(runner, model_case, NULL, error) : NULL;
+}
+
 /* --- measuring: what is heard on the way -------------------------------------------------------------------------- */
 
-static void hearing_clear(IfmHearing *hearing)
+void ifm_hearing_clear(IfmHearing *hearing)
 {
     json_decref(hearing->draft);
     json_decref(hearing->before);
     json_decref(hearing->after);
     json_decref(hearing->lost);
 }
-G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(IfmHearing, hearing_clear)
-
 /* Once when it begins to run, again while it is at it (an idle processor's clock says little), and when it has run. */
 static void take_snapshots(IfmHearing *hearing, const char *phase, gsize n)
 {
@@ -429,13 +436,13 @@ static IfmMeasurement *from_draft(const IfmHearing *hearing, double level)
 }
 
 /* Joins what the machine tells with what the worker knew of the runtime. */
-static void add_surroundings(IfmRunner *runner, IfmHearing *hearing, IfmMeasurement *measurement)
+void ifm_hearing_add_surroundings(IfmHearing *hearing, IfmMeasurement *measurement)
 {
     if (hearing->before == NULL)
         hearing->before = ifm_sensor_snapshot("/");
     if (hearing->after == NULL)
         hearing->after = ifm_sensor_snapshot("/");
-    json_auto_t *seen = ifm_sensor_surroundings(ifm_runner_machine(runner), hearing->before, hearing->after);
+    json_auto_t *seen = ifm_sensor_surroundings(ifm_runner_machine(hearing->runner), hearing->before, hearing->after);
     json_auto_t *warnings = json_incref(json_object_get(seen, "warnings"));
     json_object_del(seen, "warnings");
     if (measurement->surroundings == NULL)
@@ -569,7 +576,7 @@ static IfmMeasurement *run_job(IfmHearing *hearing, const IfmRunnerJob *job, GEr
 IfmMeasurement *ifm_runner_run(IfmRunner *runner, const IfmRunnerJob *job, const IfmCase *sealed, GError **error)
 {
     g_auto(IfmHearing) hearing = { .runner = runner };
-    if (is_interrupted(runner))
+    if (ifm_runner_is_interrupted(runner))
     {
         g_set_error_literal(error, IFM_ERROR, IFM_ERROR_CANCELLED, "interrupted before it began");
         return NULL;
@@ -582,7 +589,7 @@ IfmMeasurement *ifm_runner_run(IfmRunner *runner, const IfmRunnerJob *job, const
     ifm_record_set_text(&measurement->case_key, sealed->key);
     if (measurement->outcome == IFM_OUTCOME_FAILED && g_str_equal(measurement->error_code, "lost"))
         remember_loss(&hearing, job, measurement->reason);
-    add_surroundings(runner, &hearing, measurement);
+    ifm_hearing_add_surroundings(&hearing, measurement);
     if (hearing.lost != NULL)
         json_object_set(measurement->surroundings, "lost_devices", hearing.lost);
     return measurement;
@@ -594,14 +601,10 @@ static char *absolute(const char *path)
     return path != NULL ? g_canonicalize_filename(path, NULL) : NULL;
 }
 
-IfmMeasurement *ifm_runner_measure(IfmRunner *runner, const IfmModelCase *model_case, const IfmCase *sealed, GError **error)
+IfmModelCase ifm_runner_whole_case(const IfmModelCase *model_case, const IfmCase *sealed, const char *inputs_path,
+                                   const char *cache_dir)
 {
-    g_autoptr(IfmDeviceSpec) spec = ifm_device_spec_parse(sealed->device, error);
-    if (spec == NULL)
-        return NULL;
     IfmModelCase whole = *model_case;
-    g_autofree char *inputs_path = absolute(model_case->inputs_path);
-    g_autofree char *cache_dir = absolute(model_case->cache_dir);
     whole.inputs_path = inputs_path;
     whole.cache_dir = cache_dir;
     whole.model_path = sealed->model_path; /* absolute */
@@ -609,6 +612,17 @@ IfmMeasurement *ifm_runner_measure(IfmRunner *runner, const IfmModelCase *model_
     whole.model_name = sealed->subject_name;
     if (whole.dtype == IFM_DTYPE_UNDEFINED)
         whole.dtype = IFM_DTYPE_F32;
+    return whole;
+}
+
+IfmMeasurement *ifm_runner_measure(IfmRunner *runner, const IfmModelCase *model_case, const IfmCase *sealed, GError **error)
+{
+    g_autoptr(IfmDeviceSpec) spec = ifm_device_spec_parse(sealed->device, error);
+    if (spec == NULL)
+        return NULL;
+    g_autofree char *inputs_path = absolute(model_case->inputs_path);
+    g_autofree char *cache_dir = absolute(model_case->cache_dir);
+    IfmModelCase whole = ifm_runner_whole_case(model_case, sealed, inputs_path, cache_dir);
     g_auto(IfmLoadText) load = { 0 };
     if (!ifm_load_text_init(&load, model_case, error))
         return NULL;

@@ -4,8 +4,8 @@
 G_BEGIN_DECLS
 
 /* What the files of the worker program share: worker.c serves requests, worker-device.c those about engines and devices,
- * worker-link.c those of links, worker-limit.c those of limits, worker-plan.c those of plans; worker-load.c has other
- * devices work while one is measured.
+ * worker-compare.c those of comparisons, worker-link.c those of links, worker-limit.c those of limits, worker-plan.c those
+ * of plans; worker-load.c has other devices work while one is measured.
  */
 
 typedef struct WorkerLoad WorkerLoad;
@@ -31,7 +31,8 @@ typedef struct
     IfmEngine *engine;
     IfmModel *model;
     IfmModelSubject *subject;
-    WorkerLoad *load; /* NULL: none beside it */
+    IfmReference *reference; /* of a comparison, which needs it as long as the subject */
+    WorkerLoad *load;        /* NULL: none beside it */
     IfmMeasurement *measurement;
     guint n_warmup_sent, n_samples_sent;
 } Worker;
@@ -55,6 +56,11 @@ void worker_tell_base(Worker *worker);
 
 /* worker_note_rss: what the process takes now, into the measurement's memory.process. */
 void worker_note_rss(Worker *worker, const char *key);
+
+/* worker_save_outputs: the last inference's, as a tensor file. */
+gboolean worker_save_outputs(IfmCompiled *compiled, IfmRequest *request, const char *path, GError **error);
+/* worker_still_there: A lost device may have answered at once, and anything: it must still be there after the last run. */
+gboolean worker_still_there(Worker *worker, GError **error);
 
 /* worker_drop_prepared: the case before, if there is one. */
 void worker_drop_prepared(Worker *worker);
@@ -95,6 +101,17 @@ void worker_load_free(WorkerLoad *self);
 
 /* worker_answer_link: {"case"} -> {"measurement"} */
 json_t *worker_answer_link(Worker *worker, const json_t *request, GError **error);
+
+/* --- worker-compare.c --------------------------------------------------------------------------------------------- */
+
+/* worker_answer_compare_start: of the prepared case: {"reference", "keep", "other", "other_dtype"} (all optional: a file to
+ * compare with, one to write the outputs to, one with the other side's outputs and the precision they are of) ->
+ * {"warmup_ns": [...], "differs": text or null} */
+json_t *worker_answer_compare_start(Worker *worker, const json_t *request, GError **error);
+/* worker_answer_compare_round: {"warmup", "runs"} -> {"samples_ns": [...]} */
+json_t *worker_answer_compare_round(Worker *worker, const json_t *request, GError **error);
+/* worker_answer_compare_end: {"verification"} (optional: why nothing was compared) -> {"measurement"}: all but samples */
+json_t *worker_answer_compare_end(Worker *worker, const json_t *request, GError **error);
 
 /* --- worker-limit.c ----------------------------------------------------------------------------------------------- */
 

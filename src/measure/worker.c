@@ -83,7 +83,7 @@ static void profiling_beat(gsize n, void *user)
 
 /* --- the reference ------------------------------------------------------------------------------------------------ */
 
-static gboolean save_outputs(IfmCompiled *compiled, IfmRequest *request, const char *path, GError **error)
+gboolean worker_save_outputs(IfmCompiled *compiled, IfmRequest *request, const char *path, GError **error)
 {
     gsize n = ifm_compiled_n_outputs(compiled);
     g_autofree const char **names = g_new0(const char *, n + 1);
@@ -112,7 +112,7 @@ static gboolean make_reference(Worker *worker, IfmModelCase *model_case, const c
     g_autoptr(IfmModelSubject) subject = ifm_model_subject_new(engine, model, model_case, IFM_TWIN_REFERENCE, error);
     IfmSubject slots = subject != NULL ? ifm_model_subject_slots(subject) : (IfmSubject){ 0 };
     return subject != NULL && slots.run(slots.self, error) &&
-           save_outputs(ifm_model_subject_compiled(subject), ifm_model_subject_request(subject), path, error);
+           worker_save_outputs(ifm_model_subject_compiled(subject), ifm_model_subject_request(subject), path, error);
 }
 
 static json_t *answer_reference(Worker *worker, const json_t *request, GError **error)
@@ -133,6 +133,7 @@ void worker_drop_prepared(Worker *worker)
 {
     g_clear_pointer(&worker->load, worker_load_free);
     g_clear_pointer(&worker->subject, ifm_model_subject_free);
+    g_clear_pointer(&worker->reference, ifm_reference_free);
     g_clear_pointer(&worker->model, ifm_model_unref);
     g_clear_pointer(&worker->measurement, ifm_measurement_free);
     ifm_owned_case_clear(&worker->owned);
@@ -297,6 +298,8 @@ static gboolean prepare(Worker *worker, const json_t *request, GError **error)
     describe_compile(worker);
     worker_note_rss(worker, "after_compile_bytes");
     note_peak(worker, "peak_compile_bytes");
+    if (json_is_true(json_object_get(request, "attested"))) /* another process of the same was asked */
+        return TRUE;
     if (!worker_go_on(worker, "checking what runs", WORKER_ATTEST_STEPS, error))
         return FALSE;
     g_autoptr(GError) failure = NULL;
@@ -386,7 +389,7 @@ static gboolean measure_books(Worker *worker, GError **error)
 }
 
 /* A lost device may have answered at once, and anything: it must still be there after the last run. */
-static gboolean still_there(Worker *worker, GError **error)
+gboolean worker_still_there(Worker *worker, GError **error)
 {
     g_autoptr(GError) failure = NULL;
     worker_enter_phase(worker, "probing the device");
@@ -414,7 +417,7 @@ static gboolean run_case(Worker *worker, GError **error)
     g_autoptr(GError) loss = NULL;
     gboolean known =
         g_error_matches(failure, IFM_ERROR, IFM_ERROR_CANCELLED) || g_error_matches(failure, IFM_ERROR, IFM_ERROR_LOST);
-    gboolean there = known || still_there(worker, &loss);
+    gboolean there = known || worker_still_there(worker, &loss);
     json_decref(measurement->verification);
     measurement->verification = ifm_model_subject_verification(worker->subject);
     if (!there) /* that says more than what it answered then */
@@ -447,7 +450,7 @@ static gboolean run_and_profile(Worker *worker, const json_t *verification, GErr
     worker_send_draft(worker);
     if (!measure_books(worker, error))
         return FALSE;
-    return still_there(worker, error);
+    return worker_still_there(worker, error);
 }
 
 /* What was measured beside a load that failed is of no use; but a loss of the device itself says more. */
@@ -502,9 +505,18 @@ static const struct
     const char *name;
     json_t *(*answer)(Worker *worker, const json_t *request, GError **error);
 } verbs[] = {
-    { "engine", worker_answer_engine }, { "devices", worker_answer_devices }, { "probe", worker_answer_probe },
-    { "find", worker_answer_find },     { "reference", answer_reference },    { "prepare", answer_prepare },
-    { "measure", answer_measure },      { "link", worker_answer_link },       { "plan", worker_answer_plan },
+    { "engine", worker_answer_engine },
+    { "devices", worker_answer_devices },
+    { "probe", worker_answer_probe },
+    { "find", worker_answer_find },
+    { "reference", answer_reference },
+    { "prepare", answer_prepare },
+    { "measure", answer_measure },
+    { "link", worker_answer_link },
+    { "plan", worker_answer_plan },
+    { "compare-start", worker_answer_compare_start },
+    { "compare-round", worker_answer_compare_round },
+    { "compare-end", worker_answer_compare_end },
     { "limit", worker_answer_limit },
 };
 

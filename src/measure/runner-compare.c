@@ -1,0 +1,518 @@
+#include <inferometer/compare.h>
+
+#include <math.h>
+#include <string.h>
+
+#include <glib/gstdio.h>
+
+#include <inferometer/json.h>
+#include <inferometer/paths.h>
+#include <inferometer/sensor.h>
+
+#include "runner-private.h"
+
+/*
+ * How much goes into a round and a pair. A round's side is about as long as what the scheduler and the caches need to
+ * settle, after a little to warm up again, since the other side's process ran meanwhile. A pair of processes costs the time
+ * to make it, and rounds in it cost theirs: with both alike no time is far from its best use (Cochran, Sampling
+ * Techniques, 10.6: the best number of rounds goes by the root of the costs' ratio), and the budget must have room for
+ * PAIRS_WANTED pairs, since they are what the interval counts.
+ */
+#define ROUND_NS (10 * IFM_NS_PER_MS)
+#define ROUND_WARM_NS (2 * IFM_NS_PER_MS)
+enum
+{
+    PAIRS_WANTED = 16,
+    FIRST_ROUNDS = 8, /* in the first pair, while nothing is known */
+    MOST_ROUNDS = 16,
+    MOST_ROUND_RUNS = 500,
+    LEAST_ROUND_RUNS = 3, /* where they are short */
+};
+
+/* Side: one of the two, and its process of the pair at hand. */
+typedef struct
+{
+    char letter;
+    const IfmCompareSide *given;
+    IfmDeviceSpec *spec;
+    char *setting; /* for the environment of its processes; NULL: none */
+    char *inputs_path, *cache_dir;
+    IfmCase *sealed;
+    IfmModelCase whole;
+    gboolean true_outputs;
+    json_t *check; /* {"reference"} or {"verification"} */
+    IfmMeasurement *measurement;
+    GArray *warmup_ns, *samples_ns; /* of all its processes */
+    IfmWorker *worker;
+    double run_ns; /* about */
+} Side;
+
+typedef struct
+{
+    IfmRunner *runner;
+    const IfmCompareProtocol *protocol;
+    Side sides[2];
+    IfmComparer *comparer;
+    GRand *random;
+    IfmHearing hearing; /* nobody listens: for the snapshots */
+    char *outputs_path; /* A's outputs, for B to be compared with; NULL: they are not to be compared */
+    char *differs;
+    gint64 began_ns;
+    gsize n_pairs;
+    gsize n_rounds, n_runs, n_warm; /* in a pair, in a round's side */
+} Compare;
+
+static void side_clear(Side *side)
+{
+    ifm_device_spec_free(side->spec);
+    ifm_case_free(side->sealed);
+    ifm_measurement_free(side->measurement);
+    ifm_worker_free(side->worker);
+    json_decref(side->check);
+    g_clear_pointer(&side->warmup_ns, g_array_unref);
+    g_clear_pointer(&side->samples_ns, g_array_unref);
+    g_free(side->setting);
+    g_free(side->inputs_path);
+    g_free(side->cache_dir);
+}
+
+static void compare_clear(Compare *compare)
+{
+    side_clear(&compare->sides[0]);
+    side_clear(&compare->sides[1]);
+    ifm_comparer_free(compare->comparer);
+    ifm_hearing_clear(&compare->hearing);
+    g_clear_pointer(&compare->random, g_rand_free);
+    if (compare->outputs_path != NULL)
+        g_unlink(compare->outputs_path);
+    g_free(compare->outputs_path);
+    g_free(compare->differs);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Compare, compare_clear)
+
+static gint64 now_ns(void)
+{
+    return g_get_monotonic_time() * 1000;
+}
+
+/* --- the processes -------------------------------------------------------------------------------------------------- */
+
+static gboolean start_worker(Compare *compare, Side *side, GError **error)
+{
+    const char *folder = ifm_runner_folder(compare->runner, error);
+    const char *device = side->spec->n_cores > 0 ? side->spec->text : NULL;
+    if (folder != NULL)
+        side->worker = ifm_worker_start(folder, device, side->setting, error);
+    return side->worker != NULL;
+}
+
+/* @request: (transfer full). Returns: (transfer full) NULL with an error that names the side. */
+static json_t *ask(Compare *compare, Side *side, json_t *request, GError **error)
+{
+    json_auto_t *owned = request;
+    IfmWorkerWatch watch = ifm_runner_watch(compare->runner);
+    gboolean alive;
+    json_t *answer = ifm_worker_ask(side->worker, owned, &watch, &alive, error);
+    if (!alive)
+        g_clear_pointer(&side->worker, ifm_worker_free);
+    return answer;
+}
+
+/* The error of a case that could not be prepared is in its record. */
+static gboolean take_ready(const json_t *answer, GError **error)
+{
+    if (json_is_true(json_object_get(answer, "ready")))
+        return TRUE;
+    g_autoptr(IfmMeasurement) failed = ifm_measurement_from_json(json_object_get(answer, "measurement"), error);
+    if (failed != NULL)
+        g_set_error_literal(error, IFM_ERROR, ifm_error_code_from_name(failed->error_code), failed->reason);
+    return FALSE;
+}
+
+static gboolean has_seed(const char *const *vendor)
+{
+    for (; vendor != NULL && *vendor != NULL; vendor++)
+        if (g_str_has_prefix(*vendor, "SEED="))
+            return TRUE;
+    return FALSE;
+}
+
+/* Two processes of a real device never see the same noise; those of a simulated one would, without a seed of their own. */
+static json_t *process_case(Compare *compare, const Side *side)
+{
+    json_t *json = ifm_model_case_to_json(&side->whole);
+    if (!g_str_equal(side->spec->engine, "simulated") || has_seed(side->whole.vendor))
+        return json;
+    g_autofree char *seed = g_strdup_printf("SEED=%u", g_rand_int(compare->random));
+    json_t *vendor = json_object_get(json, "vendor");
+    if (!json_is_array(vendor))
+    {
+        vendor = json_array();
+        json_object_set_new(json, "vendor", vendor);
+    }
+    json_array_append_new(vendor, json_string(seed));
+    return json;
+}
+
+static gboolean prepare(Compare *compare, Side *side, GError **error)
+{
+    if (side->worker == NULL && !start_worker(compare, side, error))
+        return FALSE;
+    json_t *request = json_pack("{s:s,s:o,s:s,s:s*,s:b}", "do", "prepare", "case", process_case(compare, side), "digest",
+                                side->sealed->subject_digest, "inputs", ifm_runner_inputs_of(side->sealed), "attested",
+                                compare->n_pairs > 0);
+    json_auto_t *answer = ask(compare, side, request, error);
+    if (answer == NULL || !take_ready(answer, error))
+        return FALSE;
+    side->true_outputs = json_is_true(json_object_get(answer, "true_outputs"));
+    return TRUE;
+}
+
+static void append_samples(GArray *series, const json_t *list)
+{
+    gsize i;
+    json_t *item;
+    json_array_foreach(list, i, item)
+    {
+        gint64 ns = json_integer_value(item);
+        g_array_append_val(series, ns);
+    }
+}
+
+static double median_of(const json_t *list)
+{
+    gsize n = json_array_size(list), i;
+    json_t *item;
+    g_autofree double *sorted = g_new(double, n + 1);
+    json_array_foreach(list, i, item) sorted[i] = (double)json_integer_value(item);
+    ifm_sort_doubles(sorted, n);
+    return n > 0 ? ifm_quantile(sorted, n, 0.5) : (double)NAN;
+}
+
+/* The outputs of the first pair are compared: A's are kept, B's held against them. */
+static gboolean warm_up(Compare *compare, Side *side, GError **error)
+{
+    const Side *a = &compare->sides[0];
+    json_t *request =
+        json_pack("{s:s,s:O*}", "do", "compare-start", "reference", json_object_get(side->check, "reference"));
+    if (compare->n_pairs == 0 && compare->outputs_path != NULL)
+    {
+        json_object_set_new(request, side == a ? "keep" : "other", json_string(compare->outputs_path));
+        json_object_set_new(request, "other_dtype", json_string(ifm_dtype_name(a->whole.dtype)));
+    }
+    json_auto_t *answer = ask(compare, side, request, error);
+    if (answer == NULL)
+        return FALSE;
+    const json_t *runs = json_object_get(answer, "warmup_ns");
+    append_samples(side->warmup_ns, runs);
+    side->run_ns = median_of(runs);
+    if (json_is_string(json_object_get(answer, "differs")))
+        compare->differs = g_strdup(json_string_value(json_object_get(answer, "differs")));
+    return TRUE;
+}
+
+static gboolean end_process(Compare *compare, Side *side, GError **error)
+{
+    json_t *request =
+        json_pack("{s:s,s:O*}", "do", "compare-end", "verification", json_object_get(side->check, "verification"));
+    json_auto_t *answer = ask(compare, side, request, error);
+    g_clear_pointer(&side->worker, ifm_worker_free);
+    if (answer != NULL && side->measurement == NULL) /* what is known of the first process holds for all: it was attested */
+        side->measurement = ifm_measurement_from_json(json_object_get(answer, "measurement"), error);
+    return answer != NULL && side->measurement != NULL;
+}
+
+/* --- rounds --------------------------------------------------------------------------------------------------------- */
+
+static void plan_round(Compare *compare)
+{
+    double run_ns = MAX(compare->sides[0].run_ns, compare->sides[1].run_ns);
+    double runs = ROUND_NS / MAX(run_ns, 1), warm = ROUND_WARM_NS / MAX(run_ns, 1);
+    compare->n_runs = runs < 0.5 ? 1 : (gsize)CLAMP(runs, LEAST_ROUND_RUNS, MOST_ROUND_RUNS);
+    compare->n_warm = (gsize)CLAMP(warm, compare->n_runs > 1 ? 1 : 0, MOST_ROUND_RUNS);
+}
+
+/* @made_ns: what making this pair took    @round_ns: what a round took */
+static void plan_pair(Compare *compare, gint64 made_ns, gint64 round_ns)
+{
+    gint64 budget_ns = compare->protocol->time_budget_ns;
+    double rounds = (double)made_ns / (double)MAX(round_ns, 1);
+    if (compare->protocol->rounds > 0)
+        rounds = (double)compare->protocol->rounds;
+    else if (compare->n_pairs == 0)
+        rounds = FIRST_ROUNDS;
+    if (budget_ns > 0 && compare->protocol->rounds == 0)
+    {
+        double room = ((double)budget_ns / PAIRS_WANTED - (double)made_ns) / (double)MAX(round_ns, 1);
+        rounds = MIN(rounds, MAX(room, 2));
+    }
+    gsize n = (gsize)CLAMP(rounds, 2, compare->protocol->rounds > 0 ? 10000 : MOST_ROUNDS);
+    compare->n_rounds = compare->protocol->rounds > 0 ? n : n / 2 * 2; /* each order as often */
+}
+
+static gboolean run_side(Compare *compare, Side *side, double *median_ns, GError **error)
+{
+    json_t *request = json_pack("{s:s,s:I,s:I}", "do", "compare-round", "warmup", (json_int_t)compare->n_warm, "runs",
+                                (json_int_t)compare->n_runs);
+    json_auto_t *answer = ask(compare, side, request, error);
+    if (answer == NULL)
+        return FALSE;
+    const json_t *samples = json_object_get(answer, "samples_ns");
+    append_samples(side->samples_ns, samples);
+    *median_ns = MAX(median_of(samples), 1); /* a simulated device may take no time at all */
+    return TRUE;
+}
+
+static gboolean run_round(Compare *compare, gboolean b_first, GError **error)
+{
+    double medians[2];
+    for (gsize i = 0; i < 2; i++)
+    {
+        gsize side = b_first ? 1 - i : i;
+        if (!run_side(compare, &compare->sides[side], &medians[side], error))
+        {
+            g_prefix_error(error, "%c: ", compare->sides[side].letter);
+            return FALSE;
+        }
+    }
+    ifm_comparer_add(compare->comparer, medians[0], medians[1], b_first);
+    return TRUE;
+}
+
+static gboolean run_rounds(Compare *compare, gint64 made_ns, GError **error)
+{
+    gboolean b_first = FALSE;
+    gint64 began_ns = now_ns();
+    plan_round(compare);
+    compare->n_rounds = 2;
+    for (gsize round = 0; round < compare->n_rounds; round++)
+    {
+        b_first = round % 2 == 0 ? g_rand_boolean(compare->random) : !b_first;
+        if (!run_round(compare, b_first, error))
+            return FALSE;
+        if (round == 1) /* by then it is known what they take */
+            plan_pair(compare, made_ns, (now_ns() - began_ns) / 2);
+    }
+    return TRUE;
+}
+
+/* --- pairs of processes --------------------------------------------------------------------------------------------- */
+
+typedef gboolean (*Step)(Compare *compare, Side *side, GError **error);
+
+/* For both sides; the errors name the one. */
+static gboolean both(Compare *compare, Step step, gboolean b_first, GError **error)
+{
+    for (gsize i = 0; i < 2; i++)
+    {
+        Side *side = &compare->sides[b_first ? 1 - i : i];
+        if (step(compare, side, error))
+            continue;
+        g_prefix_error(error, "%c: ", side->letter);
+        return FALSE;
+    }
+    return TRUE;
+}
+
+/* What the outputs are compared with, asked for once a side. */
+static gboolean add_check(Compare *compare, Side *side, GError **error)
+{
+    side->check = json_object();
+    return ifm_references_add(ifm_runner_references(compare->runner), &side->whole, side->sealed, side->true_outputs,
+                              &compare->hearing, side->check, error);
+}
+
+/* Only what computes the same thing of the same inputs must come to the same. */
+static gboolean must_agree(const Compare *compare)
+{
+    const Side *a = &compare->sides[0], *b = &compare->sides[1];
+    return a->true_outputs && b->true_outputs && a->whole.seed == b->whole.seed &&
+           g_strcmp0(a->sealed->subject_digest, b->sealed->subject_digest) == 0 &&
+           json_equal(a->sealed->sizes, b->sealed->sizes) &&
+           g_strcmp0(ifm_runner_inputs_of(a->sealed), ifm_runner_inputs_of(b->sealed)) == 0;
+}
+
+static gboolean prepare_checks(Compare *compare, GError **error)
+{
+    if (!both(compare, add_check, FALSE, error))
+        return FALSE;
+    ifm_runner_drop_worker(compare->runner, "reference"); /* nothing idles beside what is measured */
+    if (must_agree(compare))
+        compare->outputs_path = g_build_filename(ifm_runner_folder(compare->runner, NULL), "outputs-of-a", NULL);
+    return TRUE;
+}
+
+static gboolean run_pair(Compare *compare, GError **error)
+{
+    gint64 began_ns = now_ns();
+    gboolean b_first = g_rand_boolean(compare->random);
+    if (!both(compare, prepare, b_first, error))
+        return FALSE;
+    if (compare->n_pairs == 0 && !prepare_checks(compare, error))
+        return FALSE;
+    if (!both(compare, warm_up, compare->n_pairs > 0 && b_first, error)) /* at first B waits for A's outputs */
+        return FALSE;
+    if (compare->hearing.before == NULL)
+        compare->hearing.before = ifm_sensor_snapshot("/"); /* while it is busy */
+    return run_rounds(compare, now_ns() - began_ns, error) && both(compare, end_process, b_first, error);
+}
+
+static void tell(const Compare *compare, const IfmRunnerOptions *options)
+{
+    g_auto(IfmComparison) sofar = { 0 };
+    if (options->progress == NULL)
+        return;
+    ifm_comparer_finish(compare->comparer, &sofar);
+    options->progress("comparing", sofar.n_pairs, sofar.b_ns, (sofar.interval.upper - sofar.interval.lower) / 2,
+                      options->progress_user);
+}
+
+/* Until the rule has enough. Interrupted, what was whole by then counts. Returns: FALSE with an error where it failed, or
+ * where nothing is whole. */
+static gboolean run_pairs(Compare *compare, gboolean *interrupted, GError **error)
+{
+    g_autoptr(GError) failure = NULL;
+    gboolean done = FALSE;
+    compare->began_ns = now_ns();
+    while (!done && !ifm_runner_is_interrupted(compare->runner))
+    {
+        if (!run_pair(compare, &failure))
+            break;
+        compare->n_pairs++;
+        done = ifm_comparer_end_pair(compare->comparer, now_ns() - compare->began_ns);
+        tell(compare, ifm_runner_options(compare->runner));
+    }
+    *interrupted = !done && ifm_runner_is_interrupted(compare->runner);
+    if (*interrupted && compare->n_pairs > 0)
+        return TRUE;
+    if (failure != NULL)
+        g_propagate_error(error, g_steal_pointer(&failure));
+    else if (*interrupted)
+        g_set_error_literal(error, IFM_ERROR, IFM_ERROR_CANCELLED, "interrupted before anything was compared");
+    return done;
+}
+
+/* --- the records ---------------------------------------------------------------------------------------------------- */
+
+static json_t *rule_to_json(const Compare *compare, const Side *side)
+{
+    const IfmCompareProtocol *protocol = compare->protocol;
+    return json_pack("{s:s,s:o,s:o,s:I,s:I,s:I,s:I}", "side", side->letter == 'A' ? "A" : "B", "margin",
+                     ifm_json_real(protocol->margin), "level", ifm_json_real(protocol->level), "time_budget_ns",
+                     (json_int_t)protocol->time_budget_ns, "least_pairs", (json_int_t)protocol->least_pairs, "most_pairs",
+                     (json_int_t)protocol->most_pairs, "rounds", (json_int_t)protocol->rounds);
+}
+
+/* The case of a side is another than that of the same model measured by itself: its protocol is the comparison's. */
+static gboolean seal(Compare *compare, Side *side, GError **error)
+{
+    const IfmModelCase *given = &side->given->model_case;
+    side->spec = ifm_device_spec_parse(given->device, error);
+    if (side->spec == NULL)
+        return FALSE;
+    if (given->n_load > 0)
+    {
+        g_set_error_literal(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED, "a comparison has no load beside it");
+        return FALSE;
+    }
+    const char *variable = ifm_path_runtime_variable(side->spec->engine);
+    if (side->given->runtime != NULL && variable == NULL)
+    {
+        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s: engine %s has no runtime's library to choose",
+                    side->given->runtime, side->spec->engine);
+        return FALSE;
+    }
+    g_autofree char *library = side->given->runtime != NULL ? g_canonicalize_filename(side->given->runtime, NULL) : NULL;
+    side->setting = library != NULL ? g_strdup_printf("%s=%s", variable, library) : NULL;
+    if (!start_worker(compare, side, error))
+        return FALSE;
+    json_auto_t *facts = ask(compare, side, json_pack("{s:s,s:s}", "do", "engine", "engine", side->spec->engine), error);
+    side->sealed = facts != NULL ? ifm_runner_seal(compare->runner, given, facts, error) : NULL;
+    if (side->sealed == NULL)
+        return FALSE;
+    json_object_set_new(side->sealed->options, "protocol", json_pack("{s:o}", "compare", rule_to_json(compare, side)));
+    ifm_case_seal(side->sealed);
+    side->inputs_path = given->inputs_path != NULL ? g_canonicalize_filename(given->inputs_path, NULL) : NULL;
+    side->cache_dir = given->cache_dir != NULL ? g_canonicalize_filename(given->cache_dir, NULL) : NULL;
+    side->whole = ifm_runner_whole_case(given, side->sealed, side->inputs_path, side->cache_dir);
+    return TRUE;
+}
+
+static void finish_side(Compare *compare, Side *side, const char *stop_reason, const char *other_uid, json_t *comparison)
+{
+    IfmMeasurement *measurement = side->measurement;
+    ifm_record_set_text(&measurement->case_key, side->sealed->key);
+    ifm_record_set_text(&measurement->stop_reason, stop_reason);
+    GArray **series[] = { &measurement->warmup_ns, &measurement->samples_ns };
+    GArray **taken[] = { &side->warmup_ns, &side->samples_ns };
+    for (gsize i = 0; i < G_N_ELEMENTS(series); i++)
+    {
+        g_clear_pointer(series[i], g_array_unref);
+        *series[i] = g_steal_pointer(taken[i]);
+    }
+    ifm_measurement_summarise(measurement, compare->protocol->level);
+    ifm_hearing_add_surroundings(&compare->hearing, measurement);
+    json_object_set_new(
+        measurement->surroundings, "compare",
+        json_pack("{s:s,s:s,s:O}", "side", side->letter == 'A' ? "A" : "B", "other", other_uid, "comparison", comparison));
+}
+
+static void add_notes(Compare *compare, IfmComparison *comparison)
+{
+    if (compare->differs != NULL)
+        g_ptr_array_add(comparison->notes,
+                        g_strdup_printf("the outputs of B differ from those of A: %s", compare->differs));
+    for (gsize i = 0; i < 2; i++)
+    {
+        gsize n;
+        json_t *warning;
+        const json_t *warnings = json_object_get(compare->sides[i].measurement->surroundings, "warnings");
+        json_array_foreach(warnings, n, warning) g_ptr_array_add(
+            comparison->notes, g_strdup_printf("%c: %s", compare->sides[i].letter, json_string_value(warning)));
+    }
+}
+
+static void finish(Compare *compare, gboolean interrupted, IfmComparison *comparison)
+{
+    ifm_comparer_finish(compare->comparer, comparison);
+    compare->hearing.after = ifm_sensor_snapshot("/");
+    add_notes(compare, comparison);
+    json_auto_t *json = ifm_comparison_to_json(comparison);
+    const char *reason = interrupted                                    ? ifm_stop_reason_name(IFM_STOP_INTERRUPTED)
+                         : comparison->verdict != IFM_VERDICT_UNCERTAIN ? ifm_stop_reason_name(IFM_STOP_INTERVAL)
+                         : comparison->n_pairs >= compare->protocol->most_pairs
+                             ? ifm_stop_reason_name(IFM_STOP_MOST_RUNS)
+                             : ifm_stop_reason_name(IFM_STOP_TIME_BUDGET);
+    for (gsize i = 0; i < 2; i++)
+    {
+        Side *side = &compare->sides[i];
+        finish_side(compare, side, reason, compare->sides[1 - i].measurement->uid, json);
+    }
+    for (gsize i = 0; i < 2; i++)
+    {
+        comparison->cases[i] = g_steal_pointer(&compare->sides[i].sealed);
+        comparison->measurements[i] = g_steal_pointer(&compare->sides[i].measurement);
+    }
+}
+
+gboolean ifm_runner_compare(IfmRunner *runner, const IfmCompareSide sides[2], const IfmCompareProtocol *protocol,
+                            guint32 seed, IfmComparison *comparison, GError **error)
+{
+    if (!ifm_compare_protocol_check(protocol, error))
+        return FALSE;
+    g_auto(Compare) compare = { .runner = runner, .protocol = protocol, .random = g_rand_new_with_seed(seed) };
+    gboolean interrupted = FALSE;
+    compare.hearing.runner = runner;
+    compare.comparer = ifm_comparer_new(protocol);
+    for (gsize i = 0; i < 2; i++)
+    {
+        compare.sides[i].letter = i == 0 ? 'A' : 'B';
+        compare.sides[i].given = &sides[i];
+        compare.sides[i].warmup_ns = g_array_new(FALSE, FALSE, sizeof(gint64));
+        compare.sides[i].samples_ns = g_array_new(FALSE, FALSE, sizeof(gint64));
+    }
+    if (!both(&compare, seal, FALSE, error) || !run_pairs(&compare, &interrupted, error))
+        return FALSE;
+    finish(&compare, interrupted, comparison);
+    return TRUE;
+}

@@ -1,0 +1,134 @@
+#include <math.h>
+
+#include <inferometer/compare.h>
+#include <inferometer/paths.h>
+
+#include "runner-fixture.h"
+
+/* Comparing on real runtimes, where they are. Nothing here depends on how fast they are. */
+
+static IfmCompareProtocol short_protocol(void)
+{
+    IfmCompareProtocol protocol = IFM_COMPARE_PROTOCOL_INIT;
+    protocol.time_budget_ns = 0;
+    protocol.least_pairs = protocol.most_pairs = 2;
+    protocol.rounds = 2;
+    return protocol;
+}
+
+static gboolean is_here(Fixture *fixture, const char *device)
+{
+    g_autoptr(GError) error = NULL;
+    if (ifm_runner_find_device(fixture->runner, device, NULL, &error))
+        return TRUE;
+    g_test_skip(error->message);
+    return FALSE;
+}
+
+static gboolean has_note(const IfmComparison *comparison, const char *part)
+{
+    for (guint i = 0; i < comparison->notes->len; i++)
+        if (strstr(comparison->notes->pdata[i], part) != NULL)
+            return TRUE;
+    return FALSE;
+}
+
+static const char *library_of(const IfmComparison *comparison, int side)
+{
+    json_t *surroundings = comparison->measurements[side]->surroundings;
+    return text_in(json_object_get(surroundings, "runtime"), "library");
+}
+
+/* Each side was attested and verified, and its outputs are those of the other. */
+static void test_real(gconstpointer data)
+{
+    const char *device = data;
+    Fixture fixture;
+    fixture_init(&fixture, NULL);
+    if (is_here(&fixture, device))
+    {
+        g_autoptr(GError) error = NULL;
+        g_auto(IfmComparison) comparison = { 0 };
+        IfmCompareProtocol protocol = short_protocol();
+        IfmCompareSide sides[2] = { { .model_case = case_on(&fixture, "onnxruntime:CPU") },
+                                    { .model_case = case_on(&fixture, device) } };
+        g_assert_true(ifm_runner_compare(fixture.runner, sides, &protocol, 1, &comparison, &error));
+        g_assert_no_error(error);
+        g_assert_cmpfloat(comparison.ratio, >, 0);
+        g_assert_cmpfloat(comparison.a_ns, >, 0);
+        g_assert_cmpuint(comparison.rounds->len, ==, 4);
+        g_assert_false(has_note(&comparison, "outputs"));
+        for (int side = 0; side < 2; side++)
+        {
+            const IfmMeasurement *measurement = comparison.measurements[side];
+            g_assert_cmpstr(text_in(measurement->verification, "status"), ==, "passed");
+            g_assert_cmpstr(text_in(measurement->surroundings, "clock_kind"), ==, "real");
+            g_assert_nonnull(measurement->attest);
+            g_assert_cmpuint(measurement->samples_ns->len, >=, 4);
+        }
+    }
+    fixture_clear(&fixture);
+}
+
+/* Another library for one side alone: the same one by another name. */
+static void test_runtime(void)
+{
+    Fixture fixture;
+    fixture_init(&fixture, NULL);
+    if (is_here(&fixture, "onnxruntime:CPU"))
+    {
+        g_autoptr(GError) error = NULL;
+        g_auto(IfmComparison) comparison = { 0 };
+        IfmCompareProtocol protocol = short_protocol();
+        g_autofree char *library = ifm_path_runtime("onnxruntime");
+        g_autofree char *other = g_build_filename(fixture.folder, "another-library.so", NULL);
+        g_assert_cmpint(symlink(library, other), ==, 0);
+        IfmCompareSide sides[2] = { { .model_case = case_on(&fixture, "onnxruntime:CPU") },
+                                    { .model_case = case_on(&fixture, "onnxruntime:CPU"), .runtime = other } };
+        g_assert_true(ifm_runner_compare(fixture.runner, sides, &protocol, 1, &comparison, &error));
+        g_assert_no_error(error);
+        g_assert_cmpstr(library_of(&comparison, 0), !=, other);
+        g_assert_cmpstr(library_of(&comparison, 1), ==, other);
+        g_unlink(other);
+    }
+    fixture_clear(&fixture);
+}
+
+/* Where nobody compares with the reference, the sides are still compared with each other; where somebody does, a wrong side
+ * is an error. */
+static void test_outputs_differ(void)
+{
+    Fixture fixture;
+    fixture_init(&fixture, NULL);
+    if (is_here(&fixture, "onnxruntime:CPU"))
+    {
+        g_autoptr(GError) error = NULL;
+        g_auto(IfmComparison) comparison = { 0 };
+        g_auto(IfmComparison) none = { 0 };
+        IfmCompareProtocol protocol = short_protocol();
+        IfmCompareSide sides[2] = { { .model_case = case_on(&fixture, "simulated:compare/RIGHT") },
+                                    { .model_case = case_on(&fixture, "simulated:compare/WRONG") } };
+        g_assert_false(ifm_runner_compare(fixture.runner, sides, &protocol, 1, &none, &error));
+        g_assert_error(error, IFM_ERROR, IFM_ERROR_FAILED);
+        g_assert_true(g_str_has_prefix(error->message, "B: "));
+        g_clear_error(&error);
+        sides[0].model_case.verify = sides[1].model_case.verify = FALSE;
+        g_assert_true(ifm_runner_compare(fixture.runner, sides, &protocol, 1, &comparison, &error));
+        g_assert_no_error(error);
+        g_assert_true(has_note(&comparison, "the outputs of B differ from those of A: output y"));
+        g_assert_cmpfloat(comparison.ratio, ==, 1);
+    }
+    fixture_clear(&fixture);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_autofree char *devices = g_test_build_filename(G_TEST_DIST, "measure", "devices", NULL);
+    g_setenv("IFM_DEVICES_DIR", devices, TRUE);
+    g_test_add_data_func("/compare/real/onnxruntime", "onnxruntime:CPU", test_real);
+    g_test_add_data_func("/compare/real/openvino", "openvino:CPU", test_real);
+    g_test_add_func("/compare/runtime", test_runtime);
+    g_test_add_func("/compare/outputs-differ", test_outputs_differ);
+    return g_test_run();
+}
