@@ -1,6 +1,71 @@
 #include "operators.h"
 
-/* What runtimes make of graphs when they optimise them. */
+/*
+ * What runtimes make of graphs when they optimise them: names of ONNX Runtime's own domains. Costs are those of the nodes
+ * that were fused, by the same conventions, so that a graph's MACs do not change when it is optimised.
+ */
+static const IfmOperator microsoft[] = {
+    { "Attention", 2, ifm_shape_attention, ifm_cost_attention, 0, IFM_FAMILY_ATTENTION },
+    { "BiasAdd", 2, ifm_shape_same, ifm_cost_biased, 0, IFM_FAMILY_ELEMENTWISE },
+    { "BiasDropout", 2, ifm_shape_dropout, ifm_cost_biased, 0, IFM_FAMILY_ELEMENTWISE },
+    { "BiasGelu", 2, ifm_shape_same, ifm_cost_biased, 4, IFM_FAMILY_ACTIVATION },
+    { "BiasSoftmax", 2, ifm_shape_same, ifm_cost_per_output, 6, IFM_FAMILY_REDUCTION },
+    { "BiasSplitGelu", 2, ifm_shape_half, ifm_cost_per_output, 7, IFM_FAMILY_ACTIVATION },
+    { "DequantizeLinear", 2, ifm_shape_dequantize, ifm_cost_per_output, 2, IFM_FAMILY_QUANTISATION },
+    { "DynamicQuantizeMatMul", 3, ifm_shape_matmul_to_float, ifm_cost_matmul_and, 2, IFM_FAMILY_PRODUCT },
+    { "EmbedLayerNormalization", 6, ifm_shape_embed_normalization, ifm_cost_embed_normalization, 0,
+      IFM_FAMILY_NORMALISATION },
+    { "FastGelu", 1, ifm_shape_same, ifm_cost_biased, 4, IFM_FAMILY_ACTIVATION },
+    { "FusedConv", 2, ifm_shape_conv, ifm_cost_fused_conv, 0, IFM_FAMILY_CONVOLUTION },
+    { "FusedGemm", 2, ifm_shape_gemm, ifm_cost_fused_gemm, 0, IFM_FAMILY_PRODUCT },
+    { "FusedMatMul", 2, ifm_shape_fused_matmul, ifm_cost_fused_matmul, 0, IFM_FAMILY_PRODUCT },
+    { "FusedMatMulActivation", 2, ifm_shape_fused_matmul, ifm_cost_fused_matmul, 0, IFM_FAMILY_PRODUCT },
+    { "Gelu", 1, ifm_shape_same, ifm_cost_per_output, 4, IFM_FAMILY_ACTIVATION },
+    { "GroupNorm", 3, ifm_shape_same, ifm_cost_per_output, 5, IFM_FAMILY_NORMALISATION },
+    { "GroupQueryAttention", 1, ifm_shape_attention, ifm_cost_attention, 0, IFM_FAMILY_ATTENTION },
+    { "LayerNormalization", 2, ifm_shape_layer_normalization, ifm_cost_per_output, 5, IFM_FAMILY_NORMALISATION },
+    { "MatMulInteger16", 2, ifm_shape_matmul_integer, ifm_cost_matmul, 0, IFM_FAMILY_PRODUCT },
+    { "MatMulIntegerToFloat", 3, ifm_shape_matmul_to_float, ifm_cost_matmul_and, 2, IFM_FAMILY_PRODUCT },
+    { "MatMulNBits", 3, ifm_shape_matmul_n_bits, ifm_cost_matmul, 0, IFM_FAMILY_PRODUCT },
+    { "MultiHeadAttention", 1, ifm_shape_attention, ifm_cost_attention, 0, IFM_FAMILY_ATTENTION },
+    { "NhwcConv", 2, ifm_shape_nhwc_conv, ifm_cost_fused_conv, 0, IFM_FAMILY_CONVOLUTION },
+    { "NhwcFusedConv", 2, ifm_shape_nhwc_conv, ifm_cost_fused_conv, 0, IFM_FAMILY_CONVOLUTION },
+    { "QAttention", 5, ifm_shape_attention, ifm_cost_attention, 0, IFM_FAMILY_ATTENTION },
+    { "QGemm", 6, ifm_shape_q_gemm, ifm_cost_q_gemm, 0, IFM_FAMILY_PRODUCT },
+    { "QLinearAdd", 7, ifm_shape_qlinear_binary, ifm_cost_per_output, 1, IFM_FAMILY_ELEMENTWISE },
+    { "QLinearAveragePool", 5, ifm_shape_qlinear_pool, ifm_cost_pool, 1, IFM_FAMILY_POOLING },
+    { "QLinearConcat", 5, ifm_shape_qlinear_concat, ifm_cost_none, 0, IFM_FAMILY_MOVEMENT },
+    { "QLinearConv", 8, ifm_shape_fused_qlinear_conv, ifm_cost_qlinear_conv, 0, IFM_FAMILY_CONVOLUTION },
+    { "QLinearGlobalAveragePool", 5, ifm_shape_qlinear_pool, ifm_cost_per_input, 1, IFM_FAMILY_POOLING },
+    { "QLinearLeakyRelu", 2, ifm_shape_same, ifm_cost_per_output, 1, IFM_FAMILY_ACTIVATION },
+    { "QLinearMul", 7, ifm_shape_qlinear_binary, ifm_cost_per_output, 1, IFM_FAMILY_ELEMENTWISE },
+    { "QLinearSigmoid", 2, ifm_shape_same, ifm_cost_per_output, 1, IFM_FAMILY_ACTIVATION },
+    { "QLinearSoftmax", 2, ifm_shape_same, ifm_cost_per_output, 5, IFM_FAMILY_REDUCTION },
+    { "QuantizeLinear", 2, ifm_shape_quantize, ifm_cost_per_output, 2, IFM_FAMILY_QUANTISATION },
+    { "QuickGelu", 1, ifm_shape_same, ifm_cost_per_output, 4, IFM_FAMILY_ACTIVATION },
+    { "RotaryEmbedding", 2, ifm_shape_same, ifm_cost_per_output, 3, IFM_FAMILY_ELEMENTWISE },
+    { "SimplifiedLayerNormalization", 2, ifm_shape_layer_normalization, ifm_cost_per_output, 4, IFM_FAMILY_NORMALISATION },
+    { "SkipLayerNormalization", 3, ifm_shape_skip_normalization, ifm_cost_skip_normalization, 5, IFM_FAMILY_NORMALISATION },
+    { "SkipSimplifiedLayerNormalization", 3, ifm_shape_skip_normalization, ifm_cost_skip_normalization, 4,
+      IFM_FAMILY_NORMALISATION },
+    { "TransposeMatMul", 2, ifm_shape_fused_matmul, ifm_cost_fused_matmul, 0, IFM_FAMILY_PRODUCT },
+    { "Trilu", 1, ifm_shape_same, ifm_cost_none, 0, IFM_FAMILY_MOVEMENT },
+};
+
+/* Channels in blocks, as wide as the machine's registers: they may be more than the model's, filled up. */
+static const IfmOperator nchwc[] = {
+    { "AveragePool", 1, ifm_shape_pool, ifm_cost_pool, 1, IFM_FAMILY_POOLING },
+    { "Conv", 2, ifm_shape_nchwc_conv, ifm_cost_fused_conv, 0, IFM_FAMILY_CONVOLUTION },
+    { "GlobalAveragePool", 1, ifm_shape_global_pool, ifm_cost_per_input, 1, IFM_FAMILY_POOLING },
+    { "GlobalMaxPool", 1, ifm_shape_global_pool, ifm_cost_per_input, 1, IFM_FAMILY_POOLING },
+    { "MaxPool", 1, ifm_shape_pool, ifm_cost_pool, 1, IFM_FAMILY_POOLING },
+    { "ReorderInput", 1, ifm_shape_reorder_input, ifm_cost_none, 0, IFM_FAMILY_MOVEMENT },
+    { "ReorderOutput", 1, ifm_shape_reorder_output, ifm_cost_none, 0, IFM_FAMILY_MOVEMENT },
+    { "Upsample", 1, ifm_shape_resize, ifm_cost_resize, 0, IFM_FAMILY_MOVEMENT },
+};
+
 const IfmOperatorTable ifm_fused_operators[] = {
+    { "com.microsoft", microsoft, G_N_ELEMENTS(microsoft) },
+    { "com.microsoft.nchwc", nchwc, G_N_ELEMENTS(nchwc) },
     { NULL, NULL, 0 },
 };

@@ -229,6 +229,25 @@ IFM_SHAPE_RULE(if);
 IFM_SHAPE_RULE(loop);
 IFM_SHAPE_RULE(scan);
 
+/* attention-rules.c */
+IFM_SHAPE_RULE(attention);
+/* shape-rules-fused.c: what runtimes fuse */
+IFM_SHAPE_RULE(fused_matmul);
+IFM_SHAPE_RULE(matmul_to_float);
+IFM_SHAPE_RULE(matmul_n_bits);
+IFM_SHAPE_RULE(q_gemm);
+IFM_SHAPE_RULE(nhwc_conv);
+IFM_SHAPE_RULE(fused_qlinear_conv);
+IFM_SHAPE_RULE(nchwc_conv);
+IFM_SHAPE_RULE(reorder_input);
+IFM_SHAPE_RULE(reorder_output);
+IFM_SHAPE_RULE(qlinear_pool);
+IFM_SHAPE_RULE(qlinear_binary);
+IFM_SHAPE_RULE(qlinear_concat);
+IFM_SHAPE_RULE(half);
+IFM_SHAPE_RULE(skip_normalization);
+IFM_SHAPE_RULE(embed_normalization);
+
 /* --- cost rules ----------------------------------------------------------------------------------------------------- */
 
 #define IFM_COST_RULE(name) gboolean ifm_cost_##name(const IfmOperatorCall *call, gint64 factor, IfmNodeCost *cost)
@@ -253,6 +272,15 @@ IFM_COST_RULE(deform_conv);
 IFM_COST_RULE(det);
 IFM_COST_RULE(affine_grid);
 IFM_COST_RULE(by_values);
+IFM_COST_RULE(attention);
+IFM_COST_RULE(fused_matmul);
+IFM_COST_RULE(fused_gemm);
+IFM_COST_RULE(matmul_and);
+IFM_COST_RULE(q_gemm);
+IFM_COST_RULE(fused_conv);
+IFM_COST_RULE(biased);
+IFM_COST_RULE(skip_normalization);
+IFM_COST_RULE(embed_normalization);
 IFM_COST_RULE(scatter);
 IFM_COST_RULE(lrn);
 IFM_COST_RULE(body);

@@ -238,6 +238,11 @@ static gboolean leave_scan(const IfmOperatorCall *call, const IfmFact *outputs, 
 gboolean ifm_shape_scan(const IfmOperatorCall *call, GError **error)
 {
     gint64 n_scanned = ifm_node_int(call->node, "num_scan_inputs", 0), length;
+    if (call->opset < 9)
+    {
+        *call->why = call->body->why = "its first version, which scans batches of sequences of unlike lengths";
+        return TRUE;
+    }
     const Onnx__GraphProto *graph = graph_of(call->node, "body", call->node->n_outputs, error);
     if (graph == NULL)
         return FALSE;

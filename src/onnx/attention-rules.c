@@ -1,0 +1,234 @@
+/* Attention in the forms that it has: its shape and its cost from one reading of the node. */
+#include <string.h>
+
+#include "operators.h"
+
+/*
+ * Sizes: of one attention.
+ * @keys: those that the scores are of: @old_keys that came with the past, then the new ones; -1 where it depends on values
+ * @each_qk, @each_v: of one head    @projection_macs: of the products that make queries, keys and values, where it has them
+ */
+typedef struct
+{
+    gint64 batch, heads, key_heads, queries, keys, old_keys, each_qk, each_v, projection_macs;
+} Sizes;
+
+static gboolean fail_sizes(const IfmOperatorCall *call, gsize input, const char *right, GError **error)
+{
+    const IfmFact *fact = &call->inputs[input];
+    g_autofree char *shape = ifm_shape_to_string(fact->rank, fact->dims);
+    return IFM_RULE_FAIL(error, "'%s' is %s, not %s", call->node->inputs[input], shape, right);
+}
+
+/* heads_of: how many heads the attribute says; FALSE where @width is not theirs. */
+static gboolean heads_of(const IfmOperatorCall *call, const char *attribute, gint64 fallback, gint64 width, gint64 *heads,
+                         GError **error)
+{
+    *heads = ifm_node_int(call->node, attribute, fallback);
+    if (*heads >= 1 && width % *heads == 0)
+        return TRUE;
+    return IFM_RULE_FAIL(error, "%s is %" G_GINT64_FORMAT ", which does not divide %" G_GINT64_FORMAT, attribute, *heads,
+                         width);
+}
+
+/* past_keys: how many the input of the past brings, at @axis of it. FALSE where it has another rank. */
+static gboolean past_keys(const IfmOperatorCall *call, gsize input, int rank, gint64 *n, GError **error)
+{
+    const IfmFact *past = ifm_call_input(call, input);
+    *n = 0;
+    if (past == NULL)
+        return TRUE;
+    if (past->rank < 0)
+        *n = -1;
+    else if (past->rank != rank)
+        return fail_sizes(call, input, rank == 5 ? "[2,batch,heads,past,each]" : "[batch,heads,past,each]", error);
+    else
+        *n = past->dims[rank - 2];
+    return TRUE;
+}
+
+/* --- projections in it: com.microsoft Attention, QAttention --------------------------------------------------------- */
+
+/* read_projected: x [batch, length, inputs], weights [inputs, queries + keys + values]. @past: which input that is */
+static gboolean read_projected(const IfmOperatorCall *call, gsize past, Sizes *sizes, GError **error)
+{
+    const IfmFact *x = &call->inputs[0], *w = &call->inputs[1];
+    gsize n;
+    const gint64 *widths = ifm_node_ints(call->node, "qkv_hidden_sizes", &n);
+    if (x->rank != 3)
+        return fail_sizes(call, 0, "[batch,length,inputs]", error);
+    if (w->rank != 2 || w->dims[0] != x->dims[2])
+        return fail_sizes(call, 1, "[inputs,queries + keys + values]", error);
+    gint64 wide_qk = n == 3 ? widths[0] : w->dims[1] / 3, wide_v = n == 3 ? widths[2] : w->dims[1] / 3;
+    if (wide_qk < 0 || wide_v < 0 || wide_qk > w->dims[1] || wide_v > w->dims[1] || 2 * wide_qk + wide_v != w->dims[1])
+        return fail_sizes(call, 1, "[inputs,queries + keys + values]", error);
+    if (!heads_of(call, "num_heads", 0, wide_qk, &sizes->heads, error) ||
+        !past_keys(call, past, 5, &sizes->old_keys, error))
+        return FALSE;
+    sizes->batch = x->dims[0];
+    sizes->key_heads = sizes->heads;
+    sizes->queries = x->dims[1];
+    sizes->keys = sizes->old_keys < 0 ? -1 : sizes->old_keys + x->dims[1];
+    sizes->each_qk = wide_qk / sizes->heads;
+    sizes->each_v = wide_v / sizes->heads;
+    if (!ifm_fact_n_elements(x, &sizes->projection_macs) ||
+        __builtin_mul_overflow(sizes->projection_macs, w->dims[1], &sizes->projection_macs))
+        return IFM_RULE_FAIL(error, "'%s' is larger than any memory", call->node->inputs[1]);
+    return TRUE;
+}
+
+/* --- heads as they come: MultiHeadAttention, GroupQueryAttention, ONNX's own Attention ------------------------------ */
+
+/* new_keys: [batch, length, width], [batch, heads, length, each] or packed with the values [batch, length, heads, 2, each].
+ */
+static gint64 new_keys(const IfmFact *key)
+{
+    return key->dims[key->rank == 4 ? 2 : 1];
+}
+
+static gboolean read_multi_head(const IfmOperatorCall *call, Sizes *sizes, GError **error)
+{
+    const IfmFact *q = &call->inputs[0], *k = ifm_call_input(call, 1), *v = ifm_call_input(call, 2);
+    gint64 wide = q->rank == 5 ? q->dims[2] * q->dims[4] : q->rank == 3 ? q->dims[2] : 0;
+    if (q->rank != 3 && q->rank != 5)
+        return fail_sizes(call, 0, "[batch,length,width] or [batch,length,heads,3,each]", error);
+    if ((k == NULL) != (q->rank == 5) || (k != NULL && (k->rank < 3 || k->rank > 5)))
+        return IFM_RULE_FAIL(error, "queries, keys and values are neither three tensors nor packed into one");
+    if (v != NULL && v->rank != 3 && v->rank != 4)
+        return fail_sizes(call, 2, "[batch,length,width] or [batch,heads,length,each]", error);
+    if (!heads_of(call, "num_heads", 0, wide, &sizes->heads, error) || !past_keys(call, 6, 4, &sizes->old_keys, error))
+        return FALSE;
+    sizes->batch = q->dims[0];
+    sizes->key_heads = sizes->heads;
+    sizes->queries = q->dims[1];
+    sizes->each_qk = wide / sizes->heads;
+    sizes->each_v = v == NULL ? sizes->each_qk : v->rank == 4 ? v->dims[3] : v->dims[2] / sizes->heads;
+    gboolean is_crossed = k != NULL && k->rank == 4; /* keys of another sequence come whole */
+    gint64 more = k != NULL ? new_keys(k) : q->dims[1];
+    sizes->keys = sizes->old_keys < 0 ? -1 : is_crossed ? more : sizes->old_keys + more;
+    return TRUE;
+}
+
+/* The present is as long as the past's buffer, or as all keys where those are more. */
+static gboolean read_grouped(const IfmOperatorCall *call, Sizes *sizes, GError **error)
+{
+    const IfmFact *q = &call->inputs[0], *k = ifm_call_input(call, 1), *total = ifm_call_input(call, 6);
+    gint64 heads = ifm_node_int(call->node, "num_heads", 0), key_heads = ifm_node_int(call->node, "kv_num_heads", 0);
+    if (q->rank != 3)
+        return fail_sizes(call, 0, "[batch,length,width]", error);
+    if (heads < 1 || key_heads < 1 || heads > G_MAXINT16 || key_heads > heads || heads % key_heads != 0)
+        return IFM_RULE_FAIL(error, "num_heads is %" G_GINT64_FORMAT ", kv_num_heads %" G_GINT64_FORMAT, heads, key_heads);
+    if (!past_keys(call, 3, 4, &sizes->old_keys, error))
+        return FALSE;
+    sizes->batch = q->dims[0];
+    sizes->heads = heads;
+    sizes->key_heads = key_heads;
+    sizes->queries = q->dims[1];
+    sizes->each_qk = sizes->each_v = q->dims[2] / (k != NULL ? heads : heads + 2 * key_heads);
+    sizes->keys = total != NULL && ifm_fact_ints(total) != NULL && total->n_values == 1 ? total->ints[0] : -1;
+    return TRUE;
+}
+
+/* Of the standard, since version 23: of rank 3 with heads named, or of rank 4 with heads apart. */
+static gboolean read_standard(const IfmOperatorCall *call, Sizes *sizes, GError **error)
+{
+    const IfmFact *q = &call->inputs[0], *k = &call->inputs[1], *v = &call->inputs[2];
+    if (q->rank < 3 || q->rank > 4 || k->rank != q->rank || v->rank != q->rank)
+        return fail_sizes(call, 0, "of the rank of keys and values, 3 or 4", error);
+    if (!past_keys(call, 4, 4, &sizes->old_keys, error))
+        return FALSE;
+    sizes->batch = q->dims[0];
+    sizes->queries = q->dims[q->rank - 2];
+    sizes->keys = sizes->old_keys < 0 ? -1 : sizes->old_keys + k->dims[k->rank - 2];
+    sizes->heads = q->dims[1];
+    sizes->key_heads = k->dims[1];
+    sizes->each_qk = q->dims[q->rank - 1];
+    sizes->each_v = v->dims[v->rank - 1];
+    if (q->rank == 4)
+        return TRUE;
+    if (!heads_of(call, "q_num_heads", 0, q->dims[2], &sizes->heads, error) ||
+        !heads_of(call, "kv_num_heads", 0, v->dims[2], &sizes->key_heads, error))
+        return FALSE;
+    sizes->each_qk /= sizes->heads;
+    sizes->each_v /= sizes->key_heads;
+    return TRUE;
+}
+
+static gboolean is_projected(const IfmNode *node)
+{
+    return *node->domain != '\0' && (g_str_equal(node->op_type, "Attention") || g_str_equal(node->op_type, "QAttention"));
+}
+
+static gboolean read_sizes(const IfmOperatorCall *call, Sizes *sizes, GError **error)
+{
+    const IfmNode *node = call->node;
+    memset(sizes, 0, sizeof *sizes);
+    if (is_projected(node))
+        return read_projected(call, g_str_equal(node->op_type, "QAttention") ? 8 : 4, sizes, error);
+    if (g_str_equal(node->op_type, "Attention"))
+        return read_standard(call, sizes, error);
+    if (g_str_equal(node->op_type, "MultiHeadAttention"))
+        return read_multi_head(call, sizes, error);
+    return read_grouped(call, sizes, error);
+}
+
+/* make_present: what the next step gets as its past. */
+static void make_present(const IfmOperatorCall *call, const Sizes *s)
+{
+    const IfmDtype dtype = call->outputs[0].dtype;
+    gint64 keys = MAX(s->keys, s->old_keys);
+    if (s->keys < 0)
+        return;
+    if (is_projected(call->node))
+    {
+        ifm_call_make(call, 1, dtype, 5, (gint64[]){ 2, s->batch, s->heads, keys, s->each_qk });
+        return;
+    }
+    ifm_call_make(call, 1, dtype, 4, (gint64[]){ s->batch, s->key_heads, keys, s->each_qk });
+    ifm_call_make(call, 2, dtype, 4, (gint64[]){ s->batch, s->key_heads, keys, s->each_v });
+    ifm_call_make(call, 3, dtype, 4, (gint64[]){ s->batch, s->heads, s->queries, keys }); /* the scores, where asked for */
+}
+
+gboolean ifm_shape_attention(const IfmOperatorCall *call, GError **error)
+{
+    const IfmFact *x = &call->inputs[0];
+    Sizes sizes;
+    gsize n_needed = MIN(call->node->n_inputs, 3);
+    IfmDtype dtype = g_str_equal(call->node->op_type, "QAttention") ? call->inputs[3].dtype : x->dtype;
+    for (gsize i = 0; i < call->node->n_outputs; i++)
+        call->outputs[i].dtype = dtype;
+    for (gsize i = 0; i < n_needed; i++)
+        if (ifm_call_has(call, i) && call->inputs[i].rank < 0)
+            return TRUE;
+    if (!read_sizes(call, &sizes, error))
+        return FALSE;
+    gint64 wide = 0;
+    if (__builtin_mul_overflow(sizes.heads, sizes.each_v, &wide))
+        return IFM_RULE_FAIL(error, "its heads are larger than any memory");
+    if (x->rank == 4)
+        ifm_call_make(call, 0, dtype, 4, (gint64[]){ sizes.batch, sizes.heads, sizes.queries, sizes.each_v });
+    else
+        ifm_call_make(call, 0, dtype, 3, (gint64[]){ sizes.batch, sizes.queries, wide });
+    make_present(call, &sizes);
+    if (sizes.keys < 0)
+        *call->why = "how many keys there are depends on values";
+    return TRUE;
+}
+
+/* Both products (scores, and their sum of values) for every pair of a query and a key; a softmax over the scores. */
+gboolean ifm_cost_attention(const IfmOperatorCall *call, gint64 factor, IfmNodeCost *cost)
+{
+    Sizes s;
+    gint64 scores, softmax, each;
+    if (!read_sizes(call, &s, NULL) || s.keys < 0)
+    {
+        *call->why = "how many keys there are depends on values";
+        return FALSE;
+    }
+    if (__builtin_mul_overflow(s.batch, s.heads, &scores) || __builtin_mul_overflow(scores, s.queries, &scores) ||
+        __builtin_mul_overflow(scores, s.keys, &scores) || __builtin_mul_overflow(scores, 5, &softmax) ||
+        __builtin_add_overflow(s.each_qk, s.each_v, &each) || __builtin_mul_overflow(scores, each, &cost->macs) ||
+        __builtin_add_overflow(cost->macs, s.projection_macs, &cost->macs))
+        return FALSE;
+    return !__builtin_mul_overflow(cost->macs, 2, &cost->flop) && !__builtin_add_overflow(cost->flop, softmax, &cost->flop);
+}
