@@ -95,6 +95,30 @@ static inline IfmMeasurement *measure(Fixture *fixture, const IfmModelCase *mode
     return measurement;
 }
 
+static inline void assert_ok(const IfmMeasurement *measurement)
+{
+    g_assert_cmpstr(measurement->reason, ==, "");
+    g_assert_cmpint(measurement->outcome, ==, IFM_OUTCOME_OK);
+}
+
+/* @series: gint64 */
+static inline void assert_all(const GArray *series, gint64 value, guint n)
+{
+    g_assert_cmpuint(series->len, ==, n);
+    for (guint i = 0; i < n; i++)
+        g_assert_cmpint(g_array_index(series, gint64, i), ==, value);
+}
+
+/* As JSON and back it has the key that it had. */
+static inline void assert_key_holds(const IfmCase *sealed)
+{
+    g_autoptr(GError) error = NULL;
+    json_auto_t *json = ifm_case_to_json(sealed);
+    g_autoptr(IfmCase) again = ifm_case_from_json(json, &error);
+    g_assert_no_error(error);
+    g_assert_cmpstr(again->key, ==, sealed->key);
+}
+
 static inline const char *text_in(const json_t *object, const char *key)
 {
     return json_string_value(json_object_get(object, key));

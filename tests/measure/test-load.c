@@ -7,6 +7,15 @@ static IfmLoadDevice load_on(const Fixture *fixture, const char *device)
     return (IfmLoadDevice){ .alias = "LOAD", .device = device, .model_path = fixture->model_path };
 }
 
+/* @load: [n] */
+static IfmModelCase case_beside(const Fixture *fixture, const char *device, const IfmLoadDevice *load, gsize n)
+{
+    IfmModelCase model_case = case_on(fixture, device);
+    model_case.load = load;
+    model_case.n_load = n;
+    return model_case;
+}
+
 static char *key_of(Fixture *fixture, const IfmModelCase *model_case)
 {
     g_autoptr(GError) error = NULL;
@@ -23,19 +32,6 @@ static const json_t *beside(const IfmMeasurement *measurement, gsize index)
 static gint64 count_in(const json_t *object, const char *key)
 {
     return json_integer_value(json_object_get(object, key));
-}
-
-static void assert_all(const GArray *series, gint64 value, guint n)
-{
-    g_assert_cmpuint(series->len, ==, n);
-    for (guint i = 0; i < series->len; i++)
-        g_assert_cmpint(g_array_index(series, gint64, i), ==, value);
-}
-
-static void assert_ok(const IfmMeasurement *measurement)
-{
-    g_assert_cmpstr(measurement->reason, ==, "");
-    g_assert_cmpint(measurement->outcome, ==, IFM_OUTCOME_OK);
 }
 
 /* --- what defines a case ---------------------------------------------------------------------------------------------- */
@@ -95,9 +91,7 @@ static void test_record(void)
     g_assert_cmpstr(text_in(json_array_get(devices, 1), "device"), ==, "simulated:contended/third");
     g_assert_cmpstr(text_in(json_array_get(devices, 1), "model"), ==, sealed->subject_digest);
     g_assert_cmpstr(text_in(json_array_get(devices, 1), "engine_version"), ==, IFM_VERSION);
-    json_auto_t *json = ifm_case_to_json(sealed);
-    g_autoptr(IfmCase) back = ifm_case_from_json(json, &error); /* the key holds */
-    g_assert_no_error(error);
+    assert_key_holds(sealed);
     fixture_clear(&fixture);
 }
 
@@ -112,9 +106,7 @@ static void test_errors(void)
     for (gsize i = 0; i < G_N_ELEMENTS(bad); i++)
     {
         g_autoptr(GError) error = NULL;
-        IfmModelCase model_case = case_on(&fixture, "simulated:contended/main");
-        model_case.load = &bad[i];
-        model_case.n_load = 1;
+        IfmModelCase model_case = case_beside(&fixture, "simulated:contended/main", &bad[i], 1);
         g_assert_null(ifm_runner_case(fixture.runner, &model_case, &error));
         g_assert_error(error, IFM_ERROR, codes[i]);
         g_assert_nonnull(strstr(error->message, "load "));
@@ -166,10 +158,8 @@ static void test_one_worker_a_set(void)
 {
     Fixture fixture;
     fixture_init(&fixture, NULL);
-    IfmModelCase model_case = case_on(&fixture, "simulated:contended/main");
     IfmLoadDevice load = load_on(&fixture, "simulated:contended/beside");
-    model_case.load = &load;
-    model_case.n_load = 1;
+    IfmModelCase model_case = case_beside(&fixture, "simulated:contended/main", &load, 1);
     g_autoptr(IfmMeasurement) first = measure(&fixture, &model_case);
     assert_ok(first);
     model_case.device = "simulated:contended/beside";
@@ -189,10 +179,8 @@ static void test_streams(void)
 {
     Fixture fixture;
     fixture_init(&fixture, NULL);
-    IfmModelCase model_case = case_on(&fixture, "simulated:contended/main");
     IfmLoadDevice load = load_on(&fixture, "simulated:contended/beside#2");
-    model_case.load = &load;
-    model_case.n_load = 1;
+    IfmModelCase model_case = case_beside(&fixture, "simulated:contended/main", &load, 1);
     g_autoptr(IfmMeasurement) measurement = measure(&fixture, &model_case);
     assert_ok(measurement);
     assert_all(measurement->samples_ns, 4500 * MS / 1000, 20);
@@ -207,10 +195,8 @@ static void test_profile(void)
 {
     Fixture fixture;
     fixture_init(&fixture, NULL);
-    IfmModelCase model_case = case_on(&fixture, "simulated:contended/main");
     IfmLoadDevice load = load_on(&fixture, "simulated:contended/beside");
-    model_case.load = &load;
-    model_case.n_load = 1;
+    IfmModelCase model_case = case_beside(&fixture, "simulated:contended/main", &load, 1);
     model_case.profile = TRUE;
     g_autoptr(IfmMeasurement) measurement = measure(&fixture, &model_case);
     assert_ok(measurement);
@@ -241,10 +227,8 @@ static void test_failing_loads(void)
     {
         Fixture fixture;
         fixture_init(&fixture, NULL);
-        IfmModelCase model_case = case_on(&fixture, "simulated:faulty/slow");
         IfmLoadDevice load = load_on(&fixture, cases[i].device);
-        model_case.load = &load;
-        model_case.n_load = 1;
+        IfmModelCase model_case = case_beside(&fixture, "simulated:faulty/slow", &load, 1);
         g_autoptr(IfmMeasurement) measurement = measure(&fixture, &model_case);
         g_test_message("%s: %s: %s", cases[i].device, measurement->error_code, measurement->reason);
         gboolean absent = g_str_equal(cases[i].code, "unavailable");
@@ -264,10 +248,8 @@ static void test_hanging_load(void)
     Fixture fixture;
     IfmLimits limits = { .hang_ns = 2000 * MS };
     fixture_init(&fixture, &limits);
-    IfmModelCase model_case = case_on(&fixture, "simulated:faulty/slow");
     IfmLoadDevice load = load_on(&fixture, "simulated:faulty/hang");
-    model_case.load = &load;
-    model_case.n_load = 1;
+    IfmModelCase model_case = case_beside(&fixture, "simulated:faulty/slow", &load, 1);
     g_autoptr(IfmMeasurement) measurement = measure(&fixture, &model_case);
     g_assert_cmpint(measurement->outcome, ==, IFM_OUTCOME_FAILED);
     g_assert_cmpstr(measurement->error_code, ==, "timeout");
@@ -279,10 +261,8 @@ static void test_lost_load(void)
 {
     Fixture fixture;
     fixture_init(&fixture, NULL);
-    IfmModelCase model_case = case_on(&fixture, "simulated:faulty/slow");
     IfmLoadDevice load = load_on(&fixture, "simulated:faulty/lose-silent");
-    model_case.load = &load;
-    model_case.n_load = 1;
+    IfmModelCase model_case = case_beside(&fixture, "simulated:faulty/slow", &load, 1);
     g_autoptr(IfmMeasurement) lost = measure(&fixture, &model_case);
     const json_t *devices = json_object_get(lost->surroundings, "lost_devices");
     g_assert_cmpuint(json_array_size(devices), ==, 1);
@@ -295,10 +275,8 @@ static void test_lost_beside_load(void)
 {
     Fixture fixture;
     fixture_init(&fixture, NULL);
-    IfmModelCase model_case = case_on(&fixture, "simulated:faulty/lose-silent");
     IfmLoadDevice load = load_on(&fixture, "simulated:faulty/well");
-    model_case.load = &load;
-    model_case.n_load = 1;
+    IfmModelCase model_case = case_beside(&fixture, "simulated:faulty/lose-silent", &load, 1);
     g_autoptr(IfmMeasurement) lost = measure(&fixture, &model_case);
     g_assert_cmpstr(lost->error_code, ==, "lost");
     g_assert_null(strstr(lost->reason, "load "));

@@ -27,13 +27,6 @@ static char *plan_with(const char *blocks, const char *devices)
     return g_strdup_printf("{'plan': %s, %s", blocks, devices);
 }
 
-static void check_samples(const GArray *samples, guint n, gint64 gap_ns)
-{
-    g_assert_cmpuint(samples->len, ==, n);
-    for (guint i = 0; i < n; i++)
-        g_assert_cmpint(g_array_index(samples, gint64, i), ==, gap_ns);
-}
-
 static void test_exact(gconstpointer data)
 {
     const Exact *row = data;
@@ -43,11 +36,10 @@ static void test_exact(gconstpointer data)
     fixture_init(&fixture, NULL);
     plan_text_init(&text, plan, 60, 300);
     g_autoptr(IfmMeasurement) measurement = measure_plan(&fixture, &text.plan_case);
-    g_assert_cmpstr(measurement->reason, ==, "");
-    g_assert_cmpint(measurement->outcome, ==, IFM_OUTCOME_OK);
+    assert_ok(measurement);
     g_assert_cmpstr(measurement->stop_reason, ==, "fixed");
-    check_samples(measurement->warmup_ns, 19, row->gap_ns);
-    check_samples(measurement->samples_ns, 3 * 19, row->gap_ns);
+    assert_all(measurement->warmup_ns, row->gap_ns, 19);
+    assert_all(measurement->samples_ns, row->gap_ns, 3 * 19);
     g_assert_cmpfloat(json_number_value(json_object_get(measurement->summary, "mean")), ==, (double)row->gap_ns);
     const json_t *told = plan_of(measurement);
     g_assert_cmpuint(json_array_size(json_object_get(told, "repetitions")), ==, 3);
@@ -218,7 +210,7 @@ static void test_counted(void)
         g_assert_cmpfloat_with_epsilon(number(cost, "interval.upper"), 0.25, 1e-6);
         g_assert_cmpfloat(number(cost, "n_counted"), ==, 3 * (double)rows[i].n_compared);
         g_assert_cmpfloat(number(cost, "n_plain"), ==, 3 * (double)rows[i].n_compared);
-        check_samples(measurement->samples_ns, (guint)(3 * (rows[i].n_batches - 1)), 2500000);
+        assert_all(measurement->samples_ns, 2500000, (guint)(3 * (rows[i].n_batches - 1)));
         g_assert_cmpuint(json_array_size(json_object_get(plan_of(measurement), "repetitions")), ==, 3);
     }
     fixture_clear(&fixture);
@@ -324,7 +316,7 @@ static void test_parts(void)
     text.graphs[0].parts = 4;
     g_autoptr(IfmMeasurement) measurement = measure_plan(&fixture, &text.plan_case);
     g_assert_cmpstr(measurement->reason, ==, "");
-    check_samples(measurement->samples_ns, 3 * 19, 3 * MS);
+    assert_all(measurement->samples_ns, 3 * MS, 3 * 19);
     fixture_clear(&fixture);
 }
 
@@ -356,10 +348,7 @@ static void test_record(void)
     g_assert_cmpfloat(number(sealed->sizes, "edges"), ==, 300);
     g_assert_cmpfloat(number(sealed->sizes, "batches"), ==, 20);
     g_assert_cmpstr(text_in(sealed->surroundings, "engine"), ==, "simulated");
-    json_auto_t *json = ifm_case_to_json(sealed);
-    g_autoptr(IfmCase) again = ifm_case_from_json(json, &error);
-    g_assert_no_error(error);
-    g_assert_cmpstr(again->key, ==, sealed->key);
+    assert_key_holds(sealed);
     fixture_clear(&fixture);
 }
 
@@ -568,7 +557,7 @@ static void test_failing(gconstpointer data)
     g_unlink(trace);
     g_autoptr(IfmMeasurement) after = measure_plan(&fixture, &good.plan_case);
     g_assert_cmpstr(after->reason, ==, "");
-    check_samples(after->samples_ns, 3 * 19, 3 * MS);
+    assert_all(after->samples_ns, 3 * MS, 3 * 19);
     fixture_clear(&fixture);
 }
 
@@ -599,8 +588,7 @@ static void test_replan(void)
     json_auto_t *fallbacks = json_pack("{s:[[[s],[i,i,i,i,i,i,i],[f]]]}", "1", "B", 1, 2, 3, 4, 5, 6, 7, 1.0);
     text.plan_case.fallbacks = fallbacks;
     g_autoptr(IfmMeasurement) measurement = measure_plan(&fixture, &text.plan_case);
-    g_assert_cmpstr(measurement->reason, ==, "");
-    g_assert_cmpint(measurement->outcome, ==, IFM_OUTCOME_OK);
+    assert_ok(measurement);
     const json_t *told = plan_of(measurement);
     g_assert_cmpfloat(number(told, "replans"), ==, 1);
     g_assert_cmpfloat(number(told, "repetitions.0.replans"), ==, 1); /* its 25th run is in the first after warm-up */

@@ -68,6 +68,26 @@ static inline IfmStudy *open_text(const Fixture *fixture, const char *text, GErr
     return ifm_study_open(path, error);
 }
 
+static inline IfmStudy *study_of(const Fixture *fixture, const char *text)
+{
+    g_autoptr(GError) error = NULL;
+    IfmStudy *study = open_text(fixture, text, &error);
+    g_assert_no_error(error);
+    return study;
+}
+
+/* A store, and the one machine there is: simulated:toy/UNIT. @machine: YAML */
+static inline void fixture_on_machine(Fixture *fixture, const char *machine)
+{
+    fixture_init(fixture);
+    fixture_open_store(fixture, "out/store.db");
+    g_autofree char *machines = g_build_filename(fixture->folder, "machines", NULL);
+    g_assert_cmpint(g_mkdir(machines, 0777), ==, 0);
+    g_autofree char *file = write_file(fixture, "machines/toy.yaml", machine);
+    g_setenv("IFM_DEVICES_DIR", machines, TRUE);
+    g_unsetenv("IFM_SIMULATED_STATE_DIR");
+}
+
 static inline void assert_says(GError **error, IfmErrorCode code, const char *what)
 {
     if (*error == NULL || (*error)->domain != IFM_ERROR || (*error)->code != (int)code ||

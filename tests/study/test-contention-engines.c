@@ -4,9 +4,8 @@
 
 /* Two real engines, each on a core of its own, alone and beside each other. */
 
-static IfmStudy *study_of(const Fixture *fixture, int a_core, int b_core)
+static IfmStudy *study_on(const Fixture *fixture, int a_core, int b_core)
 {
-    g_autoptr(GError) error = NULL;
     g_autofree char *text =
         g_strdup_printf("title: two engines\n"
                         "subject: {model: graphsage, features: 16, hidden: 8, stages: [2], ranges: [1-7]}\n"
@@ -16,9 +15,7 @@ static IfmStudy *study_of(const Fixture *fixture, int a_core, int b_core)
                         "links: {measure: false}\n"
                         "contention: {measure: true}\n",
                         a_core, b_core);
-    IfmStudy *study = open_text(fixture, text, &error);
-    g_assert_no_error(error);
-    return study;
+    return study_of(fixture, text);
 }
 
 static gboolean run(const Fixture *fixture, IfmStudy *study)
@@ -74,7 +71,7 @@ static void check(int a_core, int b_core)
     Fixture fixture;
     fixture_init(&fixture);
     fixture_open_store(&fixture, "out/store.db");
-    g_autoptr(IfmStudy) study = study_of(&fixture, a_core, b_core);
+    g_autoptr(IfmStudy) study = study_on(&fixture, a_core, b_core);
     gboolean ran = run(&fixture, study);
     g_autoptr(IfmStudyTables) tables = ran ? tables_of(fixture.store) : NULL;
     if (tables == NULL || !all_here(tables))

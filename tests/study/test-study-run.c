@@ -40,22 +40,7 @@ static const char machine[] =
 
 static void set_up(Fixture *fixture, gconstpointer data)
 {
-    fixture_init(fixture);
-    fixture_open_store(fixture, STORE);
-    g_autofree char *machines = g_build_filename(fixture->folder, "machines", NULL);
-    g_autofree char *file = g_build_filename(machines, "toy.yaml", NULL);
-    g_assert_cmpint(g_mkdir(machines, 0777), ==, 0);
-    g_assert_true(g_file_set_contents(file, machine, -1, NULL));
-    g_setenv("IFM_DEVICES_DIR", machines, TRUE);
-    g_unsetenv("IFM_SIMULATED_STATE_DIR");
-}
-
-static IfmStudy *study_of(const Fixture *fixture, const char *text)
-{
-    g_autoptr(GError) error = NULL;
-    IfmStudy *study = open_text(fixture, text, &error);
-    g_assert_no_error(error);
-    return study;
+    fixture_on_machine(fixture, machine);
 }
 
 /* --- what a run says on its way --------------------------------------------------------------------------------------- */
