@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What plans attain of what their devices make while all of them work, by the command itself: the study gnn-plan is measured in a
 folder (what is there is not measured again), each size is planned by it, predicted and run beside its bound, every output compared.
-  bench/plan-run.py [FOLDER] [OPTION...]    options of `run`, such as --repetitions 5
+  bench/plan-run.py [FOLDER] [OPTION...]    options of `run`, such as --repetitions 5 or --size 5000,10000
 Without FOLDER a temporary one. $INFEROMETER is the command; build/inferometer where it is not set. Fails where an output is wrong, or the median over repetitions attains less than 0.95."""
 import json
 import os
@@ -36,7 +36,7 @@ def main():
     with tempfile.TemporaryDirectory() as temporary:
         folder = options.pop(0) if options and not options[0].startswith("-") else temporary
         subprocess.run([command, "study", "run", "gnn-plan", "--quiet", "-o", folder, *DEVICES], check=True, stdout=subprocess.DEVNULL)
-        sizes = [word for size in SIZES for word in ("--size", size)]
+        sizes = [] if "--size" in options else [word for size in SIZES for word in ("--size", size)]
         ran = subprocess.run([command, "run", "gnn-plan", "-o", folder, *sizes, "--bound", "--verify", "--quiet", "--json", "-", *options],
                              check=True, stdout=subprocess.PIPE)
     well = [tell(run) for run in json.loads(ran.stdout)["runs"]]
