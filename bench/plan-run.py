@@ -16,6 +16,9 @@ SIZES = ["5000,10000", "10000,50000", "3000,30000"]
 
 def tell(run):
     """One size: a line of what it attained and one of the prediction. Returns whether it is well."""
+    if run["error_code"]:
+        print(f"{run['title']}: {run['error_code']}: {run['reason']}")
+        return False
     told = run["measurement"]["surroundings"]["plan"]
     bound, status = told["bound"], run["measurement"]["verification"]["status"]
     makespan = next(row for row in run["figures"] if row["figure"] == "makespan")
@@ -38,7 +41,9 @@ def main():
         subprocess.run([command, "study", "run", "gnn-plan", "--quiet", "-o", folder, *DEVICES], check=True, stdout=subprocess.DEVNULL)
         sizes = [] if "--size" in options else [word for size in SIZES for word in ("--size", size)]
         ran = subprocess.run([command, "run", "gnn-plan", "-o", folder, *sizes, "--bound", "--verify", "--quiet", "--json", "-", *options],
-                             check=True, stdout=subprocess.PIPE)
+                             stdout=subprocess.PIPE, check=False)
+    if not ran.stdout: # refused: it said why
+        return ran.returncode
     well = [tell(run) for run in json.loads(ran.stdout)["runs"]]
     return 0 if well and all(well) else 1
 
