@@ -99,6 +99,16 @@ IfmCosts *ifm_costs_from_tables(const IfmStudyTables *tables, const char *const 
  * machine, and sets them. */
 gboolean ifm_costs_measure_host(IfmCosts *costs, const IfmPlanSize *sizes, gsize n_sizes, GError **error);
 
+/** ifm_costs_correct: What a run showed beside what the tables say: every latency of the device while the devices of mask
+ * @busy work, and no others, is multiplied by @factor, and its spread is @spread_ratio. Replaces an earlier one of that
+ * device and mask. Not while others read the costs. */
+void ifm_costs_correct(IfmCosts *costs, int device, guint32 busy, double factor, double spread_ratio);
+/** ifm_costs_correct_host: what a run showed that parting and merging take more than ifm_costs_set_host() says, a block of
+ * several devices each; below 0 counts as 0. */
+void ifm_costs_correct_host(IfmCosts *costs, double partition_excess_ns, double merge_excess_ns);
+/** ifm_costs_forget_corrections: All of them: the tables stand again. */
+void ifm_costs_forget_corrections(IfmCosts *costs);
+
 gsize ifm_costs_n_devices(const IfmCosts *costs);
 const IfmCostDevice *ifm_costs_device(const IfmCosts *costs, int device);
 gsize ifm_costs_n_stages(const IfmCosts *costs);
@@ -233,6 +243,47 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(IfmSimulation, ifm_simulation_clear)
  * follows the set of devices busy at each moment. No clock, no thread. */
 gboolean ifm_plan_simulate(const IfmCosts *costs, const IfmPlan *plan, const IfmSimulateOptions *options,
                            IfmSimulation *simulation, GError **error);
+
+/* --- tried before it is told ------------------------------------------------------------------------------------------ */
+
+/**
+ * IfmPilotOptions: a plan run for a short while, so that what is then predicted of it is what these devices do together
+ * today, and not what tables said of each some time ago.
+ * @like: graphs, sizes, depths, watchdog and seed of the run; its plans, batches and repetitions are the pilot's own
+ * @sizes: [n_sizes] of its batches in turn
+ * @keep_plan: the plan stands: costs are corrected, and nothing is searched
+ * @resolve: puts devices behind a plan's aliases, as the run will. FALSE with an error
+ */
+typedef struct
+{
+    IfmRunner *runner;
+    const IfmPlanCase *like;
+    const IfmPlanSize *sizes;
+    gsize n_sizes;
+    gint64 budget_ns; /* for all rounds, warm-up included, compiling not */
+    gboolean keep_plan;
+    gboolean (*resolve)(IfmPlan *plan, void *user, GError **error);
+    void *user;
+} IfmPilotOptions;
+
+/** IfmPilotRound: one plan, tried. Makespans of its @n_batches, by simulation and as measured. */
+typedef struct
+{
+    IfmPlan *plan;
+    gsize n_batches;
+    double predicted_ns, measured_ns;
+} IfmPilotRound;
+
+/**
+ * ifm_plan_pilot: Runs @plan, corrects @costs by what each of its devices took (ifm_costs_correct()), by what parting and
+ * merging took, and by what the makespan shows beyond these; searches again, and so on until the search gives a plan that
+ * was run, its shares within a hundredth; 4 rounds at most.
+ * @rounds: (out) (transfer full) IfmPilotRound, the first the plan by the tables
+ * Returns: (transfer full) the plan to run: the last one searched where it was run, else the fastest of those run. @costs
+ * stays corrected. NULL with the error of a run or a search; the costs are then as the tables say.
+ */
+IfmPlan *ifm_plan_pilot(IfmCosts *costs, const IfmPlanQuestion *question, const IfmPlan *plan,
+                        const IfmPilotOptions *options, GArray **rounds, GError **error);
 
 /* --- plans by size ---------------------------------------------------------------------------------------------------- */
 

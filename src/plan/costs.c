@@ -118,6 +118,7 @@ IfmCosts *ifm_costs_new(const char *model, gsize n_stages)
     IfmCosts *costs = g_new0(IfmCosts, 1);
     costs->model = g_strdup(model);
     costs->n_stages = (int)n_stages;
+    costs->corrections = g_array_new(FALSE, FALSE, sizeof(CostCorrection));
     return costs;
 }
 
@@ -142,6 +143,7 @@ void ifm_costs_free(IfmCosts *costs)
     for (int i = 0; i < costs->n_devices; i++)
         device_free(costs->devices[i]);
     costs_free_crossings(costs);
+    g_array_unref(costs->corrections);
     g_free(costs->model);
     g_free(costs);
 }
@@ -316,6 +318,42 @@ void ifm_costs_set_host(IfmCosts *costs, double partition_fixed_ns, double parti
     costs->partition_ns_per_edge = partition_ns_per_edge;
     costs->merge_ns = merge_fixed_ns;
     costs->pad_ns_per_byte = pad_ns_per_byte;
+}
+
+const CostCorrection *costs_correction(const IfmCosts *costs, int device, guint32 busy)
+{
+    for (guint i = 0; i < costs->corrections->len; i++)
+    {
+        const CostCorrection *correction = &g_array_index(costs->corrections, CostCorrection, i);
+        if (correction->device == device && correction->busy == busy)
+            return correction;
+    }
+    return NULL;
+}
+
+void ifm_costs_correct(IfmCosts *costs, int device, guint32 busy, double factor, double spread_ratio)
+{
+    g_return_if_fail(device >= 0 && device < costs->n_devices && factor > 0 && isfinite(factor));
+    busy &= ~(1u << device);
+    CostCorrection *known = (CostCorrection *)costs_correction(costs, device, busy);
+    CostCorrection correction = { device, busy, factor, spread_ratio };
+    if (known != NULL)
+        *known = correction;
+    else
+        g_array_append_val(costs->corrections, correction);
+    costs->has_busy = costs->has_busy || busy != 0;
+}
+
+void ifm_costs_correct_host(IfmCosts *costs, double partition_excess_ns, double merge_excess_ns)
+{
+    costs->partition_excess_ns = fmax(0, partition_excess_ns);
+    costs->merge_excess_ns = fmax(0, merge_excess_ns);
+}
+
+void ifm_costs_forget_corrections(IfmCosts *costs)
+{
+    g_array_set_size(costs->corrections, 0);
+    ifm_costs_correct_host(costs, 0, 0);
 }
 
 gsize ifm_costs_n_devices(const IfmCosts *costs)

@@ -22,12 +22,13 @@ double cost_partition_ns(const IfmCosts *costs, int n_devices, gboolean first_sp
 {
     if (n_devices < 2)
         return 0;
-    return costs->partition_fixed_ns + (first_split ? costs->partition_ns_per_edge * edges : 0);
+    double order_ns = first_split ? costs->partition_ns_per_edge * edges : 0;
+    return costs->partition_fixed_ns + order_ns + costs->partition_excess_ns;
 }
 
 double cost_merge_ns(const IfmCosts *costs, int n_devices)
 {
-    return n_devices < 2 ? 0 : costs->merge_ns;
+    return n_devices < 2 ? 0 : costs->merge_ns + costs->merge_excess_ns;
 }
 
 int cost_n_streams(const IfmCosts *costs, int device, const IfmPlanDevice *described)

@@ -37,6 +37,14 @@ typedef struct
     char *why[IFM_COST_MAX_STAGES];
 } CostDevice;
 
+/* What a run showed: latencies of a device while exactly these others work, times a factor. */
+typedef struct
+{
+    int device;
+    guint32 busy;
+    double factor, spread_ratio;
+} CostCorrection;
+
 struct IfmCosts
 {
     char *model;
@@ -52,6 +60,8 @@ struct IfmCosts
         *crossings[2][IFM_COST_MAX_STAGES][IFM_COST_MAX_STAGES]; /* [static][first - 1][last - 1]; NULL: nothing */
     gboolean has_busy;
     double partition_fixed_ns, partition_ns_per_edge, merge_ns, pad_ns_per_byte;
+    GArray *corrections;                         /* CostCorrection */
+    double partition_excess_ns, merge_excess_ns; /* what a run showed parting and merging to take beyond the above */
 };
 
 /* costs_streams_of: @device: a specification; NULL or none that can be read: 1 */
@@ -74,6 +84,8 @@ double costs_slow_down(const IfmCosts *costs, int device, const CostRange *range
                        gboolean *known);
 /* A measured range at a size. A static device's must be one of its points: NaN where it is not. */
 double costs_piece_ns(const IfmCosts *costs, int device, const CostRange *range, double nodes, double edges);
+/* Returns: NULL where no run showed anything. @busy: without the device itself */
+const CostCorrection *costs_correction(const IfmCosts *costs, int device, guint32 busy);
 gboolean costs_reads_edges(const IfmCosts *costs, int first, int last);
 /* The sizes at which a static device has a latency of a range. @sizes: (out) [n_sizes of the device]    Returns: how many
  */

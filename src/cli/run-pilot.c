@@ -1,0 +1,97 @@
+/* A run's plan, tried before it is predicted. */
+#include <inferometer/json.h>
+
+#include "run-set.h"
+
+typedef struct
+{
+    const RunSet *set;
+    const Arguments *arguments;
+} Resolving;
+
+static gboolean resolve(IfmPlan *plan, void *user, GError **error)
+{
+    const Resolving *resolving = user;
+    return run_set_resolve(resolving->set, resolving->arguments, plan,
+                           run_set_name_of_plans(resolving->set, resolving->arguments), error);
+}
+
+/* {"budget_ns", "tables": {what was predicted without it}, "rounds": [{"plan", "n_batches", "predicted_ns",
+ * "measured_ns"}]} (transfer full) */
+static json_t *pilot_to_json(const RunJob *job, gint64 budget_ns, const GArray *rounds)
+{
+    json_t *list = json_array(), *tables = json_object();
+    static const char *const kept[] = { "plan", "makespan_ns", "makespan_spread_ratio", "throughput_per_s", "cycle_ns" };
+    for (gsize i = 0; i < G_N_ELEMENTS(kept); i++)
+        if (json_object_get(job->prediction, kept[i]) != NULL)
+            json_object_set(tables, kept[i], json_object_get(job->prediction, kept[i]));
+    for (guint i = 0; i < rounds->len; i++)
+    {
+        const IfmPilotRound *round = &g_array_index(rounds, IfmPilotRound, i);
+        g_autofree char *text = ifm_plan_to_text(round->plan);
+        json_array_append_new(list,
+                              json_pack("{s:o,s:I,s:o,s:o}", "plan", ifm_json_string(text), "n_batches",
+                                        (json_int_t)round->n_batches, "predicted_ns", ifm_json_real(round->predicted_ns),
+                                        "measured_ns", ifm_json_real(round->measured_ns)));
+    }
+    return json_pack("{s:I,s:o,s:o}", "budget_ns", (json_int_t)budget_ns, "tables", tables, "rounds", list);
+}
+
+/* @plan: (transfer full) with its devices */
+static gboolean take_plan(RunSet *set, const Arguments *arguments, RunJob *job, IfmPlan *plan, GError **error)
+{
+    g_ptr_array_set_size(job->plans, 0);
+    g_ptr_array_set_size(job->documents, 0);
+    g_ptr_array_add(job->plans, plan);
+    if (!run_set_resolve(set, arguments, plan, run_set_name_of_plans(set, arguments), error))
+        return FALSE;
+    g_ptr_array_add(job->documents, ifm_plan_to_json(plan));
+    return run_set_predict(set, arguments, job, error);
+}
+
+/* The search's plans have their devices bare; the run's plan stands as it is where it came from a file. */
+static IfmPlan *find_plan(RunSet *set, const Arguments *arguments, const RunJob *job, IfmRunner *runner,
+                          const IfmPlanCase *like, GArray **rounds, GError **error)
+{
+    const IfmPlanSize *size = &g_array_index(job->sizes, IfmPlanSize, 0);
+    const GArray *batches = job->batches->pdata[0];
+    Resolving resolving = { set, arguments };
+    IfmPlanQuestion question = plan_ground_at(&set->ground, size->nodes, size->edges);
+    IfmPilotOptions options = { .runner = runner,
+                                .like = like,
+                                .sizes = (const IfmPlanSize *)(const void *)batches->data,
+                                .n_sizes = batches->len,
+                                .budget_ns = cli_integer(arguments, "pilot"),
+                                .keep_plan = set->given != NULL,
+                                .resolve = resolve,
+                                .user = &resolving };
+    return ifm_plan_pilot(set->ground.costs, &question, job->plans->pdata[0], &options, rounds, error);
+}
+
+gboolean run_pilot(RunSet *set, const Arguments *arguments, RunJob *job, IfmRunner *runner, const IfmPlanCase *like,
+                   GError **error)
+{
+    gint64 budget_ns = cli_integer(arguments, "pilot");
+    if (budget_ns == 0 || set->ground.costs == NULL || set->table != NULL || job->graphs->len != 1)
+        return TRUE;
+    g_autoptr(GArray) rounds = NULL;
+    g_autoptr(GError) failed = NULL;
+    IfmPlan *plan = find_plan(set, arguments, job, runner, like, &rounds, &failed);
+    if (plan == NULL && g_error_matches(failed, IFM_ERROR, IFM_ERROR_CANCELLED))
+    {
+        g_propagate_error(error, g_steal_pointer(&failed));
+        return FALSE;
+    }
+    if (plan == NULL)
+    {
+        json_object_set_new(job->prediction, "pilot", json_pack("{s:o}", "failed", ifm_json_string(failed->message)));
+        return TRUE;
+    }
+    json_t *told = pilot_to_json(job, budget_ns, rounds);
+    gboolean taken = take_plan(set, arguments, job, plan, error);
+    ifm_costs_forget_corrections(set->ground.costs);
+    if (taken)
+        json_object_set(job->prediction, "pilot", told);
+    json_decref(told);
+    return taken;
+}
