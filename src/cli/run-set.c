@@ -158,8 +158,7 @@ static const char *device_measured(const RunSet *set, const char *alias)
     return NULL;
 }
 
-/* A device by the command line, else as the plan says, else as the study had it. */
-static gboolean resolve(const RunSet *set, const Arguments *arguments, IfmPlan *plan, const char *name, GError **error)
+gboolean run_set_resolve(const RunSet *set, const Arguments *arguments, IfmPlan *plan, const char *name, GError **error)
 {
     for (guint i = 0; i < plan->devices->len; i++)
     {
@@ -385,8 +384,7 @@ static gsize share_of(const RunJob *job, gsize n_batches, guint index)
     return n_batches / all * own + (rest > before ? MIN(rest - before, own) : 0);
 }
 
-/* Whose plans they are: a file's, or the study's own. */
-static const char *name_of_plans(const RunSet *set, const Arguments *arguments)
+const char *run_set_name_of_plans(const RunSet *set, const Arguments *arguments)
 {
     const char *table = cli_text(arguments, "table");
     return table != NULL ? table : set->given_name != NULL ? set->given_name : set->folder;
@@ -412,7 +410,7 @@ static gboolean predict_group(RunSet *set, const Arguments *arguments, RunJob *j
                                 sizes->len, &options, &trace, error);
     if (part == NULL)
     {
-        g_prefix_error(error, "%s: ", name_of_plans(set, arguments));
+        g_prefix_error(error, "%s: ", run_set_name_of_plans(set, arguments));
         return FALSE;
     }
     g_ptr_array_add(job->simulated, trace);
@@ -433,7 +431,7 @@ static void take_given_prediction(const RunSet *set, const Arguments *arguments,
         job->prediction = json_deep_copy(prediction);
 }
 
-static gboolean predict(RunSet *set, const Arguments *arguments, RunJob *job, GError **error)
+gboolean run_set_predict(RunSet *set, const Arguments *arguments, RunJob *job, GError **error)
 {
     if (set->ground.costs == NULL)
     {
@@ -441,6 +439,9 @@ static gboolean predict(RunSet *set, const Arguments *arguments, RunJob *job, GE
             take_given_prediction(set, arguments, job);
         return TRUE;
     }
+    g_clear_pointer(&job->prediction, json_decref);
+    g_clear_pointer(&job->fallbacks, json_decref);
+    g_ptr_array_set_size(job->simulated, 0);
     job->prediction = json_object();
     for (guint i = 0; i < job->graphs->len; i++)
     {
@@ -463,7 +464,7 @@ static gboolean predict(RunSet *set, const Arguments *arguments, RunJob *job, GE
 static int fill_job(RunSet *set, const Arguments *arguments, RunJob *job, const IfmPlan *demo)
 {
     g_autoptr(GError) error = NULL;
-    const char *name = name_of_plans(set, arguments);
+    const char *name = run_set_name_of_plans(set, arguments);
     for (guint i = 0; i < job->graphs->len; i++)
     {
         IfmPlan *plan =
@@ -471,11 +472,11 @@ static int fill_job(RunSet *set, const Arguments *arguments, RunJob *job, const 
         if (plan == NULL)
             return plan_fail(error);
         g_ptr_array_add(job->plans, plan);
-        if (!resolve(set, arguments, plan, name, &error))
+        if (!run_set_resolve(set, arguments, plan, name, &error))
             return cli_fail(error);
         g_ptr_array_add(job->documents, ifm_plan_to_json(plan));
     }
-    return predict(set, arguments, job, &error) ? CLI_EXIT_OK : plan_fail(error);
+    return run_set_predict(set, arguments, job, &error) ? CLI_EXIT_OK : plan_fail(error);
 }
 
 /* Whether every --device is of an alias that some plan has: another is a slip of the pen. */

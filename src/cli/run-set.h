@@ -49,6 +49,21 @@ int run_set_init(RunSet *set, const Arguments *arguments);
 void run_set_clear(RunSet *set);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(RunSet, run_set_clear)
 
+/* run_set_resolve: puts devices behind a plan's aliases, by the command line, else as the plan says, else as the study had
+ * them. @name: what messages call the plan */
+gboolean run_set_resolve(const RunSet *set, const Arguments *arguments, IfmPlan *plan, const char *name, GError **error);
+/* run_set_name_of_plans: whose plans they are: a file's, or the study's own. */
+const char *run_set_name_of_plans(const RunSet *set, const Arguments *arguments);
+/* run_set_predict: (again) by the costs as they are now; nothing where there are none. */
+gboolean run_set_predict(RunSet *set, const Arguments *arguments, RunJob *job, GError **error);
+
+/* run_pilot: where --pilot asks for one and the run is of one graph and has costs: runs its plan for a short while, and
+ * plans and predicts anew by what that showed. One that fails changes nothing and is told with the prediction. Returns:
+ * FALSE with an error where it was interrupted.
+ * @like: the run's case */
+gboolean run_pilot(RunSet *set, const Arguments *arguments, RunJob *job, IfmRunner *runner, const IfmPlanCase *like,
+                   GError **error);
+
 /* run_demo_plan: a plan of MatMul stages over the devices that are here: three of them, two sharing a block. (transfer
  * full)
  * @size: (out) of its batches */

@@ -76,11 +76,20 @@ static void read_trace(RunJob *job, const char *path)
 static void run_job(Running *running, RunJob *job, guint index)
 {
     g_autofree char *trace_path = g_strdup_printf("%s/.trace-%d-%u.json", running->set->folder, (int)getpid(), index);
+    IfmPlanCase like = case_of(running, job, trace_path);
+    progress_begin(running->progress, job->title, like.ci_ratio > 0 ? 0 : like.repetitions, like.ci_ratio);
+    if (!run_pilot(running->set, running->arguments, job, running->runner, &like, &job->error))
+    {
+        progress_end(running->progress, "not stored");
+        return;
+    }
     IfmPlanCase plan_case = case_of(running, job, trace_path);
     job->sealed = ifm_runner_plan_case(running->runner, &plan_case, &job->error);
     if (job->sealed == NULL || !store_prediction(running, job))
+    {
+        progress_end(running->progress, "not stored");
         return;
-    progress_begin(running->progress, job->title, plan_case.ci_ratio > 0 ? 0 : plan_case.repetitions, plan_case.ci_ratio);
+    }
     job->measurement = ifm_runner_measure_plan(running->runner, &plan_case, job->sealed, &job->error);
     if (job->measurement != NULL)
         ifm_store_commit(running->set->store, job->sealed, job->measurement, &running->store_error);
@@ -355,6 +364,11 @@ static const Option run_options[] = {
     { "verify", 0, OPTION_FLAG, FALSE, NULL, "compare every batch's outputs with those of the reference" },
     { "bound", 0, OPTION_FLAG, FALSE, NULL,
       "also measure, interleaved, each device alone and all at once: the most that a plan could attain" },
+    { "pilot", 0, OPTION_DURATION, FALSE, "TIME",
+      "run each plan for so long before it is predicted: shares and prediction then go by what the devices do together "
+      "now; "
+      "0: by the study alone",
+      "0" },
     { "on-failure", 0, OPTION_TEXT, FALSE, "WORD", "where a device fails: stop, or replan and go on with the others",
       "stop", failures },
     { "watchdog", 0, OPTION_DURATION, FALSE, "TIME",
