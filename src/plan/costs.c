@@ -322,25 +322,31 @@ void ifm_costs_set_host(IfmCosts *costs, double partition_fixed_ns, double parti
 
 const CostCorrection *costs_correction(const IfmCosts *costs, int device, guint32 busy)
 {
+    const CostCorrection *newest = NULL;
     for (guint i = 0; i < costs->corrections->len; i++)
     {
         const CostCorrection *correction = &g_array_index(costs->corrections, CostCorrection, i);
-        if (correction->device == device && correction->busy == busy)
-            return correction;
+        if (correction->device != device)
+            continue;
+        newest = correction;
+        if (correction->busy == busy)
+            break;
     }
-    return NULL;
+    return newest;
 }
 
 void ifm_costs_correct(IfmCosts *costs, int device, guint32 busy, double factor, double spread_ratio)
 {
     g_return_if_fail(device >= 0 && device < costs->n_devices && factor > 0 && isfinite(factor));
     busy &= ~(1u << device);
-    CostCorrection *known = (CostCorrection *)costs_correction(costs, device, busy);
     CostCorrection correction = { device, busy, factor, spread_ratio };
-    if (known != NULL)
-        *known = correction;
-    else
-        g_array_append_val(costs->corrections, correction);
+    for (guint i = 0; i < costs->corrections->len; i++)
+    {
+        const CostCorrection *known = &g_array_index(costs->corrections, CostCorrection, i);
+        if (known->device == device && known->busy == busy)
+            g_array_remove_index(costs->corrections, i--);
+    }
+    g_array_append_val(costs->corrections, correction);
     costs->has_busy = costs->has_busy || busy != 0;
 }
 

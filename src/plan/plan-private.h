@@ -84,7 +84,8 @@ double costs_slow_down(const IfmCosts *costs, int device, const CostRange *range
                        gboolean *known);
 /* A measured range at a size. A static device's must be one of its points: NaN where it is not. */
 double costs_piece_ns(const IfmCosts *costs, int device, const CostRange *range, double nodes, double edges);
-/* Returns: NULL where no run showed anything. @busy: without the device itself */
+/* That of the very mask, else the newest of the device: a device that is slower today than its tables is so alone, too.
+ * NULL where no run showed anything of it. @busy: without the device itself */
 const CostCorrection *costs_correction(const IfmCosts *costs, int device, guint32 busy);
 gboolean costs_reads_edges(const IfmCosts *costs, int first, int last);
 /* The sizes at which a static device has a latency of a range. @sizes: (out) [n_sizes of the device]    Returns: how many

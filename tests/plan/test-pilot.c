@@ -127,28 +127,35 @@ static double share_of(const IfmPlan *plan, const char *alias)
     return 0;
 }
 
-/* Tables have A twice as slow as it is, so it gets too little; on "sharing", which they know nothing of, both slow each
+/* Tables have A twice as fast as it is, so it gets too much; on "sharing", which they know nothing of, both slow each
  * other by half. */
 static void check_put_right(const char *machine, double a, double b)
 {
     g_autoptr(GError) error = NULL;
-    g_autoptr(IfmCosts) costs = costs_new(2 * TRUE_A, TRUE_B);
+    g_autoptr(IfmCosts) costs = costs_new(0.5 * TRUE_A, TRUE_B);
     g_autoptr(GArray) rounds = NULL;
     Trial trial;
     trial_init(&trial, costs, machine);
     double before_ns = simulated_ns(costs, trial.answer.plan, 60);
-    g_assert_cmpfloat_with_epsilon(share_of(trial.answer.plan, "A"), TRUE_B / (2 * TRUE_A + TRUE_B), 0.002);
+    g_assert_cmpfloat_with_epsilon(share_of(trial.answer.plan, "A"), TRUE_B / (0.5 * TRUE_A + TRUE_B), 0.002);
     g_autoptr(IfmPlan) plan = ifm_plan_pilot(costs, &trial.question, trial.answer.plan, &trial.options, &rounds, &error);
     g_assert_no_error(error);
     g_assert_cmpfloat_with_epsilon(share_of(plan, "A"), b / (a + b), 0.015);
     double predicted_ns = simulated_ns(costs, plan, 60), measured_ns = run_ns(&trial, plan, 60);
     g_assert_cmpfloat_with_epsilon(predicted_ns / measured_ns, 1, 0.015);
+    for (guint i = 0; i < rounds->len; i++)
+    {
+        const IfmPilotRound *round = &g_array_index(rounds, IfmPilotRound, i);
+        g_autofree char *text = ifm_plan_to_text(round->plan);
+        g_test_message("%s, %u batches: predicted %.0f ns, measured %.0f ns", text, (guint)round->n_batches,
+                       round->predicted_ns, round->measured_ns);
+    }
     g_assert_cmpuint(rounds->len, >=, 2); /* the plan by the tables, and the one that it led to */
     const IfmPilotRound *first = &g_array_index(rounds, IfmPilotRound, 0),
                         *last = &g_array_index(rounds, IfmPilotRound, rounds->len - 1);
     g_assert_true(ifm_plan_same_shape(first->plan, trial.answer.plan));
     g_assert_cmpfloat(fabs(first->predicted_ns / first->measured_ns - 1), >, 0.1);
-    g_assert_cmpfloat(fabs(last->predicted_ns / last->measured_ns - 1), <, 0.03);
+    g_assert_cmpfloat(fabs(last->predicted_ns / last->measured_ns - 1), <, 0.05);
     g_assert_cmpfloat(last->measured_ns / (double)last->n_batches, <, first->measured_ns / (double)first->n_batches);
     ifm_costs_forget_corrections(costs);
     g_assert_cmpfloat(simulated_ns(costs, trial.answer.plan, 60), ==, before_ns);
@@ -169,7 +176,7 @@ static void test_unknown_contention(void)
 static void test_kept_plan(void)
 {
     g_autoptr(GError) error = NULL;
-    g_autoptr(IfmCosts) costs = costs_new(2 * TRUE_A, TRUE_B);
+    g_autoptr(IfmCosts) costs = costs_new(0.5 * TRUE_A, TRUE_B);
     g_autoptr(GArray) rounds = NULL;
     Trial trial;
     trial_init(&trial, costs, "four");
