@@ -73,6 +73,7 @@ static IfmMeasurement *run(const Pilot *pilot, const IfmPlan *plan, gsize n_batc
     plan_case.plans = (const json_t *const *)plans->pdata;
     plan_case.n_batches = n_batches;
     plan_case.repetitions = 1;
+    plan_case.ci_ratio = 0;
     plan_case.device_time = "off";
     plan_case.verify = plan_case.bound = FALSE;
     plan_case.fallbacks = plan_case.prediction = NULL;
