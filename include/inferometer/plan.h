@@ -278,9 +278,11 @@ typedef struct
 /**
  * ifm_plan_pilot: Runs @plan, corrects @costs by what each of its devices took (ifm_costs_correct()), by what parting and
  * merging took, and by what the makespan shows beyond these; searches again, and so on until the search gives a plan that
- * was run, its shares within a hundredth; 4 rounds at most.
+ * was run, its shares within a hundredth; 5 rounds at most. Where the tables leave it in doubt whether the best plan is
+ * better than a single device, both are run.
  * @rounds: (out) (transfer full) IfmPilotRound, the first the plan by the tables
- * Returns: (transfer full) the plan to run: the last one searched where it was run, else the fastest of those run. @costs
+ * Returns: (transfer full) the plan to run: for throughput the fastest of those run, its shares as the last search has
+ * them; else the last one searched where it was run. @costs
  * stays corrected. NULL with the error of a run or a search; the costs are then as the tables say.
  */
 IfmPlan *ifm_plan_pilot(IfmCosts *costs, const IfmPlanQuestion *question, const IfmPlan *plan,
