@@ -49,10 +49,12 @@ IfmModel *ifm_model_ref(IfmModel *model);
 void ifm_model_unref(IfmModel *model);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmModel, ifm_model_unref)
 
-/** ifm_model_serialize: Returns: (transfer full) the ONNX file's bytes; those of the file itself where it was opened. */
+/** ifm_model_serialize: Returns: (transfer full) the ONNX file's bytes: those of the file itself where it was opened; of a
+ * built model with all weights in it (IFM_ERROR_INVALID where those are more than one file can hold). */
 GBytes *ifm_model_serialize(IfmModel *model, GError **error);
-/** ifm_model_save: Writes atomically. Returns: FALSE with IFM_ERROR_UNAVAILABLE (disk full, read-only: the file is as
- * before). */
+/** ifm_model_save: Writes atomically; before it, into the same folder, the model's external data, unless a file of that
+ * name with these very bytes is there (one of other bytes is replaced). A pipe or device gets ifm_model_serialize().
+ * Returns: FALSE with IFM_ERROR_UNAVAILABLE (disk full, read-only: the file is as before). */
 gboolean ifm_model_save(IfmModel *model, const char *path, GError **error);
 
 /** ifm_model_path: the file it was opened from, NULL where it was built or parsed. */
@@ -279,6 +281,18 @@ void ifm_model_builder_weight(IfmModelBuilder *builder, const char *name, const 
  * ifm_model_builder_finish(), so that weights too large for one ONNX file (2 GiB) are refused before any work is done. */
 void ifm_model_builder_random_weight(IfmModelBuilder *builder, const char *name, int rank, const gint64 *shape,
                                      double bound, guint32 seed);
+/**
+ * ifm_model_builder_external: Drawn weights added after this, of IFM_MODEL_EXTERNAL_LEAST_BYTES or more, go into a file of
+ * their own in the model's folder, as ONNX's external data, for which its 2 GiB are no limit. In memory until then,
+ * ifm_model_save() writes that file (see there); ifm_model_serialize() returns one file with all in it.
+ * @location: its name. Models that draw the same weights in the same order may share it.
+ */
+#define IFM_MODEL_EXTERNAL_LEAST_BYTES (1 << 14)
+void ifm_model_builder_external(IfmModelBuilder *builder, const char *location);
+/** ifm_model_builder_drawn_weight: f32, uniform in [low, high); each number a function of (@seed, @name, its index) alone,
+ * the same on every machine: hundreds of millions take a second. Drawn by ifm_model_builder_finish(). */
+void ifm_model_builder_drawn_weight(IfmModelBuilder *builder, const char *name, int rank, const gint64 *shape, double low,
+                                    double high, guint32 seed);
 void ifm_model_builder_metadata(IfmModelBuilder *builder, const char *key, const char *value);
 /**
  * ifm_model_builder_node: Adds a node; returns its index, for the attribute calls.

@@ -10,20 +10,27 @@
 struct IfmModelBuilder
 {
     Onnx__ModelProto *proto;
-    gsize weight_bytes; /* of all weights */
+    gsize weight_bytes; /* of all weights that the file itself holds */
     GArray *drawn;      /* RandomWeight */
-    GError *error;      /* the first */
+    char *location;     /* where large weights go, in a file beside the model; NULL: nowhere */
+    gsize external_size;
+    guint8 *external; /* [external_size] that file's bytes, once all weights are known */
+    GError *error;    /* the first */
 };
 
 /* A weight whose numbers are drawn when the model is finished: by then it is known that all of it fits into a file. */
 typedef struct
 {
     Onnx__TensorProto *tensor;
-    double bound;
+    double low, high;
     guint32 seed;
+    gboolean by_index;  /* each number by its index alone; else one generator's numbers in a row */
+    gboolean external;  /* in the file beside the model … */
+    gsize offset, size; /* … there */
 } RandomWeight;
 
-#define MOST_FILE_BYTES G_MAXINT32 /* protobuf's limit for one message, and so for one ONNX file */
+#define MOST_FILE_BYTES IFM_ONNX_MOST_FILE_BYTES
+#define EXTERNAL_ALIGNMENT 4096 /* a page: what the ONNX format asks for, so that a weight can be mapped by itself */
 
 /* The messages are freed by protobuf-c, whose allocator is malloc; GLib's is the same one. */
 #define NEW_MESSAGE(Type, type)                                                                                            \
@@ -102,6 +109,8 @@ void ifm_model_builder_free(IfmModelBuilder *builder)
     if (builder == NULL)
         return;
     g_array_unref(builder->drawn);
+    g_free(builder->location);
+    g_free(builder->external);
     onnx__model_proto__free_unpacked(builder->proto, NULL);
     g_clear_error(&builder->error);
     g_free(builder);
@@ -164,25 +173,16 @@ void ifm_model_builder_output(IfmModelBuilder *builder, const char *name, IfmDty
 
 /* --- weights -------------------------------------------------------------------------------------------------------- */
 
-/* add_weight: Adds an initializer whose bytes are still to come. Returns: NULL where it failed (the builder knows why). */
-static Onnx__TensorProto *add_weight(IfmModelBuilder *builder, const char *name, IfmDtype dtype, int rank,
-                                     const gint64 *shape)
+/* new_weight: Adds an initializer without values. Returns: NULL where it failed (the builder knows why). */
+static Onnx__TensorProto *new_weight(IfmModelBuilder *builder, const char *name, IfmDtype dtype, int rank,
+                                     const gint64 *shape, gsize *size)
 {
     g_autoptr(GError) error = NULL;
-    gsize size;
     if (builder->error != NULL)
         return NULL;
-    if (!ifm_shape_size_bytes(dtype, rank, shape, &size, &error))
+    if (!ifm_shape_size_bytes(dtype, rank, shape, size, &error))
     {
         fail(builder, "weight '%s': %s", name, error->message);
-        return NULL;
-    }
-    if (size > MOST_FILE_BYTES - builder->weight_bytes)
-    {
-        fail(builder,
-             "weight '%s': with its %" G_GSIZE_FORMAT " bytes the weights are more than the %d (2 GiB) that one ONNX "
-             "file can hold",
-             name, size, MOST_FILE_BYTES);
         return NULL;
     }
     Onnx__TensorProto *tensor = new_tensor_proto();
@@ -191,9 +191,28 @@ static Onnx__TensorProto *add_weight(IfmModelBuilder *builder, const char *name,
     tensor->data_type = (gint32)dtype;
     tensor->n_dims = (gsize)rank;
     tensor->dims = g_memdup2(shape, (gsize)rank * sizeof *shape);
+    append(&builder->proto->graph->initializer, &builder->proto->graph->n_initializer, tensor);
+    return tensor;
+}
+
+/* add_weight: Adds an initializer whose bytes, in the file itself, are still to come. */
+static Onnx__TensorProto *add_weight(IfmModelBuilder *builder, const char *name, IfmDtype dtype, int rank,
+                                     const gint64 *shape)
+{
+    gsize size;
+    Onnx__TensorProto *tensor = new_weight(builder, name, dtype, rank, shape, &size);
+    if (tensor == NULL)
+        return NULL;
+    if (size > MOST_FILE_BYTES - builder->weight_bytes)
+    {
+        fail(builder,
+             "weight '%s': with its %" G_GSIZE_FORMAT " bytes the weights are more than the %d (2 GiB) that one ONNX "
+             "file can hold",
+             name, size, MOST_FILE_BYTES);
+        return NULL;
+    }
     tensor->has_raw_data = TRUE;
     tensor->raw_data = (ProtobufCBinaryData){ size, NULL };
-    append(&builder->proto->graph->initializer, &builder->proto->graph->n_initializer, tensor);
     builder->weight_bytes += size;
     return tensor;
 }
@@ -220,23 +239,97 @@ void ifm_model_builder_weight(IfmModelBuilder *builder, const char *name, const 
 void ifm_model_builder_random_weight(IfmModelBuilder *builder, const char *name, int rank, const gint64 *shape,
                                      double bound, guint32 seed)
 {
-    RandomWeight weight = { add_weight(builder, name, IFM_DTYPE_F32, rank, shape), bound, seed };
+    RandomWeight weight = { .low = -bound, .high = bound, .seed = seed };
+    weight.tensor = add_weight(builder, name, IFM_DTYPE_F32, rank, shape);
     if (weight.tensor != NULL)
         g_array_append_val(builder->drawn, weight);
 }
 
+void ifm_model_builder_external(IfmModelBuilder *builder, const char *location)
+{
+    if (builder->location != NULL)
+        fail(builder, "external data '%s': there is '%s' already", location, builder->location);
+    else if (*location == '\0' || strchr(location, '/') != NULL || g_str_equal(location, "..") ||
+             g_str_equal(location, "."))
+        fail(builder, "external data '%s': not the name of a file", location);
+    else
+        builder->location = g_strdup(location);
+}
+
+static void add_external_value(Onnx__TensorProto *tensor, const char *key, char *value /* (transfer full) */)
+{
+    Onnx__StringStringEntryProto *entry = new_string_string_entry_proto();
+    entry->key = g_strdup(key);
+    entry->value = value;
+    append(&tensor->external_data, &tensor->n_external_data, entry);
+}
+
+/* add_external: Gives the weight a place in the file beside the model. */
+static void add_external(IfmModelBuilder *builder, RandomWeight *weight)
+{
+    Onnx__TensorProto *tensor = weight->tensor;
+    weight->external = TRUE;
+    weight->offset = (builder->external_size + EXTERNAL_ALIGNMENT - 1) / EXTERNAL_ALIGNMENT * (gsize)EXTERNAL_ALIGNMENT;
+    builder->external_size = weight->offset + weight->size;
+    tensor->has_data_location = TRUE;
+    tensor->data_location = ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL;
+    add_external_value(tensor, "location", g_strdup(builder->location));
+    add_external_value(tensor, "offset", g_strdup_printf("%" G_GSIZE_FORMAT, weight->offset));
+    add_external_value(tensor, "length", g_strdup_printf("%" G_GSIZE_FORMAT, weight->size));
+}
+
+void ifm_model_builder_drawn_weight(IfmModelBuilder *builder, const char *name, int rank, const gint64 *shape, double low,
+                                    double high, guint32 seed)
+{
+    RandomWeight weight = { .low = low, .high = high, .seed = seed, .by_index = TRUE };
+    gboolean large = ifm_shape_size_bytes(IFM_DTYPE_F32, rank, shape, &weight.size, NULL) &&
+                     weight.size >= IFM_MODEL_EXTERNAL_LEAST_BYTES && builder->location != NULL;
+    if (large && weight.size > (gsize)G_MAXINT64 / 2 - builder->external_size)
+        fail(builder, "weight '%s': %" G_GSIZE_FORMAT " bytes are too many", name, weight.size);
+    weight.tensor = large ? new_weight(builder, name, IFM_DTYPE_F32, rank, shape, &weight.size)
+                          : add_weight(builder, name, IFM_DTYPE_F32, rank, shape);
+    if (weight.tensor == NULL)
+        return;
+    if (large)
+        add_external(builder, &weight);
+    g_array_append_val(builder->drawn, weight);
+}
+
+/* make_external: The zeros between two weights are part of the file. */
+static gboolean make_external(IfmModelBuilder *builder)
+{
+    if (builder->external_size == 0 || (builder->external = g_try_malloc0(builder->external_size)) != NULL)
+        return TRUE;
+    fail(builder, "no memory for %" G_GSIZE_FORMAT " bytes of weights", builder->external_size);
+    builder->error->code = IFM_ERROR_MEMORY;
+    return FALSE;
+}
+
+static void draw_in_a_row(const RandomWeight *weight)
+{
+    Onnx__TensorProto *proto = weight->tensor;
+    IfmTensor tensor;
+    g_autoptr(GRand) random = ifm_onnx_random(weight->seed, proto->name);
+    if (ifm_tensor_wrap(&tensor, IFM_DTYPE_F32, (int)proto->n_dims, proto->dims, proto->raw_data.data, NULL))
+        ifm_tensor_fill_random(&tensor, random, weight->low, weight->high, NULL);
+}
+
 static void draw_weights(IfmModelBuilder *builder)
 {
-    for (guint i = 0; i < builder->drawn->len; i++)
+    gboolean good = make_external(builder);
+    for (guint i = 0; i < builder->drawn->len && good; i++)
     {
         const RandomWeight *weight = &g_array_index(builder->drawn, RandomWeight, i);
         Onnx__TensorProto *proto = weight->tensor;
-        IfmTensor tensor;
-        if (!make_room(builder, proto))
-            return;
-        g_autoptr(GRand) random = ifm_onnx_random(weight->seed, proto->name);
-        if (ifm_tensor_wrap(&tensor, IFM_DTYPE_F32, (int)proto->n_dims, proto->dims, proto->raw_data.data, NULL))
-            ifm_tensor_fill_random(&tensor, random, -weight->bound, weight->bound, NULL);
+        good = weight->external || make_room(builder, proto);
+        if (good && weight->by_index)
+        {
+            void *values = weight->external ? builder->external + weight->offset : proto->raw_data.data;
+            gsize size = weight->external ? weight->size : proto->raw_data.len;
+            ifm_onnx_draw(values, size / sizeof(float), weight->low, weight->high, weight->seed, proto->name);
+        }
+        else if (good)
+            draw_in_a_row(weight);
     }
     g_array_set_size(builder->drawn, 0);
 }
@@ -347,5 +440,8 @@ IfmModel *ifm_model_builder_finish(IfmModelBuilder *builder, GError **error)
         ifm_onnx_tidy_error(error, NULL);
         return NULL;
     }
-    return ifm_model_parse(bytes, name, error);
+    if (builder->external == NULL)
+        return ifm_model_parse(bytes, name, error);
+    g_autoptr(GBytes) external = g_bytes_new_take(g_steal_pointer(&builder->external), builder->external_size);
+    return ifm_onnx_parse_built(bytes, name, builder->location, external, error);
 }

@@ -94,7 +94,8 @@ static gboolean load(IfmModel *model, GError **error)
     return TRUE;
 }
 
-static IfmModel *model_new(GBytes *bytes, const char *path, const char *name, GError **error)
+static IfmModel *model_new(GBytes *bytes, const char *path, const char *name, const char *location, GBytes *external,
+                           GError **error)
 {
     g_autoptr(IfmModel) model = g_new0(IfmModel, 1);
     g_atomic_ref_count_init(&model->references);
@@ -102,8 +103,10 @@ static IfmModel *model_new(GBytes *bytes, const char *path, const char *name, GE
     model->bytes = g_bytes_ref(bytes);
     model->path = g_strdup(path);
     model->attached = g_ptr_array_new();
-    model->external = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, (GDestroyNotify)g_mapped_file_unref);
+    model->external = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, (GDestroyNotify)g_bytes_unref);
     model->external_order = g_ptr_array_new();
+    if (external != NULL)
+        ifm_onnx_add_external(model, location, g_bytes_ref(external));
     if (load(model, error))
         return g_steal_pointer(&model);
     ifm_onnx_tidy_error(error, name);
@@ -112,7 +115,12 @@ static IfmModel *model_new(GBytes *bytes, const char *path, const char *name, GE
 
 IfmModel *ifm_model_parse(GBytes *bytes, const char *name, GError **error)
 {
-    return model_new(bytes, NULL, name, error);
+    return model_new(bytes, NULL, name, NULL, NULL, error);
+}
+
+IfmModel *ifm_onnx_parse_built(GBytes *bytes, const char *name, const char *location, GBytes *external, GError **error)
+{
+    return model_new(bytes, NULL, name, location, external, error);
 }
 
 /* map_file: A directory or a pipe is refused before it is opened: opening a pipe would wait for its writer. */
@@ -154,7 +162,7 @@ IfmModel *ifm_model_open(const char *path, GError **error)
         return NULL;
     }
     g_autoptr(GBytes) bytes = g_mapped_file_get_bytes(file);
-    return model_new(bytes, path, path, error);
+    return model_new(bytes, path, path, NULL, NULL, error);
 }
 
 IfmModel *ifm_model_ref(IfmModel *model)
@@ -188,14 +196,24 @@ void ifm_model_unref(IfmModel *model)
 
 GBytes *ifm_model_serialize(IfmModel *model, GError **error)
 {
-    return g_bytes_ref(model->bytes);
+    gboolean built = model->path == NULL && model->external_order->len > 0;
+    return built ? ifm_onnx_inline(model, error) : g_bytes_ref(model->bytes);
+}
+
+/* Beside a pipe or a device there is no place for a second file: all goes into the one. */
+static gboolean save(IfmModel *model, const char *path, GError **error)
+{
+    struct stat there;
+    gboolean whole = stat(path, &there) == 0 && !S_ISREG(there.st_mode);
+    g_autoptr(GBytes) bytes = whole ? ifm_model_serialize(model, error) : g_bytes_ref(model->bytes);
+    gsize size = 0;
+    const char *data = bytes != NULL ? g_bytes_get_data(bytes, &size) : NULL;
+    return bytes != NULL && (whole || ifm_onnx_save_external(model, path, error)) && ifm_file_save(path, data, size, error);
 }
 
 gboolean ifm_model_save(IfmModel *model, const char *path, GError **error)
 {
-    gsize size;
-    const char *data = g_bytes_get_data(model->bytes, &size);
-    if (ifm_file_save(path, data, size, error))
+    if (save(model, path, error))
         return TRUE;
     ifm_onnx_tidy_error(error, NULL);
     return FALSE;
@@ -226,11 +244,12 @@ const char *ifm_model_metadata(const IfmModel *model, const char *key)
     return NULL;
 }
 
-static void digest_file(GChecksum *checksum, GMappedFile *file)
+static void digest_bytes(GChecksum *checksum, GBytes *bytes)
 {
-    gsize size = g_mapped_file_get_length(file);
+    gsize size;
+    const guchar *data = g_bytes_get_data(bytes, &size);
     if (size > 0)
-        g_checksum_update(checksum, (const guchar *)g_mapped_file_get_contents(file), (gssize)size);
+        g_checksum_update(checksum, data, (gssize)size);
 }
 
 const char *ifm_model_digest(IfmModel *model, GError **error)
@@ -239,11 +258,9 @@ const char *ifm_model_digest(IfmModel *model, GError **error)
     if (model->digest == NULL)
     {
         g_autoptr(GChecksum) checksum = g_checksum_new(G_CHECKSUM_SHA256);
-        gsize size;
-        const guchar *data = g_bytes_get_data(model->bytes, &size);
-        g_checksum_update(checksum, data, (gssize)size);
+        digest_bytes(checksum, model->bytes);
         for (guint i = 0; i < model->external_order->len; i++)
-            digest_file(checksum, g_hash_table_lookup(model->external, g_ptr_array_index(model->external_order, i)));
+            digest_bytes(checksum, g_hash_table_lookup(model->external, g_ptr_array_index(model->external_order, i)));
         model->digest = g_strdup(g_checksum_get_string(checksum));
     }
     g_mutex_unlock(&model->lock);

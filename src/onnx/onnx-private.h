@@ -42,6 +42,23 @@ gboolean ifm_onnx_tensor_wrap(const Onnx__TensorProto *proto, IfmTensor *tensor)
 /* ifm_onnx_type_bits: Returns: bits an element of a TensorProto.DataType takes; 0 for strings and unknown types. */
 guint ifm_onnx_type_bits(int data_type);
 
+/* --- model-external.c: weights in files beside the model ------------------------------------------------------------ */
+
+#define IFM_ONNX_MOST_FILE_BYTES G_MAXINT32 /* protobuf's limit for one message, and so for one ONNX file */
+
+/* ifm_onnx_add_external: @bytes: (transfer full)    Returns: them, borrowed. */
+GBytes *ifm_onnx_add_external(IfmModel *model, const char *location, GBytes *bytes);
+/* ifm_onnx_parse_built: ifm_model_parse() of a model whose external data are in memory.
+ * @external: what lies at @location; NULL: nothing does */
+IfmModel *ifm_onnx_parse_built(GBytes *bytes, const char *name, const char *location, GBytes *external, GError **error);
+/* ifm_onnx_save_external: Writes the model's external data into the folder of @path, where they are not yet. */
+gboolean ifm_onnx_save_external(const IfmModel *model, const char *path, GError **error);
+/* ifm_onnx_inline: Returns: (transfer full) the model's file with its external data in it. */
+GBytes *ifm_onnx_inline(const IfmModel *model, GError **error);
+/* ifm_onnx_draw: Fills @values with numbers uniform in [@low, @high), each a function of (@seed, @name, its index) alone.
+ */
+void ifm_onnx_draw(float *values, gsize n, double low, double high, guint32 seed, const char *name);
+
 /* --- graph-check.c -------------------------------------------------------------------------------------------------- */
 
 /*
@@ -71,7 +88,7 @@ struct IfmModel
     char *path, *name;
     Onnx__ModelProto *proto;
     GPtrArray *attached;       /* Onnx__TensorProto* whose raw_data belongs to `bytes` or `external` */
-    GHashTable *external;      /* location -> GMappedFile* */
+    GHashTable *external;      /* location -> GBytes*: a file, mapped, or what a built model is to write there */
     GPtrArray *external_order; /* the locations, as first named (borrowed) */
     gint64 opset;
     GPtrArray *inputs, *outputs; /* IfmPort* */

@@ -211,11 +211,11 @@ static char *inside_folder(const char *folder, const char *location, GError **er
     return result;
 }
 
-static GMappedFile *map_external(IfmModel *model, const char *location, GError **error)
+static GBytes *map_external(IfmModel *model, const char *location, GError **error)
 {
-    GMappedFile *file = g_hash_table_lookup(model->external, location);
-    if (file != NULL)
-        return file;
+    GBytes *found = g_hash_table_lookup(model->external, location);
+    if (found != NULL)
+        return found;
     if (model->path == NULL)
     {
         IFM_ONNX_INVALID(error, "external data '%s': a model in memory has no folder to look in", location);
@@ -226,17 +226,13 @@ static GMappedFile *map_external(IfmModel *model, const char *location, GError *
     if (real == NULL)
         return NULL;
     g_autoptr(GError) trouble = NULL;
+    g_autoptr(GMappedFile) file = NULL;
     struct stat status;
     if (stat(real, &status) != 0 || !S_ISREG(status.st_mode))
         IFM_ONNX_INVALID(error, "external data '%s' is not a regular file", location);
     else if ((file = g_mapped_file_new(real, FALSE, &trouble)) == NULL)
         g_set_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE, "external data '%s': %s", location, trouble->message);
-    if (file == NULL)
-        return NULL;
-    char *key = g_strdup(location);
-    g_hash_table_insert(model->external, key, file);
-    g_ptr_array_add(model->external_order, key);
-    return file;
+    return file != NULL ? ifm_onnx_add_external(model, location, g_mapped_file_get_bytes(file)) : NULL;
 }
 
 static gboolean attach_external(IfmModel *model, Onnx__TensorProto *tensor, GError **error)
@@ -261,10 +257,10 @@ static gboolean attach_external(IfmModel *model, Onnx__TensorProto *tensor, GErr
                          shape, needed, location, length + (tensor->has_raw_data ? tensor->raw_data.len : 0));
         return FALSE;
     }
-    GMappedFile *file = map_external(model, location, error);
-    if (file == NULL)
+    GBytes *bytes = map_external(model, location, error);
+    if (bytes == NULL)
         return FALSE;
-    guint64 size = g_mapped_file_get_length(file);
+    guint64 size = g_bytes_get_size(bytes);
     if (offset > size || length > size - offset)
     {
         IFM_ONNX_INVALID(error,
@@ -276,7 +272,7 @@ static gboolean attach_external(IfmModel *model, Onnx__TensorProto *tensor, GErr
     tensor->has_raw_data = TRUE;
     if (length > 0)
     {
-        tensor->raw_data.data = (guint8 *)g_mapped_file_get_contents(file) + offset;
+        tensor->raw_data.data = (guint8 *)g_bytes_get_data(bytes, NULL) + offset;
         tensor->raw_data.len = (gsize)length;
         g_ptr_array_add(model->attached, tensor);
     }

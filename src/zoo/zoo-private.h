@@ -16,6 +16,15 @@ IfmModel *ifm_zoo_matmul_build(const gint64 *values, guint32 seed, GError **erro
 extern const IfmZooParameter ifm_zoo_matmul_stages_parameters[];
 IfmModel *ifm_zoo_matmul_stages_build(const gint64 *values, guint32 seed, GError **error);
 
+/* The convolutional networks: their parameters are ifm_cnn_parameters of cnn-private.h. */
+IfmModel *ifm_zoo_alexnet_build(const gint64 *values, guint32 seed, GError **error);
+IfmModel *ifm_zoo_densenet121_build(const gint64 *values, guint32 seed, GError **error);
+IfmModel *ifm_zoo_googlenet_build(const gint64 *values, guint32 seed, GError **error);
+IfmModel *ifm_zoo_resnet18_build(const gint64 *values, guint32 seed, GError **error);
+IfmModel *ifm_zoo_resnet50_build(const gint64 *values, guint32 seed, GError **error);
+IfmModel *ifm_zoo_resnet152_build(const gint64 *values, guint32 seed, GError **error);
+IfmModel *ifm_zoo_vgg16_build(const gint64 *values, guint32 seed, GError **error);
+
 extern const IfmZooParameter ifm_zoo_small_cnn_parameters[];
 IfmModel *ifm_zoo_small_cnn_build(const gint64 *values, guint32 seed, GError **error);
 

@@ -1,9 +1,22 @@
 #include <inferometer/nearest.h>
 
-#include "zoo-private.h"
+#include "cnn-private.h"
 
 /* The table of models: one row each, sorted by name. Steps to add one: docs/add-a-model.md. */
 static const IfmZooEntry entries[] = {
+    { .name = "alexnet",
+      .help = "image classifier of 8 layers (torchvision's AlexNet), 61.1 million parameters",
+      .parameters = ifm_cnn_parameters,
+      .build = ifm_zoo_alexnet_build },
+    { .name = "densenet121",
+      .help = "image classifier of dense blocks (torchvision's DenseNet-121), 8.0 million parameters",
+      .parameters = ifm_cnn_parameters,
+      .build = ifm_zoo_densenet121_build },
+    { .name = "googlenet",
+      .help = "image classifier of Inception modules (torchvision's GoogLeNet: batch norm, no auxiliary heads), 6.6 "
+              "million parameters",
+      .parameters = ifm_cnn_parameters,
+      .build = ifm_zoo_googlenet_build },
     { .name = "graphsage",
       .help = "a GraphSAGE layer, or a range of its seven stages: docs/stages.md",
       .parameters = ifm_zoo_graphsage_parameters,
@@ -12,6 +25,18 @@ static const IfmZooEntry entries[] = {
       .help = "y = x W: one matrix product, or a chain of them",
       .parameters = ifm_zoo_matmul_parameters,
       .build = ifm_zoo_matmul_build },
+    { .name = "resnet152",
+      .help = "residual network (torchvision's ResNet-152 v1.5), 60.2 million parameters",
+      .parameters = ifm_cnn_parameters,
+      .build = ifm_zoo_resnet152_build },
+    { .name = "resnet18",
+      .help = "residual network (torchvision's ResNet-18), 11.7 million parameters",
+      .parameters = ifm_cnn_parameters,
+      .build = ifm_zoo_resnet18_build },
+    { .name = "resnet50",
+      .help = "residual network (torchvision's ResNet-50 v1.5), 25.6 million parameters",
+      .parameters = ifm_cnn_parameters,
+      .build = ifm_zoo_resnet50_build },
     { .name = "small-cnn",
       .help = "a small image classifier: two convolutions, pooling, a dense layer, softmax",
       .parameters = ifm_zoo_small_cnn_parameters,
@@ -20,6 +45,10 @@ static const IfmZooEntry entries[] = {
       .help = "matrix products in four stages of different cost, or a range of them: docs/stages.md",
       .parameters = ifm_zoo_matmul_stages_parameters,
       .build = ifm_zoo_matmul_stages_build },
+    { .name = "vgg16",
+      .help = "image classifier of 16 layers (torchvision's VGG-16), 138.4 million parameters",
+      .parameters = ifm_cnn_parameters,
+      .build = ifm_zoo_vgg16_build },
     { NULL },
 };
 

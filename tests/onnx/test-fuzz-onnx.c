@@ -9,6 +9,11 @@ static void run_zoo(gconstpointer name)
     g_autoptr(GError) error = NULL;
     g_autoptr(IfmModel) model = ifm_zoo_build(name, NULL, 1, &error);
     g_assert_no_error(error);
+    if (ifm_model_n_parameters(model) > 1000000)
+    {
+        g_test_skip("it has too many weights to be cut off and changed everywhere");
+        return;
+    }
     g_autoptr(GBytes) bytes = ifm_model_serialize(model, NULL);
     gsize size;
     const char *data = g_bytes_get_data(bytes, &size);

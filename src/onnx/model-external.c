@@ -1,0 +1,139 @@
+/* Weights that lie in a file beside the model: drawn in memory, written when the model is saved, or put into the model. */
+#include <string.h>
+
+#include <glib/gstdio.h>
+
+#include <inferometer/file.h>
+
+#include "onnx-private.h"
+
+GBytes *ifm_onnx_add_external(IfmModel *model, const char *location, GBytes *bytes)
+{
+    char *key = g_strdup(location);
+    g_hash_table_insert(model->external, key, bytes);
+    g_ptr_array_add(model->external_order, key);
+    return bytes;
+}
+
+/* --- drawing ---------------------------------------------------------------------------------------------------------- */
+
+/* mix: the finaliser of SplitMix64, a bijection in which each bit of the result depends on all of @z (Steele et al., Fast
+ * splittable pseudorandom number generators, 2014). */
+static guint64 mix(guint64 z)
+{
+    z = (z ^ (z >> 30)) * G_GUINT64_CONSTANT(0xbf58476d1ce4e5b9);
+    z = (z ^ (z >> 27)) * G_GUINT64_CONSTANT(0x94d049bb133111eb);
+    return z ^ (z >> 31);
+}
+
+static guint64 key_of(guint32 seed, const char *name)
+{
+    guint64 key = mix(seed + G_GUINT64_CONSTANT(0x9e3779b97f4a7c15));
+    for (; *name != '\0'; name++)
+        key = mix(key + (guchar)*name + 1);
+    return key;
+}
+
+/* A counter is mixed, so there is no state to carry from one number to the next: the loop runs as fast as memory takes it.
+ * @step has the 24 bits of a float and a number drawn has 24, too: their product is exact as a double, so that a machine
+ * that fuses the addition rounds as one that does not, and the bytes are the same everywhere. */
+void ifm_onnx_draw(float *values, gsize n, double low, double high, guint32 seed, const char *name)
+{
+    guint64 counter = key_of(seed, name);
+    double step = (double)(float)((high - low) / (1 << 24));
+    for (gsize i = 0; i < n; i += 2)
+    {
+        guint64 bits = mix(counter += G_GUINT64_CONSTANT(0x9e3779b97f4a7c15));
+        values[i] = (float)(low + step * (double)(bits >> 40));
+        if (i + 1 < n)
+            values[i + 1] = (float)(low + step * (double)(bits & 0xffffff));
+    }
+}
+
+/* --- writing ---------------------------------------------------------------------------------------------------------- */
+
+static gboolean has_these_bytes(const char *path, const void *data, gsize size)
+{
+    if (!g_file_test(path, G_FILE_TEST_IS_REGULAR))
+        return FALSE;
+    g_autoptr(GMappedFile) file = g_mapped_file_new(path, FALSE, NULL);
+    return file != NULL && g_mapped_file_get_length(file) == size &&
+           (size == 0 || memcmp(g_mapped_file_get_contents(file), data, size) == 0);
+}
+
+/* Without fsync: half a gigabyte of weights that can be drawn again is not worth seconds of waiting for the disk. Should
+ * the machine go down, the next save finds other bytes there and writes them anew. */
+static gboolean save_external(const char *folder, const char *location, GBytes *bytes, GError **error)
+{
+    g_autofree char *path = g_build_filename(folder, location, NULL);
+    g_autofree char *parent = g_path_get_dirname(path);
+    gsize size;
+    const void *data = g_bytes_get_data(bytes, &size);
+    if (has_these_bytes(path, data, size))
+        return TRUE;
+    if (strchr(location, '/') != NULL)
+        g_mkdir_with_parents(parent, 0777); /* where it fails, so does the writing, which tells why */
+    return ifm_file_save_temporary(path, data, size, error);
+}
+
+gboolean ifm_onnx_save_external(const IfmModel *model, const char *path, GError **error)
+{
+    g_autofree char *folder = g_path_get_dirname(path);
+    for (guint i = 0; i < model->external_order->len; i++)
+    {
+        const char *location = g_ptr_array_index(model->external_order, i);
+        if (!save_external(folder, location, g_hash_table_lookup(model->external, location), error))
+            return FALSE;
+    }
+    return TRUE;
+}
+
+/* --- in one file --------------------------------------------------------------------------------------------------------
+ */
+
+/* borrow_values: Gives the weights of a fresh message the bytes that the model's have. */
+static void borrow_values(const IfmModel *model, Onnx__GraphProto *graph)
+{
+    for (gsize i = 0; i < graph->n_initializer; i++)
+    {
+        Onnx__TensorProto *tensor = graph->initializer[i];
+        if (!tensor->has_data_location || tensor->data_location != ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL)
+            continue;
+        for (gsize k = 0; k < tensor->n_external_data; k++)
+            onnx__string_string_entry_proto__free_unpacked(tensor->external_data[k], NULL);
+        tensor->n_external_data = 0;
+        tensor->has_data_location = FALSE;
+        tensor->has_raw_data = TRUE;
+        tensor->raw_data = model->proto->graph->initializer[i]->raw_data;
+    }
+}
+
+static void give_back_values(const IfmModel *model, Onnx__GraphProto *graph)
+{
+    for (gsize i = 0; i < graph->n_initializer; i++)
+        if (graph->initializer[i]->raw_data.data == model->proto->graph->initializer[i]->raw_data.data)
+            graph->initializer[i]->raw_data = (ProtobufCBinaryData){ 0, NULL };
+}
+
+GBytes *ifm_onnx_inline(const IfmModel *model, GError **error)
+{
+    gsize size;
+    const guint8 *data = g_bytes_get_data(model->bytes, &size);
+    Onnx__ModelProto *proto = onnx__model_proto__unpack(NULL, size, data);
+    guint8 *packed = NULL;
+    g_assert(proto != NULL); /* it was when the model was made */
+    borrow_values(model, proto->graph);
+    size = onnx__model_proto__get_packed_size(proto);
+    if (size > IFM_ONNX_MOST_FILE_BYTES)
+        IFM_ONNX_INVALID(error,
+                         "%s: its %" G_GSIZE_FORMAT " bytes are more than the %d (2 GiB) that one ONNX file can hold",
+                         model->name, size, IFM_ONNX_MOST_FILE_BYTES);
+    else if ((packed = g_try_malloc(size)) == NULL)
+        g_set_error(error, IFM_ERROR, IFM_ERROR_MEMORY, "%s: no memory for its file's %" G_GSIZE_FORMAT " bytes",
+                    model->name, size);
+    else
+        onnx__model_proto__pack(proto, packed);
+    give_back_values(model, proto->graph);
+    onnx__model_proto__free_unpacked(proto, NULL);
+    return packed != NULL ? g_bytes_new_take(packed, size) : NULL;
+}

@@ -1,0 +1,74 @@
+/*
+ * GoogLeNet (Szegedy et al., Going deeper with convolutions, 2014), as torchvision has it: batch normalisation after each
+ * convolution, a 3x3 one where the paper has 5x5, and, in evaluation, no auxiliary heads.
+ */
+#include "cnn-private.h"
+
+#define EPSILON 1e-3
+
+/*
+ * Row: an Inception module, as the paper's table 1 lists its channels: 1x1; 1x1 before the 3x3, and that; 1x1 before the
+ * 5x5, and that; 1x1 behind the pooling. A row with @pool has that pooling instead.
+ */
+typedef struct
+{
+    const char *name;
+    int one, before_three, three, before_five, five, behind_pool;
+    int pool; /* kernel; stride 2 */
+} Row;
+
+static const Row rows[] = {
+    { "inception3a", 64, 96, 128, 16, 32, 32 },
+    { "inception3b", 128, 128, 192, 32, 96, 64 },
+    { "maxpool3", .pool = 3 },
+    { "inception4a", 192, 96, 208, 16, 48, 64 },
+    { "inception4b", 160, 112, 224, 24, 64, 64 },
+    { "inception4c", 128, 128, 256, 24, 64, 64 },
+    { "inception4d", 112, 144, 288, 32, 64, 64 },
+    { "inception4e", 256, 160, 320, 32, 128, 128 },
+    { "maxpool4", .pool = 2 },
+    { "inception5a", 256, 160, 320, 32, 128, 128 },
+    { "inception5b", 384, 192, 384, 48, 128, 128 },
+    { NULL },
+};
+
+/* unit: convolution, normalisation, rectifier. @module: "inception3a."    @name: within it */
+static IfmFeatures unit(IfmCnn *cnn, IfmFeatures from, const char *module, const char *name, IfmConv conv)
+{
+    from = ifm_cnn_conv(cnn, from, ifm_cnn_name(cnn, "%s%s.conv", module, name), conv, FALSE);
+    from = ifm_cnn_norm(cnn, from, ifm_cnn_name(cnn, "%s%s.bn", module, name), EPSILON, 1);
+    return ifm_cnn_relu(cnn, from, ifm_cnn_name(cnn, "%s%s.relu", module, name));
+}
+
+static IfmFeatures inception(IfmCnn *cnn, const Row *row, IfmFeatures from)
+{
+    const char *module = ifm_cnn_name(cnn, "%s.", row->name);
+    IfmFeatures branch[4];
+    branch[0] = unit(cnn, from, module, "branch1", (IfmConv){ row->one, 1, 1, 0 });
+    branch[1] = unit(cnn, from, module, "branch2.0", (IfmConv){ row->before_three, 1, 1, 0 });
+    branch[1] = unit(cnn, branch[1], module, "branch2.1", (IfmConv){ row->three, 3, 1, 1 });
+    branch[2] = unit(cnn, from, module, "branch3.0", (IfmConv){ row->before_five, 1, 1, 0 });
+    branch[2] = unit(cnn, branch[2], module, "branch3.1", (IfmConv){ row->five, 3, 1, 1 });
+    branch[3] = ifm_cnn_pool(cnn, from, ifm_cnn_name(cnn, "%sbranch4.0", module), (IfmPool){ "MaxPool", 3, 1, 1, FALSE });
+    branch[3] = unit(cnn, branch[3], module, "branch4.1", (IfmConv){ row->behind_pool, 1, 1, 0 });
+    return ifm_cnn_concat(cnn, branch, G_N_ELEMENTS(branch), row->name);
+}
+
+static void emit(IfmCnn *cnn, const void *data, IfmFeatures from)
+{
+    from = unit(cnn, from, "", "conv1", (IfmConv){ 64, 7, 2, 3 });
+    from = ifm_cnn_pool(cnn, from, "maxpool1", (IfmPool){ "MaxPool", 3, 2, 0, TRUE });
+    from = unit(cnn, from, "", "conv2", (IfmConv){ 64, 1, 1, 0 });
+    from = unit(cnn, from, "", "conv3", (IfmConv){ 192, 3, 1, 1 });
+    from = ifm_cnn_pool(cnn, from, "maxpool2", (IfmPool){ "MaxPool", 3, 2, 0, TRUE });
+    for (const Row *row = data; row->name != NULL; row++)
+        from = row->pool > 0 ? ifm_cnn_pool(cnn, from, row->name, (IfmPool){ "MaxPool", row->pool, 2, 0, TRUE })
+                             : inception(cnn, row, from);
+    ifm_cnn_pooled_scores(cnn, from, "fc");
+}
+
+IfmModel *ifm_zoo_googlenet_build(const gint64 *values, guint32 seed, GError **error)
+{
+    static const IfmCnnArchitecture googlenet = { "googlenet", rows, emit };
+    return ifm_cnn_build(&googlenet, values, seed, error);
+}

@@ -1,0 +1,96 @@
+/*
+ * Networks that are one row of layers: AlexNet (Krizhevsky, One weird trick for parallelizing convolutional neural
+ * networks, 2014) and VGG-16 (Simonyan and Zisserman, Very deep convolutional networks for large-scale image recognition,
+ * 2014, configuration D), as torchvision has them. Dropout does nothing in evaluation and is left out; it still has a
+ * number in the names.
+ */
+#include "cnn-private.h"
+
+#define HIDDEN 4096
+
+/* Row: a convolution and its rectifier; with 0 channels a pooling. */
+typedef struct
+{
+    int channels, kernel, stride, pad;
+} Row;
+
+/* Layers: @rows: ends with a kernel of 0.    @pooled: what the image becomes before the dense layers
+ * @dense: numbers of the three, as torchvision counts them */
+typedef struct
+{
+    const Row *rows;
+    int pooled;
+    int dense[3];
+} Layers;
+
+static IfmFeatures emit_rows(IfmCnn *cnn, const Row *row, IfmFeatures from)
+{
+    for (int number = 0; row->kernel > 0; row++)
+    {
+        const char *name = ifm_cnn_name(cnn, "features.%d", number++);
+        if (row->channels == 0)
+        {
+            from = ifm_cnn_pool(cnn, from, name, (IfmPool){ "MaxPool", row->kernel, row->stride, row->pad, FALSE });
+            continue;
+        }
+        from = ifm_cnn_conv(cnn, from, name, (IfmConv){ row->channels, row->kernel, row->stride, row->pad }, TRUE);
+        from = ifm_cnn_relu(cnn, from, ifm_cnn_name(cnn, "features.%d", number++));
+    }
+    return from;
+}
+
+static void emit(IfmCnn *cnn, const void *data, IfmFeatures from)
+{
+    const Layers *layers = data;
+    from = emit_rows(cnn, layers->rows, from);
+    from = ifm_cnn_adaptive_average(cnn, from, "avgpool", layers->pooled);
+    from = ifm_cnn_flatten(cnn, from, "flatten");
+    for (int i = 0; i < 2; i++)
+    {
+        from = ifm_cnn_dense(cnn, from, ifm_cnn_name(cnn, "classifier.%d", layers->dense[i]), HIDDEN);
+        from = ifm_cnn_relu(cnn, from, ifm_cnn_name(cnn, "classifier.%d", layers->dense[i] + 1));
+    }
+    ifm_cnn_scores(cnn, from, ifm_cnn_name(cnn, "classifier.%d", layers->dense[2]));
+}
+
+static const Row rows_alexnet[] = {
+    { 64, 11, 4, 2 }, { 0, 3, 2, 0 },   { 192, 5, 1, 2 }, { 0, 3, 2, 0 }, { 384, 3, 1, 1 },
+    { 256, 3, 1, 1 }, { 256, 3, 1, 1 }, { 0, 3, 2, 0 },   { 0 },
+};
+
+static const Row rows_vgg16[] = {
+    { 64, 3, 1, 1 },
+    { 64, 3, 1, 1 },
+    { 0, 2, 2, 0 }, /**/
+    { 128, 3, 1, 1 },
+    { 128, 3, 1, 1 },
+    { 0, 2, 2, 0 }, /**/
+    { 256, 3, 1, 1 },
+    { 256, 3, 1, 1 },
+    { 256, 3, 1, 1 },
+    { 0, 2, 2, 0 }, /**/
+    { 512, 3, 1, 1 },
+    { 512, 3, 1, 1 },
+    { 512, 3, 1, 1 },
+    { 0, 2, 2, 0 }, /**/
+    { 512, 3, 1, 1 },
+    { 512, 3, 1, 1 },
+    { 512, 3, 1, 1 },
+    { 0, 2, 2, 0 }, /**/
+    { 0 },
+};
+
+static const Layers layers_alexnet = { rows_alexnet, 6, { 1, 4, 6 } };
+static const Layers layers_vgg16 = { rows_vgg16, 7, { 0, 3, 6 } };
+static const IfmCnnArchitecture alexnet = { "alexnet", &layers_alexnet, emit };
+static const IfmCnnArchitecture vgg16 = { "vgg16", &layers_vgg16, emit };
+
+IfmModel *ifm_zoo_alexnet_build(const gint64 *values, guint32 seed, GError **error)
+{
+    return ifm_cnn_build(&alexnet, values, seed, error);
+}
+
+IfmModel *ifm_zoo_vgg16_build(const gint64 *values, guint32 seed, GError **error)
+{
+    return ifm_cnn_build(&vgg16, values, seed, error);
+}
