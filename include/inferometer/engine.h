@@ -280,11 +280,17 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmEngineProfile, ifm_engine_profile_free)
  */
 GPtrArray *ifm_compiled_profile(IfmCompiled *compiled, IfmRequest *request, GError **error);
 
-/** IfmEngineMemory: allocator statistics, bytes; -1 where the runtime does not tell that one. */
+/**
+ * IfmEngineMemory: allocator statistics, bytes; -1 where the runtime does not tell that one.
+ * @in_use_bytes, @peak_bytes, @reserved_bytes: of the allocator of host memory (a simulated device's: of all it has)
+ * @device_…: of a device's own memory; -1 where it has none
+ */
 typedef struct
 {
     gint64 in_use_bytes, peak_bytes, reserved_bytes;
+    gint64 device_in_use_bytes, device_peak_bytes, device_reserved_bytes;
 } IfmEngineMemory;
+#define IFM_ENGINE_MEMORY_INIT ((IfmEngineMemory){ -1, -1, -1, -1, -1, -1 })
 /** ifm_compiled_memory: Returns: FALSE with IFM_ERROR_UNSUPPORTED. */
 gboolean ifm_compiled_memory(IfmCompiled *compiled, IfmEngineMemory *memory, GError **error);
 

@@ -104,7 +104,7 @@ struct IfmDriver
     gboolean (*attest)(IfmCompiled *compiled, const IfmTensor *inputs, IfmAttest *attest, GError **error);
     /* profile: with IFM_CAN_PROFILE. Appends IfmEngineProfile* to @profiles, ifm_engine_profile_new(). */
     gboolean (*profile)(IfmCompiled *compiled, IfmRequest *request, GPtrArray *profiles, GError **error);
-    /* memory: with IFM_CAN_MEMORY. */
+    /* memory: with IFM_CAN_MEMORY. @memory: IFM_ENGINE_MEMORY_INIT. */
     gboolean (*memory)(IfmCompiled *compiled, IfmEngineMemory *memory, GError **error);
 
     /* buffer_alloc, buffer_free, buffer_tensor, copy, sync: with IFM_CAN_BUFFERS. */

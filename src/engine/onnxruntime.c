@@ -9,7 +9,7 @@
     (IFM_CAN_CORES | IFM_CAN_STREAMS | IFM_CAN_NATIVE_ASYNC | IFM_CAN_CANCEL | IFM_CAN_PROFILE | IFM_CAN_NODE_STARTS |     \
      IFM_CAN_MEMORY | IFM_CAN_SAVE_OPTIMISED | IFM_CAN_FREE_SHAPES | IFM_CAN_SET_OUTPUT | IFM_CAN_CUSTOM_OPS |             \
      IFM_CAN_TRUE_OUTPUTS)
-/* On a device that is not the processor: its host thread is no place to stay on, and memory is counted elsewhere. */
+/* On a device that is not the processor: its host thread is no place to stay on, and few tell of their memory. */
 #define ACCELERATOR_CAPABILITIES (CAPABILITIES & ~(guint32)(IFM_CAN_CORES | IFM_CAN_MEMORY | IFM_CAN_NATIVE_ASYNC))
 
 /* providers: the units this driver has words for, and the execution provider behind each. What the runtime finds beside
@@ -147,6 +147,11 @@ static char *describe(OrtEngine *self, const OrtEpDevice *device)
                            self->api->EpDevice_EpName(device));
 }
 
+static gboolean takes_cuda_memory(const char *unit)
+{
+    return g_str_equal(unit, "CUDA") || g_str_equal(unit, "TensorRT");
+}
+
 static void add_found(OrtEngine *self, const OrtEpDevice *device, GPtrArray *devices)
 {
     g_autofree char *unit = unit_of(self->api->EpDevice_EpName(device));
@@ -159,6 +164,8 @@ static void add_found(OrtEngine *self, const OrtEpDevice *device, GPtrArray *dev
     info->spec = is_cpu ? g_strdup_printf("%s:CPU", NAME) : g_strdup_printf("%s%d", same, index);
     info->description = describe(self, device);
     info->capabilities = is_cpu ? CAPABILITIES : ACCELERATOR_CAPABILITIES;
+    if (takes_cuda_memory(unit))
+        info->capabilities |= IFM_CAN_MEMORY;
     info->own_memory = !is_cpu;
     info->available = TRUE;
     g_ptr_array_add(devices, info);
@@ -521,26 +528,79 @@ static gint64 statistic(const OrtApi *api, const OrtKeyValuePairs *statistics, c
     return value != NULL ? g_ascii_strtoll(value, NULL, 10) : -1;
 }
 
+/* Statistics of the session's own allocator for that memory. @figures: (out) [3] in use, peak, reserved */
+static gboolean ask_allocator(OrtCompiled *self, const OrtMemoryInfo *info, gint64 *figures, GError **error)
+{
+    const OrtApi *api = ort_engine(&self->base)->api;
+    const char *who = self->base.spec->text;
+    OrtAllocator *allocator = NULL;
+    OrtKeyValuePairs *statistics = NULL;
+    gboolean ok =
+        ifm_ort_check(api, api->CreateAllocator(self->session, info, &allocator), who, IFM_ERROR_UNSUPPORTED, error) &&
+        ifm_ort_check(api, api->AllocatorGetStats(allocator, &statistics), who, IFM_ERROR_UNSUPPORTED, error);
+    static const char *const keys[] = { "InUse", "MaxInUse", "TotalAllocated" };
+    gboolean told = FALSE;
+    for (gsize i = 0; ok && i < G_N_ELEMENTS(keys); i++)
+    {
+        figures[i] = statistic(api, statistics, keys[i]);
+        told |= figures[i] >= 0;
+    }
+    if (ok && !told)
+        g_set_error(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED,
+                    "%s: the allocator keeps no statistics (is its arena switched off?)", who);
+    api->ReleaseKeyValuePairs(statistics);
+    api->ReleaseAllocator(allocator);
+    return ok && told;
+}
+
+static gboolean host_memory(OrtCompiled *self, IfmEngineMemory *memory, GError **error)
+{
+    const OrtApi *api = ort_engine(&self->base)->api;
+    OrtMemoryInfo *info = NULL;
+    gint64 figures[3];
+    gboolean ok = ifm_ort_check(api, api->CreateCpuMemoryInfo(OrtArenaAllocator, OrtMemTypeDefault, &info),
+                                self->base.spec->text, IFM_ERROR_FAILED, error) &&
+                  ask_allocator(self, info, figures, error);
+    api->ReleaseMemoryInfo(info);
+    if (!ok)
+        return FALSE;
+    memory->in_use_bytes = figures[0];
+    memory->peak_bytes = figures[1];
+    memory->reserved_bytes = figures[2];
+    return TRUE;
+}
+
+/* Of the accelerator's own memory: as its plug-in describes it, else by the name that the built-in provider gives it. */
+static gboolean device_memory(OrtCompiled *self, IfmEngineMemory *memory, GError **error)
+{
+    OrtEngine *engine = ort_engine(&self->base);
+    const OrtApi *api = engine->api;
+    const IfmDeviceSpec *spec = self->base.spec;
+    const OrtEpDevice *device = find_ep_device(engine, spec->unit, MAX(spec->index, 0), error);
+    if (device == NULL)
+        return FALSE;
+    const OrtMemoryInfo *info = api->EpDevice_MemoryInfo(device, OrtDeviceMemoryType_DEFAULT);
+    OrtMemoryInfo *own = NULL;
+    gint64 figures[3];
+    gboolean ok =
+        info != NULL ||
+        ifm_ort_check(api, api->CreateMemoryInfo("Cuda", OrtArenaAllocator, MAX(spec->index, 0), OrtMemTypeDefault, &own),
+                      spec->text, IFM_ERROR_UNSUPPORTED, error);
+    ok = ok && ask_allocator(self, info != NULL ? info : own, figures, error);
+    api->ReleaseMemoryInfo(own);
+    if (!ok)
+        return FALSE;
+    memory->device_in_use_bytes = figures[0];
+    memory->device_peak_bytes = figures[1];
+    memory->device_reserved_bytes = figures[2];
+    return TRUE;
+}
+
 static gboolean memory(IfmCompiled *compiled, IfmEngineMemory *memory, GError **error)
 {
     OrtCompiled *self = (OrtCompiled *)compiled;
-    const OrtApi *api = ort_engine(compiled)->api;
-    const char *who = compiled->spec->text;
-    OrtMemoryInfo *info = NULL;
-    OrtAllocator *allocator = NULL;
-    OrtKeyValuePairs *statistics = NULL;
-    gboolean ok = ifm_ort_check(api, api->CreateCpuMemoryInfo(OrtArenaAllocator, OrtMemTypeDefault, &info), who,
-                                IFM_ERROR_FAILED, error) &&
-                  ifm_ort_check(api, api->CreateAllocator(self->session, info, &allocator), who, IFM_ERROR_FAILED, error) &&
-                  ifm_ort_check(api, api->AllocatorGetStats(allocator, &statistics), who, IFM_ERROR_UNSUPPORTED, error);
-    if (ok)
-        *memory = (IfmEngineMemory){ .in_use_bytes = statistic(api, statistics, "InUse"),
-                                     .peak_bytes = statistic(api, statistics, "MaxInUse"),
-                                     .reserved_bytes = statistic(api, statistics, "TotalAllocated") };
-    api->ReleaseKeyValuePairs(statistics);
-    api->ReleaseAllocator(allocator);
-    api->ReleaseMemoryInfo(info);
-    return ok;
+    return host_memory(self, memory, error) &&
+           (!takes_cuda_memory(compiled->spec->unit) || device_memory(self, memory, error));
 }
 
 const IfmDriver ifm_driver_onnxruntime = {

@@ -400,7 +400,7 @@ GPtrArray *ifm_compiled_profile(IfmCompiled *compiled, IfmRequest *request, GErr
 
 gboolean ifm_compiled_memory(IfmCompiled *compiled, IfmEngineMemory *memory, GError **error)
 {
-    *memory = (IfmEngineMemory){ -1, -1, -1 };
+    *memory = IFM_ENGINE_MEMORY_INIT;
     if ((compiled->capabilities & IFM_CAN_MEMORY) != 0)
         return compiled->engine->driver->memory(compiled, memory, error);
     g_set_error(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED, "%s: this runtime tells nothing of its memory (\"%s\")",

@@ -466,10 +466,17 @@ static gboolean simulated_attest(IfmCompiled *base, const IfmTensor *inputs, Ifm
 static gboolean simulated_memory(IfmCompiled *base, IfmEngineMemory *memory, GError **error)
 {
     const SimulatedCompiled *compiled = (const SimulatedCompiled *)base;
-    gint64 capacity = compiled->unit->memory_bytes;
-    *memory = (IfmEngineMemory){ .in_use_bytes = unit_state_taken(compiled->state),
-                                 .peak_bytes = unit_state_peak(compiled->state),
-                                 .reserved_bytes = capacity > 0 ? capacity : -1 };
+    gint64 capacity = compiled->unit->memory_bytes, reserved = capacity > 0 ? capacity : -1;
+    if ((compiled->unit->capabilities & IFM_CAN_BUFFERS) != 0)
+    {
+        memory->device_in_use_bytes = unit_state_taken(compiled->state);
+        memory->device_peak_bytes = unit_state_peak(compiled->state);
+        memory->device_reserved_bytes = reserved;
+        return TRUE;
+    }
+    memory->in_use_bytes = unit_state_taken(compiled->state);
+    memory->peak_bytes = unit_state_peak(compiled->state);
+    memory->reserved_bytes = reserved;
     return TRUE;
 }
 

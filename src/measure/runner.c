@@ -478,8 +478,9 @@ static IfmMeasurement *measure_model(IfmHearing *hearing, void *user, GError **e
     gint64 began_us = g_get_monotonic_time();
     json_auto_t *prepared = ifm_runner_ask(
         runner, job->worker,
-        json_pack("{s:s,s:o,s:s,s:s*,s:O*}", "do", "prepare", "case", ifm_model_case_to_json(job->model_case), "digest",
-                  sealed->subject_digest, "inputs", ifm_runner_inputs_of(sealed), "load", sealed->load),
+        json_pack("{s:s,s:o,s:s,s:I,s:s*,s:O*}", "do", "prepare", "case", ifm_model_case_to_json(job->model_case), "digest",
+                  sealed->subject_digest, "memory_bytes", (json_int_t)watch.limits->memory_bytes, "inputs",
+                  ifm_runner_inputs_of(sealed), "load", sealed->load),
         &watch, error);
     if (prepared == NULL)
         return NULL;

@@ -5,7 +5,7 @@ G_BEGIN_DECLS
 
 /* What the files of the worker program share: worker.c serves requests, worker-device.c those about engines and devices,
  * worker-compare.c those of comparisons, worker-link.c those of links, worker-limit.c those of limits, worker-plan.c those
- * of plans; worker-load.c has other devices work while one is measured.
+ * of plans; worker-memory.c notes what memory is taken, worker-load.c has other devices work while one is measured.
  */
 
 typedef struct WorkerLoad WorkerLoad;
@@ -54,9 +54,6 @@ void worker_say_lost(Worker *worker, const char *device);
 /* worker_tell_base: From here on what the process takes counts against the memory limit. */
 void worker_tell_base(Worker *worker);
 
-/* worker_note_rss: what the process takes now, into the measurement's memory.process. */
-void worker_note_rss(Worker *worker, const char *key);
-
 /* worker_save_outputs: the last inference's, as a tensor file. */
 gboolean worker_save_outputs(IfmCompiled *compiled, IfmRequest *request, const char *path, GError **error);
 /* worker_still_there: A lost device may have answered at once, and anything: it must still be there after the last run. */
@@ -66,6 +63,27 @@ gboolean worker_still_there(Worker *worker, GError **error);
 void worker_drop_prepared(Worker *worker);
 /* worker_record_failure: A device that is not here was not tried; all else is a failure of the case. */
 void worker_record_failure(Worker *worker, const GError *failure);
+
+/* --- worker-memory.c ---------------------------------------------------------------------------------------------- */
+
+/* worker_reset_peak: Starts the kernel's peak figure anew, so that it is that of what follows; memory.process.peak_reset
+ * says whether it may. */
+void worker_reset_peak(Worker *worker);
+/* worker_note_rss: what the process takes now, into the measurement's memory.process. worker_note_peak: the most it took
+ * since the peak was reset. */
+void worker_note_rss(Worker *worker, const char *key);
+void worker_note_peak(Worker *worker, const char *key);
+/* worker_note_growth: what compile and runs took more than there was before. */
+void worker_note_growth(Worker *worker);
+/* worker_note_engine_memory: memory.engine and memory.device: what the runtime's allocators say, or why nothing. */
+void worker_note_engine_memory(Worker *worker);
+/*
+ * worker_check_fits: Before anything of the prepared case is compiled or allocated: fills memory.graph, and refuses what
+ * cannot fit. Equals: parameters + tensors alive at the worst node (on a device with memory of its own: parameters, inputs
+ * and outputs) <= available memory, and <= @limit_bytes (0: none)
+ * Returns: FALSE with IFM_ERROR_INVALID. A device that looks at no numbers takes no memory for them.
+ */
+gboolean worker_check_fits(Worker *worker, const IfmDeviceSpec *spec, gint64 limit_bytes, GError **error);
 
 /* --- worker-device.c ---------------------------------------------------------------------------------------------- */
 

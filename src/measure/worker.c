@@ -1,5 +1,4 @@
 #include <errno.h>
-#include <fcntl.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <sched.h>
@@ -142,54 +141,6 @@ void worker_drop_prepared(Worker *worker)
     malloc_trim(0); /* so that the next case's growth is its own */
 }
 
-static void note_memory(Worker *worker, const char *group, const char *key, gint64 bytes)
-{
-    IfmMeasurement *measurement = worker->measurement;
-    if (measurement->memory == NULL)
-        measurement->memory = json_object();
-    json_t *object = json_object_get(measurement->memory, group);
-    if (object == NULL)
-    {
-        object = json_object();
-        json_object_set_new(measurement->memory, group, object);
-    }
-    json_object_set_new(object, key, bytes >= 0 ? json_integer(bytes) : json_null());
-}
-
-/* Starts the kernel's peak figure anew, so that it is this case's and not that of an earlier one. */
-static void reset_peak(void)
-{
-    int fd = open("/proc/self/clear_refs", O_WRONLY | O_CLOEXEC);
-    if (fd < 0)
-        return;
-    if (write(fd, "5", 1) != 1)
-        g_debug("the peak of memory use cannot be reset");
-    close(fd);
-}
-
-void worker_note_rss(Worker *worker, const char *key)
-{
-    note_memory(worker, "process", key, ifm_sensor_rss_bytes("/", getpid()));
-}
-
-static void note_peak(Worker *worker, const char *key)
-{
-    note_memory(worker, "process", key, ifm_sensor_peak_rss_bytes("/", getpid()));
-}
-
-static void note_engine_memory(Worker *worker)
-{
-    IfmEngineMemory memory;
-    if (!ifm_compiled_memory(ifm_model_subject_compiled(worker->subject), &memory, NULL))
-    {
-        json_object_set_new(worker->measurement->memory, "engine", json_null());
-        return;
-    }
-    note_memory(worker, "engine", "in_use_bytes", memory.in_use_bytes);
-    note_memory(worker, "engine", "peak_bytes", memory.peak_bytes);
-    note_memory(worker, "engine", "reserved_bytes", memory.reserved_bytes);
-}
-
 static void describe_surroundings(Worker *worker)
 {
     const IfmModelCase *model_case = &worker->owned.model_case;
@@ -286,9 +237,10 @@ static gboolean prepare(Worker *worker, const json_t *request, GError **error)
     if (!worker_go_on(worker, "reading the model", 1, error))
         return FALSE;
     worker->model = ifm_model_open(model_case->model_path, error);
-    if (worker->model == NULL || !check_digests(worker, request, error))
+    if (worker->model == NULL || !check_digests(worker, request, error) ||
+        !worker_check_fits(worker, spec, json_integer_value(json_object_get(request, "memory_bytes")), error))
         return FALSE;
-    reset_peak();
+    worker_reset_peak(worker);
     worker_note_rss(worker, "before_compile_bytes");
     if (!worker_go_on(worker, "compiling", 1, error))
         return FALSE;
@@ -297,7 +249,7 @@ static gboolean prepare(Worker *worker, const json_t *request, GError **error)
         return FALSE;
     describe_compile(worker);
     worker_note_rss(worker, "after_compile_bytes");
-    note_peak(worker, "peak_compile_bytes");
+    worker_note_peak(worker, "peak_compile_bytes");
     if (json_is_true(json_object_get(request, "attested"))) /* another process of the same was asked */
         return TRUE;
     if (!worker_go_on(worker, "checking what runs", WORKER_ATTEST_STEPS, error))
@@ -409,7 +361,9 @@ static gboolean run_case(Worker *worker, GError **error)
                                   .progress = worker_beat,
                                   .progress_user = worker };
     g_autoptr(GError) failure = NULL;
-    reset_peak();
+    malloc_trim(0); /* what attesting left is not the runs' */
+    worker_reset_peak(worker);
+    worker_note_rss(worker, "before_runs_bytes");
     worker_send_draft(worker);
     worker_enter_phase(worker, "running");
     gboolean measured = ifm_measure_subject(&slots, &options, measurement, &failure);
@@ -431,8 +385,9 @@ static gboolean run_case(Worker *worker, GError **error)
         return FALSE;
     }
     worker_note_rss(worker, "after_runs_bytes");
-    note_peak(worker, "peak_runs_bytes");
-    note_engine_memory(worker);
+    worker_note_peak(worker, "peak_runs_bytes");
+    worker_note_growth(worker);
+    worker_note_engine_memory(worker);
     json_t *streams = ifm_model_subject_streams(worker->subject);
     if (streams != NULL)
         json_object_set_new(measurement->surroundings, "streams", streams);

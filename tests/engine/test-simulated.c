@@ -648,21 +648,22 @@ static void test_memory(void)
     IfmEngineMemory memory;
     must_compile(&bench, "lab/FIXED", new_model(NULL, TRUE), NULL);
     g_assert_true(ifm_compiled_memory(bench.compiled, &memory, NULL));
-    g_assert_cmpint(memory.in_use_bytes, ==, 64); /* 4 x 4 weights */
-    g_assert_cmpint(memory.reserved_bytes, ==, 1000000);
+    g_assert_cmpint(memory.device_in_use_bytes, ==, 64); /* 4 x 4 weights */
+    g_assert_cmpint(memory.device_reserved_bytes, ==, 1000000);
+    g_assert_cmpint(memory.in_use_bytes, ==, -1); /* its buffers are its own: the host's memory holds none of it */
     g_assert_cmpint(bench_run_at(&bench, 1000, 20, NULL), ==, 5 * MS);
     g_assert_true(ifm_compiled_memory(bench.compiled, &memory, NULL));
-    g_assert_cmpint(memory.in_use_bytes, ==, 64 + 2 * 16000); /* the MatMul's x and y */
+    g_assert_cmpint(memory.device_in_use_bytes, ==, 64 + 2 * 16000); /* the MatMul's x and y */
     g_assert_cmpint(bench_run_at(&bench, 10, 2000, NULL), ==, 5 * MS);
     g_assert_true(ifm_compiled_memory(bench.compiled, &memory, NULL));
-    g_assert_cmpint(memory.in_use_bytes, ==, 64 + 2 * 2000 * (8 + 4)); /* the Cast's e and f */
-    g_assert_cmpint(memory.peak_bytes, ==, 64 + 2 * 2000 * (8 + 4));
+    g_assert_cmpint(memory.device_in_use_bytes, ==, 64 + 2 * 2000 * (8 + 4)); /* the Cast's e and f */
+    g_assert_cmpint(memory.device_peak_bytes, ==, 64 + 2 * 2000 * (8 + 4));
     g_autoptr(GError) error = NULL;
     g_assert_cmpint(bench_run_at(&bench, MOST_NODES, 20, &error), ==, -1);
     assert_says(&error, IFM_ERROR_MEMORY, "an inference needs 4800000 bytes, of 1000000 the device has 999936 left");
     must_compile(&bench, "lab/FIXED", new_model(NULL, TRUE), NULL); /* what was freed is given back */
     g_assert_true(ifm_compiled_memory(bench.compiled, &memory, NULL));
-    g_assert_cmpint(memory.in_use_bytes, ==, 64);
+    g_assert_cmpint(memory.device_in_use_bytes, ==, 64);
 }
 
 /* Another thread cancels in the middle of a run: it ends then, and the next run is whole. */

@@ -335,7 +335,7 @@ static void test_caches(gconstpointer data)
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
-    g_autofree char *devices = g_test_build_filename(G_TEST_DIST, "measure", "devices", NULL);
+    g_autofree char *devices = g_build_filename(g_getenv("G_TEST_SRCDIR"), "measure", "devices", NULL);
     g_setenv("IFM_DEVICES_DIR", devices, TRUE);
     for (gsize i = 0; i < G_N_ELEMENTS(described); i++)
     {

@@ -1,0 +1,183 @@
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <inferometer/json.h>
+#include <inferometer/sensor.h>
+
+#include "worker-private.h"
+
+/* --- notes -------------------------------------------------------------------------------------------------------- */
+
+/* memory.GROUP, made where it is not there yet. */
+static json_t *group_of(Worker *worker, const char *group)
+{
+    IfmMeasurement *measurement = worker->measurement;
+    if (measurement->memory == NULL)
+        measurement->memory = json_object();
+    json_t *object = json_object_get(measurement->memory, group);
+    if (object == NULL)
+    {
+        object = json_object();
+        json_object_set_new(measurement->memory, group, object);
+    }
+    return object;
+}
+
+static void note(json_t *object, const char *key, gint64 bytes)
+{
+    json_object_set_new(object, key, bytes >= 0 ? json_integer(bytes) : json_null());
+}
+
+/* memory.GROUP is null, and memory.GROUP_why says why. */
+static void note_absence(Worker *worker, const char *group, const char *why)
+{
+    g_autofree char *key = g_strconcat(group, "_why", NULL);
+    group_of(worker, group); /* memory exists from here on */
+    json_object_set_new(worker->measurement->memory, group, json_null());
+    json_object_set_new(worker->measurement->memory, key, ifm_json_string(why));
+}
+
+/* --- the process -------------------------------------------------------------------------------------------------- */
+
+void worker_reset_peak(Worker *worker)
+{
+    int fd = open("/proc/self/clear_refs", O_WRONLY | O_CLOEXEC);
+    gboolean reset = fd >= 0 && write(fd, "5", 1) == 1;
+    if (fd >= 0)
+        close(fd);
+    json_object_set_new(group_of(worker, "process"), "peak_reset", json_boolean(reset));
+}
+
+void worker_note_rss(Worker *worker, const char *key)
+{
+    note(group_of(worker, "process"), key, ifm_sensor_rss_bytes("/", getpid()));
+}
+
+void worker_note_peak(Worker *worker, const char *key)
+{
+    note(group_of(worker, "process"), key, ifm_sensor_peak_rss_bytes("/", getpid()));
+}
+
+/* Equals: @peak - before_compile_bytes, 0 or more: the kernel counts resident memory in batches. */
+static void note_growth(json_t *process, const char *key, const char *peak)
+{
+    const json_t *before = json_object_get(process, "before_compile_bytes"), *most = json_object_get(process, peak);
+    gboolean known = json_is_integer(before) && json_is_integer(most);
+    note(process, key, known ? MAX(json_integer_value(most) - json_integer_value(before), 0) : -1);
+}
+
+void worker_note_growth(Worker *worker)
+{
+    json_t *process = group_of(worker, "process");
+    note_growth(process, "growth_compile_bytes", "peak_compile_bytes");
+    note_growth(process, "growth_runs_bytes", "peak_runs_bytes");
+}
+
+/* --- the runtime's own figures ------------------------------------------------------------------------------------ */
+
+static void note_allocator(Worker *worker, const char *group, gint64 in_use, gint64 peak, gint64 reserved)
+{
+    json_t *object = group_of(worker, group);
+    note(object, "in_use_bytes", in_use);
+    note(object, "peak_bytes", peak);
+    note(object, "reserved_bytes", reserved);
+}
+
+static gboolean has_own_memory(Worker *worker)
+{
+    g_autoptr(IfmDeviceSpec) spec = ifm_device_spec_parse(worker->owned.model_case.device, NULL);
+    g_autoptr(IfmDeviceInfo) info = spec != NULL ? ifm_engine_find_device(worker->engine, spec, NULL) : NULL;
+    return info != NULL && info->own_memory;
+}
+
+void worker_note_engine_memory(Worker *worker)
+{
+    IfmEngineMemory memory;
+    g_autoptr(GError) failure = NULL;
+    gboolean own_memory = has_own_memory(worker);
+    ifm_compiled_memory(ifm_model_subject_compiled(worker->subject), &memory, &failure);
+    const char *why = failure != NULL ? failure->message : "the runtime tells nothing of it";
+    if (memory.in_use_bytes >= 0 || memory.peak_bytes >= 0 || memory.reserved_bytes >= 0)
+        note_allocator(worker, "engine", memory.in_use_bytes, memory.peak_bytes, memory.reserved_bytes);
+    else
+        note_absence(worker, "engine", why);
+    if (memory.device_in_use_bytes >= 0 || memory.device_peak_bytes >= 0 || memory.device_reserved_bytes >= 0)
+        note_allocator(worker, "device", memory.device_in_use_bytes, memory.device_peak_bytes,
+                       memory.device_reserved_bytes);
+    else
+        note_absence(worker, "device", own_memory ? why : "the device computes in the host's memory");
+}
+
+/* --- whether it fits ---------------------------------------------------------------------------------------------- */
+
+static void note_graph(Worker *worker, const IfmMemoryPlan *plan)
+{
+    json_t *graph = group_of(worker, "graph");
+    note(graph, "parameter_bytes", plan->parameter_bytes);
+    note(graph, "input_bytes", plan->input_bytes);
+    note(graph, "output_bytes", plan->output_bytes);
+    note(graph, "activation_bytes", plan->activation_bytes);
+    note(graph, "peak_bytes", plan->peak_bytes);
+    note(graph, "arena_bytes", plan->arena_bytes);
+    const IfmModel *model = worker->model;
+    const char *node = plan->peak_node < ifm_model_n_nodes(model) ? ifm_model_node(model, plan->peak_node)->name : "";
+    json_object_set_new(graph, "peak_node", ifm_json_string(node));
+    note(graph, "n_unknown", (gint64)plan->n_unknown);
+}
+
+static char *size_of(gint64 bytes)
+{
+    return g_strdup_printf("%.*f GiB", bytes < (gint64)10 << 30 ? 2 : 1, (double)bytes / (1 << 30));
+}
+
+/* Why it does not fit. @alive: what beside the parameters; @there: "available", "within the case's limit" */
+static void refuse(const Worker *worker, const IfmMemoryPlan *plan, gint64 alive, gboolean own_memory, gint64 bound,
+                   const char *there, GError **error)
+{
+    g_autofree char *needed =
+        size_of(plan->parameter_bytes > G_MAXINT64 - alive ? G_MAXINT64 : plan->parameter_bytes + alive);
+    g_autofree char *parameters = size_of(plan->parameter_bytes), *beside = size_of(alive), *has = size_of(bound);
+    const char *node =
+        plan->peak_node < ifm_model_n_nodes(worker->model) ? ifm_model_node(worker->model, plan->peak_node)->name : "";
+    g_autofree char *what = own_memory ? g_strdup("inputs and outputs")
+                                       : g_strdup_printf("tensors alive at node %" G_GSIZE_FORMAT "%s%s%s", plan->peak_node,
+                                                         *node != '\0' ? " '" : "", node, *node != '\0' ? "'" : "");
+    g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s: needs at least %s (parameters %s, %s: %s), there are %s %s",
+                worker->owned.model_case.model_path, needed, parameters, what, beside, has, there);
+}
+
+/* @bound: 0 or less: none */
+static gboolean fits(const Worker *worker, const IfmMemoryPlan *plan, gboolean own_memory, gint64 bound, const char *there,
+                     GError **error)
+{
+    gint64 alive = plan->peak_bytes;
+    if (own_memory)
+        alive = plan->input_bytes > G_MAXINT64 - plan->output_bytes ? G_MAXINT64 : plan->input_bytes + plan->output_bytes;
+    if (bound <= 0 || (alive <= bound && plan->parameter_bytes <= bound - alive))
+        return TRUE;
+    refuse(worker, plan, alive, own_memory, bound, there, error);
+    return FALSE;
+}
+
+gboolean worker_check_fits(Worker *worker, const IfmDeviceSpec *spec, gint64 limit_bytes, GError **error)
+{
+    const IfmModelCase *model_case = &worker->owned.model_case;
+    g_autoptr(GError) unknown = NULL;
+    g_autoptr(IfmAnalysis) analysis =
+        ifm_model_analyse(worker->model, model_case->bindings, model_case->n_bindings, &unknown);
+    if (analysis == NULL) /* whether it is wrong is for the runtime to say */
+    {
+        note_absence(worker, "graph", unknown->message);
+        return TRUE;
+    }
+    g_auto(IfmMemoryPlan) plan = { 0 };
+    ifm_analysis_memory(analysis, &plan);
+    note_graph(worker, &plan);
+    g_autoptr(IfmDeviceInfo) info = ifm_engine_find_device(worker->engine, spec, NULL);
+    if (info == NULL || (info->capabilities & IFM_CAN_TRUE_OUTPUTS) == 0)
+        return TRUE;
+    json_auto_t *now = ifm_sensor_snapshot("/");
+    gint64 available = json_integer_value(json_object_get(now, "memory_available_bytes"));
+    return fits(worker, &plan, info->own_memory, available, "available", error) &&
+           fits(worker, &plan, info->own_memory, limit_bytes, "within the case's limit", error);
+}
