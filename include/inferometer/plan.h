@@ -99,11 +99,11 @@ IfmCosts *ifm_costs_from_tables(const IfmStudyTables *tables, const char *const 
  * machine, and sets them. */
 gboolean ifm_costs_measure_host(IfmCosts *costs, const IfmPlanSize *sizes, gsize n_sizes, GError **error);
 
-/** ifm_costs_correct: What a run showed beside what the tables say: every latency of the device while the devices of mask
- * @busy work, and no others, is multiplied by @factor, and its spread is @spread_ratio; so is, until another mask has a
- * factor of its own, every other latency of the device: whoever is slower than its tables today is so alone, too. Replaces
- * an earlier one of that device and mask. Not while others read the costs. */
-void ifm_costs_correct(IfmCosts *costs, int device, guint32 busy, double factor, double spread_ratio);
+/** ifm_costs_correct: What a run showed beside what the tables say: the latency of stages @first to @last on a device while
+ * the devices of mask @busy work, and no others, is multiplied by @factor, and its spread is @spread_ratio. Until they have
+ * a factor of their own, so is that range beside other sets, and so are the device's other ranges: whoever is slower than
+ * its tables today is so throughout. Replaces an earlier one. Not while others read the costs. */
+void ifm_costs_correct(IfmCosts *costs, int device, int first, int last, guint32 busy, double factor, double spread_ratio);
 /** ifm_costs_correct_host: what a run showed that parting and merging take more than ifm_costs_set_host() says, a block of
  * several devices each; below 0 counts as 0. */
 void ifm_costs_correct_host(IfmCosts *costs, double partition_excess_ns, double merge_excess_ns);

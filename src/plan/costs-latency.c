@@ -229,7 +229,7 @@ static gboolean sum_pieces(const IfmCosts *costs, int device, int first, int las
             latency->origin = MAX(latency->origin, IFM_COST_SUMMED);
     }
     latency->spread_ratio = sqrt(squares) / latency->latency_ns;
-    const CostCorrection *shown = costs_correction(costs, device, busy);
+    const CostCorrection *shown = costs_correction(costs, device, first, last, busy);
     if (shown != NULL)
     {
         latency->latency_ns *= shown->factor;

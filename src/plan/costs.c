@@ -320,30 +320,34 @@ void ifm_costs_set_host(IfmCosts *costs, double partition_fixed_ns, double parti
     costs->pad_ns_per_byte = pad_ns_per_byte;
 }
 
-const CostCorrection *costs_correction(const IfmCosts *costs, int device, guint32 busy)
+/* How much a correction of the device is worth for a range and mask. */
+static int closeness(const CostCorrection *correction, int first, int last, guint32 busy)
 {
-    const CostCorrection *newest = NULL;
+    return correction->first != first || correction->last != last ? 1 : correction->busy != busy ? 2 : 3;
+}
+
+const CostCorrection *costs_correction(const IfmCosts *costs, int device, int first, int last, guint32 busy)
+{
+    const CostCorrection *closest = NULL;
     for (guint i = 0; i < costs->corrections->len; i++)
     {
         const CostCorrection *correction = &g_array_index(costs->corrections, CostCorrection, i);
-        if (correction->device != device)
-            continue;
-        newest = correction;
-        if (correction->busy == busy)
-            break;
+        if (correction->device == device &&
+            (closest == NULL || closeness(correction, first, last, busy) >= closeness(closest, first, last, busy)))
+            closest = correction;
     }
-    return newest;
+    return closest;
 }
 
-void ifm_costs_correct(IfmCosts *costs, int device, guint32 busy, double factor, double spread_ratio)
+void ifm_costs_correct(IfmCosts *costs, int device, int first, int last, guint32 busy, double factor, double spread_ratio)
 {
-    g_return_if_fail(device >= 0 && device < costs->n_devices && factor > 0 && isfinite(factor));
+    g_return_if_fail(check_range(costs, device, first, last, NULL) && factor > 0 && isfinite(factor));
     busy &= ~(1u << device);
-    CostCorrection correction = { device, busy, factor, spread_ratio };
+    CostCorrection correction = { device, first, last, busy, factor, spread_ratio };
     for (guint i = 0; i < costs->corrections->len; i++)
     {
         const CostCorrection *known = &g_array_index(costs->corrections, CostCorrection, i);
-        if (known->device == device && known->busy == busy)
+        if (known->device == device && closeness(known, first, last, busy) == 3)
             g_array_remove_index(costs->corrections, i--);
     }
     g_array_append_val(costs->corrections, correction);

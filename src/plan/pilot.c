@@ -22,7 +22,9 @@ typedef struct
     IfmCosts *costs;
     const IfmPlanQuestion *question;
     const IfmPilotOptions *options;
-    GArray *rounds; /* IfmPilotRound */
+    GArray *rounds;         /* IfmPilotRound */
+    GPtrArray *repetitions; /* json_t*, what each round's run came to */
+    double spread_ratio;    /* of the last one's */
 } Pilot;
 
 static void round_clear(gpointer data)
@@ -143,16 +145,16 @@ static double predicted_ns(const Pilot *pilot, const IfmPlanBlock *block, int de
     return sum / (double)pilot->options->n_sizes;
 }
 
-static void correct_device(const Pilot *pilot, int device, guint32 busy, double factor, double spread_ratio)
+/* @factor: beside what the costs say now */
+static void correct_device(const Pilot *pilot, const IfmPlanBlock *block, int device, guint32 busy, double factor)
 {
-    const CostCorrection *before = costs_correction(pilot->costs, device, busy);
+    const CostCorrection *before = costs_correction(pilot->costs, device, block->first, block->last, busy);
     factor *= before != NULL ? before->factor : 1;
     if (isfinite(factor) && factor > 0)
-        ifm_costs_correct(pilot->costs, device, busy, factor, spread_ratio);
+        ifm_costs_correct(pilot->costs, device, block->first, block->last, busy, factor, pilot->spread_ratio);
 }
 
-static void learn_devices(const Pilot *pilot, const IfmPlan *plan, const IfmPlanBlock *block, const json_t *stage,
-                          double spread_ratio)
+static void learn_devices(const Pilot *pilot, const IfmPlan *plan, const IfmPlanBlock *block, const json_t *stage)
 {
     guint32 all = devices_of(pilot->costs, plan);
     const json_t *walls = json_object_get(stage, "device_wall_ns");
@@ -162,7 +164,7 @@ static void learn_devices(const Pilot *pilot, const IfmPlan *plan, const IfmPlan
         int device = find_device(pilot->costs, described->alias);
         guint32 busy = all & ~(1u << device);
         double factor = number_at(walls, described->alias) / predicted_ns(pilot, block, device, block->ratios[d], busy);
-        correct_device(pilot, device, busy, factor, spread_ratio);
+        correct_device(pilot, block, device, busy, factor);
     }
 }
 
@@ -198,26 +200,33 @@ static void learn_host(const Pilot *pilot, const IfmPlan *plan, const json_t *st
 
 /* What is left between the makespan and its parts (threads that hand over to each other, devices that are now and then
  * alone) is put down to the devices: it takes their time. */
-static void learn_rest(const Pilot *pilot, const IfmPlan *plan, const IfmPilotRound *round, double spread_ratio)
+static void learn_rest(const Pilot *pilot, const IfmPilotRound *round)
 {
     double simulated_ns;
-    if (!simulate(pilot, plan, round->n_batches, &simulated_ns, NULL))
+    if (!simulate(pilot, round->plan, round->n_batches, &simulated_ns, NULL))
         return;
     double rest = fmin(MOST_REST, fmax(LEAST_REST, round->measured_ns / simulated_ns));
-    guint32 all = devices_of(pilot->costs, plan);
-    for (int d = 0; d < pilot->costs->n_devices; d++)
-        if ((all >> d & 1) != 0)
-            correct_device(pilot, d, all & ~(1u << d), rest, spread_ratio);
+    guint32 all = devices_of(pilot->costs, round->plan);
+    for (guint b = 0; b < round->plan->blocks->len; b++)
+    {
+        const IfmPlanBlock *block = &g_array_index(round->plan->blocks, IfmPlanBlock, b);
+        for (gsize d = 0; d < block->n_devices; d++)
+        {
+            const IfmPlanDevice *described = round->plan->devices->pdata[block->devices[d]];
+            int device = find_device(pilot->costs, described->alias);
+            correct_device(pilot, block, device, all & ~(1u << device), rest);
+        }
+    }
 }
 
-static void learn(const Pilot *pilot, const IfmPilotRound *round, const json_t *repetition, double spread_ratio)
+static void learn(const Pilot *pilot, guint index)
 {
-    const json_t *stages = json_object_get(repetition, "stages");
+    const IfmPilotRound *round = &g_array_index(pilot->rounds, IfmPilotRound, index);
+    const json_t *stages = json_object_get(pilot->repetitions->pdata[index], "stages");
     for (guint b = 0; b < round->plan->blocks->len; b++)
-        learn_devices(pilot, round->plan, &g_array_index(round->plan->blocks, IfmPlanBlock, b), json_array_get(stages, b),
-                      spread_ratio);
+        learn_devices(pilot, round->plan, &g_array_index(round->plan->blocks, IfmPlanBlock, b), json_array_get(stages, b));
     learn_host(pilot, round->plan, stages);
-    learn_rest(pilot, round->plan, round, spread_ratio);
+    learn_rest(pilot, round);
 }
 
 static gboolean try_plan(Pilot *pilot, const IfmPlan *plan, GError **error)
@@ -231,10 +240,16 @@ static gboolean try_plan(Pilot *pilot, const IfmPlan *plan, GError **error)
     const json_t *repetition =
         json_array_get(json_object_get(json_object_get(measurement->surroundings, "plan"), "repetitions"), 0);
     round.measured_ns = number_at(repetition, "makespan_ns");
+    if (!isfinite(round.measured_ns))
+    {
+        g_set_error(error, IFM_ERROR, IFM_ERROR_FAILED, "pilot run: it has no makespan");
+        return FALSE;
+    }
     round.plan = ifm_plan_copy(plan);
     g_array_append_val(pilot->rounds, round);
-    if (isfinite(round.measured_ns))
-        learn(pilot, &round, repetition, spread_of(measurement));
+    g_ptr_array_add(pilot->repetitions, json_incref((json_t *)repetition));
+    pilot->spread_ratio = spread_of(measurement);
+    learn(pilot, pilot->rounds->len - 1);
     return TRUE;
 }
 
@@ -255,12 +270,18 @@ static gboolean is_near(const IfmPlan *a, const IfmPlan *b)
     return TRUE;
 }
 
+/* The newest round that tried it; -1. */
+static int round_of(const Pilot *pilot, const IfmPlan *plan)
+{
+    for (guint i = pilot->rounds->len; i-- > 0;)
+        if (is_near(g_array_index(pilot->rounds, IfmPilotRound, i).plan, plan))
+            return (int)i;
+    return -1;
+}
+
 static gboolean was_tried(const Pilot *pilot, const IfmPlan *plan)
 {
-    for (guint i = 0; i < pilot->rounds->len; i++)
-        if (is_near(g_array_index(pilot->rounds, IfmPilotRound, i).plan, plan))
-            return TRUE;
-    return FALSE;
+    return round_of(pilot, plan) >= 0;
 }
 
 static const IfmPilotRound *fastest(const Pilot *pilot)
@@ -305,7 +326,11 @@ static IfmPlan *go_round(Pilot *pilot, const IfmPlan *first, GError **error)
                          : !was_tried(pilot, answer.plan) ? &answer.plan
                                                           : NULL;
         if (next == NULL || pilot->rounds->len == MOST_ROUNDS)
-            return choose(pilot, &answer);
+        {
+            IfmPlan *chosen = choose(pilot, &answer);
+            learn(pilot, (guint)MAX(round_of(pilot, chosen), 0)); /* what it showed, not what those after it did */
+            return chosen;
+        }
         ifm_plan_free(plan);
         plan = g_steal_pointer(next);
     }
@@ -314,7 +339,8 @@ static IfmPlan *go_round(Pilot *pilot, const IfmPlan *first, GError **error)
 IfmPlan *ifm_plan_pilot(IfmCosts *costs, const IfmPlanQuestion *question, const IfmPlan *plan,
                         const IfmPilotOptions *options, GArray **rounds, GError **error)
 {
-    Pilot pilot = { costs, question, options, g_array_new(FALSE, FALSE, sizeof(IfmPilotRound)) };
+    g_autoptr(GPtrArray) repetitions = g_ptr_array_new_with_free_func((GDestroyNotify)json_decref);
+    Pilot pilot = { costs, question, options, g_array_new(FALSE, FALSE, sizeof(IfmPilotRound)), repetitions, NAN };
     g_array_set_clear_func(pilot.rounds, round_clear);
     ifm_costs_forget_corrections(costs);
     IfmPlan *found = go_round(&pilot, plan, error);

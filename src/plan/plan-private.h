@@ -40,7 +40,7 @@ typedef struct
 /* What a run showed: latencies of a device while exactly these others work, times a factor. */
 typedef struct
 {
-    int device;
+    int device, first, last;
     guint32 busy;
     double factor, spread_ratio;
 } CostCorrection;
@@ -84,9 +84,9 @@ double costs_slow_down(const IfmCosts *costs, int device, const CostRange *range
                        gboolean *known);
 /* A measured range at a size. A static device's must be one of its points: NaN where it is not. */
 double costs_piece_ns(const IfmCosts *costs, int device, const CostRange *range, double nodes, double edges);
-/* That of the very mask, else the newest of the device: a device that is slower today than its tables is so alone, too.
- * NULL where no run showed anything of it. @busy: without the device itself */
-const CostCorrection *costs_correction(const IfmCosts *costs, int device, guint32 busy);
+/* That of the very range and mask, else the newest of the range, else the newest of the device. NULL where no run showed
+ * anything of it. @busy: without the device itself */
+const CostCorrection *costs_correction(const IfmCosts *costs, int device, int first, int last, guint32 busy);
 gboolean costs_reads_edges(const IfmCosts *costs, int first, int last);
 /* The sizes at which a static device has a latency of a range. @sizes: (out) [n_sizes of the device]    Returns: how many
  */

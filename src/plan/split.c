@@ -320,9 +320,7 @@ static PlanCurve *make_row(CurveTable *table, int device, int first, int needed,
     const IfmCosts *costs = table->costs;
     int piece[IFM_COST_MAX_STAGES + 1], n = n_places(table, device);
     PlanCurve *row = own(table, g_new0(PlanCurve, costs->n_stages));
-    g_autofree double *sums = g_new0(double, (gsize)(n + 1) * (costs->n_stages + 1));
-    const CostCorrection *shown = costs_correction(costs, device, busy);
-    double factor = shown != NULL ? shown->factor : 1;
+    g_autofree double *sums = g_new0(double, (gsize)(n + 1) * (costs->n_stages + 1)), *shown_ns = g_new(double, n + 1);
     costs_pieces(costs, device, first, piece);
     for (int last = first; last <= (table->one_plan ? needed : costs->n_stages); last++)
     {
@@ -335,11 +333,14 @@ static PlanCurve *make_row(CurveTable *table, int device, int first, int needed,
         const double *before = piece[last] == first ? sums : &sums[(gsize)(piece[last] - 1) * n];
         const double *own_part = piece_values(table, device, busy, costs_range(costs, device, piece[last], last));
         for (int k = 0; k < n; k++)
-            sum[k] = before[k] + factor * own_part[k];
+            sum[k] = before[k] + own_part[k];
+        const CostCorrection *shown = costs_correction(costs, device, first, last, busy);
+        for (int k = 0; k < n; k++)
+            shown_ns[k] = shown != NULL ? shown->factor * sum[k] : sum[k];
         if (costs->devices[device]->is.form == IFM_PLAN_STATIC)
-            static_curve(table, device, first, last, sum, &row[last - 1]);
+            static_curve(table, device, first, last, shown_ns, &row[last - 1]);
         else
-            dynamic_curve(table, sum, &row[last - 1]);
+            dynamic_curve(table, shown_ns, &row[last - 1]);
     }
     return row;
 }

@@ -215,7 +215,7 @@ static void test_failing(void)
     Trial trial;
     trial_init(&trial, costs, "four");
     double before_ns = simulated_ns(costs, trial.answer.plan, 60);
-    ifm_costs_correct(costs, 0, 2, 3, 0.1);
+    ifm_costs_correct(costs, 0, 1, 7, 2, 3, 0.1);
     g_assert_cmpfloat(simulated_ns(costs, trial.answer.plan, 60), >, 1.5 * before_ns);
     trial.options.user = "none-of-this-name";
     IfmPlan *plan = ifm_plan_pilot(costs, &trial.question, trial.answer.plan, &trial.options, &rounds, &error);
