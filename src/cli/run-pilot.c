@@ -88,6 +88,8 @@ gboolean run_pilot(RunSet *set, const Arguments *arguments, RunJob *job, IfmRunn
         return TRUE;
     }
     json_t *told = pilot_to_json(job, budget_ns, rounds);
+    if (set->given == NULL && job->origins->len > 0)
+        g_string_append_printf(job->origins, ", tried in %u short run%s", rounds->len, rounds->len == 1 ? "" : "s");
     gboolean taken = take_plan(set, arguments, job, plan, error);
     ifm_costs_forget_corrections(set->ground.costs);
     if (taken)

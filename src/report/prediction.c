@@ -108,3 +108,21 @@ void ifm_prediction_add(json_t *total, json_t *part)
     json_object_set_new(total, "makespan_spread_ratio", ifm_json_real(spread_ns / makespan_ns));
     json_object_set_new(total, "throughput_per_s", ifm_json_real(n * 1e9 / makespan_ns));
 }
+
+char *ifm_prediction_pilot_line(const json_t *prediction, double measured_ns)
+{
+    const json_t *pilot = json_object_get(prediction, "pilot"), *tables = json_object_get(pilot, "tables");
+    const char *failed = ifm_member_text(pilot, "failed");
+    gsize n = json_array_size(json_object_get(pilot, "rounds"));
+    double by_tables_ns = ifm_member_number(tables, "makespan_ns");
+    if (failed != NULL)
+        return g_strdup_printf("none: %s; the prediction is by the study alone", failed);
+    if (n == 0)
+        return NULL;
+    g_autofree char *told = ifm_format_duration(by_tables_ns), *off = ifm_format_ratio(measured_ns / by_tables_ns - 1);
+    g_autoptr(IfmPlan) plan = ifm_plan_from_json(json_object_get(tables, "plan"), "prediction", NULL);
+    g_autofree char *text = plan != NULL ? ifm_plan_to_text(plan) : g_strdup("its plan");
+    return g_strdup_printf("%" G_GSIZE_FORMAT " short run%s before the prediction; by the study alone %s would take %s, "
+                           "and the run was %s%s off that",
+                           n, n == 1 ? "" : "s", text, told, measured_ns >= by_tables_ns ? "+" : "", off);
+}

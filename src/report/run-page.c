@@ -501,6 +501,14 @@ static void append_run(GString *out, const IfmRunStory *story, const IfmScreen *
         g_autofree char *origin = g_strconcat("plan      ", story->origin, NULL);
         append_wrapped(out, origin, 10, screen);
     }
+    IfmInterval interval;
+    g_autofree char *tried =
+        ifm_prediction_pilot_line(prediction_of(story), over_repetitions(story, "makespan_ns", &interval));
+    if (tried != NULL)
+    {
+        g_autofree char *pilot = g_strconcat("pilot     ", tried, NULL);
+        append_wrapped(out, pilot, 10, screen);
+    }
     append_bound(out, story, screen);
     append_device_time(out, story, screen);
     append_replans(out, story, screen);
