@@ -1,0 +1,109 @@
+"""What benches against a peer in Python share: the peer's environment, our library, the interval of a median."""
+import ctypes
+import math
+import os
+import pathlib
+import subprocess
+import sys
+
+
+def in_environment(folder, name, wheels):
+    """Goes on in a private Python environment that has the wheels; made once, in folder/name."""
+    home = folder.resolve() / name
+    stamp = home / ".ready"
+    if not stamp.exists() or stamp.read_text().split() != wheels:
+        subprocess.run([sys.executable, "-m", "venv", "--clear", home], check=True)
+        subprocess.run([home / "bin" / "python", "-m", "pip", "install", "--quiet", *wheels], check=True)
+        stamp.write_text("\n".join(wheels))
+    if pathlib.Path(sys.prefix) != home:
+        os.execv(home / "bin" / "python", [home / "bin" / "python", *sys.argv])
+
+
+def median_interval(values):
+    """Distribution-free interval of the median, at least 95 %: symmetric order statistics by the binomial."""
+    values = sorted(values)
+    n, below = len(values), 0.0
+    for k in range(n // 2):
+        below += math.comb(n, k) / 2**n
+        if below > 0.025:
+            return (values[k - 1], values[n - k]) if k > 0 else (values[0], values[-1])
+    return values[0], values[-1]
+
+
+def judge(ratios, aim):
+    """The words for a ratio (peer / ours) that ought to be the aim or more, and whether it was missed for certain."""
+    lower, upper = median_interval(ratios)
+    verdict = "reached" if lower >= aim else "missed" if upper < aim else "not told apart"
+    middle = sorted(ratios)[len(ratios) // 2]
+    return f"median of {len(ratios)} ratios {middle:.1f}, 95 % interval {lower:.1f} to {upper:.1f} (aim: {aim}): {verdict}", upper < aim
+
+
+class Node(ctypes.Structure):
+    """IfmNode of inferometer/onnx.h."""
+    _fields_ = [("name", ctypes.c_char_p), ("op_type", ctypes.c_char_p), ("domain", ctypes.c_char_p),
+                ("inputs", ctypes.POINTER(ctypes.c_char_p)), ("n_inputs", ctypes.c_size_t),
+                ("outputs", ctypes.POINTER(ctypes.c_char_p)), ("n_outputs", ctypes.c_size_t), ("proto", ctypes.c_void_p)]
+
+
+class NodeCost(ctypes.Structure):
+    """IfmNodeCost of inferometer/onnx.h."""
+    _fields_ = [("covered", ctypes.c_int), ("family", ctypes.c_int), ("macs", ctypes.c_int64), ("flop", ctypes.c_int64),
+                ("bytes_read", ctypes.c_int64), ("bytes_written", ctypes.c_int64)]
+
+
+class Tensor(ctypes.Structure):
+    """IfmTensor of inferometer/tensor.h."""
+    _fields_ = [("dtype", ctypes.c_int), ("rank", ctypes.c_int), ("shape", ctypes.c_int64 * 16), ("strides", ctypes.c_int64 * 16),
+                ("memory", ctypes.c_int), ("data", ctypes.c_void_p), ("size_bytes", ctypes.c_size_t), ("release", ctypes.c_void_p),
+                ("owner", ctypes.c_void_p)]
+
+
+class Error(ctypes.Structure):
+    """GError."""
+    _fields_ = [("domain", ctypes.c_uint32), ("code", ctypes.c_int), ("message", ctypes.c_char_p)]
+
+
+FUNCTIONS = {
+    "ifm_model_open": (ctypes.c_void_p, [ctypes.c_char_p, ctypes.c_void_p]),
+    "ifm_model_unref": (None, [ctypes.c_void_p]),
+    "ifm_model_n_nodes": (ctypes.c_size_t, [ctypes.c_void_p]),
+    "ifm_model_node": (ctypes.POINTER(Node), [ctypes.c_void_p, ctypes.c_size_t]),
+    "ifm_model_n_parameters": (ctypes.c_int64, [ctypes.c_void_p]),
+    "ifm_model_initializer": (ctypes.c_int, [ctypes.c_void_p, ctypes.c_char_p, ctypes.POINTER(Tensor)]),
+    "ifm_model_analyse": (ctypes.c_void_p, [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p]),
+    "ifm_analysis_free": (None, [ctypes.c_void_p]),
+    "ifm_analysis_total": (None, [ctypes.c_void_p, ctypes.POINTER(NodeCost), ctypes.POINTER(ctypes.c_size_t)]),
+    "ifm_analysis_node_cost": (ctypes.POINTER(NodeCost), [ctypes.c_void_p, ctypes.c_size_t]),
+}
+
+
+class Library:
+    """Our shared library, in this very process: no process of ours starts within what is timed."""
+
+    def __init__(self, build):
+        self.c = ctypes.CDLL(str(pathlib.Path(build).resolve() / "libinferometer.so.0"))
+        for name, (result, arguments) in FUNCTIONS.items():
+            function = getattr(self.c, name)
+            function.restype, function.argtypes = result, arguments
+
+    def _made(self, function, *arguments):
+        error = ctypes.POINTER(Error)()
+        made = function(*arguments, ctypes.byref(error))
+        if not made:
+            raise SystemExit(error.contents.message.decode())
+        return made
+
+    def open(self, path):
+        return self._made(self.c.ifm_model_open, str(path).encode())
+
+    def analyse(self, model):
+        return self._made(self.c.ifm_model_analyse, model, None, 0)
+
+    def total(self, analysis):
+        """The sum of all nodes' costs, and how many nodes that were."""
+        total, n = NodeCost(), ctypes.c_size_t()
+        self.c.ifm_analysis_total(analysis, ctypes.byref(total), ctypes.byref(n))
+        return total, n.value
+
+    def nodes(self, model):
+        return [self.c.ifm_model_node(model, i).contents for i in range(self.c.ifm_model_n_nodes(model))]
