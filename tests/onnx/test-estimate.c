@@ -158,21 +158,6 @@ static void expect(Graph *graph, const char *output, int rank, const IfmEstimate
     g_assert_cmpint(ifm_model_n_parameters(model), ==, estimate->parameters);
 }
 
-/* lacks_gelu: Skips where the operator table has no row for it. */
-static gboolean lacks_gelu(void)
-{
-    Graph graph = graph_new();
-    g_autoptr(IfmModelBuilder) builder = graph.builder;
-    g_autoptr(GPtrArray) names = graph.names;
-    op(&graph, "Gelu", NAMES(input(&graph, IFM_DTYPE_F32, DIMS(1))), NULL);
-    g_autoptr(IfmModel) model = ifm_model_builder_finish(builder, NULL);
-    g_autoptr(IfmAnalysis) analysis = ifm_model_analyse(model, NULL, 0, NULL);
-    if (ifm_analysis_node_cost(analysis, 0)->covered)
-        return FALSE;
-    g_test_skip("the operator table has no row for Gelu");
-    return TRUE;
-}
-
 /* --- layers --------------------------------------------------------------------------------------------------------- */
 
 static const struct
@@ -245,8 +230,6 @@ static void test_message_passing(void)
 static void test_feed_forward(void)
 {
     IfmEstimate estimate;
-    if (lacks_gelu())
-        return;
     for (gsize i = 0; i < G_N_ELEMENTS(sizes); i++)
     {
         gint64 n = sizes[i].n, d = sizes[i].d, f = sizes[i].f;
@@ -345,8 +328,6 @@ static void add_to(IfmEstimate *sum, const IfmEstimate *part)
 
 static void test_transformer(void)
 {
-    if (lacks_gelu())
-        return;
     for (IfmMessagePassing kind = IFM_MESSAGE_NONE; kind <= IFM_MESSAGE_SAGE; kind++)
         for (gint64 layers = 0; layers < 3; layers++)
         {
