@@ -31,11 +31,13 @@ def median_interval(values):
 
 
 def judge(ratios, aim):
-    """The words for a ratio (peer / ours) that ought to be the aim or more, and whether it was missed for certain."""
+    """The words for a ratio (peer / ours) that ought to be the aim or more (None: no aim), and whether that is missed for certain."""
     lower, upper = median_interval(ratios)
+    words = f"median of {len(ratios)} ratios {sorted(ratios)[len(ratios) // 2]:.1f}, 95 % interval {lower:.1f} to {upper:.1f}"
+    if aim is None:
+        return words, False
     verdict = "reached" if lower >= aim else "missed" if upper < aim else "not told apart"
-    middle = sorted(ratios)[len(ratios) // 2]
-    return f"median of {len(ratios)} ratios {middle:.1f}, 95 % interval {lower:.1f} to {upper:.1f} (aim: {aim}): {verdict}", upper < aim
+    return f"{words} (aim: {aim}): {verdict}", upper < aim
 
 
 class Node(ctypes.Structure):

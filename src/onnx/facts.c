@@ -83,9 +83,13 @@ static void read_values(const IfmTensor *tensor, gint64 n, IfmFact *fact)
 
 IfmFact ifm_fact_from_tensor(const Onnx__TensorProto *proto)
 {
-    IfmFact fact = { .dtype = (IfmDtype)proto->data_type, .rank = (int)proto->n_dims };
+    IfmFact fact; /* most weights have no values to follow: the room for them is left as it is */
     g_auto(IfmTensor) tensor = IFM_TENSOR_INIT;
     gint64 n;
+    fact.dtype = (IfmDtype)proto->data_type;
+    fact.rank = (int)proto->n_dims;
+    fact.values = IFM_VALUES_UNKNOWN;
+    fact.n_values = 0;
     if (proto->n_dims > 0)
         memcpy(fact.dims, proto->dims, proto->n_dims * sizeof fact.dims[0]);
     if (ifm_fact_n_elements(&fact, &n) && n <= IFM_FACT_MAX_VALUES && ifm_onnx_tensor_wrap(proto, &tensor))

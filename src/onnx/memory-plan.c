@@ -2,8 +2,6 @@
  * What a graph's tensors need, by their shapes and lifetimes alone. Time goes in steps: step 0 is before the first node,
  * step i + 1 is node i, step n_nodes + 1 is after the last.
  */
-#include <string.h>
-
 #include "memory-place.h"
 #include "operators.h"
 
@@ -18,12 +16,10 @@ static gint64 element_bytes(int data_type, gint64 n_elements)
     return all / 8 + (all % 8 != 0);
 }
 
-static gint64 shape_bytes(IfmDtype dtype, int rank, const gint64 *shape)
+static gint64 fact_bytes(const IfmFact *fact)
 {
-    IfmFact fact = { .dtype = dtype, .rank = rank };
     gint64 n;
-    memcpy(fact.dims, shape, (gsize)rank * sizeof *shape);
-    return ifm_fact_n_elements(&fact, &n) ? element_bytes((int)dtype, n) : -1;
+    return fact != NULL && ifm_fact_n_bytes(fact, &n) ? n : -1;
 }
 
 /* weight_bytes: of a checked tensor, wherever its values lie: in the file, in one beside it, in a typed field. */
@@ -113,36 +109,21 @@ typedef struct
     gsize n_unknown;
 } Need;
 
-/* Inner: a subgraph being gone through. @declared: name -> Onnx__ValueInfoProto*. @outputs: names: they are the node's own
+/* Inner: a subgraph being gone through. @facts: NULL where it was never analysed. @outputs: names: they are the node's own
  * outputs, counted there. @numbers: name of any other tensor it makes or is given -> its number in @spans + 1. */
 typedef struct
 {
-    GHashTable *declared, *outputs, *numbers;
+    const IfmAnalysis *analysis;
+    GHashTable *facts, *outputs, *numbers;
     GArray *spans; /* IfmMemorySpan */
     Need need;
 } Inner;
-
-static void declare(Inner *inner, Onnx__ValueInfoProto **infos, gsize n)
-{
-    for (gsize i = 0; i < n; i++)
-        if (infos[i]->name != NULL)
-            g_hash_table_insert(inner->declared, infos[i]->name, infos[i]);
-}
-
-static gint64 declared_bytes(const Inner *inner, const char *name)
-{
-    const Onnx__ValueInfoProto *info = g_hash_table_lookup(inner->declared, name);
-    IfmPort *port = info != NULL ? ifm_onnx_port_parse(info, NULL) : NULL;
-    gint64 bytes = port != NULL && ifm_port_is_fixed(port) ? shape_bytes(port->dtype, port->rank, port->dims) : -1;
-    ifm_port_free(port);
-    return bytes;
-}
 
 static void add_inner(Inner *inner, const char *name, gsize step)
 {
     if (*name == '\0' || g_hash_table_contains(inner->outputs, name))
         return;
-    gint64 bytes = declared_bytes(inner, name);
+    gint64 bytes = inner->facts != NULL ? fact_bytes(g_hash_table_lookup(inner->facts, name)) : -1;
     IfmMemorySpan span = { MAX(bytes, 0), step, step };
     inner->need.n_unknown += bytes < 0;
     inner->need.all_bytes = ifm_sum_up_to_most(inner->need.all_bytes, span.bytes);
@@ -168,7 +149,7 @@ static void read_at(Inner *inner, const Onnx__NodeProto *node, gsize step)
     }
 }
 
-static Need node_need(const Onnx__NodeProto *node);
+static Need node_need(const IfmAnalysis *analysis, const Onnx__NodeProto *node);
 
 /* inner_steps: in the order of the file, which ONNX asks to be one in which every tensor is made before it is read. */
 static void inner_steps(Inner *inner, const Onnx__GraphProto *graph)
@@ -178,7 +159,7 @@ static void inner_steps(Inner *inner, const Onnx__GraphProto *graph)
     for (gsize i = 0; i < graph->n_node; i++)
     {
         const Onnx__NodeProto *node = graph->node[i];
-        Need need = node_need(node);
+        Need need = node_need(inner->analysis, node);
         IfmMemorySpan within = { need.peak_bytes, i + 1, i + 1 };
         g_array_append_val(inner->spans, within);
         inner->need.all_bytes = ifm_sum_up_to_most(inner->need.all_bytes, need.all_bytes);
@@ -189,32 +170,41 @@ static void inner_steps(Inner *inner, const Onnx__GraphProto *graph)
     }
 }
 
-static Need subgraph_need(const Onnx__GraphProto *graph)
+static Need subgraph_need(const IfmAnalysis *analysis, const Onnx__GraphProto *graph)
 {
-    Inner inner = { g_hash_table_new(g_str_hash, g_str_equal), g_hash_table_new(g_str_hash, g_str_equal),
-                    g_hash_table_new(g_str_hash, g_str_equal), g_array_new(FALSE, FALSE, sizeof(IfmMemorySpan)) };
-    declare(&inner, graph->value_info, graph->n_value_info);
-    declare(&inner, graph->input, graph->n_input);
-    for (gsize i = 0; i < graph->n_output; i++)
-        g_hash_table_add(inner.outputs, graph->output[i]->name);
-    inner_steps(&inner, graph);
+    g_autoptr(GHashTable) outputs = g_hash_table_new(g_str_hash, g_str_equal);
+    g_autoptr(GHashTable) numbers = g_hash_table_new(g_str_hash, g_str_equal);
+    g_autoptr(GArray) spans = g_array_new(FALSE, FALSE, sizeof(IfmMemorySpan));
+    Inner inner = { analysis, g_hash_table_lookup(analysis->inner, graph), outputs, numbers, spans, { 0 } };
     gsize step;
-    inner.need.peak_bytes = ifm_memory_peak(inner.spans, graph->n_node + 1, &step);
-    g_hash_table_unref(inner.declared);
-    g_hash_table_unref(inner.outputs);
-    g_hash_table_unref(inner.numbers);
-    g_array_unref(inner.spans);
+    for (gsize i = 0; i < graph->n_output; i++)
+        g_hash_table_add(outputs, graph->output[i]->name);
+    inner_steps(&inner, graph);
+    inner.need.peak_bytes = ifm_memory_peak(spans, graph->n_node + 1, &step);
     return inner.need;
 }
 
-/* node_need: One branch of an If runs, not both: the largest of a node's subgraphs counts. */
-static Need node_need(const Onnx__NodeProto *node)
+static gboolean any_analysed(const IfmAnalysis *analysis, const GPtrArray *graphs)
+{
+    for (guint i = 0; graphs != NULL && i < graphs->len; i++)
+        if (g_hash_table_contains(analysis->inner, g_ptr_array_index(graphs, i)))
+            return TRUE;
+    return FALSE;
+}
+
+/* node_need: One branch of an If runs, not both: the largest of a node's subgraphs counts. Where the condition is known,
+ * the other was not analysed, and needs nothing. */
+static Need node_need(const IfmAnalysis *analysis, const Onnx__NodeProto *node)
 {
     Need most = { 0 };
     g_autoptr(GPtrArray) graphs = subgraphs_of(node);
+    gboolean skip = any_analysed(analysis, graphs);
     for (guint i = 0; graphs != NULL && i < graphs->len; i++)
     {
-        Need need = subgraph_need(g_ptr_array_index(graphs, i));
+        const Onnx__GraphProto *graph = g_ptr_array_index(graphs, i);
+        if (skip && !g_hash_table_contains(analysis->inner, graph))
+            continue;
+        Need need = subgraph_need(analysis, graph);
         most.peak_bytes = MAX(most.peak_bytes, need.peak_bytes);
         most.all_bytes = MAX(most.all_bytes, need.all_bytes);
         most.n_unknown += need.n_unknown;
@@ -235,10 +225,7 @@ typedef struct
 
 static gint64 tensor_bytes(const Planner *planner, const char *name)
 {
-    IfmDtype dtype;
-    int rank;
-    gint64 shape[IFM_MAX_RANK];
-    return ifm_analysis_shape(planner->analysis, name, &dtype, &rank, shape) ? shape_bytes(dtype, rank, shape) : -1;
+    return fact_bytes(g_hash_table_lookup(planner->analysis->facts, name));
 }
 
 /* Who reads a tensor is listed in the order of the nodes. */
@@ -267,7 +254,7 @@ static void add_node(Planner *planner, gsize index)
     const IfmNode *node = ifm_model_node(planner->model, index);
     if (is_constant(node->proto)) /* its value is a parameter */
         return;
-    Need need = node_need(node->proto);
+    Need need = node_need(planner->analysis, node->proto);
     if (need.peak_bytes > 0)
     {
         IfmMemorySpan within = { need.peak_bytes, index + 1, index + 1 };

@@ -31,9 +31,16 @@ typedef struct
     gboolean multiplies;
 } NodeResult;
 
+/* known_bytes: A fact has room for many values and holds few: it is kept and copied as far as it says anything. */
+static gsize known_bytes(const IfmFact *fact)
+{
+    gsize n_values = fact->values != IFM_VALUES_UNKNOWN ? (gsize)fact->n_values : 0;
+    return offsetof(IfmFact, ints) + n_values * sizeof fact->ints[0];
+}
+
 static void set_fact(IfmScope *scope, const char *name, const IfmFact *fact)
 {
-    g_hash_table_insert(scope->facts, (gpointer)name, g_memdup2(fact, sizeof *fact));
+    g_hash_table_insert(scope->facts, (gpointer)name, g_memdup2(fact, known_bytes(fact)));
 }
 
 static const IfmFact *find_fact(const IfmScope *scope, const char *name)
@@ -45,6 +52,15 @@ static const IfmFact *find_fact(const IfmScope *scope, const char *name)
             return fact;
     }
     return NULL;
+}
+
+static void copy_fact(const IfmScope *scope, const char *name, IfmFact *fact)
+{
+    const IfmFact *found = find_fact(scope, name);
+    if (found != NULL)
+        memcpy(fact, found, known_bytes(found));
+    else
+        *fact = IFM_FACT_UNKNOWN;
 }
 
 static gboolean check_size(const IfmFact *fact, const char *name, GError **error)
@@ -313,10 +329,7 @@ static gboolean analyse_node(IfmScope *scope, gsize index, const IfmNode *node, 
     g_autofree IfmFact *inputs = g_new(IfmFact, node->n_inputs + 1);
     g_autofree IfmFact *outputs = g_new(IfmFact, node->n_outputs + 1);
     for (gsize i = 0; i < node->n_inputs; i++)
-    {
-        const IfmFact *fact = find_fact(scope, node->inputs[i]);
-        inputs[i] = fact != NULL ? *fact : IFM_FACT_UNKNOWN;
-    }
+        copy_fact(scope, node->inputs[i], &inputs[i]);
     for (gsize i = 0; i < node->n_outputs; i++)
         outputs[i] = IFM_FACT_UNKNOWN;
     IfmBody body = { 0 };
@@ -384,10 +397,8 @@ gboolean ifm_scope_run(IfmScope *outer, const Onnx__GraphProto *graph, const Ifm
         add_to_body(body, &node, &result);
     }
     for (gsize i = 0; i < graph->n_output; i++)
-    {
-        const IfmFact *fact = find_fact(&scope, graph->output[i]->name);
-        outputs[i] = fact != NULL ? *fact : IFM_FACT_UNKNOWN;
-    }
+        copy_fact(&scope, graph->output[i]->name, &outputs[i]);
+    g_hash_table_insert(outer->analyser->analysis->inner, (gpointer)graph, g_steal_pointer(&facts));
     return TRUE;
 }
 
@@ -398,6 +409,7 @@ static IfmAnalysis *new_analysis(IfmModel *model)
     IfmAnalysis *analysis = g_new0(IfmAnalysis, 1);
     analysis->model = ifm_model_ref(model);
     analysis->facts = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, g_free);
+    analysis->inner = g_hash_table_new_full(NULL, NULL, NULL, (GDestroyNotify)g_hash_table_unref);
     analysis->n_costs = model->n_nodes;
     analysis->costs = g_new0(IfmNodeCost, model->n_nodes + 1);
     analysis->operators = g_new0(const IfmOperator *, model->n_nodes + 1);
@@ -456,6 +468,7 @@ void ifm_analysis_free(IfmAnalysis *analysis)
     if (analysis == NULL)
         return;
     g_hash_table_unref(analysis->facts);
+    g_hash_table_unref(analysis->inner);
     g_free(analysis->costs);
     g_free(analysis->operators);
     g_free(analysis->why);

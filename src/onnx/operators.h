@@ -130,6 +130,7 @@ struct IfmAnalysis
 {
     IfmModel *model;   /* a reference: names are its own */
     GHashTable *facts; /* name -> IfmFact*, of the top-level graph */
+    GHashTable *inner; /* Onnx__GraphProto* of a node's -> the like, as last gone through */
     IfmNodeCost *costs;
     const IfmOperator **operators; /* [n_costs] NULL where there is none */
     const char **why;              /* [n_costs] why it is not covered; NULL where it is */

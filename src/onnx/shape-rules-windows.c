@@ -100,17 +100,23 @@ static gboolean check_conv_weights(const IfmOperatorCall *call, const IfmConvAt 
     const IfmFact *w = &call->inputs[at->weights], *bias = ifm_call_input(call, at->bias);
     const char *name_w = call->node->inputs[at->weights];
     gint64 group = ifm_node_int(call->node, "group", 1), channels;
-    g_autofree char *shape_x = ifm_shape_to_string(x->rank, x->dims), *shape_w = ifm_shape_to_string(w->rank, w->dims);
     if (group < 1 || w->dims[0] % group != 0 || __builtin_mul_overflow(w->dims[1], group, &channels) ||
         (channels != x->dims[1] && !at->is_blocked))
+    {
+        g_autofree char *shape_x = ifm_shape_to_string(x->rank, x->dims), *shape_w = ifm_shape_to_string(w->rank, w->dims);
         return IFM_RULE_FAIL(error,
                              "'%s' %s does not fit '%s' %s in %" G_GINT64_FORMAT
                              " group(s): weights are [outputs,channels/group,...], outputs a multiple of group",
                              name_w, shape_w, call->node->inputs[0], shape_x, group);
+    }
     for (int i = 0; i < windows->n_spatial; i++)
-        if (windows->kernel[i] != w->dims[i + 2] || windows->kernel[i] < 1 || windows->kernel[i] > G_MAXINT32)
-            return IFM_RULE_FAIL(error, "kernel_shape[%d] is %" G_GINT64_FORMAT ", but '%s' is %s", i, windows->kernel[i],
-                                 name_w, shape_w);
+    {
+        if (windows->kernel[i] == w->dims[i + 2] && windows->kernel[i] >= 1 && windows->kernel[i] <= G_MAXINT32)
+            continue;
+        g_autofree char *shape_w = ifm_shape_to_string(w->rank, w->dims);
+        return IFM_RULE_FAIL(error, "kernel_shape[%d] is %" G_GINT64_FORMAT ", but '%s' is %s", i, windows->kernel[i],
+                             name_w, shape_w);
+    }
     if (bias == NULL || bias->rank < 0 || (bias->rank == 1 && bias->dims[0] == w->dims[0]))
         return TRUE;
     g_autofree char *shape_b = ifm_shape_to_string(bias->rank, bias->dims);

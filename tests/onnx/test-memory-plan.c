@@ -423,19 +423,29 @@ static void put(GByteArray *out, guint field, GByteArray *message)
     g_byte_array_unref(message);
 }
 
-/* value_info: a vector of @n f32, or of unknown length where @n < 0. */
-static GByteArray *value_info(const char *name, gint64 n)
+static GByteArray *port(const char *name, IfmDtype dtype, gint64 n)
 {
     GByteArray *info = g_byte_array_new(), *type = g_byte_array_new(), *tensor = g_byte_array_new();
     GByteArray *shape = g_byte_array_new(), *dim = g_byte_array_new();
-    if (n >= 0)
-        put_number(dim, 1, (guint64)n);
+    put_number(dim, 1, (guint64)n);
     put(shape, 1, dim);
-    put_number(tensor, 1, IFM_DTYPE_F32);
+    put_number(tensor, 1, dtype);
     put(tensor, 2, shape);
     put(type, 1, tensor);
     put_text(info, 1, name);
     put(info, 2, type);
+    return info;
+}
+
+static GByteArray *value_info(const char *name, gint64 n)
+{
+    return port(name, IFM_DTYPE_F32, n);
+}
+
+static GByteArray *named(const char *name)
+{
+    GByteArray *info = g_byte_array_new();
+    put_text(info, 1, name);
     return info;
 }
 
@@ -487,9 +497,9 @@ static void plan_of_bytes(GByteArray *bytes, IfmModel **model, IfmMemoryPlan *pl
     ifm_analysis_memory(analysis, plan);
 }
 
-/* chain_graph: v0 = Relu(@from), v1 = Relu(v0), …, the last of which is the output; every v has @n elements, said where
- * @declared. It has one weight of 5 f32 and a Constant of 2 i64. */
-static GByteArray *chain_graph(const char *prefix, const char *from, int length, gint64 n, gboolean declared)
+/* chain_graph: v0 = @op_type(@from), v1 = @op_type(v0), …, the last of which is the output, of @n elements. It has one
+ * weight of 5 f32 and a Constant of 2 i64. */
+static GByteArray *chain_graph(const char *prefix, const char *op_type, const char *from, int length, gint64 n)
 {
     GByteArray *graph = g_byte_array_new(), *constant, *attribute = g_byte_array_new();
     g_autofree char *before = g_strdup(from), *name = g_strconcat(prefix, "_weight", NULL);
@@ -497,11 +507,9 @@ static GByteArray *chain_graph(const char *prefix, const char *from, int length,
     for (int i = 0; i < length; i++)
     {
         g_autofree char *next = g_strdup_printf("%s%d", prefix, i);
-        put(graph, 1, node("Relu", NAMES(before), next));
+        put(graph, 1, node(op_type, NAMES(before), next));
         if (i + 1 == length)
             put(graph, 12, value_info(next, n));
-        else if (declared)
-            put(graph, 13, value_info(next, n));
         g_free(before);
         before = g_steal_pointer(&next);
     }
@@ -525,16 +533,19 @@ static GByteArray *branch(const char *name, GByteArray *graph)
 }
 
 /* y = If(c) { chain of 4 on h } else { chain of 2 on h }, between h = Relu(x) and z = Relu(y). */
-static GByteArray *conditional(gboolean declared)
+static GByteArray *conditional(const char *op_type, gboolean is_constant)
 {
     GByteArray *graph = g_byte_array_new(), *either = node("If", NAMES("c"), "y");
-    put(either, 5, branch("then_branch", chain_graph("t", "h", 4, 50, declared)));
-    put(either, 5, branch("else_branch", chain_graph("e", "h", 2, 50, declared)));
+    put(either, 5, branch("then_branch", chain_graph("t", op_type, "h", 4, 50)));
+    put(either, 5, branch("else_branch", chain_graph("e", "Relu", "h", 2, 50)));
     put(graph, 1, node("Relu", NAMES("x"), "h"));
     put(graph, 1, either);
     put(graph, 1, node("Relu", NAMES("y"), "z"));
-    put(graph, 5, weight("c", IFM_DTYPE_BOOL, 1, 1));
+    if (is_constant)
+        put(graph, 5, weight("c", IFM_DTYPE_BOOL, 1, 1)); /* false */
     put(graph, 11, value_info("x", 50));
+    if (!is_constant)
+        put(graph, 11, port("c", IFM_DTYPE_BOOL, 1));
     put(graph, 13, value_info("y", 50));
     put(graph, 12, value_info("z", 50));
     return model_bytes(graph);
@@ -544,20 +555,42 @@ static void test_branches_of_if(void)
 {
     g_autoptr(IfmModel) model = NULL;
     g_auto(IfmMemoryPlan) plan = { 0 };
-    plan_of_bytes(conditional(TRUE), &model, &plan);
+    plan_of_bytes(conditional("Relu", FALSE), &model, &plan);
     g_assert_cmpuint(plan.n_unknown, ==, 0);
-    g_assert_cmpuint(plan.lifetimes->len, ==, 4); /* the model's own */
-    assert_lifetime(&plan, 1, "h", 200, 0, 1);    /* the branches read it */
-    assert_lifetime(&plan, 2, "y", 200, 1, 2);
-    g_assert_cmpint(plan.parameter_bytes, ==, 1 + 2 * (20 + 16));
-    /* In the If: h, y, and of t0, t1, t2 (t3 is y) two at a time. */
-    g_assert_cmpint(plan.peak_bytes, ==, 800);
+    g_assert_cmpuint(plan.lifetimes->len, ==, 5); /* the model's own */
+    assert_lifetime(&plan, 1, "c", 1, -1, 1);
+    assert_lifetime(&plan, 2, "h", 200, 0, 1); /* the branches read it */
+    assert_lifetime(&plan, 3, "y", 200, 1, 2);
+    g_assert_cmpint(plan.parameter_bytes, ==, 2 * (20 + 16));
+    /* In the If: c, h, y, and of t0, t1, t2 (t3 is y) two at a time. */
+    g_assert_cmpint(plan.peak_bytes, ==, 801);
     g_assert_cmpuint(plan.peak_node, ==, 1);
-    g_assert_cmpint(plan.arena_bytes, ==, 800);
+    g_assert_cmpint(plan.arena_bytes, ==, 801);
     g_assert_cmpint(plan.activation_bytes, ==, 600 + 600); /* h, y, z; t0, t1, t2: the larger branch */
 }
 
-/* x and w alone are there before the loop; its body carries v in, makes b0, b1, and v_out, which is the loop's own. */
+static void test_unknown_in_branch(void)
+{
+    g_autoptr(IfmModel) model = NULL;
+    g_auto(IfmMemoryPlan) plan = { 0 };
+    plan_of_bytes(conditional("NoSuchOperator", FALSE), &model, &plan);
+    g_assert_cmpuint(plan.n_unknown, ==, 3);                   /* t0, t1, t2; y is declared */
+    g_assert_cmpint(plan.peak_bytes, ==, 200 + 200 + 200 + 1); /* h, y, e0 of the other branch, c */
+    g_assert_cmpint(plan.activation_bytes, ==, 600 + 200);
+}
+
+static void test_branch_not_taken(void)
+{
+    g_autoptr(IfmModel) model = NULL;
+    g_auto(IfmMemoryPlan) plan = { 0 };
+    plan_of_bytes(conditional("NoSuchOperator", TRUE), &model, &plan);
+    g_assert_cmpuint(plan.n_unknown, ==, 0);
+    g_assert_cmpint(plan.peak_bytes, ==, 200 + 200 + 200);
+    g_assert_cmpint(plan.activation_bytes, ==, 600 + 200);
+    g_assert_cmpint(plan.parameter_bytes, ==, 1 + 2 * (20 + 16)); /* they are in the model all the same */
+}
+
+/* A turn is given its number i, the condition and v; it makes b0, b1, and v_out, which is the loop's own y. */
 static void test_body_of_loop(void)
 {
     g_autoptr(IfmModel) model = NULL;
@@ -567,13 +600,10 @@ static void test_body_of_loop(void)
     put(body, 1, node("Add", NAMES("b0", "x"), "b1"));
     put(body, 1, node("Identity", NAMES("go"), "go_on"));
     put(body, 1, node("Add", NAMES("b1", "b0"), "v_out"));
-    put(body, 11, value_info("i", 0));
-    put(body, 11, value_info("go", 0));
-    put(body, 11, value_info("v", 50));
-    put(body, 13, value_info("b0", 50));
-    put(body, 13, value_info("b1", 50));
-    put(body, 12, value_info("go_on", 0));
-    put(body, 12, value_info("v_out", 50));
+    for (const char *const *name = NAMES("i", "go", "v"); *name != NULL; name++)
+        put(body, 11, named(*name));
+    put(body, 12, named("go_on"));
+    put(body, 12, named("v_out"));
     put(loop, 5, branch("body", body));
     put(graph, 1, loop);
     put(graph, 5, weight("m", IFM_DTYPE_I64, 1, 8));
@@ -582,8 +612,8 @@ static void test_body_of_loop(void)
     put(graph, 12, value_info("y", 50));
     plan_of_bytes(model_bytes(graph), &model, &plan);
     g_assert_cmpuint(plan.n_unknown, ==, 0);
-    g_assert_cmpint(plan.peak_bytes, ==, 200 + 200 + 400); /* x, y; v and b0, later b0 and b1 */
-    g_assert_cmpint(plan.activation_bytes, ==, 200 + 600);
+    g_assert_cmpint(plan.peak_bytes, ==, 200 + 200 + 401); /* x, y; the condition; v and b0, later b0 and b1 */
+    g_assert_cmpint(plan.activation_bytes, ==, 200 + 600 + 1 + 8);
     g_assert_cmpint(plan.parameter_bytes, ==, 9);
 }
 
@@ -639,6 +669,8 @@ int main(int argc, char **argv)
     g_test_add_func("/onnx/memory/place/many", test_many);
     g_test_add_func("/onnx/memory/place/too-large", test_too_large);
     g_test_add_func("/onnx/memory/branches-of-if", test_branches_of_if);
+    g_test_add_func("/onnx/memory/unknown-in-branch", test_unknown_in_branch);
+    g_test_add_func("/onnx/memory/branch-not-taken", test_branch_not_taken);
     g_test_add_func("/onnx/memory/body-of-loop", test_body_of_loop);
     g_test_add_func("/onnx/memory/parameters", test_parameters);
     return g_test_run();
