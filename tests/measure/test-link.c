@@ -29,6 +29,7 @@ typedef struct
     gint64 size_bytes, expected_ns;
     int copies;
     gboolean shared, assumed;
+    const char *around; /* whose tensors a pipeline copies itself; NULL: of neither */
 } Exact;
 
 /* fixed + bytes / bytes_per_s, by hand, of each copy that the way takes. */
@@ -39,6 +40,9 @@ static const Exact exact[] = {
     { "NPU", "HOST", 500000, 20 * US + 250 * US, 1, FALSE, FALSE },
     { "GPU", "NPU", 400000, 10 * US + 100 * US + 20 * US + 200 * US, 2, FALSE, TRUE },
     { "NPU", "GPU", 400000, 10 * US + 100 * US + 20 * US + 200 * US, 2, FALSE, TRUE },
+    { "HOST", "APART", 1000000, 10 * US + 250 * US, 1, FALSE, FALSE, "APART" },
+    { "APART", "HOST", 1000000, 10 * US + 250 * US, 1, FALSE, FALSE, "APART" },
+    { "APART", "NPU", 400000, 10 * US + 100 * US + 20 * US + 200 * US, 2, FALSE, FALSE, "APART" },
     { "HOST", "HOST", 1000000, 1 * US + 100 * US, 1, TRUE, FALSE },
     { "BARE", "HOST", 7, 1 * US + 1, 1, TRUE, FALSE },
     { "HOST", "NPU", 1, 20 * US + 1, 1, FALSE, FALSE },                 /* half a nanosecond, rounded */
@@ -67,6 +71,10 @@ static void test_exact(gconstpointer data)
     g_assert_true(json_is_true(json_object_get(link, "shared")) == row->shared);
     g_assert_true(json_is_true(json_object_get(link, "assumed")) == row->assumed);
     g_assert_cmpuint(json_array_size(json_object_get(link, "within_inference")), ==, 0);
+    const json_t *around = json_object_get(link, "around_inference");
+    g_assert_cmpuint(json_array_size(around), ==, row->around != NULL ? 1 : 0);
+    g_autofree char *of = row->around != NULL ? g_strconcat("simulated:links/", row->around, NULL) : NULL;
+    g_assert_cmpstr(json_string_value(json_array_get(around, 0)), ==, of);
     g_assert_cmpstr(text_in(measurement->surroundings, "device"), ==, device);
     g_assert_cmpstr(text_in(measurement->surroundings, "clock_kind"), ==, "virtual");
     g_assert_cmpstr(text_in(json_object_get(measurement->surroundings, "runtime"), "engine"), ==, "simulated");
