@@ -176,6 +176,23 @@ static double mean_edges(const Pilot *pilot)
     return sum / (double)pilot->options->n_sizes;
 }
 
+/* Copies to and from devices' own memory are in what parting and merging took, and known. */
+static void copied_ns(const Pilot *pilot, const IfmPlan *plan, const IfmPlanBlock *block, double *in_ns, double *out_ns)
+{
+    *in_ns = *out_ns = 0;
+    for (gsize i = 0; i < pilot->options->n_sizes; i++)
+        for (gsize d = 0; d < block->n_devices; d++)
+        {
+            CostPart part = { 0 };
+            const IfmPlanDevice *described = plan->devices->pdata[block->devices[d]];
+            const IfmPlanSize *size = &pilot->options->sizes[i];
+            costs_copies(pilot->costs, find_device(pilot->costs, described->alias), block->first, block->last,
+                         (int)block->n_devices, block->ratios[d], (double)size->nodes, (double)size->edges, &part);
+            *in_ns += part.in_ns / (double)pilot->options->n_sizes;
+            *out_ns += part.out_ns / (double)pilot->options->n_sizes;
+        }
+}
+
 /* The mean over blocks of several devices of what they take beyond what is known without a run. */
 static void learn_host(const Pilot *pilot, const IfmPlan *plan, const json_t *stages)
 {
@@ -187,11 +204,12 @@ static void learn_host(const Pilot *pilot, const IfmPlan *plan, const json_t *st
     {
         const IfmPlanBlock *block = &g_array_index(plan->blocks, IfmPlanBlock, b);
         const json_t *stage = json_array_get(stages, b);
-        double parting = number_at(stage, "partition_ns"), merging = number_at(stage, "merge_ns");
+        double parting = number_at(stage, "partition_ns"), merging = number_at(stage, "merge_ns"), in_ns, out_ns;
         if (block->n_devices < 2 || !isfinite(parting) || !isfinite(merging))
             continue;
-        partition_ns += parting - cost_partition_ns(costs, (int)block->n_devices, n == 0, mean_edges(pilot));
-        merge_ns += merging - cost_merge_ns(costs, (int)block->n_devices);
+        copied_ns(pilot, plan, block, &in_ns, &out_ns);
+        partition_ns += parting - in_ns - cost_partition_ns(costs, (int)block->n_devices, n == 0, mean_edges(pilot));
+        merge_ns += merging - out_ns - cost_merge_ns(costs, (int)block->n_devices);
         n++;
     }
     if (n > 0)
