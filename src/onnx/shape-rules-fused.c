@@ -294,7 +294,9 @@ gboolean ifm_cost_skip_normalization(const IfmOperatorCall *call, gint64 factor,
 /* Words [batch, length], segments, the tables of words, positions and segments, scale, bias. */
 gboolean ifm_shape_embed_normalization(const IfmOperatorCall *call, GError **error)
 {
-    const IfmFact *ids = &call->inputs[0], *words = &call->inputs[2];
+    const IfmFact *ids = &call->inputs[0], *words = ifm_call_input(call, 2);
+    if (words == NULL)
+        return IFM_RULE_FAIL(error, "needs a third input, the table of words");
     call->outputs[0].dtype = words->dtype;
     if (call->node->n_outputs > 1)
         call->outputs[1].dtype = IFM_DTYPE_I32;

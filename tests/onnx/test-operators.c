@@ -1,0 +1,182 @@
+/* Operators against formulas written out here: control flow by its branches, attention, what runtimes fuse, values
+ * followed. */
+#include <string.h>
+
+#include <inferometer/onnx.h>
+
+#define NAMES(...) ((const char *const[]){ __VA_ARGS__, NULL })
+
+static IfmModel *seed(const char *name)
+{
+    g_autoptr(GError) error = NULL;
+    g_autofree char *path = g_strdup_printf("%s/fuzz/corpus/onnx/%s.onnx", IFM_SOURCE_DIR, name);
+    IfmModel *model = ifm_model_open(path, &error);
+    g_assert_no_error(error);
+    return model;
+}
+
+static IfmAnalysis *analyse(IfmModel *model)
+{
+    g_autoptr(GError) error = NULL;
+    IfmAnalysis *analysis = ifm_model_analyse(model, NULL, 0, &error);
+    g_assert_no_error(error);
+    return analysis;
+}
+
+/* nth: the number of the @n-th node of that operator. */
+static gsize nth(const IfmModel *model, const char *op_type, int n)
+{
+    for (gsize i = 0; i < ifm_model_n_nodes(model); i++)
+        if (g_str_equal(ifm_model_node(model, i)->op_type, op_type) && n-- == 0)
+            return i;
+    g_error("no %s", op_type);
+}
+
+static void expect_cost(const IfmModel *model, const IfmAnalysis *analysis, gsize node, gint64 macs, gint64 flop)
+{
+    const IfmNodeCost *cost = ifm_analysis_node_cost(analysis, node);
+    g_test_message("%s", ifm_model_node(model, node)->op_type);
+    g_assert_true(cost->covered);
+    g_assert_cmpint(cost->macs, ==, macs);
+    g_assert_cmpint(cost->flop, ==, flop);
+}
+
+static void expect_shape(const IfmModel *model, const IfmAnalysis *analysis, gsize node, gsize output, const char *wanted)
+{
+    IfmDtype dtype;
+    int rank;
+    gint64 shape[IFM_MAX_RANK];
+    g_assert_true(ifm_analysis_shape(analysis, ifm_model_node(model, node)->outputs[output], &dtype, &rank, shape));
+    g_autofree char *found = ifm_shape_to_string(rank, shape);
+    g_assert_cmpstr(found, ==, wanted);
+}
+
+/* x [3,4]. The loop turns 7 times; the scan goes over 3 rows; of the Ifs the first is known (3 > 2), the second is not. */
+static void test_control(void)
+{
+    g_autoptr(IfmModel) model = seed("op-control");
+    g_autoptr(IfmAnalysis) analysis = analyse(model);
+    const gsize loop = nth(model, "Loop", 0), scan = nth(model, "Scan", 0);
+    expect_cost(model, analysis, loop, 7 * 3 * 4 * 4, 7 * (2 * 3 * 4 * 4 + 12));
+    expect_shape(model, analysis, loop, 0, "[3,4]");
+    expect_shape(model, analysis, loop, 1, "[7,3,4]");
+    expect_cost(model, analysis, scan, 0, 3 * (4 + 4));
+    expect_shape(model, analysis, scan, 0, "[4]");
+    expect_shape(model, analysis, scan, 1, "[4,3]");
+    expect_cost(model, analysis, nth(model, "If", 0), 0, 12);     /* Relu, the one that is taken */
+    expect_cost(model, analysis, nth(model, "If", 1), 0, 5 * 12); /* Softmax, the dearer */
+    expect_shape(model, analysis, nth(model, "If", 1), 0, "[3,4]");
+    /* What a turn reads and writes: the condition; two matrices and their product; Relu's. */
+    const IfmNodeCost *cost = ifm_analysis_node_cost(analysis, loop);
+    g_assert_cmpint(cost->bytes_read, ==, 7 * (1 + 4 * (12 + 16) + 4 * 12));
+    g_assert_cmpint(cost->bytes_written, ==, 7 * (1 + 4 * 12 + 4 * 12));
+    g_assert_cmpint(cost->family, ==, IFM_FAMILY_CONTROL);
+    g_auto(IfmCoverage) coverage = { 0 };
+    ifm_analysis_coverage(analysis, &coverage);
+    g_assert_cmpuint(coverage.n_covered, ==, coverage.n_nodes);
+    g_assert_cmpuint(coverage.n_mac_nodes, ==, 1); /* the loop, for the product in it */
+}
+
+/* Batch 2, length 5, width 16 in 4 heads of 4; a past of 3 where there is one. */
+static void test_fused(void)
+{
+    g_autoptr(IfmModel) model = seed("op-fused");
+    g_autoptr(IfmAnalysis) analysis = analyse(model);
+    const gint64 projected = 2 * 5 * 16 * 48, scores = 2 * 4 * 5 * 8, own_scores = 2 * 4 * 5 * 5;
+    const gsize attention = nth(model, "Attention", 0), grouped = nth(model, "GroupQueryAttention", 0);
+    expect_cost(model, analysis, attention, projected + scores * (4 + 4), 2 * (projected + scores * 8) + 5 * scores);
+    expect_shape(model, analysis, attention, 0, "[2,5,16]");
+    expect_shape(model, analysis, attention, 1, "[2,2,4,8,4]");
+    expect_cost(model, analysis, nth(model, "MultiHeadAttention", 0), own_scores * 8, 16 * own_scores + 5 * own_scores);
+    expect_cost(model, analysis, grouped, scores * 8, 16 * scores + 5 * scores);
+    expect_shape(model, analysis, grouped, 0, "[2,5,16]");
+    expect_shape(model, analysis, grouped, 1, "[2,2,8,4]");
+    expect_cost(model, analysis, nth(model, "SkipLayerNormalization", 0), 0, (5 + 1) * 160);
+    expect_cost(model, analysis, nth(model, "EmbedLayerNormalization", 0), 0, (5 + 1) * 160);
+    expect_cost(model, analysis, nth(model, "FusedMatMul", 0), 2 * 5 * 5 * 16, 2 * 2 * 5 * 5 * 16);
+    expect_cost(model, analysis, nth(model, "FusedGemm", 0), 60, 120 + 15 + 15); /* bias, activation */
+    expect_cost(model, analysis, nth(model, "BiasGelu", 0), 0, (4 + 1) * 160);
+    /* [1,16,6,6] in blocks: a product for each position; bias, sum, activation. */
+    expect_cost(model, analysis, nth(model, "Conv", 0), 576 * 16, 2 * 576 * 16 + 3 * 576);
+    expect_shape(model, analysis, nth(model, "ReorderOutput", 0), 0, "[1,10,1,1]");
+    expect_cost(model, analysis, nth(model, "FusedConv", 0), 4 * 36 * 16, 2 * 4 * 36 * 16 + 4 * 36);
+    expect_shape(model, analysis, nth(model, "NhwcFusedConv", 0), 0, "[1,3,3,6]");
+    expect_cost(model, analysis, nth(model, "NhwcFusedConv", 0), 54 * 36, 2 * 54 * 36);
+}
+
+static void test_quantised(void)
+{
+    g_autoptr(IfmModel) model = seed("op-quantised");
+    g_autoptr(IfmAnalysis) analysis = analyse(model);
+    expect_cost(model, analysis, nth(model, "QLinearConv", 0), 64 * 18, 2 * 64 * 18 + 2 * 64);
+    expect_cost(model, analysis, nth(model, "ConvInteger", 0), 64 * 18, 2 * 64 * 18);
+    expect_cost(model, analysis, nth(model, "MatMulInteger", 0), 60 * 6, 2 * 60 * 6);
+    expect_cost(model, analysis, nth(model, "QLinearMatMul", 0), 60 * 6, 2 * 60 * 6 + 2 * 60);
+    /* 5 steps, 2 directions, batch 2, 4 units: gates of 3 inputs and 4 units; no bias. */
+    const gint64 units = 5 * 2 * 2 * 4;
+    expect_cost(model, analysis, nth(model, "LSTM", 0), units * 4 * 7, 2 * units * 4 * 7 + units * (4 + 5));
+    expect_cost(model, analysis, nth(model, "GRU", 0), units * 3 * 7, 2 * units * 3 * 7 + units * (3 + 5));
+    expect_cost(model, analysis, nth(model, "RNN", 0), units * 7, 2 * units * 7 + units);
+    expect_shape(model, analysis, nth(model, "LSTM", 0), 0, "[5,2,2,4]");
+    expect_shape(model, analysis, nth(model, "LSTM", 0), 1, "[2,2,4]");
+}
+
+/* Shapes that the graph computes from shapes, as exporters write them. x [3,4]. */
+static void test_values(void)
+{
+    g_autoptr(IfmModel) model = seed("op-parts");
+    g_autoptr(IfmAnalysis) analysis = analyse(model);
+    expect_shape(model, analysis, nth(model, "Reshape", 0), 0, "[3,4]"); /* (floor(3 / 2) * 3) mod 4 = 3 */
+    expect_shape(model, analysis, nth(model, "Range", 0), 0, "[1]");
+    expect_shape(model, analysis, nth(model, "Expand", 0), 0, "[3,4]");
+    expect_shape(model, analysis, nth(model, "NonZero", 0), 0, "[1,2]");
+    expect_shape(model, analysis, nth(model, "Compress", 0), 0, "[2,4]");
+    expect_shape(model, analysis, nth(model, "Slice", 0), 0, "[3,2]");
+    expect_cost(model, analysis, nth(model, "Einsum", 0), 3 * 4 * 5, 2 * 3 * 4 * 5);
+    expect_cost(model, analysis, nth(model, "Einsum", 1), 3 * 4, 2 * 3 * 4);
+}
+
+/* Every seed that holds many operators is analysed whole but for what depends on values. */
+static void test_space(void)
+{
+    g_autoptr(IfmModel) model = seed("op-space");
+    g_autoptr(IfmAnalysis) analysis = analyse(model);
+    g_auto(IfmCoverage) coverage = { 0 };
+    ifm_analysis_coverage(analysis, &coverage);
+    g_assert_cmpuint(coverage.missing->len, ==, 1);
+    g_assert_cmpstr(g_ptr_array_index(coverage.missing, 0), ==, "MaxRoiPool (1 node): its operations depend on values");
+    expect_cost(model, analysis, nth(model, "ConvTranspose", 0), 4 * 36 * 18, 2 * 4 * 36 * 18);
+    expect_shape(model, analysis, nth(model, "ConvTranspose", 0), 0, "[1,2,12,12]");
+    expect_cost(model, analysis, nth(model, "LayerNormalization", 0), 0, 5 * 144);
+    expect_cost(model, analysis, nth(model, "Resize", 0), 0, 2 * 4 * 4 * 12 * 9); /* two axes: four neighbours */
+    expect_shape(model, analysis, nth(model, "Resize", 2), 0, "[1,4,3,3]");       /* no larger than [3,9], one scale */
+}
+
+/* The standard's own attention (version 23), written by the builder: heads apart; more queries' heads than keys'. */
+static void test_standard_attention(void)
+{
+    g_autoptr(IfmModelBuilder) builder = ifm_model_builder_new("attention", 23);
+    ifm_model_builder_input(builder, "q", IFM_DTYPE_F32, 4, (gint64[]){ 2, 6, 5, 8 }, NULL);
+    ifm_model_builder_input(builder, "k", IFM_DTYPE_F32, 4, (gint64[]){ 2, 3, 7, 8 }, NULL);
+    ifm_model_builder_input(builder, "v", IFM_DTYPE_F32, 4, (gint64[]){ 2, 3, 7, 9 }, NULL);
+    ifm_model_builder_node(builder, "Attention", NULL, NAMES("q", "k", "v"), NAMES("y"));
+    g_autoptr(GError) error = NULL;
+    g_autoptr(IfmModel) model = ifm_model_builder_finish(builder, &error);
+    g_assert_no_error(error);
+    g_autoptr(IfmAnalysis) analysis = analyse(model);
+    const gint64 scores = 2 * 6 * 5 * 7;
+    expect_cost(model, analysis, 0, scores * (8 + 9), 2 * scores * 17 + 5 * scores);
+    expect_shape(model, analysis, 0, 0, "[2,6,5,9]");
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/onnx/operators/control", test_control);
+    g_test_add_func("/onnx/operators/fused", test_fused);
+    g_test_add_func("/onnx/operators/quantised", test_quantised);
+    g_test_add_func("/onnx/operators/values", test_values);
+    g_test_add_func("/onnx/operators/space", test_space);
+    g_test_add_func("/onnx/operators/standard-attention", test_standard_attention);
+    return g_test_run();
+}
