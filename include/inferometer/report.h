@@ -180,18 +180,7 @@ char *ifm_result_line(const IfmResult *result);
 /** Field tables; the records they read: */
 extern const IfmField ifm_result_fields[]; /* IfmResult: what one profile shows */
 extern const IfmField ifm_record_fields[]; /* IfmResult: what a store holds */
-extern const IfmField ifm_node_fields[];   /* IfmNodeShare */
 extern const IfmField ifm_sample_fields[]; /* IfmSampleRow */
-
-/** IfmNodeShare: a node and its part of the time of all nodes. */
-typedef struct
-{
-    const IfmNodeRow *node;
-    double share_ratio;
-} IfmNodeShare;
-
-/** ifm_node_shares: (transfer full) IfmNodeShare, the slowest first; borrows from @measurement. */
-GArray *ifm_node_shares(const IfmMeasurement *measurement);
 
 /** IfmSampleRow: @index counts within its kind from 0. @kind: "warmup", "run", "profiled". */
 typedef struct
@@ -202,9 +191,6 @@ typedef struct
     gint64 time_ns;
 } IfmSampleRow;
 
-/** ifm_results_to_screen: The whole story of one model on several devices: the table, the reasons of what failed,
- * warnings, and for each device its nodes by share of time and its books. @n_nodes: most nodes to show. (transfer full) */
-char *ifm_results_to_screen(const IfmResult *results, gsize n_results, gsize n_nodes, const IfmScreen *screen);
 /** ifm_records_to_screen: What a store holds: a row a measurement, and the reasons of what failed. (transfer full) */
 char *ifm_records_to_screen(const IfmResult *results, gsize n_results, const IfmScreen *screen);
 /** ifm_results_to_csv: one row a result. (transfer full) */

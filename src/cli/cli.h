@@ -155,6 +155,8 @@ void progress_free(Progress *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Progress, progress_free)
 /* progress_begin: @runs: the fixed count, 0 where @ci_ratio is aimed at. */
 void progress_begin(Progress *self, const char *device, gsize runs, double ci_ratio);
+/* progress_again: Something more about the case that ended last. */
+void progress_again(Progress *self, const char *what);
 /* progress_update: fits IfmRunnerOptions.progress; @user: the Progress. */
 void progress_update(const char *phase, gsize n, double median_ns, double ci_ratio, void *user);
 /* progress_end: Takes the line away; in a log, @outcome closes the case. */

@@ -18,6 +18,8 @@ static void target_free(Target *target)
     g_strfreev(target->vendor);
     ifm_case_free(target->sealed);
     ifm_measurement_free(target->measurement);
+    ifm_measurement_free(target->limit);
+    g_free(target->no_limit);
     g_clear_error(&target->error);
     g_free(target);
 }
@@ -28,7 +30,44 @@ void profile_plan_clear(ProfilePlan *plan)
     g_clear_pointer(&plan->bindings, g_array_unref);
     g_clear_pointer(&plan->dim_names, g_ptr_array_unref);
     g_clear_pointer(&plan->model, ifm_model_unref);
+    g_clear_pointer(&plan->analysis, ifm_analysis_free);
     g_clear_pointer(&plan->model_path, g_free);
+    g_clear_pointer(&plan->source, g_free);
+    g_clear_pointer(&plan->observed_on, g_free);
+    g_clear_pointer(&plan->why_not_observed, g_free);
+}
+
+/* --- parts --------------------------------------------------------------------------------------------------------------
+ */
+
+/* "runtime,layers" */
+static int parse_parts(ProfilePlan *plan, const Arguments *arguments)
+{
+    const char *text = cli_text(arguments, "profile");
+    const char *const *words = ifm_profile_part_words();
+    g_auto(GStrv) asked = g_strsplit(text != NULL ? text : "", ",", -1);
+    plan->parts = text != NULL ? 0 : IFM_PROFILE_ALL;
+    for (char **word = asked; text != NULL && *word != NULL; word++)
+    {
+        guint bit = 0;
+        while (words[bit] != NULL && !g_str_equal(words[bit], *word))
+            bit++;
+        if (words[bit] == NULL)
+        {
+            g_autofree char *all = g_strjoinv(", ", (char **)words), *hint = ifm_nearest_hint(*word, words);
+            return cli_usage(cli_verb_of(arguments), "--profile: \"%s\" is no part of a profile (there are %s)%s", *word,
+                             all, hint);
+        }
+        plan->parts |= 1u << bit;
+    }
+    return CLI_EXIT_OK;
+}
+
+/* The model's own work and memory need no device; a device's memory is asked for by naming one. */
+static gboolean needs_device(const ProfilePlan *plan, const Arguments *arguments)
+{
+    gboolean named = cli_given(arguments, "device") && (plan->parts & IFM_PROFILE_MEMORY) != 0;
+    return named || (plan->parts & (IFM_PROFILE_RUNTIME | IFM_PROFILE_LAYERS)) != 0;
 }
 
 /* --- devices -------------------------------------------------------------------------------------------------------- */
@@ -89,6 +128,12 @@ static int parse_devices(ProfilePlan *plan, const Arguments *arguments)
 {
     g_autoptr(GError) error = NULL;
     plan->targets = g_ptr_array_new_with_free_func((GDestroyNotify)target_free);
+    if (!needs_device(plan, arguments))
+    {
+        if (cli_given(arguments, "device"))
+            return cli_usage(cli_verb_of(arguments), "--profile flops is of the model alone: no device is run for it");
+        return CLI_EXIT_OK;
+    }
     for (const char *const *text = cli_texts(arguments, "device"); *text != NULL; text++)
     {
         Target *target = parse_device(*text, &error);
@@ -215,33 +260,57 @@ static IfmModel *build_from_zoo(ProfilePlan *plan, const char *text, guint32 see
     return ifm_model_save(model, plan->model_path, error) ? ifm_model_open(plan->model_path, error) : NULL;
 }
 
+/* "resnet50", "resnet50,batch=8" */
 static gboolean is_in_zoo(const char *text)
 {
+    gsize length = strcspn(text, ",");
     for (const IfmZooEntry *entry = ifm_zoo_entries(); entry->name != NULL; entry++)
-        if (g_str_equal(entry->name, text))
+        if (strlen(entry->name) == length && memcmp(entry->name, text, length) == 0)
             return TRUE;
     return FALSE;
 }
 
+/* Neither a file nor in the zoo: what is like a file's name was meant as one. */
+static void explain_absent(const char *text, GError **error)
+{
+    if (!g_error_matches(*error, IFM_ERROR, IFM_ERROR_UNAVAILABLE) || strpbrk(text, "./") != NULL)
+        return;
+    g_autofree char *name = g_strndup(text, strcspn(text, ","));
+    g_autofree char *unknown = cli_unknown_in_zoo(name);
+    g_clear_error(error);
+    g_set_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE, "%s: no such file, nor in the zoo: %s", text,
+                unknown != NULL ? unknown : name);
+}
+
+/* The user's own file stands before the zoo's model of the same name. */
+static IfmModel *open_named(ProfilePlan *plan, const char *text, guint32 seed, const char *out, GError **error)
+{
+    gboolean prefixed = g_str_has_prefix(text, ZOO_PREFIX), exists = !prefixed && g_file_test(text, G_FILE_TEST_EXISTS);
+    const char *name = prefixed ? text + strlen(ZOO_PREFIX) : text;
+    if (prefixed || (!exists && is_in_zoo(text)))
+    {
+        plan->source = g_strconcat(ZOO_PREFIX, name, NULL);
+        return build_from_zoo(plan, name, seed, out, error);
+    }
+    if (is_in_zoo(text))
+        cli_note("%s: the file of that name, not the zoo's model (" ZOO_PREFIX "%s)", text, text);
+    g_autofree char *here = g_get_current_dir();
+    plan->model_path = g_canonicalize_filename(text, here);
+    plan->source = g_strdup(text);
+    IfmModel *model = ifm_model_open(text, error);
+    if (model == NULL && !exists)
+        explain_absent(text, error);
+    return model;
+}
+
 static gboolean open_model(ProfilePlan *plan, const char *text, guint32 seed, const char *out, GError **error)
 {
-    if (g_str_has_prefix(text, ZOO_PREFIX))
-        plan->model = build_from_zoo(plan, text + strlen(ZOO_PREFIX), seed, out, error);
-    else
-    {
-        g_autofree char *here = g_get_current_dir();
-        plan->model_path = g_canonicalize_filename(text, here);
-        plan->model = ifm_model_open(text, error);
-        if (plan->model == NULL && is_in_zoo(text) && !g_file_test(text, G_FILE_TEST_EXISTS))
-        {
-            g_clear_error(error);
-            g_set_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE, "%s: no such file; the zoo's model is " ZOO_PREFIX "%s",
-                        text, text);
-        }
-    }
-    return plan->model != NULL &&
-           ifm_model_check_bindings(plan->model, (const IfmDimBinding *)(const void *)plan->bindings->data,
-                                    plan->bindings->len, error);
+    const IfmDimBinding *bindings = (const IfmDimBinding *)(const void *)plan->bindings->data;
+    plan->model = open_named(plan, text, seed, out, error);
+    if (plan->model == NULL || !ifm_model_check_bindings(plan->model, bindings, plan->bindings->len, error))
+        return FALSE;
+    plan->analysis = ifm_model_analyse(plan->model, bindings, plan->bindings->len, error);
+    return plan->analysis != NULL;
 }
 
 /* --- all of it ----------------------------------------------------------------------------------------------------------
@@ -253,7 +322,8 @@ int profile_plan_init(ProfilePlan *plan, const Arguments *arguments, const char 
     int status = cli_check_protocol(arguments);
     if (status != CLI_EXIT_OK)
         return status;
-    if ((status = parse_devices(plan, arguments)) != CLI_EXIT_OK ||
+    if ((status = parse_parts(plan, arguments)) != CLI_EXIT_OK ||
+        (status = parse_devices(plan, arguments)) != CLI_EXIT_OK ||
         (status = give_options(plan, arguments)) != CLI_EXIT_OK || (status = parse_dims(plan, arguments)) != CLI_EXIT_OK)
         return status;
     guint32 seed = (guint32)cli_integer(arguments, "seed");
@@ -269,7 +339,7 @@ int profile_plan_init(ProfilePlan *plan, const Arguments *arguments, const char 
         .threads = (int)cli_integer(arguments, "threads"),
         .seed = seed,
         .protocol = cli_protocol(arguments, &rule),
-        .profile = !cli_given(arguments, "no-nodes"),
+        .profile = (plan->parts & IFM_PROFILE_LAYERS) != 0 && !cli_given(arguments, "no-nodes"),
         .verify = !cli_given(arguments, "no-verify"),
         .native_async = cli_given(arguments, "native-async"),
     };

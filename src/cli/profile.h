@@ -1,5 +1,6 @@
 #pragma once
 #include <inferometer/measure.h>
+#include <inferometer/profile.h>
 
 #include "cli.h"
 
@@ -15,17 +16,23 @@ typedef struct
     IfmMeasurement *measurement;
     GError *error; /* where there is no measurement */
     gboolean tried, resumed, stored;
+    IfmMeasurement *limit;
+    char *no_limit; /* why there is none; NULL where nobody asked */
+    gboolean limit_stored;
 } Target;
 
 /* ProfilePlan: what is to be measured on what, checked before anything is started or written. */
 typedef struct
 {
-    GPtrArray *targets;   /* Target* */
+    guint parts;          /* IfmProfileParts */
+    GPtrArray *targets;   /* Target*; empty where the model alone is looked at */
     GArray *bindings;     /* IfmDimBinding */
     GPtrArray *dim_names; /* what the bindings' names point to */
     IfmModel *model;
-    char *model_path;
-    IfmModelCase base; /* all that the targets share */
+    char *model_path, *source; /* where it lies, and what people call that */
+    IfmAnalysis *analysis;
+    char *observed_on, *why_not_observed; /* of shapes that no rule tells */
+    IfmModelCase base;                    /* all that the targets share */
 } ProfilePlan;
 
 /* profile_plan_init: @out: folder for a zoo's model. Returns: an exit status; what is wrong was told. */
@@ -34,5 +41,19 @@ void profile_plan_clear(ProfilePlan *plan);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(ProfilePlan, profile_plan_clear)
 /* profile_plan_case: the case of one target; borrows from both. */
 IfmModelCase profile_plan_case(const ProfilePlan *plan, const Target *target);
+
+/* profile_estimate: What --estimate asks for; no model is looked at. Returns: an exit status. */
+int profile_estimate(const Arguments *arguments);
+
+/* LimitPlace: with what limits are measured, and where they are kept. */
+typedef struct
+{
+    IfmRunner *runner;
+    IfmStore *store;
+    Progress *progress;
+} LimitPlace;
+/* profile_find_limit: Fills the target's limit, or why there is none. Returns: FALSE with @store_error where the store
+ * takes no more. */
+gboolean profile_find_limit(const ProfilePlan *plan, Target *target, const LimitPlace *place, GError **store_error);
 
 G_END_DECLS

@@ -190,6 +190,12 @@ void progress_begin(Progress *self, const char *device, gsize runs, double ci_ra
         log_line(self, &line);
 }
 
+void progress_again(Progress *self, const char *what)
+{
+    self->number--;
+    progress_begin(self, what, 0, NAN);
+}
+
 void progress_update(const char *phase, gsize n, double median_ns, double ci_ratio, void *user)
 {
     Progress *self = user;

@@ -15,7 +15,7 @@ typedef struct
     IfmRunner *runner;
     IfmStore *store;
     Progress *progress;
-    gboolean resume;
+    gboolean resume, limits;
     GError *store_error; /* the store took no more: nothing further is measured */
 } Campaign;
 
@@ -100,11 +100,23 @@ static void measure_target(Campaign *campaign, Target *target)
         measure_sealed(campaign, target, &model_case);
 }
 
+static void find_limit(Campaign *campaign, Target *target)
+{
+    LimitPlace place = { campaign->runner, campaign->store, campaign->progress };
+    if (campaign->limits && g_str_equal(outcome_of(target), "ok"))
+        profile_find_limit(campaign->plan, target, &place, &campaign->store_error);
+}
+
 static void measure_all(Campaign *campaign)
 {
     for (guint i = 0; i < campaign->plan->targets->len; i++)
+    {
+        Target *target = campaign->plan->targets->pdata[i];
         if (cli_interrupt_signal() == 0 && campaign->store_error == NULL)
-            measure_target(campaign, campaign->plan->targets->pdata[i]);
+            measure_target(campaign, target);
+        if (cli_interrupt_signal() == 0 && campaign->store_error == NULL)
+            find_limit(campaign, target);
+    }
 }
 
 /* --- telling -------------------------------------------------------------------------------------------------------- */
@@ -144,25 +156,57 @@ static void complain_of_failures(const GArray *array)
         cli_complain("%u of %u devices failed", n_failed, array->len);
 }
 
-static int write_results(const Arguments *arguments, const GArray *array)
+/* What there is to tell of each device that was tried. */
+static GArray *devices_of(const ProfilePlan *plan, const GArray *results)
 {
-    const IfmResult *results = (const IfmResult *)(const void *)array->data;
+    GArray *devices = g_array_new(FALSE, TRUE, sizeof(IfmProfileDevice));
+    guint at = 0;
+    for (guint i = 0; i < plan->targets->len && at < results->len; i++)
+    {
+        const Target *target = plan->targets->pdata[i];
+        if (!target->tried || (target->measurement == NULL && target->error == NULL))
+            continue;
+        IfmProfileDevice device = { g_array_index(results, IfmResult, at++), target->limit, target->no_limit,
+                                    target->limit_stored };
+        g_array_append_val(devices, device);
+    }
+    return devices;
+}
+
+static int write_results(const Arguments *arguments, const ProfilePlan *plan, const GArray *array)
+{
     const char *json_path = cli_text(arguments, "json"), *csv_path = cli_text(arguments, "csv");
     int status = CLI_EXIT_OK;
+    g_autoptr(GArray) devices = devices_of(plan, array);
+    IfmProfileStory story = {
+        .parts = plan->parts,
+        .source = plan->source,
+        .unix_ms = g_get_real_time() / 1000,
+        .model = plan->model,
+        .analysis = plan->analysis,
+        .bindings = plan->base.bindings,
+        .n_bindings = plan->base.n_bindings,
+        .observed_on = plan->observed_on,
+        .why_not_observed = plan->why_not_observed,
+        .devices = (const IfmProfileDevice *)(const void *)devices->data,
+        .n_devices = devices->len,
+        .n_layers = (gsize)cli_integer(arguments, "nodes"),
+    };
     if (json_path != NULL)
     {
-        json_auto_t *json = ifm_results_to_json(results, array->len);
+        json_auto_t *json = ifm_profile_to_json(&story);
         status = cli_write_json(json_path, json);
     }
     if (csv_path != NULL && status == CLI_EXIT_OK)
     {
-        g_autofree char *csv = ifm_results_to_csv(results, array->len);
+        g_autofree char *csv = ifm_profile_to_csv(&story);
         status = cli_write(csv_path, csv);
     }
-    if (count_failed(array) == array->len || g_strcmp0(json_path, "-") == 0 || g_strcmp0(csv_path, "-") == 0)
+    gboolean nothing = array->len > 0 ? count_failed(array) == array->len : plan->targets->len > 0;
+    if (nothing || g_strcmp0(json_path, "-") == 0 || g_strcmp0(csv_path, "-") == 0)
         return status;
     IfmScreen screen = ifm_screen_detect(STDOUT_FILENO);
-    g_autofree char *text = ifm_results_to_screen(results, array->len, (gsize)cli_integer(arguments, "nodes"), &screen);
+    g_autofree char *text = ifm_profile_to_screen(&story, &screen);
     int printed = cli_print(text);
     return status != CLI_EXIT_OK ? status : printed;
 }
@@ -188,7 +232,7 @@ static int status_of(const GArray *array)
 static int finish(Campaign *campaign, const Arguments *arguments)
 {
     g_autoptr(GArray) results = collect(campaign->plan);
-    int written = write_results(arguments, results), number = cli_interrupt_signal();
+    int written = write_results(arguments, campaign->plan, results), number = cli_interrupt_signal();
     guint n_left = campaign->plan->targets->len;
     for (guint i = 0; i < campaign->plan->targets->len; i++)
         n_left -= ((const Target *)campaign->plan->targets->pdata[i])->measurement != NULL;
@@ -206,43 +250,71 @@ static int finish(Campaign *campaign, const Arguments *arguments)
     return status_of(results);
 }
 
-static int run_profile(const Arguments *arguments)
+static int measure_and_tell(const ProfilePlan *plan, const Arguments *arguments, const char *out)
 {
-    const char *out = cli_text(arguments, "output");
     g_autofree char *store_path = g_build_filename(out, "store.db", NULL);
     g_autoptr(GError) error = NULL;
-    g_auto(ProfilePlan) plan = { 0 };
-    int status = cli_check_outputs(arguments, (const char *const[]){ "json", "csv", NULL });
-    if (status != CLI_EXIT_OK || (status = profile_plan_init(&plan, arguments, out)) != CLI_EXIT_OK)
-        return status;
     g_autoptr(IfmStore) store = ifm_store_open(store_path, IFM_STORE_WRITE, &error);
     if (store == NULL)
         return cli_fail(error);
     if (!cli_given(arguments, "device"))
         cli_note("no --device given: measuring on " DEFAULT_DEVICE " (inferometer devices lists what is here)");
-    g_autoptr(Progress) progress = progress_new(plan.targets->len, cli_given(arguments, "quiet"));
+    g_autoptr(Progress) progress = progress_new(plan->targets->len, cli_given(arguments, "quiet"));
     IfmLimits usual = IFM_LIMITS_INIT;
     IfmRunnerOptions options = { .limits = cli_limits(arguments, &usual),
                                  .interrupted = cli_interrupt_install(),
                                  .progress = progress_update,
                                  .progress_user = progress };
     g_autoptr(IfmRunner) runner = ifm_runner_new(&options);
-    Campaign campaign = {
-        .plan = &plan, .runner = runner, .store = store, .progress = progress, .resume = cli_given(arguments, "resume")
-    };
+    Campaign campaign = { .plan = plan,
+                          .runner = runner,
+                          .store = store,
+                          .progress = progress,
+                          .resume = cli_given(arguments, "resume"),
+                          .limits = (plan->parts & IFM_PROFILE_LAYERS) != 0 && !cli_given(arguments, "no-limit") };
     measure_all(&campaign);
-    status = finish(&campaign, arguments);
+    int status = finish(&campaign, arguments);
     g_clear_error(&campaign.store_error);
     return status;
+}
+
+static int run_profile(const Arguments *arguments)
+{
+    const char *out = cli_text(arguments, "output");
+    gboolean has_model = cli_positional(arguments)[0] != NULL;
+    g_auto(ProfilePlan) plan = { 0 };
+    if (cli_given(arguments, "estimate") && has_model)
+        return cli_usage(&verb_profile, "--estimate needs no model: what it counts follows from its numbers alone");
+    if (!cli_given(arguments, "estimate") && !has_model)
+        return cli_usage(&verb_profile, "needs MODEL: a file, or a name of the zoo");
+    int status = cli_check_outputs(arguments, (const char *const[]){ "json", "csv", NULL });
+    if (status == CLI_EXIT_OK && cli_given(arguments, "estimate"))
+        return profile_estimate(arguments);
+    if (status != CLI_EXIT_OK || (status = profile_plan_init(&plan, arguments, out)) != CLI_EXIT_OK)
+        return status;
+    if (plan.targets->len > 0)
+        return measure_and_tell(&plan, arguments, out);
+    g_autoptr(GArray) none = g_array_new(FALSE, FALSE, sizeof(IfmResult));
+    return write_results(arguments, &plan, none);
 }
 
 /* --- the verb ------------------------------------------------------------------------------------------------------- */
 
 static const char *const dtypes[] = { "f32", "f16", "bf16", NULL };
+static const char *const estimates[] = { "transformer", "attention", "linear", "mpnn", "ffn", "encoding", NULL };
+static const char *const message_passings[] = { "none", "gin", "gcn", "sage", NULL };
+static const char *const encodings[] = { "none", "lap", "rwse", NULL };
+
+#define ROW_SIZE(name, help, fallback)                                                                                     \
+    {                                                                                                                      \
+        name, 0, OPTION_COUNT, FALSE, "N", "of an estimate: " help, fallback                                               \
+    }
 
 static const Option profile_options[] = {
     { "device", 'd', OPTION_TEXT, TRUE, "[ALIAS=]DEVICE", "a device to measure on, ENGINE:UNIT[:INDEX][@CORES][#STREAMS]",
       DEFAULT_DEVICE },
+    { "profile", 'p', OPTION_TEXT, FALSE, "PARTS",
+      "what to tell, of runtime, memory, flops and layers, joined by commas; all where it is not given" },
     { "dim", 0, OPTION_TEXT, TRUE, "NAME=SIZE", "size of a free dimension, such as N=8" },
     { "dtype", 0, OPTION_TEXT, FALSE, "DTYPE", "precision to compute in: f32, f16 or bf16", "f32", dtypes },
     { "threads", 't', OPTION_COUNT, FALSE, "N", "threads of the runtime; 0: as many as the device has cores", "0",
@@ -253,6 +325,7 @@ static const Option profile_options[] = {
     ROW_TIME_BUDGET("20s"),
     { "seed", 0, OPTION_COUNT, FALSE, "N", "seed of the inputs, and of a zoo model's weights", "1", .most = G_MAXUINT32 },
     { "no-nodes", 0, OPTION_FLAG, FALSE, NULL, "do not measure a second time, profiled, for the times of the nodes" },
+    { "no-limit", 0, OPTION_FLAG, FALSE, NULL, "do not hold the layers against what the device can at most" },
     { "no-verify", 0, OPTION_FLAG, FALSE, NULL, "do not compare the outputs with those of the reference" },
     { "native-async", 0, OPTION_FLAG, FALSE, NULL, "use the runtime's own asynchrony instead of a pinned thread" },
     { "option", 0, OPTION_TEXT, TRUE, "[ENGINE:]KEY=VALUE", "a setting in the runtime's own words" },
@@ -263,6 +336,22 @@ static const Option profile_options[] = {
     { "nodes", 0, OPTION_COUNT, FALSE, "N", "how many of the slowest nodes to show for each device", "15" },
     { "json", 0, OPTION_FILE, FALSE, "FILE", "write everything as JSON, samples included; - is standard output" },
     { "csv", 0, OPTION_FILE, FALSE, "FILE", "write a row a device as CSV; - is standard output" },
+    { "estimate", 0, OPTION_TEXT, FALSE, "WHAT",
+      "no model: what a transformer (of a graph), attention, linear, mpnn, ffn or encoding costs", NULL, estimates },
+    ROW_SIZE("num-nodes", "nodes of the graph, or rows", "1000"),
+    ROW_SIZE("num-edges", "edges of the graph", "5000"),
+    ROW_SIZE("feature-dim", "numbers a node comes with; as many as hidden where it is not given", NULL),
+    ROW_SIZE("hidden-dim", "width of a layer", "64"),
+    ROW_SIZE("num-layers", "layers of a transformer", "4"),
+    ROW_SIZE("num-heads", "heads of attention", "4"),
+    ROW_SIZE("ffn-dim", "inner width of the feed-forward part; twice hidden where it is not given", NULL),
+    ROW_SIZE("pe-dim", "numbers of a node's positional encoding", "16"),
+    ROW_SIZE("num-outputs", "outputs of a transformer's head", "1"),
+    { "sparse-ratio", 0, OPTION_RATIO, FALSE, "PERCENT",
+      "of an estimate: the share of a node's scores with all others that attention computes", "100%" },
+    { "mpnn", 0, OPTION_TEXT, FALSE, "KIND", "of an estimate: message passing: none, gin, gcn or sage", "none",
+      message_passings },
+    { "pe", 0, OPTION_TEXT, FALSE, "KIND", "of an estimate: positional encoding: none, lap or rwse", "none", encodings },
     { "output", 'o', OPTION_FOLDER, FALSE, "DIR", "folder of the store (store.db) and of the zoo's models", "out/profile" },
     { NULL },
 };
@@ -278,8 +367,8 @@ static const char *const profile_examples[] = {
 const Verb verb_profile = {
     .name = "profile",
     .summary = "measure a model on one device or several",
-    .arguments = "MODEL",
-    .least = 1,
+    .arguments = "MODEL | --estimate WHAT",
+    .least = 0,
     .most = 1,
     .positional = POSITIONAL_FILE,
     .options = profile_options,

@@ -138,7 +138,8 @@ char *ifm_format_rate(double bytes_per_s)
 static char *format_real(double real)
 {
     char text[G_ASCII_DTOSTR_BUF_SIZE];
-    return g_strdup(g_ascii_formatd(text, sizeof text, "%.4g", real));
+    gboolean large = fabs(real) >= 9999.5 && fabs(real) < 9999999.5; /* easier to read than an exponent */
+    return g_strdup(g_ascii_formatd(text, sizeof text, large ? "%.0f" : "%.4g", real));
 }
 
 static char *format_one(IfmFieldKind kind, double number)

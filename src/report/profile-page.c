@@ -1,13 +1,16 @@
 #include <math.h>
 #include <string.h>
 
-#include "report-private.h"
+#include "profile-private.h"
 
-#define MOST_NODE_FIELDS 16
-/* Profiled runs up to this many times as long as the others tell the nodes' times well enough. */
-#define SLOWDOWN_SMALL 1.05
+/* What `inferometer profile` shows first: the model, the devices, the reasons, the warnings; and what a store's records are
+ * shown and exported as. */
 
-/* What `inferometer profile` shows and exports: the results, the reasons, the warnings, the nodes and the books. */
+const char *const *ifm_profile_part_words(void)
+{
+    static const char *const words[] = { "runtime", "memory", "flops", "layers", NULL };
+    return words;
+}
 
 static IfmTable table_of(const IfmField *fields, GPtrArray *records)
 {
@@ -22,9 +25,14 @@ static GPtrArray *records_of(const IfmResult *results, gsize n)
     return records;
 }
 
-static const char *short_name(const IfmResult *result)
+const char *ifm_result_name(const IfmResult *result)
 {
     return result->alias != NULL && *result->alias != '\0' ? result->alias : result->device;
+}
+
+const IfmMeasurement *ifm_result_measured(const IfmResult *result)
+{
+    return result->measurement != NULL && result->measurement->outcome == IFM_OUTCOME_OK ? result->measurement : NULL;
 }
 
 /* --- the head, reasons, warnings ------------------------------------------------------------------------------------ */
@@ -37,24 +45,29 @@ static void append_sizes(GString *out, const IfmCase *subject_case)
         g_string_append_printf(out, "  %s=%" JSON_INTEGER_FORMAT, name, json_integer_value(size));
 }
 
-static void append_head(GString *out, const IfmResult *results, gsize n, const IfmScreen *screen)
+/* What it is called, in which precision and sizes. */
+static void append_head(GString *out, const IfmProfileStory *story, const IfmScreen *screen)
 {
-    for (gsize i = 0; i < n; i++)
-    {
-        const IfmCase *subject_case = results[i].subject_case;
-        if (subject_case == NULL)
-            continue;
-        g_autoptr(GString) sizes = g_string_new(NULL);
-        append_sizes(sizes, subject_case);
-        const char *dtype = ifm_member_text(subject_case->options, "dtype");
-        g_string_append(out, ifm_bold_begin(screen));
-        ifm_page_spelt(out, subject_case->subject_name, screen);
-        g_string_append(out, ifm_bold_end(screen));
-        g_string_append_printf(out, "  %s", dtype != NULL ? dtype : "");
-        ifm_page_spelt(out, sizes->str, screen);
-        g_string_append(out, "\n\n");
+    const IfmCase *subject_case = NULL;
+    for (gsize i = 0; i < story->n_devices && subject_case == NULL; i++)
+        subject_case = story->devices[i].result.subject_case;
+    const char *name = subject_case != NULL   ? subject_case->subject_name
+                       : story->model != NULL ? ifm_model_name(story->model)
+                                              : NULL;
+    if (name == NULL)
         return;
-    }
+    g_autoptr(GString) sizes = g_string_new(NULL);
+    if (subject_case != NULL)
+        append_sizes(sizes, subject_case);
+    for (gsize i = 0; i < story->n_bindings && subject_case == NULL; i++)
+        g_string_append_printf(sizes, "  %s=%" G_GINT64_FORMAT, story->bindings[i].name, story->bindings[i].value);
+    const char *dtype = subject_case != NULL ? ifm_member_text(subject_case->options, "dtype") : NULL;
+    g_string_append(out, ifm_bold_begin(screen));
+    ifm_page_spelt(out, name, screen);
+    g_string_append(out, ifm_bold_end(screen));
+    g_string_append_printf(out, "%s%s", dtype != NULL ? "  " : "", dtype != NULL ? dtype : "");
+    ifm_page_spelt(out, sizes->str, screen);
+    g_string_append_c(out, '\n');
 }
 
 /* Most reasons begin with the device themselves. */
@@ -67,7 +80,7 @@ static const char *reason_after_device(const IfmResult *result)
 
 char *ifm_result_line(const IfmResult *result)
 {
-    return g_strdup_printf("%s: %s", short_name(result), reason_after_device(result));
+    return g_strdup_printf("%s: %s", ifm_result_name(result), reason_after_device(result));
 }
 
 /* A reason that came again and again is told once. */
@@ -91,7 +104,7 @@ static void append_reasons(GString *out, const IfmResult *results, gsize n, cons
         g_autofree char *text = count > 1 ? g_strdup_printf("%s (%u times)", reason_after_device(&results[i]), count)
                                           : g_strdup(reason_after_device(&results[i]));
         g_string_append(out, any ? "" : "\n");
-        ifm_page_told(out, short_name(&results[i]), IFM_TONE_BAD, text, screen);
+        ifm_page_told(out, ifm_result_name(&results[i]), IFM_TONE_BAD, text, screen);
         g_hash_table_remove(times, line);
         any = TRUE;
     }
@@ -108,7 +121,7 @@ static void append_unverified(GString *out, const IfmResult *results, gsize n, c
             g_strcmp0(ifm_member_text(verification, "status"), "unavailable") != 0)
             continue;
         g_autofree char *text =
-            g_strdup_printf("%s: the outputs were compared with nothing: %s", short_name(&results[i]), why);
+            g_strdup_printf("%s: the outputs were compared with nothing: %s", ifm_result_name(&results[i]), why);
         g_string_append_c(out, '\n');
         ifm_page_told(out, "warning", IFM_TONE_WARN, text, screen);
     }
@@ -137,7 +150,7 @@ static void append_warnings(GString *out, const IfmResult *results, gsize n, con
                 g_hash_table_insert(devices_of, (char *)text, devices);
                 g_ptr_array_add(order, (char *)text);
             }
-            g_ptr_array_add(devices, (char *)short_name(&results[i]));
+            g_ptr_array_add(devices, (char *)ifm_result_name(&results[i]));
         }
     }
     for (guint i = 0; i < order->len; i++)
@@ -152,225 +165,111 @@ static void append_warnings(GString *out, const IfmResult *results, gsize n, con
     }
 }
 
-/* --- nodes and books ------------------------------------------------------------------------------------------------ */
+/* --- the devices beside each other ----------------------------------------------------------------------------------- */
 
-static gint compare_shares(gconstpointer a, gconstpointer b)
+/* Shown: a device with what follows from its time and the model's work. What reads an IfmResult reads this. */
+typedef struct
 {
-    double x = ((const IfmNodeShare *)a)->share_ratio, y = ((const IfmNodeShare *)b)->share_ratio;
-    return (x < y) - (x > y);
+    IfmResult result;
+    double per_s, flop_per_s, attained; /* NaN: not known */
+} Shown;
+
+/* @user: the offset of a double in Shown. */
+static void get_shown(const void *record, const void *user, IfmValue *value)
+{
+    ifm_value_set_real(value, G_STRUCT_MEMBER(double, record, GPOINTER_TO_SIZE(user)));
 }
 
-GArray *ifm_node_shares(const IfmMeasurement *measurement)
+#define SHOWN(member) GSIZE_TO_POINTER(G_STRUCT_OFFSET(Shown, member))
+
+static const IfmField shown_fields[] = {
+    { "per_s", "per second", IFM_FIELD_REAL, get_shown, SHOWN(per_s), IFM_FIELD_HIDE_EMPTY },
+    { "gflop_per_s", "GFLOP/s", IFM_FIELD_REAL, get_shown, SHOWN(flop_per_s), IFM_FIELD_HIDE_EMPTY },
+    { "attained_ratio", "of limit", IFM_FIELD_RATIO, get_shown, SHOWN(attained), IFM_FIELD_HIDE_EMPTY },
+    { NULL },
+};
+
+/* The columns of results, with these before those that a narrow screen takes to a further block. */
+static GArray *device_fields(void)
 {
-    GArray *shares = g_array_new(FALSE, FALSE, sizeof(IfmNodeShare));
-    double total_ns = 0;
-    for (guint i = 0; i < measurement->nodes->len; i++)
-        total_ns += ((const IfmNodeRow *)measurement->nodes->pdata[i])->median_ns;
-    for (guint i = 0; i < measurement->nodes->len; i++)
+    GArray *fields = g_array_new(FALSE, FALSE, sizeof(IfmField));
+    for (const IfmField *field = ifm_result_fields; field->key != NULL; field++)
     {
-        const IfmNodeRow *node = measurement->nodes->pdata[i];
-        IfmNodeShare share = { node, total_ns > 0 ? node->median_ns / total_ns : 0 };
-        g_array_append_val(shares, share);
+        if ((field->flags & IFM_FIELD_BREAK) != 0)
+            g_array_append_vals(fields, shown_fields, G_N_ELEMENTS(shown_fields) - 1);
+        if (!g_str_equal(field->key, "n_outliers")) /* the width is better spent: exports have it */
+            g_array_append_vals(fields, field, 1);
     }
-    g_array_sort(shares, compare_shares);
-    return shares;
+    g_array_append_val(fields, shown_fields[G_N_ELEMENTS(shown_fields) - 1]); /* the end */
+    return fields;
 }
 
-/* A runtime that tells but sums over all runs gives means. */
-static gboolean are_means(const json_t *books)
+static double flop_of(const IfmProfileStory *story)
 {
-    const char *of = ifm_member_text(books, "of");
-    return of != NULL && strstr(of, "mean") != NULL;
+    IfmNodeCost total = { 0 };
+    gsize n_covered;
+    if (story->analysis == NULL || (story->parts & IFM_PROFILE_FLOPS) == 0)
+        return NAN;
+    ifm_analysis_total(story->analysis, &total, &n_covered);
+    return total.covered && total.flop > 0 ? (double)total.flop : (double)NAN; /* a rate of a part would mislead */
 }
 
-/* The table's columns; where the runtime gives means, that is what the column says. @fields: (out) */
-static void node_fields(IfmField fields[MOST_NODE_FIELDS], gboolean means)
+static void append_devices(GString *out, const IfmProfileStory *story, const IfmScreen *screen)
 {
-    gsize n = 0;
-    do
+    g_autoptr(GPtrArray) records = g_ptr_array_new_with_free_func(g_free);
+    g_autoptr(GArray) fields = device_fields();
+    double flop = flop_of(story);
+    for (gsize i = 0; i < story->n_devices; i++)
     {
-        g_assert(n < MOST_NODE_FIELDS);
-        fields[n] = ifm_node_fields[n];
-        if (means && g_strcmp0(fields[n].key, "median_ns") == 0)
-            fields[n].title = "mean";
-    } while (ifm_node_fields[n++].key != NULL);
-}
-
-/* The slowest nodes, and one row for all the others together. */
-static void append_nodes(GString *out, const IfmMeasurement *measurement, gsize most, const IfmScreen *screen)
-{
-    g_autoptr(GArray) shares = ifm_node_shares(measurement);
-    g_autoptr(GPtrArray) records = g_ptr_array_new();
-    gsize shown = shares->len <= most + 1 ? shares->len : most;
-    g_autofree char *others_name = g_strdup_printf("(%u others)", shares->len - (guint)shown);
-    IfmNodeRow others_row = { .name = others_name, .start_ns = NAN };
-    IfmNodeShare others = { .node = &others_row };
-    for (guint i = 0; i < shares->len; i++)
-    {
-        IfmNodeShare *share = &g_array_index(shares, IfmNodeShare, i);
-        if (i < shown)
-        {
-            g_ptr_array_add(records, share);
-            continue;
-        }
-        others_row.median_ns += share->node->median_ns;
-        others.share_ratio += share->share_ratio;
+        Shown *shown = g_new0(Shown, 1);
+        const IfmMeasurement *measurement = ifm_result_measured(&story->devices[i].result);
+        g_autoptr(IfmLayers) layers = ifm_profile_layers(story, &story->devices[i]);
+        double median_ns = measurement != NULL ? ifm_member_number(measurement->summary, "median") : (double)NAN;
+        *shown = (Shown){ story->devices[i].result, 1e9 / median_ns, flop / median_ns,
+                          ifm_profile_attained(story, &story->devices[i], layers) };
+        g_ptr_array_add(records, shown);
     }
-    if (shown < shares->len)
-        g_ptr_array_add(records, &others);
-    IfmField fields[MOST_NODE_FIELDS];
-    node_fields(fields, are_means(measurement->books));
-    ifm_page_table(out, fields, records, screen);
+    g_string_append(out, out->len > 0 ? "\n" : "");
+    ifm_page_table(out, (const IfmField *)(const void *)fields->data, records, screen);
 }
 
-/* A duration that no line is broken in. */
-static char *joined_duration(double ns)
+/* --- the page -------------------------------------------------------------------------------------------------------- */
+
+IfmLayers *ifm_profile_layers(const IfmProfileStory *story, const IfmProfileDevice *device)
 {
-    g_autofree char *text = ifm_format_duration(ns);
-    g_auto(GStrv) parts = g_strsplit(text, " ", -1);
-    return g_strjoinv(IFM_NO_BREAK, parts);
+    IfmRoofline roofline;
+    const IfmMeasurement *measurement = ifm_result_measured(&device->result);
+    if (measurement == NULL || measurement->nodes->len == 0)
+        return NULL;
+    gboolean limited = ifm_profile_roofline(device, &roofline);
+    return ifm_layers_new(measurement, story->model, story->analysis, limited ? &roofline : NULL);
 }
 
-/* One term of the books: " + gaps 12.3 us"; nothing where the runtime does not tell it. */
-static void append_term(GString *out, const char *sign, const char *name, double ns)
+static GArray *results_of(const IfmProfileStory *story)
 {
-    if (!isfinite(ns))
-        return;
-    g_autofree char *text = joined_duration(ns);
-    g_string_append_printf(out, " %s" IFM_NO_BREAK "%s %s", sign, name, text);
+    GArray *results = g_array_new(FALSE, FALSE, sizeof(IfmResult));
+    for (gsize i = 0; i < story->n_devices; i++)
+        g_array_append_val(results, story->devices[i].result);
+    return results;
 }
 
-/* Profiling's cost is paid at each node, so it spoils the times of short nodes most, and with them the shares. */
-static const char *what_slowdown_means(double lower, double upper)
-{
-    if (!isfinite(lower) || !isfinite(upper))
-        return ": how sure that is cannot be told";
-    if (upper <= SLOWDOWN_SMALL)
-        return "";
-    return lower > SLOWDOWN_SMALL ? ": the nodes' times hold the cost of profiling too, short nodes most of all"
-                                  : ": too unsure to say what profiling costs";
-}
-
-static void append_slowdown(GString *out, const json_t *books, double slowdown, const IfmScreen *screen)
-{
-    double lower = ifm_member_number(books, "slowdown.lower"), upper = ifm_member_number(books, "slowdown.upper");
-    g_autoptr(GString) text = g_string_new(NULL);
-    g_string_append_printf(text, "profiled runs took %.2f", slowdown);
-    if (isfinite(lower) && isfinite(upper))
-        g_string_append_printf(text, " (%.2f to %.2f)", lower, upper);
-    g_string_append_printf(text, " times as long%s", what_slowdown_means(lower, upper));
-    ifm_format_wrap(out, text->str, 2, 0, screen->width);
-}
-
-/* What the sums are of: they are no sums of the medians above. */
-static void append_books_of(GString *out, const json_t *books)
-{
-    double n_runs = ifm_member_number(books, "n_runs");
-    if (are_means(books) && isfinite(n_runs))
-        g_string_append_printf(out, "books, mean of %.0f profiled runs:", n_runs);
-    else if (isfinite(n_runs) && n_runs > 1)
-        g_string_append_printf(out, "books of one run, the middle one of %.0f by wall time:", n_runs);
-    else
-        g_string_append(out, "books of one run:");
-}
-
-static void append_books(GString *out, const json_t *books, const IfmScreen *screen)
-{
-    double overlap_ns = ifm_member_number(books, "overlap_ns"), residual_ns = ifm_member_number(books, "residual_ns");
-    double bound_ns = ifm_member_number(books, "residual_bound_ns"), slowdown = ifm_member_number(books, "slowdown.ratio");
-    g_autofree char *wall = joined_duration(ifm_member_number(books, "wall_ns"));
-    g_autoptr(GString) text = g_string_new(NULL);
-    append_books_of(text, books);
-    g_string_append_printf(text, " wall %s", wall);
-    append_term(text, "=", "nodes", ifm_member_number(books, "nodes_ns"));
-    append_term(text, "+", "gaps", ifm_member_number(books, "gaps_ns"));
-    append_term(text, "+", "copies", ifm_member_number(books, "copies_ns"));
-    if (overlap_ns > 0)
-        append_term(text, "-", "overlap", overlap_ns);
-    append_term(text, residual_ns < 0 ? "-" : "+", "residual", fabs(residual_ns));
-    const char *why = ifm_member_text(books, "why");
-    if (why != NULL) /* a bound that bounds nothing is none */
-    {
-        g_autofree char *spelt = ifm_format_spelt(why, screen->utf8);
-        g_string_append_printf(text, " (%s)", spelt);
-    }
-    else if (isfinite(bound_ns))
-    {
-        g_autofree char *bound = joined_duration(bound_ns);
-        gboolean within = fabs(residual_ns) <= bound_ns;
-        IfmTone tone = within ? IFM_TONE_GOOD : IFM_TONE_WARN;
-        g_string_append_printf(text, " (%s%s its bound of %s%s)", ifm_tone_begin(screen, tone),
-                               within ? "within" : "beyond", bound, ifm_tone_end(screen, tone));
-    }
-    ifm_format_wrap(out, text->str, 2, 0, screen->width);
-    if (isfinite(slowdown))
-        append_slowdown(out, books, slowdown, screen);
-}
-
-/* What the rows of the nodes are, and what their shares are shares of. */
-static void append_nodes_head(GString *out, const IfmMeasurement *measurement)
-{
-    double total_ns = 0;
-    for (guint i = 0; i < measurement->nodes->len; i++)
-        total_ns += ((const IfmNodeRow *)measurement->nodes->pdata[i])->median_ns;
-    g_autofree char *total = joined_duration(total_ns);
-    const char *figure = are_means(measurement->books) ? "mean" : "median";
-    g_string_append_printf(out, "nodes by %s", figure);
-    if (measurement->profiled_ns->len > 0)
-        g_string_append_printf(out, " of %u profiled runs", measurement->profiled_ns->len);
-    double each_ns = ifm_member_number(measurement->books, "resolution_ns");
-    if (each_ns > 0) /* neither NaN nor a clock without steps */
-    {
-        g_autofree char *each = joined_duration(each_ns);
-        g_string_append_printf(out, ", each to within %s", each);
-    }
-    g_string_append_printf(out, ", as shares of the %ss' sum (%s)", figure, total);
-}
-
-static void append_inside(GString *out, const IfmResult *result, gsize n_nodes, const IfmScreen *screen)
-{
-    const IfmMeasurement *measurement = result->measurement;
-    if (measurement == NULL || measurement->outcome != IFM_OUTCOME_OK)
-        return;
-    const char *why = ifm_member_text(measurement->books, "why");
-    gboolean has_books = isfinite(ifm_member_number(measurement->books, "wall_ns"));
-    gboolean has_nodes = measurement->nodes->len > 0 && n_nodes > 0;
-    if (!has_books && !has_nodes && why == NULL)
-        return;
-    g_autoptr(GString) head = g_string_new(ifm_bold_begin(screen));
-    ifm_page_spelt(head, short_name(result), screen);
-    g_string_append_printf(head, ":%s ", ifm_bold_end(screen));
-    if (has_nodes)
-        append_nodes_head(head, measurement);
-    else if (!has_books)
-    {
-        g_string_append(head, "nothing of its nodes: ");
-        ifm_page_spelt(head, why, screen);
-    }
-    g_string_append_c(out, '\n');
-    if (has_nodes || !has_books)
-        ifm_format_wrap(out, head->str, 2, 0, screen->width);
-    else
-        g_string_append(out, head->str);
-    if (has_nodes)
-        append_nodes(out, measurement, n_nodes, screen);
-    if (has_books)
-        append_books(out, measurement->books, screen);
-    else if (has_nodes && why != NULL)
-        ifm_page_told(out, "no books", IFM_TONE_PLAIN, why, screen);
-}
-
-char *ifm_results_to_screen(const IfmResult *results, gsize n, gsize n_nodes, const IfmScreen *screen)
+char *ifm_profile_to_screen(const IfmProfileStory *story, const IfmScreen *screen)
 {
     GString *out = g_string_new(NULL);
-    g_autoptr(GPtrArray) records = records_of(results, n);
-    append_head(out, results, n, screen);
-    ifm_page_table(out, ifm_result_fields, records, screen);
-    append_reasons(out, results, n, screen);
-    append_unverified(out, results, n, screen);
-    append_warnings(out, results, n, screen);
-    for (gsize i = 0; i < n; i++)
-        append_inside(out, &results[i], n_nodes, screen);
+    g_autoptr(GArray) array = results_of(story);
+    const IfmResult *results = (const IfmResult *)(const void *)array->data;
+    append_head(out, story, screen);
+    ifm_profile_model(out, story, screen);
+    ifm_profile_work(out, story, screen);
+    if (story->n_devices > 0)
+        append_devices(out, story, screen);
+    append_reasons(out, results, array->len, screen);
+    append_unverified(out, results, array->len, screen);
+    append_warnings(out, results, array->len, screen);
+    ifm_profile_memory(out, story, screen);
+    ifm_profile_limits(out, story, screen);
+    for (gsize i = 0; i < story->n_devices; i++)
+        ifm_profile_inside(out, story, &story->devices[i], screen);
     return g_string_free(out, FALSE);
 }
 
@@ -392,6 +291,14 @@ char *ifm_results_to_csv(const IfmResult *results, gsize n)
     return ifm_table_to_csv(&table);
 }
 
+char *ifm_profile_to_csv(const IfmProfileStory *story)
+{
+    g_autoptr(GArray) results = results_of(story);
+    return story->parts == IFM_PROFILE_LAYERS
+               ? ifm_profile_layers_csv(story)
+               : ifm_results_to_csv((const IfmResult *)(const void *)results->data, results->len);
+}
+
 /* "" where there is none, as in the records themselves. */
 static json_t *text_or_empty(const char *text)
 {
@@ -399,7 +306,7 @@ static json_t *text_or_empty(const char *text)
     return json_string(valid);
 }
 
-static json_t *result_to_json(const IfmResult *result)
+json_t *ifm_result_to_json(const IfmResult *result)
 {
     json_t *json = json_object();
     json_object_set_new(json, "device", text_or_empty(result->device));
@@ -420,7 +327,7 @@ json_t *ifm_results_to_json(const IfmResult *results, gsize n)
 {
     json_t *cases = json_array();
     for (gsize i = 0; i < n; i++)
-        json_array_append_new(cases, result_to_json(&results[i]));
+        json_array_append_new(cases, ifm_result_to_json(&results[i]));
     return json_pack("{s:{s:s,s:s,s:i},s:o}", "inferometer", "version", IFM_VERSION, "format", "cases", "format_version", 1,
                      "cases", cases);
 }

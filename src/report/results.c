@@ -319,40 +319,6 @@ const IfmField ifm_record_fields[] = {
     { NULL },
 };
 
-/* --- nodes ---------------------------------------------------------------------------------------------------------- */
-
-/* @user: the offset of a char * in IfmNodeRow. */
-static void get_node_text(const void *record, const void *user, IfmValue *value)
-{
-    const char *text = G_STRUCT_MEMBER(const char *, ((const IfmNodeShare *)record)->node, GPOINTER_TO_SIZE(user));
-    ifm_value_set_text(value, text != NULL && *text != '\0' ? text : NULL);
-}
-
-static void get_node_time(const void *record, const void *user, IfmValue *value)
-{
-    ifm_value_set_real(value, G_STRUCT_MEMBER(double, ((const IfmNodeShare *)record)->node, GPOINTER_TO_SIZE(user)));
-}
-
-static void get_share(const void *record, const void *user, IfmValue *value)
-{
-    ifm_value_set_real(value, ((const IfmNodeShare *)record)->share_ratio);
-}
-
-#define NODE(member) GSIZE_TO_POINTER(G_STRUCT_OFFSET(IfmNodeRow, member))
-
-const IfmField ifm_node_fields[] = {
-    { "name", "node", IFM_FIELD_TEXT, get_node_text, NODE(name) },
-    { "op_type", "operator", IFM_FIELD_TEXT, get_node_text, NODE(op_type) },
-    { "provider", NULL, IFM_FIELD_TEXT, get_node_text, NODE(provider), EXPORT },
-    { "implementation", "implementation", IFM_FIELD_TEXT, get_node_text, NODE(implementation), IFM_FIELD_HIDE_EMPTY },
-    { "dtype", "dtype", IFM_FIELD_TEXT, get_node_text, NODE(dtype), IFM_FIELD_HIDE_EMPTY },
-    { "start_ns", NULL, IFM_FIELD_DURATION, get_node_time, NODE(start_ns), EXPORT },
-    { "median_ns", "median", IFM_FIELD_DURATION, get_node_time, NODE(median_ns) },
-    { "share_ratio", "share", IFM_FIELD_RATIO, get_share },
-    { "bar", "", IFM_FIELD_BAR, get_share, NULL, SCREEN },
-    { NULL },
-};
-
 /* --- samples -------------------------------------------------------------------------------------------------------- */
 
 static void get_sample_result(const void *record, const void *user, IfmValue *value)

@@ -6,7 +6,7 @@
  */
 
 #define N_MOMENTS 50
-#define PROFILE "profile m.onnx --runs 50"
+#define PROFILE "profile m.onnx --runs 50 --no-limit"
 
 static const char *const units[] = { "A=simulated:lab/FIXED",  "B=simulated:lab/PLAIN",    "C=simulated:lab/GAUSSIAN",
                                      "D=simulated:lab/HALF",   "E=simulated:lab/DRIFTING", "F=simulated:lab/CORRELATED",

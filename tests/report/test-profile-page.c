@@ -1,7 +1,7 @@
 #include <math.h>
 #include <string.h>
 
-#include <inferometer/report.h>
+#include <inferometer/profile.h>
 
 #include "report/golden.h"
 
@@ -108,12 +108,22 @@ static void tear_down(Fixture *fixture, gconstpointer data)
     }
 }
 
+/* The page of the first @n devices, of nothing but what was measured. */
+static char *page_of(const Fixture *fixture, gsize n, gsize n_layers, int width, gboolean utf8)
+{
+    IfmProfileDevice devices[4] = { 0 };
+    for (gsize i = 0; i < n; i++)
+        devices[i].result = fixture->results[i];
+    IfmProfileStory story = { .parts = IFM_PROFILE_ALL, .devices = devices, .n_devices = n, .n_layers = n_layers };
+    return ifm_profile_to_screen(&story, &(IfmScreen){ .width = width, .utf8 = utf8 });
+}
+
 static void test_screen(Fixture *fixture, gconstpointer data)
 {
-    g_autofree char *page = ifm_results_to_screen(fixture->results, 4, 2, &(IfmScreen){ .width = 100, .utf8 = TRUE });
+    g_autofree char *page = page_of(fixture, 4, 2, 100, TRUE);
     check_golden("profile.txt", page);
     g_assert_null(strchr(page, '\033'));
-    g_autofree char *wide = ifm_results_to_screen(fixture->results, 4, 15, &(IfmScreen){ .width = 200 });
+    g_autofree char *wide = page_of(fixture, 4, 15, 200, FALSE);
     check_golden("profile-wide-ascii.txt", wide);
     g_assert_true(g_str_is_ascii(wide));
 }
@@ -129,7 +139,7 @@ static void test_slowdown(Fixture *fixture, gconstpointer data)
         { 1.0, 1.04, "(1.00 to 1.04) times as long\n" },
         { 1.0, 1.5, "(1.00 to 1.50) times as long: too unsure to say what profiling costs\n" },
         { 1.5, 2.5,
-          "(1.50 to 2.50) times as long: the nodes' times hold the cost of profiling too, short nodes most of all\n" },
+          "(1.50 to 2.50) times as long: the layers' times hold the cost of profiling too, short layers most of all\n" },
     };
     json_t *books = fixture->measurements[0]->books;
     json_object_set_new(books, "resolution_ns", json_integer(1000));
@@ -137,11 +147,10 @@ static void test_slowdown(Fixture *fixture, gconstpointer data)
     {
         json_object_set_new(books, "slowdown",
                             json_pack("{s:f,s:f,s:f}", "ratio", 1.25, "lower", cases[i].lower, "upper", cases[i].upper));
-        g_autofree char *page =
-            ifm_results_to_screen(fixture->results, 1, 2, &(IfmScreen){ .width = IFM_SCREEN_UNBOUNDED });
+        g_autofree char *page = page_of(fixture, 1, 2, IFM_SCREEN_UNBOUNDED, FALSE);
         g_assert_nonnull(strstr(page, cases[i].line));
         g_assert_nonnull(
-            strstr(page, "nodes by median, each to within 1.000 us, as shares of the medians' sum (2.000 ms)\n"));
+            strstr(page, "layers by median, each to within 1.000 us, as shares of the medians' sum (2.000 ms)\n"));
     }
 }
 
@@ -150,9 +159,9 @@ static void test_means(Fixture *fixture, gconstpointer data)
 {
     IfmMeasurement *measurement = fixture->measurements[0];
     json_object_set_new(measurement->books, "of", json_string("the mean of the profiled runs"));
-    g_autofree char *page = ifm_results_to_screen(fixture->results, 1, 2, &(IfmScreen){ .width = IFM_SCREEN_UNBOUNDED });
-    g_assert_nonnull(strstr(page, "nodes by mean, as shares of the means' sum (2.000 ms)\n"));
-    g_assert_nonnull(strstr(page, "      mean   share\n"));
+    g_autofree char *page = page_of(fixture, 1, 2, IFM_SCREEN_UNBOUNDED, FALSE);
+    g_assert_nonnull(strstr(page, "layers by mean, as shares of the means' sum (2.000 ms)\n"));
+    g_assert_nonnull(strstr(page, "  mean   share "));
     g_assert_nonnull(strstr(page, "\nbooks, mean of 30 profiled runs: wall 2.500 ms = nodes 2.400 ms"));
 }
 
@@ -162,7 +171,7 @@ static void test_widths(Fixture *fixture, gconstpointer data)
     add_books(fixture->measurements[0], 40000);
     for (int width = 60; width <= 130; width += 7)
     {
-        g_autofree char *page = ifm_results_to_screen(fixture->results, 4, 2, &(IfmScreen){ .width = width, .utf8 = TRUE });
+        g_autofree char *page = page_of(fixture, 4, 2, width, TRUE);
         g_autofree char *records = ifm_records_to_screen(fixture->results, 3, &(IfmScreen){ .width = width, .utf8 = TRUE });
         for (int i = 0; i < 2; i++)
         {
@@ -188,14 +197,14 @@ static void test_records(Fixture *fixture, gconstpointer data)
 static void test_books(Fixture *fixture, gconstpointer data)
 {
     add_books(fixture->measurements[0], -70000);
-    g_autofree char *page = ifm_results_to_screen(fixture->results, 1, 0, &(IfmScreen){ .width = 100 });
+    g_autofree char *page = page_of(fixture, 1, 0, 100, FALSE);
     g_autofree char *line = g_strdelimit(g_strdup(page), "\n", ' '); /* it may be wrapped */
     g_assert_nonnull(strstr(line, "- residual 70.00 us "));
-    g_assert_nonnull(strstr(line, "(beyond its bound of 66.00 us)"));
+    g_assert_nonnull(strstr(line, "(2.80 %, beyond its bound of 66.00 us)"));
     g_assert_null(strstr(page, "fire2/relu"));
     json_object_set_new(fixture->measurements[0]->books, "why", json_string("no bound is known"));
-    g_autofree char *unbounded = ifm_results_to_screen(fixture->results, 1, 0, &(IfmScreen){ .width = 200 });
-    g_assert_nonnull(strstr(unbounded, "- residual 70.00 us (no bound is known)\n"));
+    g_autofree char *unbounded = page_of(fixture, 1, 0, 200, FALSE);
+    g_assert_nonnull(strstr(unbounded, "- residual 70.00 us (2.80 %: no bound is known)\n"));
 }
 
 static void test_csv(Fixture *fixture, gconstpointer data)
@@ -243,18 +252,21 @@ static void test_json(Fixture *fixture, gconstpointer data)
 
 static void test_shares(Fixture *fixture, gconstpointer data)
 {
-    g_autoptr(GArray) shares = ifm_node_shares(fixture->measurements[0]);
+    g_autoptr(IfmLayers) layers = ifm_layers_new(fixture->measurements[0], NULL, NULL, NULL);
     double sum = 0;
-    for (guint i = 0; i < shares->len; i++)
+    for (guint i = 0; i < layers->rows->len; i++)
     {
-        sum += g_array_index(shares, IfmNodeShare, i).share_ratio;
+        const IfmLayer *layer = layers->rows->pdata[i];
+        sum += layer->share_ratio;
         if (i > 0)
-            g_assert_cmpfloat(g_array_index(shares, IfmNodeShare, i).share_ratio, <=,
-                              g_array_index(shares, IfmNodeShare, i - 1).share_ratio);
+            g_assert_cmpfloat(layer->share_ratio, <=, ((const IfmLayer *)layers->rows->pdata[i - 1])->share_ratio);
     }
     g_assert_cmpfloat_with_epsilon(sum, 1, 1e-12);
-    g_assert_cmpstr(g_array_index(shares, IfmNodeShare, 0).node->name, ==, "conv10");
-    g_assert_cmpfloat(g_array_index(shares, IfmNodeShare, 0).share_ratio, ==, 0.45);
+    g_assert_cmpfloat(layers->nodes_ns, ==, 2000000);
+    const IfmLayer *first = layers->rows->pdata[0];
+    g_assert_cmpstr(first->node->name, ==, "conv10");
+    g_assert_cmpfloat(first->share_ratio, ==, 0.45);
+    g_assert_false(first->known);
 }
 
 int main(int argc, char **argv)

@@ -1,0 +1,115 @@
+#pragma once
+#include <inferometer/report.h>
+
+G_BEGIN_DECLS
+
+/* What `inferometer profile` found out about one model, and how that is told: page, JSON, CSV. docs/profiling.md says what
+ * the figures mean. */
+
+/** IfmProfileParts: what is to be told. */
+typedef enum
+{
+    IFM_PROFILE_RUNTIME = 1 << 0, /* how long an inference takes */
+    IFM_PROFILE_MEMORY = 1 << 1,
+    IFM_PROFILE_FLOPS = 1 << 2,  /* the model's own work */
+    IFM_PROFILE_LAYERS = 1 << 3, /* where the time goes, and how far from the machine's limit */
+    IFM_PROFILE_ALL = (1 << 4) - 1,
+} IfmProfileParts;
+/** ifm_profile_part_words: "runtime", "memory", "flops", "layers", NULL-terminated, in the order of the bits. */
+const char *const *ifm_profile_part_words(void);
+
+/* --- layers: what a runtime ran, and whose work that was ------------------------------------------------------------ */
+
+/** IfmLayer: one node as the runtime ran it. @cost, @place: of what is not known NaN, 0 or uncovered: never a guess. */
+typedef struct
+{
+    const IfmNodeRow *node; /* borrowed */
+    double share_ratio;     /* of the times of all nodes */
+    gboolean known;         /* whose work it does is known: */
+    IfmNodeFamily family;   /* that of the costliest part of it */
+    IfmNodeCost cost;       /* a fused node's bytes are those that cross its boundary */
+    char *members;          /* the model's nodes in it, "conv1, bn1, relu1"; NULL where the runtime's graph told the cost */
+    gboolean marshalling;   /* it moves or converts data for the runtime's sake */
+    IfmRoofPlace place;     /* NaN without a limit */
+} IfmLayer;
+
+/** IfmLayers: the nodes of a measurement's profiled runs. */
+typedef struct
+{
+    GPtrArray *rows;       /* IfmLayer*, the slowest first */
+    const char *told_by;   /* "the graph as the runtime optimised it", "the nodes' names" */
+    double nodes_ns;       /* sum over rows */
+    gsize n_unknown;       /* rows whose work is not known, of which … */
+    gsize n_marshalling;   /* … so many move data for the runtime's sake */
+    double unknown_ratio;  /* of the nodes' time */
+    gsize n_model_missing; /* nodes of the model with work to do that were found in no row, … */
+    double missing_ratio;  /* … and their share of the model's FLOPs */
+    double least_ns;       /* sum of place.least_ns; NaN without a limit or where any row with work lacks it */
+} IfmLayers;
+
+/**
+ * ifm_layers_new: Gives each node of the profiled runs the work of the model's nodes in it. By measurement->books' "costs"
+ * where the runtime's own graph could be read, else by names: a row takes the node of its name (whatever suffix the runtime
+ * put behind it), and nodes that no row is named for go to the row they hang on: heavy ones to what they run into, light
+ * ones to what they come from. Rows that none goes to are not known.
+ * @model, @analysis: NULL where nothing is known of the model    @roofline: NULL where no limit is known
+ * Returns: (transfer full) borrows from @measurement
+ */
+IfmLayers *ifm_layers_new(const IfmMeasurement *measurement, IfmModel *model, const IfmAnalysis *analysis,
+                          const IfmRoofline *roofline);
+void ifm_layers_free(IfmLayers *layers);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmLayers, ifm_layers_free)
+
+/** IfmLayerFamily: layers of one kind together; what is not known is a family of its own. */
+typedef struct
+{
+    const char *name; /* "convolution", "not known" */
+    gsize n;
+    double time_ns, share_ratio, flop;
+    double least_ns, attained, excess_ns; /* NaN without a limit, or where a layer's least is not known */
+} IfmLayerFamily;
+/** ifm_layers_families: (transfer full) IfmLayerFamily, the longest time first. */
+GArray *ifm_layers_families(const IfmLayers *layers);
+
+extern const IfmField ifm_layer_fields[];        /* IfmLayer */
+extern const IfmField ifm_layer_family_fields[]; /* IfmLayerFamily */
+
+/* --- a profile ------------------------------------------------------------------------------------------------------ */
+
+/** IfmProfileDevice: what became of one device. All borrowed. The result stands first: what reads an IfmResult reads this.
+ */
+typedef struct
+{
+    IfmResult result;
+    const IfmMeasurement *limit; /* of ifm_runner_measure_limit(); NULL where there is none: */
+    const char *no_limit;        /* why; NULL where nobody asked */
+    gboolean limit_stored;       /* the limit was measured earlier */
+} IfmProfileDevice;
+
+/** IfmProfileStory: all of it. All borrowed; what is not known is NULL. */
+typedef struct
+{
+    guint parts;        /* IfmProfileParts */
+    const char *source; /* "zoo: resnet50", or the file */
+    gint64 unix_ms;     /* when it was made */
+    IfmModel *model;
+    const IfmAnalysis *analysis;
+    const IfmDimBinding *bindings;
+    gsize n_bindings;
+    const char *observed_on; /* the device whose run told shapes that no rule tells; NULL: none did … */
+    const char *why_not_observed;
+    const IfmProfileDevice *devices;
+    gsize n_devices;
+    gsize n_layers; /* most to show of each device */
+} IfmProfileStory;
+
+/** ifm_profile_to_screen: The model, its time on each device, its work, its memory, the machine's limit; for each device
+ * the layers by share of time, what would gain most, families, books; reasons and warnings. (transfer full) */
+char *ifm_profile_to_screen(const IfmProfileStory *story, const IfmScreen *screen);
+/** ifm_profile_to_json: The published keys (of the first device that was measured) with the document of cases beside them,
+ * each case with its layers, memory and limit: docs/formats.md. (transfer full) */
+json_t *ifm_profile_to_json(const IfmProfileStory *story);
+/** ifm_profile_to_csv: A row a device; where layers alone are to be told, a row a layer of each device. (transfer full) */
+char *ifm_profile_to_csv(const IfmProfileStory *story);
+
+G_END_DECLS

@@ -1,0 +1,297 @@
+#include <math.h>
+#include <string.h>
+
+#include <inferometer/json.h>
+
+#include "profile-private.h"
+
+/*
+ * A profile as a document. At its top stand the keys of published profiles, of the first device that was measured, in their
+ * units (ms, MB of 2^20 bytes, GFLOP); beside them the document of cases, as a store exports it, each case with what
+ * profiling adds. docs/formats.md lists them.
+ */
+
+static double mb_of(double bytes)
+{
+    return bytes / MB;
+}
+
+static const IfmProfileDevice *first_measured(const IfmProfileStory *story)
+{
+    for (gsize i = 0; i < story->n_devices; i++)
+        if (ifm_result_measured(&story->devices[i].result) != NULL)
+            return &story->devices[i];
+    return NULL;
+}
+
+/* --- the published keys ---------------------------------------------------------------------------------------------- */
+
+static json_t *timestamp(gint64 unix_ms)
+{
+    g_autoptr(GDateTime) time = g_date_time_new_from_unix_utc(unix_ms / 1000);
+    g_autofree char *text = time != NULL ? g_date_time_format(time, "%Y-%m-%dT%H:%M:%SZ") : NULL;
+    return text != NULL ? json_string(text) : json_null();
+}
+
+static json_t *shared(const json_t *json)
+{
+    return json != NULL ? json_incref((json_t *)json) : json_null();
+}
+
+static gboolean is_cuda(const IfmProfileDevice *device)
+{
+    return strstr(device->result.device, ":CUDA") != NULL;
+}
+
+/* Whether one of the measured devices is a CUDA one; no runtime here tells more of another. */
+static json_t *hardware(const IfmProfileStory *story, const IfmProfileDevice *device)
+{
+    const IfmMeasurement *measurement = device != NULL ? device->result.measurement : NULL;
+    const json_t *machine = measurement != NULL ? json_object_get(measurement->surroundings, "machine") : NULL;
+    double memory_bytes = ifm_member_number(machine, "memory_bytes");
+    gboolean cuda = FALSE;
+    for (gsize i = 0; i < story->n_devices; i++)
+        cuda |= is_cuda(&story->devices[i]) && ifm_result_measured(&story->devices[i].result) != NULL;
+    return json_pack("{s:b,s:n,s:n,s:o,s:o,s:o,s:o}", "cuda_available", cuda, "gpu_name", "gpu_memory_gb", "cpu",
+                     shared(json_object_get(machine, "cpu")), "cores", shared(json_object_get(machine, "cores")),
+                     "memory_gb", ifm_json_real(memory_bytes / (1024 * MB)), "machine",
+                     shared(json_object_get(machine, "id")));
+}
+
+static json_t *inputs_to_json(const IfmProfileStory *story)
+{
+    json_t *inputs = json_array();
+    for (gsize i = 0; i < ifm_model_n_inputs(story->model); i++)
+    {
+        const IfmPort *port = ifm_model_input(story->model, i);
+        gint64 shape[IFM_MAX_RANK];
+        json_t *dims = json_array();
+        gboolean bound = port->rank >= 0 && ifm_port_bind(port, story->bindings, story->n_bindings, shape, NULL);
+        for (int axis = 0; bound && axis < port->rank; axis++)
+            json_array_append_new(dims, json_integer(shape[axis]));
+        json_array_append_new(inputs, json_pack("{s:o,s:s,s:o}", "name", ifm_json_string(port->name), "dtype",
+                                                ifm_dtype_name(port->dtype), "shape", dims));
+    }
+    return inputs;
+}
+
+static json_t *model_info(const IfmProfileStory *story)
+{
+    g_auto(IfmMemoryPlan) plan = { 0 };
+    if (story->model == NULL)
+        return json_null();
+    if (story->analysis != NULL)
+        ifm_analysis_memory(story->analysis, &plan);
+    return json_pack("{s:I,s:o,s:o,s:o,s:I,s:I,s:I,s:o}", "total_parameters",
+                     (json_int_t)ifm_model_n_trainable(story->model), "parameter_memory_mb",
+                     story->analysis != NULL ? ifm_json_real(mb_of((double)plan.parameter_bytes)) : json_null(), "name",
+                     ifm_json_string(ifm_model_name(story->model)), "source", ifm_json_string(story->source), "opset",
+                     (json_int_t)ifm_model_opset(story->model), "nodes", (json_int_t)ifm_model_n_nodes(story->model),
+                     "elements", (json_int_t)ifm_model_n_parameters(story->model), "inputs", inputs_to_json(story));
+}
+
+static json_t *forward(const IfmProfileDevice *device)
+{
+    const IfmMeasurement *measurement = device != NULL ? ifm_result_measured(&device->result) : NULL;
+    if (measurement == NULL)
+        return json_null();
+    const json_t *summary = measurement->summary;
+    double median_ns = ifm_member_number(summary, "median");
+    return json_pack("{s:o,s:o,s:s,s:o,s:o,s:o,s:o,s:o}", "mean", ifm_json_real(ifm_member_number(summary, "mean") / 1e6),
+                     "std", ifm_json_real(ifm_member_number(summary, "std") / 1e6), "unit", "ms", "median",
+                     ifm_json_real(median_ns / 1e6), "median_lower",
+                     ifm_json_real(ifm_member_number(summary, "median_interval.lower") / 1e6), "median_upper",
+                     ifm_json_real(ifm_member_number(summary, "median_interval.upper") / 1e6), "n",
+                     shared(json_object_get(summary, "n")), "throughput_per_s", ifm_json_real(1e9 / median_ns));
+}
+
+static double row_bytes(const GArray *rows, const char *key)
+{
+    for (guint i = 0; i < rows->len; i++)
+        if (g_str_equal(g_array_index(rows, IfmMemoryRow, i).key, key))
+            return g_array_index(rows, IfmMemoryRow, i).bytes;
+    return NAN;
+}
+
+static json_t *rows_to_json(const GArray *rows)
+{
+    json_t *json = json_object();
+    for (guint i = 0; i < rows->len; i++)
+    {
+        const IfmMemoryRow *row = &g_array_index(rows, IfmMemoryRow, i);
+        g_autofree char *key = g_strconcat(row->key, "_bytes", NULL);
+        json_object_set_new(json, key, json_integer((json_int_t)row->bytes));
+    }
+    return json;
+}
+
+/* The peak: the first of these that there is. */
+static const struct
+{
+    const char *key, *words;
+} peaks[] = {
+    { "engine_peak", "the runtime's allocator" },
+    { "process_peak", "growth of the process" },
+};
+
+static json_t *memory_to_json(const IfmProfileStory *story, const IfmProfileDevice *device)
+{
+    g_autoptr(GArray) planned = ifm_profile_memory_rows(story, NULL);
+    g_autoptr(GArray) measured = device != NULL ? ifm_profile_memory_rows(story, device) : NULL;
+    double parameters = row_bytes(planned, "parameters"), activations = row_bytes(planned, "activations_least");
+    double peak = NAN;
+    const char *of = NULL;
+    for (gsize i = 0; i < G_N_ELEMENTS(peaks) && measured != NULL && of == NULL; i++)
+        if (isfinite(peak = row_bytes(measured, peaks[i].key)))
+            of = peaks[i].words;
+    if (of == NULL && isfinite(parameters + activations))
+    {
+        peak = parameters + activations;
+        of = "parameters and the most activations alive at once, by the model's shapes";
+    }
+    return json_pack("{s:o,s:o,s:{s:o,s:o},s:o,s:o}", "peak_mb", ifm_json_real(mb_of(peak)), "peak_of",
+                     of != NULL ? json_string(of) : json_null(), "breakdown", "parameters",
+                     ifm_json_real(mb_of(parameters)), "activations", ifm_json_real(mb_of(activations)), "planned",
+                     rows_to_json(planned), "measured", measured != NULL ? rows_to_json(measured) : json_null());
+}
+
+static json_t *coverage_to_json(const IfmProfileStory *story)
+{
+    g_auto(IfmCoverage) coverage = { 0 };
+    ifm_analysis_coverage(story->analysis, &coverage);
+    json_t *missing = json_array();
+    for (guint i = 0; coverage.missing != NULL && i < coverage.missing->len; i++)
+        json_array_append_new(missing, ifm_json_string(coverage.missing->pdata[i]));
+    return json_pack("{s:I,s:I,s:I,s:I,s:I,s:s?,s:o}", "nodes", (json_int_t)coverage.n_nodes, "nodes_covered",
+                     (json_int_t)coverage.n_covered, "mac_nodes", (json_int_t)coverage.n_mac_nodes, "mac_nodes_covered",
+                     (json_int_t)coverage.n_mac_covered, "tensors_observed", (json_int_t)coverage.n_observed, "observed_on",
+                     story->observed_on, "missing", missing);
+}
+
+static json_t *flops_to_json(const IfmProfileStory *story)
+{
+    if (story->analysis == NULL)
+        return json_null();
+    IfmNodeCost total, part;
+    gsize n_covered;
+    json_t *breakdown = json_object(), *conventions = json_array();
+    ifm_analysis_total(story->analysis, &total, &n_covered);
+    for (int family = 0; family < IFM_N_FAMILIES; family++)
+    {
+        ifm_analysis_family_total(story->analysis, (IfmNodeFamily)family, &part, &n_covered);
+        if (n_covered > 0)
+            json_object_set_new(breakdown, ifm_family_name((IfmNodeFamily)family), ifm_json_real((double)part.flop / 1e9));
+    }
+    for (const char *const *line = ifm_cost_conventions(); *line != NULL; line++)
+        json_array_append_new(conventions, ifm_json_string(*line));
+    return json_pack("{s:o,s:I,s:I,s:o,s:o,s:o}", "total_gflops", ifm_json_real((double)total.flop / 1e9), "total_macs",
+                     (json_int_t)total.macs, "total_flop", (json_int_t)total.flop, "breakdown", breakdown, "coverage",
+                     coverage_to_json(story), "conventions", conventions);
+}
+
+/* --- what profiling adds to a case ----------------------------------------------------------------------------------- */
+
+static json_t *limit_to_json(const IfmProfileDevice *device)
+{
+    const json_t *limit = device->limit != NULL ? json_object_get(device->limit->surroundings, "limit") : NULL;
+    if (limit != NULL)
+        return json_deep_copy(limit);
+    return device->no_limit != NULL ? json_pack("{s:o}", "why", ifm_json_string(device->no_limit)) : json_null();
+}
+
+static json_t *layers_to_json(const IfmLayers *layers)
+{
+    g_autoptr(GPtrArray) families = g_ptr_array_new();
+    g_autoptr(GArray) kinds = ifm_layers_families(layers);
+    for (guint i = 0; i < kinds->len; i++)
+        g_ptr_array_add(families, &g_array_index(kinds, IfmLayerFamily, i));
+    IfmTable rows = { ifm_layer_fields, (const void *const *)layers->rows->pdata, layers->rows->len };
+    IfmTable sums = { ifm_layer_family_fields, (const void *const *)families->pdata, families->len };
+    return json_pack("{s:s?,s:o,s:o,s:I,s:I,s:o,s:I,s:o,s:o,s:o}", "told_by", layers->told_by, "nodes_ns",
+                     ifm_json_real(layers->nodes_ns), "least_ns", ifm_json_real(layers->least_ns), "n_unknown",
+                     (json_int_t)layers->n_unknown, "n_marshalling", (json_int_t)layers->n_marshalling, "unknown_ratio",
+                     ifm_json_real(layers->unknown_ratio), "n_model_missing", (json_int_t)layers->n_model_missing,
+                     "missing_ratio", ifm_json_real(layers->missing_ratio), "rows", ifm_table_to_json(&rows), "families",
+                     ifm_table_to_json(&sums));
+}
+
+static void add_parts(json_t *entry, const IfmProfileStory *story, const IfmProfileDevice *device)
+{
+    g_autoptr(IfmLayers) layers = (story->parts & IFM_PROFILE_LAYERS) != 0 ? ifm_profile_layers(story, device) : NULL;
+    json_object_set_new(entry, "runtime", json_pack("{s:o}", "forward", forward(device)));
+    if ((story->parts & IFM_PROFILE_MEMORY) != 0)
+        json_object_set_new(entry, "memory", memory_to_json(story, device));
+    if ((story->parts & IFM_PROFILE_LAYERS) == 0)
+        return;
+    json_object_set_new(entry, "limit", limit_to_json(device));
+    json_object_set_new(entry, "attained_ratio", ifm_json_real(ifm_profile_attained(story, device, layers)));
+    json_object_set_new(entry, "layers", layers != NULL ? layers_to_json(layers) : json_null());
+}
+
+json_t *ifm_profile_to_json(const IfmProfileStory *story)
+{
+    const IfmProfileDevice *first = first_measured(story);
+    json_t *cases = json_array();
+    for (gsize i = 0; i < story->n_devices; i++)
+    {
+        json_t *entry = ifm_result_to_json(&story->devices[i].result);
+        add_parts(entry, story, &story->devices[i]);
+        json_array_append_new(cases, entry);
+    }
+    json_t *json = json_pack("{s:{s:s,s:s,s:i},s:o,s:o,s:o}", "inferometer", "version", IFM_VERSION, "format", "cases",
+                             "format_version", 1, "timestamp", timestamp(story->unix_ms), "hardware",
+                             hardware(story, first), "model_info", model_info(story));
+    if (story->n_devices > 0)
+        json_object_set_new(json, "runtime", json_pack("{s:o}", "forward", forward(first)));
+    if ((story->parts & IFM_PROFILE_MEMORY) != 0)
+        json_object_set_new(json, "memory", memory_to_json(story, first));
+    if ((story->parts & IFM_PROFILE_FLOPS) != 0)
+        json_object_set_new(json, "flops", flops_to_json(story));
+    json_object_set_new(json, "cases", cases);
+    return json;
+}
+
+/* --- a row a layer ---------------------------------------------------------------------------------------------------- */
+
+/* LayerRow: a layer of a device. The layer's own fields read it through its first member. */
+typedef struct
+{
+    IfmLayer layer;
+    const char *device, *alias;
+} LayerRow;
+
+/* @user: the offset of a const char * in LayerRow. */
+static void get_row_text(const void *record, const void *user, IfmValue *value)
+{
+    const char *text = G_STRUCT_MEMBER(const char *, record, GPOINTER_TO_SIZE(user));
+    ifm_value_set_text(value, text != NULL && *text != '\0' ? text : NULL);
+}
+
+static const IfmField row_fields[] = {
+    { "device", NULL, IFM_FIELD_TEXT, get_row_text, GSIZE_TO_POINTER(G_STRUCT_OFFSET(LayerRow, device)) },
+    { "alias", NULL, IFM_FIELD_TEXT, get_row_text, GSIZE_TO_POINTER(G_STRUCT_OFFSET(LayerRow, alias)) },
+};
+
+char *ifm_profile_layers_csv(const IfmProfileStory *story)
+{
+    g_autoptr(GArray) fields = g_array_new(FALSE, FALSE, sizeof(IfmField));
+    const IfmField *field = ifm_layer_fields;
+    g_array_append_vals(fields, row_fields, G_N_ELEMENTS(row_fields));
+    do
+        g_array_append_vals(fields, field, 1);
+    while (field++->key != NULL);
+    const IfmField *columns = (const IfmField *)(const void *)fields->data;
+    GString *out = g_string_new(NULL);
+    ifm_csv_append_header(out, columns);
+    for (gsize i = 0; i < story->n_devices; i++)
+    {
+        const IfmProfileDevice *device = &story->devices[i];
+        g_autoptr(IfmLayers) layers = ifm_profile_layers(story, device);
+        for (guint row = 0; layers != NULL && row < layers->rows->len; row++)
+        {
+            LayerRow record = { *(const IfmLayer *)layers->rows->pdata[row], device->result.device, device->result.alias };
+            ifm_csv_append_record(out, columns, &record);
+        }
+    }
+    return g_string_free(out, FALSE);
+}

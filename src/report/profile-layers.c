@@ -1,0 +1,484 @@
+#include <math.h>
+#include <string.h>
+
+#include "profile-private.h"
+
+/*
+ * Whose work a runtime's node does. A runtime fuses, splits off, reorders and renames; what it tells is a name a node. A
+ * row takes the model's node of its name. The model's nodes that no row is named for ran within others, so each goes to the
+ * row it hangs on, along edges of the graph alone; whatever is not reached so stays unknown, and is told as that.
+ */
+
+#define NO_ROW G_MAXUINT
+
+/* What runtimes put behind the name of the model's node. */
+static const char *const suffixes[] = { "/WithoutBiases", "_nchwc", "_nhwc" };
+
+typedef struct
+{
+    IfmModel *model;
+    const IfmAnalysis *analysis;
+    const IfmMeasurement *measurement;
+    gsize n_nodes;
+    guint *row_of;     /* [n_nodes] index of the measurement's row, or NO_ROW */
+    GHashTable *named; /* name of a node, or of what it makes -> its index + 1 */
+} Mapping;
+
+static void mapping_clear(Mapping *mapping)
+{
+    g_clear_pointer(&mapping->row_of, g_free);
+    g_clear_pointer(&mapping->named, g_hash_table_unref);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Mapping, mapping_clear)
+
+static const IfmNodeCost *cost_at(const Mapping *mapping, gsize node)
+{
+    return ifm_analysis_node_cost(mapping->analysis, node);
+}
+
+/* A name that two nodes share tells neither. */
+static void add_name(GHashTable *named, const char *name, gsize index)
+{
+    if (*name == '\0')
+        return;
+    gpointer before = g_hash_table_lookup(named, name);
+    gsize kept = before == NULL || GPOINTER_TO_SIZE(before) == index + 1 ? index + 1 : G_MAXSIZE;
+    g_hash_table_insert(named, (gpointer)name, GSIZE_TO_POINTER(kept));
+}
+
+static void mapping_init(Mapping *mapping, const IfmMeasurement *measurement, IfmModel *model, const IfmAnalysis *analysis)
+{
+    *mapping = (Mapping){ model, analysis, measurement, ifm_model_n_nodes(model), NULL, NULL };
+    mapping->row_of = g_new(guint, mapping->n_nodes + 1);
+    mapping->named = g_hash_table_new(g_str_hash, g_str_equal);
+    for (gsize i = 0; i < mapping->n_nodes; i++)
+        mapping->row_of[i] = NO_ROW;
+    for (gsize i = 0; i < mapping->n_nodes; i++)
+        add_name(mapping->named, ifm_model_node(model, i)->name, i);
+    for (gsize i = 0; i < mapping->n_nodes; i++) /* a runtime calls a nameless node by what it makes */
+    {
+        const IfmNode *node = ifm_model_node(model, i);
+        for (gsize k = 0; k < node->n_outputs; k++)
+            if (!g_hash_table_contains(mapping->named, node->outputs[k]))
+                add_name(mapping->named, node->outputs[k], i);
+    }
+}
+
+/* Returns: the model's node of a row's name, -1 for none. */
+static gssize find_named(const Mapping *mapping, const char *name)
+{
+    gsize found = GPOINTER_TO_SIZE(g_hash_table_lookup(mapping->named, name));
+    for (gsize i = 0; i < G_N_ELEMENTS(suffixes) && found == 0; i++)
+    {
+        if (!g_str_has_suffix(name, suffixes[i]))
+            continue;
+        g_autofree char *bare = g_strndup(name, strlen(name) - strlen(suffixes[i]));
+        found = GPOINTER_TO_SIZE(g_hash_table_lookup(mapping->named, bare));
+    }
+    return found == 0 || found == G_MAXSIZE ? -1 : (gssize)found - 1;
+}
+
+gboolean ifm_row_is_marshalling(const IfmNodeRow *row)
+{
+    g_autofree char *text = g_strdup_printf("%s %s", row->op_type, row->name);
+    return ifm_node_is_marshalling(text);
+}
+
+/* Two rows of one node share its work in a way that nobody tells: then neither has it. */
+static void map_by_name(Mapping *mapping)
+{
+    g_autofree gboolean *twice = g_new0(gboolean, mapping->n_nodes + 1);
+    for (guint row = 0; row < mapping->measurement->nodes->len; row++)
+    {
+        const IfmNodeRow *node = mapping->measurement->nodes->pdata[row];
+        gssize at = ifm_row_is_marshalling(node) ? -1 : find_named(mapping, node->name);
+        if (at < 0)
+            continue;
+        twice[at] |= mapping->row_of[at] != NO_ROW;
+        mapping->row_of[at] = row;
+    }
+    for (gsize i = 0; i < mapping->n_nodes; i++)
+        if (twice[i])
+            mapping->row_of[i] = NO_ROW;
+}
+
+/* --- nodes that ran within others --------------------------------------------------------------------------------------
+ */
+
+static gboolean is_heavy(const Mapping *mapping, gsize node)
+{
+    return cost_at(mapping, node)->macs > 0;
+}
+
+/* The only node that reads what @node makes; -1 where there are more, or none. */
+static gssize only_reader(const Mapping *mapping, gsize node)
+{
+    const IfmNode *of = ifm_model_node(mapping->model, node);
+    gssize reader = -1;
+    for (gsize i = 0; i < of->n_outputs; i++)
+    {
+        const GArray *readers = *of->outputs[i] != '\0' ? ifm_model_consumers(mapping->model, of->outputs[i]) : NULL;
+        for (guint k = 0; readers != NULL && k < readers->len; k++)
+        {
+            gssize at = (gssize)g_array_index(readers, gsize, k);
+            if (reader >= 0 && reader != at)
+                return -1;
+            reader = at;
+        }
+    }
+    return reader;
+}
+
+/* Convolution + batch norm + Relu may run under the name of any of the three: a product is looked for down the chain of
+ * light nodes that nothing else reads from. */
+static void map_heavy(Mapping *mapping)
+{
+    for (gsize i = 0; i < mapping->n_nodes; i++)
+    {
+        if (mapping->row_of[i] != NO_ROW || !is_heavy(mapping, i))
+            continue;
+        gssize at = only_reader(mapping, i);
+        while (at >= 0 && mapping->row_of[at] == NO_ROW && !is_heavy(mapping, (gsize)at))
+            at = only_reader(mapping, (gsize)at);
+        if (at >= 0 && !is_heavy(mapping, (gsize)at))
+            mapping->row_of[i] = mapping->row_of[at];
+    }
+}
+
+/* Of several makers of what a node reads: one that nothing else reads from rather than others, and the later rather than
+ * the earlier: a sum is added by the last convolution before it. */
+static guint row_of_maker(const Mapping *mapping, gsize node)
+{
+    const IfmNode *of = ifm_model_node(mapping->model, node);
+    gssize best = -1;
+    gboolean best_alone = FALSE;
+    for (gsize i = 0; i < of->n_inputs; i++)
+    {
+        gssize maker = *of->inputs[i] != '\0' ? ifm_model_producer(mapping->model, of->inputs[i]) : -1;
+        if (maker < 0 || mapping->row_of[maker] == NO_ROW)
+            continue;
+        gboolean alone = only_reader(mapping, (gsize)maker) == (gssize)node;
+        if (best < 0 || (alone && !best_alone) || (alone == best_alone && maker > best))
+        {
+            best = maker;
+            best_alone = alone;
+        }
+    }
+    return best >= 0 ? mapping->row_of[best] : NO_ROW;
+}
+
+/* In topological order, so that chains follow their first; then, from the end, what has no such maker goes to its reader.
+ */
+static void map_light(Mapping *mapping)
+{
+    for (gsize i = 0; i < mapping->n_nodes; i++)
+        if (mapping->row_of[i] == NO_ROW && !is_heavy(mapping, i))
+            mapping->row_of[i] = row_of_maker(mapping, i);
+    for (gsize i = mapping->n_nodes; i > 0; i--)
+    {
+        if (mapping->row_of[i - 1] != NO_ROW || is_heavy(mapping, i - 1))
+            continue;
+        gssize reader = only_reader(mapping, i - 1);
+        if (reader >= 0)
+            mapping->row_of[i - 1] = mapping->row_of[reader];
+    }
+}
+
+/* --- what a row costs --------------------------------------------------------------------------------------------------
+ */
+
+static gboolean add_tensor(const Mapping *mapping, const char *tensor, gint64 *bytes)
+{
+    IfmDtype dtype;
+    int rank;
+    gint64 shape[IFM_MAX_RANK], n = 1;
+    if (!ifm_analysis_shape(mapping->analysis, tensor, &dtype, &rank, shape) || ifm_dtype_size_bytes(dtype) == 0)
+        return FALSE;
+    for (int i = 0; i < rank; i++)
+        if (__builtin_mul_overflow(n, shape[i], &n))
+            return FALSE;
+    return !__builtin_mul_overflow(n, (gint64)ifm_dtype_size_bytes(dtype), &n) && !__builtin_add_overflow(*bytes, n, bytes);
+}
+
+static gboolean is_output(const IfmModel *model, const char *tensor)
+{
+    for (gsize i = 0; i < ifm_model_n_outputs(model); i++)
+        if (g_str_equal(ifm_model_output(model, i)->name, tensor))
+            return TRUE;
+    return FALSE;
+}
+
+/* Whether anybody outside of the row has it. */
+static gboolean leaves(const Mapping *mapping, const char *tensor, guint row)
+{
+    const GArray *readers = ifm_model_consumers(mapping->model, tensor);
+    for (guint i = 0; readers != NULL && i < readers->len; i++)
+        if (mapping->row_of[g_array_index(readers, gsize, i)] != row)
+            return TRUE;
+    return is_output(mapping->model, tensor);
+}
+
+/* The bytes that cross a row's boundary: what is made and read within it stays in registers and caches. */
+static gboolean boundary_bytes(const Mapping *mapping, const GArray *members, guint row, IfmNodeCost *cost)
+{
+    g_autoptr(GHashTable) seen = g_hash_table_new(g_str_hash, g_str_equal);
+    for (guint m = 0; m < members->len; m++)
+    {
+        const IfmNode *node = ifm_model_node(mapping->model, g_array_index(members, gsize, m));
+        for (gsize i = 0; i < node->n_inputs; i++)
+        {
+            const char *tensor = node->inputs[i];
+            gssize maker = *tensor != '\0' ? ifm_model_producer(mapping->model, tensor) : -1;
+            if (*tensor == '\0' || (maker >= 0 && mapping->row_of[maker] == row) ||
+                !g_hash_table_add(seen, (gpointer)tensor))
+                continue;
+            if (!add_tensor(mapping, tensor, &cost->bytes_read))
+                return FALSE;
+        }
+        for (gsize i = 0; i < node->n_outputs; i++)
+            if (*node->outputs[i] != '\0' && leaves(mapping, node->outputs[i], row) &&
+                !add_tensor(mapping, node->outputs[i], &cost->bytes_written))
+                return FALSE;
+    }
+    return TRUE;
+}
+
+#define MEMBERS_NAMED 8 /* of a row, in words */
+
+static char *members_text(const Mapping *mapping, const GArray *members)
+{
+    GString *text = g_string_new(NULL);
+    for (guint i = 0; i < members->len && i < MEMBERS_NAMED; i++)
+    {
+        const IfmNode *node = ifm_model_node(mapping->model, g_array_index(members, gsize, i));
+        const char *name = *node->name != '\0' ? node->name : node->n_outputs > 0 ? node->outputs[0] : node->op_type;
+        g_string_append_printf(text, "%s%s", i > 0 ? ", " : "", name);
+    }
+    if (members->len > MEMBERS_NAMED)
+        g_string_append_printf(text, ", … (%u)", members->len);
+    return g_string_free(text, FALSE);
+}
+
+/* One node by itself costs what its row of the operator table says; several what they do together. */
+static void cost_members(const Mapping *mapping, const GArray *members, guint row, IfmLayer *layer)
+{
+    gint64 most = -1;
+    gboolean whole = TRUE;
+    IfmNodeCost sum = { .covered = FALSE };
+    for (guint i = 0; i < members->len; i++)
+    {
+        const IfmNodeCost *cost = cost_at(mapping, g_array_index(members, gsize, i));
+        whole = whole && cost->covered && !__builtin_add_overflow(sum.macs, cost->macs, &sum.macs) &&
+                !__builtin_add_overflow(sum.flop, cost->flop, &sum.flop);
+        if (cost->flop > most)
+        {
+            most = cost->flop;
+            layer->family = cost->family;
+        }
+    }
+    layer->known = TRUE;
+    layer->members = members_text(mapping, members);
+    if (whole && boundary_bytes(mapping, members, row, &sum))
+    {
+        layer->cost = sum;
+        layer->cost.covered = TRUE;
+    }
+    layer->cost.family = layer->family;
+}
+
+static void cost_by_names(IfmLayers *layers, const IfmMeasurement *measurement, IfmModel *model,
+                          const IfmAnalysis *analysis)
+{
+    g_auto(Mapping) mapping;
+    mapping_init(&mapping, measurement, model, analysis);
+    map_by_name(&mapping);
+    map_heavy(&mapping);
+    map_light(&mapping);
+    g_autoptr(GPtrArray) members = g_ptr_array_new_with_free_func((GDestroyNotify)g_array_unref);
+    for (guint row = 0; row < layers->rows->len; row++)
+        g_ptr_array_add(members, g_array_new(FALSE, FALSE, sizeof(gsize)));
+    gint64 flop = 0, missing = 0;
+    for (gsize i = 0; i < mapping.n_nodes; i++)
+    {
+        const IfmNodeCost *cost = cost_at(&mapping, i);
+        flop += cost->flop;
+        if (mapping.row_of[i] != NO_ROW)
+            g_array_append_val((GArray *)members->pdata[mapping.row_of[i]], i);
+        else if (cost->flop > 0 || !cost->covered)
+        {
+            missing += cost->flop;
+            layers->n_model_missing++;
+        }
+    }
+    layers->missing_ratio = flop > 0 ? (double)missing / (double)flop : 0;
+    for (guint row = 0; row < layers->rows->len; row++)
+        if (((const GArray *)members->pdata[row])->len > 0)
+            cost_members(&mapping, members->pdata[row], row, layers->rows->pdata[row]);
+}
+
+/* --- what the runtime's own graph told ------------------------------------------------------------------------------- */
+
+static IfmNodeFamily family_from_name(const char *name)
+{
+    for (int family = 0; family < IFM_N_FAMILIES; family++)
+        if (g_strcmp0(ifm_family_name((IfmNodeFamily)family), name) == 0)
+            return (IfmNodeFamily)family;
+    return IFM_FAMILY_OTHER;
+}
+
+static gint64 count_of(const json_t *cost, const char *key)
+{
+    return json_integer_value(json_object_get(cost, key));
+}
+
+/* @costs: one a row, in their order; null where the graph had no such node, or its operator no rule */
+static void cost_by_graph(IfmLayers *layers, const json_t *costs)
+{
+    for (guint row = 0; row < layers->rows->len; row++)
+    {
+        IfmLayer *layer = layers->rows->pdata[row];
+        const json_t *cost = json_array_get(costs, row);
+        if (!json_is_object(cost))
+            continue;
+        layer->known = TRUE;
+        layer->family = family_from_name(ifm_member_text(cost, "family"));
+        layer->cost = (IfmNodeCost){ .covered = json_is_true(json_object_get(cost, "covered")),
+                                     .family = layer->family,
+                                     .macs = count_of(cost, "macs"),
+                                     .flop = count_of(cost, "flop"),
+                                     .bytes_read = count_of(cost, "bytes_read"),
+                                     .bytes_written = count_of(cost, "bytes_written") };
+    }
+}
+
+/* --- all of it ------------------------------------------------------------------------------------------------------- */
+
+static void layer_free(IfmLayer *layer)
+{
+    g_free(layer->members);
+    g_free(layer);
+}
+
+void ifm_layers_free(IfmLayers *layers)
+{
+    if (layers == NULL)
+        return;
+    g_ptr_array_unref(layers->rows);
+    g_free(layers);
+}
+
+static void place(IfmLayers *layers, const IfmRoofline *roofline)
+{
+    layers->least_ns = roofline != NULL ? 0 : (double)NAN;
+    for (guint row = 0; row < layers->rows->len; row++)
+    {
+        IfmLayer *layer = layers->rows->pdata[row];
+        layer->place = (IfmRoofPlace){ IFM_BOUND_NEITHER, NAN, NAN, NAN, NAN };
+        double bytes = (double)layer->cost.bytes_read + (double)layer->cost.bytes_written;
+        if (layer->cost.covered && bytes > 0)
+            layer->place.intensity = (double)layer->cost.flop / bytes;
+        if (layer->cost.covered && roofline != NULL)
+            ifm_roofline_place(roofline, (double)layer->cost.flop, bytes, layer->node->median_ns, &layer->place);
+        else if (layer->marshalling && roofline != NULL) /* none of the model's work: at the limit there would be none */
+            layer->place = (IfmRoofPlace){ IFM_BOUND_NEITHER, NAN, 0, NAN, layer->node->median_ns };
+        if (isfinite(layer->place.least_ns) && !(layer->node->median_ns > 0))
+            layer->place.excess_ns = 0; /* shorter than the runtime's clock tells */
+        layers->least_ns += layer->place.least_ns;
+    }
+}
+
+static gint compare_times(gconstpointer a, gconstpointer b)
+{
+    const IfmLayer *x = *(IfmLayer *const *)a, *y = *(IfmLayer *const *)b;
+    return (x->node->median_ns < y->node->median_ns) - (x->node->median_ns > y->node->median_ns);
+}
+
+static void count_unknown(IfmLayers *layers)
+{
+    for (guint row = 0; row < layers->rows->len; row++)
+    {
+        IfmLayer *layer = layers->rows->pdata[row];
+        layer->share_ratio = layers->nodes_ns > 0 ? layer->node->median_ns / layers->nodes_ns : 0;
+        if (layer->cost.covered)
+            continue;
+        layers->n_unknown++;
+        layers->n_marshalling += layer->marshalling;
+        layers->unknown_ratio += layer->share_ratio;
+    }
+}
+
+IfmLayers *ifm_layers_new(const IfmMeasurement *measurement, IfmModel *model, const IfmAnalysis *analysis,
+                          const IfmRoofline *roofline)
+{
+    IfmLayers *layers = g_new0(IfmLayers, 1);
+    const json_t *costs = json_object_get(measurement->books, "costs");
+    layers->rows = g_ptr_array_new_with_free_func((GDestroyNotify)layer_free);
+    for (guint row = 0; row < measurement->nodes->len; row++)
+    {
+        IfmLayer *layer = g_new0(IfmLayer, 1);
+        layer->node = measurement->nodes->pdata[row];
+        layer->marshalling = ifm_row_is_marshalling(layer->node);
+        layers->nodes_ns += layer->node->median_ns;
+        g_ptr_array_add(layers->rows, layer);
+    }
+    if (json_array_size(costs) == layers->rows->len && layers->rows->len > 0)
+    {
+        layers->told_by = "the graph as the runtime optimised it";
+        cost_by_graph(layers, costs);
+    }
+    else if (model != NULL && analysis != NULL)
+    {
+        layers->told_by = "the nodes' names";
+        cost_by_names(layers, measurement, model, analysis);
+    }
+    place(layers, roofline);
+    count_unknown(layers);
+    g_ptr_array_sort(layers->rows, compare_times);
+    return layers;
+}
+
+/* --- families -------------------------------------------------------------------------------------------------------- */
+
+static gint compare_families(gconstpointer a, gconstpointer b)
+{
+    double x = ((const IfmLayerFamily *)a)->time_ns, y = ((const IfmLayerFamily *)b)->time_ns;
+    return (x < y) - (x > y);
+}
+
+/* The runtime's own copies, and what nobody knows, stand beside the model's families. */
+static gsize family_of(const IfmLayer *layer)
+{
+    if (layer->marshalling && !layer->cost.covered)
+        return IFM_N_FAMILIES;
+    return layer->known ? layer->family : IFM_N_FAMILIES + 1;
+}
+
+GArray *ifm_layers_families(const IfmLayers *layers)
+{
+    IfmLayerFamily found[IFM_N_FAMILIES + 2] = { 0 };
+    GArray *families = g_array_new(FALSE, FALSE, sizeof(IfmLayerFamily));
+    for (guint row = 0; row < layers->rows->len; row++)
+    {
+        const IfmLayer *layer = layers->rows->pdata[row];
+        IfmLayerFamily *family = &found[family_of(layer)];
+        family->n++;
+        family->time_ns += layer->node->median_ns;
+        family->share_ratio += layer->share_ratio;
+        family->flop += layer->cost.covered ? (double)layer->cost.flop : layer->marshalling ? 0 : (double)NAN;
+        family->least_ns += layer->place.least_ns;
+        family->excess_ns += layer->place.excess_ns;
+    }
+    for (gsize i = 0; i < G_N_ELEMENTS(found); i++)
+    {
+        if (found[i].n == 0)
+            continue;
+        found[i].name = i < IFM_N_FAMILIES    ? ifm_family_name((IfmNodeFamily)i)
+                        : i == IFM_N_FAMILIES ? "the runtime's copies"
+                                              : "not known";
+        found[i].attained =
+            found[i].time_ns > 0 && found[i].least_ns > 0 ? found[i].least_ns / found[i].time_ns : (double)NAN;
+        g_array_append_val(families, found[i]);
+    }
+    g_array_sort(families, compare_families);
+    return families;
+}

@@ -1,0 +1,271 @@
+#include <math.h>
+#include <string.h>
+
+#include <inferometer/profile.h>
+
+/*
+ * Whose work a runtime's nodes do. The model: x [1,3,8,8] -> conv (4 channels, 3x3, padded) -> norm -> relu -> sum with a
+ * second convolution of x -> flatten -> dense (10 outputs) -> soft.
+ */
+
+enum
+{
+    CONV_MACS = 4 * 8 * 8 * 3 * 3 * 3,
+    PIXELS = 4 * 8 * 8, /* elements of what a convolution makes */
+    DENSE_MACS = PIXELS * 10,
+};
+
+#define BYTES_X (3 * 8 * 8 * 4)
+#define BYTES_W (4 * 3 * 3 * 3 * 4)
+#define BYTES_Y (PIXELS * 4)
+
+typedef struct
+{
+    IfmModel *model;
+    IfmAnalysis *analysis;
+    IfmMeasurement *measurement;
+} Fixture;
+
+static void add_node(IfmModelBuilder *builder, const char *op_type, const char *name, const char *a, const char *b)
+{
+    g_autofree char *made = g_str_equal(name, "soft") ? g_strdup("probabilities") : g_strconcat(name, ".out", NULL);
+    gsize node =
+        ifm_model_builder_node(builder, op_type, name, (const char *[]){ a, b, NULL }, (const char *[]){ made, NULL });
+    if (g_str_equal(op_type, "Conv"))
+        ifm_model_builder_ints(builder, node, "pads", (const gint64[]){ 1, 1, 1, 1 }, 4);
+}
+
+static void set_up(Fixture *fixture, gconstpointer data)
+{
+    static const gint64 x[] = { 1, 3, 8, 8 }, w[] = { 4, 3, 3, 3 }, channels[] = { 4 }, d[] = { PIXELS, 10 },
+                        y[] = { 1, 10 };
+    g_autoptr(GError) error = NULL;
+    g_autoptr(IfmModelBuilder) builder = ifm_model_builder_new("two-ways", 17);
+    ifm_model_builder_input(builder, "x", IFM_DTYPE_F32, 4, x, NULL);
+    ifm_model_builder_random_weight(builder, "w1", 4, w, 1, 1);
+    ifm_model_builder_random_weight(builder, "w2", 4, w, 1, 1);
+    ifm_model_builder_random_weight(builder, "d", 2, d, 1, 1);
+    for (const char *const *name = (const char *const[]){ "scale", "bias", "mean", "variance", NULL }; *name != NULL;
+         name++)
+        ifm_model_builder_random_weight(builder, *name, 1, channels, 1, 1);
+    add_node(builder, "Conv", "conv1", "x", "w1");
+    ifm_model_builder_node(builder, "BatchNormalization", "norm",
+                           (const char *[]){ "conv1.out", "scale", "bias", "mean", "variance", NULL },
+                           (const char *[]){ "norm.out", NULL });
+    add_node(builder, "Relu", "relu", "norm.out", NULL);
+    add_node(builder, "Conv", "conv2", "x", "w2");
+    add_node(builder, "Add", "sum", "relu.out", "conv2.out");
+    add_node(builder, "Flatten", "flatten", "sum.out", NULL);
+    add_node(builder, "MatMul", "dense", "flatten.out", "d");
+    add_node(builder, "Softmax", "soft", "dense.out", NULL);
+    ifm_model_builder_output(builder, "probabilities", IFM_DTYPE_F32, 2, y, NULL);
+    fixture->model = ifm_model_builder_finish(g_steal_pointer(&builder), &error);
+    g_assert_no_error(error);
+    fixture->analysis = ifm_model_analyse(fixture->model, NULL, 0, &error);
+    g_assert_no_error(error);
+    fixture->measurement = ifm_measurement_new();
+}
+
+static void tear_down(Fixture *fixture, gconstpointer data)
+{
+    ifm_analysis_free(fixture->analysis);
+    ifm_model_unref(fixture->model);
+    ifm_measurement_free(fixture->measurement);
+}
+
+static void ran(Fixture *fixture, const char *name, const char *op_type, double ns)
+{
+    IfmNodeRow *row = g_new0(IfmNodeRow, 1);
+    row->name = g_strdup(name);
+    row->op_type = g_strdup(op_type);
+    row->provider = g_strdup("");
+    row->implementation = g_strdup("");
+    row->dtype = g_strdup("");
+    row->median_ns = ns;
+    row->start_ns = NAN;
+    g_ptr_array_add(fixture->measurement->nodes, row);
+}
+
+static IfmLayers *layers_of(const Fixture *fixture, const IfmRoofline *roofline)
+{
+    return ifm_layers_new(fixture->measurement, fixture->model, fixture->analysis, roofline);
+}
+
+static const IfmLayer *layer_named(const IfmLayers *layers, const char *name)
+{
+    for (guint i = 0; i < layers->rows->len; i++)
+        if (g_str_equal(((const IfmLayer *)layers->rows->pdata[i])->node->name, name))
+            return layers->rows->pdata[i];
+    g_error("no layer %s", name);
+}
+
+/* Every node by itself: each row has the cost of its own. */
+static void test_by_name(Fixture *fixture, gconstpointer data)
+{
+    for (gsize i = 0; i < ifm_model_n_nodes(fixture->model); i++)
+        ran(fixture, ifm_model_node(fixture->model, i)->name, "", 1000);
+    g_autoptr(IfmLayers) layers = layers_of(fixture, NULL);
+    g_assert_cmpuint(layers->n_unknown, ==, 0);
+    g_assert_cmpuint(layers->n_model_missing, ==, 0);
+    const IfmLayer *conv = layer_named(layers, "conv1");
+    g_assert_cmpint(conv->cost.macs, ==, CONV_MACS);
+    g_assert_cmpint(conv->cost.flop, ==, 2 * CONV_MACS);
+    g_assert_cmpint(conv->cost.bytes_read, ==, BYTES_X + BYTES_W);
+    g_assert_cmpint(conv->cost.bytes_written, ==, BYTES_Y);
+    g_assert_cmpint(layer_named(layers, "relu")->cost.flop, ==, PIXELS);
+    g_assert_true(isnan(layers->least_ns)); /* no limit is known */
+}
+
+/* As runtimes fuse: what runs within another is that one's work, and what passes between the two crosses no boundary. */
+static void test_fused(Fixture *fixture, gconstpointer data)
+{
+    ran(fixture, "conv1/WithoutBiases", "Convolution", 4000);
+    ran(fixture, "x_abcd_acdb_conv1", "Reorder", 500);
+    ran(fixture, "conv2_nchwc", "Conv", 3000);
+    ran(fixture, "dense", "FullyConnected", 2000);
+    ran(fixture, "constant-folded-7", "Subgraph", 500);
+    g_autoptr(IfmLayers) layers = layers_of(fixture, NULL);
+    const IfmLayer *first = layer_named(layers, "conv1/WithoutBiases"), *second = layer_named(layers, "conv2_nchwc");
+    const IfmLayer *dense = layer_named(layers, "dense");
+    g_assert_cmpstr(first->members, ==, "conv1, norm, relu");
+    g_assert_cmpint(first->cost.flop, ==, 2 * CONV_MACS + 2 * PIXELS + PIXELS);
+    g_assert_cmpint(first->cost.bytes_read, ==, BYTES_X + BYTES_W + 4 * 4 * 4);
+    g_assert_cmpint(first->cost.bytes_written, ==, BYTES_Y);
+    g_assert_cmpint(first->family, ==, IFM_FAMILY_CONVOLUTION);
+    g_assert_cmpstr(second->members, ==, "conv2, sum, flatten"); /* the later of the two that the sum reads */
+    g_assert_cmpint(second->cost.macs, ==, CONV_MACS);
+    g_assert_cmpint(second->cost.bytes_read, ==, BYTES_X + BYTES_W + BYTES_Y);
+    g_assert_cmpstr(dense->members, ==, "dense, soft");
+    g_assert_cmpint(dense->cost.flop, ==, 2 * DENSE_MACS + 5 * 10);
+    g_assert_cmpuint(layers->n_unknown, ==, 2);
+    g_assert_cmpuint(layers->n_marshalling, ==, 1);
+    g_assert_cmpfloat(layers->unknown_ratio, ==, 0.1);
+    g_assert_false(layer_named(layers, "constant-folded-7")->known);
+    g_assert_cmpuint(layers->n_model_missing, ==, 0);
+}
+
+/* A fused node may have the name of what it ends with. */
+static void test_named_for_its_end(Fixture *fixture, gconstpointer data)
+{
+    ran(fixture, "relu", "Convolution", 4000);
+    ran(fixture, "sum", "Convolution", 4000);
+    g_autoptr(IfmLayers) layers = layers_of(fixture, NULL);
+    g_assert_cmpint(layer_named(layers, "relu")->cost.macs, ==, CONV_MACS);
+    g_assert_cmpstr(layer_named(layers, "relu")->members, ==, "conv1, norm, relu");
+    g_assert_cmpint(layer_named(layers, "sum")->cost.macs, ==, CONV_MACS);
+    /* the product ran into none: it is missing, and so is what hangs on it alone */
+    g_assert_cmpuint(layers->n_model_missing, ==, 2);
+    g_assert_cmpfloat_with_epsilon(layers->missing_ratio,
+                                   (2.0 * DENSE_MACS + 50) / (4.0 * CONV_MACS + 4 * PIXELS + 2.0 * DENSE_MACS + 50), 1e-12);
+}
+
+/* A node that ran in two pieces: nobody tells which did what. */
+static void test_in_pieces(Fixture *fixture, gconstpointer data)
+{
+    ran(fixture, "conv1", "Conv", 1000);
+    ran(fixture, "conv1_nchwc", "Conv", 1000);
+    g_autoptr(IfmLayers) layers = layers_of(fixture, NULL);
+    g_assert_cmpuint(layers->n_unknown, ==, 2);
+    g_assert_cmpfloat(layers->unknown_ratio, ==, 1);
+}
+
+/* The runtime's own graph stands before names. */
+static void test_by_graph(Fixture *fixture, gconstpointer data)
+{
+    ran(fixture, "conv1", "FusedConv", 1000);
+    ran(fixture, "conv2", "Conv", 1000);
+    ifm_record_set_json(&fixture->measurement->books, json_pack("{s:[{s:b,s:s,s:i,s:i,s:i,s:i},n]}", "costs", "covered", 1,
+                                                                "family", ifm_family_name(IFM_FAMILY_CONVOLUTION), "macs",
+                                                                10, "flop", 24, "bytes_read", 5, "bytes_written", 3));
+    g_autoptr(IfmLayers) layers = layers_of(fixture, NULL);
+    const IfmLayer *told = layer_named(layers, "conv1");
+    g_assert_cmpint(told->cost.flop, ==, 24);
+    g_assert_cmpfloat(told->place.intensity, ==, 3);
+    g_assert_false(layer_named(layers, "conv2")->known);
+    g_assert_cmpuint(layers->n_unknown, ==, 1);
+}
+
+/* 1 GFLOP/s and 1000 GB/s: everything is bound by compute, and a FLOP takes a ns. Copies could go altogether. */
+static void test_limit(Fixture *fixture, gconstpointer data)
+{
+    const IfmRoofline roofline = { 1e9, 1e12 };
+    ran(fixture, "conv1", "Conv", 4.0 * CONV_MACS);
+    ran(fixture, "Reorder", "Reorder", 1000);
+    ran(fixture, "conv2", "Conv", 2.0 * CONV_MACS);
+    ran(fixture, "dense", "MatMul", 8.0 * DENSE_MACS);
+    g_autoptr(IfmLayers) layers = layers_of(fixture, &roofline);
+    const IfmLayer *conv = layer_named(layers, "conv1");
+    double least = 2 * CONV_MACS + 3 * PIXELS;
+    g_assert_cmpint(conv->place.bound, ==, IFM_BOUND_COMPUTE);
+    g_assert_cmpfloat_with_epsilon(conv->place.attained, least / (4.0 * CONV_MACS), 1e-12);
+    g_assert_cmpfloat_with_epsilon(conv->place.excess_ns, 4.0 * CONV_MACS - least, 1e-6);
+    g_assert_cmpfloat_with_epsilon(layers->least_ns, 4.0 * CONV_MACS + 4 * PIXELS + 2 * DENSE_MACS + 50, 1e-6);
+    g_autoptr(GArray) families = ifm_layers_families(layers);
+    double time_ns = 0, excess_ns = 0;
+    gsize n = 0;
+    for (guint i = 0; i < families->len; i++)
+    {
+        const IfmLayerFamily *family = &g_array_index(families, IfmLayerFamily, i);
+        time_ns += family->time_ns;
+        excess_ns += family->excess_ns;
+        n += family->n;
+        if (g_str_equal(family->name, ifm_family_name(IFM_FAMILY_CONVOLUTION)))
+            g_assert_cmpfloat_with_epsilon(family->time_ns, 6.0 * CONV_MACS, 1e-6);
+    }
+    g_assert_cmpuint(n, ==, 4);
+    g_assert_cmpfloat_with_epsilon(time_ns, layers->nodes_ns, 1e-6);
+    g_assert_cmpfloat(excess_ns, >=, 1000); /* the copy's, whole, with the others' */
+}
+
+/* The page names what stands furthest above its limit, in its own words, and says so of what it cannot. */
+static void test_page(Fixture *fixture, gconstpointer data)
+{
+    ran(fixture, "conv1", "Conv", 4.0 * CONV_MACS);
+    ran(fixture, "conv2", "Conv", 2.5 * CONV_MACS);
+    ran(fixture, "Reorder", "Reorder", 100);
+    ran(fixture, "dense", "MatMul", 4.0 * DENSE_MACS);
+    fixture->measurement->summary = json_pack("{s:f}", "median", 8.0 * CONV_MACS);
+    g_autoptr(IfmMeasurement) limit = ifm_measurement_new();
+    limit->surroundings = json_pack("{s:{s:f,s:f}}", "limit", "flop_per_s", 1e9, "bytes_per_s", 1e12);
+    IfmProfileDevice device = { .result = { .device = "simulated:x/CPU", .measurement = fixture->measurement },
+                                .limit = limit };
+    IfmProfileStory story = { .parts = IFM_PROFILE_ALL,
+                              .source = "two-ways.onnx",
+                              .model = fixture->model,
+                              .analysis = fixture->analysis,
+                              .devices = &device,
+                              .n_devices = 1,
+                              .n_layers = 15 };
+    g_autofree char *page = ifm_profile_to_screen(&story, &(IfmScreen){ .width = IFM_SCREEN_UNBOUNDED });
+    g_assert_nonnull(strstr(page, "limit of simulated:x/CPU: 1 GFLOP/s"));
+    g_assert_nonnull(strstr(page, "what would gain most: "));
+    g_assert_nonnull(strstr(page, "in one layer, conv1: "));
+    g_assert_nonnull(strstr(page, ": data moved for the runtime's sake"));
+    g_assert_nonnull(strstr(page, "two-ways.onnx, opset 17, 8 nodes"));
+    json_auto_t *json = ifm_profile_to_json(&story);
+    double gflops = json_number_value(json_object_get(json_object_get(json, "flops"), "total_gflops"));
+    g_assert_cmpfloat_with_epsilon(gflops, (4.0 * CONV_MACS + 4 * PIXELS + 2 * DENSE_MACS + 50) / 1e9, 1e-15);
+    const json_t *entry = json_array_get(json_object_get(json, "cases"), 0), *layers = json_object_get(entry, "layers");
+    g_assert_cmpuint(json_array_size(json_object_get(layers, "rows")), ==, 4);
+    g_autofree char *csv = ifm_profile_to_csv(&story);
+    g_auto(GStrv) devices = g_strsplit(csv, "\r\n", -1);
+    g_assert_cmpuint(g_strv_length(devices), ==, 3); /* a head, the device, the end */
+    story.parts = IFM_PROFILE_LAYERS;
+    g_autofree char *rows = ifm_profile_to_csv(&story);
+    g_auto(GStrv) lines = g_strsplit(rows, "\r\n", -1);
+    g_assert_cmpuint(g_strv_length(lines), ==, 6);
+    g_assert_true(g_str_has_prefix(lines[1], "simulated:x/CPU,,conv1,Conv,"));
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add("/profile-layers/by-name", Fixture, NULL, set_up, test_by_name, tear_down);
+    g_test_add("/profile-layers/fused", Fixture, NULL, set_up, test_fused, tear_down);
+    g_test_add("/profile-layers/named-for-its-end", Fixture, NULL, set_up, test_named_for_its_end, tear_down);
+    g_test_add("/profile-layers/in-pieces", Fixture, NULL, set_up, test_in_pieces, tear_down);
+    g_test_add("/profile-layers/by-graph", Fixture, NULL, set_up, test_by_graph, tear_down);
+    g_test_add("/profile-layers/limit", Fixture, NULL, set_up, test_limit, tear_down);
+    g_test_add("/profile-layers/page", Fixture, NULL, set_up, test_page, tear_down);
+    return g_test_run();
+}
