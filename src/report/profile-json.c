@@ -130,8 +130,9 @@ static const struct
 {
     const char *key, *words;
 } peaks[] = {
+    { "device_peak", "the runtime's allocator of device memory" },
     { "engine_peak", "the runtime's allocator" },
-    { "process_peak", "growth of the process" },
+    { "process_running", "growth of the process" },
 };
 
 static json_t *memory_to_json(const IfmProfileStory *story, const IfmProfileDevice *device)

@@ -333,20 +333,22 @@ static void add_device_memory(GArray *rows, const IfmProfileDevice *device)
     const IfmMeasurement *measurement = ifm_result_measured(&device->result);
     const char *of = ifm_result_name(&device->result);
     const json_t *memory = measurement != NULL ? measurement->memory : NULL;
-    double before = ifm_member_number(memory, "process.before_compile_bytes");
-    add_memory(rows, of, "engine_in_use", "allocator, in use", ifm_member_number(memory, "engine.in_use_bytes"),
-               "the runtime's own count, after the runs");
-    add_memory(rows, of, "engine_peak", "allocator, peak", ifm_member_number(memory, "engine.peak_bytes"),
-               "the most it ever held");
-    add_memory(rows, of, "engine_reserved", "allocator, reserved", ifm_member_number(memory, "engine.reserved_bytes"),
-               "taken from the system for that");
-    add_memory(rows, of, "process_compiled", "process, compiled",
-               ifm_member_number(memory, "process.after_compile_bytes") - before, "how far the process grew by compiling");
-    add_memory(rows, of, "process_peak", "process, peak",
-               fmax(ifm_member_number(memory, "process.peak_runs_bytes"),
-                    ifm_member_number(memory, "process.peak_compile_bytes")) -
-                   before,
-               "how far it grew at most, runs too");
+    static const struct
+    {
+        const char *path, *key, *name, *meaning;
+    } figures[] = {
+        { "engine.in_use_bytes", "engine_in_use", "allocator, in use", "the runtime's own count, after the runs" },
+        { "engine.peak_bytes", "engine_peak", "allocator, peak", "the most it ever held" },
+        { "engine.reserved_bytes", "engine_reserved", "allocator, reserved", "taken from the system for that" },
+        { "device.in_use_bytes", "device_in_use", "device memory, in use", "the same of the device's own memory" },
+        { "device.peak_bytes", "device_peak", "device memory, peak", "the most it ever held there" },
+        { "device.reserved_bytes", "device_reserved", "device memory, reserved", "taken of it for that" },
+        { "process.growth_compile_bytes", "process_compiling", "process, compiling", "how far its process grew at most" },
+        { "process.growth_runs_bytes", "process_running", "process, running", "the same, since before compiling" },
+    };
+    for (gsize i = 0; i < G_N_ELEMENTS(figures); i++)
+        add_memory(rows, of, figures[i].key, figures[i].name, ifm_member_number(memory, figures[i].path),
+                   figures[i].meaning);
 }
 
 GArray *ifm_profile_memory_rows(const IfmProfileStory *story, const IfmProfileDevice *device)
@@ -382,6 +384,21 @@ static const IfmField memory_fields[] = {
     { NULL },
 };
 
+/* Which runtimes have no figures of their own, and why. */
+static void append_untold(GString *out, const IfmProfileStory *story, const IfmScreen *screen)
+{
+    for (gsize i = 0; i < story->n_devices; i++)
+    {
+        const IfmMeasurement *measurement = ifm_result_measured(&story->devices[i].result);
+        const char *why = measurement != NULL ? ifm_member_text(measurement->memory, "engine_why") : NULL;
+        if (why == NULL)
+            continue;
+        g_autofree char *text =
+            g_strdup_printf("%s: no count of the runtime's own: %s", ifm_result_name(&story->devices[i].result), why);
+        ifm_page_wrapped(out, text, screen);
+    }
+}
+
 void ifm_profile_memory(GString *out, const IfmProfileStory *story, const IfmScreen *screen)
 {
     if ((story->parts & IFM_PROFILE_MEMORY) == 0)
@@ -401,6 +418,7 @@ void ifm_profile_memory(GString *out, const IfmProfileStory *story, const IfmScr
         return;
     g_string_append_c(out, '\n');
     ifm_page_table(out, memory_fields, records, screen);
+    append_untold(out, story, screen);
     g_auto(IfmMemoryPlan) plan = { 0 };
     if (story->analysis == NULL)
         return;
