@@ -252,11 +252,21 @@ void ifm_request_times(const IfmRequest *request, IfmRequestTimes *times);
 
 /* --- looking inside --------------------------------------------------------------------------------------------------- */
 
+/** IfmNodeOutput: what a tensor that a node made was like. @dtype: UNDEFINED for one that IfmTensor has not. */
+typedef struct
+{
+    IfmDtype dtype;
+    int rank;
+    gint64 shape[IFM_MAX_RANK];
+} IfmNodeOutput;
+
+/** IfmNodeTime: @outputs: IfmNodeOutput, in order, without optional ones left out; NULL where the runtime does not tell. */
 typedef struct
 {
     char *name, *op_type, *provider, *implementation;
     gint64 start_ns; /* since the inference began; -1 where the runtime does not tell */
     gint64 duration_ns;
+    GArray *outputs;
 } IfmNodeTime;
 
 /** IfmEngineProfile: the per-node device time of one inference of a profiled compile, or the mean of several. */

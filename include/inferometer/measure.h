@@ -312,6 +312,20 @@ IfmCase *ifm_runner_limit_case(IfmRunner *runner, const IfmLimitCase *limit_case
 IfmMeasurement *ifm_runner_measure_limit(IfmRunner *runner, const IfmLimitCase *limit_case, const IfmCase *sealed,
                                          GError **error);
 
+/** IfmObservedShapes: @shapes: IfmObservedShape, whose names are borrowed from @names. */
+typedef struct
+{
+    GArray *shapes;
+    json_t *names;
+} IfmObservedShapes;
+void ifm_observed_shapes_clear(IfmObservedShapes *observed);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(IfmObservedShapes, ifm_observed_shapes_clear)
+
+/** ifm_runner_observe: What shapes the model's tensors had in one run, unoptimised, for ifm_model_analyse_with(); of what the
+ * runtime does not tell by itself there is none. Errors: those of compiling and inferring; IFM_ERROR_UNSUPPORTED where the
+ * runtime tells no shapes. */
+gboolean ifm_runner_observe(IfmRunner *runner, const IfmModelCase *model_case, IfmObservedShapes *observed, GError **error);
+
 /** ifm_runner_find_device: Whether a device is here and answers, whatever cores and streams it is named with.
  * @description: (out) (optional) (transfer full) the hardware's name. Returns: FALSE with IFM_ERROR_UNAVAILABLE (no
  * runtime, no such device), IFM_ERROR_LOST (as if ifm_runner_set_lost() had been called), that of a wrong spec, or that of

@@ -42,6 +42,12 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(ProfilePlan, profile_plan_clear)
 /* profile_plan_case: the case of one target; borrows from both. */
 IfmModelCase profile_plan_case(const ProfilePlan *plan, const Target *target);
 
+/* profile_observe: Where shapes are missing, one run on a runtime that tells them; what is then known goes into the plan.
+ * Returns: an exit status: the run may show that the model is wrong. */
+int profile_observe(ProfilePlan *plan, IfmRunner *runner);
+/* profile_blamed_operator: The operator without costs that a runtime's words name; NULL for none. */
+const char *profile_blamed_operator(const ProfilePlan *plan, const char *reason);
+
 /* profile_estimate: What --estimate asks for; no model is looked at. Returns: an exit status. */
 int profile_estimate(const Arguments *arguments);
 

@@ -211,18 +211,27 @@ static int write_results(const Arguments *arguments, const ProfilePlan *plan, co
     return status != CLI_EXIT_OK ? status : printed;
 }
 
+/* A device's refusal is its own affair; one of an operator that nobody knows is the model's. */
+static int status_of_failure(const ProfilePlan *plan, const IfmResult *result)
+{
+    IfmErrorCode code = ifm_error_code_from_name(ifm_result_code(result));
+    gboolean unknown =
+        code == IFM_ERROR_UNSUPPORTED && profile_blamed_operator(plan, ifm_result_reason(result)) != NULL;
+    return cli_status_of(unknown ? IFM_ERROR_INVALID : code);
+}
+
 /* 0: all measured. Else what all that failed have in common: 3 for bad input, 4 for missing; 1 where they differ or some
  * were measured. */
-static int status_of(const GArray *array)
+static int status_of(const ProfilePlan *plan, const GArray *array)
 {
     int common = CLI_EXIT_OK;
     guint n_failed = 0;
     for (guint i = 0; i < array->len; i++)
     {
-        const char *code = ifm_result_code(&g_array_index(array, IfmResult, i));
-        if (code == NULL)
+        const IfmResult *result = &g_array_index(array, IfmResult, i);
+        if (ifm_result_code(result) == NULL)
             continue;
-        int status = cli_status_of(ifm_error_code_from_name(code));
+        int status = status_of_failure(plan, result);
         common = n_failed == 0 || common == status ? status : CLI_EXIT_FAILED;
         n_failed++;
     }
@@ -247,10 +256,10 @@ static int finish(Campaign *campaign, const Arguments *arguments)
     if (written != CLI_EXIT_OK)
         return written;
     complain_of_failures(results);
-    return status_of(results);
+    return status_of(campaign->plan, results);
 }
 
-static int measure_and_tell(const ProfilePlan *plan, const Arguments *arguments, const char *out)
+static int measure_and_tell(ProfilePlan *plan, const Arguments *arguments, const char *out)
 {
     g_autofree char *store_path = g_build_filename(out, "store.db", NULL);
     g_autoptr(GError) error = NULL;
@@ -272,8 +281,12 @@ static int measure_and_tell(const ProfilePlan *plan, const Arguments *arguments,
                           .progress = progress,
                           .resume = cli_given(arguments, "resume"),
                           .limits = (plan->parts & IFM_PROFILE_LAYERS) != 0 && !cli_given(arguments, "no-limit") };
-    measure_all(&campaign);
-    int status = finish(&campaign, arguments);
+    int status = profile_observe(plan, runner);
+    if (status == CLI_EXIT_OK)
+    {
+        measure_all(&campaign);
+        status = finish(&campaign, arguments);
+    }
     g_clear_error(&campaign.store_error);
     return status;
 }
@@ -294,8 +307,12 @@ static int run_profile(const Arguments *arguments)
         return status;
     if (plan.targets->len > 0)
         return measure_and_tell(&plan, arguments, out);
+    IfmLimits usual = IFM_LIMITS_INIT;
+    IfmRunnerOptions options = { .limits = cli_limits(arguments, &usual), .interrupted = cli_interrupt_install() };
+    g_autoptr(IfmRunner) runner = ifm_runner_new(&options);
     g_autoptr(GArray) none = g_array_new(FALSE, FALSE, sizeof(IfmResult));
-    return write_results(arguments, &plan, none);
+    status = profile_observe(&plan, runner);
+    return status != CLI_EXIT_OK ? status : write_results(arguments, &plan, none);
 }
 
 /* --- the verb ------------------------------------------------------------------------------------------------------- */

@@ -48,26 +48,65 @@ static const char *text_member(const json_t *json, const char *key)
     return text != NULL ? text : "";
 }
 
+/* What the runtime calls the types of tensors. */
+static const struct
+{
+    const char *name;
+    IfmDtype dtype;
+} type_names[] = {
+    { "float", IFM_DTYPE_F32 },  { "float16", IFM_DTYPE_F16 }, { "bfloat16", IFM_DTYPE_BF16 }, { "double", IFM_DTYPE_F64 },
+    { "int64", IFM_DTYPE_I64 },  { "int32", IFM_DTYPE_I32 },   { "int16", IFM_DTYPE_I16 },     { "int8", IFM_DTYPE_I8 },
+    { "uint64", IFM_DTYPE_U64 }, { "uint32", IFM_DTYPE_U32 },  { "uint16", IFM_DTYPE_U16 },    { "uint8", IFM_DTYPE_U8 },
+    { "bool", IFM_DTYPE_BOOL },
+};
+#define N_FLOATS 4 /* of these, at the front */
+
 /* [{"float":[1,3]},{"int64":[]}]: the lowest precision among them. */
 static IfmDtype lowest_dtype(const json_t *list, IfmDtype lowest)
 {
-    static const struct
-    {
-        const char *name;
-        IfmDtype dtype;
-    } names[] = { { "float", IFM_DTYPE_F32 },
-                  { "float16", IFM_DTYPE_F16 },
-                  { "bfloat16", IFM_DTYPE_BF16 },
-                  { "double", IFM_DTYPE_F64 } };
     size_t index;
     json_t *entry;
     json_array_foreach(list, index, entry)
     {
-        for (gsize i = 0; i < G_N_ELEMENTS(names); i++)
-            if (json_object_get(entry, names[i].name) != NULL)
-                lowest = ifm_dtype_lower(lowest, names[i].dtype);
+        for (gsize i = 0; i < N_FLOATS; i++)
+            if (json_object_get(entry, type_names[i].name) != NULL)
+                lowest = ifm_dtype_lower(lowest, type_names[i].dtype);
     }
     return lowest;
+}
+
+/* {"float":[1,3]} */
+static gboolean read_output(json_t *entry, IfmNodeOutput *output)
+{
+    const char *type = json_object_iter_key(json_object_iter(entry));
+    const json_t *shape = type != NULL ? json_object_get(entry, type) : NULL;
+    if (!json_is_array(shape) || json_array_size(shape) > IFM_MAX_RANK)
+        return FALSE;
+    *output = (IfmNodeOutput){ .dtype = IFM_DTYPE_UNDEFINED, .rank = (int)json_array_size(shape) };
+    for (gsize i = 0; i < G_N_ELEMENTS(type_names); i++)
+        if (g_str_equal(type_names[i].name, type))
+            output->dtype = type_names[i].dtype;
+    for (int i = 0; i < output->rank; i++)
+        output->shape[i] = json_integer_value(json_array_get(shape, (gsize)i));
+    return TRUE;
+}
+
+/* Returns: NULL where any of them cannot be read: what is counted by place would be off. */
+static GArray *read_outputs(const json_t *list)
+{
+    g_autoptr(GArray) outputs = g_array_new(FALSE, FALSE, sizeof(IfmNodeOutput));
+    size_t index;
+    json_t *entry;
+    if (!json_is_array(list))
+        return NULL;
+    json_array_foreach(list, index, entry)
+    {
+        IfmNodeOutput output;
+        if (!read_output(entry, &output))
+            return NULL;
+        g_array_append_val(outputs, output);
+    }
+    return g_steal_pointer(&outputs);
 }
 
 static void read_node(Reader *reader, const json_t *json)
@@ -82,6 +121,7 @@ static void read_node(Reader *reader, const json_t *json)
     node->op_type = g_strdup(text_member(arguments, "op_name"));
     node->provider = g_strdup(text_member(arguments, "provider"));
     node->implementation = g_strdup("");
+    node->outputs = read_outputs(json_object_get(arguments, "output_type_shape"));
     Event event = {
         .tid = member(json, "tid"), .start_us = member(json, "ts"), .duration_us = member(json, "dur"), .node = node
     };

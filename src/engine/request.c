@@ -366,6 +366,7 @@ void ifm_engine_profile_free(IfmEngineProfile *profile)
 
 void ifm_node_time_free(IfmNodeTime *node)
 {
+    g_clear_pointer(&node->outputs, g_array_unref);
     g_free(node->name);
     g_free(node->op_type);
     g_free(node->provider);

@@ -100,6 +100,7 @@ typedef enum
     IFM_TWIN_NONE,      /* as the case asks */
     IFM_TWIN_PROFILED,  /* with per-node times */
     IFM_TWIN_REFERENCE, /* without graph optimisation */
+    IFM_TWIN_OBSERVED,  /* that with per-node times, so that each node of the model is told of by itself */
 } IfmTwin;
 
 /** ifm_model_subject_new: Compiles, makes the seeded inputs and the requests. @engine: borrowed */
@@ -107,6 +108,9 @@ IfmModelSubject *ifm_model_subject_new(IfmEngine *engine, IfmModel *model, const
                                        GError **error);
 /** ifm_model_subject_set_reference: @reference: borrowed; without one, outputs are only checked to be finite. */
 void ifm_model_subject_set_reference(IfmModelSubject *self, const IfmReference *reference);
+/** ifm_model_subject_new_saving: The same, and the graph as the runtime optimised it is saved at @path (NULL: it is not). */
+IfmModelSubject *ifm_model_subject_new_saving(IfmEngine *engine, IfmModel *model, const IfmModelCase *model_case,
+                                              IfmTwin twin, const char *path, GError **error);
 void ifm_model_subject_free(IfmModelSubject *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmModelSubject, ifm_model_subject_free)
 /** ifm_model_subject_slots: Describes it as a subject; borrowed from @self. */
@@ -218,6 +222,12 @@ IfmCallCost ifm_call_cost_measure(IfmEngine *engine, const IfmModelCase *model_c
 gboolean ifm_books_measure(IfmModelSubject *subject, const IfmCallCost *cost, const gint *interrupted,
                            void (*progress)(gsize n, void *user), void *progress_user, IfmMeasurement *measurement,
                            GError **error);
+
+/* --- optimised.c: the graph that a runtime made of a model --------------------------------------------------------- */
+
+/** ifm_optimised_costs: What each node of @measurement costs, by the graph that the runtime saved: books.costs, a list in
+ * the order of the nodes. Nothing where the graph cannot be read, which is no error. */
+void ifm_optimised_costs(const char *path, const IfmModelCase *model_case, IfmMeasurement *measurement);
 
 /* --- protocol.c: messages between the program and its workers ----------------------------------------------------- */
 

@@ -45,8 +45,8 @@ static IfmCompileOptions options_of(const IfmModelCase *model_case, IfmTwin twin
     if (model_case->dtype != IFM_DTYPE_UNDEFINED)
         options.dtype = model_case->dtype;
     options.threads = model_case->threads;
-    options.profiling = twin == IFM_TWIN_PROFILED;
-    options.optimise = twin != IFM_TWIN_REFERENCE;
+    options.profiling = twin == IFM_TWIN_PROFILED || twin == IFM_TWIN_OBSERVED;
+    options.optimise = twin != IFM_TWIN_REFERENCE && twin != IFM_TWIN_OBSERVED;
     options.native_async = model_case->native_async;
     if (!model_case->free_shapes)
     {
@@ -142,10 +142,17 @@ static gboolean make_requests(IfmModelSubject *self, GError **error)
 IfmModelSubject *ifm_model_subject_new(IfmEngine *engine, IfmModel *model, const IfmModelCase *model_case, IfmTwin twin,
                                        GError **error)
 {
+    return ifm_model_subject_new_saving(engine, model, model_case, twin, NULL, error);
+}
+
+IfmModelSubject *ifm_model_subject_new_saving(IfmEngine *engine, IfmModel *model, const IfmModelCase *model_case,
+                                              IfmTwin twin, const char *path, GError **error)
+{
     g_autoptr(IfmModelSubject) self = g_new0(IfmModelSubject, 1);
     self->model = ifm_model_ref(model);
     self->engine = engine;
     self->options = options_of(model_case, twin);
+    self->options.save_optimised = path;
     self->dtype = self->options.dtype;
     self->tolerance = ifm_tolerance_for(self->dtype, model_case->rtol, model_case->atol);
     self->spec = ifm_device_spec_parse(model_case->device, error);
@@ -159,6 +166,7 @@ IfmModelSubject *ifm_model_subject_new(IfmEngine *engine, IfmModel *model, const
     gint64 began_us = g_get_monotonic_time();
     self->compiled = ifm_engine_compile(engine, model, self->spec, &self->options, error);
     self->compile_ns = (g_get_monotonic_time() - began_us) * 1000;
+    self->options.save_optimised = NULL; /* done, and the path is the caller's */
     if (self->compiled == NULL || !ifm_case_make_inputs(model, model_case, computes(self), self->inputs, error) ||
         !make_requests(self, error))
         return NULL;

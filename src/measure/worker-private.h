@@ -131,6 +131,11 @@ json_t *worker_answer_compare_round(Worker *worker, const json_t *request, GErro
 /* worker_answer_compare_end: {"verification"} (optional: why nothing was compared) -> {"measurement"}: all but samples */
 json_t *worker_answer_compare_end(Worker *worker, const json_t *request, GError **error);
 
+/* --- worker-observe.c --------------------------------------------------------------------------------------------- */
+
+/* worker_answer_observe: {"case"} -> {"shapes": [{"tensor", "dtype", "shape"}]} */
+json_t *worker_answer_observe(Worker *worker, const json_t *request, GError **error);
+
 /* --- worker-limit.c ----------------------------------------------------------------------------------------------- */
 
 /* worker_answer_limit: {"case", "memory_bytes"} -> {"measurement"} */

@@ -314,14 +314,21 @@ static const IfmCallCost *call_cost(Worker *worker)
     return known;
 }
 
+/* Writing and reading a larger one takes longer, and more memory, than what it tells is worth: names tell most of it. */
+#define SAVED_MOST_PARAMETERS (128 << 20)
+
 static gboolean measure_books(Worker *worker, GError **error)
 {
     g_autoptr(GError) failure = NULL;
     worker_enter_phase(worker, "compiling for profiling");
     guint32 capabilities = ifm_compiled_capabilities(ifm_model_subject_compiled(worker->subject));
     g_autoptr(IfmModelSubject) twin = NULL;
+    gboolean saves = (capabilities & IFM_CAN_SAVE_OPTIMISED) != 0 &&
+                     ifm_model_n_parameters(worker->model) <= SAVED_MOST_PARAMETERS;
+    g_autofree char *path = saves ? g_strdup_printf("%s/optimised-%d.onnx", g_get_tmp_dir(), (int)getpid()) : NULL;
     if (capabilities & IFM_CAN_PROFILE)
-        twin = ifm_model_subject_new(worker->engine, worker->model, &worker->owned.model_case, IFM_TWIN_PROFILED, &failure);
+        twin = ifm_model_subject_new_saving(worker->engine, worker->model, &worker->owned.model_case, IFM_TWIN_PROFILED,
+                                            path, &failure);
     else
         g_set_error(&failure, IFM_ERROR, IFM_ERROR_UNSUPPORTED, "%s tells no times of nodes",
                     worker->owned.model_case.device);
@@ -336,8 +343,13 @@ static gboolean measure_books(Worker *worker, GError **error)
         return FALSE;
     }
     worker_enter_phase(worker, "profiling");
-    return ifm_books_measure(twin, call_cost(worker), &worker->interrupted, profiling_beat, worker, worker->measurement,
-                             error);
+    gboolean good = ifm_books_measure(twin, call_cost(worker), &worker->interrupted, profiling_beat, worker,
+                                      worker->measurement, error);
+    if (good && saves)
+        ifm_optimised_costs(path, &worker->owned.model_case, worker->measurement);
+    if (saves)
+        unlink(path); /* where it was written at all */
+    return good;
 }
 
 /* A lost device may have answered at once, and anything: it must still be there after the last run. */
@@ -466,7 +478,7 @@ static const struct
     { "find", worker_answer_find },
     { "reference", answer_reference },
     { "prepare", answer_prepare },
-    { "measure", answer_measure },
+    { "observe", worker_answer_observe }, { "measure", answer_measure },
     { "link", worker_answer_link },
     { "plan", worker_answer_plan },
     { "compare-start", worker_answer_compare_start },

@@ -1,0 +1,69 @@
+#include <string.h>
+
+#include "profile.h"
+
+/* Shapes that no rule tells, from one run of the model. */
+
+#define OBSERVER "onnxruntime:CPU"
+
+static gboolean lacks_shapes(const ProfilePlan *plan)
+{
+    g_auto(IfmMemoryPlan) memory = { 0 };
+    ifm_analysis_memory(plan->analysis, &memory);
+    return memory.n_unknown > 0;
+}
+
+/* Whether it stands there as a word: "Foo" in "Foo(-1) is not a registered function". */
+static gboolean names_word(const char *text, const char *word)
+{
+    gsize length = strlen(word);
+    for (const char *at = strstr(text, word); at != NULL && length > 0; at = strstr(at + 1, word))
+        if ((at == text || !g_ascii_isalnum(at[-1])) && !g_ascii_isalnum(at[length]))
+            return TRUE;
+    return FALSE;
+}
+
+const char *profile_blamed_operator(const ProfilePlan *plan, const char *reason)
+{
+    for (gsize i = 0; i < ifm_model_n_nodes(plan->model); i++)
+    {
+        const char *op_type = ifm_model_node(plan->model, i)->op_type;
+        if (!ifm_analysis_node_cost(plan->analysis, i)->covered && names_word(reason, op_type))
+            return op_type;
+    }
+    return NULL;
+}
+
+/* An operator that the table does not know, and a runtime refuses, is one that nobody knows. */
+static int explain(ProfilePlan *plan, const GError *error)
+{
+    gboolean refused = g_error_matches(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED);
+    plan->why_not_observed = g_strdup(error->message);
+    if (plan->targets->len > 0 || !refused || profile_blamed_operator(plan, error->message) == NULL)
+        return CLI_EXIT_OK;
+    cli_complain("%s", error->message);
+    return cli_status_of(IFM_ERROR_INVALID);
+}
+
+int profile_observe(ProfilePlan *plan, IfmRunner *runner)
+{
+    g_autoptr(GError) error = NULL;
+    g_auto(IfmObservedShapes) observed = { 0 };
+    if (!lacks_shapes(plan))
+        return CLI_EXIT_OK;
+    IfmModelCase model_case = plan->base;
+    model_case.device = OBSERVER;
+    model_case.alias = NULL;
+    model_case.vendor = NULL;
+    if (!ifm_runner_observe(runner, &model_case, &observed, &error))
+        return explain(plan, error);
+    IfmAnalysis *analysis = ifm_model_analyse_with(plan->model, plan->base.bindings, plan->base.n_bindings,
+                                                   (const IfmObservedShape *)(const void *)observed.shapes->data,
+                                                   observed.shapes->len, &error);
+    if (analysis == NULL)
+        return cli_fail(error);
+    ifm_analysis_free(plan->analysis);
+    plan->analysis = analysis;
+    plan->observed_on = g_strdup(OBSERVER);
+    return CLI_EXIT_OK;
+}

@@ -1,0 +1,59 @@
+#include <inferometer/json.h>
+
+#include "runner-private.h"
+
+void ifm_observed_shapes_clear(IfmObservedShapes *observed)
+{
+    g_clear_pointer(&observed->shapes, g_array_unref);
+    json_decref(observed->names);
+    observed->names = NULL;
+}
+
+/* Returns: FALSE for what is no shape; the worker's words are checked like anybody's. */
+static gboolean read_shape(const json_t *json, IfmObservedShape *shape)
+{
+    const json_t *dims = json_object_get(json, "shape");
+    *shape = (IfmObservedShape){ .tensor = json_string_value(json_object_get(json, "tensor")) };
+    const char *dtype = json_string_value(json_object_get(json, "dtype"));
+    if (shape->tensor == NULL || dtype == NULL || !json_is_array(dims) || json_array_size(dims) > IFM_MAX_RANK)
+        return FALSE;
+    shape->dtype = ifm_dtype_from_name(dtype);
+    shape->rank = (int)json_array_size(dims);
+    for (int i = 0; i < shape->rank; i++)
+    {
+        shape->shape[i] = json_integer_value(json_array_get(dims, (gsize)i));
+        if (shape->shape[i] < 0)
+            return FALSE;
+    }
+    return TRUE;
+}
+
+gboolean ifm_runner_observe(IfmRunner *runner, const IfmModelCase *model_case, IfmObservedShapes *observed, GError **error)
+{
+    *observed = (IfmObservedShapes){ 0 };
+    g_autoptr(IfmDeviceSpec) spec = ifm_device_spec_parse(model_case->device, error);
+    if (spec == NULL)
+        return FALSE;
+    g_autofree char *path = g_canonicalize_filename(model_case->model_path, NULL);
+    IfmModelCase whole = *model_case;
+    whole.model_path = path;
+    whole.device = spec->text;
+    if (whole.dtype == IFM_DTYPE_UNDEFINED)
+        whole.dtype = IFM_DTYPE_F32;
+    IfmWorkerWatch watch = ifm_runner_watch(runner);
+    json_auto_t *answer = ifm_runner_ask(
+        runner, spec->text, json_pack("{s:s,s:o}", "do", "observe", "case", ifm_model_case_to_json(&whole)), &watch, error);
+    if (answer == NULL)
+        return FALSE;
+    json_t *list = json_object_get(answer, "shapes"), *entry;
+    observed->shapes = g_array_new(FALSE, FALSE, sizeof(IfmObservedShape));
+    observed->names = list != NULL ? json_incref(list) : json_array();
+    size_t i;
+    json_array_foreach(list, i, entry)
+    {
+        IfmObservedShape shape;
+        if (read_shape(entry, &shape))
+            g_array_append_val(observed->shapes, shape);
+    }
+    return TRUE;
+}

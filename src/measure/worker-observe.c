@@ -1,0 +1,103 @@
+#include <string.h>
+
+#include <inferometer/json.h>
+
+#include "worker-private.h"
+
+/* What shapes a model's tensors have in one run: of an unoptimised twin, whose nodes are the model's. */
+
+/* A runtime calls a nameless node by its operator and its number in the file, constants apart. */
+static GHashTable *name_nodes(const IfmModel *model)
+{
+    GHashTable *named = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+    gsize number = 0;
+    for (gsize i = 0; i < ifm_model_n_nodes(model); i++)
+    {
+        const IfmNode *node = ifm_model_node(model, i);
+        char *name = *node->name != '\0' ? g_strdup(node->name)
+                                         : g_strdup_printf("%s_%" G_GSIZE_FORMAT, node->op_type, number);
+        number += !g_str_equal(node->op_type, "Constant");
+        gboolean twice = g_hash_table_contains(named, name);
+        g_hash_table_insert(named, name, GSIZE_TO_POINTER(twice ? G_MAXSIZE : i + 1));
+    }
+    return named;
+}
+
+static gsize count_outputs(const IfmNode *node)
+{
+    gsize n = 0;
+    for (gsize i = 0; i < node->n_outputs; i++)
+        n += *node->outputs[i] != '\0';
+    return n;
+}
+
+static json_t *shape_to_json(const char *tensor, const IfmNodeOutput *output)
+{
+    json_t *shape = json_array();
+    for (int i = 0; i < output->rank; i++)
+        json_array_append_new(shape, json_integer(output->shape[i]));
+    return json_pack("{s:o,s:s,s:o}", "tensor", ifm_json_string(tensor), "dtype", ifm_dtype_name(output->dtype), "shape",
+                     shape);
+}
+
+/* What is told of by place has to be as many as the model says; else it is not looked at. */
+static void add_outputs(const IfmNodeTime *ran, const IfmNode *node, json_t *shapes)
+{
+    if (ran->outputs == NULL || !g_str_equal(ran->op_type, node->op_type) || ran->outputs->len != count_outputs(node))
+        return;
+    guint at = 0;
+    for (gsize i = 0; i < node->n_outputs; i++)
+    {
+        if (*node->outputs[i] == '\0')
+            continue;
+        const IfmNodeOutput *output = &g_array_index(ran->outputs, IfmNodeOutput, at++);
+        if (output->dtype != IFM_DTYPE_UNDEFINED)
+            json_array_append_new(shapes, shape_to_json(node->outputs[i], output));
+    }
+}
+
+static json_t *shapes_of(const IfmModel *model, const IfmEngineProfile *profile)
+{
+    g_autoptr(GHashTable) named = name_nodes(model);
+    json_t *shapes = json_array();
+    for (guint i = 0; i < profile->nodes->len; i++)
+    {
+        const IfmNodeTime *ran = profile->nodes->pdata[i];
+        gsize found = GPOINTER_TO_SIZE(g_hash_table_lookup(named, ran->name));
+        if (found > 0 && found != G_MAXSIZE)
+            add_outputs(ran, ifm_model_node(model, found - 1), shapes);
+    }
+    return shapes;
+}
+
+static json_t *observe(Worker *worker, const IfmModelCase *model_case, GError **error)
+{
+    g_autoptr(IfmDeviceSpec) spec = NULL;
+    IfmEngine *engine = worker_open_device(worker, model_case->device, &spec, error);
+    g_autoptr(IfmModel) model = engine != NULL ? ifm_model_open(model_case->model_path, error) : NULL;
+    if (model == NULL)
+        return NULL;
+    worker_tell_base(worker);
+    worker_enter_phase(worker, "looking at shapes");
+    g_autoptr(IfmModelSubject) subject = ifm_model_subject_new(engine, model, model_case, IFM_TWIN_OBSERVED, error);
+    IfmSubject slots = subject != NULL ? ifm_model_subject_slots(subject) : (IfmSubject){ 0 };
+    if (subject == NULL || !slots.run(slots.self, error))
+        return NULL;
+    g_autoptr(GPtrArray) profiles =
+        ifm_compiled_profile(ifm_model_subject_compiled(subject), ifm_model_subject_request(subject), error);
+    if (profiles != NULL && profiles->len > 0)
+        return json_pack("{s:o}", "shapes", shapes_of(model, profiles->pdata[0]));
+    if (profiles != NULL)
+        g_set_error(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED, "%s told nothing of its nodes", model_case->device);
+    return NULL;
+}
+
+json_t *worker_answer_observe(Worker *worker, const json_t *request, GError **error)
+{
+    g_auto(IfmOwnedCase) owned = { 0 };
+    worker_drop_prepared(worker);
+    worker_enter_phase(worker, "opening the runtime");
+    if (!ifm_owned_case_init(&owned, json_object_get(request, "case"), error))
+        return NULL;
+    return observe(worker, &owned.model_case, error);
+}
