@@ -57,9 +57,9 @@ int profile_observe(ProfilePlan *plan, IfmRunner *runner)
     model_case.vendor = NULL;
     if (!ifm_runner_observe(runner, &model_case, &observed, &error))
         return explain(plan, error);
-    IfmAnalysis *analysis = ifm_model_analyse_with(plan->model, plan->base.bindings, plan->base.n_bindings,
-                                                   (const IfmObservedShape *)(const void *)observed.shapes->data,
-                                                   observed.shapes->len, &error);
+    IfmAnalysis *analysis =
+        ifm_model_analyse_with(plan->model, plan->base.bindings, plan->base.n_bindings,
+                               (const IfmObservedShape *)(const void *)observed.shapes->data, observed.shapes->len, &error);
     if (analysis == NULL)
         return cli_fail(error);
     ifm_analysis_free(plan->analysis);

@@ -215,8 +215,7 @@ static int write_results(const Arguments *arguments, const ProfilePlan *plan, co
 static int status_of_failure(const ProfilePlan *plan, const IfmResult *result)
 {
     IfmErrorCode code = ifm_error_code_from_name(ifm_result_code(result));
-    gboolean unknown =
-        code == IFM_ERROR_UNSUPPORTED && profile_blamed_operator(plan, ifm_result_reason(result)) != NULL;
+    gboolean unknown = code == IFM_ERROR_UNSUPPORTED && profile_blamed_operator(plan, ifm_result_reason(result)) != NULL;
     return cli_status_of(unknown ? IFM_ERROR_INVALID : code);
 }
 

@@ -48,8 +48,8 @@ void ifm_optimised_costs(const char *path, const IfmModelCase *model_case, IfmMe
     {
         const IfmNodeRow *row = measurement->nodes->pdata[i];
         gsize found = GPOINTER_TO_SIZE(g_hash_table_lookup(named, row->name));
-        gboolean known = found > 0 && found != G_MAXSIZE &&
-                         g_str_equal(ifm_model_node(model, found - 1)->op_type, row->op_type);
+        gboolean known =
+            found > 0 && found != G_MAXSIZE && g_str_equal(ifm_model_node(model, found - 1)->op_type, row->op_type);
         n_known += known;
         json_array_append_new(costs, known ? cost_to_json(ifm_analysis_node_cost(analysis, found - 1)) : json_null());
     }

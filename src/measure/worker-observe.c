@@ -14,8 +14,8 @@ static GHashTable *name_nodes(const IfmModel *model)
     for (gsize i = 0; i < ifm_model_n_nodes(model); i++)
     {
         const IfmNode *node = ifm_model_node(model, i);
-        char *name = *node->name != '\0' ? g_strdup(node->name)
-                                         : g_strdup_printf("%s_%" G_GSIZE_FORMAT, node->op_type, number);
+        char *name =
+            *node->name != '\0' ? g_strdup(node->name) : g_strdup_printf("%s_%" G_GSIZE_FORMAT, node->op_type, number);
         number += !g_str_equal(node->op_type, "Constant");
         gboolean twice = g_hash_table_contains(named, name);
         g_hash_table_insert(named, name, GSIZE_TO_POINTER(twice ? G_MAXSIZE : i + 1));

@@ -323,8 +323,8 @@ static gboolean measure_books(Worker *worker, GError **error)
     worker_enter_phase(worker, "compiling for profiling");
     guint32 capabilities = ifm_compiled_capabilities(ifm_model_subject_compiled(worker->subject));
     g_autoptr(IfmModelSubject) twin = NULL;
-    gboolean saves = (capabilities & IFM_CAN_SAVE_OPTIMISED) != 0 &&
-                     ifm_model_n_parameters(worker->model) <= SAVED_MOST_PARAMETERS;
+    gboolean saves =
+        (capabilities & IFM_CAN_SAVE_OPTIMISED) != 0 && ifm_model_n_parameters(worker->model) <= SAVED_MOST_PARAMETERS;
     g_autofree char *path = saves ? g_strdup_printf("%s/optimised-%d.onnx", g_get_tmp_dir(), (int)getpid()) : NULL;
     if (capabilities & IFM_CAN_PROFILE)
         twin = ifm_model_subject_new_saving(worker->engine, worker->model, &worker->owned.model_case, IFM_TWIN_PROFILED,
@@ -478,7 +478,8 @@ static const struct
     { "find", worker_answer_find },
     { "reference", answer_reference },
     { "prepare", answer_prepare },
-    { "observe", worker_answer_observe }, { "measure", answer_measure },
+    { "observe", worker_answer_observe },
+    { "measure", answer_measure },
     { "link", worker_answer_link },
     { "plan", worker_answer_plan },
     { "compare-start", worker_answer_compare_start },
