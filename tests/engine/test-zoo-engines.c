@@ -5,7 +5,7 @@
 
 #include <inferometer/file.h>
 
-#include "../engine/fixture.h"
+#include "fixture.h"
 
 /* Of every model of the zoo, two of its sizes that are quick to run. */
 static const struct
