@@ -120,6 +120,44 @@ void ifm_subgraph_put_rows(const IfmSubgraph *subgraph, const void *rows, gsize 
  */
 GPtrArray *ifm_graph_partition(const IfmGraph *graph, gint64 n_parts, guint32 seed, GError **error);
 
+/* --- positional encodings --------------------------------------------------------------------------------------------- */
+
+/**
+ * IfmEncoding: numbers that tell each node where it is. @values: f32 [n_nodes x dim], row-major.
+ * @eigenvalues: f64 [n_graphs x dim] of the Laplacian's; NULL otherwise
+ * @notes: char*, lines for a person: what was done about repeated eigenvalues, components, too small graphs
+ */
+typedef struct
+{
+    gint64 n_nodes, dim;
+    float *values;
+    double *eigenvalues;
+    GPtrArray *notes;
+} IfmEncoding;
+void ifm_encoding_free(IfmEncoding *encoding);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmEncoding, ifm_encoding_free)
+
+/**
+ * ifm_encoding_laplacian: Of each graph by itself, the eigenvectors of I - D^-1/2 A D^-1/2 (A undirected: an edge in either
+ * direction counts once) of its smallest eigenvalues but the first zero, which says nothing. ARPACK; dense LAPACK for
+ * graphs of few nodes. A graph of several components has as many zeros: all but one are kept, their vectors telling the
+ * components apart. Signs are made definite: the entry largest in magnitude (of equal ones the first) is above 0. Vectors
+ * of repeated eigenvalues are no more than a basis of their space: stated in notes. Single nodes have 0.
+ * Returns: (transfer full) NULL with IFM_ERROR_INVALID where dim is below 1 or a graph has no dim + 1 nodes (which graph,
+ * how many it has); IFM_ERROR_FAILED where ARPACK does not converge; IFM_ERROR_MEMORY.
+ * Source: Dwivedi and Bresson 2020
+ */
+IfmEncoding *ifm_encoding_laplacian(const IfmGraph *graph, gint64 dim, GError **error);
+/**
+ * ifm_encoding_random_walk: values[i][k] = ((A D^-1)^(k + 1))[i][i], the probability to be back at node i after k + 1
+ * steps. Source: Dwivedi et al. 2022
+ */
+IfmEncoding *ifm_encoding_random_walk(const IfmGraph *graph, gint64 dim, GError **error);
+
+/** ifm_graph_batch: Several graphs side by side, block-diagonal, nodes renumbered. @graphs: [n] (transfer full) NULL with
+ * IFM_ERROR_INVALID where n is 0, numbers of attributes differ, or it would be too large. */
+IfmGraph *ifm_graph_batch(const IfmGraph *const *graphs, gsize n, GError **error);
+
 /** ifm_graph_in_degrees: edges that end in each node. @degrees: [n_nodes] */
 void ifm_graph_in_degrees(const IfmGraph *graph, float *degrees);
 /** ifm_graph_check: whether every edge is inside the nodes. IFM_ERROR_INVALID names the first that is not. */
