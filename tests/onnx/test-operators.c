@@ -169,6 +169,67 @@ static void test_standard_attention(void)
     expect_shape(model, analysis, 0, 0, "[2,6,5,9]");
 }
 
+/* --- contradictions ------------------------------------------------------------------------------------------------- */
+
+/* refused: one node that reads "x" [3,4] and integers "a", "b", ... must be refused with these words, in one line. */
+static void refused(const char *op_type, const char *said, gsize n_outputs, const gint64 *attribute, const char *name,
+                    const char *const *lists)
+{
+    static const char *const names[] = { "x", "a", "b", "c", "d" }, *const outputs[] = { "y", "y1", "y2" };
+    const char *inputs[6] = { "x" }, *made[4] = { NULL };
+    g_autoptr(GError) error = NULL;
+    g_autoptr(IfmModelBuilder) builder = ifm_model_builder_new("bad", 18);
+    ifm_model_builder_input(builder, "x", IFM_DTYPE_F32, 2, (gint64[]){ 3, 4 }, NULL);
+    for (gsize i = 0; lists[i] != NULL; i++)
+    {
+        gint64 values[8];
+        IfmTensor tensor;
+        gint64 n = 0;
+        g_auto(GStrv) words = g_strsplit(lists[i], " ", -1);
+        for (; words[n] != NULL; n++)
+            values[n] = g_ascii_strtoll(words[n], NULL, 10);
+        g_assert_true(ifm_tensor_wrap(&tensor, IFM_DTYPE_I64, 1, &n, values, NULL));
+        ifm_model_builder_weight(builder, inputs[i + 1] = names[i + 1], &tensor);
+    }
+    for (gsize i = 0; i < n_outputs; i++)
+        made[i] = outputs[i];
+    gsize node = ifm_model_builder_node(builder, op_type, "it", inputs, made);
+    if (name != NULL)
+        ifm_model_builder_int(builder, node, name, *attribute);
+    g_autoptr(IfmModel) model = ifm_model_builder_finish(builder, &error);
+    g_assert_no_error(error);
+    g_autoptr(IfmAnalysis) analysis = ifm_model_analyse(model, NULL, 0, &error);
+    g_assert_null(analysis);
+    g_assert_error(error, IFM_ERROR, IFM_ERROR_INVALID);
+    g_assert_null(strchr(error->message, '\n'));
+    if (!g_str_has_prefix(error->message, "bad: node 0 (") || strstr(error->message, said) == NULL)
+        g_error("expected '%s' in: %s", said, error->message);
+}
+
+static void test_refused(void)
+{
+    const gint64 nine = 9;
+    refused("Slice", "steps[0] is 0", 1, NULL, NULL, NAMES("0", "9", "0", "0"));
+    refused("Slice", "not as many as each other", 1, NULL, NULL, NAMES("0 1", "9", "0"));
+    refused("Slice", "axis 0 is named twice", 1, NULL, NULL, NAMES("0 1", "9 9", "0 -2"));
+    refused("Pad", "axis 0 of 'x' is 3: padding of -2 and -2 is not possible", 1, NULL, NULL, NAMES("-2 0 -2 0"));
+    refused("Pad", "3 numbers of padding for 2 axes", 1, NULL, NULL, NAMES("1 1 1"));
+    refused("Split", "do not add up to the 3 of axis 0", 2, NULL, NULL, NAMES("1 1"));
+    refused("Tile", "has 1 numbers, not one for each of the 2 axes", 1, NULL, NULL, NAMES("2"));
+    refused("Tile", "is to be repeated -1 times", 1, NULL, NULL, NAMES("2 -1"));
+    refused("Tile", "'y': shape [3458764513820540928,4] is larger than any memory", 1, NULL, NULL,
+            NAMES("1152921504606846976 1"));
+    refused("TopK", "k is 5, but axis 1 of 'x' is 4", 2, NULL, NULL, NAMES("5"));
+    refused("ArgMax", "axis 9 is not within -2 to 1", 1, &nine, "axis", NAMES(NULL));
+    refused("DepthToSpace", "'x' [3,4] must have a rank of 4", 1, &nine, "blocksize", NAMES(NULL));
+    refused("LayerNormalization", "'a' [3] does not broadcast to 'x' [3,4]", 1, NULL, NULL, NAMES("1 2 3"));
+    refused("LSTM", "must have a rank of 3", 1, NULL, NULL, NAMES("1", "1"));
+    refused("Einsum", "'x' [3,4] is not what '' says", 1, &nine, "equation", NAMES(NULL));
+    refused("If", "else_branch: it has no else_branch", 1, NULL, NULL, NAMES(NULL));
+    refused("Loop", "it has no body", 1, NULL, NULL, NAMES(NULL));
+    refused("Scan", "it has no body", 1, NULL, NULL, NAMES(NULL));
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -178,5 +239,6 @@ int main(int argc, char **argv)
     g_test_add_func("/onnx/operators/values", test_values);
     g_test_add_func("/onnx/operators/space", test_space);
     g_test_add_func("/onnx/operators/standard-attention", test_standard_attention);
+    g_test_add_func("/onnx/operators/refused", test_refused);
     return g_test_run();
 }
