@@ -55,7 +55,7 @@ char *cli_completion_devices(void)
 
 static gboolean is_device(const Option *option)
 {
-    return g_str_equal(option->name, "device");
+    return g_str_equal(option->name, "device") || g_str_has_suffix(option->name, "-device");
 }
 
 /* Second words of a group, each followed by a blank. (transfer full) */

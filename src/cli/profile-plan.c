@@ -70,6 +70,29 @@ static gboolean needs_device(const ProfilePlan *plan, const Arguments *arguments
     return named || (plan->parts & (IFM_PROFILE_RUNTIME | IFM_PROFILE_LAYERS)) != 0;
 }
 
+/* --- options of one side of a comparison ------------------------------------------------------------------------------ */
+
+/* The side's own option where it was given, else that for all. (transfer full) */
+static char *option_name(const ProfilePlan *plan, const Arguments *arguments, const char *name)
+{
+    g_autofree char *own = plan->side != NULL ? g_strdup_printf("%s-%s", plan->side, name) : NULL;
+    return own != NULL && cli_given(arguments, own) ? g_steal_pointer(&own) : g_strdup(name);
+}
+
+/* What may be said several times: what was said for all, and what for the side. (transfer container) */
+static GPtrArray *texts_of(const ProfilePlan *plan, const Arguments *arguments, const char *name)
+{
+    GPtrArray *texts = g_ptr_array_new();
+    g_autofree char *own = plan->side != NULL ? g_strdup_printf("%s-%s", plan->side, name) : NULL;
+    const char *names[] = { name, own };
+    for (gsize i = 0; i < G_N_ELEMENTS(names); i++)
+        for (const char *const *text = names[i] != NULL ? cli_texts(arguments, names[i]) : NULL;
+             text != NULL && *text != NULL; text++)
+            g_ptr_array_add(texts, (gpointer)*text);
+    g_ptr_array_add(texts, NULL);
+    return texts;
+}
+
 /* --- devices -------------------------------------------------------------------------------------------------------- */
 
 static gboolean is_alias(const char *text)
@@ -88,7 +111,7 @@ static gboolean check_engine(const char *engine, GError **error)
     return FALSE;
 }
 
-static Target *parse_device(const char *text, GError **error)
+static Target *parse_device(const char *option, const char *text, GError **error)
 {
     const char *equals = strchr(text, '=');
     Target *target = g_new0(Target, 1);
@@ -100,7 +123,7 @@ static Target *parse_device(const char *text, GError **error)
         good = check_engine(target->spec->engine, error);
     if (good)
         return target;
-    g_prefix_error(error, "--device %s: ", text);
+    g_prefix_error(error, "--%s %s: ", option, text);
     target_free(target);
     return NULL;
 }
@@ -134,9 +157,10 @@ static int parse_devices(ProfilePlan *plan, const Arguments *arguments)
             return cli_usage(cli_verb_of(arguments), "--profile flops is of the model alone: no device is run for it");
         return CLI_EXIT_OK;
     }
-    for (const char *const *text = cli_texts(arguments, "device"); *text != NULL; text++)
+    g_autofree char *option = option_name(plan, arguments, "device");
+    for (const char *const *text = cli_texts(arguments, option); *text != NULL; text++)
     {
-        Target *target = parse_device(*text, &error);
+        Target *target = parse_device(option, *text, &error);
         if (target == NULL)
             return cli_fail(error);
         gboolean good = is_new(plan->targets, target, &error);
@@ -180,7 +204,8 @@ static gboolean check_option(const ProfilePlan *plan, const char *option, GError
 
 static int give_options(ProfilePlan *plan, const Arguments *arguments)
 {
-    const char *const *options = cli_texts(arguments, "option");
+    g_autoptr(GPtrArray) texts = texts_of(plan, arguments, "option");
+    const char *const *options = (const char *const *)texts->pdata;
     for (gsize i = 0; options[i] != NULL; i++)
     {
         g_autoptr(GError) error = NULL;
@@ -211,7 +236,8 @@ static int parse_dims(ProfilePlan *plan, const Arguments *arguments)
 {
     plan->bindings = g_array_new(FALSE, FALSE, sizeof(IfmDimBinding));
     plan->dim_names = g_ptr_array_new_with_free_func(g_free);
-    for (const char *const *text = cli_texts(arguments, "dim"); *text != NULL; text++)
+    g_autoptr(GPtrArray) texts = texts_of(plan, arguments, "dim");
+    for (const char *const *text = (const char *const *)texts->pdata; *text != NULL; text++)
     {
         const char *equals = strrchr(*text, '=');
         gint64 value = 0;
@@ -342,6 +368,37 @@ int profile_plan_init(ProfilePlan *plan, const Arguments *arguments, const char 
         .profile = (plan->parts & IFM_PROFILE_LAYERS) != 0 && !cli_given(arguments, "no-nodes"),
         .verify = !cli_given(arguments, "no-verify"),
         .native_async = cli_given(arguments, "native-async"),
+    };
+    return CLI_EXIT_OK;
+}
+
+int profile_plan_init_side(ProfilePlan *plan, const Arguments *arguments, const char *side, const char *text,
+                           const char *out)
+{
+    int status;
+    g_autoptr(GError) error = NULL;
+    plan->side = side;
+    plan->parts = IFM_PROFILE_RUNTIME;
+    if ((status = parse_devices(plan, arguments)) != CLI_EXIT_OK ||
+        (status = give_options(plan, arguments)) != CLI_EXIT_OK || (status = parse_dims(plan, arguments)) != CLI_EXIT_OK)
+        return status;
+    guint32 seed = (guint32)cli_integer(arguments, "seed");
+    if (!open_model(plan, text, seed, out, &error))
+    {
+        g_prefix_error(&error, "%s: ", g_str_equal(side, "a") ? "A" : "B");
+        return cli_fail(error);
+    }
+    g_autofree char *dtype = option_name(plan, arguments, "dtype"), *threads = option_name(plan, arguments, "threads");
+    plan->base = (IfmModelCase){
+        .model_path = plan->model_path,
+        .model_name = ifm_model_name(plan->model),
+        .bindings = (const IfmDimBinding *)(const void *)plan->bindings->data,
+        .n_bindings = plan->bindings->len,
+        .dtype = ifm_dtype_from_name(cli_text(arguments, dtype)),
+        .threads = (int)cli_integer(arguments, threads),
+        .seed = seed,
+        .protocol = IFM_PROTOCOL_INIT,
+        .verify = !cli_given(arguments, "no-verify"),
     };
     return CLI_EXIT_OK;
 }

@@ -24,6 +24,7 @@ typedef struct
 /* ProfilePlan: what is to be measured on what, checked before anything is started or written. */
 typedef struct
 {
+    const char *side;     /* "a", "b": of a comparison, with options of its own; NULL: there is none */
     guint parts;          /* IfmProfileParts */
     GPtrArray *targets;   /* Target*; empty where the model alone is looked at */
     GArray *bindings;     /* IfmDimBinding */
@@ -39,6 +40,10 @@ typedef struct
 int profile_plan_init(ProfilePlan *plan, const Arguments *arguments, const char *out);
 void profile_plan_clear(ProfilePlan *plan);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(ProfilePlan, profile_plan_clear)
+/* profile_plan_init_side: One side of a comparison, "a" or "b": option --device is for both, --a-device for A alone, and so
+ * on. @text: its MODEL. It has one target. Returns: as above. */
+int profile_plan_init_side(ProfilePlan *plan, const Arguments *arguments, const char *side, const char *text,
+                           const char *out);
 /* profile_plan_case: the case of one target; borrows from both. */
 IfmModelCase profile_plan_case(const ProfilePlan *plan, const Target *target);
 

@@ -363,7 +363,7 @@ static void tell(const Compare *compare, const IfmRunnerOptions *options)
     if (options->progress == NULL)
         return;
     ifm_comparer_finish(compare->comparer, &sofar);
-    options->progress("comparing", sofar.n_pairs, sofar.b_ns, (sofar.interval.upper - sofar.interval.lower) / 2,
+    options->progress("comparing", sofar.n_pairs, NAN, (sofar.interval.upper - sofar.interval.lower) / 2,
                       options->progress_user);
 }
 

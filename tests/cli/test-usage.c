@@ -29,10 +29,11 @@ static void test_help(Bench *bench, gconstpointer data)
 /* Every verb that --help lists explains itself, both ways, and every line fits. */
 static void test_every_verb(Bench *bench, gconstpointer data)
 {
-    static const char *const verbs[] = { "profile",      "study run",    "study status", "study export", "study import",
-                                         "study lookup", "study list",   "plan",         "run",          "trace",
-                                         "trace diff",   "devices",      "zoo list",     "zoo export",   "store show",
-                                         "store merge",  "store export", "store check",  "help",         "completion" };
+    static const char *const verbs[] = { "profile",      "compare",      "study run",    "study status", "study export",
+                                         "study import", "study lookup", "study list",   "plan",         "run",
+                                         "trace",        "trace diff",   "devices",      "zoo list",     "zoo export",
+                                         "store show",   "store merge",  "store export", "store check",  "help",
+                                         "completion" };
     g_auto(Ended) overview = { 0 };
     run_line(bench, "help", &overview);
     for (gsize i = 0; i < G_N_ELEMENTS(verbs); i++)
@@ -94,6 +95,8 @@ static void test_completion_bash(Bench *bench, gconstpointer data)
         { "store me", "merge" },
         { "profile --de", "--device" },
         { "profile --dtype b", "bf16" },
+        { "compare --b-dev", "--b-device" },
+        { "compare --a-device openvino : N", "NPU" },
         { "profile --device openv", "openvino:CPU openvino:GPU openvino:NPU" },
         { "profile -d openvino :", "CPU GPU NPU" }, /* as bash breaks it */
         { "profile -d openvino : C", "CPU" },
@@ -181,6 +184,10 @@ static void test_usage_errors(Bench *bench, gconstpointer data)
         { "store shwo", "did you mean \"show\"?" },
         { "help profil", "did you mean \"profile\"? (see inferometer --help)\n" },
         { "profile", "needs MODEL" },
+        { "compare m", "needs A B" },
+        { "compare m m m", "\"m\" is one argument too many" },
+        { "compare m m --margin 1", "--margin: \"1\" is not a percentage" },
+        { "compare m m --c-device x", "unknown option" },
         { "profile a b", "\"b\" is one argument too many" },
         { "devices x", "\"x\" is one argument too many: it takes none" },
         { "profile m --devise x", "did you mean \"--device\"?" },

@@ -1,0 +1,259 @@
+#include <inferometer/compare-page.h>
+
+#include <math.h>
+
+#include <inferometer/json.h>
+
+#include "report-private.h"
+
+/* --- the sentence --------------------------------------------------------------------------------------------------- */
+
+/* As many decimals as the interval makes worth reading. */
+static int decimals_of(double half)
+{
+    return half >= 0.3 || !isfinite(half) ? 1 : half >= 0.03 ? 2 : 3;
+}
+
+/* What prints as 0 has no sign. */
+static double rounded(double value, int decimals)
+{
+    double unit = pow(10, -decimals);
+    return nearbyint(value / unit) * unit + 0.0;
+}
+
+/* "3.1 % slower than A [2.7, 3.6]": the ends in the order of size, whatever the direction. */
+static char *as_share(const IfmComparison *comparison, const char *faster, const char *slower)
+{
+    double sign = comparison->ratio < 1 ? -1 : 1;
+    double share = 100 * fabs(comparison->ratio - 1);
+    double first = sign * 100 * (comparison->interval.lower - 1), second = sign * 100 * (comparison->interval.upper - 1);
+    int decimals = decimals_of(fabs(second - first) / 2);
+    return g_strdup_printf("%.*f %% %s A [%.*f, %.*f]", decimals, share, sign < 0 ? faster : slower, decimals,
+                           rounded(MIN(first, second), decimals), decimals, rounded(MAX(first, second), decimals));
+}
+
+static char *as_multiple(const IfmComparison *comparison)
+{
+    return g_strdup_printf("%.4g times A's time [%.4g, %.4g]", comparison->ratio, comparison->interval.lower,
+                           comparison->interval.upper);
+}
+
+char *ifm_comparison_sentence(const IfmComparison *comparison)
+{
+    gboolean far = comparison->ratio >= 2 || comparison->ratio <= 0.5, exact = comparison->ratio == 1;
+    g_autofree char *multiple = as_multiple(comparison);
+    g_autofree char *share = as_share(comparison, "faster than", "slower than");
+    g_autofree char *time = as_share(comparison, "less time than", "more time than");
+    switch (comparison->verdict)
+    {
+    case IFM_VERDICT_FASTER:
+    case IFM_VERDICT_SLOWER:
+        return far ? g_strdup_printf("B is %s: %s", ifm_verdict_name(comparison->verdict), multiple)
+                   : g_strdup_printf("B is %s", share);
+    case IFM_VERDICT_SAME:
+        return g_strdup_printf("A and B are the same within %.3g %%: B takes %s", 100 * comparison->margin,
+                               exact ? "A's time" : time);
+    default:
+        if (comparison->n_pairs < 2)
+            return g_strdup("uncertain whether A or B is faster");
+        return g_strdup_printf("uncertain whether A or B is faster: B takes %s", far     ? multiple
+                                                                                 : exact ? "A's time"
+                                                                                         : time);
+    }
+}
+
+/* --- both sides ----------------------------------------------------------------------------------------------------- */
+
+/* SideRow: one side of the table; marks: of its rounds' medians. */
+typedef struct
+{
+    const char *side;
+    const IfmCase *subject_case;
+    const IfmMeasurement *measurement;
+    double median_ns;
+    double marks[5];
+} SideRow;
+
+static void get_side(const void *record, const void *user, IfmValue *value)
+{
+    ifm_value_set_text(value, ((const SideRow *)record)->side);
+}
+
+static void get_model(const void *record, const void *user, IfmValue *value)
+{
+    ifm_value_set_text(value, ((const SideRow *)record)->subject_case->subject_name);
+}
+
+static void get_device(const void *record, const void *user, IfmValue *value)
+{
+    ifm_value_set_text(value, ((const SideRow *)record)->subject_case->device);
+}
+
+static void get_runtime(const void *record, const void *user, IfmValue *value)
+{
+    ifm_value_set_text(value, ifm_member_text(((const SideRow *)record)->subject_case->surroundings, "engine_version"));
+}
+
+/* What is not as usual: precision, threads, the runtime's own words. */
+static void get_settings(const void *record, const void *user, IfmValue *value)
+{
+    const json_t *options = ((const SideRow *)record)->subject_case->options;
+    GString *text = g_string_new(ifm_member_text(options, "dtype"));
+    gint64 threads = json_integer_value(json_object_get(options, "threads"));
+    gsize i;
+    json_t *word;
+    if (threads > 0)
+        g_string_append_printf(text, ", %" G_GINT64_FORMAT " thread%s", threads, threads > 1 ? "s" : "");
+    json_array_foreach(json_object_get(options, "vendor"), i, word)
+        g_string_append_printf(text, ", %s", json_string_value(word));
+    ifm_value_take_text(value, g_string_free(text, FALSE));
+}
+
+static void get_runs(const void *record, const void *user, IfmValue *value)
+{
+    ifm_value_set_integer(value, ((const SideRow *)record)->measurement->samples_ns->len);
+}
+
+static void get_median(const void *record, const void *user, IfmValue *value)
+{
+    ifm_value_set_real(value, ((const SideRow *)record)->median_ns);
+}
+
+static void get_strip(const void *record, const void *user, IfmValue *value)
+{
+    const double *marks = ((const SideRow *)record)->marks;
+    ifm_value_set_interval(value, marks[0], marks[1], marks[2], marks[3], marks[4]);
+}
+
+static const IfmField side_fields[] = {
+    { "side", "", IFM_FIELD_TEXT, get_side, NULL, IFM_FIELD_KEY },
+    { "model", "model", IFM_FIELD_TEXT, get_model, NULL, IFM_FIELD_FOLD },
+    { "device", "device", IFM_FIELD_TEXT, get_device, NULL, IFM_FIELD_WHOLE | IFM_FIELD_FOLD },
+    { "runtime", "runtime", IFM_FIELD_TEXT, get_runtime, NULL, IFM_FIELD_FOLD },
+    { "settings", "settings", IFM_FIELD_TEXT, get_settings, NULL, IFM_FIELD_FOLD },
+    { "runs", "runs", IFM_FIELD_INTEGER, get_runs },
+    { "median_ns", "median", IFM_FIELD_DURATION, get_median },
+    { "rounds", "rounds: least, quartiles, median, most", IFM_FIELD_INTERVAL, get_strip },
+    { NULL },
+};
+
+static void fill_row(const IfmComparison *comparison, gsize side, SideRow *row)
+{
+    static const double quantiles[] = { 0, 0.25, 0.5, 0.75, 1 };
+    gsize n = comparison->rounds->len;
+    g_autofree double *sorted = g_new(double, n + 1);
+    for (gsize i = 0; i < n; i++)
+    {
+        const IfmCompareRound *round = &g_array_index(comparison->rounds, IfmCompareRound, i);
+        sorted[i] = side == 0 ? round->a_ns : round->b_ns;
+    }
+    ifm_sort_doubles(sorted, n);
+    *row = (SideRow){ .side = side == 0 ? "A" : "B",
+                      .subject_case = comparison->cases[side],
+                      .measurement = comparison->measurements[side],
+                      .median_ns = side == 0 ? comparison->a_ns : comparison->b_ns };
+    for (gsize i = 0; i < G_N_ELEMENTS(quantiles); i++)
+        row->marks[i] = n > 0 ? ifm_quantile(sorted, n, quantiles[i]) : (double)NAN;
+}
+
+static void append_sides(GString *out, const IfmComparison *comparison, const IfmScreen *screen)
+{
+    SideRow rows[2];
+    g_autoptr(GPtrArray) records = g_ptr_array_new();
+    for (gsize side = 0; side < 2; side++)
+    {
+        fill_row(comparison, side, &rows[side]);
+        g_ptr_array_add(records, &rows[side]);
+    }
+    g_string_append_c(out, '\n');
+    ifm_page_table(out, side_fields, records, screen);
+}
+
+/* --- the page ------------------------------------------------------------------------------------------------------- */
+
+static void append_ground(GString *out, const IfmComparison *comparison, const IfmScreen *screen)
+{
+    g_autoptr(GString) text = g_string_new(NULL);
+    g_autofree char *time = ifm_format_duration((double)comparison->elapsed_ns);
+    g_string_append_printf(text, "%" G_GSIZE_FORMAT " pairs of processes, %u rounds, %s", comparison->n_pairs,
+                           comparison->rounds->len, time);
+    if (isfinite(comparison->between) && comparison->between > 0)
+        g_string_append_printf(text, "; the log ratio scatters by %.2g %% from pair to pair", 100 * comparison->between);
+    if (isfinite(comparison->within) && comparison->within > 0)
+        g_string_append_printf(text, ", by %.2g %% from round to round of one pair", 100 * comparison->within);
+    g_string_append_printf(text, ". Interval: %.3g %%, all looks taken together.", 100 * comparison->interval.level);
+    g_string_append_c(out, '\n');
+    ifm_page_wrapped(out, text->str, screen);
+}
+
+char *ifm_comparison_to_screen(const IfmComparison *comparison, const IfmScreen *screen)
+{
+    GString *out = g_string_new(NULL);
+    g_autofree char *sentence = ifm_comparison_sentence(comparison);
+    ifm_page_title(out, sentence, "", screen);
+    if (comparison->why != NULL)
+        ifm_page_told(out, "why", IFM_TONE_WARN, comparison->why, screen);
+    append_sides(out, comparison, screen);
+    append_ground(out, comparison, screen);
+    for (guint i = 0; i < comparison->notes->len; i++)
+        ifm_page_told(out, "warning", IFM_TONE_WARN, comparison->notes->pdata[i], screen);
+    return g_string_free(out, FALSE);
+}
+
+/* --- exports -------------------------------------------------------------------------------------------------------- */
+
+static const IfmCompareRound *round_of(const void *record)
+{
+    return record;
+}
+
+static void get_pair(const void *record, const void *user, IfmValue *value)
+{
+    ifm_value_set_integer(value, (gint64)round_of(record)->pair);
+}
+
+static void get_first(const void *record, const void *user, IfmValue *value)
+{
+    ifm_value_set_text(value, round_of(record)->b_first ? "B" : "A");
+}
+
+static void get_a(const void *record, const void *user, IfmValue *value)
+{
+    ifm_value_set_real(value, round_of(record)->a_ns);
+}
+
+static void get_b(const void *record, const void *user, IfmValue *value)
+{
+    ifm_value_set_real(value, round_of(record)->b_ns);
+}
+
+static void get_ratio(const void *record, const void *user, IfmValue *value)
+{
+    ifm_value_set_real(value, round_of(record)->b_ns / round_of(record)->a_ns);
+}
+
+static const IfmField round_fields[] = {
+    { "pair", "pair", IFM_FIELD_INTEGER, get_pair },   { "first", "first", IFM_FIELD_TEXT, get_first },
+    { "a_median_ns", "A", IFM_FIELD_DURATION, get_a }, { "b_median_ns", "B", IFM_FIELD_DURATION, get_b },
+    { "ratio", "B / A", IFM_FIELD_REAL, get_ratio },   { NULL },
+};
+
+char *ifm_comparison_to_csv(const IfmComparison *comparison)
+{
+    g_autoptr(GPtrArray) records = g_ptr_array_new();
+    for (guint i = 0; i < comparison->rounds->len; i++)
+        g_ptr_array_add(records, &g_array_index(comparison->rounds, IfmCompareRound, i));
+    IfmTable table = { round_fields, (const void *const *)records->pdata, records->len };
+    return ifm_table_to_csv(&table);
+}
+
+json_t *ifm_comparison_document(const IfmComparison *comparison)
+{
+    json_t *sides = json_array();
+    for (gsize side = 0; side < 2; side++)
+        json_array_append_new(sides, json_pack("{s:s,s:o,s:o}", "side", side == 0 ? "A" : "B", "case",
+                                               ifm_case_to_json(comparison->cases[side]), "measurement",
+                                               ifm_measurement_to_json(comparison->measurements[side])));
+    return json_pack("{s:{s:s,s:s,s:i},s:o,s:o}", "inferometer", "version", IFM_VERSION, "format", "comparison",
+                     "format_version", 1, "comparison", ifm_comparison_to_json(comparison), "sides", sides);
+}

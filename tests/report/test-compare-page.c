@@ -1,0 +1,124 @@
+#include <math.h>
+#include <string.h>
+
+#include <inferometer/compare-page.h>
+
+#include "golden.h"
+
+/* A comparison with known figures: two pairs of two rounds, B 3 % slower but for one round. */
+static void fill(IfmComparison *comparison)
+{
+    static const IfmCompareRound rounds[] = {
+        { 0, FALSE, 1.0e6, 1.03e6 }, { 0, TRUE, 1.1e6, 1.133e6 }, { 1, TRUE, 0.9e6, 0.927e6 }, { 1, FALSE, 1.0e6, 1.05e6 }
+    };
+    *comparison = (IfmComparison){ .verdict = IFM_VERDICT_SLOWER,
+                                   .ratio = 1.031,
+                                   .a_ns = 1.0e6,
+                                   .b_ns = 1.04e6,
+                                   .interval = { 1.0271, 1.0354, 0.95 },
+                                   .margin = 0.01,
+                                   .between = 0.004,
+                                   .within = 0.011,
+                                   .n_pairs = 2,
+                                   .n_looks = 1,
+                                   .elapsed_ns = 1500000000 };
+    comparison->rounds = g_array_new(FALSE, FALSE, sizeof(IfmCompareRound));
+    g_array_append_vals(comparison->rounds, rounds, G_N_ELEMENTS(rounds));
+    comparison->notes = g_ptr_array_new_with_free_func(g_free);
+    for (gsize side = 0; side < 2; side++)
+    {
+        comparison->cases[side] = ifm_case_new();
+        ifm_record_set_text(&comparison->cases[side]->subject_name, "resnet");
+        ifm_record_set_text(&comparison->cases[side]->device, side == 0 ? "onnxruntime:CPU@0" : "openvino:CPU@0");
+        ifm_record_set_json(&comparison->cases[side]->options,
+                            json_pack("{s:s,s:i,s:[s]}", "dtype", "f32", "threads", (int)side, "vendor", "KEY=1"));
+        ifm_record_set_json(&comparison->cases[side]->surroundings, json_pack("{s:s}", "engine_version", "1.2.3"));
+        comparison->measurements[side] = ifm_measurement_new();
+        if (comparison->measurements[side]->samples_ns == NULL)
+            comparison->measurements[side]->samples_ns = g_array_new(FALSE, FALSE, sizeof(gint64));
+        g_array_set_size(comparison->measurements[side]->samples_ns, 40);
+    }
+}
+
+static void test_sentence(void)
+{
+    static const struct
+    {
+        IfmVerdict verdict;
+        double ratio, lower, upper;
+        const char *sentence;
+    } rows[] = {
+        { IFM_VERDICT_SLOWER, 1.031, 1.0271, 1.0354, "B is 3.1 % slower than A [2.7, 3.5]" },
+        { IFM_VERDICT_SLOWER, 1.031, 1.0306, 1.0314, "B is 3.10 % slower than A [3.06, 3.14]" },
+        { IFM_VERDICT_FASTER, 0.97, 0.96, 0.98, "B is 3.0 % faster than A [2.0, 4.0]" },
+        { IFM_VERDICT_FASTER, 0.25, 0.24, 0.26, "B is faster: 0.25 times A's time [0.24, 0.26]" },
+        { IFM_VERDICT_SLOWER, 2.31, 2.29, 2.33, "B is slower: 2.31 times A's time [2.29, 2.33]" },
+        { IFM_VERDICT_SAME, 1.0012, 0.998, 1.0044,
+          "A and B are the same within 1 %: B takes 0.1 % more time than A [-0.2, 0.4]" },
+        { IFM_VERDICT_SAME, 0.999, 0.998, 1,
+          "A and B are the same within 1 %: B takes 0.10 % less time than A [0.00, 0.20]" },
+        { IFM_VERDICT_SAME, 1, 1, 1, "A and B are the same within 1 %: B takes A's time" },
+        { IFM_VERDICT_UNCERTAIN, 1.008, 0.988, 1.028,
+          "uncertain whether A or B is faster: B takes 0.8 % more time than A [-1.2, 2.8]" },
+    };
+    for (gsize row = 0; row < G_N_ELEMENTS(rows); row++)
+    {
+        g_auto(IfmComparison) comparison = { 0 };
+        fill(&comparison);
+        comparison.verdict = rows[row].verdict;
+        comparison.ratio = rows[row].ratio;
+        comparison.interval.lower = rows[row].lower;
+        comparison.interval.upper = rows[row].upper;
+        g_autofree char *sentence = ifm_comparison_sentence(&comparison);
+        g_assert_cmpstr(sentence, ==, rows[row].sentence);
+    }
+    g_auto(IfmComparison) none = { 0 };
+    fill(&none);
+    none.verdict = IFM_VERDICT_UNCERTAIN;
+    none.ratio = none.interval.lower = none.interval.upper = NAN;
+    none.n_pairs = 0;
+    g_autofree char *sentence = ifm_comparison_sentence(&none);
+    g_assert_cmpstr(sentence, ==, "uncertain whether A or B is faster");
+}
+
+static void test_page(void)
+{
+    IfmScreen screen = { .width = 100, .utf8 = TRUE }, narrow = { .width = 50 };
+    g_auto(IfmComparison) comparison = { 0 };
+    fill(&comparison);
+    g_ptr_array_add(comparison.notes, g_strdup("the outputs of B differ from those of A: output y"));
+    g_autofree char *text = ifm_comparison_to_screen(&comparison, &screen);
+    check_golden("compare.txt", text);
+    comparison.verdict = IFM_VERDICT_UNCERTAIN;
+    comparison.why = g_strdup("pairs of processes differ by 2.1 %");
+    g_autofree char *ascii = ifm_comparison_to_screen(&comparison, &narrow);
+    check_golden("compare-narrow-ascii.txt", ascii);
+}
+
+static void test_exports(void)
+{
+    g_auto(IfmComparison) comparison = { 0 };
+    fill(&comparison);
+    g_autofree char *csv = ifm_comparison_to_csv(&comparison);
+    g_auto(GStrv) lines = g_strsplit(csv, "\r\n", -1);
+    g_assert_cmpuint(g_strv_length(lines), ==, 6); /* the last is empty */
+    g_assert_cmpstr(lines[0], ==, "pair,first,a_median_ns,b_median_ns,ratio");
+    g_assert_cmpstr(lines[1], ==, "0,A,1000000,1030000,1.03");
+    g_assert_cmpstr(lines[3], ==, "1,B,900000,927000,1.03");
+    json_auto_t *json = ifm_comparison_document(&comparison);
+    g_assert_cmpstr(json_string_value(json_object_get(json_object_get(json, "inferometer"), "format")), ==, "comparison");
+    g_assert_cmpstr(json_string_value(json_object_get(json_object_get(json, "comparison"), "verdict")), ==, "slower");
+    json_t *b = json_array_get(json_object_get(json, "sides"), 1);
+    g_assert_cmpstr(json_string_value(json_object_get(b, "side")), ==, "B");
+    g_assert_cmpstr(json_string_value(json_object_get(json_object_get(b, "case"), "device")), ==, "openvino:CPU@0");
+    g_assert_cmpuint(json_array_size(json_object_get(json_object_get(b, "measurement"), "samples_ns")), ==, 40);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/compare-page/sentence", test_sentence);
+    g_test_add_func("/compare-page/page", test_page);
+    g_test_add_func("/compare-page/exports", test_exports);
+    return g_test_run();
+}
