@@ -269,6 +269,17 @@ static void read_sizes(const Arguments *arguments, IfmTransformerSizes *sizes)
     sizes->ffn_dim = cli_given(arguments, "ffn-dim") ? cli_integer(arguments, "ffn-dim") : 2 * sizes->hidden_dim;
 }
 
+const char *profile_estimate_number(const Arguments *arguments)
+{
+    static const char *const numbers[] = { "num-nodes", "num-edges", "feature-dim", "hidden-dim",  "num-layers",
+                                           "num-heads", "ffn-dim",   "pe-dim",      "num-outputs", "sparse-ratio",
+                                           "mpnn",      "pe",        NULL };
+    for (const char *const *number = numbers; *number != NULL; number++)
+        if (cli_given(arguments, *number))
+            return *number;
+    return NULL;
+}
+
 int profile_estimate(const Arguments *arguments)
 {
     const char *what = cli_text(arguments, "estimate");

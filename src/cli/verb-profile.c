@@ -299,6 +299,9 @@ static int run_profile(const Arguments *arguments)
         return cli_usage(&verb_profile, "--estimate needs no model: what it counts follows from its numbers alone");
     if (!cli_given(arguments, "estimate") && !has_model)
         return cli_usage(&verb_profile, "needs MODEL: a file, or a name of the zoo");
+    if (!cli_given(arguments, "estimate") && profile_estimate_number(arguments) != NULL)
+        return cli_usage(&verb_profile, "--%s is a number of an estimate: it goes with --estimate",
+                         profile_estimate_number(arguments));
     int status = cli_check_outputs(arguments, (const char *const[]){ "json", "csv", NULL });
     if (status == CLI_EXIT_OK && cli_given(arguments, "estimate"))
         return profile_estimate(arguments);

@@ -133,7 +133,9 @@ static void append_totals(GString *out, const IfmProfileStory *story, const IfmS
     g_autofree char *flop = scaled((double)total.flop), *macs = scaled((double)total.macs);
     g_autoptr(GString) text = g_string_new(NULL);
     g_string_append_printf(text, "%sFLOP, %sMAC an inference; ", flop, macs);
-    if (coverage.n_covered == coverage.n_nodes)
+    if (coverage.n_covered == coverage.n_nodes && coverage.n_nodes == 1)
+        g_string_append(text, "its one node is counted");
+    else if (coverage.n_covered == coverage.n_nodes)
         g_string_append_printf(text, "all %" G_GSIZE_FORMAT " nodes are counted", coverage.n_nodes);
     else
         g_string_append_printf(text,

@@ -1,0 +1,300 @@
+#include <inferometer/onnx.h>
+
+#include "cli/harness.h"
+
+/* What `inferometer profile` tells of a model by itself, and of what is wrong with one, whatever part is asked for. */
+
+static void save_model(const Bench *bench, IfmModelBuilder *builder /* (transfer full) */, const char *name)
+{
+    g_autoptr(GError) error = NULL;
+    g_autoptr(IfmModel) model = ifm_model_builder_finish(builder, &error);
+    g_assert_no_error(error);
+    g_autofree char *path = bench_path(bench, name);
+    g_assert_true(ifm_model_save(model, path, &error));
+}
+
+/* x [2, 3] -> OPERATOR -> y; @rank: of y. */
+static void save_one_node(const Bench *bench, const char *op_type, const char *name, IfmDtype made, int rank)
+{
+    static const gint64 x[] = { 2, 3 }, y[] = { -1, -1 };
+    static const char *const names[] = { "a", "b" };
+    IfmModelBuilder *builder = ifm_model_builder_new("one", 17);
+    ifm_model_builder_input(builder, "x", IFM_DTYPE_F32, 2, x, NULL);
+    ifm_model_builder_node(builder, op_type, "only", (const char *[]){ "x", NULL }, (const char *[]){ "y", NULL });
+    ifm_model_builder_output(builder, "y", made, rank, y, names);
+    save_model(bench, builder, name);
+}
+
+static gboolean has_onnxruntime(const Bench *bench)
+{
+    g_auto(Ended) ended = { 0 };
+    run_shell(bench, "sh", "\"$INFEROMETER\" devices | grep -q '^onnxruntime:CPU *available'", &ended);
+    return ended.status == 0;
+}
+
+static double number_at(const json_t *json, const char *a, const char *b)
+{
+    const json_t *found = json_object_get(json_object_get(json, a), b);
+    g_assert_true(json_is_number(found));
+    return json_number_value(found);
+}
+
+/* --- the model alone ------------------------------------------------------------------------------------------------- */
+
+#define M 8
+#define K 16
+#define N 4
+
+/* The model's own work and memory take no device, and leave nothing behind. */
+static void test_model_alone(Bench *bench, gconstpointer data)
+{
+    g_auto(Ended) ended = { 0 };
+    g_autofree char *out = bench_path(bench, "out");
+    run_line(bench, "zoo export matmul m=8 k=16 n=4 -o m.onnx", &ended);
+    assert_status(&ended, 0);
+    run_line(bench, "profile m.onnx --profile flops,memory --json -", &ended);
+    assert_status(&ended, 0);
+    g_assert_cmpstr(ended.err, ==, "");
+    g_assert_false(g_file_test(out, G_FILE_TEST_EXISTS));
+    json_auto_t *json = parse_output(&ended);
+    g_assert_cmpfloat(number_at(json, "flops", "total_macs"), ==, M * K * N);
+    g_assert_cmpfloat_with_epsilon(number_at(json, "flops", "total_gflops"), 2.0 * M * K * N / 1e9, 1e-18);
+    g_assert_cmpfloat(number_at(json, "model_info", "total_parameters"), ==, K * N);
+    g_assert_cmpfloat(number_at(json, "model_info", "parameter_memory_mb"), ==, K * N * 4 / 1048576.0);
+    const json_t *planned = json_object_get(json_object_get(json, "memory"), "planned");
+    g_assert_cmpint(json_integer_value(json_object_get(planned, "activations_least_bytes")), ==, 4 * (M * K + M * N));
+    g_assert_null(json_object_get(json, "runtime"));
+    run_line(bench, "profile m.onnx --profile flops", &ended);
+    assert_status(&ended, 0);
+    g_assert_nonnull(strstr(ended.out, "its one node is counted"));
+    g_assert_nonnull(strstr(ended.out, "\ncounted so: "));
+    run_line(bench, "profile m.onnx --profile flops -d simulated:lab/FIXED", &ended);
+    assert_complaint(&ended, 2, "no device is run for it");
+    run_line(bench, "profile m.onnx --profile flop", &ended);
+    assert_complaint(&ended, 2, "did you mean \"flops\"?");
+}
+
+/* Only what was asked for is told. */
+static void test_parts(Bench *bench, gconstpointer data)
+{
+    g_auto(Ended) ended = { 0 };
+    run_line(bench, "profile matmul --profile runtime -q --runs 5 -d simulated:lab/FIXED --json -", &ended);
+    assert_status(&ended, 0);
+    json_auto_t *json = parse_output(&ended);
+    const json_t *forward = json_object_get(json_object_get(json, "runtime"), "forward");
+    g_assert_cmpfloat(json_number_value(json_object_get(forward, "mean")), ==, 5);
+    g_assert_cmpstr(json_string_value(json_object_get(forward, "unit")), ==, "ms");
+    g_assert_null(json_object_get(json, "flops"));
+    g_assert_null(json_object_get(json, "memory"));
+    const json_t *entry = json_array_get(json_object_get(json, "cases"), 0);
+    g_assert_null(json_object_get(entry, "layers"));
+    g_assert_true(json_is_false(json_object_get(json_object_get(json, "hardware"), "cuda_available")));
+    run_line(bench, "profile matmul --profile layers -q --runs 5 -d simulated:lab/FIXED --csv -", &ended);
+    assert_status(&ended, 0);
+    g_assert_true(g_str_has_prefix(ended.out, "device,alias,name,op_type,"));
+}
+
+/* --- which model ----------------------------------------------------------------------------------------------------- */
+
+static void test_names(Bench *bench, gconstpointer data)
+{
+    g_auto(Ended) ended = { 0 };
+    run_line(bench, "profile matmul,m=8,k=16,n=4 --profile flops", &ended);
+    assert_status(&ended, 0);
+    g_assert_nonnull(strstr(ended.out, "zoo:matmul,m=8,k=16,n=4, opset"));
+    /* the user's own file of that name stands before the zoo's */
+    save_one_node(bench, "Relu", "matmul", IFM_DTYPE_F32, 2);
+    run_line(bench, "profile matmul --profile flops", &ended);
+    assert_status(&ended, 0);
+    g_assert_nonnull(strstr(ended.err, "the file of that name, not the zoo's model (zoo:matmul)"));
+    g_assert_nonnull(strstr(ended.out, "6 FLOP"));
+    run_line(bench, "profile zoo:matmul --profile flops", &ended);
+    assert_status(&ended, 0);
+    g_assert_cmpstr(ended.err, ==, "");
+}
+
+/* --- shapes that a run tells ----------------------------------------------------------------------------------------- */
+
+static void test_observed(Bench *bench, gconstpointer data)
+{
+    g_auto(Ended) ended = { 0 };
+    if (!has_onnxruntime(bench))
+    {
+        g_test_skip("no ONNX Runtime on this machine to tell shapes");
+        return;
+    }
+    save_one_node(bench, "NonZero", "nonzero.onnx", IFM_DTYPE_I64, 2);
+    run_line(bench, "profile nonzero.onnx --profile flops", &ended);
+    assert_status(&ended, 0);
+    g_assert_nonnull(strstr(ended.out, "shapes of 1 tensor from a run on onnxruntime:CPU"));
+    /* a shape that no rule tells, of a node without a name, and what follows from it */
+    static const gint64 x[] = { 2, 3 }, y[] = { 2, -1 };
+    IfmModelBuilder *builder = ifm_model_builder_new("nameless", 17);
+    ifm_model_builder_input(builder, "x", IFM_DTYPE_F32, 2, x, NULL);
+    ifm_model_builder_node(builder, "NonZero", "", (const char *[]){ "x", NULL }, (const char *[]){ "z", NULL });
+    gsize cast = ifm_model_builder_node(builder, "Cast", "", (const char *[]){ "z", NULL }, (const char *[]){ "f", NULL });
+    ifm_model_builder_int(builder, cast, "to", IFM_DTYPE_F32);
+    ifm_model_builder_node(builder, "Relu", "", (const char *[]){ "f", NULL }, (const char *[]){ "y", NULL });
+    ifm_model_builder_output(builder, "y", IFM_DTYPE_F32, 2, y, (const char *[]){ NULL, "found" });
+    save_model(bench, builder, "nameless.onnx");
+    run_line(bench, "profile nameless.onnx --profile flops", &ended);
+    assert_status(&ended, 0);
+    g_assert_nonnull(strstr(ended.out, "from a run on onnxruntime:CPU"));
+    g_assert_nonnull(strstr(ended.out, "all 3 nodes are counted"));
+}
+
+/* --- what is wrong --------------------------------------------------------------------------------------------------- */
+
+static const char *const parts[] = { "runtime", "memory", "flops", "layers" };
+
+/* One line and 3, whatever is asked for. */
+static void refuse(const Bench *bench, const char *arguments, const char *words)
+{
+    for (gsize i = 0; i < G_N_ELEMENTS(parts); i++)
+    {
+        g_auto(Ended) ended = { 0 };
+        g_autofree char *line =
+            g_strdup_printf("profile %s -q --profile %s%s", arguments, parts[i], i % 2 == 0 ? " --json x.json" : "");
+        run_line(bench, line, &ended);
+        assert_complaint(&ended, 3, words);
+        g_assert_cmpstr(ended.out, ==, "");
+    }
+    g_autofree char *out = bench_path(bench, "out"), *json = bench_path(bench, "x.json");
+    g_assert_false(g_file_test(json, G_FILE_TEST_EXISTS));
+    g_assert_false(g_file_test(out, G_FILE_TEST_EXISTS));
+}
+
+static void write_file(const Bench *bench, const char *name, const char *bytes, gsize length)
+{
+    g_autofree char *path = bench_path(bench, name);
+    g_assert_true(g_file_set_contents(path, bytes, (gssize)length, NULL));
+}
+
+static void test_wrong_models(Bench *bench, gconstpointer data)
+{
+    g_auto(Ended) ended = { 0 };
+    g_autofree char *path = bench_path(bench, "whole.onnx"), *whole = NULL;
+    gsize length = 0;
+    run_line(bench, "zoo export small-cnn -o whole.onnx", &ended);
+    assert_status(&ended, 0);
+    g_assert_true(g_file_get_contents(path, &whole, &length, NULL));
+    write_file(bench, "empty.onnx", "", 0);
+    write_file(bench, "truncated.onnx", whole, length - 100);
+    write_file(bench, "junk.onnx", "\x7f\x45\x4c\x46 this is no model", 20);
+    refuse(bench, "empty.onnx", "empty.onnx");
+    refuse(bench, "truncated.onnx", "truncated.onnx");
+    refuse(bench, "junk.onnx", "junk.onnx");
+    static const gint64 x[] = { 2, 3 }, w[] = { 4, 5 }, free_dims[] = { -1, 3 };
+    IfmModelBuilder *builder = ifm_model_builder_new("contradiction", 17);
+    ifm_model_builder_input(builder, "x", IFM_DTYPE_F32, 2, x, NULL);
+    ifm_model_builder_random_weight(builder, "w", 2, w, 1, 1);
+    ifm_model_builder_node(builder, "MatMul", "product", (const char *[]){ "x", "w", NULL }, (const char *[]){ "y", NULL });
+    ifm_model_builder_output(builder, "y", IFM_DTYPE_F32, 2, x, NULL);
+    save_model(bench, builder, "contradiction.onnx");
+    refuse(bench, "contradiction.onnx", "'product'");
+    builder = ifm_model_builder_new("unbound", 17);
+    ifm_model_builder_input(builder, "x", IFM_DTYPE_F32, 2, free_dims, (const char *[]){ "N", NULL });
+    ifm_model_builder_node(builder, "Relu", "relu", (const char *[]){ "x", NULL }, (const char *[]){ "y", NULL });
+    ifm_model_builder_output(builder, "y", IFM_DTYPE_F32, 2, free_dims, (const char *[]){ "N", NULL });
+    save_model(bench, builder, "unbound.onnx");
+    refuse(bench, "unbound.onnx", "N");
+    refuse(bench, "unbound.onnx --dim M=8", "N");
+}
+
+/* An operator that is none: every engine would refuse it, and the first that does says so. */
+static void test_unknown_operator(Bench *bench, gconstpointer data)
+{
+    g_auto(Ended) ended = { 0 };
+    if (!has_onnxruntime(bench))
+    {
+        g_test_skip("no ONNX Runtime on this machine to refuse it");
+        return;
+    }
+    save_one_node(bench, "Frobnicate", "unknown.onnx", IFM_DTYPE_F32, 2);
+    for (gsize i = 0; i < G_N_ELEMENTS(parts); i++)
+    {
+        g_autofree char *line = g_strdup_printf("profile unknown.onnx -q --profile %s", parts[i]);
+        run_line(bench, line, &ended);
+        assert_complaint(&ended, 3, "Frobnicate");
+        g_assert_nonnull(strstr(ended.err, "onnxruntime:CPU"));
+    }
+}
+
+/* --- what is left as it was ------------------------------------------------------------------------------------------ */
+
+/* Every file of a folder: its name, when it was written, its bytes' digest. */
+static char *listing(const char *folder)
+{
+    g_autoptr(GDir) dir = g_dir_open(folder, 0, NULL);
+    g_autoptr(GPtrArray) lines = g_ptr_array_new_with_free_func(g_free);
+    for (const char *name; (name = g_dir_read_name(dir)) != NULL;)
+    {
+        g_autofree char *path = g_build_filename(folder, name, NULL), *bytes = NULL;
+        gsize length = 0;
+        GStatBuf info;
+        g_assert_true(g_file_get_contents(path, &bytes, &length, NULL));
+        g_assert_cmpint(g_stat(path, &info), ==, 0);
+        g_autofree char *digest = g_compute_checksum_for_data(G_CHECKSUM_SHA256, (const guchar *)bytes, length);
+        g_ptr_array_add(lines, g_strdup_printf("%s %s %ld.%09ld %o", name, digest, (long)info.st_mtim.tv_sec,
+                                               info.st_mtim.tv_nsec, info.st_mode));
+    }
+    g_ptr_array_sort(lines, (GCompareFunc)g_strcmp0);
+    g_ptr_array_add(lines, NULL);
+    return g_strjoinv("\n", (char **)lines->pdata);
+}
+
+static void test_untouched(Bench *bench, gconstpointer data)
+{
+    g_auto(Ended) ended = { 0 };
+    g_autofree char *folder = bench_path(bench, "mine");
+    g_assert_cmpint(g_mkdir(folder, 0755), ==, 0);
+    run_line(bench, "zoo export small-cnn -o mine/model.onnx", &ended);
+    assert_status(&ended, 0);
+    g_autofree char *before = listing(folder);
+    gboolean real = has_onnxruntime(bench);
+    run_line(bench,
+             real ? "profile mine/model.onnx -q --runs 3 --no-limit -d onnxruntime:CPU -d simulated:lab/FIXED"
+                  : "profile mine/model.onnx -q --runs 3 -d simulated:lab/FIXED",
+             &ended);
+    assert_status(&ended, 0);
+    g_autofree char *after = listing(folder);
+    g_assert_cmpstr(before, ==, after);
+}
+
+/* --- estimates ------------------------------------------------------------------------------------------------------- */
+
+static void test_estimate(Bench *bench, gconstpointer data)
+{
+    g_auto(Ended) ended = { 0 };
+    run_line(bench, "profile --estimate linear --num-nodes 10 --feature-dim 20 --hidden-dim 30 --json -", &ended);
+    assert_status(&ended, 0);
+    json_auto_t *json = parse_output(&ended);
+    const json_t *part = json_array_get(json_object_get(json, "parts"), 0);
+    g_assert_cmpint(json_integer_value(json_object_get(part, "macs")), ==, 10 * 20 * 30);
+    g_assert_cmpint(json_integer_value(json_object_get(part, "flop")), ==, 2 * 10 * 20 * 30 + 10 * 30);
+    g_assert_cmpint(json_integer_value(json_object_get(part, "parameters")), ==, 20 * 30 + 30);
+    run_line(bench, "profile --estimate attention --num-nodes 1000000000000", &ended);
+    assert_complaint(&ended, 3, "num_nodes");
+    run_line(bench, "profile --estimate linear matmul", &ended);
+    assert_complaint(&ended, 2, "needs no model");
+    run_line(bench, "profile matmul --num-nodes 5", &ended);
+    assert_complaint(&ended, 2, "it goes with --estimate");
+    run_line(bench, "profile", &ended);
+    assert_complaint(&ended, 2, "needs MODEL");
+    run_line(bench, "profile --estimate all", &ended);
+    assert_complaint(&ended, 2, "all");
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add("/profile-model/alone", Bench, NULL, bench_init, test_model_alone, bench_clear);
+    g_test_add("/profile-model/parts", Bench, NULL, bench_init, test_parts, bench_clear);
+    g_test_add("/profile-model/names", Bench, NULL, bench_init, test_names, bench_clear);
+    g_test_add("/profile-model/observed", Bench, NULL, bench_init, test_observed, bench_clear);
+    g_test_add("/profile-model/wrong-models", Bench, NULL, bench_init, test_wrong_models, bench_clear);
+    g_test_add("/profile-model/unknown-operator", Bench, NULL, bench_init, test_unknown_operator, bench_clear);
+    g_test_add("/profile-model/untouched", Bench, NULL, bench_init, test_untouched, bench_clear);
+    g_test_add("/profile-model/estimate", Bench, NULL, bench_init, test_estimate, bench_clear);
+    return g_test_run();
+}
