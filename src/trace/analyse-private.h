@@ -52,8 +52,8 @@ static inline void ifm_spans_add(IfmSpans *spans, gint64 start, gint64 end, cons
     end = MIN(end, window->end);
     if (start >= end)
         return;
-    IfmSpan *last = spans->all + spans->n - 1;
-    if (spans->n > 0 && start >= last->start && start <= last->end)
+    IfmSpan *last = spans->n > 0 ? spans->all + spans->n - 1 : NULL;
+    if (last != NULL && start >= last->start && start <= last->end)
     {
         last->end = MAX(last->end, end);
         return;
