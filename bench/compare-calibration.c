@@ -280,7 +280,7 @@ static gboolean parse(int argc, char **argv, Setting *setting)
 
 int main(int argc, char **argv)
 {
-    Setting setting = { .count = 400, .seed = 1, .slow_down = 0.03, .budget_s = 1.5 };
+    Setting setting = { .count = 400, .seed = 1, .slow_down = 0.03, .budget_s = 8 };
     if (!parse(argc, argv, &setting))
         return 2;
     return setting.device != NULL ? run_device(&setting) : run_noises(&setting);

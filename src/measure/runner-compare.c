@@ -16,7 +16,8 @@
  * settle, after a little to warm up again, since the other side's process ran meanwhile. A pair of processes costs the time
  * to make it, and rounds in it cost theirs: with both alike no time is far from its best use (Cochran, Sampling
  * Techniques, 10.6: the best number of rounds goes by the root of the costs' ratio), and the budget must have room for
- * PAIRS_WANTED pairs, since they are what the interval counts.
+ * PAIRS_WANTED pairs, since they are what the interval counts; but a pair that was dear to make is not left with so few
+ * rounds that a burst of another process in one of them is half of what it says.
  */
 #define ROUND_NS (10 * IFM_NS_PER_MS)
 #define ROUND_WARM_NS (2 * IFM_NS_PER_MS)
@@ -244,7 +245,8 @@ static void plan_pair(Compare *compare, gint64 made_ns, gint64 round_ns)
     if (budget_ns > 0 && compare->protocol->rounds == 0)
     {
         double room = ((double)budget_ns / PAIRS_WANTED - (double)made_ns) / (double)MAX(round_ns, 1);
-        rounds = MIN(rounds, MAX(room, 2));
+        double cheap = (double)made_ns / (2 * (double)MAX(round_ns, 1)); /* half of what the pair has cost already */
+        rounds = MIN(rounds, MAX(room, MIN(cheap, FIRST_ROUNDS)));
     }
     gsize n = (gsize)CLAMP(rounds, 2, compare->protocol->rounds > 0 ? 10000 : MOST_ROUNDS);
     compare->n_rounds = compare->protocol->rounds > 0 ? n : n / 2 * 2; /* each order as often */
