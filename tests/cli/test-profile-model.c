@@ -7,7 +7,8 @@
 static void save_model(const Bench *bench, IfmModelBuilder *builder /* (transfer full) */, const char *name)
 {
     g_autoptr(GError) error = NULL;
-    g_autoptr(IfmModel) model = ifm_model_builder_finish(builder, &error);
+    g_autoptr(IfmModelBuilder) owned = builder;
+    g_autoptr(IfmModel) model = ifm_model_builder_finish(owned, &error);
     g_assert_no_error(error);
     g_autofree char *path = bench_path(bench, name);
     g_assert_true(ifm_model_save(model, path, &error));

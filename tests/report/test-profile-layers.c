@@ -59,7 +59,7 @@ static void set_up(Fixture *fixture, gconstpointer data)
     add_node(builder, "MatMul", "dense", "flatten.out", "d");
     add_node(builder, "Softmax", "soft", "dense.out", NULL);
     ifm_model_builder_output(builder, "probabilities", IFM_DTYPE_F32, 2, y, NULL);
-    fixture->model = ifm_model_builder_finish(g_steal_pointer(&builder), &error);
+    fixture->model = ifm_model_builder_finish(builder, &error);
     g_assert_no_error(error);
     fixture->analysis = ifm_model_analyse(fixture->model, NULL, 0, &error);
     g_assert_no_error(error);
