@@ -129,6 +129,18 @@ static gssize only_reader(const Mapping *mapping, gsize node)
     return reader;
 }
 
+/* Whether a row multiplies and adds, by what the runtime calls its operator: pooling has no convolution in it. */
+static gboolean row_is_product(const Mapping *mapping, guint row)
+{
+    static const char *const words[] = { "Conv",         "MatMul",    "Gemm", "FullyConnected",
+                                         "InnerProduct", "Attention", "LSTM", "GRU" };
+    const IfmNodeRow *node = mapping->measurement->nodes->pdata[row];
+    for (gsize i = 0; i < G_N_ELEMENTS(words); i++)
+        if (strstr(node->op_type, words[i]) != NULL)
+            return TRUE;
+    return FALSE;
+}
+
 /* Convolution + batch norm + Relu may run under the name of any of the three: a product is looked for down the chain of
  * light nodes that nothing else reads from. */
 static void map_heavy(Mapping *mapping)
@@ -140,7 +152,7 @@ static void map_heavy(Mapping *mapping)
         gssize at = only_reader(mapping, i);
         while (at >= 0 && mapping->row_of[at] == NO_ROW && !is_heavy(mapping, (gsize)at))
             at = only_reader(mapping, (gsize)at);
-        if (at >= 0 && !is_heavy(mapping, (gsize)at))
+        if (at >= 0 && !is_heavy(mapping, (gsize)at) && row_is_product(mapping, mapping->row_of[at]))
             mapping->row_of[i] = mapping->row_of[at];
     }
 }
@@ -167,20 +179,27 @@ static guint row_of_maker(const Mapping *mapping, gsize node)
     return best >= 0 ? mapping->row_of[best] : NO_ROW;
 }
 
-/* In topological order, so that chains follow their first; then, from the end, what has no such maker goes to its reader.
- */
+static gboolean has_maker(const Mapping *mapping, gsize node)
+{
+    const IfmNode *of = ifm_model_node(mapping->model, node);
+    for (gsize i = 0; i < of->n_inputs; i++)
+        if (*of->inputs[i] != '\0' && ifm_model_producer(mapping->model, of->inputs[i]) >= 0)
+            return TRUE;
+    return FALSE;
+}
+
+/* In topological order, so that chains follow their first; what comes before everything goes to its only reader. What hangs
+ * on a product that was not found stays with it. */
 static void map_light(Mapping *mapping)
 {
     for (gsize i = 0; i < mapping->n_nodes; i++)
-        if (mapping->row_of[i] == NO_ROW && !is_heavy(mapping, i))
-            mapping->row_of[i] = row_of_maker(mapping, i);
-    for (gsize i = mapping->n_nodes; i > 0; i--)
     {
-        if (mapping->row_of[i - 1] != NO_ROW || is_heavy(mapping, i - 1))
+        if (mapping->row_of[i] != NO_ROW || is_heavy(mapping, i))
             continue;
-        gssize reader = only_reader(mapping, i - 1);
+        mapping->row_of[i] = row_of_maker(mapping, i);
+        gssize reader = has_maker(mapping, i) ? -1 : only_reader(mapping, i);
         if (reader >= 0)
-            mapping->row_of[i - 1] = mapping->row_of[reader];
+            mapping->row_of[i] = mapping->row_of[reader];
     }
 }
 

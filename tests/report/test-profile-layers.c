@@ -159,6 +159,19 @@ static void test_named_for_its_end(Fixture *fixture, gconstpointer data)
                                    (2.0 * DENSE_MACS + 50) / (4.0 * CONV_MACS + 4 * PIXELS + 2.0 * DENSE_MACS + 50), 1e-12);
 }
 
+/* A convolution did not run within the pooling or the sum behind it: where its own layer is not told, its work is missing.
+ */
+static void test_no_product(Fixture *fixture, gconstpointer data)
+{
+    ran(fixture, "Multiply_1", "Convolution", 4000);
+    ran(fixture, "sum", "Eltwise", 1000);
+    g_autoptr(IfmLayers) layers = layers_of(fixture, NULL);
+    g_assert_cmpint(layer_named(layers, "sum")->cost.macs, ==, 0);
+    g_assert_cmpint(layer_named(layers, "sum")->cost.flop, ==, PIXELS);
+    g_assert_false(layer_named(layers, "Multiply_1")->known);
+    g_assert_cmpuint(layers->n_model_missing, ==, 6); /* both convolutions, norm, relu, dense, soft */
+}
+
 /* A node that ran in two pieces: nobody tells which did what. */
 static void test_in_pieces(Fixture *fixture, gconstpointer data)
 {
@@ -263,6 +276,7 @@ int main(int argc, char **argv)
     g_test_add("/profile-layers/by-name", Fixture, NULL, set_up, test_by_name, tear_down);
     g_test_add("/profile-layers/fused", Fixture, NULL, set_up, test_fused, tear_down);
     g_test_add("/profile-layers/named-for-its-end", Fixture, NULL, set_up, test_named_for_its_end, tear_down);
+    g_test_add("/profile-layers/no-product", Fixture, NULL, set_up, test_no_product, tear_down);
     g_test_add("/profile-layers/in-pieces", Fixture, NULL, set_up, test_in_pieces, tear_down);
     g_test_add("/profile-layers/by-graph", Fixture, NULL, set_up, test_by_graph, tear_down);
     g_test_add("/profile-layers/limit", Fixture, NULL, set_up, test_limit, tear_down);
