@@ -122,10 +122,13 @@ GPtrArray *ifm_graph_partition(const IfmGraph *graph, gint64 n_parts, guint32 se
 
 /* --- positional encodings --------------------------------------------------------------------------------------------- */
 
+/** The most numbers a node. */
+#define IFM_ENCODING_MAX_DIM 10000
+
 /**
  * IfmEncoding: numbers that tell each node where it is. @values: f32 [n_nodes x dim], row-major.
- * @eigenvalues: f64 [n_graphs x dim] of the Laplacian's; NULL otherwise
- * @notes: char*, lines for a person: what was done about repeated eigenvalues, components, too small graphs
+ * @eigenvalues: f64 [n_graphs x dim] of the Laplacian's, ascending; NULL otherwise
+ * @notes: char*, lines for a person: components, nodes without edges, repeated eigenvalues, how it was solved
  */
 typedef struct
 {
@@ -138,24 +141,30 @@ void ifm_encoding_free(IfmEncoding *encoding);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmEncoding, ifm_encoding_free)
 
 /**
- * ifm_encoding_laplacian: Of each graph by itself, the eigenvectors of I - D^-1/2 A D^-1/2 (A undirected: an edge in either
- * direction counts once) of its smallest eigenvalues but the first zero, which says nothing. ARPACK; dense LAPACK for
- * graphs of few nodes. A graph of several components has as many zeros: all but one are kept, their vectors telling the
- * components apart. Signs are made definite: the entry largest in magnitude (of equal ones the first) is above 0. Vectors
- * of repeated eigenvalues are no more than a basis of their space: stated in notes. Single nodes have 0.
- * Returns: (transfer full) NULL with IFM_ERROR_INVALID where dim is below 1 or a graph has no dim + 1 nodes (which graph,
- * how many it has); IFM_ERROR_FAILED where ARPACK does not converge; IFM_ERROR_MEMORY.
+ * ifm_encoding_laplacian: Of each graph by itself, the eigenvectors of I - D^-1/2 A D^-1/2 of its smallest eigenvalues but
+ * the first zero, which says nothing; norm 1. A is undirected: an edge in either direction, or in both, or repeated, counts
+ * once, loops do not count. ARPACK; dense LAPACK for graphs of few nodes. The same graph gives the same numbers.
+ * Several components: as many zeros; all but one are kept, their vectors telling the components apart. Nodes without edges
+ * have 0 in the vectors of all others (D^-1/2 is 0 there: their own eigenvalue is 1). Signs: the entry largest in magnitude
+ * (of equal ones the first) is above 0. Repeated eigenvalues: the basis of their space that docs/graphs.md defines, where
+ * all of it is within @dim; else which of it is arbitrary, and said so in notes.
+ * Returns: (transfer full) NULL with IFM_ERROR_INVALID where dim is below 1, a graph has no dim + 1 nodes (which graph, how
+ * many it has), or an edge leads from graph to graph; IFM_ERROR_FAILED where ARPACK does not converge; IFM_ERROR_MEMORY.
  * Source: Dwivedi and Bresson 2020
  */
 IfmEncoding *ifm_encoding_laplacian(const IfmGraph *graph, gint64 dim, GError **error);
 /**
- * ifm_encoding_random_walk: values[i][k] = ((A D^-1)^(k + 1))[i][i], the probability to be back at node i after k + 1
- * steps. Source: Dwivedi et al. 2022
+ * ifm_encoding_random_walk: the probability that a random walk along the edges, as they are directed, repeated and looped,
+ * is back at its first node after 1 to dim steps. A walk ends at a node that no edge leaves.
+ * Equals: values[i][k] = (P^(k + 1))[i][i], P[i][j] = edges from i to j / edges from i
+ * Returns: (transfer full) NULL with IFM_ERROR_INVALID where dim is below 1 or there are no nodes; IFM_ERROR_MEMORY.
+ * Source: Dwivedi et al. 2022
  */
 IfmEncoding *ifm_encoding_random_walk(const IfmGraph *graph, gint64 dim, GError **error);
 
-/** ifm_graph_batch: Several graphs side by side, block-diagonal, nodes renumbered. @graphs: [n] (transfer full) NULL with
- * IFM_ERROR_INVALID where n is 0, numbers of attributes differ, or it would be too large. */
+/** ifm_graph_batch: Several graphs side by side, block-diagonal, nodes renumbered; each may be several itself. @graphs: [n]
+ * Returns: (transfer full) NULL with IFM_ERROR_INVALID where n is 0, numbers of attributes differ, or it would be too
+ * large; IFM_ERROR_MEMORY. */
 IfmGraph *ifm_graph_batch(const IfmGraph *const *graphs, gsize n, GError **error);
 
 /** ifm_graph_in_degrees: edges that end in each node. @degrees: [n_nodes] */

@@ -58,6 +58,9 @@ gboolean ifm_text_no_more(IfmText *text, const char *after, GError **error);
 IfmGraph *ifm_edge_list_parse(const char *bytes, gsize length, const char *name, const char *graph_name, GError **error);
 IfmGraph *ifm_matrix_market_parse(const char *bytes, gsize length, const char *name, const char *graph_name,
                                   GError **error);
+/** ifm_encoding_new: An encoding without values; @dim and the graph are checked. */
+IfmEncoding *ifm_encoding_new(const IfmGraph *graph, gint64 dim, GError **error);
+
 #define IFM_MATRIX_MARKET_HEAD "%%MatrixMarket"
 
 typedef enum

@@ -4,9 +4,7 @@
  */
 #include <string.h>
 
-#include <metis.h>
-
-#include "dataset-private.h"
+#include "neighbours.h"
 
 #define LEAST_NODES 4 /* in a part, on average, for METIS to be asked */
 
@@ -33,107 +31,16 @@ void ifm_subgraph_put_rows(const IfmSubgraph *subgraph, const void *rows, gsize 
 
 /* --- who owns which node ---------------------------------------------------------------------------------------------- */
 
-/*
- * Neighbours: the graph as METIS takes it: undirected, without loops, each pair of neighbours once, weighing as many edges
- * as lead from either to the other. A node weighs one node and the edges that end in it.
- */
-typedef struct
+/* weigh_nodes: A node weighs one node and the edges that end in it. @weights: [n_nodes x 2] */
+static void weigh_nodes(const IfmGraph *graph, idx_t *weights)
 {
-    idx_t *starts;       /* [n_nodes + 1] */
-    idx_t *neighbours;   /* [starts[n_nodes]] */
-    idx_t *weights;      /* of the same */
-    idx_t *node_weights; /* [n_nodes x 2] */
-} Neighbours;
-
-static void neighbours_clear(Neighbours *list)
-{
-    g_free(list->starts);
-    g_free(list->neighbours);
-    g_free(list->weights);
-    g_free(list->node_weights);
-}
-G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Neighbours, neighbours_clear)
-
-/* METIS counts entries and adds weights up in idx_t, which is 32 or 64 bits wide as the library was built. */
-static gboolean check_idx(const IfmGraph *graph, GError **error)
-{
-    if (graph->n_nodes < IDX_MAX && graph->n_edges <= IDX_MAX / 2)
-        return TRUE;
-    g_set_error(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED,
-                "%s: %" G_GINT64_FORMAT " nodes and %" G_GINT64_FORMAT
-                " edges are more than METIS, which counts with %d bits here, can part: %" G_GINT64_FORMAT " edges at most",
-                graph->name, graph->n_nodes, graph->n_edges, IDXTYPEWIDTH, (gint64)IDX_MAX / 2);
-    return FALSE;
-}
-
-/* list_pairs: Both ends of each edge in the other's list, as often as there are edges. */
-static void list_pairs(const IfmGraph *graph, Neighbours *list)
-{
-    const gint64 *sources = graph->edge_index, *destinations = sources + graph->n_edges;
-    memset(list->starts, 0, sizeof *list->starts * (gsize)(graph->n_nodes + 1));
-    for (gint64 i = 0; i < graph->n_edges; i++)
-        if (sources[i] != destinations[i])
-        {
-            list->starts[sources[i]]++;
-            list->starts[destinations[i]]++;
-        }
-    idx_t sum = 0;
-    for (gint64 node = 0; node <= graph->n_nodes; node++)
-        list->starts[node] = sum += list->starts[node];
-    /* filled from the end of each list, so that starts are starts when all are in */
-    for (gint64 i = graph->n_edges - 1; i >= 0; i--)
-        if (sources[i] != destinations[i])
-        {
-            list->neighbours[--list->starts[sources[i]]] = (idx_t)destinations[i];
-            list->neighbours[--list->starts[destinations[i]]] = (idx_t)sources[i];
-        }
-}
-
-/* merge_pairs: Equal neighbours of a node become one that weighs their number; @last: [n_nodes] room. */
-static void merge_pairs(gint64 n_nodes, Neighbours *list, idx_t *last)
-{
-    idx_t at = 0;
-    for (gint64 node = 0; node < n_nodes; node++)
-        last[node] = -1;
-    for (gint64 node = 0; node < n_nodes; node++)
-    {
-        idx_t begin = at, from = list->starts[node], end = list->starts[node + 1];
-        list->starts[node] = begin;
-        for (; from < end; from++)
-        {
-            idx_t other = list->neighbours[from];
-            if (last[other] >= begin)
-            {
-                list->weights[last[other]]++;
-                continue;
-            }
-            last[other] = at;
-            list->neighbours[at] = other;
-            list->weights[at++] = 1;
-        }
-    }
-    list->starts[n_nodes] = at;
-}
-
-static gboolean neighbours_init(Neighbours *list, const IfmGraph *graph, GError **error)
-{
-    g_autofree idx_t *last = NULL;
-    if ((list->starts = ifm_graph_allocate(graph->n_nodes + 1, sizeof(idx_t), error)) == NULL ||
-        (list->neighbours = ifm_graph_allocate(2 * graph->n_edges, sizeof(idx_t), error)) == NULL ||
-        (list->weights = ifm_graph_allocate(2 * graph->n_edges, sizeof(idx_t), error)) == NULL ||
-        (list->node_weights = ifm_graph_allocate(2 * graph->n_nodes, sizeof(idx_t), error)) == NULL ||
-        (last = ifm_graph_allocate(graph->n_nodes, sizeof(idx_t), error)) == NULL)
-        return FALSE;
-    list_pairs(graph, list);
-    merge_pairs(graph->n_nodes, list, last);
     for (gint64 node = 0; node < graph->n_nodes; node++)
     {
-        list->node_weights[2 * node] = 1;
-        list->node_weights[2 * node + 1] = 0;
+        weights[2 * node] = 1;
+        weights[2 * node + 1] = 0;
     }
     for (gint64 i = 0; i < graph->n_edges; i++)
-        list->node_weights[2 * graph->edge_index[graph->n_edges + i] + 1]++;
-    return TRUE;
+        weights[2 * graph->edge_index[graph->n_edges + i] + 1]++;
 }
 
 static gboolean metis_succeeded(const IfmGraph *graph, int status, gint64 n_parts, GError **error)
@@ -147,25 +54,24 @@ static gboolean metis_succeeded(const IfmGraph *graph, int status, gint64 n_part
     return FALSE;
 }
 
-/* METIS draws from the C library's rand(), which the whole process shares: one call at a time, or the seed means nothing.
- */
-G_LOCK_DEFINE_STATIC(metis);
-
 /* ask_metis: @owner: [n_nodes] (out) the part of each node */
 static gboolean ask_metis(const IfmGraph *graph, gint64 n_parts, guint32 seed, idx_t *owner, GError **error)
 {
-    g_auto(Neighbours) list = { 0 };
+    g_auto(IfmNeighbours) list = { 0 };
+    g_autofree idx_t *node_weights = NULL;
     idx_t n = (idx_t)graph->n_nodes, n_weights = 2, parts = (idx_t)n_parts, cut = 0;
     idx_t options[METIS_NOPTIONS];
-    if (!check_idx(graph, error) || !neighbours_init(&list, graph, error))
+    if (!ifm_neighbours_init(&list, graph, error) ||
+        (node_weights = ifm_graph_allocate(2 * graph->n_nodes, sizeof(idx_t), error)) == NULL)
         return FALSE;
+    weigh_nodes(graph, node_weights);
     METIS_SetDefaultOptions(options);
     options[METIS_OPTION_NUMBERING] = 0;
     options[METIS_OPTION_SEED] = (idx_t)(seed & G_MAXINT32);
-    G_LOCK(metis);
-    int status = METIS_PartGraphKway(&n, &n_weights, list.starts, list.neighbours, list.node_weights, NULL, list.weights,
-                                     &parts, NULL, NULL, options, &cut, owner);
-    G_UNLOCK(metis);
+    ifm_metis_lock();
+    int status = METIS_PartGraphKway(&n, &n_weights, list.starts, list.neighbours, node_weights, NULL, list.weights, &parts,
+                                     NULL, NULL, options, &cut, owner);
+    ifm_metis_unlock();
     return metis_succeeded(graph, status, n_parts, error);
 }
 

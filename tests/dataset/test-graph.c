@@ -165,6 +165,60 @@ static void test_check(void)
     g_assert_cmpstr(error->message, ==, "two: edge 1, from node -1 to 1, is outside its 5 nodes (numbered from 0)");
 }
 
+/* Batched and taken apart again, graphs are what they were: attributes, edges, whichever were several before. */
+static void test_batch(void)
+{
+    g_autoptr(GError) error = NULL;
+    g_autoptr(IfmGraph) two = two_graphs(), one = ifm_graph_part(two, 1), padded = ifm_graph_pad(one, 5, 3, NULL);
+    const IfmGraph *const graphs[] = { one, two, padded };
+    g_autoptr(IfmGraph) batch = ifm_graph_batch(graphs, 3, &error);
+    g_assert_no_error(error);
+    g_assert_cmpstr(batch->name, ==, "two[1] to two[1], padded to 5 nodes, 3 edges, 4 graphs");
+    static const gint64 of[] = { 0, 0, 0, 1, 1, 2, 2, 2, 3, 3, 3, 3, 3 };
+    static const gint64 edges[] = { 0, 2, 1, 5, 3, 7, 6, 8, 10, 9, /**/ 1, 1, 1, 6, 4, 6, 6, 9, 9, 9 };
+    g_assert_cmpint(batch->n_graphs, ==, 4);
+    g_assert_cmpint(batch->n_nodes, ==, 13);
+    g_assert_cmpint(batch->n_edges, ==, 10);
+    g_assert_cmpmem(batch->node_graph, sizeof of, of, sizeof of);
+    g_assert_cmpmem(batch->edge_index, sizeof edges, edges, sizeof edges);
+    const IfmGraph *const were[] = { one, NULL, one, padded };
+    for (gint64 i = 0; i < 4; i++)
+    {
+        g_autoptr(IfmGraph) part = ifm_graph_part(batch, i), first = ifm_graph_part(two, 0);
+        const IfmGraph *was = were[i] != NULL ? were[i] : first;
+        gsize n_nodes = (gsize)was->n_nodes, n_edges = (gsize)was->n_edges;
+        g_assert_cmpmem(part->edge_index, 16 * (gsize)part->n_edges, was->edge_index, 16 * n_edges);
+        g_assert_cmpmem(part->node_values, 4 * (gsize)part->n_nodes, was->node_values, 4 * n_nodes);
+        g_assert_cmpmem(part->edge_values, 8 * (gsize)part->n_edges, was->edge_values, 8 * n_edges);
+    }
+    g_autoptr(IfmGraph) single = ifm_graph_batch(&graphs[0], 1, NULL);
+    g_assert_null(single->node_graph);
+    g_assert_cmpstr(single->name, ==, "two[1]");
+}
+
+static void test_batch_refused(void)
+{
+    g_autoptr(IfmGraph) two = two_graphs(), other = ifm_graph_part(two, 0), wide = two_graphs();
+    const IfmGraph *graphs[] = { two, other };
+    g_autoptr(GError) none = NULL, nodes = NULL, edges = NULL, large = NULL;
+    g_assert_null(ifm_graph_batch(graphs, 0, &none));
+    g_assert_error(none, IFM_ERROR, IFM_ERROR_INVALID);
+    g_clear_pointer(&other->node_values, g_free);
+    other->n_node_values = 0;
+    g_assert_null(ifm_graph_batch(graphs, 2, &nodes));
+    g_assert_error(nodes, IFM_ERROR, IFM_ERROR_INVALID);
+    g_assert_cmpstr(nodes->message, ==, "two[0] has 0 attributes a node, two has 1; graphs of one batch have as many each");
+    wide->n_edge_values = 1; /* rows half as long, in the same room */
+    graphs[1] = wide;
+    g_assert_null(ifm_graph_batch(graphs, 2, &edges));
+    g_assert_cmpstr(edges->message, ==, "two has 1 attributes an edge, two has 2; graphs of one batch have as many each");
+    IfmGraph huge = { .name = (char *)"huge", .n_nodes = IFM_GRAPH_MAX_NODES, .n_graphs = 1 };
+    const IfmGraph *const many[] = { &huge, &huge };
+    g_assert_null(ifm_graph_batch(many, 2, &large));
+    g_assert_error(large, IFM_ERROR, IFM_ERROR_INVALID);
+    g_assert_cmpstr(large->message, ==, "huge to huge, 2 graphs: 200000000 nodes; a graph has 0 to 100000000");
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -176,5 +230,7 @@ int main(int argc, char **argv)
     g_test_add_func("/graph/in-degrees", test_in_degrees);
     g_test_add_func("/graph/in-degree-above-2-24", test_in_degree_above_2_24);
     g_test_add_func("/graph/check", test_check);
+    g_test_add_func("/graph/batch", test_batch);
+    g_test_add_func("/graph/batch-refused", test_batch_refused);
     return g_test_run();
 }

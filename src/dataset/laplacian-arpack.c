@@ -1,0 +1,251 @@
+/*
+ * The smallest eigenvalues of a large component by ARPACK: the largest of its Laplacian's pseudo-inverse where the
+ * Laplacian can be factored cheaply, else those of 2 I + B (a shift, so that all are above 0, where the vectors lie that
+ * are kept out). What is kept out of the search: the root, and vectors that were found.
+ *
+ * Repeated eigenvalues: the space that ARPACK searches, of one starting vector and its images, has one vector of each
+ * eigenvalue. So when it has answered it is asked again beside what it found, until it finds nothing smaller.
+ * Where the space is used up ARPACK goes on from a vector out of a generator that it keeps from call to call, and the
+ * same graph would get other vectors the second time. So the operator is S M S with S = I + 1e-12 R, R diagonal, drawn
+ * by a fixed seed: no eigenvalue is repeated exactly and the space has no end. A float shows nothing of that.
+ */
+#include "laplacian.h"
+
+#include <arpack.h>
+#include <math.h>
+#include <string.h>
+
+#define TOLERANCE 1e-11      /* of a vector's residual, against its eigenvalue */
+#define OFF 1e-12            /* how far S is off I */
+#define MOST_RESTARTS 100000 /* a person loses patience before */
+
+typedef struct
+{
+    const IfmComponent *component;
+    IfmFactor *factor; /* NULL: B is multiplied by */
+    double *kept_out;  /* [n_kept_out x n], orthonormal; the root is first */
+    gint64 n_kept_out;
+    double *off, *work; /* [n] the diagonal of S, room */
+} Search;
+
+static double dot(const double *x, const double *y, gint64 n)
+{
+    double sum = 0;
+    for (gint64 i = 0; i < n; i++)
+        sum += x[i] * y[i];
+    return sum;
+}
+
+/* keep_out: Takes the shares of the first @n_first vectors out of @x. */
+static void keep_out(const Search *search, gint64 n_first, double *x)
+{
+    gint64 n = search->component->n;
+    for (gint64 k = 0; k < n_first; k++)
+    {
+        const double *other = search->kept_out + k * n;
+        double share = dot(other, x, n);
+        for (gint64 i = 0; i < n; i++)
+            x[i] -= share * other[i];
+    }
+}
+
+static void apply(const Search *search, const double *x, double *y)
+{
+    gint64 n = search->component->n;
+    double *scaled = search->work;
+    for (gint64 i = 0; i < n; i++)
+        scaled[i] = search->off[i] * x[i];
+    if (search->factor != NULL)
+    {
+        /* the pseudo-inverse: no share of the root in what is solved for, which S put in, nor in what comes out */
+        keep_out(search, 1, scaled);
+        ifm_factor_solve(search->factor, scaled, y);
+        keep_out(search, 1, y);
+    }
+    else
+    {
+        ifm_component_multiply(search->component, scaled, y);
+        for (gint64 i = 0; i < n; i++)
+            y[i] += 2 * scaled[i];
+    }
+    for (gint64 i = 0; i < n; i++)
+        y[i] *= search->off[i];
+    keep_out(search, search->n_kept_out, y);
+}
+
+/* ARPACK keeps its state in variables of its own from call to call: one search at a time. */
+G_LOCK_DEFINE_STATIC(arpack);
+
+typedef struct
+{
+    a_int n, n_wanted, n_basis, n_room;
+    double *start, *basis, *work, *room, *found;
+    a_int *chosen;
+    a_int parameters[11], places[14];
+} Run;
+
+static void run_clear(Run *run)
+{
+    g_free(run->start);
+    g_free(run->basis);
+    g_free(run->work);
+    g_free(run->room);
+    g_free(run->found);
+    g_free(run->chosen);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Run, run_clear)
+
+static gboolean run_init(Run *run, const Search *search, gint64 n_wanted, GError **error)
+{
+    gint64 n = search->component->n, n_basis = MIN(MAX(2 * n_wanted + 1, 20), n - search->n_kept_out);
+    run->n = (a_int)n;
+    run->n_wanted = (a_int)n_wanted;
+    run->n_basis = (a_int)n_basis;
+    run->n_room = (a_int)(n_basis * (n_basis + 8));
+    if ((run->start = ifm_graph_allocate(n, sizeof(double), error)) == NULL ||
+        (run->basis = ifm_graph_allocate(n * n_basis, sizeof(double), error)) == NULL ||
+        (run->work = ifm_graph_allocate(3 * n, sizeof(double), error)) == NULL ||
+        (run->room = ifm_graph_allocate(run->n_room, sizeof(double), error)) == NULL ||
+        (run->found = ifm_graph_allocate(n_wanted, sizeof(double), error)) == NULL ||
+        (run->chosen = ifm_graph_allocate(n_basis, sizeof(a_int), error)) == NULL)
+        return FALSE;
+    g_autoptr(GRand) random = g_rand_new_with_seed((guint32)search->n_kept_out);
+    for (gint64 i = 0; i < n; i++)
+        run->start[i] = g_rand_double_range(random, -1, 1);
+    keep_out(search, search->n_kept_out, run->start);
+    memset(run->work, 0, sizeof *run->work * (gsize)(3 * n));
+    run->parameters[0] = 1; /* ARPACK chooses the shifts */
+    run->parameters[2] = MOST_RESTARTS;
+    run->parameters[6] = 1; /* a matrix and no second one */
+    return TRUE;
+}
+
+/* Returns: ARPACK's word on it, 0 where all is well. */
+static a_int run_search(Run *run, const Search *search, double *vectors)
+{
+    a_int wish = 0, info = 1; /* 1: from our starting vector */
+    for (;;)
+    {
+        dsaupd_c(&wish, "I", run->n, "LA", run->n_wanted, TOLERANCE, run->start, run->n_basis, run->basis, run->n,
+                 run->parameters, run->places, run->work, run->room, run->n_room, &info);
+        if (wish != 1 && wish != -1)
+            break;
+        apply(search, run->work + run->places[0] - 1, run->work + run->places[1] - 1);
+    }
+    if (info == 0)
+        dseupd_c(1, "A", run->chosen, run->found, vectors, run->n, 0, "I", run->n, "LA", run->n_wanted, TOLERANCE,
+                 run->start, run->n_basis, run->basis, run->n, run->parameters, run->places, run->work, run->room,
+                 run->n_room, &info);
+    return info;
+}
+
+/* find: The @n_wanted vectors of the smallest eigenvalues beside those kept out, in no order. @vectors: [n_wanted x n] */
+static gboolean find(const Search *search, gint64 n_wanted, double *vectors, GError **error)
+{
+    g_auto(Run) run = { 0 };
+    if (!run_init(&run, search, n_wanted, error))
+        return FALSE;
+    G_LOCK(arpack);
+    a_int info = run_search(&run, search, vectors);
+    G_UNLOCK(arpack);
+    if (info == 0)
+        return TRUE;
+    g_set_error(error, IFM_ERROR, IFM_ERROR_FAILED,
+                "ARPACK found %d of %" G_GINT64_FORMAT " eigenvectors of a component of %" G_GINT64_FORMAT
+                " nodes in %d restarts (its word: %d)",
+                (int)run.parameters[4], n_wanted, (gint64)run.n, (int)run.parameters[2], (int)info);
+    return FALSE;
+}
+
+/* --- in order --------------------------------------------------------------------------------------------------------- */
+
+static void swap_rows(double *a, double *b, gint64 n)
+{
+    for (gint64 i = 0; i < n; i++)
+    {
+        double kept = a[i];
+        a[i] = b[i];
+        b[i] = kept;
+    }
+}
+
+/* Ascending, by insertion: they are few, and nearly in order, or in the reverse one. */
+static void sort_pairs(double *values, double *vectors, gint64 n_pairs, gint64 n)
+{
+    for (gint64 i = 1; i < n_pairs; i++)
+        for (gint64 k = i; k > 0 && values[k] < values[k - 1]; k--)
+        {
+            swap_rows(&values[k], &values[k - 1], 1);
+            swap_rows(vectors + k * n, vectors + (k - 1) * n, n);
+        }
+}
+
+/* complete: Asks for what is still smaller than the largest that was found, and puts it in its place. */
+static gboolean complete(Search *search, gint64 n_wanted, double *values, GError **error)
+{
+    gint64 n = search->component->n;
+    double *vectors = search->kept_out + n;
+    g_autofree double *another = ifm_graph_allocate(n, sizeof *another, error);
+    if (another == NULL)
+        return FALSE;
+    search->n_kept_out = n_wanted + 1;
+    for (;;)
+    {
+        if (!find(search, 1, another, error))
+            return FALSE;
+        double value = ifm_component_quotient(search->component, another), *last = &values[n_wanted - 1];
+        if (value >= *last || ifm_eigenvalue_is_equal(value, *last))
+            return TRUE;
+        *last = value;
+        memcpy(vectors + (n_wanted - 1) * n, another, sizeof *another * (gsize)n);
+        sort_pairs(values, vectors, n_wanted, n);
+    }
+}
+
+static gboolean search_init(Search *search, gint64 n_wanted, GError **error)
+{
+    gint64 n = search->component->n;
+    if ((search->kept_out = ifm_graph_allocate((n_wanted + 1) * n, sizeof(double), error)) == NULL ||
+        (search->off = ifm_graph_allocate(n, sizeof(double), error)) == NULL ||
+        (search->work = ifm_graph_allocate(n, sizeof(double), error)) == NULL)
+        return FALSE;
+    memcpy(search->kept_out, search->component->root, sizeof(double) * (gsize)n);
+    search->n_kept_out = 1;
+    g_autoptr(GRand) random = g_rand_new_with_seed(1);
+    for (gint64 i = 0; i < n; i++)
+        search->off[i] = 1 + OFF * g_rand_double(random);
+    return TRUE;
+}
+
+static void search_clear(Search *search)
+{
+    g_free(search->kept_out);
+    g_free(search->off);
+    g_free(search->work);
+    ifm_factor_free(search->factor);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Search, search_clear)
+
+gboolean ifm_component_solve_sparse(const IfmComponent *component, gint64 n_wanted, double *values, double *vectors,
+                                    IfmSolver *solver, GError **error)
+{
+    g_auto(Search) search = { .component = component };
+    g_autoptr(GError) local = NULL;
+    gint64 n = component->n;
+    search.factor = ifm_factor_new(component, &local);
+    if (local != NULL)
+    {
+        g_propagate_error(error, g_steal_pointer(&local));
+        return FALSE;
+    }
+    *solver = search.factor != NULL ? IFM_SOLVER_FACTOR : IFM_SOLVER_MULTIPLY;
+    if (!search_init(&search, n_wanted, error) || !find(&search, n_wanted, search.kept_out + n, error))
+        return FALSE;
+    for (gint64 k = 0; k < n_wanted; k++)
+        values[k] = ifm_component_quotient(component, search.kept_out + (k + 1) * n);
+    sort_pairs(values, search.kept_out + n, n_wanted, n);
+    if (!complete(&search, n_wanted, values, error))
+        return FALSE;
+    memcpy(vectors, search.kept_out + n, sizeof *vectors * (gsize)(n_wanted * n));
+    return TRUE;
+}
