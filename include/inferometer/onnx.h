@@ -134,6 +134,9 @@ const GArray *ifm_model_consumers(const IfmModel *model, const char *tensor);
 /** ifm_model_initializer: Describes a weight without copying it: its bytes may lie unaligned in the file (memcpy them).
  * Returns: FALSE where there is none of that name, or one that IfmTensor cannot hold (strings, 4-bit types). */
 gboolean ifm_model_initializer(const IfmModel *model, const char *name, IfmTensor *tensor);
+/** ifm_model_n_initializers, ifm_model_initializer_name: All of the graph's initializers, in the file's order. */
+gsize ifm_model_n_initializers(const IfmModel *model);
+const char *ifm_model_initializer_name(const IfmModel *model, gsize index);
 /** Attributes, with the default where the node has none of that name and type. */
 gint64 ifm_node_int(const IfmNode *node, const char *attribute, gint64 fallback);
 double ifm_node_float(const IfmNode *node, const char *attribute, double fallback);
@@ -206,6 +209,10 @@ void ifm_analysis_free(IfmAnalysis *analysis);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmAnalysis, ifm_analysis_free)
 /** ifm_analysis_shape: Returns: FALSE where it is not known. @rank, @shape [IFM_MAX_RANK], @dtype: (out) */
 gboolean ifm_analysis_shape(const IfmAnalysis *analysis, const char *tensor, IfmDtype *dtype, int *rank, gint64 *shape);
+/** ifm_analysis_ints: The values of a small integer tensor where they follow from the model and the bindings: axes, shapes,
+ * split sizes. @values: (out) [IFM_ANALYSIS_MAX_INTS]    @n: (out)    Returns: FALSE where they are not known. */
+#define IFM_ANALYSIS_MAX_INTS 32
+gboolean ifm_analysis_ints(const IfmAnalysis *analysis, const char *tensor, gint64 *values, gsize *n);
 const IfmNodeCost *ifm_analysis_node_cost(const IfmAnalysis *analysis, gsize node);
 /** ifm_analysis_total: Sums over covered nodes. @n_covered: (out) how many those are. */
 void ifm_analysis_total(const IfmAnalysis *analysis, IfmNodeCost *total, gsize *n_covered);
@@ -304,6 +311,16 @@ void ifm_model_builder_int(IfmModelBuilder *builder, gsize node, const char *att
 void ifm_model_builder_float(IfmModelBuilder *builder, gsize node, const char *attribute, double value);
 void ifm_model_builder_string(IfmModelBuilder *builder, gsize node, const char *attribute, const char *value);
 void ifm_model_builder_ints(IfmModelBuilder *builder, gsize node, const char *attribute, const gint64 *values, gsize n);
+/* Parts of another model, as they are. A node's names come along: what it reads must be there, too. */
+/** ifm_model_builder_copy_node: with all its attributes, subgraphs and domain. Returns: its index. */
+gsize ifm_model_builder_copy_node(IfmModelBuilder *builder, const IfmNode *node);
+/** ifm_model_builder_copy_weight: an initializer of any type; its bytes are copied. */
+void ifm_model_builder_copy_weight(IfmModelBuilder *builder, const IfmModel *model, const char *name);
+/** ifm_model_builder_copy_context: what nodes stand on beside the default domain: other operator sets, the model's own
+ * functions. */
+void ifm_model_builder_copy_context(IfmModelBuilder *builder, const IfmModel *model);
+/** ifm_model_builder_node_output: One more output of a node; those between its last and the @index-th are left out. */
+void ifm_model_builder_node_output(IfmModelBuilder *builder, gsize node, gsize index, const char *name);
 /** ifm_model_builder_finish: Returns: (transfer full) a checked model; NULL with IFM_ERROR_INVALID. The builder is used up.
  */
 IfmModel *ifm_model_builder_finish(IfmModelBuilder *builder, GError **error);

@@ -492,3 +492,15 @@ gboolean ifm_analysis_shape(const IfmAnalysis *analysis, const char *tensor, Ifm
     memcpy(shape, fact->dims, (gsize)fact->rank * sizeof *shape);
     return TRUE;
 }
+
+gboolean ifm_analysis_ints(const IfmAnalysis *analysis, const char *tensor, gint64 *values, gsize *n)
+{
+    G_STATIC_ASSERT(IFM_ANALYSIS_MAX_INTS == IFM_FACT_MAX_VALUES);
+    const IfmFact *fact = g_hash_table_lookup(analysis->facts, tensor);
+    const gint64 *ints = fact != NULL ? ifm_fact_ints(fact) : NULL;
+    if (ints == NULL)
+        return FALSE;
+    *n = (gsize)fact->n_values;
+    memcpy(values, ints, *n * sizeof *values);
+    return TRUE;
+}

@@ -412,6 +412,63 @@ void ifm_model_builder_ints(IfmModelBuilder *builder, gsize node, const char *at
     added->ints = g_memdup2(values, n * sizeof *values);
 }
 
+/* --- copies of parts of another model ------------------------------------------------------------------------------- */
+
+/* copy_message: By way of its bytes: protobuf-c has no copy. */
+static void *copy_message(const void *message)
+{
+    const ProtobufCMessage *from = message;
+    gsize size = protobuf_c_message_get_packed_size(from);
+    g_autofree guint8 *bytes = g_malloc(MAX(size, 1));
+    protobuf_c_message_pack(from, bytes);
+    return protobuf_c_message_unpack(from->descriptor, NULL, size, bytes);
+}
+
+gsize ifm_model_builder_copy_node(IfmModelBuilder *builder, const IfmNode *node)
+{
+    Onnx__GraphProto *graph = builder->proto->graph;
+    append(&graph->node, &graph->n_node, copy_message(node->proto));
+    return graph->n_node - 1;
+}
+
+void ifm_model_builder_copy_weight(IfmModelBuilder *builder, const IfmModel *model, const char *name)
+{
+    const IfmInitializer *weight = g_hash_table_lookup(model->initializers, name);
+    Onnx__GraphProto *graph = builder->proto->graph;
+    if (weight == NULL)
+        fail(builder, "weight '%s': %s has none of that name", name, ifm_model_name(model));
+    else if (weight->has_tensor)
+        ifm_model_builder_weight(builder, name, &weight->tensor);
+    else
+        append(&graph->initializer, &graph->n_initializer, copy_message(weight->proto));
+}
+
+void ifm_model_builder_copy_context(IfmModelBuilder *builder, const IfmModel *model)
+{
+    Onnx__ModelProto *to = builder->proto, *from = model->proto;
+    for (gsize i = 0; i < from->n_opset_import; i++)
+    {
+        const char *domain = from->opset_import[i]->domain;
+        if (domain != NULL && *domain != '\0' && !g_str_equal(domain, "ai.onnx"))
+            append(&to->opset_import, &to->n_opset_import, copy_message(from->opset_import[i]));
+    }
+    for (gsize i = 0; i < from->n_functions; i++)
+        append(&to->functions, &to->n_functions, copy_message(from->functions[i]));
+}
+
+void ifm_model_builder_node_output(IfmModelBuilder *builder, gsize node, gsize index, const char *name)
+{
+    Onnx__NodeProto *proto = node < builder->proto->graph->n_node ? builder->proto->graph->node[node] : NULL;
+    if (proto == NULL || proto->n_output > index)
+    {
+        fail(builder, "output '%s': node %" G_GSIZE_FORMAT " is none or has that output", name, node);
+        return;
+    }
+    while (proto->n_output < index)
+        append(&proto->output, &proto->n_output, g_strdup(""));
+    append(&proto->output, &proto->n_output, g_strdup(name));
+}
+
 /* --- finishing ------------------------------------------------------------------------------------------------------ */
 
 static GBytes *pack(IfmModelBuilder *builder)

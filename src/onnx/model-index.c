@@ -150,6 +150,17 @@ gboolean ifm_model_initializer(const IfmModel *model, const char *name, IfmTenso
     return TRUE;
 }
 
+gsize ifm_model_n_initializers(const IfmModel *model)
+{
+    return model->proto->graph->n_initializer;
+}
+
+const char *ifm_model_initializer_name(const IfmModel *model, gsize index)
+{
+    g_assert(index < model->proto->graph->n_initializer);
+    return model->proto->graph->initializer[index]->name;
+}
+
 /* n_floats: elements of a weight, 0 where they are no floating-point numbers. */
 static gint64 n_floats(const Onnx__TensorProto *weight)
 {
