@@ -125,6 +125,16 @@ gboolean ifm_ov_set_output(IfmRequest *request, gsize port, const IfmTensor *ten
     return set_port(request, native, tensor, error);
 }
 
+/* shape_of: The C API calls the shape of a scalar, which has no dimensions, an invalid parameter. */
+static gboolean shape_of(IfmRequest *request, const ov_tensor_t *tensor, ov_shape_t *shape, GError **error)
+{
+    ov_status_e status = api_of(request)->ov_tensor_get_shape(tensor, shape);
+    if (status != INVALID_C_PARAM)
+        return check(request, status, error);
+    *shape = (ov_shape_t){ 0 };
+    return TRUE;
+}
+
 gboolean ifm_ov_output(IfmRequest *request, gsize port, IfmTensor *tensor, GError **error)
 {
     OvRequest *self = self_of(request);
@@ -138,12 +148,13 @@ gboolean ifm_ov_output(IfmRequest *request, gsize port, IfmTensor *tensor, GErro
                api->ov_infer_request_get_tensor_by_const_port(self->request,
                                                               compiled_of(request)->output_ports->pdata[port], native),
                error) ||
-        !check(request, api->ov_tensor_get_shape(*native, &shape), error))
+        !shape_of(request, *native, &shape, error))
         return FALSE;
     gboolean ok = check(request, api->ov_tensor_get_element_type(*native, &type), error) &&
                   check(request, api->ov_tensor_data(*native, &data), error) &&
                   ifm_tensor_wrap(tensor, ifm_ov_dtype(type), (int)shape.rank, shape.dims, data, error);
-    api->ov_shape_free(&shape);
+    if (shape.dims != NULL)
+        api->ov_shape_free(&shape);
     return ok;
 }
 

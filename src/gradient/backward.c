@@ -1,0 +1,305 @@
+/* The engine: which tensors a gradient goes through, the forward nodes, then the backward ones, last first. */
+#include <stdarg.h>
+#include <string.h>
+
+#include "backward.h"
+
+/* --- the node in hand ------------------------------------------------------------------------------------------------- */
+
+const char *ifm_back_input(const IfmBack *back, gsize index)
+{
+    return index < back->node->n_inputs && *back->node->inputs[index] != '\0' ? back->node->inputs[index] : NULL;
+}
+
+const char *ifm_back_output(const IfmBack *back, gsize index)
+{
+    return index < back->node->n_outputs && *back->node->outputs[index] != '\0' ? back->node->outputs[index] : NULL;
+}
+
+gboolean ifm_back_wants(const IfmBack *back, gsize input)
+{
+    const char *name = ifm_back_input(back, input);
+    return name != NULL && g_hash_table_contains(back->reached, name);
+}
+
+const char *ifm_back_gradient(const IfmBack *back, gsize output)
+{
+    const char *name = ifm_back_output(back, output);
+    return name != NULL ? g_hash_table_lookup(back->gradients, name) : NULL;
+}
+
+void ifm_back_give(IfmBack *back, gsize input, const char *gradient)
+{
+    if (!ifm_back_wants(back, input))
+        return;
+    const char *name = back->node->inputs[input], *so_far = g_hash_table_lookup(back->gradients, name);
+    if (so_far != NULL)
+        gradient = ifm_back_add(back, so_far, gradient);
+    g_hash_table_insert(back->gradients, (gpointer)name, (gpointer)gradient);
+}
+
+void ifm_back_give_sum(IfmBack *back, gsize input, const char *gradient, const char *from)
+{
+    if (ifm_back_wants(back, input))
+        ifm_back_give(back, input, ifm_back_sum_to(back, gradient, from, back->node->inputs[input]));
+}
+
+/* place_of: "node NAME (OP)": the node in hand as messages call it. */
+static char *place_of(const IfmBack *back)
+{
+    if (*back->node->name != '\0')
+        return g_strdup_printf("node '%s' (%s)", back->node->name, back->node->op_type);
+    return g_strdup_printf("node %" G_GSIZE_FORMAT " (%s)", back->node_index, back->node->op_type);
+}
+
+void ifm_back_fail(IfmBack *back, const char *format, ...)
+{
+    if (back->error != NULL)
+        return;
+    va_list arguments;
+    va_start(arguments, format);
+    g_autofree char *message = g_strdup_vprintf(format, arguments);
+    va_end(arguments);
+    g_autofree char *place = back->node != NULL ? place_of(back) : g_strdup("the loss");
+    back->error = g_error_new(IFM_ERROR, IFM_ERROR_UNSUPPORTED, "%s: %s: %s", ifm_model_name(back->model), place, message);
+}
+
+static char *kept_key(const IfmBack *back, const char *key)
+{
+    return g_strdup_printf("%" G_GSIZE_FORMAT " %s", back->node_index, key);
+}
+
+void ifm_back_keep(IfmBack *back, const char *key, const char *tensor)
+{
+    g_hash_table_insert(back->kept, kept_key(back, key), (gpointer)tensor);
+}
+
+const char *ifm_back_kept(const IfmBack *back, const char *key)
+{
+    g_autofree char *whole = kept_key(back, key);
+    return g_hash_table_lookup(back->kept, whole);
+}
+
+static void take_node(IfmBack *back, gsize index)
+{
+    back->node = ifm_model_node(back->model, index);
+    back->node_index = index;
+    back->is_live = FALSE;
+    for (gsize i = 0; i < back->node->n_outputs; i++)
+        back->is_live = back->is_live || g_hash_table_contains(back->live, back->node->outputs[i]);
+}
+
+/* --- which tensors ---------------------------------------------------------------------------------------------------- */
+
+gboolean ifm_back_is_float(IfmDtype dtype)
+{
+    return dtype == IFM_DTYPE_F32 || dtype == IFM_DTYPE_F64 || dtype == IFM_DTYPE_F16 || dtype == IFM_DTYPE_BF16;
+}
+
+/* has_zero_gradient: whether its outputs stay as they are where its inputs change a little. */
+static gboolean has_zero_gradient(const IfmNode *node)
+{
+    const IfmGradientRule *row = ifm_gradient_rule_find(node);
+    return row != NULL && row->rule == NULL;
+}
+
+/* may_carry: integers and booleans have no gradient; what is of a type that nobody knows may have one. */
+static gboolean may_carry(const IfmBack *back, const char *tensor)
+{
+    IfmBackShape shape;
+    return *tensor != '\0' && (!ifm_back_facts_shape(back->facts, tensor, &shape) || ifm_back_is_float(shape.dtype));
+}
+
+static gboolean reads_reached(const IfmBack *back, const IfmNode *node)
+{
+    for (gsize i = 0; i < node->n_inputs; i++)
+        if (g_hash_table_contains(back->reached, node->inputs[i]))
+            return TRUE;
+    return FALSE;
+}
+
+/* reach: From what is differentiated by, forwards. What a node's subgraphs read counts too, so that none is skipped. */
+static void reach(IfmBack *back)
+{
+    g_autoptr(GHashTable) capturing = g_hash_table_new(NULL, NULL);
+    GHashTableIter iterator;
+    gpointer tensor;
+    g_autoptr(GPtrArray) start = g_ptr_array_new();
+    g_hash_table_iter_init(&iterator, back->reached);
+    while (g_hash_table_iter_next(&iterator, &tensor, NULL))
+        g_ptr_array_add(start, tensor);
+    for (gsize i = 0; i < ifm_model_n_nodes(back->model); i++)
+    {
+        const IfmNode *node = ifm_model_node(back->model, i);
+        gboolean reads = reads_reached(back, node) || g_hash_table_contains(capturing, GSIZE_TO_POINTER(i));
+        for (gsize k = 0; k < node->n_outputs && reads && !has_zero_gradient(node); k++)
+            if (may_carry(back, node->outputs[k]))
+            {
+                g_hash_table_add(back->reached, (gpointer)node->outputs[k]);
+                g_ptr_array_add(start, (gpointer)node->outputs[k]);
+            }
+        for (; start->len > 0; g_ptr_array_set_size(start, (int)start->len - 1))
+        {
+            const GArray *readers = ifm_model_consumers(back->model, g_ptr_array_index(start, start->len - 1));
+            for (guint k = 0; readers != NULL && k < readers->len; k++)
+                g_hash_table_add(capturing, GSIZE_TO_POINTER(g_array_index(readers, gsize, k)));
+        }
+    }
+}
+
+/* follow_back: From the loss's output backwards, through what is reached. */
+static gboolean follow_back(IfmBack *back, const char *output)
+{
+    if (g_hash_table_contains(back->reached, output))
+        g_hash_table_add(back->live, (gpointer)output);
+    for (gsize i = ifm_model_n_nodes(back->model); i-- > 0 && back->error == NULL;)
+    {
+        take_node(back, i);
+        if (!back->is_live)
+            continue;
+        if (ifm_gradient_rule_find(back->node) == NULL)
+            ifm_back_fail(back, "no gradient rule");
+        for (gsize k = 0; k < back->node->n_inputs; k++)
+            if (g_hash_table_contains(back->reached, back->node->inputs[k]))
+                g_hash_table_add(back->live, (gpointer)back->node->inputs[k]);
+    }
+    return back->error == NULL;
+}
+
+/* --- the forward nodes ------------------------------------------------------------------------------------------------ */
+
+/* is_needed: whether what is @wanted needs one of the node's outputs. */
+static gboolean is_needed(const IfmBack *back, const IfmNode *node, const gboolean *needed)
+{
+    for (gsize i = 0; i < node->n_outputs; i++)
+    {
+        const GArray *readers = ifm_model_consumers(back->model, node->outputs[i]);
+        if (g_hash_table_contains(back->wanted, node->outputs[i]))
+            return TRUE;
+        for (guint k = 0; readers != NULL && k < readers->len; k++)
+            if (needed[g_array_index(readers, gsize, k)])
+                return TRUE;
+    }
+    return FALSE;
+}
+
+static void copy_weights(IfmBack *back, const gboolean *needed, GHashTable *inputs)
+{
+    for (gsize i = 0; i < ifm_model_n_initializers(back->model); i++)
+    {
+        const char *name = ifm_model_initializer_name(back->model, i);
+        const GArray *readers = ifm_model_consumers(back->model, name);
+        gboolean is_read = g_hash_table_contains(back->wanted, name);
+        for (guint k = 0; readers != NULL && k < readers->len; k++)
+            is_read = is_read || needed[g_array_index(readers, gsize, k)];
+        if (is_read && !g_hash_table_contains(inputs, name))
+            ifm_model_builder_copy_weight(back->builder, back->model, name);
+    }
+}
+
+void ifm_back_copy_forward(IfmBack *back, GHashTable *inputs)
+{
+    gsize n = ifm_model_n_nodes(back->model);
+    g_autofree gboolean *needed = g_new0(gboolean, n + 1);
+    for (gsize i = n; i-- > 0;)
+        needed[i] = is_needed(back, ifm_model_node(back->model, i), needed);
+    copy_weights(back, needed, inputs);
+    ifm_model_builder_copy_context(back->builder, back->model);
+    for (gsize i = 0; i < n && back->error == NULL; i++)
+    {
+        if (!needed[i])
+            continue;
+        take_node(back, i);
+        const IfmGradientRule *row = ifm_gradient_rule_find(back->node);
+        back->part = "forward";
+        if (row == NULL || row->forward == NULL || !row->forward(back))
+            back->last = ifm_model_builder_copy_node(back->builder, back->node);
+    }
+    back->node = NULL;
+}
+
+/* --- the backward nodes ----------------------------------------------------------------------------------------------- */
+
+gboolean ifm_back_follow(IfmBack *back, const char *output, GError **error)
+{
+    reach(back);
+    if (follow_back(back, output))
+        return TRUE;
+    g_propagate_error(error, g_steal_pointer(&back->error));
+    return FALSE;
+}
+
+void ifm_back_run_rules(IfmBack *back)
+{
+    back->part = "backward";
+    for (gsize i = ifm_model_n_nodes(back->model); i-- > 0 && back->error == NULL;)
+    {
+        take_node(back, i);
+        gboolean has_gradient = FALSE;
+        for (gsize k = 0; k < back->node->n_outputs; k++)
+            has_gradient = has_gradient || ifm_back_gradient(back, k) != NULL;
+        if (has_gradient && back->is_live)
+            ifm_gradient_rule_find(back->node)->rule(back);
+    }
+    back->node = NULL;
+}
+
+/* --- making and freeing one ------------------------------------------------------------------------------------------- */
+
+static void take_names(IfmBack *back)
+{
+    for (gsize i = 0; i < ifm_model_n_inputs(back->model); i++)
+        g_hash_table_add(back->taken, ifm_model_input(back->model, i)->name);
+    for (gsize i = 0; i < ifm_model_n_initializers(back->model); i++)
+        g_hash_table_add(back->taken, (gpointer)ifm_model_initializer_name(back->model, i));
+    for (gsize i = 0; i < ifm_model_n_nodes(back->model); i++)
+    {
+        const IfmNode *node = ifm_model_node(back->model, i);
+        g_hash_table_add(back->taken_nodes, (gpointer)node->name);
+        for (gsize k = 0; k < node->n_outputs; k++)
+            g_hash_table_add(back->taken, (gpointer)node->outputs[k]);
+    }
+}
+
+IfmBack *ifm_back_new(IfmModel *model, const char *suffix, GError **error)
+{
+    IfmBackFacts *facts = ifm_back_facts_new(model, error);
+    if (facts == NULL)
+        return NULL;
+    g_autofree char *name = g_strdup_printf("%s-%s", ifm_model_name(model), suffix);
+    IfmBack *back = g_new0(IfmBack, 1);
+    back->model = model;
+    back->facts = facts;
+    back->opset = MAX(ifm_model_opset(model), IFM_GRADIENT_OPSET);
+    back->builder = ifm_model_builder_new(name, back->opset);
+    back->strings = g_string_chunk_new(4096);
+    back->taken = g_hash_table_new(g_str_hash, g_str_equal);
+    back->taken_nodes = g_hash_table_new(g_str_hash, g_str_equal);
+    back->constants = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+    back->kept = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+    back->wanted = g_hash_table_new(g_str_hash, g_str_equal);
+    back->reached = g_hash_table_new(g_str_hash, g_str_equal);
+    back->live = g_hash_table_new(g_str_hash, g_str_equal);
+    back->gradients = g_hash_table_new(g_str_hash, g_str_equal);
+    take_names(back);
+    return back;
+}
+
+void ifm_back_free(IfmBack *back)
+{
+    if (back == NULL)
+        return;
+    g_hash_table_unref(back->taken);
+    g_hash_table_unref(back->taken_nodes);
+    g_hash_table_unref(back->constants);
+    g_hash_table_unref(back->kept);
+    g_hash_table_unref(back->wanted);
+    g_hash_table_unref(back->reached);
+    g_hash_table_unref(back->live);
+    g_hash_table_unref(back->gradients);
+    ifm_back_facts_free(back->facts);
+    ifm_model_builder_free(back->builder);
+    g_string_chunk_free(back->strings);
+    g_clear_error(&back->error);
+    g_free(back);
+}

@@ -1,0 +1,307 @@
+/* Rules of operators that work element by element. In comments g is the gradient of the output y. */
+#include <math.h>
+
+#include "gradient-private.h"
+
+typedef struct
+{
+    const char *g, *x, *y;
+    IfmDtype dtype;
+} Unary;
+
+static Unary unary(IfmBack *back)
+{
+    Unary of = { ifm_back_gradient(back, 0), ifm_back_input(back, 0), ifm_back_output(back, 0), IFM_DTYPE_F32 };
+    of.dtype = ifm_back_dtype(back, of.y);
+    return of;
+}
+
+/* times: g * factor */
+static void times(IfmBack *back, const Unary *of, const char *factor)
+{
+    ifm_back_give(back, 0, ifm_back_mul(back, of->g, factor));
+}
+
+static const char *scaled(IfmBack *back, const Unary *of, double factor, const char *value)
+{
+    return ifm_back_mul(back, value, ifm_back_scalar(back, of->dtype, factor));
+}
+
+static const char *squared(IfmBack *back, const char *value)
+{
+    return ifm_back_mul(back, value, value);
+}
+
+/* one_minus: 1 - value */
+static const char *one_minus(IfmBack *back, const Unary *of, const char *value)
+{
+    return ifm_back_sub(back, ifm_back_scalar(back, of->dtype, 1), value);
+}
+
+static const char *apply(IfmBack *back, const char *op_type, const char *value)
+{
+    return ifm_back_op(back, op_type, value, NULL);
+}
+
+/* where: condition of two numbers, as 1 or 0 */
+static const char *is(IfmBack *back, const Unary *of, const char *a, const char *comparison, const char *b)
+{
+    return ifm_back_cast(back, ifm_back_op(back, comparison, a, b, NULL), of->dtype);
+}
+
+IFM_GRADIENT_RULE(identity)
+{
+    ifm_back_give(back, 0, ifm_back_gradient(back, 0));
+}
+
+/* With a mask drawn inside, the gradient would need that mask: engines do not run it in training. */
+IFM_GRADIENT_RULE(dropout)
+{
+    gint64 training = 0;
+    gsize n;
+    const char *mode = ifm_back_input(back, 2);
+    if (mode != NULL && (!ifm_back_known_ints(back, mode, &training, &n) || training != 0))
+        ifm_back_fail(back, "training_mode: no gradient rule; a mask that is an input, and Mul, has one");
+    else
+        ifm_gradient_identity(back);
+}
+
+IFM_GRADIENT_RULE(cast)
+{
+    if (ifm_back_wants(back, 0))
+        ifm_back_give(back, 0,
+                      ifm_back_cast(back, ifm_back_gradient(back, 0), ifm_back_dtype(back, ifm_back_input(back, 0))));
+}
+
+IFM_GRADIENT_RULE(neg)
+{
+    ifm_back_give(back, 0, apply(back, "Neg", ifm_back_gradient(back, 0)));
+}
+
+/* g sign(x) */
+IFM_GRADIENT_RULE(abs)
+{
+    Unary of = unary(back);
+    times(back, &of, apply(back, "Sign", of.x));
+}
+
+/* g sign(y): y is 0 or above. A comparison and a Where take engines more passes over memory. */
+IFM_GRADIENT_RULE(relu)
+{
+    Unary of = unary(back);
+    times(back, &of, apply(back, "Sign", of.y));
+}
+
+/* g (alpha + (1 - alpha) [x > 0]) */
+IFM_GRADIENT_RULE(leaky_relu)
+{
+    Unary of = unary(back);
+    double alpha = ifm_node_float(back->node, "alpha", 0.01);
+    const char *above = is(back, &of, of.x, "Greater", ifm_back_scalar(back, of.dtype, 0));
+    times(back, &of, ifm_back_add(back, scaled(back, &of, 1 - alpha, above), ifm_back_scalar(back, of.dtype, alpha)));
+}
+
+/* g where x > 0, else g (y + alpha) */
+IFM_GRADIENT_RULE(elu)
+{
+    Unary of = unary(back);
+    const char *zero = ifm_back_scalar(back, of.dtype, 0);
+    const char *below = ifm_back_add(back, of.y, ifm_back_scalar(back, of.dtype, ifm_node_float(back->node, "alpha", 1)));
+    const char *above = ifm_back_op(back, "Greater", of.x, zero, NULL);
+    times(back, &of, ifm_back_op(back, "Where", above, ifm_back_scalar(back, of.dtype, 1), below, NULL));
+}
+
+/* g [low <= x <= high] */
+IFM_GRADIENT_RULE(clip)
+{
+    Unary of = unary(back);
+    const char *low = ifm_back_input(back, 1), *high = ifm_back_input(back, 2), *gradient = of.g;
+    if (low != NULL)
+        gradient = ifm_back_mul(back, gradient, is(back, &of, of.x, "GreaterOrEqual", low));
+    if (high != NULL)
+        gradient = ifm_back_mul(back, gradient, is(back, &of, of.x, "LessOrEqual", high));
+    ifm_back_give(back, 0, gradient);
+}
+
+/* g y (1 - y) */
+IFM_GRADIENT_RULE(sigmoid)
+{
+    Unary of = unary(back);
+    times(back, &of, ifm_back_mul(back, of.y, one_minus(back, &of, of.y)));
+}
+
+/* g sigmoid(x) */
+IFM_GRADIENT_RULE(softplus)
+{
+    Unary of = unary(back);
+    times(back, &of, apply(back, "Sigmoid", of.x));
+}
+
+/* g (1 - y^2) */
+IFM_GRADIENT_RULE(tanh)
+{
+    Unary of = unary(back);
+    times(back, &of, one_minus(back, &of, squared(back, of.y)));
+}
+
+IFM_GRADIENT_RULE(exp)
+{
+    Unary of = unary(back);
+    times(back, &of, of.y);
+}
+
+IFM_GRADIENT_RULE(log)
+{
+    Unary of = unary(back);
+    ifm_back_give(back, 0, ifm_back_div(back, of.g, of.x));
+}
+
+/* g / (2 y) */
+IFM_GRADIENT_RULE(sqrt)
+{
+    Unary of = unary(back);
+    ifm_back_give(back, 0, ifm_back_div(back, of.g, scaled(back, &of, 2, of.y)));
+}
+
+/* -g y^2 */
+IFM_GRADIENT_RULE(reciprocal)
+{
+    Unary of = unary(back);
+    times(back, &of, apply(back, "Neg", squared(back, of.y)));
+}
+
+IFM_GRADIENT_RULE(sin)
+{
+    Unary of = unary(back);
+    times(back, &of, apply(back, "Cos", of.x));
+}
+
+IFM_GRADIENT_RULE(cos)
+{
+    Unary of = unary(back);
+    times(back, &of, apply(back, "Neg", apply(back, "Sin", of.x)));
+}
+
+/* g 2 / sqrt(pi) exp(-x^2) */
+IFM_GRADIENT_RULE(erf)
+{
+    Unary of = unary(back);
+    const char *bell = apply(back, "Exp", apply(back, "Neg", squared(back, of.x)));
+    times(back, &of, scaled(back, &of, 2 / sqrt(G_PI), bell));
+}
+
+/* y = x P(x), P the normal distribution: g (P(x) + x p(x)) */
+static void gelu_exact(IfmBack *back, const Unary *of)
+{
+    const char *erf = apply(back, "Erf", scaled(back, of, sqrt(0.5), of->x));
+    const char *below = ifm_back_add(back, scaled(back, of, 0.5, erf), ifm_back_scalar(back, of->dtype, 0.5));
+    const char *bell = apply(back, "Exp", scaled(back, of, -0.5, squared(back, of->x)));
+    const char *slope = ifm_back_mul(back, of->x, scaled(back, of, 1 / sqrt(2 * G_PI), bell));
+    times(back, of, ifm_back_add(back, below, slope));
+}
+
+/* y = x (1 + t) / 2, t = tanh(u), u = sqrt(2 / pi) (x + 0.044715 x^3): g ((1 + t) + x (1 - t^2) u') / 2 */
+static void gelu_tanh(IfmBack *back, const Unary *of)
+{
+    const double root = sqrt(2 / G_PI), cubic = 0.044715;
+    const char *square = squared(back, of->x), *one = ifm_back_scalar(back, of->dtype, 1);
+    const char *inner = ifm_back_add(back, scaled(back, of, root * cubic, square), ifm_back_scalar(back, of->dtype, root));
+    const char *t = apply(back, "Tanh", ifm_back_mul(back, of->x, inner));
+    const char *du = ifm_back_add(back, scaled(back, of, 3 * root * cubic, square), ifm_back_scalar(back, of->dtype, root));
+    const char *slope = ifm_back_mul(back, ifm_back_mul(back, of->x, du), one_minus(back, of, squared(back, t)));
+    times(back, of, scaled(back, of, 0.5, ifm_back_add(back, ifm_back_add(back, one, t), slope)));
+}
+
+IFM_GRADIENT_RULE(gelu)
+{
+    Unary of = unary(back);
+    if (g_str_equal(ifm_node_string(back->node, "approximate", "none"), "tanh"))
+        gelu_tanh(back, &of);
+    else
+        gelu_exact(back, &of);
+}
+
+/* --- of several inputs, broadcast to each other -------------------------------------------------------------------------
+ */
+
+IFM_GRADIENT_RULE(add)
+{
+    for (gsize i = 0; i < back->node->n_inputs; i++)
+        ifm_back_give_sum(back, i, ifm_back_gradient(back, 0), ifm_back_output(back, 0));
+}
+
+IFM_GRADIENT_RULE(sub)
+{
+    const char *g = ifm_back_gradient(back, 0), *y = ifm_back_output(back, 0);
+    ifm_back_give_sum(back, 0, g, y);
+    if (ifm_back_wants(back, 1)) /* summed first: that may be less to negate */
+        ifm_back_give(back, 1, apply(back, "Neg", ifm_back_sum_to(back, g, y, ifm_back_input(back, 1))));
+}
+
+IFM_GRADIENT_RULE(mul)
+{
+    const char *g = ifm_back_gradient(back, 0), *y = ifm_back_output(back, 0);
+    for (gsize i = 0; i < 2; i++)
+        if (ifm_back_wants(back, i))
+            ifm_back_give_sum(back, i, ifm_back_mul(back, g, ifm_back_input(back, 1 - i)), y);
+}
+
+/* g / b and -(g / b) y */
+IFM_GRADIENT_RULE(div)
+{
+    const char *y = ifm_back_output(back, 0);
+    const char *share = ifm_back_div(back, ifm_back_gradient(back, 0), ifm_back_input(back, 1));
+    ifm_back_give_sum(back, 0, share, y);
+    if (ifm_back_wants(back, 1))
+        ifm_back_give_sum(back, 1, apply(back, "Neg", ifm_back_mul(back, share, y)), y);
+}
+
+/* g b a^(b - 1) and g y log(a); the latter 0 where a is 0 or less */
+IFM_GRADIENT_RULE(pow)
+{
+    Unary of = unary(back);
+    const char *b = ifm_back_input(back, 1), *exponent = b;
+    if (ifm_back_dtype(back, b) != of.dtype)
+        exponent = ifm_back_cast(back, b, of.dtype);
+    if (ifm_back_wants(back, 0))
+    {
+        const char *less = ifm_back_sub(back, exponent, ifm_back_scalar(back, of.dtype, 1));
+        const char *slope = ifm_back_mul(back, exponent, ifm_back_op(back, "Pow", of.x, less, NULL));
+        ifm_back_give_sum(back, 0, ifm_back_mul(back, of.g, slope), of.y);
+    }
+    if (ifm_back_wants(back, 1))
+    {
+        const char *above = ifm_back_op(back, "Greater", of.x, ifm_back_scalar(back, of.dtype, 0), NULL);
+        const char *safe = ifm_back_op(back, "Where", above, of.x, ifm_back_scalar(back, of.dtype, 1), NULL);
+        const char *slope = ifm_back_mul(back, of.y, apply(back, "Log", safe));
+        ifm_back_give_sum(back, 1, ifm_back_mul(back, of.g, slope), of.y);
+    }
+}
+
+/* Max, Min: to the inputs that are the extreme, in equal shares */
+IFM_GRADIENT_RULE(extremes)
+{
+    Unary of = unary(back);
+    g_autoptr(GPtrArray) hits = g_ptr_array_new();
+    const char *n_hits = NULL;
+    for (gsize i = 0; i < back->node->n_inputs; i++)
+    {
+        const char *hit = is(back, &of, back->node->inputs[i], "Equal", of.y);
+        n_hits = n_hits != NULL ? ifm_back_add(back, n_hits, hit) : hit;
+        g_ptr_array_add(hits, (gpointer)hit);
+    }
+    const char *share = ifm_back_div(back, of.g, n_hits);
+    for (gsize i = 0; i < back->node->n_inputs; i++)
+        if (ifm_back_wants(back, i))
+            ifm_back_give_sum(back, i, ifm_back_mul(back, share, g_ptr_array_index(hits, i)), of.y);
+}
+
+IFM_GRADIENT_RULE(where)
+{
+    const char *g = ifm_back_gradient(back, 0), *y = ifm_back_output(back, 0);
+    const char *zero = ifm_back_scalar(back, ifm_back_dtype(back, y), 0), *condition = ifm_back_input(back, 0);
+    if (ifm_back_wants(back, 1))
+        ifm_back_give_sum(back, 1, ifm_back_op(back, "Where", condition, g, zero, NULL), y);
+    if (ifm_back_wants(back, 2))
+        ifm_back_give_sum(back, 2, ifm_back_op(back, "Where", condition, zero, g, NULL), y);
+}

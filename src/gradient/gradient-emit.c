@@ -1,0 +1,276 @@
+/* Emitting nodes and constants. */
+#include <stdarg.h>
+#include <string.h>
+
+#include "gradient-private.h"
+
+/* new_name: "PART.NODE.WHAT", with a number behind it where that is taken. */
+static const char *new_name(IfmBack *back, GHashTable *taken, const char *what)
+{
+    g_autoptr(GString) name = g_string_new(back->part);
+    if (back->node != NULL && *back->node->name != '\0')
+        g_string_append_printf(name, ".%s", back->node->name);
+    else if (back->node != NULL)
+        g_string_append_printf(name, ".node%" G_GSIZE_FORMAT, back->node_index);
+    g_string_append_printf(name, ".%s", what);
+    gsize length = name->len;
+    for (int i = 2; g_hash_table_contains(taken, name->str); i++)
+    {
+        g_string_truncate(name, length);
+        g_string_append_printf(name, ".%d", i);
+    }
+    char *kept = g_string_chunk_insert(back->strings, name->str);
+    g_hash_table_add(taken, kept);
+    return kept;
+}
+
+const char *ifm_back_op_list(IfmBack *back, const char *output, const char *op_type, const GPtrArray *inputs)
+{
+    g_autoptr(GPtrArray) ended = g_ptr_array_new();
+    for (guint i = 0; i < inputs->len; i++)
+        g_ptr_array_add(ended, g_ptr_array_index(inputs, i));
+    g_ptr_array_add(ended, NULL);
+    const char *name = new_name(back, back->taken_nodes, op_type);
+    if (output == NULL)
+        output = new_name(back, back->taken, op_type);
+    back->last = ifm_model_builder_node(back->builder, op_type, name, (const char *const *)ended->pdata,
+                                        (const char *const[]){ output, NULL });
+    return output;
+}
+
+static const char *op_va(IfmBack *back, const char *output, const char *op_type, va_list inputs)
+{
+    g_autoptr(GPtrArray) list = g_ptr_array_new();
+    for (const char *input = va_arg(inputs, const char *); input != NULL; input = va_arg(inputs, const char *))
+        g_ptr_array_add(list, (gpointer)input);
+    return ifm_back_op_list(back, output, op_type, list);
+}
+
+const char *ifm_back_op(IfmBack *back, const char *op_type, ...)
+{
+    va_list inputs;
+    va_start(inputs, op_type);
+    const char *output = op_va(back, NULL, op_type, inputs);
+    va_end(inputs);
+    return output;
+}
+
+const char *ifm_back_op_to(IfmBack *back, const char *output, const char *op_type, ...)
+{
+    va_list inputs;
+    va_start(inputs, op_type);
+    op_va(back, output, op_type, inputs);
+    va_end(inputs);
+    return output;
+}
+
+const char *ifm_back_more(IfmBack *back, gsize index)
+{
+    const char *output = new_name(back, back->taken, "more");
+    ifm_model_builder_node_output(back->builder, back->last, index, output);
+    return output;
+}
+
+void ifm_back_int(IfmBack *back, const char *attribute, gint64 value)
+{
+    ifm_model_builder_int(back->builder, back->last, attribute, value);
+}
+
+void ifm_back_ints(IfmBack *back, const char *attribute, const gint64 *values, gsize n)
+{
+    ifm_model_builder_ints(back->builder, back->last, attribute, values, n);
+}
+
+void ifm_back_float(IfmBack *back, const char *attribute, double value)
+{
+    ifm_model_builder_float(back->builder, back->last, attribute, value);
+}
+
+/* --- constants -------------------------------------------------------------------------------------------------------- */
+
+/* constant: A weight of these bytes, one for all that ask for it. */
+static const char *constant(IfmBack *back, const IfmTensor *tensor)
+{
+    g_autofree char *shape = ifm_shape_to_string(tensor->rank, tensor->shape);
+    g_autofree char *digest = g_compute_checksum_for_data(G_CHECKSUM_SHA256, tensor->data, tensor->size_bytes);
+    g_autofree char *key = g_strdup_printf("%s %s %s", ifm_dtype_name(tensor->dtype), shape, digest);
+    const char *name = g_hash_table_lookup(back->constants, key);
+    if (name != NULL)
+        return name;
+    const IfmNode *node = back->node;
+    back->node = NULL; /* shared: it is no node's own */
+    name = new_name(back, back->taken, "constant");
+    back->node = node;
+    ifm_model_builder_weight(back->builder, name, tensor);
+    g_hash_table_insert(back->constants, g_steal_pointer(&key), (gpointer)name);
+    return name;
+}
+
+const char *ifm_back_values(IfmBack *back, IfmDtype dtype, int rank, const gint64 *shape, const double *values)
+{
+    g_auto(IfmTensor) tensor = IFM_TENSOR_INIT;
+    g_autoptr(GError) error = NULL;
+    if (!ifm_tensor_init(&tensor, dtype == IFM_DTYPE_F64 ? dtype : IFM_DTYPE_F32, rank, shape, &error))
+    {
+        ifm_back_fail(back, "%s", error->message);
+        return "";
+    }
+    for (gint64 i = 0; i < ifm_tensor_n_elements(&tensor); i++)
+        if (dtype == IFM_DTYPE_F64)
+            ((double *)tensor.data)[i] = values[i];
+        else
+            ((float *)tensor.data)[i] = (float)values[i];
+    const char *name = constant(back, &tensor);
+    return tensor.dtype == dtype ? name : ifm_back_cast(back, name, dtype);
+}
+
+const char *ifm_back_scalar(IfmBack *back, IfmDtype dtype, double value)
+{
+    return ifm_back_values(back, dtype, 0, NULL, &value);
+}
+
+const char *ifm_back_list(IfmBack *back, const gint64 *values, gsize n)
+{
+    gint64 none = 0, shape = (gint64)n;
+    IfmTensor tensor;
+    gboolean ok = ifm_tensor_wrap(&tensor, IFM_DTYPE_I64, 1, &shape, n > 0 ? (gpointer)values : &none, NULL);
+    g_assert(ok);
+    return constant(back, &tensor);
+}
+
+const char *ifm_back_number(IfmBack *back, gint64 value)
+{
+    return ifm_back_list(back, &value, 1);
+}
+
+/* --- shapes ----------------------------------------------------------------------------------------------------------- */
+
+static int n_free(const IfmBackShape *shape)
+{
+    int n = 0;
+    for (int i = 0; i < shape->rank; i++)
+        n += shape->dims[i] < 0;
+    return n;
+}
+
+const char *ifm_back_shape_of(IfmBack *back, const char *tensor)
+{
+    IfmBackShape shape;
+    if (ifm_back_shape(back, tensor, &shape) && n_free(&shape) == 0)
+        return ifm_back_list(back, shape.dims, (gsize)shape.rank);
+    g_autofree char *key = g_strdup_printf("shape of %s", tensor);
+    const char *name = g_hash_table_lookup(back->constants, key);
+    if (name == NULL)
+    {
+        name = ifm_back_op(back, "Shape", tensor, NULL);
+        g_hash_table_insert(back->constants, g_steal_pointer(&key), (gpointer)name);
+    }
+    return name;
+}
+
+const char *ifm_back_size_of(IfmBack *back, const char *tensor, int axis)
+{
+    IfmBackShape shape;
+    if (ifm_back_shape(back, tensor, &shape) && shape.dims[axis] >= 0)
+        return ifm_back_number(back, shape.dims[axis]);
+    return ifm_back_op(back, "Slice", ifm_back_shape_of(back, tensor), ifm_back_number(back, axis),
+                       ifm_back_number(back, axis + 1), NULL);
+}
+
+const char *ifm_back_reshape_dims(IfmBack *back, const char *value, const gint64 *dims, int rank)
+{
+    return ifm_back_op(back, "Reshape", value, ifm_back_list(back, dims, (gsize)rank), NULL);
+}
+
+const char *ifm_back_reshape(IfmBack *back, const char *value, const char *tensor)
+{
+    IfmBackShape shape;
+    /* one free dimension follows from the others, where none of them is 0 */
+    if (ifm_back_shape(back, tensor, &shape) && n_free(&shape) == 1)
+    {
+        gboolean has_zero = FALSE;
+        for (int i = 0; i < shape.rank; i++)
+            has_zero = has_zero || shape.dims[i] == 0;
+        if (!has_zero)
+            return ifm_back_reshape_dims(back, value, shape.dims, shape.rank);
+    }
+    return ifm_back_op(back, "Reshape", value, ifm_back_shape_of(back, tensor), NULL);
+}
+
+const char *ifm_back_expand(IfmBack *back, const char *value, const char *tensor)
+{
+    return ifm_back_op(back, "Expand", value, ifm_back_shape_of(back, tensor), NULL);
+}
+
+const char *ifm_back_cast(IfmBack *back, const char *value, IfmDtype to)
+{
+    const char *cast = ifm_back_op(back, "Cast", value, NULL);
+    ifm_back_int(back, "to", to);
+    return cast;
+}
+
+const char *ifm_back_zeros(IfmBack *back, const char *tensor)
+{
+    IfmDtype dtype = ifm_back_dtype(back, tensor);
+    const char *zeros = ifm_back_op(back, "ConstantOfShape", ifm_back_shape_of(back, tensor), NULL);
+    return dtype == IFM_DTYPE_F32 ? zeros : ifm_back_cast(back, zeros, dtype);
+}
+
+const char *ifm_back_transpose(IfmBack *back, const char *value, const int *order, int rank)
+{
+    gint64 permutation[IFM_MAX_RANK];
+    for (int i = 0; i < rank; i++)
+        permutation[i] = order[i];
+    const char *transposed = ifm_back_op(back, "Transpose", value, NULL);
+    ifm_back_ints(back, "perm", permutation, (gsize)rank);
+    return transposed;
+}
+
+/* --- sums ------------------------------------------------------------------------------------------------------------- */
+
+const char *ifm_back_sum(IfmBack *back, const char *value, const int *axes, int n, gboolean keep)
+{
+    gint64 list[IFM_MAX_RANK];
+    for (int i = 0; i < n; i++)
+        list[i] = axes[i];
+    if (n == 0)
+        return value;
+    const char *sum = ifm_back_op(back, "ReduceSum", value, ifm_back_list(back, list, (gsize)n), NULL);
+    ifm_back_int(back, "keepdims", keep);
+    return sum;
+}
+
+const char *ifm_back_sum_to(IfmBack *back, const char *value, const char *from, const char *to)
+{
+    IfmBackShape large, small;
+    int lead[IFM_MAX_RANK], inner[IFM_MAX_RANK], n_inner = 0;
+    if (!ifm_back_shape(back, from, &large) || !ifm_back_shape(back, to, &small))
+        return value;
+    int n_lead = large.rank - small.rank;
+    for (int i = 0; i < n_lead; i++)
+        lead[i] = i;
+    for (int i = 0; i < small.rank; i++)
+        if (small.dims[i] == 1 && large.dims[n_lead + i] != 1)
+            inner[n_inner++] = i;
+    value = ifm_back_sum(back, value, lead, n_lead, FALSE);
+    return ifm_back_sum(back, value, inner, n_inner, TRUE);
+}
+
+const char *ifm_back_count(IfmBack *back, IfmDtype dtype, const char *tensor, const int *axes, int n)
+{
+    IfmBackShape shape;
+    gint64 list[IFM_MAX_RANK], count = 1;
+    ifm_back_shape(back, tensor, &shape);
+    for (int i = 0; i < n; i++)
+    {
+        list[i] = axes[i];
+        count = count < 0 || shape.dims[axes[i]] < 0 ? -1 : count * shape.dims[axes[i]];
+    }
+    if (count >= 0)
+        return ifm_back_scalar(back, dtype, (double)count);
+    const char *sizes =
+        ifm_back_op(back, "Gather", ifm_back_shape_of(back, tensor), ifm_back_list(back, list, (gsize)n), NULL);
+    const char *product = ifm_back_op(back, "ReduceProd", sizes, NULL); /* over all axes, whatever the version */
+    ifm_back_int(back, "keepdims", 0);
+    return ifm_back_cast(back, product, dtype);
+}

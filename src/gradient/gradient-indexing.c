@@ -1,0 +1,153 @@
+/* Rules of what reads or writes by index. In comments g is the gradient of the output. */
+#include "gradient-private.h"
+
+static void add_reduction(IfmBack *back)
+{
+    ifm_model_builder_string(back->builder, back->last, "reduction", "add");
+}
+
+/* rotated: @axis moved to the front (@back_again: from the front to there), the others in their order. */
+static const char *rotated(IfmBack *back, const char *value, int rank, int axis, int n_moved, gboolean back_again)
+{
+    int order[IFM_MAX_RANK], inverse[IFM_MAX_RANK], n = 0;
+    if (axis == 0)
+        return value;
+    for (int i = 0; i < n_moved; i++)
+        order[n++] = axis + i;
+    for (int i = 0; i < rank; i++)
+        if (i < axis || i >= axis + n_moved)
+            order[n++] = i;
+    for (int i = 0; i < rank; i++)
+        inverse[order[i]] = i;
+    return ifm_back_transpose(back, value, back_again ? inverse : order, rank);
+}
+
+/* pad_single: where the index is one known number, g is put among zeros: nothing is scattered. */
+static gboolean pad_single(IfmBack *back, const IfmBackShape *x, int axis)
+{
+    gint64 index, pads[2 * IFM_MAX_RANK] = { 0 };
+    gsize n;
+    IfmBackShape shape;
+    const char *indices = ifm_back_input(back, 1), *g = ifm_back_gradient(back, 0);
+    if (x->dims[axis] < 0 || !ifm_back_shape(back, indices, &shape) || shape.rank > 1 ||
+        ifm_back_n_elements(&shape, 0, shape.rank) != 1 || !ifm_back_known_ints(back, indices, &index, &n))
+        return FALSE;
+    index += index < 0 ? x->dims[axis] : 0;
+    pads[axis] = index;
+    pads[x->rank + axis] = x->dims[axis] - 1 - index;
+    if (shape.rank == 0)
+        g = ifm_back_op(back, "Unsqueeze", g, ifm_back_number(back, axis), NULL);
+    ifm_back_give(back, 0, ifm_back_op(back, "Pad", g, ifm_back_list(back, pads, 2 * (gsize)x->rank), NULL));
+    return TRUE;
+}
+
+/* front_zeros: zeros of the input's shape with @axis in front. */
+static const char *front_zeros(IfmBack *back, const IfmBackShape *x, int axis)
+{
+    return rotated(back, ifm_back_zeros(back, ifm_back_input(back, 0)), x->rank, axis, 1, FALSE);
+}
+
+/*
+ * g added to the rows that were read. Rows as ScatterND, single numbers as ScatterElements: docs/stages.md has the figures.
+ * Another axis than the first is brought to the front.
+ */
+IFM_GRADIENT_RULE(gather)
+{
+    const char *indices = ifm_back_input(back, 1);
+    IfmBackShape x, of_indices, y;
+    if (!ifm_back_shape(back, ifm_back_input(back, 0), &x) || !ifm_back_shape(back, indices, &of_indices) ||
+        !ifm_back_shape(back, ifm_back_output(back, 0), &y))
+        return;
+    int axis = ifm_back_axis(back, 0, x.rank);
+    if (back->error != NULL || pad_single(back, &x, axis))
+        return;
+    const char *g = rotated(back, ifm_back_gradient(back, 0), y.rank, axis, of_indices.rank, FALSE);
+    const char *zeros = front_zeros(back, &x, axis), *sum;
+    if (x.rank == 1)
+    {
+        const char *flat_indices = ifm_back_reshape_dims(back, indices, (gint64[]){ -1 }, 1);
+        sum = ifm_back_op(back, "ScatterElements", zeros, flat_indices, ifm_back_reshape_dims(back, g, (gint64[]){ -1 }, 1),
+                          NULL);
+    }
+    else
+        sum = ifm_back_op(back, "ScatterND", zeros,
+                          ifm_back_op(back, "Unsqueeze", indices, ifm_back_number(back, -1), NULL), g, NULL);
+    add_reduction(back);
+    ifm_back_give(back, 0, rotated(back, sum, x.rank, axis, 1, TRUE));
+}
+
+IFM_GRADIENT_RULE(gather_elements)
+{
+    const char *zeros = ifm_back_zeros(back, ifm_back_input(back, 0));
+    const char *sum =
+        ifm_back_op(back, "ScatterElements", zeros, ifm_back_input(back, 1), ifm_back_gradient(back, 0), NULL);
+    ifm_back_int(back, "axis", ifm_node_int(back->node, "axis", 0));
+    add_reduction(back);
+    ifm_back_give(back, 0, sum);
+}
+
+IFM_GRADIENT_RULE(gather_nd)
+{
+    if (ifm_node_int(back->node, "batch_dims", 0) != 0)
+    {
+        ifm_back_fail(back, "batch_dims: no gradient rule");
+        return;
+    }
+    const char *zeros = ifm_back_zeros(back, ifm_back_input(back, 0));
+    const char *sum = ifm_back_op(back, "ScatterND", zeros, ifm_back_input(back, 1), ifm_back_gradient(back, 0), NULL);
+    add_reduction(back);
+    ifm_back_give(back, 0, sum);
+}
+
+/* adds: whether the node in hand adds; FALSE: it overwrites. Fails for what else it may do. */
+static gboolean adds(IfmBack *back)
+{
+    const char *reduction = ifm_node_string(back->node, "reduction", "none");
+    if (!g_str_equal(reduction, "none") && !g_str_equal(reduction, "add"))
+        ifm_back_fail(back, "reduction %s: no gradient rule", reduction);
+    return g_str_equal(reduction, "add");
+}
+
+/* Of the data: g, without what was overwritten; of the updates: g where they went (one index twice: the last one's). */
+IFM_GRADIENT_RULE(scatter_elements)
+{
+    const char *g = ifm_back_gradient(back, 0), *indices = ifm_back_input(back, 1);
+    gint64 axis = ifm_node_int(back->node, "axis", 0);
+    const char *data = g;
+    if (!adds(back) && ifm_back_wants(back, 0))
+    {
+        data = ifm_back_op(back, "ScatterElements", g, indices, ifm_back_zeros(back, ifm_back_input(back, 2)), NULL);
+        ifm_back_int(back, "axis", axis);
+    }
+    ifm_back_give(back, 0, data);
+    if (!ifm_back_wants(back, 2))
+        return;
+    const char *updates = ifm_back_op(back, "GatherElements", g, indices, NULL);
+    ifm_back_int(back, "axis", axis);
+    ifm_back_give(back, 2, updates);
+}
+
+/* rows_of: the rows that an index [.., 1] names: Gather, which engines do faster than GatherND. */
+static const char *rows_of(IfmBack *back, const char *g, const char *indices)
+{
+    IfmBackShape shape;
+    if (ifm_back_shape(back, indices, &shape) && shape.rank > 0 && shape.dims[shape.rank - 1] == 1)
+    {
+        const char *list = ifm_back_op(back, "Squeeze", indices, ifm_back_number(back, -1), NULL);
+        return ifm_back_op(back, "Gather", g, list, NULL);
+    }
+    return ifm_back_op(back, "GatherND", g, indices, NULL);
+}
+
+IFM_GRADIENT_RULE(scatter_nd)
+{
+    const char *g = ifm_back_gradient(back, 0), *indices = ifm_back_input(back, 1);
+    gboolean overwrites = !adds(back);
+    if (ifm_back_wants(back, 0))
+        ifm_back_give(back, 0,
+                      overwrites
+                          ? ifm_back_op(back, "ScatterND", g, indices, ifm_back_zeros(back, ifm_back_input(back, 2)), NULL)
+                          : g);
+    if (ifm_back_wants(back, 2))
+        ifm_back_give(back, 2, rows_of(back, g, indices));
+}

@@ -1,0 +1,269 @@
+/* Rules of what moves elements and does not change them. In comments g is the gradient of the output. */
+#include "gradient-private.h"
+
+/* Reshape, Flatten, Squeeze, Unsqueeze */
+IFM_GRADIENT_RULE(reshape)
+{
+    if (ifm_back_wants(back, 0))
+        ifm_back_give(back, 0, ifm_back_reshape(back, ifm_back_gradient(back, 0), ifm_back_input(back, 0)));
+}
+
+IFM_GRADIENT_RULE(transpose)
+{
+    IfmBackShape shape;
+    gsize n;
+    int inverse[IFM_MAX_RANK];
+    const gint64 *order = ifm_node_ints(back->node, "perm", &n);
+    if (!ifm_back_shape(back, ifm_back_input(back, 0), &shape))
+        return;
+    for (int i = 0; i < shape.rank; i++)
+        inverse[order != NULL ? order[i] : shape.rank - 1 - i] = i;
+    ifm_back_give(back, 0, ifm_back_transpose(back, ifm_back_gradient(back, 0), inverse, shape.rank));
+}
+
+IFM_GRADIENT_RULE(expand)
+{
+    ifm_back_give_sum(back, 0, ifm_back_gradient(back, 0), ifm_back_output(back, 0));
+}
+
+/* sizes_along: i64 [number of tensors]: each one's size on an axis. */
+static const char *sizes_along(IfmBack *back, const char *const *tensors, gsize n, int axis)
+{
+    g_autoptr(GPtrArray) sizes = g_ptr_array_new();
+    g_autoptr(GArray) known = g_array_new(FALSE, FALSE, sizeof(gint64));
+    for (gsize i = 0; i < n; i++)
+    {
+        IfmBackShape shape;
+        ifm_back_shape(back, tensors[i], &shape);
+        if (shape.rank > axis && shape.dims[axis] >= 0)
+            g_array_append_val(known, shape.dims[axis]);
+        g_ptr_array_add(sizes, (gpointer)tensors[i]);
+    }
+    if (known->len == n)
+        return ifm_back_list(back, (const gint64 *)known->data, n);
+    for (gsize i = 0; i < n; i++)
+        sizes->pdata[i] = (gpointer)ifm_back_size_of(back, tensors[i], axis);
+    const char *list = ifm_back_op_list(back, NULL, "Concat", sizes);
+    ifm_back_int(back, "axis", 0);
+    return list;
+}
+
+/* the parts of g */
+IFM_GRADIENT_RULE(concat)
+{
+    IfmBackShape shape;
+    gsize n = back->node->n_inputs;
+    if (!ifm_back_shape(back, ifm_back_output(back, 0), &shape))
+        return;
+    int axis = ifm_back_axis(back, 0, shape.rank);
+    if (n == 1)
+    {
+        ifm_back_give(back, 0, ifm_back_gradient(back, 0));
+        return;
+    }
+    g_autofree const char **parts = g_new(const char *, n);
+    const char *sizes = sizes_along(back, back->node->inputs, n, axis);
+    parts[0] = ifm_back_op(back, "Split", ifm_back_gradient(back, 0), sizes, NULL);
+    ifm_back_int(back, "axis", axis);
+    for (gsize i = 1; i < n; i++)
+        parts[i] = ifm_back_more(back, i);
+    for (gsize i = 0; i < n; i++)
+        ifm_back_give(back, i, parts[i]);
+}
+
+/* the parts' gradients put together, zeros for those that nobody used */
+IFM_GRADIENT_RULE(split)
+{
+    IfmBackShape shape;
+    g_autoptr(GPtrArray) parts = g_ptr_array_new();
+    if (!ifm_back_shape(back, ifm_back_input(back, 0), &shape))
+        return;
+    for (gsize i = 0; i < back->node->n_outputs; i++)
+    {
+        const char *part = ifm_back_gradient(back, i);
+        g_ptr_array_add(parts, (gpointer)(part != NULL ? part : ifm_back_zeros(back, back->node->outputs[i])));
+    }
+    int axis = ifm_back_axis(back, 0, shape.rank);
+    const char *whole = ifm_back_op_list(back, NULL, "Concat", parts);
+    ifm_back_int(back, "axis", axis);
+    ifm_back_give(back, 0, whole);
+}
+
+/* --- slices and padding -------------------------------------------------------------------------------------------------
+ */
+
+/* SliceAxis: one axis of a slice: @step: 1 or more, once a slice backwards has been turned */
+typedef struct
+{
+    gint64 axis, start, step;
+} SliceAxis;
+
+/* read_slice: @axes: (out) [IFM_MAX_RANK]. Ends are known by the output's size. */
+static gboolean read_slice(IfmBack *back, const IfmBackShape *x, SliceAxis *axes, gsize *n)
+{
+    gint64 starts[IFM_ANALYSIS_MAX_INTS], numbers[IFM_ANALYSIS_MAX_INTS], steps[IFM_ANALYSIS_MAX_INTS];
+    gsize n_axes, n_steps;
+    gboolean has_axes = ifm_back_input(back, 3) != NULL, has_steps = ifm_back_input(back, 4) != NULL;
+    if (!ifm_back_known_ints(back, ifm_back_input(back, 1), starts, n) ||
+        (has_axes && !ifm_back_known_ints(back, ifm_back_input(back, 3), numbers, &n_axes)) ||
+        (has_steps && !ifm_back_known_ints(back, ifm_back_input(back, 4), steps, &n_steps)))
+    {
+        ifm_back_fail(back, "its starts, axes or steps are not known before it runs");
+        return FALSE;
+    }
+    for (gsize i = 0; i < *n; i++)
+    {
+        SliceAxis axis = { has_axes ? numbers[i] : (gint64)i, starts[i], has_steps ? steps[i] : 1 };
+        axis.axis += axis.axis < 0 ? x->rank : 0;
+        gint64 size = axis.axis >= 0 && axis.axis < x->rank ? x->dims[axis.axis] : -1;
+        if (axis.start < 0 || axis.step < 0)
+        {
+            if (size < 0)
+            {
+                ifm_back_fail(back, "a start counted from the end, or a step backwards, of a free dimension: bind it");
+                return FALSE;
+            }
+            axis.start = CLAMP(axis.start < 0 ? axis.start + size : axis.start, 0, axis.step < 0 ? size - 1 : size);
+        }
+        axes[i] = axis;
+    }
+    return TRUE;
+}
+
+/* pad_axis: @value with @before zeros before it and as many behind as @tensor's axis wants. @n: elements that @value has
+ * there, a name of i64 [1] */
+static const char *pad_axis(IfmBack *back, const char *value, int rank, int axis, gint64 before, const char *behind)
+{
+    gint64 zeros[IFM_MAX_RANK] = { 0 };
+    g_autoptr(GPtrArray) parts = g_ptr_array_new();
+    zeros[axis] = before;
+    g_ptr_array_add(parts, (gpointer)ifm_back_list(back, zeros, (gsize)rank));
+    zeros[axis] = 0;
+    if (axis > 0)
+        g_ptr_array_add(parts, (gpointer)ifm_back_list(back, zeros, (gsize)axis));
+    g_ptr_array_add(parts, (gpointer)behind);
+    if (axis < rank - 1)
+        g_ptr_array_add(parts, (gpointer)ifm_back_list(back, zeros, (gsize)(rank - 1 - axis)));
+    const char *pads = ifm_back_op_list(back, NULL, "Concat", parts);
+    ifm_back_int(back, "axis", 0);
+    return ifm_back_op(back, "Pad", value, pads, NULL);
+}
+
+static const char *pad_fixed(IfmBack *back, const char *value, int rank, int axis, gint64 before, gint64 behind)
+{
+    gint64 pads[2 * IFM_MAX_RANK] = { 0 };
+    pads[axis] = before;
+    pads[rank + axis] = behind;
+    return before == 0 && behind == 0 ? value
+                                      : ifm_back_op(back, "Pad", value, ifm_back_list(back, pads, 2 * (gsize)rank), NULL);
+}
+
+static const char *turned(IfmBack *back, const char *value, int axis)
+{
+    return ifm_back_op(back, "Slice", value, ifm_back_number(back, -1), ifm_back_number(back, G_MININT64 + 1),
+                       ifm_back_number(back, axis), ifm_back_number(back, -1), NULL);
+}
+
+/* spread: puts @step - 1 zeros behind each element of an axis: [.., n, ..] as [.., n, 1, ..], padded, as [.., n step, ..].
+ * @dims: [rank] of @value, all fixed but at most one */
+static const char *spread(IfmBack *back, const char *value, gint64 *dims, int rank, int axis, gint64 step)
+{
+    gint64 apart[IFM_MAX_RANK + 1];
+    for (int i = 0; i <= rank; i++)
+        apart[i] = i <= axis ? dims[i] : i == axis + 1 ? 1 : dims[i - 1];
+    value = ifm_back_reshape_dims(back, value, apart, rank + 1);
+    value = pad_fixed(back, value, rank + 1, axis + 1, 0, step - 1);
+    dims[axis] *= step;
+    return ifm_back_reshape_dims(back, value, dims, rank);
+}
+
+static int count_free(const IfmBackShape *shape)
+{
+    int n = 0;
+    for (int i = 0; i < shape->rank; i++)
+        n += shape->dims[i] < 0;
+    return n;
+}
+
+/* unslice_axis: @y: the shape of @value, changed with it */
+static const char *unslice_axis(IfmBack *back, const char *value, const IfmBackShape *x, IfmBackShape *y, SliceAxis at)
+{
+    int axis = (int)at.axis;
+    gint64 in = x->dims[axis], out = y->dims[axis];
+    if (at.step == 1 && (in < 0 || out < 0))
+    {
+        const char *input = ifm_back_input(back, 0), *output = ifm_back_output(back, 0);
+        const char *more = ifm_back_sub(back, ifm_back_size_of(back, input, axis), ifm_back_size_of(back, output, axis));
+        value = pad_axis(back, value, x->rank, axis, at.start, ifm_back_sub(back, more, ifm_back_number(back, at.start)));
+        y->dims[axis] = in;
+        return value;
+    }
+    if (in < 0 || out < 0 || (llabs(at.step) != 1 && count_free(y) > 1))
+    {
+        ifm_back_fail(back, "a step of %" G_GINT64_FORMAT " needs the sizes of '%s' (bind them)", at.step,
+                      ifm_back_input(back, 0));
+        return value;
+    }
+    if (at.step < 0)
+    {
+        value = turned(back, value, axis);
+        at.step = -at.step;
+        at.start -= (out - 1) * at.step;
+    }
+    if (at.step > 1 && out > 0)
+        value = spread(back, value, y->dims, y->rank, axis, at.step);
+    gint64 behind = in - at.start - y->dims[axis];
+    y->dims[axis] = in;
+    if (behind >= 0)
+        return pad_fixed(back, value, x->rank, axis, at.start, behind);
+    value = pad_fixed(back, value, x->rank, axis, at.start, 0); /* zeros spread beyond the end */
+    return ifm_back_op(back, "Slice", value, ifm_back_number(back, 0), ifm_back_number(back, in),
+                       ifm_back_number(back, axis), NULL);
+}
+
+/* g among zeros */
+IFM_GRADIENT_RULE(slice)
+{
+    SliceAxis axes[IFM_ANALYSIS_MAX_INTS];
+    IfmBackShape x, y;
+    gsize n;
+    const char *value = ifm_back_gradient(back, 0);
+    if (!ifm_back_shape(back, ifm_back_input(back, 0), &x) || !ifm_back_shape(back, ifm_back_output(back, 0), &y) ||
+        !read_slice(back, &x, axes, &n))
+        return;
+    for (gsize i = 0; i < n && back->error == NULL; i++)
+        value = unslice_axis(back, value, &x, &y, axes[i]);
+    ifm_back_give(back, 0, value);
+}
+
+/* g without the padding */
+IFM_GRADIENT_RULE(pad)
+{
+    gint64 pads[IFM_ANALYSIS_MAX_INTS], starts[IFM_MAX_RANK], axes[IFM_MAX_RANK];
+    IfmBackShape x;
+    gsize n;
+    const char *value = ifm_back_gradient(back, 0);
+    if (!ifm_back_shape(back, ifm_back_input(back, 0), &x))
+        return;
+    if (!g_str_equal(ifm_node_string(back->node, "mode", "constant"), "constant") || ifm_back_input(back, 3) != NULL ||
+        ifm_back_wants(back, 2) || !ifm_back_known_ints(back, ifm_back_input(back, 1), pads, &n) || n != 2 * (gsize)x.rank)
+    {
+        ifm_back_fail(back, "no gradient rule but for constants around all axes, known before it runs");
+        return;
+    }
+    g_autoptr(GPtrArray) ends = g_ptr_array_new();
+    for (int i = 0; i < x.rank; i++)
+    {
+        starts[i] = MAX(pads[i], 0);
+        axes[i] = i;
+        if (pads[i] < 0 || pads[x.rank + i] < 0)
+            ifm_back_fail(back, "padding below 0: no gradient rule");
+        const char *size = ifm_back_size_of(back, ifm_back_input(back, 0), i);
+        g_ptr_array_add(ends, (gpointer)ifm_back_add(back, size, ifm_back_number(back, starts[i])));
+    }
+    const char *all_ends = ifm_back_op_list(back, NULL, "Concat", ends);
+    ifm_back_int(back, "axis", 0);
+    ifm_back_give(back, 0,
+                  ifm_back_op(back, "Slice", value, ifm_back_list(back, starts, (gsize)x.rank), all_ends,
+                              ifm_back_list(back, axes, (gsize)x.rank), NULL));
+}

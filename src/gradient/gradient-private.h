@@ -1,0 +1,233 @@
+#pragma once
+#include <inferometer/gradient.h>
+
+G_BEGIN_DECLS
+
+/*
+ * A backward pass under construction. The engine (backward.c) copies the forward nodes, then goes through those that the
+ * loss depends on, last first, and calls the rule of each operator (the table in gradient-rules.c). A rule reads what is
+ * below, emits nodes, and gives gradients; it returns nothing: the first failure sticks, and what is emitted after it is
+ * thrown away.
+ *
+ * Names of tensors are strings that live as long as the pass. Shapes are those of the forward model's tensors: a gradient
+ * has the shape of what it is the gradient of.
+ */
+
+/* IfmBackShape: @dims: [rank], -1 where free: the model is differentiated without a binding. */
+typedef struct
+{
+    IfmDtype dtype;
+    int rank;
+    gint64 dims[IFM_MAX_RANK];
+} IfmBackShape;
+
+typedef struct IfmBackFacts IfmBackFacts; /* gradient-shapes.c */
+
+typedef struct
+{
+    IfmModel *model;
+    IfmModelBuilder *builder;
+    gint64 opset;
+    const IfmNode *node; /* the one in hand; NULL: the loss or the optimiser */
+    gsize node_index;
+    gboolean is_live; /* a gradient will be asked of it */
+    const char *part; /* prefix of the names emitted: "backward", "loss", "update" */
+    gsize last;       /* the builder's number of what ifm_back_op() emitted last */
+    IfmBackFacts *facts;
+    GStringChunk *strings;
+    GHashTable *taken;       /* names of tensors, the model's and emitted */
+    GHashTable *taken_nodes; /* names of nodes */
+    GHashTable *constants;   /* content -> name */
+    GHashTable *kept;        /* "node key" -> name, from a row's forward function for its rule */
+    GHashTable *wanted;      /* forward tensors that the result needs */
+    GHashTable *reached;     /* tensors that depend on what is differentiated by */
+    GHashTable *live;        /* … and that the loss depends on */
+    GHashTable *gradients;   /* tensor -> name of its gradient so far */
+    GError *error;
+} IfmBack;
+
+/* --- the node in hand ----------------------------------------------------------------------------------------------- */
+
+/* ifm_back_input, ifm_back_output: Returns: NULL where it is left out. */
+const char *ifm_back_input(const IfmBack *back, gsize index);
+const char *ifm_back_output(const IfmBack *back, gsize index);
+/* ifm_back_wants: whether anybody needs the gradient of that input. */
+gboolean ifm_back_wants(const IfmBack *back, gsize input);
+/* ifm_back_gradient: Returns: NULL where the loss does not depend on that output. */
+const char *ifm_back_gradient(const IfmBack *back, gsize output);
+/* ifm_back_give: Adds @gradient, of the input's shape, to the input's. Nothing where it is not wanted. */
+void ifm_back_give(IfmBack *back, gsize input, const char *gradient);
+/* ifm_back_give_sum: the same of a gradient of the shape of tensor @from, to which the input was broadcast. */
+void ifm_back_give_sum(IfmBack *back, gsize input, const char *gradient, const char *from);
+/* ifm_back_fail: IFM_ERROR_UNSUPPORTED, with the node in front. */
+void ifm_back_fail(IfmBack *back, const char *format, ...) G_GNUC_PRINTF(2, 3);
+/* ifm_back_keep, ifm_back_kept: what the forward function of a row leaves for its rule. Returns: NULL for nothing. */
+void ifm_back_keep(IfmBack *back, const char *key, const char *tensor);
+const char *ifm_back_kept(const IfmBack *back, const char *key);
+
+/* --- what is known of the forward model's tensors: gradient-shapes.c -------------------------------------------------- */
+
+/* ifm_back_facts_new: Returns: NULL with IFM_ERROR_INVALID where no sizes of the free dimensions fit each other. */
+IfmBackFacts *ifm_back_facts_new(IfmModel *model, GError **error);
+void ifm_back_facts_free(IfmBackFacts *facts);
+/* ifm_back_facts_shape: FALSE where it is not known. */
+gboolean ifm_back_facts_shape(const IfmBackFacts *facts, const char *tensor, IfmBackShape *shape);
+
+/* ifm_back_shape: Fails where it is not known; @shape is then a scalar's. */
+gboolean ifm_back_shape(IfmBack *back, const char *tensor, IfmBackShape *shape);
+IfmDtype ifm_back_dtype(IfmBack *back, const char *tensor);
+/* ifm_back_known_ints: the values of a small integer tensor that are the same whatever the free dimensions are.
+ * @values: (out) [IFM_ANALYSIS_MAX_INTS]    FALSE: not known */
+gboolean ifm_back_known_ints(const IfmBack *back, const char *tensor, gint64 *values, gsize *n);
+/* ifm_back_axes: what an operator of many versions calls axes: attribute @name, or input @input where there is one, made
+ * 0 or more, ascending. Fails where they are not known. @axes: (out) [IFM_MAX_RANK]    @given: (out) */
+gboolean ifm_back_axes(IfmBack *back, const char *name, gsize input, int rank, int *axes, int *n, gboolean *given);
+/* ifm_back_axis: attribute "axis", made 0 or more. */
+int ifm_back_axis(IfmBack *back, gint64 fallback, int rank);
+/* ifm_back_n_elements: Equals: product(dims from @first up to, without, @end); -1 where one is free. */
+gint64 ifm_back_n_elements(const IfmBackShape *shape, int first, int end);
+
+/* --- emitting: gradient-emit.c ---------------------------------------------------------------------------------------- */
+
+/* ifm_back_op: Emits a node of one output; its inputs end with NULL. Attributes go to the last node emitted. */
+const char *ifm_back_op(IfmBack *back, const char *op_type, ...) G_GNUC_NULL_TERMINATED;
+/* ifm_back_op_to: the same, its output named @output. */
+const char *ifm_back_op_to(IfmBack *back, const char *output, const char *op_type, ...) G_GNUC_NULL_TERMINATED;
+const char *ifm_back_op_list(IfmBack *back, const char *output, const char *op_type, const GPtrArray *inputs);
+/* ifm_back_more: Output @index of the last node emitted; 1 first. */
+const char *ifm_back_more(IfmBack *back, gsize index);
+void ifm_back_int(IfmBack *back, const char *attribute, gint64 value);
+void ifm_back_ints(IfmBack *back, const char *attribute, const gint64 *values, gsize n);
+void ifm_back_float(IfmBack *back, const char *attribute, double value);
+
+/* Constants, each once. */
+const char *ifm_back_scalar(IfmBack *back, IfmDtype dtype, double value);
+const char *ifm_back_values(IfmBack *back, IfmDtype dtype, int rank, const gint64 *shape, const double *values);
+const char *ifm_back_list(IfmBack *back, const gint64 *values, gsize n); /* i64 [n] */
+const char *ifm_back_number(IfmBack *back, gint64 value);                /* i64 [1] */
+
+/* ifm_back_shape_of: i64 [rank], of a forward tensor: a constant where all is fixed. */
+const char *ifm_back_shape_of(IfmBack *back, const char *tensor);
+/* ifm_back_size_of: i64 [1], dimension @axis of a forward tensor. */
+const char *ifm_back_size_of(IfmBack *back, const char *tensor, int axis);
+/* ifm_back_reshape: to the shape of a forward tensor; ifm_back_reshape_dims: to @dims, of which one may be -1. */
+const char *ifm_back_reshape(IfmBack *back, const char *value, const char *tensor);
+const char *ifm_back_reshape_dims(IfmBack *back, const char *value, const gint64 *dims, int rank);
+/* ifm_back_expand: broadcasts to the shape of a forward tensor. */
+const char *ifm_back_expand(IfmBack *back, const char *value, const char *tensor);
+const char *ifm_back_zeros(IfmBack *back, const char *tensor);
+const char *ifm_back_cast(IfmBack *back, const char *value, IfmDtype to);
+const char *ifm_back_transpose(IfmBack *back, const char *value, const int *order, int rank);
+/* ifm_back_sum: over axes; none: as it is. */
+const char *ifm_back_sum(IfmBack *back, const char *value, const int *axes, int n, gboolean keep);
+/* ifm_back_sum_to: sums a tensor shaped as @from to the shape of @to, which was broadcast to it. */
+const char *ifm_back_sum_to(IfmBack *back, const char *value, const char *from, const char *to);
+/* ifm_back_count: a scalar of type @dtype: Equals: product(dims[axes]) of a forward tensor */
+const char *ifm_back_count(IfmBack *back, IfmDtype dtype, const char *tensor, const int *axes, int n);
+
+/* --- the table: gradient-rules.c ----------------------------------------------------------------------------------------
+ */
+
+/*
+ * IfmGradientRule: one row an operator. How to add one: docs/add-a-gradient.md.
+ * @rule: gives the gradients of its inputs; NULL: they are zero everywhere (comparisons, roundings, shapes)
+ * @forward: emits what stands for the node in the forward pass: more outputs for the rule's use, or other operators where
+ *           engines lack this one; for nodes without a gradient, too. FALSE: the node is copied as it is.
+ */
+typedef struct
+{
+    const char *op_type;
+    void (*rule)(IfmBack *back);
+    gboolean (*forward)(IfmBack *back);
+} IfmGradientRule;
+const IfmGradientRule *ifm_gradient_rule_find(const IfmNode *node);
+
+#define IFM_GRADIENT_RULE(name) void ifm_gradient_##name(IfmBack *back)
+IFM_GRADIENT_RULE(abs);
+IFM_GRADIENT_RULE(add);
+IFM_GRADIENT_RULE(average_pool);
+IFM_GRADIENT_RULE(batch_normalization);
+IFM_GRADIENT_RULE(cast);
+IFM_GRADIENT_RULE(clip);
+IFM_GRADIENT_RULE(concat);
+IFM_GRADIENT_RULE(conv);
+IFM_GRADIENT_RULE(cos);
+IFM_GRADIENT_RULE(div);
+IFM_GRADIENT_RULE(dropout);
+IFM_GRADIENT_RULE(einsum);
+IFM_GRADIENT_RULE(elu);
+IFM_GRADIENT_RULE(erf);
+IFM_GRADIENT_RULE(exp);
+IFM_GRADIENT_RULE(expand);
+IFM_GRADIENT_RULE(extremes);
+IFM_GRADIENT_RULE(gather);
+IFM_GRADIENT_RULE(gather_elements);
+IFM_GRADIENT_RULE(gather_nd);
+IFM_GRADIENT_RULE(gelu);
+IFM_GRADIENT_RULE(gemm);
+IFM_GRADIENT_RULE(global_average_pool);
+IFM_GRADIENT_RULE(identity);
+IFM_GRADIENT_RULE(layer_normalization);
+IFM_GRADIENT_RULE(leaky_relu);
+IFM_GRADIENT_RULE(log);
+IFM_GRADIENT_RULE(log_softmax);
+IFM_GRADIENT_RULE(lrn);
+IFM_GRADIENT_RULE(matmul);
+IFM_GRADIENT_RULE(max_pool);
+IFM_GRADIENT_RULE(mul);
+IFM_GRADIENT_RULE(neg);
+IFM_GRADIENT_RULE(pad);
+IFM_GRADIENT_RULE(pow);
+IFM_GRADIENT_RULE(reciprocal);
+IFM_GRADIENT_RULE(reduce_extreme);
+IFM_GRADIENT_RULE(reduce_mean);
+IFM_GRADIENT_RULE(reduce_sum);
+IFM_GRADIENT_RULE(reduce_sum_square);
+IFM_GRADIENT_RULE(relu);
+IFM_GRADIENT_RULE(reshape);
+IFM_GRADIENT_RULE(scatter_elements);
+IFM_GRADIENT_RULE(scatter_nd);
+IFM_GRADIENT_RULE(sigmoid);
+IFM_GRADIENT_RULE(sin);
+IFM_GRADIENT_RULE(slice);
+IFM_GRADIENT_RULE(softmax);
+IFM_GRADIENT_RULE(softplus);
+IFM_GRADIENT_RULE(split);
+IFM_GRADIENT_RULE(sqrt);
+IFM_GRADIENT_RULE(sub);
+IFM_GRADIENT_RULE(tanh);
+IFM_GRADIENT_RULE(transpose);
+IFM_GRADIENT_RULE(where);
+gboolean ifm_forward_batch_normalization(IfmBack *back);
+gboolean ifm_forward_max_pool(IfmBack *back);
+
+static inline const char *ifm_back_add(IfmBack *back, const char *a, const char *b)
+{
+    return ifm_back_op(back, "Add", a, b, NULL);
+}
+static inline const char *ifm_back_sub(IfmBack *back, const char *a, const char *b)
+{
+    return ifm_back_op(back, "Sub", a, b, NULL);
+}
+static inline const char *ifm_back_mul(IfmBack *back, const char *a, const char *b)
+{
+    return ifm_back_op(back, "Mul", a, b, NULL);
+}
+static inline const char *ifm_back_div(IfmBack *back, const char *a, const char *b)
+{
+    return ifm_back_op(back, "Div", a, b, NULL);
+}
+
+/* --- backward.c, loss.c, optimiser.c
+ * ------------------------------------------------------------------------------------------------ */
+
+/* ifm_back_loss: Emits "loss" and the gradient of the output that it is of. */
+void ifm_back_loss(IfmBack *back, IfmLoss loss, const IfmPort *output);
+/* ifm_optimiser_states: Returns: NULL-terminated kinds of state that a parameter has ("m", "v"). */
+const char *const *ifm_optimiser_states(IfmOptimiser optimiser);
+/* ifm_back_count_step: Emits "next.state.step" where the optimiser counts steps. */
+void ifm_back_count_step(IfmBack *back, const IfmTrainingOptions *options);
+/* ifm_back_update: Emits "next.NAME" of a parameter and "next.state.KIND.NAME" of its states. */
+void ifm_back_update(IfmBack *back, const IfmTrainingOptions *options, const char *parameter, const char *gradient);
+
+G_END_DECLS

@@ -1,0 +1,74 @@
+/* Rules of reductions. In comments g is the gradient of the output y. */
+#include "gradient-private.h"
+
+/* Reduction: @axes: [n]    @keeps: whether the output has them, as 1 */
+typedef struct
+{
+    const char *x, *y, *g;
+    IfmBackShape shape;
+    int axes[IFM_MAX_RANK], n;
+    gboolean keeps;
+} Reduction;
+
+static gboolean read_reduction(IfmBack *back, Reduction *of)
+{
+    gboolean is_given;
+    *of = (Reduction){ .x = ifm_back_input(back, 0), .y = ifm_back_output(back, 0), .g = ifm_back_gradient(back, 0) };
+    of->keeps = ifm_node_int(back->node, "keepdims", 1) != 0;
+    if (!ifm_back_shape(back, of->x, &of->shape) ||
+        !ifm_back_axes(back, "axes", 1, of->shape.rank, of->axes, &of->n, &is_given))
+        return FALSE;
+    if (of->n == 0 && ifm_node_int(back->node, "noop_with_empty_axes", 0) == 0)
+        for (; of->n < of->shape.rank; of->n++)
+            of->axes[of->n] = of->n;
+    return TRUE;
+}
+
+/* kept: with the reduced axes as 1. */
+static const char *kept(IfmBack *back, const Reduction *of, const char *value)
+{
+    gint64 axes[IFM_MAX_RANK];
+    if (of->keeps || of->n == 0)
+        return value;
+    for (int i = 0; i < of->n; i++)
+        axes[i] = of->axes[i];
+    return ifm_back_op(back, "Unsqueeze", value, ifm_back_list(back, axes, (gsize)of->n), NULL);
+}
+
+IFM_GRADIENT_RULE(reduce_sum)
+{
+    Reduction of;
+    if (read_reduction(back, &of))
+        ifm_back_give(back, 0, ifm_back_expand(back, kept(back, &of, of.g), of.x));
+}
+
+IFM_GRADIENT_RULE(reduce_mean)
+{
+    Reduction of;
+    if (!read_reduction(back, &of))
+        return;
+    const char *count = ifm_back_count(back, of.shape.dtype, of.x, of.axes, of.n);
+    ifm_back_give(back, 0, ifm_back_expand(back, ifm_back_div(back, kept(back, &of, of.g), count), of.x));
+}
+
+/* 2 g x */
+IFM_GRADIENT_RULE(reduce_sum_square)
+{
+    Reduction of;
+    if (!read_reduction(back, &of))
+        return;
+    const char *twice = ifm_back_mul(back, kept(back, &of, of.g), ifm_back_scalar(back, of.shape.dtype, 2));
+    ifm_back_give(back, 0, ifm_back_mul(back, of.x, twice));
+}
+
+/* ReduceMax, ReduceMin: to the elements that are the extreme, in equal shares */
+IFM_GRADIENT_RULE(reduce_extreme)
+{
+    Reduction of;
+    if (!read_reduction(back, &of))
+        return;
+    const char *is_hit = ifm_back_op(back, "Equal", of.x, kept(back, &of, of.y), NULL);
+    const char *hits = ifm_back_cast(back, is_hit, of.shape.dtype);
+    const char *n_hits = ifm_back_sum(back, hits, of.axes, of.n, TRUE);
+    ifm_back_give(back, 0, ifm_back_mul(back, hits, ifm_back_div(back, kept(back, &of, of.g), n_hits)));
+}

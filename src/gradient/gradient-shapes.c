@@ -1,0 +1,170 @@
+/* What is known of the forward model's tensors, free dimensions and all. */
+#include <string.h>
+
+#include "gradient-private.h"
+
+/*
+ * Shapes are inferred for fixed sizes alone, so the model is analysed twice, with each free dimension at two sizes: what is
+ * the same in both is known, what is not is free. Sizes of either pair have many divisors, as reshapes into heads and
+ * strides want them.
+ */
+#define N_ANALYSES 2
+static const gint64 sizes[][N_ANALYSES] = { { 192, 320 }, { 2304, 3840 }, { 60, 84 }, { 6, 10 }, { 2, 3 } };
+
+struct IfmBackFacts
+{
+    IfmAnalysis *analyses[N_ANALYSES];
+};
+
+static IfmAnalysis *analyse(IfmModel *model, gint64 size, GError **error)
+{
+    g_autoptr(GHashTable) names = g_hash_table_new(g_str_hash, g_str_equal);
+    g_autoptr(GArray) bindings = g_array_new(FALSE, FALSE, sizeof(IfmDimBinding));
+    for (gsize i = 0; i < ifm_model_n_inputs(model); i++)
+    {
+        const IfmPort *port = ifm_model_input(model, i);
+        for (int axis = 0; axis < port->rank; axis++)
+        {
+            IfmDimBinding binding = { port->dim_names[axis], size };
+            if (port->dims[axis] < 0 && g_hash_table_add(names, port->dim_names[axis]))
+                g_array_append_val(bindings, binding);
+        }
+    }
+    return ifm_model_analyse(model, (const IfmDimBinding *)bindings->data, bindings->len, error);
+}
+
+static gboolean analyse_at(IfmBackFacts *facts, IfmModel *model, const gint64 *at, GError **error)
+{
+    for (int i = 0; i < N_ANALYSES; i++)
+    {
+        g_clear_pointer(&facts->analyses[i], ifm_analysis_free);
+        facts->analyses[i] = analyse(model, at[i], error);
+        if (facts->analyses[i] == NULL)
+            return FALSE;
+    }
+    return TRUE;
+}
+
+IfmBackFacts *ifm_back_facts_new(IfmModel *model, GError **error)
+{
+    IfmBackFacts *facts = g_new0(IfmBackFacts, 1);
+    g_autoptr(GError) first = NULL;
+    for (gsize i = 0; i < G_N_ELEMENTS(sizes); i++)
+        if (analyse_at(facts, model, sizes[i], first == NULL ? &first : NULL))
+            return facts;
+    ifm_back_facts_free(facts);
+    g_propagate_error(error, g_steal_pointer(&first));
+    return NULL;
+}
+
+void ifm_back_facts_free(IfmBackFacts *facts)
+{
+    if (facts == NULL)
+        return;
+    for (int i = 0; i < N_ANALYSES; i++)
+        ifm_analysis_free(facts->analyses[i]);
+    g_free(facts);
+}
+
+gboolean ifm_back_facts_shape(const IfmBackFacts *facts, const char *tensor, IfmBackShape *shape)
+{
+    gint64 other[IFM_MAX_RANK];
+    IfmDtype dtype;
+    int rank;
+    *shape = (IfmBackShape){ .dtype = IFM_DTYPE_F32 };
+    if (!ifm_analysis_shape(facts->analyses[0], tensor, &shape->dtype, &shape->rank, shape->dims) ||
+        !ifm_analysis_shape(facts->analyses[1], tensor, &dtype, &rank, other) || rank != shape->rank)
+        return FALSE;
+    for (int i = 0; i < rank; i++)
+        if (shape->dims[i] != other[i])
+            shape->dims[i] = -1;
+    return TRUE;
+}
+
+gboolean ifm_back_shape(IfmBack *back, const char *tensor, IfmBackShape *shape)
+{
+    if (tensor != NULL && ifm_back_facts_shape(back->facts, tensor, shape))
+        return TRUE;
+    *shape = (IfmBackShape){ .dtype = IFM_DTYPE_F32 };
+    ifm_back_fail(back, "the shape of '%s' is not known", tensor != NULL ? tensor : "");
+    return FALSE;
+}
+
+IfmDtype ifm_back_dtype(IfmBack *back, const char *tensor)
+{
+    IfmBackShape shape;
+    ifm_back_shape(back, tensor, &shape);
+    return shape.dtype;
+}
+
+gboolean ifm_back_known_ints(const IfmBack *back, const char *tensor, gint64 *values, gsize *n)
+{
+    gint64 other[IFM_ANALYSIS_MAX_INTS];
+    gsize n_other;
+    return tensor != NULL && ifm_analysis_ints(back->facts->analyses[0], tensor, values, n) &&
+           ifm_analysis_ints(back->facts->analyses[1], tensor, other, &n_other) && *n == n_other &&
+           memcmp(values, other, *n * sizeof *values) == 0;
+}
+
+static int compare_axes(const void *a, const void *b)
+{
+    return *(const int *)a - *(const int *)b;
+}
+
+/* take_axes: Makes them 0 or more; those of the rest of the room rely on that. */
+static gboolean take_axes(IfmBack *back, const gint64 *values, gsize n_values, int rank, int *axes, int *n)
+{
+    for (gsize i = 0; i < n_values; i++)
+    {
+        gint64 axis = values[i] < 0 ? values[i] + rank : values[i];
+        if (axis < 0 || axis >= rank || i >= IFM_MAX_RANK)
+        {
+            ifm_back_fail(back, "axis %" G_GINT64_FORMAT " of a tensor of %d", values[i], rank);
+            return FALSE;
+        }
+        axes[i] = (int)axis;
+    }
+    *n = (int)n_values;
+    qsort(axes, n_values, sizeof axes[0], compare_axes);
+    return TRUE;
+}
+
+gboolean ifm_back_axes(IfmBack *back, const char *name, gsize input, int rank, int *axes, int *n, gboolean *given)
+{
+    gint64 values[IFM_ANALYSIS_MAX_INTS];
+    gsize n_values;
+    const char *tensor = ifm_back_input(back, input);
+    const gint64 *attribute = ifm_node_ints(back->node, name, &n_values);
+    *n = 0;
+    *given = attribute != NULL || tensor != NULL;
+    if (attribute != NULL)
+        return take_axes(back, attribute, n_values, rank, axes, n);
+    if (tensor == NULL)
+        return TRUE;
+    if (ifm_back_known_ints(back, tensor, values, &n_values))
+        return take_axes(back, values, n_values, rank, axes, n);
+    ifm_back_fail(back, "its %s '%s' are not known before it runs", name, tensor);
+    return FALSE;
+}
+
+int ifm_back_axis(IfmBack *back, gint64 fallback, int rank)
+{
+    gint64 axis = ifm_node_int(back->node, "axis", fallback);
+    axis = axis < 0 ? axis + rank : axis;
+    if (axis >= 0 && axis < rank)
+        return (int)axis;
+    ifm_back_fail(back, "axis %" G_GINT64_FORMAT " of a tensor of %d", axis, rank);
+    return 0;
+}
+
+gint64 ifm_back_n_elements(const IfmBackShape *shape, int first, int end)
+{
+    gint64 n = 1;
+    for (int i = first; i < end; i++)
+    {
+        if (shape->dims[i] < 0)
+            return -1;
+        n *= shape->dims[i];
+    }
+    return n;
+}

@@ -1,0 +1,34 @@
+#pragma once
+#include "gradient-private.h"
+
+G_BEGIN_DECLS
+
+#define IFM_MAX_SPACE (IFM_MAX_RANK - 2)
+
+/*
+ * IfmWindows: how the windows of a convolution or pooling lie on the input, axis by axis: explicit, whatever auto_pad says.
+ * Equals, where both sizes are known: in + begin + end + beyond = (out - 1) stride + (kernel - 1) dilation + 1 + rest
+ * @rest: what no window reaches at the end; 0 where the stride is 1
+ * @beyond: what the last window (ceil_mode) has beyond the padding
+ */
+typedef struct
+{
+    int n_space;
+    gint64 in[IFM_MAX_SPACE], out[IFM_MAX_SPACE]; /* -1: free */
+    gint64 kernel[IFM_MAX_SPACE], stride[IFM_MAX_SPACE], dilation[IFM_MAX_SPACE];
+    gint64 begin[IFM_MAX_SPACE], end[IFM_MAX_SPACE], rest[IFM_MAX_SPACE], beyond[IFM_MAX_SPACE];
+    gint64 group;
+} IfmWindows;
+
+/* ifm_windows_read: of the node in hand, its first input and output. @kernel: [spatial axes], NULL: attribute kernel_shape.
+ * FALSE: failed. */
+gboolean ifm_windows_read(IfmBack *back, const gint64 *kernel, IfmWindows *windows);
+/* ifm_windows_are_fixed: whether all sizes are known. */
+gboolean ifm_windows_are_fixed(const IfmWindows *windows);
+/* ifm_windows_pads: as attribute "pads" has them. @pads: (out) [2 n_space] */
+void ifm_windows_pads(const IfmWindows *windows, gint64 *pads);
+/* ifm_windows_spread: The transpose of what the windows do: a ConvTranspose of @value by @weight to the input's shape. */
+const char *ifm_windows_spread(IfmBack *back, const IfmWindows *windows, const char *value, const char *weight,
+                               gint64 group);
+
+G_END_DECLS

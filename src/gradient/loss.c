@@ -1,0 +1,92 @@
+/* Losses: the scalar, and its gradient by the output that it is of. */
+#include "gradient-private.h"
+
+static const char *const words[] = { [IFM_LOSS_MSE] = "mse", [IFM_LOSS_CROSS_ENTROPY] = "cross-entropy", NULL };
+
+const char *const *ifm_loss_words(void)
+{
+    return words;
+}
+
+/* Sums of half-precision squares overflow: a loss is computed in single precision at least. */
+static IfmDtype loss_dtype(const IfmBackShape *shape)
+{
+    return shape->dtype == IFM_DTYPE_F64 ? IFM_DTYPE_F64 : IFM_DTYPE_F32;
+}
+
+static const char *widened(IfmBack *back, const char *tensor, const IfmBackShape *shape)
+{
+    return loss_dtype(shape) == shape->dtype ? tensor : ifm_back_cast(back, tensor, loss_dtype(shape));
+}
+
+static void give(IfmBack *back, const char *output, const char *gradient, const IfmBackShape *shape)
+{
+    if (loss_dtype(shape) != shape->dtype)
+        gradient = ifm_back_cast(back, gradient, shape->dtype);
+    g_hash_table_insert(back->gradients, (gpointer)output, (gpointer)gradient);
+}
+
+/* over_all: ReduceMean or ReduceSum of everything to a scalar: without axes, whatever the operator's version. */
+static const char *over_all(IfmBack *back, const char *to, const char *op_type, const char *value)
+{
+    const char *reduced =
+        to != NULL ? ifm_back_op_to(back, to, op_type, value, NULL) : ifm_back_op(back, op_type, value, NULL);
+    ifm_back_int(back, "keepdims", 0);
+    return reduced;
+}
+
+static void mean_squared_error(IfmBack *back, const IfmPort *output, const IfmBackShape *shape)
+{
+    int axes[IFM_MAX_RANK];
+    IfmDtype dtype = loss_dtype(shape);
+    for (int i = 0; i < shape->rank; i++)
+        axes[i] = i;
+    ifm_model_builder_input(back->builder, "target", shape->dtype, output->rank, output->dims,
+                            (const char *const *)output->dim_names);
+    const char *difference = ifm_back_sub(back, widened(back, output->name, shape), widened(back, "target", shape));
+    over_all(back, "loss", "ReduceMean", ifm_back_mul(back, difference, difference));
+    const char *factor =
+        ifm_back_div(back, ifm_back_scalar(back, dtype, 2), ifm_back_count(back, dtype, output->name, axes, shape->rank));
+    give(back, output->name, ifm_back_mul(back, difference, factor), shape);
+}
+
+/* one_hot: [rows, classes], 1 at each row's target: a comparison, since an engine may want OneHot's depth as a constant. */
+static const char *one_hot(IfmBack *back, const char *column, gint64 n_classes, IfmDtype dtype)
+{
+    g_autofree gint64 *numbers = g_new(gint64, n_classes + 1);
+    for (gint64 i = 0; i < n_classes; i++)
+        numbers[i] = i;
+    const char *classes = ifm_back_list(back, numbers, (gsize)n_classes);
+    return ifm_back_cast(back, ifm_back_op(back, "Equal", column, classes, NULL), dtype);
+}
+
+static void cross_entropy(IfmBack *back, const IfmPort *output, const IfmBackShape *shape)
+{
+    IfmDtype dtype = loss_dtype(shape);
+    gint64 n_classes = shape->dims[1];
+    g_autofree char *range = g_strdup_printf("0 %" G_GINT64_FORMAT, n_classes);
+    ifm_model_builder_input(back->builder, "target", IFM_DTYPE_I64, 1, output->dims,
+                            (const char *const *)output->dim_names);
+    ifm_model_builder_metadata(back->builder, "inferometer.range.target", range);
+    const char *logarithm = ifm_back_op(back, "LogSoftmax", widened(back, output->name, shape), NULL);
+    ifm_back_int(back, "axis", 1);
+    const char *column = ifm_back_reshape_dims(back, "target", (gint64[]){ -1, 1 }, 2);
+    const char *hot = one_hot(back, column, n_classes, dtype);
+    const char *rows = ifm_back_count(back, dtype, output->name, (int[]){ 0 }, 1);
+    const char *sum = over_all(back, NULL, "ReduceSum", ifm_back_mul(back, logarithm, hot));
+    ifm_back_op_to(back, "loss", "Neg", ifm_back_div(back, sum, rows), NULL);
+    const char *surplus = ifm_back_sub(back, ifm_back_op(back, "Exp", logarithm, NULL), hot);
+    give(back, output->name, ifm_back_div(back, surplus, rows), shape);
+}
+
+void ifm_back_loss(IfmBack *back, IfmLoss loss, const IfmPort *output)
+{
+    IfmBackShape shape;
+    if (!ifm_back_shape(back, output->name, &shape))
+        return;
+    if (loss == IFM_LOSS_MSE)
+        mean_squared_error(back, output, &shape);
+    else
+        cross_entropy(back, output, &shape);
+    ifm_model_builder_output(back->builder, "loss", loss_dtype(&shape), 0, NULL, NULL);
+}

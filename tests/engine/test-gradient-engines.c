@@ -1,0 +1,252 @@
+/*
+ * Each rule against central finite differences. The loss is the mean squared error against a drawn target; the forward
+ * model is run by ONNX Runtime, in double where it has the operators in double, and the loss is summed up in double here.
+ * Rules of operators that it has in single alone are held to the same differences with a wider step and tolerance: most of
+ * those are linear in each input, so that the loss is a square along it and a central difference of any step exact. Then
+ * the same backward models, in single, on each engine, against what they gave in double.
+ */
+#include <inferometer/gradient.h>
+
+#include "graph-text.h"
+#include "run-model.h"
+
+typedef struct
+{
+    const char *name, *text;
+    gboolean is_single;       /* ONNX Runtime has it not in double */
+    double step;              /* 0: the usual one */
+    gint64 opset;             /* 0: 17 */
+    const char *not_openvino; /* why not */
+} Case;
+
+#include "gradient-cases.h"
+
+static IfmModel *model_of(const Case *test, IfmDtype dtype, gboolean no_parameters)
+{
+    return text_model(test->text, dtype, no_parameters, test->opset > 0 ? test->opset : 17);
+}
+
+static IfmModel *backward_of(IfmModel *model, const char *name)
+{
+    g_autoptr(GError) error = NULL;
+    IfmGradientOptions options = { .loss = IFM_LOSS_MSE, .input_gradients = TRUE };
+    IfmModel *backward = ifm_gradient_backward(model, &options, &error);
+    if (backward == NULL)
+        g_error("%s: %s", name, error->message);
+    return backward;
+}
+
+static void copy_values(IfmTensor *to, const IfmTensor *from)
+{
+    g_assert_cmpint(ifm_tensor_n_elements(to), ==, ifm_tensor_n_elements(from));
+    if (to->dtype == IFM_DTYPE_I64)
+        memcpy(to->data, from->data, from->size_bytes);
+    for (gint64 i = 0; to->dtype != IFM_DTYPE_I64 && i < ifm_tensor_n_elements(to); i++)
+        set_double(to, i, ifm_tensor_get_double(from, i));
+}
+
+/* P, Q and R are what some cases make of N. */
+static const IfmDimBinding free_dims[] = { { "N", 3 }, { "M", 2 }, { "P", 5 }, { "Q", 2 }, { "R", 4 } };
+
+/* free_of: those of @free_dims that a model has. */
+static gsize free_of(const IfmModel *model, IfmDimBinding *bindings)
+{
+    gsize n = 0;
+    for (gsize k = 0; k < G_N_ELEMENTS(free_dims); k++)
+    {
+        gboolean has = FALSE;
+        for (gsize i = 0; i < ifm_model_n_inputs(model); i++)
+            for (int axis = 0; axis < ifm_model_input(model, i)->rank; axis++)
+                has = has || g_strcmp0(ifm_model_input(model, i)->dim_names[axis], free_dims[k].name) == 0;
+        if (has)
+            bindings[n++] = free_dims[k];
+    }
+    return n;
+}
+
+static void prepare(Run *run, IfmModel *model, IfmDtype dtype)
+{
+    IfmDimBinding bindings[G_N_ELEMENTS(free_dims)];
+    gsize n = free_of(model, bindings);
+    run_compile(run, model, dtype, bindings, n);
+}
+
+/* set_drawn: Inputs, by name the same numbers in every model of one case; parameters as inputs have their own. */
+static void set_drawn(Run *run, IfmModel *model)
+{
+    for (gsize i = 0; i < run->n; i++)
+    {
+        const IfmPort *port = ifm_model_input(model, i);
+        g_autofree char *key = g_strdup_printf("inferometer.range.%s", port->name);
+        const char *range = ifm_model_metadata(model, key);
+        double low = -1, high = 1;
+        if (range != NULL)
+            sscanf(range, "%lf %lf", &low, &high);
+        if (port->dtype != IFM_DTYPE_I64)
+            text_draw(&run->inputs[i], port->name, low, high, 7);
+    }
+}
+
+/* loss_of: of the forward model's output, in double. */
+static double loss_of(Run *forward, const char *output, const IfmTensor *target)
+{
+    run_once(forward);
+    IfmTensor y = run_output(forward, output);
+    double sum = 0;
+    gint64 n = ifm_tensor_n_elements(&y);
+    g_assert_cmpint(n, ==, ifm_tensor_n_elements(target));
+    for (gint64 i = 0; i < n; i++)
+    {
+        double difference = ifm_tensor_get_double(&y, i) - ifm_tensor_get_double(target, i);
+        sum += difference * difference;
+    }
+    return sum / (double)n;
+}
+
+/* check_tensor: the gradient by each element of input @name of the forward model. */
+static void check_tensor(const Case *test, Run *forward, const char *output, const IfmTensor *target, const char *name,
+                         const IfmTensor *gradient)
+{
+    IfmTensor *input = run_input(forward, name);
+    double step = test->step > 0 ? test->step : test->is_single ? 0.25 : 1e-5;
+    double tolerance = test->is_single ? 5e-4 : 1e-6, scale = 0;
+    g_assert_cmpint(gradient->rank, ==, input->rank);
+    for (int i = 0; i < input->rank; i++)
+        g_assert_cmpint(gradient->shape[i], ==, input->shape[i]);
+    for (gint64 i = 0; i < ifm_tensor_n_elements(input); i++)
+        scale = MAX(scale, fabs(ifm_tensor_get_double(gradient, i)));
+    for (gint64 i = 0; i < ifm_tensor_n_elements(input); i++)
+    {
+        double value = ifm_tensor_get_double(input, i), got = ifm_tensor_get_double(gradient, i);
+        set_double(input, i, value + step);
+        double above = loss_of(forward, output, target), upper = ifm_tensor_get_double(input, i);
+        set_double(input, i, value - step);
+        double below = loss_of(forward, output, target), lower = ifm_tensor_get_double(input, i);
+        set_double(input, i, value);
+        double expected = (above - below) / (upper - lower);
+        if (!(fabs(got - expected) <= tolerance * (scale + 1e-3)))
+            g_error("%s: gradient by %s[%" G_GINT64_FORMAT "]: %.9g, by differences %.9g (largest %.3g)", test->name, name,
+                    i, got, expected, scale);
+    }
+}
+
+/* check_all: every gradient that the backward model gives out. */
+static void check_all(const Case *test, Run *forward, Run *backward, const char *output)
+{
+    gsize n_checked = 0;
+    const IfmTensor *target = run_input(backward, "target");
+    IfmTensor loss = run_output(backward, "loss");
+    g_assert_cmpint(loss.rank, ==, 0);
+    double expected = loss_of(forward, output, target);
+    g_assert_cmpfloat(fabs(ifm_tensor_get_double(&loss, 0) - expected), <=,
+                      (test->is_single ? 1e-5 : 1e-12) * (1 + expected));
+    for (gsize i = 0; i < ifm_model_n_outputs(backward->fixture.model); i++)
+    {
+        const char *name = ifm_model_output(backward->fixture.model, i)->name;
+        if (!g_str_has_prefix(name, "grad."))
+            continue;
+        IfmTensor gradient = run_output(backward, name);
+        check_tensor(test, forward, output, target, name + strlen("grad."), &gradient);
+        n_checked++;
+    }
+    g_assert_cmpuint(n_checked, >, 0);
+}
+
+static void test_differences(gconstpointer data)
+{
+    const Case *test = data;
+    IfmDtype dtype = test->is_single ? IFM_DTYPE_F32 : IFM_DTYPE_F64;
+    Run forward, backward;
+    if (!run_open(&forward, "onnxruntime:CPU"))
+        return;
+    g_assert_true(run_open(&backward, "onnxruntime:CPU"));
+    g_autoptr(IfmModel) model = model_of(test, dtype, FALSE), all_inputs = model_of(test, dtype, TRUE);
+    g_autoptr(IfmModel) derived = backward_of(model, test->name);
+    prepare(&forward, all_inputs, dtype);
+    prepare(&backward, derived, dtype);
+    set_drawn(&forward, all_inputs);
+    set_drawn(&backward, derived);
+    run_once(&backward);
+    check_all(test, &forward, &backward, ifm_model_output(model, 0)->name);
+    run_close(&backward);
+    run_close(&forward);
+}
+
+/* --- the same on every engine, in single
+ * ----------------------------------------------------------------------------------
+ */
+
+static void compare_outputs(const char *name, Run *run, Run *reference)
+{
+    for (gsize i = 0; i < ifm_model_n_outputs(run->fixture.model); i++)
+    {
+        const char *output = ifm_model_output(run->fixture.model, i)->name;
+        IfmTensor value = run_output(run, output), right = run_output(reference, output);
+        double scale = 0;
+        g_assert_cmpint(value.rank, ==, right.rank);
+        g_assert_cmpint(ifm_tensor_n_elements(&value), ==, ifm_tensor_n_elements(&right));
+        for (gint64 k = 0; k < ifm_tensor_n_elements(&right); k++)
+            scale = MAX(scale, fabs(ifm_tensor_get_double(&right, k)));
+        for (gint64 k = 0; k < ifm_tensor_n_elements(&right); k++)
+        {
+            double got = ifm_tensor_get_double(&value, k), expected = ifm_tensor_get_double(&right, k);
+            if (!(fabs(got - expected) <= 2e-4 * (scale + 1e-3)))
+                g_error("%s: %s[%" G_GINT64_FORMAT "] is %.9g, right is %.9g", name, output, k, got, expected);
+        }
+    }
+}
+
+static void test_engine(gconstpointer data, const char *device)
+{
+    const Case *test = data;
+    IfmDtype dtype = test->is_single ? IFM_DTYPE_F32 : IFM_DTYPE_F64;
+    Run run, reference;
+    if (!run_open(&run, device))
+        return;
+    if (!run_open(&reference, "onnxruntime:CPU"))
+    {
+        run_close(&run);
+        return;
+    }
+    g_autoptr(IfmModel) model = model_of(test, IFM_DTYPE_F32, FALSE), exact = model_of(test, dtype, FALSE);
+    g_autoptr(IfmModel) derived = backward_of(model, test->name), exact_derived = backward_of(exact, test->name);
+    prepare(&run, derived, IFM_DTYPE_F32);
+    prepare(&reference, exact_derived, dtype);
+    set_drawn(&run, derived);
+    for (gsize i = 0; i < run.n; i++)
+        copy_values(&reference.inputs[i], &run.inputs[i]);
+    run_once(&run);
+    run_once(&reference);
+    compare_outputs(test->name, &run, &reference);
+    run_close(&reference);
+    run_close(&run);
+}
+
+static void test_onnxruntime(gconstpointer data)
+{
+    test_engine(data, "onnxruntime:CPU");
+}
+
+static void test_openvino(gconstpointer data)
+{
+    const Case *test = data;
+    if (test->not_openvino != NULL)
+        g_test_skip(test->not_openvino);
+    else
+        test_engine(data, "openvino:CPU");
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    for (gsize i = 0; i < G_N_ELEMENTS(cases); i++)
+    {
+        g_autofree char *differences = g_strdup_printf("/gradient/rules/differences/%s", cases[i].name);
+        g_autofree char *onnxruntime = g_strdup_printf("/gradient/rules/onnxruntime/%s", cases[i].name);
+        g_autofree char *openvino = g_strdup_printf("/gradient/rules/openvino/%s", cases[i].name);
+        g_test_add_data_func(differences, &cases[i], test_differences);
+        g_test_add_data_func(onnxruntime, &cases[i], test_onnxruntime);
+        g_test_add_data_func(openvino, &cases[i], test_openvino);
+    }
+    return g_test_run();
+}

@@ -1,0 +1,190 @@
+/* The backward model and the training step as models: ports, names, shapes, what is refused. No engine is asked. */
+#include <inferometer/gradient.h>
+
+#include "graph-text.h"
+
+static IfmModel *backward(const char *text, const IfmGradientOptions *options)
+{
+    g_autoptr(GError) error = NULL;
+    g_autoptr(IfmModel) model = text_model(text, IFM_DTYPE_F32, FALSE, 17);
+    IfmModel *derived = ifm_gradient_backward(model, options, &error);
+    g_assert_no_error(error);
+    return derived;
+}
+
+static char *names_of(gsize n, const IfmPort *(*port)(const IfmModel *, gsize), const IfmModel *model)
+{
+    GString *names = g_string_new(NULL);
+    for (gsize i = 0; i < n; i++)
+        g_string_append_printf(names, "%s%s", i > 0 ? " " : "", port(model, i)->name);
+    return g_string_free(names, FALSE);
+}
+
+static void assert_ports(const IfmModel *model, const char *inputs, const char *outputs)
+{
+    g_autofree char *in = names_of(ifm_model_n_inputs(model), ifm_model_input, model);
+    g_autofree char *out = names_of(ifm_model_n_outputs(model), ifm_model_output, model);
+    g_assert_cmpstr(in, ==, inputs);
+    g_assert_cmpstr(out, ==, outputs);
+}
+
+/* assert_inferred: Every output has, by the rules of shapes, the shape that its port says. */
+static void assert_inferred(IfmModel *model, const IfmDimBinding *bindings, gsize n)
+{
+    g_autoptr(GError) error = NULL;
+    g_autoptr(IfmAnalysis) analysis = ifm_model_analyse(model, bindings, n, &error);
+    g_assert_no_error(error);
+    for (gsize i = 0; i < ifm_model_n_outputs(model); i++)
+    {
+        const IfmPort *port = ifm_model_output(model, i);
+        gint64 shape[IFM_MAX_RANK];
+        IfmDtype dtype;
+        int rank;
+        g_assert_true(ifm_analysis_shape(analysis, port->name, &dtype, &rank, shape));
+        g_assert_cmpint(rank, ==, port->rank);
+        g_assert_cmpint(dtype, ==, port->dtype);
+        for (int axis = 0; axis < rank; axis++)
+            if (port->dims[axis] >= 0)
+                g_assert_cmpint(shape[axis], ==, port->dims[axis]);
+    }
+}
+
+#define MLP                                                                                                                \
+    "x : [N,3]; w1 ! [3,4]; b1 ! [4]; w2 ! [4,2]; b2 ! [2]; p = Gemm(x, w1, b1); h = Relu(p); y = Gemm(h, w2, b2); "       \
+    "-> y [N,2]"
+
+static void test_ports(void)
+{
+    IfmGradientOptions options = { .loss = IFM_LOSS_MSE };
+    g_autoptr(IfmModel) model = backward(MLP, &options);
+    assert_ports(model, "x target", "loss grad.w1 grad.b1 grad.w2 grad.b2");
+    g_assert_cmpint(ifm_model_input(model, 1)->rank, ==, 2);
+    g_assert_cmpint(ifm_model_input(model, 1)->dims[0], ==, -1);
+    g_assert_cmpstr(ifm_model_input(model, 1)->dim_names[0], ==, "N");
+    assert_inferred(model, &(IfmDimBinding){ "N", 5 }, 1);
+    options.input_gradients = TRUE;
+    options.parameters = (const char *const[]){ "b2", "w1", NULL };
+    options.loss = IFM_LOSS_CROSS_ENTROPY;
+    g_autoptr(IfmModel) some = backward(MLP, &options);
+    assert_ports(some, "x target", "loss grad.w1 grad.b2 grad.x");
+    g_assert_cmpint(ifm_model_input(some, 1)->dtype, ==, IFM_DTYPE_I64);
+    g_assert_cmpint(ifm_model_input(some, 1)->rank, ==, 1);
+    g_assert_cmpstr(ifm_model_metadata(some, "inferometer.range.target"), ==, "0 2");
+    assert_inferred(some, &(IfmDimBinding){ "N", 5 }, 1);
+}
+
+/* What nobody asks for is not computed: with the last bias alone there is one node more than the loss's. */
+static void test_only_what_is_asked(void)
+{
+    IfmGradientOptions options = { .loss = IFM_LOSS_MSE, .parameters = (const char *const[]){ "b2", NULL } };
+    g_autoptr(IfmModel) model = backward(MLP, &options);
+    for (gsize i = 0; i < ifm_model_n_nodes(model); i++)
+    {
+        const IfmNode *node = ifm_model_node(model, i);
+        if (g_str_has_prefix(node->name, "backward.y."))
+            g_assert_cmpstr(node->op_type, ==, "ReduceSum");
+        g_assert_false(g_str_has_prefix(node->name, "backward.h."));
+    }
+}
+
+static const IfmTrainingState *state_of(const GPtrArray *states, const char *input)
+{
+    for (guint i = 0; i < states->len; i++)
+        if (g_str_equal(((const IfmTrainingState *)g_ptr_array_index(states, i))->input, input))
+            return g_ptr_array_index(states, i);
+    g_error("no state '%s'", input);
+}
+
+static void test_step_ports(void)
+{
+    g_autoptr(GError) error = NULL;
+    IfmTrainingOptions options = IFM_TRAINING_OPTIONS_INIT;
+    const char *text = "x : [2,3]; w ! [3,4] 2 3; y = MatMul(x, w); -> y [2,4]";
+    g_autoptr(IfmModel) model = text_model(text, IFM_DTYPE_F32, FALSE, 17);
+    static const char *const inputs[] = { "x w target", "x w state.momentum.w target",
+                                          "x w state.m.w state.v.w state.step target" };
+    static const char *const outputs[] = { "loss next.w", "loss next.w next.state.momentum.w",
+                                           "loss next.w next.state.m.w next.state.v.w next.state.step" };
+    for (int i = 0; ifm_optimiser_words()[i] != NULL; i++)
+    {
+        options.optimiser = (IfmOptimiser)i;
+        g_autoptr(IfmModel) step = ifm_gradient_training_step(model, &options, &error);
+        g_assert_no_error(error);
+        assert_ports(step, inputs[i], outputs[i]);
+        assert_inferred(step, NULL, 0);
+        g_autoptr(GPtrArray) states = ifm_gradient_state(model, &options, &error);
+        g_assert_no_error(error);
+        g_assert_cmpuint(states->len, ==, ifm_model_n_inputs(step) - 2);
+        const IfmTrainingState *weight = state_of(states, "w");
+        g_assert_cmpstr(weight->output, ==, "next.w");
+        g_assert_cmpfloat(ifm_tensor_get_double(&weight->first, 11), >=, 2);
+        for (guint k = 1; k < states->len; k++)
+            g_assert_cmpfloat(ifm_tensor_get_double(&((IfmTrainingState *)states->pdata[k])->first, 0), ==, 0);
+    }
+}
+
+/* --- what is refused
+ * ------------------------------------------------------------------------------------------------------
+ */
+
+static void assert_refused(const char *text, gint64 opset, const IfmGradientOptions *options, int code, const char *message)
+{
+    g_autoptr(GError) error = NULL;
+    g_autoptr(IfmModel) model = text_model(text, IFM_DTYPE_F32, FALSE, opset);
+    g_assert_null(ifm_gradient_backward(model, options, &error));
+    g_assert_error(error, IFM_ERROR, code);
+    g_assert_cmpstr(error->message, ==, message);
+}
+
+static void test_refused(void)
+{
+    IfmGradientOptions mse = { .loss = IFM_LOSS_MSE }, entropy = { .loss = IFM_LOSS_CROSS_ENTROPY };
+    IfmGradientOptions output = { .output = "z" }, parameter = { .parameters = (const char *const[]){ "W", NULL } };
+    const char *text = "x : [2,3]; w ! [3]; a = Mul(x, w); y = Atan(a); -> y [2,3]";
+    assert_refused(text, 17, &mse, IFM_ERROR_UNSUPPORTED, "test: node 'y' (Atan): no gradient rule");
+    text = "x : [2,3]; w ! [3]; y = Mul(x, w); -> y [2,3]";
+    assert_refused(text, 17, &output, IFM_ERROR_INVALID, "test: output 'z': the model has none of that name");
+    assert_refused(text, 17, &parameter, IFM_ERROR_INVALID,
+                   "test: parameter 'W': the model has no floating-point weight of that name; did you mean \"w\"?");
+    assert_refused(text, 12, &mse, IFM_ERROR_UNSUPPORTED,
+                   "test: opset 12: operators are differentiated as opset 13 and later have them");
+    text = "x : [2,3,4]; w ! [4]; y = Mul(x, w); -> y [2,3,4]";
+    assert_refused(text, 17, &entropy, IFM_ERROR_INVALID,
+                   "test: output 'y': [2,3,4]; cross-entropy is of [rows, classes], with the classes fixed");
+    text = "loss : [2,3]; w ! [3]; y = Mul(loss, w); -> y [2,3]";
+    assert_refused(text, 17, &mse, IFM_ERROR_INVALID,
+                   "test: tensor 'loss': a model with a loss needs that name for its own");
+    text = "x : [2,3]; w ! [3]; b ! [1,3]; i # [1,3] 0 0 0; a = Mul(x, w); y = ScatterElements(a, i, b) reduction=max; "
+           "-> y [2,3]";
+    assert_refused(text, 18, &mse, IFM_ERROR_UNSUPPORTED,
+                   "test: node 'y' (ScatterElements): reduction max: no gradient rule");
+}
+
+/* Where no parameter is behind it, an operator needs no rule. */
+static void test_no_rule_needed(void)
+{
+    IfmGradientOptions options = { .loss = IFM_LOSS_MSE };
+    g_autoptr(IfmModel) model = backward("x : [2,3]; w ! [3]; a = Atan(x); y = Mul(a, w); -> y [2,3]", &options);
+    assert_ports(model, "x target", "loss grad.w");
+}
+
+static void test_words(void)
+{
+    g_assert_cmpstr(ifm_loss_words()[IFM_LOSS_CROSS_ENTROPY], ==, "cross-entropy");
+    g_assert_cmpstr(ifm_optimiser_words()[IFM_OPTIMISER_ADAM], ==, "adam");
+    g_assert_true(ifm_gradient_has_rule("Conv"));
+    g_assert_false(ifm_gradient_has_rule("Atan"));
+    g_assert_true(g_strv_length((char **)ifm_loss_words()) == 2 && g_strv_length((char **)ifm_optimiser_words()) == 3);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/gradient/ports", test_ports);
+    g_test_add_func("/gradient/only-what-is-asked", test_only_what_is_asked);
+    g_test_add_func("/gradient/step-ports", test_step_ports);
+    g_test_add_func("/gradient/refused", test_refused);
+    g_test_add_func("/gradient/no-rule-needed", test_no_rule_needed);
+    g_test_add_func("/gradient/words", test_words);
+    return g_test_run();
+}
