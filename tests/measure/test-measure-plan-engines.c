@@ -51,7 +51,9 @@ static void test_real(gconstpointer data)
         g_autoptr(IfmMeasurement) measurement = measure_plan(&fixture, &text.plan_case);
         g_assert_cmpstr(measurement->reason, ==, "");
         g_assert_cmpstr(text_in(measurement->verification, "status"), ==, "passed");
-        g_assert_cmpfloat(number(measurement->verification, "n_checks"), ==, 24); /* every batch, of warm-up and after */
+        /* every batch, of warm-up and after, and where counters are read the same without them: so short a run is not cut
+         */
+        g_assert_cmpfloat(number(measurement->verification, "n_checks"), ==, g_str_equal(row->device_time, "on") ? 48 : 24);
         g_assert_cmpstr(text_in(measurement->verification, "reference"), !=, NULL);
         g_assert_cmpuint(measurement->samples_ns->len, ==, 11);
         g_assert_cmpstr(text_in(measurement->surroundings, "clock_kind"), ==, "real");
