@@ -1,6 +1,7 @@
 #include <math.h>
 #include <string.h>
 
+#include <inferometer/json.h>
 #include <inferometer/nearest.h>
 
 #include "plan-ground.h"
@@ -285,4 +286,16 @@ json_t *plan_predict(const IfmCosts *costs, const IfmPlan *plan, const IfmPlanSi
     if (prediction != NULL && trace != NULL)
         *trace = g_steal_pointer(&simulation.trace);
     return prediction;
+}
+
+char *plan_size_title(const IfmPlanSize *size)
+{
+    return g_strdup_printf("%" G_GINT64_FORMAT " nodes, %" G_GINT64_FORMAT " edges", size->nodes, size->edges);
+}
+
+void plan_name_stream(IfmTrace *trace, const char *stream)
+{
+    json_t *meta = json_copy((json_t *)ifm_trace_meta(trace));
+    json_object_set_new(meta, "stream", ifm_json_string(stream));
+    ifm_trace_set_meta(trace, meta);
 }

@@ -79,6 +79,10 @@ IfmPlanQuestion plan_ground_at(const PlanGround *ground, gint64 nodes, gint64 ed
 json_t *plan_predict(const IfmCosts *costs, const IfmPlan *plan, const IfmPlanSize *sizes, gsize n_sizes,
                      const IfmSimulateOptions *options, IfmTrace **trace, GError **error);
 
+/* plan_name_stream: a trace of a run or simulation tells the stream of batches it is of, so that "trace diff" finds its
+ * like. plan_size_title: "5000 nodes, 10000 edges" (transfer full) */
+void plan_name_stream(IfmTrace *trace, const char *stream);
+char *plan_size_title(const IfmPlanSize *size);
 /* plan_fail: cli_fail(), but where no plan covers all stages it is the input that is wrong. */
 int plan_fail(GError *error);
 /* plan_parse_sizes: "NODES,EDGES" of --size. Returns: an exit status. @sizes: (out) IfmPlanSize, appended */

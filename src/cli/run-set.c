@@ -284,11 +284,6 @@ static gboolean add_graph(RunSet *set, RunJob *job, const char *kind, const IfmP
     return TRUE;
 }
 
-static char *size_title(const IfmPlanSize *size)
-{
-    return g_strdup_printf("%" G_GINT64_FORMAT " nodes, %" G_GINT64_FORMAT " edges", size->nodes, size->edges);
-}
-
 /* Graphs that share a stream do so by a table; else each has a run of its own. @title: (transfer full) */
 static gboolean add_stream(RunSet *set, char *title, const char *kind, const IfmPlanSize *size, GError **error)
 {
@@ -359,7 +354,7 @@ static int add_streams(RunSet *set, const Arguments *arguments)
     for (guint i = 0; i < sizes->len; i++)
     {
         const IfmPlanSize *size = &g_array_index(sizes, IfmPlanSize, i);
-        if (!add_stream(set, size_title(size), set->kind, size, &error))
+        if (!add_stream(set, plan_size_title(size), set->kind, size, &error))
             return cli_fail(error);
     }
     if (set->jobs->len == 0)

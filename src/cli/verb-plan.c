@@ -148,7 +148,12 @@ static int write_traces(const GPtrArray *all, const char *path)
     g_autoptr(GError) error = NULL;
     g_autoptr(GPtrArray) traces = g_ptr_array_new();
     for (guint i = 0; i < all->len; i++)
-        g_ptr_array_add(traces, ((const Planned *)all->pdata[i])->trace);
+    {
+        const Planned *planned = all->pdata[i];
+        g_autofree char *stream = plan_size_title(&planned->size);
+        plan_name_stream(planned->trace, stream);
+        g_ptr_array_add(traces, planned->trace);
+    }
     return ifm_trace_write((const IfmTrace *const *)traces->pdata, traces->len, path, &error) ? CLI_EXIT_OK
                                                                                               : cli_fail(error);
 }

@@ -159,9 +159,13 @@ static int write_traces(const RunSet *set, const char *path)
     g_autoptr(GPtrArray) all = g_ptr_array_new();
     for (guint i = 0; i < set->jobs->len; i++)
     {
-        g_autoptr(GPtrArray) traces = traces_of(set->jobs->pdata[i]);
+        const RunJob *job = set->jobs->pdata[i];
+        g_autoptr(GPtrArray) traces = traces_of(job);
         for (guint t = 0; t < traces->len; t++)
+        {
+            plan_name_stream(traces->pdata[t], job->title);
             g_ptr_array_add(all, traces->pdata[t]);
+        }
     }
     if (all->len == 0)
         return CLI_EXIT_OK;

@@ -229,23 +229,89 @@ const Verb verb_trace = {
 
 /* --- trace diff ------------------------------------------------------------------------------------------------------- */
 
-/* Two files, the first trace of each; or one that holds two. */
-static int read_two(const Arguments *arguments, GPtrArray **files, const IfmTrace *traces[2])
+/* Traces that are compared: of the same stream of batches. Borrowed from their files. */
+typedef struct
+{
+    const IfmTrace *a, *b;
+    const char *a_path, *b_path;
+} TracePair;
+
+static gboolean is_simulated(const IfmTrace *trace)
+{
+    return json_is_true(json_object_get(ifm_trace_meta(trace), "simulated"));
+}
+
+static const char *stream_of(const IfmTrace *trace)
+{
+    const char *stream = json_string_value(json_object_get(ifm_trace_meta(trace), "stream"));
+    return stream != NULL ? stream : "";
+}
+
+static GPtrArray *of_kind(const GPtrArray *traces, gboolean simulated)
+{
+    GPtrArray *found = g_ptr_array_new();
+    for (guint i = 0; i < traces->len; i++)
+        if (is_simulated(traces->pdata[i]) == simulated)
+            g_ptr_array_add(found, traces->pdata[i]);
+    return found;
+}
+
+/* The one in @others that goes with @traces' number @index: the same stream's, and of several of that as far on. */
+static const IfmTrace *partner_of(const GPtrArray *traces, guint index, const GPtrArray *others)
+{
+    const char *stream = stream_of(traces->pdata[index]);
+    guint nth = 0;
+    if (traces->len == 1 && others->len == 1) /* whatever they are called: they were named to be compared */
+        return others->pdata[0];
+    for (guint i = 0; i < index; i++)
+        nth += g_str_equal(stream_of(traces->pdata[i]), stream);
+    for (guint i = 0; i < others->len; i++)
+        if (g_str_equal(stream_of(others->pdata[i]), stream) && nth-- == 0)
+            return others->pdata[i];
+    return NULL;
+}
+
+static int pair_up(const GPtrArray *as, const GPtrArray *bs, const char *a_path, const char *b_path, GArray *pairs)
+{
+    for (guint i = 0; i < as->len; i++)
+    {
+        TracePair pair = { as->pdata[i], partner_of(as, i, bs), a_path, b_path };
+        if (pair.b != NULL)
+            g_array_append_val(pairs, pair);
+    }
+    if (pairs->len > 0)
+        return CLI_EXIT_OK;
+    cli_complain("%s and %s: nothing to compare: \"%s\" is in the first, \"%s\" in the second", a_path, b_path,
+                 stream_of(as->pdata[0]), stream_of(bs->pdata[0]));
+    return cli_status_of(IFM_ERROR_INVALID);
+}
+
+/* Of one file its simulations with its runs. Of two the runs of both; a file that has none has its simulations compared. */
+static int find_pairs(const Arguments *arguments, GPtrArray *const files[2], GArray *pairs)
+{
+    const char *const *paths = cli_positional(arguments);
+    g_autoptr(GPtrArray) runs = of_kind(files[0], FALSE);
+    g_autoptr(GPtrArray) simulations = of_kind(files[0], TRUE);
+    if (paths[1] == NULL && (runs->len == 0 || simulations->len == 0))
+        return cli_usage(cli_verb_of(arguments), "%s holds %s: name a second file to compare it with", paths[0],
+                         files[0]->len == 1 ? "one trace"
+                         : runs->len == 0   ? "simulations alone"
+                                            : "runs alone");
+    if (paths[1] == NULL)
+        return pair_up(simulations, runs, paths[0], paths[0], pairs);
+    g_autoptr(GPtrArray) others = of_kind(files[1], FALSE);
+    g_autoptr(GPtrArray) other_simulations = of_kind(files[1], TRUE);
+    return pair_up(runs->len > 0 ? runs : simulations, others->len > 0 ? others : other_simulations, paths[0], paths[1],
+                   pairs);
+}
+
+static int read_files(const Arguments *arguments, GPtrArray *files[2])
 {
     const char *const *paths = cli_positional(arguments);
     int status = CLI_EXIT_OK;
     for (gsize i = 0; i < 2 && paths[i] != NULL && status == CLI_EXIT_OK; i++)
-    {
         files[i] = read_traces(paths[i], &status);
-        if (files[i] != NULL)
-            traces[i] = files[i]->pdata[0];
-    }
-    if (status != CLI_EXIT_OK || paths[1] != NULL)
-        return status;
-    if (files[0] == NULL || files[0]->len < 2)
-        return cli_usage(cli_verb_of(arguments), "%s holds one trace: name a second file to compare it with", paths[0]);
-    traces[1] = files[0]->pdata[1];
-    return CLI_EXIT_OK;
+    return status;
 }
 
 static json_t *differences_to_json(const GPtrArray *differences)
@@ -261,35 +327,79 @@ static json_t *differences_to_json(const GPtrArray *differences)
     return rows;
 }
 
+/* A side's name: its file's, or of the two of one file what it is. */
+static const char *side_of(const TracePair *pair, gboolean second)
+{
+    if (pair->a_path != pair->b_path)
+        return second ? pair->b_path : pair->a_path;
+    return is_simulated(second ? pair->b : pair->a) ? "simulation" : "run";
+}
+
+/* Which stream of batches it is, and the plans that ran: "5000 nodes, 10000 edges: CPU 1-7; CPU+ORT 1-7". */
+static void add_heading(GString *text, const TracePair *pair)
+{
+    const IfmTrace *traces[] = { pair->a, pair->b };
+    const char *told = NULL;
+    g_string_append(text, stream_of(pair->a));
+    if (!g_str_equal(stream_of(pair->a), stream_of(pair->b)))
+        g_string_append_printf(text, " | %s", stream_of(pair->b));
+    for (gsize i = 0; i < G_N_ELEMENTS(traces); i++)
+    {
+        const char *name = ifm_trace_name(traces[i]);
+        if (is_simulated(traces[i]) || g_strcmp0(name, told) == 0)
+            continue;
+        g_string_append_printf(text, "%s%s", told == NULL ? ": " : " | ", name);
+        told = name;
+    }
+    g_string_append_c(text, '\n');
+}
+
+static int compare_pair(const TracePair *pair, GString *text, json_t *rows)
+{
+    int status;
+    IfmTraceQuestion question = IFM_TRACE_QUESTION_INIT;
+    IfmScreen screen = ifm_screen_detect(STDOUT_FILENO);
+    g_autoptr(IfmTraceAnalysis) a = analyse(pair->a_path, pair->a, &question, &status);
+    g_autoptr(IfmTraceAnalysis) b = a != NULL ? analyse(pair->b_path, pair->b, &question, &status) : NULL;
+    if (b == NULL)
+        return status;
+    g_autoptr(GPtrArray) differences = ifm_trace_diff(a, b);
+    const char *of_a = side_of(pair, FALSE), *of_b = side_of(pair, TRUE);
+    g_autofree char *page = ifm_trace_diff_to_screen(differences, of_a, of_b, &screen);
+    if (text->len > 0)
+        g_string_append_c(text, '\n');
+    if (*stream_of(pair->a) != '\0')
+        add_heading(text, pair);
+    g_string_append(text, page);
+    json_array_append_new(rows, json_pack("{s:o,s:o,s:o,s:o}", "stream", ifm_json_string(stream_of(pair->a)), "a",
+                                          ifm_json_string(of_a), "b", ifm_json_string(of_b), "differences",
+                                          differences_to_json(differences)));
+    return CLI_EXIT_OK;
+}
+
 static int run_diff(const Arguments *arguments)
 {
-    const char *const *paths = cli_positional(arguments);
     const char *json_path = cli_text(arguments, "json");
-    const IfmTrace *traces[2] = { NULL, NULL };
     GPtrArray *files[2] = { NULL, NULL };
-    int status = read_two(arguments, files, traces);
+    int status = read_files(arguments, files);
     g_autoptr(GPtrArray) first = files[0];
     g_autoptr(GPtrArray) second = files[1];
-    IfmTraceQuestion question = IFM_TRACE_QUESTION_INIT;
-    g_autoptr(IfmTraceAnalysis) a = status == CLI_EXIT_OK ? analyse(paths[0], traces[0], &question, &status) : NULL;
-    g_autoptr(IfmTraceAnalysis) b =
-        status == CLI_EXIT_OK ? analyse(paths[1] != NULL ? paths[1] : paths[0], traces[1], &question, &status) : NULL;
-    if (status != CLI_EXIT_OK)
-        return status;
-    IfmScreen screen = ifm_screen_detect(STDOUT_FILENO);
-    g_autoptr(GPtrArray) differences = ifm_trace_diff(a, b);
-    if (json_path != NULL)
+    g_autoptr(GArray) pairs = g_array_new(FALSE, FALSE, sizeof(TracePair));
+    g_autoptr(GString) text = g_string_new(NULL);
+    json_auto_t *rows = json_array();
+    if (status == CLI_EXIT_OK)
+        status = find_pairs(arguments, files, pairs);
+    for (guint i = 0; i < pairs->len && status == CLI_EXIT_OK; i++)
+        status = compare_pair(&g_array_index(pairs, TracePair, i), text, rows);
+    if (status == CLI_EXIT_OK && json_path != NULL)
     {
-        json_auto_t *rows = differences_to_json(differences);
         json_auto_t *json = json_pack("{s:{s:s,s:s,s:i},s:O}", "inferometer", "version", IFM_VERSION, "format",
-                                      "trace-diff", "format_version", 1, "differences", rows);
+                                      "trace-diff", "format_version", 1, "pairs", rows);
         status = cli_write_json(json_path, json);
     }
     if (status != CLI_EXIT_OK || g_strcmp0(json_path, "-") == 0)
         return status;
-    g_autofree char *page =
-        ifm_trace_diff_to_screen(differences, ifm_trace_name(traces[0]), ifm_trace_name(traces[1]), &screen);
-    return cli_print(page);
+    return cli_print(text->str);
 }
 
 static const Option diff_options[] = {
@@ -314,8 +424,9 @@ const Verb verb_trace_diff = {
     .positional = POSITIONAL_FILE,
     .options = diff_options,
     .details =
-        "Devices are matched by alias and stream, blocks by number. Of files with several traces the first counts; a "
-        "single file with two has these compared.",
+        "Devices are matched by alias and stream, blocks by number. Of two files the runs are compared, each with the "
+        "other's of the same size; of a file that has none, its simulations. Of a single file each simulation is "
+        "compared with its run.",
     .examples = diff_examples,
     .run = run_diff,
 };

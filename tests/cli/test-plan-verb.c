@@ -176,6 +176,8 @@ static void test_files(Bench *bench, gconstpointer data)
     json_auto_t *trace = parse_output(&ended);
     g_assert_cmpuint(json_array_size(json_object_get(trace, "traces")), ==, 2);
     run_line(bench, "trace diff plan.json.gz", &ended);
+    assert_complaint(&ended, 2, "plan.json.gz holds simulations alone: name a second file");
+    run_line(bench, "trace diff plan.json.gz plan.json.gz", &ended);
     assert_status(&ended, 0);
     g_assert_nonnull(strstr(ended.out, "makespan"));
 }

@@ -127,6 +127,77 @@ static void test_study(Bench *bench, gconstpointer data)
     g_assert_nonnull(strstr(ended.out, "63 cases: 63 measured"));
 }
 
+/* A member of a pair of the diff, of the makespan; fails where there is none. */
+static double makespan_of(const json_t *diff, const char *stream, const char *which)
+{
+    gsize i, k;
+    json_t *pair, *row;
+    json_array_foreach(json_object_get(diff, "pairs"), i, pair)
+    {
+        if (!g_str_equal(text_of(pair, "stream"), stream))
+            continue;
+        json_array_foreach(json_object_get(pair, "differences"), k, row)
+        {
+            if (g_str_equal(text_of(row, "key"), "makespan"))
+                return json_number_value(json_object_get(row, which));
+        }
+    }
+    g_error("no makespan of %s", stream);
+}
+
+static double makespan_in(const Bench *bench, const char *file, guint run, const char *which)
+{
+    json_auto_t *json = load_json(bench, file);
+    return figure(json_array_get(json_object_get(json, "runs"), run), "makespan", which);
+}
+
+/* Two files of two sizes each, their simulations first: run is held against run of the same size, in whatever order; of one
+ * file each simulation against its run. */
+static void test_diff(Bench *bench, gconstpointer data)
+{
+    g_auto(Ended) ended = { 0 };
+    static const char *const lines[] = {
+        "study run ./small.yaml -q -o small",
+        "run ./small -q --use CPU --size 10,20 --size 5,8 --batches 20 --repetitions 1 --json a.json --trace a.json.gz",
+        "run ./small -q --use GPU --size 5,8 --size 10,20 --batches 10 --repetitions 1 --json b.json --trace b.json.gz",
+    };
+    write_text(bench, "small.yaml", SMALL);
+    for (gsize i = 0; i < G_N_ELEMENTS(lines); i++)
+    {
+        run_line(bench, lines[i], &ended);
+        assert_status(&ended, 0);
+    }
+    run_line(bench, "trace diff a.json.gz b.json.gz --json -", &ended);
+    assert_status(&ended, 0);
+    json_auto_t *both = parse_output(&ended);
+    g_assert_cmpuint(json_array_size(json_object_get(both, "pairs")), ==, 2);
+    g_assert_cmpfloat(makespan_of(both, "10 nodes, 20 edges", "a"), ==, makespan_in(bench, "a.json", 0, "measured"));
+    g_assert_cmpfloat(makespan_of(both, "10 nodes, 20 edges", "b"), ==, makespan_in(bench, "b.json", 1, "measured"));
+    g_assert_cmpfloat(makespan_of(both, "5 nodes, 8 edges", "a"), ==, makespan_in(bench, "a.json", 1, "measured"));
+    g_assert_cmpfloat(makespan_of(both, "5 nodes, 8 edges", "b"), ==, makespan_in(bench, "b.json", 0, "measured"));
+    run_line(bench, "trace diff a.json.gz --json -", &ended);
+    assert_status(&ended, 0);
+    json_auto_t *one = parse_output(&ended);
+    g_assert_cmpfloat(makespan_of(one, "5 nodes, 8 edges", "a"), ==, makespan_in(bench, "a.json", 1, "predicted"));
+    g_assert_cmpfloat(makespan_of(one, "5 nodes, 8 edges", "b"), ==, makespan_in(bench, "a.json", 1, "measured"));
+    run_line(bench, "trace diff a.json.gz", &ended);
+    assert_status(&ended, 0);
+    g_assert_nonnull(strstr(ended.out, "10 nodes, 20 edges: "));
+    /* a study's plan and its run: the one has a simulation alone */
+    run_line(bench, "plan ./small --use CPU --size 5,8 --batches 20 --trace plan.json.gz", &ended);
+    assert_status(&ended, 0);
+    run_line(bench, "trace diff plan.json.gz a.json.gz --json -", &ended);
+    assert_status(&ended, 0);
+    json_auto_t *planned = parse_output(&ended);
+    g_assert_cmpuint(json_array_size(json_object_get(planned, "pairs")), ==, 1);
+    g_assert_cmpfloat(makespan_of(planned, "5 nodes, 8 edges", "b"), ==, makespan_in(bench, "a.json", 1, "measured"));
+    run_line(bench, "plan ./small --use CPU --size 5,6 --size 4,6 --batches 20 --trace plan.json.gz", &ended);
+    assert_status(&ended, 0);
+    run_line(bench, "trace diff plan.json.gz a.json.gz", &ended);
+    assert_complaint(&ended, 3,
+                     "nothing to compare: \"5 nodes, 6 edges\" is in the first, \"10 nodes, 20 edges\" in the second");
+}
+
 /* Bare blocks beside a study: its model, its devices; the folder may be said twice; what is wrong with a plan is its
  * file's. */
 static void test_bare(Bench *bench, gconstpointer data)
@@ -469,6 +540,7 @@ int main(int argc, char **argv)
     g_test_add("/run/makespan", Bench, NULL, bench_init, test_makespan, bench_clear);
     g_test_add("/run/files", Bench, NULL, bench_init, test_files, bench_clear);
     g_test_add("/run/study", Bench, NULL, bench_init, test_study, bench_clear);
+    g_test_add("/run/diff", Bench, NULL, bench_init, test_diff, bench_clear);
     g_test_add("/run/table", Bench, NULL, bench_init, test_table, bench_clear);
     g_test_add("/run/bare", Bench, NULL, bench_init, test_bare, bench_clear);
     g_test_add("/run/told-once", Bench, NULL, bench_init, test_told_once, bench_clear);
