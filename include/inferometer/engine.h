@@ -291,6 +291,14 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmEngineProfile, ifm_engine_profile_free)
 GPtrArray *ifm_compiled_profile(IfmCompiled *compiled, IfmRequest *request, GError **error);
 
 /**
+ * ifm_compiled_parts: Which of the model's nodes each node of a compile with options.profiling was made of, where the
+ * runtime tells that of its graph (OpenVINO's CPU does). Names of tensors may be among them, and of nodes that left nothing
+ * but a constant in it.
+ * Returns: (transfer full) name, as in profiles (char*) -> GPtrArray of names (char*); NULL where nothing is told.
+ */
+GHashTable *ifm_compiled_parts(IfmCompiled *compiled);
+
+/**
  * IfmEngineMemory: allocator statistics, bytes; -1 where the runtime does not tell that one.
  * @in_use_bytes, @peak_bytes, @reserved_bytes: of the allocator of host memory (a simulated device's: of all it has)
  * @device_…: of a device's own memory; -1 where it has none

@@ -37,6 +37,7 @@ G_BEGIN_DECLS
     X(ov_compiled_model_output_by_index)                                                                                   \
     X(ov_compiled_model_output_by_name)                                                                                    \
     X(ov_compiled_model_get_property)                                                                                      \
+    X(ov_compiled_model_export_model)                                                                                      \
     X(ov_compiled_model_create_infer_request)                                                                              \
     X(ov_output_const_port_free)                                                                                           \
     X(ov_port_get_any_name)                                                                                                \
@@ -85,6 +86,7 @@ typedef struct
     _Atomic gint64 n_inferences; /* ever */
     gint64 n_read;               /* … when the means were last read */
     GArray *sums_us;             /* gint64 a node, as of then */
+    gboolean tells_parts;        /* it can be exported in plain words */
     IfmExecutor *collector;      /* with native asynchrony: asks for outcomes, which callbacks do not tell */
 } OvCompiled;
 
@@ -132,6 +134,17 @@ char *ifm_ov_cache_name(const IfmCompiled *compiled, const char *device, const c
  * Returns: FALSE where there is none to be had: compile without. */
 gboolean ifm_ov_cache_enter(OvCache *cache, const char *parent, const char *name);
 void ifm_ov_cache_leave(OvCache *cache, OvCacheEnd end);
+
+/* --- openvino-parts.c: what a node of the runtime's was made of --------------------------------------------------------
+ */
+
+/** ifm_ov_open_callbacks: for property CACHE_ENCRYPTION_CALLBACKS: what is exported stays plain text. */
+extern const ov_encryption_callbacks ifm_ov_open_callbacks;
+/** ifm_ov_parts: the driver's slot. */
+GHashTable *ifm_ov_parts(IfmCompiled *compiled);
+/** ifm_ov_parts_read: of the text of an exported graph. Returns: (transfer full) as ifm_compiled_parts(); NULL where it is
+ * no such text. */
+GHashTable *ifm_ov_parts_read(const char *text, gsize n);
 
 IfmDtype ifm_ov_dtype(ov_element_type_e type);
 ov_element_type_e ifm_ov_type(IfmDtype dtype);

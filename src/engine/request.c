@@ -399,6 +399,26 @@ GPtrArray *ifm_compiled_profile(IfmCompiled *compiled, IfmRequest *request, GErr
     return g_steal_pointer(&profiles);
 }
 
+typedef struct
+{
+    IfmCompiled *compiled;
+    GHashTable *parts;
+} AskedParts;
+
+static void ask_parts(void *user)
+{
+    AskedParts *asked = user;
+    asked->parts = asked->compiled->engine->driver->parts(asked->compiled);
+}
+
+GHashTable *ifm_compiled_parts(IfmCompiled *compiled)
+{
+    AskedParts asked = { compiled, NULL };
+    if (compiled->engine->driver->parts != NULL && compiled->options.profiling)
+        ifm_compiled_invoke(compiled, 0, ask_parts, &asked);
+    return asked.parts;
+}
+
 gboolean ifm_compiled_memory(IfmCompiled *compiled, IfmEngineMemory *memory, GError **error)
 {
     *memory = IFM_ENGINE_MEMORY_INIT;

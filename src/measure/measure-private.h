@@ -108,7 +108,8 @@ IfmModelSubject *ifm_model_subject_new(IfmEngine *engine, IfmModel *model, const
                                        GError **error);
 /** ifm_model_subject_set_reference: @reference: borrowed; without one, outputs are only checked to be finite. */
 void ifm_model_subject_set_reference(IfmModelSubject *self, const IfmReference *reference);
-/** ifm_model_subject_new_saving: The same, and the graph as the runtime optimised it is saved at @path (NULL: it is not). */
+/** ifm_model_subject_new_saving: The same, and the graph as the runtime optimised it is saved at @path (NULL: it is not).
+ */
 IfmModelSubject *ifm_model_subject_new_saving(IfmEngine *engine, IfmModel *model, const IfmModelCase *model_case,
                                               IfmTwin twin, const char *path, GError **error);
 void ifm_model_subject_free(IfmModelSubject *self);
@@ -228,6 +229,9 @@ gboolean ifm_books_measure(IfmModelSubject *subject, const IfmCallCost *cost, co
 /** ifm_optimised_costs: What each node of @measurement costs, by the graph that the runtime saved: books.costs, a list in
  * the order of the nodes. Nothing where the graph cannot be read, which is no error. */
 void ifm_optimised_costs(const char *path, const IfmModelCase *model_case, IfmMeasurement *measurement);
+/** ifm_optimised_parts: Of which of the model's nodes each node of @measurement was made, where the runtime tells it:
+ * books.parts, a list in the order of the nodes. */
+void ifm_optimised_parts(IfmCompiled *compiled, IfmMeasurement *measurement);
 
 /* --- protocol.c: messages between the program and its workers ----------------------------------------------------- */
 

@@ -6,7 +6,8 @@
 
 /*
  * A runtime that can save the graph it made of a model tells by it what each of its own nodes does: the fused ones, those
- * in blocked channels, those it put in. The operator table has rows for them, so their costs are read off that graph.
+ * in blocked channels, those it put in. The operator table has rows for them, so their costs are read off that graph. One
+ * that only tells which of the model's nodes went into each of its own leaves the counting to who has the model at hand.
  */
 
 static json_t *cost_to_json(const IfmNodeCost *cost)
@@ -57,4 +58,22 @@ void ifm_optimised_costs(const char *path, const IfmModelCase *model_case, IfmMe
         json_object_set_new(measurement->books, "costs", costs);
     else
         json_decref(costs);
+}
+
+void ifm_optimised_parts(IfmCompiled *compiled, IfmMeasurement *measurement)
+{
+    g_autoptr(GHashTable) parts = json_is_object(measurement->books) ? ifm_compiled_parts(compiled) : NULL;
+    if (parts == NULL)
+        return;
+    json_t *list = json_array();
+    for (guint i = 0; i < measurement->nodes->len; i++)
+    {
+        const IfmNodeRow *row = measurement->nodes->pdata[i];
+        const GPtrArray *names = g_hash_table_lookup(parts, row->name);
+        json_t *of = names != NULL ? json_array() : json_null();
+        for (guint k = 0; names != NULL && k < names->len; k++)
+            json_array_append_new(of, ifm_json_string(names->pdata[k]));
+        json_array_append_new(list, of);
+    }
+    json_object_set_new(measurement->books, "parts", list);
 }

@@ -347,6 +347,8 @@ static gboolean measure_books(Worker *worker, GError **error)
                                       worker->measurement, error);
     if (good && saves)
         ifm_optimised_costs(path, &worker->owned.model_case, worker->measurement);
+    if (good)
+        ifm_optimised_parts(ifm_model_subject_compiled(twin), worker->measurement);
     if (saves)
         unlink(path); /* where it was written at all */
     return good;

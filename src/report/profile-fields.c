@@ -13,6 +13,16 @@ static void get_node_text(const void *record, const void *user, IfmValue *value)
     ifm_value_set_text(value, text != NULL && *text != '\0' ? text : NULL);
 }
 
+/* On screen under a name that the model has. */
+static void get_label(const void *record, const void *user, IfmValue *value)
+{
+    const IfmLayer *layer = record;
+    if (layer->label != NULL)
+        ifm_value_set_text(value, layer->label);
+    else
+        get_node_text(record, GSIZE_TO_POINTER(G_STRUCT_OFFSET(IfmNodeRow, name)), value);
+}
+
 static void get_node_time(const void *record, const void *user, IfmValue *value)
 {
     ifm_value_set_real(value, G_STRUCT_MEMBER(double, ((const IfmLayer *)record)->node, GPOINTER_TO_SIZE(user)));
@@ -90,7 +100,8 @@ static void get_bound(const void *record, const void *user, IfmValue *value)
 #define HIDE IFM_FIELD_HIDE_EMPTY
 
 const IfmField ifm_layer_fields[] = {
-    { "name", "layer", IFM_FIELD_TEXT, get_node_text, NODE(name) },
+    { "label", "layer", IFM_FIELD_TEXT, get_label, NULL, SCREEN },
+    { "name", NULL, IFM_FIELD_TEXT, get_node_text, NODE(name), EXPORT },
     { "op_type", "operator", IFM_FIELD_TEXT, get_node_text, NODE(op_type) },
     { "provider", NULL, IFM_FIELD_TEXT, get_node_text, NODE(provider), EXPORT },
     { "start_ns", NULL, IFM_FIELD_DURATION, get_node_time, NODE(start_ns), EXPORT },

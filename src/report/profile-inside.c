@@ -163,7 +163,7 @@ static void append_gains(GString *out, const IfmLayers *layers, const GArray *fa
     const IfmLayer *layer = layer_of_most_gain(layers);
     if (layer == NULL || layer->place.excess_ns < least_ns || layers->rows->len < 2)
         return;
-    g_autofree char *clean = ifm_format_spelt(layer->node->name, screen->utf8);
+    g_autofree char *clean = ifm_format_spelt(layer->label != NULL ? layer->label : layer->node->name, screen->utf8);
     g_autofree char *what = g_strdup_printf("in one layer, %s", clean);
     append_gain(out, what, layer->share_ratio, layer->place.attained, layer->place.excess_ns, order->len == 0, screen);
 }

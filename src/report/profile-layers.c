@@ -4,9 +4,10 @@
 #include "profile-private.h"
 
 /*
- * Whose work a runtime's node does. A runtime fuses, splits off, reorders and renames; what it tells is a name a node. A
- * row takes the model's node of its name. The model's nodes that no row is named for ran within others, so each goes to the
- * row it hangs on, along edges of the graph alone; whatever is not reached so stays unknown, and is told as that.
+ * Whose work a runtime's node does. A runtime fuses, splits off, reorders and renames; what it tells is a name a node, and
+ * some also the names of what went into it. A row takes the model's nodes of its parts' names, or of its own. The model's
+ * nodes that no row is named for ran within others, so each goes to the row it hangs on, along edges of the graph alone;
+ * whatever is not reached so stays unknown, and is told as that.
  */
 
 #define NO_ROW G_MAXUINT
@@ -21,12 +22,14 @@ typedef struct
     const IfmMeasurement *measurement;
     gsize n_nodes;
     guint *row_of;     /* [n_nodes] index of the measurement's row, or NO_ROW */
+    gboolean *claimed; /* [n_nodes] the parts of rows told of it: what they leave open stays open */
     GHashTable *named; /* name of a node, or of what it makes -> its index + 1 */
 } Mapping;
 
 static void mapping_clear(Mapping *mapping)
 {
     g_clear_pointer(&mapping->row_of, g_free);
+    g_clear_pointer(&mapping->claimed, g_free);
     g_clear_pointer(&mapping->named, g_hash_table_unref);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Mapping, mapping_clear)
@@ -48,8 +51,9 @@ static void add_name(GHashTable *named, const char *name, gsize index)
 
 static void mapping_init(Mapping *mapping, const IfmMeasurement *measurement, IfmModel *model, const IfmAnalysis *analysis)
 {
-    *mapping = (Mapping){ model, analysis, measurement, ifm_model_n_nodes(model), NULL, NULL };
+    *mapping = (Mapping){ model, analysis, measurement, ifm_model_n_nodes(model), NULL, NULL, NULL };
     mapping->row_of = g_new(guint, mapping->n_nodes + 1);
+    mapping->claimed = g_new0(gboolean, mapping->n_nodes + 1);
     mapping->named = g_hash_table_new(g_str_hash, g_str_equal);
     for (gsize i = 0; i < mapping->n_nodes; i++)
         mapping->row_of[i] = NO_ROW;
@@ -84,6 +88,75 @@ gboolean ifm_row_is_marshalling(const IfmNodeRow *row)
     return ifm_node_is_marshalling(text);
 }
 
+static gboolean is_heavy(const Mapping *mapping, gsize node)
+{
+    return cost_at(mapping, node)->macs > 0;
+}
+
+/* Whether a row multiplies and adds, by what the runtime calls its operator: pooling has no convolution in it. */
+static gboolean row_is_product(const Mapping *mapping, guint row)
+{
+    static const char *const words[] = { "Conv",         "MatMul",    "Gemm", "FullyConnected",
+                                         "InnerProduct", "Attention", "LSTM", "GRU" };
+    const IfmNodeRow *node = mapping->measurement->nodes->pdata[row];
+    for (gsize i = 0; i < G_N_ELEMENTS(words); i++)
+        if (strstr(node->op_type, words[i]) != NULL)
+            return TRUE;
+    return FALSE;
+}
+
+/* --- what a row's parts tell ------------------------------------------------------------------------------------------ */
+
+/*
+ * Which of several rows does a node's work. Of a product, the one that multiplies: the others move what it reads. Of
+ * anything else the row of its own name, or the one that is no product, for what of it went into a product's weights was
+ * done when compiling. Otherwise they share it in a way that nobody tells.
+ */
+static guint row_of_claims(const Mapping *mapping, gsize node, const GArray *rows)
+{
+    guint found = NO_ROW, n_found = 0;
+    for (guint i = 0; i < rows->len && rows->len > 1; i++)
+    {
+        guint row = g_array_index(rows, guint, i);
+        const IfmNodeRow *of = mapping->measurement->nodes->pdata[row];
+        if (!is_heavy(mapping, node) && find_named(mapping, of->name) == (gssize)node)
+            return row;
+        if (row_is_product(mapping, row) != is_heavy(mapping, node))
+            continue;
+        found = row;
+        n_found++;
+    }
+    return rows->len == 1 ? g_array_index(rows, guint, 0) : n_found == 1 ? found : NO_ROW;
+}
+
+/* @parts: of each row a list of names, or null; those that are no node's are weights and constants. */
+static void map_by_parts(Mapping *mapping, const json_t *parts)
+{
+    g_autoptr(GPtrArray) claims = g_ptr_array_new_with_free_func((GDestroyNotify)g_array_unref);
+    for (gsize i = 0; i < mapping->n_nodes; i++)
+        g_ptr_array_add(claims, g_array_new(FALSE, FALSE, sizeof(guint)));
+    for (guint row = 0; row < mapping->measurement->nodes->len; row++)
+    {
+        const json_t *names = json_array_get(parts, row);
+        for (gsize i = 0; i < json_array_size(names) && !ifm_row_is_marshalling(mapping->measurement->nodes->pdata[row]);
+             i++)
+        {
+            const char *name = json_string_value(json_array_get(names, i));
+            gssize at = name != NULL ? find_named(mapping, name) : -1;
+            GArray *rows = at >= 0 ? claims->pdata[at] : NULL;
+            if (rows != NULL && (rows->len == 0 || g_array_index(rows, guint, rows->len - 1) != row))
+                g_array_append_val(rows, row);
+        }
+    }
+    for (gsize i = 0; i < mapping->n_nodes; i++)
+    {
+        const GArray *rows = claims->pdata[i];
+        mapping->claimed[i] = rows->len > 0;
+        if (rows->len > 0)
+            mapping->row_of[i] = row_of_claims(mapping, i, rows);
+    }
+}
+
 /* Two rows of one node share its work in a way that nobody tells: then neither has it. */
 static void map_by_name(Mapping *mapping)
 {
@@ -92,7 +165,7 @@ static void map_by_name(Mapping *mapping)
     {
         const IfmNodeRow *node = mapping->measurement->nodes->pdata[row];
         gssize at = ifm_row_is_marshalling(node) ? -1 : find_named(mapping, node->name);
-        if (at < 0)
+        if (at < 0 || mapping->claimed[at])
             continue;
         twice[at] |= mapping->row_of[at] != NO_ROW;
         mapping->row_of[at] = row;
@@ -104,11 +177,6 @@ static void map_by_name(Mapping *mapping)
 
 /* --- nodes that ran within others --------------------------------------------------------------------------------------
  */
-
-static gboolean is_heavy(const Mapping *mapping, gsize node)
-{
-    return cost_at(mapping, node)->macs > 0;
-}
 
 /* The only node that reads what @node makes; -1 where there are more, or none. */
 static gssize only_reader(const Mapping *mapping, gsize node)
@@ -129,25 +197,13 @@ static gssize only_reader(const Mapping *mapping, gsize node)
     return reader;
 }
 
-/* Whether a row multiplies and adds, by what the runtime calls its operator: pooling has no convolution in it. */
-static gboolean row_is_product(const Mapping *mapping, guint row)
-{
-    static const char *const words[] = { "Conv",         "MatMul",    "Gemm", "FullyConnected",
-                                         "InnerProduct", "Attention", "LSTM", "GRU" };
-    const IfmNodeRow *node = mapping->measurement->nodes->pdata[row];
-    for (gsize i = 0; i < G_N_ELEMENTS(words); i++)
-        if (strstr(node->op_type, words[i]) != NULL)
-            return TRUE;
-    return FALSE;
-}
-
 /* Convolution + batch norm + Relu may run under the name of any of the three: a product is looked for down the chain of
  * light nodes that nothing else reads from. */
 static void map_heavy(Mapping *mapping)
 {
     for (gsize i = 0; i < mapping->n_nodes; i++)
     {
-        if (mapping->row_of[i] != NO_ROW || !is_heavy(mapping, i))
+        if (mapping->row_of[i] != NO_ROW || mapping->claimed[i] || !is_heavy(mapping, i))
             continue;
         gssize at = only_reader(mapping, i);
         while (at >= 0 && mapping->row_of[at] == NO_ROW && !is_heavy(mapping, (gsize)at))
@@ -194,7 +250,7 @@ static void map_light(Mapping *mapping)
 {
     for (gsize i = 0; i < mapping->n_nodes; i++)
     {
-        if (mapping->row_of[i] != NO_ROW || is_heavy(mapping, i))
+        if (mapping->row_of[i] != NO_ROW || mapping->claimed[i] || is_heavy(mapping, i))
             continue;
         mapping->row_of[i] = row_of_maker(mapping, i);
         gssize reader = has_maker(mapping, i) ? -1 : only_reader(mapping, i);
@@ -264,14 +320,18 @@ static gboolean boundary_bytes(const Mapping *mapping, const GArray *members, gu
 
 #define MEMBERS_NAMED 8 /* of a row, in words */
 
+static const char *name_of(const IfmNode *node)
+{
+    return *node->name != '\0' ? node->name : node->n_outputs > 0 ? node->outputs[0] : node->op_type;
+}
+
 static char *members_text(const Mapping *mapping, const GArray *members)
 {
     GString *text = g_string_new(NULL);
     for (guint i = 0; i < members->len && i < MEMBERS_NAMED; i++)
     {
         const IfmNode *node = ifm_model_node(mapping->model, g_array_index(members, gsize, i));
-        const char *name = *node->name != '\0' ? node->name : node->n_outputs > 0 ? node->outputs[0] : node->op_type;
-        g_string_append_printf(text, "%s%s", i > 0 ? ", " : "", name);
+        g_string_append_printf(text, "%s%s", i > 0 ? ", " : "", name_of(node));
     }
     if (members->len > MEMBERS_NAMED)
         g_string_append_printf(text, ", … (%u)", members->len);
@@ -282,6 +342,7 @@ static char *members_text(const Mapping *mapping, const GArray *members)
 static void cost_members(const Mapping *mapping, const GArray *members, guint row, IfmLayer *layer)
 {
     gint64 most = -1;
+    gsize costliest = 0;
     gboolean whole = TRUE;
     IfmNodeCost sum = { .covered = FALSE };
     for (guint i = 0; i < members->len; i++)
@@ -293,10 +354,13 @@ static void cost_members(const Mapping *mapping, const GArray *members, guint ro
         {
             most = cost->flop;
             layer->family = cost->family;
+            costliest = g_array_index(members, gsize, i);
         }
     }
     layer->known = TRUE;
     layer->members = members_text(mapping, members);
+    if (find_named(mapping, layer->node->name) < 0) /* "Multiply_20281" tells nobody anything */
+        layer->label = g_strdup(name_of(ifm_model_node(mapping->model, costliest)));
     if (whole && boundary_bytes(mapping, members, row, &sum))
     {
         layer->cost = sum;
@@ -308,8 +372,10 @@ static void cost_members(const Mapping *mapping, const GArray *members, guint ro
 static void cost_by_names(IfmLayers *layers, const IfmMeasurement *measurement, IfmModel *model,
                           const IfmAnalysis *analysis)
 {
+    const json_t *parts = json_object_get(measurement->books, "parts");
     g_auto(Mapping) mapping;
     mapping_init(&mapping, measurement, model, analysis);
+    map_by_parts(&mapping, parts);
     map_by_name(&mapping);
     map_heavy(&mapping);
     map_light(&mapping);
@@ -375,6 +441,7 @@ static void cost_by_graph(IfmLayers *layers, const json_t *costs)
 static void layer_free(IfmLayer *layer)
 {
     g_free(layer->members);
+    g_free(layer->label);
     g_free(layer);
 }
 
@@ -447,7 +514,8 @@ IfmLayers *ifm_layers_new(const IfmMeasurement *measurement, IfmModel *model, co
     }
     else if (model != NULL && analysis != NULL)
     {
-        layers->told_by = "the nodes' names";
+        gboolean has_parts = json_array_size(json_object_get(measurement->books, "parts")) == layers->rows->len;
+        layers->told_by = has_parts && layers->rows->len > 0 ? "the parts that the runtime names" : "the nodes' names";
         cost_by_names(layers, measurement, model, analysis);
     }
     place(layers, roofline);

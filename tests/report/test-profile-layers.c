@@ -1,7 +1,10 @@
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
+#include <inferometer/json.h>
 #include <inferometer/profile.h>
+#include <inferometer/zoo.h>
 
 /*
  * Whose work a runtime's nodes do. The model: x [1,3,8,8] -> conv (4 channels, 3x3, padded) -> norm -> relu -> sum with a
@@ -182,6 +185,123 @@ static void test_in_pieces(Fixture *fixture, gconstpointer data)
     g_assert_cmpfloat(layers->unknown_ratio, ==, 1);
 }
 
+/* --- parts that the runtime names ------------------------------------------------------------------------------------ */
+
+static void has_parts(Fixture *fixture, json_t *parts)
+{
+    ifm_record_set_json(&fixture->measurement->books, json_pack("{s:o}", "parts", parts));
+}
+
+/* The rows' own names tell nothing; what went into weights (norm, of the first) costs nothing where it stands once more. */
+static void test_by_parts(Fixture *fixture, gconstpointer data)
+{
+    ran(fixture, "Multiply_7", "Convolution", 4000);
+    ran(fixture, "norm", "Add", 1000);
+    ran(fixture, "Multiply_9", "Convolution", 3000);
+    ran(fixture, "Transpose_1", "Transpose", 100);
+    ran(fixture, "Multiply_11", "FullyConnected", 2000);
+    has_parts(fixture,
+              json_pack("[[s,s,s],[s],[s],[s],[s,s]]", "norm", "conv1", "w1", "norm", "conv2", "dense", "dense", "d"));
+    g_autoptr(IfmLayers) layers = layers_of(fixture, NULL);
+    g_assert_cmpstr(layers->told_by, ==, "the parts that the runtime names");
+    const IfmLayer *first = layer_named(layers, "Multiply_7"), *dense = layer_named(layers, "Multiply_11");
+    g_assert_cmpint(first->cost.flop, ==, 2 * CONV_MACS);
+    g_assert_cmpstr(first->label, ==, "conv1");
+    g_assert_cmpstr(layer_named(layers, "norm")->members, ==, "norm, relu");
+    g_assert_null(layer_named(layers, "norm")->label);
+    g_assert_cmpstr(layer_named(layers, "Multiply_9")->members, ==, "conv2, sum, flatten");
+    g_assert_cmpint(dense->cost.macs, ==, DENSE_MACS);
+    g_assert_cmpuint(layers->n_unknown, ==, 1); /* it moved what the product reads */
+    g_assert_false(layer_named(layers, "Transpose_1")->known);
+    g_assert_cmpuint(layers->n_model_missing, ==, 0);
+}
+
+/* Where two rows say that they did the same, nobody knows how much of it: not by another's name, nor by what hangs on it.
+ */
+static void test_parts_contradict(Fixture *fixture, gconstpointer data)
+{
+    ran(fixture, "Multiply_7", "Convolution", 4000);
+    ran(fixture, "Multiply_8", "Convolution", 4000);
+    ran(fixture, "conv2", "Convolution", 3000);
+    ran(fixture, "Divide_3", "Eltwise", 1000);
+    ran(fixture, "Exp_2", "Eltwise", 1000);
+    has_parts(fixture, json_pack("[[s],[s],[s],[s],[s]]", "conv1", "conv1", "conv2", "soft", "soft"));
+    g_autoptr(IfmLayers) layers = layers_of(fixture, NULL);
+    g_assert_false(layer_named(layers, "Multiply_7")->known);
+    g_assert_false(layer_named(layers, "Multiply_8")->known);
+    g_assert_false(layer_named(layers, "Divide_3")->known);
+    g_assert_cmpint(layer_named(layers, "conv2")->cost.macs, ==, CONV_MACS);
+    g_assert_cmpuint(layers->n_unknown, ==, 4);
+    g_assert_cmpuint(layers->n_model_missing, ==, 5); /* conv1 with norm and relu behind it, dense, soft */
+}
+
+/* MACs of ResNet-18's convolution @name, from the architecture's table: four groups of two blocks of two 3x3, the first of
+ * each group but the first at half the size, with a 1x1 beside it. */
+static gint64 resnet_macs(const char *name)
+{
+    int group = 0, block = 0, number = 0;
+    if (g_str_equal(name, "conv1"))
+        return 64LL * 112 * 112 * 3 * 7 * 7;
+    if (sscanf(name, "layer%d.%d.", &group, &block) != 2)
+        return -1;
+    gint64 out = 32LL << group, size = 112 >> group, in = block == 0 && group > 1 ? out / 2 : out;
+    if (strstr(name, "downsample.0") != NULL)
+        return out * size * size * in;
+    const char *conv = strstr(name, ".conv");
+    if (conv == NULL || sscanf(conv, ".conv%d", &number) != 1)
+        return -1;
+    return out * size * size * (number == 1 ? in : out) * 3 * 3;
+}
+
+typedef struct
+{
+    const char *name;
+    gint64 total_macs; /* of the layer table in tests/zoo/test-cnn.c */
+    guint n_convolutions;
+} Recorded;
+
+/* What OpenVINO told in a real run. Most convolutions have a number for a name there. */
+static void test_recorded(gconstpointer data)
+{
+    const Recorded *recorded = data;
+    g_autoptr(GError) error = NULL;
+    Fixture fixture = { 0 };
+    g_autofree char *file = g_strdup_printf("report/runtimes/openvino-%s.json", recorded->name);
+    g_autofree char *path = g_test_build_filename(G_TEST_DIST, file, NULL);
+    json_auto_t *json = json_load_file(path, 0, NULL), *parts = json_array();
+    g_assert_nonnull(json);
+    fixture.model = ifm_zoo_build(recorded->name, NULL, 1, &error);
+    g_assert_no_error(error);
+    fixture.analysis = ifm_model_analyse(fixture.model, NULL, 0, &error);
+    g_assert_no_error(error);
+    fixture.measurement = ifm_measurement_new();
+    gsize i;
+    json_t *row;
+    json_array_foreach(json_object_get(json, "rows"), i, row)
+    {
+        ran(&fixture, json_string_value(json_array_get(row, 0)), json_string_value(json_array_get(row, 1)),
+            json_number_value(json_array_get(row, 2)));
+        json_array_append(parts, json_array_get(row, 3));
+    }
+    has_parts(&fixture, json_incref(parts));
+    g_autoptr(IfmLayers) layers = layers_of(&fixture, NULL);
+    gint64 macs = 0;
+    guint n_convolutions = 0;
+    for (guint k = 0; k < layers->rows->len; k++)
+    {
+        const IfmLayer *layer = layers->rows->pdata[k];
+        macs += layer->cost.macs;
+        n_convolutions += layer->known && layer->family == IFM_FAMILY_CONVOLUTION;
+        if (layer->known && layer->family == IFM_FAMILY_CONVOLUTION && g_str_equal(recorded->name, "resnet18"))
+            g_assert_cmpint(layer->cost.macs, ==, resnet_macs(layer->label));
+        g_assert_true(layer->known || layer->marshalling);
+    }
+    g_assert_cmpuint(n_convolutions, ==, recorded->n_convolutions);
+    g_assert_cmpint(macs, ==, recorded->total_macs);
+    g_assert_cmpuint(layers->n_model_missing, ==, 0);
+    tear_down(&fixture, NULL);
+}
+
 /* The runtime's own graph stands before names. */
 static void test_by_graph(Fixture *fixture, gconstpointer data)
 {
@@ -278,6 +398,12 @@ int main(int argc, char **argv)
     g_test_add("/profile-layers/named-for-its-end", Fixture, NULL, set_up, test_named_for_its_end, tear_down);
     g_test_add("/profile-layers/no-product", Fixture, NULL, set_up, test_no_product, tear_down);
     g_test_add("/profile-layers/in-pieces", Fixture, NULL, set_up, test_in_pieces, tear_down);
+    g_test_add("/profile-layers/by-parts", Fixture, NULL, set_up, test_by_parts, tear_down);
+    g_test_add("/profile-layers/parts-contradict", Fixture, NULL, set_up, test_parts_contradict, tear_down);
+    g_test_add_data_func("/profile-layers/recorded/resnet18", &(const Recorded){ "resnet18", 1814073344, 20 },
+                         test_recorded);
+    g_test_add_data_func("/profile-layers/recorded/googlenet", &(const Recorded){ "googlenet", 1498376192, 57 },
+                         test_recorded);
     g_test_add("/profile-layers/by-graph", Fixture, NULL, set_up, test_by_graph, tear_down);
     g_test_add("/profile-layers/limit", Fixture, NULL, set_up, test_limit, tear_down);
     g_test_add("/profile-layers/page", Fixture, NULL, set_up, test_page, tear_down);
