@@ -267,23 +267,23 @@ typedef struct
     void *user;
 } IfmPilotOptions;
 
-/** IfmPilotRound: one plan, tried. Makespans of its @n_batches, by simulation and as measured. */
+/** IfmPilotRound: one plan, tried in a few repetitions of @n_batches. Makespans by simulation and as measured (the median);
+ * @pace_ns: what a batch in the stream took; @spread_ratio: half the range of the makespans / their median. */
 typedef struct
 {
     IfmPlan *plan;
     gsize n_batches;
-    double predicted_ns, measured_ns;
+    double predicted_ns, measured_ns, pace_ns, spread_ratio;
 } IfmPilotRound;
 
 /**
  * ifm_plan_pilot: Runs @plan, corrects @costs by what each of its devices took (ifm_costs_correct()), by what parting and
- * merging took, and by what the makespan shows beyond these; searches again, and so on until the search gives a plan that
- * was run, its shares within a hundredth; 5 rounds at most. Where the tables leave it in doubt whether the best plan is
- * better than a single device, both are run.
+ * merging took, and by what the makespan shows beyond these, each weighed with what was known; searches again, and so on
+ * until the search gives a plan that was run, its shares within a hundredth; 5 rounds at most. Where the tables leave it in
+ * doubt whether the best plan is better than a single device, both are run, and the search decides by what they showed.
  * @rounds: (out) (transfer full) IfmPilotRound, the first the plan by the tables
- * Returns: (transfer full) the plan to run: for throughput the fastest of those run, its shares as the last search has
- * them; else the last one searched where it was run. @costs
- * stays corrected. NULL with the error of a run or a search; the costs are then as the tables say.
+ * Returns: (transfer full) the plan to run; after 5 rounds the fastest of those run. @costs stays corrected. NULL with the
+ * error of a run or a search; the costs are then as the tables say.
  */
 IfmPlan *ifm_plan_pilot(IfmCosts *costs, const IfmPlanQuestion *question, const IfmPlan *plan,
                         const IfmPilotOptions *options, GArray **rounds, GError **error);

@@ -16,8 +16,8 @@ static gboolean resolve(IfmPlan *plan, void *user, GError **error)
                            run_set_name_of_plans(resolving->set, resolving->arguments), error);
 }
 
-/* {"budget_ns", "tables": {what was predicted without it}, "rounds": [{"plan", "n_batches", "predicted_ns",
- * "measured_ns"}]} (transfer full) */
+/* {"budget_ns", "tables": {what was predicted without it}, "rounds": [{"plan", "n_batches", "predicted_ns", …}]} (transfer
+ * full) */
 static json_t *pilot_to_json(const RunJob *job, gint64 budget_ns, const GArray *rounds)
 {
     json_t *list = json_array(), *tables = json_object();
@@ -30,9 +30,10 @@ static json_t *pilot_to_json(const RunJob *job, gint64 budget_ns, const GArray *
         const IfmPilotRound *round = &g_array_index(rounds, IfmPilotRound, i);
         g_autofree char *text = ifm_plan_to_text(round->plan);
         json_array_append_new(list,
-                              json_pack("{s:o,s:I,s:o,s:o}", "plan", ifm_json_string(text), "n_batches",
+                              json_pack("{s:o,s:I,s:o,s:o,s:o,s:o}", "plan", ifm_json_string(text), "n_batches",
                                         (json_int_t)round->n_batches, "predicted_ns", ifm_json_real(round->predicted_ns),
-                                        "measured_ns", ifm_json_real(round->measured_ns)));
+                                        "measured_ns", ifm_json_real(round->measured_ns), "pace_ns",
+                                        ifm_json_real(round->pace_ns), "spread_ratio", ifm_json_real(round->spread_ratio)));
     }
     return json_pack("{s:I,s:o,s:o}", "budget_ns", (json_int_t)budget_ns, "tables", tables, "rounds", list);
 }

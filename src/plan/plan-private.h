@@ -224,3 +224,27 @@ double costs_copied_ns(const CostPart *parts, int n);
 void costs_each_copying_split(const IfmCosts *costs, const int *devices, int n, int first, int last, double nodes,
                               double edges, const PlanCurve *const *alone, const PlanCurve *const *paces,
                               const double *host_ns, int n_host, SpaceShares each, gpointer user);
+
+/* --- pilots (pilot-learn.c) ---------------------------------------------------------------------------------------------
+ */
+
+/* PilotRun: a short run of a plan: @n_batches a repetition, of these sizes in turn; depths as of IfmSimulateOptions. */
+typedef struct
+{
+    IfmCosts *costs;
+    const IfmPlan *plan;
+    const IfmPlanSize *sizes;
+    gsize n_sizes, n_batches;
+    int queue_depth, block_depth;
+} PilotRun;
+
+/* Over its repetitions: median makespan and pace (a batch in the stream), half the range of makespans / median. */
+typedef struct
+{
+    double measured_ns, pace_ns, spread_ratio;
+} PilotFigures;
+
+gboolean pilot_simulate(const PilotRun *run, gsize n_batches, double *makespan_ns, GError **error);
+/* pilot_learn: Corrects the run's costs. What was known (a range's tables, or what an earlier run showed of it) and what is
+ * seen now count by how well each is known. @repetitions: as in surroundings.plan. FALSE where they have no makespan. */
+gboolean pilot_learn(const PilotRun *run, const json_t *repetitions, PilotFigures *figures);

@@ -7,6 +7,8 @@
 #include <inferometer/json.h>
 #include <inferometer/plan.h>
 
+#include "plan/plan-private.h"
+
 #define NODES 1000
 #define EDGES 4000
 
@@ -15,7 +17,7 @@
 #define TRUE_B 96.0
 
 /* One range of all stages on each of two devices; what the tables say of A and B, ns a node. */
-static IfmCosts *costs_new(double a, double b)
+static IfmCosts *costs_new_spread(double a, double b, double spread_ratio)
 {
     g_autoptr(GError) error = NULL;
     IfmCosts *costs = ifm_costs_new("graphsage", 7);
@@ -25,11 +27,16 @@ static IfmCosts *costs_new(double a, double b)
     {
         ifm_costs_add_device(costs, &(IfmCostDevice){ .alias = aliases[d], .splits = TRUE }, &error);
         g_assert_no_error(error);
-        const IfmCostPoint points[] = { { 1, 4, each[d], 0 }, { NODES, EDGES, each[d] * NODES, 0 } };
+        const IfmCostPoint points[] = { { 1, 4, each[d], spread_ratio }, { NODES, EDGES, each[d] * NODES, spread_ratio } };
         ifm_costs_set_points(costs, d, 1, 7, points, G_N_ELEMENTS(points), &error);
         g_assert_no_error(error);
     }
     return costs;
+}
+
+static IfmCosts *costs_new(double a, double b)
+{
+    return costs_new_spread(a, b, 0);
 }
 
 /* The machine that has the two, by its name; IfmPilotOptions.resolve. */
@@ -226,6 +233,195 @@ static void test_failing(void)
     trial_clear(&trial);
 }
 
+/* --- learning from figures that are written down here ------------------------------------------------------------------
+ */
+
+typedef struct
+{
+    double makespan_ns, wall_a_ns, wall_b_ns, partition_ns, merge_ns;
+} Seen;
+
+static json_t *repetitions_of(const Seen *seen, gsize n)
+{
+    json_t *list = json_array();
+    for (gsize i = 0; i < n; i++)
+        json_array_append_new(list, json_pack("{s:f,s:f,s:[{s:f,s:f,s:{s:f,s:f}}]}", "makespan_ns", seen[i].makespan_ns,
+                                              "rate_per_s", 20e9 / seen[i].makespan_ns, "stages", "partition_ns",
+                                              seen[i].partition_ns, "merge_ns", seen[i].merge_ns, "device_wall_ns", "A",
+                                              seen[i].wall_a_ns, "B", seen[i].wall_b_ns));
+    return list;
+}
+
+/* Both devices take half of each batch; tables right or wrong as the test says. */
+typedef struct
+{
+    IfmCosts *costs;
+    IfmPlan *plan;
+    PilotRun run;
+} Lesson;
+
+static void lesson_init(Lesson *lesson, double spread_ratio, const IfmPlanSize *sizes, gsize n_sizes)
+{
+    g_autoptr(GError) error = NULL;
+    lesson->costs = costs_new_spread(TRUE_A, TRUE_B, spread_ratio);
+    json_auto_t *blocks = json_pack("[[[s,s],[i,i,i,i,i,i,i],[f,f]]]", "A", "B", 1, 2, 3, 4, 5, 6, 7, 0.5, 0.5);
+    lesson->plan = ifm_plan_from_json(blocks, "half", &error);
+    g_assert_no_error(error);
+    g_free(lesson->plan->model);
+    lesson->plan->model = g_strdup("graphsage");
+    lesson->run = (PilotRun){ lesson->costs, lesson->plan, sizes, n_sizes, 20, 0, 0 };
+}
+
+static void lesson_clear(Lesson *lesson)
+{
+    ifm_costs_free(lesson->costs);
+    ifm_plan_free(lesson->plan);
+}
+
+static double lesson_simulated_ns(const Lesson *lesson)
+{
+    double makespan_ns;
+    g_assert_true(pilot_simulate(&lesson->run, 20, &makespan_ns, NULL));
+    return makespan_ns;
+}
+
+static double latency_of(const Lesson *lesson, int device, guint32 busy)
+{
+    g_autoptr(GError) error = NULL;
+    IfmCostLatency latency;
+    ifm_costs_latency(lesson->costs, device, 1, 7, NODES / 2, EDGES / 2, busy, &latency, &error);
+    g_assert_no_error(error);
+    return latency.latency_ns;
+}
+
+static void learn(const Lesson *lesson, const Seen *seen, gsize n, PilotFigures *figures)
+{
+    json_auto_t *repetitions = repetitions_of(seen, n);
+    g_assert_true(pilot_learn(&lesson->run, repetitions, figures));
+}
+
+/* The first block's partition and merge, as a plan's cost has them. */
+static void check_host(const Lesson *lesson, double partition_ns, double merge_ns)
+{
+    g_autoptr(GError) error = NULL;
+    g_auto(IfmPlanCost) cost = { 0 };
+    ifm_plan_cost(lesson->costs, lesson->plan, NODES, EDGES, &cost, &error);
+    g_assert_no_error(error);
+    g_assert_cmpfloat_with_epsilon(g_array_index(cost.alone, IfmBlockCost, 0).partition_ns, partition_ns, 0.01);
+    g_assert_cmpfloat_with_epsilon(g_array_index(cost.alone, IfmBlockCost, 0).merge_ns, merge_ns, 0.01);
+}
+
+/* Walls as the tables have them; parting and merging take what nobody knew. */
+static void test_host(void)
+{
+    Lesson lesson;
+    PilotFigures figures;
+    lesson_init(&lesson, 0, &size, 1);
+    ifm_costs_set_host(lesson.costs, 1000, 0.5, 200, 0);
+    const Seen seen = { lesson_simulated_ns(&lesson), TRUE_A * NODES / 2, TRUE_B * NODES / 2, 9000, 4200 };
+    learn(&lesson, &seen, 1, &figures);
+    check_host(&lesson, 9000, 4200);
+    lesson_clear(&lesson);
+}
+
+/* Copies to a device's memory are known, and no excess of parting and merging. */
+static void test_copies(void)
+{
+    static const IfmCostCrossing crossing = { .n_in = 1, .n_out = 1, .in_per_node = 8, .out_per_node = 4 };
+    Lesson lesson;
+    PilotFigures figures;
+    lesson_init(&lesson, 0, &size, 1);
+    ifm_costs_set_crossing(lesson.costs, IFM_PLAN_DYNAMIC, 1, 7, &crossing);
+    ifm_costs_set_link(lesson.costs, 1, &(IfmCostLink){ 500, 1 }, &(IfmCostLink){ 300, 2 });
+    const double in_ns = 500 + 8.0 * NODES / 2, out_ns = 300 + 2 * 4.0 * NODES / 2;
+    const Seen seen = { lesson_simulated_ns(&lesson), TRUE_A * NODES / 2, TRUE_B * NODES / 2, in_ns + 100, out_ns + 70 };
+    learn(&lesson, &seen, 1, &figures);
+    check_host(&lesson, 100, 70);
+    lesson_clear(&lesson);
+}
+
+/* All parts are as the tables say, and still the whole takes a third more: the devices are charged with it. */
+static void test_rest(void)
+{
+    Lesson lesson;
+    PilotFigures figures;
+    lesson_init(&lesson, 0, &size, 1);
+    const double makespan_ns = 1.3 * lesson_simulated_ns(&lesson);
+    const Seen seen = { makespan_ns, TRUE_A * NODES / 2, TRUE_B * NODES / 2, 0, 0 };
+    learn(&lesson, &seen, 1, &figures);
+    g_assert_cmpfloat_with_epsilon(lesson_simulated_ns(&lesson) / makespan_ns, 1, 1e-6);
+    g_assert_cmpfloat(figures.measured_ns, ==, makespan_ns);
+    g_assert_cmpfloat_with_epsilon(figures.pace_ns, makespan_ns / 20, 1e-3);
+    lesson_clear(&lesson);
+}
+
+/* Batches of two sizes in turn: what a device took on average is held against the average of both. */
+static void test_sizes(void)
+{
+    static const IfmPlanSize both[] = { { NODES, EDGES }, { NODES / 2, EDGES / 2 } };
+    Lesson lesson;
+    PilotFigures figures;
+    lesson_init(&lesson, 0, both, G_N_ELEMENTS(both));
+    const double share = (NODES + NODES / 2.0) / 2 / 2, makespan_ns = 2 * lesson_simulated_ns(&lesson);
+    const Seen seen = { makespan_ns, 2 * TRUE_A * share, 2 * TRUE_B * share, 0, 0 };
+    learn(&lesson, &seen, 1, &figures);
+    g_assert_cmpfloat_with_epsilon(latency_of(&lesson, 0, 2) / (2 * TRUE_A * NODES / 2), 1, 1e-6);
+    g_assert_cmpfloat_with_epsilon(latency_of(&lesson, 1, 1) / (2 * TRUE_B * NODES / 2), 1, 1e-6);
+    lesson_clear(&lesson);
+}
+
+/* Tables to within 2 %. Three repetitions that agree on a third more are believed, nearly so where they nearly agree; one
+ * of three that was disturbed does not move them, and where all disagree the tables stand. */
+static void test_weights(void)
+{
+    static const struct
+    {
+        double factors[3], least, most;
+    } rows[] = {
+        { { 1.3, 1.3, 1.3 }, 1.299, 1.301 },
+        { { 1.31, 1.3, 1.29 }, 1.28, 1.3 },
+        { { 1.0, 1.0, 8.0 }, 0.999, 1.001 },
+        { { 0.5, 1.6, 3.0 }, 1.0, 1.01 },
+    };
+    for (gsize i = 0; i < G_N_ELEMENTS(rows); i++)
+    {
+        Lesson lesson;
+        PilotFigures figures;
+        Seen seen[3];
+        lesson_init(&lesson, 0.02, &size, 1);
+        const double by_tables_ns = lesson_simulated_ns(&lesson);
+        for (gsize r = 0; r < G_N_ELEMENTS(seen); r++)
+        {
+            double factor = rows[i].factors[r];
+            seen[r] = (Seen){ factor * by_tables_ns, factor * TRUE_A * NODES / 2, factor * TRUE_B * NODES / 2, 0, 0 };
+        }
+        learn(&lesson, seen, G_N_ELEMENTS(seen), &figures);
+        double factor = latency_of(&lesson, 0, 2) / (TRUE_A * NODES / 2);
+        g_test_message("row %u: factor %.4f", (guint)i, factor);
+        g_assert_cmpfloat(factor, >=, rows[i].least);
+        g_assert_cmpfloat(factor, <=, rows[i].most);
+        lesson_clear(&lesson);
+    }
+}
+
+/* Tables so rough that no gain is sure: both are run, and what they show decides. */
+static void test_doubt(void)
+{
+    g_autoptr(GError) error = NULL;
+    g_autoptr(IfmCosts) costs = costs_new_spread(TRUE_A, TRUE_B, 0.9);
+    g_autoptr(GArray) rounds = NULL;
+    Trial trial;
+    trial_init(&trial, costs, "four");
+    g_assert_true(trial.answer.within_uncertainty);
+    g_assert_cmpuint(g_array_index(trial.answer.plan->blocks, IfmPlanBlock, 0).n_devices, ==, 1);
+    g_autoptr(IfmPlan) plan = ifm_plan_pilot(costs, &trial.question, trial.answer.plan, &trial.options, &rounds, &error);
+    g_assert_no_error(error);
+    g_assert_cmpuint(rounds->len, >=, 2);
+    g_assert_cmpuint(g_array_index(plan->blocks, IfmPlanBlock, 0).n_devices, ==, 2);
+    g_assert_cmpfloat_with_epsilon(simulated_ns(costs, plan, 60) / run_ns(&trial, plan, 60), 1, 0.015);
+    trial_clear(&trial);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -236,5 +432,11 @@ int main(int argc, char **argv)
     g_test_add_func("/pilot/kept-plan", test_kept_plan);
     g_test_add_func("/pilot/right-tables", test_right_tables);
     g_test_add_func("/pilot/failing", test_failing);
+    g_test_add_func("/pilot/doubt", test_doubt);
+    g_test_add_func("/pilot/host", test_host);
+    g_test_add_func("/pilot/copies", test_copies);
+    g_test_add_func("/pilot/rest", test_rest);
+    g_test_add_func("/pilot/sizes", test_sizes);
+    g_test_add_func("/pilot/weights", test_weights);
     return g_test_run();
 }

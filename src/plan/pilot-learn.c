@@ -1,0 +1,239 @@
+/* What a short run of a plan shows, put into the costs: beside what was known, each weighed by how well it is known. */
+#include <math.h>
+
+#include "plan-private.h"
+
+/* What a makespan may be beyond its parts and still be of the same kind. */
+#define LEAST_REST 0.5
+#define MOST_REST 2.0
+/* How far a shared machine moves between a study and a run: what a table's interval, taken in a minute, cannot hold. */
+#define DRIFT 0.05
+
+/* --- figures of its repetitions --------------------------------------------------------------------------------------- */
+
+static double number_at(const json_t *json, const char *key)
+{
+    const json_t *member = json_object_get(json, key);
+    return json_is_number(member) ? json_number_value(member) : (double)NAN;
+}
+
+/* Median and half the range over repetitions, so that one that was disturbed counts little. @block: from 0, -1: a member
+ * of the repetition itself    @alias: of the block's device; NULL: a member of the block */
+static double over_repetitions(const json_t *repetitions, int block, const char *key, const char *alias, double *half)
+{
+    g_autofree double *values = g_new(double, json_array_size(repetitions) + 1);
+    gsize n = 0;
+    for (gsize r = 0; r < json_array_size(repetitions); r++)
+    {
+        const json_t *of = json_array_get(repetitions, r);
+        if (block >= 0)
+            of = json_array_get(json_object_get(of, "stages"), (gsize)block);
+        double value = number_at(alias != NULL ? json_object_get(of, key) : of, alias != NULL ? alias : key);
+        if (isfinite(value))
+            values[n++] = value;
+    }
+    if (n == 0)
+        return NAN;
+    ifm_sort_doubles(values, n);
+    if (half != NULL)
+        *half = (values[n - 1] - values[0]) / 2;
+    return ifm_quantile(values, n, 0.5);
+}
+
+/* --- devices ---------------------------------------------------------------------------------------------------------- */
+
+static int find_device(const IfmCosts *costs, const char *alias)
+{
+    for (int d = 0; d < costs->n_devices; d++)
+        if (g_str_equal(costs->devices[d]->is.alias, alias))
+            return d;
+    return -1;
+}
+
+/* A device of a block: which, its share, and who works beside it. */
+typedef struct
+{
+    int block, device, first, last;
+    const char *alias;
+    double ratio;
+    guint32 busy;
+} Part;
+
+/* All devices of the plan, block by block. */
+static GArray *parts_of(const PilotRun *run)
+{
+    GArray *parts = g_array_new(FALSE, FALSE, sizeof(Part));
+    guint32 all = 0;
+    for (guint b = 0; b < run->plan->blocks->len; b++)
+    {
+        const IfmPlanBlock *block = &g_array_index(run->plan->blocks, IfmPlanBlock, b);
+        for (gsize d = 0; d < block->n_devices; d++)
+        {
+            const IfmPlanDevice *described = run->plan->devices->pdata[block->devices[d]];
+            Part part = { (int)b,
+                          find_device(run->costs, described->alias),
+                          block->first,
+                          block->last,
+                          described->alias,
+                          block->ratios[d],
+                          0 };
+            all |= 1u << part.device;
+            g_array_append_val(parts, part);
+        }
+    }
+    for (guint i = 0; i < parts->len; i++)
+        g_array_index(parts, Part, i).busy = all & ~(1u << g_array_index(parts, Part, i).device);
+    return parts;
+}
+
+/* Its latency and the spread of that, averaged over the sizes that the batches have in turn. NaN where there is none. */
+static double predicted_ns(const PilotRun *run, const Part *part, double *spread_ratio)
+{
+    double sum = 0;
+    *spread_ratio = 0;
+    for (gsize i = 0; i < run->n_sizes; i++)
+    {
+        IfmCostLatency latency;
+        const IfmPlanSize *size = &run->sizes[i];
+        if (!ifm_costs_latency(run->costs, part->device, part->first, part->last, part->ratio * (double)size->nodes,
+                               part->ratio * (double)size->edges, part->busy, &latency, NULL))
+            return NAN;
+        sum += latency.latency_ns;
+        *spread_ratio += latency.spread_ratio / (double)run->n_sizes;
+    }
+    return sum / (double)run->n_sizes;
+}
+
+/* The correction of this very range and mask; NULL where the tables stand for it. */
+static const CostCorrection *own_correction(const PilotRun *run, const Part *part)
+{
+    const CostCorrection *found = costs_correction(run->costs, part->device, part->first, part->last, part->busy);
+    return found != NULL && found->first == part->first && found->last == part->last && found->busy == part->busy ? found
+                                                                                                                  : NULL;
+}
+
+/* How much of what was seen counts beside what was known: by the inverse squares of how well each is known. */
+static double weight_of(double known_ratio, double seen_ratio)
+{
+    double known = known_ratio * known_ratio, seen = seen_ratio * seen_ratio;
+    return isfinite(known) && isfinite(seen) && seen > 0 ? known / (known + seen) : 1;
+}
+
+/* Equals: factor = known^(1 - w) seen^w */
+static void correct(const PilotRun *run, const Part *part, double seen_ns, double rest, double seen_ratio)
+{
+    const CostCorrection *own = own_correction(run, part),
+                         *any = costs_correction(run->costs, part->device, part->first, part->last, part->busy);
+    double known_ratio, now_ns = predicted_ns(run, part, &known_ratio);
+    double now = any != NULL ? any->factor : 1, known = own != NULL ? own->factor : 1;
+    double seen = now * seen_ns / now_ns * rest;
+    known_ratio = own != NULL ? own->spread_ratio : any != NULL ? (double)NAN : hypot(known_ratio, DRIFT);
+    double weight = weight_of(known_ratio, seen_ratio);
+    double factor = pow(known, 1 - weight) * pow(seen, weight);
+    double spread = weight < 1 ? known_ratio * seen_ratio / hypot(known_ratio, seen_ratio) : seen_ratio;
+    if (isfinite(factor) && factor > 0)
+        ifm_costs_correct(run->costs, part->device, part->first, part->last, part->busy, factor, spread);
+}
+
+/* --- the host --------------------------------------------------------------------------------------------------------- */
+
+/* Copies to and from devices' own memory are in what parting and merging took, and known. */
+static void copied_ns(const PilotRun *run, const GArray *parts, int block, gsize n_devices, double *in_ns, double *out_ns)
+{
+    *in_ns = *out_ns = 0;
+    for (guint p = 0; p < parts->len; p++)
+        for (gsize i = 0; i < run->n_sizes && g_array_index(parts, Part, p).block == block; i++)
+        {
+            CostPart copies = { 0 };
+            const Part *part = &g_array_index(parts, Part, p);
+            costs_copies(run->costs, part->device, part->first, part->last, (int)n_devices, part->ratio,
+                         (double)run->sizes[i].nodes, (double)run->sizes[i].edges, &copies);
+            *in_ns += copies.in_ns / (double)run->n_sizes;
+            *out_ns += copies.out_ns / (double)run->n_sizes;
+        }
+}
+
+/* The mean over blocks of several devices of what they take beyond what is known without a run. */
+static void learn_host(const PilotRun *run, const GArray *parts, const json_t *repetitions)
+{
+    double partition_ns = 0, merge_ns = 0, edges = 0;
+    int n = 0;
+    for (gsize i = 0; i < run->n_sizes; i++)
+        edges += (double)run->sizes[i].edges / (double)run->n_sizes;
+    ifm_costs_correct_host(run->costs, 0, 0);
+    for (guint b = 0; b < run->plan->blocks->len; b++)
+    {
+        int n_devices = (int)g_array_index(run->plan->blocks, IfmPlanBlock, b).n_devices;
+        double parting = over_repetitions(repetitions, (int)b, "partition_ns", NULL, NULL),
+               merging = over_repetitions(repetitions, (int)b, "merge_ns", NULL, NULL), in_ns, out_ns;
+        if (n_devices < 2 || !isfinite(parting) || !isfinite(merging))
+            continue;
+        copied_ns(run, parts, (int)b, (gsize)n_devices, &in_ns, &out_ns);
+        partition_ns += parting - in_ns - cost_partition_ns(run->costs, n_devices, n == 0, edges);
+        merge_ns += merging - out_ns - cost_merge_ns(run->costs, n_devices);
+        n++;
+    }
+    if (n > 0)
+        ifm_costs_correct_host(run->costs, partition_ns / n, merge_ns / n);
+}
+
+/* --- all of it -------------------------------------------------------------------------------------------------------- */
+
+gboolean pilot_simulate(const PilotRun *run, gsize n_batches, double *makespan_ns, GError **error)
+{
+    IfmSimulateOptions whole = { .n_batches = n_batches,
+                                 .sizes = run->sizes,
+                                 .n_sizes = run->n_sizes,
+                                 .queue_depth = run->queue_depth,
+                                 .block_depth = run->block_depth };
+    g_auto(IfmSimulation) simulation = { 0 };
+    if (!ifm_plan_simulate(run->costs, run->plan, &whole, &simulation, error))
+        return FALSE;
+    *makespan_ns = (double)simulation.makespan_ns;
+    return TRUE;
+}
+
+/* What was known of the devices before this run, so that it can be put back. */
+static GArray *remember(const IfmCosts *costs)
+{
+    GArray *corrections = g_array_new(FALSE, FALSE, sizeof(CostCorrection));
+    g_array_append_vals(corrections, costs->corrections->data, costs->corrections->len);
+    return corrections;
+}
+
+/* What is left between the makespan and its parts (threads that hand over to each other, devices that are now and then
+ * alone), were all of what was seen believed: it takes the devices' time. */
+static double rest_of(const PilotRun *run, const GArray *parts, const double *walls, double measured_ns)
+{
+    g_autoptr(GArray) before = remember(run->costs);
+    double simulated_ns = NAN;
+    for (guint p = 0; p < parts->len; p++)
+        correct(run, &g_array_index(parts, Part, p), walls[p], 1, 0);
+    gboolean simulated = pilot_simulate(run, run->n_batches, &simulated_ns, NULL);
+    g_array_set_size(run->costs->corrections, 0);
+    g_array_append_vals(run->costs->corrections, before->data, before->len);
+    return simulated ? fmin(MOST_REST, fmax(LEAST_REST, measured_ns / simulated_ns)) : 1;
+}
+
+gboolean pilot_learn(const PilotRun *run, const json_t *repetitions, PilotFigures *figures)
+{
+    double half;
+    g_autoptr(GArray) parts = parts_of(run);
+    g_autofree double *walls = g_new(double, parts->len + 1);
+    double rate = over_repetitions(repetitions, -1, "rate_per_s", NULL, NULL);
+    figures->measured_ns = over_repetitions(repetitions, -1, "makespan_ns", NULL, &half);
+    figures->spread_ratio = half / figures->measured_ns;
+    figures->pace_ns = isfinite(rate) ? 1e9 / rate : figures->measured_ns / (double)run->n_batches;
+    if (!isfinite(figures->measured_ns))
+        return FALSE;
+    for (guint p = 0; p < parts->len; p++)
+    {
+        const Part *part = &g_array_index(parts, Part, p);
+        walls[p] = over_repetitions(repetitions, part->block, "device_wall_ns", part->alias, NULL);
+    }
+    learn_host(run, parts, repetitions);
+    double rest = rest_of(run, parts, walls, figures->measured_ns);
+    for (guint p = 0; p < parts->len; p++)
+        correct(run, &g_array_index(parts, Part, p), walls[p], rest, figures->spread_ratio);
+    return TRUE;
+}
