@@ -90,7 +90,7 @@ gboolean run_pilot(RunSet *set, const Arguments *arguments, RunJob *job, IfmRunn
     }
     json_t *told = pilot_to_json(job, budget_ns, rounds);
     if (set->given == NULL && job->origins->len > 0)
-        g_string_append_printf(job->origins, ", tried in %u short run%s", rounds->len, rounds->len == 1 ? "" : "s");
+        g_string_append(job->origins, " and tried");
     gboolean taken = take_plan(set, arguments, job, plan, error);
     ifm_costs_forget_corrections(set->ground.costs);
     if (taken)

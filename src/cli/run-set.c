@@ -546,7 +546,8 @@ static int find_model(RunSet *set, const Arguments *arguments, const IfmPlan *de
 /* Options that plan: without a study nothing is, and whatever they say would be passed over. */
 static int check_planless(const Arguments *arguments)
 {
-    static const char *const names[] = { "objective", "grid", "max-blocks", "no-npu-split", "use", "without", "power" };
+    static const char *const names[] = { "objective", "grid",    "max-blocks", "no-npu-split",
+                                         "use",       "without", "power",      "pilot" };
     for (gsize i = 0; i < G_N_ELEMENTS(names); i++)
         if (cli_given(arguments, names[i]))
             return cli_usage(cli_verb_of(arguments),
@@ -561,6 +562,8 @@ static int open_place(RunSet *set, const Arguments *arguments, const char *plan,
         study != NULL || (plan == NULL && !cli_given(arguments, "demo") && !cli_given(arguments, "table"));
     if (!needs_study && g_str_equal(cli_text(arguments, "on-failure"), "replan"))
         return cli_usage(cli_verb_of(arguments), "--on-failure replan needs STUDY: whose measurements to plan by");
+    if (cli_given(arguments, "pilot") && cli_given(arguments, "table"))
+        return cli_usage(cli_verb_of(arguments), "--pilot and --table: plans by size are run as the table has them");
     if (needs_study)
         return open_study(set, arguments, study);
     int status = check_planless(arguments);

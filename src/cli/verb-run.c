@@ -369,9 +369,9 @@ static const Option run_options[] = {
     { "bound", 0, OPTION_FLAG, FALSE, NULL,
       "also measure, interleaved, each device alone and all at once: the most that a plan could attain" },
     { "pilot", 0, OPTION_DURATION, FALSE, "TIME",
-      "run each plan for so long before it is predicted: shares and prediction then go by what the devices do together "
-      "now; "
-      "0: by the study alone",
+      "try each plan in short runs before it is predicted, of so long in all where two rounds do: shares and prediction "
+      "then "
+      "go by what the devices do together now; 0: by the study alone",
       "0" },
     { "on-failure", 0, OPTION_TEXT, FALSE, "WORD", "where a device fails: stop, or replan and go on with the others",
       "stop", failures },

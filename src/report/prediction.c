@@ -122,7 +122,11 @@ char *ifm_prediction_pilot_line(const json_t *prediction, double measured_ns)
     g_autofree char *told = ifm_format_duration(by_tables_ns), *off = ifm_format_ratio(measured_ns / by_tables_ns - 1);
     g_autoptr(IfmPlan) plan = ifm_plan_from_json(json_object_get(tables, "plan"), "prediction", NULL);
     g_autofree char *text = plan != NULL ? ifm_plan_to_text(plan) : g_strdup("its plan");
-    return g_strdup_printf("%" G_GSIZE_FORMAT " short run%s before the prediction; by the study alone %s would take %s, "
-                           "and the run was %s%s off that",
-                           n, n == 1 ? "" : "s", text, told, measured_ns >= by_tables_ns ? "+" : "", off);
+    g_autofree char *missed = isfinite(measured_ns) ? g_strdup_printf(", and the run was %s%s off that",
+                                                                      measured_ns >= by_tables_ns ? "+" : "", off)
+                                                    : g_strdup("");
+    return g_strdup_printf("tried in %" G_GSIZE_FORMAT
+                           " short run%s before the prediction; by the study alone %s would take "
+                           "%s%s",
+                           n, n == 1 ? "" : "s", text, told, missed);
 }

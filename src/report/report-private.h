@@ -138,7 +138,8 @@ gboolean ifm_study_failures(GString *out, const IfmStudyTables *tables, const If
 /** ifm_run_reason: borrowed: why it failed; NULL where it did not. */
 const char *ifm_run_reason(const IfmRunStory *story);
 
-/* Of a prediction with a pilot: what became of it. (transfer full) NULL where there was none. */
+/* Of a prediction with a pilot: what became of it. @measured_ns: NaN where another plan ran in the end. (transfer full)
+ * NULL where there was none. */
 char *ifm_prediction_pilot_line(const json_t *prediction, double measured_ns);
 
 G_END_DECLS

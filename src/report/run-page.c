@@ -502,8 +502,8 @@ static void append_run(GString *out, const IfmRunStory *story, const IfmScreen *
         append_wrapped(out, origin, 10, screen);
     }
     IfmInterval interval;
-    g_autofree char *tried =
-        ifm_prediction_pilot_line(prediction_of(story), over_repetitions(story, "makespan_ns", &interval));
+    g_autofree char *tried = ifm_prediction_pilot_line(
+        story->prediction, is_replanned(story) ? (double)NAN : over_repetitions(story, "makespan_ns", &interval));
     if (tried != NULL)
     {
         g_autofree char *pilot = g_strconcat("pilot     ", tried, NULL);

@@ -127,6 +127,41 @@ static void test_study(Bench *bench, gconstpointer data)
     g_assert_nonnull(strstr(ended.out, "63 cases: 63 measured"));
 }
 
+/* What is tried before it is predicted is told on the page and in JSON, and is not taken where it can do nothing. */
+static void test_pilot(Bench *bench, gconstpointer data)
+{
+    static const char *const refused[] = { "run --demo --pilot 1s -q", "run plan.json --pilot 1s -q",
+                                           "run ./small --table table.json --pilot 1s -q" };
+    g_auto(Ended) ended = { 0 };
+    write_text(bench, "small.yaml", SMALL);
+    write_text(bench, "plan.json", CHAIN);
+    run_line(bench, "study run ./small.yaml -q -o small", &ended);
+    assert_status(&ended, 0);
+    run_line(bench, "plan ./small -q --table table.json", &ended);
+    assert_status(&ended, 0);
+    run_line(bench, "run ./small -q --use CPU --size 10,20 --batches 40 --repetitions 1 --pilot 1s --json run.json",
+             &ended);
+    assert_status(&ended, 0);
+    g_assert_nonnull(strstr(ended.out, "pilot     tried in "));
+    g_assert_nonnull(strstr(ended.out, " before the prediction; by the study alone "));
+    g_autofree char *path = g_build_filename(bench->folder, "run.json", NULL);
+    json_auto_t *json = ifm_json_load(path, NULL);
+    const json_t *run = json_array_get(json_object_get(json, "runs"), 0),
+                 *pilot = json_object_get(json_object_get(run, "prediction"), "pilot"),
+                 *round = json_array_get(json_object_get(pilot, "rounds"), 0);
+    g_assert_cmpint(json_integer_value(json_object_get(pilot, "budget_ns")), ==, 1000000000);
+    g_assert_cmpfloat(json_number_value(json_object_get(json_object_get(pilot, "tables"), "makespan_ns")), >, 0);
+    g_assert_cmpfloat(json_number_value(json_object_get(round, "measured_ns")), >, 0);
+    g_assert_cmpfloat(json_number_value(json_object_get(round, "pace_ns")), >, 0);
+    g_assert_cmpfloat_with_epsilon(figure(run, "makespan", "predicted") / figure(run, "makespan", "measured"), 1, 0.01);
+    for (gsize i = 0; i < G_N_ELEMENTS(refused); i++)
+    {
+        run_line(bench, refused[i], &ended);
+        assert_status(&ended, 2);
+        g_assert_nonnull(strstr(ended.err, "--pilot"));
+    }
+}
+
 /* A member of a pair of the diff, of the makespan; fails where there is none. */
 static double makespan_of(const json_t *diff, const char *stream, const char *which)
 {
@@ -540,6 +575,7 @@ int main(int argc, char **argv)
     g_test_add("/run/makespan", Bench, NULL, bench_init, test_makespan, bench_clear);
     g_test_add("/run/files", Bench, NULL, bench_init, test_files, bench_clear);
     g_test_add("/run/study", Bench, NULL, bench_init, test_study, bench_clear);
+    g_test_add("/run/pilot", Bench, NULL, bench_init, test_pilot, bench_clear);
     g_test_add("/run/diff", Bench, NULL, bench_init, test_diff, bench_clear);
     g_test_add("/run/table", Bench, NULL, bench_init, test_table, bench_clear);
     g_test_add("/run/bare", Bench, NULL, bench_init, test_bare, bench_clear);
