@@ -387,6 +387,20 @@ gboolean ifm_ort_session_open(OrtCompiled *compiled, GError **error)
     return ok;
 }
 
+/* The API tells a scalar and a tensor of unknown rank alike, as of no dimensions: what the model does not call a scalar is
+ * taken for the latter, and its memory is then the runtime's. */
+static gboolean is_scalar(const IfmCompiled *compiled, const char *name)
+{
+    const IfmModel *model = compiled->model;
+    for (gsize i = 0; i < ifm_model_n_inputs(model); i++)
+        if (g_str_equal(ifm_model_input(model, i)->name, name))
+            return ifm_model_input(model, i)->rank == 0;
+    for (gsize i = 0; i < ifm_model_n_outputs(model); i++)
+        if (g_str_equal(ifm_model_output(model, i)->name, name))
+            return ifm_model_output(model, i)->rank == 0;
+    return FALSE;
+}
+
 /* Describes one port; FALSE where it is no tensor of a type that can be fed. */
 static gboolean describe_port(OrtCompiled *self, OrtTypeInfo *type, IfmPort *port, GError **error)
 {
@@ -404,7 +418,7 @@ static gboolean describe_port(OrtCompiled *self, OrtTypeInfo *type, IfmPort *por
         return FALSE;
     }
     const char *names[IFM_MAX_RANK] = { NULL };
-    port->rank = (int)rank;
+    port->rank = rank == 0 && !is_scalar(&self->base, port->name) ? -1 : (int)rank;
     if (rank > 0 &&
         !(ifm_ort_check(api, api->GetDimensions(shape, port->dims, rank), port->name, IFM_ERROR_FAILED, error) &&
           ifm_ort_check(api, api->GetSymbolicDimensions(shape, names, rank), port->name, IFM_ERROR_FAILED, error)))

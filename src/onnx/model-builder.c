@@ -143,8 +143,8 @@ static Onnx__TensorShapeProto *new_shape(int rank, const gint64 *dims, const cha
 static Onnx__ValueInfoProto *new_port(IfmModelBuilder *builder, const char *name, IfmDtype dtype, int rank,
                                       const gint64 *dims, const char *const *dim_names)
 {
-    if (rank < 0 || rank > IFM_MAX_RANK)
-        fail(builder, "port '%s': rank %d is not within 0 to %d", name, rank, IFM_MAX_RANK);
+    if (rank < -1 || rank > IFM_MAX_RANK)
+        fail(builder, "port '%s': rank %d is not within 0 to %d, nor -1", name, rank, IFM_MAX_RANK);
     Onnx__ValueInfoProto *info = new_value_info_proto();
     info->name = g_strdup(name);
     info->type = new_type_proto();
@@ -153,7 +153,8 @@ static Onnx__ValueInfoProto *new_port(IfmModelBuilder *builder, const char *name
     onnx__type_proto__tensor__init(info->type->tensor_type);
     info->type->tensor_type->has_elem_type = TRUE;
     info->type->tensor_type->elem_type = (gint32)dtype;
-    info->type->tensor_type->shape = new_shape(builder->error == NULL ? rank : 0, dims, dim_names);
+    if (rank >= 0)
+        info->type->tensor_type->shape = new_shape(builder->error == NULL ? rank : 0, dims, dim_names);
     return info;
 }
 

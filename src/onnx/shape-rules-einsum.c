@@ -42,8 +42,10 @@ static gboolean term_letters(const char *term, gsize length, int *n, int *dots, 
 
 static gboolean add_size(Einsum *einsum, char letter, gint64 size, GError **error)
 {
-    gint64 *known = &einsum->sizes[letter_index(letter)];
-    einsum->counts[letter_index(letter)]++;
+    int at = letter_index(letter);
+    g_assert(at >= 0); /* term_letters() has seen to it */
+    gint64 *known = &einsum->sizes[at];
+    einsum->counts[at]++;
     if (*known == -1 || *known == 1)
         *known = size;
     if (*known == size || size == 1)

@@ -353,6 +353,52 @@ static void test_free_shapes(gconstpointer device)
     fixture_close(&fixture);
 }
 
+/* Nobody knows beforehand how many dimensions come out: as many as are asked for. No scalar is made of that. */
+static void test_free_rank(gconstpointer device)
+{
+    Fixture fixture;
+    if (!fixture_open(&fixture, device))
+        return;
+    if (g_str_has_prefix(device, "openvino:CPU"))
+    {
+        g_test_skip("OpenVINO's plug-in for processors has no Reshape whose rank is free");
+        fixture_close(&fixture);
+        return;
+    }
+    g_autoptr(GError) error = NULL;
+    g_autoptr(IfmModelBuilder) builder = ifm_model_builder_new("reshape", 17);
+    ifm_model_builder_input(builder, "x", IFM_DTYPE_F32, 1, (gint64[]){ 12 }, NULL);
+    ifm_model_builder_input(builder, "shape", IFM_DTYPE_I64, 1, (gint64[]){ -1 }, (const char *[]){ "N" });
+    ifm_model_builder_node(builder, "Reshape", "reshape", (const char *[]){ "x", "shape", NULL },
+                           (const char *[]){ "y", NULL });
+    ifm_model_builder_output(builder, "y", IFM_DTYPE_F32, -1, NULL, NULL);
+    IfmModel *model = ifm_model_builder_finish(builder, &error);
+    g_assert_no_error(error);
+    fixture_compile(&fixture, model, NULL);
+    g_assert_cmpint(ifm_compiled_output(fixture.compiled, 0)->rank, ==, -1);
+    float numbers[12];
+    for (int i = 0; i < 12; i++)
+        numbers[i] = (float)i;
+    for (int n = 1; n <= 4; n++)
+    {
+        static gint64 whole[] = { 12 }, shapes[][4] = { { 12 }, { 2, 6 }, { 2, 3, 2 }, { 3, 2, 1, 2 } };
+        gint64 *shape = shapes[n - 1];
+        IfmTensor x, wanted, y;
+        g_assert_true(ifm_tensor_wrap(&x, IFM_DTYPE_F32, 1, whole, numbers, NULL));
+        g_assert_true(ifm_tensor_wrap(&wanted, IFM_DTYPE_I64, 1, (gint64[]){ n }, shape, NULL));
+        g_assert_true(ifm_request_set_input(fixture.request, 0, &x, NULL));
+        g_assert_true(ifm_request_set_input(fixture.request, 1, &wanted, NULL));
+        run(fixture.request);
+        ifm_request_output(fixture.request, 0, &y, &error);
+        g_assert_no_error(error);
+        g_assert_cmpint(y.rank, ==, n);
+        for (int i = 0; i < n; i++)
+            g_assert_cmpint(y.shape[i], ==, shape[i]);
+        g_assert_cmpmem(y.data, y.size_bytes, numbers, sizeof numbers);
+    }
+    fixture_close(&fixture);
+}
+
 /* One compile, several sizes, each with memory for its output given beforehand: it is what gets written. */
 static void test_free_shapes_outputs(gconstpointer device)
 {
@@ -1000,6 +1046,7 @@ int main(int argc, char **argv)
         { "several-requests", test_several_requests },
         { "threads", test_threads },
         { "free-shapes", test_free_shapes },
+        { "free-rank", test_free_rank },
         { "free-shapes-outputs", test_free_shapes_outputs },
         { "bound-shapes", test_bound_shapes },
         { "set-output", test_set_output },
