@@ -1,7 +1,7 @@
 /*
  * The smallest eigenvalues of a large component by ARPACK: the largest of its Laplacian's pseudo-inverse where the
- * Laplacian can be factored cheaply, else those of 2 I + B (a shift, so that all are above 0, where the vectors lie that
- * are kept out). What is kept out of the search: the root, and vectors that were found.
+ * Laplacian can be factored cheaply, else those of a Chebyshev polynomial of B (laplacian-filter.c). What is kept out of
+ * the search: the root, and vectors that were found.
  *
  * Repeated eigenvalues: the space that ARPACK searches, of one starting vector and its images, has one vector of each
  * eigenvalue. So when it has answered it is asked again beside what it found, until it finds nothing smaller.
@@ -16,14 +16,16 @@
 #include <string.h>
 
 #define TOLERANCE 1e-11      /* of a vector's residual, against its eigenvalue */
+#define ROUGH 1e-2           /* the same, where it is to be seen whether anything is left */
 #define OFF 1e-12            /* how far S is off I */
 #define MOST_RESTARTS 100000 /* a person loses patience before */
 
 typedef struct
 {
     const IfmComponent *component;
-    IfmFactor *factor; /* NULL: B is multiplied by */
-    double *kept_out;  /* [n_kept_out x n], orthonormal; the root is first */
+    IfmFactor *factor; /* NULL: the filter is used */
+    IfmFilter *filter;
+    double *kept_out; /* [n_kept_out x n], orthonormal; the root is first */
     gint64 n_kept_out;
     double *off, *work; /* [n] the diagonal of S, room */
 } Search;
@@ -63,11 +65,7 @@ static void apply(const Search *search, const double *x, double *y)
         keep_out(search, 1, y);
     }
     else
-    {
-        ifm_component_multiply(search->component, scaled, y);
-        for (gint64 i = 0; i < n; i++)
-            y[i] += 2 * scaled[i];
-    }
+        ifm_filter_apply(search->filter, scaled, y);
     for (gint64 i = 0; i < n; i++)
         y[i] *= search->off[i];
     keep_out(search, search->n_kept_out, y);
@@ -78,6 +76,7 @@ G_LOCK_DEFINE_STATIC(arpack);
 
 typedef struct
 {
+    double tolerance;
     a_int n, n_wanted, n_basis, n_room;
     double *start, *basis, *work, *room, *found;
     a_int *chosen;
@@ -126,23 +125,24 @@ static a_int run_search(Run *run, const Search *search, double *vectors)
     a_int wish = 0, info = 1; /* 1: from our starting vector */
     for (;;)
     {
-        dsaupd_c(&wish, "I", run->n, "LA", run->n_wanted, TOLERANCE, run->start, run->n_basis, run->basis, run->n,
+        dsaupd_c(&wish, "I", run->n, "LA", run->n_wanted, run->tolerance, run->start, run->n_basis, run->basis, run->n,
                  run->parameters, run->places, run->work, run->room, run->n_room, &info);
         if (wish != 1 && wish != -1)
             break;
         apply(search, run->work + run->places[0] - 1, run->work + run->places[1] - 1);
     }
     if (info == 0)
-        dseupd_c(1, "A", run->chosen, run->found, vectors, run->n, 0, "I", run->n, "LA", run->n_wanted, TOLERANCE,
+        dseupd_c(1, "A", run->chosen, run->found, vectors, run->n, 0, "I", run->n, "LA", run->n_wanted, run->tolerance,
                  run->start, run->n_basis, run->basis, run->n, run->parameters, run->places, run->work, run->room,
                  run->n_room, &info);
     return info;
 }
 
-/* find: The @n_wanted vectors of the smallest eigenvalues beside those kept out, in no order. @vectors: [n_wanted x n] */
-static gboolean find(const Search *search, gint64 n_wanted, double *vectors, GError **error)
+/* find: The @n_wanted vectors of the smallest eigenvalues beside those kept out, in no order. @tolerance: of a vector's
+ * residual, against its eigenvalue (of what ARPACK is given)    @vectors: [n_wanted x n] */
+static gboolean find(const Search *search, gint64 n_wanted, double tolerance, double *vectors, GError **error)
 {
-    g_auto(Run) run = { 0 };
+    g_auto(Run) run = { .tolerance = tolerance };
     if (!run_init(&run, search, n_wanted, error))
         return FALSE;
     G_LOCK(arpack);
@@ -180,6 +180,21 @@ static void sort_pairs(double *values, double *vectors, gint64 n_pairs, gint64 n
         }
 }
 
+/* rough_is_enough: whether a vector that was sought roughly shows that what is left has larger eigenvalues than @last: one
+ * is as near to the vector's quotient as its residual is long. */
+static gboolean rough_is_enough(const Search *search, const double *vector, double last)
+{
+    gint64 n = search->component->n;
+    double value = ifm_component_quotient(search->component, vector), sum = 0;
+    ifm_component_multiply(search->component, vector, search->work);
+    for (gint64 i = 0; i < n; i++)
+    {
+        double off = vector[i] - search->work[i] - value * vector[i];
+        sum += off * off;
+    }
+    return value - sqrt(sum) > last;
+}
+
 /* complete: Asks for what is still smaller than the largest that was found, and puts it in its place. */
 static gboolean complete(Search *search, gint64 n_wanted, double *values, GError **error)
 {
@@ -191,9 +206,14 @@ static gboolean complete(Search *search, gint64 n_wanted, double *values, GError
     search->n_kept_out = n_wanted + 1;
     for (;;)
     {
-        if (!find(search, 1, another, error))
+        double *last = &values[n_wanted - 1];
+        if (!find(search, 1, ROUGH, another, error))
             return FALSE;
-        double value = ifm_component_quotient(search->component, another), *last = &values[n_wanted - 1];
+        if (rough_is_enough(search, another, *last))
+            return TRUE;
+        if (!find(search, 1, TOLERANCE, another, error))
+            return FALSE;
+        double value = ifm_component_quotient(search->component, another);
         if (value >= *last || ifm_eigenvalue_is_equal(value, *last))
             return TRUE;
         *last = value;
@@ -223,8 +243,22 @@ static void search_clear(Search *search)
     g_free(search->off);
     g_free(search->work);
     ifm_factor_free(search->factor);
+    ifm_filter_free(search->filter);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Search, search_clear)
+
+/* find_all: @values: ascending    Returns: FALSE without an error where the filter lets less through than is wanted. */
+static gboolean find_all(Search *search, gint64 n_wanted, double *values, GError **error)
+{
+    gint64 n = search->component->n;
+    search->n_kept_out = 1;
+    if (!find(search, n_wanted, TOLERANCE, search->kept_out + n, error))
+        return FALSE;
+    for (gint64 k = 0; k < n_wanted; k++)
+        values[k] = ifm_component_quotient(search->component, search->kept_out + (k + 1) * n);
+    sort_pairs(values, search->kept_out + n, n_wanted, n);
+    return search->filter == NULL || ifm_filter_passes(search->filter, values[n_wanted - 1]);
+}
 
 gboolean ifm_component_solve_sparse(const IfmComponent *component, gint64 n_wanted, double *values, double *vectors,
                                     IfmSolver *solver, GError **error)
@@ -232,18 +266,20 @@ gboolean ifm_component_solve_sparse(const IfmComponent *component, gint64 n_want
     g_auto(Search) search = { .component = component };
     g_autoptr(GError) local = NULL;
     gint64 n = component->n;
+    if (!search_init(&search, n_wanted, error))
+        return FALSE;
     search.factor = ifm_factor_new(component, &local);
+    if (search.factor == NULL && local == NULL)
+        search.filter = ifm_filter_new(component, n_wanted, &local);
+    *solver = search.factor != NULL ? IFM_SOLVER_FACTOR : IFM_SOLVER_MULTIPLY;
+    while (local == NULL && !find_all(&search, n_wanted, values, &local))
+        if (local == NULL)
+            ifm_filter_widen(search.filter);
     if (local != NULL)
     {
         g_propagate_error(error, g_steal_pointer(&local));
         return FALSE;
     }
-    *solver = search.factor != NULL ? IFM_SOLVER_FACTOR : IFM_SOLVER_MULTIPLY;
-    if (!search_init(&search, n_wanted, error) || !find(&search, n_wanted, search.kept_out + n, error))
-        return FALSE;
-    for (gint64 k = 0; k < n_wanted; k++)
-        values[k] = ifm_component_quotient(component, search.kept_out + (k + 1) * n);
-    sort_pairs(values, search.kept_out + n, n_wanted, n);
     if (!complete(&search, n_wanted, values, error))
         return FALSE;
     memcpy(vectors, search.kept_out + n, sizeof *vectors * (gsize)(n_wanted * n));

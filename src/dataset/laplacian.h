@@ -35,7 +35,7 @@ typedef enum
 {
     IFM_SOLVER_DENSE,    /* LAPACK */
     IFM_SOLVER_FACTOR,   /* ARPACK on L's pseudo-inverse, L factored */
-    IFM_SOLVER_MULTIPLY, /* ARPACK on B */
+    IFM_SOLVER_MULTIPLY, /* ARPACK on a polynomial of B */
 } IfmSolver;
 
 /**
@@ -59,5 +59,21 @@ void ifm_factor_free(IfmFactor *factor);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmFactor, ifm_factor_free)
 /** ifm_factor_solve: @y with L y = x, for an @x without a share of the component's root; @y may have one. */
 void ifm_factor_solve(IfmFactor *factor, const double *x, double *y);
+
+/**
+ * IfmFilter: a Chebyshev polynomial of B that is above 1, and steeply rising, where the wanted eigenvalues are, and within
+ * 1 of 0 where the others are.
+ */
+typedef struct IfmFilter IfmFilter;
+/** ifm_filter_new: Made for the @n_wanted smallest eigenvalues of L above the zero. */
+IfmFilter *ifm_filter_new(const IfmComponent *component, gint64 n_wanted, GError **error);
+void ifm_filter_free(IfmFilter *filter);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmFilter, ifm_filter_free)
+/** ifm_filter_apply: Equals: y = p(B) x, for an @x without a share of the component's root. */
+void ifm_filter_apply(IfmFilter *filter, const double *x, double *y);
+/** ifm_filter_passes: whether an eigenvalue of L is where the polynomial rises. */
+gboolean ifm_filter_passes(const IfmFilter *filter, double value);
+/** ifm_filter_widen: Lets more through; in the end everything. */
+void ifm_filter_widen(IfmFilter *filter);
 
 G_END_DECLS
