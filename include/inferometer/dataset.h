@@ -79,6 +79,10 @@ IfmGraph *ifm_graph_parse(const char *text, gsize length, const char *name, IfmG
 /** ifm_graph_part: Graph @index of several as a graph of its own, nodes renumbered from 0. (transfer full) */
 IfmGraph *ifm_graph_part(const IfmGraph *graph, gint64 index);
 
+/** ifm_graph_first: The first @n graphs of several, side by side as they were. (transfer full) NULL with IFM_ERROR_INVALID
+ * where @n is below 1 or there are not so many; IFM_ERROR_MEMORY. */
+IfmGraph *ifm_graph_first(const IfmGraph *graph, gint64 n, GError **error);
+
 /**
  * ifm_graph_pad: The same graph with more nodes and edges, for a model of fixed sizes: added nodes have no edges but the
  * last one, the dummy, and all added edges lead from the dummy to itself. So no in-degree and no sum of a node that was

@@ -92,9 +92,16 @@ static double *crowd_at(Crowd *crowd, gint64 node)
     return crowd->chances[node];
 }
 
-/* take_step: @next: (out) where they are after a step. @divide: by how many ways lead on from where they are; else by how
- * many had led on from where they come to. @degrees: [n_nodes] the ways */
-static void take_step(const Steps *steps, const Crowd *crowd, gboolean is_forward, const gint64 *ways, Crowd *next)
+/* scale: Each walker's chance at each node times that node's @factor. */
+static void scale(Crowd *crowd, const double *factors)
+{
+    for (gint64 i = 0; i < crowd->n; i++)
+        for (int lane = 0; lane < LANES; lane++)
+            crowd->chances[crowd->nodes[i]][lane] *= factors[crowd->nodes[i]];
+}
+
+/* spread: @next: (out) at each node, the sum of what is at the nodes that lead to it. */
+static void spread(const Steps *steps, const Crowd *crowd, Crowd *next)
 {
     crowd_empty(next);
     for (gint64 i = 0; i < crowd->n; i++)
@@ -104,9 +111,8 @@ static void take_step(const Steps *steps, const Crowd *crowd, gboolean is_forwar
         for (gint64 k = steps->starts[node]; k < steps->starts[node + 1]; k++)
         {
             double *there = crowd_at(next, steps->to[k]);
-            double chance = 1.0 / (double)ways[is_forward ? node : steps->to[k]];
             for (int lane = 0; lane < LANES; lane++)
-                there[lane] += chance * here[lane];
+                there[lane] += here[lane];
         }
     }
 }
@@ -133,7 +139,8 @@ typedef struct
 {
     const IfmGraph *graph;
     Steps forward, backward;
-    gint64 *ways; /* [n_nodes] edges that leave each node */
+    double *factors; /* [n_nodes] 1 over the edges that leave each node; 0: none */
+    gint64 n_ends;   /* nodes that no edge leaves */
     Crowd crowds[4];
 } Walks;
 
@@ -141,7 +148,7 @@ static void walks_clear(Walks *walks)
 {
     steps_clear(&walks->forward);
     steps_clear(&walks->backward);
-    g_free(walks->ways);
+    g_free(walks->factors);
     for (gsize i = 0; i < G_N_ELEMENTS(walks->crowds); i++)
         crowd_clear(&walks->crowds[i]);
 }
@@ -156,10 +163,14 @@ static gboolean walks_init(Walks *walks, const IfmGraph *graph, GError **error)
             return FALSE;
     if (!steps_init(&walks->forward, graph->n_nodes, graph->n_edges, sources, destinations, error) ||
         !steps_init(&walks->backward, graph->n_nodes, graph->n_edges, destinations, sources, error) ||
-        (walks->ways = ifm_graph_allocate(graph->n_nodes, sizeof(gint64), error)) == NULL)
+        (walks->factors = ifm_graph_allocate(graph->n_nodes, sizeof(double), error)) == NULL)
         return FALSE;
     for (gint64 node = 0; node < graph->n_nodes; node++)
-        walks->ways[node] = walks->forward.starts[node + 1] - walks->forward.starts[node];
+    {
+        gint64 n_ways = walks->forward.starts[node + 1] - walks->forward.starts[node];
+        walks->factors[node] = n_ways > 0 ? 1 / (double)n_ways : 0;
+        walks->n_ends += n_ways == 0;
+    }
     return TRUE;
 }
 
@@ -183,12 +194,14 @@ static void walk_block(Walks *walks, gint64 begin, gint64 n, gint64 dim, float *
     {
         if (step % 2 == 1) /* the way out grows by one, then the way back */
         {
-            take_step(&walks->forward, ahead, TRUE, walks->ways, ahead_next);
+            scale(ahead, walks->factors);
+            spread(&walks->forward, ahead, ahead_next);
             kept = ahead, ahead = ahead_next, ahead_next = kept;
         }
         else
         {
-            take_step(&walks->backward, behind, FALSE, walks->ways, behind_next);
+            spread(&walks->backward, behind, behind_next);
+            scale(behind_next, walks->factors);
             kept = behind, behind = behind_next, behind_next = kept;
         }
         meet(ahead, behind, chances);
@@ -204,12 +217,9 @@ IfmEncoding *ifm_encoding_random_walk(const IfmGraph *graph, gint64 dim, GError 
         return NULL;
     for (gint64 begin = 0; begin < graph->n_nodes; begin += LANES)
         walk_block(&walks, begin, MIN(LANES, graph->n_nodes - begin), dim, encoding->values + begin * dim);
-    gint64 n_ends = 0;
-    for (gint64 node = 0; node < graph->n_nodes; node++)
-        n_ends += walks.ways[node] == 0;
-    if (n_ends > 0)
+    if (walks.n_ends > 0)
         g_ptr_array_add(encoding->notes,
-                        g_strdup_printf("%" G_GINT64_FORMAT " node%s that no edge leaves: a walk ends there", n_ends,
-                                        n_ends == 1 ? "" : "s"));
+                        g_strdup_printf("%" G_GINT64_FORMAT " node%s that no edge leaves: a walk ends there", walks.n_ends,
+                                        walks.n_ends == 1 ? "" : "s"));
     return g_steal_pointer(&encoding);
 }

@@ -104,23 +104,57 @@ static void copy_edges_within(const IfmGraph *graph, gint64 begin, IfmGraph *par
     }
 }
 
+/* take_nodes: Nodes @begin to @end - 1 with the edges among them, as one graph. @name: (transfer full) */
+static IfmGraph *take_nodes(const IfmGraph *graph, gint64 begin, gint64 end, char *name, GError **error)
+{
+    g_autoptr(IfmGraph) part = ifm_graph_new(name, end - begin, count_edges_within(graph, begin, end), error);
+    if (part == NULL)
+        return NULL;
+    part->n_node_values = graph->n_node_values;
+    part->n_edge_values = graph->n_edge_values;
+    if (graph->edge_values != NULL &&
+        (part->edge_values = ifm_graph_allocate(part->n_edges * part->n_edge_values, sizeof(float), error)) == NULL)
+        return NULL;
+    copy_edges_within(graph, begin, part);
+    return copy_rows(graph->node_values, begin, part->n_nodes, part->n_nodes, part->n_node_values, &part->node_values,
+                     error)
+               ? g_steal_pointer(&part)
+               : NULL;
+}
+
 IfmGraph *ifm_graph_part(const IfmGraph *graph, gint64 index)
 {
     g_return_val_if_fail(index >= 0 && index < graph->n_graphs, NULL);
     gint64 begin = graph->node_graph != NULL ? first_node(graph, index) : 0;
     gint64 end = graph->node_graph != NULL ? first_node(graph, index + 1) : graph->n_nodes;
     char *name = g_strdup_printf("%s[%" G_GINT64_FORMAT "]", graph->name, index);
-    IfmGraph *part = ifm_graph_new(name, end - begin, count_edges_within(graph, begin, end), NULL);
+    IfmGraph *part = take_nodes(graph, begin, end, name, NULL);
     if (part == NULL)
         g_error("no memory for a part of %s", graph->name);
-    part->n_node_values = graph->n_node_values;
-    part->n_edge_values = graph->n_edge_values;
-    if (graph->edge_values != NULL)
-        part->edge_values = g_new(float, MAX(part->n_edges * part->n_edge_values, 1));
-    copy_edges_within(graph, begin, part);
-    if (!copy_rows(graph->node_values, begin, part->n_nodes, part->n_nodes, part->n_node_values, &part->node_values, NULL))
-        g_error("no memory for a part of %s", graph->name);
     return part;
+}
+
+IfmGraph *ifm_graph_first(const IfmGraph *graph, gint64 n, GError **error)
+{
+    if (n < 1 || n > graph->n_graphs)
+    {
+        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
+                    "%s: the first %" G_GINT64_FORMAT " of its graphs; 1 to %" G_GINT64_FORMAT " would be right",
+                    graph->name, n, graph->n_graphs);
+        return NULL;
+    }
+    char *name = n < graph->n_graphs ? g_strdup_printf("%s, the first %" G_GINT64_FORMAT " graphs", graph->name, n)
+                                     : g_strdup(graph->name);
+    gint64 end = graph->node_graph != NULL ? first_node(graph, n) : graph->n_nodes;
+    g_autoptr(IfmGraph) first = take_nodes(graph, 0, end, name, error);
+    if (first == NULL)
+        return NULL;
+    first->n_graphs = n;
+    if (n > 1 && (first->node_graph = ifm_graph_allocate(end, sizeof(gint64), error)) == NULL)
+        return NULL;
+    if (n > 1)
+        memcpy(first->node_graph, graph->node_graph, sizeof(gint64) * (gsize)end);
+    return g_steal_pointer(&first);
 }
 
 static gboolean check_room(const IfmGraph *graph, gint64 n_nodes, gint64 n_edges, GError **error)

@@ -9,10 +9,10 @@
 
 #include <string.h>
 
-/* A factorisation that takes more is left to multiplication: graphs without small cuts (random ones of thousands of nodes)
- * fill up; trees, rings, molecules and meshes do not. Both bound the time before a try to a fraction of a second. */
-#define MOST_FLOP 4e8
-#define MOST_ENTRIES 2e7
+/* A factorisation that takes more than so much a node is left to the filter, which is the faster the larger a graph's cuts
+ * are: random graphs of thousands of nodes fill up; trees, rings, molecules and meshes do not. */
+#define MOST_FLOP 2e4
+#define MOST_ENTRIES 200
 
 struct IfmFactor
 {
@@ -77,7 +77,7 @@ static gboolean count_entries(const IfmComponent *component, IfmFactor *factor, 
                 flop += 2.0 * (double)factor->counts[at]++;
                 total++;
             }
-        if (total > MOST_ENTRIES || flop > MOST_FLOP)
+        if (total > MOST_ENTRIES * (double)factor->n || flop > MOST_FLOP * (double)factor->n)
             return FALSE;
     }
     return TRUE;

@@ -90,6 +90,29 @@ static void test_peptide_parts(void)
     g_assert_cmpint(of_sulphur, ==, 2);
 }
 
+static void test_peptides_first(void)
+{
+    g_autoptr(GError) error = NULL, many = NULL;
+    g_autoptr(IfmGraph) graph = peptides(), whole = ifm_graph_first(graph, 64, &error);
+    g_assert_no_error(error);
+    g_assert_cmpstr(whole->name, ==, "peptides");
+    gsize n_nodes = (gsize)graph->n_nodes, n_edges = (gsize)graph->n_edges;
+    g_assert_cmpmem(whole->node_graph, 8 * (gsize)whole->n_nodes, graph->node_graph, 8 * n_nodes);
+    g_assert_cmpmem(whole->edge_index, 16 * (gsize)whole->n_edges, graph->edge_index, 16 * n_edges);
+    g_assert_cmpmem(whole->node_values, 36 * (gsize)whole->n_nodes, graph->node_values, 36 * n_nodes);
+    g_assert_cmpmem(whole->edge_values, 12 * (gsize)whole->n_edges, graph->edge_values, 12 * n_edges);
+    g_autoptr(IfmGraph) three = ifm_graph_first(graph, 3, &error);
+    g_assert_no_error(error);
+    g_assert_cmpstr(three->name, ==, "peptides, the first 3 graphs");
+    g_assert_cmpint(three->n_graphs, ==, 3);
+    g_assert_cmpint(graph->node_graph[three->n_nodes - 1], ==, 2);
+    g_assert_cmpint(graph->node_graph[three->n_nodes], ==, 3);
+    g_assert_cmpmem(three->node_values, 36 * (gsize)three->n_nodes, graph->node_values, 36 * (gsize)three->n_nodes);
+    g_assert_null(ifm_graph_first(graph, 65, &many));
+    g_assert_error(many, IFM_ERROR, IFM_ERROR_INVALID);
+    g_assert_cmpstr(many->message, ==, "peptides: the first 65 of its graphs; 1 to 64 would be right");
+}
+
 typedef struct
 {
     const char *files[N_FILES]; /* NULL: not there */
@@ -244,6 +267,7 @@ int main(int argc, char **argv)
     g_test_add_func("/tudataset/peptides", test_peptides);
     g_test_add_func("/tudataset/peptide-bonds", test_peptide_bonds);
     g_test_add_func("/tudataset/peptide-parts", test_peptide_parts);
+    g_test_add_func("/tudataset/peptides-first", test_peptides_first);
     g_test_add_func("/tudataset/good", test_good);
     g_test_add_func("/tudataset/one-graph", test_one_graph);
     g_test_add_func("/tudataset/bad", test_bad);
