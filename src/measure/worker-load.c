@@ -93,7 +93,7 @@ static gboolean check_sealed(const Load *load, const json_t *sealed, GError **er
     return FALSE;
 }
 
-static gboolean compile(Load *load, IfmEngine *engine, const json_t *sealed, GError **error)
+static gboolean compile(Load *load, IfmEngine *engine, const IfmDeviceSpec *spec, const json_t *sealed, GError **error)
 {
     IfmModelCase model_case = load->all->worker->owned.model_case;
     load->model = ifm_model_open(load->device->model_path, error);
@@ -107,6 +107,8 @@ static gboolean compile(Load *load, IfmEngine *engine, const json_t *sealed, GEr
     model_case.n_bindings = bindings->len;
     if (load->device->inputs_path != NULL)
         model_case.inputs_path = load->device->inputs_path;
+    if (!worker_check_load_fits(engine, spec, load->model, &model_case, error))
+        return FALSE;
     load->subject = ifm_model_subject_new(engine, load->model, &model_case, IFM_TWIN_NONE, error);
     return load->subject != NULL;
 }
@@ -157,7 +159,7 @@ static gboolean prepare_one(Worker *worker, Load *load, const json_t *sealed, GE
 {
     g_autoptr(IfmDeviceSpec) spec = NULL;
     IfmEngine *engine = worker_open_device(worker, load->device->device, &spec, error);
-    if (engine == NULL || !compile(load, engine, sealed, error))
+    if (engine == NULL || !compile(load, engine, spec, sealed, error))
         return FALSE;
     g_assert(ifm_engine_clock(engine) == worker->load->clock); /* one clock goes for all */
     return worker_go_on(worker, "checking what runs beside", WORKER_ATTEST_STEPS, error) && attest(load, error);

@@ -131,31 +131,30 @@ static char *size_of(gint64 bytes)
 }
 
 /* Why it does not fit. @alive: what beside the parameters; @there: "available", "within the case's limit" */
-static void refuse(const Worker *worker, const IfmMemoryPlan *plan, gint64 alive, gboolean own_memory, gint64 bound,
-                   const char *there, GError **error)
+static void refuse(const IfmModel *model, const char *path, const IfmMemoryPlan *plan, gint64 alive, gboolean own_memory,
+                   gint64 bound, const char *there, GError **error)
 {
     g_autofree char *needed =
         size_of(plan->parameter_bytes > G_MAXINT64 - alive ? G_MAXINT64 : plan->parameter_bytes + alive);
     g_autofree char *parameters = size_of(plan->parameter_bytes), *beside = size_of(alive), *has = size_of(bound);
-    const char *node =
-        plan->peak_node < ifm_model_n_nodes(worker->model) ? ifm_model_node(worker->model, plan->peak_node)->name : "";
+    const char *node = plan->peak_node < ifm_model_n_nodes(model) ? ifm_model_node(model, plan->peak_node)->name : "";
     g_autofree char *what = own_memory ? g_strdup("inputs and outputs")
                                        : g_strdup_printf("tensors alive at node %" G_GSIZE_FORMAT "%s%s%s", plan->peak_node,
                                                          *node != '\0' ? " '" : "", node, *node != '\0' ? "'" : "");
-    g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s: needs at least %s (parameters %s, %s: %s), there are %s %s",
-                worker->owned.model_case.model_path, needed, parameters, what, beside, has, there);
+    g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s: needs at least %s (parameters %s, %s: %s), there are %s %s", path,
+                needed, parameters, what, beside, has, there);
 }
 
 /* @bound: 0 or less: none */
-static gboolean fits(const Worker *worker, const IfmMemoryPlan *plan, gboolean own_memory, gint64 bound, const char *there,
-                     GError **error)
+static gboolean fits(const IfmModel *model, const char *path, const IfmMemoryPlan *plan, gboolean own_memory, gint64 bound,
+                     const char *there, GError **error)
 {
     gint64 alive = plan->peak_bytes;
     if (own_memory)
         alive = plan->input_bytes > G_MAXINT64 - plan->output_bytes ? G_MAXINT64 : plan->input_bytes + plan->output_bytes;
     if (bound <= 0 || (alive <= bound && plan->parameter_bytes <= bound - alive))
         return TRUE;
-    refuse(worker, plan, alive, own_memory, bound, there, error);
+    refuse(model, path, plan, alive, own_memory, bound, there, error);
     return FALSE;
 }
 
@@ -178,6 +177,21 @@ gboolean worker_check_fits(Worker *worker, const IfmDeviceSpec *spec, gint64 lim
         return TRUE;
     json_auto_t *now = ifm_sensor_snapshot("/");
     gint64 available = json_integer_value(json_object_get(now, "memory_available_bytes"));
-    return fits(worker, &plan, info->own_memory, available, "available", error) &&
-           fits(worker, &plan, info->own_memory, limit_bytes, "within the case's limit", error);
+    const char *path = model_case->model_path;
+    return fits(worker->model, path, &plan, info->own_memory, available, "available", error) &&
+           fits(worker->model, path, &plan, info->own_memory, limit_bytes, "within the case's limit", error);
+}
+
+gboolean worker_check_load_fits(IfmEngine *engine, const IfmDeviceSpec *spec, IfmModel *model,
+                                const IfmModelCase *model_case, GError **error)
+{
+    g_autoptr(IfmDeviceInfo) info = ifm_engine_find_device(engine, spec, NULL);
+    g_autoptr(IfmAnalysis) analysis = ifm_model_analyse(model, model_case->bindings, model_case->n_bindings, NULL);
+    if (analysis == NULL || info == NULL || (info->capabilities & IFM_CAN_TRUE_OUTPUTS) == 0)
+        return TRUE;
+    g_auto(IfmMemoryPlan) plan = { 0 };
+    ifm_analysis_memory(analysis, &plan);
+    json_auto_t *now = ifm_sensor_snapshot("/");
+    gint64 available = json_integer_value(json_object_get(now, "memory_available_bytes"));
+    return fits(model, model_case->model_path, &plan, info->own_memory, available, "available", error);
 }

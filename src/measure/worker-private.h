@@ -84,6 +84,10 @@ void worker_note_engine_memory(Worker *worker);
  * Returns: FALSE with IFM_ERROR_INVALID. A device that looks at no numbers takes no memory for them.
  */
 gboolean worker_check_fits(Worker *worker, const IfmDeviceSpec *spec, gint64 limit_bytes, GError **error);
+/* worker_check_load_fits: The same of a model that runs beside the case, against what is available when all before it is
+ * there. @model_case: with that model's path and bindings */
+gboolean worker_check_load_fits(IfmEngine *engine, const IfmDeviceSpec *spec, IfmModel *model,
+                                const IfmModelCase *model_case, GError **error);
 
 /* --- worker-device.c ---------------------------------------------------------------------------------------------- */
 

@@ -291,6 +291,60 @@ static json_t *own_jiffies(const char *root)
     return json_integer(sum);
 }
 
+/* What a control group has left: its limit less what it holds and the kernel could not drop at once. G_MAXINT64: no limit.
+ */
+static gint64 group_left(const char *root, const char *folder, const char *limit_file, const char *usage_file)
+{
+    gint64 limit = 0, usage = 0, file = 0;
+    g_autofree char *stat = ifm_sensor_readf(root, "%s/memory.stat", folder);
+    g_autofree char *text = stat != NULL ? g_strdelimit(g_strdup(stat), " ", ':') : NULL;
+    g_autofree char *dropped = text != NULL ? ifm_sensor_field(text, "inactive_file") : NULL;
+    if (!ifm_sensor_read_int64(root, &limit, "%s/%s", folder, limit_file) || limit < 0 ||
+        limit >= G_MAXINT64 / 8 || /* version 1's word for none; version 2's, "max", is no number */
+        !ifm_sensor_read_int64(root, &usage, "%s/%s", folder, usage_file))
+        return G_MAXINT64;
+    if (dropped == NULL || !ifm_sensor_parse_count(dropped, &file))
+        file = 0;
+    return MAX(limit - MAX(usage - file, 0), 0);
+}
+
+/* The least that the process's group and those around it have left. @path: "/a/b"; a container sees but the end of it,
+ * which then lies at the top. */
+static gint64 groups_left(const char *root, const char *top, const char *path, const char *limit, const char *usage)
+{
+    gint64 least = G_MAXINT64;
+    for (g_autofree char *at = g_strdup(path);;)
+    {
+        g_autofree char *folder = g_strconcat(top, g_str_equal(at, "/") ? "" : at, NULL);
+        least = MIN(least, group_left(root, folder, limit, usage));
+        char *slash = strrchr(at, '/');
+        if (slash == NULL || *at == '\0')
+            return least;
+        *slash = '\0';
+    }
+}
+
+/* Of version 2 ("0::/a/b") and of version 1 ("4:memory:/a/b"). */
+static gint64 memory_left_in_groups(const char *root)
+{
+    g_autofree char *text = ifm_sensor_read(root, "proc/self/cgroup");
+    g_auto(GStrv) lines = g_strsplit(text != NULL ? text : "", "\n", -1);
+    gint64 least = G_MAXINT64;
+    for (gsize i = 0; lines[i] != NULL; i++)
+    {
+        g_auto(GStrv) fields = g_strsplit(lines[i], ":", 3);
+        if (g_strv_length(fields) < 3 || *fields[2] != '/' || strstr(fields[2], "..") != NULL)
+            continue;
+        if (*fields[1] == '\0')
+            least = MIN(least, groups_left(root, "sys/fs/cgroup", fields[2], "memory.max", "memory.current"));
+        g_auto(GStrv) controllers = g_strsplit(fields[1], ",", -1);
+        if (g_strv_contains((const char *const *)controllers, "memory"))
+            least = MIN(least, groups_left(root, "sys/fs/cgroup/memory", fields[2], "memory.limit_in_bytes",
+                                           "memory.usage_in_bytes"));
+    }
+    return least;
+}
+
 static json_t *memory_available(const char *root)
 {
     g_autofree char *meminfo = ifm_sensor_read(root, "proc/meminfo");
@@ -298,7 +352,8 @@ static json_t *memory_available(const char *root)
     g_auto(GStrv) words = words_of(value != NULL ? value : "");
     gint64 kib = 0;
     gboolean known = words[0] != NULL && ifm_sensor_parse_count(words[0], &kib);
-    return ifm_sensor_int64_or_null(known, kib * 1024);
+    gint64 left = memory_left_in_groups(root);
+    return ifm_sensor_int64_or_null(known || left < G_MAXINT64, known ? MIN(kib * 1024, left) : left);
 }
 
 /* Microseconds in which some task waited, since the machine started: "some avg10=0.00 … total=4846057". */

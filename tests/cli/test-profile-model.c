@@ -202,6 +202,79 @@ static void test_wrong_models(Bench *bench, gconstpointer data)
     refuse(bench, "unbound.onnx --dim M=8", "N");
 }
 
+/* Replaces the first @from, of the same length; nodes stand before the graph's inputs and outputs. */
+static void patch(const Bench *bench, const char *name, const char *from, const char *to)
+{
+    g_autofree char *path = bench_path(bench, name), *bytes = NULL;
+    gsize length = 0;
+    g_assert_true(g_file_get_contents(path, &bytes, &length, NULL));
+    char *at = memmem(bytes, length, from, strlen(from));
+    g_assert_nonnull(at);
+    memcpy(at, to, strlen(to));
+    write_file(bench, name, bytes, length);
+}
+
+static void save_chain(const Bench *bench, const char *name, const gint64 *dims)
+{
+    IfmModelBuilder *builder = ifm_model_builder_new("chain", 17);
+    ifm_model_builder_input(builder, "begin", IFM_DTYPE_F32, 2, dims, NULL);
+    ifm_model_builder_node(builder, "Relu", "first", (const char *[]){ "begin", NULL }, (const char *[]){ "inner", NULL });
+    ifm_model_builder_node(builder, "Relu", "second", (const char *[]){ "inner", NULL }, (const char *[]){ "ended", NULL });
+    ifm_model_builder_output(builder, "ended", IFM_DTYPE_F32, 2, dims, NULL);
+    save_model(bench, builder, name);
+}
+
+static void test_wrong_graphs(Bench *bench, gconstpointer data)
+{
+    static const gint64 dims[] = { 2, 3 };
+    save_chain(bench, "cycle.onnx", dims);
+    patch(bench, "cycle.onnx", "begin", "ended");
+    refuse(bench, "cycle.onnx", "cycle");
+    save_chain(bench, "version.onnx", dims);
+    g_autofree char *path = bench_path(bench, "version.onnx"), *bytes = NULL;
+    gsize length = 0;
+    g_assert_true(g_file_get_contents(path, &bytes, &length, NULL));
+    g_assert_cmpint(bytes[0], ==, 0x08); /* ir_version */
+    bytes[1] = 0x7f;
+    write_file(bench, "version.onnx", bytes, length);
+    refuse(bench, "version.onnx", "127");
+}
+
+/* Weights in another file: none, outside of the folder, shorter than what is declared, of a size that no file has. */
+static void test_wrong_weights(Bench *bench, gconstpointer data)
+{
+    static const char *const names[] = { "no-file", "parent", "beyond", "huge" };
+    for (gsize i = 0; i < G_N_ELEMENTS(names); i++)
+    {
+        g_autofree char *file = g_strconcat(names[i], ".onnx", NULL), *bytes = NULL;
+        g_autofree char *from = g_build_filename(IFM_SOURCE_DIR, "fuzz", "corpus", "external", file, NULL);
+        gsize length = 0;
+        g_assert_true(g_file_get_contents(from, &bytes, &length, NULL));
+        write_file(bench, file, bytes, length);
+        refuse(bench, file, file);
+    }
+}
+
+/* Said before it is tried, in one line, whatever of the run is asked for. */
+static void test_too_large(Bench *bench, gconstpointer data)
+{
+    static const gint64 dims[] = { 1 << 21, 1 << 20 };
+    if (!has_onnxruntime(bench))
+    {
+        g_test_skip("no ONNX Runtime on this machine to be spared it");
+        return;
+    }
+    save_chain(bench, "large.onnx", dims);
+    for (gsize i = 0; i < 4; i += 3) /* runtime, layers */
+    {
+        g_auto(Ended) ended = { 0 };
+        g_autofree char *line =
+            g_strdup_printf("profile large.onnx -q --no-limit --runs 3 --profile %s -d onnxruntime:CPU", parts[i]);
+        run_line(bench, line, &ended);
+        assert_complaint(&ended, 3, "needs at least");
+    }
+}
+
 /* An operator that is none: every engine would refuse it, and the first that does says so. */
 static void test_unknown_operator(Bench *bench, gconstpointer data)
 {
@@ -294,6 +367,9 @@ int main(int argc, char **argv)
     g_test_add("/profile-model/names", Bench, NULL, bench_init, test_names, bench_clear);
     g_test_add("/profile-model/observed", Bench, NULL, bench_init, test_observed, bench_clear);
     g_test_add("/profile-model/wrong-models", Bench, NULL, bench_init, test_wrong_models, bench_clear);
+    g_test_add("/profile-model/wrong-graphs", Bench, NULL, bench_init, test_wrong_graphs, bench_clear);
+    g_test_add("/profile-model/wrong-weights", Bench, NULL, bench_init, test_wrong_weights, bench_clear);
+    g_test_add("/profile-model/too-large", Bench, NULL, bench_init, test_too_large, bench_clear);
     g_test_add("/profile-model/unknown-operator", Bench, NULL, bench_init, test_unknown_operator, bench_clear);
     g_test_add("/profile-model/untouched", Bench, NULL, bench_init, test_untouched, bench_clear);
     g_test_add("/profile-model/estimate", Bench, NULL, bench_init, test_estimate, bench_clear);

@@ -399,6 +399,46 @@ static void test_documented(void)
     assert_documented(surroundings, formats);
 }
 
+static void put(const char *root, const char *relative, const char *text)
+{
+    g_autofree char *path = g_build_filename(root, relative, NULL), *folder = g_path_get_dirname(path);
+    g_assert_cmpint(g_mkdir_with_parents(folder, 0700), ==, 0);
+    g_assert_true(g_file_set_contents(path, text, -1, NULL));
+}
+
+static gint64 available(const char *root)
+{
+    json_auto_t *snapshot = ifm_sensor_snapshot(root);
+    const json_t *value = json_object_get(snapshot, "memory_available_bytes");
+    return json_is_integer(value) ? json_integer_value(value) : -1;
+}
+
+/* A control group, or one around it, may leave less than the machine has. What the kernel can drop is not held. */
+static void test_groups(void)
+{
+    g_autofree char *root = g_dir_make_tmp("ifm-groups-XXXXXX", NULL);
+    put(root, "proc/meminfo", "MemTotal: 2000000 kB\nMemAvailable: 1000000 kB\n");
+    g_assert_cmpint(available(root), ==, 1024000000);
+    put(root, "proc/self/cgroup", "0::/job/step\n");
+    put(root, "sys/fs/cgroup/job/step/memory.max", "max\n");
+    put(root, "sys/fs/cgroup/job/step/memory.current", "1000\n");
+    g_assert_cmpint(available(root), ==, 1024000000);
+    put(root, "sys/fs/cgroup/job/memory.max", "600000000\n");
+    put(root, "sys/fs/cgroup/job/memory.current", "500000000\n");
+    g_assert_cmpint(available(root), ==, 100000000);
+    put(root, "sys/fs/cgroup/job/memory.stat", "anon 400000000\ninactive_file 50000000\n");
+    g_assert_cmpint(available(root), ==, 150000000);
+    put(root, "sys/fs/cgroup/job/memory.max", "400000000\n"); /* lowered below what is held */
+    g_assert_cmpint(available(root), ==, 0);
+    put(root, "proc/self/cgroup", "7:cpu,cpuacct:/job\n4:memory:/old\n");
+    put(root, "sys/fs/cgroup/memory/old/memory.limit_in_bytes", "9223372036854771712\n");
+    put(root, "sys/fs/cgroup/memory/old/memory.usage_in_bytes", "1000\n");
+    g_assert_cmpint(available(root), ==, 1024000000);
+    put(root, "sys/fs/cgroup/memory/memory.limit_in_bytes", "300000000\n"); /* as a container sees its own */
+    put(root, "sys/fs/cgroup/memory/memory.usage_in_bytes", "100000000\n");
+    g_assert_cmpint(available(root), ==, 200000000);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -410,6 +450,7 @@ int main(int argc, char **argv)
     g_test_add_func("/sensor/surroundings/hot", test_surroundings_hot);
     g_test_add_func("/sensor/surroundings/quiet", test_surroundings_quiet);
     g_test_add_func("/sensor/surroundings/steal", test_surroundings_steal);
+    g_test_add_func("/sensor/groups", test_groups);
     g_test_add_func("/sensor/rss", test_rss);
     g_test_add_func("/sensor/live", test_live);
     g_test_add_func("/sensor/broken", test_broken);
