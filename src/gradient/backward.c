@@ -64,6 +64,11 @@ void ifm_back_fail(IfmBack *back, const char *format, ...)
     back->error = g_error_new(IFM_ERROR, IFM_ERROR_UNSUPPORTED, "%s: %s: %s", ifm_model_name(back->model), place, message);
 }
 
+gboolean ifm_back_is_constant(const IfmBack *back, const char *tensor)
+{
+    return g_hash_table_contains(back->carried, tensor);
+}
+
 static char *kept_key(const IfmBack *back, const char *key)
 {
     return g_strdup_printf("%" G_GSIZE_FORMAT " %s", back->node_index, key);
@@ -192,8 +197,10 @@ static void copy_weights(IfmBack *back, const gboolean *needed, GHashTable *inpu
         gboolean is_read = g_hash_table_contains(back->wanted, name);
         for (guint k = 0; readers != NULL && k < readers->len; k++)
             is_read = is_read || needed[g_array_index(readers, gsize, k)];
-        if (is_read && !g_hash_table_contains(inputs, name))
-            ifm_model_builder_copy_weight(back->builder, back->model, name);
+        if (!is_read || g_hash_table_contains(inputs, name))
+            continue;
+        ifm_model_builder_copy_weight(back->builder, back->model, name);
+        g_hash_table_add(back->carried, (gpointer)name);
     }
 }
 
@@ -277,6 +284,7 @@ IfmBack *ifm_back_new(IfmModel *model, const char *suffix, GError **error)
     back->taken_nodes = g_hash_table_new(g_str_hash, g_str_equal);
     back->constants = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
     back->kept = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+    back->carried = g_hash_table_new(g_str_hash, g_str_equal);
     back->wanted = g_hash_table_new(g_str_hash, g_str_equal);
     back->reached = g_hash_table_new(g_str_hash, g_str_equal);
     back->live = g_hash_table_new(g_str_hash, g_str_equal);
@@ -293,6 +301,7 @@ void ifm_back_free(IfmBack *back)
     g_hash_table_unref(back->taken_nodes);
     g_hash_table_unref(back->constants);
     g_hash_table_unref(back->kept);
+    g_hash_table_unref(back->carried);
     g_hash_table_unref(back->wanted);
     g_hash_table_unref(back->reached);
     g_hash_table_unref(back->live);

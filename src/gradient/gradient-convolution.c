@@ -207,6 +207,23 @@ static const char *by_products(IfmBack *back, const IfmWindows *windows, const I
     return ifm_back_reshape(back, all, ifm_back_input(back, 1));
 }
 
+/*
+ * own_weight: The forward convolution's weight under another address. OpenVINO's CPU device keeps weights that it has laid
+ * out anew by their address and layout; where a convolution and its transpose share a constant of as many channels in as
+ * out, the one gets what was laid out for the other, and answers wrong (2026.4). Turned round twice it is folded into a
+ * constant of its own; a Gather of all rows, or a Concat of two halves, is seen through.
+ */
+static const char *own_weight(IfmBack *back)
+{
+    const char *weight = ifm_back_input(back, 1), *first = ifm_back_number(back, -1);
+    if (!ifm_back_is_constant(back, weight))
+        return weight;
+    for (int turn = 0; turn < 2; turn++)
+        weight = ifm_back_op(back, "Slice", weight, first, ifm_back_number(back, G_MININT64 + 1), ifm_back_number(back, 0),
+                             first, NULL);
+    return weight;
+}
+
 IFM_GRADIENT_RULE(conv)
 {
     const char *g = ifm_back_gradient(back, 0), *y = ifm_back_output(back, 0);
@@ -223,7 +240,7 @@ IFM_GRADIENT_RULE(conv)
     if (!ifm_windows_read(back, w.dims + 2, &windows))
         return;
     if (ifm_back_wants(back, 0))
-        ifm_back_give(back, 0, ifm_windows_spread(back, &windows, g, ifm_back_input(back, 1), windows.group));
+        ifm_back_give(back, 0, ifm_windows_spread(back, &windows, g, own_weight(back), windows.group));
     if (ifm_back_wants(back, 1))
         ifm_back_give(back, 1, by_products(back, &windows, &w));
     for (int i = 0; i < w.rank - 1; i++)

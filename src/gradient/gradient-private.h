@@ -39,6 +39,7 @@ typedef struct
     GHashTable *taken_nodes; /* names of nodes */
     GHashTable *constants;   /* content -> name */
     GHashTable *kept;        /* "node key" -> name, from a row's forward function for its rule */
+    GHashTable *carried;     /* weights that the model that comes out carries */
     GHashTable *wanted;      /* forward tensors that the result needs */
     GHashTable *reached;     /* tensors that depend on what is differentiated by */
     GHashTable *live;        /* … and that the loss depends on */
@@ -61,6 +62,8 @@ void ifm_back_give(IfmBack *back, gsize input, const char *gradient);
 void ifm_back_give_sum(IfmBack *back, gsize input, const char *gradient, const char *from);
 /* ifm_back_fail: IFM_ERROR_UNSUPPORTED, with the node in front. */
 void ifm_back_fail(IfmBack *back, const char *format, ...) G_GNUC_PRINTF(2, 3);
+/* ifm_back_is_constant: whether a forward tensor is a weight that the model carries, not an input of a training step. */
+gboolean ifm_back_is_constant(const IfmBack *back, const char *tensor);
 /* ifm_back_keep, ifm_back_kept: what the forward function of a row leaves for its rule. Returns: NULL for nothing. */
 void ifm_back_keep(IfmBack *back, const char *key, const char *tensor);
 const char *ifm_back_kept(const IfmBack *back, const char *key);

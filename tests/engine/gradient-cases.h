@@ -119,12 +119,24 @@ static const Case cases[] = {
       "-> y [2,3,4,2]" },
     { "batch-norm-rows",
       "x : [N,3]; s ! [3]; b ! [3]; m ! [3]; v ! [3] 0.5 2; y = BatchNormalization(x, s, b, m, v); -> y [N,3]" },
+    { "batch-norm-training",
+      "x : [3,2,4]; s ! [2]; b ! [2]; m ! [2]; v ! [2] 0.5 2; y = BatchNormalization(x, s, b, m, v) training_mode=1 "
+      "epsilon=0.0078125; -> y [3,2,4]",
+      FALSE, 0, 0, NULL,
+      "x : [3,2,4]; s ! [2]; b ! [2]; e # [1] 1; k # [3] 1 -1 1; h # [1] 128; a = ReduceMean(x) axes=[0,2]; c = Sub(x, a); "
+      "q = Mul(c, c); r = ReduceMean(q) axes=[0,2]; f = CastLike(e, x); g = CastLike(h, x); i = Div(f, g); j = Add(r, i); "
+      "l = Sqrt(j); n = Div(c, l); o = Reshape(s, k); p = Mul(n, o); t = Reshape(b, k); y = Add(p, t); -> y [3,2,4]" },
     { "lrn", "x : [2,5,2,3]; y = LRN(x) size=3 alpha=0.5 beta=0.75 bias=1.5; -> y [2,5,2,3]", TRUE, 2e-2, 0,
       "openvino: LRN itself gives other numbers there than ONNX defines" },
 
     /* convolutions */
     { "conv", "x : [2,3,5,5]; w ! [4,3,3,3]; b ! [4]; y = Conv(x, w, b); -> y [2,4,3,3]", TRUE },
     { "conv-pads", "x : [2,3,5,4]; w ! [4,3,3,3]; y = Conv(x, w) pads=[1,1,1,1]; -> y [2,4,5,4]", TRUE },
+    { "conv-many-channels",
+      "x : [1,16,3,3]; v ! [16,16,3,3]; w ! [16,16,3,3]; u ! [16,16,3,3]; a = Conv(x, v) pads=[1,1,1,1]; "
+      "b = Conv(a, w) pads=[1,1,1,1] strides=[2,2]; c = Conv(b, u) pads=[1,1,1,1]; y = ReduceMean(c) axes=[2,3]; "
+      "-> y [1,16,1,1]",
+      TRUE },
     { "conv-free-batch", "x : [N,3,5,4]; w ! [4,3,3,3]; b ! [4]; y = Conv(x, w, b) pads=[1,0,2,1]; -> y [N,4,6,3]", TRUE },
     { "conv-stride", "x : [2,3,6,7]; w ! [4,3,3,3]; y = Conv(x, w) strides=[2,2] pads=[1,1,1,1]; -> y [2,4,3,4]", TRUE },
     { "conv-stride-rest", "x : [2,2,6,8]; w ! [3,2,3,2]; y = Conv(x, w) strides=[2,3]; -> y [2,3,2,3]", TRUE },
