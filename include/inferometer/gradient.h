@@ -30,20 +30,22 @@ typedef struct
 {
     IfmLoss loss;
     const char *output; /* that the loss is of; NULL: the first */
-    /* weights to differentiate by; NULL: every floating-point initializer but running statistics of batch normalisation */
+    /* weights to differentiate by; NULL: every floating-point initializer but running statistics of batch normalisation and
+       scalars (of rank 0: constants of a formula) */
     const char *const *parameters;
     gboolean input_gradients; /* also by the floating-point inputs */
 } IfmGradientOptions;
 
 /**
- * ifm_gradient_backward: Forward and backward in one model. Its inputs: the model's and "target"; its outputs: "loss" (f32,
- * a scalar), then "grad.NAME" of each parameter (and input), in the model's order. Parameters stay initializers.
- * Batch normalisation is differentiated in the form it has (evaluation: by its fixed statistics; training_mode: by the
- * batch's, its running statistics then are outputs, too). Dropout of ratio 0 or without training is the identity; a mask is
- * a Mul by an input.
- * Returns: (transfer full) NULL with IFM_ERROR_UNSUPPORTED "node NAME (OP): no gradient rule" for an operator that the loss
- * depends on through a parameter; IFM_ERROR_INVALID for an output or parameter that is none, or a loss that does not fit
- * the output's shape.
+ * ifm_gradient_backward: Forward and backward in one model. Its inputs: the model's and "target"; its outputs: "loss" (a
+ * scalar, f32, or f64 where the output is), then "grad.NAME" of each parameter (and input), in the model's order.
+ * Parameters stay initializers. Batch normalisation is differentiated in the form it has (evaluation: by its fixed
+ * statistics; training_mode: by the batch's, its running statistics that are outputs of the node then are outputs, too:
+ * "next.NAME", and of a training step inputs). Dropout of ratio 0 or without training is the identity; a mask is a Mul by
+ * an input. Dimensions that are free stay free; a rule that cannot do without a size (strides of a convolution) says which
+ * is to be bound. What the loss does not depend on has zeros. Returns: (transfer full) NULL with IFM_ERROR_UNSUPPORTED for
+ * an opset below 13 and "node NAME (OP): no gradient rule" for an operator that the loss depends on through a parameter;
+ * IFM_ERROR_INVALID for an output or parameter that is none, or a loss that does not fit the output's shape.
  */
 IfmModel *ifm_gradient_backward(IfmModel *model, const IfmGradientOptions *options, GError **error);
 
