@@ -43,6 +43,9 @@ typedef struct
  * makes), IFM_ERROR_UNAVAILABLE (no such file, no permission), IFM_ERROR_MEMORY.
  */
 IfmModel *ifm_model_open(const char *path, GError **error);
+/** ifm_model_open_outline: The same, but external data are not looked for, wherever they are said to lie: their tensors
+ * have types and shapes, and no values. For a graph away from its weights that is to be read and not run. */
+IfmModel *ifm_model_open_outline(const char *path, GError **error);
 /** ifm_model_parse: the same from memory. @name: what messages call it. */
 IfmModel *ifm_model_parse(GBytes *bytes, const char *name, GError **error);
 IfmModel *ifm_model_ref(IfmModel *model);

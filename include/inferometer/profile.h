@@ -39,9 +39,11 @@ typedef struct
 {
     GPtrArray *rows; /* IfmLayer*, the slowest first */
     const char
-        *told_by;    /* "the graph as the runtime optimised it", "the parts that the runtime names", "the nodes' names" */
-    double nodes_ns; /* sum over rows */
-    gsize n_unknown; /* rows whose work is not known, of which … */
+        *told_by;     /* "the graph as the runtime optimised it", "the parts that the runtime names", "the nodes' names" */
+    gsize n_by_names; /* rows that the graph did not tell, and the names did */
+    const char *why_names; /* why the graph tells nothing, of a runtime that could; NULL; borrowed */
+    double nodes_ns;       /* sum over rows */
+    gsize n_unknown;       /* rows whose work is not known, of which … */
     gsize n_marshalling;   /* … so many move data for the runtime's sake */
     double unknown_ratio;  /* of the nodes' time */
     gsize n_model_missing; /* nodes of the model with work to do that were found in no row, … */
@@ -51,9 +53,10 @@ typedef struct
 
 /**
  * ifm_layers_new: Gives each node of the profiled runs the work of the model's nodes in it. By measurement->books' "costs"
- * where the runtime's own graph could be read, else by names: a row takes the nodes of the names of its parts (books'
- * "parts"), or of its own (whatever suffix the runtime put behind it), and nodes that no row is named for go to the row
- * they hang on: heavy ones to what they run into, light ones to what they come from. Rows that none goes to are not known.
+ * where the runtime's own graph could be read; what that does not tell by names: a row takes the nodes of the names of its
+ * parts (books' "parts"), or of its own (whatever suffix the runtime put behind it), and nodes that no row is named for go
+ * to the row they hang on: heavy ones to what they run into, light ones to what they come from. Rows that none goes to are
+ * not known.
  * @model, @analysis: NULL where nothing is known of the model    @roofline: NULL where no limit is known
  * Returns: (transfer full) borrows from @measurement
  */

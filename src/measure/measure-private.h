@@ -227,11 +227,14 @@ gboolean ifm_books_measure(IfmModelSubject *subject, const IfmCallCost *cost, co
 /* --- optimised.c: the graph that a runtime made of a model --------------------------------------------------------- */
 
 /** ifm_optimised_costs: What each node of @measurement costs, by the graph that the runtime saved: books.costs, a list in
- * the order of the nodes. Nothing where the graph cannot be read, which is no error. */
+ * the order of the nodes, null for a node that is not in the graph. Where the graph cannot be read, which is no error,
+ * books.costs_why. */
 void ifm_optimised_costs(const char *path, const IfmModelCase *model_case, IfmMeasurement *measurement);
 /** ifm_optimised_parts: Of which of the model's nodes each node of @measurement was made, where the runtime tells it:
  * books.parts, a list in the order of the nodes. */
 void ifm_optimised_parts(IfmCompiled *compiled, IfmMeasurement *measurement);
+/** ifm_optimised_unknown: Says why there are no books.costs, of a runtime that could tell them. */
+void ifm_optimised_unknown(IfmMeasurement *measurement, const char *why);
 
 /* --- protocol.c: messages between the program and its workers ----------------------------------------------------- */
 

@@ -10,6 +10,98 @@
  * that only tells which of the model's nodes went into each of its own leaves the counting to who has the model at hand.
  */
 
+/* --- which node of it a row is --------------------------------------------------------------------------------------- */
+
+/* "MatMul_5": what the runtime calls a node of that type without a name. */
+static gboolean is_made_up(const IfmNodeRow *row)
+{
+    gsize length = strlen(row->op_type);
+    const char *number = row->name + length + 1;
+    return strncmp(row->name, row->op_type, length) == 0 && row->name[length] == '_' && *number != '\0' &&
+           number[strspn(number, "0123456789")] == '\0';
+}
+
+static char *key_of(const char *op_type, const char *name)
+{
+    return g_strdup_printf("%s %s", op_type, name);
+}
+
+static void add(GHashTable *lists, char *key /* (transfer full) */, gsize index)
+{
+    GArray *list = g_hash_table_lookup(lists, key);
+    if (list == NULL)
+    {
+        list = g_array_new(FALSE, FALSE, sizeof(gsize));
+        g_hash_table_insert(lists, g_strdup(key), list);
+    }
+    g_array_append_val(list, index);
+    g_free(key);
+}
+
+static GHashTable *new_lists(void)
+{
+    return g_hash_table_new_full(g_str_hash, g_str_equal, g_free, (GDestroyNotify)g_array_unref);
+}
+
+static GHashTable *list_nodes(const IfmModel *model)
+{
+    GHashTable *lists = new_lists();
+    for (gsize i = 0; i < ifm_model_n_nodes(model); i++)
+    {
+        const IfmNode *node = ifm_model_node(model, i);
+        add(lists, key_of(node->op_type, node->name), i);
+    }
+    return lists;
+}
+
+/* @nodes: what names there are: a node may really be called "MatMul_5" */
+static GHashTable *list_rows(const GPtrArray *rows, GHashTable *nodes)
+{
+    GHashTable *lists = new_lists();
+    for (guint i = 0; i < rows->len; i++)
+    {
+        const IfmNodeRow *row = rows->pdata[i];
+        g_autofree char *key = key_of(row->op_type, row->name);
+        gboolean nameless = !g_hash_table_contains(nodes, key) && is_made_up(row);
+        add(lists, nameless ? key_of(row->op_type, "") : g_steal_pointer(&key), i);
+    }
+    return lists;
+}
+
+static gint compare_starts(gconstpointer a, gconstpointer b, gpointer rows)
+{
+    const IfmNodeRow *x = ((const GPtrArray *)rows)->pdata[*(const gsize *)a];
+    const IfmNodeRow *y = ((const GPtrArray *)rows)->pdata[*(const gsize *)b];
+    return (x->start_ns > y->start_ns) - (x->start_ns < y->start_ns);
+}
+
+/*
+ * The file has the nodes in the order in which the runtime goes through them. So rows that operator and name alone do not
+ * tell apart (two nodes of one name, those without any) are the nodes of that operator and name in turn, as they ran; but
+ * only where they are as many. Returns: [rows->len] index + 1 of each row's node, 0 for none.
+ */
+static gsize *match_rows(const GPtrArray *rows, const IfmModel *model)
+{
+    g_autoptr(GHashTable) nodes = list_nodes(model), ran = list_rows(rows, nodes);
+    gsize *matched = g_new0(gsize, rows->len + 1);
+    GHashTableIter iter;
+    gpointer key, value;
+    g_hash_table_iter_init(&iter, ran);
+    while (g_hash_table_iter_next(&iter, &key, &value))
+    {
+        GArray *list = value;
+        const GArray *found = g_hash_table_lookup(nodes, key);
+        if (found == NULL || found->len != list->len)
+            continue;
+        g_array_sort_with_data(list, compare_starts, (gpointer)rows);
+        for (guint i = 0; i < list->len; i++)
+            matched[g_array_index(list, gsize, i)] = g_array_index(found, gsize, i) + 1;
+    }
+    return matched;
+}
+
+/* --- its costs ------------------------------------------------------------------------------------------------------- */
+
 static json_t *cost_to_json(const IfmNodeCost *cost)
 {
     return json_pack("{s:b,s:s,s:I,s:I,s:I,s:I}", "covered", cost->covered, "family", ifm_family_name(cost->family), "macs",
@@ -17,47 +109,37 @@ static json_t *cost_to_json(const IfmNodeCost *cost)
                      "bytes_written", (json_int_t)cost->bytes_written);
 }
 
-/* name -> index + 1; a name that two nodes share tells neither. */
-static GHashTable *index_nodes(const IfmModel *model)
+void ifm_optimised_unknown(IfmMeasurement *measurement, const char *why)
 {
-    GHashTable *named = g_hash_table_new(g_str_hash, g_str_equal);
-    for (gsize i = 0; i < ifm_model_n_nodes(model); i++)
-    {
-        const char *name = ifm_model_node(model, i)->name;
-        gboolean twice = g_hash_table_contains(named, name);
-        if (*name != '\0')
-            g_hash_table_insert(named, (gpointer)name, GSIZE_TO_POINTER(twice ? G_MAXSIZE : i + 1));
-    }
-    return named;
+    if (json_is_object(measurement->books))
+        json_object_set_new(measurement->books, "costs_why", ifm_json_string(why));
 }
 
 void ifm_optimised_costs(const char *path, const IfmModelCase *model_case, IfmMeasurement *measurement)
 {
     g_autoptr(GError) error = NULL;
-    g_autoptr(IfmModel) model = ifm_model_open(path, &error);
+    g_autoptr(IfmModel) model = ifm_model_open_outline(path, &error); /* its weights may lie where the model's own do */
     g_autoptr(IfmAnalysis) analysis =
         model != NULL ? ifm_model_analyse(model, model_case->bindings, model_case->n_bindings, &error) : NULL;
-    if (analysis == NULL || !json_is_object(measurement->books))
+    if (analysis == NULL)
     {
-        g_debug("the optimised graph tells nothing: %s", error != NULL ? error->message : "no books");
+        ifm_optimised_unknown(measurement, error->message);
         return;
     }
-    g_autoptr(GHashTable) named = index_nodes(model);
+    g_autofree gsize *matched = match_rows(measurement->nodes, model);
     json_t *costs = json_array();
     gsize n_known = 0;
     for (guint i = 0; i < measurement->nodes->len; i++)
     {
-        const IfmNodeRow *row = measurement->nodes->pdata[i];
-        gsize found = GPOINTER_TO_SIZE(g_hash_table_lookup(named, row->name));
-        gboolean known =
-            found > 0 && found != G_MAXSIZE && g_str_equal(ifm_model_node(model, found - 1)->op_type, row->op_type);
-        n_known += known;
-        json_array_append_new(costs, known ? cost_to_json(ifm_analysis_node_cost(analysis, found - 1)) : json_null());
+        n_known += matched[i] > 0;
+        json_array_append_new(costs, matched[i] > 0 ? cost_to_json(ifm_analysis_node_cost(analysis, matched[i] - 1))
+                                                    : json_null());
     }
-    if (n_known > 0)
-        json_object_set_new(measurement->books, "costs", costs);
+    if (n_known > 0 && json_is_object(measurement->books))
+        json_object_set(measurement->books, "costs", costs);
     else
-        json_decref(costs);
+        ifm_optimised_unknown(measurement, "none of its nodes ran under the name it has there");
+    json_decref(costs);
 }
 
 void ifm_optimised_parts(IfmCompiled *compiled, IfmMeasurement *measurement)

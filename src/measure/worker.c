@@ -317,15 +317,27 @@ static const IfmCallCost *call_cost(Worker *worker)
 /* Writing and reading a larger one takes longer, and more memory, than what it tells is worth: names tell most of it. */
 #define SAVED_MOST_PARAMETERS (128 << 20)
 
+/* Returns: (transfer full) where the graph is to be saved; NULL with @why. The folder is the runner's, closed to others:
+ * the runtime writes to whatever lies at a path. */
+static char *place_optimised(const Worker *worker, char **why)
+{
+    gint64 n = ifm_model_n_parameters(worker->model);
+    if (n <= SAVED_MOST_PARAMETERS)
+        return g_strdup_printf("%s/optimised-%d.onnx", g_get_tmp_dir(), (int)getpid());
+    *why = g_strdup_printf("its %" G_GINT64_FORMAT " weights are more than the %d up to which that graph is saved", n,
+                           SAVED_MOST_PARAMETERS);
+    return NULL;
+}
+
 static gboolean measure_books(Worker *worker, GError **error)
 {
     g_autoptr(GError) failure = NULL;
     worker_enter_phase(worker, "compiling for profiling");
     guint32 capabilities = ifm_compiled_capabilities(ifm_model_subject_compiled(worker->subject));
     g_autoptr(IfmModelSubject) twin = NULL;
-    gboolean saves =
-        (capabilities & IFM_CAN_SAVE_OPTIMISED) != 0 && ifm_model_n_parameters(worker->model) <= SAVED_MOST_PARAMETERS;
-    g_autofree char *path = saves ? g_strdup_printf("%s/optimised-%d.onnx", g_get_tmp_dir(), (int)getpid()) : NULL;
+    g_autofree char *path = NULL, *why_unsaved = NULL;
+    if (capabilities & IFM_CAN_SAVE_OPTIMISED)
+        path = place_optimised(worker, &why_unsaved);
     if (capabilities & IFM_CAN_PROFILE)
         twin = ifm_model_subject_new_saving(worker->engine, worker->model, &worker->owned.model_case, IFM_TWIN_PROFILED,
                                             path, &failure);
@@ -334,6 +346,8 @@ static gboolean measure_books(Worker *worker, GError **error)
                     worker->owned.model_case.device);
     if (twin == NULL)
     {
+        if (path != NULL)
+            unlink(path); /* where it was written at all */
         json_decref(worker->measurement->books);
         worker->measurement->books =
             json_pack("{s:s,s:o}", "status", "unavailable", "why", ifm_json_string(failure->message));
@@ -345,11 +359,13 @@ static gboolean measure_books(Worker *worker, GError **error)
     worker_enter_phase(worker, "profiling");
     gboolean good = ifm_books_measure(twin, call_cost(worker), &worker->interrupted, profiling_beat, worker,
                                       worker->measurement, error);
-    if (good && saves)
+    if (good && path != NULL)
         ifm_optimised_costs(path, &worker->owned.model_case, worker->measurement);
+    else if (good && why_unsaved != NULL)
+        ifm_optimised_unknown(worker->measurement, why_unsaved);
     if (good)
         ifm_optimised_parts(ifm_model_subject_compiled(twin), worker->measurement);
-    if (saves)
+    if (path != NULL)
         unlink(path); /* where it was written at all */
     return good;
 }

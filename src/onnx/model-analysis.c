@@ -377,6 +377,16 @@ static void add_to_body(IfmBody *body, const IfmNode *node, const NodeResult *re
     }
 }
 
+const IfmModel *ifm_scope_model(const IfmScope *scope)
+{
+    return scope->outer == NULL ? scope->analyser->model : NULL;
+}
+
+const IfmFact *ifm_scope_fact(const IfmScope *scope, const char *name)
+{
+    return find_fact(scope, name);
+}
+
 gboolean ifm_scope_run(IfmScope *outer, const Onnx__GraphProto *graph, const IfmFact *inputs, gsize n_inputs,
                        IfmFact *outputs, IfmBody *body, GError **error)
 {

@@ -94,14 +94,15 @@ static gboolean load(IfmModel *model, GError **error)
     return TRUE;
 }
 
-static IfmModel *model_new(GBytes *bytes, const char *path, const char *name, const char *location, GBytes *external,
-                           GError **error)
+static IfmModel *model_new(GBytes *bytes, const char *path, const char *name, gboolean outline, const char *location,
+                           GBytes *external, GError **error)
 {
     g_autoptr(IfmModel) model = g_new0(IfmModel, 1);
     g_atomic_ref_count_init(&model->references);
     g_mutex_init(&model->lock);
     model->bytes = g_bytes_ref(bytes);
     model->path = g_strdup(path);
+    model->outline = outline;
     model->attached = g_ptr_array_new();
     model->external = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, (GDestroyNotify)g_bytes_unref);
     model->external_order = g_ptr_array_new();
@@ -115,12 +116,12 @@ static IfmModel *model_new(GBytes *bytes, const char *path, const char *name, co
 
 IfmModel *ifm_model_parse(GBytes *bytes, const char *name, GError **error)
 {
-    return model_new(bytes, NULL, name, NULL, NULL, error);
+    return model_new(bytes, NULL, name, FALSE, NULL, NULL, error);
 }
 
 IfmModel *ifm_onnx_parse_built(GBytes *bytes, const char *name, const char *location, GBytes *external, GError **error)
 {
-    return model_new(bytes, NULL, name, location, external, error);
+    return model_new(bytes, NULL, name, FALSE, location, external, error);
 }
 
 /* map_file: A directory or a pipe is refused before it is opened: opening a pipe would wait for its writer. */
@@ -153,7 +154,7 @@ static GMappedFile *map_file(const char *path, GError **error)
     return file;
 }
 
-IfmModel *ifm_model_open(const char *path, GError **error)
+static IfmModel *open_file(const char *path, gboolean outline, GError **error)
 {
     g_autoptr(GMappedFile) file = map_file(path, error);
     if (file == NULL)
@@ -162,7 +163,17 @@ IfmModel *ifm_model_open(const char *path, GError **error)
         return NULL;
     }
     g_autoptr(GBytes) bytes = g_mapped_file_get_bytes(file);
-    return model_new(bytes, path, path, NULL, NULL, error);
+    return model_new(bytes, path, path, outline, NULL, NULL, error);
+}
+
+IfmModel *ifm_model_open(const char *path, GError **error)
+{
+    return open_file(path, FALSE, error);
+}
+
+IfmModel *ifm_model_open_outline(const char *path, GError **error)
+{
+    return open_file(path, TRUE, error);
 }
 
 IfmModel *ifm_model_ref(IfmModel *model)

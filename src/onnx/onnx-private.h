@@ -85,6 +85,7 @@ struct IfmModel
 {
     gatomicrefcount references;
     GBytes *bytes;
+    gboolean outline; /* external data are not looked for: see ifm_model_open_outline() */
     char *path, *name;
     Onnx__ModelProto *proto;
     GPtrArray *attached;       /* Onnx__TensorProto* whose raw_data belongs to `bytes` or `external` */

@@ -146,6 +146,11 @@ const IfmModel *ifm_analysis_model(const IfmAnalysis *analysis);
 gboolean ifm_scope_run(IfmScope *outer, const Onnx__GraphProto *graph, const IfmFact *inputs, gsize n_inputs,
                        IfmFact *outputs, IfmBody *body, GError **error);
 
+/* ifm_scope_model: the model of the graph that is gone through; NULL for a graph in a node. */
+const IfmModel *ifm_scope_model(const IfmScope *scope);
+/* ifm_scope_fact: what is known of a tensor by now; NULL where nothing is. */
+const IfmFact *ifm_scope_fact(const IfmScope *scope, const char *name);
+
 /* --- shape rules ---------------------------------------------------------------------------------------------------- */
 
 #define IFM_SHAPE_RULE(name) gboolean ifm_shape_##name(const IfmOperatorCall *call, GError **error)

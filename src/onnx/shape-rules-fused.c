@@ -163,7 +163,40 @@ gboolean ifm_shape_nchwc_conv(const IfmOperatorCall *call, GError **error)
     return ifm_rule_conv(call, &at, &call->inputs[0], error);
 }
 
-/* Blocks are of 8 or 16 channels, as the machine's registers are wide: of 16 they are full either way. */
+#define NCHWC "com.microsoft.nchwc"
+#define MOST_BETWEEN 8 /* nodes that leave channels as they are, up to the convolution that tells how many */
+
+/* conv_channels: how many channels a convolution in blocks reads, by its weights; 0 where they do not tell. */
+static gint64 conv_channels(const IfmScope *scope, const IfmNode *node)
+{
+    const IfmFact *weights = node->n_inputs > 1 ? ifm_scope_fact(scope, node->inputs[1]) : NULL;
+    gint64 group = ifm_node_int(node, "group", 1), channels;
+    if (weights == NULL || weights->rank < 3 || group < 1 || __builtin_mul_overflow(weights->dims[1], group, &channels))
+        return 0;
+    return channels;
+}
+
+/* channels_read: how many channels the first reader of a tensor in blocks that has weights takes it for; 0 for none. */
+static gint64 channels_read(const IfmScope *scope, const char *tensor, int depth)
+{
+    const IfmModel *model = ifm_scope_model(scope);
+    const GArray *readers = model != NULL ? ifm_model_consumers(model, tensor) : NULL;
+    gint64 channels = 0;
+    for (guint i = 0; readers != NULL && i < readers->len && channels == 0; i++)
+    {
+        const IfmNode *node = ifm_model_node(model, g_array_index(readers, gsize, i));
+        if (!g_str_equal(node->domain, NCHWC) || node->n_inputs == 0 || !g_str_equal(node->inputs[0], tensor))
+            continue;
+        if (g_str_equal(node->op_type, "Conv"))
+            channels = conv_channels(scope, node);
+        else if (depth < MOST_BETWEEN && strstr(node->op_type, "Pool") != NULL && node->n_outputs > 0)
+            channels = channels_read(scope, node->outputs[0], depth + 1);
+    }
+    return channels;
+}
+
+/* Blocks are of 8 or 16 channels, as the machine's registers are wide: of 16 they are full either way, of others the next
+ * convolution's weights tell. */
 gboolean ifm_shape_reorder_input(const IfmOperatorCall *call, GError **error)
 {
     IfmFact x = call->inputs[0];
@@ -174,10 +207,14 @@ gboolean ifm_shape_reorder_input(const IfmOperatorCall *call, GError **error)
         return FALSE;
     if (ifm_node_int(call->node, "channels_last", 0) != 0)
         x = channels_first(&x, FALSE);
-    if (x.dims[1] % 16 == 0)
-        ifm_call_make(call, 0, x.dtype, x.rank, x.dims);
-    else
+    gint64 filled = x.dims[1] % 16 == 0 ? x.dims[1] : channels_read(call->scope, call->node->outputs[0], 0);
+    if (filled < x.dims[1] || filled - x.dims[1] >= 16 || filled % 8 != 0)
         *call->why = "how many channels fill a block depends on the machine that it was optimised for";
+    else
+    {
+        x.dims[1] = filled;
+        ifm_call_make(call, 0, x.dtype, x.rank, x.dims);
+    }
     return TRUE;
 }
 

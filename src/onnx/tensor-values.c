@@ -211,6 +211,22 @@ static char *inside_folder(const char *folder, const char *location, GError **er
     return result;
 }
 
+/* outline_external: A weight of which the shape is all that is wanted. */
+static gboolean outline_external(const Onnx__TensorProto *tensor, GError **error)
+{
+    g_autofree char *shape = NULL;
+    guint64 n;
+    if (!known_type(tensor, error) || !count_elements(tensor, &n, &shape, error))
+        return FALSE;
+    for (ValueField field = 0; field < N_FIELDS; field++)
+        if (field_count(tensor, field) > 0)
+        {
+            IFM_ONNX_INVALID(error, "has both external data and %s", field_names[field]);
+            return FALSE;
+        }
+    return TRUE;
+}
+
 static GBytes *map_external(IfmModel *model, const char *location, GError **error)
 {
     GBytes *found = g_hash_table_lookup(model->external, location);
@@ -302,7 +318,10 @@ static gboolean attach_tensor(IfmModel *model, Onnx__TensorProto *tensor, const 
 {
     attach_span(model, tensor, spans);
     gboolean external = tensor->has_data_location && tensor->data_location == ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL;
-    if ((!external || attach_external(model, tensor, error)) && check_tensor(tensor, error))
+    gboolean good = external && model->outline ? outline_external(tensor, error)
+                    : external                 ? attach_external(model, tensor, error) && check_tensor(tensor, error)
+                                               : check_tensor(tensor, error);
+    if (good)
         return TRUE;
     g_prefix_error(error, "%s: tensor '%s': ", place, tensor->name != NULL ? tensor->name : "");
     return FALSE;
@@ -384,7 +403,8 @@ gboolean ifm_onnx_tensor_wrap(const Onnx__TensorProto *proto, IfmTensor *tensor)
     G_STATIC_ASSERT(G_BYTE_ORDER == G_LITTLE_ENDIAN); /* as ONNX files are */
     *tensor = IFM_TENSOR_INIT;
     gsize size = ifm_dtype_size_bytes((IfmDtype)proto->data_type);
-    if (size == 0)
+    gboolean is_elsewhere = proto->has_data_location && proto->data_location == ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL;
+    if (size == 0 || (is_elsewhere && !proto->has_raw_data)) /* of an outline's weight nothing is here */
         return FALSE;
     void *data = proto->raw_data.data;
     ValueField field = types[proto->data_type].field;

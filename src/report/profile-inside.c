@@ -83,6 +83,17 @@ static void append_layers_head(GString *out, const IfmMeasurement *measurement, 
     g_string_append_printf(out, ", as shares of the %ss' sum (%s)", figure, total);
 }
 
+/* A runtime that tells its own graph usually, and did not of this model. */
+static void append_why_names(GString *out, const IfmLayers *layers, const IfmScreen *screen)
+{
+    if (layers->why_names == NULL)
+        return;
+    g_autofree char *clean = ifm_format_spelt(layers->why_names, screen->utf8);
+    g_autofree char *text =
+        g_strdup_printf("layers' work by the names of nodes, not by the runtime's own graph: %s", clean);
+    ifm_format_wrap(out, text, 2, 0, screen->width);
+}
+
 /* What of the rows, and of the model, could not be brought together. */
 static void append_remainder(GString *out, const IfmLayers *layers, const IfmScreen *screen)
 {
@@ -108,6 +119,7 @@ static void append_remainder(GString *out, const IfmLayers *layers, const IfmScr
     }
     if (text->len > 0)
         ifm_format_wrap(out, text->str, 2, 0, screen->width);
+    append_why_names(out, layers, screen);
 }
 
 /* --- what would gain most ------------------------------------------------------------------------------------------------

@@ -208,7 +208,9 @@ static json_t *layers_to_json(const IfmLayers *layers)
         g_ptr_array_add(families, &g_array_index(kinds, IfmLayerFamily, i));
     IfmTable rows = { ifm_layer_fields, (const void *const *)layers->rows->pdata, layers->rows->len };
     IfmTable sums = { ifm_layer_family_fields, (const void *const *)families->pdata, families->len };
-    return json_pack("{s:s?,s:o,s:o,s:I,s:I,s:o,s:I,s:o,s:o,s:o}", "told_by", layers->told_by, "nodes_ns",
+    return json_pack("{s:s?,s:I,s:o,s:o,s:o,s:I,s:I,s:o,s:I,s:o,s:o,s:o}", "told_by", layers->told_by, "n_by_names",
+                     (json_int_t)layers->n_by_names, "why_names",
+                     layers->why_names != NULL ? ifm_json_string(layers->why_names) : json_null(), "nodes_ns",
                      ifm_json_real(layers->nodes_ns), "least_ns", ifm_json_real(layers->least_ns), "n_unknown",
                      (json_int_t)layers->n_unknown, "n_marshalling", (json_int_t)layers->n_marshalling, "unknown_ratio",
                      ifm_json_real(layers->unknown_ratio), "n_model_missing", (json_int_t)layers->n_model_missing,

@@ -369,8 +369,9 @@ static void cost_members(const Mapping *mapping, const GArray *members, guint ro
     layer->cost.family = layer->family;
 }
 
+/* What a row has already is left as it is. @alone: nothing else told any row: what is in none is missing. */
 static void cost_by_names(IfmLayers *layers, const IfmMeasurement *measurement, IfmModel *model,
-                          const IfmAnalysis *analysis)
+                          const IfmAnalysis *analysis, gboolean alone)
 {
     const json_t *parts = json_object_get(measurement->books, "parts");
     g_auto(Mapping) mapping;
@@ -389,7 +390,7 @@ static void cost_by_names(IfmLayers *layers, const IfmMeasurement *measurement, 
         flop += cost->flop;
         if (mapping.row_of[i] != NO_ROW)
             g_array_append_val((GArray *)members->pdata[mapping.row_of[i]], i);
-        else if (cost->flop > 0 || !cost->covered)
+        else if (alone && (cost->flop > 0 || !cost->covered))
         {
             missing += cost->flop;
             layers->n_model_missing++;
@@ -397,8 +398,13 @@ static void cost_by_names(IfmLayers *layers, const IfmMeasurement *measurement, 
     }
     layers->missing_ratio = flop > 0 ? (double)missing / (double)flop : 0;
     for (guint row = 0; row < layers->rows->len; row++)
-        if (((const GArray *)members->pdata[row])->len > 0)
-            cost_members(&mapping, members->pdata[row], row, layers->rows->pdata[row]);
+    {
+        IfmLayer *layer = layers->rows->pdata[row];
+        if (layer->cost.covered || ((const GArray *)members->pdata[row])->len == 0)
+            continue;
+        cost_members(&mapping, members->pdata[row], row, layer);
+        layers->n_by_names += !alone;
+    }
 }
 
 /* --- what the runtime's own graph told ------------------------------------------------------------------------------- */
@@ -507,16 +513,20 @@ IfmLayers *ifm_layers_new(const IfmMeasurement *measurement, IfmModel *model, co
         layers->nodes_ns += layer->node->median_ns;
         g_ptr_array_add(layers->rows, layer);
     }
-    if (json_array_size(costs) == layers->rows->len && layers->rows->len > 0)
+    gboolean graph = json_array_size(costs) == layers->rows->len && layers->rows->len > 0;
+    if (graph)
     {
         layers->told_by = "the graph as the runtime optimised it";
         cost_by_graph(layers, costs);
     }
-    else if (model != NULL && analysis != NULL)
+    else
+        layers->why_names = ifm_member_text(measurement->books, "costs_why");
+    if (model != NULL && analysis != NULL)
     {
         gboolean has_parts = json_array_size(json_object_get(measurement->books, "parts")) == layers->rows->len;
-        layers->told_by = has_parts && layers->rows->len > 0 ? "the parts that the runtime names" : "the nodes' names";
-        cost_by_names(layers, measurement, model, analysis);
+        if (!graph)
+            layers->told_by = has_parts && layers->rows->len > 0 ? "the parts that the runtime names" : "the nodes' names";
+        cost_by_names(layers, measurement, model, analysis, !graph);
     }
     place(layers, roofline);
     count_unknown(layers);

@@ -442,6 +442,26 @@ static void assert_external_refused(const char *folder, const char *location, co
         g_error("expected '%s' in: %s", said, error->message);
 }
 
+/* The outline of a model whose weights are missing: their shapes are there, their values are not. */
+static void assert_outline(const char *path)
+{
+    g_autoptr(GError) error = NULL;
+    g_autoptr(IfmModel) outline = ifm_model_open_outline(path, &error);
+    g_assert_no_error(error);
+    g_autoptr(IfmAnalysis) analysis = ifm_model_analyse(outline, NULL, 0, &error);
+    g_assert_no_error(error);
+    IfmTensor w;
+    IfmDtype dtype;
+    gint64 shape[IFM_MAX_RANK];
+    int rank;
+    g_assert_false(ifm_model_initializer(outline, "w", &w));
+    g_assert_true(ifm_analysis_shape(analysis, "w", &dtype, &rank, shape));
+    g_assert_cmpint(dtype, ==, IFM_DTYPE_F32);
+    g_assert_cmpint(rank, ==, 1);
+    g_assert_cmpint(shape[0], ==, 4);
+    g_assert_cmpint(ifm_model_n_parameters(outline), ==, 4);
+}
+
 static void test_external(void)
 {
     g_autoptr(GError) error = NULL;
@@ -485,6 +505,7 @@ static void test_external(void)
     assert_external_refused(inside, "weights.bin", "0", "12", "shape [4] needs 16 bytes");
     assert_external_refused(inside, "weights.bin", "-8", NULL, "offset '-8' is not a number");
     assert_external_refused(inside, "missing.bin", NULL, NULL, "'missing.bin': No such file");
+    assert_outline(path);
     assert_external_refused(inside, NULL, NULL, NULL, "without a location");
     assert_external_refused(inside, "../other/secret.bin", NULL, NULL, "not a path within the model's folder");
     assert_external_refused(inside, secret, NULL, NULL, "not a path within the model's folder");

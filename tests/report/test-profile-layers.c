@@ -302,7 +302,7 @@ static void test_recorded(gconstpointer data)
     tear_down(&fixture, NULL);
 }
 
-/* The runtime's own graph stands before names. */
+/* The runtime's own graph stands before names, which tell what it does not. */
 static void test_by_graph(Fixture *fixture, gconstpointer data)
 {
     ran(fixture, "conv1", "FusedConv", 1000);
@@ -314,8 +314,22 @@ static void test_by_graph(Fixture *fixture, gconstpointer data)
     const IfmLayer *told = layer_named(layers, "conv1");
     g_assert_cmpint(told->cost.flop, ==, 24);
     g_assert_cmpfloat(told->place.intensity, ==, 3);
-    g_assert_false(layer_named(layers, "conv2")->known);
-    g_assert_cmpuint(layers->n_unknown, ==, 1);
+    g_assert_null(told->members);
+    g_assert_cmpint(layer_named(layers, "conv2")->cost.macs, ==, CONV_MACS);
+    g_assert_cmpuint(layers->n_by_names, ==, 1);
+    g_assert_cmpuint(layers->n_unknown, ==, 0);
+    g_assert_null(layers->why_names);
+}
+
+/* A graph that could have told, and why it did not. */
+static void test_no_graph(Fixture *fixture, gconstpointer data)
+{
+    ran(fixture, "conv1", "Conv", 1000);
+    ifm_record_set_json(&fixture->measurement->books, json_pack("{s:s}", "costs_why", "too large"));
+    g_autoptr(IfmLayers) layers = layers_of(fixture, NULL);
+    g_assert_cmpstr(layers->told_by, ==, "the nodes' names");
+    g_assert_cmpstr(layers->why_names, ==, "too large");
+    g_assert_cmpuint(layers->n_by_names, ==, 0);
 }
 
 /* 1 GFLOP/s and 1000 GB/s: everything is bound by compute, and a FLOP takes a ns. Copies could go altogether. */
@@ -405,6 +419,7 @@ int main(int argc, char **argv)
     g_test_add_data_func("/profile-layers/recorded/googlenet", &(const Recorded){ "googlenet", 1498376192, 57 },
                          test_recorded);
     g_test_add("/profile-layers/by-graph", Fixture, NULL, set_up, test_by_graph, tear_down);
+    g_test_add("/profile-layers/no-graph", Fixture, NULL, set_up, test_no_graph, tear_down);
     g_test_add("/profile-layers/limit", Fixture, NULL, set_up, test_limit, tear_down);
     g_test_add("/profile-layers/page", Fixture, NULL, set_up, test_page, tear_down);
     return g_test_run();
