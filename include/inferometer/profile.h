@@ -89,6 +89,7 @@ typedef struct
     const IfmMeasurement *limit; /* of ifm_runner_measure_limit(); NULL where there is none: */
     const char *no_limit;        /* why; NULL where nobody asked */
     gboolean limit_stored;       /* the limit was measured earlier */
+    const char *limit_doubt;     /* why it may be too low; NULL: nothing speaks for that */
 } IfmProfileDevice;
 
 /** IfmProfileStory: all of it. All borrowed; what is not known is NULL. */

@@ -20,6 +20,7 @@ static void target_free(Target *target)
     ifm_measurement_free(target->measurement);
     ifm_measurement_free(target->limit);
     g_free(target->no_limit);
+    g_free(target->limit_doubt);
     g_clear_error(&target->error);
     g_free(target);
 }

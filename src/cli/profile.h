@@ -19,6 +19,7 @@ typedef struct
     IfmMeasurement *limit;
     char *no_limit; /* why there is none; NULL where nobody asked */
     gboolean limit_stored;
+    char *limit_doubt; /* why it may be too low; NULL: nothing speaks for that */
 } Target;
 
 /* ProfilePlan: what is to be measured on what, checked before anything is started or written. */
@@ -64,6 +65,7 @@ typedef struct
     IfmRunner *runner;
     IfmStore *store;
     Progress *progress;
+    gboolean new_limit; /* measure again what was measured before */
 } LimitPlace;
 /* profile_find_limit: Fills the target's limit, or why there is none. Returns: FALSE with @store_error where the store
  * takes no more. */

@@ -15,7 +15,7 @@ typedef struct
     IfmRunner *runner;
     IfmStore *store;
     Progress *progress;
-    gboolean resume, limits;
+    gboolean resume, limits, new_limit;
     GError *store_error; /* the store took no more: nothing further is measured */
 } Campaign;
 
@@ -102,7 +102,7 @@ static void measure_target(Campaign *campaign, Target *target)
 
 static void find_limit(Campaign *campaign, Target *target)
 {
-    LimitPlace place = { campaign->runner, campaign->store, campaign->progress };
+    LimitPlace place = { campaign->runner, campaign->store, campaign->progress, campaign->new_limit };
     if (campaign->limits && g_str_equal(outcome_of(target), "ok"))
         profile_find_limit(campaign->plan, target, &place, &campaign->store_error);
 }
@@ -167,7 +167,7 @@ static GArray *devices_of(const ProfilePlan *plan, const GArray *results)
         if (!target->tried || (target->measurement == NULL && target->error == NULL))
             continue;
         IfmProfileDevice device = { g_array_index(results, IfmResult, at++), target->limit, target->no_limit,
-                                    target->limit_stored };
+                                    target->limit_stored, target->limit_doubt };
         g_array_append_val(devices, device);
     }
     return devices;
@@ -279,7 +279,8 @@ static int measure_and_tell(ProfilePlan *plan, const Arguments *arguments, const
                           .store = store,
                           .progress = progress,
                           .resume = cli_given(arguments, "resume"),
-                          .limits = (plan->parts & IFM_PROFILE_LAYERS) != 0 && !cli_given(arguments, "no-limit") };
+                          .limits = (plan->parts & IFM_PROFILE_LAYERS) != 0 && !cli_given(arguments, "no-limit"),
+                          .new_limit = cli_given(arguments, "new-limit") };
     int status = profile_observe(plan, runner);
     if (status == CLI_EXIT_OK)
     {
@@ -345,6 +346,7 @@ static const Option profile_options[] = {
     { "seed", 0, OPTION_COUNT, FALSE, "N", "seed of the inputs, and of a zoo model's weights", "1", .most = G_MAXUINT32 },
     { "no-nodes", 0, OPTION_FLAG, FALSE, NULL, "do not measure a second time, profiled, for the times of the nodes" },
     { "no-limit", 0, OPTION_FLAG, FALSE, NULL, "do not hold the layers against what the device can at most" },
+    { "new-limit", 0, OPTION_FLAG, FALSE, NULL, "measure again what the device can at most" },
     { "no-verify", 0, OPTION_FLAG, FALSE, NULL, "do not compare the outputs with those of the reference" },
     { "native-async", 0, OPTION_FLAG, FALSE, NULL, "use the runtime's own asynchrony instead of a pinned thread" },
     { "option", 0, OPTION_TEXT, TRUE, "[ENGINE:]KEY=VALUE", "a setting in the runtime's own words" },

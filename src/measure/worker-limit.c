@@ -10,6 +10,7 @@
 #define MOST_SIZE 8192
 /* A size that is no faster than this much above the best one so far does not rise; after so many of them it is over. */
 #define RISE 1.01
+#define MOST_WIDTH 0.2 /* of an interval / its rate, of a size that nothing disturbed */
 #define FLAT_SIZES 2
 /* Of the time budget for the products; the rest is the triad's. */
 #define PRODUCTS_SHARE 0.6
@@ -223,7 +224,8 @@ static gboolean check_grows(const Limit *self, const Rate *first, const Rate *la
 /* Whether a size was surely no faster than those before: what was disturbed, and has a wide interval or none, is not. */
 static gboolean is_flat(const Rate *rate, double before)
 {
-    return before > 0 && rate->upper < RISE * before;
+    gboolean steady = rate->upper - rate->lower < MOST_WIDTH * rate->rate;
+    return before > 0 && steady && rate->upper < RISE * before;
 }
 
 static gboolean measure_products(Limit *self, GError **error)

@@ -196,7 +196,12 @@ static json_t *limit_to_json(const IfmProfileDevice *device)
 {
     const json_t *limit = device->limit != NULL ? json_object_get(device->limit->surroundings, "limit") : NULL;
     if (limit != NULL)
-        return json_deep_copy(limit);
+    {
+        json_t *copy = json_deep_copy(limit);
+        json_object_set_new(copy, "doubt",
+                            device->limit_doubt != NULL ? ifm_json_string(device->limit_doubt) : json_null());
+        return copy;
+    }
     return device->no_limit != NULL ? json_pack("{s:o}", "why", ifm_json_string(device->no_limit)) : json_null();
 }
 

@@ -470,6 +470,8 @@ static void append_limit(GString *out, const IfmProfileStory *story, const IfmPr
                            described              ? "as it is described"
                            : device->limit_stored ? "measured earlier"
                                                   : "measured now");
+    if (device->limit_doubt != NULL)
+        g_string_append_printf(text, ", and perhaps too low (%s; it is measured again next time)", device->limit_doubt);
     g_autoptr(IfmLayers) layers = ifm_profile_layers(story, device);
     double attained = ifm_profile_attained(story, device, layers);
     if (isfinite(attained))
