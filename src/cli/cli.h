@@ -133,10 +133,14 @@ int cli_print(const char *text);
 /* cli_write: text, or JSON, to a file or "-"; as above. */
 int cli_write(const char *path, const char *text);
 int cli_write_json(const char *path, const json_t *json);
+
+/* --- outputs.c -------------------------------------------------------------------------------------------------------- */
+
 /* cli_can_write: whether an output file could be made, asked before the work begins. */
 gboolean cli_can_write(const char *path, GError **error);
-/* cli_check_outputs: @options: names of two or three options that are output files. Whether each could be made, and one of
- * them at most goes to standard output. Returns: CLI_EXIT_OK or the exit status of what was told. */
+/* cli_check_outputs: @options: names of one to three options that are output files. Whether each that was given could be
+ * made, is neither a file that the command line reads, a store nor another of them, and one of them at most goes to
+ * standard output. Returns: CLI_EXIT_OK or the exit status of what was told. */
 int cli_check_outputs(const Arguments *arguments, const char *const *options);
 
 /* --- interrupt.c ------------------------------------------------------------------------------------------------------ */

@@ -1,11 +1,6 @@
-#include <errno.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include <glib/gstdio.h>
 
 #include "cli.h"
 
@@ -84,39 +79,4 @@ int cli_write_json(const char *path, const json_t *json)
 {
     g_autoptr(GError) error = NULL;
     return ifm_output_write_json(path, json, &error) ? CLI_EXIT_OK : cli_fail(error);
-}
-
-gboolean cli_can_write(const char *path, GError **error)
-{
-    struct stat what;
-    int code = 0;
-    g_autofree char *folder = g_path_get_dirname(path);
-    if (g_str_equal(path, "-"))
-        return TRUE;
-    if (g_stat(path, &what) == 0)
-        code = S_ISDIR(what.st_mode) ? EISDIR : g_access(path, W_OK) != 0 ? errno : 0;
-    else
-        code = g_access(folder, W_OK | X_OK) != 0 ? errno : 0;
-    if (code != 0)
-        g_set_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE, "%s: cannot be written: %s", path, g_strerror(code));
-    return code == 0;
-}
-
-int cli_check_outputs(const Arguments *arguments, const char *const *options)
-{
-    gsize n_to_stdout = 0;
-    for (gsize i = 0; options[i] != NULL; i++)
-    {
-        g_autoptr(GError) error = NULL;
-        const char *path = cli_text(arguments, options[i]);
-        n_to_stdout += g_strcmp0(path, "-") == 0;
-        if (path != NULL && !cli_can_write(path, &error))
-            return cli_fail(error);
-    }
-    if (n_to_stdout <= 1)
-        return CLI_EXIT_OK;
-    if (options[2] == NULL)
-        return cli_usage(cli_verb_of(arguments), "--%s and --%s cannot both go to standard output", options[0], options[1]);
-    return cli_usage(cli_verb_of(arguments), "only one of --%s, --%s and --%s can go to standard output", options[0],
-                     options[1], options[2]);
 }

@@ -126,6 +126,9 @@ static void append_engine(GString *out, const json_t *engine, gboolean with_capa
 
 static int run_devices(const Arguments *arguments)
 {
+    int status = cli_check_outputs(arguments, (const char *const[]){ "json", NULL });
+    if (status != CLI_EXIT_OK)
+        return status;
     IfmRunnerOptions options = { .limits = IFM_LIMITS_INIT, .interrupted = cli_interrupt_install() };
     g_autoptr(IfmRunner) runner = ifm_runner_new(&options);
     IfmScreen screen = ifm_screen_detect(STDOUT_FILENO);
@@ -142,7 +145,7 @@ static int run_devices(const Arguments *arguments)
     if (cli_interrupt_signal() != 0)
         return CLI_EXIT_SIGNAL + cli_interrupt_signal();
     const char *json = cli_text(arguments, "json");
-    int status = json != NULL ? cli_write_json(json, document) : CLI_EXIT_OK;
+    status = json != NULL ? cli_write_json(json, document) : CLI_EXIT_OK;
     if (status == CLI_EXIT_OK && g_strcmp0(json, "-") != 0)
         status = cli_print(text->str);
     return status;

@@ -210,20 +210,13 @@ static const char *place_of(const Arguments *arguments, const char *format)
 static int check_export(const Arguments *arguments, const char *json_path, const char *csv_path)
 {
     gboolean by_name = cli_given(arguments, "json") || cli_given(arguments, "csv");
-    const char *const paths[] = { json_path, csv_path };
     if (by_name && (cli_given(arguments, "format") || cli_given(arguments, "output")))
         return cli_usage(&verb_store_export, "--json or --csv FILE, or --format and --output, not both");
     if (g_strcmp0(json_path, "-") == 0 && g_strcmp0(csv_path, "-") == 0)
         return cli_usage(&verb_store_export, "--json and --csv cannot both go to standard output");
     if (cli_given(arguments, "samples") && csv_path == NULL)
         return cli_usage(&verb_store_export, "--samples is of CSV: JSON has the samples in it");
-    for (gsize i = 0; i < G_N_ELEMENTS(paths); i++)
-    {
-        g_autoptr(GError) error = NULL;
-        if (paths[i] != NULL && !cli_can_write(paths[i], &error))
-            return cli_fail(error);
-    }
-    return CLI_EXIT_OK;
+    return cli_check_outputs(arguments, (const char *const[]){ "json", "csv", "output", NULL });
 }
 
 static int run_export(const Arguments *arguments)

@@ -158,7 +158,9 @@ static int run_lookup(const Arguments *arguments)
     g_autoptr(GError) error = NULL;
     if (!cli_given(arguments, "nodes") || !cli_given(arguments, "edges"))
         return cli_usage(cli_verb_of(arguments), "needs --nodes and --edges: the size to look up");
-    int status = study_place_find(&place, arguments);
+    int status = cli_check_outputs(arguments, (const char *const[]){ "json", "csv", NULL });
+    if (status == CLI_EXIT_OK)
+        status = study_place_find(&place, arguments);
     if (status != CLI_EXIT_OK)
         return status;
     g_autoptr(IfmStore) store = study_place_open(&place, IFM_STORE_READ, &error);

@@ -381,7 +381,9 @@ static int run_diff(const Arguments *arguments)
 {
     const char *json_path = cli_text(arguments, "json");
     GPtrArray *files[2] = { NULL, NULL };
-    int status = read_files(arguments, files);
+    int status = cli_check_outputs(arguments, (const char *const[]){ "json", NULL });
+    if (status == CLI_EXIT_OK)
+        status = read_files(arguments, files);
     g_autoptr(GPtrArray) first = files[0];
     g_autoptr(GPtrArray) second = files[1];
     g_autoptr(GArray) pairs = g_array_new(FALSE, FALSE, sizeof(TracePair));

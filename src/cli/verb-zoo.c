@@ -52,6 +52,9 @@ static json_t *entry_to_json(const IfmZooEntry *entry)
 
 static int run_zoo_list(const Arguments *arguments)
 {
+    int status = cli_check_outputs(arguments, (const char *const[]){ "json", NULL });
+    if (status != CLI_EXIT_OK)
+        return status;
     IfmScreen screen = ifm_screen_detect(STDOUT_FILENO);
     g_autoptr(GString) text = g_string_new(NULL);
     json_t *models = json_array();
@@ -63,7 +66,7 @@ static int run_zoo_list(const Arguments *arguments)
     json_auto_t *document = json_pack("{s:{s:s,s:s,s:i},s:o}", "inferometer", "version", IFM_VERSION, "format", "zoo",
                                       "format_version", 1, "models", models);
     const char *json = cli_text(arguments, "json");
-    int status = json != NULL ? cli_write_json(json, document) : CLI_EXIT_OK;
+    status = json != NULL ? cli_write_json(json, document) : CLI_EXIT_OK;
     if (status == CLI_EXIT_OK && g_strcmp0(json, "-") != 0)
         status = cli_print(text->str);
     return status;
@@ -114,6 +117,9 @@ static int run_zoo_export(const Arguments *arguments)
     g_autoptr(GError) error = NULL;
     if (output == NULL)
         return cli_usage(&verb_zoo_export, "needs -o FILE: where the model goes");
+    int status = cli_check_outputs(arguments, (const char *const[]){ "output", NULL });
+    if (status != CLI_EXIT_OK)
+        return status;
     g_autofree char *unknown = cli_unknown_in_zoo(words[0] != NULL ? words[0] : "");
     if (unknown != NULL)
     {

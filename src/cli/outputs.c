@@ -1,0 +1,175 @@
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <glib/gstdio.h>
+
+#include "cli.h"
+
+/* Output files, looked at before the work begins: that they could be made, and that none would replace what is read. */
+
+/* Claimed: a file of the command line's and what it is there. */
+typedef struct
+{
+    char *path;
+    char *what; /* "input", "store", "--csv" */
+} Claimed;
+
+static void claimed_clear(gpointer data)
+{
+    g_free(((Claimed *)data)->path);
+    g_free(((Claimed *)data)->what);
+}
+
+gboolean cli_can_write(const char *path, GError **error)
+{
+    struct stat what;
+    int code = 0;
+    g_autofree char *folder = g_path_get_dirname(path);
+    if (g_str_equal(path, "-"))
+        return TRUE;
+    if (g_stat(path, &what) == 0)
+        code = S_ISDIR(what.st_mode) ? EISDIR : g_access(path, W_OK) != 0 ? errno : 0;
+    else
+        code = g_access(folder, W_OK | X_OK) != 0 ? errno : 0;
+    if (code != 0)
+        g_set_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE, "%s: cannot be written: %s", path, g_strerror(code));
+    return code == 0;
+}
+
+/* Where a file that is not there yet will be: its folder's real place and its name. */
+static char *future_place(const char *path)
+{
+    g_autofree char *folder = g_path_get_dirname(path), *name = g_path_get_basename(path);
+    char *real = realpath(folder, NULL);
+    char *place = g_build_filename(real != NULL ? real : folder, name, NULL);
+    free(real);
+    return place;
+}
+
+/* By device and inode where they are there; pipes and the like may be named twice. */
+static gboolean is_same_file(const char *a, const char *b)
+{
+    struct stat of_a, of_b;
+    gboolean a_exists = stat(a, &of_a) == 0, b_exists = stat(b, &of_b) == 0;
+    if (a_exists && b_exists)
+        return S_ISREG(of_a.st_mode) && of_a.st_dev == of_b.st_dev && of_a.st_ino == of_b.st_ino;
+    if (a_exists || b_exists)
+        return FALSE;
+    g_autofree char *place_a = future_place(a), *place_b = future_place(b);
+    return g_str_equal(place_a, place_b);
+}
+
+static void claim(GArray *all, const char *path, const char *what)
+{
+    Claimed claimed = { g_strdup(path), g_strdup(what) };
+    if (g_str_equal(path, "-"))
+        claimed_clear(&claimed);
+    else
+        g_array_append_val(all, claimed);
+}
+
+/* A folder's store, and what SQLite keeps beside it. */
+static void claim_store(GArray *all, const char *folder)
+{
+    static const char *const names[] = { "store.db", "store.db-wal", "store.db-shm", "store.db-journal" };
+    for (gsize i = 0; i < G_N_ELEMENTS(names); i++)
+    {
+        g_autofree char *path = g_build_filename(folder, names[i], NULL);
+        claim(all, path, "store");
+    }
+}
+
+/* A study's results, where no -o says otherwise, are in out/ and its name. */
+static void claim_positional(GArray *all, const Verb *verb, const char *word)
+{
+    gboolean is_file = verb->positional == POSITIONAL_FILE || verb->positional == POSITIONAL_STUDY;
+    if (is_file && g_file_test(word, G_FILE_TEST_IS_REGULAR)) /* else the name of something */
+        claim(all, word, "input");
+    if (verb->positional != POSITIONAL_STUDY)
+        return;
+    g_autofree char *folder = g_build_filename("out", word, NULL);
+    claim_store(all, word);
+    claim_store(all, folder);
+}
+
+static GArray *claim_inputs(const Arguments *arguments, const char *const *outputs)
+{
+    const Verb *verb = cli_verb_of(arguments);
+    GArray *all = g_array_new(FALSE, FALSE, sizeof(Claimed));
+    g_array_set_clear_func(all, claimed_clear);
+    for (const char *const *word = cli_positional(arguments); *word != NULL; word++)
+        claim_positional(all, verb, *word);
+    for (const Option *option = verb->options; option != NULL && option->name != NULL; option++)
+    {
+        const char *text = option->repeatable ? NULL : cli_text(arguments, option->name);
+        if (option->kind == OPTION_FOLDER && text != NULL)
+            claim_store(all, text);
+        if (option->kind != OPTION_FILE || g_strv_contains(outputs, option->name))
+            continue;
+        g_autofree char *what = g_strconcat("input of --", option->name, NULL);
+        for (const char *const *path = option->repeatable ? cli_texts(arguments, option->name) : NULL;
+             path != NULL && *path != NULL; path++)
+            claim(all, *path, what);
+        if (text != NULL)
+            claim(all, text, what);
+    }
+    return all;
+}
+
+/* Whatever store it is: what it holds was hours of measuring. */
+static gboolean is_store(const char *path)
+{
+    static const char magic[] = "SQLite format 3";
+    char head[sizeof magic] = "";
+    struct stat there;
+    if (stat(path, &there) != 0 || !S_ISREG(there.st_mode))
+        return FALSE;
+    FILE *file = fopen(path, "re");
+    gboolean whole = file != NULL && fread(head, sizeof head, 1, file) == 1;
+    if (file != NULL)
+        fclose(file);
+    return whole && memcmp(head, magic, sizeof magic) == 0;
+}
+
+static int check_output(const Arguments *arguments, const char *option, GArray *claimed)
+{
+    const Verb *verb = cli_verb_of(arguments);
+    const char *path = cli_text(arguments, option);
+    g_autoptr(GError) error = NULL;
+    g_autofree char *what = g_strconcat("--", option, NULL);
+    for (guint i = 0; i < claimed->len; i++)
+    {
+        const Claimed *other = &g_array_index(claimed, Claimed, i);
+        if (!g_str_equal(path, "-") && is_same_file(path, other->path))
+            return cli_usage(verb, "%s %s: is the same file as the %s %s, which it would replace: name another", what, path,
+                             other->what, other->path);
+    }
+    if (is_store(path))
+        return cli_usage(verb, "%s %s: is a store, which it would replace: name another file", what, path);
+    claim(claimed, path, what);
+    return cli_can_write(path, &error) ? CLI_EXIT_OK : cli_fail(error);
+}
+
+int cli_check_outputs(const Arguments *arguments, const char *const *options)
+{
+    gsize n_to_stdout = 0;
+    g_autoptr(GArray) claimed = claim_inputs(arguments, options);
+    for (gsize i = 0; options[i] != NULL; i++)
+    {
+        if (!cli_given(arguments, options[i]))
+            continue;
+        int status = check_output(arguments, options[i], claimed);
+        if (status != CLI_EXIT_OK)
+            return status;
+        n_to_stdout += g_str_equal(cli_text(arguments, options[i]), "-");
+    }
+    if (n_to_stdout <= 1)
+        return CLI_EXIT_OK;
+    if (options[2] == NULL)
+        return cli_usage(cli_verb_of(arguments), "--%s and --%s cannot both go to standard output", options[0], options[1]);
+    return cli_usage(cli_verb_of(arguments), "only one of --%s, --%s and --%s can go to standard output", options[0],
+                     options[1], options[2]);
+}

@@ -1,0 +1,88 @@
+/* Output files that are what the command reads, the store, or each other: refused, and nothing is lost. */
+#include "harness.h"
+
+#define OWN "zoo export small-cnn -q -o own.onnx"
+
+static char *digest(const Bench *bench, const char *name)
+{
+    g_autofree char *path = g_build_filename(bench->folder, name, NULL), *bytes = NULL;
+    gsize n;
+    g_autoptr(GError) error = NULL;
+    g_file_get_contents(path, &bytes, &n, &error);
+    g_assert_no_error(error);
+    return g_compute_checksum_for_data(G_CHECKSUM_SHA256, (const guchar *)bytes, n);
+}
+
+static void expect_kept(const Bench *bench, const char *kept, const char *line, const char *said)
+{
+    g_auto(Ended) ended = { 0 };
+    g_autofree char *before = digest(bench, kept);
+    run_line(bench, line, &ended);
+    assert_complaint(&ended, 2, said);
+    g_autofree char *after = digest(bench, kept);
+    g_assert_cmpstr(before, ==, after);
+}
+
+static void prepare(const Bench *bench)
+{
+    g_auto(Ended) ended = { 0 };
+    run_line(bench, OWN, &ended);
+    assert_status(&ended, 0);
+    run_line(bench, "profile -q -o out own.onnx -p runtime -d simulated:ideal/GPU --runs 2 --json r.json", &ended);
+    assert_status(&ended, 0);
+    g_autofree char *from = g_build_filename(bench->folder, "link.onnx", NULL);
+    g_assert_cmpint(symlink("own.onnx", from), ==, 0);
+    g_autofree char *hard = g_build_filename(bench->folder, "hard.onnx", NULL);
+    g_autofree char *own = g_build_filename(bench->folder, "own.onnx", NULL);
+    g_assert_cmpint(link(own, hard), ==, 0);
+}
+
+static void test_inputs(Bench *bench, gconstpointer data)
+{
+    prepare(bench);
+    expect_kept(bench, "own.onnx", "profile -o out own.onnx -p flops --json own.onnx", "--json own.onnx: is the same file");
+    expect_kept(bench, "own.onnx", "profile -o out own.onnx -p flops --csv ./out/../own.onnx", "is the same file");
+    expect_kept(bench, "own.onnx", "profile -o out own.onnx -p flops --json link.onnx", "is the same file");
+    expect_kept(bench, "own.onnx", "profile -o out link.onnx -p flops --json hard.onnx", "is the same file");
+    expect_kept(bench, "own.onnx", "compare -o out own.onnx r.json --csv own.onnx", "is the same file");
+    expect_kept(bench, "r.json", "trace r.json --csv r.json", "is the same file as the input r.json");
+    expect_kept(bench, "r.json", "trace diff own.onnx r.json --json r.json", "is the same file as the input r.json");
+    expect_kept(bench, "r.json", "plan --compare r.json --json r.json", "the input of --compare r.json");
+}
+
+static void test_stores(Bench *bench, gconstpointer data)
+{
+    g_auto(Ended) ended = { 0 };
+    prepare(bench);
+    expect_kept(bench, "out/store.db", "store export out/store.db -o out/store.db", "is the same file as the input");
+    expect_kept(bench, "out/store.db", "store export out/store.db --json out/store.db", "is the same file as the input");
+    expect_kept(bench, "out/store.db", "profile -o out own.onnx --csv out/store.db", "is the same file as the store");
+    expect_kept(bench, "out/store.db", "profile -o new own.onnx --csv out/store.db", "is a store");
+    expect_kept(bench, "own.onnx", "profile -o . own.onnx --csv store.db", "is the same file as the store");
+    run_line(bench, "store check -q out/store.db", &ended);
+    assert_status(&ended, 0);
+}
+
+static void test_each_other(Bench *bench, gconstpointer data)
+{
+    g_auto(Ended) ended = { 0 };
+    prepare(bench);
+    expect_kept(bench, "own.onnx", "profile -o out own.onnx -p flops --json x --csv x",
+                "--csv x: is the same file as the --json x");
+    expect_kept(bench, "own.onnx", "profile -o out own.onnx -p flops --json x --csv out/../x", "is the same file");
+    expect_kept(bench, "r.json", "profile -o out own.onnx -p flops --json r.json --csv r.json", "is the same file");
+    run_line(bench, "profile -q -o out own.onnx -p flops --json /dev/null --csv /dev/null", &ended);
+    assert_status(&ended, 0);
+    run_line(bench, "profile -q -o out own.onnx -p flops --json r.json --csv r.csv",
+             &ended); /* over older results: as ever */
+    assert_status(&ended, 0);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add("/outputs/inputs", Bench, NULL, bench_init, test_inputs, bench_clear);
+    g_test_add("/outputs/stores", Bench, NULL, bench_init, test_stores, bench_clear);
+    g_test_add("/outputs/each-other", Bench, NULL, bench_init, test_each_other, bench_clear);
+    return g_test_run();
+}
