@@ -46,6 +46,37 @@ void ifm_analysis_family_total(const IfmAnalysis *analysis, IfmNodeFamily family
     sum(analysis, family, total, n_covered);
 }
 
+static gboolean fits(const IfmAnalysis *analysis, gsize offset)
+{
+    gint64 total = 0;
+    for (gsize i = 0; i < analysis->n_costs; i++)
+        if (__builtin_add_overflow(total, G_STRUCT_MEMBER(gint64, &analysis->costs[i], offset), &total))
+            return FALSE;
+    return TRUE;
+}
+
+gboolean ifm_onnx_check_totals(const IfmAnalysis *analysis, GError **error)
+{
+    static const struct
+    {
+        const char *what;
+        gsize offset;
+    } totals[] = {
+        { "MACs", G_STRUCT_OFFSET(IfmNodeCost, macs) },
+        { "FLOPs", G_STRUCT_OFFSET(IfmNodeCost, flop) },
+        { "bytes read", G_STRUCT_OFFSET(IfmNodeCost, bytes_read) },
+        { "bytes written", G_STRUCT_OFFSET(IfmNodeCost, bytes_written) },
+    };
+    for (gsize i = 0; i < G_N_ELEMENTS(totals); i++)
+        if (!fits(analysis, totals[i].offset))
+        {
+            IFM_ONNX_INVALID(error, "the %s of all nodes are more than 63 bits can hold: smaller dimensions would do",
+                             totals[i].what);
+            return FALSE;
+        }
+    return TRUE;
+}
+
 /* --- coverage ------------------------------------------------------------------------------------------------------- */
 
 /* Missing: the nodes of one operator that are not covered for one reason. */

@@ -460,7 +460,7 @@ IfmAnalysis *ifm_model_analyse_with(IfmModel *model, const IfmDimBinding *bindin
     {
         add_initializers(&scope, model->proto->graph);
         add_declared(&analyser);
-        ok = add_inputs(&scope, error) && analyse_nodes(&scope, error);
+        ok = add_inputs(&scope, error) && analyse_nodes(&scope, error) && ifm_onnx_check_totals(analysis, error);
     }
     if (ok)
         return g_steal_pointer(&analysis);

@@ -344,4 +344,7 @@ gboolean ifm_rule_conv(const IfmOperatorCall *call, const IfmConvAt *at, const I
 
 #define IFM_WHY_VALUES "its shape depends on values"
 
+/* ifm_onnx_check_totals: that the sums of what the nodes cost fit their counters. */
+gboolean ifm_onnx_check_totals(const IfmAnalysis *analysis, GError **error);
+
 G_END_DECLS
