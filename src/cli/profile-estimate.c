@@ -241,14 +241,14 @@ static int tell(const Arguments *arguments, const Answer *answer)
 
 /* --- the command's side ---------------------------------------------------------------------------------------------- */
 
-/* The number of a word; -1, and a complaint, where it is none of them. */
+/* The number of an option's word. */
 static int find_word(const Arguments *arguments, const char *option, const char *const *words)
 {
     const char *word = cli_text(arguments, option);
-    for (int i = 0; words[i] != NULL; i++)
-        if (g_strcmp0(words[i], word) == 0)
+    for (int i = 0; words[i] != NULL && word != NULL; i++)
+        if (g_str_equal(words[i], word))
             return i;
-    return -1;
+    return 0; /* not given: none; no other word gets past its choices */
 }
 
 static void read_sizes(const Arguments *arguments, IfmTransformerSizes *sizes)
@@ -269,14 +269,25 @@ static void read_sizes(const Arguments *arguments, IfmTransformerSizes *sizes)
     sizes->ffn_dim = cli_given(arguments, "ffn-dim") ? cli_integer(arguments, "ffn-dim") : 2 * sizes->hidden_dim;
 }
 
+static const char *const numbers[] = { "num-nodes", "num-edges", "feature-dim", "hidden-dim",  "num-layers",
+                                       "num-heads", "ffn-dim",   "pe-dim",      "num-outputs", "sparse-ratio",
+                                       "mpnn",      "pe",        NULL };
+
 const char *profile_estimate_number(const Arguments *arguments)
 {
-    static const char *const numbers[] = { "num-nodes", "num-edges", "feature-dim", "hidden-dim",  "num-layers",
-                                           "num-heads", "ffn-dim",   "pe-dim",      "num-outputs", "sparse-ratio",
-                                           "mpnn",      "pe",        NULL };
     for (const char *const *number = numbers; *number != NULL; number++)
         if (cli_given(arguments, *number))
             return *number;
+    return NULL;
+}
+
+const char *profile_estimate_idle(const Arguments *arguments)
+{
+    static const char *const others[] = { "estimate", "json", "csv", NULL };
+    for (const Option *option = cli_verb_of(arguments)->options; option->name != NULL; option++)
+        if (cli_given(arguments, option->name) && !g_strv_contains(numbers, option->name) &&
+            !g_strv_contains(others, option->name))
+            return option->name;
     return NULL;
 }
 
@@ -290,9 +301,9 @@ int profile_estimate(const Arguments *arguments)
     while (kind + 1 < G_N_ELEMENTS(kinds) && !g_str_equal(kinds[kind].word, what)) /* one of them: its option's choices */
         kind++;
     read_sizes(arguments, &answer.sizes);
-    if (answer.sizes.mpnn == IFM_MESSAGE_NONE && g_str_equal(what, "mpnn"))
+    if (!cli_given(arguments, "mpnn") && g_str_equal(what, "mpnn"))
         answer.sizes.mpnn = IFM_MESSAGE_GIN;
-    if (answer.sizes.pe == IFM_ENCODING_NONE && g_str_equal(what, "encoding"))
+    if (!cli_given(arguments, "pe") && g_str_equal(what, "encoding"))
         answer.sizes.pe = IFM_ENCODING_LAPLACIAN;
     int status = kinds[kind].estimate(&answer, &error) ? tell(arguments, &answer) : cli_fail(error);
     g_array_unref(answer.lines);

@@ -313,13 +313,14 @@ static void explain_absent(const char *text, GError **error)
 static IfmModel *open_named(ProfilePlan *plan, const char *text, guint32 seed, const char *out, GError **error)
 {
     gboolean prefixed = g_str_has_prefix(text, ZOO_PREFIX), exists = !prefixed && g_file_test(text, G_FILE_TEST_EXISTS);
+    gboolean in_zoo = is_in_zoo(text), folder = !prefixed && g_file_test(text, G_FILE_TEST_IS_DIR);
     const char *name = prefixed ? text + strlen(ZOO_PREFIX) : text;
-    if (prefixed || (!exists && is_in_zoo(text)))
+    if (prefixed || ((!exists || folder) && in_zoo)) /* no folder is a model */
     {
         plan->source = g_strconcat(ZOO_PREFIX, name, NULL);
         return build_from_zoo(plan, name, seed, out, error);
     }
-    if (is_in_zoo(text))
+    if (in_zoo)
         cli_note("%s: the file of that name, not the zoo's model (" ZOO_PREFIX "%s)", text, text);
     g_autofree char *here = g_get_current_dir();
     plan->model_path = g_canonicalize_filename(text, here);

@@ -56,6 +56,8 @@ const char *profile_blamed_operator(const ProfilePlan *plan, const char *reason)
 
 /* profile_estimate_number: An option that was given and means something to an estimate alone; NULL: none was. */
 const char *profile_estimate_number(const Arguments *arguments);
+/* profile_estimate_idle: An option that was given and means nothing to an estimate; NULL: none was. */
+const char *profile_estimate_idle(const Arguments *arguments);
 /* profile_estimate: What --estimate asks for; no model is looked at. Returns: an exit status. */
 int profile_estimate(const Arguments *arguments);
 

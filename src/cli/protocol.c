@@ -14,6 +14,9 @@ int cli_check_protocol(const Arguments *arguments)
     const Verb *verb = cli_verb_of(arguments);
     if (cli_given(arguments, "runs") && cli_given(arguments, "ci"))
         return cli_usage(verb, "--runs and --ci: a fixed count or an interval to reach, not both");
+    if (cli_given(arguments, "runs") && cli_given(arguments, "time-budget"))
+        return cli_usage(verb, "--runs and --time-budget: a fixed count is run whole, whatever the time it takes (see "
+                               "--case-timeout)");
     return cli_check_ci(arguments);
 }
 
@@ -30,7 +33,7 @@ IfmProtocol cli_protocol(const Arguments *arguments, const IfmProtocol *base)
         }
         protocol.runs = 0;
     }
-    if (cli_given(arguments, "runs")) /* as published protocols do; a budget cuts them short only where it was asked for */
+    if (cli_given(arguments, "runs")) /* as published protocols do: all of them, in no time that is set */
     {
         protocol.runs = (gsize)cli_integer(arguments, "runs");
         protocol.warmup = PUBLISHED_WARMUP;

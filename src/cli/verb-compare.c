@@ -53,6 +53,23 @@ static gboolean are_the_same(const Plans *plans, const IfmCompareSide sides[2])
            g_strcmp0(sides[0].runtime, sides[1].runtime) == 0;
 }
 
+static gboolean same_port(const IfmPort *a, const IfmPort *b)
+{
+    return g_strcmp0(a->name, b->name) == 0 && a->dtype == b->dtype && a->rank == b->rank;
+}
+
+/* Whether they take and give the same, as two versions of one model would. */
+static gboolean are_versions(const IfmModel *a, const IfmModel *b)
+{
+    gsize n_in = ifm_model_n_inputs(a), n_out = ifm_model_n_outputs(a);
+    gboolean same = n_in == ifm_model_n_inputs(b) && n_out == ifm_model_n_outputs(b);
+    for (gsize i = 0; i < n_in && same; i++)
+        same = same_port(ifm_model_input(a, i), ifm_model_input(b, i));
+    for (gsize i = 0; i < n_out && same; i++)
+        same = same_port(ifm_model_output(a, i), ifm_model_output(b, i));
+    return same;
+}
+
 static int read_sides(const Arguments *arguments, Plans *plans, IfmCompareSide sides[2], const char *out)
 {
     static const char *const letters[] = { "a", "b" };
@@ -67,6 +84,8 @@ static int read_sides(const Arguments *arguments, Plans *plans, IfmCompareSide s
     }
     if (are_the_same(plans, sides))
         cli_note("A and B are one and the same: what differs is chance");
+    if (!are_versions(plans->of[0].model, plans->of[1].model))
+        cli_note("A and B are different models: their inputs or outputs are not the same");
     return CLI_EXIT_OK;
 }
 

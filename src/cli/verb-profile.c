@@ -246,6 +246,11 @@ static int finish(Campaign *campaign, const Arguments *arguments)
         n_left -= ((const Target *)campaign->plan->targets->pdata[i])->measurement != NULL;
     if (campaign->store_error != NULL)
         return cli_fail(campaign->store_error);
+    if (number != 0 && n_left == 0)
+    {
+        cli_complain("interrupted: what was measured until then is kept; --resume measures what is missing");
+        return CLI_EXIT_SIGNAL + number;
+    }
     if (number != 0)
     {
         cli_complain("interrupted: %u of %u devices were not measured; --resume measures what is missing", n_left,
@@ -303,6 +308,10 @@ static int run_profile(const Arguments *arguments)
     if (!cli_given(arguments, "estimate") && profile_estimate_number(arguments) != NULL)
         return cli_usage(&verb_profile, "--%s is a number of an estimate: it goes with --estimate",
                          profile_estimate_number(arguments));
+    const char *idle = cli_given(arguments, "estimate") ? profile_estimate_idle(arguments) : NULL;
+    if (idle != NULL)
+        return cli_usage(&verb_profile,
+                         "--%s: nothing is measured with --estimate, and nothing written but --json and --csv", idle);
     int status = cli_check_outputs(arguments, (const char *const[]){ "json", "csv", NULL });
     if (status == CLI_EXIT_OK && cli_given(arguments, "estimate"))
         return profile_estimate(arguments);
@@ -325,9 +334,10 @@ static const char *const estimates[] = { "transformer", "attention", "linear", "
 static const char *const message_passings[] = { "none", "gin", "gcn", "sage", NULL };
 static const char *const encodings[] = { "none", "lap", "rwse", NULL };
 
-#define ROW_SIZE(name, help, fallback)                                                                                     \
+/* A graph may be without edges; of all else there is one at least. */
+#define ROW_SIZE(name, help, fallback, least)                                                                              \
     {                                                                                                                      \
-        name, 0, OPTION_COUNT, FALSE, "N", "of an estimate: " help, fallback                                               \
+        name, 0, OPTION_COUNT, FALSE, "N", "of an estimate: " help, fallback, NULL, least                                  \
     }
 
 static const Option profile_options[] = {
@@ -359,20 +369,23 @@ static const Option profile_options[] = {
     { "csv", 0, OPTION_FILE, FALSE, "FILE", "write a row a device as CSV; - is standard output" },
     { "estimate", 0, OPTION_TEXT, FALSE, "WHAT",
       "no model: what a transformer (of a graph), attention, linear, mpnn, ffn or encoding costs", NULL, estimates },
-    ROW_SIZE("num-nodes", "nodes of the graph, or rows", "1000"),
-    ROW_SIZE("num-edges", "edges of the graph", "5000"),
-    ROW_SIZE("feature-dim", "numbers a node comes with; as many as hidden where it is not given", NULL),
-    ROW_SIZE("hidden-dim", "width of a layer", "64"),
-    ROW_SIZE("num-layers", "layers of a transformer", "4"),
-    ROW_SIZE("num-heads", "heads of attention", "4"),
-    ROW_SIZE("ffn-dim", "inner width of the feed-forward part; twice hidden where it is not given", NULL),
-    ROW_SIZE("pe-dim", "numbers of a node's positional encoding", "16"),
-    ROW_SIZE("num-outputs", "outputs of a transformer's head", "1"),
+    ROW_SIZE("num-nodes", "nodes of the graph, or rows", "1000", 1),
+    ROW_SIZE("num-edges", "edges of the graph", "5000", 0),
+    ROW_SIZE("feature-dim", "numbers a node comes with; as many as hidden where it is not given", NULL, 1),
+    ROW_SIZE("hidden-dim", "width of a layer", "64", 1),
+    ROW_SIZE("num-layers", "layers of a transformer", "4", 1),
+    ROW_SIZE("num-heads", "heads of attention", "4", 1),
+    ROW_SIZE("ffn-dim", "inner width of the feed-forward part; twice hidden where it is not given", NULL, 1),
+    ROW_SIZE("pe-dim", "numbers of a node's positional encoding", "16", 1),
+    ROW_SIZE("num-outputs", "outputs of a transformer's head", "1", 1),
     { "sparse-ratio", 0, OPTION_RATIO, FALSE, "PERCENT",
       "of an estimate: the share of a node's scores with all others that attention computes", "100%" },
-    { "mpnn", 0, OPTION_TEXT, FALSE, "KIND", "of an estimate: message passing: none, gin, gcn or sage", "none",
+    { "mpnn", 0, OPTION_TEXT, FALSE, "KIND",
+      "of an estimate: message passing: none, gin, gcn or sage; without it none, and gin of mpnn itself", NULL,
       message_passings },
-    { "pe", 0, OPTION_TEXT, FALSE, "KIND", "of an estimate: positional encoding: none, lap or rwse", "none", encodings },
+    { "pe", 0, OPTION_TEXT, FALSE, "KIND",
+      "of an estimate: positional encoding: none, lap or rwse; without it none, and lap of encoding itself", NULL,
+      encodings },
     { "output", 'o', OPTION_FOLDER, FALSE, "DIR", "folder of the store (store.db) and of the zoo's models", "out/profile" },
     { NULL },
 };

@@ -287,6 +287,8 @@ static char *what_hinders(const IfmComparer *self, const Look *look)
 /* The narrower of what would tell the ratio from 1, and what would fit into the margin, is not needed: the wider is. */
 static char *what_would_settle(const IfmComparer *self, const Look *look)
 {
+    if (self->protocol.margin <= 0)
+        return g_strdup("nothing is the same within 0 %; a margin above that could tell");
     double room = MIN(log1p(self->protocol.margin) - look->ratio, look->ratio - log1p(-self->protocol.margin));
     double needed = MAX(fabs(look->ratio), room), half = (look->upper - look->lower) / 2;
     double factor = half / needed * (half / needed);
@@ -303,9 +305,10 @@ static char *why_uncertain(const IfmComparer *self, const Look *look)
     if (n < least)
     {
         g_autofree char *time = n > 0 ? in_seconds((double)self->elapsed_ns / (double)n * (double)(least + 1)) : NULL;
-        return g_strdup_printf("%" G_GSIZE_FORMAT " pairs of processes were measured, and %" G_GSIZE_FORMAT
+        return g_strdup_printf("%" G_GSIZE_FORMAT " pair%s of processes %s measured, and %" G_GSIZE_FORMAT
                                " are the fewest that can tell%s%s",
-                               n, least, time != NULL ? ": they would take about " : "", time != NULL ? time : "");
+                               n, n == 1 ? "" : "s", n == 1 ? "was" : "were", least,
+                               time != NULL ? ": they would take about " : "", time != NULL ? time : "");
     }
     g_autofree char *hinders = what_hinders(self, look), *settles = what_would_settle(self, look);
     return g_strdup_printf("%s, and the interval of %" G_GSIZE_FORMAT " pairs holds 1 and reaches beyond %.3g %%: %s",

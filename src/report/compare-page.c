@@ -175,8 +175,9 @@ static void append_ground(GString *out, const IfmComparison *comparison, const I
 {
     g_autoptr(GString) text = g_string_new(NULL);
     g_autofree char *time = ifm_format_duration((double)comparison->elapsed_ns);
-    g_string_append_printf(text, "%" G_GSIZE_FORMAT " pairs of processes, %u rounds, %s", comparison->n_pairs,
-                           comparison->rounds->len, time);
+    g_string_append_printf(text, "%" G_GSIZE_FORMAT " pair%s of processes, %u round%s, %s", comparison->n_pairs,
+                           comparison->n_pairs == 1 ? "" : "s", comparison->rounds->len,
+                           comparison->rounds->len == 1 ? "" : "s", time);
     if (isfinite(comparison->between) && comparison->between > 0)
         g_string_append_printf(text, "; the log ratio scatters by %.2g %% from pair to pair", 100 * comparison->between);
     if (isfinite(comparison->within) && comparison->within > 0)

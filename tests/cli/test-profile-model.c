@@ -335,6 +335,33 @@ static void test_untouched(Bench *bench, gconstpointer data)
     g_assert_cmpstr(before, ==, after);
 }
 
+/* Each node's count fits 63 bits; all together do not. */
+static void test_too_many(Bench *bench, gconstpointer data)
+{
+    g_auto(Ended) ended = { 0 };
+    run_line(bench, "profile -q vgg16,batch=65536,size=16384 -p flops", &ended);
+    assert_complaint(&ended, 3, "more than 63 bits can hold");
+    g_assert_cmpstr(ended.out, ==, "");
+}
+
+/* A folder is no model: it does not stand before the zoo's. */
+static void test_folder_of_that_name(Bench *bench, gconstpointer data)
+{
+    g_auto(Ended) ended = { 0 };
+    g_autofree char *folder = g_build_filename(bench->folder, "alexnet", NULL);
+    g_assert_cmpint(g_mkdir(folder, 0777), ==, 0);
+    run_line(bench, "profile alexnet -p flops", &ended);
+    assert_status(&ended, 0);
+    g_assert_cmpstr(ended.err, ==, "");
+}
+
+static void test_fixed_count_and_budget(Bench *bench, gconstpointer data)
+{
+    g_auto(Ended) ended = { 0 };
+    run_line(bench, "profile matmul -d simulated:ideal/GPU --runs 100 --time-budget 1s", &ended);
+    assert_complaint(&ended, 2, "--runs and --time-budget");
+}
+
 /* --- estimates ------------------------------------------------------------------------------------------------------- */
 
 static void test_estimate(Bench *bench, gconstpointer data)
@@ -355,6 +382,19 @@ static void test_estimate(Bench *bench, gconstpointer data)
     assert_complaint(&ended, 2, "it goes with --estimate");
     run_line(bench, "profile", &ended);
     assert_complaint(&ended, 2, "needs MODEL");
+    run_line(bench, "profile --estimate linear --num-nodes 0", &ended);
+    assert_complaint(&ended, 2, "--num-nodes");
+    run_line(bench, "profile --estimate linear -d onnxruntime:CPU", &ended);
+    assert_complaint(&ended, 2, "--device: nothing is measured with --estimate");
+    run_line(bench, "profile --estimate linear --runs 5", &ended);
+    assert_complaint(&ended, 2, "--runs: nothing is measured");
+    run_line(bench, "profile --estimate linear -p flops", &ended);
+    assert_complaint(&ended, 2, "--profile: nothing is measured");
+    run_line(bench, "profile --estimate mpnn --num-edges 0", &ended);
+    assert_status(&ended, 0);
+    g_assert_nonnull(strstr(ended.out, "gin"));
+    run_line(bench, "help profile", &ended);
+    g_assert_nonnull(strstr(ended.out, "gin of mpnn itself"));
     run_line(bench, "profile --estimate all", &ended);
     assert_complaint(&ended, 2, "all");
 }
@@ -372,6 +412,9 @@ int main(int argc, char **argv)
     g_test_add("/profile-model/too-large", Bench, NULL, bench_init, test_too_large, bench_clear);
     g_test_add("/profile-model/unknown-operator", Bench, NULL, bench_init, test_unknown_operator, bench_clear);
     g_test_add("/profile-model/untouched", Bench, NULL, bench_init, test_untouched, bench_clear);
+    g_test_add("/profile-model/too-many", Bench, NULL, bench_init, test_too_many, bench_clear);
+    g_test_add("/profile-model/folder", Bench, NULL, bench_init, test_folder_of_that_name, bench_clear);
+    g_test_add("/profile-model/runs-and-budget", Bench, NULL, bench_init, test_fixed_count_and_budget, bench_clear);
     g_test_add("/profile-model/estimate", Bench, NULL, bench_init, test_estimate, bench_clear);
     return g_test_run();
 }
