@@ -326,8 +326,8 @@ static void add_model_memory(GArray *rows, const IfmProfileStory *story)
                "the most alive at once, by the shapes");
     add_memory(rows, "", "activations_placed", "activations, placed", (double)plan.arena_bytes,
                "the same in one arena, placed greedily");
-    add_memory(rows, "", "activations_kept", "activations, all kept", (double)plan.activation_bytes,
-               "none freed, as a backward pass needs");
+    add_memory(rows, "", "activations_kept", "activations, all kept",
+               (double)plan.input_bytes + (double)plan.activation_bytes, "inputs too, none freed, as for a backward pass");
 }
 
 static void add_device_memory(GArray *rows, const IfmProfileDevice *device)
@@ -345,8 +345,9 @@ static void add_device_memory(GArray *rows, const IfmProfileDevice *device)
         { "device.in_use_bytes", "device_in_use", "device memory, in use", "the same of the device's own memory" },
         { "device.peak_bytes", "device_peak", "device memory, peak", "the most it ever held there" },
         { "device.reserved_bytes", "device_reserved", "device memory, reserved", "taken of it for that" },
-        { "process.growth_compile_bytes", "process_compiling", "process, compiling", "how far its process grew at most" },
-        { "process.growth_runs_bytes", "process_running", "process, running", "the same, since before compiling" },
+        { "process.growth_compile_bytes", "process_compiling", "process, compiling",
+          "its process's most, less before compiling" },
+        { "process.growth_runs_bytes", "process_running", "process, running", "the most while it ran, less the same" },
     };
     for (gsize i = 0; i < G_N_ELEMENTS(figures); i++)
         add_memory(rows, of, figures[i].key, figures[i].name, ifm_member_number(memory, figures[i].path),
