@@ -104,6 +104,18 @@ static void test_stored(Bench *bench, gconstpointer data)
     g_assert_cmpuint(n_of_a, ==, 1);
 }
 
+static void test_different_models(Bench *bench, gconstpointer data)
+{
+    static const char remark[] = "A and B are different models";
+    g_auto(Ended) ended = { 0 };
+    run_line(bench, "compare matmul small-cnn -d simulated:ideal/GPU --most-pairs 5 --rounds 2", &ended);
+    assert_status(&ended, 0);
+    g_assert_nonnull(strstr(ended.err, remark));
+    run_line(bench, "compare matmul matmul -d simulated:ideal/GPU --most-pairs 5 --rounds 2", &ended);
+    assert_status(&ended, 0);
+    g_assert_null(strstr(ended.err, remark));
+}
+
 static void test_page(Bench *bench, gconstpointer data)
 {
     g_auto(Ended) ended = { 0 };
@@ -166,6 +178,7 @@ static void test_wrong(Bench *bench, gconstpointer data)
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
+    g_test_add("/compare-verb/different-models", Bench, NULL, bench_init, test_different_models, bench_clear);
     g_test_add("/compare-verb/verdicts", Bench, NULL, set_up, test_verdicts, bench_clear);
     g_test_add("/compare-verb/sides", Bench, NULL, set_up, test_sides, bench_clear);
     g_test_add("/compare-verb/stored", Bench, NULL, set_up, test_stored, bench_clear);

@@ -344,6 +344,18 @@ static void test_too_many(Bench *bench, gconstpointer data)
     g_assert_cmpstr(ended.out, ==, "");
 }
 
+/* Of a product of 64 x 64 by weights, the input and the output are alive at once, and all there is to keep. */
+static void test_kept_counts_inputs(Bench *bench, gconstpointer data)
+{
+    g_auto(Ended) ended = { 0 };
+    run_line(bench, "profile -q matmul,m=64,k=64,n=64 -p memory -d simulated:ideal/GPU --runs 2 --json -", &ended);
+    assert_status(&ended, 0);
+    json_auto_t *json = parse_output(&ended);
+    const json_t *planned = json_object_get(json_object_get(json, "memory"), "planned");
+    g_assert_cmpint(json_integer_value(json_object_get(planned, "activations_least_bytes")), ==, 2 * 64 * 64 * 4);
+    g_assert_cmpint(json_integer_value(json_object_get(planned, "activations_kept_bytes")), ==, 2 * 64 * 64 * 4);
+}
+
 /* A folder is no model: it does not stand before the zoo's. */
 static void test_folder_of_that_name(Bench *bench, gconstpointer data)
 {
@@ -413,6 +425,7 @@ int main(int argc, char **argv)
     g_test_add("/profile-model/unknown-operator", Bench, NULL, bench_init, test_unknown_operator, bench_clear);
     g_test_add("/profile-model/untouched", Bench, NULL, bench_init, test_untouched, bench_clear);
     g_test_add("/profile-model/too-many", Bench, NULL, bench_init, test_too_many, bench_clear);
+    g_test_add("/profile-model/kept", Bench, NULL, bench_init, test_kept_counts_inputs, bench_clear);
     g_test_add("/profile-model/folder", Bench, NULL, bench_init, test_folder_of_that_name, bench_clear);
     g_test_add("/profile-model/runs-and-budget", Bench, NULL, bench_init, test_fixed_count_and_budget, bench_clear);
     g_test_add("/profile-model/estimate", Bench, NULL, bench_init, test_estimate, bench_clear);
