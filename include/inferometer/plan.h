@@ -118,16 +118,21 @@ void ifm_costs_sizes(const IfmCosts *costs, IfmPlanSize *least, IfmPlanSize *mos
 /** ifm_costs_why_not: Returns: why stages @first to @last cannot run on a device; NULL where they can. Borrowed. */
 const char *ifm_costs_why_not(const IfmCosts *costs, int device, int first, int last);
 
+/** ifm_costs_why_sparse: (transfer full) why nothing that was measured of a device tells of a size: one size alone, or all
+ * of one number of nodes which is another; NULL where it does. */
+char *ifm_costs_why_sparse(const IfmCosts *costs, int device, double nodes, double edges);
+
 /** IfmCostOrigin: how a latency came about; the worst of what it is made of. */
 typedef enum
 {
     IFM_COST_MEASURED,
-    IFM_COST_INTERPOLATED,
+    IFM_COST_INTERPOLATED, /* between measured sizes: neighbours on both axes, or the trend with points all around */
     IFM_COST_SUMMED,       /* of stages measured one by one: fusing may save some */
-    IFM_COST_EXTRAPOLATED, /* beyond what was measured: a guess */
+    IFM_COST_EXTRAPOLATED, /* from measured sizes that do not surround it: a guess */
 } IfmCostOrigin;
 
-/** IfmCostLatency: @spread_ratio: as of IfmCostPoint. @busy_known: the slow-down was measured. */
+/** IfmCostLatency: @spread_ratio: as of IfmCostPoint; NaN also where no measured size tells how far interpolation is off.
+ * @busy_known: the slow-down was measured. */
 typedef struct
 {
     double latency_ns, spread_ratio;
@@ -135,7 +140,8 @@ typedef struct
     gboolean busy_known;
 } IfmCostLatency;
 /** ifm_costs_latency: @busy: mask of the other busy devices. IFM_ERROR_INVALID for a size not above 0;
- * IFM_ERROR_UNSUPPORTED with ifm_costs_why_not(), or where a static device has no size so large. */
+ * or where the table is too sparse: ifm_costs_why_sparse(); IFM_ERROR_UNSUPPORTED with ifm_costs_why_not(), or where a
+ * static device has no size so large. */
 gboolean ifm_costs_latency(const IfmCosts *costs, int device, int first, int last, double nodes, double edges, guint32 busy,
                            IfmCostLatency *latency, GError **error);
 
@@ -205,6 +211,7 @@ typedef struct
     gboolean optimal;              /* under this cost model; else: */
     double lower_bound, gap_ratio; /* of the objective (ns or J); gap = value / bound - 1 */
     gint64 n_ranges, n_subsets;    /* contiguous ranges; sets of devices */
+    gint64 n_ranges_known;         /* ranges that some device can run, made of what was measured */
     double n_structures;           /* plans but for their ratios: the space, counted exactly while below 2^53 */
     gint64 n_visited, n_pruned;    /* nodes of the search */
 } IfmPlanAnswer;

@@ -172,7 +172,7 @@ double costs_piece_ns(const IfmCosts *costs, int device, const CostRange *range,
         const IfmCostPoint *point = point_at(range->alone, nodes, edges);
         return point != NULL ? point->latency_ns : (double)NAN;
     }
-    return costs_entry_at(range->alone, nodes, edges, NULL);
+    return costs_entry_tells(range->alone, nodes, edges) ? costs_entry_at(range->alone, nodes, edges, NULL) : (double)NAN;
 }
 
 double costs_pad_ns(const IfmCosts *costs, int first, const IfmPlanSize *size, double nodes, double edges)
@@ -182,25 +182,29 @@ double costs_pad_ns(const IfmCosts *costs, int first, const IfmPlanSize *size, d
     return costs->pad_ns_per_byte * costs_cut_bytes(costs, first - 1, (double)size->nodes, (double)size->edges);
 }
 
-/* How far off a measured range may be: its points' own spread, and the interpolation's error where it is none of them. */
+/* How far off a measured range may be: its points' own spread, and the interpolation's error where it is none of them. An
+ * error that nobody knows is not none. Where too few points are between others to tell of those, all left-out ones count.
+ */
 static double piece_spread(const CostEntry *entry, double nodes, double edges, IfmGridOrigin origin)
 {
     const double place[] = { nodes, edges / nodes };
-    double spread = NAN, miss = origin == IFM_GRID_EXACT          ? 0
-                                : origin == IFM_GRID_INTERPOLATED ? entry->miss_in
-                                                                  : entry->miss_beyond;
+    double spread = NAN,
+           miss = origin == IFM_GRID_INTERPOLATED && !isnan(entry->miss_in) ? entry->miss_in : entry->miss_beyond;
     if (entry->spread != NULL && !ifm_grid_at(entry->spread, place, IFM_GRID_CLAMP, &spread, NULL, NULL))
         spread = NAN;
     if (origin == IFM_GRID_EXACT)
         return spread;
-    return isnan(spread) ? miss : isnan(miss) ? spread : hypot(spread, miss);
+    return isnan(spread) ? miss : hypot(spread, miss);
 }
 
-static IfmCostOrigin origin_of(IfmGridOrigin origin)
+/* Scattered sizes have no neighbours on every axis, so that the lookup would go on outside of them; the trend, which goes
+ * through all of them, lies between those around it. */
+static IfmCostOrigin origin_of(const CostEntry *entry, double nodes, double edges, IfmGridOrigin origin)
 {
-    return origin == IFM_GRID_EXACT          ? IFM_COST_MEASURED
-           : origin == IFM_GRID_INTERPOLATED ? IFM_COST_INTERPOLATED
-                                             : IFM_COST_EXTRAPOLATED;
+    return origin == IFM_GRID_EXACT                                             ? IFM_COST_MEASURED
+           : origin == IFM_GRID_INTERPOLATED                                    ? IFM_COST_INTERPOLATED
+           : entry->trend != NULL && costs_entry_surrounds(entry, nodes, edges) ? IFM_COST_INTERPOLATED
+                                                                                : IFM_COST_EXTRAPOLATED;
 }
 
 /* At a size that stands: every piece, summed. FALSE where a static device has no model of that size. */
@@ -224,7 +228,7 @@ static gboolean sum_pieces(const IfmCosts *costs, int device, int first, int las
         latency->latency_ns += ns;
         double half = ns * piece_spread(range->alone, nodes, edges, origin);
         squares += half * half;
-        latency->origin = MAX(latency->origin, origin_of(origin));
+        latency->origin = MAX(latency->origin, origin_of(range->alone, nodes, edges, origin));
         if (range->last - range->first < last - first)
             latency->origin = MAX(latency->origin, IFM_COST_SUMMED);
     }
@@ -324,7 +328,11 @@ gboolean ifm_costs_latency(const IfmCosts *costs, int device, int first, int las
         return static_latency(costs, device, first, last, nodes, edges, busy & ~(1u << device), latency, error);
     if (sum_pieces(costs, device, first, last, nodes, edges, busy & ~(1u << device), latency))
         return TRUE;
-    g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s: %g nodes, %g edges: beyond any latency",
-                costs->devices[device]->is.alias, nodes, edges);
+    g_autofree char *sparse = costs_why_sparse(costs, device, first, last, nodes, edges);
+    if (sparse != NULL)
+        g_set_error_literal(error, IFM_ERROR, IFM_ERROR_INVALID, sparse);
+    else
+        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s: %g nodes, %g edges: beyond any latency",
+                    costs->devices[device]->is.alias, nodes, edges);
     return FALSE;
 }

@@ -70,6 +70,12 @@ int costs_streams_of(const char *device);
 double costs_entry_at(const CostEntry *entry, double nodes, double edges, IfmGridOrigin *origin);
 /* Bytes that cross after a stage (0: that enter). */
 double costs_cut_bytes(const IfmCosts *costs, int stage, double nodes, double edges);
+/* Whether an entry has points around a size, on whatever side; and whether it tells anything of a size: one point tells of
+ * itself alone, points of one number of nodes of that number alone (costs-hull.c). */
+gboolean costs_entry_surrounds(const CostEntry *entry, double nodes, double edges);
+gboolean costs_entry_tells(const CostEntry *entry, double nodes, double edges);
+/* (transfer full) Why a dynamic device's latency of a range cannot be told at a size; NULL where it can. */
+char *costs_why_sparse(const IfmCosts *costs, int device, int first, int last, double nodes, double edges);
 void costs_free_crossings(IfmCosts *costs);
 CostRange *costs_range(const IfmCosts *costs, int device, int first, int last);
 
@@ -82,7 +88,7 @@ void costs_pieces(const IfmCosts *costs, int device, int first, int *piece);
 /* The slow-down of a measured range by a set of devices. @known: cleared where a part of it was not measured. */
 double costs_slow_down(const IfmCosts *costs, int device, const CostRange *range, guint32 busy, double nodes, double edges,
                        gboolean *known);
-/* A measured range at a size. A static device's must be one of its points: NaN where it is not. */
+/* A measured range at a size. NaN where nothing tells: a static device's must be one of its points. */
 double costs_piece_ns(const IfmCosts *costs, int device, const CostRange *range, double nodes, double edges);
 /* That of the very range and mask, else the newest of the range, else the newest of the device. NULL where no run showed
  * anything of it. @busy: without the device itself */
@@ -189,6 +195,7 @@ typedef struct
 gboolean space_init(PlanSpace *space, const IfmCosts *costs, const IfmPlanQuestion *question, GError **error);
 void space_clear(PlanSpace *space);
 double space_n_structures(const PlanSpace *space);
+gint64 space_n_ranges(const PlanSpace *space); /* that some device can run */
 /* Calls @each with every choice of the grid for so many devices: shares that add up to 1. */
 typedef void (*SpaceShares)(const double *shares, gpointer user);
 void space_each_share(const double *grid, gsize n_grid, int n_devices, SpaceShares each, gpointer user);

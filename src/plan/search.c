@@ -644,6 +644,22 @@ static void search_clear(Search *search)
     g_free(search->states);
 }
 
+static void tell_nothing_found(const PlanSpace *space, GError **error)
+{
+    const IfmPlanQuestion *question = space->question;
+    g_autofree char *sparse = NULL;
+    for (int d = 0; d < space->costs->n_devices && sparse == NULL; d++)
+        if ((space->devices & 1u << d) != 0)
+            sparse = ifm_costs_why_sparse(space->costs, d, question->nodes, question->edges);
+    if (sparse != NULL)
+        g_set_error_literal(error, IFM_ERROR, IFM_ERROR_INVALID, sparse);
+    else
+        g_set_error(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED,
+                    "plan: every stage has a device, but no plan of at most %d blocks, each device in one, covers stages "
+                    "1 to %d at %.0f nodes, %.0f edges",
+                    space->most_blocks, space->costs->n_stages, question->nodes, question->edges);
+}
+
 gboolean ifm_plan_search(const IfmCosts *costs, const IfmPlanQuestion *question, IfmPlanAnswer *answer, GError **error)
 {
     g_autofree PlanSpace *space = g_new(PlanSpace, 1);
@@ -653,6 +669,7 @@ gboolean ifm_plan_search(const IfmCosts *costs, const IfmPlanQuestion *question,
         return FALSE;
     answer->n_ranges = (gint64)costs->n_stages * (costs->n_stages + 1) / 2;
     answer->n_subsets = ((gint64)1 << __builtin_popcount(space->devices)) - 1;
+    answer->n_ranges_known = space_n_ranges(space);
     answer->n_structures = space_n_structures(space);
     find_single(space, answer);
     search_init(search, space, answer);
@@ -665,11 +682,7 @@ gboolean ifm_plan_search(const IfmCosts *costs, const IfmPlanQuestion *question,
             plan_cost_on(costs, space->curves, answer->best, question->nodes, question->edges, &answer->best_cost, error);
     }
     else
-        g_set_error(
-            error, IFM_ERROR, IFM_ERROR_UNSUPPORTED,
-            "plan: every stage has a device, but no plan of at most %d blocks, each device in one, covers stages 1 to "
-            "%d at %.0f nodes, %.0f edges",
-            space->most_blocks, costs->n_stages, question->nodes, question->edges);
+        tell_nothing_found(space, error);
     if (found)
     {
         decide(answer, question->objective);

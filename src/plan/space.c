@@ -158,6 +158,19 @@ double space_n_structures(const PlanSpace *space)
     return counts[space->most_blocks * layer];
 }
 
+gint64 space_n_ranges(const PlanSpace *space)
+{
+    gint64 n = 0;
+    for (int first = 1; first <= space->costs->n_stages; first++)
+    {
+        guint64 runs = 0;
+        for (int d = 0; d < space->costs->n_devices; d++)
+            runs |= space->runs[1u << d][first - 1];
+        n += __builtin_popcountll(runs);
+    }
+    return n;
+}
+
 /* --- shares of a grid ---------------------------------------------------------------------------------------------------
  */
 

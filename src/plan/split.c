@@ -233,8 +233,18 @@ static const double *piece_values(CurveTable *table, int device, guint32 busy, c
     return *slot;
 }
 
+/* Where the measured sizes tell nothing of some share there is no curve: the whole alone, where they tell of that. */
 static void dynamic_curve(CurveTable *table, const double *values, PlanCurve *curve)
 {
+    gboolean known = TRUE;
+    for (int k = 0; k < N_LADDER; k++)
+        known = known && !isnan(values[k]);
+    if (!known)
+    {
+        double whole_ns = values[N_LADDER - 1];
+        *curve = (PlanCurve){ 0, ladder, NULL, isnan(whole_ns) ? (double)INFINITY : whole_ns };
+        return;
+    }
     double *ns = own(table, g_memdup2(values, N_LADDER * sizeof *values));
     for (int k = 1; k < N_LADDER; k++)
         ns[k] = fmax(ns[k], ns[k - 1]);

@@ -232,11 +232,15 @@ static void append_certificate(GString *out, const IfmPlanStory *story, const If
 {
     const IfmPlanAnswer *answer = story->answer;
     g_autoptr(GString) text = g_string_new(NULL);
-    g_string_append_printf(text,
-                           "searched  %" G_GINT64_FORMAT " ranges of stages, %" G_GINT64_FORMAT
-                           " sets of devices, %.15g structures: %" G_GINT64_FORMAT " looked at, %" G_GINT64_FORMAT
-                           " branches cut off; ",
-                           answer->n_ranges, answer->n_subsets, answer->n_structures, answer->n_visited, answer->n_pruned);
+    g_autofree char *known =
+        answer->n_ranges_known < answer->n_ranges
+            ? g_strdup_printf(", of which what was measured makes up %" G_GINT64_FORMAT, answer->n_ranges_known)
+            : g_strdup("");
+    g_string_append_printf(
+        text,
+        "searched  %" G_GINT64_FORMAT " ranges of stages%s, %" G_GINT64_FORMAT
+        " sets of devices, %.15g structures: %" G_GINT64_FORMAT " looked at, %" G_GINT64_FORMAT " branches cut off; ",
+        answer->n_ranges, known, answer->n_subsets, answer->n_structures, answer->n_visited, answer->n_pruned);
     g_autofree char *bound = value_text(answer->lower_bound, story->objective), *gap = ifm_format_ratio(answer->gap_ratio);
     if (answer->optimal)
         g_string_append(text, "optimal under this cost model");
@@ -253,7 +257,7 @@ static void append_trust(GString *out, const IfmPlanStory *story, const IfmScree
         "latencies measured at this very size",
         "latencies interpolated between measured sizes",
         "sums of stages measured one by one, which may take less when they are fused",
-        "latencies extrapolated beyond the measured sizes: a guess",
+        "latencies extrapolated from the measured sizes, which do not surround those of its shares: a guess",
     };
     gsize n_devices = 0;
     for (guint i = 0; i < story->answer->plan->blocks->len; i++)
@@ -365,6 +369,17 @@ static void append_forbidden(GString *out, const IfmCosts *costs, const IfmScree
     }
 }
 
+/* Devices of which nothing tells at this size, and which no plan has therefore. */
+static void append_sparse(GString *out, const IfmPlanStory *story, const IfmScreen *screen)
+{
+    for (gsize d = 0; story->costs != NULL && d < ifm_costs_n_devices(story->costs); d++)
+    {
+        g_autofree char *why = ifm_costs_why_sparse(story->costs, (int)d, (double)story->nodes, (double)story->edges);
+        if (why != NULL)
+            ifm_page_told(out, "left out", IFM_TONE_WARN, why, screen);
+    }
+}
+
 /* --- pages ------------------------------------------------------------------------------------------------------------ */
 
 char *ifm_plan_answer_to_screen(const IfmPlanStory *story, const IfmScreen *screen)
@@ -385,6 +400,7 @@ char *ifm_plan_answer_to_screen(const IfmPlanStory *story, const IfmScreen *scre
     append_trust(out, story, screen);
     append_certificate(out, story, screen);
     append_forbidden(out, story->costs, screen);
+    append_sparse(out, story, screen);
     append_verdict(out, story, screen);
     return g_string_free(out, FALSE);
 }
@@ -425,6 +441,7 @@ static json_t *certificate_to_json(const IfmPlanAnswer *answer)
                              answer->within_uncertainty, "spread_unknown", answer->spread_unknown, "n_ranges",
                              (json_int_t)answer->n_ranges, "n_subsets", (json_int_t)answer->n_subsets, "n_visited",
                              (json_int_t)answer->n_visited, "n_pruned", (json_int_t)answer->n_pruned);
+    json_object_set_new(json, "n_ranges_known", json_integer((json_int_t)answer->n_ranges_known));
     json_object_set_new(json, "n_structures", ifm_json_real(answer->n_structures));
     json_object_set_new(json, "lower_bound", ifm_json_real(answer->lower_bound));
     json_object_set_new(json, "gap_ratio", ifm_json_real(answer->gap_ratio));

@@ -162,7 +162,9 @@ static char *block_title(const IfmRunStory *story, const IfmStageUse *use)
     g_autofree char *name = is_replanned(story)   ? devices_that_ran(story, use->block)
                             : story->plan != NULL ? ifm_plan_block_name(story->plan, use->block)
                                                   : g_strdup("");
-    return g_strdup_printf("block %d %s%s%d-%d", use->block, name, *name != '\0' ? " " : "", use->first, use->last);
+    g_autofree char *stages =
+        use->first == use->last ? g_strdup_printf("%d", use->first) : g_strdup_printf("%d-%d", use->first, use->last);
+    return g_strdup_printf("block %d %s%s%s", use->block, name, *name != '\0' ? " " : "", stages);
 }
 
 /* What a block has none of is not told. */
@@ -438,6 +440,39 @@ static void append_analysis_warnings(GString *out, const IfmRunStory *story, con
             ifm_page_told(out, "warning", IFM_TONE_WARN, json_string_value(json_array_get(warnings, i)), screen);
 }
 
+/* Whether the makespan lies in the prediction's own interval, and which that is. */
+static void append_own_interval(GString *text, const IfmRunStory *story, const IfmRunFigure *makespan)
+{
+    double spread = ifm_member_number(prediction_of(story), "makespan_spread_ratio");
+    double lower_ns = makespan->predicted * (1 - spread), upper_ns = makespan->predicted * (1 + spread);
+    if (!isfinite(spread))
+    {
+        g_string_append(text, ", whose own interval is not known");
+        return;
+    }
+    g_autofree char *lower = ifm_format_duration(fmax(0, lower_ns)), *upper = ifm_format_duration(upper_ns);
+    gboolean within = makespan->measured >= lower_ns && makespan->measured <= upper_ns;
+    g_string_append_printf(text, ", %s the predicted %s to %s", within ? "within" : "outside", lower, upper);
+}
+
+/* What each device makes alone is measured with the bound: a plan that is slower than one of them is not worth running. */
+static gboolean append_faster_alone(GString *text, const IfmRunStory *story, const IfmRunFigure *throughput)
+{
+    const char *alias, *best = NULL;
+    double most = throughput->measured;
+    json_t *rate;
+    json_object_foreach((json_t *)json_object_get(plan_member(story, "bound"), "solo"), alias, rate)
+    {
+        if (!(json_number_value(rate) > most))
+            continue;
+        most = json_number_value(rate);
+        best = alias;
+    }
+    if (best != NULL)
+        g_string_append_printf(text, "; %s alone made %.4g/s: faster than this plan", best, most);
+    return best != NULL;
+}
+
 /* In one line what it came to. */
 static void append_verdict(GString *out, const IfmRunStory *story, const GPtrArray *figures, const IfmScreen *screen)
 {
@@ -448,7 +483,10 @@ static void append_verdict(GString *out, const IfmRunStory *story, const GPtrArr
     double off = difference_of(makespan), attained = ifm_member_number(plan_member(story, "bound"), "attained");
     g_autofree char *by = ifm_format_ratio(fabs(off));
     if (isfinite(off))
+    {
         g_string_append_printf(text, "the makespan was %s %s than predicted", by, off < 0 ? "shorter" : "longer");
+        append_own_interval(text, story, makespan);
+    }
     else
         g_string_append(text,
                         is_replanned(story) ? "what was predicted is of another plan than ran" : "nothing was predicted");
@@ -457,7 +495,10 @@ static void append_verdict(GString *out, const IfmRunStory *story, const GPtrArr
         g_autofree char *share = ifm_format_ratio(attained);
         g_string_append_printf(text, "; %s of the bound", share);
     }
+    gboolean beaten = append_faster_alone(text, story, figures->pdata[1]);
     g_string_append_printf(text, "; outputs %s", outputs);
+    if (tone != IFM_TONE_BAD && beaten)
+        tone = IFM_TONE_WARN;
     if (tone != IFM_TONE_BAD && isfinite(off) && fabs(off) > 0.05)
         tone = IFM_TONE_WARN;
     ifm_page_told(out, "verdict", tone, text->str, screen);

@@ -182,6 +182,27 @@ static void test_files(Bench *bench, gconstpointer data)
     g_assert_nonnull(strstr(ended.out, "makespan"));
 }
 
+/* What one size tells is of that size; of another one nothing is made up. */
+static void test_sparse(Bench *bench, gconstpointer data)
+{
+    g_auto(Ended) ended = { 0 };
+    write_text(bench, "one.yaml",
+               SMALL_HEAD "sizes: [{nodes: 10, edges: [20]}]\ndevices: {CPU: {device: simulated:lab/LINKED}}\n" SMALL_REST);
+    run_line(bench, "study run ./one.yaml -q -o one", &ended);
+    assert_status(&ended, 0);
+    run_line(bench, "plan ./one", &ended);
+    assert_status(&ended, 0);
+    run_line(bench, "plan ./one --size 5000,10000", &ended);
+    assert_complaint(&ended, 3,
+                     "table too sparse: CPU: stage 1: one size measured (10 nodes, 20 edges), which tells nothing");
+    run_line(bench, "run ./one --size 5000,10000 -q", &ended);
+    assert_complaint(&ended, 3, "table too sparse: CPU: stage 1: one size measured");
+    write_text(bench, "bare.json", "[[[\"CPU\"],[1,2,3,4,5,6,7],[1]]]");
+    run_line(bench, "run ./one --plan bare.json --size 5000,10000 -q", &ended);
+    assert_complaint(&ended, 3, "inferometer: bare.json: block 1: table too sparse: CPU: stage 7: one size measured");
+    g_assert_cmpstr(ended.out, ==, "");
+}
+
 static void test_bad(Bench *bench, gconstpointer data)
 {
     static const struct
@@ -236,6 +257,7 @@ int main(int argc, char **argv)
     g_test_add("/plan/devices", Bench, NULL, set_up, test_devices, bench_clear);
     g_test_add("/plan/compare", Bench, NULL, set_up, test_compare, bench_clear);
     g_test_add("/plan/files", Bench, NULL, set_up, test_files, bench_clear);
+    g_test_add("/plan/sparse", Bench, NULL, bench_init, test_sparse, bench_clear);
     g_test_add("/plan/bad", Bench, NULL, set_up, test_bad, bench_clear);
     return g_test_run();
 }

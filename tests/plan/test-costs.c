@@ -54,6 +54,7 @@ static void test_ranges(void)
     g_assert_cmpint(at(costs, cpu, 2, 2, 2500.5, 0).origin, ==, IFM_COST_INTERPOLATED);
     CLOSE(at(costs, cpu, 2, 2, 100, 0).latency_ns, 200.0);
     g_assert_cmpint(at(costs, cpu, 2, 2, 100, 0).origin, ==, IFM_COST_EXTRAPOLATED);
+    g_assert_true(isnan(at(costs, cpu, 2, 2, 100, 0).spread_ratio));
     CLOSE(at(costs, cpu, 1, 4, 1000, 0).latency_ns, 10000.0);
     g_assert_cmpint(at(costs, cpu, 1, 4, 1000, 0).origin, ==, IFM_COST_SUMMED);
     /* four independent half-widths of 1 % of 1, 2, 3 and 4 */
@@ -64,6 +65,83 @@ static void test_ranges(void)
     g_assert_cmpint(at(costs, cpu, 2, 3, 1000, 0).origin, ==, IFM_COST_MEASURED);
     set_linear(costs, cpu, 1, 4, 0, 8);
     CLOSE(at(costs, cpu, 1, 4, 1000, 0).latency_ns, 8000.0);
+}
+
+/* One size tells of itself alone, sizes of one number of nodes of that number; a plan takes the device where they tell, and
+ * the other one where they do not. */
+static void test_one_size(void)
+{
+    const IfmCostPoint one[] = { { 1000, 2000, 1e6, 0.01 } };
+    const IfmCostPoint level[] = { { 1000, 2000, 1e6, 0.01 }, { 1000, 4000, 2e6, 0.01 } };
+    g_autoptr(IfmCosts) costs = ifm_costs_new("chain", 1);
+    g_autoptr(GError) error = NULL;
+    g_auto(IfmPlanAnswer) answer = { 0 };
+    IfmCostLatency latency;
+    int a = add_device(costs, "A", NULL, 0);
+    g_assert_true(ifm_costs_set_points(costs, a, 1, 1, one, 1, &error));
+    CLOSE(at(costs, a, 1, 1, 1000, 0).latency_ns, 1e6);
+    g_assert_null(ifm_costs_why_sparse(costs, a, 1000, 2000));
+    g_assert_false(ifm_costs_latency(costs, a, 1, 1, 2000, 4000, 0, &latency, &error));
+    g_assert_error(error, IFM_ERROR, IFM_ERROR_INVALID);
+    g_assert_cmpstr(error->message, ==,
+                    "table too sparse: A: stage 1: one size measured (1000 nodes, 2000 edges), which tells nothing of 2000 "
+                    "nodes, 4000 edges; measure a size with other nodes");
+    g_clear_error(&error);
+    IfmPlanQuestion question = { .objective = IFM_OBJECTIVE_THROUGHPUT, .nodes = 50000, .edges = 100000 };
+    g_assert_false(ifm_plan_search(costs, &question, &answer, &error));
+    g_assert_error(error, IFM_ERROR, IFM_ERROR_INVALID);
+    g_assert_nonnull(strstr(error->message, "table too sparse: A: stage 1: one size measured"));
+    g_clear_error(&error);
+    int b = add_device(costs, "B", NULL, 0);
+    set_linear(costs, b, 1, 1, 0, 1500);
+    question.nodes = 1000, question.edges = 2000; /* A's shares are unknown, the whole of it is not */
+    g_assert_true(ifm_plan_search(costs, &question, &answer, &error));
+    CLOSE(answer.best_cost.cycle_ns, 1e6);
+    ifm_plan_answer_clear(&answer);
+    question.nodes = 2000, question.edges = 4000;
+    g_assert_true(ifm_plan_search(costs, &question, &answer, &error));
+    CLOSE(answer.best_cost.cycle_ns, 3e6);
+    g_assert_true(ifm_costs_set_points(costs, a, 1, 1, level, 2, &error));
+    g_assert_false(ifm_costs_latency(costs, a, 1, 1, 2000, 4000, 0, &latency, &error));
+    g_assert_nonnull(strstr(error->message, "all sizes measured have 1000 nodes, which tells nothing of 2000 nodes"));
+    g_assert_true(ifm_costs_latency(costs, a, 1, 1, 1000, 3000, 0, &latency, NULL));
+    g_assert_cmpint(latency.origin, ==, IFM_COST_INTERPOLATED);
+    g_assert_true(isnan(latency.spread_ratio)); /* two points do not tell how far off the line between them is */
+}
+
+/* Each number of nodes with edges of its own, 5 ns a node and 3 an edge: the sizes surround shares of the larger ones. */
+static void test_scattered(void)
+{
+    static const gint64 sizes[][2] = { { 1200, 12000 }, { 2000, 4000 },  { 3000, 30000 },
+                                       { 4000, 20000 }, { 5000, 10000 }, { 10000, 50000 } };
+    static const struct
+    {
+        double nodes, edges;
+        IfmCostOrigin origin;
+    } known[] = {
+        { 2450, 4900, IFM_COST_INTERPOLATED },    /* between 2000 and 5000 nodes, at their edges a node: on the hull */
+        { 1500, 15000, IFM_COST_INTERPOLATED },   /* the other side */
+        { 4900, 24500, IFM_COST_INTERPOLATED },   /* well within */
+        { 5000, 10000, IFM_COST_MEASURED },       /* a point */
+        { 1900, 3800, IFM_COST_EXTRAPOLATED },    /* below them */
+        { 4900, 9000, IFM_COST_EXTRAPOLATED },    /* fewer edges a node than any */
+        { 20000, 100000, IFM_COST_EXTRAPOLATED }, /* above */
+    };
+    IfmCostPoint points[G_N_ELEMENTS(sizes)];
+    g_autoptr(IfmCosts) costs = ifm_costs_new("chain", 1);
+    g_autoptr(GError) error = NULL;
+    int a = add_device(costs, "A", NULL, 0);
+    for (gsize i = 0; i < G_N_ELEMENTS(sizes); i++)
+        points[i] = (IfmCostPoint){ sizes[i][0], sizes[i][1], 5.0 * (double)sizes[i][0] + 3.0 * (double)sizes[i][1], 0.01 };
+    g_assert_true(ifm_costs_set_points(costs, a, 1, 1, points, G_N_ELEMENTS(points), &error));
+    for (gsize i = 0; i < G_N_ELEMENTS(known); i++)
+    {
+        IfmCostLatency latency;
+        g_assert_true(ifm_costs_latency(costs, a, 1, 1, known[i].nodes, known[i].edges, 0, &latency, &error));
+        CLOSE(latency.latency_ns, 5 * known[i].nodes + 3 * known[i].edges);
+        g_assert_cmpint(latency.origin, ==, known[i].origin);
+        g_assert_cmpfloat(latency.spread_ratio, >=, 0.0099);
+    }
 }
 
 static void test_busy(void)
@@ -254,6 +332,8 @@ int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/costs/ranges", test_ranges);
+    g_test_add_func("/costs/one-size", test_one_size);
+    g_test_add_func("/costs/scattered", test_scattered);
     g_test_add_func("/costs/busy", test_busy);
     g_test_add_func("/costs/static", test_static);
     g_test_add_func("/costs/refusals", test_refusals);

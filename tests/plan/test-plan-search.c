@@ -670,8 +670,11 @@ static IfmCosts *linear_costs(int n_stages, int n_devices, const double *stage_n
         ifm_costs_add_device(costs, &device, NULL);
         for (int s = 1; s <= n_stages; s++)
         {
-            const IfmCostPoint points[] = { { 100, 200, stage_ns[d] / 10, spread }, { 1000, 2000, stage_ns[d], spread } };
-            g_assert_true(ifm_costs_set_points(costs, d, s, s, points, 2, NULL));
+            /* a third point tells how far off the line between the others is: not at all */
+            const IfmCostPoint points[] = { { 100, 200, stage_ns[d] / 10, spread },
+                                            { 200, 400, stage_ns[d] / 5, spread },
+                                            { 1000, 2000, stage_ns[d], spread } };
+            g_assert_true(ifm_costs_set_points(costs, d, s, s, points, 3, NULL));
         }
     }
     return costs;
@@ -731,6 +734,7 @@ static void test_known(void)
     g_assert_false(answer.within_uncertainty);
     g_assert_cmpfloat(answer.single_cost.latency_ns, ==, 2e6);
     g_assert_cmpint(answer.n_ranges, ==, 3);
+    g_assert_cmpint(answer.n_ranges_known, ==, 3);
     g_assert_cmpint(answer.n_subsets, ==, 3);
     g_assert_cmpfloat(answer.n_structures, ==, 3 + 2);
     question.without = 1;
@@ -750,6 +754,27 @@ static void test_counts(void)
     g_assert_cmpint(answer.n_ranges, ==, 28);
     g_assert_cmpint(answer.n_subsets, ==, 7);
     g_assert_cmpfloat(answer.n_structures, ==, 7 + 6 * 12 + 15 * 6);
+}
+
+/* Of the ten ranges of four stages those that measured ones make up: 1-2, 3-4 and 1-4 on the one device; 1, 2, 3, 1-2, 2-3
+ * and 1-3 on the other. */
+static void test_known_ranges(void)
+{
+    static const int known[][3] = { { 0, 1, 2 }, { 0, 3, 4 }, { 1, 1, 1 }, { 1, 2, 2 }, { 1, 3, 3 } };
+    g_autoptr(IfmCosts) costs = ifm_costs_new("sparse", 4);
+    g_auto(IfmPlanAnswer) answer = { 0 };
+    const IfmPlanQuestion question = { .objective = IFM_OBJECTIVE_THROUGHPUT, .nodes = 1000, .edges = 2000 };
+    const IfmCostPoint point = { 1000, 2000, 1e6, 0.01 };
+    for (int d = 0; d < 2; d++)
+    {
+        IfmCostDevice device = { .alias = d == 0 ? "CPU" : "GPU", .splits = TRUE, .active_w = NAN, .idle_w = NAN };
+        ifm_costs_add_device(costs, &device, NULL);
+    }
+    for (gsize i = 0; i < G_N_ELEMENTS(known); i++)
+        g_assert_true(ifm_costs_set_points(costs, known[i][0], known[i][1], known[i][2], &point, 1, NULL));
+    g_assert_true(ifm_plan_search(costs, &question, &answer, NULL));
+    g_assert_cmpint(answer.n_ranges, ==, 10);
+    g_assert_cmpint(answer.n_ranges_known, ==, 8);
 }
 
 /* The gain, 25 % of 2 ms, against intervals of as much and of less. */
@@ -822,6 +847,7 @@ int main(int argc, char **argv)
     g_test_add_func("/plan-search/pareto", test_pareto);
     g_test_add_func("/plan-search/beginnings", test_beginnings);
     g_test_add_func("/plan-search/known", test_known);
+    g_test_add_func("/plan-search/known-ranges", test_known_ranges);
     g_test_add_func("/plan-search/counts", test_counts);
     g_test_add_func("/plan-search/uncertain", test_uncertain);
     g_test_add_func("/plan-search/unknown-spread", test_unknown_spread);

@@ -105,6 +105,7 @@ static void set_up(Fixture *fixture, gconstpointer data)
                                        .optimal = TRUE,
                                        .lower_bound = 12.5 * MS,
                                        .n_ranges = 28,
+                                       .n_ranges_known = 28,
                                        .n_subsets = 7,
                                        .n_structures = 1234,
                                        .n_visited = 99,
@@ -166,7 +167,7 @@ static void test_uncertain(Fixture *fixture, gconstpointer data)
     g_assert_nonnull(strstr(open, "not proved optimal: no plan is below 25.00 ms, which leaves a gap of 20.0 %"));
     answer->cost.origin = IFM_COST_EXTRAPOLATED;
     g_autofree char *guess = ifm_plan_answer_to_screen(&fixture->story, &(IfmScreen){ .width = IFM_SCREEN_UNBOUNDED });
-    g_assert_nonnull(strstr(guess, "extrapolated beyond the measured sizes: a guess"));
+    g_assert_nonnull(strstr(guess, "extrapolated from the measured sizes"));
 }
 
 /* Whether contention was measured is told of plans that have any. */
@@ -321,7 +322,16 @@ static void test_figures(Fixture *fixture, gconstpointer data)
         g_assert_null(strstr(((const IfmRunFigure *)figures->pdata[i])->key, "host"));
     g_autofree char *page = ifm_run_to_screen(&story, 1, &(IfmScreen){ .width = 100, .utf8 = TRUE });
     check_golden("run.txt", page);
-    g_assert_nonnull(strstr(page, "the makespan was 1.79 % longer than predicted; 96.0 % of the bound; outputs equal"));
+    g_assert_nonnull(
+        strstr(page, "the makespan was 1.79 % longer than predicted, within the predicted 1.219 s to 1.296 s"));
+    g_assert_null(strstr(page, "faster than this plan"));
+    /* a device that makes more alone than the plan does, and a prediction that was surer than it should have been */
+    json_t *solo = json_object_get(json_object_get(json_object_get(measurement->surroundings, "plan"), "bound"), "solo");
+    json_object_set_new(solo, "GPU", json_real(90));
+    json_object_set_new(fixture->prediction, "makespan_spread_ratio", json_real(0.01));
+    g_autofree char *beaten = ifm_run_to_screen(&story, 1, &(IfmScreen){ .width = 300 });
+    g_assert_nonnull(strstr(beaten, "outside the predicted 1.245 s to 1.270 s; "));
+    g_assert_nonnull(strstr(beaten, "; GPU alone made 90/s: faster than this plan; outputs equal"));
 }
 
 static void test_several(Fixture *fixture, gconstpointer data)
