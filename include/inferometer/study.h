@@ -150,6 +150,12 @@ gboolean ifm_study_check_store(IfmStudy *study, IfmStore *store, GError **error)
  */
 gboolean ifm_study_measure(IfmStudy *study, IfmStore *store, const IfmStudyOptions *options, IfmStudyProgress *result,
                            GError **error);
+/** IfmStudyLock: the folder of a store, held by who measures there. The kernel lets go of it however a process ends.
+ * ifm_study_lock_new: (transfer full) NULL with IFM_ERROR_UNAVAILABLE naming the process that holds it. */
+typedef struct IfmStudyLock IfmStudyLock;
+IfmStudyLock *ifm_study_lock_new(const char *folder, GError **error);
+void ifm_study_lock_free(IfmStudyLock *lock);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmStudyLock, ifm_study_lock_free)
 /** ifm_study_holder: the process that measures in the folder of a store now; 0 where none does. */
 gint64 ifm_study_holder(const char *folder);
 

@@ -52,6 +52,7 @@ void run_set_clear(RunSet *set)
     g_clear_pointer(&set->folder, g_free);
     if (set->owns_store)
         g_clear_pointer(&set->store, ifm_store_close);
+    g_clear_pointer(&set->lock, ifm_study_lock_free);
     plan_ground_clear(&set->ground);
 }
 
@@ -105,6 +106,13 @@ static int find_named(const Arguments *arguments, const char **plan, const char 
     return CLI_EXIT_OK;
 }
 
+static int hold_folder(RunSet *set)
+{
+    g_autoptr(GError) error = NULL;
+    set->lock = ifm_study_lock_new(set->folder, &error);
+    return set->lock != NULL ? CLI_EXIT_OK : cli_fail(error);
+}
+
 static int open_own_store(RunSet *set, const Arguments *arguments)
 {
     g_autoptr(GError) error = NULL;
@@ -113,10 +121,9 @@ static int open_own_store(RunSet *set, const Arguments *arguments)
     g_autofree char *path = g_build_filename(set->folder, "store.db", NULL);
     set->store = ifm_store_open(path, IFM_STORE_WRITE, &error);
     set->owns_store = TRUE;
-    return set->store != NULL ? CLI_EXIT_OK : cli_fail(error);
+    return set->store != NULL ? hold_folder(set) : cli_fail(error);
 }
 
-/* Two that measure at the same time on the same devices measure each other. */
 static int open_study(RunSet *set, const Arguments *arguments, const char *study)
 {
     int status = plan_ground_init(&set->ground, arguments, study, IFM_STORE_WRITE);
@@ -131,12 +138,7 @@ static int open_study(RunSet *set, const Arguments *arguments, const char *study
     const json_t *seed = json_object_get(graph, "seed");
     set->kind = kind != NULL ? kind : set->kind;
     set->graph_seed = json_is_integer(seed) ? (guint32)json_integer_value(seed) : set->graph_seed;
-    gint64 holder = ifm_study_holder(set->folder);
-    if (holder == 0)
-        return CLI_EXIT_OK;
-    cli_complain("%s: process %" G_GINT64_FORMAT " measures there now; what runs beside it would change both", set->folder,
-                 holder);
-    return cli_status_of(IFM_ERROR_UNAVAILABLE);
+    return hold_folder(set);
 }
 
 /* --- plans ------------------------------------------------------------------------------------------------------------ */
@@ -242,7 +244,9 @@ static IfmPlan *plan_for(RunSet *set, RunJob *job, const IfmPlanSize *size, GErr
 
 /* --- graphs ----------------------------------------------------------------------------------------------------------- */
 
-/* The sizes of a graph's parts, ghosts included, as the run will make them. NULL with an error. */
+/* The sizes of a graph's parts as the run will make them: what a part costs is its own nodes, the destinations, and their
+ * edges; ghosts are sources alone. Costs go by edges a node: a part without any is taken for one that has one. NULL with an
+ * error. */
 static GArray *part_sizes(const IfmPlanGraph *graph, GError **error)
 {
     gsize kind = 0;
@@ -255,8 +259,8 @@ static GArray *part_sizes(const IfmPlanGraph *graph, GError **error)
     GArray *sizes = parts != NULL ? g_array_new(FALSE, FALSE, sizeof(IfmPlanSize)) : NULL;
     for (guint i = 0; parts != NULL && i < parts->len; i++)
     {
-        const IfmGraph *part = ((const IfmSubgraph *)parts->pdata[i])->graph;
-        IfmPlanSize size = { part->n_nodes, part->n_edges };
+        const IfmSubgraph *part = parts->pdata[i];
+        IfmPlanSize size = { part->n_own, MAX(part->graph->n_edges, 1) };
         g_array_append_val(sizes, size);
     }
     return sizes;

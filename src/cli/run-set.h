@@ -32,6 +32,7 @@ typedef struct
     char *folder;
     IfmStore *store; /* the study's, or one of its own */
     gboolean owns_store;
+    IfmStudyLock *lock; /* two that measure at the same time on the same devices measure each other */
     const IfmStagedModel *staged;
     IfmStageSizes sizes; /* features, hidden */
     json_t *given;       /* of the plan's file, or NULL */

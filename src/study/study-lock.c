@@ -16,7 +16,7 @@
 
 #define LOCK_FILE "lock"
 
-struct StudyLock
+struct IfmStudyLock
 {
     char *path;
     int fd; /* -1: the file system has no locks */
@@ -49,13 +49,12 @@ static gboolean tell_holder(int fd, const char *folder, GError **error)
     gint64 holder = read_holder(fd);
     g_autofree char *who = holder > 0 ? g_strdup_printf("process %" G_GINT64_FORMAT, holder) : g_strdup("another process");
     g_set_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE,
-                "%s: is in use by %s, which measures a study there; wait for it, or end it: what it measured is kept",
-                folder, who);
+                "%s: is in use by %s, which measures there; wait for it, or end it: what it measured is kept", folder, who);
     return FALSE;
 }
 
 /* Returns: FALSE with an error. *@again: the file was taken away meanwhile. */
-static gboolean try_lock(StudyLock *lock, const char *folder, gboolean *again, GError **error)
+static gboolean try_lock(IfmStudyLock *lock, const char *folder, gboolean *again, GError **error)
 {
     *again = FALSE;
     lock->fd = open(lock->path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
@@ -85,9 +84,9 @@ static void write_holder(int fd)
         g_debug("the lock does not tell whose it is: %s", g_strerror(errno)); /* it holds all the same */
 }
 
-StudyLock *study_lock_new(const char *folder, GError **error)
+IfmStudyLock *ifm_study_lock_new(const char *folder, GError **error)
 {
-    g_autoptr(StudyLock) lock = g_new0(StudyLock, 1);
+    g_autoptr(IfmStudyLock) lock = g_new0(IfmStudyLock, 1);
     gboolean again = TRUE;
     lock->path = lock_path(folder);
     lock->fd = -1;
@@ -107,7 +106,7 @@ StudyLock *study_lock_new(const char *folder, GError **error)
     return g_steal_pointer(&lock);
 }
 
-void study_lock_free(StudyLock *lock)
+void ifm_study_lock_free(IfmStudyLock *lock)
 {
     if (lock == NULL)
         return;

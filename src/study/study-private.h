@@ -83,13 +83,6 @@ void study_case_model_size(const StudyCase *self, const IfmStudyDevice *device, 
 gboolean study_export_files(IfmStudy *study, const char *folder, const IfmStudyDevice *device, gsize *n_models,
                             GError **error);
 
-/* --- one run at a time (study-lock.c) --- */
-/* study_lock_new: (transfer full) holds a folder; NULL with IFM_ERROR_UNAVAILABLE naming the process that holds it. */
-typedef struct StudyLock StudyLock;
-StudyLock *study_lock_new(const char *folder, GError **error);
-void study_lock_free(StudyLock *lock);
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(StudyLock, study_lock_free)
-
 /* --- the manifest (manifest.c) --- */
 #define STUDY_DOCUMENT "study"
 #define STUDY_FORMAT_VERSION 1

@@ -666,7 +666,7 @@ gboolean ifm_study_measure(IfmStudy *study, IfmStore *store, const IfmStudyOptio
     g_autofree char *folder = g_path_get_dirname(ifm_store_path(store));
     if (result != NULL)
         *result = (IfmStudyProgress){ .cases_per_s = NAN, .left_ns = -1 };
-    g_autoptr(StudyLock) lock = worker != NULL ? study_lock_new(folder, error) : NULL;
+    g_autoptr(IfmStudyLock) lock = worker != NULL ? ifm_study_lock_new(folder, error) : NULL;
     if (lock == NULL)
         return FALSE;
     g_auto(Run) run = { .study = study, .store = store, .options = options };

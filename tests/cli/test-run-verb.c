@@ -1,4 +1,6 @@
 #include <glib/gstdio.h>
+#include <inferometer/study.h>
+#include <stdio.h>
 
 #include "cli/study-harness.h"
 
@@ -231,6 +233,60 @@ static void test_diff(Bench *bench, gconstpointer data)
     run_line(bench, "trace diff plan.json.gz a.json.gz", &ended);
     assert_complaint(&ended, 3,
                      "nothing to compare: \"5 nodes, 6 edges\" is in the first, \"10 nodes, 20 edges\" in the second");
+}
+
+/* One edge in four parts: some have none, and are batches all the same. */
+static void test_parts(Bench *bench, gconstpointer data)
+{
+    g_auto(Ended) ended = { 0 };
+    write_text(bench, "small.yaml", SMALL);
+    run_line(bench, "study run ./small.yaml -q -o small", &ended);
+    assert_status(&ended, 0);
+    run_line(bench, "run ./small -q --use CPU --size 40,1 --parts 4 --batches 8 --repetitions 1 --json -", &ended);
+    assert_status(&ended, 0);
+    json_auto_t *json = parse_output(&ended);
+    const json_t *run = json_array_get(json_object_get(json, "runs"), 0);
+    g_assert_cmpfloat(figure(run, "makespan", "predicted"), >, 0);
+    g_assert_cmpfloat(figure(run, "makespan", "measured"), >, 0);
+}
+
+/* Whoever runs holds the folder: a second run there is told who it is, and does not begin. */
+static void test_held(Bench *bench, gconstpointer data)
+{
+    g_auto(Ended) ended = { 0 };
+    g_autoptr(GError) error = NULL;
+    g_autofree char *out = bench_path(bench, "out"), *small = bench_path(bench, "small");
+    g_autofree char *in_out = g_strdup_printf("out: is in use by process %d, which measures there", (int)getpid());
+    g_autofree char *in_small = g_strdup_printf("small: is in use by process %d, which measures there", (int)getpid());
+    write_text(bench, "plan.json", ONE);
+    write_text(bench, "small.yaml", SMALL);
+    run_line(bench, "study run ./small.yaml -q -o small", &ended);
+    assert_status(&ended, 0);
+    g_assert_cmpint(g_mkdir(out, 0777), ==, 0);
+    {
+        g_autoptr(IfmStudyLock) one = ifm_study_lock_new(out, &error);
+        g_autoptr(IfmStudyLock) other = ifm_study_lock_new(small, &error);
+        g_assert_no_error(error);
+        run_line(bench, "run plan.json -q -o out --batches 5", &ended);
+        assert_complaint(&ended, 4, in_out);
+        run_line(bench, "run ./small -q --size 10,20 --batches 5", &ended);
+        assert_complaint(&ended, 4, in_small);
+    }
+    run_line(bench, "run plan.json -q -o out --batches 5 --repetitions 1", &ended);
+    assert_status(&ended, 0);
+    g_assert_false(is_there(bench, "out/lock")); /* the run lets go of it */
+    /* while one runs, it is the holder: this one hangs until its watchdog ends it */
+    run_shell(
+        bench, "sh",
+        "\"$INFEROMETER\" run plan.json -q -o out -d A=simulated:faulty/HANGS --batches 5 --watchdog 4s 2>/dev/null & "
+        "while kill -0 $! && ! [ -s out/lock ]; do sleep 0.05; done; "
+        "\"$INFEROMETER\" run plan.json -q -o out --batches 5; echo $?; echo $!; wait",
+        &ended);
+    int status = 0, holder = 0;
+    g_assert_cmpint(sscanf(ended.out, "%d %d", &status, &holder), ==, 2);
+    g_assert_cmpint(status, ==, 4);
+    g_autofree char *in_use = g_strdup_printf("out: is in use by process %d, which measures there", holder);
+    g_assert_nonnull(strstr(ended.err, in_use));
 }
 
 /* Bare blocks beside a study: its model, its devices; the folder may be said twice; what is wrong with a plan is its
@@ -577,6 +633,8 @@ int main(int argc, char **argv)
     g_test_add("/run/study", Bench, NULL, bench_init, test_study, bench_clear);
     g_test_add("/run/pilot", Bench, NULL, bench_init, test_pilot, bench_clear);
     g_test_add("/run/diff", Bench, NULL, bench_init, test_diff, bench_clear);
+    g_test_add("/run/parts", Bench, NULL, bench_init, test_parts, bench_clear);
+    g_test_add("/run/held", Bench, NULL, bench_init, test_held, bench_clear);
     g_test_add("/run/table", Bench, NULL, bench_init, test_table, bench_clear);
     g_test_add("/run/bare", Bench, NULL, bench_init, test_bare, bench_clear);
     g_test_add("/run/told-once", Bench, NULL, bench_init, test_told_once, bench_clear);
