@@ -131,7 +131,8 @@ typedef enum
     IFM_COST_EXTRAPOLATED, /* from measured sizes that do not surround it: a guess */
 } IfmCostOrigin;
 
-/** IfmCostLatency: @spread_ratio: as of IfmCostPoint; NaN also where no measured size tells how far interpolation is off.
+/** IfmCostLatency: @spread_ratio: as of IfmCostPoint; NaN also where it is extrapolated and no measured size tells how far
+ * that is off.
  * @busy_known: the slow-down was measured. */
 typedef struct
 {

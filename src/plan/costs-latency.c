@@ -182,8 +182,9 @@ double costs_pad_ns(const IfmCosts *costs, int first, const IfmPlanSize *size, d
     return costs->pad_ns_per_byte * costs_cut_bytes(costs, first - 1, (double)size->nodes, (double)size->edges);
 }
 
-/* How far off a measured range may be: its points' own spread, and the interpolation's error where it is none of them. An
- * error that nobody knows is not none. Where too few points are between others to tell of those, all left-out ones count.
+/* How far off a measured range may be: its points' own spread, and the interpolation's error where it is none of them. Of
+ * what is extrapolated an error that nobody knows is not none. Where too few points are between others to tell of those,
+ * all left-out ones count.
  */
 static double piece_spread(const CostEntry *entry, double nodes, double edges, IfmGridOrigin origin)
 {
@@ -193,6 +194,8 @@ static double piece_spread(const CostEntry *entry, double nodes, double edges, I
     if (entry->spread != NULL && !ifm_grid_at(entry->spread, place, IFM_GRID_CLAMP, &spread, NULL, NULL))
         spread = NAN;
     if (origin == IFM_GRID_EXACT)
+        return spread;
+    if (isnan(miss) && origin == IFM_GRID_INTERPOLATED)
         return spread;
     return isnan(spread) ? miss : hypot(spread, miss);
 }
