@@ -72,7 +72,8 @@ gint64 ifm_model_opset(const IfmModel *model);
 const char *ifm_model_metadata(const IfmModel *model, const char *key);
 /** ifm_model_n_parameters: elements of all floating-point initializers. */
 gint64 ifm_model_n_parameters(const IfmModel *model);
-/** ifm_model_n_trainable: the same without the running mean and variance of BatchNormalization. */
+/** ifm_model_n_trainable: the same without the running mean and variance of BatchNormalization, and without numbers of
+ * rank 0: exporters write an attention's scale, an epsilon and the like so, and a learnt number as a vector of one. */
 gint64 ifm_model_n_trainable(const IfmModel *model);
 
 /** ifm_model_n_inputs: inputs the caller must feed (initializers listed as inputs, as IR version 3 did, are not). */
@@ -217,6 +218,8 @@ gboolean ifm_analysis_shape(const IfmAnalysis *analysis, const char *tensor, Ifm
 #define IFM_ANALYSIS_MAX_INTS 32
 gboolean ifm_analysis_ints(const IfmAnalysis *analysis, const char *tensor, gint64 *values, gsize *n);
 const IfmNodeCost *ifm_analysis_node_cost(const IfmAnalysis *analysis, gsize node);
+/** ifm_analysis_knows_operator: whether the table has a row for the node's operator. */
+gboolean ifm_analysis_knows_operator(const IfmAnalysis *analysis, gsize node);
 /** ifm_analysis_total: Sums over covered nodes. @n_covered: (out) how many those are. */
 void ifm_analysis_total(const IfmAnalysis *analysis, IfmNodeCost *total, gsize *n_covered);
 /** ifm_analysis_family_total: the same over the nodes of one family. */

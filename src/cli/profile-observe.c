@@ -34,9 +34,35 @@ const char *profile_blamed_operator(const ProfilePlan *plan, const char *reason)
     return NULL;
 }
 
+/* A node of ONNX's own domain whose operator the table does not know; -1 for none. */
+static gssize find_unknown(const ProfilePlan *plan)
+{
+    for (gsize i = 0; i < ifm_model_n_nodes(plan->model); i++)
+        if (*ifm_model_node(plan->model, i)->domain == '\0' && !ifm_analysis_knows_operator(plan->analysis, i))
+            return (gssize)i;
+    return -1;
+}
+
+/* Where no runtime is here to be asked either, ONNX's own domain ends at the table. */
+static int refuse_unknown(const ProfilePlan *plan, gssize at)
+{
+    const IfmNode *node = ifm_model_node(plan->model, (gsize)at);
+    g_autoptr(GError) error = NULL;
+    g_set_error(&error, IFM_ERROR, IFM_ERROR_INVALID,
+                "%s: node %" G_GSSIZE_FORMAT " (%s '%s'): no operator of opset %" G_GINT64_FORMAT " is called so",
+                ifm_model_name(plan->model), at, node->op_type, node->name, ifm_model_opset(plan->model));
+    return cli_fail(error);
+}
+
 /* An operator that the table does not know, and a runtime refuses, is one that nobody knows. */
 static int explain(ProfilePlan *plan, const GError *error)
 {
+    gboolean nobody = g_error_matches(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED) ||
+                      g_error_matches(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE) ||
+                      g_error_matches(error, IFM_ERROR, IFM_ERROR_INVALID);
+    gssize unknown = nobody ? find_unknown(plan) : -1;
+    if (unknown >= 0)
+        return refuse_unknown(plan, unknown);
     gboolean refused = g_error_matches(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED);
     plan->why_not_observed = g_strdup(error->message);
     if (plan->targets->len > 0 || !refused || profile_blamed_operator(plan, error->message) == NULL)
@@ -49,7 +75,7 @@ int profile_observe(ProfilePlan *plan, IfmRunner *runner)
 {
     g_autoptr(GError) error = NULL;
     g_auto(IfmObservedShapes) observed = { 0 };
-    if (!lacks_shapes(plan))
+    if (!lacks_shapes(plan) && find_unknown(plan) < 0)
         return CLI_EXIT_OK;
     IfmModelCase model_case = plan->base;
     model_case.device = OBSERVER;

@@ -297,7 +297,7 @@ static gboolean is_in_zoo(const char *text)
     return FALSE;
 }
 
-/* Neither a file nor in the zoo: what is like a file's name was meant as one. */
+/* Neither a file nor in the zoo: what is like a file's name was meant as one, and is missing; else it is a wrong name. */
 static void explain_absent(const char *text, GError **error)
 {
     if (!g_error_matches(*error, IFM_ERROR, IFM_ERROR_UNAVAILABLE) || strpbrk(text, "./") != NULL)
@@ -305,7 +305,7 @@ static void explain_absent(const char *text, GError **error)
     g_autofree char *name = g_strndup(text, strcspn(text, ","));
     g_autofree char *unknown = cli_unknown_in_zoo(name);
     g_clear_error(error);
-    g_set_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE, "%s: no such file, nor in the zoo: %s", text,
+    g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s: no such file, nor in the zoo: %s", text,
                 unknown != NULL ? unknown : name);
 }
 

@@ -224,7 +224,7 @@ const Verb verb_compare = {
     .positional = POSITIONAL_FILE,
     .options = compare_options,
     .details =
-        "A and B are models as profile takes them: ONNX files, or zoo:NAME[,KEY=VALUE...]. They may be the same one with "
+        "A and B are models as profile takes them: ONNX files, or names of the zoo. They may be the same one with "
         "different devices, settings or runtimes; the options that begin with a- and b- are for one of them.\n"
         "Each runs in a process of its own, a few runs of the one, then of the other, in an order that is drawn. Processes "
         "are made anew again and again, since two of the very same thing differ, too; each pair of processes counts as one "

@@ -267,11 +267,6 @@ static int measure_and_tell(ProfilePlan *plan, const Arguments *arguments, const
 {
     g_autofree char *store_path = g_build_filename(out, "store.db", NULL);
     g_autoptr(GError) error = NULL;
-    g_autoptr(IfmStore) store = ifm_store_open(store_path, IFM_STORE_WRITE, &error);
-    if (store == NULL)
-        return cli_fail(error);
-    if (!cli_given(arguments, "device"))
-        cli_note("no --device given: measuring on " DEFAULT_DEVICE " (inferometer devices lists what is here)");
     g_autoptr(Progress) progress = progress_new(plan->targets->len, cli_given(arguments, "quiet"));
     IfmLimits usual = IFM_LIMITS_INIT;
     IfmRunnerOptions options = { .limits = cli_limits(arguments, &usual),
@@ -279,6 +274,14 @@ static int measure_and_tell(ProfilePlan *plan, const Arguments *arguments, const
                                  .progress = progress_update,
                                  .progress_user = progress };
     g_autoptr(IfmRunner) runner = ifm_runner_new(&options);
+    int status = profile_observe(plan, runner); /* a wrong model leaves no store behind */
+    if (status != CLI_EXIT_OK)
+        return status;
+    g_autoptr(IfmStore) store = ifm_store_open(store_path, IFM_STORE_WRITE, &error);
+    if (store == NULL)
+        return cli_fail(error);
+    if (!cli_given(arguments, "device"))
+        cli_note("no --device given: measuring on " DEFAULT_DEVICE " (inferometer devices lists what is here)");
     Campaign campaign = { .plan = plan,
                           .runner = runner,
                           .store = store,
@@ -286,12 +289,8 @@ static int measure_and_tell(ProfilePlan *plan, const Arguments *arguments, const
                           .resume = cli_given(arguments, "resume"),
                           .limits = (plan->parts & IFM_PROFILE_LAYERS) != 0 && !cli_given(arguments, "no-limit"),
                           .new_limit = cli_given(arguments, "new-limit") };
-    int status = profile_observe(plan, runner);
-    if (status == CLI_EXIT_OK)
-    {
-        measure_all(&campaign);
-        status = finish(&campaign, arguments);
-    }
+    measure_all(&campaign);
+    status = finish(&campaign, arguments);
     g_clear_error(&campaign.store_error);
     return status;
 }
@@ -407,7 +406,9 @@ const Verb verb_profile = {
     .positional = POSITIONAL_FILE,
     .options = profile_options,
     .details =
-        "MODEL is an ONNX file, or zoo:NAME[,KEY=VALUE...] for a model of the zoo (see inferometer zoo list).\n"
+        "MODEL is an ONNX file, or NAME[,KEY=VALUE...] for a model of the zoo (see inferometer zoo list); zoo:NAME is the "
+        "zoo's even where a file has that name. A name that is neither ends with status 3; one like a file's (with . or / "
+        "in it) whose file is not there with 4.\n"
         "Each device is measured in a process of its own, one after the other, and its measurement is stored before the "
         "next begins. A device that refuses, fails, crashes, hangs or answers wrongly costs its own row and no other: "
         "the row says failed, and the reason stands below the table.\n"

@@ -9,6 +9,12 @@ const IfmNodeCost *ifm_analysis_node_cost(const IfmAnalysis *analysis, gsize nod
     return &analysis->costs[node];
 }
 
+gboolean ifm_analysis_knows_operator(const IfmAnalysis *analysis, gsize node)
+{
+    g_assert(node < analysis->n_costs);
+    return analysis->operators[node] != NULL;
+}
+
 static gint64 sum_up_to_most(gint64 a, gint64 b)
 {
     return a > G_MAXINT64 - b ? G_MAXINT64 : a + b;

@@ -447,6 +447,8 @@ static GHashTable *index_observed(const IfmObservedShape *observed, gsize n_obse
     return g_steal_pointer(&index);
 }
 
+#define NEWEST_OPSET 28 /* of ONNX 1.23: what a later one may mean by a name nobody here can tell */
+
 IfmAnalysis *ifm_model_analyse_with(IfmModel *model, const IfmDimBinding *bindings, gsize n_bindings,
                                     const IfmObservedShape *observed, gsize n_observed, GError **error)
 {
@@ -456,6 +458,12 @@ IfmAnalysis *ifm_model_analyse_with(IfmModel *model, const IfmDimBinding *bindin
     Analyser analyser = { model, analysis, declared, seen, bindings, n_bindings };
     IfmScope scope = { &analyser, analysis->facts, NULL };
     gboolean ok = n_observed == 0 || seen != NULL;
+    if (ok && model->opset > NEWEST_OPSET)
+    {
+        ok = FALSE;
+        IFM_ONNX_INVALID(error, "opset %" G_GINT64_FORMAT " is newer than %d, the newest known", model->opset,
+                         NEWEST_OPSET);
+    }
     if (ok)
     {
         add_initializers(&scope, model->proto->graph);

@@ -216,7 +216,7 @@ gint64 ifm_model_n_trainable(const IfmModel *model)
     const Onnx__GraphProto *graph = model->proto->graph;
     gint64 total = 0;
     for (gsize i = 0; i < graph->n_initializer; i++)
-        if (!g_hash_table_contains(statistics, graph->initializer[i]->name))
+        if (graph->initializer[i]->n_dims > 0 && !g_hash_table_contains(statistics, graph->initializer[i]->name))
             total += n_floats(graph->initializer[i]);
     return total;
 }

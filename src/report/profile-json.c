@@ -125,35 +125,50 @@ static json_t *rows_to_json(const GArray *rows)
     return json;
 }
 
-/* The peak: the first of these that there is. */
+/* The peak: the first of these that there is. An allocator's own count is beside the model's weights, which a runtime maps
+ * or packs elsewhere. */
 static const struct
 {
     const char *key, *words;
+    gboolean beside_parameters;
 } peaks[] = {
-    { "device_peak", "the runtime's allocator of device memory" },
-    { "engine_peak", "the runtime's allocator" },
-    { "process_running", "growth of the process" },
+    { "device_peak", "the runtime's allocator of device memory", FALSE },
+    { "process_running", "growth of the process", FALSE },
+    { "engine_peak", "the parameters and the runtime's allocator", TRUE },
 };
+
+/* peak_bytes: Never below what the model's shapes need: where less was measured, memory was shared, or had been there
+ * before. @of: (out) whose peak it is */
+static double peak_bytes(const GArray *planned, const GArray *measured, const char **of)
+{
+    double parameters = row_bytes(planned, "parameters");
+    double needed = parameters + row_bytes(planned, "activations_least"), peak = NAN;
+    *of = NULL;
+    for (gsize i = 0; i < G_N_ELEMENTS(peaks) && measured != NULL && *of == NULL; i++)
+    {
+        peak = row_bytes(measured, peaks[i].key) + (peaks[i].beside_parameters ? parameters : 0);
+        *of = isfinite(peak) ? peaks[i].words : NULL;
+    }
+    if (isfinite(needed) && !(peak >= needed))
+    {
+        *of = *of == NULL ? "parameters and the most activations alive at once, by the model's shapes"
+                          : "parameters and the most activations alive at once, by the model's shapes: less was measured";
+        peak = needed;
+    }
+    return peak;
+}
 
 static json_t *memory_to_json(const IfmProfileStory *story, const IfmProfileDevice *device)
 {
     g_autoptr(GArray) planned = ifm_profile_memory_rows(story, NULL);
     g_autoptr(GArray) measured = device != NULL ? ifm_profile_memory_rows(story, device) : NULL;
-    double parameters = row_bytes(planned, "parameters"), activations = row_bytes(planned, "activations_least");
-    double peak = NAN;
-    const char *of = NULL;
-    for (gsize i = 0; i < G_N_ELEMENTS(peaks) && measured != NULL && of == NULL; i++)
-        if (isfinite(peak = row_bytes(measured, peaks[i].key)))
-            of = peaks[i].words;
-    if (of == NULL && isfinite(parameters + activations))
-    {
-        peak = parameters + activations;
-        of = "parameters and the most activations alive at once, by the model's shapes";
-    }
+    const char *of;
+    double peak = peak_bytes(planned, measured, &of);
     return json_pack("{s:o,s:o,s:{s:o,s:o},s:o,s:o}", "peak_mb", ifm_json_real(mb_of(peak)), "peak_of",
                      of != NULL ? json_string(of) : json_null(), "breakdown", "parameters",
-                     ifm_json_real(mb_of(parameters)), "activations", ifm_json_real(mb_of(activations)), "planned",
-                     rows_to_json(planned), "measured", measured != NULL ? rows_to_json(measured) : json_null());
+                     ifm_json_real(mb_of(row_bytes(planned, "parameters"))), "activations",
+                     ifm_json_real(mb_of(row_bytes(planned, "activations_least"))), "planned", rows_to_json(planned),
+                     "measured", measured != NULL ? rows_to_json(measured) : json_null());
 }
 
 static json_t *coverage_to_json(const IfmProfileStory *story)
@@ -169,14 +184,18 @@ static json_t *coverage_to_json(const IfmProfileStory *story)
                      story->observed_on, "missing", missing);
 }
 
+/* A total is of all nodes, or null: what is not covered may be anything. Of MACs: of all nodes that may have some. */
 static json_t *flops_to_json(const IfmProfileStory *story)
 {
     if (story->analysis == NULL)
         return json_null();
     IfmNodeCost total, part;
     gsize n_covered;
+    g_auto(IfmCoverage) coverage = { 0 };
     json_t *breakdown = json_object(), *conventions = json_array();
     ifm_analysis_total(story->analysis, &total, &n_covered);
+    ifm_analysis_coverage(story->analysis, &coverage);
+    gboolean all = coverage.n_covered == coverage.n_nodes, all_macs = coverage.n_mac_covered == coverage.n_mac_nodes;
     for (int family = 0; family < IFM_N_FAMILIES; family++)
     {
         ifm_analysis_family_total(story->analysis, (IfmNodeFamily)family, &part, &n_covered);
@@ -185,9 +204,11 @@ static json_t *flops_to_json(const IfmProfileStory *story)
     }
     for (const char *const *line = ifm_cost_conventions(); *line != NULL; line++)
         json_array_append_new(conventions, ifm_json_string(*line));
-    return json_pack("{s:o,s:I,s:I,s:o,s:o,s:o}", "total_gflops", ifm_json_real((double)total.flop / 1e9), "total_macs",
-                     (json_int_t)total.macs, "total_flop", (json_int_t)total.flop, "breakdown", breakdown, "coverage",
-                     coverage_to_json(story), "conventions", conventions);
+    return json_pack(
+        "{s:o,s:o,s:o,s:I,s:I,s:o,s:o,s:o}", "total_gflops", ifm_json_real(all ? (double)total.flop / 1e9 : (double)NAN),
+        "total_macs", all_macs ? json_integer(total.macs) : json_null(), "total_flop",
+        all ? json_integer(total.flop) : json_null(), "covered_macs", (json_int_t)total.macs, "covered_flop",
+        (json_int_t)total.flop, "breakdown", breakdown, "coverage", coverage_to_json(story), "conventions", conventions);
 }
 
 /* --- what profiling adds to a case ----------------------------------------------------------------------------------- */

@@ -91,7 +91,7 @@ void ifm_profile_model(GString *out, const IfmProfileStory *story, const IfmScre
     append_labelled(out, "model", text->str, screen);
     g_string_printf(text, "%s trainable", n_trainable);
     if (all > trainable)
-        g_string_append_printf(text, ", and %s running statistics", n_more);
+        g_string_append_printf(text, ", and %s that are not (running statistics, scalars)", n_more);
     if (story->analysis != NULL)
     {
         g_auto(IfmMemoryPlan) plan = { 0 };
@@ -132,7 +132,13 @@ static void append_totals(GString *out, const IfmProfileStory *story, const IfmS
     ifm_analysis_coverage(story->analysis, &coverage);
     g_autofree char *flop = scaled((double)total.flop), *macs = scaled((double)total.macs);
     g_autoptr(GString) text = g_string_new(NULL);
-    g_string_append_printf(text, "%sFLOP, %sMAC an inference; ", flop, macs);
+    if (coverage.n_covered == coverage.n_nodes)
+        g_string_append_printf(text, "%sFLOP, %sMAC an inference; ", flop, macs);
+    else if (coverage.n_covered == 0)
+        g_string_append(text, "not known; ");
+    else
+        g_string_append_printf(text, "not known as a whole: %sFLOP, %sMAC an inference in the nodes that are counted; ",
+                               flop, macs);
     if (coverage.n_covered == coverage.n_nodes && coverage.n_nodes == 1)
         g_string_append(text, "its one node is counted");
     else if (coverage.n_covered == coverage.n_nodes)

@@ -64,6 +64,7 @@ static void test_model_alone(Bench *bench, gconstpointer data)
     g_assert_cmpfloat(number_at(json, "model_info", "parameter_memory_mb"), ==, K * N * 4 / 1048576.0);
     const json_t *planned = json_object_get(json_object_get(json, "memory"), "planned");
     g_assert_cmpint(json_integer_value(json_object_get(planned, "activations_least_bytes")), ==, 4 * (M * K + M * N));
+    g_assert_cmpfloat_with_epsilon(number_at(json, "memory", "peak_mb"), 4.0 * (K * N + M * K + M * N) / 1048576, 1e-12);
     g_assert_null(json_object_get(json, "runtime"));
     run_line(bench, "profile m.onnx --profile flops", &ended);
     assert_status(&ended, 0);
@@ -90,6 +91,18 @@ static void test_parts(Bench *bench, gconstpointer data)
     const json_t *entry = json_array_get(json_object_get(json, "cases"), 0);
     g_assert_null(json_object_get(entry, "layers"));
     g_assert_true(json_is_false(json_object_get(json_object_get(json, "hardware"), "cuda_available")));
+    /* the peak is never below its breakdown, whatever was measured */
+    if (has_onnxruntime(bench))
+    {
+        run_line(bench, "profile matmul,m=64,k=1024,n=1024 --profile memory -q --runs 2 -d onnxruntime:CPU --json -",
+                 &ended);
+        assert_status(&ended, 0);
+        json_auto_t *measured = parse_output(&ended);
+        const json_t *memory = json_object_get(measured, "memory");
+        g_assert_true(json_is_string(json_object_get(memory, "peak_of")));
+        g_assert_cmpfloat(number_at(measured, "memory", "peak_mb"), >=,
+                          number_at(memory, "breakdown", "parameters") + number_at(memory, "breakdown", "activations"));
+    }
     run_line(bench, "profile matmul --profile layers -q --runs 5 -d simulated:lab/FIXED --csv -", &ended);
     assert_status(&ended, 0);
     g_assert_true(g_str_has_prefix(ended.out, "device,alias,name,op_type,"));
@@ -275,23 +288,61 @@ static void test_too_large(Bench *bench, gconstpointer data)
     }
 }
 
-/* An operator that is none: every engine would refuse it, and the first that does says so. */
+/* An operator that is none, whether its output's shape is declared or not. */
 static void test_unknown_operator(Bench *bench, gconstpointer data)
 {
-    g_auto(Ended) ended = { 0 };
-    if (!has_onnxruntime(bench))
-    {
-        g_test_skip("no ONNX Runtime on this machine to refuse it");
-        return;
-    }
+    static const gint64 x[] = { 2, 3 };
     save_one_node(bench, "Frobnicate", "unknown.onnx", IFM_DTYPE_F32, 2);
-    for (gsize i = 0; i < G_N_ELEMENTS(parts); i++)
-    {
-        g_autofree char *line = g_strdup_printf("profile unknown.onnx -q --profile %s", parts[i]);
-        run_line(bench, line, &ended);
-        assert_complaint(&ended, 3, "Frobnicate");
-        g_assert_nonnull(strstr(ended.err, "onnxruntime:CPU"));
-    }
+    refuse(bench, "unknown.onnx", "node 0 (Frobnicate 'only')");
+    IfmModelBuilder *builder = ifm_model_builder_new("declared", 17);
+    ifm_model_builder_input(builder, "x", IFM_DTYPE_F32, 2, x, NULL);
+    ifm_model_builder_node(builder, "Frobnicate", "only", (const char *[]){ "x", NULL }, (const char *[]){ "y", NULL });
+    ifm_model_builder_output(builder, "y", IFM_DTYPE_F32, 2, x, NULL);
+    save_model(bench, builder, "declared.onnx");
+    refuse(bench, "declared.onnx", "node 0 (Frobnicate 'only')");
+    builder = ifm_model_builder_new("newest", 99);
+    ifm_model_builder_input(builder, "x", IFM_DTYPE_F32, 2, x, NULL);
+    ifm_model_builder_node(builder, "Relu", "only", (const char *[]){ "x", NULL }, (const char *[]){ "y", NULL });
+    ifm_model_builder_output(builder, "y", IFM_DTYPE_F32, 2, x, NULL);
+    save_model(bench, builder, "newest.onnx");
+    refuse(bench, "newest.onnx", "opset 99 is newer than");
+}
+
+/* A wrong name is wrong input; a file that is not there is missing. */
+static void test_absent(Bench *bench, gconstpointer data)
+{
+    g_auto(Ended) ended = { 0 };
+    refuse(bench, "resnet51", "nor in the zoo");
+    refuse(bench, "resnet50,foo=3", "foo");
+    run_line(bench, "profile missing.onnx -q --profile flops", &ended);
+    assert_complaint(&ended, 4, "missing.onnx");
+}
+
+/* What cannot be counted makes the total unknown, never less. */
+static void test_totals_unknown(Bench *bench, gconstpointer data)
+{
+    static const gint64 x[] = { 2, 3 };
+    g_auto(Ended) ended = { 0 };
+    IfmModelBuilder *builder = ifm_model_builder_new("sequence", 17);
+    ifm_model_builder_input(builder, "x", IFM_DTYPE_F32, 2, x, NULL);
+    ifm_model_builder_input(builder, "at", IFM_DTYPE_I64, 0, NULL, NULL);
+    ifm_model_builder_node(builder, "Relu", "relu", (const char *[]){ "x", NULL }, (const char *[]){ "r", NULL });
+    ifm_model_builder_node(builder, "SequenceConstruct", "list", (const char *[]){ "r", NULL },
+                           (const char *[]){ "s", NULL });
+    ifm_model_builder_node(builder, "SequenceAt", "pick", (const char *[]){ "s", "at", NULL },
+                           (const char *[]){ "y", NULL });
+    ifm_model_builder_output(builder, "y", IFM_DTYPE_F32, 2, x, NULL);
+    save_model(bench, builder, "sequence.onnx");
+    run_line(bench, "profile sequence.onnx -q --profile flops --json -", &ended);
+    assert_status(&ended, 0);
+    json_auto_t *json = parse_output(&ended);
+    const json_t *flops = json_object_get(json, "flops");
+    g_assert_true(json_is_null(json_object_get(flops, "total_flop")));
+    g_assert_true(json_is_null(json_object_get(flops, "total_gflops")));
+    g_assert_cmpfloat(number_at(json, "flops", "covered_flop"), ==, 6);
+    run_line(bench, "profile sequence.onnx -q --profile flops", &ended);
+    assert_status(&ended, 0);
+    g_assert_nonnull(strstr(ended.out, "not known as a whole: 6"));
 }
 
 /* --- what is left as it was ------------------------------------------------------------------------------------------ */
@@ -423,6 +474,8 @@ int main(int argc, char **argv)
     g_test_add("/profile-model/wrong-weights", Bench, NULL, bench_init, test_wrong_weights, bench_clear);
     g_test_add("/profile-model/too-large", Bench, NULL, bench_init, test_too_large, bench_clear);
     g_test_add("/profile-model/unknown-operator", Bench, NULL, bench_init, test_unknown_operator, bench_clear);
+    g_test_add("/profile-model/absent", Bench, NULL, bench_init, test_absent, bench_clear);
+    g_test_add("/profile-model/totals-unknown", Bench, NULL, bench_init, test_totals_unknown, bench_clear);
     g_test_add("/profile-model/untouched", Bench, NULL, bench_init, test_untouched, bench_clear);
     g_test_add("/profile-model/too-many", Bench, NULL, bench_init, test_too_many, bench_clear);
     g_test_add("/profile-model/kept", Bench, NULL, bench_init, test_kept_counts_inputs, bench_clear);

@@ -149,8 +149,10 @@ static void test_trainable(void)
     ifm_model_builder_node(builder, "Identity", NULL, NAMES("mean"), NAMES("same mean"));
     ifm_model_builder_node(builder, "BatchNormalization", NULL, NAMES("c", "scale", "bias", "same mean", "variance"),
                            NAMES("y"));
+    ifm_model_builder_random_weight(builder, "factor", 0, NULL, 1, 1); /* as exporters write an attention's scale */
+    ifm_model_builder_node(builder, "Mul", NULL, NAMES("y", "factor"), NAMES("z"));
     g_autoptr(IfmModel) model = finish(builder);
-    g_assert_cmpint(ifm_model_n_parameters(model), ==, 6 * 3 * 9 + 4 * 6);
+    g_assert_cmpint(ifm_model_n_parameters(model), ==, 6 * 3 * 9 + 4 * 6 + 1);
     g_assert_cmpint(ifm_model_n_trainable(model), ==, 6 * 3 * 9 + 2 * 6);
 }
 
