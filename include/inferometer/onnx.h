@@ -283,7 +283,8 @@ IfmModelBuilder *ifm_model_builder_new(const char *graph_name, gint64 opset);
 void ifm_model_builder_free(IfmModelBuilder *builder);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmModelBuilder, ifm_model_builder_free)
 
-/** ifm_model_builder_input / _output: @rank: -1: the model does not say. @dims: [rank], -1 where free. @dim_names: [rank] names of the free ones, or NULL. */
+/** ifm_model_builder_input / _output: @rank: -1: the model does not say. @dims: [rank], -1 where free. @dim_names: [rank]
+ * names of the free ones, or NULL. */
 void ifm_model_builder_input(IfmModelBuilder *builder, const char *name, IfmDtype dtype, int rank, const gint64 *dims,
                              const char *const *dim_names);
 void ifm_model_builder_output(IfmModelBuilder *builder, const char *name, IfmDtype dtype, int rank, const gint64 *dims,

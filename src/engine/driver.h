@@ -104,8 +104,8 @@ struct IfmDriver
     gboolean (*attest)(IfmCompiled *compiled, const IfmTensor *inputs, IfmAttest *attest, GError **error);
     /* profile: with IFM_CAN_PROFILE. Appends IfmEngineProfile* to @profiles, ifm_engine_profile_new(). */
     gboolean (*profile)(IfmCompiled *compiled, IfmRequest *request, GPtrArray *profiles, GError **error);
-    /* parts: optional, executor (stream 0), options.profiling. Of each node of the runtime's the names of the model's nodes,
-     * and whatever else, that went into it: char* -> GPtrArray of char*; NULL where that is not told. */
+    /* parts: optional, executor (stream 0), options.profiling. Of each node of the runtime's the names of the model's
+     * nodes, and whatever else, that went into it: char* -> GPtrArray of char*; NULL where that is not told. */
     GHashTable *(*parts)(IfmCompiled *compiled);
     /* memory: with IFM_CAN_MEMORY. @memory: IFM_ENGINE_MEMORY_INIT. */
     gboolean (*memory)(IfmCompiled *compiled, IfmEngineMemory *memory, GError **error);

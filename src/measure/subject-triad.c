@@ -32,7 +32,7 @@ struct IfmTriadSubject
     pthread_barrier_t start, end;
     gboolean has_barriers;
     void (*work)(const Share *share); /* what the threads do next; NULL: end */
-    gboolean ran; /* since the last check */
+    gboolean ran;                     /* since the last check */
 };
 
 /* --- how large ---------------------------------------------------------------------------------------------------- */
