@@ -56,6 +56,7 @@ typedef struct
     IfmInterval interval;
     double margin, between, within;
     gsize n_pairs, n_looks;
+    double n_effective; /* how many independent pairs those count as */
     gint64 elapsed_ns;
     GArray *rounds;
     char *why;        /* one line; NULL unless uncertain */
@@ -68,6 +69,8 @@ void ifm_comparison_clear(IfmComparison *comparison);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(IfmComparison, ifm_comparison_clear)
 /** ifm_comparison_to_json: (transfer full) docs/formats.md, "comparison"; measurements are not in it. */
 json_t *ifm_comparison_to_json(const IfmComparison *comparison);
+
+#define IFM_COMPARE_MOST_LOOKS 4
 
 /**
  * IfmComparer: the rule as an object: feed it rounds, it says when to stop. Pure: no clock, no I/O.

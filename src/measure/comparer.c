@@ -210,6 +210,7 @@ gboolean ifm_comparer_end_pair(IfmComparer *self, gint64 elapsed_ns)
     double share = share_spent(self);
     if (share < 1 && (self->values->len < self->protocol.least_pairs || share < look_shares[self->n_looks]))
         return FALSE;
+    G_STATIC_ASSERT(G_N_ELEMENTS(look_shares) == IFM_COMPARE_MOST_LOOKS);
     while (self->n_looks < G_N_ELEMENTS(look_shares) && look_shares[self->n_looks] <= share)
         self->n_looks++; /* those that went by, too: the shares of the budget are what is counted */
     double error = may_spend(self, share);
@@ -346,6 +347,7 @@ void ifm_comparer_finish(const IfmComparer *self, IfmComparison *comparison)
     comparison->between = look.sd;
     comparison->within = within_spread(self);
     comparison->n_pairs = n;
+    comparison->n_effective = look.n_effective;
     comparison->n_looks = self->n_looks;
     comparison->elapsed_ns = self->elapsed_ns;
     comparison->rounds = g_array_copy(self->rounds);

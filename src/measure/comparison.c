@@ -52,6 +52,7 @@ json_t *ifm_comparison_to_json(const IfmComparison *comparison)
                   "a_median_ns", ifm_json_real(comparison->a_ns), "b_median_ns", ifm_json_real(comparison->b_ns));
     json_object_set_new(json, "why", comparison->why != NULL ? ifm_json_string(comparison->why) : json_null());
     json_object_set_new(json, "n_pairs", json_integer((json_int_t)comparison->n_pairs));
+    json_object_set_new(json, "n_effective", ifm_json_real(comparison->n_effective));
     json_object_set_new(json, "n_looks", json_integer((json_int_t)comparison->n_looks));
     json_object_set_new(json, "elapsed_ns", json_integer(comparison->elapsed_ns));
     json_object_set_new(json, "between_pairs_std", ifm_json_real(comparison->between));

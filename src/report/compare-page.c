@@ -182,7 +182,13 @@ static void append_ground(GString *out, const IfmComparison *comparison, const I
         g_string_append_printf(text, "; the log ratio scatters by %.2g %% from pair to pair", 100 * comparison->between);
     if (isfinite(comparison->within) && comparison->within > 0)
         g_string_append_printf(text, ", by %.2g %% from round to round of one pair", 100 * comparison->within);
-    g_string_append_printf(text, ". Interval: %.3g %%, all looks taken together.", 100 * comparison->interval.level);
+    g_string_append_printf(text, ". Interval: %.3g %%, all looks taken together", 100 * comparison->interval.level);
+    if (comparison->n_looks > 0)
+        g_string_append_printf(text, " (look %" G_GSIZE_FORMAT " of %d: the earlier, the wider)", comparison->n_looks,
+                               IFM_COMPARE_MOST_LOOKS);
+    if (comparison->n_effective > 0 && comparison->n_effective < (double)comparison->n_pairs - 0.05)
+        g_string_append_printf(text, "; pairs resemble their neighbours and count as %.1f", comparison->n_effective);
+    g_string_append_c(text, '.');
     g_string_append_c(out, '\n');
     ifm_page_wrapped(out, text->str, screen);
 }
