@@ -83,9 +83,12 @@ static void note_allocator(Worker *worker, const char *group, gint64 in_use, gin
     note(object, "reserved_bytes", reserved);
 }
 
+/* A real engine's CPU has none, and is not asked: see takes_memory(). */
 static gboolean has_own_memory(Worker *worker)
 {
     g_autoptr(IfmDeviceSpec) spec = ifm_device_spec_parse(worker->owned.model_case.device, NULL);
+    if (spec != NULL && g_str_equal(spec->unit, "CPU"))
+        return FALSE;
     g_autoptr(IfmDeviceInfo) info = spec != NULL ? ifm_engine_find_device(worker->engine, spec, NULL) : NULL;
     return info != NULL && info->own_memory;
 }
@@ -158,6 +161,19 @@ static gboolean fits(const IfmModel *model, const char *path, const IfmMemoryPla
     return FALSE;
 }
 
+/* Whether it computes, and so needs the memory. A real engine's CPU does, in host memory, and need not be asked: asking
+ * ONNX Runtime for its devices here, between two runtimes' compiling, left OpenVINO's threads on the other's cores
+ * (tests/study/test-contention-engines.c). */
+static gboolean takes_memory(IfmEngine *engine, const IfmDeviceSpec *spec, gboolean *own_memory)
+{
+    *own_memory = FALSE;
+    if (g_str_equal(spec->unit, "CPU"))
+        return TRUE;
+    g_autoptr(IfmDeviceInfo) info = ifm_engine_find_device(engine, spec, NULL);
+    *own_memory = info != NULL && info->own_memory;
+    return info != NULL && (info->capabilities & IFM_CAN_TRUE_OUTPUTS) != 0;
+}
+
 gboolean worker_check_fits(Worker *worker, const IfmDeviceSpec *spec, gint64 limit_bytes, GError **error)
 {
     const IfmModelCase *model_case = &worker->owned.model_case;
@@ -172,27 +188,23 @@ gboolean worker_check_fits(Worker *worker, const IfmDeviceSpec *spec, gint64 lim
     g_auto(IfmMemoryPlan) plan = { 0 };
     ifm_analysis_memory(analysis, &plan);
     note_graph(worker, &plan);
-    g_autoptr(IfmDeviceInfo) info = ifm_engine_find_device(worker->engine, spec, NULL);
-    if (info == NULL || (info->capabilities & IFM_CAN_TRUE_OUTPUTS) == 0)
+    gboolean own_memory;
+    if (!takes_memory(worker->engine, spec, &own_memory))
         return TRUE;
     json_auto_t *now = ifm_sensor_snapshot("/");
     gint64 available = json_integer_value(json_object_get(now, "memory_available_bytes"));
     const char *path = model_case->model_path;
-    return fits(worker->model, path, &plan, info->own_memory, available, "available", error) &&
-           fits(worker->model, path, &plan, info->own_memory, limit_bytes, "within the case's limit", error);
+    return fits(worker->model, path, &plan, own_memory, available, "available", error) &&
+           fits(worker->model, path, &plan, own_memory, limit_bytes, "within the case's limit", error);
 }
 
-/* A real engine's CPU computes in host memory and need not be asked: asking ONNX Runtime for its devices here, between two
- * runtimes' compiling, left OpenVINO's threads on the other's cores (tests/study/test-contention-engines.c). */
 gboolean worker_check_load_fits(IfmEngine *engine, const IfmDeviceSpec *spec, IfmModel *model,
                                 const IfmModelCase *model_case, GError **error)
 {
-    gboolean is_host = g_str_equal(spec->unit, "CPU"), own_memory = FALSE;
-    g_autoptr(IfmDeviceInfo) info = is_host ? NULL : ifm_engine_find_device(engine, spec, NULL);
+    gboolean own_memory;
     g_autoptr(IfmAnalysis) analysis = ifm_model_analyse(model, model_case->bindings, model_case->n_bindings, NULL);
-    if (analysis == NULL || (!is_host && (info == NULL || (info->capabilities & IFM_CAN_TRUE_OUTPUTS) == 0)))
+    if (analysis == NULL || !takes_memory(engine, spec, &own_memory))
         return TRUE;
-    own_memory = info != NULL && info->own_memory;
     g_auto(IfmMemoryPlan) plan = { 0 };
     ifm_analysis_memory(analysis, &plan);
     json_auto_t *now = ifm_sensor_snapshot("/");
