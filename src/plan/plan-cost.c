@@ -192,7 +192,7 @@ static int n_streams_at(const Sum *sum, const IfmPlanBlock *block, const int *de
 static gboolean block_cost(const Sum *sum, const IfmPlanBlock *block, const int *devices, guint32 busy, gboolean pace,
                            IfmBlockCost *cost, double *longest_ns, double *half_ns, GError **error)
 {
-    CostPart parts[IFM_PLAN_MAX_DEVICES], uppers[IFM_PLAN_MAX_DEVICES];
+    CostPart parts[IFM_PLAN_MAX_DEVICES] = { 0 }, uppers[IFM_PLAN_MAX_DEVICES] = { 0 };
     double pace_ns = 0, upper_pace_ns = 0;
     gboolean unknown = FALSE;
     for (gsize i = 0; i < block->n_devices; i++)
