@@ -250,7 +250,7 @@ static const char *stream_of(const IfmTrace *trace)
 static GPtrArray *of_kind(const GPtrArray *traces, gboolean simulated)
 {
     GPtrArray *found = g_ptr_array_new();
-    for (guint i = 0; i < traces->len; i++)
+    for (guint i = 0; traces != NULL && i < traces->len; i++)
         if (is_simulated(traces->pdata[i]) == simulated)
             g_ptr_array_add(found, traces->pdata[i]);
     return found;

@@ -152,7 +152,7 @@ IfmGraph *ifm_graph_first(const IfmGraph *graph, gint64 n, GError **error)
     first->n_graphs = n;
     if (n > 1 && (first->node_graph = ifm_graph_allocate(end, sizeof(gint64), error)) == NULL)
         return NULL;
-    if (n > 1)
+    if (n > 1 && graph->node_graph != NULL)
         memcpy(first->node_graph, graph->node_graph, sizeof(gint64) * (gsize)end);
     return g_steal_pointer(&first);
 }

@@ -9,7 +9,7 @@ static void add_reduction(IfmBack *back)
 /* rotated: @axis moved to the front (@back_again: from the front to there), the others in their order. */
 static const char *rotated(IfmBack *back, const char *value, int rank, int axis, int n_moved, gboolean back_again)
 {
-    int order[IFM_MAX_RANK], inverse[IFM_MAX_RANK], n = 0;
+    int order[IFM_MAX_RANK] = { 0 }, inverse[IFM_MAX_RANK] = { 0 }, n = 0;
     if (axis == 0)
         return value;
     for (int i = 0; i < n_moved; i++)

@@ -220,8 +220,7 @@ static const char *const conventions[] = {
     "GELU: 4 an element; written out as Div, Erf, Add, Mul, Mul it is those nodes",
     "softmax: 5 an element (maximum, subtract, exponential, sum, divide)",
     "layer, group, instance normalisation: 5 an element; without a mean: 4; batch normalisation by fixed statistics: 2",
-    "pooling: 1 for each element of the window; reductions: 1 for each element of the input (2 where it is squared or the "
-    "like)",
+    "pooling: 1 for each element of the window; reductions: 1 for each element of the input (2 where it is squared)",
     "interpolation: 2 for each element that an output is the weighted sum of; nearest: 0",
     "quantisation: 2 an element",
     "what only moves or describes data: 0; a scatter that reduces: 1 for each element scattered",

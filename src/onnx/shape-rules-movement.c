@@ -275,7 +275,7 @@ gboolean ifm_shape_slice(const IfmOperatorCall *call, GError **error)
 /* split_evenly: into as many parts as there are outputs, the last one smaller where they do not come out even. */
 static void split_evenly(const IfmOperatorCall *call, IfmFact *x, int axis)
 {
-    gint64 n = (gint64)call->node->n_outputs, length = x->dims[axis];
+    gint64 n = MAX((gint64)call->node->n_outputs, 1), length = x->dims[axis];
     gint64 each = length / n + (length % n != 0);
     for (gint64 i = 0; i < n; i++)
     {

@@ -217,7 +217,7 @@ static double rest_of(const PilotRun *run, const GArray *parts, const double *wa
 
 gboolean pilot_learn(const PilotRun *run, const json_t *repetitions, PilotFigures *figures)
 {
-    double half;
+    double half = NAN;
     g_autoptr(GArray) parts = parts_of(run);
     g_autofree double *walls = g_new(double, parts->len + 1);
     double rate = over_repetitions(repetitions, -1, "rate_per_s", NULL, NULL);

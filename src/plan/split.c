@@ -330,7 +330,7 @@ static PlanCurve *make_row(CurveTable *table, int device, int first, int needed,
     const IfmCosts *costs = table->costs;
     int piece[IFM_COST_MAX_STAGES + 1], n = n_places(table, device);
     PlanCurve *row = own(table, g_new0(PlanCurve, costs->n_stages));
-    g_autofree double *sums = g_new0(double, (gsize)(n + 1) * (costs->n_stages + 1)), *shown_ns = g_new(double, n + 1);
+    g_autofree double *sums = g_new0(double, (gsize)(n + 1) * (costs->n_stages + 1)), *shown_ns = g_new0(double, n + 1);
     costs_pieces(costs, device, first, piece);
     for (int last = first; last <= (table->one_plan ? needed : costs->n_stages); last++)
     {
