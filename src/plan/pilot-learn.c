@@ -77,6 +77,8 @@ static GArray *parts_of(const PilotRun *run)
                           described->alias,
                           block->ratios[d],
                           0 };
+            if (part.device < 0) /* the costs know nothing of it */
+                continue;
             all |= 1u << part.device;
             g_array_append_val(parts, part);
         }
