@@ -112,6 +112,8 @@ void ifm_costs_forget_corrections(IfmCosts *costs);
 
 gsize ifm_costs_n_devices(const IfmCosts *costs);
 const IfmCostDevice *ifm_costs_device(const IfmCosts *costs, int device);
+/** ifm_costs_find_device: Returns: its index; -1 where there is none of that alias, or @alias is NULL. */
+int ifm_costs_find_device(const IfmCosts *costs, const char *alias);
 gsize ifm_costs_n_stages(const IfmCosts *costs);
 /** ifm_costs_sizes: the smallest and the largest that something was measured at; @most is 0 where nothing was. */
 void ifm_costs_sizes(const IfmCosts *costs, IfmPlanSize *least, IfmPlanSize *most);

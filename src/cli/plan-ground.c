@@ -74,18 +74,10 @@ static int parse_question(PlanGround *ground, const Arguments *arguments)
 
 /* --- devices ---------------------------------------------------------------------------------------------------------- */
 
-static int find_device(const IfmCosts *costs, const char *alias)
-{
-    for (gsize d = 0; d < ifm_costs_n_devices(costs); d++)
-        if (g_str_equal(ifm_costs_device(costs, (int)d)->alias, alias))
-            return (int)d;
-    return -1;
-}
-
 /* The bit of an alias. FALSE where no device has it: those there are are named. */
 static gboolean device_bit(const IfmCosts *costs, const char *option, const char *alias, guint32 *mask, GError **error)
 {
-    int found = find_device(costs, alias);
+    int found = ifm_costs_find_device(costs, alias);
     if (found >= 0)
     {
         *mask |= 1u << found;
@@ -154,7 +146,7 @@ static gboolean set_power(IfmCosts *costs, const char *text, GError **error)
     g_autofree char *alias = parse_power(text, &active_w, &idle_w);
     if (!device_bit(costs, "power", alias, &mask, error))
         return FALSE;
-    ifm_costs_set_power(costs, find_device(costs, alias), active_w, idle_w);
+    ifm_costs_set_power(costs, ifm_costs_find_device(costs, alias), active_w, idle_w);
     return TRUE;
 }
 

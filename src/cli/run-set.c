@@ -154,10 +154,8 @@ static const char *device_given(const Arguments *arguments, const char *alias)
 
 static const char *device_measured(const RunSet *set, const char *alias)
 {
-    for (gsize d = 0; set->ground.costs != NULL && d < ifm_costs_n_devices(set->ground.costs); d++)
-        if (g_str_equal(ifm_costs_device(set->ground.costs, (int)d)->alias, alias))
-            return ifm_costs_device(set->ground.costs, (int)d)->device;
-    return NULL;
+    int device = set->ground.costs != NULL ? ifm_costs_find_device(set->ground.costs, alias) : -1;
+    return device >= 0 ? ifm_costs_device(set->ground.costs, device)->device : NULL;
 }
 
 gboolean run_set_resolve(const RunSet *set, const Arguments *arguments, IfmPlan *plan, const char *name, GError **error)

@@ -156,13 +156,12 @@ int costs_streams_of(const char *device)
 
 int ifm_costs_add_device(IfmCosts *costs, const IfmCostDevice *device, GError **error)
 {
-    for (int i = 0; i < costs->n_devices; i++)
-        if (g_str_equal(costs->devices[i]->is.alias, device->alias))
-        {
-            g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "costs: device \"%s\" twice; an alias stands for one device",
-                        device->alias);
-            return -1;
-        }
+    if (ifm_costs_find_device(costs, device->alias) >= 0)
+    {
+        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "costs: device \"%s\" twice; an alias stands for one device",
+                    device->alias);
+        return -1;
+    }
     if (costs->n_devices == IFM_PLAN_MAX_DEVICES)
     {
         g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "costs: device \"%s\" is one too many; a plan has at most %d",
@@ -375,6 +374,14 @@ const IfmCostDevice *ifm_costs_device(const IfmCosts *costs, int device)
 {
     g_return_val_if_fail(device >= 0 && device < costs->n_devices, NULL);
     return &costs->devices[device]->is;
+}
+
+int ifm_costs_find_device(const IfmCosts *costs, const char *alias)
+{
+    for (int d = 0; d < costs->n_devices; d++)
+        if (g_strcmp0(costs->devices[d]->is.alias, alias) == 0)
+            return d;
+    return -1;
 }
 
 gsize ifm_costs_n_stages(const IfmCosts *costs)

@@ -42,14 +42,6 @@ static double over_repetitions(const json_t *repetitions, int block, const char 
 
 /* --- devices ---------------------------------------------------------------------------------------------------------- */
 
-static int find_device(const IfmCosts *costs, const char *alias)
-{
-    for (int d = 0; d < costs->n_devices; d++)
-        if (g_str_equal(costs->devices[d]->is.alias, alias))
-            return d;
-    return -1;
-}
-
 /* A device of a block: which, its share, and who works beside it. */
 typedef struct
 {
@@ -71,7 +63,7 @@ static GArray *parts_of(const PilotRun *run)
         {
             const IfmPlanDevice *described = run->plan->devices->pdata[block->devices[d]];
             Part part = { (int)b,
-                          find_device(run->costs, described->alias),
+                          ifm_costs_find_device(run->costs, described->alias),
                           block->first,
                           block->last,
                           described->alias,

@@ -39,14 +39,6 @@ int cost_n_streams(const IfmCosts *costs, int device, const IfmPlanDevice *descr
 /* --- whether it is a plan of this model ---------------------------------------------------------------------------------
  */
 
-static int find_alias(const IfmCosts *costs, const char *alias)
-{
-    for (int d = 0; d < costs->n_devices; d++)
-        if (g_strcmp0(costs->devices[d]->is.alias, alias) == 0)
-            return d;
-    return -1;
-}
-
 G_GNUC_PRINTF(3, 4)
 static gboolean refuse(GError **error, IfmErrorCode code, const char *format, ...)
 {
@@ -85,7 +77,7 @@ static gboolean block_devices(const IfmCosts *costs, const IfmPlan *plan, guint 
             return refuse(error, IFM_ERROR_INVALID, "block %u: device %d of %u", at + 1, block->devices[i],
                           plan->devices->len);
         const char *alias = ((const IfmPlanDevice *)plan->devices->pdata[block->devices[i]])->alias;
-        devices[i] = find_alias(costs, alias);
+        devices[i] = ifm_costs_find_device(costs, alias);
         if (devices[i] < 0)
             return refuse_alias(costs, at, alias, error);
         if ((*used & 1u << devices[i]) != 0)

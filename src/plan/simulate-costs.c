@@ -116,19 +116,11 @@ double sim_factor(const Simulator *sim, const SimBlock *block, const SimLane *la
 /* --- blocks -------------------------------------------------------------------------------------------------------------
  */
 
-static int find_device(const Simulator *sim, const char *alias)
-{
-    for (int i = 0; i < (int)ifm_costs_n_devices(sim->costs); i++)
-        if (g_strcmp0(ifm_costs_device(sim->costs, i)->alias, alias) == 0)
-            return i;
-    return -1;
-}
-
 static gboolean lane_init(Simulator *sim, SimBlock *block, int place, GError **error)
 {
     SimLane *lane = &block->lanes[place];
     lane->described = g_ptr_array_index(sim->plan->devices, (guint)block->plan->devices[place]);
-    lane->device = find_device(sim, lane->described->alias);
+    lane->device = ifm_costs_find_device(sim->costs, lane->described->alias);
     if (lane->device < 0)
     {
         g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
