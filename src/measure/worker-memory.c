@@ -83,21 +83,27 @@ static void note_allocator(Worker *worker, const char *group, gint64 in_use, gin
     note(object, "reserved_bytes", reserved);
 }
 
-/* A real engine's CPU has none, and is not asked: see takes_memory(). */
-static gboolean has_own_memory(Worker *worker)
+/* Whether it computes, and so needs the memory. A real engine's CPU does, in host memory, and need not be asked: asking
+ * ONNX Runtime for its devices here, between two runtimes' compiling, left OpenVINO's threads on the other's cores
+ * (tests/study/test-contention-engines.c). */
+static gboolean takes_memory(IfmEngine *engine, const IfmDeviceSpec *spec, gboolean *own_memory)
 {
-    g_autoptr(IfmDeviceSpec) spec = ifm_device_spec_parse(worker->owned.model_case.device, NULL);
-    if (spec != NULL && g_str_equal(spec->unit, "CPU"))
-        return FALSE;
-    g_autoptr(IfmDeviceInfo) info = spec != NULL ? ifm_engine_find_device(worker->engine, spec, NULL) : NULL;
-    return info != NULL && info->own_memory;
+    *own_memory = FALSE;
+    if (g_str_equal(spec->unit, "CPU"))
+        return TRUE;
+    g_autoptr(IfmDeviceInfo) info = ifm_engine_find_device(engine, spec, NULL);
+    *own_memory = info != NULL && info->own_memory;
+    return info != NULL && (info->capabilities & IFM_CAN_TRUE_OUTPUTS) != 0;
 }
 
 void worker_note_engine_memory(Worker *worker)
 {
     IfmEngineMemory memory;
     g_autoptr(GError) failure = NULL;
-    gboolean own_memory = has_own_memory(worker);
+    gboolean own_memory = FALSE;
+    g_autoptr(IfmDeviceSpec) spec = ifm_device_spec_parse(worker->owned.model_case.device, NULL);
+    if (spec != NULL)
+        takes_memory(worker->engine, spec, &own_memory);
     ifm_compiled_memory(ifm_model_subject_compiled(worker->subject), &memory, &failure);
     const char *why = failure != NULL ? failure->message : "the runtime tells nothing of it";
     if (memory.in_use_bytes >= 0 || memory.peak_bytes >= 0 || memory.reserved_bytes >= 0)
@@ -161,17 +167,13 @@ static gboolean fits(const IfmModel *model, const char *path, const IfmMemoryPla
     return FALSE;
 }
 
-/* Whether it computes, and so needs the memory. A real engine's CPU does, in host memory, and need not be asked: asking
- * ONNX Runtime for its devices here, between two runtimes' compiling, left OpenVINO's threads on the other's cores
- * (tests/study/test-contention-engines.c). */
-static gboolean takes_memory(IfmEngine *engine, const IfmDeviceSpec *spec, gboolean *own_memory)
+/* Whether what is free now holds it. */
+static gboolean fits_now(const IfmModel *model, const char *path, const IfmMemoryPlan *plan, gboolean own_memory,
+                         GError **error)
 {
-    *own_memory = FALSE;
-    if (g_str_equal(spec->unit, "CPU"))
-        return TRUE;
-    g_autoptr(IfmDeviceInfo) info = ifm_engine_find_device(engine, spec, NULL);
-    *own_memory = info != NULL && info->own_memory;
-    return info != NULL && (info->capabilities & IFM_CAN_TRUE_OUTPUTS) != 0;
+    json_auto_t *now = ifm_sensor_snapshot("/");
+    gint64 available = json_integer_value(json_object_get(now, "memory_available_bytes"));
+    return fits(model, path, plan, own_memory, available, "available", error);
 }
 
 gboolean worker_check_fits(Worker *worker, const IfmDeviceSpec *spec, gint64 limit_bytes, GError **error)
@@ -191,10 +193,8 @@ gboolean worker_check_fits(Worker *worker, const IfmDeviceSpec *spec, gint64 lim
     gboolean own_memory;
     if (!takes_memory(worker->engine, spec, &own_memory))
         return TRUE;
-    json_auto_t *now = ifm_sensor_snapshot("/");
-    gint64 available = json_integer_value(json_object_get(now, "memory_available_bytes"));
     const char *path = model_case->model_path;
-    return fits(worker->model, path, &plan, own_memory, available, "available", error) &&
+    return fits_now(worker->model, path, &plan, own_memory, error) &&
            fits(worker->model, path, &plan, own_memory, limit_bytes, "within the case's limit", error);
 }
 
@@ -207,7 +207,5 @@ gboolean worker_check_load_fits(IfmEngine *engine, const IfmDeviceSpec *spec, If
         return TRUE;
     g_auto(IfmMemoryPlan) plan = { 0 };
     ifm_analysis_memory(analysis, &plan);
-    json_auto_t *now = ifm_sensor_snapshot("/");
-    gint64 available = json_integer_value(json_object_get(now, "memory_available_bytes"));
-    return fits(model, model_case->model_path, &plan, own_memory, available, "available", error);
+    return fits_now(model, model_case->model_path, &plan, own_memory, error);
 }
