@@ -55,6 +55,33 @@ const char *ifm_bandwidth_split(const IfmBandwidthFit *fit, double data_bytes, d
 gboolean ifm_link_fit(const double *data_bytes, const double *latency_ns, gsize n, double level, IfmBandwidthFit *fit,
                       GError **error);
 
+/* --- how something grows ------------------------------------------------------------------------------------------------
+ */
+
+/**
+ * IfmPowerFit: y as a power of x, y = factor x^exponent, by least squares of the logarithms.
+ * @interval: of the exponent, Student's t with n - 2 degrees of freedom. It says how well one power fits, not how well each
+ * y is known: a curve that bends has a wide one.
+ * @last: between the last two x alone, where a curve bends into what it will be; @last_interval: by the intervals of
+ * those two y, NaN where they were not given
+ */
+typedef struct
+{
+    gsize n;
+    double exponent, factor, r_squared;
+    IfmInterval interval;
+    double last;
+    IfmInterval last_interval;
+} IfmPowerFit;
+
+/**
+ * ifm_power_fit:
+ * @x, @y: [n], above 0, x ascending    @y_interval: [n] or NULL    @level: 0.95
+ * Returns: FALSE with IFM_ERROR_INVALID where n < 3, x does not ascend, or a number is not finite or not above 0.
+ */
+gboolean ifm_power_fit(const double *x, const double *y, const IfmInterval *y_interval, gsize n, double level,
+                       IfmPowerFit *fit, GError **error);
+
 /* --- latency at sizes never measured ---------------------------------------------------------------------------------- */
 
 /** IfmLookup: latencies of one thing on one device over nodes and edges. Immutable: threads may share it. */

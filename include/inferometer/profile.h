@@ -14,6 +14,8 @@ typedef enum
     IFM_PROFILE_FLOPS = 1 << 2,  /* the model's own work */
     IFM_PROFILE_LAYERS = 1 << 3, /* where the time goes, and how far from the machine's limit */
     IFM_PROFILE_ALL = (1 << 4) - 1,
+    IFM_PROFILE_SCALING = 1 << 4, /* how it grows: a row of models, not one */
+    IFM_PROFILE_PE = 1 << 5,      /* what positional encodings cost: time and storage, apart from the model */
 } IfmProfileParts;
 /** ifm_profile_part_words: "runtime", "memory", "flops", "layers", NULL-terminated, in the order of the bits. */
 const char *const *ifm_profile_part_words(void);

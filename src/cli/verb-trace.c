@@ -309,8 +309,9 @@ static int read_files(const Arguments *arguments, GPtrArray *files[2])
 {
     const char *const *paths = cli_positional(arguments);
     int status = CLI_EXIT_OK;
-    for (gsize i = 0; i < 2 && paths[i] != NULL && status == CLI_EXIT_OK; i++)
-        files[i] = read_traces(paths[i], &status);
+    files[0] = read_traces(paths[0], &status); /* the verb's table asks for one path at least */
+    if (status == CLI_EXIT_OK && paths[1] != NULL)
+        files[1] = read_traces(paths[1], &status);
     return status;
 }
 

@@ -38,30 +38,15 @@ const char *ifm_back_op_list(IfmBack *back, const char *output, const char *op_t
     return output;
 }
 
-static const char *op_va(IfmBack *back, const char *output, const char *op_type, va_list inputs)
-{
-    g_autoptr(GPtrArray) list = g_ptr_array_new();
-    for (const char *input = va_arg(inputs, const char *); input != NULL; input = va_arg(inputs, const char *))
-        g_ptr_array_add(list, (gpointer)input);
-    return ifm_back_op_list(back, output, op_type, list);
-}
-
-const char *ifm_back_op(IfmBack *back, const char *op_type, ...)
-{
-    va_list inputs;
-    va_start(inputs, op_type);
-    const char *output = op_va(back, NULL, op_type, inputs);
-    va_end(inputs);
-    return output;
-}
-
 const char *ifm_back_op_to(IfmBack *back, const char *output, const char *op_type, ...)
 {
+    g_autoptr(GPtrArray) list = g_ptr_array_new();
     va_list inputs;
     va_start(inputs, op_type);
-    op_va(back, output, op_type, inputs);
+    for (const char *input = va_arg(inputs, const char *); input != NULL; input = va_arg(inputs, const char *))
+        g_ptr_array_add(list, (gpointer)input);
     va_end(inputs);
-    return output;
+    return ifm_back_op_list(back, output, op_type, list);
 }
 
 const char *ifm_back_more(IfmBack *back, gsize index)

@@ -92,10 +92,10 @@ gint64 ifm_back_n_elements(const IfmBackShape *shape, int first, int end);
 
 /* --- emitting: gradient-emit.c ---------------------------------------------------------------------------------------- */
 
-/* ifm_back_op: Emits a node of one output; its inputs end with NULL. Attributes go to the last node emitted. */
-const char *ifm_back_op(IfmBack *back, const char *op_type, ...) G_GNUC_NULL_TERMINATED;
-/* ifm_back_op_to: the same, its output named @output. */
+/* ifm_back_op_to: Emits a node of one output, named @output (NULL: a new name); its inputs end with NULL. Attributes go to
+ * the last node emitted. */
 const char *ifm_back_op_to(IfmBack *back, const char *output, const char *op_type, ...) G_GNUC_NULL_TERMINATED;
+#define ifm_back_op(back, ...) ifm_back_op_to((back), NULL, __VA_ARGS__)
 const char *ifm_back_op_list(IfmBack *back, const char *output, const char *op_type, const GPtrArray *inputs);
 /* ifm_back_more: Output @index of the last node emitted; 1 first. */
 const char *ifm_back_more(IfmBack *back, gsize index);

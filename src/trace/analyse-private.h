@@ -40,8 +40,8 @@ typedef struct
     gsize n, room;
 } IfmSpans;
 
-/* ifm_spans_grow: Room for one more at least, and for @expected where that is the first. */
-void ifm_spans_grow(IfmSpans *spans, gsize expected);
+/* ifm_spans_grow: Room for one more at least, and for @expected where that is the first. Returns: what is now @all. */
+IfmSpan *ifm_spans_grow(IfmSpans *spans, gsize expected) __attribute__((returns_nonnull));
 void ifm_spans_clear(IfmSpans *spans);
 
 /* ifm_spans_add: Appends what of the span lies in the window; nothing where that is empty. Spans that come in order and
@@ -58,9 +58,8 @@ static inline void ifm_spans_add(IfmSpans *spans, gint64 start, gint64 end, cons
         last->end = MAX(last->end, end);
         return;
     }
-    if (G_UNLIKELY(spans->n == spans->room))
-        ifm_spans_grow(spans, expected);
-    spans->all[spans->n++] = (IfmSpan){ start, end };
+    IfmSpan *all = G_UNLIKELY(spans->n == spans->room) ? ifm_spans_grow(spans, expected) : spans->all;
+    all[spans->n++] = (IfmSpan){ start, end };
 }
 
 /* ifm_spans_unite: Sorts them and joins those that touch or overlap: ascending and apart from each other. */

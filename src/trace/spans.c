@@ -85,10 +85,10 @@ void ifm_times_sort(gint64 *times, gsize n)
 
 /* --- spans ------------------------------------------------------------------------------------------------------------ */
 
-void ifm_spans_grow(IfmSpans *spans, gsize expected)
+IfmSpan *ifm_spans_grow(IfmSpans *spans, gsize expected)
 {
     spans->room = spans->room > 0 ? 2 * spans->room : CLAMP(expected, 16, 1 << 18);
-    spans->all = g_renew(IfmSpan, spans->all, spans->room);
+    return spans->all = g_renew(IfmSpan, spans->all, spans->room);
 }
 
 void ifm_spans_clear(IfmSpans *spans)

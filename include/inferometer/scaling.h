@@ -1,0 +1,66 @@
+#pragma once
+#include <inferometer/predict.h>
+#include <inferometer/transformer.h>
+
+G_BEGIN_DECLS
+
+/*
+ * How a model's time, memory and work grow with one thing about it: nodes of a graph, layers, width, a free dimension. A
+ * scaling is a row of points, each a model of its own that is profiled as any other (`profile --profile scaling`); here is
+ * what is varied by default, and what is read out of the points.
+ */
+
+/** IfmScalingPreset: one thing of a zoo's graph transformer to vary. @values: words, NULL-terminated, in order.
+ * @settings: what else is set while it is varied, "NAME=VALUE", NULL-terminated; what a user sets goes before it. */
+typedef struct
+{
+    const char *axis; /* "nodes", "layers", "pe", "hidden", "heads" */
+    const char *help;
+    const char *option; /* whose value it is: "num-nodes" */
+    const char *const *values, *const *settings;
+} IfmScalingPreset;
+
+/** ifm_scaling_presets: nodes 100 500 1000 2000 5000 at average degree 5; layers 2 4 6 8 12 16 at 500 nodes; pe none,
+ * lap:16 and rwse:16; hidden 32 64 128 256; heads 1 2 4 8. Returns: the table, its last row with a NULL axis. */
+const IfmScalingPreset *ifm_scaling_presets(void);
+/** ifm_scaling_preset: NULL with IFM_ERROR_INVALID naming the nearest. */
+const IfmScalingPreset *ifm_scaling_preset(const char *axis, GError **error);
+
+/** IfmScalingPoint: one point on one device. What is not known is NaN (time, bytes) or -1 (flop). */
+typedef struct
+{
+    const char *value;    /* "1000", "lap:16"; borrowed */
+    double x;             /* the number; NaN of a word */
+    double time_ns;       /* the median */
+    IfmInterval interval; /* its */
+    const char *reason;   /* why there is no time; NULL where there is one; borrowed */
+    gint64 flop;
+    double bytes;                                      /* the peak of memory: parameters and planned activations */
+    double attention_flop_ratio, attention_time_ratio; /* shares; NaN where the model has no such part */
+    double encoding_ns;                                /* computing the positional encoding, once; NaN: none */
+} IfmScalingPoint;
+
+/**
+ * IfmScaling: what the points of one device come to. @points: borrowed.
+ * @departures: [n] time over what the FLOP predict at the rate of the point with the highest FLOP per second (1 there);
+ * NaN without a time
+ * @departs: [n] whether that is above 1.25 with the whole interval of its time: something but the FLOP took the time
+ */
+typedef struct
+{
+    const IfmScalingPoint *points;
+    gsize n;
+    gboolean has_time, has_flop, has_bytes; /* whether the fit stands; else why below */
+    IfmPowerFit time, flop, bytes;
+    char *why; /* why there is no fit of the time: "2 points have a time: 3 are needed"; NULL */
+    double *departures;
+    gboolean *departs;
+    double most_flop_per_s;
+} IfmScaling;
+
+/** ifm_scaling_new: (transfer full) Points without a number or a time are left out of the fits, not of the rest. */
+IfmScaling *ifm_scaling_new(const IfmScalingPoint *points, gsize n);
+void ifm_scaling_free(IfmScaling *scaling);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmScaling, ifm_scaling_free)
+
+G_END_DECLS

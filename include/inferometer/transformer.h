@@ -1,0 +1,114 @@
+#pragma once
+#include <inferometer/dataset.h>
+#include <inferometer/estimate.h>
+#include <inferometer/onnx.h>
+
+G_BEGIN_DECLS
+
+/*
+ * Graph transformers of the zoo: attention over a graph's nodes, with message passing beside it where asked (the hybrid of
+ * Rampášek et al. 2022, GPS). A layer is that of ifm_estimate_transformer(): a model of one graph with layer norm and a
+ * prediction for the graph costs what that says, to the unit. Zoo names "graph_transformer" (no message passing unless
+ * asked) and "gps" (gin unless asked); one builder.
+ *
+ * Nodes of the model are named "layers.3.attention.scores": the layer, then the part. ifm_transformer_part_of() tells the
+ * part of any node, also of one that differentiation made of it ("grad.layers.3.attention.scores.MatMul").
+ */
+
+typedef enum
+{
+    IFM_ATTENTION_DENSE,  /* every node of a graph to every other of it */
+    IFM_ATTENTION_SPARSE, /* along the edges: softmax over those that end in a node */
+} IfmAttention;
+/** ifm_attention_words: "dense", "sparse", NULL-terminated, in the order of the enumeration. */
+const char *const *ifm_attention_words(void);
+
+typedef enum
+{
+    IFM_NORM_LAYER,
+    IFM_NORM_BATCH, /* over the nodes; by running statistics in the evaluation form */
+} IfmNorm;
+/** ifm_norm_words: "layer", "batch". */
+const char *const *ifm_norm_words(void);
+
+typedef enum
+{
+    IFM_HEAD_GRAPH, /* a prediction a graph, of the mean over its nodes */
+    IFM_HEAD_NODE,  /* a prediction a node */
+} IfmHead;
+/** ifm_head_words: "graph", "node". */
+const char *const *ifm_head_words(void);
+
+/**
+ * IfmTransformer: @sizes: those of the whole batch; its sparse_ratio is not read (see ifm_transformer_estimate()).
+ * @num_graphs: above 1 dense attention pads each graph to @most_nodes rows, the nodes of the largest
+ * @dropout: probability of the training form, 0 to below 1: after attention, message passing and both layers of the
+ * feed-forward part. Each mask is an input, "mask.layers.0.attention": 0, or 1 / (1 - dropout).
+ */
+typedef struct
+{
+    IfmTransformerSizes sizes;
+    gint64 num_graphs, most_nodes;
+    IfmAttention attention;
+    IfmNorm norm;
+    IfmHead head;
+    gboolean training;
+    double dropout;
+} IfmTransformer;
+#define IFM_TRANSFORMER_INIT                                                                                               \
+    ((IfmTransformer){ .sizes = { .num_nodes = 500,                                                                        \
+                                  .num_edges = 2500,                                                                       \
+                                  .feature_dim = 16,                                                                       \
+                                  .hidden_dim = 64,                                                                        \
+                                  .num_layers = 4,                                                                         \
+                                  .num_heads = 4,                                                                          \
+                                  .ffn_dim = 128,                                                                          \
+                                  .pe_dim = 16,                                                                            \
+                                  .num_outputs = 1,                                                                        \
+                                  .sparse_ratio = 1 },                                                                     \
+                       .num_graphs = 1,                                                                                    \
+                       .dropout = 0.1 })
+
+/**
+ * ifm_transformer_check: Whether there is such a model. IFM_ERROR_INVALID with the parameter's name: "num_heads 3 does not
+ * divide hidden_dim 64", "pe_dim 16: a graph of 12 nodes has 11 eigenvectors at most".
+ */
+gboolean ifm_transformer_check(const IfmTransformer *transformer, GError **error);
+
+/**
+ * ifm_transformer_build: Its inputs, those that the configuration needs, in this order:
+ *     x f32 [nodes, feature_dim], pe f32 [nodes, pe_dim], edge_index i64 [2, edges] (message passing, sparse attention),
+ *     coefficients f32 [edges + nodes, 1] (gcn), degrees f32 [nodes, 1] (sage: at least 1),
+ *     slots i64 [graphs, most_nodes], bias f32 [graphs, 1, 1, most_nodes], places i64 [nodes] (dense attention of several
+ *     graphs: the node of each row, 0 or a large negative number, the row of each node),
+ *     node_graph i64 [nodes], weights f32 [graphs, 1] (1 / nodes; a prediction a graph of several), then the masks.
+ * Output: "y" f32 [graphs or nodes, num_outputs]. Same configuration and seed, same bytes; both forms of one seed have the
+ * same weights. Metadata inferometer.range.PORT of the integers, so that seeded inputs are valid.
+ * Returns: (transfer full) NULL with the errors of ifm_transformer_check().
+ */
+IfmModel *ifm_transformer_build(const IfmTransformer *transformer, guint32 seed, GError **error);
+
+/**
+ * ifm_transformer_inputs: Its inputs for a graph, as a tensor file (tensor-file.h). x is the graph's node_values (their
+ * number is feature_dim), or, where it has none, seeded; masks are seeded, drawn one after the other.
+ * @encoding: of pe_dim numbers; NULL where pe is none    Same arguments, same bytes.
+ * Returns: FALSE with IFM_ERROR_INVALID where the graph or the encoding is not of the model's sizes; those of the file.
+ */
+gboolean ifm_transformer_inputs(const IfmTransformer *transformer, const IfmGraph *graph, const IfmEncoding *encoding,
+                                guint32 seed, const char *path, GError **error);
+
+/** ifm_transformer_for_graph: Puts a graph's sizes (nodes, edges, graphs, most_nodes, and feature_dim where it has values)
+ * into @transformer. */
+void ifm_transformer_for_graph(IfmTransformer *transformer, const IfmGraph *graph);
+
+/**
+ * ifm_transformer_estimate: What the evaluation form costs, of every configuration, by parts: ifm_estimate_transformer()
+ * with what padding, several graphs, sparse attention, batch norm and a prediction a node change. FLOP equal the graph's
+ * own count, MACs where attention is dense (along edges scores are products and sums, not a matrix product).
+ */
+gboolean ifm_transformer_estimate(const IfmTransformer *transformer, IfmTransformerEstimate *estimate, GError **error);
+
+/** ifm_transformer_part_of: "attention", "ffn", "mpnn", "norm", "input", "head"; NULL: a name of no transformer's node. */
+const char *ifm_transformer_part_of(const char *node_name);
+
+G_END_DECLS
