@@ -99,55 +99,84 @@ IFM_GRADIENT_RULE(gather_nd)
     ifm_back_give(back, 0, sum);
 }
 
-/* adds: whether the node in hand adds; FALSE: it overwrites. Fails for what else it may do. */
-static gboolean adds(IfmBack *back)
-{
-    const char *reduction = ifm_node_string(back->node, "reduction", "none");
-    if (!g_str_equal(reduction, "none") && !g_str_equal(reduction, "add"))
-        ifm_back_fail(back, "reduction %s: no gradient rule", reduction);
-    return g_str_equal(reduction, "add");
-}
-
-/* Of the data: g, without what was overwritten; of the updates: g where they went (one index twice: the last one's). */
-IFM_GRADIENT_RULE(scatter_elements)
-{
-    const char *g = ifm_back_gradient(back, 0), *indices = ifm_back_input(back, 1);
-    gint64 axis = ifm_node_int(back->node, "axis", 0);
-    const char *data = g;
-    if (!adds(back) && ifm_back_wants(back, 0))
-    {
-        data = ifm_back_op(back, "ScatterElements", g, indices, ifm_back_zeros(back, ifm_back_input(back, 2)), NULL);
-        ifm_back_int(back, "axis", axis);
-    }
-    ifm_back_give(back, 0, data);
-    if (!ifm_back_wants(back, 2))
-        return;
-    const char *updates = ifm_back_op(back, "GatherElements", g, indices, NULL);
-    ifm_back_int(back, "axis", axis);
-    ifm_back_give(back, 2, updates);
-}
-
 /* rows_of: the rows that an index [.., 1] names: Gather, which engines do faster than GatherND. */
-static const char *rows_of(IfmBack *back, const char *g, const char *indices)
+static const char *rows_of(IfmBack *back, const char *values, const char *indices)
 {
     IfmBackShape shape;
     if (ifm_back_shape(back, indices, &shape) && shape.rank > 0 && shape.dims[shape.rank - 1] == 1)
     {
         const char *list = ifm_back_op(back, "Squeeze", indices, ifm_back_number(back, -1), NULL);
-        return ifm_back_op(back, "Gather", g, list, NULL);
+        return ifm_back_op(back, "Gather", values, list, NULL);
     }
-    return ifm_back_op(back, "GatherND", g, indices, NULL);
+    return ifm_back_op(back, "GatherND", values, indices, NULL);
 }
 
-IFM_GRADIENT_RULE(scatter_nd)
+/* picked: @values, of the output's shape, where the updates of the scatter in hand went. */
+static const char *picked(IfmBack *back, const char *values)
 {
-    const char *g = ifm_back_gradient(back, 0), *indices = ifm_back_input(back, 1);
-    gboolean overwrites = !adds(back);
-    if (ifm_back_wants(back, 0))
-        ifm_back_give(back, 0,
-                      overwrites
-                          ? ifm_back_op(back, "ScatterND", g, indices, ifm_back_zeros(back, ifm_back_input(back, 2)), NULL)
-                          : g);
+    const char *indices = ifm_back_input(back, 1);
+    if (g_str_equal(back->node->op_type, "ScatterND"))
+        return rows_of(back, values, indices);
+    const char *elements = ifm_back_op(back, "GatherElements", values, indices, NULL);
+    ifm_back_int(back, "axis", ifm_node_int(back->node, "axis", 0));
+    return elements;
+}
+
+/* scattered: The scatter in hand of other data and updates. */
+static const char *scattered(IfmBack *back, const char *data, const char *updates, gboolean adds)
+{
+    const char *result = ifm_back_op(back, back->node->op_type, data, ifm_back_input(back, 1), updates, NULL);
+    if (g_str_equal(back->node->op_type, "ScatterElements"))
+        ifm_back_int(back, "axis", ifm_node_int(back->node, "axis", 0));
+    if (adds)
+        add_reduction(back);
+    return result;
+}
+
+/* Of the data g, of the updates g where they went. */
+static void scatter_add(IfmBack *back)
+{
+    const char *g = ifm_back_gradient(back, 0);
+    ifm_back_give(back, 0, g);
     if (ifm_back_wants(back, 2))
-        ifm_back_give(back, 2, rows_of(back, g, indices));
+        ifm_back_give(back, 2, picked(back, g));
+}
+
+/* Of the data: g, without what was overwritten; of the updates: g where they went (one index twice: the last one's). */
+static void scatter_over(IfmBack *back)
+{
+    const char *g = ifm_back_gradient(back, 0);
+    if (ifm_back_wants(back, 0))
+        ifm_back_give(back, 0, scattered(back, g, ifm_back_zeros(back, ifm_back_input(back, 2)), FALSE));
+    if (ifm_back_wants(back, 2))
+        ifm_back_give(back, 2, picked(back, g));
+}
+
+/* Largest, or smallest, of the data and of the updates that went there: g to all that are it, in equal shares. */
+static void scatter_extreme(IfmBack *back)
+{
+    const char *y = ifm_back_output(back, 0);
+    IfmDtype dtype = ifm_back_dtype(back, y);
+    const char *is_data = ifm_back_op(back, "Equal", ifm_back_input(back, 0), y, NULL);
+    const char *is_update = ifm_back_op(back, "Equal", ifm_back_input(back, 2), picked(back, y), NULL);
+    const char *data_hits = ifm_back_cast(back, is_data, dtype), *update_hits = ifm_back_cast(back, is_update, dtype);
+    const char *share = ifm_back_div(back, ifm_back_gradient(back, 0), scattered(back, data_hits, update_hits, TRUE));
+    if (ifm_back_wants(back, 0))
+        ifm_back_give(back, 0, ifm_back_mul(back, data_hits, share));
+    if (ifm_back_wants(back, 2))
+        ifm_back_give(back, 2, ifm_back_mul(back, update_hits, picked(back, share)));
+}
+
+/* ScatterElements, ScatterND */
+IFM_GRADIENT_RULE(scatter)
+{
+    const char *reduction = ifm_node_string(back->node, "reduction", "none");
+    if (g_str_equal(reduction, "none"))
+        scatter_over(back);
+    else if (g_str_equal(reduction, "add"))
+        scatter_add(back);
+    else if (g_str_equal(reduction, "max") || g_str_equal(reduction, "min"))
+        scatter_extreme(back);
+    else
+        ifm_back_fail(back, "reduction %s: no gradient rule", reduction);
 }

@@ -102,6 +102,27 @@ static const Case cases[] = {
     { "scatter-elements", "x : [3,4]; w ! [1,4]; i # [1,4] 2 0 2 1; y = ScatterElements(x, i, w) axis=0; -> y [3,4]" },
     { "scatter-elements-add",
       "x : [5]; w ! [4]; i # [4] 2 0 2 1; y = ScatterElements(x, i, w) axis=0 reduction=add; -> y [5]" },
+    { "scatter-elements-max",
+      "x : [3,4]; w ! [2,4]; i # [2,4] 2 0 2 1 2 2 0 1; y = ScatterElements(x, i, w) axis=0 reduction=max; -> y [3,4]",
+      FALSE, 0, 18 },
+    { "scatter-elements-min",
+      "x : [2,3]; w ! [2,4]; i # [2,4] 2 0 2 1 2 2 0 1; y = ScatterElements(x, i, w) axis=1 reduction=min; -> y [2,3]",
+      FALSE, 0, 18 },
+    { "scatter-nd-max", "x : [4,3]; w ! [4,3]; i # [4,1] 2 0 2 -1; y = ScatterND(x, i, w) reduction=max; -> y [4,3]", FALSE,
+      0, 18 },
+    { "scatter-nd-min", "x : [2,3]; w ! [4]; i # [4,2] 1 0 0 2 1 0 1 1; y = ScatterND(x, i, w) reduction=min; -> y [2,3]",
+      FALSE, 0, 18 },
+    { "softmax-over-edges",
+      "x : [7,2]; z ! [4,2] -3 -2; u ! [4,2] 0.1 0.3; i # [7] 0 1 0 3 3 3 1; j # [7,1] 0 1 0 3 3 3 1; "
+      "m = ScatterND(z, j, x) reduction=max; a = Gather(m, i); d = Sub(x, a); e = Exp(d); t = ScatterND(u, j, e) "
+      "reduction=add; "
+      "b = Gather(t, i); y = Div(e, b); -> y [7,2]",
+      FALSE, 0, 18 },
+    { "softmax-over-edges-free",
+      "x : [N,2]; z ! [4,2] -3 -2; u ! [4,2] 0.1 0.3; i ? [N,2] 0 4; m = ScatterElements(z, i, x) reduction=max; "
+      "a = GatherElements(m, i) axis=0; d = Sub(x, a); e = Exp(d); t = ScatterElements(u, i, e) reduction=add; "
+      "b = GatherElements(t, i) axis=0; y = Div(e, b); -> y [N,2]",
+      FALSE, 0, 18 },
 
     /* normalisations */
     { "softmax", "x : [2,3,4]; y = Softmax(x); -> y [2,3,4]" },

@@ -248,6 +248,93 @@ static void test_openvino(gconstpointer data)
         test_engine(data, "openvino:CPU");
 }
 
+/* --- equal extremes ----------------------------------------------------------------------------------------------------
+ */
+
+/* Tie: inputs x and w, y - target, which is whole after the loss's factor 2 / n, and the gradients that follow. */
+typedef struct
+{
+    const char *name, *text;
+    double x[4], w[4], y[4], slope[4], by_x[4], by_w[4];
+} Tie;
+
+static const Tie ties[] = {
+    { "scatter-elements",
+      "x : [3]; w : [4]; i # [4] 0 0 1 2; y = ScatterElements(x, i, w) axis=0 reduction=max; -> y [3]",
+      { 1, 0, 2 },
+      { 3, 3, 5, 2 },
+      { 3, 5, 2 },
+      { 2, 4, 6 },
+      { 0, 0, 3 },
+      { 1, 1, 4, 3 } },
+    { "scatter-nd",
+      "x : [3,1]; w : [4,1]; i # [4,1] 1 1 1 0; y = ScatterND(x, i, w) reduction=min; -> y [3,1]",
+      { 1, 4, 7 },
+      { 4, 9, 4, 2 },
+      { 1, 4, 7 },
+      { 2, 6, 4 },
+      { 2, 2, 4 },
+      { 2, 0, 2, 0 } },
+    { "max",
+      "x : [4]; w : [4]; y = Max(x, w); -> y [4]",
+      { 1, 2, 3, 5 },
+      { 1, 3, 2, 5 },
+      { 1, 3, 3, 5 },
+      { 2, 4, 6, 8 },
+      { 1, 0, 6, 4 },
+      { 1, 4, 0, 4 } },
+    { "reduce-max",
+      "x : [2,2]; w : [2,1]; k # [1] 1; a = ReduceMax(x, k); y = Add(a, w); -> y [2,1]",
+      { 2, 2, 0, 1 },
+      { 1, 1 },
+      { 3, 2 },
+      { 4, 6 },
+      { 2, 2, 0, 6 },
+      { 4, 6 } },
+};
+
+static void assert_values(const Tie *tie, const char *what, const IfmTensor *got, const double *expected)
+{
+    for (gint64 i = 0; i < ifm_tensor_n_elements(got); i++)
+        if (fabs(ifm_tensor_get_double(got, i) - expected[i]) > 1e-6)
+            g_error("%s: %s[%" G_GINT64_FORMAT "] is %g, not %g", tie->name, what, i, ifm_tensor_get_double(got, i),
+                    expected[i]);
+}
+
+/* The loss's gradient is 2 / n (y - target): the target is put so that it is the slope. */
+static void check_tie(const Tie *tie, const char *device)
+{
+    Run run;
+    if (!run_open(&run, device))
+        return;
+    g_autoptr(IfmModel) model = text_model(tie->text, IFM_DTYPE_F32, FALSE, 18);
+    g_autoptr(IfmModel) derived = backward_of(model, tie->name);
+    prepare(&run, derived, IFM_DTYPE_F32);
+    IfmTensor *x = run_input(&run, "x"), *w = run_input(&run, "w"), *target = run_input(&run, "target");
+    gint64 n = ifm_tensor_n_elements(target);
+    for (gint64 i = 0; i < ifm_tensor_n_elements(x); i++)
+        set_double(x, i, tie->x[i]);
+    for (gint64 i = 0; i < ifm_tensor_n_elements(w); i++)
+        set_double(w, i, tie->w[i]);
+    for (gint64 i = 0; i < n; i++)
+        set_double(target, i, tie->y[i] - tie->slope[i] * (double)n / 2);
+    run_once(&run);
+    IfmTensor by_x = run_output(&run, "grad.x"), by_w = run_output(&run, "grad.w");
+    assert_values(tie, "grad.x", &by_x, tie->by_x);
+    assert_values(tie, "grad.w", &by_w, tie->by_w);
+    run_close(&run);
+}
+
+static void test_tie_onnxruntime(gconstpointer data)
+{
+    check_tie(data, "onnxruntime:CPU");
+}
+
+static void test_tie_openvino(gconstpointer data)
+{
+    check_tie(data, "openvino:CPU");
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -259,6 +346,13 @@ int main(int argc, char **argv)
         g_test_add_data_func(differences, &cases[i], test_differences);
         g_test_add_data_func(onnxruntime, &cases[i], test_onnxruntime);
         g_test_add_data_func(openvino, &cases[i], test_openvino);
+    }
+    for (gsize i = 0; i < G_N_ELEMENTS(ties); i++)
+    {
+        g_autofree char *onnxruntime = g_strdup_printf("/gradient/rules/ties/onnxruntime/%s", ties[i].name);
+        g_autofree char *openvino = g_strdup_printf("/gradient/rules/ties/openvino/%s", ties[i].name);
+        g_test_add_data_func(onnxruntime, &ties[i], test_tie_onnxruntime);
+        g_test_add_data_func(openvino, &ties[i], test_tie_openvino);
     }
     return g_test_run();
 }

@@ -3,65 +3,12 @@
  * optimiser; a small convolutional network whose loss falls; what batch normalisation does in training; gradients of what
  * the loss does not depend on, and of what it depends on twice.
  */
-#include <inferometer/gradient.h>
-
 #include "graph-text.h"
-#include "run-model.h"
+#include "training.h"
 
 #define N_STEPS 30
 
 static const char *const devices[] = { "onnxruntime:CPU", "openvino:CPU" };
-
-/* --- a model that is trained
- * ----------------------------------------------------------------------------------------------
- */
-
-typedef struct
-{
-    Run run;
-    GPtrArray *states;
-} Training;
-
-static gboolean training_open(Training *training, const char *device, IfmModel *model, const IfmTrainingOptions *options)
-{
-    g_autoptr(GError) error = NULL;
-    if (!run_open(&training->run, device))
-        return FALSE;
-    g_autoptr(IfmModel) step = ifm_gradient_training_step(model, options, &error);
-    g_assert_no_error(error);
-    training->states = ifm_gradient_state(model, options, &error);
-    g_assert_no_error(error);
-    run_compile(&training->run, step, IFM_DTYPE_F32, NULL, 0);
-    for (guint i = 0; i < training->states->len; i++)
-    {
-        const IfmTrainingState *state = g_ptr_array_index(training->states, i);
-        IfmTensor *input = run_input(&training->run, state->input);
-        g_assert_cmpuint(input->size_bytes, ==, state->first.size_bytes);
-        memcpy(input->data, state->first.data, state->first.size_bytes);
-    }
-    return TRUE;
-}
-
-/* training_step: Returns: the loss, before the step. */
-static double training_step(Training *training)
-{
-    run_once(&training->run);
-    IfmTensor loss = run_output(&training->run, "loss");
-    double value = ifm_tensor_get_double(&loss, 0);
-    for (guint i = 0; i < training->states->len; i++)
-    {
-        const IfmTrainingState *state = g_ptr_array_index(training->states, i);
-        IfmTensor next = run_output(&training->run, state->output);
-        memcpy(run_input(&training->run, state->input)->data, next.data, next.size_bytes);
-    }
-    return value;
-}
-
-static void training_close(Training *training)
-{
-    g_ptr_array_unref(training->states);
-    run_close(&training->run);
-}
 
 /* --- a perceptron in C
  * ----------------------------------------------------------------------------------------------------

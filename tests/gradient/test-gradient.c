@@ -154,10 +154,10 @@ static void test_refused(void)
     text = "loss : [2,3]; w ! [3]; y = Mul(loss, w); -> y [2,3]";
     assert_refused(text, 17, &mse, IFM_ERROR_INVALID,
                    "test: tensor 'loss': a model with a loss needs that name for its own");
-    text = "x : [2,3]; w ! [3]; b ! [1,3]; i # [1,3] 0 0 0; a = Mul(x, w); y = ScatterElements(a, i, b) reduction=max; "
+    text = "x : [2,3]; w ! [3]; b ! [1,3]; i # [1,3] 0 0 0; a = Mul(x, w); y = ScatterElements(a, i, b) reduction=mul; "
            "-> y [2,3]";
     assert_refused(text, 18, &mse, IFM_ERROR_UNSUPPORTED,
-                   "test: node 'y' (ScatterElements): reduction max: no gradient rule");
+                   "test: node 'y' (ScatterElements): reduction mul: no gradient rule");
 }
 
 /* Where no parameter is behind it, an operator needs no rule. */
