@@ -268,6 +268,17 @@ static void take_names(IfmBack *back)
     }
 }
 
+static gboolean has_reducing_scatter_nd(const IfmModel *model)
+{
+    for (gsize i = 0; i < ifm_model_n_nodes(model); i++)
+    {
+        const IfmNode *node = ifm_model_node(model, i);
+        if (g_str_equal(node->op_type, "ScatterND") && !g_str_equal(ifm_node_string(node, "reduction", "none"), "none"))
+            return TRUE;
+    }
+    return FALSE;
+}
+
 IfmBack *ifm_back_new(IfmModel *model, const char *suffix, GError **error)
 {
     IfmBackFacts *facts = ifm_back_facts_new(model, error);
@@ -277,6 +288,7 @@ IfmBack *ifm_back_new(IfmModel *model, const char *suffix, GError **error)
     IfmBack *back = g_new0(IfmBack, 1);
     back->model = model;
     back->facts = facts;
+    back->adds_rows = has_reducing_scatter_nd(model);
     back->opset = MAX(ifm_model_opset(model), IFM_GRADIENT_OPSET);
     back->builder = ifm_model_builder_new(name, back->opset);
     back->strings = g_string_chunk_new(4096);

@@ -47,9 +47,49 @@ static const char *front_zeros(IfmBack *back, const IfmBackShape *x, int axis)
     return rotated(back, ifm_back_zeros(back, ifm_back_input(back, 0)), x->rank, axis, 1, FALSE);
 }
 
+/* flat_places: i64 [rows x width]: where each number of the rows that @indices names is, rows one after the other. Made
+ * once for all that read by that index, as a graph's layers do. */
+static const char *flat_places(IfmBack *back, const char *indices, gint64 width)
+{
+    g_autofree char *key = g_strdup_printf("places %" G_GINT64_FORMAT " %s", width, indices);
+    const char *places = g_hash_table_lookup(back->constants, key);
+    if (places != NULL)
+        return places;
+    g_autofree gint64 *within = g_new(gint64, width + 1);
+    for (gint64 i = 0; i < width; i++)
+        within[i] = i;
+    const char *first =
+        ifm_back_mul(back, ifm_back_reshape_dims(back, indices, (gint64[]){ -1, 1 }, 2), ifm_back_number(back, width));
+    places = ifm_back_add(back, first, ifm_back_list(back, within, (gsize)width));
+    places = ifm_back_reshape_dims(back, places, (gint64[]){ -1 }, 1);
+    g_hash_table_insert(back->constants, g_steal_pointer(&key), (gpointer)places);
+    return places;
+}
+
+/* add_numbers: @g added to @zeros, rows of @width numbers, a number at a time: as vectors, which engines scatter faster
+ * than rows with an index as wide as they are. */
+static const char *add_numbers(IfmBack *back, const char *zeros, const char *g, gint64 width)
+{
+    const gint64 flat[] = { -1 };
+    const char *indices = ifm_back_input(back, 1);
+    const char *places = width > 1 ? flat_places(back, indices, width) : ifm_back_reshape_dims(back, indices, flat, 1);
+    const char *sum = ifm_back_op(back, "ScatterElements", ifm_back_reshape_dims(back, zeros, flat, 1), places,
+                                  ifm_back_reshape_dims(back, g, flat, 1), NULL);
+    add_reduction(back);
+    return sum;
+}
+
+static const char *add_rows(IfmBack *back, const char *zeros, const char *g)
+{
+    const char *column = ifm_back_op(back, "Unsqueeze", ifm_back_input(back, 1), ifm_back_number(back, -1), NULL);
+    const char *sum = ifm_back_op(back, "ScatterND", zeros, column, g, NULL);
+    add_reduction(back);
+    return sum;
+}
+
 /*
- * g added to the rows that were read. Rows as ScatterND, single numbers as ScatterElements: docs/stages.md has the figures.
- * Another axis than the first is brought to the front.
+ * g added to the rows that were read, another axis than the first brought to the front. As ScatterND where the model has
+ * one that adds, too, or the rows' width is free; else a number at a time: docs/add-a-gradient.md has the figures.
  */
 IFM_GRADIENT_RULE(gather)
 {
@@ -63,16 +103,14 @@ IFM_GRADIENT_RULE(gather)
         return;
     const char *g = rotated(back, ifm_back_gradient(back, 0), y.rank, axis, of_indices.rank, FALSE);
     const char *zeros = front_zeros(back, &x, axis), *sum;
+    gint64 before = ifm_back_n_elements(&x, 0, axis), behind = ifm_back_n_elements(&x, axis + 1, x.rank);
     if (x.rank == 1)
-    {
-        const char *flat_indices = ifm_back_reshape_dims(back, indices, (gint64[]){ -1 }, 1);
-        sum = ifm_back_op(back, "ScatterElements", zeros, flat_indices, ifm_back_reshape_dims(back, g, (gint64[]){ -1 }, 1),
-                          NULL);
-    }
+        sum = add_numbers(back, zeros, g, 1);
+    else if (back->adds_rows || before < 1 || behind < 1)
+        sum = add_rows(back, zeros, g);
     else
-        sum = ifm_back_op(back, "ScatterND", zeros,
-                          ifm_back_op(back, "Unsqueeze", indices, ifm_back_number(back, -1), NULL), g, NULL);
-    add_reduction(back);
+        sum = ifm_back_op(back, "Reshape", add_numbers(back, zeros, g, before * behind),
+                          ifm_back_op(back, "Shape", zeros, NULL), NULL);
     ifm_back_give(back, 0, rotated(back, sum, x.rank, axis, 1, TRUE));
 }
 

@@ -30,9 +30,10 @@ typedef struct
     gint64 opset;
     const IfmNode *node; /* the one in hand; NULL: the loss or the optimiser */
     gsize node_index;
-    gboolean is_live; /* a gradient will be asked of it */
-    const char *part; /* prefix of the names emitted: "backward", "loss", "update" */
-    gsize last;       /* the builder's number of what ifm_back_op() emitted last */
+    gboolean is_live;   /* a gradient will be asked of it */
+    const char *part;   /* prefix of the names emitted: "backward", "loss", "update" */
+    gsize last;         /* the builder's number of what ifm_back_op() emitted last */
+    gboolean adds_rows; /* the forward model has a ScatterND with a reduction */
     IfmBackFacts *facts;
     GStringChunk *strings;
     GHashTable *taken;       /* names of tensors, the model's and emitted */

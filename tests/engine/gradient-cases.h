@@ -93,6 +93,10 @@ static const Case cases[] = {
     { "gather-rows-2", "w ! [4,3]; i # [2,2] 2 0 2 1; y = Gather(w, i); -> y [2,2,3]" },
     { "gather-numbers", "x : [4]; i # [5] 2 0 2 3 2; y = Gather(x, i); -> y [5]" },
     { "gather-input", "x : [N,3]; i ? [4] 0 3; y = Gather(x, i); -> y [4,3]" },
+    { "gather-rows-added",
+      "x : [4,3]; i # [2,2] 2 0 2 1; j # [3,1] 1 0 1; u ! [3,3]; z ! [2,3]; a = Gather(x, i); b = ScatterND(z, j, u) "
+      "reduction=add; y = Mul(a, b); -> y [2,2,3]" },
+    { "gather-free-rows", "x : [4,N]; i # [5] 2 0 2 -1 2; y = Gather(x, i); -> y [5,N]" },
     { "gather-axis-1", "x : [2,4,3]; i # [2,2] 2 0 2 1; y = Gather(x, i) axis=1; -> y [2,2,2,3]" },
     { "gather-single", "x : [2,4,3]; i # [] -2; y = Gather(x, i) axis=1; -> y [2,3]" },
     { "gather-elements", "x : [3,4]; i # [2,4] 2 0 2 1 0 0 2 1; y = GatherElements(x, i) axis=0; -> y [2,4]" },

@@ -87,6 +87,29 @@ static void test_only_what_is_asked(void)
     }
 }
 
+static gboolean has_operator(const IfmModel *model, const char *op_type)
+{
+    for (gsize i = 0; i < ifm_model_n_nodes(model); i++)
+        if (g_str_equal(ifm_model_node(model, i)->op_type, op_type))
+            return TRUE;
+    return FALSE;
+}
+
+/* An adding ScatterND keeps an engine to one thread: no gradient brings one into a model that has none. */
+static void test_scatters(void)
+{
+    IfmGradientOptions options = { .loss = IFM_LOSS_MSE };
+    g_autoptr(IfmModel) without = backward("w ! [4,3]; i # [5] 2 0 2 1 2; y = Gather(w, i); -> y [5,3]", &options);
+    g_assert_false(has_operator(without, "ScatterND"));
+    g_assert_true(has_operator(without, "ScatterElements"));
+    g_autoptr(IfmModel) with = backward("w ! [4,3]; z ! [2,3]; i # [5] 2 0 2 1 2; j # [5,1] 1 0 1 1 0; a = Gather(w, i); "
+                                        "y = ScatterND(z, j, a) reduction=add; -> y [2,3]",
+                                        &options);
+    g_assert_false(has_operator(with, "ScatterElements"));
+    assert_inferred(without, NULL, 0);
+    assert_inferred(with, NULL, 0);
+}
+
 static const IfmTrainingState *state_of(const GPtrArray *states, const char *input)
 {
     for (guint i = 0; i < states->len; i++)
@@ -182,6 +205,7 @@ int main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/gradient/ports", test_ports);
     g_test_add_func("/gradient/only-what-is-asked", test_only_what_is_asked);
+    g_test_add_func("/gradient/scatters", test_scatters);
     g_test_add_func("/gradient/step-ports", test_step_ports);
     g_test_add_func("/gradient/refused", test_refused);
     g_test_add_func("/gradient/no-rule-needed", test_no_rule_needed);
