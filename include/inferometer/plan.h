@@ -128,7 +128,7 @@ char *ifm_costs_why_sparse(const IfmCosts *costs, int device, double nodes, doub
 typedef enum
 {
     IFM_COST_MEASURED,
-    IFM_COST_INTERPOLATED, /* between measured sizes: neighbours on both axes, or the trend with points all around */
+    IFM_COST_INTERPOLATED, /* between measured sizes: neighbours on both axes, or points all around */
     IFM_COST_SUMMED,       /* of stages measured one by one: fusing may save some */
     IFM_COST_EXTRAPOLATED, /* from measured sizes that do not surround it: a guess */
 } IfmCostOrigin;
@@ -178,6 +178,14 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(IfmPlanCost, ifm_plan_cost_clear)
 /** ifm_plan_cost: IFM_ERROR_INVALID for a plan that is none of this model's; IFM_ERROR_UNSUPPORTED "block 2: NPU: ...". */
 gboolean ifm_plan_cost(const IfmCosts *costs, const IfmPlan *plan, double nodes, double edges, IfmPlanCost *cost,
                        GError **error);
+/** ifm_plan_cost_with_sources: The same of a part of a graph, whose batch has ghosts: @nodes of its own, and @sources with
+ * the ghosts. A static device that has a block to itself takes a size that holds them all. @sources: @nodes where below */
+gboolean ifm_plan_cost_with_sources(const IfmCosts *costs, const IfmPlan *plan, double nodes, double edges, double sources,
+                                    IfmPlanCost *cost, GError **error);
+/** ifm_plan_together: Batches a second that a device of a plan makes by itself, whole ones of these sizes in turn, while
+ * all others that the plan lists do so, too: the bound of measure.h, predicted. NaN where it cannot run all stages, or the
+ * costs do not know it. @device: of the plan's list */
+double ifm_plan_together(const IfmCosts *costs, const IfmPlan *plan, int device, const IfmPlanSize *sizes, gsize n_sizes);
 
 /* --- the best plan ---------------------------------------------------------------------------------------------------- */
 
@@ -193,6 +201,7 @@ typedef struct
 {
     IfmObjective objective;
     double nodes, edges;
+    double sources;     /* of a part of a graph: its nodes, ghosts too: ifm_plan_cost_with_sources(); 0: nodes */
     const double *grid; /* [n_grid] shares a device may have, each the multiple choice of the published search; NULL: any */
     gsize n_grid;
     int max_blocks;      /* 0: any number */
@@ -240,6 +249,7 @@ typedef struct
     const IfmPlanSize *sizes; /* [n_sizes] of the batches, taken in turn */
     gsize n_sizes;
     int queue_depth, block_depth; /* as of IfmPipelineOptions; 0: their defaults */
+    const gint64 *sources;        /* [n_sizes] of parts of graphs: their nodes, ghosts too; NULL: nodes */
 } IfmSimulateOptions;
 
 typedef struct
@@ -271,32 +281,46 @@ typedef struct
     const IfmPlanCase *like;
     const IfmPlanSize *sizes;
     gsize n_sizes;
-    gint64 budget_ns; /* for all rounds, warm-up included, compiling not */
+    const gint64 *sources; /* as of IfmSimulateOptions */
+    gint64 budget_ns;      /* for all rounds, warm-up included, compiling not */
     gboolean keep_plan;
     gboolean (*resolve)(IfmPlan *plan, void *user, GError **error);
     void *user;
 } IfmPilotOptions;
 
 /** IfmPilotRound: one plan, tried in a few repetitions of @n_batches. Makespans by simulation and as measured (the median);
- * @pace_ns: what a batch in the stream took; @spread_ratio: half the range of the makespans / their median. */
+ * @pace_ns: what a batch in the stream took; @spread_ratio: half the range of the makespans / their median; @again: a plan
+ * of this shape was tried before, so that it was predicted by what was seen then. */
 typedef struct
 {
     IfmPlan *plan;
     gsize n_batches;
     double predicted_ns, measured_ns, pace_ns, spread_ratio;
+    gboolean again;
 } IfmPilotRound;
 
 /**
  * ifm_plan_pilot: Runs @plan, corrects @costs by what each of its devices took (ifm_costs_correct()), by what parting and
  * merging took, and by what the makespan shows beyond these, each weighed with what was known; searches again, and so on
- * until the search gives a plan that was run, its shares within a hundredth; 5 rounds at most. Where the tables leave it in
- * doubt whether the best plan is better than a single device, both are run, and the search decides by what they showed.
- * @rounds: (out) (transfer full) IfmPilotRound, the first the plan by the tables
+ * until the search gives a plan that was run, its shares within a hundredth; 5 rounds at most. That plan is run once more:
+ * how far two looks at one thing are apart is what a prediction can be worth (ifm_pilot_drift_ratio()). Where the tables
+ * leave it in doubt whether the best plan is better than a single device, both are run, and the search decides by what they
+ * showed.
+ * @rounds: (out) (transfer full) IfmPilotRound, the first the plan by the tables, the last the one that is returned
  * Returns: (transfer full) the plan to run; after 5 rounds the fastest of those run. @costs stays corrected. NULL with the
  * error of a run or a search; the costs are then as the tables say.
  */
 IfmPlan *ifm_plan_pilot(IfmCosts *costs, const IfmPlanQuestion *question, const IfmPlan *plan,
                         const IfmPilotOptions *options, GArray **rounds, GError **error);
+/**
+ * ifm_pilot_drift_ratio: How far a run may be off what a pilot showed because the machine moves meanwhile: half a 95 %
+ * interval, beside the spread of what was seen.
+ * Equals: t(0.975; 4 + n) sqrt((4 x 0.05^2 + sum e^2) / (4 + n)), e = ln(measured / predicted) of the n rounds that are
+ * @again. Before any is seen: how nine runs with a pilot missed on a shared virtual machine, 5.0 % root mean square,
+ * counted as four looks.
+ * @rounds: IfmPilotRound
+ */
+double ifm_pilot_drift_ratio(const GArray *rounds);
 
 /* --- plans by size ---------------------------------------------------------------------------------------------------- */
 

@@ -10,9 +10,26 @@ const char *const plan_objectives[] = { "latency", "throughput", "energy", NULL 
 
 /* --- reading options -------------------------------------------------------------------------------------------------- */
 
-static gboolean parse_whole(const char *text, gint64 *value)
+/* One of a size's two numbers. Returns: an exit status */
+static int parse_count(const Arguments *arguments, const char *text, const char *word, const char *what, gint64 most,
+                       gint64 *value)
 {
-    return g_ascii_isdigit(*text) && g_ascii_string_to_signed(text, 10, 1, IFM_GRAPH_MAX_EDGES, value, NULL);
+    const Verb *verb = cli_verb_of(arguments);
+    if (strspn(word, "0123456789") != strlen(word) || strspn(word, "0") == strlen(word))
+        return cli_usage(verb, "--size: \"%s\" is not NODES,EDGES, such as 5000,10000", text);
+    if (!g_ascii_string_to_signed(word, 10, 1, most, value, NULL))
+        return cli_usage(verb, "--size %s: %s %s; a graph has %" G_GINT64_FORMAT " at most", text, word, what, most);
+    return CLI_EXIT_OK;
+}
+
+static int parse_size(const Arguments *arguments, const char *text, IfmPlanSize *size)
+{
+    g_auto(GStrv) words = g_strsplit(text, ",", -1);
+    if (g_strv_length(words) != 2)
+        return cli_usage(cli_verb_of(arguments), "--size: \"%s\" is not NODES,EDGES, such as 5000,10000", text);
+    int status = parse_count(arguments, text, words[0], "nodes", IFM_GRAPH_MAX_NODES, &size->nodes);
+    return status == CLI_EXIT_OK ? parse_count(arguments, text, words[1], "edges", IFM_GRAPH_MAX_EDGES, &size->edges)
+                                 : status;
 }
 
 int plan_parse_sizes(const Arguments *arguments, GArray *sizes)
@@ -20,9 +37,9 @@ int plan_parse_sizes(const Arguments *arguments, GArray *sizes)
     for (const char *const *text = cli_texts(arguments, "size"); *text != NULL; text++)
     {
         IfmPlanSize size;
-        g_auto(GStrv) words = g_strsplit(*text, ",", -1);
-        if (g_strv_length(words) != 2 || !parse_whole(words[0], &size.nodes) || !parse_whole(words[1], &size.edges))
-            return cli_usage(cli_verb_of(arguments), "--size: \"%s\" is not NODES,EDGES, such as 5000,10000", *text);
+        int status = parse_size(arguments, *text, &size);
+        if (status != CLI_EXIT_OK)
+            return status;
         for (guint i = 0; i < sizes->len; i++)
             if (g_array_index(sizes, IfmPlanSize, i).nodes == size.nodes &&
                 g_array_index(sizes, IfmPlanSize, i).edges == size.edges)
@@ -263,19 +280,35 @@ IfmPlanQuestion plan_ground_at(const PlanGround *ground, gint64 nodes, gint64 ed
 
 /* --- predicting ------------------------------------------------------------------------------------------------------- */
 
-json_t *plan_predict(const IfmCosts *costs, const IfmPlan *plan, const IfmPlanSize *sizes, gsize n_sizes,
-                     const IfmSimulateOptions *options, IfmTrace **trace, GError **error)
+/* Batches a second of each of the plan's devices on whole batches of its own while all of them work, as a run measures them
+ * for its bound; those that cannot run all stages have none. */
+static void add_bound(const IfmCosts *costs, const IfmPlan *plan, const IfmSimulateOptions *options, json_t *prediction)
+{
+    json_t *together = json_object();
+    for (guint i = 0; i < plan->devices->len; i++)
+    {
+        double rate = ifm_plan_together(costs, plan, (int)i, options->sizes, options->n_sizes);
+        if (isfinite(rate))
+            json_object_set_new(together, ((const IfmPlanDevice *)plan->devices->pdata[i])->alias, json_real(rate));
+    }
+    json_object_set_new(prediction, "together", together);
+}
+
+json_t *plan_predict(const IfmCosts *costs, const IfmPlan *plan, const IfmSimulateOptions *options, IfmTrace **trace,
+                     GError **error)
 {
     g_auto(IfmPlanCost) cost = { 0 };
     g_auto(IfmSimulation) simulation = { 0 };
-    IfmSimulateOptions whole = *options;
-    whole.sizes = sizes;
-    whole.n_sizes = n_sizes;
-    if (!ifm_plan_cost(costs, plan, (double)sizes[0].nodes, (double)sizes[0].edges, &cost, error) ||
-        !ifm_plan_simulate(costs, plan, &whole, &simulation, error))
+    const IfmPlanSize *first = &options->sizes[0];
+    if (!ifm_plan_cost_with_sources(costs, plan, (double)first->nodes, (double)first->edges,
+                                    options->sources != NULL ? (double)options->sources[0] : 0, &cost, error) ||
+        !ifm_plan_simulate(costs, plan, options, &simulation, error))
         return NULL;
     json_t *prediction = ifm_prediction_to_json(plan, &cost, &simulation, options->n_batches, error);
-    if (prediction != NULL && trace != NULL)
+    if (prediction == NULL)
+        return NULL;
+    add_bound(costs, plan, options, prediction);
+    if (trace != NULL)
         *trace = g_steal_pointer(&simulation.trace);
     return prediction;
 }

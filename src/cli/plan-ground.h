@@ -74,10 +74,10 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(PlanGround, plan_ground_clear)
 /* plan_ground_at: the question at a size. */
 IfmPlanQuestion plan_ground_at(const PlanGround *ground, gint64 nodes, gint64 edges);
 
-/* plan_predict: costs and simulates a plan on batches of these sizes in turn. @trace: (out) (optional) (transfer full) of
- * the simulation. (transfer full) NULL with an error */
-json_t *plan_predict(const IfmCosts *costs, const IfmPlan *plan, const IfmPlanSize *sizes, gsize n_sizes,
-                     const IfmSimulateOptions *options, IfmTrace **trace, GError **error);
+/* plan_predict: costs a plan at the first size and simulates it. @trace: (out) (optional) (transfer full) of the
+ * simulation. (transfer full) NULL with an error */
+json_t *plan_predict(const IfmCosts *costs, const IfmPlan *plan, const IfmSimulateOptions *options, IfmTrace **trace,
+                     GError **error);
 
 /* plan_name_stream: a trace of a run or simulation tells the stream of batches it is of, so that "trace diff" finds its
  * like. plan_size_title: "5000 nodes, 10000 edges" (transfer full) */

@@ -1,4 +1,6 @@
 /* A run's plan, tried before it is predicted. */
+#include <math.h>
+
 #include <inferometer/json.h>
 
 #include "run-set.h"
@@ -7,17 +9,17 @@ typedef struct
 {
     const RunSet *set;
     const Arguments *arguments;
+    const char *name;
 } Resolving;
 
 static gboolean resolve(IfmPlan *plan, void *user, GError **error)
 {
     const Resolving *resolving = user;
-    return run_set_resolve(resolving->set, resolving->arguments, plan,
-                           run_set_name_of_plans(resolving->set, resolving->arguments), error);
+    return run_set_resolve(resolving->set, resolving->arguments, plan, resolving->name, error);
 }
 
-/* {"budget_ns", "tables": {what was predicted without it}, "rounds": [{"plan", "n_batches", "predicted_ns", …}]} (transfer
- * full) */
+/* {"budget_ns", "drift_ratio", "tables": {what was predicted without it}, "rounds": [{"plan", "n_batches", "predicted_ns",
+ * …}]} (transfer full) */
 static json_t *pilot_to_json(const RunJob *job, gint64 budget_ns, const GArray *rounds)
 {
     json_t *list = json_array(), *tables = json_object();
@@ -29,13 +31,23 @@ static json_t *pilot_to_json(const RunJob *job, gint64 budget_ns, const GArray *
     {
         const IfmPilotRound *round = &g_array_index(rounds, IfmPilotRound, i);
         g_autofree char *text = ifm_plan_to_text(round->plan);
-        json_array_append_new(list,
-                              json_pack("{s:o,s:I,s:o,s:o,s:o,s:o}", "plan", ifm_json_string(text), "n_batches",
-                                        (json_int_t)round->n_batches, "predicted_ns", ifm_json_real(round->predicted_ns),
-                                        "measured_ns", ifm_json_real(round->measured_ns), "pace_ns",
-                                        ifm_json_real(round->pace_ns), "spread_ratio", ifm_json_real(round->spread_ratio)));
+        json_array_append_new(list, json_pack("{s:o,s:I,s:o,s:o,s:o,s:o,s:b}", "plan", ifm_json_string(text), "n_batches",
+                                              (json_int_t)round->n_batches, "predicted_ns",
+                                              ifm_json_real(round->predicted_ns), "measured_ns",
+                                              ifm_json_real(round->measured_ns), "pace_ns", ifm_json_real(round->pace_ns),
+                                              "spread_ratio", ifm_json_real(round->spread_ratio), "again", round->again));
     }
-    return json_pack("{s:I,s:o,s:o}", "budget_ns", (json_int_t)budget_ns, "tables", tables, "rounds", list);
+    return json_pack("{s:I,s:o,s:o,s:o}", "budget_ns", (json_int_t)budget_ns, "drift_ratio",
+                     ifm_json_real(ifm_pilot_drift_ratio(rounds)), "tables", tables, "rounds", list);
+}
+
+/* The interval of what was seen holds for the moment it was seen in; the run comes later. */
+static void widen(json_t *prediction, double drift_ratio)
+{
+    const json_t *spread = json_object_get(prediction, "makespan_spread_ratio");
+    if (json_is_number(spread))
+        json_object_set_new(prediction, "makespan_spread_ratio",
+                            ifm_json_real(hypot(json_number_value(spread), drift_ratio)));
 }
 
 /* @plan: (transfer full) with its devices */
@@ -44,7 +56,8 @@ static gboolean take_plan(RunSet *set, const Arguments *arguments, RunJob *job, 
     g_ptr_array_set_size(job->plans, 0);
     g_ptr_array_set_size(job->documents, 0);
     g_ptr_array_add(job->plans, plan);
-    if (!run_set_resolve(set, arguments, plan, run_set_name_of_plans(set, arguments), error))
+    g_autofree char *name = run_set_name_of_plan(set, arguments, &g_array_index(job->sizes, IfmPlanSize, 0));
+    if (!run_set_resolve(set, arguments, plan, name, error))
         return FALSE;
     g_ptr_array_add(job->documents, ifm_plan_to_json(plan));
     return run_set_predict(set, arguments, job, error);
@@ -54,14 +67,15 @@ static gboolean take_plan(RunSet *set, const Arguments *arguments, RunJob *job, 
 static IfmPlan *find_plan(RunSet *set, const Arguments *arguments, const RunJob *job, IfmRunner *runner,
                           const IfmPlanCase *like, GArray **rounds, GError **error)
 {
-    const IfmPlanSize *size = &g_array_index(job->sizes, IfmPlanSize, 0);
-    const GArray *batches = job->batches->pdata[0];
-    Resolving resolving = { set, arguments };
-    IfmPlanQuestion question = plan_ground_at(&set->ground, size->nodes, size->edges);
+    const GArray *batches = job->batches->pdata[0], *sources = job->sources->pdata[0];
+    g_autofree char *name = run_set_name_of_plan(set, arguments, &g_array_index(job->sizes, IfmPlanSize, 0));
+    Resolving resolving = { set, arguments, name };
+    IfmPlanQuestion question = run_set_question(set, job, 0);
     IfmPilotOptions options = { .runner = runner,
                                 .like = like,
                                 .sizes = (const IfmPlanSize *)(const void *)batches->data,
                                 .n_sizes = batches->len,
+                                .sources = (const gint64 *)(const void *)sources->data,
                                 .budget_ns = cli_integer(arguments, "pilot"),
                                 .keep_plan = set->given != NULL,
                                 .resolve = resolve,
@@ -94,7 +108,10 @@ gboolean run_pilot(RunSet *set, const Arguments *arguments, RunJob *job, IfmRunn
     gboolean taken = take_plan(set, arguments, job, plan, error);
     ifm_costs_forget_corrections(set->ground.costs);
     if (taken)
+    {
         json_object_set(job->prediction, "pilot", told);
+        widen(job->prediction, ifm_pilot_drift_ratio(rounds));
+    }
     json_decref(told);
     return taken;
 }

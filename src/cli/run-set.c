@@ -1,6 +1,3 @@
-#include <math.h>
-#include <string.h>
-
 #include <glib/gstdio.h>
 
 #include <inferometer/json.h>
@@ -15,6 +12,7 @@ static void job_free(RunJob *job)
     g_array_unref(job->graphs);
     g_array_unref(job->sizes);
     g_ptr_array_unref(job->batches);
+    g_ptr_array_unref(job->sources);
     g_ptr_array_unref(job->plans);
     g_ptr_array_unref(job->documents);
     g_string_free(job->origins, TRUE);
@@ -29,13 +27,14 @@ static void job_free(RunJob *job)
     g_free(job);
 }
 
-static RunJob *job_new(char *title)
+RunJob *run_job_new(char *title)
 {
     RunJob *job = g_new0(RunJob, 1);
     job->title = title;
     job->graphs = g_array_new(FALSE, TRUE, sizeof(IfmPlanGraph));
     job->sizes = g_array_new(FALSE, FALSE, sizeof(IfmPlanSize));
     job->batches = g_ptr_array_new_with_free_func((GDestroyNotify)g_array_unref);
+    job->sources = g_ptr_array_new_with_free_func((GDestroyNotify)g_array_unref);
     job->plans = g_ptr_array_new_with_free_func((GDestroyNotify)ifm_plan_free);
     job->documents = g_ptr_array_new_with_free_func((GDestroyNotify)json_decref);
     job->origins = g_string_new(NULL);
@@ -141,331 +140,15 @@ static int open_study(RunSet *set, const Arguments *arguments, const char *study
     return hold_folder(set);
 }
 
-/* --- plans ------------------------------------------------------------------------------------------------------------ */
-
-static const char *device_given(const Arguments *arguments, const char *alias)
-{
-    gsize length = strlen(alias);
-    for (const char *const *text = cli_texts(arguments, "device"); *text != NULL; text++)
-        if (strncmp(*text, alias, length) == 0 && (*text)[length] == '=')
-            return *text + length + 1;
-    return NULL;
-}
-
-static const char *device_measured(const RunSet *set, const char *alias)
-{
-    int device = set->ground.costs != NULL ? ifm_costs_find_device(set->ground.costs, alias) : -1;
-    return device >= 0 ? ifm_costs_device(set->ground.costs, device)->device : NULL;
-}
-
-gboolean run_set_resolve(const RunSet *set, const Arguments *arguments, IfmPlan *plan, const char *name, GError **error)
-{
-    for (guint i = 0; i < plan->devices->len; i++)
-    {
-        IfmPlanDevice *device = plan->devices->pdata[i];
-        const char *given = device_given(arguments, device->alias);
-        const char *found = given != NULL            ? given
-                            : device->device != NULL ? device->device
-                                                     : device_measured(set, device->alias);
-        g_autoptr(IfmDeviceSpec) spec = found != NULL ? ifm_device_spec_parse(found, error) : NULL;
-        if (found == NULL)
-            g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s: nothing says what device \"%s\" is: --device %s=DEVICE",
-                        name, device->alias, device->alias);
-        else if (spec == NULL)
-            g_prefix_error(error, "%s: device \"%s\": ", name, device->alias);
-        if (spec == NULL)
-            return FALSE;
-        g_free(device->device);
-        device->device = g_strdup(spec->text);
-    }
-    if (plan->model == NULL) /* bare blocks */
-        plan->model = g_strdup(set->staged->name);
-    return ifm_plan_check(plan, set->staged, name, error);
-}
-
-/* The entry for a size, of a file that holds several plans; else the one plan it holds. */
-static const json_t *entry_for(const RunSet *set, const IfmPlanSize *size, GError **error)
-{
-    const json_t *plans = json_is_object(set->given) ? json_object_get(set->given, "plans") : NULL;
-    for (gsize i = 0; i < json_array_size(plans); i++)
-    {
-        const json_t *entry = json_array_get(plans, i), *first = json_array_get(json_object_get(entry, "sizes"), 0);
-        if (json_integer_value(json_array_get(first, 0)) == size->nodes &&
-            json_integer_value(json_array_get(first, 1)) == size->edges)
-            return entry;
-    }
-    if (plans == NULL)
-        return set->given;
-    g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
-                "%s: none of its %" G_GSIZE_FORMAT " plans is for %" G_GINT64_FORMAT " nodes, %" G_GINT64_FORMAT
-                " edges; a plan table (inferometer plan --table) has one for any size",
-                set->given_name, json_array_size(plans), size->nodes, size->edges);
-    return NULL;
-}
-
-static void note_origin(RunJob *job, const char *origin)
-{
-    if (strstr(job->origins->str, origin) == NULL)
-        g_string_append_printf(job->origins, "%s%s", job->origins->len > 0 ? "; " : "", origin);
-}
-
-static IfmPlan *look_up(RunSet *set, RunJob *job, const IfmPlanSize *size, GError **error)
-{
-    static const char *const told[] = { [IFM_PLAN_EXACT] = "the table's of this very size",
-                                        [IFM_PLAN_INTERPOLATED] = "between the plans of the table's neighbouring sizes",
-                                        [IFM_PLAN_CHOSEN] = "the plan of a neighbouring size in the table",
-                                        [IFM_PLAN_SEARCHED] = "the table has none: searched at this size" };
-    IfmPlanOrigin origin = IFM_PLAN_EXACT;
-    IfmPlan *plan =
-        ifm_plan_table_find(set->table, set->ground.costs, (double)size->nodes, (double)size->edges, &origin, error);
-    g_autofree char *text = g_strdup_printf("%s (%s)", ifm_plan_origin_name(origin), told[origin]);
-    if (plan != NULL)
-        note_origin(job, text);
-    return plan;
-}
-
-/* (transfer full) The plan of a size, however it comes. */
-static IfmPlan *plan_for(RunSet *set, RunJob *job, const IfmPlanSize *size, GError **error)
-{
-    if (set->table != NULL)
-        return look_up(set, job, size, error);
-    if (set->given != NULL)
-    {
-        const json_t *entry = entry_for(set, size, error);
-        return entry != NULL ? ifm_plan_from_json(entry, set->given_name, error) : NULL;
-    }
-    g_auto(IfmPlanAnswer) answer = { 0 };
-    IfmPlanQuestion question = plan_ground_at(&set->ground, size->nodes, size->edges);
-    note_origin(job, "searched at this size");
-    return ifm_plan_search(set->ground.costs, &question, &answer, error) ? g_steal_pointer(&answer.plan) : NULL;
-}
-
-/* --- graphs ----------------------------------------------------------------------------------------------------------- */
-
-/* The sizes of a graph's parts as the run will make them: what a part costs is its own nodes, the destinations, and their
- * edges; ghosts are sources alone. Costs go by edges a node: a part without any is taken for one that has one. NULL with an
- * error. */
-static GArray *part_sizes(const IfmPlanGraph *graph, GError **error)
-{
-    gsize kind = 0;
-    while (ifm_graph_kind_words()[kind] != NULL && !g_str_equal(ifm_graph_kind_words()[kind], graph->kind))
-        kind++;
-    g_autoptr(IfmGraph) whole = ifm_graph_kind_words()[kind] != NULL
-                                    ? ifm_graph_random((IfmGraphKind)kind, graph->nodes, graph->edges, graph->seed, error)
-                                    : ifm_graph_read(graph->kind, IFM_GRAPH_FORMAT_AUTO, error);
-    g_autoptr(GPtrArray) parts = whole != NULL ? ifm_graph_partition(whole, graph->parts, graph->seed, error) : NULL;
-    GArray *sizes = parts != NULL ? g_array_new(FALSE, FALSE, sizeof(IfmPlanSize)) : NULL;
-    for (guint i = 0; parts != NULL && i < parts->len; i++)
-    {
-        const IfmSubgraph *part = parts->pdata[i];
-        IfmPlanSize size = { part->n_own, MAX(part->graph->n_edges, 1) };
-        g_array_append_val(sizes, size);
-    }
-    return sizes;
-}
-
-static gboolean add_graph(RunSet *set, RunJob *job, const char *kind, const IfmPlanSize *size, GError **error)
-{
-    char *text = g_strdup(kind);
-    IfmPlanGraph graph = {
-        .kind = text, .nodes = size->nodes, .edges = size->edges, .seed = set->graph_seed, .parts = set->parts
-    };
-    g_ptr_array_add(set->texts, text);
-    GArray *batches = set->parts > 1 ? part_sizes(&graph, error) : g_array_new(FALSE, FALSE, sizeof(IfmPlanSize));
-    if (batches == NULL)
-        return FALSE;
-    if (set->parts <= 1)
-        g_array_append_val(batches, *size);
-    IfmPlanSize largest = g_array_index(batches, IfmPlanSize, 0);
-    for (guint i = 1; i < batches->len; i++)
-        if (g_array_index(batches, IfmPlanSize, i).edges > largest.edges)
-            largest = g_array_index(batches, IfmPlanSize, i);
-    g_ptr_array_add(job->batches, batches);
-    g_array_append_val(job->graphs, graph);
-    g_array_append_val(job->sizes, largest);
-    return TRUE;
-}
-
-/* Graphs that share a stream do so by a table; else each has a run of its own. @title: (transfer full) */
-static gboolean add_stream(RunSet *set, char *title, const char *kind, const IfmPlanSize *size, GError **error)
-{
-    RunJob *job = set->table != NULL && set->jobs->len > 0 ? set->jobs->pdata[0] : NULL;
-    if (job == NULL)
-        g_ptr_array_add(set->jobs, job = job_new(g_steal_pointer(&title)));
-    else
-    {
-        char *both = g_strdup_printf("%u graphs in turn", job->graphs->len + 1);
-        g_free(job->title);
-        job->title = both;
-    }
-    g_free(title);
-    return add_graph(set, job, kind, size, error);
-}
-
-static gboolean add_file(RunSet *set, const char *path, GError **error)
-{
-    g_autoptr(IfmGraph) graph = ifm_graph_read(path, IFM_GRAPH_FORMAT_AUTO, error);
-    if (graph == NULL)
-        return FALSE;
-    IfmPlanSize size = { graph->n_nodes, graph->n_edges };
-    return add_stream(set, g_path_get_basename(path), path, &size, error);
-}
-
-/* The sizes that a plan's file was made for. */
-static void sizes_of_json(const json_t *plan, GArray *sizes)
-{
-    const json_t *plans = json_is_object(plan) ? json_object_get(plan, "plans") : NULL, *own;
-    for (gsize i = 0; i < json_array_size(plans); i++)
-        sizes_of_json(json_array_get(plans, i), sizes);
-    own = json_is_object(plan) ? json_object_get(plan, "sizes") : NULL;
-    for (gsize i = 0; i < json_array_size(own); i++)
-    {
-        const json_t *pair = json_array_get(own, i);
-        IfmPlanSize size = { json_integer_value(json_array_get(pair, 0)), json_integer_value(json_array_get(pair, 1)) };
-        if (size.nodes > 0 && size.edges > 0)
-            g_array_append_val(sizes, size);
-    }
-}
-
-static void default_sizes(RunSet *set, GArray *sizes)
-{
-    if (set->given != NULL)
-        sizes_of_json(set->given, sizes);
-    if (sizes->len == 0 && set->table != NULL)
-    {
-        IfmPlanSize size;
-        for (gsize i = 0; ifm_plan_table_row(set->table, i, &size, NULL) != NULL; i++)
-            g_array_append_val(sizes, size);
-    }
-    if (sizes->len == 0 && set->ground.costs != NULL)
-        g_array_append_vals(sizes, set->ground.sizes->data, set->ground.sizes->len);
-}
-
-static int add_streams(RunSet *set, const Arguments *arguments)
-{
-    g_autoptr(GError) error = NULL;
-    g_autoptr(GArray) sizes = g_array_new(FALSE, FALSE, sizeof(IfmPlanSize));
-    int status = plan_parse_sizes(arguments, sizes);
-    if (status != CLI_EXIT_OK)
-        return status;
-    for (const char *const *path = cli_texts(arguments, "graph"); *path != NULL; path++)
-        if (!add_file(set, *path, &error))
-            return cli_fail(error);
-    if (sizes->len == 0 && set->jobs->len == 0)
-        default_sizes(set, sizes);
-    for (guint i = 0; i < sizes->len; i++)
-    {
-        const IfmPlanSize *size = &g_array_index(sizes, IfmPlanSize, i);
-        if (!add_stream(set, plan_size_title(size), set->kind, size, &error))
-            return cli_fail(error);
-    }
-    if (set->jobs->len == 0)
-        return cli_usage(cli_verb_of(arguments), "needs --size NODES,EDGES or --graph FILE: what to run the plan on");
-    return CLI_EXIT_OK;
-}
-
-/* --- predictions ------------------------------------------------------------------------------------------------------ */
-
-/* How many of a stream's batches are graph @index's: they come in turn, a graph's parts one after the other. */
-static gsize share_of(const RunJob *job, gsize n_batches, guint index)
-{
-    gsize before = 0, all = 0, own = ((const GArray *)job->batches->pdata[index])->len;
-    for (guint i = 0; i < job->batches->len; i++)
-    {
-        before += i < index ? ((const GArray *)job->batches->pdata[i])->len : 0;
-        all += ((const GArray *)job->batches->pdata[i])->len;
-    }
-    if (all == 0)
-        return 0;
-    gsize rest = n_batches % all;
-    return n_batches / all * own + (rest > before ? MIN(rest - before, own) : 0);
-}
-
-const char *run_set_name_of_plans(const RunSet *set, const Arguments *arguments)
-{
-    const char *table = cli_text(arguments, "table");
-    return table != NULL ? table : set->given_name != NULL ? set->given_name : set->folder;
-}
-
-/* One group: the graphs with the plan of graph @first. */
-static gboolean predict_group(RunSet *set, const Arguments *arguments, RunJob *job, guint first, GError **error)
-{
-    g_autoptr(GArray) sizes = g_array_new(FALSE, FALSE, sizeof(IfmPlanSize));
-    IfmSimulateOptions options = { .queue_depth = (int)cli_integer(arguments, "queue-depth"),
-                                   .block_depth = (int)cli_integer(arguments, "block-depth") };
-    for (guint i = first; i < job->graphs->len; i++)
-        if (json_equal(job->documents->pdata[i], job->documents->pdata[first]))
-        {
-            const GArray *batches = job->batches->pdata[i];
-            g_array_append_vals(sizes, batches->data, batches->len);
-            options.n_batches += share_of(job, (gsize)cli_integer(arguments, "batches"), i);
-        }
-    IfmTrace *trace = NULL;
-    if (options.n_batches == 0)
-        return TRUE;
-    json_t *part = plan_predict(set->ground.costs, job->plans->pdata[first], (const IfmPlanSize *)(const void *)sizes->data,
-                                sizes->len, &options, &trace, error);
-    if (part == NULL)
-    {
-        g_prefix_error(error, "%s: ", run_set_name_of_plans(set, arguments));
-        return FALSE;
-    }
-    g_ptr_array_add(job->simulated, trace);
-    ifm_prediction_add(job->prediction, part);
-    return TRUE;
-}
-
-/* A plan's file may bring the prediction along; it holds for the batches it was made for. */
-static void take_given_prediction(const RunSet *set, const Arguments *arguments, RunJob *job)
-{
-    const json_t *entry = entry_for(set, &g_array_index(job->sizes, IfmPlanSize, 0), NULL);
-    const json_t *prediction = json_is_object(entry) ? json_object_get(entry, "prediction") : NULL;
-    const json_t *size = json_array_get(json_is_object(entry) ? json_object_get(entry, "sizes") : NULL, 0);
-    if (json_is_object(prediction) &&
-        json_integer_value(json_object_get(prediction, "n_batches")) == cli_integer(arguments, "batches") &&
-        json_integer_value(json_array_get(size, 0)) == g_array_index(job->sizes, IfmPlanSize, 0).nodes &&
-        json_integer_value(json_array_get(size, 1)) == g_array_index(job->sizes, IfmPlanSize, 0).edges)
-        job->prediction = json_deep_copy(prediction);
-}
-
-gboolean run_set_predict(RunSet *set, const Arguments *arguments, RunJob *job, GError **error)
-{
-    if (set->ground.costs == NULL)
-    {
-        if (set->given != NULL && job->graphs->len == 1)
-            take_given_prediction(set, arguments, job);
-        return TRUE;
-    }
-    g_clear_pointer(&job->prediction, json_decref);
-    g_clear_pointer(&job->fallbacks, json_decref);
-    g_ptr_array_set_size(job->simulated, 0);
-    job->prediction = json_object();
-    for (guint i = 0; i < job->graphs->len; i++)
-    {
-        guint earlier = 0;
-        while (earlier < i && !json_equal(job->documents->pdata[earlier], job->documents->pdata[i]))
-            earlier++;
-        if (earlier == i && !predict_group(set, arguments, job, i, error))
-            return FALSE;
-    }
-    if (!g_str_equal(cli_text(arguments, "on-failure"), "replan"))
-        return TRUE;
-    IfmPlanQuestion question = plan_ground_at(&set->ground, g_array_index(job->sizes, IfmPlanSize, 0).nodes,
-                                              g_array_index(job->sizes, IfmPlanSize, 0).edges);
-    job->fallbacks = ifm_plan_fallbacks(set->ground.costs, job->plans->pdata[0], &question, error);
-    return job->fallbacks != NULL;
-}
-
 /* --- all of it -------------------------------------------------------------------------------------------------------- */
 
 static int fill_job(RunSet *set, const Arguments *arguments, RunJob *job, const IfmPlan *demo)
 {
     g_autoptr(GError) error = NULL;
-    const char *name = run_set_name_of_plans(set, arguments);
     for (guint i = 0; i < job->graphs->len; i++)
     {
-        IfmPlan *plan =
-            demo != NULL ? ifm_plan_copy(demo) : plan_for(set, job, &g_array_index(job->sizes, IfmPlanSize, i), &error);
+        g_autofree char *name = run_set_name_of_plan(set, arguments, &g_array_index(job->sizes, IfmPlanSize, i));
+        IfmPlan *plan = demo != NULL ? ifm_plan_copy(demo) : run_set_plan_for(set, job, i, &error);
         if (plan == NULL)
             return plan_fail(error);
         g_ptr_array_add(job->plans, plan);
@@ -474,28 +157,6 @@ static int fill_job(RunSet *set, const Arguments *arguments, RunJob *job, const 
         g_ptr_array_add(job->documents, ifm_plan_to_json(plan));
     }
     return run_set_predict(set, arguments, job, &error) ? CLI_EXIT_OK : plan_fail(error);
-}
-
-/* Whether every --device is of an alias that some plan has: another is a slip of the pen. */
-static int check_devices(const RunSet *set, const Arguments *arguments)
-{
-    for (const char *const *text = cli_texts(arguments, "device"); *text != NULL; text++)
-    {
-        const char *equals = strchr(*text, '=');
-        g_autofree char *alias = equals != NULL ? g_strndup(*text, (gsize)(equals - *text)) : NULL;
-        gboolean known = FALSE;
-        for (guint j = 0; alias != NULL && j < set->jobs->len; j++)
-        {
-            const RunJob *job = set->jobs->pdata[j];
-            for (guint i = 0; i < job->plans->len; i++)
-                known |= ifm_plan_find_device(job->plans->pdata[i], alias) >= 0;
-        }
-        if (alias == NULL)
-            return cli_usage(cli_verb_of(arguments), "--device: \"%s\" is not ALIAS=DEVICE", *text);
-        if (!known)
-            return cli_usage(cli_verb_of(arguments), "--device %s: no plan to be run has a device \"%s\"", *text, alias);
-    }
-    return CLI_EXIT_OK;
 }
 
 /* Whatever it will be run on, a plan that is none is told first. */
@@ -575,7 +236,7 @@ static int open_place(RunSet *set, const Arguments *arguments, const char *plan,
 static int add_demo(RunSet *set, const IfmPlanSize *size)
 {
     g_autoptr(GError) error = NULL;
-    return add_stream(set, g_strdup("demo"), set->kind, size, &error) ? CLI_EXIT_OK : cli_fail(error);
+    return run_set_add_stream(set, g_strdup("demo"), set->kind, size, &error) ? CLI_EXIT_OK : cli_fail(error);
 }
 
 int run_set_init(RunSet *set, const Arguments *arguments)
@@ -596,11 +257,15 @@ int run_set_init(RunSet *set, const Arguments *arguments)
     if (demo != NULL && !cli_given(arguments, "size") && !cli_given(arguments, "graph"))
         status = add_demo(set, &demo_size);
     else
-        status = add_streams(set, arguments);
+        status = run_set_add_streams(set, arguments);
     if (status == CLI_EXIT_OK && set->ground.costs != NULL)
         status = plan_ground_measure_host(&set->ground, (const IfmPlanSize *)(const void *)set->ground.sizes->data,
                                           set->ground.sizes->len);
     for (guint i = 0; i < set->jobs->len && status == CLI_EXIT_OK; i++)
         status = fill_job(set, arguments, set->jobs->pdata[i], demo);
-    return status == CLI_EXIT_OK ? check_devices(set, arguments) : status;
+    if (status == CLI_EXIT_OK)
+        status = run_set_check_devices(set, arguments);
+    if (status == CLI_EXIT_OK)
+        run_set_note_substitutes(set);
+    return status;
 }

@@ -12,6 +12,7 @@ typedef struct
     GArray *graphs;       /* IfmPlanGraph */
     GArray *sizes;        /* IfmPlanSize, of the graphs; of one in parts, its largest part */
     GPtrArray *batches;   /* GArray* of IfmPlanSize: what each graph comes to as batches */
+    GPtrArray *sources;   /* GArray* of gint64: of the same, all nodes, ghosts too */
     GPtrArray *plans;     /* IfmPlan*, of the graphs */
     GPtrArray *documents; /* json_t*, the same */
     GString *origins;     /* how they came about, each once */
@@ -50,11 +51,38 @@ int run_set_init(RunSet *set, const Arguments *arguments);
 void run_set_clear(RunSet *set);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(RunSet, run_set_clear)
 
+/* run_job_new: @title: (transfer full) */
+RunJob *run_job_new(char *title);
+
+/* --- run-graphs.c ----------------------------------------------------------------------------------------------------- */
+
+/* run_set_add_stream: Graphs that share a stream do so by a table; else each has a run of its own. @title: (transfer full)
+ */
+gboolean run_set_add_stream(RunSet *set, char *title, const char *kind, const IfmPlanSize *size, GError **error);
+/* run_set_add_streams: all graphs that are asked for. Returns: an exit status */
+int run_set_add_streams(RunSet *set, const Arguments *arguments);
+/* run_set_question: what is searched for a graph of a stream. */
+IfmPlanQuestion run_set_question(const RunSet *set, const RunJob *job, guint graph);
+
+/* --- run-plans.c ------------------------------------------------------------------------------------------------------ */
+
+/* run_set_plan_for: (transfer full) the plan of a graph of a stream, however it comes. */
+IfmPlan *run_set_plan_for(RunSet *set, RunJob *job, guint graph, GError **error);
+/* run_set_entry_for: the entry for a size, of a file that holds several plans; else the one plan it holds. */
+const json_t *run_set_entry_for(const RunSet *set, const IfmPlanSize *size, GError **error);
 /* run_set_resolve: puts devices behind a plan's aliases, by the command line, else as the plan says, else as the study had
  * them. @name: what messages call the plan */
 gboolean run_set_resolve(const RunSet *set, const Arguments *arguments, IfmPlan *plan, const char *name, GError **error);
-/* run_set_name_of_plans: whose plans they are: a file's, or the study's own. */
-const char *run_set_name_of_plans(const RunSet *set, const Arguments *arguments);
+/* run_set_name_of_plan: (transfer full) what messages call the plan of a size: its file, or how it came about. */
+char *run_set_name_of_plan(const RunSet *set, const Arguments *arguments, const IfmPlanSize *size);
+/* run_set_check_devices: whether every --device is of an alias that some plan has: another is a slip of the pen. Returns:
+ * an exit status */
+int run_set_check_devices(const RunSet *set, const Arguments *arguments);
+/* run_set_note_substitutes: says which devices run by figures that the study measured of others. */
+void run_set_note_substitutes(const RunSet *set);
+
+/* --- run-predict.c, run-pilot.c, run-demo.c --------------------------------------------------------------------------- */
+
 /* run_set_predict: (again) by the costs as they are now; nothing where there are none. */
 gboolean run_set_predict(RunSet *set, const Arguments *arguments, RunJob *job, GError **error);
 

@@ -32,9 +32,10 @@ static void planned_free(Planned *planned)
 
 static gboolean simulate(const PlanGround *ground, const Arguments *arguments, Planned *planned, GError **error)
 {
-    IfmSimulateOptions options = { .n_batches = (gsize)cli_integer(arguments, "batches") };
-    planned->prediction =
-        plan_predict(ground->costs, planned->answer.plan, &planned->size, 1, &options, &planned->trace, error);
+    IfmSimulateOptions options = { .n_batches = (gsize)cli_integer(arguments, "batches"),
+                                   .sizes = &planned->size,
+                                   .n_sizes = 1 };
+    planned->prediction = plan_predict(ground->costs, planned->answer.plan, &options, &planned->trace, error);
     return planned->prediction != NULL;
 }
 

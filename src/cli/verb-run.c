@@ -285,6 +285,35 @@ static void complain_of_interruption(const RunSet *set)
         cli_complain("interrupted before a repetition was complete: nothing of the run was kept");
 }
 
+/* A run that failed may have left no trace, and a file of that name may be there from before: what --trace came to is
+ * said. */
+static void tell_trace(const Running *running)
+{
+    const char *path = cli_text(running->arguments, "trace");
+    const RunSet *set = running->set;
+    guint n_recorded = 0, n_simulated = 0;
+    if (path == NULL)
+        return;
+    for (guint i = 0; i < set->jobs->len; i++)
+    {
+        const RunJob *job = set->jobs->pdata[i];
+        n_recorded += job->recorded != NULL;
+        n_simulated += job->simulated->len > 0;
+    }
+    const char *name = g_str_equal(path, "-") ? "standard output" : path,
+               *simulations = n_simulated > 1 ? "simulations" : "simulation";
+    if (n_recorded == 0 && n_simulated == 0)
+        cli_complain("%s: not written: nothing of the run was recorded", name);
+    else if (n_recorded == 0)
+        cli_complain("%s: written, with the %s alone: nothing of the run was recorded", name, simulations);
+    else
+        cli_complain("%s: written, with what was recorded of %s%s%s", name,
+                     set->jobs->len == 1            ? "the run until it ended"
+                     : n_recorded == set->jobs->len ? "each run until it ended"
+                                                    : "some of the runs",
+                     n_simulated > 0 ? ", beside the " : "", n_simulated > 0 ? simulations : "");
+}
+
 static int finish(Running *running)
 {
     g_autoptr(GArray) stories = collect(running->set);
@@ -302,10 +331,14 @@ static int finish(Running *running)
     if (cli_interrupt_signal() != 0)
     {
         complain_of_interruption(running->set);
+        if (written == CLI_EXIT_OK)
+            tell_trace(running);
         return CLI_EXIT_SIGNAL + cli_interrupt_signal();
     }
     complain_of_failures(running->set, told && written == CLI_EXIT_OK);
     int status = status_of(running->set);
+    if (written == CLI_EXIT_OK && status != CLI_EXIT_OK)
+        tell_trace(running);
     return written != CLI_EXIT_OK ? written : status;
 }
 
@@ -313,6 +346,9 @@ static int check_arguments(const Arguments *arguments)
 {
     if (cli_given(arguments, "time-budget") && !cli_given(arguments, "ci"))
         return cli_usage(cli_verb_of(arguments), "--time-budget needs --ci: without it --repetitions are run, all of them");
+    if (cli_integer(arguments, "watchdog") == 0)
+        return cli_usage(cli_verb_of(arguments),
+                         "--watchdog 0s: a run in which nothing gets on would never end; a time above 0 is right");
     int status = cli_check_ci(arguments);
     return status != CLI_EXIT_OK ? status
                                  : cli_check_outputs(arguments, (const char *const[]){ "json", "csv", "trace", NULL });
@@ -376,7 +412,8 @@ static const Option run_options[] = {
     { "on-failure", 0, OPTION_TEXT, FALSE, "WORD", "where a device fails: stop, or replan and go on with the others",
       "stop", failures },
     { "watchdog", 0, OPTION_DURATION, FALSE, "TIME",
-      "ends a run in which no batch progressed for so long (a compile may take 60s, or so long where that is more)",
+      "ends a run in which no batch progressed for so long, above 0 (a compile may take 60s, or so long where that is "
+      "more)",
       "60s" },
     ROW_OBJECTIVE,
     ROW_GRID,

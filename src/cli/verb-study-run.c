@@ -37,12 +37,34 @@ static gboolean is_repeated(const char *const *texts, gsize at)
     return FALSE;
 }
 
+/* (transfer full) What the study has behind the alias of "ALIAS=DEVICE"; NULL: it has no such alias. */
+static char *device_before(const IfmStudy *study, const char *text)
+{
+    gsize length = strcspn(text, "=");
+    const GPtrArray *devices = ifm_study_devices(study);
+    for (guint i = 0; i < devices->len; i++)
+    {
+        const IfmStudyDevice *device = devices->pdata[i];
+        if (strlen(device->alias) == length && strncmp(device->alias, text, length) == 0)
+            return g_strdup(device->device);
+    }
+    return NULL;
+}
+
+static void note_change(const IfmStudy *study, const char *text, const char *before)
+{
+    g_autofree char *now = device_before(study, text);
+    if (before != NULL && !g_str_equal(before, now))
+        cli_note("%.*s: the figures are of %s from now on; the study names %s", (int)strcspn(text, "="), text, now, before);
+}
+
 static int set_devices(IfmStudy *study, const Arguments *arguments)
 {
     const char *const *texts = cli_texts(arguments, "device");
     for (gsize i = 0; texts[i] != NULL; i++)
     {
         g_autoptr(GError) error = NULL;
+        g_autofree char *before = device_before(study, texts[i]);
         if (is_repeated(texts, i))
             return cli_usage(cli_verb_of(arguments), "--device %s: its alias is given twice", texts[i]);
         if (!ifm_study_set_device(study, texts[i], &error))
@@ -50,6 +72,7 @@ static int set_devices(IfmStudy *study, const Arguments *arguments)
             g_prefix_error(&error, "--device: ");
             return cli_fail(error);
         }
+        note_change(study, texts[i], before);
     }
     return CLI_EXIT_OK;
 }

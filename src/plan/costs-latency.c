@@ -200,14 +200,14 @@ static double piece_spread(const CostEntry *entry, double nodes, double edges, I
     return isnan(spread) ? miss : hypot(spread, miss);
 }
 
-/* Scattered sizes have no neighbours on every axis, so that the lookup would go on outside of them; the trend, which goes
- * through all of them, lies between those around it. */
+/* Scattered sizes have no neighbours on every axis, so that the lookup calls outside what lies among them. Whichever tells
+ * of such a size, lookup or trend, goes by points on all sides of it: its error is that of points left out. */
 static IfmCostOrigin origin_of(const CostEntry *entry, double nodes, double edges, IfmGridOrigin origin)
 {
-    return origin == IFM_GRID_EXACT                                             ? IFM_COST_MEASURED
-           : origin == IFM_GRID_INTERPOLATED                                    ? IFM_COST_INTERPOLATED
-           : entry->trend != NULL && costs_entry_surrounds(entry, nodes, edges) ? IFM_COST_INTERPOLATED
-                                                                                : IFM_COST_EXTRAPOLATED;
+    return origin == IFM_GRID_EXACT                     ? IFM_COST_MEASURED
+           : origin == IFM_GRID_INTERPOLATED            ? IFM_COST_INTERPOLATED
+           : costs_entry_surrounds(entry, nodes, edges) ? IFM_COST_INTERPOLATED
+                                                        : IFM_COST_EXTRAPOLATED;
 }
 
 /* At a size that stands: every piece, summed. FALSE where a static device has no model of that size. */

@@ -129,7 +129,8 @@ static double longest_of(const Front *front, const double *shares, CurveOf curve
             curve_of(front->space->curves, devices[i], front->first, front->last, busy & ~(1u << devices[i]));
         double ns = n == 1 ? curve->whole_ns : curve_at(curve, shares[i]);
         longest = fmax(longest, ns);
-        costs_copies(front->costs, devices[i], front->first, front->last, n, n == 1 ? 1 : shares[i], question->nodes,
+        costs_copies(front->costs, devices[i], front->first, front->last, n, n == 1 ? 1 : shares[i],
+                     cost_held_nodes(front->costs, devices[i], (gsize)n, question->nodes, question->sources),
                      question->edges, &parts[i]);
         parts[i].ns = ns;
         *energy_j += (is->active_w - is->idle_w) * ns * 1e-9;
@@ -280,10 +281,9 @@ static gboolean add_answer(const Front *front, GPtrArray *answers, const Found *
     answer->n_ranges = (gint64)front->costs->n_stages * (front->costs->n_stages + 1) / 2;
     answer->n_subsets = ((gint64)1 << __builtin_popcount(front->space->devices)) - 1;
     answer->n_structures = space_n_structures(front->space);
-    return plan_cost_on(front->costs, front->space->curves, answer->plan, question->nodes, question->edges, &answer->cost,
-                        error) &&
-           plan_cost_on(front->costs, front->space->curves, answer->best, question->nodes, question->edges,
-                        &answer->best_cost, error);
+    const CostBatch batch = { question->nodes, question->edges, question->sources };
+    return plan_cost_on(front->costs, front->space->curves, answer->plan, &batch, &answer->cost, error) &&
+           plan_cost_on(front->costs, front->space->curves, answer->best, &batch, &answer->best_cost, error);
 }
 
 static GPtrArray *answers_of(Front *front, GError **error)

@@ -6,8 +6,8 @@
 /* What a makespan may be beyond its parts and still be of the same kind. */
 #define LEAST_REST 0.5
 #define MOST_REST 2.0
-/* How far a shared machine moves between a study and a run: what a table's interval, taken in a minute, cannot hold. */
-#define DRIFT 0.05
+/* Half of a 95 % interval, of so many standard deviations. */
+#define DEVIATIONS 1.96
 
 /* --- figures of its repetitions --------------------------------------------------------------------------------------- */
 
@@ -49,6 +49,7 @@ typedef struct
     const char *alias;
     double ratio;
     guint32 busy;
+    gsize n_devices; /* of the block */
 } Part;
 
 /* All devices of the plan, block by block. */
@@ -68,7 +69,8 @@ static GArray *parts_of(const PilotRun *run)
                           block->last,
                           described->alias,
                           block->ratios[d],
-                          0 };
+                          0,
+                          block->n_devices };
             if (part.device < 0) /* the costs know nothing of it */
                 continue;
             all |= 1u << part.device;
@@ -80,6 +82,13 @@ static GArray *parts_of(const PilotRun *run)
     return parts;
 }
 
+/* What its model has to hold of a batch of that size, were the whole batch its share. */
+static double held_nodes(const PilotRun *run, const Part *part, gsize i)
+{
+    return cost_held_nodes(run->costs, part->device, part->n_devices, (double)run->sizes[i].nodes,
+                           run->sources != NULL ? (double)run->sources[i] : 0);
+}
+
 /* Its latency and the spread of that, averaged over the sizes that the batches have in turn. NaN where there is none. */
 static double predicted_ns(const PilotRun *run, const Part *part, double *spread_ratio)
 {
@@ -89,7 +98,7 @@ static double predicted_ns(const PilotRun *run, const Part *part, double *spread
     {
         IfmCostLatency latency;
         const IfmPlanSize *size = &run->sizes[i];
-        if (!ifm_costs_latency(run->costs, part->device, part->first, part->last, part->ratio * (double)size->nodes,
+        if (!ifm_costs_latency(run->costs, part->device, part->first, part->last, part->ratio * held_nodes(run, part, i),
                                part->ratio * (double)size->edges, part->busy, &latency, NULL))
             return NAN;
         sum += latency.latency_ns;
@@ -121,7 +130,9 @@ static void correct(const PilotRun *run, const Part *part, double seen_ns, doubl
     double known_ratio, now_ns = predicted_ns(run, part, &known_ratio);
     double now = any != NULL ? any->factor : 1, known = own != NULL ? own->factor : 1;
     double seen = now * seen_ns / now_ns * rest;
-    known_ratio = own != NULL ? own->spread_ratio : any != NULL ? (double)NAN : hypot(known_ratio, DRIFT);
+    known_ratio = own != NULL   ? own->spread_ratio
+                  : any != NULL ? (double)NAN
+                                : hypot(known_ratio, DEVIATIONS * PILOT_DRIFT);
     double weight = weight_of(known_ratio, seen_ratio);
     double factor = pow(known, 1 - weight) * pow(seen, weight);
     double spread = weight < 1 ? known_ratio * seen_ratio / hypot(known_ratio, seen_ratio) : seen_ratio;
@@ -141,7 +152,7 @@ static void copied_ns(const PilotRun *run, const GArray *parts, int block, gsize
             CostPart copies = { 0 };
             const Part *part = &g_array_index(parts, Part, p);
             costs_copies(run->costs, part->device, part->first, part->last, (int)n_devices, part->ratio,
-                         (double)run->sizes[i].nodes, (double)run->sizes[i].edges, &copies);
+                         held_nodes(run, part, i), (double)run->sizes[i].edges, &copies);
             *in_ns += copies.in_ns / (double)run->n_sizes;
             *out_ns += copies.out_ns / (double)run->n_sizes;
         }
@@ -179,7 +190,8 @@ gboolean pilot_simulate(const PilotRun *run, gsize n_batches, double *makespan_n
                                  .sizes = run->sizes,
                                  .n_sizes = run->n_sizes,
                                  .queue_depth = run->queue_depth,
-                                 .block_depth = run->block_depth };
+                                 .block_depth = run->block_depth,
+                                 .sources = run->sources };
     g_auto(IfmSimulation) simulation = { 0 };
     if (!ifm_plan_simulate(run->costs, run->plan, &whole, &simulation, error))
         return FALSE;

@@ -1,6 +1,8 @@
 /* A plan run for a short while before anything is said of it: what its devices really take together, put into the costs. */
 #include <math.h>
 
+#include <inferometer/statistics.h>
+
 #include "plan-private.h"
 
 enum
@@ -11,6 +13,8 @@ enum
     LEAST_BATCHES = 8,
 };
 #define SAME_SHARES 0.01
+/* What is known of how a machine moves before anything was seen twice counts as so many looks. */
+#define LOOKS_BEFORE 4
 
 typedef struct
 {
@@ -36,7 +40,8 @@ static PilotRun run_of(const Pilot *pilot, const IfmPlan *plan, gsize n_batches)
                        .n_sizes = options->n_sizes,
                        .n_batches = n_batches,
                        .queue_depth = options->like->queue_depth,
-                       .block_depth = options->like->block_depth };
+                       .block_depth = options->like->block_depth,
+                       .sources = options->sources };
 }
 
 /* As many batches a repetition as fill a round's part of the budget, warm-up included, and no more than the run will have.
@@ -82,10 +87,18 @@ static IfmMeasurement *run(const Pilot *pilot, const IfmPlan *plan, gsize n_batc
     return NULL;
 }
 
+static gboolean had_shape(const Pilot *pilot, const IfmPlan *plan)
+{
+    for (guint i = 0; i < pilot->rounds->len; i++)
+        if (ifm_plan_same_shape(g_array_index(pilot->rounds, IfmPilotRound, i).plan, plan))
+            return TRUE;
+    return FALSE;
+}
+
 static gboolean try_plan(Pilot *pilot, const IfmPlan *plan, GError **error)
 {
     PilotRun tried = run_of(pilot, plan, batches_for(pilot, plan));
-    IfmPilotRound round = { .n_batches = tried.n_batches };
+    IfmPilotRound round = { .n_batches = tried.n_batches, .again = had_shape(pilot, plan) };
     PilotFigures figures;
     if (!pilot_simulate(&tried, tried.n_batches, &round.predicted_ns, error))
         return FALSE;
@@ -171,12 +184,28 @@ IfmPlan *ifm_plan_pilot(IfmCosts *costs, const IfmPlanQuestion *question, const 
     g_array_set_clear_func(pilot.rounds, round_clear);
     ifm_costs_forget_corrections(costs);
     IfmPlan *found = go_round(&pilot, plan, error);
-    if (found == NULL)
+    if (found == NULL || !try_plan(&pilot, found, error))
     {
+        g_clear_pointer(&found, ifm_plan_free);
         g_array_unref(pilot.rounds);
         ifm_costs_forget_corrections(costs);
         return NULL;
     }
     *rounds = pilot.rounds;
     return found;
+}
+
+double ifm_pilot_drift_ratio(const GArray *rounds)
+{
+    double squares = LOOKS_BEFORE * PILOT_DRIFT * PILOT_DRIFT, n = LOOKS_BEFORE;
+    for (guint i = 0; i < rounds->len; i++)
+    {
+        const IfmPilotRound *round = &g_array_index(rounds, IfmPilotRound, i);
+        double miss = log(round->measured_ns / round->predicted_ns);
+        if (!round->again || !isfinite(miss))
+            continue;
+        squares += miss * miss;
+        n++;
+    }
+    return ifm_student_quantile(0.975, n) * sqrt(squares / n);
 }

@@ -147,9 +147,15 @@ typedef struct
     const IfmCosts *costs;
     CurveTable *curves;
     const IfmPlan *plan;
-    double nodes, edges;
+    const CostBatch *batch;
     IfmPlanCost *cost;
 } Sum;
+
+double cost_held_nodes(const IfmCosts *costs, int device, gsize n_devices, double nodes, double sources)
+{
+    gboolean alone = n_devices == 1 && costs->devices[device]->is.form == IFM_PLAN_STATIC;
+    return alone ? fmax(nodes, sources) : nodes;
+}
 
 /* One device's share of a block. @half_ns: of its 95 % interval. */
 static gboolean device_time(const Sum *sum, const IfmPlanBlock *block, int device, double share, guint32 busy, double *ns,
@@ -158,10 +164,11 @@ static gboolean device_time(const Sum *sum, const IfmPlanBlock *block, int devic
     IfmCostLatency latency;
     gboolean whole = block->n_devices == 1;
     const PlanCurve *curve = curve_table_get(sum->curves, device, block->first, block->last, busy);
+    double nodes = cost_held_nodes(sum->costs, device, block->n_devices, sum->batch->nodes, sum->batch->sources);
     if (whole)
         share = 1;
     *ns = whole ? curve->whole_ns : curve_at(curve, share);
-    if (!ifm_costs_latency(sum->costs, device, block->first, block->last, share * sum->nodes, share * sum->edges, busy,
+    if (!ifm_costs_latency(sum->costs, device, block->first, block->last, share * nodes, share * sum->batch->edges, busy,
                            &latency, error))
         return FALSE;
     if (!isfinite(*ns))
@@ -193,8 +200,9 @@ static gboolean block_cost(const Sum *sum, const IfmPlanBlock *block, const int 
         int n_streams = pace ? n_streams_at(sum, block, devices, i) : 1;
         if (!device_time(sum, block, devices[i], block->ratios[i], busy & ~(1u << devices[i]), ns, &half, error))
             return FALSE;
+        double nodes = cost_held_nodes(sum->costs, devices[i], block->n_devices, sum->batch->nodes, sum->batch->sources);
         costs_copies(sum->costs, devices[i], block->first, block->last, (int)block->n_devices,
-                     block->n_devices > 1 ? block->ratios[i] : 1, sum->nodes, sum->edges, &parts[i]);
+                     block->n_devices > 1 ? block->ratios[i] : 1, nodes, sum->batch->edges, &parts[i]);
         parts[i].ns = *ns;
         uppers[i] = parts[i];
         uppers[i].ns += half;
@@ -241,7 +249,7 @@ static gboolean add_up(const Sum *sum, const IfmPlan *plan, BlockDevices *device
         guint32 set = mask_of(devices[b], block->n_devices);
         IfmBlockCost alone = { 0 }, steady;
         double longest = 0, half = 0;
-        alone.partition_ns = cost_partition_ns(sum->costs, (int)block->n_devices, !split, sum->edges);
+        alone.partition_ns = cost_partition_ns(sum->costs, (int)block->n_devices, !split, sum->batch->edges);
         alone.merge_ns = cost_merge_ns(sum->costs, (int)block->n_devices);
         steady = alone;
         if (!block_cost(sum, block, devices[b], set, FALSE, &alone, &longest, &half, error))
@@ -274,7 +282,7 @@ static gboolean add_up(const Sum *sum, const IfmPlan *plan, BlockDevices *device
     return TRUE;
 }
 
-gboolean plan_cost_on(const IfmCosts *costs, CurveTable *curves, const IfmPlan *plan, double nodes, double edges,
+gboolean plan_cost_on(const IfmCosts *costs, CurveTable *curves, const IfmPlan *plan, const CostBatch *batch,
                       IfmPlanCost *cost, GError **error)
 {
     guint32 used;
@@ -284,7 +292,7 @@ gboolean plan_cost_on(const IfmCosts *costs, CurveTable *curves, const IfmPlan *
         return FALSE;
     cost->alone = g_array_new(FALSE, FALSE, sizeof(IfmBlockCost));
     cost->steady = g_array_new(FALSE, FALSE, sizeof(IfmBlockCost));
-    const Sum sum = { costs, curves, plan, nodes, edges, cost };
+    const Sum sum = { costs, curves, plan, batch, cost };
     if (add_up(&sum, plan, devices, used, error))
         return TRUE;
     ifm_plan_cost_clear(cost);
@@ -294,11 +302,18 @@ gboolean plan_cost_on(const IfmCosts *costs, CurveTable *curves, const IfmPlan *
 gboolean ifm_plan_cost(const IfmCosts *costs, const IfmPlan *plan, double nodes, double edges, IfmPlanCost *cost,
                        GError **error)
 {
+    return ifm_plan_cost_with_sources(costs, plan, nodes, edges, 0, cost, error);
+}
+
+gboolean ifm_plan_cost_with_sources(const IfmCosts *costs, const IfmPlan *plan, double nodes, double edges, double sources,
+                                    IfmPlanCost *cost, GError **error)
+{
+    const CostBatch batch = { nodes, edges, sources };
     *cost = (IfmPlanCost){ 0 };
     if (!(isfinite(nodes) && nodes > 0 && isfinite(edges) && edges > 0))
         return refuse(error, IFM_ERROR_INVALID, "plan: %g nodes, %g edges: both must be above 0", nodes, edges);
-    g_autoptr(CurveTable) curves = curve_table_new(costs, nodes, edges, TRUE);
-    if (!plan_cost_on(costs, curves, plan, nodes, edges, cost, error))
+    g_autoptr(CurveTable) curves = curve_table_new(costs, nodes, edges, sources, TRUE);
+    if (!plan_cost_on(costs, curves, plan, &batch, cost, error))
         return FALSE;
     if (isfinite(cost->latency_ns) && cost->latency_ns < MOST_NS)
         return TRUE;
@@ -309,4 +324,27 @@ gboolean ifm_plan_cost(const IfmCosts *costs, const IfmPlan *plan, double nodes,
                   "%.0f nodes, %.0f edges: beyond the measured sizes (%" G_GINT64_FORMAT " to %" G_GINT64_FORMAT
                   " nodes, %" G_GINT64_FORMAT " to %" G_GINT64_FORMAT " edges), where what they tell comes to over a year",
                   nodes, edges, least.nodes, most.nodes, least.edges, most.edges);
+}
+
+/* Whole batches of its own, each stream one at once. */
+double ifm_plan_together(const IfmCosts *costs, const IfmPlan *plan, int device, const IfmPlanSize *sizes, gsize n_sizes)
+{
+    const IfmPlanDevice *described = plan->devices->pdata[device];
+    int own = ifm_costs_find_device(costs, described->alias);
+    guint32 others = 0;
+    double sum_ns = 0;
+    for (guint i = 0; i < plan->devices->len; i++)
+    {
+        int other = ifm_costs_find_device(costs, ((const IfmPlanDevice *)plan->devices->pdata[i])->alias);
+        others |= other >= 0 && other != own ? 1u << other : 0;
+    }
+    for (gsize i = 0; own >= 0 && i < n_sizes; i++)
+    {
+        IfmCostLatency latency;
+        if (!ifm_costs_latency(costs, own, 1, costs->n_stages, (double)sizes[i].nodes, (double)sizes[i].edges, others,
+                               &latency, NULL))
+            return NAN;
+        sum_ns += latency.latency_ns;
+    }
+    return own >= 0 && n_sizes > 0 ? cost_n_streams(costs, own, described) * 1e9 * (double)n_sizes / sum_ns : (double)NAN;
 }

@@ -147,16 +147,26 @@ double curve_share_by(const PlanCurve *curve, double ns);
 /* The shares that make all finish together. Returns: when; INFINITY where all together cannot take the whole. */
 double curve_split(const PlanCurve *const *curves, int n, double *shares);
 
-/* All curves of one size, each made when it is first asked for. For one thread. @one_plan: only one plan's blocks are
- * asked for. */
+/* All curves of one size, each made when it is first asked for. For one thread. @sources: with ghosts; 0: nodes
+ * @one_plan: only one plan's blocks are asked for. */
 typedef struct CurveTable CurveTable;
-CurveTable *curve_table_new(const IfmCosts *costs, double nodes, double edges, gboolean one_plan);
+CurveTable *curve_table_new(const IfmCosts *costs, double nodes, double edges, double sources, gboolean one_plan);
 void curve_table_free(CurveTable *table);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(CurveTable, curve_table_free)
 /* Of stages that the device can run. */
 const PlanCurve *curve_table_get(CurveTable *table, int device, int first, int last, guint32 busy);
 /* What a batch takes of the device where batches follow each other: its streams have one each at once. */
 const PlanCurve *curve_table_pace(CurveTable *table, int device, int first, int last, guint32 busy);
+
+/* What a batch is, to costs: @sources: all of its nodes, ghosts too; 0: @nodes. */
+typedef struct
+{
+    double nodes, edges, sources;
+} CostBatch;
+
+/* The nodes that a device's model has to hold in a block of so many devices: a static one that has the block to itself
+ * takes the sources in, as the executor has it. */
+double cost_held_nodes(const IfmCosts *costs, int device, gsize n_devices, double nodes, double sources);
 
 /* --- cost of a plan (plan-cost.c) ---------------------------------------------------------------------------------------
  */
@@ -167,7 +177,7 @@ double cost_merge_ns(const IfmCosts *costs, int n_devices);
 /* Streams of a plan's device: as the plan has it, or, where it names none, as the model. */
 int cost_n_streams(const IfmCosts *costs, int device, const IfmPlanDevice *described);
 /* The plan's devices as the cost model's indices; its devices must be the model's by alias. */
-gboolean plan_cost_on(const IfmCosts *costs, CurveTable *curves, const IfmPlan *plan, double nodes, double edges,
+gboolean plan_cost_on(const IfmCosts *costs, CurveTable *curves, const IfmPlan *plan, const CostBatch *batch,
                       IfmPlanCost *cost, GError **error);
 
 /* --- search (search.c, pareto.c) ----------------------------------------------------------------------------------------
@@ -235,6 +245,10 @@ void costs_each_copying_split(const IfmCosts *costs, const int *devices, int n, 
 /* --- pilots (pilot-learn.c) ---------------------------------------------------------------------------------------------
  */
 
+/* How far a shared machine moves between a study, a pilot and a run, which an interval taken in a minute cannot hold: a
+ * standard deviation, that of nine runs from what their pilots had made them expect (docs/pipelines.md). */
+#define PILOT_DRIFT 0.05
+
 /* PilotRun: a short run of a plan: @n_batches a repetition, of these sizes in turn; depths as of IfmSimulateOptions. */
 typedef struct
 {
@@ -243,6 +257,7 @@ typedef struct
     const IfmPlanSize *sizes;
     gsize n_sizes, n_batches;
     int queue_depth, block_depth;
+    const gint64 *sources; /* as of IfmSimulateOptions */
 } PilotRun;
 
 /* Over its repetitions: median makespan and pace (a batch in the stream), half the range of makespans / median. */

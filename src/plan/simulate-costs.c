@@ -40,14 +40,21 @@ static gboolean look_up(const Simulator *sim, const SimBlock *block, const SimLa
     return TRUE;
 }
 
-/* Of a static device what it is padded to counts; padding is the host's work. */
-static gboolean look_up_static(const Simulator *sim, const SimBlock *block, const SimLane *lane, double nodes, double edges,
-                               SimPiece *piece, GError **error)
+/* All nodes of a batch, ghosts too. */
+static gint64 sources_of(const Simulator *sim, gsize i)
+{
+    const IfmSimulateOptions *options = sim->options;
+    return options->sources != NULL ? MAX(options->sources[i], options->sizes[i].nodes) : options->sizes[i].nodes;
+}
+
+/* Of a static device what it is padded to counts; padding is the host's work. @held: what its model has to hold */
+static gboolean look_up_static(const Simulator *sim, const SimBlock *block, const SimLane *lane, double held, double nodes,
+                               double edges, SimPiece *piece, GError **error)
 {
     IfmPlanSize size;
     int first = block->plan->first;
-    if (!costs_static_size(sim->costs, lane->device, first, block->plan->last, nodes, edges, &size))
-        return look_up(sim, block, lane, nodes, edges, piece, error); /* the cost model says why */
+    if (!costs_static_size(sim->costs, lane->device, first, block->plan->last, held, edges, &size))
+        return look_up(sim, block, lane, held, edges, piece, error); /* the cost model says why */
     if (!look_up(sim, block, lane, (double)size.nodes, (double)size.edges, piece, error))
         return FALSE;
     gboolean exact = (double)size.nodes == nodes && (double)size.edges == edges;
@@ -57,17 +64,17 @@ static gboolean look_up_static(const Simulator *sim, const SimBlock *block, cons
 }
 
 /* What is copied to the device and back, where it has memory of its own: as large as its model is. */
-static void add_copies(const Simulator *sim, const SimBlock *block, const SimLane *lane, const IfmPlanSize *size,
-                       SimPiece *piece)
+static void add_copies(const Simulator *sim, const SimBlock *block, const SimLane *lane, gsize index, SimPiece *piece)
 {
     CostPart part = { 0 };
+    const IfmPlanSize *size = &sim->options->sizes[index];
     int first = block->plan->first, last = block->plan->last;
     gboolean fixed = ifm_costs_device(sim->costs, lane->device)->form == IFM_PLAN_STATIC;
-    double whole_nodes = (double)size->nodes, whole_edges = (double)size->edges;
+    double whole_nodes = (double)sources_of(sim, index), whole_edges = (double)size->edges;
     if (fixed && block->n_lanes == 1)
         whole_nodes = piece->at_nodes;
     for (gsize i = 0; fixed && block->n_lanes > 1 && i < sim->options->n_sizes; i++)
-        whole_nodes = fmax(fmax(whole_nodes, piece->at_nodes), (double)sim->options->sizes[i].nodes);
+        whole_nodes = fmax(fmax(whole_nodes, piece->at_nodes), (double)sources_of(sim, i));
     costs_copies_at(sim->costs, lane->device, first, last, piece->at_nodes, piece->at_edges, whole_nodes,
                     fixed ? piece->at_edges : whole_edges, &part);
     const IfmCostCrossing *crossing = sim->costs->crossings[fixed][first - 1][last - 1];
@@ -81,18 +88,21 @@ static void add_copies(const Simulator *sim, const SimBlock *block, const SimLan
                                 crossing->out_per_edge * (double)size->edges * (double)piece->nodes / (double)size->nodes);
 }
 
-static gboolean piece_init(const Simulator *sim, const SimBlock *block, const SimLane *lane, const IfmPlanSize *size,
-                           SimPiece *piece, GError **error)
+static gboolean piece_init(const Simulator *sim, const SimBlock *block, const SimLane *lane, gsize index, SimPiece *piece,
+                           GError **error)
 {
+    const IfmPlanSize *size = &sim->options->sizes[index];
     piece->nodes = share_nodes(lane, size->nodes);
     piece->factors = g_array_new(FALSE, FALSE, sizeof(SimFactor));
     if (piece->nodes == 0)
         return TRUE;
     double nodes = (double)piece->nodes, edges = (double)size->edges * nodes / (double)size->nodes;
     gboolean fixed = ifm_costs_device(sim->costs, lane->device)->form == IFM_PLAN_STATIC;
-    if (!(fixed ? look_up_static : look_up)(sim, block, lane, nodes, edges, piece, error))
+    double held = cost_held_nodes(sim->costs, lane->device, block->plan->n_devices, nodes, (double)sources_of(sim, index));
+    if (!(fixed ? look_up_static(sim, block, lane, held, nodes, edges, piece, error)
+                : look_up(sim, block, lane, nodes, edges, piece, error)))
         return FALSE;
-    add_copies(sim, block, lane, size, piece);
+    add_copies(sim, block, lane, index, piece);
     return TRUE;
 }
 
@@ -143,7 +153,7 @@ static gboolean lane_init(Simulator *sim, SimBlock *block, int place, GError **e
     }
     lane->pieces = g_new0(SimPiece, sim->options->n_sizes);
     for (gsize i = 0; i < sim->options->n_sizes; i++)
-        if (!piece_init(sim, block, lane, &sim->options->sizes[i], &lane->pieces[i], error))
+        if (!piece_init(sim, block, lane, i, &lane->pieces[i], error))
         {
             g_prefix_error(error, "block %d: %s: ", block->index + 1, lane->described->alias);
             return FALSE;

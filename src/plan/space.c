@@ -124,7 +124,7 @@ gboolean space_init(PlanSpace *space, const IfmCosts *costs, const IfmPlanQuesti
             set_runs(space, set);
     if (!check_covered(space, error))
         return FALSE;
-    space->curves = curve_table_new(costs, question->nodes, question->edges, FALSE);
+    space->curves = curve_table_new(costs, question->nodes, question->edges, question->sources, FALSE);
     return TRUE;
 }
 

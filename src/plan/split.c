@@ -163,16 +163,16 @@ typedef struct
 struct CurveTable
 {
     const IfmCosts *costs;
-    double nodes, edges;
+    double nodes, edges, sources;
     gboolean one_plan; /* of each row one range is asked for: the others are not made */
     DeviceCurves *of[IFM_PLAN_MAX_DEVICES][1 << IFM_PLAN_MAX_DEVICES];
     GPtrArray *owned;
 };
 
-CurveTable *curve_table_new(const IfmCosts *costs, double nodes, double edges, gboolean one_plan)
+CurveTable *curve_table_new(const IfmCosts *costs, double nodes, double edges, double sources, gboolean one_plan)
 {
     CurveTable *table = g_new0(CurveTable, 1);
-    *table = (CurveTable){ .costs = costs, .nodes = nodes, .edges = edges, .one_plan = one_plan };
+    *table = (CurveTable){ .costs = costs, .nodes = nodes, .edges = edges, .sources = sources, .one_plan = one_plan };
     table->owned = g_ptr_array_new_with_free_func(g_free);
     return table;
 }
@@ -297,7 +297,7 @@ static double static_whole(const CurveTable *table, int device, int first, int l
 {
     const IfmCostDevice *is = &table->costs->devices[device]->is;
     IfmPlanSize size;
-    if (!costs_static_size(table->costs, device, first, last, table->nodes, table->edges, &size))
+    if (!costs_static_size(table->costs, device, first, last, fmax(table->nodes, table->sources), table->edges, &size))
         return INFINITY;
     for (gsize i = 0; i < is->n_sizes; i++)
         if (is->sizes[i].nodes == size.nodes && is->sizes[i].edges == size.edges)

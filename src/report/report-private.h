@@ -133,10 +133,32 @@ const json_t *ifm_study_imported_bandwidth(const IfmStudyTables *tables);
 /* ifm_study_failures: Appends what has no latency and why, alike cases told together. FALSE where there is none. */
 gboolean ifm_study_failures(GString *out, const IfmStudyTables *tables, const IfmScreen *screen);
 
-/* --- run-page.c ------------------------------------------------------------------------------------------------------- */
+/* --- run-figures.c, run-lines.c, run-verdict.c ------------------------------------------------------------------------ */
+
+/* What a run's document holds: the member surroundings.plan.KEY, its repetitions, the last of these; batches in one. */
+const json_t *ifm_run_plan_member(const IfmRunStory *story, const char *key);
+const json_t *ifm_run_repetitions(const IfmRunStory *story);
+const json_t *ifm_run_last_repetition(const IfmRunStory *story);
+double ifm_run_n_batches(const IfmRunStory *story);
+/* ifm_run_over_repetitions: The median, and its interval where they are enough for one. @path: of a member in ns. */
+double ifm_run_over_repetitions(const IfmRunStory *story, const char *path, IfmInterval *interval);
+/* ifm_run_is_replanned: A device failed, perhaps while the run warmed up, and the run went on by another plan: what was
+ * predicted is of the one that did not run to its end. ifm_run_prediction_of: what was predicted; NULL where replanned. */
+gboolean ifm_run_is_replanned(const IfmRunStory *story);
+const json_t *ifm_run_prediction_of(const IfmRunStory *story);
+/* ifm_run_difference: measured / predicted - 1; ifm_run_get_difference: a field's getter of it, of an IfmRunFigure. */
+double ifm_run_difference(const IfmRunFigure *figure);
+void ifm_run_get_difference(const void *record, const void *user, IfmValue *value);
 
 /** ifm_run_reason: borrowed: why it failed; NULL where it did not. */
 const char *ifm_run_reason(const IfmRunStory *story);
+/* ifm_run_line: one text, wrapped. ifm_run_lines: all but the verdict: bound, counters, replans, warnings. */
+void ifm_run_line(GString *out, const char *text, int indent, const IfmScreen *screen);
+void ifm_run_lines(GString *out, const IfmRunStory *story, const IfmScreen *screen);
+/* ifm_run_outputs_word: what comparing the outputs came to. */
+const char *ifm_run_outputs_word(const IfmRunStory *story, IfmTone *tone);
+/* ifm_run_verdict: In one line what it came to. @figures: of ifm_run_figures() */
+void ifm_run_verdict(GString *out, const IfmRunStory *story, const GPtrArray *figures, const IfmScreen *screen);
 
 /* Of a prediction with a pilot: what became of it. @measured_ns: NaN where another plan ran in the end. (transfer full)
  * NULL where there was none. */

@@ -143,6 +143,25 @@ static void test_scattered(void)
     }
 }
 
+/* Three sizes are too few to judge a trend by; what they surround lies between them all the same. */
+static void test_surrounded(void)
+{
+    static const IfmCostPoint points[] = { { 1000, 2000, 1e6, 0.01 },
+                                           { 4000, 40000, 8e6, 0.01 },
+                                           { 8000, 16000, 8e6, 0.01 } };
+    g_autoptr(IfmCosts) costs = ifm_costs_new("chain", 1);
+    g_autoptr(GError) error = NULL;
+    IfmCostLatency latency;
+    int a = add_device(costs, "A", NULL, 0);
+    g_assert_true(ifm_costs_set_points(costs, a, 1, 1, points, G_N_ELEMENTS(points), &error));
+    g_assert_true(ifm_costs_latency(costs, a, 1, 1, 4000, 16000, 0, &latency, &error));
+    g_assert_cmpint(latency.origin, ==, IFM_COST_INTERPOLATED);
+    g_assert_true(ifm_costs_latency(costs, a, 1, 1, 4000, 7000, 0, &latency, &error)); /* fewer edges a node than any */
+    g_assert_cmpint(latency.origin, ==, IFM_COST_EXTRAPOLATED);
+    g_assert_true(ifm_costs_latency(costs, a, 1, 1, 16000, 64000, 0, &latency, &error));
+    g_assert_cmpint(latency.origin, ==, IFM_COST_EXTRAPOLATED);
+}
+
 static void test_busy(void)
 {
     g_autoptr(IfmCosts) costs = ifm_costs_new("chain", 2);
@@ -333,6 +352,7 @@ int main(int argc, char **argv)
     g_test_add_func("/costs/ranges", test_ranges);
     g_test_add_func("/costs/one-size", test_one_size);
     g_test_add_func("/costs/scattered", test_scattered);
+    g_test_add_func("/costs/surrounded", test_surrounded);
     g_test_add_func("/costs/busy", test_busy);
     g_test_add_func("/costs/static", test_static);
     g_test_add_func("/costs/refusals", test_refusals);

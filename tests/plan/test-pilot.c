@@ -190,7 +190,7 @@ static void test_kept_plan(void)
     trial.options.keep_plan = TRUE;
     g_autoptr(IfmPlan) plan = ifm_plan_pilot(costs, &trial.question, trial.answer.plan, &trial.options, &rounds, &error);
     g_assert_no_error(error);
-    g_assert_cmpuint(rounds->len, ==, 1);
+    g_assert_cmpuint(rounds->len, ==, 2); /* and once more */
     g_assert_cmpfloat(share_of(plan, "A"), ==, share_of(trial.answer.plan, "A"));
     g_assert_cmpfloat_with_epsilon(simulated_ns(costs, plan, 60) / run_ns(&trial, plan, 60), 1, 0.01);
     trial_clear(&trial);
@@ -207,7 +207,7 @@ static void test_right_tables(void)
     double by_tables_ns = simulated_ns(costs, trial.answer.plan, 60);
     g_autoptr(IfmPlan) plan = ifm_plan_pilot(costs, &trial.question, trial.answer.plan, &trial.options, &rounds, &error);
     g_assert_no_error(error);
-    g_assert_cmpuint(rounds->len, ==, 1);
+    g_assert_cmpuint(rounds->len, ==, 2);
     g_assert_cmpfloat_with_epsilon(share_of(plan, "A"), share_of(trial.answer.plan, "A"), 0.01);
     g_assert_cmpfloat_with_epsilon(simulated_ns(costs, plan, 60) / by_tables_ns, 1, 0.01);
     trial_clear(&trial);
@@ -422,6 +422,80 @@ static void test_doubt(void)
     trial_clear(&trial);
 }
 
+/* --- how far a run may be off ------------------------------------------------------------------------------------------
+ */
+
+/* Of each round what it was predicted to take and took. Student's quantiles are those of any table. */
+static void test_drift_ratio(void)
+{
+    static const struct
+    {
+        gsize n;
+        double misses[3]; /* measured / predicted, of plans seen before */
+        double t;
+    } rows[] = { { 0, { 0 }, 2.7764 }, { 1, { 1 }, 2.5706 }, { 1, { 1.08 }, 2.5706 }, { 3, { 0.9, 1.2, 1 }, 2.3646 } };
+    double before = 0;
+    for (gsize i = 0; i < G_N_ELEMENTS(rows); i++)
+    {
+        g_autoptr(GArray) rounds = g_array_new(FALSE, TRUE, sizeof(IfmPilotRound));
+        IfmPilotRound first = { .predicted_ns = 100, .measured_ns = 300 }; /* wrong tables: no drift */
+        double squares = 4 * 0.05 * 0.05, n = 4 + (double)rows[i].n;
+        g_array_append_val(rounds, first);
+        for (gsize r = 0; r < rows[i].n; r++)
+        {
+            IfmPilotRound round = { .predicted_ns = 200, .measured_ns = 200 * rows[i].misses[r], .again = TRUE };
+            g_array_append_val(rounds, round);
+            squares += pow(log(rows[i].misses[r]), 2);
+        }
+        double ratio = ifm_pilot_drift_ratio(rounds);
+        g_assert_cmpfloat_with_epsilon(ratio, rows[i].t * sqrt(squares / n), 1e-4);
+        g_assert_true(i < 2 || ratio > before); /* the further apart the looks, the wider */
+        before = ratio;
+    }
+}
+
+/* A machine that moves: its second look, and all later ones, find everything 8 % slower. */
+typedef struct
+{
+    int looks;
+} Moving;
+
+static gboolean resolve_moving(IfmPlan *plan, void *user, GError **error)
+{
+    Moving *moving = user;
+    return resolve(plan, (void *)(moving->looks++ == 0 ? "four" : "slower"), error);
+}
+
+/* Each look by itself is exact to the nanosecond, and the machine may move back as it moved before: what is stated has to
+ * hold that. */
+static void test_moving(void)
+{
+    g_autoptr(GError) error = NULL;
+    g_autoptr(IfmCosts) costs = costs_new(TRUE_A, TRUE_B);
+    g_autoptr(GArray) rounds = NULL;
+    Moving moving = { 0 };
+    Trial trial;
+    trial_init(&trial, costs, "four");
+    trial.options.keep_plan = TRUE;
+    trial.options.resolve = resolve_moving;
+    trial.options.user = &moving;
+    g_autoptr(IfmPlan) plan = ifm_plan_pilot(costs, &trial.question, trial.answer.plan, &trial.options, &rounds, &error);
+    g_assert_no_error(error);
+    g_assert_cmpuint(rounds->len, ==, 2);
+    const IfmPilotRound *last = &g_array_index(rounds, IfmPilotRound, 1);
+    g_assert_true(last->again);
+    g_assert_cmpfloat_with_epsilon(last->measured_ns / last->predicted_ns, 1.08, 0.005);
+    g_assert_cmpfloat(last->spread_ratio, <, 0.001);
+    trial.options.user = (void *)"four"; /* it moved back */
+    double predicted_ns = simulated_ns(costs, plan, 60), measured_ns = run_ns(&trial, plan, 60),
+           drift = ifm_pilot_drift_ratio(rounds);
+    g_test_message("predicted %.0f ns +- %.1f %%, measured %.0f ns", predicted_ns, 100 * drift, measured_ns);
+    g_assert_cmpfloat(fabs(measured_ns / predicted_ns - 1), >, 0.05);
+    g_assert_cmpfloat(fabs(measured_ns / predicted_ns - 1), <, drift);
+    g_assert_cmpfloat_with_epsilon(drift, 2.5706 * sqrt((4 * 0.05 * 0.05 + pow(log(1.08), 2)) / 5), 0.005);
+    trial_clear(&trial);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -438,5 +512,7 @@ int main(int argc, char **argv)
     g_test_add_func("/pilot/rest", test_rest);
     g_test_add_func("/pilot/sizes", test_sizes);
     g_test_add_func("/pilot/weights", test_weights);
+    g_test_add_func("/pilot/drift-ratio", test_drift_ratio);
+    g_test_add_func("/pilot/moving", test_moving);
     return g_test_run();
 }

@@ -222,16 +222,16 @@ typedef struct
     IfmPipelineResult result;
 } Run;
 
-static void draw_inputs(GRand *random, IfmTensor *inputs)
+static void draw_inputs(GRand *random, const IfmPlanSize *size, gint64 n_sources, IfmTensor *inputs)
 {
-    g_assert_true(ifm_tensor_init(&inputs[0], IFM_DTYPE_F32, 2, (gint64[]){ NODES, FEATURES }, NULL));
-    g_assert_true(ifm_tensor_init(&inputs[1], IFM_DTYPE_I64, 2, (gint64[]){ 2, EDGES }, NULL));
+    g_assert_true(ifm_tensor_init(&inputs[0], IFM_DTYPE_F32, 2, (gint64[]){ n_sources, FEATURES }, NULL));
+    g_assert_true(ifm_tensor_init(&inputs[1], IFM_DTYPE_I64, 2, (gint64[]){ 2, size->edges }, NULL));
     g_assert_true(ifm_tensor_fill_random(&inputs[0], random, -1, 1, NULL));
-    gint64 *sources = inputs[1].data, *destinations = sources + EDGES;
-    for (int i = 0; i < EDGES; i++)
+    gint64 *sources = inputs[1].data, *destinations = sources + size->edges;
+    for (gint64 i = 0; i < size->edges; i++)
     {
-        sources[i] = g_rand_int_range(random, 0, NODES);
-        destinations[i] = i % NODES; /* as many into each node: a share's edges are in proportion to its nodes */
+        sources[i] = g_rand_int_range(random, 0, (gint32)n_sources);
+        destinations[i] = i % size->nodes; /* as many into each node: a share's edges are in proportion to its nodes */
     }
 }
 
@@ -241,16 +241,20 @@ static void run_plan(Run *run, const IfmPlan *plan, GRand *random, const IfmSimu
     g_autofree IfmBatch *batches = g_new0(IfmBatch, of->n_batches);
     IfmPipelineOptions options = IFM_PIPELINE_OPTIONS_INIT;
     *run = (Run){ .clock = ifm_clock_new_virtual(1000000000), .trace = ifm_trace_new("run") };
-    draw_inputs(random, run->inputs);
+    const IfmPlanSize *size = &of->sizes[0];
+    gint64 n_sources = of->sources != NULL ? of->sources[0] : size->nodes;
+    draw_inputs(random, size, n_sources, run->inputs);
     for (gsize i = 0; i < of->n_batches; i++)
-        batches[i] = (IfmBatch){ .id = (gint64)i, .nodes = NODES, .edges = EDGES, .inputs = run->inputs };
+        batches[i] = (IfmBatch){
+            .id = (gint64)i, .nodes = n_sources, .edges = size->edges, .n_own = size->nodes, .inputs = run->inputs
+        };
     options.clock = run->clock;
     options.trace = run->trace;
     options.trace_batches = of->n_batches;
     options.queue_depth = of->queue_depth;
     options.block_depth = of->block_depth;
-    options.most_nodes = NODES;
-    options.most_edges = EDGES;
+    options.most_nodes = n_sources;
+    options.most_edges = size->edges;
     options.sizes = (IfmStageSizes){ .features = FEATURES, .hidden = HIDDEN };
     ifm_clock_enter(run->clock);
     g_autoptr(IfmPipeline) pipeline = ifm_pipeline_new(plan, &options, &error);
@@ -446,6 +450,92 @@ static void test_static(void)
     }
 }
 
+/* The first inference of a device. */
+static gint64 inference_ns(const IfmTrace *trace, const char *alias)
+{
+    gsize n;
+    const IfmEvent *events = same_track(trace, &(IfmTrackInfo){ .kind = IFM_TRACK_DEVICE, .device = (char *)alias }, &n);
+    for (gsize i = 0; i < n; i++)
+        if (events[i].kind == IFM_EVENT_INFER)
+            return events[i].duration_ns;
+    g_error("no inference on %s", alias);
+}
+
+/* A part of a graph: some nodes of its own, and ghosts that are sources alone. A static device that has a block to itself
+ * takes the size that holds them all, which is what the executor compiles; one that shares a block that of its share. A
+ * takes 115 ns a node of its model, for stages 1-3 70; B 96, and 34 for stages 4-7. */
+static void test_parts(void)
+{
+    static const struct
+    {
+        const char *blocks;
+        IfmPlanSize own;
+        gint64 sources, a_ns, b_ns;
+    } rows[] = {
+        { "[[[\"A\"],[1,2,3,4,5,6,7],[1]]]", { 400, 1600 }, 690, 115 * 700, 0 },
+        { "[[[\"A\"],[1,2,3,4,5,6,7],[1]]]", { 240, 960 }, 700, 115 * 820, 0 }, /* edges are added: a node more */
+        { "[[[\"A\"],[1,2,3,4,5,6,7],[1]]]", { 500, 2000 }, 500, 115 * 501, 0 },
+        { "[[[\"A\"],[1,2,3],[1]],[[\"B\"],[4,5,6,7],[1]]]", { 400, 1600 }, 690, 70 * 700, 34 * 700 },
+        { "[[[\"A\",\"B\"],[1,2,3,4,5,6,7],[0.5,0.5]]]", { 400, 1600 }, 690, 115 * 250, 96 * 250 },
+    };
+    g_autoptr(IfmCosts) costs = costs_new(&(Kind){ .fixed = 3 });
+    for (gsize i = 0; i < G_N_ELEMENTS(rows); i++)
+    {
+        g_autoptr(GRand) random = g_rand_new_with_seed(1);
+        g_autoptr(GError) error = NULL;
+        g_autofree char *text = g_strdup_printf("{\"model\": \"graphsage\", \"devices\": {\"A\": {\"device\": "
+                                                "\"simulated:four/A\"}, \"B\": {\"device\": \"simulated:four/B\"}}, "
+                                                "\"plan\": %s}",
+                                                rows[i].blocks);
+        json_auto_t *json = ifm_json_parse(text, strlen(text), "parts", &error);
+        g_assert_no_error(error);
+        g_autoptr(IfmPlan) plan = ifm_plan_from_json(json, "parts", &error);
+        g_assert_no_error(error);
+        for (guint d = 0; d < plan->devices->len; d++)
+        {
+            IfmPlanDevice *device = plan->devices->pdata[d];
+            device->form = IFM_PLAN_STATIC;
+            device->sizes = g_memdup2(static_sizes, sizeof static_sizes);
+            device->n_sizes = G_N_ELEMENTS(static_sizes);
+        }
+        const IfmSimulateOptions options = { 5, &rows[i].own, 1, 2, 2, &rows[i].sources };
+        g_auto(IfmSimulation) simulation = { 0 };
+        g_auto(IfmPlanCost) cost = { 0 };
+        Run run;
+        ifm_plan_simulate(costs, plan, &options, &simulation, &error);
+        g_assert_no_error(error);
+        ifm_plan_cost_with_sources(costs, plan, (double)rows[i].own.nodes, (double)rows[i].own.edges,
+                                   (double)rows[i].sources, &cost, &error);
+        g_assert_no_error(error);
+        run_plan(&run, plan, random, &options);
+        compare_traces(simulation.trace, run.trace, run.result.start_ns, 0);
+        g_assert_cmpint(inference_ns(run.trace, "A"), ==, rows[i].a_ns);
+        g_assert_cmpint(inference_ns(simulation.trace, "A"), ==, rows[i].a_ns);
+        g_assert_cmpfloat(g_array_index(cost.alone, IfmBlockCost, 0).device_ns[0], ==, (double)rows[i].a_ns);
+        if (rows[i].b_ns > 0)
+            g_assert_cmpint(inference_ns(run.trace, "B"), ==, rows[i].b_ns);
+        run_clear(&run);
+    }
+}
+
+/* The search knows, too: by its own nodes a part would fit a static device's sizes, with its ghosts it does not. */
+static void test_parts_searched(void)
+{
+    g_autoptr(IfmCosts) costs = costs_new(&(Kind){ .fixed = 2 });
+    g_autoptr(GError) error = NULL;
+    IfmPlanQuestion question = {
+        .objective = IFM_OBJECTIVE_LATENCY, .nodes = 900, .edges = 3500, .max_blocks = 1, .without = 12, .no_split = 3
+    };
+    for (int ghosts = 0; ghosts <= 1; ghosts++)
+    {
+        g_auto(IfmPlanAnswer) answer = { 0 };
+        question.sources = ghosts ? 1100 : 0;
+        g_assert_true(ifm_plan_search(costs, &question, &answer, &error));
+        g_autofree char *text = ifm_plan_to_text(answer.best);
+        g_assert_cmpstr(text, ==, ghosts ? "A 1-7" : "B 1-7"); /* 96 x 1000 ns against 115 x 900 */
+    }
+}
+
 /* Two of the devices have memory of their own, to which the pipeline copies while others compute. */
 static void test_copying(void)
 {
@@ -595,6 +685,8 @@ int main(int argc, char **argv)
     g_test_add_func("/plan-run/exact", test_exact);
     g_test_add_func("/plan-run/sharing", test_sharing);
     g_test_add_func("/plan-run/static", test_static);
+    g_test_add_func("/plan-run/parts", test_parts);
+    g_test_add_func("/plan-run/parts-searched", test_parts_searched);
     g_test_add_func("/plan-run/copying", test_copying);
     g_test_add_func("/plan-run/study", test_study);
     g_test_add_func("/plan-run/study-sharing", test_study_sharing);
