@@ -229,6 +229,7 @@ static ProfilePlan *pass_new(ProfileMode *mode, IfmPassKind kind, IfmModel *mode
     plan->base.bindings = (const IfmDimBinding *)(const void *)plan->bindings->data;
     plan->base.n_bindings = plan->bindings->len;
     plan->base.profile = mode->layers && kind == mode->asked;
+    plan->base.as_wholes = TRUE;
     if (!ifm_model_check_bindings(plan->model, plan->base.bindings, plan->base.n_bindings, error) ||
         (plan->analysis = ifm_model_analyse(plan->model, plan->base.bindings, plan->base.n_bindings, error)) == NULL)
         return NULL;
