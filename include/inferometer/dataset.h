@@ -51,9 +51,10 @@ IfmGraph *ifm_graph_random(IfmGraphKind kind, gint64 n_nodes, gint64 n_edges, gu
 /**
  * ifm_graph_synthetic: An undirected random graph, each edge in both directions: @n_nodes nodes of @avg_degree neighbours
  * on average (edges: twice the nearest whole number to n_nodes avg_degree / 2), uniform, with @feature_dim values a node,
- * normal, of mean 0 and variance 1. Same arguments, same graph on every machine. Edges in random order, each beside its
- * reverse. Returns: (transfer full) NULL with the errors of ifm_graph_random(), or IFM_ERROR_INVALID where avg_degree is
- * above n_nodes - 1 or below 0, or feature_dim below 0.
+ * normal (sums of twelve uniform numbers), of mean 0 and variance 1. Same arguments, same graph on every machine. Edges in
+ * random order, each beside its reverse.
+ * Returns: (transfer full) NULL with the errors of ifm_graph_random(), or IFM_ERROR_INVALID where avg_degree is above
+ * n_nodes - 1 or below 0, or feature_dim below 0.
  */
 IfmGraph *ifm_graph_synthetic(gint64 n_nodes, double avg_degree, gint64 feature_dim, guint32 seed, GError **error);
 

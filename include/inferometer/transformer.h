@@ -1,7 +1,7 @@
 #pragma once
 #include <inferometer/dataset.h>
 #include <inferometer/estimate.h>
-#include <inferometer/onnx.h>
+#include <inferometer/zoo.h>
 
 G_BEGIN_DECLS
 
@@ -12,7 +12,7 @@ G_BEGIN_DECLS
  * asked) and "gps" (gin unless asked); one builder.
  *
  * Nodes of the model are named "layers.3.attention.scores": the layer, then the part. ifm_transformer_part_of() tells the
- * part of any node, also of one that differentiation made of it ("grad.layers.3.attention.scores.MatMul").
+ * part of any node, also of one that differentiation made of it ("backward.layers.3.attention.scores.MatMul").
  */
 
 typedef enum
@@ -43,7 +43,9 @@ const char *const *ifm_head_words(void);
  * IfmTransformer: @sizes: those of the whole batch; its sparse_ratio is not read (see ifm_transformer_estimate()).
  * @num_graphs: above 1 dense attention pads each graph to @most_nodes rows, the nodes of the largest
  * @dropout: probability of the training form, 0 to below 1: after attention, message passing and both layers of the
- * feed-forward part. Each mask is an input, "mask.layers.0.attention": 0, or 1 / (1 - dropout).
+ * feed-forward part. Each mask is an input, "mask.layers.0.attention" ([nodes, hidden_dim]; ".mpnn", ".ffn.hidden", which
+ * is ffn_dim wide, ".ffn"): 0, or 1 / (1 - dropout).
+ * @scatter: how sums over edges, and over a graph's nodes, are written; the maximum of a softmax is always ScatterElements
  */
 typedef struct
 {
@@ -54,6 +56,7 @@ typedef struct
     IfmHead head;
     gboolean training;
     double dropout;
+    IfmScatter scatter;
 } IfmTransformer;
 #define IFM_TRANSFORMER_INIT                                                                                               \
     ((IfmTransformer){ .sizes = { .num_nodes = 500,                                                                        \
@@ -67,30 +70,43 @@ typedef struct
                                   .num_outputs = 1,                                                                        \
                                   .sparse_ratio = 1 },                                                                     \
                        .num_graphs = 1,                                                                                    \
-                       .dropout = 0.1 })
+                       .dropout = 0.1,                                                                                     \
+                       .scatter = IFM_SCATTER_ELEMENTS })
+
+/**
+ * ifm_transformer_from_settings: What ifm_zoo_build() would build of the same words: @name "graph_transformer" or "gps",
+ * @settings "NAME=VALUE", NULL-terminated or NULL. IFM_ERROR_INVALID as ifm_zoo_build().
+ */
+gboolean ifm_transformer_from_settings(const char *name, const char *const *settings, IfmTransformer *transformer,
+                                       GError **error);
 
 /**
  * ifm_transformer_check: Whether there is such a model. IFM_ERROR_INVALID with the parameter's name: "num_heads 3 does not
- * divide hidden_dim 64", "pe_dim 16: a graph of 12 nodes has 11 eigenvectors at most".
+ * divide hidden_dim 64", "pe_dim 16: a graph of 12 nodes has 11 eigenvectors at most" (of several graphs: one as large as
+ * they are on average; whether the smallest is large enough is found when its encoding is computed).
  */
 gboolean ifm_transformer_check(const IfmTransformer *transformer, GError **error);
 
 /**
  * ifm_transformer_build: Its inputs, those that the configuration needs, in this order:
  *     x f32 [nodes, feature_dim], pe f32 [nodes, pe_dim], edge_index i64 [2, edges] (message passing, sparse attention),
- *     coefficients f32 [edges + nodes, 1] (gcn), degrees f32 [nodes, 1] (sage: at least 1),
+ *     coefficients f32 [edges + nodes, 1] (gcn: of the edges, then of each node to itself), degrees f32 [nodes, 1] (sage:
+ *     at least 1),
  *     slots i64 [graphs, most_nodes], bias f32 [graphs, 1, 1, most_nodes], places i64 [nodes] (dense attention of several
  *     graphs: the node of each row, 0 or a large negative number, the row of each node),
  *     node_graph i64 [nodes], weights f32 [graphs, 1] (1 / nodes; a prediction a graph of several), then the masks.
  * Output: "y" f32 [graphs or nodes, num_outputs]. Same configuration and seed, same bytes; both forms of one seed have the
- * same weights. Metadata inferometer.range.PORT of the integers, so that seeded inputs are valid.
- * Returns: (transfer full) NULL with the errors of ifm_transformer_check().
+ * same weights. Metadata inferometer.range.PORT of each, so that seeded inputs are valid. Without layers there are none
+ * of the inputs that layers read, without edges there is no edge_index. No engine for inference runs batch norm's training
+ * form as it stands: ifm_gradient_backward() and ifm_gradient_training_step() write it out. Returns: (transfer full) NULL
+ * with the errors of ifm_transformer_check().
  */
 IfmModel *ifm_transformer_build(const IfmTransformer *transformer, guint32 seed, GError **error);
 
 /**
  * ifm_transformer_inputs: Its inputs for a graph, as a tensor file (tensor-file.h). x is the graph's node_values (their
- * number is feature_dim), or, where it has none, seeded; masks are seeded, drawn one after the other.
+ * number is feature_dim), or, where it has none, seeded; masks are seeded, drawn one after the other. Coefficients are
+ * those of Kipf and Welling 2017: 1 / sqrt((edges into source + 1) (edges into destination + 1)).
  * @encoding: of pe_dim numbers; NULL where pe is none    Same arguments, same bytes.
  * Returns: FALSE with IFM_ERROR_INVALID where the graph or the encoding is not of the model's sizes; those of the file.
  */
@@ -105,10 +121,18 @@ void ifm_transformer_for_graph(IfmTransformer *transformer, const IfmGraph *grap
  * ifm_transformer_estimate: What the evaluation form costs, of every configuration, by parts: ifm_estimate_transformer()
  * with what padding, several graphs, sparse attention, batch norm and a prediction a node change. FLOP equal the graph's
  * own count, MACs where attention is dense (along edges scores are products and sums, not a matrix product).
+ * Equals, where it differs; s = graphs most_nodes^2 dense, edges sparse; p padded: dense attention of several graphs:
+ *   attention  a layer: 4 linear(n, d, d); macs + 2 s d; flop + 6 s h, + s h where p (the bias); bytes + 12 graphs
+ *              most_nodes + 8 n where p, + 16 edges where sparse
+ *   norm       batch: flop 2 n d in place of 5 n d; bytes + 8 d (running statistics); parameters the same
+ *   head       graph, of several: flop + n d (sum) + graphs d (times the weights), linear(graphs, d, num_outputs);
+ *              bytes + 8 n + 4 graphs; node: linear(n, d, num_outputs)
+ *   encoding   of several graphs: graphs times that of one of their average size
  */
 gboolean ifm_transformer_estimate(const IfmTransformer *transformer, IfmTransformerEstimate *estimate, GError **error);
 
-/** ifm_transformer_part_of: "attention", "ffn", "mpnn", "norm", "input", "head"; NULL: a name of no transformer's node. */
+/** ifm_transformer_part_of: "attention", "ffn", "mpnn", "norm", "input" (also what layers share: indices made ready),
+ * "head"; NULL: a name of no transformer's node. */
 const char *ifm_transformer_part_of(const char *node_name);
 
 G_END_DECLS

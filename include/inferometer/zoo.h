@@ -3,12 +3,14 @@
 
 G_BEGIN_DECLS
 
-/** IfmZooParameter: one number (or choice) a zoo model can be built with. */
+/** IfmZooParameter: one number, or choice, a zoo model can be built with. @words: NULL: a number; else the value is the
+ * index of one of these words, NULL-terminated, of which @most is the last. */
 typedef struct
 {
     const char *name; /* "m", "batch" */
     gint64 fallback, least, most;
     const char *help;
+    const char *const *(*words)(void);
 } IfmZooParameter;
 
 /** IfmZooEntry: one row of the zoo's table. @parameters: ends with a NULL name. */

@@ -13,10 +13,25 @@ static void get_text(const void *record, const void *user, IfmValue *value)
     ifm_value_set_text(value, G_STRUCT_MEMBER(const char *, record, GPOINTER_TO_SIZE(user)));
 }
 
-/* @user: the offset of a gint64 in IfmZooParameter. */
+/* @user: the offset of a gint64 in IfmZooParameter; of a choice there is none. */
 static void get_integer(const void *record, const void *user, IfmValue *value)
 {
-    ifm_value_set_integer(value, G_STRUCT_MEMBER(gint64, record, GPOINTER_TO_SIZE(user)));
+    if (((const IfmZooParameter *)record)->words == NULL)
+        ifm_value_set_integer(value, G_STRUCT_MEMBER(gint64, record, GPOINTER_TO_SIZE(user)));
+}
+
+static void get_words(const void *record, const void *user, IfmValue *value)
+{
+    const IfmZooParameter *parameter = record;
+    if (parameter->words != NULL)
+        ifm_value_take_text(value, g_strjoinv(" ", (char **)parameter->words()));
+}
+
+static void get_word(const void *record, const void *user, IfmValue *value)
+{
+    const IfmZooParameter *parameter = record;
+    if (parameter->words != NULL)
+        ifm_value_set_text(value, parameter->words()[parameter->fallback]);
 }
 
 #define PARAMETER(member) GSIZE_TO_POINTER(G_STRUCT_OFFSET(IfmZooParameter, member))
@@ -26,6 +41,8 @@ static const IfmField parameter_fields[] = {
     { "default", "default", IFM_FIELD_INTEGER, get_integer, PARAMETER(fallback) },
     { "least", "least", IFM_FIELD_INTEGER, get_integer, PARAMETER(least) },
     { "most", "most", IFM_FIELD_INTEGER, get_integer, PARAMETER(most) },
+    { "choices", "or one of", IFM_FIELD_TEXT, get_words, NULL, IFM_FIELD_HIDE_EMPTY },
+    { "default_choice", "unless told", IFM_FIELD_TEXT, get_word, NULL, IFM_FIELD_HIDE_EMPTY },
     { "help", "what it is", IFM_FIELD_TEXT, get_text, PARAMETER(help) },
     { NULL },
 };

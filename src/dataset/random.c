@@ -299,3 +299,92 @@ IfmGraph *ifm_graph_random(IfmGraphKind kind, gint64 n_nodes, gint64 n_edges, gu
         return NULL;
     return g_steal_pointer(&graph);
 }
+
+/* --- undirected, with features ------------------------------------------------------------------------------------------
+ * A pair of neighbours is one number: node + n * (distance - 1), the other one being so far on in the ring of all nodes.
+ * Distances go to n / 2; of that, where n is even, the first half of the nodes has all pairs. So codes run from 0 to
+ * n (n - 1) / 2 - 1, and no two are one pair.
+ */
+
+/* The codes, @n_pairs of them, stand where the destinations go: each is read before what it becomes reaches its place. */
+static void split_pairs(IfmGraph *graph, gint64 n_pairs)
+{
+    gint64 *sources = graph->edge_index, *destinations = sources + graph->n_edges, n = graph->n_nodes;
+    for (gint64 i = 0; i < n_pairs; i++)
+    {
+        gint64 code = destinations[n_pairs + i], node = code % n, other = (node + code / n + 1) % n;
+        sources[2 * i] = destinations[2 * i + 1] = node;
+        sources[2 * i + 1] = destinations[2 * i] = other;
+    }
+}
+
+static gboolean fill_pairs(IfmGraph *graph, GRand *random, GError **error)
+{
+    guint64 n = (guint64)graph->n_nodes;
+    gint64 n_pairs = graph->n_edges / 2;
+    guint64 *codes = (guint64 *)graph->edge_index + graph->n_edges + n_pairs; /* the last quarter */
+    Draw draw = { random, n, n * (n - 1) / 2, codes, 0, n_pairs };
+    gboolean good = draw_init_slots(&draw, error);
+    if (good)
+    {
+        draw_rest(&draw);
+        draw_shuffle(&draw);
+        split_pairs(graph, n_pairs);
+    }
+    g_free(draw.slots);
+    return good;
+}
+
+/* normal: The sum of twelve whole numbers below 2^16, two a draw, less its mean, over 2^16: variance 1 - 2^-32, nothing
+ * beyond 6, and the same on every machine, as no logarithm of some library is. */
+static float normal(GRand *random)
+{
+    gint64 sum = 0;
+    for (int i = 0; i < 6; i++)
+    {
+        guint32 two = g_rand_int(random);
+        sum += (two & 0xffff) + (two >> 16);
+    }
+    return (float)((double)(sum - 6 * 0xffff) / 65536);
+}
+
+static gboolean fill_values(IfmGraph *graph, GRand *random, GError **error)
+{
+    gint64 n;
+    if (graph->n_node_values == 0)
+        return TRUE;
+    if (__builtin_mul_overflow(graph->n_nodes, graph->n_node_values, &n))
+        return ifm_graph_memory_error(G_MAXINT64, sizeof *graph->node_values, error) != NULL;
+    graph->node_values = ifm_graph_allocate(n, sizeof *graph->node_values, error);
+    for (gint64 i = 0; i < n && graph->node_values != NULL; i++)
+        graph->node_values[i] = normal(random);
+    return graph->node_values != NULL;
+}
+
+IfmGraph *ifm_graph_synthetic(gint64 n_nodes, double avg_degree, gint64 feature_dim, guint32 seed, GError **error)
+{
+    g_autofree char *name =
+        g_strdup_printf("synthetic, %" G_GINT64_FORMAT " nodes, average degree %g, %" G_GINT64_FORMAT " features, seed %u",
+                        n_nodes, avg_degree, feature_dim, seed);
+    gboolean counts = n_nodes >= 0 && n_nodes <= IFM_GRAPH_MAX_NODES; /* else ifm_graph_new() says so */
+    if (counts && !(avg_degree >= 0 && avg_degree <= (double)MAX(n_nodes - 1, 0)))
+    {
+        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
+                    "%s: of %" G_GINT64_FORMAT " nodes each has 0 to %" G_GINT64_FORMAT " neighbours", name, n_nodes,
+                    MAX(n_nodes - 1, 0));
+        return NULL;
+    }
+    if (feature_dim < 0)
+    {
+        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s: 0 features or more", name);
+        return NULL;
+    }
+    g_autoptr(GRand) random = g_rand_new_with_seed(seed);
+    gint64 n_pairs = counts ? (gint64)fmin(round((double)n_nodes * avg_degree / 2), IFM_GRAPH_MAX_EDGES) : 0;
+    g_autoptr(IfmGraph) graph = ifm_graph_new(g_steal_pointer(&name), n_nodes, 2 * n_pairs, error);
+    if (graph == NULL)
+        return NULL;
+    graph->n_node_values = feature_dim;
+    gboolean good = (n_pairs == 0 || fill_pairs(graph, random, error)) && fill_values(graph, random, error);
+    return good ? g_steal_pointer(&graph) : NULL;
+}

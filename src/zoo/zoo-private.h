@@ -3,9 +3,18 @@
 
 G_BEGIN_DECLS
 
-#define IFM_ZOO_MAX_PARAMETERS 16
+#define IFM_ZOO_MAX_PARAMETERS 32
 #define IFM_ZOO_OPSET 17
 #define IFM_ZOO_NAMES(...) ((const char *const[]){ __VA_ARGS__, NULL })
+
+/* ifm_zoo_values: The values that @settings give an entry's parameters, or those they have. @values: (out)
+ * [IFM_ZOO_MAX_PARAMETERS] */
+gboolean ifm_zoo_values(const IfmZooEntry *entry, const char *const *settings, gint64 *values, GError **error);
+
+extern const IfmZooParameter ifm_zoo_graph_transformer_parameters[];
+IfmModel *ifm_zoo_graph_transformer_build(const gint64 *values, guint32 seed, GError **error);
+extern const IfmZooParameter ifm_zoo_gps_parameters[];
+IfmModel *ifm_zoo_gps_build(const gint64 *values, guint32 seed, GError **error);
 
 extern const IfmZooParameter ifm_zoo_graphsage_parameters[];
 IfmModel *ifm_zoo_graphsage_build(const gint64 *values, guint32 seed, GError **error);

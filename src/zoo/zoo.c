@@ -17,6 +17,14 @@ static const IfmZooEntry entries[] = {
               "million parameters",
       .parameters = ifm_cnn_parameters,
       .build = ifm_zoo_googlenet_build },
+    { .name = "gps",
+      .help = "graph transformer with message passing beside attention (GPS): docs/transformers.md",
+      .parameters = ifm_zoo_gps_parameters,
+      .build = ifm_zoo_gps_build },
+    { .name = "graph_transformer",
+      .help = "attention over a graph's nodes, or along its edges: docs/transformers.md",
+      .parameters = ifm_zoo_graph_transformer_parameters,
+      .build = ifm_zoo_graph_transformer_build },
     { .name = "graphsage",
       .help = "a GraphSAGE layer, or a range of its seven stages: docs/stages.md",
       .parameters = ifm_zoo_graphsage_parameters,
@@ -88,6 +96,20 @@ static int find_parameter(const IfmZooEntry *entry, const char *name, GError **e
     return -1;
 }
 
+/* read_word: The index of one of a parameter's words. */
+static gboolean read_word(const IfmZooEntry *entry, const IfmZooParameter *parameter, const char *text, gint64 *value,
+                          GError **error)
+{
+    const char *const *words = parameter->words();
+    for (*value = 0; words[*value] != NULL; (*value)++)
+        if (g_str_equal(words[*value], text))
+            return TRUE;
+    g_autofree char *all = g_strjoinv(", ", (char **)words), *hint = ifm_nearest_hint(text, words);
+    g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "zoo: %s: %s=%s is none of %s%s", entry->name, parameter->name, text,
+                all, hint);
+    return FALSE;
+}
+
 /* @given: of each parameter, whether it was set */
 static gboolean set_parameter(const IfmZooEntry *entry, const char *setting, gint64 *values, gboolean *given,
                               GError **error)
@@ -108,6 +130,8 @@ static gboolean set_parameter(const IfmZooEntry *entry, const char *setting, gin
         return FALSE;
     }
     given[index] = TRUE;
+    if (parameter->words != NULL)
+        return read_word(entry, parameter, parts[1], &values[index], error);
     if (g_ascii_string_to_signed(parts[1], 10, parameter->least, parameter->most, &values[index], NULL))
         return TRUE;
     g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
@@ -116,13 +140,9 @@ static gboolean set_parameter(const IfmZooEntry *entry, const char *setting, gin
     return FALSE;
 }
 
-IfmModel *ifm_zoo_build(const char *name, const char *const *settings, guint32 seed, GError **error)
+gboolean ifm_zoo_values(const IfmZooEntry *entry, const char *const *settings, gint64 *values, GError **error)
 {
-    const IfmZooEntry *entry = ifm_zoo_find(name, error);
-    gint64 values[IFM_ZOO_MAX_PARAMETERS];
     gboolean given[IFM_ZOO_MAX_PARAMETERS] = { FALSE };
-    if (entry == NULL)
-        return NULL;
     for (gsize i = 0; entry->parameters[i].name != NULL; i++)
     {
         g_assert(i < IFM_ZOO_MAX_PARAMETERS);
@@ -130,6 +150,13 @@ IfmModel *ifm_zoo_build(const char *name, const char *const *settings, guint32 s
     }
     for (gsize i = 0; settings != NULL && settings[i] != NULL; i++)
         if (!set_parameter(entry, settings[i], values, given, error))
-            return NULL;
-    return entry->build(values, seed, error);
+            return FALSE;
+    return TRUE;
+}
+
+IfmModel *ifm_zoo_build(const char *name, const char *const *settings, guint32 seed, GError **error)
+{
+    const IfmZooEntry *entry = ifm_zoo_find(name, error);
+    gint64 values[IFM_ZOO_MAX_PARAMETERS];
+    return entry != NULL && ifm_zoo_values(entry, settings, values, error) ? entry->build(values, seed, error) : NULL;
 }

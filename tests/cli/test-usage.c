@@ -352,9 +352,13 @@ static void test_zoo_list(Bench *bench, gconstpointer data)
     run_line(bench, "zoo export matmull -o x.onnx", &ended);
     assert_complaint(&ended, 3, "matmul");
     run_line(bench, "zoo export nope -o x.onnx", &ended);
-    assert_complaint(&ended, 3, "(there are alexnet, densenet121, googlenet, graphsage, matmul, ");
+    assert_complaint(&ended, 3, "(there are alexnet, densenet121, googlenet, gps, graph_transformer, graphsage, matmul, ");
     run_line(bench, "zoo export matmul m=-1 -o x.onnx", &ended);
     assert_complaint(&ended, 3, "m");
+    run_line(bench, "zoo export gps mpnn=gcm -o x.onnx", &ended);
+    assert_complaint(&ended, 3, "mpnn=gcm is none of none, gin, gcn, sage; did you mean \"gcn\"?");
+    run_line(bench, "zoo export gps,num_heads=3 -o x.onnx", &ended);
+    assert_complaint(&ended, 3, "num_heads 3 does not divide hidden_dim 64");
     g_autofree char *model = bench_path(bench, "x.onnx");
     g_assert_false(g_file_test(model, G_FILE_TEST_EXISTS));
 }

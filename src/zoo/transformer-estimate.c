@@ -1,0 +1,131 @@
+/* What a graph transformer costs: estimate.h's closed forms, and what its other configurations change in them. */
+#include "transformer-private.h"
+
+/* Tally: products added up. The sizes are those of some user's wish: a product may be larger than any count. */
+typedef struct
+{
+    gboolean too_large;
+} Tally;
+
+static void add(Tally *tally, gint64 *total, gint64 a, gint64 b, gint64 c)
+{
+    gint64 product;
+    if (a == 0 || b == 0 || c == 0)
+        return;
+    if (__builtin_mul_overflow(a, b, &product) || __builtin_mul_overflow(product, c, &product) ||
+        __builtin_add_overflow(*total, product, total))
+        tally->too_large = TRUE;
+}
+
+/* add_scores: What attention does beside its projections, of all layers. */
+static void add_scores(Tally *tally, const IfmTransformer *of, IfmEstimate *attention)
+{
+    const IfmTransformerSizes *sizes = &of->sizes;
+    const gint64 layers = sizes->num_layers, d = sizes->hidden_dim, h = sizes->num_heads;
+    const gint64 graphs = of->num_graphs, most = graphs > 1 ? of->most_nodes : sizes->num_nodes;
+    const gboolean padded = ifm_transformer_is_padded(of);
+    gint64 scores = sizes->num_edges, of_layers = 0;
+    if (of->attention == IFM_ATTENTION_DENSE)
+    {
+        scores = 0;
+        add(tally, &scores, graphs, most, most);
+    }
+    add(tally, &of_layers, layers, scores, 1);
+    add(tally, &attention->macs, 2, of_layers, d);
+    add(tally, &attention->flop, 4, of_layers, d);
+    add(tally, &attention->flop, padded ? 7 : 6, of_layers, h); /* scaled, (biased,) softmax */
+    if (padded)
+    {
+        add(tally, &attention->bytes, 12 * layers, graphs, most);
+        add(tally, &attention->bytes, 8, layers, sizes->num_nodes);
+    }
+    if (of->attention == IFM_ATTENTION_SPARSE)
+        add(tally, &attention->bytes, 16, layers, sizes->num_edges);
+}
+
+/* change_norm: Two FLOP a number in place of five, and running statistics beside scales and biases. */
+static void change_norm(Tally *tally, const IfmTransformer *of, IfmEstimate *norm)
+{
+    const gint64 d = of->sizes.hidden_dim;
+    const gint64 units = of->sizes.num_layers * (of->sizes.mpnn != IFM_MESSAGE_NONE ? 3 : 2);
+    if (of->norm != IFM_NORM_BATCH)
+        return;
+    add(tally, &norm->flop, -3 * units, of->sizes.num_nodes, d);
+    add(tally, &norm->bytes, 8, units, d);
+}
+
+static gboolean change_head(Tally *tally, const IfmTransformer *of, IfmEstimate *head, GError **error)
+{
+    const IfmTransformerSizes *sizes = &of->sizes;
+    const gint64 n = sizes->num_nodes, graphs = of->num_graphs, d = sizes->hidden_dim;
+    if (of->head == IFM_HEAD_NODE)
+        return ifm_estimate_linear(n, d, sizes->num_outputs, TRUE, head, error);
+    if (!ifm_transformer_pools(of))
+        return TRUE;
+    if (!ifm_estimate_linear(graphs, d, sizes->num_outputs, TRUE, head, error))
+        return FALSE;
+    add(tally, &head->flop, 1, n, d);
+    add(tally, &head->flop, 1, graphs, d);
+    add(tally, &head->bytes, 4, n, d); /* read in place of the means */
+    add(tally, &head->bytes, -4, graphs, d);
+    add(tally, &head->bytes, 8, n, 1);
+    add(tally, &head->bytes, 4, graphs, 1);
+    return TRUE;
+}
+
+/* change_encoding: Of several graphs as though all were as large as they are on average. */
+static gboolean change_encoding(Tally *tally, const IfmTransformer *of, IfmEstimate *encoding, GError **error)
+{
+    const IfmTransformerSizes *sizes = &of->sizes;
+    const gint64 graphs = of->num_graphs;
+    IfmEstimate one;
+    if (graphs <= 1 || sizes->pe == IFM_ENCODING_NONE)
+        return TRUE;
+    if (!ifm_estimate_encoding(sizes->pe, sizes->num_nodes / graphs, sizes->num_edges / graphs, sizes->pe_dim, &one, error))
+        return FALSE;
+    *encoding = (IfmEstimate){ 0 };
+    add(tally, &encoding->macs, graphs, one.macs, 1);
+    add(tally, &encoding->flop, graphs, one.flop, 1);
+    add(tally, &encoding->parameters, graphs, one.parameters, 1);
+    add(tally, &encoding->bytes, graphs, one.bytes, 1);
+    return TRUE;
+}
+
+static void sum_parts(Tally *tally, IfmTransformerEstimate *parts)
+{
+    const IfmEstimate *const all[] = { &parts->input, &parts->mpnn, &parts->attention,
+                                       &parts->ffn,   &parts->norm, &parts->head };
+    parts->total = (IfmEstimate){ 0 };
+    for (gsize i = 0; i < G_N_ELEMENTS(all); i++)
+    {
+        add(tally, &parts->total.macs, all[i]->macs, 1, 1);
+        add(tally, &parts->total.flop, all[i]->flop, 1, 1);
+        add(tally, &parts->total.parameters, all[i]->parameters, 1, 1);
+        add(tally, &parts->total.bytes, all[i]->bytes, 1, 1);
+    }
+}
+
+gboolean ifm_transformer_estimate(const IfmTransformer *transformer, IfmTransformerEstimate *estimate, GError **error)
+{
+    IfmTransformerSizes sizes = transformer->sizes;
+    IfmTransformerEstimate parts;
+    Tally tally = { FALSE };
+    sizes.sparse_ratio = 0; /* the projections alone: scores are counted here, as whole numbers */
+    if (!ifm_transformer_check(transformer, error) || !ifm_estimate_transformer(&sizes, &parts, error) ||
+        !change_head(&tally, transformer, &parts.head, error) ||
+        !change_encoding(&tally, transformer, &parts.encoding, error))
+        return FALSE;
+    add_scores(&tally, transformer, &parts.attention);
+    change_norm(&tally, transformer, &parts.norm);
+    sum_parts(&tally, &parts);
+    if (tally.too_large)
+    {
+        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
+                    "num_nodes %" G_GINT64_FORMAT ", num_edges %" G_GINT64_FORMAT ", num_graphs %" G_GINT64_FORMAT
+                    ", hidden_dim %" G_GINT64_FORMAT ", num_layers %" G_GINT64_FORMAT ": the count does not fit 63 bits",
+                    sizes.num_nodes, sizes.num_edges, transformer->num_graphs, sizes.hidden_dim, sizes.num_layers);
+        return FALSE;
+    }
+    *estimate = parts;
+    return TRUE;
+}

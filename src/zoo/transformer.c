@@ -1,0 +1,243 @@
+/* The graph transformer as a configuration: words, what is refused, its ports, which part a node is of. */
+#include <string.h>
+
+#include "transformer-private.h"
+
+#define MOST_LAYERS 4096
+
+const char *const *ifm_attention_words(void)
+{
+    static const char *const words[] = { [IFM_ATTENTION_DENSE] = "dense", [IFM_ATTENTION_SPARSE] = "sparse", NULL };
+    return words;
+}
+
+const char *const *ifm_norm_words(void)
+{
+    static const char *const words[] = { [IFM_NORM_LAYER] = "layer", [IFM_NORM_BATCH] = "batch", NULL };
+    return words;
+}
+
+const char *const *ifm_head_words(void)
+{
+    static const char *const words[] = { [IFM_HEAD_GRAPH] = "graph", [IFM_HEAD_NODE] = "node", NULL };
+    return words;
+}
+
+/* --- what is refused ------------------------------------------------------------------------------------------------ */
+
+static gboolean check_bounds(const IfmTransformer *transformer, GError **error)
+{
+    const IfmTransformerSizes *sizes = &transformer->sizes;
+    const gint64 n = sizes->num_nodes, graphs = MAX(transformer->num_graphs, 1), width = IFM_STAGED_MAX_WIDTH;
+    const gboolean several = transformer->num_graphs > 1;
+    const struct
+    {
+        const char *name;
+        gint64 value, least, most;
+    } bounds[] = {
+        { "num_nodes", n, 1, IFM_GRAPH_MAX_NODES },
+        { "num_edges", sizes->num_edges, 0, IFM_GRAPH_MAX_EDGES },
+        { "feature_dim", sizes->feature_dim, 1, width },
+        { "hidden_dim", sizes->hidden_dim, 1, width },
+        { "num_layers", sizes->num_layers, 0, MOST_LAYERS },
+        { "num_heads", sizes->num_heads, 1, width },
+        { "ffn_dim", sizes->ffn_dim, 1, 4 * width },
+        { "pe_dim", sizes->pe != IFM_ENCODING_NONE ? sizes->pe_dim : 1, 1, IFM_ENCODING_MAX_DIM },
+        { "num_outputs", sizes->num_outputs, 1, width },
+        { "num_graphs", transformer->num_graphs, 1, n },
+        { "most_nodes", several ? transformer->most_nodes : 1, several ? (n + graphs - 1) / graphs : 1, n },
+    };
+    for (gsize i = 0; i < G_N_ELEMENTS(bounds); i++)
+        if (bounds[i].value < bounds[i].least || bounds[i].value > bounds[i].most)
+        {
+            g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
+                        "%s %" G_GINT64_FORMAT ": %" G_GINT64_FORMAT " to %" G_GINT64_FORMAT, bounds[i].name,
+                        bounds[i].value, bounds[i].least, bounds[i].most);
+            return FALSE;
+        }
+    return TRUE;
+}
+
+static gboolean check_encoding(const IfmTransformer *transformer, GError **error)
+{
+    /* The smallest of several graphs has at most as many nodes as all of them on average. */
+    const gint64 n = transformer->sizes.num_nodes / transformer->num_graphs;
+    if (transformer->sizes.pe != IFM_ENCODING_LAPLACIAN || transformer->sizes.pe_dim < n)
+        return TRUE;
+    g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
+                "pe_dim %" G_GINT64_FORMAT ": a graph of %" G_GINT64_FORMAT " nodes has %" G_GINT64_FORMAT
+                " eigenvectors at most",
+                transformer->sizes.pe_dim, n, n - 1);
+    return FALSE;
+}
+
+gboolean ifm_transformer_check(const IfmTransformer *transformer, GError **error)
+{
+    const IfmTransformerSizes *sizes = &transformer->sizes;
+    if (!check_bounds(transformer, error))
+        return FALSE;
+    if (sizes->hidden_dim % sizes->num_heads != 0)
+    {
+        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
+                    "num_heads %" G_GINT64_FORMAT " does not divide hidden_dim %" G_GINT64_FORMAT, sizes->num_heads,
+                    sizes->hidden_dim);
+        return FALSE;
+    }
+    if (!(transformer->dropout >= 0 && transformer->dropout < 1))
+    {
+        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "dropout %g: 0 to below 1", transformer->dropout);
+        return FALSE;
+    }
+    return check_encoding(transformer, error);
+}
+
+/* --- a graph's sizes ------------------------------------------------------------------------------------------------ */
+
+void ifm_transformer_for_graph(IfmTransformer *transformer, const IfmGraph *graph)
+{
+    transformer->sizes.num_nodes = graph->n_nodes;
+    transformer->sizes.num_edges = graph->n_edges;
+    if (graph->n_node_values > 0)
+        transformer->sizes.feature_dim = graph->n_node_values;
+    transformer->num_graphs = graph->n_graphs;
+    transformer->most_nodes = graph->n_graphs > 1 ? 0 : graph->n_nodes;
+    for (gint64 i = 0, first = 0; i < graph->n_nodes && graph->n_graphs > 1; i++)
+    {
+        if (graph->node_graph[i] != graph->node_graph[first])
+            first = i;
+        transformer->most_nodes = MAX(transformer->most_nodes, i - first + 1);
+    }
+}
+
+/* --- ports ---------------------------------------------------------------------------------------------------------- */
+
+gboolean ifm_transformer_reads_edges(const IfmTransformer *transformer)
+{
+    return transformer->sizes.num_layers > 0 && transformer->sizes.num_edges > 0 &&
+           (transformer->sizes.mpnn != IFM_MESSAGE_NONE || transformer->attention == IFM_ATTENTION_SPARSE);
+}
+
+gboolean ifm_transformer_is_padded(const IfmTransformer *transformer)
+{
+    return transformer->sizes.num_layers > 0 && transformer->attention == IFM_ATTENTION_DENSE &&
+           transformer->num_graphs > 1;
+}
+
+gboolean ifm_transformer_pools(const IfmTransformer *transformer)
+{
+    return transformer->head == IFM_HEAD_GRAPH && transformer->num_graphs > 1;
+}
+
+gboolean ifm_transformer_drops(const IfmTransformer *transformer)
+{
+    return transformer->training && transformer->dropout > 0;
+}
+
+static void clear_port(gpointer data)
+{
+    g_free(((IfmTransformerPort *)data)->name);
+}
+
+#define DIMS(...) G_N_ELEMENTS(((gint64[]){ __VA_ARGS__ })), ((gint64[]){ __VA_ARGS__ })
+
+static void add_port(GArray *ports, IfmTransformerPortKind kind, const char *name, IfmDtype dtype, int rank,
+                     const gint64 *dims, double low, double high)
+{
+    IfmTransformerPort port = { kind, g_strdup(name), dtype, rank, { 0 }, low, high };
+    memcpy(port.dims, dims, sizeof *dims * (gsize)rank);
+    g_array_append_val(ports, port);
+}
+
+static void add_masks(GArray *ports, const IfmTransformer *transformer)
+{
+    const IfmTransformerSizes *sizes = &transformer->sizes;
+    const struct
+    {
+        const char *part;
+        gint64 width;
+    } masks[] = {
+        { "attention", sizes->hidden_dim },
+        { sizes->mpnn != IFM_MESSAGE_NONE ? "mpnn" : NULL, sizes->hidden_dim },
+        { "ffn.hidden", sizes->ffn_dim },
+        { "ffn", sizes->hidden_dim },
+    };
+    for (gint64 layer = 0; layer < sizes->num_layers; layer++)
+        for (gsize i = 0; i < G_N_ELEMENTS(masks); i++)
+        {
+            if (masks[i].part == NULL)
+                continue;
+            g_autofree char *name = g_strdup_printf("mask.layers.%" G_GINT64_FORMAT ".%s", layer, masks[i].part);
+            add_port(ports, IFM_TRANSFORMER_MASK, name, IFM_DTYPE_F32, DIMS(sizes->num_nodes, masks[i].width), 0, 2);
+        }
+}
+
+static void add_padding(GArray *ports, gint64 graphs, gint64 most_nodes, gint64 n)
+{
+    add_port(ports, IFM_TRANSFORMER_SLOTS, "slots", IFM_DTYPE_I64, DIMS(graphs, most_nodes), 0, (double)n);
+    add_port(ports, IFM_TRANSFORMER_BIAS, "bias", IFM_DTYPE_F32, DIMS(graphs, 1, 1, most_nodes), 0, 0);
+    add_port(ports, IFM_TRANSFORMER_PLACES, "places", IFM_DTYPE_I64, DIMS(n), 0, (double)(graphs * most_nodes));
+}
+
+GArray *ifm_transformer_ports(const IfmTransformer *transformer)
+{
+    const IfmTransformerSizes *sizes = &transformer->sizes;
+    const gint64 n = sizes->num_nodes, e = sizes->num_edges, graphs = transformer->num_graphs;
+    const gboolean has_layers = sizes->num_layers > 0;
+    GArray *ports = g_array_new(FALSE, FALSE, sizeof(IfmTransformerPort));
+    g_array_set_clear_func(ports, clear_port);
+    add_port(ports, IFM_TRANSFORMER_X, "x", IFM_DTYPE_F32, DIMS(n, sizes->feature_dim), -1, 1);
+    if (sizes->pe != IFM_ENCODING_NONE)
+        add_port(ports, IFM_TRANSFORMER_PE, "pe", IFM_DTYPE_F32, DIMS(n, sizes->pe_dim), -1, 1);
+    if (ifm_transformer_reads_edges(transformer))
+        add_port(ports, IFM_TRANSFORMER_EDGES, "edge_index", IFM_DTYPE_I64, DIMS(2, e), 0, (double)n);
+    if (has_layers && sizes->mpnn == IFM_MESSAGE_GCN)
+        add_port(ports, IFM_TRANSFORMER_COEFFICIENTS, "coefficients", IFM_DTYPE_F32, DIMS(e + n, 1), 0, 1);
+    if (has_layers && sizes->mpnn == IFM_MESSAGE_SAGE)
+        add_port(ports, IFM_TRANSFORMER_DEGREES, "degrees", IFM_DTYPE_F32, DIMS(n, 1), 1, 10);
+    if (ifm_transformer_is_padded(transformer))
+        add_padding(ports, graphs, transformer->most_nodes, n);
+    if (ifm_transformer_pools(transformer))
+    {
+        add_port(ports, IFM_TRANSFORMER_NODE_GRAPH, "node_graph", IFM_DTYPE_I64, DIMS(n), 0, (double)graphs);
+        add_port(ports, IFM_TRANSFORMER_WEIGHTS, "weights", IFM_DTYPE_F32, DIMS(graphs, 1), 0, 1);
+    }
+    if (ifm_transformer_drops(transformer))
+        add_masks(ports, transformer);
+    return ports;
+}
+
+/* --- parts ---------------------------------------------------------------------------------------------------------- */
+
+/* skip_layer: Returns: what is behind "layers.3."; NULL where @name does not begin so. */
+static const char *skip_layer(const char *name)
+{
+    if (!g_str_has_prefix(name, "layers.") || !g_ascii_isdigit(name[strlen("layers.")]))
+        return NULL;
+    name += strlen("layers.");
+    while (g_ascii_isdigit(*name))
+        name++;
+    return *name == '.' ? name + 1 : NULL;
+}
+
+static const char *word_at(const char *name, const char *const *words)
+{
+    for (; *words != NULL; words++)
+    {
+        gsize length = strlen(*words);
+        if (strncmp(name, *words, length) == 0 && (name[length] == '.' || name[length] == '\0'))
+            return *words;
+    }
+    return NULL;
+}
+
+const char *ifm_transformer_part_of(const char *node_name)
+{
+    static const char *const passes[] = { "forward", "backward", NULL }; /* in front of what differentiation makes */
+    static const char *const of_layers[] = { "attention", "ffn", "mpnn", "norm", NULL };
+    static const char *const others[] = { "input", "head", NULL };
+    const char *pass = word_at(node_name, passes);
+    if (pass != NULL && node_name[strlen(pass)] == '.')
+        node_name += strlen(pass) + 1;
+    const char *behind = skip_layer(node_name);
+    return behind != NULL ? word_at(behind, of_layers) : word_at(node_name, others);
+}
