@@ -152,6 +152,9 @@ typedef struct
     gboolean profile;  /* also a profiled twin: nodes and books */
     gboolean verify;   /* compare with the reference (onnxruntime:CPU, optimisation off) */
     double rtol, atol; /* of that comparison; 0, 0: by dtype */
+    /* an output of several numbers of which some are off is right, too, where the root mean square of the differences is
+     * within 10 rtol of the reference's: gradients jump where a rounding moves a rectifier or a maximum */
+    gboolean as_wholes;
     gboolean native_async;
     /* devices that are busy meanwhile, from before warm-up until after the last run; part of the case's key (load). How
      * many inferences each made, and that none failed, is in surroundings.load_beside; one that failed fails the case. */

@@ -323,6 +323,10 @@ void ifm_model_builder_ints(IfmModelBuilder *builder, gsize node, const char *at
 gsize ifm_model_builder_copy_node(IfmModelBuilder *builder, const IfmNode *node);
 /** ifm_model_builder_copy_weight: an initializer of any type; its bytes are copied. */
 void ifm_model_builder_copy_weight(IfmModelBuilder *builder, const IfmModel *model, const char *name);
+/** ifm_model_builder_share_external: Copied weights that lie in a file beside their model stay there: the model that comes
+ * out names the same file, and ifm_model_save() writes that file where it is not, whole. For models that are made of one
+ * and kept in one folder. */
+void ifm_model_builder_share_external(IfmModelBuilder *builder);
 /** ifm_model_builder_copy_context: what nodes stand on beside the default domain: other operator sets, the model's own
  * functions. */
 void ifm_model_builder_copy_context(IfmModelBuilder *builder, const IfmModel *model);

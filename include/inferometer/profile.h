@@ -94,8 +94,40 @@ typedef struct
     const char *limit_doubt;     /* why it may be too low; NULL: nothing speaks for that */
 } IfmProfileDevice;
 
-/** IfmProfileStory: all of it. All borrowed; what is not known is NULL. */
+typedef struct IfmProfileStory IfmProfileStory;
+
+/** IfmPassKind: the models of a training, each measured by itself. */
+typedef enum
+{
+    IFM_PASS_FORWARD,
+    IFM_PASS_TRAINING, /* forward and backward in one model */
+    IFM_PASS_STEP,     /* … and the update */
+    IFM_N_PASSES,
+} IfmPassKind;
+/** ifm_pass_key: "forward", "training_pass", "training_step". */
+const char *ifm_pass_key(IfmPassKind kind);
+
+/**
+ * IfmProfileMode: what is told of more than the forward pass. Backward = training pass - forward: both are measured, and
+ * the difference has the interval of ifm_difference_interval(). All borrowed.
+ * @asked: the pass whose layers, memory and limit are told: the story's own    @passes: NULL where the mode has no such one
+ * @model, @analysis: the model that was given, of which the passes were made
+ * @held_bytes: of inputs and activations, what is alive when the backward pass begins
+ */
 typedef struct
+{
+    IfmPassKind asked;
+    const IfmProfileStory *passes[IFM_N_PASSES];
+    IfmModel *model;
+    const IfmAnalysis *analysis;
+    const char *loss, *optimiser; /* no optimiser: no step */
+    double learning_rate;
+    const char *forward_words; /* what the forward pass is, where it is not the model that was given; or NULL */
+    gint64 parameter_bytes, held_bytes, gradient_bytes, state_bytes;
+} IfmProfileMode;
+
+/** IfmProfileStory: all of it. All borrowed; what is not known is NULL. */
+struct IfmProfileStory
 {
     guint parts;        /* IfmProfileParts */
     const char *source; /* "zoo: resnet50", or the file */
@@ -108,8 +140,9 @@ typedef struct
     const char *why_not_observed;
     const IfmProfileDevice *devices;
     gsize n_devices;
-    gsize n_layers; /* most to show of each device */
-} IfmProfileStory;
+    gsize n_layers;             /* most to show of each device */
+    const IfmProfileMode *mode; /* NULL: the forward pass alone */
+};
 
 /** ifm_profile_to_screen: The model, its time on each device, its work, its memory, the machine's limit; for each device
  * the layers by share of time, what would gain most, families, books; reasons and warnings. (transfer full) */
@@ -117,7 +150,8 @@ char *ifm_profile_to_screen(const IfmProfileStory *story, const IfmScreen *scree
 /** ifm_profile_to_json: The published keys (of the first device that was measured) with the document of cases beside them,
  * each case with its layers, memory and limit: docs/formats.md. (transfer full) */
 json_t *ifm_profile_to_json(const IfmProfileStory *story);
-/** ifm_profile_to_csv: A row a device; where layers alone are to be told, a row a layer of each device. (transfer full) */
+/** ifm_profile_to_csv: A row a device, or with a mode a row a device and pass; where layers alone are to be told, a row a
+ * layer of each device. (transfer full) */
 char *ifm_profile_to_csv(const IfmProfileStory *story);
 
 G_END_DECLS

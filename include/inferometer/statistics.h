@@ -85,6 +85,14 @@ double ifm_drift_test(const double *series, gsize n, double *ratio);
  */
 gboolean ifm_series_steady(const double *series, gsize n, double tolerance);
 
+/**
+ * ifm_difference_interval: Of a - b, from the intervals of both, which are of independent samples.
+ * Equals: a - b - sqrt((a - lower_a)^2 + (upper_b - b)^2) to a - b + sqrt((upper_a - a)^2 + (b - lower_b)^2)
+ * Returns: of @of_a's level; both ends NaN where anything it stands on is.
+ * Source: Zou and Donner, Construction of confidence limits about effect measures, Statistics in Medicine 27 (2008)
+ */
+IfmInterval ifm_difference_interval(double a, const IfmInterval *of_a, double b, const IfmInterval *of_b);
+
 /** ifm_binomial_interval: Clopper-Pearson interval of a proportion. @k successes of @n. */
 IfmInterval ifm_binomial_interval(gsize k, gsize n, double level);
 

@@ -175,3 +175,11 @@ double ifm_mean_interval(const double *series, gsize n, double level, IfmInterva
     interval->upper = mean + half;
     return mean;
 }
+
+IfmInterval ifm_difference_interval(double a, const IfmInterval *of_a, double b, const IfmInterval *of_b)
+{
+    double below = hypot(a - of_a->lower, of_b->upper - b), above = hypot(of_a->upper - a, b - of_b->lower);
+    if (!isfinite(below) || !isfinite(above))
+        return (IfmInterval){ NAN, NAN, of_a->level };
+    return (IfmInterval){ a - b - below, a - b + above, of_a->level };
+}

@@ -78,6 +78,7 @@ int profile_observe(ProfilePlan *plan, IfmRunner *runner)
     if (!lacks_shapes(plan) && find_unknown(plan) < 0)
         return CLI_EXIT_OK;
     IfmModelCase model_case = plan->base;
+    model_case.inputs_path = plan->inputs_path;
     model_case.device = OBSERVER;
     model_case.alias = NULL;
     model_case.vendor = NULL;

@@ -25,14 +25,31 @@ static void target_free(Target *target)
     g_free(target);
 }
 
+GPtrArray *profile_targets_copy(const GPtrArray *targets)
+{
+    GPtrArray *copies = g_ptr_array_new_with_free_func((GDestroyNotify)target_free);
+    for (guint i = 0; i < targets->len; i++)
+    {
+        const Target *target = targets->pdata[i];
+        Target *copy = g_new0(Target, 1);
+        copy->alias = g_strdup(target->alias);
+        copy->spec = ifm_device_spec_parse(target->spec->text, NULL); /* it was one before */
+        copy->vendor = g_strdupv(target->vendor);
+        g_ptr_array_add(copies, copy);
+    }
+    return copies;
+}
+
 void profile_plan_clear(ProfilePlan *plan)
 {
+    g_clear_pointer(&plan->mode, profile_mode_free);
     g_clear_pointer(&plan->targets, g_ptr_array_unref);
     g_clear_pointer(&plan->bindings, g_array_unref);
     g_clear_pointer(&plan->dim_names, g_ptr_array_unref);
     g_clear_pointer(&plan->model, ifm_model_unref);
     g_clear_pointer(&plan->analysis, ifm_analysis_free);
     g_clear_pointer(&plan->model_path, g_free);
+    g_clear_pointer(&plan->inputs_path, g_free);
     g_clear_pointer(&plan->source, g_free);
     g_clear_pointer(&plan->observed_on, g_free);
     g_clear_pointer(&plan->why_not_observed, g_free);
@@ -309,6 +326,19 @@ static void explain_absent(const char *text, GError **error)
                 unknown != NULL ? unknown : name);
 }
 
+/* "resnet18,training=1" of "resnet18", where the entry knows that and the user said nothing of it. (transfer full) */
+static char *training_form(const char *text)
+{
+    gsize length = strcspn(text, ",");
+    for (const IfmZooEntry *entry = ifm_zoo_entries(); entry->name != NULL && strstr(text, ",training=") == NULL; entry++)
+        for (gsize i = 0;
+             strlen(entry->name) == length && memcmp(entry->name, text, length) == 0 && entry->parameters[i].name != NULL;
+             i++)
+            if (g_str_equal(entry->parameters[i].name, "training"))
+                return g_strconcat(text, ",training=1", NULL);
+    return g_strdup(text);
+}
+
 /* The user's own file stands before the zoo's model of the same name. */
 static IfmModel *open_named(ProfilePlan *plan, const char *text, guint32 seed, const char *out, GError **error)
 {
@@ -317,8 +347,9 @@ static IfmModel *open_named(ProfilePlan *plan, const char *text, guint32 seed, c
     const char *name = prefixed ? text + strlen(ZOO_PREFIX) : text;
     if (prefixed || ((!exists || folder) && in_zoo)) /* no folder is a model */
     {
-        plan->source = g_strconcat(ZOO_PREFIX, name, NULL);
-        return build_from_zoo(plan, name, seed, out, error);
+        g_autofree char *form = plan->training ? training_form(name) : g_strdup(name);
+        plan->source = g_strconcat(ZOO_PREFIX, form, NULL);
+        return build_from_zoo(plan, form, seed, out, error);
     }
     if (in_zoo)
         cli_note("%s: the file of that name, not the zoo's model (" ZOO_PREFIX "%s)", text, text);
@@ -356,6 +387,7 @@ int profile_plan_init(ProfilePlan *plan, const Arguments *arguments, const char 
         return status;
     guint32 seed = (guint32)cli_integer(arguments, "seed");
     IfmProtocol rule = IFM_PROTOCOL_INIT;
+    plan->training = profile_mode_trains(arguments);
     if (!open_model(plan, cli_positional(arguments)[0], seed, out, &error))
         return cli_fail(error);
     plan->base = (IfmModelCase){
@@ -408,6 +440,7 @@ int profile_plan_init_side(ProfilePlan *plan, const Arguments *arguments, const 
 IfmModelCase profile_plan_case(const ProfilePlan *plan, const Target *target)
 {
     IfmModelCase model_case = plan->base;
+    model_case.inputs_path = plan->inputs_path;
     model_case.device = target->spec->text;
     model_case.alias = target->alias;
     model_case.vendor = target->vendor[0] != NULL ? (const char *const *)target->vendor : NULL;

@@ -22,17 +22,22 @@ typedef struct
     char *limit_doubt; /* why it may be too low; NULL: nothing speaks for that */
 } Target;
 
+typedef struct ProfileMode ProfileMode;
+
 /* ProfilePlan: what is to be measured on what, checked before anything is started or written. */
 typedef struct
 {
     const char *side;     /* "a", "b": of a comparison, with options of its own; NULL: there is none */
     guint parts;          /* IfmProfileParts */
+    gboolean training;    /* a model of the zoo is wanted in its training form, where it has one */
     GPtrArray *targets;   /* Target*; empty where the model alone is looked at */
     GArray *bindings;     /* IfmDimBinding */
     GPtrArray *dim_names; /* what the bindings' names point to */
     IfmModel *model;
     char *model_path, *source; /* where it lies, and what people call that */
     IfmAnalysis *analysis;
+    char *inputs_path; /* a tensor file (tensor-file.h) with those inputs that are not seeded; NULL: all are */
+    ProfileMode *mode; /* NULL: the forward pass alone */
     char *observed_on, *why_not_observed; /* of shapes that no rule tells */
     IfmModelCase base;                    /* all that the targets share */
 } ProfilePlan;
@@ -47,6 +52,27 @@ int profile_plan_init_side(ProfilePlan *plan, const Arguments *arguments, const 
                            const char *out);
 /* profile_plan_case: the case of one target; borrows from both. */
 IfmModelCase profile_plan_case(const ProfilePlan *plan, const Target *target);
+
+/* profile_targets_copy: (transfer full) the same devices, not tried yet. */
+GPtrArray *profile_targets_copy(const GPtrArray *targets);
+
+/* --- profile-mode.c: --mode ------------------------------------------------------------------------------------------- */
+
+/* profile_mode_trains: whether a training step is asked for: models of the zoo are then built in their training form. */
+gboolean profile_mode_trains(const Arguments *arguments);
+/* profile_mode_init: What --mode asks for beside the forward pass: the models of the other passes, saved under OUT/models,
+ * what a step is fed under OUT/inputs. @plan: of the model that was given; afterwards that of the pass that was asked for,
+ * with the others behind profile_mode_plan(). Returns: an exit status; what is wrong was told. */
+int profile_mode_init(ProfilePlan *plan, const Arguments *arguments, const char *out);
+void profile_mode_free(ProfileMode *mode);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(ProfileMode, profile_mode_free)
+/* profile_mode_plan: of another pass than the one asked for, with the same targets in the same order; NULL: the mode has
+ * no such one, or there is no mode. */
+ProfilePlan *profile_mode_plan(const ProfilePlan *plan, IfmPassKind kind);
+/* profile_mode_n_others: how many those are. */
+guint profile_mode_n_others(const ProfilePlan *plan);
+/* profile_mode_tell: Fills all of @told but its passes. */
+void profile_mode_tell(const ProfilePlan *plan, IfmProfileMode *told);
 
 /* profile_observe: Where shapes are missing, one run on a runtime that tells them; what is then known goes into the plan.
  * Returns: an exit status: the run may show that the model is wrong. */

@@ -57,9 +57,9 @@ static gboolean was_tried(const Target *target)
 
 /* A device that is not here is worth a row beside others that are; where none is, it was the command line that was wrong,
  * and the store need not remember it. So such rows wait until one device was tried. */
-static void commit_tried(Campaign *campaign)
+static void commit_tried(Campaign *campaign, const ProfilePlan *plan)
 {
-    const GPtrArray *targets = campaign->plan->targets;
+    const GPtrArray *targets = plan->targets;
     gboolean any = FALSE;
     for (guint i = 0; i < targets->len; i++)
         any |= was_tried(targets->pdata[i]);
@@ -71,20 +71,20 @@ static void commit_tried(Campaign *campaign)
     }
 }
 
-static void measure_sealed(Campaign *campaign, Target *target, const IfmModelCase *model_case)
+static void measure_sealed(Campaign *campaign, const ProfilePlan *plan, Target *target, const IfmModelCase *model_case)
 {
     const IfmProtocol *protocol = &model_case->protocol;
     g_autofree char *label =
         target->alias != NULL ? g_strdup_printf("%s=%s", target->alias, target->spec->text) : g_strdup(target->spec->text);
     progress_begin(campaign->progress, label, protocol->runs, protocol->ci_ratio);
     target->measurement = ifm_runner_measure(campaign->runner, model_case, target->sealed, &target->error);
-    commit_tried(campaign);
+    commit_tried(campaign, plan);
     progress_end(campaign->progress, campaign->store_error == NULL ? outcome_of(target) : "not stored");
 }
 
-static void measure_target(Campaign *campaign, Target *target)
+static void measure_target(Campaign *campaign, const ProfilePlan *plan, Target *target)
 {
-    IfmModelCase model_case = profile_plan_case(campaign->plan, target);
+    IfmModelCase model_case = profile_plan_case(plan, target);
     target->tried = TRUE;
     target->sealed = ifm_runner_case(campaign->runner, &model_case, &target->error);
     if (target->sealed == NULL)
@@ -97,7 +97,7 @@ static void measure_target(Campaign *campaign, Target *target)
     if (target->resumed)
         cli_note("%s: measured before, taken from %s", target->spec->text, ifm_store_path(campaign->store));
     else
-        measure_sealed(campaign, target, &model_case);
+        measure_sealed(campaign, plan, target, &model_case);
 }
 
 static void find_limit(Campaign *campaign, Target *target)
@@ -107,13 +107,26 @@ static void find_limit(Campaign *campaign, Target *target)
         profile_find_limit(campaign->plan, target, &place, &campaign->store_error);
 }
 
+/* The other passes of a mode, one after the other, on a device that ran the one asked for. */
+static void measure_others(Campaign *campaign, guint at)
+{
+    for (int kind = 0; kind < IFM_N_PASSES; kind++)
+    {
+        const ProfilePlan *other = profile_mode_plan(campaign->plan, (IfmPassKind)kind);
+        if (other != NULL && cli_interrupt_signal() == 0 && campaign->store_error == NULL &&
+            g_str_equal(outcome_of(campaign->plan->targets->pdata[at]), "ok"))
+            measure_target(campaign, other, other->targets->pdata[at]);
+    }
+}
+
 static void measure_all(Campaign *campaign)
 {
     for (guint i = 0; i < campaign->plan->targets->len; i++)
     {
         Target *target = campaign->plan->targets->pdata[i];
         if (cli_interrupt_signal() == 0 && campaign->store_error == NULL)
-            measure_target(campaign, target);
+            measure_target(campaign, campaign->plan, target);
+        measure_others(campaign, i);
         if (cli_interrupt_signal() == 0 && campaign->store_error == NULL)
             find_limit(campaign, target);
     }
@@ -173,12 +186,25 @@ static GArray *devices_of(const ProfilePlan *plan, const GArray *results)
     return devices;
 }
 
-static int write_results(const Arguments *arguments, const ProfilePlan *plan, const GArray *array)
+/* Told: a pass's results as they are told; the story borrows from all of it. */
+typedef struct
 {
-    const char *json_path = cli_text(arguments, "json"), *csv_path = cli_text(arguments, "csv");
-    int status = CLI_EXIT_OK;
-    g_autoptr(GArray) devices = devices_of(plan, array);
-    IfmProfileStory story = {
+    GArray *results, *devices;
+    IfmProfileStory story;
+} Told;
+
+static void told_clear(Told *told)
+{
+    g_clear_pointer(&told->results, g_array_unref);
+    g_clear_pointer(&told->devices, g_array_unref);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Told, told_clear)
+
+static void told_init(Told *told, const Arguments *arguments, const ProfilePlan *plan)
+{
+    told->results = collect(plan);
+    told->devices = devices_of(plan, told->results);
+    told->story = (IfmProfileStory){
         .parts = plan->parts,
         .source = plan->source,
         .unix_ms = g_get_real_time() / 1000,
@@ -188,27 +214,60 @@ static int write_results(const Arguments *arguments, const ProfilePlan *plan, co
         .n_bindings = plan->base.n_bindings,
         .observed_on = plan->observed_on,
         .why_not_observed = plan->why_not_observed,
-        .devices = (const IfmProfileDevice *)(const void *)devices->data,
-        .n_devices = devices->len,
+        .devices = (const IfmProfileDevice *)(const void *)told->devices->data,
+        .n_devices = told->devices->len,
         .n_layers = (gsize)cli_integer(arguments, "nodes"),
     };
+}
+
+static int write_story(const Arguments *arguments, const IfmProfileStory *story, gboolean nothing)
+{
+    const char *json_path = cli_text(arguments, "json"), *csv_path = cli_text(arguments, "csv");
+    int status = CLI_EXIT_OK;
     if (json_path != NULL)
     {
-        json_auto_t *json = ifm_profile_to_json(&story);
+        json_auto_t *json = ifm_profile_to_json(story);
         status = cli_write_json(json_path, json);
     }
     if (csv_path != NULL && status == CLI_EXIT_OK)
     {
-        g_autofree char *csv = ifm_profile_to_csv(&story);
+        g_autofree char *csv = ifm_profile_to_csv(story);
         status = cli_write(csv_path, csv);
     }
-    gboolean nothing = array->len > 0 ? count_failed(array) == array->len : plan->targets->len > 0;
     if (nothing || g_strcmp0(json_path, "-") == 0 || g_strcmp0(csv_path, "-") == 0)
         return status;
     IfmScreen screen = ifm_screen_detect(STDOUT_FILENO);
-    g_autofree char *text = ifm_profile_to_screen(&story, &screen);
+    g_autofree char *text = ifm_profile_to_screen(story, &screen);
     int printed = cli_print(text);
     return status != CLI_EXIT_OK ? status : printed;
+}
+
+/* @array: of the plan's own targets */
+static int write_results(const Arguments *arguments, const ProfilePlan *plan, const GArray *array)
+{
+    g_auto(Told) told = { 0 };
+    Told others[IFM_N_PASSES] = { 0 };
+    IfmProfileMode mode = { 0 };
+    told_init(&told, arguments, plan);
+    if (plan->mode != NULL)
+    {
+        profile_mode_tell(plan, &mode);
+        mode.passes[mode.asked] = &told.story;
+        told.story.mode = &mode;
+    }
+    for (int kind = 0; kind < IFM_N_PASSES; kind++)
+    {
+        const ProfilePlan *other = profile_mode_plan(plan, (IfmPassKind)kind);
+        if (other == NULL)
+            continue;
+        told_init(&others[kind], arguments, other);
+        mode.passes[kind] = &others[kind].story;
+    }
+    gboolean nothing = array->len > 0 ? count_failed(array) == array->len : plan->targets->len > 0;
+    int status = write_story(arguments, &told.story, nothing);
+    for (int kind = 0; kind < IFM_N_PASSES; kind++)
+        told_clear(&others[kind]);
+    return status;
 }
 
 /* A device's refusal is its own affair; one of an operator that nobody knows is the model's. */
@@ -217,6 +276,27 @@ static int status_of_failure(const ProfilePlan *plan, const IfmResult *result)
     IfmErrorCode code = ifm_error_code_from_name(ifm_result_code(result));
     gboolean unknown = code == IFM_ERROR_UNSUPPORTED && profile_blamed_operator(plan, ifm_result_reason(result)) != NULL;
     return cli_status_of(unknown ? IFM_ERROR_INVALID : code);
+}
+
+/* Failures of the passes beside the one asked for, told one by one: the page may not be shown. Returns: how many. */
+static guint complain_of_others(const ProfilePlan *plan)
+{
+    guint n = 0;
+    for (int kind = 0; kind < IFM_N_PASSES; kind++)
+    {
+        const ProfilePlan *other = profile_mode_plan(plan, (IfmPassKind)kind);
+        g_autoptr(GArray) results = other != NULL ? collect(other) : NULL;
+        for (guint i = 0; results != NULL && i < results->len; i++)
+        {
+            const IfmResult *result = &g_array_index(results, IfmResult, i);
+            if (ifm_result_code(result) == NULL)
+                continue;
+            g_autofree char *line = ifm_result_line(result);
+            cli_complain("%s: %s", other->base.model_name, line);
+            n++;
+        }
+    }
+    return n;
 }
 
 /* 0: all measured. Else what all that failed have in common: 3 for bad input, 4 for missing; 1 where they differ or some
@@ -260,21 +340,35 @@ static int finish(Campaign *campaign, const Arguments *arguments)
     if (written != CLI_EXIT_OK)
         return written;
     complain_of_failures(results);
-    return status_of(campaign->plan, results);
+    int status = status_of(campaign->plan, results);
+    return complain_of_others(campaign->plan) > 0 && status == CLI_EXIT_OK ? CLI_EXIT_FAILED : status;
+}
+
+static int observe_all(ProfilePlan *plan, IfmRunner *runner)
+{
+    int status = profile_observe(plan, runner);
+    for (int kind = 0; kind < IFM_N_PASSES && status == CLI_EXIT_OK; kind++)
+    {
+        ProfilePlan *other = profile_mode_plan(plan, (IfmPassKind)kind);
+        if (other != NULL)
+            status = profile_observe(other, runner);
+    }
+    return status;
 }
 
 static int measure_and_tell(ProfilePlan *plan, const Arguments *arguments, const char *out)
 {
     g_autofree char *store_path = g_build_filename(out, "store.db", NULL);
     g_autoptr(GError) error = NULL;
-    g_autoptr(Progress) progress = progress_new(plan->targets->len, cli_given(arguments, "quiet"));
+    gsize n_cases = (gsize)plan->targets->len * (1 + profile_mode_n_others(plan));
+    g_autoptr(Progress) progress = progress_new(n_cases, cli_given(arguments, "quiet"));
     IfmLimits usual = IFM_LIMITS_INIT;
     IfmRunnerOptions options = { .limits = cli_limits(arguments, &usual),
                                  .interrupted = cli_interrupt_install(),
                                  .progress = progress_update,
                                  .progress_user = progress };
     g_autoptr(IfmRunner) runner = ifm_runner_new(&options);
-    int status = profile_observe(plan, runner); /* a wrong model leaves no store behind */
+    int status = observe_all(plan, runner); /* a wrong model leaves no store behind */
     if (status != CLI_EXIT_OK)
         return status;
     g_autoptr(IfmStore) store = ifm_store_open(store_path, IFM_STORE_WRITE, &error);
@@ -314,7 +408,8 @@ static int run_profile(const Arguments *arguments)
     int status = cli_check_outputs(arguments, (const char *const[]){ "json", "csv", NULL });
     if (status == CLI_EXIT_OK && cli_given(arguments, "estimate"))
         return profile_estimate(arguments);
-    if (status != CLI_EXIT_OK || (status = profile_plan_init(&plan, arguments, out)) != CLI_EXIT_OK)
+    if (status != CLI_EXIT_OK || (status = profile_plan_init(&plan, arguments, out)) != CLI_EXIT_OK ||
+        (status = profile_mode_init(&plan, arguments, out)) != CLI_EXIT_OK)
         return status;
     if (plan.targets->len > 0)
         return measure_and_tell(&plan, arguments, out);
@@ -322,12 +417,15 @@ static int run_profile(const Arguments *arguments)
     IfmRunnerOptions options = { .limits = cli_limits(arguments, &usual), .interrupted = cli_interrupt_install() };
     g_autoptr(IfmRunner) runner = ifm_runner_new(&options);
     g_autoptr(GArray) none = g_array_new(FALSE, FALSE, sizeof(IfmResult));
-    status = profile_observe(&plan, runner);
+    status = observe_all(&plan, runner);
     return status != CLI_EXIT_OK ? status : write_results(arguments, &plan, none);
 }
 
 /* --- the verb ------------------------------------------------------------------------------------------------------- */
 
+static const char *const modes[] = { "forward", "backward", "train", NULL };
+static const char *const losses[] = { "mse", "cross-entropy", NULL };
+static const char *const optimisers[] = { "sgd", "momentum", "adam", NULL };
 static const char *const dtypes[] = { "f32", "f16", "bf16", NULL };
 static const char *const estimates[] = { "transformer", "attention", "linear", "mpnn", "ffn", "encoding", NULL };
 static const char *const message_passings[] = { "none", "gin", "gcn", "sage", NULL };
@@ -344,6 +442,13 @@ static const Option profile_options[] = {
       DEFAULT_DEVICE },
     { "profile", 'p', OPTION_TEXT, FALSE, "PARTS",
       "what to tell, of runtime, memory, flops and layers, joined by commas; all where it is not given" },
+    { "mode", 'm', OPTION_TEXT, FALSE, "MODE",
+      "forward; backward: also forward and backward in one; train: also the whole training step", "forward", modes },
+    { "loss", 0, OPTION_TEXT, FALSE, "LOSS",
+      "of backward and train: mse or cross-entropy; without it cross-entropy of a classifier of images, else mse", NULL,
+      losses },
+    { "optimiser", 0, OPTION_TEXT, FALSE, "NAME", "of train: sgd, momentum or adam", "sgd", optimisers },
+    { "learning-rate", 0, OPTION_TEXT, FALSE, "RATE", "of train: how far a step goes", "0.001" },
     { "dim", 0, OPTION_TEXT, TRUE, "NAME=SIZE", "size of a free dimension, such as N=8" },
     { "dtype", 0, OPTION_TEXT, FALSE, "DTYPE", "precision to compute in: f32, f16 or bf16", "f32", dtypes },
     { "threads", 't', OPTION_COUNT, FALSE, "N", "threads of the runtime; 0: as many as the device has cores", "0",
@@ -394,6 +499,8 @@ static const char *const profile_examples[] = {
     "compares two runtimes, each on a core of its own",
     "inferometer profile zoo:matmul,m=512 -d CPU=openvino:CPU --runs 50 --json result.json",
     "measures a model of the zoo 50 times and keeps all samples",
+    "inferometer profile resnet18,batch=8 --mode train --optimiser adam -d openvino:CPU",
+    "measures forward, backward and a whole training step, and tells the step's layers",
     NULL,
 };
 
@@ -412,6 +519,11 @@ const Verb verb_profile = {
         "Each device is measured in a process of its own, one after the other, and its measurement is stored before the "
         "next begins. A device that refuses, fails, crashes, hangs or answers wrongly costs its own row and no other: "
         "the row says failed, and the reason stands below the table.\n"
+        "With --mode backward or train the model is differentiated: what comes out are models of ordinary operators, kept "
+        "under DIR/models and measured like any other: forward, forward and backward in one (the training pass), and with "
+        "train the step, which updates the parameters, too. Backward is the difference of the first two, with the "
+        "difference's interval. Layers, memory and limit are those of the pass that was asked for. Models of the zoo that "
+        "have a training form are trained in it.\n"
         "The strip shows, on one scale for all devices, the fastest run, the 95 % interval of the median with the "
         "median in it, and the slowest run. A percentile that too few runs can bound is not shown (-).\n"
         "The exit status is 0 where all devices were measured, 1 where some failed, and 3 or 4 where all failed "

@@ -291,6 +291,7 @@ IfmBack *ifm_back_new(IfmModel *model, const char *suffix, GError **error)
     back->adds_rows = has_reducing_scatter_nd(model);
     back->opset = MAX(ifm_model_opset(model), IFM_GRADIENT_OPSET);
     back->builder = ifm_model_builder_new(name, back->opset);
+    ifm_model_builder_share_external(back->builder);
     back->strings = g_string_chunk_new(4096);
     back->taken = g_hash_table_new(g_str_hash, g_str_equal);
     back->taken_nodes = g_hash_table_new(g_str_hash, g_str_equal);

@@ -38,7 +38,7 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmReference, ifm_reference_free)
 typedef struct
 {
     double rtol, atol;
-    gboolean scaled;
+    gboolean scaled, as_wholes; /* see IfmModelCase */
 } IfmTolerance;
 
 /** ifm_tolerance_for: @rtol, @atol: as the user gave them, absolute; 0, 0: what the execution precision allows. */
@@ -52,6 +52,7 @@ typedef struct
     char *worst_port;
     double worst_value, worst_reference;
     gboolean reference_not_finite; /* the model itself gives NaN or infinities on these inputs */
+    gsize n_as_wholes;             /* outputs that were right as wholes alone */
     gsize n_skipped;               /* outputs that have no numbers to compare, or not in this precision */
 } IfmVerification;
 void ifm_verification_clear(IfmVerification *verdict);

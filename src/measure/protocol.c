@@ -222,6 +222,7 @@ json_t *ifm_model_case_to_json(const IfmModelCase *model_case)
     json_object_set_new(json, "native_async", json_boolean(model_case->native_async));
     json_object_set_new(json, "rtol", ifm_json_real(model_case->rtol));
     json_object_set_new(json, "atol", ifm_json_real(model_case->atol));
+    json_object_set_new(json, "as_wholes", json_boolean(model_case->as_wholes));
     json_object_set_new(json, "load", load_to_json(model_case));
     return json;
 }
@@ -322,6 +323,7 @@ gboolean ifm_owned_case_init(IfmOwnedCase *owned, json_t *json, GError **error)
         ifm_members_int(&members, "seed", &seed) && ifm_members_flag(&members, "profile", &out->profile) &&
         ifm_members_flag(&members, "verify", &out->verify) &&
         ifm_members_flag(&members, "native_async", &out->native_async) &&
+        ifm_members_flag(&members, "as_wholes", &out->as_wholes) &&
         ifm_members_double(&members, "rtol", &out->rtol) && ifm_members_double(&members, "atol", &out->atol) &&
         read_lists(owned, error) && read_load(owned, error) && ifm_protocol_from_message(json, &out->protocol, error);
     out->model_path = owned->model_path;

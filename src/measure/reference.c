@@ -189,6 +189,37 @@ static gboolean is_comparable(const IfmTensor *value, IfmDtype dtype)
     return is_float(value->dtype) || dtype == IFM_DTYPE_F32 || dtype == IFM_DTYPE_F64;
 }
 
+static gboolean is_plain_float(const IfmTensor *tensor)
+{
+    return tensor->dtype == IFM_DTYPE_F32 && tensor->memory != IFM_MEMORY_DEVICE && ifm_tensor_is_contiguous(tensor);
+}
+
+#define WHOLE_FACTOR 10 /* of rtol; and at most … */
+#define WHOLE_MOST 0.5
+
+/* Equals: |value - expected| / |expected|, of the Euclidean norms. */
+static double relative_difference(const IfmTensor *value, const IfmTensor *expected)
+{
+    double difference = 0, whole = 0;
+    gint64 n = ifm_tensor_n_elements(value);
+    gboolean plain = is_plain_float(value) && is_plain_float(expected);
+    for (gint64 i = 0; i < n; i++)
+    {
+        double of = plain ? ((const float *)value->data)[i] : ifm_tensor_get_double(value, i);
+        double right = plain ? ((const float *)expected->data)[i] : ifm_tensor_get_double(expected, i);
+        difference += (of - right) * (of - right);
+        whole += right * right;
+    }
+    return sqrt(difference / whole);
+}
+
+/* A single number is no whole of many: it is right or not. */
+static gboolean is_right_as_whole(const IfmTensor *value, const IfmTensor *expected, const IfmTolerance *tolerance)
+{
+    return is_float(value->dtype) && ifm_tensor_n_elements(value) > 1 &&
+           relative_difference(value, expected) <= MIN(WHOLE_FACTOR * tolerance->rtol, WHOLE_MOST);
+}
+
 static gboolean check_against(const IfmReference *self, gsize index, const IfmTensor *value, const IfmTolerance *tolerance,
                               IfmVerification *verdict, GError **error)
 {
@@ -203,6 +234,11 @@ static gboolean check_against(const IfmReference *self, gsize index, const IfmTe
     verdict->reference_not_finite |= self->not_finite[index];
     IfmTensorDifference difference;
     gboolean right = ifm_tensor_compare(value, expected, rtol, atol, &difference);
+    if (!right && tolerance->as_wholes && difference.n_different > 0 && is_right_as_whole(value, expected, tolerance))
+    {
+        verdict->n_as_wholes++;
+        return TRUE;
+    }
     if (difference.n_different >= 0)
         note_worst(verdict, port, &difference, atol + rtol * fabs(difference.worst_reference));
     return right || mismatch(port, value, expected, rtol, atol, &difference, error);
@@ -237,11 +273,6 @@ static gboolean all_right(const float *value, const float *expected, gint64 n, f
     return n_wrong == 0;
 }
 
-static gboolean is_plain_float(const IfmTensor *tensor)
-{
-    return tensor->dtype == IFM_DTYPE_F32 && tensor->memory != IFM_MEMORY_DEVICE && ifm_tensor_is_contiguous(tensor);
-}
-
 gboolean ifm_reference_check_quick(const IfmReference *self, const char *port, const IfmTensor *value, IfmDtype dtype,
                                    const IfmTolerance *tolerance, IfmVerification *verdict, GError **error)
 {
@@ -273,6 +304,8 @@ json_t *ifm_verification_to_json(const IfmVerification *verdict, gboolean wrong,
     json_object_set_new(json, "atol", ifm_json_real(tolerance->atol));
     json_object_set_new(json, "atol_of",
                         json_string(tolerance->scaled ? "the reference output's root mean square" : "the output's unit"));
+    if (tolerance->as_wholes)
+        json_object_set_new(json, "n_as_wholes", json_integer((json_int_t)verdict->n_as_wholes));
     json_object_set_new(json, "reference_not_finite", json_boolean(verdict->reference_not_finite));
     if (verdict->worst_port == NULL)
         return json;

@@ -155,6 +155,7 @@ IfmModelSubject *ifm_model_subject_new_saving(IfmEngine *engine, IfmModel *model
     self->options.save_optimised = path;
     self->dtype = self->options.dtype;
     self->tolerance = ifm_tolerance_for(self->dtype, model_case->rtol, model_case->atol);
+    self->tolerance.as_wholes = model_case->as_wholes;
     self->spec = ifm_device_spec_parse(model_case->device, error);
     if (self->spec == NULL || !ifm_model_check_bindings(model, model_case->bindings, model_case->n_bindings, error))
         return NULL;

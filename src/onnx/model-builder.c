@@ -15,6 +15,7 @@ struct IfmModelBuilder
     char *location;     /* where large weights go, in a file beside the model; NULL: nowhere */
     gsize external_size;
     guint8 *external; /* [external_size] that file's bytes, once all weights are known */
+    GArray *shared;   /* IfmOnnxExternal: files of other models that copied weights stay in; NULL: they do not */
     GError *error;    /* the first */
 };
 
@@ -111,6 +112,7 @@ void ifm_model_builder_free(IfmModelBuilder *builder)
     g_array_unref(builder->drawn);
     g_free(builder->location);
     g_free(builder->external);
+    g_clear_pointer(&builder->shared, g_array_unref);
     onnx__model_proto__free_unpacked(builder->proto, NULL);
     g_clear_error(&builder->error);
     g_free(builder);
@@ -432,15 +434,63 @@ gsize ifm_model_builder_copy_node(IfmModelBuilder *builder, const IfmNode *node)
     return graph->n_node - 1;
 }
 
+static void clear_shared(gpointer data)
+{
+    IfmOnnxExternal *external = data;
+    g_free(external->location);
+    g_bytes_unref(external->bytes);
+}
+
+void ifm_model_builder_share_external(IfmModelBuilder *builder)
+{
+    if (builder->shared != NULL)
+        return;
+    builder->shared = g_array_new(FALSE, FALSE, sizeof(IfmOnnxExternal));
+    g_array_set_clear_func(builder->shared, clear_shared);
+}
+
+/* share: The weight's place in a file beside its model, as a weight of this one. FALSE: it lies in none. */
+static gboolean share(IfmModelBuilder *builder, const IfmModel *model, const IfmInitializer *weight)
+{
+    const Onnx__TensorProto *from = weight->proto;
+    const char *location = NULL;
+    if (builder->shared == NULL || !from->has_data_location ||
+        from->data_location != ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL)
+        return FALSE;
+    for (gsize i = 0; i < from->n_external_data; i++)
+        if (g_strcmp0(from->external_data[i]->key, "location") == 0)
+            location = from->external_data[i]->value;
+    GBytes *bytes = location != NULL ? g_hash_table_lookup(model->external, location) : NULL;
+    gsize size;
+    Onnx__TensorProto *tensor = bytes != NULL ? new_weight(builder, from->name, weight->tensor.dtype, weight->tensor.rank,
+                                                           weight->tensor.shape, &size)
+                                              : NULL;
+    if (tensor == NULL)
+        return FALSE;
+    tensor->has_data_location = TRUE;
+    tensor->data_location = ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL;
+    for (gsize i = 0; i < from->n_external_data; i++)
+        add_external_value(tensor, from->external_data[i]->key, g_strdup(from->external_data[i]->value));
+    gboolean known = FALSE;
+    for (guint i = 0; i < builder->shared->len; i++)
+        known |= g_str_equal(g_array_index(builder->shared, IfmOnnxExternal, i).location, location);
+    IfmOnnxExternal external = { g_strdup(location), g_bytes_ref(bytes) };
+    if (known)
+        clear_shared(&external);
+    else
+        g_array_append_val(builder->shared, external);
+    return TRUE;
+}
+
 void ifm_model_builder_copy_weight(IfmModelBuilder *builder, const IfmModel *model, const char *name)
 {
     const IfmInitializer *weight = g_hash_table_lookup(model->initializers, name);
     Onnx__GraphProto *graph = builder->proto->graph;
     if (weight == NULL)
         fail(builder, "weight '%s': %s has none of that name", name, ifm_model_name(model));
-    else if (weight->has_tensor)
+    else if (weight->has_tensor && !share(builder, model, weight))
         ifm_model_builder_weight(builder, name, &weight->tensor);
-    else
+    else if (!weight->has_tensor)
         append(&graph->initializer, &graph->n_initializer, copy_message(weight->proto));
 }
 
@@ -498,8 +548,15 @@ IfmModel *ifm_model_builder_finish(IfmModelBuilder *builder, GError **error)
         ifm_onnx_tidy_error(error, NULL);
         return NULL;
     }
-    if (builder->external == NULL)
+    if (builder->external == NULL && (builder->shared == NULL || builder->shared->len == 0))
         return ifm_model_parse(bytes, name, error);
-    g_autoptr(GBytes) external = g_bytes_new_take(g_steal_pointer(&builder->external), builder->external_size);
-    return ifm_onnx_parse_built(bytes, name, builder->location, external, error);
+    ifm_model_builder_share_external(builder);
+    if (builder->external != NULL)
+    {
+        IfmOnnxExternal own = { g_strdup(builder->location),
+                                g_bytes_new_take(g_steal_pointer(&builder->external), builder->external_size) };
+        g_array_append_val(builder->shared, own);
+    }
+    return ifm_onnx_parse_built(bytes, name, (const IfmOnnxExternal *)(const void *)builder->shared->data,
+                                builder->shared->len, error);
 }

@@ -94,8 +94,8 @@ static gboolean load(IfmModel *model, GError **error)
     return TRUE;
 }
 
-static IfmModel *model_new(GBytes *bytes, const char *path, const char *name, gboolean outline, const char *location,
-                           GBytes *external, GError **error)
+static IfmModel *model_new(GBytes *bytes, const char *path, const char *name, gboolean outline,
+                           const IfmOnnxExternal *externals, gsize n_externals, GError **error)
 {
     g_autoptr(IfmModel) model = g_new0(IfmModel, 1);
     g_atomic_ref_count_init(&model->references);
@@ -106,8 +106,8 @@ static IfmModel *model_new(GBytes *bytes, const char *path, const char *name, gb
     model->attached = g_ptr_array_new();
     model->external = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, (GDestroyNotify)g_bytes_unref);
     model->external_order = g_ptr_array_new();
-    if (external != NULL)
-        ifm_onnx_add_external(model, location, g_bytes_ref(external));
+    for (gsize i = 0; i < n_externals; i++)
+        ifm_onnx_add_external(model, externals[i].location, g_bytes_ref(externals[i].bytes));
     if (load(model, error))
         return g_steal_pointer(&model);
     ifm_onnx_tidy_error(error, name);
@@ -116,12 +116,12 @@ static IfmModel *model_new(GBytes *bytes, const char *path, const char *name, gb
 
 IfmModel *ifm_model_parse(GBytes *bytes, const char *name, GError **error)
 {
-    return model_new(bytes, NULL, name, FALSE, NULL, NULL, error);
+    return model_new(bytes, NULL, name, FALSE, NULL, 0, error);
 }
 
-IfmModel *ifm_onnx_parse_built(GBytes *bytes, const char *name, const char *location, GBytes *external, GError **error)
+IfmModel *ifm_onnx_parse_built(GBytes *bytes, const char *name, const IfmOnnxExternal *externals, gsize n, GError **error)
 {
-    return model_new(bytes, NULL, name, FALSE, location, external, error);
+    return model_new(bytes, NULL, name, FALSE, externals, n, error);
 }
 
 /* map_file: A directory or a pipe is refused before it is opened: opening a pipe would wait for its writer. */
@@ -163,7 +163,7 @@ static IfmModel *open_file(const char *path, gboolean outline, GError **error)
         return NULL;
     }
     g_autoptr(GBytes) bytes = g_mapped_file_get_bytes(file);
-    return model_new(bytes, path, path, outline, NULL, NULL, error);
+    return model_new(bytes, path, path, outline, NULL, 0, error);
 }
 
 IfmModel *ifm_model_open(const char *path, GError **error)

@@ -48,9 +48,14 @@ guint ifm_onnx_type_bits(int data_type);
 
 /* ifm_onnx_add_external: @bytes: (transfer full)    Returns: them, borrowed. */
 GBytes *ifm_onnx_add_external(IfmModel *model, const char *location, GBytes *bytes);
-/* ifm_onnx_parse_built: ifm_model_parse() of a model whose external data are in memory.
- * @external: what lies at @location; NULL: nothing does */
-IfmModel *ifm_onnx_parse_built(GBytes *bytes, const char *name, const char *location, GBytes *external, GError **error);
+/* IfmOnnxExternal: what lies in a file beside a model. */
+typedef struct
+{
+    char *location;
+    GBytes *bytes;
+} IfmOnnxExternal;
+/* ifm_onnx_parse_built: ifm_model_parse() of a model whose external data are in memory. @externals: [n], borrowed */
+IfmModel *ifm_onnx_parse_built(GBytes *bytes, const char *name, const IfmOnnxExternal *externals, gsize n, GError **error);
 /* ifm_onnx_save_external: Writes the model's external data into the folder of @path, where they are not yet. */
 gboolean ifm_onnx_save_external(const IfmModel *model, const char *path, GError **error);
 /* ifm_onnx_inline: Returns: (transfer full) the model's file with its external data in it. */

@@ -58,12 +58,12 @@ static json_t *hardware(const IfmProfileStory *story, const IfmProfileDevice *de
                      shared(json_object_get(machine, "id")));
 }
 
-static json_t *inputs_to_json(const IfmProfileStory *story)
+static json_t *inputs_to_json(const IfmProfileStory *story, const IfmModel *model)
 {
     json_t *inputs = json_array();
-    for (gsize i = 0; i < ifm_model_n_inputs(story->model); i++)
+    for (gsize i = 0; i < ifm_model_n_inputs(model); i++)
     {
-        const IfmPort *port = ifm_model_input(story->model, i);
+        const IfmPort *port = ifm_model_input(model, i);
         gint64 shape[IFM_MAX_RANK];
         json_t *dims = json_array();
         gboolean bound = port->rank >= 0 && ifm_port_bind(port, story->bindings, story->n_bindings, shape, NULL);
@@ -75,34 +75,22 @@ static json_t *inputs_to_json(const IfmProfileStory *story)
     return inputs;
 }
 
+/* Of the model that was given: what a mode makes of it has other inputs. */
 static json_t *model_info(const IfmProfileStory *story)
 {
     g_auto(IfmMemoryPlan) plan = { 0 };
-    if (story->model == NULL)
+    IfmModel *model = story->mode != NULL ? story->mode->model : story->model;
+    const IfmAnalysis *analysis = story->mode != NULL ? story->mode->analysis : story->analysis;
+    if (model == NULL)
         return json_null();
-    if (story->analysis != NULL)
-        ifm_analysis_memory(story->analysis, &plan);
-    return json_pack("{s:I,s:o,s:o,s:o,s:I,s:I,s:I,s:o}", "total_parameters",
-                     (json_int_t)ifm_model_n_trainable(story->model), "parameter_memory_mb",
-                     story->analysis != NULL ? ifm_json_real(mb_of((double)plan.parameter_bytes)) : json_null(), "name",
-                     ifm_json_string(ifm_model_name(story->model)), "source", ifm_json_string(story->source), "opset",
-                     (json_int_t)ifm_model_opset(story->model), "nodes", (json_int_t)ifm_model_n_nodes(story->model),
-                     "elements", (json_int_t)ifm_model_n_parameters(story->model), "inputs", inputs_to_json(story));
-}
-
-static json_t *forward(const IfmProfileDevice *device)
-{
-    const IfmMeasurement *measurement = device != NULL ? ifm_result_measured(&device->result) : NULL;
-    if (measurement == NULL)
-        return json_null();
-    const json_t *summary = measurement->summary;
-    double median_ns = ifm_member_number(summary, "median");
-    return json_pack("{s:o,s:o,s:s,s:o,s:o,s:o,s:o,s:o}", "mean", ifm_json_real(ifm_member_number(summary, "mean") / 1e6),
-                     "std", ifm_json_real(ifm_member_number(summary, "std") / 1e6), "unit", "ms", "median",
-                     ifm_json_real(median_ns / 1e6), "median_lower",
-                     ifm_json_real(ifm_member_number(summary, "median_interval.lower") / 1e6), "median_upper",
-                     ifm_json_real(ifm_member_number(summary, "median_interval.upper") / 1e6), "n",
-                     shared(json_object_get(summary, "n")), "throughput_per_s", ifm_json_real(1e9 / median_ns));
+    if (analysis != NULL)
+        ifm_analysis_memory(analysis, &plan);
+    return json_pack("{s:I,s:o,s:o,s:o,s:I,s:I,s:I,s:o}", "total_parameters", (json_int_t)ifm_model_n_trainable(model),
+                     "parameter_memory_mb",
+                     analysis != NULL ? ifm_json_real(mb_of((double)plan.parameter_bytes)) : json_null(), "name",
+                     ifm_json_string(ifm_model_name(model)), "source", ifm_json_string(story->source), "opset",
+                     (json_int_t)ifm_model_opset(model), "nodes", (json_int_t)ifm_model_n_nodes(model), "elements",
+                     (json_int_t)ifm_model_n_parameters(model), "inputs", inputs_to_json(story, model));
 }
 
 static double row_bytes(const GArray *rows, const char *key)
@@ -137,13 +125,19 @@ static const struct
     { "engine_peak", "the parameters and the runtime's allocator", TRUE },
 };
 
-/* peak_bytes: Never below what the model's shapes need: where less was measured, memory was shared, or had been there
- * before. @of: (out) whose peak it is */
-static double peak_bytes(const GArray *planned, const GArray *measured, const char **of)
+/* Never below what the model's shapes need: where less was measured, memory was shared, or had been there before. */
+double ifm_profile_peak(const IfmProfileStory *story, const IfmProfileDevice *device, const char **of)
 {
-    double parameters = row_bytes(planned, "parameters");
-    double needed = parameters + row_bytes(planned, "activations_least"), peak = NAN;
+    g_autoptr(GArray) measured = device != NULL ? ifm_profile_memory_rows(story, device) : NULL;
+    g_auto(IfmMemoryPlan) plan = { 0 };
+    double parameters = NAN, needed = NAN, peak = NAN;
     *of = NULL;
+    if (story->analysis != NULL)
+    {
+        ifm_analysis_memory(story->analysis, &plan);
+        parameters = (double)plan.parameter_bytes;
+        needed = parameters + (double)plan.peak_bytes;
+    }
     for (gsize i = 0; i < G_N_ELEMENTS(peaks) && measured != NULL && *of == NULL; i++)
     {
         peak = row_bytes(measured, peaks[i].key) + (peaks[i].beside_parameters ? parameters : 0);
@@ -158,17 +152,27 @@ static double peak_bytes(const GArray *planned, const GArray *measured, const ch
     return peak;
 }
 
+static json_t *breakdown(const IfmProfileStory *story, const GArray *planned)
+{
+    const IfmProfileMode *mode = story->mode;
+    if (mode == NULL)
+        return json_pack("{s:o,s:o}", "parameters", ifm_json_real(mb_of(row_bytes(planned, "parameters"))), "activations",
+                         ifm_json_real(mb_of(row_bytes(planned, "activations_least"))));
+    return json_pack("{s:o,s:o,s:o,s:o}", "parameters", ifm_json_real(mb_of((double)mode->parameter_bytes)), "activations",
+                     ifm_json_real(mb_of((double)mode->held_bytes)), "gradients",
+                     ifm_json_real(mb_of((double)mode->gradient_bytes)), "optimizer_state",
+                     ifm_json_real(mb_of((double)mode->state_bytes)));
+}
+
 static json_t *memory_to_json(const IfmProfileStory *story, const IfmProfileDevice *device)
 {
     g_autoptr(GArray) planned = ifm_profile_memory_rows(story, NULL);
     g_autoptr(GArray) measured = device != NULL ? ifm_profile_memory_rows(story, device) : NULL;
     const char *of;
-    double peak = peak_bytes(planned, measured, &of);
-    return json_pack("{s:o,s:o,s:{s:o,s:o},s:o,s:o}", "peak_mb", ifm_json_real(mb_of(peak)), "peak_of",
-                     of != NULL ? json_string(of) : json_null(), "breakdown", "parameters",
-                     ifm_json_real(mb_of(row_bytes(planned, "parameters"))), "activations",
-                     ifm_json_real(mb_of(row_bytes(planned, "activations_least"))), "planned", rows_to_json(planned),
-                     "measured", measured != NULL ? rows_to_json(measured) : json_null());
+    double peak = ifm_profile_peak(story, device, &of);
+    return json_pack("{s:o,s:o,s:o,s:o,s:o}", "peak_mb", ifm_json_real(mb_of(peak)), "peak_of",
+                     of != NULL ? json_string(of) : json_null(), "breakdown", breakdown(story, planned), "planned",
+                     rows_to_json(planned), "measured", measured != NULL ? rows_to_json(measured) : json_null());
 }
 
 static json_t *coverage_to_json(const IfmProfileStory *story)
@@ -247,7 +251,9 @@ static json_t *layers_to_json(const IfmLayers *layers)
 static void add_parts(json_t *entry, const IfmProfileStory *story, const IfmProfileDevice *device)
 {
     g_autoptr(IfmLayers) layers = (story->parts & IFM_PROFILE_LAYERS) != 0 ? ifm_profile_layers(story, device) : NULL;
-    json_object_set_new(entry, "runtime", json_pack("{s:o}", "forward", forward(device)));
+    if (story->mode != NULL)
+        json_object_set_new(entry, "pass", json_string(ifm_pass_key(story->mode->asked)));
+    json_object_set_new(entry, "runtime", ifm_profile_runtime(story, device));
     if ((story->parts & IFM_PROFILE_MEMORY) != 0)
         json_object_set_new(entry, "memory", memory_to_json(story, device));
     if ((story->parts & IFM_PROFILE_LAYERS) == 0)
@@ -255,6 +261,42 @@ static void add_parts(json_t *entry, const IfmProfileStory *story, const IfmProf
     json_object_set_new(entry, "limit", limit_to_json(device));
     json_object_set_new(entry, "attained_ratio", ifm_json_real(ifm_profile_attained(story, device, layers)));
     json_object_set_new(entry, "layers", layers != NULL ? layers_to_json(layers) : json_null());
+}
+
+/* The cases of the passes beside the story's own: what else is told of them is with that one. */
+static void add_other_passes(json_t *cases, const IfmProfileStory *story)
+{
+    for (int kind = 0; story->mode != NULL && kind < IFM_N_PASSES; kind++)
+    {
+        const IfmProfileStory *pass = kind != (int)story->mode->asked ? story->mode->passes[kind] : NULL;
+        for (gsize i = 0; pass != NULL && i < pass->n_devices; i++)
+        {
+            json_t *entry = ifm_result_to_json(&pass->devices[i].result);
+            json_object_set_new(entry, "pass", json_string(ifm_pass_key((IfmPassKind)kind)));
+            if ((story->parts & IFM_PROFILE_MEMORY) != 0)
+                json_object_set_new(entry, "memory", memory_to_json(pass, &pass->devices[i]));
+            json_array_append_new(cases, entry);
+        }
+    }
+}
+
+static json_t *mode_to_json(const IfmProfileMode *mode)
+{
+    gboolean trains = mode->optimiser != NULL;
+    return json_pack("{s:s,s:s,s:s?,s:o,s:s?}", "mode", trains ? "train" : "backward", "loss", mode->loss, "optimiser",
+                     mode->optimiser, "learning_rate", trains ? ifm_json_real(mode->learning_rate) : json_null(), "forward",
+                     mode->forward_words);
+}
+
+/* The published figures are of the forward pass; those of each stand beside them. */
+static json_t *flops_of_passes(const IfmProfileStory *story)
+{
+    if (story->mode == NULL)
+        return flops_to_json(story);
+    json_t *json = flops_to_json(story->mode->passes[IFM_PASS_FORWARD]);
+    if (json_is_object(json))
+        json_object_set_new(json, "passes", ifm_profile_pass_flops(story));
+    return json;
 }
 
 json_t *ifm_profile_to_json(const IfmProfileStory *story)
@@ -267,15 +309,18 @@ json_t *ifm_profile_to_json(const IfmProfileStory *story)
         add_parts(entry, story, &story->devices[i]);
         json_array_append_new(cases, entry);
     }
+    add_other_passes(cases, story);
     json_t *json = json_pack("{s:{s:s,s:s,s:i},s:o,s:o,s:o}", "inferometer", "version", IFM_VERSION, "format", "cases",
                              "format_version", 1, "timestamp", timestamp(story->unix_ms), "hardware",
                              hardware(story, first), "model_info", model_info(story));
     if (story->n_devices > 0)
-        json_object_set_new(json, "runtime", json_pack("{s:o}", "forward", forward(first)));
+        json_object_set_new(json, "runtime", ifm_profile_runtime(story, first));
+    if (story->mode != NULL)
+        json_object_set_new(json, "mode", mode_to_json(story->mode));
     if ((story->parts & IFM_PROFILE_MEMORY) != 0)
         json_object_set_new(json, "memory", memory_to_json(story, first));
     if ((story->parts & IFM_PROFILE_FLOPS) != 0)
-        json_object_set_new(json, "flops", flops_to_json(story));
+        json_object_set_new(json, "flops", flops_of_passes(story));
     json_object_set_new(json, "cases", cases);
     return json;
 }

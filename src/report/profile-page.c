@@ -253,6 +253,13 @@ static GArray *results_of(const IfmProfileStory *story)
     return results;
 }
 
+static void add_other_results(GArray *results, const IfmProfileStory *story)
+{
+    g_autoptr(GPtrArray) others = ifm_profile_other_passes(story);
+    for (guint i = 0; i < others->len; i++)
+        g_array_append_val(results, ((const IfmProfileDevice *)others->pdata[i])->result);
+}
+
 char *ifm_profile_to_screen(const IfmProfileStory *story, const IfmScreen *screen)
 {
     GString *out = g_string_new(NULL);
@@ -263,7 +270,10 @@ char *ifm_profile_to_screen(const IfmProfileStory *story, const IfmScreen *scree
     ifm_profile_work(out, story, screen);
     if (story->n_devices > 0)
         append_devices(out, story, screen);
+    ifm_profile_passes(out, story, screen);
     append_reasons(out, results, array->len, screen);
+    add_other_results(array, story);
+    results = (const IfmResult *)(const void *)array->data;
     append_unverified(out, results, array->len, screen);
     append_warnings(out, results, array->len, screen);
     ifm_profile_memory(out, story, screen);
@@ -294,6 +304,8 @@ char *ifm_results_to_csv(const IfmResult *results, gsize n)
 char *ifm_profile_to_csv(const IfmProfileStory *story)
 {
     g_autoptr(GArray) results = results_of(story);
+    if (story->mode != NULL && story->parts != IFM_PROFILE_LAYERS)
+        return ifm_profile_passes_csv(story);
     return story->parts == IFM_PROFILE_LAYERS
                ? ifm_profile_layers_csv(story)
                : ifm_results_to_csv((const IfmResult *)(const void *)results->data, results->len);

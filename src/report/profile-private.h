@@ -41,6 +41,23 @@ typedef struct
 /* ifm_profile_memory_rows: (transfer full) IfmMemoryRow. @device: NULL for the model's own */
 GArray *ifm_profile_memory_rows(const IfmProfileStory *story, const IfmProfileDevice *device);
 
+/* ifm_profile_peak: the peak of memory as the published keys have it, bytes: measured, and never below what the model's
+ * shapes need. @device: NULL: by the shapes    @of: (out) whose peak it is; NULL where it is not known (NaN) */
+double ifm_profile_peak(const IfmProfileStory *story, const IfmProfileDevice *device, const char **of);
+
+/* What a mode tells beside its own pass: profile-passes.c. Nothing of them where the story has no mode. */
+/* ifm_profile_mode_line: (transfer full) "train: cross-entropy, sgd, …" */
+char *ifm_profile_mode_line(const IfmProfileStory *story);
+void ifm_profile_passes(GString *out, const IfmProfileStory *story, const IfmScreen *screen);
+/* ifm_profile_runtime: (transfer full) the published "runtime" of a device (NULL: none was measured), mode or not. */
+json_t *ifm_profile_runtime(const IfmProfileStory *story, const IfmProfileDevice *device);
+/* ifm_profile_pass_flops: (transfer full) of each pass. */
+json_t *ifm_profile_pass_flops(const IfmProfileStory *story);
+/* ifm_profile_passes_csv: (transfer full) */
+char *ifm_profile_passes_csv(const IfmProfileStory *story);
+/* ifm_profile_other_passes: (transfer container) const IfmProfileDevice*, all of the passes beside the story's own. */
+GPtrArray *ifm_profile_other_passes(const IfmProfileStory *story);
+
 /* ifm_result_to_json: (transfer full) an entry of the document of cases. */
 json_t *ifm_result_to_json(const IfmResult *result);
 /* ifm_profile_layers_csv: (transfer full) a row a layer of each device. */

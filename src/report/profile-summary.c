@@ -64,14 +64,21 @@ static void append_labelled(GString *out, const char *label, const char *text, c
 
 #define MOST_INPUTS 8 /* in words */
 
+/* Before a mode made its passes of it. */
+static const IfmModel *given_model(const IfmProfileStory *story)
+{
+    return story->mode != NULL ? story->mode->model : story->model;
+}
+
 static void append_inputs(GString *out, const IfmProfileStory *story, const IfmScreen *screen)
 {
     g_autoptr(GString) text = g_string_new(NULL);
-    gsize n = ifm_model_n_inputs(story->model);
+    const IfmModel *model = given_model(story);
+    gsize n = ifm_model_n_inputs(model);
     for (gsize i = 0; i < n && i < MOST_INPUTS; i++)
     {
         g_string_append(text, i > 0 ? ", " : "");
-        append_port(text, story, ifm_model_input(story->model, i));
+        append_port(text, story, ifm_model_input(model, i));
     }
     if (n > MOST_INPUTS)
         g_string_append_printf(text, ", and %" G_GSIZE_FORMAT " more", n - MOST_INPUTS);
@@ -82,25 +89,30 @@ void ifm_profile_model(GString *out, const IfmProfileStory *story, const IfmScre
 {
     if (story->model == NULL)
         return;
-    gint64 trainable = ifm_model_n_trainable(story->model), all = ifm_model_n_parameters(story->model);
+    const IfmModel *model = given_model(story);
+    const IfmAnalysis *analysis = story->mode != NULL ? story->mode->analysis : story->analysis;
+    gint64 trainable = ifm_model_n_trainable(model), all = ifm_model_n_parameters(model);
     g_autofree char *n_trainable = grouped(trainable), *n_more = grouped(all - trainable);
     g_autoptr(GString) text = g_string_new(NULL);
-    gsize n_nodes = ifm_model_n_nodes(story->model);
+    gsize n_nodes = ifm_model_n_nodes(model);
     g_string_append_printf(text, "%s, opset %" G_GINT64_FORMAT ", %" G_GSIZE_FORMAT " node%s", story->source,
-                           ifm_model_opset(story->model), n_nodes, plural(n_nodes));
+                           ifm_model_opset(model), n_nodes, plural(n_nodes));
     append_labelled(out, "model", text->str, screen);
     g_string_printf(text, "%s trainable", n_trainable);
     if (all > trainable)
         g_string_append_printf(text, ", and %s that are not (running statistics, scalars)", n_more);
-    if (story->analysis != NULL)
+    if (analysis != NULL)
     {
         g_auto(IfmMemoryPlan) plan = { 0 };
-        ifm_analysis_memory(story->analysis, &plan);
+        ifm_analysis_memory(analysis, &plan);
         g_autofree char *bytes = ifm_format_bytes((double)plan.parameter_bytes);
         g_string_append_printf(text, "; %s as stored", bytes);
     }
     append_labelled(out, "weights", text->str, screen);
     append_inputs(out, story, screen);
+    g_autofree char *mode = story->mode != NULL ? ifm_profile_mode_line(story) : NULL;
+    if (mode != NULL)
+        append_labelled(out, "mode", mode, screen);
 }
 
 /* --- its work -------------------------------------------------------------------------------------------------------- */
@@ -123,6 +135,14 @@ static void append_coverage(GString *out, const IfmProfileStory *story, const If
         append_labelled(out, "", text->str, screen);
 }
 
+/* What the work is that of. */
+static const char *unit_of_work(const IfmProfileStory *story)
+{
+    if (story->mode == NULL)
+        return "an inference";
+    return story->mode->asked == IFM_PASS_STEP ? "a training step" : "a training pass";
+}
+
 static void append_totals(GString *out, const IfmProfileStory *story, const IfmScreen *screen)
 {
     IfmNodeCost total;
@@ -133,12 +153,12 @@ static void append_totals(GString *out, const IfmProfileStory *story, const IfmS
     g_autofree char *flop = scaled((double)total.flop), *macs = scaled((double)total.macs);
     g_autoptr(GString) text = g_string_new(NULL);
     if (coverage.n_covered == coverage.n_nodes)
-        g_string_append_printf(text, "%sFLOP, %sMAC an inference; ", flop, macs);
+        g_string_append_printf(text, "%sFLOP, %sMAC %s; ", flop, macs, unit_of_work(story));
     else if (coverage.n_covered == 0)
         g_string_append(text, "not known; ");
     else
-        g_string_append_printf(text, "not known as a whole: %sFLOP, %sMAC an inference in the nodes that are counted; ",
-                               flop, macs);
+        g_string_append_printf(text, "not known as a whole: %sFLOP, %sMAC %s in the nodes that are counted; ", flop, macs,
+                               unit_of_work(story));
     if (coverage.n_covered == coverage.n_nodes && coverage.n_nodes == 1)
         g_string_append(text, "its one node is counted");
     else if (coverage.n_covered == coverage.n_nodes)
@@ -323,17 +343,35 @@ static void add_memory(GArray *rows, const char *of, const char *key, const char
         g_array_append_val(rows, row);
 }
 
+/* What a training keeps: the weights and the optimiser's state are inputs and outputs of a step, and no parameters of it.
+ */
+static void add_training_memory(GArray *rows, const IfmProfileMode *mode)
+{
+    add_memory(rows, "", "parameters", "parameters", (double)mode->parameter_bytes, "weights, as the model stores them");
+    add_memory(rows, "", "activations_held", "activations, held", (double)mode->held_bytes,
+               "alive when the backward pass begins, inputs too");
+    add_memory(rows, "", "gradients", "gradients", (double)mode->gradient_bytes, "of the weights, all together");
+    if (mode->optimiser != NULL)
+        add_memory(rows, "", "optimizer_state", "optimiser's state", (double)mode->state_bytes,
+                   "what it keeps from step to step");
+}
+
 static void add_model_memory(GArray *rows, const IfmProfileStory *story)
 {
     g_auto(IfmMemoryPlan) plan = { 0 };
     ifm_analysis_memory(story->analysis, &plan);
-    add_memory(rows, "", "parameters", "parameters", (double)plan.parameter_bytes, "weights, as the model stores them");
+    if (story->mode != NULL)
+        add_training_memory(rows, story->mode);
+    else
+        add_memory(rows, "", "parameters", "parameters", (double)plan.parameter_bytes, "weights, as the model stores them");
     add_memory(rows, "", "activations_least", "activations, least", (double)plan.peak_bytes,
                "the most alive at once, by the shapes");
     add_memory(rows, "", "activations_placed", "activations, placed", (double)plan.arena_bytes,
                "the same in one arena, placed greedily");
-    add_memory(rows, "", "activations_kept", "activations, all kept",
-               (double)plan.input_bytes + (double)plan.activation_bytes, "inputs too, none freed, as for a backward pass");
+    if (story->mode == NULL)
+        add_memory(rows, "", "activations_kept", "activations, all kept",
+                   (double)plan.input_bytes + (double)plan.activation_bytes,
+                   "inputs too, none freed, as for a backward pass");
 }
 
 static void add_device_memory(GArray *rows, const IfmProfileDevice *device)

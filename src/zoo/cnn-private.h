@@ -64,7 +64,9 @@ IfmFeatures ifm_cnn_flatten(IfmCnn *cnn, IfmFeatures from, const char *name);
 IfmFeatures ifm_cnn_dense(IfmCnn *cnn, IfmFeatures from, const char *name, gint64 outputs);
 /* ifm_cnn_scores: The last dense layer, @name, which makes the output. */
 void ifm_cnn_scores(IfmCnn *cnn, IfmFeatures from, const char *name);
-/* ifm_cnn_pooled_scores: Global average, flattened, then ifm_cnn_scores(). */
-void ifm_cnn_pooled_scores(IfmCnn *cnn, IfmFeatures from, const char *name);
+/* ifm_cnn_dropout: Of a flat tensor. In the training form alone: an input "chance.NAME" tells which elements it drops. */
+IfmFeatures ifm_cnn_dropout(IfmCnn *cnn, IfmFeatures from, const char *name, double ratio);
+/* ifm_cnn_pooled_scores: Global average, flattened, then ifm_cnn_scores(). @dropout: before the last layer; 0: none */
+void ifm_cnn_pooled_scores(IfmCnn *cnn, IfmFeatures from, const char *name, double dropout);
 
 G_END_DECLS

@@ -10,6 +10,7 @@ struct IfmCnn
     const char *model;
     gint64 batch, classes; /* batch: -1: free */
     gint64 height, width;  /* of an image */
+    gboolean training;     /* in the training form */
     guint32 seed;
     GStringChunk *names;
     GError *error; /* the first */
@@ -22,6 +23,7 @@ enum
     HEIGHT,
     WIDTH,
     CLASSES,
+    TRAINING,
 };
 
 const IfmZooParameter ifm_cnn_parameters[] = {
@@ -30,7 +32,8 @@ const IfmZooParameter ifm_cnn_parameters[] = {
     [HEIGHT] = { "height", 0, 0, 16384, "height of an image; 0: size" },
     [WIDTH] = { "width", 0, 0, 16384, "width of an image; 0: size" },
     [CLASSES] = { "classes", 1000, 1, 65536, "outputs" },
-    [CLASSES + 1] = { NULL },
+    [TRAINING] = { "training", 0, 0, 1, "1: the form that is trained: batch norm by the batch, dropout (docs/zoo.md)" },
+    [TRAINING + 1] = { NULL },
 };
 
 const char *ifm_cnn_name(IfmCnn *cnn, const char *format, ...)
@@ -109,9 +112,44 @@ IfmFeatures ifm_cnn_norm(IfmCnn *cnn, IfmFeatures from, const char *name, double
     const char *offset = draw_vector(cnn, name, "bias", n, -0.1, 0.1);
     const char *mean = draw_vector(cnn, name, "running_mean", n, -0.1, 0.1);
     const char *variance = draw_vector(cnn, name, "running_var", n, 0.75, 1.25);
+    const char *next_mean = cnn->training ? ifm_cnn_name(cnn, "%s.next_mean", name) : NULL;
+    const char *next_variance = cnn->training ? ifm_cnn_name(cnn, "%s.next_var", name) : NULL;
     gsize node = ifm_model_builder_node(cnn->builder, "BatchNormalization", name,
-                                        IFM_ZOO_NAMES(from.name, scale, offset, mean, variance), IFM_ZOO_NAMES(name));
+                                        IFM_ZOO_NAMES(from.name, scale, offset, mean, variance),
+                                        IFM_ZOO_NAMES(name, next_mean, next_variance));
     ifm_model_builder_float(cnn->builder, node, "epsilon", epsilon);
+    if (cnn->training)
+        ifm_model_builder_int(cnn->builder, node, "training_mode", 1);
+    from.name = name;
+    return from;
+}
+
+static const char *number(IfmCnn *cnn, const char *name, float value)
+{
+    IfmTensor tensor;
+    if (ifm_tensor_wrap(&tensor, IFM_DTYPE_F32, 0, NULL, &value, NULL))
+        ifm_model_builder_weight(cnn->builder, name, &tensor);
+    return name;
+}
+
+/* The chance comes from outside: a number in [0, 1) for each element, which seeded inputs are. */
+IfmFeatures ifm_cnn_dropout(IfmCnn *cnn, IfmFeatures from, const char *name, double ratio)
+{
+    if (!cnn->training)
+        return from;
+    const char *chance = ifm_cnn_name(cnn, "chance.%s", name), *kept = ifm_cnn_name(cnn, "%s.kept", name);
+    const char *ones = ifm_cnn_name(cnn, "%s.ones", name), *mask = ifm_cnn_name(cnn, "%s.mask", name);
+    const char *keep = number(cnn, ifm_cnn_name(cnn, "%s.keep", name), (float)(1 - ratio));
+    const char *gain = number(cnn, ifm_cnn_name(cnn, "%s.gain", name), (float)(1 / (1 - ratio)));
+    g_autofree char *key = g_strdup_printf("inferometer.range.%s", chance);
+    ifm_model_builder_input(cnn->builder, chance, IFM_DTYPE_F32, 2, (gint64[]){ cnn->batch, from.channels },
+                            (const char *const[]){ "N", NULL });
+    ifm_model_builder_metadata(cnn->builder, key, "0 1");
+    ifm_model_builder_node(cnn->builder, "Less", kept, IFM_ZOO_NAMES(chance, keep), IFM_ZOO_NAMES(kept));
+    gsize cast = ifm_model_builder_node(cnn->builder, "Cast", ones, IFM_ZOO_NAMES(kept), IFM_ZOO_NAMES(ones));
+    ifm_model_builder_int(cnn->builder, cast, "to", IFM_DTYPE_F32);
+    ifm_model_builder_node(cnn->builder, "Mul", mask, IFM_ZOO_NAMES(ones, gain), IFM_ZOO_NAMES(mask));
+    ifm_model_builder_node(cnn->builder, "Mul", name, IFM_ZOO_NAMES(from.name, mask), IFM_ZOO_NAMES(name));
     from.name = name;
     return from;
 }
@@ -310,12 +348,13 @@ void ifm_cnn_scores(IfmCnn *cnn, IfmFeatures from, const char *name)
     dense(cnn, from, name, cnn->classes, "scores");
 }
 
-void ifm_cnn_pooled_scores(IfmCnn *cnn, IfmFeatures from, const char *name)
+void ifm_cnn_pooled_scores(IfmCnn *cnn, IfmFeatures from, const char *name, double dropout)
 {
     ifm_model_builder_node(cnn->builder, "GlobalAveragePool", "avgpool", IFM_ZOO_NAMES(from.name),
                            IFM_ZOO_NAMES("avgpool"));
     IfmFeatures pooled = { "avgpool", from.channels, 1, 1 };
-    ifm_cnn_scores(cnn, ifm_cnn_flatten(cnn, pooled, "flatten"), name);
+    IfmFeatures flat = ifm_cnn_flatten(cnn, pooled, "flatten");
+    ifm_cnn_scores(cnn, dropout > 0 ? ifm_cnn_dropout(cnn, flat, "dropout", dropout) : flat, name);
 }
 
 /* --- the model ----------------------------------------------------------------------------------------------------------
@@ -339,6 +378,7 @@ IfmModel *ifm_cnn_build(const IfmCnnArchitecture *architecture, const gint64 *va
                    .classes = values[CLASSES],
                    .height = values[HEIGHT] > 0 ? values[HEIGHT] : values[SIZE],
                    .width = values[WIDTH] > 0 ? values[WIDTH] : values[SIZE],
+                   .training = values[TRAINING] != 0,
                    .seed = seed,
                    .names = names };
     g_autofree char *file = weights_file(&cnn);

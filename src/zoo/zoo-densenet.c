@@ -61,7 +61,7 @@ static void emit(IfmCnn *cnn, const void *data, IfmFeatures from)
         from = dense_block(cnn, from, block, layers->n_layers[block - 1]);
         from = block < N_BLOCKS ? transition(cnn, from, block) : active(cnn, from, "features.", "5");
     }
-    ifm_cnn_pooled_scores(cnn, from, "classifier");
+    ifm_cnn_pooled_scores(cnn, from, "classifier", 0);
 }
 
 IfmModel *ifm_zoo_densenet121_build(const gint64 *values, guint32 seed, GError **error)

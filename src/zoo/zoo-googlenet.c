@@ -5,6 +5,7 @@
 #include "cnn-private.h"
 
 #define EPSILON 1e-3
+#define DROPOUT 0.2
 
 /*
  * Row: an Inception module, as the paper's table 1 lists its channels: 1x1; 1x1 before the 3x3, and that; 1x1 before the
@@ -64,7 +65,7 @@ static void emit(IfmCnn *cnn, const void *data, IfmFeatures from)
     for (const Row *row = data; row->name != NULL; row++)
         from = row->pool > 0 ? ifm_cnn_pool(cnn, from, row->name, (IfmPool){ "MaxPool", row->pool, 2, 0, TRUE })
                              : inception(cnn, row, from);
-    ifm_cnn_pooled_scores(cnn, from, "fc");
+    ifm_cnn_pooled_scores(cnn, from, "fc", DROPOUT);
 }
 
 IfmModel *ifm_zoo_googlenet_build(const gint64 *values, guint32 seed, GError **error)

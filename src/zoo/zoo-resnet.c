@@ -61,7 +61,7 @@ static void emit(IfmCnn *cnn, const void *data, IfmFeatures from)
             const char *name = ifm_cnn_name(cnn, "layer%d.%d.", stage + 1, block);
             from = residual_block(cnn, layers, from, name, (gint64)64 << stage, stage > 0 && block == 0 ? 2 : 1);
         }
-    ifm_cnn_pooled_scores(cnn, from, "fc");
+    ifm_cnn_pooled_scores(cnn, from, "fc", 0);
 }
 
 static const Layers layers18 = { { 2, 2, 2, 2 }, FALSE };

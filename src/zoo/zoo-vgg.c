@@ -1,12 +1,13 @@
 /*
  * Networks that are one row of layers: AlexNet (Krizhevsky, One weird trick for parallelizing convolutional neural
  * networks, 2014) and VGG-16 (Simonyan and Zisserman, Very deep convolutional networks for large-scale image recognition,
- * 2014, configuration D), as torchvision has them. Dropout does nothing in evaluation and is left out; it still has a
- * number in the names.
+ * 2014, configuration D), as torchvision has them. Dropout does nothing in evaluation and is left out there; it still has
+ * a number in the names.
  */
 #include "cnn-private.h"
 
 #define HIDDEN 4096
+#define DROPOUT 0.5
 
 /* Row: a convolution and its rectifier; with 0 channels a pooling. */
 typedef struct
@@ -15,12 +16,13 @@ typedef struct
 } Row;
 
 /* Layers: @rows: ends with a kernel of 0.    @pooled: what the image becomes before the dense layers
- * @dense: numbers of the three, as torchvision counts them */
+ * @dense, @dropout: numbers of the three and the two, as torchvision counts them; each dropout stands before or behind a
+ * dense layer and its rectifier */
 typedef struct
 {
     const Row *rows;
     int pooled;
-    int dense[3];
+    int dense[3], dropout[2];
 } Layers;
 
 static IfmFeatures emit_rows(IfmCnn *cnn, const Row *row, IfmFeatures from)
@@ -47,8 +49,14 @@ static void emit(IfmCnn *cnn, const void *data, IfmFeatures from)
     from = ifm_cnn_flatten(cnn, from, "flatten");
     for (int i = 0; i < 2; i++)
     {
+        const char *dropout = ifm_cnn_name(cnn, "classifier.%d", layers->dropout[i]);
+        gboolean before = layers->dropout[i] < layers->dense[i];
+        if (before)
+            from = ifm_cnn_dropout(cnn, from, dropout, DROPOUT);
         from = ifm_cnn_dense(cnn, from, ifm_cnn_name(cnn, "classifier.%d", layers->dense[i]), HIDDEN);
         from = ifm_cnn_relu(cnn, from, ifm_cnn_name(cnn, "classifier.%d", layers->dense[i] + 1));
+        if (!before)
+            from = ifm_cnn_dropout(cnn, from, dropout, DROPOUT);
     }
     ifm_cnn_scores(cnn, from, ifm_cnn_name(cnn, "classifier.%d", layers->dense[2]));
 }
@@ -80,8 +88,8 @@ static const Row rows_vgg16[] = {
     { 0 },
 };
 
-static const Layers layers_alexnet = { rows_alexnet, 6, { 1, 4, 6 } };
-static const Layers layers_vgg16 = { rows_vgg16, 7, { 0, 3, 6 } };
+static const Layers layers_alexnet = { rows_alexnet, 6, { 1, 4, 6 }, { 0, 3 } };
+static const Layers layers_vgg16 = { rows_vgg16, 7, { 0, 3, 6 }, { 2, 5 } };
 static const IfmCnnArchitecture alexnet = { "alexnet", &layers_alexnet, emit };
 static const IfmCnnArchitecture vgg16 = { "vgg16", &layers_vgg16, emit };
 

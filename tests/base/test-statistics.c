@@ -29,6 +29,20 @@ static int compare_doubles(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+/* Sides of 3, 4, 5: which end of the one goes with which of the other shows in the result. */
+static void test_difference_interval(void)
+{
+    IfmInterval a = { 7, 22, 0.95 }, b = { -4, 8, 0.95 };
+    IfmInterval of = ifm_difference_interval(10, &a, 4, &b); /* below: 3 and 4; above: 12 and 8 */
+    g_assert_cmpfloat(of.lower, ==, 6 - 5);
+    assert_near(of.upper, 6 + 14.422205101855956, 1e-12);
+    g_assert_cmpfloat(of.level, ==, 0.95);
+    IfmInterval wide = { -INFINITY, 8, 0.95 }, unknown = { NAN, NAN, 0.95 };
+    g_assert_true(isnan(ifm_difference_interval(10, &a, 4, &wide).lower));
+    g_assert_true(isnan(ifm_difference_interval(10, &a, 4, &unknown).upper));
+    g_assert_true(isnan(ifm_difference_interval(10, &unknown, 4, &b).lower));
+}
+
 /* Computed with 40 decimal digits from sums of exact binomial terms; rows 5 and 6 are printed, with four digits, in
  * Newcombe (1998), Two-sided confidence intervals for the single proportion, table I. */
 static void test_binomial_interval(void)
@@ -579,6 +593,7 @@ int main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/statistics/sort", test_sort);
     g_test_add_func("/statistics/binomial-interval", test_binomial_interval);
+    g_test_add_func("/statistics/difference-interval", test_difference_interval);
     g_test_add_func("/statistics/student/table", test_student_table);
     g_test_add_func("/statistics/student/exact", test_student_exact);
     g_test_add_func("/statistics/quantile", test_quantile);

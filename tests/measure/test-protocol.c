@@ -112,6 +112,7 @@ static void test_model_case(void)
                                 .verify = TRUE,
                                 .rtol = 1e-3,
                                 .atol = 0.1,
+                                .as_wholes = TRUE,
                                 .native_async = TRUE };
     json_auto_t *json = ifm_model_case_to_json(&model_case);
     g_autofree char *text = json_dumps(json, 0);
@@ -137,7 +138,7 @@ static void test_model_case(void)
     g_assert_cmpint(got->dtype, ==, IFM_DTYPE_BF16);
     g_assert_cmpint(got->threads, ==, 3);
     g_assert_cmpuint(got->seed, ==, 0xfedcba98);
-    g_assert_true(got->profile && got->verify && got->native_async);
+    g_assert_true(got->profile && got->verify && got->as_wholes && got->native_async);
     g_assert_cmpfloat(got->rtol, ==, 1e-3);
     g_assert_cmpfloat(got->atol, ==, 0.1);
     g_assert_cmpfloat(got->protocol.ci_ratio, ==, 0.01);

@@ -84,6 +84,42 @@ static void test_tolerance(void)
     remove_file(path);
 }
 
+/* As a whole: what one element alone is off by counts against all; 1e-2 of their norm may be. */
+static void test_as_whole(void)
+{
+    g_autofree char *path = temporary_file();
+    g_autoptr(IfmReference) reference = saved(path);
+    IfmVerification verdict = { 0 };
+    IfmTolerance tolerance = ifm_tolerance_for(IFM_DTYPE_F32, 0, 0);
+    double norm = sqrt(1 + 4 + 9 + 16 + 10000);
+    static const struct
+    {
+        double share;
+        gboolean right;
+    } rows[] = { { 0.99e-2, TRUE }, { 1.01e-2, FALSE }, { NAN, FALSE } };
+    for (gsize i = 0; i < G_N_ELEMENTS(rows); i++)
+        for (int whole = 0; whole < 2; whole++)
+        {
+            float off[6];
+            IfmTensor value;
+            memcpy(off, values, sizeof values);
+            off[4] = (float)(rows[i].share * norm);
+            tolerance.as_wholes = whole;
+            g_assert_true(ifm_tensor_wrap(&value, IFM_DTYPE_F32, 2, shape, off, NULL));
+            gboolean right = ifm_reference_check(reference, "logits", &value, IFM_DTYPE_F32, &tolerance, &verdict, NULL);
+            g_assert_cmpint(right, ==, whole && rows[i].right);
+        }
+    g_assert_cmpuint(verdict.n_as_wholes, ==, 1);
+    gint64 other[6]; /* integers are right or not */
+    IfmTensor value;
+    memcpy(other, places, sizeof places);
+    other[1] = 2;
+    g_assert_true(ifm_tensor_wrap(&value, IFM_DTYPE_I64, 2, shape, other, NULL));
+    g_assert_false(ifm_reference_check(reference, "places", &value, IFM_DTYPE_F32, &tolerance, &verdict, NULL));
+    ifm_verification_clear(&verdict);
+    remove_file(path);
+}
+
 static void test_user_tolerance(void)
 {
     IfmTolerance tolerance = ifm_tolerance_for(IFM_DTYPE_F32, 0, 0.5);
@@ -183,6 +219,7 @@ int main(int argc, char **argv)
     g_test_add_func("/reference/equal", test_equal);
     g_test_add_func("/reference/tolerance", test_tolerance);
     g_test_add_func("/reference/user-tolerance", test_user_tolerance);
+    g_test_add_func("/reference/as-whole", test_as_whole);
     g_test_add_func("/reference/integers", test_integers);
     g_test_add_func("/reference/not-finite", test_not_finite);
     g_test_add_func("/reference/reference-not-finite", test_reference_not_finite);

@@ -31,7 +31,7 @@ static void test_case_key(void)
     same.alias = "NPU"; /* what people call it, not what it is */
     g_autofree char *named_key = key_of(&fixture, &same);
     g_assert_cmpstr(key, ==, named_key);
-    IfmModelCase others[8];
+    IfmModelCase others[9];
     for (gsize i = 0; i < G_N_ELEMENTS(others); i++)
         others[i] = model_case;
     others[0].device = "simulated:faulty/plain";
@@ -42,6 +42,7 @@ static void test_case_key(void)
     others[5].profile = TRUE;
     others[6].rtol = 0.1;
     others[7].protocol.runs = 0;
+    others[8].as_wholes = TRUE;
     for (gsize i = 0; i < G_N_ELEMENTS(others); i++)
     {
         g_autofree char *other_key = key_of(&fixture, &others[i]);

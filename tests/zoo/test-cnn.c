@@ -407,6 +407,52 @@ static void test_least_sizes(void)
     }
 }
 
+/* --- the form that is trained ---------------------------------------------------------------------------------------- */
+
+static gsize count(IfmModel *model, const char *op_type)
+{
+    gsize n = 0;
+    for (gsize i = 0; i < ifm_model_n_nodes(model); i++)
+        n += g_str_equal(ifm_model_node(model, i)->op_type, op_type);
+    return n;
+}
+
+/* The same weights in the same places; normalisation by the batch; a dropout that an input decides. */
+static void test_training_form(void)
+{
+    g_autoptr(IfmModel) plain = build("googlenet", SETTINGS("size=15"), 1);
+    g_autoptr(IfmModel) trained = build("googlenet", SETTINGS("size=15", "training=1", "batch=0"), 1);
+    gsize n_trained = 0;
+    for (gsize i = 0; i < ifm_model_n_initializers(plain); i++)
+    {
+        const char *name = ifm_model_initializer_name(plain, i);
+        IfmTensor left, right;
+        g_assert_true(ifm_model_initializer(plain, name, &left));
+        g_assert_true(ifm_model_initializer(trained, name, &right));
+        g_assert_cmpmem(left.data, left.size_bytes, right.data, right.size_bytes);
+    }
+    g_assert_cmpint(ifm_model_n_trainable(trained), ==, ifm_model_n_trainable(plain));
+    for (gsize i = 0; i < ifm_model_n_nodes(trained); i++)
+    {
+        const IfmNode *node = ifm_model_node(trained, i);
+        if (!g_str_equal(node->op_type, "BatchNormalization"))
+            continue;
+        n_trained++;
+        g_assert_cmpint(ifm_node_int(node, "training_mode", 0), ==, 1);
+        g_assert_cmpuint(node->n_outputs, ==, 3);
+    }
+    g_assert_cmpuint(n_trained, ==, count(plain, "BatchNormalization"));
+    g_assert_cmpuint(ifm_model_n_inputs(plain), ==, 1);
+    g_assert_cmpuint(ifm_model_n_inputs(trained), ==, 2);
+    const IfmPort *chance = ifm_model_input(trained, 1);
+    g_assert_cmpstr(chance->name, ==, "chance.dropout");
+    g_assert_cmpstr(chance->dim_names[0], ==, "N");
+    g_assert_cmpint(chance->dims[1], ==, 1024);
+    g_assert_cmpstr(ifm_model_metadata(trained, "inferometer.range.chance.dropout"), ==, "0 1");
+    g_assert_cmpuint(count(plain, "Mul"), ==, 0);
+    g_assert_cmpuint(count(trained, "Mul"), ==, 2); /* what is kept by its gain, and the features by that */
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -421,5 +467,6 @@ int main(int argc, char **argv)
     g_test_add_func("/zoo/cnn/saved-elsewhere", test_saved_elsewhere);
     g_test_add_func("/zoo/cnn/one-file", test_one_file);
     g_test_add_func("/zoo/cnn/least-sizes", test_least_sizes);
+    g_test_add_func("/zoo/cnn/training-form", test_training_form);
     return g_test_run();
 }

@@ -1,0 +1,501 @@
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+#include <glib/gstdio.h>
+
+#include <inferometer/gradient.h>
+#include <inferometer/tensor-file.h>
+
+#include "profile.h"
+
+/*
+ * --mode backward and train: models derived from the one that was given, each profiled as any other. The plan that comes
+ * out is that of the pass asked for; the others hang on it.
+ */
+
+struct ProfileMode
+{
+    IfmPassKind asked;
+    IfmTrainingOptions options;
+    ProfilePlan *given;                 /* of the model that was given */
+    ProfilePlan *forward;               /* where that is not what runs forward: see cut_forward() */
+    ProfilePlan *derived[IFM_N_PASSES]; /* IFM_PASS_TRAINING, IFM_PASS_STEP; NULL: none, or the one asked for */
+    char *names[IFM_N_PASSES];          /* what cases are called */
+    const ProfilePlan *training;        /* that of the training pass, wherever it is */
+    gboolean layers;                    /* are wanted, and told of the pass asked for */
+    gint64 gradient_bytes, state_bytes;
+};
+
+static void plan_free(ProfilePlan *plan)
+{
+    if (plan == NULL)
+        return;
+    profile_plan_clear(plan);
+    g_free(plan);
+}
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(ProfilePlan, plan_free)
+
+void profile_mode_free(ProfileMode *mode)
+{
+    if (mode == NULL)
+        return;
+    plan_free(mode->given);
+    plan_free(mode->forward);
+    for (int kind = 0; kind < IFM_N_PASSES; kind++)
+    {
+        plan_free(mode->derived[kind]);
+        g_free(mode->names[kind]);
+    }
+    g_free(mode);
+}
+
+gboolean profile_mode_trains(const Arguments *arguments)
+{
+    return g_strcmp0(cli_text(arguments, "mode"), "train") == 0;
+}
+
+ProfilePlan *profile_mode_plan(const ProfilePlan *plan, IfmPassKind kind)
+{
+    ProfileMode *mode = plan->mode;
+    if (mode == NULL)
+        return NULL;
+    if (kind == IFM_PASS_FORWARD)
+        return mode->forward != NULL ? mode->forward : mode->given;
+    return mode->derived[kind];
+}
+
+guint profile_mode_n_others(const ProfilePlan *plan)
+{
+    guint n = 0;
+    for (int kind = 0; kind < IFM_N_PASSES; kind++)
+        n += profile_mode_plan(plan, (IfmPassKind)kind) != NULL;
+    return n;
+}
+
+/* --- options ---------------------------------------------------------------------------------------------------------- */
+
+static int place_of(const char *const *words, const char *word)
+{
+    for (int i = 0; words[i] != NULL; i++)
+        if (g_str_equal(words[i], word))
+            return i;
+    return 0;
+}
+
+/* An option that would change nothing is a slip of the pen. */
+static int check_options(const Arguments *arguments, const char *mode)
+{
+    static const char *const of_training[] = { "optimiser", "learning-rate" };
+    if (g_str_equal(mode, "forward") && cli_given(arguments, "loss"))
+        return cli_usage(cli_verb_of(arguments), "--loss: the forward pass has none: --mode backward or train does");
+    for (gsize i = 0; i < G_N_ELEMENTS(of_training); i++)
+        if (!g_str_equal(mode, "train") && cli_given(arguments, of_training[i]))
+            return cli_usage(cli_verb_of(arguments), "--%s: only a training step has one: --mode train", of_training[i]);
+    return CLI_EXIT_OK;
+}
+
+static gboolean read_rate(const char *text, double *rate)
+{
+    char *end;
+    *rate = g_ascii_strtod(text, &end);
+    return end != text && *end == '\0' && isfinite(*rate) && *rate > 0;
+}
+
+/* A classifier of images by its ports: an input of rank 4, and an output of [rows, classes]. */
+static IfmLoss usual_loss(const ProfilePlan *plan)
+{
+    IfmDtype dtype;
+    int rank = 0;
+    gint64 shape[IFM_MAX_RANK];
+    gboolean images = FALSE;
+    for (gsize i = 0; i < ifm_model_n_inputs(plan->model); i++)
+        images |= ifm_model_input(plan->model, i)->rank == 4;
+    gboolean known = ifm_model_n_outputs(plan->model) > 0 &&
+                     ifm_analysis_shape(plan->analysis, ifm_model_output(plan->model, 0)->name, &dtype, &rank, shape);
+    return images && known && rank == 2 && shape[1] > 1 ? IFM_LOSS_CROSS_ENTROPY : IFM_LOSS_MSE;
+}
+
+static int read_options(ProfileMode *mode, const ProfilePlan *plan, const Arguments *arguments)
+{
+    const char *loss = cli_text(arguments, "loss"), *rate = cli_text(arguments, "learning-rate");
+    mode->asked = profile_mode_trains(arguments) ? IFM_PASS_STEP : IFM_PASS_TRAINING;
+    mode->options = IFM_TRAINING_OPTIONS_INIT;
+    mode->options.gradient.loss = loss != NULL ? (IfmLoss)place_of(ifm_loss_words(), loss) : usual_loss(plan);
+    mode->options.optimiser = (IfmOptimiser)place_of(ifm_optimiser_words(), cli_text(arguments, "optimiser"));
+    if (rate != NULL && !read_rate(rate, &mode->options.learning_rate))
+        return cli_usage(cli_verb_of(arguments), "--learning-rate: \"%s\" is not a number above 0", rate);
+    return CLI_EXIT_OK;
+}
+
+/* --- files ------------------------------------------------------------------------------------------------------------ */
+
+/* stem_of: "resnet18,batch=8" of the zoo; of another file its name and the beginning of its digest: others may have the
+ * name. (transfer full) NULL with an error. */
+static char *stem_of(const ProfilePlan *given, GError **error)
+{
+    g_autofree char *base = g_path_get_basename(given->model_path);
+    if (g_str_has_suffix(base, ".onnx"))
+        base[strlen(base) - strlen(".onnx")] = '\0';
+    if (g_str_has_prefix(given->source, "zoo:"))
+        return g_steal_pointer(&base);
+    const char *digest = ifm_model_digest(given->model, error);
+    return digest != NULL ? g_strdup_printf("%s-%.8s", base, digest) : NULL;
+}
+
+/* "train,cross-entropy,adam,0.001": all that a derived model depends on beside the given one. */
+static char *suffix_of(const ProfileMode *mode, IfmPassKind kind)
+{
+    char rate[G_ASCII_DTOSTR_BUF_SIZE];
+    const char *loss = ifm_loss_words()[mode->options.gradient.loss];
+    if (kind == IFM_PASS_FORWARD)
+        return g_strdup("forward");
+    if (kind == IFM_PASS_TRAINING)
+        return g_strdup_printf("backward,%s", loss);
+    return g_strdup_printf("train,%s,%s,%s", loss, ifm_optimiser_words()[mode->options.optimiser],
+                           g_ascii_dtostr(rate, sizeof rate, mode->options.learning_rate));
+}
+
+/* file_of: OUT/FOLDER/STEM,SUFFIX.EXTENSION, of models that are not the zoo's in a folder of their own, since weights that
+ * lie beside them keep the names of their files. The folder is made. (transfer full) */
+static char *file_of(const ProfileMode *mode, IfmPassKind kind, const char *out, const char *folder, const char *extension,
+                     GError **error)
+{
+    g_autofree char *stem = stem_of(mode->given, error), *suffix = suffix_of(mode, kind);
+    if (stem == NULL)
+        return NULL;
+    gboolean zoo = g_str_has_prefix(mode->given->source, "zoo:");
+    g_autofree char *parent = g_build_filename(out, folder, zoo ? NULL : stem, NULL);
+    if (g_mkdir_with_parents(parent, 0777) != 0)
+    {
+        g_set_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE, "%s: cannot be made: %s", parent, g_strerror(errno));
+        return NULL;
+    }
+    g_autofree char *name = g_strdup_printf("%s,%s.%s", stem, suffix, extension);
+    return g_build_filename(parent, name, NULL);
+}
+
+/* --- one pass --------------------------------------------------------------------------------------------------------- */
+
+/* The given sizes, and those of the target's dimensions that no input has: as large as the output's. */
+static void take_bindings(ProfilePlan *plan, const ProfilePlan *given, IfmModel *model)
+{
+    plan->bindings = g_array_new(FALSE, FALSE, sizeof(IfmDimBinding));
+    plan->dim_names = g_ptr_array_new_with_free_func(g_free);
+    g_array_append_vals(plan->bindings, given->bindings->data, given->bindings->len);
+    const IfmPort *target = NULL;
+    for (gsize i = 0; i < ifm_model_n_inputs(model); i++)
+        if (g_str_equal(ifm_model_input(model, i)->name, "target"))
+            target = ifm_model_input(model, i);
+    IfmDtype dtype;
+    int rank;
+    gint64 shape[IFM_MAX_RANK];
+    if (target == NULL ||
+        !ifm_analysis_shape(given->analysis, ifm_model_output(given->model, 0)->name, &dtype, &rank, shape))
+        return;
+    for (int axis = 0; axis < MIN(rank, target->rank); axis++)
+    {
+        gboolean known = target->dim_names[axis] == NULL;
+        for (guint i = 0; i < plan->bindings->len && !known; i++)
+            known = g_str_equal(g_array_index(plan->bindings, IfmDimBinding, i).name, target->dim_names[axis]);
+        if (known)
+            continue;
+        IfmDimBinding binding = { g_strdup(target->dim_names[axis]), shape[axis] };
+        g_ptr_array_add(plan->dim_names, (gpointer)binding.name);
+        g_array_append_val(plan->bindings, binding);
+    }
+}
+
+/* pass_new: Saves the model of a pass and plans it as the given one is. @model: (transfer none) as it was built */
+static ProfilePlan *pass_new(ProfileMode *mode, IfmPassKind kind, IfmModel *model, const char *out, GError **error)
+{
+    static const char *const words[] = { "forward", "training pass", "training step" };
+    const ProfilePlan *given = mode->given;
+    g_autoptr(ProfilePlan) plan = g_new0(ProfilePlan, 1);
+    plan->model_path = file_of(mode, kind, out, "models", "onnx", error);
+    if (plan->model_path == NULL || !ifm_model_save(model, plan->model_path, error) ||
+        (plan->model = ifm_model_open(plan->model_path, error)) == NULL)
+        return NULL;
+    plan->parts = given->parts;
+    plan->targets = profile_targets_copy(given->targets);
+    plan->source = g_strdup(given->source);
+    plan->inputs_path = g_strdup(given->inputs_path);
+    take_bindings(plan, given, plan->model);
+    g_free(mode->names[kind]);
+    mode->names[kind] = g_strdup_printf("%s (%s)", ifm_model_name(given->model), words[kind]);
+    plan->base = given->base;
+    plan->base.model_path = plan->model_path;
+    plan->base.model_name = mode->names[kind];
+    plan->base.bindings = (const IfmDimBinding *)(const void *)plan->bindings->data;
+    plan->base.n_bindings = plan->bindings->len;
+    plan->base.profile = mode->layers && kind == mode->asked;
+    plan->base.as_wholes = TRUE;
+    if (!ifm_model_check_bindings(plan->model, plan->base.bindings, plan->base.n_bindings, error) ||
+        (plan->analysis = ifm_model_analyse(plan->model, plan->base.bindings, plan->base.n_bindings, error)) == NULL)
+        return NULL;
+    return g_steal_pointer(&plan);
+}
+
+static gint64 bytes_of(const IfmAnalysis *analysis, const char *tensor)
+{
+    IfmDtype dtype;
+    int rank;
+    gint64 shape[IFM_MAX_RANK];
+    gsize bytes;
+    gboolean known = ifm_analysis_shape(analysis, tensor, &dtype, &rank, shape) &&
+                     ifm_shape_size_bytes(dtype, rank, shape, &bytes, NULL);
+    return known ? (gint64)bytes : 0;
+}
+
+/* --- the forward pass of a training form ------------------------------------------------------------------------------ */
+
+/* Whether engines for inference do not run it as it is. */
+static gboolean normalises_by_batch(const IfmModel *model)
+{
+    for (gsize i = 0; i < ifm_model_n_nodes(model); i++)
+        if (g_str_equal(ifm_model_node(model, i)->op_type, "BatchNormalization") &&
+            ifm_node_int(ifm_model_node(model, i), "training_mode", 0) != 0)
+            return TRUE;
+    return FALSE;
+}
+
+/* What an output needs, walking back. @needed: (out) [n_nodes] */
+static void mark_needed(const IfmModel *model, const char *output, gboolean *needed)
+{
+    gssize producer = ifm_model_producer(model, output);
+    if (producer >= 0)
+        needed[producer] = TRUE;
+    for (gsize i = ifm_model_n_nodes(model); i-- > 0;)
+    {
+        const IfmNode *node = ifm_model_node(model, i);
+        for (gsize k = 0; k < node->n_inputs && needed[i]; k++)
+            if ((producer = ifm_model_producer(model, node->inputs[k])) >= 0)
+                needed[producer] = TRUE;
+    }
+}
+
+static gboolean is_read(const IfmModel *model, const char *tensor, const gboolean *needed)
+{
+    const GArray *readers = ifm_model_consumers(model, tensor);
+    for (guint i = 0; readers != NULL && i < readers->len; i++)
+        if (needed[g_array_index(readers, gsize, i)])
+            return TRUE;
+    return FALSE;
+}
+
+static void copy_ports(IfmModelBuilder *builder, const IfmModel *pass, const IfmModel *given, const gboolean *needed)
+{
+    for (gsize i = 0; i < ifm_model_n_inputs(given); i++)
+    {
+        const IfmPort *port = ifm_model_input(given, i);
+        g_autofree char *key = g_strdup_printf("inferometer.range.%s", port->name);
+        const char *range = ifm_model_metadata(given, key);
+        ifm_model_builder_input(builder, port->name, port->dtype, port->rank, port->dims,
+                                (const char *const *)port->dim_names);
+        if (range != NULL)
+            ifm_model_builder_metadata(builder, key, range);
+    }
+    for (gsize i = 0; i < ifm_model_n_initializers(pass); i++)
+        if (is_read(pass, ifm_model_initializer_name(pass, i), needed))
+            ifm_model_builder_copy_weight(builder, pass, ifm_model_initializer_name(pass, i));
+}
+
+/* cut_forward: The training pass as far as the output: in the training form batch normalisation is by the batch's own
+ * statistics, which the pass has written out in operators that every engine runs. */
+static IfmModel *cut_forward(const IfmModel *pass, const IfmModel *given, GError **error)
+{
+    const IfmPort *output = ifm_model_output(given, 0);
+    g_autofree char *name = g_strdup_printf("%s-forward", ifm_model_name(given));
+    g_autofree gboolean *needed = g_new0(gboolean, ifm_model_n_nodes(pass) + 1);
+    g_autoptr(IfmModelBuilder) builder = ifm_model_builder_new(name, ifm_model_opset(pass));
+    ifm_model_builder_share_external(builder);
+    mark_needed(pass, output->name, needed);
+    copy_ports(builder, pass, given, needed);
+    ifm_model_builder_copy_context(builder, pass);
+    for (gsize i = 0; i < ifm_model_n_nodes(pass); i++)
+        if (needed[i])
+            ifm_model_builder_copy_node(builder, ifm_model_node(pass, i));
+    ifm_model_builder_output(builder, output->name, output->dtype, output->rank, output->dims,
+                             (const char *const *)output->dim_names);
+    return ifm_model_builder_finish(builder, error);
+}
+
+/* --- what a step is fed ------------------------------------------------------------------------------------------------
+ */
+
+#define MOST_FED_BYTES ((gint64)G_MAXINT32) /* of a tensor file */
+
+/* Parameters and state are fed to a step from a file: one too large for it is refused before anything of it is made. */
+static gboolean check_state(const ProfileMode *mode, GError **error)
+{
+    static const int copies[] = { [IFM_OPTIMISER_SGD] = 1, [IFM_OPTIMISER_MOMENTUM] = 2, [IFM_OPTIMISER_ADAM] = 3 };
+    double bytes = (double)mode->gradient_bytes * copies[mode->options.optimiser];
+    if (bytes < (double)MOST_FED_BYTES)
+        return TRUE;
+    g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
+                "%s: a training step with %s is fed %.2f GiB of parameters and state; 2 GiB is the most",
+                ifm_model_name(mode->given->model), ifm_optimiser_words()[mode->options.optimiser], bytes / (1 << 30));
+    return FALSE;
+}
+
+/* Names and tensors of a file with inputs, beside those of the states; all borrowed. */
+static void add_given(const IfmTensorFile *file, GPtrArray *names, GArray *tensors)
+{
+    for (gsize i = 0; file != NULL && i < ifm_tensor_file_n(file); i++)
+    {
+        g_ptr_array_add(names, (gpointer)ifm_tensor_file_name(file, i));
+        g_array_append_vals(tensors, ifm_tensor_file_tensor(file, i), 1);
+    }
+}
+
+/* write_inputs: The given file's tensors, parameters and state as a training begins; target, and what else is in no file,
+ * are seeded as inputs are. */
+static gboolean write_inputs(ProfileMode *mode, ProfilePlan *step, const char *out, GError **error)
+{
+    const ProfilePlan *given = mode->given;
+    g_autoptr(IfmTensorFile) file = given->inputs_path != NULL ? ifm_tensor_file_open(given->inputs_path, error) : NULL;
+    if (given->inputs_path != NULL && file == NULL)
+        return FALSE;
+    g_autoptr(GPtrArray) states = ifm_gradient_state(given->model, &mode->options, error);
+    g_autofree char *path = states != NULL ? file_of(mode, IFM_PASS_STEP, out, "inputs", "tensors", error) : NULL;
+    if (path == NULL)
+        return FALSE;
+    g_autoptr(GPtrArray) names = g_ptr_array_new();
+    g_autoptr(GArray) tensors = g_array_new(FALSE, FALSE, sizeof(IfmTensor));
+    add_given(file, names, tensors);
+    for (guint i = 0; i < states->len; i++)
+    {
+        const IfmTrainingState *state = states->pdata[i];
+        g_ptr_array_add(names, state->input);
+        g_array_append_vals(tensors, &state->first, 1);
+        if (g_str_has_prefix(state->input, "state."))
+            mode->state_bytes += (gint64)state->first.size_bytes;
+    }
+    if (!ifm_tensor_file_save_temporary(path, (const char *const *)names->pdata,
+                                        (const IfmTensor *)(const void *)tensors->data, names->len, error))
+        return FALSE;
+    g_free(step->inputs_path);
+    step->inputs_path = g_steal_pointer(&path);
+    return TRUE;
+}
+
+/* --- all of it ---------------------------------------------------------------------------------------------------------
+ */
+
+static gboolean make_training(ProfileMode *mode, const char *out, GError **error)
+{
+    g_autoptr(IfmModel) model = ifm_gradient_backward(mode->given->model, &mode->options.gradient, error);
+    ProfilePlan *plan = model != NULL ? pass_new(mode, IFM_PASS_TRAINING, model, out, error) : NULL;
+    mode->derived[IFM_PASS_TRAINING] = plan;
+    mode->training = plan;
+    if (plan == NULL)
+        return FALSE;
+    for (gsize i = 0; i < ifm_model_n_outputs(plan->model); i++)
+        if (g_str_has_prefix(ifm_model_output(plan->model, i)->name, "grad."))
+            mode->gradient_bytes += bytes_of(plan->analysis, ifm_model_output(plan->model, i)->name);
+    if (mode->gradient_bytes > 0)
+        return TRUE;
+    g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
+                "%s: nothing to train: it has no floating-point weight that is more than a single number",
+                ifm_model_name(mode->given->model));
+    return FALSE;
+}
+
+static gboolean make_forward(ProfileMode *mode, const char *out, GError **error)
+{
+    if (!normalises_by_batch(mode->given->model))
+        return TRUE;
+    g_autoptr(IfmModel) model = cut_forward(mode->training->model, mode->given->model, error);
+    mode->forward = model != NULL ? pass_new(mode, IFM_PASS_FORWARD, model, out, error) : NULL;
+    return mode->forward != NULL;
+}
+
+static gboolean make_step(ProfileMode *mode, const char *out, GError **error)
+{
+    if (mode->asked != IFM_PASS_STEP)
+        return TRUE;
+    if (!check_state(mode, error))
+        return FALSE;
+    g_autoptr(IfmModel) model = ifm_gradient_training_step(mode->given->model, &mode->options, error);
+    ProfilePlan *plan = model != NULL ? pass_new(mode, IFM_PASS_STEP, model, out, error) : NULL;
+    mode->derived[IFM_PASS_STEP] = plan;
+    return plan != NULL && write_inputs(mode, plan, out, error);
+}
+
+/* A model that cannot be trained is wrong input, whatever it lacks. */
+static int refuse(const GError *error)
+{
+    if (!g_error_matches(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED))
+        return cli_fail(error);
+    cli_complain("%s", error->message);
+    return cli_status_of(IFM_ERROR_INVALID);
+}
+
+/* Puts the pass asked for where the given model's plan was. */
+static void show_asked(ProfilePlan *plan, ProfileMode *mode)
+{
+    g_autofree ProfilePlan *asked = g_steal_pointer(&mode->derived[mode->asked]);
+    *plan = *asked;
+    plan->mode = mode;
+    if (mode->training == asked)
+        mode->training = plan;
+}
+
+int profile_mode_init(ProfilePlan *plan, const Arguments *arguments, const char *out)
+{
+    const char *word = cli_text(arguments, "mode");
+    g_autoptr(GError) error = NULL;
+    int status = check_options(arguments, word);
+    if (status != CLI_EXIT_OK || g_str_equal(word, "forward"))
+        return status;
+    g_autoptr(ProfileMode) mode = g_new0(ProfileMode, 1);
+    if ((status = read_options(mode, plan, arguments)) != CLI_EXIT_OK)
+        return status;
+    mode->given = g_new0(ProfilePlan, 1);
+    *mode->given = *plan; /* moved */
+    mode->layers = plan->base.profile;
+    mode->given->base.profile = FALSE;
+    *plan = (ProfilePlan){ .parts = plan->parts };
+    if (!make_training(mode, out, &error) || !make_forward(mode, out, &error) || !make_step(mode, out, &error))
+        return refuse(error);
+    show_asked(plan, g_steal_pointer(&mode));
+    return CLI_EXIT_OK;
+}
+
+/* --- telling ---------------------------------------------------------------------------------------------------------- */
+
+/* What is alive when the loss is known, and read after: inputs too, of which the model's weights are none. */
+static gint64 held_bytes(const ProfilePlan *training)
+{
+    g_auto(IfmMemoryPlan) memory = { 0 };
+    gssize loss = ifm_model_producer(training->model, "loss");
+    gint64 bytes = 0;
+    ifm_analysis_memory(training->analysis, &memory);
+    for (guint i = 0; i < memory.lifetimes->len; i++)
+    {
+        const IfmLifetime *lifetime = &g_array_index(memory.lifetimes, IfmLifetime, i);
+        if (lifetime->first < loss && lifetime->last > loss && lifetime->bytes > 0)
+            bytes += lifetime->bytes;
+    }
+    return bytes;
+}
+
+void profile_mode_tell(const ProfilePlan *plan, IfmProfileMode *told)
+{
+    const ProfileMode *mode = plan->mode;
+    g_auto(IfmMemoryPlan) memory = { 0 };
+    ifm_analysis_memory(mode->given->analysis, &memory);
+    *told = (IfmProfileMode){
+        .asked = mode->asked,
+        .model = mode->given->model,
+        .analysis = mode->given->analysis,
+        .loss = ifm_loss_words()[mode->options.gradient.loss],
+        .optimiser = mode->asked == IFM_PASS_STEP ? ifm_optimiser_words()[mode->options.optimiser] : NULL,
+        .learning_rate = mode->options.learning_rate,
+        .forward_words = mode->forward != NULL ? "forward in the training form, batch norm by the batch" : NULL,
+        .parameter_bytes = memory.parameter_bytes,
+        .held_bytes = held_bytes(mode->training),
+        .gradient_bytes = mode->gradient_bytes,
+        .state_bytes = mode->state_bytes,
+    };
+}

@@ -1,0 +1,413 @@
+#include <math.h>
+#include <string.h>
+
+#include <inferometer/json.h>
+
+#include "profile-private.h"
+
+/* A training's passes beside each other: forward, backward (which nobody runs by itself), both in one, the whole step. */
+
+static const struct
+{
+    const char *key, *words;
+} passes[] = {
+    [IFM_PASS_FORWARD] = { "forward", "forward" },
+    [IFM_PASS_TRAINING] = { "training_pass", "training pass" },
+    [IFM_PASS_STEP] = { "training_step", "training step" },
+    [IFM_N_PASSES] = { "backward", "backward" },
+};
+
+#define BACKWARD IFM_N_PASSES
+
+const char *ifm_pass_key(IfmPassKind kind)
+{
+    return passes[kind].key;
+}
+
+/* --- times ----------------------------------------------------------------------------------------------------------- */
+
+/* Timing: ns; NaN: not known. */
+typedef struct
+{
+    double mean, std, median;
+    IfmInterval interval;
+} Timing;
+
+static const Timing unknown = { NAN, NAN, NAN, { NAN, NAN, NAN } };
+
+static Timing timing_of(const IfmProfileDevice *device)
+{
+    const IfmMeasurement *measurement = device != NULL ? ifm_result_measured(&device->result) : NULL;
+    if (measurement == NULL)
+        return unknown;
+    const json_t *summary = measurement->summary;
+    return (Timing){ ifm_member_number(summary, "mean"),
+                     ifm_member_number(summary, "std"),
+                     ifm_member_number(summary, "median"),
+                     { ifm_member_number(summary, "median_interval.lower"),
+                       ifm_member_number(summary, "median_interval.upper"),
+                       ifm_member_number(summary, "median_interval.level") } };
+}
+
+/* The standard deviation is that of one run less another. */
+static Timing difference(const Timing *a, const Timing *b)
+{
+    return (Timing){ a->mean - b->mean, hypot(a->std, b->std), a->median - b->median,
+                     ifm_difference_interval(a->median, &a->interval, b->median, &b->interval) };
+}
+
+/* The same device in another pass of the mode; NULL where that has none, or it was not tried there. */
+static const IfmProfileDevice *device_in(const IfmProfileMode *mode, IfmPassKind kind, const IfmProfileDevice *like)
+{
+    const IfmProfileStory *story = mode->passes[kind];
+    for (gsize i = 0; story != NULL && like != NULL && i < story->n_devices; i++)
+        if (g_str_equal(story->devices[i].result.device, like->result.device) &&
+            g_strcmp0(story->devices[i].result.alias, like->result.alias) == 0)
+            return &story->devices[i];
+    return NULL;
+}
+
+static Timing backward_of(const IfmProfileMode *mode, const IfmProfileDevice *device)
+{
+    Timing whole = timing_of(device_in(mode, IFM_PASS_TRAINING, device));
+    Timing forward = timing_of(device_in(mode, IFM_PASS_FORWARD, device));
+    return difference(&whole, &forward);
+}
+
+/* Whether the difference may be nothing at all. */
+static gboolean holds_zero(const Timing *timing)
+{
+    return timing->interval.lower <= 0 && timing->interval.upper >= 0;
+}
+
+/* --- work ------------------------------------------------------------------------------------------------------------ */
+
+/* Work: of a pass; NaN where not all nodes, of MACs: not all that may multiply, could be counted. */
+typedef struct
+{
+    double macs, flop;
+} Work;
+
+static Work work_of(const IfmProfileStory *story)
+{
+    Work work = { NAN, NAN };
+    IfmNodeCost total;
+    gsize n_covered;
+    g_auto(IfmCoverage) coverage = { 0 };
+    if (story == NULL || story->analysis == NULL)
+        return work;
+    ifm_analysis_total(story->analysis, &total, &n_covered);
+    ifm_analysis_coverage(story->analysis, &coverage);
+    if (coverage.n_covered == coverage.n_nodes)
+        work.flop = (double)total.flop;
+    if (coverage.n_mac_covered == coverage.n_mac_nodes)
+        work.macs = (double)total.macs;
+    return work;
+}
+
+static Work pass_work(const IfmProfileMode *mode, int kind)
+{
+    if (kind != BACKWARD)
+        return work_of(mode->passes[kind]);
+    Work whole = work_of(mode->passes[IFM_PASS_TRAINING]), forward = work_of(mode->passes[IFM_PASS_FORWARD]);
+    return (Work){ whole.macs - forward.macs, whole.flop - forward.flop };
+}
+
+/* Whether the mode has that pass; backward is there where both are that it is the difference of. */
+static gboolean has_pass(const IfmProfileMode *mode, int kind)
+{
+    return kind != BACKWARD ? mode->passes[kind] != NULL
+                            : mode->passes[IFM_PASS_TRAINING] != NULL && mode->passes[IFM_PASS_FORWARD] != NULL;
+}
+
+static const int order[] = { IFM_PASS_FORWARD, BACKWARD, IFM_PASS_TRAINING, IFM_PASS_STEP };
+
+/* --- JSON ------------------------------------------------------------------------------------------------------------ */
+
+static json_t *timing_to_json(const Timing *timing)
+{
+    if (!isfinite(timing->median))
+        return json_null();
+    return json_pack("{s:o,s:o,s:s,s:o,s:o,s:o}", "mean", ifm_json_real(timing->mean / 1e6), "std",
+                     ifm_json_real(timing->std / 1e6), "unit", "ms", "median", ifm_json_real(timing->median / 1e6),
+                     "median_lower", ifm_json_real(timing->interval.lower / 1e6), "median_upper",
+                     ifm_json_real(timing->interval.upper / 1e6));
+}
+
+static json_t *measured_to_json(const IfmProfileDevice *device)
+{
+    Timing timing = timing_of(device);
+    json_t *json = timing_to_json(&timing);
+    if (!json_is_object(json))
+        return json;
+    json_t *n = json_object_get(device->result.measurement->summary, "n");
+    json_object_set_new(json, "n", n != NULL ? json_incref(n) : json_null());
+    json_object_set_new(json, "throughput_per_s", ifm_json_real(1e9 / timing.median));
+    return json;
+}
+
+static json_t *backward_to_json(const IfmProfileMode *mode, const IfmProfileDevice *device)
+{
+    Timing timing = backward_of(mode, device);
+    json_t *json = timing_to_json(&timing);
+    if (!json_is_object(json))
+        return json;
+    json_object_set_new(json, "of", json_string("training_pass - forward"));
+    json_object_set_new(json, "includes_zero",
+                        isfinite(timing.interval.lower) ? json_boolean(holds_zero(&timing)) : json_null());
+    return json;
+}
+
+json_t *ifm_profile_runtime(const IfmProfileStory *story, const IfmProfileDevice *device)
+{
+    const IfmProfileMode *mode = story->mode;
+    if (mode == NULL)
+        return json_pack("{s:o}", passes[IFM_PASS_FORWARD].key, measured_to_json(device));
+    json_t *json = json_object();
+    for (gsize i = 0; i < G_N_ELEMENTS(order); i++)
+        if (has_pass(mode, order[i]))
+            json_object_set_new(json, passes[order[i]].key,
+                                order[i] == BACKWARD ? backward_to_json(mode, device)
+                                                     : measured_to_json(device_in(mode, (IfmPassKind)order[i], device)));
+    return json;
+}
+
+json_t *ifm_profile_pass_flops(const IfmProfileStory *story)
+{
+    json_t *json = json_object();
+    for (gsize i = 0; i < G_N_ELEMENTS(order); i++)
+    {
+        if (!has_pass(story->mode, order[i]))
+            continue;
+        Work work = pass_work(story->mode, order[i]);
+        json_object_set_new(json, passes[order[i]].key,
+                            json_pack("{s:o,s:o,s:o}", "total_gflops", ifm_json_real(work.flop / 1e9), "total_macs",
+                                      isfinite(work.macs) ? json_integer((json_int_t)work.macs) : json_null(), "total_flop",
+                                      isfinite(work.flop) ? json_integer((json_int_t)work.flop) : json_null()));
+    }
+    return json;
+}
+
+/* --- rows ------------------------------------------------------------------------------------------------------------ */
+
+/* PassRow: a pass on a device. What reads an IfmResult reads this: of backward a result without anything. */
+typedef struct
+{
+    IfmResult result;
+    int kind;
+    Timing timing;
+    Work work;
+    double forward_ratio, peak_bytes;
+} PassRow;
+
+static PassRow *row_new(const IfmProfileMode *mode, const IfmProfileDevice *device, int kind)
+{
+    PassRow *row = g_new0(PassRow, 1);
+    const IfmProfileDevice *own = kind != BACKWARD ? device_in(mode, (IfmPassKind)kind, device) : NULL;
+    const char *of;
+    row->result = own != NULL ? own->result : (IfmResult){ .device = device->result.device, .alias = device->result.alias };
+    row->kind = kind;
+    row->timing = kind == BACKWARD ? backward_of(mode, device) : timing_of(own);
+    row->work = pass_work(mode, kind);
+    row->forward_ratio = row->timing.median / timing_of(device_in(mode, IFM_PASS_FORWARD, device)).median;
+    row->peak_bytes =
+        own != NULL && isfinite(row->timing.median) ? ifm_profile_peak(mode->passes[kind], own, &of) : (double)NAN;
+    return row;
+}
+
+static GPtrArray *rows_of(const IfmProfileStory *story)
+{
+    GPtrArray *rows = g_ptr_array_new_with_free_func(g_free);
+    for (gsize i = 0; i < story->n_devices; i++)
+        for (gsize k = 0; k < G_N_ELEMENTS(order); k++)
+            if (has_pass(story->mode, order[k]))
+                g_ptr_array_add(rows, row_new(story->mode, &story->devices[i], order[k]));
+    return rows;
+}
+
+static void get_row_device(const void *record, const void *user, IfmValue *value)
+{
+    ifm_value_set_text(value, ifm_result_name(record));
+}
+
+/* @user: the offset of a const char * in IfmResult. */
+static void get_result_text(const void *record, const void *user, IfmValue *value)
+{
+    const char *text = G_STRUCT_MEMBER(const char *, record, GPOINTER_TO_SIZE(user));
+    ifm_value_set_text(value, text != NULL && *text != '\0' ? text : NULL);
+}
+
+/* @user: not NULL: the key, for exports. */
+static void get_pass(const void *record, const void *user, IfmValue *value)
+{
+    const PassRow *row = record;
+    ifm_value_set_text(value, user != NULL ? passes[row->kind].key : passes[row->kind].words);
+}
+
+/* @user: the offset of a double in PassRow. */
+static void get_row_real(const void *record, const void *user, IfmValue *value)
+{
+    ifm_value_set_real(value, G_STRUCT_MEMBER(double, record, GPOINTER_TO_SIZE(user)));
+}
+
+static void get_giga(const void *record, const void *user, IfmValue *value)
+{
+    ifm_value_set_real(value, ((const PassRow *)record)->work.flop / 1e9);
+}
+
+static void get_flop_per_s(const void *record, const void *user, IfmValue *value)
+{
+    const PassRow *row = record;
+    if (row->timing.median > 0 && row->work.flop > 0)
+        ifm_value_set_real(value, row->work.flop / row->timing.median * (user != NULL ? 1e9 : 1));
+}
+
+static void get_row_outcome(const void *record, const void *user, IfmValue *value)
+{
+    const PassRow *row = record;
+    if (row->kind == BACKWARD)
+        ifm_value_set_text(value, isfinite(row->timing.median) ? "difference" : NULL);
+    else
+        ifm_value_set_text(value, ifm_result_code(&row->result) == NULL ? "ok" : "failed");
+}
+
+static void get_row_reason(const void *record, const void *user, IfmValue *value)
+{
+    const PassRow *row = record;
+    if (row->kind != BACKWARD)
+        ifm_value_set_text(value, ifm_result_reason(&row->result));
+}
+
+#define RESULT(member) GSIZE_TO_POINTER(G_STRUCT_OFFSET(IfmResult, member))
+#define ROW(member) GSIZE_TO_POINTER(G_STRUCT_OFFSET(PassRow, member))
+#define SCREEN IFM_FIELD_NO_EXPORT
+#define EXPORT IFM_FIELD_NO_SCREEN
+
+static const IfmField pass_fields[] = {
+    { "label", "device", IFM_FIELD_TEXT, get_row_device, NULL, SCREEN | IFM_FIELD_FOLD | IFM_FIELD_KEY },
+    { "device", NULL, IFM_FIELD_TEXT, get_result_text, RESULT(device), EXPORT },
+    { "alias", NULL, IFM_FIELD_TEXT, get_result_text, RESULT(alias), EXPORT },
+    { "words", "pass", IFM_FIELD_TEXT, get_pass, NULL, SCREEN | IFM_FIELD_WHOLE | IFM_FIELD_KEY },
+    { "pass", NULL, IFM_FIELD_TEXT, get_pass, "key", EXPORT },
+    { "outcome", NULL, IFM_FIELD_TEXT, get_row_outcome, NULL, EXPORT },
+    { "median_ns", "median", IFM_FIELD_DURATION, get_row_real, ROW(timing.median) },
+    { "median_lower_ns", "95 % from", IFM_FIELD_DURATION, get_row_real, ROW(timing.interval.lower) },
+    { "median_upper_ns", "to", IFM_FIELD_DURATION, get_row_real, ROW(timing.interval.upper) },
+    { "forward_ratio", "x forward", IFM_FIELD_REAL, get_row_real, ROW(forward_ratio) },
+    { "mean_ns", NULL, IFM_FIELD_DURATION, get_row_real, ROW(timing.mean), EXPORT },
+    { "std_ns", NULL, IFM_FIELD_DURATION, get_row_real, ROW(timing.std), EXPORT },
+    { "macs", NULL, IFM_FIELD_REAL, get_row_real, ROW(work.macs), EXPORT },
+    { "flop", NULL, IFM_FIELD_REAL, get_row_real, ROW(work.flop), EXPORT },
+    { "gflop", "GFLOP", IFM_FIELD_REAL, get_giga, NULL, SCREEN | IFM_FIELD_HIDE_EMPTY },
+    { "flop_per_s", NULL, IFM_FIELD_REAL, get_flop_per_s, "per s", EXPORT },
+    { "gflop_per_s", "GFLOP/s", IFM_FIELD_REAL, get_flop_per_s, NULL, SCREEN | IFM_FIELD_HIDE_EMPTY },
+    { "peak_bytes", "memory", IFM_FIELD_BYTES, get_row_real, ROW(peak_bytes), IFM_FIELD_HIDE_EMPTY },
+    { "reason", NULL, IFM_FIELD_TEXT, get_row_reason, NULL, EXPORT },
+    { NULL },
+};
+
+/* Where nothing is run, what each pass has to do. */
+static const IfmField work_fields[] = {
+    { "words", "pass", IFM_FIELD_TEXT, get_pass },
+    { "gflop", "GFLOP", IFM_FIELD_REAL, get_giga },
+    { NULL },
+};
+
+char *ifm_profile_passes_csv(const IfmProfileStory *story)
+{
+    g_autoptr(GPtrArray) rows = rows_of(story);
+    IfmTable table = { pass_fields, (const void *const *)rows->pdata, rows->len };
+    return ifm_table_to_csv(&table);
+}
+
+GPtrArray *ifm_profile_other_passes(const IfmProfileStory *story)
+{
+    GPtrArray *devices = g_ptr_array_new();
+    for (int kind = 0; story->mode != NULL && kind < IFM_N_PASSES; kind++)
+        for (gsize i = 0; kind != (int)story->mode->asked && story->mode->passes[kind] != NULL &&
+                          i < story->mode->passes[kind]->n_devices;
+             i++)
+            g_ptr_array_add(devices, (gpointer)&story->mode->passes[kind]->devices[i]);
+    return devices;
+}
+
+/* --- the page -------------------------------------------------------------------------------------------------------- */
+
+char *ifm_profile_mode_line(const IfmProfileStory *story)
+{
+    const IfmProfileMode *mode = story->mode;
+    GString *text = g_string_new(mode->asked == IFM_PASS_STEP ? "train: " : "backward: ");
+    char rate[G_ASCII_DTOSTR_BUF_SIZE];
+    g_string_append_printf(text, "loss %s", mode->loss);
+    if (mode->optimiser != NULL)
+        g_string_append_printf(text, ", optimiser %s, learning rate %s", mode->optimiser,
+                               g_ascii_formatd(rate, sizeof rate, "%g", mode->learning_rate));
+    if (mode->forward_words != NULL)
+        g_string_append_printf(text, "; %s", mode->forward_words);
+    return g_string_free(text, FALSE);
+}
+
+static void append_work(GString *out, const IfmProfileStory *story, const IfmScreen *screen)
+{
+    g_autoptr(GPtrArray) rows = g_ptr_array_new_with_free_func(g_free);
+    for (gsize i = 0; i < G_N_ELEMENTS(order); i++)
+        if (has_pass(story->mode, order[i]))
+        {
+            PassRow *row = g_new0(PassRow, 1);
+            row->kind = order[i];
+            row->work = pass_work(story->mode, order[i]);
+            g_ptr_array_add(rows, row);
+        }
+    g_string_append_c(out, '\n');
+    ifm_page_table(out, work_fields, rows, screen);
+}
+
+static void append_zero(GString *out, const IfmProfileStory *story, const IfmScreen *screen)
+{
+    for (gsize i = 0; i < story->n_devices; i++)
+    {
+        Timing timing = backward_of(story->mode, &story->devices[i]);
+        if (!holds_zero(&timing))
+            continue;
+        g_autofree char *text =
+            g_strdup_printf("%s: the interval of backward holds 0: these runs do not tell it from nothing",
+                            ifm_result_name(&story->devices[i].result));
+        ifm_page_wrapped(out, text, screen);
+    }
+}
+
+static void append_failures(GString *out, const IfmProfileStory *story, const IfmScreen *screen)
+{
+    for (int kind = 0; kind < IFM_N_PASSES; kind++)
+    {
+        const IfmProfileStory *pass = kind != (int)story->mode->asked ? story->mode->passes[kind] : NULL;
+        for (gsize i = 0; pass != NULL && i < pass->n_devices; i++)
+        {
+            if (ifm_result_reason(&pass->devices[i].result) == NULL)
+                continue;
+            g_autofree char *line = ifm_result_line(&pass->devices[i].result);
+            ifm_page_told(out, passes[kind].words, IFM_TONE_BAD, line, screen);
+        }
+    }
+}
+
+void ifm_profile_passes(GString *out, const IfmProfileStory *story, const IfmScreen *screen)
+{
+    if (story->mode == NULL)
+        return;
+    if (story->n_devices == 0)
+    {
+        if ((story->parts & IFM_PROFILE_FLOPS) != 0)
+            append_work(out, story, screen);
+        return;
+    }
+    g_autoptr(GPtrArray) rows = rows_of(story);
+    g_string_append_c(out, '\n');
+    ifm_page_table(out, pass_fields, rows, screen);
+    ifm_page_wrapped(out,
+                     "backward = training pass - forward, each measured by itself: the interval is that of a difference of "
+                     "independent medians",
+                     screen);
+    append_zero(out, story, screen);
+    append_failures(out, story, screen);
+}
