@@ -36,7 +36,7 @@ int plan_parse_sizes(const Arguments *arguments, GArray *sizes)
 {
     for (const char *const *text = cli_texts(arguments, "size"); *text != NULL; text++)
     {
-        IfmPlanSize size;
+        IfmPlanSize size = { 0 };
         int status = parse_size(arguments, *text, &size);
         if (status != CLI_EXIT_OK)
             return status;

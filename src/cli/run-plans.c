@@ -63,6 +63,19 @@ static gboolean check_imported(const RunSet *set, const Arguments *arguments, co
     return needed->len == 0;
 }
 
+/* Bare blocks do not say that a device has models of fixed sizes; the study that measured it knows. */
+static void take_form(const RunSet *set, IfmPlanDevice *device)
+{
+    int measured = set->ground.costs != NULL ? ifm_costs_find_device(set->ground.costs, device->alias) : -1;
+    const IfmCostDevice *is = measured >= 0 ? ifm_costs_device(set->ground.costs, measured) : NULL;
+    if (device->device != NULL || is == NULL || is->form != IFM_PLAN_STATIC)
+        return;
+    device->form = IFM_PLAN_STATIC;
+    g_free(device->sizes);
+    device->sizes = g_memdup2(is->sizes, is->n_sizes * sizeof *is->sizes);
+    device->n_sizes = is->n_sizes;
+}
+
 static gboolean resolve_device(const RunSet *set, const Arguments *arguments, IfmPlanDevice *device, const char *name,
                                GError **error)
 {
@@ -80,6 +93,7 @@ static gboolean resolve_device(const RunSet *set, const Arguments *arguments, If
         g_prefix_error(error, "%s: device \"%s\": ", name, device->alias);
     if (spec == NULL)
         return FALSE;
+    take_form(set, device);
     g_free(device->device);
     device->device = g_strdup(spec->text);
     return TRUE;

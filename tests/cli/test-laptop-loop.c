@@ -106,6 +106,8 @@ static void test_still(Bench *bench, gconstpointer data)
     write_text(bench, "plan.json", "[[[\"CPU\"],[1,2],[1]],[[\"GPU\"],[3,4],[1]],[[\"NPU\"],[5,6,7],[1]]]");
     run_and_check(bench, "--size 5000,25000 --plan plan.json", 0.01);
     run_and_check(bench, "--size 20000,100000 --plan plan.json", 0.01);
+    /* a part's ghosts have to fit into the NPU's model, too, which is what takes longest then */
+    run_and_check(bench, "--size 10000,50000 --plan plan.json --parts 3", 0.03);
 }
 
 int main(int argc, char **argv)
