@@ -8,7 +8,8 @@ G_BEGIN_DECLS
 
 /* What the files of the simulated driver share: simulated-machine.c reads descriptions, simulated-latency.c says how long
  * an inference takes, simulated-range.c for several stages as one, simulated-contention.c how it slows while other units
- * work, simulated-fault.c what goes wrong, simulated.c is the driver itself. */
+ * work, simulated-fault.c what goes wrong, simulated-compile.c and simulated-memory.c are slots, simulated.c is the driver
+ * itself. */
 
 /* --- simulated-latency.c ---------------------------------------------------------------------------------------------- */
 
@@ -238,6 +239,21 @@ gboolean simulated_unit(SimulatedEngine *engine, const IfmDeviceSpec *spec, cons
                         GError **error);
 /* simulated_contention: The one of a unit's machine; NULL where its units do not slow each other. */
 Contention *simulated_contention(SimulatedEngine *engine, const IfmDeviceSpec *spec);
+
+/* --- simulated-compile.c: the slots of a compile ---------------------------------------------------------------------- */
+
+gboolean simulated_compile(IfmCompiled *base, GError **error);
+void simulated_compiled_clear(IfmCompiled *base);
+
+/* --- simulated-memory.c: the slots of memory and copies --------------------------------------------------------------- */
+
+IfmBuffer *simulated_buffer_alloc(IfmEngine *base, const IfmDeviceSpec *spec, gsize size_bytes, GError **error);
+void simulated_buffer_free(IfmBuffer *base);
+gboolean simulated_buffer_tensor(IfmBuffer *buffer, IfmTensor *tensor, GError **error);
+gboolean simulated_copy(IfmEngine *base, const IfmTensor *from, const IfmTensor *to, GError **error);
+gboolean simulated_sync(IfmEngine *base, GError **error);
+gboolean simulated_copy_host(IfmEngine *base, const IfmDeviceSpec *spec, const IfmTensor *from, const IfmTensor *to,
+                             GError **error);
 /* simulated_check_memory: FALSE with IFM_ERROR_INVALID where a tensor in device memory is no live buffer (of @unit, or of
  * any where NULL). */
 gboolean simulated_check_memory(SimulatedEngine *engine, const IfmTensor *tensor, const UnitDescription *unit,

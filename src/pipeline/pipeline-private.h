@@ -324,7 +324,7 @@ IfmEngine *ifm_pipeline_engine(IfmPipeline *pipeline, const char *name, GError *
 /* @spare: events it has room for beside those of the batches */
 IfmTrack *ifm_pipeline_track(IfmPipeline *pipeline, const IfmTrackInfo *info, gsize per_batch, gsize spare);
 
-/* --- lane.c -------------------------------------------------------------------------------------------------------------
+/* --- lane.c, lane-tensors.c -------------------------------------------------------------------------------------------
  */
 
 gboolean ifm_lane_init(Lane *lane, Block *block, int place, GError **error);

@@ -1,39 +1,11 @@
 #include <math.h>
-#include <sched.h>
-#include <string.h>
 
 #include <inferometer/paths.h>
 
-#include "study-private.h"
+#include "study-run-private.h"
 
 /* How often the time spent is put down while cases end; what a kill forgets of it is less than this. */
 #define NOTE_EVERY_US (5 * G_USEC_PER_SEC)
-
-/* What takes equally long: links, each stage alone, ranges by their length, and both beside others, by the length, too. */
-#define MOST_KINDS (1 + 3 * IFM_MAX_STAGES)
-
-/* One study on its way. */
-typedef struct
-{
-    IfmStudy *study;
-    IfmStore *store;
-    const IfmStudyOptions *options;
-    IfmRunner *runner;
-    IfmStudyProgress progress;
-    char *step;     /* what progress.step points to: the runner's own words are gone once its call returns */
-    json_t *before; /* the manifest as the store has it, or NULL */
-    StudyPast *past;
-    json_t *sessions; /* array; the last one is this one's, once something was measured */
-    json_t *session;  /* borrowed from it; NULL before that */
-    gint64 started_unix_ms, began_us, noted_us, case_began_us;
-    struct
-    {
-        gint64 spent_us;
-        gsize n;
-    } kinds[MOST_KINDS]; /* what cases of each stage took in this session */
-    gint64 left_ns;
-    GHashTable *free_dims; /* model path -> GPtrArray of names */
-} Run;
 
 static void run_clear(Run *run)
 {
@@ -59,247 +31,7 @@ static gboolean is_interrupted(const Run *run)
     return run->options->interrupted != NULL && g_atomic_int_get(run->options->interrupted) != 0;
 }
 
-/* --- devices -------------------------------------------------------------------------------------------------------- */
-
-/* Whether an engine that is here knows no unit of that name, present or absent. */
-static gboolean is_unknown_unit(Run *run, const IfmDeviceSpec *spec)
-{
-    gsize i;
-    json_t *device;
-    json_auto_t *found = ifm_runner_devices(run->runner, spec->engine, NULL);
-    json_array_foreach(json_object_get(found, "devices"), i, device)
-    {
-        g_autoptr(IfmDeviceSpec) listed = ifm_device_spec_parse(json_string_value(json_object_get(device, "spec")), NULL);
-        if (listed != NULL && g_str_equal(listed->unit, spec->unit))
-            return FALSE;
-    }
-    return json_array_size(json_object_get(found, "devices")) > 0;
-}
-
-/* Cores that are not there would be found out by every case anew. A simulated device runs on none. */
-static gboolean check_cores(const IfmStudyDevice *device, const IfmDeviceSpec *spec, GError **error)
-{
-    cpu_set_t usable;
-    if (device->simulated || sched_getaffinity(0, sizeof usable, &usable) != 0)
-        return TRUE;
-    for (gsize i = 0; i < spec->n_cores; i++)
-    {
-        if (spec->cores[i] < CPU_SETSIZE && CPU_ISSET((gsize)spec->cores[i], &usable))
-            continue;
-        g_autofree char *all = ifm_affinity_to_string();
-        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
-                    "%s=%s: there is no core %d that this process may use; it may use %s", device->alias, device->device,
-                    spec->cores[i], all);
-        return FALSE;
-    }
-    return TRUE;
-}
-
-/* A device that was lost is here: its cases are skipped one by one, so that each tells why. */
-static gboolean find_device(Run *run, IfmStudyDevice *device, GError **error)
-{
-    GError *trouble = NULL;
-    g_autoptr(IfmDeviceSpec) spec = ifm_device_spec_parse(device->device, error);
-    if (spec == NULL || !check_cores(device, spec, error))
-        return FALSE;
-    g_clear_pointer(&device->description, g_free);
-    g_clear_pointer(&device->reason, g_free);
-    if (ifm_runner_find_device(run->runner, device->device, &device->description, &trouble))
-        return TRUE;
-    if (device->asked && g_error_matches(trouble, IFM_ERROR, IFM_ERROR_UNAVAILABLE) && is_unknown_unit(run, spec))
-        trouble->code = IFM_ERROR_INVALID;
-    if (g_error_matches(trouble, IFM_ERROR, IFM_ERROR_CANCELLED) || g_error_matches(trouble, IFM_ERROR, IFM_ERROR_INVALID))
-    {
-        g_propagate_prefixed_error(error, trouble, "%s=%s: ", device->alias, device->device);
-        return FALSE;
-    }
-    if (g_error_matches(trouble, IFM_ERROR, IFM_ERROR_LOST))
-        ifm_runner_set_lost(run->runner, device->device, trouble->message);
-    else
-        device->reason = g_strdup(trouble->message);
-    g_error_free(trouble);
-    return TRUE;
-}
-
-static gboolean check_any_device(const Run *run, GError **error)
-{
-    g_autoptr(GString) reasons = g_string_new(NULL);
-    gboolean any = FALSE;
-    for (guint i = 0; i < run->study->devices->len; i++)
-    {
-        const IfmStudyDevice *device = run->study->devices->pdata[i];
-        any |= device->reason == NULL;
-        if (device->reason != NULL)
-            g_string_append_printf(reasons, "%s%s: %s", reasons->len > 0 ? "; " : "", device->alias, device->reason);
-    }
-    if (!any)
-        g_set_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE, "no device of study \"%s\" is here: %s", run->study->name,
-                    reasons->str);
-    return any;
-}
-
-static gboolean find_devices(Run *run, GError **error)
-{
-    for (guint i = 0; i < run->study->devices->len; i++)
-        if (!find_device(run, run->study->devices->pdata[i], error))
-            return FALSE;
-    return check_any_device(run, error);
-}
-
 /* --- cases ---------------------------------------------------------------------------------------------------------- */
-
-/* What the runner is told of a case; the strings are its own. */
-typedef struct
-{
-    IfmModelCase model_case;
-    char *model_path, *inputs_path, *cache_dir, *name;
-    IfmDimBinding bindings[2], sizes[2];
-    IfmLoadDevice load[IFM_PLAN_MAX_DEVICES];
-    char *load_models[IFM_PLAN_MAX_DEVICES], *load_inputs[IFM_PLAN_MAX_DEVICES];
-} CaseText;
-
-static void case_text_clear(CaseText *text)
-{
-    g_free(text->model_path);
-    g_free(text->inputs_path);
-    g_free(text->cache_dir);
-    g_free(text->name);
-    for (gsize i = 0; i < text->model_case.n_load; i++)
-    {
-        g_free(text->load_models[i]);
-        g_free(text->load_inputs[i]);
-    }
-}
-G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(CaseText, case_text_clear)
-
-/* Names of a model's free dimensions; borrowed. */
-static const GPtrArray *free_dims_of(Run *run, const char *path, GError **error)
-{
-    GPtrArray *names = g_hash_table_lookup(run->free_dims, path);
-    g_autoptr(IfmModel) model = names == NULL ? ifm_model_open(path, error) : NULL;
-    if (model == NULL)
-        return names;
-    names = g_ptr_array_new_with_free_func(g_free);
-    for (gsize i = 0; i < ifm_model_n_inputs(model); i++)
-    {
-        const IfmPort *port = ifm_model_input(model, i);
-        for (int d = 0; d < port->rank; d++)
-            if (port->dim_names[d] != NULL)
-                g_ptr_array_add(names, g_strdup(port->dim_names[d]));
-    }
-    g_hash_table_insert(run->free_dims, g_strdup(path), names);
-    return names;
-}
-
-/* Whether a range reads what the graph gives; the other ones' cases are the same whatever the graph. */
-static gboolean reads_graph(const IfmStagedModel *staged, int first, int last)
-{
-    g_autoptr(GPtrArray) inputs = ifm_staged_inputs(staged, first, last);
-    for (guint i = 0; i < inputs->len; i++)
-    {
-        const char *name = ((const IfmBoundary *)inputs->pdata[i])->name;
-        if (g_str_equal(name, "edge_index") || g_str_equal(name, "c"))
-            return TRUE;
-    }
-    return FALSE;
-}
-
-static gboolean add_binding(CaseText *text, const GPtrArray *free_dims, const char *name, gint64 value)
-{
-    if (!g_ptr_array_find_with_equal_func((GPtrArray *)free_dims, name, g_str_equal, NULL))
-        return FALSE;
-    text->bindings[text->model_case.n_bindings++] = (IfmDimBinding){ name, value };
-    return TRUE;
-}
-
-static char *name_of(const IfmStudy *study, const StudyCase *one)
-{
-    const IfmStudyCase *row = &one->row;
-    if (row->last > row->stage)
-        return g_strdup_printf("%s stages %d-%d", study->staged->name, row->stage, row->last);
-    return g_strdup_printf("%s stage %d %s", study->staged->name, row->stage, study_stage(study->staged, row->stage)->name);
-}
-
-/* What works beside: the same stages at the same size. */
-static void describe_load(Run *run, const StudyCase *one, gboolean graph, CaseText *text)
-{
-    gsize n = 0;
-    for (IfmStudyDevice **other = one->beside; other != NULL && *other != NULL; other++, n++)
-    {
-        text->load_models[n] = study_model_path(one, *other, run->options->folder);
-        gboolean dynamic = (*other)->form == IFM_STUDY_DYNAMIC; /* takes what the measured one takes, padded or not */
-        if (graph)
-            text->load_inputs[n] = study_inputs_path(one, dynamic ? one->device : *other, run->options->folder);
-        text->load[n] = (IfmLoadDevice){ .alias = (*other)->alias,
-                                         .device = (*other)->device,
-                                         .model_path = text->load_models[n],
-                                         .inputs_path = text->load_inputs[n],
-                                         .free_shapes = dynamic };
-    }
-    text->model_case.load = text->load;
-    text->model_case.n_load = n;
-}
-
-static gboolean describe_case(Run *run, const StudyCase *one, CaseText *text, GError **error)
-{
-    const IfmStudy *study = run->study;
-    gboolean dynamic = one->device->form == IFM_STUDY_DYNAMIC;
-    gboolean graph = reads_graph(study->staged, one->row.stage, one->row.last);
-    gint64 nodes, edges;
-    study_case_model_size(one, one->device, &nodes, &edges);
-    text->model_path = study_model_path(one, one->device, run->options->folder);
-    text->inputs_path = graph ? study_inputs_path(one, one->device, run->options->folder) : NULL;
-    text->cache_dir = g_build_filename(run->options->folder, "cache", NULL);
-    text->name = name_of(study, one);
-    text->sizes[0] = (IfmDimBinding){ "nodes", nodes };
-    text->sizes[1] = (IfmDimBinding){ "edges", edges };
-    text->model_case = (IfmModelCase){ .model_path = text->model_path,
-                                       .model_name = text->name,
-                                       .device = one->device->device,
-                                       .alias = one->device->alias,
-                                       .subject_kind = "stage",
-                                       .bindings = text->bindings,
-                                       .sizes = text->sizes,
-                                       .n_sizes = G_N_ELEMENTS(text->sizes),
-                                       .free_shapes = dynamic,
-                                       .inputs_path = text->inputs_path,
-                                       .cache_dir = text->cache_dir,
-                                       .dtype = IFM_DTYPE_F32,
-                                       .seed = study->seed,
-                                       .protocol = *study_case_protocol(study, one),
-                                       .verify = TRUE };
-    describe_load(run, one, graph, text);
-    const GPtrArray *free_dims = dynamic ? free_dims_of(run, text->model_path, error) : NULL;
-    if (dynamic && free_dims == NULL)
-        return FALSE;
-    if (dynamic)
-    {
-        add_binding(text, free_dims, "nodes", nodes);
-        add_binding(text, free_dims, "edges", edges);
-    }
-    return TRUE;
-}
-
-static IfmLinkCase describe_link(const IfmStudy *study, const StudyCase *one)
-{
-    return (IfmLinkCase){ .from = one->device->device,
-                          .to = one->to->device,
-                          .from_alias = one->row.alias,
-                          .to_alias = one->row.to,
-                          .size_bytes = one->row.bytes,
-                          .protocol = study->link_protocol };
-}
-
-static IfmCase *seal(Run *run, const StudyCase *one, GError **error)
-{
-    g_auto(CaseText) text = { 0 };
-    if (one->row.stage == 0)
-    {
-        IfmLinkCase link = describe_link(run->study, one);
-        return ifm_runner_link_case(run->runner, &link, error);
-    }
-    return describe_case(run, one, &text, error) ? ifm_runner_case(run->runner, &text.model_case, error) : NULL;
-}
 
 static void forget_seals(IfmStudy *study)
 {
@@ -333,7 +65,7 @@ static gboolean seal_one(Run *run, StudyCase *one, GError **error)
     GError *trouble = NULL;
     if (!is_here(one))
         return TRUE;
-    one->sealed = seal(run, one, &trouble);
+    one->sealed = study_run_seal(run, one, &trouble);
     if (one->sealed != NULL)
     {
         ifm_record_set_text(&one->row.key, one->sealed->key);
@@ -541,18 +273,6 @@ static void hear(const char *phase, gsize n, double median_ns, double ci_ratio, 
     report(run, NULL);
 }
 
-static IfmMeasurement *measure_one(Run *run, const StudyCase *one, GError **error)
-{
-    g_auto(CaseText) text = { 0 };
-    if (one->row.stage == 0)
-    {
-        IfmLinkCase link = describe_link(run->study, one);
-        return ifm_runner_measure_link(run->runner, &link, one->sealed, error);
-    }
-    return describe_case(run, one, &text, error) ? ifm_runner_measure(run->runner, &text.model_case, one->sealed, error)
-                                                 : NULL;
-}
-
 static gboolean say_interrupted(const Run *run, GError **error)
 {
     g_set_error(error, IFM_ERROR, IFM_ERROR_CANCELLED,
@@ -596,7 +316,7 @@ static gboolean measure_case(Run *run, StudyCase *one, GError **error)
     progress->n = 0;
     progress->median_ns = progress->ci_ratio = NAN;
     report(run, NULL);
-    g_autoptr(IfmMeasurement) measurement = measure_one(run, one, &trouble);
+    g_autoptr(IfmMeasurement) measurement = study_run_measure(run, one, &trouble);
     gboolean good = measurement != NULL && take(run, one, measurement, error);
     progress->now = NULL;
     if (measurement != NULL)
@@ -636,7 +356,7 @@ static gboolean measure_phase(Run *run, int phase, GError **error)
 static gboolean prepare(Run *run, GError **error)
 {
     if (!ifm_study_check_store(run->study, run->store, error) || !study_manifest_read(run->store, &run->before, error) ||
-        !find_devices(run, error))
+        !study_run_find_devices(run, error))
         return FALSE;
     run->past = study_past_new(run->store, run->before, error);
     if (run->past == NULL)
@@ -652,7 +372,7 @@ static gboolean prepare(Run *run, GError **error)
 static gboolean prepare_phase(Run *run, int phase, GError **error)
 {
     export_phase(run, phase);
-    if (!seal_phase(run, phase, error) || !check_any_device(run, error) || !keep_old_keys(run, error))
+    if (!seal_phase(run, phase, error) || !study_run_check_devices(run, error) || !keep_old_keys(run, error))
         return FALSE;
     count_cases(run);
     return look_back(run, phase, error) && write_manifest(run, error);

@@ -1,0 +1,168 @@
+/* One case of a study as the runner is told of it: sealed, then measured. */
+
+#include "study-run-private.h"
+
+/* What the runner is told of a case; the strings are its own. */
+typedef struct
+{
+    IfmModelCase model_case;
+    char *model_path, *inputs_path, *cache_dir, *name;
+    IfmDimBinding bindings[2], sizes[2];
+    IfmLoadDevice load[IFM_PLAN_MAX_DEVICES];
+    char *load_models[IFM_PLAN_MAX_DEVICES], *load_inputs[IFM_PLAN_MAX_DEVICES];
+} CaseText;
+
+static void case_text_clear(CaseText *text)
+{
+    g_free(text->model_path);
+    g_free(text->inputs_path);
+    g_free(text->cache_dir);
+    g_free(text->name);
+    for (gsize i = 0; i < text->model_case.n_load; i++)
+    {
+        g_free(text->load_models[i]);
+        g_free(text->load_inputs[i]);
+    }
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(CaseText, case_text_clear)
+
+/* Names of a model's free dimensions; borrowed. */
+static const GPtrArray *free_dims_of(Run *run, const char *path, GError **error)
+{
+    GPtrArray *names = g_hash_table_lookup(run->free_dims, path);
+    g_autoptr(IfmModel) model = names == NULL ? ifm_model_open(path, error) : NULL;
+    if (model == NULL)
+        return names;
+    names = g_ptr_array_new_with_free_func(g_free);
+    for (gsize i = 0; i < ifm_model_n_inputs(model); i++)
+    {
+        const IfmPort *port = ifm_model_input(model, i);
+        for (int d = 0; d < port->rank; d++)
+            if (port->dim_names[d] != NULL)
+                g_ptr_array_add(names, g_strdup(port->dim_names[d]));
+    }
+    g_hash_table_insert(run->free_dims, g_strdup(path), names);
+    return names;
+}
+
+/* Whether a range reads what the graph gives; the other ones' cases are the same whatever the graph. */
+static gboolean reads_graph(const IfmStagedModel *staged, int first, int last)
+{
+    g_autoptr(GPtrArray) inputs = ifm_staged_inputs(staged, first, last);
+    for (guint i = 0; i < inputs->len; i++)
+    {
+        const char *name = ((const IfmBoundary *)inputs->pdata[i])->name;
+        if (g_str_equal(name, "edge_index") || g_str_equal(name, "c"))
+            return TRUE;
+    }
+    return FALSE;
+}
+
+static gboolean add_binding(CaseText *text, const GPtrArray *free_dims, const char *name, gint64 value)
+{
+    if (!g_ptr_array_find_with_equal_func((GPtrArray *)free_dims, name, g_str_equal, NULL))
+        return FALSE;
+    text->bindings[text->model_case.n_bindings++] = (IfmDimBinding){ name, value };
+    return TRUE;
+}
+
+static char *name_of(const IfmStudy *study, const StudyCase *one)
+{
+    const IfmStudyCase *row = &one->row;
+    if (row->last > row->stage)
+        return g_strdup_printf("%s stages %d-%d", study->staged->name, row->stage, row->last);
+    return g_strdup_printf("%s stage %d %s", study->staged->name, row->stage, study_stage(study->staged, row->stage)->name);
+}
+
+/* What works beside: the same stages at the same size. */
+static void describe_load(Run *run, const StudyCase *one, gboolean graph, CaseText *text)
+{
+    gsize n = 0;
+    for (IfmStudyDevice **other = one->beside; other != NULL && *other != NULL; other++, n++)
+    {
+        text->load_models[n] = study_model_path(one, *other, run->options->folder);
+        gboolean dynamic = (*other)->form == IFM_STUDY_DYNAMIC; /* takes what the measured one takes, padded or not */
+        if (graph)
+            text->load_inputs[n] = study_inputs_path(one, dynamic ? one->device : *other, run->options->folder);
+        text->load[n] = (IfmLoadDevice){ .alias = (*other)->alias,
+                                         .device = (*other)->device,
+                                         .model_path = text->load_models[n],
+                                         .inputs_path = text->load_inputs[n],
+                                         .free_shapes = dynamic };
+    }
+    text->model_case.load = text->load;
+    text->model_case.n_load = n;
+}
+
+static gboolean describe_case(Run *run, const StudyCase *one, CaseText *text, GError **error)
+{
+    const IfmStudy *study = run->study;
+    gboolean dynamic = one->device->form == IFM_STUDY_DYNAMIC;
+    gboolean graph = reads_graph(study->staged, one->row.stage, one->row.last);
+    gint64 nodes, edges;
+    study_case_model_size(one, one->device, &nodes, &edges);
+    text->model_path = study_model_path(one, one->device, run->options->folder);
+    text->inputs_path = graph ? study_inputs_path(one, one->device, run->options->folder) : NULL;
+    text->cache_dir = g_build_filename(run->options->folder, "cache", NULL);
+    text->name = name_of(study, one);
+    text->sizes[0] = (IfmDimBinding){ "nodes", nodes };
+    text->sizes[1] = (IfmDimBinding){ "edges", edges };
+    text->model_case = (IfmModelCase){ .model_path = text->model_path,
+                                       .model_name = text->name,
+                                       .device = one->device->device,
+                                       .alias = one->device->alias,
+                                       .subject_kind = "stage",
+                                       .bindings = text->bindings,
+                                       .sizes = text->sizes,
+                                       .n_sizes = G_N_ELEMENTS(text->sizes),
+                                       .free_shapes = dynamic,
+                                       .inputs_path = text->inputs_path,
+                                       .cache_dir = text->cache_dir,
+                                       .dtype = IFM_DTYPE_F32,
+                                       .seed = study->seed,
+                                       .protocol = *study_case_protocol(study, one),
+                                       .verify = TRUE };
+    describe_load(run, one, graph, text);
+    const GPtrArray *free_dims = dynamic ? free_dims_of(run, text->model_path, error) : NULL;
+    if (dynamic && free_dims == NULL)
+        return FALSE;
+    if (dynamic)
+    {
+        add_binding(text, free_dims, "nodes", nodes);
+        add_binding(text, free_dims, "edges", edges);
+    }
+    return TRUE;
+}
+
+static IfmLinkCase describe_link(const IfmStudy *study, const StudyCase *one)
+{
+    return (IfmLinkCase){ .from = one->device->device,
+                          .to = one->to->device,
+                          .from_alias = one->row.alias,
+                          .to_alias = one->row.to,
+                          .size_bytes = one->row.bytes,
+                          .protocol = study->link_protocol };
+}
+
+IfmCase *study_run_seal(Run *run, const StudyCase *one, GError **error)
+{
+    g_auto(CaseText) text = { 0 };
+    if (one->row.stage == 0)
+    {
+        IfmLinkCase link = describe_link(run->study, one);
+        return ifm_runner_link_case(run->runner, &link, error);
+    }
+    return describe_case(run, one, &text, error) ? ifm_runner_case(run->runner, &text.model_case, error) : NULL;
+}
+
+IfmMeasurement *study_run_measure(Run *run, const StudyCase *one, GError **error)
+{
+    g_auto(CaseText) text = { 0 };
+    if (one->row.stage == 0)
+    {
+        IfmLinkCase link = describe_link(run->study, one);
+        return ifm_runner_measure_link(run->runner, &link, one->sealed, error);
+    }
+    return describe_case(run, one, &text, error) ? ifm_runner_measure(run->runner, &text.model_case, one->sealed, error)
+                                                 : NULL;
+}
