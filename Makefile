@@ -57,7 +57,7 @@ tsan: ## the unit tests under the thread sanitizer
 	ninja -C build-tsan
 	tools/run-tests build-tsan --suite=unit
 
-fuzz: ## fuzzes each reader of files (ONNX, graphs, traces, plans) for FUZZ_SECONDS
+fuzz: ## fuzzes each reader of files (ONNX, graphs, traces, plans) and gradients for FUZZ_SECONDS
 	setup/install fuzz
 	fuzz/run $(FUZZ_SECONDS)
 

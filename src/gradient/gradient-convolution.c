@@ -85,6 +85,21 @@ void ifm_windows_pads(const IfmWindows *windows, gint64 *pads)
     }
 }
 
+gint64 ifm_windows_count(IfmBack *back, const gint64 *sizes, int n, gint64 most, const char *what)
+{
+    gint64 product = 1;
+    for (int i = 0; i < n; i++)
+    {
+        if (sizes[i] > most / MAX(product, 1))
+        {
+            ifm_back_fail(back, "more than %" G_GINT64_FORMAT " %s: no gradient rule", most, what);
+            return -1;
+        }
+        product *= MAX(sizes[i], 0);
+    }
+    return product;
+}
+
 static gboolean any(const gint64 *values, int n, gint64 but)
 {
     for (int i = 0; i < n; i++)
@@ -181,11 +196,14 @@ static const char *at_position(IfmBack *back, const Products *of, gint64 positio
     return ifm_back_reshape_dims(back, slice, (gint64[]){ 0, of->n_groups, of->per_group, -1 }, 4);
 }
 
-static const char *by_products(IfmBack *back, const IfmWindows *windows, const IfmBackShape *w)
+#define MOST_POSITIONS 4096 /* a handful of nodes for each: a kernel of 64 x 64 */
+
+static void by_products(IfmBack *back, const IfmWindows *windows, const IfmBackShape *w)
 {
-    gint64 n_positions = 1;
-    for (int i = 0; i < windows->n_space; i++)
-        n_positions *= windows->kernel[i];
+    gint64 n_positions =
+        ifm_windows_count(back, windows->kernel, windows->n_space, MOST_POSITIONS, "positions of a convolution's window");
+    if (n_positions < 0)
+        return;
     gint64 n_groups = windows->group, outputs = w->dims[0], per_group = w->dims[1];
     Products of = { windows, NULL, pad_input(back, windows), n_groups, per_group };
     of.rows = ifm_back_reshape_dims(back, ifm_back_gradient(back, 0), (gint64[]){ 0, n_groups, outputs / n_groups, -1 }, 4);
@@ -204,7 +222,7 @@ static const char *by_products(IfmBack *back, const IfmWindows *windows, const I
         all = ifm_back_op_list(back, NULL, "Concat", parts);
         ifm_back_int(back, "axis", 2);
     }
-    return ifm_back_reshape(back, all, ifm_back_input(back, 1));
+    ifm_back_give(back, 1, ifm_back_reshape(back, all, ifm_back_input(back, 1)));
 }
 
 /*
@@ -242,7 +260,7 @@ IFM_GRADIENT_RULE(conv)
     if (ifm_back_wants(back, 0))
         ifm_back_give(back, 0, ifm_windows_spread(back, &windows, g, own_weight(back), windows.group));
     if (ifm_back_wants(back, 1))
-        ifm_back_give(back, 1, by_products(back, &windows, &w));
+        by_products(back, &windows, &w);
     for (int i = 0; i < w.rank - 1; i++)
         axes[i] = i == 0 ? 0 : i + 1;
     if (ifm_back_wants(back, 2) && ifm_back_dtype(back, y) != IFM_DTYPE_UNDEFINED)

@@ -61,31 +61,33 @@ IFM_GRADIENT_RULE(max_pool)
 /* --- average ------------------------------------------------------------------------------------------------------------
  */
 
+#define MOST_ELEMENTS (1 << 24) /* of a constant that an average's gradient carries */
+
+/* how_many: Equals: number of i in [0, n) with first + i step < end */
+static gint64 how_many(gint64 n, gint64 first, gint64 step, gint64 end)
+{
+    return first >= end ? 0 : MIN(n, (end - first - 1) / step + 1);
+}
+
 /* count_on_axis: how many elements of window @at count on one axis. */
 static gint64 count_on_axis(const IfmWindows *windows, int axis, gint64 at, gboolean with_pads)
 {
-    gint64 n = 0, first = at * windows->stride[axis] - windows->begin[axis];
+    gint64 first = at * windows->stride[axis] - windows->begin[axis], step = windows->dilation[axis];
     gint64 least = with_pads ? -windows->begin[axis] : 0;
     gint64 end = windows->in[axis] + (with_pads ? windows->end[axis] : 0);
-    for (gint64 i = 0; i < windows->kernel[axis]; i++)
-    {
-        gint64 place = first + i * windows->dilation[axis];
-        n += place >= least && place < end;
-    }
-    return n;
+    return how_many(windows->kernel[axis], first, step, end) - how_many(windows->kernel[axis], first, step, least);
 }
 
 /* shares: 1 / (elements that count) of each window, [1, 1, out …]: where all have the same, a scalar. */
 static const char *shares(IfmBack *back, const IfmWindows *windows, IfmDtype dtype, gboolean with_pads)
 {
-    gint64 shape[IFM_MAX_RANK] = { 1, 1 }, n = 1, n_kernel = 1;
+    gint64 shape[IFM_MAX_RANK] = { 1, 1 }, n_kernel = 1;
     gboolean is_plain = TRUE;
     for (int i = 0; i < windows->n_space; i++)
     {
         is_plain = is_plain && windows->beyond[i] == 0 && (with_pads || (windows->begin[i] == 0 && windows->end[i] == 0));
         n_kernel *= windows->kernel[i];
         shape[2 + i] = windows->out[i];
-        n *= windows->out[i];
     }
     if (is_plain)
         return ifm_back_scalar(back, dtype, 1 / (double)n_kernel);
@@ -95,6 +97,9 @@ static const char *shares(IfmBack *back, const IfmWindows *windows, IfmDtype dty
                       ifm_back_input(back, 0));
         return "";
     }
+    gint64 n = ifm_windows_count(back, windows->out, windows->n_space, MOST_ELEMENTS, "windows with padding in a channel");
+    if (n < 0)
+        return "";
     g_autofree double *values = g_new(double, n + 1);
     for (gint64 at = 0; at < n; at++)
     {
@@ -119,7 +124,7 @@ static const char *images(IfmBack *back, const char *value, const gint64 *space,
 IFM_GRADIENT_RULE(average_pool)
 {
     IfmWindows windows;
-    gint64 shape[IFM_MAX_RANK] = { 1, 1 }, n = 1;
+    gint64 shape[IFM_MAX_RANK] = { 1, 1 };
     IfmDtype dtype = ifm_back_dtype(back, ifm_back_input(back, 0));
     if (!ifm_windows_read(back, NULL, &windows))
         return;
@@ -128,11 +133,10 @@ IFM_GRADIENT_RULE(average_pool)
         ifm_back_fail(back, "its gradient needs the height and width of '%s' (bind them)", ifm_back_input(back, 0));
         return;
     }
-    for (int i = 0; i < windows.n_space; i++)
-    {
-        shape[2 + i] = windows.kernel[i];
-        n *= windows.kernel[i];
-    }
+    gint64 n = ifm_windows_count(back, windows.kernel, windows.n_space, MOST_ELEMENTS, "elements in a window");
+    if (n < 0)
+        return;
+    memcpy(shape + 2, windows.kernel, (gsize)windows.n_space * sizeof shape[0]);
     g_autofree double *ones = g_new(double, n);
     for (gint64 i = 0; i < n; i++)
         ones[i] = 1;

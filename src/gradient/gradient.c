@@ -10,10 +10,13 @@
 /* source_of: the weight behind Identity nodes: exporters write equal weights once. */
 static const char *source_of(const IfmModel *model, const char *name)
 {
-    for (gssize producer = ifm_model_producer(model, name);
-         producer >= 0 && g_str_equal(ifm_model_node(model, (gsize)producer)->op_type, "Identity");
-         producer = ifm_model_producer(model, name))
-        name = ifm_model_node(model, (gsize)producer)->inputs[0];
+    for (gssize producer = ifm_model_producer(model, name); producer >= 0; producer = ifm_model_producer(model, name))
+    {
+        const IfmNode *node = ifm_model_node(model, (gsize)producer);
+        if (!g_str_equal(node->op_type, "Identity") || node->n_inputs == 0)
+            break;
+        name = node->inputs[0];
+    }
     return name;
 }
 
@@ -156,7 +159,7 @@ static void find_statistics(Pass *pass)
         if (!g_str_equal(node->op_type, "BatchNormalization") || ifm_node_int(node, "training_mode", 0) == 0)
             continue;
         for (gsize k = 1; k < MIN(node->n_outputs, 3); k++)
-            if (*node->outputs[k] != '\0')
+            if (*node->outputs[k] != '\0' && k + 2 < node->n_inputs)
             {
                 g_ptr_array_add(pass->statistics, (gpointer)source_of(model, node->inputs[k + 2]));
                 g_ptr_array_add(pass->statistics, (gpointer)node->outputs[k]);
@@ -440,20 +443,27 @@ static IfmModel *build(Pass *pass, const GPtrArray *states, GError **error)
 IfmModel *ifm_gradient_backward(IfmModel *model, const IfmGradientOptions *options, GError **error)
 {
     g_auto(Pass) pass = { .options = options };
-    return pass_init(&pass, model, error) ? build(&pass, NULL, error) : NULL;
+    IfmModel *made = pass_init(&pass, model, error) ? build(&pass, NULL, error) : NULL;
+    if (made == NULL)
+        ifm_error_make_one_line(error); /* it names what the file names */
+    return made;
 }
 
 IfmModel *ifm_gradient_training_step(IfmModel *model, const IfmTrainingOptions *options, GError **error)
 {
     g_auto(Pass) pass = { .options = &options->gradient, .training = options };
-    if (!pass_init(&pass, model, error))
-        return NULL;
-    g_autoptr(GPtrArray) states = make_states(&pass, error);
-    return states != NULL ? build(&pass, states, error) : NULL;
+    g_autoptr(GPtrArray) states = pass_init(&pass, model, error) ? make_states(&pass, error) : NULL;
+    IfmModel *made = states != NULL ? build(&pass, states, error) : NULL;
+    if (made == NULL)
+        ifm_error_make_one_line(error);
+    return made;
 }
 
 GPtrArray *ifm_gradient_state(IfmModel *model, const IfmTrainingOptions *options, GError **error)
 {
     g_auto(Pass) pass = { .options = &options->gradient, .training = options };
-    return pass_init(&pass, model, error) ? make_states(&pass, error) : NULL;
+    GPtrArray *states = pass_init(&pass, model, error) ? make_states(&pass, error) : NULL;
+    if (states == NULL)
+        ifm_error_make_one_line(error);
+    return states;
 }
