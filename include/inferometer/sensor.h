@@ -42,5 +42,10 @@ json_t *ifm_sensor_surroundings(const json_t *machine, const json_t *before, con
 gint64 ifm_sensor_rss_bytes(const char *root, int pid);
 /** ifm_sensor_peak_rss_bytes: the most it ever held. */
 gint64 ifm_sensor_peak_rss_bytes(const char *root, int pid);
+/**
+ * ifm_sensor_wait_ns: how long the calling thread could have run so far, but waited for a processor that was busy.
+ * Returns: -1 where the kernel keeps no such figure.
+ */
+gint64 ifm_sensor_wait_ns(const char *root);
 
 G_END_DECLS

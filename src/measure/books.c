@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include <inferometer/json.h>
+#include <inferometer/sensor.h>
 #include <inferometer/trace.h>
 
 #include "measure-private.h"
@@ -27,6 +28,7 @@ typedef struct
     IfmSubject subject;
     gsize n;       /* runs to make */
     GArray *walls; /* gint64, appended */
+    GArray *waits; /* gint64, appended; NULL: nobody asks */
     GBytes *evict; /* (optional) looked through before each run */
     void (*progress)(gsize n, void *user);
     void *progress_user;
@@ -42,6 +44,12 @@ static void evict_caches(GBytes *bytes)
         (void)data[i];
 }
 
+/* A simulated inference on a virtual clock waits for nobody, whatever its thread does. */
+static gint64 waited_ns(IfmClock *clock)
+{
+    return ifm_clock_is_virtual(clock) ? -1 : ifm_sensor_wait_ns("/");
+}
+
 static void batch_main(void *user)
 {
     Batch *batch = user;
@@ -49,11 +57,15 @@ static void batch_main(void *user)
     {
         if (batch->evict != NULL)
             evict_caches(batch->evict);
+        gint64 wait_ns = batch->waits != NULL ? waited_ns(batch->subject.clock) : -1;
         gint64 begin_ns = ifm_clock_now_ns(batch->subject.clock);
         if (!batch->subject.run(batch->subject.self, &batch->error))
             return;
         gint64 wall_ns = ifm_clock_now_ns(batch->subject.clock) - begin_ns;
         g_array_append_val(batch->walls, wall_ns);
+        wait_ns = wait_ns >= 0 ? waited_ns(batch->subject.clock) - wait_ns : -1;
+        if (batch->waits != NULL)
+            g_array_append_val(batch->waits, wait_ns);
         if (batch->progress != NULL)
             batch->progress(batch->walls->len, batch->progress_user);
     }
@@ -84,6 +96,7 @@ typedef struct
     void *progress_user;
     GBytes *evict;       /* as in Batch */
     GArray *walls;       /* gint64, one a run */
+    GArray *waits;       /* gint64, one a run: how long its thread waited for a processor; -1: not known */
     GPtrArray *profiles; /* IfmEngineProfile*, in the order of the runs, each of one or more of them */
 } Twin;
 
@@ -91,6 +104,7 @@ static void twin_init(Twin *twin, IfmModelSubject *subject)
 {
     *twin = (Twin){ .subject = subject };
     twin->walls = g_array_new(FALSE, FALSE, sizeof(gint64));
+    twin->waits = g_array_new(FALSE, FALSE, sizeof(gint64));
     twin->profiles = g_ptr_array_new_with_free_func((GDestroyNotify)ifm_engine_profile_free);
 }
 
@@ -98,6 +112,7 @@ static void twin_clear(Twin *twin)
 {
     g_clear_pointer(&twin->evict, g_bytes_unref);
     g_array_unref(twin->walls);
+    g_array_unref(twin->waits);
     g_ptr_array_unref(twin->profiles);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Twin, twin_clear)
@@ -107,6 +122,7 @@ static gboolean run_batch(const Twin *twin, gsize n, GArray *walls, GError **err
     Batch batch = { .subject = ifm_model_subject_slots(twin->subject),
                     .n = n,
                     .walls = walls,
+                    .waits = walls == twin->walls ? twin->waits : NULL,
                     .evict = twin->evict,
                     .progress = twin->progress,
                     .progress_user = twin->progress_user };
@@ -140,13 +156,12 @@ static gboolean run_twin(Twin *twin, GError **error)
     return !means || walls->len == 0 || fetch(twin->subject, walls->len, twin->profiles, error);
 }
 
-/* The mean wall time of the runs that a profile is of, which begin at *@at; moves that on. */
-static gint64 wall_of(const Twin *twin, const IfmEngineProfile *profile, guint *at)
+/* The mean over the runs that a profile is of, which begin at @at. */
+static gint64 mean_of(const GArray *series, const IfmEngineProfile *profile, guint at)
 {
     gint64 sum_ns = 0;
     for (gint64 i = 0; i < profile->n_inferences; i++)
-        sum_ns += g_array_index(twin->walls, gint64, *at + (guint)i);
-    *at += (guint)profile->n_inferences;
+        sum_ns += g_array_index(series, gint64, at + (guint)i);
     return sum_ns / profile->n_inferences;
 }
 
@@ -269,6 +284,7 @@ typedef struct
     gint64 gaps_ns;    /* when no node ran, within the runtime's own figure for the whole, else between first and last */
     gint64 overlap_ns; /* node time in which another node ran too */
     gint64 residual_ns;
+    gint64 waited_ns; /* its thread, for a processor that others used; -1: not known */
     gsize n_nodes;
 } Account;
 
@@ -298,11 +314,15 @@ static void account_spans(const IfmEngineProfile *profile, Account *account)
     }
 }
 
-static Account account_run(const IfmEngineProfile *profile, gint64 wall_ns)
+/* @at: its first run */
+static Account account_run(const Twin *twin, const IfmEngineProfile *profile, guint at)
 {
-    Account account = {
-        .profile = profile, .wall_ns = wall_ns, .n_nodes = profile->nodes->len, .has_starts = profile->nodes->len > 0
-    };
+    gint64 wall_ns = mean_of(twin->walls, profile, at);
+    Account account = { .profile = profile,
+                        .wall_ns = wall_ns,
+                        .waited_ns = mean_of(twin->waits, profile, at),
+                        .n_nodes = profile->nodes->len,
+                        .has_starts = profile->nodes->len > 0 };
     for (guint i = 0; i < profile->nodes->len; i++)
     {
         const IfmNodeTime *node = profile->nodes->pdata[i];
@@ -335,8 +355,9 @@ static Account median_account(const Twin *twin)
     for (guint i = 0; i < twin->profiles->len; i++)
     {
         const IfmEngineProfile *profile = twin->profiles->pdata[i];
-        Account account = account_run(profile, wall_of(twin, profile, &at));
+        Account account = account_run(twin, profile, at);
         g_array_append_val(accounts, account);
+        at += (guint)profile->n_inferences;
     }
     g_array_sort(accounts, compare_walls);
     return g_array_index(accounts, Account, (accounts->len - 1) / 2);
@@ -370,7 +391,7 @@ static json_t *books_of(const Twin *twin, const IfmCallCost *cost, gsize n_attes
     const IfmEngineProfile *profile = account.profile;
     double resolution_ns = (double)n_nodes * (double)profile->resolution_ns;
     double gaps_bound_ns = account.has_starts ? 0 : (double)n_nodes * cost->node_ns;
-    double bound_ns = resolution_ns + cost->call_ns + gaps_bound_ns;
+    double bound_ns = resolution_ns + cost->call_ns + gaps_bound_ns + (double)MAX(account.waited_ns, 0);
     json_t *books = json_object();
     json_object_set_new(books, "status", json_string("measured"));
     json_object_set_new(
@@ -387,6 +408,7 @@ static json_t *books_of(const Twin *twin, const IfmCallCost *cost, gsize n_attes
     json_object_set_new(books, "resolution_bound_ns", ifm_json_real(resolution_ns));
     json_object_set_new(books, "call_bound_ns", ifm_json_real(cost->call_ns));
     json_object_set_new(books, "gaps_bound_ns", account.has_starts ? json_null() : ifm_json_real(gaps_bound_ns));
+    json_object_set_new(books, "waited_ns", optional_int(account.waited_ns >= 0, account.waited_ns));
     json_object_set_new(books, "residual_bound_ns", ifm_json_real(bound_ns));
     judge(books, account.residual_ns, bound_ns, account.wall_ns);
     json_object_set_new(books, "inside_ns", optional_int(profile->inside_ns >= 0, profile->inside_ns));
@@ -520,7 +542,8 @@ static GArray *time_beside(IfmEngine *engine, const IfmModelCase *model_case, If
     for (guint i = 0; i < twin.profiles->len; i++)
     {
         const IfmEngineProfile *profile = twin.profiles->pdata[i];
-        Account account = account_run(profile, wall_of(&twin, profile, &at));
+        Account account = account_run(&twin, profile, at);
+        at += (guint)profile->n_inferences;
         double beside_ns = (double)MAX(0, account.wall_ns - account.nodes_ns - account.copies_ns);
         g_array_append_val(beside, beside_ns);
     }

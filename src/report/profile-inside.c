@@ -274,11 +274,12 @@ static void append_why(GString *out, const json_t *books, double residual_ns, do
     append_cause(causes, "a call beside its nodes takes", ifm_member_number(books, "call_bound_ns"));
     append_cause(causes, "times cut to whole steps lose", ifm_member_number(books, "resolution_bound_ns"));
     append_cause(causes, "gaps, which this runtime does not tell, take", ifm_member_number(books, "gaps_bound_ns"));
+    append_cause(causes, "its thread waited for a processor that others used", ifm_member_number(books, "waited_ns"));
     gboolean within = json_is_true(json_object_get(books, "within_bound"));
-    if (causes->len == 0)
-        return;
-    g_autofree char *text = g_strdup_printf("the residual is over 2 %%: %s, as measured on this device%s", causes->str,
-                                            within ? "" : "; that does not explain all of it");
+    g_autofree char *text =
+        causes->len > 0 ? g_strdup_printf("the residual is over 2 %%: %s, as measured on this device%s", causes->str,
+                                          within ? "" : "; that does not explain all of it")
+                        : g_strdup("the residual is over 2 %, and nothing that is measured of this device explains it");
     ifm_format_wrap(out, text, 2, 0, screen->width);
 }
 

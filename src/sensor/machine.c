@@ -229,3 +229,12 @@ gint64 ifm_sensor_peak_rss_bytes(const char *root, int pid)
 {
     return status_bytes(root, pid, "VmHWM");
 }
+
+/* "TIME WAIT SLICES", ns but for the last. */
+gint64 ifm_sensor_wait_ns(const char *root)
+{
+    g_autofree char *text = ifm_sensor_read(root, "proc/thread-self/schedstat");
+    g_auto(GStrv) words = text != NULL ? g_strsplit(text, " ", -1) : NULL;
+    gint64 ns;
+    return words != NULL && g_strv_length(words) == 3 && ifm_sensor_parse_int64(words[1], &ns) && ns >= 0 ? ns : -1;
+}

@@ -439,6 +439,22 @@ static void test_groups(void)
     g_assert_cmpint(available(root), ==, 200000000);
 }
 
+static void test_wait(void)
+{
+    static const char *const wrong[] = { "1 -2 3", "1 2", "1 x 3", "" };
+    g_autofree char *root = g_dir_make_tmp("ifm-wait-XXXXXX", NULL);
+    g_assert_cmpint(ifm_sensor_wait_ns(root), ==, -1);
+    put(root, "proc/thread-self/schedstat", "81 4711 9\n");
+    g_assert_cmpint(ifm_sensor_wait_ns(root), ==, 4711);
+    for (gsize i = 0; i < G_N_ELEMENTS(wrong); i++)
+    {
+        put(root, "proc/thread-self/schedstat", wrong[i]);
+        g_assert_cmpint(ifm_sensor_wait_ns(root), ==, -1);
+    }
+    gint64 before_ns = ifm_sensor_wait_ns("/"); /* of this very thread: it only grows */
+    g_assert_cmpint(ifm_sensor_wait_ns("/"), >=, before_ns);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -452,6 +468,7 @@ int main(int argc, char **argv)
     g_test_add_func("/sensor/surroundings/steal", test_surroundings_steal);
     g_test_add_func("/sensor/groups", test_groups);
     g_test_add_func("/sensor/rss", test_rss);
+    g_test_add_func("/sensor/wait", test_wait);
     g_test_add_func("/sensor/live", test_live);
     g_test_add_func("/sensor/broken", test_broken);
     g_test_add_func("/sensor/documented", test_documented);
