@@ -138,7 +138,7 @@ def compare(title, ours, graph, edges, of, rounds):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--build", default="build", type=pathlib.Path)
+    parser.add_argument("--build", default=peers.BUILD, type=pathlib.Path)
     parser.add_argument("--folder", default=".deps/bench", type=pathlib.Path)
     parser.add_argument("--rounds", default=5, type=int)
     parser.add_argument("--nodes", default="1000,5000,20000")

@@ -236,7 +236,7 @@ def race(title, steps, rounds):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--build", default="build", type=pathlib.Path)
+    parser.add_argument("--build", default=peers.BUILD, type=pathlib.Path)
     parser.add_argument("--folder", default=".deps/bench", type=pathlib.Path)
     parser.add_argument("--rounds", default=15, type=int)
     options = parser.parse_args()

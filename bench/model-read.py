@@ -154,7 +154,7 @@ def show(where, what, disk, found):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--build", default="build", type=pathlib.Path)
+    parser.add_argument("--build", default=peers.BUILD, type=pathlib.Path)
     parser.add_argument("--folder", default=".deps/bench", type=pathlib.Path)
     parser.add_argument("--rounds", default=9, type=int)
     parser.add_argument("--once", nargs=3, metavar=("WHO", "WHAT", "FILE"), help=argparse.SUPPRESS)

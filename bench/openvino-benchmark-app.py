@@ -74,7 +74,7 @@ def judge(lower, upper):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--program", default="build/inferometer")
+    parser.add_argument("--program", default=os.environ.get("INFEROMETER", "build/inferometer"))
     parser.add_argument("--folder", default=".deps/bench", type=pathlib.Path)
     parser.add_argument("--rounds", default=30, type=int)
     parser.add_argument("--seconds", default=2, type=int)

@@ -6,6 +6,8 @@ import pathlib
 import subprocess
 import sys
 
+BUILD = os.environ.get("IFM_BENCH_BUILD", "build")  # set by tools/run-benches
+
 
 def in_environment(folder, name, wheels):
     """Goes on in a private Python environment that has the wheels; made once, in folder/name."""

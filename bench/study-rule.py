@@ -142,7 +142,7 @@ def measure_rounds(options, study, scratch):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--program", default="build/inferometer")
+    parser.add_argument("--program", default=os.environ.get("INFEROMETER", "build/inferometer"))
     parser.add_argument("--study", default="studies/gnn-stages.yaml", type=pathlib.Path, help="a study's file")
     parser.add_argument("--sizes", default=3, type=int, help="how many of the study's sizes")
     parser.add_argument("--full", action="store_true", help="all of them")
