@@ -12,6 +12,8 @@
 
 #include <inferometer/json.h>
 
+#include "folder.h"
+
 /* What the tests of the command share: running it in a folder of its own and looking at what it said. */
 
 #define PROGRAM IFM_BUILD_DIR "/inferometer"
@@ -45,17 +47,6 @@ static inline void bench_init(Bench *bench, gconstpointer data)
     g_assert_nonnull(bench->folder);
 }
 
-static inline void remove_tree(const char *path)
-{
-    g_autoptr(GDir) dir = g_file_test(path, G_FILE_TEST_IS_SYMLINK) ? NULL : g_dir_open(path, 0, NULL);
-    for (const char *name; dir != NULL && (name = g_dir_read_name(dir)) != NULL;)
-    {
-        g_autofree char *inside = g_build_filename(path, name, NULL);
-        remove_tree(inside);
-    }
-    g_remove(path);
-}
-
 static inline void bench_clear(Bench *bench, gconstpointer data)
 {
     remove_tree(bench->folder);
@@ -66,6 +57,12 @@ static inline void bench_clear(Bench *bench, gconstpointer data)
 static inline char *bench_path(const Bench *bench, const char *name)
 {
     return g_build_filename(bench->folder, name, NULL);
+}
+
+static inline void bench_write(const Bench *bench, const char *name, gconstpointer bytes, gsize length)
+{
+    g_autofree char *path = bench_path(bench, name);
+    g_assert_true(g_file_set_contents(path, bytes, (gssize)length, NULL));
 }
 
 /* A launcher with the environment that makes output the same everywhere. */
@@ -116,6 +113,37 @@ static inline void run_shell(const Bench *bench, const char *shell, const char *
     g_subprocess_launcher_setenv(launcher, "INFEROMETER", PROGRAM, TRUE);
     ended_clear(ended);
     launch(launcher, (const char *[]){ shell, "-c", script, NULL }, ended);
+}
+
+/* Starts "inferometer LINE" and does not wait for it. (transfer full) */
+static inline GSubprocess *start_line(const Bench *bench, const char *line)
+{
+    g_autoptr(GSubprocessLauncher) launcher = bench_launcher(bench);
+    g_autoptr(GError) error = NULL;
+    g_autofree char *whole = g_strdup_printf("%s %s", PROGRAM, line);
+    g_auto(GStrv) words = g_strsplit(whole, " ", -1);
+    GSubprocess *process = g_subprocess_launcher_spawnv(launcher, (const char *const *)words, &error);
+    g_assert_no_error(error);
+    return process;
+}
+
+/* Whether the command lists that device as there. @more: what the row has to say beside that ("" for nothing) */
+static inline gboolean bench_has_device(const Bench *bench, const char *device, const char *more)
+{
+    g_auto(Ended) ended = { 0 };
+    g_autofree char *script = g_strdup_printf("\"$INFEROMETER\" devices | grep -q '^%s *available.*%s'", device, more);
+    run_shell(bench, "sh", script, &ended);
+    return ended.status == 0;
+}
+
+/* The same, and the test is skipped where it is not. */
+static inline gboolean bench_needs_device(const Bench *bench, const char *device, const char *more)
+{
+    gboolean has = bench_has_device(bench, device, more);
+    g_autofree char *why = g_strdup_printf("no %s%s%s on this machine", device, *more != '\0' ? " with " : "", more);
+    if (!has)
+        g_test_skip(why);
+    return has;
 }
 
 /* That it ended so; shows what it said where it did not. */

@@ -3,6 +3,7 @@
 #include <inferometer/onnx.h>
 
 #include "cli/harness.h"
+#include "model-bytes.h"
 
 /* What bad input gets: one line, the right exit status, nothing half-written. */
 
@@ -20,12 +21,6 @@ static void assert_nothing_written(const Bench *bench)
 {
     g_autofree char *out = bench_path(bench, "out");
     g_assert_false(g_file_test(out, G_FILE_TEST_EXISTS));
-}
-
-static void write_file(const Bench *bench, const char *name, gconstpointer bytes, gsize length)
-{
-    g_autofree char *path = bench_path(bench, name);
-    g_assert_true(g_file_set_contents(path, bytes, (gssize)length, NULL));
 }
 
 static void export_zoo(const Bench *bench, const char *line)
@@ -120,71 +115,17 @@ static void test_missing_runtime(Bench *bench, gconstpointer data)
 /* --- model files
  * ---------------------------------------------------------------------------------------------------------- */
 
-static void prepend_varint(GByteArray *bytes, guint64 value)
-{
-    guint8 digits[10];
-    guint n = 0;
-    do
-    {
-        digits[n++] = (guint8)((value & 0x7f) | (value > 0x7f ? 0x80 : 0));
-        value >>= 7;
-    } while (value > 0);
-    g_byte_array_prepend(bytes, digits, n);
-}
-
-/* Makes @bytes the content of field @number. */
-static void wrap_in_field(GByteArray *bytes, guint number)
-{
-    prepend_varint(bytes, bytes->len);
-    prepend_varint(bytes, number << 3 | 2);
-}
-
-/* Graphs in attributes of nodes of graphs …: about a megabyte of nothing but depth. Built in pieces: prepending to the
- * whole each time would take minutes. */
-static GByteArray *nested_model(gsize size_bytes)
-{
-    static const guint fields[] = { 1, 5, 6 }; /* GraphProto.node, NodeProto.attribute, AttributeProto.g */
-    g_autoptr(GPtrArray) heads = g_ptr_array_new_with_free_func((GDestroyNotify)g_byte_array_unref);
-    gsize length = 0;
-    for (gsize depth = 0; length < size_bytes; depth++)
-    {
-        GByteArray *head = g_byte_array_new();
-        prepend_varint(head, length);
-        prepend_varint(head, fields[2 - depth % 3] << 3 | 2);
-        length += head->len;
-        g_ptr_array_add(heads, head);
-    }
-    GByteArray *bytes = g_byte_array_new();
-    for (guint i = heads->len; i > 0; i--)
-    {
-        const GByteArray *head = heads->pdata[i - 1];
-        g_byte_array_append(bytes, head->data, head->len);
-    }
-    wrap_in_field(bytes, 7); /* ModelProto.graph */
-    return bytes;
-}
-
 /* A graph with one weight that says it has 2^40 elements. */
 static GByteArray *oversized_model(void)
 {
-    static const guint8 tensor[] = {
-        0x08, 0x80, 0x80, 0x80, 0x80, 0x80, 0x20, /* dims: 2^40 */
-        0x10, 0x01,                               /* data_type: FLOAT */
-        0x42, 0x01, 'w',                          /* name */
-        0x4a, 0x04, 0,    0,    0,    0,          /* raw_data: four bytes */
-    };
-    GByteArray *bytes = g_byte_array_new();
-    g_byte_array_append(bytes, tensor, sizeof tensor);
-    wrap_in_field(bytes, 5); /* GraphProto.initializer */
-    wrap_in_field(bytes, 7);
-    static const guint8 head[] = { 0x08, 0x08, 0x42, 0x02, 0x10, 0x11 }; /* ir_version 8, opset_import 17 */
-    g_byte_array_prepend(bytes, head, sizeof head);
-    return bytes;
+    GByteArray *graph = g_byte_array_new();
+    put_message(graph, 5, bytes_tensor((gint64[]){ G_GINT64_CONSTANT(1) << 40 }, 1, 4));
+    return bytes_model(8, 17, graph);
 }
 
 static void test_bad_models(Bench *bench, gconstpointer data)
 {
-    g_autoptr(GByteArray) nested = nested_model(1000000);
+    g_autoptr(GByteArray) nested = bytes_nested(1000000);
     g_autoptr(GByteArray) oversized = oversized_model();
     g_autofree char *whole_path = bench_path(bench, "whole.onnx"), *whole = NULL, *junk = g_malloc(65536);
     gsize length = 0;
@@ -193,13 +134,13 @@ static void test_bad_models(Bench *bench, gconstpointer data)
     g_autoptr(GRand) random = g_rand_new_with_seed(7);
     for (gsize i = 0; i < 65536; i++)
         junk[i] = (char)g_rand_int(random);
-    write_file(bench, "empty.onnx", "", 0);
-    write_file(bench, "truncated.onnx", whole, length / 2);
-    write_file(bench, "short.onnx", whole, length - 1);
-    write_file(bench, "junk.onnx", junk, 65536);
-    write_file(bench, "text.onnx", "this is no model\n", 17);
-    write_file(bench, "nested.onnx", nested->data, nested->len);
-    write_file(bench, "oversized.onnx", oversized->data, oversized->len);
+    bench_write(bench, "empty.onnx", "", 0);
+    bench_write(bench, "truncated.onnx", whole, length / 2);
+    bench_write(bench, "short.onnx", whole, length - 1);
+    bench_write(bench, "junk.onnx", junk, 65536);
+    bench_write(bench, "text.onnx", "this is no model\n", 17);
+    bench_write(bench, "nested.onnx", nested->data, nested->len);
+    bench_write(bench, "oversized.onnx", oversized->data, oversized->len);
     static const char *const names[] = { "empty.onnx", "truncated.onnx", "short.onnx",    "junk.onnx",
                                          "text.onnx",  "nested.onnx",    "oversized.onnx" };
     for (gsize i = 0; i < G_N_ELEMENTS(names); i++)
@@ -377,8 +318,8 @@ static void test_newer_store(Bench *bench, gconstpointer data)
 static void test_no_store(Bench *bench, gconstpointer data)
 {
     g_auto(Ended) ended = { 0 };
-    write_file(bench, "text.db", "this is no store, whatever its name may say\n", 44);
-    write_file(bench, "empty.db", "", 0);
+    bench_write(bench, "text.db", "this is no store, whatever its name may say\n", 44);
+    bench_write(bench, "empty.db", "", 0);
     run_line(bench, "store show", &ended);
     assert_complaint(&ended, 4, "out/profile/store.db");
     run_line(bench, "store show text.db", &ended);

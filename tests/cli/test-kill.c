@@ -27,12 +27,8 @@ static char *command(const char *extra)
  * Returns: how many it had told of by then. */
 static guint kill_after(const Bench *bench, guint n_told, gulong wait_us)
 {
-    g_autoptr(GSubprocessLauncher) launcher = bench_launcher(bench);
-    g_autoptr(GError) error = NULL;
-    g_autofree char *line = command("-o killed"), *whole = g_strdup_printf("%s %s", PROGRAM, line);
-    g_auto(GStrv) words = g_strsplit(whole, " ", -1);
-    g_autoptr(GSubprocess) process = g_subprocess_launcher_spawnv(launcher, (const char *const *)words, &error);
-    g_assert_no_error(error);
+    g_autofree char *line = command("-o killed");
+    g_autoptr(GSubprocess) process = start_line(bench, line);
     g_autoptr(GDataInputStream) lines = g_data_input_stream_new(g_subprocess_get_stderr_pipe(process));
     guint told = 0;
     char *text;

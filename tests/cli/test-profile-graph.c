@@ -4,15 +4,6 @@
 
 /* Whose work a runtime's layers do, told by the graph that the runtime made: on ONNX Runtime itself. */
 
-static gboolean has_onnxruntime(const Bench *bench)
-{
-    g_auto(Ended) ended = { 0 };
-    run_shell(bench, "sh", "\"$INFEROMETER\" devices | grep -q '^onnxruntime:CPU *available'", &ended);
-    if (ended.status != 0)
-        g_test_skip("no ONNX Runtime on this machine");
-    return ended.status == 0;
-}
-
 static double number_at(const json_t *json, const char *key)
 {
     const json_t *found = json_object_get(json, key);
@@ -58,7 +49,7 @@ static void check_told_by_graph(const json_t *json)
 /* Weights in a file beside the model: the saved graph refers to them by a path that leads nowhere from where it lies. */
 static void test_external(Bench *bench, gconstpointer data)
 {
-    if (!has_onnxruntime(bench))
+    if (!bench_needs_device(bench, "onnxruntime:CPU", ""))
         return;
     json_auto_t *json = profile_layers(bench, "resnet18,size=64");
     g_autofree char *weights = bench_path(bench, "o/models/resnet18.seed1.weights");
@@ -76,7 +67,7 @@ static void test_nameless(Bench *bench, gconstpointer data)
                                             { "Flatten", "r2", NULL, "f" }, { "MatMul", "f", "d1", "m" },
                                             { "MatMul", "m", "d2", "y" } };
     g_autoptr(GError) error = NULL;
-    if (!has_onnxruntime(bench))
+    if (!bench_needs_device(bench, "onnxruntime:CPU", ""))
         return;
     g_autoptr(IfmModelBuilder) builder = ifm_model_builder_new("nameless", 17);
     ifm_model_builder_input(builder, "x", IFM_DTYPE_F32, 4, x, NULL);
@@ -122,7 +113,7 @@ static void test_light(Bench *bench, gconstpointer data)
         g_test_skip("the onnx wheel's light models are not here");
         return;
     }
-    if (!has_onnxruntime(bench))
+    if (!bench_needs_device(bench, "onnxruntime:CPU", ""))
         return;
     for (const char *name = g_dir_read_name(files); name != NULL; name = g_dir_read_name(files))
     {

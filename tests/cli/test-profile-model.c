@@ -26,13 +26,6 @@ static void save_one_node(const Bench *bench, const char *op_type, const char *n
     save_model(bench, builder, name);
 }
 
-static gboolean has_onnxruntime(const Bench *bench)
-{
-    g_auto(Ended) ended = { 0 };
-    run_shell(bench, "sh", "\"$INFEROMETER\" devices | grep -q '^onnxruntime:CPU *available'", &ended);
-    return ended.status == 0;
-}
-
 static double number_at(const json_t *json, const char *a, const char *b)
 {
     const json_t *found = json_object_get(json_object_get(json, a), b);
@@ -92,7 +85,7 @@ static void test_parts(Bench *bench, gconstpointer data)
     g_assert_null(json_object_get(entry, "layers"));
     g_assert_true(json_is_false(json_object_get(json_object_get(json, "hardware"), "cuda_available")));
     /* the peak is never below its breakdown, whatever was measured */
-    if (has_onnxruntime(bench))
+    if (bench_has_device(bench, "onnxruntime:CPU", ""))
     {
         run_line(bench, "profile matmul,m=64,k=1024,n=1024 --profile memory -q --runs 2 -d onnxruntime:CPU --json -",
                  &ended);
@@ -132,11 +125,8 @@ static void test_names(Bench *bench, gconstpointer data)
 static void test_observed(Bench *bench, gconstpointer data)
 {
     g_auto(Ended) ended = { 0 };
-    if (!has_onnxruntime(bench))
-    {
-        g_test_skip("no ONNX Runtime on this machine to tell shapes");
+    if (!bench_needs_device(bench, "onnxruntime:CPU", ""))
         return;
-    }
     save_one_node(bench, "NonZero", "nonzero.onnx", IFM_DTYPE_I64, 2);
     run_line(bench, "profile nonzero.onnx --profile flops", &ended);
     assert_status(&ended, 0);
@@ -178,12 +168,6 @@ static void refuse(const Bench *bench, const char *arguments, const char *words)
     g_assert_false(g_file_test(out, G_FILE_TEST_EXISTS));
 }
 
-static void write_file(const Bench *bench, const char *name, const char *bytes, gsize length)
-{
-    g_autofree char *path = bench_path(bench, name);
-    g_assert_true(g_file_set_contents(path, bytes, (gssize)length, NULL));
-}
-
 static void test_wrong_models(Bench *bench, gconstpointer data)
 {
     g_auto(Ended) ended = { 0 };
@@ -192,9 +176,9 @@ static void test_wrong_models(Bench *bench, gconstpointer data)
     run_line(bench, "zoo export small-cnn -o whole.onnx", &ended);
     assert_status(&ended, 0);
     g_assert_true(g_file_get_contents(path, &whole, &length, NULL));
-    write_file(bench, "empty.onnx", "", 0);
-    write_file(bench, "truncated.onnx", whole, length - 100);
-    write_file(bench, "junk.onnx", "\x7f\x45\x4c\x46 this is no model", 20);
+    bench_write(bench, "empty.onnx", "", 0);
+    bench_write(bench, "truncated.onnx", whole, length - 100);
+    bench_write(bench, "junk.onnx", "\x7f\x45\x4c\x46 this is no model", 20);
     refuse(bench, "empty.onnx", "empty.onnx");
     refuse(bench, "truncated.onnx", "truncated.onnx");
     refuse(bench, "junk.onnx", "junk.onnx");
@@ -224,7 +208,7 @@ static void patch(const Bench *bench, const char *name, const char *from, const 
     char *at = memmem(bytes, length, from, strlen(from));
     g_assert_nonnull(at);
     memcpy(at, to, strlen(to));
-    write_file(bench, name, bytes, length);
+    bench_write(bench, name, bytes, length);
 }
 
 static void save_chain(const Bench *bench, const char *name, const gint64 *dims)
@@ -249,7 +233,7 @@ static void test_wrong_graphs(Bench *bench, gconstpointer data)
     g_assert_true(g_file_get_contents(path, &bytes, &length, NULL));
     g_assert_cmpint(bytes[0], ==, 0x08); /* ir_version */
     bytes[1] = 0x7f;
-    write_file(bench, "version.onnx", bytes, length);
+    bench_write(bench, "version.onnx", bytes, length);
     refuse(bench, "version.onnx", "127");
 }
 
@@ -263,7 +247,7 @@ static void test_wrong_weights(Bench *bench, gconstpointer data)
         g_autofree char *from = g_build_filename(IFM_SOURCE_DIR, "fuzz", "corpus", "external", file, NULL);
         gsize length = 0;
         g_assert_true(g_file_get_contents(from, &bytes, &length, NULL));
-        write_file(bench, file, bytes, length);
+        bench_write(bench, file, bytes, length);
         refuse(bench, file, file);
     }
 }
@@ -272,11 +256,8 @@ static void test_wrong_weights(Bench *bench, gconstpointer data)
 static void test_too_large(Bench *bench, gconstpointer data)
 {
     static const gint64 dims[] = { 1 << 21, 1 << 20 };
-    if (!has_onnxruntime(bench))
-    {
-        g_test_skip("no ONNX Runtime on this machine to be spared it");
+    if (!bench_needs_device(bench, "onnxruntime:CPU", ""))
         return;
-    }
     save_chain(bench, "large.onnx", dims);
     for (gsize i = 0; i < 4; i += 3) /* runtime, layers */
     {
@@ -376,7 +357,7 @@ static void test_untouched(Bench *bench, gconstpointer data)
     run_line(bench, "zoo export small-cnn -o mine/model.onnx", &ended);
     assert_status(&ended, 0);
     g_autofree char *before = listing(folder);
-    gboolean real = has_onnxruntime(bench);
+    gboolean real = bench_has_device(bench, "onnxruntime:CPU", "");
     run_line(bench,
              real ? "profile mine/model.onnx -q --runs 3 --no-limit -d onnxruntime:CPU -d simulated:lab/FIXED"
                   : "profile mine/model.onnx -q --runs 3 -d simulated:lab/FIXED",

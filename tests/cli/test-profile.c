@@ -215,17 +215,6 @@ static void test_two_processes(Bench *bench, gconstpointer data)
 /* --- interruption
  * ------------------------------------------------------------------------------------------------------------ */
 
-static GSubprocess *start(const Bench *bench, const char *line)
-{
-    g_autoptr(GSubprocessLauncher) launcher = bench_launcher(bench);
-    g_autoptr(GError) error = NULL;
-    g_autofree char *whole = g_strdup_printf("%s %s", PROGRAM, line);
-    g_auto(GStrv) words = g_strsplit(whole, " ", -1);
-    GSubprocess *process = g_subprocess_launcher_spawnv(launcher, (const char *const *)words, &error);
-    g_assert_no_error(error);
-    return process;
-}
-
 /* Reads what a process says until a line holds @part. */
 static void wait_for(GDataInputStream *lines, const char *part)
 {
@@ -244,8 +233,8 @@ static void test_interrupt_hanging(Bench *bench, gconstpointer data)
 {
     g_auto(Ended) ended = { 0 };
     g_autoptr(GSubprocess) process =
-        start(bench, "profile " MODEL " --runs 20 --timeout 0 -d simulated:lab/FIXED -d simulated:faulty/HANGS "
-                     "-d simulated:lab/PLAIN");
+        start_line(bench, "profile " MODEL " --runs 20 --timeout 0 -d simulated:lab/FIXED -d simulated:faulty/HANGS "
+                          "-d simulated:lab/PLAIN");
     g_autoptr(GDataInputStream) lines = g_data_input_stream_new(g_subprocess_get_stderr_pipe(process));
     wait_for(lines, "faulty/HANGS: starts");
     g_subprocess_send_signal(process, SIGINT);
@@ -262,21 +251,11 @@ static void test_interrupt_hanging(Bench *bench, gconstpointer data)
     g_assert_cmpuint(count_stored(bench, "out/profile/store.db"), ==, 1);
 }
 
-static gboolean skip_without(const Bench *bench, const char *pattern, const char *why)
-{
-    g_auto(Ended) ended = { 0 };
-    g_autofree char *script = g_strdup_printf("\"$INFEROMETER\" devices | grep -q '%s'", pattern);
-    run_shell(bench, "sh", script, &ended);
-    if (ended.status != 0)
-        g_test_skip(why);
-    return ended.status != 0;
-}
-
 /* A device that answers wrongly gets no latency. */
 static void test_wrong_answer(Bench *bench, gconstpointer data)
 {
     g_auto(Ended) ended = { 0 };
-    if (skip_without(bench, "^onnxruntime:CPU *available", "no ONNX Runtime on this machine to compute true outputs"))
+    if (!bench_needs_device(bench, "onnxruntime:CPU", ""))
         return;
     run_line(bench, "profile " MODEL " -q --runs 20 --json - -d simulated:faulty/WRONG", &ended);
     assert_status(&ended, 1);
@@ -292,7 +271,7 @@ static void test_wrong_answer(Bench *bench, gconstpointer data)
 static void test_other_precision(Bench *bench, gconstpointer data)
 {
     g_auto(Ended) ended = { 0 };
-    if (skip_without(bench, "^openvino:CPU *available.*BF16", "no OpenVINO with bf16 arithmetic on this machine"))
+    if (!bench_needs_device(bench, "openvino:CPU", "BF16"))
         return;
     run_line(bench,
              "profile zoo:small-cnn -q --runs 20 --json - -d openvino:CPU "
@@ -312,9 +291,9 @@ static void test_interrupt_measuring(Bench *bench, gconstpointer data)
     static const char line[] = "profile zoo:matmul,m=512,k=512,n=512 --ci 0.0001% --time-budget 0 --no-nodes "
                                "-d onnxruntime:CPU@0";
     g_auto(Ended) ended = { 0 };
-    if (skip_without(bench, "^onnxruntime:CPU *available", "no ONNX Runtime on this machine"))
+    if (!bench_needs_device(bench, "onnxruntime:CPU", ""))
         return;
-    g_autoptr(GSubprocess) process = start(bench, line);
+    g_autoptr(GSubprocess) process = start_line(bench, line);
     g_autoptr(GDataInputStream) lines = g_data_input_stream_new(g_subprocess_get_stderr_pipe(process));
     wait_for(lines, " n "); /* the line of every few seconds, once there are samples */
     g_subprocess_send_signal(process, SIGTERM);
@@ -333,7 +312,7 @@ static void test_interrupt_measuring(Bench *bench, gconstpointer data)
 static void test_interrupt_twice(Bench *bench, gconstpointer data)
 {
     g_autoptr(GSubprocess) process =
-        start(bench, "profile " MODEL " --runs 20 --timeout 0 -d simulated:lab/FIXED -d simulated:faulty/HANGS");
+        start_line(bench, "profile " MODEL " --runs 20 --timeout 0 -d simulated:lab/FIXED -d simulated:faulty/HANGS");
     g_autoptr(GDataInputStream) lines = g_data_input_stream_new(g_subprocess_get_stderr_pipe(process));
     wait_for(lines, "faulty/HANGS: starts");
     g_subprocess_send_signal(process, SIGTERM);

@@ -27,12 +27,7 @@ static const char *const compared[] = { "raw_measurements.json", "lookup_table.j
 /* Kills it a moment after @n cases were committed. Returns: how many were when it was dead. */
 static gint64 kill_after(const Bench *bench, gint64 n, gulong wait_us)
 {
-    g_autoptr(GSubprocessLauncher) launcher = bench_launcher(bench);
-    g_autoptr(GError) error = NULL;
-    g_autofree char *line = g_strdup_printf("%s %s -o killed", PROGRAM, RUN);
-    g_auto(GStrv) words = g_strsplit(line, " ", -1);
-    g_autoptr(GSubprocess) process = g_subprocess_launcher_spawnv(launcher, (const char *const *)words, &error);
-    g_assert_no_error(error);
+    g_autoptr(GSubprocess) process = start_line(bench, RUN " -o killed");
     while (g_subprocess_get_identifier(process) != NULL && count_measured(bench, "killed/store.db") < n)
         g_usleep(500);
     g_usleep(wait_us);

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "fixture.h"
+#include "folder.h"
 
 /* One set of tests for every device of every driver: one test for each capability that it claims, and, where it does not
  * claim it, that it says so. */
@@ -930,18 +931,6 @@ static guint n_entries(const char *folder)
     return n;
 }
 
-static void remove_all(const char *path)
-{
-    g_autoptr(GDir) dir = g_dir_open(path, 0, NULL);
-    const char *name;
-    while (dir != NULL && (name = g_dir_read_name(dir)) != NULL)
-    {
-        g_autofree char *inside = g_build_filename(path, name, NULL);
-        remove_all(inside);
-    }
-    g_assert_cmpint(g_remove(path), ==, 0);
-}
-
 /* Compiles, and returns what it answers. */
 static IfmTensor answer_of(Fixture *fixture, IfmModel *model, const IfmCompileOptions *options, gboolean from_cache)
 {
@@ -999,7 +988,7 @@ static void test_cache(gconstpointer device)
         g_assert_cmpuint(n_entries(below), ==, 2u + has_two + can(&fixture, IFM_CAN_PROFILE));
     else
         g_assert_cmpuint(n_entries(folder), ==, 0);
-    remove_all(folder);
+    remove_tree(folder);
     fixture_close(&fixture);
 }
 

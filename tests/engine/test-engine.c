@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "fixture.h"
+#include "model-bytes.h"
 
 /* What is true of one engine alone, of opening engines, and of what a machine lacks. */
 
@@ -394,45 +395,6 @@ static void test_save_optimised(void)
     g_assert_cmpint(g_rmdir(folder), ==, 0);
 }
 
-/* The wire format of protocol buffers, as far as a tiny model needs it: numbers below 128, fields shorter than that. */
-static void put_number(GByteArray *to, guint field, guint8 value)
-{
-    g_byte_array_append(to, (const guint8[]){ (guint8)(field << 3), value }, 2);
-}
-
-static void put_bytes(GByteArray *to, guint field, const void *bytes, gsize size)
-{
-    g_assert_cmpuint(size, <, 128);
-    g_byte_array_append(to, (const guint8[]){ (guint8)(field << 3 | 2), (guint8)size }, 2);
-    g_byte_array_append(to, bytes, (guint)size);
-}
-
-static void put_text(GByteArray *to, guint field, const char *text)
-{
-    put_bytes(to, field, text, strlen(text));
-}
-
-static void put_message(GByteArray *to, guint field, GByteArray *message /* (transfer full) */)
-{
-    put_bytes(to, field, message->data, message->len);
-    g_byte_array_unref(message);
-}
-
-/* ValueInfoProto: a vector of 5 floats. */
-static GByteArray *vector_port(const char *name)
-{
-    GByteArray *dim = g_byte_array_new(), *shape = g_byte_array_new(), *tensor = g_byte_array_new();
-    GByteArray *type = g_byte_array_new(), *port = g_byte_array_new();
-    put_number(dim, 1, 5);
-    put_message(shape, 1, dim);
-    put_number(tensor, 1, IFM_DTYPE_F32);
-    put_message(tensor, 2, shape);
-    put_message(type, 1, tensor);
-    put_text(port, 1, name);
-    put_message(port, 2, type);
-    return port;
-}
-
 static GByteArray *operator_set(const char *domain, guint8 version)
 {
     GByteArray *set = g_byte_array_new();
@@ -452,8 +414,8 @@ static IfmModel *thrice_model(void)
     put_text(node, 7, "inferometer.test");
     put_message(graph, 1, node);
     put_text(graph, 2, "thrice");
-    put_message(graph, 11, vector_port("x"));
-    put_message(graph, 12, vector_port("y"));
+    put_message(graph, 11, bytes_port("x", 5));
+    put_message(graph, 12, bytes_port("y", 5));
     put_number(proto, 1, 8); /* IR version */
     put_message(proto, 7, graph);
     put_message(proto, 8, operator_set("", 17));

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "fixture.h"
+#include "folder.h"
 
 /* What becomes of a compiled model that was kept, and is not what it was. The results are always right. */
 
@@ -67,25 +68,13 @@ static gboolean cache_init(Cache *cache)
     return TRUE;
 }
 
-static void remove_all(const char *path)
-{
-    g_autoptr(GDir) dir = g_dir_open(path, 0, NULL);
-    const char *name;
-    while (dir != NULL && (name = g_dir_read_name(dir)) != NULL)
-    {
-        g_autofree char *inside = g_build_filename(path, name, NULL);
-        remove_all(inside);
-    }
-    g_assert_cmpint(g_remove(path), ==, 0);
-}
-
 static void cache_clear(Cache *cache)
 {
     fixture_close(&cache->engine);
     ifm_model_unref(cache->model);
     ifm_tensor_clear(&cache->input);
     ifm_tensor_clear(&cache->right);
-    remove_all(cache->folder);
+    remove_tree(cache->folder);
     g_free(cache->folder);
     g_free(cache->kept);
 }
@@ -178,7 +167,7 @@ static void test_missing(void)
     g_assert_true(g_file_set_contents(stray, "?", 1, NULL));
     assert_heals(&cache);
     g_assert_false(g_file_test(stray, G_FILE_TEST_EXISTS));
-    remove_all(cache.kept);
+    remove_tree(cache.kept);
     assert_heals(&cache);
     cache_clear(&cache);
 }

@@ -6,6 +6,7 @@
 #include <inferometer/file.h>
 
 #include "fixture.h"
+#include "folder.h"
 
 /* Of every model of the zoo, two of its sizes that are quick to run. */
 static const struct
@@ -250,17 +251,6 @@ static void check_size(Fixture *fixture, const char *name, const char *settings,
     fixture_drop(fixture);
 }
 
-static void remove_all(const char *folder)
-{
-    g_autoptr(GDir) dir = g_dir_open(folder, 0, NULL);
-    for (const char *name; (name = g_dir_read_name(dir)) != NULL;)
-    {
-        g_autofree char *path = g_build_filename(folder, name, NULL);
-        g_assert_cmpint(g_unlink(path), ==, 0);
-    }
-    g_assert_cmpint(g_rmdir(folder), ==, 0);
-}
-
 static void test_shapes(gconstpointer data)
 {
     gsize n = GPOINTER_TO_SIZE(data);
@@ -272,7 +262,7 @@ static void test_shapes(gconstpointer data)
     for (gsize i = 0; i < G_N_ELEMENTS(sizes[n].settings); i++)
         check_size(&fixture, sizes[n].name, sizes[n].settings[i], path);
     fixture_close(&fixture);
-    remove_all(folder);
+    remove_tree(folder);
 }
 
 /* --- outputs
@@ -306,7 +296,7 @@ static void test_answers(gconstpointer data)
     fixture_compile(&fixture, opened, NULL);
     run_and_compare(&fixture, &input);
     fixture_close(&fixture);
-    remove_all(folder);
+    remove_tree(folder);
 }
 
 /* In one file, from memory, a model answers the same; and of another image it says something else. */

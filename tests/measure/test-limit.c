@@ -1,5 +1,6 @@
 #include "runner-fixture.h"
 
+#include "folder.h"
 #include "measure/measure-private.h"
 
 static IfmLimitCase limit_of(const char *device)
@@ -304,18 +305,6 @@ static void write_cache(const char *root, int index, const char *size, const cha
         g_autofree char *path = g_strdup_printf("sys/devices/system/cpu/cpu0/cache/index%d/%s", index, files[i]);
         write_file(root, path, texts[i]);
     }
-}
-
-static void remove_tree(const char *path)
-{
-    g_autoptr(GDir) folder = g_dir_open(path, 0, NULL);
-    const char *name;
-    while (folder != NULL && (name = g_dir_read_name(folder)) != NULL)
-    {
-        g_autofree char *child = g_build_filename(path, name, NULL);
-        remove_tree(child);
-    }
-    g_remove(path);
 }
 
 static void test_caches(gconstpointer data)

@@ -6,94 +6,9 @@
 #include <inferometer/onnx.h>
 #include <inferometer/zoo.h>
 
+#include "model-bytes.h"
+
 #define NAMES(...) ((const char *const[]){ __VA_ARGS__, NULL })
-
-/* --- writing the wire format by hand, so that it can be wrong ------------------------------------------------------- */
-
-static void put_varint(GByteArray *out, guint64 value)
-{
-    do
-    {
-        guint8 byte = (guint8)((value & 0x7f) | (value > 0x7f ? 0x80 : 0));
-        g_byte_array_append(out, &byte, 1);
-        value >>= 7;
-    } while (value > 0);
-}
-
-static void put_number(GByteArray *out, guint field, gint64 value)
-{
-    put_varint(out, (guint64)field << 3);
-    put_varint(out, (guint64)value);
-}
-
-static void put_bytes(GByteArray *out, guint field, const void *bytes, gsize length)
-{
-    put_varint(out, (guint64)field << 3 | 2);
-    put_varint(out, length);
-    if (length > 0)
-        g_byte_array_append(out, bytes, (guint)length);
-}
-
-static void put_text(GByteArray *out, guint field, const char *text)
-{
-    put_bytes(out, field, text, strlen(text));
-}
-
-/* put_message: @message: (transfer full) */
-static void put_message(GByteArray *out, guint field, GByteArray *message)
-{
-    put_bytes(out, field, message->data, message->len);
-    g_byte_array_unref(message);
-}
-
-/* tensor: a float tensor "w" with the given dimensions and @n_bytes of raw_data. */
-static GByteArray *tensor(const gint64 *dims, gsize n_dims, gsize n_bytes)
-{
-    GByteArray *out = g_byte_array_new();
-    g_autofree guint8 *bytes = g_malloc0(n_bytes + 1);
-    for (gsize i = 0; i < n_dims; i++)
-        put_number(out, 1, dims[i]);
-    put_number(out, 2, 1);
-    put_text(out, 8, "w");
-    put_bytes(out, 9, bytes, n_bytes);
-    return out;
-}
-
-static GByteArray *node(const char *op_type, const char *input, const char *output)
-{
-    GByteArray *out = g_byte_array_new();
-    put_text(out, 1, input);
-    put_text(out, 2, output);
-    put_text(out, 4, op_type);
-    return out;
-}
-
-static GByteArray *named(const char *name)
-{
-    GByteArray *out = g_byte_array_new();
-    put_text(out, 1, name);
-    return out;
-}
-
-static GByteArray *opset(gint64 version)
-{
-    GByteArray *out = g_byte_array_new();
-    put_number(out, 2, version);
-    return out;
-}
-
-/* model: @graph: (transfer full), NULL for none */
-static GByteArray *model(gint64 ir_version, gint64 opset_version, GByteArray *graph)
-{
-    GByteArray *out = g_byte_array_new();
-    if (ir_version != 0)
-        put_number(out, 1, ir_version);
-    if (graph != NULL)
-        put_message(out, 7, graph);
-    if (opset_version != 0)
-        put_message(out, 8, opset(opset_version));
-    return out;
-}
 
 /* --- what is expected ----------------------------------------------------------------------------------------------- */
 
@@ -152,11 +67,11 @@ static void test_not_a_model(void)
     }
     /* All of these are lawful protobuf. */
     assert_refused(from_text("\x28\x01"), "ir_version is missing");
-    assert_refused(model(8, 17, NULL), "no graph");
-    assert_refused(model(0, 17, g_byte_array_new()), "ir_version is missing");
-    assert_refused(model(99, 17, g_byte_array_new()), "ir_version 99 is newer than");
-    assert_refused(model(8, 0, g_byte_array_new()), "opset_import");
-    assert_accepted(model(8, 17, g_byte_array_new()));
+    assert_refused(bytes_model(8, 17, NULL), "no graph");
+    assert_refused(bytes_model(0, 17, g_byte_array_new()), "ir_version is missing");
+    assert_refused(bytes_model(99, 17, g_byte_array_new()), "ir_version 99 is newer than");
+    assert_refused(bytes_model(8, 0, g_byte_array_new()), "opset_import");
+    assert_accepted(bytes_model(8, 17, g_byte_array_new()));
 }
 
 static void test_truncated(void)
@@ -193,30 +108,10 @@ static void test_no_file(void)
 
 /* --- nesting -------------------------------------------------------------------------------------------------------- */
 
-/* nested: @size bytes of subgraphs in subgraphs; made from the outside in, as every length is known beforehand. */
-static GByteArray *nested(gsize size)
-{
-    /* Each level: ModelProto.graph or AttributeProto.g, then node, then attribute, each with a length of 5 bytes. */
-    GByteArray *out = g_byte_array_new();
-    guint8 keys[] = { 7 << 3 | 2, 1 << 3 | 2, 5 << 3 | 2, 6 << 3 | 2 };
-    put_number(out, 1, 8);
-    for (gsize depth = 0; out->len + 6 <= size; depth++)
-    {
-        gsize rest = size - out->len - 6;
-        guint8 level[6] = { keys[depth == 0 ? 0 : 1 + (depth - 1) % 3] };
-        for (int i = 0; i < 5; i++)
-            level[i + 1] = (guint8)((rest >> (7 * i) & 0x7f) | (i < 4 ? 0x80 : 0));
-        g_byte_array_append(out, level, sizeof level);
-    }
-    while (out->len < size)
-        g_byte_array_append(out, (const guint8 *)"", 1);
-    return out;
-}
-
 static void test_deep(void)
 {
-    assert_refused(nested(1 << 20), "nested deeper than 64 messages");
-    assert_refused(nested(66 * 6 + 2), "nested deeper than 64 messages");
+    assert_refused(bytes_nested(1 << 20), "nested deeper than 64 messages");
+    assert_refused(bytes_nested(66 * 6 + 2), "nested deeper than 64 messages");
     /* Types nest, too: a sequence of sequences. */
     GByteArray *type = g_byte_array_new();
     for (int i = 0; i < 2000; i++)
@@ -226,27 +121,28 @@ static void test_deep(void)
         put_message(outer, 4, sequence);
         type = outer;
     }
-    GByteArray *input = named("x"), *graph = g_byte_array_new();
+    GByteArray *input = bytes_named("x"), *graph = g_byte_array_new();
     put_message(input, 2, type);
     put_message(graph, 11, input);
-    assert_refused(model(8, 17, graph), "graph.input[0].type.sequence_type.elem_type");
+    assert_refused(bytes_model(8, 17, graph), "graph.input[0].type.sequence_type.elem_type");
 }
 
 /* subgraphs: an If in an If …, @depth of them, all lawful. */
 static GByteArray *subgraphs(int depth)
 {
     GByteArray *graph = g_byte_array_new();
-    put_message(graph, 1, node("Identity", "x", "y"));
+    put_message(graph, 1, bytes_node("Identity", "x", "y"));
     for (int i = 0; i < depth; i++)
     {
-        GByteArray *attribute = named("then_branch"), *outer = g_byte_array_new(), *conditional = node("If", "x", "y");
+        GByteArray *attribute = bytes_named("then_branch"), *outer = g_byte_array_new(),
+                   *conditional = bytes_node("If", "x", "y");
         put_message(attribute, 6, graph);
         put_message(conditional, 5, attribute);
         put_message(outer, 1, conditional);
         graph = outer;
     }
-    put_message(graph, 11, named("x"));
-    return model(8, 17, graph);
+    put_message(graph, 11, bytes_named("x"));
+    return bytes_model(8, 17, graph);
 }
 
 static void test_subgraph_depth(void)
@@ -262,7 +158,7 @@ static GByteArray *with_graph_bytes(const char *bytes, gsize length)
 {
     GByteArray *graph = g_byte_array_new();
     g_byte_array_append(graph, (const guint8 *)bytes, (guint)length);
-    return model(8, 17, graph);
+    return bytes_model(8, 17, graph);
 }
 
 static void test_wire(void)
@@ -282,11 +178,11 @@ static void test_wire(void)
     assert_refused(with_graph_bytes("\x2a\x03\x3a\x01\x80", 5), "a packed number does not end");
     assert_accepted(with_graph_bytes("\xf8\x01\x05", 3)); /* a field of a version to come */
     /* Our own mark for a tensor that was taken out, in a file: an unknown field like any other. */
-    GByteArray *graph = g_byte_array_new(), *weight = tensor((gint64[]){ 2 }, 1, 8);
+    GByteArray *graph = g_byte_array_new(), *weight = bytes_tensor((gint64[]){ 2 }, 1, 8);
     g_byte_array_append(weight, (const guint8 *)"\xc5\x3e\x07\x00\x00\x00", 6);
     put_message(graph, 5, weight);
-    assert_accepted(model(8, 17, graph));
-    GByteArray *twice = model(8, 17, g_byte_array_new());
+    assert_accepted(bytes_model(8, 17, graph));
+    GByteArray *twice = bytes_model(8, 17, g_byte_array_new());
     put_message(twice, 7, g_byte_array_new());
     assert_refused(twice, "graph is given twice");
 }
@@ -296,8 +192,8 @@ static void test_wire(void)
 static GByteArray *with_tensor(const gint64 *dims, gsize n_dims, gsize n_bytes)
 {
     GByteArray *graph = g_byte_array_new();
-    put_message(graph, 5, tensor(dims, n_dims, n_bytes));
-    return model(8, 17, graph);
+    put_message(graph, 5, bytes_tensor(dims, n_dims, n_bytes));
+    return bytes_model(8, 17, graph);
 }
 
 static void test_tensors(void)
@@ -318,7 +214,7 @@ static void test_tensors(void)
     /* A tensor that says it is larger than its file. */
     GByteArray *graph = g_byte_array_new();
     g_byte_array_append(graph, (const guint8 *)"\x2a\x0b\x08\x01\x10\x01\x4a\xff\xff\xff\xff\x07", 12);
-    assert_refused(model(8, 17, graph), "");
+    assert_refused(bytes_model(8, 17, graph), "");
     /* Values of one type in another's field. */
     GByteArray *wrong = g_byte_array_new(), *weight = g_byte_array_new();
     put_number(weight, 1, 1);
@@ -326,7 +222,7 @@ static void test_tensors(void)
     put_bytes(weight, 7, "\x05", 1);
     put_text(weight, 8, "w");
     put_message(wrong, 5, weight);
-    assert_refused(model(8, 17, wrong), "int64_data");
+    assert_refused(bytes_model(8, 17, wrong), "int64_data");
 }
 
 /* --- graphs --------------------------------------------------------------------------------------------------------- */
@@ -337,38 +233,40 @@ static GByteArray *with_nodes(GByteArray *first, GByteArray *second)
     put_message(graph, 1, first);
     if (second != NULL)
         put_message(graph, 1, second);
-    put_message(graph, 11, named("x"));
-    return model(8, 17, graph);
+    put_message(graph, 11, bytes_named("x"));
+    return bytes_model(8, 17, graph);
 }
 
 static void test_graphs(void)
 {
-    assert_accepted(with_nodes(node("Relu", "y", "z"), node("Relu", "x", "y"))); /* order is ours to make */
-    assert_refused(with_nodes(node("Relu", "nobody", "y"), NULL), "node 0 (Relu): 'nobody' is read, but nothing makes it");
-    assert_refused(with_nodes(node("Relu", "a", "b"), node("Neg", "b", "a")), "cycle");
-    assert_refused(with_nodes(node("Relu", "a", "a"), NULL), "cycle");
-    assert_refused(with_nodes(node("Relu", "x", "y"), node("Neg", "x", "y")),
+    assert_accepted(with_nodes(bytes_node("Relu", "y", "z"), bytes_node("Relu", "x", "y"))); /* order is ours to make */
+    assert_refused(with_nodes(bytes_node("Relu", "nobody", "y"), NULL),
+                   "node 0 (Relu): 'nobody' is read, but nothing makes it");
+    assert_refused(with_nodes(bytes_node("Relu", "a", "b"), bytes_node("Neg", "b", "a")), "cycle");
+    assert_refused(with_nodes(bytes_node("Relu", "a", "a"), NULL), "cycle");
+    assert_refused(with_nodes(bytes_node("Relu", "x", "y"), bytes_node("Neg", "x", "y")),
                    "node 1 (Neg): output 0: 'y' is defined twice");
-    assert_refused(with_nodes(node("Relu", "x", "x"), NULL), "'x' is defined twice");
-    assert_refused(with_nodes(node("", "x", "y"), NULL), "no operator is named");
-    assert_refused(with_nodes(node("Re\nlu\xff", "q", "y"), NULL), "'q' is read"); /* a name that is no line of text */
+    assert_refused(with_nodes(bytes_node("Relu", "x", "x"), NULL), "'x' is defined twice");
+    assert_refused(with_nodes(bytes_node("", "x", "y"), NULL), "no operator is named");
+    assert_refused(with_nodes(bytes_node("Re\nlu\xff", "q", "y"), NULL),
+                   "'q' is read"); /* a name that is no line of text */
     GByteArray *output = g_byte_array_new();
-    put_message(output, 12, named("nobody"));
-    assert_refused(model(8, 17, output), "graph output 0: 'nobody'");
+    put_message(output, 12, bytes_named("nobody"));
+    assert_refused(bytes_model(8, 17, output), "graph output 0: 'nobody'");
     GByteArray *inputs = g_byte_array_new();
-    put_message(inputs, 11, named("x"));
-    put_message(inputs, 11, named("x"));
-    assert_refused(model(8, 17, inputs), "graph input 1: 'x' is defined twice");
+    put_message(inputs, 11, bytes_named("x"));
+    put_message(inputs, 11, bytes_named("x"));
+    assert_refused(bytes_model(8, 17, inputs), "graph input 1: 'x' is defined twice");
     GByteArray *weights = g_byte_array_new();
-    put_message(weights, 5, tensor(NULL, 0, 4));
-    put_message(weights, 5, tensor(NULL, 0, 4));
-    assert_refused(model(8, 17, weights), "initializer 1: 'w' is defined twice");
+    put_message(weights, 5, bytes_tensor(NULL, 0, 4));
+    put_message(weights, 5, bytes_tensor(NULL, 0, 4));
+    assert_refused(bytes_model(8, 17, weights), "initializer 1: 'w' is defined twice");
 }
 
 /* conditional: an If on "x" that makes "y", whose branch holds @inner. */
 static GByteArray *conditional(GByteArray *inner)
 {
-    GByteArray *branch = g_byte_array_new(), *attribute = named("then_branch"), *result = node("If", "x", "y");
+    GByteArray *branch = g_byte_array_new(), *attribute = bytes_named("then_branch"), *result = bytes_node("If", "x", "y");
     put_message(branch, 1, inner);
     put_message(attribute, 6, branch);
     put_message(result, 5, attribute);
@@ -377,19 +275,19 @@ static GByteArray *conditional(GByteArray *inner)
 
 static void test_scopes(void)
 {
-    assert_accepted(with_nodes(conditional(node("Relu", "x", "in")), NULL));
-    assert_accepted(with_nodes(conditional(node("Relu", "later", "in")), node("Relu", "x", "later")));
-    assert_refused(with_nodes(conditional(node("Relu", "nobody", "in")), NULL),
+    assert_accepted(with_nodes(conditional(bytes_node("Relu", "x", "in")), NULL));
+    assert_accepted(with_nodes(conditional(bytes_node("Relu", "later", "in")), bytes_node("Relu", "x", "later")));
+    assert_refused(with_nodes(conditional(bytes_node("Relu", "nobody", "in")), NULL),
                    "node 0 (If): attribute 'then_branch': node 0 (Relu): 'nobody' is read, but nothing makes it");
     /* What is inside a branch is not seen outside; what a branch reads, its If needs. */
-    assert_refused(with_nodes(conditional(node("Relu", "x", "in")), node("Relu", "in", "z")), "'in' is read");
-    assert_refused(with_nodes(conditional(node("Relu", "y", "in")), NULL), "cycle");
-    assert_refused(with_nodes(conditional(node("Relu", "z", "in")), node("Relu", "y", "z")), "cycle");
+    assert_refused(with_nodes(conditional(bytes_node("Relu", "x", "in")), bytes_node("Relu", "in", "z")), "'in' is read");
+    assert_refused(with_nodes(conditional(bytes_node("Relu", "y", "in")), NULL), "cycle");
+    assert_refused(with_nodes(conditional(bytes_node("Relu", "z", "in")), bytes_node("Relu", "y", "z")), "cycle");
 }
 
 static void test_captures(void)
 {
-    GByteArray *bytes = with_nodes(conditional(node("Relu", "later", "in")), node("Relu", "x", "later"));
+    GByteArray *bytes = with_nodes(conditional(bytes_node("Relu", "later", "in")), bytes_node("Relu", "x", "later"));
     g_autoptr(GBytes) whole = g_byte_array_free_to_bytes(bytes);
     g_autoptr(IfmModel) opened = ifm_model_parse(whole, "captures", NULL);
     g_assert_cmpstr(ifm_model_node(opened, 0)->op_type, ==, "Relu");
@@ -401,30 +299,21 @@ static void test_captures(void)
 
 /* --- external data -------------------------------------------------------------------------------------------------- */
 
-static void put_pair(GByteArray *out, const char *key, const char *value)
-{
-    GByteArray *pair = named(key);
-    put_text(pair, 2, value);
-    put_message(out, 13, pair);
-}
-
 /* open_external: a model in @folder whose weight [4] lies in another file. Returns: (transfer full) */
 static IfmModel *open_external(const char *folder, const char *location, const char *offset, const char *length,
                                GError **error)
 {
-    GByteArray *weight = g_byte_array_new(), *graph = g_byte_array_new();
-    put_number(weight, 1, 4);
-    put_number(weight, 2, 1);
-    put_text(weight, 8, "w");
-    if (location != NULL)
-        put_pair(weight, "location", location);
-    if (offset != NULL)
-        put_pair(weight, "offset", offset);
-    if (length != NULL)
-        put_pair(weight, "length", length);
-    put_number(weight, 14, 1);
-    put_message(graph, 5, weight);
-    g_autoptr(GByteArray) bytes = model(8, 17, graph);
+    const char *const given[][2] = { { "location", location }, { "offset", offset }, { "length", length } };
+    const char *pairs[2 * G_N_ELEMENTS(given) + 1] = { NULL };
+    GByteArray *graph = g_byte_array_new();
+    for (gsize i = 0, n = 0; i < G_N_ELEMENTS(given); i++)
+        if (given[i][1] != NULL)
+        {
+            pairs[n++] = given[i][0];
+            pairs[n++] = given[i][1];
+        }
+    put_message(graph, 5, bytes_external(4, pairs));
+    g_autoptr(GByteArray) bytes = bytes_model(8, 17, graph);
     g_autofree char *path = g_build_filename(folder, "model.onnx", NULL);
     g_assert_true(g_file_set_contents(path, (const char *)bytes->data, bytes->len, NULL));
     return ifm_model_open(path, error);

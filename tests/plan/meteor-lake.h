@@ -2,6 +2,8 @@
 #include <glib/gstdio.h>
 #include <inferometer/plan.h>
 
+#include "folder.h"
+
 /* The shipped tables of the laptop, imported into a store of its own. */
 typedef struct
 {
@@ -32,12 +34,6 @@ static inline void imported_clear(Imported *imported)
 {
     ifm_study_tables_free(imported->tables);
     ifm_store_close(imported->store);
-    g_autoptr(GDir) dir = g_dir_open(imported->folder, 0, NULL);
-    for (const char *name; (name = g_dir_read_name(dir)) != NULL;)
-    {
-        g_autofree char *path = g_build_filename(imported->folder, name, NULL);
-        g_unlink(path);
-    }
-    g_rmdir(imported->folder);
+    remove_tree(imported->folder);
     g_free(imported->folder);
 }

@@ -9,6 +9,7 @@
 
 #include <inferometer/report.h>
 
+#include "folder.h"
 #include "report/golden.h"
 
 /* --- a table of every kind of field ----------------------------------------------------------------------------------- */
@@ -379,13 +380,7 @@ static void place_init(Place *place, gconstpointer data)
 
 static void place_clear(Place *place, gconstpointer data)
 {
-    g_autoptr(GDir) dir = g_dir_open(place->folder, 0, NULL);
-    for (const char *name; (name = g_dir_read_name(dir)) != NULL;)
-    {
-        g_autofree char *path = g_build_filename(place->folder, name, NULL);
-        g_unlink(path);
-    }
-    g_rmdir(place->folder);
+    remove_tree(place->folder);
     g_free(place->folder);
     g_free(place->path);
 }

@@ -5,6 +5,8 @@
 
 #include <inferometer/study.h>
 
+#include "folder.h"
+
 /* What the tests of studies share: a folder of their own, and studies written into it. */
 
 typedef struct
@@ -18,19 +20,6 @@ static inline void fixture_init(Fixture *fixture)
     fixture->store = NULL;
     fixture->folder = g_dir_make_tmp("study-test-XXXXXX", NULL);
     g_assert_nonnull(fixture->folder);
-}
-
-static inline void remove_tree(const char *path)
-{
-    GDir *dir = g_file_test(path, G_FILE_TEST_IS_SYMLINK) ? NULL : g_dir_open(path, 0, NULL);
-    for (const char *name; dir != NULL && (name = g_dir_read_name(dir)) != NULL;)
-    {
-        g_autofree char *inside = g_build_filename(path, name, NULL);
-        remove_tree(inside);
-    }
-    if (dir != NULL)
-        g_dir_close(dir);
-    g_assert_cmpint(g_remove(path), ==, 0);
 }
 
 /* The folder's store, @name in it; closed with the fixture. */

@@ -9,6 +9,8 @@
 
 #include <inferometer/zoo.h>
 
+#include "folder.h"
+
 #define SETTINGS(...) ((const char *const[]){ __VA_ARGS__, NULL })
 
 static IfmModel *build(const char *name, const char *const *settings, guint32 seed)
@@ -295,17 +297,6 @@ static IfmModel *save_and_open(IfmModel *model, const char *path)
     return opened;
 }
 
-static void remove_folder(const char *folder)
-{
-    g_autoptr(GDir) dir = g_dir_open(folder, 0, NULL);
-    for (const char *name; (name = g_dir_read_name(dir)) != NULL;)
-    {
-        g_autofree char *path = g_build_filename(folder, name, NULL);
-        g_assert_cmpint(g_unlink(path), ==, 0);
-    }
-    g_assert_cmpint(g_rmdir(folder), ==, 0);
-}
-
 static ino_t inode_of(const char *path, goffset *size)
 {
     struct stat status;
@@ -342,7 +333,7 @@ static void test_shared_file(void)
     g_assert_null(ifm_model_open(two, NULL));
     g_autoptr(IfmModel) mended = save_and_open(few, two);
     assert_weights(few, mended, TRUE);
-    remove_folder(folder);
+    remove_tree(folder);
 }
 
 /* A model that was opened takes its weights along when it is saved elsewhere. */
@@ -354,10 +345,10 @@ static void test_saved_elsewhere(void)
     g_autoptr(IfmModel) built = build("googlenet", SETTINGS("size=32"), 3);
     g_autoptr(IfmModel) opened = save_and_open(built, from);
     g_autoptr(IfmModel) moved = save_and_open(opened, to);
-    remove_folder(folder);
+    remove_tree(folder);
     assert_weights(built, moved, TRUE);
     g_assert_cmpstr(ifm_model_digest(built, NULL), ==, ifm_model_digest(moved, NULL));
-    remove_folder(other);
+    remove_tree(other);
     g_assert_false(ifm_model_save(built, to, &error));
     g_assert_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE);
 }
