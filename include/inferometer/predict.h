@@ -63,7 +63,7 @@ gboolean ifm_link_fit(const double *data_bytes, const double *latency_ns, gsize 
  * @interval: of the exponent, Student's t with n - 2 degrees of freedom. It says how well one power fits, not how well each
  * y is known: a curve that bends has a wide one.
  * @last: between the last two x alone, where a curve bends into what it will be; @last_interval: by the intervals of
- * those two y, NaN where they were not given
+ * those two y, taken as independent, and of their level; NaN where they were not given
  */
 typedef struct
 {
@@ -76,7 +76,8 @@ typedef struct
 
 /**
  * ifm_power_fit:
- * @x, @y: [n], above 0, x ascending    @y_interval: [n] or NULL    @level: 0.95
+ * Equals: log y = log factor + exponent log x, least squares; last = log(y[n-1] / y[n-2]) / log(x[n-1] / x[n-2])
+ * @x, @y: [n], above 0, x ascending    @y_interval: [n], each around its y, or NULL    @level: 0.95
  * Returns: FALSE with IFM_ERROR_INVALID where n < 3, x does not ascend, or a number is not finite or not above 0.
  */
 gboolean ifm_power_fit(const double *x, const double *y, const IfmInterval *y_interval, gsize n, double level,

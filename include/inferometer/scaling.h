@@ -35,16 +35,22 @@ typedef struct
     IfmInterval interval; /* its */
     const char *reason;   /* why there is no time; NULL where there is one; borrowed */
     gint64 flop;
-    double bytes;                                      /* the peak of memory: parameters and planned activations */
+    double bytes;         /* what the model's shapes need: parameters and the most activations alive at once */
+    double process_bytes; /* how far the process that ran it grew: NaN where nobody looked */
     double attention_flop_ratio, attention_time_ratio; /* shares; NaN where the model has no such part */
     double encoding_ns;                                /* computing the positional encoding, once; NaN: none */
 } IfmScalingPoint;
+
+/** IFM_SCALING_DEPARTS: time over what the FLOP predict, above which it is said to depart. */
+#define IFM_SCALING_DEPARTS 1.25
 
 /**
  * IfmScaling: what the points of one device come to. @points: borrowed.
  * @departures: [n] time over what the FLOP predict at the rate of the point with the highest FLOP per second (1 there);
  * NaN without a time
- * @departs: [n] whether that is above 1.25 with the whole interval of its time: something but the FLOP took the time
+ * @departs: [n] whether that is above IFM_SCALING_DEPARTS with the whole interval of its time, or with the time itself
+ * where it has no interval: something but the FLOP took the time
+ * @most_flop_per_s: of the point with the highest; NaN where no point has both
  */
 typedef struct
 {
@@ -58,7 +64,9 @@ typedef struct
     double most_flop_per_s;
 } IfmScaling;
 
-/** ifm_scaling_new: (transfer full) Points without a number or a time are left out of the fits, not of the rest. */
+/** ifm_scaling_new: @points: [n], ascending where they have numbers. Points without a number or a time are left out of the
+ * fits, not of the rest; what does not depend on the device (FLOP, bytes) is fitted over all that have it. Returns:
+ * (transfer full) */
 IfmScaling *ifm_scaling_new(const IfmScalingPoint *points, gsize n);
 void ifm_scaling_free(IfmScaling *scaling);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmScaling, ifm_scaling_free)

@@ -25,6 +25,7 @@ struct Arguments
     const Verb *verb;
     GHashTable *slots; /* option name -> Slot */
     GPtrArray *positional;
+    GPtrArray *owned; /* words that nobody typed */
 };
 
 const Option *cli_next_option(const Verb *verb, const Option *previous)
@@ -47,6 +48,7 @@ void cli_arguments_free(Arguments *self)
         return;
     g_hash_table_unref(self->slots);
     g_ptr_array_unref(self->positional);
+    g_ptr_array_unref(self->owned);
     g_free(self);
 }
 
@@ -294,6 +296,7 @@ Arguments *cli_arguments_parse(const Verb *verb, const char *const *words, GErro
     gboolean options_over = FALSE;
     self->verb = verb;
     self->positional = g_ptr_array_new();
+    self->owned = g_ptr_array_new_with_free_func(g_free);
     make_slots(self);
     for (gsize at = 0; words[at] != NULL; at++)
     {
@@ -310,6 +313,57 @@ Arguments *cli_arguments_parse(const Verb *verb, const char *const *words, GErro
     g_ptr_array_add(self->positional, NULL);
     g_hash_table_foreach(self->slots, (GHFunc)terminate, NULL);
     return g_steal_pointer(&self);
+}
+
+/* --- varying what was given --------------------------------------------------------------------------------------------
+ */
+
+Arguments *cli_arguments_copy(const Arguments *self)
+{
+    Arguments *copy = g_new0(Arguments, 1);
+    GHashTableIter names;
+    gpointer name, value;
+    copy->verb = self->verb;
+    copy->positional = g_ptr_array_copy(self->positional, NULL, NULL);
+    copy->owned = g_ptr_array_new_with_free_func(g_free);
+    copy->slots = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, (GDestroyNotify)slot_free);
+    g_hash_table_iter_init(&names, self->slots);
+    while (g_hash_table_iter_next(&names, &name, &value))
+    {
+        Slot *slot = g_memdup2(value, sizeof *slot);
+        slot->texts = g_ptr_array_copy(slot->texts, NULL, NULL);
+        g_hash_table_insert(copy->slots, name, slot);
+    }
+    return copy;
+}
+
+gboolean cli_arguments_set(Arguments *self, const char *name, const char *const *values, GError **error)
+{
+    const Option *option = find_long(self->verb, name, error);
+    if (option == NULL)
+        return FALSE;
+    Slot *slot = g_hash_table_lookup(self->slots, option->name);
+    gboolean good = TRUE;
+    g_ptr_array_set_size(slot->texts, 0);
+    slot->given = values[0] != NULL;
+    if (values[0] == NULL && option->fallback != NULL)
+        good = slot_add(slot, option, option->fallback, error);
+    for (; good && *values != NULL; values++)
+    {
+        char *owned = g_strdup(*values);
+        g_ptr_array_add(self->owned, owned);
+        good = slot_add(slot, option, owned, error);
+    }
+    g_ptr_array_add(slot->texts, NULL);
+    return good;
+}
+
+void cli_arguments_set_positional(Arguments *self, gsize at, const char *word)
+{
+    char *owned = g_strdup(word);
+    g_assert(at + 1 < self->positional->len);
+    g_ptr_array_add(self->owned, owned);
+    self->positional->pdata[at] = owned;
 }
 
 /* --- reading -------------------------------------------------------------------------------------------------------- */

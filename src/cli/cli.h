@@ -93,6 +93,14 @@ Arguments *cli_arguments_parse(const Verb *verb, const char *const *words, GErro
 void cli_arguments_free(Arguments *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Arguments, cli_arguments_free)
 
+/* cli_arguments_copy: (transfer full) A copy to be varied, which must not outlive @self. */
+Arguments *cli_arguments_copy(const Arguments *self);
+/* cli_arguments_set: As though these @values (NULL-terminated) of an option, and no others, had been given; none: as though
+ * none had. FALSE where there is no such option, or a value is none of it. */
+gboolean cli_arguments_set(Arguments *self, const char *name, const char *const *values, GError **error);
+/* cli_arguments_set_positional: Another word in the place of one that was given. */
+void cli_arguments_set_positional(Arguments *self, gsize at, const char *word);
+
 /* Values by option name (which must be in the verb's table). */
 gboolean cli_given(const Arguments *self, const char *name);
 const char *cli_text(const Arguments *self, const char *name);         /* NULL where there is neither value nor fallback */

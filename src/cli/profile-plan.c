@@ -53,6 +53,8 @@ void profile_plan_clear(ProfilePlan *plan)
     g_clear_pointer(&plan->source, g_free);
     g_clear_pointer(&plan->observed_on, g_free);
     g_clear_pointer(&plan->why_not_observed, g_free);
+    g_clear_pointer(&plan->label, g_free);
+    g_clear_error(&plan->refused);
 }
 
 /* --- parts --------------------------------------------------------------------------------------------------------------
@@ -85,7 +87,7 @@ static int parse_parts(ProfilePlan *plan, const Arguments *arguments)
 static gboolean needs_device(const ProfilePlan *plan, const Arguments *arguments)
 {
     gboolean named = cli_given(arguments, "device") && (plan->parts & IFM_PROFILE_MEMORY) != 0;
-    return named || (plan->parts & (IFM_PROFILE_RUNTIME | IFM_PROFILE_LAYERS)) != 0;
+    return named || (plan->parts & (IFM_PROFILE_RUNTIME | IFM_PROFILE_LAYERS | IFM_PROFILE_SCALING)) != 0;
 }
 
 /* --- options of one side of a comparison ------------------------------------------------------------------------------ */
@@ -305,13 +307,20 @@ static IfmModel *build_from_zoo(ProfilePlan *plan, const char *text, guint32 see
 }
 
 /* "resnet50", "resnet50,batch=8" */
-static gboolean is_in_zoo(const char *text)
+static const IfmZooEntry *find_in_zoo(const char *text)
 {
     gsize length = strcspn(text, ",");
     for (const IfmZooEntry *entry = ifm_zoo_entries(); entry->name != NULL; entry++)
         if (strlen(entry->name) == length && memcmp(entry->name, text, length) == 0)
-            return TRUE;
-    return FALSE;
+            return entry;
+    return NULL;
+}
+
+const IfmZooEntry *profile_zoo_entry(const char *text)
+{
+    if (g_str_has_prefix(text, ZOO_PREFIX))
+        return find_in_zoo(text + strlen(ZOO_PREFIX));
+    return g_file_test(text, G_FILE_TEST_EXISTS) && !g_file_test(text, G_FILE_TEST_IS_DIR) ? NULL : find_in_zoo(text);
 }
 
 /* Neither a file nor in the zoo: what is like a file's name was meant as one, and is missing; else it is a wrong name. */
@@ -343,7 +352,7 @@ static char *training_form(const char *text)
 static IfmModel *open_named(ProfilePlan *plan, const char *text, guint32 seed, const char *out, GError **error)
 {
     gboolean prefixed = g_str_has_prefix(text, ZOO_PREFIX), exists = !prefixed && g_file_test(text, G_FILE_TEST_EXISTS);
-    gboolean in_zoo = is_in_zoo(text), folder = !prefixed && g_file_test(text, G_FILE_TEST_IS_DIR);
+    gboolean in_zoo = find_in_zoo(text) != NULL, folder = !prefixed && g_file_test(text, G_FILE_TEST_IS_DIR);
     const char *name = prefixed ? text + strlen(ZOO_PREFIX) : text;
     if (prefixed || ((!exists || folder) && in_zoo)) /* no folder is a model */
     {
@@ -375,9 +384,9 @@ static gboolean open_model(ProfilePlan *plan, const char *text, guint32 seed, co
 /* --- all of it ----------------------------------------------------------------------------------------------------------
  */
 
-int profile_plan_init(ProfilePlan *plan, const Arguments *arguments, const char *out)
+/* Returns: an exit status; with @error where there is no such model, which then was told nobody. */
+static int plan_model(ProfilePlan *plan, const Arguments *arguments, const char *out, GError **error)
 {
-    g_autoptr(GError) error = NULL;
     int status = cli_check_protocol(arguments);
     if (status != CLI_EXIT_OK)
         return status;
@@ -388,8 +397,8 @@ int profile_plan_init(ProfilePlan *plan, const Arguments *arguments, const char 
     guint32 seed = (guint32)cli_integer(arguments, "seed");
     IfmProtocol rule = IFM_PROTOCOL_INIT;
     plan->training = profile_mode_trains(arguments);
-    if (!open_model(plan, cli_positional(arguments)[0], seed, out, &error))
-        return cli_fail(error);
+    if (!open_model(plan, cli_positional(arguments)[0], seed, out, error))
+        return CLI_EXIT_OK;
     plan->base = (IfmModelCase){
         .model_path = plan->model_path,
         .model_name = ifm_model_name(plan->model),
@@ -404,6 +413,18 @@ int profile_plan_init(ProfilePlan *plan, const Arguments *arguments, const char 
         .native_async = cli_given(arguments, "native-async"),
     };
     return CLI_EXIT_OK;
+}
+
+int profile_plan_init(ProfilePlan *plan, const Arguments *arguments, const char *out)
+{
+    g_autoptr(GError) error = NULL;
+    int status = plan_model(plan, arguments, out, &error);
+    return error != NULL ? cli_fail(error) : status;
+}
+
+int profile_plan_init_point(ProfilePlan *plan, const Arguments *arguments, const char *out)
+{
+    return plan_model(plan, arguments, out, &plan->refused);
 }
 
 int profile_plan_init_side(ProfilePlan *plan, const Arguments *arguments, const char *side, const char *text,

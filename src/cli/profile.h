@@ -1,6 +1,7 @@
 #pragma once
 #include <inferometer/measure.h>
-#include <inferometer/profile.h>
+#include <inferometer/scaling-page.h>
+#include <inferometer/zoo.h>
 
 #include "cli.h"
 
@@ -40,6 +41,8 @@ typedef struct
     ProfileMode *mode; /* NULL: the forward pass alone */
     char *observed_on, *why_not_observed; /* of shapes that no rule tells */
     IfmModelCase base;                    /* all that the targets share */
+    char *label;                          /* of one of several plans: "nodes 1000"; NULL */
+    GError *refused;                      /* of one of several: why there is no such model; NULL */
 } ProfilePlan;
 
 /* profile_plan_init: @out: folder for a zoo's model. Returns: an exit status; what is wrong was told. */
@@ -50,6 +53,11 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(ProfilePlan, profile_plan_clear)
  * on. @text: its MODEL. It has one target. Returns: as above. */
 int profile_plan_init_side(ProfilePlan *plan, const Arguments *arguments, const char *side, const char *text,
                            const char *out);
+/* profile_plan_init_point: One of several plans: as profile_plan_init(), but that where there is no such model the plan is
+ * there all the same and says in `refused` why. */
+int profile_plan_init_point(ProfilePlan *plan, const Arguments *arguments, const char *out);
+/* profile_zoo_entry: The model of the zoo that a MODEL means; NULL: a file, or nothing. */
+const IfmZooEntry *profile_zoo_entry(const char *text);
 /* profile_plan_case: the case of one target; borrows from both. */
 IfmModelCase profile_plan_case(const ProfilePlan *plan, const Target *target);
 
@@ -73,6 +81,44 @@ ProfilePlan *profile_mode_plan(const ProfilePlan *plan, IfmPassKind kind);
 guint profile_mode_n_others(const ProfilePlan *plan);
 /* profile_mode_tell: Fills all of @told but its passes. */
 void profile_mode_tell(const ProfilePlan *plan, IfmProfileMode *told);
+
+/* --- profile-sweep.c: several models -------------------------------------------------------------------------------- */
+
+/* SweepRow: what is varied, and a plan for each of its values. */
+typedef struct
+{
+    const char *axis, *help; /* "nodes", what that is; borrowed */
+    char *name;              /* what the axis points to, where it is the command line's */
+    GStrv values;
+    GPtrArray *arguments; /* Arguments*, a value each: what the plans borrow from */
+    GPtrArray *plans;     /* ProfilePlan*, a value each */
+} SweepRow;
+
+/* Sweep: rows of models along what is varied; none: one model is profiled as it is. */
+typedef struct
+{
+    GPtrArray *rows;  /* SweepRow* */
+    Arguments *model; /* what the model as it is, too, is profiled by; NULL: it is not */
+} Sweep;
+/* profile_sweep_init: What --dim with a list of sizes, or --profile scaling, asks for. Returns: an exit status. */
+int profile_sweep_init(Sweep *sweep, const Arguments *arguments, const char *out);
+void profile_sweep_clear(Sweep *sweep);
+/* SweepTold: its rows as they are told; borrows from the sweep. */
+typedef struct
+{
+    GArray *rows; /* IfmScalingRow */
+    GPtrArray *blocks;
+} SweepTold;
+void profile_sweep_told_clear(SweepTold *told);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(SweepTold, profile_sweep_told_clear)
+/* profile_sweep_tell: @tell: (scope call) what is told of one plan. */
+void profile_sweep_tell(const Sweep *sweep, void (*tell)(const ProfilePlan *plan, IfmProfileStory *story, void *user),
+                        void *user, SweepTold *told);
+/* profile_sweep_add_plans: Its points, those that there is a model of, behind what is in @plans. */
+void profile_sweep_add_plans(const Sweep *sweep, GPtrArray *plans);
+/* profile_sweep_status: CLI_EXIT_FAILED where a point has no model. */
+int profile_sweep_status(const Sweep *sweep);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Sweep, profile_sweep_clear)
 
 /* profile_observe: Where shapes are missing, one run on a runtime that tells them; what is then known goes into the plan.
  * Returns: an exit status: the run may show that the model is wrong. */

@@ -8,14 +8,16 @@
 
 /* --- measuring ------------------------------------------------------------------------------------------------------ */
 
-/* One profile on its way through its devices. */
+/* One profile on its way through its devices, or several, one after the other. */
 typedef struct
 {
-    const ProfilePlan *plan;
-    IfmRunner *runner;
+    const GPtrArray *plans;  /* ProfilePlan* */
+    const ProfilePlan *plan; /* the one in hand */
+    const IfmRunnerOptions *options;
+    IfmRunner *runner; /* owned */
     IfmStore *store;
     Progress *progress;
-    gboolean resume, limits, new_limit;
+    gboolean resume, no_limit, new_limit;
     GError *store_error; /* the store took no more: nothing further is measured */
 } Campaign;
 
@@ -71,11 +73,18 @@ static void commit_tried(Campaign *campaign, const ProfilePlan *plan)
     }
 }
 
+/* "N 500: CPU=openvino:CPU@0" (transfer full) */
+static char *label_of(const ProfilePlan *plan, const Target *target)
+{
+    gboolean point = plan->label != NULL, alias = target->alias != NULL;
+    return g_strconcat(point ? plan->label : "", point ? ": " : "", alias ? target->alias : "", alias ? "=" : "",
+                       target->spec->text, NULL);
+}
+
 static void measure_sealed(Campaign *campaign, const ProfilePlan *plan, Target *target, const IfmModelCase *model_case)
 {
     const IfmProtocol *protocol = &model_case->protocol;
-    g_autofree char *label =
-        target->alias != NULL ? g_strdup_printf("%s=%s", target->alias, target->spec->text) : g_strdup(target->spec->text);
+    g_autofree char *label = label_of(campaign->plan, target);
     progress_begin(campaign->progress, label, protocol->runs, protocol->ci_ratio);
     target->measurement = ifm_runner_measure(campaign->runner, model_case, target->sealed, &target->error);
     commit_tried(campaign, plan);
@@ -94,16 +103,20 @@ static void measure_target(Campaign *campaign, const ProfilePlan *plan, Target *
     if (campaign->store_error != NULL)
         return;
     target->resumed = target->measurement != NULL;
-    if (target->resumed)
-        cli_note("%s: measured before, taken from %s", target->spec->text, ifm_store_path(campaign->store));
-    else
+    if (!target->resumed)
+    {
         measure_sealed(campaign, plan, target, &model_case);
+        return;
+    }
+    g_autofree char *label = label_of(campaign->plan, target);
+    cli_note("%s: measured before, taken from %s", label, ifm_store_path(campaign->store));
 }
 
 static void find_limit(Campaign *campaign, Target *target)
 {
     LimitPlace place = { campaign->runner, campaign->store, campaign->progress, campaign->new_limit };
-    if (campaign->limits && g_str_equal(outcome_of(target), "ok"))
+    gboolean wanted = (campaign->plan->parts & IFM_PROFILE_LAYERS) != 0 && !campaign->no_limit;
+    if (wanted && g_str_equal(outcome_of(target), "ok"))
         profile_find_limit(campaign->plan, target, &place, &campaign->store_error);
 }
 
@@ -132,6 +145,21 @@ static void measure_all(Campaign *campaign)
     }
 }
 
+/* Each in workers of its own: the memory that one took would be there for the next. */
+static void measure_plans(Campaign *campaign)
+{
+    for (guint i = 0; i < campaign->plans->len; i++)
+    {
+        if (i > 0)
+        {
+            ifm_runner_free(campaign->runner);
+            campaign->runner = ifm_runner_new(campaign->options);
+        }
+        campaign->plan = campaign->plans->pdata[i];
+        measure_all(campaign);
+    }
+}
+
 /* --- telling -------------------------------------------------------------------------------------------------------- */
 
 /* Results of the targets that were tried; borrow from the plan. */
@@ -157,16 +185,19 @@ static guint count_failed(const GArray *array)
 }
 
 /* Where nothing was measured the reasons are all there is to tell; else they stand below the table. */
-static void complain_of_failures(const GArray *array)
+static void complain_of_failures(const GArray *array, const char *what)
 {
     guint n_failed = count_failed(array);
+    g_autoptr(GHashTable) told = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
     for (guint i = 0; i < array->len && n_failed == array->len; i++)
     {
-        g_autofree char *line = ifm_result_line(&g_array_index(array, IfmResult, i));
-        cli_complain("%s", line);
+        char *line = ifm_result_line(&g_array_index(array, IfmResult, i));
+        g_autofree char *kept = g_strdup(line);
+        if (g_hash_table_add(told, line)) /* of several models one device may fail in one way */
+            cli_complain("%s", kept);
     }
     if (n_failed > 0 && n_failed < array->len)
-        cli_complain("%u of %u devices failed", n_failed, array->len);
+        cli_complain("%u of %u %s failed", n_failed, array->len, what);
 }
 
 /* What there is to tell of each device that was tried. */
@@ -220,54 +251,82 @@ static void told_init(Told *told, const Arguments *arguments, const ProfilePlan 
     };
 }
 
-static int write_story(const Arguments *arguments, const IfmProfileStory *story, gboolean nothing)
+/* @story: NULL where there are @rows alone    @nothing: nothing was measured: the reasons are all there is to tell */
+static int write_story(const Arguments *arguments, const IfmProfileStory *story, const GArray *rows, gboolean nothing)
 {
     const char *json_path = cli_text(arguments, "json"), *csv_path = cli_text(arguments, "csv");
+    const IfmScalingRow *first = (const IfmScalingRow *)(const void *)rows->data;
     int status = CLI_EXIT_OK;
     if (json_path != NULL)
     {
-        json_auto_t *json = ifm_profile_to_json(story);
+        json_auto_t *json = story != NULL ? ifm_profile_to_json(story) : NULL;
+        json = rows->len > 0 ? ifm_scaling_add_json(json, first, rows->len) : json;
         status = cli_write_json(json_path, json);
     }
     if (csv_path != NULL && status == CLI_EXIT_OK)
     {
-        g_autofree char *csv = ifm_profile_to_csv(story);
+        g_autofree char *csv = rows->len > 0 ? ifm_scaling_to_csv(first, rows->len) : ifm_profile_to_csv(story);
         status = cli_write(csv_path, csv);
     }
     if (nothing || g_strcmp0(json_path, "-") == 0 || g_strcmp0(csv_path, "-") == 0)
         return status;
     IfmScreen screen = ifm_screen_detect(STDOUT_FILENO);
-    g_autofree char *text = ifm_profile_to_screen(story, &screen);
-    int printed = cli_print(text);
+    g_autofree char *text = story != NULL ? ifm_profile_to_screen(story, &screen) : g_strdup("");
+    g_autofree char *more = rows->len > 0 ? ifm_scaling_to_screen(first, rows->len, &screen) : g_strdup("");
+    g_autofree char *page = g_strconcat(text, *text != '\0' && *more != '\0' ? "\n" : "", more, NULL);
+    int printed = cli_print(page);
     return status != CLI_EXIT_OK ? status : printed;
 }
 
-/* @array: of the plan's own targets */
-static int write_results(const Arguments *arguments, const ProfilePlan *plan, const GArray *array)
+/* Tellers: what told_point() is called with. @tolds: Told*, kept as long as their stories */
+typedef struct
+{
+    const Arguments *arguments;
+    GPtrArray *tolds;
+} Tellers;
+
+static void told_free(Told *told)
+{
+    told_clear(told);
+    g_free(told);
+}
+
+static void tell_point(const ProfilePlan *plan, IfmProfileStory *story, void *user)
+{
+    Tellers *tellers = user;
+    Told *told = g_new0(Told, 1);
+    told_init(told, tellers->arguments, plan);
+    g_ptr_array_add(tellers->tolds, told);
+    *story = told->story;
+}
+
+/* @plan: NULL where there are points alone    @array: the results of all */
+static int write_results(const Arguments *arguments, const ProfilePlan *plan, const Sweep *sweep, gboolean nothing)
 {
     g_auto(Told) told = { 0 };
-    Told others[IFM_N_PASSES] = { 0 };
+    g_auto(SweepTold) points = { 0 };
+    g_autoptr(GPtrArray) tolds = g_ptr_array_new_with_free_func((GDestroyNotify)told_free);
+    Tellers tellers = { arguments, tolds };
+    IfmProfileStory others[IFM_N_PASSES];
     IfmProfileMode mode = { 0 };
-    told_init(&told, arguments, plan);
-    if (plan->mode != NULL)
+    if (plan != NULL)
+        told_init(&told, arguments, plan);
+    if (plan != NULL && plan->mode != NULL)
     {
         profile_mode_tell(plan, &mode);
         mode.passes[mode.asked] = &told.story;
         told.story.mode = &mode;
     }
-    for (int kind = 0; kind < IFM_N_PASSES; kind++)
+    for (int kind = 0; kind < IFM_N_PASSES && plan != NULL; kind++)
     {
         const ProfilePlan *other = profile_mode_plan(plan, (IfmPassKind)kind);
         if (other == NULL)
             continue;
-        told_init(&others[kind], arguments, other);
-        mode.passes[kind] = &others[kind].story;
+        tell_point(other, &others[kind], &tellers);
+        mode.passes[kind] = &others[kind];
     }
-    gboolean nothing = array->len > 0 ? count_failed(array) == array->len : plan->targets->len > 0;
-    int status = write_story(arguments, &told.story, nothing);
-    for (int kind = 0; kind < IFM_N_PASSES; kind++)
-        told_clear(&others[kind]);
-    return status;
+    profile_sweep_tell(sweep, tell_point, &tellers, &points);
+    return write_story(arguments, plan != NULL ? &told.story : NULL, points.rows, nothing);
 }
 
 /* A device's refusal is its own affair; one of an operator that nobody knows is the model's. */
@@ -301,47 +360,87 @@ static guint complain_of_others(const ProfilePlan *plan)
 
 /* 0: all measured. Else what all that failed have in common: 3 for bad input, 4 for missing; 1 where they differ or some
  * were measured. */
-static int status_of(const ProfilePlan *plan, const GArray *array)
+static int status_of(const GPtrArray *plans)
 {
     int common = CLI_EXIT_OK;
-    guint n_failed = 0;
-    for (guint i = 0; i < array->len; i++)
+    guint n_failed = 0, n = 0;
+    for (guint p = 0; p < plans->len; p++)
     {
-        const IfmResult *result = &g_array_index(array, IfmResult, i);
-        if (ifm_result_code(result) == NULL)
-            continue;
-        int status = status_of_failure(plan, result);
-        common = n_failed == 0 || common == status ? status : CLI_EXIT_FAILED;
-        n_failed++;
+        g_autoptr(GArray) array = collect(plans->pdata[p]);
+        n += array->len;
+        for (guint i = 0; i < array->len; i++)
+        {
+            const IfmResult *result = &g_array_index(array, IfmResult, i);
+            if (ifm_result_code(result) == NULL)
+                continue;
+            int status = status_of_failure(plans->pdata[p], result);
+            common = n_failed == 0 || common == status ? status : CLI_EXIT_FAILED;
+            n_failed++;
+        }
     }
-    return n_failed == 0 || n_failed == array->len ? common : CLI_EXIT_FAILED;
+    return n_failed == 0 || n_failed == n ? common : CLI_EXIT_FAILED;
 }
 
-static int finish(Campaign *campaign, const Arguments *arguments)
+/* Counts: what is to be measured. */
+typedef struct
 {
-    g_autoptr(GArray) results = collect(campaign->plan);
-    int written = write_results(arguments, campaign->plan, results), number = cli_interrupt_signal();
-    guint n_left = campaign->plan->targets->len;
-    for (guint i = 0; i < campaign->plan->targets->len; i++)
-        n_left -= ((const Target *)campaign->plan->targets->pdata[i])->measurement != NULL;
+    guint targets, left; /* of the passes asked for; without a measurement */
+    guint cases;         /* of all passes */
+} Counts;
+
+static Counts count(const GPtrArray *plans)
+{
+    Counts counts = { 0 };
+    for (guint p = 0; p < plans->len; p++)
+    {
+        const ProfilePlan *plan = plans->pdata[p];
+        for (guint i = 0; i < plan->targets->len; i++)
+            counts.left += ((const Target *)plan->targets->pdata[i])->measurement == NULL;
+        counts.targets += plan->targets->len;
+        counts.cases += plan->targets->len * (1 + profile_mode_n_others(plan));
+    }
+    return counts;
+}
+
+static GArray *collect_all(const GPtrArray *plans)
+{
+    GArray *results = g_array_new(FALSE, FALSE, sizeof(IfmResult));
+    for (guint i = 0; i < plans->len; i++)
+    {
+        g_autoptr(GArray) some = collect(plans->pdata[i]);
+        g_array_append_vals(results, some->data, some->len);
+    }
+    return results;
+}
+
+/* @plan: NULL where there are points alone. */
+static int finish(Campaign *campaign, const Arguments *arguments, const ProfilePlan *plan, const Sweep *sweep)
+{
+    g_autoptr(GArray) results = collect_all(campaign->plans);
+    Counts counts = count(campaign->plans);
+    const char *what = sweep->rows->len > 0 ? "points" : "devices";
+    gboolean nothing = results->len > 0 ? count_failed(results) == results->len : counts.targets > 0;
+    int written = write_results(arguments, plan, sweep, nothing), number = cli_interrupt_signal();
     if (campaign->store_error != NULL)
         return cli_fail(campaign->store_error);
-    if (number != 0 && n_left == 0)
+    if (number != 0 && counts.left == 0)
     {
         cli_complain("interrupted: what was measured until then is kept; --resume measures what is missing");
         return CLI_EXIT_SIGNAL + number;
     }
     if (number != 0)
     {
-        cli_complain("interrupted: %u of %u devices were not measured; --resume measures what is missing", n_left,
-                     campaign->plan->targets->len);
+        cli_complain("interrupted: %u of %u %s were not measured; --resume measures what is missing", counts.left,
+                     counts.targets, what);
         return CLI_EXIT_SIGNAL + number;
     }
     if (written != CLI_EXIT_OK)
         return written;
-    complain_of_failures(results);
-    int status = status_of(campaign->plan, results);
-    return complain_of_others(campaign->plan) > 0 && status == CLI_EXIT_OK ? CLI_EXIT_FAILED : status;
+    complain_of_failures(results, what);
+    int status = status_of(campaign->plans);
+    for (guint i = 0; i < campaign->plans->len; i++)
+        status = complain_of_others(campaign->plans->pdata[i]) > 0 && status == CLI_EXIT_OK ? CLI_EXIT_FAILED : status;
+    return status == CLI_EXIT_OK ? profile_sweep_status(sweep) : status;
 }
 
 static int observe_all(ProfilePlan *plan, IfmRunner *runner)
@@ -356,44 +455,64 @@ static int observe_all(ProfilePlan *plan, IfmRunner *runner)
     return status;
 }
 
-static int measure_and_tell(ProfilePlan *plan, const Arguments *arguments, const char *out)
+static int measure_and_tell(ProfilePlan *plan, const Sweep *sweep, const GPtrArray *plans, const Arguments *arguments)
 {
-    g_autofree char *store_path = g_build_filename(out, "store.db", NULL);
+    g_autofree char *store_path = g_build_filename(cli_text(arguments, "output"), "store.db", NULL);
     g_autoptr(GError) error = NULL;
-    gsize n_cases = (gsize)plan->targets->len * (1 + profile_mode_n_others(plan));
-    g_autoptr(Progress) progress = progress_new(n_cases, cli_given(arguments, "quiet"));
+    Counts counts = count(plans);
+    g_autoptr(Progress) progress = progress_new(counts.cases, cli_given(arguments, "quiet"));
     IfmLimits usual = IFM_LIMITS_INIT;
     IfmRunnerOptions options = { .limits = cli_limits(arguments, &usual),
                                  .interrupted = cli_interrupt_install(),
                                  .progress = progress_update,
                                  .progress_user = progress };
     g_autoptr(IfmRunner) runner = ifm_runner_new(&options);
-    int status = observe_all(plan, runner); /* a wrong model leaves no store behind */
+    int status = CLI_EXIT_OK;
+    for (guint i = 0; i < plans->len && status == CLI_EXIT_OK; i++)
+        status = observe_all(plans->pdata[i], runner); /* a wrong model leaves no store behind */
     if (status != CLI_EXIT_OK)
         return status;
-    g_autoptr(IfmStore) store = ifm_store_open(store_path, IFM_STORE_WRITE, &error);
-    if (store == NULL)
+    g_autoptr(IfmStore) store = counts.targets > 0 ? ifm_store_open(store_path, IFM_STORE_WRITE, &error) : NULL;
+    if (error != NULL)
         return cli_fail(error);
-    if (!cli_given(arguments, "device"))
+    if (!cli_given(arguments, "device") && counts.targets > 0)
         cli_note("no --device given: measuring on " DEFAULT_DEVICE " (inferometer devices lists what is here)");
-    Campaign campaign = { .plan = plan,
-                          .runner = runner,
+    Campaign campaign = { .plans = plans,
+                          .options = &options,
+                          .runner = g_steal_pointer(&runner),
                           .store = store,
                           .progress = progress,
                           .resume = cli_given(arguments, "resume"),
-                          .limits = (plan->parts & IFM_PROFILE_LAYERS) != 0 && !cli_given(arguments, "no-limit"),
+                          .no_limit = cli_given(arguments, "no-limit"),
                           .new_limit = cli_given(arguments, "new-limit") };
-    measure_all(&campaign);
-    status = finish(&campaign, arguments);
+    measure_plans(&campaign);
+    status = finish(&campaign, arguments, plan, sweep);
+    ifm_runner_free(campaign.runner);
     g_clear_error(&campaign.store_error);
     return status;
 }
 
-static int run_profile(const Arguments *arguments)
+static int profile_model(const Arguments *arguments)
 {
     const char *out = cli_text(arguments, "output");
-    gboolean has_model = cli_positional(arguments)[0] != NULL;
     g_auto(ProfilePlan) plan = { 0 };
+    g_auto(Sweep) sweep = { 0 };
+    g_autoptr(GPtrArray) plans = g_ptr_array_new();
+    int status = profile_sweep_init(&sweep, arguments, out);
+    const Arguments *as_it_is = sweep.rows->len == 0 ? arguments : sweep.model;
+    if (status == CLI_EXIT_OK && as_it_is != NULL)
+    {
+        if ((status = profile_plan_init(&plan, as_it_is, out)) == CLI_EXIT_OK)
+            status = profile_mode_init(&plan, as_it_is, out);
+        g_ptr_array_add(plans, &plan);
+    }
+    profile_sweep_add_plans(&sweep, plans);
+    return status != CLI_EXIT_OK ? status : measure_and_tell(as_it_is != NULL ? &plan : NULL, &sweep, plans, arguments);
+}
+
+static int run_profile(const Arguments *arguments)
+{
+    gboolean has_model = cli_positional(arguments)[0] != NULL;
     if (cli_given(arguments, "estimate") && has_model)
         return cli_usage(&verb_profile, "--estimate needs no model: what it counts follows from its numbers alone");
     if (!cli_given(arguments, "estimate") && !has_model)
@@ -406,19 +525,9 @@ static int run_profile(const Arguments *arguments)
         return cli_usage(&verb_profile,
                          "--%s: nothing is measured with --estimate, and nothing written but --json and --csv", idle);
     int status = cli_check_outputs(arguments, (const char *const[]){ "json", "csv", NULL });
-    if (status == CLI_EXIT_OK && cli_given(arguments, "estimate"))
-        return profile_estimate(arguments);
-    if (status != CLI_EXIT_OK || (status = profile_plan_init(&plan, arguments, out)) != CLI_EXIT_OK ||
-        (status = profile_mode_init(&plan, arguments, out)) != CLI_EXIT_OK)
+    if (status != CLI_EXIT_OK)
         return status;
-    if (plan.targets->len > 0)
-        return measure_and_tell(&plan, arguments, out);
-    IfmLimits usual = IFM_LIMITS_INIT;
-    IfmRunnerOptions options = { .limits = cli_limits(arguments, &usual), .interrupted = cli_interrupt_install() };
-    g_autoptr(IfmRunner) runner = ifm_runner_new(&options);
-    g_autoptr(GArray) none = g_array_new(FALSE, FALSE, sizeof(IfmResult));
-    status = observe_all(&plan, runner);
-    return status != CLI_EXIT_OK ? status : write_results(arguments, &plan, none);
+    return cli_given(arguments, "estimate") ? profile_estimate(arguments) : profile_model(arguments);
 }
 
 /* --- the verb ------------------------------------------------------------------------------------------------------- */
@@ -441,7 +550,8 @@ static const Option profile_options[] = {
     { "device", 'd', OPTION_TEXT, TRUE, "[ALIAS=]DEVICE", "a device to measure on, ENGINE:UNIT[:INDEX][@CORES][#STREAMS]",
       DEFAULT_DEVICE },
     { "profile", 'p', OPTION_TEXT, FALSE, "PARTS",
-      "what to tell, of runtime, memory, flops and layers, joined by commas; all where it is not given" },
+      "what to tell, of runtime, memory, flops and layers, joined by commas; all where it is not given; scaling: how it "
+      "grows" },
     { "mode", 'm', OPTION_TEXT, FALSE, "MODE",
       "forward; backward: also forward and backward in one; train: also the whole training step", "forward", modes },
     { "loss", 0, OPTION_TEXT, FALSE, "LOSS",
@@ -449,7 +559,11 @@ static const Option profile_options[] = {
       losses },
     { "optimiser", 0, OPTION_TEXT, FALSE, "NAME", "of train: sgd, momentum or adam", "sgd", optimisers },
     { "learning-rate", 0, OPTION_TEXT, FALSE, "RATE", "of train: how far a step goes", "0.001" },
-    { "dim", 0, OPTION_TEXT, TRUE, "NAME=SIZE", "size of a free dimension, such as N=8" },
+    { "dim", 0, OPTION_TEXT, TRUE, "NAME=SIZE[,SIZE...]",
+      "size of a free dimension, such as N=8; several of one, such as N=100,500,1000: how the model grows with it" },
+    { "scaling", 0, OPTION_TEXT, FALSE, "AXES",
+      "of a graph transformer: how it grows with nodes, layers, pe, hidden and heads, joined by commas; all where "
+      "--profile scaling alone says that" },
     { "dtype", 0, OPTION_TEXT, FALSE, "DTYPE", "precision to compute in: f32, f16 or bf16", "f32", dtypes },
     { "threads", 't', OPTION_COUNT, FALSE, "N", "threads of the runtime; 0: as many as the device has cores", "0",
       .most = 4096 },
@@ -499,6 +613,8 @@ static const char *const profile_examples[] = {
     "compares two runtimes, each on a core of its own",
     "inferometer profile zoo:matmul,m=512 -d CPU=openvino:CPU --runs 50 --json result.json",
     "measures a model of the zoo 50 times and keeps all samples",
+    "inferometer profile model.onnx --dim N=100,500,1000,5000",
+    "tells how time, FLOP and memory grow with the dimension N: exponents with intervals, and a plot",
     "inferometer profile resnet18,batch=8 --mode train --optimiser adam -d openvino:CPU",
     "measures forward, backward and a whole training step, and tells the step's layers",
     NULL,
@@ -524,6 +640,10 @@ const Verb verb_profile = {
         "train the step, which updates the parameters, too. Backward is the difference of the first two, with the "
         "difference's interval. Layers, memory and limit are those of the pass that was asked for. Models of the zoo that "
         "have a training form are trained in it.\n"
+        "Several sizes of one dimension (--dim N=100,500,1000), a number of a zoo's model (--dim batch=1,2,4) or --profile "
+        "scaling of a graph transformer make a row of models, each profiled by itself: a table, the exponents of time, "
+        "FLOP "
+        "and memory, and where the time departs from what the FLOP predict. A point that fails costs its own row.\n"
         "The strip shows, on one scale for all devices, the fastest run, the 95 % interval of the median with the "
         "median in it, and the slowest run. A percentile that too few runs can bound is not shown (-).\n"
         "The exit status is 0 where all devices were measured, 1 where some failed, and 3 or 4 where all failed "

@@ -35,6 +35,26 @@ void ifm_draw_strip(GString *out, const IfmScale *scale, const double marks[5], 
 /* ifm_draw_axis: Appends the two ends of the scale, @width columns. */
 void ifm_draw_axis(GString *out, const IfmScale *scale, int width, const IfmScreen *screen);
 
+/* IfmPlotSeries: @y: [n] of its plot; what is not above 0 is not drawn. @utf8, @ascii: one column each */
+typedef struct
+{
+    const char *utf8, *ascii;
+    IfmTone tone;
+    const double *y;
+} IfmPlotSeries;
+
+/* IfmPlot: durations over sizes. @names: [n] what the sizes are called, in ASCII */
+typedef struct
+{
+    const double *x;
+    const char *const *names;
+    gsize n;
+    const IfmPlotSeries *series; /* an earlier one stands before a later one */
+    gsize n_series;
+} IfmPlot;
+/* ifm_draw_plot: Appends a plane of two logarithms. FALSE where fewer than two sizes have a point: nothing is drawn. */
+gboolean ifm_draw_plot(GString *out, const IfmPlot *plot, const IfmScreen *screen);
+
 /* ifm_tone_begin / ifm_tone_end: ANSI codes; "" without colour or for IFM_TONE_PLAIN. */
 const char *ifm_tone_begin(const IfmScreen *screen, IfmTone tone);
 const char *ifm_tone_end(const IfmScreen *screen, IfmTone tone);

@@ -1,0 +1,69 @@
+#include <math.h>
+
+#include "predict-private.h"
+
+/* A power is a line through the logarithms: the fit is that of ifm_bandwidth_fit(). */
+
+static gboolean refuse(GError **error, const char *what, gsize i, gsize n, double value, const char *right)
+{
+    g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
+                "power fit: %s %" G_GSIZE_FORMAT " of %" G_GSIZE_FORMAT " is %g, not %s", what, i + 1, n, value, right);
+    return FALSE;
+}
+
+static gboolean take_logarithms(const char *what, const double *values, gsize n, double *logarithms, GError **error)
+{
+    for (gsize i = 0; i < n; i++)
+    {
+        if (!(isfinite(values[i]) && values[i] > 0))
+            return refuse(error, what, i, n, values[i], "a finite number above 0");
+        logarithms[i] = log(values[i]);
+    }
+    return TRUE;
+}
+
+/*
+ * The interval of a difference from those of its two terms: each end moves by the root of the sum of the squares of how far
+ * the ends that push it are away. Source: Zou & Donner, Statistics in Medicine 27, 2008 (MOVER).
+ */
+static IfmInterval interval_between(const double *y, const IfmInterval *of, double difference, double run)
+{
+    double rise = hypot(log(of[1].upper / y[1]), log(y[0] / of[0].lower));
+    double fall = hypot(log(y[1] / of[1].lower), log(of[0].upper / y[0]));
+    if (!isfinite(rise) || !isfinite(fall))
+        return (IfmInterval){ NAN, NAN, of[1].level };
+    return (IfmInterval){ (difference - fall) / run, (difference + rise) / run, of[1].level };
+}
+
+gboolean ifm_power_fit(const double *x, const double *y, const IfmInterval *y_interval, gsize n, double level,
+                       IfmPowerFit *fit, GError **error)
+{
+    *fit = (IfmPowerFit){ .n = n };
+    if (n < 3 || !(level > 0 && level < 1))
+    {
+        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
+                    "power fit: %" G_GSIZE_FORMAT " points at level %g; an exponent with an interval takes 3 and a level "
+                    "between 0 and 1",
+                    n, level);
+        return FALSE;
+    }
+    g_autofree double *log_x = g_new(double, n), *log_y = g_new(double, n);
+    if (!take_logarithms("x", x, n, log_x, error) || !take_logarithms("y", y, n, log_y, error))
+        return FALSE;
+    for (gsize i = 1; i < n; i++)
+        if (!(log_x[i] > log_x[i - 1]))
+            return refuse(error, "x", i, n, x[i], "above the one before it");
+    IfmBandwidthFit line;
+    if (!ifm_bandwidth_fit(log_x, log_y, n, level, &line, error))
+        return FALSE;
+    fit->exponent = line.slope_ns_per_byte;
+    fit->interval = line.slope_interval;
+    fit->factor = exp(line.intercept_ns);
+    fit->r_squared = line.r_squared;
+    double run = log_x[n - 1] - log_x[n - 2], difference = log_y[n - 1] - log_y[n - 2];
+    fit->last = difference / run;
+    fit->last_interval = (IfmInterval){ NAN, NAN, level };
+    if (y_interval != NULL)
+        fit->last_interval = interval_between(y + n - 2, y_interval + n - 2, difference, run);
+    return TRUE;
+}

@@ -1,0 +1,375 @@
+#include <math.h>
+#include <string.h>
+
+#include <inferometer/json.h>
+
+#include "scaling-private.h"
+
+/* How a model grows: the page. */
+
+/* --- columns -----------------------------------------------------------------------------------------------------------
+ */
+
+static void get_value(const void *record, const void *user, IfmValue *value)
+{
+    ifm_value_set_text(value, ((const IfmScalingLine *)record)->point.value);
+}
+
+static void get_number(const void *record, const void *user, IfmValue *value)
+{
+    const IfmScalingLine *line = record;
+    if (!isnan(line->point.x))
+        ifm_value_set_integer(value, (gint64)line->point.x);
+}
+
+/* @user: the offset of a const char * in IfmScalingLine. */
+static void get_text(const void *record, const void *user, IfmValue *value)
+{
+    const char *text = G_STRUCT_MEMBER(const char *, record, GPOINTER_TO_SIZE(user));
+    ifm_value_set_text(value, text != NULL && *text != '\0' ? text : NULL);
+}
+
+/* @user: the offset of a double in IfmScalingLine. */
+static void get_real(const void *record, const void *user, IfmValue *value)
+{
+    ifm_value_set_real(value, G_STRUCT_MEMBER(double, record, GPOINTER_TO_SIZE(user)));
+}
+
+static void get_half_width(const void *record, const void *user, IfmValue *value)
+{
+    const IfmScalingPoint *point = &((const IfmScalingLine *)record)->point;
+    ifm_value_set_real(value, (point->interval.upper - point->interval.lower) / 2 / point->time_ns);
+}
+
+static void get_flop(const void *record, const void *user, IfmValue *value)
+{
+    const IfmScalingLine *line = record;
+    if (line->point.flop >= 0)
+        ifm_value_set_integer(value, line->point.flop);
+}
+
+static void get_gflop(const void *record, const void *user, IfmValue *value)
+{
+    const IfmScalingLine *line = record;
+    if (line->point.flop >= 0)
+        ifm_value_set_real(value, (double)line->point.flop / 1e9);
+}
+
+static void get_gflop_per_s(const void *record, const void *user, IfmValue *value)
+{
+    ifm_value_set_real(value, ((const IfmScalingLine *)record)->flop_per_s / 1e9);
+}
+
+/* To a hundredth: more would tell nobody anything. */
+static void get_departure(const void *record, const void *user, IfmValue *value)
+{
+    const IfmScalingLine *line = record;
+    ifm_value_set_real(value, round(100 * line->departure) / 100);
+    value->tone = line->departs ? IFM_TONE_WARN : IFM_TONE_PLAIN;
+}
+
+/* Of a column that is there where any of them departs. */
+static void get_departs_word(const void *record, const void *user, IfmValue *value)
+{
+    ifm_value_set_text(value, ((const IfmScalingLine *)record)->departs ? "departs" : "");
+    value->tone = IFM_TONE_WARN;
+}
+
+static void get_departs(const void *record, const void *user, IfmValue *value)
+{
+    const IfmScalingLine *line = record;
+    if (!isnan(line->departure))
+        ifm_value_set_boolean(value, line->departs);
+}
+
+static void get_code(const void *record, const void *user, IfmValue *value)
+{
+    const IfmScalingLine *line = record;
+    if (line->result != NULL)
+        ifm_value_set_text(value, ifm_result_code(line->result));
+}
+
+static void get_key(const void *record, const void *user, IfmValue *value)
+{
+    const IfmScalingLine *line = record;
+    if (line->result != NULL && line->result->subject_case != NULL)
+        ifm_value_set_text(value, line->result->subject_case->key);
+}
+
+#define LINE(member) GSIZE_TO_POINTER(G_STRUCT_OFFSET(IfmScalingLine, member))
+#define HIDE IFM_FIELD_HIDE_EMPTY
+
+const IfmField ifm_scaling_line_fields[] = {
+    { "axis", NULL, IFM_FIELD_TEXT, get_text, LINE(axis) },
+    { "value", NULL, IFM_FIELD_TEXT, get_value },
+    { "device", NULL, IFM_FIELD_TEXT, get_text, LINE(device) },
+    { "alias", NULL, IFM_FIELD_TEXT, get_text, LINE(alias) },
+    { "error_code", NULL, IFM_FIELD_TEXT, get_code },
+    { "reason", NULL, IFM_FIELD_TEXT, get_text, LINE(point.reason) },
+    { "median_ns", NULL, IFM_FIELD_DURATION, get_real, LINE(point.time_ns) },
+    { "median_lower_ns", NULL, IFM_FIELD_DURATION, get_real, LINE(point.interval.lower) },
+    { "median_upper_ns", NULL, IFM_FIELD_DURATION, get_real, LINE(point.interval.upper) },
+    { "flop", NULL, IFM_FIELD_INTEGER, get_flop },
+    { "flop_per_s", NULL, IFM_FIELD_REAL, get_real, LINE(flop_per_s) },
+    { "model_bytes", NULL, IFM_FIELD_BYTES, get_real, LINE(point.bytes) },
+    { "process_bytes", NULL, IFM_FIELD_BYTES, get_real, LINE(point.process_bytes) },
+    { "departure_ratio", NULL, IFM_FIELD_REAL, get_real, LINE(departure) },
+    { "departs", NULL, IFM_FIELD_BOOLEAN, get_departs },
+    { "attention_flop_ratio", NULL, IFM_FIELD_REAL, get_real, LINE(point.attention_flop_ratio) },
+    { "attention_time_ratio", NULL, IFM_FIELD_REAL, get_real, LINE(point.attention_time_ratio) },
+    { "encoding_ns", NULL, IFM_FIELD_DURATION, get_real, LINE(point.encoding_ns) },
+    { "case_key", NULL, IFM_FIELD_TEXT, get_key },
+    { NULL },
+};
+
+/* The first is the axis: its title and kind are those of the row. */
+static const IfmField page_fields[] = {
+    { "value", "", IFM_FIELD_TEXT, get_value, NULL, IFM_FIELD_WHOLE },
+    { "median_ns", "median", IFM_FIELD_DURATION, get_real, LINE(point.time_ns) },
+    { "half_width_ratio", "±", IFM_FIELD_RATIO, get_half_width },
+    { "gflop", "GFLOP", IFM_FIELD_REAL, get_gflop },
+    { "gflop_per_s", "GFLOP/s", IFM_FIELD_REAL, get_gflop_per_s },
+    { "departure_ratio", "x FLOP", IFM_FIELD_REAL, get_departure, NULL, HIDE },
+    { "departs", "", IFM_FIELD_TEXT, get_departs_word, NULL, IFM_FIELD_WHOLE },
+    { "model_bytes", "memory", IFM_FIELD_BYTES, get_real, LINE(point.bytes) },
+    { "process_bytes", "process", IFM_FIELD_BYTES, get_real, LINE(point.process_bytes), HIDE },
+    { "attention_flop_ratio", "attention: FLOP", IFM_FIELD_RATIO, get_real, LINE(point.attention_flop_ratio), HIDE },
+    { "attention_time_ratio", "time", IFM_FIELD_RATIO, get_real, LINE(point.attention_time_ratio), HIDE },
+    { "encoding_ns", "encoding", IFM_FIELD_DURATION, get_real, LINE(point.encoding_ns), HIDE },
+    { NULL },
+};
+
+static gboolean has_numbers(const ScalingPart *part)
+{
+    for (gsize i = 0; i < part->row->n; i++)
+        if (isnan(part->points[i].x))
+            return FALSE;
+    return TRUE;
+}
+
+static void append_points(GString *out, const ScalingPart *part, const IfmScreen *screen)
+{
+    IfmField fields[G_N_ELEMENTS(page_fields)];
+    g_autoptr(GPtrArray) records = g_ptr_array_new();
+    gboolean any_departs = FALSE;
+    for (gsize i = 0; i < part->row->n; i++)
+        any_departs |= part->lines[i].departs;
+    for (gsize i = 0, n = 0; i < G_N_ELEMENTS(page_fields); i++)
+        if (page_fields[i].get != get_departs_word || any_departs)
+            fields[n++] = page_fields[i];
+    fields[0].title = part->row->axis;
+    if (has_numbers(part))
+    {
+        fields[0].kind = IFM_FIELD_INTEGER;
+        fields[0].get = get_number;
+    }
+    for (gsize i = 0; i < part->row->n; i++)
+        g_ptr_array_add(records, &part->lines[i]);
+    ifm_page_table(out, fields, records, screen);
+}
+
+/* --- exponents ---------------------------------------------------------------------------------------------------------
+ */
+
+/* Growth: one fit in words. */
+typedef struct
+{
+    const char *what;
+    const IfmPowerFit *fit;
+} Growth;
+
+static void get_what(const void *record, const void *user, IfmValue *value)
+{
+    ifm_value_set_text(value, ((const Growth *)record)->what);
+}
+
+/* @user: the offset of a double in IfmPowerFit. */
+static void get_exponent(const void *record, const void *user, IfmValue *value)
+{
+    char text[G_ASCII_DTOSTR_BUF_SIZE];
+    double exponent = G_STRUCT_MEMBER(double, ((const Growth *)record)->fit, GPOINTER_TO_SIZE(user));
+    ifm_value_take_text(value, g_strdup(g_ascii_formatd(text, sizeof text, "%.2f", exponent)));
+}
+
+/* @user: the offset of an IfmInterval in IfmPowerFit. */
+static void get_interval(const void *record, const void *user, IfmValue *value)
+{
+    char lower[G_ASCII_DTOSTR_BUF_SIZE], upper[G_ASCII_DTOSTR_BUF_SIZE];
+    IfmInterval interval = G_STRUCT_MEMBER(IfmInterval, ((const Growth *)record)->fit, GPOINTER_TO_SIZE(user));
+    if (isnan(interval.lower) || isnan(interval.upper))
+        return;
+    g_ascii_formatd(lower, sizeof lower, "%.2f", interval.lower);
+    g_ascii_formatd(upper, sizeof upper, "%.2f", interval.upper);
+    ifm_value_take_text(value, g_strdup_printf("%s to %s", lower, upper));
+}
+
+#define FIT(member) GSIZE_TO_POINTER(G_STRUCT_OFFSET(IfmPowerFit, member))
+
+static void append_exponents(GString *out, const ScalingPart *part, const IfmScreen *screen)
+{
+    const IfmScaling *scaling = part->scaling;
+    Growth growths[] = { { scaling->has_time ? "time" : NULL, &scaling->time },
+                         { scaling->has_flop ? "FLOP" : NULL, &scaling->flop },
+                         { scaling->has_bytes ? "memory" : NULL, &scaling->bytes } };
+    g_autoptr(GPtrArray) records = g_ptr_array_new();
+    for (gsize i = 0; i < G_N_ELEMENTS(growths); i++)
+        if (growths[i].what != NULL)
+            g_ptr_array_add(records, &growths[i]);
+    g_autofree char *title = g_strdup_printf("growth with %s", part->row->axis);
+    const IfmField fields[] = {
+        { "what", title, IFM_FIELD_TEXT, get_what, NULL, IFM_FIELD_WHOLE },
+        { "exponent", "exponent", IFM_FIELD_TEXT, get_exponent, FIT(exponent), IFM_FIELD_WHOLE },
+        { "interval", "95 % interval", IFM_FIELD_TEXT, get_interval, FIT(interval), IFM_FIELD_WHOLE },
+        { "last", "at the large end", IFM_FIELD_TEXT, get_exponent, FIT(last), IFM_FIELD_WHOLE },
+        { "last_interval", "95 % interval", IFM_FIELD_TEXT, get_interval, FIT(last_interval), HIDE | IFM_FIELD_WHOLE },
+        { NULL },
+    };
+    if (records->len > 0)
+    {
+        g_string_append_c(out, '\n');
+        ifm_page_table(out, fields, records, screen);
+    }
+    if (scaling->why != NULL && has_numbers(part) && part->device != NULL)
+    {
+        g_autofree char *text = g_strdup_printf("no exponent of the time: %s", scaling->why);
+        g_string_append(out, records->len > 0 ? "" : "\n");
+        ifm_page_wrapped(out, text, screen);
+    }
+}
+
+/* --- what departs ------------------------------------------------------------------------------------------------------
+ */
+
+static void append_departures(GString *out, const ScalingPart *part, const IfmScreen *screen)
+{
+    const char *fastest = NULL;
+    for (gsize i = 0; i < part->row->n; i++)
+        if (part->lines[i].flop_per_s >= part->scaling->most_flop_per_s)
+            fastest = part->points[i].value;
+    if (fastest == NULL)
+        return;
+    char rate[G_ASCII_DTOSTR_BUF_SIZE], times[G_ASCII_DTOSTR_BUF_SIZE];
+    g_ascii_formatd(rate, sizeof rate, "%.4g", part->scaling->most_flop_per_s / 1e9);
+    g_ascii_formatd(times, sizeof times, "%.4g", IFM_SCALING_DEPARTS);
+    g_autofree char *text =
+        g_strdup_printf("x FLOP: the time over what the FLOP take at the highest rate of these points, %s GFLOP/s (%s %s); "
+                        "it departs where that is above %s",
+                        rate, part->row->axis, fastest, times);
+    g_string_append_c(out, '\n');
+    ifm_page_wrapped(out, text, screen);
+}
+
+/* --- the plot ----------------------------------------------------------------------------------------------------------
+ */
+
+static void append_plot(GString *out, const ScalingPart *part, const IfmScreen *screen)
+{
+    gsize n = part->row->n;
+    g_autofree double *x = g_new(double, n + 1), *measured = g_new(double, n + 1), *predicted = g_new(double, n + 1);
+    g_autoptr(GString) plane = g_string_new(NULL);
+    gboolean any_predicted = FALSE;
+    for (gsize i = 0; i < n; i++)
+    {
+        x[i] = part->points[i].x;
+        measured[i] = part->points[i].time_ns;
+        predicted[i] = part->points[i].time_ns / part->scaling->departures[i];
+        any_predicted |= predicted[i] > 0;
+    }
+    const IfmPlotSeries series[] = { { "●", "*", IFM_TONE_GOOD, measured }, { "○", "o", IFM_TONE_PLAIN, predicted } };
+    const IfmPlot plot = { x, part->row->values, n, series, any_predicted ? 2 : 1 };
+    if (!has_numbers(part) || !ifm_draw_plot(plane, &plot, screen))
+        return;
+    g_autofree char *second = g_strdup_printf(", %s as the FLOP alone", screen->utf8 ? series[1].utf8 : series[1].ascii);
+    g_autofree char *title = g_strdup_printf("time over %s, both logarithmic: %s measured%s", part->row->axis,
+                                             screen->utf8 ? series[0].utf8 : series[0].ascii, any_predicted ? second : "");
+    g_string_append_c(out, '\n');
+    ifm_page_wrapped(out, title, screen);
+    g_string_append(out, plane->str);
+}
+
+/* --- reasons and warnings ----------------------------------------------------------------------------------------------
+ */
+
+static void append_reasons(GString *out, const ScalingPart *part, const IfmScreen *screen)
+{
+    gboolean any = FALSE;
+    for (gsize i = 0; i < part->row->n; i++)
+    {
+        const IfmScalingPoint *point = &part->points[i];
+        if (point->reason == NULL)
+            continue;
+        g_autofree char *head = g_strdup_printf("%s %s", part->row->axis, point->value);
+        g_string_append(out, any ? "" : "\n");
+        ifm_page_told(out, head, IFM_TONE_BAD, point->reason, screen);
+        any = TRUE;
+    }
+}
+
+/* Each warning once, whatever it is said of. */
+static void collect_warnings(const IfmScalingRow *row, GPtrArray *texts)
+{
+    for (gsize i = 0; i < row->n; i++)
+        for (gsize at = 0; row->refusals[i] == NULL && at < row->stories[i].n_devices; at++)
+        {
+            const IfmMeasurement *measurement = row->stories[i].devices[at].result.measurement;
+            const json_t *warnings = measurement != NULL ? json_object_get(measurement->surroundings, "warnings") : NULL;
+            for (gsize k = 0; k < json_array_size(warnings); k++)
+            {
+                const char *text = json_string_value(json_array_get(warnings, k));
+                if (text != NULL && !g_ptr_array_find_with_equal_func(texts, text, g_str_equal, NULL))
+                    g_ptr_array_add(texts, (gpointer)text);
+            }
+        }
+}
+
+static void append_warnings(GString *out, const IfmScalingRow *rows, gsize n_rows, const IfmScreen *screen)
+{
+    g_autoptr(GPtrArray) texts = g_ptr_array_new();
+    for (gsize i = 0; i < n_rows; i++)
+        collect_warnings(&rows[i], texts);
+    for (guint i = 0; i < texts->len; i++)
+    {
+        g_string_append(out, i == 0 ? "\n" : "");
+        ifm_page_told(out, "warning", IFM_TONE_WARN, texts->pdata[i], screen);
+    }
+}
+
+/* --- the page ----------------------------------------------------------------------------------------------------------
+ */
+
+static void append_title(GString *out, const ScalingPart *part, const IfmScreen *screen)
+{
+    g_autofree char *device = part->device == NULL ? g_strdup("")
+                              : part->device->alias != NULL && *part->device->alias != '\0'
+                                  ? g_strdup_printf("  %s=%s", part->device->alias, part->device->device)
+                                  : g_strdup_printf("  %s", part->device->device);
+    g_autofree char *pass = part->row->pass != NULL ? g_strdelimit(g_strdup(part->row->pass), "_", ' ') : NULL;
+    g_autofree char *title =
+        g_strdup_printf("scaling%s%s with %s", pass != NULL ? " of the " : "", pass != NULL ? pass : "", part->row->axis);
+    g_autofree char *rest = part->row->help != NULL && !g_str_equal(part->row->help, part->row->axis)
+                                ? g_strdup_printf("%s  %s", device, part->row->help)
+                                : g_strdup(device);
+    ifm_page_title(out, title, rest, screen);
+}
+
+char *ifm_scaling_to_screen(const IfmScalingRow *rows, gsize n_rows, const IfmScreen *screen)
+{
+    GString *out = g_string_new(NULL);
+    for (gsize i = 0; i < n_rows; i++)
+    {
+        g_autoptr(GPtrArray) parts = ifm_scaling_parts(&rows[i]);
+        for (guint at = 0; at < parts->len; at++)
+        {
+            const ScalingPart *part = parts->pdata[at];
+            g_string_append(out, out->len > 0 ? "\n" : "");
+            append_title(out, part, screen);
+            append_points(out, part, screen);
+            append_reasons(out, part, screen);
+            append_departures(out, part, screen);
+            append_exponents(out, part, screen);
+            append_plot(out, part, screen);
+        }
+    }
+    append_warnings(out, rows, n_rows, screen);
+    return g_string_free(out, FALSE);
+}

@@ -1,0 +1,142 @@
+#include <math.h>
+
+#include <inferometer/nearest.h>
+#include <inferometer/scaling.h>
+
+/* What is varied of a graph transformer, and what a row of points comes to. */
+
+#define LEVEL 0.95
+
+/* --- presets ---------------------------------------------------------------------------------------------------------- */
+
+#define WORDS(...) ((const char *const[]){ __VA_ARGS__, NULL })
+
+static const IfmScalingPreset presets[] = {
+    { "nodes", "nodes of the graph, of average degree 5", "num-nodes", WORDS("100", "500", "1000", "2000", "5000"),
+      WORDS("avg-degree=5") },
+    { "layers", "layers", "num-layers", WORDS("2", "4", "6", "8", "12", "16"), WORDS("num-nodes=500") },
+    { "pe", "positional encoding", "pe", WORDS("none", "lap:16", "rwse:16"), WORDS("num-nodes=500") },
+    { "hidden", "width of a layer", "hidden-dim", WORDS("32", "64", "128", "256"), WORDS("num-nodes=500") },
+    { "heads", "heads of attention", "num-heads", WORDS("1", "2", "4", "8"), WORDS("num-nodes=500") },
+    { NULL, NULL, NULL, NULL, NULL },
+};
+
+const IfmScalingPreset *ifm_scaling_presets(void)
+{
+    return presets;
+}
+
+const IfmScalingPreset *ifm_scaling_preset(const char *axis, GError **error)
+{
+    const char *names[G_N_ELEMENTS(presets)] = { NULL };
+    for (gsize i = 0; presets[i].axis != NULL; i++)
+    {
+        if (g_str_equal(presets[i].axis, axis))
+            return &presets[i];
+        names[i] = presets[i].axis;
+    }
+    g_autofree char *all = g_strjoinv(", ", (char **)names), *hint = ifm_nearest_hint(axis, names);
+    g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "\"%s\" is nothing to vary (there are %s)%s", axis, all, hint);
+    return NULL;
+}
+
+/* --- fits ------------------------------------------------------------------------------------------------------------- */
+
+typedef enum
+{
+    OF_TIME,
+    OF_FLOP,
+    OF_BYTES,
+} Of;
+
+static double amount_of(const IfmScalingPoint *point, Of of)
+{
+    switch (of)
+    {
+    case OF_TIME:
+        return point->time_ns;
+    case OF_FLOP:
+        return point->flop > 0 ? (double)point->flop : (double)NAN;
+    default:
+        return point->bytes;
+    }
+}
+
+/* @why: (out) (optional) (transfer full) one line where there is no fit */
+static gboolean fit_points(const IfmScaling *scaling, Of of, IfmPowerFit *fit, char **why)
+{
+    g_autofree double *x = g_new(double, scaling->n + 1), *y = g_new(double, scaling->n + 1);
+    g_autofree IfmInterval *intervals = g_new(IfmInterval, scaling->n + 1);
+    g_autoptr(GError) error = NULL;
+    gsize n = 0, n_numbers = 0;
+    for (gsize i = 0; i < scaling->n; i++)
+    {
+        const IfmScalingPoint *point = &scaling->points[i];
+        double amount = amount_of(point, of);
+        n_numbers += !isnan(point->x);
+        if (isnan(point->x) || isnan(amount))
+            continue;
+        x[n] = point->x;
+        y[n] = amount;
+        intervals[n++] = point->interval;
+    }
+    if (n >= 3 && ifm_power_fit(x, y, of == OF_TIME ? intervals : NULL, n, LEVEL, fit, &error))
+        return TRUE;
+    if (why == NULL)
+        return FALSE;
+    if (error != NULL)
+        *why = g_strdup(error->message);
+    else if (n_numbers == 0)
+        *why = g_strdup("words have no exponent");
+    else
+        *why = g_strdup_printf("%" G_GSIZE_FORMAT " point%s a time: 3 are needed", n, n == 1 ? " has" : "s have");
+    return FALSE;
+}
+
+/* --- departures ------------------------------------------------------------------------------------------------------- */
+
+static double rate_of(const IfmScalingPoint *point)
+{
+    return point->time_ns > 0 && point->flop > 0 ? 1e9 * (double)point->flop / point->time_ns : (double)NAN;
+}
+
+static void find_departures(IfmScaling *scaling)
+{
+    scaling->most_flop_per_s = NAN;
+    for (gsize i = 0; i < scaling->n; i++)
+        scaling->most_flop_per_s = fmax(scaling->most_flop_per_s, rate_of(&scaling->points[i]));
+    for (gsize i = 0; i < scaling->n; i++)
+    {
+        const IfmScalingPoint *point = &scaling->points[i];
+        double departure = scaling->most_flop_per_s / rate_of(point);
+        double least_ns = isnan(point->interval.lower) ? point->time_ns : point->interval.lower;
+        scaling->departures[i] = departure;
+        scaling->departs[i] = departure * least_ns / point->time_ns > IFM_SCALING_DEPARTS;
+    }
+}
+
+/* --- all of it -------------------------------------------------------------------------------------------------------- */
+
+IfmScaling *ifm_scaling_new(const IfmScalingPoint *points, gsize n)
+{
+    IfmScaling *scaling = g_new0(IfmScaling, 1);
+    scaling->points = points;
+    scaling->n = n;
+    scaling->departures = g_new(double, n + 1);
+    scaling->departs = g_new0(gboolean, n + 1);
+    scaling->has_time = fit_points(scaling, OF_TIME, &scaling->time, &scaling->why);
+    scaling->has_flop = fit_points(scaling, OF_FLOP, &scaling->flop, NULL);
+    scaling->has_bytes = fit_points(scaling, OF_BYTES, &scaling->bytes, NULL);
+    find_departures(scaling);
+    return scaling;
+}
+
+void ifm_scaling_free(IfmScaling *scaling)
+{
+    if (scaling == NULL)
+        return;
+    g_free(scaling->why);
+    g_free(scaling->departures);
+    g_free(scaling->departs);
+    g_free(scaling);
+}

@@ -1,0 +1,318 @@
+#include <math.h>
+
+#include <inferometer/onnx.h>
+
+#include "cli/harness.h"
+
+/* How a model grows with one of its sizes, where the answer is known: on simulated devices whose time is their FLOP; and
+ * what becomes of points that fail, of what is interrupted, and of lists that are none. */
+
+static char *devices_folder;
+
+static void set_up(Bench *bench, gconstpointer data)
+{
+    bench_init(bench, data);
+    bench->devices = devices_folder;
+}
+
+static double number_at(const json_t *json, const char *key)
+{
+    const json_t *found = json_object_get(json, key);
+    if (!json_is_number(found))
+        g_error("%s is no number", key);
+    return json_number_value(found);
+}
+
+static void assert_near(double value, double expected, double tolerance)
+{
+    if (!(fabs(value - expected) <= tolerance))
+        g_error("%.17g is not within %g of %.17g", value, tolerance, expected);
+}
+
+/* That a point has no time, and why. */
+static void assert_reason(const json_t *point, const char *part)
+{
+    const char *reason = json_string_value(json_object_get(point, "reason"));
+    g_assert_true(json_is_null(json_object_get(point, "median_ns")));
+    if (reason == NULL || strstr(reason, part) == NULL)
+        g_error("expected a reason with \"%s\", got: %s", part, reason != NULL ? reason : "none");
+}
+
+static const json_t *device_at(const json_t *document, size_t row, size_t device)
+{
+    const json_t *found = json_array_get(json_object_get(document, "scaling"), row);
+    return json_array_get(json_object_get(found, "devices"), device);
+}
+
+/* x [N, 32] times itself: 2 * 32 * N^2 FLOP. */
+static void save_square(const Bench *bench)
+{
+    g_autoptr(GError) error = NULL;
+    g_autofree char *path = bench_path(bench, "square.onnx");
+    g_autoptr(IfmModelBuilder) builder = ifm_model_builder_new("square", 17);
+    ifm_model_builder_input(builder, "x", IFM_DTYPE_F32, 2, (gint64[]){ -1, 32 }, (const char *[]){ "N", NULL });
+    ifm_model_builder_node(builder, "Transpose", "turn", (const char *[]){ "x", NULL }, (const char *[]){ "t", NULL });
+    ifm_model_builder_node(builder, "MatMul", "times", (const char *[]){ "x", "t", NULL }, (const char *[]){ "y", NULL });
+    ifm_model_builder_output(builder, "y", IFM_DTYPE_F32, 2, (gint64[]){ -1, -1 }, (const char *[]){ "N", "N" });
+    g_autoptr(IfmModel) model = ifm_model_builder_finish(builder, &error);
+    g_assert_no_error(error);
+    g_assert_true(ifm_model_save(model, path, &error));
+}
+
+/* --- known exponents -------------------------------------------------------------------------------------------------- */
+
+static void test_square(Bench *bench, gconstpointer data)
+{
+    static const double sizes[] = { 16, 64, 128, 256 };
+    g_auto(Ended) ended = { 0 };
+    save_square(bench);
+    run_line(bench,
+             "profile square.onnx -q --runs 9 --dim N=16,64,128,256 --json - "
+             "-d simulated:scaling/ARITHMETIC -d B=simulated:scaling/OVERHEAD",
+             &ended);
+    assert_status(&ended, 0);
+    g_assert_cmpstr(ended.err, ==, "");
+    json_auto_t *document = parse_output(&ended);
+    const json_t *first = device_at(document, 0, 0), *second = device_at(document, 0, 1);
+    const json_t *fits = json_object_get(first, "fits"), *time = json_object_get(fits, "time");
+    double best = 64.0 * 256 * 256 / (1e6 + 64.0 * 256 * 256);
+    assert_near(number_at(time, "exponent"), 2, 1e-12);
+    assert_near(number_at(time, "last"), 2, 1e-12);
+    assert_near(number_at(json_object_get(time, "interval"), "upper"), 2, 1e-9);
+    assert_near(number_at(json_object_get(fits, "flop"), "exponent"), 2, 1e-12);
+    for (size_t i = 0; i < G_N_ELEMENTS(sizes); i++)
+    {
+        const json_t *point = json_array_get(json_object_get(first, "points"), i);
+        const json_t *slower = json_array_get(json_object_get(second, "points"), i);
+        double flop = 64 * sizes[i] * sizes[i];
+        g_assert_cmpfloat(number_at(point, "flop"), ==, flop);
+        g_assert_cmpfloat(number_at(point, "median_ns"), ==, flop);
+        g_assert_cmpfloat(number_at(point, "departure_ratio"), ==, 1);
+        g_assert_true(json_is_false(json_object_get(point, "departs")));
+        g_assert_cmpfloat(number_at(slower, "median_ns"), ==, 1e6 + flop);
+        assert_near(number_at(slower, "departure_ratio"), (1e6 + flop) / flop * best, 1e-9);
+        g_assert_cmpint(json_is_true(json_object_get(slower, "departs")), ==, sizes[i] < 200);
+    }
+    assert_near(number_at(json_object_get(json_object_get(second, "fits"), "time"), "last"),
+                log((1e6 + 64.0 * 256 * 256) / (1e6 + 64.0 * 128 * 128)) / log(2), 1e-12);
+    g_assert_cmpuint(json_array_size(json_object_get(document, "cases")), ==, 8);
+}
+
+/* The same as people see it, with other parts of a profile than one model's; a row a point as CSV. */
+static void test_page(Bench *bench, gconstpointer data)
+{
+    g_auto(Ended) ended = { 0 };
+    g_autofree char *csv_path = bench_path(bench, "x.csv"), *csv = NULL;
+    save_square(bench);
+    run_line(bench,
+             "profile square.onnx --profile scaling --runs 9 --dim N=16,64,128 --csv x.csv "
+             "-d A=simulated:scaling/ARITHMETIC",
+             &ended);
+    assert_status(&ended, 0);
+    g_assert_nonnull(strstr(ended.out, "scaling with N  A=simulated:scaling/ARITHMETIC\n"));
+    g_assert_nonnull(strstr(ended.out, "\ntime           2.00      2.00 to 2.00   2.00"));
+    g_assert_nonnull(strstr(ended.out, "time over N, both logarithmic"));
+    g_assert_nonnull(strstr(ended.err, "] N 64: A=simulated:scaling/ARITHMETIC: ok\n"));
+    g_assert_nonnull(strstr(ended.err, "[3/3] N 128: "));
+    g_assert_true(g_file_get_contents(csv_path, &csv, NULL, NULL));
+    g_auto(GStrv) lines = g_strsplit(csv, "\r\n", -1);
+    g_assert_cmpuint(g_strv_length(lines), ==, 5);
+    g_assert_true(g_str_has_prefix(lines[2], "N,64,simulated:scaling/ARITHMETIC,A,,,262144,"));
+}
+
+/* A size that a model of the zoo is built with, and one that it leaves free. */
+static void test_zoo(Bench *bench, gconstpointer data)
+{
+    static const char *const models[] = { "zoo:matmul,k=32 --dim m=8,16,32", "zoo:matmul,k=32,m=0 --dim M=8,16,32" };
+    for (gsize i = 0; i < G_N_ELEMENTS(models); i++)
+    {
+        g_auto(Ended) ended = { 0 };
+        g_autofree char *line =
+            g_strdup_printf("profile %s -q --runs 3 -o o%d -d simulated:scaling/ARITHMETIC --json -", models[i], (int)i);
+        run_line(bench, line, &ended);
+        assert_status(&ended, 0);
+        json_auto_t *document = parse_output(&ended);
+        const json_t *device = device_at(document, 0, 0);
+        assert_near(number_at(json_object_get(json_object_get(device, "fits"), "time"), "exponent"), 1, 1e-12);
+        for (size_t at = 0; at < 3; at++)
+            g_assert_cmpfloat(number_at(json_array_get(json_object_get(device, "points"), at), "median_ns"), ==,
+                              2.0 * 32 * 64 * (8 << at));
+    }
+}
+
+/* The models' work alone: nothing is run, and no store made. */
+static void test_flops(Bench *bench, gconstpointer data)
+{
+    g_auto(Ended) ended = { 0 };
+    g_autofree char *store = bench_path(bench, "out/profile/store.db");
+    save_square(bench);
+    run_line(bench, "profile square.onnx --profile flops --dim N=16,64,128 --json -", &ended);
+    assert_status(&ended, 0);
+    json_auto_t *document = parse_output(&ended);
+    const json_t *device = device_at(document, 0, 0);
+    g_assert_true(json_is_null(json_object_get(device, "device")));
+    assert_near(number_at(json_object_get(json_object_get(device, "fits"), "flop"), "exponent"), 2, 1e-12);
+    g_assert_false(g_file_test(store, G_FILE_TEST_EXISTS));
+}
+
+/* --- points that fail ------------------------------------------------------------------------------------------------- */
+
+static void test_failures(Bench *bench, gconstpointer data)
+{
+    g_auto(Ended) ended = { 0 };
+    run_line(bench,
+             "profile zoo:matmul,m=0 -q --runs 3 --dim M=8,16,32,64 --json - -d simulated:scaling/FAILS-LARGE "
+             "-d simulated:scaling/ARITHMETIC",
+             &ended);
+    assert_status(&ended, 1);
+    g_assert_nonnull(strstr(ended.err, "inferometer: 1 of 8 points failed\n"));
+    json_auto_t *document = parse_output(&ended);
+    const json_t *first = device_at(document, 0, 0), *points = json_object_get(first, "points");
+    assert_reason(json_array_get(points, 3), "too many rows");
+    g_assert_cmpstr(json_string_value(json_object_get(json_array_get(points, 3), "error_code")), ==, "failed");
+    const json_t *time = json_object_get(json_object_get(first, "fits"), "time");
+    g_assert_cmpfloat(number_at(time, "n"), ==, 3);
+    assert_near(number_at(time, "exponent"), 1, 1e-12);
+    const json_t *other = json_object_get(json_object_get(device_at(document, 0, 1), "fits"), "time");
+    g_assert_cmpfloat(number_at(other, "n"), ==, 4);
+    /* all of them fail: the reasons are all there is to tell, each once */
+    run_line(bench, "profile zoo:matmul,m=0 -q --runs 3 --dim M=64,128 -d simulated:scaling/FAILS-LARGE", &ended);
+    assert_complaint(&ended, 1, "too many rows");
+    g_assert_cmpstr(ended.out, ==, "");
+}
+
+/* A size of which there is no model: its own row. */
+static void test_no_model(Bench *bench, gconstpointer data)
+{
+    g_auto(Ended) ended = { 0 };
+    run_line(bench, "profile matmul -q --runs 3 --dim m=8,16,2000000 --json - -d simulated:scaling/ARITHMETIC", &ended);
+    assert_complaint(&ended, 1, "1 of 3 points have no model");
+    json_auto_t *document = parse_output(&ended);
+    const json_t *points = json_object_get(device_at(document, 0, 0), "points");
+    assert_reason(json_array_get(points, 2), "m=2000000");
+    g_assert_cmpfloat(number_at(json_array_get(points, 1), "median_ns"), ==, 2.0 * 64 * 64 * 16);
+    run_line(bench, "profile matmul --dim m=2000000,3000000 -d simulated:scaling/ARITHMETIC", &ended);
+    assert_complaint(&ended, 3, "m=2000000");
+}
+
+/* Interrupted while the third of four points hangs: what was measured stays, and is not measured again. */
+static void test_interrupt(Bench *bench, gconstpointer data)
+{
+    g_auto(Ended) ended = { 0 };
+    run_shell(bench, "sh",
+              "\"$INFEROMETER\" profile zoo:matmul,m=0 --runs 3 --timeout 0 --dim M=8,16,64,128 "
+              "-d simulated:scaling/HANGS-LARGE 2> log & pid=$!; "
+              "until grep -q 'M 64: simulated:scaling/HANGS-LARGE: starts' log; do sleep 0.05; done; sleep 0.3; "
+              "kill -TERM $pid; wait $pid; status=$?; cat log >&2; exit $status",
+              &ended);
+    assert_status(&ended, 143);
+    g_assert_nonnull(strstr(ended.err, "inferometer: interrupted: 2 of 4 points were not measured; --resume"));
+    g_assert_nonnull(strstr(ended.out, "scaling with M"));
+    g_assert_nonnull(strstr(ended.out, "M 128: not measured"));
+    run_line(bench,
+             "profile zoo:matmul,m=0 --runs 3 --timeout 1s --resume --dim M=8,16,64,128 --json - "
+             "-d simulated:scaling/HANGS-LARGE",
+             &ended);
+    assert_status(&ended, 1);
+    g_assert_nonnull(strstr(ended.err, "M 8: simulated:scaling/HANGS-LARGE: measured before"));
+    g_assert_nonnull(strstr(ended.err, "M 16: simulated:scaling/HANGS-LARGE: measured before"));
+    json_auto_t *document = parse_output(&ended);
+    const json_t *points = json_object_get(device_at(document, 0, 0), "points");
+    g_assert_cmpfloat(number_at(json_array_get(points, 1), "median_ns"), ==, 2.0 * 64 * 64 * 16);
+    assert_reason(json_array_get(points, 2), "no sign of life");
+    assert_none_left(bench);
+}
+
+/* --- what is no list -------------------------------------------------------------------------------------------------- */
+
+static const struct
+{
+    const char *options;
+    int status;
+    const char *part;
+} refusals[] = {
+    { "--dim M=", 2, "\"M=\" is not NAME=SIZE" },
+    { "--dim M=5,3", 2, "--dim M=5,3: 3 is not above 5: the sizes of a list ascend" },
+    { "--dim M=5,5", 2, "5 is not above 5" },
+    { "--dim M=5,", 2, "--dim M=5,: \"\" is no size (a whole number, 1 or more)" },
+    { "--dim M=,5", 2, "\"\" is no size" },
+    { "--dim M=0,5", 2, "\"0\" is no size" },
+    { "--dim M=5,x", 2, "\"x\" is no size" },
+    { "--dim M=5,-6", 2, "\"-6\" is no size" },
+    { "--dim M=5,99999999999999999999", 2, "\"99999999999999999999\" is no size" },
+    { "--dim =5,6", 2, "\"=5,6\" is not NAME=SIZE,SIZE" },
+    { "--dim M=5,6 --dim K=1,2", 2, "--dim M=5,6 and --dim K=1,2: one dimension at a time" },
+    { "--dim M=5,6 --dim M=7", 2, "M is given twice" },
+    { "--dim Q=5,6", 3, "Q" },
+    { "--dim M=5,6 --profile layers", 2, "--profile layers: of one model" },
+    { "--dim M=5,6 --profile scaling,flop", 2, "\"flop\" is no part of a profile" },
+    { "--dim M=5 --profile scaling", 2, "--profile scaling: of what?" },
+    { "--dim M=5 --scaling nodes", 2, "--scaling: of the zoo's graph_transformer and gps" },
+    { "--dim M=5,6 --scaling nodes", 2, "--scaling nodes and --dim M=5,6" },
+    { "--dim k=5,6", 2, "zoo:matmul,m=0,k=8 and --dim k=5,6: k is given twice" },
+    { "--dim M=5,6 -d nonsense:CPU", 3, "unknown engine" },
+    { "--dim M=5,6 --profile flops -d simulated:scaling/ARITHMETIC", 2, "of the model alone" },
+};
+
+static void test_refusals(Bench *bench, gconstpointer data)
+{
+    g_autofree char *store = bench_path(bench, "out/profile/store.db");
+    for (gsize i = 0; i < G_N_ELEMENTS(refusals); i++)
+    {
+        g_auto(Ended) ended = { 0 };
+        g_autofree char *line = g_strdup_printf("profile zoo:matmul,m=0,k=8 %s", refusals[i].options);
+        run_line(bench, line, &ended);
+        assert_complaint(&ended, refusals[i].status, refusals[i].part);
+        g_assert_cmpstr(ended.out, ==, "");
+    }
+    g_assert_false(g_file_test(store, G_FILE_TEST_EXISTS));
+}
+
+/* --- a real engine ---------------------------------------------------------------------------------------------------- */
+
+static void test_real(Bench *bench, gconstpointer data)
+{
+    g_auto(Ended) ended = { 0 };
+    run_shell(bench, "sh", "\"$INFEROMETER\" devices | grep -q '^onnxruntime:CPU *available'", &ended);
+    if (ended.status != 0)
+    {
+        g_test_skip("no ONNX Runtime on this machine");
+        return;
+    }
+    save_square(bench);
+    run_line(bench, "profile square.onnx -q --runs 20 --dim N=16,64,256 --json - -d onnxruntime:CPU", &ended);
+    assert_status(&ended, 0);
+    json_auto_t *document = parse_output(&ended);
+    const json_t *device = device_at(document, 0, 0), *points = json_object_get(device, "points");
+    for (size_t i = 0; i < 3; i++)
+    {
+        const json_t *point = json_array_get(points, i), *made = json_array_get(json_object_get(document, "cases"), i);
+        g_assert_cmpfloat(number_at(point, "flop"), ==, 64 * pow(16, 2) * (1 << (4 * i)));
+        g_assert_cmpfloat(number_at(point, "median_ns"), >, 0);
+        g_assert_cmpfloat(number_at(point, "flop_per_s"), >, 0);
+        /* in a process of its own: not less than what is alive at once */
+        g_assert_cmpfloat(number_at(point, "process_bytes"), >=, number_at(point, "model_bytes"));
+        g_assert_cmpstr(json_string_value(json_object_get(json_object_get(made, "case"), "key")), ==,
+                        json_string_value(json_object_get(point, "case_key")));
+    }
+    const json_t *time = json_object_get(json_object_get(device, "fits"), "time");
+    g_assert_cmpfloat(number_at(json_object_get(time, "interval"), "lower"), <=, number_at(time, "exponent"));
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    devices_folder = g_build_filename(g_getenv("IFM_TEST_DATA"), "cli", "devices", NULL);
+    g_test_add("/profile-sweep/square", Bench, NULL, set_up, test_square, bench_clear);
+    g_test_add("/profile-sweep/page", Bench, NULL, set_up, test_page, bench_clear);
+    g_test_add("/profile-sweep/zoo", Bench, NULL, set_up, test_zoo, bench_clear);
+    g_test_add("/profile-sweep/flops", Bench, NULL, set_up, test_flops, bench_clear);
+    g_test_add("/profile-sweep/failures", Bench, NULL, set_up, test_failures, bench_clear);
+    g_test_add("/profile-sweep/no-model", Bench, NULL, set_up, test_no_model, bench_clear);
+    g_test_add("/profile-sweep/interrupt", Bench, NULL, set_up, test_interrupt, bench_clear);
+    g_test_add("/profile-sweep/refusals", Bench, NULL, set_up, test_refusals, bench_clear);
+    g_test_add("/profile-sweep/real", Bench, NULL, set_up, test_real, bench_clear);
+    int status = g_test_run();
+    g_free(devices_folder);
+    return status;
+}

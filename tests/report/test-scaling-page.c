@@ -1,0 +1,249 @@
+#include <math.h>
+#include <string.h>
+
+#include <inferometer/json.h>
+#include <inferometer/scaling-page.h>
+#include <inferometer/zoo.h>
+
+#include "report/golden.h"
+
+/*
+ * Matrix products of m rows: 2 * 64 * 64 m FLOP. One device takes 1 ms and 1 ns for each 8 FLOP (8 GFLOP/s); the other
+ * fails where m = 64 and is not tried where m = 32. Of m = 128 there is no model.
+ */
+
+#define N 5
+static const char *const values[N + 1] = { "8", "16", "32", "64", "128", NULL };
+static const int sizes[N] = { 8, 16, 32, 64, 128 };
+#define N_MODELS 4
+
+typedef struct
+{
+    IfmModel *models[N_MODELS];
+    IfmAnalysis *analyses[N_MODELS];
+    IfmCase *cases[N_MODELS][2];
+    IfmMeasurement *measurements[N_MODELS][2];
+    IfmProfileDevice devices[N_MODELS][2];
+    IfmProfileStory stories[N];
+    const char *refusals[N];
+    IfmScalingRow row;
+} Fixture;
+
+static double flop_of(int m)
+{
+    return 2.0 * 64 * 64 * m;
+}
+
+static IfmCase *make_case(const char *device, int m)
+{
+    IfmCase *made = ifm_case_new();
+    ifm_record_set_text(&made->subject_kind, "model");
+    ifm_record_set_text(&made->subject_name, "matmul");
+    ifm_record_set_text(&made->device, device);
+    ifm_record_set_json(&made->sizes, json_pack("{s:i}", "m", m));
+    ifm_case_seal(made);
+    return made;
+}
+
+static IfmMeasurement *make_measurement(const IfmCase *of, double median_ns)
+{
+    IfmMeasurement *made = ifm_measurement_new();
+    ifm_record_set_text(&made->uid, "uid");
+    ifm_record_set_text(&made->case_key, of->key);
+    ifm_record_set_json(&made->surroundings, json_pack("{s:[s]}", "warnings", "a debug build"));
+    if (isnan(median_ns))
+    {
+        made->outcome = IFM_OUTCOME_FAILED;
+        ifm_record_set_text(&made->error_code, "memory");
+        ifm_record_set_text(&made->reason, "out of memory");
+        return made;
+    }
+    ifm_record_set_json(&made->summary,
+                        json_pack("{s:i,s:f,s:{s:f,s:f,s:f}}", "n", 50, "median", median_ns, "median_interval", "lower",
+                                  0.99 * median_ns, "upper", 1.01 * median_ns, "level", 0.95));
+    ifm_record_set_json(&made->memory, json_pack("{s:{s:i}}", "process", "growth_runs_bytes", 1 << 20));
+    return made;
+}
+
+static void set_up(Fixture *fixture, gconstpointer data)
+{
+    static const char *const devices[] = { "simulated:lab/FIRST", "simulated:lab/SECOND" };
+    for (int i = 0; i < N_MODELS; i++)
+    {
+        g_autoptr(GError) error = NULL;
+        g_autofree char *m = g_strdup_printf("m=%d", sizes[i]);
+        fixture->models[i] = ifm_zoo_build("matmul", (const char *[]){ m, "k=64", "n=64", NULL }, 1, &error);
+        g_assert_no_error(error);
+        fixture->analyses[i] = ifm_model_analyse(fixture->models[i], NULL, 0, &error);
+        g_assert_no_error(error);
+        for (int d = 0; d < 2; d++)
+        {
+            double time_ns = d == 0 ? 1e6 + flop_of(sizes[i]) / 8 : i == 3 ? (double)NAN : 500.0 * sizes[i];
+            fixture->cases[i][d] = make_case(devices[d], sizes[i]);
+            fixture->measurements[i][d] = make_measurement(fixture->cases[i][d], time_ns);
+            fixture->devices[i][d].result = (IfmResult){ .device = devices[d],
+                                                         .alias = d == 1 ? "CPU" : NULL,
+                                                         .subject_case = fixture->cases[i][d],
+                                                         .measurement = fixture->measurements[i][d] };
+        }
+        fixture->stories[i] = (IfmProfileStory){ .parts = IFM_PROFILE_RUNTIME,
+                                                 .model = fixture->models[i],
+                                                 .analysis = fixture->analyses[i],
+                                                 .devices = fixture->devices[i],
+                                                 .n_devices = i == 2 ? 1 : 2 };
+    }
+    fixture->refusals[4] = "m=128 is above what fits";
+    fixture->row = (IfmScalingRow){ .axis = "m",
+                                    .help = "rows of the left matrix",
+                                    .values = values,
+                                    .refusals = fixture->refusals,
+                                    .stories = fixture->stories,
+                                    .n = N };
+}
+
+static void tear_down(Fixture *fixture, gconstpointer data)
+{
+    for (int i = 0; i < N_MODELS; i++)
+    {
+        ifm_model_unref(fixture->models[i]);
+        ifm_analysis_free(fixture->analyses[i]);
+        for (int d = 0; d < 2; d++)
+        {
+            ifm_case_free(fixture->cases[i][d]);
+            ifm_measurement_free(fixture->measurements[i][d]);
+        }
+    }
+}
+
+static void test_screen(Fixture *fixture, gconstpointer data)
+{
+    g_autofree char *page = ifm_scaling_to_screen(&fixture->row, 1, &(IfmScreen){ .width = 100, .utf8 = TRUE });
+    check_golden("scaling.txt", page);
+    g_assert_null(strchr(page, '\033'));
+    g_autofree char *narrow = ifm_scaling_to_screen(&fixture->row, 1, &(IfmScreen){ .width = 60, .utf8 = FALSE });
+    check_golden("scaling-narrow-ascii.txt", narrow);
+    g_assert_true(g_str_is_ascii(narrow));
+    g_auto(GStrv) lines = g_strsplit(narrow, "\n", -1);
+    for (char **line = lines; *line != NULL; line++)
+        g_assert_cmpint(ifm_text_width(*line), <=, 60);
+    g_autofree char *coloured =
+        ifm_scaling_to_screen(&fixture->row, 1, &(IfmScreen){ .width = 100, .utf8 = TRUE, .colour = TRUE });
+    g_assert_nonnull(strchr(coloured, '\033'));
+}
+
+static double number_at(const json_t *json, const char *key)
+{
+    const json_t *found = json_object_get(json, key);
+    g_assert_true(json_is_number(found));
+    return json_number_value(found);
+}
+
+static void assert_near(double value, double expected, double tolerance)
+{
+    if (!(fabs(value - expected) <= tolerance))
+        g_error("%.17g is not within %g of %.17g", value, tolerance, expected);
+}
+
+/* Every figure of the first device, computed anew. */
+static void check_first(const json_t *device)
+{
+    const json_t *points = json_object_get(device, "points"), *fits = json_object_get(device, "fits");
+    double best = 8 * flop_of(64) / (8e6 + flop_of(64)); /* FLOP per ns, of the largest */
+    g_assert_cmpstr(json_string_value(json_object_get(device, "device")), ==, "simulated:lab/FIRST");
+    g_assert_true(json_is_null(json_object_get(device, "alias")));
+    g_assert_cmpuint(json_array_size(points), ==, N);
+    for (size_t i = 0; i < N_MODELS; i++)
+    {
+        const json_t *point = json_array_get(points, i);
+        double flop = flop_of(sizes[i]), time_ns = 1e6 + flop / 8;
+        g_assert_cmpstr(json_string_value(json_object_get(point, "axis")), ==, "m");
+        g_assert_cmpstr(json_string_value(json_object_get(point, "value")), ==, values[i]);
+        g_assert_cmpfloat(number_at(point, "flop"), ==, flop);
+        g_assert_cmpfloat(number_at(point, "median_ns"), ==, time_ns);
+        assert_near(number_at(point, "flop_per_s"), 1e9 * flop / time_ns, 1);
+        assert_near(number_at(point, "departure_ratio"), time_ns * best / flop, 1e-12 * time_ns);
+        g_assert_cmpint(json_is_true(json_object_get(point, "departs")), ==, i < 3);
+        g_assert_cmpfloat(number_at(point, "process_bytes"), ==, 1 << 20);
+        /* x [m, 64], y [m, 64] and the weight [64, 64], all f32 */
+        g_assert_cmpfloat(number_at(point, "model_bytes"), ==, 4.0 * (2 * 64 * sizes[i] + 64 * 64));
+        g_assert_true(json_is_null(json_object_get(point, "reason")));
+        g_assert_cmpuint(strlen(json_string_value(json_object_get(point, "case_key"))), >, 8);
+    }
+    const json_t *refused = json_array_get(points, 4);
+    g_assert_cmpstr(json_string_value(json_object_get(refused, "reason")), ==, "m=128 is above what fits");
+    g_assert_true(json_is_null(json_object_get(refused, "median_ns")));
+    assert_near(number_at(json_object_get(fits, "flop"), "exponent"), 1, 1e-12);
+    double last = log((1e6 + flop_of(64) / 8) / (1e6 + flop_of(32) / 8)) / log(2);
+    assert_near(number_at(json_object_get(fits, "time"), "last"), last, 1e-12);
+    const json_t *interval = json_object_get(json_object_get(fits, "time"), "last_interval");
+    assert_near(number_at(interval, "upper"), last + hypot(log(1.01), log(1 / 0.99)) / log(2), 1e-12);
+    g_assert_true(json_is_null(json_object_get(json_object_get(fits, "flop"), "last_interval")));
+    assert_near(number_at(device, "most_flop_per_s"), 1e9 * best, 1);
+}
+
+static void test_json(Fixture *fixture, gconstpointer data)
+{
+    json_auto_t *json = ifm_scaling_add_json(NULL, &fixture->row, 1);
+    const json_t *rows = json_object_get(json, "scaling"), *row = json_array_get(rows, 0);
+    const json_t *devices = json_object_get(row, "devices");
+    g_assert_cmpstr(json_string_value(json_object_get(json_object_get(json, "inferometer"), "format")), ==, "cases");
+    g_assert_cmpuint(json_array_size(rows), ==, 1);
+    g_assert_cmpstr(json_string_value(json_object_get(row, "axis")), ==, "m");
+    g_assert_cmpuint(json_array_size(json_object_get(row, "values")), ==, N);
+    g_assert_cmpuint(json_array_size(devices), ==, 2);
+    check_first(json_array_get(devices, 0));
+    const json_t *second = json_array_get(devices, 1), *points = json_object_get(second, "points");
+    g_assert_cmpstr(json_string_value(json_object_get(second, "alias")), ==, "CPU");
+    g_assert_cmpstr(json_string_value(json_object_get(json_array_get(points, 2), "reason")), ==, "not measured");
+    g_assert_cmpstr(json_string_value(json_object_get(json_array_get(points, 3), "reason")), ==, "out of memory");
+    g_assert_cmpstr(json_string_value(json_object_get(json_array_get(points, 3), "error_code")), ==, "memory");
+    g_assert_true(json_is_null(json_object_get(json_object_get(second, "fits"), "time")));
+    g_assert_cmpstr(json_string_value(json_object_get(second, "why")), ==, "2 points have a time: 3 are needed");
+    assert_near(number_at(json_object_get(json_object_get(second, "fits"), "flop"), "exponent"), 1, 1e-12);
+    g_assert_cmpuint(json_array_size(json_object_get(json, "cases")), ==, 7); /* what was tried */
+    /* Into a document that there is already: its own keys and cases stay, and stand first. */
+    json_t *profile = json_pack("{s:s,s:[s]}", "model_info", "x", "cases", "first");
+    json_auto_t *both = ifm_scaling_add_json(profile, &fixture->row, 1);
+    g_assert_true(both == profile);
+    g_assert_cmpuint(json_array_size(json_object_get(both, "cases")), ==, 8);
+    g_assert_cmpstr(json_string_value(json_array_get(json_object_get(both, "cases"), 0)), ==, "first");
+    g_assert_nonnull(json_object_get(both, "scaling"));
+}
+
+static void test_csv(Fixture *fixture, gconstpointer data)
+{
+    const IfmScalingRow rows[] = { fixture->row, fixture->row };
+    g_autofree char *csv = ifm_scaling_to_csv(rows, 2);
+    g_auto(GStrv) lines = g_strsplit(csv, "\r\n", -1);
+    g_assert_cmpuint(g_strv_length(lines), ==, 1 + 2 * 2 * N + 1);
+    g_assert_true(g_str_has_prefix(lines[0], "axis,value,device,alias,error_code,reason,median_ns,"));
+    g_assert_true(g_str_has_prefix(lines[1], "m,8,simulated:lab/FIRST,,,,1008192,"));
+    g_assert_true(g_str_has_prefix(lines[9], "m,64,simulated:lab/SECOND,CPU,memory,out of memory,,,,524288,,"));
+    g_assert_cmpstr(lines[1], ==, lines[11]);
+}
+
+/* Without a device there are the models. */
+static void test_models_alone(Fixture *fixture, gconstpointer data)
+{
+    for (int i = 0; i < N_MODELS; i++)
+        fixture->stories[i].n_devices = 0;
+    json_auto_t *json = ifm_scaling_add_json(NULL, &fixture->row, 1);
+    const json_t *devices = json_object_get(json_array_get(json_object_get(json, "scaling"), 0), "devices");
+    g_assert_cmpuint(json_array_size(devices), ==, 1);
+    const json_t *only = json_array_get(devices, 0);
+    g_assert_true(json_is_null(json_object_get(only, "device")));
+    assert_near(number_at(json_object_get(json_object_get(only, "fits"), "flop"), "exponent"), 1, 1e-12);
+    g_autofree char *page = ifm_scaling_to_screen(&fixture->row, 1, &(IfmScreen){ .width = 100 });
+    g_assert_null(strstr(page, "not measured"));
+    g_assert_null(strstr(page, "logarithmic"));
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add("/scaling-page/screen", Fixture, NULL, set_up, test_screen, tear_down);
+    g_test_add("/scaling-page/json", Fixture, NULL, set_up, test_json, tear_down);
+    g_test_add("/scaling-page/csv", Fixture, NULL, set_up, test_csv, tear_down);
+    g_test_add("/scaling-page/models-alone", Fixture, NULL, set_up, test_models_alone, tear_down);
+    return g_test_run();
+}
