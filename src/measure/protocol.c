@@ -323,9 +323,9 @@ gboolean ifm_owned_case_init(IfmOwnedCase *owned, json_t *json, GError **error)
         ifm_members_int(&members, "seed", &seed) && ifm_members_flag(&members, "profile", &out->profile) &&
         ifm_members_flag(&members, "verify", &out->verify) &&
         ifm_members_flag(&members, "native_async", &out->native_async) &&
-        ifm_members_flag(&members, "as_wholes", &out->as_wholes) &&
-        ifm_members_double(&members, "rtol", &out->rtol) && ifm_members_double(&members, "atol", &out->atol) &&
-        read_lists(owned, error) && read_load(owned, error) && ifm_protocol_from_message(json, &out->protocol, error);
+        ifm_members_flag(&members, "as_wholes", &out->as_wholes) && ifm_members_double(&members, "rtol", &out->rtol) &&
+        ifm_members_double(&members, "atol", &out->atol) && read_lists(owned, error) && read_load(owned, error) &&
+        ifm_protocol_from_message(json, &out->protocol, error);
     out->model_path = owned->model_path;
     out->inputs_path = owned->inputs_path;
     out->cache_dir = owned->cache_dir;

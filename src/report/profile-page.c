@@ -253,11 +253,23 @@ static GArray *results_of(const IfmProfileStory *story)
     return results;
 }
 
-static void add_other_results(GArray *results, const IfmProfileStory *story)
+/* Results of a mode's other passes, each under the name of its device and pass. (transfer full) what the names are kept in
+ */
+static GPtrArray *add_other_results(GArray *results, const IfmProfileStory *story)
 {
-    g_autoptr(GPtrArray) others = ifm_profile_other_passes(story);
-    for (guint i = 0; i < others->len; i++)
-        g_array_append_val(results, ((const IfmProfileDevice *)others->pdata[i])->result);
+    GPtrArray *names = g_ptr_array_new_with_free_func(g_free);
+    for (int kind = 0; story->mode != NULL && kind < IFM_N_PASSES; kind++)
+    {
+        const IfmProfileStory *pass = kind != (int)story->mode->asked ? story->mode->passes[kind] : NULL;
+        for (gsize i = 0; pass != NULL && i < pass->n_devices; i++)
+        {
+            IfmResult result = pass->devices[i].result;
+            result.alias = g_strdup_printf("%s (%s)", ifm_result_name(&result), ifm_pass_words((IfmPassKind)kind));
+            g_ptr_array_add(names, (gpointer)result.alias);
+            g_array_append_val(results, result);
+        }
+    }
+    return names;
 }
 
 char *ifm_profile_to_screen(const IfmProfileStory *story, const IfmScreen *screen)
@@ -272,7 +284,7 @@ char *ifm_profile_to_screen(const IfmProfileStory *story, const IfmScreen *scree
         append_devices(out, story, screen);
     ifm_profile_passes(out, story, screen);
     append_reasons(out, results, array->len, screen);
-    add_other_results(array, story);
+    g_autoptr(GPtrArray) names = add_other_results(array, story);
     results = (const IfmResult *)(const void *)array->data;
     append_unverified(out, results, array->len, screen);
     append_warnings(out, results, array->len, screen);

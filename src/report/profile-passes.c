@@ -24,6 +24,11 @@ const char *ifm_pass_key(IfmPassKind kind)
     return passes[kind].key;
 }
 
+const char *ifm_pass_words(IfmPassKind kind)
+{
+    return passes[kind].words;
+}
+
 /* --- times ----------------------------------------------------------------------------------------------------------- */
 
 /* Timing: ns; NaN: not known. */
@@ -318,17 +323,6 @@ char *ifm_profile_passes_csv(const IfmProfileStory *story)
     g_autoptr(GPtrArray) rows = rows_of(story);
     IfmTable table = { pass_fields, (const void *const *)rows->pdata, rows->len };
     return ifm_table_to_csv(&table);
-}
-
-GPtrArray *ifm_profile_other_passes(const IfmProfileStory *story)
-{
-    GPtrArray *devices = g_ptr_array_new();
-    for (int kind = 0; story->mode != NULL && kind < IFM_N_PASSES; kind++)
-        for (gsize i = 0; kind != (int)story->mode->asked && story->mode->passes[kind] != NULL &&
-                          i < story->mode->passes[kind]->n_devices;
-             i++)
-            g_ptr_array_add(devices, (gpointer)&story->mode->passes[kind]->devices[i]);
-    return devices;
 }
 
 /* --- the page -------------------------------------------------------------------------------------------------------- */

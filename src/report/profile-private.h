@@ -55,8 +55,8 @@ json_t *ifm_profile_runtime(const IfmProfileStory *story, const IfmProfileDevice
 json_t *ifm_profile_pass_flops(const IfmProfileStory *story);
 /* ifm_profile_passes_csv: (transfer full) */
 char *ifm_profile_passes_csv(const IfmProfileStory *story);
-/* ifm_profile_other_passes: (transfer container) const IfmProfileDevice*, all of the passes beside the story's own. */
-GPtrArray *ifm_profile_other_passes(const IfmProfileStory *story);
+/* ifm_pass_words: "training pass". */
+const char *ifm_pass_words(IfmPassKind kind);
 
 /* ifm_result_to_json: (transfer full) an entry of the document of cases. */
 json_t *ifm_result_to_json(const IfmResult *result);
