@@ -335,16 +335,16 @@ static void explain_absent(const char *text, GError **error)
                 unknown != NULL ? unknown : name);
 }
 
-/* "resnet18,training=1" of "resnet18", where the entry knows that and the user said nothing of it. (transfer full) */
+/* "resnet18,form=training" of "resnet18", where the entry knows that and the user said nothing of it. (transfer full) */
 static char *training_form(const char *text)
 {
     gsize length = strcspn(text, ",");
-    for (const IfmZooEntry *entry = ifm_zoo_entries(); entry->name != NULL && strstr(text, ",training=") == NULL; entry++)
-        for (gsize i = 0;
-             strlen(entry->name) == length && memcmp(entry->name, text, length) == 0 && entry->parameters[i].name != NULL;
-             i++)
-            if (g_str_equal(entry->parameters[i].name, "training"))
-                return g_strconcat(text, ",training=1", NULL);
+    const IfmZooEntry *entry = ifm_zoo_entries();
+    while (entry->name != NULL && (strlen(entry->name) != length || memcmp(entry->name, text, length) != 0))
+        entry++;
+    for (gsize i = 0; entry->name != NULL && entry->parameters[i].name != NULL; i++)
+        if (g_str_equal(entry->parameters[i].name, "form") && strstr(text, ",form=") == NULL)
+            return g_strconcat(text, ",form=training", NULL);
     return g_strdup(text);
 }
 

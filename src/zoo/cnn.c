@@ -23,7 +23,7 @@ enum
     HEIGHT,
     WIDTH,
     CLASSES,
-    TRAINING,
+    FORM,
 };
 
 const IfmZooParameter ifm_cnn_parameters[] = {
@@ -32,8 +32,9 @@ const IfmZooParameter ifm_cnn_parameters[] = {
     [HEIGHT] = { "height", 0, 0, 16384, "height of an image; 0: size" },
     [WIDTH] = { "width", 0, 0, 16384, "width of an image; 0: size" },
     [CLASSES] = { "classes", 1000, 1, 65536, "outputs" },
-    [TRAINING] = { "training", 0, 0, 1, "1: the form that is trained: batch norm by the batch, dropout (docs/zoo.md)" },
-    [TRAINING + 1] = { NULL },
+    [FORM] = { "form", 0, 0, 1, "training has batch norm by the batch, and dropout (chances are inputs)",
+               ifm_zoo_form_words },
+    [FORM + 1] = { NULL },
 };
 
 const char *ifm_cnn_name(IfmCnn *cnn, const char *format, ...)
@@ -378,7 +379,7 @@ IfmModel *ifm_cnn_build(const IfmCnnArchitecture *architecture, const gint64 *va
                    .classes = values[CLASSES],
                    .height = values[HEIGHT] > 0 ? values[HEIGHT] : values[SIZE],
                    .width = values[WIDTH] > 0 ? values[WIDTH] : values[SIZE],
-                   .training = values[TRAINING] != 0,
+                   .training = values[FORM] != 0,
                    .seed = seed,
                    .names = names };
     g_autofree char *file = weights_file(&cnn);

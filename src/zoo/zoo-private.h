@@ -16,6 +16,9 @@ IfmModel *ifm_zoo_graph_transformer_build(const gint64 *values, guint32 seed, GE
 extern const IfmZooParameter ifm_zoo_gps_parameters[];
 IfmModel *ifm_zoo_gps_build(const gint64 *values, guint32 seed, GError **error);
 
+/** ifm_zoo_form_words: "evaluation", "training": of the parameter "form" of every entry that has both. */
+const char *const *ifm_zoo_form_words(void);
+
 extern const IfmZooParameter ifm_zoo_graphsage_parameters[];
 IfmModel *ifm_zoo_graphsage_build(const gint64 *values, guint32 seed, GError **error);
 

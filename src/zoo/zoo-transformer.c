@@ -29,12 +29,6 @@ enum
 
 #define AVERAGE_DEGREE 5 /* where nobody says how many edges there are */
 
-static const char *const *form_words(void)
-{
-    static const char *const words[] = { "evaluation", "training", NULL };
-    return words;
-}
-
 static const char *const *scatter_words(void)
 {
     static const char *const words[] = {
@@ -74,7 +68,12 @@ static const char *const *scatter_words(void)
         [NUM_GRAPHS] = { "num_graphs", 1, 1, IFM_GRAPH_MAX_NODES, "graphs side by side" },                                     \
         [MOST_NODES] = { "most_nodes", 0, 0, IFM_GRAPH_MAX_NODES,                                                              \
                          "nodes of the largest of several graphs; 0: all are of one size, as far as they can be" },            \
-        [FORM] = { "form", 0, 0, 1, "training has dropout (masks are inputs) and batch norm by the batch", form_words },       \
+        [FORM] = { "form",                                                                                                     \
+                   0,                                                                                                          \
+                   0,                                                                                                          \
+                   1,                                                                                                          \
+                   "training has dropout (masks are inputs) and batch norm by the batch",                                      \
+                   ifm_zoo_form_words },                                                                                       \
         [DROPOUT] = { "dropout", 10, 0, 99, "its probability in the training form, percent" },                                 \
         [SCATTER] = { "scatter",                                                                                               \
                       IFM_SCATTER_ELEMENTS,                                                                                    \

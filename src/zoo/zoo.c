@@ -60,6 +60,12 @@ static const IfmZooEntry entries[] = {
     { NULL },
 };
 
+const char *const *ifm_zoo_form_words(void)
+{
+    static const char *const words[] = { "evaluation", "training", NULL };
+    return words;
+}
+
 const IfmZooEntry *ifm_zoo_entries(void)
 {
     return entries;

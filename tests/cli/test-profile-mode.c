@@ -310,7 +310,7 @@ static void test_training_form(Bench *bench, gconstpointer data)
 {
     json_auto_t *plain = profile(bench, "googlenet,size=15 -p flops");
     json_auto_t *json = profile(bench, "googlenet,size=15 --mode train -p flops");
-    g_assert_cmpstr(json_string_value(at(json, "model_info.source")), ==, "zoo:googlenet,size=15,training=1");
+    g_assert_cmpstr(json_string_value(at(json, "model_info.source")), ==, "zoo:googlenet,size=15,form=training");
     g_assert_cmpfloat(number(json, "model_info.total_parameters"), ==, number(plain, "model_info.total_parameters"));
     g_assert_cmpfloat(number(json, "flops.total_macs"), ==, number(plain, "flops.total_macs"));
     g_assert_true(json_is_string(at(json, "mode.forward")));
@@ -319,7 +319,7 @@ static void test_training_form(Bench *bench, gconstpointer data)
     g_assert_cmpstr(json_string_value(at(json_array_get(inputs, 1), "name")), ==, "chance.dropout");
     g_autoptr(GError) error = NULL;
     g_autofree char *path =
-        g_build_filename(bench->folder, "out", "profile", "models", "googlenet,size=15,training=1,forward.onnx", NULL);
+        g_build_filename(bench->folder, "out", "profile", "models", "googlenet,size=15,form=training,forward.onnx", NULL);
     g_autoptr(IfmModel) forward = ifm_model_open(path, &error);
     g_assert_no_error(error);
     for (gsize i = 0; i < ifm_model_n_nodes(forward); i++)

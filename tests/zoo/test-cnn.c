@@ -412,7 +412,7 @@ static gsize count(IfmModel *model, const char *op_type)
 static void test_training_form(void)
 {
     g_autoptr(IfmModel) plain = build("googlenet", SETTINGS("size=15"), 1);
-    g_autoptr(IfmModel) trained = build("googlenet", SETTINGS("size=15", "training=1", "batch=0"), 1);
+    g_autoptr(IfmModel) trained = build("googlenet", SETTINGS("size=15", "form=training", "batch=0"), 1);
     gsize n_trained = 0;
     for (gsize i = 0; i < ifm_model_n_initializers(plain); i++)
     {
