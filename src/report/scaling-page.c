@@ -305,32 +305,68 @@ static void append_reasons(GString *out, const ScalingPart *part, const IfmScree
     }
 }
 
-/* Each warning once, whatever it is said of. */
-static void collect_warnings(const IfmScalingRow *row, GPtrArray *texts)
+/* Said: a warning, and the points it is said of. */
+typedef struct
 {
+    const char *text;
+    GString *points;
+    guint n;
+} Said;
+
+static void said_free(Said *said)
+{
+    g_string_free(said->points, TRUE);
+    g_free(said);
+}
+
+static void add_warning(GPtrArray *all, const char *text, const char *axis, const char *value)
+{
+    Said *said = NULL;
+    for (guint i = 0; i < all->len && said == NULL; i++)
+        if (g_str_equal(((const Said *)all->pdata[i])->text, text))
+            said = all->pdata[i];
+    if (said == NULL)
+    {
+        said = g_new0(Said, 1);
+        said->text = text;
+        said->points = g_string_new(NULL);
+        g_ptr_array_add(all, said);
+    }
+    g_string_append_printf(said->points, "%s%s %s", said->n > 0 ? ", " : "", axis, value);
+    said->n++;
+}
+
+/* Returns: how many measurements there are that may have warnings. */
+static guint collect_warnings(const IfmScalingRow *row, GPtrArray *all)
+{
+    guint n = 0;
     for (gsize i = 0; i < row->n; i++)
         for (gsize at = 0; row->refusals[i] == NULL && at < row->stories[i].n_devices; at++)
         {
             const IfmMeasurement *measurement = row->stories[i].devices[at].result.measurement;
             const json_t *warnings = measurement != NULL ? json_object_get(measurement->surroundings, "warnings") : NULL;
             for (gsize k = 0; k < json_array_size(warnings); k++)
-            {
-                const char *text = json_string_value(json_array_get(warnings, k));
-                if (text != NULL && !g_ptr_array_find_with_equal_func(texts, text, g_str_equal, NULL))
-                    g_ptr_array_add(texts, (gpointer)text);
-            }
+                if (json_is_string(json_array_get(warnings, k)))
+                    add_warning(all, json_string_value(json_array_get(warnings, k)), row->axis, row->values[i]);
+            n += measurement != NULL;
         }
+    return n;
 }
 
+/* Each once; one that is not of all with the points that it is of. */
 static void append_warnings(GString *out, const IfmScalingRow *rows, gsize n_rows, const IfmScreen *screen)
 {
-    g_autoptr(GPtrArray) texts = g_ptr_array_new();
+    g_autoptr(GPtrArray) all = g_ptr_array_new_with_free_func((GDestroyNotify)said_free);
+    guint n = 0;
     for (gsize i = 0; i < n_rows; i++)
-        collect_warnings(&rows[i], texts);
-    for (guint i = 0; i < texts->len; i++)
+        n += collect_warnings(&rows[i], all);
+    for (guint i = 0; i < all->len; i++)
     {
+        const Said *said = all->pdata[i];
+        g_autofree char *text =
+            said->n == n ? g_strdup(said->text) : g_strdup_printf("%s: %s", said->points->str, said->text);
         g_string_append(out, i == 0 ? "\n" : "");
-        ifm_page_told(out, "warning", IFM_TONE_WARN, texts->pdata[i], screen);
+        ifm_page_told(out, "warning", IFM_TONE_WARN, text, screen);
     }
 }
 
