@@ -1,6 +1,5 @@
 #pragma once
 #include <inferometer/predict.h>
-#include <inferometer/transformer.h>
 
 G_BEGIN_DECLS
 
