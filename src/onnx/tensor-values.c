@@ -224,7 +224,10 @@ static gboolean outline_external(const Onnx__TensorProto *tensor, GError **error
             IFM_ONNX_INVALID(error, "has both external data and %s", field_names[field]);
             return FALSE;
         }
-    return TRUE;
+    if (!tensor->has_raw_data)
+        return TRUE;
+    IFM_ONNX_INVALID(error, "has both external data and raw_data, though an empty one");
+    return FALSE;
 }
 
 static GBytes *map_external(IfmModel *model, const char *location, GError **error)
