@@ -114,6 +114,14 @@ const char *ifm_back_scalar(IfmBack *back, IfmDtype dtype, double value)
     return ifm_back_values(back, dtype, 0, NULL, &value);
 }
 
+const char *ifm_back_own_copy(IfmBack *back, const char *tensor)
+{
+    IfmTensor weight;
+    if (!ifm_back_is_constant(back, tensor) || !ifm_model_initializer(back->model, tensor, &weight))
+        return tensor;
+    return constant(back, &weight);
+}
+
 const char *ifm_back_list(IfmBack *back, const gint64 *values, gsize n)
 {
     gint64 none = 0, shape = (gint64)n;

@@ -109,6 +109,8 @@ const char *ifm_back_scalar(IfmBack *back, IfmDtype dtype, double value);
 const char *ifm_back_values(IfmBack *back, IfmDtype dtype, int rank, const gint64 *shape, const double *values);
 const char *ifm_back_list(IfmBack *back, const gint64 *values, gsize n); /* i64 [n] */
 const char *ifm_back_number(IfmBack *back, gint64 value);                /* i64 [1] */
+/* ifm_back_own_copy: Of a weight that the model carries: another with the same numbers; of what else there is: itself. */
+const char *ifm_back_own_copy(IfmBack *back, const char *tensor);
 
 /* ifm_back_shape_of: i64 [rank], of a forward tensor: a constant where all is fixed. */
 const char *ifm_back_shape_of(IfmBack *back, const char *tensor);

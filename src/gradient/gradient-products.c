@@ -3,6 +3,19 @@
 
 #include "gradient-private.h"
 
+/*
+ * apart: A matrix of the forward pass for a product of the backward one, which reads it the other way round. OpenVINO's CPU
+ * packs a square constant once for both and then answers nonsense: it is given one for each. Weights that are inputs, as in
+ * a training step, are not packed.
+ */
+static const char *apart(IfmBack *back, const char *matrix)
+{
+    IfmBackShape shape;
+    gboolean is_square =
+        ifm_back_shape(back, matrix, &shape) && shape.rank > 1 && shape.dims[shape.rank - 1] == shape.dims[shape.rank - 2];
+    return is_square ? ifm_back_own_copy(back, matrix) : matrix;
+}
+
 /* gemm: alpha op(a) op(b) */
 static const char *gemm(IfmBack *back, const char *a, gboolean turn_a, const char *b, gboolean turn_b, double alpha)
 {
@@ -18,13 +31,19 @@ static const char *gemm(IfmBack *back, const char *a, gboolean turn_a, const cha
 
 static void gemm_gradients(IfmBack *back, const char *const matrices[2], const gboolean turned[2], double alpha)
 {
-    const char *g = ifm_back_gradient(back, 0), *a = matrices[0], *b = matrices[1];
+    const char *g = ifm_back_gradient(back, 0);
     if (ifm_back_wants(back, 0))
+    {
+        const char *b = apart(back, matrices[1]);
         ifm_back_give(back, 0,
                       turned[0] ? gemm(back, b, turned[1], g, TRUE, alpha) : gemm(back, g, FALSE, b, !turned[1], alpha));
+    }
     if (ifm_back_wants(back, 1))
+    {
+        const char *a = apart(back, matrices[0]);
         ifm_back_give(back, 1,
                       turned[1] ? gemm(back, g, TRUE, a, turned[0], alpha) : gemm(back, a, !turned[0], g, FALSE, alpha));
+    }
 }
 
 IFM_GRADIENT_RULE(gemm)
@@ -77,7 +96,10 @@ static void rows_times_weight(IfmBack *back, const IfmBackShape *a, const IfmBac
 {
     const char *g = ifm_back_gradient(back, 0);
     if (ifm_back_wants(back, 0))
-        ifm_back_give(back, 0, ifm_back_op(back, "MatMul", g, turned(back, ifm_back_input(back, 1), 2), NULL));
+    {
+        const char *weight = apart(back, ifm_back_input(back, 1));
+        ifm_back_give(back, 0, ifm_back_op(back, "MatMul", g, turned(back, weight, 2), NULL));
+    }
     if (!ifm_back_wants(back, 1))
         return;
     gint64 k = a->dims[a->rank - 1] >= 0 ? a->dims[a->rank - 1] : b->dims[0], n = b->dims[1];
@@ -100,7 +122,8 @@ static const char *as_matrix(IfmBack *back, const char *value, IfmBackShape *sha
 
 static void batched(IfmBack *back, IfmBackShape a, IfmBackShape b, IfmBackShape y)
 {
-    const char *g = ifm_back_gradient(back, 0), *left = ifm_back_input(back, 0), *right = ifm_back_input(back, 1);
+    const char *g = ifm_back_gradient(back, 0), *left = apart(back, ifm_back_input(back, 0)),
+               *right = apart(back, ifm_back_input(back, 1));
     gboolean is_row = a.rank == 1, is_column = b.rank == 1;
     left = as_matrix(back, left, &a, TRUE);
     right = as_matrix(back, right, &b, FALSE);
@@ -179,8 +202,8 @@ IFM_GRADIENT_RULE(einsum)
         if (ifm_back_wants(back, i))
         {
             g_autofree char *turned_equation = g_strdup_printf("%s,%s->%s", sides[1], terms[1 - i], terms[i]);
-            ifm_back_give(back, i,
-                          ifm_back_op(back, "Einsum", ifm_back_gradient(back, 0), ifm_back_input(back, 1 - i), NULL));
+            const char *other = apart(back, ifm_back_input(back, 1 - i));
+            ifm_back_give(back, i, ifm_back_op(back, "Einsum", ifm_back_gradient(back, 0), other, NULL));
             ifm_model_builder_string(back->builder, back->last, "equation", turned_equation);
         }
 }

@@ -17,6 +17,14 @@ static const Case cases[] = {
     { "gemm-b", "x : [N,4]; w ! [2,4]; b ! [2]; y = Gemm(x, w, b) transB=1; -> y [N,2]" },
     { "einsum", "x : [2,3,4]; w ! [2,4,5]; y = Einsum(x, w) equation=bij,bjk->bik; -> y [2,3,5]" },
     { "einsum-sum", "x : [2,3]; w ! [3,4]; y = Einsum(x, w) equation=ij,jk->ki; -> y [4,2]" },
+    { "gemm-square", "x : [3,4]; w ! [4,4]; b ! [4]; y = Gemm(x, w, b); -> y [3,4]" },
+    { "gemm-square-left", "x : [4,3]; w ! [4,4]; y = Gemm(w, x); -> y [4,3]" },
+    { "matmul-square", "x : [5,5]; w ! [5,5]; y = MatMul(x, w); -> y [5,5]" },
+    { "matmul-square-3-2", "x : [2,3,4]; w ! [4,4]; y = MatMul(x, w); -> y [2,3,4]" },
+    { "matmul-square-1-3", "x : [3,4]; w ! [1,4,4]; y = MatMul(x, w); -> y [1,3,4]" },
+    { "matmul-square-batched", "x : [2,3,4]; w ! [2,4,4]; y = MatMul(x, w); -> y [2,3,4]" },
+    { "einsum-square", "x : [3,4]; w ! [4,4]; y = Einsum(x, w) equation=ij,jk->ik; -> y [3,4]" },
+    { "einsum-square-batched", "x : [2,3,4]; w ! [2,4,4]; y = Einsum(x, w) equation=bij,bjk->bik; -> y [2,3,4]" },
 
     /* element by element */
     { "add-broadcast", "x : [2,3,4]; w ! [3,1]; y = Add(x, w); -> y [2,3,4]" },

@@ -18,10 +18,18 @@ def parameters(model, w):
 
 
 def resnet18(w, settings):
-    """With fixed statistics; names are torchvision's. Returns the scores, and no statistics that were replaced."""
+    """Names are torchvision's. settings: training (1: normalised by the batch). Returns the scores, and the running statistics that were
+    replaced, where "statistics" is 1, too."""
+    training, replaced = settings.get("training") == "1", {}
+
     def norm(x, name):
-        return functional.batch_norm(x, w[name + ".running_mean"], w[name + ".running_var"], w[name + ".weight"],
-                                     w[name + ".bias"], training=False, eps=1e-5)
+        running = w[name + ".running_mean"], w[name + ".running_var"]
+        if training and settings.get("statistics") == "1":
+            batch = x.mean((0, 2, 3)), x.var((0, 2, 3), unbiased=False)
+            for what, old, new in zip(("running_mean", "running_var"), running, batch):
+                replaced[f"{name}.{what}"] = 0.9 * old + 0.1 * new.detach()
+            running = None, None
+        return functional.batch_norm(x, *running, w[name + ".weight"], w[name + ".bias"], training=training, eps=1e-5)
 
     x = functional.relu(norm(functional.conv2d(w["image"], w["conv1.weight"], stride=2, padding=3), "bn1"))
     x = functional.max_pool2d(x, 3, stride=2, padding=1)
@@ -33,7 +41,7 @@ def resnet18(w, settings):
             if stride != 1:
                 straight = norm(functional.conv2d(x, w[name + "downsample.0.weight"], stride=stride), name + "downsample.1")
             x = functional.relu(y + straight)
-    return functional.linear(x.mean(dim=(2, 3)), w["fc.weight"], w["fc.bias"]), {}
+    return functional.linear(x.mean(dim=(2, 3)), w["fc.weight"], w["fc.bias"]), replaced
 
 
 def linear(w, name, x):
