@@ -30,7 +30,6 @@ import warnings
 
 import peers
 
-WHEELS = ["onnx-tool==1.0.1", "onnx==1.23.2", "numpy==2.4.6", "torch==2.15.0", "torchvision==0.29.2"]
 AIM = 20
 
 # ----- the reasons: of each operator, what onnx-tool's "MACs" are in terms of ours, and why
@@ -241,7 +240,7 @@ def main():
     parser.add_argument("--rounds", default=15, type=int)
     options = parser.parse_args()
     options.folder.mkdir(parents=True, exist_ok=True)
-    peers.in_environment(options.folder, "flop-count", WHEELS)
+    peers.in_environment(options.folder, *peers.TORCH)
     warnings.simplefilter("ignore")
     import torch
     torch.set_num_threads(1)

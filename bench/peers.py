@@ -7,6 +7,8 @@ import subprocess
 import sys
 
 BUILD = os.environ.get("IFM_BENCH_BUILD", "build")  # set by tools/run-benches
+# The environment of benches against PyTorch: its wheel brings several GB along, so that they share one.
+TORCH = "torch", ["onnx-tool==1.0.1", "onnx==1.23.2", "numpy==2.4.6", "torch==2.15.0", "torchvision==0.29.2"]
 
 
 def in_environment(folder, name, wheels):
