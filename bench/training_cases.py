@@ -43,7 +43,7 @@ FUNCTIONS = {
 
 def resnet18(library):
     model, random = library.zoo("resnet18", ["batch=4"], SEED), numpy.random.default_rng(SEED)
-    training = library.zoo("resnet18", ["batch=4", "training=1"], SEED)
+    training = library.zoo("resnet18", ["batch=4", "form=training"], SEED)
     image, output = library.inputs(model)[0], library.outputs(model)[0]
     inputs = {image.name.decode(): random.standard_normal(image.dims[:image.rank], dtype=numpy.float32)}
     shape = tuple(output.dims[:output.rank])

@@ -91,22 +91,24 @@ static void test_engines(gconstpointer name)
 /* Both forms: normalised by fixed statistics, and by the batch's. */
 static void test_torch(gconstpointer device)
 {
-    static const char *const forms[] = { "training=0", "training=1 statistics=1" };
+    static const struct
+    {
+        const char *sizes, *settings;
+    } forms[] = { { "batch=4 size=64 classes=7", "model=resnet18 training=0" },
+                  { "batch=4 size=64 classes=7 form=training", "model=resnet18 training=1 statistics=1" } };
     GPtrArray *folders = g_ptr_array_new_with_free_func(g_free);
     for (gsize i = 0; i < G_N_ELEMENTS(forms); i++)
     {
-        g_autofree char *sizes = g_strdup_printf("batch=4 size=64 classes=7 training=%" G_GSIZE_FORMAT, i);
-        g_autofree char *settings = g_strdup_printf("model=resnet18 %s", forms[i]);
         Run run;
         if (!run_open(&run, device))
         {
             g_ptr_array_unref(folders);
             return;
         }
-        g_autoptr(IfmModel) backward = backward_of("resnet18", sizes, IFM_LOSS_CROSS_ENTROPY);
+        g_autoptr(IfmModel) backward = backward_of("resnet18", forms[i].sizes, IFM_LOSS_CROSS_ENTROPY);
         run_compile(&run, backward, IFM_DTYPE_F32, NULL, 0);
         run_once(&run);
-        torch_add(folders, &run, settings);
+        torch_add(folders, &run, forms[i].settings);
         run_close(&run);
     }
     torch_check(folders);
