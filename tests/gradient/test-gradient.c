@@ -128,7 +128,7 @@ static void test_step_ports(void)
                                           "x w state.m.w state.v.w state.step target" };
     static const char *const outputs[] = { "loss next.w", "loss next.w next.state.momentum.w",
                                            "loss next.w next.state.m.w next.state.v.w next.state.step" };
-    for (int i = 0; ifm_optimiser_words()[i] != NULL; i++)
+    for (int i = 0; i < (int)G_N_ELEMENTS(inputs); i++)
     {
         options.optimiser = (IfmOptimiser)i;
         g_autoptr(IfmModel) step = ifm_gradient_training_step(model, &options, &error);
