@@ -183,6 +183,9 @@ IfmGraph *ifm_graph_batch(const IfmGraph *const *graphs, gsize n, GError **error
 
 /** ifm_graph_in_degrees: edges that end in each node. @degrees: [n_nodes] */
 void ifm_graph_in_degrees(const IfmGraph *graph, float *degrees);
+/** ifm_graph_digest: (transfer full) SHA-256 in hex of its nodes and edges, in their order, and, of several graphs, of
+ * which each node is. */
+char *ifm_graph_digest(const IfmGraph *graph);
 /** ifm_graph_check: whether every edge is inside the nodes. IFM_ERROR_INVALID names the first that is not. */
 gboolean ifm_graph_check(const IfmGraph *graph, GError **error);
 

@@ -34,6 +34,8 @@ typedef struct
 
 /** ifm_protocol_check: for a case that a worker measures. Returns: FALSE with IFM_ERROR_INVALID naming the count. */
 gboolean ifm_protocol_check(const IfmProtocol *protocol, GError **error);
+/** ifm_protocol_to_json: what of it defines a case: the counts, or the rule with all that may end it. (transfer full) */
+json_t *ifm_protocol_to_json(const IfmProtocol *protocol);
 
 /** IfmStopper: the rule as an object: feed it samples, it says when to stop. Pure: no clock, no I/O. */
 typedef struct IfmStopper IfmStopper;

@@ -1,5 +1,6 @@
 #pragma once
 #include <inferometer/report.h>
+#include <inferometer/transformer.h>
 
 G_BEGIN_DECLS
 
@@ -17,7 +18,8 @@ typedef enum
     IFM_PROFILE_SCALING = 1 << 4, /* how it grows: a row of models, not one */
     IFM_PROFILE_PE = 1 << 5,      /* what positional encodings cost: time and storage, apart from the model */
 } IfmProfileParts;
-/** ifm_profile_part_words: "runtime", "memory", "flops", "layers", NULL-terminated, in the order of the bits. */
+/** ifm_profile_part_words: "runtime", "memory", "flops", "layers", "scaling", "pe", NULL-terminated, in the order of the
+ * bits. */
 const char *const *ifm_profile_part_words(void);
 
 /* --- layers: what a runtime ran, and whose work that was ------------------------------------------------------------ */
@@ -32,6 +34,7 @@ typedef struct
     IfmNodeCost cost;       /* a fused node's bytes are those that cross its boundary */
     char *members;          /* the model's nodes in it, "conv1, bn1, relu1"; NULL where the runtime's graph told the cost */
     char *label;            /* what it is called on the page, where the runtime's name is none of the model's; or NULL */
+    const char *makes;      /* the tensor it makes, where the runtime's graph told it; or NULL; borrowed */
     gboolean marshalling;   /* it moves or converts data for the runtime's sake */
     IfmRoofPlace place;     /* NaN without a limit */
 } IfmLayer;
@@ -80,6 +83,41 @@ GArray *ifm_layers_families(const IfmLayers *layers);
 
 extern const IfmField ifm_layer_fields[];        /* IfmLayer */
 extern const IfmField ifm_layer_family_fields[]; /* IfmLayerFamily */
+
+/* --- graph transformers --------------------------------------------------------------------------------------------- */
+
+/**
+ * IfmProfileGraph: what a graph transformer was built of. All borrowed. @title: "gps on peptides"
+ * @encoding_name: "lap:16"; NULL: it has none. @encoding: NULL where nobody needed it. @encoding_case, @encoding_cost:
+ * computing it, measured by itself; NULL where nobody did, and @no_encoding_cost where somebody tried
+ */
+typedef struct
+{
+    const char *title;
+    const IfmTransformer *transformer;
+    const IfmGraph *graph;
+    const char *encoding_name;
+    const IfmEncoding *encoding;
+    const IfmCase *encoding_case;
+    const IfmMeasurement *encoding_cost;
+    const char *no_encoding_cost;
+} IfmProfileGraph;
+
+/** ifm_profile_attention_bytes: ifm_estimate_attention_bytes() of one layer: of several graphs that attend densely all of
+ * them, each padded to the largest; along edges of the edges. */
+gboolean ifm_profile_attention_bytes(const IfmTransformer *transformer, gboolean with_softmax, gint64 *bytes,
+                                     GError **error);
+
+/** IfmProfilePart: one part of a graph transformer: "attention", "ffn", … and, of what no part's name is known, "not
+ * known".
+ * @time_ns, @time_ratio: by the nodes that were timed, the share of all their times; NaN without such times */
+typedef struct
+{
+    const char *name;
+    gsize n_nodes;
+    gint64 macs, flop;
+    double flop_ratio, time_ns, time_ratio;
+} IfmProfilePart;
 
 /* --- a profile ------------------------------------------------------------------------------------------------------ */
 
@@ -134,6 +172,7 @@ struct IfmProfileStory
     gint64 unix_ms;     /* when it was made */
     IfmModel *model;
     const IfmAnalysis *analysis;
+    const IfmProfileGraph *graph; /* of a graph transformer; NULL: it is none */
     const IfmDimBinding *bindings;
     gsize n_bindings;
     const char *observed_on; /* the device whose run told shapes that no rule tells; NULL: none did … */
@@ -143,6 +182,10 @@ struct IfmProfileStory
     gsize n_layers;             /* most to show of each device */
     const IfmProfileMode *mode; /* NULL: the forward pass alone */
 };
+
+/** ifm_profile_parts: (transfer full) IfmProfilePart, those that there are, the model's order. @device: whose times; NULL:
+ * none. NULL where the model is no graph transformer. */
+GArray *ifm_profile_parts(const IfmProfileStory *story, const IfmProfileDevice *device);
 
 /** ifm_profile_to_screen: The model, its time on each device, its work, its memory, the machine's limit; for each device
  * the layers by share of time, what would gain most, families, books; reasons and warnings. (transfer full) */

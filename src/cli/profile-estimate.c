@@ -1,7 +1,6 @@
 #include <unistd.h>
 
 #include <inferometer/estimate.h>
-#include <inferometer/nearest.h>
 
 #include "profile.h"
 
@@ -241,51 +240,11 @@ static int tell(const Arguments *arguments, const Answer *answer)
 
 /* --- the command's side ---------------------------------------------------------------------------------------------- */
 
-/* The number of an option's word. */
-static int find_word(const Arguments *arguments, const char *option, const char *const *words)
-{
-    const char *word = cli_text(arguments, option);
-    for (int i = 0; words[i] != NULL && word != NULL; i++)
-        if (g_str_equal(words[i], word))
-            return i;
-    return 0; /* not given: none; no other word gets past its choices */
-}
-
-static void read_sizes(const Arguments *arguments, IfmTransformerSizes *sizes)
-{
-    *sizes = (IfmTransformerSizes){
-        .num_nodes = cli_integer(arguments, "num-nodes"),
-        .num_edges = cli_integer(arguments, "num-edges"),
-        .hidden_dim = cli_integer(arguments, "hidden-dim"),
-        .feature_dim = cli_integer(arguments, cli_given(arguments, "feature-dim") ? "feature-dim" : "hidden-dim"),
-        .num_layers = cli_integer(arguments, "num-layers"),
-        .num_heads = cli_integer(arguments, "num-heads"),
-        .pe_dim = cli_integer(arguments, "pe-dim"),
-        .num_outputs = cli_integer(arguments, "num-outputs"),
-        .sparse_ratio = cli_given(arguments, "sparse-ratio") ? cli_ratio(arguments, "sparse-ratio") : 1,
-        .mpnn = (IfmMessagePassing)find_word(arguments, "mpnn", ifm_message_passing_words()),
-        .pe = (IfmPositionalEncoding)find_word(arguments, "pe", ifm_positional_encoding_words()),
-    };
-    sizes->ffn_dim = cli_given(arguments, "ffn-dim") ? cli_integer(arguments, "ffn-dim") : 2 * sizes->hidden_dim;
-}
-
-static const char *const numbers[] = { "num-nodes", "num-edges", "feature-dim", "hidden-dim",  "num-layers",
-                                       "num-heads", "ffn-dim",   "pe-dim",      "num-outputs", "sparse-ratio",
-                                       "mpnn",      "pe",        NULL };
-
-const char *profile_estimate_number(const Arguments *arguments)
-{
-    for (const char *const *number = numbers; *number != NULL; number++)
-        if (cli_given(arguments, *number))
-            return *number;
-    return NULL;
-}
-
 const char *profile_estimate_idle(const Arguments *arguments)
 {
     static const char *const others[] = { "estimate", "json", "csv", NULL };
     for (const Option *option = cli_verb_of(arguments)->options; option->name != NULL; option++)
-        if (cli_given(arguments, option->name) && !g_strv_contains(numbers, option->name) &&
+        if (cli_given(arguments, option->name) && profile_size_uses(option->name) == 0 &&
             !g_strv_contains(others, option->name))
             return option->name;
     return NULL;
@@ -294,18 +253,23 @@ const char *profile_estimate_idle(const Arguments *arguments)
 int profile_estimate(const Arguments *arguments)
 {
     const char *what = cli_text(arguments, "estimate");
+    const ProfileGiven given = { arguments, NULL };
     g_autoptr(GError) error = NULL;
     Answer answer = { .lines = g_array_new(FALSE, FALSE, sizeof(Line)),
                       .storage = g_array_new(FALSE, FALSE, sizeof(StorageLine)) };
     gsize kind = 0;
     while (kind + 1 < G_N_ELEMENTS(kinds) && !g_str_equal(kinds[kind].word, what)) /* one of them: its option's choices */
         kind++;
-    read_sizes(arguments, &answer.sizes);
+    int status = profile_read_sizes(&given, &answer.sizes);
+    answer.sizes.num_edges = cli_integer(arguments, "num-edges");
+    if (cli_given(arguments, "sparse-ratio"))
+        answer.sizes.sparse_ratio = cli_ratio(arguments, "sparse-ratio");
     if (!cli_given(arguments, "mpnn") && g_str_equal(what, "mpnn"))
         answer.sizes.mpnn = IFM_MESSAGE_GIN;
     if (!cli_given(arguments, "pe") && g_str_equal(what, "encoding"))
         answer.sizes.pe = IFM_ENCODING_LAPLACIAN;
-    int status = kinds[kind].estimate(&answer, &error) ? tell(arguments, &answer) : cli_fail(error);
+    if (status == CLI_EXIT_OK)
+        status = kinds[kind].estimate(&answer, &error) ? tell(arguments, &answer) : cli_fail(error);
     g_array_unref(answer.lines);
     g_array_unref(answer.storage);
     return status;

@@ -220,9 +220,10 @@ static ProfilePlan *pass_new(ProfileMode *mode, IfmPassKind kind, IfmModel *mode
     plan->targets = profile_targets_copy(given->targets);
     plan->source = g_strdup(given->source);
     plan->inputs_path = g_strdup(given->inputs_path);
+    plan->graph = given->graph != NULL ? profile_graph_ref(given->graph) : NULL;
     take_bindings(plan, given, plan->model);
     g_free(mode->names[kind]);
-    mode->names[kind] = g_strdup_printf("%s (%s)", ifm_model_name(given->model), words[kind]);
+    mode->names[kind] = g_strdup_printf("%s (%s)", given->base.model_name, words[kind]);
     plan->base = given->base;
     plan->base.model_path = plan->model_path;
     plan->base.model_name = mode->names[kind];

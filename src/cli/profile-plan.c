@@ -55,6 +55,8 @@ void profile_plan_clear(ProfilePlan *plan)
     g_clear_pointer(&plan->why_not_observed, g_free);
     g_clear_pointer(&plan->label, g_free);
     g_clear_error(&plan->refused);
+    g_clear_pointer(&plan->graph, profile_graph_unref);
+    g_clear_pointer(&plan->sizes, g_array_unref);
 }
 
 /* --- parts --------------------------------------------------------------------------------------------------------------
@@ -174,7 +176,8 @@ static int parse_devices(ProfilePlan *plan, const Arguments *arguments)
     if (!needs_device(plan, arguments))
     {
         if (cli_given(arguments, "device"))
-            return cli_usage(cli_verb_of(arguments), "--profile flops is of the model alone: no device is run for it");
+            return cli_usage(cli_verb_of(arguments), "--profile %s is of the model alone: no device is run for it",
+                             cli_text(arguments, "profile"));
         return CLI_EXIT_OK;
     }
     g_autofree char *option = option_name(plan, arguments, "device");
@@ -277,6 +280,15 @@ static int parse_dims(ProfilePlan *plan, const Arguments *arguments)
 /* --- the model ----------------------------------------------------------------------------------------------------------
  */
 
+char *profile_out_file(const char *out, const char *folder, const char *name, GError **error)
+{
+    g_autofree char *path = g_build_filename(out, folder, NULL);
+    if (g_mkdir_with_parents(path, 0777) == 0)
+        return g_build_filename(path, name, NULL);
+    g_set_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE, "%s: cannot be made: %s", path, g_strerror(errno));
+    return NULL;
+}
+
 /* "zoo:matmul,m=512" is built and kept under OUT/models, so that a store's record says where its model is. */
 static IfmModel *build_from_zoo(ProfilePlan *plan, const char *text, guint32 seed, const char *out, GError **error)
 {
@@ -295,15 +307,11 @@ static IfmModel *build_from_zoo(ProfilePlan *plan, const char *text, guint32 see
     g_autoptr(IfmModel) model = ifm_zoo_build(parts[0], (const char *const *)parts + 1, seed, error);
     if (model == NULL)
         return NULL;
-    g_autofree char *folder = g_build_filename(out, "models", NULL);
     g_autofree char *name = seed == 1 ? g_strdup_printf("%s.onnx", text) : g_strdup_printf("%s,seed=%u.onnx", text, seed);
-    if (g_mkdir_with_parents(folder, 0777) != 0)
-    {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE, "%s: cannot be made: %s", folder, g_strerror(errno));
-        return NULL;
-    }
-    plan->model_path = g_build_filename(folder, name, NULL);
-    return ifm_model_save(model, plan->model_path, error) ? ifm_model_open(plan->model_path, error) : NULL;
+    plan->model_path = profile_out_file(out, "models", name, error);
+    return plan->model_path != NULL && ifm_model_save(model, plan->model_path, error)
+               ? ifm_model_open(plan->model_path, error)
+               : NULL;
 }
 
 /* "resnet50", "resnet50,batch=8" */
@@ -397,13 +405,26 @@ static int plan_model(ProfilePlan *plan, const Arguments *arguments, const char 
     guint32 seed = (guint32)cli_integer(arguments, "seed");
     IfmProtocol rule = IFM_PROTOCOL_INIT;
     plan->training = profile_mode_trains(arguments);
-    if (!open_model(plan, cli_positional(arguments)[0], seed, out, error))
-        return CLI_EXIT_OK;
+    const char *text = cli_positional(arguments)[0];
+    if (!profile_is_graph(text) && (plan->parts & IFM_PROFILE_PE) != 0)
+        return cli_usage(cli_verb_of(arguments),
+                         "--profile pe: %s has no positional encoding: graph_transformer and gps do", text);
+    GError *trouble = NULL;
+    if (profile_is_graph(text))
+        status = profile_graph_init(plan, arguments, out, &trouble);
+    else
+        open_model(plan, text, seed, out, &trouble);
+    if (trouble != NULL)
+        g_propagate_error(error, trouble);
+    if (trouble != NULL || status != CLI_EXIT_OK)
+        return status;
     plan->base = (IfmModelCase){
         .model_path = plan->model_path,
-        .model_name = ifm_model_name(plan->model),
+        .model_name = plan->graph != NULL ? plan->graph->title : ifm_model_name(plan->model),
         .bindings = (const IfmDimBinding *)(const void *)plan->bindings->data,
         .n_bindings = plan->bindings->len,
+        .sizes = plan->sizes != NULL ? (const IfmDimBinding *)(const void *)plan->sizes->data : NULL,
+        .n_sizes = plan->sizes != NULL ? plan->sizes->len : 0,
         .dtype = ifm_dtype_from_name(cli_text(arguments, "dtype")),
         .threads = (int)cli_integer(arguments, "threads"),
         .seed = seed,
@@ -424,7 +445,12 @@ int profile_plan_init(ProfilePlan *plan, const Arguments *arguments, const char 
 
 int profile_plan_init_point(ProfilePlan *plan, const Arguments *arguments, const char *out)
 {
-    return plan_model(plan, arguments, out, &plan->refused);
+    int status = plan_model(plan, arguments, out, &plan->refused);
+    if (status != CLI_EXIT_OK || plan->refused != NULL || plan->graph == NULL || plan->targets->len == 0)
+        return status;
+    plan->parts |= IFM_PROFILE_PE; /* what grows beside the model, and attention's share of the time, are told of each */
+    plan->base.profile = !cli_given(arguments, "no-nodes");
+    return status;
 }
 
 int profile_plan_init_side(ProfilePlan *plan, const Arguments *arguments, const char *side, const char *text,

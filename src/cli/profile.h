@@ -1,6 +1,8 @@
 #pragma once
 #include <inferometer/measure.h>
+#include <inferometer/profile.h>
 #include <inferometer/scaling-page.h>
+#include <inferometer/transformer.h>
 #include <inferometer/zoo.h>
 
 #include "cli.h"
@@ -25,6 +27,28 @@ typedef struct
 
 typedef struct ProfileMode ProfileMode;
 
+/* GraphModel: a graph transformer of the zoo, built for a graph. @words: what was asked for, which built again is the same;
+ * @stem: names its files; @title: what people call it; @digest: of the graph. @encoding: NULL where there is none, or
+ * nobody needs it. What it costs is measured by itself: @encoding_case, @encoding_cost, or why not */
+typedef struct
+{
+    const char *name; /* "gps" */
+    char *words, *stem, *title, *digest;
+    guint32 seed;
+    double degree; /* of a graph that is made */
+    IfmTransformer transformer;
+    IfmGraph *graph;
+    char *encoding_name; /* "lap:16", NULL: none */
+    IfmEncoding *encoding;
+    IfmCase *encoding_case;
+    IfmMeasurement *encoding_cost;
+    GError *encoding_error;
+    IfmProfileGraph story;
+} GraphModel;
+/* Several plans may be of one: the passes of a mode. */
+GraphModel *profile_graph_ref(GraphModel *self);
+void profile_graph_unref(GraphModel *self);
+
 /* ProfilePlan: what is to be measured on what, checked before anything is started or written. */
 typedef struct
 {
@@ -40,6 +64,8 @@ typedef struct
     char *inputs_path; /* a tensor file (tensor-file.h) with those inputs that are not seeded; NULL: all are */
     ProfileMode *mode; /* NULL: the forward pass alone */
     char *observed_on, *why_not_observed; /* of shapes that no rule tells */
+    GraphModel *graph;                    /* what the model was built of; NULL: no graph transformer */
+    GArray *sizes;                        /* IfmDimBinding: recorded under them; NULL: the bindings */
     IfmModelCase base;                    /* all that the targets share */
     char *label;                          /* of one of several plans: "nodes 1000"; NULL */
     GError *refused;                      /* of one of several: why there is no such model; NULL */
@@ -81,6 +107,38 @@ ProfilePlan *profile_mode_plan(const ProfilePlan *plan, IfmPassKind kind);
 guint profile_mode_n_others(const ProfilePlan *plan);
 /* profile_mode_tell: Fills all of @told but its passes. */
 void profile_mode_tell(const ProfilePlan *plan, IfmProfileMode *told);
+
+/* profile_out_file: OUT/@folder/@name, the folder made. (transfer full) NULL with an error. */
+char *profile_out_file(const char *out, const char *folder, const char *name, GError **error);
+
+/* profile_is_graph: whether MODEL names a graph transformer, which is built by options and for a graph. */
+gboolean profile_is_graph(const char *text);
+/* profile_scatter_words: NULL-terminated, in the order of IfmScatter. */
+extern const char *const profile_scatter_words[];
+/* profile_graph_init: The plan's model, inputs, graph, encoding, sizes, source and analysis. Same command line, same bytes
+ * of all. Returns: an exit status; with @error where there is no such model, which then was told nobody. */
+int profile_graph_init(ProfilePlan *plan, const Arguments *arguments, const char *out, GError **error);
+/* profile_graph_story: what the page tells of it; lives as long as it. */
+const IfmProfileGraph *profile_graph_story(GraphModel *self);
+
+/* profile_encode: The model's positional encoding. @encoding: (out) NULL where it has none. Returns: FALSE with an error.
+ */
+gboolean profile_encode(const GraphModel *model, IfmEncoding **encoding, GError **error);
+/* EncodingPlace: where its cost is kept, and who waits for it. */
+typedef struct
+{
+    IfmStore *store;
+    Progress *progress;
+    const gint *interrupted;
+    gboolean resume;
+} EncodingPlace;
+/* profile_measures_encoding: whether what it costs is to be told, and there is one. */
+gboolean profile_measures_encoding(const ProfilePlan *plan);
+/* profile_measure_encoding: What computing it costs, where that is to be told. Returns: FALSE with @store_error where the
+ * store takes no more. */
+gboolean profile_measure_encoding(const ProfilePlan *plan, const EncodingPlace *place, GError **store_error);
+/* profile_encoding_status: Of what that came to: an exit status; what went wrong is told. */
+int profile_encoding_status(const ProfilePlan *plan);
 
 /* --- profile-sweep.c: several models -------------------------------------------------------------------------------- */
 
@@ -126,8 +184,32 @@ int profile_observe(ProfilePlan *plan, IfmRunner *runner);
 /* profile_blamed_operator: The operator without costs that a runtime's words name; NULL for none. */
 const char *profile_blamed_operator(const ProfilePlan *plan, const char *reason);
 
-/* profile_estimate_number: An option that was given and means something to an estimate alone; NULL: none was. */
-const char *profile_estimate_number(const Arguments *arguments);
+/* ProfileSizeUse: what an option of sizes means something to. */
+typedef enum
+{
+    PROFILE_OF_ESTIMATE = 1 << 0,
+    PROFILE_OF_GRAPH = 1 << 1, /* a graph transformer of the zoo */
+} ProfileSizeUse;
+/* profile_size_uses: of an option, ProfileSizeUse; 0: it is no size. */
+guint profile_size_uses(const char *option);
+/* profile_size_name: the options of sizes in turn; NULL behind the last. */
+const char *profile_size_name(gsize index);
+/* profile_size_idle: What is wrong where a size was given that means nothing to @use (0: to none that has sizes).
+ * (transfer full) NULL: none was. */
+char *profile_size_idle(const Arguments *arguments, guint use);
+
+/* ProfileGiven: where sizes are given: on the command line, or beside the model's name (NULL: there is none). */
+typedef struct
+{
+    const Arguments *arguments, *settings;
+} ProfileGiven;
+const Arguments *profile_given_in(const ProfileGiven *given, const char *option);
+gboolean profile_is_given(const ProfileGiven *given, const char *option);
+/* profile_given_word: the place of its value among @words, which are its choices; 0 where it was not given. */
+int profile_given_word(const ProfileGiven *given, const char *option, const char *const *words);
+/* profile_read_sizes: all but edges and the ratio of sparse attention, which is 1. Returns: an exit status. */
+int profile_read_sizes(const ProfileGiven *given, IfmTransformerSizes *sizes);
+
 /* profile_estimate_idle: An option that was given and means nothing to an estimate; NULL: none was. */
 const char *profile_estimate_idle(const Arguments *arguments);
 /* profile_estimate: What --estimate asks for; no model is looked at. Returns: an exit status. */

@@ -134,6 +134,8 @@ static void measure_others(Campaign *campaign, guint at)
 
 static void measure_all(Campaign *campaign)
 {
+    const EncodingPlace place = { campaign->store, campaign->progress, campaign->options->interrupted, campaign->resume };
+    profile_measure_encoding(campaign->plan, &place, &campaign->store_error);
     for (guint i = 0; i < campaign->plan->targets->len; i++)
     {
         Target *target = campaign->plan->targets->pdata[i];
@@ -236,6 +238,7 @@ static void told_init(Told *told, const Arguments *arguments, const ProfilePlan 
     told->results = collect(plan);
     told->devices = devices_of(plan, told->results);
     told->story = (IfmProfileStory){
+        .graph = plan->graph != NULL ? profile_graph_story(plan->graph) : NULL,
         .parts = plan->parts,
         .source = plan->source,
         .unix_ms = g_get_real_time() / 1000,
@@ -385,7 +388,8 @@ static int status_of(const GPtrArray *plans)
 typedef struct
 {
     guint targets, left; /* of the passes asked for; without a measurement */
-    guint cases;         /* of all passes */
+    guint cases;         /* of all passes, and encodings */
+    guint encodings;
 } Counts;
 
 static Counts count(const GPtrArray *plans)
@@ -397,7 +401,8 @@ static Counts count(const GPtrArray *plans)
         for (guint i = 0; i < plan->targets->len; i++)
             counts.left += ((const Target *)plan->targets->pdata[i])->measurement == NULL;
         counts.targets += plan->targets->len;
-        counts.cases += plan->targets->len * (1 + profile_mode_n_others(plan));
+        counts.encodings += profile_measures_encoding(plan);
+        counts.cases += plan->targets->len * (1 + profile_mode_n_others(plan)) + profile_measures_encoding(plan);
     }
     return counts;
 }
@@ -440,6 +445,8 @@ static int finish(Campaign *campaign, const Arguments *arguments, const ProfileP
     int status = status_of(campaign->plans);
     for (guint i = 0; i < campaign->plans->len; i++)
         status = complain_of_others(campaign->plans->pdata[i]) > 0 && status == CLI_EXIT_OK ? CLI_EXIT_FAILED : status;
+    for (guint i = 0; i < campaign->plans->len && status == CLI_EXIT_OK; i++)
+        status = profile_encoding_status(campaign->plans->pdata[i]);
     return status == CLI_EXIT_OK ? profile_sweep_status(sweep) : status;
 }
 
@@ -472,7 +479,8 @@ static int measure_and_tell(ProfilePlan *plan, const Sweep *sweep, const GPtrArr
         status = observe_all(plans->pdata[i], runner); /* a wrong model leaves no store behind */
     if (status != CLI_EXIT_OK)
         return status;
-    g_autoptr(IfmStore) store = counts.targets > 0 ? ifm_store_open(store_path, IFM_STORE_WRITE, &error) : NULL;
+    g_autoptr(IfmStore) store =
+        counts.targets + counts.encodings > 0 ? ifm_store_open(store_path, IFM_STORE_WRITE, &error) : NULL;
     if (error != NULL)
         return cli_fail(error);
     if (!cli_given(arguments, "device") && counts.targets > 0)
@@ -517,9 +525,12 @@ static int run_profile(const Arguments *arguments)
         return cli_usage(&verb_profile, "--estimate needs no model: what it counts follows from its numbers alone");
     if (!cli_given(arguments, "estimate") && !has_model)
         return cli_usage(&verb_profile, "needs MODEL: a file, or a name of the zoo");
-    if (!cli_given(arguments, "estimate") && profile_estimate_number(arguments) != NULL)
-        return cli_usage(&verb_profile, "--%s is a number of an estimate: it goes with --estimate",
-                         profile_estimate_number(arguments));
+    guint use = cli_given(arguments, "estimate")                 ? PROFILE_OF_ESTIMATE
+                : profile_is_graph(cli_positional(arguments)[0]) ? PROFILE_OF_GRAPH
+                                                                 : 0;
+    g_autofree char *idle_size = profile_size_idle(arguments, use);
+    if (idle_size != NULL)
+        return cli_usage(&verb_profile, "%s", idle_size);
     const char *idle = cli_given(arguments, "estimate") ? profile_estimate_idle(arguments) : NULL;
     if (idle != NULL)
         return cli_usage(&verb_profile,
@@ -538,20 +549,23 @@ static const char *const optimisers[] = { "sgd", "momentum", "adam", NULL };
 static const char *const dtypes[] = { "f32", "f16", "bf16", NULL };
 static const char *const estimates[] = { "transformer", "attention", "linear", "mpnn", "ffn", "encoding", NULL };
 static const char *const message_passings[] = { "none", "gin", "gcn", "sage", NULL };
-static const char *const encodings[] = { "none", "lap", "rwse", NULL };
+static const char *const attentions[] = { "dense", "sparse", NULL };
+static const char *const norms[] = { "layer", "batch", NULL };
+static const char *const heads[] = { "graph", "node", NULL };
 
-/* A graph may be without edges; of all else there is one at least. */
+/* Of a graph transformer that is built, or of an estimate. A graph may be without edges; of all else there is one at least.
+ */
 #define ROW_SIZE(name, help, fallback, least)                                                                              \
     {                                                                                                                      \
-        name, 0, OPTION_COUNT, FALSE, "N", "of an estimate: " help, fallback, NULL, least                                  \
+        name, 0, OPTION_COUNT, FALSE, "N", "graph transformer: " help, fallback, NULL, least                               \
     }
 
 static const Option profile_options[] = {
     { "device", 'd', OPTION_TEXT, TRUE, "[ALIAS=]DEVICE", "a device to measure on, ENGINE:UNIT[:INDEX][@CORES][#STREAMS]",
       DEFAULT_DEVICE },
     { "profile", 'p', OPTION_TEXT, FALSE, "PARTS",
-      "what to tell, of runtime, memory, flops and layers, joined by commas; all where it is not given; scaling: how it "
-      "grows" },
+      "what to tell, of runtime, memory, flops, layers and, of graph transformers, pe, joined by commas; all where it is "
+      "not given; scaling: how it grows" },
     { "mode", 'm', OPTION_TEXT, FALSE, "MODE",
       "forward; backward: also forward and backward in one; train: also the whole training step", "forward", modes },
     { "loss", 0, OPTION_TEXT, FALSE, "LOSS",
@@ -587,23 +601,39 @@ static const Option profile_options[] = {
     { "csv", 0, OPTION_FILE, FALSE, "FILE", "write a row a device as CSV; - is standard output" },
     { "estimate", 0, OPTION_TEXT, FALSE, "WHAT",
       "no model: what a transformer (of a graph), attention, linear, mpnn, ffn or encoding costs", NULL, estimates },
-    ROW_SIZE("num-nodes", "nodes of the graph, or rows", "1000", 1),
-    ROW_SIZE("num-edges", "edges of the graph", "5000", 0),
+    ROW_SIZE("num-nodes", "nodes of its graph; of an estimate also: rows", "1000", 1),
+    { "num-edges", 0, OPTION_COUNT, FALSE, "N", "of an estimate: edges of the graph", "5000" },
+    { "avg-degree", 0, OPTION_TEXT, FALSE, "X", "graph transformer: neighbours of a node, on average, in a seeded graph",
+      "5" },
+    { "dataset", 0, OPTION_FILE, FALSE, "PATH",
+      "graph transformer: its graph: peptides (64 that are shipped), a folder of the TUDataset layout, an edge list or a "
+      "Matrix Market file" },
+    { "num-graphs", 0, OPTION_COUNT, FALSE, "N", "graph transformer: the first so many graphs of --dataset; else all",
+      .least = 1 },
     ROW_SIZE("feature-dim", "numbers a node comes with; as many as hidden where it is not given", NULL, 1),
     ROW_SIZE("hidden-dim", "width of a layer", "64", 1),
-    ROW_SIZE("num-layers", "layers of a transformer", "4", 1),
+    ROW_SIZE("num-layers", "layers", "4", 1),
     ROW_SIZE("num-heads", "heads of attention", "4", 1),
     ROW_SIZE("ffn-dim", "inner width of the feed-forward part; twice hidden where it is not given", NULL, 1),
-    ROW_SIZE("pe-dim", "numbers of a node's positional encoding", "16", 1),
-    ROW_SIZE("num-outputs", "outputs of a transformer's head", "1", 1),
+    { "mpnn", 0, OPTION_TEXT, FALSE, "KIND",
+      "graph transformer: message passing: none, gin, gcn or sage; without it none, gin of gps, and of an estimate gin of "
+      "mpnn itself",
+      NULL, message_passings },
+    { "pe", 0, OPTION_TEXT, FALSE, "KIND[:N]",
+      "graph transformer: positional encoding: none, lap or rwse, and its numbers a node, such as lap:16; without it none, "
+      "and of an estimate lap of encoding itself" },
+    ROW_SIZE("pe-dim", "numbers of a node's positional encoding, where --pe does not say", "16", 1),
+    { "attention", 0, OPTION_TEXT, FALSE, "KIND",
+      "graph transformer: dense, every node of a graph with every other, or sparse, along the edges", "dense", attentions },
     { "sparse-ratio", 0, OPTION_RATIO, FALSE, "PERCENT",
       "of an estimate: the share of a node's scores with all others that attention computes", "100%" },
-    { "mpnn", 0, OPTION_TEXT, FALSE, "KIND",
-      "of an estimate: message passing: none, gin, gcn or sage; without it none, and gin of mpnn itself", NULL,
-      message_passings },
-    { "pe", 0, OPTION_TEXT, FALSE, "KIND",
-      "of an estimate: positional encoding: none, lap or rwse; without it none, and lap of encoding itself", NULL,
-      encodings },
+    { "norm", 0, OPTION_TEXT, FALSE, "KIND", "graph transformer: normalisation: layer or batch", "layer", norms },
+    { "head", 0, OPTION_TEXT, FALSE, "KIND", "graph transformer: a prediction for each graph or for each node", "graph",
+      heads },
+    ROW_SIZE("num-outputs", "outputs of its head", "1", 1),
+    { "dropout", 0, OPTION_RATIO, FALSE, "PERCENT", "graph transformer: dropped in training", "10%" },
+    { "scatter", 0, OPTION_TEXT, FALSE, "KIND", "graph transformer: how sums over edges are written: nd, elements or mixed",
+      "elements", profile_scatter_words },
     { "output", 'o', OPTION_FOLDER, FALSE, "DIR", "folder of the store (store.db) and of the zoo's models", "out/profile" },
     { NULL },
 };
@@ -617,6 +647,8 @@ static const char *const profile_examples[] = {
     "tells how time, FLOP and memory grow with the dimension N: exponents with intervals, and a plot",
     "inferometer profile resnet18,batch=8 --mode train --optimiser adam -d openvino:CPU",
     "measures forward, backward and a whole training step, and tells the step's layers",
+    "inferometer profile graph_transformer --dataset peptides --num-layers 6 --pe lap:16",
+    "a graph transformer on 64 molecules, and what its positional encodings cost",
     NULL,
 };
 

@@ -304,8 +304,6 @@ gboolean ifm_link_case_from_json(const json_t *json, IfmLinkCase *link_case, GEr
 json_t *ifm_limit_case_to_json(const IfmLimitCase *limit_case);
 /** ifm_limit_case_from_json: its strings are borrowed from @json. */
 gboolean ifm_limit_case_from_json(const json_t *json, IfmLimitCase *limit_case, GError **error);
-/** ifm_protocol_to_json: what of it defines a case: the counts, or the rule with all that may end it. */
-json_t *ifm_protocol_to_json(const IfmProtocol *protocol);
 /** ifm_protocol_to_message: all of it, as ifm_protocol_from_message() reads it. */
 json_t *ifm_protocol_to_message(const IfmProtocol *protocol);
 /** ifm_protocol_from_message: that of member "protocol" of a case. */

@@ -102,11 +102,14 @@ static gsize *match_rows(const GPtrArray *rows, const IfmModel *model)
 
 /* --- its costs ------------------------------------------------------------------------------------------------------- */
 
-static json_t *cost_to_json(const IfmNodeCost *cost)
+/* A fused node is called something else than those in it, but makes what the last of them made: by that it is found. */
+static json_t *cost_to_json(const IfmNodeCost *cost, const IfmNode *node)
 {
-    return json_pack("{s:b,s:s,s:I,s:I,s:I,s:I}", "covered", cost->covered, "family", ifm_family_name(cost->family), "macs",
-                     (json_int_t)cost->macs, "flop", (json_int_t)cost->flop, "bytes_read", (json_int_t)cost->bytes_read,
-                     "bytes_written", (json_int_t)cost->bytes_written);
+    json_t *json = json_pack("{s:b,s:s,s:I,s:I,s:I,s:I}", "covered", cost->covered, "family", ifm_family_name(cost->family),
+                             "macs", (json_int_t)cost->macs, "flop", (json_int_t)cost->flop, "bytes_read",
+                             (json_int_t)cost->bytes_read, "bytes_written", (json_int_t)cost->bytes_written);
+    json_object_set_new(json, "makes", node->n_outputs > 0 ? ifm_json_string(node->outputs[0]) : json_null());
+    return json;
 }
 
 void ifm_optimised_unknown(IfmMeasurement *measurement, const char *why)
@@ -132,7 +135,8 @@ void ifm_optimised_costs(const char *path, const IfmModelCase *model_case, IfmMe
     for (guint i = 0; i < measurement->nodes->len; i++)
     {
         n_known += matched[i] > 0;
-        json_array_append_new(costs, matched[i] > 0 ? cost_to_json(ifm_analysis_node_cost(analysis, matched[i] - 1))
+        json_array_append_new(costs, matched[i] > 0 ? cost_to_json(ifm_analysis_node_cost(analysis, matched[i] - 1),
+                                                                   ifm_model_node(model, matched[i] - 1))
                                                     : json_null());
     }
     if (n_known > 0 && json_is_object(measurement->books))

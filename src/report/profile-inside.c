@@ -330,15 +330,17 @@ static void append_books(GString *out, const json_t *books, const IfmScreen *scr
 
 /* --- all of it ------------------------------------------------------------------------------------------------------- */
 
-static void append_all_layers(GString *out, const IfmProfileStory *story, const IfmMeasurement *measurement,
+static void append_all_layers(GString *out, const IfmProfileStory *story, const IfmProfileDevice *device,
                               const IfmLayers *layers, const IfmScreen *screen)
 {
+    const IfmMeasurement *measurement = ifm_result_measured(&device->result);
     g_autoptr(GArray) families = ifm_layers_families(layers);
     append_layers(out, layers, are_means(measurement->books), story->n_layers, screen);
     append_remainder(out, layers, screen);
     append_above_limit(out, layers, screen);
     append_gains(out, layers, families, screen);
     append_families(out, families, screen);
+    ifm_profile_parts_table(out, story, device, screen);
 }
 
 void ifm_profile_inside(GString *out, const IfmProfileStory *story, const IfmProfileDevice *device, const IfmScreen *screen)
@@ -367,7 +369,7 @@ void ifm_profile_inside(GString *out, const IfmProfileStory *story, const IfmPro
     else
         g_string_append(out, head->str);
     if (layers != NULL)
-        append_all_layers(out, story, measurement, layers, screen);
+        append_all_layers(out, story, device, layers, screen);
     if (has_books && layers != NULL)
         g_string_append_c(out, '\n');
     if (has_books)

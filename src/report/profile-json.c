@@ -196,11 +196,14 @@ static json_t *flops_to_json(const IfmProfileStory *story)
     IfmNodeCost total, part;
     gsize n_covered;
     g_auto(IfmCoverage) coverage = { 0 };
-    json_t *breakdown = json_object(), *conventions = json_array();
+    json_t *breakdown = ifm_profile_part_flops(story), *conventions = json_array();
+    gboolean by_parts = breakdown != NULL;
     ifm_analysis_total(story->analysis, &total, &n_covered);
     ifm_analysis_coverage(story->analysis, &coverage);
     gboolean all = coverage.n_covered == coverage.n_nodes, all_macs = coverage.n_mac_covered == coverage.n_mac_nodes;
-    for (int family = 0; family < IFM_N_FAMILIES; family++)
+    if (!by_parts)
+        breakdown = json_object();
+    for (int family = 0; family < IFM_N_FAMILIES && !by_parts; family++)
     {
         ifm_analysis_family_total(story->analysis, (IfmNodeFamily)family, &part, &n_covered);
         if (n_covered > 0)
@@ -261,6 +264,8 @@ static void add_parts(json_t *entry, const IfmProfileStory *story, const IfmProf
     json_object_set_new(entry, "limit", limit_to_json(device));
     json_object_set_new(entry, "attained_ratio", ifm_json_real(ifm_profile_attained(story, device, layers)));
     json_object_set_new(entry, "layers", layers != NULL ? layers_to_json(layers) : json_null());
+    if (story->graph != NULL && layers != NULL)
+        json_object_set_new(entry, "parts", ifm_profile_parts_to_json(story, device));
 }
 
 /* The cases of the passes beside the story's own: what else is told of them is with that one. */
@@ -320,7 +325,15 @@ json_t *ifm_profile_to_json(const IfmProfileStory *story)
     if ((story->parts & IFM_PROFILE_MEMORY) != 0)
         json_object_set_new(json, "memory", memory_to_json(story, first));
     if ((story->parts & IFM_PROFILE_FLOPS) != 0)
+    {
         json_object_set_new(json, "flops", flops_of_passes(story));
+        if (story->graph != NULL && story->mode == NULL)
+            json_object_set_new(json_object_get(json, "flops"), "closed_form", ifm_profile_closed_form_to_json(story));
+    }
+    if (story->graph != NULL)
+        json_object_set_new(json, "graph_transformer", ifm_profile_graph_to_json(story));
+    if (story->graph != NULL && (story->parts & IFM_PROFILE_PE) != 0)
+        json_object_set_new(json, "pe", ifm_profile_encoding_to_json(story));
     json_object_set_new(json, "cases", cases);
     return json;
 }

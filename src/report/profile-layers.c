@@ -432,6 +432,7 @@ static void cost_by_graph(IfmLayers *layers, const json_t *costs)
         if (!json_is_object(cost))
             continue;
         layer->known = TRUE;
+        layer->makes = ifm_member_text(cost, "makes");
         layer->family = family_from_name(ifm_member_text(cost, "family"));
         layer->cost = (IfmNodeCost){ .covered = json_is_true(json_object_get(cost, "covered")),
                                      .family = layer->family,

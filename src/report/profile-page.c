@@ -52,6 +52,7 @@ static void append_head(GString *out, const IfmProfileStory *story, const IfmScr
     for (gsize i = 0; i < story->n_devices && subject_case == NULL; i++)
         subject_case = story->devices[i].result.subject_case;
     const char *name = subject_case != NULL   ? subject_case->subject_name
+                       : story->graph != NULL ? story->graph->title
                        : story->model != NULL ? ifm_model_name(story->model)
                                               : NULL;
     if (name == NULL)
@@ -279,6 +280,7 @@ char *ifm_profile_to_screen(const IfmProfileStory *story, const IfmScreen *scree
     const IfmResult *results = (const IfmResult *)(const void *)array->data;
     append_head(out, story, screen);
     ifm_profile_model(out, story, screen);
+    ifm_profile_graph(out, story, screen);
     ifm_profile_work(out, story, screen);
     if (story->n_devices > 0)
         append_devices(out, story, screen);
@@ -289,6 +291,7 @@ char *ifm_profile_to_screen(const IfmProfileStory *story, const IfmScreen *scree
     append_unverified(out, results, array->len, screen);
     append_warnings(out, results, array->len, screen);
     ifm_profile_memory(out, story, screen);
+    ifm_profile_encoding(out, story, screen);
     ifm_profile_limits(out, story, screen);
     for (gsize i = 0; i < story->n_devices; i++)
         ifm_profile_inside(out, story, &story->devices[i], screen);

@@ -40,9 +40,8 @@ typedef struct
 
 static const Timing unknown = { NAN, NAN, NAN, { NAN, NAN, NAN } };
 
-static Timing timing_of(const IfmProfileDevice *device)
+static Timing timing_in(const IfmMeasurement *measurement)
 {
-    const IfmMeasurement *measurement = device != NULL ? ifm_result_measured(&device->result) : NULL;
     if (measurement == NULL)
         return unknown;
     const json_t *summary = measurement->summary;
@@ -52,6 +51,16 @@ static Timing timing_of(const IfmProfileDevice *device)
                      { ifm_member_number(summary, "median_interval.lower"),
                        ifm_member_number(summary, "median_interval.upper"),
                        ifm_member_number(summary, "median_interval.level") } };
+}
+
+static const IfmMeasurement *measured_on(const IfmProfileDevice *device)
+{
+    return device != NULL ? ifm_result_measured(&device->result) : NULL;
+}
+
+static Timing timing_of(const IfmProfileDevice *device)
+{
+    return timing_in(measured_on(device));
 }
 
 /* The standard deviation is that of one run less another. */
@@ -139,16 +148,21 @@ static json_t *timing_to_json(const Timing *timing)
                      ifm_json_real(timing->interval.upper / 1e6));
 }
 
-static json_t *measured_to_json(const IfmProfileDevice *device)
+json_t *ifm_profile_time_to_json(const IfmMeasurement *measurement)
 {
-    Timing timing = timing_of(device);
+    Timing timing = timing_in(measurement);
     json_t *json = timing_to_json(&timing);
     if (!json_is_object(json))
         return json;
-    json_t *n = json_object_get(device->result.measurement->summary, "n");
+    json_t *n = json_object_get(measurement->summary, "n");
     json_object_set_new(json, "n", n != NULL ? json_incref(n) : json_null());
     json_object_set_new(json, "throughput_per_s", ifm_json_real(1e9 / timing.median));
     return json;
+}
+
+static json_t *measured_to_json(const IfmProfileDevice *device)
+{
+    return ifm_profile_time_to_json(measured_on(device));
 }
 
 static json_t *backward_to_json(const IfmProfileMode *mode, const IfmProfileDevice *device)

@@ -27,6 +27,15 @@ double ifm_profile_attained(const IfmProfileStory *story, const IfmProfileDevice
 void ifm_profile_model(GString *out, const IfmProfileStory *story, const IfmScreen *screen);
 void ifm_profile_work(GString *out, const IfmProfileStory *story, const IfmScreen *screen);
 void ifm_profile_memory(GString *out, const IfmProfileStory *story, const IfmScreen *screen);
+/* ifm_profile_graph: what a graph transformer was built of. */
+void ifm_profile_graph(GString *out, const IfmProfileStory *story, const IfmScreen *screen);
+/* ifm_profile_closed_form: whether its work is what the closed form says. */
+void ifm_profile_closed_form(GString *out, const IfmProfileStory *story, const IfmScreen *screen);
+/* ifm_profile_parts_table: @device: whose times stand beside; NULL: none */
+void ifm_profile_parts_table(GString *out, const IfmProfileStory *story, const IfmProfileDevice *device,
+                             const IfmScreen *screen);
+/* ifm_profile_encoding: what the positional encoding costs. */
+void ifm_profile_encoding(GString *out, const IfmProfileStory *story, const IfmScreen *screen);
 void ifm_profile_limits(GString *out, const IfmProfileStory *story, const IfmScreen *screen);
 /* ifm_profile_inside: one device's layers, gains, families and books. */
 void ifm_profile_inside(GString *out, const IfmProfileStory *story, const IfmProfileDevice *device,
@@ -38,6 +47,10 @@ typedef struct
     const char *of, *key, *name, *meaning;
     double bytes; /* NaN: not known */
 } IfmMemoryRow;
+/* ifm_memory_row_add: one more, where its bytes are known. */
+void ifm_memory_row_add(GArray *rows, const char *of, const char *key, const char *name, double bytes, const char *meaning);
+/* ifm_profile_attention_rows: of a graph transformer, what its attention takes; else nothing. */
+void ifm_profile_attention_rows(GArray *rows, const IfmProfileStory *story);
 /* ifm_profile_memory_rows: (transfer full) IfmMemoryRow. @device: NULL for the model's own */
 GArray *ifm_profile_memory_rows(const IfmProfileStory *story, const IfmProfileDevice *device);
 
@@ -63,6 +76,22 @@ json_t *ifm_result_to_json(const IfmResult *result);
 /* ifm_profile_layers_csv: (transfer full) a row a layer of each device. */
 char *ifm_profile_layers_csv(const IfmProfileStory *story);
 
+/* ifm_profile_time_to_json: (transfer full) the published keys of a time: ms; of NULL null. */
+json_t *ifm_profile_time_to_json(const IfmMeasurement *measurement);
+/* Members of a graph transformer's profile: (transfer full) null, or NULL, where it is none. */
+json_t *ifm_profile_graph_to_json(const IfmProfileStory *story);
+json_t *ifm_profile_encoding_to_json(const IfmProfileStory *story);
+json_t *ifm_profile_closed_form_to_json(const IfmProfileStory *story);
+/* ifm_profile_part_flops: (transfer full) part -> GFLOP. */
+json_t *ifm_profile_part_flops(const IfmProfileStory *story);
+/* ifm_profile_parts_to_json: (transfer full) with a device's times. */
+json_t *ifm_profile_parts_to_json(const IfmProfileStory *story, const IfmProfileDevice *device);
+
+/* ifm_page_labelled: "label     text", wrapped. */
+void ifm_page_labelled(GString *out, const char *label, const char *text, const IfmScreen *screen);
+/* ifm_grouped: "25,557,032". ifm_scaled: "8.21 G". (transfer full) */
+char *ifm_grouped(gint64 number);
+char *ifm_scaled(double number);
 /* ifm_joined_duration: (transfer full) a duration that no line is broken in. */
 char *ifm_joined_duration(double ns);
 

@@ -6,7 +6,7 @@
 /* What a profile tells of the whole: the model, its work, its memory, the machine's limit. */
 
 /* "25,557,032" */
-static char *grouped(gint64 number)
+char *ifm_grouped(gint64 number)
 {
     g_autofree char *digits = g_strdup_printf("%" G_GINT64_FORMAT, number);
     gsize length = strlen(digits);
@@ -17,7 +17,7 @@ static char *grouped(gint64 number)
 }
 
 /* "8.21 G" */
-static char *scaled(double number)
+char *ifm_scaled(double number)
 {
     static const char *const prefixes[] = { "", "k", "M", "G", "T", "P" };
     gsize prefix = 0;
@@ -55,7 +55,7 @@ static void append_port(GString *out, const IfmProfileStory *story, const IfmPor
     g_string_append(out, port->rank < 0 ? "?]" : "]");
 }
 
-static void append_labelled(GString *out, const char *label, const char *text, const IfmScreen *screen)
+void ifm_page_labelled(GString *out, const char *label, const char *text, const IfmScreen *screen)
 {
     g_autofree char *spelt = ifm_format_spelt(text, screen->utf8);
     g_autofree char *line = g_strdup_printf("%-9s %s", label, spelt);
@@ -82,7 +82,7 @@ static void append_inputs(GString *out, const IfmProfileStory *story, const IfmS
     }
     if (n > MOST_INPUTS)
         g_string_append_printf(text, ", and %" G_GSIZE_FORMAT " more", n - MOST_INPUTS);
-    append_labelled(out, "inputs", n > 0 ? text->str : "none", screen);
+    ifm_page_labelled(out, "inputs", n > 0 ? text->str : "none", screen);
 }
 
 void ifm_profile_model(GString *out, const IfmProfileStory *story, const IfmScreen *screen)
@@ -92,12 +92,12 @@ void ifm_profile_model(GString *out, const IfmProfileStory *story, const IfmScre
     const IfmModel *model = given_model(story);
     const IfmAnalysis *analysis = story->mode != NULL ? story->mode->analysis : story->analysis;
     gint64 trainable = ifm_model_n_trainable(model), all = ifm_model_n_parameters(model);
-    g_autofree char *n_trainable = grouped(trainable), *n_more = grouped(all - trainable);
+    g_autofree char *n_trainable = ifm_grouped(trainable), *n_more = ifm_grouped(all - trainable);
     g_autoptr(GString) text = g_string_new(NULL);
     gsize n_nodes = ifm_model_n_nodes(model);
     g_string_append_printf(text, "%s, opset %" G_GINT64_FORMAT ", %" G_GSIZE_FORMAT " node%s", story->source,
                            ifm_model_opset(model), n_nodes, plural(n_nodes));
-    append_labelled(out, "model", text->str, screen);
+    ifm_page_labelled(out, "model", text->str, screen);
     g_string_printf(text, "%s trainable", n_trainable);
     if (all > trainable)
         g_string_append_printf(text, ", and %s that are not (running statistics, scalars)", n_more);
@@ -108,11 +108,11 @@ void ifm_profile_model(GString *out, const IfmProfileStory *story, const IfmScre
         g_autofree char *bytes = ifm_format_bytes((double)plan.parameter_bytes);
         g_string_append_printf(text, "; %s as stored", bytes);
     }
-    append_labelled(out, "weights", text->str, screen);
+    ifm_page_labelled(out, "weights", text->str, screen);
     append_inputs(out, story, screen);
     g_autofree char *mode = story->mode != NULL ? ifm_profile_mode_line(story) : NULL;
     if (mode != NULL)
-        append_labelled(out, "mode", mode, screen);
+        ifm_page_labelled(out, "mode", mode, screen);
 }
 
 /* --- its work -------------------------------------------------------------------------------------------------------- */
@@ -124,7 +124,7 @@ static void append_coverage(GString *out, const IfmProfileStory *story, const If
     for (guint i = 0; coverage->missing != NULL && i < coverage->missing->len; i++)
         g_string_append_printf(text, "%s%s", i > 0 ? "; " : "not counted: ", (const char *)coverage->missing->pdata[i]);
     if (text->len > 0)
-        append_labelled(out, "", text->str, screen);
+        ifm_page_labelled(out, "", text->str, screen);
     g_string_truncate(text, 0);
     if (coverage->n_observed > 0 && story->observed_on != NULL)
         g_string_printf(text, "shapes of %" G_GSIZE_FORMAT " tensor%s from a run on %s, since no rule tells them",
@@ -132,7 +132,7 @@ static void append_coverage(GString *out, const IfmProfileStory *story, const If
     else if (story->why_not_observed != NULL)
         g_string_printf(text, "no run told the missing shapes: %s", story->why_not_observed);
     if (text->len > 0)
-        append_labelled(out, "", text->str, screen);
+        ifm_page_labelled(out, "", text->str, screen);
 }
 
 /* What the work is that of. */
@@ -150,7 +150,7 @@ static void append_totals(GString *out, const IfmProfileStory *story, const IfmS
     g_auto(IfmCoverage) coverage = { 0 };
     ifm_analysis_total(story->analysis, &total, &n_covered);
     ifm_analysis_coverage(story->analysis, &coverage);
-    g_autofree char *flop = scaled((double)total.flop), *macs = scaled((double)total.macs);
+    g_autofree char *flop = ifm_scaled((double)total.flop), *macs = ifm_scaled((double)total.macs);
     g_autoptr(GString) text = g_string_new(NULL);
     if (coverage.n_covered == coverage.n_nodes)
         g_string_append_printf(text, "%sFLOP, %sMAC %s; ", flop, macs, unit_of_work(story));
@@ -168,7 +168,7 @@ static void append_totals(GString *out, const IfmProfileStory *story, const IfmS
                                "%" G_GSIZE_FORMAT " of %" G_GSIZE_FORMAT " nodes are counted, %" G_GSIZE_FORMAT
                                " of the %" G_GSIZE_FORMAT " that may multiply and add",
                                coverage.n_covered, coverage.n_nodes, coverage.n_mac_covered, coverage.n_mac_nodes);
-    append_labelled(out, "work", text->str, screen);
+    ifm_page_labelled(out, "work", text->str, screen);
     append_coverage(out, story, &coverage, screen);
 }
 
@@ -319,11 +319,13 @@ void ifm_profile_work(GString *out, const IfmProfileStory *story, const IfmScree
     if (story->analysis == NULL || (story->parts & IFM_PROFILE_FLOPS) == 0)
         return;
     append_totals(out, story, screen);
+    ifm_profile_closed_form(out, story, screen);
     if (story->n_devices > 0 && (story->parts & IFM_PROFILE_LAYERS) != 0)
         return;
     IfmNodeCost total;
     gsize n_covered;
     ifm_analysis_total(story->analysis, &total, &n_covered);
+    ifm_profile_parts_table(out, story, NULL, screen);
     g_autoptr(GArray) families = family_rows(story, (double)total.flop);
     print_work(out, families, family_work_fields, families->len, screen);
     if (story->parts == IFM_PROFILE_FLOPS)
@@ -336,7 +338,7 @@ void ifm_profile_work(GString *out, const IfmProfileStory *story, const IfmScree
 
 /* --- memory ---------------------------------------------------------------------------------------------------------- */
 
-static void add_memory(GArray *rows, const char *of, const char *key, const char *name, double bytes, const char *meaning)
+void ifm_memory_row_add(GArray *rows, const char *of, const char *key, const char *name, double bytes, const char *meaning)
 {
     IfmMemoryRow row = { of, key, name, meaning, bytes };
     if (isfinite(bytes))
@@ -347,13 +349,14 @@ static void add_memory(GArray *rows, const char *of, const char *key, const char
  */
 static void add_training_memory(GArray *rows, const IfmProfileMode *mode)
 {
-    add_memory(rows, "", "parameters", "parameters", (double)mode->parameter_bytes, "weights, as the model stores them");
-    add_memory(rows, "", "activations_held", "activations, held", (double)mode->held_bytes,
-               "alive when the backward pass begins, inputs too");
-    add_memory(rows, "", "gradients", "gradients", (double)mode->gradient_bytes, "of the weights, all together");
+    ifm_memory_row_add(rows, "", "parameters", "parameters", (double)mode->parameter_bytes,
+                       "weights, as the model stores them");
+    ifm_memory_row_add(rows, "", "activations_held", "activations, held", (double)mode->held_bytes,
+                       "alive when the backward pass begins, inputs too");
+    ifm_memory_row_add(rows, "", "gradients", "gradients", (double)mode->gradient_bytes, "of the weights, all together");
     if (mode->optimiser != NULL)
-        add_memory(rows, "", "optimizer_state", "optimiser's state", (double)mode->state_bytes,
-                   "what it keeps from step to step");
+        ifm_memory_row_add(rows, "", "optimizer_state", "optimiser's state", (double)mode->state_bytes,
+                           "what it keeps from step to step");
 }
 
 static void add_model_memory(GArray *rows, const IfmProfileStory *story)
@@ -363,15 +366,17 @@ static void add_model_memory(GArray *rows, const IfmProfileStory *story)
     if (story->mode != NULL)
         add_training_memory(rows, story->mode);
     else
-        add_memory(rows, "", "parameters", "parameters", (double)plan.parameter_bytes, "weights, as the model stores them");
-    add_memory(rows, "", "activations_least", "activations, least", (double)plan.peak_bytes,
-               "the most alive at once, by the shapes");
-    add_memory(rows, "", "activations_placed", "activations, placed", (double)plan.arena_bytes,
-               "the same in one arena, placed greedily");
+        ifm_memory_row_add(rows, "", "parameters", "parameters", (double)plan.parameter_bytes,
+                           "weights, as the model stores them");
+    ifm_memory_row_add(rows, "", "activations_least", "activations, least", (double)plan.peak_bytes,
+                       "the most alive at once, by the shapes");
+    ifm_memory_row_add(rows, "", "activations_placed", "activations, placed", (double)plan.arena_bytes,
+                       "the same in one arena, placed greedily");
     if (story->mode == NULL)
-        add_memory(rows, "", "activations_kept", "activations, all kept",
-                   (double)plan.input_bytes + (double)plan.activation_bytes,
-                   "inputs too, none freed, as for a backward pass");
+        ifm_memory_row_add(rows, "", "activations_kept", "activations, all kept",
+                           (double)plan.input_bytes + (double)plan.activation_bytes,
+                           "inputs too, none freed, as for a backward pass");
+    ifm_profile_attention_rows(rows, story);
 }
 
 static void add_device_memory(GArray *rows, const IfmProfileDevice *device)
@@ -394,8 +399,8 @@ static void add_device_memory(GArray *rows, const IfmProfileDevice *device)
         { "process.growth_runs_bytes", "process_running", "process, running", "the most while it ran, less the same" },
     };
     for (gsize i = 0; i < G_N_ELEMENTS(figures); i++)
-        add_memory(rows, of, figures[i].key, figures[i].name, ifm_member_number(memory, figures[i].path),
-                   figures[i].meaning);
+        ifm_memory_row_add(rows, of, figures[i].key, figures[i].name, ifm_member_number(memory, figures[i].path),
+                           figures[i].meaning);
 }
 
 GArray *ifm_profile_memory_rows(const IfmProfileStory *story, const IfmProfileDevice *device)
@@ -507,7 +512,7 @@ static void append_limit(GString *out, const IfmProfileStory *story, const IfmPr
             ifm_page_wrapped(out, text->str, screen);
         return;
     }
-    g_autofree char *flop = scaled(roofline.flop_per_s), *bytes = scaled(roofline.bytes_per_s);
+    g_autofree char *flop = ifm_scaled(roofline.flop_per_s), *bytes = ifm_scaled(roofline.bytes_per_s);
     const json_t *limit = json_object_get(device->limit->surroundings, "limit");
     gboolean described = g_strcmp0(ifm_member_text(limit, "source"), "described") == 0;
     g_string_append_printf(text, "limit of %s: %sFLOP/s (a matrix product), %sB/s (a triad), %s",

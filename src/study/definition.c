@@ -128,18 +128,6 @@ static gboolean take_sizes(IfmStudy *study, const StudyText *text, GHashTable *l
     return TRUE;
 }
 
-static char *digest_of(const IfmGraph *graph)
-{
-    g_autoptr(GChecksum) checksum = g_checksum_new(G_CHECKSUM_SHA256);
-    const guchar *bytes = (const guchar *)graph->edge_index;
-    gsize n = 2 * (gsize)graph->n_edges * sizeof(gint64);
-    gint64 counts[2] = { graph->n_nodes, graph->n_edges };
-    g_checksum_update(checksum, (const guchar *)counts, sizeof counts);
-    for (gsize done = 0; done < n; done += MIN(n - done, (gsize)1 << 30)) /* the call counts in gssize */
-        g_checksum_update(checksum, bytes + done, (gssize)MIN(n - done, (gsize)1 << 30));
-    return g_strdup(g_checksum_get_string(checksum));
-}
-
 static IfmGraph *read_real(const RealText *text, const char *path, GError **error)
 {
     g_autoptr(IfmGraph) whole = ifm_graph_read(path, IFM_GRAPH_FORMAT_AUTO, error);
@@ -188,7 +176,7 @@ static gboolean take_graphs(IfmStudy *study, const StudyText *text, GHashTable *
             return FALSE;
         StudySize *size = g_new0(StudySize, 1);
         size->real = graph;
-        size->digest = digest_of(graph);
+        size->digest = ifm_graph_digest(graph);
         size->size = (IfmStudySize){ .nodes = graph->n_nodes, .edges = graph->n_edges };
         size->size.graph =
             real->part < 0 ? g_strdup(real->path) : g_strdup_printf("%s:%" G_GINT64_FORMAT, real->path, real->part);
