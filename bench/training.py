@@ -207,6 +207,7 @@ def main():
     sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "tests" / "engine"))
     if options.serve:
         return serve(options)
+    sys.stdout.reconfigure(line_buffering=True)
     bad = []
     for case in options.case:
         all_peers = [Peer(options, case, who) for who in ["torch", *ENGINES]]
