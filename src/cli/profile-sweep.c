@@ -162,12 +162,6 @@ static int vary_list(Sweep *sweep, const Arguments *arguments, const char *list)
 /* --- what is varied of a graph transformer ------------------------------------------------------------------------------
  */
 
-static gboolean is_transformer(const char *model)
-{
-    const IfmZooEntry *entry = profile_zoo_entry(model);
-    return entry != NULL && (g_str_equal(entry->name, "graph_transformer") || g_str_equal(entry->name, "gps"));
-}
-
 static gboolean put(Arguments *point, const char *option, const char *value, GError **error)
 {
     const char *const values[] = { value, NULL };
@@ -263,14 +257,14 @@ static int vary(Sweep *sweep, const Arguments *arguments, gboolean scaling, cons
     const char *model = cli_positional(arguments)[0], *axes = cli_text(arguments, "scaling");
     if (axes != NULL && list != NULL)
         return cli_usage(verb, "--scaling %s and --dim %s: one of them says what is varied", axes, list);
-    if (axes != NULL && !is_transformer(model))
+    if (axes != NULL && !profile_is_graph(model))
         return cli_usage(verb,
                          "--scaling: of the zoo's graph_transformer and gps; of another model, --dim NAME=SIZE,SIZE...");
     if (list != NULL)
         return vary_list(sweep, arguments, list);
     if (axes == NULL && !scaling)
         return CLI_EXIT_OK;
-    if (!is_transformer(model))
+    if (!profile_is_graph(model))
         return cli_usage(verb, "--profile scaling: of what? --dim N=100,500,1000 says which sizes of which dimension");
     return vary_axes(sweep, arguments, axes);
 }
@@ -303,21 +297,38 @@ static int split_parts(const Arguments *arguments, const char *list, char **of_p
     return CLI_EXIT_OK;
 }
 
+/* The model as it is: on no device where its work alone is asked for, whatever the points run on. */
+static gboolean take_model(Sweep *sweep, const Arguments *arguments, const char *parts, GError **error)
+{
+    sweep->model = cli_arguments_copy(arguments);
+    return put(sweep->model, "profile", parts, error) &&
+           (!g_str_equal(parts, "flops") || put(sweep->model, "device", NULL, error));
+}
+
 /* --- plans --------------------------------------------------------------------------------------------------------------
  */
 
+static int init_point(ProfilePlan *plan, const Arguments *arguments, const char *out)
+{
+    int status = profile_plan_init_point(plan, arguments, out);
+    if (status != CLI_EXIT_OK || plan->refused != NULL)
+        return status;
+    plan->base.profile = plan->graph != NULL && !cli_given(arguments, "no-nodes"); /* for attention's share of the time */
+    return profile_mode_init(plan, arguments, out);
+}
+
 static int init_row(SweepRow *row, const char *out, const char *parts)
 {
+    gboolean encodings = row->name == NULL && g_str_equal(row->axis, "pe"); /* what they cost is the point of them */
+    g_autofree char *all = g_strconcat(parts, encodings ? ",pe" : "", NULL);
     for (guint i = 0; i < row->arguments->len; i++)
     {
         ProfilePlan *plan = g_new0(ProfilePlan, 1);
         g_autoptr(GError) error = NULL;
         g_ptr_array_add(row->plans, plan);
-        if (!put(row->arguments->pdata[i], "profile", parts, &error))
+        if (!put(row->arguments->pdata[i], "profile", all, &error))
             return cli_fail(error);
-        int status = profile_plan_init_point(plan, row->arguments->pdata[i], out);
-        if (status == CLI_EXIT_OK && plan->refused == NULL)
-            status = profile_mode_init(plan, row->arguments->pdata[i], out);
+        int status = init_point(plan, row->arguments->pdata[i], out);
         if (status != CLI_EXIT_OK)
             return status;
         plan->label = g_strdup_printf("%s %s", row->axis, row->values[i]);
@@ -355,8 +366,7 @@ int profile_sweep_init(Sweep *sweep, const Arguments *arguments, const char *out
         (status = vary(sweep, arguments, g_strv_contains((const char *const *)words, "scaling"), list)) != CLI_EXIT_OK ||
         sweep->rows->len == 0 || (status = split_parts(arguments, list, &of_points, &others)) != CLI_EXIT_OK)
         return status;
-    sweep->model = others != NULL ? cli_arguments_copy(arguments) : NULL;
-    if (others != NULL && !put(sweep->model, "profile", others, &error))
+    if (others != NULL && !take_model(sweep, arguments, others, &error))
         return cli_fail(error);
     for (guint i = 0; i < sweep->rows->len; i++)
         if ((status = init_row(sweep->rows->pdata[i], out, of_points)) != CLI_EXIT_OK)

@@ -93,6 +93,23 @@ static void add_graph(IfmScalingPoint *point, const IfmProfileStory *story, cons
         point->encoding_ns = ifm_member_number(story->graph->encoding_cost->summary, "median");
 }
 
+/* Of graph transformers: attention's shares, and what the encoding took. */
+static void add_transformer(IfmScalingPoint *point, const IfmProfileStory *story, const IfmProfileDevice *device)
+{
+    g_autoptr(GArray) parts = ifm_profile_parts(story, device);
+    for (guint i = 0; parts != NULL && i < parts->len; i++)
+    {
+        const IfmProfilePart *part = &g_array_index(parts, IfmProfilePart, i);
+        if (!g_str_equal(part->name, "attention"))
+            continue;
+        point->attention_flop_ratio = part->flop_ratio;
+        point->attention_time_ratio = part->time_ratio;
+    }
+    const IfmMeasurement *encoding = story->graph != NULL ? story->graph->encoding_cost : NULL;
+    if (encoding != NULL && encoding->outcome == IFM_OUTCOME_OK)
+        point->encoding_ns = ifm_member_number(encoding->summary, "median");
+}
+
 /* The number that a value is; NaN of a word. */
 static double number_of(const char *value)
 {
@@ -121,6 +138,7 @@ static IfmScalingPoint point_of(const IfmScalingRow *row, gsize i, const IfmResu
     }
     const IfmProfileDevice *of = find_device(&row->stories[i], device);
     add_model(&point, &row->stories[i]);
+    add_transformer(&point, &row->stories[i], of);
     add_graph(&point, &row->stories[i], of);
     if (of != NULL)
         add_measured(&point, of);

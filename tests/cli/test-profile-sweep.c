@@ -223,6 +223,130 @@ static void test_interrupt(Bench *bench, gconstpointer data)
     assert_none_left(bench);
 }
 
+/* --- graph transformers ------------------------------------------------------------------------------------------------
+ */
+
+static double nodes_of(const json_t *document, size_t at)
+{
+    const json_t *found = json_object_get(json_array_get(json_object_get(document, "cases"), at), "case");
+    return number_at(json_object_get(found, "sizes"), "nodes");
+}
+
+/* FLOP grow by as much a layer; time is FLOP, and attention's share of one that of the other. */
+static void test_layers(Bench *bench, gconstpointer data)
+{
+    static const int layers[] = { 2, 4, 6, 8, 12, 16 };
+    g_auto(Ended) ended = { 0 };
+    run_line(bench, "profile graph_transformer -q --scaling layers --runs 3 -d simulated:scaling/TOLD --json -", &ended);
+    assert_status(&ended, 0);
+    json_auto_t *document = parse_output(&ended);
+    const json_t *points = json_object_get(device_at(document, 0, 0), "points");
+    g_assert_cmpuint(json_array_size(points), ==, G_N_ELEMENTS(layers));
+    double first = number_at(json_array_get(points, 0), "flop"), a_layer = 0;
+    a_layer = (number_at(json_array_get(points, 1), "flop") - first) / 2;
+    g_assert_cmpfloat(a_layer, >, 0);
+    for (size_t i = 0; i < G_N_ELEMENTS(layers); i++)
+    {
+        const json_t *point = json_array_get(points, i);
+        g_assert_cmpfloat(number_at(point, "flop"), ==, first + (layers[i] - 2) * a_layer);
+        g_assert_cmpfloat(number_at(point, "median_ns"), ==, number_at(point, "flop"));
+        g_assert_cmpfloat(number_at(point, "attention_flop_ratio"), >, 0.5);
+        g_assert_cmpfloat(number_at(point, "attention_flop_ratio"), <, 1);
+        assert_near(number_at(point, "attention_time_ratio"), number_at(point, "attention_flop_ratio"), 1e-9);
+        g_assert_cmpfloat(nodes_of(document, i), ==, 500);
+    }
+}
+
+/* What the user says goes before what a preset is varied with; the axis's own value before what the user says. */
+static void test_settings(Bench *bench, gconstpointer data)
+{
+    g_auto(Ended) ended = { 0 };
+    run_line(bench,
+             "profile graph_transformer -q --scaling heads --num-nodes 20 --hidden-dim 12 --num-heads 3 --runs 3 "
+             "-d simulated:scaling/ARITHMETIC --json -",
+             &ended);
+    assert_complaint(&ended, 1, "1 of 4 points have no model");
+    json_auto_t *document = parse_output(&ended);
+    const json_t *points = json_object_get(device_at(document, 0, 0), "points");
+    g_assert_cmpuint(json_array_size(points), ==, 4);
+    assert_reason(json_array_get(points, 3), "num_heads 8 does not divide hidden_dim 12");
+    g_assert_cmpfloat(number_at(json_array_get(points, 0), "flop"), <, number_at(json_array_get(points, 2), "flop"));
+    for (size_t i = 0; i < 3; i++)
+        g_assert_cmpfloat(nodes_of(document, i), ==, 20);
+    /* a graph that is read has the nodes it has, but where those are varied */
+    run_line(bench,
+             "profile graph_transformer -q --scaling nodes --dataset peptides --num-graphs 2 --num-layers 1 "
+             "--runs 3 -d simulated:scaling/ARITHMETIC --json -",
+             &ended);
+    assert_status(&ended, 0);
+    json_auto_t *varied = parse_output(&ended);
+    static const double sizes[] = { 100, 500, 1000, 2000, 5000 };
+    for (size_t i = 0; i < G_N_ELEMENTS(sizes); i++)
+        g_assert_cmpfloat(nodes_of(varied, i), ==, sizes[i]);
+    const json_t *fit = json_object_get(json_object_get(device_at(varied, 0, 0), "fits"), "flop");
+    g_assert_cmpfloat(number_at(fit, "last"), >, 1.9);
+    run_line(bench,
+             "profile graph_transformer,attention=sparse -q --scaling nodes --num-layers 1 --runs 3 "
+             "-d simulated:scaling/ARITHMETIC --json -",
+             &ended);
+    assert_status(&ended, 0);
+    json_auto_t *sparse = parse_output(&ended);
+    fit = json_object_get(json_object_get(device_at(sparse, 0, 0), "fits"), "flop");
+    assert_near(number_at(fit, "exponent"), 1, 0.01);
+}
+
+/* Words: costs of encodings in place of exponents; beside the model as it is, where other parts are asked for. */
+static void test_encodings(Bench *bench, gconstpointer data)
+{
+    g_auto(Ended) ended = { 0 };
+    run_line(bench,
+             "profile graph_transformer -q --profile flops,scaling --scaling pe --num-nodes 40 --num-layers 1 "
+             "--runs 3 -d simulated:scaling/ARITHMETIC --json -",
+             &ended);
+    assert_status(&ended, 0); /* the model as it is has no use for a device */
+    json_auto_t *alone = parse_output(&ended);
+    g_assert_nonnull(json_object_get(alone, "flops"));
+    g_assert_cmpuint(json_array_size(json_object_get(alone, "cases")), ==, 3);
+    run_line(bench,
+             "profile graph_transformer -q --profile runtime,flops,scaling --scaling pe --num-nodes 40 "
+             "--num-layers 1 --runs 3 -d simulated:scaling/ARITHMETIC --json -",
+             &ended);
+    assert_status(&ended, 0);
+    json_auto_t *document = parse_output(&ended);
+    const json_t *device = device_at(document, 0, 0), *points = json_object_get(device, "points");
+    g_assert_true(json_is_null(json_object_get(json_array_get(points, 0), "encoding_ns")));
+    g_assert_cmpfloat(number_at(json_array_get(points, 1), "encoding_ns"), >, 0);
+    g_assert_cmpfloat(number_at(json_array_get(points, 2), "encoding_ns"), >, 0);
+    g_assert_cmpstr(json_string_value(json_object_get(device, "why")), ==, "words have no exponent");
+    g_assert_nonnull(json_object_get(document, "model_info"));
+    g_assert_cmpuint(json_array_size(json_object_get(document, "cases")), ==, 4);
+}
+
+static const struct
+{
+    const char *options;
+    int status;
+    const char *part;
+} bad_axes[] = {
+    { "--scaling node", 2, "\"node\" is nothing to vary (there are nodes, layers, pe, hidden, heads)" },
+    { "--scaling nodes,nodes", 2, "--scaling: nodes is given twice" },
+    { "--scaling ,", 2, "\"\" is nothing to vary" },
+    { "--scaling nodes --dim num_nodes=5,6", 2, "one of them says what is varied" },
+    { "--scaling nodes --mpnn gim", 2, "gim" },
+    { "--scaling heads --hidden-dim 7 --num-nodes 0", 2, "--num-nodes" },
+};
+
+static void test_bad_axes(Bench *bench, gconstpointer data)
+{
+    for (gsize i = 0; i < G_N_ELEMENTS(bad_axes); i++)
+    {
+        g_auto(Ended) ended = { 0 };
+        g_autofree char *line = g_strdup_printf("profile graph_transformer %s", bad_axes[i].options);
+        run_line(bench, line, &ended);
+        assert_complaint(&ended, bad_axes[i].status, bad_axes[i].part);
+    }
+}
+
 /* --- what is no list -------------------------------------------------------------------------------------------------- */
 
 static const struct
@@ -310,6 +434,10 @@ int main(int argc, char **argv)
     g_test_add("/profile-sweep/failures", Bench, NULL, set_up, test_failures, bench_clear);
     g_test_add("/profile-sweep/no-model", Bench, NULL, set_up, test_no_model, bench_clear);
     g_test_add("/profile-sweep/interrupt", Bench, NULL, set_up, test_interrupt, bench_clear);
+    g_test_add("/profile-sweep/layers", Bench, NULL, set_up, test_layers, bench_clear);
+    g_test_add("/profile-sweep/settings", Bench, NULL, set_up, test_settings, bench_clear);
+    g_test_add("/profile-sweep/encodings", Bench, NULL, set_up, test_encodings, bench_clear);
+    g_test_add("/profile-sweep/bad-axes", Bench, NULL, set_up, test_bad_axes, bench_clear);
     g_test_add("/profile-sweep/refusals", Bench, NULL, set_up, test_refusals, bench_clear);
     g_test_add("/profile-sweep/real", Bench, NULL, set_up, test_real, bench_clear);
     int status = g_test_run();
