@@ -155,7 +155,8 @@ typedef struct
     gboolean verify;   /* compare with the reference (onnxruntime:CPU, optimisation off) */
     double rtol, atol; /* of that comparison; 0, 0: by dtype */
     /* an output of several numbers of which some are off is right, too, where the root mean square of the differences is
-     * within 10 rtol of the reference's: gradients jump where a rounding moves a rectifier or a maximum */
+     * within 10 rtol of the reference's: gradients jump where a rounding moves a rectifier or a maximum; or within rtol /
+     * 1000 of that of the reference's largest output: what is 0 but for roundings */
     gboolean as_wholes;
     gboolean native_async;
     /* devices that are busy meanwhile, from before warm-up until after the last run; part of the case's key (load). How

@@ -110,6 +110,19 @@ static void test_as_whole(void)
             g_assert_cmpint(right, ==, whole && rows[i].right);
         }
     g_assert_cmpuint(verdict.n_as_wholes, ==, 1);
+    /* noise: an output of zeros beside one of 41.2 in root mean square */
+    static const char *const names[] = { "logits", "nothing" };
+    static float zeros[6], noise[6];
+    IfmTensor tensors[2], made;
+    g_assert_true(ifm_tensor_wrap(&tensors[0], IFM_DTYPE_F32, 2, shape, values, NULL));
+    g_assert_true(ifm_tensor_wrap(&tensors[1], IFM_DTYPE_F32, 2, shape, zeros, NULL));
+    g_assert_true(ifm_tensor_wrap(&made, IFM_DTYPE_F32, 2, shape, noise, NULL));
+    g_assert_true(ifm_tensor_file_save(path, names, tensors, 2, NULL));
+    g_autoptr(IfmReference) quiet = ifm_reference_open(path, NULL);
+    noise[0] = (float)(0.99e-6 * norm); /* both norms are of six elements */
+    g_assert_true(ifm_reference_check(quiet, "nothing", &made, IFM_DTYPE_F32, &tolerance, &verdict, NULL));
+    noise[0] = (float)(1.01e-6 * norm);
+    g_assert_false(ifm_reference_check(quiet, "nothing", &made, IFM_DTYPE_F32, &tolerance, &verdict, NULL));
     gint64 other[6]; /* integers are right or not */
     IfmTensor value;
     memcpy(other, places, sizeof places);
