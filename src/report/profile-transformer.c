@@ -433,11 +433,15 @@ static void append_encoding_time(GString *out, const IfmProfileGraph *of, const 
     else
     {
         const json_t *summary = of->encoding_cost->summary;
+        double lower_ns = ifm_member_number(summary, "median_interval.lower");
         g_autofree char *median = ifm_joined_duration(ifm_member_number(summary, "median"));
-        g_autofree char *lower = ifm_joined_duration(ifm_member_number(summary, "median_interval.lower"));
+        g_autofree char *lower = ifm_joined_duration(lower_ns);
         g_autofree char *upper = ifm_joined_duration(ifm_member_number(summary, "median_interval.upper"));
-        g_string_append_printf(text, "%s (%s to %s), once, on this machine's processor; median of %u runs", median, lower,
-                               upper, of->encoding_cost->samples_ns->len);
+        g_string_append(text, median);
+        if (isfinite(lower_ns)) /* few runs bound no median */
+            g_string_append_printf(text, " (%s to %s)", lower, upper);
+        g_string_append_printf(text, ", once, on this machine's processor; median of %u runs",
+                               of->encoding_cost->samples_ns->len);
     }
     if (flop >= 0)
         g_string_append_printf(text, "; %sFLOP by the closed form", work);
