@@ -282,7 +282,7 @@ typedef struct
     const IfmPlanSize *sizes;
     gsize n_sizes;
     const gint64 *sources; /* as of IfmSimulateOptions */
-    gint64 budget_ns;      /* for all rounds, warm-up included, compiling not */
+    gint64 budget_ns;      /* for three rounds, warm-up included, compiling not; twice as many are made at most */
     gboolean keep_plan;
     gboolean (*resolve)(IfmPlan *plan, void *user, GError **error);
     void *user;

@@ -13,7 +13,7 @@ static gboolean is_here(const char *engine_name, const char *device)
     return info != NULL;
 }
 
-/* The processor that comes @index-th among those this process may use; the last where there are fewer. */
+/* The processor that comes @index-th among those this process may use; from the first again where there are fewer. */
 static int nth_core(gsize index)
 {
     g_autofree char *cores = ifm_affinity_to_string(), *text = g_strdup_printf("onnxruntime:CPU@%s", cores);

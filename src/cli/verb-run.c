@@ -403,11 +403,11 @@ static const Option run_options[] = {
       device_times },
     { "verify", 0, OPTION_FLAG, FALSE, NULL, "compare every batch's outputs with those of the reference" },
     { "bound", 0, OPTION_FLAG, FALSE, NULL,
-      "also measure, interleaved, each device alone and all at once: the most that a plan could attain" },
+      "also measure, interleaved, each device alone and all at once, each on whole batches of its own: what a plan is held "
+      "against" },
     { "pilot", 0, OPTION_DURATION, FALSE, "TIME",
-      "try each plan in short runs before it is predicted, of so long in all where two rounds do: shares and prediction "
-      "then "
-      "go by what the devices do together now; 0: by the study alone",
+      "try each plan in short runs before it is predicted, three rounds in so long and twice as many at most: shares and "
+      "prediction then go by what the devices do together now; 0: by the study alone",
       "0" },
     { "on-failure", 0, OPTION_TEXT, FALSE, "WORD", "where a device fails: stop, or replan and go on with the others",
       "stop", failures },

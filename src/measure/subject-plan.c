@@ -188,6 +188,20 @@ static json_t *slow_down_of(const IfmPlanSubject *self)
     return json_incref(json_object_get(cost, "ratio"));
 }
 
+/* One device's rate is nothing to hold a plan of several against; why the others have none stays. */
+static void drop_bound(json_t *json)
+{
+    g_autoptr(GString) why = g_string_new("fewer than two devices can run all stages alone");
+    const char *alias;
+    json_t *reason;
+    json_object_foreach(json_object_get(json_object_get(json, "bound"), "left_out"), alias, reason)
+    {
+        g_string_append_printf(why, "; %s: %s", alias, json_string_value(reason));
+    }
+    json_object_set_new(json, "bound", json_null());
+    json_object_set_new(json, "no_bound", ifm_json_string(why->str));
+}
+
 json_t *ifm_plan_subject_describe(const IfmPlanSubject *self)
 {
     const char *aliases[IFM_PLAN_MAX_DEVICES], *why[IFM_PLAN_MAX_DEVICES];
@@ -201,6 +215,9 @@ json_t *ifm_plan_subject_describe(const IfmPlanSubject *self)
         json_object_set_new(json, "device_time_cost", describe_counted(self));
     if (self->task->bound && !ifm_plan_subject_has_bound(self))
         json_object_set_new(json, "no_bound", json_string("the plan has one device"));
+    else if (self->task->bound && self->repetitions->len > 0 &&
+             json_object_size(json_object_get(json_object_get(json, "bound"), "together")) < 2)
+        drop_bound(json);
     json_t *plans = json_array();
     for (guint g = 0; g < self->groups->len; g++)
     {

@@ -209,7 +209,8 @@ gint64 space_n_ranges(const PlanSpace *space); /* that some device can run */
 /* Calls @each with every choice of the grid for so many devices: shares that add up to 1. */
 typedef void (*SpaceShares)(const double *shares, gpointer user);
 void space_each_share(const double *grid, gsize n_grid, int n_devices, SpaceShares each, gpointer user);
-/* All devices of the model are the plan's, used or not, so that their indices are the same. */
+/* All devices that may be used are the plan's, in the model's order, whether they are or not; what was left out by the
+ * question is no part of it: nobody compiles or runs anything there. */
 IfmPlan *space_plan(const PlanSpace *space, const SpaceBlock *blocks, int n_blocks);
 int space_members(guint32 set, int *devices);
 

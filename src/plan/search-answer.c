@@ -47,7 +47,7 @@ static void find_single(PlanSpace *space, IfmPlanAnswer *answer)
     for (int d = 0; d < space->costs->n_devices; d++)
     {
         const SpaceBlock block = { .first = 1, .last = n, .set = 1u << d, .shares = { 1 } };
-        if ((space->runs[1u << d][0] >> (n - 1) & 1) == 0)
+        if ((space->devices & 1u << d) == 0 || (space->runs[1u << d][0] >> (n - 1) & 1) == 0)
             continue;
         g_autoptr(IfmPlan) plan = space_plan(space, &block, 1);
         g_auto(IfmPlanCost) cost = { 0 };

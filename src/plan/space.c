@@ -212,11 +212,14 @@ void space_each_share(const double *grid, gsize n_grid, int n_devices, SpaceShar
 IfmPlan *space_plan(const PlanSpace *space, const SpaceBlock *blocks, int n_blocks)
 {
     IfmPlan *plan = ifm_plan_new(space->costs->model);
+    int place[IFM_PLAN_MAX_DEVICES] = { 0 };
     for (int d = 0; d < space->costs->n_devices; d++)
     {
         const IfmCostDevice *device = &space->costs->devices[d]->is;
-        int at = ifm_plan_add_device(plan, device->alias, device->device, device->form);
-        IfmPlanDevice *one = plan->devices->pdata[at];
+        if ((space->devices & 1u << d) == 0)
+            continue;
+        place[d] = ifm_plan_add_device(plan, device->alias, device->device, device->form);
+        IfmPlanDevice *one = plan->devices->pdata[place[d]];
         one->sizes = g_memdup2(device->sizes, device->n_sizes * sizeof *device->sizes);
         one->n_sizes = device->n_sizes;
     }
@@ -227,8 +230,10 @@ IfmPlan *space_plan(const PlanSpace *space, const SpaceBlock *blocks, int n_bloc
         memcpy(block.ratios, blocks[b].shares, sizeof block.ratios);
         for (gsize i = 0; i < block.n_devices; i++) /* of these the run is to choose, too */
         {
-            IfmPlanDevice *one = plan->devices->pdata[block.devices[i]];
-            one->n_sizes = costs_static_sizes(space->costs, block.devices[i], block.first, block.last, one->sizes);
+            int d = block.devices[i];
+            IfmPlanDevice *one = plan->devices->pdata[place[d]];
+            one->n_sizes = costs_static_sizes(space->costs, d, block.first, block.last, one->sizes);
+            block.devices[i] = place[d];
         }
         ifm_plan_add_block(plan, &block);
     }

@@ -45,8 +45,8 @@ static void append_bound(GString *out, const IfmRunStory *story, const IfmScreen
                     *attained = ifm_format_ratio(ifm_member_number(bound, "attained"));
     g_autofree char *beside = *predicted != '\0' ? g_strdup_printf(" (predicted %s)", predicted) : g_strdup("");
     g_autofree char *text = g_strdup_printf(
-        "bound     alone %s; all at once %s%s: at most %.2f times the best alone; the plan attains %s of it", solo,
-        together, beside, ifm_member_number(bound, "gain"), attained);
+        "bound     alone %s; all at once, each its own batches, %s%s: %.2f times the best alone; the plan attains %s of it",
+        solo, together, beside, ifm_member_number(bound, "gain"), attained);
     ifm_run_line(out, text, 10, screen);
     const char *alias;
     json_t *why;

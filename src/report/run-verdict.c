@@ -51,11 +51,12 @@ static void append_machine(GString *text, const IfmRunStory *story, double off)
                            moved < 1 ? "less" : "more");
 }
 
-/* What each device makes alone is measured with the bound: a plan that is slower than one of them is not worth running. */
-static gboolean append_faster_alone(GString *text, const IfmRunStory *story, const IfmRunFigure *throughput)
+/* What each device makes alone is measured with the bound: a plan that is slower than one of them is not worth running.
+ * Both are rates from the first batch's leaving on: filling the pipeline is in neither. */
+static gboolean append_faster_alone(GString *text, const IfmRunStory *story)
 {
     const char *alias, *best = NULL;
-    double most = throughput->measured;
+    double most = ifm_member_number(ifm_run_plan_member(story, "rate_per_s"), "median");
     json_t *rate;
     json_object_foreach((json_t *)json_object_get(ifm_run_plan_member(story, "bound"), "solo"), alias, rate)
     {
@@ -93,7 +94,7 @@ void ifm_run_verdict(GString *out, const IfmRunStory *story, const GPtrArray *fi
         g_autofree char *share = ifm_format_ratio(attained);
         g_string_append_printf(text, "; %s of the bound", share);
     }
-    gboolean beaten = append_faster_alone(text, story, figures->pdata[1]);
+    gboolean beaten = append_faster_alone(text, story);
     g_string_append_printf(text, "; outputs %s", outputs);
     if (tone != IFM_TONE_BAD && beaten)
         tone = IFM_TONE_WARN;

@@ -740,6 +740,7 @@ static void test_known(void)
     question.without = 1;
     g_assert_true(ifm_plan_search(costs, &question, &without, &error));
     g_assert_cmpfloat(without.cost.latency_ns, ==, 6e6);
+    g_assert_cmpuint(without.plan->devices->len, ==, answer.plan->devices->len - 1); /* nobody runs anything on it */
 }
 
 /* Seven stages have 28 ranges; plans of three devices in so many blocks: 6 cuts of 6, by sets of devices that do not

@@ -371,7 +371,11 @@ static void test_all_fallbacks(void)
         g_autoptr(IfmPlan) found = ifm_plan_from_json(json_object_get(fallbacks, key), key, &error);
         g_assert_no_error(error);
         g_assert_cmpuint(used_by(found) & lost, ==, 0);
-        assert_same_plan(found, right);
+        /* its devices stay those of the plan that it takes the place of; a search without one does not list it */
+        json_auto_t *a = ifm_plan_to_json(found), *b = ifm_plan_to_json(right);
+        g_assert_true(json_equal(json_object_get(a, "plan"), json_object_get(b, "plan")));
+        g_assert_cmpuint(found->devices->len, ==, 3);
+        g_assert_cmpuint(right->devices->len, ==, 3 - (guint)__builtin_popcount(lost));
     }
 }
 
