@@ -100,6 +100,7 @@ typedef struct
 {
     IfmModelCase model_case;
     const char *runtime;
+    const char *runtime_said; /* by what the user named it, such as an option, for messages; or NULL */
 } IfmCompareSide;
 
 /**

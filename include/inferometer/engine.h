@@ -22,6 +22,9 @@ typedef struct
 
 /** ifm_device_spec_parse: Returns: (transfer full) NULL with IFM_ERROR_INVALID saying which part is wrong. */
 IfmDeviceSpec *ifm_device_spec_parse(const char *text, GError **error);
+/** ifm_alias_check: Returns: FALSE with IFM_ERROR_INVALID for what is no short name of a device: a letter, then letters, digits,
+ * - and _. */
+gboolean ifm_alias_check(const char *alias, GError **error);
 IfmDeviceSpec *ifm_device_spec_copy(const IfmDeviceSpec *spec);
 void ifm_device_spec_free(IfmDeviceSpec *spec);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmDeviceSpec, ifm_device_spec_free)
@@ -108,6 +111,7 @@ typedef struct
     IfmLinkSource link_source;
     /* what a simulated device is described to do at most, where it goes by a roofline; 0: nobody says */
     double flop_per_s, bytes_per_s;
+    gint64 memory_bytes; /* the device's own memory, all of it; 0: nobody says */
 } IfmDeviceInfo;
 void ifm_device_info_free(IfmDeviceInfo *info);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmDeviceInfo, ifm_device_info_free)
@@ -139,6 +143,7 @@ typedef struct
     gsize n_sizes;
     const char *cache_dir;                  /* folder for compiled models, used where the device can; or NULL */
     const char *save_optimised;             /* path, or NULL */
+    gboolean save_outline;                  /* … without its large weights: for who reads the graph alone */
     const char *const *custom_op_libraries; /* NULL-terminated paths, or NULL */
     const char *const *vendor;              /* "KEY=VALUE" in the runtime's own words, NULL-terminated, or NULL */
 } IfmCompileOptions;
@@ -187,6 +192,7 @@ typedef struct
     int n_streams;    /* as the runtime tells it, else the executing threads there are */
     char *cores;      /* the affinity mask of those threads, "0-3" */
     GPtrArray *nodes; /* IfmNodeAttest*; from one run of a profiled twin */
+    GPtrArray *notes; /* char*: what else must be known of how it ran; NULL: nothing */
     const char *why_one_thread; /* static: why the driver took one thread a stream, whatever was asked; NULL: it did not */
 } IfmAttest;
 

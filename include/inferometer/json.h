@@ -35,6 +35,17 @@ json_t *ifm_json_real(double value);
 /** ifm_json_int64_array: Returns: (transfer full) an array of integers. @values: gint64, or NULL for an empty one. */
 json_t *ifm_json_int64_array(const GArray *values);
 
+/* --- lenient ones --------------------------------------------------------------------------------------------------------
+ *
+ * Of documents that were checked, or whose members may be missing. @path: "median_interval.lower": a member of a member
+ */
+/** ifm_member: Returns: (transfer none) NULL where there is none. */
+const json_t *ifm_member(const json_t *json, const char *path);
+/** ifm_member_number: NaN where there is none, or it is no number. */
+double ifm_member_number(const json_t *json, const char *path);
+/** ifm_member_text: NULL where there is none, or it is no text. */
+const char *ifm_member_text(const json_t *json, const char *path);
+
 /* --- strict getters -----------------------------------------------------------------------------------------------------
  *
  * Each looks up @key in @object and checks its type: FALSE with IFM_ERROR_INVALID "WHERE.KEY: found 12, expected a string".

@@ -24,7 +24,8 @@ const char *const *ifm_profile_part_words(void);
 
 /* --- layers: what a runtime ran, and whose work that was ------------------------------------------------------------ */
 
-/** IfmLayer: one node as the runtime ran it. @cost, @place: of what is not known NaN, 0 or uncovered: never a guess. */
+/** IfmLayer: one node as the runtime ran it. @cost, @place: of what is not known NaN, 0 or uncovered: never a guess. From
+ * a cost that is an upper bound (cost.at_most) nothing follows: its place is not known. */
 typedef struct
 {
     const IfmNodeRow *node; /* borrowed */
@@ -50,6 +51,7 @@ typedef struct
     double nodes_ns;       /* sum over rows */
     gsize n_unknown;       /* rows whose work is not known, of which … */
     gsize n_marshalling;   /* … so many move data for the runtime's sake */
+    gsize n_at_most;       /* rows whose work is an upper bound */
     double unknown_ratio;  /* of the nodes' time */
     gsize n_model_missing; /* nodes of the model with work to do that were found in no row, … */
     double missing_ratio;  /* … and their share of the model's FLOPs */

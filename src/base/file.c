@@ -53,13 +53,14 @@ struct IfmFileWriter
 {
     char *path;      /* as the caller named it, for messages */
     char *target;    /* what is replaced: @path, or what it links to; NULL: written in place */
-    char *temporary; /* beside it */
+    char *temporary; /* beside it; NULL while it has no name */
+    gboolean nameless;
     int fd;
     gboolean durable;
 };
 
-/* open(), not mkstemp(): the file gets the permissions that the umask leaves it, like any other. */
-static int open_beside(const char *path, char **temporary)
+/* A name beside @path that is not taken. @make: 0 or more once it is there; else -1 with errno. */
+static int take_name(const char *path, char **temporary, int (*make)(const char *name, int fd), int fd)
 {
     for (int attempt = 0; attempt < 100; attempt++)
     {
@@ -68,11 +69,34 @@ static int open_beside(const char *path, char **temporary)
             return -1;
         g_free(*temporary);
         *temporary = g_strdup_printf("%s.%08x.tmp", path, chance);
-        int fd = open(*temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-        if (fd >= 0 || errno != EEXIST)
-            return fd;
+        int made = make(*temporary, fd);
+        if (made >= 0 || errno != EEXIST)
+            return made;
     }
     return -1;
+}
+
+/* open(), not mkstemp(): the file gets the permissions that the umask leaves it, like any other. */
+static int create(const char *name, int fd)
+{
+    return open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+}
+
+#define OWN_FILES "/proc/self/fd"
+
+static int name_file(const char *name, int fd)
+{
+    char own[64];
+    g_snprintf(own, sizeof own, OWN_FILES "/%d", fd);
+    return linkat(AT_FDCWD, own, AT_FDCWD, name, AT_SYMLINK_FOLLOW);
+}
+
+/* A file without a name: whatever ends the process while it is written, nothing of it stays. Not every file system has them.
+ */
+static int open_nameless(const char *path)
+{
+    g_autofree char *folder = g_path_get_dirname(path);
+    return access(OWN_FILES, X_OK) == 0 ? open(folder, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666) : -1;
 }
 
 /* Returns: 0 or errno. */
@@ -92,7 +116,10 @@ static int open_target(IfmFileWriter *self)
         return errno;
     self->target = g_strdup(resolved != NULL ? resolved : self->path);
     free(resolved);
-    self->fd = open_beside(self->target, &self->temporary);
+    self->fd = open_nameless(self->target);
+    self->nameless = self->fd >= 0;
+    if (!self->nameless)
+        self->fd = take_name(self->target, &self->temporary, create, -1);
     if (self->fd < 0)
     {
         int number = errno;
@@ -150,6 +177,11 @@ gboolean ifm_file_writer_commit(IfmFileWriter *self, GError **error)
     /* pipes and some devices cannot be synchronised; they need not be */
     if (self->durable && fsync(self->fd) != 0 && errno != EINVAL && errno != EROFS && errno != ENOTSUP)
         number = errno;
+    if (self->nameless && number == 0 && take_name(self->target, &self->temporary, name_file, self->fd) != 0)
+    {
+        number = errno;
+        g_clear_pointer(&self->temporary, g_free); /* of that name there may be another's */
+    }
     if (close(self->fd) != 0 && number == 0)
         number = errno;
     self->fd = -1;

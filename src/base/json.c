@@ -247,3 +247,24 @@ gboolean ifm_json_check_object(const json_t *json, const char *where, const char
     }
     return TRUE;
 }
+
+/* --- lenient getters ------------------------------------------------------------------------------------------------ */
+
+const json_t *ifm_member(const json_t *json, const char *path)
+{
+    const char *dot;
+    for (; json != NULL && (dot = strchr(path, '.')) != NULL; path = dot + 1)
+        json = json_object_getn(json, path, (gsize)(dot - path));
+    return json != NULL ? json_object_get(json, path) : NULL;
+}
+
+double ifm_member_number(const json_t *json, const char *path)
+{
+    const json_t *found = ifm_member(json, path);
+    return json_is_number(found) ? json_number_value(found) : (double)NAN;
+}
+
+const char *ifm_member_text(const json_t *json, const char *path)
+{
+    return json_string_value(ifm_member(json, path));
+}

@@ -151,6 +151,9 @@ gboolean cli_can_write(const char *path, GError **error);
  * made, is neither a file that the command line reads, a store nor another of them, and one of them at most goes to
  * standard output. Returns: CLI_EXIT_OK or the exit status of what was told. */
 int cli_check_outputs(const Arguments *arguments, const char *const *options);
+/* cli_check_model_kept: That none of them is a file that the model was read from, its weights included. @options:
+ * NULL-terminated. Returns: as above. */
+int cli_check_model_kept(const Arguments *arguments, const char *const *options, const IfmModel *model);
 
 /* --- interrupt.c ------------------------------------------------------------------------------------------------------ */
 

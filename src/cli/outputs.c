@@ -119,6 +119,23 @@ static GArray *claim_inputs(const Arguments *arguments, const char *const *outpu
     return all;
 }
 
+/* Models that are built are kept in DIR/models: some record names each, by its digest. */
+static gboolean is_kept_model(const Arguments *arguments, const char *path)
+{
+    g_autofree char *place = future_place(path), *inside = g_path_get_dirname(place);
+    for (const Option *option = cli_verb_of(arguments)->options; option != NULL && option->name != NULL; option++)
+    {
+        const char *folder = option->kind == OPTION_FOLDER && !option->repeatable ? cli_text(arguments, option->name) : NULL;
+        g_autofree char *models = folder != NULL ? g_build_filename(folder, "models", NULL) : NULL;
+        char *real = models != NULL ? realpath(models, NULL) : NULL;
+        gboolean kept = real != NULL && g_str_equal(real, inside);
+        free(real);
+        if (kept)
+            return TRUE;
+    }
+    return FALSE;
+}
+
 /* Whatever store it is: what it holds was hours of measuring. */
 static gboolean is_store(const char *path)
 {
@@ -147,10 +164,27 @@ static int check_output(const Arguments *arguments, const char *option, GArray *
             return cli_usage(verb, "%s %s: is the same file as the %s %s, which it would replace: name another", what, path,
                              other->what, other->path);
     }
+    if (!g_str_equal(path, "-") && is_kept_model(arguments, path))
+        return cli_usage(verb, "%s %s: is in the folder where models are kept: name another place", what, path);
     if (is_store(path))
         return cli_usage(verb, "%s %s: is a store, which it would replace: name another file", what, path);
     claim(claimed, path, what);
     return cli_can_write(path, &error) ? CLI_EXIT_OK : cli_fail(error);
+}
+
+int cli_check_model_kept(const Arguments *arguments, const char *const *options, const IfmModel *model)
+{
+    g_auto(GStrv) files = ifm_model_files(model);
+    for (; *options != NULL; options++)
+    {
+        const char *path = cli_given(arguments, *options) ? cli_text(arguments, *options) : "-";
+        for (char **file = files; *file != NULL && !g_str_equal(path, "-"); file++)
+            if (is_same_file(path, *file))
+                return cli_usage(cli_verb_of(arguments),
+                                 "--%s %s: is the same file as %s of the model, which it would replace: name another",
+                                 *options, path, *file);
+    }
+    return CLI_EXIT_OK;
 }
 
 int cli_check_outputs(const Arguments *arguments, const char *const *options)

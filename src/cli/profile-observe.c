@@ -34,35 +34,52 @@ const char *profile_blamed_operator(const ProfilePlan *plan, const char *reason)
     return NULL;
 }
 
-/* A node of ONNX's own domain whose operator the table does not know; -1 for none. */
+/* A node whose operator the table does not know; -1 for none. One of ONNX's own domain comes first: there the table is all
+ * that there is. */
 static gssize find_unknown(const ProfilePlan *plan)
 {
+    gssize found = -1;
     for (gsize i = 0; i < ifm_model_n_nodes(plan->model); i++)
-        if (*ifm_model_node(plan->model, i)->domain == '\0' && !ifm_analysis_knows_operator(plan->analysis, i))
-            return (gssize)i;
-    return -1;
+    {
+        gboolean own = *ifm_model_node(plan->model, i)->domain == '\0';
+        if (ifm_analysis_knows_operator(plan->analysis, i) || (found >= 0 && !own))
+            continue;
+        found = (gssize)i;
+        if (own)
+            break;
+    }
+    return found;
 }
 
 /* Where no runtime is here to be asked either, ONNX's own domain ends at the table. */
-static int refuse_unknown(const ProfilePlan *plan, gssize at)
+static int refuse_unknown(const ProfilePlan *plan, gssize at, const GError *said)
 {
     const IfmNode *node = ifm_model_node(plan->model, (gsize)at);
     g_autoptr(GError) error = NULL;
-    g_set_error(&error, IFM_ERROR, IFM_ERROR_INVALID,
-                "%s: node %" G_GSSIZE_FORMAT " (%s '%s'): no operator of opset %" G_GINT64_FORMAT " is called so",
-                ifm_model_name(plan->model), at, node->op_type, node->name, ifm_model_opset(plan->model));
+    if (*node->domain == '\0')
+        g_set_error(&error, IFM_ERROR, IFM_ERROR_INVALID,
+                    "%s: node %" G_GSSIZE_FORMAT " (%s '%s'): no operator of opset %" G_GINT64_FORMAT " is called so",
+                    ifm_model_name(plan->model), at, node->op_type, node->name, ifm_model_opset(plan->model));
+    else
+        g_set_error(&error, IFM_ERROR, IFM_ERROR_INVALID,
+                    "%s: node %" G_GSSIZE_FORMAT " (%s.%s '%s'): an operator that is not known here, and no run tells more "
+                    "of it: %s",
+                    ifm_model_name(plan->model), at, node->domain, node->op_type, node->name, said->message);
     return cli_fail(error);
 }
 
-/* An operator that the table does not know, and a runtime refuses, is one that nobody knows. */
+/*
+ * An operator that the table does not know, and a runtime refuses, is one that nobody knows. One of a domain of its own may
+ * still be known to a device that was asked for: that is then for the device to say.
+ */
 static int explain(ProfilePlan *plan, const GError *error)
 {
     gboolean nobody = g_error_matches(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED) ||
-                      g_error_matches(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE) ||
-                      g_error_matches(error, IFM_ERROR, IFM_ERROR_INVALID);
+                      g_error_matches(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE);
     gssize unknown = nobody ? find_unknown(plan) : -1;
-    if (unknown >= 0)
-        return refuse_unknown(plan, unknown);
+    gboolean own = unknown >= 0 && *ifm_model_node(plan->model, (gsize)unknown)->domain == '\0';
+    if (unknown >= 0 && (own || plan->targets->len == 0))
+        return refuse_unknown(plan, unknown, error);
     gboolean refused = g_error_matches(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED);
     plan->why_not_observed = g_strdup(error->message);
     if (plan->targets->len > 0 || !refused || profile_blamed_operator(plan, error->message) == NULL)

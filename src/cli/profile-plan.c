@@ -11,6 +11,8 @@
 
 #define ZOO_PREFIX "zoo:"
 
+static const char *const outputs[] = { "json", "csv", NULL }; /* of profile and compare */
+
 static void target_free(Target *target)
 {
     g_free(target->alias);
@@ -117,12 +119,6 @@ static GPtrArray *texts_of(const ProfilePlan *plan, const Arguments *arguments, 
 
 /* --- devices -------------------------------------------------------------------------------------------------------- */
 
-static gboolean is_alias(const char *text)
-{
-    gsize length = strspn(text, G_CSET_A_2_Z G_CSET_a_2_z G_CSET_DIGITS "_-");
-    return length > 0 && text[length] == '\0' && g_ascii_isalpha(text[0]);
-}
-
 static gboolean check_engine(const char *engine, GError **error)
 {
     const char *const *names = ifm_engine_names();
@@ -139,9 +135,8 @@ static Target *parse_device(const char *option, const char *text, GError **error
     Target *target = g_new0(Target, 1);
     target->alias = equals != NULL ? g_strndup(text, (gsize)(equals - text)) : NULL;
     gboolean good = FALSE;
-    if (target->alias != NULL && !is_alias(target->alias))
-        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "\"%s\" is no alias: letters, digits, - and _", target->alias);
-    else if ((target->spec = ifm_device_spec_parse(equals != NULL ? equals + 1 : text, error)) != NULL)
+    if ((target->alias == NULL || ifm_alias_check(target->alias, error)) &&
+        (target->spec = ifm_device_spec_parse(equals != NULL ? equals + 1 : text, error)) != NULL)
         good = check_engine(target->spec->engine, error);
     if (good)
         return target;
@@ -379,11 +374,37 @@ static IfmModel *open_named(ProfilePlan *plan, const char *text, guint32 seed, c
     return model;
 }
 
+static gboolean gives_anything(const IfmModel *model, GError **error)
+{
+    if (ifm_model_n_outputs(model) > 0)
+        return TRUE;
+    g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s: its graph has no outputs: there is nothing to infer",
+                ifm_model_name(model));
+    return FALSE;
+}
+
+/* Whatever the device: inputs are tensors of numbers. A model that is only looked at needs none. */
+static gboolean can_be_fed(const ProfilePlan *plan, GError **error)
+{
+    for (gsize i = 0; i < ifm_model_n_inputs(plan->model) && plan->targets->len > 0; i++)
+    {
+        const IfmPort *port = ifm_model_input(plan->model, i);
+        if (ifm_dtype_size_bytes(port->dtype) > 0)
+            continue;
+        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
+                    "%s: input '%s' is no tensor of numbers (%s): nothing can be made up to feed it with",
+                    ifm_model_name(plan->model), port->name, ifm_dtype_name(port->dtype));
+        return FALSE;
+    }
+    return TRUE;
+}
+
 static gboolean open_model(ProfilePlan *plan, const char *text, guint32 seed, const char *out, GError **error)
 {
     const IfmDimBinding *bindings = (const IfmDimBinding *)(const void *)plan->bindings->data;
     plan->model = open_named(plan, text, seed, out, error);
-    if (plan->model == NULL || !ifm_model_check_bindings(plan->model, bindings, plan->bindings->len, error))
+    if (plan->model == NULL || !gives_anything(plan->model, error) || !can_be_fed(plan, error) ||
+        !ifm_model_check_bindings(plan->model, bindings, plan->bindings->len, error))
         return FALSE;
     plan->analysis = ifm_model_analyse(plan->model, bindings, plan->bindings->len, error);
     return plan->analysis != NULL;
@@ -417,6 +438,8 @@ static int plan_model(ProfilePlan *plan, const Arguments *arguments, const char 
     if (trouble != NULL)
         g_propagate_error(error, trouble);
     if (trouble != NULL || status != CLI_EXIT_OK)
+        return status;
+    if ((status = cli_check_model_kept(arguments, outputs, plan->model)) != CLI_EXIT_OK)
         return status;
     plan->base = (IfmModelCase){
         .model_path = plan->model_path,
@@ -469,6 +492,8 @@ int profile_plan_init_side(ProfilePlan *plan, const Arguments *arguments, const 
         g_prefix_error(&error, "%s: ", g_str_equal(side, "a") ? "A" : "B");
         return cli_fail(error);
     }
+    if ((status = cli_check_model_kept(arguments, outputs, plan->model)) != CLI_EXIT_OK)
+        return status;
     g_autofree char *dtype = option_name(plan, arguments, "dtype"), *threads = option_name(plan, arguments, "threads");
     plan->base = (IfmModelCase){
         .model_path = plan->model_path,

@@ -226,8 +226,13 @@ int run_set_check_devices(const RunSet *set, const Arguments *arguments)
             for (guint i = 0; i < job->plans->len; i++)
                 known |= ifm_plan_find_device(job->plans->pdata[i], alias) >= 0;
         }
+        g_autoptr(GError) error = NULL;
         if (alias == NULL)
-            return cli_usage(cli_verb_of(arguments), "--device: \"%s\" is not ALIAS=DEVICE", *text);
+            g_set_error(&error, IFM_ERROR, IFM_ERROR_INVALID, "--device: \"%s\" is not ALIAS=DEVICE", *text);
+        else if (!ifm_alias_check(alias, &error))
+            g_prefix_error(&error, "--device %s: ", *text);
+        if (error != NULL)
+            return cli_fail(error);
         if (!known)
             return cli_usage(cli_verb_of(arguments), "--device %s: no plan to be run has a device \"%s\"", *text, alias);
     }

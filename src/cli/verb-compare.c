@@ -74,6 +74,7 @@ static int read_sides(const Arguments *arguments, Plans *plans, IfmCompareSide s
 {
     static const char *const letters[] = { "a", "b" };
     static const char *const runtimes[] = { "a-runtime", "b-runtime" };
+    static const char *const said[] = { "--a-runtime", "--b-runtime" };
     for (gsize i = 0; i < 2; i++)
     {
         int status = profile_plan_init_side(&plans->of[i], arguments, letters[i], cli_positional(arguments)[i], out);
@@ -81,6 +82,7 @@ static int read_sides(const Arguments *arguments, Plans *plans, IfmCompareSide s
             return status;
         sides[i].model_case = profile_plan_case(&plans->of[i], plans->of[i].targets->pdata[0]);
         sides[i].runtime = cli_text(arguments, runtimes[i]);
+        sides[i].runtime_said = said[i];
     }
     if (are_the_same(plans, sides))
         cli_note("A and B are one and the same: what differs is chance");

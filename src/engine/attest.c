@@ -18,6 +18,7 @@ void ifm_attest_free(IfmAttest *attest)
         return;
     g_free(attest->cores);
     g_ptr_array_unref(attest->nodes);
+    g_clear_pointer(&attest->notes, g_ptr_array_unref);
     g_free(attest);
 }
 
@@ -37,6 +38,13 @@ IfmNodeAttest *ifm_attest_add_node(IfmAttest *attest, const char *name, const ch
     node->dtype = dtype;
     g_ptr_array_add(attest->nodes, node);
     return node;
+}
+
+void ifm_attest_note(IfmAttest *attest, char *text)
+{
+    if (attest->notes == NULL)
+        attest->notes = g_ptr_array_new_with_free_func(g_free);
+    g_ptr_array_add(attest->notes, text);
 }
 
 static gboolean set_inputs(IfmRequest *request, const IfmTensor *inputs, GError **error)
@@ -273,5 +281,7 @@ char **ifm_attest_warnings(const IfmAttest *attest, const IfmDeviceSpec *spec, c
             attest->n_threads);
         g_strv_builder_add(warnings, text);
     }
+    for (guint i = 0; attest->notes != NULL && i < attest->notes->len; i++)
+        g_strv_builder_add(warnings, attest->notes->pdata[i]);
     return g_strv_builder_end(warnings);
 }

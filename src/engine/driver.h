@@ -138,6 +138,8 @@ void ifm_node_time_free(IfmNodeTime *node);
 IfmNodeAttest *ifm_attest_add_node(IfmAttest *attest, const char *name, const char *op_type, const char *provider,
                                    const char *implementation, IfmDtype dtype);
 
+/* ifm_attest_note: For the attest slot: one more thing that must be known of how it ran. @text: (transfer full) */
+void ifm_attest_note(IfmAttest *attest, char *text);
 /* ifm_compiled_twin: for attest: compiles the same model once more with profiling on and runs it once on stream 0.
  * @request: (out) (transfer full) the request that ran. Returns: (transfer full) NULL with an error. */
 IfmCompiled *ifm_compiled_twin(IfmCompiled *compiled, const IfmTensor *inputs, IfmRequest **request, GError **error);

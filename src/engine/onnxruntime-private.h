@@ -73,6 +73,8 @@ void ifm_ort_cancel_clear(IfmRequest *request);
 gboolean ifm_ort_profile_prepare(IfmRequest *request, GError **error);
 gboolean ifm_ort_profile(IfmCompiled *compiled, IfmRequest *request, GPtrArray *profiles, GError **error);
 gboolean ifm_ort_attest(IfmCompiled *compiled, const IfmTensor *inputs, IfmAttest *attest, GError **error);
+/** ifm_ort_note_options: Of options in the runtime's own words: which it cannot know. (onnxruntime-options.c) */
+void ifm_ort_note_options(const OrtCompiled *compiled, IfmAttest *attest);
 /** ifm_ort_profile_clear: Removes the folder and what is in it. */
 void ifm_ort_profile_clear(OrtCompiled *compiled);
 

@@ -356,6 +356,7 @@ gboolean ifm_ort_attest(IfmCompiled *compiled, const IfmTensor *inputs, IfmAttes
         return FALSE;
     if (((OrtCompiled *)compiled)->one_thread)
         attest->why_one_thread = IFM_ORT_WHY_ONE_THREAD;
+    ifm_ort_note_options((OrtCompiled *)compiled, attest);
     g_autoptr(GPtrArray) profiles = g_ptr_array_new_with_free_func((GDestroyNotify)ifm_engine_profile_free);
     gboolean ok = end_profile((OrtCompiled *)twin, profiles, attest, error);
     ifm_request_free(request);

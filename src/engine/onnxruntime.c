@@ -300,6 +300,14 @@ static gboolean set_threads(const Setup *setup)
            set_entry(setup, "session.force_spinning_stop", "1");
 }
 
+/* Weights that no rule of shapes reads go where they take neither room nor time: half a gigabyte of them is not worth the
+ * writing where nobody reads them. */
+static gboolean set_outline(const Setup *setup)
+{
+    return set_entry(setup, "session.optimized_model_external_initializers_file_name", "/dev/null") &&
+           set_entry(setup, "session.optimized_model_external_initializers_min_size_in_bytes", "1024");
+}
+
 static gboolean set_graph(const Setup *setup)
 {
     const OrtApi *api = setup->engine->api;
@@ -312,7 +320,8 @@ static gboolean set_graph(const Setup *setup)
                                                              options->bindings[i].value)))
             return FALSE;
     if (options->save_optimised != NULL &&
-        !step(setup, api->SetOptimizedModelFilePath(setup->options, options->save_optimised)))
+        !(step(setup, api->SetOptimizedModelFilePath(setup->options, options->save_optimised)) &&
+          (!options->save_outline || set_outline(setup))))
         return FALSE;
     for (const char *const *library = options->custom_op_libraries; library != NULL && *library != NULL; library++)
         if (!step(setup, api->RegisterCustomOpsLibrary_V2(setup->options, *library)))

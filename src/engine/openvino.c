@@ -130,6 +130,8 @@ static void add_found(OvEngine *self, const char *native, GPtrArray *devices)
     g_autofree char *can = get_property(self, native, "OPTIMIZATION_CAPABILITIES", NULL);
     if (can != NULL && strstr(can, "EXPORT_IMPORT") != NULL)
         info->capabilities |= IFM_CAN_CACHE;
+    g_autofree char *memory = info->own_memory ? get_property(self, native, "GPU_DEVICE_TOTAL_MEM_SIZE", NULL) : NULL;
+    info->memory_bytes = memory != NULL ? g_ascii_strtoll(memory, NULL, 10) : 0; /* no other plug-in tells */
     info->description = g_strdup_printf("%s (%s)", name != NULL ? name : native, can != NULL ? can : "");
     info->available = TRUE;
     g_ptr_array_add(devices, info);

@@ -130,6 +130,7 @@ static IfmDeviceInfo *device_info(const char *machine, const UnitDescription *un
     const RooflineDescription *roofline = unit->latency->roofline;
     info->flop_per_s = roofline != NULL ? roofline->flop_per_s : 0;
     info->bytes_per_s = roofline != NULL ? roofline->bytes_per_s : 0;
+    info->memory_bytes = unit->memory_bytes;
     return info;
 }
 

@@ -194,6 +194,14 @@ IfmDeviceSpec *ifm_device_spec_parse(const char *text, GError **error)
     return g_steal_pointer(&spec);
 }
 
+gboolean ifm_alias_check(const char *alias, GError **error)
+{
+    if (g_ascii_isalpha(*alias) && alias[strspn(alias, G_CSET_A_2_Z G_CSET_a_2_z G_CSET_DIGITS "_-")] == '\0')
+        return TRUE;
+    g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "\"%s\" is no alias: a letter, then letters, digits, - and _", alias);
+    return FALSE;
+}
+
 IfmDeviceSpec *ifm_device_spec_copy(const IfmDeviceSpec *spec)
 {
     IfmDeviceSpec *copy = g_memdup2(spec, sizeof *spec);

@@ -234,8 +234,6 @@ void ifm_optimised_costs(const char *path, const IfmModelCase *model_case, IfmMe
 /** ifm_optimised_parts: Of which of the model's nodes each node of @measurement was made, where the runtime tells it:
  * books.parts, a list in the order of the nodes. */
 void ifm_optimised_parts(IfmCompiled *compiled, IfmMeasurement *measurement);
-/** ifm_optimised_unknown: Says why there are no books.costs, of a runtime that could tell them. */
-void ifm_optimised_unknown(IfmMeasurement *measurement, const char *why);
 
 /* --- protocol.c: messages between the program and its workers ----------------------------------------------------- */
 

@@ -108,11 +108,13 @@ static json_t *cost_to_json(const IfmNodeCost *cost, const IfmNode *node)
     json_t *json = json_pack("{s:b,s:s,s:I,s:I,s:I,s:I}", "covered", cost->covered, "family", ifm_family_name(cost->family),
                              "macs", (json_int_t)cost->macs, "flop", (json_int_t)cost->flop, "bytes_read",
                              (json_int_t)cost->bytes_read, "bytes_written", (json_int_t)cost->bytes_written);
+    json_object_set_new(json, "at_most", json_boolean(cost->at_most));
     json_object_set_new(json, "makes", node->n_outputs > 0 ? ifm_json_string(node->outputs[0]) : json_null());
     return json;
 }
 
-void ifm_optimised_unknown(IfmMeasurement *measurement, const char *why)
+/* Why there are no books.costs, of a runtime that could tell them. */
+static void say_unknown(IfmMeasurement *measurement, const char *why)
 {
     if (json_is_object(measurement->books))
         json_object_set_new(measurement->books, "costs_why", ifm_json_string(why));
@@ -126,7 +128,7 @@ void ifm_optimised_costs(const char *path, const IfmModelCase *model_case, IfmMe
         model != NULL ? ifm_model_analyse(model, model_case->bindings, model_case->n_bindings, &error) : NULL;
     if (analysis == NULL)
     {
-        ifm_optimised_unknown(measurement, error->message);
+        say_unknown(measurement, error->message);
         return;
     }
     g_autofree gsize *matched = match_rows(measurement->nodes, model);
@@ -142,7 +144,7 @@ void ifm_optimised_costs(const char *path, const IfmModelCase *model_case, IfmMe
     if (n_known > 0 && json_is_object(measurement->books))
         json_object_set(measurement->books, "costs", costs);
     else
-        ifm_optimised_unknown(measurement, "none of its nodes ran under the name it has there");
+        say_unknown(measurement, "none of its nodes ran under the name it has there");
     json_decref(costs);
 }
 

@@ -11,6 +11,7 @@
 
 #include <glib/gstdio.h>
 
+#include <inferometer/number.h>
 #include <inferometer/paths.h>
 #include <inferometer/sensor.h>
 
@@ -236,11 +237,6 @@ static void set_death(const Asking *asking, GError **error)
 
 /* --- asking ------------------------------------------------------------------------------------------------------- */
 
-static char *seconds(gint64 ns)
-{
-    return g_strdup_printf("%.3g s", (double)ns / IFM_NS_PER_S);
-}
-
 static gboolean check_memory(const Asking *asking, GError **error)
 {
     const IfmWorker *worker = asking->worker;
@@ -262,14 +258,14 @@ static gboolean check_limits(const Asking *asking, GError **error)
     const char *phase = asking->worker->phase;
     if (limits->case_time_ns > 0 && asking->watch->spent_ns + now - asking->began_ns > limits->case_time_ns)
     {
-        g_autofree char *limit = seconds(limits->case_time_ns);
+        g_autofree char *limit = ifm_number_duration((double)limits->case_time_ns);
         g_set_error(error, IFM_ERROR, IFM_ERROR_TIMEOUT, "not done within the case's limit of %s (was %s)", limit, phase);
         return FALSE;
     }
     gint64 silence_ns = limits->hang_ns * asking->n_steps + asking->worker->spare_ns;
     if (limits->hang_ns > 0 && now - asking->heard_ns > silence_ns)
     {
-        g_autofree char *limit = seconds(silence_ns);
+        g_autofree char *limit = ifm_number_duration((double)silence_ns);
         g_set_error(error, IFM_ERROR, IFM_ERROR_TIMEOUT, "no sign of life for %s while %s", limit, phase);
         return FALSE;
     }

@@ -107,6 +107,22 @@ static gboolean start_worker(Compare *compare, Side *side, GError **error)
     return side->worker != NULL;
 }
 
+/* The worker knows its library from a variable of its environment, the user from what was said on the command line. */
+static void say_as_user(const Side *side, GError **error)
+{
+    const char *variable = ifm_path_runtime_variable(side->spec->engine);
+    if (side->given->runtime_said == NULL || variable == NULL || error == NULL || *error == NULL)
+        return;
+    g_autofree char *wrong = g_strdup_printf("(set by %s)", variable);
+    char *at = strstr((*error)->message, wrong);
+    if (at == NULL)
+        return;
+    char *message = g_strdup_printf("%.*s(set by %s)%s", (int)(at - (*error)->message), (*error)->message,
+                                    side->given->runtime_said, at + strlen(wrong));
+    g_free((*error)->message);
+    (*error)->message = message;
+}
+
 /* @request: (transfer full). Returns: (transfer full) NULL with an error that names the side. */
 static json_t *ask(Compare *compare, Side *side, json_t *request, GError **error)
 {
@@ -116,6 +132,8 @@ static json_t *ask(Compare *compare, Side *side, json_t *request, GError **error
     json_t *answer = ifm_worker_ask(side->worker, owned, &watch, &alive, error);
     if (!alive)
         g_clear_pointer(&side->worker, ifm_worker_free);
+    if (answer == NULL && side->given->runtime != NULL)
+        say_as_user(side, error);
     return answer;
 }
 

@@ -41,8 +41,11 @@ gboolean ifm_runner_observe(IfmRunner *runner, const IfmModelCase *model_case, I
     if (whole.dtype == IFM_DTYPE_UNDEFINED)
         whole.dtype = IFM_DTYPE_F32;
     IfmWorkerWatch watch = ifm_runner_watch(runner);
+    /* A process of its own: what the run leaves allocated would be in a later case's figures of memory. */
+    g_autofree char *key = g_strdup_printf("shapes on %s", spec->text);
     json_auto_t *answer = ifm_runner_ask(
-        runner, spec->text, json_pack("{s:s,s:o}", "do", "observe", "case", ifm_model_case_to_json(&whole)), &watch, error);
+        runner, key, json_pack("{s:s,s:o}", "do", "observe", "case", ifm_model_case_to_json(&whole)), &watch, error);
+    ifm_runner_drop_worker(runner, key);
     if (answer == NULL)
         return FALSE;
     json_t *list = json_object_get(answer, "shapes"), *entry;

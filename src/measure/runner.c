@@ -366,11 +366,6 @@ static void extend_draft(IfmHearing *hearing, const json_t *beat, const char *ke
         json_array_extend(series, news);
 }
 
-static double number_or_nan(const json_t *json)
-{
-    return json_is_number(json) ? json_number_value(json) : (double)NAN;
-}
-
 static void hear(const json_t *message, void *user)
 {
     IfmHearing *hearing = user;
@@ -396,8 +391,8 @@ static void hear(const json_t *message, void *user)
         extend_draft(hearing, message, "samples", "samples_ns");
     }
     if (phase != NULL && options->progress != NULL)
-        options->progress(phase, n, number_or_nan(json_object_get(message, "median_ns")),
-                          number_or_nan(json_object_get(message, "ci_ratio")), options->progress_user);
+        options->progress(phase, n, ifm_member_number(message, "median_ns"),
+                          ifm_member_number(message, "ci_ratio"), options->progress_user);
 }
 
 IfmWorkerWatch ifm_hearing_watch(IfmHearing *hearing)

@@ -153,6 +153,7 @@ IfmModelSubject *ifm_model_subject_new_saving(IfmEngine *engine, IfmModel *model
     self->engine = engine;
     self->options = options_of(model_case, twin);
     self->options.save_optimised = path;
+    self->options.save_outline = TRUE;
     self->dtype = self->options.dtype;
     self->tolerance = ifm_tolerance_for(self->dtype, model_case->rtol, model_case->atol);
     self->tolerance.as_wholes = model_case->as_wholes;

@@ -88,12 +88,6 @@ static void beat(gsize n, double median_ns, double ci_ratio, void *user)
                                  "median_ns", ifm_json_real(median_ns), "ci_ratio", ifm_json_real(ci_ratio)));
 }
 
-static double number(const json_t *object, const char *key)
-{
-    const json_t *value = json_object_get(object, key);
-    return json_is_number(value) ? json_number_value(value) : (double)NAN;
-}
-
 /* Work a second, by the median and its interval. @work: of one run */
 typedef struct
 {
@@ -103,10 +97,10 @@ typedef struct
 static Rate rate_of(const IfmMeasurement *measurement, double work)
 {
     const json_t *interval = json_object_get(measurement->summary, "median_interval");
-    double median_ns = number(measurement->summary, "median");
+    double median_ns = ifm_member_number(measurement->summary, "median");
     return (Rate){ .rate = 1e9 * work / median_ns,
-                   .lower = 1e9 * work / number(interval, "upper"),
-                   .upper = 1e9 * work / number(interval, "lower"),
+                   .lower = 1e9 * work / ifm_member_number(interval, "upper"),
+                   .upper = 1e9 * work / ifm_member_number(interval, "lower"),
                    .median_ns = median_ns };
 }
 
@@ -424,6 +418,7 @@ json_t *worker_answer_limit(Worker *worker, const json_t *request, GError **erro
     g_auto(Limit) limit = { .worker = worker, .began_us = g_get_monotonic_time() };
     g_autoptr(GError) failure = NULL;
     worker_drop_prepared(worker);
+    worker->n_models++;
     if (!ifm_limit_case_from_json(json_object_get(request, "case"), &limit.limit_case, error))
         return NULL;
     limit.memory_bytes = memory_share(json_integer_value(json_object_get(request, "memory_bytes")));

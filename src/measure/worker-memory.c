@@ -58,6 +58,12 @@ void worker_note_peak(Worker *worker, const char *key)
     note(group_of(worker, "process"), key, ifm_sensor_peak_rss_bytes("/", getpid()));
 }
 
+void worker_note_models(Worker *worker)
+{
+    note(group_of(worker, "process"), "models_before", worker->n_models);
+    worker->n_models++;
+}
+
 /* Equals: @peak - before_compile_bytes, 0 or more: the kernel counts resident memory in batches. */
 static void note_growth(json_t *process, const char *key, const char *peak)
 {
@@ -86,24 +92,36 @@ static void note_allocator(Worker *worker, const char *group, gint64 in_use, gin
 /* Whether it computes, and so needs the memory. A real engine's CPU does, in host memory, and need not be asked: asking
  * ONNX Runtime for its devices here, between two runtimes' compiling, left OpenVINO's threads on the other's cores
  * (tests/study/test-contention-engines.c). */
+static IfmDeviceInfo *find_accelerator(IfmEngine *engine, const IfmDeviceSpec *spec)
+{
+    return spec == NULL || g_str_equal(spec->unit, "CPU") ? NULL : ifm_engine_find_device(engine, spec, NULL);
+}
+
 static gboolean takes_memory(IfmEngine *engine, const IfmDeviceSpec *spec, gboolean *own_memory)
 {
-    *own_memory = FALSE;
+    g_autoptr(IfmDeviceInfo) info = find_accelerator(engine, spec);
+    *own_memory = info != NULL && info->own_memory;
     if (g_str_equal(spec->unit, "CPU"))
         return TRUE;
-    g_autoptr(IfmDeviceInfo) info = ifm_engine_find_device(engine, spec, NULL);
-    *own_memory = info != NULL && info->own_memory;
     return info != NULL && (info->capabilities & IFM_CAN_TRUE_OUTPUTS) != 0;
+}
+
+static void note_hardware(Worker *worker, const IfmDeviceInfo *info)
+{
+    json_object_set_new(worker->measurement->surroundings, "hardware",
+                        json_pack("{s:o,s:o}", "name", ifm_json_string(info->description), "memory_bytes",
+                                  info->memory_bytes > 0 ? json_integer(info->memory_bytes) : json_null()));
 }
 
 void worker_note_engine_memory(Worker *worker)
 {
     IfmEngineMemory memory;
     g_autoptr(GError) failure = NULL;
-    gboolean own_memory = FALSE;
     g_autoptr(IfmDeviceSpec) spec = ifm_device_spec_parse(worker->owned.model_case.device, NULL);
-    if (spec != NULL)
-        takes_memory(worker->engine, spec, &own_memory);
+    g_autoptr(IfmDeviceInfo) info = find_accelerator(worker->engine, spec);
+    gboolean own_memory = info != NULL && info->own_memory;
+    if (info != NULL)
+        note_hardware(worker, info);
     ifm_compiled_memory(ifm_model_subject_compiled(worker->subject), &memory, &failure);
     const char *why = failure != NULL ? failure->message : "the runtime tells nothing of it";
     if (memory.in_use_bytes >= 0 || memory.peak_bytes >= 0 || memory.reserved_bytes >= 0)
@@ -134,8 +152,28 @@ static void note_graph(Worker *worker, const IfmMemoryPlan *plan)
     note(graph, "n_unknown", (gint64)plan->n_unknown);
 }
 
+/* plan_inputs: What can be said where nothing of the nodes can: the inputs have to be there before the first. */
+static void plan_inputs(const IfmModel *model, const IfmModelCase *model_case, IfmMemoryPlan *plan)
+{
+    for (gsize i = 0; i < ifm_model_n_inputs(model); i++)
+    {
+        const IfmPort *port = ifm_model_input(model, i);
+        gint64 shape[IFM_MAX_RANK], bytes = (gint64)ifm_dtype_size_bytes(port->dtype);
+        if (port->rank < 0 || !ifm_port_bind(port, model_case->bindings, model_case->n_bindings, shape, NULL))
+            continue;
+        for (int axis = 0; axis < port->rank; axis++)
+            if (__builtin_mul_overflow(bytes, shape[axis], &bytes))
+                bytes = G_MAXINT64;
+        plan->input_bytes = bytes > G_MAXINT64 - plan->input_bytes ? G_MAXINT64 : plan->input_bytes + bytes;
+    }
+    plan->peak_bytes = plan->input_bytes;
+    plan->peak_node = G_MAXSIZE;
+}
+
 static char *size_of(gint64 bytes)
 {
+    if (bytes == G_MAXINT64) /* where a sum stays that would have gone past it */
+        return g_strdup("more than 8 EiB");
     return g_strdup_printf("%.*f GiB", bytes < (gint64)10 << 30 ? 2 : 1, (double)bytes / (1 << 30));
 }
 
@@ -147,8 +185,9 @@ static void refuse(const IfmModel *model, const char *path, const IfmMemoryPlan 
         size_of(plan->parameter_bytes > G_MAXINT64 - alive ? G_MAXINT64 : plan->parameter_bytes + alive);
     g_autofree char *parameters = size_of(plan->parameter_bytes), *beside = size_of(alive), *has = size_of(bound);
     const char *node = plan->peak_node < ifm_model_n_nodes(model) ? ifm_model_node(model, plan->peak_node)->name : "";
-    g_autofree char *what = own_memory ? g_strdup("inputs and outputs")
-                                       : g_strdup_printf("tensors alive at node %" G_GSIZE_FORMAT "%s%s%s", plan->peak_node,
+    g_autofree char *what = own_memory                      ? g_strdup("inputs and outputs")
+                            : plan->peak_node == G_MAXSIZE ? g_strdup("inputs alone")
+                                                           : g_strdup_printf("tensors alive at node %" G_GSIZE_FORMAT "%s%s%s", plan->peak_node,
                                                          *node != '\0' ? " '" : "", node, *node != '\0' ? "'" : "");
     g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s: needs at least %s (parameters %s, %s: %s), there are %s %s", path,
                 needed, parameters, what, beside, has, there);
@@ -182,14 +221,17 @@ gboolean worker_check_fits(Worker *worker, const IfmDeviceSpec *spec, gint64 lim
     g_autoptr(GError) unknown = NULL;
     g_autoptr(IfmAnalysis) analysis =
         ifm_model_analyse(worker->model, model_case->bindings, model_case->n_bindings, &unknown);
-    if (analysis == NULL) /* whether it is wrong is for the runtime to say */
+    g_auto(IfmMemoryPlan) plan = { 0 };
+    if (analysis == NULL) /* whether it is wrong is for the runtime to say, but it has to be fed */
     {
         note_absence(worker, "graph", unknown->message);
-        return TRUE;
+        plan_inputs(worker->model, model_case, &plan);
     }
-    g_auto(IfmMemoryPlan) plan = { 0 };
-    ifm_analysis_memory(analysis, &plan);
-    note_graph(worker, &plan);
+    else
+    {
+        ifm_analysis_memory(analysis, &plan);
+        note_graph(worker, &plan);
+    }
     gboolean own_memory;
     if (!takes_memory(worker->engine, spec, &own_memory))
         return TRUE;
@@ -203,9 +245,12 @@ gboolean worker_check_load_fits(IfmEngine *engine, const IfmDeviceSpec *spec, If
 {
     gboolean own_memory;
     g_autoptr(IfmAnalysis) analysis = ifm_model_analyse(model, model_case->bindings, model_case->n_bindings, NULL);
-    if (analysis == NULL || !takes_memory(engine, spec, &own_memory))
+    if (!takes_memory(engine, spec, &own_memory))
         return TRUE;
     g_auto(IfmMemoryPlan) plan = { 0 };
-    ifm_analysis_memory(analysis, &plan);
+    if (analysis != NULL)
+        ifm_analysis_memory(analysis, &plan);
+    else
+        plan_inputs(model, model_case, &plan);
     return fits_now(model, model_case->model_path, &plan, own_memory, error);
 }

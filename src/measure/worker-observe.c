@@ -77,6 +77,8 @@ static json_t *observe(Worker *worker, const IfmModelCase *model_case, GError **
     g_autoptr(IfmModel) model = engine != NULL ? ifm_model_open(model_case->model_path, error) : NULL;
     if (model == NULL)
         return NULL;
+    if (!worker_check_load_fits(engine, spec, model, model_case, error)) /* as far as shapes are known */
+        return NULL;
     worker_tell_base(worker);
     worker_enter_phase(worker, "looking at shapes");
     g_autoptr(IfmModelSubject) subject = ifm_model_subject_new(engine, model, model_case, IFM_TWIN_OBSERVED, error);

@@ -241,6 +241,7 @@ static gboolean prepare(Worker *worker, const json_t *request, GError **error)
         !worker_check_fits(worker, spec, json_integer_value(json_object_get(request, "memory_bytes")), error))
         return FALSE;
     worker_reset_peak(worker);
+    worker_note_models(worker);
     worker_note_rss(worker, "before_compile_bytes");
     if (!worker_go_on(worker, "compiling", 1, error))
         return FALSE;
@@ -314,19 +315,11 @@ static const IfmCallCost *call_cost(Worker *worker)
     return known;
 }
 
-/* Writing and reading a larger one takes longer, and more memory, than what it tells is worth: names tell most of it. */
-#define SAVED_MOST_PARAMETERS (128 << 20)
-
-/* Returns: (transfer full) where the graph is to be saved; NULL with @why. The folder is the runner's, closed to others:
- * the runtime writes to whatever lies at a path. */
-static char *place_optimised(const Worker *worker, char **why)
+/* Where the graph is to be saved. (transfer full) The folder is the runner's, closed to others: the runtime writes to whatever
+ * lies at a path. */
+static char *place_optimised(void)
 {
-    gint64 n = ifm_model_n_parameters(worker->model);
-    if (n <= SAVED_MOST_PARAMETERS)
-        return g_strdup_printf("%s/optimised-%d.onnx", g_get_tmp_dir(), (int)getpid());
-    *why = g_strdup_printf("its %" G_GINT64_FORMAT " weights are more than the %d up to which that graph is saved", n,
-                           SAVED_MOST_PARAMETERS);
-    return NULL;
+    return g_strdup_printf("%s/optimised-%d.onnx", g_get_tmp_dir(), (int)getpid());
 }
 
 static gboolean measure_books(Worker *worker, GError **error)
@@ -335,9 +328,7 @@ static gboolean measure_books(Worker *worker, GError **error)
     worker_enter_phase(worker, "compiling for profiling");
     guint32 capabilities = ifm_compiled_capabilities(ifm_model_subject_compiled(worker->subject));
     g_autoptr(IfmModelSubject) twin = NULL;
-    g_autofree char *path = NULL, *why_unsaved = NULL;
-    if (capabilities & IFM_CAN_SAVE_OPTIMISED)
-        path = place_optimised(worker, &why_unsaved);
+    g_autofree char *path = (capabilities & IFM_CAN_SAVE_OPTIMISED) != 0 ? place_optimised() : NULL;
     if (capabilities & IFM_CAN_PROFILE)
         twin = ifm_model_subject_new_saving(worker->engine, worker->model, &worker->owned.model_case, IFM_TWIN_PROFILED,
                                             path, &failure);
@@ -361,8 +352,6 @@ static gboolean measure_books(Worker *worker, GError **error)
                                       worker->measurement, error);
     if (good && path != NULL)
         ifm_optimised_costs(path, &worker->owned.model_case, worker->measurement);
-    else if (good && why_unsaved != NULL)
-        ifm_optimised_unknown(worker->measurement, why_unsaved);
     if (good)
         ifm_optimised_parts(ifm_model_subject_compiled(twin), worker->measurement);
     if (path != NULL)

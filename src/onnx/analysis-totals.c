@@ -35,6 +35,7 @@ static void sum(const IfmAnalysis *analysis, IfmNodeFamily family, IfmNodeCost *
         total->flop = sum_up_to_most(total->flop, cost->flop);
         total->bytes_read = sum_up_to_most(total->bytes_read, cost->bytes_read);
         total->bytes_written = sum_up_to_most(total->bytes_written, cost->bytes_written);
+        total->at_most = total->at_most || cost->at_most;
         *n_covered += cost->covered;
         n_nodes++;
     }

@@ -228,5 +228,6 @@ gboolean ifm_cost_body(const IfmOperatorCall *call, gint64 factor, IfmNodeCost *
     cost->flop = call->body->cost.flop;
     cost->bytes_read = call->body->cost.bytes_read;
     cost->bytes_written = call->body->cost.bytes_written;
+    cost->at_most = call->body->cost.at_most;
     return TRUE;
 }

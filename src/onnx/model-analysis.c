@@ -363,6 +363,7 @@ static gboolean analyse_nodes(IfmScope *scope, GError **error)
 static void add_to_body(IfmBody *body, const IfmNode *node, const NodeResult *result)
 {
     body->multiplies = body->multiplies || result->multiplies;
+    body->cost.at_most = body->cost.at_most || result->cost.at_most;
     gboolean fits =
         !__builtin_add_overflow(body->cost.macs, result->cost.macs, &body->cost.macs) &&
         !__builtin_add_overflow(body->cost.flop, result->cost.flop, &body->cost.flop) &&

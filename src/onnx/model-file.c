@@ -237,6 +237,18 @@ const char *ifm_model_path(const IfmModel *model)
     return model->path;
 }
 
+char **ifm_model_files(const IfmModel *model)
+{
+    GPtrArray *files = g_ptr_array_new();
+    g_autofree char *folder = model->path != NULL ? g_path_get_dirname(model->path) : NULL;
+    if (model->path != NULL)
+        g_ptr_array_add(files, g_strdup(model->path));
+    for (guint i = 0; folder != NULL && i < model->external_order->len; i++)
+        g_ptr_array_add(files, g_build_filename(folder, g_ptr_array_index(model->external_order, i), NULL));
+    g_ptr_array_add(files, NULL);
+    return (char **)g_ptr_array_free(files, FALSE);
+}
+
 const char *ifm_model_name(const IfmModel *model)
 {
     return model->name;

@@ -96,7 +96,7 @@ static const IfmOperator operators[] = {
     { "Less", 2, ifm_shape_compare, ifm_cost_per_output, 1, IFM_FAMILY_ELEMENTWISE, ifm_values_binary },
     { "LessOrEqual", 2, ifm_shape_compare, ifm_cost_per_output, 1, IFM_FAMILY_ELEMENTWISE, ifm_values_binary },
     { "Log", 1, ifm_shape_same, ifm_cost_per_output, 1, IFM_FAMILY_ELEMENTWISE, ifm_values_unary },
-    { "LogSoftmax", 1, ifm_shape_same, ifm_cost_per_output, 5, IFM_FAMILY_REDUCTION },
+    { "LogSoftmax", 1, ifm_shape_same, ifm_cost_per_output, 5, IFM_FAMILY_SOFTMAX },
     { "Loop", 0, ifm_shape_loop, ifm_cost_body, 0, IFM_FAMILY_CONTROL },
     { "LpNormalization", 1, ifm_shape_same, ifm_cost_per_output, 3, IFM_FAMILY_NORMALISATION },
     { "LpPool", 1, ifm_shape_pool, ifm_cost_pool, 2, IFM_FAMILY_POOLING },
@@ -178,7 +178,7 @@ static const IfmOperator operators[] = {
     { "Sinh", 1, ifm_shape_same, ifm_cost_per_output, 1, IFM_FAMILY_ELEMENTWISE },
     { "Size", 1, ifm_shape_size, ifm_cost_none, 0, IFM_FAMILY_MOVEMENT },
     { "Slice", 1, ifm_shape_slice, ifm_cost_none, 0, IFM_FAMILY_MOVEMENT, ifm_values_slice },
-    { "Softmax", 1, ifm_shape_same, ifm_cost_per_output, 5, IFM_FAMILY_REDUCTION },
+    { "Softmax", 1, ifm_shape_same, ifm_cost_per_output, 5, IFM_FAMILY_SOFTMAX },
     { "SoftmaxCrossEntropyLoss", 2, ifm_shape_loss, ifm_cost_per_input, 6, IFM_FAMILY_REDUCTION },
     { "Softplus", 1, ifm_shape_same, ifm_cost_per_output, 1, IFM_FAMILY_ACTIVATION },
     { "Softsign", 1, ifm_shape_same, ifm_cost_per_output, 1, IFM_FAMILY_ACTIVATION },
@@ -224,7 +224,8 @@ static const char *const conventions[] = {
     "interpolation: 2 for each element that an output is the weighted sum of; nearest: 0",
     "quantisation: 2 an element",
     "what only moves or describes data: 0; a scatter that reduces: 1 for each element scattered",
-    "If: the dearer branch, or the one that is taken where that is known; Loop, Scan: the body times the turns",
+    "If: the branch that is taken, where that is known; else at most: of each count the larger of the two; Loop, Scan: the "
+    "body times the turns",
     "bytes: a node's inputs and outputs, each once; of If, Loop and Scan: what the nodes in them read and write",
     NULL,
 };
@@ -249,6 +250,7 @@ static const char *const family_names[IFM_N_FAMILIES] = {
     [IFM_FAMILY_MOVEMENT] = "movement",
     [IFM_FAMILY_CONTROL] = "control",
     [IFM_FAMILY_QUANTISATION] = "quantisation",
+    [IFM_FAMILY_SOFTMAX] = "softmax",
 };
 
 const char *ifm_family_name(IfmNodeFamily family)

@@ -43,7 +43,20 @@ static void repeat_body(const IfmOperatorCall *call, gint64 n)
 
 /* --- If ------------------------------------------------------------------------------------------------------------- */
 
-/* merge: of two branches: the shapes that both make, the dearer one's cost. */
+/* larger_of: Whichever branch runs, it costs no more than the larger of each of their counts. */
+static IfmNodeCost larger_of(const IfmNodeCost *a, const IfmNodeCost *b)
+{
+    IfmNodeCost cost = { .macs = MAX(a->macs, b->macs),
+                         .flop = MAX(a->flop, b->flop),
+                         .bytes_read = MAX(a->bytes_read, b->bytes_read),
+                         .bytes_written = MAX(a->bytes_written, b->bytes_written) };
+    gboolean same = a->macs == b->macs && a->flop == b->flop && a->bytes_read == b->bytes_read &&
+                    a->bytes_written == b->bytes_written;
+    cost.at_most = a->at_most || b->at_most || !same;
+    return cost;
+}
+
+/* merge: of two branches: the shapes that both make, and what they cost at most. */
 static void merge(const IfmOperatorCall *call, const IfmFact *a, const IfmFact *b, const IfmBody *body_a,
                   const IfmBody *body_b)
 {
@@ -55,8 +68,8 @@ static void merge(const IfmOperatorCall *call, const IfmFact *a, const IfmFact *
         else
             *call->why = "its branches make different shapes";
     }
-    gboolean is_a = !body_a->known || (body_b->known && body_a->cost.flop >= body_b->cost.flop);
-    *call->body = is_a ? *body_a : *body_b;
+    *call->body = body_a->known ? *body_b : *body_a;
+    call->body->cost = larger_of(&body_a->cost, &body_b->cost);
     call->body->known = body_a->known && body_b->known;
     call->body->multiplies = body_a->multiplies || body_b->multiplies;
 }

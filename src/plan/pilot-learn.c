@@ -1,6 +1,8 @@
 /* What a short run of a plan shows, put into the costs: beside what was known, each weighed by how well it is known. */
 #include <math.h>
 
+#include <inferometer/json.h>
+
 #include "plan-private.h"
 
 /* What a makespan may be beyond its parts and still be of the same kind. */
@@ -10,12 +12,6 @@
 #define DEVIATIONS 1.96
 
 /* --- figures of its repetitions --------------------------------------------------------------------------------------- */
-
-static double number_at(const json_t *json, const char *key)
-{
-    const json_t *member = json_object_get(json, key);
-    return json_is_number(member) ? json_number_value(member) : (double)NAN;
-}
 
 /* Median and half the range over repetitions, so that one that was disturbed counts little. @block: from 0, -1: a member
  * of the repetition itself    @alias: of the block's device; NULL: a member of the block */
@@ -28,7 +24,7 @@ static double over_repetitions(const json_t *repetitions, int block, const char 
         const json_t *of = json_array_get(repetitions, r);
         if (block >= 0)
             of = json_array_get(json_object_get(of, "stages"), (gsize)block);
-        double value = number_at(alias != NULL ? json_object_get(of, key) : of, alias != NULL ? alias : key);
+        double value = ifm_member_number(alias != NULL ? json_object_get(of, key) : of, alias != NULL ? alias : key);
         if (isfinite(value))
             values[n++] = value;
     }

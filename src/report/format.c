@@ -1,6 +1,8 @@
 #include <math.h>
 #include <string.h>
 
+#include <inferometer/number.h>
+
 #include "report-private.h"
 
 /* --- values --------------------------------------------------------------------------------------------------------- */
@@ -63,56 +65,16 @@ void ifm_field_get(const IfmField *field, const void *record, IfmValue *value)
 
 /* --- numbers -------------------------------------------------------------------------------------------------------- */
 
-static const struct
-{
-    const char *name;
-    double ns;
-} units[] = { { "ns", 1 }, { "us", 1e3 }, { "ms", 1e6 }, { "s", 1e9 } };
-
-/* The digits after the point that give @value @significant digits once it is rounded: 9.99996 needs two for four. */
-static int decimals_for(double value, int significant)
-{
-    if (value == 0 || !isfinite(value))
-        return 0;
-    int before = (int)floor(log10(fabs(value) * (1 + 0.5 * pow(10, -significant)))) + 1;
-    return CLAMP(significant - before, 0, 6);
-}
-
-/* Like printf's %.*f, with a point in every locale. */
-static char *fixed(double value, int decimals, const char *unit)
-{
-    char format[8], text[G_ASCII_DTOSTR_BUF_SIZE + 320];
-    g_snprintf(format, sizeof format, "%%.%df", decimals);
-    g_ascii_formatd(text, sizeof text, format, value);
-    return *unit != '\0' ? g_strdup_printf("%s %s", text, unit) : g_strdup(text);
-}
-
-/* Index in units[]: the largest in which the value, rounded to four digits, is at least 1. */
-static gsize unit_of(double ns)
-{
-    gsize unit = 0;
-    while (unit + 1 < G_N_ELEMENTS(units) && fabs(ns) >= 0.99995 * units[unit + 1].ns)
-        unit++;
-    return unit;
-}
-
 char *ifm_format_duration(double ns)
 {
-    if (!isfinite(ns))
-        return g_strdup("-");
-    if (ns == 0)
-        return g_strdup("0");
-    gsize unit = unit_of(ns);
-    double value = ns / units[unit].ns;
-    int decimals = unit == 0 ? (value == floor(value) ? 0 : 1) : decimals_for(value, 4);
-    return fixed(value, decimals, units[unit].name);
+    return ifm_number_duration(ns);
 }
 
 char *ifm_format_ratio(double ratio)
 {
     if (!isfinite(ratio))
         return g_strdup("-");
-    return fixed(100 * ratio, fabs(ratio) >= 0.1 ? 1 : 2, "%");
+    return ifm_number_fixed(100 * ratio, fabs(ratio) >= 0.1 ? 1 : 2, "%");
 }
 
 char *ifm_format_bytes(double bytes)
@@ -126,13 +88,13 @@ char *ifm_format_bytes(double bytes)
         bytes /= 1024;
         unit++;
     }
-    return fixed(bytes, unit == 0 ? 0 : decimals_for(bytes, 3), names[unit]);
+    return ifm_number_fixed(bytes, unit == 0 ? 0 : ifm_number_decimals(bytes, 3), names[unit]);
 }
 
 char *ifm_format_rate(double bytes_per_s)
 {
     double mb = bytes_per_s / MB;
-    return isfinite(mb) ? fixed(mb, decimals_for(mb, 3), "") : g_strdup("-");
+    return isfinite(mb) ? ifm_number_fixed(mb, ifm_number_decimals(mb, 3), "") : g_strdup("-");
 }
 
 static char *format_real(double real)
@@ -153,7 +115,7 @@ static char *format_one(IfmFieldKind kind, double number)
     case IFM_FIELD_RATE:
         return ifm_format_rate(number);
     case IFM_FIELD_INTEGER:
-        return fixed(number, 0, "");
+        return ifm_number_fixed(number, 0, "");
     default:
         return format_real(number);
     }
@@ -167,7 +129,7 @@ static void format_ratios(const double *numbers, gsize n, char **texts)
         most = MAX(most, isfinite(numbers[i]) ? fabs(numbers[i]) : 0);
     for (gsize i = 0; i < n; i++)
         if (isfinite(numbers[i]))
-            texts[i] = fixed(100 * numbers[i], most >= 0.1 || most == 0 ? 1 : 2, "%");
+            texts[i] = ifm_number_fixed(100 * numbers[i], most >= 0.1 || most == 0 ? 1 : 2, "%");
 }
 
 /* Values end in a column of their own, and units begin in one. */

@@ -55,7 +55,7 @@ static void get_cost(const void *record, const void *user, IfmValue *value)
 static double flop_per_s(const IfmLayer *layer)
 {
     double ns = layer->node->median_ns;
-    return layer->cost.covered && ns > 0 ? 1e9 * (double)layer->cost.flop / ns : (double)NAN;
+    return ifm_cost_is_exact(&layer->cost) && ns > 0 ? 1e9 * (double)layer->cost.flop / ns : (double)NAN;
 }
 
 static void get_rate(const void *record, const void *user, IfmValue *value)
@@ -69,6 +69,14 @@ static void get_giga_rate(const void *record, const void *user, IfmValue *value)
     const IfmLayer *layer = record;
     if (layer->cost.flop > 0)
         ifm_value_set_real(value, flop_per_s(layer) / 1e9);
+}
+
+/* What the counts before it are: a node may have branches, and nobody knows which runs. */
+static void get_counted(const void *record, const void *user, IfmValue *value)
+{
+    const IfmLayer *layer = record;
+    if (layer->cost.covered)
+        ifm_value_set_text(value, layer->cost.at_most ? "at most" : "exact");
 }
 
 /* @user: the offset of a double in IfmRoofPlace. */
@@ -113,6 +121,7 @@ const IfmField ifm_layer_fields[] = {
     { "flop", NULL, IFM_FIELD_INTEGER, get_cost, COST(flop), EXPORT },
     { "bytes_read", NULL, IFM_FIELD_INTEGER, get_cost, COST(bytes_read), EXPORT },
     { "bytes_written", NULL, IFM_FIELD_INTEGER, get_cost, COST(bytes_written), EXPORT },
+    { "counted", NULL, IFM_FIELD_TEXT, get_counted, NULL, EXPORT },
     { "flop_per_s", NULL, IFM_FIELD_REAL, get_rate, NULL, EXPORT },
     { "gflop_per_s", "GFLOP/s", IFM_FIELD_REAL, get_giga_rate, NULL, SCREEN | HIDE },
     { "shown_intensity", "FLOP/B", IFM_FIELD_REAL, get_shown_intensity, NULL, SCREEN | HIDE },

@@ -38,6 +38,27 @@ static json_t *shared(const json_t *json)
     return json != NULL ? json_incref((json_t *)json) : json_null();
 }
 
+/* A graphics processor, whatever the runtime calls the unit. */
+static gboolean is_gpu(const IfmProfileDevice *device)
+{
+    static const char *const units[] = { "GPU", "CUDA", "TensorRT", "MIGraphX", "ROCM", "DML", NULL };
+    g_autoptr(IfmDeviceSpec) spec = ifm_device_spec_parse(device->result.device, NULL);
+    const char *unit = spec != NULL ? strrchr(spec->unit, '/') : NULL; /* of a simulated one: MACHINE/UNIT */
+    return spec != NULL && g_strv_contains(units, unit != NULL ? unit + 1 : spec->unit);
+}
+
+/* What the first graphics processor that was measured is; NULL where none was, or its runtime tells nothing. */
+static const json_t *gpu_of(const IfmProfileStory *story)
+{
+    for (gsize i = 0; i < story->n_devices; i++)
+    {
+        const IfmMeasurement *measurement = ifm_result_measured(&story->devices[i].result);
+        if (measurement != NULL && is_gpu(&story->devices[i]))
+            return json_object_get(measurement->surroundings, "hardware");
+    }
+    return NULL;
+}
+
 static gboolean is_cuda(const IfmProfileDevice *device)
 {
     return strstr(device->result.device, ":CUDA") != NULL;
@@ -52,7 +73,10 @@ static json_t *hardware(const IfmProfileStory *story, const IfmProfileDevice *de
     gboolean cuda = FALSE;
     for (gsize i = 0; i < story->n_devices; i++)
         cuda |= is_cuda(&story->devices[i]) && ifm_result_measured(&story->devices[i].result) != NULL;
-    return json_pack("{s:b,s:n,s:n,s:o,s:o,s:o,s:o}", "cuda_available", cuda, "gpu_name", "gpu_memory_gb", "cpu",
+    const json_t *gpu = gpu_of(story);
+    return json_pack("{s:b,s:o,s:o,s:o,s:o,s:o,s:o}", "cuda_available", cuda, "gpu_name",
+                     shared(json_object_get(gpu, "name")), "gpu_memory_gb",
+                     ifm_json_real(ifm_member_number(gpu, "memory_bytes") / (1024 * MB)), "cpu",
                      shared(json_object_get(machine, "cpu")), "cores", shared(json_object_get(machine, "cores")),
                      "memory_gb", ifm_json_real(memory_bytes / (1024 * MB)), "machine",
                      shared(json_object_get(machine, "id")));
@@ -212,9 +236,9 @@ static json_t *flops_to_json(const IfmProfileStory *story)
     for (const char *const *line = ifm_cost_conventions(); *line != NULL; line++)
         json_array_append_new(conventions, ifm_json_string(*line));
     return json_pack(
-        "{s:o,s:o,s:o,s:I,s:I,s:o,s:o,s:o}", "total_gflops", ifm_json_real(all ? (double)total.flop / 1e9 : (double)NAN),
+        "{s:o,s:o,s:o,s:s,s:I,s:I,s:o,s:o,s:o}", "total_gflops", ifm_json_real(all ? (double)total.flop / 1e9 : (double)NAN),
         "total_macs", all_macs ? json_integer(total.macs) : json_null(), "total_flop",
-        all ? json_integer(total.flop) : json_null(), "covered_macs", (json_int_t)total.macs, "covered_flop",
+        all ? json_integer(total.flop) : json_null(), "counted", total.at_most ? "at most" : "exact", "covered_macs", (json_int_t)total.macs, "covered_flop",
         (json_int_t)total.flop, "breakdown", breakdown, "coverage", coverage_to_json(story), "conventions", conventions);
 }
 
@@ -241,11 +265,11 @@ static json_t *layers_to_json(const IfmLayers *layers)
         g_ptr_array_add(families, &g_array_index(kinds, IfmLayerFamily, i));
     IfmTable rows = { ifm_layer_fields, (const void *const *)layers->rows->pdata, layers->rows->len };
     IfmTable sums = { ifm_layer_family_fields, (const void *const *)families->pdata, families->len };
-    return json_pack("{s:s?,s:I,s:o,s:o,s:o,s:I,s:I,s:o,s:I,s:o,s:o,s:o}", "told_by", layers->told_by, "n_by_names",
+    return json_pack("{s:s?,s:I,s:o,s:o,s:o,s:I,s:I,s:I,s:o,s:I,s:o,s:o,s:o}", "told_by", layers->told_by, "n_by_names",
                      (json_int_t)layers->n_by_names, "why_names",
                      layers->why_names != NULL ? ifm_json_string(layers->why_names) : json_null(), "nodes_ns",
                      ifm_json_real(layers->nodes_ns), "least_ns", ifm_json_real(layers->least_ns), "n_unknown",
-                     (json_int_t)layers->n_unknown, "n_marshalling", (json_int_t)layers->n_marshalling, "unknown_ratio",
+                     (json_int_t)layers->n_unknown, "n_marshalling", (json_int_t)layers->n_marshalling, "n_at_most", (json_int_t)layers->n_at_most, "unknown_ratio",
                      ifm_json_real(layers->unknown_ratio), "n_model_missing", (json_int_t)layers->n_model_missing,
                      "missing_ratio", ifm_json_real(layers->missing_ratio), "rows", ifm_table_to_json(&rows), "families",
                      ifm_table_to_json(&sums));

@@ -350,6 +350,7 @@ static void cost_members(const Mapping *mapping, const GArray *members, guint ro
         const IfmNodeCost *cost = cost_at(mapping, g_array_index(members, gsize, i));
         whole = whole && cost->covered && !__builtin_add_overflow(sum.macs, cost->macs, &sum.macs) &&
                 !__builtin_add_overflow(sum.flop, cost->flop, &sum.flop);
+        sum.at_most = sum.at_most || cost->at_most;
         if (cost->flop > most)
         {
             most = cost->flop;
@@ -435,6 +436,7 @@ static void cost_by_graph(IfmLayers *layers, const json_t *costs)
         layer->makes = ifm_member_text(cost, "makes");
         layer->family = family_from_name(ifm_member_text(cost, "family"));
         layer->cost = (IfmNodeCost){ .covered = json_is_true(json_object_get(cost, "covered")),
+                                     .at_most = json_is_true(json_object_get(cost, "at_most")),
                                      .family = layer->family,
                                      .macs = count_of(cost, "macs"),
                                      .flop = count_of(cost, "flop"),
@@ -468,9 +470,10 @@ static void place(IfmLayers *layers, const IfmRoofline *roofline)
         IfmLayer *layer = layers->rows->pdata[row];
         layer->place = (IfmRoofPlace){ IFM_BOUND_NEITHER, NAN, NAN, NAN, NAN };
         double bytes = (double)layer->cost.bytes_read + (double)layer->cost.bytes_written;
-        if (layer->cost.covered && bytes > 0)
+        gboolean exact = ifm_cost_is_exact(&layer->cost);
+        if (exact && bytes > 0)
             layer->place.intensity = (double)layer->cost.flop / bytes;
-        if (layer->cost.covered && roofline != NULL)
+        if (exact && roofline != NULL)
             ifm_roofline_place(roofline, (double)layer->cost.flop, bytes, layer->node->median_ns, &layer->place);
         else if (layer->marshalling && roofline != NULL) /* none of the model's work: at the limit there would be none */
             layer->place = (IfmRoofPlace){ IFM_BOUND_NEITHER, NAN, 0, NAN, layer->node->median_ns };
@@ -492,6 +495,7 @@ static void count_unknown(IfmLayers *layers)
     {
         IfmLayer *layer = layers->rows->pdata[row];
         layer->share_ratio = layers->nodes_ns > 0 ? layer->node->median_ns / layers->nodes_ns : 0;
+        layers->n_at_most += layer->cost.at_most;
         if (layer->cost.covered)
             continue;
         layers->n_unknown++;
@@ -562,7 +566,10 @@ GArray *ifm_layers_families(const IfmLayers *layers)
         family->n++;
         family->time_ns += layer->node->median_ns;
         family->share_ratio += layer->share_ratio;
-        family->flop += layer->cost.covered ? (double)layer->cost.flop : layer->marshalling ? 0 : (double)NAN;
+        family->flop += ifm_cost_is_exact(&layer->cost) ? (double)layer->cost.flop
+                        : layer->cost.covered           ? (double)NAN
+                        : layer->marshalling            ? 0
+                                                        : (double)NAN;
         family->least_ns += layer->place.least_ns;
         family->excess_ns += layer->place.excess_ns;
     }

@@ -212,7 +212,8 @@ static double flop_of(const IfmProfileStory *story)
     if (story->analysis == NULL || (story->parts & IFM_PROFILE_FLOPS) == 0)
         return NAN;
     ifm_analysis_total(story->analysis, &total, &n_covered);
-    return total.covered && total.flop > 0 ? (double)total.flop : (double)NAN; /* a rate of a part would mislead */
+    /* a rate of a part would mislead, and so would one of an upper bound */
+    return ifm_cost_is_exact(&total) && total.flop > 0 ? (double)total.flop : (double)NAN;
 }
 
 static void append_devices(GString *out, const IfmProfileStory *story, const IfmScreen *screen)

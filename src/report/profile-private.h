@@ -8,6 +8,11 @@ G_BEGIN_DECLS
 
 /* What the files of a profile's page share. */
 
+/* ifm_cost_is_exact: whether a rate may follow from it: it is known, and no upper bound. */
+static inline gboolean ifm_cost_is_exact(const IfmNodeCost *cost)
+{
+    return cost->covered && !cost->at_most;
+}
 /* ifm_row_is_marshalling: whether a row moves or converts data for the runtime's sake. */
 gboolean ifm_row_is_marshalling(const IfmNodeRow *row);
 

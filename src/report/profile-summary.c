@@ -115,6 +115,12 @@ void ifm_profile_model(GString *out, const IfmProfileStory *story, const IfmScre
         ifm_page_labelled(out, "mode", mode, screen);
 }
 
+/* What a node is called; a nameless one by what it makes. */
+static const char *work_name(const IfmNode *node)
+{
+    return *node->name != '\0' ? node->name : node->n_outputs > 0 ? node->outputs[0] : "";
+}
+
 /* --- its work -------------------------------------------------------------------------------------------------------- */
 
 static void append_coverage(GString *out, const IfmProfileStory *story, const IfmCoverage *coverage,
@@ -143,6 +149,28 @@ static const char *unit_of_work(const IfmProfileStory *story)
     return story->mode->asked == IFM_PASS_STEP ? "a training step" : "a training pass";
 }
 
+#define BOUNDS_NAMED 4
+
+/* Of which nodes only an upper bound is known. */
+static void append_bounds(GString *out, const IfmProfileStory *story, const IfmScreen *screen)
+{
+    g_autoptr(GString) text = g_string_new(NULL);
+    gsize n = 0;
+    for (gsize i = 0; i < ifm_model_n_nodes(story->model); i++)
+    {
+        const IfmNode *node = ifm_model_node(story->model, i);
+        if (!ifm_analysis_node_cost(story->analysis, i)->at_most || ++n > BOUNDS_NAMED)
+            continue;
+        g_string_append_printf(text, "%s%s" IFM_NO_BREAK "'%s'",
+                               n > 1 ? ", " : "at most: which branch runs is not known of ", node->op_type,
+                               work_name(node));
+    }
+    if (n > BOUNDS_NAMED)
+        g_string_append_printf(text, " and %" G_GSIZE_FORMAT " more", n - BOUNDS_NAMED);
+    if (n > 0)
+        ifm_page_labelled(out, "", text->str, screen);
+}
+
 static void append_totals(GString *out, const IfmProfileStory *story, const IfmScreen *screen)
 {
     IfmNodeCost total;
@@ -152,7 +180,11 @@ static void append_totals(GString *out, const IfmProfileStory *story, const IfmS
     ifm_analysis_coverage(story->analysis, &coverage);
     g_autofree char *flop = ifm_scaled((double)total.flop), *macs = ifm_scaled((double)total.macs);
     g_autoptr(GString) text = g_string_new(NULL);
-    if (coverage.n_covered == coverage.n_nodes)
+    if (total.at_most && coverage.n_covered > 0)
+        g_string_append_printf(
+            text, "%sat most %sFLOP, %sMAC %s%s; ", coverage.n_covered < coverage.n_nodes ? "not known as a whole: " : "",
+            flop, macs, unit_of_work(story), coverage.n_covered < coverage.n_nodes ? " in the nodes that are counted" : "");
+    else if (coverage.n_covered == coverage.n_nodes)
         g_string_append_printf(text, "%sFLOP, %sMAC %s; ", flop, macs, unit_of_work(story));
     else if (coverage.n_covered == 0)
         g_string_append(text, "not known; ");
@@ -169,6 +201,7 @@ static void append_totals(GString *out, const IfmProfileStory *story, const IfmS
                                " of the %" G_GSIZE_FORMAT " that may multiply and add",
                                coverage.n_covered, coverage.n_nodes, coverage.n_mac_covered, coverage.n_mac_nodes);
     ifm_page_labelled(out, "work", text->str, screen);
+    append_bounds(out, story, screen);
     append_coverage(out, story, &coverage, screen);
 }
 
@@ -218,7 +251,7 @@ static void get_work_intensity(const void *record, const void *user, IfmValue *v
 {
     const WorkRow *row = record;
     double bytes = (double)row->cost.bytes_read + (double)row->cost.bytes_written;
-    if (row->cost.covered && row->cost.flop > 0 && bytes > 0)
+    if (ifm_cost_is_exact(&row->cost) && row->cost.flop > 0 && bytes > 0)
         ifm_value_set_real(value, (double)row->cost.flop / bytes);
 }
 
@@ -292,9 +325,8 @@ static GArray *node_rows(const IfmProfileStory *story, double flop)
     for (gsize i = 0; i < ifm_model_n_nodes(story->model); i++)
     {
         const IfmNode *node = ifm_model_node(story->model, i);
-        const char *name = *node->name != '\0' ? node->name : node->n_outputs > 0 ? node->outputs[0] : "";
         WorkRow row = {
-            .name = name, .op_type = node->op_type, .n = 1, .cost = *ifm_analysis_node_cost(story->analysis, i)
+            .name = work_name(node), .op_type = node->op_type, .n = 1, .cost = *ifm_analysis_node_cost(story->analysis, i)
         };
         row.share_ratio = flop > 0 ? (double)row.cost.flop / flop : 0;
         g_array_append_val(rows, row);
@@ -429,9 +461,17 @@ static void get_memory_meaning(const void *record, const void *user, IfmValue *v
     ifm_value_set_text(value, ((const IfmMemoryRow *)record)->meaning);
 }
 
+#define MEMORY_FIGURES                                                                                                     \
+    { "memory", "memory", IFM_FIELD_TEXT, get_memory_name, NULL, IFM_FIELD_WHOLE },                                        \
+    {                                                                                                                      \
+        "bytes", "size", IFM_FIELD_BYTES, get_memory_bytes                                                                 \
+    }
+#define NARROW 84 /* columns: fewer have no room for words beside the figures */
+
+static const IfmField narrow_memory_fields[] = { MEMORY_FIGURES, { NULL } };
+
 static const IfmField memory_fields[] = {
-    { "memory", "memory", IFM_FIELD_TEXT, get_memory_name, NULL, IFM_FIELD_WHOLE },
-    { "bytes", "size", IFM_FIELD_BYTES, get_memory_bytes },
+    MEMORY_FIGURES,
     { "meaning", "what it is", IFM_FIELD_TEXT, get_memory_meaning },
     { NULL },
 };
@@ -469,7 +509,7 @@ void ifm_profile_memory(GString *out, const IfmProfileStory *story, const IfmScr
     if (records->len == 0)
         return;
     g_string_append_c(out, '\n');
-    ifm_page_table(out, memory_fields, records, screen);
+    ifm_page_table(out, screen->width < NARROW ? narrow_memory_fields : memory_fields, records, screen);
     append_untold(out, story, screen);
     g_auto(IfmMemoryPlan) plan = { 0 };
     if (story->analysis == NULL)

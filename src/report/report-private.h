@@ -1,4 +1,5 @@
 #pragma once
+#include <inferometer/json.h>
 #include <inferometer/report.h>
 
 G_BEGIN_DECLS
@@ -60,11 +61,6 @@ const char *ifm_tone_begin(const IfmScreen *screen, IfmTone tone);
 const char *ifm_tone_end(const IfmScreen *screen, IfmTone tone);
 const char *ifm_bold_begin(const IfmScreen *screen);
 const char *ifm_bold_end(const IfmScreen *screen);
-
-/* ifm_member_number / ifm_member_text: a document's member by path, "median_interval.lower"; NaN, NULL where there is none.
- */
-double ifm_member_number(const json_t *json, const char *path);
-const char *ifm_member_text(const json_t *json, const char *path);
 
 /* --- parts of pages ------------------------------------------------------------------------------------------------- */
 

@@ -5,26 +5,6 @@
 
 /* --- reading records ------------------------------------------------------------------------------------------------ */
 
-/* A member of a member of … of a document: "median_interval.lower". NULL where any of them is missing. */
-static const json_t *member(const json_t *json, const char *path)
-{
-    g_auto(GStrv) keys = g_strsplit(path, ".", -1);
-    for (char **key = keys; *key != NULL && json != NULL; key++)
-        json = json_object_get(json, *key);
-    return json;
-}
-
-double ifm_member_number(const json_t *json, const char *path)
-{
-    const json_t *found = member(json, path);
-    return json_is_number(found) ? json_number_value(found) : NAN;
-}
-
-const char *ifm_member_text(const json_t *json, const char *path)
-{
-    return json_string_value(member(json, path));
-}
-
 static gboolean is_ok(const IfmResult *result)
 {
     return result->measurement != NULL && result->measurement->outcome == IFM_OUTCOME_OK;
@@ -67,7 +47,7 @@ static void get_summary_count(const void *record, const void *user, IfmValue *va
 
 static void get_summary_flag(const void *record, const void *user, IfmValue *value)
 {
-    const json_t *flag = member(summary_of(record), user);
+    const json_t *flag = ifm_member(summary_of(record), user);
     if (json_is_boolean(flag))
         ifm_value_set_boolean(value, json_is_true(flag));
 }

@@ -24,12 +24,6 @@ static void warn(json_t *warnings, const char *format, ...)
     json_array_append_new(warnings, ifm_json_string(line));
 }
 
-static double number_or_nan(const json_t *object, const char *key)
-{
-    const json_t *value = json_object_get(object, key);
-    return json_is_number(value) ? json_number_value(value) : NAN;
-}
-
 /* The highest clock: the busy processor's. Idle ones are clocked down and say nothing. NaN where none is told. */
 static double highest_clock(const json_t *snapshot)
 {
@@ -59,8 +53,8 @@ static void check_throttling(json_t *warnings, const json_t *before, const json_
     static const char *const kinds[] = { "core", "package" };
     for (gsize i = 0; i < G_N_ELEMENTS(kinds); i++)
     {
-        double n = number_or_nan(json_object_get(after, "throttle_counts"), kinds[i]) -
-                   number_or_nan(json_object_get(before, "throttle_counts"), kinds[i]);
+        double n = ifm_member_number(json_object_get(after, "throttle_counts"), kinds[i]) -
+                   ifm_member_number(json_object_get(before, "throttle_counts"), kinds[i]);
         if (n > 0)
             warn(warnings, "the processor throttled %.0f times for heat or power (%s)", n, kinds[i]);
     }
@@ -74,7 +68,7 @@ static void check_temperature(json_t *warnings, const json_t *after)
     json_t *entry;
     json_array_foreach(json_object_get(after, "temperature_c"), i, entry)
     {
-        double value = number_or_nan(entry, "value"), limit = number_or_nan(entry, "limit");
+        double value = ifm_member_number(entry, "value"), limit = ifm_member_number(entry, "limit");
         double headroom = isnan(limit) ? HOT_C + NEAR_LIMIT_C - value : limit - value;
         if (headroom > least_headroom || (hottest != NULL && headroom == least_headroom) || isnan(headroom))
             continue;
@@ -84,9 +78,9 @@ static void check_temperature(json_t *warnings, const json_t *after)
     if (hottest == NULL)
         return;
     const char *zone = json_string_value(json_object_get(hottest, "zone"));
-    double limit = number_or_nan(hottest, "limit");
+    double limit = ifm_member_number(hottest, "limit");
     g_autofree char *of = isnan(limit) ? g_strdup("") : g_strdup_printf(" of at most %.0f", limit);
-    warn(warnings, "hot: %s reads %.0f C%s", zone != NULL ? zone : "a sensor", number_or_nan(hottest, "value"), of);
+    warn(warnings, "hot: %s reads %.0f C%s", zone != NULL ? zone : "a sensor", ifm_member_number(hottest, "value"), of);
 }
 
 /* What the processors did between two snapshots, in jiffies over all of them that both know. */
@@ -98,13 +92,13 @@ typedef struct
 static const json_t *find_processor(const json_t *processors, gsize likely, double cpu)
 {
     const json_t *there = json_array_get(processors, likely);
-    if (number_or_nan(there, "cpu") == cpu)
+    if (ifm_member_number(there, "cpu") == cpu)
         return there;
     gsize i;
     json_t *entry;
     json_array_foreach((json_t *)processors, i, entry)
     {
-        if (number_or_nan(entry, "cpu") == cpu)
+        if (ifm_member_number(entry, "cpu") == cpu)
             return entry;
     }
     return NULL;
@@ -118,10 +112,10 @@ static Jiffies jiffies_between(const json_t *before, const json_t *after)
     json_t *now;
     json_array_foreach(json_object_get(after, "cpu_jiffies"), i, now)
     {
-        const json_t *then = find_processor(earlier, i, number_or_nan(now, "cpu"));
-        double busy = number_or_nan(now, "busy") - number_or_nan(then, "busy");
-        double steal = number_or_nan(now, "steal") - number_or_nan(then, "steal");
-        double total = number_or_nan(now, "total") - number_or_nan(then, "total");
+        const json_t *then = find_processor(earlier, i, ifm_member_number(now, "cpu"));
+        double busy = ifm_member_number(now, "busy") - ifm_member_number(then, "busy");
+        double steal = ifm_member_number(now, "steal") - ifm_member_number(then, "steal");
+        double total = ifm_member_number(now, "total") - ifm_member_number(then, "total");
         if (!(busy >= 0 && steal >= 0 && total >= 0)) /* a processor that was off meanwhile starts again at 0 */
             continue;
         sum.busy += busy;
@@ -134,7 +128,7 @@ static Jiffies jiffies_between(const json_t *before, const json_t *after)
 /* Returns: the processors' share that others used; NaN where it cannot be told. */
 static double others_ratio(const Jiffies *jiffies, const json_t *before, const json_t *after)
 {
-    double own = number_or_nan(after, "own_jiffies") - number_or_nan(before, "own_jiffies");
+    double own = ifm_member_number(after, "own_jiffies") - ifm_member_number(before, "own_jiffies");
     if (jiffies->total < LEAST_JIFFIES || !(own >= 0))
         return NAN;
     return fmax(jiffies->busy - own, 0) / jiffies->total;
@@ -142,12 +136,12 @@ static double others_ratio(const Jiffies *jiffies, const json_t *before, const j
 
 static void check_memory(json_t *warnings, const json_t *machine, const json_t *before, const json_t *after)
 {
-    double available = number_or_nan(after, "memory_available_bytes"), total = number_or_nan(machine, "memory_bytes");
+    double available = ifm_member_number(after, "memory_available_bytes"), total = ifm_member_number(machine, "memory_bytes");
     if (available < total * LEAST_AVAILABLE_RATIO)
         warn(warnings, "only %.0f MiB of memory were left: the system may have been paging", available / (1 << 20));
-    double stalled_us = number_or_nan(json_object_get(after, "pressure"), "memory_some_us") -
-                        number_or_nan(json_object_get(before, "pressure"), "memory_some_us");
-    double wall_us = (number_or_nan(after, "unix_ms") - number_or_nan(before, "unix_ms")) * 1000;
+    double stalled_us = ifm_member_number(json_object_get(after, "pressure"), "memory_some_us") -
+                        ifm_member_number(json_object_get(before, "pressure"), "memory_some_us");
+    double wall_us = (ifm_member_number(after, "unix_ms") - ifm_member_number(before, "unix_ms")) * 1000;
     if (wall_us > 0 && stalled_us > wall_us * PRESSURE_RATIO)
         warn(warnings, "tasks waited for memory during %.0f %% of the time", fmin(stalled_us / wall_us, 1) * 100);
 }

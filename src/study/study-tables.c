@@ -120,25 +120,19 @@ static gboolean read_head(IfmStudyTables *tables, GError **error)
 
 /* --- from the measurements ------------------------------------------------------------------------------------------ */
 
-static double number_in(const json_t *summary, const char *key)
-{
-    const json_t *value = json_object_get(summary, key);
-    return json_is_number(value) ? json_number_value(value) : (double)NAN;
-}
-
 static void take_summary(IfmStageRow *row)
 {
     const json_t *summary = row->measurement->summary, *interval = json_object_get(summary, "median_interval");
-    row->mean_ns = number_in(summary, "mean");
-    row->std_ns = number_in(summary, "std");
-    row->min_ns = number_in(summary, "min");
-    row->max_ns = number_in(summary, "max");
+    row->mean_ns = ifm_member_number(summary, "mean");
+    row->std_ns = ifm_member_number(summary, "std");
+    row->min_ns = ifm_member_number(summary, "min");
+    row->max_ns = ifm_member_number(summary, "max");
     row->n = row->measurement->samples_ns->len;
-    row->total_ns = number_in(summary, "median");
+    row->total_ns = ifm_member_number(summary, "median");
     if (isnan(row->total_ns)) /* a table from elsewhere may have means alone */
         row->total_ns = row->mean_ns;
     row->interval =
-        (IfmInterval){ number_in(interval, "lower"), number_in(interval, "upper"), number_in(interval, "level") };
+        (IfmInterval){ ifm_member_number(interval, "lower"), ifm_member_number(interval, "upper"), ifm_member_number(interval, "level") };
 }
 
 /* Why a row has nobody to measure it: its own device, or one that should have worked beside it. NULL: all are here. */
@@ -247,7 +241,7 @@ static void add_link_point(IfmLinkFit *link, const IfmStudyCase *one, const IfmM
     link->bytes = g_renew(double, link->bytes, link->n + 1);
     link->median_ns = g_renew(double, link->median_ns, link->n + 1);
     link->bytes[link->n] = (double)one->bytes;
-    link->median_ns[link->n] = number_in(measurement->summary, "median");
+    link->median_ns[link->n] = ifm_member_number(measurement->summary, "median");
     link->n++;
 }
 

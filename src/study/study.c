@@ -13,7 +13,7 @@ const char *ifm_study_form_name(IfmStudyForm form)
 
 gboolean study_is_alias(const char *text)
 {
-    return g_ascii_isalpha(*text) && text[strspn(text, G_CSET_A_2_Z G_CSET_a_2_z G_CSET_DIGITS "_-")] == '\0';
+    return ifm_alias_check(text, NULL);
 }
 
 gboolean study_is_name(const char *text)
@@ -46,12 +46,8 @@ static gboolean check_engine(const char *engine, GError **error)
 
 IfmStudyDevice *study_device_new(const char *alias, const char *device, GError **error)
 {
-    if (!study_is_alias(alias))
-    {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "\"%s\" is no alias: a letter, then letters, digits, - and _",
-                    alias);
+    if (!ifm_alias_check(alias, error))
         return NULL;
-    }
     g_autoptr(IfmDeviceSpec) spec = ifm_device_spec_parse(device, error);
     if (spec == NULL || !check_engine(spec->engine, error))
     {

@@ -305,6 +305,22 @@ static void remove_folder(void)
     g_free(folder);
 }
 
+/* What may be missing: a member of a member, NaN and NULL where there is none, or another thing. */
+static void test_members(void)
+{
+    json_auto_t *json = parse("{\"a\": {\"b\": {\"c\": 7, \"d\": 0.5}, \"t\": \"text\"}, \"n\": null, \"a.b\": 3, \"s\": \"9\"}");
+    g_assert_cmpfloat(ifm_member_number(json, "a.b.c"), ==, 7);
+    g_assert_cmpfloat(ifm_member_number(json, "a.b.d"), ==, 0.5);
+    g_assert_cmpstr(ifm_member_text(json, "a.t"), ==, "text");
+    g_assert_true(json_is_object(ifm_member(json, "a.b")));
+    static const char *const none[] = { "a.b", "a.b.x", "a.x.c", "n", "n.x", "s", "s.x", "a.b.c.d", "", "." };
+    for (gsize i = 0; i < G_N_ELEMENTS(none); i++)
+        g_assert_true(isnan(ifm_member_number(json, none[i])));
+    g_assert_true(isnan(ifm_member_number(NULL, "a")));
+    g_assert_null(ifm_member_text(json, "a.b.c"));
+    g_assert_null(ifm_member_text(NULL, "a"));
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -320,6 +336,7 @@ int main(int argc, char **argv)
     g_test_add_func("/json/save", test_save);
     g_test_add_func("/json/save/full", test_save_full);
     g_test_add_func("/json/save/read-only", test_save_read_only);
+    g_test_add_func("/json/members", test_members);
     int status = g_test_run();
     remove_folder();
     return status;

@@ -175,6 +175,22 @@ static void test_wrong(Bench *bench, gconstpointer data)
     assert_none_left(bench);
 }
 
+/* The message speaks of what was said on the command line, not of how the worker came to know it. */
+static void test_runtime(Bench *bench, gconstpointer data)
+{
+    g_auto(Ended) ended = { 0 };
+    if (!bench_has_device(bench, "onnxruntime:CPU", ""))
+    {
+        g_test_skip("no ONNX Runtime on this machine");
+        return;
+    }
+    run_line(bench, "compare -q " MODEL " " MODEL " -d onnxruntime:CPU --b-runtime nowhere.so", &ended);
+    assert_complaint(&ended, 4, "nowhere.so: ");
+    g_assert_nonnull(strstr(ended.err, "B: "));
+    g_assert_nonnull(strstr(ended.err, "(set by --b-runtime)"));
+    g_assert_null(strstr(ended.err, "IFM_"));
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -183,6 +199,7 @@ int main(int argc, char **argv)
     g_test_add("/compare-verb/sides", Bench, NULL, set_up, test_sides, bench_clear);
     g_test_add("/compare-verb/stored", Bench, NULL, set_up, test_stored, bench_clear);
     g_test_add("/compare-verb/page", Bench, NULL, set_up, test_page, bench_clear);
+    g_test_add("/compare-verb/runtime", Bench, NULL, bench_init, test_runtime, bench_clear);
     g_test_add("/compare-verb/wrong", Bench, NULL, set_up, test_wrong, bench_clear);
     return g_test_run();
 }

@@ -110,9 +110,53 @@ static void test_kill(Bench *bench, gconstpointer data)
     assert_none_left(bench);
 }
 
+/* How much a process has written by now; 0 where it has ended. */
+static guint64 written_by(const char *pid)
+{
+    g_autofree char *path = g_build_filename("/proc", pid, "io", NULL), *text = NULL;
+    const char *at = g_file_get_contents(path, &text, NULL, NULL) ? strstr(text, "wchar: ") : NULL;
+    return at != NULL ? g_ascii_strtoull(at + strlen("wchar: "), NULL, 10) : 0;
+}
+
+/* A shell may have started the tests with it ignored. */
+static void hear_interrupt(gpointer data)
+{
+    signal(SIGINT, SIG_DFL);
+}
+
+/* Ended while it writes half a gigabyte of weights, an export leaves no part of them. */
+static void test_export(Bench *bench, gconstpointer data)
+{
+    for (int attempt = 0; attempt < 10; attempt++)
+    {
+        g_autoptr(GSubprocessLauncher) launcher = bench_launcher(bench);
+        g_autoptr(GError) error = NULL;
+        g_subprocess_launcher_set_child_setup(launcher, hear_interrupt, NULL, NULL);
+        g_autoptr(GSubprocess) process =
+            g_subprocess_launcher_spawn(launcher, &error, PROGRAM, "zoo", "export", "vgg16", "-o", "m.onnx", NULL);
+        g_assert_no_error(error);
+        g_autofree char *pid = g_strdup(g_subprocess_get_identifier(process));
+        while (pid != NULL && g_subprocess_get_identifier(process) != NULL && written_by(pid) < 32 << 20)
+            g_usleep(1000);
+        g_subprocess_send_signal(process, SIGINT);
+        g_assert_true(g_subprocess_wait(process, NULL, NULL));
+        gboolean ended = status_of(process) == 128 + SIGINT;
+        g_autoptr(GDir) dir = g_dir_open(bench->folder, 0, NULL);
+        for (const char *name = g_dir_read_name(dir); name != NULL && ended; name = g_dir_read_name(dir))
+            g_error("left behind: %s", name);
+        if (ended)
+            return;
+        g_autofree char *model = bench_path(bench, "m.onnx"), *weights = bench_path(bench, "vgg16.seed1.weights");
+        g_unlink(model); /* it was done before it heard of that */
+        g_unlink(weights);
+    }
+    g_test_fail_printf("it was never caught writing");
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add("/kill/moments", Bench, NULL, bench_init, test_kill, bench_clear);
+    g_test_add("/kill/export", Bench, NULL, bench_init, test_export, bench_clear);
     return g_test_run();
 }

@@ -50,6 +50,28 @@ static void test_inputs(Bench *bench, gconstpointer data)
     expect_kept(bench, "r.json", "plan --compare r.json --json r.json", "the input of --compare r.json");
 }
 
+/* A model's weights beside it are as much its own as its file; so are the models that are kept. */
+static void test_models(Bench *bench, gconstpointer data)
+{
+    g_auto(Ended) ended = { 0 };
+    run_line(bench, "zoo export resnet18 size=64 -o mine.onnx", &ended);
+    assert_status(&ended, 0);
+    run_line(bench, "profile -q -o out resnet18,size=64 -p runtime -d simulated:ideal/GPU --runs 2", &ended);
+    assert_status(&ended, 0);
+    g_autofree char *link = g_build_filename(bench->folder, "link.weights", NULL);
+    g_assert_cmpint(symlink("resnet18.seed1.weights", link), ==, 0);
+    static const char weights[] = "resnet18.seed1.weights", kept[] = "out/models/resnet18,size=64.onnx";
+    expect_kept(bench, weights, "profile -o new mine.onnx -p flops --json resnet18.seed1.weights", "of the model, which it");
+    expect_kept(bench, weights, "profile -o new mine.onnx -p flops --csv link.weights", "of the model, which it");
+    expect_kept(bench, weights, "compare -o new mine.onnx matmul --csv resnet18.seed1.weights", "of the model, which it");
+    expect_kept(bench, weights, "compare -o new matmul mine.onnx --json resnet18.seed1.weights", "of the model, which it");
+    expect_kept(bench, kept, "profile -o out matmul -p flops --json out/models/resnet18,size=64.onnx",
+                "is in the folder where models are kept");
+    expect_kept(bench, kept, "profile -o out matmul -p flops --csv out/models/new.csv", "where models are kept");
+    run_line(bench, "profile -q -o out mine.onnx -p flops --json out/r.json", &ended);
+    assert_status(&ended, 0);
+}
+
 static void test_stores(Bench *bench, gconstpointer data)
 {
     g_auto(Ended) ended = { 0 };
@@ -82,6 +104,7 @@ int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add("/outputs/inputs", Bench, NULL, bench_init, test_inputs, bench_clear);
+    g_test_add("/outputs/models", Bench, NULL, bench_init, test_models, bench_clear);
     g_test_add("/outputs/stores", Bench, NULL, bench_init, test_stores, bench_clear);
     g_test_add("/outputs/each-other", Bench, NULL, bench_init, test_each_other, bench_clear);
     return g_test_run();

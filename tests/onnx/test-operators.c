@@ -64,7 +64,16 @@ static void test_control(void)
     expect_shape(model, analysis, scan, 0, "[4]");
     expect_shape(model, analysis, scan, 1, "[4,3]");
     expect_cost(model, analysis, nth(model, "If", 0), 0, 12);     /* Relu, the one that is taken */
-    expect_cost(model, analysis, nth(model, "If", 1), 0, 5 * 12); /* Softmax, the dearer */
+    expect_cost(model, analysis, nth(model, "If", 1), 0, 5 * 12); /* Softmax, which costs more than Relu: at most that */
+    g_assert_false(ifm_analysis_node_cost(analysis, nth(model, "If", 0))->at_most);
+    g_assert_true(ifm_analysis_node_cost(analysis, nth(model, "If", 1))->at_most);
+    g_assert_false(ifm_analysis_node_cost(analysis, loop)->at_most);
+    IfmNodeCost total;
+    gsize n_covered;
+    ifm_analysis_total(analysis, &total, &n_covered);
+    g_assert_true(total.at_most);
+    ifm_analysis_family_total(analysis, IFM_FAMILY_REDUCTION, &total, &n_covered);
+    g_assert_false(total.at_most);
     expect_shape(model, analysis, nth(model, "If", 1), 0, "[3,4]");
     /* What a turn reads and writes: the condition; two matrices and their product; Relu's. */
     const IfmNodeCost *cost = ifm_analysis_node_cost(analysis, loop);
