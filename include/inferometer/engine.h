@@ -22,7 +22,8 @@ typedef struct
 
 /** ifm_device_spec_parse: Returns: (transfer full) NULL with IFM_ERROR_INVALID saying which part is wrong. */
 IfmDeviceSpec *ifm_device_spec_parse(const char *text, GError **error);
-/** ifm_alias_check: Returns: FALSE with IFM_ERROR_INVALID for what is no short name of a device: a letter, then letters, digits,
+/** ifm_alias_check: Returns: FALSE with IFM_ERROR_INVALID for what is no short name of a device: a letter, then letters,
+ * digits,
  * - and _. */
 gboolean ifm_alias_check(const char *alias, GError **error);
 IfmDeviceSpec *ifm_device_spec_copy(const IfmDeviceSpec *spec);

@@ -11,11 +11,10 @@ G_BEGIN_DECLS
 gboolean ifm_file_load(const char *path, char **bytes, gsize *n_bytes, GError **error);
 
 /**
- * ifm_file_save: Writes a file whole or not at all: a temporary file beside it, fsync, rename, fsync of the folder. While it
- * is written the temporary file has no name where the file system can do that, so that a killed process leaves none behind;
- * elsewhere it is NAME.XXXXXXXX.tmp.
- * What is there already and is no regular file (a pipe, /dev/null) is written to instead of replaced; a symbolic link is
- * followed. A file that is replaced keeps its permissions.
+ * ifm_file_save: Writes a file whole or not at all: a temporary file beside it, fsync, rename, fsync of the folder. While
+ * it is written the temporary file has no name where the file system can do that, so that a killed process leaves none
+ * behind; elsewhere it is NAME.XXXXXXXX.tmp. What is there already and is no regular file (a pipe, /dev/null) is written to
+ * instead of replaced; a symbolic link is followed. A file that is replaced keeps its permissions.
  * @bytes: [n_bytes]
  * Returns: FALSE with IFM_ERROR_UNAVAILABLE (disk full, read-only, no such folder); @path is then as before.
  */

@@ -62,8 +62,8 @@ gboolean ifm_model_save(IfmModel *model, const char *path, GError **error);
 
 /** ifm_model_path: the file it was opened from, NULL where it was built or parsed. */
 const char *ifm_model_path(const IfmModel *model);
-/** ifm_model_files: (transfer full) NULL-terminated: the paths of all files it was read from, those of its weights among them;
- * none where it was not read from a file. */
+/** ifm_model_files: (transfer full) NULL-terminated: the paths of all files it was read from, those of its weights among
+ * them; none where it was not read from a file. */
 char **ifm_model_files(const IfmModel *model);
 /** ifm_model_name: the file's base name without ".onnx", else the graph's name. */
 const char *ifm_model_name(const IfmModel *model);
@@ -187,7 +187,8 @@ typedef struct
     gboolean covered; /* a cost rule exists and its shapes are known; all else is 0 where not */
     IfmNodeFamily family;
     gint64 macs, flop, bytes_read, bytes_written;
-    gboolean at_most; /* an upper bound: there is an If in it, and nobody knows which branch runs. No rate follows from it */
+    gboolean
+        at_most; /* an upper bound: there is an If in it, and nobody knows which branch runs. No rate follows from it */
 } IfmNodeCost;
 /** ifm_cost_conventions: lines, NULL-terminated, static: "matmul A(m x k) B(k x n): 2 m k n", … */
 const char *const *ifm_cost_conventions(void);

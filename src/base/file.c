@@ -91,7 +91,8 @@ static int name_file(const char *name, int fd)
     return linkat(AT_FDCWD, own, AT_FDCWD, name, AT_SYMLINK_FOLLOW);
 }
 
-/* A file without a name: whatever ends the process while it is written, nothing of it stays. Not every file system has them.
+/* A file without a name: whatever ends the process while it is written, nothing of it stays. Not every file system has
+ * them.
  */
 static int open_nameless(const char *path)
 {

@@ -125,7 +125,8 @@ static gboolean is_kept_model(const Arguments *arguments, const char *path)
     g_autofree char *place = future_place(path), *inside = g_path_get_dirname(place);
     for (const Option *option = cli_verb_of(arguments)->options; option != NULL && option->name != NULL; option++)
     {
-        const char *folder = option->kind == OPTION_FOLDER && !option->repeatable ? cli_text(arguments, option->name) : NULL;
+        const char *folder =
+            option->kind == OPTION_FOLDER && !option->repeatable ? cli_text(arguments, option->name) : NULL;
         g_autofree char *models = folder != NULL ? g_build_filename(folder, "models", NULL) : NULL;
         char *real = models != NULL ? realpath(models, NULL) : NULL;
         gboolean kept = real != NULL && g_str_equal(real, inside);

@@ -275,23 +275,21 @@ static gboolean end_profile(OrtCompiled *self, GPtrArray *profiles, IfmAttest *a
     return ok;
 }
 
-/* Ends the profile and begins another, which takes a new session. On the executing thread. */
-static gboolean renew(OrtCompiled *self, GPtrArray *profiles, GError **error)
+/* Ends the profile. Another takes a new session, which is made for the next inference: mostly there is none. On the
+ * executing thread. */
+static gboolean end_session(OrtCompiled *self, GPtrArray *profiles, GError **error)
 {
     if (!end_profile(self, profiles, NULL, error))
         return FALSE;
     ort_engine(&self->base)->api->ReleaseSession(self->session);
     self->session = NULL;
     self->events = 0;
-    return ifm_ort_session_open(self, error);
+    return TRUE;
 }
 
-static gboolean check_session(const OrtCompiled *self, GError **error)
+static gboolean need_session(OrtCompiled *self, GError **error)
 {
-    if (self->session == NULL)
-        g_set_error(error, IFM_ERROR, IFM_ERROR_FAILED, "%s: %s: its session could not be made again after profiling",
-                    self->base.spec->text, ifm_model_name(self->base.model));
-    return self->session != NULL;
+    return self->session != NULL || ifm_ort_session_open(self, error);
 }
 
 gboolean ifm_ort_profile_prepare(IfmRequest *request, GError **error)
@@ -304,7 +302,7 @@ gboolean ifm_ort_profile_prepare(IfmRequest *request, GError **error)
     if (per_run == 0)
         per_run = 2 * (gint64)ifm_model_n_nodes(self->base.model) + 8;
     if (atomic_fetch_add(&self->events, per_run) + per_run < MOST_EVENTS)
-        return check_session(self, error);
+        return need_session(self, error);
     if (ifm_device_spec_n_streams(self->base.spec) > 1) /* other streams may be running in the session */
     {
         g_set_error(error, IFM_ERROR, IFM_ERROR_FAILED,
@@ -312,7 +310,7 @@ gboolean ifm_ort_profile_prepare(IfmRequest *request, GError **error)
                     self->base.spec->text, ifm_model_name(self->base.model), MOST_EVENTS / per_run);
         return FALSE;
     }
-    return renew(self, self->pending, error);
+    return end_session(self, self->pending, error) && need_session(self, error);
 }
 
 typedef struct
@@ -321,12 +319,15 @@ typedef struct
     GPtrArray *profiles;
     gboolean ok;
     GError *error;
-} Renewal;
+} Ending;
 
-static void call_renew(void *user)
+static void call_end(void *user)
 {
-    Renewal *renewal = user;
-    renewal->ok = check_session(renewal->self, &renewal->error) && renew(renewal->self, renewal->profiles, &renewal->error);
+    Ending *ending = user;
+    OrtCompiled *self = ending->self;
+    gboolean several = ifm_device_spec_n_streams(self->base.spec) > 1; /* which could not agree on who makes the next */
+    ending->ok = (self->session == NULL /* nothing ran since */ || end_session(self, ending->profiles, &ending->error)) &&
+                 (!several || need_session(self, &ending->error));
 }
 
 gboolean ifm_ort_profile(IfmCompiled *compiled, IfmRequest *request, GPtrArray *profiles, GError **error)
@@ -341,11 +342,11 @@ gboolean ifm_ort_profile(IfmCompiled *compiled, IfmRequest *request, GPtrArray *
     }
     g_ptr_array_extend_and_steal(profiles, g_steal_pointer(&self->pending));
     self->pending = g_ptr_array_new_with_free_func((GDestroyNotify)ifm_engine_profile_free);
-    Renewal renewal = { .self = self, .profiles = profiles };
-    ifm_compiled_invoke(compiled, 0, call_renew, &renewal);
-    if (!renewal.ok)
-        g_propagate_error(error, renewal.error);
-    return renewal.ok;
+    Ending ending = { .self = self, .profiles = profiles };
+    ifm_compiled_invoke(compiled, 0, call_end, &ending);
+    if (!ending.ok)
+        g_propagate_error(error, ending.error);
+    return ending.ok;
 }
 
 gboolean ifm_ort_attest(IfmCompiled *compiled, const IfmTensor *inputs, IfmAttest *attest, GError **error)

@@ -1,4 +1,6 @@
+#include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "onnxruntime-private.h"
 
@@ -300,11 +302,29 @@ static gboolean set_threads(const Setup *setup)
            set_entry(setup, "session.force_spinning_stop", "1");
 }
 
+/* Where the weights of an optimised model would go that is saved without them; NULL: it is not. */
+static char *weights_beside(const OrtCompiled *compiled)
+{
+    const IfmCompileOptions *options = &compiled->base.options;
+    return options->save_optimised != NULL && options->save_outline ? g_strconcat(options->save_optimised, ".weights", NULL)
+                                                                    : NULL;
+}
+
 /* Weights that no rule of shapes reads go where they take neither room nor time: half a gigabyte of them is not worth the
  * writing where nobody reads them. */
 static gboolean set_outline(const Setup *setup)
 {
-    return set_entry(setup, "session.optimized_model_external_initializers_file_name", "/dev/null") &&
+    g_autofree char *weights = weights_beside(setup->compiled),
+                    *name = weights != NULL ? g_path_get_basename(weights) : NULL;
+    if (weights == NULL)
+        return TRUE;
+    unlink(weights);
+    if (symlink("/dev/null", weights) != 0)
+    {
+        g_set_error(setup->error, IFM_ERROR, IFM_ERROR_UNAVAILABLE, "%s: %s: %s", setup->who, weights, g_strerror(errno));
+        return FALSE;
+    }
+    return set_entry(setup, "session.optimized_model_external_initializers_file_name", name) &&
            set_entry(setup, "session.optimized_model_external_initializers_min_size_in_bytes", "1024");
 }
 
@@ -320,8 +340,7 @@ static gboolean set_graph(const Setup *setup)
                                                              options->bindings[i].value)))
             return FALSE;
     if (options->save_optimised != NULL &&
-        !(step(setup, api->SetOptimizedModelFilePath(setup->options, options->save_optimised)) &&
-          (!options->save_outline || set_outline(setup))))
+        !(step(setup, api->SetOptimizedModelFilePath(setup->options, options->save_optimised)) && set_outline(setup)))
         return FALSE;
     for (const char *const *library = options->custom_op_libraries; library != NULL && *library != NULL; library++)
         if (!step(setup, api->RegisterCustomOpsLibrary_V2(setup->options, *library)))
@@ -393,6 +412,9 @@ gboolean ifm_ort_session_open(OrtCompiled *compiled, GError **error)
     gboolean ok = set_threads(&setup) && set_graph(&setup) && set_profiling(&setup) && set_device(&setup) &&
                   set_vendor(&setup) && create_session(&setup);
     engine->api->ReleaseSessionOptions(setup.options);
+    g_autofree char *weights = weights_beside(compiled);
+    if (weights != NULL)
+        unlink(weights); /* the link */
     return ok;
 }
 
@@ -622,6 +644,12 @@ static gboolean device_memory(OrtCompiled *self, IfmEngineMemory *memory, GError
 static gboolean memory(IfmCompiled *compiled, IfmEngineMemory *memory, GError **error)
 {
     OrtCompiled *self = (OrtCompiled *)compiled;
+    if (self->session == NULL) /* between two profiles */
+    {
+        g_set_error(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED, "%s: its allocators ended with its profile",
+                    compiled->spec->text);
+        return FALSE;
+    }
     return host_memory(self, memory, error) &&
            (!takes_cuda_memory(compiled->spec->unit) || device_memory(self, memory, error));
 }

@@ -92,6 +92,7 @@ typedef struct
 {
     IfmModelSubject *subject;
     const gint *interrupted;
+    gsize most_runs; /* within LEAST_RUNS to MOST_RUNS */
     void (*progress)(gsize n, void *user);
     void *progress_user;
     GBytes *evict;       /* as in Batch */
@@ -102,7 +103,7 @@ typedef struct
 
 static void twin_init(Twin *twin, IfmModelSubject *subject)
 {
-    *twin = (Twin){ .subject = subject };
+    *twin = (Twin){ .subject = subject, .most_runs = MOST_RUNS };
     twin->walls = g_array_new(FALSE, FALSE, sizeof(gint64));
     twin->waits = g_array_new(FALSE, FALSE, sizeof(gint64));
     twin->profiles = g_ptr_array_new_with_free_func((GDestroyNotify)ifm_engine_profile_free);
@@ -145,9 +146,10 @@ static gboolean run_twin(Twin *twin, GError **error)
     IfmClock *clock = ifm_model_subject_slots(twin->subject).clock;
     gint64 began_ns = ifm_clock_now_ns(clock);
     GArray *walls = twin->walls;
-    while (walls->len < MOST_RUNS && (walls->len < LEAST_RUNS || ifm_clock_now_ns(clock) - began_ns < TIME_NS))
+    while (walls->len < twin->most_runs && (walls->len < LEAST_RUNS || ifm_clock_now_ns(clock) - began_ns < TIME_NS))
     {
         gsize n = walls->len == 0 ? LEAST_RUNS : BATCH_RUNS; /* a slow model: no more than the fewest */
+        n = MIN(n, twin->most_runs - walls->len);
         if (twin->interrupted != NULL && g_atomic_int_get(twin->interrupted) != 0)
             break;
         if (!run_batch(twin, n, walls, error) || (!means && !fetch(twin->subject, n, twin->profiles, error)))
@@ -441,13 +443,15 @@ static void no_books(IfmMeasurement *measurement, const char *why)
     measurement->books = json_pack("{s:s,s:o}", "status", "unavailable", "why", ifm_json_string(why));
 }
 
-gboolean ifm_books_measure(IfmModelSubject *subject, const IfmCallCost *cost, const gint *interrupted,
+gboolean ifm_books_measure(IfmModelSubject *subject, const IfmCallCost *cost, gsize n_runs, const gint *interrupted,
                            void (*progress)(gsize n, void *user), void *progress_user, IfmMeasurement *measurement,
                            GError **error)
 {
     g_auto(Twin) twin;
     g_autoptr(GError) failure = NULL;
     twin_init(&twin, subject);
+    if (n_runs > 0)
+        twin.most_runs = CLAMP(n_runs, LEAST_RUNS, MOST_RUNS);
     twin.interrupted = interrupted;
     twin.progress = progress;
     twin.progress_user = progress_user;

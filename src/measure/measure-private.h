@@ -218,10 +218,11 @@ IfmCallCost ifm_call_cost_measure(IfmEngine *engine, const IfmModelCase *model_c
  * ifm_books_measure: Runs a profiled twin and fills @measurement's profiled_ns, nodes and books. Where the runtime tells
  * only the mean of many inferences, that is what stands in the nodes' medians, and the books say so.
  * @subject: the twin
+ * @n_runs: how many where the protocol has a fixed count (5 to 50 are made); 0: for 3 s
  * @measurement: the unprofiled one, for the slow-down
  * Returns: FALSE with an error where the device failed; an engine that cannot profile is no error: books say so.
  */
-gboolean ifm_books_measure(IfmModelSubject *subject, const IfmCallCost *cost, const gint *interrupted,
+gboolean ifm_books_measure(IfmModelSubject *subject, const IfmCallCost *cost, gsize n_runs, const gint *interrupted,
                            void (*progress)(gsize n, void *user), void *progress_user, IfmMeasurement *measurement,
                            GError **error);
 
@@ -234,6 +235,8 @@ void ifm_optimised_costs(const char *path, const IfmModelCase *model_case, IfmMe
 /** ifm_optimised_parts: Of which of the model's nodes each node of @measurement was made, where the runtime tells it:
  * books.parts, a list in the order of the nodes. */
 void ifm_optimised_parts(IfmCompiled *compiled, IfmMeasurement *measurement);
+/** ifm_optimised_unknown: Says why there are no books.costs, of a runtime that could tell them. */
+void ifm_optimised_unknown(IfmMeasurement *measurement, const char *why);
 
 /* --- protocol.c: messages between the program and its workers ----------------------------------------------------- */
 

@@ -113,8 +113,7 @@ static json_t *cost_to_json(const IfmNodeCost *cost, const IfmNode *node)
     return json;
 }
 
-/* Why there are no books.costs, of a runtime that could tell them. */
-static void say_unknown(IfmMeasurement *measurement, const char *why)
+void ifm_optimised_unknown(IfmMeasurement *measurement, const char *why)
 {
     if (json_is_object(measurement->books))
         json_object_set_new(measurement->books, "costs_why", ifm_json_string(why));
@@ -128,7 +127,7 @@ void ifm_optimised_costs(const char *path, const IfmModelCase *model_case, IfmMe
         model != NULL ? ifm_model_analyse(model, model_case->bindings, model_case->n_bindings, &error) : NULL;
     if (analysis == NULL)
     {
-        say_unknown(measurement, error->message);
+        ifm_optimised_unknown(measurement, error->message);
         return;
     }
     g_autofree gsize *matched = match_rows(measurement->nodes, model);
@@ -144,7 +143,7 @@ void ifm_optimised_costs(const char *path, const IfmModelCase *model_case, IfmMe
     if (n_known > 0 && json_is_object(measurement->books))
         json_object_set(measurement->books, "costs", costs);
     else
-        say_unknown(measurement, "none of its nodes ran under the name it has there");
+        ifm_optimised_unknown(measurement, "none of its nodes ran under the name it has there");
     json_decref(costs);
 }
 

@@ -391,8 +391,8 @@ static void hear(const json_t *message, void *user)
         extend_draft(hearing, message, "samples", "samples_ns");
     }
     if (phase != NULL && options->progress != NULL)
-        options->progress(phase, n, ifm_member_number(message, "median_ns"),
-                          ifm_member_number(message, "ci_ratio"), options->progress_user);
+        options->progress(phase, n, ifm_member_number(message, "median_ns"), ifm_member_number(message, "ci_ratio"),
+                          options->progress_user);
 }
 
 IfmWorkerWatch ifm_hearing_watch(IfmHearing *hearing)

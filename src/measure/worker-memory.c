@@ -185,10 +185,11 @@ static void refuse(const IfmModel *model, const char *path, const IfmMemoryPlan 
         size_of(plan->parameter_bytes > G_MAXINT64 - alive ? G_MAXINT64 : plan->parameter_bytes + alive);
     g_autofree char *parameters = size_of(plan->parameter_bytes), *beside = size_of(alive), *has = size_of(bound);
     const char *node = plan->peak_node < ifm_model_n_nodes(model) ? ifm_model_node(model, plan->peak_node)->name : "";
-    g_autofree char *what = own_memory                      ? g_strdup("inputs and outputs")
-                            : plan->peak_node == G_MAXSIZE ? g_strdup("inputs alone")
-                                                           : g_strdup_printf("tensors alive at node %" G_GSIZE_FORMAT "%s%s%s", plan->peak_node,
-                                                         *node != '\0' ? " '" : "", node, *node != '\0' ? "'" : "");
+    g_autofree char *what = own_memory ? g_strdup("inputs and outputs")
+                            : plan->peak_node == G_MAXSIZE
+                                ? g_strdup("inputs alone")
+                                : g_strdup_printf("tensors alive at node %" G_GSIZE_FORMAT "%s%s%s", plan->peak_node,
+                                                  *node != '\0' ? " '" : "", node, *node != '\0' ? "'" : "");
     g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s: needs at least %s (parameters %s, %s: %s), there are %s %s", path,
                 needed, parameters, what, beside, has, there);
 }

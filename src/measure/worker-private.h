@@ -24,7 +24,7 @@ typedef struct
     GHashTable *engines;      /* name -> IfmEngine*, open until the process ends */
     GHashTable *digests;      /* of files of inputs: see ifm_case_inputs_digest() */
     GHashTable *call_costs;   /* device and threads -> IfmCallCost* */
-    guint n_models; /* that were compiled in this process until now */
+    guint n_models;           /* that were compiled in this process until now */
     const char *phase;
     gint64 told_ns; /* coarse: the last beat while profiling */
     /* the prepared case: */
@@ -79,8 +79,8 @@ void worker_note_peak(Worker *worker, const char *key);
 void worker_note_models(Worker *worker);
 /* worker_note_growth: what compile and runs took more than there was before. */
 void worker_note_growth(Worker *worker);
-/* worker_note_engine_memory: memory.engine and memory.device: what the runtime's allocators say, or why nothing; of a device
- * that is not the processor also surroundings.hardware: its name and its memory. */
+/* worker_note_engine_memory: memory.engine and memory.device: what the runtime's allocators say, or why nothing; of a
+ * device that is not the processor also surroundings.hardware: its name and its memory. */
 void worker_note_engine_memory(Worker *worker);
 /*
  * worker_check_fits: Before anything of the prepared case is compiled or allocated: fills memory.graph, and refuses what

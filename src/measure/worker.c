@@ -315,23 +315,33 @@ static const IfmCallCost *call_cost(Worker *worker)
     return known;
 }
 
-/* Where the graph is to be saved. (transfer full) The folder is the runner's, closed to others: the runtime writes to whatever
- * lies at a path. */
+/* Where the graph is to be saved. (transfer full) The folder is the runner's, closed to others: the runtime writes to
+ * whatever lies at a path. */
 static char *place_optimised(void)
 {
     return g_strdup_printf("%s/optimised-%d.onnx", g_get_tmp_dir(), (int)getpid());
 }
 
+/* Where the graph cannot be saved, without: the times of the nodes are worth more. @unsaved: (out) why */
+static IfmModelSubject *profiled_twin(Worker *worker, const char *path, GError **unsaved, GError **error)
+{
+    const IfmModelCase *model_case = &worker->owned.model_case;
+    IfmModelSubject *twin = ifm_model_subject_new_saving(worker->engine, worker->model, model_case, IFM_TWIN_PROFILED, path,
+                                                         path != NULL ? unsaved : error);
+    if (twin == NULL && path != NULL)
+        twin = ifm_model_subject_new(worker->engine, worker->model, model_case, IFM_TWIN_PROFILED, error);
+    return twin;
+}
+
 static gboolean measure_books(Worker *worker, GError **error)
 {
-    g_autoptr(GError) failure = NULL;
-    worker_enter_phase(worker, "compiling for profiling");
+    g_autoptr(GError) failure = NULL, unsaved = NULL;
+    enter_long_phase(worker, "compiling for profiling", 2); /* once more where the graph cannot be saved */
     guint32 capabilities = ifm_compiled_capabilities(ifm_model_subject_compiled(worker->subject));
     g_autoptr(IfmModelSubject) twin = NULL;
     g_autofree char *path = (capabilities & IFM_CAN_SAVE_OPTIMISED) != 0 ? place_optimised() : NULL;
     if (capabilities & IFM_CAN_PROFILE)
-        twin = ifm_model_subject_new_saving(worker->engine, worker->model, &worker->owned.model_case, IFM_TWIN_PROFILED,
-                                            path, &failure);
+        twin = profiled_twin(worker, path, &unsaved, &failure);
     else
         g_set_error(&failure, IFM_ERROR, IFM_ERROR_UNSUPPORTED, "%s tells no times of nodes",
                     worker->owned.model_case.device);
@@ -348,9 +358,11 @@ static gboolean measure_books(Worker *worker, GError **error)
         return FALSE;
     }
     worker_enter_phase(worker, "profiling");
-    gboolean good = ifm_books_measure(twin, call_cost(worker), &worker->interrupted, profiling_beat, worker,
-                                      worker->measurement, error);
-    if (good && path != NULL)
+    gboolean good = ifm_books_measure(twin, call_cost(worker), worker->owned.model_case.protocol.runs, &worker->interrupted,
+                                      profiling_beat, worker, worker->measurement, error);
+    if (good && unsaved != NULL)
+        ifm_optimised_unknown(worker->measurement, unsaved->message);
+    else if (good && path != NULL)
         ifm_optimised_costs(path, &worker->owned.model_case, worker->measurement);
     if (good)
         ifm_optimised_parts(ifm_model_subject_compiled(twin), worker->measurement);

@@ -50,8 +50,8 @@ static IfmNodeCost larger_of(const IfmNodeCost *a, const IfmNodeCost *b)
                          .flop = MAX(a->flop, b->flop),
                          .bytes_read = MAX(a->bytes_read, b->bytes_read),
                          .bytes_written = MAX(a->bytes_written, b->bytes_written) };
-    gboolean same = a->macs == b->macs && a->flop == b->flop && a->bytes_read == b->bytes_read &&
-                    a->bytes_written == b->bytes_written;
+    gboolean same =
+        a->macs == b->macs && a->flop == b->flop && a->bytes_read == b->bytes_read && a->bytes_written == b->bytes_written;
     cost.at_most = a->at_most || b->at_most || !same;
     return cost;
 }

@@ -119,7 +119,8 @@ static void append_remainder(GString *out, const IfmLayers *layers, const IfmScr
     }
     if (layers->n_at_most > 0)
         g_string_append_printf(text,
-                               "%sof %" G_GSIZE_FORMAT " layer%s only what %s at most do is known, since nobody knows which "
+                               "%sof %" G_GSIZE_FORMAT
+                               " layer%s only what %s at most do is known, since nobody knows which "
                                "branch runs: no GFLOP/s and no share of the limit follows",
                                text->len > 0 ? "; " : "", layers->n_at_most, layers->n_at_most == 1 ? "" : "s",
                                layers->n_at_most == 1 ? "it can" : "they can");

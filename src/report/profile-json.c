@@ -74,12 +74,11 @@ static json_t *hardware(const IfmProfileStory *story, const IfmProfileDevice *de
     for (gsize i = 0; i < story->n_devices; i++)
         cuda |= is_cuda(&story->devices[i]) && ifm_result_measured(&story->devices[i].result) != NULL;
     const json_t *gpu = gpu_of(story);
-    return json_pack("{s:b,s:o,s:o,s:o,s:o,s:o,s:o}", "cuda_available", cuda, "gpu_name",
-                     shared(json_object_get(gpu, "name")), "gpu_memory_gb",
-                     ifm_json_real(ifm_member_number(gpu, "memory_bytes") / (1024 * MB)), "cpu",
-                     shared(json_object_get(machine, "cpu")), "cores", shared(json_object_get(machine, "cores")),
-                     "memory_gb", ifm_json_real(memory_bytes / (1024 * MB)), "machine",
-                     shared(json_object_get(machine, "id")));
+    return json_pack(
+        "{s:b,s:o,s:o,s:o,s:o,s:o,s:o}", "cuda_available", cuda, "gpu_name", shared(json_object_get(gpu, "name")),
+        "gpu_memory_gb", ifm_json_real(ifm_member_number(gpu, "memory_bytes") / (1024 * MB)), "cpu",
+        shared(json_object_get(machine, "cpu")), "cores", shared(json_object_get(machine, "cores")), "memory_gb",
+        ifm_json_real(memory_bytes / (1024 * MB)), "machine", shared(json_object_get(machine, "id")));
 }
 
 static json_t *inputs_to_json(const IfmProfileStory *story, const IfmModel *model)
@@ -235,11 +234,12 @@ static json_t *flops_to_json(const IfmProfileStory *story)
     }
     for (const char *const *line = ifm_cost_conventions(); *line != NULL; line++)
         json_array_append_new(conventions, ifm_json_string(*line));
-    return json_pack(
-        "{s:o,s:o,s:o,s:s,s:I,s:I,s:o,s:o,s:o}", "total_gflops", ifm_json_real(all ? (double)total.flop / 1e9 : (double)NAN),
-        "total_macs", all_macs ? json_integer(total.macs) : json_null(), "total_flop",
-        all ? json_integer(total.flop) : json_null(), "counted", total.at_most ? "at most" : "exact", "covered_macs", (json_int_t)total.macs, "covered_flop",
-        (json_int_t)total.flop, "breakdown", breakdown, "coverage", coverage_to_json(story), "conventions", conventions);
+    return json_pack("{s:o,s:o,s:o,s:s,s:I,s:I,s:o,s:o,s:o}", "total_gflops",
+                     ifm_json_real(all ? (double)total.flop / 1e9 : (double)NAN), "total_macs",
+                     all_macs ? json_integer(total.macs) : json_null(), "total_flop",
+                     all ? json_integer(total.flop) : json_null(), "counted", total.at_most ? "at most" : "exact",
+                     "covered_macs", (json_int_t)total.macs, "covered_flop", (json_int_t)total.flop, "breakdown", breakdown,
+                     "coverage", coverage_to_json(story), "conventions", conventions);
 }
 
 /* --- what profiling adds to a case ----------------------------------------------------------------------------------- */
@@ -269,9 +269,10 @@ static json_t *layers_to_json(const IfmLayers *layers)
                      (json_int_t)layers->n_by_names, "why_names",
                      layers->why_names != NULL ? ifm_json_string(layers->why_names) : json_null(), "nodes_ns",
                      ifm_json_real(layers->nodes_ns), "least_ns", ifm_json_real(layers->least_ns), "n_unknown",
-                     (json_int_t)layers->n_unknown, "n_marshalling", (json_int_t)layers->n_marshalling, "n_at_most", (json_int_t)layers->n_at_most, "unknown_ratio",
-                     ifm_json_real(layers->unknown_ratio), "n_model_missing", (json_int_t)layers->n_model_missing,
-                     "missing_ratio", ifm_json_real(layers->missing_ratio), "rows", ifm_table_to_json(&rows), "families",
+                     (json_int_t)layers->n_unknown, "n_marshalling", (json_int_t)layers->n_marshalling, "n_at_most",
+                     (json_int_t)layers->n_at_most, "unknown_ratio", ifm_json_real(layers->unknown_ratio),
+                     "n_model_missing", (json_int_t)layers->n_model_missing, "missing_ratio",
+                     ifm_json_real(layers->missing_ratio), "rows", ifm_table_to_json(&rows), "families",
                      ifm_table_to_json(&sums));
 }
 

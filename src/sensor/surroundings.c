@@ -136,7 +136,8 @@ static double others_ratio(const Jiffies *jiffies, const json_t *before, const j
 
 static void check_memory(json_t *warnings, const json_t *machine, const json_t *before, const json_t *after)
 {
-    double available = ifm_member_number(after, "memory_available_bytes"), total = ifm_member_number(machine, "memory_bytes");
+    double available = ifm_member_number(after, "memory_available_bytes"),
+           total = ifm_member_number(machine, "memory_bytes");
     if (available < total * LEAST_AVAILABLE_RATIO)
         warn(warnings, "only %.0f MiB of memory were left: the system may have been paging", available / (1 << 20));
     double stalled_us = ifm_member_number(json_object_get(after, "pressure"), "memory_some_us") -

@@ -131,8 +131,8 @@ static void take_summary(IfmStageRow *row)
     row->total_ns = ifm_member_number(summary, "median");
     if (isnan(row->total_ns)) /* a table from elsewhere may have means alone */
         row->total_ns = row->mean_ns;
-    row->interval =
-        (IfmInterval){ ifm_member_number(interval, "lower"), ifm_member_number(interval, "upper"), ifm_member_number(interval, "level") };
+    row->interval = (IfmInterval){ ifm_member_number(interval, "lower"), ifm_member_number(interval, "upper"),
+                                   ifm_member_number(interval, "level") };
 }
 
 /* Why a row has nobody to measure it: its own device, or one that should have worked beside it. NULL: all are here. */

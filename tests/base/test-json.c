@@ -308,7 +308,8 @@ static void remove_folder(void)
 /* What may be missing: a member of a member, NaN and NULL where there is none, or another thing. */
 static void test_members(void)
 {
-    json_auto_t *json = parse("{\"a\": {\"b\": {\"c\": 7, \"d\": 0.5}, \"t\": \"text\"}, \"n\": null, \"a.b\": 3, \"s\": \"9\"}");
+    json_auto_t *json =
+        parse("{\"a\": {\"b\": {\"c\": 7, \"d\": 0.5}, \"t\": \"text\"}, \"n\": null, \"a.b\": 3, \"s\": \"9\"}");
     g_assert_cmpfloat(ifm_member_number(json, "a.b.c"), ==, 7);
     g_assert_cmpfloat(ifm_member_number(json, "a.b.d"), ==, 0.5);
     g_assert_cmpstr(ifm_member_text(json, "a.t"), ==, "text");

@@ -1,3 +1,5 @@
+#include <sys/stat.h>
+
 #include "cli/harness.h"
 
 /*
@@ -110,12 +112,28 @@ static void test_kill(Bench *bench, gconstpointer data)
     assert_none_left(bench);
 }
 
-/* How much a process has written by now; 0 where it has ended. */
-static guint64 written_by(const char *pid)
+/* How much is in the file without a name that a process writes; 0: it has none. */
+static gint64 nameless_bytes(const char *pid)
 {
-    g_autofree char *path = g_build_filename("/proc", pid, "io", NULL), *text = NULL;
-    const char *at = g_file_get_contents(path, &text, NULL, NULL) ? strstr(text, "wchar: ") : NULL;
-    return at != NULL ? g_ascii_strtoull(at + strlen("wchar: "), NULL, 10) : 0;
+    gint64 n = 0;
+    g_autofree char *folder = g_build_filename("/proc", pid, "fd", NULL);
+    g_autoptr(GDir) dir = g_dir_open(folder, 0, NULL);
+    for (const char *name; dir != NULL && (name = g_dir_read_name(dir)) != NULL;)
+    {
+        g_autofree char *path = g_build_filename(folder, name, NULL);
+        struct stat open_file;
+        if (stat(path, &open_file) == 0 && S_ISREG(open_file.st_mode) && open_file.st_nlink == 0)
+            n = MAX(n, (gint64)open_file.st_size);
+    }
+    return n;
+}
+
+static gboolean has_nameless_files(const char *folder)
+{
+    int fd = open(folder, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
+    if (fd >= 0)
+        close(fd);
+    return fd >= 0;
 }
 
 /* A shell may have started the tests with it ignored. */
@@ -127,7 +145,7 @@ static void hear_interrupt(gpointer data)
 /* Ended while it writes half a gigabyte of weights, an export leaves no part of them. */
 static void test_export(Bench *bench, gconstpointer data)
 {
-    for (int attempt = 0; attempt < 10; attempt++)
+    for (int attempt = 0; attempt < 10 && has_nameless_files(bench->folder); attempt++)
     {
         g_autoptr(GSubprocessLauncher) launcher = bench_launcher(bench);
         g_autoptr(GError) error = NULL;
@@ -136,7 +154,7 @@ static void test_export(Bench *bench, gconstpointer data)
             g_subprocess_launcher_spawn(launcher, &error, PROGRAM, "zoo", "export", "vgg16", "-o", "m.onnx", NULL);
         g_assert_no_error(error);
         g_autofree char *pid = g_strdup(g_subprocess_get_identifier(process));
-        while (pid != NULL && g_subprocess_get_identifier(process) != NULL && written_by(pid) < 32 << 20)
+        while (pid != NULL && g_subprocess_get_identifier(process) != NULL && nameless_bytes(pid) < 16 << 20)
             g_usleep(1000);
         g_subprocess_send_signal(process, SIGINT);
         g_assert_true(g_subprocess_wait(process, NULL, NULL));
@@ -150,7 +168,9 @@ static void test_export(Bench *bench, gconstpointer data)
         g_unlink(model); /* it was done before it heard of that */
         g_unlink(weights);
     }
-    g_test_fail_printf("it was never caught writing");
+    if (has_nameless_files(bench->folder))
+        g_error("it was never caught writing");
+    g_test_skip("this file system has no files without a name");
 }
 
 int main(int argc, char **argv)

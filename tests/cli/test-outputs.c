@@ -61,7 +61,8 @@ static void test_models(Bench *bench, gconstpointer data)
     g_autofree char *link = g_build_filename(bench->folder, "link.weights", NULL);
     g_assert_cmpint(symlink("resnet18.seed1.weights", link), ==, 0);
     static const char weights[] = "resnet18.seed1.weights", kept[] = "out/models/resnet18,size=64.onnx";
-    expect_kept(bench, weights, "profile -o new mine.onnx -p flops --json resnet18.seed1.weights", "of the model, which it");
+    expect_kept(bench, weights, "profile -o new mine.onnx -p flops --json resnet18.seed1.weights",
+                "of the model, which it");
     expect_kept(bench, weights, "profile -o new mine.onnx -p flops --csv link.weights", "of the model, which it");
     expect_kept(bench, weights, "compare -o new mine.onnx matmul --csv resnet18.seed1.weights", "of the model, which it");
     expect_kept(bench, weights, "compare -o new matmul mine.onnx --json resnet18.seed1.weights", "of the model, which it");

@@ -2,8 +2,8 @@
 
 #include "cli/harness.h"
 
-/* What `inferometer profile` tells of work that depends on values: an upper bound, said to be one, or nothing; never a silent
- * figure. */
+/* What `inferometer profile` tells of work that depends on values: an upper bound, said to be one, or nothing; never a
+ * silent figure. */
 
 #define CELLS 12 /* x is [3, 4] */
 

@@ -57,6 +57,15 @@ static void test_external(Bench *bench, gconstpointer data)
     check_told_by_graph(json);
 }
 
+/* 138 million weights: half a gigabyte, of which the saved graph has nothing. */
+static void test_large(Bench *bench, gconstpointer data)
+{
+    if (skip_without_runtime(bench))
+        return;
+    json_auto_t *json = profile_layers(bench, "vgg16,size=32");
+    check_told_by_graph(json);
+}
+
 /* x -> Conv -> Relu -> Conv -> Relu -> Flatten -> MatMul -> MatMul, and none has a name. */
 static void test_nameless(Bench *bench, gconstpointer data)
 {
@@ -137,6 +146,7 @@ int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add("/profile-graph/external", Bench, NULL, bench_init, test_external, bench_clear);
+    g_test_add("/profile-graph/large", Bench, NULL, bench_init, test_large, bench_clear);
     g_test_add("/profile-graph/nameless", Bench, NULL, bench_init, test_nameless, bench_clear);
     g_test_add("/profile-graph/light", Bench, NULL, bench_init, test_light, bench_clear);
     return g_test_run();

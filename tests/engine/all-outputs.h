@@ -124,7 +124,7 @@ static inline IfmModel *with_all_outputs(IfmModel *model, const IfmAnalysis *ana
 
 /* compile_and_run: FALSE with what the runtime said. @fixture: its engine is open */
 static inline gboolean compile_and_run(Fixture *fixture, IfmModel *model, const IfmDimBinding *bindings, gsize n_bindings,
-                                GError **error)
+                                       GError **error)
 {
     IfmCompileOptions options = IFM_COMPILE_OPTIONS_INIT;
     options.optimise = FALSE;
