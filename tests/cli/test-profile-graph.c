@@ -60,7 +60,7 @@ static void test_external(Bench *bench, gconstpointer data)
 /* 138 million weights: half a gigabyte, of which the saved graph has nothing. */
 static void test_large(Bench *bench, gconstpointer data)
 {
-    if (skip_without_runtime(bench))
+    if (!bench_needs_device(bench, "onnxruntime:CPU", ""))
         return;
     json_auto_t *json = profile_layers(bench, "vgg16,size=32");
     check_told_by_graph(json);

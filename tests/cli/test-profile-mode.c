@@ -7,6 +7,13 @@
 
 /* `inferometer profile --mode`: the passes of a training, what they come to, and models that cannot be trained. */
 
+static gboolean has_onnxruntime(const Bench *bench)
+{
+    g_auto(Ended) ended = { 0 };
+    run_shell(bench, "sh", "\"$INFEROMETER\" devices | grep -q '^onnxruntime:CPU *available'", &ended);
+    return ended.status == 0;
+}
+
 static const json_t *at(const json_t *json, const char *path)
 {
     g_auto(GStrv) keys = g_strsplit(path, ".", -1);
