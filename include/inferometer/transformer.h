@@ -45,7 +45,9 @@ const char *const *ifm_head_words(void);
  * @dropout: probability of the training form, 0 to below 1: after attention, message passing and both layers of the
  * feed-forward part. Each mask is an input, "mask.layers.0.attention" ([nodes, hidden_dim]; ".mpnn", ".ffn.hidden", which
  * is ffn_dim wide, ".ffn"): 0, or 1 / (1 - dropout).
- * @scatter: how sums over edges, and over a graph's nodes, are written; the maximum of a softmax is always ScatterElements
+ * @scatter: how sums over edges are written; the maximum of a softmax, and sums over a graph's nodes, are ScatterElements.
+ * Where ONNX Runtime meets a ScatterND that adds it is run on one thread (ifm_scatter_for()): faster along the edges,
+ * slower where dense attention is most of the work: docs/transformers.md
  */
 typedef struct
 {

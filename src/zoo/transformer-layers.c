@@ -219,27 +219,30 @@ static const char *filled(Build *build, gint64 rows, gint64 width, gboolean lowe
     return name;
 }
 
-/* scattered: rows of @x put together in @rows rows by @index, one of which each goes to. @reduction: "add", "max" */
+/* scattered: rows of @x put together in @rows rows by @index, one of which each goes to, element by element.
+ * @reduction: "add", "max" */
 static const char *scattered(Build *build, const char *name, const char *x, const char *index, gint64 rows, gint64 width,
                              const char *reduction)
 {
-    const gboolean adds = *reduction == 'a',
-                   by_rows = build->of->scatter == IFM_SCATTER_ND || (build->of->scatter == IFM_SCATTER_MIXED && width > 1);
-    const char *onto = filled(build, rows, width, !adds);
+    const char *onto = filled(build, rows, width, *reduction != 'a');
     gsize node;
-    if (adds && by_rows)
-        op(build, name, "ScatterND", IFM_ZOO_NAMES(onto, columns_of(build, index, 1), x), &node);
-    else
-        op(build, name, "ScatterElements", IFM_ZOO_NAMES(onto, columns_of(build, index, width), x), &node);
+    op(build, name, "ScatterElements", IFM_ZOO_NAMES(onto, columns_of(build, index, width), x), &node);
     ifm_model_builder_string(build->builder, node, "reduction", reduction);
     return name;
 }
 
 /* sum_at_ends: The sum of @x, a row an edge, over the edges that end in each node. */
-static const char *sum_at_ends(Build *build, const char *name, const char *x)
+static const char *sum_at_ends(Build *build, const char *name, const char *x, gint64 width)
 {
-    const IfmTransformerSizes *sizes = &build->of->sizes;
-    return scattered(build, name, x, ends_of(build, 1), sizes->num_nodes, sizes->hidden_dim, "add");
+    const gint64 n = build->of->sizes.num_nodes;
+    const IfmScatter scatter = build->of->scatter;
+    const char *ends = ends_of(build, 1);
+    gsize node;
+    if (scatter == IFM_SCATTER_ELEMENTS || (scatter == IFM_SCATTER_MIXED && width == 1))
+        return scattered(build, name, x, ends, n, width, "add");
+    op(build, name, "ScatterND", IFM_ZOO_NAMES(filled(build, n, width, FALSE), columns_of(build, ends, 1), x), &node);
+    ifm_model_builder_string(build->builder, node, "reduction", "add");
+    return name;
 }
 
 /* no_sums: Those of a graph without edges, for which nothing is moved: not every engine spreads an index of none. */
@@ -258,7 +261,7 @@ static const char *sum_of_sources(Build *build, const char *x, const char *coeff
     x = rows_at(build, in_layer(build, "mpnn.messages"), x, ends_of(build, 0));
     if (coefficients != NULL)
         x = op(build, in_layer(build, "mpnn.weighted"), "Mul", IFM_ZOO_NAMES(x, coefficients), NULL);
-    return sum_at_ends(build, in_layer(build, "mpnn.sum"), x);
+    return sum_at_ends(build, in_layer(build, "mpnn.sum"), x, build->of->sizes.hidden_dim);
 }
 
 static const char *gin(Build *build, const char *x)
@@ -381,7 +384,7 @@ static const char *softmax_at_ends(Build *build, const char *scores)
     most = rows_at(build, in_layer(build, "attention.most.edges"), most, ends);
     const char *shifted = op(build, in_layer(build, "attention.shifted"), "Sub", IFM_ZOO_NAMES(scores, most), NULL);
     const char *powers = op(build, in_layer(build, "attention.exp"), "Exp", IFM_ZOO_NAMES(shifted), NULL);
-    const char *sum = scattered(build, in_layer(build, "attention.sum"), powers, ends, n, h, "add");
+    const char *sum = sum_at_ends(build, in_layer(build, "attention.sum"), powers, h);
     sum = rows_at(build, in_layer(build, "attention.sum.edges"), sum, ends);
     return op(build, in_layer(build, "attention.softmax"), "Div", IFM_ZOO_NAMES(powers, sum), NULL);
 }
@@ -407,7 +410,7 @@ static const char *attend_along_edges(Build *build, const char *q, const char *k
     v = op(build, within(build, v, "heads"), "Reshape", IFM_ZOO_NAMES(v, parted), NULL);
     const char *values = op(build, in_layer(build, "attention.weighted"), "Mul", IFM_ZOO_NAMES(v, shares), NULL);
     values = op(build, in_layer(build, "attention.together"), "Reshape", IFM_ZOO_NAMES(values, flat), NULL);
-    return sum_at_ends(build, in_layer(build, "attention.values"), values);
+    return sum_at_ends(build, in_layer(build, "attention.values"), values, sizes->hidden_dim);
 }
 
 /* Without edges q, k and v are there, as in every other model of these weights, and nobody reads them. */

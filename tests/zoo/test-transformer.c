@@ -253,6 +253,9 @@ static void test_zoo(void)
     g_assert_cmpint(settled("gps", "num_nodes=1").sizes.num_edges, ==, 0);
     g_assert_cmpint(settled("gps", "hidden_dim=40").sizes.ffn_dim, ==, 80);
     g_assert_cmpint(settled("gps", "num_nodes=10 num_graphs=3").most_nodes, ==, 4);
+    g_assert_cmpint(settled("gps", "attention=sparse").scatter, ==, IFM_SCATTER_MIXED);
+    g_assert_cmpint(settled("gps", "mpnn=gcn").scatter, ==, IFM_SCATTER_ELEMENTS);
+    g_assert_cmpint(settled("gps", "scatter=nd").scatter, ==, IFM_SCATTER_ND);
     g_assert_cmpint(settled("gps", "num_layers=1").sizes.mpnn, ==, IFM_MESSAGE_GIN);
     g_assert_cmpfloat(settled("gps", "dropout=25").dropout, ==, 0.25);
     IfmTransformer none_such;
