@@ -526,6 +526,7 @@ static void test_training(gconstpointer device)
     static const char *const settings[] = {
         "num_layers=2 hidden_dim=12 num_heads=3 feature_dim=5 num_outputs=2 mpnn=gin form=training norm=batch",
         "num_layers=1 hidden_dim=12 num_heads=3 feature_dim=5 mpnn=gcn head=node form=training norm=batch",
+        "num_layers=2 hidden_dim=12 num_heads=3 feature_dim=5 mpnn=sage attention=sparse form=training norm=batch",
     };
     Run run;
     if (!run_open(&run, device))

@@ -4,6 +4,7 @@
 
 #include <glib/gstdio.h>
 
+#include <inferometer/gradient.h>
 #include <inferometer/tensor-file.h>
 #include <inferometer/transformer.h>
 
@@ -298,6 +299,41 @@ static void test_ports(void)
     assert_ports("num_nodes=9 num_layers=0 mpnn=gcn attention=sparse form=training", "x[9,16] y[1,1]");
 }
 
+/* Every configuration's training form can be differentiated, by each of its weights, and trained; what comes of a layer's
+ * nodes is told to be of its part. */
+static void test_gradients(void)
+{
+    for (gsize i = 0; i < G_N_ELEMENTS(configurations); i++)
+    {
+        g_autoptr(GError) error = NULL;
+        IfmTransformer transformer = settled("graph_transformer", configurations[i]);
+        transformer.training = TRUE;
+        g_autoptr(IfmModel) model = built(&transformer, 1);
+        g_autoptr(IfmModel) backward = ifm_gradient_backward(model, &(IfmGradientOptions){ 0 }, &error);
+        g_assert_no_error(error);
+        gint64 n = 0;
+        for (gsize k = 0; k < ifm_model_n_outputs(backward); k++)
+        {
+            IfmTensor weight;
+            const char *name = ifm_model_output(backward, k)->name;
+            if (g_str_has_prefix(name, "grad.") && ifm_model_initializer(model, name + strlen("grad."), &weight))
+                n += ifm_tensor_n_elements(&weight);
+        }
+        g_assert_cmpint(n, ==, ifm_model_n_trainable(model));
+        for (gsize k = 0; k < ifm_model_n_nodes(backward); k++)
+        {
+            const char *name = ifm_model_node(backward, k)->name;
+            gboolean of_node =
+                strstr(name, ".layers.") != NULL || strstr(name, ".input.") != NULL || strstr(name, ".head.") != NULL;
+            if (of_node && (g_str_has_prefix(name, "backward.") || g_str_has_prefix(name, "forward.")))
+                g_assert_cmpstr(ifm_transformer_part_of(name) != NULL ? "" : name, ==, "");
+        }
+        g_autoptr(IfmModel) step = ifm_gradient_training_step(model, &IFM_TRAINING_OPTIONS_INIT, &error);
+        g_assert_no_error(error);
+        g_assert_nonnull(step);
+    }
+}
+
 /* --- inputs --------------------------------------------------------------------------------------------------------- */
 
 /* Three graphs of 3, 1 and 4 nodes; node 3 has no edge, node 5 none that ends in it. */
@@ -525,6 +561,7 @@ int main(int argc, char **argv)
     g_test_add_func("/zoo/transformer/seeds", test_seeds);
     g_test_add_func("/zoo/transformer/zoo", test_zoo);
     g_test_add_func("/zoo/transformer/ports", test_ports);
+    g_test_add_func("/zoo/transformer/gradients", test_gradients);
     g_test_add_func("/zoo/transformer/inputs", test_inputs);
     g_test_add_func("/zoo/transformer/inputs-seeded", test_inputs_seeded);
     g_test_add_func("/zoo/transformer/refused", test_refused);
