@@ -29,12 +29,6 @@ enum
 
 #define AVERAGE_DEGREE 5 /* where nobody says how many edges there are */
 
-static const char *const *form_words(void)
-{
-    static const char *const words[] = { "evaluation", "training", NULL };
-    return words;
-}
-
 /* "auto", and behind it IfmScatter's. */
 static const char *const *scatter_words(void)
 {
