@@ -1,336 +1,11 @@
 #include <string.h>
-#include <unistd.h>
 
-#include "profile.h"
+#include "profile-campaign.h"
 #include "protocol.h"
 
 #define DEFAULT_DEVICE "onnxruntime:CPU"
 
-/* --- measuring ------------------------------------------------------------------------------------------------------ */
-
-/* One profile on its way through its devices, or several, one after the other. */
-typedef struct
-{
-    const GPtrArray *plans;  /* ProfilePlan* */
-    const ProfilePlan *plan; /* the one in hand */
-    const IfmRunnerOptions *options;
-    IfmRunner *runner; /* owned */
-    IfmStore *store;
-    Progress *progress;
-    gboolean resume, no_limit, new_limit;
-    GError *store_error; /* the store took no more: nothing further is measured */
-} Campaign;
-
-/* What an earlier profile left whole. One that was cut short does not count. */
-static IfmMeasurement *find_stored(Campaign *campaign, const IfmCase *sealed, GError **error)
-{
-    g_autoptr(IfmMeasurement) stored = ifm_store_latest(campaign->store, sealed->key, error);
-    return stored != NULL && g_strcmp0(stored->stop_reason, "interrupted") != 0 ? g_steal_pointer(&stored) : NULL;
-}
-
-static IfmResult result_of(const Target *target)
-{
-    return (IfmResult){
-        .device = target->spec->text,
-        .alias = target->alias,
-        .subject_case = target->sealed,
-        .measurement = target->measurement,
-        .code = target->error != NULL ? ifm_error_code_name(target->error->code) : NULL,
-        .reason = target->error != NULL ? target->error->message : NULL,
-        .resumed = target->resumed,
-    };
-}
-
-/* The word of the table, where something went wrong. */
-static const char *outcome_of(const Target *target)
-{
-    IfmResult result = result_of(target);
-    return ifm_result_code(&result) == NULL ? "ok" : ifm_result_ending(&result);
-}
-
-/* Whether there was a device to try. */
-static gboolean was_tried(const Target *target)
-{
-    static const char *const absent[] = { "invalid", "unavailable", NULL };
-    const IfmMeasurement *measurement = target->measurement;
-    return measurement != NULL && measurement->outcome != IFM_OUTCOME_SKIPPED &&
-           !g_strv_contains(absent, measurement->error_code);
-}
-
-/* A device that is not here is worth a row beside others that are; where none is, it was the command line that was wrong,
- * and the store need not remember it. So such rows wait until one device was tried. */
-static void commit_tried(Campaign *campaign, const ProfilePlan *plan)
-{
-    const GPtrArray *targets = plan->targets;
-    gboolean any = FALSE;
-    for (guint i = 0; i < targets->len; i++)
-        any |= was_tried(targets->pdata[i]);
-    for (guint i = 0; i < targets->len && any && campaign->store_error == NULL; i++)
-    {
-        Target *target = targets->pdata[i];
-        if (target->measurement != NULL && !target->stored && !target->resumed)
-            target->stored = ifm_store_commit(campaign->store, target->sealed, target->measurement, &campaign->store_error);
-    }
-}
-
-/* "N 500: CPU=openvino:CPU@0" (transfer full) */
-static char *label_of(const ProfilePlan *plan, const Target *target)
-{
-    gboolean point = plan->label != NULL, alias = target->alias != NULL;
-    return g_strconcat(point ? plan->label : "", point ? ": " : "", alias ? target->alias : "", alias ? "=" : "",
-                       target->spec->text, NULL);
-}
-
-static void measure_sealed(Campaign *campaign, const ProfilePlan *plan, Target *target, const IfmModelCase *model_case)
-{
-    const IfmProtocol *protocol = &model_case->protocol;
-    g_autofree char *label = label_of(campaign->plan, target);
-    progress_begin(campaign->progress, label, protocol->runs, protocol->ci_ratio);
-    target->measurement = ifm_runner_measure(campaign->runner, model_case, target->sealed, &target->error);
-    commit_tried(campaign, plan);
-    progress_end(campaign->progress, campaign->store_error == NULL ? outcome_of(target) : "not stored");
-}
-
-static void measure_target(Campaign *campaign, const ProfilePlan *plan, Target *target)
-{
-    IfmModelCase model_case = profile_plan_case(plan, target);
-    target->tried = TRUE;
-    target->sealed = ifm_runner_case(campaign->runner, &model_case, &target->error);
-    if (target->sealed == NULL)
-        return;
-    if (campaign->resume)
-        target->measurement = find_stored(campaign, target->sealed, &campaign->store_error);
-    if (campaign->store_error != NULL)
-        return;
-    target->resumed = target->measurement != NULL;
-    if (!target->resumed)
-    {
-        measure_sealed(campaign, plan, target, &model_case);
-        return;
-    }
-    g_autofree char *label = label_of(campaign->plan, target);
-    cli_note("%s: measured before, taken from %s", label, ifm_store_path(campaign->store));
-}
-
-static void find_limit(Campaign *campaign, Target *target)
-{
-    LimitPlace place = { campaign->runner, campaign->store, campaign->progress, campaign->new_limit };
-    gboolean wanted = (campaign->plan->parts & IFM_PROFILE_LAYERS) != 0 && !campaign->no_limit;
-    if (wanted && g_str_equal(outcome_of(target), "ok"))
-        profile_find_limit(campaign->plan, target, &place, &campaign->store_error);
-}
-
-/* The other passes of a mode, one after the other, on a device that ran the one asked for. */
-static void measure_others(Campaign *campaign, guint at)
-{
-    for (int kind = 0; kind < IFM_N_PASSES; kind++)
-    {
-        const ProfilePlan *other = profile_mode_plan(campaign->plan, (IfmPassKind)kind);
-        if (other != NULL && cli_interrupt_signal() == 0 && campaign->store_error == NULL &&
-            g_str_equal(outcome_of(campaign->plan->targets->pdata[at]), "ok"))
-            measure_target(campaign, other, other->targets->pdata[at]);
-    }
-}
-
-static void measure_all(Campaign *campaign)
-{
-    const EncodingPlace place = { campaign->store, campaign->progress, campaign->options->interrupted, campaign->resume };
-    profile_measure_encoding(campaign->plan, &place, &campaign->store_error);
-    for (guint i = 0; i < campaign->plan->targets->len; i++)
-    {
-        Target *target = campaign->plan->targets->pdata[i];
-        if (cli_interrupt_signal() == 0 && campaign->store_error == NULL)
-            measure_target(campaign, campaign->plan, target);
-        measure_others(campaign, i);
-        if (cli_interrupt_signal() == 0 && campaign->store_error == NULL)
-            find_limit(campaign, target);
-    }
-}
-
-/* Each in workers of its own: the memory that one took would be there for the next. */
-static void measure_plans(Campaign *campaign)
-{
-    for (guint i = 0; i < campaign->plans->len; i++)
-    {
-        if (i > 0)
-        {
-            ifm_runner_free(campaign->runner);
-            campaign->runner = ifm_runner_new(campaign->options);
-        }
-        campaign->plan = campaign->plans->pdata[i];
-        measure_all(campaign);
-    }
-}
-
-/* --- telling -------------------------------------------------------------------------------------------------------- */
-
-/* Results of the targets that were tried; borrow from the plan. */
-static GArray *collect(const ProfilePlan *plan)
-{
-    GArray *results = g_array_new(FALSE, FALSE, sizeof(IfmResult));
-    for (guint i = 0; i < plan->targets->len; i++)
-    {
-        const Target *target = plan->targets->pdata[i];
-        IfmResult result = result_of(target);
-        if (target->tried && (target->measurement != NULL || target->error != NULL))
-            g_array_append_val(results, result);
-    }
-    return results;
-}
-
-static guint count_failed(const GArray *array)
-{
-    guint n = 0;
-    for (guint i = 0; i < array->len; i++)
-        n += ifm_result_code(&g_array_index(array, IfmResult, i)) != NULL;
-    return n;
-}
-
-/* Where nothing was measured the reasons are all there is to tell; else they stand below the table. */
-static void complain_of_failures(const GArray *array, const char *what)
-{
-    guint n_failed = count_failed(array);
-    g_autoptr(GHashTable) told = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
-    for (guint i = 0; i < array->len && n_failed == array->len; i++)
-    {
-        char *line = ifm_result_line(&g_array_index(array, IfmResult, i));
-        g_autofree char *kept = g_strdup(line);
-        if (g_hash_table_add(told, line)) /* of several models one device may fail in one way */
-            cli_complain("%s", kept);
-    }
-    if (n_failed > 0 && n_failed < array->len)
-        cli_complain("%u of %u %s failed", n_failed, array->len, what);
-}
-
-/* What there is to tell of each device that was tried. */
-static GArray *devices_of(const ProfilePlan *plan, const GArray *results)
-{
-    GArray *devices = g_array_new(FALSE, TRUE, sizeof(IfmProfileDevice));
-    guint at = 0;
-    for (guint i = 0; i < plan->targets->len && at < results->len; i++)
-    {
-        const Target *target = plan->targets->pdata[i];
-        if (!target->tried || (target->measurement == NULL && target->error == NULL))
-            continue;
-        IfmProfileDevice device = { g_array_index(results, IfmResult, at++), target->limit, target->no_limit,
-                                    target->limit_stored, target->limit_doubt };
-        g_array_append_val(devices, device);
-    }
-    return devices;
-}
-
-/* Told: a pass's results as they are told; the story borrows from all of it. */
-typedef struct
-{
-    GArray *results, *devices;
-    IfmProfileStory story;
-} Told;
-
-static void told_clear(Told *told)
-{
-    g_clear_pointer(&told->results, g_array_unref);
-    g_clear_pointer(&told->devices, g_array_unref);
-}
-G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Told, told_clear)
-
-static void told_init(Told *told, const Arguments *arguments, const ProfilePlan *plan)
-{
-    told->results = collect(plan);
-    told->devices = devices_of(plan, told->results);
-    told->story = (IfmProfileStory){
-        .graph = plan->graph != NULL ? profile_graph_story(plan->graph) : NULL,
-        .parts = plan->parts,
-        .source = plan->source,
-        .unix_ms = g_get_real_time() / 1000,
-        .model = plan->model,
-        .analysis = plan->analysis,
-        .bindings = plan->base.bindings,
-        .n_bindings = plan->base.n_bindings,
-        .observed_on = plan->observed_on,
-        .why_not_observed = plan->why_not_observed,
-        .devices = (const IfmProfileDevice *)(const void *)told->devices->data,
-        .n_devices = told->devices->len,
-        .n_layers = (gsize)cli_integer(arguments, "nodes"),
-    };
-}
-
-/* @story: NULL where there are @rows alone    @nothing: nothing was measured: the reasons are all there is to tell */
-static int write_story(const Arguments *arguments, const IfmProfileStory *story, const GArray *rows, gboolean nothing)
-{
-    const char *json_path = cli_text(arguments, "json"), *csv_path = cli_text(arguments, "csv");
-    const IfmScalingRow *first = (const IfmScalingRow *)(const void *)rows->data;
-    int status = CLI_EXIT_OK;
-    if (json_path != NULL)
-    {
-        json_auto_t *json = story != NULL ? ifm_profile_to_json(story) : NULL;
-        json = rows->len > 0 ? ifm_scaling_add_json(json, first, rows->len) : json;
-        status = cli_write_json(json_path, json);
-    }
-    if (csv_path != NULL && status == CLI_EXIT_OK)
-    {
-        g_autofree char *csv = rows->len > 0 ? ifm_scaling_to_csv(first, rows->len) : ifm_profile_to_csv(story);
-        status = cli_write(csv_path, csv);
-    }
-    if (nothing || g_strcmp0(json_path, "-") == 0 || g_strcmp0(csv_path, "-") == 0)
-        return status;
-    IfmScreen screen = ifm_screen_detect(STDOUT_FILENO);
-    g_autofree char *text = story != NULL ? ifm_profile_to_screen(story, &screen) : g_strdup("");
-    g_autofree char *more = rows->len > 0 ? ifm_scaling_to_screen(first, rows->len, &screen) : g_strdup("");
-    g_autofree char *page = g_strconcat(text, *text != '\0' && *more != '\0' ? "\n" : "", more, NULL);
-    int printed = cli_print(page);
-    return status != CLI_EXIT_OK ? status : printed;
-}
-
-/* Tellers: what told_point() is called with. @tolds: Told*, kept as long as their stories */
-typedef struct
-{
-    const Arguments *arguments;
-    GPtrArray *tolds;
-} Tellers;
-
-static void told_free(Told *told)
-{
-    told_clear(told);
-    g_free(told);
-}
-
-static void tell_point(const ProfilePlan *plan, IfmProfileStory *story, void *user)
-{
-    Tellers *tellers = user;
-    Told *told = g_new0(Told, 1);
-    told_init(told, tellers->arguments, plan);
-    g_ptr_array_add(tellers->tolds, told);
-    *story = told->story;
-}
-
-/* @plan: NULL where there are points alone    @array: the results of all */
-static int write_results(const Arguments *arguments, const ProfilePlan *plan, const Sweep *sweep, gboolean nothing)
-{
-    g_auto(Told) told = { 0 };
-    g_auto(SweepTold) points = { 0 };
-    g_autoptr(GPtrArray) tolds = g_ptr_array_new_with_free_func((GDestroyNotify)told_free);
-    Tellers tellers = { arguments, tolds };
-    IfmProfileStory others[IFM_N_PASSES];
-    IfmProfileMode mode = { 0 };
-    if (plan != NULL)
-        told_init(&told, arguments, plan);
-    if (plan != NULL && plan->mode != NULL)
-    {
-        profile_mode_tell(plan, &mode);
-        mode.passes[mode.asked] = &told.story;
-        told.story.mode = &mode;
-    }
-    for (int kind = 0; kind < IFM_N_PASSES && plan != NULL; kind++)
-    {
-        const ProfilePlan *other = profile_mode_plan(plan, (IfmPassKind)kind);
-        if (other == NULL)
-            continue;
-        tell_point(other, &others[kind], &tellers);
-        mode.passes[kind] = &others[kind];
-    }
-    profile_sweep_tell(sweep, tell_point, &tellers, &points);
-    return write_story(arguments, plan != NULL ? &told.story : NULL, points.rows, nothing);
-}
+/* --- measuring and telling ------------------------------------------------------------------------------------------- */
 
 /* A device's refusal is its own affair; one of an operator that nobody knows is the model's. */
 static int status_of_failure(const ProfilePlan *plan, const IfmResult *result)
@@ -347,7 +22,7 @@ static guint complain_of_others(const ProfilePlan *plan)
     for (int kind = 0; kind < IFM_N_PASSES; kind++)
     {
         const ProfilePlan *other = profile_mode_plan(plan, (IfmPassKind)kind);
-        g_autoptr(GArray) results = other != NULL ? collect(other) : NULL;
+        g_autoptr(GArray) results = other != NULL ? profile_results(other) : NULL;
         for (guint i = 0; results != NULL && i < results->len; i++)
         {
             const IfmResult *result = &g_array_index(results, IfmResult, i);
@@ -369,7 +44,7 @@ static int status_of(const GPtrArray *plans)
     guint n_failed = 0, n = 0;
     for (guint p = 0; p < plans->len; p++)
     {
-        g_autoptr(GArray) array = collect(plans->pdata[p]);
+        g_autoptr(GArray) array = profile_results(plans->pdata[p]);
         n += array->len;
         for (guint i = 0; i < array->len; i++)
         {
@@ -412,7 +87,7 @@ static GArray *collect_all(const GPtrArray *plans)
     GArray *results = g_array_new(FALSE, FALSE, sizeof(IfmResult));
     for (guint i = 0; i < plans->len; i++)
     {
-        g_autoptr(GArray) some = collect(plans->pdata[i]);
+        g_autoptr(GArray) some = profile_results(plans->pdata[i]);
         g_array_append_vals(results, some->data, some->len);
     }
     return results;
@@ -424,8 +99,8 @@ static int finish(Campaign *campaign, const Arguments *arguments, const ProfileP
     g_autoptr(GArray) results = collect_all(campaign->plans);
     Counts counts = count(campaign->plans);
     const char *what = sweep->rows->len > 0 ? "points" : "devices";
-    gboolean nothing = results->len > 0 ? count_failed(results) == results->len : counts.targets > 0;
-    int written = write_results(arguments, plan, sweep, nothing), number = cli_interrupt_signal();
+    gboolean nothing = results->len > 0 ? profile_count_failed(results) == results->len : counts.targets > 0;
+    int written = profile_write(arguments, plan, sweep, nothing), number = cli_interrupt_signal();
     if (campaign->store_error != NULL)
         return cli_fail(campaign->store_error);
     if (number != 0 && counts.left == 0)
@@ -441,7 +116,7 @@ static int finish(Campaign *campaign, const Arguments *arguments, const ProfileP
     }
     if (written != CLI_EXIT_OK)
         return written;
-    complain_of_failures(results, what);
+    profile_complain(results, what);
     int status = status_of(campaign->plans);
     for (guint i = 0; i < campaign->plans->len; i++)
         status = complain_of_others(campaign->plans->pdata[i]) > 0 && status == CLI_EXIT_OK ? CLI_EXIT_FAILED : status;
@@ -493,7 +168,7 @@ static int measure_and_tell(ProfilePlan *plan, const Sweep *sweep, const GPtrArr
                           .resume = cli_given(arguments, "resume"),
                           .no_limit = cli_given(arguments, "no-limit"),
                           .new_limit = cli_given(arguments, "new-limit") };
-    measure_plans(&campaign);
+    profile_measure(&campaign);
     status = finish(&campaign, arguments, plan, sweep);
     ifm_runner_free(campaign.runner);
     g_clear_error(&campaign.store_error);
