@@ -74,7 +74,8 @@ static void test_bad_lines(Bench *bench, gconstpointer data)
         { "zoo export matmul m=8 m=9 -o m.onnx", 3, "'m' is given twice" },
         { "zoo export matmul,m=8 m=9 -o m.onnx", 3, "'m' is given twice" },
         { "study run gnn-stagse", 4, "gnn-stages" },
-        { "study run small.yaml -d CPU=simulated:lab/FIXD", 3,
+        { "study run small.yaml -q -d CPU=simulated:lab/FIXD",
+          3, /* else a note, that the study names another, is before it */
           "CPU=simulated:lab/FIXD: simulated:lab/FIXD: no such device" },
         { "study run small.yaml -d X=simulated:lab/FIXD", 3, "no such device (there are: " },
         { "study run ./", 3, "./: is a folder; expected a study's name or its YAML file" },
