@@ -224,8 +224,8 @@ static const char *const conventions[] = {
     "interpolation: 2 for each element that an output is the weighted sum of; nearest: 0",
     "quantisation: 2 an element",
     "what only moves or describes data: 0; a scatter that reduces: 1 for each element scattered",
-    "If: the branch that is taken, where that is known; else at most: of each count the larger of the two; Loop, Scan: the "
-    "body times the turns",
+    "If: the branch that is taken, where that is known; else at most: of each count the larger of the two",
+    "Loop, Scan: the body times the turns",
     "bytes: a node's inputs and outputs, each once; of If, Loop and Scan: what the nodes in them read and write",
     NULL,
 };

@@ -71,7 +71,7 @@ static json_t *hardware(const IfmProfileStory *story, const IfmProfileDevice *de
     const json_t *machine = measurement != NULL ? json_object_get(measurement->surroundings, "machine") : NULL;
     double memory_bytes = ifm_member_number(machine, "memory_bytes");
     gboolean cuda = FALSE;
-    for (gsize i = 0; i < story->n_devices; i++)
+    for (gsize i = 0; device != NULL && i < story->n_devices; i++)
         cuda |= is_cuda(&story->devices[i]) && ifm_result_measured(&story->devices[i].result) != NULL;
     const json_t *gpu = gpu_of(story);
     return json_pack(

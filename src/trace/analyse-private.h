@@ -58,7 +58,9 @@ static inline void ifm_spans_add(IfmSpans *spans, gint64 start, gint64 end, cons
         last->end = MAX(last->end, end);
         return;
     }
-    IfmSpan *all = G_UNLIKELY(spans->n == spans->room) ? ifm_spans_grow(spans, expected) : spans->all;
+    IfmSpan *all = spans->all;
+    if (all == NULL || spans->n == spans->room)
+        all = ifm_spans_grow(spans, expected);
     all[spans->n++] = (IfmSpan){ start, end };
 }
 
