@@ -73,7 +73,7 @@ static json_t *hardware(const IfmProfileStory *story, const IfmProfileDevice *de
     gboolean cuda = FALSE;
     for (gsize i = 0; device != NULL && i < story->n_devices; i++)
         cuda |= is_cuda(&story->devices[i]) && ifm_result_measured(&story->devices[i].result) != NULL;
-    const json_t *gpu = gpu_of(story);
+    const json_t *gpu = device != NULL ? gpu_of(story) : NULL;
     return json_pack(
         "{s:b,s:o,s:o,s:o,s:o,s:o,s:o}", "cuda_available", cuda, "gpu_name", shared(json_object_get(gpu, "name")),
         "gpu_memory_gb", ifm_json_real(ifm_member_number(gpu, "memory_bytes") / (1024 * MB)), "cpu",
