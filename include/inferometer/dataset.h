@@ -77,8 +77,8 @@ typedef enum
 /**
  * ifm_graph_read:
  * Returns: (transfer full) NULL with IFM_ERROR_INVALID: "FILE:LINE: " and what is wrong (an edge outside the nodes, a
- * truncated line, no number, a file with more or fewer lines than belong to it), IFM_ERROR_UNAVAILABLE or
- * IFM_ERROR_MEMORY.
+ * truncated line, no number, a file with more or fewer lines than belong to it), or a file that a folder of a data set
+ * lacks; IFM_ERROR_UNAVAILABLE (no such file or folder, or it cannot be read) or IFM_ERROR_MEMORY.
  */
 IfmGraph *ifm_graph_read(const char *path, IfmGraphFormat format, GError **error);
 /** ifm_graph_parse: an edge list or a Matrix Market file from memory. @name: what messages call it. */

@@ -181,8 +181,14 @@ IfmGraph *ifm_tudataset_read(const char *folder, GError **error)
     {
         g_autofree char *file = g_strconcat(name, files[i].suffix, NULL);
         paths[i] = g_build_filename(folder, file, NULL);
-        if (good && (!files[i].optional || g_file_test(paths[i], G_FILE_TEST_EXISTS)))
+        gboolean there = g_file_test(paths[i], G_FILE_TEST_EXISTS);
+        if (good && there)
             good = ifm_file_load(paths[i], &bytes[i], &lengths[i], error);
+        else if (good && !files[i].optional)
+        {
+            g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s: is missing: a TUDataset has it", paths[i]);
+            good = FALSE;
+        }
     }
     IfmGraph *graph = NULL;
     if (good)

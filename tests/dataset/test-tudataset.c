@@ -239,8 +239,8 @@ static void test_missing(void)
     g_autofree char *message = NULL;
     IfmErrorCode code = 0;
     g_assert_null(read_folder(no_indicator, &message, &code));
-    g_assert_true(g_str_has_prefix(message, "/g_graph_indicator.txt: cannot be read"));
-    g_assert_cmpint(code, ==, IFM_ERROR_UNAVAILABLE);
+    g_assert_cmpstr(message, ==, "/g_graph_indicator.txt: is missing: a TUDataset has it");
+    g_assert_cmpint(code, ==, IFM_ERROR_INVALID);
     g_autoptr(GError) error = NULL;
     g_assert_null(ifm_graph_read("/nonexistent", IFM_GRAPH_FORMAT_TUDATASET, &error));
     g_assert_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE);
