@@ -77,23 +77,7 @@ static void add_measured(IfmScalingPoint *point, const IfmProfileDevice *device)
     point->reason = isnan(point->time_ns) ? "there is no median" : NULL;
 }
 
-/* What is told of a graph transformer beside. @device: NULL: not measured */
-static void add_graph(IfmScalingPoint *point, const IfmProfileStory *story, const IfmProfileDevice *device)
-{
-    g_autoptr(GArray) parts = ifm_profile_parts(story, device);
-    for (guint i = 0; parts != NULL && i < parts->len; i++)
-    {
-        const IfmProfilePart *part = &g_array_index(parts, IfmProfilePart, i);
-        if (!g_str_equal(part->name, "attention"))
-            continue;
-        point->attention_flop_ratio = part->flop_ratio;
-        point->attention_time_ratio = part->time_ratio;
-    }
-    if (story->graph != NULL && story->graph->encoding_cost != NULL)
-        point->encoding_ns = ifm_member_number(story->graph->encoding_cost->summary, "median");
-}
-
-/* Of graph transformers: attention's shares, and what the encoding took. */
+/* Of graph transformers: attention's shares, and what the encoding took. @device: NULL: not measured */
 static void add_transformer(IfmScalingPoint *point, const IfmProfileStory *story, const IfmProfileDevice *device)
 {
     g_autoptr(GArray) parts = ifm_profile_parts(story, device);
@@ -139,7 +123,6 @@ static IfmScalingPoint point_of(const IfmScalingRow *row, gsize i, const IfmResu
     const IfmProfileDevice *of = find_device(&row->stories[i], device);
     add_model(&point, &row->stories[i]);
     add_transformer(&point, &row->stories[i], of);
-    add_graph(&point, &row->stories[i], of);
     if (of != NULL)
         add_measured(&point, of);
     return point;

@@ -238,6 +238,32 @@ static void test_models_alone(Fixture *fixture, gconstpointer data)
     g_assert_null(strstr(page, "logarithmic"));
 }
 
+/* What an encoding took is told of one that was measured well, and of no other. */
+static void test_encoding_cost(Fixture *fixture, gconstpointer data)
+{
+    const IfmTransformer transformer = IFM_TRANSFORMER_INIT;
+    IfmProfileGraph graphs[2];
+    IfmMeasurement *costs[2];
+    for (int i = 0; i < 2; i++)
+    {
+        costs[i] = make_measurement(fixture->cases[i][0], 7000);
+        graphs[i] = (IfmProfileGraph){ .title = "gps",
+                                       .transformer = &transformer,
+                                       .encoding_name = "lap:4",
+                                       .encoding_case = fixture->cases[i][0],
+                                       .encoding_cost = costs[i] };
+        fixture->stories[i].graph = &graphs[i];
+    }
+    costs[1]->outcome = IFM_OUTCOME_FAILED;
+    json_auto_t *json = ifm_scaling_add_json(NULL, &fixture->row, 1);
+    const json_t *row = json_array_get(json_object_get(json, "scaling"), 0);
+    const json_t *points = json_object_get(json_array_get(json_object_get(row, "devices"), 0), "points");
+    g_assert_cmpfloat(number_at(json_array_get(points, 0), "encoding_ns"), ==, 7000);
+    g_assert_true(json_is_null(json_object_get(json_array_get(points, 1), "encoding_ns")));
+    for (int i = 0; i < 2; i++)
+        ifm_measurement_free(costs[i]);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -245,5 +271,6 @@ int main(int argc, char **argv)
     g_test_add("/scaling-page/json", Fixture, NULL, set_up, test_json, tear_down);
     g_test_add("/scaling-page/csv", Fixture, NULL, set_up, test_csv, tear_down);
     g_test_add("/scaling-page/models-alone", Fixture, NULL, set_up, test_models_alone, tear_down);
+    g_test_add("/scaling-page/encoding-cost", Fixture, NULL, set_up, test_encoding_cost, tear_down);
     return g_test_run();
 }
