@@ -47,7 +47,7 @@ const char *const *ifm_head_words(void);
  * is ffn_dim wide, ".ffn"): 0, or 1 / (1 - dropout).
  * @scatter: how sums over edges are written; the maximum of a softmax, and sums over a graph's nodes, are ScatterElements.
  * Where ONNX Runtime meets a ScatterND that adds it is run on one thread (ifm_scatter_for()): faster along the edges,
- * slower where dense attention is most of the work: docs/transformers.md
+ * slower where dense attention is most of the work (ifm_transformer_scatter()): docs/transformers.md
  */
 typedef struct
 {
@@ -74,6 +74,15 @@ typedef struct
                        .num_graphs = 1,                                                                                    \
                        .dropout = 0.1,                                                                                     \
                        .scatter = IFM_SCATTER_ELEMENTS })
+
+/** ifm_transformer_scatter_words: "auto", and behind it IfmScatter's, in its order. */
+const char *const *ifm_transformer_scatter_words(void);
+/**
+ * ifm_transformer_scatter: What the word at @word of ifm_transformer_scatter_words() means: auto is mixed with sparse
+ * attention, elements with dense. What is fast along the edges has ONNX Runtime use one thread for all of the model: worth
+ * it only where dense attention, which shares its work out among threads, is not most of it.
+ */
+IfmScatter ifm_transformer_scatter(int word, IfmAttention attention);
 
 /**
  * ifm_transformer_from_settings: What ifm_zoo_build() would build of the same words: @name "graph_transformer" or "gps",
@@ -134,7 +143,7 @@ void ifm_transformer_for_graph(IfmTransformer *transformer, const IfmGraph *grap
 gboolean ifm_transformer_estimate(const IfmTransformer *transformer, IfmTransformerEstimate *estimate, GError **error);
 
 /** ifm_transformer_part_of: "attention", "ffn", "mpnn", "norm", "input" (also what layers share: indices made ready),
- * "head"; NULL: a name of no transformer's node. */
+ * "head"; of a training step "loss" and "update" (of the weights), too; NULL: a name of no transformer's node. */
 const char *ifm_transformer_part_of(const char *node_name);
 
 G_END_DECLS

@@ -10,10 +10,6 @@
 
 /* `profile graph_transformer`: the model that the command line tells of, built for a graph, and what it is fed. */
 
-const char *const profile_scatter_words[] = {
-    [IFM_SCATTER_ND] = "nd", [IFM_SCATTER_ELEMENTS] = "elements", [IFM_SCATTER_MIXED] = "mixed", NULL
-};
-
 static const char *const names[] = { "graph_transformer", "gps", NULL };
 #define ZOO_PREFIX "zoo:"
 
@@ -189,7 +185,6 @@ static int read_model(GraphModel *self, const ProfileGiven *given)
         (status = read_degree(given, &self->degree)) != CLI_EXIT_OK)
         return status;
     transformer->num_graphs = 1; /* as long as no graph has been read */
-    transformer->scatter = (IfmScatter)profile_given_word(given, "scatter", profile_scatter_words);
     transformer->most_nodes = transformer->sizes.num_nodes;
     transformer->sizes.num_edges = (gint64)MIN((double)transformer->sizes.num_nodes * self->degree, 1e18);
     if (g_str_equal(self->name, "gps") && !profile_is_given(given, "mpnn"))
@@ -197,6 +192,8 @@ static int read_model(GraphModel *self, const ProfileGiven *given)
     if (transformer->sizes.pe == IFM_ENCODING_NONE && profile_is_given(given, "pe-dim"))
         return cli_usage(cli_verb_of(given->arguments), "--pe-dim: there is no encoding (--pe)");
     transformer->attention = (IfmAttention)profile_given_word(given, "attention", ifm_attention_words());
+    transformer->scatter = ifm_transformer_scatter(profile_given_word(given, "scatter", ifm_transformer_scatter_words()),
+                                                   transformer->attention);
     transformer->norm = (IfmNorm)profile_given_word(given, "norm", ifm_norm_words());
     transformer->head = (IfmHead)profile_given_word(given, "head", ifm_head_words());
     transformer->dropout = cli_ratio(profile_given_in(given, "dropout"), "dropout");
@@ -314,13 +311,20 @@ static gboolean check_model_fits(const ProfilePlan *plan, const GraphModel *self
 
 /* --- the model and its inputs ----------------------------------------------------------------------------------------- */
 
-/* Names the files of this model and this graph, and no others. */
+#define MOST_WORDS 160 /* bytes: a file's name has 255 */
+
+/* Names the files of this model and this graph, and no others: where the words are cut, by a digest of all of them. */
 static char *stem_of(const GraphModel *self)
 {
     g_autofree char *safe = g_strdelimit(g_strdup(self->words), ":/%", '-');
-    gsize length = MIN(strlen(safe), 160); /* a file's name has 255 bytes */
-    return g_strdup_printf("%.*s,seed=%u%s-%.12s", (int)length, safe, self->seed,
-                           self->transformer.training ? ",training" : "", self->digest);
+    if (strlen(safe) > MOST_WORDS)
+    {
+        g_autofree char *whole = g_compute_checksum_for_string(G_CHECKSUM_SHA256, self->words, -1);
+        g_strlcpy(safe + MOST_WORDS - 13, "-", 2);
+        g_strlcpy(safe + MOST_WORDS - 12, whole, 13);
+    }
+    return g_strdup_printf("%s,seed=%u%s-%.12s", safe, self->seed, self->transformer.training ? ",training" : "",
+                           self->digest);
 }
 
 static gboolean build_model(ProfilePlan *plan, const char *out, GError **error)

@@ -118,7 +118,8 @@ static void measure_others(Campaign *campaign, guint at)
 static void measure_all(Campaign *campaign)
 {
     const EncodingPlace place = { campaign->store, campaign->progress, campaign->options->interrupted, campaign->resume };
-    profile_measure_encoding(campaign->plan, &place, &campaign->store_error);
+    if (cli_interrupt_signal() == 0 && campaign->store_error == NULL)
+        profile_measure_encoding(campaign->plan, &place, &campaign->store_error);
     for (guint i = 0; i < campaign->plan->targets->len; i++)
     {
         Target *target = campaign->plan->targets->pdata[i];

@@ -175,6 +175,22 @@ static gboolean is_said(const Arguments *arguments, const char *option)
     return cli_given(arguments, option) || is_set_in_name(cli_positional(arguments)[0], parameter);
 }
 
+/* As though nobody had said it, as an option or beside the model's name. */
+static gboolean drop(Arguments *point, const char *option, GError **error)
+{
+    g_autofree char *start = g_strconcat(option, "=", NULL);
+    g_auto(GStrv) settings = g_strsplit(cli_positional(point)[0], ",", -1);
+    g_autoptr(GPtrArray) kept = g_ptr_array_new();
+    g_strdelimit(start, "-", '_');
+    for (char **setting = settings; *setting != NULL; setting++)
+        if (!g_str_has_prefix(*setting, start))
+            g_ptr_array_add(kept, *setting);
+    g_ptr_array_add(kept, NULL);
+    g_autofree char *model = g_strjoinv(",", (char **)kept->pdata);
+    cli_arguments_set_positional(point, 0, model);
+    return put(point, option, NULL, error);
+}
+
 /* A graph that is read has the sizes it has: other sizes are of one that is made. */
 static gboolean is_of_made_graph(const char *option)
 {
@@ -186,7 +202,7 @@ static gboolean put_settings(Arguments *point, const Arguments *arguments, const
     for (const char *const *setting = preset->settings; *setting != NULL; setting++)
     {
         g_auto(GStrv) parts = g_strsplit(*setting, "=", 2);
-        gboolean read = cli_given(arguments, "dataset") && !is_of_made_graph(preset->option);
+        gboolean read = is_said(arguments, "dataset") && !is_of_made_graph(preset->option);
         if (is_said(arguments, parts[0]) || (read && is_of_made_graph(parts[0])))
             continue;
         if (!put(point, parts[0], parts[1], error))
@@ -204,9 +220,10 @@ static gboolean put_value(Arguments *point, const Arguments *arguments, const If
         const char *option, *against;
     } contradictions[] = { { "num-nodes", "dataset" }, { "num-nodes", "num-graphs" }, { "pe", "pe-dim" } };
     for (gsize i = 0; i < G_N_ELEMENTS(contradictions); i++)
-        if (g_str_equal(contradictions[i].option, preset->option) && !put(point, contradictions[i].against, NULL, error))
+        if (g_str_equal(contradictions[i].option, preset->option) && !drop(point, contradictions[i].against, error))
             return FALSE;
-    return put_settings(point, arguments, preset, error) && put(point, preset->option, value, error);
+    return put_settings(point, arguments, preset, error) && drop(point, preset->option, error) &&
+           put(point, preset->option, value, error);
 }
 
 static int vary_axis(Sweep *sweep, const Arguments *arguments, const IfmScalingPreset *preset)

@@ -113,8 +113,6 @@ char *profile_out_file(const char *out, const char *folder, const char *name, GE
 
 /* profile_is_graph: whether MODEL names a graph transformer, which is built by options and for a graph. */
 gboolean profile_is_graph(const char *text);
-/* profile_scatter_words: NULL-terminated, in the order of IfmScatter. */
-extern const char *const profile_scatter_words[];
 /* profile_graph_init: The plan's model, inputs, graph, encoding, sizes, source and analysis. Same command line, same bytes
  * of all. Returns: an exit status; with @error where there is no such model, which then was told nobody. */
 int profile_graph_init(ProfilePlan *plan, const Arguments *arguments, const char *out, GError **error);

@@ -227,6 +227,7 @@ static const char *const message_passings[] = { "none", "gin", "gcn", "sage", NU
 static const char *const attentions[] = { "dense", "sparse", NULL };
 static const char *const norms[] = { "layer", "batch", NULL };
 static const char *const heads[] = { "graph", "node", NULL };
+static const char *const scatters[] = { "auto", "nd", "elements", "mixed", NULL };
 
 /* Of a graph transformer that is built, or of an estimate. A graph may be without edges; of all else there is one at least.
  */
@@ -307,8 +308,10 @@ static const Option profile_options[] = {
       heads },
     ROW_SIZE("num-outputs", "outputs of its head", "1", 1),
     { "dropout", 0, OPTION_RATIO, FALSE, "PERCENT", "graph transformer: dropped in training", "10%" },
-    { "scatter", 0, OPTION_TEXT, FALSE, "KIND", "graph transformer: how sums over edges are written: nd, elements or mixed",
-      "elements", profile_scatter_words },
+    { "scatter", 0, OPTION_TEXT, FALSE, "KIND",
+      "graph transformer: how sums over edges are written: nd, elements, mixed or auto: mixed with sparse attention, "
+      "elements with dense",
+      "auto", scatters },
     { "output", 'o', OPTION_FOLDER, FALSE, "DIR", "folder of the store (store.db) and of the zoo's models", "out/profile" },
     { NULL },
 };

@@ -8,7 +8,10 @@
 
 /* What a profile tells of a graph transformer beside what it tells of any model: its graph, its parts, its encoding. */
 
-static const char *const part_names[] = { "input", "mpnn", "attention", "ffn", "norm", "head", "not known" };
+static const char *const part_names[] = {
+    "input", "mpnn", "attention", "ffn", "norm", "head", "loss", "update", "not known"
+};
+#define N_OF_MODEL 6 /* those that a model itself has; the others are of a training step */
 #define N_PARTS G_N_ELEMENTS(part_names)
 #define UNKNOWN_PART (N_PARTS - 1)
 
@@ -294,7 +297,7 @@ json_t *ifm_profile_part_flops(const IfmProfileStory *story)
     if (parts == NULL)
         return NULL;
     json_t *json = json_object();
-    for (gsize i = 0; i < UNKNOWN_PART; i++)
+    for (gsize i = 0; i < N_OF_MODEL; i++)
         json_object_set_new(json, part_names[i], json_real(0));
     for (guint i = 0; i < parts->len; i++)
     {

@@ -23,6 +23,20 @@ const char *const *ifm_head_words(void)
     return words;
 }
 
+const char *const *ifm_transformer_scatter_words(void)
+{
+    static const char *const words[] = { "auto", [1 + IFM_SCATTER_ND] = "nd", [1 + IFM_SCATTER_ELEMENTS] = "elements",
+                                         [1 + IFM_SCATTER_MIXED] = "mixed", NULL };
+    return words;
+}
+
+IfmScatter ifm_transformer_scatter(int word, IfmAttention attention)
+{
+    if (word > 0)
+        return (IfmScatter)(word - 1);
+    return attention == IFM_ATTENTION_SPARSE ? IFM_SCATTER_MIXED : IFM_SCATTER_ELEMENTS;
+}
+
 /* --- what is refused ------------------------------------------------------------------------------------------------ */
 
 static gboolean check_bounds(const IfmTransformer *transformer, GError **error)
@@ -234,7 +248,7 @@ const char *ifm_transformer_part_of(const char *node_name)
 {
     static const char *const passes[] = { "forward", "backward", NULL }; /* in front of what differentiation makes */
     static const char *const of_layers[] = { "attention", "ffn", "mpnn", "norm", NULL };
-    static const char *const others[] = { "input", "head", NULL };
+    static const char *const others[] = { "input", "head", "loss", "update", NULL };
     const char *pass = word_at(node_name, passes);
     if (pass != NULL && node_name[strlen(pass)] == '.')
         node_name += strlen(pass) + 1;

@@ -29,13 +29,6 @@ enum
 
 #define AVERAGE_DEGREE 5 /* where nobody says how many edges there are */
 
-/* "auto", and behind it IfmScatter's. */
-static const char *const *scatter_words(void)
-{
-    static const char *const words[] = { "auto", "nd", "elements", "mixed", NULL };
-    return words;
-}
-
 #define WIDTH IFM_STAGED_MAX_WIDTH
 #define PARAMETERS(mpnn)                                                                                                       \
     {                                                                                                                          \
@@ -80,7 +73,7 @@ static const char *const *scatter_words(void)
                       1 + IFM_SCATTER_MIXED,                                                                                   \
                       "sums over edges: ScatterND, ScatterElements, or rows by the first and single numbers by the "           \
                       "second; auto: mixed with sparse attention, elements with dense",                                        \
-                      scatter_words },                                                                                         \
+                      ifm_transformer_scatter_words },                                                                         \
         [N_PARAMETERS] = { NULL },                                                                                             \
     }
 
@@ -91,15 +84,6 @@ const IfmZooParameter ifm_zoo_gps_parameters[] = PARAMETERS(IFM_MESSAGE_GIN);
 static gint64 synthetic_edges(gint64 n)
 {
     return 2 * llround((double)n * (double)MIN(AVERAGE_DEGREE, n - 1) / 2);
-}
-
-/* scatter_of: What is fast along the edges has ONNX Runtime use one thread for all of the model: worth it only where dense
- * attention, which shares its work out among threads, is not most of it. */
-static IfmScatter scatter_of(const gint64 *values)
-{
-    if (values[SCATTER] > 0)
-        return (IfmScatter)(values[SCATTER] - 1);
-    return values[ATTENTION] == IFM_ATTENTION_SPARSE ? IFM_SCATTER_MIXED : IFM_SCATTER_ELEMENTS;
 }
 
 static IfmTransformer from_values(const gint64 *values)
@@ -125,7 +109,7 @@ static IfmTransformer from_values(const gint64 *values)
         .head = (IfmHead)values[HEAD],
         .training = values[FORM] != 0,
         .dropout = (double)values[DROPOUT] / 100,
-        .scatter = scatter_of(values),
+        .scatter = ifm_transformer_scatter((int)values[SCATTER], (IfmAttention)values[ATTENTION]),
     };
 }
 

@@ -222,6 +222,90 @@ static void test_same_bytes(Bench *bench, gconstpointer data)
     g_assert_false(g_bytes_equal(one, third));
 }
 
+/* operators: The model's, in order. (transfer full) */
+static char *operators(const char *path)
+{
+    g_autoptr(GError) error = NULL;
+    g_autoptr(IfmModel) model = ifm_model_open(path, &error);
+    GString *text = g_string_new(NULL);
+    g_assert_no_error(error);
+    for (gsize i = 0; i < ifm_model_n_nodes(model); i++)
+        g_string_append_printf(text, "%s ", ifm_model_node(model, i)->op_type);
+    return g_string_free(text, FALSE);
+}
+
+/* The same words are the same model, whichever verb makes it. */
+static void test_as_the_zoo(Bench *bench, gconstpointer data)
+{
+    static const struct
+    {
+        const char *words;
+        gboolean nd; /* whether the layers have any ScatterND */
+    } known[] = {
+        { "attention=sparse", TRUE },
+        { "attention=sparse scatter=auto", TRUE },
+        { "attention=sparse scatter=elements", FALSE },
+        { "attention=dense", FALSE },
+        { "attention=dense scatter=auto", FALSE },
+        { "attention=dense scatter=nd", TRUE },
+        { "attention=dense scatter=mixed", TRUE },
+    };
+    for (gsize i = 0; i < G_N_ELEMENTS(known); i++)
+    {
+        g_auto(Ended) ended = { 0 };
+        g_autofree char *beside = g_strdelimit(g_strdup(known[i].words), " ", ',');
+        g_autofree char *folder = g_strdup_printf("p%d/models", (int)i), *zoo = g_strdup_printf("z%d.onnx", (int)i);
+        g_autofree char *line =
+            g_strdup_printf("gps,%s --num-nodes 20 --num-layers 2 --profile flops -o p%d", beside, (int)i);
+        g_autofree char *export = g_strdup_printf("zoo export gps num_nodes=20 num_layers=2 %s -o %s", known[i].words, zoo);
+        json_auto_t *json = profile(bench, line);
+        run_line(bench, export, &ended);
+        assert_status(&ended, 0);
+        g_autofree char *profiled = only_file(bench, folder), *exported = bench_path(bench, zoo);
+        g_autofree char *ours = operators(profiled), *theirs = operators(exported);
+        g_test_message("%s", known[i].words);
+        g_assert_cmpstr(ours, ==, theirs);
+        g_assert_cmpint(strstr(ours, "ScatterND") != NULL, ==, known[i].nd);
+    }
+}
+
+/* However many words there are, two models have two files. */
+static void test_long_words(Bench *bench, gconstpointer data)
+{
+#define LONG                                                                                                               \
+    "graph_transformer,num_nodes=20,avg_degree=2.0000,feature_dim=16,hidden_dim=16,num_layers=1,num_heads=2,ffn_dim=16,"   \
+    "mpnn=gin,pe=rwse:4,attention=dense,norm=layer"
+    static const char *const heads[] = { "head=graph", "head=node", "head=node,num_outputs=3" };
+    guint n = 0;
+    g_assert_cmpuint(strlen(LONG ",head="), >, 160);
+    for (gsize i = 0; i < G_N_ELEMENTS(heads); i++)
+    {
+        g_autofree char *line = g_strdup_printf(LONG ",%s --profile flops -o long", heads[i]);
+        json_auto_t *json = profile(bench, line);
+        json_auto_t *again = profile(bench, line); /* which has the same name */
+        g_assert_nonnull(again);
+    }
+    g_autofree char *path = bench_path(bench, "long/models");
+    g_autoptr(GDir) dir = g_dir_open(path, 0, NULL);
+    g_assert_nonnull(dir);
+    for (const char *name = g_dir_read_name(dir); name != NULL; name = g_dir_read_name(dir), n++)
+        g_assert_cmpuint(strlen(name), <, 240);
+    g_assert_cmpuint(n, ==, G_N_ELEMENTS(heads));
+}
+
+/* Of a training step each node has its part, the loss and the new weights too. */
+static void test_parts_of_a_step(Bench *bench, gconstpointer data)
+{
+    g_auto(Ended) ended = { 0 };
+    run_line(bench, "profile " TINY " --mode train --profile flops", &ended);
+    assert_status(&ended, 0);
+    g_test_message("%s", ended.out);
+    g_assert_true(g_regex_match_simple("^\\s*attention\\s", ended.out, G_REGEX_MULTILINE, 0));
+    g_assert_true(g_regex_match_simple("^\\s*loss\\s", ended.out, G_REGEX_MULTILINE, 0));
+    g_assert_true(g_regex_match_simple("^\\s*update\\s", ended.out, G_REGEX_MULTILINE, 0));
+    g_assert_false(g_regex_match_simple("^\\s*not known\\s", ended.out, G_REGEX_MULTILINE, 0));
+}
+
 /* --- the encoding ------------------------------------------------------------------------------------------------------
  */
 
@@ -407,7 +491,7 @@ static void test_dataset_faults(Bench *bench, gconstpointer data)
         int status;
         const char *part;
     } known[] = {
-        { "two/T_graph_indicator.txt", NULL, 4, "T_graph_indicator.txt" },
+        { "two/T_graph_indicator.txt", NULL, 3, "T_graph_indicator.txt: is missing: a TUDataset has it" },
         { "two/T_A.txt", NULL, 3, "a folder without a NAME_A.txt is no TUDataset" },
         { "two/T_graph_indicator.txt", "", 3, "T_graph_indicator.txt" },
         { "two/T_graph_indicator.txt", "1\n1\n1\n3\n3\n", 3, "T_graph_indicator.txt:4: " },
@@ -436,6 +520,9 @@ int main(int argc, char **argv)
     g_test_add("/graph-transformer/parts", Bench, NULL, bench_init, test_parts, bench_clear);
     g_test_add("/graph-transformer/forms", Bench, NULL, bench_init, test_forms, bench_clear);
     g_test_add("/graph-transformer/same-bytes", Bench, NULL, bench_init, test_same_bytes, bench_clear);
+    g_test_add("/graph-transformer/as-the-zoo", Bench, NULL, bench_init, test_as_the_zoo, bench_clear);
+    g_test_add("/graph-transformer/long-words", Bench, NULL, bench_init, test_long_words, bench_clear);
+    g_test_add("/graph-transformer/parts-of-a-step", Bench, NULL, bench_init, test_parts_of_a_step, bench_clear);
     g_test_add("/graph-transformer/encoding", Bench, NULL, bench_init, test_encoding, bench_clear);
     g_test_add("/graph-transformer/encoding-beside", Bench, NULL, bench_init, test_encoding_beside, bench_clear);
     g_test_add("/graph-transformer/datasets", Bench, NULL, bench_init, test_datasets, bench_clear);

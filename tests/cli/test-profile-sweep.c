@@ -295,6 +295,56 @@ static void test_settings(Bench *bench, gconstpointer data)
     assert_near(number_at(fit, "exponent"), 1, 0.01);
 }
 
+/* What is said beside the model's name gives way to what is varied as an option does, and nothing else of it. */
+static void test_beside_the_name(Bench *bench, gconstpointer data)
+{
+    static const struct
+    {
+        const char *model, *axis;
+        size_t n;
+        double nodes; /* 0: as varied */
+    } known[] = {
+        { "graph_transformer,num_layers=3,num_nodes=20", "layers", 6, 20 },
+        { "zoo:gps,num_nodes=20,pe=rwse,pe_dim=4,num_layers=1", "pe", 3, 20 },
+        { "graph_transformer,dataset=peptides,num_graphs=2,num_layers=1,attention=sparse", "nodes", 5, 0 },
+        { "graph_transformer,hidden_dim=16,num_layers=1,num_nodes=20", "heads", 4, 20 },
+    };
+    static const double sizes[] = { 100, 500, 1000, 2000, 5000 };
+    for (size_t k = 0; k < G_N_ELEMENTS(known); k++)
+    {
+        g_auto(Ended) ended = { 0 };
+        g_autofree char *line = g_strdup_printf(
+            "profile %s -q --scaling %s --runs 3 -d simulated:scaling/ARITHMETIC --json -", known[k].model, known[k].axis);
+        g_test_message("%s", line);
+        run_line(bench, line, &ended);
+        assert_status(&ended, 0);
+        json_auto_t *document = parse_output(&ended);
+        const json_t *points = json_object_get(device_at(document, 0, 0), "points");
+        g_assert_cmpuint(json_array_size(points), ==, known[k].n);
+        for (size_t i = 0; i < known[k].n; i++)
+            g_assert_cmpfloat(nodes_of(document, i), ==, known[k].nodes > 0 ? known[k].nodes : sizes[i]);
+        if (k == 0)
+            g_assert_cmpfloat(number_at(json_array_get(points, 1), "flop"), >,
+                              number_at(json_array_get(points, 0), "flop"));
+    }
+}
+
+/* Interrupted at a point without an encoding: those of the others are not begun. */
+static void test_interrupted_encodings(Bench *bench, gconstpointer data)
+{
+    g_auto(Ended) ended = { 0 };
+    run_shell(bench, "sh",
+              "\"$INFEROMETER\" profile gps --num-nodes 64 --num-layers 1 --runs 3 --timeout 0 --scaling pe "
+              "-d simulated:scaling/HANGS 2> log & pid=$!; "
+              "until grep -q 'pe none: simulated:scaling/HANGS: starts' log; do sleep 0.05; done; sleep 0.3; "
+              "kill -TERM $pid; wait $pid; status=$?; cat log >&2; exit $status",
+              &ended);
+    assert_status(&ended, 143);
+    g_assert_null(strstr(ended.err, "encoding lap:16"));
+    g_assert_null(strstr(ended.err, "encoding rwse:16"));
+    assert_none_left(bench);
+}
+
 /* Words: costs of encodings in place of exponents; beside the model as it is, where other parts are asked for. */
 static void test_encodings(Bench *bench, gconstpointer data)
 {
@@ -436,6 +486,8 @@ int main(int argc, char **argv)
     g_test_add("/profile-sweep/interrupt", Bench, NULL, set_up, test_interrupt, bench_clear);
     g_test_add("/profile-sweep/layers", Bench, NULL, set_up, test_layers, bench_clear);
     g_test_add("/profile-sweep/settings", Bench, NULL, set_up, test_settings, bench_clear);
+    g_test_add("/profile-sweep/beside-the-name", Bench, NULL, set_up, test_beside_the_name, bench_clear);
+    g_test_add("/profile-sweep/interrupted-encodings", Bench, NULL, set_up, test_interrupted_encodings, bench_clear);
     g_test_add("/profile-sweep/encodings", Bench, NULL, set_up, test_encodings, bench_clear);
     g_test_add("/profile-sweep/bad-axes", Bench, NULL, set_up, test_bad_axes, bench_clear);
     g_test_add("/profile-sweep/refusals", Bench, NULL, set_up, test_refusals, bench_clear);

@@ -201,7 +201,10 @@ static void test_part_of(void)
         { "layers.3.attentions", NULL },
         { "layers.3x.attention", NULL },
         { "layer1.0.conv1", NULL },
-        { "loss.Sub", NULL },
+        { "loss.Sub", "loss" },
+        { "update.Mul", "update" },
+        { "losses.Sub", NULL },
+        { "layers.0.update", NULL },
         { "headless", NULL },
         { "backward", NULL },
         { "", NULL },
@@ -257,6 +260,8 @@ static void test_zoo(void)
     g_assert_cmpint(settled("gps", "attention=sparse").scatter, ==, IFM_SCATTER_MIXED);
     g_assert_cmpint(settled("gps", "mpnn=gcn").scatter, ==, IFM_SCATTER_ELEMENTS);
     g_assert_cmpint(settled("gps", "scatter=nd").scatter, ==, IFM_SCATTER_ND);
+    g_assert_cmpint(settled("gps", "attention=sparse scatter=elements").scatter, ==, IFM_SCATTER_ELEMENTS);
+    g_assert_cmpint(settled("gps", "attention=sparse scatter=auto").scatter, ==, IFM_SCATTER_MIXED);
     g_assert_cmpint(settled("gps", "num_layers=1").sizes.mpnn, ==, IFM_MESSAGE_GIN);
     g_assert_cmpfloat(settled("gps", "dropout=25").dropout, ==, 0.25);
     IfmTransformer none_such;
@@ -330,7 +335,11 @@ static void test_gradients(void)
         }
         g_autoptr(IfmModel) step = ifm_gradient_training_step(model, &IFM_TRAINING_OPTIONS_INIT, &error);
         g_assert_no_error(error);
-        g_assert_nonnull(step);
+        for (gsize k = 0; k < ifm_model_n_nodes(step); k++)
+        {
+            const char *name = ifm_model_node(step, k)->name;
+            g_assert_cmpstr(ifm_transformer_part_of(name) != NULL ? "" : name, ==, "");
+        }
     }
 }
 
