@@ -57,6 +57,7 @@ typedef struct
     double margin, between, within;
     gsize n_pairs, n_looks;
     double n_effective; /* how many independent pairs those count as */
+    double correlation; /* of neighbouring pairs, as estimated; NaN where they do not differ at all */
     gint64 elapsed_ns;
     GArray *rounds;
     char *why;        /* one line; NULL unless uncertain */
@@ -87,8 +88,8 @@ void ifm_comparer_free(IfmComparer *comparer);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmComparer, ifm_comparer_free)
 /** ifm_comparer_add: One round of the pair at hand. */
 void ifm_comparer_add(IfmComparer *comparer, double a_ns, double b_ns, gboolean b_first);
-/** ifm_comparer_end_pair: Its processes are gone. @elapsed_ns: since the first were started. Returns: TRUE once there is
- * nothing more to learn within the protocol. */
+/** ifm_comparer_end_pair: Its processes are gone. @elapsed_ns: since the first were started, without what
+ * is done once. Returns: TRUE once there is nothing more to learn within the protocol. */
 gboolean ifm_comparer_end_pair(IfmComparer *comparer, gint64 elapsed_ns);
 /** ifm_comparer_finish: What is known; a pair that has not ended does not count. Called before the rule said so, it is the
  * last look. */

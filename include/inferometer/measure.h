@@ -308,8 +308,8 @@ typedef struct
 #define IFM_LIMIT_BUDGET_NS (20 * G_GINT64_CONSTANT(1000000000))
 
 /** ifm_runner_limit_case: The sealed record: subject kind "limit". Its key has machine, engine version, device, dtype and
- * threads, so that a limit is measured once a machine and looked up from then on. IFM_ERROR_INVALID for another dtype,
- * threads below 0, a budget below 0. */
+ * threads, and of a device without cores of its own how many processors this process may use, so that a limit is measured
+ * once a machine and looked up from then on. IFM_ERROR_INVALID for another dtype, threads below 0, a budget below 0. */
 IfmCase *ifm_runner_limit_case(IfmRunner *runner, const IfmLimitCase *limit_case, GError **error);
 /** ifm_runner_measure_limit: surroundings.limit = {"flop_per_s", "flop_interval": [lower, upper], "bytes_per_s",
  * "bytes_interval", "products": [{"size", "flop_per_s"}], "triad_bytes", "threads", "source": "measured" | "described", …}:
@@ -317,6 +317,16 @@ IfmCase *ifm_runner_limit_case(IfmRunner *runner, const IfmLimitCase *limit_case
  * but that half a limit is none: interrupted, it is NULL with IFM_ERROR_CANCELLED. */
 IfmMeasurement *ifm_runner_measure_limit(IfmRunner *runner, const IfmLimitCase *limit_case, const IfmCase *sealed,
                                          GError **error);
+/** ifm_limit_doubt: Why a measured limit may be too low. (transfer full) NULL where nothing speaks for that. */
+char *ifm_limit_doubt(const IfmMeasurement *limit);
+/**
+ * ifm_limit_store: Which of two limits of one case counts from now on: the new one where it is not in doubt, else the
+ * higher (by the product of FLOP/s and bytes/s), since what else ran lowers a limit and nothing raises it. It is committed
+ * where it counts and was measured: so the latest in the store is the one that counts.
+ * @before: what the store has; NULL: none    @counts: (out) whether it is @limit
+ */
+gboolean ifm_limit_store(IfmStore *store, const IfmCase *sealed, const IfmMeasurement *limit, const IfmMeasurement *before,
+                         gboolean *counts, GError **error);
 
 /** IfmObservedShapes: @shapes: IfmObservedShape, whose names are borrowed from @names. */
 typedef struct

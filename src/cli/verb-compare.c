@@ -150,7 +150,11 @@ static int compare_sides(const Arguments *arguments, const IfmCompareSide sides[
     if (!compared || !store_comparison(store, &comparison, &error))
         return cli_fail(error);
     int status = write_comparison(arguments, &comparison);
-    return number != 0 ? CLI_EXIT_SIGNAL + number : status;
+    if (number == 0)
+        return status;
+    cli_complain("interrupted: this is what %" G_GSIZE_FORMAT " whole pair%s of processes showed until then",
+                 comparison.n_pairs, comparison.n_pairs == 1 ? "" : "s");
+    return CLI_EXIT_SIGNAL + number;
 }
 
 static int run_compare(const Arguments *arguments)

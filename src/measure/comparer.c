@@ -106,18 +106,22 @@ static double middle_mean(double *values, gsize n)
 typedef struct
 {
     double ratio, lower, upper;
-    double n_effective, sd;
+    double n_effective, sd, correlation;
 } Look;
 
 /* Lag-1 correlation without its bias of about (1 + 3 r) / n (Marriott & Pope 1954), and half a standard error more; 0 where
- * that is negative. */
-static double persistence(const double *values, gsize n, double mean, double squares)
+ * that is negative. @correlation: (out) without that half; NaN where all values are the same */
+static double persistence(const double *values, gsize n, double mean, double squares, double *correlation)
 {
     double products = 0;
+    *correlation = NAN;
+    if (!(squares > 0))
+        return 0;
     for (gsize i = 1; i < n; i++)
         products += (values[i] - mean) * (values[i - 1] - mean);
-    double r = squares > 0 ? products / squares : 0;
-    return CLAMP(r + (1 + 3 * r) / (double)n + 0.5 * sqrt((1 - r * r) / (double)n), 0, 0.8);
+    double r = products / squares;
+    *correlation = r + (1 + 3 * r) / (double)n;
+    return CLAMP(*correlation + 0.5 * sqrt((1 - r * r) / (double)n), 0, 0.8);
 }
 
 /* Running: exact where all are equal. */
@@ -133,13 +137,13 @@ static Look look_with(const IfmComparer *self, double error)
 {
     gsize n = self->values->len;
     const double *values = (const double *)(const void *)self->values->data;
-    Look look = { mean_of(values, n), -INFINITY, INFINITY, (double)n, NAN };
+    Look look = { mean_of(values, n), -INFINITY, INFINITY, (double)n, NAN, NAN };
     double squares = 0;
     if (n < 2)
         return look;
     for (gsize i = 0; i < n; i++)
         squares += (values[i] - look.ratio) * (values[i] - look.ratio);
-    double r = persistence(values, n, look.ratio, squares);
+    double r = persistence(values, n, look.ratio, squares, &look.correlation);
     look.sd = sqrt(squares / (double)(n - 1));
     look.n_effective = MAX((double)n * (1 - r) / (1 + r), 2);
     double half = look.sd > 0 ? ifm_student_quantile(1 - error / 2, look.n_effective - 1) * look.sd / sqrt(look.n_effective)
@@ -348,6 +352,7 @@ void ifm_comparer_finish(const IfmComparer *self, IfmComparison *comparison)
     comparison->within = within_spread(self);
     comparison->n_pairs = n;
     comparison->n_effective = look.n_effective;
+    comparison->correlation = look.correlation;
     comparison->n_looks = self->n_looks;
     comparison->elapsed_ns = self->elapsed_ns;
     comparison->rounds = g_array_copy(self->rounds);

@@ -1,3 +1,4 @@
+#include <sched.h>
 #include <string.h>
 
 #include <inferometer/json.h>
@@ -48,6 +49,16 @@ static IfmDtype dtype_of(const IfmLimitCase *limit_case)
     return limit_case->dtype != IFM_DTYPE_UNDEFINED ? limit_case->dtype : IFM_DTYPE_F32;
 }
 
+/* A process that is kept to some of the processors finds less, where the device is not told its cores. */
+static json_t *options_of(const IfmLimitCase *limit_case, const IfmDeviceSpec *spec)
+{
+    cpu_set_t mask;
+    json_t *options = json_pack("{s:s,s:i}", "dtype", ifm_dtype_name(dtype_of(limit_case)), "threads", limit_case->threads);
+    if (spec->n_cores == 0 && sched_getaffinity(0, sizeof mask, &mask) == 0)
+        json_object_set_new(options, "processors", json_integer(CPU_COUNT(&mask)));
+    return options;
+}
+
 IfmCase *ifm_runner_limit_case(IfmRunner *runner, const IfmLimitCase *limit_case, GError **error)
 {
     if (!check(limit_case, error))
@@ -61,8 +72,7 @@ IfmCase *ifm_runner_limit_case(IfmRunner *runner, const IfmLimitCase *limit_case
     ifm_record_set_text(&record->subject_name, "limit");
     ifm_record_set_text(&record->device, spec->text);
     ifm_record_set_text(&record->alias, limit_case->alias);
-    ifm_record_set_json(&record->options, json_pack("{s:s,s:i}", "dtype", ifm_dtype_name(dtype_of(limit_case)), "threads",
-                                                    limit_case->threads));
+    ifm_record_set_json(&record->options, options_of(limit_case, spec));
     ifm_record_set_json(&record->surroundings, surroundings_of(runner, facts));
     ifm_case_seal(record);
     return g_steal_pointer(&record);
@@ -100,4 +110,56 @@ IfmMeasurement *ifm_runner_measure_limit(IfmRunner *runner, const IfmLimitCase *
                          .measure = measure_limit,
                          .user = &whole };
     return ifm_runner_run(runner, &job, sealed, error);
+}
+
+/* --- which of two counts -------------------------------------------------------------------------------------------- */
+
+/* A described limit is no measurement: it is asked again each time, and costs nothing. */
+static gboolean is_measured(const IfmMeasurement *limit)
+{
+    const json_t *told = json_object_get(limit->surroundings, "limit");
+    const char *source = json_string_value(json_object_get(told, "source"));
+    return limit->outcome == IFM_OUTCOME_OK && g_strcmp0(source, "described") != 0;
+}
+
+/* A figure to within a tenth, on a machine that was left alone: what else was running lowers a limit, and nothing raises
+ * it. */
+#define MOST_OTHERS 0.1
+#define MOST_WIDTH 0.2
+
+static gboolean is_wide(const json_t *told, const char *value, const char *interval)
+{
+    const json_t *ends = json_object_get(told, interval);
+    const json_t *lower = json_array_get(ends, 0), *upper = json_array_get(ends, 1);
+    return !json_is_number(lower) || !json_is_number(upper) ||
+           json_number_value(upper) - json_number_value(lower) >
+               MOST_WIDTH * json_number_value(json_object_get(told, value));
+}
+
+char *ifm_limit_doubt(const IfmMeasurement *limit)
+{
+    const json_t *told = json_object_get(limit->surroundings, "limit"),
+                 *others = json_object_get(limit->surroundings, "others_ratio");
+    if (!is_measured(limit))
+        return NULL;
+    if (json_is_number(others) && json_number_value(others) > MOST_OTHERS)
+        return g_strdup_printf("other processes used %.0f %% of the processors then", 100 * json_number_value(others));
+    if (is_wide(told, "flop_per_s", "flop_interval") || is_wide(told, "bytes_per_s", "bytes_interval"))
+        return g_strdup("its runs scattered by more than a tenth");
+    return NULL;
+}
+
+static double height_of(const IfmMeasurement *limit)
+{
+    const json_t *told = json_object_get(limit->surroundings, "limit");
+    return json_number_value(json_object_get(told, "flop_per_s")) * json_number_value(json_object_get(told, "bytes_per_s"));
+}
+
+gboolean ifm_limit_store(IfmStore *store, const IfmCase *sealed, const IfmMeasurement *limit, const IfmMeasurement *before,
+                         gboolean *counts, GError **error)
+{
+    g_autofree char *doubt = ifm_limit_doubt(limit);
+    gboolean better = before == NULL || doubt == NULL || height_of(limit) >= height_of(before);
+    *counts = better && (!is_measured(limit) || ifm_store_commit(store, sealed, limit, error));
+    return *counts || !better;
 }

@@ -187,7 +187,11 @@ static void append_ground(GString *out, const IfmComparison *comparison, const I
         g_string_append_printf(text, " (look %" G_GSIZE_FORMAT " of %d: the earlier, the wider)", comparison->n_looks,
                                IFM_COMPARE_MOST_LOOKS);
     if (comparison->n_effective > 0 && comparison->n_effective < (double)comparison->n_pairs - 0.05)
-        g_string_append_printf(text, "; pairs resemble their neighbours and count as %.1f", comparison->n_effective);
+        g_string_append_printf(text,
+                               comparison->correlation > 0
+                                   ? "; pairs resemble their neighbours and count as %.1f"
+                                   : "; whether pairs resemble their neighbours is not sure: they count as %.1f",
+                               comparison->n_effective);
     g_string_append_c(text, '.');
     g_string_append_c(out, '\n');
     ifm_page_wrapped(out, text->str, screen);

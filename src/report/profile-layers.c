@@ -470,13 +470,13 @@ static void place(IfmLayers *layers, const IfmRoofline *roofline)
         IfmLayer *layer = layers->rows->pdata[row];
         layer->place = (IfmRoofPlace){ IFM_BOUND_NEITHER, NAN, NAN, NAN, NAN };
         double bytes = (double)layer->cost.bytes_read + (double)layer->cost.bytes_written;
-        gboolean exact = ifm_cost_is_exact(&layer->cost);
+        gboolean exact = !layer->marshalling && ifm_cost_is_exact(&layer->cost);
         if (exact && bytes > 0)
             layer->place.intensity = (double)layer->cost.flop / bytes;
-        if (exact && roofline != NULL)
-            ifm_roofline_place(roofline, (double)layer->cost.flop, bytes, layer->node->median_ns, &layer->place);
-        else if (layer->marshalling && roofline != NULL) /* none of the model's work: at the limit there would be none */
+        if (layer->marshalling && roofline != NULL) /* none of the model's work: at the limit there would be none */
             layer->place = (IfmRoofPlace){ IFM_BOUND_NEITHER, NAN, 0, NAN, layer->node->median_ns };
+        else if (exact && roofline != NULL)
+            ifm_roofline_place(roofline, (double)layer->cost.flop, bytes, layer->node->median_ns, &layer->place);
         if (isfinite(layer->place.least_ns) && !(layer->node->median_ns > 0))
             layer->place.excess_ns = 0; /* shorter than the runtime's clock tells */
         layers->least_ns += layer->place.least_ns;
@@ -550,7 +550,7 @@ static gint compare_families(gconstpointer a, gconstpointer b)
 /* The runtime's own copies, and what nobody knows, stand beside the model's families. */
 static gsize family_of(const IfmLayer *layer)
 {
-    if (layer->marshalling && !layer->cost.covered)
+    if (layer->marshalling)
         return IFM_N_FAMILIES;
     return layer->known ? layer->family : IFM_N_FAMILIES + 1;
 }
@@ -566,10 +566,7 @@ GArray *ifm_layers_families(const IfmLayers *layers)
         family->n++;
         family->time_ns += layer->node->median_ns;
         family->share_ratio += layer->share_ratio;
-        family->flop += ifm_cost_is_exact(&layer->cost) ? (double)layer->cost.flop
-                        : layer->cost.covered           ? (double)NAN
-                        : layer->marshalling            ? 0
-                                                        : (double)NAN;
+        family->flop += layer->marshalling ? 0 : ifm_cost_is_exact(&layer->cost) ? (double)layer->cost.flop : (double)NAN;
         family->least_ns += layer->place.least_ns;
         family->excess_ns += layer->place.excess_ns;
     }

@@ -139,6 +139,29 @@ static void test_page(Bench *bench, gconstpointer data)
     g_assert_nonnull(strstr(ended.err, "A and B are one and the same: what differs is chance"));
 }
 
+/* What there is by then is told, and that it is not all. Tried again, longer each time, where no pair was whole yet. */
+static void test_interrupted(Bench *bench, gconstpointer data)
+{
+    gboolean told = FALSE;
+    for (gulong wait_us = 250000; !told && wait_us < 60000000; wait_us *= 2)
+    {
+        g_autofree char *out = NULL, *err = NULL;
+        g_autoptr(GSubprocess) process =
+            start_line(bench, "compare " MODEL " " MODEL " -d simulated:compare/NOISY --margin 0% --time-budget 0 "
+                              "--most-pairs 10000 --rounds 2");
+        g_usleep(wait_us);
+        g_subprocess_send_signal(process, SIGINT);
+        g_assert_true(g_subprocess_communicate_utf8(process, NULL, NULL, &out, &err, NULL));
+        g_test_message("%s", err);
+        g_assert_cmpint(status_of(process), ==, 128 + SIGINT);
+        told = strstr(out, "pairs of processes, ") != NULL || strstr(out, "pair of processes, ") != NULL;
+        g_assert_cmpint(strstr(err, "interrupted: this is what ") != NULL, ==, told);
+        g_assert_cmpint(strstr(err, "interrupted before there was anything to tell") != NULL, ==, !told);
+    }
+    g_assert_true(told);
+    assert_none_left(bench);
+}
+
 static void test_wrong(Bench *bench, gconstpointer data)
 {
     static const struct
@@ -200,6 +223,7 @@ int main(int argc, char **argv)
     g_test_add("/compare-verb/stored", Bench, NULL, set_up, test_stored, bench_clear);
     g_test_add("/compare-verb/page", Bench, NULL, set_up, test_page, bench_clear);
     g_test_add("/compare-verb/runtime", Bench, NULL, bench_init, test_runtime, bench_clear);
+    g_test_add("/compare-verb/interrupted", Bench, NULL, set_up, test_interrupted, bench_clear);
     g_test_add("/compare-verb/wrong", Bench, NULL, set_up, test_wrong, bench_clear);
     return g_test_run();
 }

@@ -121,6 +121,54 @@ static void test_outputs_differ(void)
     fixture_clear(&fixture);
 }
 
+/* A worker in front of the worker: the third that is started, that of the reference, comes a second late. */
+static char *slow_worker(const Fixture *fixture, const char *count)
+{
+    g_autoptr(GError) error = NULL;
+    g_autofree char *worker = ifm_path_worker(&error);
+    g_assert_no_error(error);
+    char *path = g_build_filename(fixture->folder, "slow-worker", NULL);
+    g_autofree char *script = g_strdup_printf("#!/bin/sh\nprintf x >>'%s'\n[ $(wc -c <'%s') -ne 3 ] || sleep 1\n"
+                                              "exec '%s' \"$@\"\n",
+                                              count, count, worker);
+    g_assert_true(g_file_set_contents(path, script, -1, &error));
+    g_assert_cmpint(g_chmod(path, 0700), ==, 0);
+    return path;
+}
+
+/* What is right is computed once, and is none of what pairs take. */
+static void test_checks_not_counted(void)
+{
+    Fixture fixture;
+    fixture_init(&fixture, NULL);
+    if (is_here(&fixture, "onnxruntime:CPU"))
+    {
+        g_autoptr(GError) error = NULL;
+        g_auto(IfmComparison) comparison = { 0 };
+        IfmCompareProtocol protocol = short_protocol();
+        IfmCompareSide sides[2] = { { .model_case = case_on(&fixture, "simulated:compare/RIGHT") },
+                                    { .model_case = case_on(&fixture, "simulated:compare/RIGHT") } };
+        g_autofree char *count = g_build_filename(fixture.folder, "count", NULL), *started = NULL;
+        g_autofree char *slow = slow_worker(&fixture, count), *before = g_strdup(g_getenv("IFM_WORKER"));
+        g_setenv("IFM_WORKER", slow, TRUE);
+        gint64 began_us = g_get_monotonic_time();
+        gboolean compared = ifm_runner_compare(fixture.runner, sides, &protocol, 1, &comparison, &error);
+        gint64 whole_ns = 1000 * (g_get_monotonic_time() - began_us);
+        if (before != NULL)
+            g_setenv("IFM_WORKER", before, TRUE);
+        else
+            g_unsetenv("IFM_WORKER");
+        g_assert_no_error(error);
+        g_assert_true(compared);
+        g_assert_true(g_file_get_contents(count, &started, NULL, NULL));
+        g_assert_cmpstr(started, ==, "xxxxx"); /* A, B, the reference, and the second pair */
+        g_assert_cmpint(comparison.elapsed_ns, <=, whole_ns - 1000 * MS);
+        g_unlink(count);
+        g_unlink(slow);
+    }
+    fixture_clear(&fixture);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -130,5 +178,6 @@ int main(int argc, char **argv)
     g_test_add_data_func("/compare/real/openvino", "openvino:CPU", test_real);
     g_test_add_func("/compare/runtime", test_runtime);
     g_test_add_func("/compare/outputs-differ", test_outputs_differ);
+    g_test_add_func("/compare/checks-not-counted", test_checks_not_counted);
     return g_test_run();
 }

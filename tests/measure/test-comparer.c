@@ -60,6 +60,8 @@ static void test_exact(void)
         g_assert_cmpfloat_with_epsilon(comparison.b_ns, 1e6 * rows[row].ratio, 1e-6);
         g_assert_null(comparison.why);
         g_assert_cmpuint(comparison.rounds->len, ==, 5);
+        g_assert_cmpfloat(comparison.n_effective, ==, 5); /* what never differs shows no likeness of neighbours */
+        g_assert_true(isnan(comparison.correlation));
     }
 }
 
@@ -85,6 +87,8 @@ static void test_interval(void)
     double half = ifm_student_quantile(1 - (0.05 - spent_at_8) / 2, 9) * sqrt(squares / 9 / 10);
     g_assert_cmpint(comparison.verdict, ==, IFM_VERDICT_UNCERTAIN);
     g_assert_cmpuint(comparison.n_pairs, ==, 10);
+    g_assert_cmpfloat_with_epsilon(comparison.correlation, r + (1 + 3 * r) / 10, 1e-9);
+    g_assert_cmpfloat(comparison.n_effective, ==, 10);
     g_assert_cmpfloat_with_epsilon(log(comparison.ratio), mean, 1e-12);
     g_assert_cmpfloat_with_epsilon(log(comparison.interval.lower), mean - half, 1e-9);
     g_assert_cmpfloat_with_epsilon(log(comparison.interval.upper), mean + half, 1e-9);
@@ -108,6 +112,8 @@ static void test_correlated(void)
     feed(&protocol, logs, 20, &slow);
     feed(&protocol, shuffled, 20, &fast);
     g_assert_cmpfloat_with_epsilon(slow.ratio, fast.ratio, 1e-9);
+    g_assert_cmpfloat(slow.correlation, >, 0.5);
+    g_assert_cmpfloat(fast.correlation, <, 0);
     g_assert_cmpfloat(log(slow.interval.upper), >, 2 * log(fast.interval.upper));
 }
 

@@ -1,3 +1,5 @@
+#include <sched.h>
+
 #include "runner-fixture.h"
 
 #include "folder.h"
@@ -172,6 +174,104 @@ static void test_stored(void)
     fixture_clear(&fixture);
 }
 
+/* A limit as if it had been measured: figures to within nothing, while others used that much of the processors. */
+static IfmMeasurement *limit_like(Fixture *fixture, double flop_per_s, double bytes_per_s, double others_ratio)
+{
+    IfmLimitCase limit_case = limit_of("simulated:limits/ROOF");
+    IfmMeasurement *limit = measure_limit(fixture, &limit_case);
+    json_object_set_new(limit->surroundings, "limit",
+                        json_pack("{s:s,s:f,s:[f,f],s:f,s:[f,f]}", "source", "measured", "flop_per_s", flop_per_s,
+                                  "flop_interval", flop_per_s, flop_per_s, "bytes_per_s", bytes_per_s, "bytes_interval",
+                                  bytes_per_s, bytes_per_s));
+    json_object_set_new(limit->surroundings, "others_ratio", json_real(others_ratio));
+    return limit;
+}
+
+typedef struct
+{
+    double flop_per_s, bytes_per_s, others_ratio;
+    gboolean counts;
+} Next;
+
+/* One after the other; the first is in doubt. */
+static const Next nexts[] = {
+    { 100e9, 20e9, 0.5, TRUE },  { 90e9, 20e9, 0.3, FALSE }, { 100e9, 19e9, 0.3, FALSE }, { 110e9, 20e9, 0.3, TRUE },
+    { 100e9, 20e9, 0.3, FALSE }, { 50e9, 10e9, 0.05, TRUE }, { 40e9, 10e9, 0.3, FALSE },  { 60e9, 10e9, 0.3, TRUE },
+};
+
+/* What lost is not what the next look into the store finds. */
+static void test_better_kept(void)
+{
+    Fixture fixture;
+    fixture_init(&fixture, NULL);
+    g_autoptr(GError) error = NULL;
+    g_autofree char *path = g_build_filename(fixture.folder, "limits.db", NULL), *best = NULL;
+    IfmLimitCase limit_case = limit_of("simulated:limits/ROOF");
+    g_autoptr(IfmCase) sealed = ifm_runner_limit_case(fixture.runner, &limit_case, &error);
+    g_autoptr(IfmStore) store = ifm_store_open(path, IFM_STORE_SHARD, &error);
+    g_assert_no_error(error);
+    for (gsize i = 0; i < G_N_ELEMENTS(nexts); i++)
+    {
+        gboolean counts = !nexts[i].counts;
+        g_autoptr(IfmMeasurement) before = ifm_store_latest(store, sealed->key, &error);
+        g_autoptr(IfmMeasurement) limit =
+            limit_like(&fixture, nexts[i].flop_per_s, nexts[i].bytes_per_s, nexts[i].others_ratio);
+        g_autofree char *doubt = ifm_limit_doubt(limit);
+        g_assert_cmpint(doubt != NULL, ==, nexts[i].others_ratio > 0.1);
+        g_assert_true(ifm_limit_store(store, sealed, limit, before, &counts, &error));
+        g_assert_no_error(error);
+        g_assert_cmpint(counts, ==, nexts[i].counts);
+        if (counts)
+        {
+            g_free(best);
+            best = g_strdup(limit->uid);
+        }
+        g_autoptr(IfmMeasurement) latest = ifm_store_latest(store, sealed->key, &error);
+        g_assert_cmpstr(latest->uid, ==, best);
+    }
+    g_clear_pointer(&store, ifm_store_close);
+    g_unlink(path);
+    fixture_clear(&fixture);
+}
+
+static char *key_of(Fixture *fixture, const char *device)
+{
+    g_autoptr(GError) error = NULL;
+    IfmLimitCase limit_case = limit_of(device);
+    g_autoptr(IfmCase) sealed = ifm_runner_limit_case(fixture->runner, &limit_case, &error);
+    g_assert_no_error(error);
+    return g_strdup(sealed->key);
+}
+
+/* A process that is kept to one processor asks for another limit, but of a device with cores of its own. */
+static void test_processors(void)
+{
+    static const char free_device[] = "simulated:limits/ROOF", own_cores[] = "simulated:limits/ROOF:0@0";
+    cpu_set_t all, one;
+    int first = 0;
+    g_assert_cmpint(sched_getaffinity(0, sizeof all, &all), ==, 0);
+    if (CPU_COUNT(&all) < 2)
+    {
+        g_test_skip("this process may use one processor alone");
+        return;
+    }
+    while (!CPU_ISSET(first, &all))
+        first++;
+    CPU_ZERO(&one);
+    CPU_SET(first, &one);
+    Fixture fixture;
+    fixture_init(&fixture, NULL);
+    g_autofree char *whole = key_of(&fixture, free_device), *pinned = key_of(&fixture, own_cores);
+    g_assert_cmpint(sched_setaffinity(0, sizeof one, &one), ==, 0);
+    g_autofree char *kept = key_of(&fixture, free_device), *still = key_of(&fixture, own_cores);
+    g_assert_cmpint(sched_setaffinity(0, sizeof all, &all), ==, 0);
+    g_autofree char *again = key_of(&fixture, free_device);
+    g_assert_cmpstr(kept, !=, whole);
+    g_assert_cmpstr(again, ==, whole);
+    g_assert_cmpstr(still, ==, pinned);
+    fixture_clear(&fixture);
+}
+
 static void test_wrong_case(void)
 {
     Fixture fixture;
@@ -338,6 +438,8 @@ int main(int argc, char **argv)
     }
     g_test_add_func("/limit/record", test_record);
     g_test_add_func("/limit/stored", test_stored);
+    g_test_add_func("/limit/better-kept", test_better_kept);
+    g_test_add_func("/limit/processors", test_processors);
     g_test_add_func("/limit/wrong-case", test_wrong_case);
     g_test_add_func("/limit/interrupted", test_interrupted);
     for (gsize i = 0; i < G_N_ELEMENTS(triads); i++)

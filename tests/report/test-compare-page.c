@@ -95,6 +95,31 @@ static void test_page(void)
     check_golden("compare-narrow-ascii.txt", ascii);
 }
 
+/* Likeness of neighbours is spoken of where it was found. */
+static void test_neighbours(void)
+{
+    static const char found[] = "pairs resemble their neighbours and count as 1.5",
+                      open_[] = "is not sure: they count as 1.5";
+    static const struct
+    {
+        double n_effective, correlation;
+        gboolean found, open;
+    } rows[] = {
+        { 1.5, 0.3, TRUE, FALSE }, { 1.5, -0.1, FALSE, TRUE }, { 2, 0.3, FALSE, FALSE }, { 2, NAN, FALSE, FALSE }
+    };
+    IfmScreen screen = { .width = IFM_SCREEN_UNBOUNDED, .utf8 = TRUE };
+    for (gsize row = 0; row < G_N_ELEMENTS(rows); row++)
+    {
+        g_auto(IfmComparison) comparison = { 0 };
+        fill(&comparison);
+        comparison.n_effective = rows[row].n_effective;
+        comparison.correlation = rows[row].correlation;
+        g_autofree char *text = ifm_comparison_to_screen(&comparison, &screen);
+        g_assert_cmpint(strstr(text, found) != NULL, ==, rows[row].found);
+        g_assert_cmpint(strstr(text, open_) != NULL, ==, rows[row].open);
+    }
+}
+
 static void test_exports(void)
 {
     g_auto(IfmComparison) comparison = { 0 };
@@ -119,6 +144,7 @@ int main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/compare-page/sentence", test_sentence);
     g_test_add_func("/compare-page/page", test_page);
+    g_test_add_func("/compare-page/neighbours", test_neighbours);
     g_test_add_func("/compare-page/exports", test_exports);
     return g_test_run();
 }

@@ -364,6 +364,34 @@ static void test_limit(Fixture *fixture, gconstpointer data)
     g_assert_cmpfloat(excess_ns, >=, 1000); /* the copy's, whole, with the others' */
 }
 
+/* A copy that the runtime's own graph knows the bytes of is none of the model's work, either. */
+static void test_covered_copy(Fixture *fixture, gconstpointer data)
+{
+    const IfmRoofline roofline = { 1e9, 1e9 };
+    ran(fixture, "conv1", "Conv", 100);
+    ran(fixture, "ReorderInput_3", "ReorderInput", 50);
+    ifm_record_set_json(&fixture->measurement->books,
+                        json_pack("{s:[{s:b,s:s,s:i,s:i,s:i,s:i},{s:b,s:s,s:i,s:i,s:i,s:i}]}", "costs", "covered", 1,
+                                  "family", ifm_family_name(IFM_FAMILY_CONVOLUTION), "macs", 10, "flop", 24, "bytes_read",
+                                  5, "bytes_written", 3, "covered", 1, "family", ifm_family_name(IFM_FAMILY_MOVEMENT),
+                                  "macs", 0, "flop", 0, "bytes_read", 20, "bytes_written", 20));
+    g_autoptr(IfmLayers) layers = layers_of(fixture, &roofline);
+    const IfmLayer *copy = layer_named(layers, "ReorderInput_3");
+    g_assert_true(copy->cost.covered);
+    g_assert_cmpfloat(copy->place.least_ns, ==, 0); /* not the 40 ns of its bytes */
+    g_assert_cmpfloat(copy->place.excess_ns, ==, 50);
+    g_assert_true(isnan(copy->place.attained));
+    g_assert_true(isnan(copy->place.intensity));
+    g_assert_cmpfloat_with_epsilon(layers->least_ns, 24, 1e-9);
+    g_autoptr(GArray) families = ifm_layers_families(layers);
+    g_assert_cmpuint(families->len, ==, 2);
+    const IfmLayerFamily *copies = &g_array_index(families, IfmLayerFamily, 1);
+    g_assert_cmpstr(copies->name, ==, "the runtime's copies");
+    g_assert_cmpfloat(copies->time_ns, ==, 50);
+    g_assert_cmpfloat(copies->excess_ns, ==, 50);
+    g_assert_cmpfloat(copies->flop, ==, 0);
+}
+
 /* The page names what stands furthest above its limit, in its own words, and says so of what it cannot. */
 static void test_page(Fixture *fixture, gconstpointer data)
 {
@@ -421,6 +449,7 @@ int main(int argc, char **argv)
     g_test_add("/profile-layers/by-graph", Fixture, NULL, set_up, test_by_graph, tear_down);
     g_test_add("/profile-layers/no-graph", Fixture, NULL, set_up, test_no_graph, tear_down);
     g_test_add("/profile-layers/limit", Fixture, NULL, set_up, test_limit, tear_down);
+    g_test_add("/profile-layers/covered-copy", Fixture, NULL, set_up, test_covered_copy, tear_down);
     g_test_add("/profile-layers/page", Fixture, NULL, set_up, test_page, tear_down);
     return g_test_run();
 }
