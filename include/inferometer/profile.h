@@ -196,7 +196,7 @@ char *ifm_profile_to_screen(const IfmProfileStory *story, const IfmScreen *scree
  * each case with its layers, memory and limit: docs/formats.md. (transfer full) */
 json_t *ifm_profile_to_json(const IfmProfileStory *story);
 /** ifm_profile_to_csv: A row a device, or with a mode a row a device and pass; where layers alone are to be told, a row a
- * layer of each device. (transfer full) */
+ * layer of each device; without devices, where the model's work or memory is to be told, a row a node. (transfer full) */
 char *ifm_profile_to_csv(const IfmProfileStory *story);
 
 G_END_DECLS

@@ -135,7 +135,8 @@ void ifm_transformer_for_graph(IfmTransformer *transformer, const IfmGraph *grap
  * Equals, where it differs; s = graphs most_nodes^2 dense, edges sparse; p padded: dense attention of several graphs:
  *   attention  a layer: 4 linear(n, d, d); macs + 2 s d; flop + 6 s h, + s h where p (the bias); bytes + 12 graphs
  *              most_nodes + 8 n where p, + 16 edges where sparse
- *   norm       batch: flop 2 n d in place of 5 n d; bytes + 8 d (running statistics); parameters the same
+ *   norm       batch: flop 2 n d in place of 5 n d (the training form counts 5, by the batch's statistics); bytes + 8 d
+ *              (running statistics); parameters the same
  *   head       graph, of several: flop + n d (sum) + graphs d (times the weights), linear(graphs, d, num_outputs);
  *              bytes + 8 n + 4 graphs; node: linear(n, d, num_outputs)
  *   encoding   of several graphs: graphs times that of one of their average size

@@ -7,31 +7,42 @@
 
 /* The sizes of graph transformers: one set of options, whether a model is built of them or nothing but an estimate. */
 
+/* What --estimate counts, and in the mask of an option which of them read it. */
+static const char *const estimates[] = { "transformer", "attention", "linear", "mpnn", "ffn", "encoding" };
+#define TRANSFORMER (1u << 0)
+#define ATTENTION (1u << 1)
+#define LINEAR (1u << 2)
+#define MPNN (1u << 3)
+#define FFN (1u << 4)
+#define ENCODING (1u << 5)
+#define ALL_ESTIMATES (TRANSFORMER | ATTENTION | LINEAR | MPNN | FFN | ENCODING)
+
 static const struct
 {
     const char *name;
-    guint uses; /* ProfileSizeUse */
+    guint uses;      /* ProfileSizeUse */
+    guint estimates; /* which read it */
 } options[] = {
-    { "num-nodes", PROFILE_OF_ESTIMATE | PROFILE_OF_GRAPH },
-    { "num-edges", PROFILE_OF_ESTIMATE },
-    { "avg-degree", PROFILE_OF_GRAPH },
-    { "feature-dim", PROFILE_OF_ESTIMATE | PROFILE_OF_GRAPH },
-    { "hidden-dim", PROFILE_OF_ESTIMATE | PROFILE_OF_GRAPH },
-    { "num-layers", PROFILE_OF_ESTIMATE | PROFILE_OF_GRAPH },
-    { "num-heads", PROFILE_OF_ESTIMATE | PROFILE_OF_GRAPH },
-    { "ffn-dim", PROFILE_OF_ESTIMATE | PROFILE_OF_GRAPH },
-    { "mpnn", PROFILE_OF_ESTIMATE | PROFILE_OF_GRAPH },
-    { "pe", PROFILE_OF_ESTIMATE | PROFILE_OF_GRAPH },
-    { "pe-dim", PROFILE_OF_ESTIMATE | PROFILE_OF_GRAPH },
-    { "attention", PROFILE_OF_GRAPH },
-    { "sparse-ratio", PROFILE_OF_ESTIMATE },
-    { "norm", PROFILE_OF_GRAPH },
-    { "head", PROFILE_OF_GRAPH },
-    { "num-outputs", PROFILE_OF_ESTIMATE | PROFILE_OF_GRAPH },
-    { "dropout", PROFILE_OF_GRAPH },
-    { "scatter", PROFILE_OF_GRAPH },
-    { "dataset", PROFILE_OF_GRAPH },
-    { "num-graphs", PROFILE_OF_GRAPH },
+    { "num-nodes", PROFILE_OF_ESTIMATE | PROFILE_OF_GRAPH, ALL_ESTIMATES },
+    { "num-edges", PROFILE_OF_ESTIMATE, TRANSFORMER | MPNN | ENCODING },
+    { "avg-degree", PROFILE_OF_GRAPH, 0 },
+    { "feature-dim", PROFILE_OF_ESTIMATE | PROFILE_OF_GRAPH, TRANSFORMER | LINEAR },
+    { "hidden-dim", PROFILE_OF_ESTIMATE | PROFILE_OF_GRAPH, ALL_ESTIMATES & ~ENCODING },
+    { "num-layers", PROFILE_OF_ESTIMATE | PROFILE_OF_GRAPH, TRANSFORMER },
+    { "num-heads", PROFILE_OF_ESTIMATE | PROFILE_OF_GRAPH, TRANSFORMER | ATTENTION },
+    { "ffn-dim", PROFILE_OF_ESTIMATE | PROFILE_OF_GRAPH, TRANSFORMER | FFN },
+    { "mpnn", PROFILE_OF_ESTIMATE | PROFILE_OF_GRAPH, TRANSFORMER | MPNN },
+    { "pe", PROFILE_OF_ESTIMATE | PROFILE_OF_GRAPH, TRANSFORMER | ENCODING },
+    { "pe-dim", PROFILE_OF_ESTIMATE | PROFILE_OF_GRAPH, TRANSFORMER | ENCODING },
+    { "attention", PROFILE_OF_GRAPH, 0 },
+    { "sparse-ratio", PROFILE_OF_ESTIMATE, TRANSFORMER | ATTENTION },
+    { "norm", PROFILE_OF_GRAPH, 0 },
+    { "head", PROFILE_OF_GRAPH, 0 },
+    { "num-outputs", PROFILE_OF_ESTIMATE | PROFILE_OF_GRAPH, TRANSFORMER },
+    { "dropout", PROFILE_OF_GRAPH, 0 },
+    { "scatter", PROFILE_OF_GRAPH, 0 },
+    { "dataset", PROFILE_OF_GRAPH, 0 },
+    { "num-graphs", PROFILE_OF_GRAPH, 0 },
 };
 
 guint profile_size_uses(const char *option)
@@ -47,6 +58,23 @@ const char *profile_size_name(gsize index)
     return index < G_N_ELEMENTS(options) ? options[index].name : NULL;
 }
 
+/* idle_in_estimate: a size that the layer --estimate names has not. (transfer full) NULL: none was given. */
+static char *idle_in_estimate(const Arguments *arguments)
+{
+    const char *what = cli_text(arguments, "estimate");
+    guint kind = 0;
+    while (kind + 1 < G_N_ELEMENTS(estimates) && !g_str_equal(estimates[kind], what)) /* one of them: its choices */
+        kind++;
+    g_autoptr(GString) read = g_string_new(NULL);
+    for (gsize i = 0; i < G_N_ELEMENTS(options); i++)
+        if ((options[i].estimates & (1u << kind)) != 0)
+            g_string_append_printf(read, "%s--%s", read->len > 0 ? ", " : "", options[i].name);
+    for (gsize i = 0; i < G_N_ELEMENTS(options); i++)
+        if (cli_given(arguments, options[i].name) && (options[i].estimates & (1u << kind)) == 0)
+            return g_strdup_printf("--%s means nothing to --estimate %s, which reads %s", options[i].name, what, read->str);
+    return NULL;
+}
+
 char *profile_size_idle(const Arguments *arguments, guint use)
 {
     for (gsize i = 0; i < G_N_ELEMENTS(options); i++)
@@ -58,7 +86,7 @@ char *profile_size_idle(const Arguments *arguments, guint use)
         return g_strdup_printf("--%s is of graph transformers: it goes with %sgraph_transformer or gps", options[i].name,
                                (options[i].uses & PROFILE_OF_ESTIMATE) != 0 ? "--estimate, " : "");
     }
-    return NULL;
+    return use == PROFILE_OF_ESTIMATE ? idle_in_estimate(arguments) : NULL;
 }
 
 const Arguments *profile_given_in(const ProfileGiven *given, const char *option)

@@ -34,6 +34,23 @@ gboolean ifm_cost_variadic(const IfmOperatorCall *call, gint64 factor, IfmNodeCo
     return ifm_cost_per_output(call, factor, cost) && times(&cost->flop, (gint64)call->node->n_inputs - 1);
 }
 
+/* By the batch's statistics: mean, variance, normalise, scale, shift; fixed ones are one factor and one summand. */
+gboolean ifm_cost_batch_normalization(const IfmOperatorCall *call, gint64 factor, IfmNodeCost *cost)
+{
+    return ifm_cost_per_output(call, ifm_node_int(call->node, "training_mode", 0) != 0 ? 5 : 2, cost);
+}
+
+/* In training the product with the mask, which its scale is part of; where nobody knows whether it trains, at most that. */
+gboolean ifm_cost_dropout(const IfmOperatorCall *call, gint64 factor, IfmNodeCost *cost)
+{
+    const IfmFact *training = ifm_call_input(call, 2);
+    const gint64 *known = training != NULL ? ifm_fact_ints(training) : NULL;
+    if (training == NULL || (known != NULL && known[0] == 0))
+        return TRUE;
+    cost->at_most = known == NULL;
+    return ifm_cost_per_output(call, 1, cost);
+}
+
 /* multiply_add: flop = 2 macs + extra. */
 static gboolean multiply_add(IfmNodeCost *cost, gint64 extra)
 {
@@ -65,6 +82,7 @@ gboolean ifm_cost_qlinear_matmul(const IfmOperatorCall *call, gint64 factor, Ifm
     return matmul(call, &call->inputs[0], cost) && requantise(call, cost);
 }
 
+/* @factor: which input is the bias. */
 gboolean ifm_cost_gemm(const IfmOperatorCall *call, gint64 factor, IfmNodeCost *cost)
 {
     const IfmFact *a = &call->inputs[0];
@@ -72,7 +90,7 @@ gboolean ifm_cost_gemm(const IfmOperatorCall *call, gint64 factor, IfmNodeCost *
     if (!ifm_fact_n_elements(&call->outputs[0], &n))
         return FALSE;
     cost->macs = n;
-    return times(&cost->macs, inner) && multiply_add(cost, ifm_call_has(call, 2) ? n : 0);
+    return times(&cost->macs, inner) && multiply_add(cost, ifm_call_has(call, (gsize)factor) ? n : 0);
 }
 
 /* Each output element is a sum over the channels of its group and the kernel: what one output's weights hold. */

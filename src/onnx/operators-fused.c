@@ -1,8 +1,10 @@
 #include "operators.h"
 
 /*
- * What runtimes make of graphs when they optimise them: names of ONNX Runtime's own domains. Costs are those of the nodes
- * that were fused, by the same conventions, so that a graph's MACs do not change when it is optimised.
+ * What runtimes make of graphs when they optimise them: names of ONNX Runtime's own domains. MACs are those of the nodes
+ * that were fused (Attention, QAttention: with the products that make queries, keys and values), so that a graph's do not
+ * change when it is optimised. FLOP are by the same conventions, too, but for attention: what is added to its products
+ * and scores, and their scaling, was counted in nodes of their own and is not within it.
  */
 static const IfmOperator microsoft[] = {
     { "Attention", 2, ifm_shape_attention, ifm_cost_attention, 0, IFM_FAMILY_ATTENTION },

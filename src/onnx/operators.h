@@ -262,6 +262,8 @@ IFM_COST_RULE(per_output);
 IFM_COST_RULE(per_input);
 IFM_COST_RULE(variadic);
 IFM_COST_RULE(none);
+IFM_COST_RULE(batch_normalization);
+IFM_COST_RULE(dropout);
 IFM_COST_RULE(matmul);
 IFM_COST_RULE(qlinear_matmul);
 IFM_COST_RULE(gemm);

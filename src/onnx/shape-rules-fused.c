@@ -60,7 +60,7 @@ gboolean ifm_cost_fused_matmul(const IfmOperatorCall *call, gint64 factor, IfmNo
 
 gboolean ifm_cost_fused_gemm(const IfmOperatorCall *call, gint64 factor, IfmNodeCost *cost)
 {
-    return ifm_cost_gemm(call, 0, cost) && plus_outputs(call, has_activation(call->node), cost);
+    return ifm_cost_gemm(call, 2, cost) && plus_outputs(call, has_activation(call->node), cost);
 }
 
 /* A product of integers as floats: DynamicQuantizeMatMul, MatMulIntegerToFloat. Their scales are the third input. */
@@ -109,7 +109,7 @@ gboolean ifm_shape_q_gemm(const IfmOperatorCall *call, GError **error)
 
 gboolean ifm_cost_q_gemm(const IfmOperatorCall *call, gint64 factor, IfmNodeCost *cost)
 {
-    return ifm_cost_gemm(call, 0, cost) && plus_outputs(call, 2, cost); /* scaled and shifted */
+    return ifm_cost_gemm(call, 6, cost) && plus_outputs(call, 2, cost); /* scaled and shifted */
 }
 
 /* --- convolutions --------------------------------------------------------------------------------------------------- */

@@ -64,7 +64,8 @@ static gboolean is_cuda(const IfmProfileDevice *device)
     return strstr(device->result.device, ":CUDA") != NULL;
 }
 
-/* Whether one of the measured devices is a CUDA one; no runtime here tells more of another. */
+/* Whether one of the measured devices is a CUDA one; no runtime here tells more of another. @device: NULL: none ran, and
+ * nothing was looked at */
 static json_t *hardware(const IfmProfileStory *story, const IfmProfileDevice *device)
 {
     const IfmMeasurement *measurement = device != NULL ? device->result.measurement : NULL;
@@ -74,11 +75,12 @@ static json_t *hardware(const IfmProfileStory *story, const IfmProfileDevice *de
     for (gsize i = 0; device != NULL && i < story->n_devices; i++)
         cuda |= is_cuda(&story->devices[i]) && ifm_result_measured(&story->devices[i].result) != NULL;
     const json_t *gpu = device != NULL ? gpu_of(story) : NULL;
-    return json_pack(
-        "{s:b,s:o,s:o,s:o,s:o,s:o,s:o}", "cuda_available", cuda, "gpu_name", shared(json_object_get(gpu, "name")),
-        "gpu_memory_gb", ifm_json_real(ifm_member_number(gpu, "memory_bytes") / (1024 * MB)), "cpu",
-        shared(json_object_get(machine, "cpu")), "cores", shared(json_object_get(machine, "cores")), "memory_gb",
-        ifm_json_real(memory_bytes / (1024 * MB)), "machine", shared(json_object_get(machine, "id")));
+    return json_pack("{s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "cuda_available", device != NULL ? json_boolean(cuda) : json_null(),
+                     "gpu_name", shared(json_object_get(gpu, "name")), "gpu_memory_gb",
+                     ifm_json_real(ifm_member_number(gpu, "memory_bytes") / (1024 * MB)), "cpu",
+                     shared(json_object_get(machine, "cpu")), "cores", shared(json_object_get(machine, "cores")),
+                     "memory_gb", ifm_json_real(memory_bytes / (1024 * MB)), "machine",
+                     shared(json_object_get(machine, "id")));
 }
 
 static json_t *inputs_to_json(const IfmProfileStory *story, const IfmModel *model)
@@ -404,6 +406,44 @@ char *ifm_profile_layers_csv(const IfmProfileStory *story)
             LayerRow record = { *(const IfmLayer *)layers->rows->pdata[row], device->result.device, device->result.alias };
             ifm_csv_append_record(out, columns, &record);
         }
+    }
+    return g_string_free(out, FALSE);
+}
+
+/* --- a row a node of the model ----------------------------------------------------------------------------------- */
+
+/* Those columns of a layer that follow from the model alone. */
+static GArray *node_fields(void)
+{
+    static const char *const keys[] = { "name",       "op_type",       "family",  "macs",      "flop",
+                                        "bytes_read", "bytes_written", "counted", "intensity", NULL };
+    GArray *fields = g_array_new(TRUE, TRUE, sizeof(IfmField));
+    for (const IfmField *field = ifm_layer_fields; field->key != NULL; field++)
+        if (g_strv_contains(keys, field->key))
+            g_array_append_vals(fields, field, 1);
+    return fields;
+}
+
+char *ifm_profile_nodes_csv(const IfmProfileStory *story)
+{
+    g_autoptr(GArray) fields = node_fields();
+    const IfmField *columns = (const IfmField *)(const void *)fields->data;
+    GString *out = g_string_new(NULL);
+    ifm_csv_append_header(out, columns);
+    for (gsize i = 0; i < ifm_model_n_nodes(story->model); i++)
+    {
+        const IfmNode *node = ifm_model_node(story->model, i);
+        const IfmNodeCost *cost = ifm_analysis_node_cost(story->analysis, i);
+        const char *name = *node->name == '\0' && node->n_outputs > 0 ? node->outputs[0] : node->name;
+        const IfmNodeRow row = { .name = (char *)name, .op_type = (char *)node->op_type };
+        double bytes = (double)cost->bytes_read + (double)cost->bytes_written;
+        const IfmLayer record = { .node = &row,
+                                  .known = ifm_analysis_knows_operator(story->analysis, i),
+                                  .family = cost->family,
+                                  .cost = *cost,
+                                  .place.intensity =
+                                      ifm_cost_is_exact(cost) && bytes > 0 ? (double)cost->flop / bytes : (double)NAN };
+        ifm_csv_append_record(out, columns, &record);
     }
     return g_string_free(out, FALSE);
 }

@@ -320,6 +320,8 @@ char *ifm_results_to_csv(const IfmResult *results, gsize n)
 char *ifm_profile_to_csv(const IfmProfileStory *story)
 {
     g_autoptr(GArray) results = results_of(story);
+    if (story->n_devices == 0 && story->analysis != NULL && (story->parts & (IFM_PROFILE_FLOPS | IFM_PROFILE_MEMORY)) != 0)
+        return ifm_profile_nodes_csv(story);
     if (story->mode != NULL && story->parts != IFM_PROFILE_LAYERS)
         return ifm_profile_passes_csv(story);
     return story->parts == IFM_PROFILE_LAYERS

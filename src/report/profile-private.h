@@ -80,6 +80,8 @@ const char *ifm_pass_words(IfmPassKind kind);
 json_t *ifm_result_to_json(const IfmResult *result);
 /* ifm_profile_layers_csv: (transfer full) a row a layer of each device. */
 char *ifm_profile_layers_csv(const IfmProfileStory *story);
+/* ifm_profile_nodes_csv: (transfer full) a row a node of the model, with its work; of one that has an analysis. */
+char *ifm_profile_nodes_csv(const IfmProfileStory *story);
 
 /* ifm_profile_time_to_json: (transfer full) the published keys of a time: ms; of NULL null. */
 json_t *ifm_profile_time_to_json(const IfmMeasurement *measurement);

@@ -63,10 +63,50 @@ static void test_model_alone(Bench *bench, gconstpointer data)
     assert_status(&ended, 0);
     g_assert_nonnull(strstr(ended.out, "its one node is counted"));
     g_assert_nonnull(strstr(ended.out, "\ncounted so: "));
+    /* nothing was looked at: what is here is not known */
+    g_assert_true(json_is_null(json_object_get(json_object_get(json, "hardware"), "cuda_available")));
+    g_assert_true(json_is_null(json_object_get(json_object_get(json, "hardware"), "cpu")));
     run_line(bench, "profile m.onnx --profile flops -d simulated:lab/FIXED", &ended);
     assert_complaint(&ended, 2, "no device is run for it");
     run_line(bench, "profile m.onnx --profile flop", &ended);
     assert_complaint(&ended, 2, "did you mean \"flops\"?");
+}
+
+/* Without a device a row is a node: the model's work is all there is to write. */
+static void test_nodes_csv(Bench *bench, gconstpointer data)
+{
+    static const char *const parts[] = { "flops", "memory", "flops,memory" };
+    g_auto(Ended) ended = { 0 };
+    g_autofree char *row = g_strdup_printf("matmul1,MatMul,product,%d,%d,%d,%d,exact,", M * K * N, 2 * M * K * N,
+                                           4 * (M * K + K * N), 4 * M * N);
+    for (gsize i = 0; i < G_N_ELEMENTS(parts); i++)
+    {
+        g_autofree char *line = g_strdup_printf("profile matmul,m=8,k=16,n=4 -p %s --csv -", parts[i]);
+        run_line(bench, line, &ended);
+        assert_status(&ended, 0);
+        g_auto(GStrv) lines = g_strsplit(ended.out, "\r\n", -1);
+        g_assert_cmpuint(g_strv_length(lines), ==, 3); /* header, row, what is behind the last line */
+        g_assert_cmpstr(lines[0], ==, "name,op_type,family,macs,flop,bytes_read,bytes_written,counted,intensity");
+        g_assert_true(g_str_has_prefix(lines[1], row));
+        g_assert_cmpfloat_with_epsilon(g_ascii_strtod(lines[1] + strlen(row), NULL),
+                                       2.0 * M * K * N / (4 * (M * K + K * N + M * N)), 1e-9);
+    }
+    run_line(bench, "profile small-cnn,size=8,channels=4 -p flops --csv - --json x.json", &ended);
+    assert_status(&ended, 0);
+    g_autofree char *path = bench_path(bench, "x.json");
+    json_auto_t *json = json_load_file(path, 0, NULL);
+    g_assert_nonnull(json);
+    g_auto(GStrv) lines = g_strsplit(ended.out, "\r\n", -1);
+    g_assert_cmpfloat(number_at(json, "model_info", "nodes"), ==, g_strv_length(lines) - 2);
+    gint64 flop = 0;
+    for (gsize i = 1; lines[i] != NULL && *lines[i] != '\0'; i++)
+    {
+        g_auto(GStrv) cells = g_strsplit(lines[i], ",", -1);
+        g_assert_cmpuint(g_strv_length(cells), ==, 9);
+        flop += g_ascii_strtoll(cells[4], NULL, 10);
+    }
+    g_assert_cmpint(flop, >, 0);
+    g_assert_cmpfloat(number_at(json, "flops", "total_flop"), ==, flop);
 }
 
 /* Only what was asked for is told. */
@@ -443,10 +483,49 @@ static void test_estimate(Bench *bench, gconstpointer data)
     assert_complaint(&ended, 2, "all");
 }
 
+/* A size that the layer has not would be passed over in silence. */
+static void test_estimate_idle(Bench *bench, gconstpointer data)
+{
+    static const struct
+    {
+        const char *what, *reads; /* the options that mean something to it, of all below */
+    } kinds[] = {
+        { "transformer", "num-nodes num-edges feature-dim hidden-dim num-layers num-heads ffn-dim mpnn pe pe-dim "
+                         "sparse-ratio num-outputs" },
+        { "attention", "num-nodes hidden-dim num-heads sparse-ratio" },
+        { "linear", "num-nodes feature-dim hidden-dim" },
+        { "mpnn", "num-nodes num-edges hidden-dim mpnn" },
+        { "ffn", "num-nodes hidden-dim ffn-dim" },
+        { "encoding", "num-nodes num-edges pe pe-dim" },
+    };
+    static const char *const given[][2] = { { "num-nodes", "8" },  { "num-edges", "8" },     { "feature-dim", "8" },
+                                            { "hidden-dim", "8" }, { "num-layers", "3" },    { "num-heads", "4" },
+                                            { "ffn-dim", "8" },    { "mpnn", "gcn" },        { "pe", "rwse" },
+                                            { "pe-dim", "2" },     { "sparse-ratio", "1%" }, { "num-outputs", "2" } };
+    g_auto(Ended) ended = { 0 };
+    for (gsize i = 0; i < G_N_ELEMENTS(kinds); i++)
+    {
+        g_auto(GStrv) reads = g_strsplit(kinds[i].reads, " ", -1);
+        for (gsize k = 0; k < G_N_ELEMENTS(given); k++)
+        {
+            g_autofree char *line =
+                g_strdup_printf("profile --estimate %s --%s %s", kinds[i].what, given[k][0], given[k][1]);
+            g_autofree char *said = g_strdup_printf("--%s means nothing to --estimate %s", given[k][0], kinds[i].what);
+            g_test_message("%s", line);
+            run_line(bench, line, &ended);
+            if (g_strv_contains((const char *const *)reads, given[k][0]))
+                assert_status(&ended, 0);
+            else
+                assert_complaint(&ended, 2, said);
+        }
+    }
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add("/profile-model/alone", Bench, NULL, bench_init, test_model_alone, bench_clear);
+    g_test_add("/profile-model/nodes-csv", Bench, NULL, bench_init, test_nodes_csv, bench_clear);
     g_test_add("/profile-model/parts", Bench, NULL, bench_init, test_parts, bench_clear);
     g_test_add("/profile-model/names", Bench, NULL, bench_init, test_names, bench_clear);
     g_test_add("/profile-model/observed", Bench, NULL, bench_init, test_observed, bench_clear);
@@ -462,6 +541,7 @@ int main(int argc, char **argv)
     g_test_add("/profile-model/kept", Bench, NULL, bench_init, test_kept_counts_inputs, bench_clear);
     g_test_add("/profile-model/folder", Bench, NULL, bench_init, test_folder_of_that_name, bench_clear);
     g_test_add("/profile-model/runs-and-budget", Bench, NULL, bench_init, test_fixed_count_and_budget, bench_clear);
+    g_test_add("/profile-model/estimate-idle", Bench, NULL, bench_init, test_estimate_idle, bench_clear);
     g_test_add("/profile-model/estimate", Bench, NULL, bench_init, test_estimate, bench_clear);
     return g_test_run();
 }

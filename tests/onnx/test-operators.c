@@ -121,6 +121,8 @@ static void test_quantised(void)
     expect_cost(model, analysis, nth(model, "ConvInteger", 0), 64 * 18, 2 * 64 * 18);
     expect_cost(model, analysis, nth(model, "MatMulInteger", 0), 60 * 6, 2 * 60 * 6);
     expect_cost(model, analysis, nth(model, "QLinearMatMul", 0), 60 * 6, 2 * 60 * 6 + 2 * 60);
+    expect_cost(model, analysis, nth(model, "QGemm", 0), 42 * 5, 2 * 42 * 5 + 2 * 42); /* a zero point is no bias */
+    expect_cost(model, analysis, nth(model, "QGemm", 1), 42 * 5, 2 * 42 * 5 + 42 + 2 * 42);
     /* 5 steps, 2 directions, batch 2, 4 units: gates of 3 inputs and 4 units; no bias. */
     const gint64 units = 5 * 2 * 2 * 4;
     expect_cost(model, analysis, nth(model, "LSTM", 0), units * 4 * 7, 2 * units * 4 * 7 + units * (4 + 5));
@@ -176,6 +178,46 @@ static void test_standard_attention(void)
     const gint64 scores = 2 * 6 * 5 * 7;
     expect_cost(model, analysis, 0, scores * (8 + 9), 2 * scores * 17 + 5 * scores);
     expect_shape(model, analysis, 0, 0, "[2,6,5,9]");
+}
+
+/* What training does more: x [2,3,4,5] is normalised by its own statistics; an element is multiplied with its mask. */
+static void test_training(void)
+{
+    const gint64 n = 2 * 3 * 4 * 5;
+    const guint8 yes = 1, no = 0;
+    const float half = 0.5F;
+    const char *const norm[] = { "x", "scale", "bias", "mean", "variance", NULL };
+    IfmTensor tensor;
+    g_autoptr(GError) error = NULL;
+    g_autoptr(IfmModelBuilder) builder = ifm_model_builder_new("training", 17);
+    ifm_model_builder_input(builder, "x", IFM_DTYPE_F32, 4, (gint64[]){ 2, 3, 4, 5 }, NULL);
+    ifm_model_builder_input(builder, "flag", IFM_DTYPE_BOOL, 0, NULL, NULL);
+    for (gsize i = 1; norm[i] != NULL; i++)
+        ifm_model_builder_random_weight(builder, norm[i], 1, (gint64[]){ 3 }, 1, 1);
+    g_assert_true(ifm_tensor_wrap(&tensor, IFM_DTYPE_BOOL, 0, NULL, (void *)&yes, NULL));
+    ifm_model_builder_weight(builder, "yes", &tensor);
+    g_assert_true(ifm_tensor_wrap(&tensor, IFM_DTYPE_BOOL, 0, NULL, (void *)&no, NULL));
+    ifm_model_builder_weight(builder, "no", &tensor);
+    g_assert_true(ifm_tensor_wrap(&tensor, IFM_DTYPE_F32, 0, NULL, (void *)&half, NULL));
+    ifm_model_builder_weight(builder, "half", &tensor);
+    ifm_model_builder_node(builder, "BatchNormalization", NULL, norm, NAMES("fixed"));
+    gsize trained = ifm_model_builder_node(builder, "BatchNormalization", NULL, norm, NAMES("by batch", "m", "v"));
+    ifm_model_builder_int(builder, trained, "training_mode", 1);
+    ifm_model_builder_node(builder, "Dropout", NULL, NAMES("x"), NAMES("d0"));
+    ifm_model_builder_node(builder, "Dropout", NULL, NAMES("x", "half", "no"), NAMES("d1"));
+    ifm_model_builder_node(builder, "Dropout", NULL, NAMES("x", "half", "yes"), NAMES("d2"));
+    ifm_model_builder_node(builder, "Dropout", NULL, NAMES("x", "half", "flag"), NAMES("d3"));
+    g_autoptr(IfmModel) model = ifm_model_builder_finish(builder, &error);
+    g_assert_no_error(error);
+    g_autoptr(IfmAnalysis) analysis = analyse(model);
+    expect_cost(model, analysis, nth(model, "BatchNormalization", 0), 0, 2 * n);
+    expect_cost(model, analysis, nth(model, "BatchNormalization", 1), 0, 5 * n);
+    for (int i = 0; i < 4; i++)
+    {
+        const gsize node = nth(model, "Dropout", i);
+        expect_cost(model, analysis, node, 0, i < 2 ? 0 : n);
+        g_assert_cmpint(ifm_analysis_node_cost(analysis, node)->at_most, ==, i == 3);
+    }
 }
 
 /* --- contradictions ------------------------------------------------------------------------------------------------- */
@@ -248,6 +290,7 @@ int main(int argc, char **argv)
     g_test_add_func("/onnx/operators/values", test_values);
     g_test_add_func("/onnx/operators/space", test_space);
     g_test_add_func("/onnx/operators/standard-attention", test_standard_attention);
+    g_test_add_func("/onnx/operators/training", test_training);
     g_test_add_func("/onnx/operators/refused", test_refused);
     return g_test_run();
 }
