@@ -213,8 +213,8 @@ static const char *const conventions[] = {
     "matmul A(m x k) B(k x n): 2 m k n; gemm, fully connected: the same",
     "convolution: 2 x outputs x weights of one output; positions in the padding count as though they were computed",
     "transposed convolution: 2 x inputs x weights of one input",
-    "attention: its two matrix products, those that make queries, keys and values where it has their weights, and a "
-    "softmax of the scores; biases, masks and the scaling of scores within it: 0; no mask makes it cheaper",
+    "attention: its two matrix products, a softmax of the scores, and the projections that it has the weights of",
+    "attention's biases, masks and scaling of scores: 0; no mask makes it cheaper",
     "einsum: 2 x the product of the sizes of all its letters, for each input but one",
     "recurrent layer: its matrix products; a bias and a function for each gate; 5 for a new state (LSTM, GRU)",
     "element-wise operators, activations, comparisons: 1 an element, however hard the function",
