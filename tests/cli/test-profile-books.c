@@ -95,7 +95,14 @@ static gboolean profile_once(const Bench *bench, const char *model, const char *
     return residual <= wall / 50 || residual <= number(books, "residual_bound_ns");
 }
 
-/* On a machine that others use a cause may hide; then one of several tries must do. */
+/* On a machine that others use a cause may hide; then one of several tries must do, and a verdict needs as many on which
+ * nobody else was seen. */
+enum
+{
+    QUIET_TRIES = 4,
+    MOST_TRIES = 8,
+};
+
 static void test_balance(Bench *bench, gconstpointer data)
 {
     const char *device = data;
@@ -104,15 +111,17 @@ static void test_balance(Bench *bench, gconstpointer data)
     write_models(bench);
     for (gsize i = 0; i < G_N_ELEMENTS(models); i++)
     {
-        gboolean balanced = FALSE, always_busy = TRUE;
-        for (int attempt = 0; attempt < 4 && !balanced; attempt++)
+        gboolean balanced = FALSE;
+        int n_quiet = 0;
+        for (int attempt = 0; attempt < MOST_TRIES && n_quiet < QUIET_TRIES && !balanced; attempt++)
         {
             gboolean busy;
             balanced = profile_once(bench, models[i], device, &busy);
-            always_busy = always_busy && busy;
+            n_quiet += !busy;
         }
-        if (!balanced && always_busy)
-            g_test_message("%s: other processes used the processors all the time", models[i]);
+        if (!balanced && n_quiet < QUIET_TRIES)
+            g_test_message("%s: other processes used the processors: %d tries without them are too few", models[i],
+                           n_quiet);
         else if (!balanced)
             g_error("%s on %s: the residual is neither small nor explained", models[i], device);
     }
