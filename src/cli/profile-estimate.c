@@ -133,18 +133,33 @@ static gboolean estimate_encoding(Answer *answer, GError **error)
     return add_encoding_bytes(answer, error);
 }
 
-static const struct
-{
-    const char *word;
-    gboolean (*estimate)(Answer *answer, GError **error);
-} kinds[] = {
-    { "transformer", estimate_transformer },
-    { "attention", estimate_attention },
-    { "linear", estimate_linear },
-    { "mpnn", estimate_mpnn },
-    { "ffn", estimate_ffn },
-    { "encoding", estimate_encoding },
+const char *const profile_estimates[] = {
+    [PROFILE_ESTIMATE_TRANSFORMER] = "transformer",
+    [PROFILE_ESTIMATE_ATTENTION] = "attention",
+    [PROFILE_ESTIMATE_LINEAR] = "linear",
+    [PROFILE_ESTIMATE_MPNN] = "mpnn",
+    [PROFILE_ESTIMATE_FFN] = "ffn",
+    [PROFILE_ESTIMATE_ENCODING] = "encoding",
+    [PROFILE_N_ESTIMATES] = NULL,
 };
+
+static gboolean (*const estimators[PROFILE_N_ESTIMATES])(Answer *answer, GError **error) = {
+    [PROFILE_ESTIMATE_TRANSFORMER] = estimate_transformer,
+    [PROFILE_ESTIMATE_ATTENTION] = estimate_attention,
+    [PROFILE_ESTIMATE_LINEAR] = estimate_linear,
+    [PROFILE_ESTIMATE_MPNN] = estimate_mpnn,
+    [PROFILE_ESTIMATE_FFN] = estimate_ffn,
+    [PROFILE_ESTIMATE_ENCODING] = estimate_encoding,
+};
+
+ProfileEstimate profile_estimate_of(const Arguments *arguments)
+{
+    const char *what = cli_text(arguments, "estimate");
+    int kind = 0;
+    while (kind + 1 < PROFILE_N_ESTIMATES && !g_str_equal(profile_estimates[kind], what)) /* one of them: its choices */
+        kind++;
+    return (ProfileEstimate)kind;
+}
 
 /* --- telling --------------------------------------------------------------------------------------------------------- */
 
@@ -252,24 +267,21 @@ const char *profile_estimate_idle(const Arguments *arguments)
 
 int profile_estimate(const Arguments *arguments)
 {
-    const char *what = cli_text(arguments, "estimate");
+    const ProfileEstimate kind = profile_estimate_of(arguments);
     const ProfileGiven given = { arguments, NULL };
     g_autoptr(GError) error = NULL;
     Answer answer = { .lines = g_array_new(FALSE, FALSE, sizeof(Line)),
                       .storage = g_array_new(FALSE, FALSE, sizeof(StorageLine)) };
-    gsize kind = 0;
-    while (kind + 1 < G_N_ELEMENTS(kinds) && !g_str_equal(kinds[kind].word, what)) /* one of them: its option's choices */
-        kind++;
     int status = profile_read_sizes(&given, &answer.sizes);
     answer.sizes.num_edges = cli_integer(arguments, "num-edges");
     if (cli_given(arguments, "sparse-ratio"))
         answer.sizes.sparse_ratio = cli_ratio(arguments, "sparse-ratio");
-    if (!cli_given(arguments, "mpnn") && g_str_equal(what, "mpnn"))
+    if (!cli_given(arguments, "mpnn") && kind == PROFILE_ESTIMATE_MPNN)
         answer.sizes.mpnn = IFM_MESSAGE_GIN;
-    if (!cli_given(arguments, "pe") && g_str_equal(what, "encoding"))
+    if (!cli_given(arguments, "pe") && kind == PROFILE_ESTIMATE_ENCODING)
         answer.sizes.pe = IFM_ENCODING_LAPLACIAN;
     if (status == CLI_EXIT_OK)
-        status = kinds[kind].estimate(&answer, &error) ? tell(arguments, &answer) : cli_fail(error);
+        status = estimators[kind](&answer, &error) ? tell(arguments, &answer) : cli_fail(error);
     g_array_unref(answer.lines);
     g_array_unref(answer.storage);
     return status;

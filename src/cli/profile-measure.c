@@ -103,14 +103,19 @@ static void find_limit(Campaign *campaign, Target *target)
         profile_find_limit(campaign->plan, target, &place, &campaign->store_error);
 }
 
+/* Whether anything more is to be measured. */
+static gboolean goes_on(const Campaign *campaign)
+{
+    return cli_interrupt_signal() == 0 && campaign->store_error == NULL;
+}
+
 /* The other passes of a mode, one after the other, on a device that ran the one asked for. */
 static void measure_others(Campaign *campaign, guint at)
 {
     for (int kind = 0; kind < IFM_N_PASSES; kind++)
     {
         const ProfilePlan *other = profile_mode_plan(campaign->plan, (IfmPassKind)kind);
-        if (other != NULL && cli_interrupt_signal() == 0 && campaign->store_error == NULL &&
-            g_str_equal(outcome_of(campaign->plan->targets->pdata[at]), "ok"))
+        if (other != NULL && goes_on(campaign) && g_str_equal(outcome_of(campaign->plan->targets->pdata[at]), "ok"))
             measure_target(campaign, other, other->targets->pdata[at]);
     }
 }
@@ -118,15 +123,15 @@ static void measure_others(Campaign *campaign, guint at)
 static void measure_all(Campaign *campaign)
 {
     const EncodingPlace place = { campaign->store, campaign->progress, campaign->options->interrupted, campaign->resume };
-    if (cli_interrupt_signal() == 0 && campaign->store_error == NULL)
+    if (goes_on(campaign))
         profile_measure_encoding(campaign->plan, &place, &campaign->store_error);
     for (guint i = 0; i < campaign->plan->targets->len; i++)
     {
         Target *target = campaign->plan->targets->pdata[i];
-        if (cli_interrupt_signal() == 0 && campaign->store_error == NULL)
+        if (goes_on(campaign))
             measure_target(campaign, campaign->plan, target);
         measure_others(campaign, i);
-        if (cli_interrupt_signal() == 0 && campaign->store_error == NULL)
+        if (goes_on(campaign))
             find_limit(campaign, target);
     }
 }

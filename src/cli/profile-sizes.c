@@ -7,15 +7,14 @@
 
 /* The sizes of graph transformers: one set of options, whether a model is built of them or nothing but an estimate. */
 
-/* What --estimate counts, and in the mask of an option which of them read it. */
-static const char *const estimates[] = { "transformer", "attention", "linear", "mpnn", "ffn", "encoding" };
-#define TRANSFORMER (1u << 0)
-#define ATTENTION (1u << 1)
-#define LINEAR (1u << 2)
-#define MPNN (1u << 3)
-#define FFN (1u << 4)
-#define ENCODING (1u << 5)
-#define ALL_ESTIMATES (TRANSFORMER | ATTENTION | LINEAR | MPNN | FFN | ENCODING)
+/* In the mask of an option: which estimates read it. */
+#define TRANSFORMER (1u << PROFILE_ESTIMATE_TRANSFORMER)
+#define ATTENTION (1u << PROFILE_ESTIMATE_ATTENTION)
+#define LINEAR (1u << PROFILE_ESTIMATE_LINEAR)
+#define MPNN (1u << PROFILE_ESTIMATE_MPNN)
+#define FFN (1u << PROFILE_ESTIMATE_FFN)
+#define ENCODING (1u << PROFILE_ESTIMATE_ENCODING)
+#define ALL_ESTIMATES ((1u << PROFILE_N_ESTIMATES) - 1)
 
 static const struct
 {
@@ -61,17 +60,15 @@ const char *profile_size_name(gsize index)
 /* idle_in_estimate: a size that the layer --estimate names has not. (transfer full) NULL: none was given. */
 static char *idle_in_estimate(const Arguments *arguments)
 {
-    const char *what = cli_text(arguments, "estimate");
-    guint kind = 0;
-    while (kind + 1 < G_N_ELEMENTS(estimates) && !g_str_equal(estimates[kind], what)) /* one of them: its choices */
-        kind++;
+    const ProfileEstimate kind = profile_estimate_of(arguments);
     g_autoptr(GString) read = g_string_new(NULL);
     for (gsize i = 0; i < G_N_ELEMENTS(options); i++)
         if ((options[i].estimates & (1u << kind)) != 0)
             g_string_append_printf(read, "%s--%s", read->len > 0 ? ", " : "", options[i].name);
     for (gsize i = 0; i < G_N_ELEMENTS(options); i++)
         if (cli_given(arguments, options[i].name) && (options[i].estimates & (1u << kind)) == 0)
-            return g_strdup_printf("--%s means nothing to --estimate %s, which reads %s", options[i].name, what, read->str);
+            return g_strdup_printf("--%s means nothing to --estimate %s, which reads %s", options[i].name,
+                                   profile_estimates[kind], read->str);
     return NULL;
 }
 

@@ -330,20 +330,17 @@ static int init_point(ProfilePlan *plan, const Arguments *arguments, const char 
     int status = profile_plan_init_point(plan, arguments, out);
     if (status != CLI_EXIT_OK || plan->refused != NULL)
         return status;
-    plan->base.profile = plan->graph != NULL && !cli_given(arguments, "no-nodes"); /* for attention's share of the time */
     return profile_mode_init(plan, arguments, out);
 }
 
 static int init_row(SweepRow *row, const char *out, const char *parts)
 {
-    gboolean encodings = row->name == NULL && g_str_equal(row->axis, "pe"); /* what they cost is the point of them */
-    g_autofree char *all = g_strconcat(parts, encodings ? ",pe" : "", NULL);
     for (guint i = 0; i < row->arguments->len; i++)
     {
         ProfilePlan *plan = g_new0(ProfilePlan, 1);
         g_autoptr(GError) error = NULL;
         g_ptr_array_add(row->plans, plan);
-        if (!put(row->arguments->pdata[i], "profile", all, &error))
+        if (!put(row->arguments->pdata[i], "profile", parts, &error))
             return cli_fail(error);
         int status = init_point(plan, row->arguments->pdata[i], out);
         if (status != CLI_EXIT_OK)

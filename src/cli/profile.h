@@ -208,6 +208,20 @@ int profile_given_word(const ProfileGiven *given, const char *option, const char
 /* profile_read_sizes: all but edges and the ratio of sparse attention, which is 1. Returns: an exit status. */
 int profile_read_sizes(const ProfileGiven *given, IfmTransformerSizes *sizes);
 
+/* ProfileEstimate: what --estimate counts; profile_estimates: its words, NULL-terminated, in that order. */
+typedef enum
+{
+    PROFILE_ESTIMATE_TRANSFORMER,
+    PROFILE_ESTIMATE_ATTENTION,
+    PROFILE_ESTIMATE_LINEAR,
+    PROFILE_ESTIMATE_MPNN,
+    PROFILE_ESTIMATE_FFN,
+    PROFILE_ESTIMATE_ENCODING,
+    PROFILE_N_ESTIMATES,
+} ProfileEstimate;
+extern const char *const profile_estimates[];
+/* profile_estimate_of: the one that --estimate, which was given, names. */
+ProfileEstimate profile_estimate_of(const Arguments *arguments);
 /* profile_estimate_idle: An option that was given and means nothing to an estimate; NULL: none was. */
 const char *profile_estimate_idle(const Arguments *arguments);
 /* profile_estimate: What --estimate asks for; no model is looked at. Returns: an exit status. */

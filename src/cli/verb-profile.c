@@ -222,7 +222,6 @@ static const char *const modes[] = { "forward", "backward", "train", NULL };
 static const char *const losses[] = { "mse", "cross-entropy", NULL };
 static const char *const optimisers[] = { "sgd", "momentum", "adam", NULL };
 static const char *const dtypes[] = { "f32", "f16", "bf16", NULL };
-static const char *const estimates[] = { "transformer", "attention", "linear", "mpnn", "ffn", "encoding", NULL };
 static const char *const message_passings[] = { "none", "gin", "gcn", "sage", NULL };
 static const char *const attentions[] = { "dense", "sparse", NULL };
 static const char *const norms[] = { "layer", "batch", NULL };
@@ -277,7 +276,8 @@ static const Option profile_options[] = {
     { "csv", 0, OPTION_FILE, FALSE, "FILE",
       "write a row a device as CSV, or, where none runs, a row a node; - is standard output" },
     { "estimate", 0, OPTION_TEXT, FALSE, "WHAT",
-      "no model: what a transformer (of a graph), attention, linear, mpnn, ffn or encoding costs", NULL, estimates },
+      "no model: what a transformer (of a graph), attention, linear, mpnn, ffn or encoding costs", NULL,
+      profile_estimates },
     ROW_SIZE("num-nodes", "nodes of its graph; of an estimate also: rows", "1000", 1),
     { "num-edges", 0, OPTION_COUNT, FALSE, "N", "of an estimate: edges of the graph", "5000" },
     { "avg-degree", 0, OPTION_TEXT, FALSE, "X", "graph transformer: neighbours of a node, on average, in a seeded graph",
