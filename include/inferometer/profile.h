@@ -162,7 +162,7 @@ typedef struct
     const IfmAnalysis *analysis;
     const char *loss, *optimiser; /* no optimiser: no step */
     double learning_rate;
-    const char *forward_words; /* what the forward pass is, where it is not the model that was given; or NULL */
+    const char *forward_words; /* what forward is, where the trained model does something else; or NULL */
     gint64 parameter_bytes, held_bytes, gradient_bytes, state_bytes;
 } IfmProfileMode;
 

@@ -481,6 +481,28 @@ static gint64 held_bytes(const ProfilePlan *training)
     return bytes;
 }
 
+/* Whether numbers that are fed decide what is dropped: masks of graph transformers, chances of the other models of the zoo.
+ */
+static gboolean drops(const ProfilePlan *given)
+{
+    for (gsize i = 0; i < ifm_model_n_inputs(given->model) && g_str_has_prefix(given->source, "zoo:"); i++)
+    {
+        const char *name = ifm_model_input(given->model, i)->name;
+        if (g_str_has_prefix(name, "mask.") || g_str_has_prefix(name, "chance."))
+            return TRUE;
+    }
+    return FALSE;
+}
+
+/* What the forward pass is, where that is not what the model does once it is trained; NULL. */
+static const char *words_of_forward(const ProfileMode *mode)
+{
+    if (mode->forward == NULL)
+        return drops(mode->given) ? "forward in the training form, dropout by inputs" : NULL;
+    return drops(mode->given) ? "forward in the training form, batch norm by the batch, dropout by inputs"
+                              : "forward in the training form, batch norm by the batch";
+}
+
 void profile_mode_tell(const ProfilePlan *plan, IfmProfileMode *told)
 {
     const ProfileMode *mode = plan->mode;
@@ -493,7 +515,7 @@ void profile_mode_tell(const ProfilePlan *plan, IfmProfileMode *told)
         .loss = ifm_loss_words()[mode->options.gradient.loss],
         .optimiser = mode->asked == IFM_PASS_STEP ? ifm_optimiser_words()[mode->options.optimiser] : NULL,
         .learning_rate = mode->options.learning_rate,
-        .forward_words = mode->forward != NULL ? "forward in the training form, batch norm by the batch" : NULL,
+        .forward_words = words_of_forward(mode),
         .parameter_bytes = memory.parameter_bytes,
         .held_bytes = held_bytes(mode->training),
         .gradient_bytes = mode->gradient_bytes,

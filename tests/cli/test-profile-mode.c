@@ -313,7 +313,8 @@ static void test_training_form(Bench *bench, gconstpointer data)
     g_assert_cmpstr(json_string_value(at(json, "model_info.source")), ==, "zoo:googlenet,size=15,form=training");
     g_assert_cmpfloat(number(json, "model_info.total_parameters"), ==, number(plain, "model_info.total_parameters"));
     g_assert_cmpfloat(number(json, "flops.total_macs"), ==, number(plain, "flops.total_macs"));
-    g_assert_true(json_is_string(at(json, "mode.forward")));
+    g_assert_cmpstr(json_string_value(at(json, "mode.forward")), ==,
+                    "forward in the training form, batch norm by the batch, dropout by inputs");
     const json_t *inputs = at(json, "model_info.inputs");
     g_assert_cmpuint(json_array_size(inputs), ==, 2);
     g_assert_cmpstr(json_string_value(at(json_array_get(inputs, 1), "name")), ==, "chance.dropout");
@@ -330,6 +331,23 @@ static void test_training_form(Bench *bench, gconstpointer data)
     g_assert_cmpint(info.st_size, <, 1 << 20);
     json_auto_t *evaluation = profile(bench, "googlenet,size=15 --mode backward -p flops");
     g_assert_cmpstr(json_string_value(at(evaluation, "model_info.source")), ==, "zoo:googlenet,size=15");
+    g_assert_true(json_is_null(at(evaluation, "mode.forward")));
+}
+
+/* Dropout alone makes another forward pass, too, and that is told; without it nothing is. */
+static void test_forward_words(Bench *bench, gconstpointer data)
+{
+#define SMALL "graph_transformer --num-nodes 12 --num-layers 1 --hidden-dim 8 --mode train -p runtime,flops"
+    g_auto(Ended) ended = { 0 };
+    json_auto_t *json = profile(bench, SMALL " --runs 3 -d simulated:lab/FIXED");
+    g_assert_cmpstr(json_string_value(at(json, "mode.forward")), ==, "forward in the training form, dropout by inputs");
+    run_line(bench, "profile -q " SMALL " --runs 3 -d simulated:lab/FIXED", &ended);
+    assert_status(&ended, 0);
+    g_assert_true(
+        g_regex_match_simple("forward\\s+in\\s+the\\s+training\\s+form,\\s+dropout\\s+by\\s+inputs", ended.out, 0, 0));
+    json_auto_t *kept = profile(bench, SMALL " --runs 3 -d simulated:lab/FIXED --dropout 0%");
+    g_assert_true(json_is_null(at(kept, "mode.forward")));
+    json_auto_t *evaluation = profile(bench, "gps --num-nodes 12 --num-layers 1 --mode backward -p flops");
     g_assert_true(json_is_null(at(evaluation, "mode.forward")));
 }
 
@@ -436,6 +454,7 @@ int main(int argc, char **argv)
     g_test_add("/profile-mode/reproducible", Bench, NULL, bench_init, test_reproducible, bench_clear);
     g_test_add("/profile-mode/file", Bench, NULL, bench_init, test_file, bench_clear);
     g_test_add("/profile-mode/training-form", Bench, NULL, bench_init, test_training_form, bench_clear);
+    g_test_add("/profile-mode/forward-words", Bench, NULL, bench_init, test_forward_words, bench_clear);
     g_test_add("/profile-mode/refused", Bench, NULL, bench_init, test_refused, bench_clear);
     g_test_add("/profile-mode/nothing", Bench, NULL, bench_init, test_nothing_to_train, bench_clear);
     g_test_add("/profile-mode/loss", Bench, NULL, bench_init, test_loss_does_not_fit, bench_clear);
