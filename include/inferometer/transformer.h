@@ -60,20 +60,37 @@ typedef struct
     double dropout;
     IfmScatter scatter;
 } IfmTransformer;
+
+/* What is meant where nobody says otherwise: in the zoo, in `profile`'s options, in estimates. Plain numbers, since help
+ * spells them. Where nobody says how wide the feed-forward part is: twice hidden_dim. */
+#define IFM_TRANSFORMER_USUAL_NODES 500
+#define IFM_TRANSFORMER_USUAL_DEGREE 5 /* edges that end in a node, on average */
+#define IFM_TRANSFORMER_USUAL_FEATURES 16
+#define IFM_TRANSFORMER_USUAL_HIDDEN 64
+#define IFM_TRANSFORMER_USUAL_LAYERS 4
+#define IFM_TRANSFORMER_USUAL_HEADS 4
+#define IFM_TRANSFORMER_USUAL_PE 16
+#define IFM_TRANSFORMER_USUAL_OUTPUTS 1
+#define IFM_TRANSFORMER_USUAL_DROPOUT 10 /* percent */
+
 #define IFM_TRANSFORMER_INIT                                                                                               \
-    ((IfmTransformer){ .sizes = { .num_nodes = 500,                                                                        \
-                                  .num_edges = 2500,                                                                       \
-                                  .feature_dim = 16,                                                                       \
-                                  .hidden_dim = 64,                                                                        \
-                                  .num_layers = 4,                                                                         \
-                                  .num_heads = 4,                                                                          \
-                                  .ffn_dim = 128,                                                                          \
-                                  .pe_dim = 16,                                                                            \
-                                  .num_outputs = 1,                                                                        \
+    ((IfmTransformer){ .sizes = { .num_nodes = IFM_TRANSFORMER_USUAL_NODES,                                                \
+                                  .num_edges = IFM_TRANSFORMER_USUAL_NODES * IFM_TRANSFORMER_USUAL_DEGREE,                 \
+                                  .feature_dim = IFM_TRANSFORMER_USUAL_FEATURES,                                           \
+                                  .hidden_dim = IFM_TRANSFORMER_USUAL_HIDDEN,                                              \
+                                  .num_layers = IFM_TRANSFORMER_USUAL_LAYERS,                                              \
+                                  .num_heads = IFM_TRANSFORMER_USUAL_HEADS,                                                \
+                                  .ffn_dim = 2 * IFM_TRANSFORMER_USUAL_HIDDEN,                                             \
+                                  .pe_dim = IFM_TRANSFORMER_USUAL_PE,                                                      \
+                                  .num_outputs = IFM_TRANSFORMER_USUAL_OUTPUTS,                                            \
                                   .sparse_ratio = 1 },                                                                     \
                        .num_graphs = 1,                                                                                    \
-                       .dropout = 0.1,                                                                                     \
+                       .dropout = IFM_TRANSFORMER_USUAL_DROPOUT / 100.0,                                                   \
                        .scatter = IFM_SCATTER_ELEMENTS })
+
+/** ifm_transformer_usual_edges: As many as ifm_graph_synthetic() makes of average degree IFM_TRANSFORMER_USUAL_DEGREE, each
+ * direction one; of few nodes each has all others as neighbours. */
+gint64 ifm_transformer_usual_edges(gint64 num_nodes);
 
 /** ifm_transformer_scatter_words: "auto", and behind it IfmScatter's, in its order. */
 const char *const *ifm_transformer_scatter_words(void);

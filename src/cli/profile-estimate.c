@@ -273,13 +273,16 @@ int profile_estimate(const Arguments *arguments)
     Answer answer = { .lines = g_array_new(FALSE, FALSE, sizeof(Line)),
                       .storage = g_array_new(FALSE, FALSE, sizeof(StorageLine)) };
     int status = profile_read_sizes(&given, &answer.sizes);
-    answer.sizes.num_edges = cli_integer(arguments, "num-edges");
+    answer.sizes.num_edges = cli_given(arguments, "num-edges") ? cli_integer(arguments, "num-edges")
+                                                               : ifm_transformer_usual_edges(answer.sizes.num_nodes);
     if (cli_given(arguments, "sparse-ratio"))
         answer.sizes.sparse_ratio = cli_ratio(arguments, "sparse-ratio");
     if (!cli_given(arguments, "mpnn") && kind == PROFILE_ESTIMATE_MPNN)
         answer.sizes.mpnn = IFM_MESSAGE_GIN;
     if (!cli_given(arguments, "pe") && kind == PROFILE_ESTIMATE_ENCODING)
         answer.sizes.pe = IFM_ENCODING_LAPLACIAN;
+    if (status == CLI_EXIT_OK)
+        status = profile_check_encoding(&given, &answer.sizes);
     if (status == CLI_EXIT_OK)
         status = estimators[kind](&answer, &error) ? tell(arguments, &answer) : cli_fail(error);
     g_array_unref(answer.lines);

@@ -182,6 +182,7 @@ static int read_model(GraphModel *self, const ProfileGiven *given)
     IfmTransformer *transformer = &self->transformer;
     int status;
     if ((status = profile_read_sizes(given, &transformer->sizes)) != CLI_EXIT_OK ||
+        (status = profile_check_encoding(given, &transformer->sizes)) != CLI_EXIT_OK ||
         (status = read_degree(given, &self->degree)) != CLI_EXIT_OK)
         return status;
     transformer->num_graphs = 1; /* as long as no graph has been read */
@@ -189,8 +190,6 @@ static int read_model(GraphModel *self, const ProfileGiven *given)
     transformer->sizes.num_edges = (gint64)MIN((double)transformer->sizes.num_nodes * self->degree, 1e18);
     if (g_str_equal(self->name, "gps") && !profile_is_given(given, "mpnn"))
         transformer->sizes.mpnn = IFM_MESSAGE_GIN;
-    if (transformer->sizes.pe == IFM_ENCODING_NONE && profile_is_given(given, "pe-dim"))
-        return cli_usage(cli_verb_of(given->arguments), "--pe-dim: there is no encoding (--pe)");
     transformer->attention = (IfmAttention)profile_given_word(given, "attention", ifm_attention_words());
     transformer->scatter = ifm_transformer_scatter(profile_given_word(given, "scatter", ifm_transformer_scatter_words()),
                                                    transformer->attention);

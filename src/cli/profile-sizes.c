@@ -142,12 +142,19 @@ static int read_encoding(const ProfileGiven *given, IfmTransformerSizes *sizes)
     return CLI_EXIT_OK;
 }
 
+int profile_check_encoding(const ProfileGiven *given, const IfmTransformerSizes *sizes)
+{
+    if (sizes->pe != IFM_ENCODING_NONE || !profile_is_given(given, "pe-dim"))
+        return CLI_EXIT_OK;
+    return cli_usage(cli_verb_of(given->arguments), "--pe-dim: there is no encoding (--pe)");
+}
+
 int profile_read_sizes(const ProfileGiven *given, IfmTransformerSizes *sizes)
 {
     *sizes = (IfmTransformerSizes){
         .num_nodes = integer_of(given, "num-nodes"),
         .hidden_dim = integer_of(given, "hidden-dim"),
-        .feature_dim = integer_of(given, profile_is_given(given, "feature-dim") ? "feature-dim" : "hidden-dim"),
+        .feature_dim = integer_of(given, "feature-dim"),
         .num_layers = integer_of(given, "num-layers"),
         .num_heads = integer_of(given, "num-heads"),
         .num_outputs = integer_of(given, "num-outputs"),

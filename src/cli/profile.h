@@ -207,6 +207,8 @@ gboolean profile_is_given(const ProfileGiven *given, const char *option);
 int profile_given_word(const ProfileGiven *given, const char *option, const char *const *words);
 /* profile_read_sizes: all but edges and the ratio of sparse attention, which is 1. Returns: an exit status. */
 int profile_read_sizes(const ProfileGiven *given, IfmTransformerSizes *sizes);
+/* profile_check_encoding: That numbers of an encoding were given where there is one. Returns: an exit status. */
+int profile_check_encoding(const ProfileGiven *given, const IfmTransformerSizes *sizes);
 
 /* ProfileEstimate: what --estimate counts; profile_estimates: its words, NULL-terminated, in that order. */
 typedef enum

@@ -27,18 +27,19 @@ enum
     N_PARAMETERS,
 };
 
-#define AVERAGE_DEGREE 5 /* where nobody says how many edges there are */
-
 #define WIDTH IFM_STAGED_MAX_WIDTH
 #define PARAMETERS(mpnn)                                                                                                       \
     {                                                                                                                          \
-        [NUM_NODES] = { "num_nodes", 500, 1, IFM_GRAPH_MAX_NODES, "nodes, of all graphs together" },                           \
+        [NUM_NODES] = { "num_nodes", IFM_TRANSFORMER_USUAL_NODES, 1, IFM_GRAPH_MAX_NODES,                                      \
+                        "nodes, of all graphs together" },                                                                     \
         [NUM_EDGES] = { "num_edges", -1, -1, IFM_GRAPH_MAX_EDGES,                                                              \
-                        "edges, each direction one; -1: as of an undirected graph of average degree 5" },                      \
-        [FEATURE_DIM] = { "feature_dim", 16, 1, WIDTH, "numbers a node goes in with" },                                        \
-        [HIDDEN_DIM] = { "hidden_dim", 64, 1, WIDTH, "numbers of a node between layers; a multiple of num_heads" },            \
-        [NUM_LAYERS] = { "num_layers", 4, 0, 4096, "layers" },                                                                 \
-        [NUM_HEADS] = { "num_heads", 4, 1, WIDTH, "heads of attention" },                                                      \
+                        "edges, each direction one; -1: as of an undirected graph of average degree " G_STRINGIFY(             \
+                            IFM_TRANSFORMER_USUAL_DEGREE) },                                                                   \
+        [FEATURE_DIM] = { "feature_dim", IFM_TRANSFORMER_USUAL_FEATURES, 1, WIDTH, "numbers a node goes in with" },            \
+        [HIDDEN_DIM] = { "hidden_dim", IFM_TRANSFORMER_USUAL_HIDDEN, 1, WIDTH,                                                 \
+                         "numbers of a node between layers; a multiple of num_heads" },                                        \
+        [NUM_LAYERS] = { "num_layers", IFM_TRANSFORMER_USUAL_LAYERS, 0, 4096, "layers" },                                      \
+        [NUM_HEADS] = { "num_heads", IFM_TRANSFORMER_USUAL_HEADS, 1, WIDTH, "heads of attention" },                            \
         [FFN_DIM] = { "ffn_dim", 0, 0, 4 * WIDTH, "width of the feed-forward part; 0: twice hidden_dim" },                     \
         [MPNN] = { "mpnn", mpnn, 0, IFM_MESSAGE_SAGE, "message passing beside attention", ifm_message_passing_words },         \
         [PE] = { "pe",                                                                                                         \
@@ -47,7 +48,7 @@ enum
                  IFM_ENCODING_RANDOM_WALK,                                                                                     \
                  "positional encoding, an input beside the features: Laplacian eigenvectors or random walks",                  \
                  ifm_positional_encoding_words },                                                                              \
-        [PE_DIM] = { "pe_dim", 16, 1, IFM_ENCODING_MAX_DIM, "its numbers a node" },                                            \
+        [PE_DIM] = { "pe_dim", IFM_TRANSFORMER_USUAL_PE, 1, IFM_ENCODING_MAX_DIM, "its numbers a node" },                      \
         [ATTENTION] = { "attention",                                                                                           \
                         IFM_ATTENTION_DENSE,                                                                                   \
                         0,                                                                                                     \
@@ -56,7 +57,7 @@ enum
                         ifm_attention_words },                                                                                 \
         [NORM] = { "norm", IFM_NORM_LAYER, 0, IFM_NORM_BATCH, "normalisation", ifm_norm_words },                               \
         [HEAD] = { "head", IFM_HEAD_GRAPH, 0, IFM_HEAD_NODE, "a prediction for each graph or for each node", ifm_head_words }, \
-        [NUM_OUTPUTS] = { "num_outputs", 1, 1, WIDTH, "numbers of a prediction" },                                             \
+        [NUM_OUTPUTS] = { "num_outputs", IFM_TRANSFORMER_USUAL_OUTPUTS, 1, WIDTH, "numbers of a prediction" },                 \
         [NUM_GRAPHS] = { "num_graphs", 1, 1, IFM_GRAPH_MAX_NODES, "graphs side by side" },                                     \
         [MOST_NODES] = { "most_nodes", 0, 0, IFM_GRAPH_MAX_NODES,                                                              \
                          "nodes of the largest of several graphs; 0: all are of one size, as far as they can be" },            \
@@ -66,7 +67,7 @@ enum
                    1,                                                                                                          \
                    "training has dropout (masks are inputs) and batch norm by the batch",                                      \
                    ifm_zoo_form_words },                                                                                       \
-        [DROPOUT] = { "dropout", 10, 0, 99, "its probability in the training form, percent" },                                 \
+        [DROPOUT] = { "dropout", IFM_TRANSFORMER_USUAL_DROPOUT, 0, 99, "its probability in the training form, percent" },      \
         [SCATTER] = { "scatter",                                                                                               \
                       0,                                                                                                       \
                       0,                                                                                                       \
@@ -80,10 +81,10 @@ enum
 const IfmZooParameter ifm_zoo_graph_transformer_parameters[] = PARAMETERS(IFM_MESSAGE_NONE);
 const IfmZooParameter ifm_zoo_gps_parameters[] = PARAMETERS(IFM_MESSAGE_GIN);
 
-/* synthetic_edges: As many as ifm_graph_synthetic() makes; of few nodes each has all others as neighbours. */
-static gint64 synthetic_edges(gint64 n)
+gint64 ifm_transformer_usual_edges(gint64 num_nodes)
 {
-    return 2 * llround((double)n * (double)MIN(AVERAGE_DEGREE, n - 1) / 2);
+    double pairs = (double)num_nodes * (double)MIN(IFM_TRANSFORMER_USUAL_DEGREE, num_nodes - 1) / 2;
+    return 2 * llround(MIN(pairs, 0x1p61)); /* whatever the number of nodes, it is a number */
 }
 
 static IfmTransformer from_values(const gint64 *values)
@@ -91,7 +92,7 @@ static IfmTransformer from_values(const gint64 *values)
     const gint64 n = values[NUM_NODES], graphs = values[NUM_GRAPHS];
     return (IfmTransformer){
         .sizes = { .num_nodes = n,
-                   .num_edges = values[NUM_EDGES] >= 0 ? values[NUM_EDGES] : synthetic_edges(n),
+                   .num_edges = values[NUM_EDGES] >= 0 ? values[NUM_EDGES] : ifm_transformer_usual_edges(n),
                    .feature_dim = values[FEATURE_DIM],
                    .hidden_dim = values[HIDDEN_DIM],
                    .num_layers = values[NUM_LAYERS],

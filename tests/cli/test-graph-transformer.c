@@ -150,13 +150,19 @@ static char *only_file(const Bench *bench, const char *folder)
     return found;
 }
 
-static gboolean same_bytes(const Bench *bench, const char *a, const char *b)
+static gboolean same_file(const char *path_a, const char *path_b)
 {
-    g_autofree char *path_a = only_file(bench, a), *path_b = only_file(bench, b), *bytes_a = NULL, *bytes_b = NULL;
+    g_autofree char *bytes_a = NULL, *bytes_b = NULL;
     gsize n_a, n_b;
     g_assert_true(g_file_get_contents(path_a, &bytes_a, &n_a, NULL));
     g_assert_true(g_file_get_contents(path_b, &bytes_b, &n_b, NULL));
     return n_a == n_b && memcmp(bytes_a, bytes_b, n_a) == 0;
+}
+
+static gboolean same_bytes(const Bench *bench, const char *a, const char *b)
+{
+    g_autofree char *path_a = only_file(bench, a), *path_b = only_file(bench, b);
+    return same_file(path_a, path_b);
 }
 
 /* What the model of OUT makes of the inputs of OUT. (transfer full) its bytes */
@@ -266,6 +272,34 @@ static void test_as_the_zoo(Bench *bench, gconstpointer data)
         g_test_message("%s", known[i].words);
         g_assert_cmpstr(ours, ==, theirs);
         g_assert_cmpint(strstr(ours, "ScatterND") != NULL, ==, known[i].nd);
+    }
+}
+
+/* Without a word about it a model is the zoo's, to the byte, and an estimate is of that one. */
+static void test_defaults(Bench *bench, gconstpointer data)
+{
+    static const char *const known[][2] = { { "graph_transformer", "" }, { "gps", " --mpnn gin" } };
+    for (gsize i = 0; i < G_N_ELEMENTS(known); i++)
+    {
+        g_auto(Ended) ended = { 0 };
+        g_autofree char *line = g_strdup_printf("%s --profile flops -o %s", known[i][0], known[i][0]);
+        g_autofree char *export = g_strdup_printf("zoo export %s -o %s.onnx", known[i][0], known[i][0]);
+        g_autofree char *estimate = g_strdup_printf("--estimate transformer%s", known[i][1]);
+        g_autofree char *folder = g_strdup_printf("%s/models", known[i][0]),
+                        *name = g_strconcat(known[i][0], ".onnx", NULL);
+        g_test_message("%s", known[i][0]);
+        json_auto_t *json = profile(bench, line);
+        json_auto_t *estimated = profile(bench, estimate);
+        run_line(bench, export, &ended);
+        assert_status(&ended, 0);
+        g_autofree char *profiled = only_file(bench, folder), *exported = bench_path(bench, name);
+        g_assert_true(same_file(profiled, exported));
+        g_assert_cmpfloat(number_at(json, "graph_transformer.num_nodes"), ==, 500);
+        g_assert_cmpfloat(number_at(json, "graph_transformer.feature_dim"), ==, 16);
+        g_assert_cmpfloat(number_at(json, "graph_transformer.num_edges"), ==, number_at(estimated, "sizes.num_edges"));
+        size_t last = json_array_size(at(estimated, "parts")) - 1;
+        g_autofree char *total = g_strdup_printf("parts.%d.flop", (int)last);
+        g_assert_cmpfloat(number_at(estimated, total), ==, number_at(json, "flops.total_flop"));
     }
 }
 
@@ -521,6 +555,7 @@ int main(int argc, char **argv)
     g_test_add("/graph-transformer/forms", Bench, NULL, bench_init, test_forms, bench_clear);
     g_test_add("/graph-transformer/same-bytes", Bench, NULL, bench_init, test_same_bytes, bench_clear);
     g_test_add("/graph-transformer/as-the-zoo", Bench, NULL, bench_init, test_as_the_zoo, bench_clear);
+    g_test_add("/graph-transformer/defaults", Bench, NULL, bench_init, test_defaults, bench_clear);
     g_test_add("/graph-transformer/long-words", Bench, NULL, bench_init, test_long_words, bench_clear);
     g_test_add("/graph-transformer/parts-of-a-step", Bench, NULL, bench_init, test_parts_of_a_step, bench_clear);
     g_test_add("/graph-transformer/encoding", Bench, NULL, bench_init, test_encoding, bench_clear);

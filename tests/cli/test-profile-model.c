@@ -513,12 +513,18 @@ static void test_estimate_idle(Bench *bench, gconstpointer data)
             g_autofree char *said = g_strdup_printf("--%s means nothing to --estimate %s", given[k][0], kinds[i].what);
             g_test_message("%s", line);
             run_line(bench, line, &ended);
-            if (g_strv_contains((const char *const *)reads, given[k][0]))
+            if (i == 0 && g_str_equal(given[k][0], "pe-dim"))
+                assert_complaint(&ended, 2, "--pe-dim: there is no encoding (--pe)");
+            else if (g_strv_contains((const char *const *)reads, given[k][0]))
                 assert_status(&ended, 0);
             else
                 assert_complaint(&ended, 2, said);
         }
     }
+    run_line(bench, "profile --estimate transformer --pe rwse --pe-dim 3", &ended);
+    assert_status(&ended, 0);
+    run_line(bench, "profile --estimate encoding --pe none --pe-dim 3", &ended);
+    assert_complaint(&ended, 2, "--pe-dim: there is no encoding (--pe)");
 }
 
 int main(int argc, char **argv)

@@ -345,6 +345,32 @@ static void test_interrupted_encodings(Bench *bench, gconstpointer data)
     assert_none_left(bench);
 }
 
+/* Of what is varied alone the FLOP tell: those of an estimate of the same width and the same features. */
+static void test_hidden(Bench *bench, gconstpointer data)
+{
+    static const int widths[] = { 32, 64, 128, 256 };
+    g_auto(Ended) ended = { 0 };
+    run_line(bench,
+             "profile graph_transformer -q --scaling hidden --num-nodes 40 --num-layers 1 --runs 3 "
+             "-d simulated:scaling/ARITHMETIC --json -",
+             &ended);
+    assert_status(&ended, 0);
+    json_auto_t *document = parse_output(&ended);
+    const json_t *points = json_object_get(device_at(document, 0, 0), "points");
+    for (size_t i = 0; i < G_N_ELEMENTS(widths); i++)
+    {
+        g_autofree char *line = g_strdup_printf("profile --estimate transformer --num-nodes 40 --num-layers 1 "
+                                                "--feature-dim 16 --hidden-dim %d --json -",
+                                                widths[i]);
+        run_line(bench, line, &ended);
+        assert_status(&ended, 0);
+        json_auto_t *estimate = parse_output(&ended);
+        const json_t *parts = json_object_get(estimate, "parts");
+        g_assert_cmpfloat(number_at(json_array_get(points, i), "flop"), ==,
+                          number_at(json_array_get(parts, json_array_size(parts) - 1), "flop"));
+    }
+}
+
 /* Words: costs of encodings in place of exponents; beside the model as it is, where other parts are asked for. */
 static void test_encodings(Bench *bench, gconstpointer data)
 {
@@ -488,6 +514,7 @@ int main(int argc, char **argv)
     g_test_add("/profile-sweep/settings", Bench, NULL, set_up, test_settings, bench_clear);
     g_test_add("/profile-sweep/beside-the-name", Bench, NULL, set_up, test_beside_the_name, bench_clear);
     g_test_add("/profile-sweep/interrupted-encodings", Bench, NULL, set_up, test_interrupted_encodings, bench_clear);
+    g_test_add("/profile-sweep/hidden", Bench, NULL, set_up, test_hidden, bench_clear);
     g_test_add("/profile-sweep/encodings", Bench, NULL, set_up, test_encodings, bench_clear);
     g_test_add("/profile-sweep/bad-axes", Bench, NULL, set_up, test_bad_axes, bench_clear);
     g_test_add("/profile-sweep/refusals", Bench, NULL, set_up, test_refusals, bench_clear);
