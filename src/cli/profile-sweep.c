@@ -288,7 +288,20 @@ static int vary(Sweep *sweep, const Arguments *arguments, gboolean scaling, cons
 
 #define POINT_PARTS "runtime,memory,flops"
 
-/* split_parts: "flops,scaling": what a point is profiled for, and what the model as it is. @others: (out) NULL: nothing */
+/* Whether nothing is run for these parts on any device. */
+static gboolean runs_nothing(const Arguments *arguments, const char *const *parts)
+{
+    for (const char *const *part = parts; *part != NULL; part++)
+    {
+        gboolean of_model = g_str_equal(*part, "memory") && !cli_given(arguments, "device");
+        if (!of_model && !g_str_equal(*part, "flops") && !g_str_equal(*part, "pe"))
+            return FALSE;
+    }
+    return TRUE;
+}
+
+/* split_parts: "flops,scaling": what a point is profiled for, and what the model as it is. The word scaling itself has the
+ * points measured; without it parts that run nothing have them run nothing, too. @others: (out) NULL: nothing */
 static int split_parts(const Arguments *arguments, const char *list, char **of_points, char **others)
 {
     const char *text = cli_text(arguments, "profile");
@@ -306,7 +319,7 @@ static int split_parts(const Arguments *arguments, const char *list, char **of_p
     g_autofree char *rest_text = g_strjoinv(",", (char **)rest->pdata);
     *others = list == NULL && text != NULL && rest->len > 1 ? g_strdup(rest_text) : NULL;
     if (list == NULL)
-        *of_points = g_strdup(POINT_PARTS);
+        *of_points = g_strdup(*others != NULL && !scaling && runs_nothing(arguments, kept) ? rest_text : POINT_PARTS);
     else if (scaling)
         *of_points = g_strconcat(POINT_PARTS, rest->len > 1 ? "," : "", rest_text, NULL);
     else
@@ -314,12 +327,13 @@ static int split_parts(const Arguments *arguments, const char *list, char **of_p
     return CLI_EXIT_OK;
 }
 
-/* The model as it is: on no device where its work alone is asked for, whatever the points run on. */
+/* The model as it is: on no device where none is run for its parts, whatever the points run on. */
 static gboolean take_model(Sweep *sweep, const Arguments *arguments, const char *parts, GError **error)
 {
+    g_auto(GStrv) words = g_strsplit(parts, ",", -1);
+    gboolean alone = runs_nothing(arguments, (const char *const *)words);
     sweep->model = cli_arguments_copy(arguments);
-    return put(sweep->model, "profile", parts, error) &&
-           (!g_str_equal(parts, "flops") || put(sweep->model, "device", NULL, error));
+    return put(sweep->model, "profile", parts, error) && (!alone || put(sweep->model, "device", NULL, error));
 }
 
 /* --- plans --------------------------------------------------------------------------------------------------------------

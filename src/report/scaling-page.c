@@ -157,6 +157,8 @@ static void append_points(GString *out, const ScalingPart *part, const IfmScreen
     for (gsize i = 0, n = 0; i < G_N_ELEMENTS(page_fields); i++)
         if (page_fields[i].get != get_departs_word || any_departs)
             fields[n++] = page_fields[i];
+    for (gsize i = 0; part->device == NULL && fields[i].key != NULL; i++)
+        fields[i].flags |= HIDE; /* nothing is run: there are no times */
     fields[0].title = part->row->axis;
     if (has_numbers(part))
     {

@@ -155,6 +155,59 @@ static void test_flops(Bench *bench, gconstpointer data)
     g_assert_false(g_file_test(store, G_FILE_TEST_EXISTS));
 }
 
+/* So it is with what is varied of a graph transformer: a table of FLOP and memory with their exponents, and no time. */
+static void test_flops_of_presets(Bench *bench, gconstpointer data)
+{
+    static const struct
+    {
+        const char *options;
+        size_t n;
+    } known[] = {
+        { "--profile flops --scaling layers --num-nodes 40", 6 },
+        { "--profile memory --scaling layers --num-nodes 40", 6 },
+        { "--profile flops,memory --scaling heads --num-nodes 40", 4 },
+        { "--profile flops --dim num_layers=1,2,4 --num-nodes 40", 3 },
+    };
+    g_auto(Ended) ended = { 0 };
+    g_autofree char *store = bench_path(bench, "out/profile/store.db"), *inputs = bench_path(bench, "out/profile/inputs");
+    for (size_t i = 0; i < G_N_ELEMENTS(known); i++)
+    {
+        g_autofree char *line = g_strdup_printf("profile graph_transformer %s --json -", known[i].options);
+        g_test_message("%s", line);
+        run_line(bench, line, &ended);
+        assert_status(&ended, 0);
+        g_assert_cmpstr(ended.err, ==, ""); /* no device is looked for */
+        json_auto_t *document = parse_output(&ended);
+        const json_t *device = device_at(document, 0, 0), *points = json_object_get(device, "points");
+        g_assert_true(json_is_null(json_object_get(device, "device")));
+        g_assert_cmpuint(json_array_size(points), ==, known[i].n);
+        g_assert_cmpuint(json_array_size(json_object_get(document, "cases")), ==, 0);
+        for (size_t at = 0; at < known[i].n; at++)
+        {
+            const json_t *point = json_array_get(points, at);
+            g_assert_cmpfloat(number_at(point, "flop"), >, 0);
+            g_assert_cmpfloat(number_at(point, "model_bytes"), >, 0);
+            g_assert_true(json_is_null(json_object_get(point, "median_ns")));
+            g_assert_true(json_is_null(json_object_get(point, "reason")));
+        }
+        g_assert_true(json_is_object(json_object_get(json_object_get(device, "fits"), "flop")));
+        g_assert_true(json_is_object(json_object_get(json_object_get(device, "fits"), "bytes")));
+        g_assert_true(json_is_null(json_object_get(json_object_get(device, "fits"), "time")));
+    }
+    g_assert_false(g_file_test(store, G_FILE_TEST_EXISTS));
+    g_assert_false(g_file_test(inputs, G_FILE_TEST_EXISTS));
+    run_line(bench, "profile graph_transformer --profile flops --scaling layers --num-nodes 40", &ended);
+    assert_status(&ended, 0);
+    const char *scaling = strstr(ended.out, "scaling with layers");
+    g_assert_nonnull(scaling);
+    g_assert_nonnull(strstr(scaling, "\nFLOP "));
+    g_assert_nonnull(strstr(scaling, "\nmemory "));
+    g_assert_null(strstr(scaling, "median"));
+    g_assert_null(strstr(scaling, "GFLOP/s"));
+    run_line(bench, "profile graph_transformer --profile flops --scaling layers -d simulated:scaling/ARITHMETIC", &ended);
+    assert_complaint(&ended, 2, "of the model alone: no device is run for it");
+}
+
 /* --- points that fail ------------------------------------------------------------------------------------------------- */
 
 static void test_failures(Bench *bench, gconstpointer data)
@@ -507,6 +560,7 @@ int main(int argc, char **argv)
     g_test_add("/profile-sweep/page", Bench, NULL, set_up, test_page, bench_clear);
     g_test_add("/profile-sweep/zoo", Bench, NULL, set_up, test_zoo, bench_clear);
     g_test_add("/profile-sweep/flops", Bench, NULL, set_up, test_flops, bench_clear);
+    g_test_add("/profile-sweep/flops-of-presets", Bench, NULL, set_up, test_flops_of_presets, bench_clear);
     g_test_add("/profile-sweep/failures", Bench, NULL, set_up, test_failures, bench_clear);
     g_test_add("/profile-sweep/no-model", Bench, NULL, set_up, test_no_model, bench_clear);
     g_test_add("/profile-sweep/interrupt", Bench, NULL, set_up, test_interrupt, bench_clear);
