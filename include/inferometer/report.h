@@ -85,6 +85,15 @@ typedef struct
     guint flags;
 } IfmField;
 
+/** Getters of one member of a record that is a struct, which @user tells: IFM_FIELD_AT(STRUCT, MEMBER).
+ * A const char *; the same, but "" is "not present", too; a gint64; a gsize; a double. */
+void ifm_field_get_text(const void *record, const void *user, IfmValue *value);
+void ifm_field_get_some_text(const void *record, const void *user, IfmValue *value);
+void ifm_field_get_integer(const void *record, const void *user, IfmValue *value);
+void ifm_field_get_count(const void *record, const void *user, IfmValue *value);
+void ifm_field_get_real(const void *record, const void *user, IfmValue *value);
+#define IFM_FIELD_AT(type, member) GSIZE_TO_POINTER(G_STRUCT_OFFSET(type, member))
+
 /** IfmTable: @fields: its last row has a NULL key. @records: [n_records], whatever the getters understand. */
 typedef struct
 {

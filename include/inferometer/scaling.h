@@ -34,10 +34,13 @@ typedef struct
     IfmInterval interval; /* its */
     const char *reason;   /* why there is no time; NULL where there is one; borrowed */
     gint64 flop;
-    double bytes;         /* what the model's shapes need: parameters and the most activations alive at once */
-    double process_bytes; /* how far the process that ran it grew: NaN where nobody looked */
-    double attention_flop_ratio, attention_time_ratio; /* shares; NaN where the model has no such part */
-    double encoding_ns;                                /* computing the positional encoding, once; NaN: none */
+    double bytes;           /* what the model's shapes need: parameters and the most activations alive at once */
+    double process_bytes;   /* how far the process that ran it grew: NaN where nobody looked */
+    double allocator_bytes; /* the most that the runtime's allocator held: NaN where it does not tell */
+    double attention_flop_ratio, attention_time_ratio;         /* shares; NaN where the model has no such part, as are: */
+    double attention_estimated_bytes, attention_planned_bytes; /* what attention takes: by the closed form, by the shapes */
+    double encoding_ns;                                        /* computing the positional encoding, once; NaN: none */
+    double encoding_estimated_bytes, encoding_held_bytes;      /* its storage; NaN: none, or nobody holds it */
 } IfmScalingPoint;
 
 /** IFM_SCALING_DEPARTS: time over what the FLOP predict, above which it is said to depart. */
@@ -50,22 +53,23 @@ typedef struct
  * @departs: [n] whether that is above IFM_SCALING_DEPARTS with the whole interval of its time, or with the time itself
  * where it has no interval: something but the FLOP took the time
  * @most_flop_per_s: of the point with the highest; NaN where no point has both
+ * @attention: of attention_planned_bytes
  */
 typedef struct
 {
     const IfmScalingPoint *points;
     gsize n;
-    gboolean has_time, has_flop, has_bytes; /* whether the fit stands; else why below */
-    IfmPowerFit time, flop, bytes;
+    gboolean has_time, has_flop, has_bytes, has_attention; /* whether the fit stands; of the time else why below */
+    IfmPowerFit time, flop, bytes, attention;
     char *why; /* why there is no fit of the time: "2 points have a time: 3 are needed"; NULL */
     double *departures;
     gboolean *departs;
     double most_flop_per_s;
 } IfmScaling;
 
-/** ifm_scaling_new: @points: [n], ascending where they have numbers. Points without a number or a time are left out of the
- * fits, not of the rest; what does not depend on the device (FLOP, bytes) is fitted over all that have it. Returns:
- * (transfer full) */
+/** ifm_scaling_new: @points: [n], ascending where they have numbers. Points without a number or a time, or of one that is
+ * not above 0 (a difference may be), are left out of the fits, not of the rest; what does not depend on the device (FLOP,
+ * bytes) is fitted over all that have it. Returns: (transfer full) */
 IfmScaling *ifm_scaling_new(const IfmScalingPoint *points, gsize n);
 void ifm_scaling_free(IfmScaling *scaling);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmScaling, ifm_scaling_free)

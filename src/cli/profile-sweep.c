@@ -411,15 +411,6 @@ void profile_sweep_told_clear(SweepTold *told)
     g_clear_pointer(&told->blocks, g_ptr_array_unref);
 }
 
-static const char *pass_of(const ProfilePlan *plan)
-{
-    IfmProfileMode mode;
-    if (plan->mode == NULL)
-        return NULL;
-    profile_mode_tell(plan, &mode);
-    return ifm_pass_key(mode.asked);
-}
-
 void profile_sweep_tell(const Sweep *sweep, void (*tell)(const ProfilePlan *plan, IfmProfileStory *story, void *user),
                         void *user, SweepTold *told)
 {
@@ -445,7 +436,6 @@ void profile_sweep_tell(const Sweep *sweep, void (*tell)(const ProfilePlan *plan
                 refusals[at] = plan->refused->message;
             else
                 tell(plan, &stories[at], user);
-            as_told.pass = as_told.pass != NULL ? as_told.pass : pass_of(plan);
         }
         g_array_append_val(told->rows, as_told);
     }

@@ -57,22 +57,48 @@ static GArray *devices_of(const ProfilePlan *plan, const GArray *results)
     return devices;
 }
 
-/* Told: a pass's results as they are told; the story borrows from all of it. */
-typedef struct
+/* Told: a plan's results as they are told, those of its mode's other passes beside them; the story borrows from all of it.
+ */
+typedef struct Told
 {
     GArray *results, *devices;
+    IfmProfileMode mode;
+    struct Told *others[IFM_N_PASSES];
     IfmProfileStory story;
 } Told;
 
-static void told_clear(Told *told)
+static void told_free(Told *told)
 {
-    g_clear_pointer(&told->results, g_array_unref);
-    g_clear_pointer(&told->devices, g_array_unref);
+    if (told == NULL)
+        return;
+    g_array_unref(told->results);
+    g_array_unref(told->devices);
+    for (int kind = 0; kind < IFM_N_PASSES; kind++)
+        told_free(told->others[kind]);
+    g_free(told);
 }
-G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Told, told_clear)
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(Told, told_free)
 
-static void told_init(Told *told, const Arguments *arguments, const ProfilePlan *plan)
+static Told *told_new(const Arguments *arguments, const ProfilePlan *plan);
+
+static void tell_mode(Told *told, const Arguments *arguments, const ProfilePlan *plan)
 {
+    profile_mode_tell(plan, &told->mode);
+    told->mode.passes[told->mode.asked] = &told->story;
+    told->story.mode = &told->mode;
+    for (int kind = 0; kind < IFM_N_PASSES; kind++)
+    {
+        const ProfilePlan *other = profile_mode_plan(plan, (IfmPassKind)kind);
+        if (other == NULL)
+            continue;
+        told->others[kind] = told_new(arguments, other);
+        told->mode.passes[kind] = &told->others[kind]->story;
+    }
+}
+
+static Told *told_new(const Arguments *arguments, const ProfilePlan *plan)
+{
+    Told *told = g_new0(Told, 1);
     told->results = profile_results(plan);
     told->devices = devices_of(plan, told->results);
     told->story = (IfmProfileStory){
@@ -90,6 +116,9 @@ static void told_init(Told *told, const Arguments *arguments, const ProfilePlan 
         .n_devices = told->devices->len,
         .n_layers = (gsize)cli_integer(arguments, "nodes"),
     };
+    if (plan->mode != NULL)
+        tell_mode(told, arguments, plan);
+    return told;
 }
 
 /* @story: NULL where there are @rows alone    @nothing: nothing was measured: the reasons are all there is to tell */
@@ -126,45 +155,20 @@ typedef struct
     GPtrArray *tolds;
 } Tellers;
 
-static void told_free(Told *told)
-{
-    told_clear(told);
-    g_free(told);
-}
-
 static void tell_point(const ProfilePlan *plan, IfmProfileStory *story, void *user)
 {
     Tellers *tellers = user;
-    Told *told = g_new0(Told, 1);
-    told_init(told, tellers->arguments, plan);
+    Told *told = told_new(tellers->arguments, plan);
     g_ptr_array_add(tellers->tolds, told);
     *story = told->story;
 }
 
 int profile_write(const Arguments *arguments, const ProfilePlan *plan, const Sweep *sweep, gboolean nothing)
 {
-    g_auto(Told) told = { 0 };
+    g_autoptr(Told) told = plan != NULL ? told_new(arguments, plan) : NULL;
     g_auto(SweepTold) points = { 0 };
     g_autoptr(GPtrArray) tolds = g_ptr_array_new_with_free_func((GDestroyNotify)told_free);
     Tellers tellers = { arguments, tolds };
-    IfmProfileStory others[IFM_N_PASSES];
-    IfmProfileMode mode = { 0 };
-    if (plan != NULL)
-        told_init(&told, arguments, plan);
-    if (plan != NULL && plan->mode != NULL)
-    {
-        profile_mode_tell(plan, &mode);
-        mode.passes[mode.asked] = &told.story;
-        told.story.mode = &mode;
-    }
-    for (int kind = 0; kind < IFM_N_PASSES && plan != NULL; kind++)
-    {
-        const ProfilePlan *other = profile_mode_plan(plan, (IfmPassKind)kind);
-        if (other == NULL)
-            continue;
-        tell_point(other, &others[kind], &tellers);
-        mode.passes[kind] = &others[kind];
-    }
     profile_sweep_tell(sweep, tell_point, &tellers, &points);
-    return write_story(arguments, plan != NULL ? &told.story : NULL, points.rows, nothing);
+    return write_story(arguments, told != NULL ? &told->story : NULL, points.rows, nothing);
 }

@@ -63,6 +63,32 @@ void ifm_field_get(const IfmField *field, const void *record, IfmValue *value)
     field->get(record, field->user, value);
 }
 
+void ifm_field_get_text(const void *record, const void *user, IfmValue *value)
+{
+    ifm_value_set_text(value, G_STRUCT_MEMBER(const char *, record, GPOINTER_TO_SIZE(user)));
+}
+
+void ifm_field_get_some_text(const void *record, const void *user, IfmValue *value)
+{
+    const char *text = G_STRUCT_MEMBER(const char *, record, GPOINTER_TO_SIZE(user));
+    ifm_value_set_text(value, text != NULL && *text != '\0' ? text : NULL);
+}
+
+void ifm_field_get_integer(const void *record, const void *user, IfmValue *value)
+{
+    ifm_value_set_integer(value, G_STRUCT_MEMBER(gint64, record, GPOINTER_TO_SIZE(user)));
+}
+
+void ifm_field_get_count(const void *record, const void *user, IfmValue *value)
+{
+    ifm_value_set_integer(value, (gint64)G_STRUCT_MEMBER(gsize, record, GPOINTER_TO_SIZE(user)));
+}
+
+void ifm_field_get_real(const void *record, const void *user, IfmValue *value)
+{
+    ifm_value_set_real(value, G_STRUCT_MEMBER(double, record, GPOINTER_TO_SIZE(user)));
+}
+
 /* --- numbers -------------------------------------------------------------------------------------------------------- */
 
 char *ifm_format_duration(double ns)

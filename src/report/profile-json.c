@@ -118,14 +118,6 @@ static json_t *model_info(const IfmProfileStory *story)
                      (json_int_t)ifm_model_n_parameters(model), "inputs", inputs_to_json(story, model));
 }
 
-static double row_bytes(const GArray *rows, const char *key)
-{
-    for (guint i = 0; i < rows->len; i++)
-        if (g_str_equal(g_array_index(rows, IfmMemoryRow, i).key, key))
-            return g_array_index(rows, IfmMemoryRow, i).bytes;
-    return NAN;
-}
-
 static json_t *rows_to_json(const GArray *rows)
 {
     json_t *json = json_object();
@@ -165,7 +157,7 @@ double ifm_profile_peak(const IfmProfileStory *story, const IfmProfileDevice *de
     }
     for (gsize i = 0; i < G_N_ELEMENTS(peaks) && measured != NULL && *of == NULL; i++)
     {
-        peak = row_bytes(measured, peaks[i].key) + (peaks[i].beside_parameters ? parameters : 0);
+        peak = ifm_memory_row_bytes(measured, peaks[i].key) + (peaks[i].beside_parameters ? parameters : 0);
         *of = isfinite(peak) ? peaks[i].words : NULL;
     }
     if (isfinite(needed) && !(peak >= needed))
@@ -181,8 +173,8 @@ static json_t *breakdown(const IfmProfileStory *story, const GArray *planned)
 {
     const IfmProfileMode *mode = story->mode;
     if (mode == NULL)
-        return json_pack("{s:o,s:o}", "parameters", ifm_json_real(mb_of(row_bytes(planned, "parameters"))), "activations",
-                         ifm_json_real(mb_of(row_bytes(planned, "activations_least"))));
+        return json_pack("{s:o,s:o}", "parameters", ifm_json_real(mb_of(ifm_memory_row_bytes(planned, "parameters"))),
+                         "activations", ifm_json_real(mb_of(ifm_memory_row_bytes(planned, "activations_least"))));
     return json_pack("{s:o,s:o,s:o,s:o}", "parameters", ifm_json_real(mb_of((double)mode->parameter_bytes)), "activations",
                      ifm_json_real(mb_of((double)mode->held_bytes)), "gradients",
                      ifm_json_real(mb_of((double)mode->gradient_bytes)), "optimizer_state",

@@ -14,10 +14,8 @@ static const struct
     [IFM_PASS_FORWARD] = { "forward", "forward" },
     [IFM_PASS_TRAINING] = { "training_pass", "training pass" },
     [IFM_PASS_STEP] = { "training_step", "training step" },
-    [IFM_N_PASSES] = { "backward", "backward" },
+    [IFM_PASS_BACKWARD] = { "backward", "backward" },
 };
-
-#define BACKWARD IFM_N_PASSES
 
 const char *ifm_pass_key(IfmPassKind kind)
 {
@@ -121,20 +119,25 @@ static Work work_of(const IfmProfileStory *story)
 
 static Work pass_work(const IfmProfileMode *mode, int kind)
 {
-    if (kind != BACKWARD)
+    if (kind != IFM_PASS_BACKWARD)
         return work_of(mode->passes[kind]);
     Work whole = work_of(mode->passes[IFM_PASS_TRAINING]), forward = work_of(mode->passes[IFM_PASS_FORWARD]);
     return (Work){ whole.macs - forward.macs, whole.flop - forward.flop };
 }
 
-/* Whether the mode has that pass; backward is there where both are that it is the difference of. */
-static gboolean has_pass(const IfmProfileMode *mode, int kind)
+void ifm_mode_backward(const IfmProfileMode *mode, const IfmProfileDevice *device, IfmBackward *told)
 {
-    return kind != BACKWARD ? mode->passes[kind] != NULL
-                            : mode->passes[IFM_PASS_TRAINING] != NULL && mode->passes[IFM_PASS_FORWARD] != NULL;
+    Timing timing = backward_of(mode, device);
+    *told = (IfmBackward){ timing.median, timing.interval, pass_work(mode, IFM_PASS_BACKWARD).flop, holds_zero(&timing) };
 }
 
-static const int order[] = { IFM_PASS_FORWARD, BACKWARD, IFM_PASS_TRAINING, IFM_PASS_STEP };
+gboolean ifm_mode_has_pass(const IfmProfileMode *mode, int kind)
+{
+    return kind != IFM_PASS_BACKWARD ? mode->passes[kind] != NULL
+                                     : mode->passes[IFM_PASS_TRAINING] != NULL && mode->passes[IFM_PASS_FORWARD] != NULL;
+}
+
+const int ifm_pass_order[IFM_PASS_N_TOLD] = { IFM_PASS_FORWARD, IFM_PASS_BACKWARD, IFM_PASS_TRAINING, IFM_PASS_STEP };
 
 /* --- JSON ------------------------------------------------------------------------------------------------------------ */
 
@@ -183,23 +186,24 @@ json_t *ifm_profile_runtime(const IfmProfileStory *story, const IfmProfileDevice
     if (mode == NULL)
         return json_pack("{s:o}", passes[IFM_PASS_FORWARD].key, measured_to_json(device));
     json_t *json = json_object();
-    for (gsize i = 0; i < G_N_ELEMENTS(order); i++)
-        if (has_pass(mode, order[i]))
-            json_object_set_new(json, passes[order[i]].key,
-                                order[i] == BACKWARD ? backward_to_json(mode, device)
-                                                     : measured_to_json(device_in(mode, (IfmPassKind)order[i], device)));
+    for (gsize i = 0; i < IFM_PASS_N_TOLD; i++)
+        if (ifm_mode_has_pass(mode, ifm_pass_order[i]))
+            json_object_set_new(json, passes[ifm_pass_order[i]].key,
+                                ifm_pass_order[i] == IFM_PASS_BACKWARD
+                                    ? backward_to_json(mode, device)
+                                    : measured_to_json(device_in(mode, (IfmPassKind)ifm_pass_order[i], device)));
     return json;
 }
 
 json_t *ifm_profile_pass_flops(const IfmProfileStory *story)
 {
     json_t *json = json_object();
-    for (gsize i = 0; i < G_N_ELEMENTS(order); i++)
+    for (gsize i = 0; i < IFM_PASS_N_TOLD; i++)
     {
-        if (!has_pass(story->mode, order[i]))
+        if (!ifm_mode_has_pass(story->mode, ifm_pass_order[i]))
             continue;
-        Work work = pass_work(story->mode, order[i]);
-        json_object_set_new(json, passes[order[i]].key,
+        Work work = pass_work(story->mode, ifm_pass_order[i]);
+        json_object_set_new(json, passes[ifm_pass_order[i]].key,
                             json_pack("{s:o,s:o,s:o}", "total_gflops", ifm_json_real(work.flop / 1e9), "total_macs",
                                       isfinite(work.macs) ? json_integer((json_int_t)work.macs) : json_null(), "total_flop",
                                       isfinite(work.flop) ? json_integer((json_int_t)work.flop) : json_null()));
@@ -222,11 +226,11 @@ typedef struct
 static PassRow *row_new(const IfmProfileMode *mode, const IfmProfileDevice *device, int kind)
 {
     PassRow *row = g_new0(PassRow, 1);
-    const IfmProfileDevice *own = kind != BACKWARD ? device_in(mode, (IfmPassKind)kind, device) : NULL;
+    const IfmProfileDevice *own = kind != IFM_PASS_BACKWARD ? device_in(mode, (IfmPassKind)kind, device) : NULL;
     const char *of;
     row->result = own != NULL ? own->result : (IfmResult){ .device = device->result.device, .alias = device->result.alias };
     row->kind = kind;
-    row->timing = kind == BACKWARD ? backward_of(mode, device) : timing_of(own);
+    row->timing = kind == IFM_PASS_BACKWARD ? backward_of(mode, device) : timing_of(own);
     row->work = pass_work(mode, kind);
     row->forward_ratio = row->timing.median / timing_of(device_in(mode, IFM_PASS_FORWARD, device)).median;
     row->peak_bytes =
@@ -238,9 +242,9 @@ static GPtrArray *rows_of(const IfmProfileStory *story)
 {
     GPtrArray *rows = g_ptr_array_new_with_free_func(g_free);
     for (gsize i = 0; i < story->n_devices; i++)
-        for (gsize k = 0; k < G_N_ELEMENTS(order); k++)
-            if (has_pass(story->mode, order[k]))
-                g_ptr_array_add(rows, row_new(story->mode, &story->devices[i], order[k]));
+        for (gsize k = 0; k < IFM_PASS_N_TOLD; k++)
+            if (ifm_mode_has_pass(story->mode, ifm_pass_order[k]))
+                g_ptr_array_add(rows, row_new(story->mode, &story->devices[i], ifm_pass_order[k]));
     return rows;
 }
 
@@ -284,7 +288,7 @@ static void get_flop_per_s(const void *record, const void *user, IfmValue *value
 static void get_row_outcome(const void *record, const void *user, IfmValue *value)
 {
     const PassRow *row = record;
-    if (row->kind == BACKWARD)
+    if (row->kind == IFM_PASS_BACKWARD)
         ifm_value_set_text(value, isfinite(row->timing.median) ? "difference" : NULL);
     else
         ifm_value_set_text(value, ifm_result_code(&row->result) == NULL ? "ok" : "failed");
@@ -293,7 +297,7 @@ static void get_row_outcome(const void *record, const void *user, IfmValue *valu
 static void get_row_reason(const void *record, const void *user, IfmValue *value)
 {
     const PassRow *row = record;
-    if (row->kind != BACKWARD)
+    if (row->kind != IFM_PASS_BACKWARD)
         ifm_value_set_text(value, ifm_result_reason(&row->result));
 }
 
@@ -358,12 +362,12 @@ char *ifm_profile_mode_line(const IfmProfileStory *story)
 static void append_work(GString *out, const IfmProfileStory *story, const IfmScreen *screen)
 {
     g_autoptr(GPtrArray) rows = g_ptr_array_new_with_free_func(g_free);
-    for (gsize i = 0; i < G_N_ELEMENTS(order); i++)
-        if (has_pass(story->mode, order[i]))
+    for (gsize i = 0; i < IFM_PASS_N_TOLD; i++)
+        if (ifm_mode_has_pass(story->mode, ifm_pass_order[i]))
         {
             PassRow *row = g_new0(PassRow, 1);
-            row->kind = order[i];
-            row->work = pass_work(story->mode, order[i]);
+            row->kind = ifm_pass_order[i];
+            row->work = pass_work(story->mode, ifm_pass_order[i]);
             g_ptr_array_add(rows, row);
         }
     g_string_append_c(out, '\n');

@@ -54,6 +54,8 @@ typedef struct
 } IfmMemoryRow;
 /* ifm_memory_row_add: one more, where its bytes are known. */
 void ifm_memory_row_add(GArray *rows, const char *of, const char *key, const char *name, double bytes, const char *meaning);
+/* ifm_memory_row_bytes: of that key; NaN where there is none. */
+double ifm_memory_row_bytes(const GArray *rows, const char *key);
 /* ifm_profile_attention_rows: of a graph transformer, what its attention takes; else nothing. */
 void ifm_profile_attention_rows(GArray *rows, const IfmProfileStory *story);
 /* ifm_profile_memory_rows: (transfer full) IfmMemoryRow. @device: NULL for the model's own */
@@ -73,8 +75,24 @@ json_t *ifm_profile_runtime(const IfmProfileStory *story, const IfmProfileDevice
 json_t *ifm_profile_pass_flops(const IfmProfileStory *story);
 /* ifm_profile_passes_csv: (transfer full) */
 char *ifm_profile_passes_csv(const IfmProfileStory *story);
-/* ifm_pass_words: "training pass". */
+/* Passes as they are told, in order: those that are run, and IFM_PASS_BACKWARD, which nobody runs by itself. */
+#define IFM_PASS_BACKWARD IFM_N_PASSES
+#define IFM_PASS_N_TOLD (IFM_N_PASSES + 1)
+extern const int ifm_pass_order[IFM_PASS_N_TOLD];
+/* ifm_pass_words: "training pass"; this and ifm_pass_key() of IFM_PASS_BACKWARD, too. */
 const char *ifm_pass_words(IfmPassKind kind);
+/* ifm_mode_has_pass: backward is there where both are that it is the difference of. */
+gboolean ifm_mode_has_pass(const IfmProfileMode *mode, int kind);
+/* IfmBackward: NaN: not known. @holds_zero: whether the interval does */
+typedef struct
+{
+    double median_ns;
+    IfmInterval interval;
+    double flop;
+    gboolean holds_zero;
+} IfmBackward;
+/* ifm_mode_backward: @device: of any pass, the one it is told of; NULL: there is none */
+void ifm_mode_backward(const IfmProfileMode *mode, const IfmProfileDevice *device, IfmBackward *told);
 
 /* ifm_result_to_json: (transfer full) an entry of the document of cases. */
 json_t *ifm_result_to_json(const IfmResult *result);
@@ -88,6 +106,8 @@ json_t *ifm_profile_time_to_json(const IfmMeasurement *measurement);
 /* Members of a graph transformer's profile: (transfer full) null, or NULL, where it is none. */
 json_t *ifm_profile_graph_to_json(const IfmProfileStory *story);
 json_t *ifm_profile_encoding_to_json(const IfmProfileStory *story);
+/* ifm_profile_encoding_bytes: What a node's encoding takes for all nodes; NaN where there is none, or nobody holds it. */
+void ifm_profile_encoding_bytes(const IfmProfileGraph *of, double *estimated, double *held);
 json_t *ifm_profile_closed_form_to_json(const IfmProfileStory *story);
 /* ifm_profile_part_flops: (transfer full) part -> GFLOP. */
 json_t *ifm_profile_part_flops(const IfmProfileStory *story);

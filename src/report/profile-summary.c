@@ -377,6 +377,14 @@ void ifm_memory_row_add(GArray *rows, const char *of, const char *key, const cha
         g_array_append_val(rows, row);
 }
 
+double ifm_memory_row_bytes(const GArray *rows, const char *key)
+{
+    for (guint i = 0; i < rows->len; i++)
+        if (g_str_equal(g_array_index(rows, IfmMemoryRow, i).key, key))
+            return g_array_index(rows, IfmMemoryRow, i).bytes;
+    return NAN;
+}
+
 /* What a training keeps: the weights and the optimiser's state are inputs and outputs of a step, and no parameters of it.
  */
 static void add_training_memory(GArray *rows, const IfmProfileMode *mode)

@@ -361,9 +361,13 @@ void ifm_profile_attention_rows(GArray *rows, const IfmProfileStory *story)
     gint64 bytes, alive;
     if (story->graph == NULL)
         return;
-    if (ifm_profile_attention_bytes(story->graph->transformer, FALSE, &bytes, NULL))
-        ifm_memory_row_add(rows, "", "attention_estimated", "attention, estimated", (double)bytes,
-                           "one layer's scores, by the closed form");
+    const IfmTransformer *transformer = story->graph->transformer;
+    gboolean trains = ifm_model_producer(story->model, "loss") >= 0; /* what a backward pass reads is kept until then */
+    gint64 layers = trains ? transformer->sizes.num_layers : MIN(transformer->sizes.num_layers, 1);
+    if (ifm_profile_attention_bytes(transformer, trains, &bytes, NULL))
+        ifm_memory_row_add(rows, "", "attention_estimated", "attention, estimated", (double)bytes * (double)layers,
+                           trains ? "every layer's scores and their softmax, by the closed form"
+                                  : "one layer's scores, by the closed form");
     if ((alive = attention_alive(story)) >= 0)
         ifm_memory_row_add(rows, "", "attention_planned", "attention, least", (double)alive,
                            "the most of what attention makes alive at once, by the shapes");
@@ -417,6 +421,14 @@ static const IfmField storage_fields[] = {
     { "held_bytes", "held", IFM_FIELD_BYTES, get_storage_bytes, STORAGE(held) },
     { NULL },
 };
+
+void ifm_profile_encoding_bytes(const IfmProfileGraph *of, double *estimated, double *held)
+{
+    StorageRow rows[4];
+    gboolean known = of->encoding_name != NULL && storage_rows(of, rows) > 0;
+    *estimated = known ? rows[0].estimated : (double)NAN;
+    *held = known ? rows[0].held : (double)NAN;
+}
 
 static gint64 encoding_flop(const IfmProfileGraph *of)
 {

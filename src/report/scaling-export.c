@@ -24,25 +24,50 @@ static json_t *fit_to_json(gboolean stands, const IfmPowerFit *fit)
                      ifm_json_real(fit->r_squared), "n", (json_int_t)fit->n);
 }
 
-static json_t *part_to_json(const ScalingPart *part)
+static json_t *points_to_json(const ScalingPart *part)
 {
-    const IfmScaling *scaling = part->scaling;
     g_autoptr(GPtrArray) records = g_ptr_array_new();
     for (gsize i = 0; i < part->row->n; i++)
         g_ptr_array_add(records, &part->lines[i]);
     IfmTable table = { ifm_scaling_line_fields, (const void *const *)records->pdata, records->len };
+    return ifm_table_to_json(&table);
+}
+
+/* add_findings: What the points of a pass come to. @json: (inout) an object */
+static void add_findings(json_t *json, const ScalingPart *part)
+{
+    const IfmScaling *scaling = part->scaling;
+    json_object_set_new(json, "points", points_to_json(part));
+    json_object_set_new(json, "fits",
+                        json_pack("{s:o,s:o,s:o,s:o}", "time", fit_to_json(scaling->has_time, &scaling->time), "flop",
+                                  fit_to_json(scaling->has_flop, &scaling->flop), "bytes",
+                                  fit_to_json(scaling->has_bytes, &scaling->bytes), "attention_bytes",
+                                  fit_to_json(scaling->has_attention, &scaling->attention)));
+    json_object_set_new(json, "why", scaling->why != NULL ? ifm_json_string(scaling->why) : json_null());
+    json_object_set_new(json, "most_flop_per_s", ifm_json_real(scaling->most_flop_per_s));
+}
+
+static json_t *part_to_json(const ScalingPart *part)
+{
     const IfmResult *device = part->device;
-    return json_pack(
-        "{s:o,s:o,s:o,s:{s:o,s:o,s:o},s:o,s:o}", "device", device != NULL ? ifm_json_string(device->device) : json_null(),
-        "alias", device != NULL && device->alias != NULL ? ifm_json_string(device->alias) : json_null(), "points",
-        ifm_table_to_json(&table), "fits", "time", fit_to_json(scaling->has_time, &scaling->time), "flop",
-        fit_to_json(scaling->has_flop, &scaling->flop), "bytes", fit_to_json(scaling->has_bytes, &scaling->bytes), "why",
-        scaling->why != NULL ? ifm_json_string(scaling->why) : json_null(), "most_flop_per_s",
-        ifm_json_real(scaling->most_flop_per_s));
+    json_t *passes = part->passes->len > 0 ? json_array() : json_null();
+    json_t *json = json_pack("{s:o,s:o}", "device", device != NULL ? ifm_json_string(device->device) : json_null(), "alias",
+                             device != NULL && device->alias != NULL ? ifm_json_string(device->alias) : json_null());
+    add_findings(json, part);
+    for (guint i = 0; i < part->passes->len; i++)
+    {
+        const ScalingPart *pass = part->passes->pdata[i];
+        json_t *told = json_pack("{s:s}", "pass", ifm_pass_key((IfmPassKind)pass->kind));
+        add_findings(told, pass);
+        json_array_append_new(passes, told);
+    }
+    json_object_set_new(json, "passes", passes);
+    return json;
 }
 
 static json_t *row_to_json(const IfmScalingRow *row)
 {
+    const IfmProfileMode *mode = ifm_scaling_mode(row);
     json_t *devices = json_array(), *values = json_array();
     g_autoptr(GPtrArray) parts = ifm_scaling_parts(row);
     for (guint i = 0; i < parts->len; i++)
@@ -50,16 +75,34 @@ static json_t *row_to_json(const IfmScalingRow *row)
     for (gsize i = 0; i < row->n; i++)
         json_array_append_new(values, ifm_json_string(row->values[i]));
     return json_pack("{s:o,s:o,s:s?,s:o,s:o}", "axis", ifm_json_string(row->axis), "help",
-                     row->help != NULL ? ifm_json_string(row->help) : json_null(), "pass", row->pass, "values", values,
-                     "devices", devices);
+                     row->help != NULL ? ifm_json_string(row->help) : json_null(), "pass",
+                     mode != NULL ? ifm_pass_key(mode->asked) : NULL, "values", values, "devices", devices);
 }
 
-/* The records that the points stand on, samples included. */
+/* @kind: of @story; -1: there is no mode */
+static void add_results(json_t *cases, const IfmProfileStory *story, int kind)
+{
+    for (gsize i = 0; i < story->n_devices; i++)
+    {
+        json_t *entry = ifm_result_to_json(&story->devices[i].result);
+        if (kind >= 0)
+            json_object_set_new(entry, "pass", json_string(ifm_pass_key((IfmPassKind)kind)));
+        json_array_append_new(cases, entry);
+    }
+}
+
+/* The records that the points stand on, samples included; with a mode that of the pass that was asked for first. */
 static void add_cases(json_t *cases, const IfmScalingRow *row)
 {
     for (gsize i = 0; i < row->n; i++)
-        for (gsize at = 0; row->refusals[i] == NULL && at < row->stories[i].n_devices; at++)
-            json_array_append_new(cases, ifm_result_to_json(&row->stories[i].devices[at].result));
+    {
+        const IfmProfileMode *mode = row->refusals[i] == NULL ? row->stories[i].mode : NULL;
+        if (row->refusals[i] == NULL)
+            add_results(cases, &row->stories[i], mode != NULL ? (int)mode->asked : -1);
+        for (int kind = 0; mode != NULL && kind < IFM_N_PASSES; kind++)
+            if (kind != (int)mode->asked && mode->passes[kind] != NULL)
+                add_results(cases, mode->passes[kind], kind);
+    }
 }
 
 json_t *ifm_scaling_add_json(json_t *profile, const IfmScalingRow *rows, gsize n_rows)
@@ -77,6 +120,12 @@ json_t *ifm_scaling_add_json(json_t *profile, const IfmScalingRow *rows, gsize n
     return json;
 }
 
+static void append_lines(GString *out, const ScalingPart *part)
+{
+    for (gsize i = 0; i < part->row->n; i++)
+        ifm_csv_append_record(out, ifm_scaling_line_fields, &part->lines[i]);
+}
+
 char *ifm_scaling_to_csv(const IfmScalingRow *rows, gsize n_rows)
 {
     GString *out = g_string_new(NULL);
@@ -85,8 +134,13 @@ char *ifm_scaling_to_csv(const IfmScalingRow *rows, gsize n_rows)
     {
         g_autoptr(GPtrArray) parts = ifm_scaling_parts(&rows[i]);
         for (guint at = 0; at < parts->len; at++)
-            for (gsize point = 0; point < rows[i].n; point++)
-                ifm_csv_append_record(out, ifm_scaling_line_fields, &((const ScalingPart *)parts->pdata[at])->lines[point]);
+        {
+            const ScalingPart *part = parts->pdata[at];
+            for (guint k = 0; k < part->passes->len; k++)
+                append_lines(out, part->passes->pdata[k]);
+            if (part->passes->len == 0)
+                append_lines(out, part);
+        }
     }
     return g_string_free(out, FALSE);
 }

@@ -10,31 +10,6 @@
 /* --- columns -----------------------------------------------------------------------------------------------------------
  */
 
-static void get_value(const void *record, const void *user, IfmValue *value)
-{
-    ifm_value_set_text(value, ((const IfmScalingLine *)record)->point.value);
-}
-
-static void get_number(const void *record, const void *user, IfmValue *value)
-{
-    const IfmScalingLine *line = record;
-    if (!isnan(line->point.x))
-        ifm_value_set_integer(value, (gint64)line->point.x);
-}
-
-/* @user: the offset of a const char * in IfmScalingLine. */
-static void get_text(const void *record, const void *user, IfmValue *value)
-{
-    const char *text = G_STRUCT_MEMBER(const char *, record, GPOINTER_TO_SIZE(user));
-    ifm_value_set_text(value, text != NULL && *text != '\0' ? text : NULL);
-}
-
-/* @user: the offset of a double in IfmScalingLine. */
-static void get_real(const void *record, const void *user, IfmValue *value)
-{
-    ifm_value_set_real(value, G_STRUCT_MEMBER(double, record, GPOINTER_TO_SIZE(user)));
-}
-
 static void get_half_width(const void *record, const void *user, IfmValue *value)
 {
     const IfmScalingPoint *point = &((const IfmScalingLine *)record)->point;
@@ -96,74 +71,77 @@ static void get_key(const void *record, const void *user, IfmValue *value)
         ifm_value_set_text(value, line->result->subject_case->key);
 }
 
-#define LINE(member) GSIZE_TO_POINTER(G_STRUCT_OFFSET(IfmScalingLine, member))
+#define LINE(member) IFM_FIELD_AT(IfmScalingLine, member)
 #define HIDE IFM_FIELD_HIDE_EMPTY
 
 const IfmField ifm_scaling_line_fields[] = {
-    { "axis", NULL, IFM_FIELD_TEXT, get_text, LINE(axis) },
-    { "value", NULL, IFM_FIELD_TEXT, get_value },
-    { "device", NULL, IFM_FIELD_TEXT, get_text, LINE(device) },
-    { "alias", NULL, IFM_FIELD_TEXT, get_text, LINE(alias) },
+    { "axis", NULL, IFM_FIELD_TEXT, ifm_field_get_some_text, LINE(axis) },
+    { "value", NULL, IFM_FIELD_TEXT, ifm_field_get_text, LINE(point.value) },
+    { "device", NULL, IFM_FIELD_TEXT, ifm_field_get_some_text, LINE(device) },
+    { "alias", NULL, IFM_FIELD_TEXT, ifm_field_get_some_text, LINE(alias) },
     { "error_code", NULL, IFM_FIELD_TEXT, get_code },
-    { "reason", NULL, IFM_FIELD_TEXT, get_text, LINE(point.reason) },
-    { "median_ns", NULL, IFM_FIELD_DURATION, get_real, LINE(point.time_ns) },
-    { "median_lower_ns", NULL, IFM_FIELD_DURATION, get_real, LINE(point.interval.lower) },
-    { "median_upper_ns", NULL, IFM_FIELD_DURATION, get_real, LINE(point.interval.upper) },
+    { "reason", NULL, IFM_FIELD_TEXT, ifm_field_get_some_text, LINE(point.reason) },
+    { "median_ns", NULL, IFM_FIELD_DURATION, ifm_field_get_real, LINE(point.time_ns) },
+    { "median_lower_ns", NULL, IFM_FIELD_DURATION, ifm_field_get_real, LINE(point.interval.lower) },
+    { "median_upper_ns", NULL, IFM_FIELD_DURATION, ifm_field_get_real, LINE(point.interval.upper) },
     { "flop", NULL, IFM_FIELD_INTEGER, get_flop },
-    { "flop_per_s", NULL, IFM_FIELD_REAL, get_real, LINE(flop_per_s) },
-    { "model_bytes", NULL, IFM_FIELD_BYTES, get_real, LINE(point.bytes) },
-    { "process_bytes", NULL, IFM_FIELD_BYTES, get_real, LINE(point.process_bytes) },
-    { "departure_ratio", NULL, IFM_FIELD_REAL, get_real, LINE(departure) },
+    { "flop_per_s", NULL, IFM_FIELD_REAL, ifm_field_get_real, LINE(flop_per_s) },
+    { "model_bytes", NULL, IFM_FIELD_BYTES, ifm_field_get_real, LINE(point.bytes) },
+    { "process_bytes", NULL, IFM_FIELD_BYTES, ifm_field_get_real, LINE(point.process_bytes) },
+    { "allocator_bytes", NULL, IFM_FIELD_BYTES, ifm_field_get_real, LINE(point.allocator_bytes) },
+    { "departure_ratio", NULL, IFM_FIELD_REAL, ifm_field_get_real, LINE(departure) },
     { "departs", NULL, IFM_FIELD_BOOLEAN, get_departs },
-    { "attention_flop_ratio", NULL, IFM_FIELD_REAL, get_real, LINE(point.attention_flop_ratio) },
-    { "attention_time_ratio", NULL, IFM_FIELD_REAL, get_real, LINE(point.attention_time_ratio) },
-    { "encoding_ns", NULL, IFM_FIELD_DURATION, get_real, LINE(point.encoding_ns) },
+    { "attention_flop_ratio", NULL, IFM_FIELD_REAL, ifm_field_get_real, LINE(point.attention_flop_ratio) },
+    { "attention_time_ratio", NULL, IFM_FIELD_REAL, ifm_field_get_real, LINE(point.attention_time_ratio) },
+    { "attention_estimated_bytes", NULL, IFM_FIELD_BYTES, ifm_field_get_real, LINE(point.attention_estimated_bytes) },
+    { "attention_planned_bytes", NULL, IFM_FIELD_BYTES, ifm_field_get_real, LINE(point.attention_planned_bytes) },
+    { "encoding_ns", NULL, IFM_FIELD_DURATION, ifm_field_get_real, LINE(point.encoding_ns) },
+    { "encoding_estimated_bytes", NULL, IFM_FIELD_BYTES, ifm_field_get_real, LINE(point.encoding_estimated_bytes) },
+    { "encoding_held_bytes", NULL, IFM_FIELD_BYTES, ifm_field_get_real, LINE(point.encoding_held_bytes) },
+    { "pass", NULL, IFM_FIELD_TEXT, ifm_field_get_some_text, LINE(pass) },
     { "case_key", NULL, IFM_FIELD_TEXT, get_key },
     { NULL },
 };
 
-/* The first is the axis: its title and kind are those of the row. */
+/* Behind the axis. */
 static const IfmField page_fields[] = {
-    { "value", "", IFM_FIELD_TEXT, get_value, NULL, IFM_FIELD_WHOLE },
-    { "median_ns", "median", IFM_FIELD_DURATION, get_real, LINE(point.time_ns) },
+    { "median_ns", "median", IFM_FIELD_DURATION, ifm_field_get_real, LINE(point.time_ns) },
     { "half_width_ratio", "±", IFM_FIELD_RATIO, get_half_width },
     { "gflop", "GFLOP", IFM_FIELD_REAL, get_gflop },
     { "gflop_per_s", "GFLOP/s", IFM_FIELD_REAL, get_gflop_per_s },
     { "departure_ratio", "x FLOP", IFM_FIELD_REAL, get_departure, NULL, HIDE },
     { "departs", "", IFM_FIELD_TEXT, get_departs_word, NULL, IFM_FIELD_WHOLE },
-    { "model_bytes", "memory", IFM_FIELD_BYTES, get_real, LINE(point.bytes) },
-    { "process_bytes", "process", IFM_FIELD_BYTES, get_real, LINE(point.process_bytes), HIDE },
-    { "attention_flop_ratio", "attention: FLOP", IFM_FIELD_RATIO, get_real, LINE(point.attention_flop_ratio), HIDE },
-    { "attention_time_ratio", "time", IFM_FIELD_RATIO, get_real, LINE(point.attention_time_ratio), HIDE },
-    { "encoding_ns", "encoding", IFM_FIELD_DURATION, get_real, LINE(point.encoding_ns), HIDE },
+    { "model_bytes", "memory", IFM_FIELD_BYTES, ifm_field_get_real, LINE(point.bytes) },
+    { "process_bytes", "process", IFM_FIELD_BYTES, ifm_field_get_real, LINE(point.process_bytes), HIDE },
+    { "attention_flop_ratio", "attention: FLOP", IFM_FIELD_RATIO, ifm_field_get_real, LINE(point.attention_flop_ratio),
+      HIDE },
+    { "attention_time_ratio", "time", IFM_FIELD_RATIO, ifm_field_get_real, LINE(point.attention_time_ratio), HIDE },
+    { "encoding_ns", "encoding", IFM_FIELD_DURATION, ifm_field_get_real, LINE(point.encoding_ns), HIDE },
     { NULL },
 };
 
-static gboolean has_numbers(const ScalingPart *part)
+/* Whether a column is told here: not of whether points depart where none does; of graph transformers memory has a table of
+ * its own. */
+static gboolean is_told(const IfmField *field, const ScalingPart *part)
 {
+    gboolean any_departs = FALSE;
     for (gsize i = 0; i < part->row->n; i++)
-        if (isnan(part->points[i].x))
-            return FALSE;
-    return TRUE;
+        any_departs |= part->lines[i].departs;
+    if (field->get == get_departs_word)
+        return any_departs;
+    return field->kind != IFM_FIELD_BYTES || !ifm_scaling_has_memory(part);
 }
 
 static void append_points(GString *out, const ScalingPart *part, const IfmScreen *screen)
 {
-    IfmField fields[G_N_ELEMENTS(page_fields)];
+    IfmField fields[G_N_ELEMENTS(page_fields) + 1] = { ifm_scaling_axis_field(part) };
     g_autoptr(GPtrArray) records = g_ptr_array_new();
-    gboolean any_departs = FALSE;
-    for (gsize i = 0; i < part->row->n; i++)
-        any_departs |= part->lines[i].departs;
-    for (gsize i = 0, n = 0; i < G_N_ELEMENTS(page_fields); i++)
-        if (page_fields[i].get != get_departs_word || any_departs)
-            fields[n++] = page_fields[i];
-    for (gsize i = 0; part->device == NULL && fields[i].key != NULL; i++)
-        fields[i].flags |= HIDE; /* nothing is run: there are no times */
-    fields[0].title = part->row->axis;
-    if (has_numbers(part))
+    for (gsize i = 0, n = 1; i < G_N_ELEMENTS(page_fields); i++)
     {
-        fields[0].kind = IFM_FIELD_INTEGER;
-        fields[0].get = get_number;
+        if (!is_told(&page_fields[i], part))
+            continue;
+        fields[n] = page_fields[i];
+        fields[n++].flags |= part->device == NULL ? HIDE : 0; /* nothing is run: there are no times */
     }
     for (gsize i = 0; i < part->row->n; i++)
         g_ptr_array_add(records, &part->lines[i]);
@@ -176,13 +154,44 @@ static void append_points(GString *out, const ScalingPart *part, const IfmScreen
 /* Growth: one fit in words. */
 typedef struct
 {
-    const char *what;
+    char *what;
     const IfmPowerFit *fit;
 } Growth;
 
-static void get_what(const void *record, const void *user, IfmValue *value)
+static void growth_free(Growth *growth)
 {
-    ifm_value_set_text(value, ((const Growth *)record)->what);
+    g_free(growth->what);
+    g_free(growth);
+}
+
+/* @pass: whose it is; NULL: nobody has to be told */
+static void add_growth(GPtrArray *records, const char *pass, const char *what, gboolean stands, const IfmPowerFit *fit)
+{
+    if (!stands)
+        return;
+    Growth *growth = g_new(Growth, 1);
+    growth->what = pass != NULL ? g_strdup_printf("%s: %s", pass, what) : g_strdup(what);
+    growth->fit = fit;
+    g_ptr_array_add(records, growth);
+}
+
+/* Time and FLOP of each pass, times first; memory of the one that was asked for. (transfer full) */
+static GPtrArray *growths_of(const ScalingPart *part)
+{
+    GPtrArray *records = g_ptr_array_new_with_free_func((GDestroyNotify)growth_free);
+    const ScalingPart *const own[] = { part };
+    gboolean has_passes = part->passes->len > 0;
+    const ScalingPart *const *passes = has_passes ? (const ScalingPart *const *)part->passes->pdata : own;
+    for (int flop = 0; flop < 2; flop++)
+        for (guint i = 0; i < (has_passes ? part->passes->len : 1); i++)
+        {
+            const IfmScaling *scaling = passes[i]->scaling;
+            add_growth(records, has_passes ? ifm_pass_words((IfmPassKind)passes[i]->kind) : NULL, flop ? "FLOP" : "time",
+                       flop ? scaling->has_flop : scaling->has_time, flop ? &scaling->flop : &scaling->time);
+        }
+    add_growth(records, NULL, "memory", part->scaling->has_bytes, &part->scaling->bytes);
+    add_growth(records, NULL, "attention's memory", part->scaling->has_attention, &part->scaling->attention);
+    return records;
 }
 
 /* @user: the offset of a double in IfmPowerFit. */
@@ -205,21 +214,15 @@ static void get_interval(const void *record, const void *user, IfmValue *value)
     ifm_value_take_text(value, g_strdup_printf("%s to %s", lower, upper));
 }
 
-#define FIT(member) GSIZE_TO_POINTER(G_STRUCT_OFFSET(IfmPowerFit, member))
+#define FIT(member) IFM_FIELD_AT(IfmPowerFit, member)
 
 static void append_exponents(GString *out, const ScalingPart *part, const IfmScreen *screen)
 {
     const IfmScaling *scaling = part->scaling;
-    Growth growths[] = { { scaling->has_time ? "time" : NULL, &scaling->time },
-                         { scaling->has_flop ? "FLOP" : NULL, &scaling->flop },
-                         { scaling->has_bytes ? "memory" : NULL, &scaling->bytes } };
-    g_autoptr(GPtrArray) records = g_ptr_array_new();
-    for (gsize i = 0; i < G_N_ELEMENTS(growths); i++)
-        if (growths[i].what != NULL)
-            g_ptr_array_add(records, &growths[i]);
+    g_autoptr(GPtrArray) records = growths_of(part);
     g_autofree char *title = g_strdup_printf("growth with %s", part->row->axis);
     const IfmField fields[] = {
-        { "what", title, IFM_FIELD_TEXT, get_what, NULL, IFM_FIELD_WHOLE },
+        { "what", title, IFM_FIELD_TEXT, ifm_field_get_text, IFM_FIELD_AT(Growth, what), IFM_FIELD_WHOLE },
         { "exponent", "exponent", IFM_FIELD_TEXT, get_exponent, FIT(exponent), IFM_FIELD_WHOLE },
         { "interval", "95 % interval", IFM_FIELD_TEXT, get_interval, FIT(interval), IFM_FIELD_WHOLE },
         { "last", "at the large end", IFM_FIELD_TEXT, get_exponent, FIT(last), IFM_FIELD_WHOLE },
@@ -231,7 +234,7 @@ static void append_exponents(GString *out, const ScalingPart *part, const IfmScr
         g_string_append_c(out, '\n');
         ifm_page_table(out, fields, records, screen);
     }
-    if (scaling->why != NULL && has_numbers(part) && part->device != NULL)
+    if (scaling->why != NULL && ifm_scaling_has_numbers(part) && part->device != NULL)
     {
         g_autofree char *text = g_strdup_printf("no exponent of the time: %s", scaling->why);
         g_string_append(out, records->len > 0 ? "" : "\n");
@@ -279,7 +282,7 @@ static void append_plot(GString *out, const ScalingPart *part, const IfmScreen *
     }
     const IfmPlotSeries series[] = { { "●", "*", IFM_TONE_GOOD, measured }, { "○", "o", IFM_TONE_PLAIN, predicted } };
     const IfmPlot plot = { x, part->row->values, n, series, any_predicted ? 2 : 1 };
-    if (!has_numbers(part) || !ifm_draw_plot(plane, &plot, screen))
+    if (!ifm_scaling_has_numbers(part) || !ifm_draw_plot(plane, &plot, screen))
         return;
     g_autofree char *second = g_strdup_printf(", %s as the FLOP alone", screen->utf8 ? series[1].utf8 : series[1].ascii);
     g_autofree char *title = g_strdup_printf("time over %s, both logarithmic: %s measured%s", part->row->axis,
@@ -312,6 +315,7 @@ typedef struct
 {
     const char *text;
     GString *points;
+    const char *axis, *value; /* the last of them */
     guint n;
 } Said;
 
@@ -334,24 +338,43 @@ static void add_warning(GPtrArray *all, const char *text, const char *axis, cons
         said->points = g_string_new(NULL);
         g_ptr_array_add(all, said);
     }
+    if (said->value == value && said->axis == axis) /* on another device, or in another pass */
+        return;
     g_string_append_printf(said->points, "%s%s %s", said->n > 0 ? ", " : "", axis, value);
+    said->axis = axis;
+    said->value = value;
     said->n++;
 }
 
-/* Returns: how many measurements there are that may have warnings. */
+/* Of a point, each once. Returns: whether there is a measurement that may have warnings. */
+static gboolean add_warnings_of(GPtrArray *all, const IfmProfileStory *story, const char *axis, const char *value)
+{
+    gboolean any = FALSE;
+    for (gsize at = 0; at < story->n_devices; at++)
+    {
+        const IfmMeasurement *measurement = story->devices[at].result.measurement;
+        const json_t *warnings = measurement != NULL ? json_object_get(measurement->surroundings, "warnings") : NULL;
+        for (gsize k = 0; k < json_array_size(warnings); k++)
+            if (json_is_string(json_array_get(warnings, k)))
+                add_warning(all, json_string_value(json_array_get(warnings, k)), axis, value);
+        any |= measurement != NULL;
+    }
+    return any;
+}
+
+/* Of all passes. Returns: at how many points there are measurements that may have warnings. */
 static guint collect_warnings(const IfmScalingRow *row, GPtrArray *all)
 {
     guint n = 0;
     for (gsize i = 0; i < row->n; i++)
-        for (gsize at = 0; row->refusals[i] == NULL && at < row->stories[i].n_devices; at++)
-        {
-            const IfmMeasurement *measurement = row->stories[i].devices[at].result.measurement;
-            const json_t *warnings = measurement != NULL ? json_object_get(measurement->surroundings, "warnings") : NULL;
-            for (gsize k = 0; k < json_array_size(warnings); k++)
-                if (json_is_string(json_array_get(warnings, k)))
-                    add_warning(all, json_string_value(json_array_get(warnings, k)), row->axis, row->values[i]);
-            n += measurement != NULL;
-        }
+    {
+        const IfmProfileMode *mode = row->refusals[i] == NULL ? row->stories[i].mode : NULL;
+        gboolean any = row->refusals[i] == NULL && add_warnings_of(all, &row->stories[i], row->axis, row->values[i]);
+        for (int kind = 0; mode != NULL && kind < IFM_N_PASSES; kind++)
+            if (kind != (int)mode->asked && mode->passes[kind] != NULL)
+                any |= add_warnings_of(all, mode->passes[kind], row->axis, row->values[i]);
+        n += any;
+    }
     return n;
 }
 
@@ -381,7 +404,7 @@ static void append_title(GString *out, const ScalingPart *part, const IfmScreen 
                               : part->device->alias != NULL && *part->device->alias != '\0'
                                   ? g_strdup_printf("  %s=%s", part->device->alias, part->device->device)
                                   : g_strdup_printf("  %s", part->device->device);
-    g_autofree char *pass = part->row->pass != NULL ? g_strdelimit(g_strdup(part->row->pass), "_", ' ') : NULL;
+    const char *pass = part->kind >= 0 ? ifm_pass_words((IfmPassKind)part->kind) : NULL;
     g_autofree char *title =
         g_strdup_printf("scaling%s%s with %s", pass != NULL ? " of the " : "", pass != NULL ? pass : "", part->row->axis);
     g_autofree char *rest = part->row->help != NULL && !g_str_equal(part->row->help, part->row->axis)
@@ -404,6 +427,8 @@ char *ifm_scaling_to_screen(const IfmScalingRow *rows, gsize n_rows, const IfmSc
             append_points(out, part, screen);
             append_reasons(out, part, screen);
             append_departures(out, part, screen);
+            ifm_scaling_passes(out, part, screen);
+            ifm_scaling_memory(out, part, screen);
             append_exponents(out, part, screen);
             append_plot(out, part, screen);
         }

@@ -41,6 +41,26 @@ static GPtrArray *devices_of(const IfmScalingRow *row)
     return devices;
 }
 
+/* --- passes ------------------------------------------------------------------------------------------------------------
+ */
+
+const IfmProfileMode *ifm_scaling_mode(const IfmScalingRow *row)
+{
+    for (gsize i = 0; i < row->n; i++)
+        if (row->refusals[i] == NULL)
+            return row->stories[i].mode;
+    return NULL;
+}
+
+/* A point's story of a pass; NULL where nobody runs that. */
+static const IfmProfileStory *story_of(const IfmScalingRow *row, gsize i, int kind)
+{
+    const IfmProfileStory *story = &row->stories[i];
+    if (story->mode == NULL || kind == (int)story->mode->asked)
+        return story;
+    return kind == IFM_PASS_BACKWARD ? NULL : story->mode->passes[kind];
+}
+
 /* --- what a model says of itself ---------------------------------------------------------------------------------------
  */
 
@@ -74,10 +94,13 @@ static void add_measured(IfmScalingPoint *point, const IfmProfileDevice *device)
     point->interval.lower = ifm_member_number(measurement->summary, "median_interval.lower");
     point->interval.upper = ifm_member_number(measurement->summary, "median_interval.upper");
     point->process_bytes = ifm_member_number(measurement->memory, "process.growth_runs_bytes");
+    point->allocator_bytes = ifm_member_number(measurement->memory, "device.peak_bytes");
+    if (isnan(point->allocator_bytes)) /* the runtime has no memory but the host's */
+        point->allocator_bytes = ifm_member_number(measurement->memory, "engine.peak_bytes");
     point->reason = isnan(point->time_ns) ? "there is no median" : NULL;
 }
 
-/* Of graph transformers: attention's shares, and what the encoding took. @device: NULL: not measured */
+/* Of graph transformers: attention's shares and memory, and what the encoding took. @device: NULL: not measured */
 static void add_transformer(IfmScalingPoint *point, const IfmProfileStory *story, const IfmProfileDevice *device)
 {
     g_autoptr(GArray) parts = ifm_profile_parts(story, device);
@@ -89,6 +112,13 @@ static void add_transformer(IfmScalingPoint *point, const IfmProfileStory *story
         point->attention_flop_ratio = part->flop_ratio;
         point->attention_time_ratio = part->time_ratio;
     }
+    g_autoptr(GArray) memory = g_array_new(FALSE, FALSE, sizeof(IfmMemoryRow));
+    if (story->graph != NULL && story->analysis != NULL)
+        ifm_profile_attention_rows(memory, story);
+    point->attention_estimated_bytes = ifm_memory_row_bytes(memory, "attention_estimated");
+    point->attention_planned_bytes = ifm_memory_row_bytes(memory, "attention_planned");
+    if (story->graph != NULL)
+        ifm_profile_encoding_bytes(story->graph, &point->encoding_estimated_bytes, &point->encoding_held_bytes);
     const IfmMeasurement *encoding = story->graph != NULL ? story->graph->encoding_cost : NULL;
     if (encoding != NULL && encoding->outcome == IFM_OUTCOME_OK)
         point->encoding_ns = ifm_member_number(encoding->summary, "median");
@@ -102,7 +132,19 @@ static double number_of(const char *value)
     return end != value && *end == '\0' && isfinite(number) ? number : (double)NAN;
 }
 
-static IfmScalingPoint point_of(const IfmScalingRow *row, gsize i, const IfmResult *device)
+/* Of backward: the difference, of which there is no measurement. */
+static void add_backward(IfmScalingPoint *point, const IfmProfileStory *story, const IfmResult *device)
+{
+    IfmBackward told;
+    ifm_mode_backward(story->mode, find_device(story, device), &told);
+    point->time_ns = told.median_ns;
+    point->interval = told.interval;
+    point->flop = isfinite(told.flop) ? (gint64)told.flop : -1;
+    if (point->reason != NULL)
+        point->reason = isfinite(told.median_ns) ? NULL : "forward or training pass has no time";
+}
+
+static IfmScalingPoint point_of(const IfmScalingRow *row, gsize i, const IfmResult *device, int kind)
 {
     IfmScalingPoint point = { .value = row->values[i],
                               .x = number_of(row->values[i]),
@@ -112,17 +154,28 @@ static IfmScalingPoint point_of(const IfmScalingRow *row, gsize i, const IfmResu
                               .flop = -1,
                               .bytes = NAN,
                               .process_bytes = NAN,
+                              .allocator_bytes = NAN,
                               .attention_flop_ratio = NAN,
                               .attention_time_ratio = NAN,
-                              .encoding_ns = NAN };
+                              .attention_estimated_bytes = NAN,
+                              .attention_planned_bytes = NAN,
+                              .encoding_ns = NAN,
+                              .encoding_estimated_bytes = NAN,
+                              .encoding_held_bytes = NAN };
     if (row->refusals[i] != NULL)
     {
         point.reason = row->refusals[i];
         return point;
     }
-    const IfmProfileDevice *of = find_device(&row->stories[i], device);
-    add_model(&point, &row->stories[i]);
-    add_transformer(&point, &row->stories[i], of);
+    const IfmProfileStory *story = story_of(row, i, kind);
+    if (story == NULL)
+    {
+        add_backward(&point, &row->stories[i], device);
+        return point;
+    }
+    const IfmProfileDevice *of = find_device(story, device);
+    add_model(&point, story);
+    add_transformer(&point, story, of);
     if (of != NULL)
         add_measured(&point, of);
     return point;
@@ -131,31 +184,52 @@ static IfmScalingPoint point_of(const IfmScalingRow *row, gsize i, const IfmResu
 /* --- the points of one device ------------------------------------------------------------------------------------------
  */
 
-static ScalingPart *part_of(const IfmScalingRow *row, const IfmResult *device)
+static IfmScalingLine line_of(const ScalingPart *part, gsize i)
+{
+    const IfmScalingRow *row = part->row;
+    const IfmScalingPoint *point = &part->points[i];
+    const IfmProfileStory *story = row->refusals[i] == NULL ? story_of(row, i, part->kind) : NULL;
+    const IfmProfileDevice *of = story != NULL ? find_device(story, part->device) : NULL;
+    gboolean has_rate = point->flop > 0 && point->time_ns > 0;
+    return (IfmScalingLine){
+        .point = *point,
+        .axis = row->axis,
+        .device = part->device != NULL ? part->device->device : NULL,
+        .alias = part->device != NULL ? part->device->alias : NULL,
+        .pass = part->kind >= 0 ? ifm_pass_key((IfmPassKind)part->kind) : NULL,
+        .result = of != NULL ? &of->result : NULL,
+        .departure = part->scaling->departures[i],
+        .flop_per_s = has_rate ? 1e9 * (double)point->flop / point->time_ns : (double)NAN,
+        .departs = part->scaling->departs[i],
+    };
+}
+
+static ScalingPart *pass_of(const IfmScalingRow *row, const IfmResult *device, int kind)
 {
     ScalingPart *part = g_new0(ScalingPart, 1);
     part->row = row;
     part->device = device;
+    part->kind = kind;
     part->points = g_new(IfmScalingPoint, row->n + 1);
     part->lines = g_new0(IfmScalingLine, row->n + 1);
     for (gsize i = 0; i < row->n; i++)
-        part->points[i] = point_of(row, i, device);
+        part->points[i] = point_of(row, i, device, kind);
     part->scaling = ifm_scaling_new(part->points, row->n);
     for (gsize i = 0; i < row->n; i++)
-    {
-        const IfmScalingPoint *point = &part->points[i];
-        const IfmProfileDevice *of = row->refusals[i] == NULL ? find_device(&row->stories[i], device) : NULL;
-        part->lines[i] = (IfmScalingLine){
-            .point = *point,
-            .axis = row->axis,
-            .device = device != NULL ? device->device : NULL,
-            .alias = device != NULL ? device->alias : NULL,
-            .result = of != NULL ? &of->result : NULL,
-            .departure = part->scaling->departures[i],
-            .flop_per_s = point->flop > 0 ? 1e9 * (double)point->flop / point->time_ns : (double)NAN,
-            .departs = part->scaling->departs[i],
-        };
-    }
+        part->lines[i] = line_of(part, i);
+    return part;
+}
+
+static ScalingPart *part_of(const IfmScalingRow *row, const IfmResult *device)
+{
+    const IfmProfileMode *mode = ifm_scaling_mode(row);
+    ScalingPart *part = pass_of(row, device, mode != NULL ? (int)mode->asked : -1);
+    part->passes = g_ptr_array_new();
+    for (gsize i = 0; i < IFM_PASS_N_TOLD && mode != NULL; i++)
+        if (ifm_pass_order[i] == part->kind)
+            g_ptr_array_add(part->passes, part);
+        else if (ifm_mode_has_pass(mode, ifm_pass_order[i]))
+            g_ptr_array_add(part->passes, pass_of(row, device, ifm_pass_order[i]));
     return part;
 }
 
@@ -163,6 +237,10 @@ void ifm_scaling_part_free(ScalingPart *part)
 {
     if (part == NULL)
         return;
+    for (guint i = 0; part->passes != NULL && i < part->passes->len; i++)
+        if (part->passes->pdata[i] != part)
+            ifm_scaling_part_free(part->passes->pdata[i]);
+    g_clear_pointer(&part->passes, g_ptr_array_unref);
     ifm_scaling_free(part->scaling);
     g_free(part->points);
     g_free(part->lines);
@@ -176,4 +254,12 @@ GPtrArray *ifm_scaling_parts(const IfmScalingRow *row)
     for (guint i = 0; i < devices->len; i++)
         g_ptr_array_add(parts, part_of(row, devices->pdata[i]));
     return parts;
+}
+
+gboolean ifm_scaling_has_numbers(const ScalingPart *part)
+{
+    for (gsize i = 0; i < part->row->n; i++)
+        if (isnan(part->points[i].x))
+            return FALSE;
+    return TRUE;
 }

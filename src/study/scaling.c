@@ -47,6 +47,7 @@ typedef enum
     OF_TIME,
     OF_FLOP,
     OF_BYTES,
+    OF_ATTENTION,
 } Of;
 
 static double amount_of(const IfmScalingPoint *point, Of of)
@@ -57,8 +58,10 @@ static double amount_of(const IfmScalingPoint *point, Of of)
         return point->time_ns;
     case OF_FLOP:
         return point->flop > 0 ? (double)point->flop : (double)NAN;
-    default:
+    case OF_BYTES:
         return point->bytes;
+    default:
+        return point->attention_planned_bytes;
     }
 }
 
@@ -69,12 +72,14 @@ static gboolean fit_points(const IfmScaling *scaling, Of of, IfmPowerFit *fit, c
     g_autofree IfmInterval *intervals = g_new(IfmInterval, scaling->n + 1);
     g_autoptr(GError) error = NULL;
     gsize n = 0, n_numbers = 0;
+    gboolean any_below = FALSE;
     for (gsize i = 0; i < scaling->n; i++)
     {
         const IfmScalingPoint *point = &scaling->points[i];
         double amount = amount_of(point, of);
         n_numbers += !isnan(point->x);
-        if (isnan(point->x) || isnan(amount))
+        any_below |= amount <= 0;
+        if (isnan(point->x) || !(amount > 0))
             continue;
         x[n] = point->x;
         y[n] = amount;
@@ -89,7 +94,8 @@ static gboolean fit_points(const IfmScaling *scaling, Of of, IfmPowerFit *fit, c
     else if (n_numbers == 0)
         *why = g_strdup("words have no exponent");
     else
-        *why = g_strdup_printf("%" G_GSIZE_FORMAT " point%s a time: 3 are needed", n, n == 1 ? " has" : "s have");
+        *why = g_strdup_printf("%" G_GSIZE_FORMAT " point%s a time%s: 3 are needed", n, n == 1 ? " has" : "s have",
+                               any_below ? " above 0" : "");
     return FALSE;
 }
 
@@ -127,6 +133,7 @@ IfmScaling *ifm_scaling_new(const IfmScalingPoint *points, gsize n)
     scaling->has_time = fit_points(scaling, OF_TIME, &scaling->time, &scaling->why);
     scaling->has_flop = fit_points(scaling, OF_FLOP, &scaling->flop, NULL);
     scaling->has_bytes = fit_points(scaling, OF_BYTES, &scaling->bytes, NULL);
+    scaling->has_attention = fit_points(scaling, OF_ATTENTION, &scaling->attention, NULL);
     find_departures(scaling);
     return scaling;
 }

@@ -310,6 +310,109 @@ static void test_layers(Bench *bench, gconstpointer data)
     }
 }
 
+static const json_t *pass_at(const json_t *device, size_t i, const char *pass)
+{
+    const json_t *found = json_array_get(json_object_get(device, "passes"), i);
+    g_assert_cmpstr(json_string_value(json_object_get(found, "pass")), ==, pass);
+    return found;
+}
+
+#define STUDY                                                                                                              \
+    "profile graph_transformer,num_layers=1,hidden_dim=16 -q --mode train --dim num_nodes=16,32,64 --runs 5 "              \
+    "-d simulated:scaling/ARITHMETIC "
+
+/* Of a training every pass is told at each point: time is FLOP, of the difference, too. */
+static void test_passes(Bench *bench, gconstpointer data)
+{
+    static const char *const passes[] = { "forward", "backward", "training_pass", "training_step" };
+    g_auto(Ended) ended = { 0 };
+    run_line(bench, STUDY "--json - --csv x.csv", &ended);
+    assert_status(&ended, 0);
+    json_auto_t *document = parse_output(&ended);
+    const json_t *device = device_at(document, 0, 0);
+    double times[G_N_ELEMENTS(passes)][3];
+    g_assert_cmpuint(json_array_size(json_object_get(device, "passes")), ==, G_N_ELEMENTS(passes));
+    for (size_t k = 0; k < G_N_ELEMENTS(passes); k++)
+    {
+        const json_t *pass = pass_at(device, k, passes[k]), *fits = json_object_get(pass, "fits");
+        for (size_t i = 0; i < 3; i++)
+        {
+            const json_t *point = json_array_get(json_object_get(pass, "points"), i);
+            times[k][i] = number_at(point, "median_ns");
+            g_assert_cmpfloat(times[k][i], >, 0);
+            g_assert_cmpfloat(times[k][i], ==, number_at(point, "flop"));
+        }
+        assert_near(number_at(json_object_get(fits, "time"), "exponent"),
+                    number_at(json_object_get(fits, "flop"), "exponent"), 1e-12);
+        g_assert_cmpfloat(number_at(json_object_get(fits, "time"), "exponent"), >, 1);
+    }
+    for (size_t i = 0; i < 3; i++)
+    {
+        const json_t *forward = json_array_get(json_object_get(pass_at(device, 0, "forward"), "points"), i);
+        const json_t *step = json_array_get(json_object_get(device, "points"), i);
+        double scores = 4.0 * 4 * (16 << i) * (16 << i); /* of 4 heads */
+        g_assert_cmpfloat(number_at(forward, "attention_estimated_bytes"), ==, scores);
+        g_assert_cmpfloat(number_at(step, "attention_estimated_bytes"), ==, 2 * scores); /* and their softmax */
+        g_assert_cmpfloat(number_at(step, "attention_planned_bytes"), >=, 2 * scores);
+        g_assert_cmpfloat(times[1][i], ==, times[2][i] - times[0][i]);
+        g_assert_cmpfloat(times[3][i], >, times[2][i]); /* the update */
+    }
+    g_assert_cmpuint(json_array_size(json_object_get(document, "cases")), ==, 9); /* backward is run by nobody */
+    g_autofree char *csv_path = bench_path(bench, "x.csv"), *csv = NULL;
+    g_assert_true(g_file_get_contents(csv_path, &csv, NULL, NULL));
+    g_auto(GStrv) lines = g_strsplit(csv, "\r\n", -1);
+    g_assert_cmpuint(g_strv_length(lines), ==, 1 + 3 * G_N_ELEMENTS(passes) + 1);
+    run_line(bench, STUDY "--resume", &ended);
+    assert_status(&ended, 0);
+    g_assert_nonnull(strstr(ended.out, "scaling of the training step with num_nodes"));
+    g_assert_nonnull(strstr(ended.out, "\nforward: time "));
+    g_assert_nonnull(strstr(ended.out, "\nbackward: time "));
+    g_assert_nonnull(strstr(ended.out, "\ntraining step: FLOP "));
+    /* without a device the work of each */
+    run_line(bench,
+             "profile graph_transformer,num_layers=1,hidden_dim=16 -q --mode train --dim num_nodes=16,32,64 -p flops",
+             &ended);
+    assert_status(&ended, 0);
+    g_assert_nonnull(strstr(ended.out, "GFLOP: forward"));
+    g_assert_null(strstr(ended.out, "95 % from"));
+}
+
+/* What attention takes by the closed form, 4 bytes for each head and pair of nodes, beside what its nodes have alive; and
+ * what an encoding takes. */
+static void test_memory(Bench *bench, gconstpointer data)
+{
+    static const int sizes[] = { 32, 64, 128 };
+    g_auto(Ended) ended = { 0 };
+    run_line(bench,
+             "profile graph_transformer,num_layers=2,hidden_dim=16,num_heads=2,pe=rwse:4 -q "
+             "--dim num_nodes=32,64,128 --runs 3 -d simulated:scaling/ARITHMETIC --json -",
+             &ended);
+    assert_status(&ended, 0);
+    json_auto_t *document = parse_output(&ended);
+    const json_t *device = device_at(document, 0, 0), *points = json_object_get(device, "points");
+    for (size_t i = 0; i < G_N_ELEMENTS(sizes); i++)
+    {
+        const json_t *point = json_array_get(points, i);
+        double estimated = 4.0 * 2 * sizes[i] * sizes[i], encoding = 4.0 * sizes[i] * 4;
+        g_assert_cmpfloat(number_at(point, "attention_estimated_bytes"), ==, estimated);
+        g_assert_cmpfloat(number_at(point, "attention_planned_bytes"), >=, estimated);
+        g_assert_cmpfloat(number_at(point, "attention_planned_bytes"), <=, number_at(point, "model_bytes"));
+        g_assert_cmpfloat(number_at(point, "encoding_estimated_bytes"), ==, encoding);
+        g_assert_cmpfloat(number_at(point, "encoding_held_bytes"), >=, encoding);
+        g_assert_cmpfloat(number_at(point, "encoding_held_bytes"), <, encoding + 64);
+    }
+    const json_t *fit = json_object_get(json_object_get(device, "fits"), "attention_bytes");
+    g_assert_cmpfloat(number_at(fit, "last"), >, 1.5);
+    run_line(bench,
+             "profile graph_transformer,num_layers=2,hidden_dim=16,num_heads=2,pe=rwse:4 -q "
+             "--dim num_nodes=32,64,128 --runs 3 -d simulated:scaling/ARITHMETIC",
+             &ended);
+    assert_status(&ended, 0);
+    g_assert_nonnull(strstr(ended.out, "attention: estimated"));
+    g_assert_true(g_regex_match_simple("  encoding +held\\n", ended.out, 0, 0));
+    g_assert_nonnull(strstr(ended.out, "\nattention's memory "));
+}
+
 /* What the user says goes before what a preset is varied with; the axis's own value before what the user says. */
 static void test_settings(Bench *bench, gconstpointer data)
 {
@@ -545,6 +648,7 @@ static void test_real(Bench *bench, gconstpointer data)
         g_assert_cmpfloat(number_at(point, "flop_per_s"), >, 0);
         /* in a process of its own: not less than what is alive at once */
         g_assert_cmpfloat(number_at(point, "process_bytes"), >=, number_at(point, "model_bytes"));
+        g_assert_cmpfloat(number_at(point, "allocator_bytes"), >=, 0); /* it tells */
         g_assert_cmpstr(json_string_value(json_object_get(json_object_get(made, "case"), "key")), ==,
                         json_string_value(json_object_get(point, "case_key")));
     }
@@ -565,6 +669,8 @@ int main(int argc, char **argv)
     g_test_add("/profile-sweep/no-model", Bench, NULL, set_up, test_no_model, bench_clear);
     g_test_add("/profile-sweep/interrupt", Bench, NULL, set_up, test_interrupt, bench_clear);
     g_test_add("/profile-sweep/layers", Bench, NULL, set_up, test_layers, bench_clear);
+    g_test_add("/profile-sweep/passes", Bench, NULL, set_up, test_passes, bench_clear);
+    g_test_add("/profile-sweep/memory", Bench, NULL, set_up, test_memory, bench_clear);
     g_test_add("/profile-sweep/settings", Bench, NULL, set_up, test_settings, bench_clear);
     g_test_add("/profile-sweep/beside-the-name", Bench, NULL, set_up, test_beside_the_name, bench_clear);
     g_test_add("/profile-sweep/interrupted-encodings", Bench, NULL, set_up, test_interrupted_encodings, bench_clear);

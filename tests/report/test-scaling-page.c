@@ -238,6 +238,112 @@ static void test_models_alone(Fixture *fixture, gconstpointer data)
     g_assert_null(strstr(page, "logarithmic"));
 }
 
+/* --- passes ----------------------------------------------------------------------------------------------------------- */
+
+/* Trained: the fixture's points as training passes, each with a forward pass on the first device: half as long; at the
+ * smallest so long that the difference may be nothing; at the largest it failed. */
+typedef struct
+{
+    IfmMeasurement *measurements[N_MODELS];
+    IfmProfileDevice devices[N_MODELS];
+    IfmProfileStory stories[N_MODELS];
+    IfmProfileMode modes[N_MODELS];
+} Trained;
+
+static double forward_ns(int i)
+{
+    double whole = 1e6 + flop_of(sizes[i]) / 8;
+    return i == 0 ? 0.999 * whole : i == 3 ? (double)NAN : whole / 2;
+}
+
+static void train(Fixture *fixture, Trained *trained)
+{
+    for (int i = 0; i < N_MODELS; i++)
+    {
+        trained->measurements[i] = make_measurement(fixture->cases[i][0], forward_ns(i));
+        trained->devices[i] = fixture->devices[i][0];
+        trained->devices[i].result.measurement = trained->measurements[i];
+        trained->stories[i] = fixture->stories[i];
+        trained->stories[i].devices = &trained->devices[i];
+        trained->stories[i].n_devices = fixture->stories[i].n_devices = 1;
+        trained->modes[i] = (IfmProfileMode){ .asked = IFM_PASS_TRAINING, .loss = "mse" };
+        trained->modes[i].passes[IFM_PASS_FORWARD] = &trained->stories[i];
+        trained->modes[i].passes[IFM_PASS_TRAINING] = &fixture->stories[i];
+        fixture->stories[i].mode = &trained->modes[i];
+    }
+}
+
+static const json_t *find_pass(const json_t *device, const char *pass)
+{
+    const json_t *found;
+    size_t i;
+    json_array_foreach(json_object_get(device, "passes"), i, found)
+    {
+        if (g_strcmp0(json_string_value(json_object_get(found, "pass")), pass) == 0)
+            return found;
+    }
+    g_error("no pass %s", pass);
+}
+
+static const json_t *point_at(const json_t *pass, size_t i)
+{
+    return json_array_get(json_object_get(pass, "points"), i);
+}
+
+static void check_backward(const json_t *device)
+{
+    const json_t *backward = find_pass(device, "backward");
+    for (int i = 0; i < 3; i++)
+    {
+        const json_t *point = point_at(backward, (size_t)i);
+        double whole = 1e6 + flop_of(sizes[i]) / 8, difference = whole - forward_ns(i);
+        double reach = hypot(0.01 * whole, 0.01 * forward_ns(i));
+        g_assert_cmpstr(json_string_value(json_object_get(point, "pass")), ==, "backward");
+        assert_near(number_at(point, "median_ns"), difference, 1e-6);
+        assert_near(number_at(point, "median_lower_ns"), difference - reach, 1e-6);
+        assert_near(number_at(point, "median_upper_ns"), difference + reach, 1e-6);
+        g_assert_true(json_is_null(json_object_get(point, "case_key")));
+    }
+    g_assert_true(json_is_null(json_object_get(point_at(backward, 3), "median_ns")));
+    g_assert_cmpstr(json_string_value(json_object_get(point_at(backward, 3), "reason")), ==,
+                    "forward or training pass has no time");
+}
+
+/* All passes at each point, whichever was asked for. */
+static void test_passes(Fixture *fixture, gconstpointer data)
+{
+    Trained trained = { 0 };
+    train(fixture, &trained);
+    json_auto_t *json = ifm_scaling_add_json(NULL, &fixture->row, 1);
+    const json_t *row = json_array_get(json_object_get(json, "scaling"), 0);
+    const json_t *device = json_array_get(json_object_get(row, "devices"), 0);
+    g_assert_cmpstr(json_string_value(json_object_get(row, "pass")), ==, "training_pass");
+    g_assert_cmpuint(json_array_size(json_object_get(device, "passes")), ==, 3);
+    check_backward(device);
+    const json_t *forward = find_pass(device, "forward"), *asked = find_pass(device, "training_pass");
+    g_assert_cmpfloat(number_at(point_at(forward, 1), "median_ns"), ==, forward_ns(1));
+    g_assert_cmpstr(json_string_value(json_object_get(point_at(forward, 3), "error_code")), ==, "memory");
+    g_assert_true(json_equal(json_object_get(asked, "points"), json_object_get(device, "points")));
+    g_assert_true(json_equal(json_object_get(json_object_get(asked, "fits"), "time"),
+                             json_object_get(json_object_get(device, "fits"), "time")));
+    assert_near(number_at(json_object_get(json_object_get(forward, "fits"), "time"), "last"),
+                log(forward_ns(2) / forward_ns(1)) / log(2), 1e-12);
+    g_assert_cmpuint(json_array_size(json_object_get(json, "cases")), ==, 2 * N_MODELS);
+    g_autofree char *csv = ifm_scaling_to_csv(&fixture->row, 1);
+    g_auto(GStrv) lines = g_strsplit(csv, "\r\n", -1);
+    g_assert_cmpuint(g_strv_length(lines), ==, 1 + 3 * N + 1);
+    g_assert_nonnull(strstr(lines[1], ",forward,"));
+    g_assert_nonnull(strstr(lines[1 + N], ",backward,"));
+    g_assert_nonnull(strstr(lines[1 + 2 * N], ",training_pass,"));
+    g_autofree char *page = ifm_scaling_to_screen(&fixture->row, 1, &(IfmScreen){ .width = 100, .utf8 = TRUE });
+    check_golden("scaling-passes.txt", page);
+    g_auto(GStrv) told = g_strsplit(page, "\n", -1);
+    for (char **line = told; *line != NULL; line++)
+        g_assert_cmpint(ifm_text_width(*line), <=, 100);
+    for (int i = 0; i < N_MODELS; i++)
+        ifm_measurement_free(trained.measurements[i]);
+}
+
 /* What an encoding took is told of one that was measured well, and of no other. */
 static void test_encoding_cost(Fixture *fixture, gconstpointer data)
 {
@@ -271,6 +377,7 @@ int main(int argc, char **argv)
     g_test_add("/scaling-page/json", Fixture, NULL, set_up, test_json, tear_down);
     g_test_add("/scaling-page/csv", Fixture, NULL, set_up, test_csv, tear_down);
     g_test_add("/scaling-page/models-alone", Fixture, NULL, set_up, test_models_alone, tear_down);
+    g_test_add("/scaling-page/passes", Fixture, NULL, set_up, test_passes, tear_down);
     g_test_add("/scaling-page/encoding-cost", Fixture, NULL, set_up, test_encoding_cost, tear_down);
     return g_test_run();
 }

@@ -17,6 +17,7 @@ static void assert_near(double value, double expected, double tolerance)
                         .flop = -1,                                                                                        \
                         .bytes = NAN,                                                                                      \
                         .process_bytes = NAN,                                                                              \
+                        .attention_planned_bytes = NAN,                                                                    \
                         .attention_flop_ratio = NAN,                                                                       \
                         .attention_time_ratio = NAN,                                                                       \
                         .encoding_ns = NAN })
@@ -32,6 +33,7 @@ static void fill_points(IfmScalingPoint *points, const double *x, gsize n)
         points[i].time_ns = 1e6 + (double)points[i].flop / 10;
         points[i].interval = (IfmInterval){ 0.99 * points[i].time_ns, 1.01 * points[i].time_ns, 0.95 };
         points[i].bytes = 4096 * x[i];
+        points[i].attention_planned_bytes = 8 * x[i] * x[i];
     }
 }
 
@@ -43,7 +45,8 @@ static void test_fits(void)
     IfmScalingPoint points[N];
     fill_points(points, nodes, N);
     g_autoptr(IfmScaling) scaling = ifm_scaling_new(points, N);
-    g_assert_true(scaling->has_time && scaling->has_flop && scaling->has_bytes);
+    g_assert_true(scaling->has_time && scaling->has_flop && scaling->has_bytes && scaling->has_attention);
+    assert_near(scaling->attention.exponent, 2, 1e-12);
     g_assert_null(scaling->why);
     g_assert_true(scaling->points == points);
     assert_near(scaling->flop.exponent, 2, 1e-12);
@@ -144,6 +147,30 @@ static void test_too_few(void)
     g_assert_cmpstr(same->why, ==, "power fit: x 2 of 3 is 100, not above the one before it");
 }
 
+/* A difference may be nothing, or less: no power goes through that, but one goes through the others. */
+static void test_not_above_zero(void)
+{
+    IfmScalingPoint points[N];
+    fill_points(points, nodes, N);
+    points[0].time_ns = -5;
+    points[1].time_ns = 0;
+    for (gsize i = 2; i < N; i++)
+    {
+        points[i].time_ns = 3 * nodes[i];
+        points[i].interval = (IfmInterval){ points[i].time_ns, points[i].time_ns, 0.95 };
+    }
+    g_autoptr(IfmScaling) scaling = ifm_scaling_new(points, N);
+    g_assert_true(scaling->has_time);
+    g_assert_cmpuint(scaling->time.n, ==, 3);
+    assert_near(scaling->time.exponent, 1, 1e-12);
+    g_assert_true(isnan(scaling->departures[0]) && !scaling->departs[0]);
+    g_assert_true(isnan(scaling->departures[1]) && !scaling->departs[1]);
+    points[2].time_ns = -1;
+    g_autoptr(IfmScaling) fewer = ifm_scaling_new(points, N);
+    g_assert_false(fewer->has_time);
+    g_assert_cmpstr(fewer->why, ==, "2 points have a time above 0: 3 are needed");
+}
+
 /* Words have no exponent, and departures all the same. */
 static void test_words(void)
 {
@@ -218,6 +245,7 @@ int main(int argc, char **argv)
     g_test_add_func("/scaling/threshold", test_threshold);
     g_test_add_func("/scaling/failed-point", test_failed_point);
     g_test_add_func("/scaling/too-few", test_too_few);
+    g_test_add_func("/scaling/not-above-zero", test_not_above_zero);
     g_test_add_func("/scaling/words", test_words);
     g_test_add_func("/scaling/no-work", test_no_work);
     g_test_add_func("/scaling/presets", test_presets);

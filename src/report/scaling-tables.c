@@ -1,0 +1,188 @@
+#include <math.h>
+
+#include "scaling-private.h"
+
+/* How a model grows: what stands beside the points' own table: the passes of a training, and the memory of a graph
+ * transformer. */
+
+#define LINE(member) IFM_FIELD_AT(IfmScalingLine, member)
+#define HIDE IFM_FIELD_HIDE_EMPTY
+
+/* --- the axis --------------------------------------------------------------------------------------------------------- */
+
+static void get_number(const void *record, const void *user, IfmValue *value)
+{
+    const IfmScalingLine *line = record;
+    if (!isnan(line->point.x))
+        ifm_value_set_integer(value, (gint64)line->point.x);
+}
+
+IfmField ifm_scaling_axis_field(const ScalingPart *part)
+{
+    IfmField field = { "value", part->row->axis, IFM_FIELD_TEXT, ifm_field_get_text, LINE(point.value), IFM_FIELD_WHOLE };
+    if (ifm_scaling_has_numbers(part))
+    {
+        field.kind = IFM_FIELD_INTEGER;
+        field.get = get_number;
+        field.user = NULL;
+    }
+    return field;
+}
+
+/* @fields: [n] behind that of the axis, the last of no key. */
+static void append_table(GString *out, const ScalingPart *part, const IfmField *fields, gsize n, const GPtrArray *records,
+                         const IfmScreen *screen)
+{
+    g_autofree IfmField *all = g_new(IfmField, n + 1);
+    all[0] = ifm_scaling_axis_field(part);
+    for (gsize i = 0; i < n; i++)
+        all[i + 1] = fields[i];
+    g_string_append_c(out, '\n');
+    ifm_page_table(out, all, records, screen);
+}
+
+/* --- passes ----------------------------------------------------------------------------------------------------------- */
+
+/* PassesLine: a point with what each pass of it came to; NaN: not known, or not to be told. */
+typedef struct
+{
+    IfmScalingLine line;
+    struct
+    {
+        double time_ns, half_ratio, lower_ns, upper_ns, gflop;
+    } of[IFM_PASS_N_TOLD];
+} PassesLine;
+
+#define OF(kind, member) IFM_FIELD_AT(PassesLine, of[kind].member)
+
+/* Without a device there are the FLOP of each. */
+static const IfmField passes_fields[] = {
+    { "forward_ns", "forward", IFM_FIELD_DURATION, ifm_field_get_real, OF(IFM_PASS_FORWARD, time_ns), HIDE },
+    { "forward_half", "±", IFM_FIELD_RATIO, ifm_field_get_real, OF(IFM_PASS_FORWARD, half_ratio), HIDE },
+    { "backward_ns", "backward", IFM_FIELD_DURATION, ifm_field_get_real, OF(IFM_PASS_BACKWARD, time_ns), HIDE },
+    { "backward_lower", "95 % from", IFM_FIELD_DURATION, ifm_field_get_real, OF(IFM_PASS_BACKWARD, lower_ns), HIDE },
+    { "backward_upper", "to", IFM_FIELD_DURATION, ifm_field_get_real, OF(IFM_PASS_BACKWARD, upper_ns), HIDE },
+    { "training_ns", "training pass", IFM_FIELD_DURATION, ifm_field_get_real, OF(IFM_PASS_TRAINING, time_ns), HIDE },
+    { "training_half", "±", IFM_FIELD_RATIO, ifm_field_get_real, OF(IFM_PASS_TRAINING, half_ratio), HIDE },
+    { "step_ns", "training step", IFM_FIELD_DURATION, ifm_field_get_real, OF(IFM_PASS_STEP, time_ns), HIDE },
+    { "forward_gflop", "GFLOP: forward", IFM_FIELD_REAL, ifm_field_get_real, OF(IFM_PASS_FORWARD, gflop), HIDE },
+    { "backward_gflop", "backward", IFM_FIELD_REAL, ifm_field_get_real, OF(IFM_PASS_BACKWARD, gflop), HIDE },
+    { "training_gflop", "training pass", IFM_FIELD_REAL, ifm_field_get_real, OF(IFM_PASS_TRAINING, gflop), HIDE },
+    { "step_gflop", "training step", IFM_FIELD_REAL, ifm_field_get_real, OF(IFM_PASS_STEP, gflop), HIDE },
+    { NULL },
+};
+
+/* The interval of the pass that was asked for stands in the points' own table. */
+static void put_pass(PassesLine *line, const ScalingPart *part, const ScalingPart *pass, gsize i)
+{
+    const IfmScalingPoint *point = &pass->points[i];
+    gboolean own = pass == part;
+    line->of[pass->kind].time_ns = point->time_ns;
+    line->of[pass->kind].half_ratio =
+        own ? (double)NAN : (point->interval.upper - point->interval.lower) / 2 / point->time_ns;
+    line->of[pass->kind].lower_ns = point->interval.lower;
+    line->of[pass->kind].upper_ns = point->interval.upper;
+    if (part->device == NULL && point->flop >= 0)
+        line->of[pass->kind].gflop = (double)point->flop / 1e9;
+}
+
+static GPtrArray *passes_lines(const ScalingPart *part)
+{
+    GPtrArray *lines = g_ptr_array_new_with_free_func(g_free);
+    for (gsize i = 0; i < part->row->n; i++)
+    {
+        PassesLine *line = g_new0(PassesLine, 1);
+        line->line = part->lines[i];
+        for (int kind = 0; kind < IFM_PASS_N_TOLD; kind++)
+            line->of[kind].time_ns = line->of[kind].half_ratio = line->of[kind].lower_ns = line->of[kind].upper_ns =
+                line->of[kind].gflop = NAN;
+        for (guint k = 0; k < part->passes->len; k++)
+            put_pass(line, part, part->passes->pdata[k], i);
+        g_ptr_array_add(lines, line);
+    }
+    return lines;
+}
+
+/* Where the difference may be nothing at all. */
+static void append_zeros(GString *out, const ScalingPart *backward, const IfmScreen *screen)
+{
+    g_autoptr(GString) values = g_string_new(NULL);
+    for (gsize i = 0; i < backward->row->n; i++)
+        if (backward->points[i].interval.lower <= 0 && backward->points[i].interval.upper >= 0)
+            g_string_append_printf(values, "%s%s %s", values->len > 0 ? ", " : "", backward->row->axis,
+                                   backward->points[i].value);
+    if (values->len == 0)
+        return;
+    g_autofree char *text =
+        g_strdup_printf("%s: the interval of backward holds 0: these runs do not tell it from nothing", values->str);
+    ifm_page_wrapped(out, text, screen);
+}
+
+/* Of the passes beside the one asked for, which has its reasons below its own table. */
+static void append_reasons(GString *out, const ScalingPart *part, const ScalingPart *pass, const IfmScreen *screen)
+{
+    for (gsize i = 0; pass != part && pass->kind != IFM_PASS_BACKWARD && i < pass->row->n; i++)
+    {
+        if (pass->points[i].reason == NULL || part->points[i].reason != NULL)
+            continue;
+        g_autofree char *head =
+            g_strdup_printf("%s %s, %s", pass->row->axis, pass->points[i].value, ifm_pass_words((IfmPassKind)pass->kind));
+        ifm_page_told(out, head, IFM_TONE_BAD, pass->points[i].reason, screen);
+    }
+}
+
+void ifm_scaling_passes(GString *out, const ScalingPart *part, const IfmScreen *screen)
+{
+    if (part->passes->len == 0)
+        return;
+    g_autoptr(GPtrArray) lines = passes_lines(part);
+    append_table(out, part, passes_fields, G_N_ELEMENTS(passes_fields), lines, screen);
+    for (guint i = 0; i < part->passes->len; i++)
+    {
+        const ScalingPart *pass = part->passes->pdata[i];
+        append_reasons(out, part, pass, screen);
+        if (pass->kind == IFM_PASS_BACKWARD)
+            append_zeros(out, pass, screen);
+    }
+    if (part->device != NULL)
+        ifm_page_wrapped(out, "backward = training pass - forward, with the interval of that difference", screen);
+}
+
+/* --- memory ----------------------------------------------------------------------------------------------------------- */
+
+static const IfmField memory_fields[] = {
+    { "attention_estimated_bytes", "attention: estimated", IFM_FIELD_BYTES, ifm_field_get_real,
+      LINE(point.attention_estimated_bytes) },
+    { "attention_planned_bytes", "planned", IFM_FIELD_BYTES, ifm_field_get_real, LINE(point.attention_planned_bytes) },
+    { "model_bytes", "model", IFM_FIELD_BYTES, ifm_field_get_real, LINE(point.bytes) },
+    { "allocator_bytes", "allocator", IFM_FIELD_BYTES, ifm_field_get_real, LINE(point.allocator_bytes), HIDE },
+    { "process_bytes", "process", IFM_FIELD_BYTES, ifm_field_get_real, LINE(point.process_bytes), HIDE },
+    { "encoding_estimated_bytes", "encoding", IFM_FIELD_BYTES, ifm_field_get_real, LINE(point.encoding_estimated_bytes),
+      HIDE },
+    { "encoding_held_bytes", "held", IFM_FIELD_BYTES, ifm_field_get_real, LINE(point.encoding_held_bytes), HIDE },
+    { NULL },
+};
+
+gboolean ifm_scaling_has_memory(const ScalingPart *part)
+{
+    for (gsize i = 0; i < part->row->n; i++)
+        if (!isnan(part->points[i].attention_planned_bytes))
+            return TRUE;
+    return FALSE;
+}
+
+void ifm_scaling_memory(GString *out, const ScalingPart *part, const IfmScreen *screen)
+{
+    g_autoptr(GPtrArray) lines = g_ptr_array_new();
+    if (!ifm_scaling_has_memory(part))
+        return;
+    for (gsize i = 0; i < part->row->n; i++)
+        g_ptr_array_add(lines, &part->lines[i]);
+    append_table(out, part, memory_fields, G_N_ELEMENTS(memory_fields), lines, screen);
+    ifm_page_wrapped(
+        out,
+        "memory: attention by the closed form (in training of all layers), and the most that it has alive by the shapes; "
+        "model: parameters and the most alive at once; the most that the runtime's allocator held; how far the process "
+        "grew; an encoding by the closed form, and held",
+        screen);
+}
