@@ -5,12 +5,15 @@
 
 #include <inferometer/onnx.h>
 
+#include "set-double.h"
+
 /*
  * Small graphs as text, statements divided by ";":
  *     x : [2,N]             an input, numbers in [-1, 1)          x : [2,3] 0.5 2     … in [0.5, 2)
  *     w ! [3,4]             a parameter, its numbers drawn alike
  *     i # [2] 0 -1          i64 numbers, as they are; i # [] 3: a scalar
  *     i ? [2] 0 3           an input of i64 numbers in [0, 3)
+ *     e % [2] 0.5 -1        floating-point numbers, as they are: no parameter
  *     y z = Split(x, i) axis=1 name=[1,2] mode=text alpha=0.5
  *     -> y [2,4]            the output that a loss is of
  */
@@ -59,10 +62,7 @@ static inline void text_draw(IfmTensor *tensor, const char *name, double low, do
     for (gint64 i = 0; i < ifm_tensor_n_elements(tensor); i++)
     {
         float value = (float)g_rand_double_range(random, low, high);
-        if (tensor->dtype == IFM_DTYPE_F64)
-            ((double *)tensor->data)[i] = (double)value;
-        else
-            ((float *)tensor->data)[i] = value;
+        set_double(tensor, i, (double)value);
     }
 }
 
@@ -89,6 +89,8 @@ static inline void text_port(GraphText *graph, const char *name, char kind, cons
         char *at = (char *)rest;
         for (gint64 i = 0; kind == '#' && i < ifm_tensor_n_elements(&tensor); i++)
             ((gint64 *)tensor.data)[i] = g_ascii_strtoll(at, &at, 10);
+        for (gint64 i = 0; kind == '%' && i < ifm_tensor_n_elements(&tensor); i++)
+            set_double(&tensor, i, g_ascii_strtod(at, &at));
         if (kind == '!')
             text_draw(&tensor, name, low, high, graph->seed);
         ifm_model_builder_weight(graph->builder, name, &tensor);
@@ -181,4 +183,18 @@ static inline IfmModel *text_model(const char *text, IfmDtype dtype, gboolean no
     if (model == NULL)
         g_error("%s: %s", text, error->message);
     return model;
+}
+
+/* text_parameters: Returns: (transfer full) the names behind which there is a "!". */
+static inline char **text_parameters(const char *text)
+{
+    g_autoptr(GStrvBuilder) names = g_strv_builder_new();
+    g_auto(GStrv) statements = g_strsplit(text, ";", -1);
+    for (gsize i = 0; statements[i] != NULL; i++)
+    {
+        g_auto(GStrv) words = g_strsplit(g_strstrip(statements[i]), " ", 3);
+        if (g_strv_length(words) == 3 && g_str_equal(words[1], "!"))
+            g_strv_builder_add(names, words[0]);
+    }
+    return g_strv_builder_end(names);
 }

@@ -49,6 +49,11 @@ gboolean ifm_windows_read(IfmBack *back, const gint64 *kernel, IfmWindows *windo
     gint64 pads[2 * IFM_MAX_SPACE];
     if (!ifm_back_shape(back, ifm_back_input(back, 0), &x) || !ifm_back_shape(back, ifm_back_output(back, 0), &y))
         return FALSE;
+    if (x.rank < 3 || y.rank != x.rank)
+    {
+        ifm_back_fail(back, "its input has no axis for windows: no gradient rule");
+        return FALSE;
+    }
     int n = windows->n_space = x.rank - 2;
     memcpy(windows->in, x.dims + 2, (gsize)n * sizeof x.dims[0]);
     memcpy(windows->out, y.dims + 2, (gsize)n * sizeof y.dims[0]);

@@ -54,13 +54,22 @@ IFM_GRADIENT_RULE(identity)
     ifm_back_give(back, 0, ifm_back_gradient(back, 0));
 }
 
+static gboolean is_ratio_zero(const IfmBack *back)
+{
+    IfmTensor ratio;
+    const char *name = ifm_back_input(back, 1);
+    return name != NULL && ifm_back_is_constant(back, name) && ifm_model_initializer(back->model, name, &ratio) &&
+           ifm_tensor_n_elements(&ratio) == 1 && ifm_tensor_get_double(&ratio, 0) == 0;
+}
+
 /* With a mask drawn inside, the gradient would need that mask: engines do not run it in training. */
 IFM_GRADIENT_RULE(dropout)
 {
     gint64 training = 0;
     gsize n;
     const char *mode = ifm_back_input(back, 2);
-    if (mode != NULL && (!ifm_back_known_ints(back, mode, &training, &n) || training != 0))
+    gboolean is_plain = mode == NULL || (ifm_back_known_ints(back, mode, &training, &n) && training == 0);
+    if (!is_plain && !is_ratio_zero(back))
         ifm_back_fail(back, "training_mode: no gradient rule; a mask that is an input, and Mul, has one");
     else
         ifm_gradient_identity(back);
@@ -111,11 +120,31 @@ IFM_GRADIENT_RULE(elu)
     times(back, &of, ifm_back_op(back, "Where", above, ifm_back_scalar(back, of.dtype, 1), below, NULL));
 }
 
+/* by_low: of Clip: g where y is the lower bound, and x below it. Where the bounds have changed places y is the upper one.
+ */
+static void by_low(IfmBack *back, const Unary *of, const char *low)
+{
+    const char *below = is(back, of, of->x, "Less", low), *hit = is(back, of, of->y, "Equal", low);
+    ifm_back_give_sum(back, 1, ifm_back_mul(back, of->g, ifm_back_mul(back, below, hit)), of->y);
+}
+
+static void by_high(IfmBack *back, const Unary *of, const char *low, const char *high)
+{
+    const char *raised = low != NULL ? ifm_back_op(back, "Max", of->x, low, NULL) : of->x;
+    ifm_back_give_sum(back, 2, ifm_back_mul(back, of->g, is(back, of, raised, "Greater", high)), of->y);
+}
+
 /* g [low <= x <= high] */
 IFM_GRADIENT_RULE(clip)
 {
     Unary of = unary(back);
     const char *low = ifm_back_input(back, 1), *high = ifm_back_input(back, 2), *gradient = of.g;
+    if (ifm_back_wants(back, 1))
+        by_low(back, &of, low);
+    if (ifm_back_wants(back, 2))
+        by_high(back, &of, low, high);
+    if (!ifm_back_wants(back, 0))
+        return;
     if (low != NULL)
         gradient = ifm_back_mul(back, gradient, is(back, &of, of.x, "GreaterOrEqual", low));
     if (high != NULL)
@@ -190,18 +219,18 @@ IFM_GRADIENT_RULE(erf)
     times(back, &of, scaled(back, &of, 2 / sqrt(G_PI), bell));
 }
 
-/* y = x P(x), P the normal distribution: g (P(x) + x p(x)) */
-static void gelu_exact(IfmBack *back, const Unary *of)
+/* y = x P(x), P the normal distribution: P(x) + x p(x) */
+static const char *gelu_exact(IfmBack *back, const Unary *of)
 {
     const char *erf = apply(back, "Erf", scaled(back, of, sqrt(0.5), of->x));
     const char *below = ifm_back_add(back, scaled(back, of, 0.5, erf), ifm_back_scalar(back, of->dtype, 0.5));
     const char *bell = apply(back, "Exp", scaled(back, of, -0.5, squared(back, of->x)));
     const char *slope = ifm_back_mul(back, of->x, scaled(back, of, 1 / sqrt(2 * G_PI), bell));
-    times(back, of, ifm_back_add(back, below, slope));
+    return ifm_back_add(back, below, slope);
 }
 
-/* y = x (1 + t) / 2, t = tanh(u), u = sqrt(2 / pi) (x + 0.044715 x^3): g ((1 + t) + x (1 - t^2) u') / 2 */
-static void gelu_tanh(IfmBack *back, const Unary *of)
+/* y = x (1 + t) / 2, t = tanh(u), u = sqrt(2 / pi) (x + 0.044715 x^3): ((1 + t) + x (1 - t^2) u') / 2 */
+static const char *gelu_tanh(IfmBack *back, const Unary *of)
 {
     const double root = sqrt(2 / G_PI), cubic = 0.044715;
     const char *square = squared(back, of->x), *one = ifm_back_scalar(back, of->dtype, 1);
@@ -209,16 +238,18 @@ static void gelu_tanh(IfmBack *back, const Unary *of)
     const char *t = apply(back, "Tanh", ifm_back_mul(back, of->x, inner));
     const char *du = ifm_back_add(back, scaled(back, of, 3 * root * cubic, square), ifm_back_scalar(back, of->dtype, root));
     const char *slope = ifm_back_mul(back, ifm_back_mul(back, of->x, du), one_minus(back, of, squared(back, t)));
-    times(back, of, scaled(back, of, 0.5, ifm_back_add(back, ifm_back_add(back, one, t), slope)));
+    return scaled(back, of, 0.5, ifm_back_add(back, ifm_back_add(back, one, t), slope));
 }
 
+/* x^2 overflows half precision above 256. */
 IFM_GRADIENT_RULE(gelu)
 {
-    Unary of = unary(back);
-    if (g_str_equal(ifm_node_string(back->node, "approximate", "none"), "tanh"))
-        gelu_tanh(back, &of);
-    else
-        gelu_exact(back, &of);
+    Unary of = unary(back), wide = of;
+    wide.dtype = ifm_back_wide(of.dtype);
+    wide.x = ifm_back_as(back, of.x, of.dtype, wide.dtype);
+    gboolean is_tanh = g_str_equal(ifm_node_string(back->node, "approximate", "none"), "tanh");
+    const char *slope = is_tanh ? gelu_tanh(back, &wide) : gelu_exact(back, &wide);
+    times(back, &of, ifm_back_as(back, slope, wide.dtype, of.dtype));
 }
 
 /* --- of several inputs, broadcast to each other -------------------------------------------------------------------------
@@ -256,26 +287,58 @@ IFM_GRADIENT_RULE(div)
         ifm_back_give_sum(back, 1, apply(back, "Neg", ifm_back_mul(back, share, y)), y);
 }
 
-/* g b a^(b - 1) and g y log(a); the latter 0 where a is 0 or less */
+/* constant_exponent: FALSE where it is not one known number. */
+static gboolean constant_exponent(const IfmBack *back, double *value)
+{
+    IfmTensor tensor;
+    const char *name = ifm_back_input(back, 1);
+    if (!ifm_back_is_constant(back, name) || !ifm_model_initializer(back->model, name, &tensor) ||
+        ifm_tensor_n_elements(&tensor) != 1)
+        return FALSE;
+    *value = ifm_tensor_get_double(&tensor, 0);
+    return TRUE;
+}
+
+/* b a^(b - 1); where b is 0, whatever a is: b a^b */
+static const char *pow_slope(IfmBack *back, const Unary *of, const char *exponent)
+{
+    const char *zero = ifm_back_scalar(back, of->dtype, 0), *is_zero = ifm_back_op(back, "Equal", exponent, zero, NULL);
+    const char *less = ifm_back_sub(back, exponent, ifm_back_scalar(back, of->dtype, 1));
+    less = ifm_back_op(back, "Where", is_zero, exponent, less, NULL);
+    return ifm_back_mul(back, exponent, ifm_back_op(back, "Pow", of->x, less, NULL));
+}
+
+static void by_base(IfmBack *back, const Unary *of, const char *exponent)
+{
+    double value;
+    gboolean is_known = constant_exponent(back, &value);
+    if (is_known && value == 2)
+        ifm_back_give_sum(back, 0, ifm_back_mul(back, of->g, scaled(back, of, 2, of->x)), of->y);
+    else if (is_known && value == 1)
+        ifm_back_give_sum(back, 0, of->g, of->y);
+    else
+        ifm_back_give_sum(back, 0, ifm_back_mul(back, of->g, pow_slope(back, of, exponent)), of->y);
+}
+
+/* y log(a); 0 where a is 0 or less: below 0 there is no real one, and a whole exponent that is a weight gets no NaN. */
+static void by_exponent(IfmBack *back, const Unary *of, IfmDtype dtype)
+{
+    const char *above = ifm_back_op(back, "Greater", of->x, ifm_back_scalar(back, of->dtype, 0), NULL);
+    const char *safe = ifm_back_op(back, "Where", above, of->x, ifm_back_scalar(back, of->dtype, 1), NULL);
+    const char *gradient = ifm_back_mul(back, of->g, ifm_back_mul(back, of->y, apply(back, "Log", safe)));
+    gradient = ifm_back_sum_to(back, gradient, of->y, ifm_back_input(back, 1));
+    ifm_back_give(back, 1, ifm_back_as(back, gradient, of->dtype, dtype));
+}
+
+/* y = a^b: g b a^(b - 1) and g y log(a) */
 IFM_GRADIENT_RULE(pow)
 {
     Unary of = unary(back);
-    const char *b = ifm_back_input(back, 1), *exponent = b;
-    if (ifm_back_dtype(back, b) != of.dtype)
-        exponent = ifm_back_cast(back, b, of.dtype);
+    IfmDtype dtype = ifm_back_dtype(back, ifm_back_input(back, 1));
     if (ifm_back_wants(back, 0))
-    {
-        const char *less = ifm_back_sub(back, exponent, ifm_back_scalar(back, of.dtype, 1));
-        const char *slope = ifm_back_mul(back, exponent, ifm_back_op(back, "Pow", of.x, less, NULL));
-        ifm_back_give_sum(back, 0, ifm_back_mul(back, of.g, slope), of.y);
-    }
+        by_base(back, &of, ifm_back_as(back, ifm_back_input(back, 1), dtype, of.dtype));
     if (ifm_back_wants(back, 1))
-    {
-        const char *above = ifm_back_op(back, "Greater", of.x, ifm_back_scalar(back, of.dtype, 0), NULL);
-        const char *safe = ifm_back_op(back, "Where", above, of.x, ifm_back_scalar(back, of.dtype, 1), NULL);
-        const char *slope = ifm_back_mul(back, of.y, apply(back, "Log", safe));
-        ifm_back_give_sum(back, 1, ifm_back_mul(back, of.g, slope), of.y);
-    }
+        by_exponent(back, &of, dtype);
 }
 
 /* Max, Min: to the inputs that are the extreme, in equal shares */

@@ -146,6 +146,14 @@ static int n_free(const IfmBackShape *shape)
     return n;
 }
 
+static int n_zero(const IfmBackShape *shape)
+{
+    int n = 0;
+    for (int i = 0; i < shape->rank; i++)
+        n += shape->dims[i] == 0;
+    return n;
+}
+
 const char *ifm_back_shape_of(IfmBack *back, const char *tensor)
 {
     IfmBackShape shape;
@@ -179,19 +187,20 @@ const char *ifm_back_reshape(IfmBack *back, const char *value, const char *tenso
 {
     IfmBackShape shape;
     /* one free dimension follows from the others, where none of them is 0 */
-    if (ifm_back_shape(back, tensor, &shape) && n_free(&shape) == 1)
-    {
-        gboolean has_zero = FALSE;
-        for (int i = 0; i < shape.rank; i++)
-            has_zero = has_zero || shape.dims[i] == 0;
-        if (!has_zero)
-            return ifm_back_reshape_dims(back, value, shape.dims, shape.rank);
-    }
-    return ifm_back_op(back, "Reshape", value, ifm_back_shape_of(back, tensor), NULL);
+    if (ifm_back_shape(back, tensor, &shape) && n_free(&shape) == 1 && n_zero(&shape) == 0)
+        return ifm_back_reshape_dims(back, value, shape.dims, shape.rank);
+    const char *reshaped = ifm_back_op(back, "Reshape", value, ifm_back_shape_of(back, tensor), NULL);
+    if (n_zero(&shape) > 0)
+        ifm_back_int(back, "allowzero", 1);
+    return reshaped;
 }
 
+/* A number stays what it is: OpenVINO makes a vector of it. */
 const char *ifm_back_expand(IfmBack *back, const char *value, const char *tensor)
 {
+    IfmBackShape shape;
+    if (ifm_back_shape(back, tensor, &shape) && shape.rank == 0)
+        return value;
     return ifm_back_op(back, "Expand", value, ifm_back_shape_of(back, tensor), NULL);
 }
 
@@ -200,6 +209,16 @@ const char *ifm_back_cast(IfmBack *back, const char *value, IfmDtype to)
     const char *cast = ifm_back_op(back, "Cast", value, NULL);
     ifm_back_int(back, "to", to);
     return cast;
+}
+
+IfmDtype ifm_back_wide(IfmDtype dtype)
+{
+    return dtype == IFM_DTYPE_F16 || dtype == IFM_DTYPE_BF16 ? IFM_DTYPE_F32 : dtype;
+}
+
+const char *ifm_back_as(IfmBack *back, const char *value, IfmDtype from, IfmDtype to)
+{
+    return from == to ? value : ifm_back_cast(back, value, to);
 }
 
 const char *ifm_back_zeros(IfmBack *back, const char *tensor)
@@ -266,4 +285,11 @@ const char *ifm_back_count(IfmBack *back, IfmDtype dtype, const char *tensor, co
     const char *product = ifm_back_op(back, "ReduceProd", sizes, NULL); /* over all axes, whatever the version */
     ifm_back_int(back, "keepdims", 0);
     return ifm_back_cast(back, product, dtype);
+}
+
+const char *ifm_back_share(IfmBack *back, const char *value, const char *tensor, const int *axes, int n)
+{
+    IfmDtype dtype = ifm_back_dtype(back, tensor), wide = ifm_back_wide(dtype);
+    const char *count = ifm_back_count(back, wide, tensor, axes, n);
+    return ifm_back_as(back, ifm_back_div(back, ifm_back_as(back, value, dtype, wide), count), wide, dtype);
 }

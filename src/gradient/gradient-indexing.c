@@ -47,19 +47,26 @@ static const char *front_zeros(IfmBack *back, const IfmBackShape *x, int axis)
     return rotated(back, ifm_back_zeros(back, ifm_back_input(back, 0)), x->rank, axis, 1, FALSE);
 }
 
+/* indices_i64: the index of a gather; what is emitted here takes no other type. */
+static const char *indices_i64(IfmBack *back)
+{
+    const char *indices = ifm_back_input(back, 1);
+    return ifm_back_as(back, indices, ifm_back_dtype(back, indices), IFM_DTYPE_I64);
+}
+
 /* flat_places: i64 [rows x width]: where each number of the rows that @indices names is, rows one after the other. Made
  * once for all that read by that index, as a graph's layers do. */
-static const char *flat_places(IfmBack *back, const char *indices, gint64 width)
+static const char *flat_places(IfmBack *back, gint64 width)
 {
-    g_autofree char *key = g_strdup_printf("places %" G_GINT64_FORMAT " %s", width, indices);
+    g_autofree char *key = g_strdup_printf("places %" G_GINT64_FORMAT " %s", width, ifm_back_input(back, 1));
     const char *places = g_hash_table_lookup(back->constants, key);
     if (places != NULL)
         return places;
     g_autofree gint64 *within = g_new(gint64, width + 1);
     for (gint64 i = 0; i < width; i++)
         within[i] = i;
-    const char *first =
-        ifm_back_mul(back, ifm_back_reshape_dims(back, indices, (gint64[]){ -1, 1 }, 2), ifm_back_number(back, width));
+    const char *first = ifm_back_mul(back, ifm_back_reshape_dims(back, indices_i64(back), (gint64[]){ -1, 1 }, 2),
+                                     ifm_back_number(back, width));
     places = ifm_back_add(back, first, ifm_back_list(back, within, (gsize)width));
     places = ifm_back_reshape_dims(back, places, (gint64[]){ -1 }, 1);
     g_hash_table_insert(back->constants, g_steal_pointer(&key), (gpointer)places);
@@ -71,8 +78,8 @@ static const char *flat_places(IfmBack *back, const char *indices, gint64 width)
 static const char *add_numbers(IfmBack *back, const char *zeros, const char *g, gint64 width)
 {
     const gint64 flat[] = { -1 };
-    const char *indices = ifm_back_input(back, 1);
-    const char *places = width > 1 ? flat_places(back, indices, width) : ifm_back_reshape_dims(back, indices, flat, 1);
+    const char *places =
+        width > 1 ? flat_places(back, width) : ifm_back_reshape_dims(back, ifm_back_input(back, 1), flat, 1);
     const char *sum = ifm_back_op(back, "ScatterElements", ifm_back_reshape_dims(back, zeros, flat, 1), places,
                                   ifm_back_reshape_dims(back, g, flat, 1), NULL);
     add_reduction(back);
@@ -81,7 +88,7 @@ static const char *add_numbers(IfmBack *back, const char *zeros, const char *g, 
 
 static const char *add_rows(IfmBack *back, const char *zeros, const char *g)
 {
-    const char *column = ifm_back_op(back, "Unsqueeze", ifm_back_input(back, 1), ifm_back_number(back, -1), NULL);
+    const char *column = ifm_back_op(back, "Unsqueeze", indices_i64(back), ifm_back_number(back, -1), NULL);
     const char *sum = ifm_back_op(back, "ScatterND", zeros, column, g, NULL);
     add_reduction(back);
     return sum;
@@ -217,4 +224,25 @@ IFM_GRADIENT_RULE(scatter)
         scatter_extreme(back);
     else
         ifm_back_fail(back, "reduction %s: no gradient rule", reduction);
+}
+
+/* OneHot: by its two values: the sums of g where it has the one and where it has the other. */
+IFM_GRADIENT_RULE(one_hot)
+{
+    IfmBackShape y;
+    const char *g = ifm_back_gradient(back, 0);
+    if (!ifm_back_shape(back, ifm_back_output(back, 0), &y))
+        return;
+    int axes[IFM_MAX_RANK];
+    for (int i = 0; i < y.rank; i++)
+        axes[i] = i;
+    const char *values = ifm_back_values(back, y.dtype, 1, (gint64[]){ 2 }, (double[]){ 0, 1 });
+    const char *hot = ifm_back_op(back, "OneHot", ifm_back_input(back, 0), ifm_back_input(back, 1), values, NULL);
+    ifm_back_int(back, "axis", ifm_node_int(back->node, "axis", -1));
+    const char *on = ifm_back_sum(back, ifm_back_mul(back, g, hot), axes, y.rank, FALSE);
+    const char *off = ifm_back_sub(back, ifm_back_sum(back, g, axes, y.rank, FALSE), on);
+    const char *both = ifm_back_op(back, "Concat", ifm_back_reshape_dims(back, off, (gint64[]){ 1 }, 1),
+                                   ifm_back_reshape_dims(back, on, (gint64[]){ 1 }, 1), NULL);
+    ifm_back_int(back, "axis", 0);
+    ifm_back_give(back, 2, both);
 }

@@ -124,12 +124,19 @@ const char *ifm_back_expand(IfmBack *back, const char *value, const char *tensor
 const char *ifm_back_zeros(IfmBack *back, const char *tensor);
 const char *ifm_back_cast(IfmBack *back, const char *value, IfmDtype to);
 const char *ifm_back_transpose(IfmBack *back, const char *value, const int *order, int rank);
+/* ifm_back_wide: f32 for half precision, whose sums overflow or lose most digits; else @dtype. */
+IfmDtype ifm_back_wide(IfmDtype dtype);
+/* ifm_back_as: @value, which is of type @from, as @to: a Cast, where they differ. */
+const char *ifm_back_as(IfmBack *back, const char *value, IfmDtype from, IfmDtype to);
 /* ifm_back_sum: over axes; none: as it is. */
 const char *ifm_back_sum(IfmBack *back, const char *value, const int *axes, int n, gboolean keep);
 /* ifm_back_sum_to: sums a tensor shaped as @from to the shape of @to, which was broadcast to it. */
 const char *ifm_back_sum_to(IfmBack *back, const char *value, const char *from, const char *to);
-/* ifm_back_count: a scalar of type @dtype: Equals: product(dims[axes]) of a forward tensor */
+/* ifm_back_count: a scalar of type @dtype: Equals: product(dims[axes]) of a forward tensor. Half precision has none above
+ * 65504: ifm_back_wide(). */
 const char *ifm_back_count(IfmBack *back, IfmDtype dtype, const char *tensor, const int *axes, int n);
+/* ifm_back_share: Equals: value / product(dims[axes]) of a forward tensor, of whose type @value is */
+const char *ifm_back_share(IfmBack *back, const char *value, const char *tensor, const int *axes, int n);
 
 /* --- the table: gradient-rules.c ----------------------------------------------------------------------------------------
  */
@@ -182,6 +189,7 @@ IFM_GRADIENT_RULE(matmul);
 IFM_GRADIENT_RULE(max_pool);
 IFM_GRADIENT_RULE(mul);
 IFM_GRADIENT_RULE(neg);
+IFM_GRADIENT_RULE(one_hot);
 IFM_GRADIENT_RULE(pad);
 IFM_GRADIENT_RULE(pow);
 IFM_GRADIENT_RULE(reciprocal);

@@ -179,6 +179,22 @@ static gboolean has_all(const char *term, const char *other, const char *result)
     return TRUE;
 }
 
+/* is_stretched: whether a letter's size of 1 is broadcast to another, or may be. */
+static gboolean is_stretched(IfmBack *back, char *const *terms)
+{
+    IfmBackShape shapes[2];
+    for (gsize i = 0; i < 2; i++)
+        if (!ifm_back_shape(back, ifm_back_input(back, i), &shapes[i]))
+            return FALSE;
+    for (const char *letter = terms[0]; *letter != '\0'; letter++)
+    {
+        const char *other = strchr(terms[1], *letter);
+        if (other != NULL && shapes[0].dims[letter - terms[0]] != shapes[1].dims[other - terms[1]])
+            return TRUE;
+    }
+    return FALSE;
+}
+
 /* "ab,bc->ac" of g and b: "ac,bc->ab" */
 IFM_GRADIENT_RULE(einsum)
 {
@@ -196,6 +212,11 @@ IFM_GRADIENT_RULE(einsum)
                       "equation '%s': no gradient rule; there is one for two terms and a result that is written out, "
                       "without '...' and without a letter that is in one term alone",
                       equation);
+        return;
+    }
+    if (is_stretched(back, terms))
+    {
+        ifm_back_fail(back, "equation '%s': a letter of two sizes: no gradient rule", equation);
         return;
     }
     for (gsize i = 0; i < 2; i++)

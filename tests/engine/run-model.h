@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "fixture.h"
+#include "set-double.h"
 
 /* Running a model that has several inputs and outputs, by name. */
 typedef struct
@@ -86,12 +87,4 @@ static inline void run_close(Run *run)
 {
     run_drop(run);
     fixture_close(&run->fixture);
-}
-
-static inline void set_double(IfmTensor *tensor, gint64 index, double value)
-{
-    if (tensor->dtype == IFM_DTYPE_F64)
-        ((double *)tensor->data)[index] = value;
-    else
-        ((float *)tensor->data)[index] = (float)value;
 }
