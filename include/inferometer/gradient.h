@@ -61,7 +61,8 @@ typedef struct
 /**
  * ifm_gradient_training_step: Forward, backward and update in one model: parameters and the optimiser's state are inputs
  * ("NAME", "state.KIND.NAME", and for Adam "state.step" i64 [1]), and come out updated ("next.NAME", …), beside "loss".
- * What each holds at first: ifm_gradient_state(). Errors as ifm_gradient_backward().
+ * States of parameters in half precision are f32, and updates computed so. What each holds at first: ifm_gradient_state().
+ * Errors as ifm_gradient_backward().
  */
 IfmModel *ifm_gradient_training_step(IfmModel *model, const IfmTrainingOptions *options, GError **error);
 

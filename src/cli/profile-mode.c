@@ -25,6 +25,7 @@ struct ProfileMode
     const ProfilePlan *training;        /* that of the training pass, wherever it is */
     gboolean layers;                    /* are wanted, and told of the pass asked for */
     gint64 gradient_bytes, state_bytes;
+    gint64 kind_bytes; /* of one kind of state of all parameters: in half precision twice the gradients' */
 };
 
 static void plan_free(ProfilePlan *plan)
@@ -237,15 +238,18 @@ static ProfilePlan *pass_new(ProfileMode *mode, IfmPassKind kind, IfmModel *mode
     return g_steal_pointer(&plan);
 }
 
-static gint64 bytes_of(const IfmAnalysis *analysis, const char *tensor)
+/* add_bytes: of the gradient of a parameter. */
+static void add_bytes(ProfileMode *mode, const IfmAnalysis *analysis, const char *gradient)
 {
     IfmDtype dtype;
     int rank;
     gint64 shape[IFM_MAX_RANK];
     gsize bytes;
-    gboolean known = ifm_analysis_shape(analysis, tensor, &dtype, &rank, shape) &&
-                     ifm_shape_size_bytes(dtype, rank, shape, &bytes, NULL);
-    return known ? (gint64)bytes : 0;
+    if (!ifm_analysis_shape(analysis, gradient, &dtype, &rank, shape) ||
+        !ifm_shape_size_bytes(dtype, rank, shape, &bytes, NULL))
+        return;
+    mode->gradient_bytes += (gint64)bytes;
+    mode->kind_bytes += (gint64)bytes * (ifm_dtype_size_bytes(dtype) == 2 ? 2 : 1);
 }
 
 /* --- the forward pass of a training form ------------------------------------------------------------------------------ */
@@ -329,8 +333,8 @@ static IfmModel *cut_forward(const IfmModel *pass, const IfmModel *given, GError
 /* Parameters and state are fed to a step from a file: one too large for it is refused before anything of it is made. */
 static gboolean check_state(const ProfileMode *mode, GError **error)
 {
-    static const int copies[] = { [IFM_OPTIMISER_SGD] = 1, [IFM_OPTIMISER_MOMENTUM] = 2, [IFM_OPTIMISER_ADAM] = 3 };
-    double bytes = (double)mode->gradient_bytes * copies[mode->options.optimiser];
+    static const int kinds[] = { [IFM_OPTIMISER_SGD] = 0, [IFM_OPTIMISER_MOMENTUM] = 1, [IFM_OPTIMISER_ADAM] = 2 };
+    double bytes = (double)mode->gradient_bytes + (double)mode->kind_bytes * kinds[mode->options.optimiser];
     if (bytes < (double)MOST_FED_BYTES)
         return TRUE;
     g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
@@ -393,7 +397,7 @@ static gboolean make_training(ProfileMode *mode, const char *out, GError **error
         return FALSE;
     for (gsize i = 0; i < ifm_model_n_outputs(plan->model); i++)
         if (g_str_has_prefix(ifm_model_output(plan->model, i)->name, "grad."))
-            mode->gradient_bytes += bytes_of(plan->analysis, ifm_model_output(plan->model, i)->name);
+            add_bytes(mode, plan->analysis, ifm_model_output(plan->model, i)->name);
     if (mode->gradient_bytes > 0)
         return TRUE;
     g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,

@@ -10,23 +10,68 @@ static const char *root_inverse(IfmBack *back, IfmDtype dtype, const char *varia
 /* --- batch normalisation ------------------------------------------------------------------------------------------------
  */
 
-/* Norm: @axes: those that statistics are over    @shape_one: i64, of a channel's numbers beside the input: [1, C, 1 …] */
+/*
+ * Norm: @axes: those that statistics are over
+ * @wide: the type that all is computed in: sums of many overflow half precision
+ * @x, @g: the input and the gradient of the output, as @wide
+ */
 typedef struct
 {
-    const char *x, *scale, *bias;
+    const char *x, *g;
     IfmBackShape shape;
+    IfmDtype wide;
     int axes[IFM_MAX_RANK], n_axes;
     double epsilon;
-    gboolean is_training;
 } Norm;
 
 static gboolean read_norm(IfmBack *back, Norm *norm)
 {
-    *norm = (Norm){ .x = ifm_back_input(back, 0), .scale = ifm_back_input(back, 1), .bias = ifm_back_input(back, 2) };
-    norm->epsilon = ifm_node_float(back->node, "epsilon", 1e-5);
-    norm->is_training = ifm_node_int(back->node, "training_mode", 0) != 0;
-    if (!ifm_back_shape(back, norm->x, &norm->shape))
+    const char *x = ifm_back_input(back, 0), *g = ifm_back_gradient(back, 0);
+    *norm = (Norm){ .epsilon = ifm_node_float(back->node, "epsilon", 1e-5) };
+    if (!ifm_back_shape(back, x, &norm->shape))
         return FALSE;
+    norm->wide = ifm_back_wide(norm->shape.dtype);
+    norm->x = ifm_back_as(back, x, norm->shape.dtype, norm->wide);
+    norm->g = g != NULL ? ifm_back_as(back, g, norm->shape.dtype, norm->wide) : NULL;
+    return TRUE;
+}
+
+/* widened: an input beside the first: it may be of a type of its own. */
+static const char *widened(IfmBack *back, const Norm *norm, gsize input)
+{
+    const char *value = ifm_back_input(back, input);
+    return ifm_back_as(back, value, ifm_back_dtype(back, value), norm->wide);
+}
+
+/* give: the other way round. */
+static void give(IfmBack *back, const Norm *norm, gsize input, const char *gradient)
+{
+    if (ifm_back_wants(back, input))
+        ifm_back_give(back, input,
+                      ifm_back_as(back, gradient, norm->wide, ifm_back_dtype(back, ifm_back_input(back, input))));
+}
+
+/* refuses_statistics: what the node gives out beside its result. */
+static gboolean refuses_statistics(IfmBack *back)
+{
+    for (gsize i = 1; i < back->node->n_outputs; i++)
+        if (ifm_back_gradient(back, i) != NULL)
+        {
+            ifm_back_fail(back, "what depends on its statistics has no gradient rule");
+            return TRUE;
+        }
+    return FALSE;
+}
+
+static gboolean read_channels(IfmBack *back, Norm *norm)
+{
+    if (!read_norm(back, norm))
+        return FALSE;
+    if (norm->shape.rank < 2)
+    {
+        ifm_back_fail(back, "its input has no axis of channels: no gradient rule");
+        return FALSE;
+    }
     for (int i = 0; i < norm->shape.rank; i++)
         if (i != 1)
             norm->axes[norm->n_axes++] = i;
@@ -39,7 +84,7 @@ static const char *per_channel(IfmBack *back, const Norm *norm, const char *valu
     gint64 dims[IFM_MAX_RANK];
     for (int i = 0; i < norm->shape.rank; i++)
         dims[i] = i == 1 ? -1 : 1;
-    return ifm_back_reshape_dims(back, value, dims, MAX(norm->shape.rank, 2));
+    return ifm_back_reshape_dims(back, value, dims, norm->shape.rank);
 }
 
 static const char *flat(IfmBack *back, const char *value)
@@ -49,8 +94,22 @@ static const char *flat(IfmBack *back, const char *value)
 
 static const char *mean(IfmBack *back, const Norm *norm, const char *value)
 {
-    const char *count = ifm_back_count(back, norm->shape.dtype, norm->x, norm->axes, norm->n_axes);
+    const char *count = ifm_back_count(back, norm->wide, ifm_back_input(back, 0), norm->axes, norm->n_axes);
     return ifm_back_div(back, ifm_back_sum(back, value, norm->axes, norm->n_axes, TRUE), count);
+}
+
+/* put: a + b as output @output of the node that is written out. */
+static void put(IfmBack *back, const Norm *norm, gsize output, const char *a, const char *b)
+{
+    const char *name = ifm_back_output(back, output);
+    IfmDtype dtype = ifm_back_dtype(back, name);
+    if (dtype == norm->wide)
+    {
+        ifm_back_op_to(back, name, "Add", a, b, NULL);
+        return;
+    }
+    ifm_back_op_to(back, name, "Cast", ifm_back_add(back, a, b), NULL);
+    ifm_back_int(back, "to", dtype);
 }
 
 /* running: next = old momentum + batch (1 - momentum), as output @output */
@@ -59,10 +118,9 @@ static void running(IfmBack *back, const Norm *norm, gsize output, const char *b
     if (ifm_back_output(back, output) == NULL)
         return;
     double momentum = ifm_node_float(back->node, "momentum", 0.9);
-    const char *old =
-        ifm_back_mul(back, ifm_back_input(back, output + 2), ifm_back_scalar(back, norm->shape.dtype, momentum));
-    const char *share = ifm_back_mul(back, flat(back, batch), ifm_back_scalar(back, norm->shape.dtype, 1 - momentum));
-    ifm_back_op_to(back, ifm_back_output(back, output), "Add", old, share, NULL);
+    const char *old = ifm_back_mul(back, widened(back, norm, output + 2), ifm_back_scalar(back, norm->wide, momentum));
+    const char *share = ifm_back_mul(back, flat(back, batch), ifm_back_scalar(back, norm->wide, 1 - momentum));
+    put(back, norm, output, old, share);
 }
 
 /* No engine's release for inference runs the training form: it is written out, and what the rule needs is kept. */
@@ -71,17 +129,17 @@ gboolean ifm_forward_batch_normalization(IfmBack *back)
     Norm norm;
     if (ifm_node_int(back->node, "training_mode", 0) == 0)
         return FALSE;
-    if (!read_norm(back, &norm))
+    if (!read_channels(back, &norm))
         return TRUE;
     const char *average = mean(back, &norm, norm.x);
     const char *centred = ifm_back_sub(back, norm.x, average);
     const char *variance = mean(back, &norm, ifm_back_mul(back, centred, centred));
-    const char *inverse = root_inverse(back, norm.shape.dtype, variance, norm.epsilon);
+    const char *inverse = root_inverse(back, norm.wide, variance, norm.epsilon);
     const char *hat = ifm_back_mul(back, centred, inverse);
     ifm_back_keep(back, "inverse", inverse);
     ifm_back_keep(back, "hat", hat);
-    ifm_back_op_to(back, ifm_back_output(back, 0), "Add", ifm_back_mul(back, hat, per_channel(back, &norm, norm.scale)),
-                   per_channel(back, &norm, norm.bias), NULL);
+    put(back, &norm, 0, ifm_back_mul(back, hat, per_channel(back, &norm, widened(back, &norm, 1))),
+        per_channel(back, &norm, widened(back, &norm, 2)));
     running(back, &norm, 1, average);
     running(back, &norm, 2, variance);
     return TRUE;
@@ -90,54 +148,52 @@ gboolean ifm_forward_batch_normalization(IfmBack *back)
 /* dx = scale inverse (g - m(g) - hat m(g hat)): the sums are those of the bias and of the scale. */
 static void by_batch(IfmBack *back, const Norm *norm)
 {
-    const char *g = ifm_back_gradient(back, 0), *hat = ifm_back_kept(back, "hat"),
-               *inverse = ifm_back_kept(back, "inverse");
-    const char *bias_sum = ifm_back_sum(back, g, norm->axes, norm->n_axes, TRUE);
-    const char *scale_sum = ifm_back_sum(back, ifm_back_mul(back, g, hat), norm->axes, norm->n_axes, TRUE);
-    ifm_back_give(back, 1, flat(back, scale_sum));
-    ifm_back_give(back, 2, flat(back, bias_sum));
+    const char *hat = ifm_back_kept(back, "hat"), *inverse = ifm_back_kept(back, "inverse");
+    const char *bias_sum = ifm_back_sum(back, norm->g, norm->axes, norm->n_axes, TRUE);
+    const char *scale_sum = ifm_back_sum(back, ifm_back_mul(back, norm->g, hat), norm->axes, norm->n_axes, TRUE);
+    give(back, norm, 1, flat(back, scale_sum));
+    give(back, norm, 2, flat(back, bias_sum));
     if (!ifm_back_wants(back, 0))
         return;
-    const char *count = ifm_back_count(back, norm->shape.dtype, norm->x, norm->axes, norm->n_axes);
-    const char *factor = ifm_back_mul(back, per_channel(back, norm, norm->scale), inverse);
-    const char *centred = ifm_back_sub(back, g, ifm_back_div(back, bias_sum, count));
+    const char *count = ifm_back_count(back, norm->wide, ifm_back_input(back, 0), norm->axes, norm->n_axes);
+    const char *factor = ifm_back_mul(back, per_channel(back, norm, widened(back, norm, 1)), inverse);
+    const char *centred = ifm_back_sub(back, norm->g, ifm_back_div(back, bias_sum, count));
     const char *along = ifm_back_mul(back, hat, ifm_back_div(back, scale_sum, count));
-    ifm_back_give(back, 0, ifm_back_mul(back, factor, ifm_back_sub(back, centred, along)));
+    give(back, norm, 0, ifm_back_mul(back, factor, ifm_back_sub(back, centred, along)));
 }
 
 /* dx = g scale inverse, dscale = inverse sum(g (x - mean)), and by the fixed statistics themselves, where asked. */
 static void by_fixed(IfmBack *back, const Norm *norm)
 {
-    const char *g = ifm_back_gradient(back, 0),
-               *inverse = root_inverse(back, norm->shape.dtype, ifm_back_input(back, 4), norm->epsilon);
-    const char *factor = ifm_back_mul(back, norm->scale, inverse), *sum = NULL, *along = NULL;
+    const char *g = norm->g, *inverse = root_inverse(back, norm->wide, widened(back, norm, 4), norm->epsilon);
+    const char *factor = ifm_back_mul(back, widened(back, norm, 1), inverse), *sum = NULL, *along = NULL;
     if (ifm_back_wants(back, 0))
-        ifm_back_give(back, 0, ifm_back_mul(back, g, per_channel(back, norm, factor)));
+        give(back, norm, 0, ifm_back_mul(back, g, per_channel(back, norm, factor)));
     if (ifm_back_wants(back, 2) || ifm_back_wants(back, 3))
         sum = ifm_back_sum(back, g, norm->axes, norm->n_axes, FALSE);
     if (ifm_back_wants(back, 1) || ifm_back_wants(back, 4))
     {
-        const char *centred = ifm_back_sub(back, norm->x, per_channel(back, norm, ifm_back_input(back, 3)));
+        const char *centred = ifm_back_sub(back, norm->x, per_channel(back, norm, widened(back, norm, 3)));
         const char *products = ifm_back_mul(back, g, centred);
         along = ifm_back_mul(back, inverse, ifm_back_sum(back, products, norm->axes, norm->n_axes, FALSE));
     }
-    ifm_back_give(back, 1, along);
-    ifm_back_give(back, 2, sum);
+    give(back, norm, 1, along);
+    give(back, norm, 2, sum);
     if (ifm_back_wants(back, 3))
-        ifm_back_give(back, 3, ifm_back_op(back, "Neg", ifm_back_mul(back, sum, factor), NULL));
+        give(back, norm, 3, ifm_back_op(back, "Neg", ifm_back_mul(back, sum, factor), NULL));
     if (ifm_back_wants(back, 4))
     {
         const char *slope = ifm_back_mul(back, ifm_back_mul(back, factor, inverse), along);
-        ifm_back_give(back, 4, ifm_back_mul(back, slope, ifm_back_scalar(back, norm->shape.dtype, -0.5)));
+        give(back, norm, 4, ifm_back_mul(back, slope, ifm_back_scalar(back, norm->wide, -0.5)));
     }
 }
 
 IFM_GRADIENT_RULE(batch_normalization)
 {
     Norm norm;
-    if (!read_norm(back, &norm))
+    if (refuses_statistics(back) || !read_channels(back, &norm))
         return;
-    if (norm.is_training)
+    if (ifm_node_int(back->node, "training_mode", 0) != 0)
         by_batch(back, &norm);
     else
         by_fixed(back, &norm);
@@ -150,28 +206,27 @@ IFM_GRADIENT_RULE(batch_normalization)
  */
 IFM_GRADIENT_RULE(layer_normalization)
 {
-    Norm norm = { .x = ifm_back_input(back, 0) };
-    const char *g = ifm_back_gradient(back, 0), *y = ifm_back_output(back, 0), *scale = ifm_back_input(back, 1);
-    if (!ifm_back_shape(back, norm.x, &norm.shape))
+    Norm norm;
+    const char *y = ifm_back_output(back, 0);
+    if (refuses_statistics(back) || !read_norm(back, &norm))
         return;
-    if (ifm_back_gradient(back, 1) != NULL || ifm_back_gradient(back, 2) != NULL)
-        ifm_back_fail(back, "what depends on its mean or deviation has no gradient rule");
     for (int i = ifm_back_axis(back, -1, norm.shape.rank); i < norm.shape.rank; i++)
         norm.axes[norm.n_axes++] = i;
     const char *centred = ifm_back_sub(back, norm.x, mean(back, &norm, norm.x));
     const char *variance = mean(back, &norm, ifm_back_mul(back, centred, centred));
-    const char *inverse = root_inverse(back, norm.shape.dtype, variance, ifm_node_float(back->node, "epsilon", 1e-5));
+    const char *inverse = root_inverse(back, norm.wide, variance, norm.epsilon);
     const char *hat = ifm_back_mul(back, centred, inverse);
     if (ifm_back_wants(back, 0))
     {
-        const char *h = ifm_back_mul(back, g, scale);
+        const char *h = ifm_back_mul(back, norm.g, widened(back, &norm, 1));
         const char *along = ifm_back_mul(back, hat, mean(back, &norm, ifm_back_mul(back, h, hat)));
         const char *rest = ifm_back_sub(back, ifm_back_sub(back, h, mean(back, &norm, h)), along);
-        ifm_back_give(back, 0, ifm_back_mul(back, inverse, rest));
+        give(back, &norm, 0, ifm_back_mul(back, inverse, rest));
     }
     if (ifm_back_wants(back, 1))
-        ifm_back_give_sum(back, 1, ifm_back_mul(back, g, hat), y);
-    ifm_back_give_sum(back, 2, g, y);
+        give(back, &norm, 1, ifm_back_sum_to(back, ifm_back_mul(back, norm.g, hat), y, ifm_back_input(back, 1)));
+    if (ifm_back_wants(back, 2))
+        give(back, &norm, 2, ifm_back_sum_to(back, norm.g, y, ifm_back_input(back, 2)));
 }
 
 /* --- local response normalisation
@@ -201,7 +256,7 @@ IFM_GRADIENT_RULE(lrn)
     IfmBackShape shape;
     if (!ifm_back_shape(back, x, &shape))
         return;
-    if (ifm_back_n_elements(&shape, 1, shape.rank) < 1)
+    if (shape.rank < 2 || ifm_back_n_elements(&shape, 1, shape.rank) < 1)
     {
         ifm_back_fail(back, "its gradient needs all but the batch of '%s' (bind them)", x);
         return;

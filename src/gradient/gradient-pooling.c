@@ -157,6 +157,6 @@ IFM_GRADIENT_RULE(global_average_pool)
         return;
     for (int i = 2; i < shape.rank; i++)
         axes[i - 2] = i;
-    const char *count = ifm_back_count(back, shape.dtype, x, axes, shape.rank - 2);
-    ifm_back_give(back, 0, ifm_back_expand(back, ifm_back_div(back, ifm_back_gradient(back, 0), count), x));
+    const char *share = ifm_back_share(back, ifm_back_gradient(back, 0), x, axes, MAX(shape.rank - 2, 0));
+    ifm_back_give(back, 0, ifm_back_expand(back, share, x));
 }

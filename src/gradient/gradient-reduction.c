@@ -47,8 +47,8 @@ IFM_GRADIENT_RULE(reduce_mean)
     Reduction of;
     if (!read_reduction(back, &of))
         return;
-    const char *count = ifm_back_count(back, of.shape.dtype, of.x, of.axes, of.n);
-    ifm_back_give(back, 0, ifm_back_expand(back, ifm_back_div(back, kept(back, &of, of.g), count), of.x));
+    const char *share = ifm_back_share(back, kept(back, &of, of.g), of.x, of.axes, of.n);
+    ifm_back_give(back, 0, ifm_back_expand(back, share, of.x));
 }
 
 /* 2 g x */

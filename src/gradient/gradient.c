@@ -284,15 +284,16 @@ static void free_state(gpointer data)
     g_free(state);
 }
 
-/* add_state: of the weight's type and shape; its first values are the weight's, or zeros. */
+/* add_state: of the weight's shape; its first values are the weight's, or zeros, of a type that they can be summed in. */
 static IfmTrainingState *add_state(GPtrArray *states, const char *input, const IfmTensor *like, gboolean is_copy,
                                    GError **error)
 {
     IfmTrainingState *state = g_new0(IfmTrainingState, 1);
+    IfmDtype dtype = is_copy ? like->dtype : ifm_back_wide(like->dtype);
     state->input = g_strdup(input);
     state->output = g_strconcat("next.", input, NULL);
     g_ptr_array_add(states, state);
-    if (!ifm_tensor_init(&state->first, like->dtype, like->rank, like->shape, error))
+    if (!ifm_tensor_init(&state->first, dtype, like->rank, like->shape, error))
         return NULL;
     if (is_copy && like->size_bytes > 0)
         memcpy(state->first.data, like->data, like->size_bytes);

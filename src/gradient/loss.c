@@ -9,21 +9,23 @@ const char *const *ifm_loss_words(void)
 }
 
 /* Sums of half-precision squares overflow: a loss is computed in single precision at least. */
-static IfmDtype loss_dtype(const IfmBackShape *shape)
-{
-    return shape->dtype == IFM_DTYPE_F64 ? IFM_DTYPE_F64 : IFM_DTYPE_F32;
-}
-
 static const char *widened(IfmBack *back, const char *tensor, const IfmBackShape *shape)
 {
-    return loss_dtype(shape) == shape->dtype ? tensor : ifm_back_cast(back, tensor, loss_dtype(shape));
+    return ifm_back_as(back, tensor, shape->dtype, ifm_back_wide(shape->dtype));
 }
 
 static void give(IfmBack *back, const char *output, const char *gradient, const IfmBackShape *shape)
 {
-    if (loss_dtype(shape) != shape->dtype)
-        gradient = ifm_back_cast(back, gradient, shape->dtype);
+    gradient = ifm_back_as(back, gradient, ifm_back_wide(shape->dtype), shape->dtype);
     g_hash_table_insert(back->gradients, (gpointer)output, (gpointer)gradient);
+}
+
+/* add_target: the first @rank axes of the output: what its port leaves open may be known. */
+static void add_target(IfmBack *back, const IfmPort *output, const IfmBackShape *shape, IfmDtype dtype, int rank)
+{
+    gboolean is_named = output->rank == shape->rank;
+    ifm_model_builder_input(back->builder, "target", dtype, rank, shape->dims,
+                            is_named ? (const char *const *)output->dim_names : NULL);
 }
 
 /* over_all: ReduceMean or ReduceSum of everything to a scalar: without axes, whatever the operator's version. */
@@ -38,11 +40,10 @@ static const char *over_all(IfmBack *back, const char *to, const char *op_type, 
 static void mean_squared_error(IfmBack *back, const IfmPort *output, const IfmBackShape *shape)
 {
     int axes[IFM_MAX_RANK];
-    IfmDtype dtype = loss_dtype(shape);
+    IfmDtype dtype = ifm_back_wide(shape->dtype);
     for (int i = 0; i < shape->rank; i++)
         axes[i] = i;
-    ifm_model_builder_input(back->builder, "target", shape->dtype, output->rank, output->dims,
-                            (const char *const *)output->dim_names);
+    add_target(back, output, shape, shape->dtype, shape->rank);
     const char *difference = ifm_back_sub(back, widened(back, output->name, shape), widened(back, "target", shape));
     over_all(back, "loss", "ReduceMean", ifm_back_mul(back, difference, difference));
     const char *factor =
@@ -62,11 +63,10 @@ static const char *one_hot(IfmBack *back, const char *column, gint64 n_classes, 
 
 static void cross_entropy(IfmBack *back, const IfmPort *output, const IfmBackShape *shape)
 {
-    IfmDtype dtype = loss_dtype(shape);
+    IfmDtype dtype = ifm_back_wide(shape->dtype);
     gint64 n_classes = shape->dims[1];
     g_autofree char *range = g_strdup_printf("0 %" G_GINT64_FORMAT, n_classes);
-    ifm_model_builder_input(back->builder, "target", IFM_DTYPE_I64, 1, output->dims,
-                            (const char *const *)output->dim_names);
+    add_target(back, output, shape, IFM_DTYPE_I64, 1);
     ifm_model_builder_metadata(back->builder, "inferometer.range.target", range);
     const char *logarithm = ifm_back_op(back, "LogSoftmax", widened(back, output->name, shape), NULL);
     ifm_back_int(back, "axis", 1);
@@ -88,5 +88,5 @@ void ifm_back_loss(IfmBack *back, IfmLoss loss, const IfmPort *output)
         mean_squared_error(back, output, &shape);
     else
         cross_entropy(back, output, &shape);
-    ifm_model_builder_output(back->builder, "loss", loss_dtype(&shape), 0, NULL, NULL);
+    ifm_model_builder_output(back->builder, "loss", ifm_back_wide(shape.dtype), 0, NULL, NULL);
 }

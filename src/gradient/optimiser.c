@@ -37,16 +37,24 @@ static const char *times(IfmBack *back, IfmDtype dtype, double factor, const cha
     return ifm_back_mul(back, ifm_back_scalar(back, dtype, factor), value);
 }
 
-/* descend: next.PARAMETER = PARAMETER - by */
-static void descend(IfmBack *back, const char *parameter, const char *by)
+/* descend: next.PARAMETER = PARAMETER - by, in @dtype, that of @by */
+static void descend(IfmBack *back, IfmDtype dtype, const char *parameter, const char *by)
 {
-    ifm_back_op_to(back, name_of(back, "next.", NULL, parameter), "Sub", parameter, by, NULL);
+    const char *next = name_of(back, "next.", NULL, parameter);
+    IfmDtype own = ifm_back_dtype(back, parameter);
+    if (own == dtype)
+    {
+        ifm_back_op_to(back, next, "Sub", parameter, by, NULL);
+        return;
+    }
+    ifm_back_op_to(back, next, "Cast", ifm_back_sub(back, ifm_back_cast(back, parameter, dtype), by), NULL);
+    ifm_back_int(back, "to", own);
 }
 
 static void sgd(IfmBack *back, const IfmTrainingOptions *options, IfmDtype dtype, const char *parameter,
                 const char *gradient)
 {
-    descend(back, parameter, times(back, dtype, options->learning_rate, gradient));
+    descend(back, dtype, parameter, times(back, dtype, options->learning_rate, gradient));
 }
 
 static void momentum(IfmBack *back, const IfmTrainingOptions *options, IfmDtype dtype, const char *parameter,
@@ -54,7 +62,7 @@ static void momentum(IfmBack *back, const IfmTrainingOptions *options, IfmDtype 
 {
     const char *old = times(back, dtype, options->momentum, name_of(back, "", "momentum", parameter));
     const char *velocity = ifm_back_op_to(back, name_of(back, "next.", "momentum", parameter), "Add", old, gradient, NULL);
-    descend(back, parameter, times(back, dtype, options->learning_rate, velocity));
+    descend(back, dtype, parameter, times(back, dtype, options->learning_rate, velocity));
 }
 
 /*
@@ -92,7 +100,7 @@ static void adam(IfmBack *back, const IfmTrainingOptions *options, IfmDtype dtyp
         ifm_back_div(back, ifm_back_scalar(back, dtype, options->learning_rate), correction(back, dtype, options->beta1));
     const char *root = ifm_back_op(back, "Sqrt", ifm_back_div(back, v, correction(back, dtype, options->beta2)), NULL);
     const char *below = ifm_back_add(back, root, ifm_back_scalar(back, dtype, options->epsilon));
-    descend(back, parameter, ifm_back_mul(back, step, ifm_back_div(back, m, below)));
+    descend(back, dtype, parameter, ifm_back_mul(back, step, ifm_back_div(back, m, below)));
 }
 
 void ifm_back_count_step(IfmBack *back, const IfmTrainingOptions *options)
@@ -101,10 +109,12 @@ void ifm_back_count_step(IfmBack *back, const IfmTrainingOptions *options)
         ifm_back_op_to(back, "next.state.step", "Add", "state.step", ifm_back_number(back, 1), NULL);
 }
 
+/* In half precision Adam's epsilon is 0 and a gradient's square nothing: all is computed, and states are kept, in f32. */
 void ifm_back_update(IfmBack *back, const IfmTrainingOptions *options, const char *parameter, const char *gradient)
 {
     static void (*const updates[])(IfmBack *, const IfmTrainingOptions *, IfmDtype, const char *, const char *) = {
         [IFM_OPTIMISER_SGD] = sgd, [IFM_OPTIMISER_MOMENTUM] = momentum, [IFM_OPTIMISER_ADAM] = adam
     };
-    updates[options->optimiser](back, options, ifm_back_dtype(back, parameter), parameter, gradient);
+    IfmDtype dtype = ifm_back_dtype(back, parameter), wide = ifm_back_wide(dtype);
+    updates[options->optimiser](back, options, wide, parameter, ifm_back_as(back, gradient, dtype, wide));
 }

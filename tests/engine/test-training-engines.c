@@ -342,6 +342,163 @@ static void test_cross_entropy(gconstpointer device)
     run_close(&run);
 }
 
+/* --- half precision ----------------------------------------------------------------------------------------------------
+ */
+
+#define HALF_STEPS 5
+
+/* half_gradients: of the mean squared error of x w, x [4,3] and w [3]: whose second column is 0. */
+static void half_gradients(Weight *w, const IfmTensor *x, const IfmTensor *target)
+{
+    memset(w->gradient, 0, sizeof w->gradient);
+    for (int i = 0; i < 12; i++)
+    {
+        double at = ifm_tensor_get_double(x, i), y = at * w->value[i % 3];
+        w->gradient[i % 3] += 2 * (y - ifm_tensor_get_double(target, i)) / 12 * at;
+    }
+}
+
+/* A weight whose gradient is 0 stays what it is, where Adam's epsilon is 0 in half precision; states are in single. */
+static void train_half(const char *device, IfmOptimiser optimiser)
+{
+    IfmTrainingOptions options = IFM_TRAINING_OPTIONS_INIT;
+    g_autoptr(IfmModel) model = text_model("x : [4,3]; w ! [3]; y = Mul(x, w); -> y [4,3]", IFM_DTYPE_F16, FALSE, 17);
+    Training training;
+    Weight w;
+    options.optimiser = optimiser;
+    options.learning_rate = 0.03;
+    if (!training_open(&training, device, model, &options))
+        return;
+    IfmTensor *x = run_input(&training.run, "x"), *target = run_input(&training.run, "target");
+    for (int row = 0; row < 4; row++)
+        set_double(x, 3 * row + 1, 0);
+    take(&w, &training.run, "w");
+    double fixed = w.value[1];
+    for (int step = 1; step <= HALF_STEPS; step++)
+    {
+        half_gradients(&w, x, target);
+        descend(&w, &options, step);
+        training_step(&training);
+        for (int i = 0; i < 3; i++) /* each step rounds to one part in 2048 */
+            g_assert_cmpfloat_with_epsilon(ifm_tensor_get_double(run_input(&training.run, "w"), i), w.value[i],
+                                           step * 0x1p-11);
+    }
+    g_assert_cmpfloat(ifm_tensor_get_double(run_input(&training.run, "w"), 1), ==, fixed);
+    for (guint i = 1; i < training.states->len; i++)
+        g_assert_true(((const IfmTrainingState *)training.states->pdata[i])->first.dtype != IFM_DTYPE_F16);
+    training_close(&training);
+}
+
+static void test_half_sgd(gconstpointer device)
+{
+    train_half(device, IFM_OPTIMISER_SGD);
+}
+
+static void test_half_momentum(gconstpointer device)
+{
+    train_half(device, IFM_OPTIMISER_MOMENTUM);
+}
+
+static void test_half_adam(gconstpointer device)
+{
+    train_half(device, IFM_OPTIMISER_ADAM);
+}
+
+/* open_backward: of a text, with the gradients of its inputs. FALSE: skipped */
+static gboolean open_backward(Run *run, const char *device, const char *text, IfmDtype dtype)
+{
+    g_autoptr(GError) error = NULL;
+    IfmGradientOptions options = { .loss = IFM_LOSS_MSE, .input_gradients = TRUE };
+    if (!run_open(run, device))
+        return FALSE;
+    g_autoptr(IfmModel) model = text_model(text, dtype, FALSE, 20);
+    g_autoptr(IfmModel) backward = ifm_gradient_backward(model, &options, &error);
+    g_assert_no_error(error);
+    run_compile(run, backward, training_dtype(run, model), NULL, 0);
+    return TRUE;
+}
+
+/* The mean of more elements than half precision has numbers for: 1 / 70000 is there, 70000 is not. */
+static void test_half_mean(gconstpointer device)
+{
+    Run run;
+    if (!open_backward(&run, device, "x : [70000]; k # [1] 0; y = ReduceMean(x, k) keepdims=0; -> y []", IFM_DTYPE_F16))
+        return;
+    for (int i = 0; i < 70000; i++)
+        set_double(run_input(&run, "x"), i, 1);
+    set_double(run_input(&run, "target"), 0, -1);
+    run_once(&run);
+    IfmTensor gradient = run_output(&run, "grad.x");
+    g_assert_cmpfloat_with_epsilon(ifm_tensor_get_double(&gradient, 69999), 4.0 / 70000, 0x1p-24);
+    run_close(&run);
+}
+
+/* Squares of 300 and 1000 of them overflow; so does x^2 in the slope of a GELU. */
+static void test_half_large(gconstpointer device)
+{
+    Run run;
+    if (!open_backward(&run, device, "x : [1000]; y = Gelu(x) approximate=tanh; -> y [1000]", IFM_DTYPE_F16))
+        return;
+    for (int i = 0; i < 1000; i++)
+    {
+        set_double(run_input(&run, "x"), i, i < 500 ? 300 : -300);
+        set_double(run_input(&run, "target"), i, i < 500 ? 0 : 300);
+    }
+    run_once(&run);
+    IfmTensor loss = run_output(&run, "loss"), gradient = run_output(&run, "grad.x");
+    g_assert_cmpfloat_with_epsilon(ifm_tensor_get_double(&loss, 0), 90000, 1);
+    g_assert_cmpfloat_with_epsilon(ifm_tensor_get_double(&gradient, 0), 0.6, 1e-3);
+    g_assert_cmpfloat_with_epsilon(ifm_tensor_get_double(&gradient, 999), 0, 1e-6);
+    run_close(&run);
+}
+
+/* distance: |a - b| / |b|, the Euclidean norms. */
+static double distance(const IfmTensor *a, const IfmTensor *b)
+{
+    double difference = 0, size = 0;
+    g_assert_cmpint(ifm_tensor_n_elements(a), ==, ifm_tensor_n_elements(b));
+    for (gint64 i = 0; i < ifm_tensor_n_elements(a); i++)
+    {
+        double right = ifm_tensor_get_double(b, i);
+        difference += pow(ifm_tensor_get_double(a, i) - right, 2);
+        size += right * right;
+    }
+    return sqrt(difference / size);
+}
+
+/* Sums over a row or a batch are beyond 65504: gradients are those that single precision gives, as far as digits go. */
+static void check_half_norm(const char *device, const char *text)
+{
+    Run half, single;
+    if (!open_backward(&half, device, text, IFM_DTYPE_F16))
+        return;
+    g_assert_true(open_backward(&single, device, text, IFM_DTYPE_F32));
+    for (gsize i = 0; i < half.n; i++)
+        for (gint64 k = 0; k < ifm_tensor_n_elements(&half.inputs[i]); k++)
+            set_double(&single.inputs[i], k, ifm_tensor_get_double(&half.inputs[i], k));
+    run_once(&half);
+    run_once(&single);
+    for (gsize i = 1; i < ifm_model_n_outputs(half.fixture.model); i++)
+    {
+        const char *name = ifm_model_output(half.fixture.model, i)->name;
+        IfmTensor got = run_output(&half, name), right = run_output(&single, name);
+        g_assert_cmpint(got.dtype, ==, IFM_DTYPE_F16);
+        if (!(distance(&got, &right) <= 2e-2))
+            g_error("%s: %s is off by %.3g of its size", text, name, distance(&got, &right));
+    }
+    run_close(&single);
+    run_close(&half);
+}
+
+static void test_half_norms(gconstpointer device)
+{
+    check_half_norm(device, "x : [2,4096] 29 31; w ! [4096]; b ! [4096]; y = LayerNormalization(x, w, b); -> y [2,4096]");
+    check_half_norm(device, "x : [64,2,40,40] 1.5 2.5; s ! [2]; b ! [2]; m ! [2]; v ! [2] 0.5 1; "
+                            "y = BatchNormalization(x, s, b, m, v) training_mode=1; -> y [64,2,40,40]");
+    check_half_norm(device, "x : [64,2,40,40] 1.5 2.5; s ! [2]; b ! [2]; m ! [2] 1.5 2.5; v ! [2] 0.5 1; "
+                            "y = BatchNormalization(x, s, b, m, v); -> y [64,2,40,40]");
+}
+
 int main(int argc, char **argv)
 {
     static const struct
@@ -354,7 +511,13 @@ int main(int argc, char **argv)
                   { "cnn", test_cnn },
                   { "running-statistics", test_running_statistics },
                   { "twice-and-never", test_twice_and_never },
-                  { "cross-entropy", test_cross_entropy } };
+                  { "cross-entropy", test_cross_entropy },
+                  { "half-sgd", test_half_sgd },
+                  { "half-momentum", test_half_momentum },
+                  { "half-adam", test_half_adam },
+                  { "half-mean", test_half_mean },
+                  { "half-large", test_half_large },
+                  { "half-norms", test_half_norms } };
     g_test_init(&argc, &argv, NULL);
     for (gsize i = 0; i < G_N_ELEMENTS(tests); i++)
         for (gsize k = 0; k < G_N_ELEMENTS(devices); k++)

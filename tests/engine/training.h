@@ -10,6 +10,14 @@ typedef struct
     GPtrArray *states;
 } Training;
 
+/* training_dtype: what a model is compiled for: ONNX Runtime computes in the types that it is written in, OpenVINO in f32.
+ */
+static inline IfmDtype training_dtype(const Run *run, const IfmModel *model)
+{
+    gboolean is_as_written = g_str_equal(run->fixture.spec->engine, "onnxruntime");
+    return is_as_written ? ifm_model_input(model, 0)->dtype : IFM_DTYPE_F32;
+}
+
 static inline gboolean training_open(Training *training, const char *device, IfmModel *model,
                                      const IfmTrainingOptions *options)
 {
@@ -20,7 +28,7 @@ static inline gboolean training_open(Training *training, const char *device, Ifm
     g_assert_no_error(error);
     training->states = ifm_gradient_state(model, options, &error);
     g_assert_no_error(error);
-    run_compile(&training->run, step, IFM_DTYPE_F32, NULL, 0);
+    run_compile(&training->run, step, training_dtype(&training->run, model), NULL, 0);
     for (guint i = 0; i < training->states->len; i++)
     {
         const IfmTrainingState *state = g_ptr_array_index(training->states, i);

@@ -183,6 +183,89 @@ static void test_refused(void)
                    "test: node 'y' (ScatterElements): reduction mul: no gradient rule");
 }
 
+/* Forms that nobody has asked for: refused in a line, by the node's name, never answered wrong. */
+static void test_rare_forms(void)
+{
+    static const struct
+    {
+        const char *text, *message;
+    } forms[] = {
+        { "x : [2,1]; w ! [3,4]; y = Einsum(x, w) equation=ij,jk->ik; -> y [2,4]",
+          "test: node 'y' (Einsum): equation 'ij,jk->ik': a letter of two sizes: no gradient rule" },
+        { "x : [4]; s ! [1]; b ! [1]; m ! [1]; v ! [1] 1 2; y = BatchNormalization(x, s, b, m, v); -> y [4]",
+          "test: node 'y' (BatchNormalization): its input has no axis of channels: no gradient rule" },
+        { "x : [4,2]; s ! [2]; b ! [2]; m ! [2]; v ! [2] 1 2; a y c = BatchNormalization(x, s, b, m, v) training_mode=1; "
+          "-> y [2]",
+          "test: node 'a' (BatchNormalization): what depends on its statistics has no gradient rule" },
+        { "x : [4,3]; w ! [3]; a y = LayerNormalization(x, w); -> y [4,1]",
+          "test: node 'a' (LayerNormalization): what depends on its statistics has no gradient rule" },
+        { "x : [1,2,4,4]; w ! [2,3,2,2]; y = ConvTranspose(x, w); -> y [1,3,5,5]",
+          "test: node 'y' (ConvTranspose): no gradient rule" },
+        { "w ! [1,2,4,4]; z # [0]; s % [4] 1 1 2 2; y = Resize(w,, s); -> y [1,2,8,8]",
+          "test: node 'y' (Resize): no gradient rule" },
+        { "w ! [2,3]; p # [4] 0 -1 0 1; y = Pad(w, p); -> y [2,3]",
+          "test: node 'y' (Pad): padding below 0: no gradient rule" },
+        { "w ! [2,3]; p # [4] 0 1 0 1; y = Pad(w, p) mode=reflect; -> y [2,5]",
+          "test: node 'y' (Pad): no gradient rule but for constants around all axes, known before it runs" },
+        { "w ! []; e % [] 5; d % [] 1; y = Range(w, e, d); -> y [P]", "test: node 'y' (Range): no gradient rule" },
+        { "x : [2,3,4]; w ! [2,3,4]; i # [2,1] 1 0; a = Mul(x, w); y = GatherND(a, i) batch_dims=1; -> y [2,4]",
+          "test: node 'y' (GatherND): batch_dims: no gradient rule" },
+    };
+    for (gsize i = 0; i < G_N_ELEMENTS(forms); i++)
+    {
+        g_auto(GStrv) parameters = text_parameters(forms[i].text);
+        IfmGradientOptions options = { .loss = IFM_LOSS_MSE, .parameters = (const char *const *)parameters };
+        assert_refused(forms[i].text, 17, &options, IFM_ERROR_UNSUPPORTED, forms[i].message);
+    }
+}
+
+/* A dropout that is known to drop nothing is none, whatever its mode. */
+static void test_dropout(void)
+{
+    IfmGradientOptions options = { .loss = IFM_LOSS_MSE };
+    const char *text =
+        "x : [2,3]; w ! [3]; r % [] 0; i # [] 1; t = Cast(i) to=9; a = Mul(x, w); y = Dropout(a, r, t); -> y [2,3]";
+    g_autoptr(IfmModel) ratio = backward(text, &options);
+    g_assert_true(has_operator(ratio, "Dropout"));
+    text = "x : [2,3]; w ! [3]; r % [] 0.5; i # [] 0; t = Cast(i) to=9; a = Mul(x, w); y = Dropout(a, r, t); -> y [2,3]";
+    g_autoptr(IfmModel) mode = backward(text, &options);
+    g_assert_true(has_operator(mode, "Dropout"));
+    assert_refused(
+        "x : [2,3]; w ! [3]; r % [] 0.5; i # [] 1; t = Cast(i) to=9; a = Mul(x, w); y = Dropout(a, r, t); -> y [2,3]", 17,
+        &options, IFM_ERROR_UNSUPPORTED,
+        "test: node 'y' (Dropout): training_mode: no gradient rule; a mask that is an input, and Mul, has one");
+}
+
+/* A weight or an input that is the output, too: the loss is of it, and its gradient the loss's. */
+static void test_no_nodes(void)
+{
+    IfmGradientOptions options = { .loss = IFM_LOSS_MSE, .input_gradients = TRUE };
+    IfmTrainingOptions training = IFM_TRAINING_OPTIONS_INIT;
+    g_autoptr(GError) error = NULL;
+    g_autoptr(IfmModel) weight = backward("y ! [2,3]; -> y [2,3]", &options);
+    assert_ports(weight, "target", "loss grad.y");
+    assert_inferred(weight, NULL, 0);
+    g_autoptr(IfmModel) input = backward("y : [N,3]; w ! [2]; -> y [N,3]", &options);
+    assert_ports(input, "y target", "loss grad.w grad.y");
+    assert_inferred(input, &(IfmDimBinding){ "N", 2 }, 1);
+    g_autoptr(IfmModel) model = text_model("y ! [2,3]; -> y [2,3]", IFM_DTYPE_F32, FALSE, 17);
+    g_autoptr(IfmModel) step = ifm_gradient_training_step(model, &training, &error);
+    g_assert_no_error(error);
+    assert_ports(step, "y target", "loss next.y");
+}
+
+/* What an output's port does not say the shapes of its node do: a target is as fixed as that. */
+static void test_target(void)
+{
+    IfmGradientOptions options = { .loss = IFM_LOSS_MSE };
+    g_autoptr(IfmModel) model = backward("x : [N,3]; w ! [3]; y = Mul(x, w); -> y [A,B]", &options);
+    const IfmPort *target = ifm_model_input(model, 1);
+    g_assert_cmpstr(target->name, ==, "target");
+    g_assert_cmpint(target->dims[0], ==, -1);
+    g_assert_cmpstr(target->dim_names[0], ==, "A");
+    g_assert_cmpint(target->dims[1], ==, 3);
+}
+
 /* Where no parameter is behind it, an operator needs no rule. */
 static void test_no_rule_needed(void)
 {
@@ -208,6 +291,10 @@ int main(int argc, char **argv)
     g_test_add_func("/gradient/scatters", test_scatters);
     g_test_add_func("/gradient/step-ports", test_step_ports);
     g_test_add_func("/gradient/refused", test_refused);
+    g_test_add_func("/gradient/rare-forms", test_rare_forms);
+    g_test_add_func("/gradient/dropout", test_dropout);
+    g_test_add_func("/gradient/no-nodes", test_no_nodes);
+    g_test_add_func("/gradient/target", test_target);
     g_test_add_func("/gradient/no-rule-needed", test_no_rule_needed);
     g_test_add_func("/gradient/words", test_words);
     return g_test_run();
