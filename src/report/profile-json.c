@@ -137,36 +137,31 @@ static const struct
     const char *key, *words;
     gboolean beside_parameters;
 } peaks[] = {
-    { "device_peak", "the runtime's allocator of device memory", FALSE },
-    { "process_running", "growth of the process", FALSE },
-    { "engine_peak", "the parameters and the runtime's allocator", TRUE },
+    { "device_peak", "measured: the runtime's allocator of device memory", FALSE },
+    { "process_running", "measured: growth of the process", FALSE },
+    { "engine_peak", "measured: the parameters and the runtime's allocator", TRUE },
 };
 
-/* Never below what the model's shapes need: where less was measured, memory was shared, or had been there before. */
 double ifm_profile_peak(const IfmProfileStory *story, const IfmProfileDevice *device, const char **of)
 {
     g_autoptr(GArray) measured = device != NULL ? ifm_profile_memory_rows(story, device) : NULL;
     g_auto(IfmMemoryPlan) plan = { 0 };
-    double parameters = NAN, needed = NAN, peak = NAN;
     *of = NULL;
     if (story->analysis != NULL)
-    {
         ifm_analysis_memory(story->analysis, &plan);
-        parameters = (double)plan.parameter_bytes;
-        needed = parameters + (double)plan.peak_bytes;
-    }
-    for (gsize i = 0; i < G_N_ELEMENTS(peaks) && measured != NULL && *of == NULL; i++)
+    for (gsize i = 0; i < G_N_ELEMENTS(peaks) && measured != NULL; i++)
     {
-        peak = ifm_memory_row_bytes(measured, peaks[i].key) + (peaks[i].beside_parameters ? parameters : 0);
-        *of = isfinite(peak) ? peaks[i].words : NULL;
+        double peak =
+            ifm_memory_row_bytes(measured, peaks[i].key) + (peaks[i].beside_parameters ? (double)plan.parameter_bytes : 0);
+        if (!isfinite(peak))
+            continue;
+        *of = peaks[i].words;
+        return peak;
     }
-    if (isfinite(needed) && !(peak >= needed))
-    {
-        *of = *of == NULL ? "parameters and the most activations alive at once, by the model's shapes"
-                          : "parameters and the most activations alive at once, by the model's shapes: less was measured";
-        peak = needed;
-    }
-    return peak;
+    if (story->analysis == NULL)
+        return NAN;
+    *of = "planned: parameters and the most activations alive at once, by the model's shapes";
+    return (double)plan.parameter_bytes + (double)plan.peak_bytes;
 }
 
 static json_t *breakdown(const IfmProfileStory *story, const GArray *planned)

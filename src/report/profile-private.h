@@ -61,8 +61,9 @@ void ifm_profile_attention_rows(GArray *rows, const IfmProfileStory *story);
 /* ifm_profile_memory_rows: (transfer full) IfmMemoryRow. @device: NULL for the model's own */
 GArray *ifm_profile_memory_rows(const IfmProfileStory *story, const IfmProfileDevice *device);
 
-/* ifm_profile_peak: the peak of memory as the published keys have it, bytes: measured, and never below what the model's
- * shapes need. @device: NULL: by the shapes    @of: (out) whose peak it is; NULL where it is not known (NaN) */
+/* ifm_profile_peak: the peak of memory as the published keys have it, bytes: measured, be it less than the model's shapes
+ * would need, since engines write in place and fuse nodes; where nothing was measured, by the shapes. @device: NULL: by the
+ * shapes    @of: (out) whose peak it is; NULL where it is not known (NaN) */
 double ifm_profile_peak(const IfmProfileStory *story, const IfmProfileDevice *device, const char **of);
 
 /* What a mode tells beside its own pass: profile-passes.c. Nothing of them where the story has no mode. */
