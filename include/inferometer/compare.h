@@ -19,6 +19,9 @@ const char *ifm_verdict_name(IfmVerdict verdict);
  * itself that may end in "faster" or "slower", all looks taken together.
  * @time_budget_ns: 0: none    @least_pairs, @most_pairs: of processes made anew, one of each side
  * @rounds: in each pair of processes; 0: the runner's choice
+ * @ci_ratio: above 0: what is wanted is the difference, not a verdict: it ends where half of the difference's interval is
+ * at most this part of it
+ * @runs: of each side in all pairs together, or a few more, which stand above @rounds; 0: as the rule says
  */
 typedef struct
 {
@@ -26,6 +29,8 @@ typedef struct
     gint64 time_budget_ns;
     gsize least_pairs, most_pairs;
     gsize rounds;
+    double ci_ratio;
+    gsize runs;
 } IfmCompareProtocol;
 #define IFM_COMPARE_PROTOCOL_INIT                                                                                          \
     ((IfmCompareProtocol){ .margin = 0.01,                                                                                 \
@@ -46,6 +51,8 @@ typedef struct
 
 /**
  * IfmComparison: @ratio: time of B / time of A, geometric mean over pairs of processes. @a_ns, @b_ns: medians of rounds.
+ * @difference_ns: time of B - time of A at the machine's mean speed: A's mean time over pairs x (ratio - 1), or,
+ * where B is faster, B's x (1 - 1 / ratio)
  * @between, @within: standard deviations of the log ratio: of pairs' values, and of rounds about their pair's; NaN where
  * there are too few. @rounds: IfmCompareRound.
  */
@@ -54,6 +61,9 @@ typedef struct
     IfmVerdict verdict;
     double ratio, a_ns, b_ns;
     IfmInterval interval;
+    double difference_ns;
+    IfmInterval difference_interval; /* that of the ratio, in ns: the machine's speed is taken as it was */
+    gboolean settled; /* what the protocol asks for is known: a verdict, or a difference to within its ci_ratio */
     double margin, between, within;
     gsize n_pairs, n_looks;
     double n_effective; /* how many independent pairs those count as */
@@ -112,5 +122,14 @@ typedef struct
  */
 gboolean ifm_runner_compare(IfmRunner *runner, const IfmCompareSide sides[2], const IfmCompareProtocol *protocol,
                             guint32 seed, IfmComparison *comparison, GError **error);
+
+/** ifm_runner_compare_case: The sealed record that ifm_runner_compare() gives a side whose runtime is the usual one, asked
+ * for beforehand. @b: of B, else of A. Errors: those of ifm_runner_case(). */
+IfmCase *ifm_runner_compare_case(IfmRunner *runner, const IfmModelCase *model_case, gboolean b,
+                                 const IfmCompareProtocol *protocol, GError **error);
+/** ifm_comparison_stored: What ifm_runner_compare() told of these two: (transfer none) the comparison as
+ * ifm_comparison_to_json() has it. @of_b: B's measurement, as it was stored    @case_a: A's. Returns: NULL where it was
+ * compared with another, or the comparison was interrupted. */
+const json_t *ifm_comparison_stored(const IfmMeasurement *of_b, const IfmCase *case_a);
 
 G_END_DECLS

@@ -132,6 +132,10 @@ typedef struct
     const char *no_limit;        /* why; NULL where nobody asked */
     gboolean limit_stored;       /* the limit was measured earlier */
     const char *limit_doubt;     /* why it may be too low; NULL: nothing speaks for that */
+    /* of a mode, with the pass asked for: the training pass's measurement as ifm_runner_compare() made it in turns with the
+     * forward pass (A), with the comparison among its surroundings; NULL where there is none: */
+    const IfmMeasurement *turns;
+    const char *no_turns; /* why; NULL where nobody asked */
 } IfmProfileDevice;
 
 typedef struct IfmProfileStory IfmProfileStory;
@@ -148,8 +152,9 @@ typedef enum
 const char *ifm_pass_key(IfmPassKind kind);
 
 /**
- * IfmProfileMode: what is told of more than the forward pass. Backward = training pass - forward: both are measured, and
- * the difference has the interval of ifm_difference_interval(). All borrowed.
+ * IfmProfileMode: what is told of more than the forward pass. Backward = training pass - forward: where both were measured
+ * in turns, from their paired rounds; else from what each came to by itself, with that of
+ * ifm_difference_interval(). All borrowed.
  * @asked: the pass whose layers, memory and limit are told: the story's own    @passes: NULL where the mode has no such one
  * @model, @analysis: the model that was given, of which the passes were made
  * @held_bytes: of inputs and activations, what is alive when the backward pass begins

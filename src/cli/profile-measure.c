@@ -120,6 +120,13 @@ static void measure_others(Campaign *campaign, guint at)
     }
 }
 
+static void measure_turns(Campaign *campaign, guint at)
+{
+    const TurnsPlace place = { campaign->runner, campaign->store, campaign->progress, campaign->resume };
+    if (goes_on(campaign))
+        profile_measure_turns(campaign->plan, at, &place, &campaign->store_error);
+}
+
 static void measure_all(Campaign *campaign)
 {
     const EncodingPlace place = { campaign->store, campaign->progress, campaign->options->interrupted, campaign->resume };
@@ -131,6 +138,7 @@ static void measure_all(Campaign *campaign)
         if (goes_on(campaign))
             measure_target(campaign, campaign->plan, target);
         measure_others(campaign, i);
+        measure_turns(campaign, i);
         if (goes_on(campaign))
             find_limit(campaign, target);
     }

@@ -23,6 +23,8 @@ static void target_free(Target *target)
     ifm_measurement_free(target->limit);
     g_free(target->no_limit);
     g_free(target->limit_doubt);
+    ifm_measurement_free(target->turns);
+    g_free(target->no_turns);
     g_clear_error(&target->error);
     g_free(target);
 }

@@ -50,8 +50,13 @@ static GArray *devices_of(const ProfilePlan *plan, const GArray *results)
         const Target *target = plan->targets->pdata[i];
         if (!target->tried || (target->measurement == NULL && target->error == NULL))
             continue;
-        IfmProfileDevice device = { g_array_index(results, IfmResult, at++), target->limit, target->no_limit,
-                                    target->limit_stored, target->limit_doubt };
+        IfmProfileDevice device = { g_array_index(results, IfmResult, at++),
+                                    target->limit,
+                                    target->no_limit,
+                                    target->limit_stored,
+                                    target->limit_doubt,
+                                    target->turns,
+                                    target->no_turns };
         g_array_append_val(devices, device);
     }
     return devices;

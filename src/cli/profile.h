@@ -22,7 +22,9 @@ typedef struct
     IfmMeasurement *limit;
     char *no_limit; /* why there is none; NULL where nobody asked */
     gboolean limit_stored;
-    char *limit_doubt; /* why it may be too low; NULL: nothing speaks for that */
+    char *limit_doubt;     /* why it may be too low; NULL: nothing speaks for that */
+    IfmMeasurement *turns; /* of a mode: the training pass's, in turns with the forward pass */
+    char *no_turns;        /* why there is none; NULL where nobody asked */
 } Target;
 
 typedef struct ProfileMode ProfileMode;
@@ -228,6 +230,20 @@ ProfileEstimate profile_estimate_of(const Arguments *arguments);
 const char *profile_estimate_idle(const Arguments *arguments);
 /* profile_estimate: What --estimate asks for; no model is looked at. Returns: an exit status. */
 int profile_estimate(const Arguments *arguments);
+
+/* TurnsPlace: with what passes are measured in turns, and where that is kept. */
+typedef struct
+{
+    IfmRunner *runner;
+    IfmStore *store;
+    Progress *progress;
+    gboolean resume;
+} TurnsPlace;
+/* profile_wants_turns: whether the mode tells how long backward takes. */
+gboolean profile_wants_turns(const ProfilePlan *plan);
+/* profile_measure_turns: Fills `turns` of the plan's target @at, or why there is none; nothing where one of the two passes
+ * was not measured by itself. Returns: FALSE with @store_error where the store takes no more. */
+gboolean profile_measure_turns(const ProfilePlan *plan, guint at, const TurnsPlace *place, GError **store_error);
 
 /* LimitPlace: with what limits are measured, and where they are kept. */
 typedef struct

@@ -63,7 +63,7 @@ static int status_of(const GPtrArray *plans)
 typedef struct
 {
     guint targets, left; /* of the passes asked for; without a measurement */
-    guint cases;         /* of all passes, and encodings */
+    guint cases;         /* of all passes, those in turns, and encodings */
     guint encodings;
 } Counts;
 
@@ -77,7 +77,8 @@ static Counts count(const GPtrArray *plans)
             counts.left += ((const Target *)plan->targets->pdata[i])->measurement == NULL;
         counts.targets += plan->targets->len;
         counts.encodings += profile_measures_encoding(plan);
-        counts.cases += plan->targets->len * (1 + profile_mode_n_others(plan)) + profile_measures_encoding(plan);
+        counts.cases += plan->targets->len * (1 + profile_mode_n_others(plan) + profile_wants_turns(plan)) +
+                        profile_measures_encoding(plan);
     }
     return counts;
 }
@@ -352,9 +353,11 @@ const Verb verb_profile = {
         "the row says failed, and the reason stands below the table.\n"
         "With --mode backward or train the model is differentiated: what comes out are models of ordinary operators, kept "
         "under DIR/models and measured like any other: forward, forward and backward in one (the training pass), and with "
-        "train the step, which updates the parameters, too. Backward is the difference of the first two, with the "
-        "difference's interval. Layers, memory and limit are those of the pass that was asked for. Models of the zoo that "
-        "have a training form are trained in it.\n"
+        "train the step, which updates the parameters, too. Backward is the difference of the first two, which are "
+        "measured "
+        "once more in turns for that, with the difference's interval. Layers, memory and limit are those of the pass that "
+        "was "
+        "asked for. Models of the zoo that have a training form are trained in it.\n"
         "Several sizes of one dimension (--dim N=100,500,1000), a number of a zoo's model (--dim batch=1,2,4) or --profile "
         "scaling of a graph transformer make a row of models, each profiled by itself: a table, the exponents of time, "
         "FLOP "

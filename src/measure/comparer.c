@@ -9,6 +9,12 @@
  * symmetric about 0, since nothing tells A from B and who begins is drawn; on a symmetric distribution with heavy tails
  * Student's interval covers rather more than it says (Efron 1969, Benjamini 1983).
  *
+ * The difference follows from the ratio, at the mean speed that the machine had: A's mean time x (ratio - 1), or, where B
+ * is faster, B's x (1 - 1 / ratio). The rounds' differences themselves scatter with the machine's speed, which is in both
+ * sides of a round: on a machine that drifts by a fifth their interval was thirty times as wide. A's mean time has an
+ * error, too, but what makes it too long makes the ratio too small: with relative errors a and b of the two times the
+ * difference is off by b B - a A, and the interval has room for (b - a) B, which scatters more where B is the slower one.
+ *
  * It looks at a few shares of the budget. Each look has an error of its own, and the errors add up to 1 - level at most
  * (the union bound), so that "faster" or "slower" at any look is as rare as said, whenever it stops. The share t of the
  * budget frees (1 - level) t^3 of it: little at first, when few pairs cannot tell whether they are correlated, most at the
@@ -30,7 +36,8 @@ struct IfmComparer
     IfmCompareProtocol protocol;
     GArray *rounds; /* IfmCompareRound */
     gsize pair_begin;
-    GArray *values; /* double: the pairs' log ratios */
+    GArray *values;    /* double: the pairs' log ratios */
+    GArray *levels[2]; /* double: A's and B's time in each pair, ns */
     gint64 elapsed_ns;
     gsize n_looks;
     double spent; /* of the error, by looks that did not end it */
@@ -54,6 +61,8 @@ gboolean ifm_compare_protocol_check(const IfmCompareProtocol *protocol, GError *
                     protocol->least_pairs, protocol->most_pairs);
     else if (protocol->time_budget_ns < 0)
         g_set_error_literal(error, IFM_ERROR, IFM_ERROR_INVALID, "a time budget below 0");
+    else if (!(protocol->ci_ratio >= 0))
+        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "ci_ratio %g: below 0", protocol->ci_ratio);
     else
         return TRUE;
     return FALSE;
@@ -65,6 +74,8 @@ IfmComparer *ifm_comparer_new(const IfmCompareProtocol *protocol)
     self->protocol = *protocol;
     self->rounds = g_array_new(FALSE, FALSE, sizeof(IfmCompareRound));
     self->values = g_array_new(FALSE, FALSE, sizeof(double));
+    for (gsize side = 0; side < G_N_ELEMENTS(self->levels); side++)
+        self->levels[side] = g_array_new(FALSE, FALSE, sizeof(double));
     return self;
 }
 
@@ -74,6 +85,8 @@ void ifm_comparer_free(IfmComparer *self)
         return;
     g_array_unref(self->rounds);
     g_array_unref(self->values);
+    for (gsize side = 0; side < G_N_ELEMENTS(self->levels); side++)
+        g_array_unref(self->levels[side]);
     g_free(self);
 }
 
@@ -102,7 +115,7 @@ static double middle_mean(double *values, gsize n)
     return sum / (double)(n - 2 * cut);
 }
 
-/* IfmLook: the logs of the ratio and its interval. */
+/* Look: the logs of the ratio and its interval. */
 typedef struct
 {
     double ratio, lower, upper;
@@ -184,6 +197,22 @@ static double may_spend(const IfmComparer *self, double share)
     return (1 - self->protocol.level) * share * share * share - self->spent;
 }
 
+/* What a log of the ratio is as a difference, ns, at the mean time of the faster side. */
+static double difference_ns(const IfmComparer *self, const Look *look, double log_ratio)
+{
+    const GArray *levels = self->levels[look->ratio < 0];
+    double level_ns = mean_of((const double *)(const void *)levels->data, levels->len);
+    return look->ratio < 0 ? -level_ns * expm1(-log_ratio) : level_ns * expm1(log_ratio);
+}
+
+/* Whether the difference is known as well as it was asked for. */
+static gboolean is_narrow(const IfmComparer *self, const Look *look)
+{
+    double half = (difference_ns(self, look, look->upper) - difference_ns(self, look, look->lower)) / 2;
+    return self->values->len >= self->protocol.least_pairs &&
+           half <= self->protocol.ci_ratio * fabs(difference_ns(self, look, look->ratio));
+}
+
 static gboolean is_settled(const IfmComparer *self, const Look *look)
 {
     double margin = self->protocol.margin;
@@ -199,18 +228,30 @@ static gboolean is_settled(const IfmComparer *self, const Look *look)
     }
 }
 
-gboolean ifm_comparer_end_pair(IfmComparer *self, gint64 elapsed_ns)
+static void take_pair(IfmComparer *self)
 {
     gsize n = self->rounds->len - self->pair_begin;
-    self->elapsed_ns = elapsed_ns;
-    if (n == 0 || self->done)
-        return self->done;
-    g_autofree double *ratios = g_new(double, n);
+    g_autofree double *ratios = g_new(double, n), *a_ns = g_new(double, n), *b_ns = g_new(double, n);
     for (gsize i = 0; i < n; i++)
-        ratios[i] = log(round_at(self, self->pair_begin + i)->b_ns / round_at(self, self->pair_begin + i)->a_ns);
-    double value = middle_mean(ratios, n);
+    {
+        const IfmCompareRound *round = round_at(self, self->pair_begin + i);
+        ratios[i] = log(round->b_ns / round->a_ns);
+        a_ns[i] = round->a_ns;
+        b_ns[i] = round->b_ns;
+    }
+    double value = middle_mean(ratios, n), levels[] = { middle_mean(a_ns, n), middle_mean(b_ns, n) };
     g_array_append_val(self->values, value);
+    for (gsize side = 0; side < G_N_ELEMENTS(levels); side++)
+        g_array_append_val(self->levels[side], levels[side]);
     self->pair_begin = self->rounds->len;
+}
+
+gboolean ifm_comparer_end_pair(IfmComparer *self, gint64 elapsed_ns)
+{
+    self->elapsed_ns = elapsed_ns;
+    if (self->rounds->len == self->pair_begin || self->done)
+        return self->done;
+    take_pair(self);
     double share = share_spent(self);
     if (share < 1 && (self->values->len < self->protocol.least_pairs || share < look_shares[self->n_looks]))
         return FALSE;
@@ -219,7 +260,7 @@ gboolean ifm_comparer_end_pair(IfmComparer *self, gint64 elapsed_ns)
         self->n_looks++; /* those that went by, too: the shares of the budget are what is counted */
     double error = may_spend(self, share);
     Look look = look_with(self, error);
-    self->done = share >= 1 || is_settled(self, &look);
+    self->done = share >= 1 || (self->protocol.ci_ratio > 0 ? is_narrow(self, &look) : is_settled(self, &look));
     if (self->done)
         self->error = error;
     else
@@ -340,11 +381,17 @@ void ifm_comparer_finish(const IfmComparer *self, IfmComparison *comparison)
     comparison->verdict = verdict_of(self, &look);
     comparison->ratio = n > 0 ? exp(look.ratio) : (double)NAN;
     comparison->interval = (IfmInterval){ NAN, NAN, self->protocol.level };
+    comparison->difference_ns = n > 0 ? difference_ns(self, &look, look.ratio) : (double)NAN;
+    comparison->difference_interval = comparison->interval;
     if (n > 1)
     {
         comparison->interval.lower = exp(look.lower);
         comparison->interval.upper = exp(look.upper);
+        comparison->difference_interval.lower = difference_ns(self, &look, look.lower);
+        comparison->difference_interval.upper = difference_ns(self, &look, look.upper);
     }
+    comparison->settled =
+        self->protocol.ci_ratio > 0 ? is_narrow(self, &look) : comparison->verdict != IFM_VERDICT_UNCERTAIN;
     comparison->margin = self->protocol.margin;
     comparison->a_ns = median_of(self, FALSE);
     comparison->b_ns = median_of(self, TRUE);

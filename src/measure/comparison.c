@@ -38,18 +38,23 @@ static json_t *rounds_to_json(const GArray *rounds)
     return json;
 }
 
+static json_t *interval_to_json(const IfmInterval *interval)
+{
+    return json_pack("{s:o,s:o,s:o}", "lower", ifm_json_real(interval->lower), "upper", ifm_json_real(interval->upper),
+                     "level", ifm_json_real(interval->level));
+}
+
 json_t *ifm_comparison_to_json(const IfmComparison *comparison)
 {
     json_t *notes = json_array();
     for (guint i = 0; comparison->notes != NULL && i < comparison->notes->len; i++)
         json_array_append_new(notes, ifm_json_string(comparison->notes->pdata[i]));
-    json_t *interval =
-        json_pack("{s:o,s:o,s:o}", "lower", ifm_json_real(comparison->interval.lower), "upper",
-                  ifm_json_real(comparison->interval.upper), "level", ifm_json_real(comparison->interval.level));
-    json_t *json =
-        json_pack("{s:s,s:o,s:o,s:o,s:o,s:o}", "verdict", ifm_verdict_name(comparison->verdict), "ratio",
-                  ifm_json_real(comparison->ratio), "interval", interval, "margin", ifm_json_real(comparison->margin),
-                  "a_median_ns", ifm_json_real(comparison->a_ns), "b_median_ns", ifm_json_real(comparison->b_ns));
+    json_t *json = json_pack("{s:s,s:o,s:o,s:o,s:o,s:o}", "verdict", ifm_verdict_name(comparison->verdict), "ratio",
+                             ifm_json_real(comparison->ratio), "interval", interval_to_json(&comparison->interval),
+                             "margin", ifm_json_real(comparison->margin), "a_median_ns", ifm_json_real(comparison->a_ns),
+                             "b_median_ns", ifm_json_real(comparison->b_ns));
+    json_object_set_new(json, "difference_ns", ifm_json_real(comparison->difference_ns));
+    json_object_set_new(json, "difference_interval", interval_to_json(&comparison->difference_interval));
     json_object_set_new(json, "why", comparison->why != NULL ? ifm_json_string(comparison->why) : json_null());
     json_object_set_new(json, "n_pairs", json_integer((json_int_t)comparison->n_pairs));
     json_object_set_new(json, "n_effective", ifm_json_real(comparison->n_effective));
@@ -60,4 +65,12 @@ json_t *ifm_comparison_to_json(const IfmComparison *comparison)
     json_object_set_new(json, "notes", notes);
     json_object_set_new(json, "rounds", rounds_to_json(comparison->rounds));
     return json;
+}
+
+const json_t *ifm_comparison_stored(const IfmMeasurement *of_b, const IfmCase *case_a)
+{
+    const json_t *compared = json_object_get(of_b->surroundings, "compare");
+    gboolean same = g_strcmp0(json_string_value(json_object_get(compared, "other_case")), case_a->key) == 0;
+    gboolean whole = g_strcmp0(of_b->stop_reason, ifm_stop_reason_name(IFM_STOP_INTERRUPTED)) != 0;
+    return same && whole ? json_object_get(compared, "comparison") : NULL;
 }

@@ -28,6 +28,7 @@ enum
     MOST_ROUNDS = 16,
     MOST_ROUND_RUNS = 500,
     LEAST_ROUND_RUNS = 3, /* where they are short */
+    COUNTED_ROUNDS = 4,   /* in a pair, where the runs are counted and there are enough */
 };
 
 /* Side: one of the two, and its process of the pair at hand. */
@@ -128,6 +129,7 @@ static json_t *ask(Compare *compare, Side *side, json_t *request, GError **error
 {
     json_auto_t *owned = request;
     IfmWorkerWatch watch = ifm_runner_watch(compare->runner);
+    watch.spent_ns = compare->began_ns > 0 ? now_ns() - compare->began_ns : 0;
     gboolean alive;
     json_t *answer = ifm_worker_ask(side->worker, owned, &watch, &alive, error);
     if (!alive)
@@ -243,11 +245,29 @@ static gboolean end_process(Compare *compare, Side *side, GError **error)
 
 /* --- rounds --------------------------------------------------------------------------------------------------------- */
 
+/* Rounded up. */
+static gsize parts_of(gsize n, gsize size)
+{
+    return n / size + (n % size > 0);
+}
+
+/* Where the runs are counted: how many of each side go into a pair of processes. 0: they are not. */
+static gsize counted_runs(const Compare *compare)
+{
+    return parts_of(compare->protocol->runs, compare->protocol->most_pairs);
+}
+
 static void plan_round(Compare *compare)
 {
     double run_ns = MAX(compare->sides[0].run_ns, compare->sides[1].run_ns);
     double runs = ROUND_NS / MAX(run_ns, 1), warm = ROUND_WARM_NS / MAX(run_ns, 1);
     compare->n_runs = runs < 0.5 ? 1 : (gsize)CLAMP(runs, LEAST_ROUND_RUNS, MOST_ROUND_RUNS);
+    gsize counted = counted_runs(compare);
+    if (counted > 0)
+    {
+        gsize n_rounds = parts_of(counted, CLAMP(counted / COUNTED_ROUNDS, 1, compare->n_runs));
+        compare->n_runs = parts_of(counted, n_rounds);
+    }
     compare->n_warm = (gsize)CLAMP(warm, compare->n_runs > 1 ? 1 : 0, MOST_ROUND_RUNS);
 }
 
@@ -256,6 +276,11 @@ static void plan_pair(Compare *compare, gint64 made_ns, gint64 round_ns)
 {
     gint64 budget_ns = compare->protocol->time_budget_ns;
     double rounds = (double)made_ns / (double)MAX(round_ns, 1);
+    if (counted_runs(compare) > 0)
+    {
+        compare->n_rounds = parts_of(counted_runs(compare), compare->n_runs);
+        return;
+    }
     if (compare->protocol->rounds > 0)
         rounds = (double)compare->protocol->rounds;
     else if (compare->n_pairs == 0)
@@ -390,7 +415,10 @@ static void tell(const Compare *compare, const IfmRunnerOptions *options)
     if (options->progress == NULL)
         return;
     ifm_comparer_finish(compare->comparer, &sofar);
-    options->progress("comparing", sofar.n_pairs, NAN, (sofar.interval.upper - sofar.interval.lower) / 2,
+    gboolean of_difference = compare->protocol->ci_ratio > 0;
+    const IfmInterval *interval = of_difference ? &sofar.difference_interval : &sofar.interval;
+    double half = (interval->upper - interval->lower) / 2;
+    options->progress("comparing", sofar.n_pairs, NAN, of_difference ? half / fabs(sofar.difference_ns) : half,
                       options->progress_user);
 }
 
@@ -421,16 +449,35 @@ static gboolean run_pairs(Compare *compare, gboolean *interrupted, GError **erro
 
 /* --- the records ---------------------------------------------------------------------------------------------------- */
 
-static json_t *rule_to_json(const Compare *compare, const Side *side)
+static json_t *rule_to_json(const IfmCompareProtocol *protocol, char letter)
 {
-    const IfmCompareProtocol *protocol = compare->protocol;
-    return json_pack("{s:s,s:o,s:o,s:I,s:I,s:I,s:I}", "side", side->letter == 'A' ? "A" : "B", "margin",
-                     ifm_json_real(protocol->margin), "level", ifm_json_real(protocol->level), "time_budget_ns",
-                     (json_int_t)protocol->time_budget_ns, "least_pairs", (json_int_t)protocol->least_pairs, "most_pairs",
-                     (json_int_t)protocol->most_pairs, "rounds", (json_int_t)protocol->rounds);
+    json_t *json = json_pack("{s:s,s:o,s:o,s:I,s:I,s:I,s:I}", "side", letter == 'A' ? "A" : "B", "margin",
+                             ifm_json_real(protocol->margin), "level", ifm_json_real(protocol->level), "time_budget_ns",
+                             (json_int_t)protocol->time_budget_ns, "least_pairs", (json_int_t)protocol->least_pairs,
+                             "most_pairs", (json_int_t)protocol->most_pairs, "rounds", (json_int_t)protocol->rounds);
+    if (protocol->ci_ratio > 0)
+        json_object_set_new(json, "ci_ratio", ifm_json_real(protocol->ci_ratio));
+    if (protocol->runs > 0)
+        json_object_set_new(json, "runs", json_integer((json_int_t)protocol->runs));
+    return json;
 }
 
 /* The case of a side is another than that of the same model measured by itself: its protocol is the comparison's. */
+static void seal_for(IfmCase *sealed, const IfmCompareProtocol *protocol, char letter)
+{
+    json_object_set_new(sealed->options, "protocol", json_pack("{s:o}", "compare", rule_to_json(protocol, letter)));
+    ifm_case_seal(sealed);
+}
+
+IfmCase *ifm_runner_compare_case(IfmRunner *runner, const IfmModelCase *model_case, gboolean b,
+                                 const IfmCompareProtocol *protocol, GError **error)
+{
+    IfmCase *sealed = ifm_compare_protocol_check(protocol, error) ? ifm_runner_seal(runner, model_case, NULL, error) : NULL;
+    if (sealed != NULL)
+        seal_for(sealed, protocol, b ? 'B' : 'A');
+    return sealed;
+}
+
 static gboolean seal(Compare *compare, Side *side, GError **error)
 {
     const IfmModelCase *given = &side->given->model_case;
@@ -457,16 +504,16 @@ static gboolean seal(Compare *compare, Side *side, GError **error)
     side->sealed = facts != NULL ? ifm_runner_seal(compare->runner, given, facts, error) : NULL;
     if (side->sealed == NULL)
         return FALSE;
-    json_object_set_new(side->sealed->options, "protocol", json_pack("{s:o}", "compare", rule_to_json(compare, side)));
-    ifm_case_seal(side->sealed);
+    seal_for(side->sealed, compare->protocol, side->letter);
     side->inputs_path = given->inputs_path != NULL ? g_canonicalize_filename(given->inputs_path, NULL) : NULL;
     side->cache_dir = given->cache_dir != NULL ? g_canonicalize_filename(given->cache_dir, NULL) : NULL;
     side->whole = ifm_runner_whole_case(given, side->sealed, side->inputs_path, side->cache_dir);
     return TRUE;
 }
 
-static void finish_side(Compare *compare, Side *side, const char *stop_reason, const char *other_uid, json_t *comparison)
+static void finish_side(Compare *compare, Side *side, const char *stop_reason, json_t *comparison)
 {
+    const Side *other = &compare->sides[side == &compare->sides[0]];
     IfmMeasurement *measurement = side->measurement;
     ifm_record_set_text(&measurement->case_key, side->sealed->key);
     ifm_record_set_text(&measurement->stop_reason, stop_reason);
@@ -479,9 +526,9 @@ static void finish_side(Compare *compare, Side *side, const char *stop_reason, c
     }
     ifm_measurement_summarise(measurement, compare->protocol->level);
     ifm_hearing_add_surroundings(&compare->hearing, measurement);
-    json_object_set_new(
-        measurement->surroundings, "compare",
-        json_pack("{s:s,s:s,s:O}", "side", side->letter == 'A' ? "A" : "B", "other", other_uid, "comparison", comparison));
+    json_object_set_new(measurement->surroundings, "compare",
+                        json_pack("{s:s,s:s,s:s,s:O}", "side", side->letter == 'A' ? "A" : "B", "other",
+                                  other->measurement->uid, "other_case", other->sealed->key, "comparison", comparison));
 }
 
 static void add_notes(Compare *compare, IfmComparison *comparison)
@@ -499,22 +546,26 @@ static void add_notes(Compare *compare, IfmComparison *comparison)
     }
 }
 
+static IfmStopReason why_stopped(const Compare *compare, gboolean interrupted, const IfmComparison *comparison)
+{
+    if (interrupted)
+        return IFM_STOP_INTERRUPTED;
+    if (compare->protocol->runs > 0)
+        return IFM_STOP_FIXED;
+    if (comparison->settled)
+        return IFM_STOP_INTERVAL;
+    return comparison->n_pairs >= compare->protocol->most_pairs ? IFM_STOP_MOST_RUNS : IFM_STOP_TIME_BUDGET;
+}
+
 static void finish(Compare *compare, gboolean interrupted, IfmComparison *comparison)
 {
     ifm_comparer_finish(compare->comparer, comparison);
     compare->hearing.after = ifm_sensor_snapshot("/");
     add_notes(compare, comparison);
     json_auto_t *json = ifm_comparison_to_json(comparison);
-    const char *reason = interrupted                                    ? ifm_stop_reason_name(IFM_STOP_INTERRUPTED)
-                         : comparison->verdict != IFM_VERDICT_UNCERTAIN ? ifm_stop_reason_name(IFM_STOP_INTERVAL)
-                         : comparison->n_pairs >= compare->protocol->most_pairs
-                             ? ifm_stop_reason_name(IFM_STOP_MOST_RUNS)
-                             : ifm_stop_reason_name(IFM_STOP_TIME_BUDGET);
+    const char *reason = ifm_stop_reason_name(why_stopped(compare, interrupted, comparison));
     for (gsize i = 0; i < 2; i++)
-    {
-        Side *side = &compare->sides[i];
-        finish_side(compare, side, reason, compare->sides[1 - i].measurement->uid, json);
-    }
+        finish_side(compare, &compare->sides[i], reason, json);
     for (gsize i = 0; i < 2; i++)
     {
         comparison->cases[i] = g_steal_pointer(&compare->sides[i].sealed);

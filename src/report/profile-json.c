@@ -271,6 +271,9 @@ static void add_parts(json_t *entry, const IfmProfileStory *story, const IfmProf
     if (story->mode != NULL)
         json_object_set_new(entry, "pass", json_string(ifm_pass_key(story->mode->asked)));
     json_object_set_new(entry, "runtime", ifm_profile_runtime(story, device));
+    if (device->turns != NULL)
+        json_object_set(entry, "turns",
+                        json_object_get(json_object_get(device->turns->surroundings, "compare"), "comparison"));
     if ((story->parts & IFM_PROFILE_MEMORY) != 0)
         json_object_set_new(entry, "memory", memory_to_json(story, device));
     if ((story->parts & IFM_PROFILE_LAYERS) == 0)

@@ -79,8 +79,45 @@ static const IfmProfileDevice *device_in(const IfmProfileMode *mode, IfmPassKind
     return NULL;
 }
 
+/* What the passes came to in turns; NULL: they were not, or too few processes were whole to give an interval. */
+static const json_t *turns_of(const IfmProfileDevice *device)
+{
+    const json_t *surroundings = device != NULL && device->turns != NULL ? device->turns->surroundings : NULL;
+    const json_t *comparison = json_object_get(json_object_get(surroundings, "compare"), "comparison");
+    return isfinite(ifm_member_number(comparison, "difference_interval.lower")) ? comparison : NULL;
+}
+
+/* Why they were not, or are not told so; NULL: nobody asked. */
+static const char *why_no_turns(const IfmProfileDevice *device)
+{
+    return device->turns != NULL ? "fewer than two pairs of processes were whole" : device->no_turns;
+}
+
+/* Mean and standard deviation are those of one round's difference. */
+static Timing timing_in_turns(const json_t *comparison)
+{
+    const json_t *rounds = json_object_get(comparison, "rounds"), *round;
+    double mean = 0, squares = 0;
+    gsize n = json_array_size(rounds), i;
+    json_array_foreach(rounds, i, round)
+    {
+        double difference = ifm_member_number(round, "b_ns") - ifm_member_number(round, "a_ns"), off = difference - mean;
+        mean += off / (double)(i + 1);
+        squares += off * (difference - mean);
+    }
+    return (Timing){ mean,
+                     n > 1 ? sqrt(squares / (double)(n - 1)) : (double)NAN,
+                     ifm_member_number(comparison, "difference_ns"),
+                     { ifm_member_number(comparison, "difference_interval.lower"),
+                       ifm_member_number(comparison, "difference_interval.upper"),
+                       ifm_member_number(comparison, "difference_interval.level") } };
+}
+
 static Timing backward_of(const IfmProfileMode *mode, const IfmProfileDevice *device)
 {
+    const json_t *turns = turns_of(device_in(mode, mode->asked, device));
+    if (turns != NULL)
+        return timing_in_turns(turns);
     Timing whole = timing_of(device_in(mode, IFM_PASS_TRAINING, device));
     Timing forward = timing_of(device_in(mode, IFM_PASS_FORWARD, device));
     return difference(&whole, &forward);
@@ -168,13 +205,26 @@ static json_t *measured_to_json(const IfmProfileDevice *device)
     return ifm_profile_time_to_json(measured_on(device));
 }
 
+/* How the difference came about. */
+#define PAIRED "paired rounds"
+#define INDEPENDENT "independent"
+
 static json_t *backward_to_json(const IfmProfileMode *mode, const IfmProfileDevice *device)
 {
     Timing timing = backward_of(mode, device);
     json_t *json = timing_to_json(&timing);
     if (!json_is_object(json))
         return json;
+    const IfmProfileDevice *asked = device_in(mode, mode->asked, device);
+    const json_t *turns = turns_of(asked);
+    const char *why = turns == NULL ? why_no_turns(asked) : NULL;
     json_object_set_new(json, "of", json_string("training_pass - forward"));
+    json_object_set_new(json, "difference", json_string(turns != NULL ? PAIRED : INDEPENDENT));
+    json_object_set_new(json, "why", why != NULL ? ifm_json_string(why) : json_null());
+    json_object_set_new(json, "n_pairs", turns != NULL ? json_incref(json_object_get(turns, "n_pairs")) : json_null());
+    json_object_set_new(json, "n_rounds",
+                        turns != NULL ? json_integer((json_int_t)json_array_size(json_object_get(turns, "rounds")))
+                                      : json_null());
     json_object_set_new(json, "includes_zero",
                         isfinite(timing.interval.lower) ? json_boolean(holds_zero(&timing)) : json_null());
     return json;
@@ -221,6 +271,7 @@ typedef struct
     Timing timing;
     Work work;
     double forward_ratio, peak_bytes;
+    const json_t *turns; /* of backward: the comparison that it comes from; NULL: there is none */
 } PassRow;
 
 static PassRow *row_new(const IfmProfileMode *mode, const IfmProfileDevice *device, int kind)
@@ -232,7 +283,10 @@ static PassRow *row_new(const IfmProfileMode *mode, const IfmProfileDevice *devi
     row->kind = kind;
     row->timing = kind == IFM_PASS_BACKWARD ? backward_of(mode, device) : timing_of(own);
     row->work = pass_work(mode, kind);
+    row->turns = kind == IFM_PASS_BACKWARD ? turns_of(device_in(mode, mode->asked, device)) : NULL;
     row->forward_ratio = row->timing.median / timing_of(device_in(mode, IFM_PASS_FORWARD, device)).median;
+    if (row->turns != NULL) /* of the same rounds: what the machine did is in both */
+        row->forward_ratio = ifm_member_number(row->turns, "ratio") - 1;
     row->peak_bytes =
         own != NULL && isfinite(row->timing.median) ? ifm_profile_peak(mode->passes[kind], own, &of) : (double)NAN;
     return row;
@@ -294,6 +348,13 @@ static void get_row_outcome(const void *record, const void *user, IfmValue *valu
         ifm_value_set_text(value, ifm_result_code(&row->result) == NULL ? "ok" : "failed");
 }
 
+static void get_difference(const void *record, const void *user, IfmValue *value)
+{
+    const PassRow *row = record;
+    if (row->kind == IFM_PASS_BACKWARD && isfinite(row->timing.median))
+        ifm_value_set_text(value, row->turns != NULL ? PAIRED : INDEPENDENT);
+}
+
 static void get_row_reason(const void *record, const void *user, IfmValue *value)
 {
     const PassRow *row = record;
@@ -313,6 +374,7 @@ static const IfmField pass_fields[] = {
     { "words", "pass", IFM_FIELD_TEXT, get_pass, NULL, SCREEN | IFM_FIELD_WHOLE | IFM_FIELD_KEY },
     { "pass", NULL, IFM_FIELD_TEXT, get_pass, "key", EXPORT },
     { "outcome", NULL, IFM_FIELD_TEXT, get_row_outcome, NULL, EXPORT },
+    { "difference", NULL, IFM_FIELD_TEXT, get_difference, NULL, EXPORT },
     { "median_ns", "median", IFM_FIELD_DURATION, get_row_real, ROW(timing.median) },
     { "median_lower_ns", "95 % from", IFM_FIELD_DURATION, get_row_real, ROW(timing.interval.lower) },
     { "median_upper_ns", "to", IFM_FIELD_DURATION, get_row_real, ROW(timing.interval.upper) },
@@ -374,6 +436,31 @@ static void append_work(GString *out, const IfmProfileStory *story, const IfmScr
     ifm_page_table(out, work_fields, rows, screen);
 }
 
+/* How backward came about, and on which devices it did otherwise. */
+static void append_difference(GString *out, const IfmProfileStory *story, const IfmScreen *screen)
+{
+    gsize n_paired = 0;
+    for (gsize i = 0; i < story->n_devices; i++)
+        n_paired += turns_of(&story->devices[i]) != NULL;
+    ifm_page_wrapped(out,
+                     n_paired > 0
+                         ? "backward = training pass - forward, measured once more in turns: the interval is that "
+                           "of paired rounds, at the mean speed that the machine had in them"
+                         : "backward = training pass - forward, each measured by itself: the interval is that of a "
+                           "difference of independent medians, without what the machine changed between the two",
+                     screen);
+    for (gsize i = 0; i < story->n_devices; i++)
+    {
+        const IfmProfileDevice *device = &story->devices[i];
+        const char *why = turns_of(device) == NULL ? why_no_turns(device) : NULL;
+        if (why == NULL)
+            continue;
+        g_autofree char *text = g_strdup_printf("%s: forward and training pass were not measured in turns: %s",
+                                                ifm_result_name(&device->result), why);
+        ifm_page_wrapped(out, text, screen);
+    }
+}
+
 static void append_zero(GString *out, const IfmProfileStory *story, const IfmScreen *screen)
 {
     for (gsize i = 0; i < story->n_devices; i++)
@@ -416,10 +503,7 @@ void ifm_profile_passes(GString *out, const IfmProfileStory *story, const IfmScr
     g_autoptr(GPtrArray) rows = rows_of(story);
     g_string_append_c(out, '\n');
     ifm_page_table(out, pass_fields, rows, screen);
-    ifm_page_wrapped(out,
-                     "backward = training pass - forward, each measured by itself: the interval is that of a difference of "
-                     "independent medians",
-                     screen);
+    append_difference(out, story, screen);
     append_zero(out, story, screen);
     append_failures(out, story, screen);
 }

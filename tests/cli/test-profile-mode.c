@@ -109,10 +109,10 @@ static void test_equal(Bench *bench, gconstpointer data)
     assert_status(&ended, 0);
     g_auto(GStrv) lines = g_strsplit(ended.out, "\n", -1);
     g_assert_cmpuint(g_strv_length(lines), ==, 5); /* a header, three passes, and what follows the last line's end */
-    g_assert_true(g_str_has_prefix(lines[2], "simulated:lab/FIXED,A,backward,difference,0,0,0,"));
+    g_assert_true(g_str_has_prefix(lines[2], "simulated:lab/FIXED,A,backward,difference,paired rounds,0,0,0,"));
 }
 
-/* Times that follow from the work: backward is the difference, its ends those of the formula. */
+/* Times that follow from the work: backward is the difference, and without noise known exactly. */
 static void test_difference(Bench *bench, gconstpointer data)
 {
     json_auto_t *json =
@@ -128,11 +128,129 @@ static void test_difference(Bench *bench, gconstpointer data)
     double forward = number(runtime, "forward.median"), pass = number(runtime, "training_pass.median");
     g_assert_cmpfloat(pass, >, forward);
     g_assert_cmpfloat_with_epsilon(number(runtime, "backward.median"), pass - forward, 1e-9);
-    double below =
-        hypot(pass - number(runtime, "training_pass.median_lower"), number(runtime, "forward.median_upper") - forward);
-    g_assert_cmpfloat_with_epsilon(number(runtime, "backward.median_lower"), pass - forward - below, 1e-9);
+    g_assert_cmpfloat_with_epsilon(number(runtime, "backward.median_lower"), pass - forward, 1e-9);
+    g_assert_cmpfloat_with_epsilon(number(runtime, "backward.median_upper"), pass - forward, 1e-9);
     g_assert_true(json_is_false(at(runtime, "backward.includes_zero")));
     g_assert_cmpstr(json_string_value(at(runtime, "backward.of")), ==, "training_pass - forward");
+}
+
+/* --- in turns -----------------------------------------------------------------------------------------------------------
+ */
+
+#define NOISY "matmul --mode backward -p runtime --no-verify -d simulated:lab/GAUSSIAN --json out.json"
+
+static json_t *read_json(const Bench *bench, const char *name)
+{
+    g_autofree char *path = bench_path(bench, name);
+    json_error_t error;
+    json_t *json = json_load_file(path, 0, &error);
+    if (json == NULL)
+        g_error("%s: %s", name, error.text);
+    return json;
+}
+
+/* The interval is that of the comparison, in the unit of the times, and the same one is told by all exports. */
+static void test_turns(Bench *bench, gconstpointer data)
+{
+    g_auto(Ended) ended = { 0 };
+    run_line(bench, "profile -q --runs 40 " NOISY, &ended);
+    assert_status(&ended, 0);
+    g_assert_nonnull(strstr(ended.out, "measured once more in turns"));
+    json_auto_t *json = read_json(bench, "out.json");
+    const json_t *backward = at(json, "runtime.backward"), *turns = at(case_of(json, "training_pass"), "turns");
+    g_assert_cmpstr(json_string_value(at(backward, "difference")), ==, "paired rounds");
+    g_assert_true(json_is_null(at(backward, "why")));
+    g_assert_cmpfloat(number(backward, "n_pairs"), ==, 5);
+    g_assert_cmpfloat(number(backward, "n_rounds"), ==, (double)json_array_size(at(turns, "rounds")));
+    g_assert_cmpfloat(number(turns, "difference_interval.lower"), <, number(turns, "difference_interval.upper"));
+    g_assert_cmpfloat_with_epsilon(number(backward, "median"), number(turns, "difference_ns") / 1e6, 1e-12);
+    g_assert_cmpfloat_with_epsilon(number(backward, "median_lower"), number(turns, "difference_interval.lower") / 1e6,
+                                   1e-12);
+    g_assert_cmpfloat_with_epsilon(number(backward, "median_upper"), number(turns, "difference_interval.upper") / 1e6,
+                                   1e-12);
+    double mean = 0;
+    for (gsize i = 0; i < json_array_size(at(turns, "rounds")); i++)
+    {
+        const json_t *round = json_array_get(at(turns, "rounds"), i);
+        mean += (number(round, "b_ns") - number(round, "a_ns")) / 1e6 / number(backward, "n_rounds");
+    }
+    g_assert_cmpfloat_with_epsilon(number(backward, "mean"), mean, 1e-9);
+    /* the passes' own records are as without it */
+    g_assert_cmpfloat(number(case_of(json, "forward"), "measurement.summary.n"), ==, 40);
+    run_line(bench, "profile -q --runs 40 --resume " NOISY, &ended);
+    assert_status(&ended, 0);
+    json_auto_t *again = read_json(bench, "out.json");
+    g_assert_true(json_equal(at(case_of(again, "training_pass"), "turns"), turns)); /* its elapsed time, too: it was kept */
+    run_line(bench,
+             "profile -q --runs 40 --csv - matmul --mode backward -p runtime --resume -d simulated:lab/GAUSSIAN "
+             "--no-verify",
+             &ended);
+    assert_status(&ended, 0);
+    g_assert_nonnull(strstr(ended.out, ",backward,difference,paired rounds,"));
+}
+
+static void expect_independent(Bench *bench, const char *line, const char *why)
+{
+    json_auto_t *json = profile(bench, line);
+    double difference = number(json, "runtime.training_pass.median") - number(json, "runtime.forward.median");
+    g_assert_cmpstr(json_string_value(at(json, "runtime.backward.difference")), ==, "independent");
+    g_assert_cmpfloat_with_epsilon(number(json, "runtime.backward.median"), difference, 1e-9);
+    g_assert_true(json_is_null(at(json, "runtime.backward.n_pairs")));
+    g_assert_null(at(case_of(json, "training_pass"), "turns"));
+    const json_t *told = at(json, "runtime.backward.why");
+    g_test_message("%s", json_string_value(told));
+    g_assert_true(why != NULL ? json_is_string(told) && strstr(json_string_value(told), why) != NULL : json_is_null(told));
+}
+
+/* Where they could not be measured in turns, what each came to by itself is what there is. */
+static void test_no_turns(Bench *bench, gconstpointer data)
+{
+    static const char yaml[] = "description: fails where it runs longer\nprovenance: invented\nunits:\n"
+                               "  LOSES:\n    description: is lost in its 8th run\n    capabilities: [free-shapes]\n"
+                               "    latency: {source: fixed, fixed: 5 ms}\n"
+                               "    faults: [{what: lose, mode: reported, when: {run: 8}}]\n"
+                               "  SLOW:\n    description: takes 3 s\n    capabilities: [free-shapes]\n"
+                               "    latency: {source: fixed, fixed: 3 s}\n";
+    g_auto(Ended) ended = { 0 };
+    bench_write(bench, "late.yaml", yaml, sizeof yaml - 1);
+    bench->devices = bench->folder;
+    expect_independent(bench, "matmul --mode backward -p runtime --runs 1 -d simulated:late/SLOW", "a single run");
+    expect_independent(bench, "matmul --mode backward -p runtime --time-budget 40s -d simulated:late/SLOW",
+                       "more than the time budget of 40");
+    expect_independent(bench, "matmul --mode backward -p memory --runs 2 -d simulated:late/SLOW", NULL);
+    expect_independent(bench, "matmul --mode backward -p runtime --runs 2 --warmup 0 -d simulated:late/LOSES", "lost");
+    run_line(bench, "profile -q matmul --mode backward -p runtime --runs 2 --warmup 0 -d simulated:late/LOSES", &ended);
+    assert_status(&ended, 0);
+    g_assert_nonnull(strstr(ended.out, "each measured by itself"));
+    g_assert_nonnull(strstr(ended.out, "not measured in turns: "));
+}
+
+/* Interrupted while they are in turns: the passes are kept and told, and --resume measures what is missing. */
+static void test_turns_interrupted(Bench *bench, gconstpointer data)
+{
+    g_auto(Ended) ended = { 0 };
+    g_autofree char *out = NULL, *err = NULL;
+    g_autoptr(GSubprocess) process = start_line(bench, "profile --time-budget 0 --ci 0.01% " NOISY);
+    g_autoptr(GDataInputStream) lines = g_data_input_stream_new(g_subprocess_get_stderr_pipe(process));
+    for (gboolean seen = FALSE; !seen;)
+    {
+        g_autofree char *line = g_data_input_stream_read_line(lines, NULL, NULL, NULL);
+        g_assert_nonnull(line);
+        seen = strstr(line, "in turns: starts") != NULL;
+    }
+    g_subprocess_send_signal(process, SIGINT);
+    g_assert_true(g_subprocess_communicate_utf8(process, NULL, NULL, &out, &err, NULL));
+    g_assert_cmpint(status_of(process), ==, 128 + SIGINT);
+    json_auto_t *json = read_json(bench, "out.json");
+    g_assert_cmpfloat(number(json, "runtime.training_pass.n"), >, 0);
+    g_assert_true(json_is_string(at(json, "runtime.backward.difference")));
+    assert_none_left(bench);
+    run_line(bench, "profile -q --resume --time-budget 0 --ci 0.01% " NOISY, &ended);
+    assert_status(&ended, 0);
+    json_auto_t *whole = read_json(bench, "out.json");
+    g_assert_cmpstr(json_string_value(at(whole, "runtime.backward.difference")), ==, "paired rounds");
+    g_assert_cmpfloat(number(whole, "runtime.backward.n_pairs"), ==, 40);
+    g_assert_cmpfloat(number(whole, "runtime.training_pass.median"), ==, number(json, "runtime.training_pass.median"));
 }
 
 /* --- a real runtime -------------------------------------------------------------------------------------------------- */
@@ -450,6 +568,9 @@ int main(int argc, char **argv)
     g_test_add("/profile-mode/work", Bench, NULL, bench_init, test_work, bench_clear);
     g_test_add("/profile-mode/equal", Bench, NULL, bench_init, test_equal, bench_clear);
     g_test_add("/profile-mode/difference", Bench, NULL, bench_init, test_difference, bench_clear);
+    g_test_add("/profile-mode/turns", Bench, NULL, bench_init, test_turns, bench_clear);
+    g_test_add("/profile-mode/no-turns", Bench, NULL, bench_init, test_no_turns, bench_clear);
+    g_test_add("/profile-mode/turns-interrupted", Bench, NULL, bench_init, test_turns_interrupted, bench_clear);
     g_test_add("/profile-mode/measured", Bench, NULL, bench_init, test_measured, bench_clear);
     g_test_add("/profile-mode/reproducible", Bench, NULL, bench_init, test_reproducible, bench_clear);
     g_test_add("/profile-mode/file", Bench, NULL, bench_init, test_file, bench_clear);

@@ -340,7 +340,7 @@ static void test_passes(Bench *bench, gconstpointer data)
             const json_t *point = json_array_get(json_object_get(pass, "points"), i);
             times[k][i] = number_at(point, "median_ns");
             g_assert_cmpfloat(times[k][i], >, 0);
-            g_assert_cmpfloat(times[k][i], ==, number_at(point, "flop"));
+            assert_near(times[k][i], number_at(point, "flop"), 1e-6); /* backward is forward's time a ratio's part */
         }
         assert_near(number_at(json_object_get(fits, "time"), "exponent"),
                     number_at(json_object_get(fits, "flop"), "exponent"), 1e-12);
@@ -354,7 +354,7 @@ static void test_passes(Bench *bench, gconstpointer data)
         g_assert_cmpfloat(number_at(forward, "attention_estimated_bytes"), ==, scores);
         g_assert_cmpfloat(number_at(step, "attention_estimated_bytes"), ==, 2 * scores); /* and their softmax */
         g_assert_cmpfloat(number_at(step, "attention_planned_bytes"), >=, 2 * scores);
-        g_assert_cmpfloat(times[1][i], ==, times[2][i] - times[0][i]);
+        assert_near(times[1][i], times[2][i] - times[0][i], 1e-6);
         g_assert_cmpfloat(times[3][i], >, times[2][i]); /* the update */
     }
     g_assert_cmpuint(json_array_size(json_object_get(document, "cases")), ==, 9); /* backward is run by nobody */

@@ -108,6 +108,47 @@ static void test_records(void)
     fixture_clear(&fixture);
 }
 
+/* Counted runs, in as many pairs; the difference is exact, and the records are those that were to be expected. */
+static void test_counted(void)
+{
+    static const struct
+    {
+        gsize pairs, runs, n_runs, n_rounds; /* of a side in all; in all */
+    } rows[] = { { 5, 50, 50, 25 }, { 5, 200, 200, 25 }, { 2, 3, 4, 4 } };
+    Fixture fixture;
+    fixture_init(&fixture, NULL);
+    for (gsize row = 0; row < G_N_ELEMENTS(rows); row++)
+    {
+        g_autoptr(GError) error = NULL;
+        g_auto(IfmComparison) comparison = { 0 };
+        IfmCompareProtocol protocol = counted(rows[row].pairs);
+        IfmCompareSide sides[2];
+        protocol.least_pairs = rows[row].pairs;
+        protocol.runs = rows[row].runs;
+        sides_on(&fixture, "simulated:compare/BASE", "simulated:compare/MORE", sides);
+        g_assert_true(ifm_runner_compare(fixture.runner, sides, &protocol, 1, &comparison, &error));
+        g_assert_no_error(error);
+        g_assert_cmpuint(comparison.n_pairs, ==, rows[row].pairs);
+        g_assert_cmpuint(comparison.rounds->len, ==, rows[row].n_rounds);
+        g_assert_cmpfloat_with_epsilon(comparison.difference_ns, 30000, 1e-6);
+        g_assert_cmpfloat_with_epsilon(comparison.difference_interval.lower, 30000, 1e-6);
+        for (gsize side = 0; side < 2; side++)
+        {
+            g_autoptr(IfmCase) sealed =
+                ifm_runner_compare_case(fixture.runner, &sides[side].model_case, side == 1, &protocol, &error);
+            g_assert_no_error(error);
+            g_assert_cmpstr(sealed->key, ==, comparison.cases[side]->key);
+            g_assert_cmpuint(comparison.measurements[side]->samples_ns->len, ==, rows[row].n_runs);
+            g_assert_cmpstr(comparison.measurements[side]->stop_reason, ==, "fixed");
+        }
+        json_auto_t *json = ifm_comparison_to_json(&comparison);
+        const json_t *stored = ifm_comparison_stored(comparison.measurements[1], comparison.cases[0]);
+        g_assert_true(json_equal(stored, json));
+        g_assert_null(ifm_comparison_stored(comparison.measurements[1], comparison.cases[1])); /* not with itself */
+    }
+    fixture_clear(&fixture);
+}
+
 /* Each process has noise of its own; the same seed gives the same comparison, another one another. */
 static void test_noise(void)
 {
@@ -232,6 +273,7 @@ static void test_interrupted(void)
     g_assert_no_error(error);
     g_assert_cmpuint(comparison.n_pairs, ==, 6);
     g_assert_cmpstr(comparison.measurements[0]->stop_reason, ==, "interrupted");
+    g_assert_null(ifm_comparison_stored(comparison.measurements[1], comparison.cases[0]));
     g_assert_false(ifm_runner_compare(runner, sides, &protocol, 1, &none, &error)); /* the flag still stands */
     g_assert_error(error, IFM_ERROR, IFM_ERROR_CANCELLED);
     g_clear_pointer(&runner, ifm_runner_free);
@@ -245,6 +287,7 @@ int main(int argc, char **argv)
     g_setenv("IFM_DEVICES_DIR", devices, TRUE);
     g_test_add_func("/compare/exact", test_exact);
     g_test_add_func("/compare/records", test_records);
+    g_test_add_func("/compare/counted", test_counted);
     g_test_add_func("/compare/noise", test_noise);
     g_test_add_func("/compare/failures", test_failures);
     g_test_add_func("/compare/bad-input", test_bad_input);

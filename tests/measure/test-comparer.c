@@ -251,7 +251,7 @@ static void test_why(void)
 
 static void test_check(void)
 {
-    IfmCompareProtocol bad[7];
+    IfmCompareProtocol bad[8];
     for (gsize i = 0; i < G_N_ELEMENTS(bad); i++)
         bad[i] = IFM_COMPARE_PROTOCOL_INIT;
     g_assert_true(ifm_compare_protocol_check(&bad[0], NULL));
@@ -262,6 +262,7 @@ static void test_check(void)
     bad[4].least_pairs = 1;
     bad[5].most_pairs = 4;
     bad[6].time_budget_ns = -1;
+    bad[7].ci_ratio = NAN;
     for (gsize i = 0; i < G_N_ELEMENTS(bad); i++)
     {
         g_autoptr(GError) error = NULL;
@@ -382,6 +383,196 @@ static void test_calibration(void)
     }
 }
 
+/* --- the difference --------------------------------------------------------------------------------------------------- */
+
+/* In ns, at A's mean time, which the machine's speed is in; the interval is that of the ratio at the one look that 10 pairs
+ * of at least 10 have. */
+static void test_difference(void)
+{
+    static const double logs[] = { 0.21, 0.19, 0.205, 0.195, 0.2, 0.208, 0.192, 0.201, 0.199, 0.2 };
+    IfmCompareProtocol protocol = counted(10);
+    protocol.least_pairs = 10;
+    g_autoptr(IfmComparer) comparer = ifm_comparer_new(&protocol);
+    double squares = 0;
+    for (int i = 0; i < 10; i++)
+    {
+        double a_ns = 1000 + 100 * i; /* both get slower and slower: 1450 on average */
+        ifm_comparer_add(comparer, a_ns, a_ns * exp(logs[i]), FALSE);
+        g_assert_cmpint(ifm_comparer_end_pair(comparer, 0), ==, i == 9);
+        squares += pow(logs[i] - 0.2, 2);
+    }
+    g_auto(IfmComparison) comparison = { 0 };
+    ifm_comparer_finish(comparer, &comparison);
+    double half = ifm_student_quantile(1 - 0.05 / 2, 9) * sqrt(squares / 9 / 10);
+    double ns = 1450 * (exp(0.2) - 1), lower = 1450 * (exp(0.2 - half) - 1), upper = 1450 * (exp(0.2 + half) - 1);
+    g_assert_cmpfloat_with_epsilon(comparison.difference_ns, ns, 1e-6);
+    g_assert_cmpfloat_with_epsilon(comparison.difference_interval.lower, lower, 1e-6);
+    g_assert_cmpfloat_with_epsilon(comparison.difference_interval.upper, upper, 1e-6);
+    g_assert_cmpfloat(comparison.difference_interval.level, ==, 0.95);
+    g_autoptr(IfmComparer) mirror = ifm_comparer_new(&protocol); /* A and B in each other's place: the same, less than 0 */
+    for (int i = 0; i < 10; i++)
+    {
+        ifm_comparer_add(mirror, (1000 + 100 * i) * exp(logs[i]), 1000 + 100 * i, FALSE);
+        ifm_comparer_end_pair(mirror, 0);
+    }
+    g_auto(IfmComparison) mirrored = { 0 };
+    ifm_comparer_finish(mirror, &mirrored);
+    g_assert_cmpfloat_with_epsilon(mirrored.difference_ns, -ns, 1e-6);
+    g_assert_cmpfloat_with_epsilon(mirrored.difference_interval.lower, -upper, 1e-6);
+    g_assert_cmpfloat_with_epsilon(mirrored.difference_interval.upper, -lower, 1e-6);
+    json_auto_t *json = ifm_comparison_to_json(&comparison);
+    g_assert_cmpfloat_with_epsilon(json_number_value(json_object_get(json, "difference_ns")), ns, 1e-6);
+    g_assert_cmpfloat_with_epsilon(
+        json_number_value(json_object_get(json_object_get(json, "difference_interval"), "upper")), upper, 1e-6);
+}
+
+/* Where a difference is wanted, no verdict ends it, but its interval does. */
+static void test_wanted_difference(void)
+{
+    static const double ratios[] = { 0.5, 0.05, 0.001 };
+    static const gsize expected[] = { 10, 30, 40 };
+    static const gboolean settled[] = { TRUE, TRUE, FALSE };
+    for (gsize row = 0; row < G_N_ELEMENTS(ratios); row++)
+    {
+        IfmCompareProtocol protocol = counted(40);
+        protocol.ci_ratio = ratios[row];
+        g_autoptr(IfmComparer) comparer = ifm_comparer_new(&protocol);
+        gsize n = 0;
+        gboolean done = FALSE;
+        while (!done)
+        {
+            double off = n % 2 == 0 ? 10 : -10; /* half-widths: 17 % after 10, 5 % after 30 */
+            ifm_comparer_add(comparer, 1000, 1100 + off, FALSE);
+            done = ifm_comparer_end_pair(comparer, 0);
+            n++;
+        }
+        g_auto(IfmComparison) comparison = { 0 };
+        ifm_comparer_finish(comparer, &comparison);
+        g_test_message("%g: %" G_GSIZE_FORMAT " pairs, %.1f to %.1f ns", ratios[row], n,
+                       comparison.difference_interval.lower, comparison.difference_interval.upper);
+        g_assert_cmpint(comparison.verdict, ==, IFM_VERDICT_SLOWER);
+        g_assert_cmpuint(n, ==, expected[row]);
+        g_assert_cmpint(comparison.settled, ==, settled[row]);
+    }
+}
+
+/* --- a machine whose speed changes: the difference in turns, and one after the other ------------------------------------
+ */
+
+enum
+{
+    STEPS = 2 * PAIRS * ROUNDS, /* a round's side each */
+    SEEDS = 300,
+};
+#define FORWARD_NS 1e6
+#define WHOLE_NS 3e6
+
+typedef enum
+{
+    STILL,
+    DRIFTS, /* by a fifth, up or down */
+    STEPS_ONCE,
+    SWINGS,
+    WANDERS, /* AR(1), over a tenth of the time */
+    N_SPEEDS,
+} Speed;
+
+/* @level: (out) [STEPS] what times are multiplied with */
+static void make_levels(Speed speed, GRand *random, double *level)
+{
+    double sign = g_rand_boolean(random) ? 1 : -1, when = g_rand_double_range(random, 0.3, 0.7), state = gaussian(random);
+    double phi = exp(-10.0 / STEPS);
+    for (int i = 0; i < STEPS; i++)
+    {
+        double u = (double)i / STEPS;
+        state = phi * state + sqrt(1 - phi * phi) * gaussian(random);
+        level[i] = 1 + (speed == DRIFTS       ? sign * 0.2 * (u - 0.5)
+                        : speed == STEPS_ONCE ? (u < when ? -sign : sign) * 0.1
+                        : speed == SWINGS     ? 0.1 * sin(2 * G_PI * (1.5 * u + when))
+                        : speed == WANDERS    ? 0.07 * state
+                                              : 0);
+    }
+}
+
+static double step_ns(int step, gboolean whole, const double *level, GRand *random)
+{
+    return (whole ? WHOLE_NS : FORWARD_NS) * level[step] * exp(0.02 * gaussian(random));
+}
+
+static IfmInterval in_turns(const double *level, GRand *random)
+{
+    IfmCompareProtocol protocol = counted(PAIRS);
+    protocol.least_pairs = PAIRS;
+    g_autoptr(IfmComparer) comparer = ifm_comparer_new(&protocol);
+    int step = 0;
+    for (int pair = 0; pair < PAIRS; pair++)
+    {
+        gboolean whole_first = FALSE;
+        for (int round = 0; round < ROUNDS; round++)
+        {
+            double ns[2];
+            whole_first = round % 2 == 0 ? g_rand_boolean(random) : !whole_first;
+            ns[whole_first] = step_ns(step++, whole_first, level, random);
+            ns[!whole_first] = step_ns(step++, !whole_first, level, random);
+            ifm_comparer_add(comparer, ns[0], ns[1], whole_first);
+        }
+        ifm_comparer_end_pair(comparer, 0);
+    }
+    g_auto(IfmComparison) comparison = { 0 };
+    ifm_comparer_finish(comparer, &comparison);
+    return comparison.difference_interval;
+}
+
+/* In the same time: the one in its first half, the other in the second. */
+static IfmInterval one_after_the_other(const double *level, GRand *random)
+{
+    gint64 samples[2][STEPS / 2];
+    IfmSummary summaries[2];
+    for (int whole = 0; whole < 2; whole++)
+    {
+        for (int i = 0; i < STEPS / 2; i++)
+            samples[whole][i] = (gint64)step_ns(whole * STEPS / 2 + i, whole, level, random);
+        ifm_summary_compute(samples[whole], STEPS / 2, 0.95, &summaries[whole]);
+    }
+    return ifm_difference_interval(summaries[1].median, &summaries[1].median_interval, summaries[0].median,
+                                   &summaries[0].median_interval);
+}
+
+static gboolean holds(const IfmInterval *interval, double value)
+{
+    return interval->lower <= value && value <= interval->upper;
+}
+
+/* What is to be held: the difference at the mean speed of the time in which it was measured. */
+static void test_changing_machine(void)
+{
+    static const char *const names[] = { "still", "drifts", "steps", "swings", "wanders" };
+    for (Speed speed = STILL; speed < N_SPEEDS; speed++)
+    {
+        gsize n_turns = 0, n_apart = 0;
+        double width = 0;
+        for (guint32 seed = 0; seed < SEEDS; seed++)
+        {
+            GRand *random = g_rand_new_with_seed(1000 * speed + seed);
+            double level[STEPS], mean = 0;
+            make_levels(speed, random, level);
+            for (int i = 0; i < STEPS; i++)
+                mean += level[i] / STEPS;
+            IfmInterval turns = in_turns(level, random), apart = one_after_the_other(level, random);
+            n_turns += holds(&turns, (WHOLE_NS - FORWARD_NS) * mean);
+            n_apart += holds(&apart, (WHOLE_NS - FORWARD_NS) * mean);
+            width += (turns.upper - turns.lower) / 2 / (WHOLE_NS - FORWARD_NS) / SEEDS;
+            g_rand_free(random);
+        }
+        g_test_message("%s: in turns %.3f (half %.3f), one after the other %.3f", names[speed], (double)n_turns / SEEDS,
+                       width, (double)n_apart / SEEDS);
+        g_assert_cmpuint(n_turns, >=, SEEDS * 93 / 100);
+        g_assert_cmpfloat(width, <, 0.03); /* it holds that not by being wide */
+        if (speed != STILL)
+            g_assert_cmpuint(n_apart, <, SEEDS * 6 / 10);
+    }
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -397,5 +588,8 @@ int main(int argc, char **argv)
     g_test_add_func("/comparer/check", test_check);
     g_test_add_func("/comparer/json", test_json);
     g_test_add_func("/comparer/calibration", test_calibration);
+    g_test_add_func("/comparer/difference", test_difference);
+    g_test_add_func("/comparer/wanted-difference", test_wanted_difference);
+    g_test_add_func("/comparer/changing-machine", test_changing_machine);
     return g_test_run();
 }
