@@ -107,7 +107,9 @@ gboolean ifm_model_check_bindings(const IfmModel *model, const IfmDimBinding *bi
 /**
  * ifm_model_make_inputs: Seeded inputs for every port, in port order.
  * Floats uniform in [-1, 1); integers and bools 0 or 1 (indices that stay in range of anything non-empty) unless the
- * model's metadata "inferometer.range.PORT" = "LOW HIGH" says otherwise. Each port has a generator of its own, seeded from
+ * model's metadata "inferometer.range.PORT" = "LOW HIGH" says otherwise; of an integer port "LOW HIGH distinct": none of
+ * them twice, and ascending, for what indices must not have twice (a ScatterND's that does not reduce). Each port has a
+ * generator of its own, seeded from
  * (@seed, port name), so that one port's shape does not change another's values.
  * @tensors: (out) [ifm_model_n_inputs()], to be cleared by the caller
  */

@@ -120,8 +120,8 @@ gboolean ifm_transformer_check(const IfmTransformer *transformer, GError **error
  *     x f32 [nodes, feature_dim], pe f32 [nodes, pe_dim], edge_index i64 [2, edges] (message passing, sparse attention),
  *     coefficients f32 [edges + nodes, 1] (gcn: of the edges, then of each node to itself), degrees f32 [nodes, 1] (sage:
  *     at least 1),
- *     slots i64 [graphs, most_nodes], bias f32 [graphs, 1, 1, most_nodes], places i64 [nodes] (dense attention of several
- *     graphs: the node of each row, 0 or a large negative number, the row of each node),
+ *     bias f32 [graphs, 1, 1, most_nodes], places i64 [nodes] (dense attention of several graphs: 0 or, where a row is no
+ *     node's, a large negative number; the row of each node, none twice),
  *     node_graph i64 [nodes], weights f32 [graphs, 1] (1 / nodes; a prediction a graph of several), then the masks.
  * Output: "y" f32 [graphs or nodes, num_outputs]. Same configuration and seed, same bytes; both forms of one seed have the
  * same weights. Metadata inferometer.range.PORT of each, so that seeded inputs are valid. Without layers there are none
@@ -150,7 +150,7 @@ void ifm_transformer_for_graph(IfmTransformer *transformer, const IfmGraph *grap
  * with what padding, several graphs, sparse attention, batch norm and a prediction a node change. FLOP equal the graph's
  * own count, MACs where attention is dense (along edges scores are products and sums, not a matrix product).
  * Equals, where it differs; s = graphs most_nodes^2 dense, edges sparse; p padded: dense attention of several graphs:
- *   attention  a layer: 4 linear(n, d, d); macs + 2 s d; flop + 6 s h, + s h where p (the bias); bytes + 12 graphs
+ *   attention  a layer: 4 linear(n, d, d); macs + 2 s d; flop + 6 s h, + s h where p (the bias); bytes + 4 graphs
  *              most_nodes + 8 n where p, + 16 edges where sparse
  *   norm       batch: flop 2 n d in place of 5 n d (the training form counts 5, by the batch's statistics); bytes + 8 d
  *              (running statistics); parameters the same

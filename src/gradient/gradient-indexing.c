@@ -86,17 +86,51 @@ static const char *add_numbers(IfmBack *back, const char *zeros, const char *g, 
     return sum;
 }
 
-static const char *add_rows(IfmBack *back, const char *zeros, const char *g)
+/* is_column: whether @column is @indices, a vector, as [n, 1]. */
+static gboolean is_column(const IfmBack *back, const char *column, const char *indices)
 {
-    const char *column = ifm_back_op(back, "Unsqueeze", indices_i64(back), ifm_back_number(back, -1), NULL);
-    const char *sum = ifm_back_op(back, "ScatterND", zeros, column, g, NULL);
-    add_reduction(back);
-    return sum;
+    gint64 axis;
+    gsize n;
+    gssize producer = ifm_model_producer(back->model, column);
+    const IfmNode *node = producer >= 0 ? ifm_model_node(back->model, (gsize)producer) : NULL;
+    return node != NULL && g_str_equal(node->op_type, "Unsqueeze") && node->n_inputs == 2 &&
+           g_str_equal(node->inputs[0], indices) && ifm_back_known_ints(back, node->inputs[1], &axis, &n) && n == 1 &&
+           (axis == 1 || axis == -1);
 }
 
 /*
- * g added to the rows that were read, another axis than the first brought to the front. As ScatterND where the model has
- * one that adds, too, or the rows' width is free; else a number at a time: docs/add-a-gradient.md has the figures.
+ * reads_once: Whether no row of @x is read twice by @indices, a vector. It is known where the model writes rows by the same
+ * indices, as a column, with a ScatterND that does not reduce, whose indices ONNX wants to be different from each other;
+ * into as many rows, so that what is counted from the end is the same row, too.
+ */
+static gboolean reads_once(IfmBack *back, const IfmBackShape *x, const char *indices)
+{
+    for (gsize i = 0; i < ifm_model_n_nodes(back->model); i++)
+    {
+        const IfmNode *node = ifm_model_node(back->model, i);
+        IfmBackShape data;
+        if (g_str_equal(node->op_type, "ScatterND") && *node->domain == '\0' &&
+            g_str_equal(ifm_node_string(node, "reduction", "none"), "none") && is_column(back, node->inputs[1], indices) &&
+            ifm_back_facts_shape(back->facts, node->inputs[0], &data) && data.rank > 0 && x->dims[0] >= 0 &&
+            data.dims[0] == x->dims[0])
+            return TRUE;
+    }
+    return FALSE;
+}
+
+static const char *put_rows(IfmBack *back, const char *zeros, const char *g, gboolean adds)
+{
+    const char *column = ifm_back_op(back, "Unsqueeze", indices_i64(back), ifm_back_number(back, -1), NULL);
+    const char *rows = ifm_back_op(back, "ScatterND", zeros, column, g, NULL);
+    if (adds)
+        add_reduction(back);
+    return rows;
+}
+
+/*
+ * g added to the rows that were read, another axis than the first brought to the front. As ScatterND where no row was read
+ * twice, where the model has one that adds, too, or where the rows' width is free; else a number at a time:
+ * docs/add-a-gradient.md has the figures.
  */
 IFM_GRADIENT_RULE(gather)
 {
@@ -111,10 +145,12 @@ IFM_GRADIENT_RULE(gather)
     const char *g = rotated(back, ifm_back_gradient(back, 0), y.rank, axis, of_indices.rank, FALSE);
     const char *zeros = front_zeros(back, &x, axis), *sum;
     gint64 before = ifm_back_n_elements(&x, 0, axis), behind = ifm_back_n_elements(&x, axis + 1, x.rank);
-    if (x.rank == 1)
+    if (axis == 0 && of_indices.rank == 1 && reads_once(back, &x, indices))
+        sum = put_rows(back, zeros, g, FALSE);
+    else if (x.rank == 1)
         sum = add_numbers(back, zeros, g, 1);
     else if (back->adds_rows || before < 1 || behind < 1)
-        sum = add_rows(back, zeros, g);
+        sum = put_rows(back, zeros, g, TRUE);
     else
         sum = ifm_back_op(back, "Reshape", add_numbers(back, zeros, g, before * behind),
                           ifm_back_op(back, "Shape", zeros, NULL), NULL);

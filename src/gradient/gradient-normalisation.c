@@ -284,11 +284,61 @@ static const char *sum_along(IfmBack *back, const char *value)
     return ifm_back_sum(back, value, &axis, 1, TRUE);
 }
 
+/* only_product: Returns: the product y v that is all that reads y, on its left; NULL where something else does, too. */
+static const IfmNode *only_product(const IfmBack *back, const char *y)
+{
+    const GArray *readers = ifm_model_consumers(back->model, y);
+    for (gsize i = 0; i < ifm_model_n_outputs(back->model); i++)
+        if (g_str_equal(ifm_model_output(back->model, i)->name, y))
+            return NULL;
+    if (readers == NULL || readers->len != 1)
+        return NULL;
+    const IfmNode *node = ifm_model_node(back->model, g_array_index(readers, gsize, 0));
+    const IfmGradientRule *row = ifm_gradient_rule_find(node);
+    gboolean is_left = row != NULL && row->rule == ifm_gradient_matmul && g_str_equal(node->inputs[0], y) &&
+                       !g_str_equal(node->inputs[1], y);
+    return is_left ? node : NULL;
+}
+
+/* is_narrowed: whether a product of @y by a matrix makes narrower rows of it, and is not broadcast to the matrix's batch.
+ */
+static gboolean is_narrowed(const IfmBackShape *y, const IfmBackShape *product)
+{
+    int last = y->rank - 1;
+    if (product->rank != y->rank || product->dims[last] < 0)
+        return FALSE;
+    for (int i = 0; i < last - 1; i++)
+        if (y->dims[i] < 0 || y->dims[i] != product->dims[i])
+            return FALSE;
+    return y->dims[last] < 0 || y->dims[last] > product->dims[last];
+}
+
+/*
+ * sum_by_product: sum(g y), where y are shares in attention: they are read for o = y v alone, so with h the gradient of o
+ * g = h v^T, and sum(g y) = sum(h o), along a row of o, which is shorter than one of y.
+ * Returns: NULL where it is not so: another axis, more readers, y broadcast, or o as wide as y.
+ */
+static const char *sum_by_product(IfmBack *back, const char *y)
+{
+    const IfmNode *product = only_product(back, y);
+    IfmBackShape shape, of_product;
+    if (product == NULL || !ifm_back_shape(back, y, &shape) ||
+        !ifm_back_facts_shape(back->facts, product->outputs[0], &of_product) || !is_narrowed(&shape, &of_product))
+        return NULL;
+    int axis = ifm_back_axis(back, -1, shape.rank);
+    const char *h = g_hash_table_lookup(back->gradients, product->outputs[0]);
+    if (axis != shape.rank - 1 || h == NULL)
+        return NULL;
+    return ifm_back_sum(back, ifm_back_mul(back, h, product->outputs[0]), &axis, 1, TRUE);
+}
+
 /* y (g - sum(g y)) */
 IFM_GRADIENT_RULE(softmax)
 {
     const char *g = ifm_back_gradient(back, 0), *y = ifm_back_output(back, 0);
-    const char *sum = sum_along(back, ifm_back_mul(back, g, y));
+    const char *sum = sum_by_product(back, y);
+    if (sum == NULL)
+        sum = sum_along(back, ifm_back_mul(back, g, y));
     ifm_back_give(back, 0, ifm_back_mul(back, y, ifm_back_sub(back, g, sum)));
 }
 

@@ -62,6 +62,23 @@ IFM_GRADIENT_RULE(gemm)
 /* --- MatMul -------------------------------------------------------------------------------------------------------------
  */
 
+/* before_turning: Returns: what the forward pass exchanged the last two axes of to get @value; NULL: it is no such thing.
+ */
+static const char *before_turning(IfmBack *back, const char *value, const int *order, int rank)
+{
+    gssize producer = ifm_model_producer(back->model, value);
+    const IfmNode *node = producer >= 0 ? ifm_model_node(back->model, (gsize)producer) : NULL;
+    const IfmGradientRule *row = node != NULL ? ifm_gradient_rule_find(node) : NULL;
+    gsize n;
+    if (row == NULL || row->rule != ifm_gradient_transpose)
+        return NULL;
+    const gint64 *turning = ifm_node_ints(node, "perm", &n);
+    for (int i = 0; i < rank; i++)
+        if ((turning != NULL ? turning[i] : rank - 1 - i) != order[i])
+            return NULL;
+    return apart(back, node->inputs[0]);
+}
+
 /* turned: the last two axes exchanged. */
 static const char *turned(IfmBack *back, const char *value, int rank)
 {
@@ -70,7 +87,17 @@ static const char *turned(IfmBack *back, const char *value, int rank)
         order[i] = i;
     order[rank - 2] = rank - 1;
     order[rank - 1] = rank - 2;
-    return ifm_back_transpose(back, value, order, rank);
+    const char *before = before_turning(back, value, order, rank);
+    return before != NULL ? before : ifm_back_transpose(back, value, order, rank);
+}
+
+/* is_largest: of a product of [@rows, @columns], turned, and a matrix that has @other in place of one of them, whether
+ * turning the first moves more numbers than turning the other and the product. A constant is turned before anything runs.
+ */
+static gboolean is_largest(const IfmBack *back, const char *matrix, gint64 rows, gint64 columns, gint64 other)
+{
+    return rows > 0 && columns > 0 && other > 0 && !ifm_back_is_constant(back, matrix) &&
+           (double)rows * (double)columns > (double)other * ((double)rows + (double)columns);
 }
 
 static const char *unsqueezed(IfmBack *back, const char *value, gint64 axis)
@@ -138,13 +165,23 @@ static void batched(IfmBack *back, IfmBackShape a, IfmBackShape b, IfmBackShape 
                                                                                 : 1;
     if (ifm_back_wants(back, 0))
     {
-        const char *product = ifm_back_op(back, "MatMul", g, turned(back, right, b.rank), NULL);
+        const gint64 k = b.dims[b.rank - 2], n = b.dims[b.rank - 1];
+        const char *product;
+        if (is_largest(back, right, k, n, a.dims[a.rank - 2]))
+            product = turned(back, ifm_back_op(back, "MatMul", right, turned(back, g, y.rank), NULL), y.rank);
+        else
+            product = ifm_back_op(back, "MatMul", g, turned(back, right, b.rank), NULL);
         product = sum_batch_to(back, product, &y, &a);
         ifm_back_give(back, 0, is_row ? ifm_back_reshape(back, product, ifm_back_input(back, 0)) : product);
     }
     if (ifm_back_wants(back, 1))
     {
-        const char *product = ifm_back_op(back, "MatMul", turned(back, left, a.rank), g, NULL);
+        const gint64 m = a.dims[a.rank - 2], k = a.dims[a.rank - 1];
+        const char *product;
+        if (is_largest(back, left, m, k, b.dims[b.rank - 1]))
+            product = turned(back, ifm_back_op(back, "MatMul", turned(back, g, y.rank), left, NULL), y.rank);
+        else
+            product = ifm_back_op(back, "MatMul", turned(back, left, a.rank), g, NULL);
         product = sum_batch_to(back, product, &y, &b);
         ifm_back_give(back, 1, is_column ? ifm_back_reshape(back, product, ifm_back_input(back, 1)) : product);
     }

@@ -224,25 +224,52 @@ GRand *ifm_onnx_random(guint32 seed, const char *name)
     return g_rand_new_with_seed_array(words, n);
 }
 
+/* Range: @distinct: no value is there twice */
+typedef struct
+{
+    double low, high;
+    gboolean distinct;
+} Range;
+
 /* input_range: the model's own word on what values a port takes, else the default of its type. */
-static gboolean input_range(const IfmModel *model, const IfmPort *port, double *low, double *high, GError **error)
+static gboolean input_range(const IfmModel *model, const IfmPort *port, Range *range, GError **error)
 {
     g_autofree char *key = g_strdup_printf("inferometer.range.%s", port->name);
     const char *text = ifm_model_metadata(model, key);
     gboolean is_float = port->dtype == IFM_DTYPE_F32 || port->dtype == IFM_DTYPE_F64 || port->dtype == IFM_DTYPE_F16 ||
                         port->dtype == IFM_DTYPE_BF16;
-    *low = is_float ? -1 : 0;
-    *high = is_float ? 1 : 2;
+    *range = is_float ? (Range){ -1, 1, FALSE } : (Range){ 0, 2, FALSE };
     if (text == NULL)
         return TRUE;
     char *middle, *end;
-    *low = g_ascii_strtod(text, &middle);
-    *high = g_ascii_strtod(middle, &end);
+    range->low = g_ascii_strtod(text, &middle);
+    range->high = g_ascii_strtod(middle, &end);
+    range->distinct = port->dtype == IFM_DTYPE_I64 && g_str_equal(end, " distinct");
     /* Beyond 2^62 either way an integer's bounds could not be told from a double. */
-    if (middle != text && end != middle && *end == '\0' && *low <= *high && *low >= -0x1p62 && *high <= 0x1p62)
+    if (middle != text && end != middle && (*end == '\0' || range->distinct) && range->low <= range->high &&
+        range->low >= -0x1p62 && range->high <= 0x1p62)
         return TRUE;
-    IFM_ONNX_INVALID(error, "metadata %s: '%s' is not a range (LOW HIGH, LOW not above HIGH)", key, text);
+    IFM_ONNX_INVALID(error, "metadata %s: '%s' is not a range (LOW HIGH, LOW not above HIGH%s)", key, text,
+                     port->dtype == IFM_DTYPE_I64 ? ", or LOW HIGH distinct" : "");
     return FALSE;
+}
+
+/* fill_distinct: The range parted into as many parts as there are elements, a number of each. */
+static gboolean fill_distinct(IfmTensor *tensor, GRand *random, const Range *range, GError **error)
+{
+    const gint64 n = ifm_tensor_n_elements(tensor), low = (gint64)range->low, span = (gint64)range->high - low;
+    if (span < n)
+    {
+        IFM_ONNX_INVALID(
+            error, "its range has %" G_GINT64_FORMAT " numbers, too few for %" G_GINT64_FORMAT " distinct ones", span, n);
+        return FALSE;
+    }
+    for (gint64 i = 0; i < n; i++)
+    {
+        const gint64 from = (gint64)((__int128)span * i / n), to = (gint64)((__int128)span * (i + 1) / n);
+        ((gint64 *)tensor->data)[i] = low + from + (gint64)(g_rand_int(random) % (guint64)(to - from));
+    }
+    return TRUE;
 }
 
 /* fits_memory: Whether a tensor could be held at all; asked before the allocator is, which may promise more than there is.
@@ -268,12 +295,13 @@ static gboolean make_input(const IfmModel *model, const IfmPort *port, const gin
 {
     if (seed == NULL)
         return ifm_tensor_reserve(tensor, port->dtype, port->rank, shape, error);
-    double low, high;
-    if (!input_range(model, port, &low, &high, error))
+    Range range;
+    if (!input_range(model, port, &range, error))
         return FALSE;
     g_autoptr(GRand) random = ifm_onnx_random(*seed, port->name);
     if (ifm_tensor_init(tensor, port->dtype, port->rank, shape, error) &&
-        ifm_tensor_fill_random(tensor, random, low, high, error))
+        (range.distinct ? fill_distinct(tensor, random, &range, error)
+                        : ifm_tensor_fill_random(tensor, random, range.low, range.high, error)))
         return TRUE;
     g_prefix_error(error, "input '%s': ", port->name);
     return FALSE;

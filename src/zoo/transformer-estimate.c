@@ -36,7 +36,7 @@ static void add_scores(Tally *tally, const IfmTransformer *of, IfmEstimate *atte
     add(tally, &attention->flop, padded ? 7 : 6, of_layers, h); /* scaled, (biased,) softmax */
     if (padded)
     {
-        add(tally, &attention->bytes, 12 * layers, graphs, most);
+        add(tally, &attention->bytes, 4 * layers, graphs, most);
         add(tally, &attention->bytes, 8, layers, sizes->num_nodes);
     }
     if (of->attention == IFM_ATTENTION_SPARSE)

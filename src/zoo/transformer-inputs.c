@@ -116,7 +116,7 @@ static gint64 place_of(const Source *source, gint64 node, gint64 *first)
     return node_graph[node] * source->transformer->most_nodes + node - *first;
 }
 
-/* fill_padding: What slots, bias and places say of each node; rows without one stay at @empty. */
+/* fill_padding: What bias and places say of each node. */
 static void fill_padding(const Source *source, IfmTransformerPortKind kind, IfmTensor *tensor)
 {
     gint64 first = 0;
@@ -127,8 +127,6 @@ static void fill_padding(const Source *source, IfmTransformerPortKind kind, IfmT
         gint64 place = place_of(source, node, &first);
         if (kind == IFM_TRANSFORMER_BIAS)
             ((float *)tensor->data)[place] = 0;
-        else if (kind == IFM_TRANSFORMER_SLOTS)
-            ((gint64 *)tensor->data)[place] = node;
         else
             ((gint64 *)tensor->data)[node] = place;
     }

@@ -183,10 +183,18 @@ static const char *rows_at(Build *build, const char *name, const char *x, const 
     return op(build, name, "Gather", IFM_ZOO_NAMES(x, index), NULL);
 }
 
+/* column_name: of what an index is as a column: a node of its own, of all layers or of the head. */
+static const char *column_name(Build *build, const char *index)
+{
+    if (g_str_equal(index, "node_graph"))
+        return "head.graph.column";
+    return g_str_has_prefix(index, "input.") ? within(build, index, "column") : name_of(build, "input.%s.column", index);
+}
+
 /* columns_of: An index as scatters want it: [n, 1], or, as each of @width columns has it, [n, width]. */
 static const char *columns_of(Build *build, const char *index, gint64 width)
 {
-    const char *column = g_str_has_prefix(index, "input.") ? within(build, index, "column") : "head.graph.column";
+    const char *column = column_name(build, index);
     if (is_new(build, column))
     {
         const char *axis = shape(build, "input.axis", 1, (gint64[]){ 1 });
@@ -325,6 +333,14 @@ static const char *scaled(Build *build, const char *scores)
     return op(build, in_layer(build, "attention.scaled"), "Mul", IFM_ZOO_NAMES(scores, scale), NULL);
 }
 
+/* padded: The rows of @x where each graph has the same number of them, and zeros between: no place is there twice. */
+static const char *padded(Build *build, const char *name, const char *x)
+{
+    const gint64 rows = build->of->num_graphs * build->of->most_nodes, d = build->of->sizes.hidden_dim;
+    const char *onto = filled(build, rows, d, FALSE), *column = columns_of(build, "places", 1);
+    return op(build, name, "ScatterND", IFM_ZOO_NAMES(onto, column, x), NULL);
+}
+
 /* heads: [nodes, d] as [heads, ...]: @for_product: k, its width before its nodes. Of several graphs each padded to the same
  * number of rows: [graphs, heads, ...] */
 static const char *heads(Build *build, const char *name, const char *x, gboolean for_product)
@@ -340,7 +356,7 @@ static const char *heads(Build *build, const char *name, const char *x, gboolean
     }
     const gint64 dims[] = { build->of->num_graphs, build->of->most_nodes, h, width };
     const char *to = shape(build, "layers.attention.heads", 4, dims);
-    x = rows_at(build, within(build, name, "padded"), x, "slots");
+    x = padded(build, within(build, name, "padded"), x);
     x = op(build, within(build, name, "parted"), "Reshape", IFM_ZOO_NAMES(x, to), NULL);
     return transpose(build, turned, x, 4, for_product ? (gint64[]){ 0, 2, 3, 1 } : (gint64[]){ 0, 2, 1, 3 });
 }
@@ -507,7 +523,7 @@ static void add_ports(IfmModelBuilder *builder, const IfmTransformer *transforme
     {
         const IfmTransformerPort *port = &g_array_index(ports, IfmTransformerPort, i);
         g_autofree char *key = g_strdup_printf("inferometer.range.%s", port->name);
-        g_autofree char *range = g_strdup_printf("%.0f %.0f", port->low, port->high);
+        g_autofree char *range = g_strdup_printf("%.0f %.0f%s", port->low, port->high, port->distinct ? " distinct" : "");
         ifm_model_builder_input(builder, port->name, port->dtype, port->rank, port->dims, NULL);
         ifm_model_builder_metadata(builder, key, range);
     }

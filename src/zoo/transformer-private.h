@@ -14,7 +14,6 @@ typedef enum
     IFM_TRANSFORMER_EDGES,
     IFM_TRANSFORMER_COEFFICIENTS,
     IFM_TRANSFORMER_DEGREES,
-    IFM_TRANSFORMER_SLOTS,
     IFM_TRANSFORMER_BIAS,
     IFM_TRANSFORMER_PLACES,
     IFM_TRANSFORMER_NODE_GRAPH,
@@ -22,7 +21,8 @@ typedef enum
     IFM_TRANSFORMER_MASK,
 } IfmTransformerPortKind;
 
-/* IfmTransformerPort: one input. @low, @high: what seeded values are drawn from, the upper not among them. */
+/* IfmTransformerPort: one input. @low, @high: what seeded values are drawn from, the upper not among them. @distinct: none
+ * of them twice */
 typedef struct
 {
     IfmTransformerPortKind kind;
@@ -31,6 +31,7 @@ typedef struct
     int rank;
     gint64 dims[4];
     double low, high;
+    gboolean distinct;
 } IfmTransformerPort;
 
 /* ifm_transformer_ports: IfmTransformerPort: the inputs that the configuration needs, in order. (transfer full) */

@@ -157,7 +157,7 @@ static void clear_port(gpointer data)
 static void add_port(GArray *ports, IfmTransformerPortKind kind, const char *name, IfmDtype dtype, int rank,
                      const gint64 *dims, double low, double high)
 {
-    IfmTransformerPort port = { kind, g_strdup(name), dtype, rank, { 0 }, low, high };
+    IfmTransformerPort port = { kind, g_strdup(name), dtype, rank, { 0 }, low, high, kind == IFM_TRANSFORMER_PLACES };
     memcpy(port.dims, dims, sizeof *dims * (gsize)rank);
     g_array_append_val(ports, port);
 }
@@ -187,7 +187,6 @@ static void add_masks(GArray *ports, const IfmTransformer *transformer)
 
 static void add_padding(GArray *ports, gint64 graphs, gint64 most_nodes, gint64 n)
 {
-    add_port(ports, IFM_TRANSFORMER_SLOTS, "slots", IFM_DTYPE_I64, DIMS(graphs, most_nodes), 0, (double)n);
     add_port(ports, IFM_TRANSFORMER_BIAS, "bias", IFM_DTYPE_F32, DIMS(graphs, 1, 1, most_nodes), 0, 0);
     add_port(ports, IFM_TRANSFORMER_PLACES, "places", IFM_DTYPE_I64, DIMS(n), 0, (double)(graphs * most_nodes));
 }

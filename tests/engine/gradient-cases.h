@@ -23,6 +23,14 @@ static const Case cases[] = {
     { "matmul-square-3-2", "x : [2,3,4]; w ! [4,4]; y = MatMul(x, w); -> y [2,3,4]" },
     { "matmul-square-1-3", "x : [3,4]; w ! [1,4,4]; y = MatMul(x, w); -> y [1,3,4]" },
     { "matmul-square-batched", "x : [2,3,4]; w ! [2,4,4]; y = MatMul(x, w); -> y [2,3,4]" },
+    { "matmul-tall", "x : [2,7,5]; w ! [2,5,2]; y = MatMul(x, w); -> y [2,7,2]" },
+    { "matmul-wide", "x : [2,2,5]; w ! [2,5,7]; y = MatMul(x, w); -> y [2,2,7]" },
+    { "matmul-tall-broadcast", "x : [2,1,7,5]; w ! [3,5,2]; y = MatMul(x, w); -> y [2,3,7,2]" },
+    { "matmul-wide-broadcast", "x : [2,5]; w ! [3,2,5,7]; y = MatMul(x, w); -> y [3,2,2,7]" },
+    { "matmul-turned",
+      "x : [2,5,4]; w ! [2,3,5]; a = Transpose(x) perm=[0,2,1]; b = Transpose(w) perm=[0,2,1]; y = MatMul(a, b); "
+      "-> y [2,4,3]" },
+    { "matmul-turned-square", "x : [2,3,4]; w ! [4,4]; a = Transpose(w); y = MatMul(x, a); -> y [2,3,4]" },
     { "einsum-square", "x : [3,4]; w ! [4,4]; y = Einsum(x, w) equation=ij,jk->ik; -> y [3,4]" },
     { "einsum-square-batched", "x : [2,3,4]; w ! [2,4,4]; y = Einsum(x, w) equation=bij,bjk->bik; -> y [2,3,4]" },
     { "gemm-left-out", "x : [3,4]; w ! [4,2]; y = Gemm(x, w,) beta=2.0; -> y [3,2]", FALSE, 0, 0,
@@ -176,6 +184,8 @@ static const Case cases[] = {
     { "gather-rows-added",
       "x : [4,3]; i # [2,2] 2 0 2 1; j # [3,1] 1 0 1; u ! [3,3]; z ! [2,3]; a = Gather(x, i); b = ScatterND(z, j, u) "
       "reduction=add; y = Mul(a, b); -> y [2,2,3]" },
+    { "gather-placed", "x : [3,2]; z ! [4,2]; i # [3] 2 0 3; a # [1] 1; c = Unsqueeze(i, a); p = ScatterND(z, c, x); "
+                       "q = Mul(p, p); y = Gather(q, i); -> y [3,2]" },
     { "gather-free-rows", "x : [4,N]; i # [5] 2 0 2 -1 2; y = Gather(x, i); -> y [5,N]" },
     { "gather-axis-1", "x : [2,4,3]; i # [2,2] 2 0 2 1; y = Gather(x, i) axis=1; -> y [2,2,2,3]" },
     { "gather-single", "x : [2,4,3]; i # [] -2; y = Gather(x, i) axis=1; -> y [2,3]" },
@@ -229,6 +239,20 @@ static const Case cases[] = {
     /* normalisations */
     { "softmax", "x : [2,3,4]; y = Softmax(x); -> y [2,3,4]" },
     { "softmax-axis", "x : [2,3,4]; y = Softmax(x) axis=1; -> y [2,3,4]" },
+    { "attention", "x : [2,3,6]; w ! [2,6,2]; p = Softmax(x); y = MatMul(p, w); -> y [2,3,2]" },
+    { "attention-free", "x : [2,N,6]; w ! [6,2]; p = Softmax(x) axis=2; y = MatMul(p, w); -> y [2,N,2]" },
+    { "attention-scores",
+      "q : [2,7,2]; k ! [2,7,2]; v ! [2,7,3]; t = Transpose(k) perm=[0,2,1]; s = MatMul(q, t); p = Softmax(s); "
+      "y = MatMul(p, v); -> y [2,7,3]" },
+    { "attention-two", "x : [2,3,6]; w ! [2,6,2]; v ! [2,6,2]; p = Softmax(x); a = MatMul(p, w); b = MatMul(p, v); "
+                       "y = Add(a, b); -> y [2,3,2]" },
+    { "attention-axis", "x : [2,3,6]; w ! [2,6,2]; p = Softmax(x) axis=1; y = MatMul(p, w); -> y [2,3,2]" },
+    { "attention-right", "x : [2,6,3]; w ! [2,2,6]; p = Softmax(x); y = MatMul(w, p); -> y [2,2,3]" },
+    { "attention-itself", "x : [2,4,4]; p = Softmax(x); y = MatMul(p, p); -> y [2,4,4]" },
+    { "attention-broadcast", "x : [3,6]; w ! [2,6,2]; p = Softmax(x); y = MatMul(p, w); -> y [2,3,2]" },
+    { "attention-broadcast-1", "x : [1,3,6]; w ! [2,6,2]; p = Softmax(x); y = MatMul(p, w); -> y [2,3,2]" },
+    { "attention-vector", "x : [2,3,6]; w ! [6]; p = Softmax(x); y = MatMul(p, w); -> y [2,3]" },
+    { "attention-wide", "x : [2,3,2]; w ! [2,2,6]; p = Softmax(x); y = MatMul(p, w); -> y [2,3,6]" },
     { "log-softmax", "x : [N,4]; y = LogSoftmax(x); -> y [N,4]" },
     { "layer-norm", "x : [2,3,4]; w ! [4]; b ! [4]; y = LayerNormalization(x, w, b); -> y [2,3,4]" },
     { "layer-norm-no-bias", "x : [N,3]; w ! [3]; y = LayerNormalization(x, w) epsilon=0.01; -> y [N,3]" },

@@ -113,16 +113,21 @@ class Transformer:
             mixed = torch.softmax(scores if mask is None else scores + mask, -1) @ v
         return mixed.transpose(1, 2).flatten(2)
 
+    def padded(self, x):
+        """[graphs, rows, width], zeros where no node is: as PyTorch Geometric's to_dense_batch has it."""
+        graphs, rows = self.w["bias"].shape[0], self.w["bias"].shape[-1]
+        return x.new_zeros(graphs * rows, x.shape[1]).index_put((self.w["places"],), x).unflatten(0, (graphs, rows))
+
     def attend(self, q, k, v):
         w = self.w
         if self.settings["attention"] == "sparse":
             return self.along_edges(q, k, v)
-        if "slots" not in w:
+        if "places" not in w:
             return self.densely(q[None], k[None], v[None])[0]
         if self.form == "loop":
             counts = torch.bincount(w["node_graph"]).tolist()
             return torch.cat([self.densely(*(x[None] for x in one))[0] for one in zip(*(x.split(counts) for x in (q, k, v)))])
-        return self.densely(*(x[w["slots"]] for x in (q, k, v)), w["bias"]).flatten(0, 1)[w["places"]]
+        return self.densely(*(self.padded(x) for x in (q, k, v)), w["bias"]).flatten(0, 1)[w["places"]]
 
     def layer(self, number, x):
         def name(part):

@@ -95,6 +95,115 @@ static gboolean has_operator(const IfmModel *model, const char *op_type)
     return FALSE;
 }
 
+static const IfmNode *node_named(const IfmModel *model, const char *name)
+{
+    for (gsize i = 0; i < ifm_model_n_nodes(model); i++)
+        if (g_str_equal(ifm_model_node(model, i)->name, name))
+            return ifm_model_node(model, i);
+    return NULL;
+}
+
+/* The row sums of softmax's gradient are taken of the product that reads the shares, where nothing else does; elsewhere of
+ * the shares themselves. */
+static void test_attention(void)
+{
+    static const struct
+    {
+        const char *text, *summed;
+    } cases[] = {
+        { "x ! [2,3,6]; w ! [2,6,2]; p = Softmax(x); y = MatMul(p, w); -> y [2,3,2]", "y" },
+        { "x ! [2,3,6]; w ! [6,2]; p = Softmax(x) axis=2; y = MatMul(p, w); -> y [2,3,2]", "y" },
+        { "x ! [2,3,6]; w ! [2,6,2]; v ! [2,6,2]; p = Softmax(x); a = MatMul(p, w); b = MatMul(p, v); y = Add(a, b); "
+          "-> y [2,3,2]",
+          "p" },
+        { "x ! [2,3,6]; w ! [2,6,2]; p = Softmax(x); y = MatMul(p, w); -> y [2,3,2]; -> p [2,3,6]", "p" },
+        { "x ! [2,3,6]; w ! [2,6,2]; p = Softmax(x) axis=1; y = MatMul(p, w); -> y [2,3,2]", "p" },
+        { "x ! [2,6,3]; w ! [2,2,6]; p = Softmax(x); y = MatMul(w, p); -> y [2,2,3]", "p" },
+        { "x ! [2,4,4]; p = Softmax(x); y = MatMul(p, p); -> y [2,4,4]", "p" },
+        { "x ! [3,6]; w ! [2,6,2]; p = Softmax(x); y = MatMul(p, w); -> y [2,3,2]", "p" },
+        { "x ! [1,3,6]; w ! [2,6,2]; p = Softmax(x); y = MatMul(p, w); -> y [2,3,2]", "p" },
+        { "x ! [2,3,6]; w ! [6]; p = Softmax(x); y = MatMul(p, w); -> y [2,3]", "p" },
+        { "x ! [2,3,2]; w ! [2,2,6]; p = Softmax(x); y = MatMul(p, w); -> y [2,3,6]", "p" },
+        { "x ! [2,3,6]; p = Softmax(x); y = Relu(p); -> y [2,3,6]", "p" },
+    };
+    for (gsize i = 0; i < G_N_ELEMENTS(cases); i++)
+    {
+        IfmGradientOptions options = { .loss = IFM_LOSS_MSE };
+        g_autoptr(IfmModel) model = backward(cases[i].text, &options);
+        g_assert_cmpstr(node_named(model, "backward.p.Mul")->inputs[1], ==, cases[i].summed);
+        assert_inferred(model, NULL, 0);
+    }
+}
+
+/* turned_sizes: of the backward pass, the numbers that are turned for products, in all. */
+static gint64 turned_size(const char *text)
+{
+    g_autoptr(GError) error = NULL;
+    IfmGradientOptions options = { .loss = IFM_LOSS_MSE };
+    g_autoptr(IfmModel) model = backward(text, &options);
+    g_autoptr(IfmAnalysis) analysis = ifm_model_analyse(model, NULL, 0, &error);
+    gint64 sum = 0;
+    g_assert_no_error(error);
+    for (gsize i = 0; i < ifm_model_n_nodes(model); i++)
+    {
+        const IfmNode *node = ifm_model_node(model, i);
+        gint64 shape[IFM_MAX_RANK], n = 1;
+        IfmDtype dtype;
+        int rank;
+        if (!g_str_equal(node->op_type, "Transpose") || !g_str_has_prefix(node->name, "backward."))
+            continue;
+        g_assert_true(ifm_analysis_shape(analysis, node->outputs[0], &dtype, &rank, shape));
+        for (int axis = 0; axis < rank; axis++)
+            n *= shape[axis];
+        sum += n;
+    }
+    return sum;
+}
+
+/* The smaller ones are turned: a matrix, or the gradient and the product. */
+static void test_turned(void)
+{
+    g_assert_cmpint(turned_size("x : [3,7,5]; w ! [3,5,2]; y = MatMul(x, w); -> y [3,7,2]"), ==, 3 * (7 + 5) * 2);
+    g_assert_cmpint(turned_size("x : [3,7,5]; w ! [3,5,3]; y = MatMul(x, w); -> y [3,7,3]"), ==, 3 * 7 * 5);
+    g_assert_cmpint(turned_size("x ! [3,2,5]; w : [3,5,7]; y = MatMul(x, w); -> y [3,2,7]"), ==, 3 * (7 + 5) * 2);
+    g_assert_cmpint(turned_size("x ! [3,2,5]; w : [3,5,2]; y = MatMul(x, w); -> y [3,2,2]"), ==, 3 * 5 * 2);
+    /* What the forward pass turned is there as it was. */
+    g_assert_cmpint(turned_size("x ! [3,4,5]; w : [3,6,5]; a = Transpose(w) perm=[0,2,1]; y = MatMul(x, a); -> y [3,4,6]"),
+                    ==, 0);
+    g_assert_cmpint(turned_size("x ! [3,4,5]; w : [3,6,5]; a = Transpose(w) perm=[2,0,1]; b = Transpose(a) perm=[1,0,2]; "
+                                "c = Transpose(b) perm=[0,1,2]; y = MatMul(x, c); -> y [3,4,6]"),
+                    ==, 3 * 5 * 6);
+}
+
+/* Rows that are put where others were read are not added, where the model itself says that none is there twice. */
+static void test_places(void)
+{
+#define PLACED(rows, reduction)                                                                                            \
+    "x : [3,2]; w ! [3,2]; z # [2] " rows " 2; i ? [3] 0 3; a # [1] 1; t = ConstantOfShape(z); c = Unsqueeze(i, a); "      \
+    "m = Mul(x, w); p = ScatterND(t, c, m)" reduction "; q = Mul(p, p); y = Gather(q, i); -> y [3,2]"
+    static const struct
+    {
+        const char *text, *reduction; /* of the backward pass's scatter; NULL: it is another operator */
+    } cases[] = {
+        { PLACED("4", ""), "none" },
+        { PLACED("4", " reduction=add"), "add" },
+        { "w ! [4,2]; i ? [3] 0 4; j ? [3] 0 4; x : [3,2]; z : [4,2]; a # [1] 1; c = Unsqueeze(j, a); "
+          "p = ScatterND(z, c, x); q = Mul(p, w); y = Gather(q, i); -> y [3,2]",
+          NULL },
+        { "w ! [4,2]; i ? [3] 0 4; x : [3,2]; z : [5,2]; a # [1] 1; b # [1] 4; f # [1] 0; c = Unsqueeze(i, a); "
+          "p = ScatterND(z, c, x); s = Slice(p, f, b); q = Mul(s, w); y = Gather(q, i); -> y [3,2]",
+          NULL },
+    };
+    for (gsize i = 0; i < G_N_ELEMENTS(cases); i++)
+    {
+        IfmGradientOptions options = { .loss = IFM_LOSS_MSE };
+        g_autoptr(IfmModel) model = backward(cases[i].text, &options);
+        const IfmNode *scatter = node_named(model, "backward.y.ScatterND");
+        g_assert_cmpstr(scatter == NULL ? NULL : ifm_node_string(scatter, "reduction", "none"), ==, cases[i].reduction);
+        assert_inferred(model, NULL, 0);
+    }
+}
+
 /* An adding ScatterND keeps an engine to one thread: no gradient brings one into a model that has none. */
 static void test_scatters(void)
 {
@@ -288,6 +397,9 @@ int main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/gradient/ports", test_ports);
     g_test_add_func("/gradient/only-what-is-asked", test_only_what_is_asked);
+    g_test_add_func("/gradient/attention", test_attention);
+    g_test_add_func("/gradient/turned", test_turned);
+    g_test_add_func("/gradient/places", test_places);
     g_test_add_func("/gradient/scatters", test_scatters);
     g_test_add_func("/gradient/step-ports", test_step_ports);
     g_test_add_func("/gradient/refused", test_refused);

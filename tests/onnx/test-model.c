@@ -200,6 +200,64 @@ static void test_integer_inputs(void)
     g_assert_cmpfloat(sum, <, 100);
 }
 
+static IfmModel *with_range(const char *range, IfmDtype dtype, gint64 n)
+{
+    g_autoptr(IfmModelBuilder) builder = ifm_model_builder_new("distinct", 17);
+    ifm_model_builder_input(builder, "i", dtype, 1, &n, NULL);
+    ifm_model_builder_output(builder, "o", dtype, 1, &n, NULL);
+    ifm_model_builder_node(builder, "Identity", NULL, NAMES("i"), NAMES("o"));
+    ifm_model_builder_metadata(builder, "inferometer.range.i", range);
+    return ifm_model_builder_finish(builder, NULL);
+}
+
+static void test_distinct_inputs(void)
+{
+    static const struct
+    {
+        const char *range;
+        gint64 n, low, high;
+    } cases[] = { { "5 9 distinct", 4, 5, 9 },
+                  { "-3 40 distinct", 40, -3, 40 },
+                  { "0 1000 distinct", 30, 0, 1000 },
+                  { "0 4e18 distinct", 3, 0, 4000000000000000000 },
+                  { "0 0 distinct", 0, 0, 0 } };
+    for (gsize i = 0; i < G_N_ELEMENTS(cases); i++)
+    {
+        g_autoptr(IfmModel) model = with_range(cases[i].range, IFM_DTYPE_I64, cases[i].n);
+        g_auto(IfmTensor) input = IFM_TENSOR_INIT;
+        g_assert_true(ifm_model_make_inputs(model, NULL, 0, 1, &input, NULL));
+        const gint64 *values = input.data;
+        for (gint64 k = 0; k < cases[i].n; k++)
+        {
+            g_assert_cmpint(values[k], >=, k > 0 ? values[k - 1] + 1 : cases[i].low);
+            g_assert_cmpint(values[k], <, cases[i].high);
+        }
+    }
+    static const struct
+    {
+        const char *range, *said;
+        IfmDtype dtype;
+    } refused[] = {
+        { "5 9 distinct", "distinct: input 'i': its range has 4 numbers, too few for 5 distinct ones", IFM_DTYPE_I64 },
+        { "0 9 distinct",
+          "distinct: metadata inferometer.range.i: '0 9 distinct' is not a range (LOW HIGH, LOW not above HIGH)",
+          IFM_DTYPE_F32 },
+        { "0 9 other",
+          "distinct: metadata inferometer.range.i: '0 9 other' is not a range (LOW HIGH, LOW not above HIGH, or LOW HIGH "
+          "distinct)",
+          IFM_DTYPE_I64 },
+    };
+    for (gsize i = 0; i < G_N_ELEMENTS(refused); i++)
+    {
+        g_autoptr(GError) error = NULL;
+        g_autoptr(IfmModel) model = with_range(refused[i].range, refused[i].dtype, 5);
+        IfmTensor input;
+        g_assert_false(ifm_model_make_inputs(model, NULL, 0, 1, &input, &error));
+        g_assert_error(error, IFM_ERROR, IFM_ERROR_INVALID);
+        g_assert_cmpstr(error->message, ==, refused[i].said);
+    }
+}
+
 static void test_round_trip(void)
 {
     g_autoptr(GError) error = NULL;
@@ -392,6 +450,7 @@ int main(int argc, char **argv)
     g_test_add_func("/onnx/bindings", test_bindings);
     g_test_add_func("/onnx/inputs", test_inputs);
     g_test_add_func("/onnx/integer-inputs", test_integer_inputs);
+    g_test_add_func("/onnx/distinct-inputs", test_distinct_inputs);
     g_test_add_func("/onnx/round-trip", test_round_trip);
     g_test_add_func("/onnx/large-file", test_large_file);
     g_test_add_func("/onnx/save-refused", test_save_refused);

@@ -170,7 +170,7 @@ static void test_estimate_bytes(void)
     transformer.num_graphs = 4;
     transformer.most_nodes = 7;
     g_assert_true(ifm_transformer_estimate(&transformer, &other, NULL));
-    g_assert_cmpint(other.attention.bytes, ==, plain.attention.bytes + 3 * (12 * 4 * 7 + 8 * 20));
+    g_assert_cmpint(other.attention.bytes, ==, plain.attention.bytes + 3 * (4 * 4 * 7 + 8 * 20));
     g_assert_cmpint(other.attention.macs, ==, 3 * (4 * 20 * 8 * 8 + 2 * 4 * 7 * 7 * 8));
     g_assert_cmpint(other.head.bytes, ==, 4 * (20 * 8 + 4 + 8 + 1) + 8 * 20 + 4 * 4);
     g_assert_cmpint(other.head.flop, ==, 20 * 8 + 4 * 8 + 2 * 4 * 8 + 4);
@@ -297,7 +297,7 @@ static void test_ports(void)
     assert_ports(SIZES " pe=lap pe_dim=2 head=node mpnn=gin", "x[9,3] pe[9,2] edge_index:[2,20] y[9,5]");
     assert_ports(SIZES " mpnn=gcn", "x[9,3] edge_index:[2,20] coefficients[29,1] y[1,5]");
     assert_ports(SIZES " mpnn=sage num_graphs=2 most_nodes=6",
-                 "x[9,3] edge_index:[2,20] degrees[9,1] slots:[2,6] bias[2,1,1,6] places:[9] node_graph:[9] weights[2,1] "
+                 "x[9,3] edge_index:[2,20] degrees[9,1] bias[2,1,1,6] places:[9] node_graph:[9] weights[2,1] "
                  "y[2,5]");
     assert_ports(SIZES " attention=sparse num_graphs=2 head=node", "x[9,3] edge_index:[2,20] y[9,5]");
     assert_ports(SIZES " form=training mpnn=gin ffn_dim=7",
@@ -418,7 +418,6 @@ static void test_inputs(void)
     /* Edges 0->1 1->0 1->2 2->1 5->4 4->7 6->4; so they end in 0: 1, 1: 2, 2: 1, 4: 2, 7: 1. */
     const double a = 1 / sqrt(6), b = 1 / sqrt(3);
     ASSERT_FLOATS(file, "coefficients", a, a, a, a, b, a, b, 1 / 2., 1 / 3., 1 / 2., 1, 1 / 3., 1, 1, 1 / 2.);
-    ASSERT_FLOATS(file, "slots", 0, 1, 2, 0, 3, 0, 0, 0, 4, 5, 6, 7);
     ASSERT_FLOATS(file, "places", 0, 1, 2, 4, 8, 9, 10, 11);
     ASSERT_FLOATS(file, "bias", 0, 0, 0, -1e4, 0, -1e4, -1e4, -1e4, 0, 0, 0, 0);
     ASSERT_FLOATS(file, "weights", 1 / 3., 1, 1 / 4.);
