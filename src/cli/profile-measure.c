@@ -109,14 +109,23 @@ static gboolean goes_on(const Campaign *campaign)
     return cli_interrupt_signal() == 0 && campaign->store_error == NULL;
 }
 
+/* From here on in processes of its own: memory that an earlier model left allocated there would be used again unseen. */
+static void renew_runner(Campaign *campaign)
+{
+    ifm_runner_free(campaign->runner);
+    campaign->runner = ifm_runner_new(campaign->options);
+}
+
 /* The other passes of a mode, one after the other, on a device that ran the one asked for. */
 static void measure_others(Campaign *campaign, guint at)
 {
     for (int kind = 0; kind < IFM_N_PASSES; kind++)
     {
         const ProfilePlan *other = profile_mode_plan(campaign->plan, (IfmPassKind)kind);
-        if (other != NULL && goes_on(campaign) && g_str_equal(outcome_of(campaign->plan->targets->pdata[at]), "ok"))
-            measure_target(campaign, other, other->targets->pdata[at]);
+        if (other == NULL || !goes_on(campaign) || !g_str_equal(outcome_of(campaign->plan->targets->pdata[at]), "ok"))
+            continue;
+        renew_runner(campaign);
+        measure_target(campaign, other, other->targets->pdata[at]);
     }
 }
 
@@ -149,10 +158,7 @@ void profile_measure(Campaign *campaign)
     for (guint i = 0; i < campaign->plans->len; i++)
     {
         if (i > 0)
-        {
-            ifm_runner_free(campaign->runner);
-            campaign->runner = ifm_runner_new(campaign->options);
-        }
+            renew_runner(campaign);
         campaign->plan = campaign->plans->pdata[i];
         measure_all(campaign);
     }

@@ -475,6 +475,31 @@ static void append_zero(GString *out, const IfmProfileStory *story, const IfmScr
     }
 }
 
+/* A pass that holds another and took less: the machine was another one by then. As surely as their intervals say, where
+ * they have any. */
+static void append_impossible(GString *out, const IfmProfileStory *story, const IfmScreen *screen)
+{
+    static const IfmPassKind pairs[][2] = { { IFM_PASS_FORWARD, IFM_PASS_TRAINING }, { IFM_PASS_TRAINING, IFM_PASS_STEP } };
+    const IfmProfileMode *mode = story->mode;
+    for (gsize i = 0; i < 2 * story->n_devices; i++)
+    {
+        const IfmProfileDevice *device = &story->devices[i / 2];
+        IfmPassKind in = pairs[i % 2][0], whole = pairs[i % 2][1];
+        if (!ifm_mode_has_pass(mode, (int)whole))
+            continue;
+        Timing part = timing_of(device_in(mode, in, device)), all = timing_of(device_in(mode, whole, device));
+        double least = isfinite(part.interval.lower) ? part.interval.lower : part.median;
+        double most = isfinite(all.interval.upper) ? all.interval.upper : all.median;
+        if (!(most < least))
+            continue;
+        g_autofree char *text =
+            g_strdup_printf("%s: the %s took less time than the %s, which is a part of it: the machine changed between "
+                            "the two measurements",
+                            ifm_result_name(&device->result), passes[whole].words, passes[in].words);
+        ifm_page_told(out, "warning", IFM_TONE_WARN, text, screen);
+    }
+}
+
 static void append_failures(GString *out, const IfmProfileStory *story, const IfmScreen *screen)
 {
     for (int kind = 0; kind < IFM_N_PASSES; kind++)
@@ -505,5 +530,6 @@ void ifm_profile_passes(GString *out, const IfmProfileStory *story, const IfmScr
     ifm_page_table(out, pass_fields, rows, screen);
     append_difference(out, story, screen);
     append_zero(out, story, screen);
+    append_impossible(out, story, screen);
     append_failures(out, story, screen);
 }

@@ -225,6 +225,32 @@ static void test_no_turns(Bench *bench, gconstpointer data)
     g_assert_nonnull(strstr(ended.out, "not measured in turns: "));
 }
 
+/* A step measured on a machine that became faster than when the pass in it was: what cannot be is said to be so. */
+static void test_impossible(Bench *bench, gconstpointer data)
+{
+    static const char yaml[] = "description: becomes faster\nprovenance: invented\nunits:\n"
+                               "  U:\n    description: a unit\n    capabilities: [free-shapes]\n"
+                               "    latency: {source: fixed, fixed: %s}\n";
+    static const char told[] = "the training step took less time than the training pass";
+    static const char *const latencies[] = { "5 ms", "2 ms" }, *const asked[] = { "backward", "train --resume" };
+    g_auto(Ended) ended = { 0 };
+    bench->devices = bench->folder;
+    for (int i = 0; i < 2; i++)
+    {
+        g_autofree char *text = g_strdup_printf(yaml, latencies[i]);
+        g_autofree char *line =
+            g_strdup_printf("profile -q matmul -p runtime --runs 4 -d simulated:faster/U -o out --mode %s", asked[i]);
+        bench_write(bench, "faster.yaml", text, strlen(text));
+        run_line(bench, line, &ended);
+        assert_status(&ended, 0);
+        g_assert_true((strstr(ended.out, told) != NULL) == (i == 1));
+    }
+    /* none where all of it is measured at one speed */
+    run_line(bench, "profile -q matmul --mode train -p runtime --runs 4 -d simulated:faster/U -o out", &ended);
+    assert_status(&ended, 0);
+    g_assert_null(strstr(ended.out, told));
+}
+
 /* Interrupted while they are in turns: the passes are kept and told, and --resume measures what is missing. */
 static void test_turns_interrupted(Bench *bench, gconstpointer data)
 {
@@ -570,6 +596,7 @@ int main(int argc, char **argv)
     g_test_add("/profile-mode/difference", Bench, NULL, bench_init, test_difference, bench_clear);
     g_test_add("/profile-mode/turns", Bench, NULL, bench_init, test_turns, bench_clear);
     g_test_add("/profile-mode/no-turns", Bench, NULL, bench_init, test_no_turns, bench_clear);
+    g_test_add("/profile-mode/impossible", Bench, NULL, bench_init, test_impossible, bench_clear);
     g_test_add("/profile-mode/turns-interrupted", Bench, NULL, bench_init, test_turns_interrupted, bench_clear);
     g_test_add("/profile-mode/measured", Bench, NULL, bench_init, test_measured, bench_clear);
     g_test_add("/profile-mode/reproducible", Bench, NULL, bench_init, test_reproducible, bench_clear);
