@@ -10,7 +10,8 @@
  * after the other, and what the machine did between the two would be in the difference and not in its interval.
  */
 
-#define MOST_PAIRS 40 /* a look at a quarter of them is then not far off where pairs cost nearly nothing */
+#define MOST_PAIRS 40    /* a look at a quarter of them is then not far off where pairs cost nearly nothing */
+#define COUNTED_PAIRS 10 /* where runs are counted: Student's interval of five is twice as wide */
 /* Of a side in a pair of processes: two to warm up, one in each of two rounds, one that is checked. */
 #define LEAST_RUNS 5
 
@@ -25,7 +26,7 @@ static IfmCompareProtocol protocol_of(const IfmProtocol *given)
         return protocol;
     protocol.ci_ratio = 0;
     protocol.runs = given->runs;
-    protocol.most_pairs = CLAMP((given->runs + 1) / 2, 2, protocol.least_pairs);
+    protocol.most_pairs = CLAMP((given->runs + 1) / 2, 2, COUNTED_PAIRS);
     protocol.least_pairs = protocol.most_pairs;
     return protocol;
 }

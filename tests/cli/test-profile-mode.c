@@ -160,7 +160,7 @@ static void test_turns(Bench *bench, gconstpointer data)
     const json_t *backward = at(json, "runtime.backward"), *turns = at(case_of(json, "training_pass"), "turns");
     g_assert_cmpstr(json_string_value(at(backward, "difference")), ==, "paired rounds");
     g_assert_true(json_is_null(at(backward, "why")));
-    g_assert_cmpfloat(number(backward, "n_pairs"), ==, 5);
+    g_assert_cmpfloat(number(backward, "n_pairs"), ==, 10);
     g_assert_cmpfloat(number(backward, "n_rounds"), ==, (double)json_array_size(at(turns, "rounds")));
     g_assert_cmpfloat(number(turns, "difference_interval.lower"), <, number(turns, "difference_interval.upper"));
     g_assert_cmpfloat_with_epsilon(number(backward, "median"), number(turns, "difference_ns") / 1e6, 1e-12);
