@@ -33,6 +33,9 @@ void ifm_back_give(IfmBack *back, gsize input, const char *gradient)
     if (!ifm_back_wants(back, input))
         return;
     const char *name = back->node->inputs[input], *so_far = g_hash_table_lookup(back->gradients, name);
+    const char *factor = ifm_back_kept(back, IFM_BACK_FACTOR);
+    if (factor != NULL)
+        gradient = ifm_back_mul(back, gradient, factor);
     if (so_far != NULL)
         gradient = ifm_back_add(back, so_far, gradient);
     g_hash_table_insert(back->gradients, (gpointer)name, (gpointer)gradient);
@@ -69,20 +72,32 @@ gboolean ifm_back_is_constant(const IfmBack *back, const char *tensor)
     return g_hash_table_contains(back->carried, tensor);
 }
 
-static char *kept_key(const IfmBack *back, const char *key)
+static char *kept_key(gsize node_index, const char *key)
 {
-    return g_strdup_printf("%" G_GSIZE_FORMAT " %s", back->node_index, key);
+    return g_strdup_printf("%" G_GSIZE_FORMAT " %s", node_index, key);
+}
+
+void ifm_back_keep_for(IfmBack *back, gsize node_index, const char *key, const char *tensor)
+{
+    g_hash_table_insert(back->kept, kept_key(node_index, key), (gpointer)tensor);
 }
 
 void ifm_back_keep(IfmBack *back, const char *key, const char *tensor)
 {
-    g_hash_table_insert(back->kept, kept_key(back, key), (gpointer)tensor);
+    ifm_back_keep_for(back, back->node_index, key, tensor);
 }
 
 const char *ifm_back_kept(const IfmBack *back, const char *key)
 {
-    g_autofree char *whole = kept_key(back, key);
+    g_autofree char *whole = kept_key(back->node_index, key);
     return g_hash_table_lookup(back->kept, whole);
+}
+
+const IfmNode *ifm_back_sole_reader(const IfmBack *back, const char *tensor)
+{
+    const GArray *readers = ifm_model_consumers(back->model, tensor);
+    gboolean is_sole = readers != NULL && readers->len == 1 && !g_hash_table_contains(back->wanted, tensor);
+    return is_sole ? ifm_model_node(back->model, g_array_index(readers, gsize, 0)) : NULL;
 }
 
 static void take_node(IfmBack *back, gsize index)

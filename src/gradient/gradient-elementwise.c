@@ -219,14 +219,14 @@ IFM_GRADIENT_RULE(erf)
     times(back, &of, scaled(back, &of, 2 / sqrt(G_PI), bell));
 }
 
-/* y = x P(x), P the normal distribution: P(x) + x p(x) */
+/* y = x P(x), P the normal distribution: P(x) + x p(x) = (1 + erf(u) + 2 / sqrt(pi) u exp(-u^2)) / 2, u = x / sqrt(2) */
 static const char *gelu_exact(IfmBack *back, const Unary *of)
 {
-    const char *erf = apply(back, "Erf", scaled(back, of, sqrt(0.5), of->x));
-    const char *below = ifm_back_add(back, scaled(back, of, 0.5, erf), ifm_back_scalar(back, of->dtype, 0.5));
-    const char *bell = apply(back, "Exp", scaled(back, of, -0.5, squared(back, of->x)));
-    const char *slope = ifm_back_mul(back, of->x, scaled(back, of, 1 / sqrt(2 * G_PI), bell));
-    return ifm_back_add(back, below, slope);
+    const char *u = scaled(back, of, sqrt(0.5), of->x), *one = ifm_back_scalar(back, of->dtype, 1);
+    const char *exponent = ifm_back_sub(back, ifm_back_scalar(back, of->dtype, log(2 / sqrt(G_PI))), squared(back, u));
+    const char *bell = ifm_back_mul(back, u, apply(back, "Exp", exponent));
+    const char *sum = ifm_back_add(back, ifm_back_add(back, apply(back, "Erf", u), bell), one);
+    return scaled(back, of, 0.5, sum);
 }
 
 /* y = x (1 + t) / 2, t = tanh(u), u = sqrt(2 / pi) (x + 0.044715 x^3): ((1 + t) + x (1 - t^2) u') / 2 */
@@ -269,11 +269,45 @@ IFM_GRADIENT_RULE(sub)
         ifm_back_give(back, 1, apply(back, "Neg", ifm_back_sum_to(back, g, y, ifm_back_input(back, 1))));
 }
 
+/* is_number: whether a tensor is one number that the model carries. */
+static gboolean is_number(IfmBack *back, const char *tensor)
+{
+    IfmBackShape shape;
+    return ifm_back_is_constant(back, tensor) && ifm_back_shape(back, tensor, &shape) && shape.rank == 0;
+}
+
+/* n_elements: -1 where it is not known. */
+static gint64 n_elements(IfmBack *back, const char *tensor)
+{
+    IfmBackShape shape;
+    return ifm_back_facts_shape(back->facts, tensor, &shape) ? ifm_back_n_elements(&shape, 0, shape.rank) : -1;
+}
+
+/*
+ * left_to_product: Of a number times a MatMul that nobody else reads, as attention's scores are scaled: what the MatMul's
+ * rule gives is multiplied, where that is less. Returns: FALSE: it is not so.
+ */
+static gboolean left_to_product(IfmBack *back, gsize input, const char *number)
+{
+    const char *x = ifm_back_input(back, input);
+    gssize producer = ifm_model_producer(back->model, x);
+    const IfmNode *node = producer >= 0 ? ifm_model_node(back->model, (gsize)producer) : NULL;
+    if (node == NULL || *node->domain != '\0' || !g_str_equal(node->op_type, "MatMul") || !is_number(back, number) ||
+        ifm_back_sole_reader(back, x) == NULL)
+        return FALSE;
+    gint64 a = n_elements(back, node->inputs[0]), b = n_elements(back, node->inputs[1]);
+    if (a < 0 || b < 0 || a > n_elements(back, x) - b)
+        return FALSE;
+    ifm_back_keep_for(back, (gsize)producer, IFM_BACK_FACTOR, number);
+    ifm_back_give(back, input, ifm_back_gradient(back, 0));
+    return TRUE;
+}
+
 IFM_GRADIENT_RULE(mul)
 {
     const char *g = ifm_back_gradient(back, 0), *y = ifm_back_output(back, 0);
     for (gsize i = 0; i < 2; i++)
-        if (ifm_back_wants(back, i))
+        if (ifm_back_wants(back, i) && !left_to_product(back, i, ifm_back_input(back, 1 - i)))
             ifm_back_give_sum(back, i, ifm_back_mul(back, g, ifm_back_input(back, 1 - i)), y);
 }
 

@@ -68,6 +68,13 @@ gboolean ifm_back_is_constant(const IfmBack *back, const char *tensor);
 /* ifm_back_keep, ifm_back_kept: what the forward function of a row leaves for its rule. Returns: NULL for nothing. */
 void ifm_back_keep(IfmBack *back, const char *key, const char *tensor);
 const char *ifm_back_kept(const IfmBack *back, const char *key);
+/* ifm_back_keep_for: for the rule of another node, which is called later: one before it. IFM_BACK_FACTOR: a number that all
+ * which that rule gives is multiplied by. */
+#define IFM_BACK_FACTOR "factor"
+void ifm_back_keep_for(IfmBack *back, gsize node_index, const char *key, const char *tensor);
+/* ifm_back_sole_reader: Returns: the only node that reads a forward tensor; NULL where there are more, or the result is
+ * made of it. */
+const IfmNode *ifm_back_sole_reader(const IfmBack *back, const char *tensor);
 
 /* --- what is known of the forward model's tensors: gradient-shapes.c -------------------------------------------------- */
 

@@ -328,6 +328,29 @@ static void test_rare_forms(void)
     }
 }
 
+static const IfmNode *node_of(const IfmModel *model, const char *name)
+{
+    for (gsize i = 0; i < ifm_model_n_nodes(model); i++)
+        if (g_str_equal(ifm_model_node(model, i)->name, name))
+            return ifm_model_node(model, i);
+    return NULL;
+}
+
+/* A number that many scores are scaled by goes to the few queries and keys that they are made of; where those are more, it
+ * stays where it is. */
+static void test_scaled_scores(void)
+{
+    IfmGradientOptions options = { .loss = IFM_LOSS_MSE, .input_gradients = TRUE };
+    g_autoptr(IfmModel) few =
+        backward("q : [9,2]; k : [2,9]; c % [] 0.5; s = MatMul(q, k); y = Mul(s, c); -> y [9,9]", &options);
+    g_assert_null(node_of(few, "backward.y.Mul"));
+    g_assert_nonnull(node_of(few, "backward.s.Mul"));
+    g_autoptr(IfmModel) many =
+        backward("q : [2,9]; k : [9,2]; c % [] 0.5; s = MatMul(q, k); y = Mul(s, c); -> y [2,2]", &options);
+    g_assert_nonnull(node_of(many, "backward.y.Mul"));
+    g_assert_null(node_of(many, "backward.s.Mul"));
+}
+
 /* A dropout that is known to drop nothing is none, whatever its mode. */
 static void test_dropout(void)
 {
@@ -404,6 +427,7 @@ int main(int argc, char **argv)
     g_test_add_func("/gradient/step-ports", test_step_ports);
     g_test_add_func("/gradient/refused", test_refused);
     g_test_add_func("/gradient/rare-forms", test_rare_forms);
+    g_test_add_func("/gradient/scaled-scores", test_scaled_scores);
     g_test_add_func("/gradient/dropout", test_dropout);
     g_test_add_func("/gradient/no-nodes", test_no_nodes);
     g_test_add_func("/gradient/target", test_target);
