@@ -1,233 +1,148 @@
-/* Rules of convolutions, and how windows lie. In comments g is the gradient of the output y = x * w. */
-#include <string.h>
-
+/* Rules of convolutions. In comments g is the gradient of the output y = x * w. */
 #include "gradient-windows.h"
-
-/* --- windows ------------------------------------------------------------------------------------------------------------
- */
-
-static void read_ints(const IfmNode *node, const char *attribute, gint64 fallback, gint64 *values, int n)
-{
-    gsize n_given;
-    const gint64 *given = ifm_node_ints(node, attribute, &n_given);
-    for (int i = 0; i < n; i++)
-        values[i] = (gsize)i < n_given ? given[i] : fallback;
-}
-
-/* lay: Pads of one axis that auto_pad leaves to be computed, and what is left over at its end. */
-static gboolean lay(IfmBack *back, IfmWindows *windows, int axis, const char *auto_pad)
-{
-    gint64 in = windows->in[axis], out = windows->out[axis], stride = windows->stride[axis];
-    gint64 reach = (windows->kernel[axis] - 1) * windows->dilation[axis] + 1;
-    gboolean is_same = g_str_has_prefix(auto_pad, "SAME");
-    if (g_str_equal(auto_pad, "VALID"))
-        windows->begin[axis] = windows->end[axis] = 0;
-    windows->rest[axis] = windows->beyond[axis] = 0;
-    if ((in < 0 || out < 0) && (stride != 1 || is_same))
-    {
-        ifm_back_fail(back, "axis %d of '%s' is free; a gradient of strides or of auto_pad needs its size (bind it)",
-                      axis + 2, ifm_back_input(back, 0));
-        return FALSE;
-    }
-    if (in < 0 || out < 0)
-        return TRUE;
-    gint64 total = MAX((out - 1) * stride + reach - in, 0);
-    if (is_same)
-    {
-        windows->begin[axis] = g_str_equal(auto_pad, "SAME_UPPER") ? total / 2 : (total + 1) / 2;
-        windows->end[axis] = total - windows->begin[axis];
-    }
-    gint64 left = in + windows->begin[axis] + windows->end[axis] - ((out - 1) * stride + reach);
-    windows->rest[axis] = MAX(left, 0);
-    windows->beyond[axis] = MAX(-left, 0);
-    return TRUE;
-}
-
-gboolean ifm_windows_read(IfmBack *back, const gint64 *kernel, IfmWindows *windows)
-{
-    IfmBackShape x, y;
-    gint64 pads[2 * IFM_MAX_SPACE];
-    if (!ifm_back_shape(back, ifm_back_input(back, 0), &x) || !ifm_back_shape(back, ifm_back_output(back, 0), &y))
-        return FALSE;
-    if (x.rank < 3 || y.rank != x.rank)
-    {
-        ifm_back_fail(back, "its input has no axis for windows: no gradient rule");
-        return FALSE;
-    }
-    int n = windows->n_space = x.rank - 2;
-    memcpy(windows->in, x.dims + 2, (gsize)n * sizeof x.dims[0]);
-    memcpy(windows->out, y.dims + 2, (gsize)n * sizeof y.dims[0]);
-    read_ints(back->node, "kernel_shape", 1, windows->kernel, n);
-    if (kernel != NULL)
-        memcpy(windows->kernel, kernel, (gsize)n * sizeof kernel[0]);
-    read_ints(back->node, "strides", 1, windows->stride, n);
-    read_ints(back->node, "dilations", 1, windows->dilation, n);
-    read_ints(back->node, "pads", 0, pads, 2 * n);
-    memcpy(windows->begin, pads, (gsize)n * sizeof pads[0]);
-    memcpy(windows->end, pads + n, (gsize)n * sizeof pads[0]);
-    windows->group = ifm_node_int(back->node, "group", 1);
-    const char *auto_pad = ifm_node_string(back->node, "auto_pad", "NOTSET");
-    for (int i = 0; i < n; i++)
-        if (!lay(back, windows, i, auto_pad))
-            return FALSE;
-    return TRUE;
-}
-
-gboolean ifm_windows_are_fixed(const IfmWindows *windows)
-{
-    for (int i = 0; i < windows->n_space; i++)
-        if (windows->in[i] < 0 || windows->out[i] < 0)
-            return FALSE;
-    return TRUE;
-}
-
-void ifm_windows_pads(const IfmWindows *windows, gint64 *pads)
-{
-    for (int i = 0; i < windows->n_space; i++)
-    {
-        pads[i] = windows->begin[i];
-        pads[windows->n_space + i] = windows->end[i] + windows->beyond[i];
-    }
-}
-
-gint64 ifm_windows_count(IfmBack *back, const gint64 *sizes, int n, gint64 most, const char *what)
-{
-    gint64 product = 1;
-    for (int i = 0; i < n; i++)
-    {
-        if (sizes[i] > most / MAX(product, 1))
-        {
-            ifm_back_fail(back, "more than %" G_GINT64_FORMAT " %s: no gradient rule", most, what);
-            return -1;
-        }
-        product *= MAX(sizes[i], 0);
-    }
-    return product;
-}
-
-static gboolean any(const gint64 *values, int n, gint64 but)
-{
-    for (int i = 0; i < n; i++)
-        if (values[i] != but)
-            return TRUE;
-    return FALSE;
-}
-
-const char *ifm_windows_spread(IfmBack *back, const IfmWindows *windows, const char *value, const char *weight,
-                               gint64 group)
-{
-    gint64 pads[2 * IFM_MAX_SPACE];
-    gsize n = (gsize)windows->n_space;
-    ifm_windows_pads(windows, pads);
-    const char *spread = ifm_back_op(back, "ConvTranspose", value, weight, NULL);
-    ifm_back_ints(back, "kernel_shape", windows->kernel, n);
-    ifm_back_ints(back, "strides", windows->stride, n);
-    ifm_back_ints(back, "dilations", windows->dilation, n);
-    ifm_back_ints(back, "pads", pads, 2 * n);
-    ifm_back_int(back, "group", group);
-    if (any(windows->rest, windows->n_space, 0))
-        ifm_back_ints(back, "output_padding", windows->rest, n);
-    return spread;
-}
 
 /* --- the weight's gradient ----------------------------------------------------------------------------------------------
  */
 
 /*
- * by_products: dw[:, :, i, j] = sum over n of g[n] (x at window position (i, j))[n]^T: for each position of the window a
- * strided slice of the padded input and a matrix product.
+ * dw[:, :, i, j] = sum over n of g[n] (x at window position (i, j))[n]^T: a matrix product for each position of the window.
+ * It is made in one of two forms; both leave pieces, rows of which, one below the other, are [positions, outputs, inputs].
  */
 typedef struct
 {
     const IfmWindows *windows;
-    const char *rows;   /* g as [N, group, M / group, positions] */
-    const char *padded; /* x */
-    gint64 n_groups, per_group;
+    gint64 n_images, n_positions; /* n_images: -1: free */
+    gint64 n_groups, outputs, per_group;
+    GPtrArray *pieces;
 } Products;
 
-static const char *pad_input(IfmBack *back, const IfmWindows *windows)
-{
-    gint64 pads[2 * IFM_MAX_RANK] = { 0 };
-    int rank = windows->n_space + 2;
-    const char *x = ifm_back_input(back, 0);
-    for (int i = 0; i < windows->n_space; i++)
-    {
-        pads[2 + i] = windows->begin[i];
-        pads[rank + 2 + i] = windows->end[i];
-    }
-    return any(pads, 2 * rank, 0) ? ifm_back_op(back, "Pad", x, ifm_back_list(back, pads, 2 * (gsize)rank), NULL) : x;
-}
-
-/* ends_of: where the slice of each axis ends; a free one (its stride is 1) as far behind its start as the output is long.
+/*
+ * over_all_images: Channels of x last, those of g first: what a position sees is then copied in long runs, whatever the
+ * stride, and one product goes over images and windows alike, with neither side transposed.
  */
-static const char *ends_of(IfmBack *back, const IfmWindows *windows, const gint64 *starts)
+static void over_all_images(IfmBack *back, const Products *of)
 {
-    gint64 ends[IFM_MAX_SPACE];
-    const char *y = ifm_back_output(back, 0);
-    g_autoptr(GPtrArray) parts = g_ptr_array_new();
-    for (int i = 0; i < windows->n_space; i++)
-        ends[i] = starts[i] + (windows->out[i] - 1) * windows->stride[i] + 1;
-    if (ifm_windows_are_fixed(windows))
-        return ifm_back_list(back, ends, (gsize)windows->n_space);
-    for (int i = 0; i < windows->n_space; i++)
+    const char *g = ifm_back_gradient(back, 0);
+    int order[IFM_MAX_RANK] = { 1, 0 }, rank = of->windows->n_space + 2;
+    for (int i = 2; i < rank; i++)
+        order[i] = i;
+    if (of->n_images != 1)
+        g = ifm_back_transpose(back, g, order, rank);
+    const char *rows = ifm_back_reshape_dims(back, g, (gint64[]){ of->outputs, -1 }, 2);
+    g_auto(IfmWindowView) view = ifm_window_view_rows(back, of->windows, of->per_group);
+    for (gint64 i = 0; i < of->n_positions; i++)
     {
-        const char *end = ifm_back_number(back, windows->out[i] >= 0 ? ends[i] : starts[i]);
-        if (windows->out[i] < 0)
-            end = ifm_back_add(back, ifm_back_size_of(back, y, i + 2), end);
-        g_ptr_array_add(parts, (gpointer)end);
+        const char *seen =
+            ifm_back_reshape_dims(back, ifm_window_view_at(back, &view, i), (gint64[]){ -1, of->per_group }, 2);
+        g_ptr_array_add(of->pieces, (gpointer)ifm_back_op(back, "MatMul", rows, seen, NULL));
     }
-    const char *list = ifm_back_op_list(back, NULL, "Concat", parts);
-    ifm_back_int(back, "axis", 0);
-    return list;
 }
 
-/* at_position: @position: index into the window, row-major    Returns: [N, group, C / group, outputs of a channel] */
-static const char *at_position(IfmBack *back, const Products *of, gint64 position)
+/* product_of_images: @seen: [N, groups, channels of a group, windows] of each of @n positions    @rows: g alike */
+static const char *product_of_images(IfmBack *back, const Products *of, const char *rows, const GPtrArray *seen)
 {
-    const IfmWindows *windows = of->windows;
-    gint64 starts[IFM_MAX_SPACE], axes[IFM_MAX_SPACE];
-    gsize n = (gsize)windows->n_space;
-    gboolean is_whole = TRUE;
-    for (gsize i = n; i-- > 0; position /= windows->kernel[i])
+    const char *all = g_ptr_array_index(seen, 0);
+    gint64 n = seen->len;
+    if (n > 1)
     {
-        axes[i] = (gint64)i + 2;
-        starts[i] = position % windows->kernel[i] * windows->dilation[i];
-        is_whole = is_whole && windows->kernel[i] == 1 && windows->stride[i] == 1;
+        all = ifm_back_op_list(back, NULL, "Concat", seen);
+        ifm_back_int(back, "axis", 2);
     }
-    const char *slice = of->padded;
-    if (!is_whole)
-        slice = ifm_back_op(back, "Slice", slice, ifm_back_list(back, starts, n), ends_of(back, windows, starts),
-                            ifm_back_list(back, axes, n), ifm_back_list(back, windows->stride, n), NULL);
-    return ifm_back_reshape_dims(back, slice, (gint64[]){ 0, of->n_groups, of->per_group, -1 }, 4);
+    all = ifm_back_transpose(back, all, (int[]){ 0, 1, 3, 2 }, 4);
+    const char *product = ifm_back_op(back, "MatMul", rows, all, NULL);
+    if (of->n_images != 1)
+        product = ifm_back_sum(back, product, (int[]){ 0 }, 1, FALSE);
+    if (n > 1)
+    {
+        product = ifm_back_reshape_dims(back, product, (gint64[]){ of->outputs, n, of->per_group }, 3);
+        product = ifm_back_transpose(back, product, (int[]){ 1, 0, 2 }, 3);
+    }
+    return ifm_back_reshape_dims(back, product, (gint64[]){ n * of->outputs, of->per_group }, 2);
+}
+
+#define ENOUGH_CHANNELS 64 /* for a matrix product to be fast */
+
+/*
+ * by_image: A product for each image and group, all as they lie, and the sum of those. Of few channels several positions go
+ * into one product.
+ */
+static void by_image(IfmBack *back, const Products *of)
+{
+    gint64 n_joined = MAX(ENOUGH_CHANNELS / MAX(of->per_group * of->n_groups, 1), 1);
+    g_autoptr(GPtrArray) seen = g_ptr_array_new();
+    g_auto(IfmWindowView) view = ifm_window_view(back, of->windows, NULL);
+    const char *rows = ifm_back_reshape_dims(back, ifm_back_gradient(back, 0),
+                                             (gint64[]){ 0, of->n_groups, of->outputs / of->n_groups, -1 }, 4);
+    for (gint64 i = 0; i < of->n_positions; i++)
+    {
+        const char *at = ifm_window_view_at(back, &view, i);
+        at = ifm_back_reshape_dims(back, at, (gint64[]){ 0, of->n_groups, of->per_group, -1 }, 4);
+        g_ptr_array_add(seen, (gpointer)at);
+        if (seen->len < n_joined && i < of->n_positions - 1)
+            continue;
+        g_ptr_array_add(of->pieces, (gpointer)product_of_images(back, of, rows, seen));
+        g_ptr_array_set_size(seen, 0);
+    }
+}
+
+#define FEW_CHANNELS 8 /* channels of x that lie last are copied so many at a time */
+
+/* Of one position, the products of all images are summed faster than x and g are transposed, unless they are the larger. */
+static gboolean is_by_image(const Products *of)
+{
+    double n_windows = 1;
+    if (of->n_groups > 1 || of->per_group < FEW_CHANNELS)
+        return TRUE;
+    if (of->n_positions > 1)
+        return FALSE;
+    for (int i = 0; i < of->windows->n_space; i++)
+        n_windows *= (double)of->windows->out[i];
+    return of->n_images == 1 || !ifm_windows_are_fixed(of->windows) ||
+           (double)of->outputs * (double)of->per_group <= (double)(of->outputs + of->per_group) * n_windows;
 }
 
 #define MOST_POSITIONS 4096 /* a handful of nodes for each: a kernel of 64 x 64 */
 
 static void by_products(IfmBack *back, const IfmWindows *windows, const IfmBackShape *w)
 {
+    IfmBackShape x;
+    g_autoptr(GPtrArray) pieces = g_ptr_array_new();
     gint64 n_positions =
         ifm_windows_count(back, windows->kernel, windows->n_space, MOST_POSITIONS, "positions of a convolution's window");
-    if (n_positions < 0)
+    if (n_positions < 0 || !ifm_back_shape(back, ifm_back_input(back, 0), &x))
         return;
-    gint64 n_groups = windows->group, outputs = w->dims[0], per_group = w->dims[1];
-    Products of = { windows, NULL, pad_input(back, windows), n_groups, per_group };
-    of.rows = ifm_back_reshape_dims(back, ifm_back_gradient(back, 0), (gint64[]){ 0, n_groups, outputs / n_groups, -1 }, 4);
-    g_autoptr(GPtrArray) parts = g_ptr_array_new();
-    for (gint64 i = 0; i < n_positions; i++)
+    Products of = { windows, x.dims[0], n_positions, windows->group, w->dims[0], w->dims[1], pieces };
+    if (is_by_image(&of))
+        by_image(back, &of);
+    else
+        over_all_images(back, &of);
+    const char *all = g_ptr_array_index(pieces, 0);
+    if (pieces->len > 1)
     {
-        const char *columns = at_position(back, &of, i);
-        columns = ifm_back_transpose(back, columns, (int[]){ 0, 1, 3, 2 }, 4);
-        const char *product = ifm_back_op(back, "MatMul", of.rows, columns, NULL);
-        product = ifm_back_sum(back, product, (int[]){ 0 }, 1, FALSE);
-        g_ptr_array_add(parts, (gpointer)ifm_back_reshape_dims(back, product, (gint64[]){ outputs, per_group, 1 }, 3));
+        all = ifm_back_op_list(back, NULL, "Concat", pieces);
+        ifm_back_int(back, "axis", 0);
     }
-    const char *all = g_ptr_array_index(parts, 0);
     if (n_positions > 1)
     {
-        all = ifm_back_op_list(back, NULL, "Concat", parts);
-        ifm_back_int(back, "axis", 2);
+        all = ifm_back_reshape_dims(back, all, (gint64[]){ n_positions, of.outputs, of.per_group }, 3);
+        all = ifm_back_transpose(back, all, (int[]){ 1, 2, 0 }, 3);
     }
     ifm_back_give(back, 1, ifm_back_reshape(back, all, ifm_back_input(back, 1)));
+}
+
+/* --- the input's gradient -----------------------------------------------------------------------------------------------
+ */
+
+static const char *reversed(IfmBack *back, const char *value, const gint64 *axes, gsize n)
+{
+    gint64 starts[IFM_MAX_RANK], ends[IFM_MAX_RANK], steps[IFM_MAX_RANK];
+    for (gsize i = 0; i < n; i++)
+    {
+        starts[i] = steps[i] = -1;
+        ends[i] = G_MININT64 + 1;
+    }
+    return ifm_back_op(back, "Slice", value, ifm_back_list(back, starts, n), ifm_back_list(back, ends, n),
+                       ifm_back_list(back, axes, n), ifm_back_list(back, steps, n), NULL);
 }
 
 /*
@@ -238,14 +153,77 @@ static void by_products(IfmBack *back, const IfmWindows *windows, const IfmBackS
  */
 static const char *own_weight(IfmBack *back)
 {
-    const char *weight = ifm_back_input(back, 1), *first = ifm_back_number(back, -1);
+    const char *weight = ifm_back_input(back, 1);
     if (!ifm_back_is_constant(back, weight))
         return weight;
     for (int turn = 0; turn < 2; turn++)
-        weight = ifm_back_op(back, "Slice", weight, first, ifm_back_number(back, G_MININT64 + 1), ifm_back_number(back, 0),
-                             first, NULL);
+        weight = reversed(back, weight, (gint64[]){ 0 }, 1);
     return weight;
 }
+
+/* turned_weight: [inputs, outputs of a group, kernel backwards] */
+static const char *turned_weight(IfmBack *back, const IfmWindows *windows, const IfmBackShape *w)
+{
+    gint64 axes[IFM_MAX_RANK], dims[IFM_MAX_RANK + 1] = { windows->group, w->dims[0] / windows->group, w->dims[1] };
+    int order[IFM_MAX_RANK + 1] = { 0, 2, 1 };
+    gsize n = 0;
+    for (int i = 0; i < windows->n_space; i++)
+    {
+        dims[i + 3] = windows->kernel[i];
+        order[i + 3] = i + 3;
+        if (windows->kernel[i] > 1)
+            axes[n++] = i + 2;
+    }
+    const char *weight = n > 0 ? reversed(back, ifm_back_input(back, 1), axes, n) : own_weight(back);
+    weight = ifm_back_reshape_dims(back, weight, dims, w->rank + 1);
+    weight = ifm_back_transpose(back, weight, order, w->rank + 1);
+    dims[2] = dims[1];
+    dims[1] = windows->group * w->dims[1];
+    return ifm_back_reshape_dims(back, weight, dims + 1, w->rank);
+}
+
+/*
+ * is_convolution: Where the stride is 1, x's gradient is a convolution of the padded g with the weight turned round, which
+ * engines have faster than a transposed one. But the weight has to be known, or turning it takes longer; and what is padded
+ * has to be little.
+ */
+static gboolean is_convolution(const IfmBack *back, const IfmWindows *windows)
+{
+    if (!ifm_back_is_constant(back, ifm_back_input(back, 1)) || windows->n_space + 3 > IFM_MAX_RANK)
+        return FALSE;
+    for (int i = 0; i < windows->n_space; i++)
+    {
+        gint64 reach = (windows->kernel[i] - 1) * windows->dilation[i], out = windows->out[i];
+        gint64 padded = reach - windows->begin[i] - windows->end[i];
+        if (windows->stride[i] != 1 || windows->begin[i] > reach || windows->end[i] > reach || padded > MAX(out, 0) / 8)
+            return FALSE;
+    }
+    return TRUE;
+}
+
+static const char *input_gradient(IfmBack *back, const IfmWindows *windows, const IfmBackShape *w)
+{
+    gint64 pads[2 * IFM_MAX_SPACE];
+    const char *g = ifm_back_gradient(back, 0);
+    int n = windows->n_space;
+    if (!is_convolution(back, windows))
+        return ifm_windows_spread(back, windows, g, own_weight(back), windows->group);
+    for (int i = 0; i < n; i++)
+    {
+        gint64 reach = (windows->kernel[i] - 1) * windows->dilation[i];
+        pads[i] = reach - windows->begin[i];
+        pads[n + i] = reach - windows->end[i];
+    }
+    const char *gradient = ifm_back_op(back, "Conv", g, turned_weight(back, windows, w), NULL);
+    ifm_back_ints(back, "kernel_shape", windows->kernel, (gsize)n);
+    ifm_back_ints(back, "dilations", windows->dilation, (gsize)n);
+    ifm_back_ints(back, "pads", pads, 2 * (gsize)n);
+    ifm_back_int(back, "group", windows->group);
+    return gradient;
+}
+
+/* --- the rule -----------------------------------------------------------------------------------------------------------
+ */
 
 IFM_GRADIENT_RULE(conv)
 {
@@ -263,7 +241,7 @@ IFM_GRADIENT_RULE(conv)
     if (!ifm_windows_read(back, w.dims + 2, &windows))
         return;
     if (ifm_back_wants(back, 0))
-        ifm_back_give(back, 0, ifm_windows_spread(back, &windows, g, own_weight(back), windows.group));
+        ifm_back_give(back, 0, input_gradient(back, &windows, &w));
     if (ifm_back_wants(back, 1))
         by_products(back, &windows, &w);
     for (int i = 0; i < w.rank - 1; i++)

@@ -1,4 +1,5 @@
 /* Rules of poolings. In comments g is the gradient of the output. */
+#include <math.h>
 #include <string.h>
 
 #include "gradient-windows.h"
@@ -6,11 +7,34 @@
 /* --- maximum ------------------------------------------------------------------------------------------------------------
  */
 
-/* Where each maximum was found is the operator's second output, an index into the whole input: asked of the forward node.
+/*
+ * Where each maximum was is found out by comparing what all windows have at one of their positions with what they had
+ * at those before. Indices, the operator's second output, are far slower on OpenVINO, whose one with indices is a reference
+ * implementation, and a little on ONNX Runtime. Large windows, those that are many positions, have them all the same.
  */
+#define MOST_COMPARED 25
+#define MOST_WHOLE (1 << 24) /* whole numbers to here are told apart in single precision */
+
+static gboolean is_compared(const IfmWindows *windows)
+{
+    gint64 n_positions = 1, n_inputs = 1;
+    for (int i = 0; i < windows->n_space; i++)
+    {
+        if (windows->in[i] < 0 || windows->out[i] < 0 || windows->kernel[i] > MOST_COMPARED / n_positions ||
+            windows->in[i] > MOST_WHOLE / n_inputs)
+            return FALSE;
+        n_positions *= MAX(windows->kernel[i], 1);
+        n_inputs *= MAX(windows->in[i], 1);
+    }
+    return n_positions > 1;
+}
+
 gboolean ifm_forward_max_pool(IfmBack *back)
 {
+    IfmWindows windows;
     if (!back->is_live || ifm_back_output(back, 1) != NULL || ifm_back_output(back, 0) == NULL)
+        return FALSE;
+    if (!ifm_windows_read(back, NULL, &windows) || is_compared(&windows))
         return FALSE;
     back->last = ifm_model_builder_copy_node(back->builder, back->node);
     ifm_back_keep(back, "indices", ifm_back_more(back, 1));
@@ -36,7 +60,95 @@ static const char *flat_zeros(IfmBack *back, const IfmBackShape *x)
     return x->dtype == IFM_DTYPE_F32 ? zeros : ifm_back_cast(back, zeros, x->dtype);
 }
 
-/* g, scattered to where the maxima were */
+/* scatter: gives g, at @indices along @axis of @zeros, all of them shaped as @dims. */
+static void scatter(IfmBack *back, const IfmWindows *windows, const char *zeros, const char *indices, const gint64 *dims,
+                    int rank)
+{
+    const char *g = ifm_back_reshape_dims(back, ifm_back_gradient(back, 0), dims, rank);
+    indices = ifm_back_reshape_dims(back, indices, dims, rank);
+    const char *scattered = ifm_back_op(back, "ScatterElements", zeros, indices, g, NULL);
+    ifm_back_int(back, "axis", rank - 1);
+    if (windows_overlap(windows))
+        ifm_model_builder_string(back->builder, back->last, "reduction", "add");
+    ifm_back_give(back, 0, ifm_back_reshape(back, scattered, ifm_back_input(back, 0)));
+}
+
+/* pitch_of: how far apart neighbours on one axis are in a channel. */
+static gint64 pitch_of(const IfmWindows *windows, int axis)
+{
+    gint64 pitch = 1;
+    for (int i = axis + 1; i < windows->n_space; i++)
+        pitch *= windows->in[i];
+    return pitch;
+}
+
+/* first_inside: of the positions of window @at on one axis, relative to where it begins. */
+static gint64 first_inside(const IfmWindows *windows, int axis, gint64 at)
+{
+    gint64 begin = at * windows->stride[axis] - windows->begin[axis], first = begin;
+    for (gint64 i = 1; first < 0 && i < windows->kernel[axis]; i++)
+        first += windows->dilation[axis];
+    return CLAMP(first, 0, windows->in[axis] - 1) - begin;
+}
+
+/*
+ * of_windows: f32 [1, 1, out …]: of each window where it begins in its channel, or how far behind that the first element is
+ * that is not padding.
+ */
+static const char *of_windows(IfmBack *back, const IfmWindows *windows, gboolean is_begin)
+{
+    const char *sum = NULL;
+    for (int axis = 0; axis < windows->n_space; axis++)
+    {
+        gint64 shape[IFM_MAX_RANK], n = windows->out[axis];
+        g_autofree double *values = g_new(double, n + 1);
+        for (int i = 0; i < windows->n_space + 2; i++)
+            shape[i] = i == axis + 2 ? n : 1;
+        for (gint64 at = 0; at < n; at++)
+            values[at] = (double)(pitch_of(windows, axis) * (is_begin ? at * windows->stride[axis] - windows->begin[axis]
+                                                                      : first_inside(windows, axis, at)));
+        const char *term = ifm_back_values(back, IFM_DTYPE_F32, windows->n_space + 2, shape, values);
+        sum = sum == NULL ? term : ifm_back_add(back, sum, term);
+    }
+    return sum;
+}
+
+/* offset_of: @position: index into the window, row-major    Returns: how far behind the window's beginning it is */
+static double offset_of(const IfmWindows *windows, gint64 position)
+{
+    gint64 offset = 0;
+    for (int i = windows->n_space; i-- > 0; position /= windows->kernel[i])
+        offset += position % windows->kernel[i] * windows->dilation[i] * pitch_of(windows, i);
+    return (double)offset;
+}
+
+/*
+ * compared: i64 [N, C, out …]: where in its channel each maximum is. Equal ones: the first, as what follows has to be more.
+ * Padding is never more; where nothing else is either, it is the first element that is not padding. The maxima themselves
+ * are not asked, which an engine may have rounded.
+ */
+static const char *compared(IfmBack *back, const IfmWindows *windows, IfmDtype dtype)
+{
+    gint64 n_positions = 1;
+    const char *least = ifm_back_scalar(back, dtype, -INFINITY);
+    g_auto(IfmWindowView) view = ifm_window_view(back, windows, least);
+    gboolean is_padded = view.padded != ifm_back_input(back, 0);
+    for (int i = 0; i < windows->n_space; i++)
+        n_positions *= windows->kernel[i];
+    const char *offset = is_padded ? of_windows(back, windows, FALSE) : ifm_back_scalar(back, IFM_DTYPE_F32, 0);
+    const char *most = is_padded ? least : ifm_window_view_at(back, &view, 0);
+    for (gint64 i = is_padded ? 0 : 1; i < n_positions; i++)
+    {
+        const char *seen = ifm_window_view_at(back, &view, i), *is_more = ifm_back_op(back, "Greater", seen, most, NULL);
+        const char *here = ifm_back_scalar(back, IFM_DTYPE_F32, offset_of(windows, i));
+        offset = ifm_back_op(back, "Where", is_more, here, offset, NULL);
+        if (i < n_positions - 1)
+            most = i == 0 ? seen : ifm_back_op(back, "Max", most, seen, NULL);
+    }
+    return ifm_back_cast(back, ifm_back_add(back, offset, of_windows(back, windows, TRUE)), IFM_DTYPE_I64);
+}
+
+/* g, scattered to where the maxima were: within each channel, or by an index into the whole input */
 IFM_GRADIENT_RULE(max_pool)
 {
     IfmWindows windows;
@@ -44,18 +156,21 @@ IFM_GRADIENT_RULE(max_pool)
     const char *indices = ifm_back_output(back, 1) != NULL ? ifm_back_output(back, 1) : ifm_back_kept(back, "indices");
     if (!ifm_back_shape(back, ifm_back_input(back, 0), &x) || !ifm_windows_read(back, NULL, &windows))
         return;
-    if (ifm_node_int(back->node, "storage_order", 0) != 0)
+    if (indices == NULL)
     {
-        ifm_back_fail(back, "storage_order 1: no gradient rule");
-        return;
+        gint64 n_in = 1, n_out = 1;
+        for (int i = 0; i < windows.n_space; i++)
+        {
+            n_in *= windows.in[i];
+            n_out *= windows.out[i];
+        }
+        const char *zeros = ifm_back_reshape_dims(back, flat_zeros(back, &x), (gint64[]){ -1, n_in }, 2);
+        scatter(back, &windows, zeros, compared(back, &windows, x.dtype), (gint64[]){ -1, n_out }, 2);
     }
-    const char *flat_indices = ifm_back_reshape_dims(back, indices, (gint64[]){ -1 }, 1);
-    const char *flat = ifm_back_reshape_dims(back, ifm_back_gradient(back, 0), (gint64[]){ -1 }, 1);
-    const char *scattered = ifm_back_op(back, "ScatterElements", flat_zeros(back, &x), flat_indices, flat, NULL);
-    ifm_back_int(back, "axis", 0);
-    if (windows_overlap(&windows))
-        ifm_model_builder_string(back->builder, back->last, "reduction", "add");
-    ifm_back_give(back, 0, ifm_back_reshape(back, scattered, ifm_back_input(back, 0)));
+    else if (ifm_node_int(back->node, "storage_order", 0) != 0)
+        ifm_back_fail(back, "storage_order 1: no gradient rule");
+    else
+        scatter(back, &windows, flat_zeros(back, &x), indices, (gint64[]){ -1 }, 1);
 }
 
 /* --- average ------------------------------------------------------------------------------------------------------------

@@ -34,4 +34,26 @@ gint64 ifm_windows_count(IfmBack *back, const gint64 *sizes, int n, gint64 most,
 const char *ifm_windows_spread(IfmBack *back, const IfmWindows *windows, const char *value, const char *weight,
                                gint64 group);
 
+/* --- what they see, position by position ----------------------------------------------------------------------------- */
+
+/* IfmWindowView: of the input, padded. */
+typedef struct
+{
+    const IfmWindows *windows;
+    const char *padded;
+    int axis;             /* its first spatial one */
+    gint64 width;         /* channels that are one axis with the last spatial one; 1: none */
+    const char **columns; /* private: [kernel of the last axis]; NULL: none is shared */
+} IfmWindowView;
+
+/* ifm_window_view: of the input as it is, [N, C, in …]. @fill: what it is padded with, a scalar; NULL: 0 */
+IfmWindowView ifm_window_view(IfmBack *back, const IfmWindows *windows, const char *fill);
+/* ifm_window_view_rows: of the input with its channels last, padded with 0: what a window sees of them is one run. */
+IfmWindowView ifm_window_view_rows(IfmBack *back, const IfmWindows *windows, gint64 n_channels);
+void ifm_window_view_clear(IfmWindowView *view);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(IfmWindowView, ifm_window_view_clear)
+/* ifm_window_view_at: What all windows have at one of their positions, the axes of the view.
+ * @position: index into the window, row-major */
+const char *ifm_window_view_at(IfmBack *back, IfmWindowView *view, gint64 position);
+
 G_END_DECLS

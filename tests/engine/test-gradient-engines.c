@@ -350,6 +350,22 @@ static const Tie ties[] = {
       { 2, 4, 6, 8 },
       { 2, 4, 0, 0 },
       { 2, 4, 6, 8 } },
+    { "max-pool",
+      "x : [1,1,4]; w : [1,1,3]; a = MaxPool(x) kernel_shape=[2]; y = Add(a, w); -> y [1,1,3]",
+      { 2, 2, 2, 1 },
+      { 0, 1, 2 },
+      { 2, 3, 4 },
+      { 2, 4, 6 },
+      { 2, 4, 6, 0 },
+      { 2, 4, 6 } },
+    { "max-pool-infinite", /* as small as what some pad with */
+      "x : [1,1,4]; w : [1,1,4]; a = MaxPool(x) kernel_shape=[3] pads=[1,1]; b = Max(a, w); y = Mul(b, b); -> y [1,1,4]",
+      { -INFINITY, -INFINITY, 2, 2 },
+      { 1, 1, 1, 1 },
+      { 1, 4, 4, 4 },
+      { 2, 4, 6, 8 },
+      { 0, 0, 72, 0 },
+      { 4, 0, 0, 0 } },
 };
 
 static void assert_values(const Tie *tie, const char *what, const IfmTensor *got, const double *expected)
