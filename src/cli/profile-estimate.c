@@ -163,18 +163,6 @@ ProfileEstimate profile_estimate_of(const Arguments *arguments)
 
 /* --- telling --------------------------------------------------------------------------------------------------------- */
 
-/* @user: the offset of a const char * */
-static void get_name(const void *record, const void *user, IfmValue *value)
-{
-    ifm_value_set_text(value, G_STRUCT_MEMBER(const char *, record, GPOINTER_TO_SIZE(user)));
-}
-
-/* @user: the offset of a gint64 */
-static void get_count(const void *record, const void *user, IfmValue *value)
-{
-    ifm_value_set_integer(value, G_STRUCT_MEMBER(gint64, record, GPOINTER_TO_SIZE(user)));
-}
-
 static void get_intensity(const void *record, const void *user, IfmValue *value)
 {
     const IfmEstimate *estimate = &((const Line *)record)->estimate;
@@ -182,22 +170,22 @@ static void get_intensity(const void *record, const void *user, IfmValue *value)
         ifm_value_set_real(value, (double)estimate->flop / (double)estimate->bytes);
 }
 
-#define LINE(member) GSIZE_TO_POINTER(G_STRUCT_OFFSET(Line, member))
-#define STORAGE(member) GSIZE_TO_POINTER(G_STRUCT_OFFSET(StorageLine, member))
+#define LINE(member) IFM_FIELD_AT(Line, member)
+#define STORAGE(member) IFM_FIELD_AT(StorageLine, member)
 
 static const IfmField line_fields[] = {
-    { "part", "part", IFM_FIELD_TEXT, get_name, LINE(name), IFM_FIELD_WHOLE },
-    { "macs", "MACs", IFM_FIELD_INTEGER, get_count, LINE(estimate.macs) },
-    { "flop", "FLOPs", IFM_FIELD_INTEGER, get_count, LINE(estimate.flop) },
-    { "parameters", "parameters", IFM_FIELD_INTEGER, get_count, LINE(estimate.parameters) },
-    { "bytes", "in and out", IFM_FIELD_BYTES, get_count, LINE(estimate.bytes) },
+    { "part", "part", IFM_FIELD_TEXT, ifm_field_get_text, LINE(name), IFM_FIELD_WHOLE },
+    { "macs", "MACs", IFM_FIELD_INTEGER, ifm_field_get_integer, LINE(estimate.macs) },
+    { "flop", "FLOPs", IFM_FIELD_INTEGER, ifm_field_get_integer, LINE(estimate.flop) },
+    { "parameters", "parameters", IFM_FIELD_INTEGER, ifm_field_get_integer, LINE(estimate.parameters) },
+    { "bytes", "in and out", IFM_FIELD_BYTES, ifm_field_get_integer, LINE(estimate.bytes) },
     { "intensity", "FLOP/B", IFM_FIELD_REAL, get_intensity },
     { NULL },
 };
 
 static const IfmField storage_fields[] = {
-    { "what", "memory, f32", IFM_FIELD_TEXT, get_name, STORAGE(name), IFM_FIELD_WHOLE },
-    { "bytes", "size", IFM_FIELD_BYTES, get_count, STORAGE(bytes) },
+    { "what", "memory, f32", IFM_FIELD_TEXT, ifm_field_get_text, STORAGE(name), IFM_FIELD_WHOLE },
+    { "bytes", "size", IFM_FIELD_BYTES, ifm_field_get_integer, STORAGE(bytes) },
     { NULL },
 };
 

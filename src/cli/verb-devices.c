@@ -13,12 +13,6 @@ typedef struct
     const json_t *capabilities;
 } DeviceRow;
 
-static void get_text(const void *record, const void *user, IfmValue *value)
-{
-    const char *text = G_STRUCT_MEMBER(const char *, record, GPOINTER_TO_SIZE(user));
-    ifm_value_set_text(value, text != NULL && *text != '\0' ? text : NULL);
-}
-
 static void get_state(const void *record, const void *user, IfmValue *value)
 {
     gboolean available = ((const DeviceRow *)record)->available;
@@ -36,18 +30,18 @@ static void get_capabilities(const void *record, const void *user, IfmValue *val
     ifm_value_take_text(value, g_string_free(text, text->len == 0));
 }
 
-#define ROW(member) GSIZE_TO_POINTER(G_STRUCT_OFFSET(DeviceRow, member))
+#define ROW(member) IFM_FIELD_AT(DeviceRow, member)
 
 static const IfmField device_fields[] = {
-    { "device", "device", IFM_FIELD_TEXT, get_text, ROW(spec) },
+    { "device", "device", IFM_FIELD_TEXT, ifm_field_get_some_text, ROW(spec) },
     { "state", "state", IFM_FIELD_TEXT, get_state },
-    { "description", "hardware", IFM_FIELD_TEXT, get_text, ROW(description) },
+    { "description", "hardware", IFM_FIELD_TEXT, ifm_field_get_some_text, ROW(description) },
     { "capabilities", "can", IFM_FIELD_TEXT, get_capabilities, NULL, IFM_FIELD_NO_SCREEN },
     { NULL },
 };
 
 static const IfmField device_fields_long[] = {
-    { "device", "device", IFM_FIELD_TEXT, get_text, ROW(spec) },
+    { "device", "device", IFM_FIELD_TEXT, ifm_field_get_some_text, ROW(spec) },
     { "capabilities", "can", IFM_FIELD_TEXT, get_capabilities },
     { NULL },
 };

@@ -50,16 +50,6 @@ static void get_stage(const void *record, const void *user, IfmValue *value)
     ifm_value_set_integer(value, ((const IfmStageFit *)record)->stage);
 }
 
-static void get_rows(const void *record, const void *user, IfmValue *value)
-{
-    ifm_value_set_integer(value, (gint64)((const IfmStageFit *)record)->n_rows);
-}
-
-static void get_split(const void *record, const void *user, IfmValue *value)
-{
-    ifm_value_set_integer(value, (gint64)((const IfmStageFit *)record)->n_split);
-}
-
 static void get_bandwidth(const void *record, const void *user, IfmValue *value)
 {
     const IfmStageFit *fit = record;
@@ -72,16 +62,17 @@ static void get_error(const void *record, const void *user, IfmValue *value)
 {
     const IfmStageFit *fit = record;
     if (fit->has_lookup)
-        ifm_value_set_real(value, G_STRUCT_MEMBER(double, &fit->lookup_error, GPOINTER_TO_SIZE(user)));
+        ifm_field_get_real(&fit->lookup_error, user, value);
 }
 
-#define ERROR_OF(member) GSIZE_TO_POINTER(G_STRUCT_OFFSET(IfmLookupError, member))
+#define FIT(member) IFM_FIELD_AT(IfmStageFit, member)
+#define ERROR_OF(member) IFM_FIELD_AT(IfmLookupError, member)
 
 static const IfmField worth_fields[] = {
     { "device", "device", IFM_FIELD_TEXT, get_alias, .flags = IFM_FIELD_WHOLE | IFM_FIELD_KEY },
     { "stage", "stage", IFM_FIELD_INTEGER, get_stage, .flags = IFM_FIELD_KEY },
-    { "rows", "latencies", IFM_FIELD_INTEGER, get_rows },
-    { "split", "split", IFM_FIELD_INTEGER, get_split },
+    { "rows", "latencies", IFM_FIELD_INTEGER, ifm_field_get_count, FIT(n_rows) },
+    { "split", "split", IFM_FIELD_INTEGER, ifm_field_get_count, FIT(n_split) },
     { "bandwidth", "MB/s", IFM_FIELD_RATE, get_bandwidth },
     { "error_median", "off by", IFM_FIELD_RATIO, get_error, ERROR_OF(median_ratio) },
     { "error_p90", "90 % within", IFM_FIELD_RATIO, get_error, ERROR_OF(p90_ratio) },

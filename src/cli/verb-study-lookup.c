@@ -86,11 +86,6 @@ static void get_simulated(const void *record, const void *user, IfmValue *value)
     ifm_value_set_boolean(value, ((const Answer *)record)->device->simulated);
 }
 
-static void get_latency(const void *record, const void *user, IfmValue *value)
-{
-    ifm_value_set_real(value, ((const Answer *)record)->latency_ns);
-}
-
 /* What an exact one is sure of stands in the study's own tables; of the others, how far off such guesses were. */
 static void get_error(const void *record, const void *user, IfmValue *value)
 {
@@ -116,7 +111,7 @@ static const IfmField lookup_fields[] = {
     { "stage", "stage", IFM_FIELD_INTEGER, get_stage },
     { "name", "", IFM_FIELD_TEXT, get_name, .flags = IFM_FIELD_WHOLE },
     { "alias", "alias", IFM_FIELD_TEXT, get_alias, .flags = IFM_FIELD_WHOLE },
-    { "latency_ns", "latency", IFM_FIELD_DURATION, get_latency },
+    { "latency_ns", "latency", IFM_FIELD_DURATION, ifm_field_get_real, IFM_FIELD_AT(Answer, latency_ns) },
     { "usual_error_ratio", "usually off by", IFM_FIELD_RATIO, get_error },
     { "origin", "how it is known", IFM_FIELD_TEXT, get_origin },
     { "device", "device", IFM_FIELD_TEXT, get_device, .flags = IFM_FIELD_WHOLE },

@@ -7,17 +7,11 @@
 
 /* --- zoo list --------------------------------------------------------------------------------------------------------- */
 
-/* @user: the offset of a const char * in IfmZooParameter. */
-static void get_text(const void *record, const void *user, IfmValue *value)
-{
-    ifm_value_set_text(value, G_STRUCT_MEMBER(const char *, record, GPOINTER_TO_SIZE(user)));
-}
-
 /* @user: the offset of a gint64 in IfmZooParameter; of a choice there is none. */
 static void get_integer(const void *record, const void *user, IfmValue *value)
 {
     if (((const IfmZooParameter *)record)->words == NULL)
-        ifm_value_set_integer(value, G_STRUCT_MEMBER(gint64, record, GPOINTER_TO_SIZE(user)));
+        ifm_field_get_integer(record, user, value);
 }
 
 static void get_words(const void *record, const void *user, IfmValue *value)
@@ -34,16 +28,16 @@ static void get_word(const void *record, const void *user, IfmValue *value)
         ifm_value_set_text(value, parameter->words()[parameter->fallback]);
 }
 
-#define PARAMETER(member) GSIZE_TO_POINTER(G_STRUCT_OFFSET(IfmZooParameter, member))
+#define PARAMETER(member) IFM_FIELD_AT(IfmZooParameter, member)
 
 static const IfmField parameter_fields[] = {
-    { "name", "parameter", IFM_FIELD_TEXT, get_text, PARAMETER(name) },
+    { "name", "parameter", IFM_FIELD_TEXT, ifm_field_get_text, PARAMETER(name) },
     { "default", "default", IFM_FIELD_INTEGER, get_integer, PARAMETER(fallback) },
     { "least", "least", IFM_FIELD_INTEGER, get_integer, PARAMETER(least) },
     { "most", "most", IFM_FIELD_INTEGER, get_integer, PARAMETER(most) },
     { "choices", "or one of", IFM_FIELD_TEXT, get_words, NULL, IFM_FIELD_HIDE_EMPTY },
     { "default_choice", "unless told", IFM_FIELD_TEXT, get_word, NULL, IFM_FIELD_HIDE_EMPTY },
-    { "help", "what it is", IFM_FIELD_TEXT, get_text, PARAMETER(help) },
+    { "help", "what it is", IFM_FIELD_TEXT, ifm_field_get_text, PARAMETER(help) },
     { NULL },
 };
 

@@ -74,11 +74,6 @@ typedef struct
     double marks[5];
 } SideRow;
 
-static void get_side(const void *record, const void *user, IfmValue *value)
-{
-    ifm_value_set_text(value, ((const SideRow *)record)->side);
-}
-
 static void get_model(const void *record, const void *user, IfmValue *value)
 {
     ifm_value_set_text(value, ((const SideRow *)record)->subject_case->subject_name);
@@ -114,11 +109,6 @@ static void get_runs(const void *record, const void *user, IfmValue *value)
     ifm_value_set_integer(value, ((const SideRow *)record)->measurement->samples_ns->len);
 }
 
-static void get_median(const void *record, const void *user, IfmValue *value)
-{
-    ifm_value_set_real(value, ((const SideRow *)record)->median_ns);
-}
-
 static void get_strip(const void *record, const void *user, IfmValue *value)
 {
     const double *marks = ((const SideRow *)record)->marks;
@@ -126,13 +116,13 @@ static void get_strip(const void *record, const void *user, IfmValue *value)
 }
 
 static const IfmField side_fields[] = {
-    { "side", "", IFM_FIELD_TEXT, get_side, NULL, IFM_FIELD_KEY },
+    { "side", "", IFM_FIELD_TEXT, ifm_field_get_text, IFM_FIELD_AT(SideRow, side), IFM_FIELD_KEY },
     { "model", "model", IFM_FIELD_TEXT, get_model, NULL, IFM_FIELD_FOLD },
     { "device", "device", IFM_FIELD_TEXT, get_device, NULL, IFM_FIELD_WHOLE | IFM_FIELD_FOLD },
     { "runtime", "runtime", IFM_FIELD_TEXT, get_runtime, NULL, IFM_FIELD_FOLD },
     { "settings", "settings", IFM_FIELD_TEXT, get_settings, NULL, IFM_FIELD_FOLD },
     { "runs", "runs", IFM_FIELD_INTEGER, get_runs },
-    { "median_ns", "median", IFM_FIELD_DURATION, get_median },
+    { "median_ns", "median", IFM_FIELD_DURATION, ifm_field_get_real, IFM_FIELD_AT(SideRow, median_ns) },
     { "rounds", "rounds: least, quartiles, median, most", IFM_FIELD_INTERVAL, get_strip },
     { NULL },
 };

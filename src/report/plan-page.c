@@ -155,11 +155,6 @@ static void append_blocks(GString *out, const IfmPlan *plan, const IfmPlanCost *
 
 /* --- plans beside each other ------------------------------------------------------------------------------------------ */
 
-static void get_which(const void *record, const void *user, IfmValue *value)
-{
-    ifm_value_set_text(value, ((const IfmPlanLine *)record)->which);
-}
-
 static void get_plan(const void *record, const void *user, IfmValue *value)
 {
     ifm_value_take_text(value, ifm_plan_to_text(((const IfmPlanLine *)record)->plan));
@@ -168,17 +163,12 @@ static void get_plan(const void *record, const void *user, IfmValue *value)
 /* @user: the offset of a double in IfmPlanCost. */
 static void get_cost(const void *record, const void *user, IfmValue *value)
 {
-    ifm_value_set_real(value, G_STRUCT_MEMBER(double, ((const IfmPlanLine *)record)->cost, GPOINTER_TO_SIZE(user)));
+    ifm_field_get_real(((const IfmPlanLine *)record)->cost, user, value);
 }
 
 static void get_throughput(const void *record, const void *user, IfmValue *value)
 {
     ifm_value_set_real(value, 1e9 / ((const IfmPlanLine *)record)->cost->cycle_ns);
-}
-
-static void get_gain(const void *record, const void *user, IfmValue *value)
-{
-    ifm_value_set_real(value, ((const IfmPlanLine *)record)->gain_ratio);
 }
 
 static void get_origin(const void *record, const void *user, IfmValue *value)
@@ -188,17 +178,18 @@ static void get_origin(const void *record, const void *user, IfmValue *value)
     value->tone = cost->origin == IFM_COST_EXTRAPOLATED ? IFM_TONE_WARN : IFM_TONE_PLAIN;
 }
 
-#define COST(member) GSIZE_TO_POINTER(G_STRUCT_OFFSET(IfmPlanCost, member))
+#define LINE(member) IFM_FIELD_AT(IfmPlanLine, member)
+#define COST(member) IFM_FIELD_AT(IfmPlanCost, member)
 
 const IfmField ifm_plan_line_fields[] = {
-    { "which", "", IFM_FIELD_TEXT, get_which, .flags = IFM_FIELD_WHOLE | IFM_FIELD_KEY },
+    { "which", "", IFM_FIELD_TEXT, ifm_field_get_text, LINE(which), IFM_FIELD_WHOLE | IFM_FIELD_KEY },
     { "latency_ns", "one batch", IFM_FIELD_DURATION, get_cost, COST(latency_ns) },
     { "latency_spread_ratio", "±", IFM_FIELD_RATIO, get_cost, COST(latency_spread_ratio), IFM_FIELD_HIDE_EMPTY },
     { "cycle_ns", "cycle", IFM_FIELD_DURATION, get_cost, COST(cycle_ns) },
     { "cycle_spread_ratio", "±", IFM_FIELD_RATIO, get_cost, COST(cycle_spread_ratio), IFM_FIELD_HIDE_EMPTY },
     { "throughput_per_s", "batches/s", IFM_FIELD_REAL, get_throughput, .flags = IFM_FIELD_NO_SCREEN },
     { "energy_j", "J a batch", IFM_FIELD_REAL, get_cost, COST(energy_j), IFM_FIELD_HIDE_EMPTY },
-    { "gain_ratio", "gain", IFM_FIELD_RATIO, get_gain, .flags = IFM_FIELD_HIDE_EMPTY },
+    { "gain_ratio", "gain", IFM_FIELD_RATIO, ifm_field_get_real, LINE(gain_ratio), IFM_FIELD_HIDE_EMPTY },
     { "origin", "latencies are", IFM_FIELD_TEXT, get_origin, .flags = IFM_FIELD_NO_SCREEN },
     { "plan", "plan", IFM_FIELD_TEXT, get_plan, .flags = IFM_FIELD_WHOLE },
     { NULL },

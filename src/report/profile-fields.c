@@ -9,8 +9,7 @@
 /* @user: the offset of a char * in IfmNodeRow. */
 static void get_node_text(const void *record, const void *user, IfmValue *value)
 {
-    const char *text = G_STRUCT_MEMBER(const char *, ((const IfmLayer *)record)->node, GPOINTER_TO_SIZE(user));
-    ifm_value_set_text(value, text != NULL && *text != '\0' ? text : NULL);
+    ifm_field_get_some_text(((const IfmLayer *)record)->node, user, value);
 }
 
 /* On screen under a name that the model has. */
@@ -20,17 +19,12 @@ static void get_label(const void *record, const void *user, IfmValue *value)
     if (layer->label != NULL)
         ifm_value_set_text(value, layer->label);
     else
-        get_node_text(record, GSIZE_TO_POINTER(G_STRUCT_OFFSET(IfmNodeRow, name)), value);
+        get_node_text(record, IFM_FIELD_AT(IfmNodeRow, name), value);
 }
 
 static void get_node_time(const void *record, const void *user, IfmValue *value)
 {
-    ifm_value_set_real(value, G_STRUCT_MEMBER(double, ((const IfmLayer *)record)->node, GPOINTER_TO_SIZE(user)));
-}
-
-static void get_share(const void *record, const void *user, IfmValue *value)
-{
-    ifm_value_set_real(value, ((const IfmLayer *)record)->share_ratio);
+    ifm_field_get_real(((const IfmLayer *)record)->node, user, value);
 }
 
 static void get_family(const void *record, const void *user, IfmValue *value)
@@ -39,17 +33,12 @@ static void get_family(const void *record, const void *user, IfmValue *value)
     ifm_value_set_text(value, layer->known ? ifm_family_name(layer->family) : NULL);
 }
 
-static void get_members(const void *record, const void *user, IfmValue *value)
-{
-    ifm_value_set_text(value, ((const IfmLayer *)record)->members);
-}
-
 /* @user: the offset of a gint64 in IfmNodeCost. */
 static void get_cost(const void *record, const void *user, IfmValue *value)
 {
     const IfmLayer *layer = record;
     if (layer->cost.covered)
-        ifm_value_set_integer(value, G_STRUCT_MEMBER(gint64, &layer->cost, GPOINTER_TO_SIZE(user)));
+        ifm_field_get_integer(&layer->cost, user, value);
 }
 
 static double flop_per_s(const IfmLayer *layer)
@@ -82,7 +71,7 @@ static void get_counted(const void *record, const void *user, IfmValue *value)
 /* @user: the offset of a double in IfmRoofPlace. */
 static void get_place(const void *record, const void *user, IfmValue *value)
 {
-    ifm_value_set_real(value, G_STRUCT_MEMBER(double, &((const IfmLayer *)record)->place, GPOINTER_TO_SIZE(user)));
+    ifm_field_get_real(&((const IfmLayer *)record)->place, user, value);
 }
 
 static void get_shown_intensity(const void *record, const void *user, IfmValue *value)
@@ -100,9 +89,10 @@ static void get_bound(const void *record, const void *user, IfmValue *value)
     ifm_value_set_text(value, words[((const IfmLayer *)record)->place.bound]);
 }
 
-#define NODE(member) GSIZE_TO_POINTER(G_STRUCT_OFFSET(IfmNodeRow, member))
-#define COST(member) GSIZE_TO_POINTER(G_STRUCT_OFFSET(IfmNodeCost, member))
-#define PLACE(member) GSIZE_TO_POINTER(G_STRUCT_OFFSET(IfmRoofPlace, member))
+#define LAYER(member) IFM_FIELD_AT(IfmLayer, member)
+#define NODE(member) IFM_FIELD_AT(IfmNodeRow, member)
+#define COST(member) IFM_FIELD_AT(IfmNodeCost, member)
+#define PLACE(member) IFM_FIELD_AT(IfmRoofPlace, member)
 #define SCREEN IFM_FIELD_NO_EXPORT
 #define EXPORT IFM_FIELD_NO_SCREEN
 #define HIDE IFM_FIELD_HIDE_EMPTY
@@ -114,8 +104,8 @@ const IfmField ifm_layer_fields[] = {
     { "provider", NULL, IFM_FIELD_TEXT, get_node_text, NODE(provider), EXPORT },
     { "start_ns", NULL, IFM_FIELD_DURATION, get_node_time, NODE(start_ns), EXPORT },
     { "median_ns", "median", IFM_FIELD_DURATION, get_node_time, NODE(median_ns) },
-    { "share_ratio", "share", IFM_FIELD_RATIO, get_share },
-    { "bar", "", IFM_FIELD_BAR, get_share, NULL, SCREEN },
+    { "share_ratio", "share", IFM_FIELD_RATIO, ifm_field_get_real, LAYER(share_ratio) },
+    { "bar", "", IFM_FIELD_BAR, ifm_field_get_real, LAYER(share_ratio), SCREEN },
     { "family", NULL, IFM_FIELD_TEXT, get_family, NULL, EXPORT },
     { "macs", NULL, IFM_FIELD_INTEGER, get_cost, COST(macs), EXPORT },
     { "flop", NULL, IFM_FIELD_INTEGER, get_cost, COST(flop), EXPORT },
@@ -132,27 +122,11 @@ const IfmField ifm_layer_fields[] = {
     { "excess_ns", NULL, IFM_FIELD_DURATION, get_place, PLACE(excess_ns), EXPORT },
     { "dtype", "dtype", IFM_FIELD_TEXT, get_node_text, NODE(dtype), HIDE | IFM_FIELD_FOLD | IFM_FIELD_BREAK },
     { "implementation", "implementation", IFM_FIELD_TEXT, get_node_text, NODE(implementation), HIDE },
-    { "members", NULL, IFM_FIELD_TEXT, get_members, NULL, EXPORT },
+    { "members", NULL, IFM_FIELD_TEXT, ifm_field_get_text, LAYER(members), EXPORT },
     { NULL },
 };
 
 /* --- families -------------------------------------------------------------------------------------------------------- */
-
-static void get_family_name(const void *record, const void *user, IfmValue *value)
-{
-    ifm_value_set_text(value, ((const IfmLayerFamily *)record)->name);
-}
-
-static void get_family_count(const void *record, const void *user, IfmValue *value)
-{
-    ifm_value_set_integer(value, (gint64)((const IfmLayerFamily *)record)->n);
-}
-
-/* @user: the offset of a double in IfmLayerFamily. */
-static void get_family_real(const void *record, const void *user, IfmValue *value)
-{
-    ifm_value_set_real(value, G_STRUCT_MEMBER(double, record, GPOINTER_TO_SIZE(user)));
-}
 
 static void get_family_rate(const void *record, const void *user, IfmValue *value)
 {
@@ -161,17 +135,17 @@ static void get_family_rate(const void *record, const void *user, IfmValue *valu
         ifm_value_set_real(value, family->flop / family->time_ns);
 }
 
-#define FAMILY(member) GSIZE_TO_POINTER(G_STRUCT_OFFSET(IfmLayerFamily, member))
+#define FAMILY(member) IFM_FIELD_AT(IfmLayerFamily, member)
 
 const IfmField ifm_layer_family_fields[] = {
-    { "family", "family", IFM_FIELD_TEXT, get_family_name },
-    { "n", "layers", IFM_FIELD_INTEGER, get_family_count },
-    { "time_ns", "time", IFM_FIELD_DURATION, get_family_real, FAMILY(time_ns) },
-    { "share_ratio", "share", IFM_FIELD_RATIO, get_family_real, FAMILY(share_ratio) },
-    { "bar", "", IFM_FIELD_BAR, get_family_real, FAMILY(share_ratio), SCREEN },
-    { "flop", NULL, IFM_FIELD_REAL, get_family_real, FAMILY(flop), EXPORT },
+    { "family", "family", IFM_FIELD_TEXT, ifm_field_get_text, FAMILY(name) },
+    { "n", "layers", IFM_FIELD_INTEGER, ifm_field_get_count, FAMILY(n) },
+    { "time_ns", "time", IFM_FIELD_DURATION, ifm_field_get_real, FAMILY(time_ns) },
+    { "share_ratio", "share", IFM_FIELD_RATIO, ifm_field_get_real, FAMILY(share_ratio) },
+    { "bar", "", IFM_FIELD_BAR, ifm_field_get_real, FAMILY(share_ratio), SCREEN },
+    { "flop", NULL, IFM_FIELD_REAL, ifm_field_get_real, FAMILY(flop), EXPORT },
     { "gflop_per_s", "GFLOP/s", IFM_FIELD_REAL, get_family_rate, NULL, SCREEN | HIDE },
-    { "attained_ratio", "of limit", IFM_FIELD_RATIO, get_family_real, FAMILY(attained), HIDE },
-    { "excess_ns", "above limit", IFM_FIELD_DURATION, get_family_real, FAMILY(excess_ns), HIDE },
+    { "attained_ratio", "of limit", IFM_FIELD_RATIO, ifm_field_get_real, FAMILY(attained), HIDE },
+    { "excess_ns", "above limit", IFM_FIELD_DURATION, ifm_field_get_real, FAMILY(excess_ns), HIDE },
     { NULL },
 };

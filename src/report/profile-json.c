@@ -364,16 +364,9 @@ typedef struct
     const char *device, *alias;
 } LayerRow;
 
-/* @user: the offset of a const char * in LayerRow. */
-static void get_row_text(const void *record, const void *user, IfmValue *value)
-{
-    const char *text = G_STRUCT_MEMBER(const char *, record, GPOINTER_TO_SIZE(user));
-    ifm_value_set_text(value, text != NULL && *text != '\0' ? text : NULL);
-}
-
 static const IfmField row_fields[] = {
-    { "device", NULL, IFM_FIELD_TEXT, get_row_text, GSIZE_TO_POINTER(G_STRUCT_OFFSET(LayerRow, device)) },
-    { "alias", NULL, IFM_FIELD_TEXT, get_row_text, GSIZE_TO_POINTER(G_STRUCT_OFFSET(LayerRow, alias)) },
+    { "device", NULL, IFM_FIELD_TEXT, ifm_field_get_some_text, IFM_FIELD_AT(LayerRow, device) },
+    { "alias", NULL, IFM_FIELD_TEXT, ifm_field_get_some_text, IFM_FIELD_AT(LayerRow, alias) },
 };
 
 char *ifm_profile_layers_csv(const IfmProfileStory *story)

@@ -175,18 +175,12 @@ typedef struct
     double per_s, flop_per_s, attained; /* NaN: not known */
 } Shown;
 
-/* @user: the offset of a double in Shown. */
-static void get_shown(const void *record, const void *user, IfmValue *value)
-{
-    ifm_value_set_real(value, G_STRUCT_MEMBER(double, record, GPOINTER_TO_SIZE(user)));
-}
-
-#define SHOWN(member) GSIZE_TO_POINTER(G_STRUCT_OFFSET(Shown, member))
+#define SHOWN(member) IFM_FIELD_AT(Shown, member)
 
 static const IfmField shown_fields[] = {
-    { "per_s", "per second", IFM_FIELD_REAL, get_shown, SHOWN(per_s), IFM_FIELD_HIDE_EMPTY },
-    { "gflop_per_s", "GFLOP/s", IFM_FIELD_REAL, get_shown, SHOWN(flop_per_s), IFM_FIELD_HIDE_EMPTY },
-    { "attained_ratio", "of limit", IFM_FIELD_RATIO, get_shown, SHOWN(attained), IFM_FIELD_HIDE_EMPTY },
+    { "per_s", "per second", IFM_FIELD_REAL, ifm_field_get_real, SHOWN(per_s), IFM_FIELD_HIDE_EMPTY },
+    { "gflop_per_s", "GFLOP/s", IFM_FIELD_REAL, ifm_field_get_real, SHOWN(flop_per_s), IFM_FIELD_HIDE_EMPTY },
+    { "attained_ratio", "of limit", IFM_FIELD_RATIO, ifm_field_get_real, SHOWN(attained), IFM_FIELD_HIDE_EMPTY },
     { NULL },
 };
 

@@ -307,24 +307,11 @@ static void get_row_device(const void *record, const void *user, IfmValue *value
     ifm_value_set_text(value, ifm_result_name(record));
 }
 
-/* @user: the offset of a const char * in IfmResult. */
-static void get_result_text(const void *record, const void *user, IfmValue *value)
-{
-    const char *text = G_STRUCT_MEMBER(const char *, record, GPOINTER_TO_SIZE(user));
-    ifm_value_set_text(value, text != NULL && *text != '\0' ? text : NULL);
-}
-
 /* @user: not NULL: the key, for exports. */
 static void get_pass(const void *record, const void *user, IfmValue *value)
 {
     const PassRow *row = record;
     ifm_value_set_text(value, user != NULL ? passes[row->kind].key : passes[row->kind].words);
-}
-
-/* @user: the offset of a double in PassRow. */
-static void get_row_real(const void *record, const void *user, IfmValue *value)
-{
-    ifm_value_set_real(value, G_STRUCT_MEMBER(double, record, GPOINTER_TO_SIZE(user)));
 }
 
 static void get_giga(const void *record, const void *user, IfmValue *value)
@@ -362,31 +349,31 @@ static void get_row_reason(const void *record, const void *user, IfmValue *value
         ifm_value_set_text(value, ifm_result_reason(&row->result));
 }
 
-#define RESULT(member) GSIZE_TO_POINTER(G_STRUCT_OFFSET(IfmResult, member))
-#define ROW(member) GSIZE_TO_POINTER(G_STRUCT_OFFSET(PassRow, member))
+#define RESULT(member) IFM_FIELD_AT(IfmResult, member)
+#define ROW(member) IFM_FIELD_AT(PassRow, member)
 #define SCREEN IFM_FIELD_NO_EXPORT
 #define EXPORT IFM_FIELD_NO_SCREEN
 
 static const IfmField pass_fields[] = {
     { "label", "device", IFM_FIELD_TEXT, get_row_device, NULL, SCREEN | IFM_FIELD_FOLD | IFM_FIELD_KEY },
-    { "device", NULL, IFM_FIELD_TEXT, get_result_text, RESULT(device), EXPORT },
-    { "alias", NULL, IFM_FIELD_TEXT, get_result_text, RESULT(alias), EXPORT },
+    { "device", NULL, IFM_FIELD_TEXT, ifm_field_get_some_text, RESULT(device), EXPORT },
+    { "alias", NULL, IFM_FIELD_TEXT, ifm_field_get_some_text, RESULT(alias), EXPORT },
     { "words", "pass", IFM_FIELD_TEXT, get_pass, NULL, SCREEN | IFM_FIELD_WHOLE | IFM_FIELD_KEY },
     { "pass", NULL, IFM_FIELD_TEXT, get_pass, "key", EXPORT },
     { "outcome", NULL, IFM_FIELD_TEXT, get_row_outcome, NULL, EXPORT },
     { "difference", NULL, IFM_FIELD_TEXT, get_difference, NULL, EXPORT },
-    { "median_ns", "median", IFM_FIELD_DURATION, get_row_real, ROW(timing.median) },
-    { "median_lower_ns", "95 % from", IFM_FIELD_DURATION, get_row_real, ROW(timing.interval.lower) },
-    { "median_upper_ns", "to", IFM_FIELD_DURATION, get_row_real, ROW(timing.interval.upper) },
-    { "forward_ratio", "x forward", IFM_FIELD_REAL, get_row_real, ROW(forward_ratio) },
-    { "mean_ns", NULL, IFM_FIELD_DURATION, get_row_real, ROW(timing.mean), EXPORT },
-    { "std_ns", NULL, IFM_FIELD_DURATION, get_row_real, ROW(timing.std), EXPORT },
-    { "macs", NULL, IFM_FIELD_REAL, get_row_real, ROW(work.macs), EXPORT },
-    { "flop", NULL, IFM_FIELD_REAL, get_row_real, ROW(work.flop), EXPORT },
+    { "median_ns", "median", IFM_FIELD_DURATION, ifm_field_get_real, ROW(timing.median) },
+    { "median_lower_ns", "95 % from", IFM_FIELD_DURATION, ifm_field_get_real, ROW(timing.interval.lower) },
+    { "median_upper_ns", "to", IFM_FIELD_DURATION, ifm_field_get_real, ROW(timing.interval.upper) },
+    { "forward_ratio", "x forward", IFM_FIELD_REAL, ifm_field_get_real, ROW(forward_ratio) },
+    { "mean_ns", NULL, IFM_FIELD_DURATION, ifm_field_get_real, ROW(timing.mean), EXPORT },
+    { "std_ns", NULL, IFM_FIELD_DURATION, ifm_field_get_real, ROW(timing.std), EXPORT },
+    { "macs", NULL, IFM_FIELD_REAL, ifm_field_get_real, ROW(work.macs), EXPORT },
+    { "flop", NULL, IFM_FIELD_REAL, ifm_field_get_real, ROW(work.flop), EXPORT },
     { "gflop", "GFLOP", IFM_FIELD_REAL, get_giga, NULL, SCREEN | IFM_FIELD_HIDE_EMPTY },
     { "flop_per_s", NULL, IFM_FIELD_REAL, get_flop_per_s, "per s", EXPORT },
     { "gflop_per_s", "GFLOP/s", IFM_FIELD_REAL, get_flop_per_s, NULL, SCREEN | IFM_FIELD_HIDE_EMPTY },
-    { "peak_bytes", "memory", IFM_FIELD_BYTES, get_row_real, ROW(peak_bytes), IFM_FIELD_HIDE_EMPTY },
+    { "peak_bytes", "memory", IFM_FIELD_BYTES, ifm_field_get_real, ROW(peak_bytes), IFM_FIELD_HIDE_EMPTY },
     { "reason", NULL, IFM_FIELD_TEXT, get_row_reason, NULL, EXPORT },
     { NULL },
 };

@@ -214,16 +214,6 @@ typedef struct
     double share_ratio; /* of the FLOPs */
 } WorkRow;
 
-static void get_work_text(const void *record, const void *user, IfmValue *value)
-{
-    ifm_value_set_text(value, G_STRUCT_MEMBER(const char *, record, GPOINTER_TO_SIZE(user)));
-}
-
-static void get_work_count(const void *record, const void *user, IfmValue *value)
-{
-    ifm_value_set_integer(value, (gint64)((const WorkRow *)record)->n);
-}
-
 /* @user: the offset of a gint64 in IfmNodeCost. In millions. */
 static void get_work_mega(const void *record, const void *user, IfmValue *value)
 {
@@ -255,8 +245,8 @@ static void get_work_intensity(const void *record, const void *user, IfmValue *v
         ifm_value_set_real(value, (double)row->cost.flop / bytes);
 }
 
-#define WORK(member) GSIZE_TO_POINTER(G_STRUCT_OFFSET(WorkRow, member))
-#define COST(member) GSIZE_TO_POINTER(G_STRUCT_OFFSET(IfmNodeCost, member))
+#define WORK(member) IFM_FIELD_AT(WorkRow, member)
+#define COST(member) IFM_FIELD_AT(IfmNodeCost, member)
 #define WORK_COLUMNS                                                                                                       \
     { "macs", "MMAC", IFM_FIELD_REAL, get_work_mega, COST(macs) },                                                         \
         { "flop", "MFLOP", IFM_FIELD_REAL, get_work_mega, COST(flop) },                                                    \
@@ -268,14 +258,14 @@ static void get_work_intensity(const void *record, const void *user, IfmValue *v
     }
 
 static const IfmField family_work_fields[] = {
-    { "family", "family", IFM_FIELD_TEXT, get_work_text, WORK(name) },
-    { "n", "nodes", IFM_FIELD_INTEGER, get_work_count },
+    { "family", "family", IFM_FIELD_TEXT, ifm_field_get_text, WORK(name) },
+    { "n", "nodes", IFM_FIELD_INTEGER, ifm_field_get_count, WORK(n) },
     WORK_COLUMNS,
 };
 
 static const IfmField node_work_fields[] = {
-    { "name", "node", IFM_FIELD_TEXT, get_work_text, WORK(name) },
-    { "op_type", "operator", IFM_FIELD_TEXT, get_work_text, WORK(op_type) },
+    { "name", "node", IFM_FIELD_TEXT, ifm_field_get_text, WORK(name) },
+    { "op_type", "operator", IFM_FIELD_TEXT, ifm_field_get_text, WORK(op_type) },
     WORK_COLUMNS,
 };
 

@@ -209,31 +209,9 @@ GArray *ifm_profile_parts(const IfmProfileStory *story, const IfmProfileDevice *
     return found;
 }
 
-static void get_part_name(const void *record, const void *user, IfmValue *value)
-{
-    ifm_value_set_text(value, ((const IfmProfilePart *)record)->name);
-}
-
-static void get_part_count(const void *record, const void *user, IfmValue *value)
-{
-    ifm_value_set_integer(value, (gint64)((const IfmProfilePart *)record)->n_nodes);
-}
-
-/* @user: the offset of a gint64 in IfmProfilePart. */
-static void get_part_integer(const void *record, const void *user, IfmValue *value)
-{
-    ifm_value_set_integer(value, G_STRUCT_MEMBER(gint64, record, GPOINTER_TO_SIZE(user)));
-}
-
 static void get_part_mega(const void *record, const void *user, IfmValue *value)
 {
     ifm_value_set_real(value, (double)((const IfmProfilePart *)record)->flop / 1e6);
-}
-
-/* @user: the offset of a double in IfmProfilePart. */
-static void get_part_real(const void *record, const void *user, IfmValue *value)
-{
-    ifm_value_set_real(value, G_STRUCT_MEMBER(double, record, GPOINTER_TO_SIZE(user)));
 }
 
 static void get_part_rate(const void *record, const void *user, IfmValue *value)
@@ -243,19 +221,19 @@ static void get_part_rate(const void *record, const void *user, IfmValue *value)
         ifm_value_set_real(value, (double)part->flop / part->time_ns);
 }
 
-#define PART(member) GSIZE_TO_POINTER(G_STRUCT_OFFSET(IfmProfilePart, member))
+#define PART(member) IFM_FIELD_AT(IfmProfilePart, member)
 
 static const IfmField part_fields[] = {
-    { "part", "part", IFM_FIELD_TEXT, get_part_name },
-    { "n", "nodes", IFM_FIELD_INTEGER, get_part_count },
-    { "macs", NULL, IFM_FIELD_INTEGER, get_part_integer, PART(macs), IFM_FIELD_NO_SCREEN },
-    { "flop", NULL, IFM_FIELD_INTEGER, get_part_integer, PART(flop), IFM_FIELD_NO_SCREEN },
+    { "part", "part", IFM_FIELD_TEXT, ifm_field_get_text, PART(name) },
+    { "n", "nodes", IFM_FIELD_INTEGER, ifm_field_get_count, PART(n_nodes) },
+    { "macs", NULL, IFM_FIELD_INTEGER, ifm_field_get_integer, PART(macs), IFM_FIELD_NO_SCREEN },
+    { "flop", NULL, IFM_FIELD_INTEGER, ifm_field_get_integer, PART(flop), IFM_FIELD_NO_SCREEN },
     { "mflop", "MFLOP", IFM_FIELD_REAL, get_part_mega, NULL, IFM_FIELD_NO_EXPORT },
-    { "flop_ratio", "of FLOPs", IFM_FIELD_RATIO, get_part_real, PART(flop_ratio) },
-    { "flop_bar", "", IFM_FIELD_BAR, get_part_real, PART(flop_ratio), IFM_FIELD_NO_EXPORT },
-    { "time_ns", "time", IFM_FIELD_DURATION, get_part_real, PART(time_ns), IFM_FIELD_HIDE_EMPTY },
-    { "time_ratio", "of time", IFM_FIELD_RATIO, get_part_real, PART(time_ratio), IFM_FIELD_HIDE_EMPTY },
-    { "time_bar", "", IFM_FIELD_BAR, get_part_real, PART(time_ratio), IFM_FIELD_NO_EXPORT | IFM_FIELD_HIDE_EMPTY },
+    { "flop_ratio", "of FLOPs", IFM_FIELD_RATIO, ifm_field_get_real, PART(flop_ratio) },
+    { "flop_bar", "", IFM_FIELD_BAR, ifm_field_get_real, PART(flop_ratio), IFM_FIELD_NO_EXPORT },
+    { "time_ns", "time", IFM_FIELD_DURATION, ifm_field_get_real, PART(time_ns), IFM_FIELD_HIDE_EMPTY },
+    { "time_ratio", "of time", IFM_FIELD_RATIO, ifm_field_get_real, PART(time_ratio), IFM_FIELD_HIDE_EMPTY },
+    { "time_bar", "", IFM_FIELD_BAR, ifm_field_get_real, PART(time_ratio), IFM_FIELD_NO_EXPORT | IFM_FIELD_HIDE_EMPTY },
     { "gflop_per_s", "GFLOP/s", IFM_FIELD_REAL, get_part_rate, NULL, IFM_FIELD_NO_EXPORT | IFM_FIELD_HIDE_EMPTY },
     { NULL },
 };
@@ -402,23 +380,12 @@ static gsize storage_rows(const IfmProfileGraph *of, StorageRow *rows)
     return n;
 }
 
-static void get_storage_text(const void *record, const void *user, IfmValue *value)
-{
-    ifm_value_set_text(value, ((const StorageRow *)record)->name);
-}
-
-/* @user: the offset of a double in StorageRow. */
-static void get_storage_bytes(const void *record, const void *user, IfmValue *value)
-{
-    ifm_value_set_real(value, G_STRUCT_MEMBER(double, record, GPOINTER_TO_SIZE(user)));
-}
-
-#define STORAGE(member) GSIZE_TO_POINTER(G_STRUCT_OFFSET(StorageRow, member))
+#define STORAGE(member) IFM_FIELD_AT(StorageRow, member)
 
 static const IfmField storage_fields[] = {
-    { "storage", "encoding", IFM_FIELD_TEXT, get_storage_text, NULL, IFM_FIELD_WHOLE },
-    { "estimated_bytes", "estimated", IFM_FIELD_BYTES, get_storage_bytes, STORAGE(estimated) },
-    { "held_bytes", "held", IFM_FIELD_BYTES, get_storage_bytes, STORAGE(held) },
+    { "storage", "encoding", IFM_FIELD_TEXT, ifm_field_get_text, STORAGE(name), IFM_FIELD_WHOLE },
+    { "estimated_bytes", "estimated", IFM_FIELD_BYTES, ifm_field_get_real, STORAGE(estimated) },
+    { "held_bytes", "held", IFM_FIELD_BYTES, ifm_field_get_real, STORAGE(held) },
     { NULL },
 };
 

@@ -52,17 +52,6 @@ static void get_summary_flag(const void *record, const void *user, IfmValue *val
         ifm_value_set_boolean(value, json_is_true(flag));
 }
 
-static void get_device(const void *record, const void *user, IfmValue *value)
-{
-    ifm_value_set_text(value, ((const IfmResult *)record)->device);
-}
-
-static void get_alias(const void *record, const void *user, IfmValue *value)
-{
-    const char *alias = ((const IfmResult *)record)->alias;
-    ifm_value_set_text(value, alias != NULL && *alias != '\0' ? alias : NULL);
-}
-
 /* As it was written on the command line: "ALIAS=DEVICE". */
 static void get_label(const void *record, const void *user, IfmValue *value)
 {
@@ -170,14 +159,14 @@ static void get_case_text(const void *record, const void *user, IfmValue *value)
 {
     const IfmCase *subject_case = ((const IfmResult *)record)->subject_case;
     if (subject_case != NULL)
-        ifm_value_set_text(value, G_STRUCT_MEMBER(const char *, subject_case, GPOINTER_TO_SIZE(user)));
+        ifm_field_get_text(subject_case, user, value);
 }
 
 static void get_measurement_text(const void *record, const void *user, IfmValue *value)
 {
     const IfmMeasurement *measurement = ((const IfmResult *)record)->measurement;
     if (measurement != NULL)
-        ifm_value_set_text(value, G_STRUCT_MEMBER(const char *, measurement, GPOINTER_TO_SIZE(user)));
+        ifm_field_get_text(measurement, user, value);
 }
 
 static void get_option(const void *record, const void *user, IfmValue *value)
@@ -233,15 +222,16 @@ static void get_resumed(const void *record, const void *user, IfmValue *value)
     ifm_value_set_boolean(value, ((const IfmResult *)record)->resumed);
 }
 
-#define CASE(member) GSIZE_TO_POINTER(G_STRUCT_OFFSET(IfmCase, member))
-#define MEASUREMENT(member) GSIZE_TO_POINTER(G_STRUCT_OFFSET(IfmMeasurement, member))
+#define RESULT(member) IFM_FIELD_AT(IfmResult, member)
+#define CASE(member) IFM_FIELD_AT(IfmCase, member)
+#define MEASUREMENT(member) IFM_FIELD_AT(IfmMeasurement, member)
 #define SCREEN IFM_FIELD_NO_EXPORT
 #define EXPORT IFM_FIELD_NO_SCREEN
 
 const IfmField ifm_result_fields[] = {
     { "label", "device", IFM_FIELD_TEXT, get_label, NULL, SCREEN | IFM_FIELD_WHOLE },
-    { "device", NULL, IFM_FIELD_TEXT, get_device, NULL, EXPORT },
-    { "alias", NULL, IFM_FIELD_TEXT, get_alias, NULL, EXPORT },
+    { "device", NULL, IFM_FIELD_TEXT, ifm_field_get_text, RESULT(device), EXPORT },
+    { "alias", NULL, IFM_FIELD_TEXT, ifm_field_get_some_text, RESULT(alias), EXPORT },
     { "subject", NULL, IFM_FIELD_TEXT, get_case_text, CASE(subject_name), EXPORT },
     { "sizes", NULL, IFM_FIELD_TEXT, get_sizes, NULL, EXPORT },
     { "dtype", NULL, IFM_FIELD_TEXT, get_option, "dtype", EXPORT },
@@ -287,7 +277,7 @@ static void get_started_short(const void *record, const void *user, IfmValue *va
 }
 
 const IfmField ifm_record_fields[] = {
-    { "device", "device", IFM_FIELD_TEXT, get_device, NULL, IFM_FIELD_WHOLE },
+    { "device", "device", IFM_FIELD_TEXT, ifm_field_get_text, RESULT(device), IFM_FIELD_WHOLE },
     { "subject", "subject", IFM_FIELD_TEXT, get_case_text, CASE(subject_name), IFM_FIELD_FOLD },
     { "sizes", "sizes", IFM_FIELD_TEXT, get_sizes, NULL, IFM_FIELD_HIDE_EMPTY | IFM_FIELD_FOLD },
     { "dtype", "dtype", IFM_FIELD_TEXT, get_option, "dtype", IFM_FIELD_HIDE_EMPTY | IFM_FIELD_FOLD },
@@ -307,34 +297,21 @@ static void get_sample_result(const void *record, const void *user, IfmValue *va
     field->get(((const IfmSampleRow *)record)->result, field->user, value);
 }
 
-static void get_sample_kind(const void *record, const void *user, IfmValue *value)
-{
-    ifm_value_set_text(value, ((const IfmSampleRow *)record)->kind);
-}
-
-static void get_sample_index(const void *record, const void *user, IfmValue *value)
-{
-    ifm_value_set_integer(value, (gint64)((const IfmSampleRow *)record)->index);
-}
-
-static void get_sample_time(const void *record, const void *user, IfmValue *value)
-{
-    ifm_value_set_integer(value, ((const IfmSampleRow *)record)->time_ns);
-}
-
 /* Columns taken over from a result. */
 static const IfmField of_result[] = {
     { "case_key", NULL, IFM_FIELD_TEXT, get_case_text, CASE(key) },
     { "uid", NULL, IFM_FIELD_TEXT, get_measurement_text, MEASUREMENT(uid) },
-    { "device", NULL, IFM_FIELD_TEXT, get_device },
+    { "device", NULL, IFM_FIELD_TEXT, ifm_field_get_text, RESULT(device) },
 };
+
+#define SAMPLE(member) IFM_FIELD_AT(IfmSampleRow, member)
 
 const IfmField ifm_sample_fields[] = {
     { "case_key", "case", IFM_FIELD_TEXT, get_sample_result, &of_result[0] },
     { "uid", "measurement", IFM_FIELD_TEXT, get_sample_result, &of_result[1] },
     { "device", "device", IFM_FIELD_TEXT, get_sample_result, &of_result[2] },
-    { "kind", "kind", IFM_FIELD_TEXT, get_sample_kind },
-    { "index", "index", IFM_FIELD_INTEGER, get_sample_index },
-    { "time_ns", "time", IFM_FIELD_INTEGER, get_sample_time },
+    { "kind", "kind", IFM_FIELD_TEXT, ifm_field_get_text, SAMPLE(kind) },
+    { "index", "index", IFM_FIELD_INTEGER, ifm_field_get_count, SAMPLE(index) },
+    { "time_ns", "time", IFM_FIELD_INTEGER, ifm_field_get_integer, SAMPLE(time_ns) },
     { NULL },
 };

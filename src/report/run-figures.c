@@ -243,22 +243,6 @@ static char *figure_text(const IfmRunFigure *figure, double value)
     return g_strdup_printf("%.4g /s", value);
 }
 
-static void get_key(const void *record, const void *user, IfmValue *value)
-{
-    ifm_value_set_text(value, ((const IfmRunFigure *)record)->key);
-}
-
-static void get_unit(const void *record, const void *user, IfmValue *value)
-{
-    ifm_value_set_text(value, ((const IfmRunFigure *)record)->unit);
-}
-
-/* @user: the offset of a double in IfmRunFigure. */
-static void get_number(const void *record, const void *user, IfmValue *value)
-{
-    ifm_value_set_real(value, G_STRUCT_MEMBER(double, record, GPOINTER_TO_SIZE(user)));
-}
-
 static void get_words(const void *record, const void *user, IfmValue *value)
 {
     char *text = figure_text(record, G_STRUCT_MEMBER(double, record, GPOINTER_TO_SIZE(user)));
@@ -290,18 +274,18 @@ void ifm_run_get_difference(const void *record, const void *user, IfmValue *valu
     value->tone = fabs(ratio) <= 0.05 ? IFM_TONE_GOOD : IFM_TONE_PLAIN;
 }
 
-#define FIGURE(member) GSIZE_TO_POINTER(G_STRUCT_OFFSET(IfmRunFigure, member))
+#define FIGURE(member) IFM_FIELD_AT(IfmRunFigure, member)
 
 const IfmField ifm_run_figure_fields[] = {
-    { "figure", "", IFM_FIELD_TEXT, get_key, .flags = IFM_FIELD_WHOLE },
+    { "figure", "", IFM_FIELD_TEXT, ifm_field_get_text, FIGURE(key), IFM_FIELD_WHOLE },
     { "predicted", "predicted", IFM_FIELD_TEXT, get_words, FIGURE(predicted),
       IFM_FIELD_NO_EXPORT | IFM_FIELD_WHOLE | IFM_FIELD_HIDE_EMPTY },
     { "measured", "measured", IFM_FIELD_TEXT, get_words, FIGURE(measured), IFM_FIELD_NO_EXPORT | IFM_FIELD_WHOLE },
     { "interval_ratio", "±", IFM_FIELD_RATIO, get_interval, .flags = IFM_FIELD_HIDE_EMPTY },
     { "difference", "off by", IFM_FIELD_TEXT, ifm_run_get_difference, NULL, IFM_FIELD_NO_EXPORT | IFM_FIELD_HIDE_EMPTY },
-    { "unit", "unit", IFM_FIELD_TEXT, get_unit, .flags = IFM_FIELD_NO_SCREEN },
-    { "predicted", "predicted", IFM_FIELD_REAL, get_number, FIGURE(predicted), IFM_FIELD_NO_SCREEN },
-    { "measured", "measured", IFM_FIELD_REAL, get_number, FIGURE(measured), IFM_FIELD_NO_SCREEN },
+    { "unit", "unit", IFM_FIELD_TEXT, ifm_field_get_text, FIGURE(unit), IFM_FIELD_NO_SCREEN },
+    { "predicted", "predicted", IFM_FIELD_REAL, ifm_field_get_real, FIGURE(predicted), IFM_FIELD_NO_SCREEN },
+    { "measured", "measured", IFM_FIELD_REAL, ifm_field_get_real, FIGURE(measured), IFM_FIELD_NO_SCREEN },
     { "difference_ratio", "", IFM_FIELD_REAL, get_difference, .flags = IFM_FIELD_NO_SCREEN },
     { NULL },
 };

@@ -181,17 +181,12 @@ static void get_line_last(const void *record, const void *user, IfmValue *value)
     ifm_value_set_integer(value, ((const RangeLine *)record)->row->last);
 }
 
-static void get_line_real(const void *record, const void *user, IfmValue *value)
-{
-    ifm_value_set_real(value, G_STRUCT_MEMBER(double, record, GPOINTER_TO_SIZE(user)));
-}
-
 static void get_of_row(const void *record, const void *user, IfmValue *value)
 {
     ifm_field_get(user, ((const RangeLine *)record)->row, value);
 }
 
-#define LINE(member) GSIZE_TO_POINTER(G_STRUCT_OFFSET(RangeLine, member))
+#define LINE(member) IFM_FIELD_AT(RangeLine, member)
 
 /* The columns of stages.csv, and after "stage" and "edges" what ranges have more. */
 static GArray *range_fields(void)
@@ -199,9 +194,9 @@ static GArray *range_fields(void)
     static const IfmField more[] = {
         { "last", NULL, IFM_FIELD_INTEGER, get_line_last, NULL, IFM_FIELD_NO_SCREEN },
         { "busy", NULL, IFM_FIELD_TEXT, get_line_busy, NULL, IFM_FIELD_NO_SCREEN },
-        { "slow_down", NULL, IFM_FIELD_REAL, get_line_real, LINE(slow_down.ratio), IFM_FIELD_NO_SCREEN },
-        { "slow_down_lower", NULL, IFM_FIELD_REAL, get_line_real, LINE(slow_down.lower), IFM_FIELD_NO_SCREEN },
-        { "slow_down_upper", NULL, IFM_FIELD_REAL, get_line_real, LINE(slow_down.upper), IFM_FIELD_NO_SCREEN },
+        { "slow_down", NULL, IFM_FIELD_REAL, ifm_field_get_real, LINE(slow_down.ratio), IFM_FIELD_NO_SCREEN },
+        { "slow_down_lower", NULL, IFM_FIELD_REAL, ifm_field_get_real, LINE(slow_down.lower), IFM_FIELD_NO_SCREEN },
+        { "slow_down_upper", NULL, IFM_FIELD_REAL, ifm_field_get_real, LINE(slow_down.upper), IFM_FIELD_NO_SCREEN },
     };
     GArray *fields = g_array_new(TRUE, TRUE, sizeof(IfmField));
     for (const IfmField *field = ifm_stage_row_fields; field->key != NULL; field++)

@@ -87,30 +87,9 @@ static void get_int(const void *record, const void *user, IfmValue *value)
     ifm_value_set_integer(value, MEMBER(int, record, user));
 }
 
-static void get_int64(const void *record, const void *user, IfmValue *value)
-{
-    ifm_value_set_integer(value, MEMBER(gint64, record, user));
-}
-
-static void get_size(const void *record, const void *user, IfmValue *value)
-{
-    ifm_value_set_integer(value, (gint64)MEMBER(gsize, record, user));
-}
-
-static void get_real(const void *record, const void *user, IfmValue *value)
-{
-    ifm_value_set_real(value, MEMBER(double, record, user));
-}
-
 static void get_ms(const void *record, const void *user, IfmValue *value)
 {
     ifm_value_set_real(value, MEMBER(double, record, user) / 1e6);
-}
-
-static void get_text(const void *record, const void *user, IfmValue *value)
-{
-    const char *text = MEMBER(const char *, record, user);
-    ifm_value_set_text(value, text != NULL && *text != '\0' ? text : NULL);
 }
 
 static void get_row_n(const void *record, const void *user, IfmValue *value)
@@ -139,7 +118,7 @@ static void get_row_stop(const void *record, const void *user, IfmValue *value)
         ifm_value_set_text(value, row->measurement->stop_reason);
 }
 
-#define ROW(member) GSIZE_TO_POINTER(G_STRUCT_OFFSET(IfmStageRow, member))
+#define ROW(member) IFM_FIELD_AT(IfmStageRow, member)
 #define SCREEN IFM_FIELD_NO_EXPORT
 #define EXPORT IFM_FIELD_NO_SCREEN
 
@@ -147,21 +126,21 @@ static void get_row_stop(const void *record, const void *user, IfmValue *value)
 const IfmField ifm_stage_row_fields[] = {
     { "device", "device", IFM_FIELD_TEXT, get_row_alias, NULL, IFM_FIELD_WHOLE | IFM_FIELD_KEY },
     { "stage", "stage", IFM_FIELD_INTEGER, get_int, ROW(stage), IFM_FIELD_KEY },
-    { "nodes", "nodes", IFM_FIELD_INTEGER, get_int64, ROW(nodes), IFM_FIELD_KEY },
-    { "edges", "edges", IFM_FIELD_INTEGER, get_int64, ROW(edges), IFM_FIELD_KEY },
+    { "nodes", "nodes", IFM_FIELD_INTEGER, ifm_field_get_integer, ROW(nodes), IFM_FIELD_KEY },
+    { "edges", "edges", IFM_FIELD_INTEGER, ifm_field_get_integer, ROW(edges), IFM_FIELD_KEY },
     { "latency_ms", NULL, IFM_FIELD_REAL, get_ms, ROW(total_ns), EXPORT },
     { "std_ms", NULL, IFM_FIELD_REAL, get_ms, ROW(std_ns), EXPORT },
     { "compute_ms", NULL, IFM_FIELD_REAL, get_ms, ROW(compute_ns), EXPORT },
     { "transfer_ms", NULL, IFM_FIELD_REAL, get_ms, ROW(transfer_ns), EXPORT },
-    { "flag", NULL, IFM_FIELD_TEXT, get_text, ROW(reason), EXPORT },
-    { "latency", "median", IFM_FIELD_DURATION, get_real, ROW(total_ns), SCREEN },
+    { "flag", NULL, IFM_FIELD_TEXT, ifm_field_get_some_text, ROW(reason), EXPORT },
+    { "latency", "median", IFM_FIELD_DURATION, ifm_field_get_real, ROW(total_ns), SCREEN },
     { "half_width", "±", IFM_FIELD_RATIO, get_row_width, NULL, SCREEN | IFM_FIELD_HIDE_EMPTY },
-    { "std", "±std", IFM_FIELD_DURATION, get_real, ROW(std_ns), SCREEN | IFM_FIELD_HIDE_EMPTY },
+    { "std", "±std", IFM_FIELD_DURATION, ifm_field_get_real, ROW(std_ns), SCREEN | IFM_FIELD_HIDE_EMPTY },
     { "device_spec", NULL, IFM_FIELD_TEXT, get_row_device, NULL, EXPORT },
     { "simulated", "simulated", IFM_FIELD_BOOLEAN, get_row_simulated, NULL, IFM_FIELD_FOLD },
     { "phase", NULL, IFM_FIELD_INTEGER, get_int, ROW(phase), EXPORT },
     { "outcome", NULL, IFM_FIELD_TEXT, get_row_outcome, NULL, EXPORT },
-    { "error_code", NULL, IFM_FIELD_TEXT, get_text, ROW(code), EXPORT },
+    { "error_code", NULL, IFM_FIELD_TEXT, ifm_field_get_some_text, ROW(code), EXPORT },
     { "mean_ms", NULL, IFM_FIELD_REAL, get_ms, ROW(mean_ns), EXPORT },
     { "min_ms", NULL, IFM_FIELD_REAL, get_ms, ROW(min_ns), EXPORT },
     { "max_ms", NULL, IFM_FIELD_REAL, get_ms, ROW(max_ns), EXPORT },
@@ -169,14 +148,14 @@ const IfmField ifm_stage_row_fields[] = {
     { "interval_upper_ms", NULL, IFM_FIELD_REAL, get_ms, ROW(interval.upper), EXPORT },
     { "n", "n", IFM_FIELD_INTEGER, get_row_n, NULL, IFM_FIELD_HIDE_EMPTY },
     { "stop_reason", NULL, IFM_FIELD_TEXT, get_row_stop, NULL, EXPORT },
-    { "data_bytes", NULL, IFM_FIELD_INTEGER, get_int64, ROW(table_bytes), EXPORT },
-    { "read_bytes", NULL, IFM_FIELD_INTEGER, get_int64, ROW(read_bytes), EXPORT },
-    { "written_bytes", NULL, IFM_FIELD_INTEGER, get_int64, ROW(written_bytes), EXPORT },
-    { "compute", "compute", IFM_FIELD_DURATION, get_real, ROW(compute_ns), SCREEN | IFM_FIELD_HIDE_EMPTY },
-    { "transfer", "transfer", IFM_FIELD_DURATION, get_real, ROW(transfer_ns), SCREEN | IFM_FIELD_HIDE_EMPTY },
-    { "split_why", NULL, IFM_FIELD_TEXT, get_text, ROW(split_why), EXPORT },
-    { "case_key", NULL, IFM_FIELD_TEXT, get_text, ROW(key), EXPORT },
-    { "reason", "why not", IFM_FIELD_TEXT, get_text, ROW(reason), SCREEN | IFM_FIELD_HIDE_EMPTY },
+    { "data_bytes", NULL, IFM_FIELD_INTEGER, ifm_field_get_integer, ROW(table_bytes), EXPORT },
+    { "read_bytes", NULL, IFM_FIELD_INTEGER, ifm_field_get_integer, ROW(read_bytes), EXPORT },
+    { "written_bytes", NULL, IFM_FIELD_INTEGER, ifm_field_get_integer, ROW(written_bytes), EXPORT },
+    { "compute", "compute", IFM_FIELD_DURATION, ifm_field_get_real, ROW(compute_ns), SCREEN | IFM_FIELD_HIDE_EMPTY },
+    { "transfer", "transfer", IFM_FIELD_DURATION, ifm_field_get_real, ROW(transfer_ns), SCREEN | IFM_FIELD_HIDE_EMPTY },
+    { "split_why", NULL, IFM_FIELD_TEXT, ifm_field_get_some_text, ROW(split_why), EXPORT },
+    { "case_key", NULL, IFM_FIELD_TEXT, ifm_field_get_some_text, ROW(key), EXPORT },
+    { "reason", "why not", IFM_FIELD_TEXT, ifm_field_get_some_text, ROW(reason), SCREEN | IFM_FIELD_HIDE_EMPTY },
     { NULL },
 };
 
@@ -254,21 +233,21 @@ static void get_fit_real(const void *record, const void *user, IfmValue *value)
 {
     const IfmStageFit *fit = record;
     if (fit->fitted)
-        ifm_value_set_real(value, MEMBER(double, record, user));
+        ifm_field_get_real(record, user, value);
 }
 
 static void get_link_real(const void *record, const void *user, IfmValue *value)
 {
     const IfmLinkFit *link = record;
     if (link->fitted)
-        ifm_value_set_real(value, MEMBER(double, record, user));
+        ifm_field_get_real(record, user, value);
 }
 
 static void get_fit_lookup(const void *record, const void *user, IfmValue *value)
 {
     const IfmStageFit *fit = record;
     if (fit->has_lookup)
-        ifm_value_set_real(value, MEMBER(double, record, user));
+        ifm_field_get_real(record, user, value);
 }
 
 /* Of a bandwidth that can be told. */
@@ -284,8 +263,8 @@ static void get_link_bandwidth(const void *record, const void *user, IfmValue *v
         get_link_real(record, user, value);
 }
 
-#define FIT(member) GSIZE_TO_POINTER(G_STRUCT_OFFSET(IfmStageFit, member))
-#define LINK(member) GSIZE_TO_POINTER(G_STRUCT_OFFSET(IfmLinkFit, member))
+#define FIT(member) IFM_FIELD_AT(IfmStageFit, member)
+#define LINK(member) IFM_FIELD_AT(IfmLinkFit, member)
 
 const IfmField ifm_stage_fit_fields[] = {
     { "device", "device", IFM_FIELD_TEXT, get_fit_alias, NULL, IFM_FIELD_WHOLE | IFM_FIELD_KEY },
@@ -296,8 +275,8 @@ const IfmField ifm_stage_fit_fields[] = {
     { "slope_ns_per_byte", NULL, IFM_FIELD_REAL, get_fit_real, FIT(bandwidth.slope_ns_per_byte), EXPORT },
     { "intercept_ns", "intercept", IFM_FIELD_DURATION, get_fit_real, FIT(bandwidth.intercept_ns) },
     { "r_squared", "R²", IFM_FIELD_REAL, get_fit_real, FIT(bandwidth.r_squared) },
-    { "n_rows", NULL, IFM_FIELD_INTEGER, get_size, FIT(n_rows), EXPORT },
-    { "n_split", NULL, IFM_FIELD_INTEGER, get_size, FIT(n_split), EXPORT },
+    { "n_rows", NULL, IFM_FIELD_INTEGER, ifm_field_get_count, FIT(n_rows), EXPORT },
+    { "n_split", NULL, IFM_FIELD_INTEGER, ifm_field_get_count, FIT(n_split), EXPORT },
     { "split", "split", IFM_FIELD_TEXT, get_fit_split, NULL, SCREEN | IFM_FIELD_WHOLE },
     { "note", "", IFM_FIELD_TEXT, get_fit_note, NULL, SCREEN | IFM_FIELD_HIDE_EMPTY | IFM_FIELD_WHOLE },
     { "lookup_median_ratio", NULL, IFM_FIELD_RATIO, get_fit_lookup, FIT(lookup_error.median_ratio), EXPORT },
@@ -310,7 +289,7 @@ const IfmField ifm_link_fit_fields[] = {
     { "from", NULL, IFM_FIELD_TEXT, get_link_from, NULL, EXPORT },
     { "to", NULL, IFM_FIELD_TEXT, get_link_to, NULL, EXPORT },
     { "simulated", NULL, IFM_FIELD_BOOLEAN, get_link_simulated, NULL, EXPORT },
-    { "n", NULL, IFM_FIELD_INTEGER, get_size, LINK(n), EXPORT },
+    { "n", NULL, IFM_FIELD_INTEGER, ifm_field_get_count, LINK(n), EXPORT },
     { "fixed_ns", "fixed cost", IFM_FIELD_DURATION, get_link_real, LINK(bandwidth.intercept_ns) },
     { "fixed_lower_ns", "from", IFM_FIELD_DURATION, get_link_real, LINK(bandwidth.intercept_interval.lower) },
     { "fixed_upper_ns", "to", IFM_FIELD_DURATION, get_link_real, LINK(bandwidth.intercept_interval.upper) },

@@ -43,16 +43,6 @@ static SplitLine *split_line_new(const IfmStudyTables *tables, const IfmStageFit
     return line;
 }
 
-static void get_split_name(const void *record, const void *user, IfmValue *value)
-{
-    ifm_value_set_text(value, ((const SplitLine *)record)->name);
-}
-
-static void get_split_real(const void *record, const void *user, IfmValue *value)
-{
-    ifm_value_set_real(value, G_STRUCT_MEMBER(double, record, GPOINTER_TO_SIZE(user)));
-}
-
 /* Two parameters from so few sizes leave hardly anything to tell a line from chance. */
 #define FEW_POINTS 5
 
@@ -71,13 +61,13 @@ static void get_split_fit(const void *record, const void *user, IfmValue *value)
         value->mark = IFM_MARK_ROUGH;
 }
 
-#define SPLIT(member) GSIZE_TO_POINTER(G_STRUCT_OFFSET(SplitLine, member))
+#define SPLIT(member) IFM_FIELD_AT(SplitLine, member)
 
 static const IfmField compute_fields[] = {
-    { "compute", "compute", IFM_FIELD_DURATION, get_split_real, SPLIT(mean_ns), IFM_FIELD_HIDE_EMPTY },
-    { "min", "least", IFM_FIELD_DURATION, get_split_real, SPLIT(min_ns), IFM_FIELD_HIDE_EMPTY },
-    { "max", "most", IFM_FIELD_DURATION, get_split_real, SPLIT(max_ns), IFM_FIELD_HIDE_EMPTY },
-    { "share", "share", IFM_FIELD_RATIO, get_split_real, SPLIT(share), IFM_FIELD_HIDE_EMPTY },
+    { "compute", "compute", IFM_FIELD_DURATION, ifm_field_get_real, SPLIT(mean_ns), IFM_FIELD_HIDE_EMPTY },
+    { "min", "least", IFM_FIELD_DURATION, ifm_field_get_real, SPLIT(min_ns), IFM_FIELD_HIDE_EMPTY },
+    { "max", "most", IFM_FIELD_DURATION, ifm_field_get_real, SPLIT(max_ns), IFM_FIELD_HIDE_EMPTY },
+    { "share", "share", IFM_FIELD_RATIO, ifm_field_get_real, SPLIT(share), IFM_FIELD_HIDE_EMPTY },
     { NULL },
 };
 
@@ -90,7 +80,7 @@ static void append_split(GString *out, const IfmStudyTables *tables, const IfmSt
 {
     g_autoptr(GPtrArray) lines = g_ptr_array_new_with_free_func((GDestroyNotify)split_line_free);
     g_autoptr(GArray) fields = g_array_new(TRUE, TRUE, sizeof(IfmField));
-    IfmField name = { "stage", "stage", IFM_FIELD_TEXT, get_split_name, NULL, IFM_FIELD_WHOLE };
+    IfmField name = { "stage", "stage", IFM_FIELD_TEXT, ifm_field_get_text, SPLIT(name), IFM_FIELD_WHOLE };
     gsize n_rows = 0;
     g_array_append_val(fields, name);
     for (const IfmField *field = ifm_stage_fit_fields; field->key != NULL; field++)

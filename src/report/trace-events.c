@@ -10,11 +10,6 @@ typedef struct
     const IfmEvent *event;
 } EventRow;
 
-static void get_trace(const void *record, const void *user, IfmValue *value)
-{
-    ifm_value_set_integer(value, (gint64)((const EventRow *)record)->number);
-}
-
 static void get_trace_name(const void *record, const void *user, IfmValue *value)
 {
     ifm_value_set_text(value, ifm_trace_name(((const EventRow *)record)->trace));
@@ -22,7 +17,7 @@ static void get_trace_name(const void *record, const void *user, IfmValue *value
 
 static void get_info_text(const void *record, const void *user, IfmValue *value)
 {
-    ifm_value_set_text(value, G_STRUCT_MEMBER(const char *, ((const EventRow *)record)->info, GPOINTER_TO_SIZE(user)));
+    ifm_field_get_text(((const EventRow *)record)->info, user, value);
 }
 
 static void get_stream(const void *record, const void *user, IfmValue *value)
@@ -45,7 +40,7 @@ static void get_name(const void *record, const void *user, IfmValue *value)
 
 static void get_time(const void *record, const void *user, IfmValue *value)
 {
-    ifm_value_set_integer(value, G_STRUCT_MEMBER(gint64, ((const EventRow *)record)->event, GPOINTER_TO_SIZE(user)));
+    ifm_field_get_integer(((const EventRow *)record)->event, user, value);
 }
 
 /* -1 is "unavailable". */
@@ -76,11 +71,11 @@ static void get_failed(const void *record, const void *user, IfmValue *value)
     ifm_value_set_boolean(value, ((const EventRow *)record)->event->failed != 0);
 }
 
-#define INFO(member) GSIZE_TO_POINTER(G_STRUCT_OFFSET(IfmTrackInfo, member))
-#define EVENT(member) GSIZE_TO_POINTER(G_STRUCT_OFFSET(IfmEvent, member))
+#define INFO(member) IFM_FIELD_AT(IfmTrackInfo, member)
+#define EVENT(member) IFM_FIELD_AT(IfmEvent, member)
 
 static const IfmField event_fields[] = {
-    { "trace", "trace", IFM_FIELD_INTEGER, get_trace },
+    { "trace", "trace", IFM_FIELD_INTEGER, ifm_field_get_count, IFM_FIELD_AT(EventRow, number) },
     { "trace_name", "trace name", IFM_FIELD_TEXT, get_trace_name },
     { "process", "process", IFM_FIELD_TEXT, get_info_text, INFO(process) },
     { "thread", "thread", IFM_FIELD_TEXT, get_info_text, INFO(thread) },

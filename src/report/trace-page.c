@@ -7,23 +7,6 @@
 
 #define MOST_STEPS 40 /* of a critical path */
 
-static void get_text_member(const void *record, const void *user, IfmValue *value)
-{
-    ifm_value_set_text(value, G_STRUCT_MEMBER(const char *, record, GPOINTER_TO_SIZE(user)));
-}
-
-static void get_real_member(const void *record, const void *user, IfmValue *value)
-{
-    ifm_value_set_real(value, G_STRUCT_MEMBER(double, record, GPOINTER_TO_SIZE(user)));
-}
-
-static void get_count_member(const void *record, const void *user, IfmValue *value)
-{
-    ifm_value_set_integer(value, (gint64)G_STRUCT_MEMBER(gsize, record, GPOINTER_TO_SIZE(user)));
-}
-
-#define AT(type, member) GSIZE_TO_POINTER(G_STRUCT_OFFSET(type, member))
-
 /* --- devices ---------------------------------------------------------------------------------------------------------- */
 
 /* A track's figures and the window that idle times are shares of. */
@@ -51,12 +34,12 @@ static void get_track_name(const void *record, const void *user, IfmValue *value
 
 static void get_track_count(const void *record, const void *user, IfmValue *value)
 {
-    get_count_member(use_of(record), user, value);
+    ifm_field_get_count(use_of(record), user, value);
 }
 
 static void get_track_real(const void *record, const void *user, IfmValue *value)
 {
-    get_real_member(use_of(record), user, value);
+    ifm_field_get_real(use_of(record), user, value);
 }
 
 /* A device that nobody asked is not one that did nothing. */
@@ -100,7 +83,7 @@ static void get_track_bubble(const void *record, const void *user, IfmValue *val
         ifm_value_set_real(value, GPOINTER_TO_INT(user) != 0 ? (double)use->bubble_max_ns : use->bubble_mean_ns);
 }
 
-#define USE(member) AT(IfmTrackUse, member)
+#define USE(member) IFM_FIELD_AT(IfmTrackUse, member)
 #define CAUSE(key, title, cause)                                                                                           \
     {                                                                                                                      \
         key, title, IFM_FIELD_RATIO, get_track_cause, GINT_TO_POINTER(cause), IFM_FIELD_HIDE_EMPTY                         \
@@ -190,12 +173,12 @@ static void get_stage_devices(const void *record, const void *user, IfmValue *va
 
 static void get_stage_real(const void *record, const void *user, IfmValue *value)
 {
-    get_real_member(stage_of(record), user, value);
+    ifm_field_get_real(stage_of(record), user, value);
 }
 
 static void get_stage_count(const void *record, const void *user, IfmValue *value)
 {
-    get_count_member(stage_of(record), user, value);
+    ifm_field_get_count(stage_of(record), user, value);
 }
 
 static void get_stage_mark(const void *record, const void *user, IfmValue *value)
@@ -213,7 +196,7 @@ static void get_stage_turn(const void *record, const void *user, IfmValue *value
         ifm_value_set_real(value, line->use->turn_ns);
 }
 
-#define STAGE(member) AT(IfmStageUse, member)
+#define STAGE(member) IFM_FIELD_AT(IfmStageUse, member)
 
 static const IfmField stage_fields[] = {
     { "block", "block", IFM_FIELD_TEXT, get_stage_block, NULL, IFM_FIELD_KEY },
@@ -255,16 +238,16 @@ typedef struct
     IfmPercentiles values;
 } LatencyLine;
 
-#define LATENCY(member) AT(LatencyLine, values.member)
+#define LATENCY(member) IFM_FIELD_AT(LatencyLine, values.member)
 
 static const IfmField latency_fields[] = {
-    { "name", "batches", IFM_FIELD_TEXT, get_text_member, AT(LatencyLine, name), IFM_FIELD_WHOLE },
-    { "p50", "median", IFM_FIELD_DURATION, get_real_member, LATENCY(p50_ns) },
-    { "p90", "p90", IFM_FIELD_DURATION, get_real_member, LATENCY(p90_ns) },
-    { "p95", "p95", IFM_FIELD_DURATION, get_real_member, LATENCY(p95_ns) },
-    { "p99", "p99", IFM_FIELD_DURATION, get_real_member, LATENCY(p99_ns) },
-    { "max", "longest", IFM_FIELD_DURATION, get_real_member, LATENCY(max_ns) },
-    { "mean", "mean", IFM_FIELD_DURATION, get_real_member, LATENCY(mean_ns) },
+    { "name", "batches", IFM_FIELD_TEXT, ifm_field_get_text, IFM_FIELD_AT(LatencyLine, name), IFM_FIELD_WHOLE },
+    { "p50", "median", IFM_FIELD_DURATION, ifm_field_get_real, LATENCY(p50_ns) },
+    { "p90", "p90", IFM_FIELD_DURATION, ifm_field_get_real, LATENCY(p90_ns) },
+    { "p95", "p95", IFM_FIELD_DURATION, ifm_field_get_real, LATENCY(p95_ns) },
+    { "p99", "p99", IFM_FIELD_DURATION, ifm_field_get_real, LATENCY(p99_ns) },
+    { "max", "longest", IFM_FIELD_DURATION, ifm_field_get_real, LATENCY(max_ns) },
+    { "mean", "mean", IFM_FIELD_DURATION, ifm_field_get_real, LATENCY(mean_ns) },
     { NULL },
 };
 
@@ -289,13 +272,13 @@ typedef struct
 } StepLine;
 
 static const IfmField step_fields[] = {
-    { "kind", "step", IFM_FIELD_TEXT, get_text_member, AT(StepLine, kind), IFM_FIELD_WHOLE },
-    { "block", "block", IFM_FIELD_TEXT, get_text_member, AT(StepLine, block), IFM_FIELD_HIDE_EMPTY },
-    { "where", "where", IFM_FIELD_TEXT, get_text_member, AT(StepLine, where), IFM_FIELD_HIDE_EMPTY },
-    { "at", "after", IFM_FIELD_DURATION, get_real_member, AT(StepLine, at_ns) },
-    { "duration", "time", IFM_FIELD_DURATION, get_real_member, AT(StepLine, duration_ns) },
-    { "share", "share", IFM_FIELD_RATIO, get_real_member, AT(StepLine, share) },
-    { "bar", "", IFM_FIELD_BAR, get_real_member, AT(StepLine, share) },
+    { "kind", "step", IFM_FIELD_TEXT, ifm_field_get_text, IFM_FIELD_AT(StepLine, kind), IFM_FIELD_WHOLE },
+    { "block", "block", IFM_FIELD_TEXT, ifm_field_get_text, IFM_FIELD_AT(StepLine, block), IFM_FIELD_HIDE_EMPTY },
+    { "where", "where", IFM_FIELD_TEXT, ifm_field_get_text, IFM_FIELD_AT(StepLine, where), IFM_FIELD_HIDE_EMPTY },
+    { "at", "after", IFM_FIELD_DURATION, ifm_field_get_real, IFM_FIELD_AT(StepLine, at_ns) },
+    { "duration", "time", IFM_FIELD_DURATION, ifm_field_get_real, IFM_FIELD_AT(StepLine, duration_ns) },
+    { "share", "share", IFM_FIELD_RATIO, ifm_field_get_real, IFM_FIELD_AT(StepLine, share) },
+    { "bar", "", IFM_FIELD_BAR, ifm_field_get_real, IFM_FIELD_AT(StepLine, share) },
     { NULL },
 };
 
@@ -453,7 +436,7 @@ static void get_difference_change(const void *record, const void *user, IfmValue
 char *ifm_trace_diff_to_screen(const GPtrArray *differences, const char *a, const char *b, const IfmScreen *screen)
 {
     const IfmField fields[] = {
-        { "figure", "figure", IFM_FIELD_TEXT, get_text_member, AT(IfmTraceDifference, key), IFM_FIELD_WHOLE },
+        { "figure", "figure", IFM_FIELD_TEXT, ifm_field_get_text, IFM_FIELD_AT(IfmTraceDifference, key), IFM_FIELD_WHOLE },
         { "a", a, IFM_FIELD_TEXT, get_difference_a },
         { "b", b, IFM_FIELD_TEXT, get_difference_b },
         { "change", "change", IFM_FIELD_RATIO, get_difference_change },

@@ -31,24 +31,9 @@ static const Row rows[] = {
     { NULL, FALSE, 1, INFINITY, 0, 0, 0, { 1e6, 1e6, 1e6, 1e6, 1e6 } },
 };
 
-static void get_name(const void *record, const void *user, IfmValue *value)
-{
-    ifm_value_set_text(value, ((const Row *)record)->name);
-}
-
 static void get_good(const void *record, const void *user, IfmValue *value)
 {
     ifm_value_set_boolean(value, ((const Row *)record)->good);
-}
-
-static void get_n(const void *record, const void *user, IfmValue *value)
-{
-    ifm_value_set_integer(value, ((const Row *)record)->n);
-}
-
-static void get_double(const void *record, const void *user, IfmValue *value)
-{
-    ifm_value_set_real(value, G_STRUCT_MEMBER(double, record, GPOINTER_TO_SIZE(user)));
 }
 
 static void get_marks(const void *record, const void *user, IfmValue *value)
@@ -57,19 +42,19 @@ static void get_marks(const void *record, const void *user, IfmValue *value)
     ifm_value_set_interval(value, m[0], m[1], m[2], m[3], m[4]);
 }
 
-#define AT(member) GSIZE_TO_POINTER(G_STRUCT_OFFSET(Row, member))
+#define AT(member) IFM_FIELD_AT(Row, member)
 
 static const IfmField fields[] = {
-    { "name", "name", IFM_FIELD_TEXT, get_name },
+    { "name", "name", IFM_FIELD_TEXT, ifm_field_get_text, AT(name) },
     { "good", "good", IFM_FIELD_BOOLEAN, get_good },
-    { "n", "n", IFM_FIELD_INTEGER, get_n },
-    { "real", "real", IFM_FIELD_REAL, get_double, AT(real) },
-    { "time_ns", "time", IFM_FIELD_DURATION, get_double, AT(time_ns) },
+    { "n", "n", IFM_FIELD_INTEGER, ifm_field_get_integer, AT(n) },
+    { "real", "real", IFM_FIELD_REAL, ifm_field_get_real, AT(real) },
+    { "time_ns", "time", IFM_FIELD_DURATION, ifm_field_get_real, AT(time_ns) },
     { "strip", "interval", IFM_FIELD_INTERVAL, get_marks },
-    { "size_bytes", "size", IFM_FIELD_BYTES, get_double, AT(bytes), IFM_FIELD_BREAK },
-    { "share_ratio", "share", IFM_FIELD_RATIO, get_double, AT(share) },
-    { "bar", "", IFM_FIELD_BAR, get_double, AT(share), IFM_FIELD_NO_EXPORT },
-    { "raw", NULL, IFM_FIELD_REAL, get_double, AT(time_ns), IFM_FIELD_NO_SCREEN },
+    { "size_bytes", "size", IFM_FIELD_BYTES, ifm_field_get_real, AT(bytes), IFM_FIELD_BREAK },
+    { "share_ratio", "share", IFM_FIELD_RATIO, ifm_field_get_real, AT(share) },
+    { "bar", "", IFM_FIELD_BAR, ifm_field_get_real, AT(share), IFM_FIELD_NO_EXPORT },
+    { "raw", NULL, IFM_FIELD_REAL, ifm_field_get_real, AT(time_ns), IFM_FIELD_NO_SCREEN },
     { NULL },
 };
 
@@ -118,23 +103,13 @@ typedef struct
     double time_ns;
 } NamedRow;
 
-static void get_named(const void *record, const void *user, IfmValue *value)
-{
-    ifm_value_set_text(value, G_STRUCT_MEMBER(const char *, record, GPOINTER_TO_SIZE(user)));
-}
-
-static void get_named_time(const void *record, const void *user, IfmValue *value)
-{
-    ifm_value_set_real(value, ((const NamedRow *)record)->time_ns);
-}
-
 static void get_named_marks(const void *record, const void *user, IfmValue *value)
 {
     double x = ((const NamedRow *)record)->time_ns;
     ifm_value_set_interval(value, 0.9 * x, 0.95 * x, x, 1.05 * x, 1.1 * x);
 }
 
-#define NAMED(member) GSIZE_TO_POINTER(G_STRUCT_OFFSET(NamedRow, member))
+#define NAMED(member) IFM_FIELD_AT(NamedRow, member)
 
 static const NamedRow named_rows[] = {
     { "simulated:meteor-lake/NPU-COMPILING", "f32", 17.49e6 },
@@ -148,11 +123,11 @@ static void test_keys(void)
     static const Row few[] = { { .name = "CPU", .n = 1, .time_ns = 1e6, .bytes = 1048576, .share = 0.25 },
                                { .name = "CPU", .n = 2, .time_ns = 2e6, .bytes = 2097152, .share = 0.5 } };
     static const IfmField keyed[] = {
-        { "name", "name", IFM_FIELD_TEXT, get_name, .flags = IFM_FIELD_WHOLE | IFM_FIELD_KEY },
-        { "n", "n", IFM_FIELD_INTEGER, get_n, .flags = IFM_FIELD_KEY },
-        { "time", "time", IFM_FIELD_DURATION, get_double, AT(time_ns) },
-        { "rate", "MB/s", IFM_FIELD_RATE, get_double, AT(bytes) },
-        { "share", "share", IFM_FIELD_RATIO, get_double, AT(share) },
+        { "name", "name", IFM_FIELD_TEXT, ifm_field_get_text, AT(name), IFM_FIELD_WHOLE | IFM_FIELD_KEY },
+        { "n", "n", IFM_FIELD_INTEGER, ifm_field_get_integer, AT(n), IFM_FIELD_KEY },
+        { "time", "time", IFM_FIELD_DURATION, ifm_field_get_real, AT(time_ns) },
+        { "rate", "MB/s", IFM_FIELD_RATE, ifm_field_get_real, AT(bytes) },
+        { "share", "share", IFM_FIELD_RATIO, ifm_field_get_real, AT(share) },
         { NULL },
     };
     const void *const records[] = { &few[0], &few[1] };
@@ -168,6 +143,35 @@ static void test_keys(void)
                     "---------------\n"
                     "CPU   1  25.0 %\n"
                     "CPU   2  50.0 %\n");
+}
+
+/* Of members of other kinds; "" may be a text or none. */
+static void test_getters(void)
+{
+    typedef struct
+    {
+        const char *none, *empty, *text;
+        gint64 integer;
+        gsize count;
+    } Members;
+    static const IfmField members[] = {
+        { "none", NULL, IFM_FIELD_TEXT, ifm_field_get_text, IFM_FIELD_AT(Members, none) },
+        { "empty", NULL, IFM_FIELD_TEXT, ifm_field_get_text, IFM_FIELD_AT(Members, empty) },
+        { "some_none", NULL, IFM_FIELD_TEXT, ifm_field_get_some_text, IFM_FIELD_AT(Members, none) },
+        { "some_empty", NULL, IFM_FIELD_TEXT, ifm_field_get_some_text, IFM_FIELD_AT(Members, empty) },
+        { "some_text", NULL, IFM_FIELD_TEXT, ifm_field_get_some_text, IFM_FIELD_AT(Members, text) },
+        { "integer", NULL, IFM_FIELD_INTEGER, ifm_field_get_integer, IFM_FIELD_AT(Members, integer) },
+        { "count", NULL, IFM_FIELD_INTEGER, ifm_field_get_count, IFM_FIELD_AT(Members, count) },
+        { NULL },
+    };
+    static const Members one = { NULL, "", "text", G_MININT64, 3 };
+    const void *const records[] = { &one };
+    IfmTable table = { members, records, 1 };
+    json_auto_t *json = ifm_table_to_json(&table);
+    g_autofree char *text = json_dumps(json, JSON_COMPACT);
+    g_assert_cmpstr(text, ==,
+                    "[{\"none\":null,\"empty\":\"\",\"some_none\":null,\"some_empty\":null,\"some_text\":\"text\","
+                    "\"integer\":-9223372036854775808,\"count\":3}]");
 }
 
 static void get_marked(const void *record, const void *user, IfmValue *value)
@@ -192,11 +196,11 @@ static void test_marks(void)
 }
 
 static const IfmField named_fields[] = {
-    { "device", "device", IFM_FIELD_TEXT, get_named, NAMED(device), IFM_FIELD_WHOLE },
-    { "dtype", "dtype", IFM_FIELD_TEXT, get_named, NAMED(kind), IFM_FIELD_FOLD },
+    { "device", "device", IFM_FIELD_TEXT, ifm_field_get_text, NAMED(device), IFM_FIELD_WHOLE },
+    { "dtype", "dtype", IFM_FIELD_TEXT, ifm_field_get_text, NAMED(kind), IFM_FIELD_FOLD },
     { "strip", "interval", IFM_FIELD_INTERVAL, get_named_marks },
-    { "median", "median", IFM_FIELD_DURATION, get_named_time, NAMED(time_ns) },
-    { "mean", "mean", IFM_FIELD_DURATION, get_named_time, NAMED(time_ns) },
+    { "median", "median", IFM_FIELD_DURATION, ifm_field_get_real, NAMED(time_ns) },
+    { "mean", "mean", IFM_FIELD_DURATION, ifm_field_get_real, NAMED(time_ns) },
     { NULL },
 };
 
@@ -499,6 +503,7 @@ int main(int argc, char **argv)
     g_test_add_func("/report/fits", test_fits);
     g_test_add_func("/report/whole", test_whole);
     g_test_add_func("/report/keys", test_keys);
+    g_test_add_func("/report/getters", test_getters);
     g_test_add_func("/report/marks", test_marks);
     g_test_add_func("/report/units", test_units);
     g_test_add_func("/report/wrap", test_wrap);
