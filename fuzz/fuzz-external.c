@@ -4,21 +4,11 @@
  * Whatever the model says, nothing outside is read, and nothing beyond the end of a file.
  */
 #include <glib/gstdio.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include <inferometer/onnx.h>
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-/* must: an invariant of the reader; the fuzzer reports the abort. */
-static void must(gboolean holds)
-{
-    if (!holds)
-        abort();
-}
+#include "fuzz.h"
 
 #define WEIGHT_BYTES 64
 
@@ -113,9 +103,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     g_autoptr(IfmModel) model = ifm_model_open(path, &error);
     if (model == NULL)
     {
-        must(error != NULL && error->domain == IFM_ERROR && strchr(error->message, '\n') == NULL);
-        must(g_utf8_validate(error->message, -1, NULL));
-        g_error_free(error);
+        must_be_line(error);
         return 0;
     }
     for (gsize i = 0; i < ifm_model_n_nodes(model); i++)

@@ -3,27 +3,9 @@
  * Whatever model the bytes are, its backward pass and its training step must come back: as a model that can be read and
  * counted, or as an error of one line.
  */
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include <inferometer/gradient.h>
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-/* must: an invariant of the room; the fuzzer reports the abort. */
-static void must(gboolean holds)
-{
-    if (!holds)
-        abort();
-}
-
-static void check_error(GError *error)
-{
-    must(error != NULL && error->domain == IFM_ERROR && strchr(error->message, '\n') == NULL);
-    must(g_utf8_validate(error->message, -1, NULL));
-    g_error_free(error);
-}
+#include "fuzz.h"
 
 /* check_made: takes what came out. Its first output is the loss, and its bytes are a model again. */
 static void check_made(IfmModel *taken, GError *error)
@@ -33,7 +15,7 @@ static void check_made(IfmModel *taken, GError *error)
     must((made == NULL) == (error != NULL));
     if (made == NULL)
     {
-        check_error(error);
+        must_be_line(error);
         return;
     }
     must(ifm_model_n_outputs(made) > 0 && g_str_equal(ifm_model_output(made, 0)->name, "loss"));
@@ -54,7 +36,7 @@ static void check_training(IfmModel *model, const IfmGradientOptions *gradient, 
     error = NULL;
     g_autoptr(GPtrArray) states = ifm_gradient_state(model, &options, &error);
     if (states == NULL)
-        check_error(error);
+        must_be_line(error);
     for (guint i = 0; states != NULL && i < states->len; i++)
     {
         const IfmTrainingState *state = g_ptr_array_index(states, i);

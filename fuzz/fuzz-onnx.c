@@ -2,27 +2,9 @@
  * The libFuzzer target of the ONNX reader, and (compiled into tests/onnx/test-fuzz-onnx.c) the same entry for the corpus.
  * Whatever the bytes are, every public function that looks at a model must come back, and an error must be one line.
  */
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include <inferometer/onnx.h>
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-/* must: an invariant of the reader; the fuzzer reports the abort. */
-static void must(gboolean holds)
-{
-    if (!holds)
-        abort();
-}
-
-static void check_error(GError *error)
-{
-    must(error != NULL && error->domain == IFM_ERROR && strchr(error->message, '\n') == NULL);
-    must(g_utf8_validate(error->message, -1, NULL));
-    g_error_free(error);
-}
+#include "fuzz.h"
 
 static volatile guint8 last_byte; /* so that the read is not left out */
 
@@ -95,7 +77,7 @@ static void make_inputs(const IfmModel *model, const GArray *bindings)
     gsize n = ifm_model_n_inputs(model);
     IfmTensor *inputs = g_new0(IfmTensor, n + 1);
     if (!ifm_model_make_inputs(model, bound, bindings->len, 1, inputs, &error))
-        check_error(error);
+        must_be_line(error);
     for (gsize i = 0; i < n; i++)
         ifm_tensor_clear(&inputs[i]);
     g_free(inputs);
@@ -108,7 +90,7 @@ static void analyse(IfmModel *model, const GArray *bindings)
         ifm_model_analyse(model, (const IfmDimBinding *)(void *)bindings->data, bindings->len, &error);
     if (analysis == NULL)
     {
-        check_error(error);
+        must_be_line(error);
         return;
     }
     IfmNodeCost total;
@@ -125,7 +107,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     g_autoptr(IfmModel) model = ifm_model_parse(bytes, "input", &error);
     if (model == NULL)
     {
-        check_error(error);
+        must_be_line(error);
         return 0;
     }
     g_autoptr(GBytes) again = ifm_model_serialize(model, NULL);
