@@ -18,6 +18,8 @@ import subprocess
 import sys
 import tempfile
 
+import peers
+
 WHEEL = "openvino==2026.4.1"
 LEAST_RATIO, MOST_RATIO = 0.98, 1.02
 LEAST_MS = 1.0
@@ -51,18 +53,6 @@ def our_median_ms(program, model, core, seconds, scratch):
     subprocess.run(command, check=True, capture_output=True, text=True)
     document = json.loads(out.read_text())
     return document["cases"][0]["measurement"]["summary"]["median"] / 1e6
-
-
-def median_interval(values):
-    """Distribution-free interval of the median, at least 95 %: symmetric order statistics by the binomial."""
-    from math import comb
-    values = sorted(values)
-    n, below = len(values), 0.0
-    for k in range(n // 2):
-        below += comb(n, k) / 2**n
-        if below > 0.025:
-            return (values[k - 1], values[n - k]) if k > 0 else (values[0], values[-1])
-    return values[0], values[-1]
 
 
 def judge(lower, upper):
@@ -101,7 +91,7 @@ def main():
             print(f"round {number + 1:2d}: inferometer {ours[-1]:.4f} ms   benchmark_app {theirs[-1]:.4f} ms   "
                   f"ratio {ours[-1] / theirs[-1]:.4f}", flush=True)
     ratios = [a / b for a, b in zip(ours, theirs)]
-    lower, upper = median_interval(ratios)
+    lower, upper = peers.median_interval(ratios)
     verdict = judge(lower, upper)
     print(f"median of {len(ratios)} ratios {statistics.median(ratios):.4f}, 95 % interval {lower:.4f} to {upper:.4f} "
           f"(aim: {LEAST_RATIO} to {MOST_RATIO}): {verdict}")

@@ -24,7 +24,7 @@ def in_environment(folder, name, wheels):
 
 
 def median_interval(values):
-    """Distribution-free interval of the median, at least 95 %: symmetric order statistics by the binomial."""
+    """Distribution-free interval of the median, at least 95 % of 6 values or more: symmetric order statistics by the binomial."""
     values = sorted(values)
     n, below = len(values), 0.0
     for k in range(n // 2):

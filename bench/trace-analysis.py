@@ -20,7 +20,6 @@ or the interval of the ratio to pandas is wholly below the aim.
 """
 import argparse
 import json
-import os
 import pathlib
 import statistics
 import subprocess
@@ -28,20 +27,11 @@ import sys
 import tempfile
 import time
 
+import peers
+
 PEERS = {"pandas": 20, "numpy": None}  # and the aim of each
 WHEELS = ["pandas==3.1.1", "numpy==2.4.6"]
 NEVER = 2**62
-
-
-def in_environment(folder):
-    """Goes on in a private Python environment that has pandas; made once."""
-    python = folder / "pandas" / "bin" / "python"
-    if not (folder / "pandas" / ".ready").exists():
-        subprocess.run([sys.executable, "-m", "venv", folder / "pandas"], check=True)
-        subprocess.run([python, "-m", "pip", "install", "--quiet", *WHEELS], check=True)
-        (folder / "pandas" / ".ready").touch()
-    if pathlib.Path(sys.prefix) != (folder / "pandas"):
-        os.execv(python, [python, *sys.argv])
 
 
 # ----- the same figures: instants as data frames
@@ -331,18 +321,6 @@ def differences(ours, theirs, who):
     return bad, n
 
 
-def median_interval(values):
-    """Distribution-free interval of the median, at least 95 %: symmetric order statistics by the binomial."""
-    from math import comb
-    values = sorted(values)
-    n, below = len(values), 0.0
-    for k in range(n // 2):
-        below += comb(n, k) / 2**n
-        if below > 0.025:
-            return (values[k - 1], values[n - k]) if k > 0 else (values[0], values[-1])
-    return values[0], values[-1]
-
-
 class Ours:
     def __init__(self, program):
         self.process = subprocess.Popen([program, "serve"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
@@ -362,12 +340,12 @@ class Ours:
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--program", default="build/bench/trace-analysis")
+    parser.add_argument("--program", default=f"{peers.BUILD}/bench/trace-analysis")
     parser.add_argument("--folder", default=".deps/bench", type=pathlib.Path)
     parser.add_argument("--rounds", default=9, type=int)
     options = parser.parse_args()
     options.folder.mkdir(parents=True, exist_ok=True)
-    in_environment(options.folder.resolve())
+    peers.in_environment(options.folder, "pandas", WHEELS)
     import numpy as np
     import pandas as pd
     ours = Ours(options.program)
@@ -399,7 +377,7 @@ def main():
         print(f"{n} figures compared with {peer}'s, {len(bad)} differ")
         for line in bad:
             print(f"  {line}")
-        lower, upper = median_interval(ratios[peer])
+        lower, upper = peers.median_interval(ratios[peer])
         verdict = "" if aim is None else f" (aim: {aim}): {'missed' if upper < aim else 'reached' if lower >= aim else 'not told apart'}"
         print(f"median of {len(ratios[peer])} ratios ({peer} / inferometer) {statistics.median(ratios[peer]):.1f}, "
               f"95 % interval {lower:.1f} to {upper:.1f}{verdict}")
