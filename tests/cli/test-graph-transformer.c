@@ -430,13 +430,8 @@ static void test_datasets(Bench *bench, gconstpointer data)
 /* Some of the shipped molecules on a real runtime, every node's time with its part. */
 static void test_peptides(Bench *bench, gconstpointer data)
 {
-    g_auto(Ended) ended = { 0 };
-    run_shell(bench, "sh", "\"$INFEROMETER\" devices | grep -q '^onnxruntime:CPU *available'", &ended);
-    if (ended.status != 0)
-    {
-        g_test_skip("no ONNX Runtime on this machine");
+    if (!bench_needs_device(bench, "onnxruntime:CPU", ""))
         return;
-    }
     json_auto_t *json = profile(bench, "gps --dataset peptides --num-graphs 4 --num-layers 2 --hidden-dim 32 --pe lap:16 "
                                        "-q --runs 3 --warmup 1 --no-limit --seed 42");
     g_assert_cmpfloat(number_at(json, "graph_transformer.num_graphs"), ==, 4);

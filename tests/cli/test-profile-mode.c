@@ -7,13 +7,6 @@
 
 /* `inferometer profile --mode`: the passes of a training, what they come to, and models that cannot be trained. */
 
-static gboolean has_onnxruntime(const Bench *bench)
-{
-    g_auto(Ended) ended = { 0 };
-    run_shell(bench, "sh", "\"$INFEROMETER\" devices | grep -q '^onnxruntime:CPU *available'", &ended);
-    return ended.status == 0;
-}
-
 static const json_t *at(const json_t *json, const char *path)
 {
     g_auto(GStrv) keys = g_strsplit(path, ".", -1);
@@ -283,11 +276,8 @@ static void test_turns_interrupted(Bench *bench, gconstpointer data)
 
 static void test_measured(Bench *bench, gconstpointer data)
 {
-    if (!has_onnxruntime(bench))
-    {
-        g_test_skip("no ONNX Runtime on this machine to run the passes");
+    if (!bench_needs_device(bench, "onnxruntime:CPU", ""))
         return;
-    }
     json_auto_t *json =
         profile(bench, "small-cnn,size=8,channels=4,batch=2 --mode train --optimiser momentum --runs 5 --no-limit "
                        "-d onnxruntime:CPU");
@@ -570,11 +560,8 @@ static void test_loss_does_not_fit(Bench *bench, gconstpointer data)
 /* Said before it is tried, in one line, whatever else the mode has. */
 static void test_too_large(Bench *bench, gconstpointer data)
 {
-    if (!has_onnxruntime(bench))
-    {
-        g_test_skip("no ONNX Runtime on this machine to be spared it");
+    if (!bench_needs_device(bench, "onnxruntime:CPU", ""))
         return;
-    }
     refuse(bench, "profile small-cnn,batch=4096,size=1024 --mode train -q --no-limit --runs 2 -d onnxruntime:CPU", 3,
            "needs at least");
 }

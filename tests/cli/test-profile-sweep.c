@@ -629,12 +629,8 @@ static void test_refusals(Bench *bench, gconstpointer data)
 static void test_real(Bench *bench, gconstpointer data)
 {
     g_auto(Ended) ended = { 0 };
-    run_shell(bench, "sh", "\"$INFEROMETER\" devices | grep -q '^onnxruntime:CPU *available'", &ended);
-    if (ended.status != 0)
-    {
-        g_test_skip("no ONNX Runtime on this machine");
+    if (!bench_needs_device(bench, "onnxruntime:CPU", ""))
         return;
-    }
     save_square(bench);
     run_line(bench, "profile square.onnx -q --runs 20 --dim N=16,64,256 --json - -d onnxruntime:CPU", &ended);
     assert_status(&ended, 0);
