@@ -132,6 +132,8 @@ typedef enum
     IFM_COST_SUMMED,       /* of stages measured one by one: fusing may save some */
     IFM_COST_EXTRAPOLATED, /* from measured sizes that do not surround it: a guess */
 } IfmCostOrigin;
+/** ifm_cost_origin_word: "measured", "interpolated", "summed", "extrapolated". */
+const char *ifm_cost_origin_word(IfmCostOrigin origin);
 
 /** IfmCostLatency: @spread_ratio: as of IfmCostPoint; NaN also where it is extrapolated and no measured size tells how far
  * that is off.
@@ -175,6 +177,8 @@ typedef struct
 } IfmPlanCost;
 void ifm_plan_cost_clear(IfmPlanCost *cost);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(IfmPlanCost, ifm_plan_cost_clear)
+/** ifm_plan_cost_to_json: Its figures, without those of the blocks: docs/formats.md. (transfer full) */
+json_t *ifm_plan_cost_to_json(const IfmPlanCost *cost);
 /** ifm_plan_cost: IFM_ERROR_INVALID for a plan that is none of this model's; IFM_ERROR_UNSUPPORTED "block 2: NPU: ...". */
 gboolean ifm_plan_cost(const IfmCosts *costs, const IfmPlan *plan, double nodes, double edges, IfmPlanCost *cost,
                        GError **error);

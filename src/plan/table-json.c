@@ -17,21 +17,33 @@ static const char *const origin_words[] = { [IFM_COST_MEASURED] = "measured",
 /* --- out ----------------------------------------------------------------------------------------------------------------
  */
 
-static json_t *row_to_json(const TableRow *row)
+const char *ifm_cost_origin_word(IfmCostOrigin origin)
 {
-    const IfmPlanCost *cost = &row->cost;
+    return origin_words[origin];
+}
+
+json_t *ifm_plan_cost_to_json(const IfmPlanCost *cost)
+{
     json_t *json = json_object();
-    json_object_set_new(json, "nodes", json_integer(row->size.nodes));
-    json_object_set_new(json, "edges", json_integer(row->size.edges));
-    json_object_set_new(json, "plan", ifm_plan_blocks_to_json(row->plan));
     json_object_set_new(json, "latency_ns", ifm_json_real(cost->latency_ns));
     json_object_set_new(json, "latency_spread_ratio", ifm_json_real(cost->latency_spread_ratio));
     json_object_set_new(json, "cycle_ns", ifm_json_real(cost->cycle_ns));
     json_object_set_new(json, "cycle_spread_ratio", ifm_json_real(cost->cycle_spread_ratio));
     json_object_set_new(json, "energy_j", ifm_json_real(cost->energy_j));
-    json_object_set_new(json, "origin", json_string(origin_words[cost->origin]));
+    json_object_set_new(json, "origin", json_string(ifm_cost_origin_word(cost->origin)));
     json_object_set_new(json, "busy_known", json_boolean(cost->busy_known));
     json_object_set_new(json, "bottleneck_block", json_integer(cost->bottleneck_block));
+    return json;
+}
+
+static json_t *row_to_json(const TableRow *row)
+{
+    json_t *json = json_object();
+    json_auto_t *cost = ifm_plan_cost_to_json(&row->cost);
+    json_object_set_new(json, "nodes", json_integer(row->size.nodes));
+    json_object_set_new(json, "edges", json_integer(row->size.edges));
+    json_object_set_new(json, "plan", ifm_plan_blocks_to_json(row->plan));
+    json_object_update(json, cost);
     return json;
 }
 

@@ -9,12 +9,6 @@
 
 /* --- words ------------------------------------------------------------------------------------------------------------ */
 
-const char *ifm_cost_origin_word(IfmCostOrigin origin)
-{
-    static const char *const words[] = { "measured", "interpolated", "summed", "extrapolated" };
-    return words[origin];
-}
-
 char *ifm_plan_block_name(const IfmPlan *plan, int number)
 {
     if (number < 1 || (guint)number > plan->blocks->len)

@@ -43,20 +43,6 @@ static json_t *devices_to_json(const IfmTraceAnalysis *analysis)
     return devices;
 }
 
-json_t *ifm_plan_cost_to_json(const IfmPlanCost *cost)
-{
-    json_t *json = json_object();
-    json_object_set_new(json, "latency_ns", ifm_json_real(cost->latency_ns));
-    json_object_set_new(json, "latency_spread_ratio", ifm_json_real(cost->latency_spread_ratio));
-    json_object_set_new(json, "cycle_ns", ifm_json_real(cost->cycle_ns));
-    json_object_set_new(json, "cycle_spread_ratio", ifm_json_real(cost->cycle_spread_ratio));
-    json_object_set_new(json, "energy_j", ifm_json_real(cost->energy_j));
-    json_object_set_new(json, "origin", json_string(ifm_cost_origin_word(cost->origin)));
-    json_object_set_new(json, "busy_known", json_boolean(cost->busy_known));
-    json_object_set_new(json, "bottleneck_block", json_integer(cost->bottleneck_block));
-    return json;
-}
-
 json_t *ifm_prediction_to_json(const IfmPlan *plan, const IfmPlanCost *cost, const IfmSimulation *simulation,
                                gsize n_batches, GError **error)
 {

@@ -78,12 +78,8 @@ void ifm_page_title(GString *out, const char *title, const char *rest, const Ifm
 
 /* --- plans and runs ------------------------------------------------------------------------------------------------- */
 
-/* ifm_cost_origin_word: "measured", "interpolated", "summed", "extrapolated". */
-const char *ifm_cost_origin_word(IfmCostOrigin origin);
 /* ifm_plan_block_name: "CPU+GPU" of block @number, from 1. (transfer full) */
 char *ifm_plan_block_name(const IfmPlan *plan, int number);
-/* ifm_plan_cost_to_json: the figures of a cost. (transfer full) */
-json_t *ifm_plan_cost_to_json(const IfmPlanCost *cost);
 
 /* --- studies -------------------------------------------------------------------------------------------------------- */
 
