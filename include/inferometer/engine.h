@@ -70,6 +70,8 @@ typedef struct IfmBuffer IfmBuffer;     /* memory of a device */
 
 /** ifm_engine_names: Returns: NULL-terminated names of the engines this build knows, in the order of the registry. */
 const char *const *ifm_engine_names(void);
+/** ifm_engine_name_check: Returns: FALSE with IFM_ERROR_INVALID, the names there are and the nearest, for any other. */
+gboolean ifm_engine_name_check(const char *name, GError **error);
 
 /**
  * ifm_engine_open: Opens a runtime's library and checks its version. Libraries stay open until the process ends.

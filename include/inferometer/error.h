@@ -33,6 +33,9 @@ IfmErrorCode ifm_error_code_from_name(const char *name);
 /** ifm_error_exit_status: Returns: 3 for invalid and corrupt, 4 for unavailable, 1 for all else (also other domains). */
 int ifm_error_exit_status(const GError *error);
 
+/** ifm_error_refuse: Sets IFM_ERROR_INVALID. Returns: FALSE, for a check to return. */
+gboolean ifm_error_refuse(GError **error, const char *format, ...) G_GNUC_PRINTF(2, 3);
+
 /** ifm_error_make_one_line: A message with texts of a file in it becomes one line of valid UTF-8: control characters become
  * '?'. @error: (nullable) may hold none. */
 void ifm_error_make_one_line(GError **error);

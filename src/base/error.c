@@ -42,6 +42,16 @@ int ifm_error_exit_status(const GError *error)
     }
 }
 
+gboolean ifm_error_refuse(GError **error, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    g_autofree char *message = g_strdup_vprintf(format, arguments);
+    va_end(arguments);
+    g_set_error_literal(error, IFM_ERROR, IFM_ERROR_INVALID, message);
+    return FALSE;
+}
+
 void ifm_error_make_one_line(GError **error)
 {
     if (error == NULL || *error == NULL)

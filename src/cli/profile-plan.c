@@ -121,16 +121,6 @@ static GPtrArray *texts_of(const ProfilePlan *plan, const Arguments *arguments, 
 
 /* --- devices -------------------------------------------------------------------------------------------------------- */
 
-static gboolean check_engine(const char *engine, GError **error)
-{
-    const char *const *names = ifm_engine_names();
-    if (g_strv_contains(names, engine))
-        return TRUE;
-    g_autofree char *all = g_strjoinv(", ", (char **)names), *hint = ifm_nearest_hint(engine, names);
-    g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "unknown engine \"%s\" (there are %s)%s", engine, all, hint);
-    return FALSE;
-}
-
 static Target *parse_device(const char *option, const char *text, GError **error)
 {
     const char *equals = strchr(text, '=');
@@ -139,7 +129,7 @@ static Target *parse_device(const char *option, const char *text, GError **error
     gboolean good = FALSE;
     if ((target->alias == NULL || ifm_alias_check(target->alias, error)) &&
         (target->spec = ifm_device_spec_parse(equals != NULL ? equals + 1 : text, error)) != NULL)
-        good = check_engine(target->spec->engine, error);
+        good = ifm_engine_name_check(target->spec->engine, error);
     if (good)
         return target;
     g_prefix_error(error, "--%s %s: ", option, text);
@@ -213,7 +203,7 @@ static gboolean check_option(const ProfilePlan *plan, const char *option, GError
     }
     if (engine == NULL)
         return TRUE;
-    if (!check_engine(engine, error))
+    if (!ifm_engine_name_check(engine, error))
         return FALSE;
     for (guint i = 0; i < plan->targets->len; i++)
         if (g_str_equal(((const Target *)plan->targets->pdata[i])->spec->engine, engine))

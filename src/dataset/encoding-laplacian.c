@@ -170,23 +170,6 @@ static void solution_clear(gpointer data)
     g_free(solution->vectors);
 }
 
-static void subtract_share(const double *other, double *x, gint64 n)
-{
-    double share = 0;
-    for (gint64 i = 0; i < n; i++)
-        share += other[i] * x[i];
-    for (gint64 i = 0; i < n; i++)
-        x[i] -= share * other[i];
-}
-
-static double norm_of(const double *x, gint64 n)
-{
-    double sum = 0;
-    for (gint64 i = 0; i < n; i++)
-        sum += x[i] * x[i];
-    return sqrt(sum);
-}
-
 /*
  * settle: The vectors of one repeated eigenvalue turned into a basis that the space alone determines, whichever was found:
  * the image in it of the unit vector of the node that has the longest one (of equal ones the first); then the same in
@@ -217,8 +200,8 @@ static gboolean settle(double *vectors, gint64 count, gint64 n, GError **error)
                 image[i] += vectors[of * n + node] * vectors[of * n + i];
         for (int again = 0; again < 2; again++)
             for (gint64 before = 0; before < k; before++)
-                subtract_share(basis + before * n, image, n);
-        double norm = norm_of(image, n);
+                ifm_vector_subtract(basis + before * n, image, n);
+        double norm = ifm_vector_norm(image, n);
         for (gint64 i = 0; i < n; i++)
         {
             image[i] /= norm;

@@ -84,24 +84,10 @@ void ifm_filter_widen(IfmFilter *filter)
 /* --- where to cut -------------------------------------------------------------------------------------------------------
  */
 
-/* subtract: Takes the share of @other (of norm 1) out of @x. Returns: the share. */
-static double subtract(const double *other, double *x, gint64 n)
-{
-    double share = 0;
-    for (gint64 i = 0; i < n; i++)
-        share += other[i] * x[i];
-    for (gint64 i = 0; i < n; i++)
-        x[i] -= share * other[i];
-    return share;
-}
-
 /* set_length: Makes the norm of @x 1. Returns: what it was. */
 static double set_length(double *x, gint64 n)
 {
-    double sum = 0;
-    for (gint64 i = 0; i < n; i++)
-        sum += x[i] * x[i];
-    double length = sqrt(sum), factor = length > 0 ? 1 / length : 0;
+    double length = ifm_vector_norm(x, n), factor = length > 0 ? 1 / length : 0;
     for (gint64 i = 0; i < n; i++)
         x[i] *= factor;
     return length;
@@ -120,15 +106,15 @@ static int survey(IfmFilter *filter, int n_steps, double *diagonal, double *besi
     for (gint64 i = 0; i < n; i++)
         filter->now[i] = g_rand_double_range(random, -1, 1);
     memset(filter->before, 0, sizeof *filter->before * (gsize)n);
-    subtract(filter->component->root, filter->now, n);
+    ifm_vector_subtract(filter->component->root, filter->now, n);
     set_length(filter->now, n);
     for (double length = 0; step < n_steps; step++)
     {
         for (gint64 i = 0; i < n; i++)
             filter->before[i] *= length;
         advance(filter, filter->now, 1, 0, filter->before, filter->before);
-        subtract(filter->component->root, filter->before, n);
-        diagonal[step] = subtract(filter->now, filter->before, n);
+        ifm_vector_subtract(filter->component->root, filter->before, n);
+        diagonal[step] = ifm_vector_subtract(filter->now, filter->before, n);
         beside[step] = length = set_length(filter->before, n);
         double *kept = filter->before;
         filter->before = filter->now;

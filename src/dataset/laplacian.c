@@ -73,6 +73,24 @@ double ifm_component_quotient(const IfmComponent *component, const double *x)
     return sum / norm;
 }
 
+double ifm_vector_subtract(const double *other, double *x, gint64 n)
+{
+    double share = 0;
+    for (gint64 i = 0; i < n; i++)
+        share += other[i] * x[i];
+    for (gint64 i = 0; i < n; i++)
+        x[i] -= share * other[i];
+    return share;
+}
+
+double ifm_vector_norm(const double *x, gint64 n)
+{
+    double sum = 0;
+    for (gint64 i = 0; i < n; i++)
+        sum += x[i] * x[i];
+    return sqrt(sum);
+}
+
 gboolean ifm_eigenvalue_is_equal(double a, double b)
 {
     return fabs(a - b) <= 1e-8 * MAX(fabs(a), fabs(b)) + 1e-12;

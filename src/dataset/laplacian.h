@@ -27,6 +27,10 @@ void ifm_component_multiply(const IfmComponent *component, const double *x, doub
 /** ifm_component_quotient: Equals: x' L x / x' x, without cancellation: small eigenvalues keep their digits. */
 double ifm_component_quotient(const IfmComponent *component, const double *x);
 
+/** ifm_vector_subtract: Takes the share of @other (of norm 1) out of @x. Returns: the share. @other, @x: [n] */
+double ifm_vector_subtract(const double *other, double *x, gint64 n);
+double ifm_vector_norm(const double *x, gint64 n);
+
 /** ifm_eigenvalue_is_equal: whether two eigenvalues of L differ by no more than they are computed to. */
 gboolean ifm_eigenvalue_is_equal(double a, double b);
 

@@ -30,14 +30,22 @@ const char *const *ifm_engine_names(void)
     return names;
 }
 
+gboolean ifm_engine_name_check(const char *name, GError **error)
+{
+    const char *const *names = ifm_engine_names();
+    if (g_strv_contains(names, name))
+        return TRUE;
+    g_autofree char *all = g_strjoinv(", ", (char **)names), *hint = ifm_nearest_hint(name, names);
+    g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "unknown engine \"%s\" (there are %s)%s", name, all, hint);
+    return FALSE;
+}
+
 static const IfmDriver *find_driver(const char *name, GError **error)
 {
     for (const IfmDriver *const *driver = ifm_driver_table(); *driver != NULL; driver++)
         if (g_str_equal((*driver)->name, name))
             return *driver;
-    g_autofree char *all = g_strjoinv(", ", (char **)ifm_engine_names());
-    g_autofree char *hint = ifm_nearest_hint(name, ifm_engine_names());
-    g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "engine '%s': no such engine (there are: %s)%s", name, all, hint);
+    ifm_engine_name_check(name, error);
     return NULL;
 }
 

@@ -16,17 +16,6 @@ void ifm_plan_checked_clear(IfmPlanChecked *self)
     g_clear_pointer(&self->others, g_ptr_array_unref);
 }
 
-static gboolean refuse(GError **error, const char *format, ...) G_GNUC_PRINTF(2, 3);
-static gboolean refuse(GError **error, const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    g_autofree char *message = g_strdup_vprintf(format, arguments);
-    va_end(arguments);
-    g_set_error_literal(error, IFM_ERROR, IFM_ERROR_INVALID, message);
-    return FALSE;
-}
-
 static gboolean check_settings(const IfmPlanCase *plan_case, GError **error)
 {
     const struct
@@ -49,10 +38,11 @@ static gboolean check_settings(const IfmPlanCase *plan_case, GError **error)
     IfmDeviceTime device_time;
     for (gsize i = 0; i < G_N_ELEMENTS(checks); i++)
         if (checks[i].value < checks[i].least || checks[i].value > checks[i].most)
-            return refuse(error, "plan: %s: found %" G_GINT64_FORMAT ", expected %" G_GINT64_FORMAT " to %" G_GINT64_FORMAT,
-                          checks[i].name, checks[i].value, checks[i].least, checks[i].most);
+            return ifm_error_refuse(
+                error, "plan: %s: found %" G_GINT64_FORMAT ", expected %" G_GINT64_FORMAT " to %" G_GINT64_FORMAT,
+                checks[i].name, checks[i].value, checks[i].least, checks[i].most);
     if (!(plan_case->ci_ratio >= 0 && plan_case->ci_ratio <= 1))
-        return refuse(error, "plan: interval: found %g, expected 0 to 1 of the makespan", plan_case->ci_ratio);
+        return ifm_error_refuse(error, "plan: interval: found %g, expected 0 to 1 of the makespan", plan_case->ci_ratio);
     return ifm_device_time_parse(plan_case->device_time, &device_time, error);
 }
 
@@ -67,8 +57,9 @@ static gssize find_alias(const IfmPlanChecked *self, const char *alias)
 static gboolean add_device(IfmPlanChecked *self, const IfmPlanDevice *device, GError **error)
 {
     if (device->device == NULL)
-        return refuse(error, "plan: %s: no device is named behind it; \"devices\": {\"%s\": {\"device\": …}} is right",
-                      device->alias, device->alias);
+        return ifm_error_refuse(error,
+                                "plan: %s: no device is named behind it; \"devices\": {\"%s\": {\"device\": …}} is right",
+                                device->alias, device->alias);
     g_autoptr(IfmDeviceSpec) spec = ifm_device_spec_parse(device->device, error);
     if (spec == NULL)
         return FALSE;
@@ -76,11 +67,11 @@ static gboolean add_device(IfmPlanChecked *self, const IfmPlanDevice *device, GE
     if (known >= 0)
     {
         const char *before = ((const IfmDeviceSpec *)self->devices->pdata[known])->text;
-        return g_str_equal(before, spec->text) ||
-               refuse(error, "plan: %s: found %s, another graph's plan has %s", device->alias, spec->text, before);
+        return g_str_equal(before, spec->text) || ifm_error_refuse(error, "plan: %s: found %s, another graph's plan has %s",
+                                                                   device->alias, spec->text, before);
     }
     if (self->devices->len == IFM_PLAN_MAX_DEVICES)
-        return refuse(error, "plan: more than %d devices over all graphs", IFM_PLAN_MAX_DEVICES);
+        return ifm_error_refuse(error, "plan: more than %d devices over all graphs", IFM_PLAN_MAX_DEVICES);
     g_ptr_array_add(self->devices, g_steal_pointer(&spec));
     g_ptr_array_add(self->aliases, g_strdup(device->alias));
     return TRUE;
@@ -105,7 +96,8 @@ static gboolean check_fallbacks(IfmPlanChecked *self, GError **error)
     if (self->plan_case.fallbacks == NULL)
         return TRUE;
     if (!json_is_object(self->plan_case.fallbacks))
-        return refuse(error, "plan: fallbacks: found no object, expected {\"1\": plan, …}, by mask of the lost devices");
+        return ifm_error_refuse(error,
+                                "plan: fallbacks: found no object, expected {\"1\": plan, …}, by mask of the lost devices");
     for (guint i = 1; i < self->plans->len; i++)
     {
         const IfmPlan *plan = self->plans->pdata[i];
@@ -114,8 +106,8 @@ static gboolean check_fallbacks(IfmPlanChecked *self, GError **error)
             same = g_str_equal(((const IfmPlanDevice *)plan->devices->pdata[d])->alias,
                                ((const IfmPlanDevice *)first->devices->pdata[d])->alias);
         if (!same)
-            return refuse(error, "plan: fallbacks: the plans of graphs 1 and %u list other devices: one list is right",
-                          i + 1);
+            return ifm_error_refuse(
+                error, "plan: fallbacks: the plans of graphs 1 and %u list other devices: one list is right", i + 1);
     }
     return TRUE;
 }
@@ -158,9 +150,9 @@ static gboolean read_plan(IfmPlanChecked *self, gsize graph, GError **error)
         return FALSE;
     const IfmPlan *first = self->plans->len > 0 ? self->plans->pdata[0] : plan;
     if (plan->model == NULL)
-        return refuse(error, "%s: names no model; \"model\": \"graphsage\" is right", name);
+        return ifm_error_refuse(error, "%s: names no model; \"model\": \"graphsage\" is right", name);
     if (!g_str_equal(plan->model, first->model))
-        return refuse(error, "%s: is one of model %s, the first of %s", name, plan->model, first->model);
+        return ifm_error_refuse(error, "%s: is one of model %s, the first of %s", name, plan->model, first->model);
     if (!add_block_devices(self, plan, error))
         return FALSE;
     g_ptr_array_add(self->plans, g_steal_pointer(&plan));
@@ -224,7 +216,7 @@ IfmGraph *ifm_plan_graph_make(const IfmPlanGraph *graph, GError **error)
     gint kind = kind_of(graph);
     if (graph->kind == NULL)
     {
-        refuse(error, "plan: a graph without a kind; \"uniform\", \"power-law\" or a path is right");
+        ifm_error_refuse(error, "plan: a graph without a kind; \"uniform\", \"power-law\" or a path is right");
         return NULL;
     }
     if (kind >= 0)
@@ -234,10 +226,10 @@ IfmGraph *ifm_plan_graph_make(const IfmPlanGraph *graph, GError **error)
         return NULL;
     if ((graph->nodes == 0 || graph->nodes == read->n_nodes) && (graph->edges == 0 || graph->edges == read->n_edges))
         return g_steal_pointer(&read);
-    refuse(error,
-           "%s: found %" G_GINT64_FORMAT " nodes and %" G_GINT64_FORMAT " edges, expected %" G_GINT64_FORMAT
-           " and %" G_GINT64_FORMAT,
-           graph->kind, read->n_nodes, read->n_edges, graph->nodes, graph->edges);
+    ifm_error_refuse(error,
+                     "%s: found %" G_GINT64_FORMAT " nodes and %" G_GINT64_FORMAT " edges, expected %" G_GINT64_FORMAT
+                     " and %" G_GINT64_FORMAT,
+                     graph->kind, read->n_nodes, read->n_edges, graph->nodes, graph->edges);
     return NULL;
 }
 

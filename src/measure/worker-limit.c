@@ -423,16 +423,6 @@ json_t *worker_answer_limit(Worker *worker, const json_t *request, GError **erro
         return NULL;
     limit.memory_bytes = memory_share(json_integer_value(json_object_get(request, "memory_bytes")));
     worker->measurement = ifm_measurement_new();
-    gboolean measured = measure(&limit, &failure);
-    json_t *answer = NULL;
-    if (g_error_matches(failure, IFM_ERROR, IFM_ERROR_CANCELLED))
-        g_propagate_error(error, g_steal_pointer(&failure));
-    else
-    {
-        if (!measured)
-            worker_record_failure(worker, failure);
-        answer = json_pack("{s:o}", "measurement", ifm_measurement_to_json(worker->measurement));
-    }
-    worker_drop_prepared(worker);
-    return answer;
+    measure(&limit, &failure);
+    return worker_answer_measurement(worker, failure, error);
 }

@@ -144,19 +144,9 @@ json_t *worker_answer_link(Worker *worker, const json_t *request, GError **error
     if (!ifm_link_case_from_json(json_object_get(request, "case"), &link.link_case, error))
         return NULL;
     worker->measurement = ifm_measurement_new();
-    gboolean measured = measure(&link, &failure);
-    json_t *answer = NULL;
-    if (g_error_matches(failure, IFM_ERROR, IFM_ERROR_CANCELLED))
-        g_propagate_error(error, g_steal_pointer(&failure));
-    else
-    {
-        gboolean lost = g_error_matches(failure, IFM_ERROR, IFM_ERROR_LOST);
-        if (lost && !link.told_lost && link.subject != NULL && ifm_link_subject_blamed(link.subject) != NULL)
-            say_lost(&link, json_pack("[s]", ifm_link_subject_blamed(link.subject)));
-        if (!measured)
-            worker_record_failure(worker, failure);
-        answer = json_pack("{s:o}", "measurement", ifm_measurement_to_json(worker->measurement));
-    }
-    worker_drop_prepared(worker);
-    return answer;
+    measure(&link, &failure);
+    gboolean lost = g_error_matches(failure, IFM_ERROR, IFM_ERROR_LOST);
+    if (lost && !link.told_lost && link.subject != NULL && ifm_link_subject_blamed(link.subject) != NULL)
+        say_lost(&link, json_pack("[s]", ifm_link_subject_blamed(link.subject)));
+    return worker_answer_measurement(worker, failure, error);
 }

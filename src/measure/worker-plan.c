@@ -247,16 +247,6 @@ json_t *worker_answer_plan(Worker *worker, const json_t *request, GError **error
     worker->measurement = ifm_measurement_new();
     worker->measurement->surroundings = json_pack("{s:[]}", "warnings");
     run.clock = clock_for(&run);
-    gboolean measured = measure(&run, json_object_get(request, "verification"), &failure);
-    json_t *answer = NULL;
-    if (g_error_matches(failure, IFM_ERROR, IFM_ERROR_CANCELLED))
-        g_propagate_error(error, g_steal_pointer(&failure));
-    else
-    {
-        if (!measured)
-            worker_record_failure(worker, failure);
-        answer = json_pack("{s:o}", "measurement", ifm_measurement_to_json(worker->measurement));
-    }
-    worker_drop_prepared(worker);
-    return answer;
+    measure(&run, json_object_get(request, "verification"), &failure);
+    return worker_answer_measurement(worker, failure, error);
 }

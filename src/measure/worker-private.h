@@ -64,6 +64,9 @@ gboolean worker_still_there(Worker *worker, GError **error);
 void worker_drop_prepared(Worker *worker);
 /* worker_record_failure: A device that is not here was not tried; all else is a failure of the case. */
 void worker_record_failure(Worker *worker, const GError *failure);
+/* worker_answer_measurement: Ends a case of one question. @failure: (transfer none) why nothing was measured, or NULL.
+ * Returns: (transfer full) the measurement, with what failed; NULL where it was cancelled. */
+json_t *worker_answer_measurement(Worker *worker, const GError *failure, GError **error);
 
 /* --- worker-memory.c ---------------------------------------------------------------------------------------------- */
 

@@ -274,6 +274,21 @@ void worker_record_failure(Worker *worker, const GError *failure)
     ifm_measurement_fail(worker->measurement, absent ? IFM_OUTCOME_SKIPPED : IFM_OUTCOME_FAILED, failure);
 }
 
+json_t *worker_answer_measurement(Worker *worker, const GError *failure, GError **error)
+{
+    json_t *answer = NULL;
+    if (g_error_matches(failure, IFM_ERROR, IFM_ERROR_CANCELLED))
+        g_propagate_error(error, g_error_copy(failure));
+    else
+    {
+        if (failure != NULL)
+            worker_record_failure(worker, failure);
+        answer = json_pack("{s:o}", "measurement", ifm_measurement_to_json(worker->measurement));
+    }
+    worker_drop_prepared(worker);
+    return answer;
+}
+
 static json_t *answer_prepare(Worker *worker, const json_t *request, GError **error)
 {
     worker_drop_prepared(worker);

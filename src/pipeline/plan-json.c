@@ -24,27 +24,16 @@ typedef struct
     gboolean bare; /* aliases are devices without a spec */
 } Reading;
 
-static gboolean refuse(GError **error, const char *format, ...) G_GNUC_PRINTF(2, 3);
-static gboolean refuse(GError **error, const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    g_autofree char *message = g_strdup_vprintf(format, arguments);
-    va_end(arguments);
-    g_set_error_literal(error, IFM_ERROR, IFM_ERROR_INVALID, message);
-    return FALSE;
-}
-
 /* Aliases go into messages, traces and tables: one word that can be read. */
 static gboolean check_alias(const Reading *reading, const char *where, const char *alias, GError **error)
 {
     for (const char *c = alias; *c != '\0'; c++)
         if ((guchar)*c <= ' ' || *c == 127)
-            return refuse(error, "%s: %s: alias \"%s\" has a blank or a control character; a word is right", reading->name,
-                          where, alias);
+            return ifm_error_refuse(error, "%s: %s: alias \"%s\" has a blank or a control character; a word is right",
+                                    reading->name, where, alias);
     return (*alias != '\0' && strlen(alias) <= 64) ||
-           refuse(error, "%s: %s: an alias of %" G_GSIZE_FORMAT " bytes; 1 to 64 are right", reading->name, where,
-                  strlen(alias));
+           ifm_error_refuse(error, "%s: %s: an alias of %" G_GSIZE_FORMAT " bytes; 1 to 64 are right", reading->name, where,
+                            strlen(alias));
 }
 
 static gboolean add_device(Reading *reading, const char *where, const char *alias, const char *device, int *index,
@@ -53,8 +42,8 @@ static gboolean add_device(Reading *reading, const char *where, const char *alia
     if (!check_alias(reading, where, alias, error))
         return FALSE;
     if (reading->plan->devices->len >= IFM_PLAN_MAX_DEVICES)
-        return refuse(error, "%s: %s: '%s' is one device more than a plan may have; %d are right at most", reading->name,
-                      where, alias, IFM_PLAN_MAX_DEVICES);
+        return ifm_error_refuse(error, "%s: %s: '%s' is one device more than a plan may have; %d are right at most",
+                                reading->name, where, alias, IFM_PLAN_MAX_DEVICES);
     *index = ifm_plan_add_device(reading->plan, alias, device, IFM_PLAN_DYNAMIC);
     return TRUE;
 }
@@ -72,21 +61,21 @@ static gboolean resolve(Reading *reading, const char *where, const char *alias, 
         g_ptr_array_add(names, ifm_plan_device(reading->plan, (int)i)->alias);
     g_ptr_array_add(names, NULL);
     g_autofree char *hint = ifm_nearest_hint(alias, (const char *const *)names->pdata);
-    return refuse(error, "%s: %s: '%s' is not among its \"devices\"%s", reading->name, where, alias, hint);
+    return ifm_error_refuse(error, "%s: %s: '%s' is not among its \"devices\"%s", reading->name, where, alias, hint);
 }
 
 static gboolean read_aliases(Reading *reading, const char *where, const json_t *json, IfmPlanBlock *block, GError **error)
 {
     gsize n = json_array_size(json);
     if (n < 1 || n > IFM_PLAN_MAX_DEVICES)
-        return refuse(error, "%s: %s: its devices: a list of 1 to %d aliases is right", reading->name, where,
-                      IFM_PLAN_MAX_DEVICES);
+        return ifm_error_refuse(error, "%s: %s: its devices: a list of 1 to %d aliases is right", reading->name, where,
+                                IFM_PLAN_MAX_DEVICES);
     for (gsize i = 0; i < n; i++)
     {
         const json_t *alias = json_array_get(json, i);
         if (!json_is_string(alias))
-            return refuse(error, "%s: %s: device %" G_GSIZE_FORMAT " of it is no text; an alias is right", reading->name,
-                          where, i + 1);
+            return ifm_error_refuse(error, "%s: %s: device %" G_GSIZE_FORMAT " of it is no text; an alias is right",
+                                    reading->name, where, i + 1);
         if (!resolve(reading, where, json_string_value(alias), &block->devices[i], error))
             return FALSE;
     }
@@ -98,17 +87,18 @@ static gboolean read_stages(Reading *reading, const char *where, const json_t *j
 {
     gsize n = json_array_size(json);
     if (n < 1 || n > MOST_STAGES)
-        return refuse(error, "%s: %s: its stages: a list of at least one number is right", reading->name, where);
+        return ifm_error_refuse(error, "%s: %s: its stages: a list of at least one number is right", reading->name, where);
     for (gsize i = 0; i < n; i++)
     {
         const json_t *stage = json_array_get(json, i);
         json_int_t number = json_integer_value(stage);
         if (!json_is_integer(stage) || number < 1 || number > MOST_STAGES)
-            return refuse(error, "%s: %s: stage %" G_GSIZE_FORMAT " of its list is no number from 1; stages count from 1",
-                          reading->name, where, i + 1);
+            return ifm_error_refuse(
+                error, "%s: %s: stage %" G_GSIZE_FORMAT " of its list is no number from 1; stages count from 1",
+                reading->name, where, i + 1);
         if (i > 0 && number != block->last + 1)
-            return refuse(error, "%s: %s: stage %d follows stage %d; %d is right: a block is a run without gaps",
-                          reading->name, where, (int)number, block->last, block->last + 1);
+            return ifm_error_refuse(error, "%s: %s: stage %d follows stage %d; %d is right: a block is a run without gaps",
+                                    reading->name, where, (int)number, block->last, block->last + 1);
         if (i == 0)
             block->first = (int)number;
         block->last = (int)number;
@@ -119,14 +109,15 @@ static gboolean read_stages(Reading *reading, const char *where, const json_t *j
 static gboolean read_ratios(Reading *reading, const char *where, const json_t *json, IfmPlanBlock *block, GError **error)
 {
     if (json_array_size(json) != block->n_devices)
-        return refuse(error, "%s: %s: %" G_GSIZE_FORMAT " ratios for %" G_GSIZE_FORMAT " devices; one each is right",
-                      reading->name, where, json_array_size(json), block->n_devices);
+        return ifm_error_refuse(error,
+                                "%s: %s: %" G_GSIZE_FORMAT " ratios for %" G_GSIZE_FORMAT " devices; one each is right",
+                                reading->name, where, json_array_size(json), block->n_devices);
     for (gsize i = 0; i < block->n_devices; i++)
     {
         const json_t *ratio = json_array_get(json, i);
         if (!json_is_number(ratio))
-            return refuse(error, "%s: %s: ratio %" G_GSIZE_FORMAT " is no number; a share above 0 is right", reading->name,
-                          where, i + 1);
+            return ifm_error_refuse(error, "%s: %s: ratio %" G_GSIZE_FORMAT " is no number; a share above 0 is right",
+                                    reading->name, where, i + 1);
         block->ratios[i] = json_number_value(ratio);
     }
     return TRUE;
@@ -137,7 +128,8 @@ static gboolean read_block(Reading *reading, gsize index, const json_t *json, GE
     IfmPlanBlock block = { 0 };
     g_autofree char *where = g_strdup_printf("block %" G_GSIZE_FORMAT, index + 1);
     if (!json_is_array(json) || json_array_size(json) != 3)
-        return refuse(error, "%s: %s: [[\"CPU\"], [1, 2], [1.0]] is right: aliases, stages, ratios", reading->name, where);
+        return ifm_error_refuse(error, "%s: %s: [[\"CPU\"], [1, 2], [1.0]] is right: aliases, stages, ratios",
+                                reading->name, where);
     if (!read_aliases(reading, where, json_array_get(json, 0), &block, error) ||
         !read_stages(reading, where, json_array_get(json, 1), &block, error) ||
         !read_ratios(reading, where, json_array_get(json, 2), &block, error))
@@ -149,10 +141,10 @@ static gboolean read_block(Reading *reading, gsize index, const json_t *json, GE
 static gboolean read_blocks(Reading *reading, const json_t *json, GError **error)
 {
     if (!json_is_array(json))
-        return refuse(error, "%s: \"plan\" is no list; a list of blocks is right", reading->name);
+        return ifm_error_refuse(error, "%s: \"plan\" is no list; a list of blocks is right", reading->name);
     if (json_array_size(json) > MOST_STAGES)
-        return refuse(error, "%s: %" G_GSIZE_FORMAT " blocks; %d are right at most", reading->name, json_array_size(json),
-                      MOST_STAGES);
+        return ifm_error_refuse(error, "%s: %" G_GSIZE_FORMAT " blocks; %d are right at most", reading->name,
+                                json_array_size(json), MOST_STAGES);
     for (gsize i = 0; i < json_array_size(json); i++)
         if (!read_block(reading, i, json_array_get(json, i), error))
             return FALSE;
@@ -166,16 +158,16 @@ static gboolean read_size(const Reading *reading, const char *where, gsize index
     *size = (IfmPlanSize){ json_integer_value(nodes), json_integer_value(edges) };
     return (json_array_size(json) == 2 && json_is_integer(nodes) && json_is_integer(edges) && size->nodes > 0 &&
             size->edges >= 0 && size->nodes <= MOST_ROWS && size->edges <= MOST_ROWS) ||
-           refuse(error, "%s: %s: size %" G_GSIZE_FORMAT " of it; [nodes, edges] is right, as [1000, 5000]", reading->name,
-                  where, index + 1);
+           ifm_error_refuse(error, "%s: %s: size %" G_GSIZE_FORMAT " of it; [nodes, edges] is right, as [1000, 5000]",
+                            reading->name, where, index + 1);
 }
 
 static gboolean read_sizes(const Reading *reading, const char *where, const json_t *json, GArray *sizes, GError **error)
 {
     gsize n = json_array_size(json);
     if (!json_is_array(json) || n > MOST_SIZES)
-        return refuse(error, "%s: %s: \"sizes\" is no list of at most %d; [[1000, 5000]] is right", reading->name, where,
-                      MOST_SIZES);
+        return ifm_error_refuse(error, "%s: %s: \"sizes\" is no list of at most %d; [[1000, 5000]] is right", reading->name,
+                                where, MOST_SIZES);
     for (gsize i = 0; i < n; i++)
     {
         IfmPlanSize size;
@@ -219,7 +211,8 @@ static gboolean read_device(Reading *reading, const char *alias, const json_t *j
     IfmPlanDevice *device = g_ptr_array_index(reading->plan->devices, (guint)index);
     device->form = g_str_equal(form, forms[IFM_PLAN_STATIC]) ? IFM_PLAN_STATIC : IFM_PLAN_DYNAMIC;
     if (!g_str_equal(form, forms[device->form]))
-        return refuse(error, "%s: %s: form \"%s\"; \"dynamic\" or \"static\" is right", reading->name, where, form);
+        return ifm_error_refuse(error, "%s: %s: form \"%s\"; \"dynamic\" or \"static\" is right", reading->name, where,
+                                form);
     g_autoptr(IfmDeviceSpec) parsed = spec != NULL ? ifm_device_spec_parse(spec, error) : NULL;
     if (spec != NULL && parsed == NULL)
     {
@@ -240,7 +233,8 @@ static gboolean check_keys(const Reading *reading, json_t *json, GError **error)
     {
         const char *meant = g_strv_contains(keys, key) ? NULL : ifm_nearest(key, keys);
         if (meant != NULL && json_object_get(json, meant) == NULL)
-            return refuse(error, "%s: key \"%s\" is none of a plan's; did you mean \"%s\"?", reading->name, key, meant);
+            return ifm_error_refuse(error, "%s: key \"%s\" is none of a plan's; did you mean \"%s\"?", reading->name, key,
+                                    meant);
     }
     return TRUE;
 }
@@ -254,10 +248,10 @@ static gboolean read_object(Reading *reading, json_t *json, GError **error)
         return FALSE;
     blocks = json_object_get(json, "plan");
     if (blocks == NULL)
-        return refuse(error, "%s: no key \"plan\"; a list of blocks is right", reading->name);
+        return ifm_error_refuse(error, "%s: no key \"plan\"; a list of blocks is right", reading->name);
     if (devices != NULL && !json_is_object(devices))
-        return refuse(error, "%s: \"devices\" is no object; {\"CPU\": {\"device\": \"openvino:CPU\"}} is right",
-                      reading->name);
+        return ifm_error_refuse(error, "%s: \"devices\" is no object; {\"CPU\": {\"device\": \"openvino:CPU\"}} is right",
+                                reading->name);
     reading->plan->model = g_strdup(model);
     reading->bare = devices == NULL;
     json_object_foreach(devices, alias, device)
@@ -288,7 +282,7 @@ static IfmPlan *read_plan(const json_t *json, const char *name, GError **error)
     Reading reading = { .plan = plan, .name = name, .bare = TRUE };
     if (!json_is_array(json) && !json_is_object(json))
     {
-        refuse(error, "%s: neither a list of blocks nor an object with \"plan\"", name);
+        ifm_error_refuse(error, "%s: neither a list of blocks nor an object with \"plan\"", name);
         return NULL;
     }
     if (json_is_array(json) ? !read_blocks(&reading, json, error) : !read_object(&reading, (json_t *)json, error))

@@ -30,13 +30,14 @@ double curve_at(const PlanCurve *curve, double share)
     return curve->ns[low - 1] + t * (curve->ns[low] - curve->ns[low - 1]);
 }
 
-double curve_share_by(const PlanCurve *curve, double ns)
+/* @before: as @ns is come to from below, where several shares take just so long. */
+static inline double share_at(const PlanCurve *curve, double ns, gboolean before)
 {
     int low = 0, high = curve->n;
-    while (low < high) /* the first knot that takes longer */
+    while (low < high) /* the first knot that takes longer; no less */
     {
         int middle = (low + high) / 2;
-        if (curve->ns[middle] <= ns)
+        if (before ? curve->ns[middle] < ns : curve->ns[middle] <= ns)
             low = middle + 1;
         else
             high = middle;
@@ -47,22 +48,9 @@ double curve_share_by(const PlanCurve *curve, double ns)
     return curve->share[low - 1] + t * (curve->share[low] - curve->share[low - 1]);
 }
 
-/* The least share that takes so long: what curve_share_by() comes to from below. */
-static double share_before(const PlanCurve *curve, double ns)
+double curve_share_by(const PlanCurve *curve, double ns)
 {
-    int low = 0, high = curve->n;
-    while (low < high) /* the first knot that takes no less */
-    {
-        int middle = (low + high) / 2;
-        if (curve->ns[middle] < ns)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    if (low == 0 || low == curve->n)
-        return low == 0 ? 0 : curve->share[curve->n - 1];
-    double t = (ns - curve->ns[low - 1]) / (curve->ns[low] - curve->ns[low - 1]);
-    return curve->share[low - 1] + t * (curve->share[low] - curve->share[low - 1]);
+    return share_at(curve, ns, FALSE);
 }
 
 /* --- several that finish together ---------------------------------------------------------------------------------------
@@ -131,7 +119,7 @@ double curve_split(const PlanCurve *const *curves, int n, double *shares)
         return INFINITY;
     narrow(curves, n, &low, &high);
     for (int i = 0; i < n; i++)
-        sum_before += before[i] = share_before(curves[i], high);
+        sum_before += before[i] = share_at(curves[i], high, TRUE);
     if (sum_before < 1) /* at @high itself a level part is taken, as far as it is needed */
     {
         double all = sum_by(curves, n, high, shares), t = (1 - sum_before) / (all - sum_before);

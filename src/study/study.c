@@ -1,7 +1,5 @@
 #include <string.h>
 
-#include <inferometer/nearest.h>
-
 #include "study-private.h"
 
 const char *ifm_study_form_name(IfmStudyForm form)
@@ -34,22 +32,12 @@ void study_device_set_form(IfmStudyDevice *device, IfmStudyForm form)
     device->phase = form == IFM_STUDY_STATIC ? 2 : 1;
 }
 
-static gboolean check_engine(const char *engine, GError **error)
-{
-    const char *const *names = ifm_engine_names();
-    if (g_strv_contains(names, engine))
-        return TRUE;
-    g_autofree char *all = g_strjoinv(", ", (char **)names), *hint = ifm_nearest_hint(engine, names);
-    g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "unknown engine \"%s\" (there are %s)%s", engine, all, hint);
-    return FALSE;
-}
-
 IfmStudyDevice *study_device_new(const char *alias, const char *device, GError **error)
 {
     if (!ifm_alias_check(alias, error))
         return NULL;
     g_autoptr(IfmDeviceSpec) spec = ifm_device_spec_parse(device, error);
-    if (spec == NULL || !check_engine(spec->engine, error))
+    if (spec == NULL || !ifm_engine_name_check(spec->engine, error))
     {
         g_prefix_error(error, "%s: ", alias);
         return NULL;

@@ -40,7 +40,7 @@ static void test_absent(void)
     assert_not_found(&fixture, "simulated:faulty/nothing@0", IFM_ERROR_UNAVAILABLE, "simulated:faulty/well");
     assert_not_found(&fixture, "simulated:nowhere/CPU", IFM_ERROR_UNAVAILABLE, "no such device");
     assert_not_found(&fixture, "simulated:", IFM_ERROR_INVALID, "unit");
-    assert_not_found(&fixture, "nonsense:CPU", IFM_ERROR_INVALID, "no such engine");
+    assert_not_found(&fixture, "nonsense:CPU", IFM_ERROR_INVALID, "unknown engine");
     g_setenv("IFM_ONNXRUNTIME_LIBRARY", "/nowhere/libonnxruntime.so", TRUE);
     assert_not_found(&fixture, "onnxruntime:CPU", IFM_ERROR_UNAVAILABLE, "/nowhere/libonnxruntime.so");
     g_unsetenv("IFM_ONNXRUNTIME_LIBRARY");
