@@ -195,8 +195,35 @@ static gint64 channels_read(const IfmScope *scope, const char *tensor, int depth
     return channels;
 }
 
-/* Blocks are of 8 or 16 channels, as the machine's registers are wide: of 16 they are full either way, of others the next
- * convolution's weights tell. */
+/* has_blocks_of_8: whether a convolution in blocks makes channels that would fill none of 16: a graph has blocks of one
+ * kind. */
+static gboolean has_blocks_of_8(const IfmScope *scope)
+{
+    const IfmModel *model = ifm_scope_model(scope);
+    for (gsize i = 0; model != NULL && i < ifm_model_n_nodes(model); i++)
+    {
+        const IfmNode *node = ifm_model_node(model, i);
+        const IfmFact *weights = node->n_inputs > 1 ? ifm_scope_fact(scope, node->inputs[1]) : NULL;
+        if (g_str_equal(node->domain, NCHWC) && g_str_equal(node->op_type, "Conv") && weights != NULL &&
+            weights->rank > 0 && weights->dims[0] % 16 == 8)
+            return TRUE;
+    }
+    return FALSE;
+}
+
+/* channels_filled: how many channels @x has once they are in blocks: of 16 they are full either way, of others the next
+ * convolution's weights tell, or others' that the blocks are of 8; 0 where nothing does. */
+static gint64 channels_filled(const IfmOperatorCall *call, const IfmFact *x)
+{
+    if (x->dims[1] % 16 == 0)
+        return x->dims[1];
+    gint64 read = channels_read(call->scope, call->node->outputs[0], 0);
+    if (read == 0 && x->dims[1] > 0 && x->dims[1] <= G_MAXINT64 - 8 && has_blocks_of_8(call->scope))
+        return (x->dims[1] + 7) / 8 * 8;
+    return read;
+}
+
+/* Blocks are of 8 or 16 channels, as the machine's registers are wide. */
 gboolean ifm_shape_reorder_input(const IfmOperatorCall *call, GError **error)
 {
     IfmFact x = call->inputs[0];
@@ -207,7 +234,7 @@ gboolean ifm_shape_reorder_input(const IfmOperatorCall *call, GError **error)
         return FALSE;
     if (ifm_node_int(call->node, "channels_last", 0) != 0)
         x = channels_first(&x, FALSE);
-    gint64 filled = x.dims[1] % 16 == 0 ? x.dims[1] : channels_read(call->scope, call->node->outputs[0], 0);
+    gint64 filled = channels_filled(call, &x);
     if (filled < x.dims[1] || filled - x.dims[1] >= 16 || filled % 8 != 0)
         *call->why = "how many channels fill a block depends on the machine that it was optimised for";
     else
