@@ -25,7 +25,7 @@ typedef struct
     const char *pass; /* its key, "backward" too; NULL without a mode */
     const IfmResult *result;
     double departure, flop_per_s; /* NaN: not known */
-    gboolean departs;
+    IfmDeparture departs;
 } IfmScalingLine;
 extern const IfmField ifm_scaling_line_fields[]; /* IfmScalingLine: a row of CSV, a point of JSON */
 

@@ -46,13 +46,24 @@ typedef struct
 /** IFM_SCALING_DEPARTS: time over what the FLOP predict, above which it is said to depart. */
 #define IFM_SCALING_DEPARTS 1.25
 
+/** IfmDeparture: whether a point's time departs from what its FLOP predict. Not known where its time, or no point's, has an
+ * interval. */
+typedef enum
+{
+    IFM_DEPARTURE_UNKNOWN = 0,
+    IFM_DEPARTS_NOT,
+    IFM_DEPARTS,
+} IfmDeparture;
+
 /**
  * IfmScaling: what the points of one device come to. @points: borrowed.
- * @departures: [n] time over what the FLOP predict at the rate of the point with the highest FLOP per second (1 there);
- * NaN without a time
- * @departs: [n] whether that is above IFM_SCALING_DEPARTS with the whole interval of its time, or with the time itself
- * where it has no interval: something but the FLOP took the time
- * @most_flop_per_s: of the point with the highest; NaN where no point has both
+ * @n_bare: points with a time and no interval of it: of a run or two
+ * @bare_fitted: whether the fit of the time has them in it, too, since fewer than 3 others have a time
+ * @most_flop_per_s: the rate that the points attain: of those whose time has an interval the highest FLOP / its upper end,
+ * which the point @most_at has; NaN where there is none
+ * @departures: [n] time over what the FLOP take at that rate; NaN without a time
+ * @departs: [n] whether that is above IFM_SCALING_DEPARTS with the whole interval of its time: something but the FLOP took
+ * the time
  * @attention: of attention_planned_bytes
  */
 typedef struct
@@ -62,13 +73,17 @@ typedef struct
     gboolean has_time, has_flop, has_bytes, has_attention; /* whether the fit stands; of the time else why below */
     IfmPowerFit time, flop, bytes, attention;
     char *why; /* why there is no fit of the time: "2 points have a time: 3 are needed"; NULL */
+    gsize n_bare;
+    gboolean bare_fitted;
     double *departures;
-    gboolean *departs;
+    IfmDeparture *departs;
     double most_flop_per_s;
+    gsize most_at;
 } IfmScaling;
 
 /** ifm_scaling_new: @points: [n], ascending where they have numbers. Points without a number or a time, or of one that is
- * not above 0 (a difference may be), are left out of the fits, not of the rest; what does not depend on the device (FLOP,
+ * not above 0 (a difference may be), are left out of the fits, not of the rest; so are from the time's those without an
+ * interval, where 3 others have one; what does not depend on the device (FLOP,
  * bytes) is fitted over all that have it. Returns: (transfer full) */
 IfmScaling *ifm_scaling_new(const IfmScalingPoint *points, gsize n);
 void ifm_scaling_free(IfmScaling *scaling);

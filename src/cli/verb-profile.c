@@ -201,6 +201,11 @@ static int run_profile(const Arguments *arguments)
         return cli_usage(&verb_profile, "--estimate needs no model: what it counts follows from its numbers alone");
     if (!cli_given(arguments, "estimate") && !has_model)
         return cli_usage(&verb_profile, "needs MODEL: a file, or a name of the zoo");
+    if (has_model && g_strcmp0(cli_text(arguments, "profile"), "") == 0)
+    {
+        g_autofree char *all = g_strjoinv(", ", (char **)ifm_profile_part_words());
+        return cli_usage(&verb_profile, "--profile: which parts? (there are %s)", all);
+    }
     guint use = cli_given(arguments, "estimate")                 ? PROFILE_OF_ESTIMATE
                 : profile_is_graph(cli_positional(arguments)[0]) ? PROFILE_OF_GRAPH
                                                                  : 0;

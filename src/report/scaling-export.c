@@ -44,6 +44,8 @@ static void add_findings(json_t *json, const ScalingPart *part)
                                   fit_to_json(scaling->has_bytes, &scaling->bytes), "attention_bytes",
                                   fit_to_json(scaling->has_attention, &scaling->attention)));
     json_object_set_new(json, "why", scaling->why != NULL ? ifm_json_string(scaling->why) : json_null());
+    json_object_set_new(json, "n_without_interval", json_integer((json_int_t)scaling->n_bare));
+    json_object_set_new(json, "without_interval_fitted", json_boolean(scaling->bare_fitted));
     json_object_set_new(json, "most_flop_per_s", ifm_json_real(scaling->most_flop_per_s));
 }
 

@@ -40,21 +40,23 @@ static void get_departure(const void *record, const void *user, IfmValue *value)
 {
     const IfmScalingLine *line = record;
     ifm_value_set_real(value, round(100 * line->departure) / 100);
-    value->tone = line->departs ? IFM_TONE_WARN : IFM_TONE_PLAIN;
+    value->tone = line->departs == IFM_DEPARTS ? IFM_TONE_WARN : IFM_TONE_PLAIN;
 }
 
-/* Of a column that is there where any of them departs. */
+/* Of a column that is there where any of them departs, or of some that is not known. */
 static void get_departs_word(const void *record, const void *user, IfmValue *value)
 {
-    ifm_value_set_text(value, ((const IfmScalingLine *)record)->departs ? "departs" : "");
-    value->tone = IFM_TONE_WARN;
+    static const char *const words[] = { "not known", "", "departs" };
+    const IfmScalingLine *line = record;
+    ifm_value_set_text(value, isnan(line->departure) ? "" : words[line->departs]);
+    value->tone = line->departs == IFM_DEPARTS ? IFM_TONE_WARN : IFM_TONE_PLAIN;
 }
 
 static void get_departs(const void *record, const void *user, IfmValue *value)
 {
     const IfmScalingLine *line = record;
-    if (!isnan(line->departure))
-        ifm_value_set_boolean(value, line->departs);
+    if (line->departs != IFM_DEPARTURE_UNKNOWN)
+        ifm_value_set_boolean(value, line->departs == IFM_DEPARTS);
 }
 
 static void get_code(const void *record, const void *user, IfmValue *value)
@@ -124,11 +126,11 @@ static const IfmField page_fields[] = {
  * its own. */
 static gboolean is_told(const IfmField *field, const ScalingPart *part)
 {
-    gboolean any_departs = FALSE;
+    gboolean any_to_tell = FALSE;
     for (gsize i = 0; i < part->row->n; i++)
-        any_departs |= part->lines[i].departs;
+        any_to_tell |= !isnan(part->lines[i].departure) && part->lines[i].departs != IFM_DEPARTS_NOT;
     if (field->get == get_departs_word)
-        return any_departs;
+        return any_to_tell;
     return field->kind != IFM_FIELD_BYTES || !ifm_scaling_has_memory(part);
 }
 
@@ -216,6 +218,26 @@ static void get_interval(const void *record, const void *user, IfmValue *value)
 
 #define FIT(member) IFM_FIELD_AT(IfmPowerFit, member)
 
+/* Of times without an interval: whether they are in the fit. */
+static void append_bare(GString *out, const ScalingPart *part, const char *pass, const IfmScreen *screen)
+{
+    const IfmScaling *scaling = part->scaling;
+    g_autoptr(GString) text = g_string_new(pass != NULL ? pass : "");
+    guint n = 0;
+    if (!scaling->has_time || scaling->n_bare == 0)
+        return;
+    g_string_append_printf(text, "%stime: no interval at %s", pass != NULL ? ": " : "", part->row->axis);
+    for (gsize i = 0; i < part->row->n; i++)
+    {
+        const IfmScalingPoint *point = &part->points[i];
+        if (point->time_ns > 0 && (isnan(point->interval.lower) || isnan(point->interval.upper)))
+            g_string_append_printf(text, "%s %s", n++ > 0 ? "," : "", point->value);
+    }
+    g_string_append(text, scaling->bare_fitted ? ": in the exponent all the same, since too few others have one"
+                                               : ": left out of the exponent");
+    ifm_page_wrapped(out, text->str, screen);
+}
+
 static void append_exponents(GString *out, const ScalingPart *part, const IfmScreen *screen)
 {
     const IfmScaling *scaling = part->scaling;
@@ -234,6 +256,13 @@ static void append_exponents(GString *out, const ScalingPart *part, const IfmScr
         g_string_append_c(out, '\n');
         ifm_page_table(out, fields, records, screen);
     }
+    if (part->passes->len == 0)
+        append_bare(out, part, NULL, screen);
+    for (guint i = 0; i < part->passes->len; i++)
+    {
+        const ScalingPart *pass = part->passes->pdata[i];
+        append_bare(out, pass, ifm_pass_words((IfmPassKind)pass->kind), screen);
+    }
     if (scaling->why != NULL && ifm_scaling_has_numbers(part) && part->device != NULL)
     {
         g_autofree char *text = g_strdup_printf("no exponent of the time: %s", scaling->why);
@@ -247,19 +276,17 @@ static void append_exponents(GString *out, const ScalingPart *part, const IfmScr
 
 static void append_departures(GString *out, const ScalingPart *part, const IfmScreen *screen)
 {
-    const char *fastest = NULL;
-    for (gsize i = 0; i < part->row->n; i++)
-        if (part->lines[i].flop_per_s >= part->scaling->most_flop_per_s)
-            fastest = part->points[i].value;
-    if (fastest == NULL)
+    const IfmScaling *scaling = part->scaling;
+    if (isnan(scaling->most_flop_per_s))
         return;
     char rate[G_ASCII_DTOSTR_BUF_SIZE], times[G_ASCII_DTOSTR_BUF_SIZE];
-    g_ascii_formatd(rate, sizeof rate, "%.4g", part->scaling->most_flop_per_s / 1e9);
+    g_ascii_formatd(rate, sizeof rate, "%.4g", scaling->most_flop_per_s / 1e9);
     g_ascii_formatd(times, sizeof times, "%.4g", IFM_SCALING_DEPARTS);
     g_autofree char *text =
-        g_strdup_printf("x FLOP: the time over what the FLOP take at the highest rate of these points, %s GFLOP/s (%s %s); "
-                        "it departs where that is above %s",
-                        rate, part->row->axis, fastest, times);
+        g_strdup_printf("x FLOP: the time over what the FLOP take at %s GFLOP/s, the highest rate that a point attains with "
+                        "all of its interval (%s %s); a point departs where it is above %s with all of its own%s",
+                        rate, part->row->axis, part->points[scaling->most_at].value, times,
+                        scaling->n_bare > 0 ? "; without one that is not known" : "");
     g_string_append_c(out, '\n');
     ifm_page_wrapped(out, text, screen);
 }

@@ -6,6 +6,7 @@
 /* What is varied of a graph transformer, and what a row of points comes to. */
 
 #define LEVEL 0.95
+#define LEAST_POINTS 3 /* of a fit */
 
 /* --- presets ---------------------------------------------------------------------------------------------------------- */
 
@@ -65,6 +66,31 @@ static double amount_of(const IfmScalingPoint *point, Of of)
     }
 }
 
+/* Whether it is known how well its time is known. */
+static gboolean has_interval(const IfmScalingPoint *point)
+{
+    return point->time_ns > 0 && !isnan(point->interval.lower) && !isnan(point->interval.upper);
+}
+
+/* A time of a run or two may be far off, and nobody knows how far: where enough others are known, it is left out. */
+static void count_bare(IfmScaling *scaling)
+{
+    gsize n_known = 0;
+    for (gsize i = 0; i < scaling->n; i++)
+    {
+        const IfmScalingPoint *point = &scaling->points[i];
+        n_known += has_interval(point) && !isnan(point->x);
+        scaling->n_bare += point->time_ns > 0 && !has_interval(point);
+    }
+    scaling->bare_fitted = scaling->n_bare > 0 && n_known < LEAST_POINTS;
+}
+
+static gboolean is_fitted(const IfmScaling *scaling, Of of, const IfmScalingPoint *point)
+{
+    gboolean left_out = of == OF_TIME && !scaling->bare_fitted && !has_interval(point);
+    return !isnan(point->x) && amount_of(point, of) > 0 && !left_out;
+}
+
 /* @why: (out) (optional) (transfer full) one line where there is no fit */
 static gboolean fit_points(const IfmScaling *scaling, Of of, IfmPowerFit *fit, char **why)
 {
@@ -79,13 +105,13 @@ static gboolean fit_points(const IfmScaling *scaling, Of of, IfmPowerFit *fit, c
         double amount = amount_of(point, of);
         n_numbers += !isnan(point->x);
         any_below |= amount <= 0;
-        if (isnan(point->x) || !(amount > 0))
+        if (!is_fitted(scaling, of, point))
             continue;
         x[n] = point->x;
         y[n] = amount;
         intervals[n++] = point->interval;
     }
-    if (n >= 3 && ifm_power_fit(x, y, of == OF_TIME ? intervals : NULL, n, LEVEL, fit, &error))
+    if (n >= LEAST_POINTS && ifm_power_fit(x, y, of == OF_TIME ? intervals : NULL, n, LEVEL, fit, &error))
         return TRUE;
     if (why == NULL)
         return FALSE;
@@ -101,23 +127,43 @@ static gboolean fit_points(const IfmScaling *scaling, Of of, IfmPowerFit *fit, c
 
 /* --- departures ------------------------------------------------------------------------------------------------------- */
 
-static double rate_of(const IfmScalingPoint *point)
+/* FLOP per second that a time of so many ns means; NaN: not known. */
+static double rate_in(const IfmScalingPoint *point, double time_ns)
 {
-    return point->time_ns > 0 && point->flop > 0 ? 1e9 * (double)point->flop / point->time_ns : (double)NAN;
+    return time_ns > 0 && point->flop > 0 ? 1e9 * (double)point->flop / time_ns : (double)NAN;
+}
+
+/* What the others are held against is what a point attains at least, so that no single lucky time makes them depart. */
+static void find_most(IfmScaling *scaling)
+{
+    scaling->most_flop_per_s = NAN;
+    for (gsize i = 0; i < scaling->n; i++)
+    {
+        const IfmScalingPoint *point = &scaling->points[i];
+        double rate = has_interval(point) ? rate_in(point, point->interval.upper) : (double)NAN;
+        if (isnan(rate) || rate <= scaling->most_flop_per_s)
+            continue;
+        scaling->most_flop_per_s = rate;
+        scaling->most_at = i;
+    }
+}
+
+static IfmDeparture judge(const IfmScaling *scaling, const IfmScalingPoint *point)
+{
+    if (!has_interval(point) || isnan(scaling->most_flop_per_s) || point->flop <= 0)
+        return IFM_DEPARTURE_UNKNOWN;
+    double least = scaling->most_flop_per_s / rate_in(point, point->interval.lower);
+    return least > IFM_SCALING_DEPARTS ? IFM_DEPARTS : IFM_DEPARTS_NOT;
 }
 
 static void find_departures(IfmScaling *scaling)
 {
-    scaling->most_flop_per_s = NAN;
-    for (gsize i = 0; i < scaling->n; i++)
-        scaling->most_flop_per_s = fmax(scaling->most_flop_per_s, rate_of(&scaling->points[i]));
+    find_most(scaling);
     for (gsize i = 0; i < scaling->n; i++)
     {
         const IfmScalingPoint *point = &scaling->points[i];
-        double departure = scaling->most_flop_per_s / rate_of(point);
-        double least_ns = isnan(point->interval.lower) ? point->time_ns : point->interval.lower;
-        scaling->departures[i] = departure;
-        scaling->departs[i] = departure * least_ns / point->time_ns > IFM_SCALING_DEPARTS;
+        scaling->departures[i] = scaling->most_flop_per_s / rate_in(point, point->time_ns);
+        scaling->departs[i] = judge(scaling, point);
     }
 }
 
@@ -129,7 +175,8 @@ IfmScaling *ifm_scaling_new(const IfmScalingPoint *points, gsize n)
     scaling->points = points;
     scaling->n = n;
     scaling->departures = g_new(double, n + 1);
-    scaling->departs = g_new0(gboolean, n + 1);
+    scaling->departs = g_new0(IfmDeparture, n + 1);
+    count_bare(scaling);
     scaling->has_time = fit_points(scaling, OF_TIME, &scaling->time, &scaling->why);
     scaling->has_flop = fit_points(scaling, OF_FLOP, &scaling->flop, NULL);
     scaling->has_bytes = fit_points(scaling, OF_BYTES, &scaling->bytes, NULL);

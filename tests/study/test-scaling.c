@@ -60,23 +60,24 @@ static void test_fits(void)
     g_assert_true(isnan(scaling->flop.last_interval.lower)); /* counted, not measured */
 }
 
-/* The fixed millisecond weighs at small sizes: time over FLOP at the best rate, that of the largest. */
+/* The fixed millisecond weighs at small sizes: time over FLOP at the best rate, that of the largest at the upper end of its
+ * interval. */
 static void test_departures(void)
 {
     IfmScalingPoint points[N];
     fill_points(points, nodes, N);
     g_autoptr(IfmScaling) scaling = ifm_scaling_new(points, N);
-    double best = 25e9 / (1e6 + 2.5e9);
+    double best = 25e9 / (1.01 * (1e6 + 2.5e9));
     assert_near(scaling->most_flop_per_s / (1e9 * best), 1, 1e-12);
+    g_assert_cmpuint(scaling->most_at, ==, N - 1);
     for (gsize i = 0; i < N; i++)
         assert_near(scaling->departures[i], (1e6 + 100 * nodes[i] * nodes[i]) / (1000 * nodes[i] * nodes[i] / best), 1e-9);
-    g_assert_cmpfloat(scaling->departures[N - 1], ==, 1);
-    static const gboolean expected[] = { TRUE, FALSE, FALSE, FALSE, FALSE }; /* 2.0, 1.04, … */
-    for (gsize i = 0; i < N; i++)
-        g_assert_cmpint(scaling->departs[i], ==, expected[i]);
+    assert_near(scaling->departures[N - 1], 1 / 1.01, 1e-12);
+    for (gsize i = 0; i < N; i++) /* 2.0, 1.04, … */
+        g_assert_cmpint(scaling->departs[i], ==, i == 0 ? IFM_DEPARTS : IFM_DEPARTS_NOT);
 }
 
-/* Above 1.25 has to be all of the interval; without one the time itself. */
+/* Above 1.25 has to be all of the interval; without one nobody knows. */
 static void test_threshold(void)
 {
     IfmScalingPoint points[3];
@@ -91,13 +92,74 @@ static void test_threshold(void)
     points[2].time_ns = 1300;
     points[2].interval = (IfmInterval){ 1249, 1400, 0.95 };
     g_autoptr(IfmScaling) sharp = ifm_scaling_new(points, 3);
-    g_assert_false(sharp->departs[0]);
-    g_assert_true(sharp->departs[1]);
-    g_assert_false(sharp->departs[2]);
+    g_assert_cmpint(sharp->departs[0], ==, IFM_DEPARTS_NOT);
+    g_assert_cmpint(sharp->departs[1], ==, IFM_DEPARTS);
+    g_assert_cmpint(sharp->departs[2], ==, IFM_DEPARTS_NOT);
     assert_near(sharp->departures[2], 1.3, 1e-14);
     points[2].interval = (IfmInterval){ NAN, NAN, 0.95 };
     g_autoptr(IfmScaling) blunt = ifm_scaling_new(points, 3);
-    g_assert_true(blunt->departs[2]);
+    g_assert_cmpint(blunt->departs[2], ==, IFM_DEPARTURE_UNKNOWN);
+    assert_near(blunt->departures[2], 1.3, 1e-14);
+}
+
+/* One lucky time, or one that is known badly, makes no other point depart. */
+static void test_lucky(void)
+{
+    IfmScalingPoint points[N];
+    fill_points(points, nodes, N);
+    for (gsize i = 0; i < N; i++)
+    {
+        points[i].time_ns = (double)points[i].flop / 10;
+        points[i].interval = (IfmInterval){ 0.9 * points[i].time_ns, 1.1 * points[i].time_ns, 0.95 };
+    }
+    points[0].time_ns /= 8; /* in a quiet moment: from as fast as that to as slow as the others */
+    g_autoptr(IfmScaling) wide = ifm_scaling_new(points, N);
+    for (gsize i = 0; i < N; i++)
+        g_assert_cmpint(wide->departs[i], ==, IFM_DEPARTS_NOT);
+    assert_near(wide->most_flop_per_s, 10e9 / 1.1, 1);
+    points[0].interval = (IfmInterval){ NAN, NAN, 0.95 };
+    g_autoptr(IfmScaling) none = ifm_scaling_new(points, N);
+    g_assert_cmpint(none->departs[0], ==, IFM_DEPARTURE_UNKNOWN);
+    for (gsize i = 1; i < N; i++)
+        g_assert_cmpint(none->departs[i], ==, IFM_DEPARTS_NOT);
+    points[0].interval = (IfmInterval){ points[0].time_ns, points[0].time_ns, 0.95 };
+    g_autoptr(IfmScaling) sure = ifm_scaling_new(points, N); /* it is so fast */
+    for (gsize i = 1; i < N; i++)
+        g_assert_cmpint(sure->departs[i], ==, IFM_DEPARTS);
+    for (gsize i = 0; i < N; i++)
+        points[i].interval = (IfmInterval){ NAN, NAN, 0.95 };
+    g_autoptr(IfmScaling) bare = ifm_scaling_new(points, N);
+    g_assert_true(isnan(bare->most_flop_per_s) && isnan(bare->departures[1]));
+    for (gsize i = 0; i < N; i++)
+        g_assert_cmpint(bare->departs[i], ==, IFM_DEPARTURE_UNKNOWN);
+}
+
+/* Times without an interval are no part of the exponent, as long as 3 others have one. */
+static void test_bare(void)
+{
+    IfmScalingPoint points[N];
+    fill_points(points, nodes, N);
+    for (gsize i = 0; i < N; i++)
+    {
+        points[i].time_ns = nodes[i] * nodes[i];
+        points[i].interval = (IfmInterval){ points[i].time_ns, points[i].time_ns, 0.95 };
+    }
+    points[1].time_ns *= 7;
+    points[4].time_ns /= 7;
+    points[1].interval = points[4].interval = (IfmInterval){ NAN, NAN, 0.95 };
+    g_autoptr(IfmScaling) three = ifm_scaling_new(points, N);
+    g_assert_cmpuint(three->n_bare, ==, 2);
+    g_assert_false(three->bare_fitted);
+    g_assert_cmpuint(three->time.n, ==, 3);
+    g_assert_cmpuint(three->flop.n, ==, N); /* counted */
+    assert_near(three->time.exponent, 2, 1e-12);
+    assert_near(three->time.last, 2, 1e-12);
+    points[0].interval = (IfmInterval){ NAN, NAN, 0.95 };
+    g_autoptr(IfmScaling) two = ifm_scaling_new(points, N);
+    g_assert_cmpuint(two->n_bare, ==, 3);
+    g_assert_true(two->bare_fitted);
+    g_assert_cmpuint(two->time.n, ==, N);
+    g_assert_true(isnan(two->time.last_interval.lower));
 }
 
 /* A point that failed costs its own row: the others' fit is that of the others alone; what its model needs is known. */
@@ -119,7 +181,7 @@ static void test_failed_point(void)
     assert_near(scaling->time.exponent, 3, 1e-12);
     g_assert_cmpuint(scaling->flop.n, ==, N);
     g_assert_true(isnan(scaling->departures[2]));
-    g_assert_false(scaling->departs[2]);
+    g_assert_cmpint(scaling->departs[2], ==, IFM_DEPARTURE_UNKNOWN);
     assert_near(scaling->departures[0], 1, 1e-12); /* the highest rate is the smallest's now */
     assert_near(scaling->departures[4], 50, 1e-10);
 }
@@ -163,8 +225,8 @@ static void test_not_above_zero(void)
     g_assert_true(scaling->has_time);
     g_assert_cmpuint(scaling->time.n, ==, 3);
     assert_near(scaling->time.exponent, 1, 1e-12);
-    g_assert_true(isnan(scaling->departures[0]) && !scaling->departs[0]);
-    g_assert_true(isnan(scaling->departures[1]) && !scaling->departs[1]);
+    g_assert_true(isnan(scaling->departures[0]) && scaling->departs[0] == IFM_DEPARTURE_UNKNOWN);
+    g_assert_true(isnan(scaling->departures[1]) && scaling->departs[1] == IFM_DEPARTURE_UNKNOWN);
     points[2].time_ns = -1;
     g_autoptr(IfmScaling) fewer = ifm_scaling_new(points, N);
     g_assert_false(fewer->has_time);
@@ -185,7 +247,7 @@ static void test_words(void)
     g_autoptr(IfmScaling) scaling = ifm_scaling_new(points, 3);
     g_assert_false(scaling->has_time || scaling->has_flop || scaling->has_bytes);
     g_assert_cmpstr(scaling->why, ==, "words have no exponent");
-    g_assert_cmpfloat(scaling->departures[2], ==, 1);
+    assert_near(scaling->departures[2], 1 / 1.01, 1e-12);
     g_assert_cmpfloat(scaling->departures[0], >, 1.5);
 }
 
@@ -201,7 +263,7 @@ static void test_no_work(void)
     g_assert_false(scaling->has_flop);
     g_assert_true(isnan(scaling->most_flop_per_s));
     for (gsize i = 0; i < N; i++)
-        g_assert_true(isnan(scaling->departures[i]) && !scaling->departs[i]);
+        g_assert_true(isnan(scaling->departures[i]) && scaling->departs[i] == IFM_DEPARTURE_UNKNOWN);
 }
 
 /* --- presets ---------------------------------------------------------------------------------------------------------- */
@@ -243,6 +305,8 @@ int main(int argc, char **argv)
     g_test_add_func("/scaling/fits", test_fits);
     g_test_add_func("/scaling/departures", test_departures);
     g_test_add_func("/scaling/threshold", test_threshold);
+    g_test_add_func("/scaling/lucky", test_lucky);
+    g_test_add_func("/scaling/bare", test_bare);
     g_test_add_func("/scaling/failed-point", test_failed_point);
     g_test_add_func("/scaling/too-few", test_too_few);
     g_test_add_func("/scaling/not-above-zero", test_not_above_zero);
