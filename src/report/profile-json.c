@@ -200,34 +200,42 @@ static json_t *coverage_to_json(const IfmProfileStory *story)
                      story->observed_on, "missing", missing);
 }
 
+json_t *ifm_profile_flop_breakdown(const IfmProfileStory *story)
+{
+    json_t *breakdown = ifm_profile_part_flops(story);
+    if (breakdown != NULL)
+        return breakdown;
+    breakdown = json_object();
+    for (int family = 0; family < IFM_N_FAMILIES; family++)
+    {
+        IfmNodeCost part;
+        gsize n_covered;
+        ifm_analysis_family_total(story->analysis, (IfmNodeFamily)family, &part, &n_covered);
+        if (n_covered > 0)
+            json_object_set_new(breakdown, ifm_family_name((IfmNodeFamily)family), ifm_json_real((double)part.flop / 1e9));
+    }
+    return breakdown;
+}
+
 /* A total is of all nodes, or null: what is not covered may be anything. Of MACs: of all nodes that may have some. */
 static json_t *flops_to_json(const IfmProfileStory *story)
 {
     if (story->analysis == NULL)
         return json_null();
-    IfmNodeCost total, part;
+    IfmNodeCost total;
     gsize n_covered;
     g_auto(IfmCoverage) coverage = { 0 };
-    json_t *breakdown = ifm_profile_part_flops(story), *conventions = json_array();
-    gboolean by_parts = breakdown != NULL;
+    json_t *conventions = json_array();
     ifm_analysis_total(story->analysis, &total, &n_covered);
     ifm_analysis_coverage(story->analysis, &coverage);
     gboolean all = coverage.n_covered == coverage.n_nodes, all_macs = coverage.n_mac_covered == coverage.n_mac_nodes;
-    if (!by_parts)
-        breakdown = json_object();
-    for (int family = 0; family < IFM_N_FAMILIES && !by_parts; family++)
-    {
-        ifm_analysis_family_total(story->analysis, (IfmNodeFamily)family, &part, &n_covered);
-        if (n_covered > 0)
-            json_object_set_new(breakdown, ifm_family_name((IfmNodeFamily)family), ifm_json_real((double)part.flop / 1e9));
-    }
     for (const char *const *line = ifm_cost_conventions(); *line != NULL; line++)
         json_array_append_new(conventions, ifm_json_string(*line));
     return json_pack("{s:o,s:o,s:o,s:s,s:I,s:I,s:o,s:o,s:o}", "total_gflops",
                      ifm_json_real(all ? (double)total.flop / 1e9 : (double)NAN), "total_macs",
                      all_macs ? json_integer(total.macs) : json_null(), "total_flop",
                      all ? json_integer(total.flop) : json_null(), "counted", total.at_most ? "at most" : "exact",
-                     "covered_macs", (json_int_t)total.macs, "covered_flop", (json_int_t)total.flop, "breakdown", breakdown,
+                     "covered_macs", (json_int_t)total.macs, "covered_flop", (json_int_t)total.flop, "breakdown", ifm_profile_flop_breakdown(story),
                      "coverage", coverage_to_json(story), "conventions", conventions);
 }
 
@@ -344,8 +352,10 @@ json_t *ifm_profile_to_json(const IfmProfileStory *story)
     if ((story->parts & IFM_PROFILE_FLOPS) != 0)
     {
         json_object_set_new(json, "flops", flops_of_passes(story));
-        if (story->graph != NULL && story->mode == NULL)
-            json_object_set_new(json_object_get(json, "flops"), "closed_form", ifm_profile_closed_form_to_json(story));
+        if (story->graph != NULL)
+            json_object_set_new(json_object_get(json, "flops"), "closed_form",
+                                ifm_profile_closed_form_to_json(
+                                    story->mode != NULL ? story->mode->passes[IFM_PASS_FORWARD] : story));
     }
     if (story->graph != NULL)
         json_object_set_new(json, "graph_transformer", ifm_profile_graph_to_json(story));

@@ -230,18 +230,64 @@ static json_t *backward_to_json(const IfmProfileMode *mode, const IfmProfileDevi
     return json;
 }
 
+/* @kind: one that the mode has */
+static json_t *pass_runtime(const IfmProfileMode *mode, const IfmProfileDevice *device, int kind)
+{
+    return kind == IFM_PASS_BACKWARD ? backward_to_json(mode, device)
+                                     : measured_to_json(device_in(mode, (IfmPassKind)kind, device));
+}
+
+/* All keys are always there. */
 json_t *ifm_profile_runtime(const IfmProfileStory *story, const IfmProfileDevice *device)
 {
     const IfmProfileMode *mode = story->mode;
-    if (mode == NULL)
-        return json_pack("{s:o}", passes[IFM_PASS_FORWARD].key, measured_to_json(device));
     json_t *json = json_object();
     for (gsize i = 0; i < IFM_PASS_N_TOLD; i++)
-        if (ifm_mode_has_pass(mode, ifm_pass_order[i]))
-            json_object_set_new(json, passes[ifm_pass_order[i]].key,
-                                ifm_pass_order[i] == IFM_PASS_BACKWARD
-                                    ? backward_to_json(mode, device)
-                                    : measured_to_json(device_in(mode, (IfmPassKind)ifm_pass_order[i], device)));
+    {
+        int kind = ifm_pass_order[i];
+        json_t *told = mode != NULL && ifm_mode_has_pass(mode, kind) ? pass_runtime(mode, device, kind)
+                       : mode == NULL && kind == IFM_PASS_FORWARD    ? measured_to_json(device)
+                                                                     : json_null();
+        json_object_set_new(json, passes[kind].key, told);
+    }
+    return json;
+}
+
+/* Kind or part -> GFLOP of a pass; what encodes positions is in none. @story: NULL: nothing is known of it */
+static json_t *breakdown_of(const IfmProfileStory *story)
+{
+    if (story == NULL || story->analysis == NULL)
+        return json_null();
+    json_t *json = ifm_profile_flop_breakdown(story);
+    json_object_del(json, "pe");
+    return json;
+}
+
+/* Of backward: what the training pass has more than the forward pass. */
+static json_t *pass_breakdown(const IfmProfileMode *mode, int kind)
+{
+    if (kind != IFM_PASS_BACKWARD)
+        return breakdown_of(mode->passes[kind]);
+    json_t *json = breakdown_of(mode->passes[IFM_PASS_TRAINING]), *value;
+    json_auto_t *forward = breakdown_of(mode->passes[IFM_PASS_FORWARD]);
+    const char *key;
+    json_object_foreach(json, key, value)
+        json_object_set_new(json, key, ifm_json_real(json_number_value(value) -
+                                                     json_number_value(json_object_get(forward, key))));
+    return json;
+}
+
+static json_t *pass_flops(const IfmProfileStory *story, int kind)
+{
+    const IfmProfileStory *pass = kind != IFM_PASS_BACKWARD ? story->mode->passes[kind] : NULL;
+    Work work = pass_work(story->mode, kind);
+    json_t *json = json_pack("{s:o,s:o,s:o,s:o}", "total_gflops", ifm_json_real(work.flop / 1e9), "total_macs",
+                             isfinite(work.macs) ? json_integer((json_int_t)work.macs) : json_null(), "total_flop",
+                             isfinite(work.flop) ? json_integer((json_int_t)work.flop) : json_null(), "breakdown",
+                             pass_breakdown(story->mode, kind));
+    if (story->graph != NULL) /* there is one of the forward pass alone */
+        json_object_set_new(json, "closed_form",
+                            kind == IFM_PASS_FORWARD ? ifm_profile_closed_form_to_json(pass) : json_null());
     return json;
 }
 
@@ -249,15 +295,8 @@ json_t *ifm_profile_pass_flops(const IfmProfileStory *story)
 {
     json_t *json = json_object();
     for (gsize i = 0; i < IFM_PASS_N_TOLD; i++)
-    {
-        if (!ifm_mode_has_pass(story->mode, ifm_pass_order[i]))
-            continue;
-        Work work = pass_work(story->mode, ifm_pass_order[i]);
-        json_object_set_new(json, passes[ifm_pass_order[i]].key,
-                            json_pack("{s:o,s:o,s:o}", "total_gflops", ifm_json_real(work.flop / 1e9), "total_macs",
-                                      isfinite(work.macs) ? json_integer((json_int_t)work.macs) : json_null(), "total_flop",
-                                      isfinite(work.flop) ? json_integer((json_int_t)work.flop) : json_null()));
-    }
+        if (ifm_mode_has_pass(story->mode, ifm_pass_order[i]))
+            json_object_set_new(json, passes[ifm_pass_order[i]].key, pass_flops(story, ifm_pass_order[i]));
     return json;
 }
 

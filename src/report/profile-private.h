@@ -72,6 +72,8 @@ char *ifm_profile_mode_line(const IfmProfileStory *story);
 void ifm_profile_passes(GString *out, const IfmProfileStory *story, const IfmScreen *screen);
 /* ifm_profile_runtime: (transfer full) the published "runtime" of a device (NULL: none was measured), mode or not. */
 json_t *ifm_profile_runtime(const IfmProfileStory *story, const IfmProfileDevice *device);
+/* ifm_profile_flop_breakdown: (transfer full) part, of any other model kind of nodes -> GFLOP; of a story with an analysis. */
+json_t *ifm_profile_flop_breakdown(const IfmProfileStory *story);
 /* ifm_profile_pass_flops: (transfer full) of each pass. */
 json_t *ifm_profile_pass_flops(const IfmProfileStory *story);
 /* ifm_profile_passes_csv: (transfer full) */

@@ -109,6 +109,44 @@ static void test_parts(Bench *bench, gconstpointer data)
                       number_at(memory, "memory.planned.activations_least_bytes"));
 }
 
+/* Of a training the work of each pass by part: backward is what the training pass has more than forward, the step has an
+ * update besides. The published keys are of forward. */
+static void test_parts_of_passes(Bench *bench, gconstpointer data)
+{
+    static const char *const passes[] = { "forward", "backward", "training_pass", "training_step" };
+    json_auto_t *json = profile(bench, TINY " --profile flops --mode train --dropout 0%");
+    json_auto_t *plain = profile(bench, TINY " --profile flops");
+    for (gsize i = 0; i < G_N_ELEMENTS(passes); i++)
+    {
+        const json_t *pass = json_object_get(at(json, "flops.passes"), passes[i]), *part;
+        const char *key;
+        double sum = 0;
+        json_object_foreach((json_t *)at(pass, "breakdown"), key, part) sum += json_number_value(part);
+        g_test_message("%s", passes[i]);
+        g_assert_cmpfloat_with_epsilon(sum * 1e9, number_at(pass, "total_flop"), 1e-3);
+        g_assert_cmpfloat(number_at(pass, "breakdown.attention"), >, 0);
+        g_assert_cmpint(json_is_null(at(pass, "closed_form")), ==, i > 0);
+    }
+    g_assert_cmpfloat_with_epsilon(number_at(json, "flops.passes.backward.breakdown.attention") +
+                                       number_at(json, "flops.passes.forward.breakdown.attention"),
+                                   number_at(json, "flops.passes.training_pass.breakdown.attention"), 1e-15);
+    g_assert_cmpfloat(number_at(json, "flops.passes.training_step.breakdown.update"), >, 0);
+    g_assert_null(json_object_get(at(json, "flops.passes.training_pass.breakdown"), "update"));
+    g_assert_true(json_equal(at(json, "flops.breakdown"), at(plain, "flops.breakdown")));
+    g_assert_true(json_equal(at(json, "flops.closed_form"), at(plain, "flops.closed_form")));
+    g_assert_true(json_equal(at(json, "flops.closed_form"), at(json, "flops.passes.forward.closed_form")));
+    /* of any other model by kind of nodes */
+    json_auto_t *product = profile(bench, "zoo:matmul,m=8,k=8,n=8 --profile flops --mode backward");
+    g_assert_cmpfloat_with_epsilon(number_at(product, "flops.passes.forward.breakdown.matmul") * 1e9, 2 * 8 * 8 * 8, 1e-6);
+    g_assert_null(json_object_get(at(product, "flops.passes.forward"), "closed_form"));
+    /* the times of what nobody ran are null, and there */
+    json_auto_t *timed = profile(bench, TINY " --profile runtime" QUICK);
+    g_assert_true(json_is_object(at(timed, "runtime.forward")));
+    g_assert_true(json_is_null(at(timed, "runtime.backward")));
+    g_assert_true(json_is_null(at(timed, "runtime.training_step")));
+    g_assert_true(json_is_null(at(timed, "cases.0.runtime.backward")));
+}
+
 /* Every form counts what its closed form says, and gps is the one with message passing. */
 static void test_forms(Bench *bench, gconstpointer data)
 {
@@ -547,6 +585,7 @@ int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add("/graph-transformer/parts", Bench, NULL, bench_init, test_parts, bench_clear);
+    g_test_add("/graph-transformer/parts-of-passes", Bench, NULL, bench_init, test_parts_of_passes, bench_clear);
     g_test_add("/graph-transformer/forms", Bench, NULL, bench_init, test_forms, bench_clear);
     g_test_add("/graph-transformer/same-bytes", Bench, NULL, bench_init, test_same_bytes, bench_clear);
     g_test_add("/graph-transformer/as-the-zoo", Bench, NULL, bench_init, test_as_the_zoo, bench_clear);
