@@ -152,6 +152,7 @@ typedef struct
     guint32 seed;
     IfmProtocol protocol;
     gboolean profile;  /* also a profiled twin: nodes and books */
+    gboolean profile_few; /* with @profile: a few runs, for the nodes' shares of the time: books without a bound */
     gboolean verify;   /* compare with the reference (onnxruntime:CPU, optimisation off) */
     double rtol, atol; /* of that comparison; 0, 0: by dtype */
     /* an output of several numbers of which some are off is right, too, where the root mean square of the differences is

@@ -133,7 +133,8 @@ gboolean profile_measure_encoding(const ProfilePlan *plan, const EncodingPlace *
     json_auto_t *machine = ifm_sensor_machine("/");
     const IfmProtocol *protocol = &plan->base.protocol;
     model->encoding_case = seal(model, protocol, machine);
-    if (place->resume && !find_stored(model, place->store, store_error))
+    gboolean known = g_hash_table_contains(place->measured, model->encoding_case->key);
+    if ((place->resume || known) && !find_stored(model, place->store, store_error))
         return FALSE;
     if (model->encoding_cost != NULL)
     {
@@ -144,6 +145,8 @@ gboolean profile_measure_encoding(const ProfilePlan *plan, const EncodingPlace *
     model->encoding_cost = measure(model, protocol, machine, place->progress, place->interrupted, &model->encoding_error);
     gboolean stored = model->encoding_cost == NULL ||
                       ifm_store_commit(place->store, model->encoding_case, model->encoding_cost, store_error);
+    if (stored && model->encoding_cost != NULL)
+        g_hash_table_add(place->measured, g_strdup(model->encoding_case->key));
     progress_end(place->progress, !stored ? "not stored" : model->encoding_cost != NULL ? "ok" : "failed");
     return stored;
 }

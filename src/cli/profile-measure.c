@@ -51,8 +51,11 @@ static void commit_tried(Campaign *campaign, const ProfilePlan *plan)
     for (guint i = 0; i < targets->len && any && campaign->store_error == NULL; i++)
     {
         Target *target = targets->pdata[i];
-        if (target->measurement != NULL && !target->stored && !target->resumed)
-            target->stored = ifm_store_commit(campaign->store, target->sealed, target->measurement, &campaign->store_error);
+        if (target->measurement == NULL || target->stored || target->resumed)
+            continue;
+        target->stored = ifm_store_commit(campaign->store, target->sealed, target->measurement, &campaign->store_error);
+        if (target->stored && target->measurement->outcome == IFM_OUTCOME_OK)
+            g_hash_table_add(campaign->measured, g_strdup(target->sealed->key));
     }
 }
 
@@ -81,7 +84,7 @@ static void measure_target(Campaign *campaign, const ProfilePlan *plan, Target *
     target->sealed = ifm_runner_case(campaign->runner, &model_case, &target->error);
     if (target->sealed == NULL)
         return;
-    if (campaign->resume)
+    if (campaign->resume || g_hash_table_contains(campaign->measured, target->sealed->key))
         target->measurement = find_stored(campaign, target->sealed, &campaign->store_error);
     if (campaign->store_error != NULL)
         return;
@@ -138,7 +141,8 @@ static void measure_turns(Campaign *campaign, guint at)
 
 static void measure_all(Campaign *campaign)
 {
-    const EncodingPlace place = { campaign->store, campaign->progress, campaign->options->interrupted, campaign->resume };
+    const EncodingPlace place = { campaign->store, campaign->progress, campaign->options->interrupted, campaign->resume,
+                                  campaign->measured };
     if (goes_on(campaign))
         profile_measure_encoding(campaign->plan, &place, &campaign->store_error);
     for (guint i = 0; i < campaign->plan->targets->len; i++)
@@ -155,6 +159,7 @@ static void measure_all(Campaign *campaign)
 
 void profile_measure(Campaign *campaign)
 {
+    campaign->measured = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
     for (guint i = 0; i < campaign->plans->len; i++)
     {
         if (i > 0)
@@ -162,4 +167,5 @@ void profile_measure(Campaign *campaign)
         campaign->plan = campaign->plans->pdata[i];
         measure_all(campaign);
     }
+    g_clear_pointer(&campaign->measured, g_hash_table_unref);
 }

@@ -465,6 +465,7 @@ int profile_plan_init_point(ProfilePlan *plan, const Arguments *arguments, const
         return status;
     plan->parts |= IFM_PROFILE_PE; /* what grows beside the model, and attention's share of the time, are told of each */
     plan->base.profile = !cli_given(arguments, "no-nodes");
+    plan->base.profile_few = (plan->parts & IFM_PROFILE_LAYERS) == 0; /* that share is all that is told of the nodes */
     return status;
 }
 

@@ -191,39 +191,26 @@ static gboolean drop(Arguments *point, const char *option, GError **error)
     return put(point, option, NULL, error);
 }
 
-/* A graph that is read has the sizes it has: other sizes are of one that is made. */
-static gboolean is_of_made_graph(const char *option)
-{
-    return g_str_equal(option, "num-nodes") || g_str_equal(option, "avg-degree");
-}
-
 static gboolean put_settings(Arguments *point, const Arguments *arguments, const IfmScalingPreset *preset, GError **error)
 {
     for (const char *const *setting = preset->settings; *setting != NULL; setting++)
     {
         g_auto(GStrv) parts = g_strsplit(*setting, "=", 2);
-        gboolean read = is_said(arguments, "dataset") && !is_of_made_graph(preset->option);
-        if (is_said(arguments, parts[0]) || (read && is_of_made_graph(parts[0])))
-            continue;
-        if (!put(point, parts[0], parts[1], error))
+        if (!is_said(arguments, parts[0]) && !put(point, parts[0], parts[1], error))
             return FALSE;
     }
     return TRUE;
 }
 
-/* The command line with one value of what is varied. What contradicts it is of the model as it is. */
+/* The command line with one value of what is varied, on a graph that is made: one that is read, and what else contradicts
+ * the value, is of the model as it is. */
 static gboolean put_value(Arguments *point, const Arguments *arguments, const IfmScalingPreset *preset, const char *value,
                           GError **error)
 {
-    static const struct
-    {
-        const char *option, *against;
-    } contradictions[] = { { "num-nodes", "dataset" }, { "num-nodes", "num-graphs" }, { "pe", "pe-dim" } };
-    for (gsize i = 0; i < G_N_ELEMENTS(contradictions); i++)
-        if (g_str_equal(contradictions[i].option, preset->option) && !drop(point, contradictions[i].against, error))
-            return FALSE;
-    return put_settings(point, arguments, preset, error) && drop(point, preset->option, error) &&
-           put(point, preset->option, value, error);
+    gboolean encodings = g_str_equal(preset->option, "pe");
+    return drop(point, "dataset", error) && drop(point, "num-graphs", error) &&
+           (!encodings || drop(point, "pe-dim", error)) && put_settings(point, arguments, preset, error) &&
+           drop(point, preset->option, error) && put(point, preset->option, value, error);
 }
 
 static int vary_axis(Sweep *sweep, const Arguments *arguments, const IfmScalingPreset *preset)
@@ -283,7 +270,11 @@ static int vary(Sweep *sweep, const Arguments *arguments, gboolean scaling, cons
         return CLI_EXIT_OK;
     if (!profile_is_graph(model))
         return cli_usage(verb, "--profile scaling: of what? --dim N=100,500,1000 says which sizes of which dimension");
-    return vary_axes(sweep, arguments, axes);
+    int status = vary_axes(sweep, arguments, axes);
+    if (status == CLI_EXIT_OK && is_said(arguments, "dataset"))
+        cli_note("--dataset is of the model as it is: the presets of a scaling are of seeded graphs (--dim num_layers=2,4,8 "
+                 "varies a number on the dataset)");
+    return status;
 }
 
 #define POINT_PARTS "runtime,memory,flops"

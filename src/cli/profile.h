@@ -131,6 +131,7 @@ typedef struct
     Progress *progress;
     const gint *interrupted;
     gboolean resume;
+    GHashTable *measured; /* (inout) keys of what was measured just now */
 } EncodingPlace;
 /* profile_measures_encoding: whether what it costs is to be told, and there is one. */
 gboolean profile_measures_encoding(const ProfilePlan *plan);

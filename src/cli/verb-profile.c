@@ -138,6 +138,24 @@ static int observe_all(ProfilePlan *plan, IfmRunner *runner)
     return status;
 }
 
+/* A row of models may take long: what is to come is told before it begins. */
+static void announce(guint n_cases, const Arguments *arguments)
+{
+    const IfmProtocol usual = IFM_PROTOCOL_INIT, protocol = cli_protocol(arguments, &usual);
+    if (protocol.runs > 0)
+        cli_note("%u cases of %" G_GSIZE_FORMAT " runs each are to be measured", n_cases, protocol.runs);
+    else if (protocol.time_budget_ns > 0)
+    {
+        g_autofree char *each = ifm_format_duration((double)protocol.time_budget_ns);
+        g_autofree char *all = ifm_format_duration((double)n_cases * (double)protocol.time_budget_ns);
+        cli_note("%u cases are to be measured, for %s at most each (--time-budget), %s in all; compiling, checking and "
+                 "profiling them comes on top",
+                 n_cases, each, all);
+    }
+    else
+        cli_note("%u cases are to be measured, without a time budget", n_cases);
+}
+
 static int measure_and_tell(ProfilePlan *plan, const Sweep *sweep, const GPtrArray *plans, const Arguments *arguments)
 {
     g_autofree char *store_path = g_build_filename(cli_text(arguments, "output"), "store.db", NULL);
@@ -161,6 +179,8 @@ static int measure_and_tell(ProfilePlan *plan, const Sweep *sweep, const GPtrArr
         return cli_fail(error);
     if (!cli_given(arguments, "device") && counts.targets > 0)
         cli_note("no --device given: measuring on " DEFAULT_DEVICE " (inferometer devices lists what is here)");
+    if (sweep->rows->len > 0 && counts.cases > 0)
+        announce(counts.cases, arguments);
     Campaign campaign = { .plans = plans,
                           .options = &options,
                           .runner = g_steal_pointer(&runner),

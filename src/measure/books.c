@@ -13,6 +13,9 @@
 #define MOST_RUNS 50
 #define TIME_NS (3 * IFM_NS_PER_S)
 #define BATCH_RUNS 10
+/* Where the nodes' shares of the time are all that is wanted. */
+#define FEW_RUNS 5
+#define FEW_TIME_PART 4 /* of the budget */
 
 /* Nodes that move or convert data for the runtime's sake: copies in the books. */
 static gboolean is_copy(const IfmNodeTime *node)
@@ -93,6 +96,7 @@ typedef struct
     IfmModelSubject *subject;
     const gint *interrupted;
     gsize most_runs; /* within LEAST_RUNS to MOST_RUNS */
+    gint64 time_ns;  /* beyond the fewest */
     void (*progress)(gsize n, void *user);
     void *progress_user;
     GBytes *evict;       /* as in Batch */
@@ -103,7 +107,7 @@ typedef struct
 
 static void twin_init(Twin *twin, IfmModelSubject *subject)
 {
-    *twin = (Twin){ .subject = subject, .most_runs = MOST_RUNS };
+    *twin = (Twin){ .subject = subject, .most_runs = MOST_RUNS, .time_ns = TIME_NS };
     twin->walls = g_array_new(FALSE, FALSE, sizeof(gint64));
     twin->waits = g_array_new(FALSE, FALSE, sizeof(gint64));
     twin->profiles = g_ptr_array_new_with_free_func((GDestroyNotify)ifm_engine_profile_free);
@@ -146,7 +150,7 @@ static gboolean run_twin(Twin *twin, GError **error)
     IfmClock *clock = ifm_model_subject_slots(twin->subject).clock;
     gint64 began_ns = ifm_clock_now_ns(clock);
     GArray *walls = twin->walls;
-    while (walls->len < twin->most_runs && (walls->len < LEAST_RUNS || ifm_clock_now_ns(clock) - began_ns < TIME_NS))
+    while (walls->len < twin->most_runs && (walls->len < LEAST_RUNS || ifm_clock_now_ns(clock) - began_ns < twin->time_ns))
     {
         gsize n = walls->len == 0 ? LEAST_RUNS : BATCH_RUNS; /* a slow model: no more than the fewest */
         n = MIN(n, twin->most_runs - walls->len);
@@ -156,6 +160,25 @@ static gboolean run_twin(Twin *twin, GError **error)
             return FALSE;
     }
     return !means || walls->len == 0 || fetch(twin->subject, walls->len, twin->profiles, error);
+}
+
+/* As few runs as will do, asked for their profiles once: a runtime may have to compile anew after that. The first run warms
+ * up, where it can be told from the others. */
+static gboolean run_few(Twin *twin, GError **error)
+{
+    GArray *walls = twin->walls;
+    if (!run_batch(twin, 1, walls, error))
+        return FALSE;
+    gint64 first_ns = MAX(g_array_index(walls, gint64, 0), 1);
+    gsize n = (gsize)CLAMP(twin->time_ns / first_ns, 1, FEW_RUNS);
+    if (!run_batch(twin, n, walls, error) || !fetch(twin->subject, walls->len, twin->profiles, error))
+        return FALSE;
+    if (twin->profiles->len < walls->len) /* means */
+        return TRUE;
+    g_array_remove_index(walls, 0);
+    g_array_remove_index(twin->waits, 0);
+    g_ptr_array_remove_index(twin->profiles, 0);
+    return TRUE;
 }
 
 /* The mean over the runs that a profile is of, which begin at @at. */
@@ -371,12 +394,14 @@ static json_t *optional_int(gboolean known, gint64 value)
 }
 
 /* A bound above the wall time itself holds whatever the books say, so it says nothing. */
-static void judge(json_t *books, gint64 residual_ns, double bound_ns, gint64 wall_ns)
+static void judge(json_t *books, gint64 residual_ns, double bound_ns, gint64 wall_ns, gboolean few)
 {
     gboolean known = !isnan(bound_ns), bounds = known && bound_ns <= (double)wall_ns;
     json_object_set_new(books, "within_bound", bounds ? json_boolean(fabs((double)residual_ns) <= bound_ns) : json_null());
     g_autofree char *why = NULL;
-    if (!known)
+    if (few)
+        why = g_strdup("a few runs, for the nodes' shares: what a call costs beside its nodes was not measured");
+    else if (!known)
         why = g_strdup("what a call costs beside its nodes could not be measured on this device");
     else if (!bounds)
         why =
@@ -385,9 +410,11 @@ static void judge(json_t *books, gint64 residual_ns, double bound_ns, gint64 wal
         json_object_set_new(books, "why", json_string(why));
 }
 
-/* Where the gaps are measured, what is left is the call; where not, each node has one, too. */
-static json_t *books_of(const Twin *twin, const IfmCallCost *cost, gsize n_attested)
+/* Where the gaps are measured, what is left is the call; where not, each node has one, too. @cost: NULL: nobody asked */
+static json_t *books_of(const Twin *twin, const IfmCallCost *measured, gsize n_attested)
 {
+    static const IfmCallCost not_known = { NAN, NAN };
+    const IfmCallCost *cost = measured != NULL ? measured : &not_known;
     Account account = median_account(twin);
     gsize n_nodes = MAX(account.n_nodes, n_attested); /* a runtime may leave out those that round to no time */
     const IfmEngineProfile *profile = account.profile;
@@ -412,7 +439,7 @@ static json_t *books_of(const Twin *twin, const IfmCallCost *cost, gsize n_attes
     json_object_set_new(books, "gaps_bound_ns", account.has_starts ? json_null() : ifm_json_real(gaps_bound_ns));
     json_object_set_new(books, "waited_ns", optional_int(account.waited_ns >= 0, account.waited_ns));
     json_object_set_new(books, "residual_bound_ns", ifm_json_real(bound_ns));
-    judge(books, account.residual_ns, bound_ns, account.wall_ns);
+    judge(books, account.residual_ns, bound_ns, account.wall_ns, measured == NULL);
     json_object_set_new(books, "inside_ns", optional_int(profile->inside_ns >= 0, profile->inside_ns));
     json_object_set_new(books, "n_nodes", json_integer((json_int_t)account.n_nodes));
     return books;
@@ -443,19 +470,29 @@ static void no_books(IfmMeasurement *measurement, const char *why)
     measurement->books = json_pack("{s:s,s:o}", "status", "unavailable", "why", ifm_json_string(why));
 }
 
-gboolean ifm_books_measure(IfmModelSubject *subject, const IfmCallCost *cost, gsize n_runs, const gint *interrupted,
-                           void (*progress)(gsize n, void *user), void *progress_user, IfmMeasurement *measurement,
-                           GError **error)
+/* A budget of the case is one of its twin, too. */
+static void give_time(Twin *twin, const IfmProtocol *protocol, gboolean few)
+{
+    if (protocol->runs > 0)
+        twin->most_runs = CLAMP(protocol->runs, LEAST_RUNS, MOST_RUNS);
+    gboolean limited = protocol->runs == 0 && protocol->time_budget_ns > 0;
+    twin->time_ns = limited ? MIN(TIME_NS, protocol->time_budget_ns) : TIME_NS;
+    if (few)
+        twin->time_ns /= FEW_TIME_PART;
+}
+
+gboolean ifm_books_measure(IfmModelSubject *subject, const IfmCallCost *cost, const IfmProtocol *protocol,
+                           const gint *interrupted, void (*progress)(gsize n, void *user), void *progress_user,
+                           IfmMeasurement *measurement, GError **error)
 {
     g_auto(Twin) twin;
     g_autoptr(GError) failure = NULL;
     twin_init(&twin, subject);
-    if (n_runs > 0)
-        twin.most_runs = CLAMP(n_runs, LEAST_RUNS, MOST_RUNS);
+    give_time(&twin, protocol, cost == NULL);
     twin.interrupted = interrupted;
     twin.progress = progress;
     twin.progress_user = progress_user;
-    if (!run_twin(&twin, &failure))
+    if (!(cost == NULL ? run_few : run_twin)(&twin, &failure))
     {
         if (!g_error_matches(failure, IFM_ERROR, IFM_ERROR_UNSUPPORTED))
         {

@@ -218,13 +218,14 @@ IfmCallCost ifm_call_cost_measure(IfmEngine *engine, const IfmModelCase *model_c
  * ifm_books_measure: Runs a profiled twin and fills @measurement's profiled_ns, nodes and books. Where the runtime tells
  * only the mean of many inferences, that is what stands in the nodes' medians, and the books say so.
  * @subject: the twin
- * @n_runs: how many where the protocol has a fixed count (5 to 50 are made); 0: for 3 s
+ * @cost: NULL: a few runs, for the nodes' shares of the time; the books then have no bound
+ * @protocol: of the case: as many runs as its fixed count (5 to 50 are made), else for 3 s, and for its budget at most
  * @measurement: the unprofiled one, for the slow-down
  * Returns: FALSE with an error where the device failed; an engine that cannot profile is no error: books say so.
  */
-gboolean ifm_books_measure(IfmModelSubject *subject, const IfmCallCost *cost, gsize n_runs, const gint *interrupted,
-                           void (*progress)(gsize n, void *user), void *progress_user, IfmMeasurement *measurement,
-                           GError **error);
+gboolean ifm_books_measure(IfmModelSubject *subject, const IfmCallCost *cost, const IfmProtocol *protocol,
+                           const gint *interrupted, void (*progress)(gsize n, void *user), void *progress_user,
+                           IfmMeasurement *measurement, GError **error);
 
 /* --- optimised.c: the graph that a runtime made of a model --------------------------------------------------------- */
 

@@ -218,6 +218,7 @@ json_t *ifm_model_case_to_json(const IfmModelCase *model_case)
     json_object_set_new(json, "seed", json_integer(model_case->seed));
     json_object_set_new(json, "protocol", ifm_protocol_to_message(&model_case->protocol));
     json_object_set_new(json, "profile", json_boolean(model_case->profile));
+    json_object_set_new(json, "profile_few", json_boolean(model_case->profile_few));
     json_object_set_new(json, "verify", json_boolean(model_case->verify));
     json_object_set_new(json, "native_async", json_boolean(model_case->native_async));
     json_object_set_new(json, "rtol", ifm_json_real(model_case->rtol));
@@ -321,6 +322,7 @@ gboolean ifm_owned_case_init(IfmOwnedCase *owned, json_t *json, GError **error)
         ifm_members_text(&members, "model_name", &out->model_name) && ifm_members_text(&members, "device", &out->device) &&
         ifm_members_int(&members, "dtype", &dtype) && ifm_members_int(&members, "threads", &threads) &&
         ifm_members_int(&members, "seed", &seed) && ifm_members_flag(&members, "profile", &out->profile) &&
+        ifm_members_flag(&members, "profile_few", &out->profile_few) &&
         ifm_members_flag(&members, "verify", &out->verify) &&
         ifm_members_flag(&members, "native_async", &out->native_async) &&
         ifm_members_flag(&members, "as_wholes", &out->as_wholes) && ifm_members_double(&members, "rtol", &out->rtol) &&

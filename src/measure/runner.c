@@ -259,6 +259,8 @@ static json_t *options_to_json(const IfmModelCase *model_case, const char *input
     /* What the record then holds, or is sure of: one measured without is no answer to who asks for it. */
     json_object_set_new(json, "verify", json_boolean(model_case->verify));
     json_object_set_new(json, "nodes", json_boolean(model_case->profile));
+    if (model_case->profile && model_case->profile_few)
+        json_object_set_new(json, "nodes_few", json_true());
     if (model_case->verify && model_case->as_wholes)
         json_object_set_new(json, "as_wholes", json_true());
     if (model_case->verify && (model_case->rtol != 0 || model_case->atol != 0))

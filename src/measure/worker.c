@@ -373,8 +373,9 @@ static gboolean measure_books(Worker *worker, GError **error)
         return FALSE;
     }
     worker_enter_phase(worker, "profiling");
-    gboolean good = ifm_books_measure(twin, call_cost(worker), worker->owned.model_case.protocol.runs, &worker->interrupted,
-                                      profiling_beat, worker, worker->measurement, error);
+    const IfmModelCase *model_case = &worker->owned.model_case;
+    gboolean good = ifm_books_measure(twin, model_case->profile_few ? NULL : call_cost(worker), &model_case->protocol,
+                                      &worker->interrupted, profiling_beat, worker, worker->measurement, error);
     if (good && unsaved != NULL)
         ifm_optimised_unknown(worker->measurement, unsaved->message);
     else if (good && path != NULL)

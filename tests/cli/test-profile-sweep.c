@@ -451,6 +451,60 @@ static void test_settings(Bench *bench, gconstpointer data)
     assert_near(number_at(fit, "exponent"), 1, 0.01);
 }
 
+/* A preset is of a seeded graph, whatever graph the model as it is is on; a list of sizes is of that one. */
+static void test_dataset(Bench *bench, gconstpointer data)
+{
+    g_auto(Ended) ended = { 0 };
+    run_line(bench,
+             "profile graph_transformer,num_layers=1 --scaling heads --dataset peptides --num-graphs 2 --runs 3 "
+             "--profile runtime,scaling -d simulated:scaling/ARITHMETIC --json -",
+             &ended);
+    assert_status(&ended, 0);
+    g_assert_nonnull(strstr(ended.err, "the presets of a scaling are of seeded graphs"));
+    json_auto_t *document = parse_output(&ended);
+    double own = nodes_of(document, 0);
+    g_assert_cmpfloat(own, !=, 500);
+    g_assert_cmpuint(json_array_size(json_object_get(document, "cases")), ==, 5);
+    for (size_t i = 1; i < 5; i++)
+        g_assert_cmpfloat(nodes_of(document, i), ==, 500);
+    run_line(bench,
+             "profile graph_transformer --dim num_layers=1,2 --dataset peptides --num-graphs 2 --runs 3 "
+             "-d simulated:scaling/ARITHMETIC --json -",
+             &ended);
+    assert_status(&ended, 0);
+    g_assert_null(strstr(ended.err, "presets"));
+    json_auto_t *listed = parse_output(&ended);
+    for (size_t i = 0; i < 2; i++)
+        g_assert_cmpfloat(nodes_of(listed, i), ==, own);
+}
+
+/* What comes is told before it begins; a model that is at several points is measured at the first of them. */
+static void test_told_before(Bench *bench, gconstpointer data)
+{
+    g_auto(Ended) ended = { 0 };
+    run_line(bench,
+             "profile gps --scaling heads,layers --num-nodes 24 --hidden-dim 16 --pe rwse:4 --time-budget 2s "
+             "-d simulated:scaling/ARITHMETIC --json -",
+             &ended);
+    assert_status(&ended, 0);
+    const char *told = strstr(ended.err, "20 cases are to be measured, for 2.000 s at most each (--time-budget), 40.00 s");
+    g_assert_nonnull(told);
+    g_assert_true(told < strstr(ended.err, "heads 1: "));
+    g_assert_nonnull(strstr(ended.err, "layers 4: simulated:scaling/ARITHMETIC: measured before"));
+    json_auto_t *document = parse_output(&ended);
+    const json_t *heads = json_object_get(device_at(document, 0, 0), "points");
+    const json_t *layers = json_object_get(device_at(document, 1, 0), "points");
+    g_assert_true(json_equal(json_object_get(json_array_get(heads, 2), "case_key"),
+                             json_object_get(json_array_get(layers, 1), "case_key")));
+    double first = number_at(json_array_get(heads, 0), "encoding_ns"); /* of one graph: once */
+    for (size_t i = 1; i < 4; i++)
+        g_assert_cmpfloat(number_at(json_array_get(heads, i), "encoding_ns"), ==, first);
+    g_assert_cmpfloat(number_at(json_array_get(layers, 5), "encoding_ns"), ==, first);
+    run_line(bench, "profile zoo:matmul,m=0 --runs 3 --dim M=8,16 -d simulated:scaling/ARITHMETIC", &ended);
+    assert_status(&ended, 0);
+    g_assert_nonnull(strstr(ended.err, "inferometer: 2 cases of 3 runs each are to be measured\n"));
+}
+
 /* What is said beside the model's name gives way to what is varied as an option does, and nothing else of it. */
 static void test_beside_the_name(Bench *bench, gconstpointer data)
 {
@@ -668,6 +722,8 @@ int main(int argc, char **argv)
     g_test_add("/profile-sweep/passes", Bench, NULL, set_up, test_passes, bench_clear);
     g_test_add("/profile-sweep/memory", Bench, NULL, set_up, test_memory, bench_clear);
     g_test_add("/profile-sweep/settings", Bench, NULL, set_up, test_settings, bench_clear);
+    g_test_add("/profile-sweep/dataset", Bench, NULL, set_up, test_dataset, bench_clear);
+    g_test_add("/profile-sweep/told-before", Bench, NULL, set_up, test_told_before, bench_clear);
     g_test_add("/profile-sweep/beside-the-name", Bench, NULL, set_up, test_beside_the_name, bench_clear);
     g_test_add("/profile-sweep/interrupted-encodings", Bench, NULL, set_up, test_interrupted_encodings, bench_clear);
     g_test_add("/profile-sweep/hidden", Bench, NULL, set_up, test_hidden, bench_clear);

@@ -109,6 +109,7 @@ static void test_model_case(void)
                                 .seed = 0xfedcba98,
                                 .protocol = IFM_PROTOCOL_INIT,
                                 .profile = TRUE,
+                                .profile_few = TRUE,
                                 .verify = TRUE,
                                 .rtol = 1e-3,
                                 .atol = 0.1,
@@ -138,7 +139,7 @@ static void test_model_case(void)
     g_assert_cmpint(got->dtype, ==, IFM_DTYPE_BF16);
     g_assert_cmpint(got->threads, ==, 3);
     g_assert_cmpuint(got->seed, ==, 0xfedcba98);
-    g_assert_true(got->profile && got->verify && got->as_wholes && got->native_async);
+    g_assert_true(got->profile && got->profile_few && got->verify && got->as_wholes && got->native_async);
     g_assert_cmpfloat(got->rtol, ==, 1e-3);
     g_assert_cmpfloat(got->atol, ==, 0.1);
     g_assert_cmpfloat(got->protocol.ci_ratio, ==, 0.01);

@@ -31,7 +31,7 @@ static void test_case_key(void)
     same.alias = "NPU"; /* what people call it, not what it is */
     g_autofree char *named_key = key_of(&fixture, &same);
     g_assert_cmpstr(key, ==, named_key);
-    IfmModelCase others[9];
+    IfmModelCase others[9], few = model_case;
     for (gsize i = 0; i < G_N_ELEMENTS(others); i++)
         others[i] = model_case;
     others[0].device = "simulated:faulty/plain";
@@ -48,6 +48,12 @@ static void test_case_key(void)
         g_autofree char *other_key = key_of(&fixture, &others[i]);
         g_assert_cmpstr(key, !=, other_key);
     }
+    few.profile_few = TRUE; /* of no twin */
+    g_autofree char *no_twin = key_of(&fixture, &few), *twin = key_of(&fixture, &others[5]);
+    few.profile = TRUE;
+    g_autofree char *few_twin = key_of(&fixture, &few);
+    g_assert_cmpstr(no_twin, ==, key);
+    g_assert_cmpstr(few_twin, !=, twin);
     fixture_clear(&fixture);
 }
 
@@ -205,6 +211,30 @@ static void test_bound_of_nothing(void)
     g_assert_cmpstr(text_in(measurement->books, "status"), ==, "measured");
     g_assert_true(json_is_null(json_object_get(measurement->books, "within_bound")));
     g_assert_nonnull(strstr(text_in(measurement->books, "why"), "bounds nothing"));
+    fixture_clear(&fixture);
+}
+
+/* For the nodes' shares of the time a few runs do; what balances the books is not asked for. */
+static void test_few(void)
+{
+    Fixture fixture;
+    fixture_init(&fixture, NULL);
+    use_model(&fixture, "small-cnn");
+    IfmModelCase model_case = case_on(&fixture, "simulated:faulty/fast");
+    model_case.profile = TRUE;
+    g_autoptr(IfmMeasurement) whole = measure(&fixture, &model_case);
+    model_case.profile_few = TRUE;
+    g_autoptr(IfmMeasurement) few = measure(&fixture, &model_case);
+    g_assert_cmpuint(whole->profiled_ns->len, ==, 20);
+    g_assert_cmpuint(few->profiled_ns->len, ==, 5);
+    g_assert_cmpuint(few->nodes->len, ==, whole->nodes->len);
+    g_assert_cmpuint(few->nodes->len, >, 1);
+    for (guint i = 0; i < few->nodes->len; i++)
+        g_assert_cmpfloat(((IfmNodeRow *)few->nodes->pdata[i])->median_ns, ==,
+                          ((IfmNodeRow *)whole->nodes->pdata[i])->median_ns);
+    g_assert_cmpstr(text_in(few->books, "status"), ==, "measured");
+    g_assert_true(json_is_null(json_object_get(few->books, "within_bound")));
+    g_assert_nonnull(strstr(text_in(few->books, "why"), "a few runs"));
     fixture_clear(&fixture);
 }
 
@@ -532,6 +562,7 @@ int main(int argc, char **argv)
     g_test_add_func("/runner/surroundings", test_surroundings);
     g_test_add_func("/runner/books", test_books);
     g_test_add_func("/runner/bound-of-nothing", test_bound_of_nothing);
+    g_test_add_func("/runner/few", test_few);
     g_test_add_func("/runner/no-books", test_no_books);
     g_test_add_func("/runner/streams", test_streams);
     g_test_add_func("/runner/reuse", test_reuse);
