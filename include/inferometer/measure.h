@@ -151,8 +151,9 @@ typedef struct
     const char *const *vendor; /* "KEY=VALUE", or NULL */
     guint32 seed;
     IfmProtocol protocol;
-    gboolean profile;  /* also a profiled twin: nodes and books */
-    gboolean profile_few; /* with @profile: a few runs, for the nodes' shares of the time: books without a bound */
+    gboolean profile; /* also a profiled twin: nodes and books */
+    /* with @profile: a few runs of the twin, for the nodes' shares of the time alone: its books have no bound */
+    gboolean profile_few;
     gboolean verify;   /* compare with the reference (onnxruntime:CPU, optimisation off) */
     double rtol, atol; /* of that comparison; 0, 0: by dtype */
     /* an output of several numbers of which some are off is right, too, where the root mean square of the differences is

@@ -16,7 +16,7 @@ typedef struct
     Progress *progress;
     gboolean resume, no_limit, new_limit;
     GHashTable *measured; /* keys of what it measured: one model may be at several points. Owned */
-    GError *store_error; /* the store took no more: nothing further is measured */
+    GError *store_error;  /* the store took no more: nothing further is measured */
 } Campaign;
 
 /* profile_measure: Each plan in workers of its own: the memory that one took would be there for the next. */

@@ -272,8 +272,9 @@ static int vary(Sweep *sweep, const Arguments *arguments, gboolean scaling, cons
         return cli_usage(verb, "--profile scaling: of what? --dim N=100,500,1000 says which sizes of which dimension");
     int status = vary_axes(sweep, arguments, axes);
     if (status == CLI_EXIT_OK && is_said(arguments, "dataset"))
-        cli_note("--dataset is of the model as it is: the presets of a scaling are of seeded graphs (--dim num_layers=2,4,8 "
-                 "varies a number on the dataset)");
+        cli_note(
+            "--dataset is of the model as it is: the presets of a scaling are of seeded graphs (--dim num_layers=2,4,8 "
+            "varies a number on the dataset)");
     return status;
 }
 

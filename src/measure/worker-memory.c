@@ -178,7 +178,7 @@ static char *size_of(gint64 bytes)
 }
 
 /* Why it does not fit. @alive: what beside the parameters; @there: "available", "within the case's limit" */
-static void refuse(const IfmModel *model, const char *path, const IfmMemoryPlan *plan, gint64 alive, gboolean own_memory,
+static void refuse(const IfmModel *model, const char *name, const IfmMemoryPlan *plan, gint64 alive, gboolean own_memory,
                    gint64 bound, const char *there, GError **error)
 {
     g_autofree char *needed =
@@ -190,12 +190,12 @@ static void refuse(const IfmModel *model, const char *path, const IfmMemoryPlan 
                                 ? g_strdup("inputs alone")
                                 : g_strdup_printf("tensors alive at node %" G_GSIZE_FORMAT "%s%s%s", plan->peak_node,
                                                   *node != '\0' ? " '" : "", node, *node != '\0' ? "'" : "");
-    g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s: needs at least %s (parameters %s, %s: %s), there are %s %s", path,
+    g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s: needs at least %s (parameters %s, %s: %s), there are %s %s", name,
                 needed, parameters, what, beside, has, there);
 }
 
 /* @bound: 0 or less: none */
-static gboolean fits(const IfmModel *model, const char *path, const IfmMemoryPlan *plan, gboolean own_memory, gint64 bound,
+static gboolean fits(const IfmModel *model, const char *name, const IfmMemoryPlan *plan, gboolean own_memory, gint64 bound,
                      const char *there, GError **error)
 {
     gint64 alive = plan->peak_bytes;
@@ -203,17 +203,23 @@ static gboolean fits(const IfmModel *model, const char *path, const IfmMemoryPla
         alive = plan->input_bytes > G_MAXINT64 - plan->output_bytes ? G_MAXINT64 : plan->input_bytes + plan->output_bytes;
     if (bound <= 0 || (alive <= bound && plan->parameter_bytes <= bound - alive))
         return TRUE;
-    refuse(model, path, plan, alive, own_memory, bound, there, error);
+    refuse(model, name, plan, alive, own_memory, bound, there, error);
     return FALSE;
 }
 
 /* Whether what is free now holds it. */
-static gboolean fits_now(const IfmModel *model, const char *path, const IfmMemoryPlan *plan, gboolean own_memory,
+static gboolean fits_now(const IfmModel *model, const char *name, const IfmMemoryPlan *plan, gboolean own_memory,
                          GError **error)
 {
     json_auto_t *now = ifm_sensor_snapshot("/");
     gint64 available = json_integer_value(json_object_get(now, "memory_available_bytes"));
-    return fits(model, path, plan, own_memory, available, "available", error);
+    return fits(model, name, plan, own_memory, available, "available", error);
+}
+
+/* What people call it: the file may be one of ours, with a long name. */
+static const char *called(const IfmModelCase *model_case)
+{
+    return model_case->model_name != NULL ? model_case->model_name : model_case->model_path;
 }
 
 gboolean worker_check_fits(Worker *worker, const IfmDeviceSpec *spec, gint64 limit_bytes, GError **error)
@@ -236,9 +242,9 @@ gboolean worker_check_fits(Worker *worker, const IfmDeviceSpec *spec, gint64 lim
     gboolean own_memory;
     if (!takes_memory(worker->engine, spec, &own_memory))
         return TRUE;
-    const char *path = model_case->model_path;
-    return fits_now(worker->model, path, &plan, own_memory, error) &&
-           fits(worker->model, path, &plan, own_memory, limit_bytes, "within the case's limit", error);
+    const char *name = called(model_case);
+    return fits_now(worker->model, name, &plan, own_memory, error) &&
+           fits(worker->model, name, &plan, own_memory, limit_bytes, "within the case's limit", error);
 }
 
 gboolean worker_check_load_fits(IfmEngine *engine, const IfmDeviceSpec *spec, IfmModel *model,
@@ -253,5 +259,5 @@ gboolean worker_check_load_fits(IfmEngine *engine, const IfmDeviceSpec *spec, If
         ifm_analysis_memory(analysis, &plan);
     else
         plan_inputs(model, model_case, &plan);
-    return fits_now(model, model_case->model_path, &plan, own_memory, error);
+    return fits_now(model, called(model_case), &plan, own_memory, error);
 }

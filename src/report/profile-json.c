@@ -235,8 +235,8 @@ static json_t *flops_to_json(const IfmProfileStory *story)
                      ifm_json_real(all ? (double)total.flop / 1e9 : (double)NAN), "total_macs",
                      all_macs ? json_integer(total.macs) : json_null(), "total_flop",
                      all ? json_integer(total.flop) : json_null(), "counted", total.at_most ? "at most" : "exact",
-                     "covered_macs", (json_int_t)total.macs, "covered_flop", (json_int_t)total.flop, "breakdown", ifm_profile_flop_breakdown(story),
-                     "coverage", coverage_to_json(story), "conventions", conventions);
+                     "covered_macs", (json_int_t)total.macs, "covered_flop", (json_int_t)total.flop, "breakdown",
+                     ifm_profile_flop_breakdown(story), "coverage", coverage_to_json(story), "conventions", conventions);
 }
 
 /* --- what profiling adds to a case ----------------------------------------------------------------------------------- */
@@ -353,9 +353,9 @@ json_t *ifm_profile_to_json(const IfmProfileStory *story)
     {
         json_object_set_new(json, "flops", flops_of_passes(story));
         if (story->graph != NULL)
-            json_object_set_new(json_object_get(json, "flops"), "closed_form",
-                                ifm_profile_closed_form_to_json(
-                                    story->mode != NULL ? story->mode->passes[IFM_PASS_FORWARD] : story));
+            json_object_set_new(
+                json_object_get(json, "flops"), "closed_form",
+                ifm_profile_closed_form_to_json(story->mode != NULL ? story->mode->passes[IFM_PASS_FORWARD] : story));
     }
     if (story->graph != NULL)
         json_object_set_new(json, "graph_transformer", ifm_profile_graph_to_json(story));

@@ -45,6 +45,14 @@ static void append_sizes(GString *out, const IfmCase *subject_case)
         g_string_append_printf(out, "  %s=%" JSON_INTEGER_FORMAT, name, json_integer_value(size));
 }
 
+/* Of a graph transformer without the graph, which has a line of its own: "gps" of "gps on peptides". (transfer full) */
+static char *head_name(const IfmProfileStory *story, const char *name)
+{
+    g_autofree char *on = story->graph != NULL ? g_strconcat(" on ", story->graph->graph->name, NULL) : NULL;
+    const char *graph = on != NULL ? strstr(name, on) : NULL;
+    return graph == NULL ? g_strdup(name) : g_strdup_printf("%.*s%s", (int)(graph - name), name, graph + strlen(on));
+}
+
 /* What it is called, in which precision and sizes. */
 static void append_head(GString *out, const IfmProfileStory *story, const IfmScreen *screen)
 {
@@ -58,13 +66,14 @@ static void append_head(GString *out, const IfmProfileStory *story, const IfmScr
     if (name == NULL)
         return;
     g_autoptr(GString) sizes = g_string_new(NULL);
-    if (subject_case != NULL)
+    g_autofree char *called = head_name(story, name);
+    if (subject_case != NULL && story->graph == NULL)
         append_sizes(sizes, subject_case);
     for (gsize i = 0; i < story->n_bindings && subject_case == NULL; i++)
         g_string_append_printf(sizes, "  %s=%" G_GINT64_FORMAT, story->bindings[i].name, story->bindings[i].value);
     const char *dtype = subject_case != NULL ? ifm_member_text(subject_case->options, "dtype") : NULL;
     g_string_append(out, ifm_bold_begin(screen));
-    ifm_page_spelt(out, name, screen);
+    ifm_page_spelt(out, called, screen);
     g_string_append(out, ifm_bold_end(screen));
     g_string_append_printf(out, "%s%s", dtype != NULL ? "  " : "", dtype != NULL ? dtype : "");
     ifm_page_spelt(out, sizes->str, screen);

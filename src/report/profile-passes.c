@@ -271,9 +271,8 @@ static json_t *pass_breakdown(const IfmProfileMode *mode, int kind)
     json_t *json = breakdown_of(mode->passes[IFM_PASS_TRAINING]), *value;
     json_auto_t *forward = breakdown_of(mode->passes[IFM_PASS_FORWARD]);
     const char *key;
-    json_object_foreach(json, key, value)
-        json_object_set_new(json, key, ifm_json_real(json_number_value(value) -
-                                                     json_number_value(json_object_get(forward, key))));
+    json_object_foreach(json, key, value) json_object_set_new(
+        json, key, ifm_json_real(json_number_value(value) - json_number_value(json_object_get(forward, key))));
     return json;
 }
 

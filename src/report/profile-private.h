@@ -72,7 +72,8 @@ char *ifm_profile_mode_line(const IfmProfileStory *story);
 void ifm_profile_passes(GString *out, const IfmProfileStory *story, const IfmScreen *screen);
 /* ifm_profile_runtime: (transfer full) the published "runtime" of a device (NULL: none was measured), mode or not. */
 json_t *ifm_profile_runtime(const IfmProfileStory *story, const IfmProfileDevice *device);
-/* ifm_profile_flop_breakdown: (transfer full) part, of any other model kind of nodes -> GFLOP; of a story with an analysis. */
+/* ifm_profile_flop_breakdown: (transfer full) part, of any other model kind of nodes -> GFLOP; of a story with an analysis.
+ */
 json_t *ifm_profile_flop_breakdown(const IfmProfileStory *story);
 /* ifm_profile_pass_flops: (transfer full) of each pass. */
 json_t *ifm_profile_pass_flops(const IfmProfileStory *story);
@@ -111,6 +112,8 @@ json_t *ifm_profile_graph_to_json(const IfmProfileStory *story);
 json_t *ifm_profile_encoding_to_json(const IfmProfileStory *story);
 /* ifm_profile_encoding_bytes: What a node's encoding takes for all nodes; NaN where there is none, or nobody holds it. */
 void ifm_profile_encoding_bytes(const IfmProfileGraph *of, double *estimated, double *held);
+/* ifm_is_as_estimated: whether as many bytes are held, but for what an allocation is rounded up by. */
+gboolean ifm_is_as_estimated(double estimated, double held);
 json_t *ifm_profile_closed_form_to_json(const IfmProfileStory *story);
 /* ifm_profile_part_flops: (transfer full) part -> GFLOP. */
 json_t *ifm_profile_part_flops(const IfmProfileStory *story);

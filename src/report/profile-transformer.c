@@ -29,6 +29,13 @@ static void append_unless_empty(GString *out, const GString *text, const char *l
 /* --- what it was built of ----------------------------------------------------------------------------------------------
  */
 
+/* "synthetic, 500 nodes, …": 500; 0: it is not called by them */
+static gint64 named_nodes(const char *name)
+{
+    static const char made[] = "synthetic, ";
+    return g_str_has_prefix(name, made) ? g_ascii_strtoll(name + strlen(made), NULL, 10) : 0;
+}
+
 static void describe_graph(GString *text, const IfmProfileGraph *of)
 {
     const IfmTransformer *transformer = of->transformer;
@@ -37,8 +44,10 @@ static void describe_graph(GString *text, const IfmProfileGraph *of)
     if (transformer->num_graphs > 1)
         g_string_append_printf(text, "%" G_GINT64_FORMAT " graphs of at most %" G_GINT64_FORMAT " nodes, ",
                                transformer->num_graphs, transformer->most_nodes);
-    g_string_append_printf(text, "%s nodes, %s edges, %" G_GINT64_FORMAT " numbers a node%s", nodes, edges,
-                           transformer->sizes.feature_dim, of->graph->node_values == NULL ? " (seeded: it has none)" : "");
+    if (of->graph->n_nodes != named_nodes(of->graph->name)) /* a graph that is made is called by them */
+        g_string_append_printf(text, "%s nodes, ", nodes);
+    g_string_append_printf(text, "%s edges, %" G_GINT64_FORMAT " numbers a node%s", edges, transformer->sizes.feature_dim,
+                           of->graph->node_values == NULL ? " (seeded: it has none)" : "");
 }
 
 static void describe_layers(GString *text, const IfmProfileGraph *of)
@@ -380,12 +389,27 @@ static gsize storage_rows(const IfmProfileGraph *of, StorageRow *rows)
     return n;
 }
 
+gboolean ifm_is_as_estimated(double estimated, double held)
+{
+    double page = 4096, rounding = estimated < 32 * page ? 32 : 2 * page; /* of the C library's malloc */
+    return held >= estimated && held <= estimated + rounding;
+}
+
+static void get_storage_held(const void *record, const void *user, IfmValue *value)
+{
+    const StorageRow *row = record;
+    if (ifm_is_as_estimated(row->estimated, row->held))
+        ifm_value_set_text(value, "as estimated");
+    else if (isfinite(row->held))
+        ifm_value_take_text(value, ifm_format_bytes(row->held));
+}
+
 #define STORAGE(member) IFM_FIELD_AT(StorageRow, member)
 
 static const IfmField storage_fields[] = {
     { "storage", "encoding", IFM_FIELD_TEXT, ifm_field_get_text, STORAGE(name), IFM_FIELD_WHOLE },
     { "estimated_bytes", "estimated", IFM_FIELD_BYTES, ifm_field_get_real, STORAGE(estimated) },
-    { "held_bytes", "held", IFM_FIELD_BYTES, ifm_field_get_real, STORAGE(held) },
+    { "held", "held", IFM_FIELD_TEXT, get_storage_held },
     { NULL },
 };
 
@@ -425,7 +449,7 @@ static void append_encoding_time(GString *out, const IfmProfileGraph *of, const 
         g_string_append_printf(text, ", once, on this machine's processor; median of %u runs",
                                of->encoding_cost->samples_ns->len);
     }
-    if (flop >= 0)
+    if (flop >= 0 && of->transformer->sizes.pe != IFM_ENCODING_LAPLACIAN) /* of that it is a bound that tells nothing */
         g_string_append_printf(text, "; %sFLOP by the closed form", work);
     g_string_append_c(out, '\n');
     ifm_page_labelled(out, "encoding", text->str, screen);

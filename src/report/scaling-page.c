@@ -277,16 +277,21 @@ static void append_exponents(GString *out, const ScalingPart *part, const IfmScr
 static void append_departures(GString *out, const ScalingPart *part, const IfmScreen *screen)
 {
     const IfmScaling *scaling = part->scaling;
+    if (isnan(scaling->most_flop_per_s) && scaling->n_bare > 0 && scaling->has_flop)
+    {
+        g_string_append_c(out, '\n');
+        ifm_page_wrapped(out, "x FLOP: not known: no point's time has an interval", screen);
+    }
     if (isnan(scaling->most_flop_per_s))
         return;
     char rate[G_ASCII_DTOSTR_BUF_SIZE], times[G_ASCII_DTOSTR_BUF_SIZE];
     g_ascii_formatd(rate, sizeof rate, "%.4g", scaling->most_flop_per_s / 1e9);
     g_ascii_formatd(times, sizeof times, "%.4g", IFM_SCALING_DEPARTS);
-    g_autofree char *text =
-        g_strdup_printf("x FLOP: the time over what the FLOP take at %s GFLOP/s, the highest rate that a point attains with "
-                        "all of its interval (%s %s); a point departs where it is above %s with all of its own%s",
-                        rate, part->row->axis, part->points[scaling->most_at].value, times,
-                        scaling->n_bare > 0 ? "; without one that is not known" : "");
+    g_autofree char *text = g_strdup_printf(
+        "x FLOP: the time over what the FLOP take at %s GFLOP/s, the highest rate that a point attains with "
+        "all of its interval (%s %s); a point departs where it is above %s with all of its own%s",
+        rate, part->row->axis, part->points[scaling->most_at].value, times,
+        scaling->n_bare > 0 ? "; without one that is not known" : "");
     g_string_append_c(out, '\n');
     ifm_page_wrapped(out, text, screen);
 }

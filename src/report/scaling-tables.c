@@ -150,6 +150,14 @@ void ifm_scaling_passes(GString *out, const ScalingPart *part, const IfmScreen *
 
 /* --- memory ----------------------------------------------------------------------------------------------------------- */
 
+/* What is held as estimated needs no column. */
+static void get_held(const void *record, const void *user, IfmValue *value)
+{
+    const IfmScalingPoint *point = &((const IfmScalingLine *)record)->point;
+    if (!ifm_is_as_estimated(point->encoding_estimated_bytes, point->encoding_held_bytes))
+        ifm_value_set_real(value, point->encoding_held_bytes);
+}
+
 static const IfmField memory_fields[] = {
     { "attention_estimated_bytes", "attention: estimated", IFM_FIELD_BYTES, ifm_field_get_real,
       LINE(point.attention_estimated_bytes) },
@@ -159,7 +167,7 @@ static const IfmField memory_fields[] = {
     { "process_bytes", "process", IFM_FIELD_BYTES, ifm_field_get_real, LINE(point.process_bytes), HIDE },
     { "encoding_estimated_bytes", "encoding", IFM_FIELD_BYTES, ifm_field_get_real, LINE(point.encoding_estimated_bytes),
       HIDE },
-    { "encoding_held_bytes", "held", IFM_FIELD_BYTES, ifm_field_get_real, LINE(point.encoding_held_bytes), HIDE },
+    { "encoding_held_bytes", "held", IFM_FIELD_BYTES, get_held, NULL, HIDE },
     { NULL },
 };
 
@@ -183,6 +191,6 @@ void ifm_scaling_memory(GString *out, const ScalingPart *part, const IfmScreen *
         out,
         "memory: attention by the closed form (in training of all layers), and the most that it has alive by the shapes; "
         "model: parameters and the most alive at once; the most that the runtime's allocator held; how far the process "
-        "grew; an encoding by the closed form, and held",
+        "grew; an encoding by the closed form, and held where that is more",
         screen);
 }

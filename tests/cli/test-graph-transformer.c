@@ -137,7 +137,7 @@ static void test_parts_of_passes(Bench *bench, gconstpointer data)
     g_assert_true(json_equal(at(json, "flops.closed_form"), at(json, "flops.passes.forward.closed_form")));
     /* of any other model by kind of nodes */
     json_auto_t *product = profile(bench, "zoo:matmul,m=8,k=8,n=8 --profile flops --mode backward");
-    g_assert_cmpfloat_with_epsilon(number_at(product, "flops.passes.forward.breakdown.matmul") * 1e9, 2 * 8 * 8 * 8, 1e-6);
+    g_assert_cmpfloat_with_epsilon(number_at(product, "flops.passes.forward.breakdown.product") * 1e9, 2 * 8 * 8 * 8, 1e-6);
     g_assert_null(json_object_get(at(product, "flops.passes.forward"), "closed_form"));
     /* the times of what nobody ran are null, and there */
     json_auto_t *timed = profile(bench, TINY " --profile runtime" QUICK);
@@ -145,6 +145,27 @@ static void test_parts_of_passes(Bench *bench, gconstpointer data)
     g_assert_true(json_is_null(at(timed, "runtime.backward")));
     g_assert_true(json_is_null(at(timed, "runtime.training_step")));
     g_assert_true(json_is_null(at(timed, "cases.0.runtime.backward")));
+}
+
+/* The graph is said once, by the line that is of it. */
+static void test_head(Bench *bench, gconstpointer data)
+{
+    g_auto(Ended) ended = { 0 };
+    run_line(bench, "profile graph_transformer --num-nodes 24 --num-layers 1 --profile runtime,memory" QUICK, &ended);
+    assert_status(&ended, 0);
+    g_test_message("%s", ended.out);
+    g_assert_true(g_str_has_prefix(ended.out, "graph_transformer  f32\n"));
+    const char *graph = strstr(ended.out, "synthetic, 24 nodes");
+    g_assert_nonnull(graph);
+    g_assert_null(strstr(graph + strlen("synthetic, 24 nodes"), "24 nodes"));
+    run_line(
+        bench,
+        "profile gps --dataset peptides --num-graphs 2 --num-layers 1 --hidden-dim 8 --mode train --profile runtime" QUICK,
+        &ended);
+    assert_status(&ended, 0);
+    g_assert_true(g_str_has_prefix(ended.out, "gps (training step)  f32\n"));
+    g_assert_true(
+        g_regex_match_simple("graph +peptides, .*2 graphs of at most [0-9]+ nodes, [0-9]+ nodes,", ended.out, 0, 0));
 }
 
 /* Every form counts what its closed form says, and gps is the one with message passing. */
@@ -416,7 +437,9 @@ static void test_encoding(Bench *bench, gconstpointer data)
     run_line(bench, "profile graph_transformer --num-nodes 30 --pe lap:4 --profile pe -q --runs 5 --warmup 1", &ended);
     assert_status(&ended, 0);
     g_assert_nonnull(strstr(ended.out, "once, on this machine's processor; median of 5 runs"));
-    g_assert_nonnull(strstr(ended.out, "eigenvalues"));
+    g_assert_true(g_regex_match_simple("of nodes +480 B +as estimated\n", ended.out, 0, 0));
+    g_assert_true(g_regex_match_simple("eigenvalues.* +32 B +as estimated\n", ended.out, 0, 0));
+    g_assert_null(strstr(ended.out, "closed form"));
     run_line(bench, "profile graph_transformer --num-nodes 30 --profile pe -q", &ended);
     assert_status(&ended, 0);
     g_assert_nonnull(strstr(ended.out, "none: nothing to compute or to store"));
@@ -586,6 +609,7 @@ int main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_test_add("/graph-transformer/parts", Bench, NULL, bench_init, test_parts, bench_clear);
     g_test_add("/graph-transformer/parts-of-passes", Bench, NULL, bench_init, test_parts_of_passes, bench_clear);
+    g_test_add("/graph-transformer/head", Bench, NULL, bench_init, test_head, bench_clear);
     g_test_add("/graph-transformer/forms", Bench, NULL, bench_init, test_forms, bench_clear);
     g_test_add("/graph-transformer/same-bytes", Bench, NULL, bench_init, test_same_bytes, bench_clear);
     g_test_add("/graph-transformer/as-the-zoo", Bench, NULL, bench_init, test_as_the_zoo, bench_clear);

@@ -244,6 +244,10 @@ static void test_bare(Fixture *fixture, gconstpointer data)
     ifm_record_set_json(&bare->summary, json_pack("{s:i,s:f}", "n", 1, "median", 1e5));
     g_autofree char *two = ifm_scaling_to_screen(&fixture->row, 1, &(IfmScreen){ .width = 120, .utf8 = TRUE });
     g_assert_nonnull(strstr(two, "\ntime: no interval at m 8, 16: in the exponent all the same"));
+    for (int i = 2; i < N_MODELS; i++)
+        ifm_record_set_json(&fixture->measurements[i][0]->summary, json_pack("{s:i,s:f}", "n", 1, "median", 1e5));
+    g_autofree char *none = ifm_scaling_to_screen(&fixture->row, 1, &(IfmScreen){ .width = 120, .utf8 = TRUE });
+    g_assert_nonnull(strstr(none, "\nx FLOP: not known: no point's time has an interval\n"));
 }
 
 /* Without a device there are the models. */
