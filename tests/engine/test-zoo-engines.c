@@ -152,6 +152,22 @@ static const struct
     { "openvino:CPU", "googlenet", "batch=2 size=64" },      { "openvino:CPU", "resnet18", "batch=2 size=64" },
 };
 
+/* As run_and_compare(), of a deep model: what sums of thousands of products are off by goes with the size of the terms, not
+ * with what is left of them, and so with that of all outputs; how much depends on the processor's kernels. */
+static void run_and_compare_deep(Fixture *fixture, const IfmTensor *input)
+{
+    g_auto(IfmTensor) reference = reference_output(fixture->model, input);
+    set_input(fixture->request, input);
+    run(fixture->request);
+    g_auto(IfmTensor) output = copy_output(fixture->request);
+    IfmTensorDifference worst;
+    double size = ifm_tensor_root_mean_square(&reference);
+    g_test_message("root mean square %g", size);
+    if (!ifm_tensor_compare(&output, &reference, RTOL, RTOL * size, &worst))
+        g_error("%" G_GINT64_FORMAT " elements differ, worst %" G_GINT64_FORMAT ": %g, reference %g (size %g)",
+                worst.n_different, worst.worst_index, worst.worst_value, worst.worst_reference, size);
+}
+
 /* Optimised or on another engine, a model answers what the reference does: from its file, with the weights beside it. */
 static void test_answers(gconstpointer data)
 {
@@ -168,7 +184,7 @@ static void test_answers(gconstpointer data)
     g_assert_no_error(error);
     g_auto(IfmTensor) input = make_input(opened, NULL, 0, 3);
     fixture_compile(&fixture, opened, NULL);
-    run_and_compare(&fixture, &input);
+    run_and_compare_deep(&fixture, &input);
     fixture_close(&fixture);
     remove_tree(folder);
 }
