@@ -71,7 +71,8 @@ static void check(IfmGraph *made, GError *error)
 /* Each part is copied to a place of just its size, so that ASan sees its end. */
 static void run_tudataset(const char *data, gsize size)
 {
-    static const char *const names[IFM_TU_N_FILES] = { "A", "indicator", "nodes", "edges" };
+    static const char *const names[IFM_TU_N_FILES] = { "A",           "indicator",   "nodes",        "edges",
+                                                       "node-labels", "edge-labels", "graph-values", "graph-labels" };
     char *bytes[IFM_TU_N_FILES] = { NULL };
     gsize lengths[IFM_TU_N_FILES] = { 0 };
     GError *error = NULL;

@@ -16,6 +16,7 @@ typedef struct
     gint64 *node_graph;   /* [n_nodes] the graph of each node, ascending; NULL where n_graphs is 1 */
     gint64 n_node_values; /* attributes a node; 0: none */
     float *node_values;   /* [n_nodes x n_node_values], NULL where there are none */
+    gboolean values_of_labels; /* the nodes had labels and no attributes: those, one-hot */
     gint64 n_edge_values;
     float *edge_values; /* [n_edges x n_edge_values], NULL where there are none */
 } IfmGraph;
@@ -69,8 +70,9 @@ typedef enum
     /* coordinate matrices, square; entry (i, j) is an edge from i to j; symmetric ones give both directions, a diagonal
      * entry one loop; the values are checked, not kept. Source: math.nist.gov/MatrixMarket/formats.html */
     IFM_GRAPH_FORMAT_MATRIX_MARKET,
-    /* a folder with NAME_A.txt and NAME_graph_indicator.txt, optionally NAME_node_attributes.txt and
-     * NAME_edge_attributes.txt. Source: chrsmrrs.github.io/datasets/docs/format */
+    /* a folder with NAME_A.txt and NAME_graph_indicator.txt, optionally NAME_node_attributes.txt, without which
+     * NAME_node_labels.txt one-hot, and NAME_edge_attributes.txt; NAME_edge_labels.txt, NAME_graph_labels.txt and
+     * NAME_graph_attributes.txt are checked, not kept. Source: chrsmrrs.github.io/datasets/docs/format */
     IFM_GRAPH_FORMAT_TUDATASET,
 } IfmGraphFormat;
 
@@ -175,6 +177,21 @@ IfmEncoding *ifm_encoding_laplacian(const IfmGraph *graph, gint64 dim, GError **
  * Source: Dwivedi et al. 2022
  */
 IfmEncoding *ifm_encoding_random_walk(const IfmGraph *graph, gint64 dim, GError **error);
+
+/**
+ * IfmEncodingWatch: who waits for an encoding, asked between its steps on the thread that computes, some hundred times a
+ * second or more: it shall not take long. A step is a multiplication of the eigensolver or a step of a walk; a component
+ * that LAPACK solves densely is one step, too, which for thousands of nodes takes long.
+ * @done_ratio: which share of the nodes is done, 0 to 1; Laplacian: counted by whole graphs
+ * Returns: FALSE: give up
+ */
+typedef gboolean (*IfmEncodingWatch)(double done_ratio, void *user);
+/** ifm_encoding_laplacian_watched, ifm_encoding_random_walk_watched: As those without, asking @watch (NULL: nobody) whether
+ * to go on. Returns: where it said FALSE, NULL with IFM_ERROR_CANCELLED. */
+IfmEncoding *ifm_encoding_laplacian_watched(const IfmGraph *graph, gint64 dim, IfmEncodingWatch watch, void *user,
+                                            GError **error);
+IfmEncoding *ifm_encoding_random_walk_watched(const IfmGraph *graph, gint64 dim, IfmEncodingWatch watch, void *user,
+                                              GError **error);
 
 /** ifm_graph_batch: Several graphs side by side, block-diagonal, nodes renumbered; each may be several itself. @graphs: [n]
  * Returns: (transfer full) NULL with IFM_ERROR_INVALID where n is 0, numbers of attributes differ, or it would be too

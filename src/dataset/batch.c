@@ -72,6 +72,7 @@ IfmGraph *ifm_graph_batch(const IfmGraph *const *graphs, gsize n, GError **error
         return NULL;
     batch->n_graphs = n_graphs;
     batch->n_node_values = graphs[0]->n_node_values;
+    batch->values_of_labels = graphs[0]->values_of_labels;
     batch->n_edge_values = graphs[0]->n_edge_values;
     if (!allocate_parts(batch, error))
         return NULL;

@@ -58,6 +58,18 @@ gboolean ifm_text_no_more(IfmText *text, const char *after, GError **error);
 IfmGraph *ifm_edge_list_parse(const char *bytes, gsize length, const char *name, const char *graph_name, GError **error);
 IfmGraph *ifm_matrix_market_parse(const char *bytes, gsize length, const char *name, const char *graph_name,
                                   GError **error);
+/** IfmWatch: an IfmEncodingWatch that is asked each time so much has been done.
+ * @call: NULL: nobody waits    @work: numbers touched, about, since it was asked */
+typedef struct
+{
+    IfmEncodingWatch call;
+    void *user;
+    double done_ratio;
+    gint64 work;
+} IfmWatch;
+/** ifm_watch_goes_on: To be asked after each step. @work: of the step. FALSE with IFM_ERROR_CANCELLED. */
+gboolean ifm_watch_goes_on(IfmWatch *watch, gint64 work, GError **error);
+
 /** ifm_encoding_new: An encoding without values; @dim and the graph are checked. */
 IfmEncoding *ifm_encoding_new(const IfmGraph *graph, gint64 dim, GError **error);
 
@@ -69,6 +81,10 @@ typedef enum
     IFM_TU_GRAPHS,
     IFM_TU_NODE_VALUES,
     IFM_TU_EDGE_VALUES,
+    IFM_TU_NODE_LABELS,
+    IFM_TU_EDGE_LABELS,
+    IFM_TU_GRAPH_VALUES,
+    IFM_TU_GRAPH_LABELS,
     IFM_TU_N_FILES,
 } IfmTuFile;
 

@@ -44,6 +44,20 @@ IfmEncoding *ifm_encoding_new(const IfmGraph *graph, gint64 dim, GError **error)
     return encoding->values != NULL ? g_steal_pointer(&encoding) : NULL;
 }
 
+#define WORK_BETWEEN (1 << 18) /* numbers touched: a millisecond, about */
+
+gboolean ifm_watch_goes_on(IfmWatch *watch, gint64 work, GError **error)
+{
+    watch->work += work;
+    if (watch->call == NULL || watch->work < WORK_BETWEEN)
+        return TRUE;
+    watch->work = 0;
+    if (watch->call(watch->done_ratio, watch->user))
+        return TRUE;
+    g_set_error_literal(error, IFM_ERROR, IFM_ERROR_CANCELLED, "given up before the encoding was computed");
+    return FALSE;
+}
+
 /* --- the components --------------------------------------------------------------------------------------------------- */
 
 /*
@@ -124,6 +138,45 @@ static gboolean split_init(Split *split, const IfmGraph *graph, GError **error)
     return TRUE;
 }
 
+/* Of how many graphs too few nodes are said at once, and what all of them have room for: nobody tries one by one. */
+static void refuse_size(const IfmGraph *graph, gint64 dim, const gint64 *sizes, GError **error)
+{
+    gint64 n_small = 0, first = 0, least = G_MAXINT64;
+    for (gint64 i = graph->n_graphs - 1; i >= 0; i--)
+    {
+        least = MIN(least, sizes[i]);
+        n_small += sizes[i] <= dim;
+        first = sizes[i] <= dim ? i : first;
+    }
+    g_autofree char *right = least > 1 ? g_strdup_printf("%" G_GINT64_FORMAT " at most would be right", least - 1)
+                                       : g_strdup("a node alone has none");
+    if (graph->n_graphs == 1)
+        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
+                    "%s has %" G_GINT64_FORMAT " node%s: too few for a Laplacian encoding of dimension %" G_GINT64_FORMAT
+                    "; %s",
+                    graph->name, least, least == 1 ? "" : "s", dim, right);
+    else
+        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
+                    "%s: %" G_GINT64_FORMAT " of %" G_GINT64_FORMAT
+                    " graphs have too few nodes for a Laplacian encoding of dimension %" G_GINT64_FORMAT
+                    " (the first is graph %" G_GINT64_FORMAT ", of %" G_GINT64_FORMAT "); for all of them %s",
+                    graph->name, n_small, graph->n_graphs, dim, first + 1, sizes[first], right);
+}
+
+static gboolean check_sizes(const IfmGraph *graph, gint64 dim, GError **error)
+{
+    g_autofree gint64 *sizes = g_new0(gint64, graph->n_graphs);
+    for (gint64 node = 0; node < graph->n_nodes; node++)
+        sizes[graph_of(graph, node)]++;
+    for (gint64 i = 0; i < graph->n_graphs; i++)
+        if (sizes[i] <= dim)
+        {
+            refuse_size(graph, dim, sizes, error);
+            return FALSE;
+        }
+    return TRUE;
+}
+
 static gboolean check_graphs(const IfmGraph *graph, gint64 dim, GError **error)
 {
     for (gint64 i = 0; i < graph->n_edges; i++)
@@ -134,24 +187,10 @@ static gboolean check_graphs(const IfmGraph *graph, gint64 dim, GError **error)
         g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
                     "%s: edge %" G_GINT64_FORMAT " leads from graph %" G_GINT64_FORMAT " to graph %" G_GINT64_FORMAT
                     "; edges stay within one",
-                    graph->name, i, from, to);
+                    graph->name, i, from + 1, to + 1);
         return FALSE;
     }
-    g_autofree gint64 *sizes = g_new0(gint64, graph->n_graphs);
-    for (gint64 node = 0; node < graph->n_nodes; node++)
-        sizes[graph_of(graph, node)]++;
-    for (gint64 i = 0; i < graph->n_graphs; i++)
-    {
-        if (sizes[i] > dim)
-            continue;
-        g_autofree char *which = graph->n_graphs > 1 ? g_strdup_printf(": graph %" G_GINT64_FORMAT, i) : g_strdup("");
-        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
-                    "%s%s has %" G_GINT64_FORMAT " node%s: too few for a Laplacian encoding of dimension %" G_GINT64_FORMAT
-                    "; %" G_GINT64_FORMAT " at most would be right",
-                    graph->name, which, sizes[i], sizes[i] == 1 ? "" : "s", dim, MAX(sizes[i] - 1, 0));
-        return FALSE;
-    }
-    return TRUE;
+    return check_sizes(graph, dim, error);
 }
 
 /* --- the vectors of a component --------------------------------------------------------------------------------------- */
@@ -228,7 +267,7 @@ static gboolean settle_all(Solution *solution, gint64 n, GError **error)
     return TRUE;
 }
 
-static gboolean solve(Split *split, gint64 index, gint64 n_wanted, Solution *solution, GError **error)
+static gboolean solve(Split *split, gint64 index, gint64 n_wanted, Solution *solution, IfmWatch *watch, GError **error)
 {
     g_auto(IfmComponent) component = { 0 };
     gint64 begin = split->starts[index], n = split->starts[index + 1] - begin;
@@ -236,7 +275,7 @@ static gboolean solve(Split *split, gint64 index, gint64 n_wanted, Solution *sol
     return ifm_component_init(&component, &split->list, split->nodes + begin, n, split->places, error) &&
            (solution->values = ifm_graph_allocate(solution->n_pairs, sizeof(double), error)) != NULL &&
            (solution->vectors = ifm_graph_allocate(solution->n_pairs * n, sizeof(double), error)) != NULL &&
-           ifm_component_solve(&component, solution->n_pairs, solution->values, solution->vectors, &solution->solver,
+           ifm_component_solve(&component, solution->n_pairs, solution->values, solution->vectors, &solution->solver, watch,
                                error) &&
            settle_all(solution, n, error);
 }
@@ -308,6 +347,7 @@ typedef struct
     IfmEncoding *encoding;
     gint64 index, column, first_node, n_nodes;
     double *entries;
+    IfmWatch *watch;
 } Columns;
 
 static gint64 component_size(const Split *split, gint64 component)
@@ -413,7 +453,7 @@ static gboolean gather_pairs(Columns *columns, gint64 n, Facts *facts, GArray *s
         }
         if (n == 0)
             continue;
-        if (!solve(split, component, n + 1, solution, error))
+        if (!solve(split, component, n + 1, solution, columns->watch, error))
             return FALSE;
         of[solution->solver]++;
         for (gint64 k = 0; k < solution->n_pairs; k++)
@@ -470,7 +510,7 @@ static void tell(IfmEncoding *encoding, gint64 n_graphs, const Fact *fact, const
                                          ? g_strdup(text)
                                          : g_strdup_printf("%" G_GINT64_FORMAT " of %" G_GINT64_FORMAT
                                                            " graphs, the first of them graph %" G_GINT64_FORMAT ": %s",
-                                                           fact->n, n_graphs, fact->first, text));
+                                                           fact->n, n_graphs, fact->first + 1, text));
 }
 
 static void tell_facts(IfmEncoding *encoding, gint64 n_graphs, const Facts *facts)
@@ -497,7 +537,7 @@ static void tell_facts(IfmEncoding *encoding, gint64 n_graphs, const Facts *fact
     g_ptr_array_add(encoding->notes, g_strdup("signs: of each vector, the entry largest in magnitude is above 0"));
 }
 
-static gboolean encode_all(const IfmGraph *graph, Split *split, IfmEncoding *encoding, GError **error)
+static gboolean encode_all(const IfmGraph *graph, Split *split, IfmEncoding *encoding, IfmWatch *watch, GError **error)
 {
     g_autofree double *entries = ifm_graph_allocate(graph->n_nodes, sizeof *entries, error);
     Facts facts = { { 0 } };
@@ -514,10 +554,12 @@ static gboolean encode_all(const IfmGraph *graph, Split *split, IfmEncoding *enc
                             .index = i,
                             .first_node = begin,
                             .n_nodes = end - begin,
-                            .entries = entries };
+                            .entries = entries,
+                            .watch = watch };
+        watch->done_ratio = (double)begin / (double)graph->n_nodes;
         if (!encode_graph(&columns, &facts, error))
         {
-            g_prefix_error(error, "%s: graph %" G_GINT64_FORMAT ": ", graph->name, i);
+            g_prefix_error(error, "%s: graph %" G_GINT64_FORMAT ": ", graph->name, i + 1);
             return FALSE;
         }
     }
@@ -527,11 +569,18 @@ static gboolean encode_all(const IfmGraph *graph, Split *split, IfmEncoding *enc
 
 IfmEncoding *ifm_encoding_laplacian(const IfmGraph *graph, gint64 dim, GError **error)
 {
+    return ifm_encoding_laplacian_watched(graph, dim, NULL, NULL, error);
+}
+
+IfmEncoding *ifm_encoding_laplacian_watched(const IfmGraph *graph, gint64 dim, IfmEncodingWatch call, void *user,
+                                            GError **error)
+{
+    IfmWatch watch = { .call = call, .user = user };
     g_auto(Split) split = { 0 };
     g_autoptr(IfmEncoding) encoding = ifm_encoding_new(graph, dim, error);
     if (encoding == NULL || !check_graphs(graph, dim, error) || !split_init(&split, graph, error) ||
         (encoding->eigenvalues = ifm_graph_allocate(graph->n_graphs * dim, sizeof(double), error)) == NULL ||
-        !encode_all(graph, &split, encoding, error))
+        !encode_all(graph, &split, encoding, &watch, error))
         return NULL;
     return g_steal_pointer(&encoding);
 }

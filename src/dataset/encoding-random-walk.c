@@ -142,6 +142,7 @@ typedef struct
     double *factors; /* [n_nodes] 1 over the edges that leave each node; 0: none */
     gint64 n_ends;   /* nodes that no edge leaves */
     Crowd crowds[4];
+    IfmWatch watch;
 } Walks;
 
 static void walks_clear(Walks *walks)
@@ -181,7 +182,7 @@ static void write_chances(const Lane chances, gint64 n, gint64 dim, float *value
 }
 
 /* walk_block: Of the nodes @begin on, @n of them. @values: theirs */
-static void walk_block(Walks *walks, gint64 begin, gint64 n, gint64 dim, float *values)
+static gboolean walk_block(Walks *walks, gint64 begin, gint64 n, gint64 dim, float *values, GError **error)
 {
     Crowd *ahead = &walks->crowds[0], *ahead_next = &walks->crowds[1];
     Crowd *behind = &walks->crowds[2], *behind_next = &walks->crowds[3], *kept;
@@ -206,17 +207,33 @@ static void walk_block(Walks *walks, gint64 begin, gint64 n, gint64 dim, float *
         }
         meet(ahead, behind, chances);
         write_chances(chances, n, dim, values + step - 1);
+        if (!ifm_watch_goes_on(&walks->watch, LANES * (ahead->n + behind->n), error))
+            return FALSE;
     }
+    return TRUE;
 }
 
 IfmEncoding *ifm_encoding_random_walk(const IfmGraph *graph, gint64 dim, GError **error)
 {
-    g_auto(Walks) walks = { 0 };
+    return ifm_encoding_random_walk_watched(graph, dim, NULL, NULL, error);
+}
+
+IfmEncoding *ifm_encoding_random_walk_watched(const IfmGraph *graph, gint64 dim, IfmEncodingWatch watch, void *user,
+                                              GError **error)
+{
+    g_auto(Walks) walks = { .watch = { .call = watch, .user = user } };
     g_autoptr(IfmEncoding) encoding = ifm_encoding_new(graph, dim, error);
     if (encoding == NULL || !walks_init(&walks, graph, error))
         return NULL;
     for (gint64 begin = 0; begin < graph->n_nodes; begin += LANES)
-        walk_block(&walks, begin, MIN(LANES, graph->n_nodes - begin), dim, encoding->values + begin * dim);
+    {
+        walks.watch.done_ratio = (double)begin / (double)graph->n_nodes;
+        if (!walk_block(&walks, begin, MIN(LANES, graph->n_nodes - begin), dim, encoding->values + begin * dim, error))
+        {
+            g_prefix_error(error, "%s: ", graph->name);
+            return NULL;
+        }
+    }
     if (walks.n_ends > 0)
         g_ptr_array_add(encoding->notes,
                         g_strdup_printf("%" G_GINT64_FORMAT " node%s that no edge leaves: a walk ends there", walks.n_ends,

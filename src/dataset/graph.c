@@ -111,6 +111,7 @@ static IfmGraph *take_nodes(const IfmGraph *graph, gint64 begin, gint64 end, cha
     if (part == NULL)
         return NULL;
     part->n_node_values = graph->n_node_values;
+    part->values_of_labels = graph->values_of_labels;
     part->n_edge_values = graph->n_edge_values;
     if (graph->edge_values != NULL &&
         (part->edge_values = ifm_graph_allocate(part->n_edges * part->n_edge_values, sizeof(float), error)) == NULL)
@@ -211,6 +212,7 @@ IfmGraph *ifm_graph_pad(const IfmGraph *graph, gint64 n_nodes, gint64 n_edges, G
     if (padded == NULL)
         return NULL;
     padded->n_node_values = graph->n_node_values;
+    padded->values_of_labels = graph->values_of_labels;
     padded->n_edge_values = graph->n_edge_values;
     pad_edges(graph, padded);
     gboolean good =

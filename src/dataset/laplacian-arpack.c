@@ -28,6 +28,7 @@ typedef struct
     double *kept_out; /* [n_kept_out x n], orthonormal; the root is first */
     gint64 n_kept_out;
     double *off, *work; /* [n] the diagonal of S, room */
+    IfmWatch *watch;
 } Search;
 
 static double dot(const double *x, const double *y, gint64 n)
@@ -119,8 +120,8 @@ static gboolean run_init(Run *run, const Search *search, gint64 n_wanted, GError
     return TRUE;
 }
 
-/* Returns: ARPACK's word on it, 0 where all is well. */
-static a_int run_search(Run *run, const Search *search, double *vectors)
+/* Returns: ARPACK's word on it, 0 where all is well; with an error where nobody waits any more. */
+static a_int run_search(Run *run, const Search *search, double *vectors, GError **error)
 {
     a_int wish = 0, info = 1; /* 1: from our starting vector */
     for (;;)
@@ -129,6 +130,8 @@ static a_int run_search(Run *run, const Search *search, double *vectors)
                  run->parameters, run->places, run->work, run->room, run->n_room, &info);
         if (wish != 1 && wish != -1)
             break;
+        if (!ifm_watch_goes_on(search->watch, (gint64)run->n * run->n_basis, error))
+            return 0;
         apply(search, run->work + run->places[0] - 1, run->work + run->places[1] - 1);
     }
     if (info == 0)
@@ -145,9 +148,15 @@ static gboolean find(const Search *search, gint64 n_wanted, double tolerance, do
     g_auto(Run) run = { .tolerance = tolerance };
     if (!run_init(&run, search, n_wanted, error))
         return FALSE;
+    GError *given_up = NULL;
     G_LOCK(arpack);
-    a_int info = run_search(&run, search, vectors);
+    a_int info = run_search(&run, search, vectors, &given_up);
     G_UNLOCK(arpack);
+    if (given_up != NULL)
+    {
+        g_propagate_error(error, given_up);
+        return FALSE;
+    }
     if (info == 0)
         return TRUE;
     g_set_error(error, IFM_ERROR, IFM_ERROR_FAILED,
@@ -261,9 +270,9 @@ static gboolean find_all(Search *search, gint64 n_wanted, double *values, GError
 }
 
 gboolean ifm_component_solve_sparse(const IfmComponent *component, gint64 n_wanted, double *values, double *vectors,
-                                    IfmSolver *solver, GError **error)
+                                    IfmSolver *solver, IfmWatch *watch, GError **error)
 {
-    g_auto(Search) search = { .component = component };
+    g_auto(Search) search = { .component = component, .watch = watch };
     g_autoptr(GError) local = NULL;
     gint64 n = component->n;
     if (!search_init(&search, n_wanted, error))

@@ -132,10 +132,11 @@ gboolean ifm_component_solve_dense(const IfmComponent *component, gint64 n_wante
 }
 
 gboolean ifm_component_solve(const IfmComponent *component, gint64 n_wanted, double *values, double *vectors,
-                             IfmSolver *solver, GError **error)
+                             IfmSolver *solver, IfmWatch *watch, GError **error)
 {
     *solver = IFM_SOLVER_DENSE;
     if (component->n <= DENSE_NODES || n_wanted > component->n / DENSE_SHARE)
-        return ifm_component_solve_dense(component, n_wanted, values, vectors, error);
-    return ifm_component_solve_sparse(component, n_wanted, values, vectors, solver, error);
+        return ifm_component_solve_dense(component, n_wanted, values, vectors, error) &&
+               ifm_watch_goes_on(watch, (gint64)component->n * component->n * component->n, error);
+    return ifm_component_solve_sparse(component, n_wanted, values, vectors, solver, watch, error);
 }

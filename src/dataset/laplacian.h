@@ -45,14 +45,14 @@ typedef enum
 /**
  * ifm_component_solve: The @n_wanted eigenpairs of L with the smallest eigenvalues above the zero, ascending.
  * @n_wanted: 1 to n - 1    @values: [n_wanted]    @vectors: [n_wanted x n] each of norm 1 (out)
- * Returns: FALSE with IFM_ERROR_FAILED, IFM_ERROR_MEMORY.
+ * Returns: FALSE with IFM_ERROR_FAILED, IFM_ERROR_MEMORY, IFM_ERROR_CANCELLED.
  */
 gboolean ifm_component_solve(const IfmComponent *component, gint64 n_wanted, double *values, double *vectors,
-                             IfmSolver *solver, GError **error);
+                             IfmSolver *solver, IfmWatch *watch, GError **error);
 gboolean ifm_component_solve_dense(const IfmComponent *component, gint64 n_wanted, double *values, double *vectors,
                                    GError **error);
 gboolean ifm_component_solve_sparse(const IfmComponent *component, gint64 n_wanted, double *values, double *vectors,
-                                    IfmSolver *solver, GError **error);
+                                    IfmSolver *solver, IfmWatch *watch, GError **error);
 
 /** IfmFactor: L of a component, one node struck out, as a product of triangles: with it L's pseudo-inverse is applied. */
 typedef struct IfmFactor IfmFactor;

@@ -2,7 +2,11 @@
 #include "dataset-private.h"
 
 #include <inferometer/file.h>
+#include <math.h>
 #include <string.h>
+
+#define MOST_LABEL 16777216.0F /* 2^24: up to here a float holds every whole number */
+#define MOST_KINDS 10000       /* of node labels: each is a column of features */
 
 static const struct
 {
@@ -13,6 +17,10 @@ static const struct
     [IFM_TU_GRAPHS] = { "_graph_indicator.txt", FALSE },
     [IFM_TU_NODE_VALUES] = { "_node_attributes.txt", TRUE },
     [IFM_TU_EDGE_VALUES] = { "_edge_attributes.txt", TRUE },
+    [IFM_TU_NODE_LABELS] = { "_node_labels.txt", TRUE },
+    [IFM_TU_EDGE_LABELS] = { "_edge_labels.txt", TRUE },
+    [IFM_TU_GRAPH_VALUES] = { "_graph_attributes.txt", TRUE },
+    [IFM_TU_GRAPH_LABELS] = { "_graph_labels.txt", TRUE },
 };
 
 /* next_item: the line of item @index of @n. FALSE, with what is wrong, where the file ends before it. */
@@ -98,8 +106,8 @@ static gboolean read_values(IfmText *text, gint64 n, const char *what, gint64 *w
         if (!next_item(text, i, n, what, error))
             return FALSE;
         if (count_fields(*text) != *width)
-            return ifm_text_fail(text, error, "%" G_GINT64_FORMAT " numbers; the first line has %" G_GINT64_FORMAT,
-                                 count_fields(*text), *width);
+            return ifm_text_fail(text, error, "%" G_GINT64_FORMAT " number%s; the first line has %" G_GINT64_FORMAT,
+                                 count_fields(*text), count_fields(*text) == 1 ? "" : "s", *width);
         for (gint64 k = 0; k < *width; k++)
             if (!ifm_text_number_field(text, "a value", value++, error))
                 return FALSE;
@@ -107,6 +115,91 @@ static gboolean read_values(IfmText *text, gint64 n, const char *what, gint64 *w
     if (*width == 0)
         g_clear_pointer(values, g_free);
     return no_more_items(text, n, what, error);
+}
+
+/* read_labels: as read_values(), of whole numbers that a float holds exactly. */
+static gboolean read_labels(IfmText *text, gint64 n, const char *what, gint64 *width, float **labels, GError **error)
+{
+    IfmText again = *text;
+    if (!read_values(text, n, what, width, labels, error))
+        return FALSE;
+    for (gint64 i = 0; i < n * *width; i++)
+    {
+        float label = (*labels)[i];
+        if (i % *width == 0)
+            ifm_text_line(&again);
+        if (label != floorf(label) || fabsf(label) > MOST_LABEL)
+            return ifm_text_fail(&again, error, "a label: %g is not a whole number within 16777216 of 0", (double)label);
+    }
+    return TRUE;
+}
+
+/* spread_labels: Each column of labels as one column a number from its least to its most, 1 where a node's is that one, as
+ * PyTorch Geometric's TUDataset has them. */
+static gboolean spread_labels(const IfmText *text, const float *labels, gint64 width, IfmGraph *graph, GError **error)
+{
+    g_autofree gint64 *least = g_new(gint64, width), *begin = g_new(gint64, width + 1);
+    begin[0] = 0;
+    for (gint64 k = 0; k < width; k++)
+    {
+        float low = labels[k], high = labels[k];
+        for (gint64 i = 0; i < graph->n_nodes; i++)
+        {
+            low = MIN(low, labels[i * width + k]);
+            high = MAX(high, labels[i * width + k]);
+        }
+        least[k] = (gint64)low;
+        begin[k + 1] = begin[k] + (gint64)high - least[k] + 1;
+        if (begin[k + 1] > MOST_KINDS)
+            return ifm_text_fail(text, error,
+                                 "labels from %g to %g: more than %d columns, one a number, are too many for features; "
+                                 "without this file features are seeded",
+                                 (double)low, (double)high, MOST_KINDS);
+    }
+    graph->n_node_values = begin[width];
+    graph->values_of_labels = TRUE;
+    graph->node_values = ifm_graph_allocate(graph->n_nodes * graph->n_node_values, sizeof(float), error);
+    if (graph->node_values == NULL)
+        return FALSE;
+    memset(graph->node_values, 0, sizeof(float) * (gsize)(graph->n_nodes * graph->n_node_values));
+    for (gint64 i = 0; i < graph->n_nodes; i++)
+        for (gint64 k = 0; k < width; k++)
+            graph->node_values[i * graph->n_node_values + begin[k] + (gint64)labels[i * width + k] - least[k]] = 1;
+    return TRUE;
+}
+
+static gboolean read_node_labels(IfmText *text, IfmGraph *graph, GError **error)
+{
+    g_autofree float *labels = NULL;
+    gint64 width;
+    if (!read_labels(text, graph->n_nodes, "nodes", &width, &labels, error))
+        return FALSE;
+    return width == 0 || graph->node_values != NULL || spread_labels(text, labels, width, graph, error);
+}
+
+/* check_rest: What is there beside, of which nothing is kept: a folder with a fault in it is none to measure on. */
+static gboolean check_rest(IfmText *texts, const char *const *bytes, const IfmGraph *graph, GError **error)
+{
+    const struct
+    {
+        IfmTuFile file;
+        gint64 n;
+        const char *what;
+        gboolean (*read)(IfmText *text, gint64 n, const char *what, gint64 *width, float **values, GError **error);
+    } rest[] = {
+        { IFM_TU_EDGE_LABELS, graph->n_edges, "edges", read_labels },
+        { IFM_TU_GRAPH_VALUES, graph->n_graphs, "graphs", read_values },
+        { IFM_TU_GRAPH_LABELS, graph->n_graphs, "graphs", read_labels },
+    };
+    for (gsize i = 0; i < G_N_ELEMENTS(rest); i++)
+    {
+        g_autofree float *values = NULL;
+        gint64 width;
+        if (bytes[rest[i].file] != NULL &&
+            !rest[i].read(&texts[rest[i].file], rest[i].n, rest[i].what, &width, &values, error))
+            return FALSE;
+    }
+    return TRUE;
 }
 
 /* One graph alone is told so by its count, not by an array of zeros. */
@@ -137,6 +230,9 @@ IfmGraph *ifm_tudataset_parse(const char *const *bytes, const gsize *lengths, co
         return NULL;
     if (bytes[IFM_TU_EDGE_VALUES] != NULL &&
         !read_values(&texts[IFM_TU_EDGE_VALUES], n_edges, "edges", &graph->n_edge_values, &graph->edge_values, error))
+        return NULL;
+    if ((bytes[IFM_TU_NODE_LABELS] != NULL && !read_node_labels(&texts[IFM_TU_NODE_LABELS], graph, error)) ||
+        !check_rest(texts, bytes, graph, error))
         return NULL;
     drop_single(graph);
     return g_steal_pointer(&graph);
@@ -182,7 +278,13 @@ IfmGraph *ifm_tudataset_read(const char *folder, GError **error)
         g_autofree char *file = g_strconcat(name, files[i].suffix, NULL);
         paths[i] = g_build_filename(folder, file, NULL);
         gboolean there = g_file_test(paths[i], G_FILE_TEST_EXISTS);
-        if (good && there)
+        if (good && there && g_file_test(paths[i], G_FILE_TEST_IS_DIR))
+        {
+            g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s: is a folder: a TUDataset has a file of that name",
+                        paths[i]);
+            good = FALSE;
+        }
+        else if (good && there)
             good = ifm_file_load(paths[i], &bytes[i], &lengths[i], error);
         else if (good && !files[i].optional)
         {

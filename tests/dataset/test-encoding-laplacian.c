@@ -486,6 +486,51 @@ static void test_same_again(void)
     g_assert_true(notes_say(cut, "the last eigenvalue, 1, is repeated beyond the dimension"));
 }
 
+/* Watcher: Gives up when it is asked for the @most-th time; 0: never. */
+typedef struct
+{
+    guint n, most;
+    double last_ratio;
+} Watcher;
+
+static gboolean watch(double done_ratio, void *user)
+{
+    Watcher *watcher = user;
+    g_assert_cmpfloat(done_ratio, >=, watcher->last_ratio);
+    g_assert_cmpfloat(done_ratio, <, 1);
+    watcher->last_ratio = done_ratio;
+    return ++watcher->n != watcher->most;
+}
+
+/* Whoever waits is asked again and again, as the graphs get done, and may give up at any moment: what comes after is as
+ * though nothing had been. Both of ARPACK's ways: a cycle is factored, a random graph is not. */
+static void test_watched(void)
+{
+    g_autoptr(IfmGraph) long_one = cycle(4000), random = ifm_graph_synthetic(3000, 6, 0, 1, NULL);
+    const IfmGraph *const graphs[] = { long_one, random, long_one };
+    g_autoptr(IfmGraph) batch = ifm_graph_batch(graphs, 3, NULL);
+    g_autoptr(IfmEncoding) alone = encode(batch, 8);
+    gsize size = sizeof(float) * (gsize)(batch->n_nodes * 8);
+    Watcher whole = { 0 };
+    g_autoptr(IfmEncoding) watched = ifm_encoding_laplacian_watched(batch, 8, watch, &whole, NULL);
+    g_assert_cmpmem(watched->values, size, alone->values, size);
+    g_assert_cmpuint(whole.n, >, 9);
+    g_assert_cmpfloat(whole.last_ratio, ==, 7000.0 / 11000);
+    for (guint i = 1; i <= 3; i++)
+    {
+        g_autoptr(GError) error = NULL;
+        Watcher some = { .most = i == 1 ? 1 : whole.n * (i - 1) / 2 };
+        g_assert_null(ifm_encoding_laplacian_watched(batch, 8, watch, &some, &error));
+        g_assert_error(error, IFM_ERROR, IFM_ERROR_CANCELLED);
+        g_assert_cmpuint(some.n, ==, some.most);
+        g_autoptr(IfmEncoding) again = encode(batch, 8);
+        g_assert_cmpmem(again->values, size, alone->values, size);
+    }
+    /* the notes count as the files do */
+    g_assert_true(notes_say(alone, "of 3 graphs, the first of them graph 1: the eigenvalue"));
+    g_assert_true(notes_say(alone, "1 of 3 graphs, the first of them graph 2: solved by ARPACK, multiplying"));
+}
+
 static void check_refused(const IfmGraph *graph, gint64 dim, const char *message)
 {
     g_autoptr(GError) error = NULL;
@@ -505,10 +550,15 @@ static void test_refused(void)
     check_refused(five, 5, "sketch has 5 nodes: too few for a Laplacian encoding of dimension 5; 4 at most would be right");
     check_refused(none, 1, "sketch: no nodes to encode");
     check_refused(batch, 2,
-                  "sketch to sketch, 2 graphs: graph 1 has 2 nodes: too few for a Laplacian encoding of dimension 2; 1 at "
-                  "most would be right");
+                  "sketch to sketch, 2 graphs: 1 of 2 graphs have too few nodes for a Laplacian encoding of dimension 2 "
+                  "(the first is graph 2, of 2); for all of them 1 at most would be right");
+    check_refused(batch, 7,
+                  "sketch to sketch, 2 graphs: 2 of 2 graphs have too few nodes for a Laplacian encoding of dimension 7 "
+                  "(the first is graph 1, of 5); for all of them 1 at most would be right");
+    g_autoptr(IfmGraph) one = finish(sketch_new(1));
+    check_refused(one, 1, "sketch has 1 node: too few for a Laplacian encoding of dimension 1; a node alone has none");
     batch->edge_index[0] = 6;
-    check_refused(batch, 1, "sketch to sketch, 2 graphs: edge 0 leads from graph 1 to graph 0; edges stay within one");
+    check_refused(batch, 1, "sketch to sketch, 2 graphs: edge 0 leads from graph 2 to graph 1; edges stay within one");
     batch->edge_index[0] = 7;
     check_refused(batch, 1,
                   "sketch to sketch, 2 graphs: edge 0, from node 7 to 1, is outside its 7 nodes (numbered from 0)");
@@ -525,6 +575,7 @@ int main(int argc, char **argv)
     g_test_add_func("/encoding-laplacian/undirected", test_undirected);
     g_test_add_func("/encoding-laplacian/batch", test_batch);
     g_test_add_func("/encoding-laplacian/same-again", test_same_again);
+    g_test_add_func("/encoding-laplacian/watched", test_watched);
     g_test_add_func("/encoding-laplacian/refused", test_refused);
     return g_test_run();
 }

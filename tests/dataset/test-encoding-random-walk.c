@@ -111,6 +111,37 @@ static void test_batch(void)
     g_assert_cmpmem(of_both->values, sizeof(float) * 35 * 6, again->values, sizeof(float) * 35 * 6);
 }
 
+/* Watcher: Gives up when it is asked for the @most-th time; 0: never. */
+typedef struct
+{
+    guint n, most;
+    double last_ratio;
+} Watcher;
+
+static gboolean watch(double done_ratio, void *user)
+{
+    Watcher *watcher = user;
+    g_assert_cmpfloat(done_ratio, >=, watcher->last_ratio);
+    g_assert_cmpfloat(done_ratio, <, 1);
+    watcher->last_ratio = done_ratio;
+    return ++watcher->n != watcher->most;
+}
+
+static void test_watched(void)
+{
+    g_autoptr(IfmGraph) graph = ifm_graph_synthetic(600, 5, 0, 1, NULL);
+    g_autoptr(IfmEncoding) alone = encode(graph, 16);
+    Watcher whole = { 0 }, some = { .most = 3 };
+    g_autoptr(IfmEncoding) watched = ifm_encoding_random_walk_watched(graph, 16, watch, &whole, NULL);
+    g_assert_cmpmem(watched->values, sizeof(float) * 600 * 16, alone->values, sizeof(float) * 600 * 16);
+    g_assert_cmpuint(whole.n, >, 10);
+    g_assert_cmpfloat(whole.last_ratio, >, 0.5);
+    g_autoptr(GError) error = NULL;
+    g_assert_null(ifm_encoding_random_walk_watched(graph, 16, watch, &some, &error));
+    g_assert_error(error, IFM_ERROR, IFM_ERROR_CANCELLED);
+    g_assert_cmpuint(some.n, ==, 3);
+}
+
 static void test_refused(void)
 {
     static const gint64 edges[] = { 0, 5 };
@@ -133,6 +164,7 @@ int main(int argc, char **argv)
     g_test_add_func("/encoding-random-walk/exact", test_exact);
     g_test_add_func("/encoding-random-walk/powers", test_powers);
     g_test_add_func("/encoding-random-walk/batch", test_batch);
+    g_test_add_func("/encoding-random-walk/watched", test_watched);
     g_test_add_func("/encoding-random-walk/refused", test_refused);
     return g_test_run();
 }

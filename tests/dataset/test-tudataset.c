@@ -6,11 +6,13 @@
 
 enum
 {
-    N_FILES = 4
+    N_FILES = 8
 };
 
-static const char *const suffixes[N_FILES] = { "_A.txt", "_graph_indicator.txt", "_node_attributes.txt",
-                                               "_edge_attributes.txt" };
+static const char *const suffixes[N_FILES] = {
+    "_A.txt",           "_graph_indicator.txt", "_node_attributes.txt",  "_edge_attributes.txt",
+    "_node_labels.txt", "_edge_labels.txt",     "_graph_attributes.txt", "_graph_labels.txt"
+};
 
 static IfmGraph *peptides(void)
 {
@@ -154,8 +156,14 @@ static IfmGraph *read_folder(const char *const *files, char **message, IfmErrorC
 
 static void test_good(void)
 {
-    static const char *const files[] = { "1, 2\r\n\r\n3,4\r\n4 3\r\n3 3", "1\n1\n2\n2\n3",
-                                         "1, 2.5\n3,-4e1\n5 6\n7,8\n9 .5\n", NULL };
+    static const char *const files[] = { "1, 2\r\n\r\n3,4\r\n4 3\r\n3 3",
+                                         "1\n1\n2\n2\n3",
+                                         "1, 2.5\n3,-4e1\n5 6\n7,8\n9 .5\n",
+                                         NULL,
+                                         "7\n7\n7\n8\n8\n",
+                                         "1\n2\n3\n-1\n",
+                                         "0.5 1\n2 3\n4 5\n",
+                                         "-1\n1\n1\n" };
     static const gint64 edges[] = { 0, 2, 3, 2, 1, 3, 2, 2 }, of[] = { 0, 0, 1, 1, 2 };
     static const float values[] = { 1, 2.5F, 3, -40, 5, 6, 7, 8, 9, 0.5F };
     g_autofree char *message = NULL;
@@ -168,6 +176,7 @@ static void test_good(void)
     g_assert_cmpmem(graph->edge_index, sizeof edges, edges, sizeof edges);
     g_assert_cmpmem(graph->node_graph, sizeof of, of, sizeof of);
     g_assert_cmpmem(graph->node_values, sizeof values, values, sizeof values);
+    g_assert_false(graph->values_of_labels); /* there are attributes */
     g_assert_cmpint(graph->n_edge_values, ==, 0);
     g_assert_null(graph->edge_values);
     g_autoptr(IfmGraph) last = ifm_graph_part(graph, 2); /* a node alone */
@@ -178,7 +187,7 @@ static void test_good(void)
 
 static void test_one_graph(void)
 {
-    static const char *const files[] = { "", "1\n1\n", NULL, "" };
+    static const char *const files[] = { "", "1\n1\n", NULL, "", NULL, NULL, NULL, "1\n" };
     g_autofree char *message = NULL;
     IfmErrorCode code;
     g_autoptr(IfmGraph) graph = read_folder(files, &message, &code);
@@ -190,10 +199,31 @@ static void test_one_graph(void)
     g_assert_null(graph->edge_values);
 }
 
+/* Where there are no attributes, each column of labels is as wide as its numbers reach: -1 to 1, and 4 to 5. */
+static void test_labels(void)
+{
+    static const char *const files[N_FILES] = { "1, 2\n3, 3\n", "1\n1\n2\n", NULL, NULL, "-1, 5\n1, 4\n1, 5\n" };
+    static const float values[] = { 1, 0, 0, 0, 1, /**/ 0, 0, 1, 1, 0, /**/ 0, 0, 1, 0, 1 };
+    g_autofree char *message = NULL;
+    IfmErrorCode code;
+    g_autoptr(IfmGraph) graph = read_folder(files, &message, &code);
+    g_assert_null(message);
+    g_assert_true(graph->values_of_labels);
+    g_assert_cmpint(graph->n_node_values, ==, 5);
+    g_assert_cmpmem(graph->node_values, sizeof values, values, sizeof values);
+    g_autoptr(IfmGraph) first = ifm_graph_first(graph, 1, NULL);
+    g_assert_true(first->values_of_labels);
+    g_assert_cmpmem(first->node_values, sizeof(float) * 10, values, sizeof(float) * 10);
+}
+
 #define A "/g_A.txt:"
 #define GRAPHS "/g_graph_indicator.txt:"
 #define NODES "/g_node_attributes.txt:"
 #define EDGES "/g_edge_attributes.txt:"
+#define NODE_LABELS "/g_node_labels.txt:"
+#define EDGE_LABELS "/g_edge_labels.txt:"
+#define GRAPH_VALUES "/g_graph_attributes.txt:"
+#define GRAPH_LABELS "/g_graph_labels.txt:"
 
 static const Folder bad[] = {
     { { NULL }, ": a folder without a NAME_A.txt is no TUDataset" },
@@ -212,13 +242,29 @@ static const Folder bad[] = {
     { { "1 2", "1\n1\n", "1, 2\n" }, NODES "1: the file ends after 1 of 2 nodes" },
     { { "1 2", "1\n1\n", "" }, NODES "1: the file ends after 0 of 2 nodes" },
     { { "1 2", "1\n1\n", "1\n2\n3\n" }, NODES "3: one line more than the 2 nodes" },
-    { { "1 2", "1\n1\n", "1, 2\n3\n" }, NODES "2: 1 numbers; the first line has 2" },
+    { { "1 2", "1\n1\n", "1, 2\n3\n" }, NODES "2: 1 number; the first line has 2" },
     { { "1 2", "1\n1\n", "1\n2, 3\n" }, NODES "2: 2 numbers; the first line has 1" },
     { { "1 2", "1\n1\n", "1\ninf\n" }, NODES "2: a value: \"inf\" is not a number that a float holds" },
     { { "1 2", "1\n1\n", "1\n1e400\n" }, NODES "2: a value: \"1e400\" is not a number that a float holds" },
     { { "1 2\n2 1", "1\n1\n", NULL, "1\n" }, EDGES "1: the file ends after 1 of 2 edges" },
     { { "1 2\n2 1", "1\n1\n", NULL, "1\n2\n\n\n3" }, EDGES "5: one line more than the 2 edges" },
     { { "1 2\n2 1", "1\n1\n", NULL, "1\na\n" }, EDGES "2: a value: \"a\" is not a number that a float holds" },
+    { { "1 2", "1\n1\n", NULL, NULL, "1\n" }, NODE_LABELS "1: the file ends after 1 of 2 nodes" },
+    { { "1 2", "1\n1\n", "5\n6\n", NULL, "1\n2\n3\n" }, NODE_LABELS "3: one line more than the 2 nodes" },
+    { { "1 2", "1\n1\n", NULL, NULL, "1\n\n2 2\n" }, NODE_LABELS "3: 2 numbers; the first line has 1" },
+    { { "1 2", "1\n1\n", NULL, NULL, "1\n\n2.5\n" },
+      NODE_LABELS "3: a label: 2.5 is not a whole number within 16777216 of 0" },
+    { { "1 2", "1\n1\n", NULL, NULL, "2e7\n1\n" },
+      NODE_LABELS "1: a label: 2e+07 is not a whole number within 16777216 of 0" },
+    { { "1 2", "1\n1\n", NULL, NULL, "1\nC\n" }, NODE_LABELS "2: a value: \"C\" is not a number that a float holds" },
+    { { "1 2", "1\n1\n", NULL, NULL, "-9000\n9000\n" },
+      NODE_LABELS "2: labels from -9000 to 9000: more than 10000 columns, one a number, are too many for features; without "
+                  "this file features are seeded" },
+    { { "1 2\n2 1", "1\n1\n", NULL, NULL, NULL, "1\n" }, EDGE_LABELS "1: the file ends after 1 of 2 edges" },
+    { { "1 2", "1\n1\n2\n", NULL, NULL, NULL, NULL, "1 2\n3\n" }, GRAPH_VALUES "2: 1 number; the first line has 2" },
+    { { "1 2", "1\n1\n2\n", NULL, NULL, NULL, NULL, NULL, "1\n" }, GRAPH_LABELS "1: the file ends after 1 of 2 graphs" },
+    { { "1 2", "1\n1\n2\n", NULL, NULL, NULL, NULL, NULL, "1\n1\n1\n" },
+      GRAPH_LABELS "3: one line more than the 2 graphs" },
 };
 
 static void test_bad(void)
@@ -233,9 +279,27 @@ static void test_bad(void)
     }
 }
 
+static void test_folder_for_file(void)
+{
+    g_autoptr(GError) error = NULL;
+    g_autofree char *folder = g_dir_make_tmp("tu-XXXXXX", NULL);
+    g_autofree char *edges = g_strconcat(folder, "/g_A.txt", NULL),
+                    *of = g_strconcat(folder, "/g_graph_indicator.txt", NULL);
+    g_autofree char *values = g_strconcat(folder, "/g_node_attributes.txt", NULL);
+    g_assert_true(ifm_file_save(edges, "1 2\n", 4, NULL));
+    g_assert_true(ifm_file_save(of, "1\n1\n", 4, NULL));
+    g_assert_cmpint(g_mkdir(values, 0777), ==, 0);
+    g_assert_null(ifm_graph_read(folder, IFM_GRAPH_FORMAT_AUTO, &error));
+    g_assert_error(error, IFM_ERROR, IFM_ERROR_INVALID);
+    g_assert_true(
+        g_str_has_suffix(error->message, "/g_node_attributes.txt: is a folder: a TUDataset has a file of that name"));
+    g_assert_cmpint(g_rmdir(values), ==, 0);
+    remove_folder(folder);
+}
+
 static void test_missing(void)
 {
-    static const char *const no_indicator[] = { "1 2", NULL, NULL, NULL };
+    static const char *const no_indicator[N_FILES] = { "1 2" };
     g_autofree char *message = NULL;
     IfmErrorCode code = 0;
     g_assert_null(read_folder(no_indicator, &message, &code));
@@ -270,7 +334,9 @@ int main(int argc, char **argv)
     g_test_add_func("/tudataset/peptides-first", test_peptides_first);
     g_test_add_func("/tudataset/good", test_good);
     g_test_add_func("/tudataset/one-graph", test_one_graph);
+    g_test_add_func("/tudataset/labels", test_labels);
     g_test_add_func("/tudataset/bad", test_bad);
+    g_test_add_func("/tudataset/folder-for-file", test_folder_for_file);
     g_test_add_func("/tudataset/missing", test_missing);
     g_test_add_func("/tudataset/two-datasets", test_two_datasets);
     return g_test_run();
