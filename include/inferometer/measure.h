@@ -88,7 +88,9 @@ typedef struct
 typedef struct
 {
     IfmProtocol protocol;
-    const gint *interrupted; /* (atomic) (optional) non-zero: finish now, keep what was measured */
+    /* (atomic) (optional) non-zero: finish now, keep what was measured. A run that heeds it, too, ends with
+     * IFM_ERROR_CANCELLED: it is then none, and those before it stay. */
+    const gint *interrupted;
     /* progress: (optional) called between runs, at most about 5 times a second. */
     void (*progress)(gsize n, double median_ns, double ci_ratio, void *user);
     void *progress_user;
@@ -101,6 +103,13 @@ typedef struct
  */
 gboolean ifm_measure_subject(const IfmSubject *subject, const IfmMeasureOptions *options, IfmMeasurement *measurement,
                              GError **error);
+
+/**
+ * ifm_measure_one_run: The record of one run that was timed elsewhere, for a subject of which a second run would be beyond
+ * the protocol's time budget: one sample, no warm-up, stop reason "time-budget", with @why as a warning.
+ * @run_ns: what the run took    @why: "computed once: …"
+ */
+void ifm_measure_one_run(gint64 run_ns, const IfmProtocol *protocol, const char *why, IfmMeasurement *measurement);
 
 /** ifm_summary_to_json: NaN as null. (transfer full) */
 json_t *ifm_summary_to_json(const IfmSummary *summary);

@@ -299,6 +299,19 @@ static void measure(Loop *loop)
     }
 }
 
+/* A run that was given up on the flag's word is none, and left nothing to verify: the last check stands for those before.
+ */
+static gboolean was_given_up(Loop *loop)
+{
+    const gint *interrupted = loop->options->interrupted;
+    if (interrupted == NULL || g_atomic_int_get(interrupted) == 0 ||
+        !g_error_matches(loop->error, IFM_ERROR, IFM_ERROR_CANCELLED))
+        return FALSE;
+    g_clear_error(&loop->error);
+    loop->stop = IFM_STOP_INTERRUPTED;
+    return TRUE;
+}
+
 static void loop_main(void *user)
 {
     Loop *loop = user;
@@ -309,7 +322,7 @@ static void loop_main(void *user)
         loop->stop = IFM_STOP_INTERRUPTED;
     else if (warm_up(loop))
         measure(loop);
-    if (loop->error == NULL && loop->samples.array->len > 0)
+    if (!was_given_up(loop) && loop->error == NULL && loop->samples.array->len > 0)
         verify(loop);
 }
 
@@ -363,4 +376,22 @@ gboolean ifm_measure_subject(const IfmSubject *subject, const IfmMeasureOptions 
         return TRUE;
     g_propagate_error(error, loop.error);
     return FALSE;
+}
+
+void ifm_measure_one_run(gint64 run_ns, const IfmProtocol *protocol, const char *why, IfmMeasurement *measurement)
+{
+    g_autoptr(IfmClock) clock = ifm_clock_new_real();
+    Series warmup, samples;
+    series_init(&warmup, &measurement->warmup_ns, 1);
+    series_init(&samples, &measurement->samples_ns, 1);
+    series_add(&samples, run_ns);
+    ifm_measurement_describe_build(measurement, clock);
+    ifm_measurement_warn(measurement, "%s", why);
+    ifm_measurement_summarise(measurement, protocol->level);
+    json_decref(measurement->verification);
+    measurement->verification = json_pack("{s:s,s:i}", "status", "none", "n_checks", 0);
+    measurement->outcome = IFM_OUTCOME_OK;
+    ifm_record_set_text(&measurement->error_code, "");
+    ifm_record_set_text(&measurement->reason, "");
+    ifm_record_set_text(&measurement->stop_reason, ifm_stop_reason_name(IFM_STOP_TIME_BUDGET));
 }

@@ -15,6 +15,7 @@ typedef struct
     gsize n_runs, n_checks;
     gsize fails_at, wrong_at;  /* 1-based run, check; 0: never */
     gsize silent;              /* fails without an error */
+    gsize gives_up_at;         /* run that ends because somebody asked it to; 0: never */
     gsize interrupts_at;       /* run that sets the flag; 0: never */
     gint interrupted;          /* atomic */
     pthread_t expected_thread; /* where set */
@@ -31,6 +32,11 @@ static gboolean scripted_run(void *data, GError **error)
         g_atomic_int_set(&self->interrupted, 1);
     if (self->expects_thread && !pthread_equal(pthread_self(), self->expected_thread))
         self->elsewhere = TRUE;
+    if (self->n_runs == self->gives_up_at)
+    {
+        g_set_error(error, IFM_ERROR, IFM_ERROR_CANCELLED, "given up in run %" G_GSIZE_FORMAT, self->n_runs);
+        return FALSE;
+    }
     if (self->n_runs != self->fails_at)
         return TRUE;
     if (!self->silent)
@@ -261,6 +267,57 @@ static void test_interrupted(void)
     scripted_clear(&scripted);
 }
 
+/* A run that heeds the flag by itself is none: what was measured before it stays. Where nobody asked it failed. */
+static void test_given_up(void)
+{
+    static const gint64 latencies[] = { MS };
+    static const gsize runs[] = { 7, 4, 2 };
+    for (gsize i = 0; i < 2 * G_N_ELEMENTS(runs); i++)
+    {
+        gsize run = runs[i / 2];
+        gboolean asked = i % 2 == 0;
+        Scripted scripted;
+        scripted_init(&scripted, latencies, 1);
+        scripted.gives_up_at = run;
+        scripted.interrupts_at = asked ? run : 0;
+        IfmSubject subject = subject_of(&scripted);
+        IfmMeasureOptions options = fixed(3, 100);
+        options.interrupted = &scripted.interrupted;
+        g_autoptr(IfmMeasurement) measurement = ifm_measurement_new();
+        g_autoptr(GError) error = NULL;
+        gboolean good = ifm_measure_subject(&subject, &options, measurement, &error);
+        g_assert_cmpint(good, ==, asked && run > 4);
+        g_assert_cmpuint(scripted.n_runs, ==, run);
+        if (good)
+        {
+            g_assert_cmpstr(measurement->stop_reason, ==, "interrupted");
+            g_assert_cmpuint(measurement->samples_ns->len, ==, 3);
+            g_assert_cmpstr(verification_status(measurement), ==, "passed");
+        }
+        else
+        {
+            g_assert_error(error, IFM_ERROR, IFM_ERROR_CANCELLED);
+            g_assert_cmpuint(measurement->samples_ns->len, ==, 0);
+        }
+        scripted_clear(&scripted);
+    }
+}
+
+static void test_one_run(void)
+{
+    const IfmProtocol protocol = IFM_PROTOCOL_INIT;
+    g_autoptr(IfmMeasurement) measurement = ifm_measurement_new();
+    ifm_measure_one_run(12345 * MS, &protocol, "once is enough", measurement);
+    g_assert_cmpint(measurement->outcome, ==, IFM_OUTCOME_OK);
+    g_assert_cmpuint(measurement->warmup_ns->len, ==, 0);
+    g_assert_cmpuint(measurement->samples_ns->len, ==, 1);
+    g_assert_cmpint(at(measurement->samples_ns, 0), ==, 12345 * MS);
+    g_assert_cmpfloat(json_number_value(json_object_get(measurement->summary, "median")), ==, 12345.0 * MS);
+    g_assert_cmpstr(measurement->stop_reason, ==, "time-budget");
+    g_assert_cmpstr(verification_status(measurement), ==, "none");
+    g_assert_true(has_warning(measurement, "once is enough"));
+}
+
 static void test_interrupted_early(void)
 {
     static const gint64 latencies[] = { MS };
@@ -439,6 +496,8 @@ int main(int argc, char **argv)
     g_test_add_func("/loop/fails", test_fails);
     g_test_add_func("/loop/fails-silently", test_fails_silently);
     g_test_add_func("/loop/interrupted", test_interrupted);
+    g_test_add_func("/loop/given-up", test_given_up);
+    g_test_add_func("/loop/one-run", test_one_run);
     g_test_add_func("/loop/interrupted-early", test_interrupted_early);
     g_test_add_func("/loop/time-budget", test_time_budget);
     g_test_add_func("/loop/invoke", test_invoke);
