@@ -22,6 +22,8 @@ static void clear(GraphModel *self)
     g_free(self->encoding_name);
     ifm_graph_free(self->graph);
     ifm_encoding_free(self->encoding);
+    json_decref(self->encoding_seen[0]);
+    json_decref(self->encoding_seen[1]);
     ifm_case_free(self->encoding_case);
     ifm_measurement_free(self->encoding_cost);
     g_clear_error(&self->encoding_error);
@@ -365,7 +367,7 @@ static gboolean needs_encoding(const ProfilePlan *plan)
     return plan->targets->len > 0 || (plan->parts & IFM_PROFILE_PE) != 0;
 }
 
-static gboolean build(ProfilePlan *plan, const char *out, GError **error)
+static gboolean build(ProfilePlan *plan, const Arguments *arguments, const char *out, GError **error)
 {
     GraphModel *self = plan->graph;
     self->digest = ifm_graph_digest(self->graph);
@@ -373,9 +375,8 @@ static gboolean build(ProfilePlan *plan, const char *out, GError **error)
     self->title = g_strdup_printf("%s on %s", self->name, self->graph->name);
     ifm_transformer_for_graph(&self->transformer, self->graph);
     name_sizes(plan, self);
-    return check_attention_fits(plan, self, error) &&
-           (!needs_encoding(plan) || profile_encode(self, &self->encoding, error)) && build_model(plan, out, error) &&
-           (plan->targets->len == 0 || write_inputs(plan, out, error));
+    return check_attention_fits(plan, self, error) && (!needs_encoding(plan) || profile_encode(self, arguments, error)) &&
+           build_model(plan, out, error) && (plan->targets->len == 0 || write_inputs(plan, out, error));
 }
 
 static int read_all(ProfilePlan *plan, const ProfileGiven *given, const char *out, GError **error)
@@ -394,7 +395,7 @@ static int read_all(ProfilePlan *plan, const ProfileGiven *given, const char *ou
         return CLI_EXIT_OK;
     status = make_graph(self, given, error);
     if (status == CLI_EXIT_OK && self->graph != NULL)
-        build(plan, out, error);
+        build(plan, given->arguments, out, error);
     return status;
 }
 

@@ -141,8 +141,8 @@ static void measure_turns(Campaign *campaign, guint at)
 
 static void measure_all(Campaign *campaign)
 {
-    const EncodingPlace place = { campaign->store, campaign->progress, campaign->options->interrupted, campaign->resume,
-                                  campaign->measured };
+    const EncodingPlace place = { campaign->store,  campaign->progress, campaign->options->interrupted,
+                                  campaign->resume, campaign->measured, campaign->options->limits.case_time_ns };
     if (goes_on(campaign))
         profile_measure_encoding(campaign->plan, &place, &campaign->store_error);
     for (guint i = 0; i < campaign->plan->targets->len; i++)

@@ -42,6 +42,8 @@ typedef struct
     IfmGraph *graph;
     char *encoding_name; /* "lap:16", NULL: none */
     IfmEncoding *encoding;
+    gint64 encoding_ns;       /* what computing it took, the first time */
+    json_t *encoding_seen[2]; /* the machine, before and after that */
     IfmCase *encoding_case;
     IfmMeasurement *encoding_cost;
     GError *encoding_error;
@@ -121,9 +123,9 @@ int profile_graph_init(ProfilePlan *plan, const Arguments *arguments, const char
 /* profile_graph_story: what the page tells of it; lives as long as it. */
 const IfmProfileGraph *profile_graph_story(GraphModel *self);
 
-/* profile_encode: The model's positional encoding. @encoding: (out) NULL where it has none. Returns: FALSE with an error.
- */
-gboolean profile_encode(const GraphModel *model, IfmEncoding **encoding, GError **error);
+/* profile_encode: The model's positional encoding, into it, for what it is fed. Takes it more than a second it shows how
+ * far it is; --case-timeout bounds it. Returns: FALSE with an error. */
+gboolean profile_encode(GraphModel *model, const Arguments *arguments, GError **error);
 /* EncodingPlace: where its cost is kept, and who waits for it. */
 typedef struct
 {
@@ -132,6 +134,7 @@ typedef struct
     const gint *interrupted;
     gboolean resume;
     GHashTable *measured; /* (inout) keys of what was measured just now */
+    gint64 case_time_ns;  /* what it may take in all; 0: no limit */
 } EncodingPlace;
 /* profile_measures_encoding: whether what it costs is to be told, and there is one. */
 gboolean profile_measures_encoding(const ProfilePlan *plan);

@@ -62,9 +62,9 @@ static int status_of(const GPtrArray *plans)
 /* Counts: what is to be measured. */
 typedef struct
 {
-    guint targets, left; /* of the passes asked for; without a measurement */
-    guint cases;         /* of all passes, those in turns, and encodings */
-    guint encodings;
+    guint targets, left;      /* of the passes asked for; without a measurement */
+    guint cases;              /* of all passes, those in turns, and encodings */
+    guint encodings, encoded; /* those with a measurement */
 } Counts;
 
 static Counts count(const GPtrArray *plans)
@@ -77,6 +77,7 @@ static Counts count(const GPtrArray *plans)
             counts.left += ((const Target *)plan->targets->pdata[i])->measurement == NULL;
         counts.targets += plan->targets->len;
         counts.encodings += profile_measures_encoding(plan);
+        counts.encoded += plan->graph != NULL && plan->graph->encoding_cost != NULL;
         counts.cases += plan->targets->len * (1 + profile_mode_n_others(plan) + profile_wants_turns(plan)) +
                         profile_measures_encoding(plan);
     }
@@ -106,7 +107,9 @@ static int finish(Campaign *campaign, const Arguments *arguments, const ProfileP
         return cli_fail(campaign->store_error);
     if (number != 0 && counts.left == 0)
     {
-        cli_complain("interrupted: what was measured until then is kept; --resume measures what is missing");
+        cli_complain(counts.targets + counts.encoded > 0
+                         ? "interrupted: what was measured until then is kept; --resume measures what is missing"
+                         : "interrupted: nothing was measured");
         return CLI_EXIT_SIGNAL + number;
     }
     if (number != 0)

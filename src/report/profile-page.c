@@ -277,6 +277,20 @@ static GPtrArray *add_other_results(GArray *results, const IfmProfileStory *stor
     return names;
 }
 
+/* What was seen beside computing a positional encoding, under the encoding's name. (transfer full) what that is kept in */
+static char *add_encoding_result(GArray *results, const IfmProfileStory *story)
+{
+    const IfmProfileGraph *of = story->graph;
+    if (of == NULL || of->encoding_cost == NULL || (story->parts & IFM_PROFILE_PE) == 0)
+        return NULL;
+    char *name = g_strdup_printf("encoding %s", of->encoding_name);
+    IfmResult result = {
+        .device = name, .alias = name, .subject_case = of->encoding_case, .measurement = of->encoding_cost
+    };
+    g_array_append_val(results, result);
+    return name;
+}
+
 char *ifm_profile_to_screen(const IfmProfileStory *story, const IfmScreen *screen)
 {
     GString *out = g_string_new(NULL);
@@ -291,6 +305,7 @@ char *ifm_profile_to_screen(const IfmProfileStory *story, const IfmScreen *scree
     ifm_profile_passes(out, story, screen);
     append_reasons(out, results, array->len, screen);
     g_autoptr(GPtrArray) names = add_other_results(array, story);
+    g_autofree char *encoding = add_encoding_result(array, story);
     results = (const IfmResult *)(const void *)array->data;
     append_unverified(out, results, array->len, screen);
     append_warnings(out, results, array->len, screen);

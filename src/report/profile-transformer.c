@@ -46,8 +46,60 @@ static void describe_graph(GString *text, const IfmProfileGraph *of)
                                transformer->num_graphs, transformer->most_nodes);
     if (of->graph->n_nodes != named_nodes(of->graph->name)) /* a graph that is made is called by them */
         g_string_append_printf(text, "%s nodes, ", nodes);
-    g_string_append_printf(text, "%s edges, %" G_GINT64_FORMAT " numbers a node%s", edges, transformer->sizes.feature_dim,
-                           of->graph->node_values == NULL ? " (seeded: it has none)" : "");
+    g_string_append_printf(text, "%s edges, %" G_GINT64_FORMAT " number%s a node%s", edges, transformer->sizes.feature_dim,
+                           transformer->sizes.feature_dim == 1 ? "" : "s",
+                           of->graph->node_values == NULL ? " (seeded: it has none)"
+                           : of->graph->values_of_labels  ? " (its labels, one-hot)"
+                                                          : "");
+}
+
+/* Pairs: the scores that dense attention computes of each head, and those that are of two nodes of one graph. */
+typedef struct
+{
+    gint64 computed, used;
+} Pairs;
+
+/* Returns: FALSE for sparse attention, which has no padding, and where they do not fit 63 bits. */
+static gboolean count_pairs(const IfmProfileGraph *of, Pairs *pairs)
+{
+    const IfmTransformer *transformer = of->transformer;
+    const gint64 *graphs = of->graph->node_graph, n = of->graph->n_nodes;
+    if (transformer->attention != IFM_ATTENTION_DENSE)
+        return FALSE;
+    *pairs = (Pairs){ n * n, n * n };
+    if (transformer->num_graphs <= 1 || graphs == NULL)
+        return TRUE;
+    *pairs = (Pairs){ 0 };
+    if (__builtin_mul_overflow(transformer->most_nodes, transformer->most_nodes, &pairs->computed) ||
+        __builtin_mul_overflow(pairs->computed, transformer->num_graphs, &pairs->computed))
+        return FALSE;
+    for (gint64 i = 0, begin = 0; i < n; i++)
+    {
+        begin = i > 0 && graphs[i] != graphs[i - 1] ? i : begin;
+        pairs->used += 2 * (i - begin) + 1; /* the squares of the sizes, node by node */
+    }
+    return TRUE;
+}
+
+static void describe_padding(GString *text, const IfmProfileGraph *of)
+{
+    Pairs pairs;
+    if (!count_pairs(of, &pairs) || pairs.used == pairs.computed)
+        return;
+    g_autofree char *computed = ifm_grouped(pairs.computed), *used = ifm_grouped(pairs.used);
+    g_autofree char *share = ifm_format_ratio((double)pairs.used / (double)pairs.computed);
+    g_string_append_printf(text,
+                           "of attention's %s scores a head %s (%s) are of two nodes of one graph; the rest is padding to "
+                           "the largest graph, and counted as work",
+                           computed, used, share);
+}
+
+static void describe_sums(GString *text, const IfmProfileGraph *of)
+{
+    const IfmTransformer *transformer = of->transformer;
+    if (transformer->attention == IFM_ATTENTION_DENSE && transformer->sizes.mpnn != IFM_MESSAGE_NONE &&
+        transformer->scatter == IFM_SCATTER_ELEMENTS)
+        g_string_append(text, "sums over edges by ScatterElements: scatter=mixed may be faster on few cores");
 }
 
 static void describe_layers(GString *text, const IfmProfileGraph *of)
@@ -72,8 +124,14 @@ void ifm_profile_graph(GString *out, const IfmProfileStory *story, const IfmScre
     describe_graph(text, story->graph);
     append_unless_empty(out, text, "graph", screen);
     g_string_truncate(text, 0);
+    describe_padding(text, story->graph);
+    append_unless_empty(out, text, "", screen);
+    g_string_truncate(text, 0);
     describe_layers(text, story->graph);
     append_unless_empty(out, text, "layers", screen);
+    g_string_truncate(text, 0);
+    describe_sums(text, story->graph);
+    append_unless_empty(out, text, "", screen);
 }
 
 json_t *ifm_profile_graph_to_json(const IfmProfileStory *story)
@@ -96,6 +154,13 @@ json_t *ifm_profile_graph_to_json(const IfmProfileStory *story)
                   ifm_head_words()[transformer->head], "dropout", transformer->dropout);
     json_object_update(json, form);
     json_decref(form);
+    Pairs pairs;
+    gboolean dense = count_pairs(of, &pairs);
+    json_object_set_new(json, "label_features", json_boolean(of->graph->values_of_labels));
+    json_object_set_new(json, "score_pairs", dense ? json_integer(pairs.computed) : json_null());
+    json_object_set_new(json, "score_pairs_used", dense ? json_integer(pairs.used) : json_null());
+    json_object_set_new(json, "score_pairs_used_ratio",
+                        dense && pairs.computed > 0 ? json_real((double)pairs.used / (double)pairs.computed) : json_null());
     return json;
 }
 
@@ -446,8 +511,12 @@ static void append_encoding_time(GString *out, const IfmProfileGraph *of, const 
         g_string_append(text, median);
         if (isfinite(lower_ns)) /* few runs bound no median */
             g_string_append_printf(text, " (%s to %s)", lower, upper);
-        g_string_append_printf(text, ", once, on this machine's processor; median of %u runs",
-                               of->encoding_cost->samples_ns->len);
+        guint n = of->encoding_cost->samples_ns->len;
+        g_string_append(text, ", once, on this machine's processor; ");
+        if (n == 1)
+            g_string_append(text, "one run");
+        else
+            g_string_append_printf(text, "median of %u runs", n);
     }
     if (flop >= 0 && of->transformer->sizes.pe != IFM_ENCODING_LAPLACIAN) /* of that it is a bound that tells nothing */
         g_string_append_printf(text, "; %sFLOP by the closed form", work);

@@ -51,6 +51,13 @@ static const char *text_at(const json_t *json, const char *path)
     return json_string_value(at(json, path));
 }
 
+/* A page as one line, blanks as they come. (transfer full) */
+static char *unwrapped(const char *page)
+{
+    g_autoptr(GRegex) blanks = g_regex_new("\\s+", 0, 0, NULL);
+    return g_regex_replace_literal(blanks, page, -1, 0, " ", 0, NULL);
+}
+
 static void write_text(const Bench *bench, const char *name, const char *text)
 {
     g_autofree char *path = bench_path(bench, name), *folder = g_path_get_dirname(path);
@@ -445,6 +452,50 @@ static void test_encoding(Bench *bench, gconstpointer data)
     g_assert_nonnull(strstr(ended.out, "none: nothing to compute or to store"));
 }
 
+#define LENGTHY "graph_transformer --num-nodes 600 --hidden-dim 16 --attention sparse --pe rwse:16 --profile pe"
+
+/* An encoding that took the whole budget once is not computed again, and one that takes longer than a case may is none. */
+static void test_encoding_limits(Bench *bench, gconstpointer data)
+{
+    g_auto(Ended) ended = { 0 };
+    json_auto_t *json = profile(bench, LENGTHY " -q --time-budget 1us");
+    g_assert_cmpfloat(number_at(json, "pe.computing.n"), ==, 1);
+    g_assert_cmpuint(json_array_size(at(json, "pe.measurement.warmup_ns")), ==, 0);
+    g_assert_cmpstr(text_at(json, "pe.measurement.stop_reason"), ==, "time-budget");
+    /* what speaks against the figure stands on the page, as of any other */
+    run_line(bench, "profile " LENGTHY " -q --time-budget 1us", &ended);
+    assert_status(&ended, 0);
+    g_autofree char *page = unwrapped(ended.out);
+    g_assert_nonnull(strstr(page, "on this machine's processor; one run"));
+    g_assert_nonnull(strstr(page,
+                            "warning: encoding rwse:16: computed once, without warm-up: that took longer than the time "
+                            "budget of 1.000 us"));
+    run_line(bench, "profile " LENGTHY " -q --runs 3 --warmup 1 --case-timeout 1us", &ended);
+    assert_complaint(&ended, 1, "--pe rwse:16: not computed within 1.000 us (--case-timeout)");
+}
+
+/* Interrupted before there was a sample: nothing is said to be kept. */
+static void test_encoding_interrupted(Bench *bench, gconstpointer data)
+{
+    g_autoptr(GSubprocess) process = start_line(bench, "profile " LENGTHY " --runs 3 --warmup 5000000");
+    g_autoptr(GDataInputStream) lines = g_data_input_stream_new(g_subprocess_get_stderr_pipe(process));
+    static const char *const said[] = { "encoding rwse:16", "interrupted: nothing was measured" };
+    for (gsize i = 0; i < G_N_ELEMENTS(said); i++)
+    {
+        for (gboolean found = FALSE; !found;)
+        {
+            g_autofree char *line = g_data_input_stream_read_line(lines, NULL, NULL, NULL);
+            g_assert_nonnull(line);
+            g_assert_null(strstr(line, "kept"));
+            found = strstr(line, said[i]) != NULL;
+        }
+        if (i == 0)
+            g_subprocess_send_signal(process, SIGINT);
+    }
+    g_assert_true(g_subprocess_wait(process, NULL, NULL));
+    g_assert_cmpint(status_of(process), ==, 128 + SIGINT);
+}
+
 /* Beside a device it is told where there is one and nothing was picked. */
 static void test_encoding_beside(Bench *bench, gconstpointer data)
 {
@@ -476,6 +527,20 @@ static void test_datasets(Bench *bench, gconstpointer data)
     json_auto_t *first = profile(bench, "graph_transformer --dataset two --num-graphs 1 --profile flops");
     g_assert_cmpfloat(number_at(first, "graph_transformer.num_nodes"), ==, 3);
     g_assert_cmpfloat(number_at(first, "graph_transformer.num_graphs"), ==, 1);
+    /* labels are features where there are no attributes */
+    write_text(bench, "two/T_node_labels.txt", "3\n4\n4\n3\n5\n");
+    json_auto_t *both_there = profile(bench, "graph_transformer --dataset two --profile flops");
+    g_assert_cmpfloat(number_at(both_there, "graph_transformer.feature_dim"), ==, 2);
+    g_assert_true(json_is_false(at(both_there, "graph_transformer.label_features")));
+    g_autofree char *attributes = bench_path(bench, "two/T_node_attributes.txt");
+    g_assert_cmpint(g_unlink(attributes), ==, 0);
+    json_auto_t *labels = profile(bench, "graph_transformer --dataset two --profile flops");
+    g_assert_cmpfloat(number_at(labels, "graph_transformer.feature_dim"), ==, 3);
+    g_assert_true(json_is_true(at(labels, "graph_transformer.label_features")));
+    g_assert_true(json_is_false(at(labels, "graph_transformer.seeded_features")));
+    run_line(bench, "profile graph_transformer --dataset two --profile flops", &ended);
+    g_assert_nonnull(strstr(ended.out, "3 numbers a node (its labels, one-hot)"));
+    g_assert_cmpstr(ended.err, ==, "");
     /* without attributes they are seeded, and that is said */
     write_text(bench, "edges.txt", "0 1\n1 0\n1 2\n2 1\n");
     run_line(bench, "profile graph_transformer --dataset edges.txt --feature-dim 7 --profile flops", &ended);
@@ -486,6 +551,42 @@ static void test_datasets(Bench *bench, gconstpointer data)
     json_auto_t *market = profile(bench, "gps --dataset m.mtx --profile flops -q");
     g_assert_cmpfloat(number_at(market, "graph_transformer.num_edges"), ==, 6);
     g_assert_true(json_is_true(at(market, "graph_transformer.seeded_features")));
+}
+
+/* Of what dense attention computes for graphs of several sizes much is padding: sizes 3 and 2 are 18 pairs, 9 + 4 of use.
+ */
+static void test_padding(Bench *bench, gconstpointer data)
+{
+    static const char told[] = "of attention's 18 scores a head 13 (72.2 %) are of two nodes of one graph";
+    static const char sums[] = "sums over edges by ScatterElements: scatter=mixed may be faster on few cores";
+    static const struct
+    {
+        const char *words;
+        gboolean padded, summed;
+    } known[] = {
+        { "graph_transformer --dataset two", TRUE, FALSE },   { "gps --dataset two", TRUE, TRUE },
+        { "gps --dataset two --scatter mixed", TRUE, FALSE }, { "gps --dataset two --attention sparse", FALSE, FALSE },
+        { "gps --dataset two --num-graphs 1", FALSE, TRUE },  { "gps --num-nodes 20", FALSE, TRUE },
+    };
+    g_auto(Ended) ended = { 0 };
+    write_dataset(bench);
+    for (gsize i = 0; i < G_N_ELEMENTS(known); i++)
+    {
+        g_autofree char *line = g_strdup_printf("profile %s --num-layers 1 --profile flops -q", known[i].words);
+        run_line(bench, line, &ended);
+        assert_status(&ended, 0);
+        g_test_message("%s", ended.out);
+        g_autofree char *text = unwrapped(ended.out);
+        g_assert_cmpint(strstr(text, told) != NULL, ==, known[i].padded);
+        g_assert_cmpint(strstr(text, sums) != NULL, ==, known[i].summed);
+    }
+    json_auto_t *peptides = profile(bench, "graph_transformer --dataset peptides --num-layers 1 --profile flops -q");
+    g_assert_cmpfloat(number_at(peptides, "graph_transformer.score_pairs"), ==, 64.0 * 353 * 353);
+    g_assert_cmpfloat(number_at(peptides, "graph_transformer.score_pairs_used"), ==, 2525486);
+    g_assert_cmpfloat_with_epsilon(number_at(peptides, "graph_transformer.score_pairs_used_ratio"),
+                                   2525486 / (64.0 * 353 * 353), 1e-12);
+    json_auto_t *sparse = profile(bench, "gps --dataset two --attention sparse --profile flops -q");
+    g_assert_true(json_is_null(at(sparse, "graph_transformer.score_pairs")));
 }
 
 /* Some of the shipped molecules on a real runtime, every node's time with its part. */
@@ -533,7 +634,7 @@ static void test_refusals(Bench *bench, gconstpointer data)
     } known[] = {
         { "graph_transformer --hidden-dim 64 --num-heads 3", 3, "num_heads 3" },
         { "graph_transformer --num-nodes 12 --pe lap:16", 3, "12 nodes" },
-        { "graph_transformer --dataset two --pe lap:2 -d simulated:lab/FIXED", 3, "graph 1" },
+        { "graph_transformer --dataset two --pe lap:2 -d simulated:lab/FIXED", 3, "graph 2" },
         { "graph_transformer --num-nodes 100000 --pe lap:16 -d onnxruntime:CPU", 3, "--attention sparse" },
         { "graph_transformer,hiden_dim=32", 3, "did you mean \"hidden_dim\"?" },
         { "graph_transformer,hidden_dim=0", 3, "hidden" },
@@ -591,6 +692,12 @@ static void test_dataset_faults(Bench *bench, gconstpointer data)
         { "two/T_node_attributes.txt", "1, 2\n3\n5, 6\n7, 8\n9, 10\n", 3, "T_node_attributes.txt:2: " },
         { "two/T_node_attributes.txt", "1, 2\n3, 4\n", 3, "T_node_attributes.txt:" },
         { "two/T_node_attributes.txt", "1, 2\n3, x\n5, 6\n7, 8\n9, 10\n", 3, "T_node_attributes.txt:2: " },
+        { "two/T_edge_attributes.txt", "1\n2\n3\n4\n5\n", 3, "T_edge_attributes.txt:5: the file ends after 5 of 6 edges" },
+        { "two/T_edge_attributes.txt", "1\n2 2\n3\n4\n5\n6\n", 3, "T_edge_attributes.txt:2: 2 numbers" },
+        { "two/T_node_labels.txt", "1\n2\n", 3, "T_node_labels.txt:2: the file ends after 2 of 5 nodes" },
+        { "two/T_edge_labels.txt", "1\n", 3, "T_edge_labels.txt:1: the file ends after 1 of 6 edges" },
+        { "two/T_graph_labels.txt", "1\n", 3, "T_graph_labels.txt:1: the file ends after 1 of 2 graphs" },
+        { "two/T_graph_attributes.txt", "1, 2\n3\n", 3, "T_graph_attributes.txt:2: 1 number; the first line has 2" },
     };
     for (gsize i = 0; i < G_N_ELEMENTS(known); i++)
     {
@@ -601,6 +708,34 @@ static void test_dataset_faults(Bench *bench, gconstpointer data)
             write_text(bench, known[i].file, known[i].text);
         g_test_message("%s %s", known[i].file, known[i].text);
         refused(bench, "graph_transformer --dataset two --profile flops", known[i].status, known[i].part);
+        g_remove(path);
+    }
+    write_dataset(bench);
+    write_text(bench, "two/T_node_labels.txt/x", "");
+    refused(bench, "graph_transformer --dataset two --profile flops", 3, "T_node_labels.txt: is a folder");
+}
+
+/* The same of graphs that are one file. */
+static void test_file_faults(Bench *bench, gconstpointer data)
+{
+#define MARKET "%%MatrixMarket matrix coordinate pattern general\n"
+    static const struct
+    {
+        const char *text, *part;
+    } known[] = {
+        { "0 1\n1 x\n", "g.txt:2: the destination: \"x\" is not a whole number from 0 on" },
+        { "0 1\n\n2\n", "g.txt:3: the line ends before the destination" },
+        { "# Nodes: 2 Edges: 1\n0 2\n", "g.txt:2: the destination: \"2\" is outside the 2 nodes" },
+        { "", "g.txt:1: there is no edge" },
+        { MARKET "2 3 1\n1 1\n", "g.txt:2: 2 rows and 3 columns; a graph's matrix is square" },
+        { MARKET "2 2 2\n1 1\n", "g.txt:2: announces 2 entries; what follows has room for 1" },
+        { MARKET "2 2 1\n1 3\n", "g.txt:3: the column: \"3\" is outside the 2 nodes" },
+    };
+    for (gsize i = 0; i < G_N_ELEMENTS(known); i++)
+    {
+        write_text(bench, "g.txt", known[i].text);
+        g_test_message("%s", known[i].text);
+        refused(bench, "graph_transformer --dataset g.txt --profile flops", 3, known[i].part);
     }
 }
 
@@ -618,9 +753,13 @@ int main(int argc, char **argv)
     g_test_add("/graph-transformer/parts-of-a-step", Bench, NULL, bench_init, test_parts_of_a_step, bench_clear);
     g_test_add("/graph-transformer/encoding", Bench, NULL, bench_init, test_encoding, bench_clear);
     g_test_add("/graph-transformer/encoding-beside", Bench, NULL, bench_init, test_encoding_beside, bench_clear);
+    g_test_add("/graph-transformer/encoding-limits", Bench, NULL, bench_init, test_encoding_limits, bench_clear);
+    g_test_add("/graph-transformer/encoding-interrupted", Bench, NULL, bench_init, test_encoding_interrupted, bench_clear);
+    g_test_add("/graph-transformer/padding", Bench, NULL, bench_init, test_padding, bench_clear);
     g_test_add("/graph-transformer/datasets", Bench, NULL, bench_init, test_datasets, bench_clear);
     g_test_add("/graph-transformer/peptides", Bench, NULL, bench_init, test_peptides, bench_clear);
     g_test_add("/graph-transformer/refusals", Bench, NULL, bench_init, test_refusals, bench_clear);
     g_test_add("/graph-transformer/dataset-faults", Bench, NULL, bench_init, test_dataset_faults, bench_clear);
+    g_test_add("/graph-transformer/file-faults", Bench, NULL, bench_init, test_file_faults, bench_clear);
     return g_test_run();
 }
