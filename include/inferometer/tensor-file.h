@@ -12,7 +12,7 @@ typedef struct IfmTensorFile IfmTensorFile;
 /**
  * ifm_tensor_file_save: Writes atomically. Same names and tensors, same bytes.
  * @names, @tensors: [n], contiguous host memory
- * Returns: FALSE with IFM_ERROR_UNSUPPORTED (strides, no numbers, 2 GiB or more in all) or IFM_ERROR_UNAVAILABLE.
+ * Returns: FALSE with IFM_ERROR_UNSUPPORTED (strides, no numbers, a name given twice) or IFM_ERROR_UNAVAILABLE.
  */
 gboolean ifm_tensor_file_save(const char *path, const char *const *names, const IfmTensor *tensors, gsize n,
                               GError **error);

@@ -11,6 +11,7 @@
 #define MAGIC "IFMTENS\n"
 #define PROLOGUE_BYTES 16
 #define ALIGNMENT 64
+#define MOST_BYTES ((gsize)G_MAXINT64 / 2) /* of all tensors, so that no sum of sizes goes past what a file may have */
 
 struct IfmTensorFile
 {
@@ -49,10 +50,9 @@ static gboolean is_taken(const char *const *names, gsize n, const char *name)
     return FALSE;
 }
 
-/* Adds up what the tensors take. */
-static gboolean check_all(const char *path, const char *const *names, const IfmTensor *tensors, gsize n, gsize *total_bytes,
-                          GError **error)
+static gboolean check_all(const char *path, const char *const *names, const IfmTensor *tensors, gsize n, GError **error)
 {
+    gsize total_bytes = 0;
     for (gsize i = 0; i < n; i++)
     {
         const IfmTensor *tensor = &tensors[i];
@@ -65,46 +65,50 @@ static gboolean check_all(const char *path, const char *const *names, const IfmT
             trouble = "is not contiguous";
         else if (is_taken(names, i, names[i]))
             trouble = "is given twice";
-        else if (tensor->size_bytes >= G_MAXINT32 || (*total_bytes += align_up(tensor->size_bytes)) >= G_MAXINT32)
-            trouble = "does not fit: a file of tensors has less than 2 GiB";
+        else if (total_bytes > MOST_BYTES - MIN(tensor->size_bytes, MOST_BYTES))
+            trouble = "does not fit: all together are larger than any file";
         if (trouble != NULL)
         {
             g_set_error(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED, "%s: tensor '%s' %s", path, names[i], trouble);
             return FALSE;
         }
+        total_bytes += align_up(tensor->size_bytes);
     }
     return TRUE;
 }
 
-static void append(GByteArray *bytes, const void *data, gsize n_bytes)
-{
-    if (n_bytes > 0) /* an empty tensor may have no address */
-        g_byte_array_append(bytes, data, (guint)n_bytes);
-}
-
-static void append_padded(GByteArray *bytes, const void *data, gsize n_bytes)
+/* @n_bytes that end at @end of the file, and the padding behind them. */
+static gboolean write_padded(IfmFileWriter *writer, const void *data, gsize n_bytes, gsize end, GError **error)
 {
     static const guint8 padding[ALIGNMENT];
-    append(bytes, data, n_bytes);
-    append(bytes, padding, align_up(bytes->len) - bytes->len);
+    return (n_bytes == 0 || ifm_file_writer_write(writer, data, n_bytes, error)) && /* an empty one may have no address */
+           ifm_file_writer_write(writer, padding, align_up(end) - end, error);
 }
 
-static gboolean save(const char *path, const char *const *names, const IfmTensor *tensors, gsize n, gboolean durable,
-                     GError **error)
+static gboolean write_header(IfmFileWriter *writer, const char *const *names, const IfmTensor *tensors, gsize n,
+                             GError **error)
 {
-    gsize total_bytes = 0;
-    if (!check_all(path, names, tensors, n, &total_bytes, error))
-        return FALSE;
     json_auto_t *header = describe(names, tensors, n);
     g_autofree char *text = ifm_json_canonical(header);
     guint64 header_bytes = strlen(text);
-    g_autoptr(GByteArray) bytes = g_byte_array_sized_new((guint)(align_up(PROLOGUE_BYTES + header_bytes) + total_bytes));
-    append(bytes, MAGIC, 8);
-    append(bytes, &header_bytes, 8);
-    append_padded(bytes, text, header_bytes);
+    return ifm_file_writer_write(writer, MAGIC, strlen(MAGIC), error) &&
+           ifm_file_writer_write(writer, &header_bytes, sizeof header_bytes, error) &&
+           write_padded(writer, text, header_bytes, PROLOGUE_BYTES + header_bytes, error);
+}
+
+/* Tensor by tensor: no second copy of them is ever in memory. */
+static gboolean save(const char *path, const char *const *names, const IfmTensor *tensors, gsize n, gboolean durable,
+                     GError **error)
+{
+    if (!check_all(path, names, tensors, n, error))
+        return FALSE;
+    g_autoptr(IfmFileWriter) writer = ifm_file_writer_open(path, durable, error);
+    if (writer == NULL || !write_header(writer, names, tensors, n, error))
+        return FALSE;
     for (gsize i = 0; i < n; i++)
-        append_padded(bytes, tensors[i].data, tensors[i].size_bytes);
-    return (durable ? ifm_file_save : ifm_file_save_temporary)(path, bytes->data, bytes->len, error);
+        if (!write_padded(writer, tensors[i].data, tensors[i].size_bytes, tensors[i].size_bytes, error))
+            return FALSE;
+    return ifm_file_writer_commit(writer, error);
 }
 
 gboolean ifm_tensor_file_save(const char *path, const char *const *names, const IfmTensor *tensors, gsize n, GError **error)
@@ -250,6 +254,17 @@ static int compare_names(const void *a, const void *b, void *names)
     return strcmp(((char **)names)[*(const gsize *)a], ((char **)names)[*(const gsize *)b]);
 }
 
+#define MOST_AT_ONCE ((gsize)1 << 30) /* bytes: GLib's SHA-256 counts no more than 32 bits of what it is given at once */
+
+static void add_bytes(GChecksum *checksum, const guchar *bytes, gsize n_bytes)
+{
+    for (gsize done = 0, n; done < n_bytes; done += n)
+    {
+        n = MIN(n_bytes - done, MOST_AT_ONCE);
+        g_checksum_update(checksum, bytes + done, (gssize)n);
+    }
+}
+
 /* By name, so that the order in which somebody wrote them makes no difference: they are named, not numbered. */
 char *ifm_tensor_file_digest(const IfmTensorFile *self)
 {
@@ -265,7 +280,7 @@ char *ifm_tensor_file_digest(const IfmTensorFile *self)
         g_autofree char *what =
             g_strdup_printf("%s%c%s%s", self->names[order[i]], '\n', ifm_dtype_name(tensor->dtype), shape);
         g_checksum_update(checksum, (const guchar *)what, (gssize)strlen(what) + 1);
-        g_checksum_update(checksum, tensor->data, (gssize)tensor->size_bytes);
+        add_bytes(checksum, tensor->data, tensor->size_bytes);
     }
     char *digest = g_strdup(g_checksum_get_string(checksum));
     g_checksum_free(checksum);

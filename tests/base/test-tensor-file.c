@@ -1,6 +1,7 @@
 #include <glib/gstdio.h>
 #include <inferometer/tensor-file.h>
 #include <string.h>
+#include <unistd.h>
 
 typedef struct
 {
@@ -157,12 +158,13 @@ static void test_refusals(void)
 {
     Fixture fixture;
     fixture_init(&fixture);
-    IfmTensor strided = fixture.tensors[0], huge, strings = { .dtype = IFM_DTYPE_STRING, .data = fixture.values };
+    IfmTensor strided = fixture.tensors[0], huge[2], strings = { .dtype = IFM_DTYPE_STRING, .data = fixture.values };
     strided.strides_bytes[0] = 16;
-    ifm_tensor_wrap(&huge, IFM_DTYPE_F64, 2, (gint64[]){ 1 << 16, 1 << 16 }, fixture.values, NULL); /* 32 GiB, not read */
+    for (int i = 0; i < 2; i++) /* 4 EiB each, not read */
+        g_assert_true(ifm_tensor_wrap(&huge[i], IFM_DTYPE_U8, 1, (gint64[]){ G_MAXINT64 / 2 }, fixture.values, NULL));
     refuses(&fixture, names, &strided, 1, "tensor 'x' is not contiguous");
     refuses(&fixture, names, &strings, 1, "tensor 'x' has no numbers");
-    refuses(&fixture, names, &huge, 1, "less than 2 GiB");
+    refuses(&fixture, names, huge, 2, "tensor 'edge_index' does not fit");
     const char *twice[] = { "x", "x" };
     refuses(&fixture, twice, fixture.tensors, 2, "tensor 'x' is given twice");
     g_autoptr(GError) error = NULL;
@@ -256,6 +258,59 @@ static void forge(Fixture *fixture, const char *header)
     g_assert_true(put(fixture->path, bytes, (gssize)n));
 }
 
+#define GIB ((gsize)1 << 30)
+
+/* Past 2 and 4 GiB, where a size of 31 or 32 bits would end: a file with holes, of which hardly anything is written. */
+static void test_large(void)
+{
+    static const char header[] = "{\"tensors\":[{\"dtype\":\"u8\",\"name\":\"x\",\"shape\":[5368709120]},"
+                                 "{\"dtype\":\"f32\",\"name\":\"y\",\"shape\":[2]}]}";
+    const guint64 n_header = sizeof header - 1;
+    const gsize data_at = (16 + n_header + 63) / 64 * 64;
+    const float y[] = { 1.5F, -2 };
+    Fixture fixture;
+    fixture_init(&fixture);
+    int fd = g_creat(fixture.path, 0600);
+    g_assert_cmpint(fd, >=, 0);
+    if (ftruncate(fd, (off_t)(data_at + 5 * GIB + 64)) != 0)
+        g_test_skip("no file of 5 GiB with holes here");
+    else
+    {
+        g_assert_cmpint(pwrite(fd, "IFMTENS\n", 8, 0), ==, 8);
+        g_assert_cmpint(pwrite(fd, &n_header, 8, 8), ==, 8);
+        g_assert_cmpint(pwrite(fd, header, n_header, 16), ==, n_header);
+        g_assert_cmpint(pwrite(fd, "z", 1, (off_t)(data_at + 5 * GIB - 1)), ==, 1);
+        g_assert_cmpint(pwrite(fd, y, sizeof y, (off_t)(data_at + 5 * GIB)), ==, sizeof y);
+        g_autoptr(GError) error = NULL;
+        g_autoptr(IfmTensorFile) file = ifm_tensor_file_open(fixture.path, &error);
+        g_assert_no_error(error);
+        const IfmTensor *first = ifm_tensor_file_find(file, "x"), *second = ifm_tensor_file_find(file, "y");
+        g_assert_cmpuint(first->size_bytes, ==, 5 * GIB);
+        g_assert_cmpint(((const char *)first->data)[5 * GIB - 1], ==, 'z');
+        g_assert_cmpint(((const char *)first->data)[GIB - 1], ==, 0); /* 4 GiB before it */
+        g_assert_cmpmem(second->data, second->size_bytes, y, sizeof y);
+    }
+    close(fd);
+    fixture_clear(&fixture);
+}
+
+/* To where nothing is kept, so that of 5 GiB that nobody wrote to nothing is read either. */
+static void test_save_large(void)
+{
+    g_autoptr(GError) error = NULL;
+    IfmTensor large;
+    if (!ifm_tensor_reserve(&large, IFM_DTYPE_F64, 2, (gint64[]){ 5, 1 << 27 }, &error))
+    {
+        g_test_skip(error->message);
+        return;
+    }
+    const IfmTensor both[] = { large, large };
+    g_assert_cmpuint(large.size_bytes, ==, 5 * GIB);
+    g_assert_true(ifm_tensor_file_save("/dev/null", names, both, 2, &error));
+    g_assert_no_error(error);
+    ifm_tensor_clear(&large);
+}
+
 /* Headers that lie. The file has 64 bytes for tensors. */
 static void test_forged(void)
 {
@@ -313,6 +368,8 @@ int main(int argc, char **argv)
     g_test_add_func("/tensor-file/refusals", test_refusals);
     g_test_add_func("/tensor-file/truncated", test_truncated);
     g_test_add_func("/tensor-file/damaged", test_damaged);
+    g_test_add_func("/tensor-file/large", test_large);
+    g_test_add_func("/tensor-file/save-large", test_save_large);
     g_test_add_func("/tensor-file/forged", test_forged);
     return g_test_run();
 }
