@@ -310,6 +310,8 @@ IfmBack *ifm_back_new(IfmModel *model, const char *suffix, GError **error)
     back->strings = g_string_chunk_new(4096);
     back->taken = g_hash_table_new(g_str_hash, g_str_equal);
     back->taken_nodes = g_hash_table_new(g_str_hash, g_str_equal);
+    back->numbers = g_hash_table_new(g_str_hash, g_str_equal);
+    back->node_numbers = g_hash_table_new(g_str_hash, g_str_equal);
     back->constants = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
     back->kept = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
     back->carried = g_hash_table_new(g_str_hash, g_str_equal);
@@ -327,6 +329,8 @@ void ifm_back_free(IfmBack *back)
         return;
     g_hash_table_unref(back->taken);
     g_hash_table_unref(back->taken_nodes);
+    g_hash_table_unref(back->numbers);
+    g_hash_table_unref(back->node_numbers);
     g_hash_table_unref(back->constants);
     g_hash_table_unref(back->kept);
     g_hash_table_unref(back->carried);

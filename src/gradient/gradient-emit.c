@@ -4,7 +4,8 @@
 
 #include "gradient-private.h"
 
-/* new_name: "PART.NODE.WHAT", with a number behind it where that is taken. */
+/* new_name: "PART.NODE.WHAT", with a number behind it where that is taken: the one behind the last, so that a thousand of
+ * one name are not tried a thousand times each. */
 static const char *new_name(IfmBack *back, GHashTable *taken, const char *what)
 {
     g_autoptr(GString) name = g_string_new(back->part);
@@ -14,11 +15,15 @@ static const char *new_name(IfmBack *back, GHashTable *taken, const char *what)
         g_string_append_printf(name, ".node%" G_GSIZE_FORMAT, back->node_index);
     g_string_append_printf(name, ".%s", what);
     gsize length = name->len;
-    for (int i = 2; g_hash_table_contains(taken, name->str); i++)
+    char *base = g_string_chunk_insert_const(back->strings, name->str);
+    GHashTable *numbers = taken == back->taken_nodes ? back->node_numbers : back->numbers;
+    int number = MAX(GPOINTER_TO_INT(g_hash_table_lookup(numbers, base)), 1);
+    for (; g_hash_table_contains(taken, name->str); number++)
     {
         g_string_truncate(name, length);
-        g_string_append_printf(name, ".%d", i);
+        g_string_append_printf(name, ".%d", number + 1);
     }
+    g_hash_table_insert(numbers, base, GINT_TO_POINTER(number));
     char *kept = g_string_chunk_insert(back->strings, name->str);
     g_hash_table_add(taken, kept);
     return kept;

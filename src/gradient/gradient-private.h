@@ -36,15 +36,16 @@ typedef struct
     gboolean adds_rows; /* the forward model has a ScatterND with a reduction */
     IfmBackFacts *facts;
     GStringChunk *strings;
-    GHashTable *taken;       /* names of tensors, the model's and emitted */
-    GHashTable *taken_nodes; /* names of nodes */
-    GHashTable *constants;   /* content -> name */
-    GHashTable *kept;        /* "node key" -> name, from a row's forward function for its rule */
-    GHashTable *carried;     /* weights that the model that comes out carries */
-    GHashTable *wanted;      /* forward tensors that the result needs */
-    GHashTable *reached;     /* tensors that depend on what is differentiated by */
-    GHashTable *live;        /* … and that the loss depends on */
-    GHashTable *gradients;   /* tensor -> name of its gradient so far */
+    GHashTable *taken;                  /* names of tensors, the model's and emitted */
+    GHashTable *taken_nodes;            /* names of nodes */
+    GHashTable *numbers, *node_numbers; /* name -> the last number behind it that was taken, of tensors and of nodes */
+    GHashTable *constants;              /* content -> name */
+    GHashTable *kept;                   /* "node key" -> name, from a row's forward function for its rule */
+    GHashTable *carried;                /* weights that the model that comes out carries */
+    GHashTable *wanted;                 /* forward tensors that the result needs */
+    GHashTable *reached;                /* tensors that depend on what is differentiated by */
+    GHashTable *live;                   /* … and that the loss depends on */
+    GHashTable *gradients;              /* tensor -> name of its gradient so far */
     GError *error;
 } IfmBack;
 

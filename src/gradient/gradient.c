@@ -284,15 +284,25 @@ static void free_state(gpointer data)
     g_free(state);
 }
 
+/* States: being collected. @ports_alone: no values are made: a weight's are borrowed, those of a state are not there. */
+typedef struct
+{
+    GPtrArray *all; /* IfmTrainingState */
+    gboolean ports_alone;
+} States;
+
 /* add_state: of the weight's shape; its first values are the weight's, or zeros, of a type that they can be summed in. */
-static IfmTrainingState *add_state(GPtrArray *states, const char *input, const IfmTensor *like, gboolean is_copy,
+static IfmTrainingState *add_state(const States *states, const char *input, const IfmTensor *like, gboolean is_copy,
                                    GError **error)
 {
     IfmTrainingState *state = g_new0(IfmTrainingState, 1);
     IfmDtype dtype = is_copy ? like->dtype : ifm_back_wide(like->dtype);
     state->input = g_strdup(input);
     state->output = g_strconcat("next.", input, NULL);
-    g_ptr_array_add(states, state);
+    g_ptr_array_add(states->all, state);
+    if (states->ports_alone)
+        return ifm_tensor_wrap(&state->first, dtype, like->rank, like->shape, is_copy ? like->data : NULL, error) ? state
+                                                                                                                  : NULL;
     if (!ifm_tensor_init(&state->first, dtype, like->rank, like->shape, error))
         return NULL;
     if (is_copy && like->size_bytes > 0)
@@ -300,7 +310,7 @@ static IfmTrainingState *add_state(GPtrArray *states, const char *input, const I
     return state;
 }
 
-static gboolean add_parameter_states(GPtrArray *states, const IfmModel *model, const char *name, IfmOptimiser optimiser,
+static gboolean add_parameter_states(const States *states, const IfmModel *model, const char *name, IfmOptimiser optimiser,
                                      GError **error)
 {
     IfmTensor weight;
@@ -315,26 +325,28 @@ static gboolean add_parameter_states(GPtrArray *states, const IfmModel *model, c
     return TRUE;
 }
 
-/* make_states: in the order of the step's inputs: parameters with their states, running statistics, the step count. */
-static GPtrArray *make_states(const Pass *pass, GError **error)
+/* make_states: in the order of the step's inputs: parameters with their states, running statistics, the step count.
+ * @ports_alone: without values of their own */
+static GPtrArray *make_states(const Pass *pass, gboolean ports_alone, GError **error)
 {
-    g_autoptr(GPtrArray) states = g_ptr_array_new_with_free_func(free_state);
+    g_autoptr(GPtrArray) all = g_ptr_array_new_with_free_func(free_state);
+    const States states = { all, ports_alone };
     const IfmModel *model = pass->back->model;
     IfmOptimiser optimiser = pass->training->optimiser;
     for (guint i = 0; i < pass->parameters->len; i++)
-        if (!add_parameter_states(states, model, g_ptr_array_index(pass->parameters, i), optimiser, error))
+        if (!add_parameter_states(&states, model, g_ptr_array_index(pass->parameters, i), optimiser, error))
             return NULL;
     for (guint i = 0; i < pass->statistics->len; i += 2)
     {
         IfmTensor weight;
         const char *name = g_ptr_array_index(pass->statistics, i);
-        if (ifm_model_initializer(model, name, &weight) && add_state(states, name, &weight, TRUE, error) == NULL)
+        if (ifm_model_initializer(model, name, &weight) && add_state(&states, name, &weight, TRUE, error) == NULL)
             return NULL;
     }
     IfmTensor step = { .dtype = IFM_DTYPE_I64, .rank = 1, .shape = { 1 } };
-    if (optimiser == IFM_OPTIMISER_ADAM && add_state(states, "state.step", &step, FALSE, error) == NULL)
+    if (optimiser == IFM_OPTIMISER_ADAM && add_state(&states, "state.step", &step, FALSE, error) == NULL)
         return NULL;
-    return g_steal_pointer(&states);
+    return g_steal_pointer(&all);
 }
 
 /* add_state_inputs: Returns: (transfer container) the names of weights that are inputs now. */
@@ -453,7 +465,7 @@ IfmModel *ifm_gradient_backward(IfmModel *model, const IfmGradientOptions *optio
 IfmModel *ifm_gradient_training_step(IfmModel *model, const IfmTrainingOptions *options, GError **error)
 {
     g_auto(Pass) pass = { .options = &options->gradient, .training = options };
-    g_autoptr(GPtrArray) states = pass_init(&pass, model, error) ? make_states(&pass, error) : NULL;
+    g_autoptr(GPtrArray) states = pass_init(&pass, model, error) ? make_states(&pass, TRUE, error) : NULL;
     IfmModel *made = states != NULL ? build(&pass, states, error) : NULL;
     if (made == NULL)
         ifm_error_make_one_line(error);
@@ -463,7 +475,7 @@ IfmModel *ifm_gradient_training_step(IfmModel *model, const IfmTrainingOptions *
 GPtrArray *ifm_gradient_state(IfmModel *model, const IfmTrainingOptions *options, GError **error)
 {
     g_auto(Pass) pass = { .options = &options->gradient, .training = options };
-    GPtrArray *states = pass_init(&pass, model, error) ? make_states(&pass, error) : NULL;
+    GPtrArray *states = pass_init(&pass, model, error) ? make_states(&pass, FALSE, error) : NULL;
     if (states == NULL)
         ifm_error_make_one_line(error);
     return states;
