@@ -38,6 +38,13 @@ json_t *ifm_sensor_snapshot(const char *root);
  */
 json_t *ifm_sensor_surroundings(const json_t *machine, const json_t *before, const json_t *after);
 
+/**
+ * ifm_sensor_free_bytes: The memory that the calling process can still get: the least of what the machine has available
+ * without paging (MemAvailable), what the control groups around the process leave it, and what its limit of address space
+ * (`ulimit -v`) does.
+ * Returns: G_MAXINT64 where nobody tells
+ */
+gint64 ifm_sensor_free_bytes(const char *root);
 /** ifm_sensor_rss_bytes: memory a process holds now. @pid: 0 for the calling one. Returns: -1 where unknown. */
 gint64 ifm_sensor_rss_bytes(const char *root, int pid);
 /** ifm_sensor_peak_rss_bytes: the most it ever held. */

@@ -63,9 +63,8 @@ static gint64 left_ns(const Limit *self, double share)
 /* @limit_bytes: of the case; 0: none */
 static gint64 memory_share(gint64 limit_bytes)
 {
-    json_auto_t *now = ifm_sensor_snapshot("/");
-    gint64 available = json_integer_value(json_object_get(now, "memory_available_bytes"));
-    gint64 share = available > 0 ? available / MEMORY_SHARE : G_GINT64_CONSTANT(1) << 30;
+    gint64 available = ifm_sensor_free_bytes("/");
+    gint64 share = available < G_MAXINT64 ? available / MEMORY_SHARE : G_GINT64_CONSTANT(1) << 30;
     return limit_bytes > 0 ? MIN(share, limit_bytes / 2) : share;
 }
 

@@ -211,9 +211,7 @@ static gboolean fits(const IfmModel *model, const char *name, const IfmMemoryPla
 static gboolean fits_now(const IfmModel *model, const char *name, const IfmMemoryPlan *plan, gboolean own_memory,
                          GError **error)
 {
-    json_auto_t *now = ifm_sensor_snapshot("/");
-    gint64 available = json_integer_value(json_object_get(now, "memory_available_bytes"));
-    return fits(model, name, plan, own_memory, available, "available", error);
+    return fits(model, name, plan, own_memory, MAX(ifm_sensor_free_bytes("/"), 1), "available", error);
 }
 
 /* What people call it: the file may be one of ours, with a long name. */

@@ -345,15 +345,48 @@ static gint64 memory_left_in_groups(const char *root)
     return least;
 }
 
+/* "KEY:   1234 kB" of a file, in bytes. */
+static gboolean read_kib(const char *root, const char *file, const char *key, gint64 *bytes)
+{
+    g_autofree char *text = ifm_sensor_read(root, file);
+    g_autofree char *value = text != NULL ? ifm_sensor_field(text, key) : NULL;
+    g_auto(GStrv) words = words_of(value != NULL ? value : "");
+    if (words[0] == NULL || !ifm_sensor_parse_count(words[0], bytes))
+        return FALSE;
+    *bytes *= 1024;
+    return TRUE;
+}
+
+/* G_MAXINT64: nobody tells. */
+static gint64 left_of_machine(const char *root)
+{
+    gint64 bytes, left = memory_left_in_groups(root);
+    return read_kib(root, "proc/meminfo", "MemAvailable", &bytes) ? MIN(bytes, left) : left;
+}
+
 static json_t *memory_available(const char *root)
 {
-    g_autofree char *meminfo = ifm_sensor_read(root, "proc/meminfo");
-    g_autofree char *value = meminfo != NULL ? ifm_sensor_field(meminfo, "MemAvailable") : NULL;
-    g_auto(GStrv) words = words_of(value != NULL ? value : "");
-    gint64 kib = 0;
-    gboolean known = words[0] != NULL && ifm_sensor_parse_count(words[0], &kib);
-    gint64 left = memory_left_in_groups(root);
-    return ifm_sensor_int64_or_null(known || left < G_MAXINT64, known ? MIN(kib * 1024, left) : left);
+    gint64 left = left_of_machine(root);
+    return ifm_sensor_int64_or_null(left < G_MAXINT64, left);
+}
+
+/* "Max address space         4294967296           unlimited            bytes": what `ulimit -v` leaves. */
+static gint64 left_of_address_space(const char *root)
+{
+    static const char key[] = "Max address space ";
+    g_autofree char *text = ifm_sensor_read(root, "proc/self/limits");
+    const char *line = text != NULL ? strstr(text, key) : NULL;
+    g_auto(GStrv) words = words_of(line != NULL ? line + strlen(key) : "");
+    gint64 limit, taken;
+    if (words[0] == NULL || !ifm_sensor_parse_count(words[0], &limit) || /* "unlimited" is no number */
+        !read_kib(root, "proc/self/status", "VmSize", &taken))
+        return G_MAXINT64;
+    return MAX(limit - taken, 0);
+}
+
+gint64 ifm_sensor_free_bytes(const char *root)
+{
+    return MIN(left_of_machine(root), left_of_address_space(root));
 }
 
 /* Microseconds in which some task waited, since the machine started: "some avg10=0.00 … total=4846057". */

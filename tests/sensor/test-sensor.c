@@ -439,6 +439,30 @@ static void test_groups(void)
     g_assert_cmpint(available(root), ==, 200000000);
 }
 
+/* What the process may get is also bounded by its address space, which is no trait of the machine. */
+static void test_free(void)
+{
+#define LIMITS(address_space)                                                                                              \
+    "Limit                     Soft Limit           Hard Limit           Units     \n"                                     \
+    "Max data size             1000                 unlimited            bytes     \n"                                     \
+    "Max address space         " address_space "           unlimited            bytes     \n"                              \
+    "Max file locks            5                    5                    locks     \n"
+    g_autofree char *root = g_dir_make_tmp("ifm-free-XXXXXX", NULL);
+    g_assert_cmpint(ifm_sensor_free_bytes(root), ==, G_MAXINT64);
+    put(root, "proc/meminfo", "MemTotal: 2000000 kB\nMemAvailable: 1000000 kB\n");
+    g_assert_cmpint(ifm_sensor_free_bytes(root), ==, 1024000000);
+    put(root, "proc/self/limits", LIMITS("unlimited"));
+    put(root, "proc/self/status", "Name:\tx\nVmSize:\t  100000 kB\n");
+    g_assert_cmpint(ifm_sensor_free_bytes(root), ==, 1024000000);
+    put(root, "proc/self/limits", LIMITS("512000000"));
+    g_assert_cmpint(ifm_sensor_free_bytes(root), ==, 512000000 - 102400000);
+    g_assert_cmpint(available(root), ==, 1024000000);
+    put(root, "proc/self/limits", LIMITS("1000")); /* lowered below what is taken */
+    g_assert_cmpint(ifm_sensor_free_bytes(root), ==, 0);
+    put(root, "proc/self/limits", LIMITS("many"));
+    g_assert_cmpint(ifm_sensor_free_bytes(root), ==, 1024000000);
+}
+
 static void test_wait(void)
 {
     static const char *const wrong[] = { "1 -2 3", "1 2", "1 x 3", "" };
@@ -467,6 +491,7 @@ int main(int argc, char **argv)
     g_test_add_func("/sensor/surroundings/quiet", test_surroundings_quiet);
     g_test_add_func("/sensor/surroundings/steal", test_surroundings_steal);
     g_test_add_func("/sensor/groups", test_groups);
+    g_test_add_func("/sensor/free", test_free);
     g_test_add_func("/sensor/rss", test_rss);
     g_test_add_func("/sensor/wait", test_wait);
     g_test_add_func("/sensor/live", test_live);
