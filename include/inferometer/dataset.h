@@ -58,6 +58,13 @@ IfmGraph *ifm_graph_random(IfmGraphKind kind, gint64 n_nodes, gint64 n_edges, gu
  * n_nodes - 1 or below 0, or feature_dim below 0.
  */
 IfmGraph *ifm_graph_synthetic(gint64 n_nodes, double avg_degree, gint64 feature_dim, guint32 seed, GError **error);
+/**
+ * ifm_graph_synthetic_size: What that would be, before it is made.
+ * @n_edges: (out)    @bytes: (out) the most that is held at once while it is made; G_MAXINT64 for more
+ * Returns: FALSE with IFM_ERROR_INVALID as ifm_graph_synthetic().
+ */
+gboolean ifm_graph_synthetic_size(gint64 n_nodes, double avg_degree, gint64 feature_dim, gint64 *n_edges, gint64 *bytes,
+                                  GError **error);
 
 /* --- real ones -------------------------------------------------------------------------------------------------------- */
 
@@ -169,6 +176,9 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmEncoding, ifm_encoding_free)
  * Source: Dwivedi and Bresson 2020
  */
 IfmEncoding *ifm_encoding_laplacian(const IfmGraph *graph, gint64 dim, GError **error);
+/** ifm_encoding_laplacian_check: Whether graphs and edges are such, before anything is computed; IFM_ERROR_INVALID as
+ * above. */
+gboolean ifm_encoding_laplacian_check(const IfmGraph *graph, gint64 dim, GError **error);
 /**
  * ifm_encoding_random_walk: the probability that a random walk along the edges, as they are directed, repeated and looped,
  * is back at its first node after 1 to dim steps. A walk ends at a node that no edge leaves.

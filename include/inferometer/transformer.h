@@ -141,6 +141,10 @@ IfmModel *ifm_transformer_build(const IfmTransformer *transformer, guint32 seed,
 gboolean ifm_transformer_inputs(const IfmTransformer *transformer, const IfmGraph *graph, const IfmEncoding *encoding,
                                 guint32 seed, const char *path, GError **error);
 
+/** ifm_transformer_input_bytes: What all its inputs take, masks among them. IFM_ERROR_INVALID as ifm_transformer_check(),
+ * or where that is more than 63 bits. */
+gboolean ifm_transformer_input_bytes(const IfmTransformer *transformer, gint64 *bytes, GError **error);
+
 /** ifm_transformer_for_graph: Puts a graph's sizes (nodes, edges, graphs, most_nodes, and feature_dim where it has values)
  * into @transformer. */
 void ifm_transformer_for_graph(IfmTransformer *transformer, const IfmGraph *graph);

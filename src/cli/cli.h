@@ -131,6 +131,9 @@ void cli_note(const char *format, ...) G_GNUC_PRINTF(1, 2);
 void cli_set_quiet(gboolean quiet);
 /* cli_fail: complains and returns the exit status of that error. @prefix: "FILE", or NULL. */
 int cli_fail(const GError *error);
+/* cli_blame_sizes: Where there was no memory while the input was made ready, before anything was tried, the sizes asked for
+ * are too large: the input is wrong. @error: (nullable) */
+void cli_blame_sizes(GError *error);
 /* cli_status_of: the exit status of an error of that code. */
 int cli_status_of(IfmErrorCode code);
 /* cli_unknown_in_zoo: one line that says what the zoo has, NULL where @name is in it. */

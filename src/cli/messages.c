@@ -48,6 +48,12 @@ int cli_fail(const GError *error)
     return ifm_error_exit_status(error);
 }
 
+void cli_blame_sizes(GError *error)
+{
+    if (g_error_matches(error, IFM_ERROR, IFM_ERROR_MEMORY))
+        error->code = IFM_ERROR_INVALID;
+}
+
 int cli_status_of(IfmErrorCode code)
 {
     g_autoptr(GError) error = g_error_new_literal(IFM_ERROR, (int)code, "");

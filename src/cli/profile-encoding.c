@@ -11,6 +11,15 @@
 
 #define HOST "host:CPU" /* where it is computed, whatever device the model then runs on */
 
+gboolean profile_check_encodable(const GraphModel *model, GError **error)
+{
+    const IfmTransformerSizes *sizes = &model->transformer.sizes;
+    if (sizes->pe != IFM_ENCODING_LAPLACIAN || ifm_encoding_laplacian_check(model->graph, sizes->pe_dim, error))
+        return TRUE;
+    g_prefix_error(error, "--pe %s: ", model->encoding_name);
+    return FALSE;
+}
+
 /* --- waited for --------------------------------------------------------------------------------------------------------
  */
 

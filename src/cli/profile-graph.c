@@ -4,7 +4,6 @@
 #include <inferometer/json.h>
 #include <inferometer/nearest.h>
 #include <inferometer/paths.h>
-#include <inferometer/sensor.h>
 
 #include "profile.h"
 
@@ -187,9 +186,6 @@ static int read_model(GraphModel *self, const ProfileGiven *given)
         (status = profile_check_encoding(given, &transformer->sizes)) != CLI_EXIT_OK ||
         (status = read_degree(given, &self->degree)) != CLI_EXIT_OK)
         return status;
-    transformer->num_graphs = 1; /* as long as no graph has been read */
-    transformer->most_nodes = transformer->sizes.num_nodes;
-    transformer->sizes.num_edges = (gint64)MIN((double)transformer->sizes.num_nodes * self->degree, 1e18);
     if (g_str_equal(self->name, "gps") && !profile_is_given(given, "mpnn"))
         transformer->sizes.mpnn = IFM_MESSAGE_GIN;
     transformer->attention = (IfmAttention)profile_given_word(given, "attention", ifm_attention_words());
@@ -257,57 +253,39 @@ static int make_graph(GraphModel *self, const ProfileGiven *given, GError **erro
 
 /* --- whether it fits -------------------------------------------------------------------------------------------------- */
 
-static gboolean takes_host_memory(const Target *target)
+/* What this process needs to make it: the weights, which a file is packed of, and beside them the graph and what the model
+ * is fed. @graph_bytes: what is still to be made of the graph */
+static gboolean check_making_fits(const ProfilePlan *plan, const GraphModel *self, gint64 graph_bytes, GError **error)
 {
-    return !g_str_equal(target->spec->engine, "simulated") && g_str_equal(target->spec->unit, "CPU");
+    IfmTransformerEstimate estimate;
+    gint64 fed_bytes = 0;
+    if (!ifm_transformer_estimate(&self->transformer, &estimate, error) ||
+        (plan->targets->len > 0 && !ifm_transformer_input_bytes(&self->transformer, &fed_bytes, error)))
+        return FALSE;
+    double weights = 4 * (double)estimate.total.parameters, beside = (double)graph_bytes + (double)fed_bytes;
+    g_autofree char *of_weights = ifm_format_bytes(weights), *of_graph = ifm_format_bytes((double)graph_bytes),
+                    *fed = ifm_format_bytes((double)fed_bytes);
+    g_autofree char *more =
+        g_strdup_printf("weights %s, graph %s, inputs%s %s", of_weights, of_graph,
+                        self->transformer.training && fed_bytes > 0 ? " with masks of dropout" : "", fed);
+    return profile_check_host(self->name, "making it takes", weights + MAX(weights, beside), more, error);
 }
 
-/* What is free, in bytes, where a target's runtime lives of it; G_MAXINT64 where none does. */
-static gint64 free_bytes(const ProfilePlan *plan)
-{
-    gboolean any = FALSE;
-    for (guint i = 0; i < plan->targets->len; i++)
-        any |= takes_host_memory(plan->targets->pdata[i]);
-    json_auto_t *now = any ? ifm_sensor_snapshot("/") : NULL;
-    gint64 available = json_integer_value(json_object_get(now, "memory_available_bytes"));
-    return available > 0 ? available : G_MAXINT64;
-}
-
-/* Told before anything large is made: the graph, the encoding and the inputs of such a model take their time, too. */
+/* Told by itself, since there is a way out. */
 static gboolean check_attention_fits(const ProfilePlan *plan, const GraphModel *self, GError **error)
 {
     const IfmTransformer *transformer = &self->transformer;
-    gint64 bytes, available = free_bytes(plan);
-    if (available == G_MAXINT64)
+    gint64 bytes;
+    if (!profile_runs_on_host(plan))
         return TRUE;
     if (!ifm_profile_attention_bytes(transformer, FALSE, &bytes, error))
         return FALSE;
-    if (bytes <= available)
-        return TRUE;
-    g_autofree char *needed = ifm_format_bytes((double)bytes), *there = ifm_format_bytes((double)available);
-    gboolean dense = transformer->attention == IFM_ATTENTION_DENSE;
-    g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
-                "%s: one layer's attention scores take %s (%" G_GINT64_FORMAT " heads, %s), there are %s available%s",
-                self->name, needed, transformer->sizes.num_heads,
-                dense ? "every node of a graph with every other" : "every edge", there,
-                dense ? "; --attention sparse has scores along edges alone" : "");
-    return FALSE;
-}
-
-static gboolean check_model_fits(const ProfilePlan *plan, const GraphModel *self, GError **error)
-{
-    g_auto(IfmMemoryPlan) memory = { 0 };
-    ifm_analysis_memory(plan->analysis, &memory);
-    gint64 available = free_bytes(plan), needed = 0;
-    if (!__builtin_add_overflow(memory.peak_bytes, memory.parameter_bytes, &needed) && needed <= available)
-        return TRUE;
-    const char *node =
-        memory.peak_node < ifm_model_n_nodes(plan->model) ? ifm_model_node(plan->model, memory.peak_node)->name : "";
-    g_autofree char *text = ifm_format_bytes((double)memory.peak_bytes + (double)memory.parameter_bytes);
-    g_autofree char *there = ifm_format_bytes((double)available);
-    g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s: needs at least %s (at node '%s'), there are %s available",
-                self->name, text, node, there);
-    return FALSE;
+    g_autofree char *more = g_strdup_printf("%" G_GINT64_FORMAT " heads, %s", transformer->sizes.num_heads,
+                                            transformer->attention == IFM_ATTENTION_DENSE
+                                                ? "every node of a graph with every other; --attention sparse: along "
+                                                  "edges alone"
+                                                : "every edge");
+    return profile_check_host(self->name, "one layer's attention scores take", (double)bytes, more, error);
 }
 
 /* --- the model and its inputs ----------------------------------------------------------------------------------------- */
@@ -328,18 +306,24 @@ static char *stem_of(const GraphModel *self)
                            self->digest);
 }
 
-static gboolean build_model(ProfilePlan *plan, const char *out, GError **error)
+/* The model in memory, for sizes that are known; whether it, and what is made of it, fits. Nothing of the graph, nothing
+ * that it is fed, and no file is made before that: they may be far larger than the model is. */
+static gboolean build_model(ProfilePlan *plan, const Arguments *arguments, gint64 graph_bytes, GError **error)
 {
     const GraphModel *self = plan->graph;
     const IfmDimBinding *bindings = (const IfmDimBinding *)(const void *)plan->bindings->data;
-    g_autofree char *name = g_strconcat(self->stem, ".onnx", NULL);
-    g_autoptr(IfmModel) model = ifm_transformer_build(&self->transformer, self->seed, error);
-    plan->model_path = model != NULL ? profile_out_file(out, "models", name, error) : NULL;
-    return plan->model_path != NULL && ifm_model_save(model, plan->model_path, error) &&
-           (plan->model = ifm_model_open(plan->model_path, error)) != NULL &&
+    return check_making_fits(plan, self, graph_bytes, error) && check_attention_fits(plan, self, error) &&
+           (plan->model = ifm_transformer_build(&self->transformer, self->seed, error)) != NULL &&
            ifm_model_check_bindings(plan->model, bindings, plan->bindings->len, error) &&
            (plan->analysis = ifm_model_analyse(plan->model, bindings, plan->bindings->len, error)) != NULL &&
-           check_model_fits(plan, self, error);
+           profile_check_fits(plan, self->name, error) && profile_mode_check_fits(plan, arguments, self->name, error);
+}
+
+static gboolean save_model(ProfilePlan *plan, const char *out, GError **error)
+{
+    g_autofree char *name = g_strconcat(plan->graph->stem, ".onnx", NULL);
+    plan->model_path = profile_out_file(out, "models", name, error);
+    return plan->model_path != NULL && profile_plan_save(plan, error);
 }
 
 static gboolean write_inputs(ProfilePlan *plan, const char *out, GError **error)
@@ -375,8 +359,21 @@ static gboolean build(ProfilePlan *plan, const Arguments *arguments, const char 
     self->title = g_strdup_printf("%s on %s", self->name, self->graph->name);
     ifm_transformer_for_graph(&self->transformer, self->graph);
     name_sizes(plan, self);
-    return check_attention_fits(plan, self, error) && (!needs_encoding(plan) || profile_encode(self, arguments, error)) &&
-           build_model(plan, out, error) && (plan->targets->len == 0 || write_inputs(plan, out, error));
+    return (plan->model != NULL || (profile_check_encodable(self, error) && build_model(plan, arguments, 0, error))) &&
+           (!needs_encoding(plan) || profile_encode(self, arguments, error)) && save_model(plan, out, error) &&
+           (plan->targets->len == 0 || write_inputs(plan, out, error));
+}
+
+/* A graph that is made is known before it is there. */
+static gboolean build_for_synthetic(ProfilePlan *plan, const Arguments *arguments, GError **error)
+{
+    IfmTransformer *transformer = &plan->graph->transformer;
+    gint64 graph_bytes;
+    transformer->num_graphs = 1;
+    transformer->most_nodes = transformer->sizes.num_nodes;
+    return ifm_graph_synthetic_size(transformer->sizes.num_nodes, plan->graph->degree, transformer->sizes.feature_dim,
+                                    &transformer->sizes.num_edges, &graph_bytes, error) &&
+           build_model(plan, arguments, graph_bytes, error);
 }
 
 static int read_all(ProfilePlan *plan, const ProfileGiven *given, const char *out, GError **error)
@@ -391,7 +388,7 @@ static int read_all(ProfilePlan *plan, const ProfileGiven *given, const char *ou
     plan->source = g_strconcat(ZOO_PREFIX, self->words, NULL);
     if (!cli_given(given->arguments, "profile") && self->encoding_name != NULL)
         plan->parts |= IFM_PROFILE_PE;
-    if (!profile_is_given(given, "dataset") && !check_attention_fits(plan, self, error))
+    if (!profile_is_given(given, "dataset") && !build_for_synthetic(plan, given->arguments, error))
         return CLI_EXIT_OK;
     status = make_graph(self, given, error);
     if (status == CLI_EXIT_OK && self->graph != NULL)

@@ -117,13 +117,26 @@ static IfmLoss usual_loss(const ProfilePlan *plan)
     return images && known && rank == 2 && shape[1] > 1 ? IFM_LOSS_CROSS_ENTROPY : IFM_LOSS_MSE;
 }
 
+/* All that what is made depends on but the learning rate. */
+static IfmTrainingOptions options_of(const ProfilePlan *plan, const Arguments *arguments)
+{
+    const char *loss = cli_text(arguments, "loss");
+    IfmTrainingOptions options = IFM_TRAINING_OPTIONS_INIT;
+    options.gradient.loss = loss != NULL ? (IfmLoss)place_of(ifm_loss_words(), loss) : usual_loss(plan);
+    options.optimiser = (IfmOptimiser)place_of(ifm_optimiser_words(), cli_text(arguments, "optimiser"));
+    return options;
+}
+
+static IfmPassKind asked_by(const Arguments *arguments)
+{
+    return profile_mode_trains(arguments) ? IFM_PASS_STEP : IFM_PASS_TRAINING;
+}
+
 static int read_options(ProfileMode *mode, const ProfilePlan *plan, const Arguments *arguments)
 {
-    const char *loss = cli_text(arguments, "loss"), *rate = cli_text(arguments, "learning-rate");
-    mode->asked = profile_mode_trains(arguments) ? IFM_PASS_STEP : IFM_PASS_TRAINING;
-    mode->options = IFM_TRAINING_OPTIONS_INIT;
-    mode->options.gradient.loss = loss != NULL ? (IfmLoss)place_of(ifm_loss_words(), loss) : usual_loss(plan);
-    mode->options.optimiser = (IfmOptimiser)place_of(ifm_optimiser_words(), cli_text(arguments, "optimiser"));
+    const char *rate = cli_text(arguments, "learning-rate");
+    mode->asked = asked_by(arguments);
+    mode->options = options_of(plan, arguments);
     if (rate != NULL && !read_rate(rate, &mode->options.learning_rate))
         return cli_usage(cli_verb_of(arguments), "--learning-rate: \"%s\" is not a number above 0", rate);
     return CLI_EXIT_OK;
@@ -207,15 +220,19 @@ static void take_bindings(ProfilePlan *plan, const ProfilePlan *given, IfmModel 
     }
 }
 
-/* pass_new: Saves the model of a pass and plans it as the given one is. @model: (transfer none) as it was built */
-static ProfilePlan *pass_new(ProfileMode *mode, IfmPassKind kind, IfmModel *model, const char *out, GError **error)
+static char *name_of(const char *model, IfmPassKind kind)
 {
     static const char *const words[] = { "forward", "training pass", "training step" };
-    const ProfilePlan *given = mode->given;
+    return g_strdup_printf("%s (%s)", model, words[kind]);
+}
+
+/* pass_new: Plans what is made of the given plan's model as that is planned. @model: (transfer full) in no file yet; NULL
+ * with an error: none */
+static ProfilePlan *pass_new(const ProfilePlan *given, IfmModel *model, GError **error)
+{
     g_autoptr(ProfilePlan) plan = g_new0(ProfilePlan, 1);
-    plan->model_path = file_of(mode, kind, out, "models", "onnx", error);
-    if (plan->model_path == NULL || !ifm_model_save(model, plan->model_path, error) ||
-        (plan->model = ifm_model_open(plan->model_path, error)) == NULL)
+    plan->model = model;
+    if (model == NULL)
         return NULL;
     plan->parts = given->parts;
     plan->targets = profile_targets_copy(given->targets);
@@ -223,19 +240,37 @@ static ProfilePlan *pass_new(ProfileMode *mode, IfmPassKind kind, IfmModel *mode
     plan->inputs_path = g_strdup(given->inputs_path);
     plan->graph = given->graph != NULL ? profile_graph_ref(given->graph) : NULL;
     take_bindings(plan, given, plan->model);
-    g_free(mode->names[kind]);
-    mode->names[kind] = g_strdup_printf("%s (%s)", given->base.model_name, words[kind]);
     plan->base = given->base;
-    plan->base.model_path = plan->model_path;
-    plan->base.model_name = mode->names[kind];
     plan->base.bindings = (const IfmDimBinding *)(const void *)plan->bindings->data;
     plan->base.n_bindings = plan->bindings->len;
-    plan->base.profile = mode->layers && kind == mode->asked;
     plan->base.as_wholes = TRUE;
     if (!ifm_model_check_bindings(plan->model, plan->base.bindings, plan->base.n_bindings, error) ||
         (plan->analysis = ifm_model_analyse(plan->model, plan->base.bindings, plan->base.n_bindings, error)) == NULL)
         return NULL;
     return g_steal_pointer(&plan);
+}
+
+/* add_pass: A pass of the mode, and whether it fits. @model: as above    Returns: NULL with an error; the mode's */
+static ProfilePlan *add_pass(ProfileMode *mode, IfmPassKind kind, IfmModel *model, GError **error)
+{
+    ProfilePlan *plan = pass_new(mode->given, model, error);
+    if (plan == NULL)
+        return NULL;
+    *(kind == IFM_PASS_FORWARD ? &mode->forward : &mode->derived[kind]) = plan;
+    mode->names[kind] = name_of(mode->given->base.model_name, kind);
+    plan->base.model_name = mode->names[kind];
+    plan->base.profile = mode->layers && kind == mode->asked;
+    return profile_check_fits(plan, mode->names[kind], error) ? plan : NULL;
+}
+
+static gboolean save_pass(ProfileMode *mode, IfmPassKind kind, const char *out, GError **error)
+{
+    ProfilePlan *plan = kind == IFM_PASS_FORWARD ? mode->forward : mode->derived[kind];
+    if (plan == NULL)
+        return TRUE;
+    plan->model_path = file_of(mode, kind, out, "models", "onnx", error);
+    plan->base.model_path = plan->model_path;
+    return plan->model_path != NULL && profile_plan_save(plan, error);
 }
 
 /* add_bytes: of the gradient of a parameter. */
@@ -328,19 +363,38 @@ static IfmModel *cut_forward(const IfmModel *pass, const IfmModel *given, GError
 /* --- what a step is fed ------------------------------------------------------------------------------------------------
  */
 
-#define MOST_FED_BYTES ((gint64)G_MAXINT32) /* of a tensor file */
-
-/* Parameters and state are fed to a step from a file: one too large for it is refused before anything of it is made. */
+/* What the given model is fed from a file, and beside it each parameter and the optimiser's state: this process makes them
+ * and writes them into one file, whatever device then reads it. */
 static gboolean check_state(const ProfileMode *mode, GError **error)
 {
     static const int kinds[] = { [IFM_OPTIMISER_SGD] = 0, [IFM_OPTIMISER_MOMENTUM] = 1, [IFM_OPTIMISER_ADAM] = 2 };
-    double bytes = (double)mode->gradient_bytes + (double)mode->kind_bytes * kinds[mode->options.optimiser];
-    if (bytes < (double)MOST_FED_BYTES)
+    const ProfilePlan *given = mode->given;
+    g_auto(IfmMemoryPlan) memory = { 0 };
+    if (given->targets->len == 0) /* nothing is fed to anybody */
         return TRUE;
-    g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
-                "%s: a training step with %s is fed %.2f GiB of parameters and state; 2 GiB is the most",
-                ifm_model_name(mode->given->model), ifm_optimiser_words()[mode->options.optimiser], bytes / (1 << 30));
-    return FALSE;
+    if (given->inputs_path != NULL)
+        ifm_analysis_memory(given->analysis, &memory);
+    double parameters = (double)mode->gradient_bytes, inputs = (double)memory.input_bytes;
+    double state = (double)mode->kind_bytes * kinds[mode->options.optimiser];
+    g_autofree char *of_parameters = ifm_format_bytes(parameters), *of_state = ifm_format_bytes(state),
+                    *of_inputs = ifm_format_bytes(inputs), *name = name_of(given->base.model_name, IFM_PASS_STEP);
+    g_autofree char *more =
+        g_strdup_printf("parameters %s, the optimiser's state %s, inputs %s", of_parameters, of_state, of_inputs);
+    return profile_check_host(name, "is fed", parameters + state + inputs, more, error);
+}
+
+static gint64 bytes_of_states(const ProfilePlan *step)
+{
+    gint64 sum = 0;
+    for (gsize i = 0; i < ifm_model_n_inputs(step->model); i++)
+    {
+        const IfmPort *port = ifm_model_input(step->model, i); /* weights have no free sizes */
+        gsize bytes;
+        if (g_str_has_prefix(port->name, "state.") &&
+            ifm_shape_size_bytes(port->dtype, port->rank, port->dims, &bytes, NULL))
+            sum += (gint64)bytes;
+    }
+    return sum;
 }
 
 /* Names and tensors of a file with inputs, beside those of the states; all borrowed. */
@@ -373,8 +427,6 @@ static gboolean write_inputs(ProfileMode *mode, ProfilePlan *step, const char *o
         const IfmTrainingState *state = states->pdata[i];
         g_ptr_array_add(names, state->input);
         g_array_append_vals(tensors, &state->first, 1);
-        if (g_str_has_prefix(state->input, "state."))
-            mode->state_bytes += (gint64)state->first.size_bytes;
     }
     if (!ifm_tensor_file_save_temporary(path, (const char *const *)names->pdata,
                                         (const IfmTensor *)(const void *)tensors->data, names->len, error))
@@ -387,11 +439,30 @@ static gboolean write_inputs(ProfileMode *mode, ProfilePlan *step, const char *o
 /* --- all of it ---------------------------------------------------------------------------------------------------------
  */
 
-static gboolean make_training(ProfileMode *mode, const char *out, GError **error)
+static IfmModel *build_pass(const ProfilePlan *given, const IfmTrainingOptions *options, IfmPassKind kind, GError **error)
 {
-    g_autoptr(IfmModel) model = ifm_gradient_backward(mode->given->model, &mode->options.gradient, error);
-    ProfilePlan *plan = model != NULL ? pass_new(mode, IFM_PASS_TRAINING, model, out, error) : NULL;
-    mode->derived[IFM_PASS_TRAINING] = plan;
+    return kind == IFM_PASS_STEP ? ifm_gradient_training_step(given->model, options, error)
+                                 : ifm_gradient_backward(given->model, &options->gradient, error);
+}
+
+gboolean profile_mode_check_fits(const ProfilePlan *plan, const Arguments *arguments, const char *name, GError **error)
+{
+    if (g_str_equal(cli_text(arguments, "mode"), "forward") || !profile_runs_on_host(plan))
+        return TRUE;
+    IfmPassKind kind = asked_by(arguments);
+    const IfmTrainingOptions options = options_of(plan, arguments);
+    IfmModel *model = build_pass(plan, &options, kind, NULL);
+    if (model == NULL) /* which profile_mode_init() tells */
+        return TRUE;
+    g_autoptr(ProfilePlan) pass = pass_new(plan, model, error);
+    g_autofree char *full = name_of(name, kind);
+    return pass != NULL && profile_check_fits(pass, full, error);
+}
+
+static gboolean make_training(ProfileMode *mode, GError **error)
+{
+    IfmModel *model = build_pass(mode->given, &mode->options, IFM_PASS_TRAINING, error);
+    ProfilePlan *plan = add_pass(mode, IFM_PASS_TRAINING, model, error);
     mode->training = plan;
     if (plan == NULL)
         return FALSE;
@@ -406,34 +477,52 @@ static gboolean make_training(ProfileMode *mode, const char *out, GError **error
     return FALSE;
 }
 
-static gboolean make_forward(ProfileMode *mode, const char *out, GError **error)
+static gboolean make_forward(ProfileMode *mode, GError **error)
 {
     if (!normalises_by_batch(mode->given->model))
         return TRUE;
-    g_autoptr(IfmModel) model = cut_forward(mode->training->model, mode->given->model, error);
-    mode->forward = model != NULL ? pass_new(mode, IFM_PASS_FORWARD, model, out, error) : NULL;
-    return mode->forward != NULL;
+    IfmModel *model = cut_forward(mode->training->model, mode->given->model, error);
+    return add_pass(mode, IFM_PASS_FORWARD, model, error) != NULL;
 }
 
-static gboolean make_step(ProfileMode *mode, const char *out, GError **error)
+static gboolean make_step(ProfileMode *mode, GError **error)
 {
     if (mode->asked != IFM_PASS_STEP)
         return TRUE;
     if (!check_state(mode, error))
         return FALSE;
-    g_autoptr(IfmModel) model = ifm_gradient_training_step(mode->given->model, &mode->options, error);
-    ProfilePlan *plan = model != NULL ? pass_new(mode, IFM_PASS_STEP, model, out, error) : NULL;
-    mode->derived[IFM_PASS_STEP] = plan;
-    return plan != NULL && write_inputs(mode, plan, out, error);
+    ProfilePlan *plan = add_pass(mode, IFM_PASS_STEP, build_pass(mode->given, &mode->options, IFM_PASS_STEP, error), error);
+    mode->state_bytes = plan != NULL ? bytes_of_states(plan) : 0;
+    return plan != NULL;
 }
 
-/* A model that cannot be trained is wrong input, whatever it lacks. */
-static int refuse(const GError *error)
+/* Nothing is written before all passes are known to fit. */
+static gboolean make_passes(ProfileMode *mode, const char *out, GError **error)
 {
-    if (!g_error_matches(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED))
-        return cli_fail(error);
-    cli_complain("%s", error->message);
-    return cli_status_of(IFM_ERROR_INVALID);
+    if (!make_training(mode, error) || !make_forward(mode, error) || !make_step(mode, error))
+        return FALSE;
+    for (int kind = 0; kind < IFM_N_PASSES; kind++)
+        if (!save_pass(mode, (IfmPassKind)kind, out, error))
+            return FALSE;
+    ProfilePlan *step = mode->derived[IFM_PASS_STEP];
+    return step == NULL || step->targets->len == 0 || write_inputs(mode, step, out, error);
+}
+
+/* A model that cannot be trained is wrong input, whatever it lacks. @refused: (out) (optional) takes what is the model's
+ * fault */
+static int refuse(GError *error /* (transfer full) */, GError **refused)
+{
+    cli_blame_sizes(error);
+    if (g_error_matches(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED))
+        error->code = IFM_ERROR_INVALID;
+    if (refused != NULL && g_error_matches(error, IFM_ERROR, IFM_ERROR_INVALID))
+    {
+        *refused = error;
+        return CLI_EXIT_OK;
+    }
+    int status = cli_fail(error);
+    g_error_free(error);
+    return status;
 }
 
 /* Puts the pass asked for where the given model's plan was. */
@@ -446,10 +535,10 @@ static void show_asked(ProfilePlan *plan, ProfileMode *mode)
         mode->training = plan;
 }
 
-int profile_mode_init(ProfilePlan *plan, const Arguments *arguments, const char *out)
+int profile_mode_init(ProfilePlan *plan, const Arguments *arguments, const char *out, GError **refused)
 {
     const char *word = cli_text(arguments, "mode");
-    g_autoptr(GError) error = NULL;
+    GError *error = NULL;
     int status = check_options(arguments, word);
     if (status != CLI_EXIT_OK || g_str_equal(word, "forward"))
         return status;
@@ -461,8 +550,8 @@ int profile_mode_init(ProfilePlan *plan, const Arguments *arguments, const char 
     mode->layers = plan->base.profile;
     mode->given->base.profile = FALSE;
     *plan = (ProfilePlan){ .parts = plan->parts };
-    if (!make_training(mode, out, &error) || !make_forward(mode, out, &error) || !make_step(mode, out, &error))
-        return refuse(error);
+    if (!make_passes(mode, out, &error))
+        return refuse(error, refused);
     show_asked(plan, g_steal_pointer(&mode));
     return CLI_EXIT_OK;
 }

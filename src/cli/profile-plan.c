@@ -427,6 +427,7 @@ static int plan_model(ProfilePlan *plan, const Arguments *arguments, const char 
         status = profile_graph_init(plan, arguments, out, &trouble);
     else
         open_model(plan, text, seed, out, &trouble);
+    cli_blame_sizes(trouble);
     if (trouble != NULL)
         g_propagate_error(error, trouble);
     if (trouble != NULL || status != CLI_EXIT_OK)
@@ -500,6 +501,19 @@ int profile_plan_init_side(ProfilePlan *plan, const Arguments *arguments, const 
         .verify = !cli_given(arguments, "no-verify"),
     };
     return CLI_EXIT_OK;
+}
+
+gboolean profile_plan_save(ProfilePlan *plan, GError **error)
+{
+    const IfmDimBinding *bindings = (const IfmDimBinding *)(const void *)plan->bindings->data;
+    if (!ifm_model_save(plan->model, plan->model_path, error))
+        return FALSE;
+    g_clear_pointer(&plan->analysis, ifm_analysis_free);
+    g_clear_pointer(&plan->model, ifm_model_unref);
+    plan->model = ifm_model_open(plan->model_path, error);
+    if (plan->model != NULL)
+        plan->analysis = ifm_model_analyse(plan->model, bindings, plan->bindings->len, error);
+    return plan->analysis != NULL;
 }
 
 IfmModelCase profile_plan_case(const ProfilePlan *plan, const Target *target)

@@ -161,6 +161,9 @@ int profile_read_sizes(const ProfileGiven *given, IfmTransformerSizes *sizes)
         .sparse_ratio = 1,
         .mpnn = (IfmMessagePassing)profile_given_word(given, "mpnn", ifm_message_passing_words()),
     };
-    sizes->ffn_dim = profile_is_given(given, "ffn-dim") ? integer_of(given, "ffn-dim") : 2 * sizes->hidden_dim;
+    if (profile_is_given(given, "ffn-dim"))
+        sizes->ffn_dim = integer_of(given, "ffn-dim");
+    else if (__builtin_mul_overflow(2, sizes->hidden_dim, &sizes->ffn_dim))
+        sizes->ffn_dim = G_MAXINT64;
     return read_encoding(given, sizes);
 }

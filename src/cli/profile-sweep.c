@@ -336,7 +336,10 @@ static int init_point(ProfilePlan *plan, const Arguments *arguments, const char 
     int status = profile_plan_init_point(plan, arguments, out);
     if (status != CLI_EXIT_OK || plan->refused != NULL)
         return status;
-    return profile_mode_init(plan, arguments, out);
+    GError *refused = NULL;
+    status = profile_mode_init(plan, arguments, out, &refused); /* which makes another plan of it */
+    plan->refused = refused;
+    return status;
 }
 
 static int init_row(SweepRow *row, const char *out, const char *parts)

@@ -88,11 +88,25 @@ int profile_plan_init_side(ProfilePlan *plan, const Arguments *arguments, const 
 int profile_plan_init_point(ProfilePlan *plan, const Arguments *arguments, const char *out);
 /* profile_zoo_entry: The model of the zoo that a MODEL means; NULL: a file, or nothing. */
 const IfmZooEntry *profile_zoo_entry(const char *text);
+/* profile_plan_save: Writes the model to where it is to lie, and goes on with what lies there, by the same sizes: its
+ * weights are then no longer held. */
+gboolean profile_plan_save(ProfilePlan *plan, GError **error);
 /* profile_plan_case: the case of one target; borrows from both. */
 IfmModelCase profile_plan_case(const ProfilePlan *plan, const Target *target);
 
 /* profile_targets_copy: (transfer full) the same devices, not tried yet. */
 GPtrArray *profile_targets_copy(const GPtrArray *targets);
+
+/* --- profile-fits.c: what is too large ------------------------------------------------------------------------------- */
+
+/* profile_runs_on_host: whether all devices compute in the host's memory, so that what does not fit there runs nowhere. */
+gboolean profile_runs_on_host(const ProfilePlan *plan);
+/* profile_check_host: Whether this process can still get @bytes. IFM_ERROR_INVALID: "NAME: WHAT 12 GiB (MORE), there are 8
+ * GiB available" */
+gboolean profile_check_host(const char *name, const char *what, double bytes, const char *more, GError **error);
+/* profile_check_fits: Whether the least that a plan's model needs by its shapes does, where no device could run it
+ * otherwise. */
+gboolean profile_check_fits(const ProfilePlan *plan, const char *name, GError **error);
 
 /* --- profile-mode.c: --mode ------------------------------------------------------------------------------------------- */
 
@@ -100,8 +114,12 @@ GPtrArray *profile_targets_copy(const GPtrArray *targets);
 gboolean profile_mode_trains(const Arguments *arguments);
 /* profile_mode_init: What --mode asks for beside the forward pass: the models of the other passes, saved under OUT/models,
  * what a step is fed under OUT/inputs. @plan: of the model that was given; afterwards that of the pass that was asked for,
- * with the others behind profile_mode_plan(). Returns: an exit status; what is wrong was told. */
-int profile_mode_init(ProfilePlan *plan, const Arguments *arguments, const char *out);
+ * with the others behind profile_mode_plan(). @refused: (out) (optional) why there is none, which then was told nobody.
+ * Returns: an exit status; what is wrong was told. */
+int profile_mode_init(ProfilePlan *plan, const Arguments *arguments, const char *out, GError **refused);
+/* profile_mode_check_fits: profile_check_fits() of the pass that --mode asks for, of a plan that has as yet no more than
+ * model, analysis, targets and sizes. TRUE where there is no such pass. */
+gboolean profile_mode_check_fits(const ProfilePlan *plan, const Arguments *arguments, const char *name, GError **error);
 void profile_mode_free(ProfileMode *mode);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(ProfileMode, profile_mode_free)
 /* profile_mode_plan: of another pass than the one asked for, with the same targets in the same order; NULL: the mode has
@@ -126,6 +144,8 @@ const IfmProfileGraph *profile_graph_story(GraphModel *self);
 /* profile_encode: The model's positional encoding, into it, for what it is fed. Takes it more than a second it shows how
  * far it is; --case-timeout bounds it. Returns: FALSE with an error. */
 gboolean profile_encode(GraphModel *model, const Arguments *arguments, GError **error);
+/* profile_check_encodable: whether its graphs are large enough for it. */
+gboolean profile_check_encodable(const GraphModel *model, GError **error);
 /* EncodingPlace: where its cost is kept, and who waits for it. */
 typedef struct
 {

@@ -210,7 +210,7 @@ static int profile_model(const Arguments *arguments)
     if (status == CLI_EXIT_OK && as_it_is != NULL)
     {
         if ((status = profile_plan_init(&plan, as_it_is, out)) == CLI_EXIT_OK)
-            status = profile_mode_init(&plan, as_it_is, out);
+            status = profile_mode_init(&plan, as_it_is, out, NULL);
         g_ptr_array_add(plans, &plan);
     }
     profile_sweep_add_plans(&sweep, plans);

@@ -140,7 +140,10 @@ static int run_zoo_export(const Arguments *arguments)
     g_autoptr(IfmModel) model =
         ifm_zoo_build(words[0], (const char *const *)words + 1, (guint32)cli_integer(arguments, "seed"), &error);
     if (model == NULL)
+    {
+        cli_blame_sizes(error);
         return cli_fail(error);
+    }
     if (!g_str_equal(output, "-"))
         return ifm_model_save(model, output, &error) ? CLI_EXIT_OK : cli_fail(error);
     g_autoptr(GBytes) bytes = ifm_model_serialize(model, &error);

@@ -7,6 +7,8 @@ G_BEGIN_DECLS
  * @name: (transfer full)
  * Returns: NULL with IFM_ERROR_INVALID beyond the limits, IFM_ERROR_MEMORY. Both free @name. */
 IfmGraph *ifm_graph_new(char *name, gint64 n_nodes, gint64 n_edges, GError **error);
+/** ifm_graph_check_counts: IFM_ERROR_INVALID beyond the limits. */
+gboolean ifm_graph_check_counts(const char *name, gint64 n_nodes, gint64 n_edges, GError **error);
 /** ifm_graph_allocate: [n] of @size bytes each, never NULL for none; NULL with IFM_ERROR_MEMORY. */
 void *ifm_graph_allocate(gint64 n, gsize size, GError **error);
 /** ifm_graph_memory_error: IFM_ERROR_MEMORY for an array of so many. Returns: NULL. */

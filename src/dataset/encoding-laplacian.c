@@ -177,7 +177,7 @@ static gboolean check_sizes(const IfmGraph *graph, gint64 dim, GError **error)
     return TRUE;
 }
 
-static gboolean check_graphs(const IfmGraph *graph, gint64 dim, GError **error)
+gboolean ifm_encoding_laplacian_check(const IfmGraph *graph, gint64 dim, GError **error)
 {
     for (gint64 i = 0; i < graph->n_edges; i++)
     {
@@ -578,7 +578,7 @@ IfmEncoding *ifm_encoding_laplacian_watched(const IfmGraph *graph, gint64 dim, I
     IfmWatch watch = { .call = call, .user = user };
     g_auto(Split) split = { 0 };
     g_autoptr(IfmEncoding) encoding = ifm_encoding_new(graph, dim, error);
-    if (encoding == NULL || !check_graphs(graph, dim, error) || !split_init(&split, graph, error) ||
+    if (encoding == NULL || !ifm_encoding_laplacian_check(graph, dim, error) || !split_init(&split, graph, error) ||
         (encoding->eigenvalues = ifm_graph_allocate(graph->n_graphs * dim, sizeof(double), error)) == NULL ||
         !encode_all(graph, &split, encoding, &watch, error))
         return NULL;

@@ -36,6 +36,12 @@ static gboolean check_size(const char *name, const char *what, gint64 n, gint64 
     return FALSE;
 }
 
+gboolean ifm_graph_check_counts(const char *name, gint64 n_nodes, gint64 n_edges, GError **error)
+{
+    return check_size(name, "nodes", n_nodes, IFM_GRAPH_MAX_NODES, error) &&
+           check_size(name, "edges", n_edges, IFM_GRAPH_MAX_EDGES, error);
+}
+
 IfmGraph *ifm_graph_new(char *name, gint64 n_nodes, gint64 n_edges, GError **error)
 {
     g_autoptr(IfmGraph) graph = g_new0(IfmGraph, 1);
@@ -43,8 +49,7 @@ IfmGraph *ifm_graph_new(char *name, gint64 n_nodes, gint64 n_edges, GError **err
     graph->n_nodes = n_nodes;
     graph->n_edges = n_edges;
     graph->n_graphs = 1;
-    if (!check_size(name, "nodes", n_nodes, IFM_GRAPH_MAX_NODES, error) ||
-        !check_size(name, "edges", n_edges, IFM_GRAPH_MAX_EDGES, error))
+    if (!ifm_graph_check_counts(name, n_nodes, n_edges, error))
         return NULL;
     graph->edge_index = ifm_graph_allocate(2 * n_edges, sizeof(gint64), error);
     return graph->edge_index != NULL ? g_steal_pointer(&graph) : NULL;

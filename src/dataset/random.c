@@ -55,14 +55,20 @@ typedef struct
 
 #define EMPTY G_MAXUINT64
 
+/* draw_n_slots: a power of two, so that half of them stay empty. */
+static gint64 draw_n_slots(gint64 wanted)
+{
+    gint64 n = 16;
+    while (n < 2 * wanted)
+        n *= 2;
+    return n;
+}
+
 static gboolean draw_init_slots(Draw *draw, GError **error)
 {
-    int bits = 4;
-    while (G_GINT64_CONSTANT(1) << bits < 2 * draw->wanted)
-        bits++;
-    gint64 n = G_GINT64_CONSTANT(1) << bits;
+    gint64 n = draw_n_slots(draw->wanted);
     draw->mask = (guint64)n - 1;
-    draw->shift = 64 - bits;
+    draw->shift = 64 - __builtin_ctzll((guint64)n);
     draw->slots = ifm_graph_allocate(n, sizeof *draw->slots, error);
     if (draw->slots != NULL)
         memset(draw->slots, 0xff, (gsize)n * sizeof *draw->slots);
@@ -361,30 +367,51 @@ static gboolean fill_values(IfmGraph *graph, GRand *random, GError **error)
     return graph->node_values != NULL;
 }
 
-IfmGraph *ifm_graph_synthetic(gint64 n_nodes, double avg_degree, gint64 feature_dim, guint32 seed, GError **error)
+static char *synthetic_name(gint64 n_nodes, double avg_degree, gint64 feature_dim)
 {
-    g_autofree char *name =
-        g_strdup_printf("synthetic, %" G_GINT64_FORMAT " nodes, average degree %g, %" G_GINT64_FORMAT " features, seed %u",
-                        n_nodes, avg_degree, feature_dim, seed);
-    gboolean counts = n_nodes >= 0 && n_nodes <= IFM_GRAPH_MAX_NODES; /* else ifm_graph_new() says so */
+    return g_strdup_printf("synthetic, %" G_GINT64_FORMAT " nodes, average degree %g, %" G_GINT64_FORMAT " features",
+                           n_nodes, avg_degree, feature_dim);
+}
+
+gboolean ifm_graph_synthetic_size(gint64 n_nodes, double avg_degree, gint64 feature_dim, gint64 *n_edges, gint64 *bytes,
+                                  GError **error)
+{
+    g_autofree char *name = synthetic_name(n_nodes, avg_degree, feature_dim);
+    gboolean counts = n_nodes >= 0 && n_nodes <= IFM_GRAPH_MAX_NODES; /* else ifm_graph_check_counts() says so */
     if (counts && !(avg_degree >= 0 && avg_degree <= (double)MAX(n_nodes - 1, 0)))
     {
         g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
                     "%s: of %" G_GINT64_FORMAT " nodes each has 0 to %" G_GINT64_FORMAT " neighbours", name, n_nodes,
                     MAX(n_nodes - 1, 0));
-        return NULL;
+        return FALSE;
     }
     if (feature_dim < 0)
     {
         g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s: 0 features or more", name);
-        return NULL;
+        return FALSE;
     }
+    gint64 n_pairs = counts ? (gint64)fmin(round((double)n_nodes * avg_degree / 2), IFM_GRAPH_MAX_EDGES) : 0, values;
+    *n_edges = 2 * n_pairs;
+    if (!ifm_graph_check_counts(name, n_nodes, *n_edges, error))
+        return FALSE;
+    const gint64 edges = *n_edges * 2 * (gint64)sizeof(gint64), slots = draw_n_slots(n_pairs) * (gint64)sizeof(guint64);
+    if (__builtin_mul_overflow(n_nodes * (gint64)sizeof(float), feature_dim, &values) ||
+        __builtin_add_overflow(edges, MAX(values, slots), bytes))
+        *bytes = G_MAXINT64;
+    return TRUE;
+}
+
+IfmGraph *ifm_graph_synthetic(gint64 n_nodes, double avg_degree, gint64 feature_dim, guint32 seed, GError **error)
+{
+    gint64 n_edges, bytes;
+    if (!ifm_graph_synthetic_size(n_nodes, avg_degree, feature_dim, &n_edges, &bytes, error))
+        return NULL;
+    g_autofree char *about = synthetic_name(n_nodes, avg_degree, feature_dim);
     g_autoptr(GRand) random = g_rand_new_with_seed(seed);
-    gint64 n_pairs = counts ? (gint64)fmin(round((double)n_nodes * avg_degree / 2), IFM_GRAPH_MAX_EDGES) : 0;
-    g_autoptr(IfmGraph) graph = ifm_graph_new(g_steal_pointer(&name), n_nodes, 2 * n_pairs, error);
+    g_autoptr(IfmGraph) graph = ifm_graph_new(g_strdup_printf("%s, seed %u", about, seed), n_nodes, n_edges, error);
     if (graph == NULL)
         return NULL;
     graph->n_node_values = feature_dim;
-    gboolean good = (n_pairs == 0 || fill_pairs(graph, random, error)) && fill_values(graph, random, error);
+    gboolean good = (n_edges == 0 || fill_pairs(graph, random, error)) && fill_values(graph, random, error);
     return good ? g_steal_pointer(&graph) : NULL;
 }

@@ -219,6 +219,27 @@ GArray *ifm_transformer_ports(const IfmTransformer *transformer)
     return ports;
 }
 
+gboolean ifm_transformer_input_bytes(const IfmTransformer *transformer, gint64 *bytes, GError **error)
+{
+    if (!ifm_transformer_check(transformer, error))
+        return FALSE;
+    g_autoptr(GArray) ports = ifm_transformer_ports(transformer);
+    *bytes = 0;
+    for (guint i = 0; i < ports->len; i++)
+    {
+        const IfmTransformerPort *port = &g_array_index(ports, IfmTransformerPort, i);
+        gsize more;
+        if (!ifm_shape_size_bytes(port->dtype, port->rank, port->dims, &more, error))
+            return FALSE;
+        if (__builtin_add_overflow(*bytes, (gint64)more, bytes))
+        {
+            g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "the bytes of %u inputs do not fit 63 bits", ports->len);
+            return FALSE;
+        }
+    }
+    return TRUE;
+}
+
 /* --- parts ---------------------------------------------------------------------------------------------------------- */
 
 /* skip_layer: Returns: what is behind "layers.3."; NULL where @name does not begin so. */

@@ -1,3 +1,4 @@
+#include <fcntl.h>
 #include <glib/gstdio.h>
 #include <inferometer/tensor-file.h>
 #include <string.h>

@@ -110,6 +110,36 @@ static void test_features(void)
     g_assert_cmpfloat_with_epsilon(beyond[1] / n, 0.0455, 0.005);
 }
 
+/* Known before it is made: its edges, and what making it holds, the table of pairs or the features beside the edges. */
+static void test_size(void)
+{
+    static const struct
+    {
+        gint64 n_nodes;
+        double avg_degree;
+        gint64 feature_dim, bytes;
+    } cases[] = {
+        { 0, 0, 4, 16 * 8 },
+        { 1000, 5, 0, 16 * 5000 + 8 * 8192 }, /* 2500 pairs, at most half of the table full */
+        { 1000, 5, 100, 16 * 5000 + 4 * 1000 * 100 },
+        { 100000000, 4, 1, 16 * G_GINT64_CONSTANT(400000000) + 8 * (G_GINT64_CONSTANT(1) << 29) },
+        { 100000000, 0, G_MAXINT64, G_MAXINT64 },
+    };
+    for (gsize i = 0; i < G_N_ELEMENTS(cases); i++)
+    {
+        gint64 n_edges, bytes;
+        g_autoptr(GError) error = NULL;
+        g_assert_true(ifm_graph_synthetic_size(cases[i].n_nodes, cases[i].avg_degree, cases[i].feature_dim, &n_edges,
+                                               &bytes, &error));
+        g_assert_no_error(error);
+        g_assert_cmpint(bytes, ==, cases[i].bytes);
+        if (cases[i].n_nodes > 1000)
+            continue;
+        g_autoptr(IfmGraph) graph = made(cases[i].n_nodes, cases[i].avg_degree, cases[i].feature_dim, 1);
+        g_assert_cmpint(n_edges, ==, graph->n_edges);
+    }
+}
+
 static void test_refused(void)
 {
     static const struct
@@ -119,16 +149,15 @@ static void test_refused(void)
         gint64 feature_dim;
         const char *said;
     } cases[] = {
-        { 10, 9.5, 1,
-          "synthetic, 10 nodes, average degree 9.5, 1 features, seed 1: of 10 nodes each has 0 to 9 neighbours" },
-        { 10, -1, 1, "synthetic, 10 nodes, average degree -1, 1 features, seed 1: of 10 nodes each has 0 to 9 neighbours" },
+        { 10, 9.5, 1, "synthetic, 10 nodes, average degree 9.5, 1 features: of 10 nodes each has 0 to 9 neighbours" },
+        { 10, -1, 1, "synthetic, 10 nodes, average degree -1, 1 features: of 10 nodes each has 0 to 9 neighbours" },
         { 10, (double)NAN, 1,
-          "synthetic, 10 nodes, average degree nan, 1 features, seed 1: of 10 nodes each has 0 to 9 neighbours" },
-        { 0, 1, 1, "synthetic, 0 nodes, average degree 1, 1 features, seed 1: of 0 nodes each has 0 to 0 neighbours" },
-        { 10, 1, -1, "synthetic, 10 nodes, average degree 1, -1 features, seed 1: 0 features or more" },
-        { -1, 0, 1, "synthetic, -1 nodes, average degree 0, 1 features, seed 1: -1 nodes; a graph has 0 to 100000000" },
+          "synthetic, 10 nodes, average degree nan, 1 features: of 10 nodes each has 0 to 9 neighbours" },
+        { 0, 1, 1, "synthetic, 0 nodes, average degree 1, 1 features: of 0 nodes each has 0 to 0 neighbours" },
+        { 10, 1, -1, "synthetic, 10 nodes, average degree 1, -1 features: 0 features or more" },
+        { -1, 0, 1, "synthetic, -1 nodes, average degree 0, 1 features: -1 nodes; a graph has 0 to 100000000" },
         { 100000000, 99999999, 0,
-          "synthetic, 100000000 nodes, average degree 1e+08, 0 features, seed 1: 800000000 edges; a graph has 0 to "
+          "synthetic, 100000000 nodes, average degree 1e+08, 0 features: 800000000 edges; a graph has 0 to "
           "400000000" },
     };
     for (gsize i = 0; i < G_N_ELEMENTS(cases); i++)
@@ -150,6 +179,7 @@ int main(int argc, char **argv)
     g_test_add_func("/graph-synthetic/equally-likely", test_equally_likely);
     g_test_add_func("/graph-synthetic/seeds", test_seeds);
     g_test_add_func("/graph-synthetic/features", test_features);
+    g_test_add_func("/graph-synthetic/size", test_size);
     g_test_add_func("/graph-synthetic/refused", test_refused);
     return g_test_run();
 }

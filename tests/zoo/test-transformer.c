@@ -562,6 +562,40 @@ static void test_refused_inputs(void)
     g_assert_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE);
 }
 
+/* Known without a model: what its inputs take, of either form. */
+static void test_input_bytes(void)
+{
+    for (gsize i = 0; i < 2 * G_N_ELEMENTS(configurations); i++)
+    {
+        g_autoptr(GError) error = NULL;
+        IfmTransformer transformer = settled("graph_transformer", configurations[i / 2]);
+        gint64 bytes, sum = 0;
+        transformer.training = i % 2 != 0;
+        g_autoptr(IfmModel) model = built(&transformer, 1);
+        for (gsize k = 0; k < ifm_model_n_inputs(model); k++)
+        {
+            const IfmPort *port = ifm_model_input(model, k);
+            gsize size;
+            g_assert_true(ifm_shape_size_bytes(port->dtype, port->rank, port->dims, &size, NULL));
+            sum += (gint64)size;
+        }
+        g_assert_true(ifm_transformer_input_bytes(&transformer, &bytes, &error));
+        g_assert_no_error(error);
+        g_assert_cmpint(bytes, ==, sum);
+    }
+    /* the largest there is: 4096 layers' masks, 2^37 numbers and more a layer */
+    IfmTransformer transformer =
+        settled("graph_transformer", "num_nodes=100000000 num_edges=0 hidden_dim=65536 form=training");
+    gint64 bytes;
+    g_autoptr(GError) error = NULL;
+    transformer.sizes.num_layers = 4096;
+    g_assert_true(ifm_transformer_input_bytes(&transformer, &bytes, &error));
+    g_assert_cmpint(bytes / 4096, >=, 4 * G_GINT64_CONSTANT(100000000) * 4 * 65536);
+    transformer.sizes.num_layers = 4097;
+    g_assert_false(ifm_transformer_input_bytes(&transformer, &bytes, &error));
+    g_assert_error(error, IFM_ERROR, IFM_ERROR_INVALID);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -577,5 +611,6 @@ int main(int argc, char **argv)
     g_test_add_func("/zoo/transformer/inputs-seeded", test_inputs_seeded);
     g_test_add_func("/zoo/transformer/refused", test_refused);
     g_test_add_func("/zoo/transformer/refused-inputs", test_refused_inputs);
+    g_test_add_func("/zoo/transformer/input-bytes", test_input_bytes);
     return g_test_run();
 }
