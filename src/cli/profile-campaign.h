@@ -15,7 +15,7 @@ typedef struct
     IfmStore *store;
     Progress *progress;
     gboolean resume, no_limit, new_limit;
-    GHashTable *measured; /* keys of what it measured: one model may be at several points. Owned */
+    GHashTable *measured; /* keys of what earlier plans measured: one model may be at several points. Owned */
     GError *store_error;  /* the store took no more: nothing further is measured */
 } Campaign;
 

@@ -54,8 +54,6 @@ static void commit_tried(Campaign *campaign, const ProfilePlan *plan)
         if (target->measurement == NULL || target->stored || target->resumed)
             continue;
         target->stored = ifm_store_commit(campaign->store, target->sealed, target->measurement, &campaign->store_error);
-        if (target->stored && target->measurement->outcome == IFM_OUTCOME_OK)
-            g_hash_table_add(campaign->measured, g_strdup(target->sealed->key));
     }
 }
 
@@ -157,6 +155,17 @@ static void measure_all(Campaign *campaign)
     }
 }
 
+/* A later plan need not measure again what this one did; within a plan a device that is there twice is wanted twice. */
+static void remember(Campaign *campaign, const ProfilePlan *plan)
+{
+    for (guint i = 0; plan != NULL && i < plan->targets->len; i++)
+    {
+        const Target *target = plan->targets->pdata[i];
+        if (target->stored && target->measurement->outcome == IFM_OUTCOME_OK)
+            g_hash_table_add(campaign->measured, g_strdup(target->sealed->key));
+    }
+}
+
 void profile_measure(Campaign *campaign)
 {
     campaign->measured = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
@@ -166,6 +175,9 @@ void profile_measure(Campaign *campaign)
             renew_runner(campaign);
         campaign->plan = campaign->plans->pdata[i];
         measure_all(campaign);
+        remember(campaign, campaign->plan);
+        for (int kind = 0; kind < IFM_N_PASSES; kind++)
+            remember(campaign, profile_mode_plan(campaign->plan, (IfmPassKind)kind));
     }
     g_clear_pointer(&campaign->measured, g_hash_table_unref);
 }
