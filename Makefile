@@ -61,7 +61,8 @@ fuzz: ## fuzzes each reader of files (ONNX, graphs, traces, plans) and gradients
 	setup/install fuzz
 	fuzz/run $(FUZZ_SECONDS)
 
-docs: build ## writes what the documents show of the program, and checks what they name
+docs: build ## writes what the documents show of the program and docs/reference/index.html, and checks what they name
+	setup/install docs
 	tools/make-docs $(BUILD)
 
 install: build ## installs below $(DESTDIR)$(PREFIX)

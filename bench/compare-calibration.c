@@ -15,6 +15,7 @@
 #include <inferometer/compare.h>
 #include <inferometer/zoo.h>
 
+#include "measure/measure-private.h"
 #include "series.h"
 
 enum
@@ -129,7 +130,7 @@ static void simulate(Simulation *simulation, double slow_down, IfmComparison *co
 {
     IfmCompareProtocol protocol = IFM_COMPARE_PROTOCOL_INIT;
     protocol.time_budget_ns = 0;
-    protocol.most_pairs = PAIRS;
+    protocol.max_pairs = PAIRS;
     g_autoptr(IfmComparer) comparer = ifm_comparer_new(&protocol);
     simulation->step = 0;
     for (int side = 0; side < 2; side++)
@@ -202,14 +203,18 @@ static gboolean compare_once(const Setting *setting, const char *a, const char *
     g_autoptr(IfmRunner) runner = ifm_runner_new(&options);
     IfmCompareProtocol protocol = IFM_COMPARE_PROTOCOL_INIT;
     g_auto(IfmComparison) comparison = { 0 };
+    IfmModelCase cases[2];
     IfmCompareSide sides[2] = { 0 };
     protocol.time_budget_ns = (gint64)(setting->budget_s * 1e9);
     for (int side = 0; side < 2; side++)
-        sides[side].model_case = (IfmModelCase){ .model_path = side == 0 ? a : b,
-                                                 .device = setting->device,
-                                                 .dtype = IFM_DTYPE_F32,
-                                                 .seed = 1,
-                                                 .protocol = IFM_PROTOCOL_INIT };
+    {
+        cases[side] = (IfmModelCase){ .model_path = side == 0 ? a : b,
+                                      .device = setting->device,
+                                      .dtype = IFM_DTYPE_F32,
+                                      .seed = 1,
+                                      .protocol = IFM_PROTOCOL_INIT };
+        sides[side] = (IfmCompareSide){ .kind = &ifm_kind_model, .spec = &cases[side] };
+    }
     if (!ifm_runner_compare(runner, sides, &protocol, seed, &comparison, error))
         return FALSE;
     tally_add(tally, &comparison);

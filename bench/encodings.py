@@ -61,7 +61,7 @@ class Ours:
 
     def encode(self, kind, graph):
         error = ctypes.POINTER(peers.Error)()
-        made = getattr(self.c, f"ifm_encoding_{kind}")(ctypes.byref(graph), ctypes.c_int64(DIM), ctypes.byref(error))
+        made = getattr(self.c, f"ifm_encoding_{kind}")(ctypes.byref(graph), ctypes.c_int64(DIM), None, None, ctypes.byref(error))
         if not made:
             raise SystemExit(error.contents.message.decode())
         encoding = made.contents

@@ -53,7 +53,7 @@ static IfmPipeline *make_pipeline(IfmClock *clock, gint64 nodes, gint64 edges)
     IfmPipelineOptions options = IFM_PIPELINE_OPTIONS_INIT;
     options.clock = clock;
     options.most_nodes = nodes;
-    options.most_edges = edges;
+    options.max_edges = edges;
     options.sizes = (IfmStageSizes){ .features = FEATURES, .hidden = HIDDEN };
     IfmPipeline *pipeline = plan != NULL ? ifm_pipeline_new(plan, &options, &error) : NULL;
     if (pipeline == NULL)

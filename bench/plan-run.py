@@ -23,7 +23,7 @@ def tell(run):
     if run["error_code"]:
         print(f"{run['title']}: {run['error_code']}: {run['reason']}")
         return False
-    told = run["measurement"]["surroundings"]["plan"]
+    told = run["measurement"]["result"]
     bound, status = told["bound"], run["measurement"]["verification"]["status"]
     makespan = next(row for row in run["figures"] if row["figure"] == "makespan")
     print(f"{run['title']}: {'; '.join(told['plans'])}")

@@ -12,7 +12,9 @@
 #include <inferometer/plan.h>
 #include <inferometer/statistics.h>
 
-#define MOST_ROUNDS 15
+#include "plan/costs-private.h"
+
+#define MAX_ROUNDS 15
 
 typedef struct
 {
@@ -159,7 +161,7 @@ static double median_of(double *values, int n)
 static gboolean compare(const Case *one, IfmObjective objective)
 {
     g_autoptr(IfmCosts) costs = make_costs(one);
-    double search_ms[MOST_ROUNDS], tried_ms[MOST_ROUNDS], found = 0, tried = 0, n_structures = 0;
+    double search_ms[MAX_ROUNDS], tried_ms[MAX_ROUNDS], found = 0, tried = 0, n_structures = 0;
     gint64 n_tried = 0, n_visited = 0;
     gboolean optimal = TRUE;
     for (int round = 0; round < one->rounds; round++)
@@ -189,8 +191,8 @@ static gboolean compare(const Case *one, IfmObjective objective)
 
 int main(void)
 {
-    static const Case cases[] = { { "7 stages x 3 devices", 7, 3, FALSE, MOST_ROUNDS },
-                                  { "7 stages x 3 devices, under load", 7, 3, TRUE, MOST_ROUNDS },
+    static const Case cases[] = { { "7 stages x 3 devices", 7, 3, FALSE, MAX_ROUNDS },
+                                  { "7 stages x 3 devices, under load", 7, 3, TRUE, MAX_ROUNDS },
                                   { "60 stages x 4 devices", 60, 4, FALSE, 3 },
                                   { "60 stages x 4 devices, under load", 60, 4, TRUE, 3 } };
     gboolean good = TRUE;

@@ -36,8 +36,9 @@ static double measure_once(IfmRunner *runner, const char *path, const char *devi
         .model_path = path, .device = device, .dtype = IFM_DTYPE_F32, .seed = 1, .protocol = IFM_PROTOCOL_INIT
     };
     g_autoptr(GError) error = NULL;
-    g_autoptr(IfmCase) sealed = ifm_runner_case(runner, &model_case, &error);
-    g_autoptr(IfmMeasurement) measurement = sealed != NULL ? ifm_runner_measure(runner, &model_case, sealed, &error) : NULL;
+    g_autoptr(IfmCase) sealed = ifm_runner_case(runner, &ifm_kind_model, &model_case, &error);
+    g_autoptr(IfmMeasurement) measurement =
+        sealed != NULL ? ifm_runner_measure(runner, &ifm_kind_model, &model_case, sealed, &error) : NULL;
     if (measurement == NULL)
         give_up(device, error);
     if (measurement->outcome != IFM_OUTCOME_OK)
@@ -45,7 +46,7 @@ static double measure_once(IfmRunner *runner, const char *path, const char *devi
         fprintf(stderr, "process-spread: %s: %s\n", device, measurement->reason);
         exit(1);
     }
-    return json_number_value(json_object_get(measurement->summary, "median"));
+    return measurement->summary.median;
 }
 
 static void measure_all(const char *path, const char *device, Medians medians)

@@ -18,7 +18,7 @@ enum
 {
     ROUNDS = 15,
     HIDDEN = 256,
-    MOST_RUNS = 100, /* of one peer in one round */
+    MAX_RUNS = 100, /* of one peer in one round */
 };
 #define ROUND_NS 10000000 /* of one peer in one round; two runs at least */
 
@@ -157,11 +157,11 @@ static void round_main(void *user)
 {
     const Round *round = user;
     g_autoptr(IfmClock) clock = ifm_clock_new_real();
-    double times_ns[MOST_RUNS];
+    double times_ns[MAX_RUNS];
     gsize n = 0;
     run_once(round->peer); /* the other peers' data is in the caches */
     gint64 begun_ns = ifm_clock_now_ns(clock), before_ns = begun_ns;
-    while (n < 2 || (n < MOST_RUNS && before_ns - begun_ns < ROUND_NS))
+    while (n < 2 || (n < MAX_RUNS && before_ns - begun_ns < ROUND_NS))
     {
         run_once(round->peer);
         gint64 now_ns = ifm_clock_now_ns(clock);
@@ -253,7 +253,7 @@ static void compare(IfmEngine *engine, const IfmDeviceSpec *spec, const Inputs *
         peer_compile(&peers[i], engine, spec, model);
     }
     measure(peers);
-    report(ifm_engine_name(engine), dynamic ? "dynamic" : "static", inputs, peers);
+    report(ifm_engine_info(engine).name, dynamic ? "dynamic" : "static", inputs, peers);
     for (int i = 0; i < N_PEERS; i++)
     {
         for (int round = 0; round < ROUNDS; round++)
@@ -292,7 +292,7 @@ static gboolean compare_all(IfmEngine *engine, const IfmDeviceSpec *spec)
                 compare(engine, spec, &inputs, stage, dynamic, totals);
             inputs_clear(&inputs);
         }
-        good &= judge(ifm_engine_name(engine), stage, totals);
+        good &= judge(ifm_engine_info(engine).name, stage, totals);
     }
     return good;
 }

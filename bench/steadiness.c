@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "measure/measure-private.h"
 #include "series.h"
 
 /* A recorded drift fell from 534 ms to 430 ms over its first runs: 24 % on top, gone after a dozen. */
@@ -88,7 +89,7 @@ static gsize count_flagged(BenchSource *source, gsize n, gsize n_series, guint64
 /* Claimed of simulated noise, which is known: recorded noise has drifts of its own, and may hide one. Of a few runs that
  * are strongly correlated, trend and level cannot be told apart as well as the test's level says.
  * The limits were set from rates measured before: they guard what is reached. */
-static const double least_flagged_share = 0.95, least_flagged_correlated_share = 0.80, most_alarms_share = 0.035;
+static const double min_flagged_share = 0.95, min_flagged_correlated_share = 0.80, max_alarms_share = 0.035;
 
 static gboolean is_kept(const BenchKind *kind, gsize n_flagged, gsize n)
 {
@@ -96,8 +97,8 @@ static gboolean is_kept(const BenchKind *kind, gsize n_flagged, gsize n)
     if (kind->recorded)
         return TRUE;
     if (!kind->drift)
-        return interval.lower <= most_alarms_share;
-    return interval.upper >= (kind->phi > 0 ? least_flagged_correlated_share : least_flagged_share);
+        return interval.lower <= max_alarms_share;
+    return interval.upper >= (kind->phi > 0 ? min_flagged_correlated_share : min_flagged_share);
 }
 
 static gboolean print_flagged(const BenchKind *kinds, gsize n_kinds, const gsize *lengths, gsize n_lengths, gsize n_series,

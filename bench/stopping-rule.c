@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "measure/measure-private.h"
 #include "series.h"
 
 /* What a drift of the level does to a rule is shown, not claimed: such series are to come out flagged. */
@@ -101,11 +102,11 @@ static void run_rule(BenchSource *source, const IfmProtocol *protocol, GArray *s
 
 /* What the rule is there to avoid: as if samples were independent, looking after every run, stopping at the first narrow
  * interval. Returns: whether it stopped; @covered: and held the median. */
-static gboolean run_naive(BenchSource *source, double target, const IfmInterval *ranks, gsize most, gboolean *covered)
+static gboolean run_naive(BenchSource *source, double target, const IfmInterval *ranks, gsize max, gboolean *covered)
 {
-    g_autofree double *sorted = g_new(double, most);
+    g_autofree double *sorted = g_new(double, max);
     double truth = bench_source_median(source);
-    for (gsize n = 1; n <= most; n++)
+    for (gsize n = 1; n <= max; n++)
     {
         double value = bench_source_next(source);
         gsize place = n - 1;
@@ -140,23 +141,23 @@ static void print_share(gsize k, gsize n)
 
 enum
 {
-    NAIVE_MOST = 500,
+    NAIVE_MAX = 500,
 };
 
 /* Ranks of plain intervals, from 0, for every n. */
 static IfmInterval *make_ranks(void)
 {
-    double places[NAIVE_MOST];
-    IfmInterval *ranks = g_new0(IfmInterval, NAIVE_MOST + 1);
-    for (gsize n = 0; n < NAIVE_MOST; n++)
+    double places[NAIVE_MAX];
+    IfmInterval *ranks = g_new0(IfmInterval, NAIVE_MAX + 1);
+    for (gsize n = 0; n < NAIVE_MAX; n++)
         places[n] = n;
-    for (gsize n = 6; n <= NAIVE_MOST; n++)
+    for (gsize n = 6; n <= NAIVE_MAX; n++)
         ifm_quantile_interval(places, n, n, 0.5, 0.95, &ranks[n]);
     return ranks;
 }
 
 /* What the rule claims of every kind but those of which nothing is claimed: significantly less is a failure. */
-static const double least_coverage = 0.93;
+static const double min_coverage = 0.93;
 
 static gboolean print_coverage(gsize n_series, guint64 seed, gboolean *kept)
 {
@@ -166,7 +167,7 @@ static gboolean print_coverage(gsize n_series, guint64 seed, gboolean *kept)
     printf("Coverage of the 95 %% interval of the median where the rule stopped by it (target 1 %%, %" G_GSIZE_FORMAT
            " series a row, fewer where nothing is claimed, seed %" G_GUINT64_FORMAT "),\n"
            "its binomial interval; beside it: looking after each run as if they were independent (to %d runs).\n\n",
-           n_series, seed, NAIVE_MOST);
+           n_series, seed, NAIVE_MAX);
     printf("%-29s %22s %22s %8s %8s %9s %9s\n", "series", "rule: covered %", "naive: covered %", "warm-up", "runs",
            "flagged %", "no stop %");
     for (gsize k = 0; k < G_N_ELEMENTS(kinds); k++)
@@ -184,11 +185,11 @@ static gboolean print_coverage(gsize n_series, guint64 seed, gboolean *kept)
             bench_source_restart(source, seed + k, i);
             run_rule(source, &protocol, samples, &tally);
             bench_source_restart(source, seed + k, i);
-            if (run_naive(source, protocol.ci_ratio, ranks, NAIVE_MOST, &covered))
+            if (run_naive(source, protocol.ci_ratio, ranks, NAIVE_MAX, &covered))
                 n_naive++, n_naive_covered += covered;
         }
         gboolean claimed = !kinds[k].drift && !kinds[k].wild && tally.n_stopped > 0;
-        gboolean broken = claimed && ifm_binomial_interval(tally.n_covered, tally.n_stopped, 0.95).upper < least_coverage;
+        gboolean broken = claimed && ifm_binomial_interval(tally.n_covered, tally.n_stopped, 0.95).upper < min_coverage;
         *kept &= !broken;
         printf("%-29s", kinds[k].name);
         print_share(tally.n_covered, tally.n_stopped);

@@ -67,10 +67,11 @@ static gint64 between(Maker *maker, int low_us, int high_us)
 /* Returns: when the batch is merged. */
 static gint64 run_first(Maker *maker, int batch, gint64 start)
 {
-    gint64 parted = start + between(maker, 5, 20), cpu = parted + between(maker, 0, 3), gpu = parted + between(maker, 0, 3);
+    gint64 partitioned = start + between(maker, 5, 20), cpu = partitioned + between(maker, 0, 3),
+           gpu = partitioned + between(maker, 0, 3);
     gint64 cpu_end = cpu + between(maker, 200, 400), gpu_end = gpu + between(maker, 180, 420);
     gint64 end = MAX(cpu_end, gpu_end), merged = end + between(maker, 5, 20);
-    record(maker, maker->host[0], IFM_EVENT_PARTITION, 1, batch, start, parted, -1);
+    record(maker, maker->host[0], IFM_EVENT_PARTITION, 1, batch, start, partitioned, -1);
     record(maker, maker->cpu, IFM_EVENT_INFER, 1, batch, cpu, cpu_end, cpu_end - cpu - between(maker, 1, 20));
     record(maker, maker->gpu, IFM_EVENT_INFER, 1, batch, gpu, gpu_end,
            batch % 16 == 0 ? gpu_end - gpu - between(maker, 1, 20) : -1);

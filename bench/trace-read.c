@@ -79,7 +79,7 @@ static Cost run(int (*job)(const char *path), const char *path, const char *what
     return (Cost){ (double)(ifm_clock_now_ns(clock) - start_ns) * 1e-9, (double)usage.ru_maxrss * 1024 };
 }
 
-static void tell(const char *what, Cost cost, double bytes, Cost peer)
+static void report(const char *what, Cost cost, double bytes, Cost peer)
 {
     const double events = TRACKS * EVENTS;
     printf(
@@ -94,7 +94,7 @@ int main(void)
     g_autofree char *folder = g_dir_make_tmp("inferometer-bench-XXXXXX", NULL);
     g_autofree char *plain = g_build_filename(folder, "trace.json", NULL);
     g_autofree char *packed = g_build_filename(folder, "trace.json.gz", NULL);
-    double most = 1.5 * 64.0 * TRACKS * EVENTS + 32 * MIB, peak = 0;
+    double max = 1.5 * 64.0 * TRACKS * EVENTS + 32 * MIB, peak = 0;
     GStatBuf plain_stat, packed_stat;
     setvbuf(stdout, NULL, _IOLBF, 0); /* each line as soon as it is known, into a file, too */
     run(write_trace, plain, "writing");
@@ -108,14 +108,14 @@ int main(void)
     {
         Cost ours = run(read_trace, plain, "reading"), document = run(read_document, plain, "jansson");
         Cost unpacking = run(read_trace, packed, "reading gzip");
-        tell("ifm_trace_read()", ours, bytes, document);
-        tell("ifm_trace_read(), gzip", unpacking, bytes, document);
-        tell("peer: a document by jansson", document, bytes, document);
+        report("ifm_trace_read()", ours, bytes, document);
+        report("ifm_trace_read(), gzip", unpacking, bytes, document);
+        report("peer: a document by jansson", document, bytes, document);
         peak = MAX(peak, MAX(ours.peak_bytes, unpacking.peak_bytes));
     }
     g_unlink(plain);
     g_unlink(packed);
     g_rmdir(folder);
-    printf("peak %.1f MiB   bound %.1f MiB: %s\n", peak / MIB, most / MIB, peak <= most ? "kept" : "BROKEN");
-    return peak <= most ? 0 : 1;
+    printf("peak %.1f MiB   bound %.1f MiB: %s\n", peak / MIB, max / MIB, peak <= max ? "kept" : "BROKEN");
+    return peak <= max ? 0 : 1;
 }

@@ -15,7 +15,7 @@ enum
     ROUNDS = 41,
     EVENTS = 1 << 19, /* 32 MiB */
 };
-#define MOST_NS 30.0
+#define MAX_NS 30.0
 
 typedef struct
 {
@@ -77,7 +77,7 @@ static IfmInterval sorted_interval(double *values, double *median)
     return interval;
 }
 
-static gboolean compare(const Loop *loop, const char *what, double most_ns)
+static gboolean compare(const Loop *loop, const char *what, double max_ns)
 {
     double bare[ROUNDS], costs[ROUNDS], ratios[ROUNDS], bare_median, cost, ratio;
     bare_ns(loop);
@@ -93,11 +93,11 @@ static gboolean compare(const Loop *loop, const char *what, double most_ns)
     }
     sorted_interval(bare, &bare_median);
     IfmInterval cost_interval = sorted_interval(costs, &cost), ratio_interval = sorted_interval(ratios, &ratio);
-    gboolean good = cost_interval.lower <= most_ns;
+    gboolean good = cost_interval.lower <= max_ns;
     printf("%-22s without %6.2f ns   recording adds %6.2f ns [%6.2f, %6.2f]   ratio %6.2f [%6.2f, %6.2f]   "
            "bound %.0f ns: %s\n",
            what, bare_median, cost, cost_interval.lower, cost_interval.upper, ratio, ratio_interval.lower,
-           ratio_interval.upper, most_ns, good ? cost <= most_ns ? "kept" : "not told apart" : "BROKEN");
+           ratio_interval.upper, max_ns, good ? cost <= max_ns ? "kept" : "not told apart" : "BROKEN");
     return good;
 }
 
@@ -111,7 +111,7 @@ int main(void)
     g_autoptr(IfmTrace) trace = ifm_trace_new("bench");
     IfmTrackInfo info = { .kind = IFM_TRACK_DEVICE, .process = (char *)"bench", .thread = (char *)"one" };
     Loop loop = { .clock = clock, .track = ifm_trace_add_track(trace, &info, EVENTS) };
-    gboolean good = compare(&loop, "an event", MOST_NS);
+    gboolean good = compare(&loop, "an event", MAX_NS);
     loop.looks_at_clock = TRUE;
-    return compare(&loop, "with two clock readings", MOST_NS) && good ? 0 : 1;
+    return compare(&loop, "with two clock readings", MAX_NS) && good ? 0 : 1;
 }

@@ -33,7 +33,8 @@ FUNCTIONS = {
                                               ctypes.c_void_p]),
     "ifm_graph_synthetic": (ctypes.c_void_p, [ctypes.c_int64, ctypes.c_double, ctypes.c_int64, ctypes.c_uint32, ctypes.c_void_p]),
     "ifm_graph_read": (ctypes.c_void_p, [ctypes.c_char_p, ctypes.c_int, ctypes.c_void_p]),
-    "ifm_encoding_laplacian": (ctypes.c_void_p, [ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p]),
+    "ifm_encoding_laplacian": (ctypes.c_void_p,
+                               [ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p]),
     "ifm_tensor_file_open": (ctypes.c_void_p, [ctypes.c_char_p, ctypes.c_void_p]),
     "ifm_tensor_file_n": (ctypes.c_size_t, [ctypes.c_void_p]),
     "ifm_tensor_file_name": (ctypes.c_char_p, [ctypes.c_void_p, ctypes.c_size_t]),
@@ -67,7 +68,7 @@ def transformer(library, graph, layers, attention, mpnn):
     one = Transformer(Sizes(feature_dim=16, hidden_dim=64, num_layers=layers, num_heads=4, ffn_dim=128, pe_dim=16, num_outputs=1, sparse_ratio=1,
                             mpnn=("none", "gin").index(mpnn), pe=1), attention=("dense", "sparse").index(attention), dropout=0.1)
     library.c.ifm_transformer_for_graph(ctypes.byref(one), graph)
-    encoding = library.made("ifm_encoding_laplacian", graph, 16)
+    encoding = library.made("ifm_encoding_laplacian", graph, 16, None, None)
     evaluation = library.made("ifm_transformer_build", ctypes.byref(one), SEED)
     one.training = 1
     training = library.made("ifm_transformer_build", ctypes.byref(one), SEED)

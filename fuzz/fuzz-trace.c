@@ -68,7 +68,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     static guint n_good;
     char *copy =
         g_memdup2(size > 0 ? data : (const uint8_t *)"", MAX(size, 1)); /* of just its size, so that ASan sees its end */
-    IfmTraceLimits limits = { .most_events = 10000, .most_names = 1000 };
+    IfmTraceLimits limits = { .max_events = 10000, .max_names = 1000 };
     GError *error = NULL;
     GPtrArray *traces = ifm_trace_parse(copy, size, "input", &limits, &error);
     must((traces == NULL) == (error != NULL));

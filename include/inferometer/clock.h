@@ -3,20 +3,20 @@
 
 #include <inferometer/error.h>
 
-G_BEGIN_DECLS
+IFM_BEGIN_DECLS
 
 /**
  * IfmClock: the only source of time, and the owner of every wait.
  *
- * A real clock reads CLOCK_MONOTONIC. A virtual one stands still while any registered thread runs and jumps to the
- * earliest deadline once all of them wait, so that a simulation takes no real time and is deterministic in time.
- * A thread that uses a virtual clock registers first (ifm_clock_enter()) and leaves before it ends or blocks on
- * anything the clock does not own. On a real clock both do nothing.
+ * A real clock reads CLOCK_MONOTONIC. A virtual clock stands still while a registered thread runs. It jumps to the
+ * earliest deadline when all registered threads wait. So a simulation takes no real time, and its times are deterministic.
+ * A thread is registered with ifm_clock_enter() before it uses a virtual clock. It is unregistered with ifm_clock_leave()
+ * before it ends, and before it blocks on anything but the clock. On a real clock both calls do nothing.
  */
 typedef struct IfmClock IfmClock;
 
 IfmClock *ifm_clock_new_real(void);
-/** ifm_clock_new_virtual: @start_ns: what it reads at first. */
+/** ifm_clock_new_virtual: @start_ns: the first value of ifm_clock_now_ns(). */
 IfmClock *ifm_clock_new_virtual(gint64 start_ns);
 IfmClock *ifm_clock_ref(IfmClock *clock);
 void ifm_clock_unref(IfmClock *clock);
@@ -24,14 +24,15 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmClock, ifm_clock_unref)
 
 gboolean ifm_clock_is_virtual(const IfmClock *clock);
 
-/** ifm_clock_now_ns: monotonic, ns, from an origin that means nothing. No lock, no allocation. */
+/** ifm_clock_now_ns: Monotonic time in ns from an arbitrary origin. Takes no lock and allocates nothing. */
 gint64 ifm_clock_now_ns(IfmClock *clock);
 
-/** ifm_clock_enter / ifm_clock_leave: registers, unregisters one more running thread. */
+/** ifm_clock_enter / ifm_clock_leave: Registers / unregisters one running thread. */
 void ifm_clock_enter(IfmClock *clock);
 void ifm_clock_leave(IfmClock *clock);
 
-/** ifm_clock_sleep_until_ns: Returns at or after @deadline_ns. On a real clock the last stretch is spun, for precision. */
+/** ifm_clock_sleep_until_ns: Returns at or after @deadline_ns. On a real clock it spins for the last 80 us, for precision.
+ */
 void ifm_clock_sleep_until_ns(IfmClock *clock, gint64 deadline_ns);
 
 /**
@@ -50,9 +51,9 @@ void ifm_condition_broadcast(IfmCondition *condition);
 
 /**
  * ifm_condition_wait_until: Unlocks, waits for a broadcast or the deadline on the condition's clock, locks again.
- * @deadline_ns: IFM_CLOCK_NEVER waits for a broadcast alone.
- * Returns: FALSE once the deadline has passed; TRUE on a wake-up (perhaps a spurious one: test the predicate).
+ * @deadline_ns: IFM_CLOCK_NEVER: no deadline
+ * Returns: FALSE once the deadline has passed. TRUE on a wake-up, which may be spurious: test the predicate.
  */
 gboolean ifm_condition_wait_until(IfmCondition *condition, gint64 deadline_ns);
 
-G_END_DECLS
+IFM_END_DECLS

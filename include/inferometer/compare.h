@@ -1,7 +1,7 @@
 #pragma once
 #include <inferometer/measure.h>
 
-G_BEGIN_DECLS
+IFM_BEGIN_DECLS
 
 /* Which of two things is faster: the rule, and the measuring that feeds it. docs/comparing.md says why it is as it is. */
 
@@ -17,7 +17,7 @@ const char *ifm_verdict_name(IfmVerdict verdict);
 /**
  * IfmCompareProtocol: @margin: what still counts as the same, 0.01. @level: 1 - the share of comparisons of a thing with
  * itself that may end in "faster" or "slower", all looks taken together.
- * @time_budget_ns: 0: none    @least_pairs, @most_pairs: of processes made anew, one of each side
+ * @time_budget_ns: 0: none    @min_pairs, @max_pairs: of processes made anew, one of each side
  * @rounds: in each pair of processes; 0: the runner's choice
  * @ci_ratio: above 0: what is wanted is the difference, not a verdict: it ends where half of the difference's interval is
  * at most this part of it
@@ -27,7 +27,7 @@ typedef struct
 {
     double margin, level;
     gint64 time_budget_ns;
-    gsize least_pairs, most_pairs;
+    gsize min_pairs, max_pairs;
     gsize rounds;
     double ci_ratio;
     gsize runs;
@@ -36,10 +36,8 @@ typedef struct
     ((IfmCompareProtocol){ .margin = 0.01,                                                                                 \
                            .level = 0.95,                                                                                  \
                            .time_budget_ns = 30 * G_GINT64_CONSTANT(1000000000),                                           \
-                           .least_pairs = 5,                                                                               \
-                           .most_pairs = 200 })
-/** ifm_compare_protocol_check: IFM_ERROR_INVALID naming what is out of its range. */
-gboolean ifm_compare_protocol_check(const IfmCompareProtocol *protocol, GError **error);
+                           .min_pairs = 5,                                                                                 \
+                           .max_pairs = 200 })
 
 /** IfmCompareRound: medians of some runs of A and some of B, made by the processes of pair @pair (from 0). */
 typedef struct
@@ -81,35 +79,15 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(IfmComparison, ifm_comparison_clear)
 /** ifm_comparison_to_json: (transfer full) docs/formats.md, "comparison"; measurements are not in it. */
 json_t *ifm_comparison_to_json(const IfmComparison *comparison);
 
-#define IFM_COMPARE_MOST_LOOKS 4
+#define IFM_COMPARE_MAX_LOOKS 4
 
-/**
- * IfmComparer: the rule as an object: feed it rounds, it says when to stop. Pure: no clock, no I/O.
- * A pair of processes counts as one observation: the mean of the middle third of its rounds' log ratios.
- * Equals: interval = exp(mean +- t(n' - 1, spent / 2) s / sqrt(n')), n' = n (1 - r) / (1 + r), r the pairs' lag-1
- * correlation and half its standard error, where positive; of the error 1 - level a look at share t of the budget may spend
- * as much as (1 - level) t^3 leaves after earlier looks, so that all looks together spend 1 - level at most. Source:
- * repeated confidence intervals, Jennison & Turnbull 1989; the spending function: Kim & DeMets 1987; the looks' errors are
- * added up (Bonferroni), so nothing is assumed of how looks depend on each other.
- */
-typedef struct IfmComparer IfmComparer;
-IfmComparer *ifm_comparer_new(const IfmCompareProtocol *protocol);
-void ifm_comparer_free(IfmComparer *comparer);
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmComparer, ifm_comparer_free)
-/** ifm_comparer_add: One round of the pair at hand. */
-void ifm_comparer_add(IfmComparer *comparer, double a_ns, double b_ns, gboolean b_first);
-/** ifm_comparer_end_pair: Its processes are gone. @elapsed_ns: since the first were started, without what
- * is done once. Returns: TRUE once there is nothing more to learn within the protocol. */
-gboolean ifm_comparer_end_pair(IfmComparer *comparer, gint64 elapsed_ns);
-/** ifm_comparer_finish: What is known; a pair that has not ended does not count. Called before the rule said so, it is the
- * last look. */
-void ifm_comparer_finish(const IfmComparer *comparer, IfmComparison *comparison);
-
-/** IfmCompareSide: @runtime: path of the runtime's library for this side's processes; NULL: the usual one. The protocol,
- * load and profiling of the case mean nothing here. */
+/** IfmCompareSide: a case of any kind that can be run again and again, in a worker or in this process; both sides are of
+ * one kind. @spec: what @kind takes; its protocol, load and profiling mean nothing here. @runtime: path of the runtime's
+ * library for this side's processes; NULL: the usual one */
 typedef struct
 {
-    IfmModelCase model_case;
+    const IfmCaseKind *kind;
+    const void *spec;
     const char *runtime;
     const char *runtime_said; /* by what the user named it, such as an option, for messages; or NULL */
 } IfmCompareSide;
@@ -117,19 +95,21 @@ typedef struct
 /**
  * ifm_runner_compare: Two sides, each in a worker process of its own that is made for this, in rounds: some runs of the
  * one, some of the other, one at a time; who begins is drawn for every two rounds and turns in the second. Processes are
- * made anew for every pair, since two of the same thing differ, too. Interrupted, it tells what it has.
- * @sides: A and B. Returns: FALSE with the error of the side that failed, its message beginning with "A: " or "B: ".
+ * made anew for every pair, since two of the same thing differ, too; what is measured in this process is opened anew.
+ * Interrupted, it tells what it has.
+ * @sides: A and B. Returns: FALSE with the error of the side that failed, its message beginning with "A: " or "B: ", or
+ * IFM_ERROR_UNSUPPORTED for a kind that has no runs to repeat, and for two of different kinds.
  */
 gboolean ifm_runner_compare(IfmRunner *runner, const IfmCompareSide sides[2], const IfmCompareProtocol *protocol,
                             guint32 seed, IfmComparison *comparison, GError **error);
 
 /** ifm_runner_compare_case: The sealed record that ifm_runner_compare() gives a side whose runtime is the usual one, asked
  * for beforehand. @b: of B, else of A. Errors: those of ifm_runner_case(). */
-IfmCase *ifm_runner_compare_case(IfmRunner *runner, const IfmModelCase *model_case, gboolean b,
+IfmCase *ifm_runner_compare_case(IfmRunner *runner, const IfmCompareSide *side, gboolean b,
                                  const IfmCompareProtocol *protocol, GError **error);
 /** ifm_comparison_stored: What ifm_runner_compare() told of these two: (transfer none) the comparison as
  * ifm_comparison_to_json() has it. @of_b: B's measurement, as it was stored    @case_a: A's. Returns: NULL where it was
  * compared with another, or the comparison was interrupted. */
 const json_t *ifm_comparison_stored(const IfmMeasurement *of_b, const IfmCase *case_a);
 
-G_END_DECLS
+IFM_END_DECLS

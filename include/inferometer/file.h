@@ -1,37 +1,36 @@
 #pragma once
 #include <inferometer/error.h>
 
-G_BEGIN_DECLS
+IFM_BEGIN_DECLS
 
 /**
- * ifm_file_load: Reads a file whole, and puts a NUL behind it.
- * @bytes: (out) (transfer full)    @n_bytes: (out) without the NUL
+ * ifm_file_load: Reads a file into memory and adds a NUL after its bytes.
+ * @bytes: (out) (transfer full)    @n_bytes: (out) the size without the NUL
  * Returns: FALSE with IFM_ERROR_UNAVAILABLE (no such file, a folder, no permission) or IFM_ERROR_INVALID (above 1 GiB).
  */
 gboolean ifm_file_load(const char *path, char **bytes, gsize *n_bytes, GError **error);
 
 /**
- * ifm_file_save: Writes a file whole or not at all: a temporary file beside it, fsync, rename, fsync of the folder. While
- * it is written the temporary file has no name where the file system can do that, so that a killed process leaves none
- * behind; elsewhere it is NAME.XXXXXXXX.tmp. What is there already and is no regular file (a pipe, /dev/null) is written to
- * instead of replaced; a symbolic link is followed. A file that is replaced keeps its permissions.
+ * ifm_file_save: Writes a file completely or not at all. The steps are: write a temporary file in the same folder, fsync,
+ * rename, fsync of the folder. The temporary file has no name where the file system supports that, so a killed process
+ * leaves nothing behind. Elsewhere its name is NAME.XXXXXXXX.tmp. A symbolic link is followed. A replaced file keeps its
+ * permissions. Anything but a regular file (a pipe, /dev/null) is written to in place.
  * @bytes: [n_bytes]
- * Returns: FALSE with IFM_ERROR_UNAVAILABLE (disk full, read-only, no such folder); @path is then as before.
+ * Returns: FALSE with IFM_ERROR_UNAVAILABLE (disk full, read-only, no such folder). @path is then unchanged.
  */
 gboolean ifm_file_save(const char *path, const void *bytes, gsize n_bytes, GError **error);
-/** ifm_file_save_temporary: As above, but without any fsync: for a file that nobody wants after the machine went down. */
-gboolean ifm_file_save_temporary(const char *path, const void *bytes, gsize n_bytes, GError **error);
 
 /**
- * IfmFileWriter: ifm_file_save() for what is too large to be made whole first: opened, written piece by piece, committed.
- * Freed without a commit, @path is as before. Errors are those of ifm_file_save().
+ * IfmFileWriter: ifm_file_save() in pieces, for content that is too large to hold in memory: open, write, commit.
+ * A writer that is freed without a commit leaves @path unchanged. Errors are those of ifm_file_save().
  */
 typedef struct IfmFileWriter IfmFileWriter;
-/** ifm_file_writer_open: @durable: with the fsyncs. */
+/** ifm_file_writer_open: @durable: FALSE: without fsync, for files that need not survive a crash of the machine. (transfer
+ * full) */
 IfmFileWriter *ifm_file_writer_open(const char *path, gboolean durable, GError **error);
 gboolean ifm_file_writer_write(IfmFileWriter *writer, const void *bytes, gsize n_bytes, GError **error);
 gboolean ifm_file_writer_commit(IfmFileWriter *writer, GError **error);
 void ifm_file_writer_free(IfmFileWriter *writer);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmFileWriter, ifm_file_writer_free)
 
-G_END_DECLS
+IFM_END_DECLS

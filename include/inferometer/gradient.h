@@ -1,16 +1,16 @@
 #pragma once
 #include <inferometer/onnx.h>
 
-G_BEGIN_DECLS
+IFM_BEGIN_DECLS
 
 /*
- * Reverse-mode differentiation, ONNX graph to ONNX graph: what comes out is an ordinary model of ordinary operators, which
- * every engine runs, is profiled and counted as any other. One rule an operator: docs/add-a-gradient.md.
+ * Reverse-mode differentiation from ONNX graph to ONNX graph. The result is a model of standard operators: every engine can
+ * run it, and it is profiled and counted like any other model. Each operator has one rule: docs/add-a-gradient.md.
  */
 
 typedef enum
 {
-    IFM_LOSS_MSE,           /* mean over all elements of (output - target)^2; target: as the output */
+    IFM_LOSS_MSE,           /* mean over all elements of (output - target)^2; the target has the shape of the output */
     IFM_LOSS_CROSS_ENTROPY, /* mean over rows of -log softmax(output)[target]; output: [rows, classes], target: i64 [rows]
                              */
 } IfmLoss;
@@ -20,8 +20,8 @@ const char *const *ifm_loss_words(void);
 typedef enum
 {
     IFM_OPTIMISER_SGD,      /* w -= lr g */
-    IFM_OPTIMISER_MOMENTUM, /* v = momentum v + g, w -= lr v: as PyTorch has it */
-    IFM_OPTIMISER_ADAM,     /* Kingma and Ba 2015, bias-corrected, as PyTorch has it */
+    IFM_OPTIMISER_MOMENTUM, /* v = momentum v + g, w -= lr v, as in PyTorch */
+    IFM_OPTIMISER_ADAM,     /* Kingma and Ba 2015, bias-corrected, as in PyTorch */
 } IfmOptimiser;
 /** ifm_optimiser_words: "sgd", "momentum", "adam", NULL-terminated. */
 const char *const *ifm_optimiser_words(void);
@@ -29,23 +29,25 @@ const char *const *ifm_optimiser_words(void);
 typedef struct
 {
     IfmLoss loss;
-    const char *output; /* that the loss is of; NULL: the first */
-    /* weights to differentiate by; NULL: every floating-point initializer but running statistics of batch normalisation and
-       scalars (of rank 0: constants of a formula) */
+    const char *output; /* the output that the loss reads; NULL: the first */
+    /* weights to differentiate by, NULL-terminated; NULL: all floating-point initializers except running statistics of
+       batch normalisation and tensors of rank 0 (constants of a formula) */
     const char *const *parameters;
-    gboolean input_gradients; /* also by the floating-point inputs */
+    gboolean input_gradients; /* differentiate also by the floating-point inputs */
 } IfmGradientOptions;
 
 /**
- * ifm_gradient_backward: Forward and backward in one model. Its inputs: the model's and "target"; its outputs: "loss" (a
- * scalar, f32, or f64 where the output is), then "grad.NAME" of each parameter (and input), in the model's order.
- * Parameters stay initializers. Batch normalisation is differentiated in the form it has (evaluation: by its fixed
- * statistics; training_mode: by the batch's, its running statistics that are outputs of the node then are outputs, too:
- * "next.NAME", and of a training step inputs). Dropout of ratio 0 or without training is the identity; a mask is a Mul by
- * an input. Dimensions that are free stay free; a rule that cannot do without a size (strides of a convolution) says which
- * is to be bound. What the loss does not depend on has zeros. Returns: (transfer full) NULL with IFM_ERROR_UNSUPPORTED for
- * an opset below 13 and "node NAME (OP): no gradient rule" for an operator that the loss depends on through a parameter;
- * IFM_ERROR_INVALID for an output or parameter that is none, or a loss that does not fit the output's shape.
+ * ifm_gradient_backward: Makes one model of the forward and the backward pass.
+ * Inputs: those of the model, and "target". Parameters stay initializers.
+ * Outputs: "loss" (a scalar; f64 where the output is f64, else f32), then "grad.NAME" of each parameter (and input), in the
+ * order of the model. A gradient is zero where the loss does not depend on the tensor.
+ * Batch normalisation keeps its form. The evaluation form uses its fixed statistics, and the training form (training_mode)
+ * those of the batch. Running statistics that the node outputs become outputs "next.NAME".
+ * Dropout with ratio 0 or without training is the identity. A mask is a Mul by an input.
+ * Free dimensions stay free. A rule that needs a size (strides of a convolution) names the dimension to bind.
+ * Returns: (transfer full) NULL with an error. IFM_ERROR_UNSUPPORTED: an opset below 13, or "node NAME (OP): no gradient
+ * rule" for an operator between a parameter and the loss. IFM_ERROR_INVALID: an unknown output or parameter, or a loss that
+ * does not fit the shape of the output.
  */
 IfmModel *ifm_gradient_backward(IfmModel *model, const IfmGradientOptions *options, GError **error);
 
@@ -59,23 +61,23 @@ typedef struct
     ((IfmTrainingOptions){ .learning_rate = 0.001, .momentum = 0.9, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8 })
 
 /**
- * ifm_gradient_training_step: Forward, backward and update in one model: parameters and the optimiser's state are inputs
- * ("NAME", "state.KIND.NAME", and for Adam "state.step" i64 [1]), and come out updated ("next.NAME", …), beside "loss".
- * States of parameters in half precision are f32, and updates computed so. What each holds at first: ifm_gradient_state().
- * Errors as ifm_gradient_backward().
+ * ifm_gradient_training_step: Makes one model of forward pass, backward pass and update of the parameters.
+ * Inputs: those of the model, "target", the parameters ("NAME"), the state of the optimiser ("state.KIND.NAME", for Adam
+ * also "state.step" i64 [1]) and running statistics. Outputs: "loss", and the next value of each as "next.NAME", … The
+ * state of a parameter in half precision is f32, and its update is computed in f32. Initial values: ifm_gradient_state().
+ * Returns: (transfer full) NULL with the errors of ifm_gradient_backward().
  */
 IfmModel *ifm_gradient_training_step(IfmModel *model, const IfmTrainingOptions *options, GError **error);
 
-/** IfmTrainingState: one input of a training step that its output replaces. */
+/** IfmTrainingState: an input of a training step, and the output that replaces it for the next step. */
 typedef struct
 {
     char *input, *output;
-    IfmTensor first; /* owned: the parameter's initial value, zeros of a state */
+    IfmTensor first; /* owned: the initial value of a parameter; zeros for a state */
 } IfmTrainingState;
-/** ifm_gradient_state: (transfer full) IfmTrainingState*, in the order of the step's inputs. @model: the forward one. */
+/** ifm_gradient_state: The initial state of a training step. @model: the forward model
+ * Returns: (transfer full) IfmTrainingState*, in the order of the inputs of the step. Errors: of ifm_gradient_backward().
+ */
 GPtrArray *ifm_gradient_state(IfmModel *model, const IfmTrainingOptions *options, GError **error);
 
-/** ifm_gradient_has_rule: whether an operator can be differentiated through. */
-gboolean ifm_gradient_has_rule(const char *op_type);
-
-G_END_DECLS
+IFM_END_DECLS

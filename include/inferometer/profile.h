@@ -1,11 +1,81 @@
 #pragma once
-#include <inferometer/report.h>
+#include <inferometer/gradient.h>
+#include <inferometer/protocol.h>
+#include <inferometer/result.h>
 #include <inferometer/transformer.h>
 
-G_BEGIN_DECLS
+IFM_BEGIN_DECLS
 
-/* What `inferometer profile` found out about one model, and how that is told: page, JSON, CSV. docs/profiling.md says what
- * the figures mean. */
+/* What a model costs on one device or several: time, memory, work, by layer and by pass, and how it grows. profile-page.h
+ * prints it; docs/profiling.md says what the figures mean. */
+
+/* --- what is asked for ------------------------------------------------------------------------------------------------ */
+
+/** IfmGraphOptions: the numbers of a graph transformer and of its graph. What is not said is IFM_OPTION_UNSET or NULL: the
+ * table's default then holds. The same may stand beside the model's name: "gps,hidden_dim=32". */
+typedef struct
+{
+    gint64 num_nodes, num_edges; /* num_edges: of an estimate */
+    const char *avg_degree;      /* a number */
+    const char *dataset;
+    gint64 num_graphs;
+    gint64 feature_dim, hidden_dim, num_layers, num_heads, ffn_dim, pe_dim, num_outputs;
+    int mpnn;       /* IfmMessagePassing */
+    const char *pe; /* "lap:16" */
+    int attention;  /* IfmAttention */
+    double sparse_ratio;
+    int norm, head; /* IfmNorm, IfmHead */
+    double dropout;
+    int scatter; /* of ifm_transformer_scatter_words() */
+} IfmGraphOptions;
+extern const IfmOption ifm_graph_options[]; /* IfmGraphOptions: behind "nodes" */
+
+/** IfmProfileWatch: who is told how it goes; each may be NULL. Called on the caller's thread. */
+typedef struct
+{
+    /* @message: what is worth knowing and no error: "no --device given: …" */
+    void (*note)(const char *message, void *user);
+    /* from here on so many cases are begun */
+    void (*cases)(gsize n_cases, void *user);
+    /* @runs: the fixed count, 0 where @ci_ratio is aimed at    @again: it belongs to the case before, and counts with it */
+    void (*begin)(const char *name, gsize runs, double ci_ratio, gboolean again, void *user);
+    /* how far it is, as IfmRunnerOptions.progress has it */
+    void (*update)(const char *phase, gsize n, double median_ns, double ci_ratio, void *user);
+    /* @outcome: "ok", "failed", "interrupted", "not stored", … */
+    void (*end)(const char *outcome, void *user);
+    /* whether a model that was read may be used: FALSE with an error ends it all. Asked before anything is made of it */
+    gboolean (*accept)(const IfmModel *model, void *user, GError **error);
+    void *user;
+} IfmProfileWatch;
+
+/** IfmProfileOptions: ifm_profile_options_init() sets what holds where nothing is said. */
+typedef struct
+{
+    const char *model;          /* a file, or a name of the zoo: "resnet18,batch=8", "zoo:gps,hidden_dim=32" */
+    const char *const *devices; /* "[ALIAS=]ENGINE:UNIT…"; NULL: onnxruntime:CPU */
+    const char *parts;          /* "runtime,layers", of ifm_profile_part_words(); NULL: all */
+    int mode;                   /* IfmPassKind */
+    int loss;                   /* IfmLoss, or IFM_OPTION_UNSET */
+    int optimiser;              /* IfmOptimiser, or IFM_OPTION_UNSET: sgd */
+    const char *learning_rate;  /* a number; NULL: 0.001 */
+    const char *const *dims;    /* "N=8", and one "N=100,500,1000" at most */
+    const char *scaling;        /* "nodes,layers", of ifm_scaling_presets() */
+    const char *dtype;
+    gint64 threads;
+    IfmProtocolOptions protocol;
+    gint64 seed;
+    gboolean no_nodes, no_peak, new_peak, no_verify, native_async;
+    const char *const *vendor; /* "[ENGINE:]KEY=VALUE" */
+    gboolean resume;
+    gint64 n_layers;    /* how many of the slowest nodes to show of each device */
+    const char *output; /* folder of the store and of what is made */
+    IfmGraphOptions graph;
+    const IfmProfileWatch *watch; /* or NULL */
+} IfmProfileOptions;
+extern const IfmOption ifm_profile_options[]; /* IfmProfileOptions */
+void ifm_profile_options_init(IfmProfileOptions *options);
+
+/* --- results ---------------------------------------------------------------------------------------------------------- */
 
 /** IfmProfileParts: what is to be told. */
 typedef enum
@@ -18,73 +88,6 @@ typedef enum
     IFM_PROFILE_SCALING = 1 << 4, /* how it grows: a row of models, not one */
     IFM_PROFILE_PE = 1 << 5,      /* what positional encodings cost: time and storage, apart from the model */
 } IfmProfileParts;
-/** ifm_profile_part_words: "runtime", "memory", "flops", "layers", "scaling", "pe", NULL-terminated, in the order of the
- * bits. */
-const char *const *ifm_profile_part_words(void);
-
-/* --- layers: what a runtime ran, and whose work that was ------------------------------------------------------------ */
-
-/** IfmLayer: one node as the runtime ran it. @cost, @place: of what is not known NaN, 0 or uncovered: never a guess. From
- * a cost that is an upper bound (cost.at_most) nothing follows: its place is not known. */
-typedef struct
-{
-    const IfmNodeRow *node; /* borrowed */
-    double share_ratio;     /* of the times of all nodes */
-    gboolean known;         /* whose work it does is known: */
-    IfmNodeFamily family;   /* that of the costliest part of it */
-    IfmNodeCost cost;       /* a fused node's bytes are those that cross its boundary */
-    char *members;          /* the model's nodes in it, "conv1, bn1, relu1"; NULL where the runtime's graph told the cost */
-    char *label;            /* what it is called on the page, where the runtime's name is none of the model's; or NULL */
-    const char *makes;      /* the tensor it makes, where the runtime's graph told it; or NULL; borrowed */
-    gboolean marshalling;   /* it moves or converts data for the runtime's sake */
-    IfmRoofPlace place;     /* NaN without a limit */
-} IfmLayer;
-
-/** IfmLayers: the nodes of a measurement's profiled runs. */
-typedef struct
-{
-    GPtrArray *rows; /* IfmLayer*, the slowest first */
-    const char
-        *told_by;     /* "the graph as the runtime optimised it", "the parts that the runtime names", "the nodes' names" */
-    gsize n_by_names; /* rows that the graph did not tell, and the names did */
-    const char *why_names; /* why the graph tells nothing, of a runtime that could; NULL; borrowed */
-    double nodes_ns;       /* sum over rows */
-    gsize n_unknown;       /* rows whose work is not known, of which … */
-    gsize n_marshalling;   /* … so many move data for the runtime's sake */
-    gsize n_at_most;       /* rows whose work is an upper bound */
-    double unknown_ratio;  /* of the nodes' time */
-    gsize n_model_missing; /* nodes of the model with work to do that were found in no row, … */
-    double missing_ratio;  /* … and their share of the model's FLOPs */
-    double least_ns;       /* sum of place.least_ns; NaN without a limit or where any row with work lacks it */
-} IfmLayers;
-
-/**
- * ifm_layers_new: Gives each node of the profiled runs the work of the model's nodes in it. By measurement->books' "costs"
- * where the runtime's own graph could be read; what that does not tell by names: a row takes the nodes of the names of its
- * parts (books' "parts"), or of its own (whatever suffix the runtime put behind it), and nodes that no row is named for go
- * to the row they hang on: heavy ones to what they run into, light ones to what they come from. Rows that none goes to are
- * not known.
- * @model, @analysis: NULL where nothing is known of the model    @roofline: NULL where no limit is known
- * Returns: (transfer full) borrows from @measurement
- */
-IfmLayers *ifm_layers_new(const IfmMeasurement *measurement, IfmModel *model, const IfmAnalysis *analysis,
-                          const IfmRoofline *roofline);
-void ifm_layers_free(IfmLayers *layers);
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmLayers, ifm_layers_free)
-
-/** IfmLayerFamily: layers of one kind together; what is not known is a family of its own. */
-typedef struct
-{
-    const char *name; /* "convolution", "not known" */
-    gsize n;
-    double time_ns, share_ratio, flop;
-    double least_ns, attained, excess_ns; /* NaN without a limit, or where a layer's least is not known */
-} IfmLayerFamily;
-/** ifm_layers_families: (transfer full) IfmLayerFamily, the longest time first. */
-GArray *ifm_layers_families(const IfmLayers *layers);
-
-extern const IfmField ifm_layer_fields[];        /* IfmLayer */
-extern const IfmField ifm_layer_family_fields[]; /* IfmLayerFamily */
 
 /* --- graph transformers --------------------------------------------------------------------------------------------- */
 
@@ -105,22 +108,6 @@ typedef struct
     const char *no_encoding_cost;
 } IfmProfileGraph;
 
-/** ifm_profile_attention_bytes: ifm_estimate_attention_bytes() of one layer: of several graphs that attend densely all of
- * them, each padded to the largest; along edges of the edges. */
-gboolean ifm_profile_attention_bytes(const IfmTransformer *transformer, gboolean with_softmax, gint64 *bytes,
-                                     GError **error);
-
-/** IfmProfilePart: one part of a graph transformer: "attention", "ffn", … and, of what no part's name is known, "not
- * known".
- * @time_ns, @time_ratio: by the nodes that were timed, the share of all their times; NaN without such times */
-typedef struct
-{
-    const char *name;
-    gsize n_nodes;
-    gint64 macs, flop;
-    double flop_ratio, time_ns, time_ratio;
-} IfmProfilePart;
-
 /* --- a profile ------------------------------------------------------------------------------------------------------ */
 
 /** IfmProfileDevice: what became of one device. All borrowed. The result stands first: what reads an IfmResult reads this.
@@ -128,17 +115,17 @@ typedef struct
 typedef struct
 {
     IfmResult result;
-    const IfmMeasurement *limit; /* of ifm_runner_measure_limit(); NULL where there is none: */
-    const char *no_limit;        /* why; NULL where nobody asked */
-    gboolean limit_stored;       /* the limit was measured earlier */
-    const char *limit_doubt;     /* why it may be too low; NULL: nothing speaks for that */
+    const IfmMeasurement *peak; /* of an ifm_kind_peak; NULL where there is none: */
+    const char *no_peak;        /* why; NULL where nobody asked */
+    gboolean peak_stored;       /* the limit was measured earlier */
+    const char *peak_doubt;     /* why it may be too low; NULL: nothing speaks for that */
     /* of a mode, with the pass asked for: the training pass's measurement as ifm_runner_compare() made it in turns with the
-     * forward pass (A), with the comparison among its surroundings; NULL where there is none: */
-    const IfmMeasurement *turns;
-    const char *no_turns; /* why; NULL where nobody asked */
+     * forward pass (A), with the comparison among its environment; NULL where there is none: */
+    const IfmMeasurement *interleaved;
+    const char *why_not_interleaved; /* why; NULL where nobody asked */
 } IfmProfileDevice;
 
-typedef struct IfmProfileStory IfmProfileStory;
+typedef struct IfmProfileReport IfmProfileReport;
 
 /** IfmPassKind: the models of a training, each measured by itself. */
 typedef enum
@@ -148,9 +135,6 @@ typedef enum
     IFM_PASS_STEP,     /* … and the update */
     IFM_N_PASSES,
 } IfmPassKind;
-/** ifm_pass_key: "forward", "training_pass", "training_step". */
-const char *ifm_pass_key(IfmPassKind kind);
-
 /**
  * IfmProfileMode: what is told of more than the forward pass. Backward = training pass - forward: where both were measured
  * in turns, from their paired rounds; else from what each came to by itself, with that of
@@ -162,7 +146,7 @@ const char *ifm_pass_key(IfmPassKind kind);
 typedef struct
 {
     IfmPassKind asked;
-    const IfmProfileStory *passes[IFM_N_PASSES];
+    const IfmProfileReport *passes[IFM_N_PASSES];
     IfmModel *model;
     const IfmAnalysis *analysis;
     const char *loss, *optimiser; /* no optimiser: no step */
@@ -171,8 +155,8 @@ typedef struct
     gint64 parameter_bytes, held_bytes, gradient_bytes, state_bytes;
 } IfmProfileMode;
 
-/** IfmProfileStory: all of it. All borrowed; what is not known is NULL. */
-struct IfmProfileStory
+/** IfmProfileReport: all of it. All borrowed; what is not known is NULL. */
+struct IfmProfileReport
 {
     guint parts;        /* IfmProfileParts */
     const char *source; /* "zoo: resnet50", or the file */
@@ -190,18 +174,54 @@ struct IfmProfileStory
     const IfmProfileMode *mode; /* NULL: the forward pass alone */
 };
 
-/** ifm_profile_parts: (transfer full) IfmProfilePart, those that there are, the model's order. @device: whose times; NULL:
- * none. NULL where the model is no graph transformer. */
-GArray *ifm_profile_parts(const IfmProfileStory *story, const IfmProfileDevice *device);
+/** IfmScalingRow: a row of models along one axis, profiled on the same devices. All borrowed. */
+typedef struct
+{
+    const char *axis;                /* what is varied: "nodes", "N" */
+    const char *help;                /* that in words, or NULL */
+    const char *const *values;       /* [n] */
+    const char *const *refusals;     /* [n] why there is no such model; NULL where there is one */
+    const IfmProfileReport *stories; /* [n] of a model that there is not, nothing is read; all have a mode, or none has */
+    gsize n;
+} IfmScalingRow;
 
-/** ifm_profile_to_screen: The model, its time on each device, its work, its memory, the machine's limit; for each device
- * the layers by share of time, what would gain most, families, books; reasons and warnings. (transfer full) */
-char *ifm_profile_to_screen(const IfmProfileStory *story, const IfmScreen *screen);
-/** ifm_profile_to_json: The published keys (of the first device that was measured) with the document of cases beside them,
- * each case with its layers, memory and limit: docs/formats.md. (transfer full) */
-json_t *ifm_profile_to_json(const IfmProfileStory *story);
-/** ifm_profile_to_csv: A row a device, or with a mode a row a device and pass; where layers alone are to be told, a row a
- * layer of each device; without devices, where the model's work or memory is to be told, a row a node. (transfer full) */
-char *ifm_profile_to_csv(const IfmProfileStory *story);
+/* --- profiling -------------------------------------------------------------------------------------------------------- */
 
-G_END_DECLS
+/** IfmProfile: a profile, planned at first, then measured. */
+typedef struct IfmProfile IfmProfile;
+
+/**
+ * ifm_profile_new: Checks the options, reads or builds the models (of each point and pass), kept under OUTPUT/models, and
+ * what they are fed, under OUTPUT/inputs. Nothing is measured yet.
+ * @options: copied; its texts are borrowed for as long as the profile lives
+ * Returns: (transfer full) NULL with IFM_ERROR_USAGE where the options are wrong or do not go together, else with the
+ * model's trouble. One of several points without a model is no error: it says so among the rows.
+ */
+IfmProfile *ifm_profile_new(const IfmProfileOptions *options, GError **error);
+void ifm_profile_free(IfmProfile *self);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmProfile, ifm_profile_free)
+
+/**
+ * ifm_profile_measure: Measures what was asked for, case after case, each in a worker process of its own, each committed
+ * to OUTPUT/store.db before the next begins. To be called once; what was found until then is there whatever it returns.
+ * @interrupted: (nullable) once it is not 0, nothing more is begun
+ * Returns: FALSE with an error where nothing could be begun: the model turned out to be wrong, there is no store. What
+ * fails later is told by ifm_profile_failures().
+ */
+gboolean ifm_profile_measure(IfmProfile *self, const gint *interrupted, GError **error);
+
+/** ifm_profile_report: The model as it is. (transfer none) NULL where there are points alone. */
+const IfmProfileReport *ifm_profile_report(IfmProfile *self);
+/** ifm_profile_rows: Rows of models along what was varied. @n: (out) how many; 0: none. (transfer none) */
+const IfmScalingRow *ifm_profile_rows(IfmProfile *self, gsize *n);
+/** ifm_profile_is_empty: whether nothing was measured though something was to be: the failures are all there is to tell. */
+gboolean ifm_profile_is_empty(const IfmProfile *self);
+/**
+ * ifm_profile_failures: What failed, a line each.
+ * @code: (out) 0: all was measured. Else an IfmErrorCode: that of all that failed where all did and in the same way,
+ * IFM_ERROR_INVALID or IFM_ERROR_UNAVAILABLE; IFM_ERROR_CANCELLED where it was interrupted; else IFM_ERROR_FAILED.
+ * Returns: (transfer full) NULL-terminated
+ */
+GStrv ifm_profile_failures(const IfmProfile *self, int *code);
+
+IFM_END_DECLS

@@ -1,7 +1,7 @@
 #pragma once
 #include <inferometer/predict.h>
 
-G_BEGIN_DECLS
+IFM_BEGIN_DECLS
 
 /*
  * How a model's time, memory and work grow with one thing about it: nodes of a graph, layers, width, a free dimension. A
@@ -59,8 +59,8 @@ typedef enum
  * IfmScaling: what the points of one device come to. @points: borrowed.
  * @n_bare: points with a time and no interval of it: of a run or two
  * @bare_fitted: whether the fit of the time has them in it, too, since fewer than 3 others have a time
- * @most_flop_per_s: the rate that the points attain: of those whose time has an interval the highest FLOP / its upper end,
- * which the point @most_at has; NaN where there is none
+ * @max_flop_per_s: the rate that the points attain: of those whose time has an interval the highest FLOP / its upper end,
+ * which the point @max_at has; NaN where there is none
  * @departures: [n] time over what the FLOP take at that rate; NaN without a time
  * @departs: [n] whether that is above IFM_SCALING_DEPARTS with the whole interval of its time: something but the FLOP took
  * the time
@@ -77,8 +77,8 @@ typedef struct
     gboolean bare_fitted;
     double *departures;
     IfmDeparture *departs;
-    double most_flop_per_s;
-    gsize most_at;
+    double max_flop_per_s;
+    gsize max_at;
 } IfmScaling;
 
 /** ifm_scaling_new: @points: [n], ascending where they have numbers. Points without a number or a time, or of one that is
@@ -89,4 +89,4 @@ IfmScaling *ifm_scaling_new(const IfmScalingPoint *points, gsize n);
 void ifm_scaling_free(IfmScaling *scaling);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmScaling, ifm_scaling_free)
 
-G_END_DECLS
+IFM_END_DECLS

@@ -1,9 +1,9 @@
 #pragma once
 #include <jansson.h>
 
-#include <inferometer/error.h>
+#include <inferometer/statistics.h>
 
-G_BEGIN_DECLS
+IFM_BEGIN_DECLS
 
 /* --- the records that rooms hand to each other ------------------------------------------------------------------------ */
 
@@ -23,7 +23,7 @@ typedef struct
     json_t *sizes;        /* object: dimension name -> integer */
     json_t *options;      /* object: dtype, threads, vendor options, protocol (ci or warmup and runs), seed */
     json_t *load;         /* object, or null: the load beside it */
-    json_t *surroundings; /* object: machine id and engine version: what makes the same case another one elsewhere */
+    json_t *environment;  /* object: machine id and engine version: what makes the same case another one elsewhere */
 } IfmCase;
 
 IfmCase *ifm_case_new(void);
@@ -65,20 +65,33 @@ typedef struct
     char *case_key;
     gint64 started_unix_ms; /* wall calendar time */
     IfmOutcome outcome;
-    char *error_code;     /* ifm_error_code_name(), "" where OK */
-    char *reason;         /* one line, "" where OK */
-    char *stop_reason;    /* "fixed", "interval", "most-runs", "time-budget", "interrupted" */
-    GArray *warmup_ns;    /* gint64, in order */
-    GArray *samples_ns;   /* gint64, in order: wall time of each run */
-    GArray *profiled_ns;  /* gint64: wall time of each run of the profiled twin; empty where there was none */
-    GPtrArray *nodes;     /* IfmNodeRow* */
-    json_t *summary;      /* the figures of IfmSummary over samples_ns; null for a refused one */
-    json_t *surroundings; /* runtime, machine, clock, load, temperature, build, warnings */
-    json_t *attest;       /* what really ran */
-    json_t *verification; /* against which reference, tolerance, worst difference; or why not */
-    json_t *books;        /* of the profiled run: wall, nodes, gaps, copies, residual, bound; slow-down */
-    json_t *memory;       /* engine's allocator, process RSS */
+    char *error_code;         /* ifm_error_code_name(), "" where OK */
+    char *reason;             /* one line, "" where OK */
+    char *stop_reason;        /* "fixed", "interval", "max-runs", "time-budget", "interrupted" */
+    GArray *warmup_ns;        /* gint64, in order */
+    GArray *samples_ns;       /* gint64, in order: wall time of each run */
+    GArray *profiled_ns;      /* gint64: wall time of each run of the profiled twin; empty where there was none */
+    GPtrArray *nodes;         /* IfmNodeRow* */
+    gboolean has_summary;     /* none of one that was refused: all of it is then NaN */
+    IfmSummary summary;       /* over samples_ns; of figures that were measured elsewhere n is 0 */
+    json_t *result;           /* what its kind of case comes to beside samples: see the kind, and docs/formats.md */
+    json_t *environment;      /* runtime, machine, clock, load, temperature, build, warnings */
+    json_t *effective_config; /* what really ran */
+    json_t *verification;     /* against which reference, tolerance, worst difference; or why not */
+    json_t *breakdown;        /* of the profiled run: wall, nodes, gaps, copies, residual, bound; slow-down */
+    json_t *memory;           /* engine's allocator, process RSS */
 } IfmMeasurement;
+
+/** ifm_measurement_set_summary: @summary: NULL: none */
+void ifm_measurement_set_summary(IfmMeasurement *self, const IfmSummary *summary);
+/** ifm_measurement_result: (transfer none) a member of its result, or of a member of it ("bound.gain"); @path: NULL: all of
+ * it. NULL where there is none; @self may be NULL, too. */
+const json_t *ifm_measurement_result(const IfmMeasurement *self, const char *path);
+/** ifm_summary_to_json: NaN as null. (transfer full) */
+json_t *ifm_summary_to_json(const IfmSummary *summary);
+/** ifm_summary_figure: by its name in JSON, "p90" or "median_interval.lower"; a flag is 0 or 1. NaN where it is not known,
+ * as all that comes of single samples is where n is 0. */
+double ifm_summary_figure(const IfmSummary *summary, const char *name);
 
 /** ifm_measurement_new: an OK one without samples, with a uid of its own, started now. */
 IfmMeasurement *ifm_measurement_new(void);
@@ -129,6 +142,11 @@ const char *ifm_store_path(const IfmStore *store);
  * the store is as before. */
 gboolean ifm_store_commit(IfmStore *store, const IfmCase *subject_case, const IfmMeasurement *measurement, GError **error);
 
+/** ifm_store_commit_all: The same of several that belong together, such as the two sides of a comparison: all of them or
+ * none. @cases, @measurements: [n] */
+gboolean ifm_store_commit_all(IfmStore *store, const IfmCase *const *cases, const IfmMeasurement *const *measurements,
+                              gsize n, GError **error);
+
 /** ifm_store_case: Returns: (transfer full) the case of a key; NULL without @error where nothing of it was committed. */
 IfmCase *ifm_store_case(IfmStore *store, const char *case_key, GError **error);
 
@@ -169,4 +187,4 @@ gboolean ifm_store_merge_over(IfmStore *store, IfmStore *from, gsize *n_added, G
  * IFM_ERROR_CORRUPT. */
 gboolean ifm_store_check(IfmStore *store, GError **error);
 
-G_END_DECLS
+IFM_END_DECLS

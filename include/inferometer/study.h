@@ -1,9 +1,9 @@
 #pragma once
-#include <inferometer/measure.h>
+#include <inferometer/campaign.h>
 #include <inferometer/predict.h>
 #include <inferometer/zoo.h>
 
-G_BEGIN_DECLS
+IFM_BEGIN_DECLS
 
 /*
  * A study: many cases from one YAML file. It is exported (models and inputs as files), measured (case by case, each
@@ -55,8 +55,8 @@ typedef struct
  * or (@to set) a link between two. */
 typedef struct
 {
-    /* "NPU stage 3 REDUCE_SUM, 1000 nodes, 5000 edges", "CPU stages 1-3, 1000 nodes, 5000 edges, beside GPU + NPU",
-     * "CPU > NPU, 2000000 bytes" */
+    /* "NPU stage 3 REDUCE_SUM, 1000 nodes, 5000 edges", "CPU > NPU, 2000000 bytes",
+     * "CPU stages 1-3, 1000 nodes, 5000 edges, with background load on GPU + NPU" */
     char *title;
     char *key; /* of its sealed case; NULL until sealed, and for a device that is not here */
     int phase; /* 1, 2; what takes several devices comes with the phase of the latest */
@@ -76,26 +76,26 @@ typedef struct
 IfmStudy *ifm_study_open(const char *name, GError **error);
 void ifm_study_free(IfmStudy *study);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmStudy, ifm_study_free)
-const char *ifm_study_name(const IfmStudy *study);
-const char *ifm_study_title(const IfmStudy *study);
+
+/** IfmStudyInfo: what its file says. All borrowed from the study; @devices until a device is set. @limits: for
+ * IfmStudyOptions. @staged: NULL for a study of another kind than stages. */
+typedef struct
+{
+    const char *name, *title;
+    const IfmStagedModel *staged;
+    const GPtrArray *devices; /* IfmStudyDevice* */
+    const GPtrArray *sizes;   /* IfmStudySize* */
+    const IfmProtocol *protocol;
+    const IfmLimits *limits;
+} IfmStudyInfo;
+IfmStudyInfo ifm_study_info(const IfmStudy *study);
 /** ifm_study_names: the shipped ones. (transfer full) NULL-terminated, sorted. */
 char **ifm_study_names(void);
-/** ifm_study_describe: every key a study may have, as text for the documentation. (transfer full) */
-char *ifm_study_describe(void);
 
 /** ifm_study_set_device: "ALIAS=DEVICE": puts another device behind an alias, or adds one (static where its unit is an NPU,
  * else dynamic). FALSE with IFM_ERROR_INVALID: no alias, a wrong spec, an unknown engine. */
 gboolean ifm_study_set_device(IfmStudy *study, const char *text, GError **error);
-const IfmProtocol *ifm_study_protocol(const IfmStudy *study);
 void ifm_study_set_protocol(IfmStudy *study, const IfmProtocol *protocol);
-/** ifm_study_limits: what its file says of them, for IfmStudyOptions. */
-const IfmLimits *ifm_study_limits(const IfmStudy *study);
-/** ifm_study_devices: IfmStudyDevice*, borrowed. ifm_study_sizes: IfmStudySize*. */
-const GPtrArray *ifm_study_devices(const IfmStudy *study);
-const GPtrArray *ifm_study_sizes(const IfmStudy *study);
-const IfmStagedModel *ifm_study_staged(const IfmStudy *study);
-/** ifm_study_stage_sizes: features and hidden of the study; nodes and edges 0. */
-IfmStageSizes ifm_study_stage_sizes(const IfmStudy *study);
 /** ifm_study_cases: the span, in the order it is measured: IfmStudyCase*, borrowed; good until a device is set. Sizes in
  * the file's order, at each the stages and then the ranges, at each the devices, at each alone and then beside the others:
  * neighbours in time are those that get compared. A phase begins with its links. */
@@ -103,28 +103,16 @@ const GPtrArray *ifm_study_cases(IfmStudy *study);
 
 /* --- doing it --------------------------------------------------------------------------------------------------------- */
 
-/** IfmStudyProgress: how far it is. */
-typedef struct
-{
-    gsize n_cases;                                    /* of the whole span but absent devices' */
-    gsize n_done;                                     /* ended: @n_resumed + @n_measured */
-    gsize n_resumed, n_measured, n_failed, n_skipped; /* failed and skipped are among the others */
-    const IfmStudyCase *now;                          /* in hand; NULL between two */
-    const char *step;                                 /* what the runner says of it; NULL before it does */
-    gsize n;                                          /* its runs so far */
-    double median_ns, ci_ratio;
-    double cases_per_s; /* of those measured now; NaN at first */
-    gint64 left_ns;     /* by what each stage, and links, took so far; -1 where it cannot be said */
-} IfmStudyProgress;
-
 typedef struct
 {
     const char *folder;
     IfmLimits limits;
     gboolean retry; /* also measure again what failed, and what a loss left untried twice */
     const gint *interrupted;
-    /* progress: at most about 5 times a second, and at the end of each case (ended: what it came to, else NULL). */
-    void (*progress)(const IfmStudyProgress *progress, const IfmMeasurement *ended, void *user);
+    gsize shard, n_shards; /* part of the cases, as IfmCampaignOptions has it; 0 of 0: all */
+    /* progress: at most about 5 times a second, and at the end of each case (ended: what it came to, else NULL). Its items'
+     * tags are IfmStudyCase. */
+    void (*progress)(const IfmCampaignProgress *progress, const IfmMeasurement *ended, void *user);
     /* phase_done: all of a phase's cases have ended; its tables are complete. FALSE ends the study with the error. */
     gboolean (*phase_done)(IfmStudy *study, IfmStore *store, int phase, void *user, GError **error);
     void *user;
@@ -133,10 +121,6 @@ typedef struct
 /** ifm_study_export: Writes the models and inputs of every device, here or not. @n_models: (out) (optional) how many there
  * are. What is there already with the same bytes is left alone. */
 gboolean ifm_study_export(IfmStudy *study, const char *folder, gsize *n_models, GError **error);
-
-/** ifm_study_check_store: FALSE with IFM_ERROR_INVALID where the store is another study's, or holds no study but
- * measurements. An empty one is fine. */
-gboolean ifm_study_check_store(IfmStudy *study, IfmStore *store, GError **error);
 
 /**
  * ifm_study_measure: Looks for the devices; then, phase by phase, exports what those here need, seals the cases, writes the
@@ -148,7 +132,7 @@ gboolean ifm_study_check_store(IfmStudy *study, IfmStore *store, GError **error)
  * worker, the store cannot be written, another process measures there), IFM_ERROR_INVALID (the store of another study; a
  * device that was asked for whose engine knows no such unit; cores that are not there).
  */
-gboolean ifm_study_measure(IfmStudy *study, IfmStore *store, const IfmStudyOptions *options, IfmStudyProgress *result,
+gboolean ifm_study_measure(IfmStudy *study, IfmStore *store, const IfmStudyOptions *options, IfmCampaignProgress *result,
                            GError **error);
 /** IfmStudyLock: the folder of a store, held by who measures there. The kernel lets go of it however a process ends.
  * ifm_study_lock_new: (transfer full) NULL with IFM_ERROR_UNAVAILABLE naming the process that holds it. */
@@ -156,8 +140,6 @@ typedef struct IfmStudyLock IfmStudyLock;
 IfmStudyLock *ifm_study_lock_new(const char *folder, GError **error);
 void ifm_study_lock_free(IfmStudyLock *lock);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmStudyLock, ifm_study_lock_free)
-/** ifm_study_holder: the process that measures in the folder of a store now; 0 where none does. */
-gint64 ifm_study_holder(const char *folder);
 
 /* --- what came of it -------------------------------------------------------------------------------------------------- */
 
@@ -241,6 +223,44 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmStudyTables, ifm_study_tables_free)
  * unknown alias or a stage without a latency. */
 IfmLookup *ifm_study_tables_lookup(const IfmStudyTables *tables, const char *alias, int stage, GError **error);
 
+/** IfmStudyPoint: a case of a study whose kind has no stages, and what it came to. Times are ns, NaN where there are none.
+ */
+typedef struct
+{
+    const IfmStudyDevice *device;
+    int phase;
+    char *title, *key;           /* key: NULL where it was never sealed */
+    json_t *axes;                /* object: axis -> text or number: {"model": "resnet50", "batch": 4} */
+    double items, flop;          /* of one inference, of all streams together; NaN: not told */
+    IfmMeasurement *measurement; /* NULL where it was never tried, see @reason */
+    char *code, *reason;         /* why there is no latency; NULL where there is one */
+    double median_ns, mean_ns, std_ns, min_ns, max_ns;
+    IfmInterval interval; /* of the median */
+    gint64 n;             /* runs */
+    double items_per_s, flop_per_s;
+} IfmStudyPoint;
+
+/** IfmStudyPoints: such a study, read from its store alone. */
+typedef struct
+{
+    char *name, *title, *kind;
+    json_t *manifest;
+    GPtrArray *axes;     /* char*: their names, in the order of the file */
+    GPtrArray *devices;  /* IfmStudyDevice* */
+    GPtrArray *points;   /* IfmStudyPoint*, in the order they are measured */
+    gint64 spent_ns;     /* measuring, all sessions together */
+    gint64 last_unix_ms; /* when the newest measurement began; 0 where there is none */
+} IfmStudyPoints;
+
+/** ifm_study_points: @study: (optional) over its span as it is now, as ifm_study_tables_of() does it; NULL: over that of
+ * the last run. Returns: (transfer full) NULL as ifm_study_tables(), also with IFM_ERROR_INVALID for a study of stages. */
+IfmStudyPoints *ifm_study_points(IfmStudy *study, IfmStore *store, GError **error);
+void ifm_study_points_free(IfmStudyPoints *points);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmStudyPoints, ifm_study_points_free)
+/** ifm_study_store_kind: (transfer full) of the study that a store holds; NULL with IFM_ERROR_INVALID where it holds none.
+ */
+char *ifm_study_store_kind(IfmStore *store, GError **error);
+
 /**
  * ifm_study_import: Reads tables measured elsewhere into a store, as a study of their own: lookup_table.json,
  * raw_measurements.json, checkpoint_*.json, bandwidth_table.json (kept beside the fits), or CSV with the columns device,
@@ -256,4 +276,4 @@ IfmLookup *ifm_study_tables_lookup(const IfmStudyTables *tables, const char *ali
 gboolean ifm_study_import(const char *const *paths, const char *name, const IfmStageSizes *sizes, gboolean replace,
                           IfmStore *store, gsize *n_rows, GError **error);
 
-G_END_DECLS
+IFM_END_DECLS

@@ -1,7 +1,7 @@
 #pragma once
 #include <inferometer/error.h>
 
-G_BEGIN_DECLS
+IFM_BEGIN_DECLS
 
 #define IFM_MAX_RANK 16
 
@@ -25,25 +25,25 @@ typedef enum
     IFM_DTYPE_BF16 = 16,
 } IfmDtype;
 
-/** ifm_dtype_name: Returns: "f32", "i64", …; "undefined" for a type that has no size here. */
+/** ifm_dtype_name: Returns: "f32", "i64", …; "undefined" for a type without a size here. */
 const char *ifm_dtype_name(IfmDtype dtype);
-/** ifm_dtype_from_name: Returns: IFM_DTYPE_UNDEFINED where no type has that name. */
+/** ifm_dtype_from_name: Returns: IFM_DTYPE_UNDEFINED for an unknown name. */
 IfmDtype ifm_dtype_from_name(const char *name);
-/** ifm_dtype_size_bytes: Returns: bytes an element; 0 for strings, undefined and packed sub-byte types. */
+/** ifm_dtype_size_bytes: Returns: bytes per element; 0 for strings, undefined and packed sub-byte types. */
 gsize ifm_dtype_size_bytes(IfmDtype dtype);
 
-/** IfmMemoryKind: where a tensor's bytes are. */
+/** IfmMemoryKind: the memory that holds a tensor. */
 typedef enum
 {
-    IFM_MEMORY_HOST,   /* plain memory of this process */
+    IFM_MEMORY_HOST,   /* ordinary memory of this process */
     IFM_MEMORY_PINNED, /* host memory that a device can read directly */
-    IFM_MEMORY_DEVICE, /* the device's own; `data` is its handle, not to be dereferenced */
+    IFM_MEMORY_DEVICE, /* memory of a device; `data` is a handle, not an address */
 } IfmMemoryKind;
 
 /**
- * IfmTensor: a dense array and who frees it.
- * @shape, @strides_bytes: [rank]; strides in bytes, contiguous row-major where ifm_tensor_init() made it.
- * @release: called once with @data and @owner by ifm_tensor_clear(); NULL where the bytes are borrowed.
+ * IfmTensor: a dense array and its owner.
+ * @shape, @strides_bytes: [rank]. Strides are in bytes. ifm_tensor_init() makes contiguous row-major tensors.
+ * @release: ifm_tensor_clear() calls it once with @data and @owner. NULL where the bytes are borrowed.
  */
 typedef struct
 {
@@ -64,7 +64,7 @@ typedef struct
  * ifm_shape_size_bytes:
  * Equals: *size_bytes = product(shape) * ifm_dtype_size_bytes(dtype), 1 element for rank 0
  * Returns: FALSE with IFM_ERROR_INVALID for a negative dimension, a rank beyond IFM_MAX_RANK, a dtype without size, or a
- * product past G_MAXINT64.
+ * product above G_MAXINT64.
  */
 gboolean ifm_shape_size_bytes(IfmDtype dtype, int rank, const gint64 *shape, gsize *size_bytes, GError **error);
 
@@ -76,27 +76,28 @@ gboolean ifm_shape_size_bytes(IfmDtype dtype, int rank, const gint64 *shape, gsi
 gboolean ifm_tensor_init(IfmTensor *tensor, IfmDtype dtype, int rank, const gint64 *shape, GError **error);
 
 /**
- * ifm_tensor_reserve: As ifm_tensor_init(), but only addresses are taken: a page costs time and memory once it is touched.
- * For tensors that nobody may ever look at, and that may be larger than the machine's memory; never for one that a timed
- * run writes to, as that run would pay for its pages.
+ * ifm_tensor_reserve: As ifm_tensor_init(), but reserves addresses only: a page takes time and memory when it is first
+ * used. For tensors whose values may never be read. They may be larger than the memory of the machine. Not for a tensor
+ * that a timed run writes to: the run would pay for the pages.
  */
 gboolean ifm_tensor_reserve(IfmTensor *tensor, IfmDtype dtype, int rank, const gint64 *shape, GError **error);
 
-/** ifm_tensor_wrap: Describes contiguous host bytes of the caller's (borrowed; @tensor->release is NULL). Errors as above.
- */
+/** ifm_tensor_wrap: Describes contiguous host bytes that the caller owns; @tensor->release is NULL. Errors of
+ * ifm_shape_size_bytes(). */
 gboolean ifm_tensor_wrap(IfmTensor *tensor, IfmDtype dtype, int rank, const gint64 *shape, void *data, GError **error);
 
-/** ifm_tensor_head: Returns: the first elements of a contiguous host tensor as a flat one, borrowed: as many as @most_bytes
- * hold, all of them where it is no larger. */
-IfmTensor ifm_tensor_head(const IfmTensor *tensor, gsize most_bytes);
+/** ifm_tensor_head: Returns: the first elements of a contiguous host tensor, as a flat, borrowed tensor of at most
+ * @max_bytes. */
+IfmTensor ifm_tensor_head(const IfmTensor *tensor, gsize max_bytes);
 
-/** ifm_tensor_clear: Releases the bytes and empties @tensor. Safe on an empty one, and twice. */
+/** ifm_tensor_clear: Releases the bytes and empties @tensor. An empty tensor is allowed. */
 void ifm_tensor_clear(IfmTensor *tensor);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(IfmTensor, ifm_tensor_clear)
 
 /** ifm_tensor_n_elements: Equals: product(shape), 1 for rank 0. */
 gint64 ifm_tensor_n_elements(const IfmTensor *tensor);
-/** ifm_tensor_is_contiguous: whether the strides are those of a dense row-major array (dimensions of 1 aside). */
+/** ifm_tensor_is_contiguous: Whether the strides are those of a dense row-major array; strides of dimensions of 1 are
+ * ignored. */
 gboolean ifm_tensor_is_contiguous(const IfmTensor *tensor);
 /** ifm_shape_to_string: Returns: (transfer full) "[1,3,224,224]"; a dimension of -1 reads "?". */
 char *ifm_shape_to_string(int rank, const gint64 *shape);
@@ -105,24 +106,24 @@ char *ifm_shape_to_string(int rank, const gint64 *shape);
  * ifm_tensor_fill_random: Fills a contiguous host tensor from a seeded generator.
  * Floats are uniform in [low, high); integers uniform in [(gint64)low, (gint64)high] (clamped to the type); bool 0 or 1.
  * The same generator state, dtype and shape give the same bytes on every machine.
- * Returns: FALSE with IFM_ERROR_UNSUPPORTED for a dtype that has no numbers (strings).
+ * Returns: FALSE with IFM_ERROR_UNSUPPORTED for a dtype that is not numeric (strings).
  */
 gboolean ifm_tensor_fill_random(IfmTensor *tensor, GRand *random, double low, double high, GError **error);
 
-/** ifm_tensor_get_double: element @index (row-major, contiguous host) as a double; f16 and bf16 widened. */
+/** ifm_tensor_get_double: Element @index (row-major) of a contiguous host tensor as a double; f16 and bf16 are widened. */
 double ifm_tensor_get_double(const IfmTensor *tensor, gint64 index);
 
-/** IfmTensorDifference: the worst place of a comparison. A NaN or infinity on one side alone counts as infinite. */
+/** IfmTensorDifference: the largest difference of a comparison. A NaN or infinity on one side only is an infinite one. */
 typedef struct
 {
     gint64 n_different; /* elements outside the tolerance */
-    gint64 worst_index; /* row-major; -1 where there is none */
+    gint64 worst_index; /* row-major; -1 where all elements are equal */
     double worst_value, worst_reference;
     double max_abs_difference;
 } IfmTensorDifference;
 
 /**
- * ifm_tensor_compare:
+ * ifm_tensor_compare: Compares two tensors element by element.
  * Equals: all |value - reference| <= atol + rtol * |reference|   (dtype and shape must match)
  * @difference: (out) (optional)
  * Returns: whether every element is within the tolerance; FALSE also where dtype or shape differ (n_different = -1).
@@ -130,10 +131,11 @@ typedef struct
 gboolean ifm_tensor_compare(const IfmTensor *value, const IfmTensor *reference, double rtol, double atol,
                             IfmTensorDifference *difference);
 
-/** ifm_tensor_root_mean_square: Over the finite elements; 0 where there is none. */
+/** ifm_tensor_root_mean_square: The root mean square of the finite elements; 0 where no element is finite. */
 double ifm_tensor_root_mean_square(const IfmTensor *tensor);
 
-/** ifm_tensor_first_not_finite: Returns: the row-major index of the first NaN or infinity, -1 where there is none. */
+/** ifm_tensor_first_not_finite: Returns: the row-major index of the first NaN or infinity; -1 where all elements are
+ * finite. */
 gint64 ifm_tensor_first_not_finite(const IfmTensor *tensor);
 
-G_END_DECLS
+IFM_END_DECLS

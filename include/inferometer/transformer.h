@@ -3,22 +3,22 @@
 #include <inferometer/estimate.h>
 #include <inferometer/zoo.h>
 
-G_BEGIN_DECLS
+IFM_BEGIN_DECLS
 
 /*
- * Graph transformers of the zoo: attention over a graph's nodes, with message passing beside it where asked (the hybrid of
- * Rampášek et al. 2022, GPS). A layer is that of ifm_estimate_transformer(): a model of one graph with layer norm and a
- * prediction for the graph costs what that says, to the unit. Zoo names "graph_transformer" (no message passing unless
- * asked) and "gps" (gin unless asked); one builder.
+ * Graph transformers of the zoo: attention over the nodes of a graph, optionally with parallel message passing (the hybrid
+ * of Rampášek et al. 2022, GPS). A layer is that of ifm_estimate_transformer(). For one graph with layer norm and a
+ * prediction for the graph, the cost of the model equals that estimate exactly. The zoo has two names with one builder:
+ * "graph_transformer" (default: no message passing) and "gps" (default: gin).
  *
- * Nodes of the model are named "layers.3.attention.scores": the layer, then the part. ifm_transformer_part_of() tells the
- * part of any node, also of one that differentiation made of it ("backward.layers.3.attention.scores.MatMul").
+ * A node of the model is named by layer and part: "layers.3.attention.scores". ifm_transformer_part_of() gives the part of
+ * any node, also of the nodes of a backward pass ("backward.layers.3.attention.scores.MatMul").
  */
 
 typedef enum
 {
-    IFM_ATTENTION_DENSE,  /* every node of a graph to every other of it */
-    IFM_ATTENTION_SPARSE, /* along the edges: softmax over those that end in a node */
+    IFM_ATTENTION_DENSE,  /* each node of a graph to all nodes of the graph */
+    IFM_ATTENTION_SPARSE, /* along the edges: softmax over the edges that end in a node */
 } IfmAttention;
 /** ifm_attention_words: "dense", "sparse", NULL-terminated, in the order of the enumeration. */
 const char *const *ifm_attention_words(void);
@@ -26,28 +26,29 @@ const char *const *ifm_attention_words(void);
 typedef enum
 {
     IFM_NORM_LAYER,
-    IFM_NORM_BATCH, /* over the nodes; by running statistics in the evaluation form */
+    IFM_NORM_BATCH, /* over the nodes; the evaluation form uses running statistics */
 } IfmNorm;
-/** ifm_norm_words: "layer", "batch". */
+/** ifm_norm_words: "layer", "batch", NULL-terminated, in the order of the enumeration. */
 const char *const *ifm_norm_words(void);
 
 typedef enum
 {
-    IFM_HEAD_GRAPH, /* a prediction a graph, of the mean over its nodes */
-    IFM_HEAD_NODE,  /* a prediction a node */
+    IFM_HEAD_GRAPH, /* one prediction per graph, from the mean over its nodes */
+    IFM_HEAD_NODE,  /* one prediction per node */
 } IfmHead;
-/** ifm_head_words: "graph", "node". */
+/** ifm_head_words: "graph", "node", NULL-terminated, in the order of the enumeration. */
 const char *const *ifm_head_words(void);
 
 /**
- * IfmTransformer: @sizes: those of the whole batch; its sparse_ratio is not read (see ifm_transformer_estimate()).
- * @num_graphs: above 1 dense attention pads each graph to @most_nodes rows, the nodes of the largest
- * @dropout: probability of the training form, 0 to below 1: after attention, message passing and both layers of the
- * feed-forward part. Each mask is an input, "mask.layers.0.attention" ([nodes, hidden_dim]; ".mpnn", ".ffn.hidden", which
- * is ffn_dim wide, ".ffn"): 0, or 1 / (1 - dropout).
- * @scatter: how sums over edges are written; the maximum of a softmax, and sums over a graph's nodes, are ScatterElements.
- * Where ONNX Runtime meets a ScatterND that adds it is run on one thread (ifm_scatter_for()): faster along the edges,
- * slower where dense attention is most of the work (ifm_transformer_scatter()): docs/transformers.md
+ * IfmTransformer: a configuration. @sizes: those of the whole batch; its sparse_ratio is ignored, see
+ * ifm_transformer_estimate().
+ * @num_graphs: above 1, dense attention pads each graph to @most_nodes rows, the number of nodes of the largest graph
+ * @dropout: probability in the training form, 0 to below 1. It applies after attention, message passing and both layers of
+ * the feed-forward part. Each mask is an input, 0 or 1 / (1 - dropout): "mask.layers.0.attention", ".mpnn" and ".ffn"
+ * [nodes, hidden_dim], ".ffn.hidden" [nodes, ffn_dim].
+ * @scatter: the form of sums over edges. The maximum of a softmax, and sums over the nodes of a graph, are ScatterElements.
+ * ONNX Runtime runs a model with a ScatterND that adds on one thread (ifm_scatter_for()). That is faster along the edges,
+ * and slower where dense attention is most of the work (ifm_transformer_scatter(), docs/transformers.md).
  */
 typedef struct
 {
@@ -61,10 +62,10 @@ typedef struct
     IfmScatter scatter;
 } IfmTransformer;
 
-/* What is meant where nobody says otherwise: in the zoo, in `profile`'s options, in estimates. Plain numbers, since help
- * spells them. Where nobody says how wide the feed-forward part is: twice hidden_dim. */
+/* The defaults of the zoo, of the options of `profile` and of estimates. They are plain numbers, since help texts contain
+ * them. The default width of the feed-forward part is twice hidden_dim. */
 #define IFM_TRANSFORMER_USUAL_NODES 500
-#define IFM_TRANSFORMER_USUAL_DEGREE 5 /* edges that end in a node, on average */
+#define IFM_TRANSFORMER_USUAL_DEGREE 5 /* average number of edges that end in a node */
 #define IFM_TRANSFORMER_USUAL_FEATURES 16
 #define IFM_TRANSFORMER_USUAL_HIDDEN 64
 #define IFM_TRANSFORMER_USUAL_LAYERS 4
@@ -88,72 +89,73 @@ typedef struct
                        .dropout = IFM_TRANSFORMER_USUAL_DROPOUT / 100.0,                                                   \
                        .scatter = IFM_SCATTER_ELEMENTS })
 
-/** ifm_transformer_usual_edges: As many as ifm_graph_synthetic() makes of average degree IFM_TRANSFORMER_USUAL_DEGREE, each
- * direction one; of few nodes each has all others as neighbours. */
+/** ifm_transformer_usual_edges: The number of directed edges of ifm_graph_synthetic() with average degree
+ * IFM_TRANSFORMER_USUAL_DEGREE. In a graph with too few nodes for that degree, all nodes are neighbours. */
 gint64 ifm_transformer_usual_edges(gint64 num_nodes);
 
-/** ifm_transformer_scatter_words: "auto", and behind it IfmScatter's, in its order. */
+/** ifm_transformer_scatter_words: "auto", then the words of IfmScatter in its order. */
 const char *const *ifm_transformer_scatter_words(void);
 /**
- * ifm_transformer_scatter: What the word at @word of ifm_transformer_scatter_words() means: auto is mixed with sparse
- * attention, elements with dense. What is fast along the edges has ONNX Runtime use one thread for all of the model: worth
- * it only where dense attention, which shares its work out among threads, is not most of it.
+ * ifm_transformer_scatter: The form for a word of ifm_transformer_scatter_words(). Auto is mixed for sparse attention and
+ * elements for dense attention. The form that is fast along the edges limits ONNX Runtime to one thread for the whole
+ * model. That does not pay where dense attention, which uses several threads, is most of the work.
+ * @word: index in ifm_transformer_scatter_words()
  */
 IfmScatter ifm_transformer_scatter(int word, IfmAttention attention);
 
 /**
- * ifm_transformer_from_settings: What ifm_zoo_build() would build of the same words: @name "graph_transformer" or "gps",
- * @settings "NAME=VALUE", NULL-terminated or NULL. IFM_ERROR_INVALID as ifm_zoo_build().
+ * ifm_transformer_from_settings: The configuration that ifm_zoo_build() would build.
+ * @name: "graph_transformer" or "gps"    @settings: "NAME=VALUE", NULL-terminated, or NULL    @transformer: (out)
+ * Returns: FALSE with the errors of ifm_zoo_build().
  */
 gboolean ifm_transformer_from_settings(const char *name, const char *const *settings, IfmTransformer *transformer,
                                        GError **error);
 
 /**
- * ifm_transformer_check: Whether there is such a model. IFM_ERROR_INVALID with the parameter's name: "num_heads 3 does not
- * divide hidden_dim 64", "pe_dim 16: a graph of 12 nodes has 11 eigenvectors at most" (of several graphs: one as large as
- * they are on average; whether the smallest is large enough is found when its encoding is computed).
- */
-gboolean ifm_transformer_check(const IfmTransformer *transformer, GError **error);
-
-/**
- * ifm_transformer_build: Its inputs, those that the configuration needs, in this order:
- *     x f32 [nodes, feature_dim], pe f32 [nodes, pe_dim], edge_index i64 [2, edges] (message passing, sparse attention),
- *     coefficients f32 [edges + nodes, 1] (gcn: of the edges, then of each node to itself), degrees f32 [nodes, 1] (sage:
- *     at least 1),
- *     bias f32 [graphs, 1, 1, most_nodes], places i64 [nodes] (dense attention of several graphs: 0 or, where a row is no
- *     node's, a large negative number; the row of each node, none twice),
- *     node_graph i64 [nodes], weights f32 [graphs, 1] (1 / nodes; a prediction a graph of several), then the masks.
- * Output: "y" f32 [graphs or nodes, num_outputs]. Same configuration and seed, same bytes; both forms of one seed have the
- * same weights. Metadata inferometer.range.PORT of each, so that seeded inputs are valid. Without layers there are none
- * of the inputs that layers read, without edges there is no edge_index. No engine for inference runs batch norm's training
- * form as it stands: ifm_gradient_backward() and ifm_gradient_training_step() write it out. Returns: (transfer full) NULL
- * with the errors of ifm_transformer_check().
+ * ifm_transformer_build: Builds the model. Its inputs are those that the configuration needs, in this order:
+ *     x f32 [nodes, feature_dim]
+ *     pe f32 [nodes, pe_dim]
+ *     edge_index i64 [2, edges]: for message passing or sparse attention
+ *     coefficients f32 [edges + nodes, 1]: for gcn; of the edges, then of each node to itself
+ *     degrees f32 [nodes, 1]: for sage; at least 1
+ *     bias f32 [graphs, 1, 1, most_nodes]: for dense attention of several graphs; 0, or a large negative number for padding
+ *     places i64 [nodes]: for dense attention of several graphs; the padded row of each node, all different
+ *     node_graph i64 [nodes], weights f32 [graphs, 1]: for a prediction per graph of several; 1 / nodes
+ *     the masks
+ * Output: "y" f32 [graphs or nodes, num_outputs]. Without layers there are no inputs that only layers read. Without edges
+ * there is no edge_index. Metadata inferometer.range.PORT makes seeded inputs valid.
+ * The same configuration and seed give the same bytes. Both forms of one seed have the same weights. Inference engines do
+ * not run the training form of batch norm; ifm_gradient_backward() and ifm_gradient_training_step() write it out. Returns:
+ * (transfer full) NULL with IFM_ERROR_INVALID and the name of the parameter that is wrong: "num_heads 3 does not divide
+ * hidden_dim 64".
  */
 IfmModel *ifm_transformer_build(const IfmTransformer *transformer, guint32 seed, GError **error);
 
 /**
- * ifm_transformer_inputs: Its inputs for a graph, as a tensor file (tensor-file.h). x is the graph's node_values (their
- * number is feature_dim), or, where it has none, seeded; masks are seeded, drawn one after the other. Coefficients are
- * those of Kipf and Welling 2017: 1 / sqrt((edges into source + 1) (edges into destination + 1)).
- * @encoding: of pe_dim numbers; NULL where pe is none    Same arguments, same bytes.
- * Returns: FALSE with IFM_ERROR_INVALID where the graph or the encoding is not of the model's sizes; those of the file.
+ * ifm_transformer_inputs: Writes the inputs of the model for a graph into a tensor file (tensor-file.h). x is the
+ * node_values of the graph [n_nodes, feature_dim]; without node_values it is seeded. Masks are seeded from one generator,
+ * in order. Coefficients are those of Kipf and Welling 2017: 1 / sqrt((edges into source + 1) (edges into destination +
+ * 1)). The same arguments give the same bytes.
+ * @encoding: (nullable) of dimension pe_dim; NULL where pe is none
+ * Returns: FALSE with IFM_ERROR_INVALID where graph or encoding do not have the sizes of the model, or the errors of
+ * ifm_tensor_file_save().
  */
 gboolean ifm_transformer_inputs(const IfmTransformer *transformer, const IfmGraph *graph, const IfmEncoding *encoding,
                                 guint32 seed, const char *path, GError **error);
 
-/** ifm_transformer_input_bytes: What all its inputs take, masks among them. IFM_ERROR_INVALID as ifm_transformer_check(),
- * or where that is more than 63 bits. */
+/** ifm_transformer_input_bytes: The bytes of all inputs, with the masks. Returns: FALSE with IFM_ERROR_INVALID for an
+ * invalid configuration, or a sum above 63 bits. */
 gboolean ifm_transformer_input_bytes(const IfmTransformer *transformer, gint64 *bytes, GError **error);
 
-/** ifm_transformer_for_graph: Puts a graph's sizes (nodes, edges, graphs, most_nodes, and feature_dim where it has values)
- * into @transformer. */
+/** ifm_transformer_for_graph: Sets the sizes of @transformer to those of a graph: nodes, edges, graphs, most_nodes, and
+ * feature_dim where the graph has node_values. */
 void ifm_transformer_for_graph(IfmTransformer *transformer, const IfmGraph *graph);
 
 /**
- * ifm_transformer_estimate: What the evaluation form costs, of every configuration, by parts: ifm_estimate_transformer()
- * with what padding, several graphs, sparse attention, batch norm and a prediction a node change. FLOP equal the graph's
- * own count, MACs where attention is dense (along edges scores are products and sums, not a matrix product).
- * Equals, where it differs; s = graphs most_nodes^2 dense, edges sparse; p padded: dense attention of several graphs:
+ * ifm_transformer_estimate: The cost of the evaluation form by parts, for every configuration: ifm_estimate_transformer()
+ * with the changes by padding, batches, sparse attention, batch norm and predictions per node. FLOP equal those of the ONNX
+ * graph. MACs do so with dense attention (scores along edges are products and sums there, not a matrix product). Equals,
+ * where it differs: s = graphs most_nodes^2 (dense) or edges (sparse); p (padded): dense attention of several graphs
  *   attention  a layer: 4 linear(n, d, d); macs + 2 s d; flop + 6 s h, + s h where p (the bias); bytes + 4 graphs
  *              most_nodes + 8 n where p, + 16 edges where sparse
  *   norm       batch: flop 2 n d in place of 5 n d (the training form counts 5, by the batch's statistics); bytes + 8 d
@@ -164,8 +166,13 @@ void ifm_transformer_for_graph(IfmTransformer *transformer, const IfmGraph *grap
  */
 gboolean ifm_transformer_estimate(const IfmTransformer *transformer, IfmTransformerEstimate *estimate, GError **error);
 
-/** ifm_transformer_part_of: "attention", "ffn", "mpnn", "norm", "input" (also what layers share: indices made ready),
- * "head"; of a training step "loss" and "update" (of the weights), too; NULL: a name of no transformer's node. */
+/** ifm_transformer_attention_bytes: ifm_estimate_attention_bytes() of one layer. Dense attention counts all graphs of a
+ * batch, each padded to the largest. Sparse attention counts the edges. */
+gboolean ifm_transformer_attention_bytes(const IfmTransformer *transformer, gboolean with_softmax, gint64 *bytes,
+                                         GError **error);
+
+/** ifm_transformer_part_of: Returns: "attention", "ffn", "mpnn", "norm", "head", or "input" (also the indices that layers
+ * share); in a training step also "loss" and "update" (of the weights). NULL for a node of another model. */
 const char *ifm_transformer_part_of(const char *node_name);
 
-G_END_DECLS
+IFM_END_DECLS

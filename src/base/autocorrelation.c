@@ -3,7 +3,7 @@
 #include <complex.h>
 #include <math.h>
 
-#undef I /* a fine name for nothing else */
+#undef I /* a macro of complex.h */
 
 /* In place, n a power of two, radix 2. */
 static void fourier_transform(double complex *values, gsize n, gboolean inverse)
@@ -37,7 +37,7 @@ static void fourier_transform(double complex *values, gsize n, gboolean inverse)
 
 enum
 {
-    DIRECT_LAGS = 64, /* this many lags are summed directly: nearly every series ends within them */
+    DIRECT_LAGS = 64, /* lags that are summed directly: enough for nearly every series */
 };
 
 /* Sums of lagged products of a centred series, for lags in [0, n). */
@@ -98,7 +98,7 @@ double ifm_autocorrelation_time(const double *centred, gsize n, gsize *lags)
     return 2 * total / variance - 1;
 }
 
-/* A running mean is exact for equal values; a sum over n is not, and would leave a tiny series of perfect correlation. */
+/* A running mean is exact for equal values. A sum divided by n is not: it would leave tiny, perfectly correlated values. */
 void ifm_series_centre(double *values, gsize n)
 {
     double mean = 0;
@@ -117,7 +117,7 @@ double ifm_effective_sample_size(const double *series, gsize n)
     return CLAMP(n / MAX(time, 1), MIN(n, 1.0), n);
 }
 
-/* The middle of the ranks that a value shares with its equals, from 0. */
+/* The mean rank of all values that equal @value, counted from 0. */
 static double middle_rank(const double *sorted, gsize n, double value)
 {
     gsize bounds[2];

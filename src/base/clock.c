@@ -5,10 +5,10 @@
 #include <inferometer/clock.h>
 
 #define NS_PER_S G_GINT64_CONSTANT(1000000000)
-/* How long before a deadline sleeping gives way to spinning: about what a wake-up costs on a virtual machine. */
+/* The last part of a wait is spun, not slept. Its length is about the cost of a wake-up on a virtual machine. */
 #define SPIN_NS 80000
 
-/* One thread that waits on a virtual clock; lives on that thread's stack. */
+/* One thread that waits on a virtual clock. It is on the stack of that thread. */
 typedef struct Waiter
 {
     struct Waiter *next;
@@ -23,9 +23,9 @@ struct IfmClock
     gatomicrefcount references;
     gboolean is_virtual;
     /* virtual only: */
-    pthread_mutex_t mutex; /* also that of every condition on this clock: one lock, so "everybody waits" is a fact */
+    pthread_mutex_t mutex; /* also of every condition on this clock: with one lock, "all threads wait" is well defined */
     _Atomic gint64 now_ns;
-    int n_running; /* registered threads that do not wait; a thread counts again from the moment it is woken */
+    int n_running; /* registered threads that do not wait; a woken thread counts at once */
     Waiter *waiters;
 };
 
@@ -85,7 +85,7 @@ gint64 ifm_clock_now_ns(IfmClock *clock)
     return now.tv_sec * NS_PER_S + now.tv_nsec;
 }
 
-/* Moves time to the earliest deadline once nobody runs. Called with the mutex held. */
+/* Moves time to the earliest deadline if no thread runs. The caller holds the mutex. */
 static void advance_if_idle(IfmClock *clock)
 {
     gint64 earliest = IFM_CLOCK_NEVER;
@@ -93,7 +93,7 @@ static void advance_if_idle(IfmClock *clock)
         return;
     for (Waiter *waiter = clock->waiters; waiter != NULL; waiter = waiter->next)
         earliest = MIN(earliest, waiter->deadline_ns);
-    if (earliest == IFM_CLOCK_NEVER) /* only an outsider's broadcast can go on from here */
+    if (earliest == IFM_CLOCK_NEVER) /* only a broadcast by an unregistered thread can wake one */
         return;
     if (earliest > atomic_load_explicit(&clock->now_ns, memory_order_relaxed))
         atomic_store_explicit(&clock->now_ns, earliest, memory_order_release);
@@ -126,7 +126,7 @@ void ifm_clock_leave(IfmClock *clock)
     pthread_mutex_unlock(&clock->mutex);
 }
 
-/* Waits on a virtual clock with its mutex held. */
+/* Waits on a virtual clock. The caller holds the mutex. */
 static void wait_virtual(IfmClock *clock, IfmCondition *condition, gint64 deadline_ns)
 {
     Waiter waiter = { .next = clock->waiters, .condition = condition, .deadline_ns = deadline_ns };

@@ -1,4 +1,4 @@
-#include <inferometer/csv.h>
+#include "base-private.h"
 #include <inferometer/nearest.h>
 #include <math.h>
 #include <string.h>

@@ -2,8 +2,8 @@
 
 #include <math.h>
 
-/* The continued fraction of the incomplete beta function, by Lentz's method; converges fast for x < (a + 1) / (a + b + 2).
- * Source: DLMF 8.17.22 */
+/* The continued fraction of the incomplete beta function, by Lentz's method. It converges fast for x < (a + 1) / (a + b +
+ * 2). Source: DLMF 8.17.22 */
 static double beta_fraction(double a, double b, double x)
 {
     const double tiny = 1e-300;
@@ -31,7 +31,7 @@ static double beta_fraction(double a, double b, double x)
     return value;
 }
 
-/* lgamma() writes the global signgam: not safe where two threads summarise at once. */
+/* lgamma() writes the global signgam, so it is not safe in threads. */
 static double log_gamma(double x)
 {
     int sign;
@@ -49,7 +49,7 @@ static double beta_regularised(double a, double b, double x)
     return 1 - front * beta_fraction(b, a, 1 - x) / b;
 }
 
-/* The x with I_x(a, b) = p: bisection, since I is monotone and nothing here is in a hurry. */
+/* The x with I_x(a, b) = p, by bisection: I is monotone, and speed does not matter here. */
 static double beta_quantile(double a, double b, double p)
 {
     double low = 0, high = 1;
@@ -97,8 +97,8 @@ double ifm_student_quantile(double p, double freedom)
         return NAN;
     if (p == 0.5)
         return 0;
-    /* x = freedom / (freedom + t^2) is beta(freedom / 2, 1/2) and 1 - x is beta(1/2, freedom / 2). Whichever is small is
-     * looked for, since the other's distance from 1 would have few digits. */
+    /* x = freedom / (freedom + t^2) is beta(freedom / 2, 1/2) and 1 - x is beta(1/2, freedom / 2). The smaller one
+     * is computed: the other is close to 1, so 1 minus it would have few digits. */
     double both = 2 * MIN(p, 1 - p), t;
     if (both < 0.5)
     {

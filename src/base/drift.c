@@ -42,7 +42,7 @@ static const struct
 
 enum
 {
-    LEAST_SAMPLES = 8,
+    MIN_SAMPLES = 8,
     START_SAMPLES = 30, /* fewer have no first tenth */
     START_TENTHS = 5,
     CUT_SIGMAS = 10,
@@ -134,8 +134,8 @@ static double start_p(const double *series, gsize n, double *change, double *scr
 
 double ifm_drift_test(const double *series, gsize n, double *ratio)
 {
-    *ratio = n < LEAST_SAMPLES ? NAN : 0;
-    if (n < LEAST_SAMPLES)
+    *ratio = n < MIN_SAMPLES ? NAN : 0;
+    if (n < MIN_SAMPLES)
         return NAN;
     g_autofree double *room = g_new(double, 4 * n);
     double *values = room, *shape = room + n, *scratch = room + 2 * n, best = 2;

@@ -9,6 +9,7 @@ static const char *const code_names[] = {
     [IFM_ERROR_INVALID] = "invalid", [IFM_ERROR_UNSUPPORTED] = "unsupported", [IFM_ERROR_UNAVAILABLE] = "unavailable",
     [IFM_ERROR_FAILED] = "failed",   [IFM_ERROR_TIMEOUT] = "timeout",         [IFM_ERROR_CORRUPT] = "corrupt",
     [IFM_ERROR_LOST] = "lost",       [IFM_ERROR_MEMORY] = "memory",           [IFM_ERROR_CANCELLED] = "cancelled",
+    [IFM_ERROR_USAGE] = "usage",
 };
 
 const char *ifm_error_code_name(int code)
@@ -32,6 +33,8 @@ int ifm_error_exit_status(const GError *error)
         return 1;
     switch (error->code)
     {
+    case IFM_ERROR_USAGE:
+        return 2;
     case IFM_ERROR_INVALID:
     case IFM_ERROR_CORRUPT:
         return 3;
@@ -42,14 +45,34 @@ int ifm_error_exit_status(const GError *error)
     }
 }
 
+static void set_error(GError **error, IfmErrorCode code, const char *format, va_list values)
+{
+    g_autofree char *message = g_strdup_vprintf(format, values);
+    g_set_error_literal(error, IFM_ERROR, (int)code, message);
+}
+
 gboolean ifm_error_refuse(GError **error, const char *format, ...)
 {
-    va_list arguments;
-    va_start(arguments, format);
-    g_autofree char *message = g_strdup_vprintf(format, arguments);
-    va_end(arguments);
-    g_set_error_literal(error, IFM_ERROR, IFM_ERROR_INVALID, message);
+    va_list values;
+    va_start(values, format);
+    set_error(error, IFM_ERROR_INVALID, format, values);
+    va_end(values);
     return FALSE;
+}
+
+gboolean ifm_error_misuse(GError **error, const char *format, ...)
+{
+    va_list values;
+    va_start(values, format);
+    set_error(error, IFM_ERROR_USAGE, format, values);
+    va_end(values);
+    return FALSE;
+}
+
+void ifm_error_blame_sizes(GError *error)
+{
+    if (g_error_matches(error, IFM_ERROR, IFM_ERROR_MEMORY))
+        error->code = IFM_ERROR_INVALID;
 }
 
 void ifm_error_make_one_line(GError **error)

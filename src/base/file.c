@@ -13,8 +13,8 @@ static gboolean fail(const char *path, const char *what, int number, GError **er
     return FALSE;
 }
 
-/* What is no regular file has no length to ask for, so all are read until they end, within this. */
-#define MOST_BYTES ((guint)1 << 30)
+/* A pipe or device has no size to ask for. So every file is read to its end, up to this size. */
+#define MAX_BYTES ((guint)1 << 30)
 
 gboolean ifm_file_load(const char *path, char **bytes, gsize *n_bytes, GError **error)
 {
@@ -25,7 +25,7 @@ gboolean ifm_file_load(const char *path, char **bytes, gsize *n_bytes, GError **
     static const guint chunk_bytes = 1 << 16;
     gssize n = 1;
     int number = 0;
-    while (n != 0 && number == 0 && content->len <= MOST_BYTES)
+    while (n != 0 && number == 0 && content->len <= MAX_BYTES)
     {
         guint before = content->len;
         g_byte_array_set_size(content, before + chunk_bytes);
@@ -36,7 +36,7 @@ gboolean ifm_file_load(const char *path, char **bytes, gsize *n_bytes, GError **
     close(fd);
     if (number != 0)
         return fail(path, "cannot be read", number, error);
-    if (content->len > MOST_BYTES)
+    if (content->len > MAX_BYTES)
     {
         g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s: is larger than 1 GiB", path);
         return FALSE;
@@ -52,14 +52,14 @@ gboolean ifm_file_load(const char *path, char **bytes, gsize *n_bytes, GError **
 struct IfmFileWriter
 {
     char *path;      /* as the caller named it, for messages */
-    char *target;    /* what is replaced: @path, or what it links to; NULL: written in place */
-    char *temporary; /* beside it; NULL while it has no name */
+    char *target;    /* the file to replace: @path, or the file that it links to; NULL: written in place */
+    char *temporary; /* the name in the same folder; NULL while the file has no name */
     gboolean nameless;
     int fd;
     gboolean durable;
 };
 
-/* A name beside @path that is not taken. @make: 0 or more once it is there; else -1 with errno. */
+/* Makes a file with a free name in the folder of @path. @make: returns 0 or more on success, else -1 with errno. */
 static int take_name(const char *path, char **temporary, int (*make)(const char *name, int fd), int fd)
 {
     for (int attempt = 0; attempt < 100; attempt++)
@@ -76,7 +76,7 @@ static int take_name(const char *path, char **temporary, int (*make)(const char 
     return -1;
 }
 
-/* open(), not mkstemp(): the file gets the permissions that the umask leaves it, like any other. */
+/* open() instead of mkstemp(): the umask gives the permissions, as for other files. */
 static int create(const char *name, int fd)
 {
     return open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
@@ -91,9 +91,7 @@ static int name_file(const char *name, int fd)
     return linkat(AT_FDCWD, own, AT_FDCWD, name, AT_SYMLINK_FOLLOW);
 }
 
-/* A file without a name: whatever ends the process while it is written, nothing of it stays. Not every file system has
- * them.
- */
+/* A file without a name disappears when the process ends. Not every file system supports it. */
 static int open_nameless(const char *path)
 {
     g_autofree char *folder = g_path_get_dirname(path);
@@ -110,7 +108,7 @@ static int open_target(IfmFileWriter *self)
         self->fd = open(self->path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
         return self->fd >= 0 ? 0 : errno;
     }
-    if (exists && access(self->path, W_OK) != 0) /* a rename would go past the file's own permissions */
+    if (exists && access(self->path, W_OK) != 0) /* a rename would ignore the permissions of the file */
         return errno;
     char *resolved = exists ? realpath(self->path, NULL) : NULL;
     if (exists && resolved == NULL)
@@ -124,7 +122,7 @@ static int open_target(IfmFileWriter *self)
     if (self->fd < 0)
     {
         int number = errno;
-        g_clear_pointer(&self->temporary, g_free); /* nothing that freeing should unlink */
+        g_clear_pointer(&self->temporary, g_free); /* there is no file for ifm_file_writer_free() to unlink */
         return number;
     }
     return exists && fchmod(self->fd, before.st_mode & 07777) != 0 ? errno : 0;
@@ -161,7 +159,7 @@ gboolean ifm_file_writer_write(IfmFileWriter *self, const void *bytes, gsize n_b
     return TRUE;
 }
 
-/* The rename is on disk only once the folder is. A folder that cannot be opened for reading cannot be synchronised. */
+/* The rename is on disk only after fsync of the folder. A folder that cannot be read cannot be synchronised. */
 static void sync_folder_of(const char *path)
 {
     g_autofree char *folder = g_path_get_dirname(path);
@@ -175,13 +173,13 @@ static void sync_folder_of(const char *path)
 gboolean ifm_file_writer_commit(IfmFileWriter *self, GError **error)
 {
     int number = 0;
-    /* pipes and some devices cannot be synchronised; they need not be */
+    /* Pipes and some devices cannot be synchronised and need not be. */
     if (self->durable && fsync(self->fd) != 0 && errno != EINVAL && errno != EROFS && errno != ENOTSUP)
         number = errno;
     if (self->nameless && number == 0 && take_name(self->target, &self->temporary, name_file, self->fd) != 0)
     {
         number = errno;
-        g_clear_pointer(&self->temporary, g_free); /* of that name there may be another's */
+        g_clear_pointer(&self->temporary, g_free); /* a file of that name may belong to another process */
     }
     if (close(self->fd) != 0 && number == 0)
         number = errno;
@@ -210,18 +208,8 @@ void ifm_file_writer_free(IfmFileWriter *self)
     g_free(self);
 }
 
-static gboolean save(const char *path, const void *bytes, gsize n_bytes, gboolean durable, GError **error)
-{
-    g_autoptr(IfmFileWriter) writer = ifm_file_writer_open(path, durable, error);
-    return writer != NULL && ifm_file_writer_write(writer, bytes, n_bytes, error) && ifm_file_writer_commit(writer, error);
-}
-
 gboolean ifm_file_save(const char *path, const void *bytes, gsize n_bytes, GError **error)
 {
-    return save(path, bytes, n_bytes, TRUE, error);
-}
-
-gboolean ifm_file_save_temporary(const char *path, const void *bytes, gsize n_bytes, GError **error)
-{
-    return save(path, bytes, n_bytes, FALSE, error);
+    g_autoptr(IfmFileWriter) writer = ifm_file_writer_open(path, TRUE, error);
+    return writer != NULL && ifm_file_writer_write(writer, bytes, n_bytes, error) && ifm_file_writer_commit(writer, error);
 }

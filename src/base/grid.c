@@ -7,28 +7,14 @@ struct IfmGrid
     char *names[IFM_GRID_MAX_AXES];
     IfmGridScale scales[IFM_GRID_MAX_AXES];
     IfmGridScale value_scale;
-    /* [n_points * (n_axes + 1)]: coordinates, then the value, sorted by coordinates. The points that share their first k
-     * coordinates are neighbours, so that nesting needs no tree: a range of rows and a binary search on coordinate k. */
+    /* [n_points * (n_axes + 1)]: coordinates, then the value, sorted by coordinates. Points that share their first k
+     * coordinates are adjacent. So nesting needs no tree, only a range of rows and a binary search on coordinate k. */
     double *rows;
 };
-
-const char *ifm_grid_origin_name(IfmGridOrigin origin)
-{
-    static const char *const names[] = {
-        [IFM_GRID_EXACT] = "exact", [IFM_GRID_INTERPOLATED] = "interpolated", [IFM_GRID_OUTSIDE] = "outside"
-    };
-    g_return_val_if_fail(origin < G_N_ELEMENTS(names), "outside");
-    return names[origin];
-}
 
 static double scaled(IfmGridScale scale, double x)
 {
     return scale == IFM_GRID_LOG ? log(x) : x;
-}
-
-static double unscaled(IfmGridScale scale, double x)
-{
-    return scale == IFM_GRID_LOG ? exp(x) : x;
 }
 
 static gboolean check_number(const char *what, const char *name, double x, IfmGridScale scale, gsize point, GError **error)
@@ -118,20 +104,9 @@ void ifm_grid_free(IfmGrid *grid)
     g_free(grid);
 }
 
-gsize ifm_grid_n_axes(const IfmGrid *grid)
-{
-    return grid->n_axes;
-}
-
 gsize ifm_grid_n_points(const IfmGrid *grid)
 {
     return grid->n_points;
-}
-
-const char *ifm_grid_axis_name(const IfmGrid *grid, gsize axis)
-{
-    g_return_val_if_fail(axis < grid->n_axes, NULL);
-    return grid->names[axis];
 }
 
 static double coordinate(const IfmGrid *grid, gsize row, gsize axis)
@@ -173,8 +148,8 @@ static double value_under(Lookup *lookup, gsize axis, gsize begin, gsize end, gs
                    first_row(grid, axis, begin, end, x, TRUE));
 }
 
-/* Bracket: between which rows' coordinates the place lies, and how far along; @below and @above are one where that
- * coordinate alone counts. */
+/* Bracket: the two rows whose coordinates enclose the place, and the relative position @t between them. @below equals
+ * @above where only one coordinate counts. */
 typedef struct
 {
     gsize below, above;
@@ -198,7 +173,7 @@ static Bracket bracket(Lookup *lookup, gsize axis, gsize begin, gsize end)
             above == begin ? first_row(grid, axis, begin, end, edge, TRUE) : first_row(grid, axis, begin, end, edge, FALSE);
         if (lookup->beyond == IFM_GRID_CLAMP || (above == begin ? next == end : next == begin))
             return (Bracket){ outermost, outermost, 0 };
-        above = above == begin ? next : end - 1; /* the line through the two outermost */
+        above = above == begin ? next : end - 1; /* extrapolates through the two outermost coordinates */
     }
     gsize below = first_row(grid, axis, begin, end, coordinate(grid, above, axis), FALSE) - 1;
     double x0 = scaled(grid->scales[axis], coordinate(grid, below, axis));
@@ -216,7 +191,8 @@ static double look_up(Lookup *lookup, gsize axis, gsize begin, gsize end)
         return value_under(lookup, axis, begin, end, at.below);
     double v0 = scaled(grid->value_scale, value_under(lookup, axis, begin, end, at.below));
     double v1 = scaled(grid->value_scale, value_under(lookup, axis, begin, end, at.above));
-    return unscaled(grid->value_scale, v0 + at.t * (v1 - v0));
+    double v = v0 + at.t * (v1 - v0);
+    return grid->value_scale == IFM_GRID_LOG ? exp(v) : v;
 }
 
 static void weigh(Lookup *lookup, gsize axis, gsize begin, gsize end, double weight, double *weights);

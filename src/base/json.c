@@ -1,10 +1,10 @@
+#include "base-private.h"
 #include <inferometer/file.h>
-#include <inferometer/json.h>
 #include <inferometer/nearest.h>
 #include <math.h>
 #include <string.h>
 
-/* jansson recurses over what it reads, so depth is measured before: brackets outside strings. */
+/* jansson recurses over its input. So the depth is checked first, by counting the brackets outside strings. */
 static gboolean check_depth(const char *bytes, gsize n_bytes, const char *name, GError **error)
 {
     int depth = 0, line = 1;
@@ -50,7 +50,7 @@ json_t *ifm_json_parse(const char *bytes, gsize n_bytes, const char *name, GErro
     else
         g_set_error(error, IFM_ERROR, code, "%s:%d:%d: %s", name, MAX(trouble.line, 1), MAX(trouble.column, 1),
                     trouble.text);
-    ifm_error_make_one_line(error); /* it quotes what it was near */
+    ifm_error_make_one_line(error); /* the message quotes the input */
     return NULL;
 }
 
@@ -61,18 +61,6 @@ json_t *ifm_json_load(const char *path, GError **error)
     if (!ifm_file_load(path, &bytes, &n_bytes, error))
         return NULL;
     return ifm_json_parse(bytes, n_bytes, path, error);
-}
-
-gboolean ifm_json_save(const char *path, const json_t *json, GError **error)
-{
-    g_autofree char *text = json_dumps(json, JSON_INDENT(2) | JSON_ENCODE_ANY);
-    if (text == NULL)
-    {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_MEMORY, "%s: out of memory while writing", path);
-        return FALSE;
-    }
-    g_autofree char *whole = g_strconcat(text, "\n", NULL);
-    return ifm_file_save(path, whole, strlen(whole), error);
 }
 
 char *ifm_json_canonical(const json_t *json)
@@ -117,7 +105,7 @@ json_t *ifm_json_int64_array(const GArray *values)
     return array;
 }
 
-/* What a message says was found: short values as they are, the rest by type. */
+/* The found value for a message: a short value itself, any other by its type. */
 static char *describe(const json_t *json)
 {
     static const char *const types[] = {

@@ -1,18 +1,13 @@
 #include <inferometer/nearest.h>
 #include <string.h>
 
-/* Longer words are no typing mistake of anything here; the bound keeps the table below on the stack. */
+/* A longer word is not a typo of any candidate. The bound keeps the table of edit_distance() on the stack. */
 #define MAX_LENGTH 64
-
-static gsize least_of(gsize a, gsize b, gsize c)
-{
-    return MIN(MIN(a, b), c);
-}
 
 /* Optimal string alignment distance, letter case ignored. */
 static gsize edit_distance(const char *a, gsize n_a, const char *b, gsize n_b)
 {
-    gsize rows[3][MAX_LENGTH + 1]; /* the row before the last, the last, this one: by turns */
+    gsize rows[3][MAX_LENGTH + 1]; /* the current row and the two before it, used in rotation */
     for (gsize j = 0; j <= n_b; j++)
         rows[0][j] = j;
     for (gsize i = 1; i <= n_a; i++)
@@ -22,7 +17,7 @@ static gsize edit_distance(const char *a, gsize n_a, const char *b, gsize n_b)
         for (gsize j = 1; j <= n_b; j++)
         {
             char x = g_ascii_tolower(a[i - 1]), y = g_ascii_tolower(b[j - 1]);
-            current[j] = least_of(last[j] + 1, current[j - 1] + 1, last[j - 1] + (x != y));
+            current[j] = MIN(MIN(last[j], current[j - 1]) + 1, last[j - 1] + (x != y));
             if (i > 1 && j > 1 && x == g_ascii_tolower(b[j - 2]) && y == g_ascii_tolower(a[i - 2]))
                 current[j] = MIN(current[j], before[j - 2] + 1);
         }

@@ -3,7 +3,7 @@
 #include <gio/gio.h>
 #include <inferometer/paths.h>
 
-/* runtime_files: where each runtime's library lies below a folder that setup/install or `make install` filled. */
+/* runtime_files: the path of each runtime's library below the folder that setup/install or `make install` filled. */
 static const struct
 {
     const char *runtime, *variable, *relative, *bare;
@@ -33,8 +33,8 @@ static char *existing(char *path /* (transfer full) */)
     return NULL;
 }
 
-/* installed: @relative below the prefix of the running program, or else of the shared library that this code is in (when a
- * program of somebody else's uses it). NULL where neither has it. */
+/* installed: @relative below the prefix of the running program, or below that of the shared library that holds this code
+ * (for other programs that use the library). NULL where neither has it. */
 static char *installed(const char *relative)
 {
     g_autofree char *program = g_file_read_link("/proc/self/exe", NULL);
@@ -87,7 +87,7 @@ char *ifm_path_runtime(const char *runtime)
         if (!g_str_equal(runtime, runtime_files[i].runtime))
             continue;
         const char *named = g_getenv(runtime_files[i].variable);
-        if (named != NULL && *named != '\0') /* the user's word stands, also where it is wrong */
+        if (named != NULL && *named != '\0') /* the user's choice is used, even if it is wrong */
             return g_strdup(named);
         g_autofree char *below = g_build_filename("lib", "inferometer", runtime_files[i].relative, NULL);
         char *found = installed(below);

@@ -6,6 +6,13 @@ G_BEGIN_DECLS
 /** ifm_binomial_cdf: P(B <= k) for B binomial(n, p). */
 double ifm_binomial_cdf(gint64 k, gint64 n, double p);
 
+/**
+ * ifm_quantile_min_n: The smallest number of independent samples whose maximum is an upper bound of the p-quantile with
+ * confidence @level.
+ * Equals: the smallest n with 1 - p^n >= level
+ */
+gsize ifm_quantile_min_n(double p, double level);
+
 /** ifm_student_p: two-sided p of Student's t; @freedom need not be whole. */
 double ifm_student_p(double t, double freedom);
 

@@ -23,7 +23,7 @@ double ifm_quantile(const double *sorted, gsize n, double p)
     return sorted[below] + (place - below) * (sorted[above] - sorted[below]);
 }
 
-gsize ifm_quantile_least_n(double p, double level)
+gsize ifm_quantile_min_n(double p, double level)
 {
     if (p <= 0)
         return 1;
@@ -39,7 +39,7 @@ gboolean ifm_quantile_interval(const double *sorted, gsize n, double n_effective
     *interval = (IfmInterval){ NAN, NAN, level };
     gint64 trials = floor(MIN(n_effective, (double)n) + 1e-9);
     double tail = (1 - level) / 2;
-    /* P(quantile < x(1)) = P(B = 0) and P(quantile > x(trials)) = P(B = trials) are the least that ranks can give. */
+    /* P(quantile < x(1)) = P(B = 0) and P(quantile > x(trials)) = P(B = trials) are the minimum that ranks can give. */
     if (trials < 1 || ifm_binomial_cdf(0, trials, p) > tail || 1 - ifm_binomial_cdf(trials - 1, trials, p) > tail)
         return FALSE;
     gint64 low = 1, high = trials; /* the largest rank r with P(B <= r - 1) <= tail */
@@ -109,7 +109,7 @@ static void summarise_moments(const double *series, gsize n, IfmSummary *summary
  */
 static double quantile_or_refusal(const double *sorted, gsize n, double p, double level)
 {
-    return n >= ifm_quantile_least_n(p, level) ? ifm_quantile(sorted, n, p) : NAN;
+    return n >= ifm_quantile_min_n(p, level) ? ifm_quantile(sorted, n, p) : NAN;
 }
 
 static gsize count_outliers(const double *sorted, gsize n, double median, double reach)

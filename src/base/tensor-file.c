@@ -11,7 +11,9 @@
 #define MAGIC "IFMTENS\n"
 #define PROLOGUE_BYTES 16
 #define ALIGNMENT 64
-#define MOST_BYTES ((gsize)G_MAXINT64 / 2) /* of all tensors, so that no sum of sizes goes past what a file may have */
+#define MAX_BYTES                                                                                                          \
+    ((gsize)G_MAXINT64 / 2) /* of all tensors: a sum of sizes then stays below the maximum size of a file                  \
+                             */
 
 struct IfmTensorFile
 {
@@ -65,7 +67,7 @@ static gboolean check_all(const char *path, const char *const *names, const IfmT
             trouble = "is not contiguous";
         else if (is_taken(names, i, names[i]))
             trouble = "is given twice";
-        else if (total_bytes > MOST_BYTES - MIN(tensor->size_bytes, MOST_BYTES))
+        else if (total_bytes > MAX_BYTES - MIN(tensor->size_bytes, MAX_BYTES))
             trouble = "does not fit: all together are larger than any file";
         if (trouble != NULL)
         {
@@ -77,11 +79,12 @@ static gboolean check_all(const char *path, const char *const *names, const IfmT
     return TRUE;
 }
 
-/* @n_bytes that end at @end of the file, and the padding behind them. */
+/* Writes @n_bytes that end at offset @end of the file, and the padding after them. */
 static gboolean write_padded(IfmFileWriter *writer, const void *data, gsize n_bytes, gsize end, GError **error)
 {
     static const guint8 padding[ALIGNMENT];
-    return (n_bytes == 0 || ifm_file_writer_write(writer, data, n_bytes, error)) && /* an empty one may have no address */
+    return (n_bytes == 0 ||
+            ifm_file_writer_write(writer, data, n_bytes, error)) && /* an empty tensor may have no address */
            ifm_file_writer_write(writer, padding, align_up(end) - end, error);
 }
 
@@ -96,7 +99,7 @@ static gboolean write_header(IfmFileWriter *writer, const char *const *names, co
            write_padded(writer, text, header_bytes, PROLOGUE_BYTES + header_bytes, error);
 }
 
-/* Tensor by tensor: no second copy of them is ever in memory. */
+/* Writes tensor by tensor, so that memory never holds a second copy of all. */
 static gboolean save(const char *path, const char *const *names, const IfmTensor *tensors, gsize n, gboolean durable,
                      GError **error)
 {
@@ -124,7 +127,7 @@ gboolean ifm_tensor_file_save_temporary(const char *path, const char *const *nam
 
 /* --- reading ---------------------------------------------------------------------------------------------------------- */
 
-/* Takes the next tensor, whose bytes begin at @data; *@n_bytes are left of the file there. */
+/* Reads the next tensor. Its bytes begin at *@data, where *@n_bytes of the file are left. */
 static gboolean read_tensor(IfmTensorFile *self, const json_t *entry, const char *where, char **data, gsize *n_bytes,
                             GError **error)
 {
@@ -206,7 +209,7 @@ IfmTensorFile *ifm_tensor_file_open(const char *path, GError **error)
     }
     if (read_file(self, path, &failure))
         return g_steal_pointer(&self);
-    /* what the header's reader calls invalid is a file that is not what this wrote */
+    /* an invalid header means that the file is corrupt */
     gboolean memory = g_error_matches(failure, IFM_ERROR, IFM_ERROR_MEMORY);
     g_set_error_literal(error, IFM_ERROR, memory ? IFM_ERROR_MEMORY : IFM_ERROR_CORRUPT, failure->message);
     return NULL;
@@ -254,18 +257,18 @@ static int compare_names(const void *a, const void *b, void *names)
     return strcmp(((char **)names)[*(const gsize *)a], ((char **)names)[*(const gsize *)b]);
 }
 
-#define MOST_AT_ONCE ((gsize)1 << 30) /* bytes: GLib's SHA-256 counts no more than 32 bits of what it is given at once */
+#define MAX_AT_ONCE ((gsize)1 << 30) /* bytes: GLib's SHA-256 takes at most 32 bits of length in one call */
 
 static void add_bytes(GChecksum *checksum, const guchar *bytes, gsize n_bytes)
 {
     for (gsize done = 0, n; done < n_bytes; done += n)
     {
-        n = MIN(n_bytes - done, MOST_AT_ONCE);
+        n = MIN(n_bytes - done, MAX_AT_ONCE);
         g_checksum_update(checksum, bytes + done, (gssize)n);
     }
 }
 
-/* By name, so that the order in which somebody wrote them makes no difference: they are named, not numbered. */
+/* Sorted by name, so that the order in the file makes no difference. */
 char *ifm_tensor_file_digest(const IfmTensorFile *self)
 {
     GChecksum *checksum = g_checksum_new(G_CHECKSUM_SHA256);

@@ -101,7 +101,8 @@ static void set_contiguous(IfmTensor *tensor, IfmDtype dtype, int rank, const gi
     tensor->dtype = dtype;
     tensor->rank = rank;
     tensor->memory = IFM_MEMORY_HOST;
-    guint64 stride = ifm_dtype_size_bytes(dtype); /* unsigned: beside a dimension of 0 the others may be of any size */
+    guint64 stride =
+        ifm_dtype_size_bytes(dtype); /* unsigned may overflow: with one dimension of 0, the others may have any size */
     for (int i = rank - 1; i >= 0; i--)
     {
         tensor->shape[i] = shape[i];
@@ -148,7 +149,7 @@ gboolean ifm_tensor_reserve(IfmTensor *tensor, IfmDtype dtype, int rank, const g
     if (tensor->size_bytes > G_MAXSSIZE - 64)
         return refuse(tensor, error);
     gsize n_bytes = MAX(tensor->size_bytes, 64);
-    /* not counted against what the kernel would promise: most of it is never asked for */
+    /* MAP_NORESERVE: most of the pages are never used, so the kernel need not account for them */
     void *data = mmap(NULL, n_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (data == MAP_FAILED)
         return refuse(tensor, error);
@@ -163,23 +164,23 @@ gboolean ifm_tensor_init(IfmTensor *tensor, IfmDtype dtype, int rank, const gint
     if (!ifm_tensor_wrap(tensor, dtype, rank, shape, NULL, error))
         return FALSE;
     void *data = NULL;
-    /* One element at least, so that an empty tensor still has an address: the runtimes refuse NULL. */
+    /* At least 64 bytes, so that an empty tensor has an address too: the runtimes refuse NULL. */
     if (tensor->size_bytes > G_MAXSSIZE - 64 || posix_memalign(&data, 64, MAX(tensor->size_bytes, 64)) != 0)
         return refuse(tensor, error);
-    memset(data, 0, MAX(tensor->size_bytes, 64)); /* its pages exist from here on: no run pays for them */
+    memset(data, 0, MAX(tensor->size_bytes, 64)); /* touches the pages now, so that no run pays for them */
     tensor->data = data;
     tensor->release = release_aligned;
     return TRUE;
 }
 
-IfmTensor ifm_tensor_head(const IfmTensor *tensor, gsize most_bytes)
+IfmTensor ifm_tensor_head(const IfmTensor *tensor, gsize max_bytes)
 {
     IfmTensor head = *tensor;
     gsize element_bytes = ifm_dtype_size_bytes(tensor->dtype);
     head.release = NULL;
-    if (tensor->size_bytes <= most_bytes || element_bytes == 0)
+    if (tensor->size_bytes <= max_bytes || element_bytes == 0)
         return head;
-    gint64 n = (gint64)(most_bytes / element_bytes);
+    gint64 n = (gint64)(max_bytes / element_bytes);
     set_contiguous(&head, tensor->dtype, 1, &n);
     head.size_bytes = (gsize)n * element_bytes;
     return head;
@@ -223,7 +224,7 @@ static guint16 half_from_float(float value)
         return sign | 0x7e00u;
     if (magnitude >= 65520.0f)
         return sign | 0x7c00u;
-    if (magnitude < 6.103515625e-05f) /* below the least normal: a multiple of 2^-24 */
+    if (magnitude < 6.103515625e-05f) /* below the smallest normal number: a multiple of 2^-24 */
         return (guint16)(sign | (guint16)lrintf(magnitude * 16777216.0f));
     bits &= 0x7fffffffu;
     bits += 0x0fffu + ((bits >> 13) & 1u);
@@ -259,37 +260,37 @@ static gboolean is_float(IfmDtype dtype)
     return dtype == IFM_DTYPE_F32 || dtype == IFM_DTYPE_F64 || dtype == IFM_DTYPE_F16 || dtype == IFM_DTYPE_BF16;
 }
 
-/* integer_range: the values of an integer type that a double holds exactly enough to clamp to. */
-static void integer_range(IfmDtype dtype, gint64 *least, gint64 *most)
+/* integer_range: the range of an integer type, within what a double can hold. */
+static void integer_range(IfmDtype dtype, gint64 *min, gint64 *max)
 {
     switch (dtype)
     {
     case IFM_DTYPE_BOOL:
-        *least = 0, *most = 1;
+        *min = 0, *max = 1;
         break;
     case IFM_DTYPE_U8:
-        *least = 0, *most = G_MAXUINT8;
+        *min = 0, *max = G_MAXUINT8;
         break;
     case IFM_DTYPE_I8:
-        *least = G_MININT8, *most = G_MAXINT8;
+        *min = G_MININT8, *max = G_MAXINT8;
         break;
     case IFM_DTYPE_U16:
-        *least = 0, *most = G_MAXUINT16;
+        *min = 0, *max = G_MAXUINT16;
         break;
     case IFM_DTYPE_I16:
-        *least = G_MININT16, *most = G_MAXINT16;
+        *min = G_MININT16, *max = G_MAXINT16;
         break;
     case IFM_DTYPE_I32:
-        *least = G_MININT32, *most = G_MAXINT32;
+        *min = G_MININT32, *max = G_MAXINT32;
         break;
     case IFM_DTYPE_U32:
-        *least = 0, *most = G_MAXUINT32;
+        *min = 0, *max = G_MAXUINT32;
         break;
     case IFM_DTYPE_U64:
-        *least = 0, *most = G_MAXINT64;
+        *min = 0, *max = G_MAXINT64;
         break;
     default:
-        *least = G_MININT64, *most = G_MAXINT64;
+        *min = G_MININT64, *max = G_MAXINT64;
     }
 }
 
@@ -325,7 +326,7 @@ static void store_integer(IfmTensor *tensor, gint64 index, gint64 value)
         *(gint64 *)place = value;
 }
 
-/* The conversion alone is undefined for what an integer cannot hold; NaN becomes 0. */
+/* A plain conversion is undefined for values outside the range of gint64. NaN becomes 0. */
 static gint64 clamp_to_int64(double value)
 {
     if (isnan(value))
@@ -341,10 +342,10 @@ gboolean ifm_tensor_fill_random(IfmTensor *tensor, GRand *random, double low, do
                     ifm_dtype_name(tensor->dtype));
         return FALSE;
     }
-    gint64 n = ifm_tensor_n_elements(tensor), least, most;
-    integer_range(tensor->dtype, &least, &most);
-    least = MAX(least, clamp_to_int64(low));
-    most = MIN(most, clamp_to_int64(high - 1));
+    gint64 n = ifm_tensor_n_elements(tensor), min, max;
+    integer_range(tensor->dtype, &min, &max);
+    min = MAX(min, clamp_to_int64(low));
+    max = MIN(max, clamp_to_int64(high - 1));
     for (gint64 i = 0; i < n; i++)
     {
         /* 32 bits a draw: half the time of g_rand_double(), and finer than a float needs. */
@@ -353,42 +354,80 @@ gboolean ifm_tensor_fill_random(IfmTensor *tensor, GRand *random, double low, do
             store_float(tensor, i, low + unit * (high - low));
         else
             store_integer(tensor, i,
-                          most <= least ? least
-                                        : clamp_to_int64((double)least + floor(unit * ((double)most - (double)least + 1))));
+                          max <= min ? min : clamp_to_int64((double)min + floor(unit * ((double)max - (double)min + 1))));
     }
     return TRUE;
 }
 
+/* Elements of up to 8 bytes; data of a file need not be aligned. The size is a constant in each call of memcpy(). */
+typedef union
+{
+    float f32;
+    double f64;
+    guint8 u8;
+    gint8 i8;
+    guint16 u16;
+    gint16 i16;
+    guint32 u32;
+    gint32 i32;
+    guint64 u64;
+    gint64 i64;
+} Element;
+
+static Element load_element(const IfmTensor *tensor, gint64 index)
+{
+    const guint8 *data = tensor->data;
+    Element element = { .u64 = 0 };
+    switch (ifm_dtype_size_bytes(tensor->dtype))
+    {
+    case 1:
+        element.u8 = data[index];
+        break;
+    case 2:
+        memcpy(&element, data + index * 2, 2);
+        break;
+    case 4:
+        memcpy(&element, data + index * 4, 4);
+        break;
+    case 8:
+        memcpy(&element, data + index * 8, 8);
+        break;
+    default:
+        break;
+    }
+    return element;
+}
+
 double ifm_tensor_get_double(const IfmTensor *tensor, gint64 index)
 {
-    const void *data = tensor->data;
+    Element element = load_element(tensor, index);
     switch (tensor->dtype)
     {
     case IFM_DTYPE_F32:
-        return ((const float *)data)[index];
+        return element.f32;
     case IFM_DTYPE_F64:
-        return ((const double *)data)[index];
+        return element.f64;
     case IFM_DTYPE_F16:
-        return half_to_double(((const guint16 *)data)[index]);
+        return half_to_double(element.u16);
     case IFM_DTYPE_BF16:
-        return bfloat_to_double(((const guint16 *)data)[index]);
+        return bfloat_to_double(element.u16);
     case IFM_DTYPE_U8:
     case IFM_DTYPE_BOOL:
-        return ((const guint8 *)data)[index];
+        return element.u8;
     case IFM_DTYPE_I8:
-        return ((const gint8 *)data)[index];
+        return element.i8;
     case IFM_DTYPE_U16:
-        return ((const guint16 *)data)[index];
+        return element.u16;
     case IFM_DTYPE_I16:
-        return ((const gint16 *)data)[index];
+        return element.i16;
     case IFM_DTYPE_I32:
-        return ((const gint32 *)data)[index];
+        return element.i32;
     case IFM_DTYPE_U32:
-        return ((const guint32 *)data)[index];
+        return element.u32;
     case IFM_DTYPE_I64:
-        return (double)((const gint64 *)data)[index];
+        return (double)element.i64;
     case IFM_DTYPE_U64:
-        return (double)((const guint64 *)data)[index];
+        return (double)element.u64;
     default:
         return NAN;
     }
@@ -400,7 +439,7 @@ static gboolean same_shape(const IfmTensor *a, const IfmTensor *b)
            memcmp(a->shape, b->shape, (gsize)a->rank * sizeof a->shape[0]) == 0;
 }
 
-/* A difference that is infinite where only one side is a number; equal infinities and two NaNs agree. */
+/* The difference is infinite where only one side is finite. Equal infinities and two NaNs agree. */
 static double difference_of(double value, double reference)
 {
     if (value == reference || (isnan(value) && isnan(reference)))
@@ -408,8 +447,8 @@ static double difference_of(double value, double reference)
     return isfinite(value) && isfinite(reference) ? fabs(value - reference) : INFINITY;
 }
 
-/* Elements are looked at in blocks of doubles: the type is asked for once a block, and what is as it should be, which is
- * nearly all of what is ever compared, takes no branch an element. */
+/* Elements are compared in blocks of doubles. The type is tested once a block. Equal elements, nearly all in practice, take
+ * no branch. */
 #define BLOCK 1024
 
 static int load_block(const IfmTensor *tensor, gint64 at, gint64 n, double *out)
@@ -417,7 +456,11 @@ static int load_block(const IfmTensor *tensor, gint64 at, gint64 n, double *out)
     int n_here = (int)MIN(n - at, BLOCK);
     if (tensor->dtype == IFM_DTYPE_F32)
         for (int i = 0; i < n_here; i++)
-            out[i] = ((const float *)tensor->data)[at + i];
+        {
+            float value;
+            memcpy(&value, (const guint8 *)tensor->data + (at + i) * (gint64)sizeof value, sizeof value);
+            out[i] = value;
+        }
     else
         for (int i = 0; i < n_here; i++)
             out[i] = ifm_tensor_get_double(tensor, at + i);
@@ -430,7 +473,7 @@ typedef struct
     IfmTensorDifference worst;
 } Comparison;
 
-/* Element by element: where something is not finite, or further off than all before. */
+/* Element by element, for a block that has a value that is not finite or a new largest difference. */
 static void compare_closely(Comparison *self, const double *v, const double *r, int n, gint64 at)
 {
     IfmTensorDifference *worst = &self->worst;
@@ -450,7 +493,7 @@ static void compare_closely(Comparison *self, const double *v, const double *r, 
 
 static void compare_block(Comparison *self, const double *v, const double *r, int n, gint64 at)
 {
-    double most_excess = -INFINITY, most = 0;
+    double max_excess = -INFINITY, max = 0;
     gint64 n_different = 0;
     int n_finite = 0;
     for (int i = 0; i < n; i++)
@@ -458,16 +501,16 @@ static void compare_block(Comparison *self, const double *v, const double *r, in
         double d = fabs(v[i] - r[i]), excess = d - (self->atol + self->rtol * fabs(r[i]));
         n_finite += d <= DBL_MAX; /* neither is NaN or infinite */
         n_different += excess > 0;
-        most = d > most ? d : most;
-        most_excess = excess > most_excess ? excess : most_excess;
+        max = d > max ? d : max;
+        max_excess = excess > max_excess ? excess : max_excess;
     }
-    if (n_finite < n || most_excess > self->worst_excess)
+    if (n_finite < n || max_excess > self->worst_excess)
     {
         compare_closely(self, v, r, n, at);
         return;
     }
     self->worst.n_different += n_different;
-    self->worst.max_abs_difference = MAX(self->worst.max_abs_difference, most);
+    self->worst.max_abs_difference = MAX(self->worst.max_abs_difference, max);
 }
 
 gboolean ifm_tensor_compare(const IfmTensor *value, const IfmTensor *reference, double rtol, double atol,

@@ -28,7 +28,7 @@ static gboolean next_event(Tree *tree, yaml_event_t *event, GError **error)
 {
     if (yaml_parser_parse(&tree->parser, event))
         return TRUE;
-    /* A reader error (bytes that are no text) has an offset only; libyaml's lines count from 0. */
+    /* A reader error (bytes that are not text) has an offset only. libyaml counts lines from 0. */
     const yaml_parser_t *parser = &tree->parser;
     gsize line = parser->problem_mark.line + 1;
     g_autofree char *what =
@@ -38,7 +38,7 @@ static gboolean next_event(Tree *tree, yaml_event_t *event, GError **error)
     return FALSE;
 }
 
-/* What a small file could use to stand for a large one, or what changes how a scalar reads, is refused. */
+/* Refuses what lets a small file expand to a large one, or changes the meaning of a scalar. */
 static const char *forbidden(const yaml_event_t *event)
 {
     const yaml_char_t *anchor = NULL, *tag = NULL;
@@ -105,7 +105,7 @@ static gboolean check_key(const Tree *tree, const YamlNode *mapping, const YamlN
 
 static YamlNode *parse_node(Tree *tree, yaml_event_t *first, int depth, GError **error);
 
-/* The children of a sequence or mapping whose start has been read. */
+/* The children of a sequence or mapping. Its start event was read. */
 static gboolean parse_children(Tree *tree, YamlNode *node, int depth, GError **error)
 {
     g_autoptr(GHashTable) seen = g_hash_table_new(g_str_hash, g_str_equal);
@@ -150,7 +150,7 @@ static YamlNode *parse_node(Tree *tree, yaml_event_t *first, int depth, GError *
     return g_steal_pointer(&node);
 }
 
-/* The stream's one document. */
+/* The only document of the stream. */
 static YamlNode *parse_stream(Tree *tree, GError **error)
 {
     g_autoptr(YamlNode) root = NULL;

@@ -111,7 +111,7 @@ static gboolean is_number(IfmYamlType type)
     return type == IFM_YAML_INT || type == IFM_YAML_DOUBLE || type == IFM_YAML_DURATION;
 }
 
-/* As it may be written: a count takes no exponent. */
+/* A bound as a user may write it: a count has no exponent. */
 static char *bound_to_string(double bound)
 {
     gboolean whole = bound == floor(bound) && fabs(bound) < 1e18;
@@ -121,14 +121,13 @@ static char *bound_to_string(double bound)
 static gboolean check_range(const Source *source, const IfmYamlField *field, const YamlNode *node, double value,
                             GError **error)
 {
-    if ((field->least == 0 && field->most == 0) || (value >= field->least && value <= field->most))
+    if ((field->min == 0 && field->max == 0) || (value >= field->min && value <= field->max))
         return TRUE;
-    g_autofree char *least = bound_to_string(field->least), *most = bound_to_string(field->most);
-    return fail_at(source, node->line, error, "%s is %s; it should be between %s and %s", field->key, node->text, least,
-                   most);
+    g_autofree char *min = bound_to_string(field->min), *max = bound_to_string(field->max);
+    return fail_at(source, node->line, error, "%s is %s; it should be between %s and %s", field->key, node->text, min, max);
 }
 
-/* What a scalar stands for; only the member of its type is set. */
+/* The value of a scalar. Only the members of its type are set. */
 typedef struct
 {
     gint64 integer;
@@ -199,7 +198,7 @@ static gsize element_size(IfmYamlType element)
     return element == IFM_YAML_DOUBLE ? sizeof(double) : sizeof(gint64);
 }
 
-/* The containers of a list or named map, so that they are there also where the key is not. */
+/* The container of a list or named map. It exists also where the key is missing. */
 static gpointer container_new(const IfmYamlField *field)
 {
     gboolean pointers =
@@ -242,7 +241,7 @@ static gboolean read_named(const Source *source, const IfmYamlField *field, cons
         return record != NULL;
     }
     Value value = { 0 };
-    IfmYamlField named = *field; /* messages speak of the name, not of the map it is in */
+    IfmYamlField named = *field; /* messages show the name, not the key of the map */
     named.key = key->text;
     if (!read_scalar(source, &named, field->element, node, &value, error))
         return FALSE;
@@ -261,10 +260,10 @@ static gboolean check_count(const Source *source, const IfmYamlField *field, con
     if (field->filled && n == 0)
         return fail_at(source, node->line, error, "%s is an empty list; it should have an entry%s", field->key,
                        field->required ? "" : ", or not stand here at all");
-    if (is_number(field->element) || (field->least == 0 && field->most == 0) || (n >= field->least && n <= field->most))
+    if (is_number(field->element) || (field->min == 0 && field->max == 0) || (n >= field->min && n <= field->max))
         return TRUE;
     return fail_at(source, node->line, error, "%s has %g entries; it should have between %g and %g", field->key, n,
-                   field->least, field->most);
+                   field->min, field->max);
 }
 
 static gboolean read_field(const Source *source, const IfmYamlField *field, const YamlNode *node, char *place,
@@ -321,7 +320,7 @@ static gboolean unknown_key(const Source *source, const IfmYamlTable *table, con
                    *hint != '\0' ? hint : "; known here: ", *hint != '\0' ? "" : all);
 }
 
-/* Defaults go through the same reader as what is written, so they obey the same rules. */
+/* The same reader reads defaults and files, so both obey the same rules. */
 static void set_fallback(const IfmYamlField *field, char *place)
 {
     if (field->type == IFM_YAML_LIST || field->type == IFM_YAML_NAMED)
@@ -343,11 +342,12 @@ static gboolean fill_record(const Source *source, const IfmYamlTable *table, con
     {
         const YamlNode *key = g_ptr_array_index(node->keys, i);
         const IfmYamlField *field = table->fields;
-        while (field->key != NULL && !g_str_equal(field->key, key->text))
+        while (field->key != NULL && !g_str_equal(field->key, key->text) && g_strcmp0(field->old_key, key->text) != 0)
             field++;
         if (field->key == NULL)
             return unknown_key(source, table, key, error);
-        g_hash_table_add(given, (gpointer)field);
+        if (!g_hash_table_add(given, (gpointer)field)) /* a key given twice is none of these: the tree refuses it */
+            return fail_at(source, key->line, error, "%s and %s are one key; give one of them", field->key, field->old_key);
         if (!read_field(source, field, g_ptr_array_index(node->items, i), record + field->offset, error))
             return FALSE;
     }
@@ -384,26 +384,41 @@ gpointer ifm_yaml_parse(const IfmYamlTable *table, const char *text, gsize lengt
     return root != NULL ? read_record(&source, table, root, NULL, error) : NULL;
 }
 
+static gboolean load(const char *path, char **text, gsize *n_bytes, GError **error)
+{
+    if (!g_file_test(path, G_FILE_TEST_IS_DIR))
+        return ifm_file_load(path, text, n_bytes, error);
+    g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s: is a folder; expected a YAML file", path);
+    return FALSE;
+}
+
 gpointer ifm_yaml_read(const IfmYamlTable *table, const char *path, GError **error)
 {
     g_autofree char *text = NULL;
     gsize n_bytes = 0;
-    if (g_file_test(path, G_FILE_TEST_IS_DIR))
+    return load(path, &text, &n_bytes, error) ? ifm_yaml_parse(table, text, n_bytes, path, error) : NULL;
+}
+
+gboolean ifm_yaml_peek(const char *path, const char *key, char **value, gsize *line, GError **error)
+{
+    g_autofree char *text = NULL;
+    gsize n_bytes = 0;
+    *value = NULL;
+    if (!load(path, &text, &n_bytes, error))
+        return FALSE;
+    g_autoptr(YamlNode) root = yaml_tree_parse(text, n_bytes, path, error);
+    for (guint i = 0; root != NULL && root->kind == YAML_MAPPING && i < root->keys->len; i++)
     {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s: is a folder; expected a YAML file", path);
-        return NULL;
+        const YamlNode *name = root->keys->pdata[i], *node = root->items->pdata[i];
+        if (!g_str_equal(name->text, key) || node->kind != YAML_SCALAR)
+            continue;
+        *value = g_strdup(node->text);
+        *line = node->line;
     }
-    return ifm_file_load(path, &text, &n_bytes, error) ? ifm_yaml_parse(table, text, n_bytes, path, error) : NULL;
+    return root != NULL;
 }
 
 /* --- freeing ---------------------------------------------------------------------------------------------------------- */
-
-static void free_scalar(IfmYamlScalar *scalar)
-{
-    g_free(scalar->record.name);
-    g_free(scalar->text);
-    g_free(scalar);
-}
 
 static void free_container(const IfmYamlField *field, gpointer container)
 {
@@ -415,12 +430,20 @@ static void free_container(const IfmYamlField *field, gpointer container)
     }
     GPtrArray *array = container;
     for (gsize i = 0; i < array->len; i++)
+    {
         if (field->element == IFM_YAML_MAP)
-            ifm_yaml_free(field->table, g_ptr_array_index(array, i));
-        else if (named)
-            free_scalar(g_ptr_array_index(array, i));
-        else
-            g_free(g_ptr_array_index(array, i));
+        {
+            ifm_yaml_free(field->table, array->pdata[i]);
+            continue;
+        }
+        if (named)
+        {
+            IfmYamlScalar *scalar = array->pdata[i];
+            g_free(scalar->record.name);
+            g_free(scalar->text);
+        }
+        g_free(array->pdata[i]);
+    }
     g_ptr_array_unref(array);
 }
 
@@ -456,10 +479,10 @@ static void describe_table(GString *text, const IfmYamlTable *table, const IfmYa
             g_autofree char *words = g_strjoinv(", ", (char **)field->words);
             g_string_append_printf(text, " (%s)", words);
         }
-        if (field->least != 0 || field->most != 0)
+        if (field->min != 0 || field->max != 0)
         {
-            g_autofree char *least = bound_to_string(field->least), *most = bound_to_string(field->most);
-            g_string_append_printf(text, ", %s to %s", least, most);
+            g_autofree char *min = bound_to_string(field->min), *max = bound_to_string(field->max);
+            g_string_append_printf(text, ", %s to %s", min, max);
         }
         if (field->required)
             g_string_append(text, ", required");

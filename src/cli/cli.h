@@ -1,6 +1,6 @@
 #pragma once
-#include <inferometer/error.h>
-#include <inferometer/report.h>
+#include <inferometer/document.h>
+#include <inferometer/options.h>
 
 G_BEGIN_DECLS
 
@@ -17,32 +17,6 @@ typedef enum
     CLI_EXIT_SIGNAL = 128, /* plus the signal's number */
 } CliExit;
 
-typedef enum
-{
-    OPTION_FLAG,
-    OPTION_TEXT,
-    OPTION_FILE,     /* text; completed with file names */
-    OPTION_FOLDER,   /* text; completed with folder names */
-    OPTION_COUNT,    /* a whole number, 0 or more */
-    OPTION_DURATION, /* 500ms, 20s, 5min, 1h; kept in ns */
-    OPTION_BYTES,    /* 512MiB, 2GiB; kept in bytes */
-    OPTION_RATIO,    /* 1%; kept as 0.01 */
-} OptionKind;
-
-/* Option: one row of a verb's table; the last has a NULL name. */
-typedef struct
-{
-    const char *name; /* "time-budget" */
-    char letter;      /* 'o', or 0 */
-    OptionKind kind;
-    gboolean repeatable;
-    const char *argument; /* what --help calls its value; NULL for flags */
-    const char *help;
-    const char *fallback;       /* parsed like a value of the user's; NULL where there is none */
-    const char *const *choices; /* the only values allowed, NULL-terminated, or NULL */
-    gint64 least, most;         /* of a count; most 0: no bound */
-} Option;
-
 typedef struct Arguments Arguments;
 
 typedef enum
@@ -58,9 +32,10 @@ typedef struct
     const char *name;      /* "profile", "store show" */
     const char *summary;   /* one line, no full stop */
     const char *arguments; /* "MODEL", "FILE…"; "" for none */
-    int least, most;       /* how many of them; most -1: any number */
+    int min, max;          /* how many of them; most -1: any number */
     PositionalKind positional;
-    const Option *options;
+    const IfmOption *tables[4];  /* those of the library that it offers, as they are listed; or none */
+    const IfmOption *options;    /* its own; or NULL */
     const char *details;         /* paragraphs, each on one line, parted by a newline; or NULL */
     const char *const *examples; /* command line, what it does, …; NULL-terminated, or NULL */
     int (*run)(const Arguments *arguments);
@@ -83,24 +58,18 @@ gboolean cli_is_verb(const char *word);
 
 /* --- arguments.c ------------------------------------------------------------------------------------------------------ */
 
-/* cli_common_options: options that every verb has. */
-extern const Option cli_common_options[];
-/* cli_next_option: walks a verb's own options, then the common ones. @previous: NULL at first. */
-const Option *cli_next_option(const Verb *verb, const Option *previous);
+/* cli_options: The rows of the library's tables, of the verb's own and of what every verb has, in --help's order.
+ * (transfer container) NULL-terminated, to be freed with g_free() */
+const IfmOption **cli_options(const Verb *verb);
 
 /* cli_arguments_parse: @words: after the verb. Returns: (transfer full) NULL with one line that says what is wrong. */
 Arguments *cli_arguments_parse(const Verb *verb, const char *const *words, GError **error);
 void cli_arguments_free(Arguments *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Arguments, cli_arguments_free)
 
-/* cli_arguments_copy: (transfer full) A copy to be varied, which must not outlive @self. */
-Arguments *cli_arguments_copy(const Arguments *self);
-/* cli_arguments_set: As though these @values (NULL-terminated) of an option, and no others, had been given; none: as though
- * none had. FALSE where there is no such option, or a value is none of it. */
-gboolean cli_arguments_set(Arguments *self, const char *name, const char *const *values, GError **error);
-/* cli_arguments_set_positional: Another word in the place of one that was given. */
-void cli_arguments_set_positional(Arguments *self, gsize at, const char *word);
-
+/* cli_fill: @options, of one of the verb's tables, with its defaults and what was given over them. The texts in it last as
+ * long as @self. */
+void cli_fill(const Arguments *self, const IfmOption *table, gpointer options);
 /* Values by option name (which must be in the verb's table). */
 gboolean cli_given(const Arguments *self, const char *name);
 const char *cli_text(const Arguments *self, const char *name);         /* NULL where there is neither value nor fallback */
@@ -128,16 +97,12 @@ char *cli_completion_fish(void);
 void cli_complain(const char *format, ...) G_GNUC_PRINTF(1, 2);
 /* cli_note: the same for what is no error; silenced by --quiet. */
 void cli_note(const char *format, ...) G_GNUC_PRINTF(1, 2);
-void cli_set_quiet(gboolean quiet);
-/* cli_fail: complains and returns the exit status of that error. @prefix: "FILE", or NULL. */
+/* cli_set_verb: what is being done, and whether with --quiet. */
+void cli_set_verb(const Verb *verb, gboolean quiet);
+/* cli_fail: complains and returns the exit status of that error; one of usage points to the verb's help. */
 int cli_fail(const GError *error);
-/* cli_blame_sizes: Where there was no memory while the input was made ready, before anything was tried, the sizes asked for
- * are too large: the input is wrong. @error: (nullable) */
-void cli_blame_sizes(GError *error);
 /* cli_status_of: the exit status of an error of that code. */
 int cli_status_of(IfmErrorCode code);
-/* cli_unknown_in_zoo: one line that says what the zoo has, NULL where @name is in it. */
-char *cli_unknown_in_zoo(const char *name);
 /* cli_usage: complains, points to the verb's help, returns CLI_EXIT_USAGE. */
 int cli_usage(const Verb *verb, const char *format, ...) G_GNUC_PRINTF(2, 3);
 /* cli_print: text to standard output. Returns: 0 or the exit status of the failure, which was told. */
@@ -154,9 +119,12 @@ gboolean cli_can_write(const char *path, GError **error);
  * made, is neither a file that the command line reads, a store nor another of them, and one of them at most goes to
  * standard output. Returns: CLI_EXIT_OK or the exit status of what was told. */
 int cli_check_outputs(const Arguments *arguments, const char *const *options);
+/* cli_to_stdout: whether one of them goes to standard output, where no page is printed then. @options: NULL-terminated */
+gboolean cli_to_stdout(const Arguments *arguments, const char *const *options);
 /* cli_check_model_kept: That none of them is a file that the model was read from, its weights included. @options:
- * NULL-terminated. Returns: as above. */
-int cli_check_model_kept(const Arguments *arguments, const char *const *options, const IfmModel *model);
+ * NULL-terminated. Returns: FALSE with IFM_ERROR_USAGE. */
+gboolean cli_check_model_kept(const Arguments *arguments, const char *const *options, const IfmModel *model,
+                              GError **error);
 
 /* --- interrupt.c ------------------------------------------------------------------------------------------------------ */
 
@@ -181,7 +149,7 @@ void progress_update(const char *phase, gsize n, double median_ns, double ci_rat
 /* progress_end: Takes the line away; in a log, @outcome closes the case. */
 void progress_end(Progress *self, const char *outcome);
 /* progress_study: of a study's many cases: in a log a line every few seconds, and one for each kind of failure. */
-void progress_study(Progress *self, const IfmStudyProgress *progress, const IfmMeasurement *ended);
+void progress_study(Progress *self, const IfmCampaignProgress *progress, const IfmMeasurement *ended);
 /* progress_study_end: Takes the line away. */
 void progress_study_end(Progress *self);
 

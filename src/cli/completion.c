@@ -21,7 +21,7 @@ static char *first_words(void)
 }
 
 /* The words that may be an option's value, or NULL where only the user knows. (transfer full) */
-static char *values_of(const Option *option)
+static char *values_of(const IfmOption *option)
 {
     if (option->choices != NULL)
         return g_strjoinv(" ", (char **)option->choices);
@@ -53,7 +53,7 @@ char *cli_completion_devices(void)
     return g_string_free(out, FALSE);
 }
 
-static gboolean is_device(const Option *option)
+static gboolean is_device(const IfmOption *option)
 {
     return g_str_equal(option->name, "device") || g_str_has_suffix(option->name, "-device");
 }
@@ -100,9 +100,10 @@ static char *words_of(const Verb *verb)
 
 static void bash_values(GString *out, const Verb *verb)
 {
-    for (const Option *option = NULL; (option = cli_next_option(verb, option)) != NULL;)
+    g_autofree const IfmOption **rows = cli_options(verb);
+    for (const IfmOption **row = rows, *option; (option = *row) != NULL; row++)
     {
-        if (option->kind == OPTION_FLAG)
+        if (option->kind == IFM_OPTION_FLAG)
             continue;
         g_autofree char *values = values_of(option);
         g_string_append_printf(out, "            --%s", option->name);
@@ -113,9 +114,9 @@ static void bash_values(GString *out, const Verb *verb)
                                  "\"${cur#*=}\"))");
         else if (values != NULL)
             g_string_append_printf(out, ") COMPREPLY=($(compgen -W '%s' -- \"$cur\"))", values);
-        else if (option->kind == OPTION_FILE || option->kind == OPTION_FOLDER)
+        else if (option->kind == IFM_OPTION_FILE || option->kind == IFM_OPTION_FOLDER)
             g_string_append_printf(out, ") compopt -o filenames; COMPREPLY=($(compgen -%c -- \"$cur\"))",
-                                   option->kind == OPTION_FILE ? 'f' : 'd');
+                                   option->kind == IFM_OPTION_FILE ? 'f' : 'd');
         else
             g_string_append(out, ") COMPREPLY=()");
         g_string_append(out, "; return ;;\n");
@@ -128,7 +129,8 @@ static void bash_verb(GString *out, const Verb *verb)
     g_string_append_printf(out, "    '%s')\n        case \"$prev\" in\n", verb->name);
     bash_values(out, verb);
     g_string_append(out, "        esac\n        if [[ $cur == -* ]]; then\n            COMPREPLY=($(compgen -W '");
-    for (const Option *option = NULL; (option = cli_next_option(verb, option)) != NULL;)
+    g_autofree const IfmOption **rows = cli_options(verb);
+    for (const IfmOption **row = rows, *option; (option = *row) != NULL; row++)
         g_string_append_printf(out, "--%s ", option->name);
     g_string_append(out, "' -- \"$cur\"))\n        else\n");
     if (verb->positional == POSITIONAL_FILE || verb->positional == POSITIONAL_STUDY)
@@ -257,14 +259,15 @@ static void fish_verb(GString *out, const Verb *verb)
                                "complete -c inferometer -f -n __fish_use_subcommand -a %s\n"
                                "complete -c inferometer%s -n '__fish_seen_subcommand_from %s' -a %s -d %s\n",
                                words[0], cli_is_verb(words[0]) ? "" : " -f", words[0], words[1], summary);
-    for (const Option *option = NULL; (option = cli_next_option(verb, option)) != NULL;)
+    g_autofree const IfmOption **rows = cli_options(verb);
+    for (const IfmOption **row = rows, *option; (option = *row) != NULL; row++)
     {
         g_autofree char *help = fish_quote(option->help), *values = values_of(option);
         g_string_append_printf(out, "complete -c inferometer -n '%s' -l %s", condition, option->name);
         if (option->letter != 0)
             g_string_append_printf(out, " -s %c", option->letter);
-        if (option->kind != OPTION_FLAG)
-            g_string_append(out, option->kind == OPTION_FILE || option->kind == OPTION_FOLDER ? " -r -F" : " -x");
+        if (option->kind != IFM_OPTION_FLAG)
+            g_string_append(out, option->kind == IFM_OPTION_FILE || option->kind == IFM_OPTION_FOLDER ? " -r -F" : " -x");
         if (is_device(option))
             g_string_append(out, " -a '(inferometer completion devices)'");
         else if (values != NULL)

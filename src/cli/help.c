@@ -69,7 +69,7 @@ static void paragraphs(GString *out, const char *text, const IfmScreen *screen)
 }
 
 /* "-o, --output DIR" (transfer full) */
-static char *option_term(const Option *option)
+static char *option_term(const IfmOption *option)
 {
     char letter[] = { '-', option->letter, ',', ' ', '\0' };
     return g_strconcat(option->letter != 0 ? letter : "    ", "--", option->name, option->argument != NULL ? " " : "",
@@ -77,7 +77,7 @@ static char *option_term(const Option *option)
 }
 
 /* The explanation with what is true unless said otherwise. (transfer full) */
-static char *option_meaning(const Option *option)
+static char *option_meaning(const IfmOption *option)
 {
     return g_strconcat(option->help, option->repeatable ? "; may be given several times" : "",
                        option->fallback != NULL ? " (default: " : "", option->fallback != NULL ? option->fallback : "",
@@ -86,7 +86,8 @@ static char *option_meaning(const Option *option)
 
 static void options_of(GString *out, const Verb *verb, const IfmScreen *screen)
 {
-    for (const Option *option = NULL; (option = cli_next_option(verb, option)) != NULL;)
+    g_autofree const IfmOption **rows = cli_options(verb);
+    for (const IfmOption **row = rows, *option; (option = *row) != NULL; row++)
     {
         g_autofree char *term = option_term(option), *meaning = option_meaning(option);
         item(out, term, HELP_COLUMN + 4, meaning, screen);
@@ -109,7 +110,7 @@ char *cli_help_overview(const IfmScreen *screen)
                            tagline);
     heading(out, "Verbs", screen);
     list_verbs(out, NULL, screen);
-    g_string_append(out, "\n`inferometer help VERB` explains one; `inferometer --version` tells the version.\n");
+    g_string_append(out, "\n`inferometer help VERB` explains one; `inferometer --version` prints the version.\n");
     heading(out, "Examples", screen);
     for (const Verb *const *verb = cli_verbs(); *verb != NULL; verb++)
         if ((*verb)->examples != NULL)
@@ -205,7 +206,8 @@ static void roff_verb(GString *out, const Verb *verb)
         roff(out, verb->details);
         g_string_append_c(out, '\n');
     }
-    for (const Option *option = NULL; (option = cli_next_option(verb, option)) != NULL;)
+    g_autofree const IfmOption **rows = cli_options(verb);
+    for (const IfmOption **row = rows, *option; (option = *row) != NULL; row++)
     {
         g_autofree char *term = option_term(option), *meaning = option_meaning(option);
         roff_item(out, g_strchug(term), meaning);

@@ -118,7 +118,7 @@ static int run_verb(const char *const *words)
     g_autoptr(Arguments) arguments = cli_arguments_parse(verb, words + n_used, &error);
     if (arguments == NULL)
         return cli_usage(verb, "%s", error->message);
-    cli_set_quiet(cli_given(arguments, "quiet"));
+    cli_set_verb(verb, cli_given(arguments, "quiet"));
     if (cli_given(arguments, "help"))
     {
         IfmScreen screen = ifm_screen_detect(STDOUT_FILENO);

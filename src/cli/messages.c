@@ -5,10 +5,12 @@
 #include "cli.h"
 
 /* Set once by main() before anything is said. */
+static const Verb *current_verb;
 static gboolean is_quiet;
 
-void cli_set_quiet(gboolean quiet)
+void cli_set_verb(const Verb *verb, gboolean quiet)
 {
+    current_verb = verb;
     is_quiet = quiet;
 }
 
@@ -44,14 +46,10 @@ int cli_fail(const GError *error)
     /* A pipe's reader that has gone (`| head`) is no trouble to tell anybody of. */
     if (g_error_matches(error, IFM_ERROR, IFM_ERROR_CANCELLED))
         return CLI_EXIT_SIGNAL + SIGPIPE;
+    if (g_error_matches(error, IFM_ERROR, IFM_ERROR_USAGE))
+        return cli_usage(current_verb, "%s", error->message);
     cli_complain("%s", error->message);
     return ifm_error_exit_status(error);
-}
-
-void cli_blame_sizes(GError *error)
-{
-    if (g_error_matches(error, IFM_ERROR, IFM_ERROR_MEMORY))
-        error->code = IFM_ERROR_INVALID;
 }
 
 int cli_status_of(IfmErrorCode code)

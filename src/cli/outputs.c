@@ -102,12 +102,13 @@ static GArray *claim_inputs(const Arguments *arguments, const char *const *outpu
     g_array_set_clear_func(all, claimed_clear);
     for (const char *const *word = cli_positional(arguments); *word != NULL; word++)
         claim_positional(all, verb, *word);
-    for (const Option *option = verb->options; option != NULL && option->name != NULL; option++)
+    g_autofree const IfmOption **rows = cli_options(verb);
+    for (const IfmOption **row = rows, *option; (option = *row) != NULL; row++)
     {
         const char *text = option->repeatable ? NULL : cli_text(arguments, option->name);
-        if (option->kind == OPTION_FOLDER && text != NULL)
+        if (option->kind == IFM_OPTION_FOLDER && text != NULL)
             claim_store(all, text);
-        if (option->kind != OPTION_FILE || g_strv_contains(outputs, option->name))
+        if (option->kind != IFM_OPTION_FILE || g_strv_contains(outputs, option->name))
             continue;
         g_autofree char *what = g_strconcat("input of --", option->name, NULL);
         for (const char *const *path = option->repeatable ? cli_texts(arguments, option->name) : NULL;
@@ -123,10 +124,11 @@ static GArray *claim_inputs(const Arguments *arguments, const char *const *outpu
 static gboolean is_kept_model(const Arguments *arguments, const char *path)
 {
     g_autofree char *place = future_place(path), *inside = g_path_get_dirname(place);
-    for (const Option *option = cli_verb_of(arguments)->options; option != NULL && option->name != NULL; option++)
+    g_autofree const IfmOption **rows = cli_options(cli_verb_of(arguments));
+    for (const IfmOption **row = rows, *option; (option = *row) != NULL; row++)
     {
         const char *folder =
-            option->kind == OPTION_FOLDER && !option->repeatable ? cli_text(arguments, option->name) : NULL;
+            option->kind == IFM_OPTION_FOLDER && !option->repeatable ? cli_text(arguments, option->name) : NULL;
         g_autofree char *models = folder != NULL ? g_build_filename(folder, "models", NULL) : NULL;
         char *real = models != NULL ? realpath(models, NULL) : NULL;
         gboolean kept = real != NULL && g_str_equal(real, inside);
@@ -173,7 +175,14 @@ static int check_output(const Arguments *arguments, const char *option, GArray *
     return cli_can_write(path, &error) ? CLI_EXIT_OK : cli_fail(error);
 }
 
-int cli_check_model_kept(const Arguments *arguments, const char *const *options, const IfmModel *model)
+gboolean cli_to_stdout(const Arguments *arguments, const char *const *options)
+{
+    while (*options != NULL && g_strcmp0(cli_text(arguments, *options), "-") != 0)
+        options++;
+    return *options != NULL;
+}
+
+gboolean cli_check_model_kept(const Arguments *arguments, const char *const *options, const IfmModel *model, GError **error)
 {
     g_auto(GStrv) files = ifm_model_files(model);
     for (; *options != NULL; options++)
@@ -181,11 +190,11 @@ int cli_check_model_kept(const Arguments *arguments, const char *const *options,
         const char *path = cli_given(arguments, *options) ? cli_text(arguments, *options) : "-";
         for (char **file = files; *file != NULL && !g_str_equal(path, "-"); file++)
             if (is_same_file(path, *file))
-                return cli_usage(cli_verb_of(arguments),
-                                 "--%s %s: is the same file as %s of the model, which it would replace: name another",
-                                 *options, path, *file);
+                return ifm_error_misuse(
+                    error, "--%s %s: is the same file as %s of the model, which it would replace: name another", *options,
+                    path, *file);
     }
-    return CLI_EXIT_OK;
+    return TRUE;
 }
 
 int cli_check_outputs(const Arguments *arguments, const char *const *options)

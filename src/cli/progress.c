@@ -15,7 +15,7 @@ struct Progress
     gsize runs;
     double ci_ratio;
     gint64 last_log_us;
-    GHashTable *told; /* of a study: kinds of failures that have had their line */
+    GHashTable *reported; /* of a study: kinds of failures that have had their line */
 };
 
 /* Line: what there is to tell of one moment. */
@@ -38,7 +38,7 @@ Progress *progress_new(gsize n_cases, gboolean quiet)
     self->quiet = quiet;
     self->terminal = isatty(STDERR_FILENO) && term != NULL && !g_str_equal(term, "dumb");
     self->n_cases = n_cases;
-    self->told = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+    self->reported = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
     return self;
 }
 
@@ -54,7 +54,7 @@ void progress_free(Progress *self)
     if (self == NULL)
         return;
     take_away(self);
-    g_hash_table_unref(self->told);
+    g_hash_table_unref(self->reported);
     g_free(self->device);
     g_free(self);
 }
@@ -69,18 +69,18 @@ static double part_done(const Progress *self, gsize n, double ci_ratio)
     return MIN(1, pow(self->ci_ratio / ci_ratio, 2));
 }
 
-/* Figures, the most telling first, as many as @most; each is shown whole or not at all. */
-static char *figures(const Line *line, gboolean utf8, int most)
+/* Figures, the most telling first, as many as @max; each is shown whole or not at all. */
+static char *figures(const Line *line, gboolean utf8, int max)
 {
     GString *text = g_string_new(NULL);
-    if (line->n > 0 && most > 2)
+    if (line->n > 0 && max > 2)
         g_string_append_printf(text, "  n %" G_GSIZE_FORMAT, line->n);
-    if (line->n > 0 && most > 0 && isfinite(line->median_ns) && line->median_ns > 0)
+    if (line->n > 0 && max > 0 && isfinite(line->median_ns) && line->median_ns > 0)
     {
         g_autofree char *median = ifm_format_duration(line->median_ns);
         g_string_append_printf(text, "  median %s", median);
     }
-    if (line->n > 0 && most > 1 && isfinite(line->ci_ratio) && line->ci_ratio > 0)
+    if (line->n > 0 && max > 1 && isfinite(line->ci_ratio) && line->ci_ratio > 0)
     {
         g_autofree char *ci = ifm_format_ratio(line->ci_ratio);
         g_string_append_printf(text, "  %s%s", utf8 ? "±" : "+-", ci);
@@ -232,7 +232,7 @@ static char *time_left(gint64 ns)
 }
 
 /* "2.1 cases/s, 45 s left, 3 failed" (transfer full) */
-static char *rest_of(const IfmStudyProgress *progress)
+static char *rest_of(const IfmCampaignProgress *progress)
 {
     GString *text = g_string_new(NULL);
     if (isfinite(progress->cases_per_s))
@@ -259,21 +259,21 @@ static char *kind_of(const IfmStudyCase *study_case, const IfmMeasurement *ended
 }
 
 /* One line a kind of failure: hundreds of cases may go the same way. */
-static void tell_failure(Progress *self, const IfmStudyCase *study_case, const IfmMeasurement *ended)
+static void report_failure(Progress *self, const IfmStudyCase *study_case, const IfmMeasurement *ended)
 {
     char *kind = kind_of(study_case, ended);
-    if (!g_hash_table_add(self->told, kind))
+    if (!g_hash_table_add(self->reported, kind))
         return;
     take_away(self);
     cli_note("%s: %s: %s", study_case->title, ifm_outcome_name(ended->outcome), ended->reason);
 }
 
-void progress_study(Progress *self, const IfmStudyProgress *progress, const IfmMeasurement *ended)
+void progress_study(Progress *self, const IfmCampaignProgress *progress, const IfmMeasurement *ended)
 {
     if (self->quiet)
         return;
     if (ended != NULL && ended->outcome != IFM_OUTCOME_OK && progress->now != NULL)
-        tell_failure(self, progress->now, ended);
+        report_failure(self, progress->now->tag, ended);
     g_autofree char *rest = rest_of(progress), *time = progress->left_ns >= 0 ? time_left(progress->left_ns) : NULL;
     g_autofree char *left = time != NULL ? g_strconcat(time, " left", NULL) : NULL;
     g_autofree char *name = ifm_format_clean(progress->now != NULL ? progress->now->title : "");

@@ -134,8 +134,8 @@ static int run_devices(const Arguments *arguments)
         append_engine(text, engine, cli_given(arguments, "capabilities"), &screen);
         json_array_append_new(engines, engine);
     }
-    json_auto_t *document = json_pack("{s:{s:s,s:s,s:i},s:o}", "inferometer", "version", IFM_VERSION, "format", "devices",
-                                      "format_version", 1, "engines", engines);
+    json_auto_t *document = ifm_json_begin("devices", 1);
+    json_object_set_new(document, "engines", engines);
     if (cli_interrupt_signal() != 0)
         return CLI_EXIT_SIGNAL + cli_interrupt_signal();
     const char *json = cli_text(arguments, "json");
@@ -145,9 +145,9 @@ static int run_devices(const Arguments *arguments)
     return status;
 }
 
-static const Option devices_options[] = {
-    { "capabilities", 0, OPTION_FLAG, FALSE, NULL, "show what each device can do instead of what it is" },
-    { "json", 0, OPTION_FILE, FALSE, "FILE", "write the same as JSON; - is standard output" },
+static const IfmOption devices_options[] = {
+    { "capabilities", 0, IFM_OPTION_FLAG, FALSE, NULL, "show what each device can do instead of what it is" },
+    { "json", 0, IFM_OPTION_FILE, FALSE, "FILE", "write the same as JSON; - is standard output" },
     { NULL },
 };
 

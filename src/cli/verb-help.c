@@ -30,8 +30,8 @@ static int run_help(const Arguments *arguments)
     return cli_print(text);
 }
 
-static const Option help_options[] = {
-    { "man", 0, OPTION_FLAG, FALSE, NULL, "print the whole manual page as roff" },
+static const IfmOption help_options[] = {
+    { "man", 0, IFM_OPTION_FLAG, FALSE, NULL, "print the whole manual page as roff" },
     { NULL },
 };
 
@@ -39,8 +39,8 @@ const Verb verb_help = {
     .name = "help",
     .summary = "explain a verb",
     .arguments = "[VERB]",
-    .least = 0,
-    .most = 2,
+    .min = 0,
+    .max = 2,
     .positional = POSITIONAL_WORD,
     .options = help_options,
     .run = run_help,
@@ -81,8 +81,8 @@ const Verb verb_completion = {
     .name = "completion",
     .summary = "print a shell's completion script",
     .arguments = "SHELL",
-    .least = 1,
-    .most = 1,
+    .min = 1,
+    .max = 1,
     .positional = POSITIONAL_WORD,
     .details = "SHELL is bash or fish.",
     .examples = completion_examples,

@@ -50,7 +50,7 @@ static IfmCase *keep_case(const IfmCase *from)
     ifm_record_set_json(&kept->sizes, json_incref(from->sizes));
     ifm_record_set_json(&kept->options, json_incref(from->options));
     ifm_record_set_json(&kept->load, json_incref(from->load));
-    ifm_record_set_json(&kept->surroundings, json_incref(from->surroundings));
+    ifm_record_set_json(&kept->environment, json_incref(from->environment));
     return kept;
 }
 
@@ -65,11 +65,12 @@ static IfmMeasurement *keep_measurement(const IfmMeasurement *from, gboolean wit
     ifm_record_set_text(&kept->error_code, from->error_code);
     ifm_record_set_text(&kept->reason, from->reason);
     ifm_record_set_text(&kept->stop_reason, from->stop_reason);
-    ifm_record_set_json(&kept->summary, json_incref(from->summary));
-    ifm_record_set_json(&kept->surroundings, json_incref(from->surroundings));
-    ifm_record_set_json(&kept->attest, json_incref(from->attest));
+    ifm_measurement_set_summary(kept, from->has_summary ? &from->summary : NULL);
+    ifm_record_set_json(&kept->result, json_incref(from->result));
+    ifm_record_set_json(&kept->environment, json_incref(from->environment));
+    ifm_record_set_json(&kept->effective_config, json_incref(from->effective_config));
     ifm_record_set_json(&kept->verification, json_incref(from->verification));
-    ifm_record_set_json(&kept->books, json_incref(from->books));
+    ifm_record_set_json(&kept->breakdown, json_incref(from->breakdown));
     ifm_record_set_json(&kept->memory, json_incref(from->memory));
     if (!with_samples)
         return kept;
@@ -145,8 +146,8 @@ const Verb verb_store_show = {
     .name = "store show",
     .summary = "list the measurements of a store",
     .arguments = "[FILE…]",
-    .least = 0,
-    .most = -1,
+    .min = 0,
+    .max = -1,
     .positional = POSITIONAL_FILE,
     .details = "Without FILE it is " DEFAULT_STORE ".",
     .run = run_show,
@@ -188,8 +189,8 @@ const Verb verb_store_merge = {
     .name = "store merge",
     .summary = "add to one store what others have and it has not",
     .arguments = "INTO FROM…",
-    .least = 2,
-    .most = -1,
+    .min = 2,
+    .max = -1,
     .positional = POSITIONAL_FILE,
     .details =
         "INTO is made where it does not exist. Each FROM is added whole or not at all; merging twice changes nothing.",
@@ -243,13 +244,13 @@ static int run_export(const Arguments *arguments)
 
 static const char *const formats[] = { "csv", "json", NULL };
 
-static const Option export_options[] = {
-    { "format", 0, OPTION_TEXT, FALSE, "FORMAT", "csv: one row a measurement; json: whole records, samples included", "csv",
-      formats },
-    { "samples", 0, OPTION_FLAG, FALSE, NULL, "as CSV, one row a sample instead, warm-up and profiled runs included" },
-    { "output", 'o', OPTION_FILE, FALSE, "FILE", "where it goes; - is standard output", "-" },
-    { "json", 0, OPTION_FILE, FALSE, "FILE", "the same as --format json -o FILE; with --csv, both are written" },
-    { "csv", 0, OPTION_FILE, FALSE, "FILE", "the same as --format csv -o FILE" },
+static const IfmOption export_options[] = {
+    { "format", 0, IFM_OPTION_TEXT, FALSE, "FORMAT", "csv: one row a measurement; json: whole records, samples included",
+      "csv", formats },
+    { "samples", 0, IFM_OPTION_FLAG, FALSE, NULL, "as CSV, one row a sample instead, warm-up and profiled runs included" },
+    { "output", 'o', IFM_OPTION_FILE, FALSE, "FILE", "where it goes; - is standard output", "-" },
+    { "json", 0, IFM_OPTION_FILE, FALSE, "FILE", "the same as --format json -o FILE; with --csv, both are written" },
+    { "csv", 0, IFM_OPTION_FILE, FALSE, "FILE", "the same as --format csv -o FILE" },
     { NULL },
 };
 
@@ -263,8 +264,8 @@ const Verb verb_store_export = {
     .name = "store export",
     .summary = "write the measurements of a store as CSV or JSON",
     .arguments = "[FILE…]",
-    .least = 0,
-    .most = -1,
+    .min = 0,
+    .max = -1,
     .positional = POSITIONAL_FILE,
     .options = export_options,
     .details = "In the order of their starts. Numbers are in base units (ns) and in full, whatever the locale. Without "
@@ -292,8 +293,8 @@ const Verb verb_store_check = {
     .name = "store check",
     .summary = "check that a store is whole",
     .arguments = "[FILE…]",
-    .least = 0,
-    .most = -1,
+    .min = 0,
+    .max = -1,
     .positional = POSITIONAL_FILE,
     .details = "The exit status is 3 where one is damaged. Without FILE it is " DEFAULT_STORE ".",
     .run = run_check,

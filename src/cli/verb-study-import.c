@@ -1,7 +1,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "study-place.h"
+#include "study-page.h"
 
 /* --- what a table is good for --------------------------------------------------------------------------------------- */
 
@@ -120,7 +120,7 @@ static char *name_of(const Arguments *arguments)
     return name != NULL ? g_strdup(name) : g_path_get_basename(folder);
 }
 
-static int import_into(const StudyPlace *place, const char *name, const Arguments *arguments)
+static int import_into(const IfmStudyPlace *place, const char *name, const Arguments *arguments)
 {
     g_autoptr(GError) error = NULL;
     IfmStageSizes sizes = { .features = cli_integer(arguments, "features"), .hidden = cli_integer(arguments, "hidden") };
@@ -139,33 +139,33 @@ static int import_into(const StudyPlace *place, const char *name, const Argument
 
 static int run_import(const Arguments *arguments)
 {
-    g_auto(StudyPlace) place = { 0 };
+    g_auto(IfmStudyPlace) place = { 0 };
     const char *out = cli_text(arguments, "output"), *given = cli_text(arguments, "name");
     if (out == NULL && given == NULL)
         return cli_usage(cli_verb_of(arguments), "needs -o DIR or --name NAME: where the tables go");
     if (given != NULL && (*given == '\0' || strchr(given, '/') != NULL || *given == '.'))
         return cli_usage(cli_verb_of(arguments), "--name: \"%s\" is no name for a folder", given);
     g_autofree char *name = name_of(arguments);
-    study_place_set_folder(&place, out != NULL ? g_strdup(out) : g_build_filename("out", name, NULL));
+    ifm_study_place_set_folder(&place, out != NULL ? g_strdup(out) : g_build_filename("out", name, NULL));
     int status = import_into(&place, name, arguments);
-    study_place_tidy(&place);
+    ifm_study_place_tidy(&place);
     return status;
 }
 
-static const Option import_options[] = {
-    { "output", 'o', OPTION_FOLDER, FALSE, "DIR", "folder that gets the store; without it out/ and the name" },
-    { "name", 0, OPTION_TEXT, FALSE, "NAME", "what the study shall be called; without it the folder's name" },
-    { "features", 0, OPTION_COUNT, FALSE, "N", "numbers a node had, going in; without it what the files say, else 500",
-      .least = 1, .most = 1000000 },
-    { "hidden", 0, OPTION_COUNT, FALSE, "N", "numbers a node had, coming out; without it what the files say, else 500",
-      .least = 1, .most = 1000000 },
-    { "replace", 0, OPTION_FLAG, FALSE, NULL, "let a row take the place of one that is there with another latency" },
+static const IfmOption import_options[] = {
+    { "output", 'o', IFM_OPTION_FOLDER, FALSE, "DIR", "folder that gets the store; without it out/ and the name" },
+    { "name", 0, IFM_OPTION_TEXT, FALSE, "NAME", "what the study shall be called; without it the folder's name" },
+    { "features", 0, IFM_OPTION_COUNT, FALSE, "N", "numbers a node had, going in; without it what the files say, else 500",
+      .minimum = 1, .maximum = 1000000 },
+    { "hidden", 0, IFM_OPTION_COUNT, FALSE, "N", "numbers a node had, coming out; without it what the files say, else 500",
+      .minimum = 1, .maximum = 1000000 },
+    { "replace", 0, IFM_OPTION_FLAG, FALSE, NULL, "let a row take the place of one that is there with another latency" },
     { NULL },
 };
 
 static const char *const import_examples[] = {
     "inferometer study import data/meteor-lake/large-55-sizes.csv --name laptop",
-    "takes in the latencies of a laptop, and tells how much of them a bandwidth can be read from",
+    "imports the latencies of a laptop, and shows how many of them a bandwidth can be fitted to",
     NULL,
 };
 
@@ -173,8 +173,8 @@ const Verb verb_study_import = {
     .name = "study import",
     .summary = "take in tables measured elsewhere, as a study of their own",
     .arguments = "FILE…",
-    .least = 1,
-    .most = -1,
+    .min = 1,
+    .max = -1,
     .positional = POSITIONAL_FILE,
     .options = import_options,
     .details =
@@ -184,7 +184,7 @@ const Verb verb_study_import = {
         "for "
         "rounding, else nothing is taken in; with --replace the later counts. bandwidth_table.json goes with latencies.\n"
         "A total must be above 0. Compute, transfer and std may be missing; a row with a flag comes in as a failure.\n"
-        "What it prints: for each stage of each device, whether its latencies tell a bandwidth, and how far off its "
+        "What it prints: for each stage of each device, whether a bandwidth fits its latencies, and how far off its "
         "interpolation is at sizes that are left out.",
     .examples = import_examples,
     .run = run_import,

@@ -1,7 +1,7 @@
 #include <math.h>
 #include <unistd.h>
 
-#include "study-place.h"
+#include "study-page.h"
 
 /* One stage on one device, at the size asked for. */
 typedef struct
@@ -149,41 +149,42 @@ static int show(const IfmStudyTables *tables, const Arguments *arguments)
 
 static int run_lookup(const Arguments *arguments)
 {
-    g_auto(StudyPlace) place = { 0 };
+    g_auto(IfmStudyPlace) place = { 0 };
     g_autoptr(GError) error = NULL;
     if (!cli_given(arguments, "nodes") || !cli_given(arguments, "edges"))
         return cli_usage(cli_verb_of(arguments), "needs --nodes and --edges: the size to look up");
     int status = cli_check_outputs(arguments, (const char *const[]){ "json", "csv", NULL });
-    if (status == CLI_EXIT_OK)
-        status = study_place_find(&place, arguments);
     if (status != CLI_EXIT_OK)
         return status;
-    g_autoptr(IfmStore) store = study_place_open(&place, IFM_STORE_READ, &error);
-    g_autoptr(IfmStudyTables) tables = store != NULL ? study_place_tables(&place, store, &error) : NULL;
+    if (!ifm_study_place_find(&place, cli_positional(arguments)[0], cli_text(arguments, "output"), &error))
+        return cli_fail(error);
+    g_autoptr(IfmStore) store = ifm_study_place_open(&place, IFM_STORE_READ, &error);
+    g_autoptr(IfmStudyTables) tables = store != NULL ? ifm_study_place_tables(&place, store, &error) : NULL;
     return tables != NULL ? show(tables, arguments) : cli_fail(error);
 }
 
-static const Option lookup_options[] = {
-    { "nodes", 'n', OPTION_COUNT, FALSE, "N", "nodes of the graph", .least = 1 },
-    { "edges", 'e', OPTION_COUNT, FALSE, "N", "edges of the graph", .least = 1 },
-    { "json", 0, OPTION_FILE, FALSE, "FILE", "write the answer as JSON; - is standard output" },
-    { "csv", 0, OPTION_FILE, FALSE, "FILE", "write a row a stage and device as CSV; - is standard output" },
-    { "output", 'o', OPTION_FOLDER, FALSE, "DIR", "folder of the study's results; without it out/ and the study's name" },
+static const IfmOption lookup_options[] = {
+    { "nodes", 'n', IFM_OPTION_COUNT, FALSE, "N", "nodes of the graph", .minimum = 1 },
+    { "edges", 'e', IFM_OPTION_COUNT, FALSE, "N", "edges of the graph", .minimum = 1 },
+    { "json", 0, IFM_OPTION_FILE, FALSE, "FILE", "write the answer as JSON; - is standard output" },
+    { "csv", 0, IFM_OPTION_FILE, FALSE, "FILE", "write a row a stage and device as CSV; - is standard output" },
+    { "output", 'o', IFM_OPTION_FOLDER, FALSE, "DIR",
+      "folder of the study's results; without it out/ and the study's name" },
     { NULL },
 };
 
 static const char *const lookup_examples[] = {
     "inferometer study lookup gnn-stages --nodes 2500 --edges 4000",
-    "tells how long each stage takes on each device at a size between the measured ones",
+    "shows how long each stage takes on each device at a size between the measured ones",
     NULL,
 };
 
 const Verb verb_study_lookup = {
     .name = "study lookup",
-    .summary = "tell the latency of each stage at any size",
+    .summary = "show the latency of each stage at any size",
     .arguments = "STUDY",
-    .least = 1,
-    .most = 1,
+    .min = 1,
+    .max = 1,
     .positional = POSITIONAL_STUDY,
     .options = lookup_options,
     .details = WHICH_RESULTS

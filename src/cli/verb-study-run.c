@@ -1,23 +1,29 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "protocol.h"
-#include "study-place.h"
+#include "protocol-arguments.h"
+#include "study-page.h"
 
 /* StudyRun: a study on its way through its phases. */
 typedef struct
 {
-    const StudyPlace *place;
+    const IfmStudyPlace *place;
     Progress *progress;
-    IfmStudyTables *tables; /* as last written; NULL until then */
+    IfmStudyResults *results; /* as last written; NULL until then */
 } StudyRun;
 
 static void study_run_clear(StudyRun *run)
 {
     g_clear_pointer(&run->progress, progress_free);
-    g_clear_pointer(&run->tables, ifm_study_tables_free);
+    g_clear_pointer(&run->results, ifm_study_results_free);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(StudyRun, study_run_clear)
+
+/* Shard: which part of its cases; 0 of 0: all. */
+typedef struct
+{
+    gsize number, n;
+} Shard;
 
 /* --- what is asked for ---------------------------------------------------------------------------------------------- */
 
@@ -41,7 +47,7 @@ static gboolean is_repeated(const char *const *texts, gsize at)
 static char *device_before(const IfmStudy *study, const char *text)
 {
     gsize length = strcspn(text, "=");
-    const GPtrArray *devices = ifm_study_devices(study);
+    const GPtrArray *devices = ifm_study_info(study).devices;
     for (guint i = 0; i < devices->len; i++)
     {
         const IfmStudyDevice *device = devices->pdata[i];
@@ -77,20 +83,43 @@ static int set_devices(IfmStudy *study, const Arguments *arguments)
     return CLI_EXIT_OK;
 }
 
-static int prepare(StudyPlace *place, const Arguments *arguments)
+/* A part of a study has a folder of its own: their stores are merged. */
+static int take_shard(IfmStudyPlace *place, const Arguments *arguments, Shard *shard)
 {
-    int status = cli_check_protocol(arguments);
-    if (status != CLI_EXIT_OK || (status = study_place_init(place, arguments)) != CLI_EXIT_OK ||
-        (status = set_devices(place->study, arguments)) != CLI_EXIT_OK)
+    g_autoptr(GError) error = NULL;
+    const char *text = cli_text(arguments, "shard");
+    if (text == NULL)
+        return CLI_EXIT_OK;
+    if (!ifm_shard_parse(text, &shard->number, &shard->n, &error))
+        return cli_usage(cli_verb_of(arguments), "--shard: %s", error->message);
+    if (cli_text(arguments, "output") != NULL)
+        return CLI_EXIT_OK;
+    char *folder = g_strdup_printf("%s-%" G_GSIZE_FORMAT "-of-%" G_GSIZE_FORMAT, place->folder, shard->number, shard->n);
+    g_free(place->folder);
+    g_free(place->store_path);
+    g_free(place->missing);
+    ifm_study_place_set_folder(place, folder);
+    return CLI_EXIT_OK;
+}
+
+static int prepare(IfmStudyPlace *place, const Arguments *arguments, Shard *shard)
+{
+    const IfmProtocolOptions said = cli_protocol_options(arguments);
+    g_autoptr(GError) error = NULL;
+    if (!ifm_protocol_options_check(&said, &error) ||
+        !ifm_study_place_init(place, cli_positional(arguments)[0], cli_text(arguments, "output"), &error))
+        return cli_fail(error);
+    int status = take_shard(place, arguments, shard);
+    if (status != CLI_EXIT_OK || (status = set_devices(place->study, arguments)) != CLI_EXIT_OK)
         return status;
-    IfmProtocol protocol = cli_protocol(arguments, ifm_study_protocol(place->study));
+    IfmProtocol protocol = ifm_protocol_with(ifm_study_info(place->study).protocol, &said);
     ifm_study_set_protocol(place->study, &protocol);
-    return study_place_check(place);
+    return ifm_study_place_check(place, &error) ? CLI_EXIT_OK : cli_fail(error);
 }
 
 /* --- its steps ------------------------------------------------------------------------------------------------------ */
 
-static int run_export(const StudyPlace *place)
+static int run_export(const IfmStudyPlace *place)
 {
     g_autoptr(GError) error = NULL;
     gsize n_models = 0;
@@ -100,88 +129,84 @@ static int run_export(const StudyPlace *place)
     return cli_print(text);
 }
 
-static int run_analyze(const StudyPlace *place)
-{
-    g_autoptr(GError) error = NULL;
-    g_autoptr(IfmStore) store = study_place_open(place, IFM_STORE_READ, &error);
-    g_autoptr(IfmStudyTables) tables = store != NULL ? study_place_write(place, store, &error) : NULL;
-    return tables != NULL ? study_print_page(tables, place->folder) : cli_fail(error);
-}
-
-static void on_progress(const IfmStudyProgress *progress, const IfmMeasurement *ended, void *user)
+static void on_progress(const IfmCampaignProgress *progress, const IfmMeasurement *ended, void *user)
 {
     progress_study(((StudyRun *)user)->progress, progress, ended);
 }
 
 /* The manifest that the run itself wrote is the study's span. */
-static IfmStudyTables *write_measured(const StudyPlace *place, IfmStore *store, GError **error)
+static IfmStudyResults *write_measured(const IfmStudyPlace *place, IfmStore *store, GError **error)
 {
-    g_autoptr(IfmStudyTables) tables = ifm_study_tables(store, error);
-    return tables != NULL && ifm_study_write(tables, place->folder, error) ? g_steal_pointer(&tables) : NULL;
+    g_autoptr(IfmStudyResults) results = ifm_study_results(NULL, store, error);
+    return results != NULL && ifm_study_results_write(results, place->folder, error) ? g_steal_pointer(&results) : NULL;
 }
 
 /* What a phase came to is complete and usable whatever becomes of the next. */
 static gboolean on_phase_done(IfmStudy *study, IfmStore *store, int phase, void *user, GError **error)
 {
     StudyRun *run = user;
-    g_clear_pointer(&run->tables, ifm_study_tables_free);
-    run->tables = write_measured(run->place, store, error);
-    return run->tables != NULL;
+    g_clear_pointer(&run->results, ifm_study_results_free);
+    run->results = write_measured(run->place, store, error);
+    return run->results != NULL;
 }
 
 /* --- how it ended --------------------------------------------------------------------------------------------------- */
 
-static int tell_interrupted(const StudyPlace *place, const IfmStudyProgress *result, int number)
+static int report_interrupted(const IfmStudyPlace *place, const IfmCampaignProgress *result, int number)
 {
     cli_complain("interrupted: %" G_GSIZE_FORMAT " of %" G_GSIZE_FORMAT " cases are in %s; the same command goes on there",
                  result->n_done, result->n_cases, place->store_path);
     return CLI_EXIT_SIGNAL + number;
 }
 
-static int tell_outcome(const StudyPlace *place, const IfmStudyProgress *result, gboolean with_report)
+static int report_outcome(const StudyRun *run, const IfmCampaignProgress *result, gboolean with_report)
 {
-    gsize n_lacking = result->n_failed + result->n_skipped;
-    g_autofree char *report = g_build_filename(place->folder, "profiling_report.txt", NULL);
+    const IfmStudyPlace *place = run->place;
+    gsize n_refused = run->results->n_refused, n_lacking = result->n_failed + result->n_skipped + n_refused;
+    g_autofree char *report = g_build_filename(place->folder, run->results->reasons, NULL);
     g_autofree char *status = g_strdup_printf("\"inferometer study status %s\"", place->folder);
     if (n_lacking == 0)
         return CLI_EXIT_OK;
     cli_complain("%" G_GSIZE_FORMAT " of %" G_GSIZE_FORMAT " cases have no latency; %s says why", n_lacking,
-                 result->n_cases, with_report ? report : status);
+                 result->n_cases + n_refused, with_report ? report : status);
     return CLI_EXIT_FAILED;
 }
 
 /* All that is left to do once every case has ended. */
-static int finish(StudyRun *run, IfmStore *store, const Arguments *arguments, const IfmStudyProgress *result)
+static int finish(StudyRun *run, IfmStore *store, const Arguments *arguments, const IfmCampaignProgress *result)
 {
-    const StudyPlace *place = run->place;
+    const IfmStudyPlace *place = run->place;
     gboolean analyze = wants(arguments, "analyze");
     g_autoptr(GError) error = NULL;
-    if (result->n_measured == 0)
+    if (result->n_measured == 0 && result->n_cases > 0)
         cli_note("all %" G_GSIZE_FORMAT " cases were measured before and are in %s", result->n_cases, place->store_path);
-    if (run->tables == NULL)
-        run->tables = analyze ? write_measured(place, store, &error) : ifm_study_tables(store, &error);
-    if (run->tables == NULL)
+    if (run->results == NULL)
+        run->results = analyze ? write_measured(place, store, &error) : ifm_study_results(NULL, store, &error);
+    if (run->results == NULL)
         return cli_fail(error);
     IfmScreen screen = ifm_screen_detect(STDOUT_FILENO);
-    g_autofree char *text = analyze ? NULL : ifm_study_status_to_screen(run->tables, &screen);
-    g_autofree char *warning = ifm_study_warning(run->tables);
-    int printed = analyze ? study_print_page(run->tables, place->folder) : cli_print(text);
-    if (warning != NULL)
-        cli_note("warning: %s%s", warning, analyze ? "; profiling_report.txt lists them" : "");
-    int status = tell_outcome(place, result, analyze);
+    g_autofree char *text =
+        analyze ? NULL : ifm_document_show(ifm_study_results_document(run->results, IFM_STUDY_STATUS, NULL), &screen);
+    int printed = analyze ? study_print_page(run->results, place->folder) : cli_print(text);
+    if (run->results->warning != NULL)
+        cli_note("warning: %s%s", run->results->warning, analyze ? "; profiling_report.txt lists them" : "");
+    int status = report_outcome(run, result, analyze);
     return printed != CLI_EXIT_OK ? printed : status;
 }
 
-static int run_measure(const StudyPlace *place, const Arguments *arguments)
+static int run_measure(const IfmStudyPlace *place, const Arguments *arguments, const Shard *shard)
 {
     g_autoptr(GError) error = NULL;
-    g_autoptr(IfmStore) store = study_place_open(place, IFM_STORE_WRITE, &error);
+    g_autoptr(IfmStore) store = ifm_study_place_open(place, shard->n > 0 ? IFM_STORE_SHARD : IFM_STORE_WRITE, &error);
     g_auto(StudyRun) run = { .place = place, .progress = progress_new(0, cli_given(arguments, "quiet")) };
-    IfmStudyProgress result = { 0 };
+    IfmCampaignProgress result = { 0 };
+    const IfmProtocolOptions said = cli_protocol_options(arguments);
     IfmStudyOptions options = {
         .folder = place->folder,
-        .limits = cli_limits(arguments, ifm_study_limits(place->study)),
+        .limits = ifm_limits_with(ifm_study_info(place->study).limits, &said),
         .retry = cli_given(arguments, "retry"),
+        .shard = shard->number,
+        .n_shards = shard->n,
         .interrupted = cli_interrupt_install(),
         .progress = on_progress,
         .phase_done = wants(arguments, "analyze") ? on_phase_done : NULL,
@@ -192,21 +217,22 @@ static int run_measure(const StudyPlace *place, const Arguments *arguments)
     gboolean good = ifm_study_measure(place->study, store, &options, &result, &error);
     progress_study_end(run.progress);
     if (!good && g_error_matches(error, IFM_ERROR, IFM_ERROR_CANCELLED))
-        return tell_interrupted(place, &result, cli_interrupt_signal());
+        return report_interrupted(place, &result, cli_interrupt_signal());
     return good ? finish(&run, store, arguments, &result) : cli_fail(error);
 }
 
 static int run_study(const Arguments *arguments)
 {
-    g_auto(StudyPlace) place = { 0 };
-    int status = prepare(&place, arguments);
+    g_auto(IfmStudyPlace) place = { 0 };
+    Shard shard = { 0 };
+    int status = prepare(&place, arguments, &shard);
     if (status != CLI_EXIT_OK)
         return status;
     if (wants(arguments, "measure"))
-        status = run_measure(&place, arguments);
+        status = run_measure(&place, arguments, &shard);
     else
-        status = wants(arguments, "export") ? run_export(&place) : run_analyze(&place);
-    study_place_tidy(&place);
+        status = wants(arguments, "export") ? run_export(&place) : study_write_and_print(&place);
+    ifm_study_place_tidy(&place);
     return status;
 }
 
@@ -214,9 +240,10 @@ static int run_study(const Arguments *arguments)
 
 static const char *const steps[] = { "export", "measure", "analyze", NULL };
 
-static const Option run_options[] = {
-    { "device", 'd', OPTION_TEXT, TRUE, "ALIAS=DEVICE", "puts another device behind an alias of the study, or adds one" },
-    { "only", 0, OPTION_TEXT, FALSE, "STEP",
+static const IfmOption run_options[] = {
+    { "device", 'd', IFM_OPTION_TEXT, TRUE, "ALIAS=DEVICE",
+      "puts another device behind an alias of the study, or adds one" },
+    { "only", 0, IFM_OPTION_TEXT, FALSE, "STEP",
       "export: write the models of all devices, here or not; measure: write no tables; analyze: write the tables of what "
       "is "
       "stored",
@@ -228,8 +255,11 @@ static const Option run_options[] = {
     ROW_TIMEOUT(NULL),
     ROW_CASE_TIMEOUT(NULL),
     ROW_MEMORY_LIMIT(NULL),
-    { "retry", 0, OPTION_FLAG, FALSE, NULL, "measure again what failed before" },
-    { "output", 'o', OPTION_FOLDER, FALSE, "DIR",
+    { "retry", 0, IFM_OPTION_FLAG, FALSE, NULL, "measure again what failed before" },
+    { "shard", 0, IFM_OPTION_TEXT, FALSE, "I/N",
+      "measure the I-th of N parts alone, each into a folder of its own; \"inferometer store merge\" puts their stores "
+      "together" },
+    { "output", 'o', IFM_OPTION_FOLDER, FALSE, "DIR",
       "folder of the store, the models and the tables; without it out/ and the "
       "study's name" },
     { NULL },
@@ -249,8 +279,8 @@ const Verb verb_study_run = {
     .name = "study run",
     .summary = "measure all cases of a study, on every device there is, and write its tables",
     .arguments = "STUDY",
-    .least = 1,
-    .most = 1,
+    .min = 1,
+    .max = 1,
     .positional = POSITIONAL_STUDY,
     .options = run_options,
     .details =
@@ -258,10 +288,10 @@ const Verb verb_study_run = {
                     "say otherwise; the same goes for its limits.\n"
                     "Every case is stored before the next begins: an interrupted study goes on where it stopped, and one "
                     "that is whole is not measured again. Devices with dynamic models come first, those with static ones "
-                    "(an NPU) after them; the tables are written after each of the two phases. A device that is not here "
+                    "(an NPU) after them; the tables are written after each of the two phases. An unavailable device "
                     "is skipped and said so; a case that fails costs itself alone, and is tried again with --retry.\n"
                     "An alias keeps its device in every file: other options or another device are other cases, measured "
-                    "beside the old ones.\n"
+                    "next to the old ones.\n"
                     "The exit status is 0 where every case of the devices that are here has a latency, 1 where some have "
                     "none, 4 where no device is here; absent devices alone change nothing.",
     .examples = run_examples,

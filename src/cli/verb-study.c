@@ -1,52 +1,75 @@
 #include <unistd.h>
 
-#include "study-place.h"
+#include "study-page.h"
 
 /* --- study status, study export --------------------------------------------------------------------------------------- */
 
-static const Option results_options[] = {
-    { "output", 'o', OPTION_FOLDER, FALSE, "DIR", "folder of the study's results; without it out/ and the study's name" },
+static const IfmOption results_options[] = {
+    { "output", 'o', IFM_OPTION_FOLDER, FALSE, "DIR",
+      "folder of the study's results; without it out/ and the study's name" },
     { NULL },
 };
 
-static int tell_not_begun(const StudyPlace *place)
+int study_print_page(const IfmStudyResults *results, const char *folder)
+{
+    IfmScreen screen = ifm_screen_detect(STDOUT_FILENO);
+    g_autofree char *text = ifm_document_show(ifm_study_results_document(results, IFM_STUDY_SUMMARY, folder), &screen);
+    return cli_print(text);
+}
+
+int study_write_and_print(const IfmStudyPlace *place)
+{
+    g_autoptr(GError) error = NULL;
+    g_autoptr(IfmStore) store = ifm_study_place_open(place, IFM_STORE_READ, &error);
+    g_autoptr(IfmStudyResults) results = store != NULL ? ifm_study_results(place->study, store, &error) : NULL;
+    if (results == NULL || !ifm_study_results_write(results, place->folder, &error))
+        return cli_fail(error);
+    return study_print_page(results, place->folder);
+}
+
+static int report_not_begun(const IfmStudyPlace *place)
 {
     const GPtrArray *cases = ifm_study_cases(place->study);
     gsize n_links = 0;
+    if (ifm_study_info(place->study).staged == NULL)
+    {
+        g_autofree char *points =
+            g_strdup_printf("%s: not begun, %u cases\n", ifm_study_info(place->study).name, cases->len);
+        return cli_print(points);
+    }
     for (guint i = 0; i < cases->len; i++)
         n_links += ((const IfmStudyCase *)cases->pdata[i])->stage == 0;
     g_autofree char *text =
         g_strdup_printf("%s: not begun, %u cases: %" G_GSIZE_FORMAT " of stages, %" G_GSIZE_FORMAT " of links\n",
-                        ifm_study_name(place->study), cases->len, cases->len - n_links, n_links);
+                        ifm_study_info(place->study).name, cases->len, cases->len - n_links, n_links);
     return cli_print(text);
 }
 
 static int run_status(const Arguments *arguments)
 {
-    g_auto(StudyPlace) place = { 0 };
+    g_auto(IfmStudyPlace) place = { 0 };
     g_autoptr(GError) error = NULL;
-    int status = study_place_find(&place, arguments);
-    if (status != CLI_EXIT_OK)
-        return status;
+    if (!ifm_study_place_find(&place, cli_positional(arguments)[0], cli_text(arguments, "output"), &error))
+        return cli_fail(error);
     if (place.study != NULL && !g_file_test(place.store_path, G_FILE_TEST_EXISTS))
-        return tell_not_begun(&place);
-    g_autoptr(IfmStore) store = study_place_open(&place, IFM_STORE_READ, &error);
-    if (store != NULL && place.study != NULL && !study_place_begun(store))
-        return tell_not_begun(&place);
-    g_autoptr(IfmStudyTables) tables = store != NULL ? study_place_tables(&place, store, &error) : NULL;
-    if (tables == NULL)
+        return report_not_begun(&place);
+    g_autoptr(IfmStore) store = ifm_study_place_open(&place, IFM_STORE_READ, &error);
+    if (store != NULL && place.study != NULL && !ifm_study_place_begun(store))
+        return report_not_begun(&place);
+    g_autoptr(IfmStudyResults) results = store != NULL ? ifm_study_results(place.study, store, &error) : NULL;
+    if (results == NULL)
         return cli_fail(error);
     IfmScreen screen = ifm_screen_detect(STDOUT_FILENO);
-    g_autofree char *text = ifm_study_status_to_screen(tables, &screen);
+    g_autofree char *text = ifm_document_show(ifm_study_results_document(results, IFM_STUDY_STATUS, NULL), &screen);
     return cli_print(text);
 }
 
 const Verb verb_study_status = {
     .name = "study status",
-    .summary = "tell how far a study is",
+    .summary = "show how far a study is",
     .arguments = "STUDY",
-    .least = 1,
-    .most = 1,
+    .min = 1,
+    .max = 1,
     .positional = POSITIONAL_STUDY,
     .options = results_options,
     .details = WHICH_RESULTS,
@@ -55,14 +78,11 @@ const Verb verb_study_status = {
 
 static int run_export(const Arguments *arguments)
 {
-    g_auto(StudyPlace) place = { 0 };
+    g_auto(IfmStudyPlace) place = { 0 };
     g_autoptr(GError) error = NULL;
-    int status = study_place_find(&place, arguments);
-    if (status != CLI_EXIT_OK)
-        return status;
-    g_autoptr(IfmStore) store = study_place_open(&place, IFM_STORE_READ, &error);
-    g_autoptr(IfmStudyTables) tables = store != NULL ? study_place_write(&place, store, &error) : NULL;
-    return tables != NULL ? study_print_page(tables, place.folder) : cli_fail(error);
+    if (!ifm_study_place_find(&place, cli_positional(arguments)[0], cli_text(arguments, "output"), &error))
+        return cli_fail(error);
+    return study_write_and_print(&place);
 }
 
 static const char *const export_examples[] = {
@@ -75,12 +95,13 @@ const Verb verb_study_export = {
     .name = "study export",
     .summary = "write a study's tables again from its store",
     .arguments = "STUDY",
-    .least = 1,
-    .most = 1,
+    .min = 1,
+    .max = 1,
     .positional = POSITIONAL_STUDY,
     .options = results_options,
-    .details = WHICH_RESULTS "\nWritten beside the store: lookup_table.json, bandwidth_table.json, raw_measurements.json, "
-                             "checkpoint_cpugpu.json, checkpoint_npu.json, profiling_report.txt, stages.csv.",
+    .details = WHICH_RESULTS "\nWritten next to the store: lookup_table.json, bandwidth_table.json, raw_measurements.json, "
+                             "checkpoint_cpugpu.json, checkpoint_npu.json, profiling_report.txt, stages.csv; of a study "
+                             "of points (kind: profile) points.csv and points.json.",
     .examples = export_examples,
     .run = run_export,
 };
@@ -89,17 +110,17 @@ const Verb verb_study_export = {
 
 static void get_name(const void *record, const void *user, IfmValue *value)
 {
-    ifm_value_set_text(value, ifm_study_name(record));
+    ifm_value_set_text(value, ifm_study_info(record).name);
 }
 
 static void get_title(const void *record, const void *user, IfmValue *value)
 {
-    ifm_value_set_text(value, ifm_study_title(record));
+    ifm_value_set_text(value, ifm_study_info(record).title);
 }
 
 static void get_devices(const void *record, const void *user, IfmValue *value)
 {
-    const GPtrArray *devices = ifm_study_devices(record);
+    const GPtrArray *devices = ifm_study_info(record).devices;
     g_autoptr(GString) text = g_string_new(NULL);
     for (guint i = 0; i < devices->len; i++)
         g_string_append_printf(text, "%s%s", i > 0 ? " " : "", ((const IfmStudyDevice *)devices->pdata[i])->alias);
@@ -108,12 +129,22 @@ static void get_devices(const void *record, const void *user, IfmValue *value)
 
 static void get_n_sizes(const void *record, const void *user, IfmValue *value)
 {
-    ifm_value_set_integer(value, ifm_study_sizes(record)->len);
+    if (ifm_study_info(record).staged != NULL)
+        ifm_value_set_integer(value, ifm_study_info(record).sizes->len);
 }
 
 static void get_n_stages(const void *record, const void *user, IfmValue *value)
 {
-    ifm_value_set_integer(value, (gint64)ifm_study_staged(record)->n_stages);
+    if (ifm_study_info(record).staged != NULL)
+        ifm_value_set_integer(value, (gint64)ifm_study_info(record).staged->n_stages);
+}
+
+/* The cases of all devices. */
+static void get_n_points(const void *record, const void *user, IfmValue *value)
+{
+    IfmStudy *study = (IfmStudy *)record; /* spans itself */
+    if (ifm_study_info(study).staged == NULL)
+        ifm_value_set_integer(value, ifm_study_cases(study)->len);
 }
 
 static const IfmField study_fields[] = {
@@ -122,6 +153,7 @@ static const IfmField study_fields[] = {
     { "devices", "devices", IFM_FIELD_TEXT, get_devices },
     { "sizes", "sizes", IFM_FIELD_INTEGER, get_n_sizes },
     { "stages", "stages", IFM_FIELD_INTEGER, get_n_stages },
+    { "points", "points", IFM_FIELD_INTEGER, get_n_points },
     { NULL },
 };
 

@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <inferometer/json.h>
+#include <inferometer/trace-diff.h>
 
 #include "cli.h"
 
@@ -46,75 +47,18 @@ static GPtrArray *read_traces(const char *path, int *status)
     return traces;
 }
 
-static gint64 first_start(const IfmTrace *trace)
-{
-    gint64 first = G_MAXINT64;
-    for (gsize t = 0; t < ifm_trace_n_tracks(trace); t++)
-    {
-        gsize n = 0;
-        const IfmEvent *events = ifm_trace_events(trace, t, &n);
-        for (gsize i = 0; i < n; i++)
-            first = MIN(first, events[i].start_ns);
-    }
-    return first;
-}
-
 static int ask(const Arguments *arguments, const IfmTrace *trace, IfmTraceQuestion *question)
 {
     gint64 window_ns[2] = { 0, 0 };
     int status = parse_window(arguments, window_ns);
     if (window_ns[1] > 0)
     {
-        question->start_ns = first_start(trace) + window_ns[0];
-        question->end_ns = first_start(trace) + window_ns[1];
+        question->start_ns = ifm_trace_begin_ns(trace) + window_ns[0];
+        question->end_ns = ifm_trace_begin_ns(trace) + window_ns[1];
     }
     if (cli_given(arguments, "batch"))
         question->batch = (gint32)cli_integer(arguments, "batch");
     return status;
-}
-
-static gint64 last_end(const IfmTrace *trace)
-{
-    gint64 last = G_MININT64;
-    for (gsize t = 0; t < ifm_trace_n_tracks(trace); t++)
-    {
-        gsize n = 0;
-        const IfmEvent *events = ifm_trace_events(trace, t, &n);
-        for (gsize i = 0; i < n; i++)
-            last = MAX(last, events[i].start_ns + MAX(events[i].duration_ns, 0));
-    }
-    return last;
-}
-
-/* Whether there is anything in the window and a batch of that number in it: figures of nothing are no answer. */
-static gboolean has_asked(const IfmTrace *trace, const IfmTraceAnalysis *analysis, const IfmTraceQuestion *question,
-                          GError **error)
-{
-    gint64 first_ns = first_start(trace), last_ns = last_end(trace);
-    if (question->end_ns > 0 && question->start_ns >= last_ns)
-    {
-        g_autofree char *asked = ifm_format_duration((double)(question->start_ns - first_ns)),
-                        *there = ifm_format_duration((double)(last_ns - first_ns));
-        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "--window begins at %s; the last event ends at %s", asked, there);
-        return FALSE;
-    }
-    gint32 least = G_MAXINT32, most = -1;
-    for (guint i = 0; i < analysis->batch_ids->len; i++)
-    {
-        gint32 id = g_array_index(analysis->batch_ids, gint32, i);
-        least = MIN(least, id);
-        most = MAX(most, id);
-        if (id == question->batch)
-            return TRUE;
-    }
-    if (question->batch < 0)
-        return TRUE;
-    if (most < 0)
-        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "--batch %d: no batch is in it", question->batch);
-    else
-        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "--batch %d: not in it; its %u batches are of %d to %d",
-                    question->batch, analysis->batch_ids->len, least, most);
-    return FALSE;
 }
 
 /* (transfer full) NULL: told. */
@@ -122,7 +66,7 @@ static IfmTraceAnalysis *analyse(const char *path, const IfmTrace *trace, const 
 {
     g_autoptr(GError) error = NULL;
     IfmTraceAnalysis *analysis = ifm_trace_analyse(trace, question, &error);
-    if (analysis != NULL && !has_asked(trace, analysis, question, &error))
+    if (analysis != NULL && !ifm_trace_analysis_check(analysis, trace, question, &error))
         g_clear_pointer(&analysis, ifm_trace_analysis_free);
     g_autofree char *begin = g_strconcat(g_str_equal(path, "-") ? "standard input" : path, ": ", NULL);
     if (analysis == NULL && !g_str_has_prefix(error->message, begin)) /* a trace without a name has its file's */
@@ -136,7 +80,7 @@ static IfmTraceAnalysis *analyse(const char *path, const IfmTrace *trace, const 
 static void add_page(GString *out, const IfmTrace *trace, const IfmTraceAnalysis *analysis)
 {
     IfmScreen screen = ifm_screen_detect(STDOUT_FILENO);
-    g_autofree char *page = ifm_trace_to_screen(trace, analysis, &screen);
+    g_autofree char *page = ifm_document_show(ifm_trace_document(trace, analysis), &screen);
     g_string_append_printf(out, "%s%s", out->len > 0 ? "\n" : "", page);
 }
 
@@ -149,8 +93,10 @@ static void add_timeline(GString *out, const Arguments *arguments, const GPtrArr
     {
         IfmTraceQuestion question = IFM_TRACE_QUESTION_INIT;
         ask(arguments, traces->pdata[i], &question);
-        g_autofree char *timeline = ifm_trace_timeline((const IfmTrace *const *)traces->pdata + i,
-                                                       windowed ? 1 : traces->len, windowed ? &question : NULL, &screen);
+        g_autofree char *timeline =
+            ifm_document_show(ifm_timeline_document((const IfmTrace *const *)traces->pdata + i, windowed ? 1 : traces->len,
+                                                    windowed ? &question : NULL),
+                              &screen);
         g_string_append_printf(out, "\n%s", timeline);
     }
 }
@@ -179,8 +125,8 @@ static int run_trace(const Arguments *arguments)
     }
     if (status == CLI_EXIT_OK && json_path != NULL)
     {
-        json_auto_t *json = json_pack("{s:{s:s,s:s,s:i},s:O}", "inferometer", "version", IFM_VERSION, "format", "trace",
-                                      "format_version", 1, "traces", all);
+        json_auto_t *json = ifm_json_begin("trace", 1);
+        json_object_set(json, "traces", all);
         status = cli_write_json(json_path, json);
     }
     if (status == CLI_EXIT_OK && csv_path != NULL)
@@ -195,19 +141,20 @@ static int run_trace(const Arguments *arguments)
     return cli_print(text->str);
 }
 
-static const Option trace_options[] = {
-    { "json", 0, OPTION_FILE, FALSE, "FILE", "write the analysis as JSON; - is standard output" },
-    { "csv", 0, OPTION_FILE, FALSE, "FILE", "write a row an event as CSV; - is standard output" },
-    { "timeline", 0, OPTION_FLAG, FALSE, NULL, "draw the timeline" },
-    { "window", 0, OPTION_TEXT, FALSE, "BEGIN,END", "look at that part alone, such as 10ms,250ms since the first event" },
-    { "batch", 0, OPTION_COUNT, FALSE, "N", "the batch whose critical path to show; without it the one of median latency",
-      .most = G_MAXINT32 },
+static const IfmOption trace_options[] = {
+    { "json", 0, IFM_OPTION_FILE, FALSE, "FILE", "write the analysis as JSON; - is standard output" },
+    { "csv", 0, IFM_OPTION_FILE, FALSE, "FILE", "write a row an event as CSV; - is standard output" },
+    { "timeline", 0, IFM_OPTION_FLAG, FALSE, NULL, "draw the timeline" },
+    { "window", 0, IFM_OPTION_TEXT, FALSE, "BEGIN,END",
+      "look at that part alone, such as 10ms,250ms since the first event" },
+    { "batch", 0, IFM_OPTION_COUNT, FALSE, "N",
+      "the batch whose critical path to show; without it the one of median latency", .maximum = G_MAXINT32 },
     { NULL },
 };
 
 static const char *const trace_examples[] = {
     "inferometer trace run.json.gz --timeline",
-    "tells how busy each device was, what it waited for, and draws it",
+    "shows how busy each device was, what it waited for, and draws it",
     NULL,
 };
 
@@ -215,8 +162,8 @@ const Verb verb_trace = {
     .name = "trace",
     .summary = "explain a recorded trace: utilisation, bubbles, blame, critical path",
     .arguments = "FILE",
-    .least = 1,
-    .most = 1,
+    .min = 1,
+    .max = 1,
     .positional = POSITIONAL_FILE,
     .options = trace_options,
     .details =
@@ -236,53 +183,27 @@ typedef struct
     const char *a_path, *b_path;
 } TracePair;
 
-static gboolean is_simulated(const IfmTrace *trace)
-{
-    return json_is_true(json_object_get(ifm_trace_meta(trace), "simulated"));
-}
-
-static const char *stream_of(const IfmTrace *trace)
-{
-    const char *stream = json_string_value(json_object_get(ifm_trace_meta(trace), "stream"));
-    return stream != NULL ? stream : "";
-}
-
 static GPtrArray *of_kind(const GPtrArray *traces, gboolean simulated)
 {
     GPtrArray *found = g_ptr_array_new();
     for (guint i = 0; traces != NULL && i < traces->len; i++)
-        if (is_simulated(traces->pdata[i]) == simulated)
+        if (ifm_trace_is_simulated(traces->pdata[i]) == simulated)
             g_ptr_array_add(found, traces->pdata[i]);
     return found;
-}
-
-/* The one in @others that goes with @traces' number @index: the same stream's, and of several of that as far on. */
-static const IfmTrace *partner_of(const GPtrArray *traces, guint index, const GPtrArray *others)
-{
-    const char *stream = stream_of(traces->pdata[index]);
-    guint nth = 0;
-    if (traces->len == 1 && others->len == 1) /* whatever they are called: they were named to be compared */
-        return others->pdata[0];
-    for (guint i = 0; i < index; i++)
-        nth += g_str_equal(stream_of(traces->pdata[i]), stream);
-    for (guint i = 0; i < others->len; i++)
-        if (g_str_equal(stream_of(others->pdata[i]), stream) && nth-- == 0)
-            return others->pdata[i];
-    return NULL;
 }
 
 static int pair_up(const GPtrArray *as, const GPtrArray *bs, const char *a_path, const char *b_path, GArray *pairs)
 {
     for (guint i = 0; i < as->len; i++)
     {
-        TracePair pair = { as->pdata[i], partner_of(as, i, bs), a_path, b_path };
+        TracePair pair = { as->pdata[i], ifm_trace_partner(as, i, bs), a_path, b_path };
         if (pair.b != NULL)
             g_array_append_val(pairs, pair);
     }
     if (pairs->len > 0)
         return CLI_EXIT_OK;
     cli_complain("%s and %s: nothing to compare: \"%s\" is in the first, \"%s\" in the second", a_path, b_path,
-                 stream_of(as->pdata[0]), stream_of(bs->pdata[0]));
+                 ifm_trace_stream(as->pdata[0]), ifm_trace_stream(bs->pdata[0]));
     return cli_status_of(IFM_ERROR_INVALID);
 }
 
@@ -315,42 +236,29 @@ static int read_files(const Arguments *arguments, GPtrArray *files[2])
     return status;
 }
 
-static json_t *differences_to_json(const GPtrArray *differences)
-{
-    json_t *rows = json_array();
-    for (guint i = 0; i < differences->len; i++)
-    {
-        const IfmTraceDifference *difference = differences->pdata[i];
-        json_array_append_new(rows, json_pack("{s:s,s:s,s:o,s:o,s:o}", "key", difference->key, "unit", difference->unit,
-                                              "a", ifm_json_real(difference->a), "b", ifm_json_real(difference->b), "ratio",
-                                              ifm_json_real(difference->ratio)));
-    }
-    return rows;
-}
-
 /* A side's name: its file's, or of the two of one file what it is. */
 static const char *side_of(const TracePair *pair, gboolean second)
 {
     if (pair->a_path != pair->b_path)
         return second ? pair->b_path : pair->a_path;
-    return is_simulated(second ? pair->b : pair->a) ? "simulation" : "run";
+    return ifm_trace_is_simulated(second ? pair->b : pair->a) ? "simulation" : "run";
 }
 
 /* Which stream of batches it is, and the plans that ran: "5000 nodes, 10000 edges: CPU 1-7; CPU+ORT 1-7". */
 static void add_heading(GString *text, const TracePair *pair)
 {
     const IfmTrace *traces[] = { pair->a, pair->b };
-    const char *told = NULL;
-    g_string_append(text, stream_of(pair->a));
-    if (!g_str_equal(stream_of(pair->a), stream_of(pair->b)))
-        g_string_append_printf(text, " | %s", stream_of(pair->b));
+    const char *reported = NULL;
+    g_string_append(text, ifm_trace_stream(pair->a));
+    if (!g_str_equal(ifm_trace_stream(pair->a), ifm_trace_stream(pair->b)))
+        g_string_append_printf(text, " | %s", ifm_trace_stream(pair->b));
     for (gsize i = 0; i < G_N_ELEMENTS(traces); i++)
     {
         const char *name = ifm_trace_name(traces[i]);
-        if (is_simulated(traces[i]) || g_strcmp0(name, told) == 0)
+        if (ifm_trace_is_simulated(traces[i]) || g_strcmp0(name, reported) == 0)
             continue;
-        g_string_append_printf(text, "%s%s", told == NULL ? ": " : " | ", name);
-        told = name;
+        g_string_append_printf(text, "%s%s", reported == NULL ? ": " : " | ", name);
+        reported = name;
     }
     g_string_append_c(text, '\n');
 }
@@ -366,15 +274,15 @@ static int compare_pair(const TracePair *pair, GString *text, json_t *rows)
         return status;
     g_autoptr(GPtrArray) differences = ifm_trace_diff(a, b);
     const char *of_a = side_of(pair, FALSE), *of_b = side_of(pair, TRUE);
-    g_autofree char *page = ifm_trace_diff_to_screen(differences, of_a, of_b, &screen);
+    g_autofree char *page = ifm_document_show(ifm_trace_diff_document(differences, of_a, of_b), &screen);
     if (text->len > 0)
         g_string_append_c(text, '\n');
-    if (*stream_of(pair->a) != '\0')
+    if (*ifm_trace_stream(pair->a) != '\0')
         add_heading(text, pair);
     g_string_append(text, page);
-    json_array_append_new(rows, json_pack("{s:o,s:o,s:o,s:o}", "stream", ifm_json_string(stream_of(pair->a)), "a",
+    json_array_append_new(rows, json_pack("{s:o,s:o,s:o,s:o}", "stream", ifm_json_string(ifm_trace_stream(pair->a)), "a",
                                           ifm_json_string(of_a), "b", ifm_json_string(of_b), "differences",
-                                          differences_to_json(differences)));
+                                          ifm_trace_differences_to_json(differences)));
     return CLI_EXIT_OK;
 }
 
@@ -396,8 +304,8 @@ static int run_diff(const Arguments *arguments)
         status = compare_pair(&g_array_index(pairs, TracePair, i), text, rows);
     if (status == CLI_EXIT_OK && json_path != NULL)
     {
-        json_auto_t *json = json_pack("{s:{s:s,s:s,s:i},s:O}", "inferometer", "version", IFM_VERSION, "format",
-                                      "trace-diff", "format_version", 1, "pairs", rows);
+        json_auto_t *json = ifm_json_begin("trace-diff", 1);
+        json_object_set(json, "pairs", rows);
         status = cli_write_json(json_path, json);
     }
     if (status != CLI_EXIT_OK || g_strcmp0(json_path, "-") == 0)
@@ -405,8 +313,8 @@ static int run_diff(const Arguments *arguments)
     return cli_print(text->str);
 }
 
-static const Option diff_options[] = {
-    { "json", 0, OPTION_FILE, FALSE, "FILE", "write the same as JSON; - is standard output" },
+static const IfmOption diff_options[] = {
+    { "json", 0, IFM_OPTION_FILE, FALSE, "FILE", "write the same as JSON; - is standard output" },
     { NULL },
 };
 
@@ -422,8 +330,8 @@ const Verb verb_trace_diff = {
     .name = "trace diff",
     .summary = "compare two traces: two runs, or a plan's simulation and its run",
     .arguments = "A [B]",
-    .least = 1,
-    .most = 2,
+    .min = 1,
+    .max = 2,
     .positional = POSITIONAL_FILE,
     .options = diff_options,
     .details =

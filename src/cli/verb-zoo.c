@@ -33,10 +33,10 @@ static void get_word(const void *record, const void *user, IfmValue *value)
 static const IfmField parameter_fields[] = {
     { "name", "parameter", IFM_FIELD_TEXT, ifm_field_get_text, PARAMETER(name) },
     { "default", "default", IFM_FIELD_INTEGER, get_integer, PARAMETER(fallback) },
-    { "least", "least", IFM_FIELD_INTEGER, get_integer, PARAMETER(least) },
-    { "most", "most", IFM_FIELD_INTEGER, get_integer, PARAMETER(most) },
+    { "least", "min", IFM_FIELD_INTEGER, get_integer, PARAMETER(min) },
+    { "most", "max", IFM_FIELD_INTEGER, get_integer, PARAMETER(max) },
     { "choices", "or one of", IFM_FIELD_TEXT, get_words, NULL, IFM_FIELD_HIDE_EMPTY },
-    { "default_choice", "unless told", IFM_FIELD_TEXT, get_word, NULL, IFM_FIELD_HIDE_EMPTY },
+    { "default_choice", "unless given", IFM_FIELD_TEXT, get_word, NULL, IFM_FIELD_HIDE_EMPTY },
     { "help", "what it is", IFM_FIELD_TEXT, ifm_field_get_text, PARAMETER(help) },
     { NULL },
 };
@@ -74,8 +74,8 @@ static int run_zoo_list(const Arguments *arguments)
         append_entry(text, entry, &screen);
         json_array_append_new(models, entry_to_json(entry));
     }
-    json_auto_t *document = json_pack("{s:{s:s,s:s,s:i},s:o}", "inferometer", "version", IFM_VERSION, "format", "zoo",
-                                      "format_version", 1, "models", models);
+    json_auto_t *document = ifm_json_begin("zoo", 1);
+    json_object_set_new(document, "models", models);
     const char *json = cli_text(arguments, "json");
     status = json != NULL ? cli_write_json(json, document) : CLI_EXIT_OK;
     if (status == CLI_EXIT_OK && g_strcmp0(json, "-") != 0)
@@ -83,8 +83,8 @@ static int run_zoo_list(const Arguments *arguments)
     return status;
 }
 
-static const Option zoo_list_options[] = {
-    { "json", 0, OPTION_FILE, FALSE, "FILE", "write the same as JSON; - is standard output" },
+static const IfmOption zoo_list_options[] = {
+    { "json", 0, IFM_OPTION_FILE, FALSE, "FILE", "write the same as JSON; - is standard output" },
     { NULL },
 };
 
@@ -97,19 +97,6 @@ const Verb verb_zoo_list = {
 };
 
 /* --- zoo export ------------------------------------------------------------------------------------------------------- */
-
-char *cli_unknown_in_zoo(const char *name)
-{
-    g_autoptr(GError) error = NULL;
-    g_autoptr(GPtrArray) names = g_ptr_array_new();
-    if (ifm_zoo_find(name, &error) != NULL)
-        return NULL;
-    for (const IfmZooEntry *entry = ifm_zoo_entries(); entry->name != NULL; entry++)
-        g_ptr_array_add(names, (char *)entry->name);
-    g_ptr_array_add(names, NULL);
-    g_autofree char *all = g_strjoinv(", ", (char **)names->pdata);
-    return g_strdup_printf("%s (there are %s)", error->message, all);
-}
 
 /* "matmul m=512", or "matmul,m=512" as profile has it. (transfer full) */
 static char **zoo_words(const char *const *words)
@@ -131,17 +118,12 @@ static int run_zoo_export(const Arguments *arguments)
     int status = cli_check_outputs(arguments, (const char *const[]){ "output", NULL });
     if (status != CLI_EXIT_OK)
         return status;
-    g_autofree char *unknown = cli_unknown_in_zoo(words[0] != NULL ? words[0] : "");
-    if (unknown != NULL)
-    {
-        g_set_error_literal(&error, IFM_ERROR, IFM_ERROR_INVALID, unknown);
-        return cli_fail(error);
-    }
-    g_autoptr(IfmModel) model =
-        ifm_zoo_build(words[0], (const char *const *)words + 1, (guint32)cli_integer(arguments, "seed"), &error);
+    const char *name = words[0] != NULL ? words[0] : "";
+    const char *const *settings = (const char *const *)words + (words[0] != NULL);
+    g_autoptr(IfmModel) model = ifm_zoo_build(name, settings, (guint32)cli_integer(arguments, "seed"), &error);
     if (model == NULL)
     {
-        cli_blame_sizes(error);
+        ifm_error_blame_sizes(error);
         return cli_fail(error);
     }
     if (!g_str_equal(output, "-"))
@@ -152,10 +134,10 @@ static int run_zoo_export(const Arguments *arguments)
     return bytes != NULL && ifm_output_write("-", data, length, &error) ? CLI_EXIT_OK : cli_fail(error);
 }
 
-static const Option zoo_export_options[] = {
-    { "output", 'o', OPTION_FILE, FALSE, "FILE", "where the ONNX file goes; - is standard output" },
-    { "seed", 0, OPTION_COUNT, FALSE, "N", "seed of the weights: equal settings and seed give equal bytes", "1",
-      .most = G_MAXUINT32 },
+static const IfmOption zoo_export_options[] = {
+    { "output", 'o', IFM_OPTION_FILE, FALSE, "FILE", "where the ONNX file goes; - is standard output" },
+    { "seed", 0, IFM_OPTION_COUNT, FALSE, "N", "seed of the weights: equal settings and seed give equal bytes", "1",
+      .maximum = G_MAXUINT32 },
     { NULL },
 };
 
@@ -169,8 +151,8 @@ const Verb verb_zoo_export = {
     .name = "zoo export",
     .summary = "build a model of the zoo and write it as an ONNX file",
     .arguments = "NAME [KEY=VALUE…]",
-    .least = 1,
-    .most = -1,
+    .min = 1,
+    .max = -1,
     .positional = POSITIONAL_WORD,
     .options = zoo_export_options,
     .details = "`inferometer zoo list` names the models and their parameters.",

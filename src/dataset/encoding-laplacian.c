@@ -1,13 +1,13 @@
 /*
- * Laplacian eigenvectors of each graph by itself. The components of a graph are taken apart: each has its zero, whose
- * vector is known, and the other eigenvalues of the graph are those of its components. docs/graphs.md
+ * Laplacian eigenvectors of each graph of a batch. Each component of a graph is solved separately. Each has one eigenvalue
+ * 0 with a known vector. The other eigenvalues of the graph are those of its components. docs/graphs.md
  */
 #include "laplacian.h"
 
 #include <math.h>
 #include <string.h>
 
-#define NOTHING 1e-12     /* what an entry of a vector of norm 1 is taken for 0 below: less than it is computed to */
+#define NOTHING 1e-12     /* smaller entries of a vector of norm 1 count as 0: below the accuracy */
 #define NEARLY (1 - 1e-6) /* entries that are equal but for rounding */
 
 void ifm_encoding_free(IfmEncoding *encoding)
@@ -44,7 +44,7 @@ IfmEncoding *ifm_encoding_new(const IfmGraph *graph, gint64 dim, GError **error)
     return encoding->values != NULL ? g_steal_pointer(&encoding) : NULL;
 }
 
-#define WORK_BETWEEN (1 << 18) /* numbers touched: a millisecond, about */
+#define WORK_BETWEEN (1 << 18) /* processed numbers: about a millisecond */
 
 gboolean ifm_watch_goes_on(IfmWatch *watch, gint64 work, GError **error)
 {
@@ -61,9 +61,9 @@ gboolean ifm_watch_goes_on(IfmWatch *watch, gint64 work, GError **error)
 /* --- the components --------------------------------------------------------------------------------------------------- */
 
 /*
- * Split: all components of all graphs: those of a graph follow each other, as their first nodes do.
- * @nodes: [n_nodes] those of component c from starts[c] on, ascending
- * @graphs: [n_graphs + 1] the first component of each
+ * Split: all components of all graphs, sorted by graph and first node.
+ * @nodes: [n_nodes] the nodes of component c from starts[c] on, ascending
+ * @graphs: [n_graphs + 1] the first component of each graph
  */
 typedef struct
 {
@@ -94,7 +94,7 @@ static int compare_nodes(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* reach: All nodes that can be reached from @node, into nodes[at ...]; they are marked. Returns: how many. */
+/* reach: Writes all nodes reachable from @node to nodes[at ...] and marks them. Returns: their number. */
 static gint64 reach(Split *split, gint64 node, gint64 at)
 {
     gint64 *nodes = split->nodes + at, n = 1;
@@ -138,23 +138,23 @@ static gboolean split_init(Split *split, const IfmGraph *graph, GError **error)
     return TRUE;
 }
 
-/* Of how many graphs too few nodes are said at once, and what all of them have room for: nobody tries one by one. */
+/* One message gives the number of graphs that are too small, and the largest dimension that fits all graphs. */
 static void refuse_size(const IfmGraph *graph, gint64 dim, const gint64 *sizes, GError **error)
 {
-    gint64 n_small = 0, first = 0, least = G_MAXINT64;
+    gint64 n_small = 0, first = 0, min = G_MAXINT64;
     for (gint64 i = graph->n_graphs - 1; i >= 0; i--)
     {
-        least = MIN(least, sizes[i]);
+        min = MIN(min, sizes[i]);
         n_small += sizes[i] <= dim;
         first = sizes[i] <= dim ? i : first;
     }
-    g_autofree char *right = least > 1 ? g_strdup_printf("%" G_GINT64_FORMAT " at most would be right", least - 1)
-                                       : g_strdup("a node alone has none");
+    g_autofree char *right = min > 1 ? g_strdup_printf("%" G_GINT64_FORMAT " at most would be right", min - 1)
+                                     : g_strdup("a node alone has none");
     if (graph->n_graphs == 1)
         g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
                     "%s has %" G_GINT64_FORMAT " node%s: too few for a Laplacian encoding of dimension %" G_GINT64_FORMAT
                     "; %s",
-                    graph->name, least, least == 1 ? "" : "s", dim, right);
+                    graph->name, min, min == 1 ? "" : "s", dim, right);
     else
         g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
                     "%s: %" G_GINT64_FORMAT " of %" G_GINT64_FORMAT
@@ -210,9 +210,9 @@ static void solution_clear(gpointer data)
 }
 
 /*
- * settle: The vectors of one repeated eigenvalue turned into a basis that the space alone determines, whichever was found:
- * the image in it of the unit vector of the node that has the longest one (of equal ones the first); then the same in
- * what is left of the space.
+ * settle: Changes the vectors of one repeated eigenvalue to a basis that depends on their space only. The first vector is
+ * the projection of the unit vector of the node with the longest projection (of equal ones the first node). The rest of the
+ * space is treated in the same way.
  * @vectors: [count x n], orthonormal
  */
 static gboolean settle(double *vectors, gint64 count, gint64 n, GError **error)
@@ -227,11 +227,11 @@ static gboolean settle(double *vectors, gint64 count, gint64 n, GError **error)
             lengths[i] += vectors[k * n + i] * vectors[k * n + i];
     for (gint64 k = 0; k < count; k++)
     {
-        double *image = basis + k * n, most = 0;
+        double *image = basis + k * n, max = 0;
         gint64 node = 0;
         for (gint64 i = 0; i < n; i++)
-            most = MAX(most, lengths[i]);
-        while (lengths[node] < most * NEARLY)
+            max = MAX(max, lengths[i]);
+        while (lengths[node] < max * NEARLY)
             node++;
         memset(image, 0, sizeof *image * (gsize)n);
         for (gint64 of = 0; of < count; of++)
@@ -251,7 +251,7 @@ static gboolean settle(double *vectors, gint64 count, gint64 n, GError **error)
     return TRUE;
 }
 
-/* Those repeated eigenvalues all of whose vectors are there: the last ones may have more that were not asked for. */
+/* Settles the repeated eigenvalues with all their vectors. The last one may have further vectors that were not computed. */
 static gboolean settle_all(Solution *solution, gint64 n, GError **error)
 {
     gint64 end;
@@ -282,7 +282,7 @@ static gboolean solve(Split *split, gint64 index, gint64 n_wanted, Solution *sol
 
 /* --- the columns of a graph ------------------------------------------------------------------------------------------- */
 
-/* Pair: an eigenvalue above the zeros of one graph. */
+/* Pair: an eigenvalue above 0 of one graph. */
 typedef struct
 {
     double value;
@@ -306,7 +306,7 @@ static int compare_places(const void *a, const void *b)
                                         : (x->index > y->index) - (x->index < y->index);
 }
 
-/* Ascending; equal values, whatever their last digits are, by component. */
+/* Ascending. Values that are equal within the accuracy are sorted by component. */
 static void sort_pairs(Pair *pairs, gsize n)
 {
     gsize end;
@@ -319,7 +319,7 @@ static void sort_pairs(Pair *pairs, gsize n)
     }
 }
 
-/* What is told in the end: of how many graphs each thing is true, the first of them, and a figure of that one. */
+/* Facts for the notes: the number of graphs with a fact, the first of them, and its figure. */
 typedef struct
 {
     gint64 n, first, figure;
@@ -338,8 +338,8 @@ static void note_fact(Fact *fact, gint64 graph, gint64 figure, double value)
 }
 
 /*
- * Columns: the vectors of graph @index, one after the other.
- * @column: the next to be filled    @entries: [nodes of the graph] what it will be
+ * Columns: the vectors of graph @index, in order.
+ * @column: the next one to fill    @entries: [nodes of the graph] its entries so far
  */
 typedef struct
 {
@@ -360,16 +360,16 @@ static double degree_of(const Split *split, gint64 node)
     return (double)(split->list.starts[node + 1] - split->list.starts[node]);
 }
 
-/* next_column: The entries, with the sign that makes the largest in magnitude, of equal ones the first, be above 0; then
- * all are 0 again. */
+/* next_column: Stores the entries and clears them. The sign makes the entry of largest magnitude positive; the first of
+ * equal ones counts. */
 static void next_column(Columns *columns, double value)
 {
     gint64 dim = columns->encoding->dim, largest = 0;
     float *to = columns->encoding->values + columns->first_node * dim + columns->column;
-    double most = 0;
+    double max = 0;
     for (gint64 i = 0; i < columns->n_nodes; i++)
-        most = MAX(most, fabs(columns->entries[i]));
-    while (fabs(columns->entries[largest]) < most * NEARLY)
+        max = MAX(max, fabs(columns->entries[i]));
+    while (fabs(columns->entries[largest]) < max * NEARLY)
         largest++;
     double sign = columns->entries[largest] < 0 ? -1 : 1;
     for (gint64 i = 0; i < columns->n_nodes; i++)
@@ -378,7 +378,7 @@ static void next_column(Columns *columns, double value)
     memset(columns->entries, 0, sizeof *columns->entries * (gsize)columns->n_nodes);
 }
 
-/* set_entries: sqrt(degree) times @factor at the nodes of a component. */
+/* set_entries: Sets sqrt(degree) @factor at the nodes of a component. */
 static void set_entries(Columns *columns, gint64 component, double factor)
 {
     const Split *split = columns->split;
@@ -387,9 +387,10 @@ static void set_entries(Columns *columns, gint64 component, double factor)
 }
 
 /*
- * put_zeros: The vectors of 0 but the one that all components have together. The k-th tells component k from those before
- * it: sqrt(degree) times a number there and another here, which follow from its norm and from its right angle to the rest.
- * @components: [n] those with edges
+ * put_zeros: The vectors of eigenvalue 0, without the one that spans all components. Vector k separates component k from
+ * the previous ones. It is sqrt(degree) times one number in component k and another in the previous ones. Norm 1 and
+ * orthogonality give the two numbers.
+ * @components: [n] the components with edges
  */
 static void put_zeros(Columns *columns, const gint64 *components, gint64 n)
 {
@@ -419,7 +420,7 @@ static void put_pair(Columns *columns, const Pair *pair)
     next_column(columns, pair->value);
 }
 
-/* note_pairs: What is to be told of the @n first pairs, which were taken; pairs[n], where there is one, was not. */
+/* note_pairs: The facts of the first @n pairs, which are used. pairs[n], if it exists, is not used. */
 static void note_pairs(Facts *facts, gint64 graph, const GArray *pairs, gint64 n)
 {
     const Pair *list = (const Pair *)(const void *)pairs->data;
@@ -435,8 +436,8 @@ static void note_pairs(Facts *facts, gint64 graph, const GArray *pairs, gint64 n
         note_fact(&facts->cut, graph, 0, list[n].value);
 }
 
-/* gather_pairs: Enough of the smallest eigenvalues above 0 of each component that @n of the whole graph are among them,
- * and one more, by which it is seen whether the last is repeated. @solutions: Solution, what the pairs point into */
+/* gather_pairs: The smallest eigenvalues above 0 of each component, enough for the @n smallest of the graph and one more,
+ * which shows whether the last is repeated. @solutions: Solution, the storage of the pairs */
 static gboolean gather_pairs(Columns *columns, gint64 n, Facts *facts, GArray *solutions, GArray *pairs, GError **error)
 {
     Split *split = columns->split;
@@ -486,7 +487,7 @@ static gboolean encode_graph(Columns *columns, Facts *facts, GError **error)
     if (!gather_pairs(columns, n, facts, solutions, pairs, error))
         return FALSE;
     sort_pairs((Pair *)(void *)pairs->data, pairs->len);
-    if (with_edges->len == 0) /* no zero that would be left out: the first vector is, whatever it is */
+    if (with_edges->len == 0) /* there is no eigenvalue 0 to leave out, so the first vector is left out */
         g_array_remove_index(pairs, 0);
     note_pairs(facts, columns->index, pairs, n);
     for (gint64 k = 0; k < n; k++)
@@ -496,9 +497,9 @@ static gboolean encode_graph(Columns *columns, Facts *facts, GError **error)
 
 /* --- what is told ----------------------------------------------------------------------------------------------------- */
 
-static void tell(IfmEncoding *encoding, gint64 n_graphs, const Fact *fact, const char *format, ...) G_GNUC_PRINTF(4, 5);
+static void report(IfmEncoding *encoding, gint64 n_graphs, const Fact *fact, const char *format, ...) G_GNUC_PRINTF(4, 5);
 
-static void tell(IfmEncoding *encoding, gint64 n_graphs, const Fact *fact, const char *format, ...)
+static void report(IfmEncoding *encoding, gint64 n_graphs, const Fact *fact, const char *format, ...)
 {
     if (fact->n == 0)
         return;
@@ -513,27 +514,28 @@ static void tell(IfmEncoding *encoding, gint64 n_graphs, const Fact *fact, const
                                                            fact->n, n_graphs, fact->first + 1, text));
 }
 
-static void tell_facts(IfmEncoding *encoding, gint64 n_graphs, const Facts *facts)
+static void report_facts(IfmEncoding *encoding, gint64 n_graphs, const Facts *facts)
 {
     static const char *const solvers[] = {
         [IFM_SOLVER_DENSE] = "solved densely, by LAPACK",
         [IFM_SOLVER_FACTOR] = "solved by ARPACK on the factored Laplacian",
         [IFM_SOLVER_MULTIPLY] = "solved by ARPACK, multiplying by the graph",
     };
-    tell(encoding, n_graphs, &facts->components,
-         "%" G_GINT64_FORMAT " components: all but one of as many zeros are kept, with vectors that tell components apart",
-         facts->components.figure);
-    tell(encoding, n_graphs, &facts->singles,
-         "%" G_GINT64_FORMAT " node%s without edges: 0 in the vectors of all others, and an eigenvalue of 1",
-         facts->singles.figure, facts->singles.figure == 1 ? "" : "s");
-    tell(encoding, n_graphs, &facts->repeated,
-         "the eigenvalue %.6g is repeated %" G_GINT64_FORMAT " times: its vectors are one basis of many",
-         facts->repeated.value, facts->repeated.figure);
-    tell(encoding, n_graphs, &facts->cut,
-         "the last eigenvalue, %.6g, is repeated beyond the dimension: others of its vectors would do as well",
-         facts->cut.value);
+    report(encoding, n_graphs, &facts->components,
+           "%" G_GINT64_FORMAT
+           " components: all but one of as many zeros are kept, with vectors that distinguish components",
+           facts->components.figure);
+    report(encoding, n_graphs, &facts->singles,
+           "%" G_GINT64_FORMAT " node%s without edges: 0 in the vectors of all others, and an eigenvalue of 1",
+           facts->singles.figure, facts->singles.figure == 1 ? "" : "s");
+    report(encoding, n_graphs, &facts->repeated,
+           "the eigenvalue %.6g is repeated %" G_GINT64_FORMAT " times: its vectors are one basis of many",
+           facts->repeated.value, facts->repeated.figure);
+    report(encoding, n_graphs, &facts->cut,
+           "the last eigenvalue, %.6g, is repeated beyond the dimension: others of its vectors would do as well",
+           facts->cut.value);
     for (gsize i = 0; i < G_N_ELEMENTS(solvers); i++)
-        tell(encoding, n_graphs, &facts->solved[i], "%s", solvers[i]);
+        report(encoding, n_graphs, &facts->solved[i], "%s", solvers[i]);
     g_ptr_array_add(encoding->notes, g_strdup("signs: of each vector, the entry largest in magnitude is above 0"));
 }
 
@@ -563,17 +565,11 @@ static gboolean encode_all(const IfmGraph *graph, Split *split, IfmEncoding *enc
             return FALSE;
         }
     }
-    tell_facts(encoding, graph->n_graphs, &facts);
+    report_facts(encoding, graph->n_graphs, &facts);
     return TRUE;
 }
 
-IfmEncoding *ifm_encoding_laplacian(const IfmGraph *graph, gint64 dim, GError **error)
-{
-    return ifm_encoding_laplacian_watched(graph, dim, NULL, NULL, error);
-}
-
-IfmEncoding *ifm_encoding_laplacian_watched(const IfmGraph *graph, gint64 dim, IfmEncodingWatch call, void *user,
-                                            GError **error)
+IfmEncoding *ifm_encoding_laplacian(const IfmGraph *graph, gint64 dim, IfmEncodingWatch call, void *user, GError **error)
 {
     IfmWatch watch = { .call = call, .user = user };
     g_auto(Split) split = { 0 };

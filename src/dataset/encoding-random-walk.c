@@ -1,13 +1,13 @@
 /*
- * How likely a random walk is to be back where it began. The walk of k steps from node i to itself is a walk of h steps
- * from i to some node, and one of k - h from there to i: so two walks of half the length from each node are enough, one
- * along the edges and one against them, and nothing larger than a block of nodes by all nodes is kept.
+ * Return probabilities of random walks. A walk of k steps from node i to itself is a walk of h steps from i to some node
+ * and one of k - h steps from there to i. So two walks of half the length from each node suffice, one along the edges and
+ * one against them. The memory is a block of nodes by all nodes.
  */
 #include "dataset-private.h"
 
 #include <string.h>
 
-#define LANES 8 /* nodes that set out together: their chances lie side by side, one cache line a node */
+#define LANES 8 /* start nodes in one block: their probabilities are adjacent, one cache line per node */
 
 typedef double Lane[LANES];
 
@@ -32,7 +32,7 @@ static gboolean steps_init(Steps *steps, gint64 n_nodes, gint64 n_edges, const g
     if ((steps->starts = ifm_graph_allocate(n_nodes + 2, sizeof(gint64), error)) == NULL ||
         (steps->to = ifm_graph_allocate(n_edges, sizeof(gint64), error)) == NULL)
         return FALSE;
-    gint64 *next = steps->starts + 1; /* one further on: filling moves each to its end, which is the next one's start */
+    gint64 *next = steps->starts + 1; /* one further on: filling moves each start to its end, which is the next start */
     memset(steps->starts, 0, sizeof *steps->starts * (gsize)(n_nodes + 2));
     for (gint64 i = 0; i < n_edges; i++)
         if (from[i] + 1 < n_nodes)
@@ -45,9 +45,9 @@ static gboolean steps_init(Steps *steps, gint64 n_nodes, gint64 n_edges, const g
 }
 
 /*
- * Crowd: where the walkers of a block are after some steps.
- * @nodes: [n] where the chances of any are not 0; @chances: [n_nodes of the graph]; all others hold no meaning
- * @stamps: [n_nodes of the graph] the round in which a node was last reached
+ * Crowd: the positions of the walkers of a block after some steps.
+ * @nodes: [n] nodes with a probability above 0    @chances: [n_nodes of the graph] valid at @nodes only
+ * @stamps: [n_nodes of the graph] the last round that reached the node
  */
 typedef struct
 {
@@ -80,7 +80,7 @@ static void crowd_empty(Crowd *crowd)
     crowd->round++;
 }
 
-/* crowd_at: The chances of being at @node, 0 where nobody was yet. */
+/* crowd_at: The probabilities at @node; 0 where no walker was. */
 static double *crowd_at(Crowd *crowd, gint64 node)
 {
     if (crowd->stamps[node] != crowd->round)
@@ -92,7 +92,7 @@ static double *crowd_at(Crowd *crowd, gint64 node)
     return crowd->chances[node];
 }
 
-/* scale: Each walker's chance at each node times that node's @factor. */
+/* scale: Multiplies the probabilities at each node by the factor of the node. */
 static void scale(Crowd *crowd, const double *factors)
 {
     for (gint64 i = 0; i < crowd->n; i++)
@@ -100,7 +100,7 @@ static void scale(Crowd *crowd, const double *factors)
             crowd->chances[crowd->nodes[i]][lane] *= factors[crowd->nodes[i]];
 }
 
-/* spread: @next: (out) at each node, the sum of what is at the nodes that lead to it. */
+/* spread: @next: (out) at each node, the sum over the nodes with an edge to it. */
 static void spread(const Steps *steps, const Crowd *crowd, Crowd *next)
 {
     crowd_empty(next);
@@ -117,7 +117,7 @@ static void spread(const Steps *steps, const Crowd *crowd, Crowd *next)
     }
 }
 
-/* meet: For each walker the sum of the products of both crowds' chances. */
+/* meet: For each walker, the sum over the nodes of the products of its probabilities in both crowds. */
 static void meet(const Crowd *a, const Crowd *b, Lane sums)
 {
     const Crowd *few = a->n <= b->n ? a : b, *many = few == a ? b : a;
@@ -139,7 +139,7 @@ typedef struct
 {
     const IfmGraph *graph;
     Steps forward, backward;
-    double *factors; /* [n_nodes] 1 over the edges that leave each node; 0: none */
+    double *factors; /* [n_nodes] 1 / number of outgoing edges; 0 without edges */
     gint64 n_ends;   /* nodes that no edge leaves */
     Crowd crowds[4];
     IfmWatch watch;
@@ -175,13 +175,7 @@ static gboolean walks_init(Walks *walks, const IfmGraph *graph, GError **error)
     return TRUE;
 }
 
-static void write_chances(const Lane chances, gint64 n, gint64 dim, float *values)
-{
-    for (gint64 lane = 0; lane < n; lane++)
-        values[lane * dim] = (float)chances[lane];
-}
-
-/* walk_block: Of the nodes @begin on, @n of them. @values: theirs */
+/* walk_block: The walks of @n nodes from @begin on. @values: (out) [n x dim] of these nodes */
 static gboolean walk_block(Walks *walks, gint64 begin, gint64 n, gint64 dim, float *values, GError **error)
 {
     Crowd *ahead = &walks->crowds[0], *ahead_next = &walks->crowds[1];
@@ -193,7 +187,7 @@ static gboolean walk_block(Walks *walks, gint64 begin, gint64 n, gint64 dim, flo
         crowd_at(ahead, begin + lane)[lane] = crowd_at(behind, begin + lane)[lane] = 1;
     for (gint64 step = 1; step <= dim; step++)
     {
-        if (step % 2 == 1) /* the way out grows by one, then the way back */
+        if (step % 2 == 1) /* forward and backward walk grow by one step alternately */
         {
             scale(ahead, walks->factors);
             spread(&walks->forward, ahead, ahead_next);
@@ -206,20 +200,15 @@ static gboolean walk_block(Walks *walks, gint64 begin, gint64 n, gint64 dim, flo
             kept = behind, behind = behind_next, behind_next = kept;
         }
         meet(ahead, behind, chances);
-        write_chances(chances, n, dim, values + step - 1);
+        for (gint64 lane = 0; lane < n; lane++)
+            values[lane * dim + step - 1] = (float)chances[lane];
         if (!ifm_watch_goes_on(&walks->watch, LANES * (ahead->n + behind->n), error))
             return FALSE;
     }
     return TRUE;
 }
 
-IfmEncoding *ifm_encoding_random_walk(const IfmGraph *graph, gint64 dim, GError **error)
-{
-    return ifm_encoding_random_walk_watched(graph, dim, NULL, NULL, error);
-}
-
-IfmEncoding *ifm_encoding_random_walk_watched(const IfmGraph *graph, gint64 dim, IfmEncodingWatch watch, void *user,
-                                              GError **error)
+IfmEncoding *ifm_encoding_random_walk(const IfmGraph *graph, gint64 dim, IfmEncodingWatch watch, void *user, GError **error)
 {
     g_auto(Walks) walks = { .watch = { .call = watch, .user = user } };
     g_autoptr(IfmEncoding) encoding = ifm_encoding_new(graph, dim, error);

@@ -27,12 +27,12 @@ void *ifm_graph_allocate(gint64 n, gsize size, GError **error)
     return memory != NULL ? memory : ifm_graph_memory_error(n, size, error);
 }
 
-static gboolean check_size(const char *name, const char *what, gint64 n, gint64 most, GError **error)
+static gboolean check_size(const char *name, const char *what, gint64 n, gint64 max, GError **error)
 {
-    if (n >= 0 && n <= most)
+    if (n >= 0 && n <= max)
         return TRUE;
     g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s: %" G_GINT64_FORMAT " %s; a graph has 0 to %" G_GINT64_FORMAT,
-                name, n, what, most);
+                name, n, what, max);
     return FALSE;
 }
 
@@ -256,9 +256,9 @@ gboolean ifm_graph_check(const IfmGraph *graph, GError **error)
 
 static void digest_numbers(GChecksum *checksum, const gint64 *numbers, gint64 n)
 {
-    const gint64 most = (gint64)1 << 27; /* the call counts its bytes in gssize */
-    for (gint64 done = 0; done < n; done += MIN(n - done, most))
-        g_checksum_update(checksum, (const guchar *)(numbers + done), (gssize)(MIN(n - done, most) * 8));
+    const gint64 max = (gint64)1 << 27; /* the call counts its bytes in gssize */
+    for (gint64 done = 0; done < n; done += MIN(n - done, max))
+        g_checksum_update(checksum, (const guchar *)(numbers + done), (gssize)(MIN(n - done, max) * 8));
 }
 
 char *ifm_graph_digest(const IfmGraph *graph)

@@ -15,10 +15,10 @@
 #include <math.h>
 #include <string.h>
 
-#define TOLERANCE 1e-11      /* of a vector's residual, against its eigenvalue */
-#define ROUGH 1e-2           /* the same, where it is to be seen whether anything is left */
-#define OFF 1e-12            /* how far S is off I */
-#define MOST_RESTARTS 100000 /* a person loses patience before */
+#define TOLERANCE 1e-11     /* of a vector's residual, against its eigenvalue */
+#define ROUGH 1e-2          /* the same, where it is to be seen whether anything is left */
+#define OFF 1e-12           /* how far S is off I */
+#define MAX_RESTARTS 100000 /* a person loses patience before */
 
 typedef struct
 {
@@ -115,7 +115,7 @@ static gboolean run_init(Run *run, const Search *search, gint64 n_wanted, GError
     keep_out(search, search->n_kept_out, run->start);
     memset(run->work, 0, sizeof *run->work * (gsize)(3 * n));
     run->parameters[0] = 1; /* ARPACK chooses the shifts */
-    run->parameters[2] = MOST_RESTARTS;
+    run->parameters[2] = MAX_RESTARTS;
     run->parameters[6] = 1; /* a matrix and no second one */
     return TRUE;
 }

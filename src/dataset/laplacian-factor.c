@@ -16,8 +16,8 @@
  * to 20,000 nodes. Random ones have 1.8 at 200 nodes, where both ways take as long, 2.3 at 300 and 6 at 1000, where the
  * filter takes two thirds and a quarter of the time. Source: Lipton, Rose and Tarjan 1979, Generalized nested dissection
  */
-#define MOST_ENTRIES 2.0 /* a node and doubling */
-#define MOST_FLOP 2e4    /* a node */
+#define MAX_ENTRIES 2.0 /* a node and doubling */
+#define MAX_FLOP 2e4    /* a node */
 
 struct IfmFactor
 {
@@ -66,7 +66,7 @@ static gboolean order_nodes(const IfmComponent *component, IfmFactor *factor, GE
  * too much. */
 static gboolean count_entries(const IfmComponent *component, IfmFactor *factor, idx_t *seen)
 {
-    const double n = factor->n, most_entries = MOST_ENTRIES * n * log2(n + 1);
+    const double n = factor->n, max_entries = MAX_ENTRIES * n * log2(n + 1);
     double total = 0, flop = 0;
     for (idx_t row = 0; row < factor->n; row++)
     {
@@ -83,7 +83,7 @@ static gboolean count_entries(const IfmComponent *component, IfmFactor *factor, 
                 flop += 2.0 * (double)factor->counts[at]++;
                 total++;
             }
-        if (total > most_entries || flop > MOST_FLOP * n)
+        if (total > max_entries || flop > MAX_FLOP * n)
             return FALSE;
     }
     return TRUE;

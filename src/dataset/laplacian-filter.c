@@ -10,10 +10,10 @@
 #include <math.h>
 #include <string.h>
 
-#define LEAST_STEPS 60 /* of the Lanczos process that tells where to cut */
-#define STEPS_EACH 8   /* a vector that is wanted */
-#define RISE 5         /* the polynomial is to be cosh(RISE) at the largest eigenvalue */
-#define MOST_DEGREE 300
+#define MIN_STEPS 60 /* of the Lanczos process that tells where to cut */
+#define STEPS_EACH 8 /* a vector that is wanted */
+#define RISE 5       /* the polynomial is to be cosh(RISE) at the largest eigenvalue */
+#define MAX_DEGREE 300
 
 struct IfmFilter
 {
@@ -37,7 +37,7 @@ static void set_cut(IfmFilter *filter, double cut)
 {
     filter->cut = MAX(cut, -1 + 1e-3);
     double half = (filter->cut + 1) / 2, over = MAX(filter->top - filter->cut, 1e-9) / half;
-    filter->degree = (int)CLAMP(ceil(RISE / acosh(1 + over)), 1, MOST_DEGREE);
+    filter->degree = (int)CLAMP(ceil(RISE / acosh(1 + over)), 1, MAX_DEGREE);
 }
 
 /* Equals: next = factor (B x - middle x) - before; @next may be @before */
@@ -131,7 +131,7 @@ static int survey(IfmFilter *filter, int n_steps, double *diagonal, double *besi
 IfmFilter *ifm_filter_new(const IfmComponent *component, gint64 n_wanted, GError **error)
 {
     gint64 n = component->n;
-    int n_steps = (int)MIN(MAX(STEPS_EACH * n_wanted, LEAST_STEPS), n - 1);
+    int n_steps = (int)MIN(MAX(STEPS_EACH * n_wanted, MIN_STEPS), n - 1);
     g_autoptr(IfmFilter) filter = g_new0(IfmFilter, 1);
     g_autofree double *diagonal = g_new(double, n_steps), *beside = g_new(double, n_steps);
     filter->component = component;

@@ -11,12 +11,12 @@ static const struct
 } fields[] = { { "pattern", 0 }, { "real", 1 }, { "double", 1 }, { "integer", 1 }, { "complex", 2 } };
 
 /* @mirrored: whether entry (i, j) stands for (j, i) as well; only the lower triangle is then in the file.
- * @diagonal: whether there may be entries on the diagonal.    @least_values, @most_values: fields that it exists for */
+ * @diagonal: whether there may be entries on the diagonal.    @min_values, @max_values: fields that it exists for */
 typedef struct
 {
     const char *name;
     gboolean mirrored, diagonal;
-    int least_values, most_values;
+    int min_values, max_values;
 } Symmetry;
 
 static const Symmetry symmetries[] = {
@@ -52,15 +52,15 @@ static gboolean read_banner(IfmText *text, Matrix *matrix, GError **error)
     if (i == G_N_ELEMENTS(symmetries))
         return ifm_text_fail(text, error, "the last word is general, symmetric, skew-symmetric or hermitian");
     matrix->symmetry = &symmetries[i];
-    if (matrix->n_values < matrix->symmetry->least_values)
+    if (matrix->n_values < matrix->symmetry->min_values)
         return ifm_text_fail(text, error, "a %s matrix has entries of %s numbers", matrix->symmetry->name,
-                             matrix->symmetry->least_values == 1 ? "real, integer or complex" : "complex");
+                             matrix->symmetry->min_values == 1 ? "real, integer or complex" : "complex");
     return ifm_text_no_more(text, "the symmetry", error);
 }
 
 /* The least that an entry takes: two digits, a blank, and for each value a blank and a digit; then a line break, which may
  * miss at the end. */
-static gint64 most_entries(const IfmText *text, const Matrix *matrix)
+static gint64 max_entries(const IfmText *text, const Matrix *matrix)
 {
     return ((gint64)(text->end - text->next) + 1) / (4 + 2 * matrix->n_values);
 }
@@ -79,10 +79,10 @@ static gboolean read_size(IfmText *text, Matrix *matrix, GError **error)
         return ifm_text_fail(text, error,
                              "%" G_GINT64_FORMAT " rows and %" G_GINT64_FORMAT " columns; a graph's matrix is square",
                              matrix->n, n_columns);
-    if (matrix->n_entries > most_entries(text, matrix)) /* before memory is taken for them */
+    if (matrix->n_entries > max_entries(text, matrix)) /* before memory is taken for them */
         return ifm_text_fail(
             text, error, "announces %" G_GINT64_FORMAT " entries; what follows has room for %" G_GINT64_FORMAT " at most",
-            matrix->n_entries, most_entries(text, matrix));
+            matrix->n_entries, max_entries(text, matrix));
     return TRUE;
 }
 

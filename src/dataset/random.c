@@ -12,11 +12,6 @@ __extension__ typedef unsigned __int128 Wide;
 
 static const char *const kind_words[] = { [IFM_GRAPH_UNIFORM] = "uniform", [IFM_GRAPH_POWER_LAW] = "power-law", NULL };
 
-const char *ifm_graph_kind_name(IfmGraphKind kind)
-{
-    return kind_words[kind];
-}
-
 const char *const *ifm_graph_kind_words(void)
 {
     return kind_words;
@@ -240,14 +235,14 @@ static guint64 alias_draw(const Alias *alias, GRand *random)
 }
 
 /* Where the heavy pairs are exhausted, four draws for each edge wanted do not suffice; the rest is then uniform. */
-#define MOST_DRAWS_AN_EDGE 4
+#define MAX_DRAWS_AN_EDGE 4
 
 static gboolean draw_power_law(Draw *draw, GError **error)
 {
     g_auto(Alias) nodes = { 0 };
     if (!alias_init(&nodes, draw->random, draw->n_nodes, first_rank(draw->n_nodes, draw->wanted), error))
         return FALSE;
-    for (gint64 i = MOST_DRAWS_AN_EDGE * draw->wanted; i > 0 && draw->n < draw->wanted; i--)
+    for (gint64 i = MAX_DRAWS_AN_EDGE * draw->wanted; i > 0 && draw->n < draw->wanted; i--)
     {
         guint64 source = alias_draw(&nodes, draw->random), destination = alias_draw(&nodes, draw->random);
         if (source != destination)
@@ -291,7 +286,7 @@ static gboolean fill(IfmGraph *graph, IfmGraphKind kind, guint32 seed, GError **
 IfmGraph *ifm_graph_random(IfmGraphKind kind, gint64 n_nodes, gint64 n_edges, guint32 seed, GError **error)
 {
     g_autofree char *name = g_strdup_printf("%s, %" G_GINT64_FORMAT " nodes, %" G_GINT64_FORMAT " edges, seed %u",
-                                            ifm_graph_kind_name(kind), n_nodes, n_edges, seed);
+                                            kind_words[kind], n_nodes, n_edges, seed);
     gboolean counts = n_nodes >= 0 && n_nodes <= IFM_GRAPH_MAX_NODES; /* else the pairs might overflow */
     if (counts && n_edges > n_nodes * (n_nodes - 1))
     {

@@ -6,7 +6,7 @@
 void ifm_text_init(IfmText *text, const char *name, const char *bytes, gsize length, const char *comments)
 {
     *text = (IfmText){ name, comments, bytes, bytes + length, bytes, bytes, 0 };
-    if (length >= 3 && memcmp(bytes, "\xEF\xBB\xBF", 3) == 0) /* the mark that some editors put first */
+    if (length >= 3 && memcmp(bytes, "\xEF\xBB\xBF", 3) == 0) /* the byte order mark of some editors */
         text->next += 3;
 }
 
@@ -87,7 +87,7 @@ gboolean ifm_text_fail(const IfmText *text, GError **error, const char *format, 
     return FALSE;
 }
 
-/* The field as a message shows it: 40 bytes at most, what is no printable ASCII escaped. (transfer full) */
+/* The field for a message: at most 40 bytes, with escapes for all but printable ASCII. (transfer full) */
 static char *quoted(const IfmField *field)
 {
     GString *shown = g_string_new("\"");
@@ -108,7 +108,7 @@ static gboolean take(IfmText *text, const char *what, IfmField *field, GError **
     return ifm_text_field(text, field) || ifm_text_fail(text, error, "the line ends before %s", what);
 }
 
-/* whole_number: digits alone, G_MAXINT64 where they say more. */
+/* whole_number: Digits only. A larger number is G_MAXINT64. */
 static gboolean whole_number(const IfmField *field, gint64 *value)
 {
     *value = 0;
@@ -132,15 +132,15 @@ static gboolean take_whole(IfmText *text, const char *what, IfmField *field, gin
     return ifm_text_fail(text, error, "%s: %s is not a whole number from 0 on", what, shown);
 }
 
-gboolean ifm_text_count_field(IfmText *text, const char *what, gint64 most, gint64 *value, GError **error)
+gboolean ifm_text_count_field(IfmText *text, const char *what, gint64 max, gint64 *value, GError **error)
 {
     IfmField field;
     if (!take_whole(text, what, &field, value, error))
         return FALSE;
-    if (*value <= most)
+    if (*value <= max)
         return TRUE;
     g_autofree char *shown = quoted(&field);
-    return ifm_text_fail(text, error, "%s: %s is above %" G_GINT64_FORMAT, what, shown, most);
+    return ifm_text_fail(text, error, "%s: %s is above %" G_GINT64_FORMAT, what, shown, max);
 }
 
 gboolean ifm_text_node_field(IfmText *text, const char *what, gint64 first, gint64 n_nodes, gint64 *node, GError **error)
@@ -156,7 +156,7 @@ gboolean ifm_text_node_field(IfmText *text, const char *what, gint64 first, gint
                          what, shown, n_nodes, first);
 }
 
-#define NUMBER_BYTES 128 /* a float in decimals needs at most 150 digits to be exact; none is written so */
+#define NUMBER_BYTES 128 /* an exact float needs at most 150 digits; files have fewer */
 
 gboolean ifm_text_number_field(IfmText *text, const char *what, float *value, GError **error)
 {
@@ -167,7 +167,7 @@ gboolean ifm_text_number_field(IfmText *text, const char *what, float *value, GE
     gsize length = MIN(field.length, NUMBER_BYTES);
     memcpy(number, field.start, length);
     number[length] = '\0';
-    /* these characters alone: no hexadecimal, no "nan", no blank that strtod would pass over, no NUL */
+    /* only these characters: no hexadecimal, no "nan", no blank that strtod would skip, no NUL */
     gboolean good = field.length == length && strspn(number, "+-.0123456789eE") == length;
     double parsed = g_ascii_strtod(number, &end);
     if (good && *end == '\0' && fabs(parsed) <= G_MAXFLOAT)

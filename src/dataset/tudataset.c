@@ -1,12 +1,12 @@
-/* A folder of text files, one line an item. Source: chrsmrrs.github.io/datasets/docs/format */
+/* A folder of text files with one line per item. Source: chrsmrrs.github.io/datasets/docs/format */
 #include "dataset-private.h"
 
 #include <inferometer/file.h>
 #include <math.h>
 #include <string.h>
 
-#define MOST_LABEL 16777216.0F /* 2^24: up to here a float holds every whole number */
-#define MOST_KINDS 10000       /* of node labels: each is a column of features */
+#define MAX_LABEL 16777216.0F /* 2^24: up to here a float holds every whole number */
+#define MAX_KINDS 10000       /* of node labels: each is a column of features */
 
 static const struct
 {
@@ -23,7 +23,7 @@ static const struct
     [IFM_TU_GRAPH_LABELS] = { "_graph_labels.txt", TRUE },
 };
 
-/* next_item: the line of item @index of @n. FALSE, with what is wrong, where the file ends before it. */
+/* next_item: Reads the line of item @index of @n. FALSE with an error where the file ends before it. */
 static gboolean next_item(IfmText *text, gint64 index, gint64 n, const char *what, GError **error)
 {
     return ifm_text_line(text) ||
@@ -31,12 +31,7 @@ static gboolean next_item(IfmText *text, gint64 index, gint64 n, const char *wha
                          what);
 }
 
-static gboolean no_more_items(IfmText *text, gint64 n, const char *what, GError **error)
-{
-    return !ifm_text_line(text) || ifm_text_fail(text, error, "one line more than the %" G_GINT64_FORMAT " %s", n, what);
-}
-
-/* The graph of each node. Graphs are contiguous: the edges of one are then told by its nodes alone. */
+/* The graph of each node. The nodes of a graph are contiguous, so they determine its edges. */
 static gboolean read_graphs(IfmText *text, IfmGraph *graph, GError **error)
 {
     gint64 last = 0, of;
@@ -88,12 +83,12 @@ static gint64 count_fields(IfmText text)
     return n;
 }
 
-/* read_values: @n lines of as many numbers as the first has. @what: "nodes". @width, @values: (out) */
+/* read_values: Reads @n lines with the same count of numbers. @what: "nodes"    @width, @values: (out) [n x width] */
 static gboolean read_values(IfmText *text, gint64 n, const char *what, gint64 *width, float **values, GError **error)
 {
     IfmText first = *text;
     *width = ifm_text_line(&first) ? count_fields(first) : 0;
-    /* a number and what parts it from the next are two bytes at least: more than that are not there to be read */
+    /* a number and a separator take at least two bytes: the file cannot have more numbers than that */
     gint64 room = ((gint64)(text->end - text->next) + 1) / 2;
     if (*width > 0 && n <= room / *width)
         room = n * *width;
@@ -114,10 +109,10 @@ static gboolean read_values(IfmText *text, gint64 n, const char *what, gint64 *w
     }
     if (*width == 0)
         g_clear_pointer(values, g_free);
-    return no_more_items(text, n, what, error);
+    return !ifm_text_line(text) || ifm_text_fail(text, error, "one line more than the %" G_GINT64_FORMAT " %s", n, what);
 }
 
-/* read_labels: as read_values(), of whole numbers that a float holds exactly. */
+/* read_labels: As read_values(), for integers that a float holds exactly. */
 static gboolean read_labels(IfmText *text, gint64 n, const char *what, gint64 *width, float **labels, GError **error)
 {
     IfmText again = *text;
@@ -128,17 +123,17 @@ static gboolean read_labels(IfmText *text, gint64 n, const char *what, gint64 *w
         float label = (*labels)[i];
         if (i % *width == 0)
             ifm_text_line(&again);
-        if (label != floorf(label) || fabsf(label) > MOST_LABEL)
+        if (label != floorf(label) || fabsf(label) > MAX_LABEL)
             return ifm_text_fail(&again, error, "a label: %g is not a whole number within 16777216 of 0", (double)label);
     }
     return TRUE;
 }
 
-/* spread_labels: Each column of labels as one column a number from its least to its most, 1 where a node's is that one, as
- * PyTorch Geometric's TUDataset has them. */
+/* spread_labels: One-hot encodes each column of labels: one column per number from its minimum to its maximum, as in
+ * PyTorch Geometric's TUDataset. */
 static gboolean spread_labels(const IfmText *text, const float *labels, gint64 width, IfmGraph *graph, GError **error)
 {
-    g_autofree gint64 *least = g_new(gint64, width), *begin = g_new(gint64, width + 1);
+    g_autofree gint64 *min = g_new(gint64, width), *begin = g_new(gint64, width + 1);
     begin[0] = 0;
     for (gint64 k = 0; k < width; k++)
     {
@@ -148,13 +143,13 @@ static gboolean spread_labels(const IfmText *text, const float *labels, gint64 w
             low = MIN(low, labels[i * width + k]);
             high = MAX(high, labels[i * width + k]);
         }
-        least[k] = (gint64)low;
-        begin[k + 1] = begin[k] + (gint64)high - least[k] + 1;
-        if (begin[k + 1] > MOST_KINDS)
+        min[k] = (gint64)low;
+        begin[k + 1] = begin[k] + (gint64)high - min[k] + 1;
+        if (begin[k + 1] > MAX_KINDS)
             return ifm_text_fail(text, error,
                                  "labels from %g to %g: more than %d columns, one a number, are too many for features; "
                                  "without this file features are seeded",
-                                 (double)low, (double)high, MOST_KINDS);
+                                 (double)low, (double)high, MAX_KINDS);
     }
     graph->n_node_values = begin[width];
     graph->values_of_labels = TRUE;
@@ -164,7 +159,7 @@ static gboolean spread_labels(const IfmText *text, const float *labels, gint64 w
     memset(graph->node_values, 0, sizeof(float) * (gsize)(graph->n_nodes * graph->n_node_values));
     for (gint64 i = 0; i < graph->n_nodes; i++)
         for (gint64 k = 0; k < width; k++)
-            graph->node_values[i * graph->n_node_values + begin[k] + (gint64)labels[i * width + k] - least[k]] = 1;
+            graph->node_values[i * graph->n_node_values + begin[k] + (gint64)labels[i * width + k] - min[k]] = 1;
     return TRUE;
 }
 
@@ -177,7 +172,7 @@ static gboolean read_node_labels(IfmText *text, IfmGraph *graph, GError **error)
     return width == 0 || graph->node_values != NULL || spread_labels(text, labels, width, graph, error);
 }
 
-/* check_rest: What is there beside, of which nothing is kept: a folder with a fault in it is none to measure on. */
+/* check_rest: Checks the files that are not kept: a data set with a fault is not fit for measurements. */
 static gboolean check_rest(IfmText *texts, const char *const *bytes, const IfmGraph *graph, GError **error)
 {
     const struct
@@ -200,13 +195,6 @@ static gboolean check_rest(IfmText *texts, const char *const *bytes, const IfmGr
             return FALSE;
     }
     return TRUE;
-}
-
-/* One graph alone is told so by its count, not by an array of zeros. */
-static void drop_single(IfmGraph *graph)
-{
-    if (graph->n_graphs <= 1)
-        g_clear_pointer(&graph->node_graph, g_free);
 }
 
 IfmGraph *ifm_tudataset_parse(const char *const *bytes, const gsize *lengths, const char *const *names,
@@ -234,11 +222,12 @@ IfmGraph *ifm_tudataset_parse(const char *const *bytes, const gsize *lengths, co
     if ((bytes[IFM_TU_NODE_LABELS] != NULL && !read_node_labels(&texts[IFM_TU_NODE_LABELS], graph, error)) ||
         !check_rest(texts, bytes, graph, error))
         return NULL;
-    drop_single(graph);
+    if (graph->n_graphs <= 1) /* n_graphs says it; an array of zeros is not needed */
+        g_clear_pointer(&graph->node_graph, g_free);
     return g_steal_pointer(&graph);
 }
 
-/* find_name: NAME of the one NAME_A.txt in the folder. (transfer full) */
+/* find_name: NAME of the only NAME_A.txt in the folder. (transfer full) */
 static char *find_name(const char *folder, GError **error)
 {
     g_autoptr(GError) local = NULL;

@@ -3,19 +3,6 @@
 
 #include "engine-private.h"
 
-static const char *const capability_names[] = {
-    "cores",       "streams",    "native-async", "cancel",     "profile",      "node-starts", "memory", "save-optimised",
-    "free-shapes", "set-output", "buffers",      "custom-ops", "true-outputs", "simulated",   "cache",
-};
-
-const char *ifm_capability_name(guint32 bit)
-{
-    for (gsize i = 0; i < G_N_ELEMENTS(capability_names); i++)
-        if (bit == 1u << i)
-            return capability_names[i];
-    return NULL;
-}
-
 const char *const *ifm_engine_names(void)
 {
     static const char **names;
@@ -78,31 +65,21 @@ void ifm_engine_unref(IfmEngine *engine)
 {
     if (engine == NULL || !g_atomic_ref_count_dec(&engine->references))
         return;
-    IfmClock *clock = engine->clock; /* a driver's close may still look at these, and frees the object */
+    IfmClock *clock = engine->clock; /* a driver's close may still read these, and frees the object */
     g_autofree char *version = engine->version;
     g_autofree char *library = engine->library;
     engine->driver->close(engine);
     ifm_clock_unref(clock);
 }
 
-const char *ifm_engine_name(const IfmEngine *engine)
+IfmEngineInfo ifm_engine_info(const IfmEngine *engine)
 {
-    return engine->driver->name;
-}
-
-const char *ifm_engine_version(const IfmEngine *engine)
-{
-    return engine->version != NULL ? engine->version : "";
-}
-
-const char *ifm_engine_library(const IfmEngine *engine)
-{
-    return engine->library != NULL ? engine->library : "";
-}
-
-IfmClock *ifm_engine_clock(const IfmEngine *engine)
-{
-    return engine->clock;
+    return (IfmEngineInfo){
+        .name = engine->driver->name,
+        .version = engine->version != NULL ? engine->version : "",
+        .library = engine->library != NULL ? engine->library : "",
+        .clock = engine->clock,
+    };
 }
 
 void ifm_device_info_free(IfmDeviceInfo *info)
@@ -129,7 +106,7 @@ static gboolean check_engine(const IfmEngine *engine, const IfmDeviceSpec *spec,
     return FALSE;
 }
 
-/* No index means 0, on either side. */
+/* Whether a spec names a listed device. No index means 0, on either side. */
 static gboolean is_meant(const IfmDeviceSpec *spec, const char *listed)
 {
     g_autofree char *device = ifm_device_spec_device(spec);
@@ -173,7 +150,7 @@ gboolean ifm_engine_probe_device(IfmEngine *engine, const IfmDeviceSpec *spec, G
     return found;
 }
 
-/* --- compiling ------------------------------------------------------------------------------------------------------- */
+/* --- compiling -------------------------------------------------------------------------------------------------------- */
 
 static gboolean is_free_dimension(IfmModel *model, const char *name, GPtrArray *all)
 {
@@ -193,7 +170,7 @@ static gboolean is_free_dimension(IfmModel *model, const char *name, GPtrArray *
     return found;
 }
 
-/* Unlike ifm_model_check_bindings(), this leaves inputs free that nobody binds. */
+/* Unlike ifm_model_check_bindings(), this accepts inputs with free dimensions. */
 static gboolean check_bindings(IfmModel *model, const IfmCompileOptions *options, GError **error)
 {
     for (gsize i = 0; i < options->n_bindings; i++)
@@ -268,7 +245,7 @@ static void call_clear(void *user)
     compiled->engine->driver->compiled_clear(compiled);
 }
 
-/* What only the compiled model knows: this device's capabilities, and what is still free. */
+/* Checks what only the compiled model shows: this device's capabilities, and free dimensions. */
 static gboolean check_compiled(const IfmCompiled *compiled, GError **error)
 {
     if (!ifm_compile_options_check(&compiled->options, compiled->spec, compiled->spec->text, compiled->capabilities, error))
@@ -347,19 +324,14 @@ void ifm_compiled_free(IfmCompiled *compiled)
     compiled_release(compiled);
 }
 
-guint32 ifm_compiled_capabilities(const IfmCompiled *compiled)
+IfmCompiledInfo ifm_compiled_info(const IfmCompiled *compiled)
 {
-    return compiled->capabilities;
-}
-
-gboolean ifm_compiled_from_cache(const IfmCompiled *compiled)
-{
-    return compiled->from_cache;
-}
-
-gsize ifm_compiled_n_inputs(const IfmCompiled *compiled)
-{
-    return compiled->inputs->len;
+    return (IfmCompiledInfo){
+        .capabilities = compiled->capabilities,
+        .from_cache = compiled->from_cache,
+        .n_inputs = compiled->inputs->len,
+        .n_outputs = compiled->outputs->len,
+    };
 }
 
 const IfmPort *ifm_compiled_input(const IfmCompiled *compiled, gsize index)
@@ -368,19 +340,13 @@ const IfmPort *ifm_compiled_input(const IfmCompiled *compiled, gsize index)
     return compiled->inputs->pdata[index];
 }
 
-gsize ifm_compiled_n_outputs(const IfmCompiled *compiled)
-{
-    return compiled->outputs->len;
-}
-
 const IfmPort *ifm_compiled_output(const IfmCompiled *compiled, gsize index)
 {
     g_return_val_if_fail(index < compiled->outputs->len, NULL);
     return compiled->outputs->pdata[index];
 }
 
-/* --- memory of a device ------------------------------------------------------------------------------------------------
- */
+/* --- memory of a device ----------------------------------------------------------------------------------------------- */
 
 static gboolean check_buffers(const IfmEngine *engine, GError **error)
 {

@@ -20,7 +20,8 @@ struct IfmExecutor
     char *refusal; /* why the thread could not be pinned */
 };
 
-/* Pins the calling thread. The kernel drops cores it does not have from a mask without a word, hence the look back. */
+/* Pins the calling thread. The kernel silently drops cores that it does not have from a mask, so the mask is read
+ * back. */
 static char *pin(const int *cores, gsize n_cores)
 {
     cpu_set_t mask;
@@ -44,7 +45,7 @@ static void announce(IfmExecutor *executor, gboolean *what)
     ifm_condition_unlock(executor->condition);
 }
 
-/* Takes the next job; NULL once there is none left and the executor shall end. */
+/* Takes the next job. Returns: NULL if there is none left and the executor is to end. */
 static IfmJob *take(IfmExecutor *executor)
 {
     ifm_condition_lock(executor->condition);
@@ -72,7 +73,7 @@ static void *executor_main(void *data)
     announce(executor, &executor->started);
     while ((job = take(executor)) != NULL)
     {
-        gboolean waited = job->waited; /* a posted job may be gone once its function returns */
+        gboolean waited = job->waited; /* a posted job may be freed when its function returns */
         job->function(job->user);
         if (waited)
             announce(executor, &job->done);
@@ -107,7 +108,7 @@ IfmExecutor *ifm_executor_new(IfmClock *clock, const int *cores, gsize n_cores, 
     executor->cores = cores;
     executor->n_cores = n_cores;
     executor->name = thread_name;
-    ifm_clock_enter(clock); /* for the thread, before it runs: time must not pass meanwhile */
+    ifm_clock_enter(clock); /* on behalf of the thread, before it runs: time must not pass in between */
     int failure = pthread_create(&executor->thread, NULL, executor_main, executor);
     if (failure != 0)
     {
@@ -132,7 +133,7 @@ void ifm_executor_free(IfmExecutor *executor)
         return;
     g_assert(!ifm_executor_is_current(executor));
     announce(executor, &executor->quit);
-    wait_for(executor, &executor->ended); /* through the clock; the join below then waits for no time to pass */
+    wait_for(executor, &executor->ended); /* through the clock; the join below then does not wait for time to pass */
     pthread_join(executor->thread, NULL);
     executor_release(executor);
 }

@@ -1,6 +1,6 @@
 #include "driver.h"
 
-/* Every engine of this build, in the order people see them. A row a driver: docs/add-an-engine.md. */
+/* Every engine of this build, in the order of listings. One row per driver: docs/add-an-engine.md. */
 static const IfmDriver *const drivers[] = {
     &ifm_driver_onnxruntime,
     &ifm_driver_openvino,

@@ -3,9 +3,9 @@
 #include "engine-private.h"
 
 /*
- * A request is idle, running (from start until the outcome is stored) or done. The owner alone starts it; the outcome is
- * stored by the thread that inferred. Waiting takes the condition's lock; inferring and finishing do not, unless somebody
- * waits: a loop on the executing thread has no lock in it.
+ * A request is idle, running (from start until the outcome is stored) or done. Only the owner starts it. The thread
+ * that inferred stores the outcome. Waiting takes the condition's lock; inferring and finishing do not, unless a thread
+ * waits: a loop on the executing thread takes no lock.
  */
 enum
 {
@@ -20,8 +20,8 @@ struct IfmRequestState
     IfmJob job;
     IfmDone done;
     void *user;
-    gint64 queued_ns, started_ns; /* of the inference that runs */
-    IfmRequestTimes times;        /* of the one that ended */
+    gint64 queued_ns, started_ns; /* of the running inference */
+    IfmRequestTimes times;        /* of the last one */
     GError *error;                /* its outcome */
     gboolean *is_set;             /* [n inputs] */
     gsize n_unset;
@@ -58,7 +58,7 @@ static gboolean wait_value(IfmRequestState *state, _Atomic int *what, int value,
 {
     gboolean in_time = TRUE;
     ifm_condition_lock(state->condition);
-    atomic_fetch_add(&state->n_waiters, 1); /* before the look at @what: see wake() */
+    atomic_fetch_add(&state->n_waiters, 1); /* before @what is read: see wake() */
     while (in_time && atomic_load(what) != value)
         in_time = ifm_condition_wait_until(state->condition, deadline_ns) || atomic_load(what) == value;
     atomic_fetch_sub(&state->n_waiters, 1);
@@ -66,7 +66,8 @@ static gboolean wait_value(IfmRequestState *state, _Atomic int *what, int value,
     return in_time;
 }
 
-/* The caller has changed what others wait for, then looks whether anybody does: one of the two sees the other. */
+/* The caller has changed what others wait for, then checks for waiters. A waiter counts itself, then reads the value:
+ * one of the two sees the other. */
 static void wake(IfmRequestState *state)
 {
     if (atomic_load(&state->n_waiters) == 0)
@@ -93,7 +94,7 @@ void ifm_request_free(IfmRequest *request)
     g_free(request);
 }
 
-/* --- arguments ------------------------------------------------------------------------------------------------------- */
+/* --- arguments -------------------------------------------------------------------------------------------------------- */
 
 static gboolean check_not_running(const IfmRequest *request, GError **error)
 {
@@ -196,20 +197,20 @@ gboolean ifm_request_output(IfmRequest *request, gsize port, IfmTensor *tensor, 
     return request->compiled->engine->driver->output(request, port, tensor, error);
 }
 
-/* --- inferring ---------------------------------------------------------------------------------------------------------
- */
+/* --- inferring -------------------------------------------------------------------------------------------------------- */
 
 /*
- * Stores the outcome and tells. Once the phase is DONE and the lock is free the owner may start again, or free the request
- * unless a callback is counted: so nothing of it is touched after that. @inside_start: ifm_request_start() has not returned
- * yet, so nobody can free it, and the lock is needed only where somebody waits.
+ * Stores the outcome and reports it. Once the phase is DONE and the lock is free, the owner may start the request
+ * again, or free it unless a callback is counted: nothing of it is accessed after that. @inside_start:
+ * ifm_request_start() has not returned yet, so the request cannot be freed, and the lock is needed only if a thread
+ * waits.
  */
 static void complete(IfmRequest *request, gint64 completed_ns, GError *error, gboolean inside_start)
 {
     IfmRequestState *state = request->state;
     IfmDone done = state->done;
     void *user = state->user;
-    GError *told = done != NULL && error != NULL ? g_error_copy(error) : NULL; /* the next start drops state->error */
+    GError *reported = done != NULL && error != NULL ? g_error_copy(error) : NULL; /* the next start drops state->error */
     state->times = (IfmRequestTimes){ state->queued_ns, state->started_ns, completed_ns };
     state->error = error;
     if (done == NULL && inside_start)
@@ -226,8 +227,8 @@ static void complete(IfmRequest *request, gint64 completed_ns, GError *error, gb
     ifm_condition_unlock(state->condition);
     if (done == NULL)
         return;
-    done(request, told, user);
-    g_clear_error(&told);
+    done(request, reported, user);
+    g_clear_error(&reported);
     ifm_condition_lock(state->condition);
     atomic_fetch_sub(&state->n_callbacks, 1);
     ifm_condition_broadcast(state->condition);
@@ -353,8 +354,7 @@ void ifm_request_times(const IfmRequest *request, IfmRequestTimes *times)
     *times = request->state->times;
 }
 
-/* --- looking inside ------------------------------------------------------------------------------------------------------
- */
+/* --- profiles and memory ---------------------------------------------------------------------------------------------- */
 
 void ifm_engine_profile_free(IfmEngineProfile *profile)
 {
@@ -424,7 +424,7 @@ gboolean ifm_compiled_memory(IfmCompiled *compiled, IfmEngineMemory *memory, GEr
     *memory = IFM_ENGINE_MEMORY_INIT;
     if ((compiled->capabilities & IFM_CAN_MEMORY) != 0)
         return compiled->engine->driver->memory(compiled, memory, error);
-    g_set_error(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED, "%s: this runtime tells nothing of its memory (\"%s\")",
+    g_set_error(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED, "%s: this runtime reports nothing about its memory (\"%s\")",
                 compiled->spec->text, ifm_capability_name(IFM_CAN_MEMORY));
     return FALSE;
 }

@@ -6,41 +6,43 @@ G_BEGIN_DECLS
 /* What the drivers of real runtimes share: runtime.c. */
 
 /**
- * ifm_runtime_open: dlopen()s a runtime's library, RTLD_LOCAL, for good.
- * @file: (out) (transfer full) the file the loader took
- * Returns: its handle; NULL with IFM_ERROR_UNAVAILABLE (where it looked, what the loader said).
+ * ifm_runtime_open: Opens a runtime's library by dlopen(), RTLD_LOCAL. It is never closed.
+ * @file: (out) (transfer full) the file that the loader took
+ * Returns: its handle; NULL with IFM_ERROR_UNAVAILABLE (where the library was looked for, and the loader's message).
  */
 void *ifm_runtime_open(const char *runtime, char **file, GError **error);
-/** ifm_runtime_symbol: Returns: NULL with IFM_ERROR_UNAVAILABLE: no such runtime, or an older one. */
+/** ifm_runtime_symbol: Returns: NULL with IFM_ERROR_UNAVAILABLE: another library, or an older one. */
 void *ifm_runtime_symbol(void *library, const char *runtime, const char *file, const char *symbol, GError **error);
 
-/** ifm_runtime_bound: the value a compile's bindings give a dimension, -1 where they leave it free. */
+/** ifm_runtime_bound: Returns: the value that a compile's bindings give a dimension; -1: it stays free. */
 gint64 ifm_runtime_bound(const IfmCompileOptions *options, const char *dim_name);
-/** ifm_runtime_n_threads: threads for all streams together: as asked, else the cores of the spec, else of this process. */
+/** ifm_runtime_n_threads: Threads for all streams together: as asked, else the cores of the spec, else of this
+ * process. */
 int ifm_runtime_n_threads(const IfmCompiled *compiled);
 
 /**
- * ifm_runtime_words: What a runtime said, as one printable line of at most 200 characters: its lines joined by " | ",
- * without places in its sources and signatures of its functions. For people: what acts on the words reads the
+ * ifm_runtime_words: A runtime's message as one printable line of at most 200 characters: its lines joined by " | ",
+ * without places in its sources and signatures of its functions. For people; code that tests a message uses the
  * original.
- * @skip: prefixes of lines that tell nothing, NULL-terminated
+ * @skip: prefixes of lines to leave out, NULL-terminated
  */
 char *ifm_runtime_words(const char *message, const char *const *skip);
-/** ifm_runtime_is_memory: whether a runtime's words speak of memory that ran out. */
+/** ifm_runtime_is_memory: Whether a runtime's message is about memory that ran out. */
 gboolean ifm_runtime_is_memory(const char *words);
-/** ifm_runtime_is_lost: whether they speak of a device that is gone. */
+/** ifm_runtime_is_lost: Whether it is about a lost device. */
 gboolean ifm_runtime_is_lost(const char *words);
 
 /**
- * ifm_ort_profile_read: Reads a profile that ONNX Runtime wrote (onnxruntime-profile.c); here, so that tests reach it
- * without the runtime's header.
- * @who: begins the error's message    @profiles: gets an IfmEngineProfile* a run    @attest: (optional) gets the nodes, too
- * @n_events: (out) lines that were events    Returns: FALSE with IFM_ERROR_FAILED where it is no profile.
+ * ifm_ort_profile_read: Reads a profile that ONNX Runtime wrote (onnxruntime-profile.c). It is declared here so that
+ * tests can call it without the runtime's header.
+ * @who: begins the error's message    @profiles: gets one IfmEngineProfile* per run    @effective_config: (optional) gets
+ * the nodes
+ * @n_events: (out) lines that were events    Returns: FALSE with IFM_ERROR_FAILED if it is not a profile.
  */
-gboolean ifm_ort_profile_read(const char *path, const char *who, GPtrArray *profiles, IfmAttest *attest, gint64 *n_events,
-                              GError **error);
+gboolean ifm_ort_profile_read(const char *path, const char *who, GPtrArray *profiles, IfmEffectiveConfig *effective_config,
+                              gint64 *n_events, GError **error);
 
-/** ifm_dtype_lower: the dtype of lower precision; only floating-point types count, UNDEFINED is none. */
+/** ifm_dtype_lower: Returns: the dtype of lower precision. Only floating-point types count; UNDEFINED does not. */
 IfmDtype ifm_dtype_lower(IfmDtype a, IfmDtype b);
 
 G_END_DECLS

@@ -6,7 +6,7 @@
 
 #include "runtime-private.h"
 
-/* What the user can do about the library: @variable is the way to another, or the reason why it is this one. */
+/* A hint for a library that cannot be opened: @variable names another one, or is the reason for this one. */
 static char *variable_hint(const char *runtime)
 {
     const char *variable = ifm_path_runtime_variable(runtime), *value = g_getenv(variable);
@@ -23,7 +23,7 @@ void *ifm_runtime_open(const char *runtime, char **file, GError **error)
     {
         const char *said = dlerror();
         gsize length = strlen(path);
-        if (said != NULL && g_str_has_prefix(said, path)) /* the loader begins with it, too */
+        if (said != NULL && g_str_has_prefix(said, path)) /* the loader's message begins with it, too */
             said += length + strspn(said + length, ": ");
         g_autofree char *words = ifm_runtime_words(said, NULL);
         g_autofree char *hint = variable_hint(runtime);
@@ -81,13 +81,13 @@ static gboolean is_skipped(const char *line, const char *const *skip)
     return FALSE;
 }
 
-/* What is left out of a runtime's words: it speaks of its own sources, or says what is said already. In this order. */
+/* Parts of a runtime's message that are left out, in this order: places in its own sources, and repetitions. */
 static const struct
 {
     const char *pattern, *with;
 } left_out[] = {
     { "^Load model from .*? failed: ?", "" },
-    /* FILE.cc:LINE, then perhaps the signature of the function: up to the end of its parameters */
+    /* FILE.cc:LINE, and optionally the signature of the function up to the end of its parameters */
     { "\\S*/\\S+\\.(?:h|hpp|c|cc|cpp|cu|cuh):\\d+:?"
       "(?:\\s+[\\w:<>,*&~ ]*::[\\w~]+(?:<[^()]*>)?(\\((?:[^()]|(?1))*\\))(?:::<lambda(?1)>)?(?: const)?(?: \\[with "
       "[^\\]]*\\])?)?"
@@ -95,8 +95,8 @@ static const struct
       "" },
 };
 
-#define MOST_READ 4096 /* bytes of what a runtime says */
-#define MOST_WORDS 200 /* characters that are shown of it */
+#define MAX_READ 4096 /* bytes of a runtime's message */
+#define MAX_WORDS 200 /* characters of it that are shown */
 
 static void leave_out(char **words)
 {
@@ -104,7 +104,8 @@ static void leave_out(char **words)
     {
         g_autoptr(GRegex) regex = g_regex_new(left_out[i].pattern, (GRegexCompileFlags)0, (GRegexMatchFlags)0, NULL);
         char *shorter = g_regex_replace_literal(regex, *words, -1, 0, left_out[i].with, (GRegexMatchFlags)0, NULL);
-        if (shorter != NULL && *g_strstrip(shorter) != '\0') /* else it says nothing but that, or was too odd to match */
+        if (shorter != NULL &&
+            *g_strstrip(shorter) != '\0') /* else nothing was left, or the message was too odd to match */
         {
             g_free(*words);
             *words = g_steal_pointer(&shorter);
@@ -113,7 +114,7 @@ static void leave_out(char **words)
     }
 }
 
-/* One printable line: whatever a file's names bring along cannot steer a terminal. */
+/* Makes one printable line: names from a file cannot send control characters to a terminal. */
 static void make_printable(char **words)
 {
     g_autoptr(GString) clean = g_string_new(NULL);
@@ -121,7 +122,7 @@ static void make_printable(char **words)
     for (const char *at = *words; *at != '\0'; at = g_utf8_next_char(at))
     {
         gunichar c = g_utf8_get_char(at);
-        if (++n == MOST_WORDS && *g_utf8_next_char(at) != '\0')
+        if (++n == MAX_WORDS && *g_utf8_next_char(at) != '\0')
         {
             g_string_append(clean, "…");
             break;
@@ -137,19 +138,19 @@ static void make_printable(char **words)
 
 char *ifm_runtime_words(const char *message, const char *const *skip)
 {
-    g_autofree char *start = g_strndup(message != NULL ? message : "", MOST_READ);
+    g_autofree char *start = g_strndup(message != NULL ? message : "", MAX_READ);
     g_auto(GStrv) lines = g_strsplit_set(start, "\r\n", -1);
-    g_autoptr(GString) told = g_string_new(NULL);
+    g_autoptr(GString) reported = g_string_new(NULL);
     const char *fallback = "no reason given";
     for (char **line = lines; *line != NULL; line++)
     {
         if (!is_skipped(g_strstrip(*line), skip))
-            g_string_append_printf(told, "%s%s", told->len > 0 ? " | " : "",
+            g_string_append_printf(reported, "%s%s", reported->len > 0 ? " | " : "",
                                    g_str_has_prefix(*line, "-- ") ? *line + 3 : *line);
         else if (**line != '\0')
             fallback = *line;
     }
-    char *words = g_utf8_make_valid(told->len > 0 ? told->str : fallback, -1);
+    char *words = g_utf8_make_valid(reported->len > 0 ? reported->str : fallback, -1);
     leave_out(&words);
     make_printable(&words);
     return words;
@@ -181,7 +182,7 @@ gboolean ifm_runtime_is_lost(const char *words)
     return contains_any(words, parts);
 }
 
-/* Bits of the significand, by which floating-point types are ordered; 0 for all else. */
+/* Bits of the significand, by which floating-point types are ordered; 0 for other types. */
 static int significand_bits(IfmDtype dtype)
 {
     switch (dtype)

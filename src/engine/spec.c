@@ -3,10 +3,10 @@
 
 #include "engine-private.h"
 
-#define MOST_INDEX 65535
-#define MOST_STREAMS 1024
+#define MAX_INDEX 65535
+#define MAX_STREAMS 1024
 
-/* Where a parse stands: errors quote the whole text and the part that is wrong. */
+/* The state of a parse. Errors quote the whole text and the part that is wrong. */
 typedef struct
 {
     const char *text;
@@ -27,16 +27,11 @@ static gboolean refuse(const Cursor *cursor, const char *format, ...)
     return FALSE;
 }
 
-static gboolean is_word_char(char c)
-{
-    return g_ascii_isalnum(c) || c == '-' || c == '_' || c == '.';
-}
-
 /* A word of letters, digits, '-', '_' and '.' that starts with a letter. */
 static char *parse_word(Cursor *cursor, const char *what)
 {
     const char *start = cursor->at;
-    while (is_word_char(*cursor->at))
+    while (g_ascii_isalnum(*cursor->at) || *cursor->at == '-' || *cursor->at == '_' || *cursor->at == '.')
         cursor->at++;
     if (cursor->at == start)
     {
@@ -51,7 +46,7 @@ static char *parse_word(Cursor *cursor, const char *what)
     return g_strndup(start, (gsize)(cursor->at - start));
 }
 
-static gboolean parse_number(Cursor *cursor, const char *what, int least, int most, int *value)
+static gboolean parse_number(Cursor *cursor, const char *what, int min, int max, int *value)
 {
     const char *start = cursor->at;
     gint64 number = 0;
@@ -62,13 +57,13 @@ static gboolean parse_number(Cursor *cursor, const char *what, int least, int mo
     }
     if (cursor->at == start)
         return refuse(cursor, "a number is missing for the %s, found '%s'", what, start);
-    if (number < least || number > most)
-        return refuse(cursor, "%s %.*s is not within %d to %d", what, (int)(cursor->at - start), start, least, most);
+    if (number < min || number > max)
+        return refuse(cursor, "%s %.*s is not within %d to %d", what, (int)(cursor->at - start), start, min, max);
     *value = (int)number;
     return TRUE;
 }
 
-/* MACHINE/UNIT is one word to everybody but the simulated engine. */
+/* MACHINE/UNIT is one word for all engines but the simulated one. */
 static char *parse_unit(Cursor *cursor)
 {
     g_autofree char *first = parse_word(cursor, "unit");
@@ -118,7 +113,7 @@ static gboolean parse_parts(Cursor *cursor, IfmDeviceSpec *spec)
     if (*cursor->at == ':')
     {
         cursor->at++;
-        if (!parse_number(cursor, "index", 0, MOST_INDEX, &spec->index))
+        if (!parse_number(cursor, "index", 0, MAX_INDEX, &spec->index))
             return FALSE;
     }
     if (*cursor->at == '@')
@@ -135,7 +130,7 @@ static gboolean parse_parts(Cursor *cursor, IfmDeviceSpec *spec)
     if (*cursor->at == '#')
     {
         cursor->at++;
-        if (!parse_number(cursor, "number of streams", 1, MOST_STREAMS, &spec->n_streams))
+        if (!parse_number(cursor, "number of streams", 1, MAX_STREAMS, &spec->n_streams))
             return FALSE;
     }
     return *cursor->at == '\0' || refuse(cursor, "'%s' is out of place", cursor->at);

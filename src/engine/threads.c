@@ -38,7 +38,7 @@ char *ifm_affinity_of_process(void)
     return affinity_of(getpid());
 }
 
-/* Processor time of a thread, ns; -1 where the kernel keeps no such figure. */
+/* Processor time of a thread, ns; -1 if the kernel has no such figure. */
 static gint64 thread_time_ns(const char *tid)
 {
     g_autofree char *path = g_strconcat("/proc/self/task/", tid, "/schedstat", NULL);

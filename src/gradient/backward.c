@@ -1,4 +1,4 @@
-/* The engine: which tensors a gradient goes through, the forward nodes, then the backward ones, last first. */
+/* Differentiation: the tensors with a gradient, the forward nodes, then the backward nodes in reverse order. */
 #include <stdarg.h>
 #include <string.h>
 
@@ -47,7 +47,7 @@ void ifm_back_give_sum(IfmBack *back, gsize input, const char *gradient, const c
         ifm_back_give(back, input, ifm_back_sum_to(back, gradient, from, back->node->inputs[input]));
 }
 
-/* place_of: "node NAME (OP)": the node in hand as messages call it. */
+/* place_of: "node NAME (OP)": the current node, for messages. */
 static char *place_of(const IfmBack *back)
 {
     if (*back->node->name != '\0')
@@ -116,14 +116,14 @@ gboolean ifm_back_is_float(IfmDtype dtype)
     return dtype == IFM_DTYPE_F32 || dtype == IFM_DTYPE_F64 || dtype == IFM_DTYPE_F16 || dtype == IFM_DTYPE_BF16;
 }
 
-/* has_zero_gradient: whether its outputs stay as they are where its inputs change a little. */
+/* has_zero_gradient: Whether small changes of the inputs do not change the outputs. */
 static gboolean has_zero_gradient(const IfmNode *node)
 {
     const IfmGradientRule *row = ifm_gradient_rule_find(node);
     return row != NULL && row->rule == NULL;
 }
 
-/* may_carry: integers and booleans have no gradient; what is of a type that nobody knows may have one. */
+/* may_carry: Integers and booleans have no gradient. A tensor of unknown type may have one. */
 static gboolean may_carry(const IfmBack *back, const char *tensor)
 {
     IfmBackShape shape;
@@ -138,7 +138,7 @@ static gboolean reads_reached(const IfmBack *back, const IfmNode *node)
     return FALSE;
 }
 
-/* reach: From what is differentiated by, forwards. What a node's subgraphs read counts too, so that none is skipped. */
+/* reach: Forwards from the tensors to differentiate by. The names that subgraphs of a node read count as its inputs. */
 static void reach(IfmBack *back)
 {
     g_autoptr(GHashTable) capturing = g_hash_table_new(NULL, NULL);
@@ -167,7 +167,7 @@ static void reach(IfmBack *back)
     }
 }
 
-/* follow_back: From the loss's output backwards, through what is reached. */
+/* follow_back: Backwards from the output of the loss, through reached tensors. */
 static gboolean follow_back(IfmBack *back, const char *output)
 {
     if (g_hash_table_contains(back->reached, output))
@@ -188,7 +188,7 @@ static gboolean follow_back(IfmBack *back, const char *output)
 
 /* --- the forward nodes ------------------------------------------------------------------------------------------------ */
 
-/* is_needed: whether what is @wanted needs one of the node's outputs. */
+/* is_needed: Whether an output of the node is in @wanted. */
 static gboolean is_needed(const IfmBack *back, const IfmNode *node, const gboolean *needed)
 {
     for (gsize i = 0; i < node->n_outputs; i++)

@@ -101,14 +101,14 @@ static gboolean is_by_image(const Products *of)
            (double)of->outputs * (double)of->per_group <= (double)(of->outputs + of->per_group) * n_windows;
 }
 
-#define MOST_POSITIONS 4096 /* a handful of nodes for each: a kernel of 64 x 64 */
+#define MAX_POSITIONS 4096 /* a handful of nodes for each: a kernel of 64 x 64 */
 
 static void by_products(IfmBack *back, const IfmWindows *windows, const IfmBackShape *w)
 {
     IfmBackShape x;
     g_autoptr(GPtrArray) pieces = g_ptr_array_new();
     gint64 n_positions =
-        ifm_windows_count(back, windows->kernel, windows->n_space, MOST_POSITIONS, "positions of a convolution's window");
+        ifm_windows_count(back, windows->kernel, windows->n_space, MAX_POSITIONS, "positions of a convolution's window");
     if (n_positions < 0 || !ifm_back_shape(back, ifm_back_input(back, 0), &x))
         return;
     Products of = { windows, x.dims[0], n_positions, windows->group, w->dims[0], w->dims[1], pieces };

@@ -62,7 +62,7 @@ static gboolean is_ratio_zero(const IfmBack *back)
            ifm_tensor_n_elements(&ratio) == 1 && ifm_tensor_get_double(&ratio, 0) == 0;
 }
 
-/* With a mask drawn inside, the gradient would need that mask: engines do not run it in training. */
+/* The gradient needs the mask. A mask that the node draws is not available, and engines do not run that form. */
 IFM_GRADIENT_RULE(dropout)
 {
     gint64 training = 0;
@@ -265,18 +265,18 @@ IFM_GRADIENT_RULE(sub)
 {
     const char *g = ifm_back_gradient(back, 0), *y = ifm_back_output(back, 0);
     ifm_back_give_sum(back, 0, g, y);
-    if (ifm_back_wants(back, 1)) /* summed first: that may be less to negate */
+    if (ifm_back_wants(back, 1)) /* summed first, since the sum may be smaller */
         ifm_back_give(back, 1, apply(back, "Neg", ifm_back_sum_to(back, g, y, ifm_back_input(back, 1))));
 }
 
-/* is_number: whether a tensor is one number that the model carries. */
+/* is_number: Whether a tensor is a constant with one element. */
 static gboolean is_number(IfmBack *back, const char *tensor)
 {
     IfmBackShape shape;
     return ifm_back_is_constant(back, tensor) && ifm_back_shape(back, tensor, &shape) && shape.rank == 0;
 }
 
-/* n_elements: -1 where it is not known. */
+/* n_elements: -1 where it is unknown. */
 static gint64 n_elements(IfmBack *back, const char *tensor)
 {
     IfmBackShape shape;
@@ -375,7 +375,7 @@ IFM_GRADIENT_RULE(pow)
         by_exponent(back, &of, dtype);
 }
 
-/* Max, Min: to the inputs that are the extreme, in equal shares */
+/* Max, Min: equal shares to the inputs that equal the result */
 IFM_GRADIENT_RULE(extremes)
 {
     Unary of = unary(back);

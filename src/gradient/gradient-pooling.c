@@ -12,16 +12,16 @@
  * at those before. Indices, the operator's second output, are far slower on OpenVINO, whose one with indices is a reference
  * implementation, and a little on ONNX Runtime. Large windows, those that are many positions, have them all the same.
  */
-#define MOST_COMPARED 25
-#define MOST_WHOLE (1 << 24) /* whole numbers to here are told apart in single precision */
+#define MAX_COMPARED 25
+#define MAX_WHOLE (1 << 24) /* whole numbers to here are told apart in single precision */
 
 static gboolean is_compared(const IfmWindows *windows)
 {
     gint64 n_positions = 1, n_inputs = 1;
     for (int i = 0; i < windows->n_space; i++)
     {
-        if (windows->in[i] < 0 || windows->out[i] < 0 || windows->kernel[i] > MOST_COMPARED / n_positions ||
-            windows->in[i] > MOST_WHOLE / n_inputs)
+        if (windows->in[i] < 0 || windows->out[i] < 0 || windows->kernel[i] > MAX_COMPARED / n_positions ||
+            windows->in[i] > MAX_WHOLE / n_inputs)
             return FALSE;
         n_positions *= MAX(windows->kernel[i], 1);
         n_inputs *= MAX(windows->in[i], 1);
@@ -130,20 +130,20 @@ static double offset_of(const IfmWindows *windows, gint64 position)
 static const char *compared(IfmBack *back, const IfmWindows *windows, IfmDtype dtype)
 {
     gint64 n_positions = 1;
-    const char *least = ifm_back_scalar(back, dtype, -INFINITY);
-    g_auto(IfmWindowView) view = ifm_window_view(back, windows, least);
+    const char *min = ifm_back_scalar(back, dtype, -INFINITY);
+    g_auto(IfmWindowView) view = ifm_window_view(back, windows, min);
     gboolean is_padded = view.padded != ifm_back_input(back, 0);
     for (int i = 0; i < windows->n_space; i++)
         n_positions *= windows->kernel[i];
     const char *offset = is_padded ? of_windows(back, windows, FALSE) : ifm_back_scalar(back, IFM_DTYPE_F32, 0);
-    const char *most = is_padded ? least : ifm_window_view_at(back, &view, 0);
+    const char *max = is_padded ? min : ifm_window_view_at(back, &view, 0);
     for (gint64 i = is_padded ? 0 : 1; i < n_positions; i++)
     {
-        const char *seen = ifm_window_view_at(back, &view, i), *is_more = ifm_back_op(back, "Greater", seen, most, NULL);
+        const char *seen = ifm_window_view_at(back, &view, i), *is_more = ifm_back_op(back, "Greater", seen, max, NULL);
         const char *here = ifm_back_scalar(back, IFM_DTYPE_F32, offset_of(windows, i));
         offset = ifm_back_op(back, "Where", is_more, here, offset, NULL);
         if (i < n_positions - 1)
-            most = i == 0 ? seen : ifm_back_op(back, "Max", most, seen, NULL);
+            max = i == 0 ? seen : ifm_back_op(back, "Max", max, seen, NULL);
     }
     return ifm_back_cast(back, ifm_back_add(back, offset, of_windows(back, windows, TRUE)), IFM_DTYPE_I64);
 }
@@ -176,7 +176,7 @@ IFM_GRADIENT_RULE(max_pool)
 /* --- average ------------------------------------------------------------------------------------------------------------
  */
 
-#define MOST_ELEMENTS (1 << 24) /* of a constant that an average's gradient carries */
+#define MAX_ELEMENTS (1 << 24) /* of a constant that an average's gradient carries */
 
 /* how_many: Equals: number of i in [0, n) with first + i step < end */
 static gint64 how_many(gint64 n, gint64 first, gint64 step, gint64 end)
@@ -188,9 +188,9 @@ static gint64 how_many(gint64 n, gint64 first, gint64 step, gint64 end)
 static gint64 count_on_axis(const IfmWindows *windows, int axis, gint64 at, gboolean with_pads)
 {
     gint64 first = at * windows->stride[axis] - windows->begin[axis], step = windows->dilation[axis];
-    gint64 least = with_pads ? -windows->begin[axis] : 0;
+    gint64 min = with_pads ? -windows->begin[axis] : 0;
     gint64 end = windows->in[axis] + (with_pads ? windows->end[axis] : 0);
-    return how_many(windows->kernel[axis], first, step, end) - how_many(windows->kernel[axis], first, step, least);
+    return how_many(windows->kernel[axis], first, step, end) - how_many(windows->kernel[axis], first, step, min);
 }
 
 /* shares: 1 / (elements that count) of each window, [1, 1, out …]: where all have the same, a scalar. */
@@ -212,7 +212,7 @@ static const char *shares(IfmBack *back, const IfmWindows *windows, IfmDtype dty
                       ifm_back_input(back, 0));
         return "";
     }
-    gint64 n = ifm_windows_count(back, windows->out, windows->n_space, MOST_ELEMENTS, "windows with padding in a channel");
+    gint64 n = ifm_windows_count(back, windows->out, windows->n_space, MAX_ELEMENTS, "windows with padding in a channel");
     if (n < 0)
         return "";
     g_autofree double *values = g_new(double, n + 1);
@@ -248,7 +248,7 @@ IFM_GRADIENT_RULE(average_pool)
         ifm_back_fail(back, "its gradient needs the height and width of '%s' (bind them)", ifm_back_input(back, 0));
         return;
     }
-    gint64 n = ifm_windows_count(back, windows.kernel, windows.n_space, MOST_ELEMENTS, "elements in a window");
+    gint64 n = ifm_windows_count(back, windows.kernel, windows.n_space, MAX_ELEMENTS, "elements in a window");
     if (n < 0)
         return;
     memcpy(shape + 2, windows.kernel, (gsize)windows.n_space * sizeof shape[0]);

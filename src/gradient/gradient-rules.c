@@ -97,17 +97,9 @@ static int compare_name(const void *name, const void *row)
     return strcmp(name, ((const IfmGradientRule *)row)->op_type);
 }
 
-static const IfmGradientRule *find(const char *op_type)
-{
-    return bsearch(op_type, rules, G_N_ELEMENTS(rules), sizeof rules[0], compare_name);
-}
-
 const IfmGradientRule *ifm_gradient_rule_find(const IfmNode *node)
 {
-    return *node->domain == '\0' ? find(node->op_type) : NULL;
-}
-
-gboolean ifm_gradient_has_rule(const char *op_type)
-{
-    return find(op_type) != NULL;
+    if (*node->domain != '\0')
+        return NULL;
+    return bsearch(node->op_type, rules, G_N_ELEMENTS(rules), sizeof rules[0], compare_name);
 }

@@ -87,14 +87,14 @@ void ifm_windows_pads(const IfmWindows *windows, gint64 *pads)
     }
 }
 
-gint64 ifm_windows_count(IfmBack *back, const gint64 *sizes, int n, gint64 most, const char *what)
+gint64 ifm_windows_count(IfmBack *back, const gint64 *sizes, int n, gint64 max, const char *what)
 {
     gint64 product = 1;
     for (int i = 0; i < n; i++)
     {
-        if (sizes[i] > most / MAX(product, 1))
+        if (sizes[i] > max / MAX(product, 1))
         {
-            ifm_back_fail(back, "more than %" G_GINT64_FORMAT " %s: no gradient rule", most, what);
+            ifm_back_fail(back, "more than %" G_GINT64_FORMAT " %s: no gradient rule", max, what);
             return -1;
         }
         product *= MAX(sizes[i], 0);

@@ -27,9 +27,9 @@ gboolean ifm_windows_read(IfmBack *back, const gint64 *kernel, IfmWindows *windo
 gboolean ifm_windows_are_fixed(const IfmWindows *windows);
 /* ifm_windows_pads: as attribute "pads" has them. @pads: (out) [2 n_space] */
 void ifm_windows_pads(const IfmWindows *windows, gint64 *pads);
-/* ifm_windows_count: Equals: product(sizes). Fails where it is above @most: what a model may say costs it nothing.
+/* ifm_windows_count: Equals: product(sizes). Fails where it is above @max: what a model may say costs it nothing.
  * @what: "positions of a window"    Returns: -1 then */
-gint64 ifm_windows_count(IfmBack *back, const gint64 *sizes, int n, gint64 most, const char *what);
+gint64 ifm_windows_count(IfmBack *back, const gint64 *sizes, int n, gint64 max, const char *what);
 /* ifm_windows_spread: The transpose of what the windows do: a ConvTranspose of @value by @weight to the input's shape. */
 const char *ifm_windows_spread(IfmBack *back, const IfmWindows *windows, const char *value, const char *weight,
                                gint64 group);

@@ -33,12 +33,7 @@ static GHashTable *running_statistics(const IfmModel *model)
     return statistics;
 }
 
-static gboolean is_named(const char *const *names, const char *name)
-{
-    return names != NULL && g_strv_contains(names, name);
-}
-
-/* refuse_name: with the nearest there is. @names: (transfer container) */
+/* refuse_name: With the nearest name. @names: (transfer container) */
 static void refuse_name(const IfmModel *model, const char *what, const char *name, GPtrArray *names, GError **error)
 {
     g_ptr_array_add(names, NULL);
@@ -86,13 +81,13 @@ static GPtrArray *find_parameters(const IfmModel *model, const char *const *name
         if (!ifm_model_initializer(model, name, &tensor) || !ifm_back_is_float(tensor.dtype))
             continue;
         gboolean is_parameter = tensor.rank > 0 && !g_hash_table_contains(statistics, name);
-        if (names != NULL ? is_named(names, name) : is_parameter)
+        if (names != NULL ? g_strv_contains(names, name) : is_parameter)
             g_ptr_array_add(parameters, (gpointer)name);
     }
     return parameters;
 }
 
-/* find_output: Returns: the port that the loss is of; NULL with an error. */
+/* find_output: Returns: the port that the loss reads; NULL with an error. */
 static const IfmPort *find_output(const IfmModel *model, const IfmGradientOptions *options, GError **error)
 {
     const IfmPort *port = NULL;
@@ -185,11 +180,11 @@ static gboolean check_reserved(const IfmBack *back, GError **error)
 static gboolean check_opset(const IfmModel *model, GError **error)
 {
     gint64 opset = ifm_model_opset(model);
-    if (opset >= IFM_GRADIENT_LEAST_OPSET)
+    if (opset >= IFM_GRADIENT_MIN_OPSET)
         return TRUE;
     g_set_error(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED,
                 "%s: opset %" G_GINT64_FORMAT ": operators are differentiated as opset %d and later have them",
-                ifm_model_name(model), opset, IFM_GRADIENT_LEAST_OPSET);
+                ifm_model_name(model), opset, IFM_GRADIENT_MIN_OPSET);
     return FALSE;
 }
 
@@ -380,7 +375,7 @@ static void add_state_outputs(const Pass *pass, const GPtrArray *states)
 /* --- results ------------------------------------------------------------------------------------------------------------
  */
 
-/* gradient_of: of what the loss does not depend on: zeros. */
+/* gradient_of: Zeros for a tensor that the loss does not depend on. */
 static const char *gradient_of(IfmBack *back, const char *name)
 {
     const char *gradient = g_hash_table_lookup(back->gradients, name);

@@ -1,4 +1,4 @@
-/* Losses: the scalar, and its gradient by the output that it is of. */
+/* Losses: the scalar, and its gradient by the output that it reads. */
 #include "gradient-private.h"
 
 static const char *const words[] = { [IFM_LOSS_MSE] = "mse", [IFM_LOSS_CROSS_ENTROPY] = "cross-entropy", NULL };
@@ -8,7 +8,7 @@ const char *const *ifm_loss_words(void)
     return words;
 }
 
-/* Sums of half-precision squares overflow: a loss is computed in single precision at least. */
+/* Sums of squares overflow half precision, so a loss is computed in f32 or f64. */
 static const char *widened(IfmBack *back, const char *tensor, const IfmBackShape *shape)
 {
     return ifm_back_as(back, tensor, shape->dtype, ifm_back_wide(shape->dtype));
@@ -20,7 +20,7 @@ static void give(IfmBack *back, const char *output, const char *gradient, const 
     g_hash_table_insert(back->gradients, (gpointer)output, (gpointer)gradient);
 }
 
-/* add_target: the first @rank axes of the output: what its port leaves open may be known. */
+/* add_target: With the first @rank axes of the output. Its inferred shape may be known better than its port. */
 static void add_target(IfmBack *back, const IfmPort *output, const IfmBackShape *shape, IfmDtype dtype, int rank)
 {
     gboolean is_named = output->rank == shape->rank;
@@ -28,7 +28,7 @@ static void add_target(IfmBack *back, const IfmPort *output, const IfmBackShape 
                             is_named ? (const char *const *)output->dim_names : NULL);
 }
 
-/* over_all: ReduceMean or ReduceSum of everything to a scalar: without axes, whatever the operator's version. */
+/* over_all: ReduceMean or ReduceSum to a scalar. Without axes it is the same in every version of the operator. */
 static const char *over_all(IfmBack *back, const char *to, const char *op_type, const char *value)
 {
     const char *reduced =
@@ -51,7 +51,8 @@ static void mean_squared_error(IfmBack *back, const IfmPort *output, const IfmBa
     give(back, output->name, ifm_back_mul(back, difference, factor), shape);
 }
 
-/* one_hot: [rows, classes], 1 at each row's target: a comparison, since an engine may want OneHot's depth as a constant. */
+/* one_hot: [rows, classes] with 1 at the target of each row. It is a comparison: engines may need a constant depth for
+ * OneHot. */
 static const char *one_hot(IfmBack *back, const char *column, gint64 n_classes, IfmDtype dtype)
 {
     g_autofree gint64 *numbers = g_new(gint64, n_classes + 1);

@@ -1,4 +1,4 @@
-/* Optimisers: a parameter's next value from its gradient, and the state that this takes. */
+/* Optimisers: the next value of a parameter from its gradient, and the state for it. */
 #include <math.h>
 
 #include "gradient-private.h"
@@ -24,7 +24,7 @@ const char *const *ifm_optimiser_states(IfmOptimiser optimiser)
     return states[optimiser];
 }
 
-/* name_of: "PREFIXstate.KIND.PARAMETER", as long-lived as the pass. */
+/* name_of: "PREFIXstate.KIND.PARAMETER", owned by the pass. */
 static const char *name_of(IfmBack *back, const char *prefix, const char *kind, const char *parameter)
 {
     g_autofree char *name = kind != NULL ? g_strdup_printf("%sstate.%s.%s", prefix, kind, parameter)
@@ -109,7 +109,7 @@ void ifm_back_count_step(IfmBack *back, const IfmTrainingOptions *options)
         ifm_back_op_to(back, "next.state.step", "Add", "state.step", ifm_back_number(back, 1), NULL);
 }
 
-/* In half precision Adam's epsilon is 0 and a gradient's square nothing: all is computed, and states are kept, in f32. */
+/* In half precision Adam's epsilon and the square of a gradient underflow to 0. So values and states are f32. */
 void ifm_back_update(IfmBack *back, const IfmTrainingOptions *options, const char *parameter, const char *gradient)
 {
     static void (*const updates[])(IfmBack *, const IfmTrainingOptions *, IfmDtype, const char *, const char *) = {

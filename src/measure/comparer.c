@@ -2,6 +2,8 @@
 
 #include <math.h>
 
+#include "measure-private.h"
+
 /*
  * The rule. What two processes of the very same thing differ by (where their memory lies, which threads they got) does not
  * go away by measuring longer in them, so a pair of processes is one observation however many rounds it has; whatever
@@ -28,7 +30,7 @@ static const double look_shares[] = { 0.25, 0.5, 0.75, 1 };
 
 enum
 {
-    LEAST_DRIFT_PAIRS = 8, /* fewer are not asked for a trend */
+    MIN_DRIFT_PAIRS = 8, /* fewer are not asked for a trend */
 };
 
 struct IfmComparer
@@ -53,12 +55,12 @@ gboolean ifm_compare_protocol_check(const IfmCompareProtocol *protocol, GError *
     else if (!(protocol->level > 0.5 && protocol->level < 1))
         g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "level %g: an interval's is above 0.5 and below 1",
                     protocol->level);
-    else if (protocol->least_pairs < 2 || protocol->most_pairs < protocol->least_pairs)
+    else if (protocol->min_pairs < 2 || protocol->max_pairs < protocol->min_pairs)
         g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
                     "%" G_GSIZE_FORMAT " to %" G_GSIZE_FORMAT
-                    " pairs of processes: at least 2, and no fewer at most than at "
-                    "least",
-                    protocol->least_pairs, protocol->most_pairs);
+                    " pairs of processes: the minimum is 2 or more, the maximum no less than "
+                    "the minimum",
+                    protocol->min_pairs, protocol->max_pairs);
     else if (protocol->time_budget_ns < 0)
         g_set_error_literal(error, IFM_ERROR, IFM_ERROR_INVALID, "a time budget below 0");
     else if (!(protocol->ci_ratio >= 0))
@@ -169,7 +171,7 @@ static Look look_with(const IfmComparer *self, double error)
 static IfmVerdict verdict_of(const IfmComparer *self, const Look *look)
 {
     double margin = self->protocol.margin;
-    if (self->values->len < self->protocol.least_pairs)
+    if (self->values->len < self->protocol.min_pairs)
         return IFM_VERDICT_UNCERTAIN;
     if (look->lower >= log1p(-margin) && look->upper <= log1p(margin))
         return IFM_VERDICT_SAME;
@@ -182,7 +184,7 @@ static IfmVerdict verdict_of(const IfmComparer *self, const Look *look)
 static double share_spent(const IfmComparer *self)
 {
     const IfmCompareProtocol *protocol = &self->protocol;
-    double n = (double)self->values->len, share = n / (double)protocol->most_pairs;
+    double n = (double)self->values->len, share = n / (double)protocol->max_pairs;
     if (protocol->time_budget_ns > 0)
     {
         double pair_ns = (double)self->elapsed_ns / n, budget_ns = (double)protocol->time_budget_ns;
@@ -209,7 +211,7 @@ static double difference_ns(const IfmComparer *self, const Look *look, double lo
 static gboolean is_narrow(const IfmComparer *self, const Look *look)
 {
     double half = (difference_ns(self, look, look->upper) - difference_ns(self, look, look->lower)) / 2;
-    return self->values->len >= self->protocol.least_pairs &&
+    return self->values->len >= self->protocol.min_pairs &&
            half <= self->protocol.ci_ratio * fabs(difference_ns(self, look, look->ratio));
 }
 
@@ -253,9 +255,9 @@ gboolean ifm_comparer_end_pair(IfmComparer *self, gint64 elapsed_ns)
         return self->done;
     take_pair(self);
     double share = share_spent(self);
-    if (share < 1 && (self->values->len < self->protocol.least_pairs || share < look_shares[self->n_looks]))
+    if (share < 1 && (self->values->len < self->protocol.min_pairs || share < look_shares[self->n_looks]))
         return FALSE;
-    G_STATIC_ASSERT(G_N_ELEMENTS(look_shares) == IFM_COMPARE_MOST_LOOKS);
+    G_STATIC_ASSERT(G_N_ELEMENTS(look_shares) == IFM_COMPARE_MAX_LOOKS);
     while (self->n_looks < G_N_ELEMENTS(look_shares) && look_shares[self->n_looks] <= share)
         self->n_looks++; /* those that went by, too: the shares of the budget are what is counted */
     double error = may_spend(self, share);
@@ -321,7 +323,7 @@ static char *what_hinders(const IfmComparer *self, const Look *look)
 {
     const double *values = (const double *)(const void *)self->values->data;
     double drift = NAN;
-    if (self->values->len >= LEAST_DRIFT_PAIRS && ifm_drift_test(values, self->values->len, &drift) < 0.01)
+    if (self->values->len >= MIN_DRIFT_PAIRS && ifm_drift_test(values, self->values->len, &drift) < 0.01)
         return g_strdup("the ratio itself drifts from pair to pair");
     double a = side_spread(self, FALSE), b = side_spread(self, TRUE);
     if (MAX(a, b) > 2 * MIN(a, b) && MAX(a, b) > look->sd / 2)
@@ -334,7 +336,7 @@ static char *what_hinders(const IfmComparer *self, const Look *look)
 static char *what_would_settle(const IfmComparer *self, const Look *look)
 {
     if (self->protocol.margin <= 0)
-        return g_strdup("nothing is the same within 0 %; a margin above that could tell");
+        return g_strdup("nothing is the same within 0 %; a wider margin would do");
     double room = MIN(log1p(self->protocol.margin) - look->ratio, look->ratio - log1p(-self->protocol.margin));
     double needed = MAX(fabs(look->ratio), room), half = (look->upper - look->lower) / 2;
     double factor = half / needed * (half / needed);
@@ -347,13 +349,13 @@ static char *what_would_settle(const IfmComparer *self, const Look *look)
 
 static char *why_uncertain(const IfmComparer *self, const Look *look)
 {
-    gsize n = self->values->len, least = self->protocol.least_pairs;
-    if (n < least)
+    gsize n = self->values->len, min = self->protocol.min_pairs;
+    if (n < min)
     {
-        g_autofree char *time = n > 0 ? in_seconds((double)self->elapsed_ns / (double)n * (double)(least + 1)) : NULL;
+        g_autofree char *time = n > 0 ? in_seconds((double)self->elapsed_ns / (double)n * (double)(min + 1)) : NULL;
         return g_strdup_printf("%" G_GSIZE_FORMAT " pair%s of processes %s measured, and %" G_GSIZE_FORMAT
-                               " are the fewest that can tell%s%s",
-                               n, n == 1 ? "" : "s", n == 1 ? "was" : "were", least,
+                               " are the minimum for a verdict%s%s",
+                               n, n == 1 ? "" : "s", n == 1 ? "was" : "were", min,
                                time != NULL ? ": they would take about " : "", time != NULL ? time : "");
     }
     g_autofree char *hinders = what_hinders(self, look), *settles = what_would_settle(self, look);

@@ -69,8 +69,8 @@ json_t *ifm_comparison_to_json(const IfmComparison *comparison)
 
 const json_t *ifm_comparison_stored(const IfmMeasurement *of_b, const IfmCase *case_a)
 {
-    const json_t *compared = json_object_get(of_b->surroundings, "compare");
-    gboolean same = g_strcmp0(json_string_value(json_object_get(compared, "other_case")), case_a->key) == 0;
+    const json_t *other = ifm_measurement_result(of_b, "other_case");
+    gboolean same = g_strcmp0(json_string_value(other), case_a->key) == 0;
     gboolean whole = g_strcmp0(of_b->stop_reason, ifm_stop_reason_name(IFM_STOP_INTERRUPTED)) != 0;
-    return same && whole ? json_object_get(compared, "comparison") : NULL;
+    return same && whole ? ifm_measurement_result(of_b, "comparison") : NULL;
 }

@@ -30,7 +30,7 @@ typedef struct
     IfmStopper *stopper;
     Series warmup, samples;
     gint64 began_ns, verified_ns; /* on the measuring clock */
-    gint64 told_ns;               /* real, coarse */
+    gint64 reported_ns;           /* real, coarse */
     gint64 figures_due_ns;        /* real, coarse: when the figures may be computed again */
     double median_ns, ci_ratio;
     gsize n_verified; /* checks so far */
@@ -75,25 +75,19 @@ static inline void series_add(Series *series, gint64 value)
 
 void ifm_measurement_warn(IfmMeasurement *measurement, const char *format, ...)
 {
-    if (measurement->surroundings == NULL)
-        measurement->surroundings = json_object();
-    json_t *warnings = json_object_get(measurement->surroundings, "warnings");
+    if (measurement->environment == NULL)
+        measurement->environment = json_object();
+    json_t *warnings = json_object_get(measurement->environment, "warnings");
     if (warnings == NULL)
     {
         warnings = json_array();
-        json_object_set_new(measurement->surroundings, "warnings", warnings);
+        json_object_set_new(measurement->environment, "warnings", warnings);
     }
     va_list arguments;
     va_start(arguments, format);
     g_autofree char *text = g_strdup_vprintf(format, arguments);
     va_end(arguments);
     json_array_append_new(warnings, ifm_json_string(text));
-}
-
-static void clear_json(json_t **json)
-{
-    json_decref(*json);
-    *json = NULL;
 }
 
 void ifm_measurement_fail(IfmMeasurement *measurement, IfmOutcome outcome, const GError *error)
@@ -109,41 +103,8 @@ void ifm_measurement_fail(IfmMeasurement *measurement, IfmOutcome outcome, const
             g_array_set_size(series[i], 0);
     if (measurement->nodes != NULL)
         g_ptr_array_set_size(measurement->nodes, 0);
-    clear_json(&measurement->summary);
-    clear_json(&measurement->books);
-}
-
-json_t *ifm_summary_to_json(const IfmSummary *summary)
-{
-    json_t *interval = json_object();
-    json_object_set_new(interval, "lower", ifm_json_real(summary->median_interval.lower));
-    json_object_set_new(interval, "upper", ifm_json_real(summary->median_interval.upper));
-    json_object_set_new(interval, "level", ifm_json_real(summary->median_interval.level));
-    const struct
-    {
-        const char *name;
-        double value;
-    } figures[] = {
-        { "mean", summary->mean },
-        { "std", summary->std },
-        { "min", summary->min },
-        { "max", summary->max },
-        { "median", summary->median },
-        { "p90", summary->p90 },
-        { "p95", summary->p95 },
-        { "p99", summary->p99 },
-        { "n_effective", summary->n_effective },
-        { "drift_ratio", summary->drift_ratio },
-        { "drift_p", summary->drift_p },
-    };
-    json_t *json = json_object();
-    json_object_set_new(json, "n", json_integer((json_int_t)summary->n));
-    for (gsize i = 0; i < G_N_ELEMENTS(figures); i++)
-        json_object_set_new(json, figures[i].name, ifm_json_real(figures[i].value));
-    json_object_set_new(json, "median_interval", interval);
-    json_object_set_new(json, "drifting", json_boolean(summary->drifting));
-    json_object_set_new(json, "n_outliers", json_integer((json_int_t)summary->n_outliers));
-    return json;
+    ifm_measurement_set_summary(measurement, NULL);
+    ifm_record_set_json(&measurement->breakdown, NULL);
 }
 
 static void summarise(const GArray *samples, double level, IfmSummary *summary)
@@ -155,8 +116,7 @@ IfmSummary ifm_measurement_summarise(IfmMeasurement *measurement, double level)
 {
     IfmSummary summary;
     summarise(measurement->samples_ns, level, &summary);
-    json_decref(measurement->summary);
-    measurement->summary = ifm_summary_to_json(&summary);
+    ifm_measurement_set_summary(measurement, &summary);
     return summary;
 }
 
@@ -187,12 +147,12 @@ static void describe(Loop *loop)
 
 void ifm_measurement_describe_build(IfmMeasurement *measurement, IfmClock *clock)
 {
-    if (measurement->surroundings == NULL)
-        measurement->surroundings = json_object();
+    if (measurement->environment == NULL)
+        measurement->environment = json_object();
     json_object_set_new(
-        measurement->surroundings, "build",
+        measurement->environment, "build",
         json_pack("{s:s,s:s,s:s}", "version", IFM_VERSION, "type", IFM_BUILD_TYPE, "sanitize", IFM_SANITIZE));
-    json_object_set_new(measurement->surroundings, "clock_kind",
+    json_object_set_new(measurement->environment, "clock_kind",
                         json_string(ifm_clock_is_virtual(clock) ? "virtual" : "real"));
     if (!g_str_equal(IFM_SANITIZE, "none"))
         ifm_measurement_warn(measurement, "built with -fsanitize=%s: not the speed of a release build", IFM_SANITIZE);
@@ -229,11 +189,11 @@ static gboolean verify(Loop *loop)
     return right;
 }
 
-static void tell(Loop *loop, gint64 now_ns)
+static void report(Loop *loop, gint64 now_ns)
 {
     const IfmMeasureOptions *options = loop->options;
     const GArray *samples = loop->samples.array;
-    loop->told_ns = now_ns;
+    loop->reported_ns = now_ns;
     if (now_ns >= loop->figures_due_ns && samples->len > 0)
     {
         IfmSummary summary;
@@ -260,8 +220,8 @@ static inline gboolean between(Loop *loop, gint64 end_ns)
     if (options->progress != NULL)
     {
         gint64 now_ns = ifm_time_coarse_ns();
-        if (G_UNLIKELY(now_ns - loop->told_ns >= PROGRESS_NS))
-            tell(loop, now_ns);
+        if (G_UNLIKELY(now_ns - loop->reported_ns >= PROGRESS_NS))
+            report(loop, now_ns);
     }
     return TRUE;
 }
@@ -317,7 +277,7 @@ static void loop_main(void *user)
     Loop *loop = user;
     loop->began_ns = ifm_clock_now_ns(loop->clock);
     loop->verified_ns = loop->began_ns;
-    loop->told_ns = ifm_time_coarse_ns();
+    loop->reported_ns = ifm_time_coarse_ns();
     if (loop->options->interrupted != NULL && g_atomic_int_get(loop->options->interrupted) != 0)
         loop->stop = IFM_STOP_INTERRUPTED;
     else if (warm_up(loop))
@@ -329,12 +289,12 @@ static void loop_main(void *user)
 static void loop_init(Loop *loop)
 {
     const IfmProtocol *protocol = &loop->options->protocol;
-    gsize most = protocol->runs > 0 ? protocol->runs : MIN(protocol->most_runs, FIRST_CAPACITY);
+    gsize max = protocol->runs > 0 ? protocol->runs : MIN(protocol->max_runs, FIRST_CAPACITY);
     loop->clock = loop->subject->clock != NULL ? ifm_clock_ref(loop->subject->clock) : ifm_clock_new_real();
     loop->stopper = ifm_stopper_new(protocol);
     loop->median_ns = loop->ci_ratio = NAN;
     series_init(&loop->warmup, &loop->measurement->warmup_ns, MAX(protocol->warmup, 1024));
-    series_init(&loop->samples, &loop->measurement->samples_ns, most);
+    series_init(&loop->samples, &loop->measurement->samples_ns, max);
 }
 
 /* A subject's FALSE without an error is mended here, so that a record always has its reason. */

@@ -1,4 +1,5 @@
 #pragma once
+#include <inferometer/compare.h>
 #include <inferometer/measure.h>
 
 G_BEGIN_DECLS
@@ -8,9 +9,9 @@ G_BEGIN_DECLS
 
 /* --- loop.c ------------------------------------------------------------------------------------------------------- */
 
-/** ifm_measurement_warn: Adds a line to surroundings.warnings. */
+/** ifm_measurement_warn: Adds a line to environment.warnings. */
 void ifm_measurement_warn(IfmMeasurement *measurement, const char *format, ...) G_GNUC_PRINTF(2, 3);
-/** ifm_measurement_describe_build: surroundings.build and .clock_kind; warns of a build that is not one to measure with. */
+/** ifm_measurement_describe_build: environment.build and .clock_kind; warns of a build that is not one to measure with. */
 void ifm_measurement_describe_build(IfmMeasurement *measurement, IfmClock *clock);
 /** ifm_measurement_fail: Outcome, code and reason from @error; the samples go, since there is no latency to be had of them.
  */
@@ -98,28 +99,28 @@ typedef struct IfmModelSubject IfmModelSubject;
 
 typedef enum
 {
-    IFM_TWIN_NONE,      /* as the case asks */
-    IFM_TWIN_PROFILED,  /* with per-node times */
-    IFM_TWIN_REFERENCE, /* without graph optimisation */
-    IFM_TWIN_OBSERVED,  /* that with per-node times, so that each node of the model is told of by itself */
-} IfmTwin;
+    IFM_COMPILE_MEASURED,  /* as the case asks */
+    IFM_COMPILE_PROFILED,  /* with per-node times */
+    IFM_COMPILE_REFERENCE, /* without graph optimisation */
+    IFM_COMPILE_OBSERVED,  /* that with per-node times, so that each node of the model is told of by itself */
+} IfmCompilePurpose;
 
 /** ifm_model_subject_new: Compiles, makes the seeded inputs and the requests. @engine: borrowed */
-IfmModelSubject *ifm_model_subject_new(IfmEngine *engine, IfmModel *model, const IfmModelCase *model_case, IfmTwin twin,
-                                       GError **error);
+IfmModelSubject *ifm_model_subject_new(IfmEngine *engine, IfmModel *model, const IfmModelCase *model_case,
+                                       IfmCompilePurpose profiled, GError **error);
 /** ifm_model_subject_set_reference: @reference: borrowed; without one, outputs are only checked to be finite. */
 void ifm_model_subject_set_reference(IfmModelSubject *self, const IfmReference *reference);
 /** ifm_model_subject_new_saving: The same, and the graph as the runtime optimised it is saved at @path (NULL: it is not).
  */
 IfmModelSubject *ifm_model_subject_new_saving(IfmEngine *engine, IfmModel *model, const IfmModelCase *model_case,
-                                              IfmTwin twin, const char *path, GError **error);
+                                              IfmCompilePurpose profiled, const char *path, GError **error);
 void ifm_model_subject_free(IfmModelSubject *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmModelSubject, ifm_model_subject_free)
 /** ifm_model_subject_slots: Describes it as a subject; borrowed from @self. */
 IfmSubject ifm_model_subject_slots(IfmModelSubject *self);
-/** ifm_model_subject_attest: Asks what runs and checks it; what is no failure goes into @measurement's warnings. Returns:
- * (transfer full) also where it is not what was asked: look at @error. */
-json_t *ifm_model_subject_attest(IfmModelSubject *self, IfmMeasurement *measurement, GError **error);
+/** ifm_model_subject_effective_config: Asks what runs and checks it; what is no failure goes into @measurement's warnings.
+ * Returns: (transfer full) also where it is not what was asked: look at @error. */
+json_t *ifm_model_subject_effective_config(IfmModelSubject *self, IfmMeasurement *measurement, GError **error);
 /** ifm_model_subject_verify: Checks every stream's outputs once more. */
 gboolean ifm_model_subject_verify(IfmModelSubject *self, GError **error);
 /** ifm_model_subject_verification: (transfer full) what was compared and how far off the worst was. */
@@ -153,32 +154,32 @@ IfmSubject ifm_link_subject_slots(IfmLinkSubject *self);
 gsize ifm_link_subject_n_checks(const IfmLinkSubject *self);
 /** ifm_link_subject_blamed: the device on which something was done last, so where it failed; NULL: none yet. */
 const char *ifm_link_subject_blamed(const IfmLinkSubject *self);
-/** ifm_link_subject_describe: (transfer full) surroundings.link; once it is open. */
+/** ifm_link_subject_describe: (transfer full) the result; once it is open. */
 json_t *ifm_link_subject_describe(const IfmLinkSubject *self);
 
 /* --- subject-limit.c: a product or a triad as models on an engine ------------------------------------------------- */
 
-typedef struct IfmLimitSubject IfmLimitSubject;
+typedef struct IfmPeakSubject IfmPeakSubject;
 
 typedef enum
 {
-    IFM_LIMIT_PRODUCT, /* y = x W, size x size */
-    IFM_LIMIT_TRIAD,   /* a = b + s c of vectors of that size, a Mul and an Add */
-} IfmLimitKind;
+    IFM_PEAK_PRODUCT, /* y = x W, size x size */
+    IFM_PEAK_TRIAD,   /* a = b + s c of vectors of that size, a Mul and an Add */
+} IfmPeakKind;
 
-/** ifm_limit_subject_new: Builds and compiles it. Of a product, @size is a multiple of 256 or below it. @written: what the
+/** ifm_peak_subject_new: Builds and compiles it. Of a product, @size is a multiple of 256 or below it. @written: what the
  * model is written in; the device executes it in the case's dtype */
-IfmLimitSubject *ifm_limit_subject_new(IfmEngine *engine, const IfmLimitCase *limit_case, IfmLimitKind kind, gint64 size,
-                                       IfmDtype written, GError **error);
-void ifm_limit_subject_free(IfmLimitSubject *self);
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmLimitSubject, ifm_limit_subject_free)
-/** ifm_limit_subject_slots: Describes it as a subject; borrowed. Its check computes some elements of the output anew. */
-IfmSubject ifm_limit_subject_slots(IfmLimitSubject *self);
-/** ifm_limit_subject_model: borrowed: what is compiled. */
-IfmModelSubject *ifm_limit_subject_model(IfmLimitSubject *self);
-/** ifm_limit_subject_work: of one run: FLOP of a product, 2 size^3; bytes of a triad, those that its two nodes read and
+IfmPeakSubject *ifm_peak_subject_new(IfmEngine *engine, const IfmPeakCase *peak_case, IfmPeakKind kind, gint64 size,
+                                     IfmDtype written, GError **error);
+void ifm_peak_subject_free(IfmPeakSubject *self);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmPeakSubject, ifm_peak_subject_free)
+/** ifm_peak_subject_slots: Describes it as a subject; borrowed. Its check computes some elements of the output anew. */
+IfmSubject ifm_peak_subject_slots(IfmPeakSubject *self);
+/** ifm_peak_subject_model: borrowed: what is compiled. */
+IfmModelSubject *ifm_peak_subject_model(IfmPeakSubject *self);
+/** ifm_peak_subject_work: of one run: FLOP of a product, 2 size^3; bytes of a triad, those that its two nodes read and
  * write. */
-double ifm_limit_subject_work(const IfmLimitSubject *self);
+double ifm_peak_subject_work(const IfmPeakSubject *self);
 
 /* --- subject-triad.c: a triad in plain loops ---------------------------------------------------------------------- */
 
@@ -215,17 +216,17 @@ typedef struct
 IfmCallCost ifm_call_cost_measure(IfmEngine *engine, const IfmModelCase *model_case, gsize io_bytes);
 
 /**
- * ifm_books_measure: Runs a profiled twin and fills @measurement's profiled_ns, nodes and books. Where the runtime tells
- * only the mean of many inferences, that is what stands in the nodes' medians, and the books say so.
+ * ifm_breakdown_measure: Runs a profiled twin and fills @measurement's profiled_ns, nodes and books. Where the runtime
+ * tells only the mean of many inferences, that is what stands in the nodes' medians, and the books say so.
  * @subject: the twin
  * @cost: NULL: a few runs, for the nodes' shares of the time; the books then have no bound
  * @protocol: of the case: as many runs as its fixed count (5 to 50 are made), else for 3 s, and for its budget at most
  * @measurement: the unprofiled one, for the slow-down
  * Returns: FALSE with an error where the device failed; an engine that cannot profile is no error: books say so.
  */
-gboolean ifm_books_measure(IfmModelSubject *subject, const IfmCallCost *cost, const IfmProtocol *protocol,
-                           const gint *interrupted, void (*progress)(gsize n, void *user), void *progress_user,
-                           IfmMeasurement *measurement, GError **error);
+gboolean ifm_breakdown_measure(IfmModelSubject *subject, const IfmCallCost *cost, const IfmProtocol *protocol,
+                               const gint *interrupted, void (*progress)(gsize n, void *user), void *progress_user,
+                               IfmMeasurement *measurement, GError **error);
 
 /* --- optimised.c: the graph that a runtime made of a model --------------------------------------------------------- */
 
@@ -241,7 +242,7 @@ void ifm_optimised_unknown(IfmMeasurement *measurement, const char *why);
 
 /* --- protocol.c: messages between the program and its workers ----------------------------------------------------- */
 
-#define IFM_MESSAGE_MOST_BYTES (256u << 20)
+#define IFM_MESSAGE_MAX_BYTES (256u << 20)
 /* How long a sender waits for the other end to take anything. */
 #define IFM_MESSAGE_PATIENCE_MS 10000
 
@@ -259,7 +260,7 @@ void ifm_message_reader_init(IfmMessageReader *reader, int fd);
 void ifm_message_reader_clear(IfmMessageReader *reader);
 typedef enum
 {
-    IFM_MESSAGE_NONE, /* none whole yet */
+    IFM_MESSAGE_NOT_YET, /* none whole yet */
     IFM_MESSAGE_ONE,
     IFM_MESSAGE_ENDED, /* the other end closed, or sent what is no message */
 } IfmMessageState;
@@ -267,87 +268,50 @@ typedef enum
  * @message: (out) (transfer full) */
 IfmMessageState ifm_message_read(IfmMessageReader *reader, json_t **message);
 
-/** ifm_path_to_json: A path need not be UTF-8. (transfer full) null for none. */
-json_t *ifm_path_to_json(const char *path);
-/** IfmMembers: an object of a message that is read. @where: for the messages of what is missing or another thing */
-typedef struct
-{
-    const json_t *object;
-    const char *where;
-    GError **error;
-} IfmMembers;
-gboolean ifm_members_int(const IfmMembers *members, const char *key, gint64 *value);
-/** ifm_members_size: what is below 0 is 0. */
-gboolean ifm_members_size(const IfmMembers *members, const char *key, gsize *value);
-gboolean ifm_members_double(const IfmMembers *members, const char *key, double *value);
-gboolean ifm_members_flag(const IfmMembers *members, const char *key, gboolean *value);
-gboolean ifm_members_text(const IfmMembers *members, const char *key, const char **value);
-/** ifm_members_path: @value: (out) (transfer full) NULL for null */
-gboolean ifm_members_path(const IfmMembers *members, const char *key, char **value);
+/* --- kinds.c: what describes a case, and how it travels ------------------------------------------------------------ */
 
-json_t *ifm_model_case_to_json(const IfmModelCase *model_case);
-/** IfmOwnedCase: a model case whose strings live in @json. */
+/** IfmSpec: the struct that describes a case of a kind, as it was read; what it points to is in @json and @pool. */
 typedef struct
 {
-    IfmModelCase model_case;
+    void *data;
     json_t *json;
-    char *model_path, *inputs_path, *cache_dir;
-    IfmDimBinding *bindings, *sizes;
-    const char **vendor;
-    IfmLoadDevice *load;
-    GPtrArray *load_paths; /* char *: of the files it names */
-} IfmOwnedCase;
-gboolean ifm_owned_case_init(IfmOwnedCase *owned, json_t *json, GError **error);
-void ifm_owned_case_clear(IfmOwnedCase *owned);
-G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(IfmOwnedCase, ifm_owned_case_clear)
-json_t *ifm_link_case_to_json(const IfmLinkCase *link_case);
-/** ifm_link_case_from_json: its strings are borrowed from @json. */
-gboolean ifm_link_case_from_json(const json_t *json, IfmLinkCase *link_case, GError **error);
-json_t *ifm_limit_case_to_json(const IfmLimitCase *limit_case);
-/** ifm_limit_case_from_json: its strings are borrowed from @json. */
-gboolean ifm_limit_case_from_json(const json_t *json, IfmLimitCase *limit_case, GError **error);
-/** ifm_protocol_to_message: all of it, as ifm_protocol_from_message() reads it. */
-json_t *ifm_protocol_to_message(const IfmProtocol *protocol);
-/** ifm_protocol_from_message: that of member "protocol" of a case. */
-gboolean ifm_protocol_from_message(const json_t *json, IfmProtocol *protocol, GError **error);
+    GPtrArray *pool;
+} IfmSpec;
+gboolean ifm_spec_init(IfmSpec *spec, const IfmCaseKind *kind, json_t *json, GError **error);
+void ifm_spec_clear(IfmSpec *spec);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(IfmSpec, ifm_spec_clear)
 
-/* --- protocol-plan.c: a plan's case on its way to the worker ------------------------------------------------------ */
+/* --- kinds/pipeline-case.c: a plan's case in the worker ------------------------------------------------------------ */
 
 /** IfmPlanItem: what a batch is made of: a graph, or a part of one. @whole_nodes: of the graph it is a part of
  * @inputs: tensor file with "edge_index" and, of a part, "nodes": what each was in the whole graph
  * @reference: tensor file of the whole graph's outputs; NULL: none */
 typedef struct
 {
-    gsize graph;
-    gint64 nodes, edges, n_own, whole_nodes;
-    char *inputs, *reference;
+    gint64 graph, nodes, edges, n_own, whole_nodes;
+    const char *inputs, *reference;
 } IfmPlanItem;
 
-/** IfmPlanTask: a plan case as the worker has it: IfmPlanCase says what the fields are. */
+/** IfmPlanTask: a plan case as the worker has it. */
 typedef struct
 {
-    json_t *json;
+    const IfmPlanCase *plan_case;
     GPtrArray *plans; /* IfmPlan*, one a graph */
-    GArray *items;    /* IfmPlanItem: batch i is made of item i modulo their number */
-    IfmStageSizes sizes;
-    guint32 seed;
-    gsize n_batches;
-    IfmProtocol protocol; /* of the repetitions */
-    int queue_depth, block_depth;
+    /* what the program made of its graphs: batch i is made of item i modulo their number */
+    const IfmPlanItem *items;
+    gsize n_items;
+    gboolean true_outputs; /* whether all of its devices compute the model */
+    IfmProtocol protocol;  /* of the repetitions */
     IfmDeviceTime device_time;
-    gint64 watchdog_ns;
-    gboolean true_outputs, bound;
-    double rtol, atol;
-    const json_t *fallbacks; /* of @json */
-    char *trace_path, *cache_dir;
+    GPtrArray *pool;
 } IfmPlanTask;
 
 /** ifm_plan_protocol: when a plan's repetitions end: their number, or the rule. */
 IfmProtocol ifm_plan_protocol(const IfmPlanCase *plan_case);
-json_t *ifm_plan_item_to_json(const IfmPlanItem *item);
-/** ifm_plan_task_to_json: @items: (transfer full)    @true_outputs: whether all of its devices compute the model */
-json_t *ifm_plan_task_to_json(const IfmPlanCase *plan_case, json_t *items, gboolean true_outputs);
-gboolean ifm_plan_task_init(IfmPlanTask *task, json_t *json, GError **error);
+/** ifm_plan_task_fields: of what the program adds to the request: its items, and whether all outputs are true. */
+extern const IfmRecordField ifm_plan_task_fields[];
+/** ifm_plan_task_init: @plan_case, @made: borrowed; @made: by those fields */
+gboolean ifm_plan_task_init(IfmPlanTask *task, const IfmPlanCase *plan_case, const json_t *made, GError **error);
 void ifm_plan_task_clear(IfmPlanTask *task);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(IfmPlanTask, ifm_plan_task_clear)
 /** ifm_device_time_parse: IFM_ERROR_INVALID for another word than on, off, sampled. */
@@ -411,7 +375,7 @@ void ifm_plan_repetition_clear(IfmPlanRepetition *self);
 void ifm_plan_repetition_add(IfmPlanRepetition *self, gsize group, const IfmPipelineResult *result, GArray *samples);
 /** ifm_plan_gaps: Adds the times between two batches leaving, in the order they left. @samples: gint64 */
 void ifm_plan_gaps(const IfmPipelineResult *result, GArray *samples);
-/** ifm_plan_figures: (transfer full) surroundings.plan as far as repetitions tell it. @repetitions: IfmPlanRepetition
+/** ifm_plan_figures: (transfer full) the result as far as repetitions tell it. @repetitions: IfmPlanRepetition
  * @aliases: [n_devices] @bound: whether there is one    @why: [n_devices] why a device has no part in it, or NULL */
 json_t *ifm_plan_figures(const GArray *repetitions, const char *const *aliases, gsize n_devices, gboolean bound,
                          const char *const *why);
@@ -457,7 +421,7 @@ gboolean ifm_plan_subject_compile(IfmPlanSubject *self, GError **error);
  * output is compared whole
  * @samples: gint64: gaps between departures are added */
 gboolean ifm_plan_subject_repeat(IfmPlanSubject *self, gboolean warm_up, GArray *samples, GError **error);
-/** ifm_plan_subject_describe: (transfer full) surroundings.plan. */
+/** ifm_plan_subject_describe: (transfer full) the result. */
 json_t *ifm_plan_subject_describe(const IfmPlanSubject *self);
 gsize ifm_plan_subject_n_repetitions(const IfmPlanSubject *self);
 /** ifm_plan_subject_makespan_ns: that of the last repetition; 0 before there is one. */
@@ -508,5 +472,65 @@ typedef struct
  * what it did), _TIMEOUT, _MEMORY (limits), _CANCELLED. @alive: (out) FALSE where it must be replaced.
  */
 json_t *ifm_worker_ask(IfmWorker *worker, json_t *request, const IfmWorkerWatch *watch, gboolean *alive, GError **error);
+
+/* ifm_compare_protocol_check: IFM_ERROR_INVALID naming what is out of its range. */
+gboolean ifm_compare_protocol_check(const IfmCompareProtocol *protocol, GError **error);
+
+/*
+ * IfmComparer: the rule as an object: feed it rounds, it says when to stop. Pure: no clock, no I/O.
+ * A pair of processes counts as one observation: the mean of the middle third of its rounds' log ratios.
+ * Equals: interval = exp(mean +- t(n' - 1, spent / 2) s / sqrt(n')), n' = n (1 - r) / (1 + r), r the pairs' lag-1
+ * correlation and half its standard error, where positive; of the error 1 - level a look at share t of the budget may spend
+ * as much as (1 - level) t^3 leaves after earlier looks, so that all looks together spend 1 - level at most. Source:
+ * repeated confidence intervals, Jennison & Turnbull 1989; the spending function: Kim & DeMets 1987; the looks' errors are
+ * added up (Bonferroni), so nothing is assumed of how looks depend on each other.
+ */
+typedef struct IfmComparer IfmComparer;
+IfmComparer *ifm_comparer_new(const IfmCompareProtocol *protocol);
+void ifm_comparer_free(IfmComparer *comparer);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmComparer, ifm_comparer_free)
+
+/* ifm_comparer_add: One round of the pair at hand. */
+void ifm_comparer_add(IfmComparer *comparer, double a_ns, double b_ns, gboolean b_first);
+
+/* ifm_comparer_end_pair: Its processes are gone. @elapsed_ns: since the first were started, without what
+ * is done once. Returns: TRUE once there is nothing more to learn within the protocol. */
+gboolean ifm_comparer_end_pair(IfmComparer *comparer, gint64 elapsed_ns);
+
+/* ifm_comparer_finish: What is known; a pair that has not ended does not count. Called before the rule said so, it is the
+ * last look. */
+void ifm_comparer_finish(const IfmComparer *comparer, IfmComparison *comparison);
+
+/* ifm_protocol_fields: for the table of a struct that has one; as a part with a key it is what defines a case. */
+extern const IfmRecordField ifm_protocol_fields[];
+
+/* IfmStopper: the rule as an object: feed it samples, it says when to stop. Pure: no clock, no I/O. */
+typedef struct IfmStopper IfmStopper;
+IfmStopper *ifm_stopper_new(const IfmProtocol *protocol);
+void ifm_stopper_free(IfmStopper *stopper);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmStopper, ifm_stopper_free)
+
+/*
+ * ifm_stopper_warm: One warm-up sample. Returns: TRUE once warm-up is over: the latency is steady (no trend and no step
+ * between the halves of the last window), or fixed counts or a quarter of the budget are reached.
+ */
+gboolean ifm_stopper_warm(IfmStopper *stopper, gint64 sample_ns, gint64 elapsed_ns);
+
+/* ifm_stopper_add: One measured sample. @elapsed_ns: since the first warm-up run began. */
+IfmStopReason ifm_stopper_add(IfmStopper *stopper, gint64 sample_ns, gint64 elapsed_ns);
+
+/* ifm_stopper_steady: whether warm-up ended because the latency was steady. */
+gboolean ifm_stopper_steady(const IfmStopper *stopper);
+
+/* ifm_runner_measure_subject: Measures @subject in this process, as ifm_runner_measure() does: for IfmCaseKind.measure. */
+IfmMeasurement *ifm_runner_measure_subject(IfmRunner *runner, const IfmSubject *subject, const IfmProtocol *protocol,
+                                           const IfmCase *sealed, GError **error);
+
+/*
+ * ifm_worker_main: the worker program: serves requests on @fd until it closes. Call it before there is a second thread.
+ * @device: (optional) whose cores all threads of the process shall keep to
+ * Returns: the exit status.
+ */
+int ifm_worker_main(int fd, const char *device);
 
 G_END_DECLS

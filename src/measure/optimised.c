@@ -108,15 +108,15 @@ static json_t *cost_to_json(const IfmNodeCost *cost, const IfmNode *node)
     json_t *json = json_pack("{s:b,s:s,s:I,s:I,s:I,s:I}", "covered", cost->covered, "family", ifm_family_name(cost->family),
                              "macs", (json_int_t)cost->macs, "flop", (json_int_t)cost->flop, "bytes_read",
                              (json_int_t)cost->bytes_read, "bytes_written", (json_int_t)cost->bytes_written);
-    json_object_set_new(json, "at_most", json_boolean(cost->at_most));
+    json_object_set_new(json, "at_most", json_boolean(cost->is_upper_bound));
     json_object_set_new(json, "makes", node->n_outputs > 0 ? ifm_json_string(node->outputs[0]) : json_null());
     return json;
 }
 
 void ifm_optimised_unknown(IfmMeasurement *measurement, const char *why)
 {
-    if (json_is_object(measurement->books))
-        json_object_set_new(measurement->books, "costs_why", ifm_json_string(why));
+    if (json_is_object(measurement->breakdown))
+        json_object_set_new(measurement->breakdown, "costs_why", ifm_json_string(why));
 }
 
 void ifm_optimised_costs(const char *path, const IfmModelCase *model_case, IfmMeasurement *measurement)
@@ -140,8 +140,8 @@ void ifm_optimised_costs(const char *path, const IfmModelCase *model_case, IfmMe
                                                                    ifm_model_node(model, matched[i] - 1))
                                                     : json_null());
     }
-    if (n_known > 0 && json_is_object(measurement->books))
-        json_object_set(measurement->books, "costs", costs);
+    if (n_known > 0 && json_is_object(measurement->breakdown))
+        json_object_set(measurement->breakdown, "costs", costs);
     else
         ifm_optimised_unknown(measurement, "none of its nodes ran under the name it has there");
     json_decref(costs);
@@ -149,7 +149,7 @@ void ifm_optimised_costs(const char *path, const IfmModelCase *model_case, IfmMe
 
 void ifm_optimised_parts(IfmCompiled *compiled, IfmMeasurement *measurement)
 {
-    g_autoptr(GHashTable) parts = json_is_object(measurement->books) ? ifm_compiled_parts(compiled) : NULL;
+    g_autoptr(GHashTable) parts = json_is_object(measurement->breakdown) ? ifm_compiled_parts(compiled) : NULL;
     if (parts == NULL)
         return;
     json_t *list = json_array();
@@ -162,5 +162,5 @@ void ifm_optimised_parts(IfmCompiled *compiled, IfmMeasurement *measurement)
             json_array_append_new(of, ifm_json_string(names->pdata[k]));
         json_array_append_new(list, of);
     }
-    json_object_set_new(measurement->books, "parts", list);
+    json_object_set_new(measurement->breakdown, "parts", list);
 }

@@ -11,7 +11,7 @@
 
 #include <glib/gstdio.h>
 
-#include <inferometer/number.h>
+#include <inferometer/format.h>
 #include <inferometer/paths.h>
 #include <inferometer/sensor.h>
 
@@ -24,7 +24,7 @@
 #define FINISH_NS (700 * IFM_NS_PER_MS)
 #define END_NS (300 * IFM_NS_PER_MS)
 /* What the runtime prints is kept in memory up to this much. */
-#define LOG_MOST_BYTES (1 << 20)
+#define LOG_MAX_BYTES (1 << 20)
 
 struct IfmWorker
 {
@@ -181,9 +181,9 @@ typedef struct
     IfmWorker *worker;
     const IfmWorkerWatch *watch;
     gint64 began_ns, heard_ns;
-    gint64 n_steps;   /* that the worker announced to make before it is heard again */
-    gint64 oom_kills; /* when it was asked */
-    gint64 told_ns;   /* when it was told to finish; 0: not yet */
+    gint64 n_steps;     /* that the worker announced to make before it is heard again */
+    gint64 oom_kills;   /* when it was asked */
+    gint64 reported_ns; /* when it was told to finish; 0: not yet */
 } Asking;
 
 /* --- why it ended ------------------------------------------------------------------------------------------------- */
@@ -258,14 +258,14 @@ static gboolean check_limits(const Asking *asking, GError **error)
     const char *phase = asking->worker->phase;
     if (limits->case_time_ns > 0 && asking->watch->spent_ns + now - asking->began_ns > limits->case_time_ns)
     {
-        g_autofree char *limit = ifm_number_duration((double)limits->case_time_ns);
+        g_autofree char *limit = ifm_format_duration((double)limits->case_time_ns);
         g_set_error(error, IFM_ERROR, IFM_ERROR_TIMEOUT, "not done within the case's limit of %s (was %s)", limit, phase);
         return FALSE;
     }
     gint64 silence_ns = limits->hang_ns * asking->n_steps + asking->worker->spare_ns;
     if (limits->hang_ns > 0 && now - asking->heard_ns > silence_ns)
     {
-        g_autofree char *limit = ifm_number_duration((double)silence_ns);
+        g_autofree char *limit = ifm_format_duration((double)silence_ns);
         g_set_error(error, IFM_ERROR, IFM_ERROR_TIMEOUT, "no sign of life for %s while %s", limit, phase);
         return FALSE;
     }
@@ -278,13 +278,13 @@ static gboolean check_interruption(Asking *asking, GError **error)
     const gint *interrupted = asking->watch->interrupted;
     if (interrupted == NULL || g_atomic_int_get(interrupted) == 0)
         return TRUE;
-    if (asking->told_ns == 0)
+    if (asking->reported_ns == 0)
     {
         json_auto_t *stop = json_pack("{s:s}", "do", "stop");
-        asking->told_ns = now_ns();
+        asking->reported_ns = now_ns();
         ifm_message_send(asking->worker->fd, stop);
     }
-    if (now_ns() - asking->told_ns < FINISH_NS)
+    if (now_ns() - asking->reported_ns < FINISH_NS)
         return TRUE;
     g_set_error(error, IFM_ERROR, IFM_ERROR_CANCELLED, "interrupted while %s", asking->worker->phase);
     return FALSE;
@@ -293,7 +293,7 @@ static gboolean check_interruption(Asking *asking, GError **error)
 static void drop_long_log(const IfmWorker *worker)
 {
     off_t end = worker->log_fd >= 0 ? lseek(worker->log_fd, 0, SEEK_END) : 0;
-    if (end > LOG_MOST_BYTES && ftruncate(worker->log_fd, 0) != 0)
+    if (end > LOG_MAX_BYTES && ftruncate(worker->log_fd, 0) != 0)
         g_debug("worker log: %s", g_strerror(errno));
 }
 
@@ -358,7 +358,7 @@ static Heard listen_to(Asking *asking, json_t **answer, GError **error)
     {
         json_auto_t *message = NULL;
         IfmMessageState state = ifm_message_read(&asking->worker->reader, &message);
-        if (state == IFM_MESSAGE_NONE)
+        if (state == IFM_MESSAGE_NOT_YET)
             return HEARD_NOTHING;
         if (state == IFM_MESSAGE_ENDED)
             return HEARD_DEATH;

@@ -195,7 +195,7 @@ static gboolean is_plain_float(const IfmTensor *tensor)
 }
 
 #define WHOLE_FACTOR 10 /* of rtol; and at most … */
-#define WHOLE_MOST 0.5
+#define WHOLE_MAX 0.5
 
 /* of rtol: what of the largest output's root mean square is rounding: the gradient of a bias that a softmax takes away
  * again is 0, and no machine computes 0 */
@@ -232,7 +232,7 @@ static gboolean is_right_as_whole(const IfmReference *self, gsize index, const I
     if (!is_float(value->dtype) || ifm_tensor_n_elements(value) < 2)
         return FALSE;
     double difference = difference_of(value, &self->tensors[index]);
-    return difference <= MIN(WHOLE_FACTOR * tolerance->rtol, WHOLE_MOST) * self->root_mean_squares[index] ||
+    return difference <= MIN(WHOLE_FACTOR * tolerance->rtol, WHOLE_MAX) * self->root_mean_squares[index] ||
            difference <= NOISE_FACTOR * tolerance->rtol * largest_root_mean_square(self);
 }
 

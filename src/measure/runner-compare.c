@@ -9,7 +9,7 @@
 #include <inferometer/paths.h>
 #include <inferometer/sensor.h>
 
-#include "runner-private.h"
+#include "kind-private.h"
 
 /*
  * How much goes into a round and a pair. A round's side is about as long as what the scheduler and the caches need to
@@ -25,10 +25,10 @@ enum
 {
     PAIRS_WANTED = 16,
     FIRST_ROUNDS = 8, /* in the first pair, while nothing is known */
-    MOST_ROUNDS = 16,
-    MOST_ROUND_RUNS = 500,
-    LEAST_ROUND_RUNS = 3, /* where they are short */
-    COUNTED_ROUNDS = 4,   /* in a pair, where the runs are counted and there are enough */
+    MAX_ROUNDS = 16,
+    MAX_ROUND_RUNS = 500,
+    MIN_ROUND_RUNS = 3, /* where they are short */
+    COUNTED_ROUNDS = 4, /* in a pair, where the runs are counted and there are enough */
 };
 
 /* Side: one of the two, and its process of the pair at hand. */
@@ -36,16 +36,18 @@ typedef struct
 {
     char letter;
     const IfmCompareSide *given;
-    IfmDeviceSpec *spec;
+    const IfmCaseKind *kind;
+    void *spec; /* completed; of a worker, as that is told it */
+    IfmKindPlace place;
     char *setting; /* for the environment of its processes; NULL: none */
-    char *inputs_path, *cache_dir;
     IfmCase *sealed;
-    IfmModelCase whole;
     gboolean true_outputs;
-    json_t *check; /* {"reference"} or {"verification"} */
+    json_t *check; /* {"reference"} or {"verification"}, where its kind has outputs to compare */
     IfmMeasurement *measurement;
     GArray *warmup_ns, *samples_ns; /* of all its processes */
     IfmWorker *worker;
+    IfmSubject subject; /* in this process, where it has no worker */
+    gboolean is_open;
     double run_ns; /* about */
 } Side;
 
@@ -56,17 +58,25 @@ typedef struct
     Side sides[2];
     IfmComparer *comparer;
     GRand *random;
-    IfmHearing hearing; /* nobody listens: for the snapshots */
-    char *outputs_path; /* A's outputs, for B to be compared with; NULL: they are not to be compared */
+    IfmRunMonitor monitor; /* nobody listens: for the snapshots */
+    char *outputs_path;    /* A's outputs, for B to be compared with; NULL: they are not to be compared */
     char *differs;
     gint64 began_ns; /* later by as much as preparing the checks took */
     gsize n_pairs;
     gsize n_rounds, n_runs, n_warm; /* in a pair, in a round's side */
 } Compare;
 
+static void close_subject(Side *side)
+{
+    if (side->is_open && side->kind->done != NULL)
+        side->kind->done(&side->subject);
+    side->is_open = FALSE;
+}
+
 static void side_clear(Side *side)
 {
-    ifm_device_spec_free(side->spec);
+    close_subject(side);
+    ifm_kind_place_clear(&side->place);
     ifm_case_free(side->sealed);
     ifm_measurement_free(side->measurement);
     ifm_worker_free(side->worker);
@@ -74,8 +84,7 @@ static void side_clear(Side *side)
     g_clear_pointer(&side->warmup_ns, g_array_unref);
     g_clear_pointer(&side->samples_ns, g_array_unref);
     g_free(side->setting);
-    g_free(side->inputs_path);
-    g_free(side->cache_dir);
+    g_free(side->spec);
 }
 
 static void compare_clear(Compare *compare)
@@ -83,7 +92,7 @@ static void compare_clear(Compare *compare)
     side_clear(&compare->sides[0]);
     side_clear(&compare->sides[1]);
     ifm_comparer_free(compare->comparer);
-    ifm_hearing_clear(&compare->hearing);
+    ifm_run_monitor_clear(&compare->monitor);
     g_clear_pointer(&compare->random, g_rand_free);
     if (compare->outputs_path != NULL)
         g_unlink(compare->outputs_path);
@@ -99,22 +108,40 @@ static gint64 now_ns(void)
 
 /* --- the processes -------------------------------------------------------------------------------------------------- */
 
-static gboolean start_worker(Compare *compare, Side *side, GError **error)
+/* @device: whose cores it keeps to; NULL: none */
+static gboolean start_worker(Compare *compare, Side *side, const char *device, GError **error)
 {
     const char *folder = ifm_runner_folder(compare->runner, error);
-    const char *device = side->spec->n_cores > 0 ? side->spec->text : NULL;
     if (folder != NULL)
         side->worker = ifm_worker_start(folder, device, side->setting, error);
     return side->worker != NULL;
 }
 
+/* @device: (out) (transfer full) that of a kind whose cases are on one; NULL: of another kind */
+static gboolean read_device(const Side *side, IfmDeviceSpec **device, GError **error)
+{
+    const IfmRecordField *field = ifm_kind_field(side->kind, "device");
+    *device = NULL;
+    if (field == NULL || side->kind->in_worker == NULL)
+        return TRUE;
+    const char *text = *(const char *const *)(const void *)((const char *)side->spec + field->offset);
+    *device = ifm_device_spec_parse(text, error);
+    return *device != NULL;
+}
+
+static gboolean has_load(const Side *side)
+{
+    const IfmRecordField *field = ifm_kind_field(side->kind, "load");
+    return field != NULL && *(const gsize *)(const void *)((const char *)side->spec + field->count) > 0;
+}
+
 /* The worker knows its library from a variable of its environment, the user from what was said on the command line. */
 static void say_as_user(const Side *side, GError **error)
 {
-    const char *variable = ifm_path_runtime_variable(side->spec->engine);
-    if (side->given->runtime_said == NULL || variable == NULL || error == NULL || *error == NULL)
+    const char *variable = side->setting != NULL ? side->setting : "";
+    g_autofree char *wrong = g_strdup_printf("(set by %.*s)", (int)strcspn(variable, "="), variable);
+    if (side->given->runtime_said == NULL || error == NULL || *error == NULL)
         return;
-    g_autofree char *wrong = g_strdup_printf("(set by %s)", variable);
     char *at = strstr((*error)->message, wrong);
     if (at == NULL)
         return;
@@ -129,6 +156,8 @@ static json_t *ask(Compare *compare, Side *side, json_t *request, GError **error
 {
     json_auto_t *owned = request;
     IfmWorkerWatch watch = ifm_runner_watch(compare->runner);
+    if (side->kind->in_worker == NULL)
+        return ifm_compare_answer(&side->subject, owned, watch.interrupted, error);
     watch.spent_ns = compare->began_ns > 0 ? now_ns() - compare->began_ns : 0;
     gboolean alive;
     json_t *answer = ifm_worker_ask(side->worker, owned, &watch, &alive, error);
@@ -150,38 +179,18 @@ static gboolean take_ready(const json_t *answer, GError **error)
     return FALSE;
 }
 
-static gboolean has_seed(const char *const *vendor)
-{
-    for (; vendor != NULL && *vendor != NULL; vendor++)
-        if (g_str_has_prefix(*vendor, "SEED="))
-            return TRUE;
-    return FALSE;
-}
-
-/* Two processes of a real device never see the same noise; those of a simulated one would, without a seed of their own. */
-static json_t *process_case(Compare *compare, const Side *side)
-{
-    json_t *json = ifm_model_case_to_json(&side->whole);
-    if (!g_str_equal(side->spec->engine, "simulated") || has_seed(side->whole.vendor))
-        return json;
-    g_autofree char *seed = g_strdup_printf("SEED=%u", g_rand_int(compare->random));
-    json_t *vendor = json_object_get(json, "vendor");
-    if (!json_is_array(vendor))
-    {
-        vendor = json_array();
-        json_object_set_new(json, "vendor", vendor);
-    }
-    json_array_append_new(vendor, json_string(seed));
-    return json;
-}
-
 static gboolean prepare(Compare *compare, Side *side, GError **error)
 {
-    if (side->worker == NULL && !start_worker(compare, side, error))
+    if (side->kind->in_worker == NULL)
+        return side->is_open = side->kind->subject(side->spec, &side->subject, error);
+    g_autofree char *device = ifm_runner_key_cores(side->place.worker);
+    if (side->worker == NULL && !start_worker(compare, side, device, error))
         return FALSE;
-    json_t *request = json_pack("{s:s,s:o,s:s,s:s*,s:b}", "do", "prepare", "case", process_case(compare, side), "digest",
-                                side->sealed->subject_digest, "inputs", ifm_runner_inputs_of(side->sealed), "attested",
-                                compare->n_pairs > 0);
+    json_t *request = ifm_kind_request(side->kind, side->spec, side->sealed, 0);
+    json_object_set_new(request, "rounds", json_true());
+    json_object_set_new(request, "attested", json_boolean(compare->n_pairs > 0));
+    if (side->kind->in_worker->vary != NULL)
+        side->kind->in_worker->vary(json_object_get(request, "case"), compare->random);
     json_auto_t *answer = ask(compare, side, request, error);
     if (answer == NULL || !take_ready(answer, error))
         return FALSE;
@@ -219,7 +228,7 @@ static gboolean warm_up(Compare *compare, Side *side, GError **error)
     if (compare->n_pairs == 0 && compare->outputs_path != NULL)
     {
         json_object_set_new(request, side == a ? "keep" : "other", json_string(compare->outputs_path));
-        json_object_set_new(request, "other_dtype", json_string(ifm_dtype_name(a->whole.dtype)));
+        json_object_set(request, "other_dtype", json_object_get(a->sealed->options, "dtype"));
     }
     json_auto_t *answer = ask(compare, side, request, error);
     if (answer == NULL)
@@ -238,6 +247,7 @@ static gboolean end_process(Compare *compare, Side *side, GError **error)
         json_pack("{s:s,s:O*}", "do", "compare-end", "verification", json_object_get(side->check, "verification"));
     json_auto_t *answer = ask(compare, side, request, error);
     g_clear_pointer(&side->worker, ifm_worker_free);
+    close_subject(side);
     if (answer != NULL && side->measurement == NULL) /* what is known of the first process holds for all: it was attested */
         side->measurement = ifm_measurement_from_json(json_object_get(answer, "measurement"), error);
     return answer != NULL && side->measurement != NULL;
@@ -254,21 +264,21 @@ static gsize parts_of(gsize n, gsize size)
 /* Where the runs are counted: how many of each side go into a pair of processes. 0: they are not. */
 static gsize counted_runs(const Compare *compare)
 {
-    return parts_of(compare->protocol->runs, compare->protocol->most_pairs);
+    return parts_of(compare->protocol->runs, compare->protocol->max_pairs);
 }
 
 static void plan_round(Compare *compare)
 {
     double run_ns = MAX(compare->sides[0].run_ns, compare->sides[1].run_ns);
     double runs = ROUND_NS / MAX(run_ns, 1), warm = ROUND_WARM_NS / MAX(run_ns, 1);
-    compare->n_runs = runs < 0.5 ? 1 : (gsize)CLAMP(runs, LEAST_ROUND_RUNS, MOST_ROUND_RUNS);
+    compare->n_runs = runs < 0.5 ? 1 : (gsize)CLAMP(runs, MIN_ROUND_RUNS, MAX_ROUND_RUNS);
     gsize counted = counted_runs(compare);
     if (counted > 0)
     {
         gsize n_rounds = parts_of(counted, CLAMP(counted / COUNTED_ROUNDS, 1, compare->n_runs));
         compare->n_runs = parts_of(counted, n_rounds);
     }
-    compare->n_warm = (gsize)CLAMP(warm, compare->n_runs > 1 ? 1 : 0, MOST_ROUND_RUNS);
+    compare->n_warm = (gsize)CLAMP(warm, compare->n_runs > 1 ? 1 : 0, MAX_ROUND_RUNS);
 }
 
 /* @made_ns: what making this pair took    @round_ns: what a round took */
@@ -291,7 +301,7 @@ static void plan_pair(Compare *compare, gint64 made_ns, gint64 round_ns)
         double cheap = (double)made_ns / (2 * (double)MAX(round_ns, 1)); /* half of what the pair has cost already */
         rounds = MIN(rounds, MAX(room, MIN(cheap, FIRST_ROUNDS)));
     }
-    gsize n = (gsize)CLAMP(rounds, 2, compare->protocol->rounds > 0 ? 10000 : MOST_ROUNDS);
+    gsize n = (gsize)CLAMP(rounds, 2, compare->protocol->rounds > 0 ? 10000 : MAX_ROUNDS);
     compare->n_rounds = compare->protocol->rounds > 0 ? n : n / 2 * 2; /* each order as often */
 }
 
@@ -363,15 +373,18 @@ static gboolean both(Compare *compare, Step step, gboolean b_first, GError **err
 static gboolean add_check(Compare *compare, Side *side, GError **error)
 {
     side->check = json_object();
-    return ifm_references_add(ifm_runner_references(compare->runner), &side->whole, side->sealed, side->true_outputs,
-                              &compare->hearing, side->check, error);
+    if (side->kind->in_worker == NULL || !side->kind->in_worker->needs_reference)
+        return TRUE;
+    return ifm_references_add(ifm_runner_references(compare->runner), side->spec, side->sealed, side->true_outputs,
+                              &compare->monitor, side->check, error);
 }
 
 /* Only what computes the same thing of the same inputs must come to the same. */
 static gboolean must_agree(const Compare *compare)
 {
     const Side *a = &compare->sides[0], *b = &compare->sides[1];
-    return a->true_outputs && b->true_outputs && a->whole.seed == b->whole.seed &&
+    return a->true_outputs && b->true_outputs &&
+           json_equal(json_object_get(a->sealed->options, "seed"), json_object_get(b->sealed->options, "seed")) &&
            g_strcmp0(a->sealed->subject_digest, b->sealed->subject_digest) == 0 &&
            json_equal(a->sealed->sizes, b->sealed->sizes) &&
            g_strcmp0(ifm_runner_inputs_of(a->sealed), ifm_runner_inputs_of(b->sealed)) == 0;
@@ -404,12 +417,12 @@ static gboolean run_pair(Compare *compare, GError **error)
     }
     if (!both(compare, warm_up, compare->n_pairs > 0 && b_first, error)) /* at first B waits for A's outputs */
         return FALSE;
-    if (compare->hearing.before == NULL)
-        compare->hearing.before = ifm_sensor_snapshot("/"); /* while it is busy */
+    if (compare->monitor.before == NULL)
+        compare->monitor.before = ifm_sensor_snapshot("/"); /* while it is busy */
     return run_rounds(compare, now_ns() - began_ns, error) && both(compare, end_process, b_first, error);
 }
 
-static void tell(const Compare *compare, const IfmRunnerOptions *options)
+static void report(const Compare *compare, const IfmRunnerOptions *options)
 {
     g_auto(IfmComparison) sofar = { 0 };
     if (options->progress == NULL)
@@ -435,7 +448,7 @@ static gboolean run_pairs(Compare *compare, gboolean *interrupted, GError **erro
             break;
         compare->n_pairs++;
         done = ifm_comparer_end_pair(compare->comparer, now_ns() - compare->began_ns);
-        tell(compare, ifm_runner_options(compare->runner));
+        report(compare, ifm_runner_options(compare->runner));
     }
     *interrupted = !done && ifm_runner_is_interrupted(compare->runner);
     if (*interrupted && compare->n_pairs > 0)
@@ -449,66 +462,106 @@ static gboolean run_pairs(Compare *compare, gboolean *interrupted, GError **erro
 
 /* --- the records ---------------------------------------------------------------------------------------------------- */
 
-static json_t *rule_to_json(const IfmCompareProtocol *protocol, char letter)
-{
-    json_t *json = json_pack("{s:s,s:o,s:o,s:I,s:I,s:I,s:I}", "side", letter == 'A' ? "A" : "B", "margin",
-                             ifm_json_real(protocol->margin), "level", ifm_json_real(protocol->level), "time_budget_ns",
-                             (json_int_t)protocol->time_budget_ns, "least_pairs", (json_int_t)protocol->least_pairs,
-                             "most_pairs", (json_int_t)protocol->most_pairs, "rounds", (json_int_t)protocol->rounds);
-    if (protocol->ci_ratio > 0)
-        json_object_set_new(json, "ci_ratio", ifm_json_real(protocol->ci_ratio));
-    if (protocol->runs > 0)
-        json_object_set_new(json, "runs", json_integer((json_int_t)protocol->runs));
-    return json;
-}
+static const IfmRecordField rule_fields[] = {
+    { IFM_RECORD(DOUBLE, IfmCompareProtocol, margin), .key = "margin" },
+    { IFM_RECORD(DOUBLE, IfmCompareProtocol, level), .key = "level" },
+    { IFM_RECORD(INT64, IfmCompareProtocol, time_budget_ns), .key = "time_budget_ns" },
+    { IFM_RECORD(SIZE, IfmCompareProtocol, min_pairs), .key = "min_pairs" },
+    { IFM_RECORD(SIZE, IfmCompareProtocol, max_pairs), .key = "max_pairs" },
+    { IFM_RECORD(SIZE, IfmCompareProtocol, rounds), .key = "rounds" },
+    { IFM_RECORD(DOUBLE, IfmCompareProtocol, ci_ratio), .key = "ci_ratio", .unless_zero = TRUE },
+    { IFM_RECORD(SIZE, IfmCompareProtocol, runs), .key = "runs", .unless_zero = TRUE },
+    { NULL },
+};
 
 /* The case of a side is another than that of the same model measured by itself: its protocol is the comparison's. */
 static void seal_for(IfmCase *sealed, const IfmCompareProtocol *protocol, char letter)
 {
-    json_object_set_new(sealed->options, "protocol", json_pack("{s:o}", "compare", rule_to_json(protocol, letter)));
+    json_t *rule = ifm_record_key_to_json(protocol, rule_fields);
+    json_object_set_new(rule, "side", json_string(letter == 'A' ? "A" : "B"));
+    json_object_set_new(sealed->options, "protocol", json_pack("{s:o}", "compare", rule));
     ifm_case_seal(sealed);
 }
 
-IfmCase *ifm_runner_compare_case(IfmRunner *runner, const IfmModelCase *model_case, gboolean b,
+/* A completed copy of what describes a side, with a protocol that is none of its own. */
+static void *spec_of(const IfmCompareSide *given)
+{
+    void *spec = g_memdup2(given->spec, given->kind->size);
+    IfmProtocol *protocol = ifm_kind_protocol(given->kind, spec);
+    if (protocol != NULL)
+        *protocol = IFM_PROTOCOL_INIT;
+    return spec;
+}
+
+static gboolean check_kind(const IfmCaseKind *kind, GError **error)
+{
+    if (kind->in_worker != NULL ? kind->in_worker->subject != NULL : kind->subject != NULL)
+        return TRUE;
+    g_set_error(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED, "a case of kind %s has no runs to repeat, so none to compare",
+                kind->name);
+    return FALSE;
+}
+
+IfmCase *ifm_runner_compare_case(IfmRunner *runner, const IfmCompareSide *side, gboolean b,
                                  const IfmCompareProtocol *protocol, GError **error)
 {
-    IfmCase *sealed = ifm_compare_protocol_check(protocol, error) ? ifm_runner_seal(runner, model_case, NULL, error) : NULL;
+    g_autofree void *spec = spec_of(side);
+    IfmCase *sealed = ifm_compare_protocol_check(protocol, error) && check_kind(side->kind, error)
+                          ? ifm_kind_seal(runner, side->kind, spec, NULL, error)
+                          : NULL;
     if (sealed != NULL)
         seal_for(sealed, protocol, b ? 'B' : 'A');
     return sealed;
 }
 
-static gboolean seal(Compare *compare, Side *side, GError **error)
+static gboolean set_runtime(Side *side, const IfmDeviceSpec *device, GError **error)
 {
-    const IfmModelCase *given = &side->given->model_case;
-    side->spec = ifm_device_spec_parse(given->device, error);
-    if (side->spec == NULL)
-        return FALSE;
-    if (given->n_load > 0)
-    {
-        g_set_error_literal(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED, "a comparison has no load beside it");
-        return FALSE;
-    }
-    const char *variable = ifm_path_runtime_variable(side->spec->engine);
-    if (side->given->runtime != NULL && variable == NULL)
+    const char *variable = device != NULL ? ifm_path_runtime_variable(device->engine) : NULL;
+    if (side->given->runtime == NULL)
+        return TRUE;
+    if (variable == NULL)
     {
         g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s: engine %s has no runtime's library to choose",
-                    side->given->runtime, side->spec->engine);
+                    side->given->runtime, device != NULL ? device->engine : "of several devices");
         return FALSE;
     }
-    g_autofree char *library = side->given->runtime != NULL ? g_canonicalize_filename(side->given->runtime, NULL) : NULL;
-    side->setting = library != NULL ? g_strdup_printf("%s=%s", variable, library) : NULL;
-    if (!start_worker(compare, side, error))
+    g_autofree char *library = g_canonicalize_filename(side->given->runtime, NULL);
+    side->setting = g_strdup_printf("%s=%s", variable, library);
+    return TRUE;
+}
+
+/* The engine's facts are those of this side's own runtime, where its kind is on one device. */
+static gboolean seal(Compare *compare, Side *side, GError **error)
+{
+    g_autoptr(IfmDeviceSpec) device = NULL;
+    json_auto_t *facts = NULL;
+    side->spec = spec_of(side->given);
+    if (!check_kind(side->kind, error) || !read_device(side, &device, error))
         return FALSE;
-    json_auto_t *facts = ask(compare, side, json_pack("{s:s,s:s}", "do", "engine", "engine", side->spec->engine), error);
-    side->sealed = facts != NULL ? ifm_runner_seal(compare->runner, given, facts, error) : NULL;
+    if (has_load(side))
+    {
+        g_set_error_literal(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED, "a comparison has no background load");
+        return FALSE;
+    }
+    if (!set_runtime(side, device, error))
+        return FALSE;
+    if (device != NULL)
+    {
+        const char *cores = device->n_cores > 0 ? device->text : NULL;
+        facts = start_worker(compare, side, cores, error)
+                    ? ask(compare, side, json_pack("{s:s,s:s}", "do", "engine", "engine", device->engine), error)
+                    : NULL;
+        if (facts == NULL)
+            return FALSE;
+    }
+    side->sealed = ifm_kind_seal(compare->runner, side->kind, side->spec, facts, error);
     if (side->sealed == NULL)
         return FALSE;
     seal_for(side->sealed, compare->protocol, side->letter);
-    side->inputs_path = given->inputs_path != NULL ? g_canonicalize_filename(given->inputs_path, NULL) : NULL;
-    side->cache_dir = given->cache_dir != NULL ? g_canonicalize_filename(given->cache_dir, NULL) : NULL;
-    side->whole = ifm_runner_whole_case(given, side->sealed, side->inputs_path, side->cache_dir);
-    return TRUE;
+    if (side->kind->complete != NULL && !side->kind->complete(side->spec, error))
+        return FALSE;
+    return side->kind->in_worker == NULL ||
+           side->kind->in_worker->place(compare->runner, side->spec, side->sealed, &side->place, error);
 }
 
 static void finish_side(Compare *compare, Side *side, const char *stop_reason, json_t *comparison)
@@ -525,10 +578,12 @@ static void finish_side(Compare *compare, Side *side, const char *stop_reason, j
         *series[i] = g_steal_pointer(taken[i]);
     }
     ifm_measurement_summarise(measurement, compare->protocol->level);
-    ifm_hearing_add_surroundings(&compare->hearing, measurement);
-    json_object_set_new(measurement->surroundings, "compare",
-                        json_pack("{s:s,s:s,s:s,s:O}", "side", side->letter == 'A' ? "A" : "B", "other",
-                                  other->measurement->uid, "other_case", other->sealed->key, "comparison", comparison));
+    ifm_run_monitor_add_environment(&compare->monitor, measurement);
+    if (measurement->result == NULL)
+        measurement->result = json_object();
+    json_object_update_new(measurement->result,
+                           json_pack("{s:s,s:s,s:s,s:O}", "side", side->letter == 'A' ? "A" : "B", "other",
+                                     other->measurement->uid, "other_case", other->sealed->key, "comparison", comparison));
 }
 
 static void add_notes(Compare *compare, IfmComparison *comparison)
@@ -540,7 +595,7 @@ static void add_notes(Compare *compare, IfmComparison *comparison)
     {
         gsize n;
         json_t *warning;
-        const json_t *warnings = json_object_get(compare->sides[i].measurement->surroundings, "warnings");
+        const json_t *warnings = json_object_get(compare->sides[i].measurement->environment, "warnings");
         json_array_foreach(warnings, n, warning) g_ptr_array_add(
             comparison->notes, g_strdup_printf("%c: %s", compare->sides[i].letter, json_string_value(warning)));
     }
@@ -554,13 +609,13 @@ static IfmStopReason why_stopped(const Compare *compare, gboolean interrupted, c
         return IFM_STOP_FIXED;
     if (comparison->settled)
         return IFM_STOP_INTERVAL;
-    return comparison->n_pairs >= compare->protocol->most_pairs ? IFM_STOP_MOST_RUNS : IFM_STOP_TIME_BUDGET;
+    return comparison->n_pairs >= compare->protocol->max_pairs ? IFM_STOP_MAX_RUNS : IFM_STOP_TIME_BUDGET;
 }
 
 static void finish(Compare *compare, gboolean interrupted, IfmComparison *comparison)
 {
     ifm_comparer_finish(compare->comparer, comparison);
-    compare->hearing.after = ifm_sensor_snapshot("/");
+    compare->monitor.after = ifm_sensor_snapshot("/");
     add_notes(compare, comparison);
     json_auto_t *json = ifm_comparison_to_json(comparison);
     const char *reason = ifm_stop_reason_name(why_stopped(compare, interrupted, comparison));
@@ -578,14 +633,22 @@ gboolean ifm_runner_compare(IfmRunner *runner, const IfmCompareSide sides[2], co
 {
     if (!ifm_compare_protocol_check(protocol, error))
         return FALSE;
+    if (sides[0].kind != sides[1].kind)
+    {
+        g_set_error(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED, "A is a case of kind %s, B of kind %s: one kind is right",
+                    sides[0].kind->name, sides[1].kind->name);
+        return FALSE;
+    }
     g_auto(Compare) compare = { .runner = runner, .protocol = protocol, .random = g_rand_new_with_seed(seed) };
     gboolean interrupted = FALSE;
-    compare.hearing.runner = runner;
+    compare.monitor.runner = runner;
     compare.comparer = ifm_comparer_new(protocol);
     for (gsize i = 0; i < 2; i++)
     {
         compare.sides[i].letter = i == 0 ? 'A' : 'B';
         compare.sides[i].given = &sides[i];
+        compare.sides[i].kind = sides[i].kind;
+        ifm_kind_place_init(&compare.sides[i].place);
         compare.sides[i].warmup_ns = g_array_new(FALSE, FALSE, sizeof(gint64));
         compare.sides[i].samples_ns = g_array_new(FALSE, FALSE, sizeof(gint64));
     }

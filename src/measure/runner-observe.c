@@ -44,7 +44,8 @@ gboolean ifm_runner_observe(IfmRunner *runner, const IfmModelCase *model_case, I
     /* A process of its own: what the run leaves allocated would be in a later case's figures of memory. */
     g_autofree char *key = g_strdup_printf("shapes on %s", spec->text);
     json_auto_t *answer = ifm_runner_ask(
-        runner, key, json_pack("{s:s,s:o}", "do", "observe", "case", ifm_model_case_to_json(&whole)), &watch, error);
+        runner, key, json_pack("{s:s,s:o}", "do", "observe", "case", ifm_record_to_json(&whole, ifm_kind_model.fields)),
+        &watch, error);
     ifm_runner_drop_worker(runner, key);
     if (answer == NULL)
         return FALSE;

@@ -3,9 +3,9 @@
 
 G_BEGIN_DECLS
 
-/* What the files of the runner share: runner.c keeps workers and measures models, runner-link.c measures links,
- * runner-compare.c measures two in turn, runner-limit.c limits, runner-load.c says what works beside a measured model,
- * runner-plan.c measures plans, runner-reference.c keeps the outputs that are right, temporary.c the folder for them. */
+/* What the files of the runner share: runner.c keeps workers, kinds.c has cases of every kind sealed and
+ * measured, runner-compare.c measures two in turn, runner-reference.c keeps the outputs that are right, temporary.c the
+ * folder for them. */
 
 /* --- temporary.c -------------------------------------------------------------------------------------------------- */
 
@@ -46,15 +46,17 @@ const json_t *ifm_runner_engine_facts(IfmRunner *runner, const char *key, const 
 const json_t *ifm_runner_machine(IfmRunner *runner);
 const IfmRunnerOptions *ifm_runner_options(const IfmRunner *runner);
 gboolean ifm_runner_is_interrupted(const IfmRunner *runner);
-/** ifm_runner_seal: as ifm_runner_case(), whatever the protocol. @facts: the engine's; NULL: asked for */
-IfmCase *ifm_runner_seal(IfmRunner *runner, const IfmModelCase *model_case, const json_t *facts, GError **error);
-/** ifm_runner_whole_case: what a worker is given: all said and absolute. Borrows from all. */
-IfmModelCase ifm_runner_whole_case(const IfmModelCase *model_case, const IfmCase *sealed, const char *inputs_path,
-                                   const char *cache_dir);
+/** ifm_runner_digests: of files with inputs: see ifm_case_inputs_digest(). */
+GHashTable *ifm_runner_digests(IfmRunner *runner);
+/** ifm_kind_seal: ifm_runner_case(). @facts: the engine's; NULL: asked for */
+IfmCase *ifm_kind_seal(IfmRunner *runner, const IfmCaseKind *kind, const void *spec, const json_t *facts, GError **error);
+/** ifm_case_set_engine: Its name and version into the record. */
+void ifm_case_set_engine(IfmCase *record, const json_t *facts);
 /** ifm_runner_inputs_of: the digest of what the case is fed from a file; NULL where it is not. */
 const char *ifm_runner_inputs_of(const IfmCase *sealed);
 
-/* --- runner-load.c ------------------------------------------------------------------------------------------------ */
+/* --- kinds/model-load.c ------------------------------------------------------------------------------------------------
+ */
 
 /** ifm_runner_seal_load: Puts what of a case's load defines it into its record. */
 gboolean ifm_runner_seal_load(IfmRunner *runner, const IfmModelCase *model_case, IfmCase *record, GError **error);
@@ -62,24 +64,14 @@ gboolean ifm_runner_seal_load(IfmRunner *runner, const IfmModelCase *model_case,
 char *ifm_runner_set_key(const IfmDeviceSpec *const *devices, gsize n);
 /** ifm_runner_set_cores: (transfer full) the device of a set whose cores its worker keeps to; NULL: none. */
 char *ifm_runner_set_cores(const char *key);
+/** ifm_runner_key_cores: (transfer full) the device whose cores a worker of that key keeps to; NULL: it keeps to none. */
+char *ifm_runner_key_cores(const char *key);
 /** ifm_runner_key_names: whether a device is in the set of a worker's key. */
 gboolean ifm_runner_key_names(const char *key, const char *device);
 
-/** IfmLoadText: a case's load with canonical specs and absolute paths. */
-typedef struct
-{
-    gsize n;
-    IfmDeviceSpec **specs;
-    char **model_paths, **inputs_paths;
-    IfmLoadDevice *devices; /* what the case is to have */
-} IfmLoadText;
-gboolean ifm_load_text_init(IfmLoadText *text, const IfmModelCase *model_case, GError **error);
-void ifm_load_text_clear(IfmLoadText *text);
-G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(IfmLoadText, ifm_load_text_clear)
-
 /* --- measuring ---------------------------------------------------------------------------------------------------- */
 
-/** IfmHearing: what is heard of a case on the way. */
+/** IfmRunMonitor: what is heard of a case on the way. */
 typedef struct
 {
     IfmRunner *runner;
@@ -87,28 +79,29 @@ typedef struct
     json_t *before, *after;
     gboolean warm; /* `before` was taken while it ran */
     json_t *lost;  /* devices that did not answer a probe after the runs; NULL: the worker has one alone */
-} IfmHearing;
-/** ifm_hearing_watch: what ifm_runner_watch() gives, and @hearing listens. */
-IfmWorkerWatch ifm_hearing_watch(IfmHearing *hearing);
-void ifm_hearing_clear(IfmHearing *hearing);
-G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(IfmHearing, ifm_hearing_clear)
-/** ifm_hearing_add_surroundings: Joins what the machine tells with what the worker knew of the runtime. */
-void ifm_hearing_add_surroundings(IfmHearing *hearing, IfmMeasurement *measurement);
+} IfmRunMonitor;
+/** ifm_run_monitor_watch: what ifm_runner_watch() gives, and @monitor listens. */
+IfmWorkerWatch ifm_run_monitor_watch(IfmRunMonitor *monitor);
+void ifm_run_monitor_clear(IfmRunMonitor *monitor);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(IfmRunMonitor, ifm_run_monitor_clear)
+/** ifm_run_monitor_add_environment: Joins what the machine tells with what the worker knew of the runtime. */
+void ifm_run_monitor_add_environment(IfmRunMonitor *monitor, IfmMeasurement *measurement);
 
-/** IfmRunnerJob: one case, as far as all kinds are alike. */
+/** IfmRunnerJob: one case: where, and how the worker is asked. */
 typedef struct
 {
-    const char *worker;                  /* its key */
-    const IfmDeviceSpec *const *devices; /* [n_devices] */
-    gsize n_devices;
-    double level; /* of the summary */
-    /* measure: asks the worker. NULL with the worker's own error, or its end's. */
-    IfmMeasurement *(*measure)(IfmHearing *hearing, void *user, GError **error);
+    const char *worker;       /* its key */
+    const GPtrArray *devices; /* IfmDeviceSpec* */
+    double level;             /* of the summary */
+    /* measure: NULL with the worker's own error, or its end's. */
+    IfmMeasurement *(*measure)(IfmRunMonitor *monitor, void *user, GError **error);
     void *user;
 } IfmRunnerJob;
 
 /** ifm_runner_run: Does a job: as ifm_runner_measure() says. */
 IfmMeasurement *ifm_runner_run(IfmRunner *runner, const IfmRunnerJob *job, const IfmCase *sealed, GError **error);
+/** ifm_is_among: whether a list of texts has one. */
+gboolean ifm_is_among(const json_t *names, const char *name);
 
 /* --- runner-reference.c ------------------------------------------------------------------------------------------- */
 
@@ -132,6 +125,6 @@ void ifm_references_clear(IfmReferences *references);
 /** ifm_references_add: Completes the request to measure with what its outputs are to be compared with, or why they are not.
  * Returns: FALSE with IFM_ERROR_CANCELLED where interrupted. */
 gboolean ifm_references_add(IfmReferences *references, const IfmModelCase *model_case, const IfmCase *sealed,
-                            gboolean true_outputs, IfmHearing *hearing, json_t *request, GError **error);
+                            gboolean true_outputs, IfmRunMonitor *monitor, json_t *request, GError **error);
 
 G_END_DECLS

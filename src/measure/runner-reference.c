@@ -6,7 +6,7 @@
 
 #define REFERENCE_WORKER "reference"
 /* Of reference outputs on disk. */
-#define REFERENCES_MOST_BYTES (G_GUINT64_CONSTANT(1) << 30)
+#define REFERENCES_MAX_BYTES (G_GUINT64_CONSTANT(1) << 30)
 
 void ifm_references_init(IfmReferences *references, const IfmTemporary *folder)
 {
@@ -46,7 +46,7 @@ static void keep_file(IfmReferences *references, const char *key)
 {
     g_queue_push_tail(&references->kept, g_strdup(key));
     references->kept_bytes += file_bytes(path_of(references, key));
-    while (references->kept_bytes > REFERENCES_MOST_BYTES && references->kept.length > 1)
+    while (references->kept_bytes > REFERENCES_MAX_BYTES && references->kept.length > 1)
     {
         g_autofree char *oldest = g_queue_pop_head(&references->kept);
         const char *path = path_of(references, oldest);
@@ -58,7 +58,7 @@ static void keep_file(IfmReferences *references, const char *key)
 
 /* Returns: (transfer full) {"path"}, or {"why"} there is none; NULL where interrupted. */
 static json_t *reference_for(IfmReferences *references, const IfmModelCase *model_case, const IfmCase *sealed,
-                             IfmHearing *hearing, GError **error)
+                             IfmRunMonitor *monitor, GError **error)
 {
     g_autofree char *key = reference_key(model_case, sealed);
     json_t *known = g_hash_table_lookup(references->known, key);
@@ -66,12 +66,12 @@ static json_t *reference_for(IfmReferences *references, const IfmModelCase *mode
         return json_incref(known);
     g_autofree char *name = g_strdup_printf("reference-%u", references->n_made++);
     g_autofree char *path = g_build_filename(references->folder->path, name, NULL);
-    IfmWorkerWatch watch = ifm_hearing_watch(hearing);
+    IfmWorkerWatch watch = ifm_run_monitor_watch(monitor);
     g_autoptr(GError) failure = NULL;
-    json_t *answer = ifm_runner_ask(
-        hearing->runner, REFERENCE_WORKER,
-        json_pack("{s:s,s:o,s:s}", "do", "reference", "case", ifm_model_case_to_json(model_case), "path", path), &watch,
-        &failure);
+    json_t *answer = ifm_runner_ask(monitor->runner, REFERENCE_WORKER,
+                                    json_pack("{s:s,s:o,s:s}", "do", "reference", "case",
+                                              ifm_record_to_json(model_case, ifm_kind_model.fields), "path", path),
+                                    &watch, &failure);
     if (g_error_matches(failure, IFM_ERROR, IFM_ERROR_CANCELLED))
     {
         g_propagate_error(error, g_steal_pointer(&failure));
@@ -86,7 +86,7 @@ static json_t *reference_for(IfmReferences *references, const IfmModelCase *mode
 }
 
 gboolean ifm_references_add(IfmReferences *references, const IfmModelCase *model_case, const IfmCase *sealed,
-                            gboolean true_outputs, IfmHearing *hearing, json_t *request, GError **error)
+                            gboolean true_outputs, IfmRunMonitor *monitor, json_t *request, GError **error)
 {
     const char *status = "not-applicable", *why = "simulated: this device computes no true outputs";
     json_auto_t *reference = NULL;
@@ -97,7 +97,7 @@ gboolean ifm_references_add(IfmReferences *references, const IfmModelCase *model
     }
     else if (true_outputs)
     {
-        reference = reference_for(references, model_case, sealed, hearing, error);
+        reference = reference_for(references, model_case, sealed, monitor, error);
         if (reference == NULL)
             return FALSE;
         json_t *path = json_object_get(reference, "path");

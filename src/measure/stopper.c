@@ -3,6 +3,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "measure-private.h"
+
 /*
  * The rule. A width that is itself estimated is often too small by chance, and a rule that looks after every sample stops
  * just then: the interval it stops with covers less than it says. (For a fixed width that goes to 0 the loss vanishes:
@@ -11,18 +13,18 @@
  * - it looks seldom: at counts that grow by a quarter, which also makes looking cheap;
  * - two looks in a row must agree, the first of them just below the least count so that a quiet subject ends at that;
  * - the effective sample size is one that is seldom too large (ifm_median_effective_size());
- * - and it must be LEAST_EFFECTIVE: below that correlation is hardly told from level;
+ * - and it must be MIN_EFFECTIVE: below that correlation is hardly told from level;
  * - real latencies also change their level for milliseconds (caches, the scheduler, other processes), which no run of 20
  * short ones can know: so time must have passed, a 50th of the budget. Of the resampled recorded series, 59 and 67 in
  * 100 were covered without that, 94 and more with it.
  */
 enum
 {
-    LEAST_EFFECTIVE = 10,
+    MIN_EFFECTIVE = 10,
     LOOKS_AGREEING = 2,
-    LEAST_TIME_PART = 50,    /* no interval stops before a 50th of the budget */
-    STEADY_WINDOW = 10,      /* warm-up is judged by its later half, at least this many runs */
-    WARMUP_MOST_RUNS = 5000, /* where neither a count nor a budget ends it */
+    MIN_TIME_PART = 50,     /* no interval stops before a 50th of the budget */
+    STEADY_WINDOW = 10,     /* warm-up is judged by its later half, at least this many runs */
+    WARMUP_MAX_RUNS = 5000, /* where neither a count nor a budget ends it */
 };
 
 static const double look_growth = 1.25;
@@ -44,7 +46,7 @@ static const char *const reason_names[] = {
     [IFM_STOP_GO_ON] = "go-on",
     [IFM_STOP_FIXED] = "fixed",
     [IFM_STOP_INTERVAL] = "interval",
-    [IFM_STOP_MOST_RUNS] = "most-runs",
+    [IFM_STOP_MAX_RUNS] = "max-runs",
     [IFM_STOP_TIME_BUDGET] = "time-budget",
     [IFM_STOP_INTERRUPTED] = "interrupted",
 };
@@ -57,18 +59,18 @@ gboolean ifm_protocol_check(const IfmProtocol *protocol, GError **error)
         gsize n;
     } counts[] = { { "warm-up runs", protocol->warmup },
                    { "runs", protocol->runs },
-                   { "runs at least", protocol->runs > 0 ? 0 : protocol->least_runs },
-                   { "runs at most", protocol->runs > 0 ? 0 : protocol->most_runs } };
+                   { "runs at least", protocol->runs > 0 ? 0 : protocol->min_runs },
+                   { "runs at most", protocol->runs > 0 ? 0 : protocol->max_runs } };
     for (gsize i = 0; i < G_N_ELEMENTS(counts); i++)
-        if (counts[i].n > IFM_PROTOCOL_MOST_RUNS)
+        if (counts[i].n > IFM_PROTOCOL_MAX_RUNS)
         {
             g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%" G_GSIZE_FORMAT " %s: a record holds %d at most",
-                        counts[i].n, counts[i].what, IFM_PROTOCOL_MOST_RUNS);
+                        counts[i].n, counts[i].what, IFM_PROTOCOL_MAX_RUNS);
             return FALSE;
         }
-    if (protocol->runs > 0 || protocol->most_runs > 0)
+    if (protocol->runs > 0 || protocol->max_runs > 0)
         return TRUE;
-    g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "no count of runs at most: a record holds %d", IFM_PROTOCOL_MOST_RUNS);
+    g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "no count of runs at most: a record holds %d", IFM_PROTOCOL_MAX_RUNS);
     return FALSE;
 }
 
@@ -81,11 +83,11 @@ IfmStopper *ifm_stopper_new(const IfmProtocol *protocol)
 {
     IfmStopper *stopper = g_new0(IfmStopper, 1);
     stopper->protocol = *protocol;
-    guint room = CLAMP(MAX(protocol->runs, protocol->most_runs), 1024, 1 << 20);
+    guint room = CLAMP(MAX(protocol->runs, protocol->max_runs), 1024, 1 << 20);
     stopper->warmup = g_array_sized_new(FALSE, FALSE, sizeof(double), 64);
     stopper->series = g_array_sized_new(FALSE, FALSE, sizeof(double), room);
     stopper->sorted = g_array_sized_new(FALSE, FALSE, sizeof(double), room);
-    stopper->next_look = MAX(1, (gsize)ceil(protocol->least_runs / look_growth));
+    stopper->next_look = MAX(1, (gsize)ceil(protocol->min_runs / look_growth));
     return stopper;
 }
 
@@ -125,9 +127,9 @@ gboolean ifm_stopper_warm(IfmStopper *stopper, gint64 sample_ns, gint64 elapsed_
         return n >= protocol->warmup;
     if (n >= protocol->warmup && is_steady(stopper))
         return stopper->steady = TRUE;
-    gsize most = protocol->most_runs > 0 ? protocol->most_runs / 4 : WARMUP_MOST_RUNS;
+    gsize max = protocol->max_runs > 0 ? protocol->max_runs / 4 : WARMUP_MAX_RUNS;
     gboolean spent = protocol->time_budget_ns > 0 && elapsed_ns >= protocol->time_budget_ns / 4;
-    return spent || n >= MAX(most, protocol->warmup);
+    return spent || n >= MAX(max, protocol->warmup);
 }
 
 /* Sorts what came since the last look and merges it in from the back: O(n) a look, and there are O(log n) of them. */
@@ -149,7 +151,7 @@ static gboolean is_narrow(IfmStopper *stopper)
     gsize n = stopper->series->len;
     const double *sorted = sorted_series(stopper);
     double effective = ifm_median_effective_size((const double *)stopper->series->data, sorted, n);
-    if (effective < MIN(LEAST_EFFECTIVE, stopper->protocol.least_runs) ||
+    if (effective < MIN(MIN_EFFECTIVE, stopper->protocol.min_runs) ||
         !ifm_quantile_interval(sorted, n, effective, 0.5, stopper->protocol.level, &interval))
         return FALSE;
     return (interval.upper - interval.lower) / 2 <= stopper->protocol.ci_ratio * ifm_quantile(sorted, n, 0.5);
@@ -163,8 +165,8 @@ static gboolean look(IfmStopper *stopper, gint64 elapsed_ns)
         return FALSE;
     stopper->n_agreeing = is_narrow(stopper) ? stopper->n_agreeing + 1 : 0;
     gsize next = MAX(n + 1, (gsize)ceil(n * look_growth));
-    stopper->next_look = n < stopper->protocol.least_runs ? stopper->protocol.least_runs : next;
-    gboolean enough = n >= stopper->protocol.least_runs && elapsed_ns >= stopper->protocol.time_budget_ns / LEAST_TIME_PART;
+    stopper->next_look = n < stopper->protocol.min_runs ? stopper->protocol.min_runs : next;
+    gboolean enough = n >= stopper->protocol.min_runs && elapsed_ns >= stopper->protocol.time_budget_ns / MIN_TIME_PART;
     return stopper->n_agreeing >= LOOKS_AGREEING && enough;
 }
 
@@ -178,8 +180,8 @@ IfmStopReason ifm_stopper_add(IfmStopper *stopper, gint64 sample_ns, gint64 elap
         return n >= protocol->runs ? IFM_STOP_FIXED : IFM_STOP_GO_ON;
     if (look(stopper, elapsed_ns))
         return IFM_STOP_INTERVAL;
-    if (protocol->most_runs > 0 && n >= protocol->most_runs)
-        return IFM_STOP_MOST_RUNS;
+    if (protocol->max_runs > 0 && n >= protocol->max_runs)
+        return IFM_STOP_MAX_RUNS;
     if (protocol->time_budget_ns > 0 && elapsed_ns >= protocol->time_budget_ns)
         return IFM_STOP_TIME_BUDGET;
     return IFM_STOP_GO_ON;

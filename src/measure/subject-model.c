@@ -39,14 +39,14 @@ struct IfmModelSubject
     gboolean wrong; /* an output was */
 };
 
-static IfmCompileOptions options_of(const IfmModelCase *model_case, IfmTwin twin)
+static IfmCompileOptions options_of(const IfmModelCase *model_case, IfmCompilePurpose profiled)
 {
     IfmCompileOptions options = IFM_COMPILE_OPTIONS_INIT;
     if (model_case->dtype != IFM_DTYPE_UNDEFINED)
         options.dtype = model_case->dtype;
     options.threads = model_case->threads;
-    options.profiling = twin == IFM_TWIN_PROFILED || twin == IFM_TWIN_OBSERVED;
-    options.optimise = twin != IFM_TWIN_REFERENCE && twin != IFM_TWIN_OBSERVED;
+    options.profiling = profiled == IFM_COMPILE_PROFILED || profiled == IFM_COMPILE_OBSERVED;
+    options.optimise = profiled != IFM_COMPILE_REFERENCE && profiled != IFM_COMPILE_OBSERVED;
     options.native_async = model_case->native_async;
     if (!model_case->free_shapes)
     {
@@ -65,13 +65,13 @@ static IfmCompileOptions options_of(const IfmModelCase *model_case, IfmTwin twin
 /* Whether the values of inputs and outputs matter to anybody. */
 static gboolean computes(const IfmModelSubject *self)
 {
-    return (ifm_compiled_capabilities(self->compiled) & IFM_CAN_TRUE_OUTPUTS) != 0;
+    return (ifm_compiled_info(self->compiled).capabilities & IFM_CAN_TRUE_OUTPUTS) != 0;
 }
 
 /* The port's index as the compiled model has it; runtimes may order ports in their own way. */
 static gssize find_input(const IfmModelSubject *self, const char *name)
 {
-    for (gsize i = 0; i < ifm_compiled_n_inputs(self->compiled); i++)
+    for (gsize i = 0; i < ifm_compiled_info(self->compiled).n_inputs; i++)
         if (g_str_equal(ifm_compiled_input(self->compiled, i)->name, name))
             return (gssize)i;
     return -1;
@@ -106,7 +106,7 @@ static gboolean output_shape(const IfmModelSubject *self, const IfmPort *port, i
  * both runtimes then write to the memory they are given. What depends on the inputs' values the runtime allocates. */
 static gboolean set_outputs(IfmModelSubject *self, IfmRequest *request, IfmTensor *outputs, GError **error)
 {
-    if (!(ifm_compiled_capabilities(self->compiled) & IFM_CAN_SET_OUTPUT))
+    if (!(ifm_compiled_info(self->compiled).capabilities & IFM_CAN_SET_OUTPUT))
         return TRUE;
     for (gsize i = 0; i < self->n_outputs; i++)
     {
@@ -123,7 +123,7 @@ static gboolean set_outputs(IfmModelSubject *self, IfmRequest *request, IfmTenso
 
 static gboolean make_requests(IfmModelSubject *self, GError **error)
 {
-    self->n_outputs = ifm_compiled_n_outputs(self->compiled);
+    self->n_outputs = ifm_compiled_info(self->compiled).n_outputs;
     self->requests = g_new0(IfmRequest *, (gsize)self->n_streams);
     self->outputs = g_new0(IfmTensor, (gsize)self->n_streams * self->n_outputs);
     for (int stream = 0; stream < self->n_streams; stream++)
@@ -139,19 +139,19 @@ static gboolean make_requests(IfmModelSubject *self, GError **error)
     return TRUE;
 }
 
-IfmModelSubject *ifm_model_subject_new(IfmEngine *engine, IfmModel *model, const IfmModelCase *model_case, IfmTwin twin,
-                                       GError **error)
+IfmModelSubject *ifm_model_subject_new(IfmEngine *engine, IfmModel *model, const IfmModelCase *model_case,
+                                       IfmCompilePurpose profiled, GError **error)
 {
-    return ifm_model_subject_new_saving(engine, model, model_case, twin, NULL, error);
+    return ifm_model_subject_new_saving(engine, model, model_case, profiled, NULL, error);
 }
 
 IfmModelSubject *ifm_model_subject_new_saving(IfmEngine *engine, IfmModel *model, const IfmModelCase *model_case,
-                                              IfmTwin twin, const char *path, GError **error)
+                                              IfmCompilePurpose profiled, const char *path, GError **error)
 {
     g_autoptr(IfmModelSubject) self = g_new0(IfmModelSubject, 1);
     self->model = ifm_model_ref(model);
     self->engine = engine;
-    self->options = options_of(model_case, twin);
+    self->options = options_of(model_case, profiled);
     self->options.save_optimised = path;
     self->options.save_outline = TRUE;
     self->dtype = self->options.dtype;
@@ -260,7 +260,7 @@ static void *busy_main(void *data)
 {
     BusyStream *busy = data;
     ifm_compiled_invoke(busy->subject->compiled, busy->stream, busy_loop, busy);
-    ifm_clock_leave(ifm_engine_clock(busy->subject->engine));
+    ifm_clock_leave(ifm_engine_info(busy->subject->engine).clock);
     return NULL;
 }
 
@@ -273,7 +273,7 @@ static void start_busy(IfmModelSubject *self)
     {
         self->busy[i].subject = self;
         self->busy[i].stream = i + 1;
-        ifm_clock_enter(ifm_engine_clock(self->engine)); /* for the thread, before it runs */
+        ifm_clock_enter(ifm_engine_info(self->engine).clock); /* for the thread, before it runs */
         if (pthread_create(&self->busy[i].thread, NULL, busy_main, &self->busy[i]) != 0)
             g_error("no thread for stream %d", i + 1);
     }
@@ -281,7 +281,7 @@ static void start_busy(IfmModelSubject *self)
 
 static void stop_busy(IfmModelSubject *self)
 {
-    IfmClock *clock = ifm_engine_clock(self->engine);
+    IfmClock *clock = ifm_engine_info(self->engine).clock;
     g_atomic_int_set(&self->stop_busy, 1);
     ifm_clock_leave(clock); /* a join is no wait of the clock's */
     for (int i = 0; i < self->n_streams - 1; i++)
@@ -363,45 +363,48 @@ json_t *ifm_model_subject_verification(const IfmModelSubject *self)
 
 /* --- attesting ---------------------------------------------------------------------------------------------------- */
 
-static json_t *attest_to_json(const IfmAttest *attest)
+static json_t *effective_config_to_json(const IfmEffectiveConfig *effective_config)
 {
     json_t *nodes = json_array();
-    for (guint i = 0; attest->nodes != NULL && i < attest->nodes->len; i++)
+    for (guint i = 0; effective_config->nodes != NULL && i < effective_config->nodes->len; i++)
     {
-        const IfmNodeAttest *node = attest->nodes->pdata[i];
+        const IfmNodeConfig *node = effective_config->nodes->pdata[i];
         json_array_append_new(nodes, json_pack("{s:o,s:o,s:o,s:o,s:s}", "name", ifm_json_string(node->name), "op_type",
                                                ifm_json_string(node->op_type), "provider", ifm_json_string(node->provider),
                                                "implementation", ifm_json_string(node->implementation), "dtype",
                                                ifm_dtype_name(node->dtype)));
     }
-    return json_pack("{s:s,s:i,s:i,s:o,s:o}", "dtype", ifm_dtype_name(attest->dtype), "n_threads", attest->n_threads,
-                     "n_streams", attest->n_streams, "cores", ifm_json_string(attest->cores), "nodes", nodes);
+    return json_pack("{s:s,s:i,s:i,s:o,s:o}", "dtype", ifm_dtype_name(effective_config->dtype), "n_threads",
+                     effective_config->n_threads, "n_streams", effective_config->n_streams, "cores",
+                     ifm_json_string(effective_config->cores), "nodes", nodes);
 }
 
-json_t *ifm_model_subject_attest(IfmModelSubject *self, IfmMeasurement *measurement, GError **error)
+json_t *ifm_model_subject_effective_config(IfmModelSubject *self, IfmMeasurement *measurement, GError **error)
 {
-    g_autofree IfmTensor *inputs = g_new0(IfmTensor, ifm_compiled_n_inputs(self->compiled)); /* in the engine's order */
+    g_autofree IfmTensor *inputs =
+        g_new0(IfmTensor, ifm_compiled_info(self->compiled).n_inputs); /* in the engine's order */
     for (gsize i = 0; i < self->n_inputs; i++)
     {
         gssize port = find_input(self, ifm_model_input(self->model, i)->name);
         if (port >= 0)
             inputs[port] = self->inputs[i];
     }
-    g_autoptr(IfmAttest) attest = ifm_compiled_attest(self->compiled, inputs, error);
-    if (attest == NULL)
+    g_autoptr(IfmEffectiveConfig) effective_config = ifm_compiled_effective_config(self->compiled, inputs, error);
+    if (effective_config == NULL)
         return NULL;
-    ifm_attest_check(attest, self->spec, &self->options, error);
-    g_auto(GStrv) warnings = ifm_attest_warnings(attest, self->spec, &self->options);
-    gboolean threads_matter = !ifm_clock_is_virtual(ifm_engine_clock(self->engine)); /* there none has anything to do */
+    ifm_effective_config_check(effective_config, self->spec, &self->options, error);
+    g_auto(GStrv) warnings = ifm_effective_config_warnings(effective_config, self->spec, &self->options);
+    gboolean threads_matter =
+        !ifm_clock_is_virtual(ifm_engine_info(self->engine).clock); /* there none has anything to do */
     for (gsize i = 0; threads_matter && warnings[i] != NULL; i++)
         ifm_measurement_warn(measurement, "%s", warnings[i]);
-    return attest_to_json(attest);
+    return effective_config_to_json(effective_config);
 }
 
 IfmSubject ifm_model_subject_slots(IfmModelSubject *self)
 {
     return (IfmSubject){ .name = ifm_model_name(self->model),
-                         .clock = ifm_engine_clock(self->engine),
+                         .clock = ifm_engine_info(self->engine).clock,
                          .run = model_run,
                          .invoke = model_invoke,
                          .verify = model_verify,

@@ -1,33 +1,76 @@
 #include <inferometer/json.h>
 
-#include "worker-private.h"
+#include "kind-private.h"
 
 /* Warm-up of a process: until its latency is steady, and for as long as this allows; then some runs that tell how many go
  * into a round. */
 static const IfmProtocol warming = {
-    .warmup = 3, .ci_ratio = 0.1, .level = 0.95, .least_runs = 5, .time_budget_ns = 400 * IFM_NS_PER_MS
+    .warmup = 3, .ci_ratio = 0.1, .level = 0.95, .min_runs = 5, .time_budget_ns = 400 * IFM_NS_PER_MS
 };
 
-static gboolean run_some(Worker *worker, const IfmProtocol *protocol, gboolean verify, IfmMeasurement *measurement,
-                         GError **error)
+/* @verify: before the first round and after the last one: what lies between is the runs' alone */
+static gboolean run_some(const IfmSubject *subject, const IfmProtocol *protocol, gboolean verify, const gint *interrupted,
+                         IfmMeasurement *measurement, GError **error)
 {
-    IfmSubject slots = ifm_model_subject_slots(worker->subject);
-    IfmMeasureOptions options = { .protocol = *protocol, .interrupted = &worker->interrupted };
-    if (!verify) /* before the first round and after the last one: what lies between is the runs' alone */
-        slots.verify = NULL;
-    return ifm_measure_subject(&slots, &options, measurement, error);
+    IfmSubject runs = *subject;
+    IfmMeasureOptions options = { .protocol = *protocol, .interrupted = interrupted };
+    if (!verify)
+        runs.verify = NULL;
+    return ifm_measure_subject(&runs, &options, measurement, error);
 }
 
-static void append_series(json_t *list, const GArray *series)
+static json_t *start(const IfmSubject *subject, const gint *interrupted, GError **error)
 {
-    for (guint i = 0; series != NULL && i < series->len; i++)
-        json_array_append_new(list, json_integer(g_array_index(series, gint64, i)));
+    g_autoptr(IfmMeasurement) warmed = ifm_measurement_new();
+    if (!run_some(subject, &warming, TRUE, interrupted, warmed, error))
+        return NULL;
+    json_auto_t *rest = ifm_json_int64_array(warmed->samples_ns);
+    json_t *runs = ifm_json_int64_array(warmed->warmup_ns);
+    json_array_extend(runs, rest);
+    return json_pack("{s:o}", "warmup_ns", runs);
 }
 
-static gboolean check_prepared(const Worker *worker, GError **error)
+static json_t *run_round(const IfmSubject *subject, const json_t *request, const gint *interrupted, GError **error)
 {
-    if (worker->subject != NULL)
+    const IfmProtocol protocol = { .warmup = (gsize)json_integer_value(json_object_get(request, "warmup")),
+                                   .runs = (gsize)json_integer_value(json_object_get(request, "runs")),
+                                   .level = 0.95 };
+    g_autoptr(IfmMeasurement) round = ifm_measurement_new();
+    if (!ifm_protocol_check(&protocol, error) || !run_some(subject, &protocol, FALSE, interrupted, round, error))
+        return NULL;
+    if (round->samples_ns->len >= protocol.runs)
+        return json_pack("{s:o}", "samples_ns", ifm_json_int64_array(round->samples_ns));
+    g_set_error_literal(error, IFM_ERROR, IFM_ERROR_CANCELLED, "interrupted within a round");
+    return NULL;
+}
+
+/* One more run, which is checked. (transfer full) its record */
+static IfmMeasurement *run_last(const IfmSubject *subject, const gint *interrupted, GError **error)
+{
+    static const IfmProtocol once = { .runs = 1, .level = 0.95 };
+    g_autoptr(IfmMeasurement) last = ifm_measurement_new();
+    return run_some(subject, &once, TRUE, interrupted, last, error) ? g_steal_pointer(&last) : NULL;
+}
+
+json_t *ifm_compare_answer(const IfmSubject *subject, const json_t *request, const gint *interrupted, GError **error)
+{
+    const char *what = json_string_value(json_object_get(request, "do"));
+    if (g_str_equal(what, "compare-start"))
+        return start(subject, interrupted, error);
+    if (g_str_equal(what, "compare-round"))
+        return run_round(subject, request, interrupted, error);
+    g_autoptr(IfmMeasurement) last = run_last(subject, interrupted, error);
+    return last != NULL ? json_pack("{s:o}", "measurement", ifm_measurement_to_json(last)) : NULL;
+}
+
+/* Of what is prepared. FALSE where there is nothing that can be run again. */
+static gboolean find_subject(Worker *worker, IfmSubject *subject, GError **error)
+{
+    if (worker->kind != NULL && worker->kind->in_worker->subject != NULL)
+    {
+        *subject = worker->kind->in_worker->subject(worker);
         return TRUE;
+    }
     g_set_error_literal(error, IFM_ERROR, IFM_ERROR_FAILED, "nothing was prepared");
     return FALSE;
 }
@@ -48,12 +91,12 @@ static char *difference(Worker *worker, const char *path, const char *other_dtyp
 {
     IfmCompiled *compiled = ifm_model_subject_compiled(worker->subject);
     IfmRequest *request = ifm_model_subject_request(worker->subject);
-    const IfmModelCase *model_case = &worker->owned.model_case;
+    const IfmModelCase *model_case = worker_model_case(worker);
     IfmTolerance tolerance = common_tolerance(model_case, other_dtype);
     IfmVerification seen = { 0 };
     char *differs = NULL;
     g_autoptr(IfmReference) other = ifm_reference_open(path, error);
-    for (gsize i = 0; other != NULL && differs == NULL && i < ifm_compiled_n_outputs(compiled); i++)
+    for (gsize i = 0; other != NULL && differs == NULL && i < ifm_compiled_info(compiled).n_outputs; i++)
     {
         IfmTensor value = IFM_TENSOR_INIT;
         g_autoptr(GError) failure = NULL;
@@ -75,17 +118,17 @@ json_t *worker_answer_compare_start(Worker *worker, const json_t *request, GErro
     const char *keep = json_string_value(json_object_get(request, "keep"));
     const char *other = json_string_value(json_object_get(request, "other"));
     const char *other_dtype = json_string_value(json_object_get(request, "other_dtype"));
-    g_autoptr(IfmMeasurement) warmed = ifm_measurement_new();
+    IfmSubject subject;
     g_autoptr(GError) failure = NULL;
-    if (!check_prepared(worker, error) ||
+    if (!find_subject(worker, &subject, error) ||
         (reference != NULL && (worker->reference = ifm_reference_open(reference, error)) == NULL))
         return NULL;
-    ifm_model_subject_set_reference(worker->subject, worker->reference);
+    if (worker->reference != NULL)
+        ifm_model_subject_set_reference(worker->subject, worker->reference);
     worker_enter_phase(worker, "warming up");
-    if (!run_some(worker, &warming, TRUE, warmed, error))
-        return NULL;
-    if (keep != NULL && !worker_save_outputs(ifm_model_subject_compiled(worker->subject),
-                                             ifm_model_subject_request(worker->subject), keep, error))
+    json_auto_t *answer = start(&subject, &worker->interrupted, error);
+    if (answer == NULL || (keep != NULL && !worker_save_outputs(ifm_model_subject_compiled(worker->subject),
+                                                                ifm_model_subject_request(worker->subject), keep, error)))
         return NULL;
     g_autofree char *differs = other != NULL ? difference(worker, other, other_dtype, &failure) : NULL;
     if (failure != NULL)
@@ -94,47 +137,32 @@ json_t *worker_answer_compare_start(Worker *worker, const json_t *request, GErro
         return NULL;
     }
     worker_enter_phase(worker, "running"); /* from now on: a word a round would be one more thing to wake up for */
-    json_t *runs = json_array();
-    append_series(runs, warmed->warmup_ns);
-    append_series(runs, warmed->samples_ns);
-    return json_pack("{s:o,s:o}", "warmup_ns", runs, "differs", differs != NULL ? ifm_json_string(differs) : json_null());
+    json_object_set_new(answer, "differs", differs != NULL ? ifm_json_string(differs) : json_null());
+    return json_incref(answer);
 }
 
 json_t *worker_answer_compare_round(Worker *worker, const json_t *request, GError **error)
 {
-    IfmProtocol protocol = { .warmup = (gsize)json_integer_value(json_object_get(request, "warmup")),
-                             .runs = (gsize)json_integer_value(json_object_get(request, "runs")),
-                             .level = 0.95 };
-    g_autoptr(IfmMeasurement) round = ifm_measurement_new();
-    if (!check_prepared(worker, error) || !ifm_protocol_check(&protocol, error) ||
-        !run_some(worker, &protocol, FALSE, round, error))
-        return NULL;
-    if (round->samples_ns->len < protocol.runs)
-    {
-        g_set_error_literal(error, IFM_ERROR, IFM_ERROR_CANCELLED, "interrupted within a round");
-        return NULL;
-    }
-    json_t *samples = json_array();
-    append_series(samples, round->samples_ns);
-    return json_pack("{s:o}", "samples_ns", samples);
+    IfmSubject subject;
+    return find_subject(worker, &subject, error) ? run_round(&subject, request, &worker->interrupted, error) : NULL;
 }
 
 json_t *worker_answer_compare_end(Worker *worker, const json_t *request, GError **error)
 {
-    static const IfmProtocol once = { .runs = 1, .level = 0.95 };
-    g_autoptr(IfmMeasurement) last = ifm_measurement_new();
-    if (!check_prepared(worker, error))
-        return NULL;
-    worker_enter_phase(worker, "checking the outputs");
-    if (!run_some(worker, &once, TRUE, last, error) || !ifm_model_subject_verify(worker->subject, error) ||
-        !worker_still_there(worker, error))
-        return NULL;
     IfmMeasurement *measurement = worker->measurement;
     const json_t *verification = json_object_get(request, "verification");
+    IfmSubject subject;
+    if (!find_subject(worker, &subject, error))
+        return NULL;
+    worker_enter_phase(worker, "checking the outputs");
+    g_autoptr(IfmMeasurement) last = run_last(&subject, &worker->interrupted, error);
+    if (last == NULL)
+        return NULL;
+    ifm_record_set_json(&measurement->verification, json_incref(last->verification));
+    if (!worker->kind->in_worker->still_there(worker, error))
+        return NULL;
     worker_note_rss(worker, "after_runs_bytes");
-    ifm_measurement_describe_build(measurement, ifm_engine_clock(worker->engine));
-    json_decref(measurement->verification);
-    measurement->verification = ifm_model_subject_verification(worker->subject);
+    ifm_measurement_describe_build(measurement, subject.clock);
     if (verification != NULL) /* why there is no reference */
         json_object_update(measurement->verification, (json_t *)verification);
     json_t *answer = json_pack("{s:o}", "measurement", ifm_measurement_to_json(measurement));

@@ -10,6 +10,11 @@ static gboolean goes_by_virtual_clock(const Worker *worker, const char *engine)
            g_strcmp0(g_getenv("IFM_SIMULATED_CLOCK"), "real") != 0;
 }
 
+gboolean worker_is_simulated(const char *device)
+{
+    return g_str_has_prefix(device, "simulated:");
+}
+
 IfmEngine *worker_open_engine(Worker *worker, const char *name, GError **error)
 {
     IfmEngine *engine = g_hash_table_lookup(worker->engines, name);
@@ -30,8 +35,9 @@ IfmEngine *worker_open_device(Worker *worker, const char *device, IfmDeviceSpec 
 
 json_t *worker_engine_to_json(IfmEngine *engine)
 {
-    return json_pack("{s:s,s:o,s:o}", "engine", ifm_engine_name(engine), "version",
-                     ifm_json_string(ifm_engine_version(engine)), "library", ifm_json_string(ifm_engine_library(engine)));
+    return json_pack("{s:s,s:o,s:o}", "engine", ifm_engine_info(engine).name, "version",
+                     ifm_json_string(ifm_engine_info(engine).version), "library",
+                     ifm_json_string(ifm_engine_info(engine).library));
 }
 
 json_t *worker_answer_engine(Worker *worker, const json_t *request, GError **error)
@@ -76,6 +82,16 @@ gboolean worker_probe(IfmEngine *engine, const char *device, GError **error)
 {
     g_autoptr(IfmDeviceSpec) spec = ifm_device_spec_parse(device, error);
     return spec != NULL && ifm_engine_probe_device(engine, spec, error);
+}
+
+gboolean worker_still_there(Worker *worker, IfmEngine *engine, const char *device, GError **error)
+{
+    g_autoptr(GError) failure = NULL;
+    worker_enter_phase(worker, "probing the device");
+    if (worker_probe(engine, device, &failure))
+        return TRUE;
+    g_set_error(error, IFM_ERROR, IFM_ERROR_LOST, "the device is lost after the runs: %s", failure->message);
+    return FALSE;
 }
 
 json_t *worker_answer_probe(Worker *worker, const json_t *request, GError **error)

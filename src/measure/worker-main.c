@@ -7,6 +7,8 @@
 
 #include <inferometer/measure.h>
 
+#include "measure-private.h"
+
 /* inferometer-worker FD PARENT [DEVICE]: started by the library alone, with the channel to the program open as FD. */
 int main(int argc, char **argv)
 {

@@ -67,9 +67,9 @@ void worker_note_models(Worker *worker)
 /* Equals: @peak - before_compile_bytes, 0 or more: the kernel counts resident memory in batches. */
 static void note_growth(json_t *process, const char *key, const char *peak)
 {
-    const json_t *before = json_object_get(process, "before_compile_bytes"), *most = json_object_get(process, peak);
-    gboolean known = json_is_integer(before) && json_is_integer(most);
-    note(process, key, known ? MAX(json_integer_value(most) - json_integer_value(before), 0) : -1);
+    const json_t *before = json_object_get(process, "before_compile_bytes"), *max = json_object_get(process, peak);
+    gboolean known = json_is_integer(before) && json_is_integer(max);
+    note(process, key, known ? MAX(json_integer_value(max) - json_integer_value(before), 0) : -1);
 }
 
 void worker_note_growth(Worker *worker)
@@ -108,7 +108,7 @@ static gboolean takes_memory(IfmEngine *engine, const IfmDeviceSpec *spec, gbool
 
 static void note_hardware(Worker *worker, const IfmDeviceInfo *info)
 {
-    json_object_set_new(worker->measurement->surroundings, "hardware",
+    json_object_set_new(worker->measurement->environment, "hardware",
                         json_pack("{s:o,s:o}", "name", ifm_json_string(info->description), "memory_bytes",
                                   info->memory_bytes > 0 ? json_integer(info->memory_bytes) : json_null()));
 }
@@ -117,13 +117,13 @@ void worker_note_engine_memory(Worker *worker)
 {
     IfmEngineMemory memory;
     g_autoptr(GError) failure = NULL;
-    g_autoptr(IfmDeviceSpec) spec = ifm_device_spec_parse(worker->owned.model_case.device, NULL);
+    g_autoptr(IfmDeviceSpec) spec = ifm_device_spec_parse(worker_model_case(worker)->device, NULL);
     g_autoptr(IfmDeviceInfo) info = find_accelerator(worker->engine, spec);
     gboolean own_memory = info != NULL && info->own_memory;
     if (info != NULL)
         note_hardware(worker, info);
     ifm_compiled_memory(ifm_model_subject_compiled(worker->subject), &memory, &failure);
-    const char *why = failure != NULL ? failure->message : "the runtime tells nothing of it";
+    const char *why = failure != NULL ? failure->message : "the runtime does not report it";
     if (memory.in_use_bytes >= 0 || memory.peak_bytes >= 0 || memory.reserved_bytes >= 0)
         note_allocator(worker, "engine", memory.in_use_bytes, memory.peak_bytes, memory.reserved_bytes);
     else
@@ -183,7 +183,7 @@ static void refuse(const IfmModel *model, const char *name, const IfmMemoryPlan 
 {
     g_autofree char *needed =
         size_of(plan->parameter_bytes > G_MAXINT64 - alive ? G_MAXINT64 : plan->parameter_bytes + alive);
-    g_autofree char *parameters = size_of(plan->parameter_bytes), *beside = size_of(alive), *has = size_of(bound);
+    g_autofree char *parameters = size_of(plan->parameter_bytes), *alive_text = size_of(alive), *has = size_of(bound);
     const char *node = plan->peak_node < ifm_model_n_nodes(model) ? ifm_model_node(model, plan->peak_node)->name : "";
     g_autofree char *what = own_memory ? g_strdup("inputs and outputs")
                             : plan->peak_node == G_MAXSIZE
@@ -191,7 +191,7 @@ static void refuse(const IfmModel *model, const char *name, const IfmMemoryPlan 
                                 : g_strdup_printf("tensors alive at node %" G_GSIZE_FORMAT "%s%s%s", plan->peak_node,
                                                   *node != '\0' ? " '" : "", node, *node != '\0' ? "'" : "");
     g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s: needs at least %s (parameters %s, %s: %s), there are %s %s", name,
-                needed, parameters, what, beside, has, there);
+                needed, parameters, what, alive_text, has, there);
 }
 
 /* @bound: 0 or less: none */
@@ -222,7 +222,7 @@ static const char *called(const IfmModelCase *model_case)
 
 gboolean worker_check_fits(Worker *worker, const IfmDeviceSpec *spec, gint64 limit_bytes, GError **error)
 {
-    const IfmModelCase *model_case = &worker->owned.model_case;
+    const IfmModelCase *model_case = worker_model_case(worker);
     g_autoptr(GError) unknown = NULL;
     g_autoptr(IfmAnalysis) analysis =
         ifm_model_analyse(worker->model, model_case->bindings, model_case->n_bindings, &unknown);

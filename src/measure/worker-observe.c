@@ -79,9 +79,9 @@ static json_t *observe(Worker *worker, const IfmModelCase *model_case, GError **
         return NULL;
     if (!worker_check_load_fits(engine, spec, model, model_case, error)) /* as far as shapes are known */
         return NULL;
-    worker_tell_base(worker);
+    worker_report_base(worker);
     worker_enter_phase(worker, "looking at shapes");
-    g_autoptr(IfmModelSubject) subject = ifm_model_subject_new(engine, model, model_case, IFM_TWIN_OBSERVED, error);
+    g_autoptr(IfmModelSubject) subject = ifm_model_subject_new(engine, model, model_case, IFM_COMPILE_OBSERVED, error);
     IfmSubject slots = subject != NULL ? ifm_model_subject_slots(subject) : (IfmSubject){ 0 };
     if (subject == NULL || !slots.run(slots.self, error))
         return NULL;
@@ -90,16 +90,16 @@ static json_t *observe(Worker *worker, const IfmModelCase *model_case, GError **
     if (profiles != NULL && profiles->len > 0)
         return json_pack("{s:o}", "shapes", shapes_of(model, profiles->pdata[0]));
     if (profiles != NULL)
-        g_set_error(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED, "%s told nothing of its nodes", model_case->device);
+        g_set_error(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED, "%s reported nothing about its nodes", model_case->device);
     return NULL;
 }
 
 json_t *worker_answer_observe(Worker *worker, const json_t *request, GError **error)
 {
-    g_auto(IfmOwnedCase) owned = { 0 };
+    g_auto(IfmSpec) spec = { 0 };
     worker_drop_prepared(worker);
     worker_enter_phase(worker, "opening the runtime");
-    if (!ifm_owned_case_init(&owned, json_object_get(request, "case"), error))
+    if (!ifm_spec_init(&spec, &ifm_kind_model, json_object_get(request, "case"), error))
         return NULL;
-    return observe(worker, &owned.model_case, error);
+    return observe(worker, spec.data, error);
 }

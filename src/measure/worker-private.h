@@ -4,8 +4,8 @@
 G_BEGIN_DECLS
 
 /* What the files of the worker program share: worker.c serves requests, worker-device.c those about engines and devices,
- * worker-compare.c those of comparisons, worker-link.c those of links, worker-limit.c those of limits, worker-plan.c those
- * of plans; worker-memory.c notes what memory is taken, worker-load.c has other devices work while one is measured.
+ * worker-compare.c those of comparisons; worker-memory.c notes what memory is taken; kinds/ has what is particular to a
+ * kind of case.
  */
 
 typedef struct WorkerLoad WorkerLoad;
@@ -26,9 +26,11 @@ typedef struct
     GHashTable *call_costs;   /* device and threads -> IfmCallCost* */
     guint n_models;           /* that were compiled in this process until now */
     const char *phase;
-    gint64 told_ns; /* coarse: the last beat while profiling */
+    gint64 reported_ns; /* coarse: the last beat while profiling */
     /* the prepared case: */
-    IfmOwnedCase owned;
+    const IfmCaseKind *kind; /* NULL: none is */
+    IfmSpec spec;
+    void *state; /* the kind's own; of a model what follows */
     IfmEngine *engine;
     IfmModel *model;
     IfmModelSubject *subject;
@@ -41,6 +43,8 @@ typedef struct
 /* worker_say: @message: (transfer full) */
 void worker_say(Worker *worker, json_t *message);
 void worker_enter_phase(Worker *worker, const char *phase);
+/* worker_enter_long_phase: @n_steps: as worker_go_on() has it */
+void worker_enter_long_phase(Worker *worker, const char *phase, int n_steps);
 /* worker_go_on: A step that takes long may have been interrupted meanwhile: FALSE with IFM_ERROR_CANCELLED.
  * @n_steps: compiles and runs that the phase makes without a word in between; each may take as long as the hang limit */
 gboolean worker_go_on(Worker *worker, const char *next_phase, int n_steps, GError **error);
@@ -48,25 +52,20 @@ gboolean worker_go_on(Worker *worker, const char *next_phase, int n_steps, GErro
 void worker_beat(gsize n, double median_ns, double ci_ratio, void *user);
 /* worker_send_draft: the measurement as far as it is. */
 void worker_send_draft(Worker *worker);
-/* WORKER_ATTEST_STEPS: of asking what runs: runs that are watched, and a profiled twin. */
-#define WORKER_ATTEST_STEPS 10
+/* WORKER_EFFECTIVE_CONFIG_STEPS: of asking what runs: runs that are watched, and a profiled twin. */
+#define WORKER_EFFECTIVE_CONFIG_STEPS 10
 /* worker_say_lost: in a worker of several devices: which one it was. */
 void worker_say_lost(Worker *worker, const char *device);
-/* worker_tell_base: From here on what the process takes counts against the memory limit. */
-void worker_tell_base(Worker *worker);
+/* worker_report_base: From here on what the process takes counts against the memory limit. */
+void worker_report_base(Worker *worker);
 
 /* worker_save_outputs: the last inference's, as a tensor file. */
 gboolean worker_save_outputs(IfmCompiled *compiled, IfmRequest *request, const char *path, GError **error);
 /* worker_still_there: A lost device may have answered at once, and anything: it must still be there after the last run. */
-gboolean worker_still_there(Worker *worker, GError **error);
+gboolean worker_still_there(Worker *worker, IfmEngine *engine, const char *device, GError **error);
 
 /* worker_drop_prepared: the case before, if there is one. */
 void worker_drop_prepared(Worker *worker);
-/* worker_record_failure: A device that is not here was not tried; all else is a failure of the case. */
-void worker_record_failure(Worker *worker, const GError *failure);
-/* worker_answer_measurement: Ends a case of one question. @failure: (transfer none) why nothing was measured, or NULL.
- * Returns: (transfer full) the measurement, with what failed; NULL where it was cancelled. */
-json_t *worker_answer_measurement(Worker *worker, const GError *failure, GError **error);
 
 /* --- worker-memory.c ---------------------------------------------------------------------------------------------- */
 
@@ -83,7 +82,7 @@ void worker_note_models(Worker *worker);
 /* worker_note_growth: what compile and runs took more than there was before. */
 void worker_note_growth(Worker *worker);
 /* worker_note_engine_memory: memory.engine and memory.device: what the runtime's allocators say, or why nothing; of a
- * device that is not the processor also surroundings.hardware: its name and its memory. */
+ * device that is not the processor also environment.hardware: its name and its memory. */
 void worker_note_engine_memory(Worker *worker);
 /*
  * worker_check_fits: Before anything of the prepared case is compiled or allocated: fills memory.graph, and refuses what
@@ -103,6 +102,8 @@ gboolean worker_check_load_fits(IfmEngine *engine, const IfmDeviceSpec *spec, If
 IfmEngine *worker_open_engine(Worker *worker, const char *name, GError **error);
 /* worker_open_device: Returns: (transfer none) the engine of a device. @spec: (out) (transfer full) */
 IfmEngine *worker_open_device(Worker *worker, const char *device, IfmDeviceSpec **spec, GError **error);
+/* worker_is_simulated: A virtual clock means nothing to a real device: where both are in a case, all go by the real one. */
+gboolean worker_is_simulated(const char *device);
 json_t *worker_engine_to_json(IfmEngine *engine);
 gboolean worker_probe(IfmEngine *engine, const char *device, GError **error);
 
@@ -115,22 +116,18 @@ json_t *worker_answer_probe(Worker *worker, const json_t *request, GError **erro
 /* worker_answer_find: {"device"} -> one of "devices", probed */
 json_t *worker_answer_find(Worker *worker, const json_t *request, GError **error);
 
-/* --- worker-load.c ------------------------------------------------------------------------------------------------ */
+/* --- kinds/model-load-worker.c
+ * ------------------------------------------------------------------------------------------------ */
 
 /* worker_load_prepare: Compiles and attests the load of the prepared case, if it has one. @sealed: what of it defined the
  * case. Errors name the device. */
 gboolean worker_load_prepare(Worker *worker, const json_t *sealed, GError **error);
 /* worker_load_start: Returns once each of them has made an inference, or has failed. */
 gboolean worker_load_start(Worker *worker, GError **error);
-/* worker_load_stop: Also after a start that failed. Fills surroundings.load_beside. Returns: FALSE where one of them
+/* worker_load_stop: Also after a start that failed. Fills environment.background_load. Returns: FALSE where one of them
  * failed, is lost, or answered what is no number. */
 gboolean worker_load_stop(Worker *worker, GError **error);
 void worker_load_free(WorkerLoad *self);
-
-/* --- worker-link.c ------------------------------------------------------------------------------------------------ */
-
-/* worker_answer_link: {"case"} -> {"measurement"} */
-json_t *worker_answer_link(Worker *worker, const json_t *request, GError **error);
 
 /* --- worker-compare.c --------------------------------------------------------------------------------------------- */
 
@@ -148,14 +145,23 @@ json_t *worker_answer_compare_end(Worker *worker, const json_t *request, GError 
 /* worker_answer_observe: {"case"} -> {"shapes": [{"tensor", "dtype", "shape"}]} */
 json_t *worker_answer_observe(Worker *worker, const json_t *request, GError **error);
 
-/* --- worker-limit.c ----------------------------------------------------------------------------------------------- */
+/* --- kinds/: the slots of IfmKindInWorker that are called in the worker ------------------------------------------------
+ */
 
-/* worker_answer_limit: {"case", "memory_bytes"} -> {"measurement"} */
-json_t *worker_answer_limit(Worker *worker, const json_t *request, GError **error);
-
-/* --- worker-plan.c ------------------------------------------------------------------------------------------------ */
-
-/* worker_answer_plan: {"case", "verification"} -> {"measurement"} */
-json_t *worker_answer_plan(Worker *worker, const json_t *request, GError **error);
+/* worker_model_case: what describes the prepared case, of a model. */
+static inline const IfmModelCase *worker_model_case(const Worker *worker)
+{
+    return worker->spec.data;
+}
+gboolean worker_model_prepare(Worker *worker, const json_t *request, GError **error);
+gboolean worker_model_run(Worker *worker, const json_t *request, GError **error);
+IfmSubject worker_model_subject(Worker *worker);
+gboolean worker_model_still_there(Worker *worker, GError **error);
+gboolean worker_peak_prepare(Worker *worker, const json_t *request, GError **error);
+gboolean worker_peak_run(Worker *worker, const json_t *request, GError **error);
+void worker_peak_drop(Worker *worker);
+gboolean worker_pipeline_prepare(Worker *worker, const json_t *request, GError **error);
+gboolean worker_pipeline_run(Worker *worker, const json_t *request, GError **error);
+void worker_pipeline_drop(Worker *worker);
 
 G_END_DECLS

@@ -1,4 +1,4 @@
-/* Sums over an analysis, and what they are about. */
+/* Sums over an analysis, and the nodes that they include. */
 #include <string.h>
 
 #include "operators.h"
@@ -15,12 +15,12 @@ gboolean ifm_analysis_knows_operator(const IfmAnalysis *analysis, gsize node)
     return analysis->operators[node] != NULL;
 }
 
-static gint64 sum_up_to_most(gint64 a, gint64 b)
+static gint64 sum_up_to_max(gint64 a, gint64 b)
 {
     return a > G_MAXINT64 - b ? G_MAXINT64 : a + b;
 }
 
-/* sum: over the covered nodes of one family, of all for IFM_N_FAMILIES. */
+/* sum: Over the covered nodes of one family; IFM_N_FAMILIES: of all. */
 static void sum(const IfmAnalysis *analysis, IfmNodeFamily family, IfmNodeCost *total, gsize *n_covered)
 {
     gsize n_nodes = 0;
@@ -31,11 +31,11 @@ static void sum(const IfmAnalysis *analysis, IfmNodeFamily family, IfmNodeCost *
         const IfmNodeCost *cost = &analysis->costs[i];
         if (family != IFM_N_FAMILIES && cost->family != family)
             continue;
-        total->macs = sum_up_to_most(total->macs, cost->macs);
-        total->flop = sum_up_to_most(total->flop, cost->flop);
-        total->bytes_read = sum_up_to_most(total->bytes_read, cost->bytes_read);
-        total->bytes_written = sum_up_to_most(total->bytes_written, cost->bytes_written);
-        total->at_most = total->at_most || cost->at_most;
+        total->macs = sum_up_to_max(total->macs, cost->macs);
+        total->flop = sum_up_to_max(total->flop, cost->flop);
+        total->bytes_read = sum_up_to_max(total->bytes_read, cost->bytes_read);
+        total->bytes_written = sum_up_to_max(total->bytes_written, cost->bytes_written);
+        total->is_upper_bound = total->is_upper_bound || cost->is_upper_bound;
         *n_covered += cost->covered;
         n_nodes++;
     }
@@ -114,7 +114,7 @@ static char *missing_line(const Missing *missing)
                            node->op_type, missing->n, missing->n == 1 ? "" : "s", missing->why);
 }
 
-/* collect_missing: in the order of the first node of each. */
+/* collect_missing: Sorted by the first node of each. */
 static GPtrArray *collect_missing(const IfmAnalysis *analysis)
 {
     g_autoptr(GPtrArray) order = g_ptr_array_new_with_free_func(g_free);

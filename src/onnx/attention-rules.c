@@ -1,12 +1,12 @@
-/* Attention in the forms that it has: its shape and its cost from one reading of the node. */
+/* All forms of attention. One function reads the node; shape and cost use the result. */
 #include <string.h>
 
 #include "operators.h"
 
 /*
- * Sizes: of one attention.
- * @keys: those that the scores are of: @old_keys that came with the past, then the new ones; -1 where it depends on values
- * @each_qk, @each_v: of one head    @projection_macs: of the products that make queries, keys and values, where it has them
+ * Sizes: the sizes of one attention.
+ * @keys: keys per query: @old_keys from the past, then the new ones; -1 where it depends on values
+ * @each_qk, @each_v: width of one head    @projection_macs: MACs of the projections to queries, keys and values; 0: none
  */
 typedef struct
 {
@@ -20,7 +20,7 @@ static gboolean fail_sizes(const IfmOperatorCall *call, gsize input, const char 
     return IFM_RULE_FAIL(error, "'%s' is %s, not %s", call->node->inputs[input], shape, right);
 }
 
-/* heads_of: how many heads the attribute says; FALSE where @width is not theirs. */
+/* heads_of: The number of heads of the attribute; FALSE where it does not divide @width. */
 static gboolean heads_of(const IfmOperatorCall *call, const char *attribute, gint64 fallback, gint64 width, gint64 *heads,
                          GError **error)
 {
@@ -31,7 +31,7 @@ static gboolean heads_of(const IfmOperatorCall *call, const char *attribute, gin
                          width);
 }
 
-/* past_keys: how many the input of the past brings, at @axis of it. FALSE where it has another rank. */
+/* past_keys: The number of keys in the input of the past: its dimension @axis. FALSE for another rank. */
 static gboolean past_keys(const IfmOperatorCall *call, gsize input, int rank, gint64 *n, GError **error)
 {
     const IfmFact *past = ifm_call_input(call, input);
@@ -49,7 +49,7 @@ static gboolean past_keys(const IfmOperatorCall *call, gsize input, int rank, gi
 
 /* --- projections in it: com.microsoft Attention, QAttention --------------------------------------------------------- */
 
-/* read_projected: x [batch, length, inputs], weights [inputs, queries + keys + values]. @past: which input that is */
+/* read_projected: x [batch, length, inputs], weights [inputs, queries + keys + values]. @past: index of the input */
 static gboolean read_projected(const IfmOperatorCall *call, gsize past, Sizes *sizes, GError **error)
 {
     const IfmFact *x = &call->inputs[0], *w = &call->inputs[1];
@@ -103,13 +103,13 @@ static gboolean read_multi_head(const IfmOperatorCall *call, Sizes *sizes, GErro
     sizes->queries = q->dims[1];
     sizes->each_qk = wide / sizes->heads;
     sizes->each_v = v == NULL ? sizes->each_qk : v->rank == 4 ? v->dims[3] : v->dims[2] / sizes->heads;
-    gboolean is_crossed = k != NULL && k->rank == 4; /* keys of another sequence come whole */
+    gboolean is_crossed = k != NULL && k->rank == 4; /* keys of another sequence are complete: no past */
     gint64 more = k != NULL ? new_keys(k) : q->dims[1];
     sizes->keys = sizes->old_keys < 0 ? -1 : is_crossed ? more : sizes->old_keys + more;
     return TRUE;
 }
 
-/* The present is as long as the past's buffer, or as all keys where those are more. */
+/* The length of the present is that of the buffer of the past, or the number of keys if that is larger. */
 static gboolean read_grouped(const IfmOperatorCall *call, Sizes *sizes, GError **error)
 {
     const IfmFact *q = &call->inputs[0], *k = ifm_call_input(call, 1), *total = ifm_call_input(call, 6);
@@ -129,7 +129,7 @@ static gboolean read_grouped(const IfmOperatorCall *call, Sizes *sizes, GError *
     return TRUE;
 }
 
-/* Of the standard, since version 23: of rank 3 with heads named, or of rank 4 with heads apart. */
+/* The standard operator (version 23): rank 3 with the heads as an attribute, or rank 4 with the heads as an axis. */
 static gboolean read_standard(const IfmOperatorCall *call, Sizes *sizes, GError **error)
 {
     const IfmFact *q = &call->inputs[0], *k = &call->inputs[1], *v = &call->inputs[2];
@@ -172,7 +172,7 @@ static gboolean read_sizes(const IfmOperatorCall *call, Sizes *sizes, GError **e
     return read_grouped(call, sizes, error);
 }
 
-/* make_present: what the next step gets as its past. */
+/* make_present: The past of the next step. */
 static void make_present(const IfmOperatorCall *call, const Sizes *s)
 {
     const IfmDtype dtype = call->outputs[0].dtype;

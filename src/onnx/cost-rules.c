@@ -1,9 +1,9 @@
-/* FLOP and MACs, from shapes: the conventions are in operators.c. */
+/* FLOP and MACs from shapes. operators.c has the conventions. */
 #include <string.h>
 
 #include "operators.h"
 
-/* times: *total *= factor. FALSE where the count no longer fits. */
+/* times: *total *= factor. FALSE on overflow. */
 static gboolean times(gint64 *total, gint64 factor)
 {
     return !__builtin_mul_overflow(*total, factor, total);
@@ -34,20 +34,20 @@ gboolean ifm_cost_variadic(const IfmOperatorCall *call, gint64 factor, IfmNodeCo
     return ifm_cost_per_output(call, factor, cost) && times(&cost->flop, (gint64)call->node->n_inputs - 1);
 }
 
-/* By the batch's statistics: mean, variance, normalise, scale, shift; fixed ones are one factor and one summand. */
+/* Statistics of the batch: mean, variance, normalise, scale, shift. Fixed statistics: one factor and one summand. */
 gboolean ifm_cost_batch_normalization(const IfmOperatorCall *call, gint64 factor, IfmNodeCost *cost)
 {
     return ifm_cost_per_output(call, ifm_node_int(call->node, "training_mode", 0) != 0 ? 5 : 2, cost);
 }
 
-/* In training the product with the mask, which its scale is part of; where nobody knows whether it trains, at most that. */
+/* Training: one product with the mask, which contains the scale. Where the mode is unknown, this is an upper bound. */
 gboolean ifm_cost_dropout(const IfmOperatorCall *call, gint64 factor, IfmNodeCost *cost)
 {
     const IfmFact *training = ifm_call_input(call, 2);
     const gint64 *known = training != NULL ? ifm_fact_ints(training) : NULL;
     if (training == NULL || (known != NULL && known[0] == 0))
         return TRUE;
-    cost->at_most = known == NULL;
+    cost->is_upper_bound = known == NULL;
     return ifm_cost_per_output(call, 1, cost);
 }
 
@@ -58,7 +58,7 @@ static gboolean multiply_add(IfmNodeCost *cost, gint64 extra)
     return times(&cost->flop, 2) && add(&cost->flop, extra);
 }
 
-/* matmul: @a is the input whose last dimension is the inner one. */
+/* matmul: @a: the input with the inner dimension as its last. */
 static gboolean matmul(const IfmOperatorCall *call, const IfmFact *a, IfmNodeCost *cost)
 {
     return ifm_fact_n_elements(&call->outputs[0], &cost->macs) && times(&cost->macs, a->dims[a->rank - 1]) &&
@@ -93,7 +93,7 @@ gboolean ifm_cost_gemm(const IfmOperatorCall *call, gint64 factor, IfmNodeCost *
     return times(&cost->macs, inner) && multiply_add(cost, ifm_call_has(call, (gsize)factor) ? n : 0);
 }
 
-/* Each output element is a sum over the channels of its group and the kernel: what one output's weights hold. */
+/* Each output element is a sum over the channels of its group and the kernel, which is one output of the weights. */
 static gboolean conv(const IfmOperatorCall *call, const IfmFact *weights, gboolean has_bias, IfmNodeCost *cost)
 {
     gint64 n;
@@ -116,14 +116,14 @@ gboolean ifm_cost_qlinear_conv(const IfmOperatorCall *call, gint64 factor, IfmNo
     return conv(call, &call->inputs[3], ifm_call_has(call, 8), cost) && requantise(call, cost);
 }
 
-/* Beside the products: each weight's input is interpolated from four (two along each of two axes), 2 FLOP each. */
+/* In addition to the products: the input of each weight is interpolated from four values (two axes), 2 FLOP each. */
 gboolean ifm_cost_deform_conv(const IfmOperatorCall *call, gint64 factor, IfmNodeCost *cost)
 {
     const IfmFact *offsets = &call->inputs[2];
     gint64 n;
     if (!conv(call, &call->inputs[1], ifm_call_has(call, 3), cost) || !ifm_fact_n_elements(offsets, &n))
         return FALSE;
-    /* An offset has two numbers for each position of the kernel, and moves all channels of its group. */
+    /* An offset has two numbers for each position of the kernel. It applies to all channels of its group. */
     gint64 each = call->inputs[0].dims[1] / MAX(ifm_node_int(call->node, "offset_group", 1), 1);
     return times(&n, each) && times(&n, 4) && add(&cost->flop, n);
 }
@@ -136,7 +136,7 @@ gboolean ifm_cost_det(const IfmOperatorCall *call, gint64 factor, IfmNodeCost *c
     return ifm_fact_n_elements(x, &cost->macs) && times(&cost->macs, n) && (cost->macs /= 3, multiply_add(cost, 0));
 }
 
-/* A point of k coordinates is a k by k + 1 matrix times k + 1 numbers. */
+/* A point with k coordinates is the product of a [k, k + 1] matrix and a vector [k + 1]. */
 gboolean ifm_cost_affine_grid(const IfmOperatorCall *call, gint64 factor, IfmNodeCost *cost)
 {
     const IfmFact *out = &call->outputs[0];
@@ -150,7 +150,7 @@ gboolean ifm_cost_by_values(const IfmOperatorCall *call, gint64 factor, IfmNodeC
     return FALSE;
 }
 
-/* Each input element goes into the outputs of its group under the kernel. */
+/* Each input element contributes to the outputs of its group under the kernel. */
 gboolean ifm_cost_conv_transpose(const IfmOperatorCall *call, gint64 factor, IfmNodeCost *cost)
 {
     const IfmFact *weights = &call->inputs[1];
@@ -164,9 +164,9 @@ gboolean ifm_cost_conv_transpose(const IfmOperatorCall *call, gint64 factor, Ifm
 }
 
 /*
- * @factor gates (LSTM 4, GRU 3, RNN 1). For each step, direction and element of the batch: the product of the gates'
- * weights with the input and the state; then, for each unit, a bias and a function a gate, and what makes the new state of
- * them: LSTM f c + i g, o tanh(c): 5; GRU (1 - z) h + z s, r h: 5.
+ * @factor: gates (LSTM 4, GRU 3, RNN 1). For each step, direction and element of the batch: the products of the weights of
+ * the gates with the input and the state. Then for each unit: a bias and a function per gate, and the new state. The new
+ * state takes 5 FLOP for LSTM (f c + i g, o tanh(c)) and 5 for GRU ((1 - z) h + z s, r h).
  */
 gboolean ifm_cost_recurrent(const IfmOperatorCall *call, gint64 factor, IfmNodeCost *cost)
 {
@@ -192,7 +192,7 @@ gboolean ifm_cost_pool(const IfmOperatorCall *call, gint64 factor, IfmNodeCost *
     return TRUE;
 }
 
-/* taps: how many elements an interpolated one is the weighted sum of: 2 (linear) or 4 (cubic) along each of @n_axes. */
+/* taps: The number of elements in one interpolation: 2 (linear) or 4 (cubic) along each of @n_axes. */
 static gboolean interpolate(const IfmOperatorCall *call, const char *mode, int n_axes, IfmNodeCost *cost)
 {
     gint64 each = *mode == 'n' ? 0 : 2, taps = strstr(mode, "cubic") != NULL ? 4 : 2;
@@ -215,7 +215,8 @@ gboolean ifm_cost_grid_sample(const IfmOperatorCall *call, gint64 factor, IfmNod
     return interpolate(call, ifm_node_string(call->node, "mode", "linear"), call->inputs[0].rank - 2, cost);
 }
 
-/* RoiAlign: four neighbours a sample, samples averaged; how many there are depends on the regions where it is not said. */
+/* RoiAlign: four neighbours per sample, then the mean of the samples. An adaptive number of samples depends on the regions.
+ */
 gboolean ifm_cost_roi(const IfmOperatorCall *call, gint64 factor, IfmNodeCost *cost)
 {
     gint64 samples = ifm_node_int(call->node, "sampling_ratio", 0), each = 9;
@@ -224,7 +225,7 @@ gboolean ifm_cost_roi(const IfmOperatorCall *call, gint64 factor, IfmNodeCost *c
     return ifm_cost_by_values(call, factor, cost);
 }
 
-/* What replaces is moved; what is added (multiplied, compared) is counted, an element of the updates each. */
+/* A replacement is data movement. A reduction (add, multiply, compare) counts one FLOP per element of the updates. */
 gboolean ifm_cost_scatter(const IfmOperatorCall *call, gint64 factor, IfmNodeCost *cost)
 {
     if (g_str_equal(ifm_node_string(call->node, "reduction", "none"), "none"))
@@ -239,13 +240,13 @@ gboolean ifm_cost_lrn(const IfmOperatorCall *call, gint64 factor, IfmNodeCost *c
     return each >= 1 && add(&each, 4) && ifm_cost_per_output(call, each, cost);
 }
 
-/* What the graphs in it read and write, too: its own inputs and outputs only pass through. */
+/* The bytes of its subgraphs. Its own inputs and outputs only pass through. */
 gboolean ifm_cost_body(const IfmOperatorCall *call, gint64 factor, IfmNodeCost *cost)
 {
     cost->macs = call->body->cost.macs;
     cost->flop = call->body->cost.flop;
     cost->bytes_read = call->body->cost.bytes_read;
     cost->bytes_written = call->body->cost.bytes_written;
-    cost->at_most = call->body->cost.at_most;
+    cost->is_upper_bound = call->body->cost.is_upper_bound;
     return TRUE;
 }

@@ -1,7 +1,7 @@
 #include <inferometer/estimate.h>
 #include <math.h>
 
-/* Sum: an estimate being added up. The sizes are those of some user's wish: a product may be larger than any count. */
+/* Sum: an estimate under construction. Sizes come from the user, so a product may overflow. */
 typedef struct
 {
     IfmEstimate of;
@@ -25,7 +25,7 @@ static void add_macs(Sum *sum, gint64 a, gint64 b, gint64 c)
     add(sum, &sum->of.flop, a, b, c);
 }
 
-/* add_elementwise: @each FLOP for every element of [rows, columns]. */
+/* add_elementwise: @each FLOP per element of [rows, columns]. */
 static void add_elementwise(Sum *sum, gint64 each, gint64 rows, gint64 columns)
 {
     add(sum, &sum->of.flop, each, rows, columns);
@@ -47,7 +47,7 @@ static void add_edge_index(Sum *sum, gint64 num_edges)
     add(sum, &sum->of.bytes, 16, num_edges, 1);
 }
 
-/* add_linear: what is within a layer: its rows in and out are the layer's own affair. */
+/* add_linear: A linear part of a layer, without the bytes of its input and output. */
 static void add_linear(Sum *sum, gint64 rows, gint64 in, gint64 out, gboolean bias)
 {
     add_macs(sum, rows, in, out);
@@ -74,7 +74,7 @@ typedef struct
     gint64 value;
 } Size;
 
-/* finish: Puts the sum where the caller wants it. @sizes: those it was made of, the last with a NULL name */
+/* finish: Writes the sum to the result of the caller. @sizes: the arguments, ended by a NULL name */
 static gboolean finish(const Sum *sum, const Size *sizes, IfmEstimate *estimate, GError **error)
 {
     if (!sum->too_large)
@@ -112,7 +112,7 @@ static gboolean check_heads(gint64 hidden_dim, gint64 num_heads, GError **error)
     return FALSE;
 }
 
-/* count_scores: s = sparse_ratio n^2, rounded; where dense, to the unit however large. */
+/* count_scores: s = sparse_ratio n^2, rounded. Exact for a dense one of any size. */
 static gboolean count_scores(gint64 num_nodes, double sparse_ratio, gint64 *scores, GError **error)
 {
     if (!(sparse_ratio >= 0 && sparse_ratio <= 1))
@@ -176,7 +176,7 @@ static void add_gin(Sum *sum, gint64 n, gint64 e, gint64 d)
 
 static void add_gcn(Sum *sum, gint64 n, gint64 e, gint64 d)
 {
-    for (int of = 0; of < 2; of++) /* the edges, and of each node one to itself */
+    for (int of = 0; of < 2; of++) /* the edges, and one from each node to itself */
     {
         add_elementwise(sum, 2, of == 0 ? e : n, d);
         add_activation(sum, of == 0 ? e : n, 1); /* the coefficients */
@@ -283,7 +283,7 @@ gboolean ifm_estimate_encoding(IfmPositionalEncoding kind, gint64 num_nodes, gin
 
 /* --- whole graph transformers --------------------------------------------------------------------------------------- */
 
-/* norm_of_layer: what stands between the parts of a layer. Each normalisation takes what was added just before it. */
+/* norm_of_layer: The additions and normalisations between the parts of a layer. Each normalisation follows an addition. */
 static gboolean norm_of_layer(const IfmTransformerSizes *sizes, IfmEstimate *estimate, GError **error)
 {
     const gint64 n = sizes->num_nodes, d = sizes->hidden_dim, joins = sizes->mpnn != IFM_MESSAGE_NONE ? 1 : 0;

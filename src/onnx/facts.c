@@ -1,4 +1,4 @@
-/* What is known of one tensor, and what the rules share. */
+/* The known facts of one tensor, and helpers of the rules. */
 #include <string.h>
 
 #include "operators.h"
@@ -83,7 +83,7 @@ static void read_values(const IfmTensor *tensor, gint64 n, IfmFact *fact)
 
 IfmFact ifm_fact_from_tensor(const Onnx__TensorProto *proto)
 {
-    IfmFact fact; /* most weights have no values to follow: the room for them is left as it is */
+    IfmFact fact; /* most weights have no values to follow, so the array is not initialised */
     g_auto(IfmTensor) tensor = IFM_TENSOR_INIT;
     gint64 n;
     fact.dtype = (IfmDtype)proto->data_type;
@@ -128,10 +128,10 @@ void ifm_call_make(const IfmOperatorCall *call, gsize output, IfmDtype dtype, in
 
 /* --- helpers of rules ----------------------------------------------------------------------------------------------- */
 
-gboolean ifm_rule_axis(gint64 axis, int rank, int most, int *normal, GError **error)
+gboolean ifm_rule_axis(gint64 axis, int rank, int max, int *normal, GError **error)
 {
-    if (axis < -(gint64)rank || axis >= most)
-        return IFM_RULE_FAIL(error, "axis %" G_GINT64_FORMAT " is not within %d to %d", axis, -rank, most - 1);
+    if (axis < -(gint64)rank || axis >= max)
+        return IFM_RULE_FAIL(error, "axis %" G_GINT64_FORMAT " is not within %d to %d", axis, -rank, max - 1);
     *normal = (int)(axis < 0 ? axis + rank : axis);
     return TRUE;
 }
@@ -171,7 +171,7 @@ int ifm_rule_axes(const IfmOperatorCall *call, gsize input, gint64 *axes)
     }
     if (attribute == NULL)
         return 0;
-    memcpy(axes, attribute, MIN(n, IFM_MAX_RANK) * sizeof *axes); /* more of them are refused, not read */
+    memcpy(axes, attribute, MIN(n, IFM_MAX_RANK) * sizeof *axes); /* more are refused */
     return (int)MIN(n, G_MAXINT);
 }
 
@@ -223,15 +223,15 @@ const gint64 *ifm_rule_ints(const IfmOperatorCall *call, gsize input, const char
     return found;
 }
 
-gboolean ifm_rule_rank(const IfmOperatorCall *call, gsize input, int least, int most, GError **error)
+gboolean ifm_rule_rank(const IfmOperatorCall *call, gsize input, int min, int max, GError **error)
 {
     const IfmFact *fact = &call->inputs[input];
-    if (fact->rank < 0 || (fact->rank >= least && fact->rank <= most))
+    if (fact->rank < 0 || (fact->rank >= min && fact->rank <= max))
         return TRUE;
     g_autofree char *shape = ifm_shape_to_string(fact->rank, fact->dims);
-    if (most >= IFM_MAX_RANK)
-        return IFM_RULE_FAIL(error, "'%s' %s must have a rank of %d or more", call->node->inputs[input], shape, least);
-    if (least == most)
-        return IFM_RULE_FAIL(error, "'%s' %s must have a rank of %d", call->node->inputs[input], shape, least);
-    return IFM_RULE_FAIL(error, "'%s' %s must have a rank of %d to %d", call->node->inputs[input], shape, least, most);
+    if (max >= IFM_MAX_RANK)
+        return IFM_RULE_FAIL(error, "'%s' %s must have a rank of %d or more", call->node->inputs[input], shape, min);
+    if (min == max)
+        return IFM_RULE_FAIL(error, "'%s' %s must have a rank of %d", call->node->inputs[input], shape, min);
+    return IFM_RULE_FAIL(error, "'%s' %s must have a rank of %d to %d", call->node->inputs[input], shape, min, max);
 }

@@ -94,7 +94,7 @@ static gboolean in_outer_scope(const Scope *scope, const char *name)
     return FALSE;
 }
 
-/* read_name: Notes that a node needs @name: a node of this graph (@needs), or something outside it (@free_names). */
+/* read_name: Records that a node needs @name: a node of this graph (@needs) or a name from outside (@free_names). */
 static gboolean read_name(const Scope *scope, const char *name, GArray *needs, GHashTable *free_names, GError **error)
 {
     gpointer maker;
@@ -129,7 +129,7 @@ static gboolean check_subgraph(const Onnx__GraphProto *graph, const Onnx__Attrib
     return FALSE;
 }
 
-/* read_subgraphs: Returns: (transfer full) in @names what the node's subgraphs read from outside themselves. */
+/* read_subgraphs: @names: (out) (transfer full) the names that the subgraphs of the node read from outside. */
 static gboolean read_subgraphs(const Onnx__NodeProto *node, const Scope *scope, GHashTable *names, GError **error)
 {
     for (gsize i = 0; i < node->n_attribute; i++)
@@ -161,7 +161,8 @@ static GPtrArray *captured_here(const Scope *scope, GHashTable *names)
     return captured;
 }
 
-/* check_node: @needs: (out) numbers of the nodes it needs. @captured: (out) names of this graph its subgraphs read. */
+/* check_node: @needs: (out) numbers of the nodes that it needs    @captured: (out) names of this graph that its subgraphs
+ * read */
 static gboolean check_node(const Onnx__NodeProto *node, const Scope *scope, GHashTable *free_names, GArray *needs,
                            GPtrArray **captured, GError **error)
 {
@@ -188,7 +189,7 @@ static gboolean check_node(const Onnx__NodeProto *node, const Scope *scope, GHas
 
 /* --- the order ------------------------------------------------------------------------------------------------------ */
 
-/* Visit: a node on the path of the depth-first search, and which of its needs comes next. */
+/* Visit: a node on the path of the depth-first search, and the index of its next need. */
 typedef struct
 {
     gsize node, next;
@@ -286,7 +287,7 @@ static void free_captured(gpointer captured)
         g_ptr_array_unref(captured);
 }
 
-/* check_graph: @free_names: (out) what it reads from outside. It recurses as deep as the scan let subgraphs be nested. */
+/* check_graph: @free_names: (out) names that it reads from outside. The scan has limited the depth of the recursion. */
 static gboolean check_graph(const Onnx__GraphProto *graph, const Scope *outer, GHashTable *free_names, IfmGraphOrder *order,
                             GError **error)
 {

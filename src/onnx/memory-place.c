@@ -1,8 +1,7 @@
 /*
- * Placing a tensor needs the addresses that are taken at any step of its life. Going through all tensors placed before
- * would be quadratic, so a segment tree over the steps holds sets of addresses: for each stretch of steps those taken
- * throughout it, and those taken at any time in it. Sets are of ranges that grow together where they touch, so they stay
- * short.
+ * To place a tensor, one needs the addresses that are taken at any step of its life. A search over all placed tensors is
+ * quadratic. So a segment tree over the steps holds sets of addresses. Each stretch of steps has the set that is taken
+ * throughout it and the set that is taken at some step of it. Adjacent ranges of a set are merged, so sets stay short.
  */
 #include <string.h>
 
@@ -15,14 +14,14 @@ typedef struct
     gint64 begin, end;
 } Range;
 
-/* RangeSet: ascending; between two there is a gap. */
+/* RangeSet: ascending ranges with gaps between them. */
 typedef struct
 {
     Range *ranges;
     guint n, room;
 } RangeSet;
 
-/* first_ending_after: the number of the first range whose end is past @address. */
+/* first_ending_after: The index of the first range that ends after @address. */
 static guint first_ending_after(const RangeSet *set, gint64 address)
 {
     guint low = 0, high = set->n;
@@ -39,7 +38,8 @@ static guint first_ending_after(const RangeSet *set, gint64 address)
 
 static void insert(RangeSet *set, gint64 begin, gint64 end)
 {
-    guint first = first_ending_after(set, begin - 1), past = first; /* one that ends where this begins grows, too */
+    guint first = first_ending_after(set, begin - 1),
+          past = first; /* a range that ends where this one begins is extended */
     for (; past < set->n && set->ranges[past].begin <= end; past++)
     {
         begin = MIN(begin, set->ranges[past].begin);
@@ -55,7 +55,7 @@ static void insert(RangeSet *set, gint64 begin, gint64 end)
     set->n = set->n - (past - first) + 1;
 }
 
-/* taken_until: Returns: where the first range that meets [begin, end) ends; @begin where none does. */
+/* taken_until: Returns: the end of the first range that overlaps [begin, end); @begin where none does. */
 static gint64 taken_until(const RangeSet *set, gint64 begin, gint64 end)
 {
     guint first = first_ending_after(set, begin);
@@ -64,7 +64,8 @@ static gint64 taken_until(const RangeSet *set, gint64 begin, gint64 end)
 
 /* --- the tree ------------------------------------------------------------------------------------------------------- */
 
-/* Tree: @throughout, @sometime: [2 n_leaves], the sets of each stretch: 1 is the whole, 2 i and 2 i + 1 the halves of i. */
+/* Tree: @throughout, @sometime: [2 n_leaves] the sets of each stretch. 1 is all steps; 2 i and 2 i + 1 are the halves of i.
+ */
 typedef struct
 {
     RangeSet *throughout, *sometime;
@@ -91,7 +92,7 @@ static void tree_clear(Tree *tree)
     g_free(tree->sometime);
 }
 
-/* Stretch: @number of the tree, the steps @begin to @end - 1. */
+/* Stretch: node @number of the tree, steps @begin to @end - 1. */
 typedef struct
 {
     gsize number, begin, end;
@@ -128,7 +129,7 @@ static void take(Tree *tree, Stretch stretch, const IfmMemorySpan *span, Range r
     take(tree, half(stretch, TRUE), span, range);
 }
 
-/* look_at: Adds the sets that together hold what is taken at any step of the span. */
+/* look_at: Adds the sets whose union is taken at some step of the span. */
 static void look_at(const Tree *tree, Stretch stretch, const IfmMemorySpan *span, GPtrArray *sets)
 {
     if (!meets(stretch, span))
@@ -143,7 +144,7 @@ static void look_at(const Tree *tree, Stretch stretch, const IfmMemorySpan *span
     look_at(tree, half(stretch, TRUE), span, sets);
 }
 
-/* lowest_free: the least address from which @bytes are free in all sets. */
+/* lowest_free: The lowest address from which @bytes are free in all sets. */
 static gint64 lowest_free(const GPtrArray *sets, gint64 bytes)
 {
     gint64 address = 0, before;
@@ -151,14 +152,14 @@ static gint64 lowest_free(const GPtrArray *sets, gint64 bytes)
     {
         before = address;
         for (guint i = 0; i < sets->len; i++)
-            address = taken_until(g_ptr_array_index(sets, i), address, ifm_sum_up_to_most(address, bytes));
+            address = taken_until(g_ptr_array_index(sets, i), address, ifm_sum_up_to_max(address, bytes));
     } while (address != before);
     return address;
 }
 
 /* --- placing -------------------------------------------------------------------------------------------------------- */
 
-/* by_size: The spans lie in one array, so that their addresses tell which was named first. */
+/* by_size: All spans are in one array, so their addresses give their order. */
 static int by_size(const void *a, const void *b)
 {
     const IfmMemorySpan *one = *(const IfmMemorySpan *const *)a, *other = *(const IfmMemorySpan *const *)b;
@@ -186,7 +187,7 @@ gint64 ifm_memory_place(const GArray *spans, gsize n_steps)
             break;
         g_ptr_array_set_size(sets, 0);
         look_at(&tree, all, span, sets);
-        gint64 begin = lowest_free(sets, span->bytes), end = ifm_sum_up_to_most(begin, span->bytes);
+        gint64 begin = lowest_free(sets, span->bytes), end = ifm_sum_up_to_max(begin, span->bytes);
         take(&tree, all, span, (Range){ begin, end });
         top = MAX(top, end);
     }
@@ -196,7 +197,7 @@ gint64 ifm_memory_place(const GArray *spans, gsize n_steps)
 
 gint64 ifm_memory_peak(const GArray *spans, gsize n_steps, gsize *step)
 {
-    g_autofree __int128 *change = g_new0(__int128, n_steps + 1); /* a sum of 64-bit sizes need not fit 64 bits */
+    g_autofree __int128 *change = g_new0(__int128, n_steps + 1); /* a sum of 64-bit sizes may overflow */
     for (guint i = 0; i < spans->len; i++)
     {
         const IfmMemorySpan *span = &g_array_index(spans, IfmMemorySpan, i);

@@ -3,27 +3,27 @@
 
 G_BEGIN_DECLS
 
-/* IfmMemorySpan: so many bytes from one step to another, both included. */
+/* IfmMemorySpan: @bytes from step @first to step @last, both included. */
 typedef struct
 {
     gint64 bytes;
     gsize first, last;
 } IfmMemorySpan;
 
-/* Sizes come from a file: what does not fit stays at G_MAXINT64. */
-static inline gint64 ifm_sum_up_to_most(gint64 a, gint64 b)
+/* Sizes come from a file: a sum that overflows becomes G_MAXINT64. */
+static inline gint64 ifm_sum_up_to_max(gint64 a, gint64 b)
 {
     return a > G_MAXINT64 - b ? G_MAXINT64 : a + b;
 }
 
-/* ifm_memory_peak: Equals: max over steps of the sum of bytes of the spans alive there; *step is the first that has it.
- * @spans: of IfmMemorySpan, bytes >= 0, within 0 to @n_steps - 1 */
+/* ifm_memory_peak: Equals: max over steps of the sum of bytes of the spans alive there
+ * @spans: of IfmMemorySpan, bytes >= 0, within steps 0 to @n_steps - 1    @step: (out) the first step with the maximum */
 gint64 ifm_memory_peak(const GArray *spans, gsize n_steps, gsize *step);
 
 /*
- * ifm_memory_place: Gives every span addresses that no other has at the same time, largest first (of equals the one that
- * begins first, then the one named first), each as low as it fits between those that were placed before.
- * Returns: the end of the highest. It is the peak or more.
+ * ifm_memory_place: Places the spans so that no two overlap in time and address. It places the largest first (of equal ones
+ * the one that begins first, then the first in @spans), each at the lowest free address. Returns: the highest end address,
+ * which is at least the peak.
  */
 gint64 ifm_memory_place(const GArray *spans, gsize n_steps);
 

@@ -1,6 +1,6 @@
 /*
- * What a graph's tensors need, by their shapes and lifetimes alone. Time goes in steps: step 0 is before the first node,
- * step i + 1 is node i, step n_nodes + 1 is after the last.
+ * The memory of a graph, from shapes and lifetimes of its tensors. Time is counted in steps: step 0 is before the first
+ * node, step i + 1 is node i, step n_nodes + 1 is after the last node.
  */
 #include "memory-place.h"
 #include "operators.h"
@@ -22,12 +22,12 @@ static gint64 fact_bytes(const IfmFact *fact)
     return fact != NULL && ifm_fact_n_bytes(fact, &n) ? n : -1;
 }
 
-/* weight_bytes: of a checked tensor, wherever its values lie: in the file, in one beside it, in a typed field. */
+/* weight_bytes: Of a checked tensor with values in the file, in external data or in a typed field. */
 static gint64 weight_bytes(const Onnx__TensorProto *weight)
 {
     gint64 n = 1, texts = 0;
     for (gsize i = 0; i < weight->n_dims; i++)
-        n *= weight->dims[i]; /* the check of the tensor left no shape that overflows */
+        n *= weight->dims[i]; /* checked tensors have no shape that overflows */
     for (gsize i = 0; i < weight->n_string_data; i++)
         texts += (gint64)weight->string_data[i].len;
     gint64 sized = element_bytes(weight->data_type, n);
@@ -37,7 +37,7 @@ static gint64 weight_bytes(const Onnx__TensorProto *weight)
 static gint64 sparse_bytes(const Onnx__SparseTensorProto *sparse)
 {
     gint64 total = sparse->values != NULL ? weight_bytes(sparse->values) : 0;
-    return ifm_sum_up_to_most(total, sparse->indices != NULL ? weight_bytes(sparse->indices) : 0);
+    return ifm_sum_up_to_max(total, sparse->indices != NULL ? weight_bytes(sparse->indices) : 0);
 }
 
 static gboolean is_constant(const Onnx__NodeProto *node)
@@ -63,7 +63,7 @@ static gint64 constant_bytes(const Onnx__NodeProto *node)
     return total;
 }
 
-/* subgraphs_of: Returns: (transfer full) the node's subgraphs (Onnx__GraphProto*); NULL where it has none. */
+/* subgraphs_of: Returns: (transfer full) the subgraphs of the node (Onnx__GraphProto*); NULL for none. */
 static GPtrArray *subgraphs_of(const Onnx__NodeProto *node)
 {
     GPtrArray *graphs = NULL;
@@ -81,36 +81,36 @@ static GPtrArray *subgraphs_of(const Onnx__NodeProto *node)
     return graphs;
 }
 
-/* graph_parameter_bytes: with its subgraphs', as deep as the scan of the file let them be nested. */
+/* graph_parameter_bytes: With its subgraphs. The scan of the file has limited the recursion. */
 static gint64 graph_parameter_bytes(const Onnx__GraphProto *graph)
 {
     gint64 total = 0;
     for (gsize i = 0; i < graph->n_initializer; i++)
-        total = ifm_sum_up_to_most(total, weight_bytes(graph->initializer[i]));
+        total = ifm_sum_up_to_max(total, weight_bytes(graph->initializer[i]));
     for (gsize i = 0; i < graph->n_sparse_initializer; i++)
-        total = ifm_sum_up_to_most(total, sparse_bytes(graph->sparse_initializer[i]));
+        total = ifm_sum_up_to_max(total, sparse_bytes(graph->sparse_initializer[i]));
     for (gsize i = 0; i < graph->n_node; i++)
     {
         if (is_constant(graph->node[i]))
-            total = ifm_sum_up_to_most(total, constant_bytes(graph->node[i]));
+            total = ifm_sum_up_to_max(total, constant_bytes(graph->node[i]));
         g_autoptr(GPtrArray) inner = subgraphs_of(graph->node[i]);
         for (guint k = 0; inner != NULL && k < inner->len; k++)
-            total = ifm_sum_up_to_most(total, graph_parameter_bytes(g_ptr_array_index(inner, k)));
+            total = ifm_sum_up_to_max(total, graph_parameter_bytes(g_ptr_array_index(inner, k)));
     }
     return total;
 }
 
 /* --- inside a node: the branches of If, the bodies of Loop and Scan ------------------------------------------------- */
 
-/* Need: of a subgraph while its node runs. @peak_bytes: the most alive at once; @all_bytes: were nothing ever freed. */
+/* Need: memory of a subgraph while its node runs. @peak_bytes: maximum alive at once    @all_bytes: sum without freeing */
 typedef struct
 {
     gint64 peak_bytes, all_bytes;
     gsize n_unknown;
 } Need;
 
-/* Inner: a subgraph being gone through. @facts: NULL where it was never analysed. @outputs: names: they are the node's own
- * outputs, counted there. @numbers: name of any other tensor it makes or is given -> its number in @spans + 1. */
+/* Inner: the subgraph in work. @facts: NULL where it was not analysed    @outputs: names; they count as outputs of the node
+ * @numbers: name of every other tensor of the subgraph -> its index in @spans + 1 */
 typedef struct
 {
     const IfmAnalysis *analysis;
@@ -126,12 +126,12 @@ static void add_inner(Inner *inner, const char *name, gsize step)
     gint64 bytes = inner->facts != NULL ? fact_bytes(g_hash_table_lookup(inner->facts, name)) : -1;
     IfmMemorySpan span = { MAX(bytes, 0), step, step };
     inner->need.n_unknown += bytes < 0;
-    inner->need.all_bytes = ifm_sum_up_to_most(inner->need.all_bytes, span.bytes);
+    inner->need.all_bytes = ifm_sum_up_to_max(inner->need.all_bytes, span.bytes);
     g_array_append_val(inner->spans, span);
     g_hash_table_insert(inner->numbers, (gpointer)name, GSIZE_TO_POINTER(inner->spans->len));
 }
 
-/* read_at: What a node and its own subgraphs read, they read at @step. */
+/* read_at: A node and its subgraphs read their inputs at @step. */
 static void read_at(Inner *inner, const Onnx__NodeProto *node, gsize step)
 {
     for (gsize i = 0; i < node->n_input; i++)
@@ -151,7 +151,7 @@ static void read_at(Inner *inner, const Onnx__NodeProto *node, gsize step)
 
 static Need node_need(const IfmAnalysis *analysis, const Onnx__NodeProto *node);
 
-/* inner_steps: in the order of the file, which ONNX asks to be one in which every tensor is made before it is read. */
+/* inner_steps: In the order of the file. ONNX requires that it is a topological order. */
 static void inner_steps(Inner *inner, const Onnx__GraphProto *graph)
 {
     for (gsize i = 0; i < graph->n_input; i++)
@@ -162,7 +162,7 @@ static void inner_steps(Inner *inner, const Onnx__GraphProto *graph)
         Need need = node_need(inner->analysis, node);
         IfmMemorySpan within = { need.peak_bytes, i + 1, i + 1 };
         g_array_append_val(inner->spans, within);
-        inner->need.all_bytes = ifm_sum_up_to_most(inner->need.all_bytes, need.all_bytes);
+        inner->need.all_bytes = ifm_sum_up_to_max(inner->need.all_bytes, need.all_bytes);
         inner->need.n_unknown += need.n_unknown;
         read_at(inner, node, i + 1);
         for (gsize k = 0; k < node->n_output && !is_constant(node); k++)
@@ -192,11 +192,11 @@ static gboolean any_analysed(const IfmAnalysis *analysis, const GPtrArray *graph
     return FALSE;
 }
 
-/* node_need: One branch of an If runs, not both: the largest of a node's subgraphs counts. Where the condition is known,
- * the other was not analysed, and needs nothing. */
+/* node_need: Only one branch of an If runs, so the maximum over the subgraphs counts. Where the condition is known, the
+ * other branch was not analysed and counts 0. */
 static Need node_need(const IfmAnalysis *analysis, const Onnx__NodeProto *node)
 {
-    Need most = { 0 };
+    Need max = { 0 };
     g_autoptr(GPtrArray) graphs = subgraphs_of(node);
     gboolean skip = any_analysed(analysis, graphs);
     for (guint i = 0; graphs != NULL && i < graphs->len; i++)
@@ -205,11 +205,11 @@ static Need node_need(const IfmAnalysis *analysis, const Onnx__NodeProto *node)
         if (skip && !g_hash_table_contains(analysis->inner, graph))
             continue;
         Need need = subgraph_need(analysis, graph);
-        most.peak_bytes = MAX(most.peak_bytes, need.peak_bytes);
-        most.all_bytes = MAX(most.all_bytes, need.all_bytes);
-        most.n_unknown += need.n_unknown;
+        max.peak_bytes = MAX(max.peak_bytes, need.peak_bytes);
+        max.all_bytes = MAX(max.all_bytes, need.all_bytes);
+        max.n_unknown += need.n_unknown;
     }
-    return most;
+    return max;
 }
 
 /* --- the model's own tensors ---------------------------------------------------------------------------------------- */
@@ -220,7 +220,7 @@ typedef struct
     const IfmModel *model;
     IfmMemoryPlan *plan;
     GHashTable *outputs; /* names of the model's */
-    GArray *spans;       /* IfmMemorySpan: of the tensors, and what goes on inside a node */
+    GArray *spans;       /* IfmMemorySpan: of the tensors, and of the insides of nodes */
 } Planner;
 
 static gint64 tensor_bytes(const Planner *planner, const char *name)
@@ -228,7 +228,7 @@ static gint64 tensor_bytes(const Planner *planner, const char *name)
     return fact_bytes(g_hash_table_lookup(planner->analysis->facts, name));
 }
 
-/* Who reads a tensor is listed in the order of the nodes. */
+/* The consumers of a tensor are sorted by node. */
 static gssize last_read(const Planner *planner, const char *name, gssize first)
 {
     const GArray *readers = ifm_model_consumers(planner->model, name);
@@ -243,7 +243,7 @@ static void add_lifetime(Planner *planner, const char *name, gssize first)
     IfmLifetime lifetime = { name, tensor_bytes(planner, name), first, last_read(planner, name, first) };
     IfmMemorySpan span = { MAX(lifetime.bytes, 0), (gsize)(first + 1), (gsize)(lifetime.last + 1) };
     gint64 *total = first < 0 ? &plan->input_bytes : &plan->activation_bytes;
-    *total = ifm_sum_up_to_most(*total, span.bytes);
+    *total = ifm_sum_up_to_max(*total, span.bytes);
     plan->n_unknown += lifetime.bytes < 0;
     g_array_append_val(plan->lifetimes, lifetime);
     g_array_append_val(planner->spans, span);
@@ -260,14 +260,14 @@ static void add_node(Planner *planner, gsize index)
         IfmMemorySpan within = { need.peak_bytes, index + 1, index + 1 };
         g_array_append_val(planner->spans, within);
     }
-    planner->plan->activation_bytes = ifm_sum_up_to_most(planner->plan->activation_bytes, need.all_bytes);
+    planner->plan->activation_bytes = ifm_sum_up_to_max(planner->plan->activation_bytes, need.all_bytes);
     planner->plan->n_unknown += need.n_unknown;
     for (gsize i = 0; i < node->n_outputs; i++)
         if (*node->outputs[i] != '\0')
             add_lifetime(planner, node->outputs[i], (gssize)index);
 }
 
-/* add_outputs: One may also be an input or a weight; one listed twice is one tensor. */
+/* add_outputs: An output may also be an input or a weight. A repeated output is one tensor. */
 static void add_outputs(Planner *planner)
 {
     for (gsize i = 0; i < ifm_model_n_outputs(planner->model); i++)
@@ -276,7 +276,7 @@ static void add_outputs(Planner *planner)
         if (!g_hash_table_add(planner->outputs, (gpointer)name))
             continue;
         gint64 bytes = tensor_bytes(planner, name);
-        planner->plan->output_bytes = ifm_sum_up_to_most(planner->plan->output_bytes, MAX(bytes, 0));
+        planner->plan->output_bytes = ifm_sum_up_to_max(planner->plan->output_bytes, MAX(bytes, 0));
     }
 }
 

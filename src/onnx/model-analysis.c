@@ -1,9 +1,9 @@
-/* Shapes and costs of a model: its nodes are gone through in order, each with what is known of its inputs. */
+/* Shapes and costs of a model. The nodes are visited in order, each with the known facts of its inputs. */
 #include <string.h>
 
 #include "operators.h"
 
-/* Analyser: what is at hand while the nodes are gone through. */
+/* Analyser: the state while the nodes are visited. */
 typedef struct
 {
     IfmModel *model;
@@ -14,7 +14,7 @@ typedef struct
     gsize n_bindings;
 } Analyser;
 
-/* A graph's names, those of the graphs around it behind them. */
+/* The names of a graph, linked to those of the enclosing graphs. */
 struct IfmScope
 {
     Analyser *analyser;
@@ -22,7 +22,7 @@ struct IfmScope
     const IfmScope *outer;
 };
 
-/* NodeResult: what there is to say of one node beside its outputs. */
+/* NodeResult: the result of one node, except its outputs. */
 typedef struct
 {
     const IfmOperator *row;
@@ -31,7 +31,7 @@ typedef struct
     gboolean multiplies;
 } NodeResult;
 
-/* known_bytes: A fact has room for many values and holds few: it is kept and copied as far as it says anything. */
+/* known_bytes: A fact has room for many values and mostly holds few. Only the used part is kept and copied. */
 static gsize known_bytes(const IfmFact *fact)
 {
     gsize n_values = fact->values != IFM_VALUES_UNKNOWN ? (gsize)fact->n_values : 0;
@@ -74,7 +74,7 @@ static gboolean check_size(const IfmFact *fact, const char *name, GError **error
 
 /* --- what is known beforehand --------------------------------------------------------------------------------------- */
 
-/* observe: Holds a shape against the one that a run had; takes that where none is known. */
+/* observe: Compares a shape with the observed one; takes the observed one where the shape is unknown. */
 static gboolean observe(IfmScope *scope, const char *name, IfmFact *fact, GError **error)
 {
     const IfmObservedShape *seen = NULL;
@@ -155,7 +155,7 @@ static void add_declared(Analyser *analyser)
 
 /* --- what follows --------------------------------------------------------------------------------------------------- */
 
-/* is_as_declared: whether a shape is one that the fixed dimensions of the model's own declaration allow. */
+/* is_as_declared: Whether a shape agrees with the fixed dimensions that the model declares. */
 static gboolean is_as_declared(const IfmFact *fact, const Onnx__TensorShapeProto *shape)
 {
     gboolean agrees = fact->rank < 0 || shape->n_dim == (gsize)fact->rank;
@@ -168,8 +168,8 @@ static gboolean is_as_declared(const IfmFact *fact, const Onnx__TensorShapeProto
     return agrees;
 }
 
-/* agree: Holds an output's shape against the fixed dimensions that the model declares; takes the declared shape where none
- * is known. Names of free dimensions prove nothing: exporters reuse them carelessly, and no runtime minds. */
+/* agree: Compares the shape of an output with the fixed dimensions that the model declares; takes the declared shape where
+ * it is unknown. Names of free dimensions are ignored: exporters reuse them, and runtimes accept that. */
 static gboolean agree(const Analyser *analyser, const char *name, IfmFact *fact, GError **error)
 {
     const Onnx__ValueInfoProto *info = g_hash_table_lookup(analyser->declared, name);
@@ -198,7 +198,7 @@ static gboolean agree(const Analyser *analyser, const char *name, IfmFact *fact,
     return agrees;
 }
 
-/* already_read: whether the tensor is an earlier input of the node, too. Few nodes have many inputs: no table for those. */
+/* already_read: Whether the tensor is also an earlier input. Few nodes have many inputs, so there is no table. */
 static gboolean already_read(const IfmNode *node, gsize index, GHashTable *read)
 {
     if (read != NULL)
@@ -209,14 +209,14 @@ static gboolean already_read(const IfmNode *node, gsize index, GHashTable *read)
     return FALSE;
 }
 
-#define MOST_WITHOUT_TABLE 16
+#define MAX_WITHOUT_TABLE 16
 
-/* count_bytes: Returns: why they cannot be told; NULL where they are. */
+/* count_bytes: Returns: the reason why the bytes are unknown; NULL where they are known. */
 static const char *count_bytes(const IfmOperatorCall *call, IfmNodeCost *cost)
 {
     const IfmNode *node = call->node;
-    g_autoptr(GHashTable) read = node->n_inputs > MOST_WITHOUT_TABLE ? g_hash_table_new(g_str_hash, g_str_equal) : NULL;
-    for (gsize i = 0; i < node->n_inputs; i++) /* each once, also where it is read twice */
+    g_autoptr(GHashTable) read = node->n_inputs > MAX_WITHOUT_TABLE ? g_hash_table_new(g_str_hash, g_str_equal) : NULL;
+    for (gsize i = 0; i < node->n_inputs; i++) /* each once, even if it is read twice */
     {
         gint64 n;
         if (*node->inputs[i] == '\0' || already_read(node, i, read))
@@ -241,8 +241,8 @@ static const char *count_bytes(const IfmOperatorCall *call, IfmNodeCost *cost)
     return NULL;
 }
 
-/* cost_of: the cost stays uncovered, and why is said, where a shape is unknown or a count does not fit. A reason that the
- * shape rule gave no longer holds where the model itself or a run told the shape. */
+/* cost_of: The cost stays uncovered, with a reason, where a shape is unknown or a count overflows. A reason of the shape
+ * rule is void where the model or a run gives the shape. */
 static void cost_of(const IfmOperatorCall *call, NodeResult *result)
 {
     IfmNodeCost found = { .covered = TRUE, .family = result->cost.family };
@@ -259,7 +259,7 @@ static void cost_of(const IfmOperatorCall *call, NodeResult *result)
         result->why = "its operations are past counting";
 }
 
-/* Every rule may look at the inputs that its operator cannot do without, and at its first output. */
+/* Every rule may use the required inputs of its operator and its first output. */
 static gboolean check_counts(const IfmOperator *row, const IfmNode *node, GError **error)
 {
     gboolean enough = node->n_outputs > 0 && node->n_inputs >= row->n_inputs;
@@ -270,7 +270,7 @@ static gboolean check_counts(const IfmOperator *row, const IfmNode *node, GError
     return IFM_RULE_FAIL(error, "needs %" G_GSIZE_FORMAT " input(s) and an output at least", row->n_inputs);
 }
 
-/* follow_values: of small outputs, where the row says how. */
+/* follow_values: Computes the values of a small output, if the row has a rule. */
 static void follow_values(const IfmOperatorCall *call)
 {
     IfmFact *out = &call->outputs[0];
@@ -318,7 +318,7 @@ static gboolean analyse_call(IfmScope *scope, const IfmOperatorCall *call, NodeR
     return TRUE;
 }
 
-#define MAX_TENSORS_OF_A_NODE 65536 /* facts are larger than the names that ask for them */
+#define MAX_TENSORS_OF_A_NODE 65536 /* facts are larger than the names in a file */
 
 static gboolean analyse_node(IfmScope *scope, gsize index, const IfmNode *node, NodeResult *result, GError **error)
 {
@@ -363,7 +363,7 @@ static gboolean analyse_nodes(IfmScope *scope, GError **error)
 static void add_to_body(IfmBody *body, const IfmNode *node, const NodeResult *result)
 {
     body->multiplies = body->multiplies || result->multiplies;
-    body->cost.at_most = body->cost.at_most || result->cost.at_most;
+    body->cost.is_upper_bound = body->cost.is_upper_bound || result->cost.is_upper_bound;
     gboolean fits =
         !__builtin_add_overflow(body->cost.macs, result->cost.macs, &body->cost.macs) &&
         !__builtin_add_overflow(body->cost.flop, result->cost.flop, &body->cost.flop) &&
@@ -374,7 +374,7 @@ static void add_to_body(IfmBody *body, const IfmNode *node, const NodeResult *re
         g_autofree char *why = g_strdup_printf("a graph in it has %s: %s", node->op_type,
                                                fits ? result->why : "its operations are past counting");
         body->known = FALSE;
-        body->why = g_intern_string(why); /* one for each operator and reason there is */
+        body->why = g_intern_string(why); /* one for each operator and reason */
     }
 }
 
@@ -429,7 +429,7 @@ static IfmAnalysis *new_analysis(IfmModel *model)
     return analysis;
 }
 
-/* index_observed: Returns: NULL where one of them is no shape. */
+/* index_observed: Returns: NULL where one of them is not a valid shape. */
 static GHashTable *index_observed(const IfmObservedShape *observed, gsize n_observed, GError **error)
 {
     g_autoptr(GHashTable) index = g_hash_table_new(g_str_hash, g_str_equal);
@@ -440,7 +440,7 @@ static GHashTable *index_observed(const IfmObservedShape *observed, gsize n_obse
             is_shape = observed[i].shape[axis] >= 0;
         if (!is_shape)
         {
-            IFM_ONNX_INVALID(error, "what a run told of '%s' is no shape", observed[i].tensor);
+            IFM_ONNX_INVALID(error, "what a run reported for '%s' is not a shape", observed[i].tensor);
             return NULL;
         }
         g_hash_table_insert(index, (gpointer)observed[i].tensor, (gpointer)&observed[i]);
@@ -448,7 +448,7 @@ static GHashTable *index_observed(const IfmObservedShape *observed, gsize n_obse
     return g_steal_pointer(&index);
 }
 
-#define NEWEST_OPSET 28 /* of ONNX 1.23: what a later one may mean by a name nobody here can tell */
+#define NEWEST_OPSET 28 /* of ONNX 1.23; a later opset may change the meaning of a name */
 
 IfmAnalysis *ifm_model_analyse_with(IfmModel *model, const IfmDimBinding *bindings, gsize n_bindings,
                                     const IfmObservedShape *observed, gsize n_observed, GError **error)

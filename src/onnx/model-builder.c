@@ -4,36 +4,36 @@
 #include "onnx-private.h"
 
 /*
- * The builder fills the same messages that a file unpacks to, packs them and hands the bytes to ifm_model_parse(): what it
- * makes has passed every check that a file has to pass.
+ * The builder fills the messages of an ONNX file, packs them and gives the bytes to ifm_model_parse(). So a built model
+ * passes all checks of a file.
  */
 struct IfmModelBuilder
 {
     Onnx__ModelProto *proto;
-    gsize weight_bytes; /* of all weights that the file itself holds */
+    gsize weight_bytes; /* of all weights in the model file */
     GArray *drawn;      /* RandomWeight */
-    char *location;     /* where large weights go, in a file beside the model; NULL: nowhere */
+    char *location;     /* name of the file of large weights in the folder of the model; NULL: none */
     gsize external_size;
-    guint8 *external; /* [external_size] that file's bytes, once all weights are known */
-    GArray *shared;   /* IfmOnnxExternal: files of other models that copied weights stay in; NULL: they do not */
+    guint8 *external; /* [external_size] the bytes of that file, when all weights are known */
+    GArray *shared;   /* IfmOnnxExternal: files of other models in which copied weights stay; NULL: none */
     GError *error;    /* the first */
 };
 
-/* A weight whose numbers are drawn when the model is finished: by then it is known that all of it fits into a file. */
+/* A weight that is drawn when the model is finished, after the check that the weights fit into a file. */
 typedef struct
 {
     Onnx__TensorProto *tensor;
     double low, high;
     guint32 seed;
-    gboolean by_index;  /* each number by its index alone; else one generator's numbers in a row */
+    gboolean by_index;  /* TRUE: each number depends on its index only; FALSE: a sequence of one generator */
     gboolean external;  /* in the file beside the model … */
     gsize offset, size; /* … there */
 } RandomWeight;
 
-#define MOST_FILE_BYTES IFM_ONNX_MOST_FILE_BYTES
-#define EXTERNAL_ALIGNMENT 4096 /* a page: what the ONNX format asks for, so that a weight can be mapped by itself */
+#define MAX_FILE_BYTES IFM_ONNX_MAX_FILE_BYTES
+#define EXTERNAL_ALIGNMENT 4096 /* a page, as the ONNX format requires, so that each weight can be mapped */
 
-/* The messages are freed by protobuf-c, whose allocator is malloc; GLib's is the same one. */
+/* protobuf-c frees the messages with free(). GLib allocates with malloc() too. */
 #define NEW_MESSAGE(Type, type)                                                                                            \
     static Onnx__##Type *new_##type(void)                                                                                  \
     {                                                                                                                      \
@@ -71,7 +71,7 @@ G_GNUC_PRINTF(2, 3) static void fail(IfmModelBuilder *builder, const char *forma
     builder->error = g_error_new_literal(IFM_ERROR, IFM_ERROR_INVALID, message);
 }
 
-/* ir_version_for: the oldest IR version whose files may use an opset (versions table of the ONNX specification). */
+/* ir_version_for: The oldest IR version that allows an opset (versions table of the ONNX specification). */
 static gint64 ir_version_for(gint64 opset)
 {
     static const struct
@@ -176,7 +176,7 @@ void ifm_model_builder_output(IfmModelBuilder *builder, const char *name, IfmDty
 
 /* --- weights -------------------------------------------------------------------------------------------------------- */
 
-/* new_weight: Adds an initializer without values. Returns: NULL where it failed (the builder knows why). */
+/* new_weight: Adds an initializer without values. Returns: NULL on an error, which is in the builder. */
 static Onnx__TensorProto *new_weight(IfmModelBuilder *builder, const char *name, IfmDtype dtype, int rank,
                                      const gint64 *shape, gsize *size)
 {
@@ -198,7 +198,7 @@ static Onnx__TensorProto *new_weight(IfmModelBuilder *builder, const char *name,
     return tensor;
 }
 
-/* add_weight: Adds an initializer whose bytes, in the file itself, are still to come. */
+/* add_weight: Adds an initializer of the model file. Its bytes follow later. */
 static Onnx__TensorProto *add_weight(IfmModelBuilder *builder, const char *name, IfmDtype dtype, int rank,
                                      const gint64 *shape)
 {
@@ -206,12 +206,12 @@ static Onnx__TensorProto *add_weight(IfmModelBuilder *builder, const char *name,
     Onnx__TensorProto *tensor = new_weight(builder, name, dtype, rank, shape, &size);
     if (tensor == NULL)
         return NULL;
-    if (size > MOST_FILE_BYTES - builder->weight_bytes)
+    if (size > MAX_FILE_BYTES - builder->weight_bytes)
     {
         fail(builder,
              "weight '%s': with its %" G_GSIZE_FORMAT " bytes the weights are more than the %d (2 GiB) that one ONNX "
              "file can hold",
-             name, size, MOST_FILE_BYTES);
+             name, size, MAX_FILE_BYTES);
         return NULL;
     }
     tensor->has_raw_data = TRUE;
@@ -267,7 +267,7 @@ static void add_external_value(Onnx__TensorProto *tensor, const char *key, char 
     append(&tensor->external_data, &tensor->n_external_data, entry);
 }
 
-/* add_external: Gives the weight a place in the file beside the model. */
+/* add_external: Gives the weight a place in the file of external data. */
 static void add_external(IfmModelBuilder *builder, RandomWeight *weight)
 {
     Onnx__TensorProto *tensor = weight->tensor;
@@ -286,7 +286,7 @@ void ifm_model_builder_drawn_weight(IfmModelBuilder *builder, const char *name, 
 {
     RandomWeight weight = { .low = low, .high = high, .seed = seed, .by_index = TRUE };
     gboolean large = ifm_shape_size_bytes(IFM_DTYPE_F32, rank, shape, &weight.size, NULL) &&
-                     weight.size >= IFM_MODEL_EXTERNAL_LEAST_BYTES && builder->location != NULL;
+                     weight.size >= IFM_MODEL_EXTERNAL_MIN_BYTES && builder->location != NULL;
     if (large && weight.size > (gsize)G_MAXINT64 / 2 - builder->external_size)
         fail(builder, "weight '%s': %" G_GSIZE_FORMAT " bytes are too many", name, weight.size);
     weight.tensor = large ? new_weight(builder, name, IFM_DTYPE_F32, rank, shape, &weight.size)
@@ -298,7 +298,7 @@ void ifm_model_builder_drawn_weight(IfmModelBuilder *builder, const char *name, 
     g_array_append_val(builder->drawn, weight);
 }
 
-/* make_external: The zeros between two weights are part of the file. */
+/* make_external: The padding between two weights is zeros. */
 static gboolean make_external(IfmModelBuilder *builder)
 {
     if (builder->external_size == 0 || (builder->external = g_try_malloc0(builder->external_size)) != NULL)
@@ -417,7 +417,7 @@ void ifm_model_builder_ints(IfmModelBuilder *builder, gsize node, const char *at
 
 /* --- copies of parts of another model ------------------------------------------------------------------------------- */
 
-/* copy_message: By way of its bytes: protobuf-c has no copy. */
+/* copy_message: Packs and unpacks it: protobuf-c has no copy function. */
 static void *copy_message(const void *message)
 {
     const ProtobufCMessage *from = message;
@@ -449,7 +449,7 @@ void ifm_model_builder_share_external(IfmModelBuilder *builder)
     g_array_set_clear_func(builder->shared, clear_shared);
 }
 
-/* share: The weight's place in a file beside its model, as a weight of this one. FALSE: it lies in none. */
+/* share: Gives the weight the same place in external data as in its model. FALSE: it is not in external data. */
 static gboolean share(IfmModelBuilder *builder, const IfmModel *model, const IfmInitializer *weight)
 {
     const Onnx__TensorProto *from = weight->proto;
@@ -528,7 +528,7 @@ static GBytes *pack(IfmModelBuilder *builder)
     if (builder->error != NULL)
         return NULL;
     gsize size = onnx__model_proto__get_packed_size(builder->proto);
-    guint8 *bytes = size <= MOST_FILE_BYTES ? g_try_malloc(MAX(size, 1)) : NULL;
+    guint8 *bytes = size <= MAX_FILE_BYTES ? g_try_malloc(MAX(size, 1)) : NULL;
     if (bytes == NULL)
     {
         fail(builder, "%" G_GSIZE_FORMAT " bytes are more than one ONNX file or this memory can hold", size);

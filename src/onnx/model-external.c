@@ -1,4 +1,4 @@
-/* Weights that lie in a file beside the model: drawn in memory, written when the model is saved, or put into the model. */
+/* Weights in external data: drawn in memory, written when the model is saved, or put into one file with the model. */
 #include <string.h>
 
 #include <glib/gstdio.h>
@@ -34,9 +34,9 @@ static guint64 key_of(guint32 seed, const char *name)
     return key;
 }
 
-/* A counter is mixed, so there is no state to carry from one number to the next: the loop runs as fast as memory takes it.
- * @step has the 24 bits of a float and a number drawn has 24, too: their product is exact as a double, so that a machine
- * that fuses the addition rounds as one that does not, and the bytes are the same everywhere. */
+/* Each number mixes a counter. There is no state between numbers, so the loop runs at memory speed. @step has 24 bits and a
+ * drawn number has 24 bits: their product is exact as a double. So a fused addition rounds like a separate one, and the
+ * bytes are the same on every machine. */
 void ifm_onnx_draw(float *values, gsize n, double low, double high, guint32 seed, const char *name)
 {
     guint64 counter = key_of(seed, name);
@@ -61,8 +61,8 @@ static gboolean has_these_bytes(const char *path, const void *data, gsize size)
            (size == 0 || memcmp(g_mapped_file_get_contents(file), data, size) == 0);
 }
 
-/* Without fsync: half a gigabyte of weights that can be drawn again is not worth seconds of waiting for the disk. Should
- * the machine go down, the next save finds other bytes there and writes them anew. */
+/* Writes without fsync: drawn weights can be drawn again, and fsync of half a gigabyte takes seconds. After a crash of the
+ * machine the next save finds other bytes and writes the file again. */
 static gboolean save_external(const char *folder, const char *location, GBytes *bytes, GError **error)
 {
     g_autofree char *path = g_build_filename(folder, location, NULL);
@@ -72,8 +72,9 @@ static gboolean save_external(const char *folder, const char *location, GBytes *
     if (has_these_bytes(path, data, size))
         return TRUE;
     if (strchr(location, '/') != NULL)
-        g_mkdir_with_parents(parent, 0777); /* where it fails, so does the writing, which tells why */
-    return ifm_file_save_temporary(path, data, size, error);
+        g_mkdir_with_parents(parent, 0777); /* if it fails, the write fails too, with a message */
+    g_autoptr(IfmFileWriter) writer = ifm_file_writer_open(path, FALSE, error);
+    return writer != NULL && ifm_file_writer_write(writer, data, size, error) && ifm_file_writer_commit(writer, error);
 }
 
 gboolean ifm_onnx_save_external(const IfmModel *model, const char *path, GError **error)
@@ -91,7 +92,7 @@ gboolean ifm_onnx_save_external(const IfmModel *model, const char *path, GError 
 /* --- in one file --------------------------------------------------------------------------------------------------------
  */
 
-/* borrow_values: Gives the weights of a fresh message the bytes that the model's have. */
+/* borrow_values: Lets the weights of a new message borrow the bytes of the model. */
 static void borrow_values(const IfmModel *model, Onnx__GraphProto *graph)
 {
     for (gsize i = 0; i < graph->n_initializer; i++)
@@ -124,10 +125,10 @@ GBytes *ifm_onnx_inline(const IfmModel *model, GError **error)
     g_assert(proto != NULL); /* it was when the model was made */
     borrow_values(model, proto->graph);
     size = onnx__model_proto__get_packed_size(proto);
-    if (size > IFM_ONNX_MOST_FILE_BYTES)
+    if (size > IFM_ONNX_MAX_FILE_BYTES)
         IFM_ONNX_INVALID(error,
                          "%s: its %" G_GSIZE_FORMAT " bytes are more than the %d (2 GiB) that one ONNX file can hold",
-                         model->name, size, IFM_ONNX_MOST_FILE_BYTES);
+                         model->name, size, IFM_ONNX_MAX_FILE_BYTES);
     else if ((packed = g_try_malloc(size)) == NULL)
         g_set_error(error, IFM_ERROR, IFM_ERROR_MEMORY, "%s: no memory for its file's %" G_GSIZE_FORMAT " bytes",
                     model->name, size);

@@ -33,7 +33,7 @@ static gboolean check_versions(const Onnx__ModelProto *proto, GError **error)
     return FALSE;
 }
 
-/* find_opset: the default domain's version; models before IR version 3 had but one. */
+/* find_opset: The version of the default domain. Models before IR version 3 have only one. */
 static gboolean find_opset(IfmModel *model, GError **error)
 {
     const Onnx__ModelProto *proto = model->proto;
@@ -124,7 +124,7 @@ IfmModel *ifm_onnx_parse_built(GBytes *bytes, const char *name, const IfmOnnxExt
     return model_new(bytes, NULL, name, FALSE, externals, n, error);
 }
 
-/* map_file: A directory or a pipe is refused before it is opened: opening a pipe would wait for its writer. */
+/* map_file: Refuses a directory or pipe before it is opened: opening a pipe would wait for its writer. */
 static GMappedFile *map_file(const char *path, GError **error)
 {
     struct stat status;
@@ -138,7 +138,7 @@ static GMappedFile *map_file(const char *path, GError **error)
         IFM_ONNX_INVALID(error, "%s: not a regular file", path);
         return NULL;
     }
-    int fd = open(path, O_RDONLY | O_CLOEXEC); /* by itself, so that what the system says of it is told plainly */
+    int fd = open(path, O_RDONLY | O_CLOEXEC); /* opened separately, so that the message has the reason of the system */
     if (fd < 0)
     {
         g_set_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE, "%s: %s", path, g_strerror(errno));
@@ -211,7 +211,7 @@ GBytes *ifm_model_serialize(IfmModel *model, GError **error)
     return built ? ifm_onnx_inline(model, error) : g_bytes_ref(model->bytes);
 }
 
-/* Beside a pipe or a device there is no place for a second file: all goes into the one. */
+/* A pipe or device has no folder for a second file, so it receives one file with all. */
 static gboolean save(IfmModel *model, const char *path, GError **error)
 {
     struct stat there;

@@ -224,14 +224,14 @@ GRand *ifm_onnx_random(guint32 seed, const char *name)
     return g_rand_new_with_seed_array(words, n);
 }
 
-/* Range: @distinct: no value is there twice */
+/* Range: @distinct: all values are different */
 typedef struct
 {
     double low, high;
     gboolean distinct;
 } Range;
 
-/* input_range: the model's own word on what values a port takes, else the default of its type. */
+/* input_range: The range of a port in the metadata of the model, else the default of its type. */
 static gboolean input_range(const IfmModel *model, const IfmPort *port, Range *range, GError **error)
 {
     g_autofree char *key = g_strdup_printf("inferometer.range.%s", port->name);
@@ -245,7 +245,7 @@ static gboolean input_range(const IfmModel *model, const IfmPort *port, Range *r
     range->low = g_ascii_strtod(text, &middle);
     range->high = g_ascii_strtod(middle, &end);
     range->distinct = port->dtype == IFM_DTYPE_I64 && g_str_equal(end, " distinct");
-    /* Beyond 2^62 either way an integer's bounds could not be told from a double. */
+    /* Beyond +-2^62 a double cannot represent the bounds of an integer. */
     if (middle != text && end != middle && (*end == '\0' || range->distinct) && range->low <= range->high &&
         range->low >= -0x1p62 && range->high <= 0x1p62)
         return TRUE;
@@ -254,7 +254,7 @@ static gboolean input_range(const IfmModel *model, const IfmPort *port, Range *r
     return FALSE;
 }
 
-/* fill_distinct: The range parted into as many parts as there are elements, a number of each. */
+/* fill_distinct: Divides the range into one part per element and draws a number from each. */
 static gboolean fill_distinct(IfmTensor *tensor, GRand *random, const Range *range, GError **error)
 {
     const gint64 n = ifm_tensor_n_elements(tensor), low = (gint64)range->low, span = (gint64)range->high - low;
@@ -289,7 +289,7 @@ static gboolean fits_memory(const IfmPort *port, const gint64 *shape, gsize *tot
     return FALSE;
 }
 
-/* Fills one input's tensor; @seed: NULL where nobody will look at its values. */
+/* Fills the tensor of one input. @seed: NULL: its values are never read. */
 static gboolean make_input(const IfmModel *model, const IfmPort *port, const gint64 *shape, const guint32 *seed,
                            IfmTensor *tensor, GError **error)
 {

@@ -7,10 +7,10 @@ G_BEGIN_DECLS
 
 /* --- scan.c: the file's bytes, looked at before protobuf-c is ------------------------------------------------------- */
 
-/* More messages than this take gigabytes of structs whatever their bytes; the largest real models have some 100,000. */
+/* More messages than this take gigabytes of structs. The largest real models have about 100,000. */
 #define IFM_ONNX_MAX_MESSAGES (1u << 22)
 
-/* IfmOnnxSpan: where in the file a large tensor's raw_data lies. */
+/* IfmOnnxSpan: the place of the raw_data of a large tensor in the file. */
 typedef struct
 {
     gsize offset, length;
@@ -28,7 +28,7 @@ gboolean ifm_onnx_scan(const guint8 *data, gsize size, GByteArray *compact, GArr
 
 /*
  * ifm_onnx_attach_tensors: Gives every tensor of the model its values (spans of the file, external files) and checks it.
- * What is attached is not owned by the message: ifm_onnx_detach_tensors() goes before it is freed.
+ * The message does not own attached values: call ifm_onnx_detach_tensors() before the message is freed.
  */
 gboolean ifm_onnx_attach_tensors(IfmModel *model, const GArray *spans, GError **error);
 void ifm_onnx_detach_tensors(IfmModel *model);
@@ -39,16 +39,16 @@ void ifm_onnx_detach_tensors(IfmModel *model);
  */
 gboolean ifm_onnx_tensor_wrap(const Onnx__TensorProto *proto, IfmTensor *tensor);
 
-/* ifm_onnx_type_bits: Returns: bits an element of a TensorProto.DataType takes; 0 for strings and unknown types. */
+/* ifm_onnx_type_bits: Returns: bits per element of a TensorProto.DataType; 0 for strings and unknown types. */
 guint ifm_onnx_type_bits(int data_type);
 
 /* --- model-external.c: weights in files beside the model ------------------------------------------------------------ */
 
-#define IFM_ONNX_MOST_FILE_BYTES G_MAXINT32 /* protobuf's limit for one message, and so for one ONNX file */
+#define IFM_ONNX_MAX_FILE_BYTES G_MAXINT32 /* the limit of protobuf for one message, so for one ONNX file */
 
 /* ifm_onnx_add_external: @bytes: (transfer full)    Returns: them, borrowed. */
 GBytes *ifm_onnx_add_external(IfmModel *model, const char *location, GBytes *bytes);
-/* IfmOnnxExternal: what lies in a file beside a model. */
+/* IfmOnnxExternal: one file of external data. */
 typedef struct
 {
     char *location;
@@ -56,9 +56,9 @@ typedef struct
 } IfmOnnxExternal;
 /* ifm_onnx_parse_built: ifm_model_parse() of a model whose external data are in memory. @externals: [n], borrowed */
 IfmModel *ifm_onnx_parse_built(GBytes *bytes, const char *name, const IfmOnnxExternal *externals, gsize n, GError **error);
-/* ifm_onnx_save_external: Writes the model's external data into the folder of @path, where they are not yet. */
+/* ifm_onnx_save_external: Writes the external data of the model into the folder of @path, unless they are there. */
 gboolean ifm_onnx_save_external(const IfmModel *model, const char *path, GError **error);
-/* ifm_onnx_inline: Returns: (transfer full) the model's file with its external data in it. */
+/* ifm_onnx_inline: Returns: (transfer full) the bytes of one file with the model and its external data. */
 GBytes *ifm_onnx_inline(const IfmModel *model, GError **error);
 /* ifm_onnx_draw: Fills @values with numbers uniform in [@low, @high), each a function of (@seed, @name, its index) alone.
  */
@@ -67,9 +67,9 @@ void ifm_onnx_draw(float *values, gsize n, double low, double high, guint32 seed
 /* --- graph-check.c -------------------------------------------------------------------------------------------------- */
 
 /*
- * IfmGraphOrder: what the check of a graph found out.
- * @order: of gsize, node numbers in an order in which every input is made before it is read; file order where that is one
- * @captures: [n_node] names that a node's subgraphs read from this graph (GPtrArray of borrowed strings), or NULL
+ * IfmGraphOrder: results of the check of a graph.
+ * @order: of gsize: node numbers in topological order; the order of the file if that is topological
+ * @captures: [n_node] names that the subgraphs of a node read from this graph (GPtrArray of borrowed strings), or NULL
  */
 typedef struct
 {
@@ -90,11 +90,11 @@ struct IfmModel
 {
     gatomicrefcount references;
     GBytes *bytes;
-    gboolean outline; /* external data are not looked for: see ifm_model_open_outline() */
+    gboolean outline; /* external data are not read: see ifm_model_open_outline() */
     char *path, *name;
     Onnx__ModelProto *proto;
     GPtrArray *attached;       /* Onnx__TensorProto* whose raw_data belongs to `bytes` or `external` */
-    GHashTable *external;      /* location -> GBytes*: a file, mapped, or what a built model is to write there */
+    GHashTable *external;      /* location -> GBytes*: a mapped file, or the content that a built model will write */
     GPtrArray *external_order; /* the locations, as first named (borrowed) */
     gint64 opset;
     GPtrArray *inputs, *outputs; /* IfmPort* */
@@ -120,7 +120,7 @@ gboolean ifm_onnx_index(IfmModel *model, GError **error);
 void ifm_onnx_index_clear(IfmModel *model);
 /* ifm_onnx_ports: Fills inputs and outputs. */
 gboolean ifm_onnx_ports(IfmModel *model, GError **error);
-/* ifm_onnx_port_parse: Returns: (transfer full) what a ValueInfoProto says; NULL with IFM_ERROR_INVALID. */
+/* ifm_onnx_port_parse: Returns: (transfer full) the port of a ValueInfoProto; NULL with IFM_ERROR_INVALID. */
 IfmPort *ifm_onnx_port_parse(const Onnx__ValueInfoProto *info, GError **error);
 /* ifm_onnx_node_wrap: Describes a node of the model or of one of its subgraphs; it owns nothing. */
 void ifm_onnx_node_wrap(const Onnx__NodeProto *proto, IfmNode *node);
@@ -132,7 +132,7 @@ void ifm_onnx_tidy_error(GError **error, const char *prefix);
 /* ifm_onnx_random: Returns: (transfer full) a generator of its own for (@seed, @name). */
 GRand *ifm_onnx_random(guint32 seed, const char *name);
 
-/* A line of its own keeps calls short: the room's errors are nearly all of this one code. */
+/* Nearly all errors of the room have this code. */
 #define IFM_ONNX_INVALID(error, ...) g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, __VA_ARGS__)
 
 G_END_DECLS

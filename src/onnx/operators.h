@@ -3,20 +3,20 @@
 
 G_BEGIN_DECLS
 
-/* Tensors of up to this many numbers have their values followed: shapes are computed from them. */
+/* The values of tensors up to this size are followed, since shapes are computed from them. */
 #define IFM_FACT_MAX_VALUES 32
 
 typedef enum
 {
-    IFM_VALUES_UNKNOWN, /* so that a fact made of zeros knows none */
+    IFM_VALUES_UNKNOWN, /* so that a zeroed fact has no values */
     IFM_VALUES_INTS,    /* of an integer or bool tensor */
     IFM_VALUES_REALS,   /* of a floating-point tensor */
 } IfmValueKind;
 
 /*
- * IfmFact: what is known of one tensor.
- * @rank: -1 where the shape is not known (it is known whole or not at all)
- * @n_values: how many @ints or @reals hold, where @values says that they are known
+ * IfmFact: the known facts of one tensor.
+ * @rank: -1 where the shape is unknown; no shape is known in part
+ * @n_values: the number of @ints or @reals, where @values says that they are known
  */
 typedef struct IfmFact
 {
@@ -34,7 +34,7 @@ typedef struct IfmFact
 
 #define IFM_FACT_UNKNOWN ((IfmFact){ .rank = -1 })
 
-/* IfmBody: what the graphs that a node carries come to (If, Loop, Scan, a function of the model). */
+/* IfmBody: the costs of the subgraphs of a node (If, Loop, Scan, a function of the model). */
 typedef struct
 {
     gboolean known; /* all of @cost is */
@@ -47,9 +47,10 @@ typedef struct IfmOperator IfmOperator;
 typedef struct IfmScope IfmScope; /* model-analysis.c: the names that a node's bodies may read */
 
 /*
- * IfmOperatorCall: one node with what is known of its tensors.
- * @inputs: [node->n_inputs]; IFM_FACT_UNKNOWN also for one left out    @outputs: [node->n_outputs], unknown at first
- * @why: (out) static text: why a rule left an output unknown, where that is not because of its inputs
+ * IfmOperatorCall: one node with the facts of its tensors.
+ * @inputs: [node->n_inputs] IFM_FACT_UNKNOWN also for an input that is left out    @outputs: [node->n_outputs] unknown at
+ * first
+ * @why: (out) static text: why a rule left an output unknown, if not because of its inputs
  */
 typedef struct
 {
@@ -65,16 +66,15 @@ typedef struct
 
 /*
  * IfmOperator: one row of the tables in operators.c and operators-fused.c. How to add one: docs/add-an-op.md.
- * @n_inputs: how many inputs it cannot do without; rules may rely on them and on one output being there
- * @shape: Fills the outputs it can tell; what it leaves is unknown. FALSE with IFM_ERROR_INVALID where the inputs or the
- *         attributes contradict each other (the caller adds the node's place).
- *         NULL: no shape can be told, for the reason @why; such a node is never covered.
- * @cost:  Fills macs and flop, the shapes of all inputs and outputs being known. FALSE where they overflow.
+ * @n_inputs: the number of required inputs. Rules may rely on them and on one output.
+ * @shape: Fills the outputs that it can infer; the others stay unknown. FALSE with IFM_ERROR_INVALID where the inputs or
+ * the attributes contradict each other (the caller adds the place of the node). NULL: shapes cannot be inferred, for the
+ * reason @why. Such a node is never covered.
+ * @cost:  Fills macs and flop. It is called with known shapes of all inputs and outputs. FALSE on overflow.
  * @factor: for the cost rules that count per element
- * @values: Fills the first output's values where the inputs' are known; called after @shape where its shape is known and
- *         small. NULL: they are not followed.
- * A rule that differs between versions of the operator reads call->opset, or better what the node itself has: an input
- * that used to be an attribute tells by being there.
+ * @values: Fills the values of the first output from known values of the inputs. It is called after @shape where that shape
+ * is known and small. NULL: the values are not followed. A rule that differs between versions of the operator reads
+ * call->opset, or better the node: an attribute that became an input is recognised by the presence of the input.
  */
 struct IfmOperator
 {
@@ -95,33 +95,33 @@ typedef struct
     const IfmOperator *rows;
     gsize n_rows;
 } IfmOperatorTable;
-/* operators-fused.c: what runtimes make of graphs when they optimise them. Ended by a table without a domain. */
+/* operators-fused.c: the operators of graphs that runtimes optimised. Ends with a table without a domain. */
 extern const IfmOperatorTable ifm_fused_operators[];
 
-/* ifm_operator_find: Returns: NULL where no table has a row of that name. */
+/* ifm_operator_find: Returns: (transfer none) NULL where no table has a row of that name. */
 const IfmOperator *ifm_operator_find(const IfmNode *node);
-/* ifm_family_multiplies: whether multiplying and adding is what its rows of that family are for. */
+/* ifm_family_multiplies: Whether operators of the family have MACs by their rule. */
 gboolean ifm_family_multiplies(IfmNodeFamily family);
 
-/* ifm_fact_n_elements: Equals: product(dims). FALSE past the largest count that all of this room computes with (2^56). */
+/* ifm_fact_n_elements: Equals: product(dims). FALSE above 2^56, the largest count in this room. */
 gboolean ifm_fact_n_elements(const IfmFact *fact, gint64 *n);
-/* ifm_fact_n_bytes: as ONNX stores them, packed types packed. FALSE where the shape or the size of an element is not known.
- */
+/* ifm_fact_n_bytes: The bytes in ONNX's storage, with packed types packed. FALSE where the shape or element size is
+ * unknown. */
 gboolean ifm_fact_n_bytes(const IfmFact *fact, gint64 *n);
-/* ifm_fact_from_tensor: dtype, shape and, for few numbers, values of a constant. */
+/* ifm_fact_from_tensor: The dtype and shape of a constant, and its values if they are few. */
 IfmFact ifm_fact_from_tensor(const Onnx__TensorProto *tensor);
-/* ifm_fact_ints: Returns: the values where they are known integers, else NULL. */
+/* ifm_fact_ints: Returns: (transfer none) the values if they are known integers, else NULL. */
 static inline const gint64 *ifm_fact_ints(const IfmFact *fact)
 {
     return fact->values == IFM_VALUES_INTS ? fact->ints : NULL;
 }
 
-/* ifm_call_has: whether the node has an input (an output) of that number: it may end before it, or leave it out. */
+/* ifm_call_has: Whether the node has the input (output) @index: it may have fewer, or leave it out. */
 gboolean ifm_call_has(const IfmOperatorCall *call, gsize input);
 gboolean ifm_call_has_output(const IfmOperatorCall *call, gsize output);
-/* ifm_call_input: Returns: what is known of it; NULL where it is left out. */
+/* ifm_call_input: Returns: (transfer none) the fact of an input; NULL where it is left out. */
 const IfmFact *ifm_call_input(const IfmOperatorCall *call, gsize input);
-/* ifm_call_make: Makes an output of a shape; nothing where the node has none of that number. */
+/* ifm_call_make: Sets the shape of an output. Does nothing where the node lacks that output. */
 void ifm_call_make(const IfmOperatorCall *call, gsize output, IfmDtype dtype, int rank, const gint64 *dims);
 
 /* --- the analysis --------------------------------------------------------------------------------------------------- */
@@ -130,25 +130,25 @@ struct IfmAnalysis
 {
     IfmModel *model;   /* a reference: names are its own */
     GHashTable *facts; /* name -> IfmFact*, of the top-level graph */
-    GHashTable *inner; /* Onnx__GraphProto* of a node's -> the like, as last gone through */
+    GHashTable *inner; /* Onnx__GraphProto* of a subgraph -> its facts, as analysed last */
     IfmNodeCost *costs;
-    const IfmOperator **operators; /* [n_costs] NULL where there is none */
-    const char **why;              /* [n_costs] why it is not covered; NULL where it is */
+    const IfmOperator **operators; /* [n_costs] NULL where there are none */
+    const char **why;              /* [n_costs] why a node is not covered; NULL for a covered one */
     gboolean *multiplies;          /* [n_costs] or may: nobody can say */
     gsize n_costs, n_observed;
 };
 
-/* ifm_analysis_model: Returns: (transfer none) what was analysed; the analysis holds a reference. */
+/* ifm_analysis_model: Returns: (transfer none) the analysed model. The analysis holds a reference. */
 const IfmModel *ifm_analysis_model(const IfmAnalysis *analysis);
 
-/* ifm_scope_run: Analyses a graph that a node carries. @inputs: [n_inputs] of its inputs. @outputs: (out) [n_outputs of the
- * graph] @body: (out) the sum of its nodes. Returns: FALSE where its shapes contradict each other. */
+/* ifm_scope_run: Analyses a subgraph. @inputs: [n_inputs] facts of its inputs    @outputs: (out) [n_outputs of the graph]
+ * @body: (out) the sum over its nodes. Returns: FALSE where its shapes contradict each other. */
 gboolean ifm_scope_run(IfmScope *outer, const Onnx__GraphProto *graph, const IfmFact *inputs, gsize n_inputs,
                        IfmFact *outputs, IfmBody *body, GError **error);
 
-/* ifm_scope_model: the model of the graph that is gone through; NULL for a graph in a node. */
+/* ifm_scope_model: The model of the graph in work; NULL for a subgraph. */
 const IfmModel *ifm_scope_model(const IfmScope *scope);
-/* ifm_scope_fact: what is known of a tensor by now; NULL where nothing is. */
+/* ifm_scope_fact: (transfer none) The fact of a tensor so far; NULL where it is unknown. */
 const IfmFact *ifm_scope_fact(const IfmScope *scope, const char *name);
 
 /* --- shape rules ---------------------------------------------------------------------------------------------------- */
@@ -171,7 +171,7 @@ IFM_SHAPE_RULE(arg);
 IFM_SHAPE_RULE(top_k);
 IFM_SHAPE_RULE(det);
 IFM_SHAPE_RULE(loss);
-/* shape-rules-movement.c: what moves or describes data */
+/* shape-rules-movement.c: operators that move or describe data */
 IFM_SHAPE_RULE(flatten);
 IFM_SHAPE_RULE(reshape);
 IFM_SHAPE_RULE(transpose);
@@ -186,7 +186,7 @@ IFM_SHAPE_RULE(tile);
 IFM_SHAPE_RULE(depth_to_space);
 IFM_SHAPE_RULE(space_to_depth);
 IFM_SHAPE_RULE(center_crop_pad);
-/* shape-rules-making.c: what makes data */
+/* shape-rules-making.c: operators that make data */
 IFM_SHAPE_RULE(constant);
 IFM_SHAPE_RULE(constant_of_shape);
 IFM_SHAPE_RULE(shape);
@@ -200,7 +200,7 @@ IFM_SHAPE_RULE(affine_grid);
 IFM_SHAPE_RULE(non_zero);
 IFM_SHAPE_RULE(compress);
 IFM_SHAPE_RULE(by_values);
-/* shape-rules-indices.c: what reads or writes by index */
+/* shape-rules-indices.c: operators that read or write by index */
 IFM_SHAPE_RULE(gather);
 IFM_SHAPE_RULE(gather_elements);
 IFM_SHAPE_RULE(gather_nd);
@@ -213,14 +213,14 @@ IFM_SHAPE_RULE(qlinear_matmul);
 IFM_SHAPE_RULE(gemm);
 IFM_SHAPE_RULE(einsum);
 IFM_SHAPE_RULE(recurrent);
-/* shape-rules-windows.c: what slides over space */
+/* shape-rules-windows.c: operators with a sliding window */
 IFM_SHAPE_RULE(conv);
 IFM_SHAPE_RULE(conv_integer);
 IFM_SHAPE_RULE(qlinear_conv);
 IFM_SHAPE_RULE(conv_transpose);
 IFM_SHAPE_RULE(pool);
 IFM_SHAPE_RULE(global_pool);
-/* shape-rules-space.c: what samples space anew */
+/* shape-rules-space.c: operators that resample space */
 IFM_SHAPE_RULE(max_unpool);
 IFM_SHAPE_RULE(resize);
 IFM_SHAPE_RULE(grid_sample);
@@ -237,7 +237,7 @@ IFM_SHAPE_RULE(scan);
 
 /* attention-rules.c */
 IFM_SHAPE_RULE(attention);
-/* shape-rules-fused.c: what runtimes fuse */
+/* shape-rules-fused.c: operators that runtimes fuse */
 IFM_SHAPE_RULE(fused_matmul);
 IFM_SHAPE_RULE(matmul_to_float);
 IFM_SHAPE_RULE(matmul_n_bits);
@@ -257,7 +257,7 @@ IFM_SHAPE_RULE(embed_normalization);
 /* --- cost rules ----------------------------------------------------------------------------------------------------- */
 
 #define IFM_COST_RULE(name) gboolean ifm_cost_##name(const IfmOperatorCall *call, gint64 factor, IfmNodeCost *cost)
-/* factor FLOP for each element of the first output, of the first input; for each input but one (Sum). */
+/* @factor FLOP per element: of the first output; of the first input; per input except one (Sum). */
 IFM_COST_RULE(per_output);
 IFM_COST_RULE(per_input);
 IFM_COST_RULE(variadic);
@@ -296,7 +296,7 @@ IFM_COST_RULE(body);
 /* --- value rules ---------------------------------------------------------------------------------------------------- */
 
 #define IFM_VALUE_RULE(name) void ifm_values_##name(const IfmOperatorCall *call)
-IFM_VALUE_RULE(same); /* the first input's, whatever the new shape */
+IFM_VALUE_RULE(same); /* of the first input, independent of the new shape */
 IFM_VALUE_RULE(binary);
 IFM_VALUE_RULE(unary);
 IFM_VALUE_RULE(cast);
@@ -311,42 +311,42 @@ IFM_VALUE_RULE(range);
 
 /* --- helpers of rules ----------------------------------------------------------------------------------------------- */
 
-/* ifm_rule_axis: an axis as written, -rank to rank - 1 (@most: rank, or rank + 1 where one past the end is allowed), made
- * 0 or more. */
-gboolean ifm_rule_axis(gint64 axis, int rank, int most, int *normal, GError **error);
-/* ifm_rule_axes: the axes of an operator: from input @input in newer versions, from the attribute in older ones. @axes:
- * (out) [IFM_FACT_MAX_VALUES]. Returns: -1 where they are given but not known, else how many there are. */
+/* ifm_rule_axis: Makes an axis from -@max to @max - 1 nonnegative. @max: the rank, or rank + 1 where one past the end is
+ * allowed. FALSE with an error outside that range. */
+gboolean ifm_rule_axis(gint64 axis, int rank, int max, int *normal, GError **error);
+/* ifm_rule_axes: The axes of an operator: from input @input in newer versions, from the attribute in older ones.
+ * @axes: (out) [IFM_FACT_MAX_VALUES]. Returns: their number; -1 where they are given but unknown. */
 int ifm_rule_axes(const IfmOperatorCall *call, gsize input, gint64 *axes);
-/* ifm_rule_mark_axes: @marked: (out) [IFM_MAX_RANK] which of the axes are named. */
+/* ifm_rule_mark_axes: @marked: (out) [IFM_MAX_RANK] whether each axis is named */
 gboolean ifm_rule_mark_axes(const gint64 *axes, int n, int rank, gboolean *marked, GError **error);
-/* ifm_rule_broadcast: NumPy's rule, @into and @fact, into @into. FALSE with an error that names both shapes. */
+/* ifm_rule_broadcast: Broadcasts @into with @fact by NumPy's rule. FALSE with an error that names both shapes. */
 gboolean ifm_rule_broadcast(IfmFact *into, const IfmFact *fact, GError **error);
-/* ifm_rule_dims: a shape from an input's values. @dims: (out) [IFM_MAX_RANK]. FALSE for more or negative ones. */
+/* ifm_rule_dims: A shape from the values of an input. @dims: (out) [IFM_MAX_RANK]. FALSE for more or negative values. */
 gboolean ifm_rule_dims(const IfmOperatorCall *call, gsize input, gint64 *dims, GError **error);
-/* ifm_rule_ints: Returns: the numbers of an input where the node has it, else of the attribute; NULL where there are none
- * or they are not known. @n: (out) */
+/* ifm_rule_ints: Returns: (transfer none) [@n] the values of an input if the node has it, else of the attribute; NULL for
+ * none or unknown values. @n: (out) */
 const gint64 *ifm_rule_ints(const IfmOperatorCall *call, gsize input, const char *attribute, int *n);
-/* ifm_rule_rank: FALSE where the input's rank is known and another than @least to @most. */
-gboolean ifm_rule_rank(const IfmOperatorCall *call, gsize input, int least, int most, GError **error);
+/* ifm_rule_rank: FALSE where the rank of the input is known and outside @min to @max. */
+gboolean ifm_rule_rank(const IfmOperatorCall *call, gsize input, int min, int max, GError **error);
 
-/* ifm_rule_matmul: The product of @a and @b, inputs @at[0] and @at[1], as the first output. */
+/* ifm_rule_matmul: The first output as the product of @a and @b, which are inputs @at[0] and @at[1]. */
 gboolean ifm_rule_matmul(const IfmOperatorCall *call, const gsize *at, const IfmFact *a, const IfmFact *b, IfmDtype dtype,
                          GError **error);
-/* IfmConvAt: which inputs a convolution reads its weights and its bias from, and which type it makes. */
+/* IfmConvAt: the inputs with weights and bias of a convolution, and the type of its output. */
 typedef struct
 {
     gsize weights, bias;
     IfmDtype dtype;
-    gboolean is_blocked; /* its channels may be filled up to whole blocks */
+    gboolean is_blocked; /* channels may be padded to whole blocks */
 } IfmConvAt;
 gboolean ifm_rule_conv(const IfmOperatorCall *call, const IfmConvAt *at, const IfmFact *x, GError **error);
 
-/* A contradiction: the caller adds the node's place. */
+/* A contradiction. The caller adds the place of the node. */
 #define IFM_RULE_FAIL(error, ...) (g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, __VA_ARGS__), FALSE)
 
 #define IFM_WHY_VALUES "its shape depends on values"
 
-/* ifm_onnx_check_totals: that the sums of what the nodes cost fit their counters. */
+/* ifm_onnx_check_totals: Whether the sums of the costs of all nodes fit 63 bits. */
 gboolean ifm_onnx_check_totals(const IfmAnalysis *analysis, GError **error);
 
 G_END_DECLS

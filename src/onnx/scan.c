@@ -1,6 +1,6 @@
 /*
- * protobuf-c recurses as deep as the file says and copies every weight. So the wire format is walked here first, with a
- * stack of fixed size, led by the very descriptors that protobuf-c unpacks by.
+ * protobuf-c recurses as deep as the file is nested and copies every weight. So this scan reads the wire format first, with
+ * a stack of fixed size and the descriptors of protobuf-c.
  */
 #include <string.h>
 
@@ -20,9 +20,9 @@ typedef struct
 {
     const ProtobufCMessageDescriptor *type;
     gsize end;                  /* where in the file it ends */
-    gsize length_at;            /* where in the copy its length stands */
+    gsize length_at;            /* the place of its length in the copy */
     guint length_width;         /* … and on how many bytes */
-    guint field;                /* its place in the parent: field, and which of several */
+    guint field;                /* its place in the parent: field and index */
     guint32 counts[MAX_FIELDS]; /* how often each field was met */
 } Frame;
 
@@ -51,7 +51,7 @@ static char *place(const Scanner *scanner)
     }
     if (text->len == 0)
         g_string_append(text, "model");
-    else if (text->len > 240) /* deep nesting: the two ends tell enough */
+    else if (text->len > 240) /* deep nesting: the message shows both ends only */
     {
         g_string_erase(text, 120, (gssize)text->len - 240);
         g_string_insert(text, 120, " … ");
@@ -139,7 +139,7 @@ static gboolean enter(Scanner *scanner, const ProtobufCFieldDescriptor *field, g
         return fail(scanner, start, error, "nested deeper than %d messages", IFM_MODEL_MAX_DEPTH);
     if (++scanner->n_messages > IFM_ONNX_MAX_MESSAGES)
         return fail(scanner, start, error, "more than %u messages in one model", IFM_ONNX_MAX_MESSAGES);
-    /* The key and, for now, the old length: what is taken out makes it smaller, so its width is always enough. */
+    /* Writes the key and the old length. The message can only become shorter, so the width of its length suffices. */
     g_byte_array_append(scanner->compact, scanner->data + start, (guint)(body - start));
     Frame *frame = &scanner->frames[scanner->depth++];
     *frame = (Frame){ .type = field->descriptor,
@@ -178,13 +178,13 @@ static gboolean scan_length_field(Scanner *scanner, const ProtobufCFieldDescript
 {
     Frame *frame = &scanner->frames[scanner->depth - 1];
     gboolean is_raw = frame->type == &onnx__tensor_proto__descriptor && g_str_equal(field->name, "raw_data");
-    /* Merging two halves of one message is lawful protobuf that no writer makes and that protobuf-c is weak at. */
+    /* A message in two halves is valid protobuf, but no writer makes it and protobuf-c merges it badly. */
     if ((field->type == PROTOBUF_C_TYPE_MESSAGE || is_raw) && field->label != PROTOBUF_C_LABEL_REPEATED &&
         frame->counts[index] > 1)
         return fail(scanner, start, error, "%s is given twice", field->name);
     if (field->type == PROTOBUF_C_TYPE_MESSAGE)
         return enter(scanner, field, index, start, length, length_width, error);
-    if (is_raw && length >= IFM_MODEL_MAPPED_LEAST_BYTES)
+    if (is_raw && length >= IFM_MODEL_MAPPED_MIN_BYTES)
     {
         take_out(scanner, length);
         scanner->cursor += length;
@@ -240,7 +240,7 @@ static gboolean scan_field(Scanner *scanner, GError **error)
     gsize start = scanner->cursor, length;
     guint64 key;
     if (scanner->compact->len > G_MAXINT32)
-        return fail(scanner, start, error, "more than protobuf allows: 2 GiB beside the large tensors");
+        return fail(scanner, start, error, "more than protobuf allows: 2 GiB besides the large tensors");
     if (!read_varint(scanner, 5, &key, error))
         return FALSE;
     guint number = (guint)(key >> 3), wire = key & 7;
@@ -250,7 +250,7 @@ static gboolean scan_field(Scanner *scanner, GError **error)
     if (!skip_value(scanner, wire, number, &length, error))
         return FALSE;
     const ProtobufCFieldDescriptor *field = protobuf_c_message_descriptor_get_field(frame->type, number);
-    if (field == NULL) /* lawful: a newer version's; not copied, so no file can hold a span field of its own */
+    if (field == NULL) /* valid: of a newer version. It is not copied, so no file can contain a span field. */
     {
         scanner->cursor += length;
         return TRUE;

@@ -52,7 +52,7 @@ static IfmNodeCost larger_of(const IfmNodeCost *a, const IfmNodeCost *b)
                          .bytes_written = MAX(a->bytes_written, b->bytes_written) };
     gboolean same =
         a->macs == b->macs && a->flop == b->flop && a->bytes_read == b->bytes_read && a->bytes_written == b->bytes_written;
-    cost.at_most = a->at_most || b->at_most || !same;
+    cost.is_upper_bound = a->is_upper_bound || b->is_upper_bound || !same;
     return cost;
 }
 

@@ -164,7 +164,7 @@ gboolean ifm_shape_nchwc_conv(const IfmOperatorCall *call, GError **error)
 }
 
 #define NCHWC "com.microsoft.nchwc"
-#define MOST_BETWEEN 8 /* nodes that leave channels as they are, up to the convolution that tells how many */
+#define MAX_BETWEEN 8 /* nodes that leave channels as they are, up to the convolution that tells how many */
 
 /* conv_channels: how many channels a convolution in blocks reads, by its weights; 0 where they do not tell. */
 static gint64 conv_channels(const IfmScope *scope, const IfmNode *node)
@@ -189,7 +189,7 @@ static gint64 channels_read(const IfmScope *scope, const char *tensor, int depth
             continue;
         if (g_str_equal(node->op_type, "Conv"))
             channels = conv_channels(scope, node);
-        else if (depth < MOST_BETWEEN && strstr(node->op_type, "Pool") != NULL && node->n_outputs > 0)
+        else if (depth < MAX_BETWEEN && strstr(node->op_type, "Pool") != NULL && node->n_outputs > 0)
             channels = channels_read(scope, node->outputs[0], depth + 1);
     }
     return channels;

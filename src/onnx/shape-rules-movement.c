@@ -343,8 +343,8 @@ gboolean ifm_shape_pad(const IfmOperatorCall *call, GError **error)
     for (int i = 0; i < n_axes; i++)
     {
         gint64 axis = axes != NULL ? axes[i] + (axes[i] < 0 ? x.rank : 0) : i;
-        const gint64 most = (gint64)1 << 56;
-        if (pads[i] < -most || pads[i] > most || pads[i + n_axes] < -most || pads[i + n_axes] > most ||
+        const gint64 max = (gint64)1 << 56;
+        if (pads[i] < -max || pads[i] > max || pads[i + n_axes] < -max || pads[i + n_axes] > max ||
             x.dims[axis] + pads[i] + pads[i + n_axes] < 0)
             return IFM_RULE_FAIL(error,
                                  "axis %d of '%s' is %" G_GINT64_FORMAT ": padding of %" G_GINT64_FORMAT

@@ -14,8 +14,8 @@ typedef struct
     gboolean ceil_mode;
 } Windows;
 
-/* read_ints: an attribute of @n numbers, each at least @least; @values is left as it is where there is none. */
-static gboolean read_ints(const IfmNode *node, const char *attribute, int n, gint64 least, gint64 *values, GError **error)
+/* read_ints: an attribute of @n numbers, each at least @min; @values is left as it is where there is none. */
+static gboolean read_ints(const IfmNode *node, const char *attribute, int n, gint64 min, gint64 *values, GError **error)
 {
     gsize n_found;
     const gint64 *found = ifm_node_ints(node, attribute, &n_found);
@@ -25,9 +25,9 @@ static gboolean read_ints(const IfmNode *node, const char *attribute, int n, gin
         return IFM_RULE_FAIL(error, "%s has %" G_GSIZE_FORMAT " numbers, not %d", attribute, n_found, n);
     for (int i = 0; i < n; i++)
     {
-        if (found[i] < least || found[i] > G_MAXINT32)
+        if (found[i] < min || found[i] > G_MAXINT32)
             return IFM_RULE_FAIL(error, "%s[%d] is %" G_GINT64_FORMAT ", not within %" G_GINT64_FORMAT " to %d", attribute,
-                                 i, found[i], least, G_MAXINT32);
+                                 i, found[i], min, G_MAXINT32);
         values[i] = found[i];
     }
     return TRUE;

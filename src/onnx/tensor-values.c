@@ -184,7 +184,7 @@ static gboolean external_number(const Onnx__TensorProto *tensor, const char *key
     return FALSE;
 }
 
-/* inside_folder: the real path of @location if it stays in @folder however many links lie on the way. */
+/* inside_folder: The real path of @location, if it is in @folder after all links are resolved. */
 static char *inside_folder(const char *folder, const char *location, GError **error)
 {
     g_auto(GStrv) parts = g_strsplit(location, "/", -1);
@@ -211,7 +211,7 @@ static char *inside_folder(const char *folder, const char *location, GError **er
     return result;
 }
 
-/* outline_external: A weight of which the shape is all that is wanted. */
+/* outline_external: A weight with a shape and no values. */
 static gboolean outline_external(const Onnx__TensorProto *tensor, GError **error)
 {
     g_autofree char *shape = NULL;
@@ -303,7 +303,7 @@ static gboolean attach_external(IfmModel *model, Onnx__TensorProto *tensor, GErr
 static void attach_span(IfmModel *model, Onnx__TensorProto *tensor, const GArray *spans)
 {
     const ProtobufCMessageUnknownField *marker = tensor->base.unknown_fields;
-    if (tensor->base.n_unknown_fields == 0) /* the scan lets no other unknown field through */
+    if (tensor->base.n_unknown_fields == 0) /* the scan removes all other unknown fields */
         return;
     guint32 index;
     g_assert(marker->tag == IFM_ONNX_SPAN_FIELD && marker->len == sizeof index);
@@ -354,7 +354,7 @@ static gboolean attach_field(IfmModel *model, ProtobufCMessage *message, const P
     return TRUE;
 }
 
-/* Walks by descriptor, so that no place a tensor can hide in is forgotten. The scan has bounded the depth. */
+/* Visits all fields by descriptor, so that it finds every tensor. The scan has limited the depth. */
 static gboolean attach_below(IfmModel *model, ProtobufCMessage *message, const GArray *spans, GString *place,
                              GError **error)
 {
@@ -407,7 +407,7 @@ gboolean ifm_onnx_tensor_wrap(const Onnx__TensorProto *proto, IfmTensor *tensor)
     *tensor = IFM_TENSOR_INIT;
     gsize size = ifm_dtype_size_bytes((IfmDtype)proto->data_type);
     gboolean is_elsewhere = proto->has_data_location && proto->data_location == ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL;
-    if (size == 0 || (is_elsewhere && !proto->has_raw_data)) /* of an outline's weight nothing is here */
+    if (size == 0 || (is_elsewhere && !proto->has_raw_data)) /* a weight of an outline has no values */
         return FALSE;
     void *data = proto->raw_data.data;
     ValueField field = types[proto->data_type].field;

@@ -1,45 +1,83 @@
-/* A block: a thread that takes batches, parts them among its lanes, merges what they answer, and hands it on. */
+/* A block: a thread that takes batches, partitions them among its lanes, merges the results, and hands them on. */
 #include <string.h>
 
 #include "pipeline-private.h"
 
-/* --- what it records -------------------------------------------------------------------------------------------------- */
-
-static IfmEvent make_event(const Block *block, IfmEventKind kind, guint32 name, const Flight *flight, gint64 start_ns,
-                           gint64 end_ns)
-{
-    IfmEvent event = IFM_EVENT_INIT;
-    event.kind = (guint8)kind;
-    event.name = name;
-    event.start_ns = start_ns;
-    event.duration_ns = end_ns - start_ns;
-    event.batch = flight != NULL ? (gint32)flight->batch->id : -1;
-    event.block = (guint16)(block->index + 1);
-    event.first = (guint16)block->plan->first;
-    event.last = (guint16)block->plan->last;
-    return event;
-}
-
-static void record(const Block *block, IfmTrack *track, const IfmEvent *event)
-{
-    if (track != NULL && !atomic_load(&block->line->abandoned))
-        ifm_track_record(track, event);
-}
-
-void ifm_block_record(Block *block, IfmEventKind kind, guint32 name, const Flight *flight, gint64 start_ns, gint64 end_ns,
-                      gint64 bytes)
-{
-    IfmEvent event = make_event(block, kind, name, flight, start_ns, end_ns);
-    event.bytes = bytes;
-    record(block, block->host, &event);
-}
+/* --- progress and failure --------------------------------------------------------------------------------------------- */
 
 static void progress(const Block *block)
 {
     atomic_store(&block->line->progress_ns, ifm_clock_now_ns(block->line->clock));
 }
 
-/* --- beginning a batch ------------------------------------------------------------------------------------------------ */
+static gboolean is_devices(const GError *error)
+{
+    return error->domain == IFM_ERROR && error->code != IFM_ERROR_INVALID && error->code != IFM_ERROR_CANCELLED;
+}
+
+/* Notes a failure of the run. @device: -1: of no device */
+static void fail(Line *line, gsize index, int block, int device, const GError *error)
+{
+    ifm_condition_lock(line->ended);
+    if (device >= 0 && is_devices(error))
+        line->lost |= 1u << device;
+    if (line->failure.error == NULL || index < line->failure.index)
+    {
+        g_clear_error(&line->failure.error);
+        line->failure = (Failure){ index, block, device, device >= 0 && is_devices(error), g_error_copy(error) };
+        g_prefix_error(&line->failure.error, "block %d: ", block + 1);
+    }
+    ifm_condition_unlock(line->ended);
+}
+
+/* --- queues -----------------------------------------------------------------------------------------------------------
+ *
+ * Bounded queues between blocks. The consumer's mail guards what lies in its queue. The producer's mail guards how much
+ * room is left. So a block waits on one condition, and holds no lock while it takes another.
+ */
+
+static Flight *queue_take(Block *block)
+{
+    ifm_condition_lock(block->mail);
+    Flight *flight = block->queue[block->queue_first];
+    block->queue_first = (block->queue_first + 1) % block->line->queue_depth;
+    block->queue_n--;
+    ifm_condition_unlock(block->mail);
+    return flight;
+}
+
+static void queue_put(Block *to, Flight *flight)
+{
+    ifm_condition_lock(to->mail);
+    g_assert(to->queue_n < to->line->queue_depth);
+    to->queue[(to->queue_first + to->queue_n) % to->line->queue_depth] = flight;
+    to->queue_n++;
+    ifm_condition_broadcast(to->mail);
+    ifm_condition_unlock(to->mail);
+}
+
+static void queue_give_room(Block *to)
+{
+    ifm_condition_lock(to->mail);
+    to->room++;
+    ifm_condition_broadcast(to->mail);
+    ifm_condition_unlock(to->mail);
+}
+
+static void order(Block *block, gboolean *what)
+{
+    ifm_condition_lock(block->mail);
+    *what = TRUE;
+    ifm_condition_broadcast(block->mail);
+    ifm_condition_unlock(block->mail);
+}
+
+void ifm_block_stop(Block *block)
+{
+    order(block, &block->stopping);
+}
+
+/* --- begin of a batch ------------------------------------------------------------------------------------------------- */
 
 static void init_work(Block *block, Work *work, Flight *flight, gint64 start_ns)
 {
@@ -53,16 +91,8 @@ static void init_work(Block *block, Work *work, Flight *flight, gint64 start_ns)
         times->device_time_ns[i] = -1;
 }
 
-static void init_job(Work *work, Lane *lane)
-{
-    Job *job = &work->jobs[lane->place];
-    *job = (Job){ .lane = lane, .work = work };
-    ifm_flight_share(work->flight, lane, &job->low, &job->high);
-    job->edge_low = ifm_flight_edges_below(work->flight, job->low);
-    job->edge_high = ifm_flight_edges_below(work->flight, job->high);
-}
-
-/* Nothing to compute: a share without nodes, or without edges in a block whose outputs are by edges alone. */
+/* Whether there is nothing to compute: a share without nodes, or without edges in a block whose outputs are all by
+ * edges. */
 static gboolean is_empty(const Job *job)
 {
     const GPtrArray *outputs = job->lane->block->outputs;
@@ -76,7 +106,7 @@ static gboolean is_empty(const Job *job)
     return empty || job->high == job->low;
 }
 
-/* Devices that read host memory begin before the others' copies. */
+/* Devices that read host memory begin before the copies to the others. */
 static gboolean begin_jobs(Block *block, Work *work, gboolean copies, GError **error)
 {
     for (gsize i = 0; i < block->n_lanes; i++)
@@ -85,13 +115,16 @@ static gboolean begin_jobs(Block *block, Work *work, gboolean copies, GError **e
         Job *job = &work->jobs[i];
         if (lane->copies != copies)
             continue;
-        init_job(work, lane);
+        *job = (Job){ .lane = lane, .work = work };
+        ifm_flight_share(work->flight, lane, &job->low, &job->high);
+        job->edge_low = ifm_flight_edges_below(work->flight, job->low);
+        job->edge_high = ifm_flight_edges_below(work->flight, job->high);
         if (is_empty(job))
             continue;
         if (!ifm_lane_prepare(job, error))
         {
             g_prefix_error(error, "%s: ", lane->described->alias);
-            ifm_line_fail(block->line, work->flight->index, block->index, lane->device, *error);
+            fail(block->line, work->flight->index, block->index, lane->device, *error);
             return FALSE;
         }
         ifm_condition_lock(block->mail);
@@ -106,7 +139,7 @@ static gboolean begin_parts(Block *block, Work *work, GError **error)
 {
     if (block->index > 0 || ifm_flight_order(work->flight, block->line, FALSE, error))
         return begin_jobs(block, work, FALSE, error) && begin_jobs(block, work, TRUE, error);
-    ifm_line_fail(block->line, work->flight->index, block->index, -1, *error);
+    fail(block->line, work->flight->index, block->index, -1, *error);
     return FALSE;
 }
 
@@ -121,8 +154,8 @@ static void begin(Block *block, Flight *flight)
         line->entered_ns[flight->index] = flight->entered_ns = start_ns;
     else
     {
-        IfmEvent event = make_event(block, IFM_EVENT_QUEUE, line->names.queue, flight, flight->put_ns, start_ns);
-        record(block, block->queue_track, &event);
+        IfmEvent event = ifm_block_event(block, IFM_EVENT_QUEUE, line->names.queue, flight, flight->put_ns, start_ns);
+        ifm_block_record_event(block, block->queue_track, &event);
     }
     if (!flight->failed)
         flight->failed = !begin_parts(block, work, &work->error);
@@ -135,9 +168,9 @@ static void begin(Block *block, Flight *flight)
     ifm_condition_unlock(block->mail);
 }
 
-/* --- ending it -------------------------------------------------------------------------------------------------------- */
+/* --- merge, delivery, hand-over --------------------------------------------------------------------------------------- */
 
-/* The job that the block waited for: of those that have a share, the one that ended last; of several the longest. */
+/* The job that the block waited for: of those with a share the one that ended last; of several the longest. */
 static const Job *last_job(const Block *block, const Work *work)
 {
     const Job *last = NULL;
@@ -161,34 +194,34 @@ static gboolean fetch_outputs(Block *block, Work *work)
         if (work->error == NULL && !ifm_lane_fetch(job, &work->error))
         {
             g_prefix_error(&work->error, "%s: ", job->lane->described->alias);
-            ifm_line_fail(block->line, work->flight->index, block->index, job->lane->device, work->error);
+            fail(block->line, work->flight->index, block->index, job->lane->device, work->error);
         }
         work->times->copy_bytes += job->copied_bytes;
     }
     return work->error == NULL;
 }
 
-/* The parts meet: partition, the wait for the device's turn, the device, merge. What a device does while partition goes on
- * counts as partition. */
+/* The times of the parts of a batch: partition, the wait for the device's turn, the device, merge. What a device does
+ * during partition counts as partition. */
 static void merge(Block *block, Work *work)
 {
     const Line *line = block->line;
     Flight *flight = work->flight;
     IfmBlockTimes *times = work->times;
     const Job *last = last_job(block, work);
-    gint64 parted_ns = work->partition_end_ns, taken_ns = MAX(block->free_ns, parted_ns);
-    gint64 completed_ns = last != NULL ? MAX(last->completed_ns, parted_ns) : parted_ns;
-    gint64 started_ns = last != NULL ? CLAMP(last->started_ns, parted_ns, completed_ns) : completed_ns;
+    gint64 partitioned_ns = work->partition_end_ns, taken_ns = MAX(block->free_ns, partitioned_ns);
+    gint64 completed_ns = last != NULL ? MAX(last->completed_ns, partitioned_ns) : partitioned_ns;
+    gint64 started_ns = last != NULL ? CLAMP(last->started_ns, partitioned_ns, completed_ns) : completed_ns;
     flight->failed = !fetch_outputs(block, work) || flight->failed;
     gint64 merged_ns = ifm_clock_now_ns(line->clock);
-    times->turn_ns = started_ns - parted_ns;
+    times->turn_ns = started_ns - partitioned_ns;
     times->device_ns = completed_ns - started_ns;
     times->merge_ns = merged_ns - completed_ns;
     times->total_ns = times->partition_ns + times->device_ns + times->merge_ns;
-    IfmEvent passing = make_event(block, IFM_EVENT_BLOCK, block->infer_name, flight, times->start_ns, merged_ns);
+    IfmEvent passing = ifm_block_event(block, IFM_EVENT_BLOCK, block->infer_name, flight, times->start_ns, merged_ns);
     passing.failed = flight->failed;
     ifm_block_record(block, IFM_EVENT_MERGE, line->names.merge, flight, MAX(taken_ns, completed_ns), merged_ns, 0);
-    record(block, block->passing, &passing);
+    ifm_block_record_event(block, block->passing, &passing);
     block->free_ns = merged_ns;
     progress(block);
     ifm_condition_lock(block->mail);
@@ -214,10 +247,10 @@ static void deliver(Block *block, Work *work)
     if (gone)
         return;
     line->left_ns[flight->index] = now_ns;
-    IfmEvent event = make_event(block, IFM_EVENT_BATCH, line->names.batch, flight, flight->entered_ns, now_ns);
+    IfmEvent event = ifm_block_event(block, IFM_EVENT_BATCH, line->names.batch, flight, flight->entered_ns, now_ns);
     event.block = 0;
     event.first = 1;
-    record(block, line->batches, &event);
+    ifm_block_record_event(block, line->batches, &event);
     if (line->delivered != NULL)
         line->delivered(flight->batch, outputs, NULL, line->user);
     ifm_condition_lock(block->mail);
@@ -226,8 +259,8 @@ static void deliver(Block *block, Work *work)
     ifm_condition_unlock(block->mail);
 }
 
-/* A failed batch is the last one that a block hands on: what is behind it goes no further. It leaves through the last block
- * so that those before it leave first; the run then tells of it. */
+/* A failed batch is the last one that a block hands on; batches after it go no further. It goes through all blocks to
+ * the end, so that the batches before it are delivered first; then the run reports it. */
 static void push(Block *block, Work *work)
 {
     Line *line = block->line;
@@ -240,7 +273,7 @@ static void push(Block *block, Work *work)
         block->room--;
         ifm_condition_unlock(block->mail);
         work->flight->put_ns = ifm_clock_now_ns(line->clock);
-        ifm_queue_put(&line->blocks[block->index + 1], work->flight);
+        queue_put(&line->blocks[block->index + 1], work->flight);
     }
     block->free_ns = MAX(block->free_ns, ifm_clock_now_ns(line->clock));
     progress(block);
@@ -253,7 +286,7 @@ static void push(Block *block, Work *work)
             ifm_block_stop(&line->blocks[i]);
 }
 
-/* --- what to do next -------------------------------------------------------------------------------------------------- */
+/* --- the next action -------------------------------------------------------------------------------------------------- */
 
 typedef enum
 {
@@ -290,7 +323,7 @@ static gboolean has_input(const Block *block)
     return block->index > 0 ? block->queue_n > 0 : (gsize)block->n_begun < line->n_input - line->first;
 }
 
-/* No batch is begun behind one that failed. */
+/* No batch begins after one that failed. */
 static gboolean may_begin(Block *block)
 {
     gboolean failed = block->n_begun > block->n_pushed && work_at(block, block->n_begun - 1)->flight->failed;
@@ -302,8 +335,8 @@ static gboolean may_push(Block *block)
     return block->n_merged > block->n_pushed && (block->index + 1 == block->line->n_blocks || block->room > 0);
 }
 
-/* With the mail locked. A batch is handed on before another is begun, but for the last block, where handing on is the
- * caller's business and may take its time: there devices get their next work first. */
+/* The next thing to do; called with the mail locked. A batch is handed on before another begins. The last block is
+ * different: its hand-over calls the caller, which may take long, so that devices get their next work first. */
 static Action choose(Block *block, Job **done)
 {
     gint64 n_running;
@@ -327,7 +360,7 @@ static Action choose(Block *block, Job **done)
     return none_left && block->n_pushed == block->n_begun ? DO_END : DO_WAIT;
 }
 
-/* Why it waits, if not for its devices; what the wait is told as. */
+/* Whether it waits for input and not for its devices. */
 static gboolean waits_for_input(const Block *block)
 {
     return block->n_begun - block->n_pushed < block->depth && !has_input(block) && !(block->index == 0 || block->ended);
@@ -338,7 +371,7 @@ static void record_wait(Block *block, gint64 start_ns, gboolean for_input, gbool
     const Line *line = block->line;
     gint64 end_ns = ifm_clock_now_ns(line->clock);
     const Flight *flight = for_output ? work_at(block, block->n_pushed)->flight : NULL;
-    if (action == DO_MERGE) /* that began when the last device was done */
+    if (action == DO_MERGE) /* the merge began when the last device was done */
     {
         const Job *last = last_job(block, work_at(block, block->n_merged));
         gint64 completed_ns = last != NULL ? last->completed_ns : 0;
@@ -353,7 +386,8 @@ static void record_wait(Block *block, gint64 start_ns, gboolean for_input, gbool
         ifm_block_record(block, IFM_EVENT_WAIT_OUTPUT, line->names.wait_output, flight, start_ns, end_ns, 0);
 }
 
-/* Waits until there is something to do. Devices' answers are taken note of on the way: they end no wait for input. */
+/* Waits until there is something to do. It takes note of devices' answers meanwhile; these do not end a wait for
+ * input. */
 static Action next_action(Block *block)
 {
     Job *done;
@@ -380,7 +414,7 @@ static Action next_action(Block *block)
         if (error != NULL)
         {
             g_prefix_error(&error, "%s: ", done->lane->described->alias);
-            ifm_line_fail(block->line, done->work->flight->index, block->index, done->lane->device, error);
+            fail(block->line, done->work->flight->index, block->index, done->lane->device, error);
             if (done->work->error == NULL)
                 done->work->error = g_steal_pointer(&error);
         }
@@ -404,10 +438,8 @@ static Flight *take(Block *block)
         flight->index = line->first + (gsize)seq;
         return flight;
     }
-    ifm_condition_lock(block->mail);
-    Flight *flight = ifm_queue_take(block);
-    ifm_condition_unlock(block->mail);
-    ifm_queue_give_room(&line->blocks[block->index - 1]);
+    Flight *flight = queue_take(block);
+    queue_give_room(&line->blocks[block->index - 1]);
     return flight;
 }
 
@@ -448,7 +480,7 @@ static void *block_main(void *data)
     for (gsize i = 0; i < block->n_lanes; i++)
         ifm_lane_drop_held(&block->lanes[i]);
     if (block->index + 1 < line->n_blocks)
-        ifm_block_end_input(&line->blocks[block->index + 1]);
+        order(&line->blocks[block->index + 1], &line->blocks[block->index + 1].ended);
     ifm_condition_lock(line->ended);
     block->has_left = TRUE;
     line->n_ended++;
@@ -460,7 +492,7 @@ static void *block_main(void *data)
 
 gboolean ifm_block_start(Block *block, GError **error)
 {
-    ifm_clock_enter(block->line->clock); /* for the thread, before it runs */
+    ifm_clock_enter(block->line->clock); /* on behalf of the thread, before it runs */
     int failure = pthread_create(&block->thread, NULL, block_main, block);
     if (failure == 0)
         return block->has_thread = TRUE;
@@ -479,7 +511,7 @@ static void add_tracks(Block *block)
     g_autofree char *passing = g_strdup_printf("block %d", number);
     g_autofree char *queue = g_strdup_printf("queue to block %d", number);
     IfmTrackInfo info = { .kind = IFM_TRACK_HOST, .process = "run", .thread = host, .block = number };
-    /* partition, merge, two waits around each, and two copies for each port of each device */
+    /* per batch: partition, merge, two waits around each, and two copies for each port of each device */
     block->host = ifm_pipeline_track(pipeline, &info, 6 + 16 * block->n_lanes, 0);
     info.kind = IFM_TRACK_QUEUE;
     info.thread = passing;
@@ -488,13 +520,7 @@ static void add_tracks(Block *block)
     block->queue_track = block->index > 0 ? ifm_pipeline_track(pipeline, &info, 1, 0) : NULL;
 }
 
-static gboolean reads(const Block *block, const IfmBoundary *boundary)
-{
-    g_autoptr(GPtrArray) inputs = ifm_staged_inputs(block->line->staged, block->plan->first, block->plan->last);
-    return boundary != NULL && g_ptr_array_find(inputs, boundary, NULL);
-}
-
-/* As many batches as the options let it have, and one more for each stream beyond the first. */
+/* The depth of the options, and one more for each stream beyond the first. */
 static int depth_of(const Block *block)
 {
     int n_streams = 1;
@@ -513,7 +539,8 @@ void ifm_block_init(Block *block, Line *line, int index)
     block->index = index;
     block->plan = ifm_plan_block(line->plan, (guint)index);
     block->outputs = ifm_staged_outputs(line->staged, block->plan->first, block->plan->last);
-    block->reads_edges = reads(block, line->edge_index);
+    g_autoptr(GPtrArray) inputs = ifm_staged_inputs(line->staged, block->plan->first, block->plan->last);
+    block->reads_edges = line->edge_index != NULL && g_ptr_array_find(inputs, line->edge_index, NULL);
     block->depth = depth_of(block);
     block->works = g_new0(Work, block->depth);
     block->queue = g_new0(Flight *, line->queue_depth);

@@ -1,13 +1,13 @@
-/* Device times: what the runtimes' own counters say of inferences, asked for when nothing runs, written where it belongs.
- */
+/* Device times: the runtimes' own counters. They are read while nothing runs, and each time is written to its
+ * inference. */
 #include <math.h>
 
 #include "pipeline-private.h"
 
-/* Runtimes keep so much at least: the simulated devices 4096 inferences of a request, ONNX Runtime's driver 100,000 events
- * of a session (of which a node takes two at most). */
-#define MOST_OF_A_SLOT 4000
-#define MOST_EVENTS 90000
+/* What runtimes keep at the least: simulated devices 4096 inferences of a request, the driver of ONNX Runtime 100,000
+ * events of a session (a node takes at most two). */
+#define MAX_OF_A_SLOT 4000
+#define MAX_EVENTS 90000
 
 void ifm_variant_note(Variant *variant, const Inference *inference)
 {
@@ -24,10 +24,10 @@ gboolean ifm_variant_fetch_due(const Variant *variant)
     if (!variant->profiled)
         return FALSE;
     gint64 events = (gint64)variant->inferences->len * (2 * (gint64)ifm_model_n_nodes(variant->model) + 8);
-    return events >= MOST_EVENTS || variant->inferences->len >= MOST_OF_A_SLOT;
+    return events >= MAX_EVENTS || variant->inferences->len >= MAX_OF_A_SLOT;
 }
 
-/* inside: the sum over the nodes, or what the runtime says of the whole where it tells of no node. */
+/* The sum over the nodes; without nodes the runtime's own figure for the whole inference. */
 static gint64 inside_ns(const IfmEngineProfile *profile)
 {
     gint64 sum = 0;
@@ -53,14 +53,15 @@ static gint64 count_inferences(const GPtrArray *profiles)
 static void keep_nodes(Variant *variant, const Inference *inference, GPtrArray *profiles, guint index)
 {
     const IfmEngineProfile *profile = g_ptr_array_index(profiles, index);
-    if (inference->event == NULL || profile->nodes->len == 0 || profile->nodes->len > IFM_MOST_TRACE_NODES ||
-        variant->nodes_of->len >= IFM_MOST_NODE_PROFILES)
+    if (inference->event == NULL || profile->nodes->len == 0 || profile->nodes->len > IFM_MAX_TRACE_NODES ||
+        variant->nodes_of->len >= IFM_MAX_NODE_PROFILES)
         return;
     NodeProfile kept = { g_ptr_array_ref(profiles), index, inference->track, inference->event };
     g_array_append_val(variant->nodes_of, kept);
 }
 
-/* Those of a slot (NULL: of all), in their order, get what the profiles say; a profile may be the mean of several. */
+/* Writes the times of the profiles to the inferences of a slot (NULL: of all), in order. A profile may be the mean of
+ * several inferences. */
 static void hand_out(Variant *variant, const Slot *slot, GPtrArray *profiles)
 {
     guint at = 0;
@@ -89,8 +90,8 @@ static gint64 count_noted(const Variant *variant, const Slot *slot)
     return n;
 }
 
-/* A runtime tells of one request's inferences or of all of the model's: which of them shows in their number. What fits
- * neither (it forgot some) is told of none: an unknown time is better than another inference's. */
+/* A runtime reports the inferences of one request, or all of the model's: their number shows which. If it fits neither,
+ * some were lost, and no time is used: an unknown time is better than that of another inference. */
 static void fetch_times(Variant *variant)
 {
     g_array_sort(variant->inferences, by_completion);
@@ -117,13 +118,13 @@ void ifm_lane_fetch_times(Lane *lane)
         Variant *variant = g_ptr_array_index(lane->variants, i);
         if (variant->profiled)
             fetch_times(variant);
-        if (variant->twin != NULL)
-            fetch_times(variant->twin);
+        if (variant->sampled != NULL)
+            fetch_times(variant->sampled);
     }
     lane->fetch_due = FALSE;
 }
 
-/* Where a runtime does not tell when a node began, they follow each other from the inference's start. */
+/* If a runtime does not report when a node began, nodes follow each other from the inference's start. */
 static void record_nodes(Line *line, const NodeProfile *kept)
 {
     const IfmEngineProfile *profile = g_ptr_array_index(kept->profiles, kept->index);
@@ -151,7 +152,7 @@ static void record_variant(Line *line, Variant *variant)
         NodeProfile *kept = &g_array_index(variant->nodes_of, NodeProfile, i);
         if (kept->profiles != NULL)
             record_nodes(line, kept);
-        g_clear_pointer(&kept->profiles, g_ptr_array_unref); /* counted on: a later run adds no more */
+        g_clear_pointer(&kept->profiles, g_ptr_array_unref); /* freed, but still counted: a later run adds no more */
     }
 }
 
@@ -168,7 +169,7 @@ static void for_each_variant(Line *line, void (*call)(Line *line, Variant *varia
         {
             GPtrArray *variants = line->blocks[i].lanes[k].variants;
             for (guint v = 0; v < variants->len; v++)
-                for (Variant *variant = g_ptr_array_index(variants, v); variant != NULL; variant = variant->twin)
+                for (Variant *variant = g_ptr_array_index(variants, v); variant != NULL; variant = variant->sampled)
                     call(line, variant);
         }
 }
@@ -185,9 +186,9 @@ void ifm_line_record_nodes(Line *line)
         for_each_variant(line, record_variant);
 }
 
-/* --- what counting costs ---------------------------------------------------------------------------------------------- */
+/* --- overhead of counting --------------------------------------------------------------------------------------------- */
 
-/* What is usual is told by so many inferences without counting, at least. */
+/* The minimum number of inferences without counting that give a usual wall time. */
 #define FEWEST_WALLS 3
 
 static int by_size_and_wall(gconstpointer a, gconstpointer b)
@@ -216,7 +217,7 @@ static guint find_size(const GArray *walls, gint64 nodes, gint64 edges)
     return low;
 }
 
-/* The median of those of one size. @walls: sorted. NaN: too few are of it. */
+/* The median wall time at one size. @walls: sorted. NaN: there are too few. */
 static double usual_wall(const GArray *walls, const Wall *like)
 {
     guint first = find_size(walls, like->nodes, like->edges);
@@ -229,7 +230,7 @@ static double usual_wall(const GArray *walls, const Wall *like)
 
 typedef void (*EachSampled)(Wall *sampled, double usual_ns, gpointer user);
 
-/* Each inference of a twin with what is usual for its size. */
+/* Calls @each for every sampled inference, with the usual wall time at its size. */
 static void each_sampled(const Line *line, EachSampled each, gpointer user)
 {
     for (int i = 0; i < line->n_blocks; i++)
@@ -238,16 +239,16 @@ static void each_sampled(const Line *line, EachSampled each, gpointer user)
             const GPtrArray *variants = line->blocks[i].lanes[k].variants;
             for (guint v = 0; v < variants->len; v++)
             {
-                const Variant *plain = g_ptr_array_index(variants, v), *twin = plain->twin;
-                if (twin == NULL)
+                const Variant *plain = g_ptr_array_index(variants, v), *sampled = plain->sampled;
+                if (sampled == NULL)
                     continue;
                 g_array_sort(plain->walls, by_size_and_wall);
-                for (guint n = 0; n < twin->walls->len; n++)
+                for (guint n = 0; n < sampled->walls->len; n++)
                 {
-                    Wall *sampled = &g_array_index(twin->walls, Wall, n);
-                    double usual_ns = usual_wall(plain->walls, sampled);
+                    Wall *wall = &g_array_index(sampled->walls, Wall, n);
+                    double usual_ns = usual_wall(plain->walls, wall);
                     if (!isnan(usual_ns))
-                        each(sampled, usual_ns, user);
+                        each(wall, usual_ns, user);
                 }
             }
         }
@@ -268,14 +269,14 @@ static void forget_events(const Line *line)
             const GPtrArray *variants = line->blocks[i].lanes[k].variants;
             for (guint v = 0; v < variants->len; v++)
             {
-                const Variant *twin = ((const Variant *)g_ptr_array_index(variants, v))->twin;
-                for (guint n = 0; twin != NULL && n < twin->walls->len; n++)
-                    g_array_index(twin->walls, Wall, n).event = NULL;
+                const Variant *sampled = ((const Variant *)g_ptr_array_index(variants, v))->sampled;
+                for (guint n = 0; sampled != NULL && n < sampled->walls->len; n++)
+                    g_array_index(sampled->walls, Wall, n).event = NULL;
             }
         }
 }
 
-/* A trace may forget its events before the next run: they are written to once. */
+/* A trace may forget its events before the next run: they are written to only once. */
 void ifm_line_note_overheads(Line *line)
 {
     each_sampled(line, note_overhead, NULL);

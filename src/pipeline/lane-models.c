@@ -1,4 +1,4 @@
-/* The models of a lane: one for every size, or, on a static device, one a size. */
+/* The models of a lane: one for every share, or, on a static device, one for each size. */
 #include <math.h>
 #include <string.h>
 
@@ -28,7 +28,7 @@ void ifm_variant_free(gpointer data)
     Variant *variant = data;
     if (variant == NULL)
         return;
-    ifm_variant_free(variant->twin);
+    ifm_variant_free(variant->sampled);
     for (gsize i = 0; i < variant->n_slots; i++)
         slot_clear(&variant->slots[i], variant->ports->len, variant->lane->block->outputs->len);
     g_free(variant->slots);
@@ -63,11 +63,11 @@ static gboolean find_ports(Variant *variant, GError **error)
     variant->inputs = g_new0(gsize, variant->ports->len);
     variant->outputs = g_new0(gsize, outputs->len);
     for (guint i = 0; i < variant->ports->len; i++)
-        if (!find_port(ifm_compiled_n_inputs(compiled), ifm_compiled_input, compiled,
+        if (!find_port(ifm_compiled_info(compiled).n_inputs, ifm_compiled_input, compiled,
                        g_array_index(variant->ports, IfmStagedPort, i).name, &variant->inputs[i], error))
             return FALSE;
     for (guint i = 0; i < outputs->len; i++)
-        if (!find_port(ifm_compiled_n_outputs(compiled), ifm_compiled_output, compiled,
+        if (!find_port(ifm_compiled_info(compiled).n_outputs, ifm_compiled_output, compiled,
                        ((const IfmBoundary *)g_ptr_array_index(outputs, i))->name, &variant->outputs[i], error))
             return FALSE;
     return TRUE;
@@ -90,49 +90,57 @@ static gboolean make_slots(Variant *variant, gsize n, GError **error)
     return TRUE;
 }
 
-/* A twin takes the place of one stream's inference: it needs one request alone, on the same cores. */
-static IfmDeviceSpec *spec_of(const Variant *variant, gboolean is_twin)
+/* A profiled run takes the place of an inference on one stream: it needs one request alone, on the same cores. */
+static IfmDeviceSpec *spec_of(const Variant *variant, gboolean is_profiled)
 {
     IfmDeviceSpec *spec = ifm_device_spec_copy(variant->lane->spec);
-    if (!is_twin || spec->n_streams <= 1)
+    if (!is_profiled || spec->n_streams <= 1)
         return spec;
     g_autofree char *text = g_strndup(spec->text, (gsize)(strchr(spec->text, '#') - spec->text));
     ifm_device_spec_free(spec);
     return ifm_device_spec_parse(text, NULL);
 }
 
-static gboolean variant_compile(Variant *variant, gboolean is_twin, GError **error)
+/* Reports to the caller that the compilation of a model begins or has ended. */
+static void report_compiling(const Lane *lane, gboolean ended)
+{
+    const IfmPipelineOptions *options = lane->block->line->options;
+    if (options->compiling != NULL)
+        options->compiling(lane->block->index + 1, lane->described->alias, ended, options->compiling_user);
+}
+
+static gboolean variant_compile(Variant *variant, gboolean is_profiled, GError **error)
 {
     const Lane *lane = variant->lane;
     const Line *line = lane->block->line;
     double share = lane->block->plan->ratios[lane->place];
     const IfmDimBinding sizes[] = {
         { "nodes", variant->nodes > 0 ? variant->nodes : MAX(1, llround(share * (double)line->options->most_nodes)) },
-        { "edges", variant->nodes > 0 ? variant->edges : MAX(1, llround(share * (double)line->options->most_edges)) },
+        { "edges", variant->nodes > 0 ? variant->edges : MAX(1, llround(share * (double)line->options->max_edges)) },
     };
     IfmCompileOptions options = IFM_COMPILE_OPTIONS_INIT;
-    g_autoptr(IfmDeviceSpec) spec = spec_of(variant, is_twin);
+    g_autoptr(IfmDeviceSpec) spec = spec_of(variant, is_profiled);
     options.dtype = line->options->dtype;
     options.profiling = variant->profiled;
     options.sizes = sizes;
     options.n_sizes = G_N_ELEMENTS(sizes);
     options.cache_dir = (lane->info->capabilities & IFM_CAN_CACHE) != 0 ? line->options->cache_dir : NULL;
     variant->n_streams = MAX(spec->n_streams, 1);
-    ifm_pipeline_tell(line->pipeline, lane, FALSE);
+    report_compiling(lane, FALSE);
     variant->compiled = ifm_engine_compile(lane->engine, variant->model, spec, &options, error);
-    ifm_pipeline_tell(line->pipeline, lane, TRUE);
+    report_compiling(lane, TRUE);
     return variant->compiled != NULL && find_ports(variant, error) &&
-           make_slots(variant, is_twin ? 1 : (gsize)variant->n_streams * lane->n_per_stream, error);
+           make_slots(variant, is_profiled ? 1 : (gsize)variant->n_streams * lane->n_per_stream, error);
 }
 
-static Variant *variant_new(Lane *lane, gint64 nodes, gint64 edges, gint64 sources, gboolean is_twin, GError **error)
+static Variant *variant_new(Lane *lane, gint64 nodes, gint64 edges, gint64 sources, gboolean is_profiled, GError **error)
 {
     const Block *block = lane->block;
     const Line *line = block->line;
     IfmStageSizes sizes = line->options->sizes;
     Variant *variant = g_new0(Variant, 1);
     *variant = (Variant){ .lane = lane, .nodes = nodes, .edges = edges, .sources = sources };
-    variant->profiled = lane->profiles && (is_twin || line->options->device_time == IFM_DEVICE_TIME_ON);
+    variant->profiled = lane->profiles && (is_profiled || line->options->device_time == IFM_DEVICE_TIME_ON);
     variant->inferences = g_array_new(FALSE, FALSE, sizeof(Inference));
     variant->nodes_of = g_array_new(FALSE, FALSE, sizeof(NodeProfile));
     g_array_set_clear_func(variant->nodes_of, node_profile_clear);
@@ -143,9 +151,9 @@ static Variant *variant_new(Lane *lane, gint64 nodes, gint64 edges, gint64 sourc
     variant->model =
         ifm_staged_build_part(line->staged, block->plan->first, block->plan->last, &sizes, sources,
                               ifm_scatter_for(lane->spec->engine), line->options->seed, &variant->ports, error);
-    gboolean ok = variant->model != NULL && variant_compile(variant, is_twin, error);
-    if (ok && !is_twin && lane->profiles && line->options->device_time == IFM_DEVICE_TIME_SAMPLED)
-        ok = (variant->twin = variant_new(lane, nodes, edges, sources, TRUE, error)) != NULL;
+    gboolean ok = variant->model != NULL && variant_compile(variant, is_profiled, error);
+    if (ok && !is_profiled && lane->profiles && line->options->device_time == IFM_DEVICE_TIME_SAMPLED)
+        ok = (variant->sampled = variant_new(lane, nodes, edges, sources, TRUE, error)) != NULL;
     if (ok)
         return variant;
     ifm_variant_free(variant);

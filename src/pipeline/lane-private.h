@@ -5,16 +5,17 @@ G_BEGIN_DECLS
 
 /* What the files of a lane share: lane.c, lane-models.c, lane-tensors.c. */
 
-/* What a share needs of a static model: room for its nodes and edges, and for all nodes that it needs whole. */
+/* What a share needs of a static model: room for its nodes and edges, and for all nodes of tensors that it needs
+ * whole. */
 typedef struct
 {
     gint64 nodes, edges, sources;
 } Need;
 
-/* ifm_lane_variant: The model for a share. @make: compiles it where it is not there. Returns: (transfer none) NULL with an
+/* ifm_lane_variant: The model for a share. @make: compiles it unless it exists. Returns: (transfer none) NULL with an
  * error. */
 Variant *ifm_lane_variant(Lane *lane, const Need *need, gboolean make, GError **error);
-/* ifm_variant_free: as a GDestroyNotify; NULL is nothing. */
+/* ifm_variant_free: a GDestroyNotify; NULL is ignored. */
 void ifm_variant_free(gpointer data);
 /* ifm_lane_set_tensors: Sets the inputs and outputs of a job's request. @start_ns: when copies to the device began */
 gboolean ifm_lane_set_tensors(Job *job, gint64 start_ns, GError **error);

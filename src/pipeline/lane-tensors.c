@@ -1,4 +1,4 @@
-/* How a job's share of a batch gets to its device and back: in place where that is possible, padded or copied where not. */
+/* How a job's share of a batch gets to its device and back: in place if possible, else padded or copied. */
 #include <string.h>
 
 #include "lane-private.h"
@@ -10,7 +10,7 @@ static IfmTensor wrap(IfmDtype dtype, int rank, const gint64 *shape, void *data)
     return tensor;
 }
 
-/* Rows low to high: no copy. */
+/* Rows low to high, without a copy. */
 static IfmTensor rows_of(const IfmTensor *tensor, gint64 low, gint64 high)
 {
     gint64 shape[IFM_MAX_RANK];
@@ -28,12 +28,7 @@ static gboolean is_same(const IfmTensor *a, const IfmTensor *b)
 
 /* --- tensors in ------------------------------------------------------------------------------------------------------- */
 
-static gboolean is_by_edges(const IfmBoundary *boundary)
-{
-    return boundary->split_axis >= 0 && g_str_equal(boundary->dims[boundary->split_axis], "edges");
-}
-
-/* The lane's share of edge_index: the whole where it is the only lane. */
+/* The lane's share of edge_index: the whole if it is the only lane. */
 static IfmTensor edges_of(const Job *job)
 {
     const Flight *flight = job->work->flight;
@@ -50,7 +45,8 @@ static IfmTensor slice_of(const Job *job, const IfmBoundary *boundary)
     IfmTensor whole = ifm_line_tensor(job->lane->block->line, boundary->name, job->work->flight);
     if (boundary->split_axis < 0)
         return whole;
-    return is_by_edges(boundary) ? rows_of(&whole, job->edge_low, job->edge_high) : rows_of(&whole, job->low, job->high);
+    gboolean by_edges = g_str_equal(boundary->dims[boundary->split_axis], "edges");
+    return by_edges ? rows_of(&whole, job->edge_low, job->edge_high) : rows_of(&whole, job->low, job->high);
 }
 
 static IfmTensor input_of(const Job *job, const IfmStagedPort *port)
@@ -63,7 +59,7 @@ static IfmTensor input_of(const Job *job, const IfmStagedPort *port)
     return port->whole ? ifm_line_tensor(line, port->boundary->name, job->work->flight) : slice_of(job, port->boundary);
 }
 
-/* The shape a static model wants in the place of a share's. */
+/* The shape that a static model has in place of a share's. */
 static void static_shape(const Variant *variant, const IfmBoundary *boundary, gboolean whole, const IfmTensor *share,
                          gint64 *shape)
 {
@@ -75,7 +71,7 @@ static void static_shape(const Variant *variant, const IfmBoundary *boundary, gb
         shape[axis] = whole ? variant->sources : variant->nodes;
 }
 
-/* Added edges lead from the last source to the last node, neither of which anybody looks at. */
+/* Added edges lead from the last source to the last node; neither is used. */
 static void pad_edges(const Variant *variant, const IfmTensor *share, gint64 *padded)
 {
     gint64 n = share->shape[1], wanted = variant->edges;
@@ -109,14 +105,14 @@ static gboolean pad(const Variant *variant, const IfmStagedPort *port, Port *sta
     return TRUE;
 }
 
-/* Memory of the device, made once, as large as the largest of its kind. @boundary: NULL: "zeros" */
+/* The device's own memory for a port, allocated once, for the largest batch. @boundary: NULL: "zeros" */
 static gboolean device_tensor(const Lane *lane, const IfmBoundary *boundary, Port *state, const IfmTensor *host,
                               IfmTensor *tensor, GError **error)
 {
-    IfmStageSizes most = lane->block->line->options->sizes;
-    most.nodes = lane->block->line->options->most_nodes;
-    most.edges = lane->block->line->options->most_edges;
-    gsize bytes = boundary != NULL ? (gsize)ifm_boundary_bytes(boundary, &most) : lane->block->line->zeros.size_bytes;
+    IfmStageSizes max = lane->block->line->options->sizes;
+    max.nodes = lane->block->line->options->most_nodes;
+    max.edges = lane->block->line->options->max_edges;
+    gsize bytes = boundary != NULL ? (gsize)ifm_boundary_bytes(boundary, &max) : lane->block->line->zeros.size_bytes;
     if (state->buffer == NULL)
         state->buffer = ifm_engine_buffer_alloc(lane->engine, lane->spec, MAX(bytes, host->size_bytes), error);
     return state->buffer != NULL && ifm_buffer_tensor(state->buffer, host->dtype, host->rank, host->shape, tensor, error);
@@ -166,7 +162,7 @@ static gboolean set_input(Job *job, guint index, gint64 *to_copy, GError **error
 
 static gboolean sets_output(const Job *job)
 {
-    return (ifm_compiled_capabilities(job->slot->variant->compiled) & IFM_CAN_SET_OUTPUT) != 0;
+    return (ifm_compiled_info(job->slot->variant->compiled).capabilities & IFM_CAN_SET_OUTPUT) != 0;
 }
 
 static const IfmBoundary *output_boundary(const Job *job, guint index)
@@ -174,7 +170,7 @@ static const IfmBoundary *output_boundary(const Job *job, guint index)
     return g_ptr_array_index(job->lane->block->outputs, index);
 }
 
-/* Whether a static model's output is larger than the share. */
+/* Whether the output of a static model is larger than the share. @shape: (out) of the model's output */
 static gboolean is_padded(const Job *job, guint index, const IfmTensor *share, gint64 *shape)
 {
     const Variant *variant = job->slot->variant;
@@ -242,7 +238,7 @@ static gboolean check_output(const IfmTensor *tensor, const gint64 *shape, const
     return FALSE;
 }
 
-/* From the device's memory: straight into the share, or, where there is more than that, through staging. */
+/* Copies an output from the device's memory: directly into the share, or through staging if it is larger. */
 static gboolean fetch_from_device(Job *job, Port *state, const IfmTensor *from, IfmTensor *share, gboolean padded,
                                   GError **error)
 {

@@ -1,4 +1,4 @@
-/* A lane: a device of a block, and the jobs that it does. Its models: lane-models.c; its tensors: lane-tensors.c. */
+/* A lane: a device of a block, and its jobs. Its models: lane-models.c; its tensors: lane-tensors.c. */
 #include <math.h>
 
 #include "lane-private.h"
@@ -10,7 +10,7 @@ static void lane_add_tracks(Lane *lane)
     IfmTrackInfo info = {
         .kind = IFM_TRACK_DEVICE, .process = "run", .device = lane->described->alias, .spec = lane->spec->text
     };
-    gsize spare = lane->profiles ? (gsize)2 * IFM_MOST_NODE_PROFILES * IFM_MOST_TRACE_NODES : 0;
+    gsize spare = lane->profiles ? (gsize)2 * IFM_MAX_NODE_PROFILES * IFM_MAX_TRACE_NODES : 0;
     for (int i = 0; i < lane->n_streams; i++)
     {
         g_autofree char *thread = g_strdup_printf("%s (%s) stream %d", lane->described->alias, lane->spec->text, i);
@@ -20,13 +20,25 @@ static void lane_add_tracks(Lane *lane)
     }
 }
 
-/* Device times come from counters that the device has; memory of its own is filled by copies of ours only where the runtime
- * does not count them within each inference anyway. */
+/* Device times come from the device's counters. The pipeline copies to the device's own memory only if the runtime does
+ * not count the transfers within each inference. */
 static void lane_read_capabilities(Lane *lane)
 {
     guint32 can = lane->info->capabilities;
     lane->profiles = (can & IFM_CAN_PROFILE) != 0 && lane->block->line->options->device_time != IFM_DEVICE_TIME_OFF;
     lane->copies = lane->info->own_memory && (can & IFM_CAN_BUFFERS) != 0 && !lane->info->transfers_in_latency;
+}
+
+/* An engine of the pipeline, opened when the first lane needs it. Returns: (transfer none) */
+static IfmEngine *find_engine(IfmPipeline *pipeline, const char *name, GError **error)
+{
+    IfmEngine *engine = g_hash_table_lookup(pipeline->engines, name);
+    if (engine != NULL)
+        return engine;
+    engine = ifm_engine_open(name, pipeline->options.clock, error);
+    if (engine != NULL)
+        g_hash_table_insert(pipeline->engines, g_strdup(name), engine);
+    return engine;
 }
 
 gboolean ifm_lane_init(Lane *lane, Block *block, int place, GError **error)
@@ -47,7 +59,7 @@ gboolean ifm_lane_init(Lane *lane, Block *block, int place, GError **error)
         return FALSE;
     }
     lane->spec = ifm_device_spec_parse(lane->described->device, error);
-    lane->engine = lane->spec != NULL ? ifm_pipeline_engine(line->pipeline, lane->spec->engine, error) : NULL;
+    lane->engine = lane->spec != NULL ? find_engine(line->pipeline, lane->spec->engine, error) : NULL;
     lane->info = lane->engine != NULL ? ifm_engine_find_device(lane->engine, lane->spec, error) : NULL;
     if (lane->info == NULL)
         return FALSE;
@@ -60,12 +72,12 @@ gboolean ifm_lane_init(Lane *lane, Block *block, int place, GError **error)
     {
         lane->parts = g_new0(IfmTensor, block->depth);
         for (int i = 0; i < block->depth; i++)
-            if (!ifm_tensor_init(&lane->parts[i], IFM_DTYPE_I64, 2, (gint64[]){ 2, line->options->most_edges }, error))
+            if (!ifm_tensor_init(&lane->parts[i], IFM_DTYPE_I64, 2, (gint64[]){ 2, line->options->max_edges }, error))
                 return FALSE;
     }
-    Need most = { MAX(1, llround(block->plan->ratios[place] * (double)line->options->most_nodes)),
-                  llround(block->plan->ratios[place] * (double)line->options->most_edges), line->options->most_nodes };
-    return ifm_lane_variant(lane, &most, TRUE, error) != NULL;
+    Need max = { MAX(1, llround(block->plan->ratios[place] * (double)line->options->most_nodes)),
+                 llround(block->plan->ratios[place] * (double)line->options->max_edges), line->options->most_nodes };
+    return ifm_lane_variant(lane, &max, TRUE, error) != NULL;
 }
 
 void ifm_lane_clear(Lane *lane)
@@ -91,8 +103,8 @@ gboolean ifm_lane_ready(Lane *lane, const Flight *flight, GError **error)
 
 /* --- a job ------------------------------------------------------------------------------------------------------------ */
 
-/* One of each @sample_every batches, at a place that moves by the golden section: sizes that come in turn are then each
- * sampled and each not, and two that follow each other are hardly ever both sampled. */
+/* One of each @sample_every batches, at a place that moves by the golden section. So each of several sizes that
+ * alternate is sampled sometimes, and two batches that follow each other are rarely both sampled. */
 static gboolean is_sampled(const Lane *lane, gint64 n)
 {
     const IfmPipelineOptions *options = lane->block->line->options;
@@ -105,17 +117,9 @@ static gboolean is_sampled(const Lane *lane, gint64 n)
 static Slot *choose_slot(const Job *job, Variant *variant, gint64 n)
 {
     const Lane *lane = job->lane;
-    if (variant->twin != NULL && is_sampled(lane, n) && !variant->twin->slots[0].taken)
-        return &variant->twin->slots[0];
+    if (variant->sampled != NULL && is_sampled(lane, n) && !variant->sampled->slots[0].taken)
+        return &variant->sampled->slots[0];
     return &variant->slots[(gsize)n % variant->n_slots];
-}
-
-/* Ranges without a tensor by nodes, or by edges, do not see in their inputs how large this part of this batch is. A static
- * model knows: it was made for one size. */
-static gboolean set_sizes(const Job *job, const Need *need, GError **error)
-{
-    const IfmDimBinding sizes[] = { { "nodes", MAX(need->nodes, 1) }, { "edges", MAX(need->edges, 1) } };
-    return job->slot->variant->nodes > 0 || ifm_request_set_sizes(job->slot->request, sizes, G_N_ELEMENTS(sizes), error);
 }
 
 gboolean ifm_lane_prepare(Job *job, GError **error)
@@ -131,7 +135,12 @@ gboolean ifm_lane_prepare(Job *job, GError **error)
     job->slot->taken = TRUE;
     job->stream = (int)(n % lane->n_streams);
     gint64 start_ns = ifm_clock_now_ns(lane->block->line->clock);
-    return set_sizes(job, &need, error) && ifm_lane_set_tensors(job, start_ns, error);
+    /* A range without a tensor by nodes, or by edges, has no input that shows the size of its part. A static model was
+     * compiled for one size and does not need it. */
+    const IfmDimBinding sizes[] = { { "nodes", MAX(need.nodes, 1) }, { "edges", MAX(need.edges, 1) } };
+    if (variant->nodes == 0 && !ifm_request_set_sizes(job->slot->request, sizes, G_N_ELEMENTS(sizes), error))
+        return FALSE;
+    return ifm_lane_set_tensors(job, start_ns, error);
 }
 
 static void job_done(IfmRequest *request, const GError *error, void *user)
@@ -167,8 +176,8 @@ static void start_now(Job *job)
     job_done(job->slot->request, error, job);
 }
 
-/* Inferences of different models (sizes, the profiled twin) on one stream run one after the other, as everything on a
- * stream does; and none begins while device times have to be fetched. */
+/* Inferences of different models (sizes, the profiled run) on one stream run one after the other. None begins while
+ * device times have to be fetched. */
 static gboolean may_start(const Job *job)
 {
     const Stream *stream = &job->lane->streams[job->stream];
@@ -203,21 +212,14 @@ void ifm_lane_drop_held(Lane *lane)
 
 static IfmEvent make_event(const Job *job, gint64 started_ns, gint64 completed_ns)
 {
-    const IfmPlanBlock *plan = job->lane->block->plan;
-    IfmEvent event = IFM_EVENT_INIT;
-    event.kind = IFM_EVENT_INFER;
-    event.name = job->lane->block->infer_name;
-    event.start_ns = started_ns;
-    event.duration_ns = completed_ns - started_ns;
-    event.batch = (gint32)job->work->flight->batch->id;
-    event.block = (guint16)(job->lane->block->index + 1);
-    event.first = (guint16)plan->first;
-    event.last = (guint16)plan->last;
+    const Block *block = job->lane->block;
+    IfmEvent event =
+        ifm_block_event(block, IFM_EVENT_INFER, block->infer_name, job->work->flight, started_ns, completed_ns);
     event.failed = job->error != NULL;
     return event;
 }
 
-/* Returns: where it was recorded; NULL where it was not. */
+/* Returns: the recorded event; NULL: not recorded. */
 static IfmEvent *record_inference(const Job *job, const IfmRequestTimes *times)
 {
     IfmTrack *track = job->lane->streams[job->stream].track;
@@ -229,7 +231,7 @@ static IfmEvent *record_inference(const Job *job, const IfmRequestTimes *times)
     return at < track->capacity ? &track->events[at] : NULL;
 }
 
-/* It began when it was handed over, or when the stream had done what was before it. */
+/* It began when it was handed over, or when the stream had finished what was before it. */
 void ifm_lane_record_unanswered(const Job *job, gint64 now_ns)
 {
     IfmTrack *track = job->lane->streams[job->stream].track;
@@ -238,7 +240,7 @@ void ifm_lane_record_unanswered(const Job *job, gint64 now_ns)
     for (gsize i = 0; i < n; i++)
         if (track->events[i].kind == IFM_EVENT_INFER)
             start_ns = MAX(start_ns, track->events[i].start_ns + track->events[i].duration_ns);
-    if (track == NULL || start_ns >= now_ns) /* behind another one that was never answered */
+    if (track == NULL || start_ns >= now_ns) /* it is behind another one that was never answered */
         return;
     IfmEvent event = make_event(job, start_ns, now_ns);
     event.failed = 1;
@@ -286,7 +288,7 @@ void ifm_lane_see(Job *job)
 void ifm_lane_cancel(Lane *lane)
 {
     for (guint i = 0; i < lane->variants->len; i++)
-        for (Variant *variant = g_ptr_array_index(lane->variants, i); variant != NULL; variant = variant->twin)
+        for (Variant *variant = g_ptr_array_index(lane->variants, i); variant != NULL; variant = variant->sampled)
             for (gsize k = 0; k < variant->n_slots; k++)
                 ifm_request_cancel(variant->slots[k].request, NULL);
 }

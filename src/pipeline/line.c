@@ -1,118 +1,7 @@
-/* A line: a plan made ready to run: engines opened, models compiled, buffers made. */
+/* A line: a plan made ready to run: engines opened, models compiled, buffers allocated. */
 #include <string.h>
 
 #include "pipeline-private.h"
-
-/* --- what crosses between blocks ---------------------------------------------------------------------------------------
- */
-
-static int block_reading_last(const Line *line, const IfmBoundary *boundary)
-{
-    int last = -1;
-    for (int i = 0; i < line->n_blocks; i++)
-    {
-        const IfmPlanBlock *plan = line->blocks[i].plan;
-        g_autoptr(GPtrArray) inputs = ifm_staged_inputs(line->staged, plan->first, plan->last);
-        if (g_ptr_array_find(inputs, boundary, NULL))
-            last = i;
-    }
-    return last;
-}
-
-static void add_crossing(Line *line, const IfmBoundary *boundary, int maker, gsize input)
-{
-    Crossing *crossing = &line->crossings[line->n_crossings++];
-    int last = block_reading_last(line, boundary);
-    *crossing = (Crossing){ boundary, maker, MAX(last, maker), input, NULL, 0 };
-    if (maker >= 0 && last < 0)
-        crossing->last = line->n_blocks - 1;
-}
-
-static void find_crossings(Line *line)
-{
-    g_autoptr(GPtrArray) entering = ifm_staged_inputs(line->staged, 1, (int)line->staged->n_stages);
-    gsize n = line->staged->n_boundaries;
-    line->crossings = g_new0(Crossing, n + 1);
-    for (guint i = 0; i < entering->len; i++)
-        add_crossing(line, g_ptr_array_index(entering, i), -1, i);
-    for (int i = 0; i < line->n_blocks; i++)
-        for (guint k = 0; k < line->blocks[i].outputs->len; k++)
-            add_crossing(line, g_ptr_array_index(line->blocks[i].outputs, k), i, 0);
-}
-
-static gint64 size_of(const Line *line, const char *dim, gint64 nodes, gint64 edges)
-{
-    if (g_str_equal(dim, "nodes"))
-        return nodes;
-    if (g_str_equal(dim, "edges"))
-        return edges;
-    if (g_str_equal(dim, "features"))
-        return line->options->sizes.features;
-    return g_str_equal(dim, "hidden") ? line->options->sizes.hidden : g_ascii_strtoll(dim, NULL, 10);
-}
-
-static void shape_of(const Line *line, const IfmBoundary *boundary, gint64 nodes, gint64 edges, gint64 *shape)
-{
-    g_assert(boundary != NULL);
-    for (int i = 0; i < boundary->rank; i++)
-        shape[i] = size_of(line, boundary->dims[i], nodes, edges);
-}
-
-/* Whether anything is ever written to a block's outputs but a few bytes at the start. */
-static gboolean writes_outputs(const Block *block)
-{
-    gboolean writes = FALSE;
-    for (gsize i = 0; i < block->n_lanes; i++)
-    {
-        const Variant *variant = g_ptr_array_index(block->lanes[i].variants, 0);
-        writes = writes || (ifm_compiled_capabilities(variant->compiled) & IFM_CAN_TRUE_OUTPUTS) != 0;
-    }
-    return writes;
-}
-
-/* A buffer for every batch that can be between the start of the block that makes it and the end of the last that reads it.
- */
-static gboolean make_ring(Line *line, Crossing *crossing, GError **error)
-{
-    gint64 shape[IFM_MAX_RANK];
-    if (crossing->maker < 0)
-        return TRUE;
-    for (int i = crossing->maker; i <= crossing->last; i++)
-        crossing->n_ring += (gsize)line->blocks[i].depth + (i > crossing->maker ? (gsize)line->queue_depth : 0);
-    crossing->ring = g_new0(IfmTensor, crossing->n_ring);
-    shape_of(line, crossing->boundary, line->options->most_nodes, line->options->most_edges, shape);
-    gboolean real = writes_outputs(&line->blocks[crossing->maker]);
-    for (gsize i = 0; i < crossing->n_ring; i++)
-        if (!(real ? ifm_tensor_init : ifm_tensor_reserve)(&crossing->ring[i], crossing->boundary->dtype,
-                                                           crossing->boundary->rank, shape, error))
-            return FALSE;
-    return TRUE;
-}
-
-static const Crossing *find_crossing(const Line *line, const char *boundary)
-{
-    for (gsize i = 0; i < line->n_crossings; i++)
-        if (g_str_equal(line->crossings[i].boundary->name, boundary))
-            return &line->crossings[i];
-    g_assert_not_reached();
-}
-
-IfmTensor ifm_line_tensor(const Line *line, const char *boundary, const Flight *flight)
-{
-    const Crossing *crossing = find_crossing(line, boundary);
-    IfmTensor tensor;
-    if (crossing->maker < 0)
-    {
-        tensor = crossing->boundary == line->edge_index ? flight->edge_index : flight->batch->inputs[crossing->input];
-        tensor.release = NULL;
-        return tensor;
-    }
-    gint64 shape[IFM_MAX_RANK];
-    shape_of(line, crossing->boundary, flight->n_own, flight->batch->edges, shape);
-    void *data = crossing->ring[flight->seq % (gint64)crossing->n_ring].data;
-    g_assert_true(ifm_tensor_wrap(&tensor, crossing->boundary->dtype, crossing->boundary->rank, shape, data, NULL));
-    return tensor;
-}
 
 /* --- made and freed --------------------------------------------------------------------------------------------------- */
 
@@ -144,16 +33,14 @@ static gboolean make_buffers(Line *line, GError **error)
     for (int i = 0; i < line->n_blocks; i++)
         line->n_flights += (gsize)(line->blocks[i].depth + line->queue_depth);
     line->flights = g_new0(Flight, line->n_flights);
-    for (gsize i = 0; i < line->n_crossings; i++)
-        if (!make_ring(line, &line->crossings[i], error))
-            return FALSE;
-    if (!ifm_tensor_init(&line->zeros, IFM_DTYPE_F32, 1, (gint64[]){ line->options->most_nodes }, error))
+    if (!ifm_crossings_make(line, error) ||
+        !ifm_tensor_init(&line->zeros, IFM_DTYPE_F32, 1, (gint64[]){ line->options->most_nodes }, error))
         return FALSE;
     if (!line->parts_edges)
         return TRUE;
     line->ordered = g_new0(IfmTensor, line->n_flights);
     for (gsize i = 0; i < line->n_flights; i++)
-        if (!ifm_tensor_init(&line->ordered[i], IFM_DTYPE_I64, 2, (gint64[]){ 2, line->options->most_edges }, error))
+        if (!ifm_tensor_init(&line->ordered[i], IFM_DTYPE_I64, 2, (gint64[]){ 2, line->options->max_edges }, error))
             return FALSE;
     return TRUE;
 }
@@ -182,7 +69,7 @@ Line *ifm_line_new(IfmPipeline *pipeline, const IfmPlan *plan, int *device, GErr
     g_autoptr(Line) line = g_new0(Line, 1);
     *device = -1;
     line->pipeline = pipeline;
-    line->options = ifm_pipeline_options(pipeline);
+    line->options = &pipeline->options;
     line->plan = ifm_plan_copy(plan);
     line->clock = ifm_clock_ref(line->options->clock);
     line->trace = line->options->trace;
@@ -204,7 +91,7 @@ Line *ifm_line_new(IfmPipeline *pipeline, const IfmPlan *plan, int *device, GErr
     for (int i = 0; i < line->n_blocks; i++)
         if (!init_lanes(&line->blocks[i], device, error))
             return NULL;
-    find_crossings(line);
+    ifm_crossings_find(line);
     return make_buffers(line, error) ? g_steal_pointer(&line) : NULL;
 }
 
@@ -243,13 +130,13 @@ void ifm_line_free(Line *line)
 static gboolean check_sizes(const Line *line, const IfmBatch *batch, GError **error)
 {
     const IfmPipelineOptions *options = line->options;
-    if (batch->nodes < 1 || batch->nodes > options->most_nodes || batch->edges < 0 || batch->edges > options->most_edges ||
+    if (batch->nodes < 1 || batch->nodes > options->most_nodes || batch->edges < 0 || batch->edges > options->max_edges ||
         batch->n_own < 0 || batch->n_own > batch->nodes)
     {
         g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
                     "%" G_GINT64_FORMAT " nodes (%" G_GINT64_FORMAT " its own), %" G_GINT64_FORMAT
                     " edges; 1 to %" G_GINT64_FORMAT " and 0 to %" G_GINT64_FORMAT " are right",
-                    batch->nodes, batch->n_own, batch->edges, options->most_nodes, options->most_edges);
+                    batch->nodes, batch->n_own, batch->edges, options->most_nodes, options->max_edges);
         return FALSE;
     }
     return TRUE;
@@ -260,7 +147,7 @@ static gboolean check_tensor(const Line *line, const IfmBatch *batch, const Cros
     const IfmTensor *tensor = &batch->inputs[crossing->input];
     const IfmBoundary *boundary = crossing->boundary;
     gint64 shape[IFM_MAX_RANK];
-    shape_of(line, boundary, batch->nodes, batch->edges, shape);
+    ifm_crossing_shape(line, boundary, batch->nodes, batch->edges, shape);
     if (tensor->dtype == boundary->dtype && tensor->rank == boundary->rank && tensor->memory != IFM_MEMORY_DEVICE &&
         memcmp(tensor->shape, shape, (gsize)boundary->rank * sizeof shape[0]) == 0 && ifm_tensor_is_contiguous(tensor) &&
         (tensor->data != NULL || tensor->size_bytes == 0))
@@ -309,7 +196,7 @@ static gboolean check_ratios(const Line *line, const IfmBatch *batch, GError **e
     return TRUE;
 }
 
-/* What a model in stages needs whole must hold the ghosts, too: only what enters does. */
+/* A tensor that a stage needs whole must contain the ghosts: only tensors that enter the line do. */
 static gboolean check_ghosts(const Line *line, const IfmBatch *batch, GError **error)
 {
     if (batch->n_own == 0 || batch->n_own == batch->nodes)
@@ -359,7 +246,7 @@ static gboolean ready_lanes(Line *line, const Flight *flight, int *device, GErro
     return TRUE;
 }
 
-/* The edges' ends are looked at before anything runs: a device that is handed one outside reads what is not there. */
+/* The ends of the edges are checked before anything runs: a device would read outside its tensors. */
 gboolean ifm_line_check(Line *line, const IfmBatch *batches, gsize n_batches, int *device, GError **error)
 {
     *device = -1;
@@ -388,25 +275,6 @@ gboolean ifm_line_check(Line *line, const IfmBatch *batches, gsize n_batches, in
 
 /* --- running ---------------------------------------------------------------------------------------------------------- */
 
-static gboolean is_devices(const GError *error)
-{
-    return error->domain == IFM_ERROR && error->code != IFM_ERROR_INVALID && error->code != IFM_ERROR_CANCELLED;
-}
-
-void ifm_line_fail(Line *line, gsize index, int block, int device, const GError *error)
-{
-    ifm_condition_lock(line->ended);
-    if (device >= 0 && is_devices(error))
-        line->lost |= 1u << device;
-    if (line->failure.error == NULL || index < line->failure.index)
-    {
-        g_clear_error(&line->failure.error);
-        line->failure = (Failure){ index, block, device, device >= 0 && is_devices(error), g_error_copy(error) };
-        g_prefix_error(&line->failure.error, "block %d: ", block + 1);
-    }
-    ifm_condition_unlock(line->ended);
-}
-
 static void block_reset(Block *block)
 {
     block->n_begun = block->n_merged = block->n_pushed = 0;
@@ -422,8 +290,8 @@ static void block_reset(Block *block)
             Variant *variant = g_ptr_array_index(block->lanes[i].variants, v);
             for (gsize k = 0; k < variant->n_slots; k++)
                 variant->slots[k].taken = FALSE;
-            if (variant->twin != NULL)
-                variant->twin->slots[0].taken = FALSE;
+            if (variant->sampled != NULL)
+                variant->sampled->slots[0].taken = FALSE;
         }
 }
 

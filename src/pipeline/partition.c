@@ -1,10 +1,10 @@
-/* Which device has which nodes and edges of a batch. */
+/* The partition of a batch: which device has which nodes and edges. */
 #include <math.h>
 #include <string.h>
 
 #include "pipeline-private.h"
 
-/* share_of: Equals: how many cuts are not above the destination. A few comparisons without a branch for a few cuts. */
+/* Equals: the number of cuts that are not above the destination. For a few cuts by comparisons without a branch. */
 static inline gsize share_of(gint64 destination, const gint64 *cuts, gsize n_cuts)
 {
     gsize share = 0;
@@ -42,11 +42,11 @@ static gint64 first_wrong(const gint64 *destinations, gint64 n_edges, gint64 n_n
     return -1;
 }
 
-/* count: Columns of each share into @ends, summed up. Returns: the first edge that has no share; -1. Two shares, the usual
- * case, are counted without looking anything up. */
+/* The columns up to the end of each share, into @ends. Returns: the first edge without a share; -1. Two shares, the
+ * usual case, need no look-up. */
 static gint64 count(const gint64 *destinations, gint64 n_edges, const gint64 *cuts, gsize n_cuts, gint64 *ends)
 {
-    guint64 most = (guint64)cuts[n_cuts - 1];
+    guint64 max = (guint64)cuts[n_cuts - 1];
     gboolean wrong = FALSE;
     memset(ends, 0, n_cuts * sizeof *ends);
     if (n_cuts == 2)
@@ -54,16 +54,16 @@ static gint64 count(const gint64 *destinations, gint64 n_edges, const gint64 *cu
         gint64 n_low = 0, cut = cuts[0];
         for (gint64 i = 0; i < n_edges; i++)
         {
-            wrong |= (guint64)destinations[i] >= most;
+            wrong |= (guint64)destinations[i] >= max;
             n_low += destinations[i] < cut;
         }
         ends[0] = n_low;
         ends[1] = n_edges;
-        return wrong ? first_wrong(destinations, n_edges, (gint64)most) : -1;
+        return wrong ? first_wrong(destinations, n_edges, (gint64)max) : -1;
     }
     for (gint64 i = 0; i < n_edges; i++)
     {
-        if (G_UNLIKELY((guint64)destinations[i] >= most))
+        if (G_UNLIKELY((guint64)destinations[i] >= max))
             return i;
         ends[share_of(destinations[i], cuts, n_cuts)]++;
     }
@@ -72,7 +72,7 @@ static gint64 count(const gint64 *destinations, gint64 n_edges, const gint64 *cu
     return -1;
 }
 
-/* Both places to write to stay in registers. */
+/* Keeps both places to write to in registers. */
 static void order_two(const gint64 *edge_index, gint64 n_edges, gint64 cut, gint64 n_low, gint64 *ordered)
 {
     const gint64 *sources = edge_index, *destinations = edge_index + n_edges;
@@ -132,7 +132,7 @@ static const double *block_ratios(const Flight *flight, const Block *block)
     return ratios != NULL ? ratios : block->plan->ratios;
 }
 
-/* Nodes up to the end of the share of @place. */
+/* The nodes up to the end of the share of @place. */
 static gint64 cut_after(const Flight *flight, const Block *block, gsize place)
 {
     const double *ratios = block_ratios(flight, block);

@@ -1,57 +1,8 @@
-/* The pipeline as its callers see it: made from a plan, run, replanned. */
+/* The pipeline for its callers: made from a plan, run, and continued with another plan when a device is lost. */
 #include <math.h>
 #include <string.h>
 
 #include "pipeline-private.h"
-
-struct IfmPipeline
-{
-    IfmPipelineOptions options;
-    GHashTable *engines; /* name -> IfmEngine */
-    GHashTable *tracks;  /* what names it -> IfmTrack, borrowed of the trace */
-    Line *line;          /* NULL: it was abandoned */
-    IfmPlan *plan;
-};
-
-const IfmPipelineOptions *ifm_pipeline_options(const IfmPipeline *pipeline)
-{
-    return &pipeline->options;
-}
-
-void ifm_pipeline_tell(const IfmPipeline *pipeline, const Lane *lane, gboolean ended)
-{
-    const IfmPipelineOptions *options = &pipeline->options;
-    if (options->compiling != NULL)
-        options->compiling(lane->block->index + 1, lane->described->alias, ended, options->compiling_user);
-}
-
-IfmEngine *ifm_pipeline_engine(IfmPipeline *pipeline, const char *name, GError **error)
-{
-    IfmEngine *engine = g_hash_table_lookup(pipeline->engines, name);
-    if (engine != NULL)
-        return engine;
-    engine = ifm_engine_open(name, pipeline->options.clock, error);
-    if (engine != NULL)
-        g_hash_table_insert(pipeline->engines, g_strdup(name), engine);
-    return engine;
-}
-
-/* Batches that go through another plan are recorded a second time where they had got to. */
-#define SPARE_BATCHES 256
-
-IfmTrack *ifm_pipeline_track(IfmPipeline *pipeline, const IfmTrackInfo *info, gsize per_batch, gsize spare)
-{
-    if (pipeline->options.trace == NULL)
-        return NULL;
-    IfmTrack *track = g_hash_table_lookup(pipeline->tracks, info->thread);
-    if (track == NULL)
-    {
-        track = ifm_trace_add_track(pipeline->options.trace, info,
-                                    (pipeline->options.trace_batches + SPARE_BATCHES) * per_batch + spare);
-        g_hash_table_insert(pipeline->tracks, g_strdup(info->thread), track);
-    }
-    return track;
-}
 
 IfmPipeline *ifm_pipeline_new(const IfmPlan *plan, const IfmPipelineOptions *options, GError **error)
 {
@@ -63,12 +14,12 @@ IfmPipeline *ifm_pipeline_new(const IfmPlan *plan, const IfmPipelineOptions *opt
         pipeline->options.watchdog_ns = IFM_PIPELINE_OPTIONS_INIT.watchdog_ns;
     pipeline->engines = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, (GDestroyNotify)ifm_engine_unref);
     pipeline->tracks = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
-    if (options->most_nodes < 1 || options->most_edges < 0)
+    if (options->most_nodes < 1 || options->max_edges < 0)
     {
         g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
                     "pipeline: room for %" G_GINT64_FORMAT " nodes and %" G_GINT64_FORMAT
                     " edges; at least 1 and 0 are right",
-                    options->most_nodes, options->most_edges);
+                    options->most_nodes, options->max_edges);
         return NULL;
     }
     pipeline->line = ifm_line_new(pipeline, plan, &device, error);
@@ -91,8 +42,7 @@ void ifm_pipeline_free(IfmPipeline *pipeline)
     g_free(pipeline);
 }
 
-/* --- one run -----------------------------------------------------------------------------------------------------------
- */
+/* --- one run ---------------------------------------------------------------------------------------------------------- */
 
 void ifm_pipeline_result_clear(IfmPipelineResult *result)
 {
@@ -121,7 +71,7 @@ static gint64 *unknown_times(gsize n)
     return times;
 }
 
-/* A line keeps what it tells of a run for itself while threads may write to it. */
+/* A line has its own arrays of times: its threads may write to them after the run ended. */
 static void line_set_run(Line *line, const Run *run)
 {
     gsize n = run->n_batches * (gsize)line->n_blocks;
@@ -139,8 +89,8 @@ static void line_set_run(Line *line, const Run *run)
     line->left_ns = unknown_times(run->n_batches);
 }
 
-/* What the line tells of those that it delivered or had begun. An abandoned one may still be writing: only of those that
- * were delivered before does it tell. */
+/* Copies the line's times of batches that it delivered or began. Threads of an abandoned line may still write: then
+ * only those of delivered batches are copied. */
 static void take_times(Line *line, const Run *run, IfmPipelineResult *result)
 {
     gboolean abandoned = atomic_load(&line->abandoned) != 0;
@@ -160,7 +110,8 @@ static void take_times(Line *line, const Run *run, IfmPipelineResult *result)
     }
 }
 
-/* Runs the line from the first batch that was not delivered. Returns: FALSE with why it ended before the last. */
+/* Runs the line from the first batch that was not delivered. Returns: FALSE with the reason why it ended before the
+ * last. */
 static gboolean run_line(Line *line, Run *run, IfmPipelineResult *result, gboolean *is_devices, GError **error)
 {
     GError *local = NULL;
@@ -188,7 +139,7 @@ static gboolean run_line(Line *line, Run *run, IfmPipelineResult *result, gboole
     return FALSE;
 }
 
-/* The batch that could not be delivered leaves with the error. */
+/* Delivers the batch that failed, with the error. */
 static void deliver_failed(const Run *run, const GError *error, IfmPipelineResult *result)
 {
     if (error->code == IFM_ERROR_CANCELLED || error->code == IFM_ERROR_TIMEOUT || run->next >= run->n_batches)
@@ -198,11 +149,59 @@ static void deliver_failed(const Run *run, const GError *error, IfmPipelineResul
         run->delivered(&run->batches[run->next], NULL, error, run->user);
 }
 
+/* A plan for the same devices that uses none of the lost ones. */
+static gboolean check_replanned(const IfmPlan *old, const IfmPlan *new, guint32 lost, GError **error)
+{
+    const char *wrong = NULL;
+    if (new->devices->len != old->devices->len)
+        wrong = "another number of devices";
+    for (guint i = 0; wrong == NULL && i < new->blocks->len; i++)
+        for (gsize k = 0; k < ifm_plan_block(new, i)->n_devices; k++)
+            if ((lost & 1u << ifm_plan_block(new, i)->devices[k]) != 0)
+                wrong = "a device that is lost";
+    if (wrong != NULL)
+        g_set_error(error, IFM_ERROR, IFM_ERROR_FAILED, "replan: the plan it gave has %s", wrong);
+    return wrong == NULL;
+}
+
+/* A line without the lost devices. A device that fails while its models are compiled is lost, too: another plan is asked
+ * for. Returns: (transfer full) NULL with an error where there is none. */
+static Line *new_line_without(IfmPipeline *pipeline, guint32 *lost, const GError *why, GError **error)
+{
+    const IfmPipelineOptions *options = &pipeline->options;
+    const IfmPlan *plan = pipeline->plan;
+    g_autoptr(GError) reason = g_error_copy(why);
+    for (;;)
+    {
+        int device;
+        GError *local = NULL;
+        g_autoptr(IfmPlan) next = options->replan(plan, *lost, reason, options->replan_user);
+        if (next == NULL)
+        {
+            g_propagate_error(error, g_steal_pointer(&reason));
+            return NULL;
+        }
+        if (!check_replanned(plan, next, *lost, error))
+            return NULL;
+        Line *line = ifm_line_new(pipeline, next, &device, &local);
+        if (line != NULL)
+            return line;
+        if (device < 0)
+        {
+            g_propagate_error(error, local);
+            return NULL;
+        }
+        *lost |= 1u << device;
+        g_clear_error(&reason);
+        reason = local;
+    }
+}
+
 static gboolean replan(IfmPipeline *pipeline, const Run *run, IfmPipelineResult *result, GError **error)
 {
     int device;
     g_autoptr(GError) why = g_steal_pointer(error);
-    Line *line = ifm_line_replan(pipeline, pipeline->plan, &result->lost, why, error);
+    Line *line = new_line_without(pipeline, &result->lost, why, error);
     if (line == NULL)
         return FALSE;
     if (atomic_load(&pipeline->line->abandoned) == 0)
@@ -250,14 +249,6 @@ static void finish(IfmPipeline *pipeline, const Run *run, IfmPipelineResult *res
         pipeline->line = NULL; /* never freed: threads may come back to it */
 }
 
-static gboolean check_line(const IfmPipeline *pipeline, GError **error)
-{
-    if (pipeline->line == NULL)
-        g_set_error_literal(error, IFM_ERROR, IFM_ERROR_LOST,
-                            "pipeline: a device never answered in an earlier run; a new process is right");
-    return pipeline->line != NULL;
-}
-
 gboolean ifm_pipeline_run(IfmPipeline *pipeline, const IfmBatch *batches, gsize n_batches, IfmDelivered delivered,
                           void *user, IfmPipelineResult *result, GError **error)
 {
@@ -268,8 +259,12 @@ gboolean ifm_pipeline_run(IfmPipeline *pipeline, const IfmBatch *batches, gsize 
     *result = (IfmPipelineResult){ .n_batches = n_batches, .start_ns = -1, .device_time_slow_down = NAN };
     result->entered_ns = unknown_times(n_batches);
     result->left_ns = unknown_times(n_batches);
-    if (!check_line(pipeline, error))
+    if (pipeline->line == NULL)
+    {
+        g_set_error_literal(error, IFM_ERROR, IFM_ERROR_LOST,
+                            "pipeline: a device never answered in an earlier run; a new process is right");
         return FALSE;
+    }
     line_set_run(pipeline->line, &run);
     if (!ifm_line_check(pipeline->line, batches, n_batches, &device, error))
     {

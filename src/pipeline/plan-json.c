@@ -1,5 +1,5 @@
-/* The plan's JSON, both ways: the blocks as published, [[["CPU","GPU"],[1,2,3],[0.5,0.5]],…], and the object around them.
- */
+/* The plan's JSON, read and written: the published form of the blocks, [[["CPU","GPU"],[1,2,3],[0.5,0.5]],…], and the
+ * object around them. */
 #include <math.h>
 #include <string.h>
 
@@ -8,10 +8,10 @@
 
 #include "pipeline-private.h"
 
-/* More stages than this no plan has: numbers from a file are bounded before they are used. */
-#define MOST_STAGES 1000
-#define MOST_SIZES 100000
-#define MOST_ROWS G_GINT64_CONSTANT(1000000000000)
+/* The maximum number of stages: numbers from a file are bounded before they are used. */
+#define MAX_STAGES 1000
+#define MAX_SIZES 100000
+#define MAX_ROWS G_GINT64_CONSTANT(1000000000000)
 
 static const char *const forms[] = { [IFM_PLAN_DYNAMIC] = "dynamic", [IFM_PLAN_STATIC] = "static" };
 
@@ -24,7 +24,7 @@ typedef struct
     gboolean bare; /* aliases are devices without a spec */
 } Reading;
 
-/* Aliases go into messages, traces and tables: one word that can be read. */
+/* Aliases are part of messages, traces and tables: each is one readable word. */
 static gboolean check_alias(const Reading *reading, const char *where, const char *alias, GError **error)
 {
     for (const char *c = alias; *c != '\0'; c++)
@@ -48,7 +48,7 @@ static gboolean add_device(Reading *reading, const char *where, const char *alia
     return TRUE;
 }
 
-/* Which of the plan's devices an alias is; in bare blocks a new one. */
+/* The index of the plan's device with an alias; bare blocks get a new device. */
 static gboolean resolve(Reading *reading, const char *where, const char *alias, int *index, GError **error)
 {
     *index = ifm_plan_find_device(reading->plan, alias);
@@ -86,13 +86,13 @@ static gboolean read_aliases(Reading *reading, const char *where, const json_t *
 static gboolean read_stages(Reading *reading, const char *where, const json_t *json, IfmPlanBlock *block, GError **error)
 {
     gsize n = json_array_size(json);
-    if (n < 1 || n > MOST_STAGES)
+    if (n < 1 || n > MAX_STAGES)
         return ifm_error_refuse(error, "%s: %s: its stages: a list of at least one number is right", reading->name, where);
     for (gsize i = 0; i < n; i++)
     {
         const json_t *stage = json_array_get(json, i);
         json_int_t number = json_integer_value(stage);
-        if (!json_is_integer(stage) || number < 1 || number > MOST_STAGES)
+        if (!json_is_integer(stage) || number < 1 || number > MAX_STAGES)
             return ifm_error_refuse(
                 error, "%s: %s: stage %" G_GSIZE_FORMAT " of its list is no number from 1; stages count from 1",
                 reading->name, where, i + 1);
@@ -142,9 +142,9 @@ static gboolean read_blocks(Reading *reading, const json_t *json, GError **error
 {
     if (!json_is_array(json))
         return ifm_error_refuse(error, "%s: \"plan\" is no list; a list of blocks is right", reading->name);
-    if (json_array_size(json) > MOST_STAGES)
+    if (json_array_size(json) > MAX_STAGES)
         return ifm_error_refuse(error, "%s: %" G_GSIZE_FORMAT " blocks; %d are right at most", reading->name,
-                                json_array_size(json), MOST_STAGES);
+                                json_array_size(json), MAX_STAGES);
     for (gsize i = 0; i < json_array_size(json); i++)
         if (!read_block(reading, i, json_array_get(json, i), error))
             return FALSE;
@@ -157,7 +157,7 @@ static gboolean read_size(const Reading *reading, const char *where, gsize index
     const json_t *nodes = json_array_get(json, 0), *edges = json_array_get(json, 1);
     *size = (IfmPlanSize){ json_integer_value(nodes), json_integer_value(edges) };
     return (json_array_size(json) == 2 && json_is_integer(nodes) && json_is_integer(edges) && size->nodes > 0 &&
-            size->edges >= 0 && size->nodes <= MOST_ROWS && size->edges <= MOST_ROWS) ||
+            size->edges >= 0 && size->nodes <= MAX_ROWS && size->edges <= MAX_ROWS) ||
            ifm_error_refuse(error, "%s: %s: size %" G_GSIZE_FORMAT " of it; [nodes, edges] is right, as [1000, 5000]",
                             reading->name, where, index + 1);
 }
@@ -165,9 +165,9 @@ static gboolean read_size(const Reading *reading, const char *where, gsize index
 static gboolean read_sizes(const Reading *reading, const char *where, const json_t *json, GArray *sizes, GError **error)
 {
     gsize n = json_array_size(json);
-    if (!json_is_array(json) || n > MOST_SIZES)
+    if (!json_is_array(json) || n > MAX_SIZES)
         return ifm_error_refuse(error, "%s: %s: \"sizes\" is no list of at most %d; [[1000, 5000]] is right", reading->name,
-                                where, MOST_SIZES);
+                                where, MAX_SIZES);
     for (gsize i = 0; i < n; i++)
     {
         IfmPlanSize size;
@@ -189,7 +189,7 @@ static gboolean read_device_sizes(const Reading *reading, const char *where, con
     return TRUE;
 }
 
-/* What the plan was made for is for its reader to use: here it is only checked. */
+/* "sizes" is only checked here: readers of a plan use it. */
 static gboolean check_sizes(const Reading *reading, const json_t *json, GError **error)
 {
     g_autoptr(GArray) sizes = g_array_new(FALSE, FALSE, sizeof(IfmPlanSize));
@@ -223,7 +223,7 @@ static gboolean read_device(Reading *reading, const char *alias, const json_t *j
     return sizes == NULL || read_device_sizes(reading, where, sizes, device, error);
 }
 
-/* Other keys are other programs' business, but for one that looks like a slip of ours: "device" for "devices". */
+/* Other programs may add other keys. One that looks like a typo of a known key is refused: "device" for "devices". */
 static gboolean check_keys(const Reading *reading, json_t *json, GError **error)
 {
     static const char *const keys[] = { "plan", "devices", "model", NULL };
@@ -262,7 +262,7 @@ static gboolean read_object(Reading *reading, json_t *json, GError **error)
     return read_blocks(reading, blocks, error);
 }
 
-/* Ratios may come rounded. Those that add up but for a rounding error of the sum stay as they are, bit by bit. */
+/* Ratios may be rounded. Those that add up to 1 except for a rounding error of the sum stay unchanged, bit by bit. */
 static void scale_ratios(IfmPlan *plan)
 {
     for (guint i = 0; i < plan->blocks->len; i++)
@@ -299,7 +299,7 @@ static IfmPlan *read_plan(const json_t *json, const char *name, GError **error)
     return g_steal_pointer(&plan);
 }
 
-/* Texts of the document stand in messages, and a message is one line. */
+/* Messages contain texts of the document; each message is kept to one line. */
 IfmPlan *ifm_plan_from_json(const json_t *json, const char *name, GError **error)
 {
     IfmPlan *plan = read_plan(json, name, error);

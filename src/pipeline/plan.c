@@ -1,4 +1,4 @@
-/* The plan as an object: made, copied, told as text, checked against its model. Its JSON: plan-json.c. */
+/* The plan as an object: made, copied, written as text, checked against its model. Its JSON: plan-json.c. */
 #include <string.h>
 
 #include "pipeline-private.h"
@@ -69,7 +69,7 @@ void ifm_plan_add_block(IfmPlan *plan, const IfmPlanBlock *block)
     g_array_append_vals(plan->blocks, block, 1);
 }
 
-/* Devices count by alias: two plans need not list them in the same order. */
+/* Devices are compared by alias: two plans may list them in different orders. */
 static gboolean same_block(const IfmPlan *a, const IfmPlan *b, guint index)
 {
     const IfmPlanBlock *x = ifm_plan_block(a, index), *y = ifm_plan_block(b, index);
@@ -107,6 +107,18 @@ char *ifm_plan_to_text(const IfmPlan *plan)
     return g_string_free(text, FALSE);
 }
 
+char *ifm_plan_block_name(const IfmPlan *plan, int number)
+{
+    if (number < 1 || (guint)number > plan->blocks->len)
+        return g_strdup("");
+    const IfmPlanBlock *block = &g_array_index(plan->blocks, IfmPlanBlock, number - 1);
+    GString *out = g_string_new(NULL);
+    for (gsize i = 0; i < block->n_devices; i++)
+        g_string_append_printf(out, "%s%s", i > 0 ? "+" : "",
+                               ((const IfmPlanDevice *)plan->devices->pdata[block->devices[i]])->alias);
+    return g_string_free(out, FALSE);
+}
+
 const IfmPlanSize *ifm_plan_static_size(const IfmPlanSize *sizes, gsize n_sizes, double nodes, double edges,
                                         gboolean reads_edges)
 {
@@ -123,8 +135,7 @@ const IfmPlanSize *ifm_plan_static_size(const IfmPlanSize *sizes, gsize n_sizes,
     return best;
 }
 
-/* --- checks -------------------------------------------------------------------------------------------------------------
- */
+/* --- checks ----------------------------------------------------------------------------------------------------------- */
 
 static gboolean check_stages(const IfmPlan *plan, guint index, const char *name, GError **error)
 {
@@ -138,7 +149,8 @@ static gboolean check_stages(const IfmPlan *plan, guint index, const char *name,
     return FALSE;
 }
 
-/* The blocks before @index, and the devices of it before @place. Returns: which block has the device already; 0: none. */
+/* Looks in the blocks before @index, and among the devices of that block before @place. Returns: the block, from 1,
+ * that has the device already; 0: none. */
 static guint block_with(const IfmPlan *plan, guint index, gsize place, int device)
 {
     for (guint i = 0; i <= index; i++)
@@ -151,8 +163,8 @@ static guint block_with(const IfmPlan *plan, guint index, gsize place, int devic
     return 0;
 }
 
-/* Two aliases of one device would be taken for two that can work at the same time. The blocks before @index, and the
- * devices of it before @place. Returns: the other alias; NULL: none. */
+/* Two aliases of one device would count as two devices that work at the same time. Looks at the blocks before @index,
+ * and at the devices of that block before @place. Returns: the other alias; NULL: none. */
 static const IfmPlanDevice *same_device(const IfmPlan *plan, guint index, gsize place)
 {
     const IfmPlanDevice *asked = ifm_plan_device(plan, ifm_plan_block(plan, index)->devices[place]);
@@ -247,7 +259,7 @@ gboolean ifm_plan_check_itself(const IfmPlan *plan, const char *name, GError **e
     return TRUE;
 }
 
-/* Which stage from @first to @last makes a boundary; 0: it enters. */
+/* The stage from @first to @last that makes a boundary; 0: it enters. */
 static int stage_making(const IfmStagedModel *staged, int first, int last, const char *boundary)
 {
     for (int number = first; number <= last; number++)
@@ -257,8 +269,8 @@ static int stage_making(const IfmStagedModel *staged, int first, int last, const
     return 0;
 }
 
-/* A block of several devices: each output of a stage parts along an axis, and nothing that a device needs whole is made by
- * its own block, where each has a part alone. */
+/* Checks a block of several devices: each output of a stage has a split axis, and no tensor that a device needs whole
+ * is made by the block itself, where each device has only a part of it. */
 static gboolean check_split(const IfmPlan *plan, guint index, const IfmStagedModel *staged, const char *name,
                             GError **error)
 {

@@ -1,12 +1,12 @@
 /*
- * The watchdog: the thread that called ifm_pipeline_run() watches over the threads of the line. It stops them where the
- * caller wants it, or where no batch got on for too long, and never waits for one that does not come back.
+ * The watchdog: the thread that called ifm_pipeline_run() watches the threads of the line. It stops them on the
+ * caller's request, or if no batch progressed for too long. It does not wait for a thread that does not come back.
  */
 #include "pipeline-private.h"
 
-#define POLL_NS G_GINT64_CONSTANT(50000000)     /* how often the caller's wish is looked at */
-#define GRACE_NS G_GINT64_CONSTANT(10000000000) /* what a cancelled inference may take to end, at most */
-#define LEAVE_NS G_GINT64_CONSTANT(1000000000)  /* what threads with nothing to do but leave are given for it */
+#define POLL_NS G_GINT64_CONSTANT(50000000)     /* how often the caller's request is checked */
+#define GRACE_NS G_GINT64_CONSTANT(10000000000) /* how long a cancelled inference may take to end */
+#define LEAVE_NS G_GINT64_CONSTANT(1000000000)  /* how long threads may take to end when they have nothing else to do */
 
 /* "2.000 s", "1.500 ms", "1 ns" (transfer full) */
 static char *span_text(gint64 ns)
@@ -17,8 +17,9 @@ static char *span_text(gint64 ns)
                            : g_strdup_printf("%d ns", (int)ns);
 }
 
-/* What a block has in hand, with its mail locked. Devices that have had a job for @least_ns are put into @hung. */
-static void describe_jobs(Block *block, GString *text, gint64 now_ns, gint64 least_ns, guint32 *hung)
+/* The jobs of a block in progress; called with its mail locked. Devices that have had a job for @min_ns are added to
+ * @hung. */
+static void describe_jobs(Block *block, GString *text, gint64 now_ns, gint64 min_ns, guint32 *hung)
 {
     const char *comma = "";
     for (gint64 n = block->n_pushed; n < block->n_begun; n++)
@@ -32,7 +33,7 @@ static void describe_jobs(Block *block, GString *text, gint64 now_ns, gint64 lea
             g_string_append_printf(text, "%s%s (%s) has had batch %" G_GINT64_FORMAT " for %s", comma,
                                    job->lane->described->alias, job->lane->spec->text, job->work->flight->batch->id, since);
             comma = ", ";
-            if (since_ns >= least_ns)
+            if (since_ns >= min_ns)
                 *hung |= 1u << job->lane->device;
         }
 }
@@ -46,7 +47,7 @@ static gboolean has_running(const Block *block)
     return FALSE;
 }
 
-static void describe_block(Block *block, GString *text, gint64 now_ns, gint64 least_ns, guint32 *hung)
+static void describe_block(Block *block, GString *text, gint64 now_ns, gint64 min_ns, guint32 *hung)
 {
     const Line *line = block->line;
     g_string_append_printf(text, "%s block %d: ", block->index > 0 ? ";" : "", block->index + 1);
@@ -57,7 +58,7 @@ static void describe_block(Block *block, GString *text, gint64 now_ns, gint64 le
         g_string_append_printf(text, "the caller has had a batch handed to it for %s", since);
     }
     else if (has_running(block))
-        describe_jobs(block, text, now_ns, least_ns, hung);
+        describe_jobs(block, text, now_ns, min_ns, hung);
     else if (block->n_merged > block->n_pushed && block->room == 0 && block->index + 1 < line->n_blocks)
         g_string_append_printf(text, "the queue to block %d is full", block->index + 2);
     else if (block->n_begun > block->n_pushed)
@@ -69,7 +70,7 @@ static void describe_block(Block *block, GString *text, gint64 now_ns, gint64 le
     ifm_condition_unlock(block->mail);
 }
 
-/* Who waits for whom; devices that do not answer are noted as lost. */
+/* The error says what each block waits for. Devices that do not answer are noted as lost. */
 static void set_timeout(Line *line, gint64 watchdog_ns, GError **error)
 {
     GString *text = g_string_new(NULL);
@@ -92,7 +93,7 @@ static void stop_all(Line *line)
         ifm_block_stop(&line->blocks[i]);
 }
 
-/* Asked again and again: an inference may begin just after it was asked. */
+/* Called repeatedly: an inference may begin just after the call. */
 static void cancel_all(Line *line)
 {
     for (int i = 0; i < line->n_blocks; i++)
@@ -100,7 +101,7 @@ static void cancel_all(Line *line)
             ifm_lane_cancel(&line->blocks[i].lanes[k]);
 }
 
-/* Waits until all threads ended or @deadline_ns. */
+/* Waits until all threads ended, or until @deadline_ns. Returns: whether they ended. */
 static gboolean wait_ended(Line *line, int n_threads, gint64 deadline_ns)
 {
     gboolean in_time = TRUE;
@@ -110,11 +111,6 @@ static gboolean wait_ended(Line *line, int n_threads, gint64 deadline_ns)
     gboolean all = line->n_ended == n_threads;
     ifm_condition_unlock(line->ended);
     return all;
-}
-
-static gboolean is_interrupted(const Line *line)
-{
-    return line->options->interrupted != NULL && g_atomic_int_get(line->options->interrupted) != 0;
 }
 
 static void join(Line *line)
@@ -127,7 +123,7 @@ static void join(Line *line)
         }
 }
 
-/* What a device never answered is in the trace all the same, where the thread that writes there has left. */
+/* Records what a device never answered, for each block whose thread has ended and so writes no events any more. */
 static void record_unanswered(Line *line)
 {
     for (int i = 0; i < line->n_blocks; i++)
@@ -140,8 +136,8 @@ static void record_unanswered(Line *line)
     }
 }
 
-/* Some device or thread does not come back. Its threads are let go: they end when they see that the line was abandoned,
- * if ever. All that they might still touch, the line, is never freed. */
+/* A device or a thread did not come back. The threads are detached: they end when they see that the line was abandoned,
+ * if they do. The line is never freed, as they may still access it. */
 static void abandon(Line *line, int n_threads)
 {
     Block *last = &line->blocks[line->n_blocks - 1];
@@ -157,7 +153,7 @@ static void abandon(Line *line, int n_threads)
             pthread_detach(line->blocks[i].thread);
 }
 
-/* What was begun ends, or is cancelled. */
+/* Ends what was begun, or cancels it. */
 static void wind_up(Line *line, int n_threads, gint64 grace_ns)
 {
     gint64 now_ns = ifm_clock_now_ns(line->clock), until_ns = now_ns + grace_ns;
@@ -190,7 +186,8 @@ gboolean ifm_line_watch(Line *line, GError **error)
             join(line);
             return TRUE;
         }
-        gboolean interrupted = is_interrupted(line);
+        const gint *flag = line->options->interrupted;
+        gboolean interrupted = flag != NULL && g_atomic_int_get(flag) != 0;
         if (!interrupted && ifm_clock_now_ns(line->clock) < atomic_load(&line->progress_ns) + watchdog_ns)
             continue;
         if (interrupted)

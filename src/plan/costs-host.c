@@ -11,11 +11,11 @@ enum
     RUNS = 9,
     WAKE_UPS = 101,
     FRACTIONS = 3,
-    LEAST_COPY = 1 << 16,
-    MOST_COPY = 1 << 24,
+    MIN_COPY = 1 << 16,
+    MAX_COPY = 1 << 24,
 };
-/* A larger graph's edges cost as these do, one by one. */
-#define MOST_EDGES G_GINT64_CONSTANT(20000000)
+/* Larger graphs are measured at this number of edges: the cost per edge is the same. */
+#define MAX_EDGES G_GINT64_CONSTANT(20000000)
 
 static double median_of(double *values, gsize n)
 {
@@ -23,10 +23,10 @@ static double median_of(double *values, gsize n)
     return ifm_quantile(values, n, 0.5);
 }
 
-/* --- putting edges in order ---------------------------------------------------------------------------------------------
- */
+/* --- ordering edges --------------------------------------------------------------------------------------------------- */
 
-/* Of a random graph whose destinations are shared in the middle. The first run, which brings the memory, does not count. */
+/* The time to order the edges of a random graph with two shares of equal size. The first run, which touches the memory,
+ * does not count. */
 static gboolean partition_ns(IfmClock *clock, gint64 nodes, gint64 edges, double *median_ns, GError **error)
 {
     g_autofree gint64 *index = g_new(gint64, 2 * edges), *ordered = g_new(gint64, 2 * edges);
@@ -48,7 +48,7 @@ static gboolean partition_ns(IfmClock *clock, gint64 nodes, gint64 edges, double
     return TRUE;
 }
 
-/* The line through the times of each size's edges, and of parts of them, so that one size is enough for it. */
+/* Fits a line to the times of all edges of each size and of parts of them, so that one size is enough. */
 static gboolean measure_partition(IfmCosts *costs, IfmClock *clock, const IfmPlanSize *sizes, gsize n_sizes, GError **error)
 {
     g_autofree double *edges = g_new(double, n_sizes *FRACTIONS), *ns = g_new(double, n_sizes *FRACTIONS);
@@ -57,7 +57,7 @@ static gboolean measure_partition(IfmCosts *costs, IfmClock *clock, const IfmPla
     for (gsize i = 0; i < n_sizes; i++)
         for (int part = 1; part <= FRACTIONS; part++, n++)
         {
-            gint64 of = MAX(MIN(sizes[i].edges, MOST_EDGES), FRACTIONS) * part / FRACTIONS;
+            gint64 of = MAX(MIN(sizes[i].edges, MAX_EDGES), FRACTIONS) * part / FRACTIONS;
             edges[n] = (double)of;
             if (!partition_ns(clock, sizes[i].nodes, of, &ns[n], error))
                 return FALSE;
@@ -70,10 +70,10 @@ static gboolean measure_partition(IfmCosts *costs, IfmClock *clock, const IfmPla
     return TRUE;
 }
 
-/* --- waking up ----------------------------------------------------------------------------------------------------------
- */
+/* --- wake-up time ----------------------------------------------------------------------------------------------------- */
 
-/* A block is merged once its thread has learnt that the last device is done: devices write into the merged output. */
+/* Devices write into the merged output. So the cost of a merge is the time until the block's thread learns that the
+ * last device is done. */
 typedef struct
 {
     IfmClock *clock;
@@ -133,15 +133,14 @@ static gboolean measure_merge(IfmCosts *costs, IfmClock *clock, GError **error)
     return TRUE;
 }
 
-/* --- padding ------------------------------------------------------------------------------------------------------------
- */
+/* --- padding ---------------------------------------------------------------------------------------------------------- */
 
 static void measure_padding(IfmCosts *costs, IfmClock *clock, const IfmPlanSize *sizes, gsize n_sizes)
 {
     double bytes = 0, ns[RUNS];
     for (gsize i = 0; i < n_sizes; i++)
         bytes = fmax(bytes, costs_cut_bytes(costs, 0, (double)sizes[i].nodes, (double)sizes[i].edges));
-    gsize n = (gsize)CLAMP(bytes, LEAST_COPY, MOST_COPY);
+    gsize n = (gsize)CLAMP(bytes, MIN_COPY, MAX_COPY);
     g_autofree char *from = g_malloc(n), *to = g_malloc(n);
     memset(from, 1, n);
     memset(to, 0, n);
@@ -151,7 +150,7 @@ static void measure_padding(IfmCosts *costs, IfmClock *clock, const IfmPlanSize 
         gint64 start = ifm_clock_now_ns(clock);
         memcpy(to, from, n);
         ns[run] = (double)(ifm_clock_now_ns(clock) - start);
-        __asm__ volatile("" : : "r"(to) : "memory"); /* the copy is wanted, though nobody reads it */
+        __asm__ volatile("" : : "r"(to) : "memory"); /* keeps the copy although its result is not used */
     }
     costs->pad_ns_per_byte = median_of(ns, RUNS) / (double)n;
 }

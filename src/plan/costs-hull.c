@@ -1,7 +1,7 @@
 /*
- * What measured sizes tell of another one. A full grid of sizes has neighbours on both axes; scattered ones (each number of
- * nodes with edges of its own) have not, and still surround what lies between them: the convex hull of the points, nodes
- * and edges per node in logarithms.
+ * Which sizes the measured ones surround. A full grid of sizes has neighbours on both axes. Scattered sizes (each
+ * number of nodes with its own number of edges) have not, but they still surround what lies between them: the convex
+ * hull of the points, in logarithms of nodes and edges per node.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@ static Place place_of(double nodes, double edges)
     return (Place){ log(nodes), log(edges / nodes) };
 }
 
-/* Above 0 where @c lies left of the line from @a to @b. */
+/* Above 0 if @c lies left of the line from @a to @b. */
 static double side(Place a, Place b, Place c)
 {
     return (b.x - a.x) * (c.y - a.y) - (b.y - a.y) * (c.x - a.x);
@@ -32,8 +32,8 @@ static int compare_places(const void *a, const void *b)
     return (p->y > q->y) - (p->y < q->y);
 }
 
-/* One half of the hull, from the first place to the last, in the order given. @hull: (out) Returns: how many, without the
- * last. */
+/* One half of the hull, from the first place to the last, in the order given. @hull: (out)    Returns: the number of
+ * places, without the last. */
 static gsize half_hull(const Place *places, gsize n, gboolean back, Place *hull)
 {
     gsize kept = 0;
@@ -47,7 +47,7 @@ static gsize half_hull(const Place *places, gsize n, gboolean back, Place *hull)
     return kept - 1;
 }
 
-#define CLOSE 1e-6 /* shares of a size have its edges per node but for rounding */
+#define CLOSE 1e-6 /* shares of a size have its edges per node except for rounding */
 
 static gboolean on_line(Place a, Place b, Place at)
 {
@@ -77,7 +77,7 @@ gboolean costs_entry_surrounds(const CostEntry *entry, double nodes, double edge
     return TRUE;
 }
 
-gboolean costs_entry_tells(const CostEntry *entry, double nodes, double edges)
+gboolean costs_entry_reports(const CostEntry *entry, double nodes, double edges)
 {
     gboolean other_nodes = FALSE;
     for (gsize i = 0; i < entry->n; i++)
@@ -100,7 +100,7 @@ static char *sparse_text(const IfmCosts *costs, int device, const CostRange *ran
         entry->n == 1 ? g_strdup_printf("one size measured (%" G_GINT64_FORMAT " nodes, %" G_GINT64_FORMAT " edges)",
                                         entry->points[0].nodes, entry->points[0].edges)
                       : g_strdup_printf("all sizes measured have %" G_GINT64_FORMAT " nodes", entry->points[0].nodes);
-    return g_strdup_printf("table too sparse: %s: %s: %s, which tells nothing of %.0f nodes, %.0f edges; measure a size "
+    return g_strdup_printf("table too sparse: %s: %s: %s, which says nothing about %.0f nodes, %.0f edges; measure a size "
                            "with other nodes",
                            alias, stages, known, nodes, edges);
 }
@@ -114,7 +114,7 @@ char *costs_why_sparse(const IfmCosts *costs, int device, int first, int last, d
     for (int l = last; piece[last] != 0 && l >= first; l = piece[l] - 1)
     {
         const CostRange *range = costs_range(costs, device, piece[l], l);
-        if (!costs_entry_tells(range->alone, nodes, edges))
+        if (!costs_entry_reports(range->alone, nodes, edges))
             return sparse_text(costs, device, range, nodes, edges);
     }
     return NULL;
@@ -132,7 +132,7 @@ char *ifm_costs_why_sparse(const IfmCosts *costs, int device, double nodes, doub
             const CostRange *range = costs_range(costs, device, first, last);
             if (range == NULL || range->alone == NULL)
                 continue;
-            if (costs_entry_tells(range->alone, nodes, edges))
+            if (costs_entry_reports(range->alone, nodes, edges))
                 return NULL;
             sparse = sparse != NULL ? sparse : range;
         }

@@ -2,86 +2,9 @@
 
 #include "plan-private.h"
 
-/* --- what a range is made of --------------------------------------------------------------------------------------------
- */
+/* --- slow-down -------------------------------------------------------------------------------------------------------- */
 
-void costs_pieces(const IfmCosts *costs, int device, int first, int *piece)
-{
-    int fewest[IFM_COST_MAX_STAGES + 1] = { 0 };
-    const CostDevice *on = costs->devices[device];
-    for (int last = first; last <= costs->n_stages; last++)
-    {
-        piece[last] = 0;
-        fewest[last] = G_MAXINT;
-        if (on->why[last - 1] != NULL) /* nor does anything go past it */
-        {
-            for (int l = last; l <= costs->n_stages; l++)
-                piece[l] = 0;
-            return;
-        }
-        for (int start = first; start <= last; start++) /* the longest last piece first: it wins where numbers are equal */
-        {
-            const CostRange *range = costs_range(costs, device, start, last);
-            int before = start == first ? 0 : fewest[start - 1];
-            if (range == NULL || range->alone == NULL || before == G_MAXINT || before + 1 >= fewest[last])
-                continue;
-            fewest[last] = before + 1;
-            piece[last] = start;
-        }
-    }
-}
-
-/* --- slow-down ----------------------------------------------------------------------------------------------------------
- */
-
-/* What @range takes alone, as the sum of what it is made of where it was not measured as one; NaN. */
-static double alone_ns(const IfmCosts *costs, int device, const CostRange *range, double nodes, double edges)
-{
-    int piece[IFM_COST_MAX_STAGES + 1];
-    double sum = 0;
-    if (range->alone != NULL)
-        return costs_entry_at(range->alone, nodes, edges, NULL);
-    costs_pieces(costs, device, range->first, piece);
-    for (int last = range->last; last >= range->first; last = piece[last] - 1)
-    {
-        if (piece[last] == 0)
-            return NAN;
-        sum += costs_entry_at(costs_range(costs, device, piece[last], last)->alone, nodes, edges, NULL);
-    }
-    return sum;
-}
-
-static void rebuild_ratio(const IfmCosts *costs, int device, const CostRange *range, CostEntry *entry)
-{
-    static const IfmGridAxis axes[] = { { "nodes", IFM_GRID_LOG }, { "edges per node", IFM_GRID_LOG } };
-    g_autofree double *places = g_new(double, 2 * entry->n);
-    g_autofree double *values = g_new(double, entry->n);
-    for (gsize i = 0; i < entry->n; i++)
-    {
-        const IfmCostPoint *point = &entry->points[i];
-        places[2 * i] = (double)point->nodes;
-        places[2 * i + 1] = (double)point->edges / (double)point->nodes;
-        values[i] = point->latency_ns / alone_ns(costs, device, range, (double)point->nodes, (double)point->edges);
-    }
-    g_clear_pointer(&entry->ratio, ifm_grid_free);
-    entry->ratio = ifm_grid_new(axes, G_N_ELEMENTS(axes), places, values, entry->n, IFM_GRID_LOG, NULL);
-}
-
-/* The order in which alone and busy latencies are set is the caller's. */
-void costs_rebuild_ratios(IfmCosts *costs, int device, int first, int last)
-{
-    if (!costs->has_busy)
-        return;
-    for (int f = 1; f <= last; f++)
-        for (int l = MAX(f, first); l <= costs->n_stages; l++)
-        {
-            CostRange *range = costs_range(costs, device, f, l);
-            for (guint i = 0; range != NULL && i < range->busy->len; i++)
-                rebuild_ratio(costs, device, range, range->busy->pdata[i]);
-        }
-}
-
-/* Beyond what was measured the outermost slow-down stands: a line through two noisy ratios would lead anywhere. */
+/* Beyond the measured sizes the outermost slow-down is used: a line through two noisy ratios could lead anywhere. */
 static gboolean ratio_of(const CostRange *range, guint32 busy, double nodes, double edges, double *ratio)
 {
     const double place[] = { nodes, edges / nodes };
@@ -94,7 +17,8 @@ static gboolean ratio_of(const CostRange *range, guint32 busy, double nodes, dou
     return FALSE;
 }
 
-/* Of the set as it was measured, else the product by its members. @whole: whether all of it was measured. */
+/* The slow-down by the set if it was measured, else the product by its members. @whole: (out) whether all of it was
+ * measured */
 static double ratio_by_members(const CostRange *range, guint32 busy, double nodes, double edges, gboolean *whole)
 {
     double ratio, product = 1;
@@ -113,7 +37,7 @@ static double ratio_by_members(const CostRange *range, guint32 busy, double node
     return product;
 }
 
-/* By the stages of a range, weighted with their latencies. @whole as above. */
+/* The mean of the slow-downs of a range's stages, weighted by their latencies. @whole: as above */
 static double ratio_by_stages(const IfmCosts *costs, int device, const CostRange *range, guint32 busy, double nodes,
                               double edges, gboolean *whole)
 {
@@ -126,7 +50,7 @@ static double ratio_by_stages(const IfmCosts *costs, int device, const CostRange
         const CostRange *one = costs_range(costs, device, stage, stage);
         double ratio = ratio_by_members(one, busy, nodes, edges, &of_stage);
         if (one != NULL && one->alone != NULL)
-            ns = alone_ns(costs, device, one, nodes, edges);
+            ns = costs_entry_at(one->alone, nodes, edges, NULL);
         else
             *whole = FALSE;
         *whole = *whole && of_stage;
@@ -154,8 +78,7 @@ double costs_slow_down(const IfmCosts *costs, int device, const CostRange *range
     return ratio;
 }
 
-/* --- latency ------------------------------------------------------------------------------------------------------------
- */
+/* --- latency ---------------------------------------------------------------------------------------------------------- */
 
 static const IfmCostPoint *point_at(const CostEntry *entry, double nodes, double edges)
 {
@@ -172,7 +95,7 @@ double costs_piece_ns(const IfmCosts *costs, int device, const CostRange *range,
         const IfmCostPoint *point = point_at(range->alone, nodes, edges);
         return point != NULL ? point->latency_ns : (double)NAN;
     }
-    return costs_entry_tells(range->alone, nodes, edges) ? costs_entry_at(range->alone, nodes, edges, NULL) : (double)NAN;
+    return costs_entry_reports(range->alone, nodes, edges) ? costs_entry_at(range->alone, nodes, edges, NULL) : (double)NAN;
 }
 
 double costs_pad_ns(const IfmCosts *costs, int first, const IfmPlanSize *size, double nodes, double edges)
@@ -182,10 +105,9 @@ double costs_pad_ns(const IfmCosts *costs, int first, const IfmPlanSize *size, d
     return costs->pad_ns_per_byte * costs_cut_bytes(costs, first - 1, (double)size->nodes, (double)size->edges);
 }
 
-/* How far off a measured range may be: its points' own spread, and the interpolation's error where it is none of them. Of
- * what is extrapolated an error that nobody knows is not none. Where too few points are between others to tell of those,
- * all left-out ones count.
- */
+/* The relative error of a measured range: the spread of its points, and the error of interpolation at a size that is
+ * not one of them. An extrapolated latency without a known error has an unknown spread. If too few left-out points lie
+ * between others to estimate the error of interpolation, all left-out points count. */
 static double piece_spread(const CostEntry *entry, double nodes, double edges, IfmGridOrigin origin)
 {
     const double place[] = { nodes, edges / nodes };
@@ -200,8 +122,9 @@ static double piece_spread(const CostEntry *entry, double nodes, double edges, I
     return isnan(spread) ? miss : hypot(spread, miss);
 }
 
-/* Scattered sizes have no neighbours on every axis, so that the lookup calls outside what lies among them. Whichever tells
- * of such a size, lookup or trend, goes by points on all sides of it: its error is that of points left out. */
+/* Scattered sizes have no neighbours on every axis, so that the lookup reports OUTSIDE for a size among them. Lookup
+ * and trend both use points on all sides of such a size, and their error is that of left-out points: it counts as
+ * interpolated. */
 static IfmCostOrigin origin_of(const CostEntry *entry, double nodes, double edges, IfmGridOrigin origin)
 {
     return origin == IFM_GRID_EXACT                     ? IFM_COST_MEASURED
@@ -210,7 +133,7 @@ static IfmCostOrigin origin_of(const CostEntry *entry, double nodes, double edge
                                                         : IFM_COST_EXTRAPOLATED;
 }
 
-/* At a size that stands: every piece, summed. FALSE where a static device has no model of that size. */
+/* The sum of all pieces at a size. FALSE if a static device has no model of that size. */
 static gboolean sum_pieces(const IfmCosts *costs, int device, int first, int last, double nodes, double edges, guint32 busy,
                            IfmCostLatency *latency)
 {
@@ -246,7 +169,7 @@ static gboolean sum_pieces(const IfmCosts *costs, int device, int first, int las
     return TRUE;
 }
 
-/* --- sizes of static devices ---------------------------------------------------------------------------------------- */
+/* --- sizes of static devices ------------------------------------------------------------------------------------------ */
 
 gboolean costs_reads_edges(const IfmCosts *costs, int first, int last)
 {
@@ -274,7 +197,7 @@ gsize costs_static_sizes(const IfmCosts *costs, int device, int first, int last,
     return n;
 }
 
-/* Whole numbers that a share was computed from are met again. */
+/* A share is computed from whole numbers: this restores them. */
 static double snap(double value)
 {
     return fabs(value - round(value)) <= 1e-9 * value ? round(value) : value;

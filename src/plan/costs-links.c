@@ -1,15 +1,14 @@
 /*
- * What a study says of copies to and from devices with memory of their own. It measures a stage from tensors in host
- * memory, so that the latency of such a device holds a copy of each; a pipeline makes these copies itself, of what its own
- * models take, beside the inferences of other batches. Where the study measured the links, the one is taken out and the
- * other put in its place.
+ * The copies to and from devices with memory of their own, by a study. A study measures a stage from tensors in host
+ * memory: the latency of such a device contains a copy of each tensor. A pipeline makes these copies itself, of the
+ * tensors of its own models, while other batches are inferred. If the study measured the links, the study's copies are
+ * subtracted, and the pipeline's copies are added.
  */
 #include <string.h>
 
 #include "plan-private.h"
 
-/* --- what crosses -------------------------------------------------------------------------------------------------------
- */
+/* --- what crosses ----------------------------------------------------------------------------------------------------- */
 
 static gboolean measured_in(const IfmBoundary *boundary, const char *word)
 {
@@ -36,17 +35,18 @@ static void add_outputs(const IfmStudyTables *tables, int first, int last, IfmCo
         costs_add_bytes(tables, outputs->pdata[i], &crossing->out_per_node, &crossing->out_per_edge);
 }
 
-/* A number for each node, which alone tells a model of free sizes how many there are. */
+/* One number per node. It is the only input that shows a model of free sizes how many nodes there are. */
 static void add_zeros(IfmCostCrossing *crossing)
 {
     crossing->n_in++;
     crossing->in_per_node += sizeof(float);
 }
 
-/* As the pipeline has it: its models are those of parts. Where such a model cannot be written no block has these stages. */
+/* The crossing in a pipeline, whose models are those of parts. If such a model cannot be built, no block has these
+ * stages. */
 static void set_crossing(IfmCosts *costs, const IfmStudyTables *tables, int first, int last)
 {
-    const IfmStageSizes narrow = { .features = 1, .hidden = 1 }; /* the same ports, whatever their width */
+    const IfmStageSizes narrow = { .features = 1, .hidden = 1 }; /* the ports are the same for any width */
     g_autoptr(GArray) ports = NULL;
     g_autoptr(IfmModel) model =
         ifm_staged_build_part(tables->staged, first, last, &narrow, 0, IFM_SCATTER_ND, 1, &ports, NULL);
@@ -72,7 +72,7 @@ static void set_crossing(IfmCosts *costs, const IfmStudyTables *tables, int firs
     ifm_costs_set_crossing(costs, IFM_PLAN_DYNAMIC, first, last, &crossing);
 }
 
-/* As the study measures it: the whole graph by one model. */
+/* The crossing in a study's measurement: one model takes the whole graph. */
 static gboolean find_held(const IfmStudyTables *tables, int first, int last, CostHeld *held, GError **error)
 {
     const IfmStageSizes narrow = { .features = 1, .hidden = 1 };
@@ -101,8 +101,7 @@ gboolean costs_set_crossings(IfmCosts *costs, const IfmStudyTables *tables, Cost
     return TRUE;
 }
 
-/* --- links --------------------------------------------------------------------------------------------------------------
- */
+/* --- links ------------------------------------------------------------------------------------------------------------ */
 
 double costs_held_ns(const IfmCosts *costs, const CostHeld *held, int device, int first, int last, double nodes,
                      double edges)
@@ -133,7 +132,7 @@ double costs_unheld_ratio(const IfmCosts *costs, const CostHeld *held, int devic
     return left_ns / (left_ns + held_ns);
 }
 
-/* Of several that were measured the first: from, or to, a device that takes tensors in host memory, by one copy. */
+/* The first measured link between the device and one that takes tensors in host memory, by one copy. */
 static const IfmLinkFit *find_link(const IfmStudyTables *tables, const IfmStudyDevice *device, gboolean in)
 {
     for (guint i = 0; i < tables->links->len; i++)
@@ -152,8 +151,8 @@ static IfmCostLink line_of(const IfmLinkFit *link)
     return (IfmCostLink){ MAX(0, link->bandwidth.intercept_ns), MAX(0, link->bandwidth.slope_ns_per_byte) };
 }
 
-/* Whether all that was measured of the device alone took longer than its copies; else the one or the other is not what it
- * seems. */
+/* Whether all latencies of the device alone exceed its copies. If not, the latencies or the copies are not what they
+ * are taken for. */
 static gboolean all_hold(const IfmCosts *costs, const IfmStudyTables *tables, const IfmStudyDevice *device, int index,
                          const CostHeld *held)
 {

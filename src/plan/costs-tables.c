@@ -3,13 +3,13 @@
 
 #include "plan-private.h"
 
-/* A model's devices and those of the tables that they come from. */
+/* The devices of the cost model and those of the tables. */
 typedef struct
 {
     const IfmStudyTables *tables;
     IfmCosts *costs;
-    int index[32];  /* of the tables' devices in the model; -1 */
-    CostHeld *held; /* NULL where no device has links */
+    int index[32];  /* [index in the tables] index in the model; -1: not in it */
+    CostHeld *held; /* NULL if no device has links */
 } Reading;
 
 static gboolean table_has_latency(const IfmStudyTables *tables, const IfmStudyDevice *device)
@@ -30,10 +30,9 @@ static int row_last(const IfmStageRow *row)
     return row->last != 0 ? row->last : row->stage;
 }
 
-/* --- devices ------------------------------------------------------------------------------------------------------------
- */
+/* --- devices ---------------------------------------------------------------------------------------------------------- */
 
-/* The sizes of which a static device has any model that ran. */
+/* The sizes at which a static device has a model that ran. */
 static GArray *static_sizes(const IfmStudyTables *tables, const IfmStudyDevice *device)
 {
     GArray *sizes = g_array_new(FALSE, FALSE, sizeof(IfmPlanSize));
@@ -112,10 +111,9 @@ static gboolean add_devices(Reading *reading, const char *const *aliases, GError
     return reading->costs->n_devices > 0;
 }
 
-/* --- links --------------------------------------------------------------------------------------------------------------
- */
+/* --- links ------------------------------------------------------------------------------------------------------------ */
 
-/* What crosses is asked for only where somebody may have to copy it. */
+/* What crosses is needed only if some device may need copies. */
 static gboolean set_links(Reading *reading, GError **error)
 {
     const IfmStudyTables *tables = reading->tables;
@@ -139,8 +137,8 @@ static gboolean set_links(Reading *reading, GError **error)
     return TRUE;
 }
 
-/* The copies that the pipeline makes itself are the links', not the latency's. Beside busy devices the whole was slower: by
- * as much as it was, the inference is. */
+/* Subtracts the copies that the pipeline makes itself. Under load the whole latency was slower: the inference is slower
+ * by the same ratio. */
 static void take_out_copies(const Reading *reading, int device, const IfmStageRow *row, IfmCostPoint *point)
 {
     if (reading->held == NULL || !reading->costs->devices[device]->copies)
@@ -154,10 +152,9 @@ static void take_out_copies(const Reading *reading, int device, const IfmStageRo
     point->latency_ns = left_ns;
 }
 
-/* --- latencies ----------------------------------------------------------------------------------------------------------
- */
+/* --- latencies -------------------------------------------------------------------------------------------------------- */
 
-/* The mask of the tables' devices as that of the model's. FALSE where one is not in the model. */
+/* Translates a mask of the tables' devices to one of the model's. FALSE if one of them is not in the model. */
 static gboolean translate_busy(const Reading *reading, guint32 busy, guint32 *mask)
 {
     *mask = 0;
@@ -170,11 +167,6 @@ static gboolean translate_busy(const Reading *reading, guint32 busy, guint32 *ma
         *mask |= 1u << reading->index[at];
     }
     return TRUE;
-}
-
-static double row_spread(const IfmStageRow *row)
-{
-    return (row->interval.upper - row->interval.lower) / 2 / row->total_ns; /* NaN where there is no interval */
 }
 
 static gint compare_rows(gconstpointer a, gconstpointer b)
@@ -207,7 +199,8 @@ static gboolean set_group(const Reading *reading, IfmStageRow **rows, guint n, G
         return TRUE;
     for (guint i = 0; i < n; i++)
     {
-        IfmCostPoint point = { rows[i]->nodes, rows[i]->edges, rows[i]->total_ns, row_spread(rows[i]) };
+        double half_ns = (rows[i]->interval.upper - rows[i]->interval.lower) / 2; /* NaN without an interval */
+        IfmCostPoint point = { rows[i]->nodes, rows[i]->edges, rows[i]->total_ns, half_ns / rows[i]->total_ns };
         take_out_copies(reading, reading->index[at], rows[i], &point);
         if (i == 0 || rows[i]->nodes != rows[i - 1]->nodes || rows[i]->edges != rows[i - 1]->edges)
             g_array_append_val(points, point);
@@ -237,10 +230,9 @@ static gboolean set_latencies(const Reading *reading, GError **error)
     return TRUE;
 }
 
-/* --- what cannot run ----------------------------------------------------------------------------------------------------
- */
+/* --- stages that cannot run ------------------------------------------------------------------------------------------- */
 
-/* Whether any measured range of the device holds the stage. */
+/* Whether a measured range of the device contains the stage. */
 static gboolean stage_covered(const IfmCosts *costs, int device, int stage)
 {
     for (int first = 1; first <= stage; first++)
@@ -265,8 +257,8 @@ static const IfmStageRow *failed_row(const IfmStudyTables *tables, const IfmStud
     return NULL;
 }
 
-/* A stage that failed at every size is not for the device; one that nobody tried is missing. Tables from elsewhere do not
- * list what they did not try. */
+/* A stage that failed at every size is forbidden on the device. A stage that was not tried is an error, except in
+ * tables measured elsewhere, which do not list what they did not try. */
 static gboolean judge_stages(const Reading *reading, guint at, GError **error)
 {
     const IfmStudyTables *tables = reading->tables;
@@ -299,8 +291,7 @@ static gboolean judge_stages(const Reading *reading, guint at, GError **error)
     return TRUE;
 }
 
-/* --- what crosses -------------------------------------------------------------------------------------------------------
- */
+/* --- what crosses ----------------------------------------------------------------------------------------------------- */
 
 static void set_cuts(const Reading *reading)
 {
@@ -345,8 +336,8 @@ static void reading_clear(Reading *reading)
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Reading, reading_clear)
 
-/* A study measures each latency from host tensors to host tensors, so the way to the device and back is in the latencies
- * already; where the pipeline makes these copies itself, and the links were measured, it is taken out of them. */
+/* A study measures from host tensors to host tensors: its latencies contain the copies to the device and back. These
+ * are subtracted where the pipeline makes them itself and where the links were measured. */
 IfmCosts *ifm_costs_from_tables(const IfmStudyTables *tables, const char *const *devices, GError **error)
 {
     g_autoptr(IfmCosts) costs = ifm_costs_new(tables->staged->name, tables->staged->n_stages);

@@ -3,8 +3,7 @@
 
 #include "plan-private.h"
 
-/* --- entries ------------------------------------------------------------------------------------------------------------
- */
+/* --- entries ---------------------------------------------------------------------------------------------------------- */
 
 static void entry_free(gpointer data)
 {
@@ -19,9 +18,9 @@ static void entry_free(gpointer data)
     g_free(entry);
 }
 
-/* Left-out points that only extrapolation reaches: how far off lookup and trend are there. Fewer than so many points, or so
- * few of them outside, do not tell which is better. */
-#define LEAST_TO_JUDGE 4
+/* The minimum number of left-out points that need extrapolation to tell whether lookup or trend predicts them
+ * better. */
+#define MIN_TO_JUDGE 4
 
 /* The trend's errors at those points where the lookup extrapolates, sorted. */
 static GArray *errors_beyond(const IfmLookupPoint *points, gsize n, const GArray *misses)
@@ -37,7 +36,8 @@ static GArray *errors_beyond(const IfmLookupPoint *points, gsize n, const GArray
     return beyond;
 }
 
-/* How far an entry is off where it does not meet a point, and what tells more of sizes beyond its points. */
+/* The errors of an entry at sizes that are not points, and whether the lookup or the trend is used beyond the
+ * points. */
 static void judge_entry(CostEntry *entry, const IfmLookupPoint *points)
 {
     IfmLookupError error;
@@ -50,7 +50,7 @@ static void judge_entry(CostEntry *entry, const IfmLookupPoint *points)
     entry->miss_beyond = entry->miss_in;
     if (error.n_extrapolated > 0)
         entry->miss_beyond = fmax(entry->miss_in, error.extrapolated_max_ratio);
-    if (error.n_extrapolated < LEAST_TO_JUDGE)
+    if (error.n_extrapolated < MIN_TO_JUDGE)
         return;
     g_autoptr(GArray) beyond = errors_beyond(points, entry->n, misses);
     const double *sorted = (const double *)(gconstpointer)beyond->data;
@@ -71,32 +71,35 @@ double costs_entry_at(const CostEntry *entry, double nodes, double edges, IfmGri
     return found == IFM_GRID_OUTSIDE && entry->trend != NULL ? ifm_trend_at(entry->trend, nodes, edges) : ns;
 }
 
-static IfmGrid *spread_grid(const IfmCostPoint *points, gsize n)
+/* Values at an entry's points, over nodes and edges per node. NULL where one of them is NaN. */
+static IfmGrid *grid_of(const IfmCostPoint *points, gsize n, const double *values, IfmGridScale scale)
 {
     static const IfmGridAxis axes[] = { { "nodes", IFM_GRID_LOG }, { "edges per node", IFM_GRID_LOG } };
     g_autofree double *places = g_new(double, 2 * n);
-    g_autofree double *values = g_new(double, n);
     for (gsize i = 0; i < n; i++)
     {
         places[2 * i] = (double)points[i].nodes;
         places[2 * i + 1] = (double)points[i].edges / (double)points[i].nodes;
-        values[i] = points[i].spread_ratio;
     }
-    return ifm_grid_new(axes, G_N_ELEMENTS(axes), places, values, n, IFM_GRID_LINEAR, NULL); /* NULL: one is NaN */
+    return ifm_grid_new(axes, G_N_ELEMENTS(axes), places, values, n, scale, NULL);
 }
 
 static CostEntry *entry_new(guint32 busy, const IfmCostPoint *points, gsize n, GError **error)
 {
     g_autofree IfmLookupPoint *bare = g_new(IfmLookupPoint, n + 1);
+    g_autofree double *spreads = g_new(double, n + 1);
     for (gsize i = 0; i < n; i++)
+    {
         bare[i] = (IfmLookupPoint){ points[i].nodes, points[i].edges, points[i].latency_ns };
+        spreads[i] = points[i].spread_ratio;
+    }
     IfmLookup *lookup = ifm_lookup_new(bare, n, error);
     if (lookup == NULL)
         return NULL;
     CostEntry *entry = g_new0(CostEntry, 1);
     *entry = (CostEntry){ .busy = busy, .points = g_memdup2(points, n * sizeof *points), .n = n, .lookup = lookup };
     judge_entry(entry, bare);
-    entry->spread = spread_grid(points, n);
+    entry->spread = grid_of(points, n, spreads, IFM_GRID_LINEAR);
     return entry;
 }
 
@@ -109,8 +112,7 @@ static void range_free(CostRange *range)
     g_free(range);
 }
 
-/* --- the model ----------------------------------------------------------------------------------------------------------
- */
+/* --- the model -------------------------------------------------------------------------------------------------------- */
 
 IfmCosts *ifm_costs_new(const char *model, gsize n_stages)
 {
@@ -136,13 +138,21 @@ static void device_free(CostDevice *device)
     g_free(device);
 }
 
+static void free_crossings(IfmCosts *costs)
+{
+    for (int form = 0; form < 2; form++)
+        for (int first = 0; first < costs->n_stages; first++)
+            for (int last = first; last < costs->n_stages; last++)
+                g_free(costs->crossings[form][first][last]);
+}
+
 void ifm_costs_free(IfmCosts *costs)
 {
     if (costs == NULL)
         return;
     for (int i = 0; i < costs->n_devices; i++)
         device_free(costs->devices[i]);
-    costs_free_crossings(costs);
+    free_crossings(costs);
     g_array_unref(costs->corrections);
     g_free(costs->model);
     g_free(costs);
@@ -179,10 +189,84 @@ int ifm_costs_add_device(IfmCosts *costs, const IfmCostDevice *device, GError **
     return costs->n_devices++;
 }
 
+/* --- ranges and what they are made of --------------------------------------------------------------------------------- */
+
 CostRange *costs_range(const IfmCosts *costs, int device, int first, int last)
 {
     return costs->devices[device]->ranges[first - 1][last - 1];
 }
+
+void costs_pieces(const IfmCosts *costs, int device, int first, int *piece)
+{
+    int fewest[IFM_COST_MAX_STAGES + 1] = { 0 };
+    const CostDevice *on = costs->devices[device];
+    for (int last = first; last <= costs->n_stages; last++)
+    {
+        piece[last] = 0;
+        fewest[last] = G_MAXINT;
+        if (on->why[last - 1] != NULL) /* no range goes past it either */
+        {
+            for (int l = last; l <= costs->n_stages; l++)
+                piece[l] = 0;
+            return;
+        }
+        for (int start = first; start <= last;
+             start++) /* the longest last piece first: it is taken where numbers are equal */
+        {
+            const CostRange *range = costs_range(costs, device, start, last);
+            int before = start == first ? 0 : fewest[start - 1];
+            if (range == NULL || range->alone == NULL || before == G_MAXINT || before + 1 >= fewest[last])
+                continue;
+            fewest[last] = before + 1;
+            piece[last] = start;
+        }
+    }
+}
+
+/* The latency of @range alone; the sum of its pieces if it was not measured as one. NaN: unknown. */
+static double alone_ns(const IfmCosts *costs, int device, const CostRange *range, double nodes, double edges)
+{
+    int piece[IFM_COST_MAX_STAGES + 1];
+    double sum = 0;
+    if (range->alone != NULL)
+        return costs_entry_at(range->alone, nodes, edges, NULL);
+    costs_pieces(costs, device, range->first, piece);
+    for (int last = range->last; last >= range->first; last = piece[last] - 1)
+    {
+        if (piece[last] == 0)
+            return NAN;
+        sum += costs_entry_at(costs_range(costs, device, piece[last], last)->alone, nodes, edges, NULL);
+    }
+    return sum;
+}
+
+static void rebuild_ratio(const IfmCosts *costs, int device, const CostRange *range, CostEntry *entry)
+{
+    g_autofree double *values = g_new(double, entry->n);
+    for (gsize i = 0; i < entry->n; i++)
+    {
+        const IfmCostPoint *point = &entry->points[i];
+        values[i] = point->latency_ns / alone_ns(costs, device, range, (double)point->nodes, (double)point->edges);
+    }
+    g_clear_pointer(&entry->ratio, ifm_grid_free);
+    entry->ratio = grid_of(entry->points, entry->n, values, IFM_GRID_LOG);
+}
+
+/* Called after each new latency: the caller may set those alone and those under load in any order. */
+static void rebuild_ratios(IfmCosts *costs, int device, int first, int last)
+{
+    if (!costs->has_busy)
+        return;
+    for (int f = 1; f <= last; f++)
+        for (int l = MAX(f, first); l <= costs->n_stages; l++)
+        {
+            CostRange *range = costs_range(costs, device, f, l);
+            for (guint i = 0; range != NULL && i < range->busy->len; i++)
+                rebuild_ratio(costs, device, range, range->busy->pdata[i]);
+        }
+}
+
+/* --- setting latencies ------------------------------------------------------------------------------------------------ */
 
 static gboolean check_range(const IfmCosts *costs, int device, int first, int last, GError **error)
 {
@@ -218,7 +302,7 @@ gboolean ifm_costs_set_points(IfmCosts *costs, int device, int first, int last, 
     CostRange *range = range_needed(costs, device, first, last);
     entry_free(range->alone);
     range->alone = entry;
-    costs_rebuild_ratios(costs, device, first, last);
+    rebuild_ratios(costs, device, first, last);
     return TRUE;
 }
 
@@ -230,7 +314,7 @@ gboolean ifm_costs_set_busy_points(IfmCosts *costs, int device, int first, int l
     if (busy == 0 || (busy & 1u << device) != 0 || busy >> costs->n_devices != 0)
     {
         g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
-                    "costs: %s beside the devices of mask %#x; a mask of other devices of the %d is right",
+                    "costs: %s with background load on the devices of mask %#x; a mask of other devices of the %d is right",
                     costs->devices[device]->is.alias, busy, costs->n_devices);
         return FALSE;
     }
@@ -246,7 +330,7 @@ gboolean ifm_costs_set_busy_points(IfmCosts *costs, int device, int first, int l
         }
     g_ptr_array_add(range->busy, entry);
     costs->has_busy = TRUE;
-    costs_rebuild_ratios(costs, device, first, last);
+    rebuild_ratios(costs, device, first, last);
     return TRUE;
 }
 
@@ -271,24 +355,24 @@ void ifm_costs_set_reads_edges(IfmCosts *costs, int stage, gboolean reads)
     costs->no_edges = reads ? costs->no_edges & ~bit : costs->no_edges | bit;
 }
 
-static void widen(const CostRange *range, IfmPlanSize *least, IfmPlanSize *most)
+static void widen(const CostRange *range, IfmPlanSize *min, IfmPlanSize *max)
 {
     const CostEntry *entry = range != NULL ? range->alone : NULL;
     for (gsize i = 0; entry != NULL && i < entry->n; i++)
     {
-        *least = (IfmPlanSize){ MIN(least->nodes, entry->points[i].nodes), MIN(least->edges, entry->points[i].edges) };
-        *most = (IfmPlanSize){ MAX(most->nodes, entry->points[i].nodes), MAX(most->edges, entry->points[i].edges) };
+        *min = (IfmPlanSize){ MIN(min->nodes, entry->points[i].nodes), MIN(min->edges, entry->points[i].edges) };
+        *max = (IfmPlanSize){ MAX(max->nodes, entry->points[i].nodes), MAX(max->edges, entry->points[i].edges) };
     }
 }
 
-void ifm_costs_sizes(const IfmCosts *costs, IfmPlanSize *least, IfmPlanSize *most)
+void ifm_costs_sizes(const IfmCosts *costs, IfmPlanSize *min, IfmPlanSize *max)
 {
-    *least = (IfmPlanSize){ G_MAXINT64, G_MAXINT64 };
-    *most = (IfmPlanSize){ 0, 0 };
+    *min = (IfmPlanSize){ G_MAXINT64, G_MAXINT64 };
+    *max = (IfmPlanSize){ 0, 0 };
     for (int d = 0; d < costs->n_devices; d++)
         for (int first = 1; first <= costs->n_stages; first++)
             for (int last = first; last <= costs->n_stages; last++)
-                widen(costs_range(costs, d, first, last), least, most);
+                widen(costs_range(costs, d, first, last), min, max);
 }
 
 void ifm_costs_set_power(IfmCosts *costs, int device, double active_w, double idle_w)
@@ -305,6 +389,23 @@ void ifm_costs_set_cut(IfmCosts *costs, int stage, double per_node, double per_e
     costs->cuts[stage].per_edge = per_edge;
 }
 
+void ifm_costs_set_link(IfmCosts *costs, int device, const IfmCostLink *in, const IfmCostLink *out)
+{
+    g_return_if_fail(device >= 0 && device < costs->n_devices);
+    CostDevice *of = costs->devices[device];
+    of->copies = TRUE;
+    of->in = *in;
+    of->out = *out;
+}
+
+void ifm_costs_set_crossing(IfmCosts *costs, IfmPlanForm form, int first, int last, const IfmCostCrossing *crossing)
+{
+    g_return_if_fail(first >= 1 && first <= last && last <= costs->n_stages);
+    IfmCostCrossing **slot = &costs->crossings[form == IFM_PLAN_STATIC][first - 1][last - 1];
+    g_free(*slot);
+    *slot = g_memdup2(crossing, sizeof *crossing);
+}
+
 double costs_cut_bytes(const IfmCosts *costs, int stage, double nodes, double edges)
 {
     return costs->cuts[stage].per_node * nodes + costs->cuts[stage].per_edge * edges;
@@ -319,7 +420,7 @@ void ifm_costs_set_host(IfmCosts *costs, double partition_fixed_ns, double parti
     costs->pad_ns_per_byte = pad_ns_per_byte;
 }
 
-/* How much a correction of the device is worth for a range and mask. */
+/* How well a correction of the device fits a range and mask, 1 to 3. */
 static int closeness(const CostCorrection *correction, int first, int last, guint32 busy)
 {
     return correction->first != first || correction->last != last ? 1 : correction->busy != busy ? 2 : 3;

@@ -1,7 +1,7 @@
-/* What to run when devices are lost, worked out before anything runs: a worker has plans, not the tables to make them. */
+/* Plans for lost devices, made before anything runs: a worker has these plans, but not the tables to make them. */
 #include "plan-private.h"
 
-/* The devices of the cost model that the plan does not list, and those it lists that are lost. */
+/* The devices of the cost model that the plan does not list, and those of its list that are lost. */
 static guint32 without_of(const IfmCosts *costs, const IfmPlan *plan, guint32 lost)
 {
     guint32 without = 0;
@@ -14,7 +14,7 @@ static guint32 without_of(const IfmCosts *costs, const IfmPlan *plan, guint32 lo
     return without;
 }
 
-/* The found plan over @plan's own list of devices. */
+/* The found plan, with indices into @plan's own list of devices. */
 static IfmPlan *over_list_of(const IfmPlan *plan, const IfmPlan *found)
 {
     IfmPlan *same = ifm_plan_copy(plan);
@@ -32,7 +32,7 @@ static IfmPlan *over_list_of(const IfmPlan *plan, const IfmPlan *found)
     return same;
 }
 
-/* Adds the best plan without @lost; nothing where there is none. */
+/* Adds the best plan without @lost, if there is one. */
 static gboolean add_fallback(json_t *fallbacks, const IfmCosts *costs, const IfmPlan *plan, const IfmPlanQuestion *asked,
                              guint32 lost, GError **error)
 {

@@ -3,10 +3,10 @@
 
 #include "plan-private.h"
 
-#define MOST_VISITED 50000000
+#define MAX_VISITED 50000000
 
-/* What a plan is judged by: the less the better. @energy_j: beyond idling, until the plan is whole; 0 where a device's
- * power is unknown. */
+/* The criteria of a plan; less is better. @energy_j: beyond idling until the plan is complete; 0 if the power of a
+ * device is unknown. */
 typedef struct
 {
     double latency_ns, cycle_ns, energy_j;
@@ -37,11 +37,11 @@ typedef struct
     gboolean energy;
     double idle_w;
     GArray *labels;                  /* Label */
-    GArray *at[IFM_COST_MAX_STAGES]; /* guint32: labels by their last stage, of this round */
-    GArray *found;                   /* Found: none beats another */
+    GArray *at[IFM_COST_MAX_STAGES]; /* guint32: labels of this round by their last stage */
+    GArray *found;                   /* Found: plans that no other beats */
     gint64 n_visited, most_visited;
     gboolean cut_short;
-    const Label *from; /* of the block in hand */
+    const Label *from; /* of the current block */
     guint32 from_index, set;
     int first, last;
 } Front;
@@ -51,8 +51,7 @@ static gboolean no_worse(const Worth *a, const Worth *b)
     return a->latency_ns <= b->latency_ns && a->cycle_ns <= b->cycle_ns && a->energy_j <= b->energy_j;
 }
 
-/* --- one plan more ------------------------------------------------------------------------------------------------------
- */
+/* --- adding a plan ---------------------------------------------------------------------------------------------------- */
 
 static Worth whole_worth(const Front *front, const Worth *worth)
 {
@@ -87,18 +86,13 @@ static void keep_found(Front *front, const Label *label)
     g_array_append_val(front->found, found);
 }
 
-static gboolean same_state(const Label *a, const Label *b)
-{
-    return a->used == b->used && a->split == b->split && a->blocks == b->blocks;
-}
-
 static void keep_label(Front *front, const Label *label)
 {
     GArray *bucket = front->at[label->last];
     for (guint i = bucket->len; i > 0; i--)
     {
         Label *other = &g_array_index(front->labels, Label, g_array_index(bucket, guint32, i - 1) - 1);
-        if (!same_state(label, other))
+        if (label->used != other->used || label->split != other->split || label->blocks != other->blocks)
             continue;
         if (no_worse(&other->worth, &label->worth))
             return;
@@ -110,8 +104,7 @@ static void keep_label(Front *front, const Label *label)
     g_array_append_val(bucket, index);
 }
 
-/* --- one block more -----------------------------------------------------------------------------------------------------
- */
+/* --- adding a block --------------------------------------------------------------------------------------------------- */
 
 typedef const PlanCurve *(*CurveOf)(CurveTable *table, int device, int first, int last, guint32 busy);
 
@@ -186,7 +179,8 @@ static void try_copying(Front *front, const int *devices, int n, const PlanCurve
                              paces, host_ns, G_N_ELEMENTS(host_ns), add_block, front);
 }
 
-/* Shares that make its devices finish together while the block alone works, and while all of the plan does. */
+/* Tries the shares that make the devices finish together while the block alone works, and while all of the plan
+ * does. */
 static void try_shares(Front *front)
 {
     const IfmPlanQuestion *question = front->space->question;
@@ -222,7 +216,7 @@ static void expand(Front *front, guint32 index)
 {
     const Label from = index != 0 ? g_array_index(front->labels, Label, index - 1) : (Label){ 0 };
     guint32 open = front->within & ~from.used;
-    gboolean final = from.blocks + 1 == front->space->most_blocks;
+    gboolean final = from.blocks + 1 == front->space->max_blocks;
     front->from = &from;
     front->from_index = index;
     front->first = from.last + 1;
@@ -234,7 +228,7 @@ static void expand(Front *front, guint32 index)
             if (front->last == front->costs->n_stages ? whole : !whole && !final)
                 try_shares(front);
         }
-    front->from = NULL; /* it was this function's own */
+    front->from = NULL; /* it points to a local variable */
 }
 
 static void round_within(Front *front, guint32 within)
@@ -254,8 +248,7 @@ static void round_within(Front *front, guint32 within)
     }
 }
 
-/* --- the set ------------------------------------------------------------------------------------------------------------
- */
+/* --- the set ---------------------------------------------------------------------------------------------------------- */
 
 static void answer_free(gpointer data)
 {
@@ -294,7 +287,7 @@ static GPtrArray *answers_of(Front *front, GError **error)
     {
         g_set_error(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED,
                     "plan: no plan of at most %d blocks, each device in one, covers stages 1 to %d%s",
-                    front->space->most_blocks, front->costs->n_stages,
+                    front->space->max_blocks, front->costs->n_stages,
                     front->cut_short ? ", of those that were looked at" : "");
         return NULL;
     }
@@ -321,7 +314,7 @@ GPtrArray *ifm_plan_pareto(const IfmCosts *costs, const IfmPlanQuestion *questio
     if (!space_init(space, costs, question, error))
         return NULL;
     Front front = { .space = space, .costs = costs, .energy = powers_known(space) };
-    front.most_visited = question->most_visited > 0 ? question->most_visited : MOST_VISITED;
+    front.most_visited = question->most_visited > 0 ? question->most_visited : MAX_VISITED;
     front.labels = g_array_new(FALSE, FALSE, sizeof(Label));
     front.found = g_array_new(FALSE, FALSE, sizeof(Found));
     for (int stage = 0; stage < costs->n_stages; stage++)

@@ -1,20 +1,20 @@
-/* What a short run of a plan shows, put into the costs: beside what was known, each weighed by how well it is known. */
+/* Corrects the costs by a short run of a plan. Earlier knowledge and the run are weighted by their precision. */
 #include <math.h>
 
 #include <inferometer/json.h>
 
 #include "plan-private.h"
 
-/* What a makespan may be beyond its parts and still be of the same kind. */
-#define LEAST_REST 0.5
-#define MOST_REST 2.0
-/* Half of a 95 % interval, of so many standard deviations. */
+/* Bounds of makespan / simulated makespan: beyond these the run is not the one that was simulated. */
+#define MIN_REST 0.5
+#define MAX_REST 2.0
+/* Half of a 95 % interval in standard deviations. */
 #define DEVIATIONS 1.96
 
 /* --- figures of its repetitions --------------------------------------------------------------------------------------- */
 
-/* Median and half the range over repetitions, so that one that was disturbed counts little. @block: from 0, -1: a member
- * of the repetition itself    @alias: of the block's device; NULL: a member of the block */
+/* The median over repetitions, and half their range, so that one disturbed repetition counts little. @block: from 0;
+ * -1: a member of the repetition itself    @alias: of the block's device; NULL: a member of the block */
 static double over_repetitions(const json_t *repetitions, int block, const char *key, const char *alias, double *half)
 {
     g_autofree double *values = g_new(double, json_array_size(repetitions) + 1);
@@ -38,7 +38,7 @@ static double over_repetitions(const json_t *repetitions, int block, const char 
 
 /* --- devices ---------------------------------------------------------------------------------------------------------- */
 
-/* A device of a block: which, its share, and who works beside it. */
+/* A device of a block: its share and its load. */
 typedef struct
 {
     int block, device, first, last;
@@ -48,7 +48,7 @@ typedef struct
     gsize n_devices; /* of the block */
 } Part;
 
-/* All devices of the plan, block by block. */
+/* All devices of the plan, by blocks. */
 static GArray *parts_of(const PilotRun *run)
 {
     GArray *parts = g_array_new(FALSE, FALSE, sizeof(Part));
@@ -67,7 +67,7 @@ static GArray *parts_of(const PilotRun *run)
                           block->ratios[d],
                           0,
                           block->n_devices };
-            if (part.device < 0) /* the costs know nothing of it */
+            if (part.device < 0) /* unknown to the costs */
                 continue;
             all |= 1u << part.device;
             g_array_append_val(parts, part);
@@ -78,14 +78,14 @@ static GArray *parts_of(const PilotRun *run)
     return parts;
 }
 
-/* What its model has to hold of a batch of that size, were the whole batch its share. */
+/* The nodes that its model would have to hold if the whole batch were its share. */
 static double held_nodes(const PilotRun *run, const Part *part, gsize i)
 {
     return cost_held_nodes(run->costs, part->device, part->n_devices, (double)run->sizes[i].nodes,
                            run->sources != NULL ? (double)run->sources[i] : 0);
 }
 
-/* Its latency and the spread of that, averaged over the sizes that the batches have in turn. NaN where there is none. */
+/* Its latency and the spread of that, averaged over the batches' sizes. NaN: unknown. */
 static double predicted_ns(const PilotRun *run, const Part *part, double *spread_ratio)
 {
     double sum = 0;
@@ -103,7 +103,7 @@ static double predicted_ns(const PilotRun *run, const Part *part, double *spread
     return sum / (double)run->n_sizes;
 }
 
-/* The correction of this very range and mask; NULL where the tables stand for it. */
+/* The correction of this range and mask; NULL if it has only its tables. */
 static const CostCorrection *own_correction(const PilotRun *run, const Part *part)
 {
     const CostCorrection *found = costs_correction(run->costs, part->device, part->first, part->last, part->busy);
@@ -111,14 +111,7 @@ static const CostCorrection *own_correction(const PilotRun *run, const Part *par
                                                                                                                   : NULL;
 }
 
-/* How much of what was seen counts beside what was known: by the inverse squares of how well each is known. */
-static double weight_of(double known_ratio, double seen_ratio)
-{
-    double known = known_ratio * known_ratio, seen = seen_ratio * seen_ratio;
-    return isfinite(known) && isfinite(seen) && seen > 0 ? known / (known + seen) : 1;
-}
-
-/* Equals: factor = known^(1 - w) seen^w */
+/* Equals: factor = known^(1 - w) seen^w, with the weight w by the inverse squares of the relative errors of both. */
 static void correct(const PilotRun *run, const Part *part, double seen_ns, double rest, double seen_ratio)
 {
     const CostCorrection *own = own_correction(run, part),
@@ -129,7 +122,9 @@ static void correct(const PilotRun *run, const Part *part, double seen_ns, doubl
     known_ratio = own != NULL   ? own->spread_ratio
                   : any != NULL ? (double)NAN
                                 : hypot(known_ratio, DEVIATIONS * PILOT_DRIFT);
-    double weight = weight_of(known_ratio, seen_ratio);
+    double known_square = known_ratio * known_ratio, seen_square = seen_ratio * seen_ratio, weight = 1;
+    if (isfinite(known_square) && isfinite(seen_square) && seen_square > 0)
+        weight = known_square / (known_square + seen_square);
     double factor = pow(known, 1 - weight) * pow(seen, weight);
     double spread = weight < 1 ? known_ratio * seen_ratio / hypot(known_ratio, seen_ratio) : seen_ratio;
     if (isfinite(factor) && factor > 0)
@@ -138,7 +133,7 @@ static void correct(const PilotRun *run, const Part *part, double seen_ns, doubl
 
 /* --- the host --------------------------------------------------------------------------------------------------------- */
 
-/* Copies to and from devices' own memory are in what parting and merging took, and known. */
+/* The copies to and from devices' own memory: partition and merge contain them, and they are known. */
 static void copied_ns(const PilotRun *run, const GArray *parts, int block, gsize n_devices, double *in_ns, double *out_ns)
 {
     *in_ns = *out_ns = 0;
@@ -154,7 +149,7 @@ static void copied_ns(const PilotRun *run, const GArray *parts, int block, gsize
         }
 }
 
-/* The mean over blocks of several devices of what they take beyond what is known without a run. */
+/* The mean over blocks of several devices of the time beyond that predicted without a run. */
 static void learn_host(const PilotRun *run, const GArray *parts, const json_t *repetitions)
 {
     double partition_ns = 0, merge_ns = 0, edges = 0;
@@ -165,12 +160,12 @@ static void learn_host(const PilotRun *run, const GArray *parts, const json_t *r
     for (guint b = 0; b < run->plan->blocks->len; b++)
     {
         int n_devices = (int)g_array_index(run->plan->blocks, IfmPlanBlock, b).n_devices;
-        double parting = over_repetitions(repetitions, (int)b, "partition_ns", NULL, NULL),
+        double partition = over_repetitions(repetitions, (int)b, "partition_ns", NULL, NULL),
                merging = over_repetitions(repetitions, (int)b, "merge_ns", NULL, NULL), in_ns, out_ns;
-        if (n_devices < 2 || !isfinite(parting) || !isfinite(merging))
+        if (n_devices < 2 || !isfinite(partition) || !isfinite(merging))
             continue;
         copied_ns(run, parts, (int)b, (gsize)n_devices, &in_ns, &out_ns);
-        partition_ns += parting - in_ns - cost_partition_ns(run->costs, n_devices, n == 0, edges);
+        partition_ns += partition - in_ns - cost_partition_ns(run->costs, n_devices, n == 0, edges);
         merge_ns += merging - out_ns - cost_merge_ns(run->costs, n_devices);
         n++;
     }
@@ -195,26 +190,21 @@ gboolean pilot_simulate(const PilotRun *run, gsize n_batches, double *makespan_n
     return TRUE;
 }
 
-/* What was known of the devices before this run, so that it can be put back. */
-static GArray *remember(const IfmCosts *costs)
-{
-    GArray *corrections = g_array_new(FALSE, FALSE, sizeof(CostCorrection));
-    g_array_append_vals(corrections, costs->corrections->data, costs->corrections->len);
-    return corrections;
-}
-
-/* What is left between the makespan and its parts (threads that hand over to each other, devices that are now and then
- * alone), were all of what was seen believed: it takes the devices' time. */
+/* The ratio of the measured makespan to the simulated one if all new values were taken as they are. The rest is time of
+ * threads that hand over to each other, or of devices that are alone now and then. It is added to the devices'
+ * times. */
 static double rest_of(const PilotRun *run, const GArray *parts, const double *walls, double measured_ns)
 {
-    g_autoptr(GArray) before = remember(run->costs);
+    const GArray *corrections = run->costs->corrections;
+    g_autoptr(GArray) before = g_array_new(FALSE, FALSE, sizeof(CostCorrection)); /* this run's are taken back below */
+    g_array_append_vals(before, corrections->data, corrections->len);
     double simulated_ns = NAN;
     for (guint p = 0; p < parts->len; p++)
         correct(run, &g_array_index(parts, Part, p), walls[p], 1, 0);
     gboolean simulated = pilot_simulate(run, run->n_batches, &simulated_ns, NULL);
     g_array_set_size(run->costs->corrections, 0);
     g_array_append_vals(run->costs->corrections, before->data, before->len);
-    return simulated ? fmin(MOST_REST, fmax(LEAST_REST, measured_ns / simulated_ns)) : 1;
+    return simulated ? fmin(MAX_REST, fmax(MIN_REST, measured_ns / simulated_ns)) : 1;
 }
 
 gboolean pilot_learn(const PilotRun *run, const json_t *repetitions, PilotFigures *figures)

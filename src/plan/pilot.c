@@ -1,4 +1,4 @@
-/* A plan run for a short while before anything is said of it: what its devices really take together, put into the costs. */
+/* A short run of a plan before its prediction: it corrects the costs by the devices' latencies together. */
 #include <math.h>
 
 #include <inferometer/statistics.h>
@@ -7,13 +7,13 @@
 
 enum
 {
-    MOST_ROUNDS = 5,
-    ROUNDS_IN_BUDGET = 3, /* as many as it usually takes */
+    MAX_ROUNDS = 5,
+    ROUNDS_IN_BUDGET = 3, /* the usual number of rounds */
     REPETITIONS = 3,
-    LEAST_BATCHES = 8,
+    MIN_BATCHES = 8,
 };
 #define SAME_SHARES 0.01
-/* What is known of how a machine moves before anything was seen twice counts as so many looks. */
+/* The prior knowledge of how a machine drifts counts as so many rounds. */
 #define LOOKS_BEFORE 4
 
 typedef struct
@@ -44,20 +44,20 @@ static PilotRun run_of(const Pilot *pilot, const IfmPlan *plan, gsize n_batches)
                        .sources = options->sources };
 }
 
-/* As many batches a repetition as fill a round's part of the budget, warm-up included, and no more than the run will have.
- */
+/* As many batches per repetition as fill a round's part of the budget with its warm-up, but no more than the run will
+ * have. */
 static gsize batches_for(const Pilot *pilot, const IfmPlan *plan)
 {
     PilotRun run = run_of(pilot, plan, 0);
-    gsize most = MAX(pilot->options->like->n_batches, 2);
+    gsize max = MAX(pilot->options->like->n_batches, 2);
     double few_ns, many_ns;
     if (!pilot_simulate(&run, 2, &few_ns, NULL) || !pilot_simulate(&run, 12, &many_ns, NULL) || many_ns <= few_ns)
-        return MIN(LEAST_BATCHES, most);
+        return MIN(MIN_BATCHES, max);
     double n = (double)pilot->options->budget_ns / ROUNDS_IN_BUDGET / (REPETITIONS + 1) / ((many_ns - few_ns) / 10);
-    return n >= (double)most ? most : MIN(MAX((gsize)n, LEAST_BATCHES), most);
+    return n >= (double)max ? max : MIN(MAX((gsize)n, MIN_BATCHES), max);
 }
 
-/* Some repetitions after one to warm up: which of them was disturbed shows. (transfer full) */
+/* Some repetitions after a warm-up: a disturbed one then shows. (transfer full) */
 static IfmMeasurement *run(const Pilot *pilot, const IfmPlan *plan, gsize n_batches, GError **error)
 {
     const IfmPilotOptions *options = pilot->options;
@@ -77,9 +77,9 @@ static IfmMeasurement *run(const Pilot *pilot, const IfmPlan *plan, gsize n_batc
     plan_case.verify = plan_case.bound = FALSE;
     plan_case.fallbacks = plan_case.prediction = NULL;
     plan_case.trace_path = NULL;
-    g_autoptr(IfmCase) sealed = ifm_runner_plan_case(options->runner, &plan_case, error);
+    g_autoptr(IfmCase) sealed = ifm_runner_case(options->runner, &ifm_kind_pipeline, &plan_case, error);
     g_autoptr(IfmMeasurement) measurement =
-        sealed != NULL ? ifm_runner_measure_plan(options->runner, &plan_case, sealed, error) : NULL;
+        sealed != NULL ? ifm_runner_measure(options->runner, &ifm_kind_pipeline, &plan_case, sealed, error) : NULL;
     if (measurement == NULL || measurement->outcome == IFM_OUTCOME_OK)
         return g_steal_pointer(&measurement);
     g_set_error(error, IFM_ERROR, (int)ifm_error_code_from_name(measurement->error_code), "pilot run: %s",
@@ -105,7 +105,7 @@ static gboolean try_plan(Pilot *pilot, const IfmPlan *plan, GError **error)
     g_autoptr(IfmMeasurement) measurement = run(pilot, plan, tried.n_batches, error);
     if (measurement == NULL)
         return FALSE;
-    if (!pilot_learn(&tried, json_object_get(json_object_get(measurement->surroundings, "plan"), "repetitions"), &figures))
+    if (!pilot_learn(&tried, ifm_measurement_result(measurement, "repetitions"), &figures))
     {
         g_set_error(error, IFM_ERROR, IFM_ERROR_FAILED, "pilot run: it has no makespan");
         return FALSE;
@@ -118,7 +118,7 @@ static gboolean try_plan(Pilot *pilot, const IfmPlan *plan, GError **error)
     return TRUE;
 }
 
-/* --- round after round ------------------------------------------------------------------------------------------------ */
+/* --- rounds ----------------------------------------------------------------------------------------------------------- */
 
 static gboolean is_near(const IfmPlan *a, const IfmPlan *b)
 {
@@ -168,9 +168,10 @@ static IfmPlan *go_round(Pilot *pilot, const IfmPlan *first, GError **error)
         IfmPlan **next = !was_tried(pilot, answer.best)   ? &answer.best
                          : !was_tried(pilot, answer.plan) ? &answer.plan
                                                           : NULL;
-        if (next == NULL) /* with what they showed in the costs, the search decides as ever: a doubtful gain is none */
+        if (next ==
+            NULL) /* the costs now contain both runs: the search decides as always, and a doubtful gain does not count */
             return g_steal_pointer(&answer.plan);
-        if (pilot->rounds->len == MOST_ROUNDS)
+        if (pilot->rounds->len == MAX_ROUNDS)
             return ifm_plan_copy(fastest(pilot));
         ifm_plan_free(plan);
         plan = g_steal_pointer(next);

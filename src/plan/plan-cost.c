@@ -5,8 +5,8 @@
 
 #include "plan-private.h"
 
-/* A year: what takes longer is nothing that anybody plans for, and no simulation counts. */
-#define MOST_NS 3.15e16
+/* A year. Longer times are not planned for, and the simulation cannot count them. */
+#define MAX_NS 3.15e16
 
 void ifm_plan_cost_clear(IfmPlanCost *cost)
 {
@@ -15,8 +15,7 @@ void ifm_plan_cost_clear(IfmPlanCost *cost)
     *cost = (IfmPlanCost){ 0 };
 }
 
-/* --- the host's part ----------------------------------------------------------------------------------------------------
- */
+/* --- the host's part -------------------------------------------------------------------------------------------------- */
 
 double cost_partition_ns(const IfmCosts *costs, int n_devices, gboolean first_split, double edges)
 {
@@ -36,8 +35,7 @@ int cost_n_streams(const IfmCosts *costs, int device, const IfmPlanDevice *descr
     return described->device != NULL ? costs_streams_of(described->device) : costs->devices[device]->n_streams;
 }
 
-/* --- whether it is a plan of this model ---------------------------------------------------------------------------------
- */
+/* --- checking the plan against the model ------------------------------------------------------------------------------ */
 
 G_GNUC_PRINTF(3, 4)
 static gboolean refuse(GError **error, IfmErrorCode code, const char *format, ...)
@@ -62,7 +60,7 @@ static gboolean refuse_alias(const IfmCosts *costs, guint at, const char *alias,
                   alias, all, hint);
 }
 
-/* @devices: (out) the block's, as the model's indices. @used: of the plan so far. */
+/* @devices: (out) the block's devices as indices of the model    @used: of the plan so far */
 static gboolean block_devices(const IfmCosts *costs, const IfmPlan *plan, guint at, int *devices, guint32 *used,
                               GError **error)
 {
@@ -139,8 +137,7 @@ static gboolean check_plan(const IfmCosts *costs, const IfmPlan *plan, BlockDevi
     return TRUE;
 }
 
-/* --- adding up ----------------------------------------------------------------------------------------------------------
- */
+/* --- the sum over blocks ---------------------------------------------------------------------------------------------- */
 
 typedef struct
 {
@@ -157,7 +154,7 @@ double cost_held_nodes(const IfmCosts *costs, int device, gsize n_devices, doubl
     return alone ? fmax(nodes, sources) : nodes;
 }
 
-/* One device's share of a block. @half_ns: of its 95 % interval. */
+/* The time of one device for its share of a block. @half_ns: (out) of its 95 % interval */
 static gboolean device_time(const Sum *sum, const IfmPlanBlock *block, int device, double share, guint32 busy, double *ns,
                             double *half_ns, GError **error)
 {
@@ -180,14 +177,14 @@ static gboolean device_time(const Sum *sum, const IfmPlanBlock *block, int devic
     return TRUE;
 }
 
-/* In how many batches at once a device of a block may be. */
+/* The number of batches that a device of a block works on at once. */
 static int n_streams_at(const Sum *sum, const IfmPlanBlock *block, const int *devices, gsize at)
 {
     return cost_n_streams(sum->costs, devices[at], sum->plan->devices->pdata[block->devices[at]]);
 }
 
-/* @pace: batches follow each other: each stream has one at once. @longest_ns: of its devices; of a batch alone, from
- * partition to merge. @half_ns: the longest upper end lies so far above it. */
+/* @pace: in steady state, where each stream has a batch. @longest_ns: of its devices; of a batch alone, from partition
+ * to merge. @half_ns: how far the longest upper end of an interval lies above it */
 static gboolean block_cost(const Sum *sum, const IfmPlanBlock *block, const int *devices, guint32 busy, gboolean pace,
                            IfmBlockCost *cost, double *longest_ns, double *half_ns, GError **error)
 {
@@ -315,18 +312,18 @@ gboolean ifm_plan_cost_with_sources(const IfmCosts *costs, const IfmPlan *plan, 
     g_autoptr(CurveTable) curves = curve_table_new(costs, nodes, edges, sources, TRUE);
     if (!plan_cost_on(costs, curves, plan, &batch, cost, error))
         return FALSE;
-    if (isfinite(cost->latency_ns) && cost->latency_ns < MOST_NS)
+    if (isfinite(cost->latency_ns) && cost->latency_ns < MAX_NS)
         return TRUE;
-    IfmPlanSize least, most;
-    ifm_costs_sizes(costs, &least, &most);
+    IfmPlanSize min, max;
+    ifm_costs_sizes(costs, &min, &max);
     ifm_plan_cost_clear(cost);
     return refuse(error, IFM_ERROR_INVALID,
                   "%.0f nodes, %.0f edges: beyond the measured sizes (%" G_GINT64_FORMAT " to %" G_GINT64_FORMAT
-                  " nodes, %" G_GINT64_FORMAT " to %" G_GINT64_FORMAT " edges), where what they tell comes to over a year",
-                  nodes, edges, least.nodes, most.nodes, least.edges, most.edges);
+                  " nodes, %" G_GINT64_FORMAT " to %" G_GINT64_FORMAT " edges), where their prediction exceeds a year",
+                  nodes, edges, min.nodes, max.nodes, min.edges, max.edges);
 }
 
-/* Whole batches of its own, each stream one at once. */
+/* Each stream has a whole batch of its own. */
 double ifm_plan_together(const IfmCosts *costs, const IfmPlan *plan, int device, const IfmPlanSize *sizes, gsize n_sizes)
 {
     const IfmPlanDevice *described = plan->devices->pdata[device];

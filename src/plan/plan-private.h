@@ -1,28 +1,30 @@
 #pragma once
 #include <inferometer/plan.h>
+#include <inferometer/planning.h>
 #include <inferometer/predict.h>
 
-/* --- the cost model (costs.c) -------------------------------------------------------------------------------------------
- */
+#include "costs-private.h"
 
-/* What was measured of one range on one device, alone (@busy 0) or beside others. Of a dynamic device costs_entry_at()
- * stands; a static one has its points alone. */
+/* --- the cost model (costs.c) ----------------------------------------------------------------------------------------- */
+
+/* The measurements of one range on one device: alone (@busy 0), or under the load of the devices of @busy. A dynamic
+ * device's latency is costs_entry_at(); a static device has latencies only at its points. */
 typedef struct
 {
     guint32 busy;
     IfmCostPoint *points;
     gsize n;
     IfmLookup *lookup;
-    IfmGrid *spread;             /* NULL where a point's is unknown */
-    IfmTrend *trend;             /* stands beyond the points where it meets left-out ones better than the lookup; or NULL */
-    double miss_in, miss_beyond; /* relative errors of what stands, by leave-one-out; NaN */
-    IfmGrid *ratio;              /* of a busy one: slow-down by size; NULL where there is nothing to compare with */
+    IfmGrid *spread;             /* NULL if that of a point is unknown */
+    IfmTrend *trend;             /* used beyond the points if it predicts left-out ones better than the lookup; or NULL */
+    double miss_in, miss_beyond; /* relative errors of what is used, by leave-one-out; NaN: unknown */
+    IfmGrid *ratio;              /* of an entry under load: slow-down by size; NULL without a latency alone */
 } CostEntry;
 
 typedef struct
 {
     int first, last;
-    CostEntry *alone; /* NULL where it was only measured beside others */
+    CostEntry *alone; /* NULL if it was only measured under load */
     GPtrArray *busy;  /* CostEntry* */
 } CostRange;
 
@@ -30,14 +32,14 @@ typedef struct
 {
     IfmCostDevice is;
     IfmPlanSize *sizes;
-    int n_streams; /* "openvino:CPU@0,1#2" has two, each with cores of its own: what runs on one does not slow the other */
+    int n_streams;   /* "openvino:CPU@0,1#2" has two streams, each with cores of its own: they do not slow each other */
     gboolean copies; /* @in and @out are its links */
     IfmCostLink in, out;
     CostRange *ranges[IFM_COST_MAX_STAGES][IFM_COST_MAX_STAGES];
     char *why[IFM_COST_MAX_STAGES];
 } CostDevice;
 
-/* What a run showed: latencies of a device while exactly these others work, times a factor. */
+/* What a run showed: a factor on the latency of a range while exactly the devices of @busy work. */
 typedef struct
 {
     int device, first, last;
@@ -51,7 +53,7 @@ struct IfmCosts
     int n_stages, n_devices;
     CostDevice *devices[IFM_PLAN_MAX_DEVICES];
     guint64 no_split; /* stages, bit 0 the first */
-    guint64 no_edges; /* stages that read no edge_index */
+    guint64 no_edges; /* stages without edge_index */
     struct
     {
         double per_node, per_edge;
@@ -61,79 +63,103 @@ struct IfmCosts
     gboolean has_busy;
     double partition_fixed_ns, partition_ns_per_edge, merge_ns, pad_ns_per_byte;
     GArray *corrections;                         /* CostCorrection */
-    double partition_excess_ns, merge_excess_ns; /* what a run showed parting and merging to take beyond the above */
+    double partition_excess_ns, merge_excess_ns; /* time of partition and merge in a run beyond the above */
 };
 
-/* costs_streams_of: @device: a specification; NULL or none that can be read: 1 */
+/* costs_streams_of: The streams of a device specification. @device: NULL or not a specification: 1 */
 int costs_streams_of(const char *device);
-/* costs_entry_at: A latency between and beyond an entry's points; NaN. @origin: (out) (optional) */
+/* costs_entry_at: The latency at a size, interpolated or extrapolated, ns; NaN. @origin: (out) (optional) */
 double costs_entry_at(const CostEntry *entry, double nodes, double edges, IfmGridOrigin *origin);
-/* Bytes that cross after a stage (0: that enter). */
+/* Bytes that cross after a stage (stage 0: that enter). */
 double costs_cut_bytes(const IfmCosts *costs, int stage, double nodes, double edges);
-/* Whether an entry has points around a size, on whatever side; and whether it tells anything of a size: one point tells of
- * itself alone, points of one number of nodes of that number alone (costs-hull.c). */
+/* costs_entry_surrounds: Whether the points of an entry lie all around a size. costs_entry_reports: Whether the entry
+ * gives a latency at a size: a single point does at its own size, points of one number of nodes do for that number
+ * (costs-hull.c). */
 gboolean costs_entry_surrounds(const CostEntry *entry, double nodes, double edges);
-gboolean costs_entry_tells(const CostEntry *entry, double nodes, double edges);
-/* (transfer full) Why a dynamic device's latency of a range cannot be told at a size; NULL where it can. */
+gboolean costs_entry_reports(const CostEntry *entry, double nodes, double edges);
+/* costs_why_sparse: Returns: (transfer full) why a dynamic device has no latency of a range at a size; NULL if it
+ * has. */
 char *costs_why_sparse(const IfmCosts *costs, int device, int first, int last, double nodes, double edges);
-void costs_free_crossings(IfmCosts *costs);
 CostRange *costs_range(const IfmCosts *costs, int device, int first, int last);
-
-/* --- latencies (costs-latency.c) ----------------------------------------------------------------------------------------
- */
-
-/* How a range that starts at @first is made up: @piece[l]: where the last of the fewest measured ranges that make up
- * first..l begins; 0 where none do. Stages from 1. */
+/* costs_pieces: The measured ranges that make up first..last, as few as possible. @piece: (out) [n_stages + 1]
+ * @piece[l]: the first stage of the last of them for first..l; 0: first..l cannot be made up. Stages from 1. */
 void costs_pieces(const IfmCosts *costs, int device, int first, int *piece);
-/* The slow-down of a measured range by a set of devices. @known: cleared where a part of it was not measured. */
+
+/* --- latencies (costs-latency.c) -------------------------------------------------------------------------------------- */
+
+/* costs_slow_down: The slow-down of a range by the devices of @busy. @known: set to FALSE if a part of it was not
+ * measured */
 double costs_slow_down(const IfmCosts *costs, int device, const CostRange *range, guint32 busy, double nodes, double edges,
                        gboolean *known);
-/* A measured range at a size. NaN where nothing tells: a static device's must be one of its points. */
+/* costs_piece_ns: The latency of a measured range at a size. NaN if it is unknown; that of a static device is known at
+ * its points alone. */
 double costs_piece_ns(const IfmCosts *costs, int device, const CostRange *range, double nodes, double edges);
-/* That of the very range and mask, else the newest of the range, else the newest of the device. NULL where no run showed
- * anything of it. @busy: without the device itself */
+/* costs_correction: The correction of the range under this load, else the newest of the range, else the newest of the
+ * device. NULL without a run. @busy: without the device itself */
 const CostCorrection *costs_correction(const IfmCosts *costs, int device, int first, int last, guint32 busy);
 gboolean costs_reads_edges(const IfmCosts *costs, int first, int last);
-/* The sizes at which a static device has a latency of a range. @sizes: (out) [n_sizes of the device]    Returns: how many
- */
+/* costs_static_sizes: The sizes at which a static device has a latency of a range. @sizes: (out) [n_sizes of the
+ * device]    Returns: how many */
 gsize costs_static_sizes(const IfmCosts *costs, int device, int first, int last, IfmPlanSize *sizes);
-/* Which of them a share takes. FALSE where none holds it. */
+/* costs_static_size: Which of them a share takes. FALSE if none holds it. */
 gboolean costs_static_size(const IfmCosts *costs, int device, int first, int last, double nodes, double edges,
                            IfmPlanSize *size);
 double costs_pad_ns(const IfmCosts *costs, int first, const IfmPlanSize *size, double nodes, double edges);
-void costs_rebuild_ratios(IfmCosts *costs, int device, int first, int last);
 
-/* --- links that a study measured (costs-links.c) ------------------------------------------------------------------------
- */
+/* --- links that a study measured (costs-links.c) ---------------------------------------------------------------------- */
 
-/* [first - 1][last - 1] What crosses as a study measures a range: the graph's tensors, from host memory and back. */
+/* [first - 1][last - 1] What crosses where a study measures a range: the graph's tensors, from host memory and back. */
 typedef struct
 {
     IfmCostCrossing of[IFM_MAX_STAGES][IFM_MAX_STAGES];
-    int n_zeros[IFM_MAX_STAGES][IFM_MAX_STAGES]; /* of its inputs, those that a static model has not */
+    int n_zeros[IFM_MAX_STAGES][IFM_MAX_STAGES]; /* inputs that a static model does not have */
 } CostHeld;
 
-/* Adds what a tensor has for each node, or for each edge. */
+/* costs_add_bytes: Adds the bytes of a tensor per node and per edge. */
 void costs_add_bytes(const IfmStudyTables *tables, const IfmBoundary *boundary, double *per_node, double *per_edge);
-/* Sets the crossings of the model, and tells those of its study. FALSE where a range cannot be written. */
+/* costs_set_crossings: Sets the crossings of the model, and @held: those of the study's measurements. FALSE if the
+ * model of a range cannot be built. */
 gboolean costs_set_crossings(IfmCosts *costs, const IfmStudyTables *tables, CostHeld *held, GError **error);
-/* Gives a device its links where the study measured them and its latencies hold such copies. FALSE where it has none. */
+/* costs_take_links: Sets the links of a device if the study measured them and if the device's latencies contain such
+ * copies. FALSE if not. */
 gboolean costs_take_links(IfmCosts *costs, const IfmStudyTables *tables, const IfmStudyDevice *device, int index,
                           const CostHeld *held);
-/* The copies that a measured latency of a device with links holds. */
+/* costs_held_ns: The copies within a measured latency of a device with links, ns. */
 double costs_held_ns(const IfmCosts *costs, const CostHeld *held, int device, int first, int last, double nodes,
                      double edges);
-/* How much of a latency of a range alone is left without them, by what the model has of it by now; 1 where that is not
- * known. */
+/* costs_unheld_ratio: Of a latency of a range alone, the part without those copies, by the latencies set so far; 1 if
+ * they are unknown. */
 double costs_unheld_ratio(const IfmCosts *costs, const CostHeld *held, int device, int first, int last, double nodes,
                           double edges);
 
-/* --- curves: device time against share (split.c) ------------------------------------------------------------------------
- */
+/* --- copies to and from a device's own memory (costs-copies.c) -------------------------------------------------------- */
 
-/* Device time as the search and ifm_plan_cost() have it: never falls with the share, a line between knots, level before the
- * first, nothing after the last. Two knots may have one share (a static device's next size): the first is the share's.
- * @whole_ns: of share 1 as it was looked up; INFINITY where it cannot. */
+/* One device of a block: the time of its part, and of the copies before and after it, which are made on the block's
+ * thread. */
+typedef struct
+{
+    double ns, in_ns, out_ns;
+    gboolean copies;
+} CostPart;
+
+/* costs_copies_at: The copies of a part of so many nodes and edges on a device that copies. @whole_nodes, @whole_edges:
+ * size of the tensors that the device needs whole */
+void costs_copies_at(const IfmCosts *costs, int device, int first, int last, double nodes, double edges, double whole_nodes,
+                     double whole_edges, CostPart *part);
+/* costs_copies: The copies of a share of a block of @n_devices devices; 0 if the device does not copy, or if none of
+ * its sizes holds the share. */
+void costs_copies(const IfmCosts *costs, int device, int first, int last, int n_devices, double share, double nodes,
+                  double edges, CostPart *part);
+/* costs_span_ns: From the end of partition until all parts are done and copied back. Devices without copies begin at
+ * once; the others begin one after the other, as their tensors arrive. Outputs are copied back when all are done. */
+double costs_span_ns(const CostPart *parts, int n);
+double costs_copied_ns(const CostPart *parts, int n);
+
+/* --- curves: device time against share (split.c) ---------------------------------------------------------------------- */
+
+/* Device time by share, for the search and ifm_plan_cost(): it never falls with the share, is a line between knots,
+ * constant before the first, and undefined after the last. Two knots may have one share (the next size of a static
+ * device): the first is the share's. @whole_ns: of share 1, from the tables; INFINITY if the device cannot take it. */
 typedef struct
 {
     int n;
@@ -142,48 +168,48 @@ typedef struct
 } PlanCurve;
 
 double curve_at(const PlanCurve *curve, double share);
-/* The largest share that is done in time; 0 where none is. */
+/* curve_share_by: The largest share that is done in time; 0 if none is. */
 double curve_share_by(const PlanCurve *curve, double ns);
-/* The shares that make all finish together. Returns: when; INFINITY where all together cannot take the whole. */
+/* curve_split: The shares with which all devices finish together. Returns: that time, ns; INFINITY if they cannot take
+ * the whole. */
 double curve_split(const PlanCurve *const *curves, int n, double *shares);
 
-/* All curves of one size, each made when it is first asked for. For one thread. @sources: with ghosts; 0: nodes
- * @one_plan: only one plan's blocks are asked for. */
+/* CurveTable: all curves of one size, each made on first use. For one thread. @sources: nodes with ghosts; 0: nodes
+ * @one_plan: only the blocks of one plan are asked for */
 typedef struct CurveTable CurveTable;
 CurveTable *curve_table_new(const IfmCosts *costs, double nodes, double edges, double sources, gboolean one_plan);
 void curve_table_free(CurveTable *table);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(CurveTable, curve_table_free)
-/* Of stages that the device can run. */
+/* curve_table_get: first..last must be stages that the device can run. */
 const PlanCurve *curve_table_get(CurveTable *table, int device, int first, int last, guint32 busy);
-/* What a batch takes of the device where batches follow each other: its streams have one each at once. */
+/* curve_table_pace: The time per batch in steady state, when each stream has a batch. */
 const PlanCurve *curve_table_pace(CurveTable *table, int device, int first, int last, guint32 busy);
 
-/* What a batch is, to costs: @sources: all of its nodes, ghosts too; 0: @nodes. */
+/* The size of a batch. @sources: its nodes with ghosts; 0: @nodes. */
 typedef struct
 {
     double nodes, edges, sources;
 } CostBatch;
 
-/* The nodes that a device's model has to hold in a block of so many devices: a static one that has the block to itself
- * takes the sources in, as the executor has it. */
+/* cost_held_nodes: The nodes that a device's model has to hold in a block of so many devices. A static device that has
+ * the block to itself holds the sources, as in the executor. */
 double cost_held_nodes(const IfmCosts *costs, int device, gsize n_devices, double nodes, double sources);
 
-/* --- cost of a plan (plan-cost.c) ---------------------------------------------------------------------------------------
- */
+/* --- cost of a plan (plan-cost.c) ------------------------------------------------------------------------------------- */
 
-/* @first_split: the first block of several devices: it pays for the order of the edges. */
+/* @first_split: the first block of several devices, on whose entry the edges are ordered */
 double cost_partition_ns(const IfmCosts *costs, int n_devices, gboolean first_split, double edges);
 double cost_merge_ns(const IfmCosts *costs, int n_devices);
-/* Streams of a plan's device: as the plan has it, or, where it names none, as the model. */
+/* cost_n_streams: The streams of a plan's device: the plan's specification, else the model's. */
 int cost_n_streams(const IfmCosts *costs, int device, const IfmPlanDevice *described);
-/* The plan's devices as the cost model's indices; its devices must be the model's by alias. */
+/* plan_cost_on: The cost of a plan, with curves of the batch's size. The plan's devices are those of the model by
+ * alias. */
 gboolean plan_cost_on(const IfmCosts *costs, CurveTable *curves, const IfmPlan *plan, const CostBatch *batch,
                       IfmPlanCost *cost, GError **error);
 
-/* --- search (search.c, pareto.c) ----------------------------------------------------------------------------------------
- */
+/* --- search (search.c, pareto.c) -------------------------------------------------------------------------------------- */
 
-/* The space of a question: what may be in a block. Devices are the cost model's indices. */
+/* The space of a question: which devices may run which stages. Devices are the cost model's indices. */
 typedef struct
 {
     const IfmCosts *costs;
@@ -191,7 +217,7 @@ typedef struct
     CurveTable *curves;
     guint32 devices;                                              /* that may be used */
     guint64 runs[1 << IFM_PLAN_MAX_DEVICES][IFM_COST_MAX_STAGES]; /* [set][first - 1]: bit last - 1 */
-    int most_blocks;
+    int max_blocks;
 } PlanSpace;
 
 typedef struct
@@ -206,51 +232,32 @@ gboolean space_init(PlanSpace *space, const IfmCosts *costs, const IfmPlanQuesti
 void space_clear(PlanSpace *space);
 double space_n_structures(const PlanSpace *space);
 gint64 space_n_ranges(const PlanSpace *space); /* that some device can run */
-/* Calls @each with every choice of the grid for so many devices: shares that add up to 1. */
+/* space_each_share: Calls @each with every choice of the grid for so many devices: shares that add up to 1. */
 typedef void (*SpaceShares)(const double *shares, gpointer user);
 void space_each_share(const double *grid, gsize n_grid, int n_devices, SpaceShares each, gpointer user);
-/* All devices that may be used are the plan's, in the model's order, whether they are or not; what was left out by the
- * question is no part of it: nobody compiles or runs anything there. */
+/* space_plan: The plan lists all devices of the space, in the model's order, used or not. Devices that the question
+ * excludes are not listed: nothing is compiled or run there. */
 IfmPlan *space_plan(const PlanSpace *space, const SpaceBlock *blocks, int n_blocks);
 int space_members(guint32 set, int *devices);
 
-/* --- copies to and from a device's own memory (costs-copies.c)
- * ------------------------------------------------------------
- */
+/* --- shares of blocks with copies (split-copies.c) -------------------------------------------------------------------- */
 
-/* One device of a block: what its part takes it, and the copies around that, which are the block's thread's. */
-typedef struct
-{
-    double ns, in_ns, out_ns;
-    gboolean copies;
-} CostPart;
-
-/* Of a part of so many nodes and edges, as the model has them, on a device that copies. @whole_nodes, @whole_edges: of what
- * is needed whole. */
-void costs_copies_at(const IfmCosts *costs, int device, int first, int last, double nodes, double edges, double whole_nodes,
-                     double whole_edges, CostPart *part);
-/* The same of a share of a block of so many devices; nothing where the device does not copy, or no size of its holds it. */
-void costs_copies(const IfmCosts *costs, int device, int first, int last, int n_devices, double share, double nodes,
-                  double edges, CostPart *part);
-/* From the end of partition until all parts are done and back. Devices that copy nothing begin at once, the others one
- * after the other, as their tensors are there; then everything is copied back. */
-double costs_span_ns(const CostPart *parts, int n);
-double costs_copied_ns(const CostPart *parts, int n);
-/* Shares worth trying, beside those that make all devices finish together, of a block of which some devices copy: those
- * that finish together with their copies in; those where the host's copies and @host_ns together take as long as the
- * longest of @paces; and all tenths. @alone, @paces: of the devices; either may be NULL. */
+/* costs_each_copying_split: Calls @each with shares worth trying for a block some of whose devices copy, beside those
+ * that make all devices finish together: those that finish together with their copies in, those where the host's copies
+ * and @host_ns take as long as the longest of @paces, and all tenths. @alone, @paces: [n] curves of the devices; either
+ * may be NULL    @host_ns: [n_host] */
 void costs_each_copying_split(const IfmCosts *costs, const int *devices, int n, int first, int last, double nodes,
                               double edges, const PlanCurve *const *alone, const PlanCurve *const *paces,
                               const double *host_ns, int n_host, SpaceShares each, gpointer user);
 
-/* --- pilots (pilot-learn.c) ---------------------------------------------------------------------------------------------
- */
+/* --- pilots (pilot-learn.c) ------------------------------------------------------------------------------------------- */
 
-/* How far a shared machine moves between a study, a pilot and a run, which an interval taken in a minute cannot hold: a
- * standard deviation, that of nine runs from what their pilots had made them expect (docs/pipelines.md). */
+/* How far a shared machine drifts between a study, a pilot and a run, which an interval measured within a minute does
+ * not contain: a standard deviation, of nine runs from the predictions after their pilots (docs/pipelines.md). */
 #define PILOT_DRIFT 0.05
 
-/* PilotRun: a short run of a plan: @n_batches a repetition, of these sizes in turn; depths as of IfmSimulateOptions. */
+/* PilotRun: a short run of a plan. @n_batches: per repetition, of @sizes cyclically. Depths as in
+ * IfmSimulateOptions. */
 typedef struct
 {
     IfmCosts *costs;
@@ -258,16 +265,26 @@ typedef struct
     const IfmPlanSize *sizes;
     gsize n_sizes, n_batches;
     int queue_depth, block_depth;
-    const gint64 *sources; /* as of IfmSimulateOptions */
+    const gint64 *sources; /* as in IfmSimulateOptions */
 } PilotRun;
 
-/* Over its repetitions: median makespan and pace (a batch in the stream), half the range of makespans / median. */
+/* Over the repetitions: median makespan, median time per batch in steady state, half the range of makespans /
+ * median. */
 typedef struct
 {
     double measured_ns, pace_ns, spread_ratio;
 } PilotFigures;
 
 gboolean pilot_simulate(const PilotRun *run, gsize n_batches, double *makespan_ns, GError **error);
-/* pilot_learn: Corrects the run's costs. What was known (a range's tables, or what an earlier run showed of it) and what is
- * seen now count by how well each is known. @repetitions: as in surroundings.plan. FALSE where they have no makespan. */
+/* pilot_learn: Corrects the run's costs. Earlier knowledge (a range's tables, or an earlier run) and the new
+ * measurement are weighted by their precision. @repetitions: as in the result of a run. FALSE if they have no
+ * makespan. */
 gboolean pilot_learn(const PilotRun *run, const json_t *repetitions, PilotFigures *figures);
+
+/*
+ * ifm_prediction_to_json: What a plan is expected to do: its cost, and what simulating it came to, blocks and devices as
+ * the analysis of that trace has them. Keys: docs/formats.md. (transfer full) NULL with the errors of ifm_trace_analyse().
+ * @plan, @cost: of the simulated plan
+ */
+json_t *ifm_prediction_to_json(const IfmPlan *plan, const IfmPlanCost *cost, const IfmSimulation *simulation,
+                               gsize n_batches, GError **error);

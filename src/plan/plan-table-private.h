@@ -10,7 +10,8 @@ typedef struct
     IfmPlanCost cost;
 } TableRow;
 
-/* The question all rows were searched with; devices by alias, since a cost model made later may number them otherwise. */
+/* A table and the question of all its rows. Devices are aliases, since another cost model may number them
+ * differently. */
 struct IfmPlanTable
 {
     char *model;
@@ -20,10 +21,10 @@ struct IfmPlanTable
     GPtrArray *without, *no_split; /* char*: aliases */
     gint64 most_visited;
     GArray *rows;    /* TableRow, by nodes, then edges */
-    IfmGrid *places; /* of the rows' sizes, whose weights are wanted alone; NULL until needed, and when a row is added */
+    IfmGrid *places; /* at the rows' sizes; only its weights are used; NULL: not made since the last row was added */
 };
 
 IfmPlanTable *table_alloc(const char *model);
-/* table_insert: Takes the row, in its place. FALSE where there is one of that size: the row is then cleared. */
+/* table_insert: Takes the row and inserts it in order. FALSE if there is a row of that size: @row is then cleared. */
 gboolean table_insert(IfmPlanTable *table, TableRow *row);
 void table_row_clear(TableRow *row);

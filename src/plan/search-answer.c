@@ -1,13 +1,7 @@
-/* The answer of a search: the plan, whether a single device is as good, and what is certain of it. */
+/* The answer of a search: the plan, whether a single device is as good, and how certain it is. */
 #include <math.h>
 
 #include "search-private.h"
-
-const char *const *ifm_objective_words(void)
-{
-    static const char *const words[] = { "latency", "throughput", "energy", NULL };
-    return words;
-}
 
 void ifm_plan_answer_clear(IfmPlanAnswer *answer)
 {
@@ -20,19 +14,12 @@ void ifm_plan_answer_clear(IfmPlanAnswer *answer)
     *answer = (IfmPlanAnswer){ 0 };
 }
 
-double search_objective_of(const IfmPlanCost *cost, IfmObjective objective)
-{
-    return objective == IFM_OBJECTIVE_LATENCY      ? cost->latency_ns
-           : objective == IFM_OBJECTIVE_THROUGHPUT ? cost->cycle_ns
-                                                   : cost->energy_j;
-}
-
 static gboolean is_unknown(const IfmPlanCost *cost, IfmObjective objective)
 {
     return isnan(objective == IFM_OBJECTIVE_LATENCY ? cost->latency_spread_ratio : cost->cycle_spread_ratio);
 }
 
-/* The half of its interval; an unknown one is none. Energy is time by power, and power is taken for known. */
+/* Half of the interval of the objective; 0 if it is unknown. Energy is time x power, and power has no error here. */
 static double half_of(const IfmPlanCost *cost, IfmObjective objective)
 {
     double ratio = objective == IFM_OBJECTIVE_LATENCY ? cost->latency_spread_ratio : cost->cycle_spread_ratio;
@@ -64,13 +51,6 @@ static void find_single(PlanSpace *space, IfmPlanAnswer *answer)
     }
 }
 
-static void copy_cost(IfmPlanCost *to, const IfmPlanCost *from)
-{
-    *to = *from;
-    to->alone = g_array_ref(from->alone);
-    to->steady = g_array_ref(from->steady);
-}
-
 static void decide(IfmPlanAnswer *answer, IfmObjective objective)
 {
     guint n_devices = 0;
@@ -85,7 +65,9 @@ static void decide(IfmPlanAnswer *answer, IfmObjective objective)
         answer->spread_unknown = is_unknown(&answer->single_cost, objective) || is_unknown(&answer->best_cost, objective);
     }
     answer->plan = ifm_plan_copy(answer->within_uncertainty ? answer->single : answer->best);
-    copy_cost(&answer->cost, answer->within_uncertainty ? &answer->single_cost : &answer->best_cost);
+    answer->cost = answer->within_uncertainty ? answer->single_cost : answer->best_cost;
+    g_array_ref(answer->cost.alone);
+    g_array_ref(answer->cost.steady);
 }
 
 static void certify(IfmPlanAnswer *answer, const Search *search)
@@ -98,7 +80,7 @@ static void certify(IfmPlanAnswer *answer, const Search *search)
     answer->n_pruned = search->n_pruned;
 }
 
-static void tell_nothing_found(const PlanSpace *space, GError **error)
+static void report_nothing_found(const PlanSpace *space, GError **error)
 {
     const IfmPlanQuestion *question = space->question;
     g_autofree char *sparse = NULL;
@@ -111,7 +93,7 @@ static void tell_nothing_found(const PlanSpace *space, GError **error)
         g_set_error(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED,
                     "plan: every stage has a device, but no plan of at most %d blocks, each device in one, covers stages "
                     "1 to %d at %.0f nodes, %.0f edges",
-                    space->most_blocks, space->costs->n_stages, question->nodes, question->edges);
+                    space->max_blocks, space->costs->n_stages, question->nodes, question->edges);
 }
 
 gboolean ifm_plan_search(const IfmCosts *costs, const IfmPlanQuestion *question, IfmPlanAnswer *answer, GError **error)
@@ -136,7 +118,7 @@ gboolean ifm_plan_search(const IfmCosts *costs, const IfmPlanQuestion *question,
         found = plan_cost_on(costs, space->curves, answer->best, &batch, &answer->best_cost, error);
     }
     else
-        tell_nothing_found(space, error);
+        report_nothing_found(space, error);
     if (found)
     {
         decide(answer, question->objective);

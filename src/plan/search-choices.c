@@ -1,10 +1,10 @@
-/* The choices of one block in the search for a plan: which shares of its devices may be in a best one. */
+/* The choices of one block in the search for a plan: the shares of its devices that may be in a best plan. */
 #include <math.h>
 #include <string.h>
 
 #include "search-private.h"
 
-/* What is tried of one block. */
+/* One block for which shares are tried. */
 typedef struct
 {
     const PlanCurve *curves[IFM_PLAN_MAX_DEVICES];
@@ -14,7 +14,7 @@ typedef struct
     int n, nth, wanted;
     gboolean energy, paces, copies;
     GArray *options;
-    double *shares; /* (out) of the wanted one */
+    double *shares; /* (out) of the one wanted */
 } Trial;
 
 static gboolean no_dearer(const Trial *trial, const Option *a, const Option *b)
@@ -85,8 +85,8 @@ static void try_copying(const PlanSpace *space, Trial *trial)
                              host_ns, G_N_ELEMENTS(host_ns), try_shares, trial);
 }
 
-/* Shares that make the devices finish together; or those of the grid. For energy, and where some of the devices' tensors
- * are copied, finishing together need not be best: the tenths beside it, and what balances devices and copies. */
+/* Tries the shares that make the devices finish together, or those of the grid. For energy, and for devices that copy
+ * tensors, other shares may be better: the tenths, and those that balance devices and copies, are tried, too. */
 static void try_all(const PlanSpace *space, Trial *trial)
 {
     static const double tenths[] = { 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9 };
@@ -127,8 +127,7 @@ static Trial trial_of(const PlanSpace *space, guint32 set, int first, int last, 
     return trial;
 }
 
-/* --- choices of a search ------------------------------------------------------------------------------------------------
- */
+/* --- choices of a search ---------------------------------------------------------------------------------------------- */
 
 const Choices *search_choices(Search *search, guint32 set, int first, int last)
 {
@@ -140,13 +139,13 @@ const Choices *search_choices(Search *search, guint32 set, int first, int last)
     trial.options = g_array_new(FALSE, FALSE, sizeof(Option));
     try_all(search->space, &trial);
     choices->n = (int)trial.options->len;
-    choices->least_ns = choices->least_copied_ns = choices->least_j = INFINITY;
+    choices->min_ns = choices->min_copied_ns = choices->min_j = INFINITY;
     for (int i = 0; i < choices->n; i++)
     {
         const Option *option = &g_array_index(trial.options, Option, i);
-        choices->least_ns = fmin(choices->least_ns, option->longest_ns);
-        choices->least_copied_ns = fmin(choices->least_copied_ns, option->copied_ns);
-        choices->least_j = fmin(choices->least_j, option->energy_j);
+        choices->min_ns = fmin(choices->min_ns, option->longest_ns);
+        choices->min_copied_ns = fmin(choices->min_copied_ns, option->copied_ns);
+        choices->min_j = fmin(choices->min_j, option->energy_j);
     }
     choices->options = (Option *)(void *)g_array_free(trial.options, FALSE);
     return choices;

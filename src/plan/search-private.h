@@ -1,14 +1,13 @@
 #pragma once
 #include "plan-private.h"
 
-/* The search's own: what its three files share. */
+/* What the three files of the search share. */
 
-/* --- the choices of one block (search-choices.c) ------------------------------------------------------------------------
- */
+/* --- the choices of one block (search-choices.c) ---------------------------------------------------------------------- */
 
-/* Shares of a block that may be in a best plan. @longest_ns: of its devices; of a batch alone, from partition to merge.
- * @copied_ns: by the block's thread in the time of one batch; 0 for a batch alone, whose copies are in the former.
- * @energy_j: beyond idling. @nth: of the block's shares, in the order they are tried. */
+/* Shares of a block that may be in a best plan. @longest_ns: of its devices; for a batch alone, from partition to
+ * merge. @copied_ns: copies by the block's thread per batch in steady state; 0 for a batch alone, where @longest_ns
+ * contains them. @energy_j: beyond idling. @nth: index among the block's shares, in the order they are tried. */
 typedef struct
 {
     double longest_ns, copied_ns, energy_j;
@@ -17,15 +16,14 @@ typedef struct
 
 typedef struct
 {
-    int n; /* -1: not looked at yet */
+    int n; /* -1: not made yet */
     Option *options;
-    double least_ns, least_copied_ns, least_j;
+    double min_ns, min_copied_ns, min_j;
 } Choices;
 
-/* --- the search (search.c) ----------------------------------------------------------------------------------------------
- */
+/* --- the search (search.c) -------------------------------------------------------------------------------------------- */
 
-/* A plan's beginning: stages up to @last on the devices @used, the block before being @set's. */
+/* The beginning of a plan: stages up to @last on the devices @used. @set: the devices of its last block. */
 typedef struct
 {
     double sum_ns, longest_ns, energy_j, bound;
@@ -44,38 +42,37 @@ typedef struct
     guint32 within; /* devices that this round may use; all of them where @exact */
     gboolean exact;
     double idle_w;
-    Choices *choices[1 << IFM_PLAN_MAX_DEVICES];                                /* [set][(first - 1) * n + last - 1] */
-    double ahead_ns[IFM_COST_MAX_STAGES + 2], ahead_j[IFM_COST_MAX_STAGES + 2]; /* [first stage left]: no less is to come */
-    GArray *labels;                                                             /* Label */
-    GArray *heap;                                                               /* guint32 */
-    guint32 *states;                                                            /* first label of each */
+    Choices *choices[1 << IFM_PLAN_MAX_DEVICES]; /* [set][(first - 1) * n + last - 1] */
+    double ahead_ns[IFM_COST_MAX_STAGES + 2],
+        ahead_j[IFM_COST_MAX_STAGES + 2]; /* [first stage left]: lower bounds of what is still to come */
+    GArray *labels;                       /* Label */
+    GArray *heap;                         /* guint32 */
+    guint32 *states;                      /* first label of each */
     gsize n_states;
     gboolean counts_blocks;
     gint64 most_visited, n_visited, n_pruned;
-    /* the best so far, and what no plan left out can be below */
+    /* the best value so far, and a lower bound of all plans left out */
     double best, open_bound;
     SpaceBlock blocks[IFM_PLAN_MAX_DEVICES];
     int n_blocks;
 } Search;
 
-/* What differs by less is the same: sums in another order. */
+/* Values that differ by less are equal: they are sums in another order. */
 #define SEARCH_ROUNDING 1e-12
 
-/* The choices of a block, made when they are first asked for. */
+/* search_choices: The choices of a block, made on first use. */
 const Choices *search_choices(Search *search, guint32 set, int first, int last);
-/* @shares: (out) of a label's last block */
+/* search_shares: @shares: (out) of a label's last block */
 void search_shares(const Search *search, const Label *label, double *shares);
-/* Before choices of this round are asked for; and after the last. */
+/* search_make_room: Before choices of this round are asked for. search_forget_choices: After the last. */
 void search_make_room(Search *search);
 void search_forget_choices(Search *search);
 
-/* @answer: its single device is the best so far */
+/* The value that the search minimises: ns, ns or J. */
+double search_objective_of(const IfmPlanCost *cost, IfmObjective objective);
+/* search_init: @answer: its single device is the best so far */
 void search_init(Search *search, PlanSpace *space, const IfmPlanAnswer *answer);
 void search_clear(Search *search);
-/* All rounds: @best and @blocks are then the best plan's, @open_bound what none left out can be below. */
+/* search_all: Runs all rounds. Then @best and @blocks are the best plan's, and @open_bound is a lower bound of the
+ * plans left out. */
 void search_all(Search *search);
-
-/* --- the answer (search-answer.c) ---------------------------------------------------------------------------------------
- */
-
-double search_objective_of(const IfmPlanCost *cost, IfmObjective objective);

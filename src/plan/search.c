@@ -1,17 +1,24 @@
-/* The search for the best plan: branch and bound, beginning by beginning. */
+/* The search for the best plan: branch and bound over beginnings of plans. */
 #include <math.h>
 #include <string.h>
 
 #include "search-private.h"
 
-#define MOST_VISITED 50000000
+#define MAX_VISITED 50000000
+
+double search_objective_of(const IfmPlanCost *cost, IfmObjective objective)
+{
+    return objective == IFM_OBJECTIVE_LATENCY      ? cost->latency_ns
+           : objective == IFM_OBJECTIVE_THROUGHPUT ? cost->cycle_ns
+                                                   : cost->energy_j;
+}
 
 static Label *label_at(const Search *search, guint32 index)
 {
     return &g_array_index(search->labels, Label, index - 1);
 }
 
-/* What is still to come from each stage on takes at least this: as though every device were free for every block. */
+/* Lower bounds of what is still to come from each stage on: as if every device were free for every block. */
 static void look_ahead(Search *search)
 {
     gboolean sums = search->objective == IFM_OBJECTIVE_LATENCY;
@@ -30,9 +37,9 @@ static void look_ahead(Search *search)
                 double after = search->ahead_ns[last + 1];
                 if (choices->n == 0)
                     continue;
-                double pace = fmax(choices->least_ns, host + choices->least_copied_ns);
-                ns = fmin(ns, sums ? choices->least_ns + host + after : fmax(pace, after));
-                j = fmin(j, choices->least_j + search->ahead_j[last + 1]);
+                double pace = fmax(choices->min_ns, host + choices->min_copied_ns);
+                ns = fmin(ns, sums ? choices->min_ns + host + after : fmax(pace, after));
+                j = fmin(j, choices->min_j + search->ahead_j[last + 1]);
             }
         }
         search->ahead_ns[first] = ns;
@@ -40,7 +47,7 @@ static void look_ahead(Search *search)
     }
 }
 
-/* The objective of a plan that begins so and can go on from stage @next. */
+/* A lower bound of the objective for a beginning that continues from stage @next. */
 static double value_of(const Search *search, const Label *label, int next)
 {
     double longest = fmax(label->longest_ns, search->ahead_ns[next]);
@@ -56,8 +63,7 @@ static double value_of(const Search *search, const Label *label, int next)
     return label->energy_j + search->ahead_j[next] + search->idle_w * longest * 1e-9;
 }
 
-/* --- a heap of labels, the least bound on top ---------------------------------------------------------------------------
- */
+/* --- a heap of labels, the least bound on top ------------------------------------------------------------------------- */
 
 static gboolean before(const Search *search, guint32 a, guint32 b)
 {
@@ -83,28 +89,27 @@ static guint32 heap_pop(Search *search)
     guint n = search->heap->len - 1;
     heap[0] = heap[n];
     g_array_set_size(search->heap, n);
-    for (guint at = 0, least = 0;; at = least)
+    for (guint at = 0, min = 0;; at = min)
     {
         for (guint child = 2 * at + 1; child <= 2 * at + 2 && child < n; child++)
-            if (before(search, heap[child], heap[least]))
-                least = child;
-        if (least == at)
+            if (before(search, heap[child], heap[min]))
+                min = child;
+        if (min == at)
             return top;
         guint32 swap = heap[at];
-        heap[at] = heap[least];
-        heap[least] = swap;
+        heap[at] = heap[min];
+        heap[min] = swap;
     }
 }
 
-/* --- going on -----------------------------------------------------------------------------------------------------------
- */
+/* --- extending a beginning -------------------------------------------------------------------------------------------- */
 
-/* What a plan's further cost depends on. */
+/* All that the further cost of a plan depends on. */
 static gsize state_of(const Search *search, const Label *label)
 {
     gsize state = (gsize)label->last * 2 + (gsize)label->split;
     if (search->counts_blocks)
-        state = state * (search->space->most_blocks + 1) + label->blocks;
+        state = state * (search->space->max_blocks + 1) + label->blocks;
     return (state << search->costs->n_devices) + label->used;
 }
 
@@ -122,7 +127,8 @@ static gboolean no_worse(const Search *search, const Label *a, const Label *b)
     return a->energy_j <= b->energy_j && a->longest_ns <= b->longest_ns;
 }
 
-/* Whether another beginning of the same state makes this one needless; those that it makes needless go. */
+/* Whether another beginning of the same state is no worse than this one. Removes beginnings that are no better than
+ * this one. */
 static gboolean dominated(Search *search, const Label *label, guint32 *first)
 {
     for (guint32 index = *first, *link = first; index != 0; index = *link)
@@ -182,7 +188,7 @@ static void add_label(Search *search, const Label *label)
     heap_push(search, index);
 }
 
-/* One more block for a beginning, or for nothing (@index 0). */
+/* Adds one more block to a beginning, or to nothing (@index 0). */
 static void add_block(Search *search, guint32 index, guint32 set, int last)
 {
     const Label from = index != 0 ? *label_at(search, index) : (Label){ 0 };
@@ -214,7 +220,7 @@ static void expand(Search *search, guint32 index)
 {
     const Label from = index != 0 ? *label_at(search, index) : (Label){ 0 };
     guint32 open = search->within & ~from.used;
-    gboolean final = from.blocks + 1 == search->space->most_blocks;
+    gboolean final = from.blocks + 1 == search->space->max_blocks;
     for (guint32 set = open; set != 0; set = (set - 1) & open)
         for (guint64 runs = search->space->runs[set][from.last]; runs != 0; runs &= runs - 1)
         {
@@ -228,7 +234,7 @@ static void expand(Search *search, guint32 index)
         }
 }
 
-/* One round: the devices of @within. Its bound, where it was cut short, goes into @open_bound. */
+/* One round: the devices of @within. If it is cut short, its bound goes into @open_bound. */
 static void search_within(Search *search, guint32 within, gboolean exact)
 {
     Label nothing = { 0 };
@@ -275,8 +281,8 @@ static void search_within(Search *search, guint32 within, gboolean exact)
     }
 }
 
-/* Throughput and energy depend on which devices work at all, since they slow each other: a round for each such set. The
- * smaller ones first: of plans that are equally good the one of fewer devices stands. */
+/* Throughput and energy depend on which devices work at all, since they slow each other: there is a round for each such
+ * set. Smaller sets come first: of equally good plans the one with fewer devices is kept. */
 void search_all(Search *search)
 {
     guint32 all = search->space->devices;
@@ -291,8 +297,7 @@ void search_all(Search *search)
                 search_within(search, within, TRUE);
 }
 
-/* --- all of it ----------------------------------------------------------------------------------------------------------
- */
+/* --- all of it -------------------------------------------------------------------------------------------------------- */
 
 void search_init(Search *search, PlanSpace *space, const IfmPlanAnswer *answer)
 {
@@ -300,12 +305,12 @@ void search_init(Search *search, PlanSpace *space, const IfmPlanAnswer *answer)
     int n_devices = space->costs->n_devices;
     *search = (Search){ .space = space, .costs = space->costs, .objective = question->objective };
     search->n = space->costs->n_stages;
-    search->counts_blocks = space->most_blocks < MIN(__builtin_popcount(space->devices), search->n);
-    search->most_visited = question->most_visited > 0 ? question->most_visited : MOST_VISITED;
+    search->counts_blocks = space->max_blocks < MIN(__builtin_popcount(space->devices), search->n);
+    search->most_visited = question->most_visited > 0 ? question->most_visited : MAX_VISITED;
     search->best = search->open_bound = INFINITY;
     search->labels = g_array_new(FALSE, FALSE, sizeof(Label));
     search->heap = g_array_new(FALSE, FALSE, sizeof(guint32));
-    search->n_states = (gsize)(search->n + 1) * 2 * (search->counts_blocks ? space->most_blocks + 1 : 1) << n_devices;
+    search->n_states = (gsize)(search->n + 1) * 2 * (search->counts_blocks ? space->max_blocks + 1 : 1) << n_devices;
     search->states = g_new0(guint32, search->n_states);
     if (answer->single != NULL)
     {

@@ -1,4 +1,4 @@
-/* What each thing in a simulated pipeline takes: asked of the cost model once for each size, before time begins. */
+/* The times of a simulated pipeline, taken from the cost model once for each size, before the simulation starts. */
 #include <math.h>
 
 #include "simulate-private.h"
@@ -8,23 +8,15 @@ static gint64 round_ns(double ns)
     return (gint64)llround(ns);
 }
 
-/* --- shares -------------------------------------------------------------------------------------------------------------
- */
+/* --- shares ----------------------------------------------------------------------------------------------------------- */
 
-/* Nodes up to a share, as the pipeline cuts them. */
+/* The nodes up to a share, cut as in the pipeline. */
 static gint64 cut_at(double ratio, gint64 nodes)
 {
     return CLAMP((gint64)llround(ratio * (double)nodes), 0, nodes);
 }
 
-static gint64 share_nodes(const SimLane *lane, gint64 nodes)
-{
-    gint64 end = lane->is_last ? nodes : cut_at(lane->ratio_before + lane->ratio, nodes);
-    return end - cut_at(lane->ratio_before, nodes);
-}
-
-/* --- pieces -------------------------------------------------------------------------------------------------------------
- */
+/* --- pieces ----------------------------------------------------------------------------------------------------------- */
 
 static gboolean look_up(const Simulator *sim, const SimBlock *block, const SimLane *lane, double nodes, double edges,
                         SimPiece *piece, GError **error)
@@ -40,21 +32,22 @@ static gboolean look_up(const Simulator *sim, const SimBlock *block, const SimLa
     return TRUE;
 }
 
-/* All nodes of a batch, ghosts too. */
+/* All nodes of a batch, with ghosts. */
 static gint64 sources_of(const Simulator *sim, gsize i)
 {
     const IfmSimulateOptions *options = sim->options;
     return options->sources != NULL ? MAX(options->sources[i], options->sizes[i].nodes) : options->sizes[i].nodes;
 }
 
-/* Of a static device what it is padded to counts; padding is the host's work. @held: what its model has to hold */
+/* The times of a static device are those of the size it is padded to; padding is the host's work. @held: the nodes that
+ * its model has to hold */
 static gboolean look_up_static(const Simulator *sim, const SimBlock *block, const SimLane *lane, double held, double nodes,
                                double edges, SimPiece *piece, GError **error)
 {
     IfmPlanSize size;
     int first = block->plan->first;
     if (!costs_static_size(sim->costs, lane->device, first, block->plan->last, held, edges, &size))
-        return look_up(sim, block, lane, held, edges, piece, error); /* the cost model says why */
+        return look_up(sim, block, lane, held, edges, piece, error); /* the cost model returns the reason */
     if (!look_up(sim, block, lane, (double)size.nodes, (double)size.edges, piece, error))
         return FALSE;
     gboolean exact = (double)size.nodes == nodes && (double)size.edges == edges;
@@ -63,7 +56,7 @@ static gboolean look_up_static(const Simulator *sim, const SimBlock *block, cons
     return TRUE;
 }
 
-/* What is copied to the device and back, where it has memory of its own: as large as its model is. */
+/* The copies to a device with memory of its own and back, of the size of its model. */
 static void add_copies(const Simulator *sim, const SimBlock *block, const SimLane *lane, gsize index, SimPiece *piece)
 {
     CostPart part = { 0 };
@@ -92,7 +85,8 @@ static gboolean piece_init(const Simulator *sim, const SimBlock *block, const Si
                            GError **error)
 {
     const IfmPlanSize *size = &sim->options->sizes[index];
-    piece->nodes = share_nodes(lane, size->nodes);
+    gint64 end = lane->is_last ? size->nodes : cut_at(lane->ratio_before + lane->ratio, size->nodes);
+    piece->nodes = end - cut_at(lane->ratio_before, size->nodes);
     piece->factors = g_array_new(FALSE, FALSE, sizeof(SimFactor));
     if (piece->nodes == 0)
         return TRUE;
@@ -123,8 +117,7 @@ double sim_factor(const Simulator *sim, const SimBlock *block, const SimLane *la
     return found.factor;
 }
 
-/* --- blocks -------------------------------------------------------------------------------------------------------------
- */
+/* --- blocks ----------------------------------------------------------------------------------------------------------- */
 
 static gboolean lane_init(Simulator *sim, SimBlock *block, int place, GError **error)
 {
@@ -161,7 +154,7 @@ static gboolean lane_init(Simulator *sim, SimBlock *block, int place, GError **e
     return TRUE;
 }
 
-/* The edges are put in the order of all blocks' shares once, when a batch enters. */
+/* The edges are ordered by the shares of all blocks once, when a batch enters. */
 static double order_ns(const Simulator *sim, double edges)
 {
     for (guint i = 0; i < sim->plan->blocks->len; i++)
@@ -178,14 +171,6 @@ static void host_init(const Simulator *sim, const SimBlock *block, gsize i)
                                  (block->index == 0 ? order_ns(sim, edges) : 0)),
         .merge_ns = round_ns(cost_merge_ns(sim->costs, block->n_lanes)),
     };
-}
-
-static int most_streams(const SimBlock *block)
-{
-    int most = 1;
-    for (int place = 0; place < block->n_lanes; place++)
-        most = MAX(most, block->lanes[place].n_streams);
-    return most;
 }
 
 static void order_lanes(const Simulator *sim, SimBlock *block)
@@ -209,16 +194,17 @@ static gboolean block_init(Simulator *sim, int index, int block_depth, GError **
         if (!lane_init(sim, block, place, error))
             return FALSE;
     order_lanes(sim, block);
-    /* one more for each stream beyond the first, or the others would have nothing to do */
-    block->depth = block_depth - 1 + most_streams(block);
+    int max_streams = 1;
+    for (int place = 0; place < block->n_lanes; place++)
+        max_streams = MAX(max_streams, block->lanes[place].n_streams);
+    block->depth = block_depth - 1 + max_streams; /* one more for each further stream, which would be idle otherwise */
     block->works = g_new0(SimWork, block->depth);
     for (gsize i = 0; i < sim->options->n_sizes; i++)
         host_init(sim, block, i);
     return TRUE;
 }
 
-/* --- the whole ----------------------------------------------------------------------------------------------------------
- */
+/* --- the whole -------------------------------------------------------------------------------------------------------- */
 
 static gboolean check(const IfmCosts *costs, const IfmPlan *plan, const IfmSimulateOptions *options, GError **error)
 {

@@ -2,17 +2,18 @@
 #include "plan-private.h"
 
 /*
- * A pipeline in numbers: what each thing costs (simulate-costs.c), what happens when (simulate.c), and how it is told
- * (simulate-trace.c). It follows the pipeline's executor in what a block's thread does first: it hands a merged batch on
- * while the next queue has room, takes another while it holds fewer than its depth and parts it, merges the batch that is
- * next; the last block takes before it lets go.
+ * A simulated pipeline: what each thing costs (simulate-costs.c), what happens when (simulate.c), and its events
+ * (simulate-trace.c). A block's thread has the priorities of the pipeline's executor. First it hands a merged batch on
+ * while the next queue has room. Then it takes another batch while it holds fewer than its depth, and partitions it.
+ * Then it merges the batch that is next. The last block takes a batch before it hands one on.
  */
 
-/* Piece: a share of a batch of one size on one lane. @factors: slow-downs by the set of busy devices, as they are asked. */
+/* Piece: a share of a batch of one size on one lane. @factors: slow-downs by the set of busy devices, made on first
+ * use. */
 typedef struct
 {
     gint64 nodes;              /* 0: no share */
-    double at_nodes, at_edges; /* the size it runs at: its own, or the static one it is padded to */
+    double at_nodes, at_edges; /* the size it runs at: its own, or the static size that it is padded to */
     double alone_ns, spread_ratio;
     gint64 pad_ns, pad_bytes, in_ns, in_bytes, out_ns, out_bytes;
     GArray *factors; /* SimFactor */
@@ -24,13 +25,14 @@ typedef struct
     double factor;
 } SimFactor;
 
-/* What a batch of one size costs a block, apart from the inferences. */
+/* The host's time for a batch of one size in a block. */
 typedef struct
 {
     gint64 partition_ns, merge_ns;
 } SimHost;
 
-/* Run: an inference on a stream. @left_ns: of what it would take alone, at @settled_ns; @end_ns: if nothing changes. */
+/* Run: an inference on a stream. @left_ns: of its time alone, left at @settled_ns. @end_ns: if the load stays the
+ * same. */
 typedef struct
 {
     gint64 batch; /* -1: none */
@@ -39,12 +41,12 @@ typedef struct
     gint64 start_ns, settled_ns, end_ns;
 } SimRun;
 
-/* Lane: a device of a block. Its parts of batches begin in their order, batch n on stream n modulo n_streams. */
+/* Lane: a device of a block. The parts of batches begin in order, batch n on stream n modulo n_streams. */
 typedef struct
 {
     const IfmPlanDevice *described;
     int device;                 /* of the cost model */
-    double ratio_before, ratio; /* of the lanes before it, its own */
+    double ratio_before, ratio; /* of the lanes before it; its own */
     gboolean is_last;
     int n_streams;
     SimRun *runs;      /* [n_streams] */
@@ -55,7 +57,7 @@ typedef struct
     SimPiece *pieces; /* [n_sizes] */
 } SimLane;
 
-/* Work: a batch while a block holds it. */
+/* Work: a batch within a block. */
 typedef struct
 {
     gint64 start_ns;
@@ -81,14 +83,14 @@ typedef struct
     int order[IFM_PLAN_MAX_DEVICES]; /* lanes whose parts are not copied come first */
     int depth;
     SimWork *works;                     /* [depth] of batch n: n modulo depth */
-    gint64 n_begun, n_merged, n_pushed; /* batches begin, are merged and handed on in their order */
+    gint64 n_begun, n_merged, n_pushed; /* batches begin, are merged and handed on in order */
     SimActivity activity;
-    int turn;                  /* of the lanes, in their order, whose part is handed over, or copied back */
+    int turn;                  /* index of the lane, in @order, whose part is handed over or copied back */
     gint64 since_ns, until_ns; /* of the activity */
     gint64 merge_ns;           /* when the merge began */
     gint64 free_ns;            /* when the last one ended */
-    gboolean waiting;          /* it has nothing to do */
-    IfmEventKind waits_for;    /* … because of this; IFM_EVENT_OTHER: its devices */
+    gboolean waiting;          /* it has nothing to do, … */
+    IfmEventKind waits_for;    /* … because of this; IFM_EVENT_OTHER: its devices work */
     guint32 name;
     SimHost *host; /* [n_sizes] */
     IfmTrack *track, *passing, *queue;
@@ -110,24 +112,22 @@ typedef struct
     guint32 pad_name, out_name;
 } Simulator;
 
-/* --- simulate-costs.c ---------------------------------------------------------------------------------------------------
- */
+/* --- simulate-costs.c ------------------------------------------------------------------------------------------------- */
 
 gboolean sim_init(Simulator *sim, const IfmCosts *costs, const IfmPlan *plan, const IfmSimulateOptions *options,
                   GError **error);
 void sim_clear(Simulator *sim);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Simulator, sim_clear)
-/* The slow-down of a piece while the devices of @busy work, its own among them or not. */
+/* sim_factor: The slow-down of a piece while the devices of @busy work; its own device may be among them. */
 double sim_factor(const Simulator *sim, const SimBlock *block, const SimLane *lane, SimPiece *piece, guint32 busy);
 static inline gsize sim_size_of(const Simulator *sim, gint64 batch)
 {
     return (gsize)batch % sim->options->n_sizes;
 }
 
-/* --- simulate-trace.c ---------------------------------------------------------------------------------------------------
- */
+/* --- simulate-trace.c ------------------------------------------------------------------------------------------------- */
 
 void sim_trace_init(Simulator *sim);
-/* One event of a batch in a block. What took no time is told only where it is a batch's own: its inferences, its way. */
+/* sim_record: Records an event of a batch in a block; not a copy or a wait of duration 0. */
 void sim_record(Simulator *sim, IfmTrack *track, IfmEventKind kind, const SimBlock *block, gint64 batch, gint64 start_ns,
                 gint64 end_ns, gint64 bytes);

@@ -1,4 +1,4 @@
-/* The simulated timeline, told as the pipeline tells a real one. */
+/* The simulated timeline as a trace, with the events of a real run. */
 #include "simulate-private.h"
 
 static IfmTrack *add_track(Simulator *sim, IfmTrackKind kind, char *thread, int block, gsize per_batch)
@@ -26,7 +26,7 @@ static void add_lane_tracks(Simulator *sim, const SimBlock *block, SimLane *lane
     }
 }
 
-/* As the pipeline calls them; inferences and blocks are called by their stages. */
+/* Names as in the pipeline; inferences and blocks are named by their stages. */
 static const char *const names[IFM_N_EVENT_KINDS] = { [IFM_EVENT_PARTITION] = "partition",
                                                       [IFM_EVENT_MERGE] = "merge",
                                                       [IFM_EVENT_COPY] = "copy in",
@@ -35,7 +35,8 @@ static const char *const names[IFM_N_EVENT_KINDS] = { [IFM_EVENT_PARTITION] = "p
                                                       [IFM_EVENT_WAIT_OUTPUT] = "wait for room",
                                                       [IFM_EVENT_BATCH] = "batch" };
 
-/* Host work and waits of one batch in a block: partition, merge, two waits; and for each lane a padding and two copies. */
+/* Events of the host for one batch in a block: partition, merge, two waits; and for each lane a padding and two
+ * copies. */
 #define HOST_EVENTS 4
 #define LANE_EVENTS 3
 

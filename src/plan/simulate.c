@@ -1,8 +1,8 @@
 /*
- * A plan in time: discrete events, no clock and no thread. At each moment everything that can happen without time passing
- * happens, block by block; then the rates of all inferences follow from the devices that are busy; then time goes on to
- * the next end of anything. Whole nanoseconds; what is left of an inference is kept as a fraction, so that rounding does
- * not add up. docs/planning.md.
+ * The simulation of a plan: discrete events, without clock and thread. At each moment all that needs no time happens,
+ * block by block. Then the rates of all inferences follow from the devices that are busy. Then time goes on to the next
+ * end of an activity. Times are whole nanoseconds. What is left of an inference is kept as a fraction, so that rounding
+ * does not add up. docs/planning.md.
  */
 #include <math.h>
 #include <string.h>
@@ -23,15 +23,14 @@ static const SimHost *host_of(const Simulator *sim, const SimBlock *block, gint6
     return &block->host[sim_size_of(sim, batch)];
 }
 
-/* --- devices ------------------------------------------------------------------------------------------------------------
- */
+/* --- devices ---------------------------------------------------------------------------------------------------------- */
 
 static void part_done(const SimBlock *block, gint64 batch)
 {
     work_of(block, batch)->n_left--;
 }
 
-/* Ends what has come to its end. */
+/* Ends the inference if its time is over. */
 static gboolean end_run(Simulator *sim, SimBlock *block, SimLane *lane, int stream)
 {
     SimRun *run = &lane->runs[stream];
@@ -44,7 +43,7 @@ static gboolean end_run(Simulator *sim, SimBlock *block, SimLane *lane, int stre
     return TRUE;
 }
 
-/* Begins the next batch whose part is ready; one without a share passes by. */
+/* Begins the next batch whose part is ready; one without a share is skipped. */
 static gboolean begin_run(Simulator *sim, SimBlock *block, SimLane *lane, int stream)
 {
     SimRun *run = &lane->runs[stream];
@@ -77,8 +76,7 @@ static gboolean step_lanes(Simulator *sim, SimBlock *block)
     return moved;
 }
 
-/* --- a block's thread ---------------------------------------------------------------------------------------------------
- */
+/* --- a block's thread ------------------------------------------------------------------------------------------------- */
 
 static void occupy(Simulator *sim, SimBlock *block, SimActivity activity, gint64 ns)
 {
@@ -87,19 +85,15 @@ static void occupy(Simulator *sim, SimBlock *block, SimActivity activity, gint64
     block->until_ns = sim->now_ns + ns;
 }
 
-/* Of the lane whose turn it is. */
+/* Of the lane at @turn. */
 static const SimPiece *piece_in_turn(const Simulator *sim, const SimBlock *block, gint64 batch)
 {
     return &block->lanes[block->order[block->turn]].pieces[sim_size_of(sim, batch)];
 }
 
-static void hand_part(SimBlock *block)
-{
-    block->lanes[block->order[block->turn++]].n_handed = block->n_begun;
-}
-
-/* After partition the parts are handed over one after the other, padded where a device wants that, then copied to memory of
- * its own; copies are within what is told as partition and as merge. @after: what the lane in turn had last. */
+/* After partition the parts are handed over one after the other. Each is padded if its device needs that, then copied
+ * to the device's own memory. Copies lie within the events of partition and of merge. @after: the last activity for the
+ * lane at @turn */
 static void hand_parts(Simulator *sim, SimBlock *block, SimActivity after)
 {
     for (; block->turn < block->n_lanes; after = SIM_PARTITION)
@@ -115,7 +109,7 @@ static void hand_parts(Simulator *sim, SimBlock *block, SimActivity after)
             occupy(sim, block, SIM_COPY_IN, piece->in_ns);
             return;
         }
-        hand_part(block);
+        block->lanes[block->order[block->turn++]].n_handed = block->n_begun;
     }
     gint64 batch = block->n_begun - 1;
     sim_record(sim, block->track, IFM_EVENT_PARTITION, block, batch, work_of(block, batch)->start_ns, sim->now_ns, 0);
@@ -133,7 +127,7 @@ static void end_merge(Simulator *sim, SimBlock *block)
     block->free_ns = sim->now_ns;
 }
 
-/* What the devices wrote to their own memory is copied back one after the other, in the order of the block's devices. */
+/* Outputs in devices' own memory are copied back one after the other, in the order of the block's devices. */
 static void fetch_parts(Simulator *sim, SimBlock *block)
 {
     for (; block->turn < block->n_lanes; block->turn++)
@@ -163,7 +157,7 @@ static gint64 bytes_of(const Simulator *sim, const SimBlock *block, gint64 batch
     }
 }
 
-/* What the thread was at has come to its end: on to what follows. */
+/* Ends the activity of the thread and begins the one that follows. */
 static gboolean end_activity(Simulator *sim, SimBlock *block)
 {
     if (block->activity == SIM_IDLE || block->until_ns > sim->now_ns)
@@ -193,7 +187,7 @@ static gboolean end_activity(Simulator *sim, SimBlock *block)
     return TRUE;
 }
 
-/* Whether another batch is there for it; @ended: (out) none will ever be. */
+/* Whether another batch is there for the block. @ended: (out) whether no batch will come any more */
 static gboolean has_input(const Simulator *sim, const SimBlock *block, gboolean *ended)
 {
     gint64 ready = block->index > 0 ? block[-1].n_pushed : sim->n_batches;
@@ -201,7 +195,7 @@ static gboolean has_input(const Simulator *sim, const SimBlock *block, gboolean 
     return block->n_begun < ready;
 }
 
-/* Nothing to do at this moment: why, is settled now. */
+/* Nothing to do at this moment: notes the reason. */
 static void begin_wait(const Simulator *sim, SimBlock *block)
 {
     gboolean ended, input = has_input(sim, block, &ended);
@@ -224,7 +218,7 @@ static void end_wait(Simulator *sim, SimBlock *block)
     block->free_ns = sim->now_ns;
 }
 
-/* Takes a batch: of the queue before it, or one that enters. */
+/* Takes a batch from the queue before the block, or one that enters. */
 static gboolean take(Simulator *sim, SimBlock *block)
 {
     gint64 batch = block->n_begun;
@@ -242,7 +236,7 @@ static gboolean take(Simulator *sim, SimBlock *block)
     return TRUE;
 }
 
-/* Merges the batch that is next, once all its parts are done. */
+/* Merges the next batch if all its parts are done. */
 static gboolean merge(Simulator *sim, SimBlock *block)
 {
     gint64 batch = block->n_merged;
@@ -254,7 +248,7 @@ static gboolean merge(Simulator *sim, SimBlock *block)
     return TRUE;
 }
 
-/* Hands the merged batch on, if the next queue has room; the last block lets it go. */
+/* Hands the merged batch on if the next queue has room; the last block delivers it. */
 static gboolean push(Simulator *sim, SimBlock *block)
 {
     gint64 batch = block->n_pushed;
@@ -274,18 +268,9 @@ static gboolean push(Simulator *sim, SimBlock *block)
     return TRUE;
 }
 
-/* --- time ---------------------------------------------------------------------------------------------------------------
- */
+/* --- time ------------------------------------------------------------------------------------------------------------- */
 
-/* What the block's thread does next, in the order of the executor: devices get their next work before the last is merged.
- */
-static gboolean act(Simulator *sim, SimBlock *block)
-{
-    gboolean is_last = block->index + 1 == sim->n_blocks;
-    return (!is_last && push(sim, block)) || take(sim, block) || push(sim, block) || merge(sim, block);
-}
-
-/* All that can happen at this moment. */
+/* Does all that can happen at this moment. */
 static void settle_moment(Simulator *sim)
 {
     for (gboolean moved = TRUE; moved;)
@@ -296,7 +281,9 @@ static void settle_moment(Simulator *sim)
             SimBlock *block = &sim->blocks[i];
             moved |= end_activity(sim, block);
             moved |= step_lanes(sim, block);
-            moved |= act(sim, block);
+            /* in the executor's order: devices get their next work before the last is merged */
+            gboolean is_last = block->index + 1 == sim->n_blocks;
+            moved |= (!is_last && push(sim, block)) || take(sim, block) || push(sim, block) || merge(sim, block);
         }
     }
     for (int i = 0; i < sim->n_blocks; i++)
@@ -325,7 +312,7 @@ static void add_busy(Simulator *sim, SimBlock *block, SimLane *lane, SimRun *run
     *(guint32 *)user |= 1u << lane->device;
 }
 
-/* What is left goes on at another rate where others began or ended. */
+/* Changes the rate of what is left of an inference when others began or ended. */
 static void set_rate(Simulator *sim, SimBlock *block, SimLane *lane, SimRun *run, gpointer user)
 {
     double factor = sim_factor(sim, block, lane, run->piece, *(guint32 *)user);
@@ -346,7 +333,7 @@ static void find_end(Simulator *sim, SimBlock *block, SimLane *lane, SimRun *run
     *(gint64 *)user = MIN(*(gint64 *)user, run->end_ns);
 }
 
-/* The moment at which something ends next; NEVER where nothing is under way. */
+/* The moment of the next end; NEVER if nothing is in progress. */
 static gint64 next_moment(Simulator *sim)
 {
     guint32 busy = 0;
@@ -373,11 +360,10 @@ static void run_all(Simulator *sim)
     g_assert(sim->blocks[sim->n_blocks - 1].n_pushed == sim->n_batches);
 }
 
-/* --- what came of it ----------------------------------------------------------------------------------------------------
- */
+/* --- outcome ---------------------------------------------------------------------------------------------------------- */
 
-/* The device that works longest sets the pace: the makespan is as uncertain as its latencies, which are all off in the same
- * direction where the table is. */
+/* The spread of the device that works longest, which sets the pace. All its latencies are off in the same direction if
+ * the table is. */
 static double spread_of(const Simulator *sim)
 {
     const SimLane *busiest = &sim->blocks[0].lanes[0];

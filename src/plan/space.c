@@ -12,8 +12,7 @@ int space_members(guint32 set, int *devices)
     return n;
 }
 
-/* --- what may be in a block ---------------------------------------------------------------------------------------------
- */
+/* --- what may be in a block ------------------------------------------------------------------------------------------- */
 
 static void device_runs(PlanSpace *space, int device)
 {
@@ -76,7 +75,7 @@ static gboolean check_question(const IfmCosts *costs, const IfmPlanQuestion *que
     return TRUE;
 }
 
-/* Which stage no device can run, and why not. */
+/* Finds a stage that no device can run, and why. */
 static gboolean check_covered(const PlanSpace *space, GError **error)
 {
     const IfmCosts *costs = space->costs;
@@ -113,9 +112,9 @@ gboolean space_init(PlanSpace *space, const IfmCosts *costs, const IfmPlanQuesti
         return FALSE;
     }
     int n_devices = __builtin_popcount(space->devices);
-    space->most_blocks = MIN(n_devices, costs->n_stages);
+    space->max_blocks = MIN(n_devices, costs->n_stages);
     if (question->max_blocks > 0)
-        space->most_blocks = MIN(space->most_blocks, question->max_blocks);
+        space->max_blocks = MIN(space->max_blocks, question->max_blocks);
     for (int d = 0; d < costs->n_devices; d++)
         if ((space->devices & 1u << d) != 0)
             device_runs(space, d);
@@ -133,19 +132,18 @@ void space_clear(PlanSpace *space)
     g_clear_pointer(&space->curves, curve_table_free);
 }
 
-/* --- how many there are -------------------------------------------------------------------------------------------------
- */
+/* --- size of the space ------------------------------------------------------------------------------------------------ */
 
-/* Plans but for their shares, by what is left: [blocks left][first stage left - 1][devices used]. */
+/* Counts plans without their shares, by what is left: [blocks left][first stage left - 1][devices used]. */
 double space_n_structures(const PlanSpace *space)
 {
     int n = space->costs->n_stages, n_sets = 1 << space->costs->n_devices;
     gsize layer = (gsize)(n + 1) * n_sets;
-    g_autofree double *counts = g_new0(double, layer *(space->most_blocks + 1));
-    for (int left = 0; left <= space->most_blocks; left++)
+    g_autofree double *counts = g_new0(double, layer *(space->max_blocks + 1));
+    for (int left = 0; left <= space->max_blocks; left++)
         for (int used = 0; used < n_sets; used++)
             counts[left * layer + (gsize)n * n_sets + used] = 1;
-    for (int left = 1; left <= space->most_blocks; left++)
+    for (int left = 1; left <= space->max_blocks; left++)
         for (int first = n; first >= 1; first--)
             for (guint32 used = 0; used < (guint32)n_sets; used++)
             {
@@ -155,7 +153,7 @@ double space_n_structures(const PlanSpace *space)
                     for (guint64 runs = space->runs[set][first - 1]; runs != 0; runs &= runs - 1)
                         *count += counts[(left - 1) * layer + (gsize)(__builtin_ctzll(runs) + 1) * n_sets + (used | set)];
             }
-    return counts[space->most_blocks * layer];
+    return counts[space->max_blocks * layer];
 }
 
 gint64 space_n_ranges(const PlanSpace *space)
@@ -171,8 +169,7 @@ gint64 space_n_ranges(const PlanSpace *space)
     return n;
 }
 
-/* --- shares of a grid ---------------------------------------------------------------------------------------------------
- */
+/* --- shares of a grid ------------------------------------------------------------------------------------------------- */
 
 typedef struct
 {
@@ -206,8 +203,7 @@ void space_each_share(const double *grid, gsize n_grid, int n_devices, SpaceShar
         share_rest(&shares, 0, 1);
 }
 
-/* --- a plan -------------------------------------------------------------------------------------------------------------
- */
+/* --- a plan ----------------------------------------------------------------------------------------------------------- */
 
 IfmPlan *space_plan(const PlanSpace *space, const SpaceBlock *blocks, int n_blocks)
 {
@@ -228,7 +224,7 @@ IfmPlan *space_plan(const PlanSpace *space, const SpaceBlock *blocks, int n_bloc
         IfmPlanBlock block = { .first = blocks[b].first, .last = blocks[b].last };
         block.n_devices = (gsize)space_members(blocks[b].set, block.devices);
         memcpy(block.ratios, blocks[b].shares, sizeof block.ratios);
-        for (gsize i = 0; i < block.n_devices; i++) /* of these the run is to choose, too */
+        for (gsize i = 0; i < block.n_devices; i++) /* the sizes that the run chooses from */
         {
             int d = block.devices[i];
             IfmPlanDevice *one = plan->devices->pdata[place[d]];

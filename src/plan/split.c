@@ -3,18 +3,17 @@
 
 #include "plan-private.h"
 
-/* Shares at which a device's time is looked up; between them the curve is a line. Tenths are among them, so that the shares
- * of the published search are met exactly; below the first a smaller share saves nothing. */
+/* The shares at which a device's time is looked up; between them the curve is a line. The tenths are those of the
+ * published search, which are so met exactly. Below the first a smaller share saves no time. */
 static const double ladder[] = { 1.0 / 64, 1.0 / 32, 1.0 / 16, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1 };
 #define N_LADDER ((int)G_N_ELEMENTS(ladder))
 
-/* --- one curve ----------------------------------------------------------------------------------------------------------
- */
+/* --- one curve -------------------------------------------------------------------------------------------------------- */
 
 double curve_at(const PlanCurve *curve, double share)
 {
     int low = 0, high = curve->n;
-    while (low < high) /* the first knot whose share is no smaller */
+    while (low < high) /* the first knot whose share is not smaller */
     {
         int middle = (low + high) / 2;
         if (curve->share[middle] < share)
@@ -30,11 +29,11 @@ double curve_at(const PlanCurve *curve, double share)
     return curve->ns[low - 1] + t * (curve->ns[low] - curve->ns[low - 1]);
 }
 
-/* @before: as @ns is come to from below, where several shares take just so long. */
+/* @before: the limit from below @ns, where several shares take the same time */
 static inline double share_at(const PlanCurve *curve, double ns, gboolean before)
 {
     int low = 0, high = curve->n;
-    while (low < high) /* the first knot that takes longer; no less */
+    while (low < high) /* the first knot that takes longer; with @before, at least as long */
     {
         int middle = (low + high) / 2;
         if (before ? curve->ns[middle] < ns : curve->ns[middle] <= ns)
@@ -53,8 +52,7 @@ double curve_share_by(const PlanCurve *curve, double ns)
     return share_at(curve, ns, FALSE);
 }
 
-/* --- several that finish together ---------------------------------------------------------------------------------------
- */
+/* --- shares that finish together -------------------------------------------------------------------------------------- */
 
 static double sum_by(const PlanCurve *const *curves, int n, double ns, double *shares)
 {
@@ -64,8 +62,8 @@ static double sum_by(const PlanCurve *const *curves, int n, double ns, double *s
     return sum;
 }
 
-/* Narrows (@low, @high], between whose ends together less than the whole and all of it are done, until no knot lies within.
- * Then each share is a line over it. */
+/* Narrows (@low, @high] until no knot lies within. At @low all devices together have done less than the whole, at @high
+ * all of it. Then each share is a line over the time. */
 static void narrow(const PlanCurve *const *curves, int n, double *low, double *high)
 {
     double shares[IFM_PLAN_MAX_DEVICES];
@@ -110,7 +108,7 @@ double curve_split(const PlanCurve *const *curves, int n, double *shares)
         high = fmax(high, curves[i]->ns[curves[i]->n - 1]);
     }
     double sum = sum_by(curves, n, low, shares);
-    if (sum >= 1) /* the least that one of them can be given takes so long: the others wait for it */
+    if (sum >= 1) /* the minimum share of some device takes this long: the others wait for it */
     {
         scale_to_one(shares, n);
         return low;
@@ -120,7 +118,7 @@ double curve_split(const PlanCurve *const *curves, int n, double *shares)
     narrow(curves, n, &low, &high);
     for (int i = 0; i < n; i++)
         sum_before += before[i] = share_at(curves[i], high, TRUE);
-    if (sum_before < 1) /* at @high itself a level part is taken, as far as it is needed */
+    if (sum_before < 1) /* at @high itself a constant part of a curve is used as far as needed */
     {
         double all = sum_by(curves, n, high, shares), t = (1 - sum_before) / (all - sum_before);
         for (int i = 0; i < n; i++)
@@ -136,11 +134,10 @@ double curve_split(const PlanCurve *const *curves, int n, double *shares)
     return low + t * (high - low);
 }
 
-/* --- all curves of one size ---------------------------------------------------------------------------------------------
- */
+/* --- all curves of one size ------------------------------------------------------------------------------------------- */
 
-/* Of one device beside one set: @pieces: values of the measured ranges at the device's places (the ladder, or the static
- * sizes), NULL until needed; @rows: [first - 1] the curves of all ranges that begin there. */
+/* The curves of one device under one load. @pieces: times of the measured ranges at the device's places (the ladder, or
+ * the static sizes); NULL: not made yet. @rows: [first - 1] the curves of all ranges that begin there. */
 typedef struct
 {
     double *pieces[IFM_COST_MAX_STAGES][IFM_COST_MAX_STAGES];
@@ -152,7 +149,7 @@ struct CurveTable
 {
     const IfmCosts *costs;
     double nodes, edges, sources;
-    gboolean one_plan; /* of each row one range is asked for: the others are not made */
+    gboolean one_plan; /* only one range of each row is asked for: the others are not made */
     DeviceCurves *of[IFM_PLAN_MAX_DEVICES][1 << IFM_PLAN_MAX_DEVICES];
     GPtrArray *owned;
 };
@@ -185,15 +182,7 @@ static int n_places(const CurveTable *table, int device)
     return is->form == IFM_PLAN_STATIC ? (int)is->n_sizes : N_LADDER;
 }
 
-static void place_at(const CurveTable *table, int device, int place, double *nodes, double *edges)
-{
-    const IfmCostDevice *is = &table->costs->devices[device]->is;
-    gboolean fixed = is->form == IFM_PLAN_STATIC;
-    *nodes = fixed ? (double)is->sizes[place].nodes : ladder[place] * table->nodes;
-    *edges = fixed ? (double)is->sizes[place].edges : ladder[place] * table->edges;
-}
-
-static DeviceCurves *curves_beside(CurveTable *table, int device, guint32 busy)
+static DeviceCurves *background_curves(CurveTable *table, int device, guint32 busy)
 {
     DeviceCurves **slot = &table->of[device][busy];
     if (*slot == NULL)
@@ -203,25 +192,26 @@ static DeviceCurves *curves_beside(CurveTable *table, int device, guint32 busy)
 
 static const double *piece_values(CurveTable *table, int device, guint32 busy, const CostRange *range)
 {
-    DeviceCurves *curves = curves_beside(table, device, busy);
+    DeviceCurves *curves = background_curves(table, device, busy);
     double **slot = &curves->pieces[range->first - 1][range->last - 1];
     if (*slot != NULL)
         return *slot;
+    const IfmCostDevice *is = &table->costs->devices[device]->is;
     int n = n_places(table, device);
     *slot = own(table, g_new(double, n + 1));
     const double *alone = busy != 0 ? piece_values(table, device, 0, range) : NULL;
     for (int k = 0; k < n; k++)
     {
-        double nodes, edges;
-        gboolean known = TRUE;
-        place_at(table, device, k, &nodes, &edges);
+        gboolean known = TRUE, fixed = is->form == IFM_PLAN_STATIC;
+        double nodes = fixed ? (double)is->sizes[k].nodes : ladder[k] * table->nodes;
+        double edges = fixed ? (double)is->sizes[k].edges : ladder[k] * table->edges;
         (*slot)[k] = alone == NULL ? costs_piece_ns(table->costs, device, range, nodes, edges)
                                    : alone[k] * costs_slow_down(table->costs, device, range, busy, nodes, edges, &known);
     }
     return *slot;
 }
 
-/* Where the measured sizes tell nothing of some share there is no curve: the whole alone, where they tell of that. */
+/* If the latency of some share is unknown there is no curve, only the time of the whole if that is known. */
 static void dynamic_curve(CurveTable *table, const double *values, PlanCurve *curve)
 {
     gboolean known = TRUE;
@@ -241,7 +231,7 @@ static void dynamic_curve(CurveTable *table, const double *values, PlanCurve *cu
 
 typedef struct
 {
-    gint64 order; /* nodes + edges: the size that ifm_plan_static_size() takes first */
+    gint64 order; /* nodes + edges: ifm_plan_static_size() takes the smallest */
     double share, ns;
 } Step;
 
@@ -251,15 +241,15 @@ static int compare_steps(const void *a, const void *b)
     return x->order != y->order ? (x->order < y->order ? -1 : 1) : (x->share < y->share) - (x->share > y->share);
 }
 
-/* The largest share that a size holds. Where its edges are met exactly it may hold a node more: a place of no width, which
- * a graph whose edges are not spread evenly misses. */
+/* The largest share that a size holds. If its edges are met exactly it may hold one more node, but that place has no
+ * width, and a graph with unevenly spread edges misses it. */
 static double share_of_size(const CurveTable *table, const IfmPlanSize *size, gboolean reads_edges)
 {
     double nodes = (double)size->nodes - reads_edges;
     return fmax(0, fmin(1, fmin(nodes / table->nodes, (double)size->edges / table->edges)));
 }
 
-/* The steps that some share takes: each holds more than all before it. */
+/* The steps that some share uses: each holds more than all before it. */
 static int static_steps(const CurveTable *table, int device, int first, int last, const double *values, Step *steps)
 {
     const IfmCostDevice *is = &table->costs->devices[device]->is;
@@ -293,7 +283,7 @@ static double static_whole(const CurveTable *table, int device, int first, int l
     return INFINITY;
 }
 
-/* Each size holds shares up to some largest one: a staircase. */
+/* Each size holds shares up to a largest one: the curve is a staircase. */
 static void static_curve(CurveTable *table, int device, int first, int last, const double *values, PlanCurve *curve)
 {
     g_autofree Step *steps = g_new(Step, table->costs->devices[device]->is.n_sizes + 1);
@@ -312,7 +302,7 @@ static void static_curve(CurveTable *table, int device, int first, int last, con
     *curve = (PlanCurve){ knots, share, ns, static_whole(table, device, first, last, values) };
 }
 
-/* @needed: the last stage of the range that is asked for */
+/* @needed: the last stage of the range asked for */
 static PlanCurve *make_row(CurveTable *table, int device, int first, int needed, guint32 busy)
 {
     const IfmCosts *costs = table->costs;
@@ -348,7 +338,7 @@ const PlanCurve *curve_table_get(CurveTable *table, int device, int first, int l
     busy &= ~(1u << device);
     if (!table->costs->has_busy)
         busy = 0;
-    DeviceCurves *curves = curves_beside(table, device, busy);
+    DeviceCurves *curves = background_curves(table, device, busy);
     if (curves->rows[first - 1] == NULL)
         curves->rows[first - 1] = make_row(table, device, first, last, busy);
     return &curves->rows[first - 1][last - 1];
@@ -361,7 +351,7 @@ const PlanCurve *curve_table_pace(CurveTable *table, int device, int first, int 
     if (n_streams < 2)
         return curve;
     PlanCurve **slot =
-        &curves_beside(table, device, table->costs->has_busy ? busy & ~(1u << device) : 0)->paces[first - 1][last - 1];
+        &background_curves(table, device, table->costs->has_busy ? busy & ~(1u << device) : 0)->paces[first - 1][last - 1];
     if (*slot != NULL)
         return *slot;
     double *ns = own(table, g_new(double, curve->n + 1));

@@ -1,4 +1,4 @@
-/* Plan tables as documents. What a file says is checked before it is believed; errors name the place in it. */
+/* Plan tables as JSON documents. All content of a document is checked; errors name the place in it. */
 #include <inferometer/json.h>
 #include <inferometer/nearest.h>
 
@@ -6,7 +6,7 @@
 
 #define FORMAT "plan-table"
 #define FORMAT_VERSION 1
-#define MOST_ROWS 100000
+#define MAX_ROWS 100000
 
 static const char *const origin_words[] = { [IFM_COST_MEASURED] = "measured",
                                             [IFM_COST_INTERPOLATED] = "interpolated",
@@ -14,8 +14,7 @@ static const char *const origin_words[] = { [IFM_COST_MEASURED] = "measured",
                                             [IFM_COST_EXTRAPOLATED] = "extrapolated",
                                             [IFM_COST_EXTRAPOLATED + 1] = NULL };
 
-/* --- out ----------------------------------------------------------------------------------------------------------------
- */
+/* --- out -------------------------------------------------------------------------------------------------------------- */
 
 const char *ifm_cost_origin_word(IfmCostOrigin origin)
 {
@@ -55,7 +54,7 @@ static json_t *aliases_to_json(const GPtrArray *aliases)
     return json;
 }
 
-/* What the rows were searched with, beside the objective. */
+/* The question of the rows, apart from the objective. */
 static json_t *question_to_json(const IfmPlanTable *table)
 {
     json_t *json = json_object(), *grid = json_array();
@@ -85,10 +84,9 @@ json_t *ifm_plan_table_to_json(const IfmPlanTable *table)
     return json;
 }
 
-/* --- in -----------------------------------------------------------------------------------------------------------------
- */
+/* --- in --------------------------------------------------------------------------------------------------------------- */
 
-/* read_word: one of @words. Returns: which; -1 with an error naming the nearest. */
+/* read_word: Returns: the index of one of @words; -1 with an error that names the nearest. */
 static int read_word(const json_t *json, const char *where, const char *key, const char *const *words, GError **error)
 {
     const char *word;
@@ -102,20 +100,20 @@ static int read_word(const json_t *json, const char *where, const char *key, con
     return -1;
 }
 
-static gboolean read_count(const json_t *json, const char *where, const char *key, gint64 least, gint64 most, gint64 *value,
+static gboolean read_count(const json_t *json, const char *where, const char *key, gint64 min, gint64 max, gint64 *value,
                            GError **error)
 {
     if (!ifm_json_get_int64(json, where, key, value, error))
         return FALSE;
-    if (*value >= least && *value <= most)
+    if (*value >= min && *value <= max)
         return TRUE;
     g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
                 "%s.%s: found %" G_GINT64_FORMAT ", %" G_GINT64_FORMAT " to %" G_GINT64_FORMAT " is right", where, key,
-                *value, least, most);
+                *value, min, max);
     return FALSE;
 }
 
-/* A time or a ratio: not below 0, NaN (null) where @unknown. */
+/* A time or a ratio, 0 or above; NaN (null) if @unknown allows it. */
 static gboolean read_figure(const json_t *json, const char *where, const char *key, gboolean unknown, double *value,
                             GError **error)
 {
@@ -270,10 +268,10 @@ static IfmPlanTable *read_table(const json_t *json, const char *name, GError **e
     table->objective = (IfmObjective)objective;
     if (!read_question(table, json, name, error))
         return NULL;
-    if (json_array_size(plans) == 0 || json_array_size(plans) > MOST_ROWS)
+    if (json_array_size(plans) == 0 || json_array_size(plans) > MAX_ROWS)
     {
         g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s.plans: found %" G_GSIZE_FORMAT ", 1 to %d are right", name,
-                    json_array_size(plans), MOST_ROWS);
+                    json_array_size(plans), MAX_ROWS);
         return NULL;
     }
     for (gsize i = 0; i < json_array_size(plans); i++)
@@ -285,7 +283,7 @@ static IfmPlanTable *read_table(const json_t *json, const char *name, GError **e
     return g_steal_pointer(&table);
 }
 
-/* Texts of the document stand in messages, and a message is one line. */
+/* Messages contain texts of the document; each message is kept to one line. */
 IfmPlanTable *ifm_plan_table_from_json(const json_t *json, const char *name, GError **error)
 {
     IfmPlanTable *table = read_table(json, name, error);

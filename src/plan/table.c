@@ -1,6 +1,6 @@
 /*
- * Plans by size: searched once for each of many sizes, then looked up for a graph of any. What lies between rows is what
- * IfmGrid says lies between points, as in the latencies' own tables: number of nodes, then edges per node, by logarithm.
+ * Plans by size: searched once for each of many sizes, then looked up for a graph of any size. Interpolation between
+ * rows is that of IfmGrid, as in the tables of latencies: by the logarithms of nodes, then of edges per node.
  */
 #include <math.h>
 #include <string.h>
@@ -18,8 +18,7 @@ const char *ifm_plan_origin_name(IfmPlanOrigin origin)
     return origin_names[origin];
 }
 
-/* --- rows ---------------------------------------------------------------------------------------------------------------
- */
+/* --- rows ------------------------------------------------------------------------------------------------------------- */
 
 void table_row_clear(TableRow *row)
 {
@@ -96,8 +95,7 @@ const IfmPlan *ifm_plan_table_row(const IfmPlanTable *table, gsize index, IfmPla
     return row->plan;
 }
 
-/* --- searching ----------------------------------------------------------------------------------------------------------
- */
+/* --- searching -------------------------------------------------------------------------------------------------------- */
 
 static guint32 mask_of(const IfmCosts *costs, const GPtrArray *aliases)
 {
@@ -115,7 +113,7 @@ static void add_aliases(const IfmCosts *costs, guint32 mask, GPtrArray *aliases)
             g_ptr_array_add(aliases, g_strdup(costs->devices[d]->is.alias));
 }
 
-/* Searches at a size and keeps the answer. */
+/* Searches at a size and adds the answer. */
 static gboolean search_row(IfmPlanTable *table, const IfmCosts *costs, const IfmPlanSize *size, GError **error)
 {
     g_auto(IfmPlanAnswer) answer = { 0 };
@@ -170,10 +168,9 @@ IfmPlanTable *ifm_plan_table_new(const IfmCosts *costs, const IfmPlanQuestion *q
     return g_steal_pointer(&table);
 }
 
-/* --- between rows -------------------------------------------------------------------------------------------------------
- */
+/* --- between rows ----------------------------------------------------------------------------------------------------- */
 
-/* Place: a size among the rows. @weights: [rows] of each row in what is interpolated there; they add up to 1. */
+/* Place: a size among the rows. @weights: [rows] of each row in the interpolation; they add up to 1. */
 typedef struct
 {
     double nodes, edges;
@@ -218,7 +215,8 @@ static guint heaviest(const Place *place, guint n)
     return best;
 }
 
-/* The neighbours' plan with ratios between theirs. Returns: (transfer full) NULL where they are not all of one shape. */
+/* The plan of the neighbours, with ratios between theirs. Returns: (transfer full) NULL if their plans differ in
+ * shape. */
 static IfmPlan *between(const IfmPlanTable *table, const Place *place)
 {
     g_autoptr(IfmPlan) plan = ifm_plan_copy(row_of(table, heaviest(place, table->rows->len))->plan);
@@ -253,26 +251,26 @@ static double objective_of(const IfmPlanTable *table, const IfmPlanCost *cost)
     return values[table->objective];
 }
 
-/* Of the neighbours' plans the one that costs least here. Returns: (transfer full) NULL where none can run at this size. */
+/* Of the neighbours' plans the one that costs least at this size. Returns: (transfer full) NULL if none can run
+ * there. */
 static IfmPlan *choose(const IfmPlanTable *table, const IfmCosts *costs, const Place *place)
 {
     const IfmPlan *best = NULL;
-    double least = INFINITY;
+    double min = INFINITY;
     for (guint i = 0; i < table->rows->len; i++)
     {
         g_auto(IfmPlanCost) cost = { 0 };
         const IfmPlan *plan = row_of(table, i)->plan;
         if (place->weights[i] <= 0 || !ifm_plan_cost(costs, plan, place->nodes, place->edges, &cost, NULL) ||
-            !(objective_of(table, &cost) < least))
+            !(objective_of(table, &cost) < min))
             continue;
-        least = objective_of(table, &cost);
+        min = objective_of(table, &cost);
         best = plan;
     }
     return best != NULL ? ifm_plan_copy(best) : NULL;
 }
 
-/* --- finding ------------------------------------------------------------------------------------------------------------
- */
+/* --- finding ---------------------------------------------------------------------------------------------------------- */
 
 static double distance(const IfmPlanSize *size, double nodes, double edges)
 {

@@ -3,8 +3,8 @@
 
 #include "predict-private.h"
 
-/* What a line is fitted to: sizes and latencies less the first of each, divided by a power of two that brings the largest
- * near 1. Both steps keep whole numbers exact, and no sum of squares can overflow. */
+/* Values shifted and scaled for the fit: the first is subtracted, and the rest is divided by a power of two that brings
+ * the largest near 1. Both steps keep whole numbers exact, and no sum of squares can overflow. */
 typedef struct
 {
     const double *values;
@@ -51,7 +51,7 @@ static double mean_of(const Shifted *shifted)
     return shifted->first + shifted->scale * shifted->mean;
 }
 
-/* Sum of products of the deviations; the second term takes out what rounding left in the means. */
+/* Sum of products of the deviations. The second term removes what rounding left in the means. */
 static double centred_products(const Shifted *a, const Shifted *b, gsize n)
 {
     double products = 0, left_a = 0, left_b = 0;
@@ -64,14 +64,14 @@ static double centred_products(const Shifted *a, const Shifted *b, gsize n)
     return products - left_a * left_b / n;
 }
 
-/* The largest sum of squares that n values as large as these may leave by rounding alone. */
+/* The largest sum of squares that rounding alone may leave for n values of this size. */
 static double rounding_squares(double largest, gsize n)
 {
     double each = 4 * DBL_EPSILON * largest;
     return n * each * each;
 }
 
-/* Fills all that follows from the line; scaled: slope and sums in shifted units. */
+/* Fills all results from the line. scaled: slope and sums in shifted units. */
 static void fill_line(IfmBandwidthFit *fit, const Shifted *x, const Shifted *y, double xx, double yy, double slope,
                       double level)
 {
@@ -83,7 +83,7 @@ static void fill_line(IfmBandwidthFit *fit, const Shifted *x, const Shifted *y, 
         residuals += residual * residual;
     }
     if (residuals <= rounding_squares(y->largest / y->scale + fabs(slope) * x->largest / x->scale, n))
-        residuals = 0; /* the points lie on a line as exactly as they can be written */
+        residuals = 0; /* the points lie on a line as exactly as doubles can express */
     fit->slope_ns_per_byte = slope * (y->scale / x->scale);
     fit->intercept_ns = mean_of(y) - fit->slope_ns_per_byte * mean_of(x);
     fit->r_squared = yy > 0 ? CLAMP(1 - residuals / yy, 0, 1) : 0;
@@ -159,6 +159,8 @@ const char *ifm_bandwidth_split(const IfmBandwidthFit *fit, double data_bytes, d
     if (transfer > total_ns)
         return "compute would be negative: the fitted bandwidth's transfer alone takes longer than the whole";
     *compute_ns = total_ns - transfer;
-    *transfer_ns = total_ns - *compute_ns; /* transfer, to the last bit of the total, so that the two add up exactly */
+    *transfer_ns =
+        total_ns -
+        *compute_ns; /* equal to the transfer except for the last bit of the total, so that the two add up exactly */
     return NULL;
 }

@@ -2,9 +2,9 @@
 
 #include "predict-private.h"
 
-/* Sizes are kept as nodes and edges per node. Tables have other edges for each number of nodes, often the same few degrees
- * for all: between two numbers of nodes, equal degrees meet measured points where equal numbers of edges would meet none.
- * In logarithms the change of axes is linear, so power laws stay straight. */
+/* Sizes are kept as nodes and edges per node. Tables have different edges for each number of nodes, but often the same
+ * few degrees. Between two numbers of nodes, equal degrees are measured points, while equal numbers of edges are not.
+ * In logarithms the change of axes is linear, so that power laws stay straight. */
 struct IfmLookup
 {
     IfmGrid *grid;
@@ -57,7 +57,7 @@ gboolean ifm_lookup_check_points(const IfmLookupPoint *points, gsize n, GError *
     return TRUE;
 }
 
-/* @skip: the one point to leave out; n for none. */
+/* @skip: the point to leave out; n: none */
 static IfmLookup *lookup_without(const IfmLookupPoint *points, gsize n, gsize skip, GError **error)
 {
     static const IfmGridAxis axes[] = { { "nodes", IFM_GRID_LOG }, { "edges per node", IFM_GRID_LOG } };
@@ -104,7 +104,7 @@ gboolean ifm_lookup_at(const IfmLookup *lookup, double nodes, double edges, doub
     return ifm_grid_at(lookup->grid, place, IFM_GRID_EXTRAPOLATE, latency_ns, origin, error);
 }
 
-/* The sizes of the errors of one kind, in order. */
+/* The absolute errors of one kind, sorted. */
 static GArray *sorted_errors(GArray *misses, gboolean extrapolated)
 {
     GArray *errors = g_array_new(FALSE, FALSE, sizeof(double));

@@ -2,7 +2,7 @@
 
 #include "predict-private.h"
 
-/* A power is a line through the logarithms: the fit is that of ifm_bandwidth_fit(). */
+/* A power is a line through the logarithms: the fit is ifm_bandwidth_fit(). */
 
 static gboolean refuse(GError **error, const char *what, gsize i, gsize n, double value, const char *right)
 {
@@ -23,8 +23,8 @@ static gboolean take_logarithms(const char *what, const double *values, gsize n,
 }
 
 /*
- * The interval of a difference from those of its two terms: each end moves by the root of the sum of the squares of how far
- * the ends that push it are away. Source: Zou & Donner, Statistics in Medicine 27, 2008 (MOVER).
+ * The interval of a difference from those of its two terms. Each end is off by the root of the sum of squares of how
+ * far the ends that move it are off. Source: Zou & Donner, Statistics in Medicine 27, 2008 (MOVER).
  */
 static IfmInterval interval_between(const double *y, const IfmInterval *of, double difference, double run)
 {

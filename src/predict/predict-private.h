@@ -3,11 +3,14 @@
 
 G_BEGIN_DECLS
 
-/** ifm_bandwidth_judge: Fills all that follows from the slope and its interval. */
+/** ifm_bandwidth_judge: Fills the results that follow from the slope and its interval. */
 void ifm_bandwidth_judge(IfmBandwidthFit *fit);
 
-/** ifm_lookup_check_points: FALSE with IFM_ERROR_INVALID for no point, a size or latency not above 0, a size given twice.
- */
+/** ifm_lookup_check_points: FALSE with IFM_ERROR_INVALID for no point, a size or latency not above 0, or a size given
+ * twice. */
 gboolean ifm_lookup_check_points(const IfmLookupPoint *points, gsize n, GError **error);
+
+/* ifm_trend_coefficients: @coefficients: (out) [3] ns, ns a node, ns an edge */
+void ifm_trend_coefficients(const IfmTrend *trend, double *coefficients);
 
 G_END_DECLS

@@ -14,13 +14,6 @@ struct IfmTrend
 
 /* --- the plane -------------------------------------------------------------------------------------------------------- */
 
-static void terms_of(const IfmLookupPoint *point, double *terms)
-{
-    terms[0] = 1;
-    terms[1] = (double)point->nodes;
-    terms[2] = (double)point->edges;
-}
-
 /* The normal equations of relative errors: each term over the latency, against 1. @sums: [3 x 4] */
 static void normal_equations(const IfmLookupPoint *points, gsize n, gsize skip, double sums[N_TERMS][N_TERMS + 1])
 {
@@ -29,10 +22,9 @@ static void normal_equations(const IfmLookupPoint *points, gsize n, gsize skip, 
             sums[i][j] = 0;
     for (gsize p = 0; p < n; p++)
     {
-        double terms[N_TERMS];
+        double terms[N_TERMS] = { 1, (double)points[p].nodes, (double)points[p].edges };
         if (p == skip)
             continue;
-        terms_of(&points[p], terms);
         for (int i = 0; i < N_TERMS; i++)
         {
             terms[i] /= points[p].latency_ns;
@@ -46,8 +38,8 @@ static void normal_equations(const IfmLookupPoint *points, gsize n, gsize skip, 
             sums[i][j] = sums[j][i];
 }
 
-/* Least squares of the terms in @mask alone, by elimination on a matrix scaled to a diagonal of ones. FALSE where they
- * depend on each other (all sizes of one degree: edges are a multiple of nodes). */
+/* Least squares of the terms in @mask alone, by elimination on a matrix scaled to a diagonal of ones. FALSE if the
+ * terms depend on each other (all sizes of one degree: edges are a multiple of nodes). */
 static gboolean solve(double sums[N_TERMS][N_TERMS + 1], guint mask, double *solution)
 {
     double matrix[N_TERMS][N_TERMS + 1], scale[N_TERMS];
@@ -79,7 +71,7 @@ static gboolean solve(double sums[N_TERMS][N_TERMS + 1], guint mask, double *sol
     return TRUE;
 }
 
-/* Of the sum of squared relative errors, what depends on the solution. */
+/* The part of the sum of squared relative errors that depends on the solution. */
 static double error_of(double sums[N_TERMS][N_TERMS + 1], const double *solution)
 {
     double error = 0;
@@ -92,20 +84,20 @@ static double error_of(double sums[N_TERMS][N_TERMS + 1], const double *solution
     return error;
 }
 
-/* The best with no coefficient below 0: of the best of each set of terms, the best that is so. Ever so many terms would
- * need an active-set method; three have seven sets. */
+/* The best solution with no coefficient below 0: the best of each set of terms is computed, and of those without a
+ * negative coefficient the best is taken. Three terms have seven sets; many terms would need an active-set method. */
 static void fit_plane(const IfmLookupPoint *points, gsize n, gsize skip, double *coefficients)
 {
-    double sums[N_TERMS][N_TERMS + 1], solution[N_TERMS], least = INFINITY;
+    double sums[N_TERMS][N_TERMS + 1], solution[N_TERMS], min = INFINITY;
     normal_equations(points, n, skip, sums);
     for (guint mask = 1; mask < 1u << N_TERMS; mask++)
     {
         if (!solve(sums, mask, solution) || solution[0] < 0 || solution[1] < 0 || solution[2] < 0)
             continue;
         double error = error_of(sums, solution);
-        if (error >= least)
+        if (error >= min)
             continue;
-        least = error;
+        min = error;
         for (int i = 0; i < N_TERMS; i++)
             coefficients[i] = solution[i];
     }
@@ -116,14 +108,9 @@ static double plane_at(const double *coefficients, double nodes, double edges)
     return coefficients[0] + coefficients[1] * nodes + coefficients[2] * edges;
 }
 
-/* --- near the points -------------------------------------------------------------------------------------------------- */
+/* --- errors near the points ------------------------------------------------------------------------------------------- */
 
-static double off_plane(const double *coefficients, const IfmLookupPoint *point)
-{
-    return log(point->latency_ns / plane_at(coefficients, (double)point->nodes, (double)point->edges));
-}
-
-/* @skip: a point that is not asked */
+/* @skip: a point that is left out */
 static double value_at(const IfmTrend *trend, gsize skip, double nodes, double edges)
 {
     double sum = 0, weights = 0;
@@ -149,7 +136,11 @@ static void settle(IfmTrend *trend, gsize skip)
 {
     fit_plane(trend->points, trend->n, skip, trend->coefficients);
     for (gsize i = 0; i < trend->n; i++)
-        trend->off[i] = off_plane(trend->coefficients, &trend->points[i]);
+    {
+        const IfmLookupPoint *point = &trend->points[i];
+        double plane_ns = plane_at(trend->coefficients, (double)point->nodes, (double)point->edges);
+        trend->off[i] = log(point->latency_ns / plane_ns);
+    }
 }
 
 IfmTrend *ifm_trend_fit(const IfmLookupPoint *points, gsize n, GError **error)

@@ -86,7 +86,7 @@ static void get_device(const void *record, const void *user, IfmValue *value)
 
 static void get_runtime(const void *record, const void *user, IfmValue *value)
 {
-    ifm_value_set_text(value, ifm_member_text(((const SideRow *)record)->subject_case->surroundings, "engine_version"));
+    ifm_value_set_text(value, ifm_member_text(((const SideRow *)record)->subject_case->environment, "engine_version"));
 }
 
 /* What is not as usual: precision, threads, the runtime's own words. */
@@ -123,7 +123,7 @@ static const IfmField side_fields[] = {
     { "settings", "settings", IFM_FIELD_TEXT, get_settings, NULL, IFM_FIELD_FOLD },
     { "runs", "runs", IFM_FIELD_INTEGER, get_runs },
     { "median_ns", "median", IFM_FIELD_DURATION, ifm_field_get_real, IFM_FIELD_AT(SideRow, median_ns) },
-    { "rounds", "rounds: least, quartiles, median, most", IFM_FIELD_INTERVAL, get_strip },
+    { "rounds", "rounds: min, quartiles, median, max", IFM_FIELD_INTERVAL, get_strip },
     { NULL },
 };
 
@@ -146,22 +146,70 @@ static void fill_row(const IfmComparison *comparison, gsize side, SideRow *row)
         row->marks[i] = n > 0 ? ifm_quantile(sorted, n, quantiles[i]) : (double)NAN;
 }
 
-static void append_sides(GString *out, const IfmComparison *comparison, const IfmScreen *screen)
+static void add_sides(IfmDocument *document, const IfmComparison *comparison)
 {
-    SideRow rows[2];
-    g_autoptr(GPtrArray) records = g_ptr_array_new();
+    SideRow row;
+    GArray *rows = g_array_new(FALSE, FALSE, sizeof(SideRow));
     for (gsize side = 0; side < 2; side++)
     {
-        fill_row(comparison, side, &rows[side]);
-        g_ptr_array_add(records, &rows[side]);
+        fill_row(comparison, side, &row);
+        g_array_append_val(rows, row);
     }
-    g_string_append_c(out, '\n');
-    ifm_page_table(out, side_fields, records, screen);
+    ifm_document_part(document);
+    ifm_document_rows(document, "sides", side_fields, rows);
+}
+
+/* --- rounds --------------------------------------------------------------------------------------------------------- */
+
+static void get_pair(const void *record, const void *user, IfmValue *value)
+{
+    ifm_value_set_integer(value, (gint64)((const IfmCompareRound *)record)->pair);
+}
+
+static void get_first(const void *record, const void *user, IfmValue *value)
+{
+    ifm_value_set_text(value, ((const IfmCompareRound *)record)->b_first ? "B" : "A");
+}
+
+static void get_ratio(const void *record, const void *user, IfmValue *value)
+{
+    ifm_value_set_real(value, ((const IfmCompareRound *)record)->b_ns / ((const IfmCompareRound *)record)->a_ns);
+}
+
+#define ROUND(member) IFM_FIELD_AT(IfmCompareRound, member)
+
+static const IfmField round_fields[] = {
+    { "pair", "pair", IFM_FIELD_INTEGER, get_pair },
+    { "first", "first", IFM_FIELD_TEXT, get_first },
+    { "a_median_ns", "A", IFM_FIELD_DURATION, ifm_field_get_real, ROUND(a_ns) },
+    { "b_median_ns", "B", IFM_FIELD_DURATION, ifm_field_get_real, ROUND(b_ns) },
+    { "ratio", "B / A", IFM_FIELD_REAL, get_ratio },
+    { NULL },
+};
+
+/* (transfer full) IfmCompareRound*, borrowed */
+static GPtrArray *rounds_of(const IfmComparison *comparison)
+{
+    GPtrArray *records = g_ptr_array_new();
+    for (guint i = 0; i < comparison->rounds->len; i++)
+        g_ptr_array_add(records, &g_array_index(comparison->rounds, IfmCompareRound, i));
+    return records;
+}
+
+static void add_rounds(IfmDocument *document, const IfmComparison *comparison)
+{
+    static const char *const times[] = { "a_median_ns", "b_median_ns", NULL };
+    g_autoptr(GPtrArray) rounds = rounds_of(comparison);
+    ifm_document_plot(document, "rounds", IFM_FIGURE_SCATTER, "Rounds' medians",
+                      "What each round of A and of B took, pair by pair of processes.",
+                      &(IfmTable){ round_fields, (const void *const *)rounds->pdata, rounds->len },
+                      &(IfmPlotColumns){ .x = "pair", .y = times });
 }
 
 /* --- the page ------------------------------------------------------------------------------------------------------- */
 
-static void append_ground(GString *out, const IfmComparison *comparison, const IfmScreen *screen)
+/* What the verdict stands on. */
+static void add_basis(IfmDocument *document, const IfmComparison *comparison)
 {
     g_autoptr(GString) text = g_string_new(NULL);
     g_autofree char *time = ifm_format_duration((double)comparison->elapsed_ns);
@@ -175,86 +223,49 @@ static void append_ground(GString *out, const IfmComparison *comparison, const I
     g_string_append_printf(text, ". Interval: %.3g %%, all looks taken together", 100 * comparison->interval.level);
     if (comparison->n_looks > 0)
         g_string_append_printf(text, " (look %" G_GSIZE_FORMAT " of %d: the earlier, the wider)", comparison->n_looks,
-                               IFM_COMPARE_MOST_LOOKS);
+                               IFM_COMPARE_MAX_LOOKS);
     if (comparison->n_effective > 0 && comparison->n_effective < (double)comparison->n_pairs - 0.05)
         g_string_append_printf(text,
                                comparison->correlation > 0
                                    ? "; pairs resemble their neighbours and count as %.1f"
                                    : "; whether pairs resemble their neighbours is not sure: they count as %.1f",
                                comparison->n_effective);
-    g_string_append_c(text, '.');
-    g_string_append_c(out, '\n');
-    ifm_page_wrapped(out, text->str, screen);
+    ifm_document_part(document);
+    ifm_document_text(document, "%s.", text->str);
 }
 
-char *ifm_comparison_to_screen(const IfmComparison *comparison, const IfmScreen *screen)
+IfmDocument *ifm_comparison_document(const IfmComparison *comparison)
 {
-    GString *out = g_string_new(NULL);
     g_autofree char *sentence = ifm_comparison_sentence(comparison);
-    ifm_page_title(out, sentence, "", screen);
+    IfmDocument *document = ifm_document_new("comparison", sentence);
+    ifm_document_title(document, sentence, NULL);
     if (comparison->why != NULL)
-        ifm_page_told(out, "why", IFM_TONE_WARN, comparison->why, screen);
-    append_sides(out, comparison, screen);
-    append_ground(out, comparison, screen);
+        ifm_document_note(document, "why", IFM_TONE_WARN, "%s", comparison->why);
+    add_sides(document, comparison);
+    add_rounds(document, comparison);
+    add_basis(document, comparison);
     for (guint i = 0; i < comparison->notes->len; i++)
-        ifm_page_told(out, "warning", IFM_TONE_WARN, comparison->notes->pdata[i], screen);
-    return g_string_free(out, FALSE);
+        ifm_document_warning(document, "%s", (const char *)comparison->notes->pdata[i]);
+    return document;
 }
 
-/* --- exports -------------------------------------------------------------------------------------------------------- */
-
-static const IfmCompareRound *round_of(const void *record)
-{
-    return record;
-}
-
-static void get_pair(const void *record, const void *user, IfmValue *value)
-{
-    ifm_value_set_integer(value, (gint64)round_of(record)->pair);
-}
-
-static void get_first(const void *record, const void *user, IfmValue *value)
-{
-    ifm_value_set_text(value, round_of(record)->b_first ? "B" : "A");
-}
-
-static void get_a(const void *record, const void *user, IfmValue *value)
-{
-    ifm_value_set_real(value, round_of(record)->a_ns);
-}
-
-static void get_b(const void *record, const void *user, IfmValue *value)
-{
-    ifm_value_set_real(value, round_of(record)->b_ns);
-}
-
-static void get_ratio(const void *record, const void *user, IfmValue *value)
-{
-    ifm_value_set_real(value, round_of(record)->b_ns / round_of(record)->a_ns);
-}
-
-static const IfmField round_fields[] = {
-    { "pair", "pair", IFM_FIELD_INTEGER, get_pair },   { "first", "first", IFM_FIELD_TEXT, get_first },
-    { "a_median_ns", "A", IFM_FIELD_DURATION, get_a }, { "b_median_ns", "B", IFM_FIELD_DURATION, get_b },
-    { "ratio", "B / A", IFM_FIELD_REAL, get_ratio },   { NULL },
-};
+/* --- exports ------------------------------------------------------------------------------------------------------- */
 
 char *ifm_comparison_to_csv(const IfmComparison *comparison)
 {
-    g_autoptr(GPtrArray) records = g_ptr_array_new();
-    for (guint i = 0; i < comparison->rounds->len; i++)
-        g_ptr_array_add(records, &g_array_index(comparison->rounds, IfmCompareRound, i));
-    IfmTable table = { round_fields, (const void *const *)records->pdata, records->len };
-    return ifm_table_to_csv(&table);
+    g_autoptr(GPtrArray) rounds = rounds_of(comparison);
+    return ifm_table_to_csv(&(IfmTable){ round_fields, (const void *const *)rounds->pdata, rounds->len });
 }
 
-json_t *ifm_comparison_document(const IfmComparison *comparison)
+json_t *ifm_comparison_records_json(const IfmComparison *comparison)
 {
     json_t *sides = json_array();
     for (gsize side = 0; side < 2; side++)
         json_array_append_new(sides, json_pack("{s:s,s:o,s:o}", "side", side == 0 ? "A" : "B", "case",
                                                ifm_case_to_json(comparison->cases[side]), "measurement",
                                                ifm_measurement_to_json(comparison->measurements[side])));
-    return json_pack("{s:{s:s,s:s,s:i},s:o,s:o}", "inferometer", "version", IFM_VERSION, "format", "comparison",
-                     "format_version", 1, "comparison", ifm_comparison_to_json(comparison), "sides", sides);
+    json_t *json = ifm_json_begin("comparison", 2);
+    json_object_set_new(json, "comparison", ifm_comparison_to_json(comparison));
+    json_object_set_new(json, "sides", sides);
+    return json;
 }

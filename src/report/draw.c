@@ -30,6 +30,12 @@ const char *ifm_bold_end(const IfmScreen *screen)
     return screen->colour ? "\033[0m" : "";
 }
 
+void ifm_draw_paragraph(GString *out, const char *text, const IfmScreen *screen)
+{
+    g_autofree char *spelt = ifm_format_spelt(text, screen->utf8);
+    ifm_format_wrap(out, spelt, 0, 0, screen->width);
+}
+
 /* --- strips --------------------------------------------------------------------------------------------------------- */
 
 enum
@@ -54,10 +60,10 @@ gboolean ifm_scale_fit(IfmScale *scale, const double *const *marks, gsize n)
         return FALSE;
     /* One late run would squeeze every interval into a single column: beyond twice the way to the highest interval the
      * strip says "goes on", and the column of maxima says how far. */
-    double most = top > low ? top + (top - low) : max;
+    double bound = top > low ? top + (top - low) : max;
     scale->low = low;
-    scale->high = MIN(max, most);
-    scale->clipped = max > most;
+    scale->high = MIN(bound, max);
+    scale->clipped = max > bound;
     scale->logarithmic = low > 0 && scale->high / low > 20;
     return TRUE;
 }
@@ -129,7 +135,7 @@ void ifm_draw_strip(GString *out, const IfmScale *scale, const double marks[5], 
 
 void ifm_draw_axis(GString *out, const IfmScale *scale, int width, const IfmScreen *screen)
 {
-    g_autofree char *low = ifm_format_duration(scale->low), *high = ifm_format_duration(scale->high);
+    g_autofree char *low = ifm_format_value(scale->kind, scale->low), *high = ifm_format_value(scale->kind, scale->high);
     const char *kind = scale->logarithmic ? "log" : "";
     int free_columns = width - ifm_text_width(low) - ifm_text_width(high) - (int)strlen(kind);
     int before = MAX(free_columns / 2, 1), after = MAX(free_columns - before, *kind != '\0' ? 1 : 0);

@@ -155,22 +155,46 @@ static json_t *cell_to_json(const IfmField *field, const IfmValue *value)
     }
 }
 
+json_t *ifm_row_to_json(const IfmField *fields, const void *record)
+{
+    json_t *object = json_object();
+    for (const IfmField *field = fields; field->key != NULL; field++)
+    {
+        if ((field->flags & IFM_FIELD_NO_EXPORT) != 0)
+            continue;
+        IfmValue value;
+        ifm_field_get(field, record, &value);
+        json_object_set_new(object, field->key, cell_to_json(field, &value));
+        ifm_value_clear(&value);
+    }
+    return object;
+}
+
 json_t *ifm_table_to_json(const IfmTable *table)
 {
     json_t *rows = json_array();
     for (gsize row = 0; row < table->n_records; row++)
-    {
-        json_t *object = json_object();
-        for (const IfmField *field = table->fields; field->key != NULL; field++)
-        {
-            if ((field->flags & IFM_FIELD_NO_EXPORT) != 0)
-                continue;
-            IfmValue value;
-            ifm_field_get(field, table->records[row], &value);
-            json_object_set_new(object, field->key, cell_to_json(field, &value));
-            ifm_value_clear(&value);
-        }
-        json_array_append_new(rows, object);
-    }
+        json_array_append_new(rows, ifm_row_to_json(table->fields, table->records[row]));
     return rows;
+}
+
+GArray *ifm_fields_join(const IfmField *first, const IfmField *second)
+{
+    GArray *fields = g_array_new(TRUE, TRUE, sizeof(IfmField));
+    for (const IfmField *field = first; field != NULL && field->key != NULL; field++)
+        g_array_append_vals(fields, field, 1);
+    for (const IfmField *field = second; field->key != NULL; field++)
+        g_array_append_vals(fields, field, 1);
+    return fields;
+}
+
+json_t *ifm_json_begin(const char *format, int format_version)
+{
+    return json_pack("{s:{s:s,s:s,s:i}}", "inferometer", "version", IFM_VERSION, "format", format, "format_version",
+                     format_version);
+}
+
+json_t *ifm_json_text(const char *text)
+{
+    return text != NULL ? ifm_json_string(text) : json_null();
 }

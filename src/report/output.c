@@ -8,8 +8,8 @@
 
 #include "report-private.h"
 
-#define WIDTH_LEAST 40
-#define WIDTH_MOST 400
+#define WIDTH_MIN 40
+#define WIDTH_MAX 400
 #define JSON_WIDTH 110 /* a line of numbers ends after so many bytes */
 
 static int terminal_width(int fd)
@@ -18,7 +18,7 @@ static int terminal_width(int fd)
     const char *columns = g_getenv("COLUMNS");
     gint64 named = columns != NULL ? g_ascii_strtoll(columns, NULL, 10) : 0;
     if (named > 0)
-        return (int)MIN(named, WIDTH_MOST);
+        return (int)MIN(named, WIDTH_MAX);
     if (isatty(fd) && ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
         return size.ws_col;
     return IFM_SCREEN_UNBOUNDED;
@@ -29,7 +29,7 @@ IfmScreen ifm_screen_detect(int fd)
     const char *term = g_getenv("TERM"), *no_colour = g_getenv("NO_COLOR");
     gboolean plain = (no_colour != NULL && *no_colour != '\0') || term == NULL || g_str_equal(term, "dumb");
     return (IfmScreen){
-        .width = MAX(terminal_width(fd), WIDTH_LEAST),
+        .width = MAX(terminal_width(fd), WIDTH_MIN),
         .colour = isatty(fd) && !plain,
         .utf8 = g_get_charset(NULL),
     };

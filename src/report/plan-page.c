@@ -9,25 +9,6 @@
 
 /* --- words ------------------------------------------------------------------------------------------------------------ */
 
-char *ifm_plan_block_name(const IfmPlan *plan, int number)
-{
-    if (number < 1 || (guint)number > plan->blocks->len)
-        return g_strdup("");
-    const IfmPlanBlock *block = &g_array_index(plan->blocks, IfmPlanBlock, number - 1);
-    GString *out = g_string_new(NULL);
-    for (gsize i = 0; i < block->n_devices; i++)
-        g_string_append_printf(out, "%s%s", i > 0 ? "+" : "",
-                               ((const IfmPlanDevice *)plan->devices->pdata[block->devices[i]])->alias);
-    return g_string_free(out, FALSE);
-}
-
-/* "±2.10 %"; "±?" where nobody knows. (transfer full) */
-static char *spread_text(double ratio)
-{
-    g_autofree char *text = isfinite(ratio) ? ifm_format_ratio(ratio) : g_strdup("?");
-    return g_strconcat("±", text, NULL);
-}
-
 static double value_of(const IfmPlanCost *cost, IfmObjective objective)
 {
     return objective == IFM_OBJECTIVE_LATENCY      ? cost->latency_ns
@@ -132,19 +113,25 @@ static const IfmBlockCost *block_cost(const GArray *costs, guint i)
     return costs != NULL && i < costs->len ? &g_array_index(costs, IfmBlockCost, i) : NULL;
 }
 
-static void append_blocks(GString *out, const IfmPlan *plan, const IfmPlanCost *cost, const IfmScreen *screen)
+static void add_blocks(IfmDocument *document, const IfmPlan *plan, const IfmPlanCost *cost)
 {
-    g_autoptr(GPtrArray) rows = g_ptr_array_new_with_free_func(g_free);
+    static const char *const device[] = { "block", "stages", "alias", NULL }, *const times[] = { "alone_ns", "steady_ns",
+                                                                                                 NULL };
+    GArray *rows = g_array_new(FALSE, FALSE, sizeof(BlockRow));
     for (guint i = 0; i < plan->blocks->len; i++)
     {
         const IfmPlanBlock *block = &g_array_index(plan->blocks, IfmPlanBlock, i);
         for (gsize d = 0; d < block->n_devices; d++)
         {
             BlockRow row = { plan, block, block_cost(cost->alone, i), block_cost(cost->steady, i), (int)i + 1, d };
-            g_ptr_array_add(rows, g_memdup2(&row, sizeof row));
+            g_array_append_val(rows, row);
         }
     }
-    ifm_page_table(out, block_fields, rows, screen);
+    ifm_document_part(document);
+    const IfmTable *table = &ifm_document_rows(document, "blocks", block_fields, rows)->table;
+    ifm_document_plot(document, "block_times", IFM_FIGURE_BARS, "Time of a batch on each device",
+                      "What each device of each block takes for its share of a batch, alone and with all busy.", table,
+                      &(IfmPlotColumns){ .label = device, .y = times });
 }
 
 /* --- plans beside each other ------------------------------------------------------------------------------------------ */
@@ -189,55 +176,56 @@ const IfmField ifm_plan_line_fields[] = {
     { NULL },
 };
 
-static void add_line(GPtrArray *lines, const IfmPlanStory *story, const char *which, const IfmPlan *plan,
+static void add_line(GArray *lines, const IfmPlanReport *report, const char *which, const IfmPlan *plan,
                      const IfmPlanCost *cost)
 {
     IfmPlanLine line = { which, plan, cost, NAN };
-    if (story->answer->single != NULL && plan != story->answer->single)
-        line.gain_ratio = value_of(&story->answer->single_cost, story->objective) / value_of(cost, story->objective) - 1;
-    g_ptr_array_add(lines, g_memdup2(&line, sizeof line));
+    if (plan == NULL)
+        return;
+    if (report->answer->single != NULL && plan != report->answer->single)
+        line.gain_ratio = value_of(&report->answer->single_cost, report->objective) / value_of(cost, report->objective) - 1;
+    g_array_append_val(lines, line);
 }
 
-static GPtrArray *lines_of(const IfmPlanStory *story)
+static void add_lines(IfmDocument *document, const IfmPlanReport *report)
 {
-    const IfmPlanAnswer *answer = story->answer;
-    GPtrArray *lines = g_ptr_array_new_with_free_func(g_free);
-    add_line(lines, story, "best of all", answer->best, &answer->best_cost);
-    if (answer->single != NULL)
-        add_line(lines, story, "single device", answer->single, &answer->single_cost);
-    if (story->other != NULL)
-        add_line(lines, story, "given", story->other, story->other_cost);
-    return lines;
+    static const char *const which[] = { "which", NULL }, *const cycle[] = { "cycle_ns", NULL };
+    const IfmPlanAnswer *answer = report->answer;
+    GArray *lines = g_array_new(FALSE, FALSE, sizeof(IfmPlanLine));
+    add_line(lines, report, "best of all", answer->best, &answer->best_cost);
+    add_line(lines, report, "single device", answer->single, &answer->single_cost);
+    add_line(lines, report, "given", report->other, report->other_cost);
+    ifm_document_part(document);
+    const IfmTable *table = &ifm_document_rows(document, "plans", ifm_plan_line_fields, lines)->table;
+    ifm_document_plot(document, "cycles", IFM_FIGURE_BARS, "Cycles of the plans",
+                      "The time from batch to batch of the best plan, of the best single device and of the one given.",
+                      table, &(IfmPlotColumns){ .label = which, .y = cycle, .half_width = "cycle_spread_ratio" });
 }
 
 /* --- sentences -------------------------------------------------------------------------------------------------------- */
 
 /* How much was searched, and what the answer is worth. */
-static void append_certificate(GString *out, const IfmPlanStory *story, const IfmScreen *screen)
+static void add_certificate(IfmDocument *document, const IfmPlanReport *report)
 {
-    const IfmPlanAnswer *answer = story->answer;
-    g_autoptr(GString) text = g_string_new(NULL);
+    const IfmPlanAnswer *answer = report->answer;
     g_autofree char *known =
         answer->n_ranges_known < answer->n_ranges
             ? g_strdup_printf(", of which what was measured makes up %" G_GINT64_FORMAT, answer->n_ranges_known)
             : g_strdup("");
-    g_string_append_printf(
-        text,
-        "searched  %" G_GINT64_FORMAT " ranges of stages%s, %" G_GINT64_FORMAT
-        " sets of devices, %.15g structures: %" G_GINT64_FORMAT " looked at, %" G_GINT64_FORMAT " branches cut off; ",
-        answer->n_ranges, known, answer->n_subsets, answer->n_structures, answer->n_visited, answer->n_pruned);
-    g_autofree char *bound = value_text(answer->lower_bound, story->objective), *gap = ifm_format_ratio(answer->gap_ratio);
-    if (answer->optimal)
-        g_string_append(text, "optimal under this cost model");
-    else
-        g_string_append_printf(text, "not proved optimal: no plan is below %s, which leaves a gap of %s", bound, gap);
-    g_autofree char *spelt = ifm_format_spelt(text->str, screen->utf8);
-    ifm_format_wrap(out, spelt, 10, 0, screen->width);
+    g_autofree char *bound = value_text(answer->lower_bound, report->objective), *gap = ifm_format_ratio(answer->gap_ratio);
+    g_autofree char *proof =
+        answer->optimal ? g_strdup("optimal under this cost model")
+                        : g_strdup_printf("not proved optimal: no plan is below %s, which leaves a gap of %s", bound, gap);
+    ifm_document_fact(
+        document, "searched",
+        "%" G_GINT64_FORMAT " ranges of stages%s, %" G_GINT64_FORMAT " sets of devices, %.15g structures: %" G_GINT64_FORMAT
+        " looked at, %" G_GINT64_FORMAT " branches cut off; %s",
+        answer->n_ranges, known, answer->n_subsets, answer->n_structures, answer->n_visited, answer->n_pruned, proof);
 }
 
-static void append_trust(GString *out, const IfmPlanStory *story, const IfmScreen *screen)
+static void add_trust(IfmDocument *document, const IfmPlanReport *report)
 {
-    const IfmPlanCost *cost = &story->answer->cost;
+    const IfmPlanCost *cost = &report->answer->cost;
     static const char *const origins[] = {
         "latencies measured at this very size",
         "latencies interpolated between measured sizes",
@@ -245,206 +233,147 @@ static void append_trust(GString *out, const IfmPlanStory *story, const IfmScree
         "latencies extrapolated from the measured sizes, which do not surround those of its shares: a guess",
     };
     gsize n_devices = 0;
-    for (guint i = 0; i < story->answer->plan->blocks->len; i++)
-        n_devices += g_array_index(story->answer->plan->blocks, IfmPlanBlock, i).n_devices;
-    g_autofree char *text = g_strdup_printf("based on  %s%s", origins[cost->origin],
-                                            n_devices < 2      ? ""
-                                            : cost->busy_known ? "; how its devices slow each other was measured"
-                                                               : "; how its devices slow each other was not measured");
-    g_autofree char *spelt = ifm_format_spelt(text, screen->utf8);
-    ifm_format_wrap(out, spelt, 10, 0, screen->width);
+    for (guint i = 0; i < report->answer->plan->blocks->len; i++)
+        n_devices += g_array_index(report->answer->plan->blocks, IfmPlanBlock, i).n_devices;
+    ifm_document_fact(document, "based on", "%s%s", origins[cost->origin],
+                      n_devices < 2      ? ""
+                      : cost->busy_known ? "; how its devices slow each other was measured"
+                                         : "; how its devices slow each other was not measured");
 }
 
 #define FAR 10 /* times beyond what was measured: no trend is known to hold so far */
 
-static gboolean is_far(gint64 asked, gint64 least, gint64 most)
+static gboolean is_far(gint64 asked, gint64 min, gint64 max)
 {
-    return (double)asked > FAR * (double)most || (double)asked * FAR < (double)least;
+    return (double)asked > FAR * (double)max || (double)asked * FAR < (double)min;
 }
 
 /* Before all else: what follows looks as sure as any other page. */
-static void append_guess(GString *out, const IfmPlanStory *story, const IfmScreen *screen)
+static void add_guess(IfmDocument *document, const IfmPlanReport *report)
 {
-    IfmPlanSize least, most;
-    if (story->costs == NULL)
+    IfmPlanSize min, max;
+    if (report->costs == NULL)
         return;
-    ifm_costs_sizes(story->costs, &least, &most);
-    if (!is_far(story->nodes, least.nodes, most.nodes) && !is_far(story->edges, least.edges, most.edges))
-        return;
-    g_autofree char *text =
-        g_strdup_printf("all of this is a guess: %" G_GINT64_FORMAT " to %" G_GINT64_FORMAT " nodes and %" G_GINT64_FORMAT
-                        " to %" G_GINT64_FORMAT " edges were measured, and this is more than %d times beyond them",
-                        least.nodes, most.nodes, least.edges, most.edges, FAR);
-    ifm_page_told(out, "guess", IFM_TONE_WARN, text, screen);
+    ifm_costs_sizes(report->costs, &min, &max);
+    if (is_far(report->nodes, min.nodes, max.nodes) || is_far(report->edges, min.edges, max.edges))
+        ifm_document_note(document, "guess", IFM_TONE_WARN,
+                          "all of this is a guess: %" G_GINT64_FORMAT " to %" G_GINT64_FORMAT " nodes and %" G_GINT64_FORMAT
+                          " to %" G_GINT64_FORMAT " edges were measured, and this is more than %d times beyond them",
+                          min.nodes, max.nodes, min.edges, max.edges, FAR);
 }
 
-static void append_prediction(GString *out, const json_t *prediction, const IfmScreen *screen)
+static void add_prediction(IfmDocument *document, const json_t *prediction)
 {
     if (prediction == NULL)
         return;
+    double spread_ratio = ifm_member_number(prediction, "makespan_spread_ratio");
     g_autofree char *makespan = ifm_format_duration(ifm_member_number(prediction, "makespan_ns")),
                     *latency = ifm_format_duration(ifm_member_number(prediction, "batch_latency_ns")),
-                    *spread = spread_text(ifm_member_number(prediction, "makespan_spread_ratio"));
-    g_autofree char *text =
-        g_strdup_printf("predicted %.0f batches in %s %s, %.4g batches/s, a batch takes %s in the median",
-                        ifm_member_number(prediction, "n_batches"), makespan, spread,
-                        ifm_member_number(prediction, "throughput_per_s"), latency);
-    g_autofree char *spelt = ifm_format_spelt(text, screen->utf8);
-    ifm_format_wrap(out, spelt, 10, 0, screen->width);
+                    *spread = ifm_format_ratio(spread_ratio);
+    ifm_document_fact(document, "predicted", "%.0f batches in %s ±%s, %.4g batches/s, a batch takes %s in the median",
+                      ifm_member_number(prediction, "n_batches"), makespan, isfinite(spread_ratio) ? spread : "?",
+                      ifm_member_number(prediction, "throughput_per_s"), latency);
 }
 
-static void append_verdict(GString *out, const IfmPlanStory *story, const IfmScreen *screen)
+static void add_verdict(IfmDocument *document, const IfmPlanReport *report)
 {
-    const IfmPlanAnswer *answer = story->answer;
-    const char *objective = ifm_objective_words()[story->objective];
-    g_autoptr(GString) text = g_string_new(NULL);
+    const IfmPlanAnswer *answer = report->answer;
+    const char *objective = ifm_objective_words()[report->objective];
     double gain =
         answer->single != NULL
-            ? value_of(&answer->single_cost, story->objective) / value_of(&answer->best_cost, story->objective) - 1
+            ? value_of(&answer->single_cost, report->objective) / value_of(&answer->best_cost, report->objective) - 1
             : NAN;
     g_autofree char *gained = ifm_format_ratio(gain);
-    IfmTone tone = IFM_TONE_GOOD;
     if (answer->single == NULL)
-        g_string_append(text, "no single device can run all stages");
+        ifm_document_note(document, "verdict", IFM_TONE_GOOD, "no single device can run all stages");
     else if (ifm_plan_same_shape(answer->best, answer->single))
-        g_string_append(text, "no plan is better than the best single device");
+        ifm_document_note(document, "verdict", IFM_TONE_GOOD, "no plan is better than the best single device");
     else if (answer->within_uncertainty)
-    {
-        tone = IFM_TONE_WARN;
-        g_string_append_printf(text, "within the uncertainty: the single device wins (the best of all would gain %s in %s)",
-                               gained, objective);
-    }
+        ifm_document_note(document, "verdict", IFM_TONE_WARN,
+                          "within the uncertainty: the single device wins (the best of all would gain %s in %s)", gained,
+                          objective);
     else
-        g_string_append_printf(text, "gains %s in %s over the best single device%s", gained, objective,
-                               answer->spread_unknown ? "; how sure that is, is not known" : "");
-    ifm_page_told(out, "verdict", tone, text->str, screen);
-}
-
-/* Why a stage is not for a device, whatever range it is in; NULL where some range with it is. */
-static const char *why_never(const IfmCosts *costs, int device, int stage)
-{
-    for (int first = 1; first <= stage; first++)
-        for (int last = stage; last <= (int)ifm_costs_n_stages(costs); last++)
-            if (ifm_costs_why_not(costs, device, first, last) == NULL)
-                return NULL;
-    return ifm_costs_why_not(costs, device, stage, stage);
+        ifm_document_note(document, "verdict", IFM_TONE_GOOD, "gains %s in %s over the best single device%s", gained,
+                          objective, answer->spread_unknown ? "; how sure that is, is not known" : "");
 }
 
 /* Stages that are not for a device, alike reasons told together. */
-static void append_forbidden(GString *out, const IfmCosts *costs, const IfmScreen *screen)
+static void add_forbidden(IfmDocument *document, const IfmCosts *costs)
 {
     for (gsize d = 0; d < ifm_costs_n_devices(costs); d++)
     {
-        g_autoptr(GHashTable) told = g_hash_table_new(g_str_hash, g_str_equal);
+        g_autoptr(GHashTable) reported = g_hash_table_new(g_str_hash, g_str_equal);
         for (int s = 1; s <= (int)ifm_costs_n_stages(costs); s++)
         {
-            const char *why = why_never(costs, (int)d, s);
-            if (why == NULL || !g_hash_table_add(told, (char *)why))
+            const char *why = ifm_costs_why_never(costs, (int)d, s);
+            if (why == NULL || !g_hash_table_add(reported, (char *)why))
                 continue;
             g_autoptr(GString) stages = g_string_new(NULL);
             for (int t = s; t <= (int)ifm_costs_n_stages(costs); t++)
-                if (g_strcmp0(why_never(costs, (int)d, t), why) == 0)
+                if (g_strcmp0(ifm_costs_why_never(costs, (int)d, t), why) == 0)
                     g_string_append_printf(stages, "%s%d", stages->len > 0 ? ", " : "", t);
             g_autofree char *head = g_str_has_prefix(why, "stage ")
                                         ? g_strdup(ifm_costs_device(costs, (int)d)->alias)
                                         : g_strdup_printf("%s not for stage%s %s", ifm_costs_device(costs, (int)d)->alias,
                                                           strchr(stages->str, ',') != NULL ? "s" : "", stages->str);
-            ifm_page_told(out, head, IFM_TONE_WARN, why, screen);
+            ifm_document_note(document, head, IFM_TONE_WARN, "%s", why);
         }
     }
 }
 
 /* Devices of which nothing tells at this size, and which no plan has therefore. */
-static void append_sparse(GString *out, const IfmPlanStory *story, const IfmScreen *screen)
+static void add_sparse(IfmDocument *document, const IfmPlanReport *report)
 {
-    for (gsize d = 0; story->costs != NULL && d < ifm_costs_n_devices(story->costs); d++)
+    for (gsize d = 0; report->costs != NULL && d < ifm_costs_n_devices(report->costs); d++)
     {
-        g_autofree char *why = ifm_costs_why_sparse(story->costs, (int)d, (double)story->nodes, (double)story->edges);
+        g_autofree char *why = ifm_costs_why_sparse(report->costs, (int)d, (double)report->nodes, (double)report->edges);
         if (why != NULL)
-            ifm_page_told(out, "left out", IFM_TONE_WARN, why, screen);
+            ifm_document_note(document, "left out", IFM_TONE_WARN, "%s", why);
     }
+}
+
+static void add_pareto(IfmDocument *document, const GPtrArray *answers)
+{
+    static const char *const plan[] = { "plan", NULL }, *const cycle[] = { "cycle_ns", NULL };
+    GArray *lines = g_array_new(FALSE, FALSE, sizeof(IfmPlanLine));
+    for (guint i = 0; i < answers->len; i++)
+    {
+        const IfmPlanAnswer *answer = answers->pdata[i];
+        IfmPlanLine line = { i == 0                  ? "minimum latency"
+                             : i + 1 == answers->len ? "last"
+                                                     : "",
+                             answer->plan, &answer->cost, NAN };
+        g_array_append_val(lines, line);
+    }
+    g_autofree char *head = g_strdup_printf("%u plan%s that no other beats", answers->len, answers->len == 1 ? "" : "s");
+    ifm_document_heading(document, head);
+    const IfmTable *table = &ifm_document_rows(document, "pareto", ifm_plan_line_fields, lines)->table;
+    ifm_document_plot(
+        document, "front", IFM_FIGURE_LINES, "Latency against cycle",
+        "Plans that no other beats: a shorter cycle costs latency.", table,
+        &(IfmPlotColumns){ .label = plan, .x = "latency_ns", .y = cycle, .half_width = "cycle_spread_ratio" });
 }
 
 /* --- pages ------------------------------------------------------------------------------------------------------------ */
 
-char *ifm_plan_answer_to_screen(const IfmPlanStory *story, const IfmScreen *screen)
+IfmDocument *ifm_plan_document(const IfmPlanReport *report)
 {
-    GString *out = g_string_new(NULL);
-    g_autofree char *plan = ifm_plan_to_text(story->answer->plan);
-    g_autofree char *head = g_strdup_printf(", %" G_GINT64_FORMAT " nodes, %" G_GINT64_FORMAT " edges, best %s: %s",
-                                            story->nodes, story->edges, ifm_objective_words()[story->objective], plan);
-    g_autoptr(GPtrArray) lines = lines_of(story);
-    ifm_page_title(out, story->model, head, screen);
-    append_guess(out, story, screen);
-    g_string_append_c(out, '\n');
-    append_blocks(out, story->answer->plan, &story->answer->cost, screen);
-    g_string_append_c(out, '\n');
-    ifm_page_table(out, ifm_plan_line_fields, lines, screen);
-    g_string_append_c(out, '\n');
-    append_prediction(out, story->prediction, screen);
-    append_trust(out, story, screen);
-    append_certificate(out, story, screen);
-    append_forbidden(out, story->costs, screen);
-    append_sparse(out, story, screen);
-    append_verdict(out, story, screen);
-    return g_string_free(out, FALSE);
-}
-
-char *ifm_plan_pareto_to_screen(const GPtrArray *answers, const IfmScreen *screen)
-{
-    GString *out = g_string_new(NULL);
-    g_autoptr(GPtrArray) lines = g_ptr_array_new_with_free_func(g_free);
-    for (guint i = 0; i < answers->len; i++)
-    {
-        const IfmPlanAnswer *answer = answers->pdata[i];
-        IfmPlanLine line = { i == 0                  ? "least latency"
-                             : i + 1 == answers->len ? "last"
-                                                     : "",
-                             answer->plan, &answer->cost, NAN };
-        g_ptr_array_add(lines, g_memdup2(&line, sizeof line));
-    }
-    g_autofree char *head = g_strdup_printf("%u plan%s that no other beats", answers->len, answers->len == 1 ? "" : "s");
-    ifm_page_heading(out, head, screen);
-    ifm_page_table(out, ifm_plan_line_fields, lines, screen);
-    return g_string_free(out, FALSE);
-}
-
-/* --- JSON ------------------------------------------------------------------------------------------------------------- */
-
-static json_t *choice_to_json(const IfmPlan *plan, const IfmPlanCost *cost)
-{
-    if (plan == NULL)
-        return json_null();
-    json_t *json = ifm_plan_cost_to_json(cost);
-    json_object_set_new(json, "plan", ifm_plan_blocks_to_json(plan));
-    return json;
-}
-
-static json_t *certificate_to_json(const IfmPlanAnswer *answer)
-{
-    json_t *json = json_pack("{s:b,s:b,s:b,s:I,s:I,s:I,s:I}", "optimal", answer->optimal, "within_uncertainty",
-                             answer->within_uncertainty, "spread_unknown", answer->spread_unknown, "n_ranges",
-                             (json_int_t)answer->n_ranges, "n_subsets", (json_int_t)answer->n_subsets, "n_visited",
-                             (json_int_t)answer->n_visited, "n_pruned", (json_int_t)answer->n_pruned);
-    json_object_set_new(json, "n_ranges_known", json_integer((json_int_t)answer->n_ranges_known));
-    json_object_set_new(json, "n_structures", ifm_json_real(answer->n_structures));
-    json_object_set_new(json, "lower_bound", ifm_json_real(answer->lower_bound));
-    json_object_set_new(json, "gap_ratio", ifm_json_real(answer->gap_ratio));
-    return json;
-}
-
-json_t *ifm_plan_answer_to_json(const IfmPlanStory *story)
-{
-    const IfmPlanAnswer *answer = story->answer;
-    json_t *json = ifm_plan_to_json(answer->plan);
-    json_object_set_new(json, "sizes", json_pack("[[I,I]]", (json_int_t)story->nodes, (json_int_t)story->edges));
-    json_object_set_new(json, "objective", json_string(ifm_objective_words()[story->objective]));
-    json_object_set_new(json, "cost", ifm_plan_cost_to_json(&answer->cost));
-    json_object_set_new(json, "certificate", certificate_to_json(answer));
-    json_object_set_new(json, "best", choice_to_json(answer->best, &answer->best_cost));
-    json_object_set_new(json, "single", choice_to_json(answer->single, &answer->single_cost));
-    if (story->other != NULL)
-        json_object_set_new(json, "given", choice_to_json(story->other, story->other_cost));
-    json_object_set_new(json, "prediction", story->prediction != NULL ? json_deep_copy(story->prediction) : json_null());
-    return json;
+    IfmDocument *document = ifm_document_new("plan", report->model);
+    g_autofree char *plan = ifm_plan_to_text(report->answer->plan);
+    g_autofree char *rest = g_strdup_printf(", %" G_GINT64_FORMAT " nodes, %" G_GINT64_FORMAT " edges, best %s: %s",
+                                            report->nodes, report->edges, ifm_objective_words()[report->objective], plan);
+    ifm_document_title(document, report->model, rest);
+    add_guess(document, report);
+    add_blocks(document, report->answer->plan, &report->answer->cost);
+    add_lines(document, report);
+    ifm_document_part(document);
+    add_prediction(document, report->prediction);
+    add_trust(document, report);
+    add_certificate(document, report);
+    add_forbidden(document, report->costs);
+    add_sparse(document, report);
+    add_verdict(document, report);
+    if (report->pareto != NULL)
+        add_pareto(document, report->pareto);
+    return document;
 }

@@ -1,6 +1,6 @@
 #include <math.h>
 
-#include "profile-private.h"
+#include "profile-page-private.h"
 
 /* The columns of a profile's layers and families. */
 
@@ -9,42 +9,42 @@
 /* @user: the offset of a char * in IfmNodeRow. */
 static void get_node_text(const void *record, const void *user, IfmValue *value)
 {
-    ifm_field_get_some_text(((const IfmLayer *)record)->node, user, value);
+    ifm_field_get_some_text(((const IfmKernel *)record)->node, user, value);
 }
 
 /* On screen under a name that the model has. */
 static void get_label(const void *record, const void *user, IfmValue *value)
 {
-    const IfmLayer *layer = record;
-    if (layer->label != NULL)
-        ifm_value_set_text(value, layer->label);
+    const IfmKernel *kernel = record;
+    if (kernel->label != NULL)
+        ifm_value_set_text(value, kernel->label);
     else
         get_node_text(record, IFM_FIELD_AT(IfmNodeRow, name), value);
 }
 
 static void get_node_time(const void *record, const void *user, IfmValue *value)
 {
-    ifm_field_get_real(((const IfmLayer *)record)->node, user, value);
+    ifm_field_get_real(((const IfmKernel *)record)->node, user, value);
 }
 
 static void get_family(const void *record, const void *user, IfmValue *value)
 {
-    const IfmLayer *layer = record;
-    ifm_value_set_text(value, layer->known ? ifm_family_name(layer->family) : NULL);
+    const IfmKernel *kernel = record;
+    ifm_value_set_text(value, kernel->known ? ifm_family_name(kernel->family) : NULL);
 }
 
 /* @user: the offset of a gint64 in IfmNodeCost. */
 static void get_cost(const void *record, const void *user, IfmValue *value)
 {
-    const IfmLayer *layer = record;
-    if (layer->cost.covered)
-        ifm_field_get_integer(&layer->cost, user, value);
+    const IfmKernel *kernel = record;
+    if (kernel->cost.covered)
+        ifm_field_get_integer(&kernel->cost, user, value);
 }
 
-static double flop_per_s(const IfmLayer *layer)
+static double flop_per_s(const IfmKernel *kernel)
 {
-    double ns = layer->node->median_ns;
-    return ifm_cost_is_exact(&layer->cost) && ns > 0 ? 1e9 * (double)layer->cost.flop / ns : (double)NAN;
+    double ns = kernel->node->median_ns;
+    return ifm_cost_is_exact(&kernel->cost) && ns > 0 ? 1e9 * (double)kernel->cost.flop / ns : (double)NAN;
 }
 
 static void get_rate(const void *record, const void *user, IfmValue *value)
@@ -55,30 +55,30 @@ static void get_rate(const void *record, const void *user, IfmValue *value)
 /* On screen what does no arithmetic has none to be compared. */
 static void get_giga_rate(const void *record, const void *user, IfmValue *value)
 {
-    const IfmLayer *layer = record;
-    if (layer->cost.flop > 0)
-        ifm_value_set_real(value, flop_per_s(layer) / 1e9);
+    const IfmKernel *kernel = record;
+    if (kernel->cost.flop > 0)
+        ifm_value_set_real(value, flop_per_s(kernel) / 1e9);
 }
 
 /* What the counts before it are: a node may have branches, and nobody knows which runs. */
 static void get_counted(const void *record, const void *user, IfmValue *value)
 {
-    const IfmLayer *layer = record;
-    if (layer->cost.covered)
-        ifm_value_set_text(value, layer->cost.at_most ? "at most" : "exact");
+    const IfmKernel *kernel = record;
+    if (kernel->cost.covered)
+        ifm_value_set_text(value, kernel->cost.is_upper_bound ? "at most" : "exact");
 }
 
 /* @user: the offset of a double in IfmRoofPlace. */
 static void get_place(const void *record, const void *user, IfmValue *value)
 {
-    ifm_field_get_real(&((const IfmLayer *)record)->place, user, value);
+    ifm_field_get_real(&((const IfmKernel *)record)->place, user, value);
 }
 
 static void get_shown_intensity(const void *record, const void *user, IfmValue *value)
 {
-    const IfmLayer *layer = record;
-    if (layer->cost.flop > 0)
-        ifm_value_set_real(value, layer->place.intensity);
+    const IfmKernel *kernel = record;
+    if (kernel->cost.flop > 0)
+        ifm_value_set_real(value, kernel->place.intensity);
 }
 
 static void get_bound(const void *record, const void *user, IfmValue *value)
@@ -86,10 +86,10 @@ static void get_bound(const void *record, const void *user, IfmValue *value)
     static const char *const words[] = {
         [IFM_BOUND_COMPUTE] = "compute", [IFM_BOUND_MEMORY] = "memory", [IFM_BOUND_NEITHER] = NULL
     };
-    ifm_value_set_text(value, words[((const IfmLayer *)record)->place.bound]);
+    ifm_value_set_text(value, words[((const IfmKernel *)record)->place.bound]);
 }
 
-#define LAYER(member) IFM_FIELD_AT(IfmLayer, member)
+#define KERNEL(member) IFM_FIELD_AT(IfmKernel, member)
 #define NODE(member) IFM_FIELD_AT(IfmNodeRow, member)
 #define COST(member) IFM_FIELD_AT(IfmNodeCost, member)
 #define PLACE(member) IFM_FIELD_AT(IfmRoofPlace, member)
@@ -97,15 +97,15 @@ static void get_bound(const void *record, const void *user, IfmValue *value)
 #define EXPORT IFM_FIELD_NO_SCREEN
 #define HIDE IFM_FIELD_HIDE_EMPTY
 
-const IfmField ifm_layer_fields[] = {
+const IfmField ifm_kernel_fields[] = {
     { "label", "layer", IFM_FIELD_TEXT, get_label, NULL, SCREEN },
     { "name", NULL, IFM_FIELD_TEXT, get_node_text, NODE(name), EXPORT },
     { "op_type", "operator", IFM_FIELD_TEXT, get_node_text, NODE(op_type) },
     { "provider", NULL, IFM_FIELD_TEXT, get_node_text, NODE(provider), EXPORT },
     { "start_ns", NULL, IFM_FIELD_DURATION, get_node_time, NODE(start_ns), EXPORT },
     { "median_ns", "median", IFM_FIELD_DURATION, get_node_time, NODE(median_ns) },
-    { "share_ratio", "share", IFM_FIELD_RATIO, ifm_field_get_real, LAYER(share_ratio) },
-    { "bar", "", IFM_FIELD_BAR, ifm_field_get_real, LAYER(share_ratio), SCREEN },
+    { "share_ratio", "share", IFM_FIELD_RATIO, ifm_field_get_real, KERNEL(share_ratio) },
+    { "bar", "", IFM_FIELD_BAR, ifm_field_get_real, KERNEL(share_ratio), SCREEN },
     { "family", NULL, IFM_FIELD_TEXT, get_family, NULL, EXPORT },
     { "macs", NULL, IFM_FIELD_INTEGER, get_cost, COST(macs), EXPORT },
     { "flop", NULL, IFM_FIELD_INTEGER, get_cost, COST(flop), EXPORT },
@@ -116,13 +116,13 @@ const IfmField ifm_layer_fields[] = {
     { "gflop_per_s", "GFLOP/s", IFM_FIELD_REAL, get_giga_rate, NULL, SCREEN | HIDE },
     { "shown_intensity", "FLOP/B", IFM_FIELD_REAL, get_shown_intensity, NULL, SCREEN | HIDE },
     { "intensity", NULL, IFM_FIELD_REAL, get_place, PLACE(intensity), EXPORT },
-    { "attained_ratio", "of limit", IFM_FIELD_RATIO, get_place, PLACE(attained), HIDE },
+    { "attained_ratio", "of peak", IFM_FIELD_RATIO, get_place, PLACE(attained), HIDE },
     { "bound_by", "bound by", IFM_FIELD_TEXT, get_bound, NULL, HIDE },
-    { "least_ns", NULL, IFM_FIELD_DURATION, get_place, PLACE(least_ns), EXPORT },
+    { "min_ns", NULL, IFM_FIELD_DURATION, get_place, PLACE(min_ns), EXPORT },
     { "excess_ns", NULL, IFM_FIELD_DURATION, get_place, PLACE(excess_ns), EXPORT },
     { "dtype", "dtype", IFM_FIELD_TEXT, get_node_text, NODE(dtype), HIDE | IFM_FIELD_FOLD | IFM_FIELD_BREAK },
-    { "implementation", "implementation", IFM_FIELD_TEXT, get_node_text, NODE(implementation), HIDE },
-    { "members", NULL, IFM_FIELD_TEXT, ifm_field_get_text, LAYER(members), EXPORT },
+    { "implementation", "implementation", IFM_FIELD_TEXT, get_node_text, NODE(implementation), HIDE, .min_width = 120 },
+    { "members", NULL, IFM_FIELD_TEXT, ifm_field_get_text, KERNEL(members), EXPORT },
     { NULL },
 };
 
@@ -130,14 +130,14 @@ const IfmField ifm_layer_fields[] = {
 
 static void get_family_rate(const void *record, const void *user, IfmValue *value)
 {
-    const IfmLayerFamily *family = record;
+    const IfmKernelFamily *family = record;
     if (family->flop > 0 && family->time_ns > 0)
         ifm_value_set_real(value, family->flop / family->time_ns);
 }
 
-#define FAMILY(member) IFM_FIELD_AT(IfmLayerFamily, member)
+#define FAMILY(member) IFM_FIELD_AT(IfmKernelFamily, member)
 
-const IfmField ifm_layer_family_fields[] = {
+const IfmField ifm_kernel_family_fields[] = {
     { "family", "family", IFM_FIELD_TEXT, ifm_field_get_text, FAMILY(name) },
     { "n", "layers", IFM_FIELD_INTEGER, ifm_field_get_count, FAMILY(n) },
     { "time_ns", "time", IFM_FIELD_DURATION, ifm_field_get_real, FAMILY(time_ns) },
@@ -145,7 +145,7 @@ const IfmField ifm_layer_family_fields[] = {
     { "bar", "", IFM_FIELD_BAR, ifm_field_get_real, FAMILY(share_ratio), SCREEN },
     { "flop", NULL, IFM_FIELD_REAL, ifm_field_get_real, FAMILY(flop), EXPORT },
     { "gflop_per_s", "GFLOP/s", IFM_FIELD_REAL, get_family_rate, NULL, SCREEN | HIDE },
-    { "attained_ratio", "of limit", IFM_FIELD_RATIO, ifm_field_get_real, FAMILY(attained), HIDE },
-    { "excess_ns", "above limit", IFM_FIELD_DURATION, ifm_field_get_real, FAMILY(excess_ns), HIDE },
+    { "attained_ratio", "of peak", IFM_FIELD_RATIO, ifm_field_get_real, FAMILY(attained), HIDE },
+    { "excess_ns", "above peak", IFM_FIELD_DURATION, ifm_field_get_real, FAMILY(excess_ns), HIDE },
     { NULL },
 };

@@ -1,80 +1,34 @@
 #include <math.h>
 #include <string.h>
 
-#include "profile-private.h"
+#include "profile-page-private.h"
 
-/* What is inside of a device's time: its layers, what would gain most, the kinds of layers, the books of a profiled run. */
+/* What is inside of a device's time: its kernels, what would gain most, kinds of kernels, the books of a profiled run. */
 
-#define MOST_LAYER_FIELDS 32
-#define WIDE 120
 #define SLOWDOWN_SMALL 1.05 /* profiled runs up to this many times as long tell the nodes' times well enough */
 #define RESIDUAL_SMALL 0.02 /* of the wall time; more is explained */
 #define GAIN_SMALL 0.02     /* of the nodes' time; less is not worth a line */
-#define MOST_GAINS 3
-#define ABOVE_LIMIT 1.05 /* a share of the limit that measuring alone does not explain */
+#define MAX_GAINS 3
+#define ABOVE_PEAK 1.05 /* a share of the limit that measuring alone does not explain */
 
-/* --- layers ---------------------------------------------------------------------------------------------------------- */
+/* --- kernels ---------------------------------------------------------------------------------------------------------- */
 
 /* A runtime that tells but sums over all runs gives means. */
-static gboolean are_means(const json_t *books)
+static gboolean are_means(const json_t *breakdown)
 {
-    const char *of = ifm_member_text(books, "of");
+    const char *of = ifm_member_text(breakdown, "of");
     return of != NULL && strstr(of, "mean") != NULL;
 }
 
-/* The table's columns; where the runtime gives means, that is what the column says. On a narrow screen without the
- * implementation, which would need a table of its own: exports have it. @fields: (out) */
-static void layer_fields(IfmField fields[MOST_LAYER_FIELDS], gboolean means, int width)
-{
-    gsize n = 0;
-    for (const IfmField *field = ifm_layer_fields; field->key != NULL; field++)
-    {
-        if (width < WIDE && g_str_equal(field->key, "implementation"))
-            continue;
-        g_assert(n + 1 < MOST_LAYER_FIELDS);
-        fields[n] = *field;
-        if (means && g_str_equal(field->key, "median_ns"))
-            fields[n].title = "mean";
-        n++;
-    }
-    fields[n] = (IfmField){ NULL };
-}
-
-/* The slowest layers, and one row for all the others together. */
-static void append_layers(GString *out, const IfmLayers *layers, gboolean means, gsize most, const IfmScreen *screen)
-{
-    g_autoptr(GPtrArray) records = g_ptr_array_new();
-    gsize shown = layers->rows->len <= most + 1 ? layers->rows->len : most;
-    g_autofree char *others_name = g_strdup_printf("(%u others)", layers->rows->len - (guint)shown);
-    IfmNodeRow others_row = { .name = others_name, .start_ns = NAN };
-    IfmLayer others = { .node = &others_row, .place = { IFM_BOUND_NEITHER, NAN, NAN, NAN, NAN } };
-    for (guint i = 0; i < layers->rows->len; i++)
-    {
-        IfmLayer *layer = layers->rows->pdata[i];
-        if (i < shown)
-        {
-            g_ptr_array_add(records, layer);
-            continue;
-        }
-        others_row.median_ns += layer->node->median_ns;
-        others.share_ratio += layer->share_ratio;
-    }
-    if (shown < layers->rows->len)
-        g_ptr_array_add(records, &others);
-    IfmField fields[MOST_LAYER_FIELDS];
-    layer_fields(fields, means, screen->width);
-    ifm_page_table(out, fields, records, screen);
-}
-
 /* What the rows are, and what their shares are shares of. */
-static void append_layers_head(GString *out, const IfmMeasurement *measurement, const IfmLayers *layers)
+static void append_head(GString *out, const IfmMeasurement *measurement, const IfmKernels *kernels)
 {
-    g_autofree char *total = ifm_joined_duration(layers->nodes_ns);
-    const char *figure = are_means(measurement->books) ? "mean" : "median";
+    g_autofree char *total = ifm_joined_duration(kernels->nodes_ns);
+    const char *figure = are_means(measurement->breakdown) ? "mean" : "median";
     g_string_append_printf(out, "layers by %s", figure);
     if (measurement->profiled_ns->len > 0)
         g_string_append_printf(out, " of %u profiled runs", measurement->profiled_ns->len);
-    double each_ns = ifm_member_number(measurement->books, "resolution_ns");
+    double each_ns = ifm_member_number(measurement->breakdown, "resolution_ns");
     if (each_ns > 0) /* neither NaN nor a clock without steps */
     {
         g_autofree char *each = ifm_joined_duration(each_ns);
@@ -83,50 +37,92 @@ static void append_layers_head(GString *out, const IfmMeasurement *measurement, 
     g_string_append_printf(out, ", as shares of the %ss' sum (%s)", figure, total);
 }
 
-/* A runtime that tells its own graph usually, and did not of this model. */
-static void append_why_names(GString *out, const IfmLayers *layers, const IfmScreen *screen)
+/* Others: the row of all kernels that have none of their own. */
+typedef struct
 {
-    if (layers->why_names == NULL)
-        return;
-    g_autofree char *clean = ifm_format_spelt(layers->why_names, screen->utf8);
-    g_autofree char *text =
-        g_strdup_printf("layers' work by the names of nodes, not by the runtime's own graph: %s", clean);
-    ifm_format_wrap(out, text, 2, 0, screen->width);
+    IfmKernel kernel;
+    IfmNodeRow row;
+    char name[32];
+} Others;
+
+/* The slowest kernels, and one row for all the others together; where the runtime gives means, the column says so. */
+static void add_table(IfmDocument *document, const char *key, const IfmKernels *kernels, gboolean means, gsize max)
+{
+    GPtrArray *records = g_ptr_array_new();
+    GArray *fields = ifm_fields_join(NULL, ifm_kernel_fields);
+    gsize n = kernels->rows->len, shown = n <= max + 1 ? n : max;
+    for (guint i = 0; i < fields->len && means; i++)
+        if (g_str_equal(g_array_index(fields, IfmField, i).key, "median_ns"))
+            g_array_index(fields, IfmField, i).title = "mean";
+    for (gsize i = 0; i < shown; i++)
+        g_ptr_array_add(records, kernels->rows->pdata[i]);
+    if (shown < n)
+    {
+        Others *others = ifm_document_keep(document, g_new0(Others, 1), g_free);
+        g_snprintf(others->name, sizeof others->name, "(%" G_GSIZE_FORMAT " others)", n - shown);
+        others->row = (IfmNodeRow){ .name = others->name, .start_ns = NAN };
+        others->kernel = (IfmKernel){ .node = &others->row, .place = { IFM_BOUND_NEITHER, NAN, NAN, NAN, NAN } };
+        for (gsize i = shown; i < n; i++)
+        {
+            const IfmKernel *kernel = kernels->rows->pdata[i];
+            others->row.median_ns += kernel->node->median_ns;
+            others->kernel.share_ratio += kernel->share_ratio;
+        }
+        g_ptr_array_add(records, &others->kernel);
+    }
+    ifm_document_keep(document, fields, (GDestroyNotify)g_array_unref);
+    ifm_document_table(document, key, (const IfmField *)(const void *)fields->data, records);
 }
 
 /* What of the rows, and of the model, could not be brought together. */
-static void append_remainder(GString *out, const IfmLayers *layers, const IfmScreen *screen)
+static void add_remainder(IfmDocument *document, const IfmKernels *kernels)
 {
     g_autoptr(GString) text = g_string_new(NULL);
-    if (layers->told_by == NULL)
+    if (kernels->reported_by == NULL)
         return;
-    g_autofree char *time = ifm_format_ratio(layers->unknown_ratio);
-    if (layers->n_unknown > 0)
+    g_autofree char *time = ifm_format_ratio(kernels->unknown_ratio);
+    if (kernels->n_unknown > 0)
         g_string_append_printf(text,
                                "-: %" G_GSIZE_FORMAT " layer%s, %s of the time, of which no work of the model's is known",
-                               layers->n_unknown, layers->n_unknown == 1 ? "" : "s", time);
-    if (layers->n_marshalling > 0 && layers->n_marshalling == layers->n_unknown)
+                               kernels->n_unknown, ifm_plural(kernels->n_unknown), time);
+    if (kernels->n_marshalling > 0 && kernels->n_marshalling == kernels->n_unknown)
         g_string_append(text, ": data moved for the runtime's sake");
-    else if (layers->n_marshalling > 0)
+    else if (kernels->n_marshalling > 0)
         g_string_append_printf(text, "; %" G_GSIZE_FORMAT " of these move data for the runtime's sake",
-                               layers->n_marshalling);
-    if (layers->n_model_missing > 0)
+                               kernels->n_marshalling);
+    if (kernels->n_model_missing > 0)
     {
-        g_autofree char *flop = ifm_format_ratio(layers->missing_ratio);
+        g_autofree char *flop = ifm_format_ratio(kernels->missing_ratio);
         g_string_append_printf(text, "%s%" G_GSIZE_FORMAT " node%s of the model, %s of its FLOPs, found in no layer by %s",
-                               text->len > 0 ? "; " : "", layers->n_model_missing, layers->n_model_missing == 1 ? "" : "s",
-                               flop, layers->told_by);
+                               text->len > 0 ? "; " : "", kernels->n_model_missing, ifm_plural(kernels->n_model_missing),
+                               flop, kernels->reported_by);
     }
-    if (layers->n_at_most > 0)
+    if (kernels->n_upper_bounds > 0)
         g_string_append_printf(text,
                                "%sof %" G_GSIZE_FORMAT
-                               " layer%s only what %s at most do is known, since nobody knows which "
-                               "branch runs: no GFLOP/s and no share of the limit follows",
-                               text->len > 0 ? "; " : "", layers->n_at_most, layers->n_at_most == 1 ? "" : "s",
-                               layers->n_at_most == 1 ? "it can" : "they can");
+                               " layer%s only an upper bound of what %s do is known, since it is unknown which "
+                               "branch runs: no GFLOP/s and no share of the peak follows",
+                               text->len > 0 ? "; " : "", kernels->n_upper_bounds, ifm_plural(kernels->n_upper_bounds),
+                               kernels->n_upper_bounds == 1 ? "it can" : "they can");
     if (text->len > 0)
-        ifm_format_wrap(out, text->str, 2, 0, screen->width);
-    append_why_names(out, layers, screen);
+        ifm_document_text(document, "%s", text->str)->indent = 2;
+    if (kernels->why_names != NULL) /* a runtime that tells its own graph usually, and did not of this model */
+        ifm_document_text(document, "layers' work by the names of nodes, not by the runtime's own graph: %s",
+                          kernels->why_names)
+            ->indent = 2;
+}
+
+static void add_above_peak(IfmDocument *document, const IfmKernels *kernels)
+{
+    gsize n = 0;
+    for (guint i = 0; i < kernels->rows->len; i++)
+        n += ((const IfmKernel *)kernels->rows->pdata[i])->place.attained > ABOVE_PEAK;
+    if (n > 0)
+        ifm_document_text(document,
+                          "above 100 %% of the peak (%" G_GSIZE_FORMAT " of the layers): caches held what their bytes "
+                          "count, or their algorithm does with fewer operations than are counted",
+                          n)
+            ->indent = 2;
 }
 
 /* --- what would gain most ------------------------------------------------------------------------------------------------
@@ -134,82 +130,42 @@ static void append_remainder(GString *out, const IfmLayers *layers, const IfmScr
 
 static gint compare_gains(gconstpointer a, gconstpointer b)
 {
-    double x = (*(const IfmLayerFamily *const *)a)->excess_ns, y = (*(const IfmLayerFamily *const *)b)->excess_ns;
+    double x = (*(const IfmKernelFamily *const *)a)->excess_ns, y = (*(const IfmKernelFamily *const *)b)->excess_ns;
     return (x < y) - (x > y);
 }
 
-static void append_gain(GString *out, const char *what, double share, double attained, double gain_ns, gboolean first,
-                        const IfmScreen *screen)
+static void add_gain(IfmDocument *document, const char *what, double share, double attained, double gain_ns, gboolean first)
 {
-    g_autofree char *time = ifm_format_ratio(share), *of_limit = ifm_format_ratio(attained);
+    g_autofree char *time = ifm_format_ratio(share), *of_peak = ifm_format_ratio(attained);
     g_autofree char *gain = ifm_joined_duration(gain_ns);
-    g_autofree char *at = isfinite(attained) ? g_strdup_printf(" at %s of the limit", of_limit) : g_strdup("");
-    g_autofree char *line =
-        g_strdup_printf("%s%s: %s of the time%s: up to %s", first ? "what would gain most: " : "  ", what, time, at, gain);
-    g_autofree char *spelt = ifm_format_spelt(line, TRUE);
-    ifm_format_wrap(out, spelt, 4, 0, screen->width);
+    g_autofree char *at = isfinite(attained) ? g_strdup_printf(" at %s of the peak", of_peak) : g_strdup("");
+    ifm_document_text(document, "%s%s: %s of the time%s: up to %s", first ? "largest possible gain: " : "  ", what, time,
+                      at, gain)
+        ->indent = 4;
 }
 
-static const IfmLayer *layer_of_most_gain(const IfmLayers *layers)
-{
-    const IfmLayer *best = NULL;
-    for (guint i = 0; i < layers->rows->len; i++)
-    {
-        const IfmLayer *layer = layers->rows->pdata[i];
-        if (isfinite(layer->place.excess_ns) && (best == NULL || layer->place.excess_ns > best->place.excess_ns))
-            best = layer;
-    }
-    return best;
-}
-
-/* By families, then the one layer with most above its limit. */
-static void append_gains(GString *out, const IfmLayers *layers, const GArray *families, const IfmScreen *screen)
+/* By families, then the one kernel with most above its limit. */
+static void add_gains(IfmDocument *document, const IfmKernels *kernels, const GArray *families)
 {
     g_autoptr(GPtrArray) order = g_ptr_array_new();
-    double least_ns = GAIN_SMALL * layers->nodes_ns;
+    double min_ns = GAIN_SMALL * kernels->nodes_ns;
     for (guint i = 0; i < families->len; i++)
     {
-        IfmLayerFamily *family = &g_array_index(families, IfmLayerFamily, i);
-        if (family->excess_ns >= least_ns)
+        IfmKernelFamily *family = &g_array_index(families, IfmKernelFamily, i);
+        if (family->excess_ns >= min_ns)
             g_ptr_array_add(order, family);
     }
     g_ptr_array_sort(order, compare_gains);
-    for (guint i = 0; i < order->len && i < MOST_GAINS; i++)
+    for (guint i = 0; i < order->len && i < MAX_GAINS; i++)
     {
-        const IfmLayerFamily *family = order->pdata[i];
-        append_gain(out, family->name, family->share_ratio, family->attained, family->excess_ns, i == 0, screen);
+        const IfmKernelFamily *family = order->pdata[i];
+        add_gain(document, family->name, family->share_ratio, family->attained, family->excess_ns, i == 0);
     }
-    const IfmLayer *layer = layer_of_most_gain(layers);
-    if (layer == NULL || layer->place.excess_ns < least_ns || layers->rows->len < 2)
+    const IfmKernel *kernel = ifm_kernels_furthest(kernels);
+    if (kernel == NULL || kernel->place.excess_ns < min_ns || kernels->rows->len < 2)
         return;
-    g_autofree char *clean = ifm_format_spelt(layer->label != NULL ? layer->label : layer->node->name, screen->utf8);
-    g_autofree char *what = g_strdup_printf("in one layer, %s", clean);
-    append_gain(out, what, layer->share_ratio, layer->place.attained, layer->place.excess_ns, order->len == 0, screen);
-}
-
-static void append_above_limit(GString *out, const IfmLayers *layers, const IfmScreen *screen)
-{
-    gsize n = 0;
-    for (guint i = 0; i < layers->rows->len; i++)
-        n += ((const IfmLayer *)layers->rows->pdata[i])->place.attained > ABOVE_LIMIT;
-    if (n == 0)
-        return;
-    g_autofree char *text =
-        g_strdup_printf("above 100 %% of the limit (%" G_GSIZE_FORMAT " of the layers): caches held what "
-                        "their bytes count, or their algorithm does with fewer operations than are counted",
-                        n);
-    ifm_format_wrap(out, text, 2, 0, screen->width);
-}
-
-static void append_families(GString *out, const GArray *families, const IfmScreen *screen)
-{
-    g_autoptr(GPtrArray) records = g_ptr_array_new();
-    for (guint i = 0; i < families->len; i++)
-        g_ptr_array_add(records, &g_array_index(families, IfmLayerFamily, i));
-    if (records->len < 2) /* the table above says it all */
-        return;
-    g_string_append_c(out, '\n');
-    ifm_page_table(out, ifm_layer_family_fields, records, screen);
+    g_autofree char *what = g_strdup_printf("in one layer, %s", kernel->label != NULL ? kernel->label : kernel->node->name);
+    add_gain(document, what, kernel->share_ratio, kernel->place.attained, kernel->place.excess_ns, order->len == 0);
 }
 
 /* --- the books ------------------------------------------------------------------------------------------------------- */
@@ -224,163 +180,225 @@ char *ifm_joined_duration(double ns)
 /* One term of the books: " + gaps 12.3 us"; nothing where the runtime does not tell it. */
 static void append_term(GString *out, const char *sign, const char *name, double ns)
 {
-    if (!isfinite(ns))
-        return;
     g_autofree char *text = ifm_joined_duration(ns);
-    g_string_append_printf(out, " %s" IFM_NO_BREAK "%s %s", sign, name, text);
+    if (isfinite(ns))
+        g_string_append_printf(out, " %s" IFM_NO_BREAK "%s %s", sign, name, text);
 }
 
 /* Profiling's cost is paid at each node, so it spoils the times of short nodes most, and with them the shares. */
 static const char *what_slowdown_means(double lower, double upper)
 {
     if (!isfinite(lower) || !isfinite(upper))
-        return ": how sure that is cannot be told";
+        return ": its certainty is unknown";
     if (upper <= SLOWDOWN_SMALL)
         return "";
     return lower > SLOWDOWN_SMALL ? ": the layers' times hold the cost of profiling too, short layers most of all"
                                   : ": too unsure to say what profiling costs";
 }
 
-static void append_slowdown(GString *out, const json_t *books, double slowdown, const IfmScreen *screen)
+static void add_slowdown(IfmDocument *document, const json_t *breakdown)
 {
-    double lower = ifm_member_number(books, "slowdown.lower"), upper = ifm_member_number(books, "slowdown.upper");
-    g_autoptr(GString) text = g_string_new(NULL);
-    g_string_append_printf(text, "profiled runs took %.2f", slowdown);
-    if (isfinite(lower) && isfinite(upper))
-        g_string_append_printf(text, " (%.2f to %.2f)", lower, upper);
-    g_string_append_printf(text, " times as long%s", what_slowdown_means(lower, upper));
-    ifm_format_wrap(out, text->str, 2, 0, screen->width);
-}
-
-/* What the sums are of: they are no sums of the medians above. */
-static void append_books_of(GString *out, const json_t *books)
-{
-    double n_runs = ifm_member_number(books, "n_runs");
-    if (are_means(books) && isfinite(n_runs))
-        g_string_append_printf(out, "books, mean of %.0f profiled runs:", n_runs);
-    else if (isfinite(n_runs) && n_runs > 1)
-        g_string_append_printf(out, "books of one run, the middle one of %.0f by wall time:", n_runs);
-    else
-        g_string_append(out, "books of one run:");
-}
-
-static void append_cause(GString *out, const char *what, double ns)
-{
-    if (!(ns > 0))
+    double slowdown = ifm_member_number(breakdown, "slowdown.ratio");
+    double lower = ifm_member_number(breakdown, "slowdown.lower"), upper = ifm_member_number(breakdown, "slowdown.upper");
+    if (!isfinite(slowdown))
         return;
-    g_autofree char *text = ifm_joined_duration(ns);
-    g_string_append_printf(out, "%s%s up to %s", out->len > 0 ? ", " : "", what, text);
+    ifm_document_text(document, "profiled runs took %.2f", slowdown)->indent = 2;
+    if (isfinite(lower) && isfinite(upper))
+        ifm_document_span(document, IFM_TONE_PLAIN, FALSE, " (%.2f to %.2f)", lower, upper);
+    ifm_document_span(document, IFM_TONE_PLAIN, FALSE, " times as long%s", what_slowdown_means(lower, upper));
 }
 
 /* Why a residual is more than a fiftieth of the wall time, as far as the books know. */
-static void append_why(GString *out, const json_t *books, double residual_ns, double wall_ns, const IfmScreen *screen)
+static void add_why(IfmDocument *document, const json_t *breakdown, double residual_ns, double wall_ns)
 {
+    static const struct
+    {
+        const char *what, *key;
+    } causes[] = {
+        { "a call besides its nodes takes", "call_bound_ns" },
+        { "times cut to whole steps lose", "resolution_bound_ns" },
+        { "gaps, which this runtime does not report, take", "gaps_bound_ns" },
+        { "its thread waited for a processor that others used", "waited_ns" },
+    };
     if (!(fabs(residual_ns) > RESIDUAL_SMALL * wall_ns))
         return;
-    g_autoptr(GString) causes = g_string_new(NULL);
-    append_cause(causes, "a call beside its nodes takes", ifm_member_number(books, "call_bound_ns"));
-    append_cause(causes, "times cut to whole steps lose", ifm_member_number(books, "resolution_bound_ns"));
-    append_cause(causes, "gaps, which this runtime does not tell, take", ifm_member_number(books, "gaps_bound_ns"));
-    append_cause(causes, "its thread waited for a processor that others used", ifm_member_number(books, "waited_ns"));
-    gboolean within = json_is_true(json_object_get(books, "within_bound"));
-    g_autofree char *text =
-        causes->len > 0 ? g_strdup_printf("the residual is over 2 %%: %s, as measured on this device%s", causes->str,
-                                          within ? "" : "; that does not explain all of it")
-                        : g_strdup("the residual is over 2 %, and nothing that is measured of this device explains it");
-    ifm_format_wrap(out, text, 2, 0, screen->width);
+    g_autoptr(GString) text = g_string_new(NULL);
+    for (gsize i = 0; i < G_N_ELEMENTS(causes); i++)
+    {
+        double ns = ifm_member_number(breakdown, causes[i].key);
+        g_autofree char *max = ifm_joined_duration(ns);
+        if (ns > 0)
+            g_string_append_printf(text, "%s%s up to %s", text->len > 0 ? ", " : "", causes[i].what, max);
+    }
+    if (text->len == 0)
+        ifm_document_text(document, "the residual is over 2 %%, and nothing that is measured of this device explains it")
+            ->indent = 2;
+    else
+        ifm_document_text(document, "the residual is over 2 %%: %s, as measured on this device%s", text->str,
+                          json_is_true(json_object_get(breakdown, "within_bound")) ? ""
+                                                                                   : "; that does not explain all of it")
+            ->indent = 2;
 }
 
-static void append_residual(GString *text, const json_t *books, double wall_ns, const IfmScreen *screen)
+/* Behind the residual itself: its share of the wall time, and its bound, or why there is none. */
+static void add_residual(IfmDocument *document, const json_t *breakdown, double residual_ns, double wall_ns)
 {
-    double residual_ns = ifm_member_number(books, "residual_ns"), bound_ns = ifm_member_number(books, "residual_bound_ns");
-    append_term(text, residual_ns < 0 ? "-" : "+", "residual", fabs(residual_ns));
-    if (!isfinite(residual_ns))
-        return;
-    g_autofree char *share = ifm_format_ratio(fabs(residual_ns) / wall_ns);
-    g_string_append_printf(text, " (%s", share);
-    const char *why = ifm_member_text(books, "why");
+    double bound_ns = ifm_member_number(breakdown, "residual_bound_ns");
+    const char *why = ifm_member_text(breakdown, "why");
+    g_autofree char *share = ifm_format_ratio(fabs(residual_ns) / wall_ns), *bound = ifm_joined_duration(bound_ns);
+    gboolean within = fabs(residual_ns) <= bound_ns;
     if (why != NULL) /* a bound that bounds nothing is none */
+        ifm_document_span(document, IFM_TONE_PLAIN, FALSE, " (%s: %s)", share, why);
+    else if (!isfinite(bound_ns))
+        ifm_document_span(document, IFM_TONE_PLAIN, FALSE, " (%s)", share);
+    else
     {
-        g_autofree char *spelt = ifm_format_spelt(why, screen->utf8);
-        g_string_append_printf(text, ": %s", spelt);
+        ifm_document_span(document, IFM_TONE_PLAIN, FALSE, " (%s, ", share);
+        ifm_document_span(document, within ? IFM_TONE_GOOD : IFM_TONE_WARN, FALSE, "%s its bound of %s",
+                          within ? "within" : "beyond", bound);
+        ifm_document_span(document, IFM_TONE_PLAIN, FALSE, ")");
     }
-    else if (isfinite(bound_ns))
-    {
-        g_autofree char *bound = ifm_joined_duration(bound_ns);
-        gboolean within = fabs(residual_ns) <= bound_ns;
-        IfmTone tone = within ? IFM_TONE_GOOD : IFM_TONE_WARN;
-        g_string_append_printf(text, ", %s%s its bound of %s%s", ifm_tone_begin(screen, tone), within ? "within" : "beyond",
-                               bound, ifm_tone_end(screen, tone));
-    }
-    g_string_append_c(text, ')');
 }
 
-static void append_books(GString *out, const json_t *books, const IfmScreen *screen)
+/* Further pieces of the last paragraph: what the wall time was spent on. */
+static void add_breakdown_text(IfmDocument *document, const json_t *breakdown)
 {
-    double overlap_ns = ifm_member_number(books, "overlap_ns"), wall_ns = ifm_member_number(books, "wall_ns");
-    double slowdown = ifm_member_number(books, "slowdown.ratio");
+    double overlap_ns = ifm_member_number(breakdown, "overlap_ns"), wall_ns = ifm_member_number(breakdown, "wall_ns");
+    double n_runs = ifm_member_number(breakdown, "n_runs"), residual_ns = ifm_member_number(breakdown, "residual_ns");
     g_autofree char *wall = ifm_joined_duration(wall_ns);
     g_autoptr(GString) text = g_string_new(NULL);
-    append_books_of(text, books);
+    if (are_means(breakdown) && isfinite(n_runs)) /* what the sums are of: they are no sums of the medians above */
+        g_string_printf(text, "time breakdown, mean of %.0f profiled runs:", n_runs);
+    else if (isfinite(n_runs) && n_runs > 1)
+        g_string_printf(text, "time breakdown of one run, the middle one of %.0f by wall time:", n_runs);
+    else
+        g_string_printf(text, "time breakdown of one run:");
     g_string_append_printf(text, " wall %s", wall);
-    append_term(text, "=", "nodes", ifm_member_number(books, "nodes_ns"));
-    append_term(text, "+", "gaps", ifm_member_number(books, "gaps_ns"));
-    append_term(text, "+", "copies", ifm_member_number(books, "copies_ns"));
+    append_term(text, "=", "nodes", ifm_member_number(breakdown, "nodes_ns"));
+    append_term(text, "+", "gaps", ifm_member_number(breakdown, "gaps_ns"));
+    append_term(text, "+", "copies", ifm_member_number(breakdown, "copies_ns"));
     if (overlap_ns > 0)
         append_term(text, "-", "overlap", overlap_ns);
-    append_residual(text, books, wall_ns, screen);
-    ifm_format_wrap(out, text->str, 2, 0, screen->width);
-    append_why(out, books, ifm_member_number(books, "residual_ns"), wall_ns, screen);
-    if (isfinite(slowdown))
-        append_slowdown(out, books, slowdown, screen);
+    append_term(text, residual_ns < 0 ? "-" : "+", "residual", fabs(residual_ns));
+    ifm_document_span(document, IFM_TONE_PLAIN, FALSE, "%s", text->str);
+    if (isfinite(residual_ns))
+        add_residual(document, breakdown, residual_ns, wall_ns);
+    add_why(document, breakdown, residual_ns, wall_ns);
+    add_slowdown(document, breakdown);
+}
+
+/* --- figures ---------------------------------------------------------------------------------------------------------- */
+
+/* What the wall time of a profiled run was spent on. */
+static void add_breakdown(IfmDocument *document, const json_t *breakdown, const char *key)
+{
+    static const struct
+    {
+        const char *label, *key;
+        double sign;
+    } terms[] = { { "nodes", "nodes_ns", 1 },
+                  { "gaps", "gaps_ns", 1 },
+                  { "copies", "copies_ns", 1 },
+                  { "overlap", "overlap_ns", -1 },
+                  { "residual", "residual_ns", 1 } };
+    IfmBlock *figure =
+        ifm_document_figure(document, key, IFM_FIGURE_BARS, "Time breakdown of a profiled run",
+                            "The wall time is the sum of its kernels, gaps and copies, and of what is not explained.");
+    IfmSeries *series = ifm_document_series(document, figure, NULL, NULL);
+    figure->no_screen = TRUE;
+    for (gsize i = 0; i < G_N_ELEMENTS(terms); i++)
+    {
+        IfmPoint point = IFM_POINT_INIT;
+        point.label = terms[i].label;
+        point.y = terms[i].sign * ifm_member_number(breakdown, terms[i].key);
+        if (isfinite(point.y))
+            ifm_document_point(document, series, &point);
+    }
+}
+
+/* Each kernel's rate over its intensity, and the peaks above them. */
+static void add_roofline(IfmDocument *document, const IfmKernels *kernels, const IfmRoofline *roofline, const char *key)
+{
+    IfmBlock *figure = ifm_document_figure(document, key, IFM_FIGURE_SCATTER, "Kernels under the roofline",
+                                           "How far each kernel is below the peak that bounds it.");
+    IfmSeries *ran = ifm_document_series(document, figure, "kernels", NULL);
+    IfmSeries *peak = ifm_document_series(document, figure, "peak", NULL);
+    figure->no_screen = TRUE;
+    figure->figure.x = (IfmAxis){ "intensity", "FLOP/B", IFM_FIELD_REAL, TRUE, NAN, NAN };
+    figure->figure.y = (IfmAxis){ "rate", "FLOP/s", IFM_FIELD_REAL, TRUE, NAN, NAN };
+    for (guint i = 0; i < kernels->rows->len; i++)
+    {
+        const IfmKernel *kernel = kernels->rows->pdata[i];
+        IfmPoint point = IFM_POINT_INIT;
+        point.x = kernel->place.intensity;
+        if (!(point.x > 0) || !(kernel->node->median_ns > 0))
+            continue;
+        point.label = kernel->label != NULL ? kernel->label : kernel->node->name;
+        point.y = 1e9 * (double)kernel->cost.flop / kernel->node->median_ns;
+        ifm_document_point(document, ran, &point);
+        point.label = NULL;
+        point.y = MIN(roofline->flop_per_s, point.x * roofline->bytes_per_s);
+        ifm_document_point(document, peak, &point);
+    }
 }
 
 /* --- all of it ------------------------------------------------------------------------------------------------------- */
 
-static void append_all_layers(GString *out, const IfmProfileStory *story, const IfmProfileDevice *device,
-                              const IfmLayers *layers, const IfmScreen *screen)
+static void add_kernels(const IfmProfilePage *page, gsize device)
 {
-    const IfmMeasurement *measurement = ifm_result_measured(&device->result);
-    g_autoptr(GArray) families = ifm_layers_families(layers);
-    append_layers(out, layers, are_means(measurement->books), story->n_layers, screen);
-    append_remainder(out, layers, screen);
-    append_above_limit(out, layers, screen);
-    append_gains(out, layers, families, screen);
-    append_families(out, families, screen);
-    ifm_profile_parts_table(out, story, device, screen);
+    IfmDocument *document = page->document;
+    const IfmProfileReport *report = page->report;
+    const IfmKernels *kernels = page->kernels[device];
+    const json_t *breakdown = report->devices[device].result.measurement->breakdown;
+    IfmRoofline roofline;
+    GArray *families = ifm_kernels_families(kernels);
+    add_table(document, ifm_profile_key(page, "kernels", device), kernels, are_means(breakdown), report->n_layers);
+    if (ifm_roofline_of(report->devices[device].peak, &roofline))
+        add_roofline(document, kernels, &roofline, ifm_profile_key(page, "roofline", device));
+    add_remainder(document, kernels);
+    add_above_peak(document, kernels);
+    add_gains(document, kernels, families);
+    if (families->len > 1)
+        ifm_document_part(document);
+    ifm_document_rows(document, ifm_profile_key(page, "families", device), ifm_kernel_family_fields, families)->no_screen =
+        families->len < 2; /* the table above says it all */
+    ifm_profile_add_parts(page, ifm_profile_key(page, "parts", device), kernels);
 }
 
-void ifm_profile_inside(GString *out, const IfmProfileStory *story, const IfmProfileDevice *device, const IfmScreen *screen)
+void ifm_profile_add_inside(const IfmProfilePage *page, gsize device)
 {
-    const IfmMeasurement *measurement = ifm_result_measured(&device->result);
-    if (measurement == NULL || (story->parts & IFM_PROFILE_LAYERS) == 0)
+    const IfmProfileReport *report = page->report;
+    const IfmMeasurement *measurement = ifm_result_measured(&report->devices[device].result);
+    if (measurement == NULL || (report->parts & IFM_PROFILE_LAYERS) == 0)
         return;
-    g_autoptr(IfmLayers) layers = story->n_layers > 0 ? ifm_profile_layers(story, device) : NULL;
-    const char *why = ifm_member_text(measurement->books, "why");
-    gboolean has_books = isfinite(ifm_member_number(measurement->books, "wall_ns"));
-    if (!has_books && layers == NULL && why == NULL)
+    const IfmKernels *kernels = report->n_layers > 0 ? page->kernels[device] : NULL;
+    const char *why = ifm_member_text(measurement->breakdown, "why");
+    gboolean has_breakdown = isfinite(ifm_member_number(measurement->breakdown, "wall_ns"));
+    if (!has_breakdown && kernels == NULL && why == NULL)
         return;
-    g_autoptr(GString) head = g_string_new(ifm_bold_begin(screen));
-    ifm_page_spelt(head, ifm_result_name(&device->result), screen);
-    g_string_append_printf(head, ":%s ", ifm_bold_end(screen));
-    if (layers != NULL)
-        append_layers_head(head, measurement, layers);
-    else if (!has_books)
+    IfmDocument *document = page->document;
+    g_autoptr(GString) head = g_string_new(" ");
+    if (kernels != NULL)
+        append_head(head, measurement, kernels);
+    else if (!has_breakdown)
+        g_string_append_printf(head, "nothing of its layers: %s", why);
+    ifm_document_part(document);
+    IfmBlock *text = ifm_document_text(document, "%s:", ifm_result_name(&report->devices[device].result));
+    g_array_index(text->spans, IfmSpan, 0).strong = TRUE;
+    text->indent = 2;
+    ifm_document_span(document, IFM_TONE_PLAIN, FALSE, "%s", head->str);
+    if (kernels != NULL)
+        add_kernels(page, device);
+    if (kernels != NULL && has_breakdown)
     {
-        g_string_append(head, "nothing of its layers: ");
-        ifm_page_spelt(head, why, screen);
+        ifm_document_part(document);
+        ifm_document_text(document, "%s", "")->indent = 2;
     }
-    g_string_append_c(out, '\n');
-    if (layers != NULL || !has_books)
-        ifm_format_wrap(out, head->str, 2, 0, screen->width);
-    else
-        g_string_append(out, head->str);
-    if (layers != NULL)
-        append_all_layers(out, story, device, layers, screen);
-    if (has_books && layers != NULL)
-        g_string_append_c(out, '\n');
-    if (has_books)
-        append_books(out, measurement->books, screen);
-    else if (layers != NULL && why != NULL)
-        ifm_page_told(out, "no books", IFM_TONE_PLAIN, why, screen);
+    if (has_breakdown)
+    {
+        add_breakdown_text(document, measurement->breakdown);
+        add_breakdown(document, measurement->breakdown, ifm_profile_key(page, "breakdown", device));
+    }
+    else if (kernels != NULL && why != NULL)
+        ifm_document_note(document, "no time breakdown", IFM_TONE_PLAIN, "%s", why);
 }

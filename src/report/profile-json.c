@@ -3,7 +3,7 @@
 
 #include <inferometer/json.h>
 
-#include "profile-private.h"
+#include "profile-page-private.h"
 
 /*
  * A profile as a document. At its top stand the keys of published profiles, of the first device that was measured, in their
@@ -16,11 +16,11 @@ static double mb_of(double bytes)
     return bytes / MB;
 }
 
-static const IfmProfileDevice *first_measured(const IfmProfileStory *story)
+static const IfmProfileDevice *first_measured(const IfmProfileReport *report)
 {
-    for (gsize i = 0; i < story->n_devices; i++)
-        if (ifm_result_measured(&story->devices[i].result) != NULL)
-            return &story->devices[i];
+    for (gsize i = 0; i < report->n_devices; i++)
+        if (ifm_result_measured(&report->devices[i].result) != NULL)
+            return &report->devices[i];
     return NULL;
 }
 
@@ -48,13 +48,13 @@ static gboolean is_gpu(const IfmProfileDevice *device)
 }
 
 /* What the first graphics processor that was measured is; NULL where none was, or its runtime tells nothing. */
-static const json_t *gpu_of(const IfmProfileStory *story)
+static const json_t *gpu_of(const IfmProfileReport *report)
 {
-    for (gsize i = 0; i < story->n_devices; i++)
+    for (gsize i = 0; i < report->n_devices; i++)
     {
-        const IfmMeasurement *measurement = ifm_result_measured(&story->devices[i].result);
-        if (measurement != NULL && is_gpu(&story->devices[i]))
-            return json_object_get(measurement->surroundings, "hardware");
+        const IfmMeasurement *measurement = ifm_result_measured(&report->devices[i].result);
+        if (measurement != NULL && is_gpu(&report->devices[i]))
+            return json_object_get(measurement->environment, "hardware");
     }
     return NULL;
 }
@@ -66,15 +66,15 @@ static gboolean is_cuda(const IfmProfileDevice *device)
 
 /* Whether one of the measured devices is a CUDA one; no runtime here tells more of another. @device: NULL: none ran, and
  * nothing was looked at */
-static json_t *hardware(const IfmProfileStory *story, const IfmProfileDevice *device)
+static json_t *hardware(const IfmProfileReport *report, const IfmProfileDevice *device)
 {
     const IfmMeasurement *measurement = device != NULL ? device->result.measurement : NULL;
-    const json_t *machine = measurement != NULL ? json_object_get(measurement->surroundings, "machine") : NULL;
+    const json_t *machine = measurement != NULL ? json_object_get(measurement->environment, "machine") : NULL;
     double memory_bytes = ifm_member_number(machine, "memory_bytes");
     gboolean cuda = FALSE;
-    for (gsize i = 0; device != NULL && i < story->n_devices; i++)
-        cuda |= is_cuda(&story->devices[i]) && ifm_result_measured(&story->devices[i].result) != NULL;
-    const json_t *gpu = device != NULL ? gpu_of(story) : NULL;
+    for (gsize i = 0; device != NULL && i < report->n_devices; i++)
+        cuda |= is_cuda(&report->devices[i]) && ifm_result_measured(&report->devices[i].result) != NULL;
+    const json_t *gpu = device != NULL ? gpu_of(report) : NULL;
     return json_pack("{s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "cuda_available", device != NULL ? json_boolean(cuda) : json_null(),
                      "gpu_name", shared(json_object_get(gpu, "name")), "gpu_memory_gb",
                      ifm_json_real(ifm_member_number(gpu, "memory_bytes") / (1024 * MB)), "cpu",
@@ -83,7 +83,7 @@ static json_t *hardware(const IfmProfileStory *story, const IfmProfileDevice *de
                      shared(json_object_get(machine, "id")));
 }
 
-static json_t *inputs_to_json(const IfmProfileStory *story, const IfmModel *model)
+static json_t *inputs_to_json(const IfmProfileReport *report, const IfmModel *model)
 {
     json_t *inputs = json_array();
     for (gsize i = 0; i < ifm_model_n_inputs(model); i++)
@@ -91,7 +91,7 @@ static json_t *inputs_to_json(const IfmProfileStory *story, const IfmModel *mode
         const IfmPort *port = ifm_model_input(model, i);
         gint64 shape[IFM_MAX_RANK];
         json_t *dims = json_array();
-        gboolean bound = port->rank >= 0 && ifm_port_bind(port, story->bindings, story->n_bindings, shape, NULL);
+        gboolean bound = port->rank >= 0 && ifm_port_bind(port, report->bindings, report->n_bindings, shape, NULL);
         for (int axis = 0; bound && axis < port->rank; axis++)
             json_array_append_new(dims, json_integer(shape[axis]));
         json_array_append_new(inputs, json_pack("{s:o,s:s,s:o}", "name", ifm_json_string(port->name), "dtype",
@@ -101,11 +101,11 @@ static json_t *inputs_to_json(const IfmProfileStory *story, const IfmModel *mode
 }
 
 /* Of the model that was given: what a mode makes of it has other inputs. */
-static json_t *model_info(const IfmProfileStory *story)
+static json_t *model_info(const IfmProfileReport *report)
 {
     g_auto(IfmMemoryPlan) plan = { 0 };
-    IfmModel *model = story->mode != NULL ? story->mode->model : story->model;
-    const IfmAnalysis *analysis = story->mode != NULL ? story->mode->analysis : story->analysis;
+    IfmModel *model = report->mode != NULL ? report->mode->model : report->model;
+    const IfmAnalysis *analysis = report->mode != NULL ? report->mode->analysis : report->analysis;
     if (model == NULL)
         return json_null();
     if (analysis != NULL)
@@ -113,9 +113,9 @@ static json_t *model_info(const IfmProfileStory *story)
     return json_pack("{s:I,s:o,s:o,s:o,s:I,s:I,s:I,s:o}", "total_parameters", (json_int_t)ifm_model_n_trainable(model),
                      "parameter_memory_mb",
                      analysis != NULL ? ifm_json_real(mb_of((double)plan.parameter_bytes)) : json_null(), "name",
-                     ifm_json_string(ifm_model_name(model)), "source", ifm_json_string(story->source), "opset",
+                     ifm_json_string(ifm_model_name(model)), "source", ifm_json_string(report->source), "opset",
                      (json_int_t)ifm_model_opset(model), "nodes", (json_int_t)ifm_model_n_nodes(model), "elements",
-                     (json_int_t)ifm_model_n_parameters(model), "inputs", inputs_to_json(story, model));
+                     (json_int_t)ifm_model_n_parameters(model), "inputs", inputs_to_json(report, model));
 }
 
 static json_t *rows_to_json(const GArray *rows)
@@ -130,43 +130,9 @@ static json_t *rows_to_json(const GArray *rows)
     return json;
 }
 
-/* The peak: the first of these that there is. An allocator's own count is beside the model's weights, which a runtime maps
- * or packs elsewhere. */
-static const struct
+static json_t *breakdown(const IfmProfileReport *report, const GArray *planned)
 {
-    const char *key, *words;
-    gboolean beside_parameters;
-} peaks[] = {
-    { "device_peak", "measured: the runtime's allocator of device memory", FALSE },
-    { "process_running", "measured: growth of the process", FALSE },
-    { "engine_peak", "measured: the parameters and the runtime's allocator", TRUE },
-};
-
-double ifm_profile_peak(const IfmProfileStory *story, const IfmProfileDevice *device, const char **of)
-{
-    g_autoptr(GArray) measured = device != NULL ? ifm_profile_memory_rows(story, device) : NULL;
-    g_auto(IfmMemoryPlan) plan = { 0 };
-    *of = NULL;
-    if (story->analysis != NULL)
-        ifm_analysis_memory(story->analysis, &plan);
-    for (gsize i = 0; i < G_N_ELEMENTS(peaks) && measured != NULL; i++)
-    {
-        double peak =
-            ifm_memory_row_bytes(measured, peaks[i].key) + (peaks[i].beside_parameters ? (double)plan.parameter_bytes : 0);
-        if (!isfinite(peak))
-            continue;
-        *of = peaks[i].words;
-        return peak;
-    }
-    if (story->analysis == NULL)
-        return NAN;
-    *of = "planned: parameters and the most activations alive at once, by the model's shapes";
-    return (double)plan.parameter_bytes + (double)plan.peak_bytes;
-}
-
-static json_t *breakdown(const IfmProfileStory *story, const GArray *planned)
-{
-    const IfmProfileMode *mode = story->mode;
+    const IfmProfileMode *mode = report->mode;
     if (mode == NULL)
         return json_pack("{s:o,s:o}", "parameters", ifm_json_real(mb_of(ifm_memory_row_bytes(planned, "parameters"))),
                          "activations", ifm_json_real(mb_of(ifm_memory_row_bytes(planned, "activations_least"))));
@@ -176,33 +142,33 @@ static json_t *breakdown(const IfmProfileStory *story, const GArray *planned)
                      ifm_json_real(mb_of((double)mode->state_bytes)));
 }
 
-static json_t *memory_to_json(const IfmProfileStory *story, const IfmProfileDevice *device)
+static json_t *memory_to_json(const IfmProfileReport *report, const IfmProfileDevice *device)
 {
-    g_autoptr(GArray) planned = ifm_profile_memory_rows(story, NULL);
-    g_autoptr(GArray) measured = device != NULL ? ifm_profile_memory_rows(story, device) : NULL;
+    g_autoptr(GArray) planned = ifm_profile_memory_rows(report, NULL);
+    g_autoptr(GArray) measured = device != NULL ? ifm_profile_memory_rows(report, device) : NULL;
     const char *of;
-    double peak = ifm_profile_peak(story, device, &of);
+    double peak = ifm_profile_peak(report, device, &of);
     return json_pack("{s:o,s:o,s:o,s:o,s:o}", "peak_mb", ifm_json_real(mb_of(peak)), "peak_of",
-                     of != NULL ? json_string(of) : json_null(), "breakdown", breakdown(story, planned), "planned",
+                     of != NULL ? json_string(of) : json_null(), "breakdown", breakdown(report, planned), "planned",
                      rows_to_json(planned), "measured", measured != NULL ? rows_to_json(measured) : json_null());
 }
 
-static json_t *coverage_to_json(const IfmProfileStory *story)
+static json_t *coverage_to_json(const IfmProfileReport *report)
 {
     g_auto(IfmCoverage) coverage = { 0 };
-    ifm_analysis_coverage(story->analysis, &coverage);
+    ifm_analysis_coverage(report->analysis, &coverage);
     json_t *missing = json_array();
     for (guint i = 0; coverage.missing != NULL && i < coverage.missing->len; i++)
         json_array_append_new(missing, ifm_json_string(coverage.missing->pdata[i]));
     return json_pack("{s:I,s:I,s:I,s:I,s:I,s:s?,s:o}", "nodes", (json_int_t)coverage.n_nodes, "nodes_covered",
                      (json_int_t)coverage.n_covered, "mac_nodes", (json_int_t)coverage.n_mac_nodes, "mac_nodes_covered",
                      (json_int_t)coverage.n_mac_covered, "tensors_observed", (json_int_t)coverage.n_observed, "observed_on",
-                     story->observed_on, "missing", missing);
+                     report->observed_on, "missing", missing);
 }
 
-json_t *ifm_profile_flop_breakdown(const IfmProfileStory *story)
+json_t *ifm_profile_flop_breakdown(const IfmProfileReport *report)
 {
-    json_t *breakdown = ifm_profile_part_flops(story);
+    json_t *breakdown = ifm_profile_part_flops(report);
     if (breakdown != NULL)
         return breakdown;
     breakdown = json_object();
@@ -210,7 +176,7 @@ json_t *ifm_profile_flop_breakdown(const IfmProfileStory *story)
     {
         IfmNodeCost part;
         gsize n_covered;
-        ifm_analysis_family_total(story->analysis, (IfmNodeFamily)family, &part, &n_covered);
+        ifm_analysis_family_total(report->analysis, (IfmNodeFamily)family, &part, &n_covered);
         if (n_covered > 0)
             json_object_set_new(breakdown, ifm_family_name((IfmNodeFamily)family), ifm_json_real((double)part.flop / 1e9));
     }
@@ -218,92 +184,89 @@ json_t *ifm_profile_flop_breakdown(const IfmProfileStory *story)
 }
 
 /* A total is of all nodes, or null: what is not covered may be anything. Of MACs: of all nodes that may have some. */
-static json_t *flops_to_json(const IfmProfileStory *story)
+static json_t *flops_to_json(const IfmProfileReport *report)
 {
-    if (story->analysis == NULL)
+    if (report->analysis == NULL)
         return json_null();
     IfmNodeCost total;
     gsize n_covered;
     g_auto(IfmCoverage) coverage = { 0 };
     json_t *conventions = json_array();
-    ifm_analysis_total(story->analysis, &total, &n_covered);
-    ifm_analysis_coverage(story->analysis, &coverage);
+    ifm_analysis_total(report->analysis, &total, &n_covered);
+    ifm_analysis_coverage(report->analysis, &coverage);
     gboolean all = coverage.n_covered == coverage.n_nodes, all_macs = coverage.n_mac_covered == coverage.n_mac_nodes;
     for (const char *const *line = ifm_cost_conventions(); *line != NULL; line++)
         json_array_append_new(conventions, ifm_json_string(*line));
     return json_pack("{s:o,s:o,s:o,s:s,s:I,s:I,s:o,s:o,s:o}", "total_gflops",
                      ifm_json_real(all ? (double)total.flop / 1e9 : (double)NAN), "total_macs",
                      all_macs ? json_integer(total.macs) : json_null(), "total_flop",
-                     all ? json_integer(total.flop) : json_null(), "counted", total.at_most ? "at most" : "exact",
+                     all ? json_integer(total.flop) : json_null(), "counted", total.is_upper_bound ? "at most" : "exact",
                      "covered_macs", (json_int_t)total.macs, "covered_flop", (json_int_t)total.flop, "breakdown",
-                     ifm_profile_flop_breakdown(story), "coverage", coverage_to_json(story), "conventions", conventions);
+                     ifm_profile_flop_breakdown(report), "coverage", coverage_to_json(report), "conventions", conventions);
 }
 
 /* --- what profiling adds to a case ----------------------------------------------------------------------------------- */
 
-static json_t *limit_to_json(const IfmProfileDevice *device)
+static json_t *peak_to_json(const IfmProfileDevice *device)
 {
-    const json_t *limit = device->limit != NULL ? json_object_get(device->limit->surroundings, "limit") : NULL;
-    if (limit != NULL)
+    const json_t *peak = ifm_measurement_result(device->peak, NULL);
+    if (peak != NULL)
     {
-        json_t *copy = json_deep_copy(limit);
-        json_object_set_new(copy, "doubt",
-                            device->limit_doubt != NULL ? ifm_json_string(device->limit_doubt) : json_null());
+        json_t *copy = json_deep_copy(peak);
+        json_object_set_new(copy, "doubt", ifm_json_text(device->peak_doubt));
         return copy;
     }
-    return device->no_limit != NULL ? json_pack("{s:o}", "why", ifm_json_string(device->no_limit)) : json_null();
+    return device->no_peak != NULL ? json_pack("{s:o}", "why", ifm_json_string(device->no_peak)) : json_null();
 }
 
-static json_t *layers_to_json(const IfmLayers *layers)
+static json_t *layers_to_json(const IfmKernels *kernels)
 {
     g_autoptr(GPtrArray) families = g_ptr_array_new();
-    g_autoptr(GArray) kinds = ifm_layers_families(layers);
+    g_autoptr(GArray) kinds = ifm_kernels_families(kernels);
     for (guint i = 0; i < kinds->len; i++)
-        g_ptr_array_add(families, &g_array_index(kinds, IfmLayerFamily, i));
-    IfmTable rows = { ifm_layer_fields, (const void *const *)layers->rows->pdata, layers->rows->len };
-    IfmTable sums = { ifm_layer_family_fields, (const void *const *)families->pdata, families->len };
-    return json_pack("{s:s?,s:I,s:o,s:o,s:o,s:I,s:I,s:I,s:o,s:I,s:o,s:o,s:o}", "told_by", layers->told_by, "n_by_names",
-                     (json_int_t)layers->n_by_names, "why_names",
-                     layers->why_names != NULL ? ifm_json_string(layers->why_names) : json_null(), "nodes_ns",
-                     ifm_json_real(layers->nodes_ns), "least_ns", ifm_json_real(layers->least_ns), "n_unknown",
-                     (json_int_t)layers->n_unknown, "n_marshalling", (json_int_t)layers->n_marshalling, "n_at_most",
-                     (json_int_t)layers->n_at_most, "unknown_ratio", ifm_json_real(layers->unknown_ratio),
-                     "n_model_missing", (json_int_t)layers->n_model_missing, "missing_ratio",
-                     ifm_json_real(layers->missing_ratio), "rows", ifm_table_to_json(&rows), "families",
+        g_ptr_array_add(families, &g_array_index(kinds, IfmKernelFamily, i));
+    IfmTable rows = { ifm_kernel_fields, (const void *const *)kernels->rows->pdata, kernels->rows->len };
+    IfmTable sums = { ifm_kernel_family_fields, (const void *const *)families->pdata, families->len };
+    return json_pack("{s:s?,s:I,s:o,s:o,s:o,s:I,s:I,s:I,s:o,s:I,s:o,s:o,s:o}", "told_by", kernels->reported_by,
+                     "n_by_names", (json_int_t)kernels->n_by_names, "why_names", ifm_json_text(kernels->why_names),
+                     "nodes_ns", ifm_json_real(kernels->nodes_ns), "min_ns", ifm_json_real(kernels->min_ns), "n_unknown",
+                     (json_int_t)kernels->n_unknown, "n_marshalling", (json_int_t)kernels->n_marshalling, "n_at_most",
+                     (json_int_t)kernels->n_upper_bounds, "unknown_ratio", ifm_json_real(kernels->unknown_ratio),
+                     "n_model_missing", (json_int_t)kernels->n_model_missing, "missing_ratio",
+                     ifm_json_real(kernels->missing_ratio), "rows", ifm_table_to_json(&rows), "families",
                      ifm_table_to_json(&sums));
 }
 
-static void add_parts(json_t *entry, const IfmProfileStory *story, const IfmProfileDevice *device)
+static void add_parts(json_t *entry, const IfmProfileReport *report, const IfmProfileDevice *device)
 {
-    g_autoptr(IfmLayers) layers = (story->parts & IFM_PROFILE_LAYERS) != 0 ? ifm_profile_layers(story, device) : NULL;
-    if (story->mode != NULL)
-        json_object_set_new(entry, "pass", json_string(ifm_pass_key(story->mode->asked)));
-    json_object_set_new(entry, "runtime", ifm_profile_runtime(story, device));
-    if (device->turns != NULL)
-        json_object_set(entry, "turns",
-                        json_object_get(json_object_get(device->turns->surroundings, "compare"), "comparison"));
-    if ((story->parts & IFM_PROFILE_MEMORY) != 0)
-        json_object_set_new(entry, "memory", memory_to_json(story, device));
-    if ((story->parts & IFM_PROFILE_LAYERS) == 0)
+    g_autoptr(IfmKernels) kernels = (report->parts & IFM_PROFILE_LAYERS) != 0 ? ifm_profile_kernels(report, device) : NULL;
+    if (report->mode != NULL)
+        json_object_set_new(entry, "pass", json_string(ifm_pass_key(report->mode->asked)));
+    json_object_set_new(entry, "runtime", ifm_profile_runtime(report, device));
+    if (device->interleaved != NULL)
+        json_object_set(entry, "turns", (json_t *)ifm_measurement_result(device->interleaved, "comparison"));
+    if ((report->parts & IFM_PROFILE_MEMORY) != 0)
+        json_object_set_new(entry, "memory", memory_to_json(report, device));
+    if ((report->parts & IFM_PROFILE_LAYERS) == 0)
         return;
-    json_object_set_new(entry, "limit", limit_to_json(device));
-    json_object_set_new(entry, "attained_ratio", ifm_json_real(ifm_profile_attained(story, device, layers)));
-    json_object_set_new(entry, "layers", layers != NULL ? layers_to_json(layers) : json_null());
-    if (story->graph != NULL && layers != NULL)
-        json_object_set_new(entry, "parts", ifm_profile_parts_to_json(story, device));
+    json_object_set_new(entry, "peak", peak_to_json(device));
+    json_object_set_new(entry, "attained_ratio", ifm_json_real(ifm_profile_attained(device, kernels)));
+    json_object_set_new(entry, "layers", kernels != NULL ? layers_to_json(kernels) : json_null());
+    if (report->graph != NULL && kernels != NULL)
+        json_object_set_new(entry, "parts", ifm_profile_parts_to_json(report, kernels));
 }
 
 /* The cases of the passes beside the story's own: what else is told of them is with that one. */
-static void add_other_passes(json_t *cases, const IfmProfileStory *story)
+static void add_other_passes(json_t *cases, const IfmProfileReport *report)
 {
-    for (int kind = 0; story->mode != NULL && kind < IFM_N_PASSES; kind++)
+    for (int kind = 0; report->mode != NULL && kind < IFM_N_PASSES; kind++)
     {
-        const IfmProfileStory *pass = kind != (int)story->mode->asked ? story->mode->passes[kind] : NULL;
+        const IfmProfileReport *pass = kind != (int)report->mode->asked ? report->mode->passes[kind] : NULL;
         for (gsize i = 0; pass != NULL && i < pass->n_devices; i++)
         {
             json_t *entry = ifm_result_to_json(&pass->devices[i].result);
-            json_object_set_new(entry, "pass", json_string(ifm_pass_key((IfmPassKind)kind)));
-            if ((story->parts & IFM_PROFILE_MEMORY) != 0)
+            json_object_set_new(entry, "pass", json_string(ifm_pass_key(kind)));
+            if ((report->parts & IFM_PROFILE_MEMORY) != 0)
                 json_object_set_new(entry, "memory", memory_to_json(pass, &pass->devices[i]));
             json_array_append_new(cases, entry);
         }
@@ -319,48 +282,49 @@ static json_t *mode_to_json(const IfmProfileMode *mode)
 }
 
 /* The published figures are of the forward pass; those of each stand beside them. */
-static json_t *flops_of_passes(const IfmProfileStory *story)
+static json_t *flops_of_passes(const IfmProfileReport *report)
 {
-    if (story->mode == NULL)
-        return flops_to_json(story);
-    json_t *json = flops_to_json(story->mode->passes[IFM_PASS_FORWARD]);
+    if (report->mode == NULL)
+        return flops_to_json(report);
+    json_t *json = flops_to_json(report->mode->passes[IFM_PASS_FORWARD]);
     if (json_is_object(json))
-        json_object_set_new(json, "passes", ifm_profile_pass_flops(story));
+        json_object_set_new(json, "passes", ifm_profile_pass_flops(report));
     return json;
 }
 
-json_t *ifm_profile_to_json(const IfmProfileStory *story)
+json_t *ifm_profile_to_json(const IfmProfileReport *report)
 {
-    const IfmProfileDevice *first = first_measured(story);
+    const IfmProfileDevice *first = first_measured(report);
     json_t *cases = json_array();
-    for (gsize i = 0; i < story->n_devices; i++)
+    for (gsize i = 0; i < report->n_devices; i++)
     {
-        json_t *entry = ifm_result_to_json(&story->devices[i].result);
-        add_parts(entry, story, &story->devices[i]);
+        json_t *entry = ifm_result_to_json(&report->devices[i].result);
+        add_parts(entry, report, &report->devices[i]);
         json_array_append_new(cases, entry);
     }
-    add_other_passes(cases, story);
-    json_t *json = json_pack("{s:{s:s,s:s,s:i},s:o,s:o,s:o}", "inferometer", "version", IFM_VERSION, "format", "cases",
-                             "format_version", 1, "timestamp", timestamp(story->unix_ms), "hardware",
-                             hardware(story, first), "model_info", model_info(story));
-    if (story->n_devices > 0)
-        json_object_set_new(json, "runtime", ifm_profile_runtime(story, first));
-    if (story->mode != NULL)
-        json_object_set_new(json, "mode", mode_to_json(story->mode));
-    if ((story->parts & IFM_PROFILE_MEMORY) != 0)
-        json_object_set_new(json, "memory", memory_to_json(story, first));
-    if ((story->parts & IFM_PROFILE_FLOPS) != 0)
+    add_other_passes(cases, report);
+    json_t *json = ifm_json_begin("cases", 2);
+    json_object_set_new(json, "timestamp", timestamp(report->unix_ms));
+    json_object_set_new(json, "hardware", hardware(report, first));
+    json_object_set_new(json, "model_info", model_info(report));
+    if (report->n_devices > 0)
+        json_object_set_new(json, "runtime", ifm_profile_runtime(report, first));
+    if (report->mode != NULL)
+        json_object_set_new(json, "mode", mode_to_json(report->mode));
+    if ((report->parts & IFM_PROFILE_MEMORY) != 0)
+        json_object_set_new(json, "memory", memory_to_json(report, first));
+    if ((report->parts & IFM_PROFILE_FLOPS) != 0)
     {
-        json_object_set_new(json, "flops", flops_of_passes(story));
-        if (story->graph != NULL)
+        json_object_set_new(json, "flops", flops_of_passes(report));
+        if (report->graph != NULL)
             json_object_set_new(
                 json_object_get(json, "flops"), "closed_form",
-                ifm_profile_closed_form_to_json(story->mode != NULL ? story->mode->passes[IFM_PASS_FORWARD] : story));
+                ifm_profile_closed_form_to_json(report->mode != NULL ? report->mode->passes[IFM_PASS_FORWARD] : report));
     }
-    if (story->graph != NULL)
-        json_object_set_new(json, "graph_transformer", ifm_profile_graph_to_json(story));
-    if (story->graph != NULL && (story->parts & IFM_PROFILE_PE) != 0)
-        json_object_set_new(json, "pe", ifm_profile_encoding_to_json(story));
+    if (report->graph != NULL)
+        json_object_set_new(json, "graph_transformer", ifm_profile_graph_to_json(report));
+    if (report->graph != NULL && (report->parts & IFM_PROFILE_PE) != 0)
+        json_object_set_new(json, "pe", ifm_profile_encoding_to_json(report));
     json_object_set_new(json, "cases", cases);
     return json;
 }
@@ -370,7 +334,7 @@ json_t *ifm_profile_to_json(const IfmProfileStory *story)
 /* LayerRow: a layer of a device. The layer's own fields read it through its first member. */
 typedef struct
 {
-    IfmLayer layer;
+    IfmKernel kernel;
     const char *device, *alias;
 } LayerRow;
 
@@ -379,10 +343,10 @@ static const IfmField row_fields[] = {
     { "alias", NULL, IFM_FIELD_TEXT, ifm_field_get_some_text, IFM_FIELD_AT(LayerRow, alias) },
 };
 
-char *ifm_profile_layers_csv(const IfmProfileStory *story)
+char *ifm_profile_layers_csv(const IfmProfileReport *report)
 {
     g_autoptr(GArray) fields = g_array_new(FALSE, FALSE, sizeof(IfmField));
-    const IfmField *field = ifm_layer_fields;
+    const IfmField *field = ifm_kernel_fields;
     g_array_append_vals(fields, row_fields, G_N_ELEMENTS(row_fields));
     do
         g_array_append_vals(fields, field, 1);
@@ -390,13 +354,14 @@ char *ifm_profile_layers_csv(const IfmProfileStory *story)
     const IfmField *columns = (const IfmField *)(const void *)fields->data;
     GString *out = g_string_new(NULL);
     ifm_csv_append_header(out, columns);
-    for (gsize i = 0; i < story->n_devices; i++)
+    for (gsize i = 0; i < report->n_devices; i++)
     {
-        const IfmProfileDevice *device = &story->devices[i];
-        g_autoptr(IfmLayers) layers = ifm_profile_layers(story, device);
-        for (guint row = 0; layers != NULL && row < layers->rows->len; row++)
+        const IfmProfileDevice *device = &report->devices[i];
+        g_autoptr(IfmKernels) kernels = ifm_profile_kernels(report, device);
+        for (guint row = 0; kernels != NULL && row < kernels->rows->len; row++)
         {
-            LayerRow record = { *(const IfmLayer *)layers->rows->pdata[row], device->result.device, device->result.alias };
+            LayerRow record = { *(const IfmKernel *)kernels->rows->pdata[row], device->result.device,
+                                device->result.alias };
             ifm_csv_append_record(out, columns, &record);
         }
     }
@@ -411,31 +376,30 @@ static GArray *node_fields(void)
     static const char *const keys[] = { "name",       "op_type",       "family",  "macs",      "flop",
                                         "bytes_read", "bytes_written", "counted", "intensity", NULL };
     GArray *fields = g_array_new(TRUE, TRUE, sizeof(IfmField));
-    for (const IfmField *field = ifm_layer_fields; field->key != NULL; field++)
+    for (const IfmField *field = ifm_kernel_fields; field->key != NULL; field++)
         if (g_strv_contains(keys, field->key))
             g_array_append_vals(fields, field, 1);
     return fields;
 }
 
-char *ifm_profile_nodes_csv(const IfmProfileStory *story)
+char *ifm_profile_nodes_csv(const IfmProfileReport *report)
 {
     g_autoptr(GArray) fields = node_fields();
     const IfmField *columns = (const IfmField *)(const void *)fields->data;
     GString *out = g_string_new(NULL);
     ifm_csv_append_header(out, columns);
-    for (gsize i = 0; i < ifm_model_n_nodes(story->model); i++)
+    for (gsize i = 0; i < ifm_model_n_nodes(report->model); i++)
     {
-        const IfmNode *node = ifm_model_node(story->model, i);
-        const IfmNodeCost *cost = ifm_analysis_node_cost(story->analysis, i);
-        const char *name = *node->name == '\0' && node->n_outputs > 0 ? node->outputs[0] : node->name;
-        const IfmNodeRow row = { .name = (char *)name, .op_type = (char *)node->op_type };
+        const IfmNode *node = ifm_model_node(report->model, i);
+        const IfmNodeCost *cost = ifm_analysis_node_cost(report->analysis, i);
+        const IfmNodeRow row = { .name = (char *)ifm_layer_name(node), .op_type = (char *)node->op_type };
         double bytes = (double)cost->bytes_read + (double)cost->bytes_written;
-        const IfmLayer record = { .node = &row,
-                                  .known = ifm_analysis_knows_operator(story->analysis, i),
-                                  .family = cost->family,
-                                  .cost = *cost,
-                                  .place.intensity =
-                                      ifm_cost_is_exact(cost) && bytes > 0 ? (double)cost->flop / bytes : (double)NAN };
+        const IfmKernel record = { .node = &row,
+                                   .known = ifm_analysis_knows_operator(report->analysis, i),
+                                   .family = cost->family,
+                                   .cost = *cost,
+                                   .place.intensity =
+                                       ifm_cost_is_exact(cost) && bytes > 0 ? (double)cost->flop / bytes : (double)NAN };
         ifm_csv_append_record(out, columns, &record);
     }
     return g_string_free(out, FALSE);

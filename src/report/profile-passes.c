@@ -3,206 +3,66 @@
 
 #include <inferometer/json.h>
 
-#include "profile-private.h"
+#include "profile-page-private.h"
 
 /* A training's passes beside each other: forward, backward (which nobody runs by itself), both in one, the whole step. */
 
-static const struct
-{
-    const char *key, *words;
-} passes[] = {
-    [IFM_PASS_FORWARD] = { "forward", "forward" },
-    [IFM_PASS_TRAINING] = { "training_pass", "training pass" },
-    [IFM_PASS_STEP] = { "training_step", "training step" },
-    [IFM_PASS_BACKWARD] = { "backward", "backward" },
-};
+static const char *const words[] = { [IFM_PASS_FORWARD] = "forward",
+                                     [IFM_PASS_TRAINING] = "training pass",
+                                     [IFM_PASS_STEP] = "training step",
+                                     [IFM_PASS_BACKWARD] = "backward" };
 
-const char *ifm_pass_key(IfmPassKind kind)
+const char *ifm_pass_words(int kind)
 {
-    return passes[kind].key;
+    return words[kind];
 }
 
-const char *ifm_pass_words(IfmPassKind kind)
+/* --- times and work -------------------------------------------------------------------------------------------------- */
+
+static const IfmMeasurement *measurement_of(const IfmProfileDevice *device)
 {
-    return passes[kind].words;
+    return device != NULL ? device->result.measurement : NULL;
 }
 
-/* --- times ----------------------------------------------------------------------------------------------------------- */
-
-/* Timing: ns; NaN: not known. */
-typedef struct
+static IfmTiming timing_in(const IfmProfileMode *mode, IfmPassKind kind, const IfmProfileDevice *device)
 {
-    double mean, std, median;
-    IfmInterval interval;
-} Timing;
-
-static const Timing unknown = { NAN, NAN, NAN, { NAN, NAN, NAN } };
-
-static Timing timing_in(const IfmMeasurement *measurement)
-{
-    if (measurement == NULL)
-        return unknown;
-    const json_t *summary = measurement->summary;
-    return (Timing){ ifm_member_number(summary, "mean"),
-                     ifm_member_number(summary, "std"),
-                     ifm_member_number(summary, "median"),
-                     { ifm_member_number(summary, "median_interval.lower"),
-                       ifm_member_number(summary, "median_interval.upper"),
-                       ifm_member_number(summary, "median_interval.level") } };
+    IfmTiming timing;
+    ifm_timing_of(measurement_of(ifm_mode_device(mode, kind, device)), &timing);
+    return timing;
 }
 
-static const IfmMeasurement *measured_on(const IfmProfileDevice *device)
+/* Why forward and training pass were not measured interleaved, or are not told so; NULL: they were, or nobody asked. */
+static const char *why_not_paired(const IfmProfileMode *mode, const IfmProfileDevice *device, const IfmBackward *backward)
 {
-    return device != NULL ? ifm_result_measured(&device->result) : NULL;
+    const IfmProfileDevice *asked = ifm_mode_device(mode, mode->asked, device);
+    if (backward->paired || asked == NULL)
+        return NULL;
+    return asked->interleaved != NULL ? "fewer than two pairs of processes were whole" : asked->why_not_interleaved;
 }
-
-static Timing timing_of(const IfmProfileDevice *device)
-{
-    return timing_in(measured_on(device));
-}
-
-/* The standard deviation is that of one run less another. */
-static Timing difference(const Timing *a, const Timing *b)
-{
-    return (Timing){ a->mean - b->mean, hypot(a->std, b->std), a->median - b->median,
-                     ifm_difference_interval(a->median, &a->interval, b->median, &b->interval) };
-}
-
-/* The same device in another pass of the mode; NULL where that has none, or it was not tried there. */
-static const IfmProfileDevice *device_in(const IfmProfileMode *mode, IfmPassKind kind, const IfmProfileDevice *like)
-{
-    const IfmProfileStory *story = mode->passes[kind];
-    for (gsize i = 0; story != NULL && like != NULL && i < story->n_devices; i++)
-        if (g_str_equal(story->devices[i].result.device, like->result.device) &&
-            g_strcmp0(story->devices[i].result.alias, like->result.alias) == 0)
-            return &story->devices[i];
-    return NULL;
-}
-
-/* What the passes came to in turns; NULL: they were not, or too few processes were whole to give an interval. */
-static const json_t *turns_of(const IfmProfileDevice *device)
-{
-    const json_t *surroundings = device != NULL && device->turns != NULL ? device->turns->surroundings : NULL;
-    const json_t *comparison = json_object_get(json_object_get(surroundings, "compare"), "comparison");
-    return isfinite(ifm_member_number(comparison, "difference_interval.lower")) ? comparison : NULL;
-}
-
-/* Why they were not, or are not told so; NULL: nobody asked. */
-static const char *why_no_turns(const IfmProfileDevice *device)
-{
-    return device->turns != NULL ? "fewer than two pairs of processes were whole" : device->no_turns;
-}
-
-/* Mean and standard deviation are those of one round's difference. */
-static Timing timing_in_turns(const json_t *comparison)
-{
-    const json_t *rounds = json_object_get(comparison, "rounds"), *round;
-    double mean = 0, squares = 0;
-    gsize n = json_array_size(rounds), i;
-    json_array_foreach(rounds, i, round)
-    {
-        double difference = ifm_member_number(round, "b_ns") - ifm_member_number(round, "a_ns"), off = difference - mean;
-        mean += off / (double)(i + 1);
-        squares += off * (difference - mean);
-    }
-    return (Timing){ mean,
-                     n > 1 ? sqrt(squares / (double)(n - 1)) : (double)NAN,
-                     ifm_member_number(comparison, "difference_ns"),
-                     { ifm_member_number(comparison, "difference_interval.lower"),
-                       ifm_member_number(comparison, "difference_interval.upper"),
-                       ifm_member_number(comparison, "difference_interval.level") } };
-}
-
-static Timing backward_of(const IfmProfileMode *mode, const IfmProfileDevice *device)
-{
-    const json_t *turns = turns_of(device_in(mode, mode->asked, device));
-    if (turns != NULL)
-        return timing_in_turns(turns);
-    Timing whole = timing_of(device_in(mode, IFM_PASS_TRAINING, device));
-    Timing forward = timing_of(device_in(mode, IFM_PASS_FORWARD, device));
-    return difference(&whole, &forward);
-}
-
-/* Whether the difference may be nothing at all. */
-static gboolean holds_zero(const Timing *timing)
-{
-    return timing->interval.lower <= 0 && timing->interval.upper >= 0;
-}
-
-/* --- work ------------------------------------------------------------------------------------------------------------ */
-
-/* Work: of a pass; NaN where not all nodes, of MACs: not all that may multiply, could be counted. */
-typedef struct
-{
-    double macs, flop;
-} Work;
-
-static Work work_of(const IfmProfileStory *story)
-{
-    Work work = { NAN, NAN };
-    IfmNodeCost total;
-    gsize n_covered;
-    g_auto(IfmCoverage) coverage = { 0 };
-    if (story == NULL || story->analysis == NULL)
-        return work;
-    ifm_analysis_total(story->analysis, &total, &n_covered);
-    ifm_analysis_coverage(story->analysis, &coverage);
-    if (coverage.n_covered == coverage.n_nodes)
-        work.flop = (double)total.flop;
-    if (coverage.n_mac_covered == coverage.n_mac_nodes)
-        work.macs = (double)total.macs;
-    return work;
-}
-
-static Work pass_work(const IfmProfileMode *mode, int kind)
-{
-    if (kind != IFM_PASS_BACKWARD)
-        return work_of(mode->passes[kind]);
-    Work whole = work_of(mode->passes[IFM_PASS_TRAINING]), forward = work_of(mode->passes[IFM_PASS_FORWARD]);
-    return (Work){ whole.macs - forward.macs, whole.flop - forward.flop };
-}
-
-void ifm_mode_backward(const IfmProfileMode *mode, const IfmProfileDevice *device, IfmBackward *told)
-{
-    Timing timing = backward_of(mode, device);
-    *told = (IfmBackward){ timing.median, timing.interval, pass_work(mode, IFM_PASS_BACKWARD).flop, holds_zero(&timing) };
-}
-
-gboolean ifm_mode_has_pass(const IfmProfileMode *mode, int kind)
-{
-    return kind != IFM_PASS_BACKWARD ? mode->passes[kind] != NULL
-                                     : mode->passes[IFM_PASS_TRAINING] != NULL && mode->passes[IFM_PASS_FORWARD] != NULL;
-}
-
-const int ifm_pass_order[IFM_PASS_N_TOLD] = { IFM_PASS_FORWARD, IFM_PASS_BACKWARD, IFM_PASS_TRAINING, IFM_PASS_STEP };
 
 /* --- JSON ------------------------------------------------------------------------------------------------------------ */
 
-static json_t *timing_to_json(const Timing *timing)
+static json_t *timing_to_json(const IfmTiming *timing)
 {
-    if (!isfinite(timing->median))
+    if (!isfinite(timing->median_ns))
         return json_null();
-    return json_pack("{s:o,s:o,s:s,s:o,s:o,s:o}", "mean", ifm_json_real(timing->mean / 1e6), "std",
-                     ifm_json_real(timing->std / 1e6), "unit", "ms", "median", ifm_json_real(timing->median / 1e6),
+    return json_pack("{s:o,s:o,s:s,s:o,s:o,s:o}", "mean", ifm_json_real(timing->mean_ns / 1e6), "std",
+                     ifm_json_real(timing->std_ns / 1e6), "unit", "ms", "median", ifm_json_real(timing->median_ns / 1e6),
                      "median_lower", ifm_json_real(timing->interval.lower / 1e6), "median_upper",
                      ifm_json_real(timing->interval.upper / 1e6));
 }
 
 json_t *ifm_profile_time_to_json(const IfmMeasurement *measurement)
 {
-    Timing timing = timing_in(measurement);
+    IfmTiming timing;
+    ifm_timing_of(measurement, &timing);
     json_t *json = timing_to_json(&timing);
     if (!json_is_object(json))
         return json;
-    json_t *n = json_object_get(measurement->summary, "n");
-    json_object_set_new(json, "n", n != NULL ? json_incref(n) : json_null());
-    json_object_set_new(json, "throughput_per_s", ifm_json_real(1e9 / timing.median));
+    gsize n = measurement->summary.n;
+    json_object_set_new(json, "n", n > 0 ? json_integer((json_int_t)n) : json_null());
+    json_object_set_new(json, "throughput_per_s", ifm_json_real(1e9 / timing.median_ns));
     return json;
-}
-
-static json_t *measured_to_json(const IfmProfileDevice *device)
-{
-    return ifm_profile_time_to_json(measured_on(device));
 }
 
 /* How the difference came about. */
@@ -211,54 +71,52 @@ static json_t *measured_to_json(const IfmProfileDevice *device)
 
 static json_t *backward_to_json(const IfmProfileMode *mode, const IfmProfileDevice *device)
 {
-    Timing timing = backward_of(mode, device);
-    json_t *json = timing_to_json(&timing);
+    IfmBackward backward;
+    ifm_mode_backward(mode, device, &backward);
+    json_t *json = timing_to_json(&backward.timing);
     if (!json_is_object(json))
         return json;
-    const IfmProfileDevice *asked = device_in(mode, mode->asked, device);
-    const json_t *turns = turns_of(asked);
-    const char *why = turns == NULL ? why_no_turns(asked) : NULL;
+    const char *why = why_not_paired(mode, device, &backward);
     json_object_set_new(json, "of", json_string("training_pass - forward"));
-    json_object_set_new(json, "difference", json_string(turns != NULL ? PAIRED : INDEPENDENT));
-    json_object_set_new(json, "why", why != NULL ? ifm_json_string(why) : json_null());
-    json_object_set_new(json, "n_pairs", turns != NULL ? json_incref(json_object_get(turns, "n_pairs")) : json_null());
-    json_object_set_new(json, "n_rounds",
-                        turns != NULL ? json_integer((json_int_t)json_array_size(json_object_get(turns, "rounds")))
-                                      : json_null());
+    json_object_set_new(json, "difference", json_string(backward.paired ? PAIRED : INDEPENDENT));
+    json_object_set_new(json, "why", ifm_json_text(why));
+    json_object_set_new(json, "n_pairs", backward.paired ? json_integer(backward.n_pairs) : json_null());
+    json_object_set_new(json, "n_rounds", backward.paired ? json_integer(backward.n_rounds) : json_null());
     json_object_set_new(json, "includes_zero",
-                        isfinite(timing.interval.lower) ? json_boolean(holds_zero(&timing)) : json_null());
+                        isfinite(backward.timing.interval.lower) ? json_boolean(backward.holds_zero) : json_null());
     return json;
 }
 
 /* @kind: one that the mode has */
 static json_t *pass_runtime(const IfmProfileMode *mode, const IfmProfileDevice *device, int kind)
 {
-    return kind == IFM_PASS_BACKWARD ? backward_to_json(mode, device)
-                                     : measured_to_json(device_in(mode, (IfmPassKind)kind, device));
+    return kind == IFM_PASS_BACKWARD
+               ? backward_to_json(mode, device)
+               : ifm_profile_time_to_json(measurement_of(ifm_mode_device(mode, (IfmPassKind)kind, device)));
 }
 
 /* All keys are always there. */
-json_t *ifm_profile_runtime(const IfmProfileStory *story, const IfmProfileDevice *device)
+json_t *ifm_profile_runtime(const IfmProfileReport *report, const IfmProfileDevice *device)
 {
-    const IfmProfileMode *mode = story->mode;
+    const IfmProfileMode *mode = report->mode;
     json_t *json = json_object();
-    for (gsize i = 0; i < IFM_PASS_N_TOLD; i++)
+    for (gsize i = 0; i < IFM_N_PASS_FIGURES; i++)
     {
         int kind = ifm_pass_order[i];
-        json_t *told = mode != NULL && ifm_mode_has_pass(mode, kind) ? pass_runtime(mode, device, kind)
-                       : mode == NULL && kind == IFM_PASS_FORWARD    ? measured_to_json(device)
-                                                                     : json_null();
-        json_object_set_new(json, passes[kind].key, told);
+        json_t *reported = mode != NULL && ifm_mode_has_pass(mode, kind) ? pass_runtime(mode, device, kind)
+                           : mode == NULL && kind == IFM_PASS_FORWARD    ? ifm_profile_time_to_json(measurement_of(device))
+                                                                         : json_null();
+        json_object_set_new(json, ifm_pass_key(kind), reported);
     }
     return json;
 }
 
-/* Kind or part -> GFLOP of a pass; what encodes positions is in none. @story: NULL: nothing is known of it */
-static json_t *breakdown_of(const IfmProfileStory *story)
+/* Kind or part -> GFLOP of a pass; what encodes positions is in none. @report: NULL: nothing is known of it */
+static json_t *breakdown_of(const IfmProfileReport *report)
 {
-    if (story == NULL || story->analysis == NULL)
+    if (report == NULL || report->analysis == NULL)
         return json_null();
-    json_t *json = ifm_profile_flop_breakdown(story);
+    json_t *json = ifm_profile_flop_breakdown(report);
     json_object_del(json, "pe");
     return json;
 }
@@ -276,26 +134,27 @@ static json_t *pass_breakdown(const IfmProfileMode *mode, int kind)
     return json;
 }
 
-static json_t *pass_flops(const IfmProfileStory *story, int kind)
+static json_t *pass_flops(const IfmProfileReport *report, int kind)
 {
-    const IfmProfileStory *pass = kind != IFM_PASS_BACKWARD ? story->mode->passes[kind] : NULL;
-    Work work = pass_work(story->mode, kind);
+    const IfmProfileReport *pass = kind != IFM_PASS_BACKWARD ? report->mode->passes[kind] : NULL;
+    IfmWork work;
+    ifm_mode_work(report->mode, kind, &work);
     json_t *json = json_pack("{s:o,s:o,s:o,s:o}", "total_gflops", ifm_json_real(work.flop / 1e9), "total_macs",
                              isfinite(work.macs) ? json_integer((json_int_t)work.macs) : json_null(), "total_flop",
                              isfinite(work.flop) ? json_integer((json_int_t)work.flop) : json_null(), "breakdown",
-                             pass_breakdown(story->mode, kind));
-    if (story->graph != NULL) /* there is one of the forward pass alone */
+                             pass_breakdown(report->mode, kind));
+    if (report->graph != NULL) /* there is one of the forward pass alone */
         json_object_set_new(json, "closed_form",
                             kind == IFM_PASS_FORWARD ? ifm_profile_closed_form_to_json(pass) : json_null());
     return json;
 }
 
-json_t *ifm_profile_pass_flops(const IfmProfileStory *story)
+json_t *ifm_profile_pass_flops(const IfmProfileReport *report)
 {
     json_t *json = json_object();
-    for (gsize i = 0; i < IFM_PASS_N_TOLD; i++)
-        if (ifm_mode_has_pass(story->mode, ifm_pass_order[i]))
-            json_object_set_new(json, passes[ifm_pass_order[i]].key, pass_flops(story, ifm_pass_order[i]));
+    for (gsize i = 0; i < IFM_N_PASS_FIGURES; i++)
+        if (ifm_mode_has_pass(report->mode, ifm_pass_order[i]))
+            json_object_set_new(json, ifm_pass_key(ifm_pass_order[i]), pass_flops(report, ifm_pass_order[i]));
     return json;
 }
 
@@ -306,37 +165,45 @@ typedef struct
 {
     IfmResult result;
     int kind;
-    Timing timing;
-    Work work;
+    IfmTiming timing;
+    IfmWork work;
     double forward_ratio, peak_bytes;
-    const json_t *turns; /* of backward: the comparison that it comes from; NULL: there is none */
+    gboolean paired; /* of backward: it comes from paired rounds */
 } PassRow;
 
 static PassRow *row_new(const IfmProfileMode *mode, const IfmProfileDevice *device, int kind)
 {
     PassRow *row = g_new0(PassRow, 1);
-    const IfmProfileDevice *own = kind != IFM_PASS_BACKWARD ? device_in(mode, (IfmPassKind)kind, device) : NULL;
+    row->kind = kind;
+    row->peak_bytes = NAN;
+    ifm_mode_work(mode, kind, &row->work);
+    if (kind == IFM_PASS_BACKWARD)
+    {
+        IfmBackward backward;
+        ifm_mode_backward(mode, device, &backward);
+        row->result = (IfmResult){ .device = device->result.device, .alias = device->result.alias };
+        row->timing = backward.timing;
+        row->forward_ratio = backward.forward_ratio;
+        row->paired = backward.paired;
+        return row;
+    }
+    const IfmProfileDevice *own = ifm_mode_device(mode, (IfmPassKind)kind, device);
     const char *of;
     row->result = own != NULL ? own->result : (IfmResult){ .device = device->result.device, .alias = device->result.alias };
-    row->kind = kind;
-    row->timing = kind == IFM_PASS_BACKWARD ? backward_of(mode, device) : timing_of(own);
-    row->work = pass_work(mode, kind);
-    row->turns = kind == IFM_PASS_BACKWARD ? turns_of(device_in(mode, mode->asked, device)) : NULL;
-    row->forward_ratio = row->timing.median / timing_of(device_in(mode, IFM_PASS_FORWARD, device)).median;
-    if (row->turns != NULL) /* of the same rounds: what the machine did is in both */
-        row->forward_ratio = ifm_member_number(row->turns, "ratio") - 1;
-    row->peak_bytes =
-        own != NULL && isfinite(row->timing.median) ? ifm_profile_peak(mode->passes[kind], own, &of) : (double)NAN;
+    row->timing = timing_in(mode, (IfmPassKind)kind, device);
+    row->forward_ratio = row->timing.median_ns / timing_in(mode, IFM_PASS_FORWARD, device).median_ns;
+    if (own != NULL && isfinite(row->timing.median_ns))
+        row->peak_bytes = ifm_profile_peak(mode->passes[kind], own, &of);
     return row;
 }
 
-static GPtrArray *rows_of(const IfmProfileStory *story)
+static GPtrArray *rows_of(const IfmProfileReport *report)
 {
     GPtrArray *rows = g_ptr_array_new_with_free_func(g_free);
-    for (gsize i = 0; i < story->n_devices; i++)
-        for (gsize k = 0; k < IFM_PASS_N_TOLD; k++)
-            if (ifm_mode_has_pass(story->mode, ifm_pass_order[k]))
-                g_ptr_array_add(rows, row_new(story->mode, &story->devices[i], ifm_pass_order[k]));
+    for (gsize i = 0; i < report->n_devices; i++)
+        for (gsize k = 0; k < IFM_N_PASS_FIGURES; k++)
+            if (ifm_mode_has_pass(report->mode, ifm_pass_order[k]))
+                g_ptr_array_add(rows, row_new(report->mode, &report->devices[i], ifm_pass_order[k]));
     return rows;
 }
 
@@ -349,7 +216,7 @@ static void get_row_device(const void *record, const void *user, IfmValue *value
 static void get_pass(const void *record, const void *user, IfmValue *value)
 {
     const PassRow *row = record;
-    ifm_value_set_text(value, user != NULL ? passes[row->kind].key : passes[row->kind].words);
+    ifm_value_set_text(value, user != NULL ? ifm_pass_key(row->kind) : words[row->kind]);
 }
 
 static void get_giga(const void *record, const void *user, IfmValue *value)
@@ -360,15 +227,15 @@ static void get_giga(const void *record, const void *user, IfmValue *value)
 static void get_flop_per_s(const void *record, const void *user, IfmValue *value)
 {
     const PassRow *row = record;
-    if (row->timing.median > 0 && row->work.flop > 0)
-        ifm_value_set_real(value, row->work.flop / row->timing.median * (user != NULL ? 1e9 : 1));
+    if (row->timing.median_ns > 0 && row->work.flop > 0)
+        ifm_value_set_real(value, row->work.flop / row->timing.median_ns * (user != NULL ? 1e9 : 1));
 }
 
 static void get_row_outcome(const void *record, const void *user, IfmValue *value)
 {
     const PassRow *row = record;
     if (row->kind == IFM_PASS_BACKWARD)
-        ifm_value_set_text(value, isfinite(row->timing.median) ? "difference" : NULL);
+        ifm_value_set_text(value, isfinite(row->timing.median_ns) ? "difference" : NULL);
     else
         ifm_value_set_text(value, ifm_result_code(&row->result) == NULL ? "ok" : "failed");
 }
@@ -376,8 +243,8 @@ static void get_row_outcome(const void *record, const void *user, IfmValue *valu
 static void get_difference(const void *record, const void *user, IfmValue *value)
 {
     const PassRow *row = record;
-    if (row->kind == IFM_PASS_BACKWARD && isfinite(row->timing.median))
-        ifm_value_set_text(value, row->turns != NULL ? PAIRED : INDEPENDENT);
+    if (row->kind == IFM_PASS_BACKWARD && isfinite(row->timing.median_ns))
+        ifm_value_set_text(value, row->paired ? PAIRED : INDEPENDENT);
 }
 
 static void get_row_reason(const void *record, const void *user, IfmValue *value)
@@ -400,12 +267,12 @@ static const IfmField pass_fields[] = {
     { "pass", NULL, IFM_FIELD_TEXT, get_pass, "key", EXPORT },
     { "outcome", NULL, IFM_FIELD_TEXT, get_row_outcome, NULL, EXPORT },
     { "difference", NULL, IFM_FIELD_TEXT, get_difference, NULL, EXPORT },
-    { "median_ns", "median", IFM_FIELD_DURATION, ifm_field_get_real, ROW(timing.median) },
+    { "median_ns", "median", IFM_FIELD_DURATION, ifm_field_get_real, ROW(timing.median_ns) },
     { "median_lower_ns", "95 % from", IFM_FIELD_DURATION, ifm_field_get_real, ROW(timing.interval.lower) },
     { "median_upper_ns", "to", IFM_FIELD_DURATION, ifm_field_get_real, ROW(timing.interval.upper) },
     { "forward_ratio", "x forward", IFM_FIELD_REAL, ifm_field_get_real, ROW(forward_ratio) },
-    { "mean_ns", NULL, IFM_FIELD_DURATION, ifm_field_get_real, ROW(timing.mean), EXPORT },
-    { "std_ns", NULL, IFM_FIELD_DURATION, ifm_field_get_real, ROW(timing.std), EXPORT },
+    { "mean_ns", NULL, IFM_FIELD_DURATION, ifm_field_get_real, ROW(timing.mean_ns), EXPORT },
+    { "std_ns", NULL, IFM_FIELD_DURATION, ifm_field_get_real, ROW(timing.std_ns), EXPORT },
     { "macs", NULL, IFM_FIELD_REAL, ifm_field_get_real, ROW(work.macs), EXPORT },
     { "flop", NULL, IFM_FIELD_REAL, ifm_field_get_real, ROW(work.flop), EXPORT },
     { "gflop", "GFLOP", IFM_FIELD_REAL, get_giga, NULL, SCREEN | IFM_FIELD_HIDE_EMPTY },
@@ -423,18 +290,18 @@ static const IfmField work_fields[] = {
     { NULL },
 };
 
-char *ifm_profile_passes_csv(const IfmProfileStory *story)
+char *ifm_profile_passes_csv(const IfmProfileReport *report)
 {
-    g_autoptr(GPtrArray) rows = rows_of(story);
+    g_autoptr(GPtrArray) rows = rows_of(report);
     IfmTable table = { pass_fields, (const void *const *)rows->pdata, rows->len };
     return ifm_table_to_csv(&table);
 }
 
 /* --- the page -------------------------------------------------------------------------------------------------------- */
 
-char *ifm_profile_mode_line(const IfmProfileStory *story)
+char *ifm_profile_mode_line(const IfmProfileReport *report)
 {
-    const IfmProfileMode *mode = story->mode;
+    const IfmProfileMode *mode = report->mode;
     GString *text = g_string_new(mode->asked == IFM_PASS_STEP ? "train: " : "backward: ");
     char rate[G_ASCII_DTOSTR_BUF_SIZE];
     g_string_append_printf(text, "loss %s", mode->loss);
@@ -446,115 +313,117 @@ char *ifm_profile_mode_line(const IfmProfileStory *story)
     return g_string_free(text, FALSE);
 }
 
-static void append_work(GString *out, const IfmProfileStory *story, const IfmScreen *screen)
+static void add_work(IfmDocument *document, const IfmProfileReport *report)
 {
-    g_autoptr(GPtrArray) rows = g_ptr_array_new_with_free_func(g_free);
-    for (gsize i = 0; i < IFM_PASS_N_TOLD; i++)
-        if (ifm_mode_has_pass(story->mode, ifm_pass_order[i]))
+    GArray *rows = g_array_new(FALSE, TRUE, sizeof(PassRow));
+    for (gsize i = 0; i < IFM_N_PASS_FIGURES; i++)
+        if (ifm_mode_has_pass(report->mode, ifm_pass_order[i]))
         {
-            PassRow *row = g_new0(PassRow, 1);
-            row->kind = ifm_pass_order[i];
-            row->work = pass_work(story->mode, ifm_pass_order[i]);
-            g_ptr_array_add(rows, row);
+            PassRow row = { .kind = ifm_pass_order[i] };
+            ifm_mode_work(report->mode, row.kind, &row.work);
+            g_array_append_val(rows, row);
         }
-    g_string_append_c(out, '\n');
-    ifm_page_table(out, work_fields, rows, screen);
+    ifm_document_rows(document, "passes", work_fields, rows);
 }
 
-/* How backward came about, and on which devices it did otherwise. */
-static void append_difference(GString *out, const IfmProfileStory *story, const IfmScreen *screen)
+/* What each pass took, with its interval. */
+static void add_bars(IfmDocument *document, const GPtrArray *rows)
 {
+    IfmBlock *figure = ifm_document_figure(document, "pass-times", IFM_FIGURE_BARS, "Time of each pass",
+                                           "What forward, backward and the update take of a training step.");
+    IfmSeries *series = NULL;
+    figure->no_screen = TRUE; /* the table has them */
+    for (guint i = 0; i < rows->len; i++)
+    {
+        const PassRow *row = rows->pdata[i];
+        IfmPoint point = IFM_POINT_INIT;
+        if (i == 0 || row->kind == ifm_pass_order[0]) /* of the next device */
+            series = ifm_document_series(document, figure, ifm_result_name(&row->result), NULL);
+        point.label = words[row->kind];
+        point.y = row->timing.median_ns;
+        point.lower = row->timing.interval.lower;
+        point.upper = row->timing.interval.upper;
+        ifm_document_point(document, series, &point);
+    }
+}
+
+/* How backward came about, and on which devices it did otherwise, or may be nothing at all. */
+static void add_difference(IfmDocument *document, const IfmProfileReport *report)
+{
+    g_autofree IfmBackward *of = g_new(IfmBackward, report->n_devices);
     gsize n_paired = 0;
-    for (gsize i = 0; i < story->n_devices; i++)
-        n_paired += turns_of(&story->devices[i]) != NULL;
-    ifm_page_wrapped(out,
-                     n_paired > 0
-                         ? "backward = training pass - forward, measured once more in turns: the interval is that "
-                           "of paired rounds, at the mean speed that the machine had in them"
-                         : "backward = training pass - forward, each measured by itself: the interval is that of a "
-                           "difference of independent medians, without what the machine changed between the two",
-                     screen);
-    for (gsize i = 0; i < story->n_devices; i++)
+    for (gsize i = 0; i < report->n_devices; i++)
     {
-        const IfmProfileDevice *device = &story->devices[i];
-        const char *why = turns_of(device) == NULL ? why_no_turns(device) : NULL;
-        if (why == NULL)
-            continue;
-        g_autofree char *text = g_strdup_printf("%s: forward and training pass were not measured in turns: %s",
-                                                ifm_result_name(&device->result), why);
-        ifm_page_wrapped(out, text, screen);
+        ifm_mode_backward(report->mode, &report->devices[i], &of[i]);
+        n_paired += of[i].paired;
     }
+    ifm_document_text(document, "%s",
+                      n_paired > 0
+                          ? "backward = training pass - forward, measured once more, interleaved: the interval is that "
+                            "of paired rounds, at the mean speed that the machine had in them"
+                          : "backward = training pass - forward, each measured by itself: the interval is that of a "
+                            "difference of independent medians, without what the machine changed between the two");
+    for (gsize i = 0; i < report->n_devices; i++)
+    {
+        const char *why = why_not_paired(report->mode, &report->devices[i], &of[i]);
+        if (why != NULL)
+            ifm_document_text(document, "%s: forward and training pass were not interleaved: %s",
+                              ifm_result_name(&report->devices[i].result), why);
+    }
+    for (gsize i = 0; i < report->n_devices; i++)
+        if (of[i].holds_zero)
+            ifm_document_text(document, "%s: the interval of backward holds 0: these runs do not distinguish it from 0",
+                              ifm_result_name(&report->devices[i].result));
 }
 
-static void append_zero(GString *out, const IfmProfileStory *story, const IfmScreen *screen)
-{
-    for (gsize i = 0; i < story->n_devices; i++)
-    {
-        Timing timing = backward_of(story->mode, &story->devices[i]);
-        if (!holds_zero(&timing))
-            continue;
-        g_autofree char *text =
-            g_strdup_printf("%s: the interval of backward holds 0: these runs do not tell it from nothing",
-                            ifm_result_name(&story->devices[i].result));
-        ifm_page_wrapped(out, text, screen);
-    }
-}
-
-/* A pass that holds another and took less: the machine was another one by then. As surely as their intervals say, where
- * they have any. */
-static void append_impossible(GString *out, const IfmProfileStory *story, const IfmScreen *screen)
+/* A pass that holds another and took less: the machine was another one by then. */
+static void add_impossible(IfmDocument *document, const IfmProfileReport *report)
 {
     static const IfmPassKind pairs[][2] = { { IFM_PASS_FORWARD, IFM_PASS_TRAINING }, { IFM_PASS_TRAINING, IFM_PASS_STEP } };
-    const IfmProfileMode *mode = story->mode;
-    for (gsize i = 0; i < 2 * story->n_devices; i++)
+    const IfmProfileMode *mode = report->mode;
+    for (gsize i = 0; i < 2 * report->n_devices; i++)
     {
-        const IfmProfileDevice *device = &story->devices[i / 2];
+        const IfmProfileDevice *device = &report->devices[i / 2];
         IfmPassKind in = pairs[i % 2][0], whole = pairs[i % 2][1];
-        if (!ifm_mode_has_pass(mode, (int)whole))
-            continue;
-        Timing part = timing_of(device_in(mode, in, device)), all = timing_of(device_in(mode, whole, device));
-        double least = isfinite(part.interval.lower) ? part.interval.lower : part.median;
-        double most = isfinite(all.interval.upper) ? all.interval.upper : all.median;
-        if (!(most < least))
-            continue;
-        g_autofree char *text =
-            g_strdup_printf("%s: the %s took less time than the %s, which is a part of it: the machine changed between "
-                            "the two measurements",
-                            ifm_result_name(&device->result), passes[whole].words, passes[in].words);
-        ifm_page_told(out, "warning", IFM_TONE_WARN, text, screen);
+        IfmTiming part = timing_in(mode, in, device), all = timing_in(mode, whole, device);
+        if (ifm_timing_is_below(&all, &part))
+            ifm_document_warning(
+                document,
+                "%s: the %s took less time than the %s, which is a part of it: the machine changed between "
+                "the two measurements",
+                ifm_result_name(&device->result), words[whole], words[in]);
     }
 }
 
-static void append_failures(GString *out, const IfmProfileStory *story, const IfmScreen *screen)
+static void add_failures(IfmDocument *document, const IfmProfileReport *report)
 {
     for (int kind = 0; kind < IFM_N_PASSES; kind++)
     {
-        const IfmProfileStory *pass = kind != (int)story->mode->asked ? story->mode->passes[kind] : NULL;
+        const IfmProfileReport *pass = kind != (int)report->mode->asked ? report->mode->passes[kind] : NULL;
         for (gsize i = 0; pass != NULL && i < pass->n_devices; i++)
         {
             if (ifm_result_reason(&pass->devices[i].result) == NULL)
                 continue;
             g_autofree char *line = ifm_result_line(&pass->devices[i].result);
-            ifm_page_told(out, passes[kind].words, IFM_TONE_BAD, line, screen);
+            ifm_document_note(document, words[kind], IFM_TONE_BAD, "%s", line);
         }
     }
 }
 
-void ifm_profile_passes(GString *out, const IfmProfileStory *story, const IfmScreen *screen)
+void ifm_profile_add_passes(IfmDocument *document, const IfmProfileReport *report)
 {
-    if (story->mode == NULL)
+    if (report->mode == NULL || (report->n_devices == 0 && (report->parts & IFM_PROFILE_FLOPS) == 0))
         return;
-    if (story->n_devices == 0)
+    ifm_document_part(document);
+    if (report->n_devices == 0)
     {
-        if ((story->parts & IFM_PROFILE_FLOPS) != 0)
-            append_work(out, story, screen);
+        add_work(document, report);
         return;
     }
-    g_autoptr(GPtrArray) rows = rows_of(story);
-    g_string_append_c(out, '\n');
-    ifm_page_table(out, pass_fields, rows, screen);
-    append_difference(out, story, screen);
-    append_zero(out, story, screen);
-    append_impossible(out, story, screen);
-    append_failures(out, story, screen);
+    GPtrArray *rows = rows_of(report);
+    ifm_document_table(document, "passes", pass_fields, rows);
+    add_bars(document, rows);
+    add_difference(document, report);
+    add_impossible(document, report);
+    add_failures(document, report);
 }

@@ -1,7 +1,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "profile-private.h"
+#include "profile-page-private.h"
 
 /* What a profile tells of the whole: the model, its work, its memory, the machine's limit. */
 
@@ -31,7 +31,7 @@ char *ifm_scaled(double number)
     return g_strdup_printf("%s" IFM_NO_BREAK "%s", text, prefixes[prefix]);
 }
 
-static const char *plural(gsize n)
+const char *ifm_plural(gsize n)
 {
     return n == 1 ? "" : "s";
 }
@@ -39,11 +39,11 @@ static const char *plural(gsize n)
 /* --- the model ------------------------------------------------------------------------------------------------------- */
 
 /* "data f32 [1, 3, 224, 224]"; what is not bound keeps its name. */
-static void append_port(GString *out, const IfmProfileStory *story, const IfmPort *port)
+static void append_port(GString *out, const IfmProfileReport *report, const IfmPort *port)
 {
     gint64 shape[IFM_MAX_RANK];
     g_string_append_printf(out, "%s" IFM_NO_BREAK "%s" IFM_NO_BREAK "[", port->name, ifm_dtype_name(port->dtype));
-    gboolean bound = port->rank >= 0 && ifm_port_bind(port, story->bindings, story->n_bindings, shape, NULL);
+    gboolean bound = port->rank >= 0 && ifm_port_bind(port, report->bindings, report->n_bindings, shape, NULL);
     for (int i = 0; i < port->rank; i++)
     {
         g_string_append(out, i > 0 ? "," IFM_NO_BREAK : "");
@@ -55,142 +55,125 @@ static void append_port(GString *out, const IfmProfileStory *story, const IfmPor
     g_string_append(out, port->rank < 0 ? "?]" : "]");
 }
 
-void ifm_page_labelled(GString *out, const char *label, const char *text, const IfmScreen *screen)
-{
-    g_autofree char *spelt = ifm_format_spelt(text, screen->utf8);
-    g_autofree char *line = g_strdup_printf("%-9s %s", label, spelt);
-    ifm_format_wrap(out, line, 10, 0, screen->width);
-}
-
-#define MOST_INPUTS 8 /* in words */
+#define MAX_INPUTS 8 /* in words */
 
 /* Before a mode made its passes of it. */
-static const IfmModel *given_model(const IfmProfileStory *story)
+static const IfmModel *given_model(const IfmProfileReport *report)
 {
-    return story->mode != NULL ? story->mode->model : story->model;
+    return report->mode != NULL ? report->mode->model : report->model;
 }
 
-static void append_inputs(GString *out, const IfmProfileStory *story, const IfmScreen *screen)
+static void add_inputs(IfmDocument *document, const IfmProfileReport *report)
 {
     g_autoptr(GString) text = g_string_new(NULL);
-    const IfmModel *model = given_model(story);
+    const IfmModel *model = given_model(report);
     gsize n = ifm_model_n_inputs(model);
-    for (gsize i = 0; i < n && i < MOST_INPUTS; i++)
+    for (gsize i = 0; i < n && i < MAX_INPUTS; i++)
     {
         g_string_append(text, i > 0 ? ", " : "");
-        append_port(text, story, ifm_model_input(model, i));
+        append_port(text, report, ifm_model_input(model, i));
     }
-    if (n > MOST_INPUTS)
-        g_string_append_printf(text, ", and %" G_GSIZE_FORMAT " more", n - MOST_INPUTS);
-    ifm_page_labelled(out, "inputs", n > 0 ? text->str : "none", screen);
+    if (n > MAX_INPUTS)
+        g_string_append_printf(text, ", and %" G_GSIZE_FORMAT " more", n - MAX_INPUTS);
+    ifm_document_fact(document, "inputs", "%s", n > 0 ? text->str : "none");
 }
 
-void ifm_profile_model(GString *out, const IfmProfileStory *story, const IfmScreen *screen)
+void ifm_profile_add_model(IfmDocument *document, const IfmProfileReport *report)
 {
-    if (story->model == NULL)
+    if (report->model == NULL)
         return;
-    const IfmModel *model = given_model(story);
-    const IfmAnalysis *analysis = story->mode != NULL ? story->mode->analysis : story->analysis;
+    const IfmModel *model = given_model(report);
+    const IfmAnalysis *analysis = report->mode != NULL ? report->mode->analysis : report->analysis;
     gint64 trainable = ifm_model_n_trainable(model), all = ifm_model_n_parameters(model);
     g_autofree char *n_trainable = ifm_grouped(trainable), *n_more = ifm_grouped(all - trainable);
-    g_autoptr(GString) text = g_string_new(NULL);
+    g_autoptr(GString) weights = g_string_new(NULL);
     gsize n_nodes = ifm_model_n_nodes(model);
-    g_string_append_printf(text, "%s, opset %" G_GINT64_FORMAT ", %" G_GSIZE_FORMAT " node%s", story->source,
-                           ifm_model_opset(model), n_nodes, plural(n_nodes));
-    ifm_page_labelled(out, "model", text->str, screen);
-    g_string_printf(text, "%s trainable", n_trainable);
+    ifm_document_fact(document, "model", "%s, opset %" G_GINT64_FORMAT ", %" G_GSIZE_FORMAT " node%s", report->source,
+                      ifm_model_opset(model), n_nodes, ifm_plural(n_nodes));
+    g_string_printf(weights, "%s trainable", n_trainable);
     if (all > trainable)
-        g_string_append_printf(text, ", and %s that are not (running statistics, scalars)", n_more);
+        g_string_append_printf(weights, ", and %s that are not (running statistics, scalars)", n_more);
     if (analysis != NULL)
     {
         g_auto(IfmMemoryPlan) plan = { 0 };
         ifm_analysis_memory(analysis, &plan);
         g_autofree char *bytes = ifm_format_bytes((double)plan.parameter_bytes);
-        g_string_append_printf(text, "; %s as stored", bytes);
+        g_string_append_printf(weights, "; %s as stored", bytes);
     }
-    ifm_page_labelled(out, "weights", text->str, screen);
-    append_inputs(out, story, screen);
-    g_autofree char *mode = story->mode != NULL ? ifm_profile_mode_line(story) : NULL;
+    ifm_document_fact(document, "weights", "%s", weights->str);
+    add_inputs(document, report);
+    g_autofree char *mode = report->mode != NULL ? ifm_profile_mode_line(report) : NULL;
     if (mode != NULL)
-        ifm_page_labelled(out, "mode", mode, screen);
-}
-
-/* What a node is called; a nameless one by what it makes. */
-static const char *work_name(const IfmNode *node)
-{
-    return *node->name != '\0' ? node->name : node->n_outputs > 0 ? node->outputs[0] : "";
+        ifm_document_fact(document, "mode", "%s", mode);
 }
 
 /* --- its work -------------------------------------------------------------------------------------------------------- */
 
-static void append_coverage(GString *out, const IfmProfileStory *story, const IfmCoverage *coverage,
-                            const IfmScreen *screen)
+static void add_coverage(IfmDocument *document, const IfmProfileReport *report, const IfmCoverage *coverage)
 {
     g_autoptr(GString) text = g_string_new(NULL);
     for (guint i = 0; coverage->missing != NULL && i < coverage->missing->len; i++)
         g_string_append_printf(text, "%s%s", i > 0 ? "; " : "not counted: ", (const char *)coverage->missing->pdata[i]);
     if (text->len > 0)
-        ifm_page_labelled(out, "", text->str, screen);
-    g_string_truncate(text, 0);
-    if (coverage->n_observed > 0 && story->observed_on != NULL)
-        g_string_printf(text, "shapes of %" G_GSIZE_FORMAT " tensor%s from a run on %s, since no rule tells them",
-                        coverage->n_observed, plural(coverage->n_observed), story->observed_on);
-    else if (story->why_not_observed != NULL)
-        g_string_printf(text, "no run told the missing shapes: %s", story->why_not_observed);
-    if (text->len > 0)
-        ifm_page_labelled(out, "", text->str, screen);
+        ifm_document_fact(document, "", "%s", text->str);
+    if (coverage->n_observed > 0 && report->observed_on != NULL)
+        ifm_document_fact(document, "", "shapes of %" G_GSIZE_FORMAT " tensor%s from a run on %s, since no rule gives them",
+                          coverage->n_observed, ifm_plural(coverage->n_observed), report->observed_on);
+    else if (report->why_not_observed != NULL)
+        ifm_document_fact(document, "", "no run reported the missing shapes: %s", report->why_not_observed);
 }
 
 /* What the work is that of. */
-static const char *unit_of_work(const IfmProfileStory *story)
+static const char *unit_of_work(const IfmProfileReport *report)
 {
-    if (story->mode == NULL)
+    if (report->mode == NULL)
         return "an inference";
-    return story->mode->asked == IFM_PASS_STEP ? "a training step" : "a training pass";
+    return report->mode->asked == IFM_PASS_STEP ? "a training step" : "a training pass";
 }
 
 #define BOUNDS_NAMED 4
 
 /* Of which nodes only an upper bound is known. */
-static void append_bounds(GString *out, const IfmProfileStory *story, const IfmScreen *screen)
+static void add_bounds(IfmDocument *document, const IfmProfileReport *report)
 {
     g_autoptr(GString) text = g_string_new(NULL);
     gsize n = 0;
-    for (gsize i = 0; i < ifm_model_n_nodes(story->model); i++)
+    for (gsize i = 0; i < ifm_model_n_nodes(report->model); i++)
     {
-        const IfmNode *node = ifm_model_node(story->model, i);
-        if (!ifm_analysis_node_cost(story->analysis, i)->at_most || ++n > BOUNDS_NAMED)
+        const IfmNode *node = ifm_model_node(report->model, i);
+        if (!ifm_analysis_node_cost(report->analysis, i)->is_upper_bound || ++n > BOUNDS_NAMED)
             continue;
         g_string_append_printf(text, "%s%s" IFM_NO_BREAK "'%s'",
-                               n > 1 ? ", " : "at most: which branch runs is not known of ", node->op_type,
-                               work_name(node));
+                               n > 1 ? ", " : "upper bound: it is unknown which branch runs of ", node->op_type,
+                               ifm_layer_name(node));
     }
     if (n > BOUNDS_NAMED)
         g_string_append_printf(text, " and %" G_GSIZE_FORMAT " more", n - BOUNDS_NAMED);
     if (n > 0)
-        ifm_page_labelled(out, "", text->str, screen);
+        ifm_document_fact(document, "", "%s", text->str);
 }
 
-static void append_totals(GString *out, const IfmProfileStory *story, const IfmScreen *screen)
+static void add_totals(IfmDocument *document, const IfmProfileReport *report)
 {
     IfmNodeCost total;
     gsize n_covered;
     g_auto(IfmCoverage) coverage = { 0 };
-    ifm_analysis_total(story->analysis, &total, &n_covered);
-    ifm_analysis_coverage(story->analysis, &coverage);
+    ifm_analysis_total(report->analysis, &total, &n_covered);
+    ifm_analysis_coverage(report->analysis, &coverage);
     g_autofree char *flop = ifm_scaled((double)total.flop), *macs = ifm_scaled((double)total.macs);
     g_autoptr(GString) text = g_string_new(NULL);
-    if (total.at_most && coverage.n_covered > 0)
-        g_string_append_printf(
-            text, "%sat most %sFLOP, %sMAC %s%s; ", coverage.n_covered < coverage.n_nodes ? "not known as a whole: " : "",
-            flop, macs, unit_of_work(story), coverage.n_covered < coverage.n_nodes ? " in the nodes that are counted" : "");
+    if (total.is_upper_bound && coverage.n_covered > 0)
+        g_string_append_printf(text, "%supper bound %sFLOP, %sMAC %s%s; ",
+                               coverage.n_covered < coverage.n_nodes ? "not known as a whole: " : "", flop, macs,
+                               unit_of_work(report),
+                               coverage.n_covered < coverage.n_nodes ? " in the nodes that are counted" : "");
     else if (coverage.n_covered == coverage.n_nodes)
-        g_string_append_printf(text, "%sFLOP, %sMAC %s; ", flop, macs, unit_of_work(story));
+        g_string_append_printf(text, "%sFLOP, %sMAC %s; ", flop, macs, unit_of_work(report));
     else if (coverage.n_covered == 0)
         g_string_append(text, "not known; ");
     else
         g_string_append_printf(text, "not known as a whole: %sFLOP, %sMAC %s in the nodes that are counted; ", flop, macs,
-                               unit_of_work(story));
+                               unit_of_work(report));
     if (coverage.n_covered == coverage.n_nodes && coverage.n_nodes == 1)
         g_string_append(text, "its one node is counted");
     else if (coverage.n_covered == coverage.n_nodes)
@@ -200,9 +183,9 @@ static void append_totals(GString *out, const IfmProfileStory *story, const IfmS
                                "%" G_GSIZE_FORMAT " of %" G_GSIZE_FORMAT " nodes are counted, %" G_GSIZE_FORMAT
                                " of the %" G_GSIZE_FORMAT " that may multiply and add",
                                coverage.n_covered, coverage.n_nodes, coverage.n_mac_covered, coverage.n_mac_nodes);
-    ifm_page_labelled(out, "work", text->str, screen);
-    append_bounds(out, story, screen);
-    append_coverage(out, story, &coverage, screen);
+    ifm_document_fact(document, "work", "%s", text->str);
+    add_bounds(document, report);
+    add_coverage(document, report, &coverage);
 }
 
 /* WorkRow: a node, or a kind of nodes, by the model alone. */
@@ -277,30 +260,33 @@ static gint compare_work(gconstpointer a, gconstpointer b)
     return (x->cost.flop < y->cost.flop) - (x->cost.flop > y->cost.flop);
 }
 
-static void print_work(GString *out, GArray *rows, const IfmField *fields, gsize most, const IfmScreen *screen)
+/* @rows: (transfer full) WorkRow */
+static void add_work_table(IfmDocument *document, const char *key, GArray *rows, const IfmField *fields, gsize max)
 {
-    g_autoptr(GPtrArray) records = g_ptr_array_new();
+    guint n = rows->len;
     g_array_sort(rows, compare_work);
-    for (guint i = 0; i < rows->len && i < most; i++)
-        g_ptr_array_add(records, &g_array_index(rows, WorkRow, i));
-    if (records->len == 0)
+    g_array_set_size(rows, (guint)MIN(n, max));
+    ifm_document_part(document);
+    if (rows->len == 0)
+    {
+        g_array_unref(rows);
         return;
-    g_string_append_c(out, '\n');
-    ifm_page_table(out, fields, records, screen);
-    if (rows->len > records->len)
-        g_string_append_printf(out, "(%u others)\n", rows->len - records->len);
+    }
+    ifm_document_rows(document, key, fields, rows);
+    if (n > max)
+        ifm_document_text(document, "(%" G_GSIZE_FORMAT " others)", n - max);
 }
 
-static GArray *family_rows(const IfmProfileStory *story, double flop)
+static GArray *family_rows(const IfmProfileReport *report, double flop)
 {
     GArray *rows = g_array_new(FALSE, TRUE, sizeof(WorkRow));
     for (int family = 0; family < IFM_N_FAMILIES; family++)
     {
         WorkRow row = { .name = ifm_family_name((IfmNodeFamily)family) };
         gsize n_covered;
-        ifm_analysis_family_total(story->analysis, (IfmNodeFamily)family, &row.cost, &n_covered);
-        for (gsize i = 0; i < ifm_model_n_nodes(story->model); i++)
-            row.n += ifm_analysis_node_cost(story->analysis, i)->family == (IfmNodeFamily)family;
+        ifm_analysis_family_total(report->analysis, (IfmNodeFamily)family, &row.cost, &n_covered);
+        for (gsize i = 0; i < ifm_model_n_nodes(report->model); i++)
+            row.n += ifm_analysis_node_cost(report->analysis, i)->family == (IfmNodeFamily)family;
         row.cost.covered = n_covered > 0;
         row.share_ratio = flop > 0 ? (double)row.cost.flop / flop : 0;
         if (row.n > 0)
@@ -309,139 +295,50 @@ static GArray *family_rows(const IfmProfileStory *story, double flop)
     return rows;
 }
 
-static GArray *node_rows(const IfmProfileStory *story, double flop)
+static GArray *node_rows(const IfmProfileReport *report, double flop)
 {
     GArray *rows = g_array_new(FALSE, TRUE, sizeof(WorkRow));
-    for (gsize i = 0; i < ifm_model_n_nodes(story->model); i++)
+    for (gsize i = 0; i < ifm_model_n_nodes(report->model); i++)
     {
-        const IfmNode *node = ifm_model_node(story->model, i);
-        WorkRow row = {
-            .name = work_name(node), .op_type = node->op_type, .n = 1, .cost = *ifm_analysis_node_cost(story->analysis, i)
-        };
+        const IfmNode *node = ifm_model_node(report->model, i);
+        WorkRow row = { .name = ifm_layer_name(node),
+                        .op_type = node->op_type,
+                        .n = 1,
+                        .cost = *ifm_analysis_node_cost(report->analysis, i) };
         row.share_ratio = flop > 0 ? (double)row.cost.flop / flop : 0;
         g_array_append_val(rows, row);
     }
     return rows;
 }
 
-static void append_conventions(GString *out, const IfmScreen *screen)
+static void add_conventions(IfmDocument *document)
 {
-    const char *const *lines = ifm_cost_conventions();
-    g_autoptr(GString) text = g_string_new("counted so: ");
-    for (gsize i = 0; lines[i] != NULL; i++)
-        g_string_append_printf(text, "%s%s", i > 0 ? "; " : "", lines[i]);
-    g_string_append_c(out, '\n');
-    g_autofree char *spelt = ifm_format_spelt(text->str, screen->utf8);
-    ifm_format_wrap(out, spelt, 2, 0, screen->width);
+    g_autofree char *lines = g_strjoinv("; ", (char **)ifm_cost_conventions());
+    ifm_document_part(document);
+    ifm_document_text(document, "counted so: %s", lines)->indent = 2;
 }
 
-/* Where times are told, too, the layers stand with those; else the model's own table of them. */
-void ifm_profile_work(GString *out, const IfmProfileStory *story, const IfmScreen *screen)
+/* Where times are told, too, the kernels stand with those; else the model's own table of its layers. */
+void ifm_profile_add_work(const IfmProfilePage *page)
 {
-    if (story->analysis == NULL || (story->parts & IFM_PROFILE_FLOPS) == 0)
+    const IfmProfileReport *report = page->report;
+    if (report->analysis == NULL || (report->parts & IFM_PROFILE_FLOPS) == 0)
         return;
-    append_totals(out, story, screen);
-    ifm_profile_closed_form(out, story, screen);
-    if (story->n_devices > 0 && (story->parts & IFM_PROFILE_LAYERS) != 0)
+    add_totals(page->document, report);
+    ifm_profile_add_closed_form(page->document, report);
+    if (report->n_devices > 0 && (report->parts & IFM_PROFILE_LAYERS) != 0)
         return;
     IfmNodeCost total;
     gsize n_covered;
-    ifm_analysis_total(story->analysis, &total, &n_covered);
-    ifm_profile_parts_table(out, story, NULL, screen);
-    g_autoptr(GArray) families = family_rows(story, (double)total.flop);
-    print_work(out, families, family_work_fields, families->len, screen);
-    if (story->parts == IFM_PROFILE_FLOPS)
-    {
-        g_autoptr(GArray) nodes = node_rows(story, (double)total.flop);
-        print_work(out, nodes, node_work_fields, story->n_layers, screen);
-    }
-    append_conventions(out, screen);
+    ifm_analysis_total(report->analysis, &total, &n_covered);
+    ifm_profile_add_parts(page, "parts", NULL);
+    add_work_table(page->document, "families", family_rows(report, (double)total.flop), family_work_fields, G_MAXUINT);
+    if (report->parts == IFM_PROFILE_FLOPS)
+        add_work_table(page->document, "layers", node_rows(report, (double)total.flop), node_work_fields, report->n_layers);
+    add_conventions(page->document);
 }
 
 /* --- memory ---------------------------------------------------------------------------------------------------------- */
-
-void ifm_memory_row_add(GArray *rows, const char *of, const char *key, const char *name, double bytes, const char *meaning)
-{
-    IfmMemoryRow row = { of, key, name, meaning, bytes };
-    if (isfinite(bytes))
-        g_array_append_val(rows, row);
-}
-
-double ifm_memory_row_bytes(const GArray *rows, const char *key)
-{
-    for (guint i = 0; i < rows->len; i++)
-        if (g_str_equal(g_array_index(rows, IfmMemoryRow, i).key, key))
-            return g_array_index(rows, IfmMemoryRow, i).bytes;
-    return NAN;
-}
-
-/* What a training keeps: the weights and the optimiser's state are inputs and outputs of a step, and no parameters of it.
- */
-static void add_training_memory(GArray *rows, const IfmProfileMode *mode)
-{
-    ifm_memory_row_add(rows, "", "parameters", "parameters", (double)mode->parameter_bytes,
-                       "weights, as the model stores them");
-    ifm_memory_row_add(rows, "", "activations_held", "activations, held", (double)mode->held_bytes,
-                       "alive when the backward pass begins, inputs too");
-    ifm_memory_row_add(rows, "", "gradients", "gradients", (double)mode->gradient_bytes, "of the weights, all together");
-    if (mode->optimiser != NULL)
-        ifm_memory_row_add(rows, "", "optimizer_state", "optimiser's state", (double)mode->state_bytes,
-                           "what it keeps from step to step");
-}
-
-static void add_model_memory(GArray *rows, const IfmProfileStory *story)
-{
-    g_auto(IfmMemoryPlan) plan = { 0 };
-    ifm_analysis_memory(story->analysis, &plan);
-    if (story->mode != NULL)
-        add_training_memory(rows, story->mode);
-    else
-        ifm_memory_row_add(rows, "", "parameters", "parameters", (double)plan.parameter_bytes,
-                           "weights, as the model stores them");
-    ifm_memory_row_add(rows, "", "activations_least", "activations, least", (double)plan.peak_bytes,
-                       "the most alive at once, by the shapes");
-    ifm_memory_row_add(rows, "", "activations_placed", "activations, placed", (double)plan.arena_bytes,
-                       "the same in one arena, placed greedily");
-    if (story->mode == NULL)
-        ifm_memory_row_add(rows, "", "activations_kept", "activations, all kept",
-                           (double)plan.input_bytes + (double)plan.activation_bytes,
-                           "inputs too, none freed, as for a backward pass");
-    ifm_profile_attention_rows(rows, story);
-}
-
-static void add_device_memory(GArray *rows, const IfmProfileDevice *device)
-{
-    const IfmMeasurement *measurement = ifm_result_measured(&device->result);
-    const char *of = ifm_result_name(&device->result);
-    const json_t *memory = measurement != NULL ? measurement->memory : NULL;
-    static const struct
-    {
-        const char *path, *key, *name, *meaning;
-    } figures[] = {
-        { "engine.in_use_bytes", "engine_in_use", "allocator, in use", "the runtime's own count, after the runs" },
-        { "engine.peak_bytes", "engine_peak", "allocator, peak", "the most it ever held" },
-        { "engine.reserved_bytes", "engine_reserved", "allocator, reserved", "taken from the system for that" },
-        { "device.in_use_bytes", "device_in_use", "device memory, in use", "the same of the device's own memory" },
-        { "device.peak_bytes", "device_peak", "device memory, peak", "the most it ever held there" },
-        { "device.reserved_bytes", "device_reserved", "device memory, reserved", "taken of it for that" },
-        { "process.growth_compile_bytes", "process_compiling", "process, compiling",
-          "its process's most, less before compiling" },
-        { "process.growth_runs_bytes", "process_running", "process, running", "the most while it ran, less the same" },
-    };
-    for (gsize i = 0; i < G_N_ELEMENTS(figures); i++)
-        ifm_memory_row_add(rows, of, figures[i].key, figures[i].name, ifm_member_number(memory, figures[i].path),
-                           figures[i].meaning);
-}
-
-GArray *ifm_profile_memory_rows(const IfmProfileStory *story, const IfmProfileDevice *device)
-{
-    GArray *rows = g_array_new(FALSE, FALSE, sizeof(IfmMemoryRow));
-    if (device != NULL)
-        add_device_memory(rows, device);
-    else if (story->analysis != NULL)
-        add_model_memory(rows, story);
-    return rows;
-}
 
 static void get_memory_name(const void *record, const void *user, IfmValue *value)
 {
@@ -449,133 +346,81 @@ static void get_memory_name(const void *record, const void *user, IfmValue *valu
     ifm_value_take_text(value, *row->of != '\0' ? g_strdup_printf("%s: %s", row->of, row->name) : g_strdup(row->name));
 }
 
-static void get_memory_bytes(const void *record, const void *user, IfmValue *value)
-{
-    ifm_value_set_real(value, ((const IfmMemoryRow *)record)->bytes);
-}
-
-static void get_memory_meaning(const void *record, const void *user, IfmValue *value)
-{
-    ifm_value_set_text(value, ((const IfmMemoryRow *)record)->meaning);
-}
-
-#define MEMORY_FIGURES                                                                                                     \
-    { "memory", "memory", IFM_FIELD_TEXT, get_memory_name, NULL, IFM_FIELD_WHOLE },                                        \
-    {                                                                                                                      \
-        "bytes", "size", IFM_FIELD_BYTES, get_memory_bytes                                                                 \
-    }
-#define NARROW 84 /* columns: fewer have no room for words beside the figures */
-
-static const IfmField narrow_memory_fields[] = { MEMORY_FIGURES, { NULL } };
-
 static const IfmField memory_fields[] = {
-    MEMORY_FIGURES,
-    { "meaning", "what it is", IFM_FIELD_TEXT, get_memory_meaning },
+    { "memory", "memory", IFM_FIELD_TEXT, get_memory_name, NULL, IFM_FIELD_WHOLE },
+    { "bytes", "size", IFM_FIELD_BYTES, ifm_field_get_real, IFM_FIELD_AT(IfmMemoryRow, bytes) },
+    { "meaning", "what it is", IFM_FIELD_TEXT, ifm_field_get_text, IFM_FIELD_AT(IfmMemoryRow, meaning), .min_width = 84 },
     { NULL },
 };
 
-/* Which runtimes have no figures of their own, and why. */
-static void append_untold(GString *out, const IfmProfileStory *story, const IfmScreen *screen)
+/* With the runtimes that have no figures of their own, and why. */
+void ifm_profile_add_memory(IfmDocument *document, const IfmProfileReport *report)
 {
-    for (gsize i = 0; i < story->n_devices; i++)
-    {
-        const IfmMeasurement *measurement = ifm_result_measured(&story->devices[i].result);
-        const char *why = measurement != NULL ? ifm_member_text(measurement->memory, "engine_why") : NULL;
-        if (why == NULL)
-            continue;
-        g_autofree char *text =
-            g_strdup_printf("%s: no count of the runtime's own: %s", ifm_result_name(&story->devices[i].result), why);
-        ifm_page_wrapped(out, text, screen);
-    }
-}
-
-void ifm_profile_memory(GString *out, const IfmProfileStory *story, const IfmScreen *screen)
-{
-    if ((story->parts & IFM_PROFILE_MEMORY) == 0)
+    if ((report->parts & IFM_PROFILE_MEMORY) == 0)
         return;
-    g_autoptr(GArray) rows = ifm_profile_memory_rows(story, NULL);
-    for (gsize i = 0; i < story->n_devices; i++)
+    GArray *rows = ifm_profile_memory_rows(report, NULL);
+    for (gsize i = 0; i < report->n_devices; i++)
     {
-        g_autoptr(GArray) more = ifm_profile_memory_rows(story, &story->devices[i]);
-        for (guint row = 0; row < more->len && story->n_devices == 1; row++)
+        g_autoptr(GArray) more = ifm_profile_memory_rows(report, &report->devices[i]);
+        for (guint row = 0; row < more->len && report->n_devices == 1; row++)
             g_array_index(more, IfmMemoryRow, row).of = ""; /* whose else */
         g_array_append_vals(rows, more->data, more->len);
     }
-    g_autoptr(GPtrArray) records = g_ptr_array_new();
-    for (guint i = 0; i < rows->len; i++)
-        g_ptr_array_add(records, &g_array_index(rows, IfmMemoryRow, i));
-    if (records->len == 0)
-        return;
-    g_string_append_c(out, '\n');
-    ifm_page_table(out, screen->width < NARROW ? narrow_memory_fields : memory_fields, records, screen);
-    append_untold(out, story, screen);
+    guint n = rows->len;
+    ifm_document_part(document);
+    ifm_document_rows(document, "memory", memory_fields, rows)->no_screen = n == 0;
+    for (gsize i = 0; i < report->n_devices && n > 0; i++)
+    {
+        const IfmMeasurement *measurement = ifm_result_measured(&report->devices[i].result);
+        const char *why = measurement != NULL ? ifm_member_text(measurement->memory, "engine_why") : NULL;
+        if (why != NULL)
+            ifm_document_text(document, "%s: no count of the runtime's own: %s",
+                              ifm_result_name(&report->devices[i].result), why);
+    }
     g_auto(IfmMemoryPlan) plan = { 0 };
-    if (story->analysis == NULL)
-        return;
-    ifm_analysis_memory(story->analysis, &plan);
-    if (plan.n_unknown == 0)
-        return;
-    g_autofree char *text =
-        g_strdup_printf("%" G_GSIZE_FORMAT " tensor%s without a known shape: the activations are more than is told here",
-                        plan.n_unknown, plural(plan.n_unknown));
-    ifm_format_wrap(out, text, 2, 0, screen->width);
+    if (report->analysis != NULL)
+        ifm_analysis_memory(report->analysis, &plan);
+    if (plan.n_unknown > 0)
+        ifm_document_text(document,
+                          "%" G_GSIZE_FORMAT " tensor%s without a known shape: the activations are more than is shown here",
+                          plan.n_unknown, ifm_plural(plan.n_unknown))
+            ->indent = 2;
 }
 
 /* --- the machine's limit --------------------------------------------------------------------------------------------- */
 
-gboolean ifm_profile_roofline(const IfmProfileDevice *device, IfmRoofline *roofline)
-{
-    const json_t *limit = device->limit != NULL ? json_object_get(device->limit->surroundings, "limit") : NULL;
-    *roofline = (IfmRoofline){ ifm_member_number(limit, "flop_per_s"), ifm_member_number(limit, "bytes_per_s") };
-    return roofline->flop_per_s > 0 && roofline->bytes_per_s > 0;
-}
-
-double ifm_profile_attained(const IfmProfileStory *story, const IfmProfileDevice *device, const IfmLayers *layers)
-{
-    const IfmMeasurement *measurement = ifm_result_measured(&device->result);
-    return measurement != NULL && layers != NULL ? layers->least_ns / ifm_member_number(measurement->summary, "median")
-                                                 : (double)NAN;
-}
-
-static void append_limit(GString *out, const IfmProfileStory *story, const IfmProfileDevice *device,
-                         const IfmScreen *screen)
+static void add_peak(IfmDocument *document, const IfmProfileDevice *device, const IfmKernels *kernels)
 {
     IfmRoofline roofline;
-    g_autoptr(GString) text = g_string_new(NULL);
-    if (!ifm_profile_roofline(device, &roofline))
+    const char *name = ifm_result_name(&device->result);
+    if (!ifm_roofline_of(device->peak, &roofline))
     {
-        if (device->no_limit != NULL)
-            g_string_append_printf(text, "limit of %s: not known: %s", ifm_result_name(&device->result), device->no_limit);
-        if (text->len > 0)
-            ifm_page_wrapped(out, text->str, screen);
+        if (device->no_peak != NULL)
+            ifm_document_text(document, "peak of %s: unknown: %s", name, device->no_peak);
         return;
     }
     g_autofree char *flop = ifm_scaled(roofline.flop_per_s), *bytes = ifm_scaled(roofline.bytes_per_s);
-    const json_t *limit = json_object_get(device->limit->surroundings, "limit");
-    gboolean described = g_strcmp0(ifm_member_text(limit, "source"), "described") == 0;
-    g_string_append_printf(text, "limit of %s: %sFLOP/s (a matrix product), %sB/s (a triad), %s",
-                           ifm_result_name(&device->result), flop, bytes,
-                           described              ? "as it is described"
-                           : device->limit_stored ? "measured earlier"
-                                                  : "measured now");
-    if (device->limit_doubt != NULL)
-        g_string_append_printf(text, ", and perhaps too low (%s; it is measured again next time)", device->limit_doubt);
-    g_autoptr(IfmLayers) layers = ifm_profile_layers(story, device);
-    double attained = ifm_profile_attained(story, device, layers);
-    if (isfinite(attained))
-    {
-        g_autofree char *share = ifm_format_ratio(attained), *least = ifm_joined_duration(layers->least_ns);
-        g_string_append_printf(text, "; with all layers at theirs an inference takes %s: it attains %s", least, share);
-    }
-    ifm_page_wrapped(out, text->str, screen);
+    const json_t *peak = ifm_measurement_result(device->peak, NULL);
+    gboolean described = g_strcmp0(ifm_member_text(peak, "source"), "described") == 0;
+    ifm_document_text(document, "peak of %s: %sFLOP/s (a matrix product), %sB/s (a triad), %s", name, flop, bytes,
+                      described             ? "as it is described"
+                      : device->peak_stored ? "measured earlier"
+                                            : "measured now");
+    if (device->peak_doubt != NULL)
+        ifm_document_span(document, IFM_TONE_PLAIN, FALSE, ", and perhaps too low (%s; it is measured again next time)",
+                          device->peak_doubt);
+    double attained = ifm_profile_attained(device, kernels);
+    if (!isfinite(attained))
+        return;
+    g_autofree char *share = ifm_format_ratio(attained), *min = ifm_joined_duration(kernels->min_ns);
+    ifm_document_span(document, IFM_TONE_PLAIN, FALSE, "; with all layers at theirs an inference takes %s: it attains %s",
+                      min, share);
 }
 
-void ifm_profile_limits(GString *out, const IfmProfileStory *story, const IfmScreen *screen)
+void ifm_profile_add_peaks(const IfmProfilePage *page)
 {
-    gsize before = out->len;
-    for (gsize i = 0; i < story->n_devices; i++)
-        if (ifm_result_measured(&story->devices[i].result) != NULL)
-            append_limit(out, story, &story->devices[i], screen);
-    if (out->len > before)
-        g_string_insert_c(out, (gssize)before, '\n');
+    ifm_document_part(page->document);
+    for (gsize i = 0; i < page->report->n_devices; i++)
+        if (ifm_result_measured(&page->report->devices[i].result) != NULL)
+            add_peak(page->document, &page->report->devices[i], page->kernels[i]);
 }

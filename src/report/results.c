@@ -3,53 +3,31 @@
 
 #include "report-private.h"
 
-/* --- reading records ------------------------------------------------------------------------------------------------ */
-
-static gboolean is_ok(const IfmResult *result)
-{
-    return result->measurement != NULL && result->measurement->outcome == IFM_OUTCOME_OK;
-}
-
-const char *ifm_result_reason(const IfmResult *result)
-{
-    if (is_ok(result))
-        return NULL;
-    const char *reason = result->measurement != NULL ? result->measurement->reason : result->reason;
-    return reason != NULL && *reason != '\0' ? reason : "no reason was given";
-}
-
-const char *ifm_result_code(const IfmResult *result)
-{
-    if (is_ok(result))
-        return NULL;
-    const char *code = result->measurement != NULL ? result->measurement->error_code : result->code;
-    return code != NULL && *code != '\0' ? code : ifm_error_code_name(IFM_ERROR_FAILED);
-}
-
 /* --- getters: results ----------------------------------------------------------------------------------------------- */
 
-static const json_t *summary_of(const IfmResult *result)
+static const IfmSummary *summary_of(const IfmResult *result)
 {
-    return is_ok(result) ? result->measurement->summary : NULL;
+    const IfmMeasurement *measurement = ifm_result_measured(result);
+    return measurement != NULL && measurement->has_summary ? &measurement->summary : NULL;
 }
 
 static void get_summary(const void *record, const void *user, IfmValue *value)
 {
-    ifm_value_set_real(value, ifm_member_number(summary_of(record), user));
+    ifm_value_set_real(value, ifm_summary_figure(summary_of(record), user));
 }
 
 static void get_summary_count(const void *record, const void *user, IfmValue *value)
 {
-    double number = ifm_member_number(summary_of(record), user);
+    double number = ifm_summary_figure(summary_of(record), user);
     if (isfinite(number))
         ifm_value_set_integer(value, (gint64)number);
 }
 
 static void get_summary_flag(const void *record, const void *user, IfmValue *value)
 {
-    const json_t *flag = ifm_member(summary_of(record), user);
-    if (json_is_boolean(flag))
-        ifm_value_set_boolean(value, json_is_true(flag));
+    double flag = ifm_summary_figure(summary_of(record), user);
+    if (isfinite(flag))
+        ifm_value_set_boolean(value, flag != 0);
 }
 
 /* As it was written on the command line: "ALIAS=DEVICE". */
@@ -65,57 +43,31 @@ static void get_label(const void *record, const void *user, IfmValue *value)
 /* Half the interval's width as a part of the median. */
 static void get_half_width(const void *record, const void *user, IfmValue *value)
 {
-    const json_t *summary = summary_of(record);
-    double lower = ifm_member_number(summary, "median_interval.lower"),
-           upper = ifm_member_number(summary, "median_interval.upper");
-    ifm_value_set_real(value, (upper - lower) / 2 / ifm_member_number(summary, "median"));
+    const IfmSummary *summary = summary_of(record);
+    double lower = ifm_summary_figure(summary, "median_interval.lower"),
+           upper = ifm_summary_figure(summary, "median_interval.upper");
+    ifm_value_set_real(value, (upper - lower) / 2 / ifm_summary_figure(summary, "median"));
 }
 
 static void get_strip(const void *record, const void *user, IfmValue *value)
 {
-    const json_t *summary = summary_of(record);
-    ifm_value_set_interval(value, ifm_member_number(summary, "min"), ifm_member_number(summary, "median_interval.lower"),
-                           ifm_member_number(summary, "median"), ifm_member_number(summary, "median_interval.upper"),
-                           ifm_member_number(summary, "max"));
+    const IfmSummary *summary = summary_of(record);
+    ifm_value_set_interval(value, ifm_summary_figure(summary, "min"), ifm_summary_figure(summary, "median_interval.lower"),
+                           ifm_summary_figure(summary, "median"), ifm_summary_figure(summary, "median_interval.upper"),
+                           ifm_summary_figure(summary, "max"));
 }
 
-/* Why measuring ended, in words, or what went wrong instead. */
-static const struct
-{
-    const char *name, *words;
-    IfmTone tone;
-} endings[] = {
-    { "fixed", "counts", IFM_TONE_PLAIN },           { "interval", "interval", IFM_TONE_PLAIN },
-    { "most-runs", "most runs", IFM_TONE_WARN },     { "time-budget", "time budget", IFM_TONE_WARN },
-    { "interrupted", "interrupted", IFM_TONE_WARN },
-};
-
-static const char *ending_of(const IfmResult *result, IfmTone *tone)
-{
-    if (!is_ok(result))
-    {
-        gboolean skipped = result->measurement != NULL && result->measurement->outcome == IFM_OUTCOME_SKIPPED;
-        *tone = skipped ? IFM_TONE_WARN : IFM_TONE_BAD;
-        return skipped ? "skipped" : ifm_result_code(result);
-    }
-    for (gsize i = 0; i < G_N_ELEMENTS(endings); i++)
-        if (g_strcmp0(result->measurement->stop_reason, endings[i].name) == 0)
-        {
-            *tone = endings[i].tone;
-            return endings[i].words;
-        }
-    return result->measurement->stop_reason;
-}
-
-const char *ifm_result_ending(const IfmResult *result)
-{
-    IfmTone tone;
-    return ending_of(result, &tone);
-}
-
+/* What stopped short of the interval that was aimed at is a warning. */
 static void get_ending(const void *record, const void *user, IfmValue *value)
 {
-    ifm_value_set_text(value, ending_of(record, &value->tone));
+    static const char *const short_of[] = { "max-runs", "time-budget", "interrupted", NULL };
+    const IfmResult *result = record;
+    const IfmMeasurement *measurement = result->measurement;
+    ifm_value_set_text(value, ifm_result_ending(result));
+    if (ifm_result_code(result) != NULL)
+        value->tone = measurement != NULL && measurement->outcome == IFM_OUTCOME_SKIPPED ? IFM_TONE_WARN : IFM_TONE_BAD;
+    else if (measurement->stop_reason != NULL && g_strv_contains(short_of, measurement->stop_reason))
+        value->tone = IFM_TONE_WARN;
 }
 
 /* What verifying came to, in a word. */
@@ -138,7 +90,8 @@ static void get_outputs(const void *record, const void *user, IfmValue *value)
     const IfmResult *result = record;
     const char *status = result->measurement != NULL ? ifm_member_text(result->measurement->verification, "status") : NULL;
     for (gsize i = 0; i < G_N_ELEMENTS(verdicts); i++)
-        if (g_strcmp0(status, verdicts[i].status) == 0 && (is_ok(result) || g_str_equal(verdicts[i].status, "failed")))
+        if (g_strcmp0(status, verdicts[i].status) == 0 &&
+            (ifm_result_code(result) == NULL || g_str_equal(verdicts[i].status, "failed")))
         {
             ifm_value_set_text(value, verdicts[i].word);
             value->tone = verdicts[i].tone;
@@ -315,3 +268,156 @@ const IfmField ifm_sample_fields[] = {
     { "time_ns", "time", IFM_FIELD_INTEGER, ifm_field_get_integer, SAMPLE(time_ns) },
     { NULL },
 };
+
+/* --- reasons and warnings --------------------------------------------------------------------------------------------- */
+
+/* A reason that came again and again is told once. */
+void ifm_document_reasons(IfmDocument *document, const IfmResult *results, gsize n)
+{
+    g_autoptr(GHashTable) times = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+    ifm_document_part(document);
+    for (gsize i = 0; i < 2 * n; i++) /* counted first, then reported */
+    {
+        const IfmResult *result = &results[i < n ? i : i - n];
+        g_autofree char *line = ifm_result_reason(result) != NULL ? ifm_result_line(result) : NULL;
+        guint count = line != NULL ? GPOINTER_TO_UINT(g_hash_table_lookup(times, line)) : 0;
+        if (line == NULL)
+            continue;
+        if (i < n)
+            g_hash_table_replace(times, g_steal_pointer(&line), GUINT_TO_POINTER(count + 1));
+        else if (count > 0)
+        {
+            g_autofree char *again = count > 1 ? g_strdup_printf(" (%u times)", count) : g_strdup("");
+            ifm_document_note(document, ifm_result_name(result), IFM_TONE_BAD, "%s%s", ifm_result_short_reason(result),
+                              again);
+            g_hash_table_remove(times, line);
+        }
+    }
+}
+
+/* Said: a warning, and whose it is. */
+typedef struct
+{
+    const char *text;
+    GString *whose;
+    const void *last; /* who of them */
+    guint n;
+} Said;
+
+static void said_free(Said *said)
+{
+    g_string_free(said->whose, TRUE);
+    g_free(said);
+}
+
+GPtrArray *ifm_said_new(void)
+{
+    return g_ptr_array_new_with_free_func((GDestroyNotify)said_free);
+}
+
+static Said *said_of(GPtrArray *all, const char *text)
+{
+    for (guint i = 0; i < all->len; i++)
+        if (g_str_equal(((const Said *)all->pdata[i])->text, text))
+            return all->pdata[i];
+    Said *said = g_new0(Said, 1);
+    said->text = text;
+    said->whose = g_string_new(NULL);
+    g_ptr_array_add(all, said);
+    return said;
+}
+
+void ifm_said_add_warnings(GPtrArray *all, const IfmMeasurement *measurement, const char *whose, const void *who)
+{
+    json_t *warnings = measurement != NULL ? json_object_get(measurement->environment, "warnings") : NULL, *warning;
+    gsize i;
+    json_array_foreach(warnings, i, warning)
+    {
+        Said *said = json_is_string(warning) ? said_of(all, json_string_value(warning)) : NULL;
+        if (said == NULL || said->last == who)
+            continue;
+        g_string_append_printf(said->whose, "%s%s", said->n++ > 0 ? ", " : "", whose);
+        said->last = who;
+    }
+}
+
+void ifm_document_warnings(IfmDocument *document, const GPtrArray *all, guint n_all)
+{
+    ifm_document_part(document);
+    for (guint i = 0; i < all->len; i++)
+    {
+        const Said *said = all->pdata[i];
+        gboolean of_all = said->n == n_all;
+        ifm_document_warning(document, "%s%s%s", of_all ? "" : said->whose->str, of_all ? "" : ": ", said->text);
+    }
+}
+
+/* --- documents -------------------------------------------------------------------------------------------------------- */
+
+static GPtrArray *records_of(const IfmResult *results, gsize n)
+{
+    GPtrArray *records = g_ptr_array_new();
+    for (gsize i = 0; i < n; i++)
+        g_ptr_array_add(records, (void *)&results[i]);
+    return records;
+}
+
+char *ifm_records_to_screen(const IfmResult *results, gsize n, const IfmScreen *screen)
+{
+    IfmDocument *document = ifm_document_new("measurements", "Measurements");
+    ifm_document_table(document, "measurements", ifm_record_fields, records_of(results, n));
+    ifm_document_reasons(document, results, n);
+    return ifm_document_show(document, screen);
+}
+
+char *ifm_results_to_csv(const IfmResult *results, gsize n)
+{
+    g_autoptr(GPtrArray) records = records_of(results, n);
+    return ifm_table_to_csv(&(IfmTable){ ifm_result_fields, (const void *const *)records->pdata, records->len });
+}
+
+json_t *ifm_result_to_json(const IfmResult *result)
+{
+    const IfmMeasurement *measurement = result->measurement;
+    return json_pack("{s:o,s:o,s:s,s:o,s:o,s:b,s:o,s:o}", "device", ifm_json_string(result->device), "alias",
+                     ifm_json_string(result->alias), "outcome",
+                     ifm_outcome_name(measurement != NULL ? measurement->outcome : IFM_OUTCOME_FAILED), "error_code",
+                     ifm_json_string(ifm_result_code(result)), "reason", ifm_json_string(ifm_result_reason(result)),
+                     "resumed", result->resumed, "case",
+                     result->subject_case != NULL ? ifm_case_to_json(result->subject_case) : json_null(), "measurement",
+                     measurement != NULL ? ifm_measurement_to_json(measurement) : json_null());
+}
+
+json_t *ifm_results_to_json(const IfmResult *results, gsize n)
+{
+    json_t *json = ifm_json_begin("cases", 2), *cases = json_array();
+    for (gsize i = 0; i < n; i++)
+        json_array_append_new(cases, ifm_result_to_json(&results[i]));
+    json_object_set_new(json, "cases", cases);
+    return json;
+}
+
+char *ifm_samples_to_csv(const IfmResult *results, gsize n)
+{
+    GString *out = g_string_new(NULL);
+    ifm_csv_append_header(out, ifm_sample_fields);
+    for (gsize i = 0; i < n; i++)
+    {
+        const IfmMeasurement *measurement = results[i].measurement;
+        const struct
+        {
+            const char *kind;
+            const GArray *times_ns;
+        } kinds[] = { { "warmup", measurement != NULL ? measurement->warmup_ns : NULL },
+                      { "run", measurement != NULL ? measurement->samples_ns : NULL },
+                      { "profiled", measurement != NULL ? measurement->profiled_ns : NULL } };
+        for (gsize kind = 0; kind < G_N_ELEMENTS(kinds) && measurement != NULL; kind++)
+            for (guint k = 0; k < kinds[kind].times_ns->len; k++)
+            {
+                const IfmSampleRow row = { &results[i], kinds[kind].kind, k,
+                                           g_array_index(kinds[kind].times_ns, gint64, k) };
+                ifm_csv_append_record(out, ifm_sample_fields, &row);
+            }
+    }
+    return g_string_free(out, FALSE);
+}

@@ -6,56 +6,200 @@
 
 /* What a person reads of a plan's run: every figure that was predicted beside what was measured. */
 
-/* --- pages ------------------------------------------------------------------------------------------------------------ */
+/* --- the pilot -------------------------------------------------------------------------------------------------------- */
 
-static void append_head(GString *out, const IfmRunStory *story, const IfmScreen *screen)
+/* Of a prediction with a pilot: what became of it. @measured_ns: NaN where another plan ran in the end. (transfer full)
+ * NULL where there was none. */
+static char *pilot_text(const json_t *prediction, double measured_ns)
 {
-    g_autofree char *plan = story->plan != NULL ? ifm_plan_to_text(story->plan) : NULL;
-    gsize n_repetitions = json_array_size(ifm_run_repetitions(story));
-    double n = ifm_run_n_batches(story);
-    g_autoptr(GString) head = g_string_new(NULL);
-    if (isfinite(n))
-        g_string_append_printf(head, ", %.0f batches, %" G_GSIZE_FORMAT " time%s", n, n_repetitions,
-                               n_repetitions == 1 ? "" : "s");
-    const char *ran = ifm_run_is_replanned(story) ? ifm_member_text(ifm_run_last_repetition(story), "plan") : NULL;
-    if (plan != NULL)
-        g_string_append_printf(head, ": %s", plan);
-    if (ran != NULL)
-        g_string_append_printf(head, "; ran in the end: %s", ran);
-    ifm_page_title(out, story->title, head->str, screen);
+    const json_t *pilot = json_object_get(prediction, "pilot"), *tables = json_object_get(pilot, "tables");
+    const char *failed = ifm_member_text(pilot, "failed");
+    gsize n = json_array_size(json_object_get(pilot, "rounds"));
+    double by_tables_ns = ifm_member_number(tables, "makespan_ns");
+    if (failed != NULL)
+        return g_strdup_printf("none: %s; the prediction is by the study alone", failed);
+    if (n == 0)
+        return NULL;
+    g_autofree char *reported = ifm_format_duration(by_tables_ns), *off = ifm_format_ratio(measured_ns / by_tables_ns - 1);
+    g_autoptr(IfmPlan) plan = ifm_plan_from_json(json_object_get(tables, "plan"), "prediction", NULL);
+    g_autofree char *text = plan != NULL ? ifm_plan_to_text(plan) : g_strdup("its plan");
+    g_autofree char *missed = isfinite(measured_ns) ? g_strdup_printf(", and the run was %s%s off that",
+                                                                      measured_ns >= by_tables_ns ? "+" : "", off)
+                                                    : g_strdup("");
+    return g_strdup_printf("tried in %" G_GSIZE_FORMAT
+                           " short run%s before the prediction; by the study alone %s would take "
+                           "%s%s",
+                           n, n == 1 ? "" : "s", text, reported, missed);
 }
 
-static void append_run(GString *out, const IfmRunStory *story, const IfmScreen *screen)
+/* --- what is said below the figures ----------------------------------------------------------------------------------- */
+
+const char *ifm_run_reason(const IfmRunReport *report)
 {
-    g_autoptr(GPtrArray) figures = ifm_run_figures(story);
-    const char *reason = ifm_run_reason(story);
-    append_head(out, story, screen);
-    if (reason != NULL)
-    {
-        ifm_page_told(out, "failed", IFM_TONE_BAD, reason, screen);
-    }
-    if (json_array_size(ifm_run_repetitions(story)) == 0)
+    if (report->measurement == NULL)
+        return report->reason;
+    return report->measurement->outcome != IFM_OUTCOME_OK ? report->measurement->reason : NULL;
+}
+
+/* "CPU 23.1/s, ORT 20.2/s" (transfer full) */
+static char *rates_text(const json_t *rates)
+{
+    GString *out = g_string_new(NULL);
+    const char *alias;
+    json_t *rate;
+    json_object_foreach((json_t *)rates, alias, rate)
+        g_string_append_printf(out, "%s%s %.4g/s", out->len > 0 ? ", " : "", alias, json_number_value(rate));
+    return g_string_free(out, FALSE);
+}
+
+static void add_bound(IfmDocument *document, const IfmRunReport *report)
+{
+    const json_t *bound = ifm_measurement_result(report->measurement, "bound"),
+                 *none = ifm_measurement_result(report->measurement, "no_bound");
+    if (json_is_string(none))
+        ifm_document_fact(document, "bound", "no bound: %s", json_string_value(none));
+    if (!json_is_object(bound))
         return;
-    g_string_append_c(out, '\n');
-    ifm_page_table(out, ifm_run_figure_fields, figures, screen);
-    g_string_append_c(out, '\n');
-    if (story->origin != NULL)
+    g_autofree char *solo = rates_text(json_object_get(bound, "solo")),
+                    *together = rates_text(json_object_get(bound, "together")),
+                    *predicted =
+                        rates_text(ifm_run_is_replanned(report) ? NULL : json_object_get(report->prediction, "together")),
+                    *attained = ifm_format_ratio(ifm_member_number(bound, "attained"));
+    gboolean known = *predicted != '\0';
+    ifm_document_fact(document, "bound",
+                      "alone %s; all at once, each its own batches, %s%s%s%s: %.2f times the best alone; the plan attains "
+                      "%s of it",
+                      solo, together, known ? " (predicted " : "", predicted, known ? ")" : "",
+                      ifm_member_number(bound, "gain"), attained);
+    const char *alias;
+    json_t *why;
+    json_object_foreach(json_object_get(bound, "left_out"), alias, why)
+        ifm_document_fact(document, "", "without %s: %s", alias, json_string_value(why));
+}
+
+/* What comparing the outputs came to. */
+static const char *outputs_words(const IfmRunReport *report, IfmTone *tone)
+{
+    const char *status = report->measurement != NULL ? ifm_member_text(report->measurement->verification, "status") : NULL;
+    *tone = g_strcmp0(status, "passed") == 0   ? IFM_TONE_GOOD
+            : g_strcmp0(status, "failed") == 0 ? IFM_TONE_BAD
+                                               : IFM_TONE_WARN;
+    return g_strcmp0(status, "passed") == 0           ? "equal the reference's"
+           : g_strcmp0(status, "failed") == 0         ? "differ from the reference's"
+           : g_strcmp0(status, "not-applicable") == 0 ? "not compared: simulated devices compute nothing"
+                                                      : "not compared";
+}
+
+/* An interval was aimed at and not reached. */
+static void add_stop(IfmDocument *document, const IfmRunReport *report)
+{
+    const char *stop = report->measurement != NULL ? report->measurement->stop_reason : NULL;
+    gboolean max = g_strcmp0(stop, ifm_stop_reason_name(IFM_STOP_MAX_RUNS)) == 0;
+    if (max || g_strcmp0(stop, ifm_stop_reason_name(IFM_STOP_TIME_BUDGET)) == 0)
+        ifm_document_note(document, "interval", IFM_TONE_WARN, "wider than was asked for %s",
+                          max ? "after the maximum number of repetitions" : "when the time was spent");
+}
+
+/* "0.12 %", "-3.4 %" (transfer full) */
+static char *signed_ratio(double ratio)
+{
+    g_autofree char *size = ifm_format_ratio(fabs(ratio));
+    return g_strconcat(ratio < 0 ? "-" : "", size, NULL);
+}
+
+static void add_device_time(IfmDocument *document, const IfmRunReport *report)
+{
+    const json_t *cost = ifm_measurement_result(report->measurement, "device_time_cost"),
+                 *interval = json_object_get(cost, "interval");
+    const char *why = ifm_member_text(cost, "why");
+    double lower = ifm_member_number(interval, "lower"), upper = ifm_member_number(interval, "upper");
+    if (!json_is_object(cost))
+        return;
+    g_autofree char *ratio = signed_ratio(ifm_member_number(cost, "ratio")), *low = signed_ratio(lower),
+                    *high = signed_ratio(upper);
+    if (why != NULL)
+        ifm_document_fact(document, "counters", "how much asking for device time slowed it down is not known: %s", why);
+    else
+        ifm_document_fact(document, "counters",
+                          "asking for device time %s %s (%s to %s at 95 %%), by %.0f inferences with counters and %.0f "
+                          "without",
+                          lower <= 0 && upper >= 0 ? "did not surely slow it down:" : "slowed it down by", ratio, low, high,
+                          ifm_member_number(cost, "n_counted"), ifm_member_number(cost, "n_plain"));
+}
+
+static void add_replans(IfmDocument *document, const IfmRunReport *report)
+{
+    double n = json_number_value(ifm_measurement_result(report->measurement, "replans"));
+    double predicted_ns = ifm_member_number(report->prediction, "makespan_ns");
+    if (!ifm_run_is_replanned(report))
+        return;
+    g_autofree char *when = n > 0 ? g_strdup_printf("%.0f time%s", n, n == 1 ? "" : "s") : g_strdup("while warming up"),
+                    *makespan = ifm_format_duration(predicted_ns);
+    ifm_document_fact(document, "replanned", "%s: a device failed, and the others went on without it", when);
+    if (isfinite(predicted_ns))
+        ifm_document_fact(document, "predicted", "a makespan of %s, of the plan that did not run to its end: not compared",
+                          makespan);
+}
+
+static void add_warnings(IfmDocument *document, const IfmRunReport *report)
+{
+    for (guint i = 0; report->analysis != NULL && i < report->analysis->warnings->len; i++)
+        ifm_document_note(document, "trace", IFM_TONE_WARN, "%s", (const char *)report->analysis->warnings->pdata[i]);
+    const json_t *warnings =
+        report->measurement != NULL ? json_object_get(report->measurement->environment, "warnings") : NULL;
+    for (gsize i = 0; i < json_array_size(warnings); i++)
+        if (json_is_string(json_array_get(warnings, i)))
+            ifm_document_warning(document, "%s", json_string_value(json_array_get(warnings, i)));
+}
+
+/* --- the verdict ------------------------------------------------------------------------------------------------------ */
+
+/* Whether the makespan lies in the prediction's own interval, and which that is. */
+static void append_own_interval(GString *text, const IfmRunVerdict *verdict)
+{
+    if (!isfinite(verdict->upper_ns))
     {
-        g_autofree char *origin = g_strconcat("plan      ", story->origin, NULL);
-        ifm_run_line(out, origin, 10, screen);
+        g_string_append(text, ", whose own interval is not known");
+        return;
     }
-    IfmInterval interval;
-    g_autofree char *tried = ifm_prediction_pilot_line(
-        story->prediction,
-        ifm_run_is_replanned(story) ? (double)NAN : ifm_run_over_repetitions(story, "makespan_ns", &interval));
-    if (tried != NULL)
+    g_autofree char *lower = ifm_format_duration(fmax(0, verdict->lower_ns)),
+                    *upper = ifm_format_duration(verdict->upper_ns);
+    g_string_append_printf(text, ", %s the predicted %s to %s", verdict->within ? "within" : "outside", lower, upper);
+}
+
+/* In one line what it came to. */
+static void add_verdict(IfmDocument *document, const IfmRunReport *report, const GPtrArray *figures)
+{
+    const IfmRunVerdict verdict = ifm_run_judge(report, figures->pdata[0]);
+    g_autoptr(GString) text = g_string_new(NULL);
+    IfmTone tone;
+    const char *outputs = outputs_words(report, &tone);
+    gboolean compared = isfinite(verdict.difference_ratio);
+    g_autofree char *by = ifm_format_ratio(fabs(verdict.difference_ratio)),
+                    *moved = ifm_format_ratio(fabs(verdict.bound_ratio - 1)),
+                    *attained = ifm_format_ratio(verdict.attained_ratio);
+    if (compared)
     {
-        g_autofree char *pilot = g_strconcat("pilot     ", tried, NULL);
-        ifm_run_line(out, pilot, 10, screen);
+        g_string_append_printf(text, "the makespan was %s %s than predicted", by,
+                               verdict.difference_ratio < 0 ? "shorter" : "longer");
+        append_own_interval(text, &verdict);
     }
-    ifm_run_lines(out, story, screen);
-    if (reason == NULL)
-        ifm_run_verdict(out, story, figures, screen);
+    else
+        g_string_append(text, ifm_run_is_replanned(report) ? "what was predicted is of another plan than ran"
+                                                           : "nothing was predicted");
+    if (verdict.machine_moved)
+        g_string_append_printf(text,
+                               "; the machine, not the plan: the bound moved alike, its devices made %s %s than predicted",
+                               moved, verdict.bound_ratio < 1 ? "less" : "more");
+    if (isfinite(verdict.attained_ratio))
+        g_string_append_printf(text, "; %s of the bound", attained);
+    if (verdict.faster_alone != NULL)
+        g_string_append_printf(text, "; %s alone made %.4g/s: faster than this plan", verdict.faster_alone,
+                               verdict.faster_alone_per_s);
+    g_string_append_printf(text, "; outputs %s", outputs);
+    if (tone != IFM_TONE_BAD && (verdict.faster_alone != NULL || (compared && !verdict.close)))
+        tone = IFM_TONE_WARN;
+    ifm_document_note(document, "verdict", tone, "%s", text->str);
 }
 
 /* --- all of them ------------------------------------------------------------------------------------------------------ */
@@ -63,13 +207,13 @@ static void append_run(GString *out, const IfmRunStory *story, const IfmScreen *
 /* RunLine: one run in a row. */
 typedef struct
 {
-    const IfmRunStory *story;
+    const IfmRunReport *report;
     const IfmRunFigure *makespan, *throughput;
 } RunLine;
 
 static void get_title(const void *record, const void *user, IfmValue *value)
 {
-    ifm_value_set_text(value, ((const RunLine *)record)->story->title);
+    ifm_value_set_text(value, ((const RunLine *)record)->report->title);
 }
 
 static void get_predicted(const void *record, const void *user, IfmValue *value)
@@ -94,8 +238,9 @@ static void get_rate(const void *record, const void *user, IfmValue *value)
 
 static void get_attained(const void *record, const void *user, IfmValue *value)
 {
-    ifm_value_set_real(value,
-                       ifm_member_number(ifm_run_plan_member(((const RunLine *)record)->story, "bound"), "attained"));
+    ifm_value_set_real(
+        value,
+        ifm_member_number(ifm_measurement_result(((const RunLine *)record)->report->measurement, "bound"), "attained"));
 }
 
 static void get_outputs(const void *record, const void *user, IfmValue *value)
@@ -105,8 +250,8 @@ static void get_outputs(const void *record, const void *user, IfmValue *value)
                                             { "not-applicable", "simulated" } };
     const RunLine *line = record;
     const char *status =
-        line->story->measurement != NULL ? ifm_member_text(line->story->measurement->verification, "status") : NULL;
-    ifm_run_outputs_word(line->story, &value->tone);
+        line->report->measurement != NULL ? ifm_member_text(line->report->measurement->verification, "status") : NULL;
+    outputs_words(line->report, &value->tone);
     for (gsize i = 0; i < G_N_ELEMENTS(words); i++)
         if (g_strcmp0(status, words[i][0]) == 0)
             ifm_value_set_text(value, words[i][1]);
@@ -123,31 +268,105 @@ static const IfmField line_fields[] = {
     { NULL },
 };
 
-static void append_all(GString *out, const IfmRunStory *stories, gsize n, const IfmScreen *screen)
+/* --- the document ----------------------------------------------------------------------------------------------------- */
+
+static void add_title(IfmDocument *document, const IfmRunReport *report)
 {
-    g_autoptr(GPtrArray) lines = g_ptr_array_new_with_free_func(g_free), kept = g_ptr_array_new();
-    for (gsize i = 0; i < n; i++)
-    {
-        GPtrArray *figures = ifm_run_figures(&stories[i]);
-        RunLine line = { &stories[i], figures->pdata[0], figures->pdata[1] };
-        g_ptr_array_add(lines, g_memdup2(&line, sizeof line));
-        g_ptr_array_add(kept, figures);
-    }
-    ifm_page_heading(out, "Predicted and measured", screen);
-    ifm_page_table(out, line_fields, lines, screen);
-    g_ptr_array_foreach(kept, (GFunc)(void (*)(void))g_ptr_array_unref, NULL);
+    g_autofree char *plan = report->plan != NULL ? ifm_plan_to_text(report->plan) : NULL;
+    const json_t *repetitions = ifm_measurement_result(report->measurement, "repetitions");
+    gsize n_repetitions = json_array_size(repetitions);
+    double n = ifm_member_number(json_array_get(repetitions, 0), "n_batches");
+    g_autoptr(GString) rest = g_string_new(NULL);
+    if (isfinite(n))
+        g_string_append_printf(rest, ", %.0f batches, %" G_GSIZE_FORMAT " time%s", n, n_repetitions,
+                               n_repetitions == 1 ? "" : "s");
+    const char *ran =
+        ifm_run_is_replanned(report) ? ifm_member_text(json_array_get(repetitions, n_repetitions - 1), "plan") : NULL;
+    if (plan != NULL)
+        g_string_append_printf(rest, ": %s", plan);
+    if (ran != NULL)
+        g_string_append_printf(rest, "; ran in the end: %s", ran);
+    ifm_document_title(document, report->title, rest->str);
 }
 
-char *ifm_run_to_screen(const IfmRunStory *stories, gsize n, const IfmScreen *screen)
+/* The times among the figures: the others have other units. */
+static void add_times(IfmDocument *document, const GPtrArray *figures, const char *key)
 {
-    GString *out = g_string_new(NULL);
+    static const char *const figure[] = { "figure", NULL }, *const times[] = { "predicted", "measured", NULL };
+    static const IfmField fields[] = {
+        { "figure", NULL, IFM_FIELD_TEXT, ifm_field_get_text, IFM_FIELD_AT(IfmRunFigure, key) },
+        { "predicted", "predicted", IFM_FIELD_DURATION, ifm_field_get_real, IFM_FIELD_AT(IfmRunFigure, predicted) },
+        { "measured", "measured", IFM_FIELD_DURATION, ifm_field_get_real, IFM_FIELD_AT(IfmRunFigure, measured) },
+        { NULL },
+    };
+    g_autoptr(GPtrArray) shown = g_ptr_array_new();
+    g_autofree char *own = g_strconcat(key, "_times", NULL);
+    for (guint i = 0; i < figures->len; i++)
+        if (g_str_equal(((const IfmRunFigure *)figures->pdata[i])->unit, "ns"))
+            g_ptr_array_add(shown, figures->pdata[i]);
+    ifm_document_plot(document, own, IFM_FIGURE_BARS, "Times, predicted and measured",
+                      "Each predicted time next to the measured one.",
+                      &(IfmTable){ fields, (const void *const *)shown->pdata, shown->len },
+                      &(IfmPlotColumns){ .label = figure, .y = times });
+}
+
+/* @key: of the table of its figures */
+static void add_run(IfmDocument *document, const IfmRunReport *report, const char *key)
+{
+    const char *reason = ifm_run_reason(report);
+    add_title(document, report);
+    if (reason != NULL)
+        ifm_document_note(document, "failed", IFM_TONE_BAD, "%s", reason);
+    if (!ifm_run_has_figures(report))
+        return;
+    GPtrArray *figures = ifm_run_figures(report);
+    ifm_document_part(document);
+    ifm_document_table(document, key, ifm_run_figure_fields, figures);
+    add_times(document, figures, key);
+    ifm_document_part(document);
+    if (report->origin != NULL)
+        ifm_document_fact(document, "plan", "%s", report->origin);
+    const IfmRunFigure *makespan = figures->pdata[0];
+    g_autofree char *tried =
+        pilot_text(report->prediction, ifm_run_is_replanned(report) ? (double)NAN : makespan->measured);
+    if (tried != NULL)
+        ifm_document_fact(document, "pilot", "%s", tried);
+    add_bound(document, report);
+    add_device_time(document, report);
+    add_replans(document, report);
+    add_stop(document, report);
+    add_warnings(document, report);
+    if (reason == NULL)
+        add_verdict(document, report, figures);
+}
+
+static void add_all(IfmDocument *document, const IfmRunReport *stories, gsize n)
+{
+    static const char *const run[] = { "run", NULL }, *const times[] = { "predicted_ns", "measured_ns", NULL };
+    GArray *lines = g_array_new(FALSE, FALSE, sizeof(RunLine));
     for (gsize i = 0; i < n; i++)
     {
-        if (i > 0)
-            g_string_append_c(out, '\n');
-        append_run(out, &stories[i], screen);
+        const GPtrArray *figures =
+            ifm_document_keep(document, ifm_run_figures(&stories[i]), (GDestroyNotify)g_ptr_array_unref);
+        RunLine line = { &stories[i], figures->pdata[0], figures->pdata[1] };
+        g_array_append_val(lines, line);
+    }
+    ifm_document_heading(document, "Predicted and measured");
+    const IfmTable *table = &ifm_document_rows(document, "runs", line_fields, lines)->table;
+    ifm_document_plot(document, "makespans", IFM_FIGURE_BARS, "Makespans",
+                      "What each run was predicted to take, and what it took.", table,
+                      &(IfmPlotColumns){ .label = run, .y = times });
+}
+
+IfmDocument *ifm_run_document(const IfmRunReport *stories, gsize n)
+{
+    IfmDocument *document = ifm_document_new("run", n > 0 ? stories[0].title : NULL);
+    for (gsize i = 0; i < n; i++)
+    {
+        g_autofree char *key = n > 1 ? g_strdup_printf("figures_%" G_GSIZE_FORMAT, i + 1) : g_strdup("figures");
+        add_run(document, &stories[i], key);
     }
     if (n > 1)
-        append_all(out, stories, n, screen);
-    return g_string_free(out, FALSE);
+        add_all(document, stories, n);
+    return document;
 }

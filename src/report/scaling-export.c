@@ -24,17 +24,14 @@ static json_t *fit_to_json(gboolean stands, const IfmPowerFit *fit)
                      ifm_json_real(fit->r_squared), "n", (json_int_t)fit->n);
 }
 
-static json_t *points_to_json(const ScalingPart *part)
+static json_t *points_to_json(const IfmScalingPart *part)
 {
-    g_autoptr(GPtrArray) records = g_ptr_array_new();
-    for (gsize i = 0; i < part->row->n; i++)
-        g_ptr_array_add(records, &part->lines[i]);
-    IfmTable table = { ifm_scaling_line_fields, (const void *const *)records->pdata, records->len };
-    return ifm_table_to_json(&table);
+    g_autoptr(GPtrArray) records = ifm_scaling_records(part);
+    return ifm_table_to_json(&(IfmTable){ ifm_scaling_line_fields, (const void *const *)records->pdata, records->len });
 }
 
 /* add_findings: What the points of a pass come to. @json: (inout) an object */
-static void add_findings(json_t *json, const ScalingPart *part)
+static void add_findings(json_t *json, const IfmScalingPart *part)
 {
     const IfmScaling *scaling = part->scaling;
     json_object_set_new(json, "points", points_to_json(part));
@@ -43,25 +40,25 @@ static void add_findings(json_t *json, const ScalingPart *part)
                                   fit_to_json(scaling->has_flop, &scaling->flop), "bytes",
                                   fit_to_json(scaling->has_bytes, &scaling->bytes), "attention_bytes",
                                   fit_to_json(scaling->has_attention, &scaling->attention)));
-    json_object_set_new(json, "why", scaling->why != NULL ? ifm_json_string(scaling->why) : json_null());
+    json_object_set_new(json, "why", ifm_json_text(scaling->why));
     json_object_set_new(json, "n_without_interval", json_integer((json_int_t)scaling->n_bare));
     json_object_set_new(json, "without_interval_fitted", json_boolean(scaling->bare_fitted));
-    json_object_set_new(json, "most_flop_per_s", ifm_json_real(scaling->most_flop_per_s));
+    json_object_set_new(json, "max_flop_per_s", ifm_json_real(scaling->max_flop_per_s));
 }
 
-static json_t *part_to_json(const ScalingPart *part)
+static json_t *part_to_json(const IfmScalingPart *part)
 {
     const IfmResult *device = part->device;
     json_t *passes = part->passes->len > 0 ? json_array() : json_null();
-    json_t *json = json_pack("{s:o,s:o}", "device", device != NULL ? ifm_json_string(device->device) : json_null(), "alias",
-                             device != NULL && device->alias != NULL ? ifm_json_string(device->alias) : json_null());
+    json_t *json = json_pack("{s:o,s:o}", "device", ifm_json_text(device != NULL ? device->device : NULL), "alias",
+                             ifm_json_text(device != NULL ? device->alias : NULL));
     add_findings(json, part);
     for (guint i = 0; i < part->passes->len; i++)
     {
-        const ScalingPart *pass = part->passes->pdata[i];
-        json_t *told = json_pack("{s:s}", "pass", ifm_pass_key((IfmPassKind)pass->kind));
-        add_findings(told, pass);
-        json_array_append_new(passes, told);
+        const IfmScalingPart *pass = part->passes->pdata[i];
+        json_t *reported = json_pack("{s:s}", "pass", ifm_pass_key(pass->kind));
+        add_findings(reported, pass);
+        json_array_append_new(passes, reported);
     }
     json_object_set_new(json, "passes", passes);
     return json;
@@ -76,19 +73,18 @@ static json_t *row_to_json(const IfmScalingRow *row)
         json_array_append_new(devices, part_to_json(parts->pdata[i]));
     for (gsize i = 0; i < row->n; i++)
         json_array_append_new(values, ifm_json_string(row->values[i]));
-    return json_pack("{s:o,s:o,s:s?,s:o,s:o}", "axis", ifm_json_string(row->axis), "help",
-                     row->help != NULL ? ifm_json_string(row->help) : json_null(), "pass",
+    return json_pack("{s:o,s:o,s:s?,s:o,s:o}", "axis", ifm_json_string(row->axis), "help", ifm_json_text(row->help), "pass",
                      mode != NULL ? ifm_pass_key(mode->asked) : NULL, "values", values, "devices", devices);
 }
 
-/* @kind: of @story; -1: there is no mode */
-static void add_results(json_t *cases, const IfmProfileStory *story, int kind)
+/* @kind: of @report; -1: there is no mode */
+static void add_results(json_t *cases, const IfmProfileReport *report, int kind)
 {
-    for (gsize i = 0; i < story->n_devices; i++)
+    for (gsize i = 0; i < report->n_devices; i++)
     {
-        json_t *entry = ifm_result_to_json(&story->devices[i].result);
+        json_t *entry = ifm_result_to_json(&report->devices[i].result);
         if (kind >= 0)
-            json_object_set_new(entry, "pass", json_string(ifm_pass_key((IfmPassKind)kind)));
+            json_object_set_new(entry, "pass", json_string(ifm_pass_key(kind)));
         json_array_append_new(cases, entry);
     }
 }
@@ -109,9 +105,7 @@ static void add_cases(json_t *cases, const IfmScalingRow *row)
 
 json_t *ifm_scaling_add_json(json_t *profile, const IfmScalingRow *rows, gsize n_rows)
 {
-    json_t *json = profile != NULL ? profile
-                                   : json_pack("{s:{s:s,s:s,s:i},s:[]}", "inferometer", "version", IFM_VERSION, "format",
-                                               "cases", "format_version", 1, "cases");
+    json_t *json = profile != NULL ? profile : ifm_results_to_json(NULL, 0);
     json_t *scaling = json_array();
     for (gsize i = 0; i < n_rows; i++)
     {
@@ -122,7 +116,7 @@ json_t *ifm_scaling_add_json(json_t *profile, const IfmScalingRow *rows, gsize n
     return json;
 }
 
-static void append_lines(GString *out, const ScalingPart *part)
+static void append_lines(GString *out, const IfmScalingPart *part)
 {
     for (gsize i = 0; i < part->row->n; i++)
         ifm_csv_append_record(out, ifm_scaling_line_fields, &part->lines[i]);
@@ -137,7 +131,7 @@ char *ifm_scaling_to_csv(const IfmScalingRow *rows, gsize n_rows)
         g_autoptr(GPtrArray) parts = ifm_scaling_parts(&rows[i]);
         for (guint at = 0; at < parts->len; at++)
         {
-            const ScalingPart *part = parts->pdata[at];
+            const IfmScalingPart *part = parts->pdata[at];
             for (guint k = 0; k < part->passes->len; k++)
                 append_lines(out, part->passes->pdata[k]);
             if (part->passes->len == 0)

@@ -1,8 +1,6 @@
 #include <math.h>
 #include <string.h>
 
-#include <inferometer/json.h>
-
 #include "scaling-private.h"
 
 /* How a model grows: the page. */
@@ -124,30 +122,28 @@ static const IfmField page_fields[] = {
 
 /* Whether a column is told here: not of whether points depart where none does; of graph transformers memory has a table of
  * its own. */
-static gboolean is_told(const IfmField *field, const ScalingPart *part)
+static gboolean is_reported(const IfmField *field, const IfmScalingPart *part)
 {
-    gboolean any_to_tell = FALSE;
+    gboolean any_to_report = FALSE;
     for (gsize i = 0; i < part->row->n; i++)
-        any_to_tell |= !isnan(part->lines[i].departure) && part->lines[i].departs != IFM_DEPARTS_NOT;
+        any_to_report |= !isnan(part->lines[i].departure) && part->lines[i].departs != IFM_DEPARTS_NOT;
     if (field->get == get_departs_word)
-        return any_to_tell;
+        return any_to_report;
     return field->kind != IFM_FIELD_BYTES || !ifm_scaling_has_memory(part);
 }
 
-static void append_points(GString *out, const ScalingPart *part, const IfmScreen *screen)
+static void add_points(IfmDocument *document, const IfmScalingPart *part)
 {
-    IfmField fields[G_N_ELEMENTS(page_fields) + 1] = { ifm_scaling_axis_field(part) };
-    g_autoptr(GPtrArray) records = g_ptr_array_new();
-    for (gsize i = 0, n = 1; i < G_N_ELEMENTS(page_fields); i++)
+    GArray *fields = ifm_scaling_fields(document, part, page_fields);
+    for (guint i = fields->len; i-- > 1;)
     {
-        if (!is_told(&page_fields[i], part))
-            continue;
-        fields[n] = page_fields[i];
-        fields[n++].flags |= part->device == NULL ? HIDE : 0; /* nothing is run: there are no times */
+        IfmField *field = &g_array_index(fields, IfmField, i);
+        field->flags |= part->device == NULL ? HIDE : 0; /* nothing is run: there are no times */
+        if (!is_reported(field, part))
+            g_array_remove_index(fields, i);
     }
-    for (gsize i = 0; i < part->row->n; i++)
-        g_ptr_array_add(records, &part->lines[i]);
-    ifm_page_table(out, fields, records, screen);
+    ifm_document_table(document, ifm_scaling_key(document, "points"), (const IfmField *)(const void *)fields->data,
+                       ifm_scaling_records(part));
 }
 
 /* --- exponents ---------------------------------------------------------------------------------------------------------
@@ -178,12 +174,12 @@ static void add_growth(GPtrArray *records, const char *pass, const char *what, g
 }
 
 /* Time and FLOP of each pass, times first; memory of the one that was asked for. (transfer full) */
-static GPtrArray *growths_of(const ScalingPart *part)
+static GPtrArray *growths_of(const IfmScalingPart *part)
 {
     GPtrArray *records = g_ptr_array_new_with_free_func((GDestroyNotify)growth_free);
-    const ScalingPart *const own[] = { part };
+    const IfmScalingPart *const own[] = { part };
     gboolean has_passes = part->passes->len > 0;
-    const ScalingPart *const *passes = has_passes ? (const ScalingPart *const *)part->passes->pdata : own;
+    const IfmScalingPart *const *passes = has_passes ? (const IfmScalingPart *const *)part->passes->pdata : own;
     for (int flop = 0; flop < 2; flop++)
         for (guint i = 0; i < (has_passes ? part->passes->len : 1); i++)
         {
@@ -219,7 +215,7 @@ static void get_interval(const void *record, const void *user, IfmValue *value)
 #define FIT(member) IFM_FIELD_AT(IfmPowerFit, member)
 
 /* Of times without an interval: whether they are in the fit. */
-static void append_bare(GString *out, const ScalingPart *part, const char *pass, const IfmScreen *screen)
+static void add_bare(IfmDocument *document, const IfmScalingPart *part, const char *pass)
 {
     const IfmScaling *scaling = part->scaling;
     g_autoptr(GString) text = g_string_new(pass != NULL ? pass : "");
@@ -235,236 +231,219 @@ static void append_bare(GString *out, const ScalingPart *part, const char *pass,
     }
     g_string_append(text, scaling->bare_fitted ? ": in the exponent all the same, since too few others have one"
                                                : ": left out of the exponent");
-    ifm_page_wrapped(out, text->str, screen);
+    ifm_document_text(document, "%s", text->str);
 }
 
-static void append_exponents(GString *out, const ScalingPart *part, const IfmScreen *screen)
+static void add_exponents(IfmDocument *document, const IfmScalingPart *part)
 {
     const IfmScaling *scaling = part->scaling;
-    g_autoptr(GPtrArray) records = growths_of(part);
+    GPtrArray *records = growths_of(part);
     g_autofree char *title = g_strdup_printf("growth with %s", part->row->axis);
-    const IfmField fields[] = {
-        { "what", title, IFM_FIELD_TEXT, ifm_field_get_text, IFM_FIELD_AT(Growth, what), IFM_FIELD_WHOLE },
+    const IfmField columns[] = {
+        { "what", ifm_document_keep_text(document, title), IFM_FIELD_TEXT, ifm_field_get_text, IFM_FIELD_AT(Growth, what),
+          IFM_FIELD_WHOLE },
         { "exponent", "exponent", IFM_FIELD_TEXT, get_exponent, FIT(exponent), IFM_FIELD_WHOLE },
         { "interval", "95 % interval", IFM_FIELD_TEXT, get_interval, FIT(interval), IFM_FIELD_WHOLE },
         { "last", "at the large end", IFM_FIELD_TEXT, get_exponent, FIT(last), IFM_FIELD_WHOLE },
         { "last_interval", "95 % interval", IFM_FIELD_TEXT, get_interval, FIT(last_interval), HIDE | IFM_FIELD_WHOLE },
         { NULL },
     };
-    if (records->len > 0)
-    {
-        g_string_append_c(out, '\n');
-        ifm_page_table(out, fields, records, screen);
-    }
+    GArray *fields = ifm_document_keep(document, ifm_fields_join(NULL, columns), (GDestroyNotify)g_array_unref);
+    gboolean any = records->len > 0;
+    ifm_document_part(document);
+    ifm_document_table(document, ifm_scaling_key(document, "growth"), (const IfmField *)(const void *)fields->data, records)
+        ->no_screen = !any;
     if (part->passes->len == 0)
-        append_bare(out, part, NULL, screen);
+        add_bare(document, part, NULL);
     for (guint i = 0; i < part->passes->len; i++)
     {
-        const ScalingPart *pass = part->passes->pdata[i];
-        append_bare(out, pass, ifm_pass_words((IfmPassKind)pass->kind), screen);
+        const IfmScalingPart *pass = part->passes->pdata[i];
+        add_bare(document, pass, ifm_pass_words(pass->kind));
     }
     if (scaling->why != NULL && ifm_scaling_has_numbers(part) && part->device != NULL)
-    {
-        g_autofree char *text = g_strdup_printf("no exponent of the time: %s", scaling->why);
-        g_string_append(out, records->len > 0 ? "" : "\n");
-        ifm_page_wrapped(out, text, screen);
-    }
+        ifm_document_text(document, "no exponent of the time: %s", scaling->why);
 }
 
 /* --- what departs ------------------------------------------------------------------------------------------------------
  */
 
-static void append_departures(GString *out, const ScalingPart *part, const IfmScreen *screen)
+static void add_departures(IfmDocument *document, const IfmScalingPart *part)
 {
     const IfmScaling *scaling = part->scaling;
-    if (isnan(scaling->most_flop_per_s) && scaling->n_bare > 0 && scaling->has_flop)
-    {
-        g_string_append_c(out, '\n');
-        ifm_page_wrapped(out, "x FLOP: not known: no point's time has an interval", screen);
-    }
-    if (isnan(scaling->most_flop_per_s))
-        return;
     char rate[G_ASCII_DTOSTR_BUF_SIZE], times[G_ASCII_DTOSTR_BUF_SIZE];
-    g_ascii_formatd(rate, sizeof rate, "%.4g", scaling->most_flop_per_s / 1e9);
+    ifm_document_part(document);
+    if (isnan(scaling->max_flop_per_s))
+    {
+        if (scaling->n_bare > 0 && scaling->has_flop)
+            ifm_document_text(document, "x FLOP: not known: no point's time has an interval");
+        return;
+    }
+    g_ascii_formatd(rate, sizeof rate, "%.4g", scaling->max_flop_per_s / 1e9);
     g_ascii_formatd(times, sizeof times, "%.4g", IFM_SCALING_DEPARTS);
-    g_autofree char *text = g_strdup_printf(
-        "x FLOP: the time over what the FLOP take at %s GFLOP/s, the highest rate that a point attains with "
-        "all of its interval (%s %s); a point departs where it is above %s with all of its own%s",
-        rate, part->row->axis, part->points[scaling->most_at].value, times,
-        scaling->n_bare > 0 ? "; without one that is not known" : "");
-    g_string_append_c(out, '\n');
-    ifm_page_wrapped(out, text, screen);
+    ifm_document_text(document,
+                      "x FLOP: the time over what the FLOP take at %s GFLOP/s, the highest rate that a point attains with "
+                      "all of its interval (%s %s); a point departs where it is above %s with all of its own%s",
+                      rate, part->row->axis, part->points[scaling->max_at].value, times,
+                      scaling->n_bare > 0 ? "; without one that is not known" : "");
 }
 
-/* --- the plot ----------------------------------------------------------------------------------------------------------
+/* --- figures -----------------------------------------------------------------------------------------------------------
  */
 
-static void append_plot(GString *out, const ScalingPart *part, const IfmScreen *screen)
+/* Over the axis, both logarithmic. */
+static IfmBlock *add_figure(IfmDocument *document, const IfmScalingPart *part, const char *word, const char *what,
+                            const char *sentence)
 {
-    gsize n = part->row->n;
-    g_autofree double *x = g_new(double, n + 1), *measured = g_new(double, n + 1), *predicted = g_new(double, n + 1);
-    g_autoptr(GString) plane = g_string_new(NULL);
-    gboolean any_predicted = FALSE;
-    for (gsize i = 0; i < n; i++)
+    g_autofree char *title = g_strdup_printf("%s over %s", what, part->row->axis);
+    IfmBlock *figure = ifm_document_figure(document, ifm_scaling_key(document, word), IFM_FIGURE_SCATTER, title, sentence);
+    figure->figure.x = (IfmAxis){ part->row->axis, NULL, IFM_FIELD_REAL, TRUE, NAN, NAN };
+    figure->figure.y.logarithmic = TRUE;
+    return figure;
+}
+
+static void add_time(IfmDocument *document, const IfmScalingPart *part)
+{
+    IfmBlock *figure =
+        add_figure(document, part, "time", "time", "How the time grows, and how it would if it grew as the FLOP do.");
+    IfmSeries *measured = ifm_document_series(document, figure, "measured", NULL), *predicted = NULL;
+    measured->tone = IFM_TONE_GOOD;
+    for (gsize i = 0; i < part->row->n; i++)
     {
-        x[i] = part->points[i].x;
-        measured[i] = part->points[i].time_ns;
-        predicted[i] = part->points[i].time_ns / part->scaling->departures[i];
-        any_predicted |= predicted[i] > 0;
+        const IfmScalingPoint *of = &part->points[i];
+        IfmPoint point = IFM_POINT_INIT;
+        point.x = of->x;
+        point.label = of->value;
+        point.y = of->time_ns;
+        point.lower = of->interval.lower;
+        point.upper = of->interval.upper;
+        ifm_document_point(document, measured, &point);
+        point.y = of->time_ns / part->scaling->departures[i];
+        point.lower = point.upper = NAN;
+        if (predicted == NULL && point.y > 0)
+            predicted = ifm_document_series(document, figure, "as the FLOP alone", NULL);
+        if (predicted != NULL)
+            ifm_document_point(document, predicted, &point);
     }
-    const IfmPlotSeries series[] = { { "●", "*", IFM_TONE_GOOD, measured }, { "○", "o", IFM_TONE_PLAIN, predicted } };
-    const IfmPlot plot = { x, part->row->values, n, series, any_predicted ? 2 : 1 };
-    if (!ifm_scaling_has_numbers(part) || !ifm_draw_plot(plane, &plot, screen))
-        return;
-    g_autofree char *second = g_strdup_printf(", %s as the FLOP alone", screen->utf8 ? series[1].utf8 : series[1].ascii);
-    g_autofree char *title = g_strdup_printf("time over %s, both logarithmic: %s measured%s", part->row->axis,
-                                             screen->utf8 ? series[0].utf8 : series[0].ascii, any_predicted ? second : "");
-    g_string_append_c(out, '\n');
-    ifm_page_wrapped(out, title, screen);
-    g_string_append(out, plane->str);
+}
+
+/* What the model needs by its shapes, and what was held when it ran. */
+static void add_memory(IfmDocument *document, const IfmScalingPart *part)
+{
+    static const struct
+    {
+        const char *name;
+        gsize at;
+    } held[] = { { "model", G_STRUCT_OFFSET(IfmScalingPoint, bytes) },
+                 { "allocator", G_STRUCT_OFFSET(IfmScalingPoint, allocator_bytes) },
+                 { "process", G_STRUCT_OFFSET(IfmScalingPoint, process_bytes) },
+                 { "attention", G_STRUCT_OFFSET(IfmScalingPoint, attention_planned_bytes) } };
+    IfmBlock *figure = add_figure(document, part, "memory-growth", "memory",
+                                  "How the memory grows that the model needs by its shapes, and that was held.");
+    figure->figure.y.kind = IFM_FIELD_BYTES;
+    figure->no_screen = TRUE; /* the tables have it */
+    for (gsize k = 0; k < G_N_ELEMENTS(held); k++)
+    {
+        IfmSeries *series = ifm_document_series(document, figure, held[k].name, NULL);
+        for (gsize i = 0; i < part->row->n; i++)
+        {
+            IfmPoint point = IFM_POINT_INIT;
+            point.x = part->points[i].x;
+            point.label = part->points[i].value;
+            point.y = G_STRUCT_MEMBER(double, &part->points[i], held[k].at);
+            if (isfinite(point.y))
+                ifm_document_point(document, series, &point);
+        }
+    }
 }
 
 /* --- reasons and warnings ----------------------------------------------------------------------------------------------
  */
 
-static void append_reasons(GString *out, const ScalingPart *part, const IfmScreen *screen)
+static void add_reasons(IfmDocument *document, const IfmScalingPart *part)
 {
-    gboolean any = FALSE;
+    ifm_document_part(document);
     for (gsize i = 0; i < part->row->n; i++)
     {
         const IfmScalingPoint *point = &part->points[i];
-        if (point->reason == NULL)
-            continue;
         g_autofree char *head = g_strdup_printf("%s %s", part->row->axis, point->value);
-        g_string_append(out, any ? "" : "\n");
-        ifm_page_told(out, head, IFM_TONE_BAD, point->reason, screen);
-        any = TRUE;
+        if (point->reason != NULL)
+            ifm_document_note(document, head, IFM_TONE_BAD, "%s", point->reason);
     }
-}
-
-/* Said: a warning, and the points it is said of. */
-typedef struct
-{
-    const char *text;
-    GString *points;
-    const char *axis, *value; /* the last of them */
-    guint n;
-} Said;
-
-static void said_free(Said *said)
-{
-    g_string_free(said->points, TRUE);
-    g_free(said);
-}
-
-static void add_warning(GPtrArray *all, const char *text, const char *axis, const char *value)
-{
-    Said *said = NULL;
-    for (guint i = 0; i < all->len && said == NULL; i++)
-        if (g_str_equal(((const Said *)all->pdata[i])->text, text))
-            said = all->pdata[i];
-    if (said == NULL)
-    {
-        said = g_new0(Said, 1);
-        said->text = text;
-        said->points = g_string_new(NULL);
-        g_ptr_array_add(all, said);
-    }
-    if (said->value == value && said->axis == axis) /* on another device, or in another pass */
-        return;
-    g_string_append_printf(said->points, "%s%s %s", said->n > 0 ? ", " : "", axis, value);
-    said->axis = axis;
-    said->value = value;
-    said->n++;
 }
 
 /* Of a point, each once. Returns: whether there is a measurement that may have warnings. */
-static gboolean add_warnings_of(GPtrArray *all, const IfmProfileStory *story, const char *axis, const char *value)
+static gboolean add_warnings_of(GPtrArray *all, const IfmProfileReport *report, const IfmScalingRow *row, gsize i)
 {
+    g_autofree char *whose = g_strdup_printf("%s %s", row->axis, row->values[i]);
     gboolean any = FALSE;
-    for (gsize at = 0; at < story->n_devices; at++)
+    for (gsize at = 0; at < report->n_devices; at++)
     {
-        const IfmMeasurement *measurement = story->devices[at].result.measurement;
-        const json_t *warnings = measurement != NULL ? json_object_get(measurement->surroundings, "warnings") : NULL;
-        for (gsize k = 0; k < json_array_size(warnings); k++)
-            if (json_is_string(json_array_get(warnings, k)))
-                add_warning(all, json_string_value(json_array_get(warnings, k)), axis, value);
+        const IfmMeasurement *measurement = report->devices[at].result.measurement;
+        ifm_said_add_warnings(all, measurement, whose, &row->stories[i]);
         any |= measurement != NULL;
     }
     return any;
 }
 
-/* Of all passes. Returns: at how many points there are measurements that may have warnings. */
-static guint collect_warnings(const IfmScalingRow *row, GPtrArray *all)
+/* Each once; one that is not of all points with those that it is of. */
+static void add_warnings(IfmDocument *document, const IfmScalingRow *rows, gsize n_rows)
 {
+    g_autoptr(GPtrArray) all = ifm_said_new();
     guint n = 0;
-    for (gsize i = 0; i < row->n; i++)
-    {
-        const IfmProfileMode *mode = row->refusals[i] == NULL ? row->stories[i].mode : NULL;
-        gboolean any = row->refusals[i] == NULL && add_warnings_of(all, &row->stories[i], row->axis, row->values[i]);
-        for (int kind = 0; mode != NULL && kind < IFM_N_PASSES; kind++)
-            if (kind != (int)mode->asked && mode->passes[kind] != NULL)
-                any |= add_warnings_of(all, mode->passes[kind], row->axis, row->values[i]);
-        n += any;
-    }
-    return n;
+    for (gsize r = 0; r < n_rows; r++)
+        for (gsize i = 0; i < rows[r].n; i++)
+        {
+            const IfmProfileMode *mode = rows[r].refusals[i] == NULL ? rows[r].stories[i].mode : NULL;
+            gboolean any = rows[r].refusals[i] == NULL && add_warnings_of(all, &rows[r].stories[i], &rows[r], i);
+            for (int kind = 0; mode != NULL && kind < IFM_N_PASSES; kind++)
+                if (kind != (int)mode->asked && mode->passes[kind] != NULL)
+                    any |= add_warnings_of(all, mode->passes[kind], &rows[r], i);
+            n += any;
+        }
+    ifm_document_warnings(document, all, n);
 }
 
-/* Each once; one that is not of all with the points that it is of. */
-static void append_warnings(GString *out, const IfmScalingRow *rows, gsize n_rows, const IfmScreen *screen)
-{
-    g_autoptr(GPtrArray) all = g_ptr_array_new_with_free_func((GDestroyNotify)said_free);
-    guint n = 0;
-    for (gsize i = 0; i < n_rows; i++)
-        n += collect_warnings(&rows[i], all);
-    for (guint i = 0; i < all->len; i++)
-    {
-        const Said *said = all->pdata[i];
-        g_autofree char *text =
-            said->n == n ? g_strdup(said->text) : g_strdup_printf("%s: %s", said->points->str, said->text);
-        g_string_append(out, i == 0 ? "\n" : "");
-        ifm_page_told(out, "warning", IFM_TONE_WARN, text, screen);
-    }
-}
-
-/* --- the page ----------------------------------------------------------------------------------------------------------
+/* --- all of it ---------------------------------------------------------------------------------------------------------
  */
 
-static void append_title(GString *out, const ScalingPart *part, const IfmScreen *screen)
+static void add_title(IfmDocument *document, const IfmScalingPart *part)
 {
-    g_autofree char *device = part->device == NULL ? g_strdup("")
-                              : part->device->alias != NULL && *part->device->alias != '\0'
-                                  ? g_strdup_printf("  %s=%s", part->device->alias, part->device->device)
-                                  : g_strdup_printf("  %s", part->device->device);
-    const char *pass = part->kind >= 0 ? ifm_pass_words((IfmPassKind)part->kind) : NULL;
+    const IfmResult *device = part->device;
+    const char *pass = part->kind >= 0 ? ifm_pass_words(part->kind) : NULL, *help = part->row->help;
+    gboolean has_alias = device != NULL && device->alias != NULL && *device->alias != '\0';
+    gboolean has_help = help != NULL && !g_str_equal(help, part->row->axis);
     g_autofree char *title =
         g_strdup_printf("scaling%s%s with %s", pass != NULL ? " of the " : "", pass != NULL ? pass : "", part->row->axis);
-    g_autofree char *rest = part->row->help != NULL && !g_str_equal(part->row->help, part->row->axis)
-                                ? g_strdup_printf("%s  %s", device, part->row->help)
-                                : g_strdup(device);
-    ifm_page_title(out, title, rest, screen);
+    g_autofree char *rest =
+        g_strconcat(device != NULL ? "  " : "", has_alias ? device->alias : "", has_alias ? "=" : "",
+                    device != NULL ? device->device : "", has_help ? "  " : "", has_help ? help : "", NULL);
+    ifm_document_title(document, title, rest);
 }
 
-char *ifm_scaling_to_screen(const IfmScalingRow *rows, gsize n_rows, const IfmScreen *screen)
+IfmDocument *ifm_scaling_document(const IfmScalingRow *rows, gsize n_rows)
 {
-    GString *out = g_string_new(NULL);
+    IfmDocument *document = ifm_document_new("scaling", n_rows > 0 ? rows[0].axis : "");
     for (gsize i = 0; i < n_rows; i++)
     {
-        g_autoptr(GPtrArray) parts = ifm_scaling_parts(&rows[i]);
+        GPtrArray *parts = ifm_document_keep(document, ifm_scaling_parts(&rows[i]), (GDestroyNotify)g_ptr_array_unref);
         for (guint at = 0; at < parts->len; at++)
         {
-            const ScalingPart *part = parts->pdata[at];
-            g_string_append(out, out->len > 0 ? "\n" : "");
-            append_title(out, part, screen);
-            append_points(out, part, screen);
-            append_reasons(out, part, screen);
-            append_departures(out, part, screen);
-            ifm_scaling_passes(out, part, screen);
-            ifm_scaling_memory(out, part, screen);
-            append_exponents(out, part, screen);
-            append_plot(out, part, screen);
+            const IfmScalingPart *part = parts->pdata[at];
+            add_title(document, part);
+            add_points(document, part);
+            add_reasons(document, part);
+            add_departures(document, part);
+            ifm_scaling_add_passes(document, part);
+            ifm_scaling_add_memory(document, part);
+            add_exponents(document, part);
+            ifm_document_part(document);
+            if (ifm_scaling_has_numbers(part))
+            {
+                add_time(document, part);
+                add_memory(document, part);
+            }
         }
     }
-    append_warnings(out, rows, n_rows, screen);
-    return g_string_free(out, FALSE);
+    add_warnings(document, rows, n_rows);
+    return document;
 }

@@ -17,7 +17,8 @@ static void get_number(const void *record, const void *user, IfmValue *value)
         ifm_value_set_integer(value, (gint64)line->point.x);
 }
 
-IfmField ifm_scaling_axis_field(const ScalingPart *part)
+/* The first column of a table whose records begin with an IfmScalingLine. */
+static IfmField axis_field(const IfmScalingPart *part)
 {
     IfmField field = { "value", part->row->axis, IFM_FIELD_TEXT, ifm_field_get_text, LINE(point.value), IFM_FIELD_WHOLE };
     if (ifm_scaling_has_numbers(part))
@@ -29,16 +30,35 @@ IfmField ifm_scaling_axis_field(const ScalingPart *part)
     return field;
 }
 
-/* @fields: [n] behind that of the axis, the last of no key. */
-static void append_table(GString *out, const ScalingPart *part, const IfmField *fields, gsize n, const GPtrArray *records,
-                         const IfmScreen *screen)
+GArray *ifm_scaling_fields(IfmDocument *document, const IfmScalingPart *part, const IfmField *fields)
 {
-    g_autofree IfmField *all = g_new(IfmField, n + 1);
-    all[0] = ifm_scaling_axis_field(part);
-    for (gsize i = 0; i < n; i++)
-        all[i + 1] = fields[i];
-    g_string_append_c(out, '\n');
-    ifm_page_table(out, all, records, screen);
+    const IfmField axis[] = { axis_field(part), { NULL } };
+    return ifm_document_keep(document, ifm_fields_join(axis, fields), (GDestroyNotify)g_array_unref);
+}
+
+const char *ifm_scaling_key(IfmDocument *document, const char *word)
+{
+    guint n = 0;
+    for (guint i = 0; i < document->sections->len; i++)
+        n += ((const IfmSection *)document->sections->pdata[i])->level == 0;
+    g_autofree char *key = g_strdup_printf("%s-%u", word, n);
+    return ifm_document_keep_text(document, key);
+}
+
+GPtrArray *ifm_scaling_records(const IfmScalingPart *part)
+{
+    GPtrArray *records = g_ptr_array_new();
+    for (gsize i = 0; i < part->row->n; i++)
+        g_ptr_array_add(records, &part->lines[i]);
+    return records;
+}
+
+static void add_table(IfmDocument *document, const IfmScalingPart *part, const char *word, const IfmField *fields,
+                      GPtrArray *records)
+{
+    const GArray *all = ifm_scaling_fields(document, part, fields);
+    ifm_document_part(document);
+    ifm_document_table(document, ifm_scaling_key(document, word), (const IfmField *)(const void *)all->data, records);
 }
 
 /* --- passes ----------------------------------------------------------------------------------------------------------- */
@@ -50,7 +70,7 @@ typedef struct
     struct
     {
         double time_ns, half_ratio, lower_ns, upper_ns, gflop;
-    } of[IFM_PASS_N_TOLD];
+    } of[IFM_N_PASS_FIGURES];
 } PassesLine;
 
 #define OF(kind, member) IFM_FIELD_AT(PassesLine, of[kind].member)
@@ -73,7 +93,7 @@ static const IfmField passes_fields[] = {
 };
 
 /* The interval of the pass that was asked for stands in the points' own table. */
-static void put_pass(PassesLine *line, const ScalingPart *part, const ScalingPart *pass, gsize i)
+static void put_pass(PassesLine *line, const IfmScalingPart *part, const IfmScalingPart *pass, gsize i)
 {
     const IfmScalingPoint *point = &pass->points[i];
     gboolean own = pass == part;
@@ -86,14 +106,14 @@ static void put_pass(PassesLine *line, const ScalingPart *part, const ScalingPar
         line->of[pass->kind].gflop = (double)point->flop / 1e9;
 }
 
-static GPtrArray *passes_lines(const ScalingPart *part)
+static GPtrArray *passes_lines(const IfmScalingPart *part)
 {
     GPtrArray *lines = g_ptr_array_new_with_free_func(g_free);
     for (gsize i = 0; i < part->row->n; i++)
     {
         PassesLine *line = g_new0(PassesLine, 1);
         line->line = part->lines[i];
-        for (int kind = 0; kind < IFM_PASS_N_TOLD; kind++)
+        for (int kind = 0; kind < IFM_N_PASS_FIGURES; kind++)
             line->of[kind].time_ns = line->of[kind].half_ratio = line->of[kind].lower_ns = line->of[kind].upper_ns =
                 line->of[kind].gflop = NAN;
         for (guint k = 0; k < part->passes->len; k++)
@@ -104,48 +124,46 @@ static GPtrArray *passes_lines(const ScalingPart *part)
 }
 
 /* Where the difference may be nothing at all. */
-static void append_zeros(GString *out, const ScalingPart *backward, const IfmScreen *screen)
+static void add_zeros(IfmDocument *document, const IfmScalingPart *backward)
 {
     g_autoptr(GString) values = g_string_new(NULL);
     for (gsize i = 0; i < backward->row->n; i++)
         if (backward->points[i].interval.lower <= 0 && backward->points[i].interval.upper >= 0)
             g_string_append_printf(values, "%s%s %s", values->len > 0 ? ", " : "", backward->row->axis,
                                    backward->points[i].value);
-    if (values->len == 0)
-        return;
-    g_autofree char *text =
-        g_strdup_printf("%s: the interval of backward holds 0: these runs do not tell it from nothing", values->str);
-    ifm_page_wrapped(out, text, screen);
+    if (values->len > 0)
+        ifm_document_text(document, "%s: the interval of backward holds 0: these runs do not distinguish it from 0",
+                          values->str);
 }
 
 /* Of the passes beside the one asked for, which has its reasons below its own table. */
-static void append_reasons(GString *out, const ScalingPart *part, const ScalingPart *pass, const IfmScreen *screen)
+static void add_reasons(IfmDocument *document, const IfmScalingPart *part, const IfmScalingPart *pass)
 {
     for (gsize i = 0; pass != part && pass->kind != IFM_PASS_BACKWARD && i < pass->row->n; i++)
     {
         if (pass->points[i].reason == NULL || part->points[i].reason != NULL)
             continue;
         g_autofree char *head =
-            g_strdup_printf("%s %s, %s", pass->row->axis, pass->points[i].value, ifm_pass_words((IfmPassKind)pass->kind));
-        ifm_page_told(out, head, IFM_TONE_BAD, pass->points[i].reason, screen);
+            g_strdup_printf("%s %s, %s", pass->row->axis, pass->points[i].value, ifm_pass_words(pass->kind));
+        ifm_document_note(document, head, IFM_TONE_BAD, "%s", pass->points[i].reason);
     }
 }
 
-void ifm_scaling_passes(GString *out, const ScalingPart *part, const IfmScreen *screen)
+void ifm_scaling_add_passes(IfmDocument *document, const IfmScalingPart *part)
 {
     if (part->passes->len == 0)
         return;
-    g_autoptr(GPtrArray) lines = passes_lines(part);
-    append_table(out, part, passes_fields, G_N_ELEMENTS(passes_fields), lines, screen);
+    GPtrArray *lines = passes_lines(part);
+    add_table(document, part, "passes", passes_fields, lines);
     for (guint i = 0; i < part->passes->len; i++)
     {
-        const ScalingPart *pass = part->passes->pdata[i];
-        append_reasons(out, part, pass, screen);
+        const IfmScalingPart *pass = part->passes->pdata[i];
+        add_reasons(document, part, pass);
         if (pass->kind == IFM_PASS_BACKWARD)
-            append_zeros(out, pass, screen);
+            add_zeros(document, pass);
     }
     if (part->device != NULL)
-        ifm_page_wrapped(out, "backward = training pass - forward, with the interval of that difference", screen);
+        ifm_document_text(document, "backward = training pass - forward, with the interval of that difference");
 }
 
 /* --- memory ----------------------------------------------------------------------------------------------------------- */
@@ -171,7 +189,7 @@ static const IfmField memory_fields[] = {
     { NULL },
 };
 
-gboolean ifm_scaling_has_memory(const ScalingPart *part)
+gboolean ifm_scaling_has_memory(const IfmScalingPart *part)
 {
     for (gsize i = 0; i < part->row->n; i++)
         if (!isnan(part->points[i].attention_planned_bytes))
@@ -179,18 +197,14 @@ gboolean ifm_scaling_has_memory(const ScalingPart *part)
     return FALSE;
 }
 
-void ifm_scaling_memory(GString *out, const ScalingPart *part, const IfmScreen *screen)
+void ifm_scaling_add_memory(IfmDocument *document, const IfmScalingPart *part)
 {
-    g_autoptr(GPtrArray) lines = g_ptr_array_new();
     if (!ifm_scaling_has_memory(part))
         return;
-    for (gsize i = 0; i < part->row->n; i++)
-        g_ptr_array_add(lines, &part->lines[i]);
-    append_table(out, part, memory_fields, G_N_ELEMENTS(memory_fields), lines, screen);
-    ifm_page_wrapped(
-        out,
-        "memory: attention by the closed form (in training of all layers), and the most that it has alive by the shapes; "
-        "model: parameters and the most alive at once; the most that the runtime's allocator held; how far the process "
-        "grew; an encoding by the closed form, and held where that is more",
-        screen);
+    add_table(document, part, "memory", memory_fields, ifm_scaling_records(part));
+    ifm_document_text(document, "memory: attention by the closed form (in training of all layers), and the maximum that it "
+                                "has alive by the shapes; "
+                                "model: parameters and the maximum alive at once; the maximum that the runtime's allocator "
+                                "held; how far the process "
+                                "grew; an encoding by the closed form, and held where that is more");
 }

@@ -3,13 +3,13 @@
 
 #include "report-private.h"
 
-#define GAP 2              /* columns between columns */
-#define TEXT_LEAST 12      /* a text is not shortened below this */
-#define STRIP_LEAST 17     /* the two ends of its scale, in words */
-#define STRIP_LEAST_LOG 21 /* and that it is no plain one */
-#define STRIP_MOST 40
-#define BAR_LEAST 8
-#define BAR_MOST 24
+#define GAP 2            /* columns between columns */
+#define TEXT_MIN 12      /* a text is not shortened below this */
+#define STRIP_MIN 17     /* the two ends of its scale, in words */
+#define STRIP_MIN_LOG 21 /* and that it is no plain one */
+#define STRIP_MAX 40
+#define BAR_MIN 8
+#define BAR_MAX 24
 
 /* One column with all its cells, before it is known how wide it may be. */
 typedef struct
@@ -22,7 +22,7 @@ typedef struct
     IfmValue *values; /* [n] */
     IfmScale scale;   /* strips */
     gboolean has_scale;
-    int least, natural, width;
+    int min, natural, width;
 } Column;
 
 static gboolean is_drawn(const Column *column)
@@ -80,30 +80,31 @@ static void fit_scale(Column *column)
     for (gsize i = 0; i < column->n; i++)
         if (column->values[i].present)
             g_ptr_array_add(marks, column->values[i].marks);
+    column->scale.kind = column->field->of != 0 ? column->field->of : IFM_FIELD_DURATION;
     column->has_scale = ifm_scale_fit(&column->scale, (const double *const *)marks->pdata, marks->len);
 }
 
 static void size_column(Column *column)
 {
     column->natural = ifm_text_width(column->title);
-    column->least = column->natural;
+    column->min = column->natural;
     for (gsize i = 0; i < column->n; i++)
         column->natural = MAX(column->natural, column->texts[i] != NULL ? ifm_text_width(column->texts[i]) : 1);
     if (column->field->kind == IFM_FIELD_INTERVAL)
     {
         fit_scale(column);
-        column->least = MAX(column->least, column->scale.logarithmic ? STRIP_LEAST_LOG : STRIP_LEAST);
-        column->natural = MAX(column->natural, STRIP_MOST);
+        column->min = MAX(column->min, column->scale.logarithmic ? STRIP_MIN_LOG : STRIP_MIN);
+        column->natural = MAX(column->natural, STRIP_MAX);
     }
     else if (column->field->kind == IFM_FIELD_BAR)
     {
-        column->least = MAX(column->least, BAR_LEAST);
-        column->natural = MAX(column->natural, BAR_MOST);
+        column->min = MAX(column->min, BAR_MIN);
+        column->natural = MAX(column->natural, BAR_MAX);
     }
     else if (column->field->kind == IFM_FIELD_TEXT && (column->field->flags & IFM_FIELD_WHOLE) == 0)
-        column->least = MIN(column->natural, MAX(column->least, TEXT_LEAST));
+        column->min = MIN(column->natural, MAX(column->min, TEXT_MIN));
     else
-        column->least = column->natural;
+        column->min = column->natural;
     column->width = column->natural;
 }
 
@@ -157,7 +158,7 @@ static int shrink(GPtrArray *columns, int excess, gboolean drawn)
         for (guint i = 0; i < columns->len; i++)
         {
             Column *column = columns->pdata[i];
-            if (is_drawn(column) == drawn && column->width > column->least &&
+            if (is_drawn(column) == drawn && column->width > column->min &&
                 (widest == NULL || column->width > widest->width))
                 widest = column;
         }
@@ -219,7 +220,7 @@ static gboolean fit(GPtrArray *columns, int width, gboolean further)
         columns->len <= count_keys(columns) + 1) /* even by itself it is too wide: then there is no other way */
     {
         Column *first = columns->pdata[0];
-        int given = CLAMP(first->width - TEXT_LEAST, 0, excess);
+        int given = CLAMP(first->width - TEXT_MIN, 0, excess);
         first->width -= given;
         excess -= given;
     }
@@ -395,7 +396,8 @@ char *ifm_table_to_screen(const IfmTable *table, const IfmScreen *screen)
     g_autoptr(GString) folded = g_string_new(NULL);
     for (const IfmField *field = table->fields; field->key != NULL; field++)
     {
-        Column *column = (field->flags & IFM_FIELD_NO_SCREEN) == 0 ? column_new(table, field, screen) : NULL;
+        gboolean shown = (field->flags & IFM_FIELD_NO_SCREEN) == 0 && screen->width >= field->min_width;
+        Column *column = shown ? column_new(table, field, screen) : NULL;
         if (column == NULL)
             continue;
         if (!is_constant(column))

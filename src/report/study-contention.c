@@ -1,69 +1,22 @@
 #include <math.h>
 
-#include "report-private.h"
+#include "study-pages.h"
 
 /* What devices lose while others work beside them, and what ranges of stages take. */
 
 /* Most lines of a table on a page: the largest losses. The CSV has all. */
-#define MOST_LINES 40
+#define MAX_LINES 40
 
-/* SlowDown: a range on a device beside others, against itself alone. */
+/* Loss: a slow-down and what its words need. */
 typedef struct
 {
     const IfmStudyTables *tables;
-    const IfmStageRow *alone, *beside;
-    double ratio; /* of the medians */
-    double lower, upper;
-} SlowDown;
+    IfmSlowDown slow_down;
+} Loss;
 
-static const IfmStageRow *find_alone(const GPtrArray *rows, const IfmStageRow *beside)
+static const IfmStageRow *row_of(const void *record)
 {
-    for (guint i = 0; i < rows->len; i++)
-    {
-        const IfmStageRow *row = rows->pdata[i];
-        if (row->busy == 0 && row->device == beside->device && row->stage == beside->stage && row->last == beside->last &&
-            row->nodes == beside->nodes && row->edges == beside->edges && row->reason == NULL)
-            return row;
-    }
-    return NULL;
-}
-
-static const IfmStageRow *alone_of(const IfmStudyTables *tables, const IfmStageRow *beside)
-{
-    return find_alone(beside->last > beside->stage ? tables->ranges : tables->rows, beside);
-}
-
-/* The two were measured one after the other and scatter for themselves: their relative half-widths add up as squares. */
-static SlowDown slow_down_of(const IfmStudyTables *tables, const IfmStageRow *alone, const IfmStageRow *beside)
-{
-    SlowDown line = { tables, alone, beside, beside->total_ns / alone->total_ns, NAN, NAN };
-    double width = hypot(ifm_stage_row_width(alone), ifm_stage_row_width(beside));
-    line.lower = line.ratio * (1 - width);
-    line.upper = line.ratio * (1 + width);
-    return line;
-}
-
-static int compare_lines(gconstpointer a, gconstpointer b)
-{
-    double left = ((const SlowDown *)a)->ratio, right = ((const SlowDown *)b)->ratio;
-    return left < right ? 1 : left > right ? -1 : 0;
-}
-
-/* (transfer full) SlowDown, the largest first */
-static GArray *slow_downs(const IfmStudyTables *tables)
-{
-    GArray *lines = g_array_new(FALSE, FALSE, sizeof(SlowDown));
-    for (guint i = 0; i < tables->ranges->len; i++)
-    {
-        const IfmStageRow *beside = tables->ranges->pdata[i];
-        const IfmStageRow *alone = beside->busy != 0 && beside->reason == NULL ? alone_of(tables, beside) : NULL;
-        if (alone == NULL)
-            continue;
-        SlowDown line = slow_down_of(tables, alone, beside);
-        g_array_append_val(lines, line);
-    }
-    g_array_sort(lines, compare_lines);
-    return lines;
+    return ((const Loss *)record)->slow_down.loaded;
 }
 
 /* "GPU + NPU" (transfer full) */
@@ -77,126 +30,113 @@ static char *busy_text(const IfmStudyTables *tables, guint32 busy, const char *b
     return g_string_free(text, FALSE);
 }
 
-/* "3", "3-5" (transfer full) */
-static char *stages_text(const IfmStageRow *row)
-{
-    return row->last > row->stage ? g_strdup_printf("%d-%d", row->stage, row->last) : g_strdup_printf("%d", row->stage);
-}
-
 static void get_device(const void *record, const void *user, IfmValue *value)
 {
-    ifm_value_take_text(value, ifm_device_marked(((const SlowDown *)record)->beside->device));
+    ifm_value_take_text(value, ifm_device_marked(row_of(record)->device));
 }
 
-static void get_beside(const void *record, const void *user, IfmValue *value)
+static void get_load(const void *record, const void *user, IfmValue *value)
 {
-    const SlowDown *line = record;
-    ifm_value_take_text(value, busy_text(line->tables, line->beside->busy, " + "));
+    if (row_of(record)->busy != 0)
+        ifm_value_take_text(value, busy_text(((const Loss *)record)->tables, row_of(record)->busy, user));
 }
 
+/* "3", "3-5" */
 static void get_stages(const void *record, const void *user, IfmValue *value)
 {
-    ifm_value_take_text(value, stages_text(((const SlowDown *)record)->beside));
+    const IfmStageRow *row = row_of(record);
+    ifm_value_take_text(value, row->last > row->stage ? g_strdup_printf("%d-%d", row->stage, row->last)
+                                                      : g_strdup_printf("%d", row->stage));
 }
 
 static void get_size(const void *record, const void *user, IfmValue *value)
 {
-    const IfmStageRow *row = ((const SlowDown *)record)->beside;
+    const IfmStageRow *row = row_of(record);
     ifm_value_take_text(value, g_strdup_printf("%" G_GINT64_FORMAT "/%" G_GINT64_FORMAT, row->nodes, row->edges));
 }
 
+/* @user: the offset of a row in IfmSlowDown. */
 static void get_latency(const void *record, const void *user, IfmValue *value)
 {
-    const SlowDown *line = record;
-    ifm_value_set_real(value, user != NULL ? line->beside->total_ns : line->alone->total_ns);
+    const IfmSlowDown *slow_down = &((const Loss *)record)->slow_down;
+    ifm_value_set_real(value, G_STRUCT_MEMBER(const IfmStageRow *, slow_down, GPOINTER_TO_SIZE(user))->total_ns);
 }
 
 static void get_ratio(const void *record, const void *user, IfmValue *value)
 {
-    ifm_value_take_text(value, g_strdup_printf("%.2fx", ((const SlowDown *)record)->ratio));
+    ifm_value_take_text(value, g_strdup_printf("%.2fx", ((const Loss *)record)->slow_down.ratio));
 }
 
 static void get_interval(const void *record, const void *user, IfmValue *value)
 {
-    const SlowDown *line = record;
-    if (isfinite(line->lower))
-        ifm_value_take_text(value, g_strdup_printf("%.2f to %.2f", line->lower, line->upper));
+    const IfmSlowDown *slow_down = &((const Loss *)record)->slow_down;
+    if (isfinite(slow_down->lower))
+        ifm_value_take_text(value, g_strdup_printf("%.2f to %.2f", slow_down->lower, slow_down->upper));
 }
+
+#define ROW(member) IFM_FIELD_AT(IfmSlowDown, member)
 
 static const IfmField slow_down_fields[] = {
     { "device", "device", IFM_FIELD_TEXT, get_device, NULL, IFM_FIELD_WHOLE },
     { "stages", "stages", IFM_FIELD_TEXT, get_stages, NULL, IFM_FIELD_WHOLE },
-    { "beside", "beside", IFM_FIELD_TEXT, get_beside, NULL, IFM_FIELD_WHOLE },
+    { "beside", "load", IFM_FIELD_TEXT, get_load, " + ", IFM_FIELD_WHOLE },
     { "size", "nodes/edges", IFM_FIELD_TEXT, get_size, NULL, IFM_FIELD_WHOLE },
-    { "alone", "alone", IFM_FIELD_DURATION, get_latency, NULL },
-    { "latency", "beside", IFM_FIELD_DURATION, get_latency, "" },
+    { "alone", "alone", IFM_FIELD_DURATION, get_latency, ROW(alone) },
+    { "latency", "under load", IFM_FIELD_DURATION, get_latency, ROW(loaded) },
     { "ratio", "slower", IFM_FIELD_TEXT, get_ratio, NULL, IFM_FIELD_WHOLE },
     { "interval", "interval", IFM_FIELD_TEXT, get_interval, NULL, IFM_FIELD_HIDE_EMPTY | IFM_FIELD_WHOLE },
     { NULL },
 };
 
-static double median_ratio(const GArray *lines)
+void ifm_study_add_contention(IfmDocument *document, const IfmStudyTables *tables, gsize max)
 {
-    guint n = lines->len;
-    double upper = g_array_index(lines, SlowDown, (n - 1) / 2).ratio, lower = g_array_index(lines, SlowDown, n / 2).ratio;
-    return (lower + upper) / 2;
-}
-
-void ifm_study_contention(GString *out, const IfmStudyTables *tables, gsize most, const IfmScreen *screen)
-{
-    g_autoptr(GArray) lines = slow_downs(tables);
-    g_autoptr(GPtrArray) shown = g_ptr_array_new();
-    if (lines->len == 0)
+    static const char *const what[] = { "device", "stages", "beside", "size", NULL }, *const times[] = { "alone", "latency",
+                                                                                                         NULL };
+    g_autoptr(GArray) all = ifm_study_slow_downs(tables);
+    guint n = all->len, n_shown = (guint)MIN(n, MIN(max, MAX_LINES));
+    const IfmSlowDown *slow_downs = (const IfmSlowDown *)(const void *)all->data;
+    if (n == 0)
         return;
-    for (guint i = 0; i < lines->len && i < MIN(most, MOST_LINES); i++)
-        g_ptr_array_add(shown, &g_array_index(lines, SlowDown, i));
-    ifm_page_heading(out, "Contention: how much slower while others do the same", screen);
-    g_autofree char *text = g_strdup_printf(
-        "%u slow-downs, median %.2fx, from %.2fx to %.2fx; %s", lines->len, median_ratio(lines),
-        g_array_index(lines, SlowDown, lines->len - 1).ratio, g_array_index(lines, SlowDown, 0).ratio,
-        lines->len > shown->len ? "the largest are here, every one in ranges.csv" : "ranges.csv has them, too");
-    ifm_page_wrapped(out, text, screen);
-    ifm_page_table(out, slow_down_fields, shown, screen);
+    GArray *losses = g_array_new(FALSE, FALSE, sizeof(Loss));
+    for (guint i = 0; i < n_shown; i++)
+    {
+        Loss loss = { tables, slow_downs[i] };
+        g_array_append_val(losses, loss);
+    }
+    ifm_document_heading(document, "Contention: how much slower while others do the same");
+    ifm_document_text(document, "%u slow-downs, median %.2fx, from %.2fx to %.2fx; %s", n,
+                      (slow_downs[(n - 1) / 2].ratio + slow_downs[n / 2].ratio) / 2, slow_downs[n - 1].ratio,
+                      slow_downs[0].ratio,
+                      n > n_shown ? "the largest are here, every one in ranges.csv" : "ranges.csv has them, too");
+    const IfmTable *table = &ifm_document_rows(document, "contention", slow_down_fields, losses)->table;
+    ifm_document_plot(document, "losses", IFM_FIGURE_BARS, "Latency alone and under load",
+                      "What ranges of stages take on a device alone, and while others do the same.", table,
+                      &(IfmPlotColumns){ .label = what, .y = times });
 }
 
 /* --- ranges.csv ------------------------------------------------------------------------------------------------------- */
 
-/* What a row of the file reads. */
-typedef struct
+static void get_last(const void *record, const void *user, IfmValue *value)
 {
-    const IfmStudyTables *tables;
-    const IfmStageRow *row;
-    SlowDown slow_down; /* NaN where it is none */
-} RangeLine;
-
-static void get_line_busy(const void *record, const void *user, IfmValue *value)
-{
-    const RangeLine *line = record;
-    if (line->row->busy != 0)
-        ifm_value_take_text(value, busy_text(line->tables, line->row->busy, "+"));
-}
-
-static void get_line_last(const void *record, const void *user, IfmValue *value)
-{
-    ifm_value_set_integer(value, ((const RangeLine *)record)->row->last);
+    ifm_value_set_integer(value, row_of(record)->last);
 }
 
 static void get_of_row(const void *record, const void *user, IfmValue *value)
 {
-    ifm_field_get(user, ((const RangeLine *)record)->row, value);
+    ifm_field_get(user, row_of(record), value);
 }
 
-#define LINE(member) IFM_FIELD_AT(RangeLine, member)
+#define LOSS(member) IFM_FIELD_AT(Loss, slow_down.member)
 
 /* The columns of stages.csv, and after "stage" and "edges" what ranges have more. */
 static GArray *range_fields(void)
 {
     static const IfmField more[] = {
-        { "last", NULL, IFM_FIELD_INTEGER, get_line_last, NULL, IFM_FIELD_NO_SCREEN },
-        { "busy", NULL, IFM_FIELD_TEXT, get_line_busy, NULL, IFM_FIELD_NO_SCREEN },
-        { "slow_down", NULL, IFM_FIELD_REAL, ifm_field_get_real, LINE(slow_down.ratio), IFM_FIELD_NO_SCREEN },
-        { "slow_down_lower", NULL, IFM_FIELD_REAL, ifm_field_get_real, LINE(slow_down.lower), IFM_FIELD_NO_SCREEN },
-        { "slow_down_upper", NULL, IFM_FIELD_REAL, ifm_field_get_real, LINE(slow_down.upper), IFM_FIELD_NO_SCREEN },
+        { "last", NULL, IFM_FIELD_INTEGER, get_last },
+        { "busy", NULL, IFM_FIELD_TEXT, get_load, "+" },
+        { "slow_down", NULL, IFM_FIELD_REAL, ifm_field_get_real, LOSS(ratio) },
+        { "slow_down_lower", NULL, IFM_FIELD_REAL, ifm_field_get_real, LOSS(lower) },
+        { "slow_down_upper", NULL, IFM_FIELD_REAL, ifm_field_get_real, LOSS(upper) },
     };
     GArray *fields = g_array_new(TRUE, TRUE, sizeof(IfmField));
     for (const IfmField *field = ifm_stage_row_fields; field->key != NULL; field++)
@@ -216,19 +156,13 @@ static GArray *range_fields(void)
 char *ifm_study_ranges_csv(const IfmStudyTables *tables)
 {
     g_autoptr(GArray) fields = range_fields();
-    g_autoptr(GPtrArray) records = g_ptr_array_new_with_free_func(g_free);
+    GString *out = g_string_new(NULL);
+    ifm_csv_append_header(out, (const IfmField *)(const void *)fields->data);
     for (guint i = 0; i < tables->ranges->len; i++)
     {
-        const IfmStageRow *row = tables->ranges->pdata[i];
-        const IfmStageRow *alone = row->busy != 0 && row->reason == NULL ? alone_of(tables, row) : NULL;
-        if (!ifm_stage_row_listed(tables, row))
-            continue;
-        RangeLine *line = g_new0(RangeLine, 1);
-        *line = (RangeLine){ .tables = tables, .row = row, .slow_down = { .ratio = NAN, .lower = NAN, .upper = NAN } };
-        if (alone != NULL)
-            line->slow_down = slow_down_of(tables, alone, row);
-        g_ptr_array_add(records, line);
+        Loss line = { tables, ifm_stage_row_slow_down(tables, tables->ranges->pdata[i]) };
+        if (ifm_stage_row_listed(tables, line.slow_down.loaded))
+            ifm_csv_append_record(out, (const IfmField *)(const void *)fields->data, &line);
     }
-    IfmTable table = { (const IfmField *)(const void *)fields->data, (const void *const *)records->pdata, records->len };
-    return ifm_table_to_csv(&table);
+    return g_string_free(out, FALSE);
 }

@@ -1,6 +1,6 @@
 #include <string.h>
 
-#include "report-private.h"
+#include "study-pages.h"
 
 /* What a study has no latency of, and why: hundreds of cases in a few lines. */
 
@@ -16,7 +16,7 @@ typedef struct
     const char *kind; /* "", " ranges", " beside others" */
     GArray *stages;   /* int, ascending; of a range its first */
     gsize n;
-    const IfmStageRow *least; /* the smallest size */
+    const IfmStageRow *min; /* the smallest size */
     gboolean several_sizes;
 } Group;
 
@@ -54,7 +54,7 @@ static gboolean is_smaller(const IfmStageRow *a, const IfmStageRow *b)
 
 static const char *kind_of(const IfmStageRow *row)
 {
-    return row->busy != 0 ? " beside others" : row->last > row->stage ? " ranges" : "";
+    return row->busy != 0 ? " with a background load" : row->last > row->stage ? " ranges" : "";
 }
 
 static void add_row(GPtrArray *groups, const IfmStageRow *row, IfmRowState state)
@@ -79,14 +79,14 @@ static void add_row(GPtrArray *groups, const IfmStageRow *row, IfmRowState state
         group->mask = g_steal_pointer(&mask);
         group->reason = reason;
         group->stages = g_array_new(FALSE, FALSE, sizeof(int));
-        group->least = row;
+        group->min = row;
         g_ptr_array_add(groups, group);
     }
     group->n++;
     group->vary |= !g_str_equal(group->reason, reason);
-    group->several_sizes |= row->nodes != group->least->nodes || row->edges != group->least->edges;
-    if (is_smaller(row, group->least))
-        group->least = row;
+    group->several_sizes |= row->nodes != group->min->nodes || row->edges != group->min->edges;
+    if (is_smaller(row, group->min))
+        group->min = row;
     add_stage(group->stages, row->stage);
 }
 
@@ -103,7 +103,8 @@ static char *head_of(const Group *group, gsize n_stages)
     return g_string_free(head, FALSE);
 }
 
-static char *story_of(const Group *group)
+/* Why the cases have none. */
+static char *reason_of(const Group *group)
 {
     GString *text = g_string_new(NULL);
     g_string_append_printf(text, "%" G_GSIZE_FORMAT " case%s %s", group->n, group->n > 1 ? "s" : "",
@@ -111,24 +112,10 @@ static char *story_of(const Group *group)
     if (group->state == IFM_ROW_FAILED && group->code != NULL && *group->code != '\0' &&
         !g_str_equal(group->code, "failed"))
         g_string_append_printf(text, " (%s)", group->code);
-    g_string_append_printf(text,
-                           group->several_sizes ? ", from %" G_GINT64_FORMAT " nodes / %" G_GINT64_FORMAT " edges on"
-                                                : ", at %" G_GINT64_FORMAT " nodes / %" G_GINT64_FORMAT " edges",
-                           group->least->nodes, group->least->edges);
-    g_string_append_printf(text, ": %s%s", group->reason, group->vary ? " (so says the first)" : "");
+    g_string_append_printf(text, ", %s %" G_GINT64_FORMAT " nodes / %" G_GINT64_FORMAT " edges%s: %s%s",
+                           group->several_sizes ? "from" : "at", group->min->nodes, group->min->edges,
+                           group->several_sizes ? " on" : "", group->reason, group->vary ? " (so says the first)" : "");
     return g_string_free(text, FALSE);
-}
-
-static void tell_devices(GString *out, const IfmStudyTables *tables, const IfmScreen *screen)
-{
-    for (guint i = 0; i < tables->devices->len; i++)
-    {
-        const IfmStudyDevice *device = tables->devices->pdata[i];
-        if (device->reason == NULL)
-            continue;
-        g_autofree char *text = g_strdup_printf("skipped: %s", device->reason);
-        ifm_page_told(out, device->alias, IFM_TONE_WARN, text, screen);
-    }
 }
 
 static void add_rows(GPtrArray *groups, const IfmStudyTables *tables, const GPtrArray *rows)
@@ -141,23 +128,27 @@ static void add_rows(GPtrArray *groups, const IfmStudyTables *tables, const GPtr
     }
 }
 
-gboolean ifm_study_failures(GString *out, const IfmStudyTables *tables, const IfmScreen *screen)
+void ifm_study_add_failures(IfmDocument *document, const IfmStudyTables *tables)
 {
     g_autoptr(GPtrArray) groups = g_ptr_array_new_with_free_func((GDestroyNotify)group_free);
-    gsize before = out->len;
+    gsize n_stages = 0, counts[IFM_ROW_STATES];
     add_rows(groups, tables, tables->rows);
     add_rows(groups, tables, tables->ranges);
-    gsize n_stages = 0;
     for (gsize i = 0; i < tables->staged->n_stages; i++)
         n_stages += ifm_study_has_stage(tables, tables->staged->stages[i].number);
-    tell_devices(out, tables, screen);
+    ifm_document_heading(document, "What has no latency, and why");
+    for (guint i = 0; i < tables->devices->len; i++)
+    {
+        const IfmStudyDevice *device = tables->devices->pdata[i];
+        if (device->reason != NULL)
+            ifm_document_note(document, device->alias, IFM_TONE_WARN, "skipped: %s", device->reason);
+    }
     for (guint i = 0; i < groups->len; i++)
     {
         const Group *group = groups->pdata[i];
-        g_autofree char *head = head_of(group, n_stages), *text = story_of(group);
-        ifm_page_told(out, head, group->state == IFM_ROW_SKIPPED ? IFM_TONE_WARN : IFM_TONE_BAD, text, screen);
+        g_autofree char *head = head_of(group, n_stages), *reason = reason_of(group);
+        ifm_document_note(document, head, group->state == IFM_ROW_SKIPPED ? IFM_TONE_WARN : IFM_TONE_BAD, "%s", reason);
     }
-    gsize counts[IFM_ROW_STATES];
     ifm_stage_row_count(tables, NULL, 0, counts);
     for (guint i = 0; i < tables->links->len; i++)
     {
@@ -166,7 +157,6 @@ gboolean ifm_study_failures(GString *out, const IfmStudyTables *tables, const If
             (link->n == 0 && counts[IFM_ROW_LEFT] > 0)) /* it may still come */
             continue;
         g_autofree char *head = g_strdup_printf("link %s > %s", link->from->alias, link->to->alias);
-        ifm_page_told(out, head, IFM_TONE_WARN, link->why, screen);
+        ifm_document_note(document, head, IFM_TONE_WARN, "%s", link->why);
     }
-    return out->len > before;
 }

@@ -1,9 +1,7 @@
 #include <math.h>
 #include <string.h>
 
-#include <inferometer/json.h>
-
-#include "report-private.h"
+#include "study-pages.h"
 
 /* A study's tables in the published formats. Their readers take keys of four words parted by commas, or "ALIAS_stageS", and
  * leave the key "_metadata" alone. */
@@ -18,6 +16,7 @@ static json_t *real_or_null(double value)
     return isfinite(value) ? json_real(value) : json_null();
 }
 
+/* An empty text, too, is null. */
 static json_t *text_or_null(const char *text)
 {
     return text != NULL && *text != '\0' ? ifm_json_string(text) : json_null();
@@ -42,8 +41,8 @@ static const json_t *runtime_of(const IfmStudyTables *tables, const IfmStudyDevi
     for (guint i = 0; i < tables->rows->len; i++)
     {
         const IfmStageRow *row = tables->rows->pdata[i];
-        const json_t *surroundings = row->measurement != NULL ? row->measurement->surroundings : NULL;
-        const json_t *runtime = row->device == device ? json_object_get(surroundings, "runtime") : NULL;
+        const json_t *environment = row->measurement != NULL ? row->measurement->environment : NULL;
+        const json_t *runtime = row->device == device ? json_object_get(environment, "runtime") : NULL;
         if (json_is_object(runtime))
             return runtime;
     }
@@ -94,8 +93,11 @@ static json_t *metadata(const IfmStudyTables *tables, const char *format, json_t
     json_object_set_new(study, "imported", json_boolean(tables->imported));
     json_t *protocol = json_object_get(json_object_get(tables->manifest, "definition"), "protocol");
     json_object_set_new(study, "protocol", json_is_object(protocol) ? json_deep_copy(protocol) : json_null());
-    return json_pack("{s:{s:s,s:s,s:i},s:o,s:o,s:o}", "inferometer", "version", IFM_VERSION, "format", format,
-                     "format_version", 1, "study", study, "figures", figures, "devices", devices);
+    json_t *json = ifm_json_begin(format, 1);
+    json_object_set_new(json, "study", study);
+    json_object_set_new(json, "figures", figures);
+    json_object_set_new(json, "devices", devices);
+    return json;
 }
 
 static void set_failure(json_t *json, const IfmStudyTables *tables, const IfmStageRow *row)
@@ -126,33 +128,9 @@ static json_t *failures_to_json(const IfmStudyTables *tables)
 
 static json_t *lookup_row(const IfmStudyTables *tables, const IfmStageRow *row)
 {
-    json_t *json = json_object();
-    json_object_set_new(json, "compute_time_ms", ms(row->compute_ns));
-    json_object_set_new(json, "transfer_time_ms", ms(row->transfer_ns));
-    json_object_set_new(json, "total_time_ms", ms(row->total_ns));
-    json_object_set_new(json, "std_ms", ms(row->std_ns));
-    json_object_set_new(json, "mean_time_ms", ms(row->mean_ns));
-    json_object_set_new(json, "interval_lower_ms", ms(row->interval.lower));
-    json_object_set_new(json, "interval_upper_ms", ms(row->interval.upper));
-    json_object_set_new(json, "n", json_integer(row->n));
-    json_object_set_new(json, "origin",
-                        json_string(tables->imported         ? "imported"
-                                    : row->device->simulated ? "simulated"
-                                                             : "measured"));
-    json_object_set_new(json, "split_why", text_or_null(row->split_why));
-    return json;
-}
-
-static json_t *lookup_error_to_json(const IfmLookupError *error)
-{
-    json_t *json = json_object();
-    json_object_set_new(json, "n_interpolated", json_integer((json_int_t)error->n_interpolated));
-    json_object_set_new(json, "median_ratio", real_or_null(error->median_ratio));
-    json_object_set_new(json, "p90_ratio", real_or_null(error->p90_ratio));
-    json_object_set_new(json, "max_ratio", real_or_null(error->max_ratio));
-    json_object_set_new(json, "n_extrapolated", json_integer((json_int_t)error->n_extrapolated));
-    json_object_set_new(json, "extrapolated_median_ratio", real_or_null(error->extrapolated_median_ratio));
-    json_object_set_new(json, "extrapolated_max_ratio", real_or_null(error->extrapolated_max_ratio));
+    json_t *json = ifm_row_to_json(ifm_lookup_row_fields, row);
+    if (tables->imported)
+        json_object_set_new(json, "origin", json_string("imported"));
     return json;
 }
 
@@ -164,7 +142,7 @@ static json_t *leave_one_out_to_json(const IfmStudyTables *tables)
         const IfmStageFit *fit = tables->fits->pdata[i];
         g_autofree char *key = fit_key(fit);
         if (fit->has_lookup)
-            json_object_set_new(errors, key, lookup_error_to_json(&fit->lookup_error));
+            json_object_set_new(errors, key, ifm_row_to_json(ifm_lookup_error_fields, &fit->lookup_error));
     }
     return errors;
 }
@@ -195,12 +173,6 @@ json_t *ifm_study_lookup_json(const IfmStudyTables *tables)
 }
 
 /* --- bandwidth_table.json --------------------------------------------------------------------------------------------- */
-
-const json_t *ifm_study_imported_bandwidth(const IfmStudyTables *tables)
-{
-    const json_t *found = json_object_get(json_object_get(tables->manifest, "imported"), "bandwidth_mb_per_s");
-    return json_object_size(found) > 0 ? found : NULL;
-}
 
 /* MB/s, or null. */
 static json_t *mb_per_s(const IfmBandwidthFit *fit, double bytes_per_s)
@@ -299,7 +271,7 @@ json_t *ifm_study_bandwidth_json(const IfmStudyTables *tables)
         json_pack(
             "{s:s,s:s,s:s,s:s}", "ALIAS_stageS",
             "MB/s (2^20 bytes), 1 / slope of latency over data size (data_bytes: inputs alone) by least squares: compute "
-            "grows with the size, too, so this is an estimate; null where it cannot be told, and fits says why",
+            "grows with the size, too, so this is an estimate; null where it is unknown, and fits says why",
             "fits", "the lines, with their intervals and how many rows could be split by them", "links",
             "moving a tensor from one device to another: a fixed cost and a bandwidth over the medians of points",
             "imported_mb_per_s",
@@ -335,25 +307,13 @@ static json_t *samples_to_json(const IfmMeasurement *measurement)
 
 static json_t *raw_row(const IfmStudyTables *tables, const IfmStageRow *row)
 {
-    json_t *json = json_object();
     if (row->reason != NULL)
     {
-        json_object_set_new(json, "failed", json_true());
+        json_t *json = json_pack("{s:b}", "failed", TRUE);
         set_failure(json, tables, row);
         return json;
     }
-    json_object_set_new(json, "mean", ms(row->mean_ns));
-    json_object_set_new(json, "std", ms(row->std_ns));
-    json_object_set_new(json, "min", ms(row->min_ns));
-    json_object_set_new(json, "max", ms(row->max_ns));
-    json_object_set_new(json, "median", ms(row->total_ns));
-    json_object_set_new(json, "interval_lower_ms", ms(row->interval.lower));
-    json_object_set_new(json, "interval_upper_ms", ms(row->interval.upper));
-    json_object_set_new(json, "n", json_integer(row->n));
-    json_object_set_new(json, "stop_reason", text_or_null(row->measurement != NULL ? row->measurement->stop_reason : NULL));
-    json_object_set_new(json, "data_bytes", json_integer(row->table_bytes));
-    json_object_set_new(json, "read_bytes", json_integer(row->read_bytes));
-    json_object_set_new(json, "written_bytes", json_integer(row->written_bytes));
+    json_t *json = ifm_row_to_json(ifm_raw_row_fields, row);
     json_object_set_new(json, "samples_ms", samples_to_json(row->measurement));
     return json;
 }
@@ -396,7 +356,8 @@ static char *rows_to_csv(const IfmStudyTables *tables)
 
 static char *report_of(const IfmStudyTables *tables)
 {
-    return ifm_study_report(tables, &(IfmScreen){ .width = 100, .utf8 = TRUE });
+    return ifm_document_show(ifm_study_document(tables, IFM_STUDY_REPORT, NULL),
+                             &(IfmScreen){ .width = 100, .utf8 = TRUE });
 }
 
 /* Steals @json. */

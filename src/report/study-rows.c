@@ -1,68 +1,10 @@
 #include <math.h>
-#include <string.h>
 
-#include "report-private.h"
+#include "study-pages.h"
 
 /* What a study's rows, fits and links are made of, for every printer. */
 
 /* --- rows ----------------------------------------------------------------------------------------------------------- */
-
-static const char *const state_names[IFM_ROW_STATES] = { "measured", "failed", "skipped", "left" };
-
-const char *ifm_row_state_name(IfmRowState state)
-{
-    return state_names[state];
-}
-
-char *ifm_device_marked(const IfmStudyDevice *device)
-{
-    return g_strconcat(device->alias, device->simulated ? " *" : "", NULL);
-}
-
-IfmRowState ifm_stage_row_state(const IfmStudyTables *tables, const IfmStageRow *row)
-{
-    if (row->reason == NULL)
-        return IFM_ROW_MEASURED;
-    if (row->measurement != NULL)
-        return row->measurement->outcome == IFM_OUTCOME_SKIPPED ? IFM_ROW_SKIPPED : IFM_ROW_FAILED;
-    if (tables->imported)
-        return IFM_ROW_FAILED;
-    gboolean absent = g_strcmp0(row->code, ifm_error_code_name(IFM_ERROR_UNAVAILABLE)) == 0;
-    return absent || row->device->reason != NULL ? IFM_ROW_SKIPPED : IFM_ROW_LEFT;
-}
-
-gboolean ifm_stage_row_listed(const IfmStudyTables *tables, const IfmStageRow *row)
-{
-    return row->measurement != NULL || row->reason == NULL || tables->imported;
-}
-
-static void count_rows(const IfmStudyTables *tables, const GPtrArray *rows, const IfmStudyDevice *device, int phase,
-                       gsize counts[IFM_ROW_STATES])
-{
-    for (guint i = 0; i < rows->len; i++)
-    {
-        const IfmStageRow *row = rows->pdata[i];
-        if ((device == NULL || row->device == device) && (phase == 0 || row->phase == phase))
-            counts[ifm_stage_row_state(tables, row)]++;
-    }
-}
-
-void ifm_stage_row_count(const IfmStudyTables *tables, const IfmStudyDevice *device, int phase,
-                         gsize counts[IFM_ROW_STATES])
-{
-    memset(counts, 0, IFM_ROW_STATES * sizeof *counts);
-    count_rows(tables, tables->rows, device, phase, counts);
-    count_rows(tables, tables->ranges, device, phase, counts);
-}
-
-const char *ifm_stage_row_reason(const IfmStageRow *row)
-{
-    const char *reason = row->reason, *device = row->device->device;
-    if (reason == NULL || device == NULL || !g_str_has_prefix(reason, device))
-        return reason;
-    const char *after = reason + strlen(device);
-    return *after == ':' || *after == ',' || *after == ' ' ? after + strspn(after, ",: ") : reason;
-}
 
 /* @user: the offset of a member in IfmStageRow. */
 #define MEMBER(type, record, user) G_STRUCT_MEMBER(type, record, GPOINTER_TO_SIZE(user))
@@ -118,6 +60,12 @@ static void get_row_stop(const void *record, const void *user, IfmValue *value)
         ifm_value_set_text(value, row->measurement->stop_reason);
 }
 
+/* Of what was measured; what was read in is told by the table. */
+static void get_row_origin(const void *record, const void *user, IfmValue *value)
+{
+    ifm_value_set_text(value, ((const IfmStageRow *)record)->device->simulated ? "simulated" : "measured");
+}
+
 #define ROW(member) IFM_FIELD_AT(IfmStageRow, member)
 #define SCREEN IFM_FIELD_NO_EXPORT
 #define EXPORT IFM_FIELD_NO_SCREEN
@@ -156,6 +104,36 @@ const IfmField ifm_stage_row_fields[] = {
     { "split_why", NULL, IFM_FIELD_TEXT, ifm_field_get_some_text, ROW(split_why), EXPORT },
     { "case_key", NULL, IFM_FIELD_TEXT, ifm_field_get_some_text, ROW(key), EXPORT },
     { "reason", "why not", IFM_FIELD_TEXT, ifm_field_get_some_text, ROW(reason), SCREEN | IFM_FIELD_HIDE_EMPTY },
+    { NULL },
+};
+
+const IfmField ifm_lookup_row_fields[] = {
+    { "compute_time_ms", NULL, IFM_FIELD_REAL, get_ms, ROW(compute_ns) },
+    { "transfer_time_ms", NULL, IFM_FIELD_REAL, get_ms, ROW(transfer_ns) },
+    { "total_time_ms", NULL, IFM_FIELD_REAL, get_ms, ROW(total_ns) },
+    { "std_ms", NULL, IFM_FIELD_REAL, get_ms, ROW(std_ns) },
+    { "mean_time_ms", NULL, IFM_FIELD_REAL, get_ms, ROW(mean_ns) },
+    { "interval_lower_ms", NULL, IFM_FIELD_REAL, get_ms, ROW(interval.lower) },
+    { "interval_upper_ms", NULL, IFM_FIELD_REAL, get_ms, ROW(interval.upper) },
+    { "n", NULL, IFM_FIELD_INTEGER, ifm_field_get_integer, ROW(n) },
+    { "origin", NULL, IFM_FIELD_TEXT, get_row_origin },
+    { "split_why", NULL, IFM_FIELD_TEXT, ifm_field_get_some_text, ROW(split_why) },
+    { NULL },
+};
+
+const IfmField ifm_raw_row_fields[] = {
+    { "mean", NULL, IFM_FIELD_REAL, get_ms, ROW(mean_ns) },
+    { "std", NULL, IFM_FIELD_REAL, get_ms, ROW(std_ns) },
+    { "min", NULL, IFM_FIELD_REAL, get_ms, ROW(min_ns) },
+    { "max", NULL, IFM_FIELD_REAL, get_ms, ROW(max_ns) },
+    { "median", NULL, IFM_FIELD_REAL, get_ms, ROW(total_ns) },
+    { "interval_lower_ms", NULL, IFM_FIELD_REAL, get_ms, ROW(interval.lower) },
+    { "interval_upper_ms", NULL, IFM_FIELD_REAL, get_ms, ROW(interval.upper) },
+    { "n", NULL, IFM_FIELD_INTEGER, ifm_field_get_integer, ROW(n) },
+    { "stop_reason", NULL, IFM_FIELD_TEXT, get_row_stop },
+    { "data_bytes", NULL, IFM_FIELD_INTEGER, ifm_field_get_integer, ROW(table_bytes) },
+    { "read_bytes", NULL, IFM_FIELD_INTEGER, ifm_field_get_integer, ROW(read_bytes) },
+    { "written_bytes", NULL, IFM_FIELD_INTEGER, ifm_field_get_integer, ROW(written_bytes) },
     { NULL },
 };
 
@@ -298,5 +276,18 @@ const IfmField ifm_link_fit_fields[] = {
     { "bytes_per_s_upper", "to", IFM_FIELD_RATE, get_link_bandwidth, LINK(bandwidth.bytes_per_s_interval.upper) },
     { "r_squared", "R²", IFM_FIELD_REAL, get_link_real, LINK(bandwidth.r_squared) },
     { "note", "", IFM_FIELD_TEXT, get_link_note, NULL, IFM_FIELD_HIDE_EMPTY | IFM_FIELD_WHOLE },
+    { NULL },
+};
+
+#define ERROR(member) IFM_FIELD_AT(IfmLookupError, member)
+
+const IfmField ifm_lookup_error_fields[] = {
+    { "n_interpolated", NULL, IFM_FIELD_INTEGER, ifm_field_get_count, ERROR(n_interpolated) },
+    { "median_ratio", NULL, IFM_FIELD_RATIO, ifm_field_get_real, ERROR(median_ratio) },
+    { "p90_ratio", NULL, IFM_FIELD_RATIO, ifm_field_get_real, ERROR(p90_ratio) },
+    { "max_ratio", NULL, IFM_FIELD_RATIO, ifm_field_get_real, ERROR(max_ratio) },
+    { "n_extrapolated", NULL, IFM_FIELD_INTEGER, ifm_field_get_count, ERROR(n_extrapolated) },
+    { "extrapolated_median_ratio", NULL, IFM_FIELD_RATIO, ifm_field_get_real, ERROR(extrapolated_median_ratio) },
+    { "extrapolated_max_ratio", NULL, IFM_FIELD_RATIO, ifm_field_get_real, ERROR(extrapolated_max_ratio) },
     { NULL },
 };

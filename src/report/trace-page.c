@@ -1,11 +1,14 @@
 #include <math.h>
 #include <string.h>
 
+#include <inferometer/json.h>
+#include <inferometer/trace-diff.h>
+
 #include "report-private.h"
 
 /* What `inferometer trace` shows. */
 
-#define MOST_STEPS 40 /* of a critical path */
+#define MAX_STEPS 40 /* of a critical path */
 
 /* --- devices ---------------------------------------------------------------------------------------------------------- */
 
@@ -21,7 +24,7 @@ static const IfmTrackUse *use_of(const void *record)
     return ((const TrackLine *)record)->use;
 }
 
-static char *track_title(const IfmTrackInfo *info)
+char *ifm_track_name(const IfmTrackInfo *info)
 {
     return info->device != NULL ? g_strdup_printf("%s stream %d", info->device, info->stream)
                                 : g_strdup(info->thread != NULL ? info->thread : "(no name)");
@@ -29,7 +32,7 @@ static char *track_title(const IfmTrackInfo *info)
 
 static void get_track_name(const void *record, const void *user, IfmValue *value)
 {
-    ifm_value_take_text(value, track_title(use_of(record)->info));
+    ifm_value_take_text(value, ifm_track_name(use_of(record)->info));
 }
 
 static void get_track_count(const void *record, const void *user, IfmValue *value)
@@ -112,19 +115,22 @@ static const IfmField track_fields[] = {
     { NULL },
 };
 
-static void append_devices(GString *out, const IfmTraceAnalysis *analysis, const IfmScreen *screen)
+static void add_devices(IfmDocument *document, const IfmTraceAnalysis *analysis)
 {
-    if (analysis->tracks->len == 0)
-        return;
-    g_autofree TrackLine *lines = g_new(TrackLine, analysis->tracks->len);
-    g_autoptr(GPtrArray) records = g_ptr_array_new();
+    static const char *const device[] = { "device", NULL }, *const shares[] = { "wall_utilisation", "upstream",   "host",
+                                                                                "transfer",         "queue_full", "partner",
+                                                                                "no_work",          "unknown",    NULL };
+    GArray *lines = g_array_new(FALSE, FALSE, sizeof(TrackLine));
     for (guint i = 0; i < analysis->tracks->len; i++)
     {
-        lines[i] = (TrackLine){ &g_array_index(analysis->tracks, IfmTrackUse, i), (double)analysis->window_ns };
-        g_ptr_array_add(records, &lines[i]);
+        TrackLine line = { &g_array_index(analysis->tracks, IfmTrackUse, i), (double)analysis->window_ns };
+        g_array_append_val(lines, line);
     }
-    ifm_page_heading(out, "Devices: shares of the window; why they were idle", screen);
-    ifm_page_table(out, track_fields, records, screen);
+    ifm_document_heading(document, "Devices: shares of the window; why they were idle");
+    const IfmTable *table = &ifm_document_rows(document, "devices", track_fields, lines)->table;
+    ifm_document_plot(document, "utilisation", IFM_FIGURE_BARS, "What devices did",
+                      "Shares of the window that each device's stream worked, and why it was idle in the others.", table,
+                      &(IfmPlotColumns){ .label = device, .y = shares });
 }
 
 /* --- stages ----------------------------------------------------------------------------------------------------------- */
@@ -215,19 +221,21 @@ static const IfmField stage_fields[] = {
     { NULL },
 };
 
-static void append_stages(GString *out, const IfmTraceAnalysis *analysis, const IfmScreen *screen)
+static void add_stages(IfmDocument *document, const IfmTraceAnalysis *analysis)
 {
-    if (analysis->stages->len == 0)
-        return;
-    g_autofree StageLine *lines = g_new(StageLine, analysis->stages->len);
-    g_autoptr(GPtrArray) records = g_ptr_array_new();
+    static const char *const block[] = { "block", "devices", "stages", NULL }, *const times[] = { "partition", "device",
+                                                                                                  "merge", NULL };
+    GArray *lines = g_array_new(FALSE, FALSE, sizeof(StageLine));
     for (guint i = 0; i < analysis->stages->len; i++)
     {
-        lines[i] = (StageLine){ &g_array_index(analysis->stages, IfmStageUse, i), analysis };
-        g_ptr_array_add(records, &lines[i]);
+        StageLine line = { &g_array_index(analysis->stages, IfmStageUse, i), analysis };
+        g_array_append_val(lines, line);
     }
-    ifm_page_heading(out, "Blocks: time of a batch", screen);
-    ifm_page_table(out, stage_fields, records, screen);
+    ifm_document_heading(document, "Blocks: time of a batch");
+    const IfmTable *table = &ifm_document_rows(document, "blocks", stage_fields, lines)->table;
+    ifm_document_plot(document, "block_times", IFM_FIGURE_BARS, "Time of a batch in each block",
+                      "Where a batch's time goes in each block: partition, devices, merge.", table,
+                      &(IfmPlotColumns){ .label = block, .y = times });
 }
 
 /* --- batches ---------------------------------------------------------------------------------------------------------- */
@@ -251,68 +259,65 @@ static const IfmField latency_fields[] = {
     { NULL },
 };
 
-static void append_latencies(GString *out, const IfmTraceAnalysis *analysis, const IfmScreen *screen)
+static void add_latencies(IfmDocument *document, const IfmTraceAnalysis *analysis)
 {
-    LatencyLine lines[] = { { "latency", analysis->latency }, { "cycle", analysis->cycle } };
-    g_autoptr(GPtrArray) records = g_ptr_array_new();
-    for (gsize i = 0; i < G_N_ELEMENTS(lines); i++)
-        if (isfinite(lines[i].values.p50_ns))
-            g_ptr_array_add(records, &lines[i]);
-    if (records->len == 0)
-        return;
-    ifm_page_heading(out, "Batches: from entry to leaving, and in the slowest block", screen);
-    ifm_page_table(out, latency_fields, records, screen);
+    const LatencyLine all[] = { { "latency", analysis->latency }, { "cycle", analysis->cycle } };
+    GArray *lines = g_array_new(FALSE, FALSE, sizeof(LatencyLine));
+    for (gsize i = 0; i < G_N_ELEMENTS(all); i++)
+        if (isfinite(all[i].values.p50_ns))
+            g_array_append_val(lines, all[i]);
+    ifm_document_heading(document, "Batches: from entry to leaving, and in the slowest block");
+    ifm_document_rows(document, "batches", latency_fields, lines);
 }
 
+/* StepLine: a step of the critical path. */
 typedef struct
 {
-    const char *kind;
-    char *where, *block;
+    const IfmTrace *trace;
+    const IfmPathStep *step;
     double at_ns, duration_ns, share;
 } StepLine;
 
+static void get_step(const void *record, const void *user, IfmValue *value)
+{
+    const IfmPathStep *step = ((const StepLine *)record)->step;
+    ifm_value_set_text(value, step->turn                      ? "wait for the device"
+                              : step->kind == IFM_EVENT_BLOCK ? "handed over"
+                              : step->kind == IFM_EVENT_OTHER ? "not recorded"
+                              : step->kind == IFM_EVENT_QUEUE ? "in the queue"
+                                                              : ifm_event_kind_name(step->kind));
+}
+
+static void get_step_block(const void *record, const void *user, IfmValue *value)
+{
+    const IfmPathStep *step = ((const StepLine *)record)->step;
+    if (step->block > 0)
+        ifm_value_take_text(value, g_strdup_printf("%d", step->block));
+}
+
+static void get_step_place(const void *record, const void *user, IfmValue *value)
+{
+    const IfmPathStep *step = ((const StepLine *)record)->step;
+    const char *thread = ifm_trace_track_info(((const StepLine *)record)->trace, step->track)->thread;
+    if (step->kind == IFM_EVENT_OTHER || thread == NULL)
+        return;
+    ifm_value_take_text(value, step->turn && step->batch >= 0
+                                   ? g_strdup_printf("%s, busy with batch %d", thread, step->batch)
+                                   : g_strdup(thread));
+}
+
 static const IfmField step_fields[] = {
-    { "kind", "step", IFM_FIELD_TEXT, ifm_field_get_text, IFM_FIELD_AT(StepLine, kind), IFM_FIELD_WHOLE },
-    { "block", "block", IFM_FIELD_TEXT, ifm_field_get_text, IFM_FIELD_AT(StepLine, block), IFM_FIELD_HIDE_EMPTY },
-    { "where", "where", IFM_FIELD_TEXT, ifm_field_get_text, IFM_FIELD_AT(StepLine, where), IFM_FIELD_HIDE_EMPTY },
+    { "kind", "step", IFM_FIELD_TEXT, get_step, NULL, IFM_FIELD_WHOLE },
+    { "block", "block", IFM_FIELD_TEXT, get_step_block, NULL, IFM_FIELD_HIDE_EMPTY },
+    { "where", "where", IFM_FIELD_TEXT, get_step_place, NULL, IFM_FIELD_HIDE_EMPTY },
     { "at", "after", IFM_FIELD_DURATION, ifm_field_get_real, IFM_FIELD_AT(StepLine, at_ns) },
     { "duration", "time", IFM_FIELD_DURATION, ifm_field_get_real, IFM_FIELD_AT(StepLine, duration_ns) },
     { "share", "share", IFM_FIELD_RATIO, ifm_field_get_real, IFM_FIELD_AT(StepLine, share) },
-    { "bar", "", IFM_FIELD_BAR, ifm_field_get_real, IFM_FIELD_AT(StepLine, share) },
+    { "bar", "", IFM_FIELD_BAR, ifm_field_get_real, IFM_FIELD_AT(StepLine, share), IFM_FIELD_NO_EXPORT },
     { NULL },
 };
 
-static const char *step_name(const IfmPathStep *step)
-{
-    return step->turn                      ? "wait for the device"
-           : step->kind == IFM_EVENT_BLOCK ? "handed over"
-           : step->kind == IFM_EVENT_OTHER ? "not recorded"
-           : step->kind == IFM_EVENT_QUEUE ? "in the queue"
-                                           : ifm_event_kind_name(step->kind);
-}
-
-/* (transfer full) */
-static char *step_place(const IfmTrace *trace, const IfmPathStep *step)
-{
-    const char *thread = ifm_trace_track_info(trace, step->track)->thread;
-    if (step->kind == IFM_EVENT_OTHER || thread == NULL)
-        return NULL;
-    if (step->turn && step->batch >= 0)
-        return g_strdup_printf("%s, busy with batch %d", thread, step->batch);
-    return g_strdup(thread);
-}
-
-static StepLine step_line(const IfmTrace *trace, const IfmPathStep *step, gint64 start_ns, double whole_ns)
-{
-    return (StepLine){ .kind = step_name(step),
-                       .where = step_place(trace, step),
-                       .block = step->block > 0 ? g_strdup_printf("%d", step->block) : NULL,
-                       .at_ns = (double)(step->start_ns - start_ns),
-                       .duration_ns = (double)step->duration_ns,
-                       .share = (double)step->duration_ns / whole_ns };
-}
-
-static void append_path(GString *out, const IfmTrace *trace, const IfmTraceAnalysis *analysis, const IfmScreen *screen)
+static void add_path(IfmDocument *document, const IfmTrace *trace, const IfmTraceAnalysis *analysis)
 {
     const GArray *path = analysis->critical_path;
     if (path->len == 0)
@@ -320,26 +325,21 @@ static void append_path(GString *out, const IfmTrace *trace, const IfmTraceAnaly
     const IfmPathStep *first = &g_array_index(path, IfmPathStep, 0),
                       *last = &g_array_index(path, IfmPathStep, path->len - 1);
     double whole_ns = (double)(last->start_ns + last->duration_ns - first->start_ns);
-    guint n = MIN(path->len, MOST_STEPS);
-    g_autofree StepLine *lines = g_new(StepLine, n);
-    g_autoptr(GPtrArray) records = g_ptr_array_new();
-    for (guint i = 0; i < n; i++)
+    GArray *lines = g_array_new(FALSE, FALSE, sizeof(StepLine));
+    for (guint i = 0; i < MIN(path->len, MAX_STEPS); i++)
     {
-        lines[i] = step_line(trace, &g_array_index(path, IfmPathStep, i), first->start_ns, whole_ns);
-        g_ptr_array_add(records, &lines[i]);
+        const IfmPathStep *step = &g_array_index(path, IfmPathStep, i);
+        StepLine line = { trace, step, (double)(step->start_ns - first->start_ns), (double)step->duration_ns,
+                          (double)step->duration_ns / whole_ns };
+        g_array_append_val(lines, line);
     }
     g_autofree char *whole = ifm_format_duration(whole_ns);
     g_autofree char *head = g_strdup_printf("Critical path of batch %" G_GINT64_FORMAT ": %s from entry to leaving",
                                             analysis->critical_batch, whole);
-    ifm_page_heading(out, head, screen);
-    ifm_page_table(out, step_fields, records, screen);
-    if (n < path->len)
-        g_string_append_printf(out, "(%u steps more)\n", path->len - n);
-    for (guint i = 0; i < n; i++)
-    {
-        g_free(lines[i].where);
-        g_free(lines[i].block);
-    }
+    ifm_document_heading(document, head);
+    ifm_document_rows(document, "critical_path", step_fields, lines);
+    if (path->len > MAX_STEPS)
+        ifm_document_text(document, "(%u steps more)", path->len - MAX_STEPS);
 }
 
 /* --- the page --------------------------------------------------------------------------------------------------------- */
@@ -363,43 +363,40 @@ static void append_rate(GString *text, const IfmTraceAnalysis *analysis)
     g_string_append(text, "; ");
 }
 
-static void append_head(GString *out, const IfmTrace *trace, const IfmTraceAnalysis *analysis, const IfmScreen *screen)
+static void add_head(IfmDocument *document, const IfmTraceAnalysis *analysis)
 {
     g_autoptr(GString) text = g_string_new(NULL);
-    g_autofree char *window = ifm_format_duration((double)analysis->window_ns);
-    g_string_append(out, ifm_bold_begin(screen));
-    ifm_page_spelt(out, ifm_trace_name(trace), screen);
-    g_string_append_printf(out, "%s\n", ifm_bold_end(screen));
+    g_autofree char *window = ifm_format_duration((double)analysis->window_ns),
+                    *busy = ifm_format_ratio(analysis->wall_utilisation);
     append_rate(text, analysis);
     g_string_append_printf(text, "window %s", window);
     if (analysis->n_devices > 0)
-    {
-        g_autofree char *busy = ifm_format_ratio(analysis->wall_utilisation);
         g_string_append_printf(text, ", %" G_GSIZE_FORMAT " %s busy %s of it", analysis->n_devices,
                                analysis->n_devices == 1 ? "stream" : "streams", busy);
-    }
     if (analysis->n_failed > 0)
         g_string_append_printf(text, "; %" G_GSIZE_FORMAT " inferences failed", analysis->n_failed);
-    ifm_page_wrapped(out, text->str, screen);
+    ifm_document_text(document, "%s", text->str);
 }
 
-char *ifm_trace_to_screen(const IfmTrace *trace, const IfmTraceAnalysis *analysis, const IfmScreen *screen)
+IfmDocument *ifm_trace_document(const IfmTrace *trace, const IfmTraceAnalysis *analysis)
 {
-    GString *out = g_string_new(NULL);
+    IfmDocument *document = ifm_document_new("trace", ifm_trace_name(trace));
     const char *stopped = json_string_value(json_object_get(ifm_trace_meta(trace), "stopped"));
     if (stopped != NULL)
-        ifm_page_told(out, "failed", IFM_TONE_BAD, stopped, screen);
-    append_head(out, trace, analysis, screen);
-    append_devices(out, analysis, screen);
-    append_stages(out, analysis, screen);
-    append_latencies(out, analysis, screen);
-    append_path(out, trace, analysis, screen);
+        ifm_document_note(document, "failed", IFM_TONE_BAD, "%s", stopped);
+    ifm_document_title(document, ifm_trace_name(trace), NULL)->joined = TRUE;
+    add_head(document, analysis);
+    if (analysis->tracks->len > 0)
+        add_devices(document, analysis);
+    if (analysis->stages->len > 0)
+        add_stages(document, analysis);
+    if (isfinite(analysis->latency.p50_ns) || isfinite(analysis->cycle.p50_ns))
+        add_latencies(document, analysis);
+    add_path(document, trace, analysis);
+    ifm_document_part(document);
     for (guint i = 0; i < analysis->warnings->len; i++)
-    {
-        g_string_append(out, i == 0 ? "\n" : "");
-        ifm_page_told(out, "warning", IFM_TONE_WARN, analysis->warnings->pdata[i], screen);
-    }
-    return g_string_free(out, FALSE);
+        ifm_document_warning(document, "%s", (const char *)analysis->warnings->pdata[i]);
+    return document;
 }
 
 /* --- two traces ------------------------------------------------------------------------------------------------------- */
@@ -433,7 +430,7 @@ static void get_difference_change(const void *record, const void *user, IfmValue
         ifm_value_set_real(value, row->ratio - 1);
 }
 
-char *ifm_trace_diff_to_screen(const GPtrArray *differences, const char *a, const char *b, const IfmScreen *screen)
+IfmDocument *ifm_trace_diff_document(const GPtrArray *differences, const char *a, const char *b)
 {
     const IfmField fields[] = {
         { "figure", "figure", IFM_FIELD_TEXT, ifm_field_get_text, IFM_FIELD_AT(IfmTraceDifference, key), IFM_FIELD_WHOLE },
@@ -442,7 +439,23 @@ char *ifm_trace_diff_to_screen(const GPtrArray *differences, const char *a, cons
         { "change", "change", IFM_FIELD_RATIO, get_difference_change },
         { NULL },
     };
-    GString *out = g_string_new(NULL);
-    ifm_page_table(out, fields, differences, screen);
-    return g_string_free(out, FALSE);
+    IfmDocument *document = ifm_document_new("trace-diff", "Two traces");
+    IfmField *own = ifm_document_keep(document, g_memdup2(fields, sizeof fields), g_free);
+    own[1].title = ifm_document_keep_text(document, a);
+    own[2].title = ifm_document_keep_text(document, b);
+    ifm_document_table(document, "differences", own, g_ptr_array_ref((GPtrArray *)differences));
+    return document;
+}
+
+json_t *ifm_trace_differences_to_json(const GPtrArray *differences)
+{
+    json_t *rows = json_array();
+    for (guint i = 0; i < differences->len; i++)
+    {
+        const IfmTraceDifference *difference = differences->pdata[i];
+        json_array_append_new(rows, json_pack("{s:s,s:s,s:o,s:o,s:o}", "key", difference->key, "unit", difference->unit,
+                                              "a", ifm_json_real(difference->a), "b", ifm_json_real(difference->b), "ratio",
+                                              ifm_json_real(difference->ratio)));
+    }
+    return rows;
 }

@@ -32,7 +32,7 @@ static char *processor_name(const char *cpuinfo)
     return g_strdup_printf("implementer %s part %s", implementer, part);
 }
 
-/* /proc/cpuinfo has a paragraph a processor: counts them, their cores and their sockets. */
+/* /proc/cpuinfo has one paragraph per processor. Counts processors, cores and sockets. */
 static void set_counts(json_t *machine, const char *cpuinfo)
 {
     g_auto(GStrv) paragraphs = g_strsplit(cpuinfo, "\n\n", -1);
@@ -58,7 +58,7 @@ static void set_counts(json_t *machine, const char *cpuinfo)
     json_object_set_new(machine, "sockets", ifm_sensor_int64_or_null(n_sockets > 0, n_sockets));
 }
 
-/* The flag is x86's; elsewhere a hypervisor may still name itself in sysfs. */
+/* The flag exists on x86 only. Elsewhere sysfs may name the hypervisor. */
 static json_t *is_virtual(const char *root, const char *cpuinfo)
 {
     g_autofree char *type = ifm_sensor_read(root, "sys/hypervisor/type");
@@ -87,7 +87,7 @@ static json_t *boost(const char *root)
     return switch_or_null(root, "sys/devices/system/cpu/intel_pstate/no_turbo", TRUE);
 }
 
-/* What the processors have in common, or all that they have: "performance", "performance,powersave". */
+/* All different values of the processors: "performance", "performance,powersave". */
 static char *over_processors(const char *root, const char *relative)
 {
     g_autoptr(GArray) processors = ifm_sensor_list(root, "sys/devices/system/cpu", "cpu");
@@ -105,7 +105,7 @@ static char *over_processors(const char *root, const char *relative)
     return found->len > 1 ? g_strjoinv(",", (char **)found->pdata) : NULL;
 }
 
-/* The bound of all processors' clocks; hybrid processors have several. */
+/* The minimum or maximum over the clocks of all processors, which differ in hybrid processors. */
 static json_t *clock_mhz(const char *root, const char *file, gboolean highest)
 {
     g_autoptr(GArray) processors = ifm_sensor_list(root, "sys/devices/system/cpu", "cpu");
@@ -146,7 +146,7 @@ static json_t *caches(const char *root)
     return json_null();
 }
 
-/* What makes it another machine. Memory in whole GiB: the kernel keeps a little of it, not always as much. */
+/* The digest of the facts that identify a machine. Memory is in whole GiB: the kernel reserves a varying part. */
 static json_t *identity(const json_t *machine)
 {
     static const char *const facts[] = { "cpu",   "vendor",  "family",  "model", "stepping", "logical_processors",
@@ -185,6 +185,9 @@ static void set_processor(json_t *machine, const char *root)
 
 json_t *ifm_sensor_machine(const char *root)
 {
+    const char *recorded = g_getenv("IFM_MACHINE_ROOT");
+    if (root == NULL)
+        root = recorded != NULL && *recorded != '\0' ? recorded : "/";
     g_autofree char *meminfo = ifm_sensor_read(root, "proc/meminfo");
     g_autofree char *kernel = ifm_sensor_read(root, "proc/sys/kernel/osrelease");
     g_autofree char *product = ifm_sensor_read(root, "sys/class/dmi/id/product_name");
@@ -230,7 +233,7 @@ gint64 ifm_sensor_peak_rss_bytes(const char *root, int pid)
     return status_bytes(root, pid, "VmHWM");
 }
 
-/* "TIME WAIT SLICES", ns but for the last. */
+/* "TIME WAIT SLICES": ns, ns, a count. */
 gint64 ifm_sensor_wait_ns(const char *root)
 {
     g_autofree char *text = ifm_sensor_read(root, "proc/thread-self/schedstat");

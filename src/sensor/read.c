@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* /proc/stat of a machine with hundreds of processors has some hundred KiB. */
+/* /proc/stat of a machine with hundreds of processors has a few hundred KiB. */
 #define MAX_BYTES ((gsize)4 << 20)
 
 char *ifm_sensor_read(const char *root, const char *relative)

@@ -33,7 +33,7 @@ static void set_load(json_t *snapshot, const char *root)
     json_object_set_new(snapshot, "running", ifm_sensor_int64_or_null(known, running));
 }
 
-/* One value a processor, in the order of their numbers; a processor that is off or silent is null. */
+/* One value per processor, sorted by number; null for a processor that is offline or has no value. */
 static json_t *clocks_of_sysfs(const char *root)
 {
     g_autoptr(GArray) processors = ifm_sensor_list(root, "sys/devices/system/cpu", "cpu");
@@ -73,7 +73,7 @@ static json_t *clocks_of_cpuinfo(const char *root)
     return json_null();
 }
 
-static void add_temperature(json_t *temperatures, const char *zone, gint64 millidegrees, gboolean limit_known, gint64 limit)
+static void add_temperature(json_t *temperatures, const char *zone, gint64 millidegrees, gboolean peak_known, gint64 limit)
 {
     if (millidegrees <= -273150 || millidegrees > 1000000) /* what broken sensors say */
         return;
@@ -81,7 +81,7 @@ static void add_temperature(json_t *temperatures, const char *zone, gint64 milli
     json_object_set_new(entry, "zone", ifm_json_string(zone));
     json_object_set_new(entry, "value", json_real((double)millidegrees / 1000));
     json_object_set_new(entry, "limit",
-                        limit_known && limit > 0 && limit < 1000000 ? json_real((double)limit / 1000) : json_null());
+                        peak_known && limit > 0 && limit < 1000000 ? json_real((double)limit / 1000) : json_null());
     json_array_append_new(temperatures, entry);
 }
 
@@ -107,14 +107,14 @@ static void add_thermal_zones(json_t *temperatures, const char *root)
         gint64 value = 0, limit = 0;
         if (!ifm_sensor_read_int64(root, &value, "sys/class/thermal/thermal_zone%d/temp", zone))
             continue;
-        gboolean limit_known = critical_trip_point(root, zone, &limit);
+        gboolean peak_known = critical_trip_point(root, zone, &limit);
         g_autofree char *type = ifm_sensor_readf(root, "sys/class/thermal/thermal_zone%d/type", zone);
         g_autofree char *name = type != NULL ? g_steal_pointer(&type) : g_strdup_printf("thermal_zone%d", zone);
-        add_temperature(temperatures, name, value, limit_known, limit);
+        add_temperature(temperatures, name, value, peak_known, limit);
     }
 }
 
-/* Processor sensors that are no thermal zone: coretemp, k10temp. Sensors are numbered from 1, with holes. */
+/* Processor sensors outside the thermal zones: coretemp, k10temp. Sensors are numbered from 1, with gaps. */
 static void add_hardware_monitors(json_t *temperatures, const char *root)
 {
     g_autoptr(GArray) monitors = ifm_sensor_list(root, "sys/class/hwmon", "hwmon");
@@ -148,7 +148,7 @@ static json_t *temperatures(const char *root)
     return json_null();
 }
 
-/* Threads of a core and processors of a package share a counter: each is counted once. */
+/* Threads of a core, and processors of a package, share a counter. Each counter counts once. */
 static void count_once(GHashTable *counters, char *key /* (transfer full) */, gint64 count)
 {
     count = CLAMP(count, 0, G_GINT64_CONSTANT(1) << 48);
@@ -196,7 +196,7 @@ static json_t *throttle_counts(const char *root)
     return counts;
 }
 
-/* "cpu0 user nice system idle iowait irq softirq steal guest guest_nice"; guests are counted in user already. */
+/* "cpu0 user nice system idle iowait irq softirq steal guest guest_nice"; user already contains guest. */
 static json_t *jiffies_of_line(const char *line)
 {
     g_auto(GStrv) words = words_of(line);
@@ -235,10 +235,10 @@ static json_t *cpu_jiffies(const char *root)
 typedef struct
 {
     gint64 pid, parent;
-    gint64 own, waited; /* jiffies of itself; of its children that ended and were waited for */
+    gint64 own, waited; /* jiffies of the process; of its children that ended and were waited for */
 } ProcessTimes;
 
-/* /proc/PID/stat; the command in parentheses may hold anything, so fields are counted behind the last ")". */
+/* /proc/PID/stat. The command in parentheses may contain any text, so fields are counted after the last ")". */
 static gboolean parse_process(const char *text, ProcessTimes *times)
 {
     const char *behind = text != NULL ? strrchr(text, ')') : NULL;
@@ -275,7 +275,8 @@ static json_t *own_jiffies(const char *root)
     gint64 sum = self.own + self.waited;
     g_autoptr(GHashTable) family = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL);
     g_hash_table_add(family, g_memdup2(&self.pid, sizeof self.pid));
-    for (gboolean grown = TRUE; grown;) /* a child may have a smaller number than its parent: until none is new */
+    for (gboolean grown = TRUE;
+         grown;) /* a child may have a smaller number than its parent, so repeat until there is no new one */
     {
         grown = FALSE;
         for (guint i = 0; i < processes->len; i++)
@@ -291,8 +292,8 @@ static json_t *own_jiffies(const char *root)
     return json_integer(sum);
 }
 
-/* What a control group has left: its limit less what it holds and the kernel could not drop at once. G_MAXINT64: no limit.
- */
+/* The rest in the limit of a control group: the limit minus the memory that the kernel cannot reclaim at once. G_MAXINT64:
+ * no limit. */
 static gint64 group_left(const char *root, const char *folder, const char *limit_file, const char *usage_file)
 {
     gint64 limit = 0, usage = 0, file = 0;
@@ -300,7 +301,7 @@ static gint64 group_left(const char *root, const char *folder, const char *limit
     g_autofree char *text = stat != NULL ? g_strdelimit(g_strdup(stat), " ", ':') : NULL;
     g_autofree char *dropped = text != NULL ? ifm_sensor_field(text, "inactive_file") : NULL;
     if (!ifm_sensor_read_int64(root, &limit, "%s/%s", folder, limit_file) || limit < 0 ||
-        limit >= G_MAXINT64 / 8 || /* version 1's word for none; version 2's, "max", is no number */
+        limit >= G_MAXINT64 / 8 || /* version 1 writes "no limit" as this number; version 2 writes "max" */
         !ifm_sensor_read_int64(root, &usage, "%s/%s", folder, usage_file))
         return G_MAXINT64;
     if (dropped == NULL || !ifm_sensor_parse_count(dropped, &file))
@@ -308,18 +309,18 @@ static gint64 group_left(const char *root, const char *folder, const char *limit
     return MAX(limit - MAX(usage - file, 0), 0);
 }
 
-/* The least that the process's group and those around it have left. @path: "/a/b"; a container sees but the end of it,
- * which then lies at the top. */
+/* The minimum of the rests of a control group and its parents. @path: "/a/b". A container sees only the end of the path, as
+ * a top-level group. */
 static gint64 groups_left(const char *root, const char *top, const char *path, const char *limit, const char *usage)
 {
-    gint64 least = G_MAXINT64;
+    gint64 min = G_MAXINT64;
     for (g_autofree char *at = g_strdup(path);;)
     {
         g_autofree char *folder = g_strconcat(top, g_str_equal(at, "/") ? "" : at, NULL);
-        least = MIN(least, group_left(root, folder, limit, usage));
+        min = MIN(min, group_left(root, folder, limit, usage));
         char *slash = strrchr(at, '/');
         if (slash == NULL || *at == '\0')
-            return least;
+            return min;
         *slash = '\0';
     }
 }
@@ -329,20 +330,20 @@ static gint64 memory_left_in_groups(const char *root)
 {
     g_autofree char *text = ifm_sensor_read(root, "proc/self/cgroup");
     g_auto(GStrv) lines = g_strsplit(text != NULL ? text : "", "\n", -1);
-    gint64 least = G_MAXINT64;
+    gint64 min = G_MAXINT64;
     for (gsize i = 0; lines[i] != NULL; i++)
     {
         g_auto(GStrv) fields = g_strsplit(lines[i], ":", 3);
         if (g_strv_length(fields) < 3 || *fields[2] != '/' || strstr(fields[2], "..") != NULL)
             continue;
         if (*fields[1] == '\0')
-            least = MIN(least, groups_left(root, "sys/fs/cgroup", fields[2], "memory.max", "memory.current"));
+            min = MIN(min, groups_left(root, "sys/fs/cgroup", fields[2], "memory.max", "memory.current"));
         g_auto(GStrv) controllers = g_strsplit(fields[1], ",", -1);
         if (g_strv_contains((const char *const *)controllers, "memory"))
-            least = MIN(least, groups_left(root, "sys/fs/cgroup/memory", fields[2], "memory.limit_in_bytes",
-                                           "memory.usage_in_bytes"));
+            min = MIN(min, groups_left(root, "sys/fs/cgroup/memory", fields[2], "memory.limit_in_bytes",
+                                       "memory.usage_in_bytes"));
     }
-    return least;
+    return min;
 }
 
 /* "KEY:   1234 kB" of a file, in bytes. */
@@ -357,17 +358,11 @@ static gboolean read_kib(const char *root, const char *file, const char *key, gi
     return TRUE;
 }
 
-/* G_MAXINT64: nobody tells. */
+/* G_MAXINT64: unknown. */
 static gint64 left_of_machine(const char *root)
 {
     gint64 bytes, left = memory_left_in_groups(root);
     return read_kib(root, "proc/meminfo", "MemAvailable", &bytes) ? MIN(bytes, left) : left;
-}
-
-static json_t *memory_available(const char *root)
-{
-    gint64 left = left_of_machine(root);
-    return ifm_sensor_int64_or_null(left < G_MAXINT64, left);
 }
 
 /* "Max address space         4294967296           unlimited            bytes": what `ulimit -v` leaves. */
@@ -378,7 +373,7 @@ static gint64 left_of_address_space(const char *root)
     const char *line = text != NULL ? strstr(text, key) : NULL;
     g_auto(GStrv) words = words_of(line != NULL ? line + strlen(key) : "");
     gint64 limit, taken;
-    if (words[0] == NULL || !ifm_sensor_parse_count(words[0], &limit) || /* "unlimited" is no number */
+    if (words[0] == NULL || !ifm_sensor_parse_count(words[0], &limit) || /* "unlimited" is not a number */
         !read_kib(root, "proc/self/status", "VmSize", &taken))
         return G_MAXINT64;
     return MAX(limit - taken, 0);
@@ -389,7 +384,7 @@ gint64 ifm_sensor_free_bytes(const char *root)
     return MIN(left_of_machine(root), left_of_address_space(root));
 }
 
-/* Microseconds in which some task waited, since the machine started: "some avg10=0.00 … total=4846057". */
+/* Microseconds since boot in which at least one task waited: "some avg10=0.00 … total=4846057". */
 static json_t *pressure(const char *root)
 {
     static const char *const kinds[] = { "cpu", "memory", "io" };
@@ -418,7 +413,8 @@ json_t *ifm_sensor_snapshot(const char *root)
     json_object_set_new(snapshot, "throttle_counts", throttle_counts(root));
     json_object_set_new(snapshot, "cpu_jiffies", cpu_jiffies(root));
     json_object_set_new(snapshot, "own_jiffies", own_jiffies(root));
-    json_object_set_new(snapshot, "memory_available_bytes", memory_available(root));
+    gint64 available = left_of_machine(root);
+    json_object_set_new(snapshot, "memory_available_bytes", ifm_sensor_int64_or_null(available < G_MAXINT64, available));
     json_object_set_new(snapshot, "pressure", pressure(root));
     return snapshot;
 }

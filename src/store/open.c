@@ -40,7 +40,7 @@ static gboolean make_folder(const char *folder, GError **error)
     return TRUE;
 }
 
-static gboolean beside_is_filled(const IfmStore *store, const char *suffix)
+static gboolean companion_is_filled(const IfmStore *store, const char *suffix)
 {
     g_autofree char *path = g_strconcat(store->path, suffix, NULL);
     struct stat found;
@@ -57,7 +57,7 @@ static gboolean starts_otherwise(const IfmStore *store, const struct stat *found
     if (fd >= 0)
         close(fd);
     return n > 0 && (n < (gssize)sizeof start || memcmp(start, magic, sizeof magic) != 0) && found->st_size > 0 &&
-           !beside_is_filled(store, "-journal");
+           !companion_is_filled(store, "-journal");
 }
 
 /* What can be told before SQLite sees the file, in words that it would not find. */
@@ -254,7 +254,7 @@ static gboolean copy_to_memory(IfmStore *store, GError **error)
  */
 static gboolean open_unchanging(IfmStore *store, GError **error)
 {
-    if (beside_is_filled(store, "-wal") || beside_is_filled(store, "-journal"))
+    if (companion_is_filled(store, "-wal") || companion_is_filled(store, "-journal"))
         return refuse(store, IFM_ERROR_UNAVAILABLE, error,
                       "lies in a read-only folder and its journal (-wal or -journal) must be read too: copy both to a "
                       "folder that can be written");
@@ -271,7 +271,7 @@ static gboolean open_unchanging(IfmStore *store, GError **error)
             return FALSE;
         if (stat(store->path, &after) == 0 && before.st_size == after.st_size && before.st_ino == after.st_ino &&
             before.st_mtim.tv_sec == after.st_mtim.tv_sec && before.st_mtim.tv_nsec == after.st_mtim.tv_nsec &&
-            !beside_is_filled(store, "-wal"))
+            !companion_is_filled(store, "-wal"))
             return TRUE;
     }
     return refuse(store, IFM_ERROR_UNAVAILABLE, error, "changes while it is read in a read-only folder");
@@ -372,7 +372,7 @@ static gboolean is_shared(int fd)
     return fcntl(fd, F_GETLK, &lock) != 0 || lock.l_type != F_UNLCK;
 }
 
-static void remove_beside(const IfmStore *store, const char *suffix)
+static void remove_companion(const IfmStore *store, const char *suffix)
 {
     g_autofree char *path = g_strconcat(store->path, suffix, NULL);
     unlink(path);
@@ -394,9 +394,9 @@ static void remove_if_unused(IfmStore *store)
         ifm_store_integer(store, "SELECT (SELECT count(*) FROM measurement) + (SELECT count(*) FROM document)", &n, NULL) &&
         n == 0 && !is_shared(fd) && unlink(store->path) == 0)
     {
-        remove_beside(store, "-wal");
-        remove_beside(store, "-shm");
-        remove_beside(store, "-journal");
+        remove_companion(store, "-wal");
+        remove_companion(store, "-shm");
+        remove_companion(store, "-journal");
     }
     ifm_store_end(store, FALSE, NULL);
     close_database(store);

@@ -1,6 +1,6 @@
 #include "store-private.h"
 #include <inferometer/json.h>
-#include <stddef.h>
+#include <math.h>
 #include <string.h>
 #include <sys/random.h>
 
@@ -8,69 +8,76 @@
  * The records' fields are told by tables, so that making, freeing, writing and reading one cannot drift apart.
  * What a field means is said at its struct in store.h, its place in a file in docs/formats.md.
  */
-typedef enum
-{
-    FIELD_TEXT,    /* char * */
-    FIELD_JSON,    /* json_t *, NULL is null */
-    FIELD_INT64,   /* gint64 */
-    FIELD_SERIES,  /* GArray of gint64 */
-    FIELD_DOUBLE,  /* double */
-    FIELD_OUTCOME, /* IfmOutcome */
-    FIELD_NODES,   /* GPtrArray of IfmNodeRow */
-} FieldKind;
+#define FIELD IFM_RECORD
 
-typedef struct
-{
-    const char *name;
-    FieldKind kind;
-    gsize offset;
-} Field;
-
-#define MAX_FIELDS 20
-/* One row of a table: { FIELD(kind, type, member) }. */
-#define FIELD(kind, type, member) #member, FIELD_##kind, offsetof(type, member)
-#define AT(type, self, field) (*(type *)((char *)(self) + (field)->offset))
-#define CONST_AT(type, self, field) (*(type const *)((const char *)(self) + (field)->offset))
-
-static const Field case_fields[] = {
+const IfmRecordField ifm_case_fields[] = {
     { FIELD(TEXT, IfmCase, key) },          { FIELD(TEXT, IfmCase, subject_kind) },
     { FIELD(TEXT, IfmCase, subject_name) }, { FIELD(TEXT, IfmCase, subject_digest) },
     { FIELD(TEXT, IfmCase, model_path) },   { FIELD(TEXT, IfmCase, device) },
     { FIELD(TEXT, IfmCase, alias) },        { FIELD(JSON, IfmCase, sizes) },
     { FIELD(JSON, IfmCase, options) },      { FIELD(JSON, IfmCase, load) },
-    { FIELD(JSON, IfmCase, surroundings) }, { NULL },
+    { FIELD(JSON, IfmCase, environment) },  { NULL },
 };
 
-static const Field measurement_fields[] = {
-    { FIELD(TEXT, IfmMeasurement, uid) },
-    { FIELD(TEXT, IfmMeasurement, case_key) },
-    { FIELD(INT64, IfmMeasurement, started_unix_ms) },
-    { FIELD(OUTCOME, IfmMeasurement, outcome) },
-    { FIELD(TEXT, IfmMeasurement, error_code) },
-    { FIELD(TEXT, IfmMeasurement, reason) },
-    { FIELD(TEXT, IfmMeasurement, stop_reason) },
-    { FIELD(SERIES, IfmMeasurement, warmup_ns) },
-    { FIELD(SERIES, IfmMeasurement, samples_ns) },
-    { FIELD(SERIES, IfmMeasurement, profiled_ns) },
-    { FIELD(NODES, IfmMeasurement, nodes) },
-    { FIELD(JSON, IfmMeasurement, summary) },
-    { FIELD(JSON, IfmMeasurement, surroundings) },
-    { FIELD(JSON, IfmMeasurement, attest) },
-    { FIELD(JSON, IfmMeasurement, verification) },
-    { FIELD(JSON, IfmMeasurement, books) },
-    { FIELD(JSON, IfmMeasurement, memory) },
-    { NULL },
-};
-
-static const Field node_fields[] = {
+const IfmRecordField ifm_node_fields[] = {
     { FIELD(TEXT, IfmNodeRow, name) },       { FIELD(TEXT, IfmNodeRow, op_type) },
     { FIELD(TEXT, IfmNodeRow, provider) },   { FIELD(TEXT, IfmNodeRow, implementation) },
     { FIELD(TEXT, IfmNodeRow, dtype) },      { FIELD(DOUBLE, IfmNodeRow, median_ns) },
     { FIELD(DOUBLE, IfmNodeRow, start_ns) }, { NULL },
 };
 
+static const IfmRecordField interval_fields[] = {
+    { FIELD(DOUBLE, IfmInterval, lower), .optional = TRUE },
+    { FIELD(DOUBLE, IfmInterval, upper), .optional = TRUE },
+    { FIELD(DOUBLE, IfmInterval, level), .optional = TRUE },
+    { NULL },
+};
+
+/* Optional: older versions, and tables that were read in, have fewer. */
+static const IfmRecordField summary_fields[] = {
+    { FIELD(SIZE, IfmSummary, n), .optional = TRUE },
+    { FIELD(DOUBLE, IfmSummary, mean), .optional = TRUE },
+    { FIELD(DOUBLE, IfmSummary, std), .optional = TRUE },
+    { FIELD(DOUBLE, IfmSummary, min), .optional = TRUE },
+    { FIELD(DOUBLE, IfmSummary, max), .optional = TRUE },
+    { FIELD(DOUBLE, IfmSummary, median), .optional = TRUE },
+    { FIELD(DOUBLE, IfmSummary, p90), .optional = TRUE },
+    { FIELD(DOUBLE, IfmSummary, p95), .optional = TRUE },
+    { FIELD(DOUBLE, IfmSummary, p99), .optional = TRUE },
+    { FIELD(DOUBLE, IfmSummary, n_effective), .optional = TRUE },
+    { FIELD(DOUBLE, IfmSummary, drift_ratio), .optional = TRUE },
+    { FIELD(DOUBLE, IfmSummary, drift_p), .optional = TRUE },
+    { FIELD(PART, IfmSummary, median_interval), .fields = interval_fields, .optional = TRUE },
+    { FIELD(FLAG, IfmSummary, drifting), .optional = TRUE },
+    { FIELD(SIZE, IfmSummary, n_outliers), .optional = TRUE },
+    { NULL },
+};
+
 static const char *const outcome_names[] = {
     [IFM_OUTCOME_OK] = "ok", [IFM_OUTCOME_FAILED] = "failed", [IFM_OUTCOME_SKIPPED] = "skipped"
+};
+
+const IfmRecordField ifm_measurement_fields[] = {
+    { FIELD(TEXT, IfmMeasurement, uid) },
+    { FIELD(TEXT, IfmMeasurement, case_key) },
+    { FIELD(INT64, IfmMeasurement, started_unix_ms) },
+    { FIELD(CHOICE, IfmMeasurement, outcome), .words = outcome_names, .n_words = G_N_ELEMENTS(outcome_names) },
+    { FIELD(TEXT, IfmMeasurement, error_code) },
+    { FIELD(TEXT, IfmMeasurement, reason) },
+    { FIELD(TEXT, IfmMeasurement, stop_reason) },
+    { FIELD(SERIES, IfmMeasurement, warmup_ns) },
+    { FIELD(SERIES, IfmMeasurement, samples_ns) },
+    { FIELD(SERIES, IfmMeasurement, profiled_ns) },
+    { FIELD(ROWS, IfmMeasurement, nodes), .fields = ifm_node_fields, .size = sizeof(IfmNodeRow),
+      .free = (GDestroyNotify)ifm_node_row_free },
+    { FIELD(MAYBE, IfmMeasurement, summary), .count = offsetof(IfmMeasurement, has_summary), .fields = summary_fields },
+    { FIELD(JSON, IfmMeasurement, result) },
+    { FIELD(JSON, IfmMeasurement, environment) },
+    { FIELD(JSON, IfmMeasurement, effective_config) },
+    { FIELD(JSON, IfmMeasurement, verification) },
+    { FIELD(JSON, IfmMeasurement, breakdown) },
+    { FIELD(JSON, IfmMeasurement, memory) },
+    { NULL },
 };
 
 const char *ifm_outcome_name(IfmOutcome outcome)
@@ -79,175 +86,12 @@ const char *ifm_outcome_name(IfmOutcome outcome)
     return outcome_names[outcome];
 }
 
-static void fields_init(void *self, const Field *fields)
-{
-    for (const Field *field = fields; field->name != NULL; field++)
-        if (field->kind == FIELD_TEXT)
-            AT(char *, self, field) = g_strdup("");
-        else if (field->kind == FIELD_SERIES)
-            AT(GArray *, self, field) = g_array_new(FALSE, FALSE, sizeof(gint64));
-        else if (field->kind == FIELD_NODES)
-            AT(GPtrArray *, self, field) = g_ptr_array_new_with_free_func((GDestroyNotify)ifm_node_row_free);
-}
-
-static void fields_clear(void *self, const Field *fields)
-{
-    for (const Field *field = fields; field->name != NULL; field++)
-        if (field->kind == FIELD_TEXT)
-            g_clear_pointer(&AT(char *, self, field), g_free);
-        else if (field->kind == FIELD_SERIES)
-            g_clear_pointer(&AT(GArray *, self, field), g_array_unref);
-        else if (field->kind == FIELD_JSON)
-            g_clear_pointer(&AT(json_t *, self, field), json_decref);
-        else if (field->kind == FIELD_NODES)
-            g_clear_pointer(&AT(GPtrArray *, self, field), g_ptr_array_unref);
-}
-
 void ifm_node_row_free(IfmNodeRow *row)
 {
     if (row == NULL)
         return;
-    fields_clear(row, node_fields);
+    ifm_record_clear(row, ifm_node_fields);
     g_free(row);
-}
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmNodeRow, ifm_node_row_free)
-
-static json_t *fields_to_json(const void *self, const Field *fields);
-
-static json_t *nodes_to_json(const GPtrArray *nodes)
-{
-    json_t *array = json_array();
-    for (guint i = 0; i < nodes->len; i++)
-        json_array_append_new(array, fields_to_json(nodes->pdata[i], node_fields));
-    return array;
-}
-
-static json_t *field_to_json(const void *self, const Field *field)
-{
-    switch (field->kind)
-    {
-    case FIELD_TEXT:
-        return ifm_json_string(CONST_AT(char *, self, field));
-    case FIELD_JSON:
-    {
-        const json_t *json = CONST_AT(json_t *, self, field);
-        return json != NULL ? json_deep_copy(json) : json_null();
-    }
-    case FIELD_INT64:
-        return json_integer(CONST_AT(gint64, self, field));
-    case FIELD_SERIES:
-        return ifm_json_int64_array(CONST_AT(GArray *, self, field));
-    case FIELD_DOUBLE: /* + 0.0: SQLite keeps no minus zero, so there is none in a record */
-        return ifm_json_real(CONST_AT(double, self, field) + 0.0);
-    case FIELD_OUTCOME:
-        return json_string(ifm_outcome_name(CONST_AT(IfmOutcome, self, field)));
-    case FIELD_NODES:
-        return nodes_to_json(CONST_AT(GPtrArray *, self, field));
-    }
-    g_assert_not_reached();
-}
-
-static json_t *fields_to_json(const void *self, const Field *fields)
-{
-    json_t *json = json_object();
-    for (const Field *field = fields; field->name != NULL; field++)
-        json_object_set_new(json, field->name, field_to_json(self, field));
-    return json;
-}
-
-static gboolean outcome_from_json(const json_t *json, const char *where, IfmOutcome *outcome, GError **error)
-{
-    const char *name = NULL;
-    if (!ifm_json_get_string(json, where, "outcome", &name, error))
-        return FALSE;
-    for (gsize i = 0; i < G_N_ELEMENTS(outcome_names); i++)
-        if (g_str_equal(name, outcome_names[i]))
-        {
-            *outcome = (IfmOutcome)i;
-            return TRUE;
-        }
-    g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s.outcome: found \"%s\", expected \"ok\", \"failed\" or \"skipped\"",
-                where, name);
-    return FALSE;
-}
-
-static gboolean fields_from_json(void *self, const Field *fields, const json_t *json, const char *where, GError **error);
-
-static gboolean nodes_from_json(const json_t *json, const char *where, GPtrArray *nodes, GError **error)
-{
-    json_t *array = NULL, *element;
-    if (!ifm_json_get_array(json, where, "nodes", &array, error))
-        return FALSE;
-    g_ptr_array_set_size(nodes, 0);
-    gsize i;
-    json_array_foreach(array, i, element)
-    {
-        g_autofree char *place = g_strdup_printf("%s.nodes[%" G_GSIZE_FORMAT "]", where, i);
-        g_autoptr(IfmNodeRow) row = g_new0(IfmNodeRow, 1);
-        if (!fields_from_json(row, node_fields, element, place, error))
-            return FALSE;
-        g_ptr_array_add(nodes, g_steal_pointer(&row));
-    }
-    return TRUE;
-}
-
-static gboolean text_from_json(const json_t *json, const char *where, const char *key, char **text, GError **error)
-{
-    const char *found = NULL;
-    if (!ifm_json_get_string(json, where, key, &found, error))
-        return FALSE;
-    g_free(*text);
-    *text = g_strdup(found);
-    return TRUE;
-}
-
-static gboolean member_from_json(const json_t *json, const char *where, const char *key, json_t **member, GError **error)
-{
-    json_t *found = NULL;
-    if (!json_is_null(json_object_get(json, key)) && !ifm_json_get_object(json, where, key, &found, error))
-        return FALSE;
-    json_decref(*member);
-    *member = found != NULL ? json_deep_copy(found) : NULL;
-    return TRUE;
-}
-
-static gboolean field_from_json(void *self, const Field *field, const json_t *json, const char *where, GError **error)
-{
-    switch (field->kind)
-    {
-    case FIELD_TEXT:
-        return text_from_json(json, where, field->name, &AT(char *, self, field), error);
-    case FIELD_JSON:
-        return member_from_json(json, where, field->name, &AT(json_t *, self, field), error);
-    case FIELD_INT64:
-        return ifm_json_get_int64(json, where, field->name, &AT(gint64, self, field), error);
-    case FIELD_SERIES:
-        return ifm_json_get_int64_array(json, where, field->name, AT(GArray *, self, field), error);
-    case FIELD_DOUBLE:
-        return ifm_json_get_double(json, where, field->name, &AT(double, self, field), error);
-    case FIELD_OUTCOME:
-        return outcome_from_json(json, where, &AT(IfmOutcome, self, field), error);
-    case FIELD_NODES:
-        return nodes_from_json(json, where, AT(GPtrArray *, self, field), error);
-    }
-    g_assert_not_reached();
-}
-
-/* Exactly the fields: a key that is missing or unknown is refused. */
-static gboolean fields_from_json(void *self, const Field *fields, const json_t *json, const char *where, GError **error)
-{
-    const char *keys[MAX_FIELDS + 1] = { NULL };
-    for (gsize i = 0; fields[i].name != NULL; i++)
-    {
-        g_assert(i < MAX_FIELDS);
-        keys[i] = fields[i].name;
-    }
-    if (!ifm_json_check_object(json, where, keys, error))
-        return FALSE;
-    for (const Field *field = fields; field->name != NULL; field++)
-        if (!field_from_json(self, field, json, where, error))
-            return FALSE;
-    return TRUE;
 }
 
 /* --- cases --------------------------------------------------------------------------------------------------------------
@@ -256,10 +100,10 @@ static gboolean fields_from_json(void *self, const Field *fields, const json_t *
 IfmCase *ifm_case_new(void)
 {
     IfmCase *self = g_new0(IfmCase, 1);
-    fields_init(self, case_fields);
+    ifm_record_init(self, ifm_case_fields);
     self->sizes = json_object();
     self->options = json_object();
-    self->surroundings = json_object();
+    self->environment = json_object();
     return self;
 }
 
@@ -267,7 +111,7 @@ void ifm_case_free(IfmCase *self)
 {
     if (self == NULL)
         return;
-    fields_clear(self, case_fields);
+    ifm_record_clear(self, ifm_case_fields);
     g_free(self);
 }
 
@@ -286,7 +130,7 @@ void ifm_record_set_json(json_t **field, json_t *json)
 
 char *ifm_record_digest(const json_t *record)
 {
-    json_auto_t *told = json_object();
+    json_auto_t *reported = json_object();
     const char *key;
     json_t *value;
     json_object_foreach((json_t *)record, key, value)
@@ -295,17 +139,54 @@ char *ifm_record_digest(const json_t *record)
                          (json_is_object(value) && json_object_size(value) == 0) ||
                          (json_is_array(value) && json_array_size(value) == 0);
         if (!empty)
-            json_object_set(told, key, value);
+            json_object_set(reported, key, value);
     }
-    return ifm_json_digest(told);
+    return ifm_json_digest(reported);
+}
+
+/* Older names of members, newest first. Keys are made of the oldest ones, so that a case has one key for ever, whatever its
+ * members are called. */
+const IfmRename ifm_case_renames[] = { { "environment", "surroundings" }, { NULL, NULL } };
+const IfmRename ifm_case_option_renames[] = { { "min_runs", "least_runs" },
+                                              { "max_runs", "most_runs" },
+                                              { "min_pairs", "least_pairs" },
+                                              { "max_pairs", "most_pairs" },
+                                              { NULL, NULL } };
+const IfmRename ifm_measurement_renames[] = {
+    { "environment", "surroundings" }, { "effective_config", "attest" }, { "breakdown", "books" }, { NULL, NULL }
+};
+
+void ifm_record_rename(json_t *json, const IfmRename *renames, gboolean to_old, gboolean within)
+{
+    json_t *part;
+    gsize i;
+    void *next;
+    const char *key;
+    for (const IfmRename *rename = renames; json_is_object(json) && rename->name != NULL; rename++)
+    {
+        const char *from = to_old ? rename->name : rename->old, *to = to_old ? rename->old : rename->name;
+        json_t *value = json_object_get(json, from);
+        if (value == NULL)
+            continue;
+        json_object_set(json, to, value);
+        json_object_del(json, from);
+    }
+    if (within)
+        json_object_foreach_safe(json, next, key, part) ifm_record_rename(part, renames, to_old, TRUE);
+    if (within)
+        json_array_foreach(json, i, part) ifm_record_rename(part, renames, to_old, TRUE);
 }
 
 static char *case_key(const IfmCase *self)
 {
-    json_auto_t *json = ifm_case_to_json(self);
+    json_auto_t *whole = ifm_case_to_json(self), *json = json_deep_copy(whole);
     json_object_del(json, "key");
     json_object_del(json, "model_path");
     json_object_del(json, "alias"); /* a name for a thing is not the thing */
+    if (g_str_equal(self->subject_kind, IFM_CASE_PEAK))
+        json_object_set_new(json, "subject_kind", json_string(IFM_CASE_PEAK_OLD));
+    ifm_record_rename(json, ifm_case_renames, TRUE, FALSE);
+    ifm_record_rename(json_object_get(json, "options"), ifm_case_option_renames, TRUE, TRUE);
     return ifm_record_digest(json);
 }
 
@@ -318,13 +199,13 @@ void ifm_case_seal(IfmCase *self)
 
 json_t *ifm_case_to_json(const IfmCase *self)
 {
-    return fields_to_json(self, case_fields);
+    return ifm_record_to_json(self, ifm_case_fields);
 }
 
 IfmCase *ifm_case_from_json(const json_t *json, GError **error)
 {
     g_autoptr(IfmCase) self = ifm_case_new();
-    if (!fields_from_json(self, case_fields, json, "case", error))
+    if (!ifm_record_from_json(self, ifm_case_fields, json, "case", NULL, error))
         return NULL;
     g_autofree char *key = case_key(self);
     if (*self->key != '\0' && !g_str_equal(self->key, key))
@@ -350,10 +231,11 @@ static char *random_uid(void)
 IfmMeasurement *ifm_measurement_new(void)
 {
     IfmMeasurement *self = g_new0(IfmMeasurement, 1);
-    fields_init(self, measurement_fields);
+    ifm_record_init(self, ifm_measurement_fields);
     g_free(self->uid);
     self->uid = random_uid();
     self->started_unix_ms = g_get_real_time() / 1000;
+    ifm_measurement_set_summary(self, NULL);
     return self;
 }
 
@@ -361,25 +243,47 @@ void ifm_measurement_free(IfmMeasurement *self)
 {
     if (self == NULL)
         return;
-    fields_clear(self, measurement_fields);
+    ifm_record_clear(self, ifm_measurement_fields);
     g_free(self);
+}
+
+void ifm_measurement_set_summary(IfmMeasurement *self, const IfmSummary *summary)
+{
+    self->has_summary = summary != NULL;
+    if (summary != NULL)
+        self->summary = *summary;
+    else
+        ifm_summary_compute(NULL, 0, NAN, &self->summary);
+}
+
+const json_t *ifm_measurement_result(const IfmMeasurement *self, const char *path)
+{
+    const json_t *result = self != NULL ? self->result : NULL;
+    return path == NULL || result == NULL ? result : ifm_member(result, path);
+}
+
+json_t *ifm_summary_to_json(const IfmSummary *summary)
+{
+    return ifm_record_to_json(summary, summary_fields);
+}
+
+double ifm_summary_figure(const IfmSummary *summary, const char *name)
+{
+    static const char *const of_samples[] = { "n", "n_outliers", "drifting", NULL };
+    if (summary == NULL || (summary->n == 0 && g_strv_contains(of_samples, name)))
+        return (double)NAN;
+    return ifm_record_number(summary, summary_fields, name);
 }
 
 json_t *ifm_measurement_to_json(const IfmMeasurement *self)
 {
-    json_t *json = fields_to_json(self, measurement_fields);
-    json_object_set_new(json, "outcome", json_string(ifm_outcome_name(self->outcome)));
-    json_t *nodes = json_array();
-    for (guint i = 0; i < self->nodes->len; i++)
-        json_array_append_new(nodes, fields_to_json(self->nodes->pdata[i], node_fields));
-    json_object_set_new(json, "nodes", nodes);
-    return json;
+    return ifm_record_to_json(self, ifm_measurement_fields);
 }
 
 IfmMeasurement *ifm_measurement_from_json(const json_t *json, GError **error)
 {
     g_autoptr(IfmMeasurement) self = ifm_measurement_new();
-    if (!fields_from_json(self, measurement_fields, json, "measurement", error))
+    if (!ifm_record_from_json(self, ifm_measurement_fields, json, "measurement", NULL, error))
         return NULL;
     return g_steal_pointer(&self);
 }

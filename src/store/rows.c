@@ -2,64 +2,37 @@
 #include <inferometer/json.h>
 #include <string.h>
 
-/*
- * Records go in and out as their JSON (record.c), a column a key. The tables below name the columns; the SQL is made from
- * them.
- */
-typedef enum
+/* Records go in and out as their JSON (record.c), a column a field: those of a single value have one. The SQL is made from
+ * the fields. */
+
+static gboolean is_column(const IfmRecordField *field)
 {
-    COLUMN_TEXT,
-    COLUMN_REFERENCE, /* text; "" is NULL, so that it refers to nothing */
-    COLUMN_INTEGER,
-    COLUMN_REAL, /* NaN is NULL */
-    COLUMN_JSON, /* canonical text; null is NULL */
-} ColumnKind;
+    return field->type != IFM_RECORD_SERIES && field->type != IFM_RECORD_ROWS;
+}
 
-typedef struct
+/* Text of which "" is NULL, so that it refers to nothing. */
+static gboolean is_reference(const IfmRecordField *field)
 {
-    const char *name;
-    ColumnKind kind;
-} Column;
-
-static const Column case_columns[] = {
-    { "key", COLUMN_TEXT },          { "subject_kind", COLUMN_TEXT },
-    { "subject_name", COLUMN_TEXT }, { "subject_digest", COLUMN_REFERENCE },
-    { "model_path", COLUMN_TEXT },   { "device", COLUMN_TEXT },
-    { "alias", COLUMN_TEXT },        { "sizes", COLUMN_JSON },
-    { "options", COLUMN_JSON },      { "load", COLUMN_JSON },
-    { "surroundings", COLUMN_JSON }, { NULL },
-};
-
-static const Column measurement_columns[] = {
-    { "uid", COLUMN_TEXT },
-    { "case_key", COLUMN_TEXT },
-    { "started_unix_ms", COLUMN_INTEGER },
-    { "outcome", COLUMN_TEXT },
-    { "error_code", COLUMN_TEXT },
-    { "reason", COLUMN_TEXT },
-    { "stop_reason", COLUMN_TEXT },
-    { "summary", COLUMN_JSON },
-    { "surroundings", COLUMN_JSON },
-    { "attest", COLUMN_JSON },
-    { "verification", COLUMN_JSON },
-    { "books", COLUMN_JSON },
-    { "memory", COLUMN_JSON },
-    { NULL },
-};
-
-static const Column node_columns[] = {
-    { "name", COLUMN_TEXT },  { "op_type", COLUMN_TEXT },   { "provider", COLUMN_TEXT }, { "implementation", COLUMN_TEXT },
-    { "dtype", COLUMN_TEXT }, { "median_ns", COLUMN_REAL }, { "start_ns", COLUMN_REAL }, { NULL },
-};
+    return g_str_equal(field->name, "subject_digest");
+}
 
 static const char *const series_names[] = { "warmup_ns", "samples_ns", "profiled_ns" };
 
-static char *join_columns(const Column *columns)
+static char *join_columns(const IfmRecordField *fields)
 {
-    GString *text = g_string_new(columns[0].name);
-    for (const Column *column = columns + 1; column->name != NULL; column++)
-        g_string_append_printf(text, ", %s", column->name);
+    GString *text = g_string_new(NULL);
+    for (const IfmRecordField *field = fields; field->name != NULL; field++)
+        if (is_column(field))
+            g_string_append_printf(text, "%s%s", text->len > 0 ? ", " : "", field->name);
     return g_string_free(text, FALSE);
+}
+
+static int count_columns(const IfmRecordField *fields)
+{
+    int n = 0;
+    for (const IfmRecordField *field = fields; field->name != NULL; field++)
+        n += is_column(field);
+    return n;
 }
 
 /* --- in
@@ -70,51 +43,48 @@ static int bind_text(sqlite3_stmt *statement, int index, const char *text)
     return sqlite3_bind_text(statement, index, text, -1, SQLITE_TRANSIENT);
 }
 
-static int bind_value(sqlite3_stmt *statement, int index, ColumnKind kind, const json_t *value)
+gboolean ifm_store_bind_json(const IfmStore *store, sqlite3_stmt *statement, int index, const json_t *json, GError **error)
 {
-    switch (kind)
-    {
-    case COLUMN_TEXT:
-        return bind_text(statement, index, json_string_value(value));
-    case COLUMN_REFERENCE:
-        return json_string_length(value) > 0 ? bind_text(statement, index, json_string_value(value))
-                                             : sqlite3_bind_null(statement, index);
-    case COLUMN_INTEGER:
-        return sqlite3_bind_int64(statement, index, json_integer_value(value));
-    case COLUMN_REAL:
-        if (json_is_string(value)) /* "inf", "-inf" */
-            return sqlite3_bind_double(statement, index, g_ascii_strtod(json_string_value(value), NULL));
-        return json_is_null(value) ? sqlite3_bind_null(statement, index)
-                                   : sqlite3_bind_double(statement, index, json_number_value(value));
-    case COLUMN_JSON:
-    {
-        g_autofree char *text = json_is_null(value) ? NULL : ifm_json_canonical(value);
-        return text == NULL ? sqlite3_bind_null(statement, index) : bind_text(statement, index, text);
-    }
-    }
-    g_assert_not_reached();
+    g_autofree char *text = json == NULL || json_is_null(json) ? NULL : ifm_json_canonical(json);
+    int result = text == NULL ? sqlite3_bind_null(statement, index) : bind_text(statement, index, text);
+    return result == SQLITE_OK || ifm_store_fail(store, error);
+}
+
+static gboolean bind_value(const IfmStore *store, sqlite3_stmt *statement, int index, const IfmRecordField *field,
+                           const json_t *value, GError **error)
+{
+    int result;
+    if (field->type == IFM_RECORD_INT64)
+        result = sqlite3_bind_int64(statement, index, json_integer_value(value));
+    else if (field->type == IFM_RECORD_DOUBLE && json_is_string(value)) /* "inf", "-inf" */
+        result = sqlite3_bind_double(statement, index, g_ascii_strtod(json_string_value(value), NULL));
+    else if (field->type == IFM_RECORD_DOUBLE && !json_is_null(value)) /* NaN is NULL */
+        result = sqlite3_bind_double(statement, index, json_number_value(value));
+    else if (field->type == IFM_RECORD_DOUBLE || (is_reference(field) && json_string_length(value) == 0))
+        result = sqlite3_bind_null(statement, index);
+    else if (json_is_string(value))
+        result = bind_text(statement, index, json_string_value(value));
+    else
+        return ifm_store_bind_json(store, statement, index, value, error);
+    return result == SQLITE_OK || ifm_store_fail(store, error);
 }
 
 /* An INSERT over the columns, bound to @record; parameters behind them (@more names their columns) are the caller's. */
-static sqlite3_stmt *prepare_insert(const IfmStore *store, const char *verb, const char *table, const Column *columns,
-                                    const char *more, int n_more, const json_t *record, GError **error)
+static sqlite3_stmt *prepare_insert(const IfmStore *store, const char *verb, const char *table,
+                                    const IfmRecordField *fields, const char *more, int n_more, const json_t *record,
+                                    GError **error)
 {
-    g_autofree char *names = join_columns(columns);
+    g_autofree char *names = join_columns(fields);
     g_autoptr(GString) sql = g_string_new(NULL);
     g_string_append_printf(sql, "%s INTO %s (%s%s) VALUES (?", verb, table, names, more);
-    int n = 0;
-    while (columns[n].name != NULL)
-        n++;
-    for (int i = 1; i < n + n_more; i++)
+    for (int i = 1; i < count_columns(fields) + n_more; i++)
         g_string_append(sql, ", ?");
     g_string_append_c(sql, ')');
     g_autoptr(sqlite3_stmt) statement = ifm_store_prepare(store, sql->str, error);
-    for (int i = 0; statement != NULL && i < n; i++)
-        if (bind_value(statement, i + 1, columns[i].kind, json_object_get(record, columns[i].name)) != SQLITE_OK)
-        {
-            ifm_store_fail(store, error);
+    int at = 1;
+    for (const IfmRecordField *field = fields; statement != NULL && field->name != NULL; field++)
+        if (is_column(field) && !bind_value(store, statement, at++, field, json_object_get(record, field->name), error))
             return NULL;
-        }
     return g_steal_pointer(&statement);
 }
 
@@ -138,7 +108,7 @@ static gboolean insert_case(const IfmStore *store, const IfmCase *subject_case, 
                      json_string_value(json_object_get(record, "subject_name")), error))
         return FALSE;
     g_autoptr(sqlite3_stmt) statement =
-        prepare_insert(store, "INSERT OR IGNORE", "subject_case", case_columns, "", 0, record, error);
+        prepare_insert(store, "INSERT OR IGNORE", "subject_case", ifm_case_fields, "", 0, record, error);
     return statement != NULL && ifm_store_step(store, statement, NULL, error);
 }
 
@@ -166,9 +136,9 @@ static gboolean insert_nodes(const IfmStore *store, const char *uid, const json_
     json_t *node;
     json_array_foreach(nodes, position, node)
     {
-        int last = G_N_ELEMENTS(node_columns) - 1;
+        int last = count_columns(ifm_node_fields);
         g_autoptr(sqlite3_stmt) statement =
-            prepare_insert(store, "INSERT", "node", node_columns, ", measurement_uid, position", 2, node, error);
+            prepare_insert(store, "INSERT", "node", ifm_node_fields, ", measurement_uid, position", 2, node, error);
         if (statement == NULL)
             return FALSE;
         if (bind_text(statement, last + 1, uid) != SQLITE_OK ||
@@ -182,20 +152,20 @@ static gboolean insert_nodes(const IfmStore *store, const char *uid, const json_
 
 static gboolean insert_measurement(const IfmStore *store, const json_t *record, GError **error)
 {
-    const json_t *machine = json_object_get(json_object_get(record, "surroundings"), "machine");
+    const json_t *machine = json_object_get(json_object_get(record, "environment"), "machine");
     const char *machine_id = json_string_value(json_object_get(machine, "id"));
     g_autofree char *facts = machine_id != NULL ? ifm_json_canonical(machine) : NULL;
     g_autofree char *digest = ifm_record_digest(record);
     if (!insert_pair(store, "INSERT OR IGNORE INTO machine (id, facts) VALUES (?, ?)", machine_id, facts, error))
         return FALSE;
     g_autoptr(sqlite3_stmt) statement =
-        prepare_insert(store, "INSERT", "measurement", measurement_columns, ", digest, machine_id", 2, record, error);
+        prepare_insert(store, "INSERT", "measurement", ifm_measurement_fields, ", digest, machine_id", 2, record, error);
     if (statement == NULL)
         return FALSE;
-    int last = G_N_ELEMENTS(measurement_columns) - 1;
-    gboolean machine_told = machine_id != NULL && *machine_id != '\0';
+    int last = count_columns(ifm_measurement_fields);
+    gboolean machine_reported = machine_id != NULL && *machine_id != '\0';
     if (bind_text(statement, last + 1, digest) != SQLITE_OK ||
-        (machine_told && bind_text(statement, last + 2, machine_id) != SQLITE_OK))
+        (machine_reported && bind_text(statement, last + 2, machine_id) != SQLITE_OK))
         return ifm_store_fail(store, error);
     return ifm_store_step(store, statement, NULL, error);
 }
@@ -215,33 +185,30 @@ gboolean ifm_store_insert(const IfmStore *store, const IfmCase *subject_case, co
 /* --- out
  * ------------------------------------------------------------------------------------------------------------------ */
 
-static json_t *value_of(sqlite3_stmt *statement, int index, const Column *column, GError **error)
+static json_t *value_of(sqlite3_stmt *statement, int index, const IfmRecordField *field, GError **error)
 {
     const char *text = (const char *)sqlite3_column_text(statement, index);
-    switch (column->kind)
-    {
-    case COLUMN_TEXT:
-    case COLUMN_REFERENCE:
-        return ifm_json_string(text);
-    case COLUMN_INTEGER:
+    if (field->type == IFM_RECORD_INT64)
         return json_integer(sqlite3_column_int64(statement, index));
-    case COLUMN_REAL:
-        return text == NULL ? json_null() : ifm_json_real(sqlite3_column_double(statement, index));
-    case COLUMN_JSON:
-        return text == NULL ? json_null() : ifm_json_parse(text, strlen(text), column->name, error);
-    }
-    g_assert_not_reached();
+    if (field->type == IFM_RECORD_TEXT || field->type == IFM_RECORD_CHOICE)
+        return ifm_json_string(text);
+    if (text == NULL)
+        return json_null();
+    return field->type == IFM_RECORD_DOUBLE ? ifm_json_real(sqlite3_column_double(statement, index))
+                                            : ifm_json_parse(text, strlen(text), field->name, error);
 }
 
-static json_t *record_of(sqlite3_stmt *statement, const Column *columns, GError **error)
+static json_t *record_of(sqlite3_stmt *statement, const IfmRecordField *fields, GError **error)
 {
     json_auto_t *record = json_object();
-    for (int i = 0; columns[i].name != NULL; i++)
+    int at = 0;
+    for (const IfmRecordField *field = fields; field->name != NULL; field++)
     {
-        json_t *value = value_of(statement, i, &columns[i], error);
-        if (value == NULL)
+        json_t *value = is_column(field) ? value_of(statement, at++, field, error) : NULL;
+        if (is_column(field) && value == NULL)
             return NULL;
-        json_object_set_new(record, columns[i].name, value);
+        if (value != NULL)
+            json_object_set_new(record, field->name, value);
     }
     return json_incref(record);
 }
@@ -291,7 +258,7 @@ static gboolean read_nodes(const IfmStore *store, const char *uid, json_t *recor
     static char *sql = NULL;
     if (g_once_init_enter(&sql))
     {
-        g_autofree char *names = join_columns(node_columns);
+        g_autofree char *names = join_columns(ifm_node_fields);
         g_once_init_leave(&sql, g_strdup_printf("SELECT %s FROM node WHERE measurement_uid = ? ORDER BY position", names));
     }
     g_autoptr(sqlite3_stmt) statement = ifm_store_prepare(store, sql, error);
@@ -308,7 +275,7 @@ static gboolean read_nodes(const IfmStore *store, const char *uid, json_t *recor
             return FALSE;
         if (!row)
             return TRUE;
-        json_t *node = record_of(statement, node_columns, error);
+        json_t *node = record_of(statement, ifm_node_fields, error);
         if (node == NULL)
             return FALSE;
         json_array_append_new(nodes, node);
@@ -317,7 +284,7 @@ static gboolean read_nodes(const IfmStore *store, const char *uid, json_t *recor
 
 sqlite3_stmt *ifm_store_select_measurements(const IfmStore *store, const char *rest, const char *parameter, GError **error)
 {
-    g_autofree char *names = join_columns(measurement_columns);
+    g_autofree char *names = join_columns(ifm_measurement_fields);
     g_autofree char *sql = g_strdup_printf("SELECT %s, digest FROM measurement %s", names, rest);
     g_autoptr(sqlite3_stmt) statement = ifm_store_prepare(store, sql, error);
     if (statement != NULL && parameter != NULL && !ifm_store_bind_text(store, statement, 1, parameter, error))
@@ -325,14 +292,26 @@ sqlite3_stmt *ifm_store_select_measurements(const IfmStore *store, const char *r
     return g_steal_pointer(&statement);
 }
 
+json_t *ifm_store_read_record(const IfmStore *store, sqlite3_stmt *statement, GError **error)
+{
+    const char *uid = (const char *)sqlite3_column_text(statement, 0);
+    g_autoptr(GError) trouble = NULL;
+    json_auto_t *record = record_of(statement, ifm_measurement_fields, &trouble);
+    if (record == NULL)
+        blame(store, "measurement", uid, trouble->message, error);
+    if (record == NULL || !read_series(store, uid, record, error) || !read_nodes(store, uid, record, error))
+        return NULL;
+    return json_incref(record);
+}
+
 IfmMeasurement *ifm_store_read_measurement(const IfmStore *store, sqlite3_stmt *statement, char **digest, GError **error)
 {
     g_autofree char *uid = g_strdup((const char *)sqlite3_column_text(statement, 0));
     g_autoptr(GError) trouble = NULL;
-    json_auto_t *record = record_of(statement, measurement_columns, &trouble);
-    if (record != NULL && (!read_series(store, uid, record, error) || !read_nodes(store, uid, record, error)))
+    json_auto_t *record = ifm_store_read_record(store, statement, error);
+    if (record == NULL)
         return NULL;
-    g_autoptr(IfmMeasurement) measurement = record != NULL ? ifm_measurement_from_json(record, &trouble) : NULL;
+    g_autoptr(IfmMeasurement) measurement = ifm_measurement_from_json(record, &trouble);
     if (measurement == NULL)
     {
         blame(store, "measurement", uid, trouble->message, error);
@@ -341,7 +320,7 @@ IfmMeasurement *ifm_store_read_measurement(const IfmStore *store, sqlite3_stmt *
     if (digest == NULL)
         return g_steal_pointer(&measurement);
     *digest = ifm_record_digest(record);
-    if (g_strcmp0(*digest, (const char *)sqlite3_column_text(statement, G_N_ELEMENTS(measurement_columns) - 1)) == 0)
+    if (g_strcmp0(*digest, (const char *)sqlite3_column_text(statement, count_columns(ifm_measurement_fields))) == 0)
         return g_steal_pointer(&measurement);
     g_clear_pointer(digest, g_free);
     blame(store, "measurement", uid, "is not what was written (its digest differs)", error);
@@ -350,7 +329,7 @@ IfmMeasurement *ifm_store_read_measurement(const IfmStore *store, sqlite3_stmt *
 
 IfmCase *ifm_store_read_case(const IfmStore *store, const char *key, GError **error)
 {
-    g_autofree char *names = join_columns(case_columns);
+    g_autofree char *names = join_columns(ifm_case_fields);
     g_autofree char *sql = g_strdup_printf("SELECT %s FROM subject_case WHERE key = ?", names);
     g_autoptr(sqlite3_stmt) statement = ifm_store_prepare(store, sql, error);
     gboolean row = FALSE;
@@ -359,7 +338,7 @@ IfmCase *ifm_store_read_case(const IfmStore *store, const char *key, GError **er
     if (!ifm_store_bind_text(store, statement, 1, key, error) || !ifm_store_step(store, statement, &row, error))
         return NULL;
     g_autoptr(GError) trouble = NULL;
-    json_auto_t *record = row ? record_of(statement, case_columns, &trouble) : NULL;
+    json_auto_t *record = row ? record_of(statement, ifm_case_fields, &trouble) : NULL;
     g_autoptr(IfmCase) subject_case = record != NULL ? ifm_case_from_json(record, &trouble) : NULL;
     if (subject_case == NULL)
         blame(store, "case", key, trouble != NULL ? trouble->message : "missing", error);

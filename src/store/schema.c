@@ -73,6 +73,13 @@ static const char *const steps[] = {
     "  digest TEXT NOT NULL,"
     "  content TEXT NOT NULL"
     ") STRICT;",
+
+    /* 3 -> 4: results apart from the environment, columns renamed; migrate.c migrates the records */
+    "ALTER TABLE measurement ADD COLUMN result TEXT;"
+    "ALTER TABLE measurement RENAME COLUMN surroundings TO environment;"
+    "ALTER TABLE measurement RENAME COLUMN attest TO effective_config;"
+    "ALTER TABLE measurement RENAME COLUMN books TO breakdown;"
+    "ALTER TABLE subject_case RENAME COLUMN surroundings TO environment;",
 };
 
 int ifm_store_schema_version(void)
@@ -85,6 +92,8 @@ gboolean ifm_store_migrate(const IfmStore *store, int from_version, GError **err
     for (int version = from_version; version < ifm_store_schema_version(); version++)
         if (!ifm_store_run(store, steps[version], error))
             return FALSE;
+    if (from_version > 0 && !ifm_store_migrate_records(store, from_version, error))
+        return FALSE;
     g_autofree char *mark = g_strdup_printf("PRAGMA application_id = %d; PRAGMA user_version = %d",
                                             IFM_STORE_APPLICATION_ID, ifm_store_schema_version());
     return ifm_store_run(store, mark, error);

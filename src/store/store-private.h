@@ -1,4 +1,5 @@
 #pragma once
+#include <inferometer/record-fields.h>
 #include <inferometer/store.h>
 #include <sqlite3.h>
 #include <sys/stat.h>
@@ -50,9 +51,20 @@ int ifm_store_schema_version(void);
 /* ifm_store_migrate: Brings a database of @from_version (0: empty) to the newest; within a transaction of the caller's. */
 gboolean ifm_store_migrate(const IfmStore *store, int from_version, GError **error);
 
+/* --- migrate.c ---------------------------------------------------------------------------------------------------- */
+
+/* ifm_store_migrate_records: Brings the records of a database whose tables are of the newest version, and whose records are
+ * of @from_version, up to date; within a transaction of the caller's. */
+gboolean ifm_store_migrate_records(const IfmStore *store, int from_version, GError **error);
+
 /* --- rows.c
  * --------------------------------------------------------------------------------------------------------------- */
 
+/* ifm_store_read_record: The row that the statement stands on, as it was written, with samples and nodes. (transfer full)
+ */
+json_t *ifm_store_read_record(const IfmStore *store, sqlite3_stmt *statement, GError **error);
+/* ifm_store_bind_json: canonical text to a parameter; NULL or null is NULL. */
+gboolean ifm_store_bind_json(const IfmStore *store, sqlite3_stmt *statement, int index, const json_t *json, GError **error);
 /* ifm_store_select_measurements: A statement over measurements; @rest: what follows FROM, one text parameter or none. */
 sqlite3_stmt *ifm_store_select_measurements(const IfmStore *store, const char *rest, const char *parameter, GError **error);
 /* ifm_store_read_measurement: The row that the statement stands on, with samples and nodes.
@@ -72,8 +84,7 @@ gboolean ifm_store_insert(const IfmStore *store, const IfmCase *subject_case, co
 /* ifm_store_begin_writing: Begins a transaction; refuses a store that is open for reading only, or gone. */
 gboolean ifm_store_begin_writing(const IfmStore *store, GError **error);
 
-/* --- document.c
- * ----------------------------------------------------------------------------------------------------------- */
+/* --- store-documents.c ---------------------------------------------------------------------------------------------- */
 
 /* ifm_store_add_documents: Those of @from that @store has not, by name; @over: all of them, in place of those it has.
  * Within a transaction of each. */
@@ -84,6 +95,19 @@ gboolean ifm_store_check_documents(const IfmStore *store, GError **error);
 /* --- record.c
  * ------------------------------------------------------------------------------------------------------------- */
 
+/* The records' fields; the tables' columns are those of a single value. */
+extern const IfmRecordField ifm_case_fields[], ifm_measurement_fields[], ifm_node_fields[];
+/* IfmRename: a member's name, and what versions before 4 of the store called it. Lists end with a NULL name. */
+typedef struct
+{
+    const char *name, *old;
+} IfmRename;
+extern const IfmRename ifm_case_renames[], ifm_case_option_renames[], ifm_measurement_renames[];
+/* IFM_CASE_PEAK: the subject kind of a device's peak, and its older name. */
+#define IFM_CASE_PEAK "peak"
+#define IFM_CASE_PEAK_OLD "limit"
+/* ifm_record_rename: Renames members of an object, to the older names or back. @within: also those of all objects in it */
+void ifm_record_rename(json_t *json, const IfmRename *renames, gboolean to_old, gboolean within);
 /* ifm_record_digest: SHA-256 of a record's canonical JSON, but for the members that are null, "", {} or []: so a member
  * that is added one day leaves the digest of every older record as it is. (transfer full) */
 char *ifm_record_digest(const json_t *record);

@@ -22,9 +22,9 @@ static gboolean check_records(const IfmCase *subject_case, const IfmMeasurement 
     if (measurement->uid == NULL || *measurement->uid == '\0')
         return refuse(IFM_ERROR_INVALID, error, "it has no uid");
     gboolean ok = measurement->outcome == IFM_OUTCOME_OK;
-    gboolean told = measurement->error_code != NULL && *measurement->error_code != '\0' && measurement->reason != NULL &&
-                    *measurement->reason != '\0';
-    if (!ok && !told)
+    gboolean reported = measurement->error_code != NULL && *measurement->error_code != '\0' &&
+                        measurement->reason != NULL && *measurement->reason != '\0';
+    if (!ok && !reported)
         return refuse(IFM_ERROR_INVALID, error, "one that is not OK carries an error code and a reason");
     return TRUE;
 }
@@ -49,19 +49,37 @@ gboolean ifm_store_begin_writing(const IfmStore *store, GError **error)
     return check_in_place(store, error) && ifm_store_run(store, "BEGIN IMMEDIATE", error);
 }
 
-gboolean ifm_store_commit(IfmStore *store, const IfmCase *subject_case, const IfmMeasurement *measurement, GError **error)
+/* One of several, within a transaction. */
+static gboolean insert_new(const IfmStore *store, const IfmCase *subject_case, const IfmMeasurement *measurement,
+                           GError **error)
 {
-    if (!check_records(subject_case, measurement, error) || !ifm_store_begin_writing(store, error))
-        return FALSE;
-    g_autoptr(GError) trouble = NULL;
+    GError *trouble = NULL;
     g_autofree char *stored = ifm_store_stored_digest(store, measurement->uid, &trouble);
-    gboolean good = trouble == NULL && (stored != NULL || ifm_store_insert(store, subject_case, measurement, &trouble));
-    good = ifm_store_end(store, good, trouble == NULL ? &trouble : NULL);
+    if (trouble != NULL)
+        g_propagate_error(error, trouble);
+    return trouble == NULL && (stored != NULL || ifm_store_insert(store, subject_case, measurement, error));
+}
+
+gboolean ifm_store_commit_all(IfmStore *store, const IfmCase *const *cases, const IfmMeasurement *const *measurements,
+                              gsize n, GError **error)
+{
+    for (gsize i = 0; i < n; i++)
+        if (!check_records(cases[i], measurements[i], error))
+            return FALSE;
+    if (!ifm_store_begin_writing(store, error))
+        return FALSE;
+    gboolean good = TRUE;
+    for (gsize i = 0; i < n && good; i++)
+        good = insert_new(store, cases[i], measurements[i], error);
+    good = ifm_store_end(store, good, good ? error : NULL);
     if (good)
         store->is_new = FALSE;
-    else
-        g_propagate_error(error, g_steal_pointer(&trouble));
     return good;
+}
+
+gboolean ifm_store_commit(IfmStore *store, const IfmCase *subject_case, const IfmMeasurement *measurement, GError **error)
+{
+    return ifm_store_commit_all(store, &subject_case, &measurement, 1, error);
 }
 
 IfmCase *ifm_store_case(IfmStore *store, const char *case_key, GError **error)

@@ -2,116 +2,13 @@
 
 #include "definition.h"
 
-/* Every key of a study, in the order people should read them. */
+/* The keys that studies of every kind have, in the order people should read them; a kind's own stand in the middle. */
 
 #define FIELD(struct_type, member) .offset = offsetof(struct_type, member)
 #define NAMED_OF(of) .type = IFM_YAML_NAMED, .element = of
 #define LIST_OF(of) .type = IFM_YAML_LIST, .element = of
-#define MOST_SEED 4294967295.0
 
 static const char *const form_words[] = { "auto", "dynamic", "static", NULL };
-const char *const study_kind_words[] = { "uniform", "power-law", NULL };
-
-static const IfmYamlField subject_fields[] = {
-    { .key = "model",
-      .type = IFM_YAML_STRING,
-      FIELD(SubjectText, model),
-      .required = TRUE,
-      .help = "a model in stages: graphsage" },
-    { .key = "features",
-      .type = IFM_YAML_INT,
-      FIELD(SubjectText, features),
-      .least = 1,
-      .most = 65536,
-      .fallback = "500",
-      .help = "numbers that a node comes with" },
-    { .key = "hidden",
-      .type = IFM_YAML_INT,
-      FIELD(SubjectText, hidden),
-      .least = 1,
-      .most = 65536,
-      .fallback = "256",
-      .help = "numbers that a node leaves with" },
-    { .key = "stages",
-      LIST_OF(IFM_YAML_INT),
-      FIELD(SubjectText, stages),
-      .filled = TRUE,
-      .least = 1,
-      .most = IFM_MAX_STAGES,
-      .help = "which stages, by number, in the order they are measured; without it all" },
-    { .key = "ranges",
-      LIST_OF(IFM_YAML_STRING),
-      FIELD(SubjectText, ranges),
-      .help = "contiguous stages to be measured as one model, too, after the stages: 2-4, ends (all that begin with the "
-              "first stage or end with the last: what plans of two blocks are made of), all; without it none" },
-    { .key = "seed",
-      .type = IFM_YAML_INT,
-      FIELD(SubjectText, seed),
-      .least = 0,
-      .most = MOST_SEED,
-      .fallback = "1",
-      .help = "of weights and inputs" },
-    { 0 }
-};
-static const IfmYamlTable subject_table = { subject_fields, sizeof(SubjectText) };
-
-static const IfmYamlField graph_fields[] = {
-    { .key = "kind",
-      .type = IFM_YAML_ENUM,
-      .words = study_kind_words,
-      FIELD(GraphText, kind),
-      .fallback = "uniform",
-      .help = "how edges are drawn: each as likely as any other, or degrees that fall as a power law" },
-    { .key = "seed",
-      .type = IFM_YAML_INT,
-      FIELD(GraphText, seed),
-      .least = 0,
-      .most = MOST_SEED,
-      .fallback = "1",
-      .help = "of the generator" },
-    { 0 }
-};
-static const IfmYamlTable graph_table = { graph_fields, sizeof(GraphText) };
-
-static const IfmYamlField sizes_fields[] = { { .key = "nodes",
-                                               .type = IFM_YAML_INT,
-                                               FIELD(SizesText, nodes),
-                                               .required = TRUE,
-                                               .least = 1,
-                                               .most = IFM_GRAPH_MAX_NODES,
-                                               .help = "of the graph" },
-                                             { .key = "edges",
-                                               LIST_OF(IFM_YAML_INT),
-                                               FIELD(SizesText, edges),
-                                               .required = TRUE,
-                                               .filled = TRUE,
-                                               .least = 1,
-                                               .most = IFM_GRAPH_MAX_EDGES,
-                                               .help = "a graph for each of these counts of edges" },
-                                             { 0 } };
-static const IfmYamlTable sizes_table = { sizes_fields, sizeof(SizesText) };
-
-static const IfmYamlField real_fields[] = {
-    { .key = "path",
-      .type = IFM_YAML_STRING,
-      FIELD(RealText, path),
-      .required = TRUE,
-      .help = "an edge list, a Matrix Market file or a TUDataset folder, relative to this file" },
-    { .key = "part",
-      .type = IFM_YAML_INT,
-      FIELD(RealText, part),
-      .least = -1,
-      .most = IFM_GRAPH_MAX_NODES,
-      .fallback = "-1",
-      .help = "which of the file's graphs, from 0; -1: all of them side by side, as one" },
-    { .key = "padded",
-      .type = IFM_YAML_BOOL,
-      FIELD(RealText, padded),
-      .help = "whether static devices get it padded into the smallest of `sizes` that holds it; else their model has its "
-              "very size" },
-    { 0 }
-};
-static const IfmYamlTable real_table = { real_fields, sizeof(RealText) };
 
 static const IfmYamlField device_fields[] = {
     { .key = "device",
@@ -129,8 +26,8 @@ static const IfmYamlField device_fields[] = {
     { .key = "not_stages",
       LIST_OF(IFM_YAML_INT),
       FIELD(DeviceText, not_stages),
-      .least = 1,
-      .most = IFM_MAX_STAGES,
+      .min = 1,
+      .max = IFM_MAX_STAGES,
       .help = "stages that are not for it: neither they nor a range with one of them has a case on it" },
     { 0 }
 };
@@ -140,45 +37,47 @@ static const IfmYamlField protocol_fields[] = {
     { .key = "warmup",
       .type = IFM_YAML_INT,
       FIELD(ProtocolText, warmup),
-      .least = 0,
-      .most = 1e6,
+      .min = 0,
+      .max = 1e6,
       .fallback = "3",
       .help = "runs before those that count: exactly so many with `runs`, else at least so many" },
     { .key = "runs",
       .type = IFM_YAML_INT,
       FIELD(ProtocolText, runs),
-      .least = 0,
-      .most = IFM_PROTOCOL_MOST_RUNS,
+      .min = 0,
+      .max = IFM_PROTOCOL_MAX_RUNS,
       .fallback = "0",
       .help = "exactly so many; 0: until the interval of the median is narrow enough, as below" },
     { .key = "ci",
       .type = IFM_YAML_DOUBLE,
       FIELD(ProtocolText, ci),
-      .least = 1e-6,
-      .most = 1,
+      .min = 1e-6,
+      .max = 1,
       .fallback = "0.01",
       .percent = TRUE,
       .help = "half the interval's width / median to be reached: 0.01, or 1 %" },
     { .key = "level",
       .type = IFM_YAML_DOUBLE,
       FIELD(ProtocolText, level),
-      .least = 0.5,
-      .most = 0.9999,
+      .min = 0.5,
+      .max = 0.9999,
       .fallback = "0.95",
       .percent = TRUE,
       .help = "confidence of the interval" },
-    { .key = "least_runs",
+    { .key = "min_runs",
+      .old_key = "least_runs",
       .type = IFM_YAML_INT,
-      FIELD(ProtocolText, least_runs),
-      .least = 1,
-      .most = IFM_PROTOCOL_MOST_RUNS,
+      FIELD(ProtocolText, min_runs),
+      .min = 1,
+      .max = IFM_PROTOCOL_MAX_RUNS,
       .fallback = "20",
       .help = "not fewer" },
-    { .key = "most_runs",
+    { .key = "max_runs",
+      .old_key = "most_runs",
       .type = IFM_YAML_INT,
-      FIELD(ProtocolText, most_runs),
-      .least = 1,
-      .most = IFM_PROTOCOL_MOST_RUNS,
+      FIELD(ProtocolText, max_runs),
+      .min = 1,
+      .max = IFM_PROTOCOL_MAX_RUNS,
       .fallback = "20000",
       .help = "not more" },
     { .key = "time_budget",
@@ -190,35 +89,7 @@ static const IfmYamlField protocol_fields[] = {
           "it" },
     { 0 }
 };
-static const IfmYamlTable protocol_table = { protocol_fields, sizeof(ProtocolText) };
-
-static const IfmYamlField links_fields[] = { { .key = "measure",
-                                               .type = IFM_YAML_BOOL,
-                                               FIELD(LinksText, measure),
-                                               .fallback = "true",
-                                               .help = "whether copies between each two devices are measured" },
-                                             { .key = "protocol",
-                                               .type = IFM_YAML_MAP,
-                                               .table = &protocol_table,
-                                               FIELD(LinksText, protocol),
-                                               .help = "of these; without it that of the stages" },
-                                             { 0 } };
-static const IfmYamlTable links_table = { links_fields, sizeof(LinksText) };
-
-static const IfmYamlField contention_fields[] = {
-    { .key = "measure",
-      .type = IFM_YAML_BOOL,
-      FIELD(ContentionText, measure),
-      .fallback = "true",
-      .help = "whether each stage and range is also measured while each set of the other devices does the same" },
-    { .key = "protocol",
-      .type = IFM_YAML_MAP,
-      .table = &protocol_table,
-      FIELD(ContentionText, protocol),
-      .help = "of these; without it that of the stages" },
-    { 0 }
-};
-static const IfmYamlTable contention_table = { contention_fields, sizeof(ContentionText) };
+const IfmYamlTable study_protocol_table = { protocol_fields, sizeof(ProtocolText) };
 
 static const IfmYamlField limits_fields[] = {
     { .key = "hang",
@@ -234,72 +105,83 @@ static const IfmYamlField limits_fields[] = {
     { .key = "memory_bytes",
       .type = IFM_YAML_INT,
       FIELD(LimitsText, memory_bytes),
-      .least = 0,
-      .most = 1e15,
+      .min = 0,
+      .max = 1e15,
       .fallback = "0",
       .help = "that a device's process may grow by; 0: no limit" },
     { 0 }
 };
 static const IfmYamlTable limits_table = { limits_fields, sizeof(LimitsText) };
 
-static const IfmYamlField study_fields[] = {
+static const IfmYamlField first_fields[] = {
     { .key = "title", .type = IFM_YAML_STRING, FIELD(StudyText, title), .required = TRUE, .help = "one line for people" },
     { .key = "name",
       .type = IFM_YAML_STRING,
       FIELD(StudyText, name),
       .help = "of the study, and of its folder under out/; without it the file's name" },
-    { .key = "subject",
-      .type = IFM_YAML_MAP,
-      .table = &subject_table,
-      FIELD(StudyText, subject),
-      .required = TRUE,
-      .help = "what is measured" },
-    { .key = "graph",
-      .type = IFM_YAML_MAP,
-      .table = &graph_table,
-      FIELD(StudyText, graph),
-      .help = "how the random graphs of `sizes` are made" },
-    { .key = "sizes",
-      LIST_OF(IFM_YAML_MAP),
-      .table = &sizes_table,
-      FIELD(StudyText, sizes),
-      .help = "random graphs to measure on, in this order" },
-    { .key = "graphs",
-      LIST_OF(IFM_YAML_MAP),
-      .table = &real_table,
-      FIELD(StudyText, graphs),
-      .help = "real graphs to measure on, after the random ones" },
-    { .key = "devices",
-      NAMED_OF(IFM_YAML_MAP),
-      .table = &device_table,
-      FIELD(StudyText, devices),
-      .required = TRUE,
-      .help = "what to measure on, by alias: the short name that tables use" },
-    { .key = "protocol",
-      .type = IFM_YAML_MAP,
-      .table = &protocol_table,
-      FIELD(StudyText, protocol),
-      .help = "when a case has been measured enough" },
-    { .key = "links",
-      .type = IFM_YAML_MAP,
-      .table = &links_table,
-      FIELD(StudyText, links),
-      .help = "moving tensors from device to device" },
-    { .key = "contention",
-      .type = IFM_YAML_MAP,
-      .table = &contention_table,
-      FIELD(StudyText, contention),
-      .help = "how much devices slow each other while they work at once; without it nothing of that is measured" },
-    { .key = "limits",
-      .type = IFM_YAML_MAP,
-      .table = &limits_table,
-      FIELD(StudyText, limits),
-      .help = "what a case may take before it counts as failed" },
+    { .key = "kind",
+      .type = IFM_YAML_STRING,
+      FIELD(StudyText, kind),
+      .fallback = STUDY_DEFAULT_KIND,
+      .help = "what is spanned: a kind below, whose own keys stand under it" },
     { 0 }
 };
-const IfmYamlTable study_text_table = { study_fields, sizeof(StudyText) };
+static const IfmYamlField last_fields[] = { { .key = "devices",
+                                              NAMED_OF(IFM_YAML_MAP),
+                                              .table = &device_table,
+                                              FIELD(StudyText, devices),
+                                              .required = TRUE,
+                                              .help = "what to measure on, by alias: the short name that tables use" },
+                                            { .key = "protocol",
+                                              .type = IFM_YAML_MAP,
+                                              .table = &study_protocol_table,
+                                              FIELD(StudyText, protocol),
+                                              .help = "when a case has been measured enough" },
+                                            { .key = "limits",
+                                              .type = IFM_YAML_MAP,
+                                              .table = &limits_table,
+                                              FIELD(StudyText, limits),
+                                              .help = "what a case may take before it counts as failed" },
+                                            { 0 } };
 
+static void add_fields(GArray *all, const IfmYamlField *fields)
+{
+    for (; fields->key != NULL; fields++)
+        g_array_append_vals(all, fields, 1);
+}
+
+IfmYamlTable *study_text_new_table(const StudyKind *kind)
+{
+    IfmYamlTable *table = g_new0(IfmYamlTable, 1);
+    GArray *all = g_array_new(TRUE, FALSE, sizeof(IfmYamlField));
+    add_fields(all, first_fields);
+    add_fields(all, kind->fields);
+    add_fields(all, last_fields);
+    table->size = kind->text_size;
+    table->fields = (const IfmYamlField *)(void *)g_array_free(all, FALSE);
+    return table;
+}
+
+void study_text_free_table(IfmYamlTable *table)
+{
+    g_free((void *)table->fields);
+    g_free(table);
+}
+
+/* The keys of all, then each kind's own. */
 char *ifm_study_describe(void)
 {
-    return ifm_yaml_describe(&study_text_table);
+    g_autoptr(GArray) common = g_array_new(TRUE, FALSE, sizeof(IfmYamlField));
+    add_fields(common, first_fields);
+    add_fields(common, last_fields);
+    IfmYamlTable table = { (const IfmYamlField *)(void *)common->data, sizeof(StudyText) };
+    g_autofree char *text = ifm_yaml_describe(&table);
+    g_autoptr(GString) all = g_string_new(text);
+    for (const StudyKind *const *kind = study_kinds; *kind != NULL; kind++)
+    {
+        const IfmYamlTable own = { (*kind)->fields, (*kind)->text_size };
+        g_autofree char *keys = ifm_yaml_describe(&own);
+        g_string_append_printf(all, "\nkind: %s. %s\n%s", (*kind)->name, (*kind)->help, keys);
+    }
+    return g_string_free(g_steal_pointer(&all), FALSE);
 }

@@ -1,67 +1,22 @@
 #pragma once
-#include "study-private.h"
+#include "study-kind.h"
 
-/* A study's YAML as it is read: the records that definition-table.c describes and definition.c makes a study of. */
+/* A study's YAML as it is read: what studies of every kind have. A kind's own record begins with StudyText. */
 
-typedef struct
-{
-    IfmYamlRecord record;
-    char *model;
-    gint64 features, hidden, seed;
-    GArray *stages;
-    GPtrArray *ranges; /* char * */
-} SubjectText;
-
-typedef struct
-{
-    IfmYamlRecord record;
-    int kind;
-    gint64 seed;
-} GraphText;
-
-typedef struct
-{
-    IfmYamlRecord record;
-    gint64 nodes;
-    GArray *edges;
-} SizesText;
-
-typedef struct
-{
-    IfmYamlRecord record;
-    char *path;
-    gint64 part;
-    gboolean padded;
-} RealText;
-
-typedef struct
+struct DeviceText
 {
     IfmYamlRecord record;
     char *device;
     int form;
     GArray *not_stages; /* gint64 */
-} DeviceText;
+};
 
 typedef struct
 {
     IfmYamlRecord record;
-    gint64 warmup, runs, least_runs, most_runs, time_budget_ns;
+    gint64 warmup, runs, min_runs, max_runs, time_budget_ns;
     double ci, level;
 } ProtocolText;
-
-typedef struct
-{
-    IfmYamlRecord record;
-    gboolean measure;
-    ProtocolText *protocol;
-} LinksText;
-
-typedef struct
-{
-    IfmYamlRecord record;
-    gboolean measure;
-    ProtocolText *protocol;
-} ContentionText;
 
 typedef struct
 {
@@ -69,19 +24,21 @@ typedef struct
     gint64 hang_ns, case_time_ns, memory_bytes;
 } LimitsText;
 
-typedef struct
+struct StudyText
 {
     IfmYamlRecord record;
-    char *title, *name;
-    SubjectText *subject;
-    GraphText *graph;
-    GPtrArray *sizes, *graphs, *devices;
+    char *title, *name, *kind;
+    GPtrArray *devices; /* DeviceText* */
     ProtocolText *protocol;
-    LinksText *links;
-    ContentionText *contention;
     LimitsText *limits;
-} StudyText;
+};
 
-extern const IfmYamlTable study_text_table;
-/* study_kind_words: in step with IfmGraphKind. */
-extern const char *const study_kind_words[];
+/* study_text_new_table: The keys of every study with those of a kind between them. study_text_free_table */
+IfmYamlTable *study_text_new_table(const StudyKind *kind);
+void study_text_free_table(IfmYamlTable *table);
+extern const IfmYamlTable study_protocol_table;
+
+/* study_take_protocol: @text: NULL leaves it as it is. */
+gboolean study_take_protocol(IfmProtocol *protocol, const ProtocolText *text, GError **error);
+/* study_prefix_place: @trouble with the place of a record before it. @trouble: (transfer full) Returns: FALSE */
+gboolean study_prefix_place(const IfmYamlRecord *record, GError *trouble, GError **error);

@@ -58,8 +58,8 @@ static gboolean refuse(const ImportRow *row, GError **error, const char *format,
 }
 
 /* A clock counts whole nanoseconds, and no stage takes a week. */
-#define LEAST_MS 1e-6
-#define MOST_MS 6e8
+#define MIN_MS 1e-6
+#define MAX_MS 6e8
 /* By how much parts may be more than the whole: what rounding adds. */
 #define ROUNDING 1.01
 
@@ -102,14 +102,14 @@ static gboolean check_row(const ImportTable *table, const ImportRow *row, const 
         return refuse(row, error, "%s is missing; expected the latency in ms", total);
     if (!(row->total_ms > 0) || isinf(row->total_ms))
         return refuse(row, error, "%s: found %g, expected more than 0", total, row->total_ms);
-    if (row->total_ms < LEAST_MS || row->total_ms > MOST_MS)
+    if (row->total_ms < MIN_MS || row->total_ms > MAX_MS)
         return refuse(row, error, "%s: found %g, which is no latency in ms; expected %g to %g", total, row->total_ms,
-                      LEAST_MS, MOST_MS);
+                      MIN_MS, MAX_MS);
     if (!check_latency(row, "mean", row->mean_ms, error) || !check_latency(row, "min", row->min_ms, error) ||
         !check_latency(row, "max", row->max_ms, error))
         return FALSE;
     if (row->min_ms > row->max_ms)
-        return refuse(row, error, "the least, %g, is more than the largest, %g", row->min_ms, row->max_ms);
+        return refuse(row, error, "the minimum, %g, is more than the maximum, %g", row->min_ms, row->max_ms);
     return check_part(row, "the standard deviation", row->std_ms, error) &&
            check_part(row, "the compute time", row->compute_ms, error) &&
            check_part(row, "the transfer time", row->transfer_ms, error) && check_parts(row, total, error);
@@ -214,15 +214,15 @@ static gboolean csv_number(const IfmCsv *csv, gsize row, gsize column, double *v
     return *ifm_csv_text(csv, row, column) == '\0' || ifm_csv_number(csv, row, column, value, error);
 }
 
-static gboolean csv_integer(const IfmCsv *csv, gsize row, gsize column, const char *name, gint64 most, gint64 *value,
+static gboolean csv_integer(const IfmCsv *csv, gsize row, gsize column, const char *name, gint64 max, gint64 *value,
                             GError **error)
 {
     const char *text = ifm_csv_text(csv, row, column);
-    if (g_ascii_string_to_signed(text, 10, 1, most, value, NULL))
+    if (g_ascii_string_to_signed(text, 10, 1, max, value, NULL))
         return TRUE;
     g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
                 "%s:%zu: %s: found \"%s\", expected a whole number from 1 to %" G_GINT64_FORMAT, ifm_csv_name(csv),
-                ifm_csv_line(csv, row), name, text, most);
+                ifm_csv_line(csv, row), name, text, max);
     return FALSE;
 }
 

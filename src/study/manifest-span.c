@@ -16,18 +16,18 @@ const char *study_manifest_device(const json_t *manifest, const char *alias)
     return NULL;
 }
 
-/* "ALIAS DEVICE STAGE LAST NODES EDGES TO RECEIVER BYTES BESIDE": what a case is found again by. @receiver: "" but of a
+/* "ALIAS DEVICE STAGE LAST NODES EDGES TO RECEIVER BYTES BACKGROUND": what a case is found again by. @receiver: "" but of a
  * link
- * @beside: "ALIAS=DEVICE,..." of those that work meanwhile */
-static char *place_of(const IfmStudyCase *row, const char *device, const char *receiver, const char *beside)
+ * @background: "ALIAS=DEVICE,..." of those that work meanwhile */
+static char *place_of(const IfmStudyCase *row, const char *device, const char *receiver, const char *background)
 {
     return g_strdup_printf("%s %s %d %d %" G_GINT64_FORMAT " %" G_GINT64_FORMAT " %s %s %" G_GINT64_FORMAT " %s",
                            row->alias, device, row->stage, MAX(row->last, row->stage), row->nodes, row->edges,
-                           row->to != NULL ? row->to : "", receiver, row->bytes, beside);
+                           row->to != NULL ? row->to : "", receiver, row->bytes, background);
 }
 
 /* FALSE where one of them is no device of the manifest. */
-static gboolean beside_in(const json_t *manifest, const json_t *row, GString *beside)
+static gboolean background_in(const json_t *manifest, const json_t *row, GString *background)
 {
     gsize i;
     json_t *alias;
@@ -36,9 +36,16 @@ static gboolean beside_in(const json_t *manifest, const json_t *row, GString *be
         const char *device = study_manifest_device(manifest, json_string_value(alias));
         if (device == NULL)
             return FALSE;
-        g_string_append_printf(beside, "%s=%s,", json_string_value(alias), device);
+        g_string_append_printf(background, "%s=%s,", json_string_value(alias), device);
     }
     return TRUE;
+}
+
+/* Of a point: "ALIAS DEVICE {AXIS: VALUE, ...}". */
+static char *place_of_point(const char *alias, const char *device, const json_t *axes)
+{
+    g_autofree char *values = json_dumps(axes, JSON_COMPACT | JSON_SORT_KEYS);
+    return g_strdup_printf("%s %s %s", alias, device, values);
 }
 
 /* NULL where the row names no device of the manifest. */
@@ -51,47 +58,62 @@ static char *place_in(const json_t *manifest, const json_t *row)
                          .nodes = json_integer_value(json_object_get(row, "nodes")),
                          .edges = json_integer_value(json_object_get(row, "edges")),
                          .bytes = json_integer_value(json_object_get(row, "bytes")) };
-    g_autoptr(GString) beside = g_string_new(NULL);
+    g_autoptr(GString) background = g_string_new(NULL);
     const char *device = study_manifest_device(manifest, one.alias);
+    const json_t *axes = json_object_get(row, "axes");
+    if (axes != NULL)
+        return device != NULL ? place_of_point(one.alias, device, axes) : NULL;
     const char *receiver = one.to != NULL ? study_manifest_device(manifest, one.to) : "";
-    gboolean known = device != NULL && receiver != NULL && beside_in(manifest, row, beside);
-    return known ? place_of(&one, device, receiver, beside->str) : NULL;
+    gboolean known = device != NULL && receiver != NULL && background_in(manifest, row, background);
+    return known ? place_of(&one, device, receiver, background->str) : NULL;
 }
 
-GHashTable *study_manifest_keys(const json_t *manifest)
+GHashTable *study_manifest_rows(const json_t *manifest)
 {
-    GHashTable *keys = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+    GHashTable *rows = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
     gsize n;
     json_t *row;
     json_array_foreach(json_object_get(manifest, "cases"), n, row)
     {
-        const char *key = json_string_value(json_object_get(row, "key"));
-        char *place = key != NULL ? place_in(manifest, row) : NULL;
+        char *place = place_in(manifest, row);
         if (place != NULL)
-            g_hash_table_insert(keys, place, (gpointer)key);
+            g_hash_table_insert(rows, place, row);
     }
-    return keys;
+    return rows;
 }
 
-const char *study_manifest_key(GHashTable *keys, const StudyCase *one)
+const json_t *study_manifest_row(GHashTable *rows, const StudyCase *one)
 {
-    g_autoptr(GString) beside = g_string_new(NULL);
-    for (IfmStudyDevice **other = one->beside; other != NULL && *other != NULL; other++)
-        g_string_append_printf(beside, "%s=%s,", (*other)->alias, (*other)->device);
-    g_autofree char *place = place_of(&one->row, one->device->device, one->to != NULL ? one->to->device : "", beside->str);
-    return g_hash_table_lookup(keys, place);
+    g_autoptr(GString) background = g_string_new(NULL);
+    for (IfmStudyDevice **other = one->background; other != NULL && *other != NULL; other++)
+        g_string_append_printf(background, "%s=%s,", (*other)->alias, (*other)->device);
+    g_autofree char *place = one->axes != NULL ? place_of_point(one->row.alias, one->device->device, one->axes)
+                                               : place_of(&one->row, one->device->device,
+                                                          one->to != NULL ? one->to->device : "", background->str);
+    return g_hash_table_lookup(rows, place);
 }
 
-/* Gives cases without a key the one that a manifest has for what they are of. */
+void study_take_flop(StudyCase *one, const json_t *row)
+{
+    double flop = ifm_member_number(row, "flop");
+    if (one->flop == 0 && flop > 0)
+        one->flop = flop;
+}
+
+/* Gives cases without a key the one that a manifest has for what they are of, and points what else it has. */
 static void keep_keys(const json_t *manifest, IfmStudy *study)
 {
-    g_autoptr(GHashTable) keys = study_manifest_keys(manifest);
+    g_autoptr(GHashTable) rows = study_manifest_rows(manifest);
     const GPtrArray *cases = ifm_study_cases(study);
     for (guint i = 0; i < cases->len; i++)
     {
         StudyCase *one = cases->pdata[i];
+        const json_t *row = study_manifest_row(rows, one);
         if (one->row.key == NULL)
-            one->row.key = g_strdup(study_manifest_key(keys, one));
+            one->row.key = g_strdup(json_string_value(json_object_get(row, "key")));
+        if (one->refused == NULL)
+            one->refused = g_strdup(json_string_value(json_object_get(row, "refused")));
+        study_take_flop(one, row);
     }
 }
 

@@ -1,6 +1,6 @@
 #include <string.h>
 
-#include "study-private.h"
+#include "study-stages.h"
 
 /* --- out ------------------------------------------------------------------------------------------------------------ */
 
@@ -50,6 +50,31 @@ json_t *study_case_to_json(const IfmStudyCase *row)
     return json;
 }
 
+/* A point of another kind: what it is of stands in its axes. */
+static json_t *point_to_json(const StudyCase *one)
+{
+    const IfmStudyCase *row = &one->row;
+    json_t *json = json_pack("{s:o,s:o,s:i,s:o,s:O,s:o,s:o}", "key", text_or_null(row->key), "alias",
+                             ifm_json_string(row->alias), "phase", row->phase, "title", ifm_json_string(row->title), "axes",
+                             one->axes, "items", one->items > 0 ? ifm_json_real(one->items) : json_null(), "flop",
+                             one->flop > 0 ? ifm_json_real(one->flop) : json_null());
+    if (one->refused != NULL)
+        json_object_set_new(json, "refused", ifm_json_string(one->refused));
+    return json;
+}
+
+/* Names of axes in the order that tables lead with: of objects a store keeps none. */
+static json_t *axis_names(const GPtrArray *span)
+{
+    json_t *names = json_array(), *value;
+    const char *name;
+    json_object_foreach(span->len > 0 ? ((const StudyCase *)span->pdata[0])->axes : NULL, name, value)
+    {
+        json_array_append_new(names, ifm_json_string(name));
+    }
+    return names;
+}
+
 json_t *study_model_to_json(const char *name, gint64 features, gint64 hidden, gint64 seed)
 {
     return json_pack("{s:s,s:I,s:I,s:I}", "name", name, "features", (json_int_t)features, "hidden", (json_int_t)hidden,
@@ -61,8 +86,8 @@ json_t *study_protocol_to_json(const IfmProtocol *protocol)
     if (protocol->runs > 0)
         return json_pack("{s:I,s:I}", "warmup", (json_int_t)protocol->warmup, "runs", (json_int_t)protocol->runs);
     return json_pack("{s:f,s:f,s:I,s:I,s:I,s:I}", "ci_ratio", protocol->ci_ratio, "level", protocol->level, "warmup",
-                     (json_int_t)protocol->warmup, "least_runs", (json_int_t)protocol->least_runs, "most_runs",
-                     (json_int_t)protocol->most_runs, "time_budget_ns", (json_int_t)protocol->time_budget_ns);
+                     (json_int_t)protocol->warmup, "min_runs", (json_int_t)protocol->min_runs, "max_runs",
+                     (json_int_t)protocol->max_runs, "time_budget_ns", (json_int_t)protocol->time_budget_ns);
 }
 
 static json_t *size_to_json(const StudySize *size)
@@ -94,7 +119,7 @@ static void add_ranges(const IfmStudy *study, json_t *definition)
         json_object_set_new(definition, "contention", study_protocol_to_json(&study->contention_protocol));
 }
 
-static json_t *definition_to_json(const IfmStudy *study)
+json_t *study_stages_definition(const IfmStudy *study)
 {
     json_t *stages = json_array(), *sizes = json_array();
     for (guint i = 0; i < study->stages->len; i++)
@@ -104,8 +129,8 @@ static json_t *definition_to_json(const IfmStudy *study)
     json_t *json =
         json_pack("{s:o,s:o,s:{s:s,s:I},s:o,s:o,s:o}", "model",
                   study_model_to_json(study->staged->name, study->features, study->hidden, study->seed), "stages", stages,
-                  "graph", "kind", ifm_graph_kind_name(study->graph_kind), "seed", (json_int_t)study->graph_seed, "sizes",
-                  sizes, "protocol", study_protocol_to_json(&study->protocol), "links",
+                  "graph", "kind", ifm_graph_kind_words()[study->graph_kind], "seed", (json_int_t)study->graph_seed,
+                  "sizes", sizes, "protocol", study_protocol_to_json(&study->protocol), "links",
                   study->links ? study_protocol_to_json(&study->link_protocol) : json_null());
     add_ranges(study, json);
     return json;
@@ -118,10 +143,19 @@ json_t *study_manifest(IfmStudy *study, json_t *sessions)
     for (guint i = 0; i < study->devices->len; i++)
         json_array_append_new(devices, study_device_to_json(study->devices->pdata[i]));
     for (guint i = 0; i < span->len; i++)
-        json_array_append_new(cases, study_case_to_json(span->pdata[i]));
+    {
+        const StudyCase *one = span->pdata[i];
+        json_array_append_new(cases, one->axes != NULL ? point_to_json(one) : study_case_to_json(&one->row));
+    }
+    json_t *definition = study->kind->definition(study);
+    if (!g_str_equal(study->kind->name, STUDY_DEFAULT_KIND))
+    {
+        json_object_set_new(definition, "kind", json_string(study->kind->name));
+        json_object_set_new(definition, "axes", axis_names(span));
+    }
     return json_pack("{s:i,s:o,s:o,s:o,s:o,s:o,s:O,s:n}", "format_version", STUDY_FORMAT_VERSION, "name",
-                     ifm_json_string(study->name), "title", ifm_json_string(study->title), "definition",
-                     definition_to_json(study), "devices", devices, "cases", cases, "sessions", sessions, "imported");
+                     ifm_json_string(study->name), "title", ifm_json_string(study->title), "definition", definition,
+                     "devices", devices, "cases", cases, "sessions", sessions, "imported");
 }
 
 /* --- in ------------------------------------------------------------------------------------------------------------- */
@@ -236,11 +270,17 @@ gboolean study_check_empty(IfmStore *store, GError **error)
     return !holds;
 }
 
+const char *study_manifest_kind(const json_t *manifest)
+{
+    const char *kind = json_string_value(json_object_get(json_object_get(manifest, "definition"), "kind"));
+    return kind != NULL ? kind : STUDY_DEFAULT_KIND;
+}
+
 static gboolean check_graph(IfmStore *store, const json_t *manifest, const IfmStudy *study, GError **error)
 {
-    json_auto_t *now = definition_to_json(study);
+    json_auto_t *now = study->kind->definition(study);
     const json_t *before = json_object_get(json_object_get(manifest, "definition"), "graph");
-    if (json_equal(before, json_object_get(now, "graph")))
+    if (json_object_get(now, "graph") == NULL || json_equal(before, json_object_get(now, "graph")))
         return TRUE;
     g_autofree char *what = difference(before, json_object_get(now, "graph"));
     g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s: is the store of a study \"%s\" whose graphs have %s",
@@ -257,7 +297,15 @@ gboolean ifm_study_check_store(IfmStudy *study, IfmStore *store, GError **error)
         return FALSE;
     if (manifest == NULL)
         return study_check_empty(store, error);
-    json_auto_t *model = study_model_to_json(study->staged->name, study->features, study->hidden, study->seed);
-    return study_check_identity(store, manifest, study->name, model, FALSE, error) &&
+    const char *kind = study_manifest_kind(manifest);
+    json_auto_t *definition = study->kind->definition(study);
+    if (g_strcmp0(json_string_value(json_object_get(manifest, "name")), study->name) == 0 &&
+        !g_str_equal(kind, study->kind->name))
+    {
+        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s: is the store of a study \"%s\" of kind %s, not %s",
+                    ifm_store_path(store), study->name, kind, study->kind->name);
+        return FALSE;
+    }
+    return study_check_identity(store, manifest, study->name, json_object_get(definition, "model"), FALSE, error) &&
            check_graph(store, manifest, study, error);
 }

@@ -6,7 +6,7 @@
 /* What is varied of a graph transformer, and what a row of points comes to. */
 
 #define LEVEL 0.95
-#define LEAST_POINTS 3 /* of a fit */
+#define MIN_POINTS 3 /* of a fit */
 
 /* --- presets ---------------------------------------------------------------------------------------------------------- */
 
@@ -82,7 +82,7 @@ static void count_bare(IfmScaling *scaling)
         n_known += has_interval(point) && !isnan(point->x);
         scaling->n_bare += point->time_ns > 0 && !has_interval(point);
     }
-    scaling->bare_fitted = scaling->n_bare > 0 && n_known < LEAST_POINTS;
+    scaling->bare_fitted = scaling->n_bare > 0 && n_known < MIN_POINTS;
 }
 
 static gboolean is_fitted(const IfmScaling *scaling, Of of, const IfmScalingPoint *point)
@@ -111,7 +111,7 @@ static gboolean fit_points(const IfmScaling *scaling, Of of, IfmPowerFit *fit, c
         y[n] = amount;
         intervals[n++] = point->interval;
     }
-    if (n >= LEAST_POINTS && ifm_power_fit(x, y, of == OF_TIME ? intervals : NULL, n, LEVEL, fit, &error))
+    if (n >= MIN_POINTS && ifm_power_fit(x, y, of == OF_TIME ? intervals : NULL, n, LEVEL, fit, &error))
         return TRUE;
     if (why == NULL)
         return FALSE;
@@ -134,35 +134,35 @@ static double rate_in(const IfmScalingPoint *point, double time_ns)
 }
 
 /* What the others are held against is what a point attains at least, so that no single lucky time makes them depart. */
-static void find_most(IfmScaling *scaling)
+static void find_max(IfmScaling *scaling)
 {
-    scaling->most_flop_per_s = NAN;
+    scaling->max_flop_per_s = NAN;
     for (gsize i = 0; i < scaling->n; i++)
     {
         const IfmScalingPoint *point = &scaling->points[i];
         double rate = has_interval(point) ? rate_in(point, point->interval.upper) : (double)NAN;
-        if (isnan(rate) || rate <= scaling->most_flop_per_s)
+        if (isnan(rate) || rate <= scaling->max_flop_per_s)
             continue;
-        scaling->most_flop_per_s = rate;
-        scaling->most_at = i;
+        scaling->max_flop_per_s = rate;
+        scaling->max_at = i;
     }
 }
 
 static IfmDeparture judge(const IfmScaling *scaling, const IfmScalingPoint *point)
 {
-    if (!has_interval(point) || isnan(scaling->most_flop_per_s) || point->flop <= 0)
+    if (!has_interval(point) || isnan(scaling->max_flop_per_s) || point->flop <= 0)
         return IFM_DEPARTURE_UNKNOWN;
-    double least = scaling->most_flop_per_s / rate_in(point, point->interval.lower);
-    return least > IFM_SCALING_DEPARTS ? IFM_DEPARTS : IFM_DEPARTS_NOT;
+    double min = scaling->max_flop_per_s / rate_in(point, point->interval.lower);
+    return min > IFM_SCALING_DEPARTS ? IFM_DEPARTS : IFM_DEPARTS_NOT;
 }
 
 static void find_departures(IfmScaling *scaling)
 {
-    find_most(scaling);
+    find_max(scaling);
     for (gsize i = 0; i < scaling->n; i++)
     {
         const IfmScalingPoint *point = &scaling->points[i];
-        scaling->departures[i] = scaling->most_flop_per_s / rate_in(point, point->time_ns);
+        scaling->departures[i] = scaling->max_flop_per_s / rate_in(point, point->time_ns);
         scaling->departs[i] = judge(scaling, point);
     }
 }

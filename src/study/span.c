@@ -1,12 +1,12 @@
 #include <math.h>
 #include <string.h>
 
-#include "study-private.h"
+#include "study-stages.h"
 
 /* Of the sizes at which one link is measured: enough for a line and to see whether it is one. */
-#define MOST_LINK_SIZES 12
+#define MAX_LINK_SIZES 12
 /* Far beyond every cache a copy takes as long as its bytes do: larger ones tell nothing more, and take much memory. */
-#define MOST_LINK_BYTES (G_GINT64_CONSTANT(128) << 20)
+#define MAX_LINK_BYTES (G_GINT64_CONSTANT(128) << 20)
 
 /* --- stages --------------------------------------------------------------------------------------------------------- */
 
@@ -18,7 +18,8 @@ static char *title_of(const IfmStudy *study, const StudyCase *one)
                                 : g_strdup_printf("stage %d %s", row->stage, study_stage(study->staged, row->stage)->name);
     g_autofree char *busy = row->busy != NULL ? g_strjoinv(" + ", row->busy) : NULL;
     return g_strdup_printf("%s %s, %" G_GINT64_FORMAT " nodes, %" G_GINT64_FORMAT " edges%s%s", row->alias, what,
-                           row->nodes, row->edges, busy != NULL ? ", beside " : "", busy != NULL ? busy : "");
+                           row->nodes, row->edges, busy != NULL ? ", with background load on " : "",
+                           busy != NULL ? busy : "");
 }
 
 static gint compare_aliases(gconstpointer a, gconstpointer b)
@@ -26,9 +27,9 @@ static gint compare_aliases(gconstpointer a, gconstpointer b)
     return strcmp((*(const IfmStudyDevice *const *)a)->alias, (*(const IfmStudyDevice *const *)b)->alias);
 }
 
-/* @beside: (transfer container) (optional) IfmStudyDevice *, at least one */
+/* @background: (transfer container) (optional) IfmStudyDevice *, at least one */
 static StudyCase *case_new(const IfmStudy *study, const StudyRange *range, StudySize *size, IfmStudyDevice *device,
-                           GPtrArray *beside)
+                           GPtrArray *background)
 {
     StudyCase *one = g_new0(StudyCase, 1);
     one->device = device;
@@ -39,29 +40,33 @@ static StudyCase *case_new(const IfmStudy *study, const StudyRange *range, Study
                                .last = range->last,
                                .nodes = size->size.nodes,
                                .edges = size->size.edges };
-    if (beside != NULL)
+    if (background != NULL)
     {
-        g_ptr_array_sort(beside, compare_aliases);
-        one->row.busy = g_new0(char *, beside->len + 1);
-        for (guint i = 0; i < beside->len; i++)
+        g_ptr_array_sort(background, compare_aliases);
+        one->row.busy = g_new0(char *, background->len + 1);
+        for (guint i = 0; i < background->len; i++)
         {
-            const IfmStudyDevice *other = beside->pdata[i];
+            const IfmStudyDevice *other = background->pdata[i];
             one->row.busy[i] = g_strdup(other->alias);
             one->row.phase = MAX(one->row.phase, other->phase);
         }
-        g_ptr_array_add(beside, NULL);
-        one->beside = (IfmStudyDevice **)g_ptr_array_free(beside, FALSE);
+        g_ptr_array_add(background, NULL);
+        one->background = (IfmStudyDevice **)g_ptr_array_free(background, FALSE);
     }
     one->row.title = title_of(study, one);
     return one;
 }
 
-static void add_case(IfmStudy *study, int phase, StudyCase *one /* (transfer full) */)
+void study_add_case(IfmStudy *study, int phase, StudyCase *one)
 {
     if (one->row.phase == phase)
+    {
         g_ptr_array_add(study->cases, one);
-    else
-        study_case_free(one);
+        return;
+    }
+    if (study->kind->clear_case != NULL)
+        study->kind->clear_case(one);
+    study_case_free(one);
 }
 
 static gboolean is_for(const IfmStudyDevice *device, const StudyRange *range)
@@ -88,21 +93,21 @@ static GPtrArray *others_of(const IfmStudy *study, const StudyRange *range, cons
 /* Alone, then beside each set of the others: the small sets first. */
 static void span_device(IfmStudy *study, int phase, const StudyRange *range, StudySize *size, IfmStudyDevice *device)
 {
-    add_case(study, phase, case_new(study, range, size, device, NULL));
+    study_add_case(study, phase, case_new(study, range, size, device, NULL));
     if (!study->contention)
         return;
     g_autoptr(GPtrArray) others = others_of(study, range, device);
     for (guint n = 1; n <= others->len; n++)
         for (guint32 set = 1; set < 1u << others->len; set++)
         {
-            GPtrArray *beside = g_ptr_array_new();
+            GPtrArray *background = g_ptr_array_new();
             for (guint i = 0; i < others->len; i++)
                 if ((set >> i & 1) != 0)
-                    g_ptr_array_add(beside, others->pdata[i]);
-            if (beside->len == n)
-                add_case(study, phase, case_new(study, range, size, device, beside));
+                    g_ptr_array_add(background, others->pdata[i]);
+            if (background->len == n)
+                study_add_case(study, phase, case_new(study, range, size, device, background));
             else
-                g_ptr_array_unref(beside);
+                g_ptr_array_unref(background);
         }
 }
 
@@ -148,7 +153,7 @@ static GArray *boundary_bytes(const IfmStudy *study)
             sizes.nodes = size->size.nodes;
             sizes.edges = size->size.edges;
             gint64 bytes = ifm_boundary_bytes(&study->staged->boundaries[b], &sizes);
-            bytes = MIN(bytes, MOST_LINK_BYTES);
+            bytes = MIN(bytes, MAX_LINK_BYTES);
             if (bytes > 0)
                 g_array_append_val(all, bytes);
         }
@@ -163,16 +168,16 @@ static GArray *boundary_bytes(const IfmStudy *study)
 /* Keeps those nearest to steps of equal ratio from the least to the largest. */
 static GArray *spread(GArray *distinct /* (transfer full) */)
 {
-    if (distinct->len <= MOST_LINK_SIZES)
+    if (distinct->len <= MAX_LINK_SIZES)
         return distinct;
-    double least = log((double)g_array_index(distinct, gint64, 0));
-    double most = log((double)g_array_index(distinct, gint64, distinct->len - 1));
+    double min = log((double)g_array_index(distinct, gint64, 0));
+    double max = log((double)g_array_index(distinct, gint64, distinct->len - 1));
     GArray *kept = g_array_new(FALSE, FALSE, sizeof(gint64));
     guint next = 0;
-    for (guint step = 0; step < MOST_LINK_SIZES; step++)
+    for (guint step = 0; step < MAX_LINK_SIZES; step++)
     {
-        double wanted = least + (most - least) * step / (MOST_LINK_SIZES - 1);
-        guint best = next, still = MOST_LINK_SIZES - 1 - step; /* so many must be left for the steps to come */
+        double wanted = min + (max - min) * step / (MAX_LINK_SIZES - 1);
+        guint best = next, still = MAX_LINK_SIZES - 1 - step; /* so many must be left for the steps to come */
         for (guint i = next; i + still < distinct->len; i++)
             if (fabs(log((double)g_array_index(distinct, gint64, i)) - wanted) <
                 fabs(log((double)g_array_index(distinct, gint64, best)) - wanted))
@@ -193,7 +198,7 @@ static void add_link(IfmStudy *study, IfmStudyDevice *from, IfmStudyDevice *to, 
         .phase = MAX(from->phase, to->phase), .alias = g_strdup(from->alias), .to = g_strdup(to->alias), .bytes = bytes
     };
     one->row.title = g_strdup_printf("%s > %s, %" G_GINT64_FORMAT " bytes", from->alias, to->alias, bytes);
-    g_ptr_array_add(study->cases, one);
+    study_add_case(study, one->row.phase, one);
 }
 
 /* Two names for one device have no link between them. */
@@ -210,18 +215,20 @@ static void span_links(IfmStudy *study, int phase, const GArray *sizes)
         }
 }
 
+void study_stages_span(IfmStudy *study, int phase)
+{
+    g_autoptr(GArray) bytes = spread(boundary_bytes(study));
+    if (study->links) /* first: copies lose no device, and planning needs those of a device that large stages lose, too */
+        span_links(study, phase, bytes);
+    span_stages(study, phase);
+}
+
 const GPtrArray *ifm_study_cases(IfmStudy *study)
 {
     if (study->cases != NULL)
         return study->cases;
     study->cases = g_ptr_array_new_with_free_func((GDestroyNotify)study_case_free);
-    g_autoptr(GArray) bytes = spread(boundary_bytes(study));
     for (int phase = 1; phase <= 2; phase++)
-    {
-        if (study->links) /* first: copies lose no device, and planning needs those of a device that large stages lose, too
-                           */
-            span_links(study, phase, bytes);
-        span_stages(study, phase);
-    }
+        study->kind->span(study, phase);
     return study->cases;
 }

@@ -6,7 +6,7 @@
 #include <inferometer/file.h>
 #include <inferometer/tensor-file.h>
 
-#include "study-private.h"
+#include "study-stages.h"
 
 /* --- where files are ------------------------------------------------------------------------------------------------ */
 
@@ -82,6 +82,12 @@ static gboolean has_bytes(const char *path, GBytes *bytes)
            memcmp(g_mapped_file_get_contents(file), g_bytes_get_data(bytes, NULL), n) == 0;
 }
 
+gboolean study_save_bytes(const char *path, GBytes *bytes, GError **error)
+{
+    return has_bytes(path, bytes) || (make_folder_of(path, error) &&
+                                      ifm_file_save(path, g_bytes_get_data(bytes, NULL), g_bytes_get_size(bytes), error));
+}
+
 static gboolean export_model(const IfmStudy *study, const StudyCase *self, const char *path, GError **error)
 {
     g_autoptr(IfmDeviceSpec) spec = ifm_device_spec_parse(self->device->device, error);
@@ -92,9 +98,7 @@ static gboolean export_model(const IfmStudy *study, const StudyCase *self, const
                                                                 ifm_scatter_for(spec->engine), study->seed, error)
                                              : NULL;
     g_autoptr(GBytes) bytes = model != NULL ? ifm_model_serialize(model, error) : NULL;
-    if (bytes == NULL || !make_folder_of(path, error))
-        return FALSE;
-    return has_bytes(path, bytes) || ifm_file_save(path, g_bytes_get_data(bytes, NULL), g_bytes_get_size(bytes), error);
+    return bytes != NULL && study_save_bytes(path, bytes, error);
 }
 
 /* --- inputs --------------------------------------------------------------------------------------------------------- */
@@ -152,8 +156,8 @@ static gboolean export_inputs(const IfmStudy *study, const StudyCase *self, cons
 
 /* --- all of it ------------------------------------------------------------------------------------------------------ */
 
-gboolean study_export_files(IfmStudy *study, const char *folder, const IfmStudyDevice *device, gsize *n_models,
-                            GError **error)
+gboolean study_stages_export(IfmStudy *study, const char *folder, const IfmStudyDevice *device, gsize *n_models,
+                             GError **error)
 {
     const GPtrArray *cases = ifm_study_cases(study);
     g_autoptr(GHashTable) written = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
@@ -177,5 +181,5 @@ gboolean study_export_files(IfmStudy *study, const char *folder, const IfmStudyD
 
 gboolean ifm_study_export(IfmStudy *study, const char *folder, gsize *n_models, GError **error)
 {
-    return study_export_files(study, folder, NULL, n_models, error);
+    return study->kind->export_files(study, folder, NULL, n_models, error);
 }

@@ -10,6 +10,11 @@
 /* What the published tables are of. */
 #define MODEL "graphsage"
 
+static double ns_in(double ms)
+{
+    return ms * 1e6;
+}
+
 static json_t *ns_of(double ms)
 {
     return ifm_json_real(ms * 1e6);
@@ -31,24 +36,22 @@ static IfmCase *case_of(const ImportRow *row, const ImportTable *table, const If
                         json_pack("{s:I,s:I}", "nodes", (json_int_t)row->nodes, "edges", (json_int_t)row->edges));
     ifm_record_set_json(&record->options, json_pack("{s:I,s:I}", "features", (json_int_t)sizes->features, "hidden",
                                                     (json_int_t)sizes->hidden));
-    ifm_record_set_json(&record->surroundings, json_pack("{s:s}", "engine", ORIGIN));
+    ifm_record_set_json(&record->environment, json_pack("{s:s}", "engine", ORIGIN));
     ifm_case_seal(record);
     return record;
 }
 
-static json_t *summary_of(const ImportRow *row)
+static void set_summary(IfmMeasurement *measurement, const ImportRow *row)
 {
     gboolean has_mean = !isnan(row->mean_ms);
-    json_t *summary = json_object();
-    json_object_set_new(summary, "mean", ns_of(has_mean ? row->mean_ms : row->total_ms));
-    json_object_set_new(summary, "std", ns_of(row->std_ms));
+    IfmSummary summary = measurement->summary; /* nothing is known */
+    summary.mean = ns_in(has_mean ? row->mean_ms : row->total_ms);
+    summary.std = ns_in(row->std_ms);
     if (has_mean)
-        json_object_set_new(summary, "median", ns_of(row->total_ms));
-    if (!isnan(row->min_ms))
-        json_object_set_new(summary, "min", ns_of(row->min_ms));
-    if (!isnan(row->max_ms))
-        json_object_set_new(summary, "max", ns_of(row->max_ms));
-    return summary;
+        summary.median = ns_in(row->total_ms);
+    summary.min = ns_in(row->min_ms);
+    summary.max = ns_in(row->max_ms);
+    ifm_measurement_set_summary(measurement, &summary);
 }
 
 static const char *code_of(const ImportRow *row)
@@ -64,7 +67,7 @@ static IfmMeasurement *measurement_of(const ImportRow *row, const IfmCase *recor
     IfmMeasurement *measurement = ifm_measurement_new();
     ifm_record_set_text(&measurement->case_key, record->key);
     /* How the table split the latency is kept, and used for nothing: see docs/measuring.md on such splits. */
-    ifm_record_set_json(&measurement->surroundings,
+    ifm_record_set_json(&measurement->environment,
                         json_pack("{s:{s:o,s:o,s:o},s:[]}", ORIGIN, "file", ifm_json_string(file), "compute_ns",
                                   ns_of(row->compute_ms), "transfer_ns", ns_of(row->transfer_ms), "warnings"));
     if (row->flag != NULL)
@@ -75,7 +78,7 @@ static IfmMeasurement *measurement_of(const ImportRow *row, const IfmCase *recor
         return measurement;
     }
     ifm_record_set_text(&measurement->stop_reason, ORIGIN);
-    ifm_record_set_json(&measurement->summary, summary_of(row));
+    set_summary(measurement, row);
     return measurement;
 }
 
@@ -162,10 +165,16 @@ typedef struct
 
 static double total_ms_of(const IfmMeasurement *measurement)
 {
-    const json_t *median = json_object_get(measurement->summary, "median");
+    const IfmSummary *summary = &measurement->summary;
     if (measurement->outcome != IFM_OUTCOME_OK)
         return NAN;
-    return json_number_value(json_is_number(median) ? median : json_object_get(measurement->summary, "mean")) / 1e6;
+    return (isnan(summary->median) ? summary->mean : summary->median) / 1e6;
+}
+
+static gboolean same_summary(const IfmMeasurement *a, const IfmMeasurement *b)
+{
+    json_auto_t *first = ifm_summary_to_json(&a->summary), *second = ifm_summary_to_json(&b->summary);
+    return a->has_summary == b->has_summary && json_equal(first, second);
 }
 
 /* One that the store has with the same figures is no news; with others, it replaces them only where that was asked for. */
@@ -180,7 +189,7 @@ static gboolean is_news(Import *import, const ImportRow *row, const IfmCase *rec
         return FALSE;
     }
     *news = last == NULL || last->outcome != measurement->outcome || !g_str_equal(last->reason, measurement->reason) ||
-            (measurement->summary != NULL && !json_equal(last->summary, measurement->summary));
+            (measurement->has_summary && !same_summary(last, measurement));
     if (last != NULL) /* the newest counts, whatever became of the clock in between */
         measurement->started_unix_ms = MAX(measurement->started_unix_ms, last->started_unix_ms + 1);
     if (last == NULL || import->table->replace)
@@ -265,7 +274,7 @@ static gboolean read_files(ImportTable *table, const char *const *paths, gboolea
         g_set_error(
             error, IFM_ERROR, IFM_ERROR_INVALID,
             "%s: has bandwidths alone, which belong to latencies: name lookup_table.json, raw_measurements.json or a "
-            "CSV of latencies beside it, or a study that has them",
+            "CSV of latencies with it, or a study that has them",
             paths[0]);
         return FALSE;
     }
@@ -287,15 +296,16 @@ static gboolean check_name(const char *name, GError **error)
     return FALSE;
 }
 
-/* @wanted: by the caller    @told: by the files    @before: by the store; 0: by none */
-static gboolean choose_size(const char *what, gint64 wanted, gint64 told, gint64 before, gint64 fallback, gint64 *size,
+/* @wanted: by the caller    @reported: by the files    @before: by the store; 0: by none */
+static gboolean choose_size(const char *what, gint64 wanted, gint64 reported, gint64 before, gint64 fallback, gint64 *size,
                             GError **error)
 {
-    *size = wanted > 0 ? wanted : told > 0 ? told : before > 0 ? before : fallback;
-    if (wanted <= 0 || told <= 0 || wanted == told)
+    *size = wanted > 0 ? wanted : reported > 0 ? reported : before > 0 ? before : fallback;
+    if (wanted <= 0 || reported <= 0 || wanted == reported)
         return TRUE;
     g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
-                "%s: found %" G_GINT64_FORMAT " in the files, and %" G_GINT64_FORMAT " was asked for", what, told, wanted);
+                "%s: found %" G_GINT64_FORMAT " in the files, and %" G_GINT64_FORMAT " was asked for", what, reported,
+                wanted);
     return FALSE;
 }
 

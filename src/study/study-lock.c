@@ -44,7 +44,7 @@ static gboolean is_current(int fd, const char *path)
            open_one.st_ino == named.st_ino;
 }
 
-static gboolean tell_holder(int fd, const char *folder, GError **error)
+static gboolean report_holder(int fd, const char *folder, GError **error)
 {
     gint64 holder = read_holder(fd);
     g_autofree char *who = holder > 0 ? g_strdup_printf("process %" G_GINT64_FORMAT, holder) : g_strdup("another process");
@@ -70,7 +70,7 @@ static gboolean try_lock(IfmStudyLock *lock, const char *folder, gboolean *again
         return TRUE;
     }
     if (errno == EAGAIN || errno == EACCES)
-        return tell_holder(lock->fd, folder, error);
+        return report_holder(lock->fd, folder, error);
     close(lock->fd); /* no locks there: nothing to hold, and no reason not to measure */
     lock->fd = -1;
     return TRUE;
@@ -81,7 +81,7 @@ static void write_holder(int fd)
     char text[32];
     int n = g_snprintf(text, sizeof text, "%d\n", (int)getpid());
     if (ftruncate(fd, 0) != 0 || pwrite(fd, text, (gsize)n, 0) != n)
-        g_debug("the lock does not tell whose it is: %s", g_strerror(errno)); /* it holds all the same */
+        g_debug("the lock does not name its holder: %s", g_strerror(errno)); /* it holds all the same */
 }
 
 IfmStudyLock *ifm_study_lock_new(const char *folder, GError **error)

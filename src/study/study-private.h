@@ -1,6 +1,8 @@
 #pragma once
+#include <inferometer/campaign.h>
 #include <inferometer/dataset.h>
 #include <inferometer/json.h>
+#include <inferometer/study-findings.h>
 #include <inferometer/study.h>
 #include <inferometer/yaml.h>
 
@@ -15,22 +17,22 @@ typedef struct
     gint64 pad_nodes, pad_edges; /* of the static model that a real graph is padded into; 0: one of its own size */
 } StudySize;
 
-typedef enum
-{
-    STUDY_CASE_TODO,
-    STUDY_CASE_DONE,
-} StudyCaseState;
+typedef struct StudyKind StudyKind;
 
 /* StudyCase: a row of the span and what it stands on. */
 typedef struct
 {
     IfmStudyCase row;
     IfmStudyDevice *device, *to; /* borrowed from the study */
-    IfmStudyDevice **beside;     /* those of row.busy, NULL-terminated; NULL: none */
+    IfmStudyDevice **background; /* those of row.busy, NULL-terminated; NULL: none */
     StudySize *size;             /* borrowed; NULL: a link */
-    IfmCase *sealed;             /* NULL where a device is not here */
-    StudyCaseState state;
-    gboolean was_tried; /* the store has a record of it */
+    const char **specs;          /* of all its devices, NULL-terminated; borrowed from them; NULL until it is measured */
+    json_t *axes;                /* of a kind without stages: the point, as names and values; what tables lead with. NULL */
+    double items;                /* of such a point: what one inference takes in: images; 0: not told */
+    double flop;                 /* of an inference; 0: not told */
+    char *refused;               /* why such a point cannot even be tried; NULL */
+    void *own;                   /* the kind's */
+    void *text;                  /* the kind's, while it is sealed or measured */
 } StudyCase;
 
 /* StudyRange: of stages, fused: at least two. */
@@ -41,6 +43,8 @@ typedef struct
 
 struct IfmStudy
 {
+    const StudyKind *kind;
+    void *own; /* the kind's axes */
     char *name, *title;
     const IfmStagedModel *staged;
     gint64 features, hidden;
@@ -54,7 +58,8 @@ struct IfmStudy
     IfmProtocol protocol, link_protocol, contention_protocol;
     gboolean links, own_link_protocol, contention, own_contention_protocol;
     IfmLimits limits;
-    GPtrArray *cases; /* StudyCase*, also IfmStudyCase*; NULL until spanned */
+    GHashTable *free_dims; /* model path -> GPtrArray of names */
+    GPtrArray *cases;      /* StudyCase*, also IfmStudyCase*; NULL until spanned */
 };
 
 /* --- names and devices (study.c) --- */
@@ -71,6 +76,8 @@ guint32 study_range_mask(int first, int last);
 const IfmStage *study_stage(const IfmStagedModel *staged, int number);
 void study_size_free(StudySize *size);
 void study_case_free(StudyCase *self);
+/* study_forget_cases: the span is made anew. */
+void study_forget_cases(IfmStudy *study);
 
 /* --- files (study-export.c) --- */
 /* study_model_path: (transfer full) the model of a stage case, as one of its devices has it: the measured one, or one that
@@ -79,9 +86,8 @@ char *study_model_path(const StudyCase *self, const IfmStudyDevice *device, cons
 char *study_inputs_path(const StudyCase *self, const IfmStudyDevice *device, const char *folder);
 /* study_case_model_size: of that model: a real graph may go into a larger static one. */
 void study_case_model_size(const StudyCase *self, const IfmStudyDevice *device, gint64 *nodes, gint64 *edges);
-/* study_export_files: what a device needs; all of them where it is NULL. */
-gboolean study_export_files(IfmStudy *study, const char *folder, const IfmStudyDevice *device, gsize *n_models,
-                            GError **error);
+/* study_save_bytes: Writes a file and its folder, unless it is there with the same bytes. */
+gboolean study_save_bytes(const char *path, GBytes *bytes, GError **error);
 
 /* --- the manifest (manifest.c) --- */
 #define STUDY_DOCUMENT "study"
@@ -95,12 +101,16 @@ json_t *study_model_to_json(const char *name, gint64 features, gint64 hidden, gi
 /* study_manifest_read: what a store says; *manifest NULL where it says nothing. FALSE with IFM_ERROR_CORRUPT, or
  * IFM_ERROR_INVALID for one of a later format. */
 gboolean study_manifest_read(IfmStore *store, json_t **manifest, GError **error);
+/* study_manifest_kind: of the study that it is of. */
+const char *study_manifest_kind(const json_t *manifest);
 /* study_manifest_device (manifest-span.c): the device behind an alias; NULL where there is none, or no @alias. */
 const char *study_manifest_device(const json_t *manifest, const char *alias);
-/* study_manifest_keys: (transfer full) the keys of a manifest's cases, borrowed from it, by what the cases are of. */
-GHashTable *study_manifest_keys(const json_t *manifest);
-/* study_manifest_key: the one of a case in @keys; NULL where there is none. */
-const char *study_manifest_key(GHashTable *keys, const StudyCase *one);
+/* study_manifest_rows: (transfer full) a manifest's cases, borrowed from it, by what they are of. */
+GHashTable *study_manifest_rows(const json_t *manifest);
+/* study_manifest_row: of a case in @rows; NULL where there is none. */
+const json_t *study_manifest_row(GHashTable *rows, const StudyCase *one);
+/* study_take_flop: of a point, what was counted when there was a model to look at. @row: or NULL */
+void study_take_flop(StudyCase *one, const json_t *row);
 /* study_manifest_update: (transfer full) a manifest with the study's span as it is now: what is new in it has no key yet.
  * Devices that the last run was asked for stay. */
 json_t *study_manifest_update(const json_t *manifest, IfmStudy *study, GError **error);
@@ -110,17 +120,42 @@ gboolean study_check_identity(IfmStore *store, const json_t *manifest, const cha
 /* study_check_empty: whether a store without a manifest has no measurement either; IFM_ERROR_INVALID. */
 gboolean study_check_empty(IfmStore *store, GError **error);
 
+/* --- tables (study-tables.c, study-points.c) --- */
+/* study_manifest_required: (transfer full) the manifest of a store; NULL with IFM_ERROR_INVALID where it holds no study. */
+json_t *study_manifest_required(IfmStore *store, GError **error);
+/* study_read_manifest_device: (transfer full) one entry of "devices". */
+IfmStudyDevice *study_read_manifest_device(const json_t *json, GError **error);
+/* study_text_or_null: @value: (out) (transfer full) NULL for null */
+gboolean study_text_or_null(const json_t *object, const char *where, const char *key, char **value, GError **error);
+
 /* --- what earlier runs came to (study-resume.c) --- */
 typedef struct StudyPast StudyPast;
 /* study_past_new: @manifest: (optional) as the store has it. The store must outlive it. */
-StudyPast *study_past_new(IfmStore *store, json_t *manifest, GError **error);
+StudyPast *study_past_new(IfmStore *store, json_t *manifest);
 void study_past_free(StudyPast *past);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(StudyPast, study_past_free)
-/* study_past_tell_losses: of each device that was lost and did not work since: it must answer before it is measured. */
-void study_past_tell_losses(const StudyPast *past, IfmRunner *runner);
-/* study_past_stands: whether a record ends its case: what was measured; what failed; and what was skipped since a device
- * was lost, if that device was lost in a later session again. @retry: only what was measured. */
-gboolean study_past_stands(const StudyPast *past, const StudyCase *one, const IfmMeasurement *last, gboolean retry);
+/* study_past_note: what its cases came to, for what is known of their devices. */
+gboolean study_past_note(const StudyPast *past, IfmCampaign *campaign, GError **error);
 /* study_past_key: @key: (out) (transfer full) of a case that cannot be sealed now, from an earlier run; NULL where there is
  * none, or it was measured by another protocol or on another machine. */
-gboolean study_past_key(const StudyPast *past, const IfmStudy *study, const StudyCase *one, char **key, GError **error);
+gboolean study_past_key(const StudyPast *past, const IfmStudy *study, StudyCase *one, char **key, GError **error);
+
+/* ifm_stage_row_precision: what the half-width of a row's interval came to; of tables from elsewhere, whose precision
+ * nobody knows, "reached". */
+IfmPrecision ifm_stage_row_precision(const IfmStudyTables *tables, const IfmStageRow *row);
+
+/* ifm_study_kind: "stages", "profile": what its file says, how its axes become cases. */
+const char *ifm_study_kind(const IfmStudy *study);
+
+/* ifm_study_describe: every key a study may have, as text for the documentation. (transfer full) */
+char *ifm_study_describe(void);
+
+/* ifm_study_stage_sizes: features and hidden of the study; nodes and edges 0. */
+IfmStageSizes ifm_study_stage_sizes(const IfmStudy *study);
+
+/* ifm_study_check_store: FALSE with IFM_ERROR_INVALID where the store is another study's, or holds no study but
+ * measurements. An empty one is fine. */
+gboolean ifm_study_check_store(IfmStudy *study, IfmStore *store, GError **error);
+
+/* ifm_study_holder: the process that measures in the folder of a store now; 0 where none does. */
+gint64 ifm_study_holder(const char *folder);

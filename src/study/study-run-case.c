@@ -1,19 +1,23 @@
-/* One case of a study as the runner is told of it: sealed, then measured. */
+/* One case of a study as the runner is told of it. */
 
-#include "study-run-private.h"
+#include "study-stages.h"
 
 /* What the runner is told of a case; the strings are its own. */
 typedef struct
 {
     IfmModelCase model_case;
+    IfmLinkCase link;
     char *model_path, *inputs_path, *cache_dir, *name;
     IfmDimBinding bindings[2], sizes[2];
     IfmLoadDevice load[IFM_PLAN_MAX_DEVICES];
     char *load_models[IFM_PLAN_MAX_DEVICES], *load_inputs[IFM_PLAN_MAX_DEVICES];
 } CaseText;
 
-static void case_text_clear(CaseText *text)
+void study_stages_drop(StudyCase *one)
 {
+    CaseText *text = g_steal_pointer(&one->text);
+    if (text == NULL)
+        return;
     g_free(text->model_path);
     g_free(text->inputs_path);
     g_free(text->cache_dir);
@@ -23,13 +27,13 @@ static void case_text_clear(CaseText *text)
         g_free(text->load_models[i]);
         g_free(text->load_inputs[i]);
     }
+    g_free(text);
 }
-G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(CaseText, case_text_clear)
 
 /* Names of a model's free dimensions; borrowed. */
-static const GPtrArray *free_dims_of(Run *run, const char *path, GError **error)
+static const GPtrArray *free_dims_of(const IfmStudy *study, const char *path, GError **error)
 {
-    GPtrArray *names = g_hash_table_lookup(run->free_dims, path);
+    GPtrArray *names = g_hash_table_lookup(study->free_dims, path);
     g_autoptr(IfmModel) model = names == NULL ? ifm_model_open(path, error) : NULL;
     if (model == NULL)
         return names;
@@ -41,7 +45,7 @@ static const GPtrArray *free_dims_of(Run *run, const char *path, GError **error)
             if (port->dim_names[d] != NULL)
                 g_ptr_array_add(names, g_strdup(port->dim_names[d]));
     }
-    g_hash_table_insert(run->free_dims, g_strdup(path), names);
+    g_hash_table_insert(study->free_dims, g_strdup(path), names);
     return names;
 }
 
@@ -75,15 +79,15 @@ static char *name_of(const IfmStudy *study, const StudyCase *one)
 }
 
 /* What works beside: the same stages at the same size. */
-static void describe_load(Run *run, const StudyCase *one, gboolean graph, CaseText *text)
+static void describe_load(const char *folder, const StudyCase *one, gboolean graph, CaseText *text)
 {
     gsize n = 0;
-    for (IfmStudyDevice **other = one->beside; other != NULL && *other != NULL; other++, n++)
+    for (IfmStudyDevice **other = one->background; other != NULL && *other != NULL; other++, n++)
     {
-        text->load_models[n] = study_model_path(one, *other, run->options->folder);
+        text->load_models[n] = study_model_path(one, *other, folder);
         gboolean dynamic = (*other)->form == IFM_STUDY_DYNAMIC; /* takes what the measured one takes, padded or not */
         if (graph)
-            text->load_inputs[n] = study_inputs_path(one, dynamic ? one->device : *other, run->options->folder);
+            text->load_inputs[n] = study_inputs_path(one, dynamic ? one->device : *other, folder);
         text->load[n] = (IfmLoadDevice){ .alias = (*other)->alias,
                                          .device = (*other)->device,
                                          .model_path = text->load_models[n],
@@ -94,16 +98,16 @@ static void describe_load(Run *run, const StudyCase *one, gboolean graph, CaseTe
     text->model_case.n_load = n;
 }
 
-static gboolean describe_case(Run *run, const StudyCase *one, CaseText *text, GError **error)
+static gboolean describe_case(const IfmStudy *study, const char *folder, const StudyCase *one, CaseText *text,
+                              GError **error)
 {
-    const IfmStudy *study = run->study;
     gboolean dynamic = one->device->form == IFM_STUDY_DYNAMIC;
     gboolean graph = reads_graph(study->staged, one->row.stage, one->row.last);
     gint64 nodes, edges;
     study_case_model_size(one, one->device, &nodes, &edges);
-    text->model_path = study_model_path(one, one->device, run->options->folder);
-    text->inputs_path = graph ? study_inputs_path(one, one->device, run->options->folder) : NULL;
-    text->cache_dir = g_build_filename(run->options->folder, "cache", NULL);
+    text->model_path = study_model_path(one, one->device, folder);
+    text->inputs_path = graph ? study_inputs_path(one, one->device, folder) : NULL;
+    text->cache_dir = g_build_filename(folder, "cache", NULL);
     text->name = name_of(study, one);
     text->sizes[0] = (IfmDimBinding){ "nodes", nodes };
     text->sizes[1] = (IfmDimBinding){ "edges", edges };
@@ -122,8 +126,8 @@ static gboolean describe_case(Run *run, const StudyCase *one, CaseText *text, GE
                                        .seed = study->seed,
                                        .protocol = *study_case_protocol(study, one),
                                        .verify = TRUE };
-    describe_load(run, one, graph, text);
-    const GPtrArray *free_dims = dynamic ? free_dims_of(run, text->model_path, error) : NULL;
+    describe_load(folder, one, graph, text);
+    const GPtrArray *free_dims = dynamic ? free_dims_of(study, text->model_path, error) : NULL;
     if (dynamic && free_dims == NULL)
         return FALSE;
     if (dynamic)
@@ -144,25 +148,17 @@ static IfmLinkCase describe_link(const IfmStudy *study, const StudyCase *one)
                           .protocol = study->link_protocol };
 }
 
-IfmCase *study_run_seal(Run *run, const StudyCase *one, GError **error)
+gboolean study_stages_fill(IfmStudy *study, const char *folder, StudyCase *one, IfmCampaignItem *item, GError **error)
 {
-    g_auto(CaseText) text = { 0 };
-    if (one->row.stage == 0)
+    CaseText *text = one->text = g_new0(CaseText, 1);
+    if (one->to == NULL)
     {
-        IfmLinkCase link = describe_link(run->study, one);
-        return ifm_runner_link_case(run->runner, &link, error);
+        item->kind = &ifm_kind_model;
+        item->spec = &text->model_case;
+        return describe_case(study, folder, one, text, error);
     }
-    return describe_case(run, one, &text, error) ? ifm_runner_case(run->runner, &text.model_case, error) : NULL;
-}
-
-IfmMeasurement *study_run_measure(Run *run, const StudyCase *one, GError **error)
-{
-    g_auto(CaseText) text = { 0 };
-    if (one->row.stage == 0)
-    {
-        IfmLinkCase link = describe_link(run->study, one);
-        return ifm_runner_measure_link(run->runner, &link, one->sealed, error);
-    }
-    return describe_case(run, one, &text, error) ? ifm_runner_measure(run->runner, &text.model_case, one->sealed, error)
-                                                 : NULL;
+    text->link = describe_link(study, one);
+    item->kind = &ifm_kind_link;
+    item->spec = &text->link;
+    return TRUE;
 }

@@ -8,7 +8,7 @@ static gboolean is_unknown_unit(Run *run, const IfmDeviceSpec *spec)
 {
     gsize i;
     json_t *device;
-    json_auto_t *found = ifm_runner_devices(run->runner, spec->engine, NULL);
+    json_auto_t *found = ifm_runner_devices(ifm_campaign_runner(run->campaign), spec->engine, NULL);
     json_array_foreach(json_object_get(found, "devices"), i, device)
     {
         g_autoptr(IfmDeviceSpec) listed = ifm_device_spec_parse(json_string_value(json_object_get(device, "spec")), NULL);
@@ -46,7 +46,7 @@ static gboolean find_device(Run *run, IfmStudyDevice *device, GError **error)
         return FALSE;
     g_clear_pointer(&device->description, g_free);
     g_clear_pointer(&device->reason, g_free);
-    if (ifm_runner_find_device(run->runner, device->device, &device->description, &trouble))
+    if (ifm_runner_find_device(ifm_campaign_runner(run->campaign), device->device, &device->description, &trouble))
         return TRUE;
     if (device->asked && g_error_matches(trouble, IFM_ERROR, IFM_ERROR_UNAVAILABLE) && is_unknown_unit(run, spec))
         trouble->code = IFM_ERROR_INVALID;
@@ -56,7 +56,7 @@ static gboolean find_device(Run *run, IfmStudyDevice *device, GError **error)
         return FALSE;
     }
     if (g_error_matches(trouble, IFM_ERROR, IFM_ERROR_LOST))
-        ifm_runner_set_lost(run->runner, device->device, trouble->message);
+        ifm_runner_set_lost(ifm_campaign_runner(run->campaign), device->device, trouble->message);
     else
         device->reason = g_strdup(trouble->message);
     g_error_free(trouble);

@@ -9,167 +9,28 @@
 
 static void run_clear(Run *run)
 {
-    ifm_runner_free(run->runner);
-    g_free(run->step);
+    ifm_campaign_free(run->campaign);
     study_past_free(run->past);
     json_decref(run->before);
     json_decref(run->sessions);
-    g_hash_table_unref(run->free_dims);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Run, run_clear)
-
-static gboolean is_here(const StudyCase *one)
-{
-    gboolean here = one->device->reason == NULL && (one->to == NULL || one->to->reason == NULL);
-    for (IfmStudyDevice **other = one->beside; here && other != NULL && *other != NULL; other++)
-        here = (*other)->reason == NULL;
-    return here;
-}
-
-static gboolean is_interrupted(const Run *run)
-{
-    return run->options->interrupted != NULL && g_atomic_int_get(run->options->interrupted) != 0;
-}
-
-/* --- cases ---------------------------------------------------------------------------------------------------------- */
-
-static void forget_seals(IfmStudy *study)
-{
-    const GPtrArray *cases = ifm_study_cases(study);
-    for (guint i = 0; i < cases->len; i++)
-    {
-        StudyCase *one = cases->pdata[i];
-        g_clear_pointer(&one->sealed, ifm_case_free);
-        g_clear_pointer(&one->row.key, g_free);
-        one->state = STUDY_CASE_TODO;
-        one->was_tried = FALSE;
-    }
-}
-
-/* Whose trouble it is where a case of a phase cannot be sealed: of a link, that of the end which the phase is for. */
-static IfmStudyDevice *blamed_for(const StudyCase *one)
-{
-    return one->to != NULL && one->to->phase == one->row.phase ? one->to : one->device;
-}
-
-static void give_up(IfmStudyDevice *device, const char *what, GError *trouble /* (transfer full) */)
-{
-    g_free(device->reason);
-    device->reason = g_strdup_printf("%s: %s", what, trouble->message);
-    g_error_free(trouble);
-}
-
-/* FALSE where the run must end; a failure costs its device alone. */
-static gboolean seal_one(Run *run, StudyCase *one, GError **error)
-{
-    GError *trouble = NULL;
-    if (!is_here(one))
-        return TRUE;
-    one->sealed = study_run_seal(run, one, &trouble);
-    if (one->sealed != NULL)
-    {
-        ifm_record_set_text(&one->row.key, one->sealed->key);
-        return TRUE;
-    }
-    if (g_error_matches(trouble, IFM_ERROR, IFM_ERROR_CANCELLED))
-    {
-        g_propagate_error(error, trouble);
-        return FALSE;
-    }
-    give_up(blamed_for(one), one->row.title, trouble);
-    return TRUE;
-}
-
-/* A device whose own cases cannot be sealed is given up before it is asked to work beside another. */
-static gboolean seal_phase(Run *run, int phase, GError **error)
-{
-    const GPtrArray *cases = ifm_study_cases(run->study);
-    for (int beside = 0; beside <= 1; beside++)
-        for (guint i = 0; i < cases->len; i++)
-        {
-            StudyCase *one = cases->pdata[i];
-            if (one->row.phase == phase && (one->beside != NULL) == beside && !seal_one(run, one, error))
-                return FALSE;
-        }
-    for (guint i = 0; i < cases->len; i++) /* what was sealed of a device before it was given up */
-    {
-        StudyCase *one = cases->pdata[i];
-        if (one->row.phase == phase && !is_here(one))
-            g_clear_pointer(&one->sealed, ifm_case_free);
-    }
-    return TRUE;
-}
-
-static void export_phase(Run *run, int phase)
-{
-    for (guint i = 0; i < run->study->devices->len; i++)
-    {
-        IfmStudyDevice *device = run->study->devices->pdata[i];
-        GError *trouble = NULL;
-        if (device->phase == phase && device->reason == NULL &&
-            !study_export_files(run->study, run->options->folder, device, NULL, &trouble))
-            give_up(device, "its models cannot be written", trouble);
-    }
-}
-
-static void count_cases(Run *run)
-{
-    const GPtrArray *cases = ifm_study_cases(run->study);
-    run->progress.n_cases = 0;
-    for (guint i = 0; i < cases->len; i++)
-        run->progress.n_cases += is_here(cases->pdata[i]);
-}
-
-/* --- what the store has --------------------------------------------------------------------------------------------- */
-
-static void settle(Run *run, StudyCase *one, const IfmMeasurement *last)
-{
-    one->was_tried = TRUE;
-    if (!study_past_stands(run->past, one, last, run->options->retry))
-        return;
-    one->state = STUDY_CASE_DONE;
-    run->progress.n_resumed++;
-    run->progress.n_done++;
-    run->progress.n_failed += last->outcome == IFM_OUTCOME_FAILED;
-    run->progress.n_skipped += last->outcome == IFM_OUTCOME_SKIPPED;
-}
-
-/* Which cases of a phase are done. */
-static gboolean look_back(Run *run, int phase, GError **error)
-{
-    const GPtrArray *cases = ifm_study_cases(run->study);
-    for (guint i = 0; i < cases->len; i++)
-    {
-        StudyCase *one = cases->pdata[i];
-        GError *trouble = NULL;
-        if (one->sealed == NULL || one->row.phase != phase)
-            continue;
-        g_autoptr(IfmMeasurement) last = ifm_store_last(run->store, one->sealed->key, &trouble);
-        if (trouble != NULL)
-        {
-            g_propagate_error(error, trouble);
-            return FALSE;
-        }
-        if (last != NULL)
-            settle(run, one, last);
-    }
-    return TRUE;
-}
 
 /* --- the manifest --------------------------------------------------------------------------------------------------- */
 
 /* A device that is not here today may have been here yesterday: what was measured then stays in the tables. So does what a
  * later phase will find again. */
-static gboolean keep_old_keys(Run *run, GError **error)
+static gboolean take_keys(Run *run, GError **error)
 {
     const GPtrArray *cases = ifm_study_cases(run->study);
     for (guint i = 0; i < cases->len; i++)
     {
         StudyCase *one = cases->pdata[i];
-        if (one->sealed != NULL)
-            continue;
+        const IfmCase *sealed = ifm_campaign_sealed(run->campaign, i);
         g_clear_pointer(&one->row.key, g_free);
-        if (!study_past_key(run->past, run->study, one, &one->row.key, error))
+        if (sealed != NULL)
+            one->row.key = g_strdup(sealed->key);
+        else if (!study_past_key(run->past, run->study, one, &one->row.key, error))
             return FALSE;
     }
     return TRUE;
@@ -191,7 +52,8 @@ static gboolean write_manifest(Run *run, GError **error)
 static gboolean note_time(Run *run, gboolean now, GError **error)
 {
     gint64 at = g_get_monotonic_time();
-    if (run->progress.n_measured == 0 || (!now && at - run->noted_us < NOTE_EVERY_US))
+    gsize n_measured = ifm_campaign_progress(run->campaign)->n_measured;
+    if (n_measured == 0 || (!now && at - run->noted_us < NOTE_EVERY_US))
         return TRUE;
     run->noted_us = at;
     if (run->session == NULL)
@@ -201,213 +63,203 @@ static gboolean note_time(Run *run, gboolean now, GError **error)
     }
     json_object_set_new(run->session, "started_unix_ms", json_integer(run->started_unix_ms));
     json_object_set_new(run->session, "spent_ns", json_integer((at - run->began_us) * 1000));
-    json_object_set_new(run->session, "n_measured", json_integer((json_int_t)run->progress.n_measured));
+    json_object_set_new(run->session, "n_measured", json_integer((json_int_t)n_measured));
     return write_manifest(run, error);
 }
 
-/* --- measuring ------------------------------------------------------------------------------------------------------ */
+/* --- what the campaign asks ----------------------------------------------------------------------------------------- */
 
-static int kind_of(const StudyCase *one)
+static gboolean is_here(const IfmCampaignItem *item, void *user)
 {
-    const IfmStudyCase *row = &one->row;
-    int length = row->last - row->stage;
-    if (row->busy != NULL)
-        return 1 + 2 * IFM_MAX_STAGES + length;
-    return length > 0 ? 1 + IFM_MAX_STAGES + length : row->stage;
+    const StudyCase *one = item->tag;
+    gboolean here = one->refused == NULL && one->device->reason == NULL && (one->to == NULL || one->to->reason == NULL);
+    for (IfmStudyDevice **other = one->background; here && other != NULL && *other != NULL; other++)
+        here = (*other)->reason == NULL;
+    return here;
 }
 
-/* What is left at what each kind took so far: a link is over at once, a stage is not. -1 while nobody knows what stages
- * take. */
-static gint64 time_left(Run *run)
+static gboolean on_fill(IfmCampaignItem *item, void *user, GError **error)
 {
-    const GPtrArray *cases = ifm_study_cases(run->study);
-    gint64 stages_us = 0;
-    gsize n_stages = 0;
-    double left_us = 0;
-    for (int kind = 1; kind < MOST_KINDS; kind++)
-    {
-        stages_us += run->kinds[kind].spent_us;
-        n_stages += run->kinds[kind].n;
-    }
-    for (guint i = 0; i < cases->len; i++)
-    {
-        const StudyCase *one = cases->pdata[i];
-        int kind = kind_of(one);
-        gboolean known = run->kinds[kind].n > 0;
-        if (!is_here(one) || one->state == STUDY_CASE_DONE)
-            continue;
-        if (!known && n_stages == 0)
-            return -1;
-        left_us +=
-            known ? (double)run->kinds[kind].spent_us / (double)run->kinds[kind].n : (double)stages_us / (double)n_stages;
-    }
-    return (gint64)(left_us * 1000);
+    const Run *run = user;
+    return run->study->kind->fill(run->study, run->options->folder, item->tag, item, error);
 }
 
-static void report(Run *run, const IfmMeasurement *ended)
+static void on_drop(IfmCampaignItem *item, void *user)
 {
-    IfmStudyProgress *progress = &run->progress;
-    double spent_s = (double)(g_get_monotonic_time() - run->began_us) / G_USEC_PER_SEC;
-    gboolean rated = progress->n_measured > 0 && spent_s > 0;
-    progress->cases_per_s = rated ? (double)progress->n_measured / spent_s : (double)NAN;
-    progress->left_ns = rated ? run->left_ns : -1;
-    if (run->options->progress != NULL)
-        run->options->progress(progress, ended, run->options->user);
+    ((const Run *)user)->study->kind->drop(item->tag);
 }
 
-static void set_step(Run *run, const char *step)
+static void give_up(IfmStudyDevice *device, const char *what, const GError *trouble)
 {
-    g_free(run->step);
-    run->progress.step = run->step = g_strdup(step);
+    g_free(device->reason);
+    device->reason = g_strdup_printf("%s: %s", what, trouble->message);
 }
 
-static void hear(const char *phase, gsize n, double median_ns, double ci_ratio, void *user)
+/* A stage that cannot be sealed costs its device: of a link, the end which the phase is for. A point costs itself alone. */
+static gboolean on_end(const IfmCampaignItem *item, IfmCampaignEnd *end, void *user, GError **error)
 {
-    Run *run = user;
-    if (run->progress.now == NULL) /* it looks for devices, or seals */
-        return;
-    set_step(run, phase);
-    run->progress.n = n;
-    run->progress.median_ns = median_ns;
-    run->progress.ci_ratio = ci_ratio;
-    report(run, NULL);
-}
-
-static gboolean say_interrupted(const Run *run, GError **error)
-{
-    g_set_error(error, IFM_ERROR, IFM_ERROR_CANCELLED,
-                "interrupted: %zu of %zu cases are measured; the same command goes on", run->progress.n_done,
-                run->progress.n_cases);
-    return FALSE;
-}
-
-/* A case is whole or not there: one that was cut short is measured again next time. A skipped one is put down once, and
- * never in place of what it came to when it was tried. */
-static gboolean take(Run *run, StudyCase *one, const IfmMeasurement *measurement, GError **error)
-{
-    IfmStudyProgress *progress = &run->progress;
-    gboolean skipped = measurement->outcome == IFM_OUTCOME_SKIPPED;
-    if (g_str_equal(measurement->stop_reason, "interrupted"))
-        return say_interrupted(run, error);
-    if (!(skipped && one->was_tried) && !ifm_store_commit(run->store, one->sealed, measurement, error))
+    StudyCase *one = item->tag;
+    if (end->error == NULL)
+        return end->found || note_time(user, FALSE, error);
+    if (end->n > 0 || g_error_matches(end->error, IFM_ERROR, IFM_ERROR_CANCELLED))
         return FALSE;
-    one->state = STUDY_CASE_DONE;
-    progress->n_done++;
-    if (skipped && one->was_tried)
-        progress->n_resumed++;
-    else
-        progress->n_measured++;
-    progress->n_failed += measurement->outcome == IFM_OUTCOME_FAILED;
-    progress->n_skipped += skipped;
-    run->kinds[kind_of(one)].spent_us += g_get_monotonic_time() - run->case_began_us;
-    run->kinds[kind_of(one)].n++;
-    run->left_ns = time_left(run);
-    report(run, measurement);
-    return note_time(run, FALSE, error);
-}
-
-static gboolean measure_case(Run *run, StudyCase *one, GError **error)
-{
-    IfmStudyProgress *progress = &run->progress;
-    GError *trouble = NULL;
-    run->case_began_us = g_get_monotonic_time();
-    progress->now = &one->row;
-    set_step(run, NULL);
-    progress->n = 0;
-    progress->median_ns = progress->ci_ratio = NAN;
-    report(run, NULL);
-    g_autoptr(IfmMeasurement) measurement = study_run_measure(run, one, &trouble);
-    gboolean good = measurement != NULL && take(run, one, measurement, error);
-    progress->now = NULL;
-    if (measurement != NULL)
-        return good;
-    if (g_error_matches(trouble, IFM_ERROR, IFM_ERROR_CANCELLED))
+    if (one->axes != NULL)
     {
-        g_error_free(trouble);
-        return say_interrupted(run, error);
+        one->refused = g_strdup(end->error->message);
+        return TRUE;
     }
-    g_propagate_prefixed_error(error, trouble, "%s: ", one->row.title);
-    return FALSE;
-}
-
-static gboolean measure_phase(Run *run, int phase, GError **error)
-{
-    const GPtrArray *cases = ifm_study_cases(run->study);
-    gboolean any = FALSE;
-    for (guint i = 0; i < cases->len; i++)
-    {
-        StudyCase *one = cases->pdata[i];
-        if (one->row.phase != phase || one->sealed == NULL)
-            continue;
-        any = TRUE;
-        if (one->state == STUDY_CASE_DONE)
-            continue;
-        if (is_interrupted(run))
-            return say_interrupted(run, error);
-        if (!measure_case(run, one, error))
-            return FALSE;
-    }
-    if (!note_time(run, TRUE, error))
-        return FALSE;
-    return !any || run->options->phase_done == NULL ||
-           run->options->phase_done(run->study, run->store, phase, run->options->user, error);
-}
-
-static gboolean prepare(Run *run, GError **error)
-{
-    if (!ifm_study_check_store(run->study, run->store, error) || !study_manifest_read(run->store, &run->before, error) ||
-        !study_run_find_devices(run, error))
-        return FALSE;
-    run->past = study_past_new(run->store, run->before, error);
-    if (run->past == NULL)
-        return FALSE;
-    json_t *sessions = json_object_get(run->before, "sessions");
-    run->sessions = sessions != NULL ? json_deep_copy(sessions) : json_array();
-    study_past_tell_losses(run->past, run->runner);
-    forget_seals(run->study);
+    give_up(one->to != NULL && one->to->phase == one->row.phase ? one->to : one->device, one->row.title, end->error);
     return TRUE;
 }
 
-/* Each phase by itself: what the models of a later one come to is no matter of an earlier one. */
-static gboolean prepare_phase(Run *run, int phase, GError **error)
+static gboolean on_phase_done(int phase, void *user, GError **error)
 {
-    export_phase(run, phase);
-    if (!seal_phase(run, phase, error) || !study_run_check_devices(run, error) || !keep_old_keys(run, error))
-        return FALSE;
-    count_cases(run);
-    return look_back(run, phase, error) && write_manifest(run, error);
+    Run *run = user;
+    return note_time(run, TRUE, error) &&
+           (run->options->phase_done == NULL ||
+            run->options->phase_done(run->study, run->store, phase, run->options->user, error));
 }
 
-gboolean ifm_study_measure(IfmStudy *study, IfmStore *store, const IfmStudyOptions *options, IfmStudyProgress *result,
+static void on_progress(const IfmCampaignProgress *progress, const IfmMeasurement *ended, void *user)
+{
+    const IfmStudyOptions *options = ((Run *)user)->options;
+    if (options->progress != NULL)
+        options->progress(progress, ended, options->user);
+}
+
+/* (transfer container) */
+static const char **specs_of(const StudyCase *one)
+{
+    GPtrArray *specs = g_ptr_array_new();
+    g_ptr_array_add(specs, one->device->device);
+    if (one->to != NULL)
+        g_ptr_array_add(specs, one->to->device);
+    for (IfmStudyDevice **other = one->background; other != NULL && *other != NULL; other++)
+        g_ptr_array_add(specs, (*other)->device);
+    g_ptr_array_add(specs, NULL);
+    return (const char **)g_ptr_array_free(specs, FALSE);
+}
+
+/* A device whose own cases cannot be sealed is given up before it is asked to work beside another. */
+static void add_cases(Run *run)
+{
+    const GPtrArray *cases = ifm_study_cases(run->study);
+    for (guint i = 0; i < cases->len; i++)
+    {
+        StudyCase *one = cases->pdata[i];
+        g_free(one->specs);
+        one->specs = specs_of(one);
+        g_clear_pointer(&one->row.key, g_free);
+        g_clear_pointer(&one->refused, g_free);
+        IfmCampaignItem item = { .title = one->row.title,
+                                 .tag = one,
+                                 .group = one->row.phase,
+                                 .pace = run->study->kind->pace(one),
+                                 .devices = one->specs,
+                                 .resume = TRUE,
+                                 .seal_last = one->background != NULL };
+        ifm_campaign_add(run->campaign, &item);
+    }
+}
+
+static IfmCampaign *campaign_of(Run *run)
+{
+    const IfmStudyOptions *options = run->options;
+    g_autoptr(GArray) sessions_ms = g_array_new(FALSE, FALSE, sizeof(gint64));
+    gsize i;
+    json_t *session;
+    json_array_foreach(run->sessions, i, session)
+    {
+        gint64 started_ms = json_integer_value(json_object_get(session, "started_unix_ms"));
+        g_array_append_val(sessions_ms, started_ms);
+    }
+    IfmCampaignOptions campaign = { .limits = options->limits,
+                                    .interrupted = options->interrupted,
+                                    .retry = options->retry,
+                                    .shard = options->shard,
+                                    .n_shards = options->n_shards,
+                                    .sessions_unix_ms = (const gint64 *)(const void *)sessions_ms->data,
+                                    .n_sessions = sessions_ms->len,
+                                    .wanted = is_here,
+                                    .fill = on_fill,
+                                    .drop = on_drop,
+                                    .after = on_end,
+                                    .group_done = on_phase_done,
+                                    .progress = on_progress,
+                                    .user = run };
+    return ifm_campaign_new(run->store, &campaign);
+}
+
+/* --- its phases ----------------------------------------------------------------------------------------------------- */
+
+static gboolean prepare(Run *run, GError **error)
+{
+    if (!ifm_study_check_store(run->study, run->store, error) || !study_manifest_read(run->store, &run->before, error))
+        return FALSE;
+    json_t *sessions = json_object_get(run->before, "sessions");
+    run->sessions = sessions != NULL ? json_deep_copy(sessions) : json_array();
+    run->campaign = campaign_of(run);
+    run->past = study_past_new(run->store, run->before);
+    if (!study_run_find_devices(run, error) || !study_past_note(run->past, run->campaign, error))
+        return FALSE;
+    add_cases(run);
+    return TRUE;
+}
+
+static void export_phase(Run *run, int phase)
+{
+    for (guint i = 0; i < run->study->devices->len; i++)
+    {
+        IfmStudyDevice *device = run->study->devices->pdata[i];
+        g_autoptr(GError) trouble = NULL;
+        if (device->phase == phase && device->reason == NULL &&
+            !run->study->kind->export_files(run->study, run->options->folder, device, NULL, &trouble))
+            give_up(device, "its models cannot be written", trouble);
+    }
+}
+
+/* Each phase by itself: what the models of a later one come to is no matter of an earlier one. */
+static gboolean run_phase(Run *run, int phase, GError **error)
+{
+    export_phase(run, phase);
+    if (!ifm_campaign_seal(run->campaign, phase, error) || !study_run_check_devices(run, error) || !take_keys(run, error) ||
+        !write_manifest(run, error))
+        return FALSE;
+    ifm_campaign_report(run->campaign);
+    return ifm_campaign_measure(run->campaign, phase, error);
+}
+
+gboolean ifm_study_measure(IfmStudy *study, IfmStore *store, const IfmStudyOptions *options, IfmCampaignProgress *result,
                            GError **error)
 {
-    IfmRunnerOptions runner_options = { .limits = options->limits, .interrupted = options->interrupted, .progress = hear };
+    if (result != NULL)
+        *result = (IfmCampaignProgress){ .cases_per_s = NAN, .left_ns = -1 };
+    if (options->folder == NULL)
+        return ifm_error_misuse(error, "needs a folder for models, inputs and tables");
+    if (!ifm_shard_check(options->shard, options->n_shards, error))
+    {
+        g_prefix_error(error, "--shard: ");
+        return FALSE;
+    }
     g_autofree char *worker = ifm_path_worker(error);
     g_autofree char *folder = g_path_get_dirname(ifm_store_path(store));
-    if (result != NULL)
-        *result = (IfmStudyProgress){ .cases_per_s = NAN, .left_ns = -1 };
     g_autoptr(IfmStudyLock) lock = worker != NULL ? ifm_study_lock_new(folder, error) : NULL;
     if (lock == NULL)
         return FALSE;
     g_auto(Run) run = { .study = study, .store = store, .options = options };
-    runner_options.progress_user = &run;
-    run.runner = ifm_runner_new(&runner_options);
-    run.free_dims = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, (GDestroyNotify)g_ptr_array_unref);
     run.started_unix_ms = g_get_real_time() / 1000;
-    run.began_us = run.noted_us = g_get_monotonic_time();
     gboolean good = prepare(&run, error);
     run.began_us = run.noted_us = g_get_monotonic_time();
     for (int phase = 1; good && phase <= 2; phase++)
-    {
-        good = prepare_phase(&run, phase, error);
-        if (good)
-            report(&run, NULL);
-        good = good && measure_phase(&run, phase, error);
-    }
+        good = run_phase(&run, phase, error);
+    if (run.campaign == NULL)
+        return FALSE;
     if (!good)
         note_time(&run, TRUE, NULL); /* the error at hand is the one to tell */
-    set_step(&run, NULL);
     if (result != NULL)
-        *result = run.progress;
+    {
+        *result = *ifm_campaign_progress(run.campaign);
+        result->step = NULL;
+    }
     return good;
 }

@@ -1,7 +1,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "study-private.h"
+#include "study-kind.h"
 
 /* Of the fits' intervals. */
 #define LEVEL 0.95
@@ -47,7 +47,7 @@ void ifm_study_tables_free(IfmStudyTables *tables)
 /* --- from the manifest ---------------------------------------------------------------------------------------------- */
 
 /* @value: (out) (transfer full) NULL for null */
-static gboolean get_text_or_null(const json_t *object, const char *where, const char *key, char **value, GError **error)
+gboolean study_text_or_null(const json_t *object, const char *where, const char *key, char **value, GError **error)
 {
     const char *text = NULL;
     if (!json_is_null(json_object_get(object, key)) && !ifm_json_get_string(object, where, key, &text, error))
@@ -68,27 +68,37 @@ static void read_not_stages(const json_t *json, IfmStudyDevice *device)
     }
 }
 
-static gboolean read_device(IfmStudyTables *tables, const json_t *json, GError **error)
+IfmStudyDevice *study_read_manifest_device(const json_t *json, GError **error)
 {
     static const char where[] = "devices[]";
     const char *alias, *device, *form;
     gint64 phase;
     IfmStudyDevice *one = g_new0(IfmStudyDevice, 1);
-    g_ptr_array_add(tables->devices, one);
     if (!ifm_json_get_string(json, where, "alias", &alias, error) ||
         !ifm_json_get_string(json, where, "device", &device, error) ||
         !ifm_json_get_string(json, where, "form", &form, error) ||
         !ifm_json_get_int64(json, where, "phase", &phase, error) ||
         !ifm_json_get_boolean(json, where, "simulated", &one->simulated, error) ||
-        !get_text_or_null(json, where, "description", &one->description, error) ||
-        !get_text_or_null(json, where, "skipped", &one->reason, error))
-        return FALSE;
+        !study_text_or_null(json, where, "description", &one->description, error) ||
+        !study_text_or_null(json, where, "skipped", &one->reason, error))
+    {
+        study_device_free(one);
+        return NULL;
+    }
     one->alias = g_strdup(alias);
     one->device = g_strdup(device);
     read_not_stages(json, one);
     one->form = g_str_equal(form, ifm_study_form_name(IFM_STUDY_STATIC)) ? IFM_STUDY_STATIC : IFM_STUDY_DYNAMIC;
     one->phase = (int)phase;
-    return TRUE;
+    return one;
+}
+
+static gboolean read_device(IfmStudyTables *tables, const json_t *json, GError **error)
+{
+    IfmStudyDevice *device = study_read_manifest_device(json, error);
+    if (device != NULL)
+        g_ptr_array_add(tables->devices, device);
+    return device != NULL;
 }
 
 static gboolean read_head(IfmStudyTables *tables, GError **error)
@@ -122,17 +132,16 @@ static gboolean read_head(IfmStudyTables *tables, GError **error)
 
 static void take_summary(IfmStageRow *row)
 {
-    const json_t *summary = row->measurement->summary, *interval = json_object_get(summary, "median_interval");
-    row->mean_ns = ifm_member_number(summary, "mean");
-    row->std_ns = ifm_member_number(summary, "std");
-    row->min_ns = ifm_member_number(summary, "min");
-    row->max_ns = ifm_member_number(summary, "max");
+    const IfmSummary *summary = &row->measurement->summary;
+    row->mean_ns = summary->mean;
+    row->std_ns = summary->std;
+    row->min_ns = summary->min;
+    row->max_ns = summary->max;
     row->n = row->measurement->samples_ns->len;
-    row->total_ns = ifm_member_number(summary, "median");
+    row->total_ns = summary->median;
     if (isnan(row->total_ns)) /* a table from elsewhere may have means alone */
         row->total_ns = row->mean_ns;
-    row->interval = (IfmInterval){ ifm_member_number(interval, "lower"), ifm_member_number(interval, "upper"),
-                                   ifm_member_number(interval, "level") };
+    row->interval = summary->median_interval;
 }
 
 /* Why a row has nobody to measure it: its own device, or one that should have worked beside it. NULL: all are here. */
@@ -231,7 +240,7 @@ static void add_link_point(IfmLinkFit *link, const IfmStudyCase *one, const IfmM
         link->why = g_strdup(measurement != NULL ? measurement->reason : absent != NULL ? absent : "not measured yet");
         return;
     }
-    const json_t *facts = json_object_get(measurement->surroundings, "link");
+    const json_t *facts = ifm_measurement_result(measurement, NULL);
     link->shared |= json_is_true(json_object_get(facts, "shared"));
     link->assumed |= json_is_true(json_object_get(facts, "assumed"));
     link->within_inference |= json_array_size(json_object_get(facts, "within_inference")) > 0;
@@ -241,7 +250,7 @@ static void add_link_point(IfmLinkFit *link, const IfmStudyCase *one, const IfmM
     link->bytes = g_renew(double, link->bytes, link->n + 1);
     link->median_ns = g_renew(double, link->median_ns, link->n + 1);
     link->bytes[link->n] = (double)one->bytes;
-    link->median_ns[link->n] = ifm_member_number(measurement->summary, "median");
+    link->median_ns[link->n] = measurement->summary.median;
     link->n++;
 }
 
@@ -284,7 +293,7 @@ static gboolean read_case(IfmStudyTables *tables, IfmStore *store, const json_t 
     guint32 busy = 0;
     IfmStudyCase one = { 0 };
     GError *trouble = NULL;
-    if (!get_text_or_null(json, where, "key", &key, error) || !get_text_or_null(json, where, "to", &to, error) ||
+    if (!study_text_or_null(json, where, "key", &key, error) || !study_text_or_null(json, where, "to", &to, error) ||
         !ifm_json_get_string(json, where, "alias", &alias, error) ||
         !ifm_json_get_int64(json, where, "phase", &phase, error) ||
         !ifm_json_get_int64(json, where, "stage", &stage, error) ||
@@ -451,12 +460,24 @@ static gboolean read_all(IfmStudyTables *tables, IfmStore *store, GError **error
     return TRUE;
 }
 
-static json_t *read_manifest(IfmStore *store, GError **error)
+json_t *study_manifest_required(IfmStore *store, GError **error)
 {
     json_t *manifest = NULL;
     if (study_manifest_read(store, &manifest, error) && manifest == NULL)
         g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s: holds no study", ifm_store_path(store));
     return manifest;
+}
+
+/* Stages and links are what these tables are of. */
+static gboolean check_kind(IfmStore *store, const json_t *manifest, GError **error)
+{
+    const char *kind = study_manifest_kind(manifest);
+    if (g_str_equal(kind, STUDY_DEFAULT_KIND))
+        return TRUE;
+    g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
+                "%s: the study in it is of kind %s: it has points, but no stages to look up or to plan by",
+                ifm_store_path(store), kind);
+    return FALSE;
 }
 
 static IfmStudyTables *tables_from(IfmStore *store, json_t *manifest /* (transfer full) */, GError **error)
@@ -483,14 +504,14 @@ static IfmStudyTables *tables_from(IfmStore *store, json_t *manifest /* (transfe
 
 IfmStudyTables *ifm_study_tables(IfmStore *store, GError **error)
 {
-    json_t *manifest = read_manifest(store, error);
-    return manifest != NULL ? tables_from(store, manifest, error) : NULL;
+    json_auto_t *manifest = study_manifest_required(store, error);
+    return manifest != NULL && check_kind(store, manifest, error) ? tables_from(store, json_incref(manifest), error) : NULL;
 }
 
 IfmStudyTables *ifm_study_tables_of(IfmStudy *study, IfmStore *store, GError **error)
 {
-    json_auto_t *manifest = read_manifest(store, error);
-    if (manifest == NULL || !ifm_study_check_store(study, store, error))
+    json_auto_t *manifest = study_manifest_required(store, error);
+    if (manifest == NULL || !ifm_study_check_store(study, store, error) || !check_kind(store, manifest, error))
         return NULL;
     json_t *updated = study_manifest_update(manifest, study, error);
     return updated != NULL ? tables_from(store, updated, error) : NULL;

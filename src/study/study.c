@@ -1,6 +1,6 @@
 #include <string.h>
 
-#include "study-private.h"
+#include "study-kind.h"
 
 const char *ifm_study_form_name(IfmStudyForm form)
 {
@@ -91,7 +91,7 @@ gboolean ifm_study_set_device(IfmStudy *study, const char *text, GError **error)
         return FALSE;
     }
     guint index = 0;
-    g_clear_pointer(&study->cases, g_ptr_array_unref);
+    study_forget_cases(study);
     if (before == NULL)
         g_ptr_array_add(study->devices, device);
     else
@@ -117,7 +117,7 @@ guint32 study_range_mask(int first, int last)
 
 const IfmProtocol *study_case_protocol(const IfmStudy *study, const StudyCase *one)
 {
-    if (one->row.stage == 0)
+    if (one->to != NULL)
         return &study->link_protocol;
     return one->row.busy != NULL ? &study->contention_protocol : &study->protocol;
 }
@@ -140,6 +140,20 @@ void study_size_free(StudySize *size)
     g_free(size);
 }
 
+IfmStudy *study_new(const StudyKind *kind)
+{
+    IfmStudy *study = g_new0(IfmStudy, 1);
+    study->kind = kind;
+    study->stages = g_array_new(FALSE, FALSE, sizeof(int));
+    study->ranges = g_array_new(FALSE, FALSE, sizeof(StudyRange));
+    study->devices = g_ptr_array_new_with_free_func((GDestroyNotify)study_device_free);
+    study->sizes = g_ptr_array_new_with_free_func((GDestroyNotify)study_size_free);
+    study->free_dims = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, (GDestroyNotify)g_ptr_array_unref);
+    study->protocol = IFM_PROTOCOL_INIT;
+    study->limits = IFM_LIMITS_INIT;
+    return study;
+}
+
 void study_case_free(StudyCase *self)
 {
     g_free(self->row.title);
@@ -147,16 +161,28 @@ void study_case_free(StudyCase *self)
     g_free(self->row.alias);
     g_free(self->row.to);
     g_strfreev(self->row.busy);
-    g_free(self->beside);
-    ifm_case_free(self->sealed);
+    g_free(self->background);
+    g_free(self->specs);
+    json_decref(self->axes);
+    g_free(self->refused);
     g_free(self);
+}
+
+void study_forget_cases(IfmStudy *study)
+{
+    for (guint i = 0; study->cases != NULL && study->kind->clear_case != NULL && i < study->cases->len; i++)
+        study->kind->clear_case(study->cases->pdata[i]);
+    g_clear_pointer(&study->cases, g_ptr_array_unref);
 }
 
 void ifm_study_free(IfmStudy *study)
 {
     if (study == NULL)
         return;
-    g_clear_pointer(&study->cases, g_ptr_array_unref);
+    study_forget_cases(study);
+    if (study->kind->clear != NULL)
+        study->kind->clear(study);
+    g_hash_table_unref(study->free_dims);
     g_ptr_array_unref(study->devices);
     g_ptr_array_unref(study->sizes);
     g_array_unref(study->stages);
@@ -166,19 +192,22 @@ void ifm_study_free(IfmStudy *study)
     g_free(study);
 }
 
-const char *ifm_study_name(const IfmStudy *study)
+IfmStudyInfo ifm_study_info(const IfmStudy *study)
 {
-    return study->name;
+    return (IfmStudyInfo){
+        .name = study->name,
+        .title = study->title,
+        .staged = study->staged,
+        .devices = study->devices,
+        .sizes = study->sizes,
+        .protocol = &study->protocol,
+        .limits = &study->limits,
+    };
 }
 
-const char *ifm_study_title(const IfmStudy *study)
+const char *ifm_study_kind(const IfmStudy *study)
 {
-    return study->title;
-}
-
-const IfmProtocol *ifm_study_protocol(const IfmStudy *study)
-{
-    return &study->protocol;
+    return study->kind->name;
 }
 
 void ifm_study_set_protocol(IfmStudy *study, const IfmProtocol *protocol)
@@ -188,26 +217,6 @@ void ifm_study_set_protocol(IfmStudy *study, const IfmProtocol *protocol)
         study->link_protocol = *protocol;
     if (!study->own_contention_protocol)
         study->contention_protocol = *protocol;
-}
-
-const IfmLimits *ifm_study_limits(const IfmStudy *study)
-{
-    return &study->limits;
-}
-
-const GPtrArray *ifm_study_devices(const IfmStudy *study)
-{
-    return study->devices;
-}
-
-const GPtrArray *ifm_study_sizes(const IfmStudy *study)
-{
-    return study->sizes;
-}
-
-const IfmStagedModel *ifm_study_staged(const IfmStudy *study)
-{
-    return study->staged;
 }
 
 IfmStageSizes ifm_study_stage_sizes(const IfmStudy *study)

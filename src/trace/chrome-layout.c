@@ -43,13 +43,13 @@ static guint32 *order_events(const IfmEvent *events, gsize n)
     return order;
 }
 
-/* The slices of one tid that are open at a time, the outermost first. */
+/* The open slices of one tid, the outermost first. */
 typedef struct
 {
     GArray *ends; /* gint64 */
 } Lane;
 
-/* Returns: whether the slice nests in what is open, or touches nothing. */
+/* Returns: whether the slice nests in the open ones, or overlaps none. */
 static gboolean lane_take(Lane *lane, const IfmEvent *event)
 {
     if (lane->ends == NULL)
@@ -66,7 +66,7 @@ static gboolean lane_take(Lane *lane, const IfmEvent *event)
 
 static guint8 find_lane(Lane *lanes, const IfmEvent *event)
 {
-    for (guint8 i = 0; i < IFM_LANES_MOST; i++)
+    for (guint8 i = 0; i < IFM_LANES_MAX; i++)
         if (lane_take(&lanes[i], event))
             return i;
     return IFM_LANE_ASYNC;
@@ -77,10 +77,10 @@ static gboolean may_overlap(const IfmTrackInfo *info, const IfmEvent *event)
     return info->kind == IFM_TRACK_QUEUE || event->kind == IFM_EVENT_QUEUE || event->kind == IFM_EVENT_BATCH;
 }
 
-/* Returns: whether all that is not asynchronous by its nature nests on one tid. */
+/* Returns: whether all events that are not asynchronous by nature nest on one tid. */
 static gboolean place_events(IfmTrackLayout *self, const IfmTrackInfo *info, const IfmEvent *events, gboolean async_blocks)
 {
-    Lane lanes[IFM_LANES_MOST] = { { NULL } };
+    Lane lanes[IFM_LANES_MAX] = { { NULL } };
     gboolean nests = TRUE;
     self->n_lanes = 1;
     for (gsize i = 0; i < self->n; i++)
@@ -95,7 +95,7 @@ static gboolean place_events(IfmTrackLayout *self, const IfmTrackInfo *info, con
         if (lane != IFM_LANE_ASYNC)
             self->n_lanes = MAX(self->n_lanes, (gsize)lane + 1);
     }
-    for (gsize i = 0; i < IFM_LANES_MOST; i++)
+    for (gsize i = 0; i < IFM_LANES_MAX; i++)
         g_clear_pointer(&lanes[i].ends, g_array_unref);
     return nests;
 }
@@ -142,25 +142,20 @@ typedef struct
     gint64 next_pid, next_tid;
 } Numbers;
 
-static gboolean take_pid(Numbers *self, gint64 pid)
-{
-    return g_hash_table_add(self->pids, g_memdup2(&pid, sizeof pid));
-}
-
 static gboolean take_place(Numbers *self, gint64 pid, gint64 tid)
 {
     Place place = { pid, tid };
     return g_hash_table_add(self->places, g_memdup2(&place, sizeof place));
 }
 
-/* The trace's own number where no trace before has it, else the next free one. */
+/* The trace's own number if no earlier trace has it, else the next free one. */
 static gint64 number_process(Numbers *self, GHashTable *renamed, gint64 pid)
 {
     gint64 *known = g_hash_table_lookup(renamed, &pid);
     if (known != NULL)
         return *known;
     gint64 written = pid;
-    while (!take_pid(self, written))
+    while (!g_hash_table_add(self->pids, g_memdup2(&written, sizeof written)))
         written = self->next_pid++;
     g_hash_table_insert(renamed, g_memdup2(&pid, sizeof pid), g_memdup2(&written, sizeof written));
     return written;
@@ -335,7 +330,7 @@ GArray *ifm_trace_flows(const IfmTraceLayout *self)
         IfmFlowStep *last = kept > 0 ? &g_array_index(steps, IfmFlowStep, kept - 1) : NULL;
         if (last != NULL && last->batch == step->batch && last->block == step->block)
             continue;
-        /* a batch of one block has nothing to be linked */
+        /* a batch with only one block has nothing to link */
         if (last != NULL && last->batch != step->batch && (kept == 1 || (last - 1)->batch != last->batch))
             kept--;
         g_array_index(steps, IfmFlowStep, kept++) = *step;

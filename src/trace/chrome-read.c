@@ -4,12 +4,12 @@
 #include "read-private.h"
 
 /*
- * The file goes through the parser piece by piece; of each event only the fields that matter are kept, and of those only
- * until the event ends. The one thing that is built as a document is otherData, within a limit.
+ * The file goes through the parser piece by piece. Of each event only the needed fields are kept, and only until the
+ * event ends. Only otherData is built as a document, up to a limit.
  */
 #define PIECE_BYTES (1 << 16)
-#define IDLE_PIECES 64            /* one token this long, in pieces: no trace has that */
-#define OTHER_DATA_MOST (1 << 26) /* about, in memory */
+#define IDLE_PIECES 64           /* one token this long, in pieces: no trace has such a token */
+#define OTHER_DATA_MAX (1 << 26) /* in memory, approximately */
 
 typedef enum
 {
@@ -76,22 +76,22 @@ typedef struct
 {
     IfmTraceBuilder builder;
     yajl_handle parser;
-    gint64 piece_start; /* byte of the text where the piece at hand begins */
-    guint64 n_values;   /* seen so far: whether the parser gets on */
-    int depth;          /* of what is open */
-    int events_depth;   /* at which events lie: 1 in a bare array, 2 in an object; 0: no root yet */
+    gint64 piece_start; /* byte of the text where the current piece begins */
+    guint64 n_values;   /* seen so far; shows whether the parser progresses */
+    int depth;          /* of open values */
+    int events_depth;   /* depth of events: 1 in a bare array, 2 in an object; 0: no root yet */
     gboolean ended;     /* the root has ended */
     gboolean had_events;
     Section section;
     Field field, argument;
     gsize n_stages;
-    gboolean any_field; /* {} is no event: some programs end their list with it */
-    char last_byte;     /* of the piece at hand that is no white space; 0: none */
-    char tail;          /* of all so far */
+    gboolean any_field; /* {} is not an event: some programs end their list with it */
+    char last_byte;     /* the last byte of the current piece that is not white space; 0: none */
+    char tail;          /* the same of all pieces so far */
     IfmRawEvent event;
     json_t *other_data;
-    GPtrArray *parents; /* json_t*, borrowed: what is open in otherData */
-    GString *key;       /* of the value to come in otherData */
+    GPtrArray *parents; /* json_t*, borrowed: the open values in otherData */
+    GString *key;       /* of the next value in otherData */
     gsize other_bytes;
 } Reader;
 
@@ -104,7 +104,7 @@ typedef enum
     VALUE_TEXT,
 } ValueType;
 
-/* text: of a number or text. */
+/* text: of a number or a string. */
 typedef struct
 {
     ValueType type;
@@ -112,7 +112,7 @@ typedef struct
     gsize length;
 } Value;
 
-/* The parser stands behind the token that it tells of. */
+/* The byte after the current token. */
 static gint64 place(const Reader *self)
 {
     return self->piece_start + (gint64)yajl_get_bytes_consumed(self->parser);
@@ -140,13 +140,13 @@ static gboolean other_add(Reader *self, json_t *value, gsize bytes)
 {
     json_t *parent = self->parents->len > 0 ? g_ptr_array_index(self->parents, self->parents->len - 1) : NULL;
     self->other_bytes += bytes + sizeof(json_t) + 64;
-    if (value == NULL || self->other_bytes > OTHER_DATA_MOST)
+    if (value == NULL || self->other_bytes > OTHER_DATA_MAX)
     {
         json_decref(value);
         return ifm_trace_builder_fail(&self->builder, value == NULL ? IFM_ERROR_INVALID : IFM_ERROR_MEMORY, place(self),
                                       value == NULL ? "otherData: found a number out of range, expected one of 64 bits"
                                                     : "otherData is larger than what is read of it (%d bytes)",
-                                      OTHER_DATA_MOST);
+                                      OTHER_DATA_MAX);
     }
     if (parent == NULL)
     {
@@ -210,16 +210,16 @@ static void take_text(GString *into, const char *text, gsize length)
 {
     const char *end = memchr(text, '\0', length);
     gsize n = end != NULL ? (gsize)(end - text) : length;
-    if (n > IFM_TRACE_MOST_TEXT)
-        for (n = IFM_TRACE_MOST_TEXT; n > 0 && ((guchar)text[n] & 0xc0) == 0x80;)
-            n--; /* never within a character */
+    if (n > IFM_TRACE_MAX_TEXT)
+        for (n = IFM_TRACE_MAX_TEXT; n > 0 && ((guchar)text[n] & 0xc0) == 0x80;)
+            n--; /* not within a character */
     g_string_truncate(into, 0);
     g_string_append_len(into, text, (gssize)n);
 }
 
 static gboolean take_us(Reader *self, const char *key, const Value *value, gint64 *ns)
 {
-    /* some programs write their times as texts */
+    /* some programs write times as strings */
     if (value->type >= VALUE_NUMBER && ifm_decimal_parse(value->text, value->length, 3, ns))
         return TRUE;
     return expected(self, key, value, "us within 2^63 ns");
@@ -290,7 +290,7 @@ static gboolean take_integer(Reader *self, const char *key, const Value *value, 
     return expected(self, key, value, "an integer of 64 bits");
 }
 
-/* Anybody's args may have these keys with values of any kind; only in our own files are they what they should be. */
+/* Other programs' args may have these keys with values of any kind. Only our own files' args are checked. */
 static gboolean take_own_argument(Reader *self, const Value *value)
 {
     IfmRawEvent *event = &self->event;
@@ -334,7 +334,7 @@ static gboolean take_argument(Reader *self, const Value *value)
     return !self->builder.is_ours || take_own_argument(self, value);
 }
 
-/* "id2": {"local": "0x1"}: the process's own; {"global": …} is what id is. */
+/* "id2": {"local": "0x1"}: an id of the process; {"global": …} is the same as id. */
 static gboolean take_id2(Reader *self, const Value *value)
 {
     self->event.has_id = TRUE;
@@ -356,7 +356,7 @@ static gboolean end_event(Reader *self)
     return ifm_trace_builder_add(&self->builder, event);
 }
 
-/* --- what the parser tells -------------------------------------------------------------------------------------------- */
+/* --- callbacks of the parser ------------------------------------------------------------------------------------------ */
 
 static gboolean is_in_args(const Reader *self)
 {
@@ -452,9 +452,9 @@ static int on_key(void *user, const unsigned char *text, size_t length)
 static gboolean open_value(Reader *self, gboolean is_map)
 {
     self->n_values++;
-    if (self->depth == IFM_TRACE_MOST_DEPTH)
+    if (self->depth == IFM_TRACE_MAX_DEPTH)
         return ifm_trace_builder_fail(&self->builder, IFM_ERROR_INVALID, place(self), "nested deeper than %d levels",
-                                      IFM_TRACE_MOST_DEPTH);
+                                      IFM_TRACE_MAX_DEPTH);
     if (self->section == SECTION_OTHER_DATA && !other_open(self, is_map ? json_object() : json_array()))
         return FALSE;
     int level = self->depth++ - self->events_depth;
@@ -536,7 +536,7 @@ static const yajl_callbacks callbacks = {
     .yajl_end_array = on_end_array,
 };
 
-/* --- piece by piece --------------------------------------------------------------------------------------------------- */
+/* --- reading by pieces ------------------------------------------------------------------------------------------------ */
 
 static gboolean malformed(Reader *self, const char *piece, gsize n)
 {
@@ -579,7 +579,7 @@ static gboolean feed_all(Reader *self, IfmTraceSource *source, GError **error)
         self->last_byte = '\0';
         if (!feed(self, buffer + mark, n - mark))
             return FALSE;
-        /* the parser keeps what is not whole yet: white space is not kept, one endless text would be */
+        /* the parser keeps incomplete tokens; it keeps no white space, but it would keep an endless string */
         n_idle = self->n_values == before && self->last_byte != '\0' ? n_idle + 1 : 0;
         if (n_idle > IDLE_PIECES)
             return ifm_trace_builder_fail(&self->builder, IFM_ERROR_INVALID, self->piece_start,
@@ -589,13 +589,13 @@ static gboolean feed_all(Reader *self, IfmTraceSource *source, GError **error)
     return TRUE;
 }
 
-/* A bare array may lack its end, so that a program that dies leaves a file that can be read. */
+/* The closing bracket of a bare array may be missing, so that a program that dies leaves a readable file. */
 static gboolean finish(Reader *self)
 {
     gint64 length = self->piece_start;
     gboolean bare = self->events_depth == 1 && self->depth == 1;
     if (bare && !feed(self, self->tail == ',' ? "{}]" : "]", self->tail == ',' ? 3 : 1))
-        g_clear_error(&self->builder.error); /* in the middle of something after all: see below */
+        g_clear_error(&self->builder.error); /* the array was incomplete elsewhere: see below */
     yajl_status status = yajl_complete_parse(self->parser);
     self->piece_start = length;
     if (self->builder.error != NULL)
@@ -634,7 +634,7 @@ static GPtrArray *read_source(IfmTraceSource *source, const char *name, const If
 {
     Reader reader;
     GPtrArray *traces = NULL;
-    g_autoptr(GError) trouble = NULL; /* of the bytes, not of what they say */
+    g_autoptr(GError) trouble = NULL; /* an error of the bytes, not of their content */
     reader_init(&reader, name, limits);
     if (feed_all(&reader, source, &trouble) && finish(&reader))
         traces = ifm_trace_builder_end(&reader.builder, reader.piece_start);

@@ -15,7 +15,7 @@ typedef struct
     GConverter *gzip; /* NULL: plain */
     GString *text;    /* not written yet */
     GError **error;
-    gboolean failed; /* then nothing more is tried */
+    gboolean failed; /* nothing more is written then */
     gboolean any;    /* an event was written */
     guint64 n_ids;   /* of asynchronous slices and flows */
     gsize index;     /* of the trace in the file */
@@ -75,7 +75,7 @@ static void add_integer(Writer *self, gint64 value)
     add_unsigned(self, value < 0 ? -(guint64)value : (guint64)value);
 }
 
-/* us with three decimals: exactly the ns. */
+/* us with three decimals, which is exact in ns. */
 static void add_us(Writer *self, guint64 ns)
 {
     guint rest = (guint)(ns % 1000);
@@ -106,7 +106,7 @@ static void add_text(Writer *self, const char *text)
         append_quoted(self->text, text);
 }
 
-/* A name is quoted once, however many events have it. */
+/* A name is quoted only once, however many events have it. */
 static const char *quoted_name(IfmTraceLayout *layout, guint32 name)
 {
     g_assert(name < layout->n_texts);
@@ -162,7 +162,7 @@ static void integer_argument(Arguments *self, const char *key, gint64 value, gin
         add_integer(argument(self, key), value);
 }
 
-/* @recorded: the place among the track's events, where the file has another order; -1. */
+/* @recorded: the index among the track's events if the file has another order; -1 */
 static void add_arguments(Writer *self, const IfmEvent *event, gint64 recorded)
 {
     Arguments arguments = { self, FALSE };
@@ -180,7 +180,7 @@ static void add_arguments(Writer *self, const IfmEvent *event, gint64 recorded)
     integer_argument(&arguments, "device_ns", event->device_ns, -1);
     integer_argument(&arguments, "overhead_ns", event->overhead_ns, -1);
     integer_argument(&arguments, "bytes", event->bytes, 0);
-    if (event->duration_ns < 0) /* "dur" cannot say it */
+    if (event->duration_ns < 0) /* "dur" cannot be below 0 */
         integer_argument(&arguments, "duration_ns", event->duration_ns, 0);
     if (event->failed)
         add(argument(&arguments, "failed"), "true");
@@ -256,7 +256,7 @@ static void write_flows(Writer *self, const IfmTraceLayout *layout)
     }
 }
 
-/* --- what names them -------------------------------------------------------------------------------------------------- */
+/* --- names of processes and threads ----------------------------------------------------------------------------------- */
 
 static void write_name(Writer *self, const char *what, gint64 pid, gint64 tid, const char *name)
 {
@@ -305,7 +305,7 @@ static void write_names(Writer *self, const IfmTraceLayout *layout, gboolean sev
     }
 }
 
-/* --- what the file begins with: enough to read it back exactly -------------------------------------------------------- */
+/* --- the head of the file: what reading it back exactly needs --------------------------------------------------------- */
 
 static void write_pair(Writer *self, const char *key, gint64 value)
 {
@@ -359,25 +359,25 @@ static void write_trace_info(Writer *self, const IfmTraceLayout *layout)
     add(self, "]}");
 }
 
-/* How deep a value nests; @most + 1 for deeper ones. */
-static int depth_of(const json_t *json, int most)
+/* The depth of a value; @max + 1 for deeper ones. */
+static int depth_of(const json_t *json, int max)
 {
     const char *key;
     json_t *value;
     gsize i;
     int deepest = 0;
-    if (most == 0)
+    if (max == 0)
         return json_is_object(json) || json_is_array(json);
     if (json_is_object(json))
     {
-        json_object_foreach((json_t *)json, key, value) deepest = MAX(deepest, depth_of(value, most - 1));
+        json_object_foreach((json_t *)json, key, value) deepest = MAX(deepest, depth_of(value, max - 1));
         return deepest + 1;
     }
-    json_array_foreach(json, i, value) deepest = MAX(deepest, depth_of(value, most - 1));
+    json_array_foreach(json, i, value) deepest = MAX(deepest, depth_of(value, max - 1));
     return json_is_array(json) ? deepest + 1 : 0;
 }
 
-/* What is written can be read: readers bound the depth. */
+/* What is written must be readable: readers bound the depth. */
 static gboolean check_meta(const IfmTrace *trace, const char *path, GError **error)
 {
     if (depth_of(ifm_trace_meta(trace), IFM_TRACE_META_DEPTH) <= IFM_TRACE_META_DEPTH)

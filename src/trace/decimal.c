@@ -1,7 +1,7 @@
 #include "read-private.h"
 
-#define DIGITS_MOST 36 /* that 128 bits hold with room for a sign and a digit more */
-#define EXPONENT_MOST 100000
+#define DIGITS_MAX 36 /* 128 bits hold these, a sign and one digit more */
+#define EXPONENT_MAX 100000
 
 __extension__ typedef unsigned __int128 Wide;
 
@@ -21,7 +21,7 @@ static const char *scan_digits(const char *at, const char *end, gboolean is_frac
 {
     for (; is_digit(at, end); at++)
     {
-        if (*n < DIGITS_MOST)
+        if (*n < DIGITS_MAX)
         {
             self->digits = self->digits * 10 + (Wide)(*at - '0');
             *n += self->digits != 0;
@@ -55,7 +55,7 @@ static gboolean scan(const char *at, const char *end, Decimal *self)
         if (!is_digit(at, end))
             return FALSE;
         for (; is_digit(at, end); at++)
-            exponent = MIN(exponent * 10 + (*at - '0'), EXPONENT_MOST);
+            exponent = MIN(exponent * 10 + (*at - '0'), EXPONENT_MAX);
         self->exponent += negative ? -exponent : exponent;
     }
     return at == end;
@@ -66,16 +66,16 @@ gboolean ifm_decimal_parse(const char *text, gsize length, int scale, gint64 *va
     Decimal decimal = { 0 };
     if (!scan(text, text + length, &decimal))
         return FALSE;
-    const Wide most = (Wide)G_MAXINT64 + decimal.negative;
+    const Wide max = (Wide)G_MAXINT64 + decimal.negative;
     Wide digits = decimal.digits;
     gint64 exponent = decimal.exponent + scale;
     for (; exponent > 0 && digits > 0; exponent--)
     {
-        if (digits > most)
+        if (digits > max)
             return FALSE;
         digits *= 10;
     }
-    if (exponent < -DIGITS_MOST - 1) /* below a half, however many digits there are */
+    if (exponent < -DIGITS_MAX - 1) /* below one half, whatever the digits */
         digits = 0;
     else if (exponent < 0)
     {
@@ -85,7 +85,7 @@ gboolean ifm_decimal_parse(const char *text, gsize length, int scale, gint64 *va
         Wide rest = digits % divisor;
         digits = digits / divisor + (rest >= divisor - rest);
     }
-    if (digits > most)
+    if (digits > max)
         return FALSE;
     guint64 magnitude = (guint64)digits;
     *value = (gint64)(decimal.negative ? -magnitude : magnitude);

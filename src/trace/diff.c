@@ -1,6 +1,8 @@
 #include <math.h>
 
-#include "analyse-private.h"
+#include <inferometer/trace-diff.h>
+
+#include "trace-private.h"
 
 /* --- rows ------------------------------------------------------------------------------------------------------------- */
 
@@ -11,7 +13,7 @@ static void difference_free(IfmTraceDifference *row)
     g_free(row);
 }
 
-/* What neither trace has is no row. */
+/* Adds a row unless both traces lack the figure. */
 static void add(GPtrArray *rows, const char *whose, const char *what, const char *unit, double a, double b)
 {
     if (!isfinite(a) && !isfinite(b))
@@ -40,7 +42,7 @@ static void add_percentiles(GPtrArray *rows, const char *whose, const IfmPercent
     add(rows, whose, "mean", "ns", a->mean_ns, b->mean_ns);
 }
 
-/* --- what is matched -------------------------------------------------------------------------------------------------- */
+/* --- matching tracks and blocks --------------------------------------------------------------------------------------- */
 
 static const IfmTrackUse *find_track(const IfmTraceAnalysis *analysis, const IfmTrackInfo *like)
 {

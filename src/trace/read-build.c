@@ -2,7 +2,7 @@
 
 #include "read-private.h"
 
-/* --- the event at hand ------------------------------------------------------------------------------------------------ */
+/* --- the current event ------------------------------------------------------------------------------------------------ */
 
 void ifm_raw_event_init(IfmRawEvent *self)
 {
@@ -37,7 +37,7 @@ void ifm_raw_event_clear(IfmRawEvent *self)
     g_string_free(self->op, TRUE);
 }
 
-/* Of the pids and tids that are texts: where hardly any system has its own. */
+/* The first number given to a pid or tid that is a string; few systems have such large ones. */
 #define FIRST_NUMBER (G_GINT64_CONSTANT(1) << 40)
 
 /* --- the builder ------------------------------------------------------------------------------------------------------ */
@@ -66,8 +66,8 @@ void ifm_trace_builder_init(IfmTraceBuilder *self, const char *file, const IfmTr
 {
     memset(self, 0, sizeof *self);
     self->file = file;
-    self->most_events = limits != NULL && limits->most_events > 0 ? limits->most_events : 20000000;
-    self->most_names = limits != NULL && limits->most_names > 0 ? limits->most_names : 1000000;
+    self->max_events = limits != NULL && limits->max_events > 0 ? limits->max_events : 20000000;
+    self->max_names = limits != NULL && limits->max_names > 0 ? limits->max_names : 1000000;
     self->traces = g_ptr_array_new_with_free_func((GDestroyNotify)ifm_trace_free);
     self->origins_ns = g_array_new(FALSE, FALSE, sizeof(gint64));
     self->slots = g_ptr_array_new_with_free_func(slot_free);
@@ -109,23 +109,23 @@ gboolean ifm_trace_builder_fail(IfmTraceBuilder *self, IfmErrorCode code, gint64
 
 char *ifm_trace_shown(const char *text, gsize length)
 {
-    static const gsize most = 40;
-    g_autofree char *valid = g_utf8_make_valid(text, (gssize)MIN(length, most));
+    static const gsize max = 40;
+    g_autofree char *valid = g_utf8_make_valid(text, (gssize)MIN(length, max));
     for (char *at = valid; *at != '\0'; at++)
         if ((guchar)*at < 0x20 || *at == 0x7f)
             *at = ' ';
-    return g_strconcat(valid, length > most ? "…" : "", NULL);
+    return g_strconcat(valid, length > max ? "…" : "", NULL);
 }
 
 gboolean ifm_trace_builder_number(IfmTraceBuilder *self, const char *text, gsize length, gint64 at, gint64 *number)
 {
     if (memchr(text, '.', length) == NULL && ifm_decimal_parse(text, length, 0, number))
         return TRUE;
-    g_autofree char *key = g_strndup(text, MIN(length, IFM_TRACE_MOST_TEXT));
+    g_autofree char *key = g_strndup(text, MIN(length, IFM_TRACE_MAX_TEXT));
     gint64 *known = g_hash_table_lookup(self->numbers, key);
-    if (known == NULL && self->texts->len >= IFM_TRACE_MOST_TRACKS)
+    if (known == NULL && self->texts->len >= IFM_TRACE_MAX_TRACKS)
         return ifm_trace_builder_fail(self, IFM_ERROR_MEMORY, at, "more than %d different texts as pid or tid",
-                                      IFM_TRACE_MOST_TRACKS);
+                                      IFM_TRACE_MAX_TRACKS);
     if (known == NULL)
     {
         gint64 chosen = FIRST_NUMBER + self->texts->len;
@@ -148,7 +148,7 @@ const char *ifm_trace_builder_text(const IfmTraceBuilder *self, gint64 number)
 gboolean ifm_trace_builder_add_slot(IfmTraceBuilder *self, IfmTrack *track, guint trace, const IfmTracePlace *place,
                                     IfmTraceSlot **slot)
 {
-    if (g_hash_table_contains(self->places, place) || self->slots->len >= IFM_TRACE_MOST_TRACKS)
+    if (g_hash_table_contains(self->places, place) || self->slots->len >= IFM_TRACE_MAX_TRACKS)
         return FALSE;
     IfmTraceSlot *added = g_new0(IfmTraceSlot, 1);
     added->track = track;
@@ -158,24 +158,20 @@ gboolean ifm_trace_builder_add_slot(IfmTraceBuilder *self, IfmTrack *track, guin
     added->first = added;
     g_ptr_array_add(self->slots, added);
     g_hash_table_add(self->places, &added->place);
-    /* the key is inside the slot, so one finds the other */
+    /* The key is inside the slot, so one leads to the other. */
     if (slot != NULL)
         *slot = added;
     return TRUE;
 }
 
-static IfmTraceSlot *slot_of_place(const IfmTracePlace *place)
-{
-    return place != NULL ? (IfmTraceSlot *)((char *)place - G_STRUCT_OFFSET(IfmTraceSlot, place)) : NULL;
-}
-
 static IfmTraceSlot *look_up(IfmTraceBuilder *self, gint64 pid, gint64 tid, gboolean is_async)
 {
     IfmTracePlace place = { pid, tid, is_async };
-    return slot_of_place(g_hash_table_lookup(self->places, &place));
+    char *known = g_hash_table_lookup(self->places, &place); /* the key, which is inside its slot */
+    return known != NULL ? (IfmTraceSlot *)(void *)(known - G_STRUCT_OFFSET(IfmTraceSlot, place)) : NULL;
 }
 
-/* The trace that has a process, so that what another program added to one of ours goes where it belongs. */
+/* The trace that has a process: events that another program added to one of our files belong to that trace. */
 static guint trace_of_process(const IfmTraceBuilder *self, gint64 pid)
 {
     for (guint i = 0; self->is_ours && self->traces->len > 1 && i < self->slots->len; i++)
@@ -204,10 +200,10 @@ static IfmTraceSlot *find_slot(IfmTraceBuilder *self, const IfmRawEvent *raw, gb
         g_array_append_val(self->origins_ns, origin_ns);
     }
     guint trace = trace_of_process(self, raw->pid);
-    if (self->slots->len >= IFM_TRACE_MOST_TRACKS)
+    if (self->slots->len >= IFM_TRACE_MAX_TRACKS)
     {
         ifm_trace_builder_fail(self, IFM_ERROR_MEMORY, raw->at, "more than %d threads: the file is no trace of one program",
-                               IFM_TRACE_MOST_TRACKS);
+                               IFM_TRACE_MAX_TRACKS);
         return NULL;
     }
     IfmTrackInfo info = { .kind = is_async ? IFM_TRACK_QUEUE : IFM_TRACK_FOREIGN, .pid = raw->pid, .tid = raw->tid };
@@ -221,22 +217,22 @@ static IfmTraceSlot *find_slot(IfmTraceBuilder *self, const IfmRawEvent *raw, gb
 
 static gboolean count_event(IfmTraceBuilder *self, gint64 at)
 {
-    if (self->n_events++ < self->most_events)
+    if (self->n_events++ < self->max_events)
         return TRUE;
     return ifm_trace_builder_fail(self, IFM_ERROR_MEMORY, at,
                                   "more than %" G_GSIZE_FORMAT " events, which is the limit of what is read",
-                                  self->most_events);
+                                  self->max_events);
 }
 
 static gboolean intern(IfmTraceBuilder *self, const IfmRawEvent *raw, guint trace, const char *text, guint32 *name)
 {
     IfmTrace *into = g_ptr_array_index(self->traces, trace);
     *name = ifm_trace_intern(into, text);
-    if (ifm_trace_n_texts(into) <= self->most_names + 1) /* the empty one is there from the beginning */
+    if (ifm_trace_n_texts(into) <= self->max_names + 1) /* the empty one always exists */
         return TRUE;
     return ifm_trace_builder_fail(self, IFM_ERROR_MEMORY, raw->at,
                                   "more than %" G_GSIZE_FORMAT " different names, which is the limit of what is read",
-                                  self->most_names);
+                                  self->max_names);
 }
 
 /* ONNX Runtime: {"cat": "Node", "name": "conv1_kernel_time", "args": {"op_name": "Conv"}} */
@@ -257,17 +253,16 @@ static const char *name_of_node(IfmTraceBuilder *self, const IfmRawEvent *raw)
     return self->scratch->str;
 }
 
-static gboolean narrow(IfmTraceBuilder *self, const IfmRawEvent *raw, const char *key, gint64 value, gint64 least,
-                       gint64 most)
+static gboolean narrow(IfmTraceBuilder *self, const IfmRawEvent *raw, const char *key, gint64 value, gint64 min, gint64 max)
 {
-    if (value >= least && value <= most)
+    if (value >= min && value <= max)
         return TRUE;
     return ifm_trace_builder_fail(self, IFM_ERROR_INVALID, raw->at,
                                   "args.%s: found %" G_GINT64_FORMAT ", expected %" G_GINT64_FORMAT " to %" G_GINT64_FORMAT,
-                                  key, value, least, most);
+                                  key, value, min, max);
 }
 
-/* What only our own files say. */
+/* Arguments that only our own files have. */
 static gboolean take_arguments(IfmTraceBuilder *self, const IfmRawEvent *raw, IfmTraceSlot *slot, IfmEvent *event)
 {
     int kind = ifm_event_kind_find(raw->category->str, (gssize)raw->category->len);
@@ -291,7 +286,7 @@ static gboolean take_arguments(IfmTraceBuilder *self, const IfmRawEvent *raw, If
     if (raw->recorded >= 0)
     {
         slot->first->reordered = TRUE;
-        event->reserved = (guint32)raw->recorded; /* until all are there: put_in_order() */
+        event->reserved = (guint32)raw->recorded; /* until all events are there: put_in_order() */
     }
     return TRUE;
 }
@@ -336,7 +331,7 @@ static gboolean append(IfmTraceBuilder *self, IfmTraceSlot *slot, const IfmEvent
     return ifm_trace_builder_fail(self, IFM_ERROR_MEMORY, at, "no memory for more events");
 }
 
-/* X, and instants, which are as long as nothing. */
+/* X events, and instants, which have no duration. */
 static gboolean add_whole(IfmTraceBuilder *self, const IfmRawEvent *raw, gint64 duration_ns, gboolean is_async)
 {
     IfmEvent event;
@@ -366,7 +361,7 @@ static gboolean pop(IfmTraceBuilder *self, const IfmRawEvent *raw, IfmTraceSlot 
             self, IFM_ERROR_INVALID, raw->at,
             "the slice ends %" G_GINT64_FORMAT " ns before it begins: expected events in order of time", -duration_ns);
     self->last_ns = MAX(self->last_ns, end_ns);
-    if (event.duration_ns == 0) /* else our own args said it: a clock that ran backwards */
+    if (event.duration_ns == 0) /* else our own args set it: a clock that ran backwards */
         event.duration_ns = duration_ns;
     return append(self, slot, &event, raw->at);
 }
@@ -390,7 +385,7 @@ static gboolean add_end(IfmTraceBuilder *self, const IfmRawEvent *raw)
                                   "an E event without its B: expected a B of the same pid and tid before it");
 }
 
-/* Asynchronous slices belong together by category and id, which is the process's own where it says so. */
+/* Asynchronous slices belong together by category and id. The id may be that of the process. */
 static char *pending_key(const IfmRawEvent *raw)
 {
     if (raw->id_is_local)
@@ -411,7 +406,8 @@ static gboolean add_async_begin(IfmTraceBuilder *self, const IfmRawEvent *raw)
         g_hash_table_insert(self->pending, key, stack = g_array_new(FALSE, FALSE, sizeof(IfmEvent)));
     if (!push(self, raw, slot, stack))
         return FALSE;
-    /* e finds its track by its b; while that waits, this is its slot: with several traces no track's number would do */
+    /* e finds its track by its b. Until then this is the number of its slot: tracks of several traces may have equal
+     * numbers. */
     g_array_index(stack, IfmEvent, stack->len - 1).track = slot->number;
     return TRUE;
 }
@@ -431,15 +427,15 @@ static gboolean add_async_end(IfmTraceBuilder *self, const IfmRawEvent *raw)
     return good;
 }
 
-/* process_name and thread_name; all other metadata are of no use here. */
+/* process_name and thread_name. Other metadata are ignored. */
 static gboolean add_label(IfmTraceBuilder *self, const IfmRawEvent *raw)
 {
     gboolean is_process = g_str_equal(raw->name->str, "process_name");
     if (!raw->has_label || (!is_process && !g_str_equal(raw->name->str, "thread_name")))
         return TRUE;
-    if (g_hash_table_size(self->labels) >= 2 * IFM_TRACE_MOST_TRACKS)
+    if (g_hash_table_size(self->labels) >= 2 * IFM_TRACE_MAX_TRACKS)
         return ifm_trace_builder_fail(self, IFM_ERROR_MEMORY, raw->at, "more than %d names of processes and threads",
-                                      2 * IFM_TRACE_MOST_TRACKS);
+                                      2 * IFM_TRACE_MAX_TRACKS);
     IfmTracePlace place = { raw->pid, is_process ? 0 : raw->tid, is_process };
     g_hash_table_insert(self->labels, g_memdup2(&place, sizeof place), g_strdup(raw->label->str));
     return TRUE;
@@ -465,7 +461,7 @@ gboolean ifm_trace_builder_add(IfmTraceBuilder *self, const IfmRawEvent *raw)
     case 'E':
         return check_ts(self, raw) && add_end(self, raw);
     case 'b':
-    case 'S': /* as older programs write it */
+    case 'S': /* the form of older programs */
         return check_ts(self, raw) && add_async_begin(self, raw);
     case 'e':
     case 'F':
@@ -475,9 +471,9 @@ gboolean ifm_trace_builder_add(IfmTraceBuilder *self, const IfmRawEvent *raw)
         return check_ts(self, raw) && add_whole(self, raw, 0, FALSE);
     case 'n':
         return check_ts(self, raw) && add_whole(self, raw, 0, TRUE);
-    case 'C': /* a counter has no duration, and an event no place for its value */
+    case 'C': /* a counter has no duration, and an event has no place for its value */
         return check_ts(self, raw);
-    default: /* flows, samples, objects, marks: nothing that takes time */
+    default: /* flows, samples, objects, marks: they have no duration */
         return TRUE;
     }
 }

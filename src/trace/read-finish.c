@@ -56,7 +56,7 @@ static gboolean take_place(IfmTraceBuilder *self, const char *where, IfmTrack *t
     {
         g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
                     "%s.written_tids: expected numbers that no other track has, of %d tracks at most", where,
-                    IFM_TRACE_MOST_TRACKS);
+                    IFM_TRACE_MAX_TRACKS);
         return FALSE;
     }
     slot->is_ours = TRUE;
@@ -134,7 +134,7 @@ static gboolean read_traces(IfmTraceBuilder *self, const json_t *data, GError **
 gboolean ifm_trace_builder_header(IfmTraceBuilder *self, const json_t *data, gint64 at)
 {
     g_autoptr(GError) error = NULL;
-    /* Behind the events it is too late to tell what they are: then they are read as anybody's. */
+    /* After the events it is too late to recognise our own file: it is then read as any other. */
     if (json_object_get(data, IFM_TRACE_MARK) == NULL || self->traces->len > 0)
         return TRUE;
     self->is_ours = TRUE;
@@ -158,7 +158,7 @@ static int by_start(gconstpointer a, gconstpointer b)
     return x->name != y->name ? (x->name > y->name) - (x->name < y->name) : (x->track > y->track) - (x->track < y->track);
 }
 
-/* The recording stopped while these were under way: they end when it did. */
+/* Slices that never ended: they end when the recording did. */
 static gboolean end_the_unended(IfmTraceBuilder *self, gint64 at)
 {
     g_autoptr(GArray) unended = g_array_new(FALSE, FALSE, sizeof(Unended));
@@ -182,7 +182,7 @@ static gboolean end_the_unended(IfmTraceBuilder *self, gint64 at)
             Unended one = { g_ptr_array_index(self->slots, event.track), event };
             g_array_append_val(unended, one);
         }
-    /* a hash table has no order of its own */
+    /* the order of a hash table is arbitrary */
     if (unended->len > n_nested)
         qsort(&g_array_index(unended, Unended, n_nested), unended->len - n_nested, sizeof(Unended), by_start);
     for (guint i = 0; i < unended->len; i++)
@@ -196,7 +196,7 @@ static gboolean end_the_unended(IfmTraceBuilder *self, gint64 at)
     return TRUE;
 }
 
-/* args.recorded, which is in `reserved` so far, are the places of all events of the track: each goes to its own. */
+/* `reserved` holds args.recorded, the indices of all events of the track: each event is moved to its index. */
 static gboolean put_in_order(IfmTraceBuilder *self, IfmTrack *track, gint64 at)
 {
     gsize n = atomic_load_explicit(&track->n, memory_order_relaxed);
@@ -218,16 +218,11 @@ static gboolean put_in_order(IfmTraceBuilder *self, IfmTrack *track, gint64 at)
     return TRUE;
 }
 
-static const char *label_of(const IfmTraceBuilder *self, gint64 pid, gint64 tid, gboolean is_process)
-{
-    IfmTracePlace place = { pid, is_process ? 0 : tid, is_process };
-    return g_hash_table_lookup(self->labels, &place);
-}
-
 static char *name_of(const IfmTraceBuilder *self, const IfmTracePlace *place, gboolean is_process)
 {
     gint64 number = is_process ? place->pid : place->tid;
-    const char *label = label_of(self, place->pid, place->tid, is_process);
+    const IfmTracePlace key = { place->pid, is_process ? 0 : place->tid, is_process };
+    const char *label = g_hash_table_lookup(self->labels, &key);
     const char *text = label != NULL ? label : ifm_trace_builder_text(self, number);
     if (text != NULL)
         return g_strdup(text);

@@ -16,7 +16,7 @@ struct IfmTraceSource
     gsize n_memory;
     GConverter *gunzip; /* NULL: plain */
     gboolean between;   /* one packed part has ended; another may follow */
-    gboolean ended;     /* nothing behind raw */
+    gboolean ended;     /* the file has nothing after raw */
     gint64 raw_start;   /* byte of the file where raw begins */
     gsize at, n_raw;
     char raw[RAW_BYTES];
@@ -63,14 +63,14 @@ gboolean ifm_trace_source_is_packed(const IfmTraceSource *self)
     return self->gunzip != NULL;
 }
 
-/* Moves what is left to the front and reads on behind it, until raw has at least @least bytes or the file ends. */
-static gboolean fill(IfmTraceSource *self, gsize least, GError **error)
+/* Moves the rest to the front and reads more after it, until raw has at least @min bytes or the file ends. */
+static gboolean fill(IfmTraceSource *self, gsize min, GError **error)
 {
     memmove(self->raw, self->raw + self->at, self->n_raw - self->at);
     self->raw_start += (gint64)self->at;
     self->n_raw -= self->at;
     self->at = 0;
-    while (self->n_raw < least && !self->ended)
+    while (self->n_raw < min && !self->ended)
     {
         gsize room = sizeof self->raw - self->n_raw;
         gssize n = (gssize)MIN(room, self->n_memory);
@@ -107,7 +107,7 @@ static gboolean refuse(IfmTraceSource *self, const char *what, GError **error)
     return FALSE;
 }
 
-/* A packed file may be several, one after the other: that is what `cat a.gz b.gz` makes. */
+/* A packed file may consist of several, as `cat a.gz b.gz` makes it. */
 static gboolean next_part(IfmTraceSource *self, GError **error)
 {
     if (!fill(self, 2, error))
@@ -144,7 +144,7 @@ static gboolean unpack(IfmTraceSource *self, char *buffer, gsize room, gsize *n,
             continue;
         if (!g_error_matches(local, G_IO_ERROR, G_IO_ERROR_PARTIAL_INPUT))
             return refuse(self, "the gzip data are damaged", error);
-        gsize before = self->n_raw - self->at; /* it wants to see more at once */
+        gsize before = self->n_raw - self->at; /* the decompressor needs more bytes at once */
         if (!fill(self, before + 1, error))
             return FALSE;
         if (self->n_raw == before)

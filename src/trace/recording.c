@@ -4,13 +4,13 @@
 
 #include "trace-private.h"
 
-/* An event fills a line of the cache, and no two tracks' counts share one. */
+/* An event fills one cache line, and the counts of two tracks do not share one. */
 #define LINE_BYTES 64
 G_STATIC_ASSERT(sizeof(IfmEvent) == LINE_BYTES);
 
 typedef struct
 {
-    IfmTrack track; /* first: borrowed pointers to it stay good, as each lies in memory of its own */
+    IfmTrack track; /* first: pointers to it are borrowed, and stay valid as each track has memory of its own */
     IfmTrackInfo info;
 } Track;
 
@@ -20,7 +20,7 @@ struct IfmTrace
     json_t *meta;
     GPtrArray *tracks;    /* Track */
     GPtrArray *texts;     /* char*, by number; 0 is "" */
-    GHashTable *interned; /* text (borrowed of texts) -> number */
+    GHashTable *interned; /* text (borrowed from @texts) -> number */
 };
 
 /* --- kinds ------------------------------------------------------------------------------------------------------------ */
@@ -75,20 +75,22 @@ int ifm_track_kind_find(const char *name)
     return -1;
 }
 
-/* --- the trace -------------------------------------------------------------------------------------------------------- */
-
-static void info_clear(IfmTrackInfo *info)
+char *ifm_track_title(const IfmTrackInfo *info)
 {
-    g_free(info->process);
-    g_free(info->thread);
-    g_free(info->device);
-    g_free(info->spec);
+    if (info->device != NULL)
+        return g_strdup_printf("%s stream %d", info->device, info->stream);
+    return g_strdup(info->thread != NULL ? info->thread : "a thread without a name");
 }
+
+/* --- the trace -------------------------------------------------------------------------------------------------------- */
 
 static void track_free(gpointer data)
 {
     Track *self = data;
-    info_clear(&self->info);
+    g_free(self->info.process);
+    g_free(self->info.thread);
+    g_free(self->info.device);
+    g_free(self->info.spec);
     free(self->track.events);
     g_aligned_free(self);
 }
@@ -170,30 +172,30 @@ static Track *track_at(const IfmTrace *self, gsize index)
     return g_ptr_array_index(self->tracks, index);
 }
 
-/* Equal names of a process share its pid; a new one gets the next that nobody has. */
+/* Equal names of a process share its pid. A new name gets the next free pid. */
 static gint64 choose_pid(const IfmTrace *self, const char *process)
 {
-    gint64 most = 0;
+    gint64 max = 0;
     for (guint i = 0; i < self->tracks->len; i++)
     {
         const IfmTrackInfo *other = &track_at(self, i)->info;
         if (g_strcmp0(other->process, process) == 0)
             return other->pid;
-        most = MAX(most, other->pid);
+        max = MAX(max, other->pid);
     }
-    return most + 1;
+    return max + 1;
 }
 
 static gint64 choose_tid(const IfmTrace *self, gint64 pid)
 {
-    gint64 most = 0;
+    gint64 max = 0;
     for (guint i = 0; i < self->tracks->len; i++)
         if (track_at(self, i)->info.pid == pid)
-            most = MAX(most, track_at(self, i)->info.tid);
-    return most + 1;
+            max = MAX(max, track_at(self, i)->info.tid);
+    return max + 1;
 }
 
-/* A page that is written now costs nothing while recording. */
+/* Writes each page now, so that recording does not have to map it. */
 static void touch(IfmEvent *events, gsize n)
 {
     gsize step = (gsize)sysconf(_SC_PAGESIZE) / sizeof(IfmEvent);
@@ -270,7 +272,7 @@ IfmTrackInfo *ifm_trace_track_info_mutable(IfmTrace *self, gsize index)
     return &track_at(self, index)->info;
 }
 
-/* --- what was recorded ------------------------------------------------------------------------------------------------ */
+/* --- recorded events -------------------------------------------------------------------------------------------------- */
 
 const IfmEvent *ifm_trace_events(const IfmTrace *self, gsize track, gsize *n)
 {

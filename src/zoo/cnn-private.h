@@ -3,9 +3,9 @@
 
 G_BEGIN_DECLS
 
-/* What the convolutional networks share: cnn.c. An architecture is a table of its layers and a function that emits them. */
+/* Shared by the convolutional networks, in cnn.c. An architecture is a table of layers and a function that emits them. */
 
-/* IfmFeatures: a tensor [batch, channels, height, width] on its way through a network. */
+/* IfmFeatures: a tensor [batch, channels, height, width] between two layers. */
 typedef struct
 {
     const char *name; /* the network's */
@@ -15,8 +15,8 @@ typedef struct
 typedef struct IfmCnn IfmCnn;
 
 /*
- * IfmCnnArchitecture: @layers: as its @emit knows them. What it emits ends in ifm_cnn_scores(). Weights are named as
- * torchvision's state_dict names them, and added in an order that no size or batch changes: one file of weights serves all.
+ * IfmCnnArchitecture: @layers: a table in the format of @emit. The last call of @emit is ifm_cnn_scores(). Weights have the
+ * names of torchvision's state_dict. Their order does not depend on size or batch, so all models share one file of weights.
  */
 typedef struct
 {
@@ -29,7 +29,7 @@ typedef struct
 extern const IfmZooParameter ifm_cnn_parameters[];
 IfmModel *ifm_cnn_build(const IfmCnnArchitecture *architecture, const gint64 *values, guint32 seed, GError **error);
 
-/* ifm_cnn_name: Returns: printf's result, the network's own. */
+/* ifm_cnn_name: Formats a name, as printf. Returns: a string that the network owns. */
 const char *ifm_cnn_name(IfmCnn *cnn, const char *format, ...) G_GNUC_PRINTF(2, 3);
 
 typedef struct
@@ -38,9 +38,9 @@ typedef struct
     int kernel, stride, pad;
 } IfmConv;
 
-/* Each adds one node (and its weights), named @name, and returns what the node makes. */
+/* Each function adds one node @name with its weights. Returns: the output of the node. */
 IfmFeatures ifm_cnn_conv(IfmCnn *cnn, IfmFeatures from, const char *name, IfmConv conv, gboolean bias);
-/* @gain: about which its scale lies: below 1 where what it makes is added to a stream again and again */
+/* @gain: the mean of its scale: below 1 for a branch whose output is added to a stream many times */
 IfmFeatures ifm_cnn_norm(IfmCnn *cnn, IfmFeatures from, const char *name, double epsilon, double gain);
 IfmFeatures ifm_cnn_relu(IfmCnn *cnn, IfmFeatures from, const char *name);
 IfmFeatures ifm_cnn_add(IfmCnn *cnn, IfmFeatures a, IfmFeatures b, const char *name);
@@ -51,22 +51,23 @@ typedef struct
 {
     const char *op_type; /* "MaxPool", "AveragePool" */
     int kernel, stride, pad;
-    gboolean ceil; /* a window that reaches over the end counts */
+    gboolean ceil; /* a window that extends over the end counts */
 } IfmPool;
 IfmFeatures ifm_cnn_pool(IfmCnn *cnn, IfmFeatures from, const char *name, IfmPool pool);
 
-/* ifm_cnn_adaptive_average: To @size x @size, whatever comes: position i is the mean of rows floor(i h / size) to
- * ceil((i + 1) h / size) - 1, columns alike. No node where that is the identity; several where no one pooling does it. */
+/* ifm_cnn_adaptive_average: Pools any input to @size x @size: position i is the mean of rows floor(i h / size) to
+ * ceil((i + 1) h / size) - 1; the same for columns. It adds no node for an identity, and several where one pooling cannot.
+ */
 IfmFeatures ifm_cnn_adaptive_average(IfmCnn *cnn, IfmFeatures from, const char *name, gint64 size);
 
-/* ifm_cnn_flatten, _dense: [batch, channels x height x width] from here on: height and width are 1. */
+/* ifm_cnn_flatten, _dense: The result is [batch, channels x height x width], with height and width 1. */
 IfmFeatures ifm_cnn_flatten(IfmCnn *cnn, IfmFeatures from, const char *name);
 IfmFeatures ifm_cnn_dense(IfmCnn *cnn, IfmFeatures from, const char *name, gint64 outputs);
-/* ifm_cnn_scores: The last dense layer, @name, which makes the output. */
+/* ifm_cnn_scores: The last dense layer. It makes the output. */
 void ifm_cnn_scores(IfmCnn *cnn, IfmFeatures from, const char *name);
-/* ifm_cnn_dropout: Of a flat tensor. In the training form alone: an input "chance.NAME" tells which elements it drops. */
+/* ifm_cnn_dropout: Of a flat tensor, in the training form only. The input "chance.NAME" decides which elements it drops. */
 IfmFeatures ifm_cnn_dropout(IfmCnn *cnn, IfmFeatures from, const char *name, double ratio);
-/* ifm_cnn_pooled_scores: Global average, flattened, then ifm_cnn_scores(). @dropout: before the last layer; 0: none */
+/* ifm_cnn_pooled_scores: Global average, flatten, ifm_cnn_scores(). @dropout: before the last layer; 0: none */
 void ifm_cnn_pooled_scores(IfmCnn *cnn, IfmFeatures from, const char *name, double dropout);
 
 G_END_DECLS

@@ -1,4 +1,4 @@
-/* Convolutional networks: what their architectures are made of, and the model around them. */
+/* Convolutional networks: the layers of all architectures, and the model around them. */
 #include <math.h>
 #include <stdarg.h>
 
@@ -54,7 +54,7 @@ static void draw(IfmCnn *cnn, const char *name, int rank, const gint64 *shape, d
     ifm_model_builder_drawn_weight(cnn->builder, name, rank, shape, low, high, cnn->seed);
 }
 
-/* draw_vector: Returns: "NAME.WHAT", a weight of one number a channel. */
+/* draw_vector: Adds a weight with one number per channel. Returns: its name "NAME.WHAT". */
 static const char *draw_vector(IfmCnn *cnn, const char *name, const char *what, gint64 n, double low, double high)
 {
     const char *full = ifm_cnn_name(cnn, "%s.%s", name, what);
@@ -65,7 +65,7 @@ static const char *draw_vector(IfmCnn *cnn, const char *name, const char *what, 
 /* --- layers -------------------------------------------------------------------------------------------------------------
  */
 
-/* slide: Positions of a kernel along an axis of length @n. */
+/* slide: The number of positions of a kernel along an axis of length @n. */
 static gint64 slide(IfmCnn *cnn, const char *name, gint64 n, int kernel, int stride, int pad, gboolean ceil_mode)
 {
     gint64 room = n + 2 * pad - kernel;
@@ -90,7 +90,7 @@ static void add_windows(IfmCnn *cnn, gsize node, const gint64 *kernel, const gin
     ifm_model_builder_ints(cnn->builder, node, "pads", (gint64[]){ pad, pad, pad, pad }, 4);
 }
 
-/* He et al.'s bound: what a rectifier lets through has, after the convolution, the variance of what went into it. */
+/* The bound of He et al.: a rectifier and then a convolution keep the variance. */
 IfmFeatures ifm_cnn_conv(IfmCnn *cnn, IfmFeatures from, const char *name, IfmConv conv, gboolean bias)
 {
     gint64 shape[] = { conv.channels, from.channels, conv.kernel, conv.kernel };
@@ -105,7 +105,7 @@ IfmFeatures ifm_cnn_conv(IfmCnn *cnn, IfmFeatures from, const char *name, IfmCon
                           slide(cnn, name, from.width, conv.kernel, conv.stride, conv.pad, FALSE) };
 }
 
-/* Statistics such as training leaves: means near 0, variances near 1. */
+/* Statistics as after training: means near 0, variances near 1. */
 IfmFeatures ifm_cnn_norm(IfmCnn *cnn, IfmFeatures from, const char *name, double epsilon, double gain)
 {
     gint64 n = from.channels;
@@ -133,7 +133,7 @@ static const char *number(IfmCnn *cnn, const char *name, float value)
     return name;
 }
 
-/* The chance comes from outside: a number in [0, 1) for each element, which seeded inputs are. */
+/* The chance is an input: a number in [0, 1) per element, as seeded inputs are. */
 IfmFeatures ifm_cnn_dropout(IfmCnn *cnn, IfmFeatures from, const char *name, double ratio)
 {
     if (!cnn->training)
@@ -195,7 +195,7 @@ static IfmFeatures pool_windows(IfmCnn *cnn, IfmFeatures from, const char *name,
                           (from.width - kernel[1]) / stride[1] + 1 };
 }
 
-/* With @ceil a side shorter than the kernel makes one window, all of it, which the runtimes take only as such. */
+/* With @ceil a side shorter than the kernel gives one window, the whole side. Runtimes accept it only with that size. */
 IfmFeatures ifm_cnn_pool(IfmCnn *cnn, IfmFeatures from, const char *name, IfmPool pool)
 {
     gint64 height = slide(cnn, name, from.height, pool.kernel, pool.stride, pool.pad, pool.ceil);
@@ -216,8 +216,8 @@ IfmFeatures ifm_cnn_pool(IfmCnn *cnn, IfmFeatures from, const char *name, IfmPoo
 /* Windows: of an adaptive pooling along one axis. */
 typedef struct
 {
-    gint64 n, size;        /* how many there are to pool, how many windows */
-    gboolean even;         /* all of one length, each as far from the one before */
+    gint64 n, size;        /* elements to pool, number of windows */
+    gboolean even;         /* all windows have the same length and distance */
     gint64 kernel, stride; /* where so */
 } Windows;
 
@@ -243,7 +243,7 @@ static Windows windows_of(gint64 n, gint64 size)
     return windows;
 }
 
-/* means_of: The means of all windows of one length, wherever they start; of length 1 that is what there is. */
+/* means_of: The means of all windows of one length, at every start. Length 1 is the input itself. */
 static IfmFeatures means_of(IfmCnn *cnn, IfmFeatures from, const char *name, int axis, gint64 length)
 {
     gint64 kernel[] = { axis == 2 ? length : 1, axis == 3 ? length : 1 };
@@ -262,8 +262,8 @@ static void gather(IfmCnn *cnn, const char *from, const char *name, int axis, gi
     ifm_model_builder_int(cnn->builder, node, "axis", axis);
 }
 
-/* pool_unevenly: Along one axis: the means of windows of the lengths there are, side by side, and of those the ones wanted.
- * A length is at least n / size and less than that and 2, so there are two of them at most. */
+/* pool_unevenly: Pools along one axis: concatenates the means of all windows of each length, then picks the wanted ones. A
+ * length is at least n / size and below n / size + 2, so there are at most two lengths. */
 static IfmFeatures pool_unevenly(IfmCnn *cnn, IfmFeatures from, const char *name, int axis, const Windows *windows)
 {
     gint64 length = (windows->n + windows->size - 1) / windows->size, n_means = windows->n - length + 1;
@@ -314,7 +314,7 @@ IfmFeatures ifm_cnn_adaptive_average(IfmCnn *cnn, IfmFeatures from, const char *
     if (rows.even && columns.even)
         return pool_windows(cnn, from, name, "AveragePool", (gint64[]){ rows.kernel, columns.kernel },
                             (gint64[]){ rows.stride, columns.stride });
-    from = pool_axis(cnn, from, name, 2, &rows); /* the mean of a window is the mean of its rows' means */
+    from = pool_axis(cnn, from, name, 2, &rows); /* the mean of a window is the mean of the means of its rows */
     return pool_axis(cnn, from, name, 3, &columns);
 }
 
@@ -361,7 +361,7 @@ void ifm_cnn_pooled_scores(IfmCnn *cnn, IfmFeatures from, const char *name, doub
 /* --- the model ----------------------------------------------------------------------------------------------------------
  */
 
-/* weights_file: All that the weights depend on is in its name, and nothing else. */
+/* weights_file: Its name contains exactly what the weights depend on. */
 static char *weights_file(const IfmCnn *cnn)
 {
     if (cnn->classes == ifm_cnn_parameters[CLASSES].fallback)

@@ -1,4 +1,4 @@
-/* Models in stages: the table of them, what every such model shares, and how a range of stages becomes one model. */
+/* Models in stages: their table, their common parts, and the fusing of a range of stages into one model. */
 #include <math.h>
 
 #include <inferometer/dataset.h>
@@ -6,7 +6,7 @@
 
 #include "zoo-private.h"
 
-/* The table: one row each, sorted by name. */
+/* The table: one row per model, sorted by name. */
 static const IfmStagedRecipe *const recipes[] = { &ifm_zoo_graphsage_recipe, &ifm_zoo_matmul_recipe };
 
 const IfmStagedModel *ifm_staged_find(const char *name, GError **error)
@@ -42,7 +42,7 @@ const IfmBoundary *ifm_staged_boundary(const IfmStagedModel *staged, const char 
     return NULL;
 }
 
-/* size_of: Returns: 0 where it is free. */
+/* size_of: Returns: 0 for a free size. */
 static gint64 size_of(const char *dim, const IfmStageSizes *sizes)
 {
     if (g_str_equal(dim, "nodes"))
@@ -152,18 +152,18 @@ static gboolean check_sizes(const IfmStagedModel *staged, const IfmStageSizes *s
     const struct
     {
         const char *name;
-        gint64 value, least, most;
+        gint64 value, min, max;
     } checks[] = {
         { "nodes", sizes->nodes, 0, IFM_GRAPH_MAX_NODES },        { "edges", sizes->edges, 0, IFM_GRAPH_MAX_EDGES },
         { "features", sizes->features, 1, IFM_STAGED_MAX_WIDTH }, { "hidden", sizes->hidden, 1, IFM_STAGED_MAX_WIDTH },
         { "sources", sources, 0, IFM_GRAPH_MAX_NODES },
     };
     for (gsize i = 0; i < G_N_ELEMENTS(checks); i++)
-        if (checks[i].value < checks[i].least || checks[i].value > checks[i].most)
+        if (checks[i].value < checks[i].min || checks[i].value > checks[i].max)
         {
             g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
                         "zoo: %s: %s=%" G_GINT64_FORMAT " is not a number from %" G_GINT64_FORMAT " to %" G_GINT64_FORMAT,
-                        staged->name, checks[i].name, checks[i].value, checks[i].least, checks[i].most);
+                        staged->name, checks[i].name, checks[i].value, checks[i].min, checks[i].max);
             return FALSE;
         }
     return TRUE;
@@ -172,7 +172,7 @@ static gboolean check_sizes(const IfmStagedModel *staged, const IfmStageSizes *s
 typedef void (*AddPort)(IfmModelBuilder *builder, const char *name, IfmDtype dtype, int rank, const gint64 *dims,
                         const char *const *dim_names);
 
-/* add_port: @whole: its nodes are the graph's sources. */
+/* add_port: @whole: its nodes are the sources of the graph. */
 static void add_port(IfmStageBuild *build, const IfmBoundary *boundary, const char *name, gboolean whole, AddPort add)
 {
     gint64 dims[G_N_ELEMENTS(boundary->dims)];
@@ -222,7 +222,7 @@ static void describe(IfmStageBuild *build)
         add_metadata(build, "size.", "sources", build->sources);
 }
 
-/* add_inputs: Also which axis each is split on, and which one tells how many nodes there are. */
+/* add_inputs: Adds the inputs, the metadata of their split axes, and finds the input that gives the number of nodes. */
 static void add_inputs(IfmStageBuild *build)
 {
     for (guint i = 0; i < build->ports->len; i++)
@@ -250,13 +250,13 @@ static void add_outputs(IfmStageBuild *build)
     }
 }
 
-/* Node numbers can be drawn only where the number of nodes is known; else the default, 0 or 1, is in any graph's range. Of
- * a part both rows must be in range, the sources' and the destinations'. */
+/* The range of node numbers is set only where the number of nodes is known. The default, 0 or 1, is valid for other graphs.
+ * For a partition, both rows must be in range: sources and destinations. */
 static void describe_indices(IfmStageBuild *build)
 {
-    gint64 most = has_whole(build) ? MIN(build->sizes.nodes, build->sources) : build->sizes.nodes;
-    g_autofree char *range = g_strdup_printf("0 %" G_GINT64_FORMAT, most);
-    for (guint i = 0; i < build->ports->len && most > 0; i++)
+    gint64 max = has_whole(build) ? MIN(build->sizes.nodes, build->sources) : build->sizes.nodes;
+    g_autofree char *range = g_strdup_printf("0 %" G_GINT64_FORMAT, max);
+    for (guint i = 0; i < build->ports->len && max > 0; i++)
     {
         const IfmStagedPort *port = &g_array_index(build->ports, IfmStagedPort, i);
         g_autofree char *key = g_strdup_printf("inferometer.range.%s", port->name);
@@ -316,7 +316,7 @@ IfmModel *ifm_staged_build(const IfmStagedModel *staged, int first, int last, co
 /* --- of a part of a graph -----------------------------------------------------------------------------------------------
  */
 
-/* add_part_ports: The boundary as the stages read it: whole, by its own rows, or both. */
+/* add_part_ports: The boundary as the stages read it: whole, own rows, or both. */
 static void add_part_ports(const IfmStagedModel *staged, int first, int last, const IfmBoundary *boundary, GArray *ports)
 {
     gboolean whole = FALSE, own = FALSE;
@@ -337,8 +337,7 @@ static void add_part_ports(const IfmStagedModel *staged, int first, int last, co
     }
 }
 
-/* check_whole: What is needed whole enters the range: a part that computed its own rows of it alone would lack the others.
- */
+/* check_whole: A tensor that is needed whole must be an input of the range: a partition computes its own rows only. */
 static gboolean check_whole(const IfmStagedModel *staged, int first, int last, GError **error)
 {
     for (int number = first; number <= last; number++)
@@ -410,11 +409,11 @@ void ifm_stage_matrix(IfmStageBuild *build, const char *name, gint64 rows, gint6
 /* --- which form ------------------------------------------------------------------------------------------------------- */
 
 /*
- * As bench/scatter measured on one core of an AMD EPYC (Zen 4), with ONNX Runtime 1.31 and OpenVINO 2026.4: a sum of rows
- * of 256 numbers takes 20 to 67 times as long as ScatterElements as it takes as ScatterND on ONNX Runtime, 7 to 29 times on
- * OpenVINO: both add a whole row at a time for ScatterND; ScatterElements wants an index for every number. Single numbers
- * are the other way round: ScatterElements takes 0.8 to 0.9 times as long on ONNX Runtime, 0.6 to 0.9 on OpenVINO. So both
- * get the same; an engine that differs gets a row of its own. All figures: docs/stages.md.
+ * bench/scatter measured on one core of an AMD EPYC (Zen 4), with ONNX Runtime 1.31 and OpenVINO 2026.4. For rows of 256
+ * numbers, ScatterElements takes 20 to 67 times as long as ScatterND on ONNX Runtime, and 7 to 29 times on OpenVINO:
+ * ScatterND adds a row at once, ScatterElements needs an index for each number. For single numbers, ScatterElements takes
+ * 0.8 to 0.9 of the time on ONNX Runtime and 0.6 to 0.9 on OpenVINO. So both engines use the same form. An engine that
+ * differs gets its own row. All figures: docs/stages.md.
  */
 static const struct
 {

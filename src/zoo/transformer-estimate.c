@@ -1,7 +1,7 @@
-/* What a graph transformer costs: estimate.h's closed forms, and what its other configurations change in them. */
+/* The cost of a graph transformer: the closed forms of estimate.h with the changes of the other configurations. */
 #include "transformer-private.h"
 
-/* Tally: products added up. The sizes are those of some user's wish: a product may be larger than any count. */
+/* Tally: a sum of products. Sizes come from the user, so a product may overflow. */
 typedef struct
 {
     gboolean too_large;
@@ -17,18 +17,18 @@ static void add(Tally *tally, gint64 *total, gint64 a, gint64 b, gint64 c)
         tally->too_large = TRUE;
 }
 
-/* add_scores: What attention does beside its projections, of all layers. */
+/* add_scores: The attention of all layers without its projections. */
 static void add_scores(Tally *tally, const IfmTransformer *of, IfmEstimate *attention)
 {
     const IfmTransformerSizes *sizes = &of->sizes;
     const gint64 layers = sizes->num_layers, d = sizes->hidden_dim, h = sizes->num_heads;
-    const gint64 graphs = of->num_graphs, most = graphs > 1 ? of->most_nodes : sizes->num_nodes;
+    const gint64 graphs = of->num_graphs, max = graphs > 1 ? of->most_nodes : sizes->num_nodes;
     const gboolean padded = ifm_transformer_is_padded(of);
     gint64 scores = sizes->num_edges, of_layers = 0;
     if (of->attention == IFM_ATTENTION_DENSE)
     {
         scores = 0;
-        add(tally, &scores, graphs, most, most);
+        add(tally, &scores, graphs, max, max);
     }
     add(tally, &of_layers, layers, scores, 1);
     add(tally, &attention->macs, 2, of_layers, d);
@@ -36,14 +36,14 @@ static void add_scores(Tally *tally, const IfmTransformer *of, IfmEstimate *atte
     add(tally, &attention->flop, padded ? 7 : 6, of_layers, h); /* scaled, (biased,) softmax */
     if (padded)
     {
-        add(tally, &attention->bytes, 4 * layers, graphs, most);
+        add(tally, &attention->bytes, 4 * layers, graphs, max);
         add(tally, &attention->bytes, 8, layers, sizes->num_nodes);
     }
     if (of->attention == IFM_ATTENTION_SPARSE)
         add(tally, &attention->bytes, 16, layers, sizes->num_edges);
 }
 
-/* change_norm: Two FLOP a number in place of five, and running statistics beside scales and biases. */
+/* change_norm: Two FLOP per number instead of five, and running statistics as further parameters. */
 static void change_norm(Tally *tally, const IfmTransformer *of, IfmEstimate *norm)
 {
     const gint64 d = of->sizes.hidden_dim;
@@ -66,14 +66,14 @@ static gboolean change_head(Tally *tally, const IfmTransformer *of, IfmEstimate 
         return FALSE;
     add(tally, &head->flop, 1, n, d);
     add(tally, &head->flop, 1, graphs, d);
-    add(tally, &head->bytes, 4, n, d); /* read in place of the means */
+    add(tally, &head->bytes, 4, n, d); /* read instead of the means */
     add(tally, &head->bytes, -4, graphs, d);
     add(tally, &head->bytes, 8, n, 1);
     add(tally, &head->bytes, 4, graphs, 1);
     return TRUE;
 }
 
-/* change_encoding: Of several graphs as though all were as large as they are on average. */
+/* change_encoding: For a batch, all graphs count with their average size. */
 static gboolean change_encoding(Tally *tally, const IfmTransformer *of, IfmEstimate *encoding, GError **error)
 {
     const IfmTransformerSizes *sizes = &of->sizes;
@@ -110,7 +110,7 @@ gboolean ifm_transformer_estimate(const IfmTransformer *transformer, IfmTransfor
     IfmTransformerSizes sizes = transformer->sizes;
     IfmTransformerEstimate parts;
     Tally tally = { FALSE };
-    sizes.sparse_ratio = 0; /* the projections alone: scores are counted here, as whole numbers */
+    sizes.sparse_ratio = 0; /* the projections only: the scores are counted here, as integers */
     if (!ifm_transformer_check(transformer, error) || !ifm_estimate_transformer(&sizes, &parts, error) ||
         !change_head(&tally, transformer, &parts.head, error) ||
         !change_encoding(&tally, transformer, &parts.encoding, error))
@@ -128,4 +128,20 @@ gboolean ifm_transformer_estimate(const IfmTransformer *transformer, IfmTransfor
     }
     *estimate = parts;
     return TRUE;
+}
+
+gboolean ifm_transformer_attention_bytes(const IfmTransformer *transformer, gboolean with_softmax, gint64 *bytes,
+                                         GError **error)
+{
+    const IfmTransformerSizes *sizes = &transformer->sizes;
+    gboolean dense = transformer->attention == IFM_ATTENTION_DENSE;
+    double pairs = (double)sizes->num_nodes * (double)sizes->num_nodes;
+    double ratio = dense ? 1 : CLAMP((double)sizes->num_edges / MAX(pairs, 1), 0, 1);
+    if (!ifm_estimate_attention_bytes(dense ? transformer->most_nodes : sizes->num_nodes, sizes->num_heads, ratio,
+                                      with_softmax, bytes, error))
+        return FALSE;
+    if (!dense || !__builtin_mul_overflow(*bytes, MAX(transformer->num_graphs, 1), bytes))
+        return TRUE;
+    g_set_error_literal(error, IFM_ERROR, IFM_ERROR_INVALID, "num_graphs: the bytes of attention do not fit 63 bits");
+    return FALSE;
 }

@@ -1,11 +1,11 @@
-/* A graph as the inputs of a graph transformer. */
+/* The inputs of a graph transformer from a graph. */
 #include <inferometer/tensor-file.h>
 #include <math.h>
 #include <string.h>
 
 #include "transformer-private.h"
 
-#define MASKED (-1e4F) /* beyond any score, and within f16: its power is 0 even where nothing but padding is there */
+#define MASKED (-1e4F) /* larger than any score and within f16: its exponential is 0, even if all else is padding */
 
 /* Generators of one seed. */
 enum
@@ -14,7 +14,7 @@ enum
     MASKS,
 };
 
-/* Source: what the inputs are made of. @masks: all masks' generator, in their order */
+/* Source: the data of the inputs. @masks: the generator of all masks, in order */
 typedef struct
 {
     const IfmTransformer *transformer;
@@ -84,7 +84,7 @@ static void fill_x(const Source *source, IfmTensor *tensor)
     ifm_tensor_fill_random(tensor, random, -1, 1, NULL);
 }
 
-/* fill_coefficients: Kipf and Welling 2017: each node's edges, and one to itself. */
+/* fill_coefficients: Kipf and Welling 2017: for the edges, then for one edge from each node to itself. */
 static void fill_coefficients(const Source *source, IfmTensor *tensor)
 {
     const IfmGraph *graph = source->graph;
@@ -116,7 +116,7 @@ static gint64 place_of(const Source *source, gint64 node, gint64 *first)
     return node_graph[node] * source->transformer->most_nodes + node - *first;
 }
 
-/* fill_padding: What bias and places say of each node. */
+/* fill_padding: Fills bias and places. */
 static void fill_padding(const Source *source, IfmTransformerPortKind kind, IfmTensor *tensor)
 {
     gint64 first = 0;
@@ -132,7 +132,7 @@ static void fill_padding(const Source *source, IfmTransformerPortKind kind, IfmT
     }
 }
 
-/* fill_weights: 1 / nodes of each graph; of one without nodes 1, and its mean 0. */
+/* fill_weights: 1 / nodes of each graph. A graph without nodes has weight 1, so its mean is 0. */
 static void fill_weights(const Source *source, IfmTensor *tensor)
 {
     const IfmGraph *graph = source->graph;

@@ -1,6 +1,6 @@
 /*
- * The graph transformer's nodes. Every tensor has the name of the node that makes it, but the output. What an operator
- * counts is what the closed forms of estimate.h say: there is no other way to write a layer here without changing one.
+ * The nodes of the graph transformer. Every tensor except the output has the name of its node. The operators count exactly
+ * what the closed forms of estimate.h count. A layer that is written differently needs other closed forms.
  */
 #include <float.h>
 #include <math.h>
@@ -45,7 +45,7 @@ static const char *within(Build *build, const char *name, const char *what)
 
 /* --- constants and weights ------------------------------------------------------------------------------------------ */
 
-/* is_new: Whether nothing of that name was made before; it is hereafter. */
+/* is_new: Whether the name is new. It records the name. */
 static gboolean is_new(Build *build, const char *name)
 {
     return g_hash_table_add(build->made, (gpointer)name);
@@ -61,7 +61,7 @@ static const char *constant(Build *build, const char *name, IfmDtype dtype, int 
     return name;
 }
 
-/* scalar: of rank 0: a constant of a formula, which nobody trains. */
+/* scalar: A constant of a formula, with rank 0, so it is not trained. */
 static const char *scalar(Build *build, const char *name, double value)
 {
     return constant(build, name, IFM_DTYPE_F32, 0, 0, &(float){ (float)value });
@@ -85,7 +85,7 @@ static const char *draw_vector(Build *build, const char *name, gint64 n, double 
 
 /* --- nodes ---------------------------------------------------------------------------------------------------------- */
 
-/* op: Adds a node; Returns: @name, what it makes.    @node: (out) (optional) for its attributes */
+/* op: Adds a node.    @node: (out) (optional) its index, for attributes    Returns: @name, its output */
 static const char *op(Build *build, const char *name, const char *op_type, const char *const *inputs, gsize *node)
 {
     gsize index = ifm_model_builder_node(build->builder, op_type, name, inputs, IFM_ZOO_NAMES(name));
@@ -102,7 +102,7 @@ static const char *transpose(Build *build, const char *name, const char *x, int 
     return name;
 }
 
-/* linear_to: y = x W + b as the tensor @to. Uniform weights that keep the variance of what goes through. */
+/* linear_to: y = x W + b as the tensor @to. Uniform weights that keep the variance. */
 static const char *linear_to(Build *build, const char *name, const char *x, gint64 in, gint64 out, gboolean bias,
                              const char *to)
 {
@@ -134,7 +134,7 @@ static const char *layer_norm(Build *build, const char *name, const char *x, con
     return name;
 }
 
-/* In training by the batch's statistics, and what the running ones become: which differentiation writes out. */
+/* The training form uses the statistics of the batch and outputs the next running ones. Differentiation writes it out. */
 static const char *batch_norm(Build *build, const char *name, const char *x, const char *scale, const char *bias)
 {
     const gint64 d = build->of->sizes.hidden_dim;
@@ -152,7 +152,7 @@ static const char *batch_norm(Build *build, const char *name, const char *x, con
     return name;
 }
 
-/* normalised_sum: norm(x + y). Scales near 1, as training leaves them. */
+/* normalised_sum: norm(x + y). Scales are near 1, as after training. */
 static const char *normalised_sum(Build *build, const char *name, const char *x, const char *y)
 {
     const gint64 d = build->of->sizes.hidden_dim;
@@ -165,7 +165,7 @@ static const char *normalised_sum(Build *build, const char *name, const char *x,
 
 /* --- along the edges ------------------------------------------------------------------------------------------------ */
 
-/* ends_of: Returns: where the edges begin (@row 0) or end (1), i64 [edges]. */
+/* ends_of: Returns: the sources (@row 0) or destinations (1) of the edges, i64 [edges]. */
 static const char *ends_of(Build *build, gint64 row)
 {
     const char *name = row == 0 ? "input.source" : "input.destination";
@@ -183,7 +183,7 @@ static const char *rows_at(Build *build, const char *name, const char *x, const 
     return op(build, name, "Gather", IFM_ZOO_NAMES(x, index), NULL);
 }
 
-/* column_name: of what an index is as a column: a node of its own, of all layers or of the head. */
+/* column_name: The name of an index as a column, which all layers or the head share. */
 static const char *column_name(Build *build, const char *index)
 {
     if (g_str_equal(index, "node_graph"))
@@ -191,7 +191,7 @@ static const char *column_name(Build *build, const char *index)
     return g_str_has_prefix(index, "input.") ? within(build, index, "column") : name_of(build, "input.%s.column", index);
 }
 
-/* columns_of: An index as scatters want it: [n, 1], or, as each of @width columns has it, [n, width]. */
+/* columns_of: An index in the shape of a scatter: [n, 1], or repeated over @width columns, [n, width]. */
 static const char *columns_of(Build *build, const char *index, gint64 width)
 {
     const char *column = column_name(build, index);
@@ -211,7 +211,7 @@ static const char *columns_of(Build *build, const char *index, gint64 width)
     return spread;
 }
 
-/* filled: Returns: f32 [rows, width] of zeros, or of the lowest number there is. */
+/* filled: Returns: f32 [rows, width] of zeros or of the lowest f32. */
 static const char *filled(Build *build, gint64 rows, gint64 width, gboolean lowest)
 {
     const char *name =
@@ -227,7 +227,7 @@ static const char *filled(Build *build, gint64 rows, gint64 width, gboolean lowe
     return name;
 }
 
-/* scattered: rows of @x put together in @rows rows by @index, one of which each goes to, element by element.
+/* scattered: Reduces the rows of @x into @rows rows, element by element. Row i goes to row @index[i].
  * @reduction: "add", "max" */
 static const char *scattered(Build *build, const char *name, const char *x, const char *index, gint64 rows, gint64 width,
                              const char *reduction)
@@ -239,7 +239,7 @@ static const char *scattered(Build *build, const char *name, const char *x, cons
     return name;
 }
 
-/* sum_at_ends: The sum of @x, a row an edge, over the edges that end in each node. */
+/* sum_at_ends: The sum of @x (one row per edge) over the edges that end in each node. */
 static const char *sum_at_ends(Build *build, const char *name, const char *x, gint64 width)
 {
     const gint64 n = build->of->sizes.num_nodes;
@@ -253,7 +253,7 @@ static const char *sum_at_ends(Build *build, const char *name, const char *x, gi
     return name;
 }
 
-/* no_sums: Those of a graph without edges, for which nothing is moved: not every engine spreads an index of none. */
+/* no_sums: The sums of a graph without edges, without a scatter: some engines refuse an empty index. */
 static const char *no_sums(Build *build)
 {
     return filled(build, build->of->sizes.num_nodes, build->of->sizes.hidden_dim, FALSE);
@@ -261,7 +261,7 @@ static const char *no_sums(Build *build)
 
 /* --- message passing ------------------------------------------------------------------------------------------------ */
 
-/* sum_of_sources: over the edges that end in each node, of x where they begin.    @coefficients: of each edge; NULL: 1 */
+/* sum_of_sources: The sum of x[source] over the edges that end in each node.    @coefficients: of each edge; NULL: 1 */
 static const char *sum_of_sources(Build *build, const char *x, const char *coefficients)
 {
     if (build->of->sizes.num_edges == 0)
@@ -284,7 +284,8 @@ static const char *gin(Build *build, const char *x)
     return linear(build, in_layer(build, "mpnn.linear2"), hidden, d, d);
 }
 
-/* part_coefficients: Returns: those of the nodes, each to itself; those of the edges are "input.coefficients.edges". */
+/* part_coefficients: Splits the coefficients. Returns: those of nodes to themselves; "input.coefficients.edges" has the
+ * others. */
 static const char *part_coefficients(Build *build)
 {
     const gint64 parts[] = { build->of->sizes.num_edges, build->of->sizes.num_nodes };
@@ -301,7 +302,7 @@ static const char *part_coefficients(Build *build)
     return "input.coefficients.self";
 }
 
-/* Each node's message to itself is no row of its own: the same products and sums without moving them. */
+/* The message of a node to itself is not a scattered row: the same products and sums, without data movement. */
 static const char *gcn(Build *build, const char *x)
 {
     const gint64 d = build->of->sizes.hidden_dim;
@@ -333,7 +334,7 @@ static const char *scaled(Build *build, const char *scores)
     return op(build, in_layer(build, "attention.scaled"), "Mul", IFM_ZOO_NAMES(scores, scale), NULL);
 }
 
-/* padded: The rows of @x where each graph has the same number of them, and zeros between: no place is there twice. */
+/* padded: The rows of @x in their places: each graph has the same number of rows, with zeros as padding. */
 static const char *padded(Build *build, const char *name, const char *x)
 {
     const gint64 rows = build->of->num_graphs * build->of->most_nodes, d = build->of->sizes.hidden_dim;
@@ -341,8 +342,8 @@ static const char *padded(Build *build, const char *name, const char *x)
     return op(build, name, "ScatterND", IFM_ZOO_NAMES(onto, column, x), NULL);
 }
 
-/* heads: [nodes, d] as [heads, ...]: @for_product: k, its width before its nodes. Of several graphs each padded to the same
- * number of rows: [graphs, heads, ...] */
+/* heads: Splits [nodes, d] into [heads, nodes, width], or [heads, width, nodes] where @for_product. Padded graphs give
+ * [graphs, heads, ...]. */
 static const char *heads(Build *build, const char *name, const char *x, gboolean for_product)
 {
     const IfmTransformerSizes *sizes = &build->of->sizes;
@@ -361,7 +362,7 @@ static const char *heads(Build *build, const char *name, const char *x, gboolean
     return transpose(build, turned, x, 4, for_product ? (gint64[]){ 0, 2, 3, 1 } : (gint64[]){ 0, 2, 1, 3 });
 }
 
-/* together: What heads() took apart. */
+/* together: The inverse of heads(). */
 static const char *together(Build *build, const char *x)
 {
     const gboolean padded = ifm_transformer_is_padded(build->of);
@@ -390,15 +391,15 @@ static const char *attend_densely(Build *build, const char *q, const char *k, co
     return together(build, op(build, in_layer(build, "attention.values"), "MatMul", IFM_ZOO_NAMES(shares, v), NULL));
 }
 
-/* softmax_at_ends: Over the edges that end in each node, a head each: [edges, heads]. A node without any has none of the
- * shares, so nothing is divided by its sum, 0. */
+/* softmax_at_ends: Softmax over the edges that end in each node, for each head: [edges, heads]. The sum of a node without
+ * edges is 0, but no edge divides by it. */
 static const char *softmax_at_ends(Build *build, const char *scores)
 {
     const gint64 n = build->of->sizes.num_nodes, h = build->of->sizes.num_heads;
     const char *ends = ends_of(build, 1);
-    const char *most = scattered(build, in_layer(build, "attention.most"), scores, ends, n, h, "max");
-    most = rows_at(build, in_layer(build, "attention.most.edges"), most, ends);
-    const char *shifted = op(build, in_layer(build, "attention.shifted"), "Sub", IFM_ZOO_NAMES(scores, most), NULL);
+    const char *max = scattered(build, in_layer(build, "attention.most"), scores, ends, n, h, "max");
+    max = rows_at(build, in_layer(build, "attention.most.edges"), max, ends);
+    const char *shifted = op(build, in_layer(build, "attention.shifted"), "Sub", IFM_ZOO_NAMES(scores, max), NULL);
     const char *powers = op(build, in_layer(build, "attention.exp"), "Exp", IFM_ZOO_NAMES(shifted), NULL);
     const char *sum = sum_at_ends(build, in_layer(build, "attention.sum"), powers, h);
     sum = rows_at(build, in_layer(build, "attention.sum.edges"), sum, ends);
@@ -409,7 +410,7 @@ static const char *attend_along_edges(Build *build, const char *q, const char *k
 {
     const IfmTransformerSizes *sizes = &build->of->sizes;
     const gint64 e = sizes->num_edges, h = sizes->num_heads;
-    const char *parted = shape(build, "layers.attention.heads", 3, (gint64[]){ e, h, sizes->hidden_dim / h });
+    const char *partitioned = shape(build, "layers.attention.heads", 3, (gint64[]){ e, h, sizes->hidden_dim / h });
     const char *single = shape(build, "layers.attention.single", 3, (gint64[]){ e, h, 1 });
     const char *flat = shape(build, "layers.attention.flat", 2, (gint64[]){ e, sizes->hidden_dim });
     const char *last = shape(build, "layers.attention.last", 1, (gint64[]){ 2 });
@@ -418,18 +419,18 @@ static const char *attend_along_edges(Build *build, const char *q, const char *k
     k = rows_at(build, within(build, k, "edges"), k, ends_of(build, 0));
     v = rows_at(build, within(build, v, "edges"), v, ends_of(build, 0));
     const char *products = op(build, in_layer(build, "attention.products"), "Mul", IFM_ZOO_NAMES(q, k), NULL);
-    products = op(build, in_layer(build, "attention.parted"), "Reshape", IFM_ZOO_NAMES(products, parted), NULL);
+    products = op(build, in_layer(build, "attention.parted"), "Reshape", IFM_ZOO_NAMES(products, partitioned), NULL);
     const char *scores = op(build, in_layer(build, "attention.scores"), "ReduceSum", IFM_ZOO_NAMES(products, last), &node);
     ifm_model_builder_int(build->builder, node, "keepdims", 0);
     const char *shares = softmax_at_ends(build, scaled(build, scores));
     shares = op(build, in_layer(build, "attention.shares"), "Reshape", IFM_ZOO_NAMES(shares, single), NULL);
-    v = op(build, within(build, v, "heads"), "Reshape", IFM_ZOO_NAMES(v, parted), NULL);
+    v = op(build, within(build, v, "heads"), "Reshape", IFM_ZOO_NAMES(v, partitioned), NULL);
     const char *values = op(build, in_layer(build, "attention.weighted"), "Mul", IFM_ZOO_NAMES(v, shares), NULL);
     values = op(build, in_layer(build, "attention.together"), "Reshape", IFM_ZOO_NAMES(values, flat), NULL);
     return sum_at_ends(build, in_layer(build, "attention.values"), values, sizes->hidden_dim);
 }
 
-/* Without edges q, k and v are there, as in every other model of these weights, and nobody reads them. */
+/* Without edges q, k and v exist, so that all models have the same weights, but no node reads them. */
 static const char *attention(Build *build, const char *x)
 {
     const gint64 d = build->of->sizes.hidden_dim;

@@ -5,7 +5,8 @@
 
 G_BEGIN_DECLS
 
-/* What the graph transformer's files share: transformer.c (what it is), -layers.c (its nodes), -inputs.c, -estimate.c. */
+/* Shared by the files of the graph transformer: transformer.c (configuration), -layers.c (nodes), -inputs.c, -estimate.c.
+ */
 
 typedef enum
 {
@@ -21,8 +22,7 @@ typedef enum
     IFM_TRANSFORMER_MASK,
 } IfmTransformerPortKind;
 
-/* IfmTransformerPort: one input. @low, @high: what seeded values are drawn from, the upper not among them. @distinct: none
- * of them twice */
+/* IfmTransformerPort: one input. @low, @high: seeded values are in [low, high). @distinct: they are all different */
 typedef struct
 {
     IfmTransformerPortKind kind;
@@ -34,15 +34,23 @@ typedef struct
     gboolean distinct;
 } IfmTransformerPort;
 
+/*
+ * ifm_transformer_check: Whether the configuration is valid.
+ * Returns: FALSE with IFM_ERROR_INVALID and the name of the parameter: "num_heads 3 does not divide hidden_dim 64",
+ * "pe_dim 16: a graph of 12 nodes has 11 eigenvectors at most". Of several graphs the check takes the average size. Whether
+ * the smallest graph is large enough is checked when its encoding is computed.
+ */
+gboolean ifm_transformer_check(const IfmTransformer *transformer, GError **error);
+
 /* ifm_transformer_ports: IfmTransformerPort: the inputs that the configuration needs, in order. (transfer full) */
 GArray *ifm_transformer_ports(const IfmTransformer *transformer);
 
-/* ifm_transformer_reads_edges: whether any layer does.    ifm_transformer_is_padded: whether attention goes over graphs
- * padded to one size.    ifm_transformer_pools: whether a prediction a graph has several graphs to tell apart */
+/* ifm_transformer_reads_edges: Whether any layer reads edges.    ifm_transformer_is_padded: Whether attention reads graphs
+ * that are padded to one size.    ifm_transformer_pools: Whether there is one prediction per graph of a batch. */
 gboolean ifm_transformer_reads_edges(const IfmTransformer *transformer);
 gboolean ifm_transformer_is_padded(const IfmTransformer *transformer);
 gboolean ifm_transformer_pools(const IfmTransformer *transformer);
-/* ifm_transformer_drops: whether it has masks. */
+/* ifm_transformer_drops: Whether the model has masks. */
 gboolean ifm_transformer_drops(const IfmTransformer *transformer);
 
 G_END_DECLS

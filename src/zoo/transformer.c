@@ -1,9 +1,9 @@
-/* The graph transformer as a configuration: words, what is refused, its ports, which part a node is of. */
+/* The configuration of the graph transformer: words, checks, ports, the part of a node. */
 #include <string.h>
 
 #include "transformer-private.h"
 
-#define MOST_LAYERS 4096
+#define MAX_LAYERS 4096
 
 const char *const *ifm_attention_words(void)
 {
@@ -47,13 +47,13 @@ static gboolean check_bounds(const IfmTransformer *transformer, GError **error)
     const struct
     {
         const char *name;
-        gint64 value, least, most;
+        gint64 value, min, max;
     } bounds[] = {
         { "num_nodes", n, 1, IFM_GRAPH_MAX_NODES },
         { "num_edges", sizes->num_edges, 0, IFM_GRAPH_MAX_EDGES },
         { "feature_dim", sizes->feature_dim, 1, width },
         { "hidden_dim", sizes->hidden_dim, 1, width },
-        { "num_layers", sizes->num_layers, 0, MOST_LAYERS },
+        { "num_layers", sizes->num_layers, 0, MAX_LAYERS },
         { "num_heads", sizes->num_heads, 1, width },
         { "ffn_dim", sizes->ffn_dim, 1, 4 * width },
         { "pe_dim", sizes->pe != IFM_ENCODING_NONE ? sizes->pe_dim : 1, 1, IFM_ENCODING_MAX_DIM },
@@ -62,11 +62,11 @@ static gboolean check_bounds(const IfmTransformer *transformer, GError **error)
         { "most_nodes", several ? transformer->most_nodes : 1, several ? (n + graphs - 1) / graphs : 1, n },
     };
     for (gsize i = 0; i < G_N_ELEMENTS(bounds); i++)
-        if (bounds[i].value < bounds[i].least || bounds[i].value > bounds[i].most)
+        if (bounds[i].value < bounds[i].min || bounds[i].value > bounds[i].max)
         {
             g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
                         "%s %" G_GINT64_FORMAT ": %" G_GINT64_FORMAT " to %" G_GINT64_FORMAT, bounds[i].name,
-                        bounds[i].value, bounds[i].least, bounds[i].most);
+                        bounds[i].value, bounds[i].min, bounds[i].max);
             return FALSE;
         }
     return TRUE;
@@ -74,7 +74,7 @@ static gboolean check_bounds(const IfmTransformer *transformer, GError **error)
 
 static gboolean check_encoding(const IfmTransformer *transformer, GError **error)
 {
-    /* The smallest of several graphs has at most as many nodes as all of them on average. */
+    /* The smallest graph of a batch has at most the average number of nodes. */
     const gint64 n = transformer->sizes.num_nodes / transformer->num_graphs;
     if (transformer->sizes.pe != IFM_ENCODING_LAPLACIAN || transformer->sizes.pe_dim < n)
         return TRUE;
@@ -185,12 +185,6 @@ static void add_masks(GArray *ports, const IfmTransformer *transformer)
         }
 }
 
-static void add_padding(GArray *ports, gint64 graphs, gint64 most_nodes, gint64 n)
-{
-    add_port(ports, IFM_TRANSFORMER_BIAS, "bias", IFM_DTYPE_F32, DIMS(graphs, 1, 1, most_nodes), 0, 0);
-    add_port(ports, IFM_TRANSFORMER_PLACES, "places", IFM_DTYPE_I64, DIMS(n), 0, (double)(graphs * most_nodes));
-}
-
 GArray *ifm_transformer_ports(const IfmTransformer *transformer)
 {
     const IfmTransformerSizes *sizes = &transformer->sizes;
@@ -208,7 +202,11 @@ GArray *ifm_transformer_ports(const IfmTransformer *transformer)
     if (has_layers && sizes->mpnn == IFM_MESSAGE_SAGE)
         add_port(ports, IFM_TRANSFORMER_DEGREES, "degrees", IFM_DTYPE_F32, DIMS(n, 1), 1, 10);
     if (ifm_transformer_is_padded(transformer))
-        add_padding(ports, graphs, transformer->most_nodes, n);
+    {
+        gint64 most_nodes = transformer->most_nodes;
+        add_port(ports, IFM_TRANSFORMER_BIAS, "bias", IFM_DTYPE_F32, DIMS(graphs, 1, 1, most_nodes), 0, 0);
+        add_port(ports, IFM_TRANSFORMER_PLACES, "places", IFM_DTYPE_I64, DIMS(n), 0, (double)(graphs * most_nodes));
+    }
     if (ifm_transformer_pools(transformer))
     {
         add_port(ports, IFM_TRANSFORMER_NODE_GRAPH, "node_graph", IFM_DTYPE_I64, DIMS(n), 0, (double)graphs);
@@ -242,7 +240,7 @@ gboolean ifm_transformer_input_bytes(const IfmTransformer *transformer, gint64 *
 
 /* --- parts ---------------------------------------------------------------------------------------------------------- */
 
-/* skip_layer: Returns: what is behind "layers.3."; NULL where @name does not begin so. */
+/* skip_layer: Returns: the text after "layers.3."; NULL where @name does not begin so. */
 static const char *skip_layer(const char *name)
 {
     if (!g_str_has_prefix(name, "layers.") || !g_ascii_isdigit(name[strlen("layers.")]))
@@ -266,7 +264,7 @@ static const char *word_at(const char *name, const char *const *words)
 
 const char *ifm_transformer_part_of(const char *node_name)
 {
-    static const char *const passes[] = { "forward", "backward", NULL }; /* in front of what differentiation makes */
+    static const char *const passes[] = { "forward", "backward", NULL }; /* prefixes of nodes that differentiation makes */
     static const char *const of_layers[] = { "attention", "ffn", "mpnn", "norm", NULL };
     static const char *const others[] = { "input", "head", "loss", "update", NULL };
     const char *pass = word_at(node_name, passes);

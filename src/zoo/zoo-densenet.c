@@ -2,7 +2,7 @@
 #include "cnn-private.h"
 
 #define N_BLOCKS 4
-#define MOST_LAYERS 24 /* of a block */
+#define MAX_LAYERS 24 /* of a block */
 #define EPSILON 1e-5
 #define FIRST 64
 #define GROWTH 32               /* channels that a layer adds */
@@ -24,8 +24,8 @@ static IfmFeatures active(IfmCnn *cnn, IfmFeatures from, const char *place, cons
 /* dense_block: Each layer reads what the block was given and all that the layers before it made. */
 static IfmFeatures dense_block(IfmCnn *cnn, IfmFeatures from, int number, int n_layers)
 {
-    IfmFeatures made[MOST_LAYERS + 1] = { from }, all = from;
-    g_assert(n_layers <= MOST_LAYERS);
+    IfmFeatures made[MAX_LAYERS + 1] = { from }, all = from;
+    g_assert(n_layers <= MAX_LAYERS);
     for (int layer = 1; layer <= n_layers; layer++)
     {
         const char *place = ifm_cnn_name(cnn, "features.denseblock%d.denselayer%d.", number, layer);

@@ -94,7 +94,7 @@ static const IfmStagedModel graphsage = { "graphsage", stages, N_STAGES, boundar
 
 /* --- nodes ------------------------------------------------------------------------------------------------------------ */
 
-/* What is no boundary and serves several stages: made by the first that needs it. */
+/* Tensors that are not boundaries and serve several stages. The first stage that needs one makes it. */
 enum
 {
     MADE_DESTINATION = 1 << 0,
@@ -102,7 +102,7 @@ enum
     MADE_N_NODES = 1 << 2,
 };
 
-/* constant: Few numbers. @rank: 0 (a scalar) or 1 */
+/* constant: A small constant. @rank: 0 (a scalar) or 1 */
 static const char *constant_ints(IfmStageBuild *build, const char *name, int rank, gint64 n, const gint64 *values)
 {
     IfmTensor tensor;
@@ -127,7 +127,7 @@ static void take_row(IfmStageBuild *build, int stage, const char *to, gint64 row
     ifm_stage_node(build, stage, to, "Gather", IFM_ZOO_NAMES("edge_index", constant_ints(build, which, 0, 1, &row)), to);
 }
 
-/* need: Whether @what has still to be made; it is made hereafter. */
+/* need: Whether @what is not made yet. It marks @what as made. */
 static gboolean need(IfmStageBuild *build, guint what)
 {
     gboolean missing = (build->made & what) == 0;
@@ -135,7 +135,7 @@ static gboolean need(IfmStageBuild *build, guint what)
     return missing;
 }
 
-/* need_destination: Returns: where the edges end, i64[edges], or as ScatterND wants it, i64[edges, 1]. */
+/* need_destination: Returns: the destinations, i64[edges], or in the shape of ScatterND, i64[edges, 1]. */
 static const char *need_destination(IfmStageBuild *build, int stage, gboolean column)
 {
     if (need(build, MADE_DESTINATION))
@@ -151,7 +151,7 @@ static const char *need_destination(IfmStageBuild *build, int stage, gboolean co
     return "destination_column";
 }
 
-/* need_n_nodes: Returns: i64[1]: a constant where it is fixed. */
+/* need_n_nodes: Returns: the number of nodes, i64[1]; a constant where it is fixed. */
 static const char *need_n_nodes(IfmStageBuild *build, int stage)
 {
     if (!need(build, MADE_N_NODES))
@@ -182,8 +182,8 @@ static void emit_message(IfmStageBuild *build)
     ifm_stage_node(build, MESSAGE, "product", "MatMul", IFM_ZOO_NAMES("x_j", "W"), "m");
 }
 
-/* zero_rows: Returns: f32[nodes, hidden], what the sums begin with. Made of the shape alone: spreading "zeros" over the
- * rows instead took up to 1.4 times as long for the whole stage. */
+/* zero_rows: Returns: f32[nodes, hidden], the start value of the sums. It is made from the shape: expanding "zeros" took up
+ * to 1.4 times as long for the whole stage. */
 static const char *zero_rows(IfmStageBuild *build)
 {
     const gint64 hidden = build->sizes.hidden;

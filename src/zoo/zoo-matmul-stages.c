@@ -1,7 +1,6 @@
 /*
- * Matrix products in four stages: work of a known size that needs no graph, for demonstrations and tests of pipelines. The
- * stages cost differently, so that a plan has something to balance: per node, in multiply-adds, features x hidden, then 8,
- * 1 and 2 x hidden x hidden.
+ * Matrix products in four stages, without a graph, for demonstrations and tests of pipelines. The stages differ in cost, so
+ * that a plan can balance them. Multiply-adds per node: features x hidden, then 8, 1 and 2 x hidden x hidden.
  */
 #include <inferometer/dataset.h>
 
@@ -52,7 +51,7 @@ static void emit_product(IfmStageBuild *build, int stage, const char *weight, gi
                    stages[stage].outputs[0]);
 }
 
-/* Two products with what keeps them apart: without it they were one matrix, and an engine might find out. */
+/* Two products with an operator between them. Without it an engine might fuse them into one matrix. */
 static void emit_two_products(IfmStageBuild *build, int stage, const char *const *weights, gint64 width)
 {
     const gint64 hidden = build->sizes.hidden;

@@ -31,7 +31,7 @@ IfmModel *ifm_zoo_matmul_build(const gint64 *values, guint32 seed, GError **erro
         g_autofree char *node = g_strdup_printf("matmul%d", (int)layer);
         g_autofree char *to = layer == values[LAYERS] ? g_strdup("y") : g_strdup_printf("y%d", (int)layer);
         gint64 rows = layer == 1 ? k : n;
-        /* Uniform in +-sqrt(3 / rows) keeps the variance of what goes through. */
+        /* Uniform in +-sqrt(3 / rows) keeps the variance. */
         ifm_model_builder_random_weight(builder, weight, 2, (gint64[]){ rows, n }, sqrt(3.0 / (double)rows), seed);
         ifm_model_builder_node(builder, "MatMul", node, IFM_ZOO_NAMES(from, weight), IFM_ZOO_NAMES(to));
         g_free(from);

@@ -7,8 +7,8 @@ G_BEGIN_DECLS
 #define IFM_ZOO_OPSET 17
 #define IFM_ZOO_NAMES(...) ((const char *const[]){ __VA_ARGS__, NULL })
 
-/* ifm_zoo_values: The values that @settings give an entry's parameters, or those they have. @values: (out)
- * [IFM_ZOO_MAX_PARAMETERS] */
+/* ifm_zoo_values: The values of the parameters of an entry: from @settings, else the defaults. @values: (out)
+ * [IFM_ZOO_MAX_PARAMETERS]. Errors: of ifm_zoo_build(). */
 gboolean ifm_zoo_values(const IfmZooEntry *entry, const char *const *settings, gint64 *values, GError **error);
 
 extern const IfmZooParameter ifm_zoo_graph_transformer_parameters[];
@@ -16,7 +16,7 @@ IfmModel *ifm_zoo_graph_transformer_build(const gint64 *values, guint32 seed, GE
 extern const IfmZooParameter ifm_zoo_gps_parameters[];
 IfmModel *ifm_zoo_gps_build(const gint64 *values, guint32 seed, GError **error);
 
-/** ifm_zoo_form_words: "evaluation", "training": of the parameter "form" of every entry that has both. */
+/** ifm_zoo_form_words: "evaluation", "training": the words of the parameter "form". */
 const char *const *ifm_zoo_form_words(void);
 
 extern const IfmZooParameter ifm_zoo_graphsage_parameters[];
@@ -47,11 +47,12 @@ IfmModel *ifm_zoo_small_cnn_build(const gint64 *values, guint32 seed, GError **e
 #define IFM_STAGED_ZEROS "zeros"
 
 /*
- * IfmStageBuild: a range of stages on its way to one model; its ports are there before the first stage emits its nodes.
- * @ports: IfmStagedPort: its inputs
- * @sources: of a part: rows of what it needs whole; 0: free
- * @nodes_from: an input, or "zeros", whose first dimension is the nodes; NULL where the model needs none
- * @made: bits of the recipe's own: what earlier stages of the range have made that is no boundary
+ * IfmStageBuild: the construction of one model from a range of stages. The ports exist before the first stage emits its
+ * nodes.
+ * @ports: IfmStagedPort: the inputs
+ * @sources: for a partition: rows of the tensors that it needs whole; 0: free
+ * @nodes_from: an input, or "zeros", whose first dimension is the number of nodes; NULL where the model does not need it
+ * @made: bits for the recipe: tensors other than boundaries that earlier stages of the range have made
  */
 typedef struct
 {
@@ -68,9 +69,9 @@ typedef struct
 } IfmStageBuild;
 
 /*
- * IfmStagedRecipe: how a staged model is built.
- * @emit: [n_stages] adds a stage's nodes; tensors that pass between stages have their boundary's name
- * @sums: [n_stages] whether the stage sums over the edges, so that it must know how many nodes there are
+ * IfmStagedRecipe: the construction of a staged model.
+ * @emit: [n_stages] adds the nodes of a stage. A tensor that passes between stages has the name of its boundary
+ * @sums: [n_stages] whether the stage sums over the edges, so that it needs the number of nodes
  */
 typedef struct
 {
@@ -79,15 +80,19 @@ typedef struct
     gboolean sums[IFM_MAX_STAGES];
 } IfmStagedRecipe;
 
-/** ifm_stage_own_rows: Returns: the tensor that has a boundary's rows of this part alone; the boundary's own name where it
- * comes only so, or is made by a stage of the range. */
+/** ifm_stage_own_rows: Returns: the tensor with the rows of a boundary that belong to this partition. It is the name of the
+ * boundary where the whole is not an input, or a stage of the range makes it. */
 const char *ifm_stage_own_rows(const IfmStageBuild *build, const char *boundary);
-/** ifm_stage_node: Adds one node, named "STAGE.@what", so that a profile tells which stage it belongs to. @stage: from 0.
+/** ifm_stage_node: Adds one node. Its name "STAGE.@what" gives its stage in a profile. @stage: from 0
  * Returns: its index. */
 gsize ifm_stage_node(IfmStageBuild *build, int stage, const char *what, const char *op_type, const char *const *inputs,
                      const char *output);
-/** ifm_stage_matrix: Adds a weight, uniform in +-sqrt(3 / rows), which keeps the variance of what goes through. */
+/** ifm_stage_matrix: Adds a weight, uniform in +-sqrt(3 / rows), which keeps the variance. */
 void ifm_stage_matrix(IfmStageBuild *build, const char *name, gint64 rows, gint64 columns);
+
+/** ifm_staged_split_axis: Returns: the split axis of a boundary; -1 where one of the stages @first to @last needs all of
+ * it. */
+int ifm_staged_split_axis(const IfmStagedModel *staged, int first, int last, const char *boundary);
 
 extern const IfmStagedRecipe ifm_zoo_graphsage_recipe;
 extern const IfmStagedRecipe ifm_zoo_matmul_recipe;

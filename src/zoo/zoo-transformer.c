@@ -20,7 +20,7 @@ enum
     HEAD,
     NUM_OUTPUTS,
     NUM_GRAPHS,
-    MOST_NODES,
+    MAX_NODES,
     FORM,
     DROPOUT,
     SCATTER,
@@ -41,12 +41,12 @@ enum
         [NUM_LAYERS] = { "num_layers", IFM_TRANSFORMER_USUAL_LAYERS, 0, 4096, "layers" },                                      \
         [NUM_HEADS] = { "num_heads", IFM_TRANSFORMER_USUAL_HEADS, 1, WIDTH, "heads of attention" },                            \
         [FFN_DIM] = { "ffn_dim", 0, 0, 4 * WIDTH, "width of the feed-forward part; 0: twice hidden_dim" },                     \
-        [MPNN] = { "mpnn", mpnn, 0, IFM_MESSAGE_SAGE, "message passing beside attention", ifm_message_passing_words },         \
+        [MPNN] = { "mpnn", mpnn, 0, IFM_MESSAGE_SAGE, "message passing next to attention", ifm_message_passing_words },        \
         [PE] = { "pe",                                                                                                         \
                  IFM_ENCODING_NONE,                                                                                            \
                  0,                                                                                                            \
                  IFM_ENCODING_RANDOM_WALK,                                                                                     \
-                 "positional encoding, an input beside the features: Laplacian eigenvectors or random walks",                  \
+                 "positional encoding, an input next to the features: Laplacian eigenvectors or random walks",                 \
                  ifm_positional_encoding_words },                                                                              \
         [PE_DIM] = { "pe_dim", IFM_TRANSFORMER_USUAL_PE, 1, IFM_ENCODING_MAX_DIM, "its numbers a node" },                      \
         [ATTENTION] = { "attention",                                                                                           \
@@ -59,8 +59,8 @@ enum
         [HEAD] = { "head", IFM_HEAD_GRAPH, 0, IFM_HEAD_NODE, "a prediction for each graph or for each node", ifm_head_words }, \
         [NUM_OUTPUTS] = { "num_outputs", IFM_TRANSFORMER_USUAL_OUTPUTS, 1, WIDTH, "numbers of a prediction" },                 \
         [NUM_GRAPHS] = { "num_graphs", 1, 1, IFM_GRAPH_MAX_NODES, "graphs side by side" },                                     \
-        [MOST_NODES] = { "most_nodes", 0, 0, IFM_GRAPH_MAX_NODES,                                                              \
-                         "nodes of the largest of several graphs; 0: all are of one size, as far as they can be" },            \
+        [MAX_NODES] = { "most_nodes", 0, 0, IFM_GRAPH_MAX_NODES,                                                               \
+                        "nodes of the largest of several graphs; 0: all are of one size, as far as they can be" },             \
         [FORM] = { "form",                                                                                                     \
                    0,                                                                                                          \
                    0,                                                                                                          \
@@ -104,7 +104,7 @@ static IfmTransformer from_values(const gint64 *values)
                    .mpnn = (IfmMessagePassing)values[MPNN],
                    .pe = (IfmPositionalEncoding)values[PE] },
         .num_graphs = graphs,
-        .most_nodes = values[MOST_NODES] > 0 ? values[MOST_NODES] : (n + graphs - 1) / graphs,
+        .most_nodes = values[MAX_NODES] > 0 ? values[MAX_NODES] : (n + graphs - 1) / graphs,
         .attention = (IfmAttention)values[ATTENTION],
         .norm = (IfmNorm)values[NORM],
         .head = (IfmHead)values[HEAD],

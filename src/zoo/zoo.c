@@ -18,7 +18,7 @@ static const IfmZooEntry entries[] = {
       .parameters = ifm_cnn_parameters,
       .build = ifm_zoo_googlenet_build },
     { .name = "gps",
-      .help = "graph transformer with message passing beside attention (GPS): docs/transformers.md",
+      .help = "graph transformer with message passing next to attention (GPS): docs/transformers.md",
       .parameters = ifm_zoo_gps_parameters,
       .build = ifm_zoo_gps_build },
     { .name = "graph_transformer",
@@ -82,7 +82,8 @@ const IfmZooEntry *ifm_zoo_find(const char *name, GError **error)
     }
     g_ptr_array_add(names, NULL);
     g_autofree char *hint = ifm_nearest_hint(name, (const char *const *)names->pdata);
-    g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "zoo: there is no model '%s'%s", name, hint);
+    g_autofree char *all = g_strjoinv(", ", (char **)names->pdata);
+    g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "zoo: there is no model '%s'%s (there are %s)", name, hint, all);
     return NULL;
 }
 
@@ -138,11 +139,11 @@ static gboolean set_parameter(const IfmZooEntry *entry, const char *setting, gin
     given[index] = TRUE;
     if (parameter->words != NULL)
         return read_word(entry, parameter, parts[1], &values[index], error);
-    if (g_ascii_string_to_signed(parts[1], 10, parameter->least, parameter->most, &values[index], NULL))
+    if (g_ascii_string_to_signed(parts[1], 10, parameter->min, parameter->max, &values[index], NULL))
         return TRUE;
     g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
                 "zoo: %s: %s=%s is not a number from %" G_GINT64_FORMAT " to %" G_GINT64_FORMAT, entry->name, parts[0],
-                parts[1], parameter->least, parameter->most);
+                parts[1], parameter->min, parameter->max);
     return FALSE;
 }
 

@@ -1,4 +1,4 @@
-#include <inferometer/csv.h>
+#include "base/base-private.h"
 #include <string.h>
 
 static IfmCsv *parse(const char *text, GError **error)

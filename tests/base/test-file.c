@@ -123,14 +123,14 @@ static void test_ended(Place *place, gconstpointer data)
     for (gsize i = 0; i < G_N_ELEMENTS(numbers); i++)
     {
         g_autoptr(GError) error = NULL;
-        char told = '\0';
+        char reported = '\0';
         g_autoptr(GSubprocessLauncher) launcher = g_subprocess_launcher_new(G_SUBPROCESS_FLAGS_STDOUT_PIPE);
         g_subprocess_launcher_set_child_setup(launcher, hear_signals, NULL, NULL);
         g_autoptr(GSubprocess) process =
             g_subprocess_launcher_spawn(launcher, &error, own_path, "--write-half", place->path, NULL);
         g_assert_no_error(error);
-        g_assert_cmpint(g_input_stream_read(g_subprocess_get_stdout_pipe(process), &told, 1, NULL, NULL), ==, 1);
-        g_assert_cmpint(told, ==, '!');
+        g_assert_cmpint(g_input_stream_read(g_subprocess_get_stdout_pipe(process), &reported, 1, NULL, NULL), ==, 1);
+        g_assert_cmpint(reported, ==, '!');
         g_subprocess_send_signal(process, numbers[i]);
         g_assert_true(g_subprocess_wait(process, NULL, NULL));
         g_assert_true(g_subprocess_get_if_signaled(process));

@@ -13,7 +13,7 @@ static double at(const IfmGrid *grid, const double *place, IfmGridBeyond beyond,
     double value = NAN;
     IfmGridOrigin found;
     g_assert_true(ifm_grid_at(grid, place, beyond, &value, &found, NULL));
-    g_assert_cmpstr(ifm_grid_origin_name(found), ==, ifm_grid_origin_name(origin));
+    g_assert_cmpint(found, ==, origin);
     return value;
 }
 
@@ -32,7 +32,6 @@ static void test_linear(void)
     g_assert_cmpfloat(AT(grid, IFM_GRID_EXTRAPOLATE, IFM_GRID_OUTSIDE, 0), ==, 0);
     g_assert_cmpfloat(AT(grid, IFM_GRID_EXTRAPOLATE, IFM_GRID_OUTSIDE, 6), ==, -6);
     g_assert_cmpuint(ifm_grid_n_points(grid), ==, 3);
-    g_assert_cmpstr(ifm_grid_axis_name(grid, 0), ==, "nodes");
 }
 
 /* A power law is a straight line in log-log, so the interpolation and the extrapolation of one have no error. */

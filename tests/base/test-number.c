@@ -1,11 +1,12 @@
-#include <inferometer/number.h>
+#include "base/base-private.h"
+#include <inferometer/format.h>
 #include <math.h>
 
 /* Numbers as people read them. */
 
 static void assert_duration(double ns, const char *expected)
 {
-    g_autofree char *text = ifm_number_duration(ns);
+    g_autofree char *text = ifm_format_duration(ns);
     g_assert_cmpstr(text, ==, expected);
 }
 

@@ -1,4 +1,4 @@
-#include <inferometer/statistics.h>
+#include "base/statistics-private.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -164,20 +164,20 @@ static void test_quantile(void)
     assert_near(ifm_quantile(sorted, 1, 0.7), 1, 1e-15);
 }
 
-static void test_quantile_least_n(void)
+static void test_quantile_min_n(void)
 {
-    g_assert_cmpuint(ifm_quantile_least_n(0.90, 0.95), ==, 29);
-    g_assert_cmpuint(ifm_quantile_least_n(0.95, 0.95), ==, 59);
-    g_assert_cmpuint(ifm_quantile_least_n(0.99, 0.95), ==, 299);
-    g_assert_cmpuint(ifm_quantile_least_n(0.5, 0.9375), ==, 4); /* 1 - 1/16, exactly */
-    g_assert_cmpuint(ifm_quantile_least_n(0, 0.95), ==, 1);
+    g_assert_cmpuint(ifm_quantile_min_n(0.90, 0.95), ==, 29);
+    g_assert_cmpuint(ifm_quantile_min_n(0.95, 0.95), ==, 59);
+    g_assert_cmpuint(ifm_quantile_min_n(0.99, 0.95), ==, 299);
+    g_assert_cmpuint(ifm_quantile_min_n(0.5, 0.9375), ==, 4); /* 1 - 1/16, exactly */
+    g_assert_cmpuint(ifm_quantile_min_n(0, 0.95), ==, 1);
     for (int i = 1; i < 200; i++)
     {
         double p = i / 200.0;
         gsize n = 1;
         for (double power = p; 1 - power < 0.95; power *= p)
             n++;
-        g_assert_cmpuint(ifm_quantile_least_n(p, 0.95), ==, n);
+        g_assert_cmpuint(ifm_quantile_min_n(p, 0.95), ==, n);
     }
 }
 
@@ -238,13 +238,13 @@ static void test_quantile_interval_widened(void)
     g_assert_true(isnan(interval.lower) && isnan(interval.upper));
     /* Symmetric about the middle, never narrower than what n samples give, and about sqrt(n / n_effective) wider. */
     g_assert_true(ifm_quantile_interval(sorted, 240, 240, 0.5, 0.95, &interval));
-    double least = interval.upper - interval.lower;
+    double min = interval.upper - interval.lower;
     for (double effective = 6; effective <= 300; effective += 0.5)
     {
         g_assert_true(ifm_quantile_interval(sorted, 240, effective, 0.5, 0.95, &interval));
         g_assert_cmpfloat(interval.lower + interval.upper, ==, 241);
-        double ratio = (interval.upper - interval.lower) / least / sqrt(240 / MIN(floor(effective), 240));
-        g_assert_cmpfloat(interval.upper - interval.lower, >=, least);
+        double ratio = (interval.upper - interval.lower) / min / sqrt(240 / MIN(floor(effective), 240));
+        g_assert_cmpfloat(interval.upper - interval.lower, >=, min);
         g_assert_cmpfloat(ratio, >, 0.95);
         g_assert_cmpfloat(ratio, <, 1.35);
     }
@@ -597,7 +597,7 @@ int main(int argc, char **argv)
     g_test_add_func("/statistics/student/table", test_student_table);
     g_test_add_func("/statistics/student/exact", test_student_exact);
     g_test_add_func("/statistics/quantile", test_quantile);
-    g_test_add_func("/statistics/quantile/least-n", test_quantile_least_n);
+    g_test_add_func("/statistics/quantile/least-n", test_quantile_min_n);
     g_test_add_func("/statistics/quantile-interval/ranks", test_quantile_interval_ranks);
     g_test_add_func("/statistics/quantile-interval/widened", test_quantile_interval_widened);
     g_test_add_func("/statistics/effective/by-hand", test_effective_by_hand);

@@ -116,7 +116,7 @@ static void test_digest(void)
     fixture_clear(&fixture);
 }
 
-static void test_digest_tells_apart(void)
+static void test_digest_reports_apart(void)
 {
     Fixture fixture;
     fixture_init(&fixture);
@@ -365,7 +365,7 @@ int main(int argc, char **argv)
     g_test_add_func("/tensor-file/empty", test_empty);
     g_test_add_func("/tensor-file/same-bytes", test_same_bytes);
     g_test_add_func("/tensor-file/digest", test_digest);
-    g_test_add_func("/tensor-file/digest-tells-apart", test_digest_tells_apart);
+    g_test_add_func("/tensor-file/digest-tells-apart", test_digest_reports_apart);
     g_test_add_func("/tensor-file/refusals", test_refusals);
     g_test_add_func("/tensor-file/truncated", test_truncated);
     g_test_add_func("/tensor-file/damaged", test_damaged);

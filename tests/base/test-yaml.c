@@ -1,4 +1,4 @@
-#include <inferometer/yaml.h>
+#include "base/yaml-private.h"
 #include <stddef.h>
 #include <string.h>
 
@@ -34,7 +34,7 @@ static const char *const kinds[] = { "none", "gaussian", "lognormal", NULL };
 
 static const IfmYamlField fault_fields[] = {
     { .key = "what", .type = IFM_YAML_STRING, .offset = offsetof(Fault, what), .required = TRUE, .help = "what happens" },
-    { .key = "chance", .type = IFM_YAML_DOUBLE, .offset = offsetof(Fault, chance), .least = 0, .most = 1, .fallback = "1" },
+    { .key = "chance", .type = IFM_YAML_DOUBLE, .offset = offsetof(Fault, chance), .min = 0, .max = 1, .fallback = "1" },
     { .key = "sizes", .type = IFM_YAML_NAMED, .element = IFM_YAML_INT, .offset = offsetof(Fault, sizes) },
     { 0 }
 };
@@ -61,14 +61,14 @@ static const IfmYamlField unit_fields[] = {
     { .key = "ratios",
       .type = IFM_YAML_LIST,
       .element = IFM_YAML_DOUBLE,
-      .least = 0,
-      .most = 1,
+      .min = 0,
+      .max = 1,
       .offset = offsetof(Unit, ratios) },
     { .key = "files",
       .type = IFM_YAML_LIST,
       .element = IFM_YAML_STRING,
-      .least = 1,
-      .most = 3,
+      .min = 1,
+      .max = 3,
       .offset = offsetof(Unit, files) },
     { .key = "first", .type = IFM_YAML_MAP, .table = &fault_table, .offset = offsetof(Unit, first) },
     { 0 }
@@ -80,8 +80,8 @@ static const IfmYamlField machine_fields[] = {
     { .key = "runs",
       .type = IFM_YAML_INT,
       .offset = offsetof(Machine, runs),
-      .least = 1,
-      .most = 1000,
+      .min = 1,
+      .max = 1000,
       .fallback = "50",
       .help = "how often" },
     { .key = "units",
@@ -270,13 +270,10 @@ static void test_percent(void)
         IfmYamlRecord record;
         double share;
     } Share;
-    static const IfmYamlField fields[] = { { .key = "share",
-                                             .type = IFM_YAML_DOUBLE,
-                                             .offset = offsetof(Share, share),
-                                             .percent = TRUE,
-                                             .least = 0,
-                                             .most = 1 },
-                                           { 0 } };
+    static const IfmYamlField fields[] = {
+        { .key = "share", .type = IFM_YAML_DOUBLE, .offset = offsetof(Share, share), .percent = TRUE, .min = 0, .max = 1 },
+        { 0 }
+    };
     static const IfmYamlTable table = { fields, sizeof(Share) };
     static const struct
     {

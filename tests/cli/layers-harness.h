@@ -21,7 +21,7 @@ static inline json_t *profile_layers(const Bench *bench, const char *before, con
 {
     g_auto(Ended) ended = { 0 };
     g_autofree char *script = g_strdup_printf("%s\"$INFEROMETER\" profile %s --profile layers,flops -q --runs 1 --warmup 0 "
-                                              "--no-limit --no-verify -o o --json -",
+                                              "--no-peak --no-verify -o o --json -",
                                               before, model);
     run_shell(bench, "sh", script, &ended);
     assert_status(&ended, 0);
@@ -29,7 +29,7 @@ static inline json_t *profile_layers(const Bench *bench, const char *before, con
 }
 
 /* That the runtime's own graph told every layer, and as many MACs as the model has. */
-static inline void check_told_by_graph(const json_t *json)
+static inline void check_reported_by_graph(const json_t *json)
 {
     const json_t *layers = json_object_get(first_case(json), "layers"), *row;
     size_t i;
@@ -55,7 +55,7 @@ static inline void check_light(Bench *bench, gconstpointer name)
                     *path = g_build_filename(folder, file, NULL);
     if (!g_file_test(folder, G_FILE_TEST_IS_DIR))
     {
-        g_test_skip("the onnx wheel's light models are not here");
+        g_test_skip("the onnx wheel's light models are unavailable");
         return;
     }
     if (!bench_needs_device(bench, "onnxruntime:CPU", ""))
@@ -69,7 +69,7 @@ static inline void check_light(Bench *bench, gconstpointer name)
     g_assert_cmpfloat(number_at(coverage, "mac_nodes"), >, 0);
     g_assert_cmpfloat(number_at(layers, "unknown_ratio"), <, 0.01);
     if (g_str_equal(name, "vgg19")) /* half a gigabyte of weights, of which the saved graph has nothing */
-        check_told_by_graph(json);
+        check_reported_by_graph(json);
 }
 
 static inline void add_light(const char *name)

@@ -19,7 +19,7 @@ static json_t *compare(const Bench *bench, const char *options)
 {
     g_auto(Ended) ended = { 0 };
     g_autofree char *line =
-        g_strdup_printf("compare -q --json - --time-budget 0 --most-pairs 20 --rounds 2 " MODEL " " MODEL " %s", options);
+        g_strdup_printf("compare -q --json - --time-budget 0 --max-pairs 20 --rounds 2 " MODEL " " MODEL " %s", options);
     run_line(bench, line, &ended);
     assert_status(&ended, 0);
     return parse_output(&ended);
@@ -94,7 +94,7 @@ static void test_stored(Bench *bench, gconstpointer data)
     for (gsize i = 0; i < 2; i++)
     {
         const json_t *measurement = json_object_get(json_array_get(cases, i), "measurement");
-        const json_t *compared = json_object_get(json_object_get(measurement, "surroundings"), "compare");
+        const json_t *compared = json_object_get(measurement, "result");
         gboolean is_a = g_strcmp0(json_string_value(json_object_get(measurement, "uid")), a) == 0;
         n_of_a += is_a;
         g_assert_cmpstr(json_string_value(json_object_get(compared, "side")), ==, is_a ? "A" : "B");
@@ -108,10 +108,10 @@ static void test_different_models(Bench *bench, gconstpointer data)
 {
     static const char remark[] = "A and B are different models";
     g_auto(Ended) ended = { 0 };
-    run_line(bench, "compare matmul small-cnn -d simulated:ideal/GPU --most-pairs 5 --rounds 2", &ended);
+    run_line(bench, "compare matmul small-cnn -d simulated:ideal/GPU --max-pairs 5 --rounds 2", &ended);
     assert_status(&ended, 0);
     g_assert_nonnull(strstr(ended.err, remark));
-    run_line(bench, "compare matmul matmul -d simulated:ideal/GPU --most-pairs 5 --rounds 2", &ended);
+    run_line(bench, "compare matmul matmul -d simulated:ideal/GPU --max-pairs 5 --rounds 2", &ended);
     assert_status(&ended, 0);
     g_assert_null(strstr(ended.err, remark));
 }
@@ -121,7 +121,7 @@ static void test_page(Bench *bench, gconstpointer data)
     g_auto(Ended) ended = { 0 };
     run_line(bench,
              "compare " MODEL " " MODEL " -d simulated:compare/BASE --b-device simulated:compare/MORE --time-budget 0 "
-             "--most-pairs 20 --rounds 2 --csv rounds.csv",
+             "--max-pairs 20 --rounds 2 --csv rounds.csv",
              &ended);
     assert_status(&ended, 0);
     g_assert_true(g_str_has_prefix(ended.out, "B is 3.000 % slower than A [3.000, 3.000]\n"));
@@ -133,7 +133,7 @@ static void test_page(Bench *bench, gconstpointer data)
     g_assert_true(g_file_get_contents(path, &csv, NULL, NULL));
     g_auto(GStrv) lines = g_strsplit(csv, "\r\n", -1);
     g_assert_cmpuint(g_strv_length(lines), ==, 12);
-    run_line(bench, "compare " MODEL " " MODEL " -d simulated:compare/BASE --time-budget 0 --most-pairs 20 --rounds 2",
+    run_line(bench, "compare " MODEL " " MODEL " -d simulated:compare/BASE --time-budget 0 --max-pairs 20 --rounds 2",
              &ended);
     assert_status(&ended, 0);
     g_assert_nonnull(strstr(ended.err, "A and B are one and the same: what differs is chance"));
@@ -142,23 +142,23 @@ static void test_page(Bench *bench, gconstpointer data)
 /* What there is by then is told, and that it is not all. Tried again, longer each time, where no pair was whole yet. */
 static void test_interrupted(Bench *bench, gconstpointer data)
 {
-    gboolean told = FALSE;
-    for (gulong wait_us = 250000; !told && wait_us < 60000000; wait_us *= 2)
+    gboolean reported = FALSE;
+    for (gulong wait_us = 250000; !reported && wait_us < 60000000; wait_us *= 2)
     {
         g_autofree char *out = NULL, *err = NULL;
         g_autoptr(GSubprocess) process =
             start_line(bench, "compare " MODEL " " MODEL " -d simulated:compare/NOISY --margin 0% --time-budget 0 "
-                              "--most-pairs 10000 --rounds 2");
+                              "--max-pairs 10000 --rounds 2");
         g_usleep(wait_us);
         g_subprocess_send_signal(process, SIGINT);
         g_assert_true(g_subprocess_communicate_utf8(process, NULL, NULL, &out, &err, NULL));
         g_test_message("%s", err);
         g_assert_cmpint(status_of(process), ==, 128 + SIGINT);
-        told = strstr(out, "pairs of processes, ") != NULL || strstr(out, "pair of processes, ") != NULL;
-        g_assert_cmpint(strstr(err, "interrupted: this is what ") != NULL, ==, told);
-        g_assert_cmpint(strstr(err, "interrupted before there was anything to tell") != NULL, ==, !told);
+        reported = strstr(out, "pairs of processes, ") != NULL || strstr(out, "pair of processes, ") != NULL;
+        g_assert_cmpint(strstr(err, "interrupted: this is what ") != NULL, ==, reported);
+        g_assert_cmpint(strstr(err, "interrupted before there was a result") != NULL, ==, !reported);
     }
-    g_assert_true(told);
+    g_assert_true(reported);
     assert_none_left(bench);
 }
 
@@ -173,7 +173,7 @@ static void test_wrong(Bench *bench, gconstpointer data)
         { MODEL, 2, "needs" },
         { MODEL " " MODEL " --b-dtype f33", 2, "--b-dtype" },
         { MODEL " " MODEL " --margin 2", 2, "--margin" },
-        { MODEL " " MODEL " --most-pairs 4", 2, "from 5" },
+        { MODEL " " MODEL " --max-pairs 4", 2, "from 5" },
         { MODEL " " MODEL " --json - --csv -", 2, "standard output" },
         { MODEL " " MODEL " --a-dim N=1", 3, "A: " },
         { "zoo:nothing " MODEL, 3, "A: " },

@@ -499,10 +499,10 @@ static void test_encoding_interrupted(Bench *bench, gconstpointer data)
 /* Beside a device it is told where there is one and nothing was picked. */
 static void test_encoding_beside(Bench *bench, gconstpointer data)
 {
-    json_auto_t *with = profile(bench, "graph_transformer --hidden-dim 16 --num-nodes 30 --pe lap:4 --no-limit" QUICK);
+    json_auto_t *with = profile(bench, "graph_transformer --hidden-dim 16 --num-nodes 30 --pe lap:4 --no-peak" QUICK);
     g_assert_cmpfloat(number_at(with, "pe.computing.n"), ==, 3);
     g_assert_cmpfloat(number_at(with, "runtime.forward.mean"), ==, 5);
-    json_auto_t *without = profile(bench, "graph_transformer --hidden-dim 16 --num-nodes 30 --no-limit" QUICK);
+    json_auto_t *without = profile(bench, "graph_transformer --hidden-dim 16 --num-nodes 30 --no-peak" QUICK);
     g_assert_null(json_object_get(without, "pe"));
     g_assert_cmpfloat(number_at(without, "flops.breakdown.pe"), ==, 0);
     refused(bench, "matmul --profile pe", 2, "--profile pe: matmul has no positional encoding");
@@ -557,7 +557,7 @@ static void test_datasets(Bench *bench, gconstpointer data)
  */
 static void test_padding(Bench *bench, gconstpointer data)
 {
-    static const char told[] = "of attention's 18 scores a head 13 (72.2 %) are of two nodes of one graph";
+    static const char reported[] = "of attention's 18 scores a head 13 (72.2 %) are of two nodes of one graph";
     static const char sums[] = "sums over edges by ScatterElements: scatter=mixed may be faster on few cores";
     static const struct
     {
@@ -577,7 +577,7 @@ static void test_padding(Bench *bench, gconstpointer data)
         assert_status(&ended, 0);
         g_test_message("%s", ended.out);
         g_autofree char *text = unwrapped(ended.out);
-        g_assert_cmpint(strstr(text, told) != NULL, ==, known[i].padded);
+        g_assert_cmpint(strstr(text, reported) != NULL, ==, known[i].padded);
         g_assert_cmpint(strstr(text, sums) != NULL, ==, known[i].summed);
     }
     json_auto_t *peptides = profile(bench, "graph_transformer --dataset peptides --num-layers 1 --profile flops -q");
@@ -595,7 +595,7 @@ static void test_peptides(Bench *bench, gconstpointer data)
     if (!bench_needs_device(bench, "onnxruntime:CPU", ""))
         return;
     json_auto_t *json = profile(bench, "gps --dataset peptides --num-graphs 4 --num-layers 2 --hidden-dim 32 --pe lap:16 "
-                                       "-q --runs 3 --warmup 1 --no-limit --seed 42");
+                                       "-q --runs 3 --warmup 1 --no-peak --seed 42");
     g_assert_cmpfloat(number_at(json, "graph_transformer.num_graphs"), ==, 4);
     g_assert_cmpfloat(number_at(json, "graph_transformer.feature_dim"), ==, 9);
     g_assert_cmpstr(text_at(json, "cases.0.measurement.verification.status"), ==, "passed");
@@ -641,7 +641,7 @@ static void test_refusals(Bench *bench, gconstpointer data)
         { "graph_transformer,num_edges=5", 3, "'num_edges' follows from the graph" },
         { "graph_transformer,form=training", 3, "'form' follows from what is profiled" },
         { "graph_transformer,hidden_dim=8,hidden_dim=8", 3, "given twice" },
-        { "graph_transformer,hidden_dim=8 --hidden-dim 8", 2, "--hidden-dim: stands beside the model's name, too" },
+        { "graph_transformer,hidden_dim=8 --hidden-dim 8", 2, "--hidden-dim: is given with the model's name, too" },
         { "graph_transfomer", 3, "did you mean \"graph_transformer\"?" },
         { "graph_transformer --mpnn gim", 2, "none of none, gin, gcn, sage" },
         { "graph_transformer --pe lapp:16", 2, "did you mean \"lap\"?" },

@@ -8,7 +8,7 @@
  */
 
 #define N_MOMENTS 50
-#define PROFILE "profile m.onnx --runs 50 --no-limit"
+#define PROFILE "profile m.onnx --runs 50 --no-peak"
 
 static const char *const units[] = { "A=simulated:lab/FIXED",  "B=simulated:lab/PLAIN",    "C=simulated:lab/GAUSSIAN",
                                      "D=simulated:lab/HALF",   "E=simulated:lab/DRIFTING", "F=simulated:lab/CORRELATED",
@@ -25,29 +25,28 @@ static char *command(const char *extra)
     return g_string_free(g_steal_pointer(&line), FALSE);
 }
 
-/* Starts it, waits until it has said of @n_told cases that they are stored, a while longer, and kills it.
+/* Starts a command, waits until it has said of @n_reported cases that they are stored, a while longer, and kills it.
  * Returns: how many it had told of by then. */
-static guint kill_after(const Bench *bench, guint n_told, gulong wait_us)
+static guint kill_after(const Bench *bench, const char *line, guint n_reported, gulong wait_us)
 {
-    g_autofree char *line = command("-o killed");
     g_autoptr(GSubprocess) process = start_line(bench, line);
     g_autoptr(GDataInputStream) lines = g_data_input_stream_new(g_subprocess_get_stderr_pipe(process));
-    guint told = 0;
+    guint reported = 0;
     char *text;
-    while (told < n_told && (text = g_data_input_stream_read_line(lines, NULL, NULL, NULL)) != NULL)
+    while (reported < n_reported && (text = g_data_input_stream_read_line(lines, NULL, NULL, NULL)) != NULL)
     {
-        told += g_str_has_suffix(text, ": ok");
+        reported += g_str_has_suffix(text, ": ok");
         g_free(text);
     }
     g_usleep(wait_us);
     g_subprocess_force_exit(process);
     while ((text = g_data_input_stream_read_line(lines, NULL, NULL, NULL)) != NULL)
     {
-        told += g_str_has_suffix(text, ": ok");
+        reported += g_str_has_suffix(text, ": ok");
         g_free(text);
     }
     g_subprocess_wait(process, NULL, NULL);
-    return told;
+    return reported;
 }
 
 /* The measurements that the killed program's store holds, each looked at. */
@@ -74,7 +73,7 @@ static void test_kill(Bench *bench, gconstpointer data)
 {
     g_auto(Ended) ended = { 0 };
     g_autoptr(GRand) random = g_rand_new_with_seed(42);
-    g_autofree char *folder = bench_path(bench, "killed");
+    g_autofree char *folder = bench_path(bench, "killed"), *line = command("-o killed");
     guint n_moments = 0, n_tries = 0, spread[N_UNITS + 1] = { 0 };
     run_line(bench, "zoo export matmul m=8 k=8 n=8 -o m.onnx", &ended);
     assert_status(&ended, 0);
@@ -82,10 +81,10 @@ static void test_kill(Bench *bench, gconstpointer data)
     {
         g_assert_cmpuint(n_tries, <, 20 * N_MOMENTS);
         guint after = (guint)g_rand_int_range(random, 1, N_UNITS);
-        guint told = kill_after(bench, after, (gulong)g_rand_int_range(random, 0, 15000));
+        guint reported = kill_after(bench, line, after, (gulong)g_rand_int_range(random, 0, 15000));
         guint kept = count_whole(bench);
-        g_assert_cmpuint(kept, >=, told); /* what was said to be stored is */
-        g_assert_cmpuint(kept, <=, told + 1);
+        g_assert_cmpuint(kept, >=, reported); /* what was said to be stored is */
+        g_assert_cmpuint(kept, <=, reported + 1);
         if (kept < N_UNITS)
         {
             n_moments++;
@@ -109,6 +108,43 @@ static void test_kill(Bench *bench, gconstpointer data)
     g_assert_cmpuint(json_array_size(cases), ==, N_UNITS);
     g_assert_cmpuint(n_resumed, ==, kept);
     g_assert_cmpuint(count_whole(bench), ==, N_UNITS);
+    assert_none_left(bench);
+}
+
+/* A row of models is one list of cases, too: killed again and again, each time going on, it loses none that it had said to
+ * be stored, and measures none of them again. */
+#define ROW "profile graph_transformer --scaling layers,heads --num-nodes 40 --runs 50 -d simulated:lab/PLAIN --no-peak"
+#define N_ROW 9 /* six depths and four numbers of heads, of which one is a depth already */
+
+static void test_scaling(Bench *bench, gconstpointer data)
+{
+    g_auto(Ended) ended = { 0 };
+    g_autoptr(GRand) random = g_rand_new_with_seed(7);
+    guint kept = 0;
+    for (guint moment = 0; moment < 8 && kept < N_ROW - 1; moment++)
+    {
+        guint after = (guint)g_rand_int_range(random, 0, 2);
+        guint reported = kill_after(bench, ROW " --resume -o killed", after, (gulong)g_rand_int_range(random, 0, 30000));
+        if (kept + reported == 0) /* before it had a store */
+            continue;
+        guint now = count_whole(bench);
+        g_assert_cmpuint(now, >=, kept + reported);
+        g_assert_cmpuint(now, <=, kept + reported + 1);
+        kept = now;
+    }
+    g_assert_cmpuint(kept, >, 0);
+    run_line(bench, ROW " --resume -o killed", &ended);
+    assert_status(&ended, 0);
+    guint n_found = 0, n_measured = 0;
+    g_auto(GStrv) lines = g_strsplit(ended.err, "\n", -1);
+    for (char **line = lines; *line != NULL; line++)
+    {
+        n_found += strstr(*line, ": measured before, taken from") != NULL;
+        n_measured += g_str_has_suffix(*line, ": ok");
+    }
+    g_assert_cmpuint(n_measured, ==, N_ROW - kept);
+    g_assert_cmpuint(n_found, ==, kept + 1); /* heads 4 is layers 4 */
+    g_assert_cmpuint(count_whole(bench), ==, N_ROW);
     assert_none_left(bench);
 }
 
@@ -177,6 +213,7 @@ int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add("/kill/moments", Bench, NULL, bench_init, test_kill, bench_clear);
+    g_test_add("/kill/scaling", Bench, NULL, bench_init, test_scaling, bench_clear);
     g_test_add("/kill/export", Bench, NULL, bench_init, test_export, bench_clear);
     return g_test_run();
 }

@@ -100,8 +100,8 @@ static void test_single(Bench *bench, gconstpointer data)
     assert_status(&ended, 0);
     json_auto_t *lookup = load_json(bench, "laptop/lookup_table.json");
     json_auto_t *json = plan(bench, SIZE " --objective latency");
-    double least = fmin(sum_of(lookup, "CPU"), sum_of(lookup, "GPU"));
-    g_assert_cmpfloat_with_epsilon(number(json, "single", "latency_ns") / 1e6, least, least * 1e-9);
+    double min = fmin(sum_of(lookup, "CPU"), sum_of(lookup, "GPU"));
+    g_assert_cmpfloat_with_epsilon(number(json, "single", "latency_ns") / 1e6, min, min * 1e-9);
     json_auto_t *cpu = plan(bench, SIZE " --objective latency --use CPU");
     g_assert_cmpfloat_with_epsilon(number(cpu, "cost", "latency_ns") / 1e6, sum_of(lookup, "CPU"), 1e-6);
     g_assert_true(uses(cpu, "CPU"));
@@ -194,7 +194,7 @@ static void test_sparse(Bench *bench, gconstpointer data)
     assert_status(&ended, 0);
     run_line(bench, "plan ./one --size 5000,10000", &ended);
     assert_complaint(&ended, 3,
-                     "table too sparse: CPU: stage 1: one size measured (10 nodes, 20 edges), which tells nothing");
+                     "table too sparse: CPU: stage 1: one size measured (10 nodes, 20 edges), which says nothing");
     run_line(bench, "run ./one --size 5000,10000 -q", &ended);
     assert_complaint(&ended, 3, "table too sparse: CPU: stage 1: one size measured");
     write_text(bench, "bare.json", "[[[\"CPU\"],[1,2,3,4,5,6,7],[1]]]");

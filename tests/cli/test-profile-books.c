@@ -51,7 +51,7 @@ static gboolean was_busy(const json_t *measurement)
 {
     json_t *warning;
     gsize i;
-    json_array_foreach(json_object_get(json_object_get(measurement, "surroundings"), "warnings"), i, warning)
+    json_array_foreach(json_object_get(json_object_get(measurement, "environment"), "warnings"), i, warning)
     {
         if (strstr(json_string_value(warning), "other processes") != NULL)
             return TRUE;
@@ -60,15 +60,15 @@ static gboolean was_busy(const json_t *measurement)
 }
 
 /* The sum to the nanosecond; each part that the page tells, and why where the residual is not small. */
-static void check_told(const json_t *books, const char *page)
+static void check_reported(const json_t *breakdown, const char *page)
 {
-    double wall = number(books, "wall_ns"), residual = number(books, "residual_ns");
-    g_assert_cmpstr(json_string_value(json_object_get(books, "status")), ==, "measured");
+    double wall = number(breakdown, "wall_ns"), residual = number(breakdown, "residual_ns");
+    g_assert_cmpstr(json_string_value(json_object_get(breakdown, "status")), ==, "measured");
     g_assert_cmpfloat(wall, >, 0);
     g_assert_cmpfloat(wall, ==,
-                      number(books, "nodes_ns") + number(books, "copies_ns") + or_zero(number(books, "gaps_ns")) -
-                          or_zero(number(books, "overlap_ns")) + residual);
-    g_assert_cmpfloat(number(json_object_get(books, "slowdown"), "ratio"), >, 0);
+                      number(breakdown, "nodes_ns") + number(breakdown, "copies_ns") +
+                          or_zero(number(breakdown, "gaps_ns")) - or_zero(number(breakdown, "overlap_ns")) + residual);
+    g_assert_cmpfloat(number(json_object_get(breakdown, "slowdown"), "ratio"), >, 0);
     g_assert_nonnull(strstr(page, "times as long"));
     g_assert_nonnull(strstr(page, "residual"));
     g_assert_cmpint(strstr(page, "the residual is over 2 %: ") != NULL, ==, fabs(residual) > wall / 50);
@@ -79,20 +79,20 @@ static gboolean profile_once(const Bench *bench, const char *model, const char *
 {
     g_auto(Ended) ended = { 0 };
     g_autofree char *line = g_strdup_printf(
-        "profile %s -q --profile layers --runs 3 --warmup 1 --no-limit --no-verify -d %s --json x.json", model, device);
+        "profile %s -q --profile layers --runs 3 --warmup 1 --no-peak --no-verify -d %s --json x.json", model, device);
     g_autofree char *path = bench_path(bench, "x.json");
     run_line(bench, line, &ended);
     assert_status(&ended, 0);
     json_auto_t *json = ifm_json_load(path, NULL);
     const json_t *measurement = json_object_get(json_array_get(json_object_get(json, "cases"), 0), "measurement");
-    const json_t *books = json_object_get(measurement, "books");
+    const json_t *breakdown = json_object_get(measurement, "breakdown");
     g_autofree char *page = g_strdelimit(g_strdup(ended.out), "\n", ' '); /* it may be wrapped */
-    check_told(books, page);
-    double wall = number(books, "wall_ns"), residual = fabs(number(books, "residual_ns"));
+    check_reported(breakdown, page);
+    double wall = number(breakdown, "wall_ns"), residual = fabs(number(breakdown, "residual_ns"));
     g_test_message("%s on %s: wall %.0f us, residual %.2f %%, its bound %.2f %%", model, device, wall / 1e3,
-                   100 * residual / wall, 100 * number(books, "residual_bound_ns") / wall);
+                   100 * residual / wall, 100 * number(breakdown, "residual_bound_ns") / wall);
     *busy = was_busy(measurement);
-    return residual <= wall / 50 || residual <= number(books, "residual_bound_ns");
+    return residual <= wall / 50 || residual <= number(breakdown, "residual_bound_ns");
 }
 
 /* On a machine that others use a cause may hide; then one of several tries must do, and a verdict needs as many on which
@@ -100,7 +100,7 @@ static gboolean profile_once(const Bench *bench, const char *model, const char *
 enum
 {
     QUIET_TRIES = 4,
-    MOST_TRIES = 8,
+    MAX_TRIES = 8,
 };
 
 static void test_balance(Bench *bench, gconstpointer data)
@@ -113,7 +113,7 @@ static void test_balance(Bench *bench, gconstpointer data)
     {
         gboolean balanced = FALSE;
         int n_quiet = 0;
-        for (int attempt = 0; attempt < MOST_TRIES && n_quiet < QUIET_TRIES && !balanced; attempt++)
+        for (int attempt = 0; attempt < MAX_TRIES && n_quiet < QUIET_TRIES && !balanced; attempt++)
         {
             gboolean busy;
             balanced = profile_once(bench, models[i], device, &busy);

@@ -68,7 +68,7 @@ static void test_input_is_output(Bench *bench, gconstpointer data)
     g_assert_cmpfloat(ifm_member_number(json, "flops.total_flop"), ==, 6);
     if (!bench_has_device(bench, "onnxruntime:CPU", ""))
         return;
-    run_line(bench, "profile through.onnx --dim N=2 -q --runs 3 --no-limit -d onnxruntime:CPU --json r.json", &ended);
+    run_line(bench, "profile through.onnx --dim N=2 -q --runs 3 --no-peak -d onnxruntime:CPU --json r.json", &ended);
     assert_status(&ended, 0);
     json_auto_t *measured = load(bench, "r.json");
     const json_t *entry = json_array_get(json_object_get(measured, "cases"), 0);
@@ -101,7 +101,7 @@ static void test_types(Bench *bench, gconstpointer data)
         builder = one_node("Relu", halves[i].dtype);
         give(builder, halves[i].dtype);
         save(bench, builder, "half.onnx");
-        run_line(bench, "profile half.onnx --dim N=2 -q --runs 3 --no-limit -d onnxruntime:CPU", &ended);
+        run_line(bench, "profile half.onnx --dim N=2 -q --runs 3 --no-peak -d onnxruntime:CPU", &ended);
         assert_complaint(&ended, 1, said);
         run_line(bench, "profile half.onnx --dim N=2 --profile flops", &ended);
         assert_status(&ended, 0);
@@ -109,7 +109,7 @@ static void test_types(Bench *bench, gconstpointer data)
     builder = one_node("Relu", IFM_DTYPE_F16);
     give(builder, IFM_DTYPE_F16);
     save(bench, builder, "half.onnx");
-    run_line(bench, "profile half.onnx --dim N=2 -q --runs 3 --no-limit --dtype f16 -d onnxruntime:CPU", &ended);
+    run_line(bench, "profile half.onnx --dim N=2 -q --runs 3 --no-peak --dtype f16 -d onnxruntime:CPU", &ended);
     assert_status(&ended, 0);
 }
 
@@ -204,7 +204,7 @@ static void test_huge_dims(Bench *bench, gconstpointer data)
     for (gsize i = 0; i < G_N_ELEMENTS(rows); i++)
     {
         g_autofree char *line =
-            g_strdup_printf("profile free.onnx -q --runs 3 --no-limit -d onnxruntime:CPU --dim N=%s", rows[i].size);
+            g_strdup_printf("profile free.onnx -q --runs 3 --no-peak -d onnxruntime:CPU --dim N=%s", rows[i].size);
         run_line(bench, line, &ended);
         assert_complaint(&ended, 3, rows[i].said);
         g_assert_null(strstr(ended.err, " -")); /* no size wrapped around */
@@ -217,7 +217,7 @@ static void test_huge_dims(Bench *bench, gconstpointer data)
     save(bench, builder, "nonzero.onnx");
     run_line(bench, "profile nonzero.onnx --profile flops --dim N=1099511627776", &ended);
     assert_status(&ended, 0);
-    g_assert_nonnull(strstr(ended.out, "no run told the missing shapes"));
+    g_assert_nonnull(strstr(ended.out, "no run reported the missing shapes"));
     g_assert_nonnull(strstr(ended.out, "needs at least"));
 }
 
@@ -237,7 +237,7 @@ static void test_hardware(Bench *bench, gconstpointer data)
     g_assert_cmpstr(ifm_member_text(json, "hardware.gpu_name"), !=, NULL);
     const json_t *entry = json_array_get(json_object_get(json, "cases"), 0);
     g_assert_cmpstr(ifm_member_text(json, "hardware.gpu_name"), ==,
-                    ifm_member_text(entry, "measurement.surroundings.hardware.name"));
+                    ifm_member_text(entry, "measurement.environment.hardware.name"));
 }
 
 /* A narrow screen has no room for what each figure means: names and figures stay whole, one a line. */
@@ -269,7 +269,7 @@ static void test_growth(Bench *bench, gconstpointer data)
     IfmModelBuilder *builder = one_node("NonZero", IFM_DTYPE_F32);
     ifm_model_builder_output(builder, "y", IFM_DTYPE_I64, 2, (gint64[]){ 2, -1 }, NAMES(NULL, "found"));
     save(bench, builder, "nonzero.onnx");
-    run_line(bench, "profile nonzero.onnx --dim N=2 -q --runs 2 --no-limit -p memory -d onnxruntime:CPU --json r.json",
+    run_line(bench, "profile nonzero.onnx --dim N=2 -q --runs 2 --no-peak -p memory -d onnxruntime:CPU --json r.json",
              &ended);
     assert_status(&ended, 0);
     json_auto_t *json = load(bench, "r.json");
@@ -277,7 +277,7 @@ static void test_growth(Bench *bench, gconstpointer data)
     const json_t *entry = json_array_get(json_object_get(json, "cases"), 0);
     g_assert_cmpfloat(ifm_member_number(entry, "measurement.memory.process.models_before"), ==, 0);
     run_line(bench,
-             "profile nonzero.onnx --dim N=2 -q --runs 2 --no-limit -p memory -d A=onnxruntime:CPU "
+             "profile nonzero.onnx --dim N=2 -q --runs 2 --no-peak -p memory -d A=onnxruntime:CPU "
              "-d B=onnxruntime:CPU --json r.json",
              &ended);
     assert_status(&ended, 0);
@@ -352,7 +352,7 @@ static void test_tied_square(Bench *bench, gconstpointer data)
     {
         g_auto(Ended) ended = { 0 };
         g_autofree char *line =
-            g_strdup_printf("profile tied.onnx --mode %s -q --runs 3 --no-limit -d openvino:CPU@0", modes[i]);
+            g_strdup_printf("profile tied.onnx --mode %s -q --runs 3 --no-peak -d openvino:CPU@0", modes[i]);
         run_line(bench, line, &ended);
         if (ended.status == 0)
             g_test_skip("this OpenVINO reads a square weight both ways and is right");

@@ -13,10 +13,10 @@ static void test_external(Bench *bench, gconstpointer data)
     json_auto_t *json = profile_layers(bench, "", "resnet18,size=64");
     g_autofree char *weights = bench_path(bench, "o/models/resnet18.seed1.weights");
     g_assert_true(g_file_test(weights, G_FILE_TEST_EXISTS));
-    check_told_by_graph(json);
+    check_reported_by_graph(json);
     /* nor are these 45 MB written again: no file may grow beyond 4 MiB */
     json_auto_t *bounded = profile_layers(bench, "ulimit -f 8192; ", "resnet18,size=64");
-    check_told_by_graph(bounded);
+    check_reported_by_graph(bounded);
 }
 
 /* x -> Conv -> Relu -> Conv -> Relu -> Flatten -> MatMul -> MatMul, and none has a name. */
@@ -46,7 +46,7 @@ static void test_nameless(Bench *bench, gconstpointer data)
     g_autofree char *path = bench_path(bench, "nameless.onnx");
     g_assert_true(ifm_model_save(model, path, &error));
     json_auto_t *json = profile_layers(bench, "", "nameless.onnx");
-    check_told_by_graph(json);
+    check_reported_by_graph(json);
     /* the two products differ, and each row has its own */
     const json_t *row;
     size_t i;

@@ -148,7 +148,7 @@ static void test_turns(Bench *bench, gconstpointer data)
     g_auto(Ended) ended = { 0 };
     run_line(bench, "profile -q --runs 40 " NOISY, &ended);
     assert_status(&ended, 0);
-    g_assert_nonnull(strstr(ended.out, "measured once more in turns"));
+    g_assert_nonnull(strstr(ended.out, "measured once more, interleaved"));
     json_auto_t *json = read_json(bench, "out.json");
     const json_t *backward = at(json, "runtime.backward"), *turns = at(case_of(json, "training_pass"), "turns");
     g_assert_cmpstr(json_string_value(at(backward, "difference")), ==, "paired rounds");
@@ -190,9 +190,10 @@ static void expect_independent(Bench *bench, const char *line, const char *why)
     g_assert_cmpfloat_with_epsilon(number(json, "runtime.backward.median"), difference, 1e-9);
     g_assert_true(json_is_null(at(json, "runtime.backward.n_pairs")));
     g_assert_null(at(case_of(json, "training_pass"), "turns"));
-    const json_t *told = at(json, "runtime.backward.why");
-    g_test_message("%s", json_string_value(told));
-    g_assert_true(why != NULL ? json_is_string(told) && strstr(json_string_value(told), why) != NULL : json_is_null(told));
+    const json_t *reported = at(json, "runtime.backward.why");
+    g_test_message("%s", json_string_value(reported));
+    g_assert_true(why != NULL ? json_is_string(reported) && strstr(json_string_value(reported), why) != NULL
+                              : json_is_null(reported));
 }
 
 /* Where they could not be measured in turns, what each came to by itself is what there is. */
@@ -215,7 +216,7 @@ static void test_no_turns(Bench *bench, gconstpointer data)
     run_line(bench, "profile -q matmul --mode backward -p runtime --runs 2 --warmup 0 -d simulated:late/LOSES", &ended);
     assert_status(&ended, 0);
     g_assert_nonnull(strstr(ended.out, "each measured by itself"));
-    g_assert_nonnull(strstr(ended.out, "not measured in turns: "));
+    g_assert_nonnull(strstr(ended.out, "were not interleaved: "));
 }
 
 /* A step measured on a machine that became faster than when the pass in it was: what cannot be is said to be so. */
@@ -224,7 +225,7 @@ static void test_impossible(Bench *bench, gconstpointer data)
     static const char yaml[] = "description: becomes faster\nprovenance: invented\nunits:\n"
                                "  U:\n    description: a unit\n    capabilities: [free-shapes]\n"
                                "    latency: {source: fixed, fixed: %s}\n";
-    static const char told[] = "the training step took less time than the training pass";
+    static const char reported[] = "the training step took less time than the training pass";
     static const char *const latencies[] = { "5 ms", "2 ms" }, *const asked[] = { "backward", "train --resume" };
     g_auto(Ended) ended = { 0 };
     bench->devices = bench->folder;
@@ -236,12 +237,12 @@ static void test_impossible(Bench *bench, gconstpointer data)
         bench_write(bench, "faster.yaml", text, strlen(text));
         run_line(bench, line, &ended);
         assert_status(&ended, 0);
-        g_assert_true((strstr(ended.out, told) != NULL) == (i == 1));
+        g_assert_true((strstr(ended.out, reported) != NULL) == (i == 1));
     }
     /* none where all of it is measured at one speed */
     run_line(bench, "profile -q matmul --mode train -p runtime --runs 4 -d simulated:faster/U -o out", &ended);
     assert_status(&ended, 0);
-    g_assert_null(strstr(ended.out, told));
+    g_assert_null(strstr(ended.out, reported));
 }
 
 /* Interrupted while they are in turns: the passes are kept and told, and --resume measures what is missing. */
@@ -255,7 +256,7 @@ static void test_turns_interrupted(Bench *bench, gconstpointer data)
     {
         g_autofree char *line = g_data_input_stream_read_line(lines, NULL, NULL, NULL);
         g_assert_nonnull(line);
-        seen = strstr(line, "in turns: starts") != NULL;
+        seen = strstr(line, "interleaved: starts") != NULL;
     }
     g_subprocess_send_signal(process, SIGINT);
     g_assert_true(g_subprocess_communicate_utf8(process, NULL, NULL, &out, &err, NULL));
@@ -279,7 +280,7 @@ static void test_measured(Bench *bench, gconstpointer data)
     if (!bench_needs_device(bench, "onnxruntime:CPU", ""))
         return;
     json_auto_t *json =
-        profile(bench, "small-cnn,size=8,channels=4,batch=2 --mode train --optimiser momentum --runs 5 --no-limit "
+        profile(bench, "small-cnn,size=8,channels=4,batch=2 --mode train --optimiser momentum --runs 5 --no-peak "
                        "-d onnxruntime:CPU");
     g_assert_cmpstr(json_string_value(at(json, "mode.loss")), ==, "cross-entropy");
     static const char *const passes[] = { "forward", "training_pass", "training_step" };
@@ -563,7 +564,7 @@ static void test_too_large(Bench *bench, gconstpointer data)
 {
     if (!bench_needs_device(bench, "onnxruntime:CPU", ""))
         return;
-    refuse(bench, "profile small-cnn,batch=4096,size=1024 --mode train -q --no-limit --runs 2 -d onnxruntime:CPU", 3,
+    refuse(bench, "profile small-cnn,batch=4096,size=1024 --mode train -q --no-peak --runs 2 -d onnxruntime:CPU", 3,
            "needs at least");
 }
 

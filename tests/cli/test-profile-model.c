@@ -303,7 +303,7 @@ static void test_too_large(Bench *bench, gconstpointer data)
     {
         g_auto(Ended) ended = { 0 };
         g_autofree char *line =
-            g_strdup_printf("profile large.onnx -q --no-limit --runs 3 --profile %s -d onnxruntime:CPU", parts[i]);
+            g_strdup_printf("profile large.onnx -q --no-peak --runs 3 --profile %s -d onnxruntime:CPU", parts[i]);
         run_line(bench, line, &ended);
         assert_complaint(&ended, 3, "needs at least");
     }
@@ -399,7 +399,7 @@ static void test_untouched(Bench *bench, gconstpointer data)
     g_autofree char *before = listing(folder);
     gboolean real = bench_has_device(bench, "onnxruntime:CPU", "");
     run_line(bench,
-             real ? "profile mine/model.onnx -q --runs 3 --no-limit -d onnxruntime:CPU -d simulated:lab/FIXED"
+             real ? "profile mine/model.onnx -q --runs 3 --no-peak -d onnxruntime:CPU -d simulated:lab/FIXED"
                   : "profile mine/model.onnx -q --runs 3 -d simulated:lab/FIXED",
              &ended);
     assert_status(&ended, 0);

@@ -479,7 +479,7 @@ static void test_dataset(Bench *bench, gconstpointer data)
 }
 
 /* What comes is told before it begins; a model that is at several points is measured at the first of them. */
-static void test_told_before(Bench *bench, gconstpointer data)
+static void test_reported_before(Bench *bench, gconstpointer data)
 {
     g_auto(Ended) ended = { 0 };
     run_line(bench,
@@ -487,9 +487,10 @@ static void test_told_before(Bench *bench, gconstpointer data)
              "-d simulated:scaling/ARITHMETIC --json -",
              &ended);
     assert_status(&ended, 0);
-    const char *told = strstr(ended.err, "20 cases are to be measured, for 2.000 s at most each (--time-budget), 40.00 s");
-    g_assert_nonnull(told);
-    g_assert_true(told < strstr(ended.err, "heads 1: "));
+    const char *reported =
+        strstr(ended.err, "20 cases are to be measured, for 2.000 s at most each (--time-budget), 40.00 s");
+    g_assert_nonnull(reported);
+    g_assert_true(reported < strstr(ended.err, "heads 1: "));
     g_assert_nonnull(strstr(ended.err, "layers 4: simulated:scaling/ARITHMETIC: measured before"));
     json_auto_t *document = parse_output(&ended);
     const json_t *heads = json_object_get(device_at(document, 0, 0), "points");
@@ -723,7 +724,7 @@ int main(int argc, char **argv)
     g_test_add("/profile-sweep/memory", Bench, NULL, set_up, test_memory, bench_clear);
     g_test_add("/profile-sweep/settings", Bench, NULL, set_up, test_settings, bench_clear);
     g_test_add("/profile-sweep/dataset", Bench, NULL, set_up, test_dataset, bench_clear);
-    g_test_add("/profile-sweep/told-before", Bench, NULL, set_up, test_told_before, bench_clear);
+    g_test_add("/profile-sweep/told-before", Bench, NULL, set_up, test_reported_before, bench_clear);
     g_test_add("/profile-sweep/beside-the-name", Bench, NULL, set_up, test_beside_the_name, bench_clear);
     g_test_add("/profile-sweep/interrupted-encodings", Bench, NULL, set_up, test_interrupted_encodings, bench_clear);
     g_test_add("/profile-sweep/hidden", Bench, NULL, set_up, test_hidden, bench_clear);

@@ -8,8 +8,8 @@
 /* What no machine holds: one line, status 3, and nothing large was made or written before it was said. No runtime is needed
  * for that. All sizes come to half a tebibyte or more, so that hardly a machine has them. */
 
-#define MOST_WRITTEN ((goffset)1 << 20)
-#define MOST_RESIDENT_KIB ((glong)512 << 10)
+#define MAX_WRITTEN ((goffset)1 << 20)
+#define MAX_RESIDENT_KIB ((glong)512 << 10)
 
 /* What lies in the bench's folder, however deep. */
 static goffset bytes_in(const char *folder)
@@ -26,8 +26,8 @@ static goffset bytes_in(const char *folder)
     return sum;
 }
 
-/* @most_written: beside what lies there already */
-static void refuse_writing(const Bench *bench, const char *arguments, const char *part, goffset most_written)
+/* @max_written: beside what lies there already */
+static void refuse_writing(const Bench *bench, const char *arguments, const char *part, goffset max_written)
 {
     g_auto(Ended) ended = { 0 };
     g_autofree char *line = g_strdup_printf("profile %s", arguments);
@@ -36,15 +36,15 @@ static void refuse_writing(const Bench *bench, const char *arguments, const char
     run_line(bench, line, &ended);
     assert_complaint(&ended, 3, part);
     g_assert_cmpstr(ended.out, ==, "");
-    g_assert_cmpint(bytes_in(bench->folder) - before, <=, most_written);
+    g_assert_cmpint(bytes_in(bench->folder) - before, <=, max_written);
     struct rusage children; /* of any so far */
     g_assert_cmpint(getrusage(RUSAGE_CHILDREN, &children), ==, 0);
-    g_assert_cmpint(children.ru_maxrss, <, MOST_RESIDENT_KIB);
+    g_assert_cmpint(children.ru_maxrss, <, MAX_RESIDENT_KIB);
 }
 
 static void refuse(const Bench *bench, const char *arguments, const char *part)
 {
-    refuse_writing(bench, arguments, part, MOST_WRITTEN);
+    refuse_writing(bench, arguments, part, MAX_WRITTEN);
 }
 
 /* --- graph transformers ------------------------------------------------------------------------------------------------
@@ -93,7 +93,7 @@ static void test_batch(Bench *bench, gconstpointer data)
     refuse_writing(bench, "resnet50,batch=65536 --mode train -d openvino:CPU -d onnxruntime:CPU",
                    "(training pass): needs at least", (goffset)110 << 20);
     /* what needs no memory of this machine is not refused */
-    run_line(bench, "profile -q " BATCH " --mode train --no-limit --runs 2 -d simulated:lab/PLAIN", &ended);
+    run_line(bench, "profile -q " BATCH " --mode train --no-peak --runs 2 -d simulated:lab/PLAIN", &ended);
     assert_status(&ended, 0);
 }
 
@@ -171,7 +171,7 @@ static void test_address_space(Bench *bench, gconstpointer data)
         g_test_message("%s", lines[i]);
         run_shell(bench, "sh", script, &ended);
         assert_complaint(&ended, 3, "available");
-        g_assert_cmpint(bytes_in(bench->folder), <, MOST_WRITTEN);
+        g_assert_cmpint(bytes_in(bench->folder), <, MAX_WRITTEN);
     }
 }
 

@@ -13,7 +13,7 @@ static gsize n_times(const char *text, const char *part)
 }
 
 /* What failed is told once: on the page where there is one, else as a complaint; in JSON, too. */
-static void test_told_once(Bench *bench, gconstpointer data)
+static void test_reported_once(Bench *bench, gconstpointer data)
 {
     static const struct
     {
@@ -65,7 +65,7 @@ static void test_crash(Bench *bench, gconstpointer data)
 
 /* Where a run failed, what became of the trace that was asked for is said: of a crash there is none, and what lies there
  * from before is not its; a study's run has its simulation; of a device that failed there is all until then. */
-static void test_trace_told(Bench *bench, gconstpointer data)
+static void test_trace_reported(Bench *bench, gconstpointer data)
 {
     static const struct
     {
@@ -81,7 +81,7 @@ static void test_trace_told(Bench *bench, gconstpointer data)
           "simulated.json: written, with the simulation alone: nothing of the run was recorded", TRUE },
         { "run ./small -q --use CPU -d CPU=simulated:faulty/FAILS --size 10,20 --batches 10 --repetitions 1 --trace "
           "both.json",
-          "both.json: written, with what was recorded of the run until it ended, beside the simulation", TRUE },
+          "both.json: written, with what was recorded of the run until it ended, next to the simulation", TRUE },
     };
     g_auto(Ended) ended = { 0 };
     write_text(bench, "plan.json", CHAIN);
@@ -153,9 +153,9 @@ static void test_imported(Bench *bench, gconstpointer data)
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
-    g_test_add("/run-told/once", Bench, NULL, bench_init, test_told_once, bench_clear);
+    g_test_add("/run-told/once", Bench, NULL, bench_init, test_reported_once, bench_clear);
     g_test_add("/run-told/crash", Bench, NULL, bench_init, test_crash, bench_clear);
-    g_test_add("/run-told/trace", Bench, NULL, bench_init, test_trace_told, bench_clear);
+    g_test_add("/run-told/trace", Bench, NULL, bench_init, test_trace_reported, bench_clear);
     g_test_add("/run-told/substitutes", Bench, NULL, bench_init, test_substitutes, bench_clear);
     g_test_add("/run-told/imported", Bench, NULL, bench_init, test_imported, bench_clear);
     return g_test_run();

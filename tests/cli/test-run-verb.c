@@ -53,10 +53,9 @@ static void test_makespan(Bench *bench, gconstpointer data)
         const json_t *run = json_array_get(json_object_get(json, "runs"), 0);
         /* the virtual clock stands still while the host works, but what it does not own is not for it to stop */
         g_assert_cmpfloat_with_epsilon(figure(run, "makespan", "measured"), known[i].cycles * 5 * MS, 0.01 * 40 * 5 * MS);
-        g_assert_cmpuint(json_array_size(json_object_get(
-                             json_object_get(json_object_get(json_object_get(run, "measurement"), "surroundings"), "plan"),
-                             "repetitions")),
-                         ==, 2);
+        g_assert_cmpuint(
+            json_array_size(json_object_get(json_object_get(json_object_get(run, "measurement"), "result"), "repetitions")),
+            ==, 2);
     }
     gint64 n = query(bench, "out/store.db", "SELECT COUNT(*) FROM measurement WHERE outcome = 'ok'");
     g_assert_cmpint(n, ==, 3);
@@ -334,7 +333,7 @@ static void test_table(Bench *bench, gconstpointer data)
     assert_status(&ended, 0);
     json_auto_t *json = parse_output(&ended);
     g_assert_cmpuint(json_array_size(json_object_get(json, "runs")), ==, 1);
-    g_assert_cmpstr(text_of(json_array_get(json_object_get(json, "runs"), 0), "title"), ==, "3 graphs in turn");
+    g_assert_cmpstr(text_of(json_array_get(json_object_get(json, "runs"), 0), "title"), ==, "3 graphs, alternating");
     g_assert_cmpstr(text_of(json_array_get(json_object_get(json, "runs"), 0), "plan_origin"), ==,
                     "exact (the table's of this very size)");
     run_line(bench, "run ./small --table table.json --size 100,200 --batches 12 --repetitions 1 -q", &ended);
@@ -342,9 +341,9 @@ static void test_table(Bench *bench, gconstpointer data)
     g_assert_nonnull(strstr(ended.out, "plan      searched (the table has none: searched at this size)"));
 }
 
-static const json_t *plan_told(const json_t *run)
+static const json_t *plan_reported(const json_t *run)
 {
-    return json_object_get(json_object_get(json_object_get(run, "measurement"), "surroundings"), "plan");
+    return json_object_get(json_object_get(run, "measurement"), "result");
 }
 
 static const json_t *first_run(const json_t *json)
@@ -357,12 +356,12 @@ static void test_bound(Bench *bench, gconstpointer data)
 {
     g_auto(Ended) ended = { 0 };
     json_auto_t *json = run_plan(bench, ONE, "--batches 40 --repetitions 2 --bound");
-    const json_t *bound = json_object_get(plan_told(first_run(json)), "bound");
+    const json_t *bound = json_object_get(plan_reported(first_run(json)), "bound");
     g_assert_cmpfloat_with_epsilon(number(bound, "together.A"), 200, 0.01 * 200);
     g_assert_cmpfloat_with_epsilon(number(bound, "together.B"), 200, 0.01 * 200);
     g_assert_cmpfloat_with_epsilon(number(bound, "attained"), 0.5, 0.01);
     json_auto_t *shared = run_plan(bench, SHARED, "--batches 40 --repetitions 2 --bound");
-    g_assert_cmpfloat_with_epsilon(number(plan_told(first_run(shared)), "bound.attained"), 0.5, 0.01);
+    g_assert_cmpfloat_with_epsilon(number(plan_reported(first_run(shared)), "bound.attained"), 0.5, 0.01);
     write_text(bench, "alone.json",
                "{\"plan\": [[[\"A\"],[1,2,3,4,5,6,7],[1]]], \"devices\": {\"A\": {\"device\": \"simulated:lab/FIXED\"}}, "
                "\"model\": \"graphsage\", \"sizes\": [[100, 300]], \"features\": 4, \"hidden\": 3}");
@@ -377,14 +376,14 @@ static void test_device_time(Bench *bench, gconstpointer data)
 {
     g_auto(Ended) ended = { 0 };
     json_auto_t *on = run_plan(bench, ONE, "--batches 40 --repetitions 2 --device-time on");
-    const json_t *cost = json_object_get(plan_told(first_run(on)), "device_time_cost");
+    const json_t *cost = json_object_get(plan_reported(first_run(on)), "device_time_cost");
     g_assert_cmpfloat_with_epsilon(figure(first_run(on), "makespan", "measured"), 40 * 6.0 * MS, 0.01 * 40 * 6 * MS);
     g_assert_cmpfloat_with_epsilon(number(cost, "ratio"), 0.2, 0.005);
     g_assert_cmpfloat(number(cost, "n_counted"), ==, 20);
     g_assert_cmpfloat(number(cost, "n_plain"), ==, 20);
     g_assert_true(json_is_null(json_object_get(cost, "why")));
     json_auto_t *sampled = run_plan(bench, ONE, "--batches 40 --repetitions 2 --device-time sampled");
-    cost = json_object_get(plan_told(first_run(sampled)), "device_time_cost");
+    cost = json_object_get(plan_reported(first_run(sampled)), "device_time_cost");
     g_assert_cmpfloat_with_epsilon(number(cost, "ratio"), 0.2, 0.005);
     g_assert_cmpfloat(number(cost, "n_counted"), >=, 4);
     g_assert_cmpfloat(number(cost, "n_counted") + number(cost, "n_plain"), ==, 80);
@@ -408,14 +407,14 @@ static void test_interval(Bench *bench, gconstpointer data)
 {
     g_auto(Ended) ended = { 0 };
     json_auto_t *json = run_plan(bench, ONE, "--batches 10 --ci 5%");
-    double n = number(plan_told(first_run(json)), "makespan_ns.n");
+    double n = number(plan_reported(first_run(json)), "makespan_ns.n");
     g_assert_cmpstr(text_of(json_object_get(first_run(json), "measurement"), "stop_reason"), ==, "interval");
     g_assert_cmpfloat(n, >=, 10);
     g_assert_cmpfloat(n, <, 100);
     run_line(bench, "run plan.json -q -o out --batches 10 --ci 5% --repetitions 5", &ended);
     assert_status(&ended, 0);
     g_assert_nonnull(strstr(ended.out, "10 batches, 5 times"));
-    g_assert_nonnull(strstr(ended.out, "interval: wider than was asked for after the most repetitions"));
+    g_assert_nonnull(strstr(ended.out, "interval: wider than was asked for after the maximum number of repetitions"));
     run_line(bench, "run plan.json --ci 0%", &ended);
     assert_complaint(&ended, 2, "--ci: above 0%, at most 100%");
     run_line(bench, "run plan.json --time-budget 5s", &ended);
@@ -437,11 +436,11 @@ static void test_graph(Bench *bench, gconstpointer data)
         g_test_message("not compared: %s", text_of(verification, "why"));
     else
         g_assert_cmpstr(text_of(verification, "status"), ==, "passed");
-    json_auto_t *parted =
+    json_auto_t *partitioned =
         run_plan(bench, ONE, "--graph ring.txt --parts 2 --batches 6 --repetitions 1 -d A=simulated:lab/TRUE --verify");
-    run = first_run(parted);
+    run = first_run(partitioned);
     g_assert_cmpfloat(number(run, "case.options.graphs.0.parts"), ==, 2);
-    g_assert_cmpfloat(number(plan_told(run), "repetitions.0.n_batches"), ==, 6);
+    g_assert_cmpfloat(number(plan_reported(run), "repetitions.0.n_batches"), ==, 6);
     const json_t *of_parts = json_object_get(json_object_get(run, "measurement"), "verification");
     g_assert_cmpstr(text_of(of_parts, "status"), ==, text_of(verification, "status"));
 }
@@ -461,9 +460,9 @@ static void test_replan(Bench *bench, gconstpointer data)
              &ended);
     assert_status(&ended, 0);
     json_auto_t *json = load_json(bench, "run.json");
-    const json_t *run = first_run(json), *told = plan_told(run);
-    g_assert_cmpstr(text_of(json_array_get(json_object_get(told, "repetitions"), 1), "plan"), ==, "GPU 1-7");
-    g_assert_cmpfloat(number(told, "repetitions.1.n_batches"), ==, 12);
+    const json_t *run = first_run(json), *reported = plan_reported(run);
+    g_assert_cmpstr(text_of(json_array_get(json_object_get(reported, "repetitions"), 1), "plan"), ==, "GPU 1-7");
+    g_assert_cmpfloat(number(reported, "repetitions.1.n_batches"), ==, 12);
     g_assert_nonnull(strstr(ended.out, "ran in the end: GPU 1-7"));
     g_assert_nonnull(strstr(ended.out, "block 1 GPU 1-7"));
     g_assert_nonnull(strstr(ended.out, "status 7; from then on: GPU 1-7"));

@@ -120,6 +120,62 @@ static void test_pages(Bench *bench, gconstpointer data)
     check_golden("study-list.txt", ended.out);
 }
 
+/* A study of points: measured, resumed, told; what is of stages is refused in so many words. */
+static void test_points(Bench *bench, gconstpointer data)
+{
+    g_auto(Ended) ended = { 0 };
+    write_text(bench, "points.yaml",
+               "title: points\nkind: profile\nmodels: [small-cnn, matmul]\ndevices:\n"
+               "  A: {device: simulated:lab/FIXED}\n  B: {device: simulated:lab/NOWHERE}\n"
+               "protocol: {warmup: 1, runs: 5}\n");
+    run_line(bench, "study status points.yaml", &ended);
+    assert_status(&ended, 0);
+    g_assert_cmpstr(ended.out, ==, "points: not begun, 4 cases\n");
+    run_line(bench, "study run points.yaml", &ended);
+    assert_status(&ended, 0);
+    g_assert_nonnull(strstr(ended.out, "2 cases: 2 measured, 0 failed, 0 skipped; 2 more on unavailable devices"));
+    g_assert_nonnull(strstr(ended.out, "out/points: points.csv, points.json"));
+    run_line(bench, "study run points.yaml --only measure", &ended);
+    assert_status(&ended, 0);
+    g_assert_nonnull(strstr(ended.err, "all 2 cases were measured before"));
+    run_line(bench, "study status points.yaml", &ended);
+    assert_status(&ended, 0);
+    g_assert_nonnull(strstr(ended.out, "2 cases: 2 measured"));
+    run_line(bench, "study export out/points", &ended);
+    assert_status(&ended, 0);
+    run_line(bench, "study lookup points.yaml --nodes 3 --edges 4", &ended);
+    assert_status(&ended, 3);
+    g_assert_nonnull(strstr(ended.err, "is of kind profile: it has points, but no stages"));
+    run_line(bench, "plan points.yaml --size 3,4", &ended);
+    assert_status(&ended, 3);
+    g_assert_nonnull(strstr(ended.err, "is of kind profile"));
+}
+
+/* In parts, each in a folder of its own, and merged. */
+static void test_shards(Bench *bench, gconstpointer data)
+{
+    g_auto(Ended) ended = { 0 };
+    write_text(bench, "points.yaml",
+               "title: points\nkind: profile\nmodels: [matmul]\ndims: [{name: m, sizes: [4, 8, 16]}]\ndevices:\n"
+               "  A: {device: simulated:lab/FIXED}\nprotocol: {warmup: 1, runs: 5}\n");
+    run_line(bench, "study run points.yaml --shard 3/2", &ended);
+    assert_status(&ended, 2);
+    g_assert_nonnull(strstr(ended.err, "--shard: found \"3/2\", expected I/N"));
+    run_line(bench, "study run points.yaml --shard 1/2", &ended);
+    assert_status(&ended, 0);
+    g_assert_nonnull(strstr(ended.out, "1 measured, 0 failed, 0 skipped, 2 left"));
+    run_line(bench, "study run points.yaml --shard 2/2", &ended);
+    assert_status(&ended, 0);
+    run_line(bench, "store merge out/points/store.db out/points-1-of-2/store.db out/points-2-of-2/store.db", &ended);
+    assert_status(&ended, 0);
+    run_line(bench, "study run points.yaml --only analyze", &ended);
+    assert_status(&ended, 0);
+    g_assert_nonnull(strstr(ended.out, "3 cases: 3 measured"));
+    run_line(bench, "study run points.yaml", &ended);
+    assert_status(&ended, 0);
+    g_assert_nonnull(strstr(ended.err, "all 3 cases were measured before"));
+}
+
 static const json_t *cases_of(const json_t *lookup, const char *alias)
 {
     const json_t *devices = json_object_get(json_object_get(lookup, "_metadata"), "devices");
@@ -368,10 +424,10 @@ static void test_log(Bench *bench, gconstpointer data)
     run_line(bench, "study run small.yaml -d NPU=simulated:faulty/REFUSES", &ended);
     assert_status(&ended, 1);
     g_auto(GStrv) lines = g_strsplit(g_strchomp(ended.err), "\n", -1);
-    guint n_told = 0;
+    guint n_reported = 0;
     for (char **line = lines; *line != NULL; line++)
-        n_told += strstr(*line, "operator Gemm is not known here") != NULL;
-    g_assert_cmpuint(n_told, ==, 1);
+        n_reported += strstr(*line, "operator Gemm is not known here") != NULL;
+    g_assert_cmpuint(n_reported, ==, 1);
     g_assert_cmpuint(g_strv_length(lines), <, 10); /* of 63 cases */
     g_assert_nonnull(strstr(ended.err, "/63] CPU "));
 }
@@ -442,6 +498,8 @@ int main(int argc, char **argv)
     g_test_add("/study/retry", Bench, NULL, bench_init_small, test_retry, bench_clear);
     g_test_add("/study/log", Bench, NULL, bench_init_small, test_log, bench_clear);
     g_test_add("/study/absent", Bench, NULL, bench_init_small, test_absent, bench_clear);
+    g_test_add("/study/points", Bench, NULL, bench_init_small, test_points, bench_clear);
+    g_test_add("/study/shards", Bench, NULL, bench_init_small, test_shards, bench_clear);
     g_test_add("/study/changed", Bench, NULL, bench_init_small, test_changed, bench_clear);
     return g_test_run();
 }

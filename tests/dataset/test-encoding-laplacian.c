@@ -164,7 +164,7 @@ static int compare_doubles(const void *a, const void *b)
 static IfmEncoding *encode(const IfmGraph *graph, gint64 dim)
 {
     g_autoptr(GError) error = NULL;
-    IfmEncoding *encoding = ifm_encoding_laplacian(graph, dim, &error);
+    IfmEncoding *encoding = ifm_encoding_laplacian(graph, dim, NULL, NULL, &error);
     g_assert_no_error(error);
     g_assert_cmpint(encoding->n_nodes, ==, graph->n_nodes);
     g_assert_cmpint(encoding->dim, ==, dim);
@@ -486,10 +486,10 @@ static void test_same_again(void)
     g_assert_true(notes_say(cut, "the last eigenvalue, 1, is repeated beyond the dimension"));
 }
 
-/* Watcher: Gives up when it is asked for the @most-th time; 0: never. */
+/* Watcher: Gives up when it is asked for the @max-th time; 0: never. */
 typedef struct
 {
-    guint n, most;
+    guint n, max;
     double last_ratio;
 } Watcher;
 
@@ -499,7 +499,7 @@ static gboolean watch(double done_ratio, void *user)
     g_assert_cmpfloat(done_ratio, >=, watcher->last_ratio);
     g_assert_cmpfloat(done_ratio, <, 1);
     watcher->last_ratio = done_ratio;
-    return ++watcher->n != watcher->most;
+    return ++watcher->n != watcher->max;
 }
 
 /* Whoever waits is asked again and again, as the graphs get done, and may give up at any moment: what comes after is as
@@ -512,17 +512,17 @@ static void test_watched(void)
     g_autoptr(IfmEncoding) alone = encode(batch, 8);
     gsize size = sizeof(float) * (gsize)(batch->n_nodes * 8);
     Watcher whole = { 0 };
-    g_autoptr(IfmEncoding) watched = ifm_encoding_laplacian_watched(batch, 8, watch, &whole, NULL);
+    g_autoptr(IfmEncoding) watched = ifm_encoding_laplacian(batch, 8, watch, &whole, NULL);
     g_assert_cmpmem(watched->values, size, alone->values, size);
     g_assert_cmpuint(whole.n, >, 9);
     g_assert_cmpfloat(whole.last_ratio, ==, 7000.0 / 11000);
     for (guint i = 1; i <= 3; i++)
     {
         g_autoptr(GError) error = NULL;
-        Watcher some = { .most = i == 1 ? 1 : whole.n * (i - 1) / 2 };
-        g_assert_null(ifm_encoding_laplacian_watched(batch, 8, watch, &some, &error));
+        Watcher some = { .max = i == 1 ? 1 : whole.n * (i - 1) / 2 };
+        g_assert_null(ifm_encoding_laplacian(batch, 8, watch, &some, &error));
         g_assert_error(error, IFM_ERROR, IFM_ERROR_CANCELLED);
-        g_assert_cmpuint(some.n, ==, some.most);
+        g_assert_cmpuint(some.n, ==, some.max);
         g_autoptr(IfmEncoding) again = encode(batch, 8);
         g_assert_cmpmem(again->values, size, alone->values, size);
     }
@@ -534,7 +534,7 @@ static void test_watched(void)
 static void check_refused(const IfmGraph *graph, gint64 dim, const char *message)
 {
     g_autoptr(GError) error = NULL;
-    g_assert_null(ifm_encoding_laplacian(graph, dim, &error));
+    g_assert_null(ifm_encoding_laplacian(graph, dim, NULL, NULL, &error));
     g_assert_error(error, IFM_ERROR, IFM_ERROR_INVALID);
     g_assert_cmpstr(error->message, ==, message);
 }

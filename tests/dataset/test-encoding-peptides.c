@@ -38,9 +38,9 @@ static void write_ours(const char *path)
 {
     g_autoptr(GError) error = NULL;
     g_autoptr(IfmGraph) graph = read_peptides();
-    g_autoptr(IfmEncoding) laplacian = ifm_encoding_laplacian(graph, DIM, &error);
+    g_autoptr(IfmEncoding) laplacian = ifm_encoding_laplacian(graph, DIM, NULL, NULL, &error);
     g_assert_no_error(error);
-    g_autoptr(IfmEncoding) walk = ifm_encoding_random_walk(graph, DIM, &error);
+    g_autoptr(IfmEncoding) walk = ifm_encoding_random_walk(graph, DIM, NULL, NULL, &error);
     g_assert_no_error(error);
     const gint64 head[] = { graph->n_nodes, graph->n_graphs, DIM };
     g_autoptr(GByteArray) bytes = g_byte_array_new();
@@ -80,8 +80,8 @@ static void test_against(gconstpointer module)
 static void test_alone(void)
 {
     g_autoptr(IfmGraph) graph = read_peptides();
-    g_autoptr(IfmEncoding) laplacian = ifm_encoding_laplacian(graph, DIM, NULL);
-    g_autoptr(IfmEncoding) walk = ifm_encoding_random_walk(graph, 2, NULL);
+    g_autoptr(IfmEncoding) laplacian = ifm_encoding_laplacian(graph, DIM, NULL, NULL, NULL);
+    g_autoptr(IfmEncoding) walk = ifm_encoding_random_walk(graph, 2, NULL, NULL, NULL);
     g_autofree float *degrees = g_new(float, graph->n_nodes);
     g_autofree double *sums = g_new0(double, graph->n_nodes);
     ifm_graph_in_degrees(graph, degrees);

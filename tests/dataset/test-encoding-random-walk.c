@@ -18,7 +18,7 @@ static IfmGraph *make(gint64 n_nodes, gint64 n_edges, const gint64 *edges)
 static IfmEncoding *encode(const IfmGraph *graph, gint64 dim)
 {
     g_autoptr(GError) error = NULL;
-    IfmEncoding *encoding = ifm_encoding_random_walk(graph, dim, &error);
+    IfmEncoding *encoding = ifm_encoding_random_walk(graph, dim, NULL, NULL, &error);
     g_assert_no_error(error);
     g_assert_cmpint(encoding->n_nodes, ==, graph->n_nodes);
     g_assert_cmpint(encoding->dim, ==, dim);
@@ -86,9 +86,9 @@ static void test_powers(void)
     for (gsize i = 0; i < G_N_ELEMENTS(sizes); i++)
         for (guint32 seed = 1; seed <= 3; seed++)
         {
-            gint64 n = sizes[i], most = n * (n - 1);
-            g_autoptr(IfmGraph) thin = ifm_graph_random(IFM_GRAPH_UNIFORM, n, MIN(most, n), seed, NULL);
-            g_autoptr(IfmGraph) thick = ifm_graph_random(IFM_GRAPH_POWER_LAW, n, MIN(most, 6 * n), seed, NULL);
+            gint64 n = sizes[i], max = n * (n - 1);
+            g_autoptr(IfmGraph) thin = ifm_graph_random(IFM_GRAPH_UNIFORM, n, MIN(max, n), seed, NULL);
+            g_autoptr(IfmGraph) thick = ifm_graph_random(IFM_GRAPH_POWER_LAW, n, MIN(max, 6 * n), seed, NULL);
             check_against_dense(thin, 11);
             check_against_dense(thick, 16);
             check_against_dense(thick, 1);
@@ -111,10 +111,10 @@ static void test_batch(void)
     g_assert_cmpmem(of_both->values, sizeof(float) * 35 * 6, again->values, sizeof(float) * 35 * 6);
 }
 
-/* Watcher: Gives up when it is asked for the @most-th time; 0: never. */
+/* Watcher: Gives up when it is asked for the @max-th time; 0: never. */
 typedef struct
 {
-    guint n, most;
+    guint n, max;
     double last_ratio;
 } Watcher;
 
@@ -124,20 +124,20 @@ static gboolean watch(double done_ratio, void *user)
     g_assert_cmpfloat(done_ratio, >=, watcher->last_ratio);
     g_assert_cmpfloat(done_ratio, <, 1);
     watcher->last_ratio = done_ratio;
-    return ++watcher->n != watcher->most;
+    return ++watcher->n != watcher->max;
 }
 
 static void test_watched(void)
 {
     g_autoptr(IfmGraph) graph = ifm_graph_synthetic(600, 5, 0, 1, NULL);
     g_autoptr(IfmEncoding) alone = encode(graph, 16);
-    Watcher whole = { 0 }, some = { .most = 3 };
-    g_autoptr(IfmEncoding) watched = ifm_encoding_random_walk_watched(graph, 16, watch, &whole, NULL);
+    Watcher whole = { 0 }, some = { .max = 3 };
+    g_autoptr(IfmEncoding) watched = ifm_encoding_random_walk(graph, 16, watch, &whole, NULL);
     g_assert_cmpmem(watched->values, sizeof(float) * 600 * 16, alone->values, sizeof(float) * 600 * 16);
     g_assert_cmpuint(whole.n, >, 10);
     g_assert_cmpfloat(whole.last_ratio, >, 0.5);
     g_autoptr(GError) error = NULL;
-    g_assert_null(ifm_encoding_random_walk_watched(graph, 16, watch, &some, &error));
+    g_assert_null(ifm_encoding_random_walk(graph, 16, watch, &some, &error));
     g_assert_error(error, IFM_ERROR, IFM_ERROR_CANCELLED);
     g_assert_cmpuint(some.n, ==, 3);
 }
@@ -152,7 +152,7 @@ static void test_refused(void)
     for (int i = 0; i < 3; i++)
     {
         g_autoptr(GError) error = NULL;
-        g_assert_null(ifm_encoding_random_walk(i == 0 ? none : outside, i == 1 ? 0 : 4, &error));
+        g_assert_null(ifm_encoding_random_walk(i == 0 ? none : outside, i == 1 ? 0 : 4, NULL, NULL, &error));
         g_assert_error(error, IFM_ERROR, IFM_ERROR_INVALID);
         g_assert_cmpstr(error->message, ==, messages[i]);
     }

@@ -308,14 +308,14 @@ static void test_refused(void)
 {
     static const gint64 outside[][2] = { { 0, 1 }, { 2, 5 } };
     g_autoptr(IfmGraph) graph = random_graph(IFM_GRAPH_UNIFORM, 5, 8, 2);
-    assert_refused(graph, 6, "cannot be parted into 6 parts: 1 to 5");
-    assert_refused(graph, 0, "cannot be parted into 0 parts");
-    assert_refused(graph, -3, "cannot be parted into -3 parts");
+    assert_refused(graph, 6, "cannot be partitioned into 6 parts: 1 to 5");
+    assert_refused(graph, 0, "cannot be partitioned into 0 parts");
+    assert_refused(graph, -3, "cannot be partitioned into -3 parts");
     g_autoptr(IfmGraph) wrong = graph_of(4, 2, outside);
     assert_refused(wrong, 2, "edge 1, from node 2 to 5");
     /* refused before anything is read: there are no such edges */
     IfmGraph none = { .name = (char *)"none", .n_nodes = 0, .n_graphs = 1 };
-    assert_refused(&none, 1, "none: cannot be parted into 1 parts");
+    assert_refused(&none, 1, "none: cannot be partitioned into 1 parts");
 }
 
 /* --- a layer by parts ------------------------------------------------------------------------------------------------- */

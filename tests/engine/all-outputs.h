@@ -151,7 +151,7 @@ static inline gboolean compile_and_run(Fixture *fixture, IfmModel *model, const 
 static inline gsize compare_outputs(Fixture *fixture, const IfmAnalysis *analysis, const char *what)
 {
     gsize n_known = 0;
-    for (gsize i = 0; i < ifm_compiled_n_outputs(fixture->compiled); i++)
+    for (gsize i = 0; i < ifm_compiled_info(fixture->compiled).n_outputs; i++)
     {
         g_autoptr(GError) error = NULL;
         const char *name = ifm_compiled_output(fixture->compiled, i)->name;

@@ -161,5 +161,5 @@ static inline void run_and_compare(Fixture *fixture, const IfmTensor *input)
 
 static inline gboolean can(const Fixture *fixture, guint32 capability)
 {
-    return (ifm_compiled_capabilities(fixture->compiled) & capability) != 0;
+    return (ifm_compiled_info(fixture->compiled).capabilities & capability) != 0;
 }

@@ -23,9 +23,9 @@ typedef struct
 static const char *const input_names[] = { "x", "a", "b", "c", "d", "e", "f", "g" };
 static const char *const output_names[] = { "y", "y1", "y2", "y3", "y4", "y5", "y6", "y7" };
 
-static inline gint64 draw(Case *self, gint64 least, gint64 most)
+static inline gint64 draw(Case *self, gint64 min, gint64 max)
 {
-    return g_rand_int_range(self->random, (gint32)least, (gint32)most + 1);
+    return g_rand_int_range(self->random, (gint32)min, (gint32)max + 1);
 }
 
 static inline gboolean coin(Case *self)
@@ -41,11 +41,11 @@ static inline void input(Case *self, IfmDtype dtype, int rank, const gint64 *dim
 }
 
 /* x: the first input, of random shape. */
-static inline void x(Case *self, int least_rank, int most_rank, gint64 most)
+static inline void x(Case *self, int min_rank, int max_rank, gint64 max)
 {
-    self->rank = (int)draw(self, least_rank, most_rank);
+    self->rank = (int)draw(self, min_rank, max_rank);
     for (int i = 0; i < self->rank; i++)
-        self->x[i] = draw(self, 1, most);
+        self->x[i] = draw(self, 1, max);
     input(self, IFM_DTYPE_F32, self->rank, self->x);
 }
 

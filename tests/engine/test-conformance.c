@@ -161,7 +161,7 @@ static void check_done(Fixture *fixture, int n)
             g_usleep(100);
         g_assert_cmpint(done.times.queued_ns, <=, done.times.started_ns);
         g_assert_cmpint(done.times.started_ns, <, done.times.completed_ns);
-        g_assert_cmpint(done.times.completed_ns, <=, ifm_clock_now_ns(ifm_engine_clock(fixture->engine)));
+        g_assert_cmpint(done.times.completed_ns, <=, ifm_clock_now_ns(ifm_engine_info(fixture->engine).clock));
         g_assert_cmpint(done.called, !=, gettid());
     }
     g_assert_cmpint(done.n_calls, ==, n);
@@ -659,7 +659,7 @@ static void test_memory(gconstpointer device)
     fixture_close(&fixture);
 }
 
-static void test_attest(gconstpointer device)
+static void test_effective_config(gconstpointer device)
 {
     Fixture fixture;
     if (!fixture_open(&fixture, device))
@@ -668,34 +668,36 @@ static void test_attest(gconstpointer device)
     fixture_compile(&fixture, zoo("matmul", "m=256 k=1024 n=1024 layers=3"), &options);
     g_auto(IfmTensor) x = make_input(fixture.model, NULL, 0, 10);
     g_autoptr(GError) error = NULL;
-    g_autoptr(IfmAttest) attest = ifm_compiled_attest(fixture.compiled, &x, &error);
+    g_autoptr(IfmEffectiveConfig) effective_config = ifm_compiled_effective_config(fixture.compiled, &x, &error);
     g_assert_no_error(error);
-    g_assert_cmpint(attest->dtype, ==, IFM_DTYPE_F32);
-    g_assert_cmpint(attest->n_streams, ==, MAX(fixture.spec->n_streams, 1));
-    g_assert_cmpuint(attest->nodes->len, >=, 3);
-    g_test_message("%s: %d threads on %s, %u nodes, the first %s %s", fixture.spec->text, attest->n_threads, attest->cores,
-                   attest->nodes->len, ((IfmNodeAttest *)attest->nodes->pdata[0])->op_type,
-                   ((IfmNodeAttest *)attest->nodes->pdata[0])->implementation);
+    g_assert_cmpint(effective_config->dtype, ==, IFM_DTYPE_F32);
+    g_assert_cmpint(effective_config->n_streams, ==, MAX(fixture.spec->n_streams, 1));
+    g_assert_cmpuint(effective_config->nodes->len, >=, 3);
+    g_test_message("%s: %d threads on %s, %u nodes, the first %s %s", fixture.spec->text, effective_config->n_threads,
+                   effective_config->cores, effective_config->nodes->len,
+                   ((IfmNodeConfig *)effective_config->nodes->pdata[0])->op_type,
+                   ((IfmNodeConfig *)effective_config->nodes->pdata[0])->implementation);
     if (fixture.spec->n_cores > 0) /* work enough for all of them */
-        g_assert_cmpint(attest->n_threads, ==, (int)fixture.spec->n_cores);
-    ifm_attest_check(attest, fixture.spec, &options, &error);
+        g_assert_cmpint(effective_config->n_threads, ==, (int)fixture.spec->n_cores);
+    ifm_effective_config_check(effective_config, fixture.spec, &options, &error);
     g_assert_no_error(error);
 
     /* The check must be able to fail: each part in turn. */
     options.dtype = IFM_DTYPE_BF16;
-    g_assert_false(ifm_attest_check(attest, fixture.spec, &options, &error));
+    g_assert_false(ifm_effective_config_check(effective_config, fixture.spec, &options, &error));
     g_assert_error(error, IFM_ERROR, IFM_ERROR_FAILED);
     g_clear_error(&error);
     options.dtype = IFM_DTYPE_F32;
-    attest->n_threads = 99;
+    effective_config->n_threads = 99;
     options.threads = 1;
-    g_assert_false(ifm_attest_check(attest, fixture.spec, &options, &error));
+    g_assert_false(ifm_effective_config_check(effective_config, fixture.spec, &options, &error));
     g_assert_error(error, IFM_ERROR, IFM_ERROR_FAILED);
     g_clear_error(&error);
-    attest->n_threads = 1;
-    g_free(attest->cores);
-    attest->cores = g_strdup("77");
-    g_assert_true(ifm_attest_check(attest, fixture.spec, &options, &error) == (fixture.spec->n_cores == 0));
+    effective_config->n_threads = 1;
+    g_free(effective_config->cores);
+    effective_config->cores = g_strdup("77");
+    g_assert_true(ifm_effective_config_check(effective_config, fixture.spec, &options, &error) ==
+                  (fixture.spec->n_cores == 0));
     fixture_close(&fixture);
 }
 
@@ -734,18 +736,18 @@ static void check_many_threads(const char *device)
     fixture_compile(&fixture, zoo("small-cnn", "size=64 channels=32"), &options);
     g_auto(IfmTensor) x = make_input(fixture.model, NULL, 0, 8);
     run_and_compare(&fixture, &x);
-    g_autoptr(IfmAttest) attest = ifm_compiled_attest(fixture.compiled, &x, &error);
+    g_autoptr(IfmEffectiveConfig) effective_config = ifm_compiled_effective_config(fixture.compiled, &x, &error);
     g_assert_no_error(error);
-    g_assert_true(ifm_attest_check(attest, fixture.spec, &options, &error));
+    g_assert_true(ifm_effective_config_check(effective_config, fixture.spec, &options, &error));
     g_assert_no_error(error);
-    g_assert_cmpint(attest->n_threads, <=, 4);
-    g_autofree char *own = g_strdup(strchr(device, '@') != NULL ? strchr(device, '@') + 1 : attest->cores);
-    g_assert_cmpstr(attest->cores, ==, own);
-    g_auto(GStrv) warnings = ifm_attest_warnings(attest, fixture.spec, &options);
-    gboolean told = FALSE;
+    g_assert_cmpint(effective_config->n_threads, <=, 4);
+    g_autofree char *own = g_strdup(strchr(device, '@') != NULL ? strchr(device, '@') + 1 : effective_config->cores);
+    g_assert_cmpstr(effective_config->cores, ==, own);
+    g_auto(GStrv) warnings = ifm_effective_config_warnings(effective_config, fixture.spec, &options);
+    gboolean reported = FALSE;
     for (gsize i = 0; warnings[i] != NULL; i++)
-        told |= strstr(warnings[i], "4 threads were asked for") != NULL;
-    g_assert_cmpint(told, ==, attest->n_threads < 4);
+        reported |= strstr(warnings[i], "4 threads were asked for") != NULL;
+    g_assert_cmpint(reported, ==, effective_config->n_threads < 4);
     fixture_close(&fixture);
 }
 
@@ -936,7 +938,7 @@ static IfmTensor answer_of(Fixture *fixture, IfmModel *model, const IfmCompileOp
 {
     fixture_drop(fixture);
     fixture_compile(fixture, ifm_model_ref(model), options);
-    g_assert_cmpint(ifm_compiled_from_cache(fixture->compiled), ==, from_cache);
+    g_assert_cmpint(ifm_compiled_info(fixture->compiled).from_cache, ==, from_cache);
     g_auto(IfmTensor) x = make_input(model, NULL, 0, 3);
     set_input(fixture->request, &x);
     run(fixture->request);
@@ -1041,7 +1043,7 @@ int main(int argc, char **argv)
         { "set-output", test_set_output },
         { "profile", test_profile },
         { "memory", test_memory },
-        { "attest", test_attest },
+        { "effective_config", test_effective_config },
         { "many-threads", test_many_threads },
         { "cancel", test_cancel },
         { "cancel-native-async", test_cancel_native_async },

@@ -1,4 +1,4 @@
-#include <engine/simulated-machine.h>
+#include <engine/simulated/simulated-machine.h>
 #include <glib/gstdio.h>
 #include <inferometer/engine.h>
 #include <math.h>
@@ -398,7 +398,7 @@ static void test_third_unit_harms(void)
         {
             const UnitDescription *unit = machine->units->pdata[i];
             double factor = 1;
-            guint most = 0;
+            guint max = 0;
             for (guint k = 0; (busy >> i & 1) != 0 && k < unit->contention->len; k++)
             {
                 const ContentionDescription *entry = unit->contention->pdata[k];
@@ -408,9 +408,9 @@ static void test_third_unit_harms(void)
                         if (g_str_equal(entry->busy->pdata[b],
                                         ((const UnitDescription *)machine->units->pdata[u])->record.name))
                             mask |= 1u << u;
-                if ((mask & ~busy) == 0 && entry->busy->len > most)
+                if ((mask & ~busy) == 0 && entry->busy->len > max)
                 {
-                    most = entry->busy->len;
+                    max = entry->busy->len;
                     factor = entry->factor;
                 }
             }

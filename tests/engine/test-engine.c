@@ -52,9 +52,9 @@ static void check_devices(const char *name, const char *const *expected)
         g_test_skip(error->message);
         return;
     }
-    g_assert_cmpstr(ifm_engine_name(engine), ==, name);
-    g_assert_true(g_ascii_isdigit(ifm_engine_version(engine)[0]));
-    g_assert_true(g_file_test(ifm_engine_library(engine), G_FILE_TEST_EXISTS));
+    g_assert_cmpstr(ifm_engine_info(engine).name, ==, name);
+    g_assert_true(g_ascii_isdigit(ifm_engine_info(engine).version[0]));
+    g_assert_true(g_file_test(ifm_engine_info(engine).library, G_FILE_TEST_EXISTS));
     g_autoptr(GPtrArray) devices = ifm_engine_devices(engine, &error);
     g_assert_no_error(error);
     for (; *expected != NULL; expected++)
@@ -277,13 +277,13 @@ static void test_openvino_bf16(void)
     }
     fixture_compile(&fixture, ifm_model_ref(model), &options);
     g_auto(IfmTensor) x = make_input(model, NULL, 0, 1);
-    g_autoptr(IfmAttest) attest = ifm_compiled_attest(fixture.compiled, &x, &error);
+    g_autoptr(IfmEffectiveConfig) effective_config = ifm_compiled_effective_config(fixture.compiled, &x, &error);
     g_assert_no_error(error);
-    g_assert_cmpint(attest->dtype, ==, IFM_DTYPE_BF16);
-    ifm_attest_check(attest, fixture.spec, &options, &error);
+    g_assert_cmpint(effective_config->dtype, ==, IFM_DTYPE_BF16);
+    ifm_effective_config_check(effective_config, fixture.spec, &options, &error);
     g_assert_no_error(error);
     options.dtype = IFM_DTYPE_F32;
-    g_assert_false(ifm_attest_check(attest, fixture.spec, &options, &error));
+    g_assert_false(ifm_effective_config_check(effective_config, fixture.spec, &options, &error));
     assert_says(&error, IFM_ERROR_FAILED, "f32 was asked for, bf16 is what ran");
     fixture_close(&fixture);
 }
@@ -298,9 +298,9 @@ static void check_overruled(const char *device, const char *setting, IfmCompileO
     options->vendor = (const char *[]){ setting, NULL };
     fixture_compile(&fixture, zoo("matmul", "m=256 k=512 n=512 layers=4"), options);
     g_auto(IfmTensor) x = make_input(fixture.model, NULL, 0, 1);
-    g_autoptr(IfmAttest) attest = ifm_compiled_attest(fixture.compiled, &x, &error);
+    g_autoptr(IfmEffectiveConfig) effective_config = ifm_compiled_effective_config(fixture.compiled, &x, &error);
     g_assert_no_error(error);
-    g_assert_false(ifm_attest_check(attest, fixture.spec, options, &error));
+    g_assert_false(ifm_effective_config_check(effective_config, fixture.spec, options, &error));
     assert_says(&error, IFM_ERROR_FAILED, says);
     fixture_close(&fixture);
 }
@@ -496,9 +496,9 @@ static void test_long_profile(void)
 
 static gboolean runs_avx512(IfmCompiled *compiled, const IfmTensor *input)
 {
-    g_autoptr(IfmAttest) attest = ifm_compiled_attest(compiled, input, NULL);
-    for (guint i = 0; attest != NULL && i < attest->nodes->len; i++)
-        if (strstr(((IfmNodeAttest *)attest->nodes->pdata[i])->implementation, "avx512") != NULL)
+    g_autoptr(IfmEffectiveConfig) effective_config = ifm_compiled_effective_config(compiled, input, NULL);
+    for (guint i = 0; effective_config != NULL && i < effective_config->nodes->len; i++)
+        if (strstr(((IfmNodeConfig *)effective_config->nodes->pdata[i])->implementation, "avx512") != NULL)
             return TRUE;
     return FALSE;
 }
@@ -536,7 +536,7 @@ static void test_squeezenet(void)
                    ifm_tensor_get_double(&reference, 0));
     for (int i = 0; i < 1000; i++)
         g_assert_cmpfloat_with_epsilon(ifm_tensor_get_double(&reference, i), 1e-3, 1e-8);
-    if (!g_str_has_prefix(ifm_engine_version(fixture.engine), "2026.4") || !runs_avx512(fixture.compiled, &x))
+    if (!g_str_has_prefix(ifm_engine_info(fixture.engine).version, "2026.4") || !runs_avx512(fixture.compiled, &x))
         g_test_skip("known of OpenVINO 2026.4 on processors with AVX-512 alone");
     else
     {
@@ -569,7 +569,7 @@ static void test_pool_cores(void)
 }
 
 /* What the runtime made of the streams, not what was asked for, is attested. */
-static void test_attest_streams(void)
+static void test_effective_config_streams(void)
 {
     Fixture fixture;
     if (!fixture_open(&fixture, "openvino:CPU"))
@@ -580,29 +580,29 @@ static void test_attest_streams(void)
     options.vendor = (const char *[]){ "NUM_STREAMS=2", NULL };
     fixture_compile(&fixture, zoo("matmul", ""), &options);
     g_auto(IfmTensor) x = make_input(fixture.model, NULL, 0, 1);
-    g_autoptr(IfmAttest) attest = ifm_compiled_attest(fixture.compiled, &x, &error);
+    g_autoptr(IfmEffectiveConfig) effective_config = ifm_compiled_effective_config(fixture.compiled, &x, &error);
     g_assert_no_error(error);
-    g_assert_cmpint(attest->n_streams, ==, 2);
-    g_assert_false(ifm_attest_check(attest, fixture.spec, &options, &error));
+    g_assert_cmpint(effective_config->n_streams, ==, 2);
+    g_assert_false(ifm_effective_config_check(effective_config, fixture.spec, &options, &error));
     g_assert_error(error, IFM_ERROR, IFM_ERROR_FAILED);
     g_assert_nonnull(strstr(error->message, "1 stream was asked for, the runtime made 2"));
     fixture_close(&fixture);
 }
 
 /* A precision that the runtime does not tell is said, and so are threads that did not work. */
-static void test_attest_warnings(void)
+static void test_effective_config_warnings(void)
 {
     g_autoptr(IfmDeviceSpec) spec = ifm_device_spec_parse("openvino:CPU", NULL);
-    IfmAttest attest = { .dtype = IFM_DTYPE_UNDEFINED, .n_threads = 1, .n_streams = 1 };
+    IfmEffectiveConfig effective_config = { .dtype = IFM_DTYPE_UNDEFINED, .n_threads = 1, .n_streams = 1 };
     IfmCompileOptions options = IFM_COMPILE_OPTIONS_INIT;
     options.threads = 3;
-    g_auto(GStrv) two = ifm_attest_warnings(&attest, spec, &options);
+    g_auto(GStrv) two = ifm_effective_config_warnings(&effective_config, spec, &options);
     g_assert_cmpuint(g_strv_length(two), ==, 2);
-    g_assert_nonnull(strstr(two[0], "does not tell the precision"));
+    g_assert_nonnull(strstr(two[0], "does not report the precision"));
     g_assert_nonnull(strstr(two[1], "3 threads were asked for, 1 took processor time"));
-    attest.dtype = IFM_DTYPE_F32;
-    attest.n_threads = 3;
-    g_auto(GStrv) none = ifm_attest_warnings(&attest, spec, &options);
+    effective_config.dtype = IFM_DTYPE_F32;
+    effective_config.n_threads = 3;
+    g_auto(GStrv) none = ifm_effective_config_warnings(&effective_config, spec, &options);
     g_assert_cmpuint(g_strv_length(none), ==, 0);
 }
 
@@ -630,8 +630,8 @@ int main(int argc, char **argv)
     g_test_add_func("/engine/onnxruntime/long-profile", test_long_profile);
     g_test_add_func("/engine/squeezenet", test_squeezenet);
     g_test_add_func("/engine/openvino/pool-cores", test_pool_cores);
-    g_test_add_func("/engine/openvino/streams", test_attest_streams);
-    g_test_add_func("/engine/attest-warnings", test_attest_warnings);
+    g_test_add_func("/engine/openvino/streams", test_effective_config_streams);
+    g_test_add_func("/engine/attest-warnings", test_effective_config_warnings);
     int status = g_test_run();
     return g_rmdir(temporary) == 0 ? status : 1;
 }

@@ -665,15 +665,15 @@ static void test_why_one_thread(void)
         fixture_compile(&fixture, build(3, 3, NODES, EDGES, (IfmScatter)scatter), &options);
         const IfmTensor inputs[] = { *(IfmTensor *)g_hash_table_lookup(right, ifm_model_input(fixture.model, 0)->name),
                                      *(IfmTensor *)g_hash_table_lookup(right, ifm_model_input(fixture.model, 1)->name) };
-        g_autoptr(IfmAttest) attest = ifm_compiled_attest(fixture.compiled, inputs, &error);
+        g_autoptr(IfmEffectiveConfig) effective_config = ifm_compiled_effective_config(fixture.compiled, inputs, &error);
         g_assert_no_error(error);
-        g_auto(GStrv) warnings = ifm_attest_warnings(attest, fixture.spec, &options);
-        gboolean told = FALSE;
+        g_auto(GStrv) warnings = ifm_effective_config_warnings(effective_config, fixture.spec, &options);
+        gboolean reported = FALSE;
         for (gsize i = 0; warnings[i] != NULL; i++)
-            told |= strstr(warnings[i], "loses additions") != NULL;
-        g_assert_cmpint(told, ==, scatter == IFM_SCATTER_ND);
-        if (told)
-            g_assert_cmpint(attest->n_threads, ==, 1);
+            reported |= strstr(warnings[i], "loses additions") != NULL;
+        g_assert_cmpint(reported, ==, scatter == IFM_SCATTER_ND);
+        if (reported)
+            g_assert_cmpint(effective_config->n_threads, ==, 1);
         fixture_drop(&fixture);
     }
     fixture_close(&fixture);

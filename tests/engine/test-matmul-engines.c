@@ -7,10 +7,10 @@ enum
     FEATURES = 9,
     HIDDEN = 6,
     WIDE = 4 * HIDDEN,
-    MOST = WIDE,
+    MAXIMUM = WIDE,
 };
 
-typedef double Rows[ROWS][MOST];
+typedef double Rows[ROWS][MAXIMUM];
 
 static IfmModel *build(int first, int last, gint64 rows)
 {
@@ -25,7 +25,7 @@ static IfmModel *build(int first, int last, gint64 rows)
 static void multiply(const IfmModel *model, const char *weight, int depth, int width, gboolean relu, Rows from, Rows to)
 {
     IfmTensor tensor;
-    float w[MOST * MOST];
+    float w[MAXIMUM * MAXIMUM];
     g_assert_true(ifm_model_initializer(model, weight, &tensor));
     g_assert_cmpint(ifm_tensor_n_elements(&tensor), ==, depth * width);
     memcpy(w, tensor.data, tensor.size_bytes);

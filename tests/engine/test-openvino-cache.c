@@ -30,7 +30,7 @@ static gboolean compile(Cache *cache)
     run(cache->engine.request);
     g_auto(IfmTensor) output = copy_output(cache->engine.request);
     assert_equal(&output, &cache->right);
-    return ifm_compiled_from_cache(cache->engine.compiled);
+    return ifm_compiled_info(cache->engine.compiled).from_cache;
 }
 
 static char *only_in(const char *folder, const char *suffix)
@@ -107,10 +107,10 @@ static void test_precision(void)
             g_test_skip(error->message);
             break;
         }
-        g_assert_cmpint(ifm_compiled_from_cache(compiled), ==, i);
-        g_autoptr(IfmAttest) attest = ifm_compiled_attest(compiled, &cache.input, &error);
+        g_assert_cmpint(ifm_compiled_info(compiled).from_cache, ==, i);
+        g_autoptr(IfmEffectiveConfig) effective_config = ifm_compiled_effective_config(compiled, &cache.input, &error);
         g_assert_no_error(error);
-        g_assert_cmpint(attest->dtype, ==, IFM_DTYPE_BF16); /* also where its profiled twin was read */
+        g_assert_cmpint(effective_config->dtype, ==, IFM_DTYPE_BF16); /* also where its profiled twin was read */
     }
     g_assert_true(compile(&cache));
     cache_clear(&cache);

@@ -137,9 +137,9 @@ static void make_pad(Case *self)
     gsize n = self->opset >= 18 && coin(self) ? some_axes(self, self->rank, axes) : 0;
     gsize n_padded = n > 0 ? n : (gsize)self->rank;
     const char *mode = modes[draw(self, 0, 2)];
-    gint64 least = g_str_equal(mode, "constant") && coin(self) ? -1 : 0, most = g_str_equal(mode, "reflect") ? 0 : 3;
+    gint64 min = g_str_equal(mode, "constant") && coin(self) ? -1 : 0, max = g_str_equal(mode, "reflect") ? 0 : 3;
     for (gsize i = 0; i < 2 * n_padded; i++)
-        pads[i] = draw(self, least, most);
+        pads[i] = draw(self, min, max);
     if (self->opset >= 11)
         ints(self, 2 * n_padded, pads);
     if (n > 0)
@@ -501,13 +501,13 @@ static void make_binary(Case *self)
         set_int(self, "fmod", 1);
 }
 
-/* Makers: @least_agreeing: of 60, how many the runtime must have computed, so that none is compared with nothing. */
+/* Makers: @min_agreeing: of 60, how many the runtime must have computed, so that none is compared with nothing. */
 static const struct
 {
     const char *name;
     void (*make)(Case *self);
     gint64 opsets[4];
-    int least_agreeing;
+    int min_agreeing;
 } makers[] = {
     { "conv", make_conv, { 7, 11, 17, 22 }, 30 },
     { "conv-transpose", make_conv_transpose, { 7, 11, 17, 22 }, 30 },
@@ -551,7 +551,7 @@ static gboolean try_case(Fixture *fixture, IfmModelBuilder *builder, const char 
         g_error("%s: refused (%s), but ONNX Runtime computes it", what, error->message);
     gboolean agrees = analysis != NULL && ran;
     if (agrees)
-        g_assert_cmpuint(compare_outputs(fixture, analysis, what), ==, ifm_compiled_n_outputs(fixture->compiled));
+        g_assert_cmpuint(compare_outputs(fixture, analysis, what), ==, ifm_compiled_info(fixture->compiled).n_outputs);
     if (g_test_verbose() && !ran)
         g_test_message("%s: %s", what, trouble->message);
     fixture_drop(fixture);
@@ -577,7 +577,7 @@ static void test_random(gconstpointer data)
     }
     fixture_close(&fixture);
     g_test_message("%d of 60 agree", n_agreeing);
-    g_assert_cmpint(n_agreeing, >=, makers[which].least_agreeing);
+    g_assert_cmpint(n_agreeing, >=, makers[which].min_agreeing);
 }
 
 int main(int argc, char **argv)

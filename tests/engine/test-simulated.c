@@ -1,4 +1,4 @@
-#include <engine/simulated-machine.h>
+#include <engine/simulated/simulated-machine.h>
 #include <glib/gstdio.h>
 #include <inferometer/engine.h>
 #include <math.h>
@@ -52,8 +52,8 @@ typedef struct
 } Bench;
 
 /* Room for the inputs of any size below; simulated devices that compute nothing never read it. */
-#define MOST_NODES 150000
-#define MOST_EDGES 1500000
+#define MAX_NODES 150000
+#define MAX_EDGES 1500000
 
 static void bench_init(Bench *bench)
 {
@@ -62,8 +62,8 @@ static void bench_init(Bench *bench)
     ifm_clock_enter(bench->clock);
     bench->engine = ifm_engine_open("simulated", bench->clock, &error);
     g_assert_no_error(error);
-    bench->x = g_new0(float, 4 * MOST_NODES);
-    bench->e = g_new0(gint64, 2 * MOST_EDGES);
+    bench->x = g_new0(float, 4 * MAX_NODES);
+    bench->e = g_new0(gint64, 2 * MAX_EDGES);
     for (int i = 0; i < 40; i++)
         bench->x[i] = (float)(i % 7) - 3;
 }
@@ -116,11 +116,11 @@ static gboolean bench_compile(Bench *bench, const char *device, IfmModel *model 
 
 static void bench_sizes(Bench *bench, gint64 nodes, gint64 edges)
 {
-    g_assert_cmpint(nodes, <=, MOST_NODES);
-    g_assert_cmpint(edges, <=, MOST_EDGES);
+    g_assert_cmpint(nodes, <=, MAX_NODES);
+    g_assert_cmpint(edges, <=, MAX_EDGES);
     g_assert_true(ifm_tensor_wrap(&bench->inputs[0], IFM_DTYPE_F32, 2, (gint64[]){ nodes, 4 }, bench->x, NULL));
     g_assert_true(ifm_tensor_wrap(&bench->inputs[1], IFM_DTYPE_I64, 2, (gint64[]){ 2, edges }, bench->e, NULL));
-    for (gsize i = 0; i < ifm_compiled_n_inputs(bench->compiled); i++)
+    for (gsize i = 0; i < ifm_compiled_info(bench->compiled).n_inputs; i++)
         g_assert_true(ifm_request_set_input(bench->request, i, &bench->inputs[i], NULL));
 }
 
@@ -274,13 +274,13 @@ static void test_ranges_attested(void)
     bench_init(&bench);
     must_compile(&bench, "ranges/MEASURED", new_model("1-3", TRUE), NULL);
     bench_sizes(&bench, 10, 10);
-    g_autoptr(IfmAttest) attest = ifm_compiled_attest(bench.compiled, bench.inputs, &error);
+    g_autoptr(IfmEffectiveConfig) effective_config = ifm_compiled_effective_config(bench.compiled, bench.inputs, &error);
     g_assert_no_error(error);
-    g_assert_cmpstr(((IfmNodeAttest *)attest->nodes->pdata[0])->implementation, ==, "table, summed");
+    g_assert_cmpstr(((IfmNodeConfig *)effective_config->nodes->pdata[0])->implementation, ==, "table, summed");
     must_compile(&bench, "ranges/MEASURED", new_model("1-2", TRUE), NULL);
-    g_autoptr(IfmAttest) exact = ifm_compiled_attest(bench.compiled, bench.inputs, &error);
+    g_autoptr(IfmEffectiveConfig) exact = ifm_compiled_effective_config(bench.compiled, bench.inputs, &error);
     g_assert_no_error(error);
-    g_assert_cmpstr(((IfmNodeAttest *)exact->nodes->pdata[0])->implementation, ==, "table, exact");
+    g_assert_cmpstr(((IfmNodeConfig *)exact->nodes->pdata[0])->implementation, ==, "table, exact");
     /* what is not for a stage is not for a range with it */
     g_assert_false(bench_compile(&bench, "ranges/REFUSES-2", new_model("1-3", TRUE), NULL, FALSE, &error));
     assert_says(&error, IFM_ERROR_UNSUPPORTED, "no stage 2 here");
@@ -311,7 +311,7 @@ static void test_ranges_scatter(void)
 }
 
 /* Sizes that no input has, told anew for each inference; what an input has stands above what is told. */
-static void test_sizes_told(void)
+static void test_sizes_reported(void)
 {
     g_auto(Bench) bench;
     g_autoptr(GError) error = NULL;
@@ -346,7 +346,7 @@ static void test_table_refusals(void)
     assert_says(&error, IFM_ERROR_UNSUPPORTED, "size \"edges\"");
     must_compile(&bench, "lab/TABLE", new_model("1", FALSE), "SIZES=edges=40");
     g_assert_cmpint(bench_run_at(&bench, 10, 0, NULL), ==, 40 * US);
-    /* Told as an option of any engine's, or as this one's; both are one thing, and the latter has the last word. */
+    /* Reported as an option of any engine's, or as this one's; both are one thing, and the latter has the last word. */
     const IfmDimBinding sizes[] = { { "unheard-of", 3 }, { "edges", 10 } };
     must_compile_sized(&bench, "lab/TABLE", new_model("1", FALSE), NULL, sizes, 2);
     g_assert_cmpint(bench_run_at(&bench, 10, 0, NULL), ==, 20 * US);
@@ -501,7 +501,7 @@ static void test_outputs(void)
     g_auto(Bench) bench;
     bench_init(&bench);
     must_compile(&bench, "lab/FIXED", new_model(NULL, TRUE), NULL);
-    g_assert_cmpuint(ifm_compiled_capabilities(bench.compiled) & IFM_CAN_TRUE_OUTPUTS, ==, 0);
+    g_assert_cmpuint(ifm_compiled_info(bench.compiled).capabilities & IFM_CAN_TRUE_OUTPUTS, ==, 0);
     bench_run_at(&bench, 3, 5, NULL);
     IfmTensor y, f;
     g_assert_true(ifm_request_output(bench.request, 0, &y, NULL));
@@ -549,7 +549,7 @@ static void test_profile(void)
     g_assert_cmpuint(none->len, ==, 0);
 }
 
-static void test_attest(void)
+static void test_effective_config(void)
 {
     g_auto(Bench) bench;
     g_autoptr(GError) error = NULL;
@@ -563,10 +563,11 @@ static void test_attest(void)
     {
         must_compile(&bench, "lab/TABLE", new_model("1", TRUE), NULL);
         bench_sizes(&bench, cases[i].nodes, cases[i].edges);
-        g_autoptr(IfmAttest) attest = ifm_compiled_attest(bench.compiled, bench.inputs, &error);
+        g_autoptr(IfmEffectiveConfig) effective_config =
+            ifm_compiled_effective_config(bench.compiled, bench.inputs, &error);
         g_assert_no_error(error);
-        g_assert_cmpint(attest->dtype, ==, IFM_DTYPE_F32);
-        const IfmNodeAttest *node = g_ptr_array_index(attest->nodes, 0);
+        g_assert_cmpint(effective_config->dtype, ==, IFM_DTYPE_F32);
+        const IfmNodeConfig *node = g_ptr_array_index(effective_config->nodes, 0);
         g_assert_cmpstr(node->implementation, ==, cases[i].how);
         g_assert_cmpstr(node->provider, ==, "lab/TABLE");
     }
@@ -659,7 +660,7 @@ static void test_memory(void)
     g_assert_cmpint(memory.device_in_use_bytes, ==, 64 + 2 * 2000 * (8 + 4)); /* the Cast's e and f */
     g_assert_cmpint(memory.device_peak_bytes, ==, 64 + 2 * 2000 * (8 + 4));
     g_autoptr(GError) error = NULL;
-    g_assert_cmpint(bench_run_at(&bench, MOST_NODES, 20, &error), ==, -1);
+    g_assert_cmpint(bench_run_at(&bench, MAX_NODES, 20, &error), ==, -1);
     assert_says(&error, IFM_ERROR_MEMORY, "an inference needs 4800000 bytes, of 1000000 the device has 999936 left");
     must_compile(&bench, "lab/FIXED", new_model(NULL, TRUE), NULL); /* what was freed is given back */
     g_assert_true(ifm_compiled_memory(bench.compiled, &memory, NULL));
@@ -738,7 +739,7 @@ static void test_true_outputs(void)
     g_auto(Bench) bench;
     bench_init(&bench);
     must_compile(&bench, "lab/TRUE", new_model(NULL, FALSE), NULL);
-    g_assert_cmpuint(ifm_compiled_capabilities(bench.compiled) & IFM_CAN_TRUE_OUTPUTS, !=, 0);
+    g_assert_cmpuint(ifm_compiled_info(bench.compiled).capabilities & IFM_CAN_TRUE_OUTPUTS, !=, 0);
     for (int i = 0; i < 3; i++)
     {
         IfmTensor y;
@@ -1162,13 +1163,13 @@ static void test_bad_descriptions(void)
         g_assert_true(g_file_set_contents(path, cases[i].text, -1, NULL));
         g_assert_false(bench_compile(&bench, "broken/U", new_model(NULL, TRUE), NULL, FALSE, &error));
         g_autoptr(GPtrArray) devices = ifm_engine_devices(bench.engine, NULL); /* hides no other machine */
-        gboolean told = FALSE;
+        gboolean reported = FALSE;
         for (gsize k = 0; k < devices->len; k++)
         {
             const IfmDeviceInfo *info = g_ptr_array_index(devices, k);
-            told |= !info->available && strstr(info->reason, cases[i].says) != NULL;
+            reported |= !info->available && strstr(info->reason, cases[i].says) != NULL;
         }
-        g_assert_true(told && devices->len > 3);
+        g_assert_true(reported && devices->len > 3);
         assert_says(&error, IFM_ERROR_INVALID, cases[i].says);
     }
     g_setenv("IFM_DEVICES_DIR", before, TRUE);
@@ -1218,7 +1219,7 @@ int main(int argc, char **argv)
     g_test_add_func("/simulated/table/ranges", test_ranges);
     g_test_add_func("/simulated/table/ranges-attested", test_ranges_attested);
     g_test_add_func("/simulated/table/ranges-scatter", test_ranges_scatter);
-    g_test_add_func("/simulated/table/sizes-told", test_sizes_told);
+    g_test_add_func("/simulated/table/sizes-told", test_sizes_reported);
     g_test_add_func("/simulated/roofline", test_roofline);
     g_test_add_func("/simulated/relative-folder", test_relative_folder);
     g_test_add_func("/simulated/noise/seeded", test_noise_seeded);
@@ -1228,7 +1229,7 @@ int main(int argc, char **argv)
     g_test_add_func("/simulated/outputs", test_outputs);
     g_test_add_func("/simulated/outputs/true", test_true_outputs);
     g_test_add_func("/simulated/profile", test_profile);
-    g_test_add_func("/simulated/attest", test_attest);
+    g_test_add_func("/simulated/effective_config", test_effective_config);
     g_test_add_func("/simulated/buffers", test_buffers);
     g_test_add_func("/simulated/transfers", test_transfers);
     g_test_add_func("/simulated/memory", test_memory);

@@ -189,15 +189,15 @@ static double *neighbours(Reference *reference, const double *x, const double *b
     return sums;
 }
 
-/* @least: 0, or 1 where nothing is divided by 0; plus @more */
-static double *degrees(Reference *reference, double least, double more)
+/* @min: 0, or 1 where nothing is divided by 0; plus @more */
+static double *degrees(Reference *reference, double min, double more)
 {
     const IfmGraph *graph = reference->graph;
     double *made = numbers(reference, graph->n_nodes);
     for (gint64 i = 0; i < graph->n_edges; i++)
         made[graph->edge_index[graph->n_edges + i]]++;
     for (gint64 node = 0; node < graph->n_nodes; node++)
-        made[node] = MAX(made[node], least) + more;
+        made[node] = MAX(made[node], min) + more;
     return made;
 }
 
@@ -386,9 +386,9 @@ static IfmEncoding *encoding_of(const IfmTransformer *transformer, const IfmGrap
     g_autoptr(GError) error = NULL;
     IfmEncoding *encoding = NULL;
     if (transformer->sizes.pe == IFM_ENCODING_LAPLACIAN)
-        encoding = ifm_encoding_laplacian(graph, transformer->sizes.pe_dim, &error);
+        encoding = ifm_encoding_laplacian(graph, transformer->sizes.pe_dim, NULL, NULL, &error);
     else if (transformer->sizes.pe == IFM_ENCODING_RANDOM_WALK)
-        encoding = ifm_encoding_random_walk(graph, transformer->sizes.pe_dim, &error);
+        encoding = ifm_encoding_random_walk(graph, transformer->sizes.pe_dim, NULL, NULL, &error);
     g_assert_no_error(error);
     return encoding;
 }

@@ -46,7 +46,7 @@ static IfmTensor output_named(const Fixture *fixture, const char *name)
 {
     g_autoptr(GError) error = NULL;
     IfmTensor tensor = IFM_TENSOR_INIT;
-    for (gsize i = 0; i < ifm_compiled_n_outputs(fixture->compiled); i++)
+    for (gsize i = 0; i < ifm_compiled_info(fixture->compiled).n_outputs; i++)
         if (g_str_equal(ifm_compiled_output(fixture->compiled, i)->name, name))
         {
             g_assert_true(ifm_request_output(fixture->request, i, &tensor, &error));
@@ -99,7 +99,7 @@ static void check_nodes(Fixture *fixture, const IfmModel *model, const IfmAnalys
                 g_assert_cmpint(ifm_tensor_first_not_finite(&made), ==, -1);
         }
     }
-    g_assert_cmpuint(n, ==, ifm_compiled_n_outputs(fixture->compiled));
+    g_assert_cmpuint(n, ==, ifm_compiled_info(fixture->compiled).n_outputs);
     g_assert_cmpuint(n_known, ==, n);
 }
 

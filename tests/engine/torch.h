@@ -21,7 +21,7 @@ static inline void torch_save(const char *folder, const char *name, const void *
 {
     g_autoptr(GError) error = NULL;
     g_autofree char *path = g_build_filename(folder, name, NULL);
-    g_assert_true(ifm_file_save_temporary(path, data, n, &error));
+    g_assert_true(ifm_file_save(path, data, n, &error));
 }
 
 static inline void torch_export(TorchExport *to, const char *name, const IfmTensor *tensor)

@@ -36,9 +36,9 @@ static inline void transformer_set_inputs(Run *run, const IfmTransformer *transf
     g_assert_no_error(error);
     g_autofree char *path = g_build_filename(folder, "inputs", NULL);
     if (transformer->sizes.pe == IFM_ENCODING_LAPLACIAN)
-        encoding = ifm_encoding_laplacian(graph, transformer->sizes.pe_dim, &error);
+        encoding = ifm_encoding_laplacian(graph, transformer->sizes.pe_dim, NULL, NULL, &error);
     else if (transformer->sizes.pe == IFM_ENCODING_RANDOM_WALK)
-        encoding = ifm_encoding_random_walk(graph, transformer->sizes.pe_dim, &error);
+        encoding = ifm_encoding_random_walk(graph, transformer->sizes.pe_dim, NULL, NULL, &error);
     g_assert_no_error(error);
     ifm_transformer_inputs(transformer, graph, encoding, 5, path, &error);
     g_assert_no_error(error);

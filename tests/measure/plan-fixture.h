@@ -49,9 +49,9 @@ static inline void plan_text_init(PlanText *text, const char *plan, gint64 nodes
 static inline IfmMeasurement *measure_plan(Fixture *fixture, const IfmPlanCase *plan_case)
 {
     g_autoptr(GError) error = NULL;
-    g_autoptr(IfmCase) sealed = ifm_runner_plan_case(fixture->runner, plan_case, &error);
+    g_autoptr(IfmCase) sealed = ifm_runner_case(fixture->runner, &ifm_kind_pipeline, plan_case, &error);
     g_assert_no_error(error);
-    IfmMeasurement *measurement = ifm_runner_measure_plan(fixture->runner, plan_case, sealed, &error);
+    IfmMeasurement *measurement = ifm_runner_measure(fixture->runner, &ifm_kind_pipeline, plan_case, sealed, &error);
     g_assert_no_error(error);
     g_assert_cmpstr(measurement->case_key, ==, sealed->key);
     return measurement;
@@ -59,7 +59,7 @@ static inline IfmMeasurement *measure_plan(Fixture *fixture, const IfmPlanCase *
 
 static inline const json_t *plan_of(const IfmMeasurement *measurement)
 {
-    return json_object_get(measurement->surroundings, "plan");
+    return ifm_measurement_result(measurement, NULL);
 }
 
 /* A member of a member, "a.b.0.c". */

@@ -87,9 +87,9 @@ static inline IfmModelCase case_on(const Fixture *fixture, const char *device)
 static inline IfmMeasurement *measure(Fixture *fixture, const IfmModelCase *model_case)
 {
     g_autoptr(GError) error = NULL;
-    g_autoptr(IfmCase) sealed = ifm_runner_case(fixture->runner, model_case, &error);
+    g_autoptr(IfmCase) sealed = ifm_runner_case(fixture->runner, &ifm_kind_model, model_case, &error);
     g_assert_no_error(error);
-    IfmMeasurement *measurement = ifm_runner_measure(fixture->runner, model_case, sealed, &error);
+    IfmMeasurement *measurement = ifm_runner_measure(fixture->runner, &ifm_kind_model, model_case, sealed, &error);
     g_assert_no_error(error);
     g_assert_cmpstr(measurement->case_key, ==, sealed->key);
     return measurement;

@@ -75,7 +75,8 @@ static void test_inputs_read(void)
         g_auto(IfmTensor) expected = IFM_TENSOR_INIT;
         g_assert_true(ifm_model_make_inputs(model, bindings, 1, model_case.seed, &expected, NULL));
         model_case.vendor = computes ? computed : none;
-        g_autoptr(IfmModelSubject) subject = ifm_model_subject_new(engine, model, &model_case, IFM_TWIN_NONE, &error);
+        g_autoptr(IfmModelSubject) subject =
+            ifm_model_subject_new(engine, model, &model_case, IFM_COMPILE_MEASURED, &error);
         if (computes && g_error_matches(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE))
         {
             g_test_skip(error->message);
@@ -163,8 +164,8 @@ static void test_free_shapes(gconstpointer data)
             g_autoptr(IfmMeasurement) measurement = measure(&fixture, &model_case);
             g_assert_false(gave_no_number(measurement));
             g_assert_cmpuint(measurement->samples_ns->len, ==, 20);
-            g_assert_cmpuint(json_array_size(json_object_get(measurement->attest, "nodes")), >, 0);
-            g_assert_cmpstr(text_in(measurement->books, "status"), ==, "measured");
+            g_assert_cmpuint(json_array_size(json_object_get(measurement->effective_config, "nodes")), >, 0);
+            g_assert_cmpstr(text_in(measurement->breakdown, "status"), ==, "measured");
             drop(&inputs);
         }
     fixture_clear(&fixture);
@@ -192,7 +193,8 @@ static void test_given_outputs(gconstpointer data)
         model_case.n_bindings = 1;
         model_case.free_shapes = TRUE;
         model_case.threads = 1;
-        g_autoptr(IfmModelSubject) subject = ifm_model_subject_new(engine, model, &model_case, IFM_TWIN_NONE, &error);
+        g_autoptr(IfmModelSubject) subject =
+            ifm_model_subject_new(engine, model, &model_case, IFM_COMPILE_MEASURED, &error);
         g_assert_no_error(error);
         const IfmCompiled *compiled = ifm_model_subject_compiled(subject);
         g_assert_cmpint(ifm_compiled_input(compiled, 0)->dims[0], ==, -1);
@@ -227,7 +229,7 @@ static void test_cache(void)
         IfmModelCase model_case = case_on(&fixture, "openvino:CPU@0");
         model_case.profile = TRUE;
         g_autoptr(IfmMeasurement) without = measure(&fixture, &model_case);
-        const json_t *compile = json_object_get(without->surroundings, "compile");
+        const json_t *compile = json_object_get(without->environment, "compile");
         g_assert_true(json_is_null(json_object_get(compile, "from_cache")));
         g_assert_cmpint(json_integer_value(json_object_get(compile, "time_ns")), >, 0);
         model_case.cache_dir = folder;
@@ -237,8 +239,8 @@ static void test_cache(void)
             g_assert_cmpstr(measurement->case_key, ==, without->case_key);
             g_assert_cmpstr(measurement->reason, ==, "");
             g_assert_cmpstr(text_in(measurement->verification, "status"), ==, "passed");
-            g_assert_cmpstr(text_in(measurement->books, "status"), ==, "measured");
-            json_t *read = json_object_get(json_object_get(measurement->surroundings, "compile"), "from_cache");
+            g_assert_cmpstr(text_in(measurement->breakdown, "status"), ==, "measured");
+            json_t *read = json_object_get(json_object_get(measurement->environment, "compile"), "from_cache");
             g_assert_true(json_is_boolean(read));
             g_assert_cmpint(json_is_true(read), ==, i);
         }

@@ -8,7 +8,7 @@
 static IfmCase *seal(Fixture *fixture, const IfmModelCase *model_case)
 {
     g_autoptr(GError) error = NULL;
-    IfmCase *sealed = ifm_runner_case(fixture->runner, model_case, &error);
+    IfmCase *sealed = ifm_runner_case(fixture->runner, &ifm_kind_model, model_case, &error);
     g_assert_no_error(error);
     return sealed;
 }
@@ -16,7 +16,7 @@ static IfmCase *seal(Fixture *fixture, const IfmModelCase *model_case)
 static void refuses(Fixture *fixture, const IfmModelCase *model_case, IfmErrorCode code, const char *says)
 {
     g_autoptr(GError) error = NULL;
-    g_assert_null(ifm_runner_case(fixture->runner, model_case, &error));
+    g_assert_null(ifm_runner_case(fixture->runner, &ifm_kind_model, model_case, &error));
     g_assert_error(error, IFM_ERROR, (int)code);
     g_test_message("%s", error->message);
     g_assert_nonnull(strstr(error->message, says));
@@ -73,8 +73,8 @@ static void test_key_as_before(void)
     model_case.bindings = bindings;
     model_case.n_bindings = 1;
     g_autoptr(IfmCase) sealed = seal(&fixture, &model_case);
-    json_decref(sealed->surroundings); /* this machine's */
-    sealed->surroundings = json_pack("{s:s}", "machine", "m");
+    json_decref(sealed->environment); /* this machine's */
+    sealed->environment = json_pack("{s:s}", "machine", "m");
     ifm_case_seal(sealed);
     g_autofree char *text = g_strdup_printf(
         "{\"device\":\"simulated:faulty/well\",\"options\":{\"dtype\":\"f32\",\"nodes\":false,\"protocol\":{\"runs\":20,"
@@ -177,7 +177,8 @@ static void test_changed_inputs(void)
     g_autoptr(IfmCase) sealed = seal(&fixture, &model_case);
     g_free(save_x(&fixture, "inputs", "x", 4, 2));
     g_autoptr(GError) error = NULL;
-    g_autoptr(IfmMeasurement) measurement = ifm_runner_measure(fixture.runner, &model_case, sealed, &error);
+    g_autoptr(IfmMeasurement) measurement =
+        ifm_runner_measure(fixture.runner, &ifm_kind_model, &model_case, sealed, &error);
     g_assert_no_error(error);
     g_assert_cmpint(measurement->outcome, ==, IFM_OUTCOME_FAILED);
     g_assert_nonnull(strstr(measurement->reason, "inputs: changed since"));
@@ -193,7 +194,7 @@ static void test_compile_time(void)
     IfmModelCase model_case = case_on(&fixture, "simulated:faulty/well");
     model_case.cache_dir = fixture.folder;
     g_autoptr(IfmMeasurement) measurement = measure(&fixture, &model_case);
-    const json_t *compile = json_object_get(measurement->surroundings, "compile");
+    const json_t *compile = json_object_get(measurement->environment, "compile");
     g_assert_cmpint(json_integer_value(json_object_get(compile, "time_ns")), >=, 0);
     g_assert_true(json_is_integer(json_object_get(compile, "time_ns")));
     g_assert_true(json_is_null(json_object_get(compile, "from_cache")));
@@ -202,7 +203,7 @@ static void test_compile_time(void)
     g_assert_null(g_dir_read_name(folder));
     model_case = case_on(&fixture, "simulated:faulty/refuse");
     g_autoptr(IfmMeasurement) refused = measure(&fixture, &model_case);
-    g_assert_null(json_object_get(refused->surroundings, "compile"));
+    g_assert_null(json_object_get(refused->environment, "compile"));
     fixture_clear(&fixture);
 }
 

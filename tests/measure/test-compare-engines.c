@@ -11,7 +11,7 @@ static IfmCompareProtocol short_protocol(void)
 {
     IfmCompareProtocol protocol = IFM_COMPARE_PROTOCOL_INIT;
     protocol.time_budget_ns = 0;
-    protocol.least_pairs = protocol.most_pairs = 2;
+    protocol.min_pairs = protocol.max_pairs = 2;
     protocol.rounds = 2;
     return protocol;
 }
@@ -35,8 +35,8 @@ static gboolean has_note(const IfmComparison *comparison, const char *part)
 
 static const char *library_of(const IfmComparison *comparison, int side)
 {
-    json_t *surroundings = comparison->measurements[side]->surroundings;
-    return text_in(json_object_get(surroundings, "runtime"), "library");
+    json_t *environment = comparison->measurements[side]->environment;
+    return text_in(json_object_get(environment, "runtime"), "library");
 }
 
 /* Each side was attested and verified, and its outputs are those of the other. */
@@ -50,8 +50,9 @@ static void test_real(gconstpointer data)
         g_autoptr(GError) error = NULL;
         g_auto(IfmComparison) comparison = { 0 };
         IfmCompareProtocol protocol = short_protocol();
-        IfmCompareSide sides[2] = { { .model_case = case_on(&fixture, "onnxruntime:CPU") },
-                                    { .model_case = case_on(&fixture, device) } };
+        IfmModelCase cases[2] = { case_on(&fixture, "onnxruntime:CPU"), case_on(&fixture, device) };
+        IfmCompareSide sides[2] = { { .kind = &ifm_kind_model, .spec = &cases[0] },
+                                    { .kind = &ifm_kind_model, .spec = &cases[1] } };
         g_assert_true(ifm_runner_compare(fixture.runner, sides, &protocol, 1, &comparison, &error));
         g_assert_no_error(error);
         g_assert_cmpfloat(comparison.ratio, >, 0);
@@ -62,8 +63,8 @@ static void test_real(gconstpointer data)
         {
             const IfmMeasurement *measurement = comparison.measurements[side];
             g_assert_cmpstr(text_in(measurement->verification, "status"), ==, "passed");
-            g_assert_cmpstr(text_in(measurement->surroundings, "clock_kind"), ==, "real");
-            g_assert_nonnull(measurement->attest);
+            g_assert_cmpstr(text_in(measurement->environment, "clock_kind"), ==, "real");
+            g_assert_nonnull(measurement->effective_config);
             g_assert_cmpuint(measurement->samples_ns->len, >=, 4);
         }
     }
@@ -83,8 +84,9 @@ static void test_runtime(void)
         g_autofree char *library = ifm_path_runtime("onnxruntime");
         g_autofree char *other = g_build_filename(fixture.folder, "another-library.so", NULL);
         g_assert_cmpint(symlink(library, other), ==, 0);
-        IfmCompareSide sides[2] = { { .model_case = case_on(&fixture, "onnxruntime:CPU") },
-                                    { .model_case = case_on(&fixture, "onnxruntime:CPU"), .runtime = other } };
+        IfmModelCase cases[2] = { case_on(&fixture, "onnxruntime:CPU"), case_on(&fixture, "onnxruntime:CPU") };
+        IfmCompareSide sides[2] = { { .kind = &ifm_kind_model, .spec = &cases[0] },
+                                    { .kind = &ifm_kind_model, .spec = &cases[1], .runtime = other } };
         g_assert_true(ifm_runner_compare(fixture.runner, sides, &protocol, 1, &comparison, &error));
         g_assert_no_error(error);
         g_assert_cmpstr(library_of(&comparison, 0), !=, other);
@@ -106,13 +108,15 @@ static void test_outputs_differ(void)
         g_auto(IfmComparison) comparison = { 0 };
         g_auto(IfmComparison) none = { 0 };
         IfmCompareProtocol protocol = short_protocol();
-        IfmCompareSide sides[2] = { { .model_case = case_on(&fixture, "simulated:compare/RIGHT") },
-                                    { .model_case = case_on(&fixture, "simulated:compare/WRONG") } };
+        IfmModelCase cases[2] = { case_on(&fixture, "simulated:compare/RIGHT"),
+                                  case_on(&fixture, "simulated:compare/WRONG") };
+        IfmCompareSide sides[2] = { { .kind = &ifm_kind_model, .spec = &cases[0] },
+                                    { .kind = &ifm_kind_model, .spec = &cases[1] } };
         g_assert_false(ifm_runner_compare(fixture.runner, sides, &protocol, 1, &none, &error));
         g_assert_error(error, IFM_ERROR, IFM_ERROR_FAILED);
         g_assert_true(g_str_has_prefix(error->message, "B: "));
         g_clear_error(&error);
-        sides[0].model_case.verify = sides[1].model_case.verify = FALSE;
+        cases[0].verify = cases[1].verify = FALSE;
         g_assert_true(ifm_runner_compare(fixture.runner, sides, &protocol, 1, &comparison, &error));
         g_assert_no_error(error);
         g_assert_true(has_note(&comparison, "the outputs of B differ from those of A: output y"));
@@ -146,8 +150,10 @@ static void test_checks_not_counted(void)
         g_autoptr(GError) error = NULL;
         g_auto(IfmComparison) comparison = { 0 };
         IfmCompareProtocol protocol = short_protocol();
-        IfmCompareSide sides[2] = { { .model_case = case_on(&fixture, "simulated:compare/RIGHT") },
-                                    { .model_case = case_on(&fixture, "simulated:compare/RIGHT") } };
+        IfmModelCase cases[2] = { case_on(&fixture, "simulated:compare/RIGHT"),
+                                  case_on(&fixture, "simulated:compare/RIGHT") };
+        IfmCompareSide sides[2] = { { .kind = &ifm_kind_model, .spec = &cases[0] },
+                                    { .kind = &ifm_kind_model, .spec = &cases[1] } };
         g_autofree char *count = g_build_filename(fixture.folder, "count", NULL), *started = NULL;
         g_autofree char *slow = slow_worker(&fixture, count), *before = g_strdup(g_getenv("IFM_WORKER"));
         g_setenv("IFM_WORKER", slow, TRUE);

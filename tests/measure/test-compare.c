@@ -7,28 +7,36 @@
 /* Two sides in processes of their own. Simulated devices go by a virtual clock, and there is no time budget: so every
  * figure is known, or at least the same each time. */
 
-static IfmCompareProtocol counted(gsize most_pairs)
+static IfmCompareProtocol counted(gsize max_pairs)
 {
     IfmCompareProtocol protocol = IFM_COMPARE_PROTOCOL_INIT;
     protocol.time_budget_ns = 0;
-    protocol.most_pairs = most_pairs;
+    protocol.max_pairs = max_pairs;
     protocol.rounds = 4;
     return protocol;
 }
 
-static void sides_on(const Fixture *fixture, const char *a, const char *b, IfmCompareSide *sides)
+static void sides_of(IfmModelCase *cases, IfmCompareSide *sides)
 {
-    sides[0] = (IfmCompareSide){ .model_case = case_on(fixture, a) };
-    sides[1] = (IfmCompareSide){ .model_case = case_on(fixture, b) };
+    for (gsize side = 0; side < 2; side++)
+        sides[side] = (IfmCompareSide){ .kind = &ifm_kind_model, .spec = &cases[side] };
 }
 
-static void compare(Fixture *fixture, const char *a, const char *b, gsize most_pairs, guint32 seed,
+static void sides_on(const Fixture *fixture, const char *a, const char *b, IfmModelCase *cases, IfmCompareSide *sides)
+{
+    cases[0] = case_on(fixture, a);
+    cases[1] = case_on(fixture, b);
+    sides_of(cases, sides);
+}
+
+static void compare(Fixture *fixture, const char *a, const char *b, gsize max_pairs, guint32 seed,
                     IfmComparison *comparison)
 {
     g_autoptr(GError) error = NULL;
-    IfmCompareProtocol protocol = counted(most_pairs);
+    IfmCompareProtocol protocol = counted(max_pairs);
+    IfmModelCase cases[2];
     IfmCompareSide sides[2];
-    sides_on(fixture, a, b, sides);
+    sides_on(fixture, a, b, cases, sides);
     g_assert_true(ifm_runner_compare(fixture->runner, sides, &protocol, seed, comparison, &error));
     g_assert_no_error(error);
 }
@@ -91,18 +99,18 @@ static void test_records(void)
         for (guint i = 0; i < measurement->samples_ns->len; i++)
             g_assert_cmpint(g_array_index(measurement->samples_ns, gint64, i), ==, MS);
         g_assert_cmpuint(measurement->warmup_ns->len, >=, 5 * 8);
-        json_t *compared = json_object_get(measurement->surroundings, "compare");
+        json_t *compared = measurement->result;
         g_assert_cmpstr(text_in(compared, "side"), ==, side == 0 ? "A" : "B");
         g_assert_cmpstr(text_in(compared, "other"), ==, comparison.measurements[1 - side]->uid);
         g_assert_cmpstr(text_in(json_object_get(compared, "comparison"), "verdict"), ==, "same");
-        g_assert_cmpstr(text_in(measurement->surroundings, "clock_kind"), ==, "virtual");
-        g_assert_nonnull(measurement->attest);
+        g_assert_cmpstr(text_in(measurement->environment, "clock_kind"), ==, "virtual");
+        g_assert_nonnull(measurement->effective_config);
         json_auto_t *json = ifm_measurement_to_json(measurement);
         g_autoptr(IfmMeasurement) back = ifm_measurement_from_json(json, NULL);
         g_assert_nonnull(back);
         /* by itself it would be another case */
         IfmModelCase alone = case_on(&fixture, "simulated:compare/BASE");
-        g_autoptr(IfmCase) sealed = ifm_runner_case(fixture.runner, &alone, NULL);
+        g_autoptr(IfmCase) sealed = ifm_runner_case(fixture.runner, &ifm_kind_model, &alone, NULL);
         g_assert_cmpstr(sealed->key, !=, comparison.cases[side]->key);
     }
     fixture_clear(&fixture);
@@ -122,10 +130,11 @@ static void test_counted(void)
         g_autoptr(GError) error = NULL;
         g_auto(IfmComparison) comparison = { 0 };
         IfmCompareProtocol protocol = counted(rows[row].pairs);
+        IfmModelCase cases[2];
         IfmCompareSide sides[2];
-        protocol.least_pairs = rows[row].pairs;
+        protocol.min_pairs = rows[row].pairs;
         protocol.runs = rows[row].runs;
-        sides_on(&fixture, "simulated:compare/BASE", "simulated:compare/MORE", sides);
+        sides_on(&fixture, "simulated:compare/BASE", "simulated:compare/MORE", cases, sides);
         g_assert_true(ifm_runner_compare(fixture.runner, sides, &protocol, 1, &comparison, &error));
         g_assert_no_error(error);
         g_assert_cmpuint(comparison.n_pairs, ==, rows[row].pairs);
@@ -134,8 +143,7 @@ static void test_counted(void)
         g_assert_cmpfloat_with_epsilon(comparison.difference_interval.lower, 30000, 1e-6);
         for (gsize side = 0; side < 2; side++)
         {
-            g_autoptr(IfmCase) sealed =
-                ifm_runner_compare_case(fixture.runner, &sides[side].model_case, side == 1, &protocol, &error);
+            g_autoptr(IfmCase) sealed = ifm_runner_compare_case(fixture.runner, &sides[side], side == 1, &protocol, &error);
             g_assert_no_error(error);
             g_assert_cmpstr(sealed->key, ==, comparison.cases[side]->key);
             g_assert_cmpuint(comparison.measurements[side]->samples_ns->len, ==, rows[row].n_runs);
@@ -213,8 +221,9 @@ static void test_failures(void)
     {
         g_autofree char *a = g_strdup_printf("simulated:compare/%s", rows[row].a);
         g_autofree char *b = g_strdup_printf("simulated:compare/%s", rows[row].b);
+        IfmModelCase cases[2];
         IfmCompareSide sides[2];
-        sides_on(&fixture, a, b, sides);
+        sides_on(&fixture, a, b, cases, sides);
         expect(&fixture, sides, &protocol, rows[row].code, rows[row].begins, rows[row].holds);
     }
     fixture_clear(&fixture);
@@ -225,23 +234,28 @@ static void test_bad_input(void)
     Fixture fixture;
     fixture_init(&fixture, NULL);
     IfmCompareProtocol protocol = counted(20), bad = protocol;
-    IfmCompareSide good[2], sides[2];
-    sides_on(&fixture, "simulated:compare/BASE", "simulated:compare/BASE", good);
+    IfmModelCase good[2], cases[2];
+    IfmCompareSide sides[2];
+    sides_on(&fixture, "simulated:compare/BASE", "simulated:compare/BASE", good, sides);
     bad.margin = -1;
-    expect(&fixture, good, &bad, IFM_ERROR_INVALID, "margin", "-1");
-    memcpy(sides, good, sizeof sides);
-    sides[1].model_case.model_path = "no/such/file.onnx";
+    expect(&fixture, sides, &bad, IFM_ERROR_INVALID, "margin", "-1");
+    memcpy(cases, good, sizeof cases);
+    sides_of(cases, sides);
+    cases[1].model_path = "no/such/file.onnx";
     expect(&fixture, sides, &protocol, IFM_ERROR_UNAVAILABLE, "B: ", "no/such/file.onnx");
-    memcpy(sides, good, sizeof sides);
+    memcpy(cases, good, sizeof cases);
+    sides_of(cases, sides);
     sides[0].runtime = "/some/library.so";
     expect(&fixture, sides, &protocol, IFM_ERROR_INVALID, "A: ", "no runtime's library");
-    memcpy(sides, good, sizeof sides);
-    sides[1].model_case.device = "onnxruntime:CPU";
+    memcpy(cases, good, sizeof cases);
+    sides_of(cases, sides);
+    cases[1].device = "onnxruntime:CPU";
     sides[1].runtime = "/no/such/library.so";
     expect(&fixture, sides, &protocol, IFM_ERROR_UNAVAILABLE, "B: ", "/no/such/library.so");
-    memcpy(sides, good, sizeof sides);
-    sides[1].model_case.load = &(IfmLoadDevice){ .device = "simulated:compare/MORE" };
-    sides[1].model_case.n_load = 1;
+    memcpy(cases, good, sizeof cases);
+    sides_of(cases, sides);
+    cases[1].load = &(IfmLoadDevice){ .device = "simulated:compare/MORE" };
+    cases[1].n_load = 1;
     expect(&fixture, sides, &protocol, IFM_ERROR_UNSUPPORTED, "B: ", "load");
     fixture_clear(&fixture);
 }
@@ -267,8 +281,9 @@ static void test_interrupted(void)
     g_auto(IfmComparison) comparison = { 0 };
     g_auto(IfmComparison) none = { 0 };
     IfmCompareProtocol protocol = counted(200);
+    IfmModelCase cases[2];
     IfmCompareSide sides[2];
-    sides_on(&fixture, "simulated:compare/NOISY", "simulated:compare/NOISY", sides);
+    sides_on(&fixture, "simulated:compare/NOISY", "simulated:compare/NOISY", cases, sides);
     g_assert_true(ifm_runner_compare(runner, sides, &protocol, 1, &comparison, &error));
     g_assert_no_error(error);
     g_assert_cmpuint(comparison.n_pairs, ==, 6);

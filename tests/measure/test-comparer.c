@@ -2,13 +2,15 @@
 #include <math.h>
 #include <string.h>
 
+#include "measure/measure-private.h"
+
 #define S G_GINT64_CONSTANT(1000000000)
 
-static IfmCompareProtocol counted(gsize most_pairs)
+static IfmCompareProtocol counted(gsize max_pairs)
 {
     IfmCompareProtocol protocol = IFM_COMPARE_PROTOCOL_INIT;
     protocol.time_budget_ns = 0;
-    protocol.most_pairs = most_pairs;
+    protocol.max_pairs = max_pairs;
     return protocol;
 }
 
@@ -108,7 +110,7 @@ static void test_correlated(void)
     g_auto(IfmComparison) slow = { 0 };
     g_auto(IfmComparison) fast = { 0 };
     IfmCompareProtocol protocol = counted(20);
-    protocol.least_pairs = 20;
+    protocol.min_pairs = 20;
     feed(&protocol, logs, 20, &slow);
     feed(&protocol, shuffled, 20, &fast);
     g_assert_cmpfloat_with_epsilon(slow.ratio, fast.ratio, 1e-9);
@@ -189,8 +191,8 @@ static void test_budget(void)
         ifm_comparer_finish(comparer, &comparison);
         g_assert_cmpint(comparison.verdict, ==, IFM_VERDICT_UNCERTAIN);
         g_assert_cmpint(comparison.elapsed_ns, ==, (gint64)n * S);
-        g_assert_nonnull(strstr(comparison.why,
-                                row == 0 ? "3 pairs of processes were measured, and 5 are the fewest" : "would settle it"));
+        g_assert_nonnull(strstr(comparison.why, row == 0 ? "3 pairs of processes were measured, and 5 are the minimum"
+                                                         : "would settle it"));
     }
 }
 
@@ -259,8 +261,8 @@ static void test_check(void)
     bad[1].margin = -0.01;
     bad[2].margin = NAN;
     bad[3].level = 1;
-    bad[4].least_pairs = 1;
-    bad[5].most_pairs = 4;
+    bad[4].min_pairs = 1;
+    bad[5].max_pairs = 4;
     bad[6].time_budget_ns = -1;
     bad[7].ci_ratio = NAN;
     for (gsize i = 0; i < G_N_ELEMENTS(bad); i++)
@@ -391,7 +393,7 @@ static void test_difference(void)
 {
     static const double logs[] = { 0.21, 0.19, 0.205, 0.195, 0.2, 0.208, 0.192, 0.201, 0.199, 0.2 };
     IfmCompareProtocol protocol = counted(10);
-    protocol.least_pairs = 10;
+    protocol.min_pairs = 10;
     g_autoptr(IfmComparer) comparer = ifm_comparer_new(&protocol);
     double squares = 0;
     for (int i = 0; i < 10; i++)
@@ -502,7 +504,7 @@ static double step_ns(int step, gboolean whole, const double *level, GRand *rand
 static IfmInterval in_turns(const double *level, GRand *random)
 {
     IfmCompareProtocol protocol = counted(PAIRS);
-    protocol.least_pairs = PAIRS;
+    protocol.min_pairs = PAIRS;
     g_autoptr(IfmComparer) comparer = ifm_comparer_new(&protocol);
     int step = 0;
     for (int pair = 0; pair < PAIRS; pair++)
@@ -564,7 +566,7 @@ static void test_changing_machine(void)
             width += (turns.upper - turns.lower) / 2 / (WHOLE_NS - FORWARD_NS) / SEEDS;
             g_rand_free(random);
         }
-        g_test_message("%s: in turns %.3f (half %.3f), one after the other %.3f", names[speed], (double)n_turns / SEEDS,
+        g_test_message("%s: interleaved %.3f (half %.3f), one after the other %.3f", names[speed], (double)n_turns / SEEDS,
                        width, (double)n_apart / SEEDS);
         g_assert_cmpuint(n_turns, >=, SEEDS * 93 / 100);
         g_assert_cmpfloat(width, <, 0.03); /* it holds that not by being wide */

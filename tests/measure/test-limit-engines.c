@@ -63,20 +63,20 @@ static double median_of(GArray *samples)
     return ((double)g_array_index(sorted, gint64, (n - 1) / 2) + (double)g_array_index(sorted, gint64, n / 2)) / 2;
 }
 
-static void assert_within(const json_t *limit, const char *interval, const char *figure)
+static void assert_within(const json_t *peak, const char *interval, const char *figure)
 {
-    const json_t *lower = json_array_get(json_object_get(limit, interval), 0);
-    const json_t *upper = json_array_get(json_object_get(limit, interval), 1);
+    const json_t *lower = json_array_get(json_object_get(peak, interval), 0);
+    const json_t *upper = json_array_get(json_object_get(peak, interval), 1);
     if (json_is_null(lower)) /* too few independent samples on a busy machine bound no median */
         return;
-    g_assert_cmpfloat(json_number_value(lower), <=, number_in(limit, figure));
-    g_assert_cmpfloat(json_number_value(upper), >=, number_in(limit, figure));
+    g_assert_cmpfloat(json_number_value(lower), <=, number_in(peak, figure));
+    g_assert_cmpfloat(json_number_value(upper), >=, number_in(peak, figure));
 }
 
 /* Sizes double; the samples are those of the size with the best rate, which is 2 n^3 over their median. */
-static void check_products(const json_t *limit, GArray *samples)
+static void check_products(const json_t *peak, GArray *samples)
 {
-    const json_t *products = json_object_get(limit, "products");
+    const json_t *products = json_object_get(peak, "products");
     double best = 0, best_size = 0;
     for (gsize i = 0; i < json_array_size(products); i++)
     {
@@ -89,21 +89,21 @@ static void check_products(const json_t *limit, GArray *samples)
         g_assert_cmpint(json_integer_value(json_object_get(one, "n")), >=, 1);
     }
     g_assert_cmpfloat(best, >, 0);
-    g_assert_cmpfloat(number_in(limit, "flop_per_s"), ==, best);
+    g_assert_cmpfloat(number_in(peak, "flop_per_s"), ==, best);
     g_assert_cmpfloat_with_epsilon(best, 1e9 * 2 * pow(best_size, 3) / median_of(samples), 1e-9 * best);
-    assert_within(limit, "flop_interval", "flop_per_s");
+    assert_within(peak, "flop_interval", "flop_per_s");
 }
 
-static void check_triad(const json_t *limit, IfmDtype dtype)
+static void check_triad(const json_t *peak, IfmDtype dtype)
 {
-    gint64 bytes = json_integer_value(json_object_get(limit, "triad_bytes"));
-    g_assert_cmpint(bytes, >=, 3 * json_integer_value(json_object_get(limit, "cache_bytes")));
+    gint64 bytes = json_integer_value(json_object_get(peak, "triad_bytes"));
+    g_assert_cmpint(bytes, >=, 3 * json_integer_value(json_object_get(peak, "cache_bytes")));
     g_assert_cmpint(bytes % (3 * (gint64)ifm_dtype_size_bytes(dtype)), ==, 0);
-    g_assert_cmpstr(text_in(limit, "triad_by"), ==, "loops");
-    g_assert_cmpstr(text_in(limit, "triad_dtype"), ==, ifm_dtype_name(dtype));
-    g_assert_true(json_is_false(json_object_get(limit, "write_allocate_counted")));
-    g_assert_cmpfloat(number_in(limit, "bytes_per_s"), >, 0);
-    assert_within(limit, "bytes_interval", "bytes_per_s");
+    g_assert_cmpstr(text_in(peak, "triad_by"), ==, "loops");
+    g_assert_cmpstr(text_in(peak, "triad_dtype"), ==, ifm_dtype_name(dtype));
+    g_assert_true(json_is_false(json_object_get(peak, "write_allocate_counted")));
+    g_assert_cmpfloat(number_in(peak, "bytes_per_s"), >, 0);
+    assert_within(peak, "bytes_interval", "bytes_per_s");
 }
 
 static void test_real(gconstpointer data)
@@ -111,7 +111,7 @@ static void test_real(gconstpointer data)
     const Real *row = data;
     Fixture fixture;
     fixture_init(&fixture, NULL);
-    IfmLimitCase limit_case = {
+    IfmPeakCase peak_case = {
         .device = row->device, .threads = row->threads, .dtype = row->dtype, .time_budget_ns = 1500 * MS
     };
     if (row->cores != NULL && !may_use_core_0())
@@ -119,22 +119,23 @@ static void test_real(gconstpointer data)
     else if (is_here(&fixture, row->device))
     {
         g_autoptr(GError) error = NULL;
-        g_autoptr(IfmCase) sealed = ifm_runner_limit_case(fixture.runner, &limit_case, &error);
+        g_autoptr(IfmCase) sealed = ifm_runner_case(fixture.runner, &ifm_kind_peak, &peak_case, &error);
         g_assert_no_error(error);
-        g_autoptr(IfmMeasurement) measurement = ifm_runner_measure_limit(fixture.runner, &limit_case, sealed, &error);
+        g_autoptr(IfmMeasurement) measurement =
+            ifm_runner_measure(fixture.runner, &ifm_kind_peak, &peak_case, sealed, &error);
         g_assert_no_error(error);
         g_assert_cmpstr(measurement->reason, ==, "");
         g_assert_cmpint(measurement->outcome, ==, IFM_OUTCOME_OK);
-        const json_t *limit = json_object_get(measurement->surroundings, "limit");
-        g_assert_cmpstr(text_in(limit, "source"), ==, "measured");
-        g_assert_cmpint(json_integer_value(json_object_get(limit, "threads")), ==,
+        const json_t *peak = ifm_measurement_result(measurement, NULL);
+        g_assert_cmpstr(text_in(peak, "source"), ==, "measured");
+        g_assert_cmpint(json_integer_value(json_object_get(peak, "threads")), ==,
                         row->n_threads > 0 ? row->n_threads : n_allowed());
         if (row->cores != NULL)
-            g_assert_cmpstr(text_in(limit, "triad_cores"), ==, row->cores);
-        check_products(limit, measurement->samples_ns);
-        check_triad(limit, row->triad);
-        g_assert_cmpstr(text_in(measurement->surroundings, "clock_kind"), ==, "real");
-        g_assert_true(json_is_object(measurement->attest));
+            g_assert_cmpstr(text_in(peak, "triad_cores"), ==, row->cores);
+        check_products(peak, measurement->samples_ns);
+        check_triad(peak, row->triad);
+        g_assert_cmpstr(text_in(measurement->environment, "clock_kind"), ==, "real");
+        g_assert_true(json_is_object(measurement->effective_config));
         g_assert_cmpstr(text_in(measurement->verification, "status"), ==, "passed");
     }
     fixture_clear(&fixture);
@@ -145,15 +146,16 @@ static void test_half(void)
 {
     Fixture fixture;
     fixture_init(&fixture, NULL);
-    IfmLimitCase limit_case = { .device = "onnxruntime:CPU", .dtype = IFM_DTYPE_BF16, .time_budget_ns = 500 * MS };
-    if (is_here(&fixture, limit_case.device))
+    IfmPeakCase peak_case = { .device = "onnxruntime:CPU", .dtype = IFM_DTYPE_BF16, .time_budget_ns = 500 * MS };
+    if (is_here(&fixture, peak_case.device))
     {
         g_autoptr(GError) error = NULL;
-        g_autoptr(IfmCase) sealed = ifm_runner_limit_case(fixture.runner, &limit_case, &error);
-        g_autoptr(IfmMeasurement) measurement = ifm_runner_measure_limit(fixture.runner, &limit_case, sealed, &error);
+        g_autoptr(IfmCase) sealed = ifm_runner_case(fixture.runner, &ifm_kind_peak, &peak_case, &error);
+        g_autoptr(IfmMeasurement) measurement =
+            ifm_runner_measure(fixture.runner, &ifm_kind_peak, &peak_case, sealed, &error);
         g_assert_no_error(error);
         if (measurement->outcome == IFM_OUTCOME_OK)
-            g_assert_cmpstr(text_in(measurement->attest, "dtype"), ==, "bf16");
+            g_assert_cmpstr(text_in(measurement->effective_config, "dtype"), ==, "bf16");
         else
             g_assert_cmpstr(measurement->error_code, ==, "unsupported");
     }
@@ -165,12 +167,13 @@ static void test_no_such_cores(void)
 {
     Fixture fixture;
     fixture_init(&fixture, NULL);
-    IfmLimitCase limit_case = { .device = "onnxruntime:CPU@1000", .time_budget_ns = 500 * MS };
+    IfmPeakCase peak_case = { .device = "onnxruntime:CPU@1000", .time_budget_ns = 500 * MS };
     if (is_here(&fixture, "onnxruntime:CPU"))
     {
         g_autoptr(GError) error = NULL;
-        g_autoptr(IfmCase) sealed = ifm_runner_limit_case(fixture.runner, &limit_case, &error);
-        g_autoptr(IfmMeasurement) measurement = ifm_runner_measure_limit(fixture.runner, &limit_case, sealed, &error);
+        g_autoptr(IfmCase) sealed = ifm_runner_case(fixture.runner, &ifm_kind_peak, &peak_case, &error);
+        g_autoptr(IfmMeasurement) measurement =
+            ifm_runner_measure(fixture.runner, &ifm_kind_peak, &peak_case, sealed, &error);
         g_assert_no_error(error);
         g_assert_cmpint(measurement->outcome, ==, IFM_OUTCOME_FAILED);
         g_assert_cmpstr(measurement->error_code, ==, "invalid");
@@ -183,15 +186,15 @@ static void test_no_such_cores(void)
 typedef struct
 {
     const char *engine;
-    IfmLimitKind kind;
+    IfmPeakKind kind;
     gint64 size;
     double work; /* by hand */
 } Modelled;
 
 static const Modelled modelled[] = {
-    { "onnxruntime", IFM_LIMIT_PRODUCT, 256, 33554432 }, { "openvino", IFM_LIMIT_PRODUCT, 256, 33554432 },
-    { "onnxruntime", IFM_LIMIT_PRODUCT, 32, 65536 },     { "onnxruntime", IFM_LIMIT_TRIAD, 10000, 200004 },
-    { "openvino", IFM_LIMIT_TRIAD, 10000, 200004 },      { "onnxruntime", IFM_LIMIT_TRIAD, 100, 2004 },
+    { "onnxruntime", IFM_PEAK_PRODUCT, 256, 33554432 }, { "openvino", IFM_PEAK_PRODUCT, 256, 33554432 },
+    { "onnxruntime", IFM_PEAK_PRODUCT, 32, 65536 },     { "onnxruntime", IFM_PEAK_TRIAD, 10000, 200004 },
+    { "openvino", IFM_PEAK_TRIAD, 10000, 200004 },      { "onnxruntime", IFM_PEAK_TRIAD, 100, 2004 },
 };
 
 /* They compute what they say, and an output that is off is found, wherever the check looks. */
@@ -207,24 +210,24 @@ static void test_modelled(gconstpointer data)
         return;
     }
     g_autofree char *device = g_strconcat(row->engine, ":CPU", NULL);
-    const IfmLimitCase limit_case = { .device = device, .dtype = IFM_DTYPE_F32, .threads = 1 };
-    g_autoptr(IfmLimitSubject) subject =
-        ifm_limit_subject_new(engine, &limit_case, row->kind, row->size, IFM_DTYPE_F32, &error);
+    const IfmPeakCase peak_case = { .device = device, .dtype = IFM_DTYPE_F32, .threads = 1 };
+    g_autoptr(IfmPeakSubject) subject =
+        ifm_peak_subject_new(engine, &peak_case, row->kind, row->size, IFM_DTYPE_F32, &error);
     g_assert_no_error(error);
-    g_assert_cmpfloat(ifm_limit_subject_work(subject), ==, row->work);
-    IfmSubject slots = ifm_limit_subject_slots(subject);
+    g_assert_cmpfloat(ifm_peak_subject_work(subject), ==, row->work);
+    IfmSubject slots = ifm_peak_subject_slots(subject);
     for (int i = 0; i < 5; i++)
     {
         g_assert_true(slots.run(slots.self, &error));
         g_assert_true(slots.verify(slots.self, &error));
     }
     IfmTensor output = IFM_TENSOR_INIT;
-    g_assert_true(ifm_request_output(ifm_model_subject_request(ifm_limit_subject_model(subject)), 0, &output, &error));
+    g_assert_true(ifm_request_output(ifm_model_subject_request(ifm_peak_subject_model(subject)), 0, &output, &error));
     for (gint64 i = 0; i < ifm_tensor_n_elements(&output); i += 30)
         ((float *)output.data)[i] += 1;
     g_assert_false(slots.verify(slots.self, &error));
     g_assert_error(error, IFM_ERROR, IFM_ERROR_FAILED);
-    g_assert_nonnull(strstr(error->message, row->kind == IFM_LIMIT_PRODUCT ? "product of size" : "triad of size"));
+    g_assert_nonnull(strstr(error->message, row->kind == IFM_PEAK_PRODUCT ? "product of size" : "triad of size"));
 }
 
 int main(int argc, char **argv)

@@ -5,17 +5,17 @@
 #include "folder.h"
 #include "measure/measure-private.h"
 
-static IfmLimitCase limit_of(const char *device)
+static IfmPeakCase limit_of(const char *device)
 {
-    return (IfmLimitCase){ .device = device, .dtype = IFM_DTYPE_F32, .time_budget_ns = 2000 * MS };
+    return (IfmPeakCase){ .device = device, .dtype = IFM_DTYPE_F32, .time_budget_ns = 2000 * MS };
 }
 
-static IfmMeasurement *measure_limit(Fixture *fixture, const IfmLimitCase *limit_case)
+static IfmMeasurement *measure_limit(Fixture *fixture, const IfmPeakCase *peak_case)
 {
     g_autoptr(GError) error = NULL;
-    g_autoptr(IfmCase) sealed = ifm_runner_limit_case(fixture->runner, limit_case, &error);
+    g_autoptr(IfmCase) sealed = ifm_runner_case(fixture->runner, &ifm_kind_peak, peak_case, &error);
     g_assert_no_error(error);
-    IfmMeasurement *measurement = ifm_runner_measure_limit(fixture->runner, limit_case, sealed, &error);
+    IfmMeasurement *measurement = ifm_runner_measure(fixture->runner, &ifm_kind_peak, peak_case, sealed, &error);
     g_assert_no_error(error);
     g_assert_cmpstr(measurement->case_key, ==, sealed->key);
     return measurement;
@@ -51,20 +51,20 @@ static void test_described(gconstpointer data)
     g_autofree char *device = g_strconcat("simulated:limits/", row->unit, NULL);
     Fixture fixture;
     fixture_init(&fixture, NULL);
-    IfmLimitCase limit_case = limit_of(device);
-    g_autoptr(IfmMeasurement) measurement = measure_limit(&fixture, &limit_case);
+    IfmPeakCase peak_case = limit_of(device);
+    g_autoptr(IfmMeasurement) measurement = measure_limit(&fixture, &peak_case);
     g_assert_cmpstr(measurement->reason, ==, "");
     g_assert_cmpint(measurement->outcome, ==, IFM_OUTCOME_OK);
     g_assert_cmpstr(measurement->stop_reason, ==, "described");
     g_assert_cmpuint(measurement->samples_ns->len, ==, 0);
-    const json_t *limit = json_object_get(measurement->surroundings, "limit");
-    g_assert_cmpstr(text_in(limit, "source"), ==, "described");
-    g_assert_cmpfloat(number_in(limit, "flop_per_s"), ==, row->flop_per_s);
-    g_assert_cmpfloat(number_in(limit, "bytes_per_s"), ==, row->bytes_per_s);
-    assert_interval(limit, "flop_interval", row->flop_per_s, row->flop_per_s);
-    assert_interval(limit, "bytes_interval", row->bytes_per_s, row->bytes_per_s);
-    g_assert_cmpuint(json_array_size(json_object_get(limit, "products")), ==, 0);
-    g_assert_cmpstr(text_in(json_object_get(measurement->surroundings, "runtime"), "engine"), ==, "simulated");
+    const json_t *peak = ifm_measurement_result(measurement, NULL);
+    g_assert_cmpstr(text_in(peak, "source"), ==, "described");
+    g_assert_cmpfloat(number_in(peak, "flop_per_s"), ==, row->flop_per_s);
+    g_assert_cmpfloat(number_in(peak, "bytes_per_s"), ==, row->bytes_per_s);
+    assert_interval(peak, "flop_interval", row->flop_per_s, row->flop_per_s);
+    assert_interval(peak, "bytes_interval", row->bytes_per_s, row->bytes_per_s);
+    g_assert_cmpuint(json_array_size(json_object_get(peak, "products")), ==, 0);
+    g_assert_cmpstr(text_in(json_object_get(measurement->environment, "runtime"), "engine"), ==, "simulated");
     fixture_clear(&fixture);
 }
 
@@ -77,7 +77,7 @@ typedef struct
 } Refused;
 
 static const Refused refused[] = {
-    { "FIXED", IFM_DTYPE_F32, IFM_OUTCOME_FAILED, "unsupported", "limits/FIXED: has no limit: it is described without" },
+    { "FIXED", IFM_DTYPE_F32, IFM_OUTCOME_FAILED, "unsupported", "limits/FIXED: has no peak: it is described without" },
     { "TABLE", IFM_DTYPE_F32, IFM_OUTCOME_FAILED, "unsupported", "knows the latencies of stages alone" },
     { "FIXED", IFM_DTYPE_F16, IFM_OUTCOME_FAILED, "unsupported", "does not execute in f16" },
     { "CRASH", IFM_DTYPE_F32, IFM_OUTCOME_FAILED, "failed", "worker ended by SIGSEGV" },
@@ -92,15 +92,15 @@ static void test_refused(gconstpointer data)
     g_autofree char *device = g_strconcat("simulated:limits/", row->unit, NULL);
     Fixture fixture;
     fixture_init(&fixture, NULL);
-    IfmLimitCase limit_case = limit_of(device), next = limit_of("simulated:limits/ROOF");
-    limit_case.dtype = row->dtype;
-    g_autoptr(IfmMeasurement) measurement = measure_limit(&fixture, &limit_case);
+    IfmPeakCase peak_case = limit_of(device), next = limit_of("simulated:limits/ROOF");
+    peak_case.dtype = row->dtype;
+    g_autoptr(IfmMeasurement) measurement = measure_limit(&fixture, &peak_case);
     g_assert_cmpint(measurement->outcome, ==, row->outcome);
     g_assert_cmpstr(measurement->error_code, ==, row->code);
     if (strstr(measurement->reason, row->part) == NULL)
         g_assert_cmpstr(measurement->reason, ==, row->part);
     g_assert_cmpuint(measurement->samples_ns->len, ==, 0);
-    g_assert_null(json_object_get(measurement->surroundings, "limit"));
+    g_assert_null(ifm_measurement_result(measurement, NULL));
     g_autoptr(IfmMeasurement) well = measure_limit(&fixture, &next);
     g_assert_cmpstr(well->reason, ==, "");
     fixture_clear(&fixture);
@@ -113,36 +113,36 @@ static void test_record(void)
     Fixture fixture;
     fixture_init(&fixture, NULL);
     g_autoptr(GError) error = NULL;
-    IfmLimitCase limit_case = limit_of("simulated:limits/ROOF:0@1,0#2");
-    limit_case.threads = 2;
-    g_autoptr(IfmCase) sealed = ifm_runner_limit_case(fixture.runner, &limit_case, &error);
+    IfmPeakCase peak_case = limit_of("simulated:limits/ROOF:0@1,0#2");
+    peak_case.threads = 2;
+    g_autoptr(IfmCase) sealed = ifm_runner_case(fixture.runner, &ifm_kind_peak, &peak_case, &error);
     g_assert_no_error(error);
-    g_assert_cmpstr(sealed->subject_kind, ==, "limit");
+    g_assert_cmpstr(sealed->subject_kind, ==, "peak");
     g_assert_cmpstr(sealed->subject_name, ==, "limit");
     g_assert_cmpstr(sealed->model_path, ==, "");
     g_assert_cmpstr(sealed->device, ==, "simulated:limits/ROOF:0@0-1"); /* streams share one limit */
     g_assert_cmpstr(text_in(sealed->options, "dtype"), ==, "f32");
     g_assert_cmpint(json_integer_value(json_object_get(sealed->options, "threads")), ==, 2);
-    g_assert_cmpstr(text_in(sealed->surroundings, "engine"), ==, "simulated");
-    g_assert_nonnull(text_in(sealed->surroundings, "engine_version"));
-    g_assert_true(json_is_string(json_object_get(sealed->surroundings, "machine")));
-    IfmLimitCase same[] = { limit_case, limit_case, limit_case };
+    g_assert_cmpstr(text_in(sealed->environment, "engine"), ==, "simulated");
+    g_assert_nonnull(text_in(sealed->environment, "engine_version"));
+    g_assert_true(json_is_string(json_object_get(sealed->environment, "machine")));
+    IfmPeakCase same[] = { peak_case, peak_case, peak_case };
     same[0].time_budget_ns = 0; /* how long it may take is not what it is */
     same[1].alias = "CPU";
     same[2].dtype = IFM_DTYPE_UNDEFINED;
     for (gsize i = 0; i < G_N_ELEMENTS(same); i++)
     {
-        g_autoptr(IfmCase) one = ifm_runner_limit_case(fixture.runner, &same[i], &error);
+        g_autoptr(IfmCase) one = ifm_runner_case(fixture.runner, &ifm_kind_peak, &same[i], &error);
         g_assert_no_error(error);
         g_assert_cmpstr(one->key, ==, sealed->key);
     }
-    IfmLimitCase other[] = { limit_case, limit_case, limit_case };
+    IfmPeakCase other[] = { peak_case, peak_case, peak_case };
     other[0].threads = 1;
     other[1].dtype = IFM_DTYPE_F64;
     other[2].device = "simulated:limits/ROOF:0@0";
     for (gsize i = 0; i < G_N_ELEMENTS(other); i++)
     {
-        g_autoptr(IfmCase) one = ifm_runner_limit_case(fixture.runner, &other[i], &error);
+        g_autoptr(IfmCase) one = ifm_runner_case(fixture.runner, &ifm_kind_peak, &other[i], &error);
         g_assert_no_error(error);
         g_assert_cmpstr(one->key, !=, sealed->key);
     }
@@ -156,19 +156,19 @@ static void test_stored(void)
     fixture_init(&fixture, NULL);
     g_autoptr(GError) error = NULL;
     g_autofree char *path = g_build_filename(fixture.folder, "limits.db", NULL);
-    IfmLimitCase limit_case = limit_of("simulated:limits/ROOF"), again = limit_case;
+    IfmPeakCase peak_case = limit_of("simulated:limits/ROOF"), again = peak_case;
     again.time_budget_ns = 1;
-    g_autoptr(IfmCase) sealed = ifm_runner_limit_case(fixture.runner, &limit_case, &error);
-    g_autoptr(IfmMeasurement) measurement = measure_limit(&fixture, &limit_case);
+    g_autoptr(IfmCase) sealed = ifm_runner_case(fixture.runner, &ifm_kind_peak, &peak_case, &error);
+    g_autoptr(IfmMeasurement) measurement = measure_limit(&fixture, &peak_case);
     g_autoptr(IfmStore) store = ifm_store_open(path, IFM_STORE_SHARD, &error);
     g_assert_no_error(error);
     g_assert_true(ifm_store_commit(store, sealed, measurement, &error));
     g_assert_true(ifm_store_check(store, &error));
-    g_autoptr(IfmCase) asked = ifm_runner_limit_case(fixture.runner, &again, &error);
+    g_autoptr(IfmCase) asked = ifm_runner_case(fixture.runner, &ifm_kind_peak, &again, &error);
     g_autoptr(IfmMeasurement) latest = ifm_store_latest(store, asked->key, &error);
     g_assert_no_error(error);
     g_assert_cmpstr(latest->uid, ==, measurement->uid);
-    g_assert_cmpfloat(number_in(json_object_get(latest->surroundings, "limit"), "flop_per_s"), ==, 100e9);
+    g_assert_cmpfloat(number_in(ifm_measurement_result(latest, NULL), "flop_per_s"), ==, 100e9);
     g_clear_pointer(&store, ifm_store_close);
     g_unlink(path);
     fixture_clear(&fixture);
@@ -177,14 +177,13 @@ static void test_stored(void)
 /* A limit as if it had been measured: figures to within nothing, while others used that much of the processors. */
 static IfmMeasurement *limit_like(Fixture *fixture, double flop_per_s, double bytes_per_s, double others_ratio)
 {
-    IfmLimitCase limit_case = limit_of("simulated:limits/ROOF");
-    IfmMeasurement *limit = measure_limit(fixture, &limit_case);
-    json_object_set_new(limit->surroundings, "limit",
-                        json_pack("{s:s,s:f,s:[f,f],s:f,s:[f,f]}", "source", "measured", "flop_per_s", flop_per_s,
-                                  "flop_interval", flop_per_s, flop_per_s, "bytes_per_s", bytes_per_s, "bytes_interval",
-                                  bytes_per_s, bytes_per_s));
-    json_object_set_new(limit->surroundings, "others_ratio", json_real(others_ratio));
-    return limit;
+    IfmPeakCase peak_case = limit_of("simulated:limits/ROOF");
+    IfmMeasurement *peak = measure_limit(fixture, &peak_case);
+    ifm_record_set_json(&peak->result, json_pack("{s:s,s:f,s:[f,f],s:f,s:[f,f]}", "source", "measured", "flop_per_s",
+                                                 flop_per_s, "flop_interval", flop_per_s, flop_per_s, "bytes_per_s",
+                                                 bytes_per_s, "bytes_interval", bytes_per_s, bytes_per_s));
+    json_object_set_new(peak->environment, "others_ratio", json_real(others_ratio));
+    return peak;
 }
 
 typedef struct
@@ -206,25 +205,26 @@ static void test_better_kept(void)
     fixture_init(&fixture, NULL);
     g_autoptr(GError) error = NULL;
     g_autofree char *path = g_build_filename(fixture.folder, "limits.db", NULL), *best = NULL;
-    IfmLimitCase limit_case = limit_of("simulated:limits/ROOF");
-    g_autoptr(IfmCase) sealed = ifm_runner_limit_case(fixture.runner, &limit_case, &error);
+    IfmPeakCase peak_case = limit_of("simulated:limits/ROOF");
+    g_autoptr(IfmCase) sealed = ifm_runner_case(fixture.runner, &ifm_kind_peak, &peak_case, &error);
     g_autoptr(IfmStore) store = ifm_store_open(path, IFM_STORE_SHARD, &error);
     g_assert_no_error(error);
     for (gsize i = 0; i < G_N_ELEMENTS(nexts); i++)
     {
-        gboolean counts = !nexts[i].counts;
         g_autoptr(IfmMeasurement) before = ifm_store_latest(store, sealed->key, &error);
-        g_autoptr(IfmMeasurement) limit =
+        g_autoptr(IfmMeasurement) peak =
             limit_like(&fixture, nexts[i].flop_per_s, nexts[i].bytes_per_s, nexts[i].others_ratio);
-        g_autofree char *doubt = ifm_limit_doubt(limit);
+        g_autofree char *doubt = ifm_peak_doubt(peak);
         g_assert_cmpint(doubt != NULL, ==, nexts[i].others_ratio > 0.1);
-        g_assert_true(ifm_limit_store(store, sealed, limit, before, &counts, &error));
+        gboolean counts = ifm_peak_counts(peak, before);
+        if (counts && ifm_peak_is_measured(peak))
+            g_assert_true(ifm_store_commit(store, sealed, peak, &error));
         g_assert_no_error(error);
         g_assert_cmpint(counts, ==, nexts[i].counts);
         if (counts)
         {
             g_free(best);
-            best = g_strdup(limit->uid);
+            best = g_strdup(peak->uid);
         }
         g_autoptr(IfmMeasurement) latest = ifm_store_latest(store, sealed->key, &error);
         g_assert_cmpstr(latest->uid, ==, best);
@@ -237,8 +237,8 @@ static void test_better_kept(void)
 static char *key_of(Fixture *fixture, const char *device)
 {
     g_autoptr(GError) error = NULL;
-    IfmLimitCase limit_case = limit_of(device);
-    g_autoptr(IfmCase) sealed = ifm_runner_limit_case(fixture->runner, &limit_case, &error);
+    IfmPeakCase peak_case = limit_of(device);
+    g_autoptr(IfmCase) sealed = ifm_runner_case(fixture->runner, &ifm_kind_peak, &peak_case, &error);
     g_assert_no_error(error);
     return g_strdup(sealed->key);
 }
@@ -276,15 +276,15 @@ static void test_wrong_case(void)
 {
     Fixture fixture;
     fixture_init(&fixture, NULL);
-    IfmLimitCase cases[] = { limit_of("simulated:"), limit_of("nonsense:CPU"), limit_of("simulated:limits/ROOF"),
-                             limit_of("simulated:limits/ROOF"), limit_of("simulated:limits/ROOF") };
+    IfmPeakCase cases[] = { limit_of("simulated:"), limit_of("nonsense:CPU"), limit_of("simulated:limits/ROOF"),
+                            limit_of("simulated:limits/ROOF"), limit_of("simulated:limits/ROOF") };
     cases[2].dtype = IFM_DTYPE_I8;
     cases[3].threads = -1;
     cases[4].time_budget_ns = -1;
     for (gsize i = 0; i < G_N_ELEMENTS(cases); i++)
     {
         g_autoptr(GError) error = NULL;
-        g_assert_null(ifm_runner_limit_case(fixture.runner, &cases[i], &error));
+        g_assert_null(ifm_runner_case(fixture.runner, &ifm_kind_peak, &cases[i], &error));
         g_assert_error(error, IFM_ERROR, IFM_ERROR_INVALID);
     }
     fixture_clear(&fixture);
@@ -307,10 +307,10 @@ static void test_interrupted(void)
                                  .progress = interrupt_at_work,
                                  .progress_user = &interrupted };
     g_autoptr(IfmRunner) runner = ifm_runner_new(&options);
-    IfmLimitCase limit_case = limit_of("simulated:limits/FIXED");
-    g_autoptr(IfmCase) sealed = ifm_runner_limit_case(runner, &limit_case, &error);
+    IfmPeakCase peak_case = limit_of("simulated:limits/FIXED");
+    g_autoptr(IfmCase) sealed = ifm_runner_case(runner, &ifm_kind_peak, &peak_case, &error);
     g_assert_no_error(error);
-    g_assert_null(ifm_runner_measure_limit(runner, &limit_case, sealed, &error));
+    g_assert_null(ifm_runner_measure(runner, &ifm_kind_peak, &peak_case, sealed, &error));
     g_assert_error(error, IFM_ERROR, IFM_ERROR_CANCELLED);
 }
 

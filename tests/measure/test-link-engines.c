@@ -50,22 +50,23 @@ static void test_real(gconstpointer data)
     else if (is_here(&fixture, row->from) && is_here(&fixture, row->to))
     {
         g_autoptr(GError) error = NULL;
-        g_autoptr(IfmCase) sealed = ifm_runner_link_case(fixture.runner, &link_case, &error);
+        g_autoptr(IfmCase) sealed = ifm_runner_case(fixture.runner, &ifm_kind_link, &link_case, &error);
         g_assert_no_error(error);
-        g_autoptr(IfmMeasurement) measurement = ifm_runner_measure_link(fixture.runner, &link_case, sealed, &error);
+        g_autoptr(IfmMeasurement) measurement =
+            ifm_runner_measure(fixture.runner, &ifm_kind_link, &link_case, sealed, &error);
         g_assert_no_error(error);
         g_assert_cmpstr(measurement->reason, ==, "");
         g_assert_cmpuint(measurement->samples_ns->len, ==, 50);
-        g_assert_cmpfloat(json_number_value(json_object_get(measurement->summary, "median")), >, 0);
-        g_assert_cmpstr(text_in(measurement->surroundings, "clock_kind"), ==, "real");
+        g_assert_cmpfloat(measurement->summary.median, >, 0);
+        g_assert_cmpstr(text_in(measurement->environment, "clock_kind"), ==, "real");
         g_assert_cmpstr(text_in(measurement->verification, "status"), ==, "passed");
-        const json_t *link = json_object_get(measurement->surroundings, "link");
+        const json_t *link = ifm_measurement_result(measurement, NULL);
         g_assert_true(json_is_true(json_object_get(link, "assumed")) == row->assumed);
         g_assert_true(json_is_true(json_object_get(link, "shared")) == !row->assumed);
         if (row->cores != NULL)
-            g_assert_cmpstr(text_in(measurement->attest, "cores"), ==, row->cores);
+            g_assert_cmpstr(text_in(measurement->effective_config, "cores"), ==, row->cores);
         if (row->assumed) /* the description's time, of the one copy: 20 GB/s and 10 or 20 us */
-            g_assert_cmpfloat(json_number_value(json_object_get(measurement->summary, "min")), >=, 10000);
+            g_assert_cmpfloat(measurement->summary.min, >=, 10000);
     }
     fixture_clear(&fixture);
 }
@@ -80,8 +81,9 @@ static void test_no_such_cores(void)
         g_autoptr(GError) error = NULL;
         IfmLinkCase link_case = { .from = "onnxruntime:CPU", .to = "onnxruntime:CPU@1000", .size_bytes = 100 };
         link_case.protocol = IFM_PROTOCOL_INIT;
-        g_autoptr(IfmCase) sealed = ifm_runner_link_case(fixture.runner, &link_case, &error);
-        g_autoptr(IfmMeasurement) measurement = ifm_runner_measure_link(fixture.runner, &link_case, sealed, &error);
+        g_autoptr(IfmCase) sealed = ifm_runner_case(fixture.runner, &ifm_kind_link, &link_case, &error);
+        g_autoptr(IfmMeasurement) measurement =
+            ifm_runner_measure(fixture.runner, &ifm_kind_link, &link_case, sealed, &error);
         g_assert_no_error(error);
         g_assert_cmpint(measurement->outcome, ==, IFM_OUTCOME_FAILED);
         g_assert_nonnull(strstr(measurement->reason, "cores 1000 were asked for"));

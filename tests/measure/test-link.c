@@ -13,9 +13,9 @@ static IfmLinkCase link_of(const char *from, const char *to, gint64 size_bytes)
 static IfmMeasurement *measure_link(Fixture *fixture, const IfmLinkCase *link_case)
 {
     g_autoptr(GError) error = NULL;
-    g_autoptr(IfmCase) sealed = ifm_runner_link_case(fixture->runner, link_case, &error);
+    g_autoptr(IfmCase) sealed = ifm_runner_case(fixture->runner, &ifm_kind_link, link_case, &error);
     g_assert_no_error(error);
-    IfmMeasurement *measurement = ifm_runner_measure_link(fixture->runner, link_case, sealed, &error);
+    IfmMeasurement *measurement = ifm_runner_measure(fixture->runner, &ifm_kind_link, link_case, sealed, &error);
     g_assert_no_error(error);
     g_assert_cmpstr(measurement->case_key, ==, sealed->key);
     return measurement;
@@ -65,8 +65,8 @@ static void test_exact(gconstpointer data)
     g_assert_cmpuint(measurement->samples_ns->len, ==, 20);
     for (guint i = 0; i < 20; i++)
         g_assert_cmpint(g_array_index(measurement->samples_ns, gint64, i), ==, row->expected_ns);
-    g_assert_cmpfloat(json_number_value(json_object_get(measurement->summary, "median")), ==, (double)row->expected_ns);
-    const json_t *link = json_object_get(measurement->surroundings, "link");
+    g_assert_cmpfloat(measurement->summary.median, ==, (double)row->expected_ns);
+    const json_t *link = ifm_measurement_result(measurement, NULL);
     g_assert_cmpint(json_integer_value(json_object_get(link, "copies")), ==, row->copies);
     g_assert_true(json_is_true(json_object_get(link, "shared")) == row->shared);
     g_assert_true(json_is_true(json_object_get(link, "assumed")) == row->assumed);
@@ -75,10 +75,10 @@ static void test_exact(gconstpointer data)
     g_assert_cmpuint(json_array_size(around), ==, row->around != NULL ? 1 : 0);
     g_autofree char *of = row->around != NULL ? g_strconcat("simulated:links/", row->around, NULL) : NULL;
     g_assert_cmpstr(json_string_value(json_array_get(around, 0)), ==, of);
-    g_assert_cmpstr(text_in(measurement->surroundings, "device"), ==, device);
-    g_assert_cmpstr(text_in(measurement->surroundings, "clock_kind"), ==, "virtual");
-    g_assert_cmpstr(text_in(json_object_get(measurement->surroundings, "runtime"), "engine"), ==, "simulated");
-    g_assert_true(json_is_object(json_object_get(measurement->surroundings, "machine")));
+    g_assert_cmpstr(text_in(measurement->environment, "device"), ==, device);
+    g_assert_cmpstr(text_in(measurement->environment, "clock_kind"), ==, "virtual");
+    g_assert_cmpstr(text_in(json_object_get(measurement->environment, "runtime"), "engine"), ==, "simulated");
+    g_assert_true(json_is_object(json_object_get(measurement->environment, "machine")));
     g_assert_cmpstr(text_in(measurement->verification, "status"), ==, "passed");
     g_assert_cmpint(json_integer_value(json_object_get(measurement->verification, "n_checks")), >=, 2);
     fixture_clear(&fixture);
@@ -92,7 +92,7 @@ static void test_record(void)
     fixture_init(&fixture, NULL);
     g_autoptr(GError) error = NULL;
     IfmLinkCase link_case = link_of("simulated:links/HOST:0@1,0", "simulated:links/GPU", 4096), other = link_case;
-    g_autoptr(IfmCase) sealed = ifm_runner_link_case(fixture.runner, &link_case, &error);
+    g_autoptr(IfmCase) sealed = ifm_runner_case(fixture.runner, &ifm_kind_link, &link_case, &error);
     g_assert_no_error(error);
     g_assert_cmpstr(sealed->subject_kind, ==, "link");
     g_assert_cmpstr(sealed->subject_name, ==, "link");
@@ -102,10 +102,10 @@ static void test_record(void)
     g_assert_cmpstr(sealed->alias, ==, "");
     g_assert_cmpint(json_integer_value(json_object_get(sealed->sizes, "bytes")), ==, 4096);
     g_assert_cmpint(json_integer_value(json_object_get(json_object_get(sealed->options, "protocol"), "runs")), ==, 20);
-    g_assert_cmpstr(text_in(sealed->surroundings, "engine"), ==, "simulated");
-    g_assert_cmpstr(text_in(sealed->surroundings, "sender_engine"), ==, "simulated");
+    g_assert_cmpstr(text_in(sealed->environment, "engine"), ==, "simulated");
+    g_assert_cmpstr(text_in(sealed->environment, "sender_engine"), ==, "simulated");
     other.from_alias = "CPU"; /* what people call it, not what it is */
-    g_autoptr(IfmCase) named = ifm_runner_link_case(fixture.runner, &other, &error);
+    g_autoptr(IfmCase) named = ifm_runner_case(fixture.runner, &ifm_kind_link, &other, &error);
     g_assert_cmpstr(named->alias, ==, "CPU>simulated:links/GPU");
     g_assert_cmpstr(named->key, ==, sealed->key);
     IfmLinkCase different[] = { link_of("simulated:links/HOST@0-1", "simulated:links/GPU", 4097),
@@ -113,7 +113,7 @@ static void test_record(void)
                                 link_of("simulated:links/HOST@0", "simulated:links/GPU", 4096) };
     for (gsize i = 0; i < G_N_ELEMENTS(different); i++)
     {
-        g_autoptr(IfmCase) one = ifm_runner_link_case(fixture.runner, &different[i], &error);
+        g_autoptr(IfmCase) one = ifm_runner_case(fixture.runner, &ifm_kind_link, &different[i], &error);
         g_assert_cmpstr(one->key, !=, sealed->key);
     }
     assert_key_holds(sealed);
@@ -128,7 +128,7 @@ static void test_stored(void)
     g_autoptr(GError) error = NULL;
     g_autofree char *path = g_build_filename(fixture.folder, "links.db", NULL);
     IfmLinkCase link_case = link_of("simulated:links/HOST", "simulated:links/GPU", 4096);
-    g_autoptr(IfmCase) sealed = ifm_runner_link_case(fixture.runner, &link_case, &error);
+    g_autoptr(IfmCase) sealed = ifm_runner_case(fixture.runner, &ifm_kind_link, &link_case, &error);
     g_autoptr(IfmMeasurement) measurement = measure_link(&fixture, &link_case);
     g_autoptr(IfmStore) store = ifm_store_open(path, IFM_STORE_SHARD, &error);
     g_assert_no_error(error);
@@ -155,7 +155,7 @@ static void test_wrong_case(void)
     for (gsize i = 0; i < G_N_ELEMENTS(cases); i++)
     {
         g_autoptr(GError) error = NULL;
-        g_assert_null(ifm_runner_link_case(fixture.runner, &cases[i], &error));
+        g_assert_null(ifm_runner_case(fixture.runner, &ifm_kind_link, &cases[i], &error));
         g_assert_error(error, IFM_ERROR, IFM_ERROR_INVALID);
     }
     fixture_clear(&fixture);
@@ -238,8 +238,8 @@ static void test_lost(gconstpointer data)
     g_autoptr(IfmMeasurement) second = measure_link(&fixture, &link_case);
     g_assert_cmpint(second->outcome, ==, IFM_OUTCOME_SKIPPED);
     g_assert_nonnull(strstr(second->reason, "lost earlier ("));
-    IfmLinkCase beside = link_of("simulated:links/HOST", "simulated:links/GPU", 1000);
-    g_autoptr(IfmMeasurement) well = measure_link(&fixture, &beside);
+    IfmLinkCase background = link_of("simulated:links/HOST", "simulated:links/GPU", 1000);
+    g_autoptr(IfmMeasurement) well = measure_link(&fixture, &background);
     g_assert_cmpstr(well->reason, ==, "");
     g_unsetenv("IFM_SIMULATED_STATE_DIR");
     fixture_clear(&fixture);
@@ -263,17 +263,17 @@ static void test_interrupted(void)
     g_autoptr(IfmRunner) runner = ifm_runner_new(&options);
     /* Large, so that few copies are made until then, and the worker has summed them up within the time it is given. */
     IfmLinkCase link_case = link_of("simulated:links/HOST", "simulated:links/GPU", 4000000);
-    link_case.protocol.runs = IFM_PROTOCOL_MOST_RUNS;
-    g_autoptr(IfmCase) sealed = ifm_runner_link_case(runner, &link_case, &error);
+    link_case.protocol.runs = IFM_PROTOCOL_MAX_RUNS;
+    g_autoptr(IfmCase) sealed = ifm_runner_case(runner, &ifm_kind_link, &link_case, &error);
     g_assert_no_error(error);
-    g_autoptr(IfmMeasurement) measurement = ifm_runner_measure_link(runner, &link_case, sealed, &error);
+    g_autoptr(IfmMeasurement) measurement = ifm_runner_measure(runner, &ifm_kind_link, &link_case, sealed, &error);
     g_assert_no_error(error);
     g_assert_cmpstr(measurement->reason, ==, "");
     g_assert_cmpint(measurement->outcome, ==, IFM_OUTCOME_OK);
     g_assert_cmpstr(measurement->stop_reason, ==, "interrupted");
     g_assert_cmpuint(measurement->samples_ns->len, >, 0);
-    g_assert_cmpuint(measurement->samples_ns->len, <, IFM_PROTOCOL_MOST_RUNS);
-    g_assert_null(ifm_runner_measure_link(runner, &link_case, sealed, &error)); /* nor is another begun */
+    g_assert_cmpuint(measurement->samples_ns->len, <, IFM_PROTOCOL_MAX_RUNS);
+    g_assert_null(ifm_runner_measure(runner, &ifm_kind_link, &link_case, sealed, &error)); /* nor is another begun */
     g_assert_error(error, IFM_ERROR, IFM_ERROR_CANCELLED);
 }
 

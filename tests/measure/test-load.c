@@ -19,14 +19,14 @@ static IfmModelCase case_beside(const Fixture *fixture, const char *device, cons
 static char *key_of(Fixture *fixture, const IfmModelCase *model_case)
 {
     g_autoptr(GError) error = NULL;
-    g_autoptr(IfmCase) sealed = ifm_runner_case(fixture->runner, model_case, &error);
+    g_autoptr(IfmCase) sealed = ifm_runner_case(fixture->runner, &ifm_kind_model, model_case, &error);
     g_assert_no_error(error);
     return g_strdup(sealed->key);
 }
 
-static const json_t *beside(const IfmMeasurement *measurement, gsize index)
+static const json_t *background(const IfmMeasurement *measurement, gsize index)
 {
-    return json_array_get(json_object_get(measurement->surroundings, "load_beside"), index);
+    return json_array_get(json_object_get(measurement->environment, "background_load"), index);
 }
 
 static gint64 count_in(const json_t *object, const char *key)
@@ -83,7 +83,7 @@ static void test_record(void)
                               load_on(&fixture, "simulated:contended/beside") };
     model_case.load = loads;
     model_case.n_load = 2;
-    g_autoptr(IfmCase) sealed = ifm_runner_case(fixture.runner, &model_case, &error);
+    g_autoptr(IfmCase) sealed = ifm_runner_case(fixture.runner, &ifm_kind_model, &model_case, &error);
     g_assert_no_error(error);
     const json_t *devices = json_object_get(sealed->load, "devices");
     g_assert_cmpuint(json_array_size(devices), ==, 2);
@@ -107,7 +107,7 @@ static void test_errors(void)
     {
         g_autoptr(GError) error = NULL;
         IfmModelCase model_case = case_beside(&fixture, "simulated:contended/main", &bad[i], 1);
-        g_assert_null(ifm_runner_case(fixture.runner, &model_case, &error));
+        g_assert_null(ifm_runner_case(fixture.runner, &ifm_kind_model, &model_case, &error));
         g_assert_error(error, IFM_ERROR, codes[i]);
         g_assert_nonnull(strstr(error->message, "load "));
     }
@@ -127,7 +127,7 @@ static void test_slow_down(void)
     g_autoptr(IfmMeasurement) alone = measure(&fixture, &model_case);
     assert_ok(alone);
     assert_all(alone->samples_ns, 3 * MS, 20);
-    g_assert_null(json_object_get(alone->surroundings, "load_beside"));
+    g_assert_null(json_object_get(alone->environment, "background_load"));
     model_case.load = loads;
     model_case.n_load = 1;
     g_autoptr(IfmMeasurement) one = measure(&fixture, &model_case);
@@ -136,16 +136,16 @@ static void test_slow_down(void)
     assert_all(one->samples_ns, 4500 * MS / 1000, 20);
     /* 22 runs of 4.5 ms, at 2 ms an inference but for the first, which had the machine to itself; the last one ends alone
      */
-    g_assert_cmpint(count_in(beside(one, 0), "n_inferences"), ==, 1 + (22 * 4500 + 1999) / 2000);
-    g_assert_cmpint(count_in(beside(one, 0), "n_failed"), ==, 0);
-    g_assert_cmpstr(text_in(beside(one, 0), "alias"), ==, "LOAD");
-    g_assert_cmpstr(text_in(beside(one, 0), "device"), ==, "simulated:contended/beside");
-    g_assert_cmpint(count_in(beside(one, 0), "span_ns"), >=, 1 * MS + 99 * MS);
+    g_assert_cmpint(count_in(background(one, 0), "n_inferences"), ==, 1 + (22 * 4500 + 1999) / 2000);
+    g_assert_cmpint(count_in(background(one, 0), "n_failed"), ==, 0);
+    g_assert_cmpstr(text_in(background(one, 0), "alias"), ==, "LOAD");
+    g_assert_cmpstr(text_in(background(one, 0), "device"), ==, "simulated:contended/beside");
+    g_assert_cmpint(count_in(background(one, 0), "span_ns"), >=, 1 * MS + 99 * MS);
     model_case.n_load = 2;
     g_autoptr(IfmMeasurement) both = measure(&fixture, &model_case);
     assert_ok(both);
     assert_all(both->samples_ns, 7500 * MS / 1000, 20);
-    g_assert_cmpuint(json_array_size(json_object_get(both->surroundings, "load_beside")), ==, 2);
+    g_assert_cmpuint(json_array_size(json_object_get(both->environment, "background_load")), ==, 2);
     model_case.load = &loads[1];
     model_case.n_load = 1;
     g_autoptr(IfmMeasurement) other = measure(&fixture, &model_case);
@@ -264,7 +264,7 @@ static void test_lost_load(void)
     IfmLoadDevice load = load_on(&fixture, "simulated:faulty/lose-silent");
     IfmModelCase model_case = case_beside(&fixture, "simulated:faulty/slow", &load, 1);
     g_autoptr(IfmMeasurement) lost = measure(&fixture, &model_case);
-    const json_t *devices = json_object_get(lost->surroundings, "lost_devices");
+    const json_t *devices = json_object_get(lost->environment, "lost_devices");
     g_assert_cmpuint(json_array_size(devices), ==, 1);
     g_assert_cmpstr(json_string_value(json_array_get(devices, 0)), ==, "simulated:faulty/lose-silent");
     fixture_clear(&fixture);
@@ -280,7 +280,7 @@ static void test_lost_beside_load(void)
     g_autoptr(IfmMeasurement) lost = measure(&fixture, &model_case);
     g_assert_cmpstr(lost->error_code, ==, "lost");
     g_assert_null(strstr(lost->reason, "load "));
-    const json_t *devices = json_object_get(lost->surroundings, "lost_devices");
+    const json_t *devices = json_object_get(lost->environment, "lost_devices");
     g_assert_cmpstr(json_string_value(json_array_get(devices, 0)), ==, "simulated:faulty/lose-silent");
     fixture_clear(&fixture);
 }
@@ -299,11 +299,12 @@ static void test_changed_load(void)
     load.model_path = path;
     model_case.load = &load;
     model_case.n_load = 1;
-    g_autoptr(IfmCase) sealed = ifm_runner_case(fixture.runner, &model_case, &error);
+    g_autoptr(IfmCase) sealed = ifm_runner_case(fixture.runner, &ifm_kind_model, &model_case, &error);
     g_assert_no_error(error);
     g_autoptr(IfmModel) other = ifm_zoo_build("matmul", NULL, 4, NULL);
     g_assert_true(ifm_model_save(other, path, NULL));
-    g_autoptr(IfmMeasurement) measurement = ifm_runner_measure(fixture.runner, &model_case, sealed, &error);
+    g_autoptr(IfmMeasurement) measurement =
+        ifm_runner_measure(fixture.runner, &ifm_kind_model, &model_case, sealed, &error);
     g_assert_no_error(error);
     g_assert_cmpstr(measurement->error_code, ==, "invalid");
     g_assert_nonnull(strstr(measurement->reason, "changed since"));

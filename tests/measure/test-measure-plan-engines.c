@@ -56,7 +56,7 @@ static void test_real(gconstpointer data)
         g_assert_cmpfloat(number(measurement->verification, "n_checks"), ==, g_str_equal(row->device_time, "on") ? 48 : 24);
         g_assert_cmpstr(text_in(measurement->verification, "reference"), !=, NULL);
         g_assert_cmpuint(measurement->samples_ns->len, ==, 11);
-        g_assert_cmpstr(text_in(measurement->surroundings, "clock_kind"), ==, "real");
+        g_assert_cmpstr(text_in(measurement->environment, "clock_kind"), ==, "real");
         g_assert_cmpfloat(number(plan_of(measurement), "repetitions.0.makespan_ns"), >, 0);
         g_assert_cmpfloat(number(plan_of(measurement), "repetitions.0.stages.0.n"), ==, 12);
     }

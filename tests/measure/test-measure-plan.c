@@ -40,13 +40,13 @@ static void test_exact(gconstpointer data)
     g_assert_cmpstr(measurement->stop_reason, ==, "fixed");
     assert_all(measurement->warmup_ns, row->gap_ns, 19);
     assert_all(measurement->samples_ns, row->gap_ns, 3 * 19);
-    g_assert_cmpfloat(json_number_value(json_object_get(measurement->summary, "mean")), ==, (double)row->gap_ns);
-    const json_t *told = plan_of(measurement);
-    g_assert_cmpuint(json_array_size(json_object_get(told, "repetitions")), ==, 3);
+    g_assert_cmpfloat(measurement->summary.mean, ==, (double)row->gap_ns);
+    const json_t *reported = plan_of(measurement);
+    g_assert_cmpuint(json_array_size(json_object_get(reported, "repetitions")), ==, 3);
     for (int r = 0; r < 3; r++)
     {
         g_autofree char *path = g_strdup_printf("repetitions.%d", r);
-        const json_t *repetition = member(told, path);
+        const json_t *repetition = member(reported, path);
         g_assert_cmpfloat(number(repetition, "makespan_ns"), ==, (double)row->makespan_ns);
         g_assert_cmpfloat(number(repetition, "n_batches"), ==, 20);
         g_assert_cmpfloat_with_epsilon(number(repetition, "throughput_per_s"), 20e9 / (double)row->makespan_ns, 1e-9);
@@ -54,11 +54,11 @@ static void test_exact(gconstpointer data)
         g_assert_cmpuint(json_array_size(member(repetition, "stages")), ==, row->n_blocks);
         g_assert_cmpfloat(number(repetition, "stages.0.n"), ==, 20);
     }
-    g_assert_cmpfloat(number(told, "makespan_ns.median"), ==, (double)row->makespan_ns);
-    g_assert_cmpfloat(number(told, "replans"), ==, 0);
-    g_assert_true(json_is_null(json_object_get(told, "bound")));
-    g_assert_true(json_is_null(json_object_get(told, "prediction")));
-    g_assert_cmpstr(text_in(measurement->surroundings, "clock_kind"), ==, "virtual");
+    g_assert_cmpfloat(number(reported, "makespan_ns.median"), ==, (double)row->makespan_ns);
+    g_assert_cmpfloat(number(reported, "replans"), ==, 0);
+    g_assert_true(json_is_null(json_object_get(reported, "bound")));
+    g_assert_true(json_is_null(json_object_get(reported, "prediction")));
+    g_assert_cmpstr(text_in(measurement->environment, "clock_kind"), ==, "virtual");
     g_assert_cmpstr(text_in(measurement->verification, "status"), ==, "not-applicable");
     fixture_clear(&fixture);
 }
@@ -248,12 +248,12 @@ static void test_interval(void)
         const char *unit;
         double ci_ratio;
         gint64 time_budget_ns;
-        gsize most, least_run, most_run;
+        gsize max, min_run, max_run;
         const char *stop;
     } rows[] = {
         { "A", 0.05, 0, 50, 10, 20, "interval" },       /* no noise at all: soon after the least number */
         { "NOISY", 0.02, 0, 400, 10, 399, "interval" }, /* 20 batches: 4.5 % of a makespan */
-        { "NOISY", 1e-5, 0, 12, 12, 12, "most-runs" },
+        { "NOISY", 1e-5, 0, 12, 12, 12, "max-runs" },
         { "NOISY", 0.05, 5 * 40 * MS, 400, 1, 5, "time-budget" },
     };
     Fixture fixture;
@@ -265,15 +265,15 @@ static void test_interval(void)
                                                 "'devices': {'N': {'device': 'simulated:plans/%s'}}}",
                                                 rows[i].unit);
         plan_text_init(&text, plan, 60, 300);
-        text.plan_case.repetitions = rows[i].most;
+        text.plan_case.repetitions = rows[i].max;
         text.plan_case.ci_ratio = rows[i].ci_ratio;
         text.plan_case.time_budget_ns = rows[i].time_budget_ns;
         g_autoptr(IfmMeasurement) measurement = measure_plan(&fixture, &text.plan_case);
         g_assert_cmpstr(measurement->reason, ==, "");
         g_assert_cmpstr(measurement->stop_reason, ==, rows[i].stop);
         const json_t *makespan = json_object_get(plan_of(measurement), "makespan_ns");
-        g_assert_cmpfloat(number(makespan, "n"), >=, (double)rows[i].least_run);
-        g_assert_cmpfloat(number(makespan, "n"), <=, (double)rows[i].most_run);
+        g_assert_cmpfloat(number(makespan, "n"), >=, (double)rows[i].min_run);
+        g_assert_cmpfloat(number(makespan, "n"), <=, (double)rows[i].max_run);
         if (g_str_equal(rows[i].stop, "interval"))
             g_assert_cmpfloat((number(makespan, "median_interval.upper") - number(makespan, "median_interval.lower")) / 2,
                               <=, rows[i].ci_ratio * number(makespan, "median"));
@@ -296,12 +296,12 @@ static void test_several_graphs(void)
     text.plan_case.n_batches = 30;
     g_autoptr(IfmMeasurement) measurement = measure_plan(&fixture, &text.plan_case);
     g_assert_cmpstr(measurement->reason, ==, "");
-    const json_t *told = plan_of(measurement);
-    g_assert_cmpuint(json_array_size(json_object_get(told, "plans")), ==, 2);
+    const json_t *reported = plan_of(measurement);
+    g_assert_cmpuint(json_array_size(json_object_get(reported, "plans")), ==, 2);
     g_assert_cmpuint(measurement->samples_ns->len, ==, 3 * (19 + 9));
-    g_assert_cmpfloat(number(told, "repetitions.0.makespan_ns"), ==, 20 * 3 * MS + 10 * 2 * MS);
-    g_assert_cmpfloat(number(told, "repetitions.0.n_batches"), ==, 30);
-    g_assert_cmpuint(json_array_size(member(told, "repetitions.0.stages")), ==, 2);
+    g_assert_cmpfloat(number(reported, "repetitions.0.makespan_ns"), ==, 20 * 3 * MS + 10 * 2 * MS);
+    g_assert_cmpfloat(number(reported, "repetitions.0.n_batches"), ==, 30);
+    g_assert_cmpuint(json_array_size(member(reported, "repetitions.0.stages")), ==, 2);
     fixture_clear(&fixture);
 }
 
@@ -325,7 +325,7 @@ static void test_parts(void)
 static char *key_of(Fixture *fixture, const IfmPlanCase *plan_case)
 {
     g_autoptr(GError) error = NULL;
-    g_autoptr(IfmCase) sealed = ifm_runner_plan_case(fixture->runner, plan_case, &error);
+    g_autoptr(IfmCase) sealed = ifm_runner_case(fixture->runner, &ifm_kind_pipeline, plan_case, &error);
     g_assert_no_error(error);
     return g_strdup(sealed->key);
 }
@@ -338,7 +338,7 @@ static void test_record(void)
     g_autofree char *plan = plan_with(exact[1].blocks, DEVICES);
     fixture_init(&fixture, NULL);
     plan_text_init(&text, plan, 60, 300);
-    g_autoptr(IfmCase) sealed = ifm_runner_plan_case(fixture.runner, &text.plan_case, &error);
+    g_autoptr(IfmCase) sealed = ifm_runner_case(fixture.runner, &ifm_kind_pipeline, &text.plan_case, &error);
     g_assert_no_error(error);
     g_assert_cmpstr(sealed->subject_kind, ==, "plan");
     g_assert_cmpstr(sealed->subject_name, ==, "graphsage");
@@ -347,7 +347,7 @@ static void test_record(void)
     g_assert_cmpfloat(number(sealed->sizes, "nodes"), ==, 60);
     g_assert_cmpfloat(number(sealed->sizes, "edges"), ==, 300);
     g_assert_cmpfloat(number(sealed->sizes, "batches"), ==, 20);
-    g_assert_cmpstr(text_in(sealed->surroundings, "engine"), ==, "simulated");
+    g_assert_cmpstr(text_in(sealed->environment, "engine"), ==, "simulated");
     assert_key_holds(sealed);
     fixture_clear(&fixture);
 }
@@ -371,15 +371,15 @@ static void test_keys(void)
     same.cache_dir = "/tmp";
     g_autofree char *same_key = key_of(&fixture, &same);
     g_assert_cmpstr(same_key, ==, key);
-    IfmPlanGraph seeded = text.graphs[0], parted = text.graphs[0];
+    IfmPlanGraph seeded = text.graphs[0], partitioned = text.graphs[0];
     seeded.seed = 99;
-    parted.parts = 2;
+    partitioned.parts = 2;
     IfmPlanCase cases[10];
     for (gsize i = 0; i < G_N_ELEMENTS(cases); i++)
         cases[i] = text.plan_case;
     cases[0].n_batches = 21;
     cases[1].graphs = &seeded;
-    cases[2].graphs = &parted;
+    cases[2].graphs = &partitioned;
     cases[3].bound = TRUE;
     cases[4].repetitions = 4;
     cases[5].sizes.hidden = 5;
@@ -448,7 +448,7 @@ static void test_refused(gconstpointer data)
     text.plan_case.n_batches = row->n_batches;
     text.plan_case.device_time = row->device_time;
     text.plan_case.ci_ratio = row->ci_ratio;
-    g_assert_null(ifm_runner_plan_case(fixture.runner, &text.plan_case, &error));
+    g_assert_null(ifm_runner_case(fixture.runner, &ifm_kind_pipeline, &text.plan_case, &error));
     g_assert_error(error, IFM_ERROR, IFM_ERROR_INVALID);
     if (strstr(error->message, row->part) == NULL)
         g_assert_cmpstr(error->message, ==, row->part);
@@ -468,7 +468,7 @@ static void test_two_behind_one_alias(void)
     g_autofree char *second = g_strdup_printf(format, "B");
     plan_text_init(&text, first, 60, 300);
     plan_text_add(&text, second, 60, 300);
-    g_assert_null(ifm_runner_plan_case(fixture.runner, &text.plan_case, &error));
+    g_assert_null(ifm_runner_case(fixture.runner, &ifm_kind_pipeline, &text.plan_case, &error));
     g_assert_error(error, IFM_ERROR, IFM_ERROR_INVALID);
     g_assert_nonnull(strstr(error->message, "A: found simulated:plans/B, another graph's plan has simulated:plans/A"));
     fixture_clear(&fixture);
@@ -492,8 +492,8 @@ static gsize n_events_in(const char *path, const char *stopped)
     gsize n = 0;
     for (guint i = 0; i < traces->len; i++)
     {
-        const char *told = json_string_value(json_object_get(ifm_trace_meta(traces->pdata[i]), "stopped"));
-        g_assert_cmpint(told != NULL && strstr(told, stopped) != NULL, ==, stopped != NULL);
+        const char *reported = json_string_value(json_object_get(ifm_trace_meta(traces->pdata[i]), "stopped"));
+        g_assert_cmpint(reported != NULL && strstr(reported, stopped) != NULL, ==, stopped != NULL);
         n += ifm_trace_n_events(traces->pdata[i]);
     }
     return n;
@@ -589,16 +589,16 @@ static void test_replan(void)
     text.plan_case.fallbacks = fallbacks;
     g_autoptr(IfmMeasurement) measurement = measure_plan(&fixture, &text.plan_case);
     assert_ok(measurement);
-    const json_t *told = plan_of(measurement);
-    g_assert_cmpfloat(number(told, "replans"), ==, 1);
-    g_assert_cmpfloat(number(told, "repetitions.0.replans"), ==, 1); /* its 25th run is in the first after warm-up */
-    g_assert_cmpfloat(number(told, "repetitions.0.n_batches"), ==, 20);
-    g_assert_cmpstr(text_in(member(told, "repetitions.2"), "plan"), ==, "B 1-7");
-    g_assert_cmpfloat(number(told, "repetitions.2.makespan_ns"), ==, 20 * 3 * MS);
-    const json_t *lost = json_object_get(measurement->surroundings, "lost_devices");
+    const json_t *reported = plan_of(measurement);
+    g_assert_cmpfloat(number(reported, "replans"), ==, 1);
+    g_assert_cmpfloat(number(reported, "repetitions.0.replans"), ==, 1); /* its 25th run is in the first after warm-up */
+    g_assert_cmpfloat(number(reported, "repetitions.0.n_batches"), ==, 20);
+    g_assert_cmpstr(text_in(member(reported, "repetitions.2"), "plan"), ==, "B 1-7");
+    g_assert_cmpfloat(number(reported, "repetitions.2.makespan_ns"), ==, 20 * 3 * MS);
+    const json_t *lost = json_object_get(measurement->environment, "lost_devices");
     g_assert_cmpuint(json_array_size(lost), ==, 1);
     g_assert_cmpstr(json_string_value(json_array_get(lost, 0)), ==, "simulated:plans/LOSE");
-    g_assert_cmpuint(json_array_size(json_object_get(measurement->surroundings, "warnings")), >=, 1);
+    g_assert_cmpuint(json_array_size(json_object_get(measurement->environment, "warnings")), >=, 1);
     g_autoptr(IfmMeasurement) again = measure_plan(&fixture, &text.plan_case);
     g_assert_cmpint(again->outcome, ==, IFM_OUTCOME_SKIPPED); /* a case is its plan, not what is left of it */
     fixture_clear(&fixture);
@@ -655,9 +655,10 @@ static void check_interrupted(gsize n_batches, gsize repetitions)
     text.plan_case.repetitions = repetitions;
     GThread *thread = g_thread_new("interrupt", interrupt_soon, &fixture.interrupted);
     g_autoptr(GError) error = NULL;
-    g_autoptr(IfmCase) sealed = ifm_runner_plan_case(fixture.runner, &text.plan_case, &error);
+    g_autoptr(IfmCase) sealed = ifm_runner_case(fixture.runner, &ifm_kind_pipeline, &text.plan_case, &error);
     g_assert_no_error(error);
-    g_autoptr(IfmMeasurement) measurement = ifm_runner_measure_plan(fixture.runner, &text.plan_case, sealed, &error);
+    g_autoptr(IfmMeasurement) measurement =
+        ifm_runner_measure(fixture.runner, &ifm_kind_pipeline, &text.plan_case, sealed, &error);
     g_thread_join(thread);
     if (measurement == NULL) /* a machine so slow that nothing was measured yet */
         g_assert_error(error, IFM_ERROR, IFM_ERROR_CANCELLED);

@@ -41,9 +41,9 @@ typedef struct
 {
     const char *device;
     gboolean engine, own; /* what the runtime tells of */
-} Told;
+} Reported;
 
-static const Told told[] = {
+static const Reported reported[] = {
     { "simulated:faulty/well", TRUE, FALSE }, { "simulated:faulty/plain", FALSE, FALSE },
     { "simulated:ideal/GPU", FALSE, TRUE },   { "onnxruntime:CPU@0", TRUE, FALSE },
     { "openvino:CPU@0", FALSE, FALSE },
@@ -60,9 +60,9 @@ static void assert_absent(const IfmMeasurement *measurement, const char *group, 
 }
 
 /* The figures stand side by side; what a runtime does not tell is null and has its reason. */
-static void test_told(gconstpointer data)
+static void test_reported(gconstpointer data)
 {
-    const Told *row = data;
+    const Reported *row = data;
     Fixture fixture;
     fixture_init(&fixture, NULL);
     write_wide(&fixture);
@@ -82,7 +82,8 @@ static void test_told(gconstpointer data)
                             bytes_in(measurement, "engine", "in_use_bytes"));
         }
         else
-            assert_absent(measurement, "engine", row->own ? "tells nothing" : "this runtime tells nothing of its memory");
+            assert_absent(measurement, "engine",
+                          row->own ? "does not report" : "this runtime reports nothing about its memory");
         if (row->own)
             g_assert_cmpint(bytes_in(measurement, "device", "peak_bytes"), >=, 4 * MIB);
         else
@@ -211,11 +212,11 @@ int main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_autofree char *devices = g_build_filename(g_getenv("G_TEST_SRCDIR"), "measure", "devices", NULL);
     g_setenv("IFM_DEVICES_DIR", devices, TRUE);
-    for (gsize i = 0; i < G_N_ELEMENTS(told); i++)
+    for (gsize i = 0; i < G_N_ELEMENTS(reported); i++)
     {
-        g_autofree char *path = g_strdup_printf("/memory/told/%s", told[i].device);
+        g_autofree char *path = g_strdup_printf("/memory/told/%s", reported[i].device);
         g_strdelimit(path + strlen("/memory/told/"), "/", '-');
-        g_test_add_data_func(path, &told[i], test_told);
+        g_test_add_data_func(path, &reported[i], test_reported);
     }
     g_test_add_data_func("/memory/growth/onnxruntime", "onnxruntime:CPU@0", test_growth);
     g_test_add_data_func("/memory/growth/openvino", "openvino:CPU@0", test_growth);

@@ -17,7 +17,7 @@ static void test_messages(void)
     IfmMessageReader reader;
     open_pair(ends, &reader);
     json_t *got = NULL;
-    g_assert_cmpint(ifm_message_read(&reader, &got), ==, IFM_MESSAGE_NONE);
+    g_assert_cmpint(ifm_message_read(&reader, &got), ==, IFM_MESSAGE_NOT_YET);
     for (int i = 0; i < 3; i++)
     {
         json_auto_t *message = json_pack("{s:i,s:s}", "n", i, "text", "f\xc3\xbcnf\n");
@@ -29,7 +29,7 @@ static void test_messages(void)
         g_assert_cmpint(json_integer_value(json_object_get(got, "n")), ==, i);
         json_decref(got);
     }
-    g_assert_cmpint(ifm_message_read(&reader, &got), ==, IFM_MESSAGE_NONE);
+    g_assert_cmpint(ifm_message_read(&reader, &got), ==, IFM_MESSAGE_NOT_YET);
     close(ends[0]);
     g_assert_cmpint(ifm_message_read(&reader, &got), ==, IFM_MESSAGE_ENDED);
     json_auto_t *late = json_object();
@@ -52,7 +52,7 @@ static void test_pieces(void)
     json_t *got = NULL;
     for (guint i = 0; i < bytes->len; i++)
     {
-        g_assert_cmpint(ifm_message_read(&reader, &got), ==, IFM_MESSAGE_NONE);
+        g_assert_cmpint(ifm_message_read(&reader, &got), ==, IFM_MESSAGE_NOT_YET);
         g_assert_cmpint(send(ends[0], bytes->data + i, 1, 0), ==, 1);
     }
     g_assert_cmpint(ifm_message_read(&reader, &got), ==, IFM_MESSAGE_ONE);
@@ -115,14 +115,14 @@ static void test_model_case(void)
                                 .atol = 0.1,
                                 .as_wholes = TRUE,
                                 .native_async = TRUE };
-    json_auto_t *json = ifm_model_case_to_json(&model_case);
+    json_auto_t *json = ifm_record_to_json(&model_case, ifm_kind_model.fields);
     g_autofree char *text = json_dumps(json, 0);
     json_auto_t *again = json_loads(text, 0, NULL);
-    g_auto(IfmOwnedCase) owned = { 0 };
+    g_auto(IfmSpec) owned = { 0 };
     g_autoptr(GError) error = NULL;
-    g_assert_true(ifm_owned_case_init(&owned, again, &error));
+    g_assert_true(ifm_spec_init(&owned, &ifm_kind_model, again, &error));
     g_assert_no_error(error);
-    const IfmModelCase *got = &owned.model_case;
+    const IfmModelCase *got = owned.data;
     g_assert_cmpstr(got->model_path, ==, model_case.model_path);
     g_assert_cmpstr(got->device, ==, model_case.device);
     g_assert_cmpint((gint64)got->n_bindings, ==, 2);
@@ -143,7 +143,7 @@ static void test_model_case(void)
     g_assert_cmpfloat(got->rtol, ==, 1e-3);
     g_assert_cmpfloat(got->atol, ==, 0.1);
     g_assert_cmpfloat(got->protocol.ci_ratio, ==, 0.01);
-    g_assert_cmpuint(got->protocol.most_runs, ==, 20000);
+    g_assert_cmpuint(got->protocol.max_runs, ==, 20000);
     g_assert_cmpint(got->protocol.time_budget_ns, ==, model_case.protocol.time_budget_ns);
 }
 
@@ -151,29 +151,30 @@ static void test_model_case(void)
 static void test_plain_case(void)
 {
     IfmModelCase model_case = { .model_path = "m.onnx", .device = "d:e", .protocol = IFM_PROTOCOL_INIT };
-    json_auto_t *json = ifm_model_case_to_json(&model_case);
-    g_auto(IfmOwnedCase) owned = { 0 };
-    g_assert_true(ifm_owned_case_init(&owned, json, NULL));
-    g_assert_null(owned.model_case.sizes);
-    g_assert_null(owned.model_case.inputs_path);
-    g_assert_null(owned.model_case.cache_dir);
-    g_assert_null(owned.model_case.vendor);
-    g_assert_false(owned.model_case.free_shapes);
+    json_auto_t *json = ifm_record_to_json(&model_case, ifm_kind_model.fields);
+    g_auto(IfmSpec) owned = { 0 };
+    g_assert_true(ifm_spec_init(&owned, &ifm_kind_model, json, NULL));
+    const IfmModelCase *got = owned.data;
+    g_assert_null(got->sizes);
+    g_assert_null(got->inputs_path);
+    g_assert_null(got->cache_dir);
+    g_assert_null(got->vendor);
+    g_assert_false(got->free_shapes);
 }
 
 static void test_case_refused(void)
 {
     IfmModelCase model_case = { .model_path = "m.onnx", .device = "d:e", .protocol = IFM_PROTOCOL_INIT };
-    json_auto_t *json = ifm_model_case_to_json(&model_case);
+    json_auto_t *json = ifm_record_to_json(&model_case, ifm_kind_model.fields);
     const char *key;
     json_t *value;
     json_object_foreach(json, key, value)
     {
         json_auto_t *less = json_copy(json);
         json_object_del(less, key);
-        IfmOwnedCase owned;
+        IfmSpec owned;
         g_autoptr(GError) error = NULL;
-        g_assert_false(ifm_owned_case_init(&owned, less, &error));
+        g_assert_false(ifm_spec_init(&owned, &ifm_kind_model, less, &error));
         g_assert_error(error, IFM_ERROR, IFM_ERROR_INVALID);
     }
 }
@@ -205,7 +206,7 @@ static void test_large(void)
     g_usleep(50000); /* the socket is full by then, or will be */
     json_t *got = NULL;
     IfmMessageState state;
-    while ((state = ifm_message_read(&reader, &got)) == IFM_MESSAGE_NONE)
+    while ((state = ifm_message_read(&reader, &got)) == IFM_MESSAGE_NOT_YET)
         g_usleep(100);
     g_thread_join(thread);
     g_assert_true(sending.sent);
@@ -223,12 +224,12 @@ static void test_too_large(void)
     int ends[2];
     IfmMessageReader reader;
     open_pair(ends, &reader);
-    g_autofree char *text = g_strnfill(IFM_MESSAGE_MOST_BYTES, 'x');
+    g_autofree char *text = g_strnfill(IFM_MESSAGE_MAX_BYTES, 'x');
     json_auto_t *message = json_pack("{s:s}", "text", text), *why = json_pack("{s:i}", "n", 1);
     g_assert_false(ifm_message_send(ends[0], message));
     g_assert_cmpint(errno, ==, EMSGSIZE);
     json_t *got = NULL;
-    g_assert_cmpint(ifm_message_read(&reader, &got), ==, IFM_MESSAGE_NONE);
+    g_assert_cmpint(ifm_message_read(&reader, &got), ==, IFM_MESSAGE_NOT_YET);
     g_assert_true(ifm_message_send(ends[0], why));
     g_assert_cmpint(ifm_message_read(&reader, &got), ==, IFM_MESSAGE_ONE);
     json_decref(got);

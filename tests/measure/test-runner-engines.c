@@ -28,20 +28,20 @@ static double number(const json_t *object, const char *key)
     return json_is_number(value) ? json_number_value(value) : (double)NAN;
 }
 
-static void check_books(const IfmMeasurement *measurement)
+static void check_breakdown(const IfmMeasurement *measurement)
 {
-    const json_t *books = measurement->books;
-    g_assert_cmpstr(text_in(books, "status"), ==, "measured");
-    double gaps = number(books, "gaps_ns"), overlap = number(books, "overlap_ns");
-    double sum = number(books, "nodes_ns") + number(books, "copies_ns") + (isnan(gaps) ? 0 : gaps) -
-                 (isnan(overlap) ? 0 : overlap) + number(books, "residual_ns");
-    g_assert_cmpfloat(number(books, "wall_ns"), ==, sum); /* to the nanosecond: no part of it is a guess */
-    g_assert_cmpfloat(number(books, "nodes_ns"), >, 0);
-    g_assert_cmpfloat(number(books, "resolution_bound_ns"), >, 0);
-    g_assert_cmpfloat(number(books, "call_bound_ns"), >, 0);
-    g_assert_cmpfloat(number(json_object_get(books, "slowdown"), "ratio"), >, 0);
+    const json_t *breakdown = measurement->breakdown;
+    g_assert_cmpstr(text_in(breakdown, "status"), ==, "measured");
+    double gaps = number(breakdown, "gaps_ns"), overlap = number(breakdown, "overlap_ns");
+    double sum = number(breakdown, "nodes_ns") + number(breakdown, "copies_ns") + (isnan(gaps) ? 0 : gaps) -
+                 (isnan(overlap) ? 0 : overlap) + number(breakdown, "residual_ns");
+    g_assert_cmpfloat(number(breakdown, "wall_ns"), ==, sum); /* to the nanosecond: no part of it is a guess */
+    g_assert_cmpfloat(number(breakdown, "nodes_ns"), >, 0);
+    g_assert_cmpfloat(number(breakdown, "resolution_bound_ns"), >, 0);
+    g_assert_cmpfloat(number(breakdown, "call_bound_ns"), >, 0);
+    g_assert_cmpfloat(number(json_object_get(breakdown, "slowdown"), "ratio"), >, 0);
     g_assert_cmpuint(measurement->nodes->len, >, 0);
-    g_assert_cmpuint(measurement->profiled_ns->len, ==, (guint)number(books, "n_runs"));
+    g_assert_cmpuint(measurement->profiled_ns->len, ==, (guint)number(breakdown, "n_runs"));
 }
 
 /* A whole measurement: right by the reference, attested, with its books, and with what it took of memory. */
@@ -62,11 +62,11 @@ static void test_whole(gconstpointer data)
         g_assert_cmpstr(text_in(measurement->verification, "status"), ==, "passed");
         g_assert_nonnull(text_in(measurement->verification, "reference"));
         g_assert_cmpfloat(number(json_object_get(measurement->verification, "worst"), "share_of_tolerance"), <=, 1);
-        g_assert_cmpstr(text_in(measurement->attest, "cores"), ==, "0");
-        g_assert_cmpstr(text_in(measurement->attest, "dtype"), ==, "f32");
-        g_assert_cmpstr(text_in(json_object_get(measurement->surroundings, "runtime"), "engine"), ==, engine);
+        g_assert_cmpstr(text_in(measurement->effective_config, "cores"), ==, "0");
+        g_assert_cmpstr(text_in(measurement->effective_config, "dtype"), ==, "f32");
+        g_assert_cmpstr(text_in(json_object_get(measurement->environment, "runtime"), "engine"), ==, engine);
         g_assert_cmpfloat(number(json_object_get(measurement->memory, "process"), "peak_runs_bytes"), >, 0);
-        check_books(measurement);
+        check_breakdown(measurement);
     }
     fixture_clear(&fixture);
 }
@@ -116,9 +116,9 @@ static void test_many_threads(gconstpointer data)
         model_case.profile = TRUE;
         g_autoptr(IfmMeasurement) measurement = measure(&fixture, &model_case);
         g_assert_cmpstr(measurement->reason, ==, "");
-        g_assert_cmpstr(text_in(measurement->attest, "cores"), ==, strchr(device, '@') + 1);
-        g_assert_cmpfloat(number(measurement->attest, "n_threads"), <=, 4);
-        check_books(measurement);
+        g_assert_cmpstr(text_in(measurement->effective_config, "cores"), ==, strchr(device, '@') + 1);
+        g_assert_cmpfloat(number(measurement->effective_config, "n_threads"), <=, 4);
+        check_breakdown(measurement);
     }
     fixture_clear(&fixture);
 }
@@ -128,7 +128,7 @@ static gboolean is_busy(const IfmMeasurement *measurement)
     gboolean busy = FALSE;
     gsize i;
     json_t *warning;
-    json_array_foreach(json_object_get(measurement->surroundings, "warnings"), i, warning) busy |=
+    json_array_foreach(json_object_get(measurement->environment, "warnings"), i, warning) busy |=
         strstr(json_string_value(warning), "other processes") != NULL;
     return busy;
 }
@@ -154,14 +154,16 @@ static void test_balance(gconstpointer data)
             model_case.profile = TRUE;
             g_autoptr(IfmMeasurement) measurement = measure(&fixture, &model_case);
             g_assert_cmpstr(measurement->reason, ==, "");
-            check_books(measurement);
-            g_test_message("wall %.0f ns, residual %.0f ns, bound %.0f ns", number(measurement->books, "wall_ns"),
-                           number(measurement->books, "residual_ns"), number(measurement->books, "residual_bound_ns"));
-            g_assert_cmpfloat(number(measurement->books, "wall_ns"), >=, 1e6);
-            balanced = json_is_true(json_object_get(measurement->books, "within_bound"));
+            check_breakdown(measurement);
+            g_test_message("wall %.0f ns, residual %.0f ns, bound %.0f ns", number(measurement->breakdown, "wall_ns"),
+                           number(measurement->breakdown, "residual_ns"),
+                           number(measurement->breakdown, "residual_bound_ns"));
+            g_assert_cmpfloat(number(measurement->breakdown, "wall_ns"), >=, 1e6);
+            balanced = json_is_true(json_object_get(measurement->breakdown, "within_bound"));
             if (json_is_null(
-                    json_object_get(measurement->books, "gaps_ns"))) /* nor is a mean of runs free of what hit one */
-                balanced |= fabs(number(measurement->books, "residual_ns")) <= number(measurement->books, "wall_ns") / 50;
+                    json_object_get(measurement->breakdown, "gaps_ns"))) /* nor is a mean of runs free of what hit one */
+                balanced |=
+                    fabs(number(measurement->breakdown, "residual_ns")) <= number(measurement->breakdown, "wall_ns") / 50;
             always_busy &= is_busy(measurement);
         }
         if (!balanced && always_busy)
@@ -205,13 +207,13 @@ static void test_wrong_runtime(void)
     Fixture fixture;
     fixture_init(&fixture, NULL);
     if (!g_file_test(path, G_FILE_TEST_EXISTS))
-        g_test_skip("the light models are not here");
+        g_test_skip("the light models are unavailable");
     else if (has_engine(&fixture, "openvino") && has_engine(&fixture, "onnxruntime"))
     {
         IfmModelCase model_case = case_on(&fixture, "openvino:CPU@0");
         model_case.model_path = path;
         g_autoptr(IfmMeasurement) wrong = measure(&fixture, &model_case);
-        const char *version = text_in(json_object_get(wrong->surroundings, "runtime"), "version");
+        const char *version = text_in(json_object_get(wrong->environment, "runtime"), "version");
         if (!g_str_has_prefix(version, "2026.4") || !has_avx512())
             g_test_skip("known of OpenVINO 2026.4 alone, with AVX-512");
         else

@@ -10,7 +10,7 @@
 static char *key_of(Fixture *fixture, const IfmModelCase *model_case)
 {
     g_autoptr(GError) error = NULL;
-    g_autoptr(IfmCase) sealed = ifm_runner_case(fixture->runner, model_case, &error);
+    g_autoptr(IfmCase) sealed = ifm_runner_case(fixture->runner, &ifm_kind_model, model_case, &error);
     g_assert_no_error(error);
     return g_strdup(sealed->key);
 }
@@ -49,11 +49,11 @@ static void test_case_key(void)
         g_assert_cmpstr(key, !=, other_key);
     }
     few.profile_few = TRUE; /* of no twin */
-    g_autofree char *no_twin = key_of(&fixture, &few), *twin = key_of(&fixture, &others[5]);
+    g_autofree char *no_twin = key_of(&fixture, &few), *profiled = key_of(&fixture, &others[5]);
     few.profile = TRUE;
     g_autofree char *few_twin = key_of(&fixture, &few);
     g_assert_cmpstr(no_twin, ==, key);
-    g_assert_cmpstr(few_twin, !=, twin);
+    g_assert_cmpstr(few_twin, !=, profiled);
     fixture_clear(&fixture);
 }
 
@@ -93,7 +93,7 @@ static void test_case_errors(void)
     for (gsize i = 0; i < G_N_ELEMENTS(cases); i++)
     {
         g_autoptr(GError) error = NULL;
-        g_assert_null(ifm_runner_case(fixture.runner, &cases[i], &error));
+        g_assert_null(ifm_runner_case(fixture.runner, &ifm_kind_model, &cases[i], &error));
         g_assert_error(error, IFM_ERROR, codes[i]);
     }
     fixture_clear(&fixture);
@@ -106,11 +106,12 @@ static void test_changed_model(void)
     fixture_init(&fixture, NULL);
     IfmModelCase model_case = case_on(&fixture, "simulated:faulty/well");
     g_autoptr(GError) error = NULL;
-    g_autoptr(IfmCase) sealed = ifm_runner_case(fixture.runner, &model_case, &error);
+    g_autoptr(IfmCase) sealed = ifm_runner_case(fixture.runner, &ifm_kind_model, &model_case, &error);
     g_assert_no_error(error);
     g_autoptr(IfmModel) other = ifm_zoo_build("matmul", NULL, 2, &error);
     g_assert_true(ifm_model_save(other, fixture.model_path, &error));
-    g_autoptr(IfmMeasurement) measurement = ifm_runner_measure(fixture.runner, &model_case, sealed, &error);
+    g_autoptr(IfmMeasurement) measurement =
+        ifm_runner_measure(fixture.runner, &ifm_kind_model, &model_case, sealed, &error);
     g_assert_no_error(error);
     g_assert_cmpint(measurement->outcome, ==, IFM_OUTCOME_FAILED);
     g_assert_cmpstr(measurement->error_code, ==, "invalid");
@@ -118,29 +119,29 @@ static void test_changed_model(void)
     fixture_clear(&fixture);
 }
 
-static void test_surroundings(void)
+static void test_environment(void)
 {
     Fixture fixture;
     fixture_init(&fixture, NULL);
     IfmModelCase model_case = case_on(&fixture, "simulated:faulty/well");
     g_autoptr(IfmMeasurement) measurement = measure(&fixture, &model_case);
-    const json_t *surroundings = measurement->surroundings;
-    g_assert_cmpstr(text_in(json_object_get(surroundings, "runtime"), "engine"), ==, "simulated");
-    g_assert_cmpstr(text_in(surroundings, "dtype"), ==, "f32");
-    g_assert_cmpstr(text_in(surroundings, "clock_kind"), ==, "virtual");
-    g_assert_true(json_is_object(json_object_get(surroundings, "machine")));
-    g_assert_true(json_is_object(json_object_get(surroundings, "before")));
-    g_assert_true(json_is_object(json_object_get(surroundings, "after")));
+    const json_t *environment = measurement->environment;
+    g_assert_cmpstr(text_in(json_object_get(environment, "runtime"), "engine"), ==, "simulated");
+    g_assert_cmpstr(text_in(environment, "dtype"), ==, "f32");
+    g_assert_cmpstr(text_in(environment, "clock_kind"), ==, "virtual");
+    g_assert_true(json_is_object(json_object_get(environment, "machine")));
+    g_assert_true(json_is_object(json_object_get(environment, "before")));
+    g_assert_true(json_is_object(json_object_get(environment, "after")));
     gsize i;
     json_t *warning; /* nothing of the real machine's load, which is nothing to a virtual clock; the build may be said */
-    json_array_foreach(json_object_get(surroundings, "warnings"), i, warning)
+    json_array_foreach(json_object_get(environment, "warnings"), i, warning)
         g_assert_nonnull(strstr(json_string_value(warning), "not the speed of a release build"));
-    g_assert_cmpstr(text_in(json_object_get(surroundings, "build"), "version"), ==, IFM_VERSION);
+    g_assert_cmpstr(text_in(json_object_get(environment, "build"), "version"), ==, IFM_VERSION);
     const json_t *process = json_object_get(measurement->memory, "process");
     g_assert_cmpint(json_integer_value(json_object_get(process, "peak_runs_bytes")), >=,
                     json_integer_value(json_object_get(process, "before_compile_bytes")));
     g_assert_true(json_is_object(json_object_get(measurement->memory, "engine")));
-    g_assert_cmpint(json_integer_value(json_object_get(measurement->attest, "n_streams")), ==, 1);
+    g_assert_cmpint(json_integer_value(json_object_get(measurement->effective_config, "n_streams")), ==, 1);
     fixture_clear(&fixture);
 }
 
@@ -148,7 +149,7 @@ static void test_surroundings(void)
 
 static gint64 amount(const IfmMeasurement *measurement, const char *key)
 {
-    json_t *value = json_object_get(measurement->books, key);
+    json_t *value = json_object_get(measurement->breakdown, key);
     g_assert_true(json_is_integer(value));
     return json_integer_value(value);
 }
@@ -163,7 +164,7 @@ static void use_model(Fixture *fixture, const char *name)
 
 /* On a virtual clock: 2 ms slowed down by half are 3 ms to the nanosecond. A quarter of each node's share is a gap after
  * it, so all but the last one's lie between nodes, and that one is the residual. */
-static void test_books(void)
+static void test_breakdown(void)
 {
     Fixture fixture;
     fixture_init(&fixture, NULL);
@@ -189,10 +190,10 @@ static void test_books(void)
     g_assert_cmpint(amount(measurement, "gaps_ns"), >, 0);
     g_assert_cmpint(amount(measurement, "copies_ns") + amount(measurement, "overlap_ns"), ==, 0);
     g_assert_cmpint(amount(measurement, "n_nodes"), ==, n);
-    g_assert_cmpfloat(json_number_value(json_object_get(measurement->books, "resolution_bound_ns")), ==, n * 1000.0);
+    g_assert_cmpfloat(json_number_value(json_object_get(measurement->breakdown, "resolution_bound_ns")), ==, n * 1000.0);
     g_assert_cmpuint(measurement->profiled_ns->len, ==, (guint)amount(measurement, "n_runs"));
     g_assert_cmpuint(measurement->profiled_ns->len, >=, 5);
-    json_t *slowdown = json_object_get(measurement->books, "slowdown");
+    json_t *slowdown = json_object_get(measurement->breakdown, "slowdown");
     g_assert_cmpfloat_with_epsilon(json_number_value(json_object_get(slowdown, "ratio")), 1.5, 1e-9);
     for (guint i = 0; i < measurement->samples_ns->len; i++) /* the twin's runs are none of the measurement's */
         g_assert_cmpint(g_array_index(measurement->samples_ns, gint64, i), ==, 2 * MS);
@@ -208,9 +209,9 @@ static void test_bound_of_nothing(void)
     IfmModelCase model_case = case_on(&fixture, "simulated:faulty/fast");
     model_case.profile = TRUE;
     g_autoptr(IfmMeasurement) measurement = measure(&fixture, &model_case);
-    g_assert_cmpstr(text_in(measurement->books, "status"), ==, "measured");
-    g_assert_true(json_is_null(json_object_get(measurement->books, "within_bound")));
-    g_assert_nonnull(strstr(text_in(measurement->books, "why"), "bounds nothing"));
+    g_assert_cmpstr(text_in(measurement->breakdown, "status"), ==, "measured");
+    g_assert_true(json_is_null(json_object_get(measurement->breakdown, "within_bound")));
+    g_assert_nonnull(strstr(text_in(measurement->breakdown, "why"), "bounds nothing"));
     fixture_clear(&fixture);
 }
 
@@ -232,13 +233,13 @@ static void test_few(void)
     for (guint i = 0; i < few->nodes->len; i++)
         g_assert_cmpfloat(((IfmNodeRow *)few->nodes->pdata[i])->median_ns, ==,
                           ((IfmNodeRow *)whole->nodes->pdata[i])->median_ns);
-    g_assert_cmpstr(text_in(few->books, "status"), ==, "measured");
-    g_assert_true(json_is_null(json_object_get(few->books, "within_bound")));
-    g_assert_nonnull(strstr(text_in(few->books, "why"), "a few runs"));
+    g_assert_cmpstr(text_in(few->breakdown, "status"), ==, "measured");
+    g_assert_true(json_is_null(json_object_get(few->breakdown, "within_bound")));
+    g_assert_nonnull(strstr(text_in(few->breakdown, "why"), "a few runs"));
     fixture_clear(&fixture);
 }
 
-static void test_no_books(void)
+static void test_no_breakdown(void)
 {
     Fixture fixture;
     fixture_init(&fixture, NULL);
@@ -246,8 +247,8 @@ static void test_no_books(void)
     model_case.profile = TRUE;
     g_autoptr(IfmMeasurement) measurement = measure(&fixture, &model_case);
     g_assert_cmpint(measurement->outcome, ==, IFM_OUTCOME_OK);
-    g_assert_cmpstr(text_in(measurement->books, "status"), ==, "unavailable");
-    g_assert_nonnull(strstr(text_in(measurement->books, "why"), "tells no times of nodes"));
+    g_assert_cmpstr(text_in(measurement->breakdown, "status"), ==, "unavailable");
+    g_assert_nonnull(strstr(text_in(measurement->breakdown, "why"), "reports no times of nodes"));
     g_assert_cmpuint(measurement->samples_ns->len, ==, 20);
     fixture_clear(&fixture);
 }
@@ -262,12 +263,12 @@ static void test_streams(void)
     g_autoptr(IfmMeasurement) measurement = measure(&fixture, &model_case);
     g_assert_cmpstr(measurement->reason, ==, "");
     g_assert_cmpuint(measurement->samples_ns->len, ==, 20);
-    json_t *streams = json_object_get(measurement->surroundings, "streams");
+    json_t *streams = json_object_get(measurement->environment, "streams");
     g_assert_cmpint(json_integer_value(json_object_get(streams, "n")), ==, 3);
     g_assert_cmpint(json_integer_value(json_object_get(streams, "n_other_runs")), >=, 2 * 21);
-    g_assert_cmpint(json_integer_value(json_object_get(measurement->attest, "n_streams")), ==, 3);
+    g_assert_cmpint(json_integer_value(json_object_get(measurement->effective_config, "n_streams")), ==, 3);
     g_assert_cmpint(amount(measurement, "wall_ns"), ==, 3 * MS);
-    g_assert_true(json_is_null(json_object_get(measurement->books, "slowdown")));
+    g_assert_true(json_is_null(json_object_get(measurement->breakdown, "slowdown")));
     fixture_clear(&fixture);
 }
 
@@ -321,7 +322,7 @@ static void test_no_worker(void)
     g_autofree char *no_program = g_build_filename(g_getenv("IFM_DEVICES_DIR"), "faulty.yaml", NULL);
     g_setenv("IFM_WORKER", no_program, TRUE);
     g_autoptr(GError) error = NULL;
-    g_assert_null(ifm_runner_case(fixture.runner, &model_case, &error));
+    g_assert_null(ifm_runner_case(fixture.runner, &ifm_kind_model, &model_case, &error));
     g_assert_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE);
     if (kept != NULL)
         g_setenv("IFM_WORKER", kept, TRUE);
@@ -408,8 +409,8 @@ static void check_interrupted(const char *device, gboolean later, const char *ve
     g_assert_cmpuint(measurement->samples_ns->len, <, 20);
     for (guint i = 0; i < measurement->samples_ns->len; i++)
         g_assert_cmpint(g_array_index(measurement->samples_ns, gint64, i), >=, 100 * MS);
-    g_assert_cmpint(json_integer_value(json_object_get(measurement->summary, "n")), ==, measurement->samples_ns->len);
-    g_assert_cmpint(json_integer_value(json_object_get(measurement->attest, "n_streams")), ==, 1);
+    g_assert_cmpint((gint64)measurement->summary.n, ==, measurement->samples_ns->len);
+    g_assert_cmpint(json_integer_value(json_object_get(measurement->effective_config, "n_streams")), ==, 1);
     g_assert_cmpstr(text_in(measurement->verification, "status"), ==, verification);
     g_clear_pointer(&interruption.thread, g_thread_join);
     g_unsetenv("IFM_SIMULATED_CLOCK");
@@ -433,7 +434,7 @@ static int victim_main(const char *device)
     fixture_init(&fixture, NULL);
     IfmModelCase model_case = case_on(&fixture, device);
     model_case.verify = FALSE;
-    model_case.protocol.runs = IFM_PROTOCOL_MOST_RUNS;
+    model_case.protocol.runs = IFM_PROTOCOL_MAX_RUNS;
     ifm_measurement_free(measure(&fixture, &model_case));
     return 1;
 }
@@ -473,7 +474,7 @@ static void test_killed_computing(void)
     fixture_clear(&fixture);
     if (!is_here)
     {
-        g_test_skip("onnxruntime is not here to compute");
+        g_test_skip("onnxruntime is unavailable to compute");
         return;
     }
     check_killed_program("onnxruntime:CPU", SIGTERM);
@@ -559,11 +560,11 @@ int main(int argc, char **argv)
     g_test_add_func("/runner/case-key/budget", test_case_key_budget);
     g_test_add_func("/runner/case-errors", test_case_errors);
     g_test_add_func("/runner/changed-model", test_changed_model);
-    g_test_add_func("/runner/surroundings", test_surroundings);
-    g_test_add_func("/runner/books", test_books);
+    g_test_add_func("/runner/environment", test_environment);
+    g_test_add_func("/runner/time_breakdown", test_breakdown);
     g_test_add_func("/runner/bound-of-nothing", test_bound_of_nothing);
     g_test_add_func("/runner/few", test_few);
-    g_test_add_func("/runner/no-books", test_no_books);
+    g_test_add_func("/runner/no-time_breakdown", test_no_breakdown);
     g_test_add_func("/runner/streams", test_streams);
     g_test_add_func("/runner/reuse", test_reuse);
     g_test_add_func("/runner/killed-worker", test_killed_worker);

@@ -1,6 +1,8 @@
 #include <inferometer/measure.h>
 #include <math.h>
 
+#include "measure/measure-private.h"
+
 #define MS G_GINT64_CONSTANT(1000000)
 
 static gint64 noisy(gint64 level, double ratio, guint64 *state)
@@ -19,7 +21,7 @@ static void test_names(void)
     g_assert_cmpstr(ifm_stop_reason_name(IFM_STOP_GO_ON), ==, "go-on");
     g_assert_cmpstr(ifm_stop_reason_name(IFM_STOP_FIXED), ==, "fixed");
     g_assert_cmpstr(ifm_stop_reason_name(IFM_STOP_INTERVAL), ==, "interval");
-    g_assert_cmpstr(ifm_stop_reason_name(IFM_STOP_MOST_RUNS), ==, "most-runs");
+    g_assert_cmpstr(ifm_stop_reason_name(IFM_STOP_MAX_RUNS), ==, "max-runs");
     g_assert_cmpstr(ifm_stop_reason_name(IFM_STOP_TIME_BUDGET), ==, "time-budget");
     g_assert_cmpstr(ifm_stop_reason_name(IFM_STOP_INTERRUPTED), ==, "interrupted");
     g_assert_cmpstr(ifm_stop_reason_name((IfmStopReason)99), ==, "unknown");
@@ -61,7 +63,7 @@ static void test_quiet(void)
     for (gsize i = 0; i < G_N_ELEMENTS(leasts); i++)
     {
         IfmProtocol protocol = IFM_PROTOCOL_INIT;
-        protocol.least_runs = leasts[i];
+        protocol.min_runs = leasts[i];
         protocol.time_budget_ns = 0;
         IfmStopReason reason;
         gsize n = stop_count(&protocol, MS, 0, 1, &reason);
@@ -74,7 +76,7 @@ static void test_quiet(void)
 }
 
 /* Runs of 1 ms that are all equal: the interval has no width, and 400 ms, a 50th of 20 s, must pass. */
-static void test_least_time(void)
+static void test_min_time(void)
 {
     IfmProtocol protocol = IFM_PROTOCOL_INIT;
     IfmStopReason reason;
@@ -83,24 +85,24 @@ static void test_least_time(void)
     g_assert_cmpuint(n, >=, 400);
     g_assert_cmpuint(n, <=, 500); /* the next look comes within a quarter */
     g_assert_cmpuint(stop_count(&protocol, 30 * MS, 0, 1, &reason), ==, 20);
-    protocol.most_runs = 100; /* as ever, this ends it */
+    protocol.max_runs = 100; /* as ever, this ends it */
     g_assert_cmpuint(stop_count(&protocol, MS, 0, 1, &reason), ==, 100);
-    g_assert_cmpint(reason, ==, IFM_STOP_MOST_RUNS);
+    g_assert_cmpint(reason, ==, IFM_STOP_MAX_RUNS);
 }
 
 static void test_noise(void)
 {
     IfmProtocol protocol = IFM_PROTOCOL_INIT;
-    protocol.most_runs = 500;
+    protocol.max_runs = 500;
     IfmStopReason reason;
     g_assert_cmpuint(stop_count(&protocol, MS / 10, 0.3, 2, &reason), ==, 500);
-    g_assert_cmpint(reason, ==, IFM_STOP_MOST_RUNS);
-    protocol.most_runs = 0; /* no such limit: 20 s are 200 runs of 100 ms */
+    g_assert_cmpint(reason, ==, IFM_STOP_MAX_RUNS);
+    protocol.max_runs = 0; /* no such limit: 20 s are 200 runs of 100 ms */
     gsize n = stop_count(&protocol, 100 * MS, 0.3, 3, &reason);
     g_assert_cmpint(reason, ==, IFM_STOP_TIME_BUDGET);
     g_assert_cmpuint(n, >, 150);
     g_assert_cmpuint(n, <, 250);
-    protocol.most_runs = 20000;
+    protocol.max_runs = 20000;
     protocol.time_budget_ns = 0;
     n = stop_count(&protocol, MS / 10, 0.05, 4, &reason);
     g_assert_cmpint(reason, ==, IFM_STOP_INTERVAL);
@@ -143,13 +145,13 @@ static void test_agrees_with_summary(void)
 static void test_two_levels(void)
 {
     IfmProtocol protocol = IFM_PROTOCOL_INIT;
-    protocol.most_runs = 3000;
+    protocol.max_runs = 3000;
     g_autoptr(IfmStopper) stopper = ifm_stopper_new(&protocol);
     IfmStopReason reason = IFM_STOP_GO_ON;
     int n = 0;
     while (reason == IFM_STOP_GO_ON)
         reason = ifm_stopper_add(stopper, n++ % 2 ? MS : MS + MS / 10, 0);
-    g_assert_cmpint(reason, ==, IFM_STOP_MOST_RUNS);
+    g_assert_cmpint(reason, ==, IFM_STOP_MAX_RUNS);
     g_assert_cmpint(n, ==, 3000);
 }
 
@@ -205,7 +207,7 @@ static void test_warmup_limits(void)
     g_assert_cmpuint(warmup_count(&protocol, 104, 0, 1, &steady), ==, 1);
     g_assert_false(steady);
     protocol.time_budget_ns = 0;
-    protocol.most_runs = 400;
+    protocol.max_runs = 400;
     g_autoptr(IfmStopper) stopper = ifm_stopper_new(&protocol); /* never steady: each run is 1 % slower */
     double level = MS;
     for (n = 1; !ifm_stopper_warm(stopper, level, 0); n++)
@@ -218,10 +220,10 @@ static void test_warmup_limits(void)
 static void test_counts(void)
 {
     IfmProtocol cases[] = { IFM_PROTOCOL_INIT, IFM_PROTOCOL_INIT, IFM_PROTOCOL_INIT, IFM_PROTOCOL_INIT };
-    cases[0].runs = IFM_PROTOCOL_MOST_RUNS + 1;
+    cases[0].runs = IFM_PROTOCOL_MAX_RUNS + 1;
     cases[1].warmup = G_MAXSIZE;
-    cases[2].most_runs = IFM_PROTOCOL_MOST_RUNS + 1;
-    cases[3].most_runs = 0;
+    cases[2].max_runs = IFM_PROTOCOL_MAX_RUNS + 1;
+    cases[3].max_runs = 0;
     for (gsize i = 0; i < G_N_ELEMENTS(cases); i++)
     {
         g_autoptr(GError) error = NULL;
@@ -229,10 +231,10 @@ static void test_counts(void)
         g_assert_error(error, IFM_ERROR, IFM_ERROR_INVALID);
         g_assert_nonnull(strstr(error->message, "a record holds 5000000"));
     }
-    IfmProtocol most = IFM_PROTOCOL_INIT;
-    most.runs = most.warmup = IFM_PROTOCOL_MOST_RUNS;
-    most.most_runs = 0; /* not looked at */
-    g_assert_true(ifm_protocol_check(&most, NULL));
+    IfmProtocol max = IFM_PROTOCOL_INIT;
+    max.runs = max.warmup = IFM_PROTOCOL_MAX_RUNS;
+    max.max_runs = 0; /* not looked at */
+    g_assert_true(ifm_protocol_check(&max, NULL));
 }
 
 int main(int argc, char **argv)
@@ -241,7 +243,7 @@ int main(int argc, char **argv)
     g_test_add_func("/stopper/names", test_names);
     g_test_add_func("/stopper/fixed", test_fixed);
     g_test_add_func("/stopper/quiet", test_quiet);
-    g_test_add_func("/stopper/least-time", test_least_time);
+    g_test_add_func("/stopper/least-time", test_min_time);
     g_test_add_func("/stopper/noise", test_noise);
     g_test_add_func("/stopper/summary", test_agrees_with_summary);
     g_test_add_func("/stopper/two-levels", test_two_levels);

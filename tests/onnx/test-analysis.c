@@ -443,12 +443,12 @@ static void test_declared(void)
     ifm_model_builder_output(builder, "y", IFM_DTYPE_F32, 2, (gint64[]){ -1, 4 }, (const char *[]){ "N", NULL });
     ifm_model_builder_node(builder, "NoSuchOperator", "r", NAMES("a"), NAMES("y"));
     g_autoptr(IfmModel) unknown = ifm_model_builder_finish(builder, &error);
-    g_autoptr(IfmAnalysis) told = ifm_model_analyse(unknown, &(IfmDimBinding){ "N", 5 }, 1, &error);
+    g_autoptr(IfmAnalysis) reported = ifm_model_analyse(unknown, &(IfmDimBinding){ "N", 5 }, 1, &error);
     g_assert_no_error(error);
     IfmDtype dtype;
     int rank;
     gint64 shape[IFM_MAX_RANK];
-    g_assert_true(ifm_analysis_shape(told, "y", &dtype, &rank, shape));
+    g_assert_true(ifm_analysis_shape(reported, "y", &dtype, &rank, shape));
     g_assert_cmpint(shape[0], ==, 5);
     g_assert_cmpint(shape[1], ==, 4);
 }
@@ -475,7 +475,7 @@ static void test_light(void)
         g_autofree char *path = g_strdup_printf("%s/onnx/light/%s.onnx", IFM_DEPS_DIR, models[i].name);
         if (!g_file_test(path, G_FILE_TEST_EXISTS))
         {
-            g_test_skip("the onnx wheel's light models are not here");
+            g_test_skip("the onnx wheel's light models are unavailable");
             return;
         }
         g_autoptr(IfmModel) model = ifm_model_open(path, &error);

@@ -82,7 +82,7 @@ static void test_truncated(void)
     g_autoptr(GBytes) bytes = ifm_model_serialize(whole, NULL);
     gsize size;
     const guint8 *data = g_bytes_get_data(bytes, &size);
-    g_assert_cmpuint(size, >, IFM_MODEL_MAPPED_LEAST_BYTES); /* so that a mapped tensor is cut through, too */
+    g_assert_cmpuint(size, >, IFM_MODEL_MAPPED_MIN_BYTES); /* so that a mapped tensor is cut through, too */
     for (gsize part = 0; part < 50; part++)
     {
         GByteArray *cut = g_byte_array_new();

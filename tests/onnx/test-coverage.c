@@ -105,8 +105,10 @@ static void test_observed_contradicts(void)
                          "mixed: 'a' comes out as [3,5], but a run had [3]");
     expect_contradiction(&(IfmObservedShape){ "c", IFM_DTYPE_F32, 2, { 4, 6 } },
                          "mixed: node 2 (MatMul 'm2'): 'c' [4,6] has 6 columns, 'w' [5,7] has 5 rows");
-    expect_contradiction(&(IfmObservedShape){ "c", IFM_DTYPE_F32, 99, { 4 } }, "mixed: what a run told of 'c' is no shape");
-    expect_contradiction(&(IfmObservedShape){ "c", IFM_DTYPE_F32, 1, { -1 } }, "mixed: what a run told of 'c' is no shape");
+    expect_contradiction(&(IfmObservedShape){ "c", IFM_DTYPE_F32, 99, { 4 } },
+                         "mixed: what a run reported for 'c' is not a shape");
+    expect_contradiction(&(IfmObservedShape){ "c", IFM_DTYPE_F32, 1, { -1 } },
+                         "mixed: what a run reported for 'c' is not a shape");
 }
 
 static void test_families(void)

@@ -183,16 +183,16 @@ static void test_no_nodes(void)
 
 /* --- random graphs -------------------------------------------------------------------------------------------------- */
 
-#define MOST_TENSORS 60
+#define MAX_TENSORS 60
 
 /* Dag: what the test itself knows of a random graph. */
 typedef struct
 {
     gsize n_tensors, n_nodes;
-    gint64 elements[MOST_TENSORS];
-    gssize made[MOST_TENSORS];
-    gboolean read[MOST_TENSORS][MOST_TENSORS], is_output[MOST_TENSORS];
-    gboolean alive[MOST_TENSORS][MOST_TENSORS + 2]; /* when + 1; by is_alive() */
+    gint64 elements[MAX_TENSORS];
+    gssize made[MAX_TENSORS];
+    gboolean read[MAX_TENSORS][MAX_TENSORS], is_output[MAX_TENSORS];
+    gboolean alive[MAX_TENSORS][MAX_TENSORS + 2]; /* when + 1; by is_alive() */
 } Dag;
 
 /* draw_node: Gather takes any number of elements out of a tensor, Concat joins two. */
@@ -276,13 +276,13 @@ static gboolean overlap(const Dag *dag, gsize a, gsize b)
 /* naive_arena: Each tensor is tried at every address, byte by byte of f32, beside every other. */
 static gint64 naive_arena(const Dag *dag)
 {
-    gint64 at[MOST_TENSORS], top = 0;
-    gboolean placed[MOST_TENSORS] = { FALSE };
+    gint64 at[MAX_TENSORS], top = 0;
+    gboolean placed[MAX_TENSORS] = { FALSE };
     for (gsize n = 0; n < dag->n_tensors; n++)
     {
-        gsize next = MOST_TENSORS;
+        gsize next = MAX_TENSORS;
         for (gsize t = 0; t < dag->n_tensors; t++) /* tensors are named in the order of their beginnings */
-            if (!placed[t] && (next == MOST_TENSORS || dag->elements[t] > dag->elements[next]))
+            if (!placed[t] && (next == MAX_TENSORS || dag->elements[t] > dag->elements[next]))
                 next = t;
         gboolean clash = TRUE;
         for (at[next] = 0; clash; at[next] += clash)

@@ -411,7 +411,7 @@ static void test_light(void)
     g_autoptr(GDir) dir = g_dir_open(folder, 0, NULL);
     if (dir == NULL)
     {
-        g_test_skip("the onnx wheel's light models are not here");
+        g_test_skip("the onnx wheel's light models are unavailable");
         return;
     }
     guint n_models = 0;

@@ -65,15 +65,15 @@ static void test_control(void)
     expect_shape(model, analysis, scan, 1, "[4,3]");
     expect_cost(model, analysis, nth(model, "If", 0), 0, 12);     /* Relu, the one that is taken */
     expect_cost(model, analysis, nth(model, "If", 1), 0, 5 * 12); /* Softmax, which costs more than Relu: at most that */
-    g_assert_false(ifm_analysis_node_cost(analysis, nth(model, "If", 0))->at_most);
-    g_assert_true(ifm_analysis_node_cost(analysis, nth(model, "If", 1))->at_most);
-    g_assert_false(ifm_analysis_node_cost(analysis, loop)->at_most);
+    g_assert_false(ifm_analysis_node_cost(analysis, nth(model, "If", 0))->is_upper_bound);
+    g_assert_true(ifm_analysis_node_cost(analysis, nth(model, "If", 1))->is_upper_bound);
+    g_assert_false(ifm_analysis_node_cost(analysis, loop)->is_upper_bound);
     IfmNodeCost total;
     gsize n_covered;
     ifm_analysis_total(analysis, &total, &n_covered);
-    g_assert_true(total.at_most);
+    g_assert_true(total.is_upper_bound);
     ifm_analysis_family_total(analysis, IFM_FAMILY_REDUCTION, &total, &n_covered);
-    g_assert_false(total.at_most);
+    g_assert_false(total.is_upper_bound);
     expect_shape(model, analysis, nth(model, "If", 1), 0, "[3,4]");
     /* What a turn reads and writes: the condition; two matrices and their product; Relu's. */
     const IfmNodeCost *cost = ifm_analysis_node_cost(analysis, loop);
@@ -216,7 +216,7 @@ static void test_training(void)
     {
         const gsize node = nth(model, "Dropout", i);
         expect_cost(model, analysis, node, 0, i < 2 ? 0 : n);
-        g_assert_cmpint(ifm_analysis_node_cost(analysis, node)->at_most, ==, i == 3);
+        g_assert_cmpint(ifm_analysis_node_cost(analysis, node)->is_upper_bound, ==, i == 3);
     }
 }
 

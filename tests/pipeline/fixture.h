@@ -10,7 +10,7 @@
 #define US G_GINT64_CONSTANT(1000)
 #define FEATURES 5
 #define HIDDEN 3
-#define MOST_DEVICES 8
+#define MAX_DEVICES 8
 
 /* "A=simulated:line/TWO,B=..." and the blocks. */
 static inline IfmPlan *make_plan(const char *devices, const char *blocks)
@@ -95,7 +95,7 @@ static inline IfmPipelineOptions make_options(IfmClock *clock)
     IfmPipelineOptions options = IFM_PIPELINE_OPTIONS_INIT;
     options.clock = clock;
     options.most_nodes = 1000;
-    options.most_edges = 4000;
+    options.max_edges = 4000;
     options.sizes = (IfmStageSizes){ .features = FEATURES, .hidden = HIDDEN };
     return options;
 }

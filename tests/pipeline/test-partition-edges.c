@@ -49,8 +49,8 @@ static void test_random(void)
             edge_index[k] = g_rand_int_range(random, 0, (gint32)nodes);
         for (gsize k = 0; k < n_cuts; k++)
         {
-            gint64 least = k > 0 ? cuts[k - 1] : 0;
-            cuts[k] = k + 1 == n_cuts ? nodes : g_rand_int_range(random, (gint32)least, (gint32)nodes + 1);
+            gint64 min = k > 0 ? cuts[k - 1] : 0;
+            cuts[k] = k + 1 == n_cuts ? nodes : g_rand_int_range(random, (gint32)min, (gint32)nodes + 1);
         }
         assert_ordered(edge_index, n_edges, cuts, n_cuts);
     }

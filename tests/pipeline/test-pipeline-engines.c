@@ -131,7 +131,7 @@ static void check_plan(const Truth *truth, const char *devices, const char *bloc
     g_autoptr(IfmClock) clock = ifm_clock_new_real();
     IfmPipelineOptions options = make_options(clock);
     options.most_nodes = 300;
-    options.most_edges = 1500;
+    options.max_edges = 1500;
     for (int depth = 1; depth <= 2; depth++)
     {
         options.block_depth = options.queue_depth = depth;
@@ -316,7 +316,7 @@ static void test_static(void)
     g_autoptr(IfmClock) clock = ifm_clock_new_real();
     IfmPipelineOptions options = make_options(clock);
     options.most_nodes = 300;
-    options.most_edges = 1500;
+    options.max_edges = 1500;
     for (gsize i = 0; i < G_N_ELEMENTS(blocks); i++)
         for (gsize kind = 0; kind < G_N_ELEMENTS(kinds); kind++)
         {

@@ -244,13 +244,13 @@ static void note_compiling(int block, const char *alias, gboolean ended, void *u
 static void test_compiling(void)
 {
     Run run;
-    g_autoptr(GString) told = g_string_new(NULL);
+    g_autoptr(GString) reported = g_string_new(NULL);
     run_init(&run);
     run.options.compiling = note_compiling;
-    run.options.compiling_user = told;
+    run.options.compiling_user = reported;
     run_plan(&run, make_plan("A=simulated:line/SEVEN,B=simulated:line/TWO", TWO_BLOCKS), 2);
     g_assert_no_error(run.error);
-    g_assert_cmpstr(told->str, ==, "1 A /1 A 2 B /2 B ");
+    g_assert_cmpstr(reported->str, ==, "1 A /1 A 2 B /2 B ");
     run_clear(&run);
 }
 

@@ -59,15 +59,15 @@ static void test_back_pressure(void)
     run.options.block_depth = 1;
     run_plan(&run, make_plan("A=simulated:line/TWO,B=simulated:line/SEVEN", TWO_BLOCKS), 50);
     g_assert_no_error(run.error);
-    gsize most = 0;
+    gsize max = 0;
     for (gsize i = 0; i < 50; i++)
     {
         gsize on_the_way = 0;
         for (gsize k = 0; k <= i; k++)
             on_the_way += run.result.left_ns[k] > run.result.entered_ns[i];
-        most = MAX(most, on_the_way);
+        max = MAX(max, on_the_way);
     }
-    g_assert_cmpuint(most, ==, 1 + 2 + 1); /* in the first, in the queue, in the second */
+    g_assert_cmpuint(max, ==, 1 + 2 + 1); /* in the first, in the queue, in the second */
     /* in the long run a batch enters when one leaves */
     for (gsize i = 10; i < 50; i++)
         g_assert_cmpint(run.result.entered_ns[i] - run.result.entered_ns[i - 1], ==, 7 * MS);

@@ -251,8 +251,8 @@ static IfmPlan *random_plan(GRand *random)
     {
         int left = n_devices - device;
         IfmPlanBlock block = { .first = next, .last = left > 1 ? g_rand_int_range(random, next, 8) : 7 };
-        int most = block.last == 7 ? left : left - 1;
-        block.n_devices = (gsize)g_rand_int_range(random, 1, most + 1);
+        int max = block.last == 7 ? left : left - 1;
+        block.n_devices = (gsize)g_rand_int_range(random, 1, max + 1);
         double sum = 0;
         for (gsize k = 0; k < block.n_devices; k++)
         {

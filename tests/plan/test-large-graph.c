@@ -113,7 +113,7 @@ static void run_parts(const IfmGraph *graph, const IfmPlan *plan, const GPtrArra
     g_auto(IfmPipelineResult) result = { 0 };
     IfmPipelineOptions options = IFM_PIPELINE_OPTIONS_INIT;
     options.most_nodes = graph->n_nodes;
-    options.most_edges = graph->n_edges;
+    options.max_edges = graph->n_edges;
     options.sizes = (IfmStageSizes){ .features = FEATURES, .hidden = HIDDEN };
     for (guint i = 0; i < parts->len; i++)
         batches[i] = batch_of(g_ptr_array_index(parts, i), i, x, &inputs[2 * i]);

@@ -115,12 +115,13 @@ static double run_ns(const Trial *trial, const IfmPlan *plan, gsize n_batches)
     plan_case.plans = plans;
     plan_case.n_batches = n_batches;
     plan_case.repetitions = 1;
-    g_autoptr(IfmCase) sealed = ifm_runner_plan_case(trial->runner, &plan_case, &error);
+    g_autoptr(IfmCase) sealed = ifm_runner_case(trial->runner, &ifm_kind_pipeline, &plan_case, &error);
     g_assert_no_error(error);
-    g_autoptr(IfmMeasurement) measurement = ifm_runner_measure_plan(trial->runner, &plan_case, sealed, &error);
+    g_autoptr(IfmMeasurement) measurement =
+        ifm_runner_measure(trial->runner, &ifm_kind_pipeline, &plan_case, sealed, &error);
     g_assert_no_error(error);
     g_assert_cmpint(measurement->outcome, ==, IFM_OUTCOME_OK);
-    const json_t *plan_figures = json_object_get(measurement->surroundings, "plan");
+    const json_t *plan_figures = ifm_measurement_result(measurement, NULL);
     return json_number_value(
         json_object_get(json_array_get(json_object_get(plan_figures, "repetitions"), 0), "makespan_ns"));
 }
@@ -376,7 +377,7 @@ static void test_weights(void)
 {
     static const struct
     {
-        double factors[3], least, most;
+        double factors[3], min, max;
     } rows[] = {
         { { 1.3, 1.3, 1.3 }, 1.299, 1.301 },
         { { 1.31, 1.3, 1.29 }, 1.28, 1.3 },
@@ -398,8 +399,8 @@ static void test_weights(void)
         learn(&lesson, seen, G_N_ELEMENTS(seen), &figures);
         double factor = latency_of(&lesson, 0, 2) / (TRUE_A * NODES / 2);
         g_test_message("row %u: factor %.4f", (guint)i, factor);
-        g_assert_cmpfloat(factor, >=, rows[i].least);
-        g_assert_cmpfloat(factor, <=, rows[i].most);
+        g_assert_cmpfloat(factor, >=, rows[i].min);
+        g_assert_cmpfloat(factor, <=, rows[i].max);
         lesson_clear(&lesson);
     }
 }

@@ -3,6 +3,8 @@
 
 #include <inferometer/plan.h>
 
+#include "plan/costs-private.h"
+
 #define CLOSE(a, b) g_assert_cmpfloat_with_epsilon((a) / (b), 1, 1e-9)
 
 /* Three stages; latencies proportional to the nodes: A takes 1, 2 and 3 ms for 1000, B twice that, C four times. Beside B
@@ -26,12 +28,12 @@ static IfmCosts *known_costs(void)
             static const double slower[3][8] = { { 1, 0, 1.5, 0, 2, 0, 4 }, { 1, 1.25 }, { 1 } };
             for (guint32 busy = 1; busy < 8; busy++)
             {
-                IfmCostPoint beside[2];
-                memcpy(beside, points, sizeof points);
-                beside[0].latency_ns *= slower[d][busy];
-                beside[1].latency_ns *= slower[d][busy];
+                IfmCostPoint background[2];
+                memcpy(background, points, sizeof points);
+                background[0].latency_ns *= slower[d][busy];
+                background[1].latency_ns *= slower[d][busy];
                 if (slower[d][busy] > 0)
-                    g_assert_true(ifm_costs_set_busy_points(costs, d, s, s, busy, beside, 2, NULL));
+                    g_assert_true(ifm_costs_set_busy_points(costs, d, s, s, busy, background, 2, NULL));
             }
         }
     return costs;
@@ -50,7 +52,7 @@ static IfmPlan *blocks_of(int n_blocks, const IfmPlanBlock *blocks)
 }
 
 static const IfmPlanBlock pipelined[] = { { 1, 2, 1, { 0 }, { 1 } }, { 3, 3, 1, { 1 }, { 1 } } };
-static const IfmPlanBlock parted[] = { { 1, 2, 2, { 0, 1 }, { 0.6, 0.4 } }, { 3, 3, 1, { 2 }, { 1 } } };
+static const IfmPlanBlock partitioned[] = { { 1, 2, 2, { 0, 1 }, { 0.6, 0.4 } }, { 3, 3, 1, { 2 }, { 1 } } };
 
 static void price(const IfmCosts *costs, const IfmPlan *plan, IfmPlanCost *cost)
 {
@@ -83,7 +85,7 @@ static void test_pipeline(void)
 static void test_parallel(void)
 {
     g_autoptr(IfmCosts) costs = known_costs();
-    g_autoptr(IfmPlan) plan = blocks_of(2, parted);
+    g_autoptr(IfmPlan) plan = blocks_of(2, partitioned);
     g_auto(IfmPlanCost) cost = { 0 };
     ifm_costs_set_host(costs, 1e5, 50, 2e5, 0);
     price(costs, plan, &cost);
@@ -108,7 +110,7 @@ static void test_parallel(void)
 static void test_host(void)
 {
     g_autoptr(IfmCosts) costs = known_costs();
-    g_autoptr(IfmPlan) plan = blocks_of(2, parted);
+    g_autoptr(IfmPlan) plan = blocks_of(2, partitioned);
     g_auto(IfmPlanCost) cost = { 0 };
     ifm_costs_set_host(costs, 15e6, 0, 5e6, 0);
     price(costs, plan, &cost);
@@ -125,7 +127,7 @@ static void test_copies(void)
     };
     static const IfmCostCrossing one = { .n_in = 1, .n_out = 1, .in_per_node = 20, .out_per_node = 10 };
     g_autoptr(IfmCosts) costs = known_costs();
-    g_autoptr(IfmPlan) plan = blocks_of(2, parted);
+    g_autoptr(IfmPlan) plan = blocks_of(2, partitioned);
     g_auto(IfmPlanCost) cost = { 0 }, bound = { 0 };
     ifm_costs_set_crossing(costs, IFM_PLAN_DYNAMIC, 1, 2, &two);
     ifm_costs_set_crossing(costs, IFM_PLAN_DYNAMIC, 3, 3, &one);
@@ -162,7 +164,7 @@ static void test_refusals(void)
 {
     g_autoptr(IfmCosts) costs = known_costs();
     IfmPlanBlock blocks[2];
-    memcpy(blocks, parted, sizeof blocks);
+    memcpy(blocks, partitioned, sizeof blocks);
     blocks[1].devices[0] = 0;
     refuse(costs, blocks_of(2, blocks), IFM_ERROR_INVALID, "block 2: A is in two blocks");
     blocks[1].devices[0] = 2;
@@ -172,9 +174,9 @@ static void test_refusals(void)
     refuse(costs, blocks_of(1, &pipelined[1]), IFM_ERROR_INVALID, "block 1: stages 3 to 3; 1 is next");
     refuse(costs, ifm_plan_new("another"), IFM_ERROR_INVALID, "of model \"another\"");
     ifm_costs_forbid(costs, 2, 3, "no driver");
-    refuse(costs, blocks_of(2, parted), IFM_ERROR_UNSUPPORTED, "block 2: C: stages 3 to 3: no driver");
+    refuse(costs, blocks_of(2, partitioned), IFM_ERROR_UNSUPPORTED, "block 2: C: stages 3 to 3: no driver");
     ifm_costs_forbid_split(costs, 2);
-    refuse(costs, blocks_of(2, parted), IFM_ERROR_UNSUPPORTED, "block 1: stage 2 takes no part in data parallelism");
+    refuse(costs, blocks_of(2, partitioned), IFM_ERROR_UNSUPPORTED, "block 1: stage 2 takes no part in data parallelism");
 }
 
 /* What this machine takes is not known; that it takes something, that more edges take longer, and that it is set, is. */
@@ -182,7 +184,7 @@ static void test_measured_host(void)
 {
     const IfmPlanSize sizes[] = { { 1000, 30000 }, { 5000, 300000 } };
     g_autoptr(IfmCosts) costs = known_costs();
-    g_autoptr(IfmPlan) plan = blocks_of(2, parted);
+    g_autoptr(IfmPlan) plan = blocks_of(2, partitioned);
     g_autoptr(GError) error = NULL;
     g_auto(IfmPlanCost) few = { 0 }, many = { 0 };
     g_assert_true(ifm_costs_measure_host(costs, sizes, G_N_ELEMENTS(sizes), &error));
@@ -218,7 +220,7 @@ static void test_beyond(void)
     g_assert_error(error, IFM_ERROR, IFM_ERROR_INVALID);
     g_assert_cmpstr(error->message, ==,
                     "100000 nodes, 200000 edges: beyond the measured sizes (100 to 1000 nodes, 200 to 2000 edges), where "
-                    "what they tell comes to over a year");
+                    "their prediction exceeds a year");
 }
 
 int main(int argc, char **argv)

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "meteor-lake.h"
+#include "plan/costs-private.h"
 
 /*
  * The best plan at each size of the laptop, under each objective, is never worse than the one the published search finds
@@ -149,8 +150,8 @@ static void test_measured(void)
     g_assert_no_error(error);
     measured.store = ifm_store_open(path, IFM_STORE_WRITE, &error);
     g_assert_no_error(error);
-    IfmStudyOptions options = { .folder = measured.folder, .limits = *ifm_study_limits(study) };
-    IfmStudyProgress progress;
+    IfmStudyOptions options = { .folder = measured.folder, .limits = *ifm_study_info(study).limits };
+    IfmCampaignProgress progress;
     g_assert_true(ifm_study_measure(study, measured.store, &options, &progress, &error));
     g_assert_cmpuint(progress.n_done, ==, 3 * 7 * 15);
     /* of the NPU stages 3 and 4, and stage 2 where the larger table, which comes first, marks it */

@@ -8,6 +8,8 @@
 #include <inferometer/json.h>
 #include <inferometer/plan.h>
 
+#include "plan/costs-private.h"
+
 #define NODES 1000
 #define EDGES 4000
 #define N_DEVICES 4
@@ -30,13 +32,13 @@ static const struct
 static double factor_of(int device, guint32 busy)
 {
     double factor = 1;
-    int most = 0;
+    int max = 0;
     for (gsize i = 0; i < G_N_ELEMENTS(contention); i++)
     {
         int n = __builtin_popcount(contention[i].busy);
-        if (contention[i].device != device || (contention[i].busy & ~busy) != 0 || n <= most)
+        if (contention[i].device != device || (contention[i].busy & ~busy) != 0 || n <= max)
             continue;
-        most = n;
+        max = n;
         factor = contention[i].factor;
     }
     return factor;
@@ -254,7 +256,7 @@ static void run_plan(Run *run, const IfmPlan *plan, GRand *random, const IfmSimu
     options.queue_depth = of->queue_depth;
     options.block_depth = of->block_depth;
     options.most_nodes = n_sources;
-    options.most_edges = size->edges;
+    options.max_edges = size->edges;
     options.sizes = (IfmStageSizes){ .features = FEATURES, .hidden = HIDDEN };
     ifm_clock_enter(run->clock);
     g_autoptr(IfmPipeline) pipeline = ifm_pipeline_new(plan, &options, &error);
@@ -576,8 +578,8 @@ static IfmCosts *costs_of_study(const char *machine, gboolean links, gboolean co
     g_assert_no_error(error);
     IfmStore *store = ifm_store_open(db, IFM_STORE_WRITE, &error);
     g_assert_no_error(error);
-    const IfmStudyOptions options = { .folder = folder, .limits = *ifm_study_limits(study) };
-    IfmStudyProgress progress;
+    const IfmStudyOptions options = { .folder = folder, .limits = *ifm_study_info(study).limits };
+    IfmCampaignProgress progress;
     ifm_study_measure(study, store, &options, &progress, &error);
     g_assert_no_error(error);
     g_autoptr(IfmStudyTables) tables = ifm_study_tables(store, &error);
@@ -669,11 +671,12 @@ static void test_study_sharing(void)
     g_autoptr(IfmCosts) costs = costs_of_study("copying-sharing", TRUE, TRUE);
     for (int device = 0; device < 2; device++)
     {
-        IfmCostLatency alone, beside;
+        IfmCostLatency alone, background;
         g_assert_true(ifm_costs_latency(costs, device, 1, 7, NODES, EDGES, 0, &alone, NULL));
-        g_assert_true(ifm_costs_latency(costs, device, 1, 7, NODES, EDGES, 1u << (1 - device), &beside, NULL));
-        g_assert_true(beside.busy_known);
-        g_assert_cmpfloat_with_epsilon(beside.latency_ns / alone.latency_ns, factor_of(device, 1u << (1 - device)), 1e-4);
+        g_assert_true(ifm_costs_latency(costs, device, 1, 7, NODES, EDGES, 1u << (1 - device), &background, NULL));
+        g_assert_true(background.busy_known);
+        g_assert_cmpfloat_with_epsilon(background.latency_ns / alone.latency_ns, factor_of(device, 1u << (1 - device)),
+                                       1e-4);
     }
 }
 

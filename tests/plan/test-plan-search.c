@@ -3,6 +3,8 @@
 
 #include <inferometer/plan.h>
 
+#include "plan/costs-private.h"
+
 /* --- random instances, and their optimum by trying everything -----------------------------------------------------------
  *
  * All latencies are power laws of the nodes, with edges = 2 x nodes, so that what lies between the two points that the
@@ -11,8 +13,8 @@
 
 enum
 {
-    MOST_STAGES = 7,
-    MOST_DEVICES = 4,
+    MAX_STAGES = 7,
+    MAX_DEVICES = 4,
     N_SHARES = 5,
     N_SIZES = 3,
     N_INSTANCES = 1000,
@@ -26,20 +28,20 @@ static const IfmPlanSize static_sizes[N_SIZES] = { { 500, 1100 }, { 1000, 2000 }
 typedef struct
 {
     int n, m; /* stages, devices */
-    double scale[MOST_DEVICES][MOST_STAGES], power[MOST_DEVICES][MOST_STAGES];
-    double fused[MOST_DEVICES][MOST_STAGES][MOST_STAGES]; /* factor of the sum; 0: not measured as one */
-    gboolean fixed[MOST_DEVICES], splits[MOST_DEVICES], forbidden[MOST_DEVICES][MOST_STAGES], whole[MOST_STAGES];
-    double slower[MOST_DEVICES][MOST_STAGES][1 << MOST_DEVICES]; /* 0: not measured */
-    gboolean copies[MOST_DEVICES];
-    IfmCostLink in[MOST_DEVICES], out[MOST_DEVICES];
-    IfmCostCrossing cross[2][MOST_STAGES][MOST_STAGES]; /* [static] */
-    double cut[MOST_STAGES + 1], partition, partition_edge, merge, pad;
-    double active[MOST_DEVICES], idle[MOST_DEVICES];
-    int streams[MOST_DEVICES];
+    double scale[MAX_DEVICES][MAX_STAGES], power[MAX_DEVICES][MAX_STAGES];
+    double fused[MAX_DEVICES][MAX_STAGES][MAX_STAGES]; /* factor of the sum; 0: not measured as one */
+    gboolean fixed[MAX_DEVICES], splits[MAX_DEVICES], forbidden[MAX_DEVICES][MAX_STAGES], whole[MAX_STAGES];
+    double slower[MAX_DEVICES][MAX_STAGES][1 << MAX_DEVICES]; /* 0: not measured */
+    gboolean copies[MAX_DEVICES];
+    IfmCostLink in[MAX_DEVICES], out[MAX_DEVICES];
+    IfmCostCrossing cross[2][MAX_STAGES][MAX_STAGES]; /* [static] */
+    double cut[MAX_STAGES + 1], partition, partition_edge, merge, pad;
+    double active[MAX_DEVICES], idle[MAX_DEVICES];
+    int streams[MAX_DEVICES];
     int max_blocks;
     guint32 no_split;
     /* what follows from it */
-    double ns[MOST_DEVICES][MOST_STAGES][MOST_STAGES][1 << MOST_DEVICES][N_SHARES];
+    double ns[MAX_DEVICES][MAX_STAGES][MAX_STAGES][1 << MAX_DEVICES][N_SHARES];
     double best[N_OBJECTIVES], n_structures;
     const GPtrArray *front; /* IfmPlanAnswer*: each plan tried must be beaten, or met, by one of these */
 } Instance;
@@ -99,7 +101,7 @@ static double range_ns(const Instance *x, int d, int first, int last, double nod
 static double share_ns(const Instance *x, int d, int first, int last, double share, guint32 busy)
 {
     int n_pieces;
-    gint64 least = G_MAXINT64;
+    gint64 min = G_MAXINT64;
     double ns = INFINITY, edges = 2 * share * NODES;
     for (int s = first; s <= last; s++)
         if (x->forbidden[d][s])
@@ -110,11 +112,10 @@ static double share_ns(const Instance *x, int d, int first, int last, double sha
     {
         const IfmPlanSize *size = &static_sizes[i];
         int filler = (double)size->edges > edges;
-        if ((double)size->nodes < share * NODES + filler || (double)size->edges < edges ||
-            size->nodes + size->edges >= least)
+        if ((double)size->nodes < share * NODES + filler || (double)size->edges < edges || size->nodes + size->edges >= min)
             continue;
         gboolean as_is = share == 1 && (double)size->nodes == NODES && (double)size->edges == 2 * NODES;
-        least = size->nodes + size->edges;
+        min = size->nodes + size->edges;
         ns = range_ns(x, d, first, last, (double)size->nodes, busy, &n_pieces) +
              (as_is ? 0 : x->pad * x->cut[first] * (double)size->nodes);
     }
@@ -136,13 +137,13 @@ typedef struct
 {
     int first, last, n;
     guint32 set;
-    int share[MOST_DEVICES]; /* into shares_known, by device */
+    int share[MAX_DEVICES]; /* into shares_known, by device */
 } Block;
 
 typedef struct
 {
     Instance *x;
-    Block blocks[MOST_DEVICES];
+    Block blocks[MAX_DEVICES];
     int n_blocks;
 } Walk;
 
@@ -151,15 +152,15 @@ static void copies_ns(const Instance *x, const Block *block, int d, double *in_n
 {
     const IfmCostCrossing *cross = &x->cross[x->fixed[d]][block->first][block->last];
     double share = shares_known[block->share[d]], nodes = share * NODES, edges = 2 * nodes, whole = NODES;
-    gint64 least = G_MAXINT64;
+    gint64 min = G_MAXINT64;
     for (int i = 0; x->fixed[d] && i < N_SIZES; i++)
     {
         const IfmPlanSize *size = &static_sizes[i];
         double filler = (double)size->edges > 2 * share * NODES;
         if ((double)size->nodes < share * NODES + filler || (double)size->edges < 2 * share * NODES ||
-            size->nodes + size->edges >= least)
+            size->nodes + size->edges >= min)
             continue;
-        least = size->nodes + size->edges;
+        min = size->nodes + size->edges;
         nodes = (double)size->nodes;
         edges = (double)size->edges;
         whole = block->n == 1 ? nodes : fmax(NODES, nodes);
@@ -379,13 +380,13 @@ static void draw_links(Instance *x, double size, GRand *random)
 
 static void draw(Instance *x, GRand *random)
 {
-    int n = g_rand_int_range(random, 1, MOST_STAGES + 1), m = g_rand_int_range(random, 1, MOST_DEVICES + 3);
+    int n = g_rand_int_range(random, 1, MAX_STAGES + 1), m = g_rand_int_range(random, 1, MAX_DEVICES + 3);
     double size = chance(random, 0.5) ? 1 : 0.1;
-    *x = (Instance){ .n = n, .m = MIN(m, MOST_DEVICES) };
+    *x = (Instance){ .n = n, .m = MIN(m, MAX_DEVICES) };
     gboolean linked = chance(random, 0.4), hosted = chance(random, 0.7);
     for (int d = 0; d < x->m; d++)
         draw_device(x, d, size, random);
-    if (x->m == MOST_DEVICES && chance(random, 0.5))
+    if (x->m == MAX_DEVICES && chance(random, 0.5))
         part_devices(x);
     for (int s = 0; s <= x->n; s++)
         x->cut[s] = between(random, 10, 4000);
@@ -546,8 +547,8 @@ static void check_finer(const IfmCosts *costs, const Instance *x, IfmObjective o
     question.grid = twentieths;
     question.n_grid = 19;
     g_assert_true(ifm_plan_search(costs, &question, &finer, NULL));
-    double value = value_of(&free_one.best_cost, objective), least = value_of(&finer.best_cost, objective);
-    *worst = fmax(*worst, value / least);
+    double value = value_of(&free_one.best_cost, objective), min = value_of(&finer.best_cost, objective);
+    *worst = fmax(*worst, value / min);
 }
 
 static void test_random(void)
@@ -639,18 +640,18 @@ static void test_pareto(void)
         g_autoptr(GPtrArray) of_any = ifm_plan_pareto(costs, &question, &error);
         g_assert_no_error(error);
         check_nondominated(of_any);
-        double least[2] = { INFINITY, INFINITY };
+        double min[2] = { INFINITY, INFINITY };
         for (guint k = 0; k < of_any->len; k++)
             for (int objective = 0; objective < 2; objective++)
-                least[objective] =
-                    fmin(least[objective], value_of(&((IfmPlanAnswer *)of_any->pdata[k])->cost, (IfmObjective)objective));
+                min[objective] =
+                    fmin(min[objective], value_of(&((IfmPlanAnswer *)of_any->pdata[k])->cost, (IfmObjective)objective));
         for (int objective = 0; objective < 2; objective++)
         {
             g_auto(IfmPlanAnswer) answer = { 0 };
             question.objective = (IfmObjective)objective;
             g_assert_true(ifm_plan_search(costs, &question, &answer, &error));
             double value = value_of(&answer.best_cost, (IfmObjective)objective);
-            g_assert_cmpfloat_with_epsilon(least[objective] / value, 1, 1e-9);
+            g_assert_cmpfloat_with_epsilon(min[objective] / value, 1, 1e-9);
         }
     }
     g_assert_cmpint(n_solved, >=, 150);

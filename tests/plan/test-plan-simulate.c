@@ -6,6 +6,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "plan/costs-private.h"
+
 /* --- cost models --------------------------------------------------------------------------------------------------------
  */
 
@@ -306,15 +308,15 @@ static void test_padding(void)
 
 enum
 {
-    MOST_BLOCKS = 4,
-    MOST_LANES = 2,
-    MOST_BATCHES = 40,
+    MAX_BLOCKS = 4,
+    MAX_LANES = 2,
+    MAX_BATCHES = 40,
 };
 
 typedef struct
 {
-    int n_blocks, n_lanes[MOST_BLOCKS];
-    gint64 ns[MOST_BLOCKS][MOST_LANES]; /* of a lane's share */
+    int n_blocks, n_lanes[MAX_BLOCKS];
+    gint64 ns[MAX_BLOCKS][MAX_LANES]; /* of a lane's share */
 } Chain;
 
 /*
@@ -325,8 +327,8 @@ typedef struct
  */
 static gint64 chain_makespan(const Chain *chain, int n_batches, int queue_depth, int depth)
 {
-    static gint64 taken[MOST_BLOCKS + 1][MOST_BATCHES], pushed[MOST_BLOCKS + 1][MOST_BATCHES];
-    static gint64 done[MOST_BLOCKS][MOST_LANES][MOST_BATCHES];
+    static gint64 taken[MAX_BLOCKS + 1][MAX_BATCHES], pushed[MAX_BLOCKS + 1][MAX_BATCHES];
+    static gint64 done[MAX_BLOCKS][MAX_LANES][MAX_BATCHES];
     for (int n = 0; n < n_batches; n++)
         for (int b = 0; b < chain->n_blocks; b++)
         {
@@ -350,13 +352,13 @@ static gint64 chain_makespan(const Chain *chain, int n_batches, int queue_depth,
 static void draw_chain(GRand *random, Chain *chain, IfmCosts **costs, IfmPlan **plan)
 {
     static const char *const aliases[] = { "A", "B", "C", "D", "E", "F", "G", "H", NULL };
-    chain->n_blocks = g_rand_int_range(random, 1, MOST_BLOCKS + 1);
+    chain->n_blocks = g_rand_int_range(random, 1, MAX_BLOCKS + 1);
     *costs = costs_new(chain->n_blocks, aliases);
     *plan = plan_of(*costs, NULL);
     for (int b = 0, device = 0; b < chain->n_blocks; b++)
     {
-        int n = chain->n_lanes[b] = g_rand_int_range(random, 1, MOST_LANES + 1), devices[MOST_LANES];
-        double ratios[MOST_LANES] = { 1 };
+        int n = chain->n_lanes[b] = g_rand_int_range(random, 1, MAX_LANES + 1), devices[MAX_LANES];
+        double ratios[MAX_LANES] = { 1 };
         if (n == 2)
         {
             ratios[0] = g_rand_int_range(random, 1, 10) / 10.0;
@@ -382,7 +384,7 @@ static void test_equations(void)
         g_autoptr(IfmCosts) costs = NULL;
         g_autoptr(IfmPlan) plan = NULL;
         g_auto(IfmSimulation) simulation = { 0 };
-        int n = g_rand_int_range(random, 1, MOST_BATCHES + 1), queue = g_rand_int_range(random, 1, 4);
+        int n = g_rand_int_range(random, 1, MAX_BATCHES + 1), queue = g_rand_int_range(random, 1, 4);
         int depth = g_rand_int_range(random, 1, 4);
         draw_chain(random, &chain, &costs, &plan);
         simulate(costs, plan, (gsize)n, queue, depth, &simulation);

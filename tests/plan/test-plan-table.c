@@ -122,7 +122,7 @@ static void test_interpolated(void)
     g_autoptr(IfmPlanTable) table = table_of(costs, &question);
     g_autoptr(IfmPlan) plan = find(table, NULL, nodes, edges, IFM_PLAN_INTERPOLATED);
     const IfmPlanBlock *block = &g_array_index(plan->blocks, IfmPlanBlock, 0);
-    double mean[2] = { 0, 0 }, least = 1, most = 0;
+    double mean[2] = { 0, 0 }, min = 1, max = 0;
     for (gsize i = 4; i < 8; i++)
     {
         IfmPlanSize size;
@@ -132,10 +132,10 @@ static void test_interpolated(void)
         g_assert_cmpuint(of->n_devices, ==, 2);
         for (int d = 0; d < 2; d++)
             mean[d] += of->ratios[d] / 4;
-        least = MIN(least, of->ratios[0]);
-        most = MAX(most, of->ratios[0]);
+        min = MIN(min, of->ratios[0]);
+        max = MAX(max, of->ratios[0]);
     }
-    g_assert_cmpfloat(most - least, >, 0.01);
+    g_assert_cmpfloat(max - min, >, 0.01);
     for (int d = 0; d < 2; d++)
         g_assert_cmpfloat_with_epsilon(block->ratios[d], mean[d], 1e-9);
     g_assert_cmpfloat_with_epsilon(block->ratios[0] + block->ratios[1], 1, 1e-12);

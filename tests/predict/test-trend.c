@@ -1,3 +1,4 @@
+#include "predict/predict-private.h"
 #include "published.h"
 
 static const IfmLookupPoint scattered[] = { { 1500, 15000, 0 }, { 2500, 5000, 0 },  { 3000, 30000, 0 },
@@ -77,7 +78,7 @@ static void test_near_points(void)
 }
 
 /* The optimum among coefficients of 0 and above: no small step in any direction is better. */
-static void test_least(void)
+static void test_min(void)
 {
     g_autoptr(GRand) rand = g_rand_new_with_seed(7);
     for (int round = 0; round < 500; round++)
@@ -135,7 +136,7 @@ int main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/trend/plane", test_plane);
     g_test_add_func("/trend/near-points", test_near_points);
-    g_test_add_func("/trend/least", test_least);
+    g_test_add_func("/trend/least", test_min);
     g_test_add_func("/trend/one-degree", test_one_degree);
     g_test_add_func("/trend/refused", test_refused);
     return g_test_run();

@@ -1,7 +1,7 @@
 #pragma once
 #include <math.h>
 
-#include <inferometer/report.h>
+#include <inferometer/document.h>
 
 /* Tables of a study made by hand: every figure here is chosen, not computed by what is tested.
  *
@@ -64,8 +64,8 @@ static inline void tables_measure(IfmStageRow *row, double median_ns)
     row->measurement = ifm_measurement_new();
     g_array_append_vals(row->measurement->samples_ns, samples, 3);
     ifm_record_set_text(&row->measurement->stop_reason, "interval");
-    row->measurement->surroundings = json_pack("{s:{s:s,s:s}}", "runtime", "engine",
-                                               row->device->simulated ? "simulated" : "openvino", "version", "2025.3");
+    row->measurement->environment = json_pack("{s:{s:s,s:s}}", "runtime", "engine",
+                                              row->device->simulated ? "simulated" : "openvino", "version", "2025.3");
     row->total_ns = median_ns;
     row->mean_ns = median_ns + 1000;
     row->std_ns = 3605.551275463989; /* sqrt(((-3000)^2 + 4000^2 + (-1000)^2) / 2) */

@@ -3,7 +3,9 @@
 
 #include <inferometer/compare-page.h>
 
+#include "check-document.h"
 #include "golden.h"
+#include "report/report-private.h"
 
 /* A comparison with known figures: two pairs of two rounds, B 3 % slower but for one round. */
 static void fill(IfmComparison *comparison)
@@ -32,7 +34,7 @@ static void fill(IfmComparison *comparison)
         ifm_record_set_text(&comparison->cases[side]->device, side == 0 ? "onnxruntime:CPU@0" : "openvino:CPU@0");
         ifm_record_set_json(&comparison->cases[side]->options,
                             json_pack("{s:s,s:i,s:[s]}", "dtype", "f32", "threads", (int)side, "vendor", "KEY=1"));
-        ifm_record_set_json(&comparison->cases[side]->surroundings, json_pack("{s:s}", "engine_version", "1.2.3"));
+        ifm_record_set_json(&comparison->cases[side]->environment, json_pack("{s:s}", "engine_version", "1.2.3"));
         comparison->measurements[side] = ifm_measurement_new();
         if (comparison->measurements[side]->samples_ns == NULL)
             comparison->measurements[side]->samples_ns = g_array_new(FALSE, FALSE, sizeof(gint64));
@@ -87,11 +89,12 @@ static void test_page(void)
     g_auto(IfmComparison) comparison = { 0 };
     fill(&comparison);
     g_ptr_array_add(comparison.notes, g_strdup("the outputs of B differ from those of A: output y"));
-    g_autofree char *text = ifm_comparison_to_screen(&comparison, &screen);
+    g_autofree char *text = ifm_document_show(ifm_comparison_document(&comparison), &screen);
     check_golden("compare.txt", text);
+    g_assert_cmpuint(check_document(ifm_comparison_document(&comparison)), ==, 2 * comparison.rounds->len);
     comparison.verdict = IFM_VERDICT_UNCERTAIN;
     comparison.why = g_strdup("pairs of processes differ by 2.1 %");
-    g_autofree char *ascii = ifm_comparison_to_screen(&comparison, &narrow);
+    g_autofree char *ascii = ifm_document_show(ifm_comparison_document(&comparison), &narrow);
     check_golden("compare-narrow-ascii.txt", ascii);
 }
 
@@ -114,7 +117,7 @@ static void test_neighbours(void)
         fill(&comparison);
         comparison.n_effective = rows[row].n_effective;
         comparison.correlation = rows[row].correlation;
-        g_autofree char *text = ifm_comparison_to_screen(&comparison, &screen);
+        g_autofree char *text = ifm_document_show(ifm_comparison_document(&comparison), &screen);
         g_assert_cmpint(strstr(text, found) != NULL, ==, rows[row].found);
         g_assert_cmpint(strstr(text, open_) != NULL, ==, rows[row].open);
     }
@@ -130,7 +133,7 @@ static void test_exports(void)
     g_assert_cmpstr(lines[0], ==, "pair,first,a_median_ns,b_median_ns,ratio");
     g_assert_cmpstr(lines[1], ==, "0,A,1000000,1030000,1.03");
     g_assert_cmpstr(lines[3], ==, "1,B,900000,927000,1.03");
-    json_auto_t *json = ifm_comparison_document(&comparison);
+    json_auto_t *json = ifm_comparison_records_json(&comparison);
     g_assert_cmpstr(json_string_value(json_object_get(json_object_get(json, "inferometer"), "format")), ==, "comparison");
     g_assert_cmpstr(json_string_value(json_object_get(json_object_get(json, "comparison"), "verdict")), ==, "slower");
     json_t *b = json_array_get(json_object_get(json, "sides"), 1);

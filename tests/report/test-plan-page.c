@@ -1,9 +1,10 @@
 #include <math.h>
 #include <string.h>
 
+#include <inferometer/document.h>
 #include <inferometer/json.h>
-#include <inferometer/report.h>
 
+#include "check-document.h"
 #include "golden.h"
 
 /* --- a plan with known figures ---------------------------------------------------------------------------------------- */
@@ -64,7 +65,7 @@ typedef struct
     IfmCosts *costs;
     IfmPlanAnswer answer;
     json_t *prediction;
-    IfmPlanStory story;
+    IfmPlanReport report;
 } Fixture;
 
 static json_t *make_prediction(void)
@@ -114,13 +115,13 @@ static void set_up(Fixture *fixture, gconstpointer data)
     cost_of(2, &fixture->answer.best_cost);
     cost_of(1, &fixture->answer.single_cost);
     fixture->prediction = make_prediction();
-    fixture->story = (IfmPlanStory){ .model = "gnn-plan",
-                                     .nodes = 5000,
-                                     .edges = 10000,
-                                     .objective = IFM_OBJECTIVE_THROUGHPUT,
-                                     .costs = fixture->costs,
-                                     .answer = &fixture->answer,
-                                     .prediction = fixture->prediction };
+    fixture->report = (IfmPlanReport){ .model = "gnn-plan",
+                                       .nodes = 5000,
+                                       .edges = 10000,
+                                       .objective = IFM_OBJECTIVE_THROUGHPUT,
+                                       .costs = fixture->costs,
+                                       .answer = &fixture->answer,
+                                       .prediction = fixture->prediction };
 }
 
 static void tear_down(Fixture *fixture, gconstpointer data)
@@ -134,14 +135,17 @@ static void tear_down(Fixture *fixture, gconstpointer data)
 
 static void test_answer(Fixture *fixture, gconstpointer data)
 {
-    g_autofree char *page = ifm_plan_answer_to_screen(&fixture->story, &(IfmScreen){ .width = 100, .utf8 = TRUE });
+    g_autofree char *page =
+        ifm_document_show(ifm_plan_document(&fixture->report), &(IfmScreen){ .width = 100, .utf8 = TRUE });
     check_golden("plan-answer.txt", page);
+    g_assert_cmpuint(check_document(ifm_plan_document(&fixture->report)), >, 0);
     g_assert_nonnull(strstr(page, "28 ranges of stages, 7 sets of devices, 1234 structures"));
     g_assert_nonnull(strstr(page, "optimal under this cost model"));
     g_assert_nonnull(strstr(page, "NPU not for stages 3, 4: the compiler has no ScatterND\n"));
     g_assert_nonnull(strstr(page, "verdict: gains 140.0 % in throughput over the best single device\n"));
     fixture->answer.spread_unknown = TRUE;
-    g_autofree char *unknown = ifm_plan_answer_to_screen(&fixture->story, &(IfmScreen){ .width = 200, .utf8 = TRUE });
+    g_autofree char *unknown =
+        ifm_document_show(ifm_plan_document(&fixture->report), &(IfmScreen){ .width = 200, .utf8 = TRUE });
     g_assert_nonnull(strstr(unknown, "over the best single device; how sure that is, is not known\n"));
 }
 
@@ -156,17 +160,19 @@ static void test_uncertain(Fixture *fixture, gconstpointer data)
     answer->within_uncertainty = TRUE;
     answer->best_cost.cycle_ns = 29.5 * MS;
     answer->best_cost.cycle_spread_ratio = 0.05;
-    g_autofree char *page = ifm_plan_answer_to_screen(&fixture->story, &(IfmScreen){ .width = 100 });
+    g_autofree char *page = ifm_document_show(ifm_plan_document(&fixture->report), &(IfmScreen){ .width = 100 });
     g_assert_nonnull(strstr(page, "within the uncertainty: the single device wins"));
     g_assert_nonnull(strstr(page, "would gain 1.69 % in"));
     g_assert_true(g_str_is_ascii(page));
     answer->optimal = FALSE;
     answer->lower_bound = 25 * MS;
     answer->gap_ratio = 0.2;
-    g_autofree char *open = ifm_plan_answer_to_screen(&fixture->story, &(IfmScreen){ .width = IFM_SCREEN_UNBOUNDED });
+    g_autofree char *open =
+        ifm_document_show(ifm_plan_document(&fixture->report), &(IfmScreen){ .width = IFM_SCREEN_UNBOUNDED });
     g_assert_nonnull(strstr(open, "not proved optimal: no plan is below 25.00 ms, which leaves a gap of 20.0 %"));
     answer->cost.origin = IFM_COST_EXTRAPOLATED;
-    g_autofree char *guess = ifm_plan_answer_to_screen(&fixture->story, &(IfmScreen){ .width = IFM_SCREEN_UNBOUNDED });
+    g_autofree char *guess =
+        ifm_document_show(ifm_plan_document(&fixture->report), &(IfmScreen){ .width = IFM_SCREEN_UNBOUNDED });
     g_assert_nonnull(strstr(guess, "extrapolated from the measured sizes"));
 }
 
@@ -174,10 +180,10 @@ static void test_uncertain(Fixture *fixture, gconstpointer data)
 static void test_contention(Fixture *fixture, gconstpointer data)
 {
     IfmScreen screen = { .width = IFM_SCREEN_UNBOUNDED };
-    g_autofree char *known = ifm_plan_answer_to_screen(&fixture->story, &screen);
+    g_autofree char *known = ifm_document_show(ifm_plan_document(&fixture->report), &screen);
     g_assert_nonnull(strstr(known, "how its devices slow each other was measured"));
     fixture->answer.cost.busy_known = FALSE;
-    g_autofree char *unknown = ifm_plan_answer_to_screen(&fixture->story, &screen);
+    g_autofree char *unknown = ifm_document_show(ifm_plan_document(&fixture->report), &screen);
     g_assert_nonnull(strstr(unknown, "how its devices slow each other was not measured"));
 }
 
@@ -185,7 +191,7 @@ static void test_contention(Fixture *fixture, gconstpointer data)
 static void test_answer_json(Fixture *fixture, gconstpointer data)
 {
     g_autoptr(GError) error = NULL;
-    json_auto_t *json = ifm_plan_answer_to_json(&fixture->story);
+    json_auto_t *json = ifm_plan_answer_to_json(&fixture->report);
     g_autoptr(IfmPlan) plan = ifm_plan_from_json(json, "test", &error);
     g_assert_no_error(error);
     g_assert_true(ifm_plan_same_shape(plan, fixture->answer.plan));
@@ -205,7 +211,7 @@ static void test_widths(Fixture *fixture, gconstpointer data)
     for (int width = 60; width <= 140; width += 8)
     {
         IfmScreen screen = { .width = width, .utf8 = width % 16 == 0 };
-        g_autofree char *page = ifm_plan_answer_to_screen(&fixture->story, &screen);
+        g_autofree char *page = ifm_document_show(ifm_plan_document(&fixture->report), &screen);
         g_auto(GStrv) lines = g_strsplit(page, "\n", -1);
         for (char **line = lines; *line != NULL; line++)
             g_assert_cmpint(ifm_text_width(*line), <=, width);
@@ -219,7 +225,7 @@ static IfmTraceAnalysis *make_analysis(const IfmTrackInfo *infos, gsize n)
 {
     IfmTraceAnalysis *analysis = g_new0(IfmTraceAnalysis, 1);
     const gint64 times[] = { 13000000, 9000000, 12000000, 15000000, -1, -1 };
-    const gint64 turns[] = { 0, 0, 4000000, 7000000, -1, -1 };
+    const gint64 interleaved[] = { 0, 0, 4000000, 7000000, -1, -1 };
     const gint32 ids[] = { 0, 1, 2 };
     analysis->tracks = g_array_new(FALSE, TRUE, sizeof(IfmTrackUse));
     analysis->stages = g_array_new(FALSE, TRUE, sizeof(IfmStageUse));
@@ -244,7 +250,7 @@ static IfmTraceAnalysis *make_analysis(const IfmTrackInfo *infos, gsize n)
                              { .block = 2, .first = 6, .last = 7, .mean_ns = 9 * MS, .device_ns = 9 * MS } };
     g_array_append_vals(analysis->stages, stages, G_N_ELEMENTS(stages));
     g_array_append_vals(analysis->batch_stage_ns, times, G_N_ELEMENTS(times));
-    g_array_append_vals(analysis->batch_turn_ns, turns, G_N_ELEMENTS(turns));
+    g_array_append_vals(analysis->batch_turn_ns, interleaved, G_N_ELEMENTS(interleaved));
     g_array_append_vals(analysis->batch_ids, ids, G_N_ELEMENTS(ids));
     analysis->n_batches = G_N_ELEMENTS(ids);
     return analysis;
@@ -258,11 +264,11 @@ static IfmMeasurement *make_measurement(void)
     for (gsize i = 0; i < G_N_ELEMENTS(makespans); i++)
         json_array_append_new(repetitions, json_pack("{s:I,s:i,s:{s:i}}", "makespan_ns", (json_int_t)makespans[i],
                                                      "n_batches", 100, "latency", "p50_ns", 24000000));
-    ifm_record_set_json(&measurement->surroundings,
-                        json_pack("{s:{s:o,s:{s:{s:f,s:f},s:{s:f,s:f},s:f,s:f},s:i,s:f}}", "plan", "repetitions",
-                                  repetitions, "bound", "solo", "CPU", 33.3, "GPU", 44.4, "together", "CPU", 30.0, "GPU",
-                                  40.0, "gain", 1.58, "attained", 0.96, "replans", 0, "device_time_slow_down", 0.015));
-    json_t *plan = json_object_get(measurement->surroundings, "plan");
+    ifm_record_set_json(&measurement->result,
+                        json_pack("{s:o,s:{s:{s:f,s:f},s:{s:f,s:f},s:f,s:f},s:i,s:f}", "repetitions", repetitions, "bound",
+                                  "solo", "CPU", 33.3, "GPU", 44.4, "together", "CPU", 30.0, "GPU", 40.0, "gain", 1.58,
+                                  "attained", 0.96, "replans", 0, "device_time_slow_down", 0.015));
+    json_t *plan = measurement->result;
     json_object_set_new(plan, "device_time_cost",
                         json_pack("{s:f,s:{s:f,s:f,s:f},s:i,s:i,s:n}", "ratio", 0.015, "interval", "lower", 0.01, "upper",
                                   0.02, "level", 0.95, "n_counted", 18, "n_plain", 282, "why"));
@@ -297,12 +303,12 @@ static void test_figures(Fixture *fixture, gconstpointer data)
 {
     g_autoptr(IfmMeasurement) measurement = make_measurement();
     g_autoptr(IfmTraceAnalysis) analysis = make_analysis(tracks, G_N_ELEMENTS(tracks));
-    IfmRunStory story = { .title = "5000 nodes, 10000 edges",
-                          .plan = fixture->answer.plan,
-                          .prediction = fixture->prediction,
-                          .measurement = measurement,
-                          .analysis = analysis };
-    g_autoptr(GPtrArray) figures = ifm_run_figures(&story);
+    IfmRunReport report = { .title = "5000 nodes, 10000 edges",
+                            .plan = fixture->answer.plan,
+                            .prediction = fixture->prediction,
+                            .measurement = measurement,
+                            .analysis = analysis };
+    g_autoptr(GPtrArray) figures = ifm_run_figures(&report);
     const IfmRunFigure *makespan = find_figure(figures, "makespan"), *throughput = find_figure(figures, "throughput"),
                        *block = find_figure(figures, "block 1 CPU+GPU 1-5"),
                        *gpu = find_figure(figures, "GPU wall utilisation");
@@ -320,21 +326,21 @@ static void test_figures(Fixture *fixture, gconstpointer data)
     g_assert_cmpfloat(gpu->measured, ==, 0.8);
     for (guint i = 0; i < figures->len; i++) /* the host's track is no device */
         g_assert_null(strstr(((const IfmRunFigure *)figures->pdata[i])->key, "host"));
-    g_autofree char *page = ifm_run_to_screen(&story, 1, &(IfmScreen){ .width = 100, .utf8 = TRUE });
+    g_autofree char *page = ifm_document_show(ifm_run_document(&report, 1), &(IfmScreen){ .width = 100, .utf8 = TRUE });
     check_golden("run.txt", page);
     g_assert_nonnull(
         strstr(page, "the makespan was 1.79 % longer than predicted, within the predicted 1.219 s to 1.296 s"));
     g_assert_null(strstr(page, "faster than this plan"));
     /* a device that makes more alone than the plan does, and a prediction that was surer than it should have been */
-    json_t *solo = json_object_get(json_object_get(json_object_get(measurement->surroundings, "plan"), "bound"), "solo");
+    json_t *solo = json_object_get(json_object_get(measurement->result, "bound"), "solo");
     json_object_set_new(solo, "GPU", json_real(90));
-    json_t *plan = json_object_get(measurement->surroundings, "plan");
+    json_t *plan = measurement->result;
     json_object_set_new(plan, "rate_per_s", json_pack("{s:f}", "median", 91.0)); /* filling is in the makespan alone */
-    g_autofree char *filling = ifm_run_to_screen(&story, 1, &(IfmScreen){ .width = 300 });
+    g_autofree char *filling = ifm_document_show(ifm_run_document(&report, 1), &(IfmScreen){ .width = 300 });
     g_assert_null(strstr(filling, "faster than this plan"));
     json_object_set_new(plan, "rate_per_s", json_pack("{s:f}", "median", 89.0));
     json_object_set_new(fixture->prediction, "makespan_spread_ratio", json_real(0.01));
-    g_autofree char *beaten = ifm_run_to_screen(&story, 1, &(IfmScreen){ .width = 300 });
+    g_autofree char *beaten = ifm_document_show(ifm_run_document(&report, 1), &(IfmScreen){ .width = 300 });
     g_assert_nonnull(strstr(beaten, "outside the predicted 1.245 s to 1.270 s; "));
     g_assert_nonnull(strstr(beaten, "; GPU alone made 90/s: faster than this plan; outputs equal"));
 }
@@ -358,11 +364,11 @@ static void test_machine(Fixture *fixture, gconstpointer data)
     };
     g_autoptr(IfmMeasurement) measurement = make_measurement();
     g_autoptr(IfmTraceAnalysis) analysis = make_analysis(tracks, G_N_ELEMENTS(tracks));
-    IfmRunStory story = { .title = "5000 nodes, 10000 edges",
-                          .plan = fixture->answer.plan,
-                          .prediction = fixture->prediction,
-                          .measurement = measurement,
-                          .analysis = analysis };
+    IfmRunReport report = { .title = "5000 nodes, 10000 edges",
+                            .plan = fixture->answer.plan,
+                            .prediction = fixture->prediction,
+                            .measurement = measurement,
+                            .analysis = analysis };
     for (gsize i = 0; i < G_N_ELEMENTS(rows); i++)
     {
         json_t *together = json_pack("{s:f}", "CPU", rows[i].cpu);
@@ -370,13 +376,13 @@ static void test_machine(Fixture *fixture, gconstpointer data)
             json_object_set_new(together, "GPU", json_real(rows[i].gpu));
         json_object_set_new(fixture->prediction, "makespan_ns", json_real(rows[i].makespan_ms * 1e6));
         json_object_set_new(fixture->prediction, "together", together);
-        g_autofree char *page = ifm_run_to_screen(&story, 1, &(IfmScreen){ .width = 400 });
+        g_autofree char *page = ifm_document_show(ifm_run_document(&report, 1), &(IfmScreen){ .width = 400 });
         const char *found = strstr(page, rows[i].part != NULL ? rows[i].part : "the machine, not the plan");
         if ((found != NULL) != (rows[i].part != NULL))
             g_error("row %u: %s", (guint)i, page);
     }
     json_object_set_new(fixture->prediction, "together", json_pack("{s:f,s:f}", "CPU", 33.0, "GPU", 44.0));
-    g_autofree char *page = ifm_run_to_screen(&story, 1, &(IfmScreen){ .width = 400 });
+    g_autofree char *page = ifm_document_show(ifm_run_document(&report, 1), &(IfmScreen){ .width = 400 });
     g_assert_nonnull(strstr(page, "CPU 30/s, GPU 40/s (predicted CPU 33/s, GPU 44/s): 1.58 times"));
 }
 
@@ -386,14 +392,15 @@ static void test_several(Fixture *fixture, gconstpointer data)
     failed->outcome = IFM_OUTCOME_FAILED;
     ifm_record_set_text(&failed->error_code, "lost");
     ifm_record_set_text(&failed->reason, "block 1: GPU: batch 17: device lost");
-    IfmRunStory stories[] = {
+    IfmRunReport stories[] = {
         { .title = "5000 nodes, 10000 edges",
           .plan = fixture->answer.plan,
           .prediction = fixture->prediction,
           .measurement = measurement },
         { .title = "3000 nodes, 30000 edges", .plan = fixture->answer.single, .measurement = failed, .code = "lost" },
     };
-    g_autofree char *page = ifm_run_to_screen(stories, 2, &(IfmScreen){ .width = 80 });
+    g_autofree char *page = ifm_document_show(ifm_run_document(stories, 2), &(IfmScreen){ .width = 80 });
+    g_assert_cmpuint(check_document(ifm_run_document(stories, 2)), >, 0);
     check_golden("runs-ascii.txt", page);
     g_assert_true(g_str_is_ascii(page));
     g_assert_nonnull(strstr(page, "failed: block 1: GPU: batch 17: device lost\n"));
@@ -410,8 +417,8 @@ static void test_several(Fixture *fixture, gconstpointer data)
 static void test_batches(Fixture *fixture, gconstpointer data)
 {
     g_autoptr(IfmTraceAnalysis) analysis = make_analysis(tracks, G_N_ELEMENTS(tracks));
-    IfmRunStory story = { .title = "run", .plan = fixture->answer.plan, .analysis = analysis };
-    g_autofree char *csv = ifm_run_batches_to_csv(&story, 1);
+    IfmRunReport report = { .title = "run", .plan = fixture->answer.plan, .analysis = analysis };
+    g_autofree char *csv = ifm_run_batches_to_csv(&report, 1);
     g_assert_cmpstr(csv, ==,
                     "run,batch,block_1_ns,block_2_ns,block_1_turn_ns,block_2_turn_ns,cycle_ns,bottleneck_block\r\n"
                     "run,0,13000000,9000000,0,0,13000000,1\r\n"
@@ -445,22 +452,22 @@ static void test_replanned(Fixture *fixture, gconstpointer data)
 {
     g_autoptr(IfmMeasurement) measurement = make_measurement();
     g_autoptr(IfmTraceAnalysis) analysis = make_analysis(tracks, G_N_ELEMENTS(tracks));
-    json_t *plan = json_object_get(measurement->surroundings, "plan"), *repetitions = json_object_get(plan, "repetitions"),
+    json_t *plan = measurement->result, *repetitions = json_object_get(plan, "repetitions"),
            *last = json_array_get(repetitions, json_array_size(repetitions) - 1);
     json_object_set_new(plan, "replans", json_integer(1));
     json_object_set_new(last, "plan", json_string("GPU 1-7"));
     json_object_set_new(last, "stages", json_pack("[{s:i,s:{s:f}}]", "block", 1, "device_wall_ns", "GPU", 1e6));
-    IfmRunStory story = { .title = "5000 nodes, 10000 edges",
-                          .plan = fixture->answer.plan,
-                          .prediction = fixture->prediction,
-                          .measurement = measurement,
-                          .analysis = analysis };
-    g_autoptr(GPtrArray) figures = ifm_run_figures(&story);
+    IfmRunReport report = { .title = "5000 nodes, 10000 edges",
+                            .plan = fixture->answer.plan,
+                            .prediction = fixture->prediction,
+                            .measurement = measurement,
+                            .analysis = analysis };
+    g_autoptr(GPtrArray) figures = ifm_run_figures(&report);
     for (guint i = 0; i < figures->len; i++)
         g_assert_true(isnan(((const IfmRunFigure *)figures->pdata[i])->predicted));
     g_assert_cmpfloat(find_figure(figures, "block 1 GPU 1-5")->measured, >, 0);
     IfmScreen screen = { .width = 300, .utf8 = TRUE };
-    g_autofree char *page = ifm_run_to_screen(&story, 1, &screen);
+    g_autofree char *page = ifm_document_show(ifm_run_document(&report, 1), &screen);
     g_assert_nonnull(strstr(page, "ran in the end: GPU 1-7"));
     g_assert_nonnull(
         strstr(page, "predicted a makespan of 1.258 s, of the plan that did not run to its end: not compared"));

@@ -1,8 +1,9 @@
 #include <math.h>
 #include <string.h>
 
-#include <inferometer/profile.h>
+#include <inferometer/profile-page.h>
 
+#include "report/document-check.h"
 #include "report/golden.h"
 
 /* Four devices: two measured (one with nodes and books), one failed, one whose runtime is missing. */
@@ -40,12 +41,20 @@ static void measure(IfmMeasurement *made, double median_ns, int n, gboolean with
     ifm_record_set_text(&made->stop_reason, "interval");
     g_array_append_vals(made->samples_ns, samples, G_N_ELEMENTS(samples));
     g_array_append_vals(made->warmup_ns, samples, 1);
-    ifm_record_set_json(&made->summary,
-                        json_pack("{s:i,s:f,s:f,s:f,s:f,s:f,s:f,s:f,s:o,s:{s:f,s:f,s:f},s:i}", "n", n, "mean",
-                                  median_ns * 1.01, "std", median_ns * 0.02, "min", median_ns * 0.97, "max",
-                                  median_ns * 1.4, "median", median_ns, "p90", median_ns * 1.1, "p95", median_ns * 1.2,
-                                  "p99", with_p99 ? json_real(median_ns * 1.3) : json_null(), "median_interval", "lower",
-                                  median_ns * 0.99, "upper", median_ns * 1.01, "level", 0.95, "n_outliers", 2));
+    ifm_measurement_set_summary(made, &(IfmSummary){ .n = (gsize)n,
+                                                     .mean = median_ns * 1.01,
+                                                     .std = median_ns * 0.02,
+                                                     .min = median_ns * 0.97,
+                                                     .max = median_ns * 1.4,
+                                                     .median = median_ns,
+                                                     .p90 = median_ns * 1.1,
+                                                     .p95 = median_ns * 1.2,
+                                                     .p99 = with_p99 ? median_ns * 1.3 : (double)NAN,
+                                                     .median_interval = { median_ns * 0.99, median_ns * 1.01, 0.95 },
+                                                     .n_effective = NAN,
+                                                     .drift_ratio = NAN,
+                                                     .drift_p = NAN,
+                                                     .n_outliers = 2 });
     ifm_record_set_json(&made->verification, json_pack("{s:s,s:s}", "status", "passed", "reference", "onnxruntime:CPU"));
 }
 
@@ -62,9 +71,9 @@ static void add_node(IfmMeasurement *made, const char *name, const char *op_type
     g_ptr_array_add(made->nodes, node);
 }
 
-static void add_books(IfmMeasurement *made, int residual_ns)
+static void add_breakdown(IfmMeasurement *made, int residual_ns)
 {
-    ifm_record_set_json(&made->books,
+    ifm_record_set_json(&made->breakdown,
                         json_pack("{s:s,s:s,s:i,s:i,s:i,s:i,s:n,s:i,s:f,s:{s:f,s:f,s:f}}", "status", "measured", "of",
                                   "the profiled run of median wall time", "n_runs", 30, "wall_ns", 2500000, "nodes_ns",
                                   2400000, "copies_ns", 60000, "gaps_ns", "residual_ns", residual_ns, "residual_bound_ns",
@@ -89,10 +98,10 @@ static void set_up(Fixture *fixture, gconstpointer data)
     add_node(fixture->measurements[0], "conv10", "Conv", 900000);
     add_node(fixture->measurements[0], "pool1", "MaxPool", 400000);
     add_node(fixture->measurements[0], "conv\033[2J1", "Conv", 600000);
-    add_books(fixture->measurements[0], 40000);
-    ifm_record_set_json(&fixture->measurements[0]->surroundings,
+    add_breakdown(fixture->measurements[0], 40000);
+    ifm_record_set_json(&fixture->measurements[0]->environment,
                         json_pack("{s:[s,s]}", "warnings", "a debug build", "the latency drifts"));
-    ifm_record_set_json(&fixture->measurements[1]->surroundings, json_pack("{s:[s]}", "warnings", "a debug build"));
+    ifm_record_set_json(&fixture->measurements[1]->environment, json_pack("{s:[s]}", "warnings", "a debug build"));
     fixture->measurements[2]->outcome = IFM_OUTCOME_FAILED;
     ifm_record_set_text(&fixture->measurements[2]->error_code, "lost");
     ifm_record_set_text(&fixture->measurements[2]->reason, "the device was lost after 12 runs");
@@ -114,8 +123,8 @@ static char *page_of(const Fixture *fixture, gsize n, gsize n_layers, int width,
     IfmProfileDevice devices[4] = { 0 };
     for (gsize i = 0; i < n; i++)
         devices[i].result = fixture->results[i];
-    IfmProfileStory story = { .parts = IFM_PROFILE_ALL, .devices = devices, .n_devices = n, .n_layers = n_layers };
-    return ifm_profile_to_screen(&story, &(IfmScreen){ .width = width, .utf8 = utf8 });
+    IfmProfileReport report = { .parts = IFM_PROFILE_ALL, .devices = devices, .n_devices = n, .n_layers = n_layers };
+    return ifm_document_show(ifm_profile_document(&report), &(IfmScreen){ .width = width, .utf8 = utf8 });
 }
 
 static void test_screen(Fixture *fixture, gconstpointer data)
@@ -126,6 +135,31 @@ static void test_screen(Fixture *fixture, gconstpointer data)
     g_autofree char *wide = page_of(fixture, 4, 15, 200, FALSE);
     check_golden("profile-wide-ascii.txt", wide);
     g_assert_true(g_str_is_ascii(wide));
+}
+
+/* What the terminal has no room for is there as data: each device's time with its interval, and what a run was spent on. */
+static void test_document(Fixture *fixture, gconstpointer data)
+{
+    IfmProfileDevice devices[4] = { 0 };
+    for (gsize i = 0; i < 4; i++)
+        devices[i].result = fixture->results[i];
+    const IfmProfileReport report = { .parts = IFM_PROFILE_ALL, .devices = devices, .n_devices = 4, .n_layers = 2 };
+    g_autoptr(IfmDocument) document = ifm_profile_document(&report);
+    const IfmFigure *times = &check_document(document, "times")->figure;
+    g_assert_cmpint(times->kind, ==, IFM_FIGURE_STRIPS);
+    const GArray *points = ((const IfmSeries *)times->series->pdata[0])->points;
+    g_assert_cmpuint(points->len, ==, 2); /* the others have no time */
+    const IfmPoint *first = &g_array_index(points, IfmPoint, 0);
+    g_assert_cmpstr(first->label, ==, "onnxruntime:CPU@0");
+    g_assert_cmpfloat(first->y, ==, 2345678);
+    g_assert_true(first->min <= first->lower && first->lower <= first->y && first->y <= first->upper);
+    const IfmFigure *breakdown = &check_document(document, "breakdown-1")->figure;
+    points = ((const IfmSeries *)breakdown->series->pdata[0])->points;
+    double sum_ns = 0;
+    for (guint i = 0; i < points->len; i++)
+        sum_ns += g_array_index(points, IfmPoint, i).y;
+    g_assert_cmpfloat(sum_ns, ==, 2500000);                                          /* the wall time */
+    g_assert_cmpuint(check_document(document, "kernels-1")->table.n_records, ==, 3); /* two, and the others together */
 }
 
 /* What is said of profiling's cost follows from the interval of its ratio; a resolution is said where it is known. */
@@ -141,11 +175,11 @@ static void test_slowdown(Fixture *fixture, gconstpointer data)
         { 1.5, 2.5,
           "(1.50 to 2.50) times as long: the layers' times hold the cost of profiling too, short layers most of all\n" },
     };
-    json_t *books = fixture->measurements[0]->books;
-    json_object_set_new(books, "resolution_ns", json_integer(1000));
+    json_t *breakdown = fixture->measurements[0]->breakdown;
+    json_object_set_new(breakdown, "resolution_ns", json_integer(1000));
     for (gsize i = 0; i < G_N_ELEMENTS(cases); i++)
     {
-        json_object_set_new(books, "slowdown",
+        json_object_set_new(breakdown, "slowdown",
                             json_pack("{s:f,s:f,s:f}", "ratio", 1.25, "lower", cases[i].lower, "upper", cases[i].upper));
         g_autofree char *page = page_of(fixture, 1, 2, IFM_SCREEN_UNBOUNDED, FALSE);
         g_assert_nonnull(strstr(page, cases[i].line));
@@ -158,17 +192,17 @@ static void test_slowdown(Fixture *fixture, gconstpointer data)
 static void test_means(Fixture *fixture, gconstpointer data)
 {
     IfmMeasurement *measurement = fixture->measurements[0];
-    json_object_set_new(measurement->books, "of", json_string("the mean of the profiled runs"));
+    json_object_set_new(measurement->breakdown, "of", json_string("the mean of the profiled runs"));
     g_autofree char *page = page_of(fixture, 1, 2, IFM_SCREEN_UNBOUNDED, FALSE);
     g_assert_nonnull(strstr(page, "layers by mean, as shares of the means' sum (2.000 ms)\n"));
     g_assert_nonnull(strstr(page, "  mean   share "));
-    g_assert_nonnull(strstr(page, "\nbooks, mean of 30 profiled runs: wall 2.500 ms = nodes 2.400 ms"));
+    g_assert_nonnull(strstr(page, "\ntime breakdown, mean of 30 profiled runs: wall 2.500 ms = nodes 2.400 ms"));
 }
 
 /* No line is wider than the screen, and what has a device's name has all of it. */
 static void test_widths(Fixture *fixture, gconstpointer data)
 {
-    add_books(fixture->measurements[0], 40000);
+    add_breakdown(fixture->measurements[0], 40000);
     for (int width = 60; width <= 130; width += 7)
     {
         g_autofree char *page = page_of(fixture, 4, 2, width, TRUE);
@@ -194,15 +228,15 @@ static void test_records(Fixture *fixture, gconstpointer data)
 }
 
 /* A residual beyond its bound is said so, and no nodes are shown where none are asked for. */
-static void test_books(Fixture *fixture, gconstpointer data)
+static void test_breakdown(Fixture *fixture, gconstpointer data)
 {
-    add_books(fixture->measurements[0], -70000);
+    add_breakdown(fixture->measurements[0], -70000);
     g_autofree char *page = page_of(fixture, 1, 0, 100, FALSE);
     g_autofree char *line = g_strdelimit(g_strdup(page), "\n", ' '); /* it may be wrapped */
     g_assert_nonnull(strstr(line, "- residual 70.00 us "));
     g_assert_nonnull(strstr(line, "(2.80 %, beyond its bound of 66.00 us)"));
     g_assert_null(strstr(page, "fire2/relu"));
-    json_object_set_new(fixture->measurements[0]->books, "why", json_string("no bound is known"));
+    json_object_set_new(fixture->measurements[0]->breakdown, "why", json_string("no bound is known"));
     g_autofree char *unbounded = page_of(fixture, 1, 0, 200, FALSE);
     g_assert_nonnull(strstr(unbounded, "- residual 70.00 us (2.80 %: no bound is known)\n"));
 }
@@ -233,7 +267,7 @@ static void test_json(Fixture *fixture, gconstpointer data)
 {
     json_auto_t *json = ifm_results_to_json(fixture->results, 4);
     const json_t *head = json_object_get(json, "inferometer"), *cases = json_object_get(json, "cases");
-    g_assert_cmpint(json_integer_value(json_object_get(head, "format_version")), ==, 1);
+    g_assert_cmpint(json_integer_value(json_object_get(head, "format_version")), ==, 2);
     g_assert_cmpuint(json_array_size(cases), ==, 4);
     const json_t *first = json_array_get(cases, 0), *missing = json_array_get(cases, 3);
     g_autoptr(GError) error = NULL;
@@ -252,18 +286,18 @@ static void test_json(Fixture *fixture, gconstpointer data)
 
 static void test_shares(Fixture *fixture, gconstpointer data)
 {
-    g_autoptr(IfmLayers) layers = ifm_layers_new(fixture->measurements[0], NULL, NULL, NULL);
+    g_autoptr(IfmKernels) kernels = ifm_kernels_new(fixture->measurements[0], NULL, NULL, NULL);
     double sum = 0;
-    for (guint i = 0; i < layers->rows->len; i++)
+    for (guint i = 0; i < kernels->rows->len; i++)
     {
-        const IfmLayer *layer = layers->rows->pdata[i];
-        sum += layer->share_ratio;
+        const IfmKernel *kernel = kernels->rows->pdata[i];
+        sum += kernel->share_ratio;
         if (i > 0)
-            g_assert_cmpfloat(layer->share_ratio, <=, ((const IfmLayer *)layers->rows->pdata[i - 1])->share_ratio);
+            g_assert_cmpfloat(kernel->share_ratio, <=, ((const IfmKernel *)kernels->rows->pdata[i - 1])->share_ratio);
     }
     g_assert_cmpfloat_with_epsilon(sum, 1, 1e-12);
-    g_assert_cmpfloat(layers->nodes_ns, ==, 2000000);
-    const IfmLayer *first = layers->rows->pdata[0];
+    g_assert_cmpfloat(kernels->nodes_ns, ==, 2000000);
+    const IfmKernel *first = kernels->rows->pdata[0];
     g_assert_cmpstr(first->node->name, ==, "conv10");
     g_assert_cmpfloat(first->share_ratio, ==, 0.45);
     g_assert_false(first->known);
@@ -275,9 +309,10 @@ int main(int argc, char **argv)
     g_test_add("/profile-page/screen", Fixture, NULL, set_up, test_screen, tear_down);
     g_test_add("/profile-page/means", Fixture, NULL, set_up, test_means, tear_down);
     g_test_add("/profile-page/widths", Fixture, NULL, set_up, test_widths, tear_down);
+    g_test_add("/profile-page/document", Fixture, NULL, set_up, test_document, tear_down);
     g_test_add("/profile-page/slowdown", Fixture, NULL, set_up, test_slowdown, tear_down);
     g_test_add("/profile-page/records", Fixture, NULL, set_up, test_records, tear_down);
-    g_test_add("/profile-page/books", Fixture, NULL, set_up, test_books, tear_down);
+    g_test_add("/profile-page/time_breakdown", Fixture, NULL, set_up, test_breakdown, tear_down);
     g_test_add("/profile-page/csv", Fixture, NULL, set_up, test_csv, tear_down);
     g_test_add("/profile-page/json", Fixture, NULL, set_up, test_json, tear_down);
     g_test_add("/profile-page/shares", Fixture, NULL, set_up, test_shares, tear_down);

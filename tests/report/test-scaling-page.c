@@ -5,6 +5,7 @@
 #include <inferometer/scaling-page.h>
 #include <inferometer/zoo.h>
 
+#include "report/document-check.h"
 #include "report/golden.h"
 
 /*
@@ -24,7 +25,7 @@ typedef struct
     IfmCase *cases[N_MODELS][2];
     IfmMeasurement *measurements[N_MODELS][2];
     IfmProfileDevice devices[N_MODELS][2];
-    IfmProfileStory stories[N];
+    IfmProfileReport stories[N];
     const char *refusals[N];
     IfmScalingRow row;
 } Fixture;
@@ -45,12 +46,21 @@ static IfmCase *make_case(const char *device, int m)
     return made;
 }
 
+/* One run of 0.1 ms, which bounds nothing. */
+static void set_one_run(IfmMeasurement *measurement)
+{
+    measurement->summary.n = 1;
+    measurement->summary.median = 1e5;
+    measurement->summary.median_interval = (IfmInterval){ NAN, NAN, NAN };
+    measurement->has_summary = TRUE;
+}
+
 static IfmMeasurement *make_measurement(const IfmCase *of, double median_ns)
 {
     IfmMeasurement *made = ifm_measurement_new();
     ifm_record_set_text(&made->uid, "uid");
     ifm_record_set_text(&made->case_key, of->key);
-    ifm_record_set_json(&made->surroundings, json_pack("{s:[s]}", "warnings", "a debug build"));
+    ifm_record_set_json(&made->environment, json_pack("{s:[s]}", "warnings", "a debug build"));
     if (isnan(median_ns))
     {
         made->outcome = IFM_OUTCOME_FAILED;
@@ -58,9 +68,10 @@ static IfmMeasurement *make_measurement(const IfmCase *of, double median_ns)
         ifm_record_set_text(&made->reason, "out of memory");
         return made;
     }
-    ifm_record_set_json(&made->summary,
-                        json_pack("{s:i,s:f,s:{s:f,s:f,s:f}}", "n", 50, "median", median_ns, "median_interval", "lower",
-                                  0.99 * median_ns, "upper", 1.01 * median_ns, "level", 0.95));
+    made->has_summary = TRUE;
+    made->summary.n = 50;
+    made->summary.median = median_ns;
+    made->summary.median_interval = (IfmInterval){ 0.99 * median_ns, 1.01 * median_ns, 0.95 };
     ifm_record_set_json(&made->memory, json_pack("{s:{s:i}}", "process", "growth_runs_bytes", 1 << 20));
     return made;
 }
@@ -86,11 +97,11 @@ static void set_up(Fixture *fixture, gconstpointer data)
                                                          .subject_case = fixture->cases[i][d],
                                                          .measurement = fixture->measurements[i][d] };
         }
-        fixture->stories[i] = (IfmProfileStory){ .parts = IFM_PROFILE_RUNTIME,
-                                                 .model = fixture->models[i],
-                                                 .analysis = fixture->analyses[i],
-                                                 .devices = fixture->devices[i],
-                                                 .n_devices = i == 2 ? 1 : 2 };
+        fixture->stories[i] = (IfmProfileReport){ .parts = IFM_PROFILE_RUNTIME,
+                                                  .model = fixture->models[i],
+                                                  .analysis = fixture->analyses[i],
+                                                  .devices = fixture->devices[i],
+                                                  .n_devices = i == 2 ? 1 : 2 };
     }
     fixture->refusals[4] = "m=128 is above what fits";
     fixture->row = (IfmScalingRow){ .axis = "m",
@@ -117,18 +128,45 @@ static void tear_down(Fixture *fixture, gconstpointer data)
 
 static void test_screen(Fixture *fixture, gconstpointer data)
 {
-    g_autofree char *page = ifm_scaling_to_screen(&fixture->row, 1, &(IfmScreen){ .width = 100, .utf8 = TRUE });
+    g_autofree char *page =
+        ifm_document_show(ifm_scaling_document(&fixture->row, 1), &(IfmScreen){ .width = 100, .utf8 = TRUE });
     check_golden("scaling.txt", page);
     g_assert_null(strchr(page, '\033'));
-    g_autofree char *narrow = ifm_scaling_to_screen(&fixture->row, 1, &(IfmScreen){ .width = 60, .utf8 = FALSE });
+    g_autofree char *narrow =
+        ifm_document_show(ifm_scaling_document(&fixture->row, 1), &(IfmScreen){ .width = 60, .utf8 = FALSE });
     check_golden("scaling-narrow-ascii.txt", narrow);
     g_assert_true(g_str_is_ascii(narrow));
     g_auto(GStrv) lines = g_strsplit(narrow, "\n", -1);
     for (char **line = lines; *line != NULL; line++)
         g_assert_cmpint(ifm_text_width(*line), <=, 60);
-    g_autofree char *coloured =
-        ifm_scaling_to_screen(&fixture->row, 1, &(IfmScreen){ .width = 100, .utf8 = TRUE, .colour = TRUE });
+    g_autofree char *coloured = ifm_document_show(ifm_scaling_document(&fixture->row, 1),
+                                                  &(IfmScreen){ .width = 100, .utf8 = TRUE, .colour = TRUE });
     g_assert_nonnull(strchr(coloured, '\033'));
+}
+
+/* The plot's points are data: as measured, and as the FLOP alone predict. */
+static void test_document(Fixture *fixture, gconstpointer data)
+{
+    g_autoptr(IfmDocument) document = ifm_scaling_document(&fixture->row, 1);
+    const IfmFigure *time = &check_document(document, "time-1")->figure;
+    g_assert_true(time->x.logarithmic && time->y.logarithmic);
+    g_assert_cmpstr(time->x.title, ==, fixture->row.axis);
+    const IfmSeries *measured = time->series->pdata[0], *predicted = time->series->pdata[1];
+    g_assert_cmpstr(measured->name, ==, "measured");
+    g_assert_cmpuint(measured->points->len, ==, N);
+    double per_flop_ns = g_array_index(predicted->points, IfmPoint, 0).y / flop_of(sizes[0]);
+    for (guint i = 0; i < N; i++)
+    {
+        const IfmPoint *point = &g_array_index(measured->points, IfmPoint, i);
+        g_assert_cmpfloat(point->x, ==, sizes[i]);
+        g_assert_cmpstr(point->label, ==, values[i]);
+        g_assert_false(point->y > point->upper || point->y < point->lower);
+        double predicted_ns = g_array_index(predicted->points, IfmPoint, i).y;
+        g_assert_cmpint(isnan(point->y), ==, isnan(predicted_ns));
+        if (!isnan(point->y)) /* one rate for all */
+            g_assert_cmpfloat_with_epsilon(predicted_ns / flop_of(sizes[i]), per_flop_ns, 1e-9 * per_flop_ns);
+    }
+    g_assert_cmpuint(check_document(document, "points-1")->table.n_records, ==, N);
 }
 
 static double number_at(const json_t *json, const char *key)
@@ -178,7 +216,7 @@ static void check_first(const json_t *device)
     const json_t *interval = json_object_get(json_object_get(fits, "time"), "last_interval");
     assert_near(number_at(interval, "upper"), last + hypot(log(1.01), log(1 / 0.99)) / log(2), 1e-12);
     g_assert_true(json_is_null(json_object_get(json_object_get(fits, "flop"), "last_interval")));
-    assert_near(number_at(device, "most_flop_per_s"), 1e9 * best, 1);
+    assert_near(number_at(device, "max_flop_per_s"), 1e9 * best, 1);
 }
 
 static void test_json(Fixture *fixture, gconstpointer data)
@@ -226,7 +264,7 @@ static void test_csv(Fixture *fixture, gconstpointer data)
 static void test_bare(Fixture *fixture, gconstpointer data)
 {
     IfmMeasurement *bare = fixture->measurements[0][0];
-    ifm_record_set_json(&bare->summary, json_pack("{s:i,s:f}", "n", 1, "median", 1e5));
+    set_one_run(bare);
     json_auto_t *json = ifm_scaling_add_json(NULL, &fixture->row, 1);
     const json_t *devices = json_object_get(json_array_get(json_object_get(json, "scaling"), 0), "devices");
     const json_t *device = json_array_get(devices, 0), *points = json_object_get(device, "points");
@@ -236,17 +274,20 @@ static void test_bare(Fixture *fixture, gconstpointer data)
     g_assert_cmpfloat(number_at(json_object_get(json_object_get(device, "fits"), "time"), "n"), ==, 3);
     g_assert_cmpfloat(number_at(device, "n_without_interval"), ==, 1);
     g_assert_true(json_is_false(json_object_get(device, "without_interval_fitted")));
-    g_autofree char *page = ifm_scaling_to_screen(&fixture->row, 1, &(IfmScreen){ .width = 120, .utf8 = TRUE });
+    g_autofree char *page =
+        ifm_document_show(ifm_scaling_document(&fixture->row, 1), &(IfmScreen){ .width = 120, .utf8 = TRUE });
     g_assert_true(g_regex_match_simple("\n +8 .* not known ", page, 0, 0));
     g_assert_nonnull(strstr(page, "; without one that is not known\n"));
     g_assert_nonnull(strstr(page, "\ntime: no interval at m 8: left out of the exponent\n"));
     bare = fixture->measurements[1][0];
-    ifm_record_set_json(&bare->summary, json_pack("{s:i,s:f}", "n", 1, "median", 1e5));
-    g_autofree char *two = ifm_scaling_to_screen(&fixture->row, 1, &(IfmScreen){ .width = 120, .utf8 = TRUE });
+    set_one_run(bare);
+    g_autofree char *two =
+        ifm_document_show(ifm_scaling_document(&fixture->row, 1), &(IfmScreen){ .width = 120, .utf8 = TRUE });
     g_assert_nonnull(strstr(two, "\ntime: no interval at m 8, 16: in the exponent all the same"));
     for (int i = 2; i < N_MODELS; i++)
-        ifm_record_set_json(&fixture->measurements[i][0]->summary, json_pack("{s:i,s:f}", "n", 1, "median", 1e5));
-    g_autofree char *none = ifm_scaling_to_screen(&fixture->row, 1, &(IfmScreen){ .width = 120, .utf8 = TRUE });
+        set_one_run(fixture->measurements[i][0]);
+    g_autofree char *none =
+        ifm_document_show(ifm_scaling_document(&fixture->row, 1), &(IfmScreen){ .width = 120, .utf8 = TRUE });
     g_assert_nonnull(strstr(none, "\nx FLOP: not known: no point's time has an interval\n"));
 }
 
@@ -261,7 +302,7 @@ static void test_models_alone(Fixture *fixture, gconstpointer data)
     const json_t *only = json_array_get(devices, 0);
     g_assert_true(json_is_null(json_object_get(only, "device")));
     assert_near(number_at(json_object_get(json_object_get(only, "fits"), "flop"), "exponent"), 1, 1e-12);
-    g_autofree char *page = ifm_scaling_to_screen(&fixture->row, 1, &(IfmScreen){ .width = 100 });
+    g_autofree char *page = ifm_document_show(ifm_scaling_document(&fixture->row, 1), &(IfmScreen){ .width = 100 });
     g_assert_null(strstr(page, "not measured"));
     g_assert_null(strstr(page, "logarithmic"));
 }
@@ -274,7 +315,7 @@ typedef struct
 {
     IfmMeasurement *measurements[N_MODELS];
     IfmProfileDevice devices[N_MODELS];
-    IfmProfileStory stories[N_MODELS];
+    IfmProfileReport stories[N_MODELS];
     IfmProfileMode modes[N_MODELS];
 } Trained;
 
@@ -363,10 +404,11 @@ static void test_passes(Fixture *fixture, gconstpointer data)
     g_assert_nonnull(strstr(lines[1], ",forward,"));
     g_assert_nonnull(strstr(lines[1 + N], ",backward,"));
     g_assert_nonnull(strstr(lines[1 + 2 * N], ",training_pass,"));
-    g_autofree char *page = ifm_scaling_to_screen(&fixture->row, 1, &(IfmScreen){ .width = 100, .utf8 = TRUE });
+    g_autofree char *page =
+        ifm_document_show(ifm_scaling_document(&fixture->row, 1), &(IfmScreen){ .width = 100, .utf8 = TRUE });
     check_golden("scaling-passes.txt", page);
-    g_auto(GStrv) told = g_strsplit(page, "\n", -1);
-    for (char **line = told; *line != NULL; line++)
+    g_auto(GStrv) reported = g_strsplit(page, "\n", -1);
+    for (char **line = reported; *line != NULL; line++)
         g_assert_cmpint(ifm_text_width(*line), <=, 100);
     for (int i = 0; i < N_MODELS; i++)
         ifm_measurement_free(trained.measurements[i]);
@@ -402,6 +444,7 @@ int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add("/scaling-page/screen", Fixture, NULL, set_up, test_screen, tear_down);
+    g_test_add("/scaling-page/document", Fixture, NULL, set_up, test_document, tear_down);
     g_test_add("/scaling-page/json", Fixture, NULL, set_up, test_json, tear_down);
     g_test_add("/scaling-page/csv", Fixture, NULL, set_up, test_csv, tear_down);
     g_test_add("/scaling-page/bare", Fixture, NULL, set_up, test_bare, tear_down);

@@ -6,7 +6,7 @@
 #include <inferometer/json.h>
 
 #include "report/golden.h"
-#include "report/report-private.h"
+#include "report/study-pages.h"
 #include "report/study-tables.h"
 
 static double number(const json_t *json, const char *key)
@@ -320,7 +320,7 @@ static void test_ranges(Fixture *fixture, gconstpointer data)
     IfmScreen screen = { .width = 100, .utf8 = TRUE };
     const IfmStageRow *alone = fixture->tables->rows->pdata[0]; /* CPU, stage 1, 1000 nodes, 1000 edges */
     json_auto_t *before = ifm_study_lookup_json(fixture->tables);
-    g_autofree char *report = ifm_study_report(fixture->tables, &screen);
+    g_autofree char *report = ifm_document_show(ifm_study_document(fixture->tables, IFM_STUDY_REPORT, NULL), &screen);
     g_assert_null(strstr(report, "Contention"));
     add_range(fixture->tables, 0, 1, 1u << TABLES_ORT, 1.5 * alone->total_ns);
     add_range(fixture->tables, 0, 3, 0, 4e6);
@@ -329,10 +329,10 @@ static void test_ranges(Fixture *fixture, gconstpointer data)
     json_object_del(before, "_metadata"); /* it counts the study's cases */
     json_object_del(after, "_metadata");
     g_assert_true(json_equal(before, after));
-    g_autofree char *told = ifm_study_report(fixture->tables, &screen);
-    g_assert_nonnull(strstr(told, "Contention"));
-    g_assert_nonnull(strstr(told, "2 slow-downs, median 2.00x, from 1.50x to 2.50x; ranges.csv has them, too"));
-    g_assert_nonnull(strstr(told, "ORT + NPU"));
+    g_autofree char *reported = ifm_document_show(ifm_study_document(fixture->tables, IFM_STUDY_REPORT, NULL), &screen);
+    g_assert_nonnull(strstr(reported, "Contention"));
+    g_assert_nonnull(strstr(reported, "2 slow-downs, median 2.00x, from 1.50x to 2.50x; ranges.csv has them, too"));
+    g_assert_nonnull(strstr(reported, "ORT + NPU"));
     g_autofree char *csv = ifm_study_ranges_csv(fixture->tables);
     g_auto(GStrv) lines = g_strsplit(csv, "\n", -1);
     g_assert_cmpuint(g_strv_length(lines), ==, 1 + 3 + 1);

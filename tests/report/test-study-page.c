@@ -1,30 +1,36 @@
 #include <string.h>
 
+#include "report/check-document.h"
 #include "report/golden.h"
+#include "report/report-private.h"
 #include "report/study-tables.h"
 
 static void test_report(Fixture *fixture, gconstpointer data)
 {
-    g_autofree char *page = ifm_study_report(fixture->tables, &(IfmScreen){ .width = 100, .utf8 = TRUE });
+    g_autofree char *page = ifm_document_show(ifm_study_document(fixture->tables, IFM_STUDY_REPORT, NULL),
+                                              &(IfmScreen){ .width = 100, .utf8 = TRUE });
     check_golden("study-report.txt", page);
+    g_assert_cmpuint(check_document(ifm_study_document(fixture->tables, IFM_STUDY_REPORT, NULL)), >, 0);
 }
 
 static void test_screen(Fixture *fixture, gconstpointer data)
 {
-    g_autofree char *page =
-        ifm_study_to_screen(fixture->tables, "out/gnn-stages", &(IfmScreen){ .width = 100, .utf8 = TRUE });
+    g_autofree char *page = ifm_document_show(ifm_study_document(fixture->tables, IFM_STUDY_SUMMARY, "out/gnn-stages"),
+                                              &(IfmScreen){ .width = 100, .utf8 = TRUE });
     check_golden("study-screen.txt", page);
-    g_autofree char *colour =
-        ifm_study_to_screen(fixture->tables, "out/gnn-stages", &(IfmScreen){ .width = 100, .utf8 = TRUE, .colour = TRUE });
+    g_autofree char *colour = ifm_document_show(ifm_study_document(fixture->tables, IFM_STUDY_SUMMARY, "out/gnn-stages"),
+                                                &(IfmScreen){ .width = 100, .utf8 = TRUE, .colour = TRUE });
     g_assert_nonnull(strchr(colour, '\033'));
 }
 
 static void test_status(Fixture *fixture, gconstpointer data)
 {
-    g_autofree char *page = ifm_study_status_to_screen(fixture->tables, &(IfmScreen){ .width = 80 });
+    g_autofree char *page =
+        ifm_document_show(ifm_study_document(fixture->tables, IFM_STUDY_STATUS, NULL), &(IfmScreen){ .width = 80 });
     check_golden("study-status-ascii.txt", page);
     fixture->tables->last_unix_ms = G_GINT64_CONSTANT(1000000000000); /* 2001-09-09, a quarter to two */
-    g_autofree char *later = ifm_study_status_to_screen(fixture->tables, &(IfmScreen){ .width = 80 });
+    g_autofree char *later =
+        ifm_document_show(ifm_study_document(fixture->tables, IFM_STUDY_STATUS, NULL), &(IfmScreen){ .width = 80 });
     g_assert_nonnull(strstr(later, "\nlast case  2001-09-09 01:46:40 UTC\n"));
     g_assert_true(g_str_is_ascii(page));
 }
@@ -35,9 +41,10 @@ static void test_widths(Fixture *fixture, gconstpointer data)
     for (int width = 60; width <= 140; width += 8)
     {
         IfmScreen screen = { .width = width, .utf8 = width % 16 == 0 };
-        char *pages[] = { ifm_study_report(fixture->tables, &screen),
-                          ifm_study_to_screen(fixture->tables, "out/gnn-stages", &screen),
-                          ifm_study_status_to_screen(fixture->tables, &screen) };
+        char *pages[] = { ifm_document_show(ifm_study_document(fixture->tables, IFM_STUDY_REPORT, NULL), &screen),
+                          ifm_document_show(ifm_study_document(fixture->tables, IFM_STUDY_SUMMARY, "out/gnn-stages"),
+                                            &screen),
+                          ifm_document_show(ifm_study_document(fixture->tables, IFM_STUDY_STATUS, NULL), &screen) };
         for (gsize i = 0; i < G_N_ELEMENTS(pages); i++)
         {
             g_auto(GStrv) lines = g_strsplit(pages[i], "\n", -1);
@@ -54,7 +61,8 @@ static void test_widths(Fixture *fixture, gconstpointer data)
 static void test_imported(Fixture *fixture, gconstpointer data)
 {
     tables_import(fixture->tables);
-    g_autofree char *page = ifm_study_report(fixture->tables, &(IfmScreen){ .width = 100, .utf8 = TRUE });
+    g_autofree char *page = ifm_document_show(ifm_study_document(fixture->tables, IFM_STUDY_REPORT, NULL),
+                                              &(IfmScreen){ .width = 100, .utf8 = TRUE });
     check_golden("study-imported.txt", page);
     g_assert_nonnull(strstr(page, "gnn-stages  The stages of GraphSAGE  (imported)\n"));
     g_assert_null(strstr(page, "medians of"));
@@ -81,18 +89,22 @@ static void test_fastest(Fixture *fixture, gconstpointer data)
                 *ort = find_row(fixture->tables, "ORT", 5, TABLES_SIZES - 1);
     ort->total_ns = cpu->total_ns + 1000;
     ort->interval = (IfmInterval){ cpu->interval.upper, cpu->interval.upper + 10, 0.95 };
-    g_autofree char *page = ifm_study_to_screen(fixture->tables, NULL, &(IfmScreen){ .width = 100 });
+    g_autofree char *page =
+        ifm_document_show(ifm_study_document(fixture->tables, IFM_STUDY_SUMMARY, NULL), &(IfmScreen){ .width = 100 });
     g_assert_nonnull(strstr(page, "5 NORMALIZE     1.014 ms  1.015 ms  CPU or ORT\n"));
     ort->interval.lower = cpu->interval.upper + 1;
-    g_autofree char *apart = ifm_study_to_screen(fixture->tables, NULL, &(IfmScreen){ .width = 100 });
+    g_autofree char *apart =
+        ifm_document_show(ifm_study_document(fixture->tables, IFM_STUDY_SUMMARY, NULL), &(IfmScreen){ .width = 100 });
     g_assert_nonnull(strstr(apart, "5 NORMALIZE     1.014 ms  1.015 ms  CPU, then ORT (1.00x)\n"));
     ort->interval = (IfmInterval){ NAN, NAN, NAN }; /* too few runs: for all that is known, it is the faster one */
-    g_autofree char *unknown = ifm_study_to_screen(fixture->tables, NULL, &(IfmScreen){ .width = 100 });
+    g_autofree char *unknown =
+        ifm_document_show(ifm_study_document(fixture->tables, IFM_STUDY_SUMMARY, NULL), &(IfmScreen){ .width = 100 });
     g_assert_nonnull(strstr(unknown, "5 NORMALIZE     1.014 ms  ?1.015 ms  not known\n"));
     g_assert_nonnull(strstr(unknown, "\nsum, no moves   9.710 ms  ?18.41 ms  not known\n"));
     g_assert_nonnull(strstr(unknown, "\n? too few independent runs for an interval\n"));
     ort->reason = g_strdup("gone");
-    g_autofree char *alone = ifm_study_to_screen(fixture->tables, NULL, &(IfmScreen){ .width = 100 });
+    g_autofree char *alone =
+        ifm_document_show(ifm_study_document(fixture->tables, IFM_STUDY_SUMMARY, NULL), &(IfmScreen){ .width = 100 });
     g_assert_nonnull(strstr(alone, "5 NORMALIZE     1.014 ms         -  -\n"));
 }
 
@@ -113,11 +125,10 @@ static void test_begun(Fixture *fixture, gconstpointer data)
         fit->n_rows = fit->n_split = 0;
     }
     IfmScreen screen = { .width = 100 };
-    g_autofree char *page = ifm_study_status_to_screen(fixture->tables, &screen);
-    g_assert_nonnull(
-        strstr(page, "92 cases: 8 measured, 0 failed, 0 skipped, 84 left; 28 more of devices that are not here"));
+    g_autofree char *page = ifm_document_show(ifm_study_document(fixture->tables, IFM_STUDY_STATUS, NULL), &screen);
+    g_assert_nonnull(strstr(page, "92 cases: 8 measured, 0 failed, 0 skipped, 84 left; 28 more on unavailable devices"));
     g_assert_null(strstr(page, "not measured yet"));
-    g_autofree char *report = ifm_study_report(fixture->tables, &screen);
+    g_autofree char *report = ifm_document_show(ifm_study_document(fixture->tables, IFM_STUDY_REPORT, NULL), &screen);
     g_assert_null(strstr(report, "Latency at"));
     g_assert_null(strstr(report, "Bandwidth"));
 }
@@ -134,7 +145,8 @@ static void test_sums(Fixture *fixture, gconstpointer data)
         cpu->interval = (IfmInterval){ cpu->total_ns - 900 * wide, cpu->total_ns + 900 * wide, 0.95 };
         ort->interval = (IfmInterval){ ort->total_ns - 900 * wide, ort->total_ns + 900 * wide, 0.95 };
     }
-    g_autofree char *page = ifm_study_to_screen(fixture->tables, NULL, &(IfmScreen){ .width = 100 });
+    g_autofree char *page =
+        ifm_document_show(ifm_study_document(fixture->tables, IFM_STUDY_SUMMARY, NULL), &(IfmScreen){ .width = 100 });
     g_assert_nonnull(strstr(page, "1 GATHER        1.120 ms  1.122 ms  CPU, then ORT (1.00x)\n"));
     g_assert_nonnull(strstr(page, "2 MESSAGE       2.720 ms  2.722 ms  CPU or ORT\n"));
     g_assert_nonnull(strstr(page, "sum, no moves   9.710 ms  9.724 ms  CPU or ORT\n"));
@@ -154,12 +166,12 @@ static void test_precision(Fixture *fixture, gconstpointer data)
                 *unknown = find_row(fixture->tables, "ORT", 4, TABLES_SIZES - 1);
     set_target(fixture->tables, 0.05);
     g_assert_null(ifm_study_warning(fixture->tables));
-    g_autofree char *good = ifm_study_report(fixture->tables, &screen);
+    g_autofree char *good = ifm_document_show(ifm_study_document(fixture->tables, IFM_STUDY_REPORT, NULL), &screen);
     g_assert_null(strstr(good, "aimed at\n"));
     g_assert_null(strchr(strstr(good, "Latency at the largest"), '?'));
     rough->interval = (IfmInterval){ rough->total_ns * 0.75, rough->total_ns * 1.25, 0.95 };
     unknown->interval = (IfmInterval){ NAN, NAN, NAN };
-    g_autofree char *page = ifm_study_to_screen(fixture->tables, NULL, &screen);
+    g_autofree char *page = ifm_document_show(ifm_study_document(fixture->tables, IFM_STUDY_SUMMARY, NULL), &screen);
     g_assert_nonnull(strstr(page, "3 REDUCE_SUM    ~1.600 ms   3.200 ms  CPU, then ORT (2.00x)\n"));
     g_assert_nonnull(strstr(page, "4 REDUCE_COUNT   932.0 us  ?1.864 ms  not known\n"));
     g_assert_nonnull(strstr(page, "\n~ known less well than ±5.00 %; ? too few independent runs for an interval\n"));
@@ -167,7 +179,7 @@ static void test_precision(Fixture *fixture, gconstpointer data)
     g_assert_cmpstr(warning, ==,
                     "of 70 latencies 1 is known less well than ±5.00 %, at worst to ±25.0 %, and 1 has too few "
                     "independent runs for an interval");
-    g_autofree char *report = ifm_study_report(fixture->tables, &screen);
+    g_autofree char *report = ifm_document_show(ifm_study_document(fixture->tables, IFM_STUDY_REPORT, NULL), &screen);
     g_assert_nonnull(strstr(report, "\nCPU: stage 3: 1 of 4 to ±25.0 %\nORT: stage 4: 1 of 4 without an interval\n"));
     g_assert_nonnull(strstr(report, ", 1 without an interval; ended"));
     g_clear_pointer(&fixture->tables->manifest, json_decref);
@@ -180,15 +192,18 @@ static void test_few_stages(Fixture *fixture, gconstpointer data)
     for (guint i = rows->len; i-- > 0;)
         if (((IfmStageRow *)rows->pdata[i])->stage > 2)
             tables_free_row(g_ptr_array_remove_index(rows, i));
-    g_autofree char *report = ifm_study_report(fixture->tables, &(IfmScreen){ .width = 100 });
+    g_autofree char *report =
+        ifm_document_show(ifm_study_document(fixture->tables, IFM_STUDY_REPORT, NULL), &(IfmScreen){ .width = 100 });
     g_assert_nonnull(strstr(report, "\nmodel      graphsage, stages 1, 2 of 7, 500 features"));
-    g_autofree char *page = ifm_study_to_screen(fixture->tables, NULL, &(IfmScreen){ .width = 100 });
+    g_autofree char *page =
+        ifm_document_show(ifm_study_document(fixture->tables, IFM_STUDY_SUMMARY, NULL), &(IfmScreen){ .width = 100 });
     g_assert_null(strstr(page, "3 REDUCE_SUM"));
     g_assert_nonnull(strstr(report, "sum, no moves  3.840 ms  7.680 ms  CPU, then ORT (2.00x)\n"));
     for (guint i = rows->len; i-- > 0;)
         if (((IfmStageRow *)rows->pdata[i])->stage > 1)
             tables_free_row(g_ptr_array_remove_index(rows, i));
-    g_autofree char *one = ifm_study_to_screen(fixture->tables, NULL, &(IfmScreen){ .width = 100 });
+    g_autofree char *one =
+        ifm_document_show(ifm_study_document(fixture->tables, IFM_STUDY_SUMMARY, NULL), &(IfmScreen){ .width = 100 });
     g_assert_null(strstr(one, "sum, no moves")); /* of one alone there is none */
 }
 
@@ -197,14 +212,15 @@ static void test_counts(Fixture *fixture, gconstpointer data)
 {
     IfmScreen screen = { .width = 100 };
     IfmLinkFit *link = fixture->tables->links->pdata[2];
-    g_autofree char *whole = ifm_study_report(fixture->tables, &screen);
+    g_autofree char *whole = ifm_document_show(ifm_study_document(fixture->tables, IFM_STUDY_REPORT, NULL), &screen);
     g_assert_null(strstr(whole, "PARTIAL"));
     link->n_failed = 1;
     link->n_left = 3;
-    g_autofree char *status = ifm_study_status_to_screen(fixture->tables, &screen);
-    g_assert_nonnull(strstr(status, "\nlinks  3 between them             -                 8       1        0     3\n"));
-    g_assert_nonnull(strstr(status, "\n96 cases: 78 measured, 8 failed, 7 skipped, 3 left; 28 more of devices"));
-    g_autofree char *report = ifm_study_report(fixture->tables, &screen);
+    g_autofree char *status = ifm_document_show(ifm_study_document(fixture->tables, IFM_STUDY_STATUS, NULL), &screen);
+    g_assert_nonnull(strstr(status, "\nlinks  3 between them             -                   8       1        0     3\n"));
+    g_assert_nonnull(
+        strstr(status, "\n96 cases: 78 measured, 8 failed, 7 skipped, 3 left; 28 more on unavailable devices"));
+    g_autofree char *report = ifm_document_show(ifm_study_document(fixture->tables, IFM_STUDY_REPORT, NULL), &screen);
     g_assert_nonnull(strstr(report, "\nPARTIAL: 3 of 96 cases are still to be measured\n"));
     g_assert_nonnull(strstr(report, "Latency at the largest size reached so far, 2000 nodes"));
 }
@@ -216,15 +232,15 @@ static void test_protocol(Fixture *fixture, gconstpointer data)
     json_auto_t *counts = json_pack("{s:{s:{s:i,s:i}}}", "definition", "protocol", "warmup", 10, "runs", 50);
     json_auto_t *rule =
         json_pack("{s:{s:{s:f,s:f,s:i,s:i,s:i,s:I}}}", "definition", "protocol", "ci_ratio", 0.01, "level", 0.95, "warmup",
-                  5, "least_runs", 20, "most_runs", 5000, "time_budget_ns", (json_int_t)10000000000);
+                  5, "min_runs", 20, "max_runs", 5000, "time_budget_ns", (json_int_t)10000000000);
     fixture->tables->manifest = counts;
-    g_autofree char *fixed = ifm_study_report(fixture->tables, &screen);
+    g_autofree char *fixed = ifm_document_show(ifm_study_document(fixture->tables, IFM_STUDY_REPORT, NULL), &screen);
     g_assert_nonnull(strstr(fixed, "\nmeasured   50 runs after 10 to warm up\n"));
     fixture->tables->manifest = rule;
-    g_autofree char *stopped = ifm_study_report(fixture->tables, &screen);
+    g_autofree char *stopped = ifm_document_show(ifm_study_document(fixture->tables, IFM_STUDY_REPORT, NULL), &screen);
     g_assert_nonnull(strstr(stopped,
                             "\nmeasured   until the 95 % interval of the median is within ±1.00 %; 20 to 5000 runs, "
-                            "at most 10.00 s a case\n"));
+                            "up to 10.00 s a case\n"));
     fixture->tables->manifest = NULL;
 }
 

@@ -7,10 +7,11 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
-#include <inferometer/report.h>
+#include <inferometer/document.h>
 
 #include "folder.h"
 #include "report/golden.h"
+#include "report/report-private.h"
 
 /* --- a table of every kind of field ----------------------------------------------------------------------------------- */
 

@@ -2,9 +2,11 @@
 #include <string.h>
 
 #include <inferometer/csv.h>
-#include <inferometer/report.h>
+#include <inferometer/document.h>
+#include <inferometer/trace-diff.h>
 
 #include "pipeline-trace.h"
+#include "report/check-document.h"
 #include "report/golden.h"
 
 static IfmTraceAnalysis *analyse(const IfmTrace *trace)
@@ -43,10 +45,14 @@ static void test_page(void)
 {
     g_autoptr(IfmTrace) trace = slow_trace("run");
     g_autoptr(IfmTraceAnalysis) analysis = analyse(trace);
-    g_autofree char *page = ifm_trace_to_screen(trace, analysis, &(IfmScreen){ .width = 120, .utf8 = TRUE });
+    g_autofree char *page =
+        ifm_document_show(ifm_trace_document(trace, analysis), &(IfmScreen){ .width = 120, .utf8 = TRUE });
     check_golden("trace.txt", page);
+    const IfmTrace *traces[] = { trace };
+    g_assert_cmpuint(check_document(ifm_trace_document(trace, analysis)), >, 0);
+    g_assert_cmpuint(check_document(ifm_timeline_document(traces, 1, NULL)), >, 0);
     g_ptr_array_add(analysis->warnings, g_strdup("3 events were dropped"));
-    g_autofree char *narrow = ifm_trace_to_screen(trace, analysis, &(IfmScreen){ .width = 80 });
+    g_autofree char *narrow = ifm_document_show(ifm_trace_document(trace, analysis), &(IfmScreen){ .width = 80 });
     check_golden("trace-narrow-ascii.txt", narrow);
 }
 
@@ -58,8 +64,8 @@ static void test_fits(void)
     for (int width = 60; width < 200; width += 7)
     {
         IfmScreen screen = { .width = width, .utf8 = width % 2 };
-        g_autofree char *page = ifm_trace_to_screen(trace, analysis, &screen);
-        g_autofree char *timeline = ifm_trace_timeline(both, 2, NULL, &screen);
+        g_autofree char *page = ifm_document_show(ifm_trace_document(trace, analysis), &screen);
+        g_autofree char *timeline = ifm_document_show(ifm_timeline_document(both, 2, NULL), &screen);
         g_autofree char *all = g_strconcat(page, timeline, NULL);
         g_auto(GStrv) lines = g_strsplit(all, "\n", -1);
         for (char **line = lines; *line != NULL; line++)
@@ -73,8 +79,8 @@ static void test_diff(void)
     g_autoptr(IfmTraceAnalysis) a = analyse(trace), b = analyse(other);
     g_array_set_size(b->stages, 1); /* there is no block 2 */
     g_autoptr(GPtrArray) differences = ifm_trace_diff(a, b);
-    g_autofree char *page =
-        ifm_trace_diff_to_screen(differences, "simulation", "run", &(IfmScreen){ .width = 100, .utf8 = TRUE });
+    g_autofree char *page = ifm_document_show(ifm_trace_diff_document(differences, "simulation", "run"),
+                                              &(IfmScreen){ .width = 100, .utf8 = TRUE });
     check_golden("trace-diff.txt", page);
 }
 
@@ -84,12 +90,14 @@ static void test_timeline(void)
     g_autoptr(IfmTrace) trace = slow_trace("simulation"), other = slower_trace("run", 500000),
                         empty = ifm_trace_new("empty");
     const IfmTrace *traces[] = { trace, other, empty };
-    g_autofree char *text = ifm_trace_timeline(traces, 3, NULL, &(IfmScreen){ .width = 60, .utf8 = TRUE });
+    g_autofree char *text =
+        ifm_document_show(ifm_timeline_document(traces, 3, NULL), &(IfmScreen){ .width = 60, .utf8 = TRUE });
     check_golden("trace-timeline.txt", text);
-    g_autofree char *ascii = ifm_trace_timeline(traces, 1, NULL, &(IfmScreen){ .width = 106 });
+    g_autofree char *ascii = ifm_document_show(ifm_timeline_document(traces, 1, NULL), &(IfmScreen){ .width = 106 });
     check_golden("trace-timeline-ascii.txt", ascii);
     IfmTraceQuestion question = { .start_ns = 300000000, .end_ns = 500000000, .batch = -1 };
-    g_autofree char *part = ifm_trace_timeline(traces, 1, &question, &(IfmScreen){ .width = 60, .utf8 = TRUE });
+    g_autofree char *part =
+        ifm_document_show(ifm_timeline_document(traces, 1, &question), &(IfmScreen){ .width = 60, .utf8 = TRUE });
     check_golden("trace-timeline-part.txt", part);
 }
 
@@ -102,7 +110,8 @@ static void test_timeline_cells(void)
     record(track, IFM_EVENT_INFER, 1, -1, 150, 175, -1);
     record(track, IFM_EVENT_INFER, 1, -1, 399, 400, -1);
     const IfmTrace *traces[] = { trace };
-    g_autofree char *text = ifm_trace_timeline(traces, 1, NULL, &(IfmScreen){ .width = 14 + 40, .utf8 = TRUE });
+    g_autofree char *text =
+        ifm_document_show(ifm_timeline_document(traces, 1, NULL), &(IfmScreen){ .width = 14 + 40, .utf8 = TRUE });
     g_assert_nonnull(strstr(text, "\nCPU stream 0  ██████████     ██▄                     ▁\n"));
 }
 

@@ -164,23 +164,23 @@ static void test_snapshot_others(void)
     assert_member(board, "temperature_c", "[{\"limit\":null,\"value\":91.5,\"zone\":\"cpu-thermal\"}]");
 }
 
-static void assert_warnings(const json_t *surroundings, const char *const *expected)
+static void assert_warnings(const json_t *environment, const char *const *expected)
 {
-    const json_t *warnings = json_object_get(surroundings, "warnings");
+    const json_t *warnings = json_object_get(environment, "warnings");
     gsize n = 0;
     for (; expected[n] != NULL; n++)
         g_assert_cmpstr(json_string_value(json_array_get(warnings, n)), ==, expected[n]);
     g_assert_cmpuint(json_array_size(warnings), ==, n);
 }
 
-static void test_surroundings_hot(void)
+static void test_environment_hot(void)
 {
     g_autofree char *root = machine_root("laptop"), *hot_root = machine_root("laptop-hot");
     json_auto_t *machine = ifm_sensor_machine(root), *before = ifm_sensor_snapshot(root);
     json_auto_t *after = ifm_sensor_snapshot(hot_root);
     json_object_set_new(before, "unix_ms", json_integer(1000000));
     json_object_set_new(after, "unix_ms", json_integer(1010000));
-    json_auto_t *surroundings = ifm_sensor_surroundings(machine, before, after);
+    json_auto_t *environment = ifm_sensor_environment(machine, before, after);
     const char *const governor =
         "the clock governor is powersave: the clock follows the load (performance keeps it steady)";
     const char *const expected[] = { "the processor clock fell by 50 % meanwhile (4200 MHz to 2100 MHz)",
@@ -192,25 +192,25 @@ static void test_surroundings_hot(void)
                                      "only 300 MiB of memory were left: the system may have been paging",
                                      "tasks waited for memory during 50 % of the time",
                                      NULL };
-    assert_warnings(surroundings, expected);
-    g_assert_cmpfloat(json_real_value(json_object_get(surroundings, "others_ratio")), ==, 32.0 / 400);
-    g_assert_cmpfloat(json_real_value(json_object_get(surroundings, "steal_ratio")), ==, 0);
-    g_assert_true(json_equal(json_object_get(surroundings, "machine"), machine));
-    g_assert_true(json_equal(json_object_get(surroundings, "before"), before));
-    g_assert_true(json_equal(json_object_get(surroundings, "after"), after));
+    assert_warnings(environment, expected);
+    g_assert_cmpfloat(json_real_value(json_object_get(environment, "others_ratio")), ==, 32.0 / 400);
+    g_assert_cmpfloat(json_real_value(json_object_get(environment, "steal_ratio")), ==, 0);
+    g_assert_true(json_equal(json_object_get(environment, "machine"), machine));
+    g_assert_true(json_equal(json_object_get(environment, "before"), before));
+    g_assert_true(json_equal(json_object_get(environment, "after"), after));
 }
 
 /* Nothing happened: nothing is warned of, and too few jiffies give no share. */
-static void test_surroundings_quiet(void)
+static void test_environment_quiet(void)
 {
     static const char *const none[] = { NULL };
     g_autofree char *root = machine_root("vm");
     json_auto_t *machine = ifm_sensor_machine(root), *snapshot = ifm_sensor_snapshot(root);
-    json_auto_t *surroundings = ifm_sensor_surroundings(machine, snapshot, snapshot);
-    assert_warnings(surroundings, none);
-    assert_member(surroundings, "others_ratio", "null");
-    assert_member(surroundings, "steal_ratio", "null");
-    json_auto_t *nothing = ifm_sensor_surroundings(NULL, NULL, NULL);
+    json_auto_t *environment = ifm_sensor_environment(machine, snapshot, snapshot);
+    assert_warnings(environment, none);
+    assert_member(environment, "others_ratio", "null");
+    assert_member(environment, "steal_ratio", "null");
+    json_auto_t *nothing = ifm_sensor_environment(NULL, NULL, NULL);
     assert_warnings(nothing, none);
     assert_member(nothing, "machine", "null");
 }
@@ -226,18 +226,18 @@ static json_t *with_jiffies(const json_t *snapshot, gint64 busy, gint64 steal, g
     return changed;
 }
 
-static void test_surroundings_steal(void)
+static void test_environment_steal(void)
 {
     g_autofree char *root = machine_root("vm");
     json_auto_t *snapshot = ifm_sensor_snapshot(root);
     json_auto_t *before = with_jiffies(snapshot, 1000, 0, 1000, 50);
     json_auto_t *after = with_jiffies(snapshot, 1080, 15, 1005, 130); /* 80 busy, all of them ours; 15 of 100 stolen */
-    json_auto_t *surroundings = ifm_sensor_surroundings(NULL, before, after);
+    json_auto_t *environment = ifm_sensor_environment(NULL, before, after);
     const char *const expected[] = { "the hypervisor took away 15 % of the processors (steal time)", NULL };
-    assert_warnings(surroundings, expected);
-    assert_member(surroundings, "others_ratio", "0.0");
+    assert_warnings(environment, expected);
+    assert_member(environment, "others_ratio", "0.0");
     /* counters that went back (a processor was off meanwhile) are left out */
-    json_auto_t *backwards = ifm_sensor_surroundings(NULL, after, before);
+    json_auto_t *backwards = ifm_sensor_environment(NULL, after, before);
     assert_member(backwards, "others_ratio", "null");
 }
 
@@ -289,12 +289,12 @@ static void check_keys(const char *root)
                                             "temperature_c",   "cpu_jiffies", "own_jiffies", "memory_available_bytes",
                                             "throttle_counts", "pressure" };
     json_auto_t *machine = ifm_sensor_machine(root), *snapshot = ifm_sensor_snapshot(root);
-    json_auto_t *surroundings = ifm_sensor_surroundings(machine, snapshot, snapshot);
+    json_auto_t *environment = ifm_sensor_environment(machine, snapshot, snapshot);
     for (gsize i = 0; i < G_N_ELEMENTS(facts); i++)
         g_assert_nonnull(json_object_get(machine, facts[i]));
     for (gsize i = 0; i < G_N_ELEMENTS(readings); i++)
         g_assert_nonnull(json_object_get(snapshot, readings[i]));
-    g_assert_true(json_is_array(json_object_get(surroundings, "warnings")));
+    g_assert_true(json_is_array(json_object_get(environment, "warnings")));
     const json_t *cores = json_object_get(machine, "cores"), *memory = json_object_get(machine, "memory_bytes");
     g_assert_true(json_is_null(cores) || json_integer_value(cores) > 0);
     g_assert_true(json_is_null(memory) || json_integer_value(memory) >= 0);
@@ -395,8 +395,8 @@ static void test_documented(void)
     g_autofree char *root = machine_root("laptop"), *formats = NULL;
     g_assert_true(g_file_get_contents(IFM_SOURCE_DIR "/docs/formats.md", &formats, NULL, NULL));
     json_auto_t *machine = ifm_sensor_machine(root), *snapshot = ifm_sensor_snapshot(root);
-    json_auto_t *surroundings = ifm_sensor_surroundings(machine, snapshot, snapshot);
-    assert_documented(surroundings, formats);
+    json_auto_t *environment = ifm_sensor_environment(machine, snapshot, snapshot);
+    assert_documented(environment, formats);
 }
 
 static void put(const char *root, const char *relative, const char *text)
@@ -487,9 +487,9 @@ int main(int argc, char **argv)
     g_test_add_func("/sensor/machine/id", test_machine_id);
     g_test_add_func("/sensor/snapshot/laptop", test_snapshot_laptop);
     g_test_add_func("/sensor/snapshot/others", test_snapshot_others);
-    g_test_add_func("/sensor/surroundings/hot", test_surroundings_hot);
-    g_test_add_func("/sensor/surroundings/quiet", test_surroundings_quiet);
-    g_test_add_func("/sensor/surroundings/steal", test_surroundings_steal);
+    g_test_add_func("/sensor/environment/hot", test_environment_hot);
+    g_test_add_func("/sensor/environment/quiet", test_environment_quiet);
+    g_test_add_func("/sensor/environment/steal", test_environment_steal);
     g_test_add_func("/sensor/groups", test_groups);
     g_test_add_func("/sensor/free", test_free);
     g_test_add_func("/sensor/rss", test_rss);

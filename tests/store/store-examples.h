@@ -40,7 +40,7 @@ static inline IfmCase *example_case(const char *device)
     ifm_record_set_text(&self->device, device);
     json_object_set_new(self->sizes, "N", json_integer(8));
     json_object_set_new(self->options, "ci", json_real(0.01));
-    json_object_set_new(self->surroundings, "machine", json_string("m1"));
+    json_object_set_new(self->environment, "machine", json_string("m1"));
     ifm_case_seal(self);
     return self;
 }
@@ -72,11 +72,14 @@ static inline IfmMeasurement *example_measurement(const IfmCase *subject_case, g
         row->start_ns = i == 0 ? 0.0 : i == 1 ? NAN : INFINITY;
         g_ptr_array_add(self->nodes, row);
     }
-    self->summary = json_pack("{s:f,s:n,s:i}", "median", 1.0 / 3, "p99", "n", (int)n_samples);
-    self->surroundings = json_pack("{s:{s:s,s:i},s:[s]}", "machine", "id", "m1", "cores", 2, "warnings", "caf\xc3\xa9");
-    self->attest = json_pack("{s:s}", "dtype", "f32");
+    self->has_summary = TRUE;
+    self->summary.median = 1.0 / 3;
+    self->summary.n = (gsize)n_samples;
+    self->result = json_pack("{s:f}", "figure", 2.0 / 3);
+    self->environment = json_pack("{s:{s:s,s:i},s:[s]}", "machine", "id", "m1", "cores", 2, "warnings", "caf\xc3\xa9");
+    self->effective_config = json_pack("{s:s}", "dtype", "f32");
     self->verification = json_pack("{s:f}", "worst", 1e-7);
-    self->books = json_pack("{s:I}", "wall_ns", (json_int_t)9007199254740993);
+    self->breakdown = json_pack("{s:I}", "wall_ns", (json_int_t)9007199254740993);
     self->memory = json_object();
     return self;
 }

@@ -95,7 +95,7 @@ static void test_newer(void)
     g_autofree char *path = make_store("newer.db", IFM_STORE_SHARD);
     run_sql(path, "PRAGMA user_version = 99");
     for (int mode = IFM_STORE_READ; mode <= IFM_STORE_SHARD; mode++)
-        assert_open_refused(path, mode, IFM_ERROR_INVALID, "newer version (schema 99; this one knows up to 3)");
+        assert_open_refused(path, mode, IFM_ERROR_INVALID, "newer version (schema 99; this one knows up to 4)");
 }
 
 static gboolean is_there(const char *path)
@@ -179,7 +179,7 @@ static void test_damaged_rows(void)
         { "PRAGMA ignore_check_constraints = ON; UPDATE sample SET ns = x'0102' WHERE series = 'samples_ns'", "" },
         { "UPDATE sample SET n = 1, ns = x'0000000000000000' WHERE series = 'samples_ns'", "digest differs" },
         { "UPDATE measurement SET reason = 'x'", "digest differs" },
-        { "UPDATE measurement SET books = '{\"x\":'", "books:1:" },
+        { "UPDATE measurement SET breakdown = '{\"x\":'", "breakdown:1:" },
         { "UPDATE node SET median_ns = median_ns + 1e-9", "digest differs" },
         { "DELETE FROM node WHERE position = 1", "digest differs" },
         { "DELETE FROM subject_case", "refers to nothing" },

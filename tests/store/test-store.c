@@ -12,7 +12,7 @@ static void test_round_trip(void)
     failed->outcome = IFM_OUTCOME_FAILED;
     ifm_record_set_text(&failed->error_code, "failed");
     ifm_record_set_text(&failed->reason, "the worker crashed");
-    g_clear_pointer(&failed->summary, json_decref);
+    ifm_measurement_set_summary(failed, NULL);
     {
         g_autoptr(IfmStore) store = open_store(path, IFM_STORE_WRITE);
         g_assert_cmpstr(ifm_store_path(store), ==, path);
@@ -69,14 +69,14 @@ static void test_last(void)
 typedef struct
 {
     GString *order;
-    guint most;
+    guint max;
 } Order;
 
 static gboolean order_visitor(const IfmCase *subject_case, const IfmMeasurement *measurement, void *user)
 {
     Order *order = user;
     g_string_append_printf(order->order, "%s@%d ", subject_case->device, (int)measurement->started_unix_ms);
-    return --order->most > 0;
+    return --order->max > 0;
 }
 
 static void test_each(void)
@@ -101,7 +101,7 @@ static void test_each(void)
     g_autofree char *all = g_strdup_printf("%s@3 %s@9 %s@1 %s@2 ", low->device, low->device, high->device, high->device);
     g_assert_cmpstr(order.order->str, ==, all);
     g_string_truncate(order.order, 0);
-    order.most = 2;
+    order.max = 2;
     g_assert_true(ifm_store_each(store, order_visitor, &order, NULL)); /* ends early */
     g_autofree char *two = g_strdup_printf("%s@3 %s@9 ", low->device, low->device);
     g_assert_cmpstr(order.order->str, ==, two);
@@ -191,6 +191,35 @@ static gsize merge_b_into_a(Pair *pair)
     g_assert_no_error(error);
     check(pair->a);
     return n_added;
+}
+
+/* Two that belong together: both or none. */
+static void test_commit_all(void)
+{
+    g_autofree char *path = in_folder("all.db");
+    g_autoptr(IfmStore) store = open_store(path, IFM_STORE_WRITE);
+    g_autoptr(GError) error = NULL;
+    g_autoptr(IfmCase) a = example_case("a:CPU"), b = example_case("b:CPU");
+    g_autoptr(IfmMeasurement) of_a = example_measurement(a, 1, 2), of_b = example_measurement(b, 2, 2);
+    const IfmCase *const cases[] = { a, b };
+    const IfmMeasurement *const wrong[] = { of_a, of_a }, *const right[] = { of_a, of_b };
+    g_assert_false(ifm_store_commit_all(store, cases, wrong, 2, &error));
+    g_assert_true(g_error_matches(error, IFM_ERROR, IFM_ERROR_INVALID));
+    g_clear_error(&error);
+    g_assert_cmpuint(count(store), ==, 0);
+    /* The second refused by the file itself, when the first is written already. */
+    g_assert_true(ifm_store_run(store,
+                                "CREATE TRIGGER no BEFORE INSERT ON measurement WHEN NEW.started_unix_ms = 2 "
+                                "BEGIN SELECT RAISE(ABORT, 'not this one'); END",
+                                &error));
+    g_assert_false(ifm_store_commit_all(store, cases, right, 2, &error));
+    g_clear_error(&error);
+    g_assert_cmpuint(count(store), ==, 0);
+    g_assert_true(ifm_store_run(store, "DROP TRIGGER no", &error));
+    g_assert_true(ifm_store_commit_all(store, cases, right, 2, &error));
+    g_assert_no_error(error);
+    g_assert_cmpuint(count(store), ==, 2);
+    check(store);
 }
 
 static void test_merge_disjoint(void)
@@ -296,7 +325,7 @@ static gboolean v1_visitor(const IfmCase *subject_case, const IfmMeasurement *me
     g_assert_cmpint(g_array_index(measurement->samples_ns, gint64, 2), ==, -1);
     g_assert_cmpuint(measurement->warmup_ns->len, ==, 2);
     g_assert_cmpuint(measurement->nodes->len, ==, 0);
-    g_assert_true(json_is_null(json_object_get(measurement->summary, "p99")));
+    g_assert_true(isnan(measurement->summary.p99));
     (*(guint *)user)++;
     return TRUE;
 }
@@ -451,6 +480,7 @@ int main(int argc, char **argv)
     g_test_add_func("/store/each", test_each);
     g_test_add_func("/store/idempotent", test_idempotent);
     g_test_add_func("/store/commit-refused", test_commit_refused);
+    g_test_add_func("/store/commit-all", test_commit_all);
     g_test_add_func("/store/scratch", test_scratch);
     g_test_add_func("/store/scratch/refused", test_scratch_refused);
     g_test_add_func("/store/merge/disjoint", test_merge_disjoint);

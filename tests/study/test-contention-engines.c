@@ -43,7 +43,7 @@ static gboolean warns_of_cores(const IfmMeasurement *measurement)
 {
     gsize i;
     json_t *warning;
-    json_array_foreach(json_object_get(measurement->surroundings, "warnings"), i, warning)
+    json_array_foreach(json_object_get(measurement->environment, "warnings"), i, warning)
     {
         if (strstr(json_string_value(warning), "share core") != NULL)
             return TRUE;
@@ -53,16 +53,16 @@ static gboolean warns_of_cores(const IfmMeasurement *measurement)
 
 static void check_busy_row(const IfmStageRow *row, gboolean shared)
 {
-    const json_t *beside = json_array_get(json_object_get(row->measurement->surroundings, "load_beside"), 0);
-    g_assert_cmpint(json_integer_value(json_object_get(beside, "n_inferences")), >=, 1);
-    g_assert_cmpint(json_integer_value(json_object_get(beside, "n_failed")), ==, 0);
-    g_assert_cmpint(json_integer_value(json_object_get(beside, "span_ns")), >, 0);
+    const json_t *background = json_array_get(json_object_get(row->measurement->environment, "background_load"), 0);
+    g_assert_cmpint(json_integer_value(json_object_get(background, "n_inferences")), >=, 1);
+    g_assert_cmpint(json_integer_value(json_object_get(background, "n_failed")), ==, 0);
+    g_assert_cmpint(json_integer_value(json_object_get(background, "span_ns")), >, 0);
     g_assert_cmpstr(json_string_value(json_object_get(row->measurement->verification, "status")), ==, "passed");
     /* each on the cores it named, by the kernel's word */
-    const char *attested = json_string_value(json_object_get(row->measurement->attest, "cores"));
-    const char *other = json_string_value(json_object_get(json_object_get(beside, "attest"), "cores"));
+    const char *attested = json_string_value(json_object_get(row->measurement->effective_config, "cores"));
+    const char *other = json_string_value(json_object_get(json_object_get(background, "effective_config"), "cores"));
     g_assert_cmpstr(strchr(row->device->device, '@') + 1, ==, attested);
-    g_assert_cmpstr(strchr(json_string_value(json_object_get(beside, "device")), '@') + 1, ==, other);
+    g_assert_cmpstr(strchr(json_string_value(json_object_get(background, "device")), '@') + 1, ==, other);
     g_assert_cmpint(warns_of_cores(row->measurement), ==, shared);
 }
 

@@ -68,8 +68,8 @@ static void test_departures(void)
     fill_points(points, nodes, N);
     g_autoptr(IfmScaling) scaling = ifm_scaling_new(points, N);
     double best = 25e9 / (1.01 * (1e6 + 2.5e9));
-    assert_near(scaling->most_flop_per_s / (1e9 * best), 1, 1e-12);
-    g_assert_cmpuint(scaling->most_at, ==, N - 1);
+    assert_near(scaling->max_flop_per_s / (1e9 * best), 1, 1e-12);
+    g_assert_cmpuint(scaling->max_at, ==, N - 1);
     for (gsize i = 0; i < N; i++)
         assert_near(scaling->departures[i], (1e6 + 100 * nodes[i] * nodes[i]) / (1000 * nodes[i] * nodes[i] / best), 1e-9);
     assert_near(scaling->departures[N - 1], 1 / 1.01, 1e-12);
@@ -116,7 +116,7 @@ static void test_lucky(void)
     g_autoptr(IfmScaling) wide = ifm_scaling_new(points, N);
     for (gsize i = 0; i < N; i++)
         g_assert_cmpint(wide->departs[i], ==, IFM_DEPARTS_NOT);
-    assert_near(wide->most_flop_per_s, 10e9 / 1.1, 1);
+    assert_near(wide->max_flop_per_s, 10e9 / 1.1, 1);
     points[0].interval = (IfmInterval){ NAN, NAN, 0.95 };
     g_autoptr(IfmScaling) none = ifm_scaling_new(points, N);
     g_assert_cmpint(none->departs[0], ==, IFM_DEPARTURE_UNKNOWN);
@@ -129,7 +129,7 @@ static void test_lucky(void)
     for (gsize i = 0; i < N; i++)
         points[i].interval = (IfmInterval){ NAN, NAN, 0.95 };
     g_autoptr(IfmScaling) bare = ifm_scaling_new(points, N);
-    g_assert_true(isnan(bare->most_flop_per_s) && isnan(bare->departures[1]));
+    g_assert_true(isnan(bare->max_flop_per_s) && isnan(bare->departures[1]));
     for (gsize i = 0; i < N; i++)
         g_assert_cmpint(bare->departs[i], ==, IFM_DEPARTURE_UNKNOWN);
 }
@@ -201,7 +201,7 @@ static void test_too_few(void)
     g_assert_cmpstr(one->why, ==, "1 point has a time: 3 are needed");
     g_autoptr(IfmScaling) none = ifm_scaling_new(points, 0);
     g_assert_false(none->has_time || none->has_flop || none->has_bytes);
-    g_assert_true(isnan(none->most_flop_per_s));
+    g_assert_true(isnan(none->max_flop_per_s));
     points[1] = points[2] = points[0];
     points[0].time_ns = points[1].time_ns = points[2].time_ns = 1;
     g_autoptr(IfmScaling) same = ifm_scaling_new(points, 3);
@@ -261,7 +261,7 @@ static void test_no_work(void)
     g_autoptr(IfmScaling) scaling = ifm_scaling_new(points, N);
     g_assert_true(scaling->has_time);
     g_assert_false(scaling->has_flop);
-    g_assert_true(isnan(scaling->most_flop_per_s));
+    g_assert_true(isnan(scaling->max_flop_per_s));
     for (gsize i = 0; i < N; i++)
         g_assert_true(isnan(scaling->departures[i]) && scaling->departs[i] == IFM_DEPARTURE_UNKNOWN);
 }

@@ -45,12 +45,12 @@ static void set_up(Fixture *fixture, gconstpointer data)
     fixture_on_machine(fixture, machine);
 }
 
-static IfmStudyProgress run(const Fixture *fixture, IfmStudy *study, gboolean retry)
+static IfmCampaignProgress run(const Fixture *fixture, IfmStudy *study, gboolean retry)
 {
     g_autoptr(GError) error = NULL;
     g_autofree char *folder = g_build_filename(fixture->folder, "out", NULL);
     IfmStudyOptions options = { .folder = folder, .limits = IFM_LIMITS_INIT, .retry = retry };
-    IfmStudyProgress result;
+    IfmCampaignProgress result;
     ifm_study_measure(study, fixture->store, &options, &result, &error);
     g_assert_no_error(error);
     g_assert_cmpuint(result.n_done, ==, result.n_cases);
@@ -113,7 +113,8 @@ static void test_sets(Fixture *fixture, gconstpointer data)
         "B1-3|NPU B1-3|A+NPU A1-3|NPU A1-3|B+NPU NPU1-3 NPU1-3|B NPU1-3|A NPU1-3|A+B");
     g_autoptr(IfmStudy) study = study_of(fixture, TWO CONTENTION);
     const GPtrArray *cases = ifm_study_cases(study);
-    g_assert_cmpstr(((const IfmStudyCase *)cases->pdata[1])->title, ==, "A stage 2 MESSAGE, 20 nodes, 30 edges, beside B");
+    g_assert_cmpstr(((const IfmStudyCase *)cases->pdata[1])->title, ==,
+                    "A stage 2 MESSAGE, 20 nodes, 30 edges, with background load on B");
     g_assert_cmpstr(((const IfmStudyCase *)cases->pdata[4])->title, ==, "A stages 1-2, 20 nodes, 30 edges");
 }
 
@@ -185,7 +186,7 @@ static void assert_latency(const GPtrArray *rows, const char *alias, int first, 
 static void test_whole(Fixture *fixture, gconstpointer data)
 {
     g_autoptr(IfmStudy) study = study_of(fixture, TWO CONTENTION);
-    IfmStudyProgress result = run(fixture, study, FALSE);
+    IfmCampaignProgress result = run(fixture, study, FALSE);
     g_assert_cmpuint(result.n_measured, ==, 8);
     g_assert_cmpuint(result.n_failed, ==, 0);
     g_autoptr(IfmStudyTables) tables = tables_of(fixture->store);
@@ -222,15 +223,15 @@ static void test_manifest(Fixture *fixture, gconstpointer data)
     g_assert_cmpint(json_integer_value(json_object_get(manifest, "format_version")), ==, 1);
     g_assert_null(json_object_get(json_array_get(cases, 0), "last"));
     g_assert_null(json_object_get(json_array_get(cases, 0), "busy"));
-    const json_t *beside = json_array_get(cases, 5); /* A stages 1-2 beside B */
-    g_assert_cmpint(json_integer_value(json_object_get(beside, "last")), ==, 2);
-    g_assert_cmpstr(json_string_value(json_array_get(json_object_get(beside, "busy"), 0)), ==, "B");
+    const json_t *background = json_array_get(cases, 5); /* A stages 1-2 beside B */
+    g_assert_cmpint(json_integer_value(json_object_get(background, "last")), ==, 2);
+    g_assert_cmpstr(json_string_value(json_array_get(json_object_get(background, "busy"), 0)), ==, "B");
     const json_t *definition = json_object_get(manifest, "definition");
     json_auto_t *ranges = json_pack("[[i,i]]", 1, 2);
     g_assert_true(json_equal(json_object_get(definition, "ranges"), ranges));
     g_assert_cmpint(json_integer_value(json_object_get(json_object_get(definition, "contention"), "runs")), ==, 4);
     /* a busy device that is none of the study's */
-    json_array_set_new(json_object_get(beside, "busy"), 0, json_string("nobody"));
+    json_array_set_new(json_object_get(background, "busy"), 0, json_string("nobody"));
     g_autoptr(GError) error = NULL;
     g_assert_true(ifm_store_set_document(fixture->store, "study", manifest, NULL));
     g_assert_null(ifm_study_tables(fixture->store, &error));
@@ -243,7 +244,7 @@ static void test_resume(Fixture *fixture, gconstpointer data)
     g_autoptr(IfmStudy) first = study_of(fixture, TWO);
     g_assert_cmpuint(run(fixture, first, FALSE).n_measured, ==, 4);
     g_autoptr(IfmStudy) more = study_of(fixture, TWO CONTENTION);
-    IfmStudyProgress second = run(fixture, more, FALSE);
+    IfmCampaignProgress second = run(fixture, more, FALSE);
     g_assert_cmpuint(second.n_resumed, ==, 4);
     g_assert_cmpuint(second.n_measured, ==, 4);
     g_autoptr(IfmStudy) again = study_of(fixture, TWO CONTENTION);
@@ -252,7 +253,7 @@ static void test_resume(Fixture *fixture, gconstpointer data)
     /* another device behind B: what was measured beside the old one says nothing of it */
     g_autoptr(IfmStudy) other = study_of(fixture, TWO CONTENTION);
     g_assert_true(ifm_study_set_device(other, "B=simulated:toy/A#2", NULL));
-    IfmStudyProgress third = run(fixture, other, FALSE);
+    IfmCampaignProgress third = run(fixture, other, FALSE);
     g_assert_cmpuint(third.n_resumed, ==, 2);
     g_assert_cmpuint(third.n_measured, ==, 6);
     g_autoptr(IfmStudy) back = study_of(fixture, TWO CONTENTION);
@@ -274,7 +275,7 @@ static void test_absent(Fixture *fixture, gconstpointer data)
         unit[1] = 'X';
     g_assert_true(g_file_set_contents(file, text, -1, NULL));
     g_autoptr(IfmStudy) without = study_of(fixture, TWO CONTENTION);
-    IfmStudyProgress result = run(fixture, without, FALSE);
+    IfmCampaignProgress result = run(fixture, without, FALSE);
     g_assert_cmpuint(result.n_cases, ==, 2);
     g_assert_cmpuint(result.n_resumed, ==, 2);
     g_autoptr(IfmStudyTables) tables = tables_of(fixture->store);
@@ -287,7 +288,7 @@ static void test_static(Fixture *fixture, gconstpointer data)
 {
     g_autoptr(IfmStudy) study = study_of(fixture, TWO CONTENTION);
     g_assert_true(ifm_study_set_device(study, "NPU=simulated:toy/NPU", NULL));
-    IfmStudyProgress result = run(fixture, study, FALSE);
+    IfmCampaignProgress result = run(fixture, study, FALSE);
     g_assert_cmpuint(result.n_failed + result.n_skipped, ==, 0);
     g_assert_cmpuint(result.n_measured, ==, 2 * 3 * 4);
     g_autoptr(IfmStudyTables) tables = tables_of(fixture->store);
@@ -303,7 +304,7 @@ static void test_lost_beside(Fixture *fixture, gconstpointer data)
 {
     g_autoptr(IfmStudy) study = study_of(fixture, TWO CONTENTION);
     g_assert_true(ifm_study_set_device(study, "B=simulated:toy/LOSES", NULL));
-    IfmStudyProgress first = run(fixture, study, FALSE);
+    IfmCampaignProgress first = run(fixture, study, FALSE);
     g_assert_cmpuint(first.n_failed, ==, 1);
     g_assert_cmpuint(first.n_skipped, ==, 5);
     g_autoptr(IfmStudyTables) tables = tables_of(fixture->store);
@@ -315,7 +316,7 @@ static void test_lost_beside(Fixture *fixture, gconstpointer data)
     /* The next session finds it well again, and tries what the loss left untried; what failed stands. */
     g_autoptr(IfmStudy) again = study_of(fixture, TWO CONTENTION);
     g_assert_true(ifm_study_set_device(again, "B=simulated:toy/LOSES", NULL));
-    IfmStudyProgress second = run(fixture, again, FALSE);
+    IfmCampaignProgress second = run(fixture, again, FALSE);
     g_assert_cmpuint(second.n_resumed, ==, 3 + 2); /* the last two wait again: it is lost once more */
     g_autoptr(IfmStudyTables) later = tables_of(fixture->store);
     g_assert_cmpstr(row_of(later->ranges, "A", 2, 2, 2)->code, ==, "lost");

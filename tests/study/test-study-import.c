@@ -1,4 +1,5 @@
 #include "study-fixture.h"
+#include "study/study-private.h"
 
 #include <math.h>
 
@@ -369,7 +370,8 @@ static const struct
     { "csv-tiny", "t.csv", HEAD "CPU,1,9,10,1e-300,,,,\n", "t.csv:3: latency_ms: found 1e-300, which is no latency" },
     { "parts", "t.json", "{\"1,3,CPU,1\": {\"total_time_ms\": 1, \"compute_time_ms\": 5, \"transfer_time_ms\": 9}}",
       "total_time_ms: found 1, less than compute and transfer together, 14" },
-    { "least", "t.json", "{\"1,3,CPU,1\": {\"total_time_ms\": 2, \"min\": 3, \"max\": 1}}", "the least, 3, is more than" },
+    { "least", "t.json", "{\"1,3,CPU,1\": {\"total_time_ms\": 2, \"min\": 3, \"max\": 1}}",
+      "the minimum, 3, is more than" },
     { "differs", "t.csv",
       "device,stage,nodes,edges,latency_ms,std_ms,compute_ms,transfer_ms,flag\nCPU,1,5,6,999,,,,\nCPU,2,5,6,9,,,,\n",
       "1 row differs from what is there already: " },

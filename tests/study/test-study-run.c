@@ -1,4 +1,5 @@
 #include "study-fixture.h"
+#include "study/study-private.h"
 
 #include <math.h>
 #include <unistd.h>
@@ -62,7 +63,7 @@ static void witness_clear(Witness *witness)
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Witness, witness_clear)
 
-static void see(const IfmStudyProgress *progress, const IfmMeasurement *ended, void *user)
+static void see(const IfmCampaignProgress *progress, const IfmMeasurement *ended, void *user)
 {
     Witness *witness = user;
     g_assert_cmpuint(progress->n_done, ==, progress->n_resumed + progress->n_measured);
@@ -74,10 +75,10 @@ static void see(const IfmStudyProgress *progress, const IfmMeasurement *ended, v
     g_assert_true(progress->step == NULL || *progress->step != '\0');
     gboolean rated = progress->n_measured > 0;
     g_assert_true(rated ? progress->cases_per_s > 0 : isnan(progress->cases_per_s));
-    witness->n_stages_ended += progress->now->stage > 0;
+    witness->n_stages_ended += ((const IfmStudyCase *)progress->now->tag)->stage > 0;
     /* Links, which come first, tell nothing of how long stages take. */
-    gboolean told = rated && (witness->n_stages_ended > 0 || progress->n_done == progress->n_cases);
-    g_assert_true(told ? progress->left_ns >= 0 : progress->left_ns == -1);
+    gboolean reported = rated && (witness->n_stages_ended > 0 || progress->n_done == progress->n_cases);
+    g_assert_true(reported ? progress->left_ns >= 0 : progress->left_ns == -1);
     g_assert_true(progress->n_done < progress->n_cases || !rated || progress->left_ns == 0);
     g_string_append_printf(witness->order, "%s\n", progress->now->title);
     if (++witness->n_ended == witness->stop_after)
@@ -104,7 +105,7 @@ static gboolean phase_done(IfmStudy *study, IfmStore *store, int phase, void *us
 }
 
 static gboolean run_with(const Fixture *fixture, IfmStudy *study, IfmStore *store, gboolean retry, Witness *witness,
-                         IfmStudyProgress *result, GError **error)
+                         IfmCampaignProgress *result, GError **error)
 {
     g_autofree char *folder = g_build_filename(fixture->folder, "out", NULL);
     IfmStudyOptions options = { .folder = folder,
@@ -120,10 +121,10 @@ static gboolean run_with(const Fixture *fixture, IfmStudy *study, IfmStore *stor
     return good;
 }
 
-static IfmStudyProgress run(const Fixture *fixture, IfmStudy *study, IfmStore *store, gboolean retry, Witness *witness)
+static IfmCampaignProgress run(const Fixture *fixture, IfmStudy *study, IfmStore *store, gboolean retry, Witness *witness)
 {
     g_autoptr(GError) error = NULL;
-    IfmStudyProgress result;
+    IfmCampaignProgress result;
     witness_clear(witness);
     *witness = (Witness){ 0 };
     run_with(fixture, study, store, retry, witness, &result, &error);
@@ -180,7 +181,7 @@ static void test_whole(Fixture *fixture, gconstpointer data)
     g_auto(Witness) witness = { 0 };
     g_autoptr(IfmStudy) study = study_of(fixture, SMALL NO_LINKS);
     IfmStore *store = fixture->store;
-    IfmStudyProgress result = run(fixture, study, store, FALSE, &witness);
+    IfmCampaignProgress result = run(fixture, study, store, FALSE, &witness);
     g_assert_cmpuint(result.n_cases, ==, 3 * 3 * 2);
     g_assert_cmpuint(result.n_measured, ==, 18);
     g_assert_cmpuint(result.n_failed + result.n_skipped + result.n_resumed, ==, 0);
@@ -233,7 +234,7 @@ static void test_records(Fixture *fixture, gconstpointer data)
     g_assert_cmpstr(measurement->stop_reason, ==, "fixed");
     g_assert_cmpuint(measurement->samples_ns->len, ==, 5);
     g_assert_cmpuint(measurement->warmup_ns->len, ==, 2);
-    g_assert_cmpstr(json_string_value(json_object_get(measurement->surroundings, "clock_kind")), ==, "virtual");
+    g_assert_cmpstr(json_string_value(json_object_get(measurement->environment, "clock_kind")), ==, "virtual");
     json_auto_t *manifest = ifm_store_document(store, "study", NULL);
     const json_t *row = json_array_get(json_object_get(manifest, "cases"), 1);
     g_assert_cmpstr(json_string_value(json_object_get(row, "key")), ==, one->key);
@@ -251,7 +252,7 @@ static void test_resume(Fixture *fixture, gconstpointer data)
     run(fixture, study, store, FALSE, &witness);
     json_auto_t *before = ifm_store_document(store, "study", NULL);
     g_autoptr(IfmStudy) again = study_of(fixture, SMALL NO_LINKS);
-    IfmStudyProgress result = run(fixture, again, store, FALSE, &witness);
+    IfmCampaignProgress result = run(fixture, again, store, FALSE, &witness);
     g_assert_cmpuint(result.n_measured, ==, 0);
     g_assert_cmpuint(result.n_resumed, ==, 18);
     g_assert_cmpuint(count(store), ==, 18);
@@ -277,7 +278,7 @@ static void test_interrupted(Fixture *fixture, gconstpointer data)
     for (gboolean done = FALSE; !done; n_runs++)
     {
         g_auto(Witness) witness = { .stop_after = 3 };
-        IfmStudyProgress result;
+        IfmCampaignProgress result;
         g_autoptr(IfmStudy) study = study_of(fixture, SMALL NO_LINKS);
         done = run_with(fixture, study, store, FALSE, &witness, &result, &error);
         n_measured += result.n_measured;
@@ -305,7 +306,7 @@ static void test_links(Fixture *fixture, gconstpointer data)
         study_of(fixture, "title: links\n" THREE "sizes: [{nodes: 20, edges: [30]}]\n"
                           "devices:\n  CPU: {device: simulated:toy/CPU}\n  NPU: {device: simulated:toy/NPU}\n" FIXED);
     IfmStore *store = fixture->store;
-    IfmStudyProgress result = run(fixture, study, store, FALSE, &witness);
+    IfmCampaignProgress result = run(fixture, study, store, FALSE, &witness);
     g_assert_cmpuint(result.n_cases, ==, 3 + 3 + 2 * 5);
     g_assert_cmpuint(result.n_failed, ==, 1); /* the NPU's stage 3 */
     g_autoptr(IfmStudyTables) tables = tables_of(store);
@@ -334,7 +335,7 @@ static void test_absent(Fixture *fixture, gconstpointer data)
         study_of(fixture, "title: small\n" THREE "sizes: [{nodes: 20, edges: [30, 40]}, {nodes: 50, edges: [60]}]\n"
                           "devices:\n  CPU: {device: simulated:toy/CPU}\n"
                           "  Two: {device: simulated:toy/TPU, form: static}\n" FIXED);
-    IfmStudyProgress result = run(fixture, study, store, FALSE, &witness);
+    IfmCampaignProgress result = run(fixture, study, store, FALSE, &witness);
     g_assert_cmpuint(result.n_cases, ==, 9);
     g_assert_cmpint(witness.n_phases, ==, 1);
     g_autoptr(IfmStudyTables) tables = tables_of(store);
@@ -369,7 +370,7 @@ static void test_gone(Fixture *fixture, gconstpointer data)
     g_autofree char *file = g_build_filename(fixture->folder, "machines", "toy.yaml", NULL);
     g_autofree char *without = g_strndup(machine, (gsize)(strstr(machine, "  NPU2:") - machine));
     g_assert_true(g_file_set_contents(file, without, -1, NULL));
-    IfmStudyProgress result = run(fixture, study, store, FALSE, &witness);
+    IfmCampaignProgress result = run(fixture, study, store, FALSE, &witness);
     g_assert_cmpuint(result.n_cases, ==, 9);
     g_autoptr(IfmStudyTables) tables = tables_of(store);
     g_assert_nonnull(((const IfmStudyDevice *)tables->devices->pdata[1])->reason);
@@ -426,7 +427,7 @@ static void test_lost(Fixture *fixture, gconstpointer data)
     g_auto(GStrv) parts = g_strsplit(machine, ", recover_after: 2", -1);
     g_autofree char *gone = g_strjoinv("", parts);
     g_assert_true(g_file_set_contents(file, gone, -1, NULL));
-    IfmStudyProgress result = run(fixture, study, store, FALSE, &witness);
+    IfmCampaignProgress result = run(fixture, study, store, FALSE, &witness);
     g_assert_cmpuint(result.n_failed, ==, 2);
     g_assert_cmpuint(result.n_skipped, ==, 5);
     static const char after_loss[] = "ok failed:unsupported ok failed:lost skipped:lost skipped:lost skipped:lost "
@@ -521,7 +522,7 @@ static IfmStore *store_of_lost_links(const Fixture *fixture, IfmStudy *study, If
             g_clear_pointer(&last, ifm_measurement_free);
             last = measurement_of(IFM_OUTCOME_FAILED, one->key, "lost", "gone by a copy");
             last->started_unix_ms += 1000;
-            last->surroundings = json_pack("{s:[s]}", "lost_devices", "simulated:toy/NPU");
+            last->environment = json_pack("{s:[s]}", "lost_devices", "simulated:toy/NPU");
         }
         g_assert_true(ifm_store_commit(store, record, last, &error));
     }
@@ -568,7 +569,7 @@ static void test_gone_otherwise(Fixture *fixture, gconstpointer data)
     g_autofree char *file = g_build_filename(fixture->folder, "machines", "toy.yaml", NULL);
     g_autofree char *without = g_strndup(machine, (gsize)(strstr(machine, "  NPU2:") - machine));
     g_assert_true(g_file_set_contents(file, without, -1, NULL));
-    IfmProtocol protocol = *ifm_study_protocol(study);
+    IfmProtocol protocol = *ifm_study_info(study).protocol;
     protocol.runs = 7;
     ifm_study_set_protocol(study, &protocol);
     run(fixture, study, store, FALSE, &witness);
@@ -596,7 +597,7 @@ static void test_no_models(Fixture *fixture, gconstpointer data)
     g_assert_cmpint(g_mkdir_with_parents(models, 0777), ==, 0);
     g_assert_true(g_file_set_contents(in_the_way, "a file", -1, NULL));
     g_autoptr(IfmStudy) study = study_of(fixture, SMALL);
-    IfmStudyProgress result = run(fixture, study, fixture->store, FALSE, &witness);
+    IfmCampaignProgress result = run(fixture, study, fixture->store, FALSE, &witness);
     g_assert_cmpuint(result.n_cases, ==, 9);
     g_assert_cmpuint(result.n_measured, ==, 9);
     g_autoptr(IfmStudyTables) tables = tables_of(fixture->store);
@@ -650,7 +651,7 @@ static void test_power_law(Fixture *fixture, gconstpointer data)
         study_of(fixture, "title: t\n" SUBJECT "graph: {kind: power-law, seed: 7}\nsizes: [{nodes: 60, edges: [300]}]\n"
                           "devices: {CPU: {device: simulated:toy/CPU}}\n" FIXED);
     IfmStore *store = fixture->store;
-    IfmStudyProgress result = run(fixture, study, store, FALSE, &witness);
+    IfmCampaignProgress result = run(fixture, study, store, FALSE, &witness);
     g_assert_cmpuint(result.n_measured, ==, 7);
     g_assert_cmpuint(result.n_failed, ==, 0);
     g_autoptr(IfmGraph) graph = ifm_graph_random(IFM_GRAPH_POWER_LAW, 60, 300, 7, NULL);
@@ -674,7 +675,7 @@ static void test_peptide(Fixture *fixture, gconstpointer data)
                         peptides);
     g_autoptr(IfmStudy) study = study_of(fixture, text);
     IfmStore *store = fixture->store;
-    IfmStudyProgress result = run(fixture, study, store, FALSE, &witness);
+    IfmCampaignProgress result = run(fixture, study, store, FALSE, &witness);
     g_assert_cmpuint(result.n_measured, ==, 4 * 7 * 2);
     g_assert_cmpuint(result.n_failed, ==, 0);
     g_autoptr(IfmGraph) padded = ifm_graph_pad(graph, 2000, 9000, &error);
@@ -748,7 +749,7 @@ typedef struct
 } Rival;
 
 /* A second run of the same study in the same folder, begun while the first is under way. */
-static void begin_too(const IfmStudyProgress *progress, const IfmMeasurement *ended, void *user)
+static void begin_too(const IfmCampaignProgress *progress, const IfmMeasurement *ended, void *user)
 {
     Rival *rival = user;
     g_autoptr(GError) error = NULL;
@@ -781,7 +782,7 @@ static void test_lock(Fixture *fixture, gconstpointer data)
     g_assert_true(g_file_set_contents(lock, "1\n", -1, NULL));
     g_assert_cmpint(ifm_study_holder(folder), ==, 0);
     g_autoptr(IfmStudy) study = study_of(fixture, rival.text);
-    IfmStudyProgress result;
+    IfmCampaignProgress result;
     g_assert_true(ifm_study_measure(study, rival.store, &options, &result, &error));
     g_assert_no_error(error);
     g_assert_true(rival.tried);

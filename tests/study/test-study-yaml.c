@@ -1,4 +1,5 @@
 #include "study-fixture.h"
+#include "study/study-private.h"
 
 #include <inferometer/csv.h>
 
@@ -21,7 +22,7 @@ static void assert_sizes_of_table(const IfmStudy *study, const char *file, gsize
     g_assert_no_error(error);
     gsize nodes_column, edges_column;
     g_assert_true(ifm_csv_column(csv, "nodes", &nodes_column, NULL) && ifm_csv_column(csv, "edges", &edges_column, NULL));
-    const GPtrArray *sizes = ifm_study_sizes(study);
+    const GPtrArray *sizes = ifm_study_info(study).sizes;
     g_assert_cmpuint(sizes->len, ==, n);
     for (gsize i = 0; i < n; i++) /* a table begins with one stage on one device at all sizes */
     {
@@ -50,18 +51,18 @@ static gsize count_cases(IfmStudy *study, int phase, gboolean links)
 static void test_published(void)
 {
     g_autoptr(IfmStudy) study = open_shipped("gnn-stages");
-    g_assert_cmpstr(ifm_study_name(study), ==, "gnn-stages");
+    g_assert_cmpstr(ifm_study_info(study).name, ==, "gnn-stages");
     assert_sizes_of_table(study, "protocol-15-sizes.csv", 15);
     g_assert_cmpuint(count_cases(study, 1, FALSE), ==, 15 * 2 * 7);
     g_assert_cmpuint(count_cases(study, 2, FALSE), ==, 15 * 7);
     /* one pair each way in phase 1; with the NPU come two more pairs each way */
     g_assert_cmpuint(count_cases(study, 1, TRUE), ==, 2 * 12);
     g_assert_cmpuint(count_cases(study, 2, TRUE), ==, 4 * 12);
-    const IfmProtocol *protocol = ifm_study_protocol(study);
+    const IfmProtocol *protocol = ifm_study_info(study).protocol;
     g_assert_cmpuint(protocol->runs, ==, 0);
     g_assert_cmpfloat(protocol->ci_ratio, ==, 0.01);
     g_assert_cmpint(protocol->time_budget_ns, ==, 2500000000);
-    g_assert_cmpint(ifm_study_limits(study)->hang_ns, ==, G_GINT64_CONSTANT(60000000000));
+    g_assert_cmpint(ifm_study_info(study).limits->hang_ns, ==, G_GINT64_CONSTANT(60000000000));
     IfmStageSizes sizes = ifm_study_stage_sizes(study);
     g_assert_cmpint(sizes.features, ==, 500);
     g_assert_cmpint(sizes.hidden, ==, 256);
@@ -72,7 +73,7 @@ static void test_published(void)
     } expected[] = { { "CPU", "openvino:CPU", IFM_STUDY_DYNAMIC },
                      { "GPU", "openvino:GPU", IFM_STUDY_DYNAMIC },
                      { "NPU", "openvino:NPU", IFM_STUDY_STATIC } };
-    const GPtrArray *devices = ifm_study_devices(study);
+    const GPtrArray *devices = ifm_study_info(study).devices;
     g_assert_cmpuint(devices->len, ==, G_N_ELEMENTS(expected));
     for (guint i = 0; i < devices->len; i++)
     {
@@ -99,7 +100,8 @@ static void test_names(void)
     g_assert_true(g_strv_contains((const char *const *)names, "gnn-stages"));
     g_assert_true(g_strv_contains((const char *const *)names, "gnn-stages-large"));
     g_assert_null(ifm_study_open("gnn-stage", &error));
-    assert_says(&error, IFM_ERROR_UNAVAILABLE, "no study \"gnn-stage\"; there are gnn-plan, gnn-stages, gnn-stages-large");
+    assert_says(&error, IFM_ERROR_UNAVAILABLE,
+                "no study \"gnn-stage\"; there are cnn-batch, gnn-plan, gnn-stages, gnn-stages-large");
     g_assert_null(ifm_study_open("gnn-stage", &error));
     assert_says(&error, IFM_ERROR_UNAVAILABLE, "did you mean \"gnn-stages\"?");
     g_assert_null(ifm_study_open("./nowhere.yaml", &error));
@@ -139,7 +141,7 @@ static void test_order(void)
                     "1:B1:10/10 1:A1:10/10 1:B3:10/10 1:A3:10/10 "
                     "2:N1:20/30 2:N3:20/30 2:N1:20/10 2:N3:20/10 2:N1:10/10 2:N3:10/10 ");
     g_assert_cmpstr(((const IfmStudyCase *)cases->pdata[3])->title, ==, "A stage 3 REDUCE_SUM, 20 nodes, 30 edges");
-    g_assert_true(((const IfmStudyDevice *)ifm_study_devices(study)->pdata[0])->simulated);
+    g_assert_true(((const IfmStudyDevice *)ifm_study_info(study).devices->pdata[0])->simulated);
     fixture_clear(&fixture);
 }
 
@@ -208,7 +210,7 @@ static void test_set_device(void)
     g_assert_true(ifm_study_set_device(study, "NPU=simulated:meteor-lake/GPU", &error));
     g_assert_true(ifm_study_set_device(study, "N2=simulated:meteor-lake/NPU", &error));
     g_assert_no_error(error);
-    const GPtrArray *devices = ifm_study_devices(study);
+    const GPtrArray *devices = ifm_study_info(study).devices;
     g_assert_cmpuint(devices->len, ==, 5);
     const IfmStudyDevice *cpu = devices->pdata[0], *npu = devices->pdata[2], *ort = devices->pdata[3],
                          *second = devices->pdata[4];
@@ -243,7 +245,7 @@ static void test_real_graphs(void)
                                           "devices: {A: {device: simulated:ideal/CPU}}\n",
                                           &error);
     g_assert_no_error(error);
-    const IfmStudySize *size = ifm_study_sizes(study)->pdata[1];
+    const IfmStudySize *size = ifm_study_info(study).sizes->pdata[1];
     g_assert_cmpint(size->nodes, ==, 5);
     g_assert_cmpint(size->edges, ==, 4);
     g_assert_cmpstr(size->graph, ==, "ring.txt");
@@ -300,8 +302,8 @@ static const struct
       "small.yaml:5: \"A,1\" is no alias" },
     { "form", "title: t\n" SUBJECT SIZES "devices:\n  A: {device: openvino:CPU, form: statc}\n", "small.yaml:5: " },
     { "ci", "title: t\n" SUBJECT SIZES DEVICES "protocol:\n  ci: 1 x\n", "small.yaml:6: " },
-    { "least", "title: t\n" SUBJECT SIZES DEVICES "protocol: {least_runs: 30, most_runs: 20}\n",
-      "small.yaml:5: least_runs: 30 is more than most_runs, 20" },
+    { "least", "title: t\n" SUBJECT SIZES DEVICES "protocol: {min_runs: 30, max_runs: 20}\n",
+      "small.yaml:5: min_runs: 30 is more than max_runs, 20" },
     { "name", "title: t\nname: a b\n" SUBJECT SIZES DEVICES, "small.yaml:1: name: \"a b\" is none" },
     { "graph", "title: t\n" SUBJECT "graphs: [{path: nowhere}]\n" DEVICES, "nowhere" },
 };

@@ -37,9 +37,9 @@ prints()
 {
     local pattern=$1
     shift
-    "$@" >out 2>&1 || { echo "exit status $?"; cat out; return 1; }
-    cat out
-    grep -q -- "$pattern" out
+    "$@" >printed 2>&1 || { echo "exit status $?"; cat printed; return 1; }
+    cat printed
+    grep -q -- "$pattern" printed
 }
 
 devices_are_ours()
@@ -59,9 +59,55 @@ profile_both()
         python3 -c 'import json; assert [case["outcome"] for case in json.load(open("result.json"))["cases"]] == ["ok", "ok"]'
 }
 
-compile_user() { "${CC:-cc}" -Wall -Werror "$root/docs/example.c" -o user $(pkg-config --cflags --libs inferometer); }
+compile_examples()
+{
+    local source
+    for source in "$root"/examples/*.c; do
+        [[ $(wc -l <"$source") -lt 60 ]] || { echo "$source: 60 lines or more"; return 1; }
+        "${CC:-cc}" -Wall -Werror "$source" -o "$(basename "$source" .c)" $(pkg-config --cflags --libs inferometer) || return
+    done
+}
 
-run_user() { LD_LIBRARY_PATH=$prefix/lib prints '"median": [0-9]' ./user; }
+# example NAME ARGUMENT...: runs an example with the installed library.
+example() { LD_LIBRARY_PATH=$prefix/lib "./$@"; }
+
+measure_callback() { prints '"median": [0-9]' example measure-callback; }
+
+# The example prints what the command writes with the same options.
+run_study()
+{
+    local study=$root/tests/system/small-study.yaml
+    example run-study "$study" example.d >example.json &&
+        program study run "$study" -o command.d --quiet >/dev/null &&
+        "$root/tests/system/same-json.py" example.json command.d/lookup_table.json
+}
+
+profile_training()
+{
+    example profile-training matmul,m=16 simulated:ideal/CPU >example.json &&
+        program profile matmul,m=16 -d simulated:ideal/CPU --mode train --optimiser adam --runs 10 -o command.d \
+            --json command.json --quiet >/dev/null &&
+        "$root/tests/system/same-json.py" example.json command.json
+}
+
+compare_models()
+{
+    example compare matmul,m=16 matmul,m=16 simulated:ideal/CPU >example.json &&
+        program compare matmul,m=16 matmul,m=16 -d simulated:ideal/CPU --max-pairs 40 --rounds 4 -o command.d \
+            --json command.json --quiet >/dev/null &&
+        "$root/tests/system/same-json.py" example.json command.json
+}
+
+plan_and_run()
+{
+    local devices="CPU=simulated:meteor-lake/CPU GPU=simulated:meteor-lake/GPU NPU=simulated:meteor-lake/NPU"
+    # shellcheck disable=SC2086
+    program study import "$root/data/meteor-lake/large-55-sizes.csv" -o laptop --quiet >/dev/null &&
+        example plan-and-run ./laptop $devices >example.json &&
+        program run ./laptop --size 5000,10000 --batches 20 $(printf -- '-d %s ' $devices) --json command.json --quiet \
+            >/dev/null &&
+        "$root/tests/system/same-json.py" example.json command.json
+}
 
 # A program that lies elsewhere finds the worker and the devices by the library it is linked with.
 find_parts()
@@ -75,7 +121,7 @@ int main(void)
 END
     "${CC:-cc}" -Wall -Werror parts.c -o parts $(pkg-config --cflags --libs inferometer) &&
         LD_LIBRARY_PATH=$prefix/lib prints "^$prefix/libexec/inferometer/inferometer-worker" ./parts &&
-        grep -q "^$prefix/share/inferometer/devices/meteor-lake.yaml" out
+        grep -q "^$prefix/share/inferometer/devices/meteor-lake.yaml" printed
 }
 
 check 'the sources are copied' copy_sources
@@ -90,7 +136,11 @@ check 'it lists its own simulated device' prints 'simulated:meteor-lake/' progra
 check 'it measures through its own worker, on both engines' profile_both
 export PKG_CONFIG_PATH=$prefix/lib/pkgconfig
 check 'pkg-config knows the version' prints '^[0-9]' pkg-config --modversion inferometer
-check 'a C program compiles against it' compile_user
-check 'and measures a function of its own' run_user
+check 'the examples compile against it, each below 60 lines' compile_examples
+check 'an example measures a function of its own' measure_callback
+check 'an example runs a study as the command does' run_study
+check 'an example profiles a training step as the command does' profile_training
+check 'an example compares two models as the command does' compare_models
+check 'an example plans and runs a pipeline as the command does' plan_and_run
 check 'another program finds the worker and the devices' find_parts
 finish

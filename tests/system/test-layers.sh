@@ -19,6 +19,9 @@ fresh_tree()
     write src/onnx/onnx-private.h '#pragma once'
     write src/onnx/scan.c '#include "onnx-private.h"' '#include "onnx.pb-c.h"' '#include <inferometer/onnx.h>' '#include <yaml.h>'
     write src/store/store.c '#include <inferometer/store.h>' '#include <inferometer/onnx.h>'
+    write src/store/sql/sql-private.h '#include "../store-private.h"'
+    write src/store/sql/sql.c '#include "sql-private.h"' '#include "../store-private.h"'
+    write src/store/store-private.h '#pragma once'
     write src/cli/main.c '#include <inferometer/store.h>'
     write tests/onnx/test-scan.c '#include "onnx/onnx-private.h"' '#include <inferometer/store.h>'
 }
@@ -43,6 +46,11 @@ check 'a private header of another room, by path' finds src/store/bad.c:1 src/st
 check 'a private header of another room, by name' finds src/store/bad.c:1 src/store/bad.c '#include "onnx-private.h"'
 check 'a private header of another room, by ..' finds src/store/bad.c:1 src/store/bad.c '#include "../onnx/onnx-private.h"'
 check 'the generated header outside its room' finds src/cli/bad.c:1 src/cli/bad.c '#include "onnx.pb-c.h"'
+check "a subfolder's private header in its room" finds src/store/bad.c:1 src/store/bad.c '#include "sql/sql-private.h"'
+check "a subfolder's private header in another subfolder" \
+    finds src/store/rows/bad.c:1 src/store/rows/bad.c '#include "../sql/sql-private.h"'
+check "a subfolder's private header in another room" finds src/onnx/bad.c:1 src/onnx/bad.c '#include "../store/sql/sql-private.h"'
+check "another room's private header in a subfolder" finds src/store/sql/bad.c:1 src/store/sql/bad.c '#include "../../onnx/onnx-private.h"'
 check 'another room seen from a test' finds tests/store/test-bad.c:1 tests/store/test-bad.c '#include "onnx/onnx-private.h"'
 check 'a folder that is no room' finds src/misc/bad.c:1 src/misc/bad.c ''
 check 'a public header of no room' finds include/inferometer/misc.h:1 include/inferometer/misc.h ''

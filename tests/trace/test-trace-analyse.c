@@ -572,7 +572,7 @@ static void test_onnxruntime_nodes(void)
 
 /* --- random traces against counting every nanosecond ------------------------------------------------------------------ */
 
-#define MOST_NS 300
+#define MAX_NS 300
 #define N_DEVICES 4
 #define N_TRACKS 7
 
@@ -590,7 +590,7 @@ static void add_random(Random *r, GRand *rand, IfmTrack **tracks, int track, Ifm
     event->kind = (guint8)kind;
     event->block = (guint16)g_rand_int_range(rand, 1, 3);
     event->batch = g_rand_int_range(rand, g_rand_int_range(rand, 0, 8) == 0 ? -1 : 0, 6);
-    event->start_ns = g_rand_int_range(rand, 0, MOST_NS - 60);
+    event->start_ns = g_rand_int_range(rand, 0, MAX_NS - 60);
     event->duration_ns = g_rand_int_range(rand, kind == IFM_EVENT_INFER ? 1 : 0, 60);
     event->failed = g_rand_int_range(rand, 0, 12) == 0;
     event->track = (guint32)track;
@@ -804,8 +804,8 @@ static void test_random(void)
         random_new(&r, rand);
         IfmTraceQuestion question = IFM_TRACE_QUESTION_INIT;
         check_random(&r, &question);
-        question.start_ns = g_rand_int_range(rand, -10, MOST_NS / 2);
-        question.end_ns = g_rand_int_range(rand, MOST_NS / 2 + 1, MOST_NS + 10);
+        question.start_ns = g_rand_int_range(rand, -10, MAX_NS / 2);
+        question.end_ns = g_rand_int_range(rand, MAX_NS / 2 + 1, MAX_NS + 10);
         check_random(&r, &question);
         ifm_trace_free(r.trace);
     }

@@ -1,6 +1,6 @@
 #include <math.h>
 
-#include <inferometer/trace.h>
+#include <inferometer/trace-diff.h>
 
 #include "pipeline-trace.h"
 

@@ -363,8 +363,8 @@ static void test_malformed(void)
 
 static void test_depth(void)
 {
-    g_autofree char *most = nested(64), *more = nested(65);
-    g_autoptr(GPtrArray) traces = parse(most);
+    g_autofree char *max = nested(64), *more = nested(65);
+    g_autoptr(GPtrArray) traces = parse(max);
     g_assert_cmpuint(ifm_trace_n_events(only(traces)), ==, 1);
     g_autoptr(GError) error = NULL;
     g_assert_null(ifm_trace_parse(more, strlen(more), "input", NULL, &error));

@@ -375,22 +375,22 @@ static void test_one_file(void)
  */
 
 /* The least sizes are torchvision's own: of one less its pooling has nothing left. */
-static void test_least_sizes(void)
+static void test_min_sizes(void)
 {
     static const struct
     {
         const char *name;
-        int least;
+        int min;
     } cases[] = { { "alexnet", 63 }, { "densenet121", 29 }, { "googlenet", 15 }, { "resnet18", 1 }, { "vgg16", 32 } };
     for (gsize i = 0; i < G_N_ELEMENTS(cases); i++)
     {
         g_autoptr(GError) error = NULL;
-        g_autofree char *height = g_strdup_printf("height=%d", cases[i].least);
-        g_autofree char *below = g_strdup_printf("height=%d", cases[i].least - 1);
+        g_autofree char *height = g_strdup_printf("height=%d", cases[i].min);
+        g_autofree char *below = g_strdup_printf("height=%d", cases[i].min - 1);
         g_autoptr(IfmModel) model = build(cases[i].name, SETTINGS(height), 1);
         g_autoptr(IfmAnalysis) analysis = ifm_model_analyse(model, NULL, 0, &error);
         g_assert_no_error(error);
-        if (cases[i].least == 1)
+        if (cases[i].min == 1)
             continue;
         g_assert_null(ifm_zoo_build(cases[i].name, SETTINGS(below), 1, &error));
         g_assert_error(error, IFM_ERROR, IFM_ERROR_INVALID);
@@ -457,7 +457,7 @@ int main(int argc, char **argv)
     g_test_add_func("/zoo/cnn/shared-file", test_shared_file);
     g_test_add_func("/zoo/cnn/saved-elsewhere", test_saved_elsewhere);
     g_test_add_func("/zoo/cnn/one-file", test_one_file);
-    g_test_add_func("/zoo/cnn/least-sizes", test_least_sizes);
+    g_test_add_func("/zoo/cnn/least-sizes", test_min_sizes);
     g_test_add_func("/zoo/cnn/training-form", test_training_form);
     return g_test_run();
 }

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <inferometer/zoo.h>
+#include "zoo/zoo-private.h"
 
 /* Small and all different, so that none is mistaken for another. */
 #define NODES 7
@@ -182,15 +182,15 @@ static void test_inputs(void)
     g_autoptr(IfmModel) open = build(4, 4, TRUE, IFM_SCATTER_ND, 1);
     const IfmDimBinding bindings[] = { { "nodes", 50 }, { "edges", 9 } };
     IfmTensor inputs[2]; /* edge_index and m, edge_index and zeros */
-    gint64 most = 0;
+    gint64 max = 0;
     g_assert_true(ifm_model_make_inputs(fixed, NULL, 0, 3, inputs, &error));
     for (int i = 0; i < 2 * EDGES; i++)
     {
         gint64 node = ((const gint64 *)inputs[0].data)[i];
         g_assert_true(node >= 0 && node < NODES);
-        most = MAX(most, node);
+        max = MAX(max, node);
     }
-    g_assert_cmpint(most, >, 1);
+    g_assert_cmpint(max, >, 1);
     ifm_tensor_clear(&inputs[0]);
     ifm_tensor_clear(&inputs[1]);
     g_assert_true(ifm_model_make_inputs(open, bindings, 2, 3, inputs, &error));

@@ -2,7 +2,7 @@
  */
 #include <string.h>
 
-#include <inferometer/zoo.h>
+#include "zoo/zoo-private.h"
 
 #define NODES 7
 #define FEATURES 5

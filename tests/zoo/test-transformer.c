@@ -6,7 +6,8 @@
 
 #include <inferometer/gradient.h>
 #include <inferometer/tensor-file.h>
-#include <inferometer/transformer.h>
+
+#include "zoo/transformer-private.h"
 
 static IfmTransformer settled(const char *name, const char *settings)
 {
@@ -398,7 +399,7 @@ static void test_inputs(void)
 {
     g_autoptr(IfmGraph) graph = three_graphs(TRUE);
     g_autoptr(GError) error = NULL;
-    g_autoptr(IfmEncoding) encoding = ifm_encoding_random_walk(graph, 2, &error);
+    g_autoptr(IfmEncoding) encoding = ifm_encoding_random_walk(graph, 2, NULL, NULL, &error);
     IfmTransformer transformer = settled("gps", "mpnn=gcn pe=rwse pe_dim=2 hidden_dim=8 num_heads=2 num_layers=1");
     ifm_transformer_for_graph(&transformer, graph);
     g_assert_cmpint(transformer.most_nodes, ==, 4);
@@ -520,15 +521,15 @@ static void test_refused(void)
 static void test_refused_inputs(void)
 {
     g_autoptr(IfmGraph) graph = three_graphs(TRUE), outside = three_graphs(TRUE);
-    g_autoptr(IfmEncoding) encoding = ifm_encoding_random_walk(graph, 2, NULL);
+    g_autoptr(IfmEncoding) encoding = ifm_encoding_random_walk(graph, 2, NULL, NULL, NULL);
     IfmTransformer right = settled("gps", "num_layers=1 hidden_dim=8");
     ifm_transformer_for_graph(&right, graph);
-    IfmTransformer nodes = right, edges = right, values = right, graphs = right, most = right, encoded = right;
+    IfmTransformer nodes = right, edges = right, values = right, graphs = right, max = right, encoded = right;
     nodes.sizes.num_nodes = 9;
     edges.sizes.num_edges = 8;
     values.sizes.feature_dim = 3;
     graphs.num_graphs = 2;
-    most.most_nodes = 5;
+    max.most_nodes = 5;
     encoded.sizes.pe = IFM_ENCODING_RANDOM_WALK;
     encoded.sizes.pe_dim = 3;
     outside->edge_index[3] = 8;
@@ -543,7 +544,7 @@ static void test_refused_inputs(void)
         { &edges, graph, NULL, "three: 7 edges; the model has 8" },
         { &values, graph, NULL, "three: 2 values a node; the model has 3" },
         { &graphs, graph, NULL, "three: 3 graphs; the model has 2" },
-        { &most, graph, NULL, "three: 4 nodes in the largest graph; the model has 5" },
+        { &max, graph, NULL, "three: 4 nodes in the largest graph; the model has 5" },
         { &encoded, graph, encoding,
           "positional encoding of 8 nodes, 2 numbers each; the model's is of 8 nodes, pe_dim 3" },
         { &encoded, graph, NULL, "positional encoding of 0 nodes, 0 numbers each; the model's is of 8 nodes, pe_dim 3" },

@@ -42,7 +42,7 @@ static void test_all_build(void)
         g_assert_cmpstr(one, ==, same);
         g_assert_cmpstr(one, !=, other);
         for (const IfmZooParameter *p = entry->parameters; p->name != NULL; p++)
-            g_assert_true(p->least <= p->fallback && p->fallback <= p->most && p->help != NULL);
+            g_assert_true(p->min <= p->fallback && p->fallback <= p->max && p->help != NULL);
     }
 }
 

@@ -1,0 +1,186 @@
+#pragma once
+#include <math.h>
+
+#include <inferometer/report.h>
+
+IFM_BEGIN_DECLS
+
+/*
+ * A document: all there is to say of one result, built once and rendered to a terminal, to JSON or to CSV.
+ *
+ *     IfmDocument    kind, title
+ *       IfmSection   a title or none; what stands together
+ *         IfmBlock   text | note | facts | table | figure
+ *
+ * Texts are plain: no colours, no padding, no line breaks; emphasis is an attribute (tone, strong). Numbers stay numbers: a
+ * table is its fields and records, a figure its series of points. So a renderer needs nothing but the document, and what
+ * builds documents knows no renderer.
+ *
+ * Ownership: the document owns every block, and all texts handed to it are copied. Tables refer to records and fields: the
+ * array of records is the document's, what the records point at is borrowed. Keep the result that a document was built from
+ * until the document is freed, and hand to ifm_document_keep() what was made for the document alone.
+ */
+
+/** IfmSpan: a piece of running text. */
+typedef struct
+{
+    const char *text;
+    IfmTone tone;
+    gboolean strong;
+} IfmSpan;
+
+/** IfmFact: a name and what is said under it. @name: "" where the fact goes on with the one before. */
+typedef struct
+{
+    const char *name, *text;
+} IfmFact;
+
+/* --- figures -------------------------------------------------------------------------------------------------------- */
+
+/** IfmFigureKind: what a figure's points mean, and how they are to be drawn. */
+typedef enum
+{
+    IFM_FIGURE_BARS,     /* a bar a point: label, y; its interval lower to upper */
+    IFM_FIGURE_STRIPS,   /* a strip a point: label, median y; its interval lower to upper; all values min to max */
+    IFM_FIGURE_SCATTER,  /* a mark a point: x, y; its interval lower to upper; label: what the x is called, or NULL */
+    IFM_FIGURE_LINES,    /* the same, each series joined in the order of its points */
+    IFM_FIGURE_TIMELINE, /* a row a series: from x to x_end; label: what stands in it, or NULL */
+    IFM_FIGURE_MATRIX,   /* a row a series, a column a label: y, may be coloured by its value */
+    IFM_N_FIGURE_KINDS,
+} IfmFigureKind;
+
+/** IfmPoint: NaN: there is none. @label: NULL: none. @mark: how well y is known. */
+typedef struct
+{
+    double x, x_end, y;
+    double lower, upper; /* a confidence interval of y */
+    double min, max;     /* of all values that y is the median of */
+    const char *label;
+    IfmMark mark;
+} IfmPoint;
+#define IFM_POINT_INIT                                                                                                     \
+    {                                                                                                                      \
+        NAN, NAN, NAN, NAN, NAN, NAN, NAN, NULL, IFM_MARK_NONE                                                             \
+    }
+
+/** IfmSeries: @name: NULL: there is but one. @group: of a timeline: series of one group stand together under its name;
+ * NULL: there are no groups. There a series without a name begins a group, which may have no other. */
+typedef struct
+{
+    const char *name, *group;
+    IfmTone tone;
+    GArray *points; /* IfmPoint */
+} IfmSeries;
+
+/** IfmAxis: its texts are literals, or of ifm_document_keep_text(). @kind: DURATION, BYTES, RATE, RATIO, REAL or INTEGER:
+ * how its values are shown. @unit: of its values; NULL: the base unit of @kind, ifm_field_unit(). @low, @high: the least
+ * range that is shown; NaN: as the points have it. */
+typedef struct
+{
+    const char *title, *unit;
+    IfmFieldKind kind;
+    gboolean logarithmic; /* points that are not above 0 are not drawn */
+    double low, high;
+} IfmAxis;
+
+/** IfmFigure: @title: what it is, a few words; @sentence: what it shows, one sentence, which a terminal has no room for. */
+typedef struct
+{
+    IfmFigureKind kind;
+    const char *title, *sentence;
+    IfmAxis x, y;
+    GPtrArray *series; /* IfmSeries* */
+} IfmFigure;
+
+/* --- blocks --------------------------------------------------------------------------------------------------------- */
+
+typedef enum
+{
+    IFM_BLOCK_TEXT,   /* a paragraph */
+    IFM_BLOCK_NOTE,   /* one statement about HEAD: a warning, a reason, a remark, as its tone says */
+    IFM_BLOCK_FACTS,  /* a list of names and texts */
+    IFM_BLOCK_TABLE,  /* fields and records */
+    IFM_BLOCK_FIGURE, /* data to be plotted */
+} IfmBlockKind;
+
+/** IfmBlock: one of these. Members that are not its kind's are 0. */
+typedef struct
+{
+    IfmBlockKind kind;
+    gboolean no_screen; /* for exports and renderers that plot: a terminal shows the same in another way, or not at all */
+    GArray *spans;      /* text: IfmSpan */
+    int indent;         /* text: columns by which its further lines are set in */
+    IfmSpan head;       /* note */
+    const char *text;   /* note */
+    GArray *facts;      /* facts: IfmFact */
+    int name_width;     /* facts: columns that names take at least */
+    const char *key;    /* table, figure: its name in exports, stable and unique in the document */
+    IfmTable table;     /* table: keys of its fields are unique among those that are exported */
+    IfmFigure figure;   /* figure */
+} IfmBlock;
+
+/** IfmSection: blocks that stand together. @title: NULL: it goes on with the section before, after a pause. @level: of the
+ * title: 0: of a result, 1: of what is said of it, 2: of a part of that. @rest: said after the title, plain, or NULL.
+ * @joined: no pause before it. A section without blocks is not shown, but for a title of level 0. */
+typedef struct
+{
+    const char *title, *rest;
+    int level;
+    gboolean joined;
+    GPtrArray *blocks; /* IfmBlock* */
+} IfmSection;
+
+/** IfmDocument: @kind: what it is of, a stable word: "study", "trace", … */
+typedef struct
+{
+    const char *kind, *title;
+    GPtrArray *sections; /* IfmSection* */
+    GStringChunk *texts; /* all its texts */
+    GPtrArray *kept;     /* what ifm_document_keep() got */
+} IfmDocument;
+
+/* --- renderers ------------------------------------------------------------------------------------------------------ */
+
+void ifm_document_free(IfmDocument *document);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmDocument, ifm_document_free)
+
+/** ifm_document_to_screen: for a terminal. Control characters and broken UTF-8 are escaped. (transfer full) */
+char *ifm_document_to_screen(const IfmDocument *document, const IfmScreen *screen);
+/** ifm_document_show: the same, and the document is freed. @document: (transfer full)    Returns: (transfer full) */
+char *ifm_document_show(IfmDocument *document, const IfmScreen *screen);
+/** ifm_document_to_json: docs/formats.md, "A document". (transfer full) */
+json_t *ifm_document_to_json(const IfmDocument *document);
+/** ifm_document_to_csv: the table or figure of that key, as ifm_table_to_csv() has it; a figure has a row a point. @key:
+ * NULL: every one, each after a line with its key, an empty line between two. (transfer full) NULL where there is none of
+ * that key. */
+char *ifm_document_to_csv(const IfmDocument *document, const char *key);
+
+/* --- the documents of results --------------------------------------------------------------------------------------- */
+
+/** IfmStudyPage: how much of a study is said. */
+typedef enum
+{
+    IFM_STUDY_STATUS,  /* for each device: done, failed, skipped, left; what failed, and when it last went on */
+    IFM_STUDY_SUMMARY, /* what one wants to see first: a table of stages by device at the largest size, what failed, files
+                        */
+    IFM_STUDY_REPORT,  /* all: configuration, devices, latencies, bandwidths, compute, links, lookup errors, what failed */
+} IfmStudyPage;
+
+/** ifm_trace_document: (transfer full) borrows both. What happened, as one wants it first: how fast, what each device did
+ * and why it was idle, the blocks with the bottleneck marked, latencies, the critical path of a batch. */
+IfmDocument *ifm_trace_document(const IfmTrace *trace, const IfmTraceAnalysis *analysis);
+/** ifm_trace_diff_document: (transfer full) @differences: of ifm_trace_diff(), borrowed. @a, @b: what the two are called.
+ */
+IfmDocument *ifm_trace_diff_document(const GPtrArray *differences, const char *a, const char *b);
+/** ifm_timeline_document: (transfer full) of that figure alone. */
+IfmDocument *ifm_timeline_document(const IfmTrace *const *traces, gsize n_traces, const IfmTraceQuestion *question);
+
+/** ifm_plan_document: (transfer full) borrows all of @report. The plan, block by block; the best single device beside it;
+ * what was searched and how sure it is; the plans that no other beats, where @report has them. */
+IfmDocument *ifm_plan_document(const IfmPlanReport *report);
+
+/** ifm_run_document: (transfer full) borrows all of @stories. Each run, and where there are several all of them in one
+ * table at the end. @stories: [n] */
+IfmDocument *ifm_run_document(const IfmRunReport *stories, gsize n);
+
+IFM_END_DECLS

@@ -1,0 +1,190 @@
+#pragma once
+#include <inferometer/measure.h>
+
+IFM_BEGIN_DECLS
+
+/*
+ * What a runtime ran, and whose work that was. A kernel is what a runtime runs as one unit, a layer one node of the model
+ * as written: a runtime fuses, splits, reorders and renames layers, so that a kernel holds any number of them.
+ * All times are ns. What is not known is NaN, or said not to be known: never a guess.
+ */
+
+/* --- layers ----------------------------------------------------------------------------------------------------------- */
+
+/** ifm_cost_is_exact: whether a rate may follow from a cost: it is known, and no upper bound. */
+static inline gboolean ifm_cost_is_exact(const IfmNodeCost *cost)
+{
+    return cost->covered && !cost->is_upper_bound;
+}
+
+/** ifm_layer_name: what a node of a model is called; a nameless one by what it makes. Borrowed from @node. */
+const char *ifm_layer_name(const IfmNode *node);
+
+/** IfmWork: what a model has to do. @macs: NaN where not all nodes that may multiply and add could be counted; @flop: where
+ * not all nodes could be. */
+typedef struct
+{
+    double macs, flop;
+} IfmWork;
+/** ifm_work_of: @analysis: NULL: nothing is known */
+void ifm_work_of(const IfmAnalysis *analysis, IfmWork *work);
+
+/* --- the roofline ----------------------------------------------------------------------------------------------------- */
+
+/** IfmRoofline: the peaks of a device, as they were measured. Source: Williams, Waterman, Patterson, Roofline, 2009 */
+typedef struct
+{
+    double flop_per_s;  /* of a large matrix product, same threads and dtype */
+    double bytes_per_s; /* of a triad that no cache holds, counted as read + written */
+} IfmRoofline;
+
+/** ifm_roofline_of: the peaks that ifm_runner_measure_limit() measured. @peak: NULL: nobody measured them
+ * Returns: FALSE where they are not both known (and NaN where not). */
+gboolean ifm_roofline_of(const IfmMeasurement *peak, IfmRoofline *roofline);
+
+/** IfmRoofBound: which of the two peaks a piece of work meets first. */
+typedef enum
+{
+    IFM_BOUND_COMPUTE,
+    IFM_BOUND_MEMORY,
+    IFM_BOUND_NEITHER, /* no work is known of it */
+} IfmRoofBound;
+
+/**
+ * IfmRoofPlace: one piece of work under the roofline.
+ * Equals: min_ns = max(flop / flop_per_s, bytes / bytes_per_s), attained = min_ns / measured_ns. Above 1 where caches
+ * hold what the bytes count, or the algorithm does with fewer FLOP (Winograd): said, not cut off.
+ */
+typedef struct
+{
+    IfmRoofBound bound;
+    double intensity; /* FLOP a byte; NaN without bytes */
+    double min_ns;
+    double attained;  /* NaN where nothing was measured */
+    double excess_ns; /* measured - least, 0 or more: what could be gained there */
+} IfmRoofPlace;
+
+/* --- kernels ---------------------------------------------------------------------------------------------------------- */
+
+/** IfmKernel: one unit that the runtime ran, and the layers in it. From a cost that is an upper bound (cost.is_upper_bound)
+ * nothing follows: its place is not known. */
+typedef struct
+{
+    const IfmNodeRow *node; /* borrowed */
+    double share_ratio;     /* of the times of all kernels */
+    gboolean known;         /* whose work it does is known: */
+    IfmNodeFamily family;   /* that of the costliest part of it */
+    IfmNodeCost cost;       /* several layers' bytes are those that cross the kernel's boundary */
+    GArray *layers;         /* gsize, indices of the model's nodes in it; NULL where the runtime's graph told the cost */
+    char *members;          /* those in words, "conv1, bn1, relu1"; or NULL */
+    char *label;            /* its costliest layer, where the runtime's name is none of the model's; or NULL */
+    const char *makes;      /* the tensor it makes, where the runtime's graph told it; or NULL; borrowed */
+    gboolean marshalling;   /* it moves or converts data for the runtime's sake */
+    IfmRoofPlace place;     /* NaN without a roofline */
+} IfmKernel;
+
+/** IfmKernels: those of a measurement's profiled runs. */
+typedef struct
+{
+    GPtrArray *rows; /* IfmKernel*, the slowest first */
+    const char
+        *reported_by; /* "the graph as the runtime optimised it", "the parts that the runtime names", "the nodes' names" */
+    gsize n_by_names; /* kernels that the graph did not tell, and the names did */
+    const char *why_names; /* why the graph tells nothing, of a runtime that could; NULL; borrowed */
+    double nodes_ns;       /* sum over kernels */
+    gsize n_unknown;       /* kernels whose work is not known, of which … */
+    gsize n_marshalling;   /* … so many move data for the runtime's sake */
+    gsize n_upper_bounds;  /* kernels whose work is an upper bound */
+    double unknown_ratio;  /* of the kernels' time */
+    gsize n_model_missing; /* layers with work to do that were found in no kernel, … */
+    double missing_ratio;  /* … and their share of the model's FLOPs */
+    double min_ns;         /* sum of place.min_ns; NaN without a roofline or where any kernel with work lacks it */
+} IfmKernels;
+
+/**
+ * ifm_kernels_new: Gives each kernel of the profiled runs the work of the layers in it. By measurement->books' "costs"
+ * where the runtime's own graph could be read; what that does not tell by names: a kernel takes the layers of the names of
+ * its parts (books' "parts"), or of its own name (whatever suffix the runtime put behind it), and layers that no kernel is
+ * named for go to the kernel they hang on: heavy ones to what they run into, light ones to what they come from. A kernel
+ * that no layer goes to is not known.
+ * @model, @analysis: NULL where nothing is known of the model    @roofline: NULL where no peak is known
+ * Returns: (transfer full) borrows from @measurement
+ */
+IfmKernels *ifm_kernels_new(const IfmMeasurement *measurement, IfmModel *model, const IfmAnalysis *analysis,
+                            const IfmRoofline *roofline);
+void ifm_kernels_free(IfmKernels *kernels);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmKernels, ifm_kernels_free)
+
+/** IfmKernelFamily: kernels of one kind together; what is not known is a family of its own. */
+typedef struct
+{
+    const char *name; /* "convolution", "the runtime's copies", "not known" */
+    gsize n;
+    double time_ns, share_ratio, flop;
+    double min_ns, attained, excess_ns; /* NaN without a roofline, or where a kernel's least is not known */
+} IfmKernelFamily;
+/** ifm_kernels_families: (transfer full) IfmKernelFamily, the longest time first. */
+GArray *ifm_kernels_families(const IfmKernels *kernels);
+
+/** ifm_kernels_furthest: the kernel with most time above its peak. Returns: (transfer none) NULL where no kernel's place is
+ * known. */
+const IfmKernel *ifm_kernels_furthest(const IfmKernels *kernels);
+
+/* --- parts of graph transformers -------------------------------------------------------------------------------------- */
+
+/** IfmModelPart: one part of a graph transformer: "attention", "ffn", … (ifm_transformer_part_of()) and, of what no part's
+ * name is known, "not known".
+ * @time_ns, @time_ratio: by its kernels, the share of all their times; NaN without such times */
+typedef struct
+{
+    const char *name;
+    gsize n_nodes;
+    gint64 macs, flop;
+    double flop_ratio, time_ns, time_ratio;
+} IfmModelPart;
+#define IFM_N_MODEL_PARTS 6 /* the first so many are of any such model, those behind them of a training step alone */
+
+/** ifm_model_parts: @kernels: of this model; NULL: no times    Returns: (transfer full) IfmModelPart, all parts in the
+ * model's order, also those without nodes and time. */
+GArray *ifm_model_parts(IfmModel *model, const IfmAnalysis *analysis, const IfmKernels *kernels);
+
+/** ifm_attention_alive_bytes: the most that attention's nodes have made and somebody still has to read, by the shapes.
+ * Returns: bytes; -1 where a shape is not known. */
+gint64 ifm_attention_alive_bytes(const IfmModel *model, const IfmAnalysis *analysis);
+
+/* --- times of passes -------------------------------------------------------------------------------------------------- */
+
+/** IfmTiming: how long a pass takes; NaN: not known. */
+typedef struct
+{
+    double mean_ns, std_ns, median_ns;
+    IfmInterval interval; /* of the median */
+} IfmTiming;
+
+/** ifm_timing_of: @measurement: NULL, or one that is not OK: all NaN */
+void ifm_timing_of(const IfmMeasurement *measurement, IfmTiming *timing);
+/** ifm_timing_is_below: whether @whole took less time than @part, as surely as their intervals say, where they have any:
+ * where one pass holds the other, the machine changed between the two measurements. */
+gboolean ifm_timing_is_below(const IfmTiming *whole, const IfmTiming *part);
+
+/**
+ * IfmBackward: the backward pass, which nobody runs by itself.
+ * Equals: training pass - forward. Paired: the difference of interleaved rounds (IfmComparison), mean and standard
+ * deviation those of one round's. Else: of independent medians, by ifm_difference_interval(), the standard deviation that
+ * of one run less another.
+ */
+typedef struct
+{
+    IfmTiming timing;
+    double forward_ratio; /* of forward's time */
+    gboolean holds_zero;  /* the interval does: these runs do not tell it from nothing */
+    gboolean paired;
+    gint64 n_pairs, n_rounds; /* where paired; else 0 */
+} IfmBackward;
+
+/** ifm_backward_time: @forward, @training: NULL, or not OK: not measured    @interleaved: the training pass's measurement
+ * as ifm_runner_compare() made it with forward as A; NULL: there is none. It counts where it has an interval. */
+void ifm_backward_time(const IfmMeasurement *forward, const IfmMeasurement *training, const IfmMeasurement *interleaved,
+                       IfmBackward *backward);
+
+IFM_END_DECLS

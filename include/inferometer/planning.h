@@ -1,0 +1,153 @@
+#pragma once
+#include <inferometer/options.h>
+#include <inferometer/plan.h>
+#include <inferometer/study-place.h>
+
+IFM_BEGIN_DECLS
+
+/* Planning as a capability: a question in, plans with their predictions out. plan.h has what it is made of. */
+
+/** IFM_PLAN_STUDY: the study whose results are planned by where none is named. */
+#define IFM_PLAN_STUDY "gnn-plan"
+
+/* --- what is asked for ------------------------------------------------------------------------------------------------ */
+
+/** IfmPlanSearchOptions: which plans are looked for. */
+typedef struct
+{
+    int objective;     /* IfmObjective; unset: throughput */
+    const char *grid;  /* "0.3,0.5,0.7" */
+    gint64 max_blocks; /* unset: any number */
+    gboolean no_npu_split;
+    const char *const *use;     /* aliases; NULL: all that have latencies */
+    const char *const *without; /* aliases */
+    const char *const *power;   /* "ALIAS=WATTS" or "ALIAS=WATTS,IDLE" */
+} IfmPlanSearchOptions;
+extern const IfmOption ifm_plan_search_options[];
+
+/** IfmPlanOptions: plans at some sizes, by what a study measured. */
+typedef struct
+{
+    const char *study;  /* as ifm_study_place_find() has it; NULL: IFM_PLAN_STUDY. No option: the command's argument */
+    const char *output; /* the folder of its results; NULL: where they usually are */
+    const char *const *sizes; /* "NODES,EDGES"; NULL: every size of the study */
+    IfmPlanSearchOptions search;
+    gboolean pareto;     /* also every plan that no other beats */
+    gint64 batches;      /* to simulate */
+    const char *compare; /* a file with a plan to cost beside the best */
+} IfmPlanOptions;
+extern const IfmOption ifm_plan_options[];
+
+/* --- what plans are searched over ---------------------------------------------------------------------------------------
+ */
+
+/** IfmPlanContext: a study's tables as costs, and the question. */
+typedef struct
+{
+    IfmStudyPlace place;
+    IfmStore *store;
+    IfmStudyTables *tables;
+    IfmCosts *costs;
+    GArray *sizes; /* IfmPlanSize: those asked for, or all of the study */
+    GArray *grid;  /* double */
+    IfmPlanQuestion question;
+} IfmPlanContext;
+
+/**
+ * ifm_plan_context_init: Reads the options, then the results.
+ * @study, @folder, @sizes: as of IfmPlanOptions
+ * Returns: FALSE with IFM_ERROR_USAGE, IFM_ERROR_INVALID (a device that nothing was measured of) or IFM_ERROR_UNAVAILABLE
+ * (nothing was measured); whatever it returns, the context wants clearing.
+ */
+gboolean ifm_plan_context_init(IfmPlanContext *context, const char *study, const char *folder, const char *const *sizes,
+                               const IfmPlanSearchOptions *search, IfmStoreMode mode, GError **error);
+void ifm_plan_context_clear(IfmPlanContext *context);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(IfmPlanContext, ifm_plan_context_clear)
+/** ifm_plan_context_measure_host: What partition and merge cost on this machine, at the context's sizes; nothing where all
+ * devices are simulated, whose clock does not run meanwhile. */
+gboolean ifm_plan_context_measure_host(IfmPlanContext *context, GError **error);
+/** ifm_plan_context_question: the question at a size. */
+IfmPlanQuestion ifm_plan_context_question(const IfmPlanContext *context, gint64 nodes, gint64 edges);
+
+/** ifm_plan_parse_sizes: "NODES,EDGES" of --size. @texts: NULL-terminated, or NULL. @sizes: (out) IfmPlanSize, appended.
+ * Returns: FALSE with IFM_ERROR_USAGE. */
+gboolean ifm_plan_parse_sizes(const char *const *texts, GArray *sizes, GError **error);
+/** ifm_plan_size_title: "5000 nodes, 10000 edges" (transfer full) */
+char *ifm_plan_size_title(const IfmPlanSize *size);
+/** ifm_plan_blame_input: Where no plan covers all stages (IFM_ERROR_UNSUPPORTED), it is the input that is wrong. */
+void ifm_plan_blame_input(GError **error);
+
+/* --- what a plan is expected to do --------------------------------------------------------------------------------------
+ */
+
+/** ifm_prediction_add: One stream, run plan after plan: its makespan is the sum of theirs. @total: an object, empty at
+ * first    @part: (transfer full) of ifm_prediction_to_json() */
+void ifm_prediction_add(json_t *total, json_t *part);
+/** ifm_plan_predict: Costs a plan at the first size and simulates it: ifm_prediction_to_json() with "together", the rates
+ * of its devices on whole batches of their own while all work. @trace: (out) (optional) (transfer full) of the simulation.
+ * Returns: (transfer full) NULL with an error */
+json_t *ifm_plan_predict(const IfmCosts *costs, const IfmPlan *plan, const IfmSimulateOptions *options, IfmTrace **trace,
+                         GError **error);
+/** ifm_plan_name_stream: A trace of a run or simulation says which stream of batches it is of, so that ifm_trace_diff()
+ * finds its like. */
+void ifm_plan_name_stream(IfmTrace *trace, const char *stream);
+
+/* --- planning -----------------------------------------------------------------------------------------------------------
+ */
+
+/** IfmPlanned: what was found at one size. */
+typedef struct
+{
+    IfmPlanSize size;
+    IfmPlanAnswer answer;
+    json_t *prediction;
+    IfmTrace *trace;   /* of the simulation */
+    GPtrArray *pareto; /* IfmPlanAnswer*, or NULL */
+    IfmPlan *other;    /* the one to compare with, or NULL */
+    IfmPlanCost other_cost;
+} IfmPlanned;
+
+typedef struct
+{
+    IfmPlanContext context;
+    GPtrArray *planned; /* IfmPlanned*, by size */
+} IfmPlanResult;
+void ifm_plan_result_clear(IfmPlanResult *result);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(IfmPlanResult, ifm_plan_result_clear)
+
+/**
+ * ifm_plan_study: Searches a plan at each size and predicts it.
+ * @result: (out) zeroed before; wants clearing whatever is returned
+ * Returns: FALSE with the errors of ifm_options_check() and ifm_plan_context_init(), or IFM_ERROR_INVALID "STORE: SIZE:
+ * why" where no plan covers all stages.
+ */
+gboolean ifm_plan_study(const IfmPlanOptions *options, IfmPlanResult *result, GError **error);
+
+/** ifm_costs_why_never: why a stage is not for a device, whatever range it is in; NULL where some range with it is. */
+const char *ifm_costs_why_never(const IfmCosts *costs, int device, int stage);
+
+/** IfmPlanReport: what was found at one size. All borrowed. @prediction: of answer->plan, or NULL. @other: a plan that was
+ * given to be compared, with its cost; or NULL. @pareto: IfmPlanAnswer*, of ifm_plan_pareto(); or NULL */
+typedef struct
+{
+    const char *model;
+    gint64 nodes, edges;
+    IfmObjective objective;
+    const IfmCosts *costs;
+    const IfmPlanAnswer *answer;
+    const json_t *prediction;
+    const IfmPlan *other;
+    const IfmPlanCost *other_cost;
+    const GPtrArray *pareto;
+} IfmPlanReport;
+
+/** ifm_plan_answer_to_json: ifm_plan_to_json() of the plan with "sizes", "objective", "cost", "certificate", "best",
+ * "single", "prediction" beside it; ifm_plan_from_json() reads it. (transfer full) */
+json_t *ifm_plan_answer_to_json(const IfmPlanReport *report);
+/** ifm_plan_report: of one of a result's sizes. */
+IfmPlanReport ifm_plan_report(const IfmPlanResult *result, const IfmPlanned *planned);
+/** ifm_plan_result_to_json: The plan with "features", "hidden" and, where it was asked for, "pareto" beside what
+ * ifm_plan_answer_to_json() has; several as {"format": "plans", "plans": [...]}. (transfer full) */
+json_t *ifm_plan_result_to_json(const IfmPlanResult *result);
+
+IFM_END_DECLS

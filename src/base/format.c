@@ -1,0 +1,148 @@
+#include "base-private.h"
+#include <inferometer/format.h>
+#include <math.h>
+#include <string.h>
+
+#define MB 1048576.0 /* of the published formats */
+
+/* --- numbers -------------------------------------------------------------------------------------------------------- */
+
+static const struct
+{
+    const char *name;
+    double ns;
+} units[] = { { "ns", 1 }, { "us", 1e3 }, { "ms", 1e6 }, { "s", 1e9 } };
+
+int ifm_number_decimals(double value, int significant)
+{
+    if (value == 0 || !isfinite(value))
+        return 0;
+    int before = (int)floor(log10(fabs(value) * (1 + 0.5 * pow(10, -significant)))) + 1;
+    return CLAMP(significant - before, 0, 6);
+}
+
+char *ifm_number_fixed(double value, int decimals, const char *unit)
+{
+    char format[8], text[G_ASCII_DTOSTR_BUF_SIZE + 320];
+    g_snprintf(format, sizeof format, "%%.%df", decimals);
+    g_ascii_formatd(text, sizeof text, format, value);
+    return *unit != '\0' ? g_strdup_printf("%s %s", text, unit) : g_strdup(text);
+}
+
+char *ifm_format_duration(double ns)
+{
+    if (!isfinite(ns))
+        return g_strdup("-");
+    if (ns == 0)
+        return g_strdup("0");
+    gsize unit = 0; /* the largest in which the value, rounded to four digits, is at least 1 */
+    while (unit + 1 < G_N_ELEMENTS(units) && fabs(ns) >= 0.99995 * units[unit + 1].ns)
+        unit++;
+    double value = ns / units[unit].ns;
+    int decimals = unit == 0 ? (value == floor(value) ? 0 : 1) : ifm_number_decimals(value, 4);
+    return ifm_number_fixed(value, decimals, units[unit].name);
+}
+
+char *ifm_format_ratio(double ratio)
+{
+    if (!isfinite(ratio))
+        return g_strdup("-");
+    return ifm_number_fixed(100 * ratio, fabs(ratio) >= 0.1 ? 1 : 2, "%");
+}
+
+char *ifm_format_bytes(double bytes)
+{
+    static const char *const names[] = { "B", "KiB", "MiB", "GiB", "TiB", "PiB" };
+    if (!isfinite(bytes))
+        return g_strdup("-");
+    gsize unit = 0;
+    while (unit + 1 < G_N_ELEMENTS(names) && fabs(bytes) >= 1023.5)
+    {
+        bytes /= 1024;
+        unit++;
+    }
+    return ifm_number_fixed(bytes, unit == 0 ? 0 : ifm_number_decimals(bytes, 3), names[unit]);
+}
+
+char *ifm_format_rate(double bytes_per_s)
+{
+    double mb = bytes_per_s / MB;
+    return isfinite(mb) ? ifm_number_fixed(mb, ifm_number_decimals(mb, 3), "") : g_strdup("-");
+}
+
+/* --- text ----------------------------------------------------------------------------------------------------------- */
+
+char *ifm_format_clean(const char *text)
+{
+    g_autofree char *valid = g_utf8_make_valid(text, -1);
+    GString *clean = g_string_new(NULL);
+    for (const char *at = valid; *at != '\0'; at = g_utf8_next_char(at))
+    {
+        gunichar c = g_utf8_get_char(at);
+        GUnicodeType type = g_unichar_type(c);
+        /* A format character may reverse the writing direction of the rest of the line. */
+        gboolean harmful = type == G_UNICODE_CONTROL || type == G_UNICODE_FORMAT || type == G_UNICODE_LINE_SEPARATOR ||
+                           type == G_UNICODE_PARAGRAPH_SEPARATOR;
+        if (!harmful)
+            g_string_append_unichar(clean, c);
+        else if (c < 0x100)
+            g_string_append_printf(clean, "\\x%02x", c);
+        else
+            g_string_append_printf(clean, "\\u%04x", c);
+    }
+    return g_string_free(clean, FALSE);
+}
+
+char *ifm_format_spelt(const char *text, gboolean utf8)
+{
+    g_autofree char *clean = ifm_format_clean(text);
+    if (utf8)
+        return g_steal_pointer(&clean);
+    g_auto(GStrv) parts = g_strsplit(clean, "±", -1); /* GLib would write "?" */
+    g_autofree char *joined = g_strjoinv("+-", parts);
+    return g_str_to_ascii(joined, "C");
+}
+
+int ifm_text_width(const char *text)
+{
+    int width = 0;
+    for (const char *at = text; *at != '\0'; at = g_utf8_next_char(at))
+    {
+        gunichar c = g_utf8_get_char(at);
+        width += g_unichar_iszerowidth(c) ? 0 : g_unichar_iswide(c) ? 2 : 1;
+    }
+    return width;
+}
+
+/* The columns of a text with colour codes. A colour code ends with m and takes no column. */
+static int visible_width(const char *text)
+{
+    int width = ifm_text_width(text);
+    for (const char *at = strchr(text, '\033'); at != NULL; at = strchr(at, '\033'))
+        for (gboolean over = FALSE; *at != '\0' && !over; at++, width--)
+            over = *at == 'm';
+    return width;
+}
+
+void ifm_format_wrap(GString *out, const char *text, int indent, int at, int width)
+{
+    g_auto(GStrv) words = g_strsplit(text, " ", -1);
+    gboolean first = TRUE;
+    for (char **word = words; *word != NULL; word++)
+    {
+        int needs = visible_width(*word) + (first ? 0 : 1);
+        if (!first && at + needs > width)
+        {
+            g_string_append_printf(out, "\n%*s", indent, "");
+            at = indent;
+            first = TRUE;
+            needs--;
+        }
+        g_auto(GStrv) parts = g_strsplit(*word, IFM_NO_BREAK, -1);
+        g_autofree char *shown = g_strjoinv(" ", parts);
+        g_string_append_printf(out, "%s%s", first ? "" : " ", shown);
+        at += needs;
+        first = FALSE;
+    }
+    g_string_append_c(out, '\n');
+}

@@ -1,0 +1,326 @@
+#include <inferometer/nearest.h>
+#include <inferometer/options.h>
+#include <math.h>
+#include <string.h>
+
+/* --- one value from text ---------------------------------------------------------------------------------------------- */
+
+typedef struct
+{
+    const char *name;
+    double factor;
+} Unit;
+
+static const Unit duration_units[] = {
+    { "ns", 1 }, { "us", 1e3 }, { "ms", 1e6 }, { "s", 1e9 }, { "min", 60e9 }, { "m", 60e9 }, { "h", 3600e9 }, { NULL, 0 },
+};
+
+static const Unit byte_units[] = {
+    { "B", 1 },
+    { "KiB", 1024.0 },
+    { "MiB", 1024.0 * 1024 },
+    { "GiB", 1024.0 * 1024 * 1024 },
+    { "TiB", 1024.0 * 1024 * 1024 * 1024 },
+    { "kB", 1e3 },
+    { "MB", 1e6 },
+    { "GB", 1e9 },
+    { "TB", 1e12 },
+    { NULL, 0 },
+};
+
+static const Unit ratio_units[] = { { "%", 0.01 }, { NULL, 0 } };
+
+/* A number of 0 or more with one of the units. 0 needs no unit. */
+static gboolean parse_quantity(const char *text, const Unit *units, double maximum, double *value)
+{
+    char *end = NULL;
+    if (!g_ascii_isdigit(*text) && *text != '.')
+        return FALSE;
+    *value = g_ascii_strtod(text, &end);
+    if (end == text || !isfinite(*value))
+        return FALSE;
+    while (*end == ' ')
+        end++;
+    if (*end == '\0')
+        return *value == 0;
+    for (const Unit *unit = units; unit->name != NULL; unit++)
+        if (g_str_equal(end, unit->name))
+        {
+            *value *= unit->factor;
+            return *value <= maximum;
+        }
+    return FALSE;
+}
+
+/* "1%" or "0.01". A bare 1 is ambiguous and refused. */
+static gboolean parse_ratio(const char *text, double *ratio)
+{
+    char *end = NULL;
+    if (parse_quantity(text, ratio_units, 1, ratio))
+        return TRUE;
+    if (!g_ascii_isdigit(*text) && *text != '.')
+        return FALSE;
+    *ratio = g_ascii_strtod(text, &end);
+    return *end == '\0' && *ratio > 0 && *ratio < 1;
+}
+
+static gboolean parse_number(const IfmOption *option, const char *text, IfmOptionValue *value)
+{
+    double quantity = 0;
+    gboolean good = TRUE;
+    switch (option->kind)
+    {
+    case IFM_OPTION_COUNT:
+        return g_ascii_isdigit(*text) &&
+               g_ascii_string_to_signed(text, 10, option->minimum, option->maximum > 0 ? option->maximum : G_MAXINT64,
+                                        &value->integer, NULL);
+    case IFM_OPTION_DURATION:
+        good = parse_quantity(text, duration_units, 9e18, &quantity);
+        break;
+    case IFM_OPTION_BYTES:
+        good = parse_quantity(text, byte_units, 9e18, &quantity);
+        break;
+    case IFM_OPTION_RATIO:
+        good = parse_ratio(text, &value->ratio);
+        break;
+    default:
+        break;
+    }
+    if (good)
+        value->integer = (gint64)quantity;
+    return good;
+}
+
+/* The expected value, for a message. (transfer full) */
+static char *wanted(const IfmOption *option)
+{
+    static const char *const examples[] = {
+        [IFM_OPTION_COUNT] = "a whole number, such as 10",
+        [IFM_OPTION_DURATION] = "a duration, such as 500ms, 20s or 5min",
+        [IFM_OPTION_BYTES] = "a size, such as 512MiB or 2GiB",
+        [IFM_OPTION_RATIO] = "a percentage from 0% to 100%, such as 1%, or a fraction below 1, such as 0.01",
+    };
+    if (option->kind == IFM_OPTION_COUNT && option->maximum > 0)
+        return g_strdup_printf("a whole number from %" G_GINT64_FORMAT " to %" G_GINT64_FORMAT, option->minimum,
+                               option->maximum);
+    return g_strdup(examples[option->kind]);
+}
+
+/* The index among the choices; -1 for any other text. */
+static int choice_of(const IfmOption *option, const char *text)
+{
+    for (int i = 0; option->choices != NULL && option->choices[i] != NULL; i++)
+        if (g_str_equal(option->choices[i], text))
+            return i;
+    return -1;
+}
+
+gboolean ifm_option_parse(const IfmOption *option, const char *text, IfmOptionValue *value, GError **error)
+{
+    *value = (IfmOptionValue){ .text = text };
+    if (option->kind == IFM_OPTION_FLAG && text == NULL)
+        value->integer = TRUE;
+    else if (option->kind == IFM_OPTION_FLAG)
+        g_set_error(error, IFM_ERROR, IFM_ERROR_USAGE, "--%s takes no value", option->name);
+    else if (text == NULL)
+        g_set_error(error, IFM_ERROR, IFM_ERROR_USAGE, "--%s needs a value: %s", option->name, option->argument);
+    else if (!parse_number(option, text, value))
+    {
+        g_autofree char *right = wanted(option);
+        g_set_error(error, IFM_ERROR, IFM_ERROR_USAGE, "--%s: \"%s\" is not %s", option->name, text, right);
+        return FALSE;
+    }
+    else if (*text == '\0' && (option->kind == IFM_OPTION_FOLDER || option->kind == IFM_OPTION_FILE))
+    {
+        g_set_error(error, IFM_ERROR, IFM_ERROR_USAGE, "--%s: \"\" is no %s", option->name,
+                    option->kind == IFM_OPTION_FOLDER ? "folder" : "file");
+        return FALSE;
+    }
+    else if (option->choices != NULL && choice_of(option, text) < 0)
+    {
+        g_autofree char *all = g_strjoinv(", ", (char **)option->choices);
+        g_set_error(error, IFM_ERROR, IFM_ERROR_USAGE, "--%s: \"%s\" is none of %s", option->name, text, all);
+        return FALSE;
+    }
+    else if (option->kind == IFM_OPTION_CHOICE)
+        value->integer = choice_of(option, text);
+    return (option->kind == IFM_OPTION_FLAG) == (text == NULL);
+}
+
+/* --- into a struct ---------------------------------------------------------------------------------------------------- */
+
+void ifm_option_store(const IfmOption *option, const IfmOptionValue *value, gpointer options)
+{
+    g_assert(!option->repeatable);
+    switch (option->kind)
+    {
+    case IFM_OPTION_FLAG:
+        G_STRUCT_MEMBER(gboolean, options, option->at) = value->integer != 0;
+        break;
+    case IFM_OPTION_TEXT:
+    case IFM_OPTION_FILE:
+    case IFM_OPTION_FOLDER:
+        G_STRUCT_MEMBER(const char *, options, option->at) = value->text;
+        break;
+    case IFM_OPTION_CHOICE:
+        G_STRUCT_MEMBER(int, options, option->at) = (int)value->integer;
+        break;
+    case IFM_OPTION_COUNT:
+    case IFM_OPTION_DURATION:
+    case IFM_OPTION_BYTES:
+        G_STRUCT_MEMBER(gint64, options, option->at) = value->integer;
+        break;
+    case IFM_OPTION_RATIO:
+        G_STRUCT_MEMBER(double, options, option->at) = value->ratio;
+        break;
+    }
+}
+
+void ifm_option_store_texts(const IfmOption *option, const char *const *texts, gpointer options)
+{
+    g_assert(option->repeatable);
+    G_STRUCT_MEMBER(const char *const *, options, option->at) = texts;
+}
+
+static gboolean begins_unset(const IfmOption *option)
+{
+    return option->fallback == NULL || option->deferred;
+}
+
+static gboolean is_last(const IfmOption *option)
+{
+    return option->name == NULL && option->table == NULL;
+}
+
+void ifm_options_init(const IfmOption *table, gpointer options)
+{
+    for (const IfmOption *option = table; !is_last(option); option++)
+    {
+        IfmOptionValue value = { .integer = option->kind == IFM_OPTION_FLAG ? FALSE : IFM_OPTION_UNSET,
+                                 .ratio = IFM_OPTION_UNSET };
+        if (option->table != NULL)
+            ifm_options_init(option->table, G_STRUCT_MEMBER_P(options, option->at));
+        else if (option->repeatable)
+            ifm_option_store_texts(option, NULL, options);
+        if (option->table != NULL || option->repeatable)
+            continue;
+        gboolean good = begins_unset(option) || ifm_option_parse(option, option->fallback, &value, NULL);
+        g_assert(good); /* else the table is wrong */
+        ifm_option_store(option, &value, options);
+    }
+}
+
+/* --- a struct that a program filled ----------------------------------------------------------------------------------- */
+
+/* A value as a user would write it. (transfer full) NULL where it is unset. */
+static char *format_value(const IfmOption *option, gconstpointer options)
+{
+    gint64 integer = 0;
+    int index;
+    double ratio;
+    char text[G_ASCII_DTOSTR_BUF_SIZE];
+    switch (option->kind)
+    {
+    case IFM_OPTION_CHOICE:
+        index = G_STRUCT_MEMBER(int, options, option->at);
+        if (index >= 0 && index < (int)g_strv_length((char **)option->choices))
+            return g_strdup(option->choices[index]);
+        return index == IFM_OPTION_UNSET && begins_unset(option) ? NULL : g_strdup_printf("%d", index);
+    case IFM_OPTION_COUNT:
+    case IFM_OPTION_DURATION:
+    case IFM_OPTION_BYTES:
+        integer = G_STRUCT_MEMBER(gint64, options, option->at);
+        if (integer == IFM_OPTION_UNSET && begins_unset(option))
+            return NULL;
+        return g_strdup_printf("%" G_GINT64_FORMAT "%s", integer,
+                               option->kind == IFM_OPTION_DURATION ? "ns"
+                               : option->kind == IFM_OPTION_BYTES  ? "B"
+                                                                   : "");
+    case IFM_OPTION_RATIO:
+        ratio = G_STRUCT_MEMBER(double, options, option->at);
+        if (ratio == IFM_OPTION_UNSET && begins_unset(option))
+            return NULL;
+        return g_strconcat(g_ascii_formatd(text, sizeof text, "%.15g", 100 * ratio), "%", NULL);
+    default:
+        return g_strdup(G_STRUCT_MEMBER(const char *, options, option->at));
+    }
+}
+
+static gboolean check_row(const IfmOption *option, gconstpointer options, GError **error)
+{
+    IfmOptionValue value;
+    if (option->table != NULL)
+        return ifm_options_check(option->table, G_STRUCT_MEMBER_P(options, option->at), error);
+    if (option->repeatable)
+    {
+        const char *const *texts = G_STRUCT_MEMBER(const char *const *, options, option->at);
+        for (; texts != NULL && *texts != NULL; texts++)
+            if (!ifm_option_parse(option, *texts, &value, error))
+                return FALSE;
+        return TRUE;
+    }
+    if (option->kind == IFM_OPTION_FLAG)
+        return TRUE;
+    g_autofree char *text = format_value(option, options);
+    return (text == NULL && begins_unset(option)) || ifm_option_parse(option, text, &value, error);
+}
+
+gboolean ifm_options_check(const IfmOption *table, gconstpointer options, GError **error)
+{
+    for (const IfmOption *option = table; !is_last(option); option++)
+        if (!check_row(option, options, error))
+            return FALSE;
+    return TRUE;
+}
+
+/* --- tables ----------------------------------------------------------------------------------------------------------- */
+
+/* The position after the row with that name. */
+static guint place_after(const GPtrArray *list, const char *name)
+{
+    guint at = 0;
+    while (at < list->len && !g_str_equal(((const IfmOption *)list->pdata[at])->name, name))
+        at++;
+    g_assert(at < list->len); /* else the table is wrong */
+    return at + 1;
+}
+
+/* Inserts the rows of @table at @at. Returns: the position after them. */
+static guint add_table(GPtrArray *list, guint at, const IfmOption *table)
+{
+    for (const IfmOption *option = table; !is_last(option); option++)
+    {
+        if (option->after != NULL)
+            at = place_after(list, option->after);
+        if (option->table != NULL)
+            at = add_table(list, at, option->table);
+        else
+            g_ptr_array_insert(list, (int)at++, (gpointer)option);
+    }
+    return at;
+}
+
+const IfmOption **ifm_options_list(const IfmOption *const *tables)
+{
+    GPtrArray *list = g_ptr_array_new();
+    for (; *tables != NULL; tables++)
+        add_table(list, list->len, *tables);
+    g_ptr_array_add(list, NULL);
+    return (const IfmOption **)g_ptr_array_free(list, FALSE);
+}
+
+const IfmOption *ifm_options_find(const IfmOption *const *list, const char *name, GError **error)
+{
+    g_autoptr(GPtrArray) names = g_ptr_array_new_with_free_func(g_free);
+    for (; *list != NULL; list++)
+    {
+        if (g_str_equal((*list)->name, name) || ((*list)->aliases != NULL && g_strv_contains((*list)->aliases, name)))
+            return *list;
+        g_ptr_array_add(names, g_strconcat("--", (*list)->name, NULL));
+    }
+    g_ptr_array_add(names, NULL);
+    g_autofree char *full = g_strconcat("--", name, NULL);
+    g_autofree char *hint = ifm_nearest_hint(full, (const char *const *)names->pdata);
+    g_set_error(error, IFM_ERROR, IFM_ERROR_USAGE, "unknown option %s%s", full, hint);
+    return NULL;
+}

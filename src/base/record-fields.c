@@ -1,0 +1,431 @@
+#include <math.h>
+#include <string.h>
+
+#include <inferometer/record-fields.h>
+#include <inferometer/tensor.h>
+
+#include "base-private.h"
+
+#define MAX_FIELDS 40
+#define AT(type, self, field) (*(type *)((char *)(self) + (field)->offset))
+#define CONST_AT(type, self, field) (*(type const *)((const char *)(self) + (field)->offset))
+#define COUNT_AT(type, self, field) (*(type *)((char *)(self) + (field)->count))
+#define CONST_COUNT_AT(type, self, field) (*(type const *)((const char *)(self) + (field)->count))
+
+void ifm_record_init(void *self, const IfmRecordField *fields)
+{
+    for (const IfmRecordField *field = fields; field->name != NULL; field++)
+        if (field->type == IFM_RECORD_TEXT)
+            AT(char *, self, field) = g_strdup("");
+        else if (field->type == IFM_RECORD_SERIES)
+            AT(GArray *, self, field) = g_array_new(FALSE, FALSE, sizeof(gint64));
+        else if (field->type == IFM_RECORD_ROWS)
+            AT(GPtrArray *, self, field) = g_ptr_array_new_with_free_func(field->free);
+}
+
+void ifm_record_clear(void *self, const IfmRecordField *fields)
+{
+    for (const IfmRecordField *field = fields; field->name != NULL; field++)
+        if (field->type == IFM_RECORD_TEXT)
+            g_clear_pointer(&AT(char *, self, field), g_free);
+        else if (field->type == IFM_RECORD_SERIES)
+            g_clear_pointer(&AT(GArray *, self, field), g_array_unref);
+        else if (field->type == IFM_RECORD_JSON)
+            g_clear_pointer(&AT(json_t *, self, field), json_decref);
+        else if (field->type == IFM_RECORD_ROWS)
+            g_clear_pointer(&AT(GPtrArray *, self, field), g_ptr_array_unref);
+}
+
+/* --- writing ---------------------------------------------------------------------------------------------------------- */
+
+typedef json_t *(*PartToJson)(const void *self, const IfmRecordField *fields);
+
+static gint compare_words(gconstpointer a, gconstpointer b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static json_t *words_to_json(const char *const *words, gboolean sorted)
+{
+    g_autoptr(GPtrArray) list = g_ptr_array_new();
+    for (; words != NULL && *words != NULL; words++)
+        g_ptr_array_add(list, (gpointer)*words);
+    if (sorted)
+        g_ptr_array_sort(list, compare_words);
+    json_t *json = json_array();
+    for (guint i = 0; i < list->len; i++)
+        json_array_append_new(json, ifm_json_string(list->pdata[i]));
+    return json;
+}
+
+static json_t *parts_to_json(const void *self, const IfmRecordField *field, PartToJson to_json)
+{
+    json_t *json = json_array();
+    const char *part = CONST_AT(char *, self, field);
+    for (gsize i = 0; i < CONST_COUNT_AT(gsize, self, field); i++, part += field->size)
+        json_array_append_new(json, to_json(part, field->fields));
+    return json;
+}
+
+static json_t *rows_to_json(const GPtrArray *rows, const IfmRecordField *field, PartToJson to_json)
+{
+    json_t *json = json_array();
+    for (guint i = 0; i < rows->len; i++)
+        json_array_append_new(json, to_json(rows->pdata[i], field->fields));
+    return json;
+}
+
+static json_t *jsons_to_json(const void *self, const IfmRecordField *field)
+{
+    json_t *json = json_array();
+    for (gsize i = 0; i < CONST_COUNT_AT(gsize, self, field); i++)
+        json_array_append(json, CONST_AT(json_t **, self, field)[i]);
+    return json;
+}
+
+static json_t *path_to_json(const char *path)
+{
+    g_autofree char *escaped = path != NULL ? g_strescape(path, NULL) : NULL;
+    return escaped != NULL ? json_string(escaped) : json_null();
+}
+
+/* @to_json: writes nested structs. ifm_record_key_to_json() also says that the JSON is a key. */
+static json_t *field_to_json(const void *self, const IfmRecordField *field, PartToJson to_json)
+{
+    const char *name;
+    const json_t *json;
+    const void *part = (const char *)self + field->offset;
+    switch (field->type)
+    {
+    case IFM_RECORD_TEXT:
+        return ifm_json_string(CONST_AT(char *, self, field));
+    case IFM_RECORD_NAME:
+        name = CONST_AT(char *, self, field);
+        return name != NULL ? ifm_json_string(name) : json_null();
+    case IFM_RECORD_PATH:
+        return path_to_json(CONST_AT(char *, self, field));
+    case IFM_RECORD_WORDS:
+        return words_to_json((const char *const *)CONST_AT(char **, self, field), to_json == ifm_record_key_to_json);
+    case IFM_RECORD_FLAG:
+        return json_boolean(CONST_AT(gboolean, self, field));
+    case IFM_RECORD_INT:
+        return json_integer(CONST_AT(int, self, field));
+    case IFM_RECORD_INT64:
+        return json_integer(CONST_AT(gint64, self, field));
+    case IFM_RECORD_UINT32:
+        return json_integer(CONST_AT(guint32, self, field));
+    case IFM_RECORD_SIZE:
+        return json_integer((json_int_t)CONST_AT(gsize, self, field));
+    case IFM_RECORD_DOUBLE: /* + 0.0 makes -0 a 0: SQLite does not keep -0 */
+        return ifm_json_real(CONST_AT(double, self, field) + 0.0);
+    case IFM_RECORD_DTYPE:
+        return json_string(ifm_dtype_name(CONST_AT(IfmDtype, self, field)));
+    case IFM_RECORD_CHOICE:
+        return json_string(field->words[CONST_AT(int, self, field)]);
+    case IFM_RECORD_JSON:
+        json = CONST_AT(json_t *, self, field);
+        return json != NULL ? json_deep_copy(json) : json_null();
+    case IFM_RECORD_JSONS:
+        return jsons_to_json(self, field);
+    case IFM_RECORD_SERIES:
+        return ifm_json_int64_array(CONST_AT(GArray *, self, field));
+    case IFM_RECORD_PART:
+        return to_json(part, field->fields);
+    case IFM_RECORD_MAYBE:
+        return CONST_COUNT_AT(gboolean, self, field) ? to_json(part, field->fields) : json_null();
+    case IFM_RECORD_PARTS:
+        return parts_to_json(self, field, to_json);
+    case IFM_RECORD_ROWS:
+        return rows_to_json(CONST_AT(GPtrArray *, self, field), field, to_json);
+    }
+    g_assert_not_reached();
+}
+
+json_t *ifm_record_to_json(const void *self, const IfmRecordField *fields)
+{
+    json_t *json = json_object();
+    for (const IfmRecordField *field = fields; field->name != NULL; field++)
+        json_object_set_new(json, field->name, field_to_json(self, field, ifm_record_to_json));
+    return json;
+}
+
+json_t *ifm_record_key_to_json(const void *self, const IfmRecordField *fields)
+{
+    json_t *json = json_object();
+    for (const IfmRecordField *field = fields; field->name != NULL; field++)
+    {
+        if (field->key == NULL || (field->counts != NULL && !field->counts(self)))
+            continue;
+        json_t *value = field_to_json(self, field, ifm_record_key_to_json);
+        gboolean is_zero =
+            json_is_null(value) || json_is_false(value) || (json_is_number(value) && json_number_value(value) == 0);
+        if (field->unless_zero && is_zero)
+            json_decref(value);
+        else
+            json_object_set_new(json, field->key, value);
+    }
+    return json;
+}
+
+/* --- reading ----------------------------------------------------------------------------------------------------- */
+
+/* The place of a value, and what is needed to read it. */
+typedef struct
+{
+    const json_t *json;
+    const char *where;
+    GPtrArray *pool;
+    GError **error;
+} Source;
+
+static void *pooled(const Source *source, gsize size)
+{
+    void *memory = g_malloc0(MAX(size, 1));
+    g_ptr_array_add(source->pool, memory);
+    return memory;
+}
+
+static gboolean read_name(const Source *source, const IfmRecordField *field, const char **name)
+{
+    *name = NULL;
+    return json_is_null(json_object_get(source->json, field->name)) ||
+           ifm_json_get_string(source->json, source->where, field->name, name, source->error);
+}
+
+static gboolean read_path(const Source *source, const IfmRecordField *field, char **path)
+{
+    const char *escaped;
+    if (!read_name(source, field, &escaped))
+        return FALSE;
+    *path = escaped != NULL ? g_strcompress(escaped) : NULL;
+    if (*path != NULL)
+        g_ptr_array_add(source->pool, *path);
+    return TRUE;
+}
+
+static gboolean read_words(const Source *source, const IfmRecordField *field, const char ***words)
+{
+    json_t *list = NULL;
+    if (!ifm_json_get_array(source->json, source->where, field->name, &list, source->error))
+        return FALSE;
+    gsize n = json_array_size(list);
+    *words = n > 0 ? pooled(source, (n + 1) * sizeof(char *)) : NULL;
+    for (gsize i = 0; i < n; i++)
+    {
+        (*words)[i] = json_string_value(json_array_get(list, i));
+        if ((*words)[i] == NULL)
+            return ifm_error_refuse(source->error, "%s.%s: found no text at %" G_GSIZE_FORMAT, source->where, field->name,
+                                    i);
+    }
+    return TRUE;
+}
+
+static gboolean read_whole(const Source *source, const IfmRecordField *field, gint64 min, gint64 max, gint64 *value)
+{
+    if (!ifm_json_get_int64(source->json, source->where, field->name, value, source->error))
+        return FALSE;
+    return (*value >= min && *value <= max) ||
+           ifm_error_refuse(source->error,
+                            "%s.%s: found %" G_GINT64_FORMAT ", expected %" G_GINT64_FORMAT " to %" G_GINT64_FORMAT,
+                            source->where, field->name, *value, min, max);
+}
+
+/* Returns: the index of a word; -1 with an error. */
+static int read_choice(const Source *source, const IfmRecordField *field)
+{
+    const char *word;
+    if (!ifm_json_get_string(source->json, source->where, field->name, &word, source->error))
+        return -1;
+    for (gsize i = 0; i < field->n_words; i++)
+        if (g_str_equal(word, field->words[i]))
+            return (int)i;
+    g_autoptr(GString) words = g_string_new(NULL);
+    for (gsize i = 0; i < field->n_words; i++)
+        g_string_append_printf(words, "%s\"%s\"", i == 0 ? "" : i + 1 < field->n_words ? ", " : " or ", field->words[i]);
+    ifm_error_refuse(source->error, "%s.%s: found \"%s\", expected %s", source->where, field->name, word, words->str);
+    return -1;
+}
+
+static gboolean read_dtype(const Source *source, const IfmRecordField *field, IfmDtype *dtype)
+{
+    const char *name;
+    if (!ifm_json_get_string(source->json, source->where, field->name, &name, source->error))
+        return FALSE;
+    *dtype = ifm_dtype_from_name(name);
+    return TRUE;
+}
+
+static gboolean read_json(const Source *source, const IfmRecordField *field, json_t **json)
+{
+    json_t *found = NULL;
+    if (!json_is_null(json_object_get(source->json, field->name)) &&
+        !ifm_json_get_object(source->json, source->where, field->name, &found, source->error))
+        return FALSE;
+    if (source->pool == NULL)
+        json_decref(*json);
+    *json = found != NULL && source->pool == NULL ? json_deep_copy(found) : found;
+    return TRUE;
+}
+
+static gboolean read_text(const Source *source, const IfmRecordField *field, char **text)
+{
+    const char *found = NULL;
+    if (!ifm_json_get_string(source->json, source->where, field->name, &found, source->error))
+        return FALSE;
+    g_free(*text);
+    *text = g_strdup(found);
+    return TRUE;
+}
+
+static gboolean read_part(const Source *source, const IfmRecordField *field, void *part)
+{
+    g_autofree char *where = g_strdup_printf("%s.%s", source->where, field->name);
+    return ifm_record_from_json(part, field->fields, json_object_get(source->json, field->name), where, source->pool,
+                                source->error);
+}
+
+static gboolean read_list(const Source *source, const IfmRecordField *field, void *self)
+{
+    json_t *list = NULL;
+    if (!ifm_json_get_array(source->json, source->where, field->name, &list, source->error))
+        return FALSE;
+    gsize n = json_array_size(list), size = field->type == IFM_RECORD_JSONS ? sizeof(json_t *) : field->size;
+    char *parts = n > 0 ? pooled(source, n * size) : NULL;
+    COUNT_AT(gsize, self, field) = n;
+    AT(char *, self, field) = parts;
+    for (gsize i = 0; i < n; i++)
+    {
+        json_t *one = json_array_get(list, i);
+        g_autofree char *where = g_strdup_printf("%s.%s[%" G_GSIZE_FORMAT "]", source->where, field->name, i);
+        if (field->type == IFM_RECORD_JSONS)
+            ((json_t **)(void *)parts)[i] = one;
+        else if (!ifm_record_from_json(parts + i * size, field->fields, one, where, source->pool, source->error))
+            return FALSE;
+    }
+    return TRUE;
+}
+
+static gboolean read_rows(const Source *source, const IfmRecordField *field, GPtrArray *rows)
+{
+    json_t *list = NULL, *one;
+    gsize i;
+    if (!ifm_json_get_array(source->json, source->where, field->name, &list, source->error))
+        return FALSE;
+    g_ptr_array_set_size(rows, 0);
+    json_array_foreach(list, i, one)
+    {
+        g_autofree char *where = g_strdup_printf("%s.%s[%" G_GSIZE_FORMAT "]", source->where, field->name, i);
+        void *row = g_malloc0(field->size);
+        g_ptr_array_add(rows, row);
+        if (!ifm_record_from_json(row, field->fields, one, where, NULL, source->error))
+            return FALSE;
+    }
+    return TRUE;
+}
+
+static gboolean read_field(void *self, const IfmRecordField *field, const Source *source)
+{
+    const json_t *json = source->json;
+    const char *where = source->where;
+    GError **error = source->error;
+    gint64 whole = 0;
+    switch (field->type)
+    {
+    case IFM_RECORD_TEXT:
+        return read_text(source, field, &AT(char *, self, field));
+    case IFM_RECORD_NAME:
+        return read_name(source, field, &AT(const char *, self, field));
+    case IFM_RECORD_PATH:
+        return read_path(source, field, &AT(char *, self, field));
+    case IFM_RECORD_WORDS:
+        return read_words(source, field, &AT(const char **, self, field));
+    case IFM_RECORD_FLAG:
+        return ifm_json_get_boolean(json, where, field->name, &AT(gboolean, self, field), error);
+    case IFM_RECORD_INT:
+        return read_whole(source, field, G_MININT, G_MAXINT, &whole) && ((AT(int, self, field) = (int)whole), TRUE);
+    case IFM_RECORD_INT64:
+        return ifm_json_get_int64(json, where, field->name, &AT(gint64, self, field), error);
+    case IFM_RECORD_UINT32:
+        return read_whole(source, field, 0, G_MAXUINT32, &whole) && ((AT(guint32, self, field) = (guint32)whole), TRUE);
+    case IFM_RECORD_SIZE:
+        return ifm_json_get_int64(json, where, field->name, &whole, error) &&
+               ((AT(gsize, self, field) = (gsize)MAX(whole, 0)), TRUE);
+    case IFM_RECORD_DOUBLE:
+        return ifm_json_get_double(json, where, field->name, &AT(double, self, field), error);
+    case IFM_RECORD_DTYPE:
+        return read_dtype(source, field, &AT(IfmDtype, self, field));
+    case IFM_RECORD_CHOICE:
+        return (AT(int, self, field) = read_choice(source, field)) >= 0;
+    case IFM_RECORD_JSON:
+        return read_json(source, field, &AT(json_t *, self, field));
+    case IFM_RECORD_JSONS:
+    case IFM_RECORD_PARTS:
+        return read_list(source, field, self);
+    case IFM_RECORD_SERIES:
+        return ifm_json_get_int64_array(json, where, field->name, AT(GArray *, self, field), error);
+    case IFM_RECORD_PART:
+        return read_part(source, field, (char *)self + field->offset);
+    case IFM_RECORD_MAYBE:
+        COUNT_AT(gboolean, self, field) = !json_is_null(json_object_get(json, field->name));
+        return !COUNT_AT(gboolean, self, field) || read_part(source, field, (char *)self + field->offset);
+    case IFM_RECORD_ROWS:
+        return read_rows(source, field, AT(GPtrArray *, self, field));
+    }
+    g_assert_not_reached();
+}
+
+gboolean ifm_record_from_json(void *self, const IfmRecordField *fields, const json_t *json, const char *where,
+                              GPtrArray *pool, GError **error)
+{
+    const char *keys[MAX_FIELDS + 1] = { NULL };
+    const Source source = { json, where, pool, error };
+    for (gsize i = 0; fields[i].name != NULL; i++)
+    {
+        g_assert(i < MAX_FIELDS);
+        keys[i] = fields[i].name;
+    }
+    if (!ifm_json_check_object(json, where, keys, error))
+        return FALSE;
+    for (const IfmRecordField *field = fields; field->name != NULL; field++)
+        if (!(field->optional && json_object_get(json, field->name) == NULL) && !read_field(self, field, &source))
+            return FALSE;
+    return TRUE;
+}
+
+/* --- single numbers ----------------------------------------------------------------------------------------------- */
+
+double ifm_record_number(const void *self, const IfmRecordField *fields, const char *path)
+{
+    gsize length = strcspn(path, ".");
+    for (const IfmRecordField *field = fields; field->name != NULL; field++)
+    {
+        if (strlen(field->name) != length || strncmp(field->name, path, length) != 0)
+            continue;
+        if (field->type == IFM_RECORD_PART && path[length] == '.')
+            return ifm_record_number((const char *)self + field->offset, field->fields, path + length + 1);
+        json_auto_t *value = field_to_json(self, field, ifm_record_to_json);
+        return json_is_boolean(value)  ? json_is_true(value)
+               : json_is_number(value) ? json_number_value(value)
+                                       : (double)NAN;
+    }
+    return (double)NAN;
+}
+
+/* --- ranges ------------------------------------------------------------------------------------------------------- */
+
+gboolean ifm_record_check(const void *self, const IfmRecordField *fields, const char *where, GError **error)
+{
+    for (const IfmRecordField *field = fields; field->name != NULL; field++)
+    {
+        if (field->called == NULL)
+            continue;
+        gint64 value = field->type == IFM_RECORD_INT ? CONST_AT(int, self, field) : CONST_AT(gint64, self, field);
+        if (field->type == IFM_RECORD_SIZE)
+            value = (gint64)MIN(CONST_AT(gsize, self, field), G_MAXINT);
+        if (value < field->min || value > field->max)
+            return ifm_error_refuse(
+                error, "%s: %s: found %" G_GINT64_FORMAT ", expected %" G_GINT64_FORMAT " to %" G_GINT64_FORMAT, where,
+                field->called, value, field->min, field->max);
+    }
+    return TRUE;
+}

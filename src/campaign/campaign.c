@@ -1,0 +1,319 @@
+/* The list: items sealed and found in the store. */
+#include <math.h>
+#include <string.h>
+
+#include "campaign-private.h"
+
+static void slot_free(Slot *slot)
+{
+    for (gsize i = 0; i < IFM_CAMPAIGN_MAX_RECORDS; i++)
+        ifm_case_free(slot->cases[i]);
+    ifm_measurement_free(slot->found);
+    g_free(slot);
+}
+
+static void held_free(Held *held)
+{
+    ifm_case_free(held->sealed);
+    ifm_measurement_free(held->measurement);
+    g_free(held);
+}
+
+void campaign_renew(IfmCampaign *campaign)
+{
+    const IfmCampaignOptions *options = &campaign->options;
+    IfmRunnerOptions runner_options = { .limits = options->limits,
+                                        .interrupted = options->interrupted,
+                                        .progress = ifm_campaign_hear,
+                                        .progress_user = campaign };
+    ifm_runner_free(campaign->runner);
+    campaign->runner = ifm_runner_new(&runner_options);
+    if (campaign->began)
+        campaign_past_report_losses(campaign->past, campaign->runner);
+}
+
+IfmCampaign *ifm_campaign_new(IfmStore *store, const IfmCampaignOptions *options)
+{
+    IfmCampaign *campaign = g_new0(IfmCampaign, 1);
+    campaign->store = store;
+    campaign->options = *options;
+    campaign->slots = g_ptr_array_new_with_free_func((GDestroyNotify)slot_free);
+    campaign->past = campaign_past_new(options->sessions_unix_ms, options->n_sessions);
+    campaign->measured = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+    campaign->held = g_ptr_array_new_with_free_func((GDestroyNotify)held_free);
+    campaign->any_tried = g_hash_table_new(g_direct_hash, g_direct_equal);
+    campaign->paces = g_array_new(FALSE, TRUE, sizeof(Pace));
+    campaign->progress = (IfmCampaignProgress){ .cases_per_s = NAN, .left_ns = -1 };
+    campaign_renew(campaign);
+    return campaign;
+}
+
+void ifm_campaign_free(IfmCampaign *campaign)
+{
+    if (campaign == NULL)
+        return;
+    ifm_runner_free(campaign->runner);
+    g_ptr_array_unref(campaign->slots);
+    campaign_past_free(campaign->past);
+    g_hash_table_unref(campaign->measured);
+    g_ptr_array_unref(campaign->held);
+    g_hash_table_unref(campaign->any_tried);
+    g_array_unref(campaign->paces);
+    g_free(campaign->step);
+    g_free(campaign);
+}
+
+IfmRunner *ifm_campaign_runner(IfmCampaign *campaign)
+{
+    return campaign->runner;
+}
+
+IfmStore *ifm_campaign_store(IfmCampaign *campaign)
+{
+    return campaign->store;
+}
+
+const IfmCampaignProgress *ifm_campaign_progress(const IfmCampaign *campaign)
+{
+    return &campaign->progress;
+}
+
+void ifm_campaign_add(IfmCampaign *campaign, const IfmCampaignItem *item)
+{
+    Slot *slot = g_new0(Slot, 1);
+    slot->item = *item;
+    slot->index = campaign->slots->len;
+    g_ptr_array_add(campaign->slots, slot);
+    if ((guint)item->pace >= campaign->paces->len)
+        g_array_set_size(campaign->paces, (guint)item->pace + 1);
+}
+
+void ifm_campaign_note(IfmCampaign *campaign, const char *const *devices, const IfmMeasurement *last)
+{
+    campaign_past_note(campaign->past, devices, last);
+}
+
+const IfmCase *ifm_campaign_sealed(const IfmCampaign *campaign, guint index)
+{
+    const Slot *slot = campaign->slots->pdata[index];
+    return slot->n > 0 ? slot->cases[slot->n - 1] : NULL;
+}
+
+void campaign_begin(IfmCampaign *campaign)
+{
+    if (campaign->began)
+        return;
+    campaign->began = TRUE;
+    campaign->began_us = g_get_monotonic_time();
+    campaign_past_report_losses(campaign->past, campaign->runner);
+    campaign_progress_count(campaign);
+}
+
+static gboolean is_wanted(const IfmCampaign *campaign, const Slot *slot)
+{
+    return campaign->options.wanted == NULL || campaign->options.wanted(&slot->item, campaign->options.user);
+}
+
+gboolean campaign_is_mine(const IfmCampaign *campaign, const Slot *slot)
+{
+    const IfmCampaignOptions *options = &campaign->options;
+    gsize n = options->n_shards;
+    return (n == 0 || (slot->index + slot->index / n) % n + 1 == options->shard) && is_wanted(campaign, slot);
+}
+
+/* --- sealed -------------------------------------------------------------------------------------------------------------
+ */
+
+static void forget_seal(Slot *slot)
+{
+    for (gsize i = 0; i < IFM_CAMPAIGN_MAX_RECORDS; i++)
+        g_clear_pointer(&slot->cases[i], ifm_case_free);
+    slot->n = 0;
+}
+
+void campaign_drop(IfmCampaign *campaign, Slot *slot)
+{
+    if (campaign->options.drop != NULL)
+        campaign->options.drop(&slot->item, campaign->options.user);
+}
+
+/* @trouble: (out) what the hook ends the campaign with. Returns: whether it goes on. */
+static gboolean ask_after(IfmCampaign *campaign, Slot *slot, IfmCampaignEnd *end, GError **trouble)
+{
+    gboolean good = campaign->options.after != NULL
+                        ? campaign->options.after(&slot->item, end, campaign->options.user, trouble)
+                        : end->error == NULL;
+    for (gsize i = 0; i < end->n && end->measurements != NULL; i++)
+        g_clear_pointer(&end->measurements[i], ifm_measurement_free);
+    g_clear_pointer(&end->previous, ifm_measurement_free);
+    if (end->error != NULL)
+    {
+        slot->state = SLOT_GIVEN_UP;
+        campaign_progress_count(campaign);
+    }
+    return good;
+}
+
+void campaign_report(IfmCampaign *campaign, Slot *slot, IfmCampaignEnd *end)
+{
+    g_autoptr(GError) ignored = NULL;
+    ask_after(campaign, slot, end, &ignored);
+}
+
+gboolean campaign_end(IfmCampaign *campaign, Slot *slot, IfmCampaignEnd *end, GError **error)
+{
+    g_autoptr(GError) trouble = NULL;
+    gboolean good = ask_after(campaign, slot, end, &trouble);
+    gboolean cancelled = end->error != NULL && g_error_matches(end->error, IFM_ERROR, IFM_ERROR_CANCELLED);
+    if (good && !cancelled)
+        return TRUE;
+    if (cancelled)
+        g_propagate_error(error, g_error_copy(end->error));
+    else if (trouble != NULL)
+        g_propagate_error(error, g_steal_pointer(&trouble));
+    else
+        g_propagate_prefixed_error(error, g_error_copy(end->error), "%s: ", slot->item.title);
+    return FALSE;
+}
+
+void campaign_count_records(Slot *slot)
+{
+    while (slot->n < IFM_CAMPAIGN_MAX_RECORDS && slot->cases[slot->n] != NULL)
+        slot->n++;
+}
+
+static gboolean seal(IfmCampaign *campaign, Slot *slot, GError **error)
+{
+    const IfmCampaignItem *item = &slot->item;
+    if (campaign->options.fill != NULL && !campaign->options.fill(&slot->item, campaign->options.user, error))
+        return FALSE;
+    if (item->own != NULL && !item->own->seal(campaign, item, slot->cases, error))
+        return FALSE;
+    if (item->own == NULL)
+        slot->cases[0] = ifm_runner_case(campaign->runner, item->kind, item->spec, error);
+    campaign_count_records(slot);
+    return slot->n > 0;
+}
+
+gboolean campaign_seal_slot(IfmCampaign *campaign, Slot *slot, GError **error)
+{
+    g_autoptr(GError) trouble = NULL;
+    campaign->progress.now = slot->item.seal_runs ? &slot->item : NULL;
+    gboolean sealed = seal(campaign, slot, &trouble);
+    campaign->progress.now = NULL;
+    if (sealed)
+        return TRUE;
+    forget_seal(slot);
+    IfmCampaignEnd end = { .error = trouble };
+    return campaign_end(campaign, slot, &end, error);
+}
+
+/* --- found --------------------------------------------------------------------------------------------------------------
+ */
+
+static gboolean may_be_found(const IfmCampaign *campaign, const Slot *slot)
+{
+    const char *key = slot->cases[slot->n - 1]->key;
+    int group = GPOINTER_TO_INT(g_hash_table_lookup(campaign->measured, key)) - 1;
+    return slot->item.resume || (g_hash_table_contains(campaign->measured, key) && group < slot->item.group);
+}
+
+gboolean campaign_look_up(IfmCampaign *campaign, Slot *slot, GError **error)
+{
+    const IfmCampaignItem *item = &slot->item;
+    GError *trouble = NULL;
+    slot->was_looked_up = TRUE;
+    if (!may_be_found(campaign, slot))
+        return TRUE;
+    IfmMeasurement *found = ifm_store_last(campaign->store, slot->cases[slot->n - 1]->key, &trouble);
+    if (trouble != NULL)
+    {
+        g_propagate_error(error, trouble);
+        return FALSE;
+    }
+    if (found == NULL)
+        return TRUE;
+    slot->was_tried = TRUE;
+    gboolean stands = item->own != NULL && item->own->stands != NULL
+                          ? item->own->stands(item, slot->cases, found)
+                          : campaign_past_stands(campaign->past, item->devices, found, campaign->options.retry);
+    if (stands)
+    {
+        IfmMeasurement *measurements[IFM_CAMPAIGN_MAX_RECORDS] = { 0 };
+        IfmCampaignEnd end = { .cases = slot->cases, .measurements = measurements, .n = slot->n, .found = TRUE };
+        slot->state = SLOT_DONE;
+        campaign_progress_found(campaign, found);
+        measurements[slot->n - 1] = found;
+        return campaign_end(campaign, slot, &end, error);
+    }
+    if (item->own != NULL && item->own->keep != NULL)
+        slot->found = found;
+    else
+        ifm_measurement_free(found);
+    return TRUE;
+}
+
+gboolean campaign_can_seal(const Slot *slot)
+{
+    return slot->item.own == NULL || slot->item.own->seal != NULL;
+}
+
+gboolean ifm_campaign_seal(IfmCampaign *campaign, int group, GError **error)
+{
+    GPtrArray *slots = campaign->slots;
+    campaign_begin(campaign);
+    for (int last = 0; last <= 1; last++)
+        for (guint i = 0; i < slots->len; i++)
+        {
+            Slot *slot = slots->pdata[i];
+            if (slot->item.group != group || !slot->item.seal_last != !last || slot->n > 0 || slot->state != SLOT_TODO ||
+                !campaign_can_seal(slot) || !is_wanted(campaign, slot))
+                continue;
+            gboolean good = campaign_seal_slot(campaign, slot, error);
+            campaign_drop(campaign, slot);
+            if (!good)
+                return FALSE;
+        }
+    for (guint i = 0; i < slots->len; i++) /* what was sealed before its device was given up */
+    {
+        Slot *slot = slots->pdata[i];
+        if (slot->item.group == group && !is_wanted(campaign, slot))
+            forget_seal(slot);
+    }
+    campaign_progress_count(campaign);
+    for (guint i = 0; i < slots->len; i++)
+    {
+        Slot *slot = slots->pdata[i];
+        if (slot->item.group == group && slot->n > 0 && !slot->was_looked_up && campaign_is_mine(campaign, slot) &&
+            !campaign_look_up(campaign, slot, error))
+            return FALSE;
+    }
+    return TRUE;
+}
+
+gboolean ifm_shard_check(gsize shard, gsize n_shards, GError **error)
+{
+    if ((shard == 0 && n_shards == 0) || (shard >= 1 && shard <= n_shards))
+        return TRUE;
+    g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
+                "found \"%" G_GSIZE_FORMAT "/%" G_GSIZE_FORMAT
+                "\", expected I/N: part I of N, such as 1/4, with I from 1 to N",
+                shard, n_shards);
+    return FALSE;
+}
+
+gboolean ifm_shard_parse(const char *text, gsize *shard, gsize *n_shards, GError **error)
+{
+    char *end = NULL;
+    guint64 number = g_ascii_isdigit(*text) ? g_ascii_strtoull(text, &end, 10) : 0;
+    guint64 of = end != NULL && *end == '/' && g_ascii_isdigit(end[1]) ? g_ascii_strtoull(end + 1, &end, 10) : 0;
+    if (of == 0 || *end != '\0' || number == 0 || number > of || of > G_MAXINT32)
+    {
+        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
+                    "found \"%s\", expected I/N: part I of N, such as 1/4, with I from 1 to N", text);
+        return FALSE;
+    }
+    *shard = (gsize)number;
+    *n_shards = (gsize)of;
+    return TRUE;
+}

@@ -1,0 +1,20 @@
+#pragma once
+#include <inferometer/study-place.h>
+#include <inferometer/study-results.h>
+
+#include "cli.h"
+
+G_BEGIN_DECLS
+
+/* What STUDY means, for the details of a verb's help. */
+#define WHICH_STUDY "STUDY is a shipped study's name (inferometer study list) or a YAML file."
+/* And for a verb that needs results alone. */
+#define WHICH_RESULTS                                                                                                      \
+    WHICH_STUDY " It may also be a folder with results (out/gnn-stages), or the name of one in out/, as imports have it."
+
+/* study_print_page: what one wants to see first. Returns: an exit status. */
+int study_print_page(const IfmStudyResults *results, const char *folder);
+/* study_write_and_print: a study's tables from its store, as files of its folder, and the page. Returns: an exit status. */
+int study_write_and_print(const IfmStudyPlace *place);
+
+G_END_DECLS

@@ -1,0 +1,86 @@
+/* What all files of the driver need of the API: errors, types, and the devices that the runtime finds. */
+#include <string.h>
+
+#include "onnxruntime-private.h"
+
+gboolean ifm_ort_check(const OrtApi *api, OrtStatus *status, const char *who, IfmErrorCode refusal, GError **error)
+{
+    if (status == NULL)
+        return TRUE;
+    OrtErrorCode ort_code = api->GetErrorCode(status);
+    const char *said = api->GetErrorMessage(status);
+    g_autofree char *words = ifm_runtime_words(said, NULL);
+    IfmErrorCode code = refusal;
+    if (ifm_runtime_is_memory(said))
+        code = IFM_ERROR_MEMORY;
+    else if (ifm_runtime_is_lost(said))
+        code = IFM_ERROR_LOST;
+    else if (strstr(said, "terminate flag") != NULL)
+        code = IFM_ERROR_CANCELLED;
+    else if (ort_code == ORT_NO_SUCHFILE)
+        code = IFM_ERROR_UNAVAILABLE;
+    g_set_error(error, IFM_ERROR, code, "%s: %s", who, words);
+    api->ReleaseStatus(status);
+    return FALSE;
+}
+
+static const struct
+{
+    ONNXTensorElementDataType type;
+    IfmDtype dtype;
+} types[] = {
+    { ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT, IFM_DTYPE_F32 },     { ONNX_TENSOR_ELEMENT_DATA_TYPE_UINT8, IFM_DTYPE_U8 },
+    { ONNX_TENSOR_ELEMENT_DATA_TYPE_INT8, IFM_DTYPE_I8 },       { ONNX_TENSOR_ELEMENT_DATA_TYPE_UINT16, IFM_DTYPE_U16 },
+    { ONNX_TENSOR_ELEMENT_DATA_TYPE_INT16, IFM_DTYPE_I16 },     { ONNX_TENSOR_ELEMENT_DATA_TYPE_INT32, IFM_DTYPE_I32 },
+    { ONNX_TENSOR_ELEMENT_DATA_TYPE_INT64, IFM_DTYPE_I64 },     { ONNX_TENSOR_ELEMENT_DATA_TYPE_BOOL, IFM_DTYPE_BOOL },
+    { ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT16, IFM_DTYPE_F16 },   { ONNX_TENSOR_ELEMENT_DATA_TYPE_DOUBLE, IFM_DTYPE_F64 },
+    { ONNX_TENSOR_ELEMENT_DATA_TYPE_UINT32, IFM_DTYPE_U32 },    { ONNX_TENSOR_ELEMENT_DATA_TYPE_UINT64, IFM_DTYPE_U64 },
+    { ONNX_TENSOR_ELEMENT_DATA_TYPE_BFLOAT16, IFM_DTYPE_BF16 },
+};
+
+IfmDtype ifm_ort_dtype(ONNXTensorElementDataType type)
+{
+    for (gsize i = 0; i < G_N_ELEMENTS(types); i++)
+        if (types[i].type == type)
+            return types[i].dtype;
+    return IFM_DTYPE_UNDEFINED;
+}
+
+ONNXTensorElementDataType ifm_ort_type(IfmDtype dtype)
+{
+    for (gsize i = 0; i < G_N_ELEMENTS(types); i++)
+        if (types[i].dtype == dtype)
+            return types[i].type;
+    return ONNX_TENSOR_ELEMENT_DATA_TYPE_UNDEFINED;
+}
+
+const OrtProvider ifm_ort_providers[] = {
+    { "CPU", "CPUExecutionProvider" },           { "CUDA", "CUDAExecutionProvider" },
+    { "TensorRT", "TensorrtExecutionProvider" }, { "MIGraphX", "MIGraphXExecutionProvider" },
+    { "OpenVINO", "OpenVINOExecutionProvider" }, { NULL, NULL },
+};
+
+char *ifm_ort_unit(const char *provider)
+{
+    for (const OrtProvider *row = ifm_ort_providers; row->unit != NULL; row++)
+        if (g_str_equal(provider, row->provider))
+            return g_strdup(row->unit);
+    const char *end = g_strrstr(provider, "ExecutionProvider");
+    return end != NULL && end > provider ? g_strndup(provider, (gsize)(end - provider)) : g_strdup(provider);
+}
+
+const OrtEpDevice *ifm_ort_find_device(OrtEngine *self, const char *unit, int nth, GError **error)
+{
+    const OrtEpDevice *const *devices = NULL;
+    size_t n_devices = 0;
+    if (!ifm_ort_check(self->api, self->api->GetEpDevices(self->env, &devices, &n_devices), IFM_ORT_NAME,
+                       IFM_ERROR_UNAVAILABLE, error))
+        return NULL;
+    for (size_t i = 0; i < n_devices; i++)
+    {
+        g_autofree char *found = ifm_ort_unit(self->api->EpDevice_EpName(devices[i]));
+        if (g_str_equal(found, unit) && nth-- == 0)
+            return devices[i];
+    }
+    return NULL;
+}

@@ -1,0 +1,101 @@
+#pragma once
+#include <onnxruntime_c_api.h>
+#include <stdatomic.h>
+
+#include "../runtime-private.h"
+
+G_BEGIN_DECLS
+
+/* The driver of ONNX Runtime, from the bottom: onnxruntime-api.c (errors, types, devices found), onnxruntime-session.c
+ * (sessions and ports), onnxruntime-request.c (inferring), onnxruntime-options.c and onnxruntime-profile.c (times of nodes,
+ * the effective configuration), onnxruntime.c (the engine and the table of slots). */
+
+#define IFM_ORT_NAME "onnxruntime"
+
+/* A unit that the driver has a word for, and the execution provider behind it. */
+typedef struct
+{
+    const char *unit, *provider;
+} OrtProvider;
+
+typedef struct
+{
+    IfmEngine base;
+    const OrtApi *api;
+    OrtEnv *env;
+    OrtMemoryInfo *host; /* plain host memory */
+} OrtEngine;
+
+typedef struct
+{
+    IfmCompiled base;
+    OrtSession *session;
+    char **input_names; /* [ports], in port order, as Run takes them */
+    char **output_names;
+    /* with options.profiling: */
+    char *profile_folder;  /* private; removed with the compile */
+    GPtrArray *pending;    /* IfmEngineProfile*: of a session that was replaced before its profile was asked for */
+    gint64 events_per_run; /* 0 until a profile was read */
+    _Atomic gint64 events; /* of this session, estimated */
+    _Atomic int n_running;
+    gboolean one_thread; /* per stream, although more were asked for: IFM_ORT_WHY_ONE_THREAD */
+} OrtCompiled;
+
+#define IFM_ORT_WHY_ONE_THREAD                                                                                             \
+    "ran on one thread a stream, whatever was asked: ONNX Runtime's ScatterND loses additions on several"
+
+typedef struct
+{
+    IfmRequest base;
+    OrtRunOptions *run_options;
+    OrtValue **inputs;
+    OrtValue **outputs;
+    gboolean *is_kept; /* [outputs]: made before the inference (fixed shape, or the caller's memory) */
+} OrtRequest;
+
+static inline OrtEngine *ort_engine(const IfmCompiled *compiled)
+{
+    return (OrtEngine *)compiled->engine;
+}
+
+/** ifm_ort_check: Takes @status. Returns: TRUE if it is OK; FALSE with the runtime's message and one of our codes.
+ * @refusal: the code if the message shows no other: IFM_ERROR_UNSUPPORTED while compiling, _FAILED while running. */
+gboolean ifm_ort_check(const OrtApi *api, OrtStatus *status, const char *who, IfmErrorCode refusal, GError **error);
+
+IfmDtype ifm_ort_dtype(ONNXTensorElementDataType type);
+ONNXTensorElementDataType ifm_ort_type(IfmDtype dtype);
+
+/** ifm_ort_providers: ends with NULL. A device of another provider is named by that provider. A row without a device is
+ * listed as unavailable. */
+extern const OrtProvider ifm_ort_providers[];
+/** ifm_ort_unit: Returns: (transfer full) the unit that a provider stands for, "CPU". */
+char *ifm_ort_unit(const char *provider);
+/** ifm_ort_find_device: Returns: device @nth (from 0) that the runtime finds for a unit; NULL where there are fewer. */
+const OrtEpDevice *ifm_ort_find_device(OrtEngine *engine, const char *unit, int nth, GError **error);
+
+/** ifm_ort_session_open: Makes the session, or makes it again. On the executing thread, whose mask the pool inherits. */
+gboolean ifm_ort_session_open(OrtCompiled *compiled, GError **error);
+/** ifm_ort_session_ports: Fills the compile's ports and their names from the session. */
+gboolean ifm_ort_session_ports(OrtCompiled *compiled, GError **error);
+
+gboolean ifm_ort_request_init(IfmRequest *request, GError **error);
+void ifm_ort_request_clear(IfmRequest *request);
+gboolean ifm_ort_set_input(IfmRequest *request, gsize port, const IfmTensor *tensor, GError **error);
+gboolean ifm_ort_set_output(IfmRequest *request, gsize port, const IfmTensor *tensor, GError **error);
+gboolean ifm_ort_output(IfmRequest *request, gsize port, IfmTensor *tensor, GError **error);
+gboolean ifm_ort_infer(IfmRequest *request, GError **error);
+gboolean ifm_ort_infer_async(IfmRequest *request, GError **error);
+void ifm_ort_cancel(IfmRequest *request);
+void ifm_ort_cancel_clear(IfmRequest *request);
+
+/** ifm_ort_profile_prepare: Replaces a profiled session whose profile is about to be full; executor, untimed. */
+gboolean ifm_ort_profile_prepare(IfmRequest *request, GError **error);
+gboolean ifm_ort_profile(IfmCompiled *compiled, IfmRequest *request, GPtrArray *profiles, GError **error);
+gboolean ifm_ort_effective_config(IfmCompiled *compiled, const IfmTensor *inputs, IfmEffectiveConfig *effective_config,
+                                  GError **error);
+/** ifm_ort_note_options: Notes the options with the runtime's own keys that it cannot know. (onnxruntime-options.c) */
+void ifm_ort_note_options(const OrtCompiled *compiled, IfmEffectiveConfig *effective_config);
+/** ifm_ort_profile_clear: Removes the folder and what is in it. */
+void ifm_ort_profile_clear(OrtCompiled *compiled);
+
+G_END_DECLS

@@ -1,0 +1,186 @@
+#include "onnxruntime-private.h"
+
+static OrtRequest *self_of(IfmRequest *request)
+{
+    return (OrtRequest *)request;
+}
+
+static const OrtApi *api_of(const IfmRequest *request)
+{
+    return ort_engine(request->compiled)->api;
+}
+
+/* Takes @status; its message is prefixed by the model and the device. */
+static gboolean check(const IfmRequest *request, OrtStatus *status, GError **error)
+{
+    if (status == NULL)
+        return TRUE;
+    g_autofree char *who =
+        g_strdup_printf("%s: %s", request->compiled->spec->text, ifm_model_name(request->compiled->model));
+    return ifm_ort_check(api_of(request), status, who, IFM_ERROR_FAILED, error);
+}
+
+/* Makes the memory of an output of known shape once, so that the runtime allocates none during an inference. */
+static gboolean make_output(IfmRequest *request, gsize index, GError **error)
+{
+    OrtRequest *self = self_of(request);
+    const OrtApi *api = api_of(request);
+    const IfmPort *port = request->compiled->outputs->pdata[index];
+    OrtAllocator *allocator;
+    self->is_kept[index] = ifm_port_is_fixed(port);
+    return !self->is_kept[index] || (check(request, api->GetAllocatorWithDefaultOptions(&allocator), error) &&
+                                     check(request,
+                                           api->CreateTensorAsOrtValue(allocator, port->dims, (size_t)port->rank,
+                                                                       ifm_ort_type(port->dtype), &self->outputs[index]),
+                                           error));
+}
+
+gboolean ifm_ort_request_init(IfmRequest *request, GError **error)
+{
+    OrtRequest *self = self_of(request);
+    guint n_outputs = request->compiled->outputs->len;
+    self->inputs = g_new0(OrtValue *, request->compiled->inputs->len + 1);
+    self->outputs = g_new0(OrtValue *, n_outputs + 1);
+    self->is_kept = g_new0(gboolean, n_outputs + 1);
+    if (!check(request, api_of(request)->CreateRunOptions(&self->run_options), error))
+        return FALSE;
+    for (guint i = 0; i < n_outputs; i++)
+        if (!make_output(request, i, error))
+            return FALSE;
+    return TRUE;
+}
+
+static void release(const IfmRequest *request, OrtValue **value)
+{
+    if (*value != NULL)
+        api_of(request)->ReleaseValue(*value);
+    *value = NULL;
+}
+
+void ifm_ort_request_clear(IfmRequest *request)
+{
+    OrtRequest *self = self_of(request);
+    for (guint i = 0; i < request->compiled->inputs->len; i++)
+        release(request, &self->inputs[i]);
+    for (guint i = 0; i < request->compiled->outputs->len; i++)
+        release(request, &self->outputs[i]);
+    if (self->run_options != NULL)
+        api_of(request)->ReleaseRunOptions(self->run_options);
+    g_free(self->inputs);
+    g_free(self->outputs);
+    g_free(self->is_kept);
+}
+
+/* Describes the caller's bytes to the runtime, without a copy. */
+static gboolean wrap(IfmRequest *request, const IfmTensor *tensor, OrtValue **value, GError **error)
+{
+    static char nothing[64]; /* the runtime needs an address for an empty tensor, too */
+    OrtValue *made = NULL;
+    void *data = tensor->data != NULL ? tensor->data : nothing;
+    if (!check(request,
+               api_of(request)->CreateTensorWithDataAsOrtValue(ort_engine(request->compiled)->host, data,
+                                                               tensor->size_bytes, tensor->shape, (size_t)tensor->rank,
+                                                               ifm_ort_type(tensor->dtype), &made),
+               error))
+        return FALSE;
+    release(request, value);
+    *value = made;
+    return TRUE;
+}
+
+gboolean ifm_ort_set_input(IfmRequest *request, gsize port, const IfmTensor *tensor, GError **error)
+{
+    return wrap(request, tensor, &self_of(request)->inputs[port], error);
+}
+
+gboolean ifm_ort_set_output(IfmRequest *request, gsize port, const IfmTensor *tensor, GError **error)
+{
+    OrtRequest *self = self_of(request);
+    if (tensor == NULL)
+    {
+        release(request, &self->outputs[port]);
+        return make_output(request, port, error);
+    }
+    self->is_kept[port] = TRUE;
+    return wrap(request, tensor, &self->outputs[port], error);
+}
+
+gboolean ifm_ort_output(IfmRequest *request, gsize port, IfmTensor *tensor, GError **error)
+{
+    const OrtApi *api = api_of(request);
+    OrtValue *value = self_of(request)->outputs[port];
+    OrtTensorTypeAndShapeInfo *info = NULL;
+    ONNXTensorElementDataType type = ONNX_TENSOR_ELEMENT_DATA_TYPE_UNDEFINED;
+    gint64 shape[IFM_MAX_RANK] = { 0 };
+    size_t rank = 0;
+    void *data = NULL;
+    gboolean ok = check(request, api->GetTensorTypeAndShape(value, &info), error) &&
+                  check(request, api->GetTensorElementType(info, &type), error) &&
+                  check(request, api->GetDimensionsCount(info, &rank), error) && rank <= IFM_MAX_RANK &&
+                  check(request, api->GetDimensions(info, shape, rank), error) &&
+                  check(request, api->GetTensorMutableData(value, &data), error) &&
+                  ifm_tensor_wrap(tensor, ifm_ort_dtype(type), (int)rank, shape, data, error);
+    if (info != NULL)
+        api->ReleaseTensorTypeAndShapeInfo(info);
+    return ok;
+}
+
+/* --- inferring -------------------------------------------------------------------------------------------------------- */
+
+/* The runtime allocates outputs of free shape; those of the last inference are freed first. */
+static void drop_outputs(IfmRequest *request)
+{
+    OrtRequest *self = self_of(request);
+    for (guint i = 0; i < request->compiled->outputs->len; i++)
+        if (!self->is_kept[i])
+            release(request, &self->outputs[i]);
+}
+
+gboolean ifm_ort_infer(IfmRequest *request, GError **error)
+{
+    OrtRequest *self = self_of(request);
+    OrtCompiled *compiled = (OrtCompiled *)request->compiled;
+    drop_outputs(request);
+    if (compiled->base.options.profiling)
+        atomic_fetch_add(&compiled->n_running, 1);
+    OrtStatus *status =
+        api_of(request)->Run(compiled->session, self->run_options, (const char *const *)compiled->input_names,
+                             (const OrtValue *const *)self->inputs, compiled->base.inputs->len,
+                             (const char *const *)compiled->output_names, compiled->base.outputs->len, self->outputs);
+    if (compiled->base.options.profiling)
+        atomic_fetch_sub(&compiled->n_running, 1);
+    return check(request, status, error);
+}
+
+static void async_done(void *user, OrtValue **outputs, size_t n_outputs, OrtStatus *status)
+{
+    IfmRequest *request = user;
+    gint64 completed_ns = ifm_clock_now_ns(request->compiled->engine->clock);
+    GError *error = NULL;
+    check(request, status, &error);
+    ifm_request_completed(request, completed_ns, error);
+}
+
+gboolean ifm_ort_infer_async(IfmRequest *request, GError **error)
+{
+    OrtRequest *self = self_of(request);
+    OrtCompiled *compiled = (OrtCompiled *)request->compiled;
+    drop_outputs(request);
+    return check(request,
+                 api_of(request)->RunAsync(compiled->session, self->run_options, (const char *const *)compiled->input_names,
+                                           (const OrtValue *const *)self->inputs, compiled->base.inputs->len,
+                                           (const char *const *)compiled->output_names, compiled->base.outputs->len,
+                                           self->outputs, async_done, request),
+                 error);
+}
+
+/* The flag is read between nodes: a running node is finished first. */
+void ifm_ort_cancel(IfmRequest *request)
+{
+    check(request, api_of(request)->RunOptionsSetTerminate(self_of(request)->run_options), NULL);
+}
+
+void ifm_ort_cancel_clear(IfmRequest *request)
+{
+    check(request, api_of(request)->RunOptionsUnsetTerminate(self_of(request)->run_options), NULL);
+}

@@ -1,0 +1,253 @@
+/* Sessions: the options of a compile, and the ports that the runtime reports. */
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "onnxruntime-private.h"
+
+/* Options are set in steps, which stop at the first that fails. */
+typedef struct
+{
+    OrtEngine *engine;
+    OrtCompiled *compiled;
+    OrtSessionOptions *options;
+    const char *who;
+    GError **error;
+} Setup;
+
+static gboolean step(const Setup *setup, OrtStatus *status)
+{
+    return ifm_ort_check(setup->engine->api, status, setup->who, IFM_ERROR_UNSUPPORTED, setup->error);
+}
+
+static gboolean set_entry(const Setup *setup, const char *key, const char *value)
+{
+    return step(setup, setup->engine->api->AddSessionConfigEntry(setup->options, key, value));
+}
+
+/*
+ * Threads: the executing threads of the streams work, too, so the pool has the others. Pool threads inherit the
+ * executing thread's mask. session.intra_op_thread_affinities is not set: it would pin each to one core while the
+ * executing thread moves among the same cores. Pool threads spin for work, the runtime's default, but not beyond the
+ * end of an inference: a spinning pool would slow down the next measurement.
+ */
+static gboolean set_threads(const Setup *setup)
+{
+    const OrtApi *api = setup->engine->api;
+    const IfmCompiled *compiled = &setup->compiled->base;
+    int n_pool = ifm_runtime_n_threads(compiled) - ifm_device_spec_n_streams(compiled->spec);
+    return step(setup, api->SetIntraOpNumThreads(setup->options, n_pool + 1)) &&
+           step(setup, api->SetInterOpNumThreads(setup->options, 1)) &&
+           step(setup, api->SetSessionExecutionMode(setup->options, ORT_SEQUENTIAL)) &&
+           set_entry(setup, "session.force_spinning_stop", "1");
+}
+
+/* The file for the weights of an optimised model that is saved without them; NULL: it is not. */
+static char *weights_beside(const OrtCompiled *compiled)
+{
+    const IfmCompileOptions *options = &compiled->base.options;
+    return options->save_optimised != NULL && options->save_outline ? g_strconcat(options->save_optimised, ".weights", NULL)
+                                                                    : NULL;
+}
+
+/* Large weights are written to /dev/null: no shape rule reads them, and writing half a gigabyte takes time. */
+static gboolean set_outline(const Setup *setup)
+{
+    g_autofree char *weights = weights_beside(setup->compiled),
+                    *name = weights != NULL ? g_path_get_basename(weights) : NULL;
+    if (weights == NULL)
+        return TRUE;
+    unlink(weights);
+    if (symlink("/dev/null", weights) != 0)
+    {
+        g_set_error(setup->error, IFM_ERROR, IFM_ERROR_UNAVAILABLE, "%s: %s: %s", setup->who, weights, g_strerror(errno));
+        return FALSE;
+    }
+    return set_entry(setup, "session.optimized_model_external_initializers_file_name", name) &&
+           set_entry(setup, "session.optimized_model_external_initializers_min_size_in_bytes", "1024");
+}
+
+static gboolean set_graph(const Setup *setup)
+{
+    const OrtApi *api = setup->engine->api;
+    const IfmCompileOptions *options = &setup->compiled->base.options;
+    if (!step(setup,
+              api->SetSessionGraphOptimizationLevel(setup->options, options->optimise ? ORT_ENABLE_ALL : ORT_DISABLE_ALL)))
+        return FALSE;
+    for (gsize i = 0; i < options->n_bindings; i++)
+        if (!step(setup, api->AddFreeDimensionOverrideByName(setup->options, options->bindings[i].name,
+                                                             options->bindings[i].value)))
+            return FALSE;
+    if (options->save_optimised != NULL &&
+        !(step(setup, api->SetOptimizedModelFilePath(setup->options, options->save_optimised)) && set_outline(setup)))
+        return FALSE;
+    for (const char *const *library = options->custom_op_libraries; library != NULL && *library != NULL; library++)
+        if (!step(setup, api->RegisterCustomOpsLibrary_V2(setup->options, *library)))
+            return FALSE;
+    return TRUE;
+}
+
+static gboolean set_profiling(const Setup *setup)
+{
+    OrtCompiled *self = setup->compiled;
+    if (!self->base.options.profiling)
+        return TRUE;
+    if (self->profile_folder == NULL)
+    {
+        g_autoptr(GError) local = NULL;
+        self->profile_folder = g_dir_make_tmp("inferometer-profile-XXXXXX", &local);
+        if (self->profile_folder == NULL)
+        {
+            g_set_error(setup->error, IFM_ERROR, IFM_ERROR_UNAVAILABLE, "%s: no place for its profile: %s", setup->who,
+                        local->message);
+            return FALSE;
+        }
+    }
+    g_autofree char *prefix = g_build_filename(self->profile_folder, "profile", NULL);
+    return step(setup, setup->engine->api->EnableProfiling(setup->options, prefix));
+}
+
+static gboolean set_vendor(const Setup *setup)
+{
+    for (const char *const *option = setup->compiled->base.options.vendor; option != NULL && *option != NULL; option++)
+    {
+        g_autofree char *key = g_strndup(*option, (gsize)(strchr(*option, '=') - *option));
+        if (!set_entry(setup, key, strchr(*option, '=') + 1))
+            return FALSE;
+    }
+    return TRUE;
+}
+
+static gboolean set_device(const Setup *setup)
+{
+    const IfmDeviceSpec *spec = setup->compiled->base.spec;
+    if (g_str_equal(spec->unit, "CPU")) /* the default */
+        return TRUE;
+    const OrtEpDevice *device = ifm_ort_find_device(setup->engine, spec->unit, MAX(spec->index, 0), setup->error);
+    return device != NULL && step(setup, setup->engine->api->SessionOptionsAppendExecutionProvider_V2(
+                                             setup->options, setup->engine->env, &device, 1, NULL, NULL, 0));
+}
+
+static gboolean create_session(const Setup *setup)
+{
+    OrtCompiled *self = setup->compiled;
+    const OrtApi *api = setup->engine->api;
+    const char *path = ifm_model_path(self->base.model);
+    if (path != NULL)
+        return step(setup, api->CreateSession(setup->engine->env, path, setup->options, &self->session));
+    g_autoptr(GBytes) bytes = ifm_model_serialize(self->base.model, setup->error);
+    return bytes != NULL &&
+           step(setup, api->CreateSessionFromArray(setup->engine->env, g_bytes_get_data(bytes, NULL),
+                                                   g_bytes_get_size(bytes), setup->options, &self->session));
+}
+
+gboolean ifm_ort_session_open(OrtCompiled *compiled, GError **error)
+{
+    OrtEngine *engine = ort_engine(&compiled->base);
+    g_autofree char *who = g_strdup_printf("%s: %s", compiled->base.spec->text, ifm_model_name(compiled->base.model));
+    Setup setup = { .engine = engine, .compiled = compiled, .who = who, .error = error };
+    if (!step(&setup, engine->api->CreateSessionOptions(&setup.options)))
+        return FALSE;
+    gboolean ok = set_threads(&setup) && set_graph(&setup) && set_profiling(&setup) && set_device(&setup) &&
+                  set_vendor(&setup) && create_session(&setup);
+    engine->api->ReleaseSessionOptions(setup.options);
+    g_autofree char *weights = weights_beside(compiled);
+    if (weights != NULL)
+        unlink(weights); /* removes the link */
+    return ok;
+}
+
+/* The API reports no dimensions for a scalar and for a tensor of unknown rank. If the model does not declare a scalar,
+ * the rank is taken as unknown, and the runtime allocates the tensor. */
+static gboolean is_scalar(const IfmCompiled *compiled, const char *name)
+{
+    const IfmModel *model = compiled->model;
+    for (gsize i = 0; i < ifm_model_n_inputs(model); i++)
+        if (g_str_equal(ifm_model_input(model, i)->name, name))
+            return ifm_model_input(model, i)->rank == 0;
+    for (gsize i = 0; i < ifm_model_n_outputs(model); i++)
+        if (g_str_equal(ifm_model_output(model, i)->name, name))
+            return ifm_model_output(model, i)->rank == 0;
+    return FALSE;
+}
+
+/* Describes one port. FALSE if it is not a tensor of a type that can be set. */
+static gboolean describe_port(OrtCompiled *self, OrtTypeInfo *type, IfmPort *port, GError **error)
+{
+    const OrtApi *api = ort_engine(&self->base)->api;
+    const OrtTensorTypeAndShapeInfo *shape = NULL;
+    ONNXTensorElementDataType element = ONNX_TENSOR_ELEMENT_DATA_TYPE_UNDEFINED;
+    size_t rank = 0;
+    if (api->CastTypeInfoToTensorInfo(type, &shape) == NULL && shape != NULL &&
+        api->GetTensorElementType(shape, &element) == NULL && api->GetDimensionsCount(shape, &rank) == NULL)
+        port->dtype = ifm_ort_dtype(element);
+    if (port->dtype == IFM_DTYPE_UNDEFINED || rank > IFM_MAX_RANK)
+    {
+        g_set_error(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED, "%s: '%s' is no tensor of numbers of rank %d or less",
+                    ifm_model_name(self->base.model), port->name, IFM_MAX_RANK);
+        return FALSE;
+    }
+    const char *names[IFM_MAX_RANK] = { NULL };
+    port->rank = rank == 0 && !is_scalar(&self->base, port->name) ? -1 : (int)rank;
+    if (rank > 0 &&
+        !(ifm_ort_check(api, api->GetDimensions(shape, port->dims, rank), port->name, IFM_ERROR_FAILED, error) &&
+          ifm_ort_check(api, api->GetSymbolicDimensions(shape, names, rank), port->name, IFM_ERROR_FAILED, error)))
+        return FALSE;
+    for (int axis = 0; axis < port->rank; axis++)
+    {
+        if (port->dims[axis] >= 0)
+            continue;
+        g_autofree char *name = names[axis] != NULL && *names[axis] != '\0' ? g_strdup(names[axis])
+                                                                            : g_strdup_printf("%s[%d]", port->name, axis);
+        port->dims[axis] =
+            ifm_runtime_bound(&self->base.options, name); /* a nameless dimension, which the runtime leaves free */
+        port->dim_names[axis] = port->dims[axis] < 0 ? g_steal_pointer(&name) : NULL;
+    }
+    return TRUE;
+}
+
+typedef struct
+{
+    OrtStatus *(*count)(const OrtSession *session, size_t *out);
+    OrtStatus *(*name)(const OrtSession *session, size_t index, OrtAllocator *allocator, char **value);
+    OrtStatus *(*type)(const OrtSession *session, size_t index, OrtTypeInfo **type);
+} Side;
+
+static gboolean add_ports(OrtCompiled *self, const Side *side, GPtrArray *ports, char ***names, GError **error)
+{
+    const OrtApi *api = ort_engine(&self->base)->api;
+    const char *who = ifm_model_name(self->base.model);
+    OrtAllocator *allocator;
+    size_t n = 0;
+    if (!ifm_ort_check(api, api->GetAllocatorWithDefaultOptions(&allocator), who, IFM_ERROR_FAILED, error) ||
+        !ifm_ort_check(api, side->count(self->session, &n), who, IFM_ERROR_FAILED, error))
+        return FALSE;
+    *names = g_new0(char *, n + 1);
+    for (size_t i = 0; i < n; i++)
+    {
+        IfmPort *port = g_new0(IfmPort, 1);
+        char *name = NULL;
+        OrtTypeInfo *type = NULL;
+        g_ptr_array_add(ports, port);
+        if (!ifm_ort_check(api, side->name(self->session, i, allocator, &name), who, IFM_ERROR_FAILED, error))
+            return FALSE;
+        port->name = g_strdup(name);
+        (*names)[i] = port->name;
+        ifm_ort_check(api, api->AllocatorFree(allocator, name), who, IFM_ERROR_FAILED, NULL);
+        gboolean ok = ifm_ort_check(api, side->type(self->session, i, &type), who, IFM_ERROR_FAILED, error) &&
+                      describe_port(self, type, port, error);
+        api->ReleaseTypeInfo(type);
+        if (!ok)
+            return FALSE;
+    }
+    return TRUE;
+}
+
+gboolean ifm_ort_session_ports(OrtCompiled *compiled, GError **error)
+{
+    const OrtApi *api = ort_engine(&compiled->base)->api;
+    const Side inputs = { api->SessionGetInputCount, api->SessionGetInputName, api->SessionGetInputTypeInfo };
+    const Side outputs = { api->SessionGetOutputCount, api->SessionGetOutputName, api->SessionGetOutputTypeInfo };
+    return add_ports(compiled, &inputs, compiled->base.inputs, &compiled->input_names, error) &&
+           add_ports(compiled, &outputs, compiled->base.outputs, &compiled->output_names, error);
+}

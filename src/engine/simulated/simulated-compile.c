@@ -1,0 +1,274 @@
+/* Compiling for a simulated device: the options of the compile, and the checks before anything runs. */
+#include <inferometer/nearest.h>
+#include <math.h>
+#include <string.h>
+
+#include "simulated-private.h"
+
+/* --- options ---------------------------------------------------------------------------------------------------------- */
+
+static gboolean read_sizes(SimulatedCompiled *compiled, const char *text, GError **error)
+{
+    g_auto(GStrv) parts = g_strsplit(text, ",", 0);
+    for (char **part = parts; *part != NULL; part++)
+    {
+        char *equals = strchr(*part, '='), *end = NULL;
+        gint64 value = equals != NULL ? g_ascii_strtoll(equals + 1, &end, 10) : 0;
+        if (value <= 0 || *end != '\0')
+        {
+            g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s: option SIZES=%s is not of the form NAME=N,NAME=N",
+                        compiled->base.spec->text, text);
+            return FALSE;
+        }
+        *equals = '\0';
+        simulated_sizes_set(&compiled->known, *part, (double)value);
+    }
+    return TRUE;
+}
+
+static gboolean read_option(SimulatedCompiled *compiled, const char *option, GError **error)
+{
+    static const char *const keys[] = { "SEED", "NOISE", "SIZES", "OUTPUTS", NULL };
+    const char *value = strchr(option, '=') + 1, *who = compiled->base.spec->text;
+    g_autofree char *key = g_strndup(option, (gsize)(value - 1 - option));
+    guint64 seed;
+    if (g_str_equal(key, "SIZES"))
+        return read_sizes(compiled, value, error);
+    if (g_str_equal(key, "OUTPUTS"))
+    {
+        compiled->outputs = value;
+        return TRUE;
+    }
+    if (g_str_equal(key, "NOISE") && g_str_equal(value, "none"))
+        return compiled->noiseless = TRUE;
+    if (g_str_equal(key, "SEED") && g_ascii_string_to_unsigned(value, 10, 0, G_MAXUINT32, &seed, NULL))
+    {
+        compiled->seed = (guint32)seed;
+        return TRUE;
+    }
+    g_autofree char *hint = ifm_nearest_hint(key, keys);
+    if (g_strv_contains(keys, key))
+        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s: option %s: SEED takes a number, NOISE the word none", who,
+                    option);
+    else
+        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s: no option \"%s\" (there are SEED, NOISE, SIZES, OUTPUTS)%s",
+                    who, key, hint);
+    return FALSE;
+}
+
+static void add_size_name(GPtrArray *names, const char *name)
+{
+    if (!g_ptr_array_find_with_equal_func(names, name, g_str_equal, NULL))
+        g_ptr_array_add(names, g_strdup(name));
+}
+
+/* The names of sizes in the unit's table and faults. */
+static void collect_size_names(const UnitDescription *unit, SimulatedSizes *sizes)
+{
+    GPtrArray *names = g_ptr_array_new();
+    const TableDescription *table = unit->latency->table;
+    for (gsize i = 0; table != NULL && i < table->axes->len; i++)
+    {
+        g_auto(GStrv) parts = g_strsplit(g_ptr_array_index(table->axes, i), "/", 0);
+        for (char **part = parts; *part != NULL; part++)
+            add_size_name(names, *part);
+    }
+    for (gsize i = 0; i < unit->faults->len; i++)
+    {
+        const FaultCondition *when = ((const FaultDescription *)g_ptr_array_index(unit->faults, i))->when;
+        for (gsize k = 0; when != NULL && k < when->min->len; k++)
+            add_size_name(names, ((const IfmYamlScalar *)g_ptr_array_index(when->min, k))->record.name);
+        for (gsize k = 0; when != NULL && k < when->max->len; k++)
+            add_size_name(names, ((const IfmYamlScalar *)g_ptr_array_index(when->max, k))->record.name);
+    }
+    sizes->n = names->len;
+    g_ptr_array_add(names, NULL);
+    sizes->names = (char **)g_ptr_array_free(names, FALSE);
+    sizes->values = g_new(double, sizes->n + 1);
+    for (gsize i = 0; i < sizes->n; i++)
+        sizes->values[i] = NAN;
+}
+
+/* The sizes known before there is an input: the model's metadata, then the compile's options or vendor option (SIZES=),
+ * then its bindings. */
+static gboolean read_known(SimulatedCompiled *compiled, GError **error)
+{
+    const IfmCompileOptions *options = &compiled->base.options;
+    SimulatedSizes *known = &compiled->known;
+    collect_size_names(compiled->unit, known);
+    for (gsize i = 0; i < known->n; i++)
+    {
+        g_autofree char *key = g_strconcat("inferometer.size.", known->names[i], NULL);
+        const char *value = ifm_model_metadata(compiled->base.model, key);
+        if (value != NULL)
+            known->values[i] = (double)g_ascii_strtoll(value, NULL, 10);
+    }
+    for (gsize i = 0; i < options->n_sizes; i++)
+        simulated_sizes_set(known, options->sizes[i].name, (double)options->sizes[i].value);
+    compiled->seed = compiled->unit->noise != NULL ? (guint32)compiled->unit->noise->seed : 0;
+    for (gsize i = 0; options->vendor != NULL && options->vendor[i] != NULL; i++)
+        if (!read_option(compiled, options->vendor[i], error))
+            return FALSE;
+    for (gsize i = 0; i < options->n_bindings; i++)
+        simulated_sizes_set(known, options->bindings[i].name, (double)options->bindings[i].value);
+    return TRUE;
+}
+
+/* --- compiling -------------------------------------------------------------------------------------------------------- */
+
+static void add_ports(SimulatedCompiled *compiled)
+{
+    const IfmModel *model = compiled->base.model;
+    const IfmCompileOptions *options = &compiled->base.options;
+    gsize n_inputs = ifm_model_n_inputs(model), n = n_inputs + ifm_model_n_outputs(model);
+    for (gsize i = 0; i < n; i++)
+    {
+        gboolean input = i < n_inputs;
+        IfmPort *port = ifm_port_copy(input ? ifm_model_input(model, i) : ifm_model_output(model, i - n_inputs));
+        for (int axis = 0; axis < port->rank; axis++)
+            for (gsize k = 0; k < options->n_bindings; k++)
+                if (port->dims[axis] < 0 && g_strcmp0(port->dim_names[axis], options->bindings[k].name) == 0)
+                {
+                    port->dims[axis] = options->bindings[k].value;
+                    g_clear_pointer(&port->dim_names[axis], g_free);
+                }
+        g_ptr_array_add(input ? compiled->base.inputs : compiled->base.outputs, port);
+    }
+}
+
+static gboolean check_dtype(const SimulatedCompiled *compiled, GError **error)
+{
+    const GPtrArray *dtypes = compiled->unit->dtypes;
+    IfmDtype asked = compiled->base.options.dtype;
+    gboolean found = dtypes->len == 0 && asked == IFM_DTYPE_F32;
+    for (gsize i = 0; i < dtypes->len; i++)
+        found |= ifm_dtype_from_name(g_ptr_array_index(dtypes, i)) == asked;
+    if (!found)
+        g_set_error(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED, "%s: does not execute in %s", compiled->base.spec->text,
+                    ifm_dtype_name(asked));
+    return found;
+}
+
+static gboolean take_weights(SimulatedCompiled *compiled, GError **error)
+{
+    gint64 bytes =
+        ifm_model_n_parameters(compiled->base.model) * (gint64)ifm_dtype_size_bytes(compiled->base.options.dtype);
+    if (unit_state_take(compiled->state, bytes, compiled->unit->memory_bytes))
+    {
+        compiled->taken_bytes = bytes;
+        return TRUE;
+    }
+    g_set_error(error, IFM_ERROR, IFM_ERROR_MEMORY,
+                "%s: the weights of %s take %" G_GINT64_FORMAT " bytes, of %" G_GINT64_FORMAT
+                " the device has %" G_GINT64_FORMAT " left",
+                compiled->base.spec->text, ifm_model_name(compiled->base.model), bytes, compiled->unit->memory_bytes,
+                compiled->unit->memory_bytes - unit_state_taken(compiled->state));
+    return FALSE;
+}
+
+static gboolean load_latency(SimulatedCompiled *compiled, GError **error)
+{
+    const LatencyDescription *latency = compiled->unit->latency;
+    if (latency->source != SOURCE_TABLE)
+        return TRUE;
+    compiled->table = range_table_load(latency->table, compiled->stage, error);
+    if (compiled->table == NULL)
+        return FALSE;
+    if (range_table_is_known(compiled->table) || latency->otherwise_roofline)
+        return TRUE;
+    const char *model = ifm_model_name(compiled->base.model);
+    if (compiled->stage == NULL)
+        g_set_error(
+            error, IFM_ERROR, IFM_ERROR_UNSUPPORTED,
+            "%s: %s names no stage (metadata inferometer.stage), and the device knows the latencies of stages alone",
+            compiled->base.spec->text, model);
+    else if (simulated_range_has(compiled->stage, range_table_missing(compiled->table)) &&
+             !g_str_equal(compiled->stage, range_table_missing(compiled->table)))
+        g_set_error(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED,
+                    "%s: %s: the device's table has no latency of stages \"%s\" as one, nor of stage \"%s\" to add up",
+                    compiled->base.spec->text, model, compiled->stage, range_table_missing(compiled->table));
+    else
+        g_set_error(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED, "%s: %s: the device's table has no latency of stage \"%s\"",
+                    compiled->base.spec->text, model, compiled->stage);
+    return FALSE;
+}
+
+static gboolean compile_inner(SimulatedCompiled *compiled, GError **error)
+{
+    if (g_str_equal(compiled->outputs, "none"))
+    {
+        compiled->base.capabilities &= ~(guint32)IFM_CAN_TRUE_OUTPUTS;
+        return TRUE;
+    }
+    g_autoptr(IfmDeviceSpec) spec = ifm_device_spec_parse(compiled->outputs, error);
+    if (spec != NULL && g_str_equal(spec->engine, "simulated"))
+    {
+        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s: option OUTPUTS=%s: is simulated itself",
+                    compiled->base.spec->text, compiled->outputs);
+        return FALSE;
+    }
+    IfmCompileOptions options = IFM_COMPILE_OPTIONS_INIT;
+    options.bindings = compiled->base.options.bindings;
+    options.n_bindings = compiled->base.options.n_bindings;
+    options.threads = 1;
+    compiled->inner_clock = ifm_clock_new_real(); /* computing takes real time, with a virtual clock, too */
+    compiled->inner_engine = spec != NULL ? ifm_engine_open(spec->engine, compiled->inner_clock, error) : NULL;
+    if (compiled->inner_engine != NULL)
+        compiled->inner = ifm_engine_compile(compiled->inner_engine, compiled->base.model, spec, &options, error);
+    if (compiled->inner == NULL)
+        g_prefix_error(error, "%s, computing true outputs: ", compiled->base.spec->text);
+    else
+        compiled->base.capabilities |= IFM_CAN_TRUE_OUTPUTS;
+    return compiled->inner != NULL;
+}
+
+static void hang_compile(void *user, gboolean cancellable)
+{
+    const SimulatedCompiled *compiled = user;
+    IfmCondition *condition = ifm_condition_new(compiled->base.engine->clock);
+    ifm_condition_lock(condition);
+    for (;;)
+        ifm_condition_wait_until(condition, IFM_CLOCK_NEVER);
+}
+
+static gboolean strike_compile(SimulatedCompiled *compiled, GError **error)
+{
+    const FaultDescription *fault = fault_find(compiled->unit, 0, compiled->stage, &compiled->known);
+    if (fault == NULL)
+        return TRUE;
+    g_autofree char *where =
+        g_strdup_printf("%s, compiling %s", compiled->base.spec->text, ifm_model_name(compiled->base.model));
+    return fault_strike(fault, compiled->state, where, hang_compile, compiled, error) != FAULT_EFFECT_ERROR;
+}
+
+gboolean simulated_compile(IfmCompiled *base, GError **error)
+{
+    SimulatedCompiled *compiled = (SimulatedCompiled *)base;
+    if (!simulated_unit((SimulatedEngine *)base->engine, base->spec, &compiled->unit, &compiled->state, error))
+        return FALSE;
+    base->capabilities = compiled->unit->capabilities;
+    compiled->contention = simulated_contention((SimulatedEngine *)base->engine, base->spec);
+    compiled->outputs = compiled->unit->outputs;
+    compiled->stage = ifm_model_metadata(base->model, "inferometer.stage");
+    add_ports(compiled);
+    if (unit_state_refresh(compiled->state) == UNIT_LOST_REPORTED)
+    {
+        fault_set_lost(compiled->state, base->spec->text, NULL, error);
+        return FALSE;
+    }
+    return check_dtype(compiled, error) && read_known(compiled, error) && strike_compile(compiled, error) &&
+           load_latency(compiled, error) && take_weights(compiled, error) && compile_inner(compiled, error);
+}
+
+void simulated_compiled_clear(IfmCompiled *base)
+{
+    SimulatedCompiled *compiled = (SimulatedCompiled *)base;
+    ifm_compiled_free(compiled->inner);
+    ifm_engine_unref(compiled->inner_engine);
+    ifm_clock_unref(compiled->inner_clock);
+    range_table_free(compiled->table);
+    g_strfreev(compiled->known.names);
+    g_free(compiled->known.values);
+    if (compiled->state != NULL)
+        unit_state_take(compiled->state, -compiled->taken_bytes, 0);
+}

@@ -1,0 +1,44 @@
+#include <math.h>
+
+#include <inferometer/json.h>
+#include <inferometer/kernel.h>
+
+#include "kernel-private.h"
+
+gboolean ifm_roofline_of(const IfmMeasurement *peak, IfmRoofline *roofline)
+{
+    IfmPeakResult result;
+    ifm_peak_result(peak, &result);
+    *roofline = (IfmRoofline){ result.flop_per_s, result.bytes_per_s };
+    return roofline->flop_per_s > 0 && roofline->bytes_per_s > 0;
+}
+
+static IfmRoofBound bound_of(double compute_ns, double memory_ns)
+{
+    if (compute_ns <= 0 && memory_ns <= 0)
+        return IFM_BOUND_NEITHER;
+    return compute_ns >= memory_ns ? IFM_BOUND_COMPUTE : IFM_BOUND_MEMORY;
+}
+
+/* No work takes no time, even under an unknown peak. Other work under an unknown peak takes an unknown time. */
+static double time_of(double amount, double per_s)
+{
+    if (!(amount > 0))
+        return 0;
+    return per_s > 0 ? 1e9 * amount / per_s : (double)NAN;
+}
+
+void ifm_roofline_place(const IfmRoofline *roofline, double flop, double bytes, double measured_ns, IfmRoofPlace *place)
+{
+    double compute_ns = time_of(flop, roofline->flop_per_s), memory_ns = time_of(bytes, roofline->bytes_per_s);
+    gboolean known = !isnan(compute_ns) && !isnan(memory_ns);
+    *place = (IfmRoofPlace){ .bound = IFM_BOUND_NEITHER, .attained = NAN, .excess_ns = NAN };
+    place->intensity = bytes > 0 ? MAX(flop, 0) / bytes : (double)NAN;
+    place->min_ns = known ? MAX(compute_ns, memory_ns) : (double)NAN;
+    if (known)
+        place->bound = bound_of(compute_ns, memory_ns);
+    if (!(measured_ns > 0) || !known)
+        return;
+    place->attained = place->min_ns / measured_ns;
+    place->excess_ns = MAX(measured_ns - place->min_ns, 0);
+}

@@ -1,0 +1,97 @@
+#include <string.h>
+
+#include <inferometer/json.h>
+
+#include "../runner-private.h"
+
+/* Between the devices of a set in the key of its worker. */
+#define BACKGROUND " + "
+
+static gint compare_rows(gconstpointer a, gconstpointer b)
+{
+    const json_t *left = *(const json_t *const *)a, *right = *(const json_t *const *)b;
+    g_autofree char *left_text = json_dumps(left, JSON_SORT_KEYS), *right_text = json_dumps(right, JSON_SORT_KEYS);
+    return strcmp(left_text, right_text);
+}
+
+/* What of a load defines the case: its device, its model's bytes, and the engine's version. */
+static json_t *row_of(IfmRunner *runner, const IfmLoadDevice *device, GError **error)
+{
+    g_autoptr(IfmDeviceSpec) spec = ifm_device_spec_parse(device->device, error);
+    g_autoptr(IfmModel) model = spec != NULL ? ifm_model_open(device->model_path, error) : NULL;
+    const char *digest = model != NULL ? ifm_model_digest(model, error) : NULL;
+    const json_t *facts = digest != NULL ? ifm_runner_engine_facts(runner, spec->text, spec, error) : NULL;
+    if (facts == NULL)
+    {
+        g_prefix_error(error, "load %s: ", device->alias != NULL ? device->alias : device->device);
+        return NULL;
+    }
+    json_t *row = json_pack("{s:s,s:s,s:O}", "device", spec->text, "model", digest, "engine_version",
+                            json_object_get(facts, "version"));
+    if (device->free_shapes)
+        json_object_set_new(row, "free_shapes", json_true());
+    return row;
+}
+
+gboolean ifm_runner_seal_load(IfmRunner *runner, const IfmModelCase *model_case, IfmCase *record, GError **error)
+{
+    if (model_case->n_load == 0)
+        return TRUE;
+    g_autoptr(GPtrArray) rows = g_ptr_array_new_with_free_func((GDestroyNotify)json_decref);
+    for (gsize i = 0; i < model_case->n_load; i++)
+    {
+        json_t *row = row_of(runner, &model_case->load[i], error);
+        if (row == NULL)
+            return FALSE;
+        g_ptr_array_add(rows, row);
+    }
+    g_ptr_array_sort(rows, compare_rows); /* in whatever order they are named, it is one case */
+    json_t *devices = json_array();
+    for (guint i = 0; i < rows->len; i++)
+        json_array_append(devices, rows->pdata[i]);
+    ifm_record_set_json(&record->load, json_pack("{s:o}", "devices", devices));
+    return TRUE;
+}
+
+static gint compare_words(gconstpointer a, gconstpointer b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+char *ifm_runner_set_key(const IfmDeviceSpec *const *devices, gsize n)
+{
+    g_autoptr(GPtrArray) names = g_ptr_array_new();
+    for (gsize i = 0; i < n; i++)
+        g_ptr_array_add(names, devices[i]->text);
+    g_ptr_array_sort(names, compare_words);
+    g_ptr_array_add(names, NULL);
+    return g_strjoinv(BACKGROUND, (char **)names->pdata);
+}
+
+gboolean ifm_runner_key_names(const char *key, const char *device)
+{
+    g_auto(GStrv) parts = g_strsplit(key, BACKGROUND, 0);
+    return g_strv_contains((const char *const *)parts, device);
+}
+
+/*
+ * The executing threads pin themselves, wherever the process is. A pool beside them keeps to the process's cores where it
+ * is OpenVINO's, so one that has such a pool comes first.
+ */
+char *ifm_runner_set_cores(const char *key)
+{
+    g_auto(GStrv) parts = g_strsplit(key, BACKGROUND, 0);
+    char *found = NULL;
+    for (char **part = parts; *part != NULL; part++)
+    {
+        g_autoptr(IfmDeviceSpec) device = ifm_device_spec_parse(*part, NULL);
+        gboolean pool = device != NULL && device->n_cores > 1 && g_str_equal(device->engine, "openvino");
+        if (device == NULL || device->n_cores == 0 || (found != NULL && !pool))
+            continue;
+        g_free(found);
+        found = g_strdup(device->text);
+        if (pool)
+            break;
+    }
+    return found;
+}

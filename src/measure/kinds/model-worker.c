@@ -1,0 +1,300 @@
+/* A model on a device, in the worker. */
+#include <malloc.h>
+#include <unistd.h>
+
+#include <inferometer/json.h>
+
+#include "../worker-private.h"
+
+/* --- preparing ------------------------------------------------------------------------------------------------------ */
+
+static void describe_environment(Worker *worker)
+{
+    const IfmModelCase *model_case = worker_model_case(worker);
+    json_t *environment = json_object();
+    json_object_set_new(environment, "runtime", worker_engine_to_json(worker->engine));
+    json_object_set_new(environment, "device", json_string(model_case->device));
+    json_object_set_new(environment, "dtype", json_string(ifm_dtype_name(model_case->dtype)));
+    json_object_set_new(environment, "threads_asked", json_integer(model_case->threads));
+    json_object_set_new(environment, "native_async", json_boolean(model_case->native_async));
+    json_object_set_new(environment, "warnings", json_array());
+    worker->measurement->environment = environment;
+}
+
+/* From a cache or not: null where no cache was asked for, or the device has none. */
+static void describe_compile(Worker *worker)
+{
+    const IfmCompiled *compiled = ifm_model_subject_compiled(worker->subject);
+    gboolean cached =
+        worker_model_case(worker)->cache_dir != NULL && (ifm_compiled_info(compiled).capabilities & IFM_CAN_CACHE) != 0;
+    json_object_set_new(worker->measurement->environment, "compile",
+                        json_pack("{s:I,s:o}", "time_ns", (json_int_t)ifm_model_subject_compile_ns(worker->subject),
+                                  "from_cache",
+                                  cached ? json_boolean(ifm_compiled_info(compiled).from_cache) : json_null()));
+}
+
+static gboolean check_same(const char *path, const char *found, const char *then, GError **error)
+{
+    if (then == NULL || g_str_equal(found, then))
+        return TRUE;
+    g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
+                "%s: changed since this case was made (SHA-256 now %.12s..., then %.12s...)", path, found, then);
+    return FALSE;
+}
+
+/* Whether model and inputs still are those that the case was made of. */
+static gboolean check_digests(Worker *worker, const json_t *request, GError **error)
+{
+    const IfmModelCase *model_case = worker_model_case(worker);
+    const char *model = ifm_model_digest(worker->model, error);
+    if (model == NULL ||
+        !check_same(model_case->model_path, model, ifm_member_text(request, "sealed.subject_digest"), error))
+        return FALSE;
+    if (model_case->inputs_path == NULL)
+        return TRUE;
+    g_autofree char *inputs = ifm_case_inputs_digest(worker->model, model_case, worker->digests, error);
+    return inputs != NULL &&
+           check_same(model_case->inputs_path, inputs, ifm_member_text(request, "sealed.options.inputs"), error);
+}
+
+/* All go by one clock: a virtual one means nothing to a real device. */
+static gboolean needs_real_time(const IfmModelCase *model_case)
+{
+    gsize n_simulated = worker_is_simulated(model_case->device);
+    for (gsize i = 0; i < model_case->n_load; i++)
+        n_simulated += worker_is_simulated(model_case->load[i].device);
+    return n_simulated > 0 && n_simulated < model_case->n_load + 1;
+}
+
+gboolean worker_model_prepare(Worker *worker, const json_t *request, GError **error)
+{
+    const IfmModelCase *model_case = worker_model_case(worker);
+    g_autoptr(IfmDeviceSpec) spec = NULL;
+    worker->keeps_real_time = needs_real_time(model_case);
+    worker_enter_phase(worker, "opening the runtime");
+    worker->engine = worker_open_device(worker, model_case->device, &spec, error);
+    if (worker->engine == NULL)
+        return FALSE;
+    describe_environment(worker);
+    worker_report_base(worker);
+    if (!worker_go_on(worker, "reading the model", 1, error))
+        return FALSE;
+    worker->model = ifm_model_open(model_case->model_path, error);
+    if (worker->model == NULL || !check_digests(worker, request, error) ||
+        !worker_check_fits(worker, spec, json_integer_value(json_object_get(request, "memory_bytes")), error))
+        return FALSE;
+    worker_reset_peak(worker);
+    worker_note_models(worker);
+    worker_note_rss(worker, "before_compile_bytes");
+    if (!worker_go_on(worker, "compiling", 1, error))
+        return FALSE;
+    worker->subject = ifm_model_subject_new(worker->engine, worker->model, model_case, IFM_COMPILE_MEASURED, error);
+    if (worker->subject == NULL)
+        return FALSE;
+    describe_compile(worker);
+    worker_note_rss(worker, "after_compile_bytes");
+    worker_note_peak(worker, "peak_compile_bytes");
+    if (json_is_true(json_object_get(request, "attested"))) /* another process of the same was asked */
+        return TRUE;
+    if (!worker_go_on(worker, "checking what runs", WORKER_EFFECTIVE_CONFIG_STEPS, error))
+        return FALSE;
+    g_autoptr(GError) failure = NULL;
+    worker->measurement->effective_config =
+        ifm_model_subject_effective_config(worker->subject, worker->measurement, &failure);
+    if (failure == NULL)
+        return worker_load_prepare(worker, ifm_member(request, "sealed.load.devices"), error);
+    g_propagate_error(error, g_steal_pointer(&failure));
+    return FALSE;
+}
+
+/* --- running -------------------------------------------------------------------------------------------------------- */
+
+#define BEAT_NS (200 * IFM_NS_PER_MS)
+
+static void profiling_beat(gsize n, void *user)
+{
+    Worker *worker = user;
+    gint64 now_ns = ifm_time_coarse_ns();
+    if (now_ns - worker->reported_ns < BEAT_NS)
+        return;
+    worker->reported_ns = now_ns;
+    worker_say(worker, json_pack("{s:s,s:s,s:I}", "say", "beat", "phase", worker->phase, "n", (json_int_t)n));
+}
+
+/* What the books hold against the residual; asked once a device, process and amount of data. */
+static const IfmCallCost *call_cost(Worker *worker)
+{
+    gsize io_bytes = ifm_model_subject_io_bytes(worker->subject);
+    const IfmModelCase *model_case = worker_model_case(worker);
+    g_autofree char *key = g_strdup_printf("%s %d %" G_GSIZE_FORMAT, model_case->device, model_case->threads, io_bytes);
+    IfmCallCost *known = g_hash_table_lookup(worker->call_costs, key);
+    if (known == NULL)
+    {
+        known = g_new(IfmCallCost, 1);
+        *known = ifm_call_cost_measure(worker->engine, model_case, io_bytes);
+        g_hash_table_insert(worker->call_costs, g_steal_pointer(&key), known);
+    }
+    return known;
+}
+
+/* Where the graph is to be saved. (transfer full) The folder is the runner's, closed to others: the runtime writes to
+ * whatever lies at a path. */
+static char *place_optimised(void)
+{
+    return g_strdup_printf("%s/optimised-%d.onnx", g_get_tmp_dir(), (int)getpid());
+}
+
+/* Where the graph cannot be saved, without: the times of the nodes are worth more. @unsaved: (out) why */
+static IfmModelSubject *compile_profiled(Worker *worker, const char *path, GError **unsaved, GError **error)
+{
+    const IfmModelCase *model_case = worker_model_case(worker);
+    IfmModelSubject *profiled = ifm_model_subject_new_saving(worker->engine, worker->model, model_case,
+                                                             IFM_COMPILE_PROFILED, path, path != NULL ? unsaved : error);
+    if (profiled == NULL && path != NULL)
+        profiled = ifm_model_subject_new(worker->engine, worker->model, model_case, IFM_COMPILE_PROFILED, error);
+    return profiled;
+}
+
+static gboolean measure_breakdown(Worker *worker, GError **error)
+{
+    g_autoptr(GError) failure = NULL, unsaved = NULL;
+    worker_enter_long_phase(worker, "compiling for profiling", 2); /* once more where the graph cannot be saved */
+    guint32 capabilities = ifm_compiled_info(ifm_model_subject_compiled(worker->subject)).capabilities;
+    g_autoptr(IfmModelSubject) profiled = NULL;
+    g_autofree char *path = (capabilities & IFM_CAN_SAVE_OPTIMISED) != 0 ? place_optimised() : NULL;
+    if (capabilities & IFM_CAN_PROFILE)
+        profiled = compile_profiled(worker, path, &unsaved, &failure);
+    else
+        g_set_error(&failure, IFM_ERROR, IFM_ERROR_UNSUPPORTED, "%s reports no times of nodes",
+                    worker_model_case(worker)->device);
+    if (profiled == NULL)
+    {
+        if (path != NULL)
+            unlink(path); /* where it was written at all */
+        json_decref(worker->measurement->breakdown);
+        worker->measurement->breakdown =
+            json_pack("{s:s,s:o}", "status", "unavailable", "why", ifm_json_string(failure->message));
+        if (g_error_matches(failure, IFM_ERROR, IFM_ERROR_UNSUPPORTED))
+            return TRUE;
+        g_propagate_error(error, g_steal_pointer(&failure));
+        return FALSE;
+    }
+    worker_enter_phase(worker, "profiling");
+    const IfmModelCase *model_case = worker_model_case(worker);
+    gboolean good =
+        ifm_breakdown_measure(profiled, model_case->profile_few ? NULL : call_cost(worker), &model_case->protocol,
+                              &worker->interrupted, profiling_beat, worker, worker->measurement, error);
+    if (good && unsaved != NULL)
+        ifm_optimised_unknown(worker->measurement, unsaved->message);
+    else if (good && path != NULL)
+        ifm_optimised_costs(path, worker_model_case(worker), worker->measurement);
+    if (good)
+        ifm_optimised_parts(ifm_model_subject_compiled(profiled), worker->measurement);
+    if (path != NULL)
+        unlink(path); /* where it was written at all */
+    return good;
+}
+
+static gboolean still_there(Worker *worker, GError **error)
+{
+    return worker_still_there(worker, worker->engine, worker_model_case(worker)->device, error);
+}
+
+static gboolean run_case(Worker *worker, GError **error)
+{
+    const IfmModelCase *model_case = worker_model_case(worker);
+    IfmMeasurement *measurement = worker->measurement;
+    IfmSubject slots = ifm_model_subject_slots(worker->subject);
+    IfmMeasureOptions options = { .protocol = model_case->protocol,
+                                  .interrupted = &worker->interrupted,
+                                  .progress = worker_beat,
+                                  .progress_user = worker };
+    g_autoptr(GError) failure = NULL;
+    malloc_trim(0); /* what attesting left is not the runs' */
+    worker_reset_peak(worker);
+    worker_note_rss(worker, "before_runs_bytes");
+    worker_send_draft(worker);
+    worker_enter_phase(worker, "running");
+    gboolean measured = ifm_measure_subject(&slots, &options, measurement, &failure);
+    measured = measured && ifm_model_subject_verify(worker->subject, &failure);
+    g_autoptr(GError) loss = NULL;
+    gboolean known =
+        g_error_matches(failure, IFM_ERROR, IFM_ERROR_CANCELLED) || g_error_matches(failure, IFM_ERROR, IFM_ERROR_LOST);
+    gboolean there = known || still_there(worker, &loss);
+    json_decref(measurement->verification);
+    measurement->verification = ifm_model_subject_verification(worker->subject);
+    if (!there) /* that says more than what it answered then */
+    {
+        g_propagate_error(error, g_steal_pointer(&loss));
+        return FALSE;
+    }
+    if (!measured)
+    {
+        g_propagate_error(error, g_steal_pointer(&failure));
+        return FALSE;
+    }
+    worker_note_rss(worker, "after_runs_bytes");
+    worker_note_peak(worker, "peak_runs_bytes");
+    worker_note_growth(worker);
+    worker_note_engine_memory(worker);
+    json_t *streams = ifm_model_subject_streams(worker->subject);
+    if (streams != NULL)
+        json_object_set_new(measurement->environment, "streams", streams);
+    return TRUE;
+}
+
+static gboolean run_and_profile(Worker *worker, const json_t *verification, GError **error)
+{
+    if (!run_case(worker, error))
+        return FALSE;
+    if (verification != NULL) /* why there is no reference */
+        json_object_update(worker->measurement->verification, (json_t *)verification);
+    if (!worker_model_case(worker)->profile || g_atomic_int_get(&worker->interrupted) != 0)
+        return TRUE;
+    worker_send_draft(worker);
+    if (!measure_breakdown(worker, error))
+        return FALSE;
+    return still_there(worker, error);
+}
+
+/* What was measured beside a load that failed is of no use; but a loss of the device itself says more. */
+static gboolean measure_case(Worker *worker, const json_t *verification, GError **error)
+{
+    g_autoptr(GError) failure = NULL;
+    g_autoptr(GError) load_failure = NULL;
+    gboolean measured = worker_load_start(worker, &failure) && run_and_profile(worker, verification, &failure);
+    gboolean lost = g_error_matches(failure, IFM_ERROR, IFM_ERROR_LOST);
+    if (!worker_load_stop(worker, &load_failure) && !lost)
+    {
+        g_propagate_error(error, g_steal_pointer(&load_failure));
+        return FALSE;
+    }
+    if (lost && worker->load != NULL)
+        worker_say_lost(worker, worker_model_case(worker)->device);
+    if (!measured)
+        g_propagate_error(error, g_steal_pointer(&failure));
+    return measured;
+}
+
+/* @request: {"reference"} or {"verification"}: why there is none */
+gboolean worker_model_run(Worker *worker, const json_t *request, GError **error)
+{
+    const char *path = json_string_value(json_object_get(request, "reference"));
+    if (path != NULL && (worker->reference = ifm_reference_open(path, error)) == NULL)
+        return FALSE;
+    ifm_model_subject_set_reference(worker->subject, worker->reference);
+    return measure_case(worker, json_object_get(request, "verification"), error);
+}
+
+IfmSubject worker_model_subject(Worker *worker)
+{
+    return ifm_model_subject_slots(worker->subject);
+}
+
+gboolean worker_model_still_there(Worker *worker, GError **error)
+{
+    if (!ifm_model_subject_verify(worker->subject, error) || !still_there(worker, error))
+        return FALSE;
+    ifm_record_set_json(&worker->measurement->verification, ifm_model_subject_verification(worker->subject));
+    return TRUE;
+}

@@ -1,0 +1,187 @@
+/* A model on a device: what describes a case of it, and its record. model-worker.c measures it. */
+#include <inferometer/json.h>
+
+#include "../kind-private.h"
+
+static const IfmRecordField binding_fields[] = {
+    { IFM_RECORD(NAME, IfmDimBinding, name) },
+    { IFM_RECORD(INT64, IfmDimBinding, value) },
+    { NULL },
+};
+
+static const IfmRecordField load_fields[] = {
+    { IFM_RECORD(NAME, IfmLoadDevice, alias) },       { IFM_RECORD(NAME, IfmLoadDevice, device) },
+    { IFM_RECORD(PATH, IfmLoadDevice, model_path) },  { IFM_RECORD(PATH, IfmLoadDevice, inputs_path) },
+    { IFM_RECORD(FLAG, IfmLoadDevice, free_shapes) }, { NULL },
+};
+
+static gboolean is_profiled(const void *self)
+{
+    return ((const IfmModelCase *)self)->profile;
+}
+
+static gboolean is_verified(const void *self)
+{
+    return ((const IfmModelCase *)self)->verify;
+}
+
+static gboolean has_tolerance(const void *self)
+{
+    const IfmModelCase *model_case = self;
+    return model_case->verify && (model_case->rtol != 0 || model_case->atol != 0);
+}
+
+#define FIELD(TYPE, member) IFM_RECORD(TYPE, IfmModelCase, member)
+#define LIST(TYPE, member, n) FIELD(TYPE, member), .count = offsetof(IfmModelCase, n)
+
+/* Verified and profiled stand in the key since the record then holds more, or is sure of more: one measured without is no
+ * answer to who asks for it. */
+static const IfmRecordField fields[] = {
+    { FIELD(PATH, model_path) },
+    { FIELD(NAME, model_name) },
+    { FIELD(NAME, device) },
+    { FIELD(NAME, alias) },
+    { FIELD(NAME, subject_kind) },
+    { LIST(PARTS, bindings, n_bindings), .fields = binding_fields, .size = sizeof(IfmDimBinding) },
+    { LIST(PARTS, sizes, n_sizes), .fields = binding_fields, .size = sizeof(IfmDimBinding) },
+    { FIELD(PATH, inputs_path) },
+    { FIELD(PATH, cache_dir) },
+    { FIELD(DTYPE, dtype), .key = "dtype" },
+    { FIELD(INT, threads), .key = "threads" },
+    { FIELD(UINT32, seed), .key = "seed" },
+    { FIELD(PART, protocol), .fields = ifm_protocol_fields, .key = "protocol" },
+    { FIELD(WORDS, vendor), .key = "vendor" },
+    { FIELD(FLAG, native_async), .key = "native_async", .unless_zero = TRUE },
+    { FIELD(FLAG, free_shapes), .key = "free_shapes", .unless_zero = TRUE },
+    { FIELD(FLAG, verify), .key = "verify" },
+    { FIELD(FLAG, profile), .key = "nodes" },
+    { FIELD(FLAG, profile_few), .key = "nodes_few", .unless_zero = TRUE, .counts = is_profiled },
+    { FIELD(FLAG, as_wholes), .key = "as_wholes", .unless_zero = TRUE, .counts = is_verified },
+    { FIELD(DOUBLE, rtol), .key = "rtol", .counts = has_tolerance },
+    { FIELD(DOUBLE, atol), .key = "atol", .counts = has_tolerance },
+    { LIST(PARTS, load, n_load), .fields = load_fields, .size = sizeof(IfmLoadDevice) },
+    { NULL },
+};
+
+static gboolean complete(void *spec, GError **error)
+{
+    IfmModelCase *model_case = spec;
+    if (model_case->dtype == IFM_DTYPE_UNDEFINED)
+        model_case->dtype = IFM_DTYPE_F32;
+    return ifm_protocol_check(&model_case->protocol, error);
+}
+
+/* --- the record --------------------------------------------------------------------------------------------------- */
+
+static json_t *case_sizes(const IfmModelCase *model_case)
+{
+    json_t *json = json_object();
+    const IfmDimBinding *sizes = model_case->sizes != NULL ? model_case->sizes : model_case->bindings;
+    gsize n = model_case->sizes != NULL ? model_case->n_sizes : model_case->n_bindings;
+    for (gsize i = 0; i < n; i++)
+        json_object_set_new(json, sizes[i].name, json_integer(sizes[i].value));
+    return json;
+}
+
+const char *ifm_runner_inputs_of(const IfmCase *sealed)
+{
+    return json_string_value(json_object_get(sealed->options, "inputs"));
+}
+
+static gboolean seal(IfmRunner *runner, const void *given, const json_t *facts, IfmCase *record, GError **error)
+{
+    const IfmModelCase *model_case = given;
+    g_autoptr(IfmDeviceSpec) spec = ifm_device_spec_parse(model_case->device, error);
+    g_autoptr(IfmModel) model = spec == NULL                ? NULL
+                                : model_case->model != NULL ? ifm_model_ref(model_case->model)
+                                                            : ifm_model_open(model_case->model_path, error);
+    if (model == NULL || !ifm_model_check_bindings(model, model_case->bindings, model_case->n_bindings, error))
+        return FALSE;
+    const char *digest = ifm_model_digest(model, error);
+    g_autofree char *inputs = NULL;
+    if (digest != NULL && model_case->inputs_path != NULL)
+    {
+        inputs = ifm_case_inputs_digest(model, model_case, ifm_runner_digests(runner), error);
+        if (inputs == NULL)
+            return FALSE;
+        json_object_set_new(record->options, "inputs", json_string(inputs));
+    }
+    if (facts == NULL && digest != NULL)
+        facts = ifm_runner_engine_facts(runner, spec->text, spec, error);
+    if (facts == NULL || digest == NULL)
+        return FALSE;
+    g_autofree char *path = g_canonicalize_filename(model_case->model_path, NULL);
+    if (model_case->subject_kind != NULL)
+        ifm_record_set_text(&record->subject_kind, model_case->subject_kind);
+    ifm_record_set_text(&record->subject_name,
+                        model_case->model_name != NULL ? model_case->model_name : ifm_model_name(model));
+    ifm_record_set_text(&record->subject_digest, digest);
+    ifm_record_set_text(&record->model_path, path);
+    ifm_record_set_text(&record->device, spec->text);
+    ifm_record_set_text(&record->alias, model_case->alias);
+    ifm_record_set_json(&record->sizes, case_sizes(model_case));
+    ifm_case_set_engine(record, facts);
+    return ifm_runner_seal_load(runner, model_case, record, error);
+}
+
+/* --- where it is measured ----------------------------------------------------------------------------------------- */
+
+static gboolean place_load(IfmModelCase *model_case, IfmKindPlace *place, GError **error)
+{
+    IfmLoadDevice *load = g_new0(IfmLoadDevice, model_case->n_load + 1);
+    ifm_kind_place_keep(place, (char *)load);
+    for (gsize i = 0; i < model_case->n_load; i++)
+    {
+        const IfmDeviceSpec *spec = ifm_kind_place_add(place, model_case->load[i].device, error);
+        if (spec == NULL)
+            return FALSE;
+        load[i] = model_case->load[i];
+        load[i].device = spec->text;
+        load[i].model_path = ifm_kind_place_path(place, load[i].model_path);
+        load[i].inputs_path = ifm_kind_place_path(place, load[i].inputs_path);
+    }
+    model_case->load = load;
+    return TRUE;
+}
+
+static gboolean place(IfmRunner *runner, void *spec, const IfmCase *sealed, IfmKindPlace *place, GError **error)
+{
+    IfmModelCase *model_case = spec;
+    if (ifm_kind_place_add(place, sealed->device, error) == NULL || !place_load(model_case, place, error))
+        return FALSE;
+    model_case->inputs_path = ifm_kind_place_path(place, model_case->inputs_path);
+    model_case->cache_dir = ifm_kind_place_path(place, model_case->cache_dir);
+    model_case->model_path = sealed->model_path; /* absolute */
+    model_case->device = sealed->device;         /* canonical */
+    model_case->model_name = sealed->subject_name;
+    place->worker = ifm_runner_set_key((const IfmDeviceSpec *const *)(void *)place->devices->pdata, place->devices->len);
+    place->level = model_case->protocol.level;
+    return TRUE;
+}
+
+/* Two processes of a real device never see the same noise; those of a simulated one would, without a seed of their own. */
+static void vary(json_t *request_case, GRand *random)
+{
+    json_t *vendor = json_object_get(request_case, "vendor"), *word;
+    gsize i;
+    json_array_foreach(vendor, i, word) if (g_str_has_prefix(json_string_value(word), "SEED=")) return;
+    if (!g_str_has_prefix(json_string_value(json_object_get(request_case, "device")), "simulated:"))
+        return;
+    g_autofree char *seed = g_strdup_printf("SEED=%u", g_rand_int(random));
+    json_array_append_new(vendor, json_string(seed));
+}
+
+static const IfmKindInWorker in_worker = { .place = place,
+                                           .vary = vary,
+                                           .needs_reference = TRUE,
+                                           .prepare = worker_model_prepare,
+                                           .run = worker_model_run,
+                                           .subject = worker_model_subject,
+                                           .still_there = worker_model_still_there };
+
+const IfmCaseKind ifm_kind_model = { .name = "model",
+                                     .size = sizeof(IfmModelCase),
+                                     .fields = fields,
+                                     .complete = complete,
+                                     .seal = seal,
+                                     .in_worker = &in_worker };

@@ -1,0 +1,436 @@
+/* What the repetitions of a plan come to: figures of each, and intervals over them. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <inferometer/json.h>
+
+#include "../measure-private.h"
+
+#define LEVEL 0.95
+
+/* --- rates --------------------------------------------------------------------------------------------------------- */
+
+double ifm_plan_rate(const IfmPlanRate *rate)
+{
+    return rate->n > 0 && rate->span_ns > 0 ? (double)rate->n * 1e9 / (double)rate->span_ns : (double)NAN;
+}
+
+void ifm_plan_rate_add(IfmPlanRate *rate, const IfmPipelineResult *result, gint64 until_ns)
+{
+    gint64 first_ns = -1, last_ns = -1;
+    gsize n = 0;
+    for (gsize i = 0; i < result->n_batches; i++)
+    {
+        gint64 left_ns = result->left_ns[i];
+        if (left_ns < 0 || left_ns > until_ns)
+            continue;
+        first_ns = n == 0 ? left_ns : MIN(first_ns, left_ns);
+        last_ns = MAX(last_ns, left_ns);
+        n++;
+    }
+    if (n < 2)
+        return;
+    rate->n += n - 1;
+    rate->span_ns += last_ns - first_ns;
+}
+
+/* --- a repetition -------------------------------------------------------------------------------------------------- */
+
+void ifm_plan_repetition_init(IfmPlanRepetition *self)
+{
+    *self = (IfmPlanRepetition){ .slow_down = NAN };
+    self->latencies = g_array_new(FALSE, FALSE, sizeof(double));
+    self->gaps = g_array_new(FALSE, FALSE, sizeof(gint64));
+    self->stages = json_array();
+    for (gsize d = 0; d < IFM_PLAN_MAX_DEVICES; d++)
+        self->solo[d] = self->together[d] = NAN;
+}
+
+void ifm_plan_repetition_clear(IfmPlanRepetition *self)
+{
+    g_clear_pointer(&self->latencies, g_array_unref);
+    g_clear_pointer(&self->gaps, g_array_unref);
+    json_decref(self->stages);
+    self->stages = NULL;
+    g_clear_pointer(&self->plan, g_free);
+}
+
+/* Sums over the batches of one block. */
+typedef struct
+{
+    gsize n, n_bottleneck, n_counted[IFM_PLAN_MAX_DEVICES];
+    double total_ns, max_ns, partition_ns, turn_ns, device_ns, merge_ns, copy_bytes;
+    double wall_ns[IFM_PLAN_MAX_DEVICES], turns_ns[IFM_PLAN_MAX_DEVICES], counted_ns[IFM_PLAN_MAX_DEVICES];
+} BlockSums;
+
+static void add_times(BlockSums *sums, const IfmBlockTimes *times, gsize n_devices)
+{
+    sums->n++;
+    sums->total_ns += (double)times->total_ns;
+    sums->max_ns = MAX(sums->max_ns, (double)times->total_ns);
+    sums->partition_ns += (double)times->partition_ns;
+    sums->turn_ns += (double)times->turn_ns;
+    sums->device_ns += (double)times->device_ns;
+    sums->merge_ns += (double)times->merge_ns;
+    sums->copy_bytes += (double)times->copy_bytes;
+    for (gsize d = 0; d < n_devices; d++)
+    {
+        sums->wall_ns[d] += (double)times->device_wall_ns[d];
+        sums->turns_ns[d] += (double)times->device_turn_ns[d];
+        if (times->device_time_ns[d] < 0)
+            continue;
+        sums->counted_ns[d] += (double)times->device_time_ns[d];
+        sums->n_counted[d]++;
+    }
+}
+
+static gboolean is_bottleneck(const IfmPipelineResult *result, gsize batch, gsize block)
+{
+    const IfmBlockTimes *row = result->times + batch * result->n_blocks;
+    for (gsize b = 0; b < result->n_blocks; b++)
+        if (row[b].total_ns > row[block].total_ns || (b < block && row[b].total_ns == row[block].total_ns))
+            return FALSE;
+    return TRUE;
+}
+
+static json_t *mean_of(double sum, gsize n)
+{
+    return ifm_json_real(n > 0 ? sum / (double)n : (double)NAN);
+}
+
+static json_t *block_to_json(const IfmPlan *plan, gsize group, gsize index, const BlockSums *sums)
+{
+    const IfmPlanBlock *block = &g_array_index(plan->blocks, IfmPlanBlock, index);
+    json_t *wall = json_object(), *turn = json_object(), *counted = json_object();
+    for (gsize d = 0; d < block->n_devices; d++)
+    {
+        const IfmPlanDevice *device = plan->devices->pdata[block->devices[d]];
+        json_object_set_new(wall, device->alias, mean_of(sums->wall_ns[d], sums->n));
+        json_object_set_new(turn, device->alias, mean_of(sums->turns_ns[d], sums->n));
+        json_object_set_new(counted, device->alias, mean_of(sums->counted_ns[d], sums->n_counted[d]));
+    }
+    return json_pack("{s:I,s:I,s:i,s:i,s:I,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:I,s:o,s:o,s:o}", "plan", (json_int_t)group,
+                     "block", (json_int_t)index + 1, "first", block->first, "last", block->last, "n", (json_int_t)sums->n,
+                     "mean_ns", mean_of(sums->total_ns, sums->n), "max_ns",
+                     ifm_json_real(sums->n > 0 ? sums->max_ns : (double)NAN), "partition_ns",
+                     mean_of(sums->partition_ns, sums->n), "device_ns", mean_of(sums->device_ns, sums->n), "merge_ns",
+                     mean_of(sums->merge_ns, sums->n), "turn_ns", mean_of(sums->turn_ns, sums->n), "copy_bytes",
+                     mean_of(sums->copy_bytes, sums->n), "n_bottleneck", (json_int_t)sums->n_bottleneck, "device_wall_ns",
+                     wall, "device_turn_ns", turn, "device_time_ns", counted);
+}
+
+static void add_stages(IfmPlanRepetition *self, gsize group, const IfmPipelineResult *result)
+{
+    for (gsize b = 0; result->times != NULL && b < result->n_blocks; b++)
+    {
+        BlockSums sums = { 0 };
+        gsize n_devices = g_array_index(result->plan->blocks, IfmPlanBlock, b).n_devices;
+        for (gsize i = 0; i < result->n_batches; i++)
+        {
+            const IfmBlockTimes *times = result->times + i * result->n_blocks + b;
+            if (result->left_ns[i] < 0 || times->start_ns < 0)
+                continue;
+            add_times(&sums, times, n_devices);
+            sums.n_bottleneck += is_bottleneck(result, i, b);
+        }
+        json_array_append_new(self->stages, block_to_json(result->plan, group, b, &sums));
+    }
+}
+
+static gint compare_times(gconstpointer a, gconstpointer b)
+{
+    gint64 left = *(const gint64 *)a, right = *(const gint64 *)b;
+    return left < right ? -1 : left > right;
+}
+
+void ifm_plan_gaps(const IfmPipelineResult *result, GArray *samples)
+{
+    g_autoptr(GArray) left = g_array_new(FALSE, FALSE, sizeof(gint64));
+    for (gsize i = 0; i < result->n_batches; i++)
+        if (result->left_ns[i] >= 0)
+            g_array_append_val(left, result->left_ns[i]);
+    g_array_sort(left, compare_times);
+    for (guint i = 1; i < left->len; i++)
+    {
+        gint64 gap_ns = g_array_index(left, gint64, i) - g_array_index(left, gint64, i - 1);
+        g_array_append_val(samples, gap_ns);
+    }
+}
+
+void ifm_plan_repetition_add(IfmPlanRepetition *self, gsize group, const IfmPipelineResult *result, GArray *samples)
+{
+    self->n_batches += result->n_delivered;
+    self->n_replans += result->n_replans;
+    self->makespan_ns += result->end_ns - result->start_ns;
+    ifm_plan_rate_add(&self->rate, result, IFM_CLOCK_NEVER);
+    for (gsize i = 0; i < result->n_batches; i++)
+    {
+        double latency_ns = (double)(result->left_ns[i] - result->entered_ns[i]);
+        if (result->left_ns[i] >= 0 && result->entered_ns[i] >= 0)
+            g_array_append_val(self->latencies, latency_ns);
+    }
+    if (samples != NULL)
+        ifm_plan_gaps(result, samples);
+    ifm_plan_gaps(result, self->gaps);
+    add_stages(self, group, result);
+    if (!isnan(result->device_time_slow_down))
+        self->slow_down = result->device_time_slow_down;
+    g_autofree char *before = self->plan;
+    g_autofree char *text = ifm_plan_to_text(result->plan);
+    self->plan = before != NULL ? g_strdup_printf("%s; %s", before, text) : g_strdup(text);
+}
+
+/* --- over repetitions ---------------------------------------------------------------------------------------------- */
+
+/* The median and its interval as of any measurement's samples. Values that there are none of do not count. */
+static json_t *figure_of(const GArray *values, double *median)
+{
+    g_autofree double *series = g_new(double, values->len + 1), *sorted = g_new(double, values->len + 1);
+    gsize n = 0;
+    double mean = 0;
+    IfmInterval interval = { NAN, NAN, LEVEL };
+    for (guint i = 0; i < values->len; i++)
+        if (isfinite(g_array_index(values, double, i)))
+            series[n++] = g_array_index(values, double, i);
+    for (gsize i = 0; i < n; i++)
+        mean += series[i] / (double)n;
+    memcpy(sorted, series, n * sizeof *sorted);
+    ifm_sort_doubles(sorted, n);
+    *median = n > 0 ? ifm_quantile(sorted, n, 0.5) : (double)NAN;
+    if (n > 0)
+        ifm_quantile_interval(sorted, n, ifm_median_effective_size(series, sorted, n), 0.5, LEVEL, &interval);
+    json_t *median_interval = json_pack("{s:o,s:o,s:o}", "lower", ifm_json_real(interval.lower), "upper",
+                                        ifm_json_real(interval.upper), "level", ifm_json_real(LEVEL));
+    return json_pack("{s:I,s:o,s:o,s:o,s:o,s:o}", "n", (json_int_t)n, "mean", ifm_json_real(n > 0 ? mean : (double)NAN),
+                     "min", ifm_json_real(n > 0 ? sorted[0] : (double)NAN), "max",
+                     ifm_json_real(n > 0 ? sorted[n - 1] : (double)NAN), "median", ifm_json_real(*median),
+                     "median_interval", median_interval);
+}
+
+/* Of every batch of all repetitions: few repetitions bound no median, their batches do. */
+static json_t *all_latencies(const GArray *repetitions)
+{
+    g_autoptr(GArray) all = g_array_new(FALSE, FALSE, sizeof(double));
+    double median;
+    for (guint i = 0; i < repetitions->len; i++)
+    {
+        const GArray *latencies = g_array_index(repetitions, IfmPlanRepetition, i).latencies;
+        g_array_append_vals(all, latencies->data, latencies->len);
+    }
+    return figure_of(all, &median);
+}
+
+/* Their mean is what throughput is made of. */
+static json_t *all_gaps(const GArray *repetitions)
+{
+    g_autoptr(GArray) all = g_array_new(FALSE, FALSE, sizeof(double));
+    IfmInterval interval = { NAN, NAN, LEVEL };
+    for (guint i = 0; i < repetitions->len; i++)
+    {
+        const GArray *gaps = g_array_index(repetitions, IfmPlanRepetition, i).gaps;
+        for (guint k = 0; k < gaps->len; k++)
+        {
+            double gap_ns = (double)g_array_index(gaps, gint64, k);
+            g_array_append_val(all, gap_ns);
+        }
+    }
+    double mean = ifm_mean_interval((const double *)(const void *)all->data, all->len, LEVEL, &interval);
+    return json_pack("{s:I,s:o,s:{s:o,s:o,s:f}}", "n", (json_int_t)all->len, "mean", ifm_json_real(mean), "mean_interval",
+                     "lower", ifm_json_real(interval.lower), "upper", ifm_json_real(interval.upper), "level", LEVEL);
+}
+
+typedef double (*Value)(const IfmPlanRepetition *repetition, gsize device);
+
+static json_t *figure_over(const GArray *repetitions, Value value, gsize device, double *median)
+{
+    g_autoptr(GArray) values = g_array_new(FALSE, FALSE, sizeof(double));
+    for (guint i = 0; i < repetitions->len; i++)
+    {
+        double one = value(&g_array_index(repetitions, IfmPlanRepetition, i), device);
+        g_array_append_val(values, one);
+    }
+    return figure_of(values, median);
+}
+
+static double makespan_of(const IfmPlanRepetition *self, gsize device)
+{
+    return (double)self->makespan_ns;
+}
+
+static double throughput_of(const IfmPlanRepetition *self, gsize device)
+{
+    return self->makespan_ns > 0 ? (double)self->n_batches * 1e9 / (double)self->makespan_ns : (double)NAN;
+}
+
+static double rate_of(const IfmPlanRepetition *self, gsize device)
+{
+    return ifm_plan_rate(&self->rate);
+}
+
+static double quantile_of(const GArray *values, double p)
+{
+    if (values->len == 0)
+        return NAN;
+    g_autofree double *sorted = g_memdup2(values->data, values->len * sizeof(double));
+    ifm_sort_doubles(sorted, values->len);
+    return ifm_quantile(sorted, values->len, p);
+}
+
+static double latency_of(const IfmPlanRepetition *self, gsize device)
+{
+    return quantile_of(self->latencies, 0.5);
+}
+
+static double solo_of(const IfmPlanRepetition *self, gsize device)
+{
+    return self->solo[device];
+}
+
+static double together_of(const IfmPlanRepetition *self, gsize device)
+{
+    return self->together[device];
+}
+
+/* NaN where no device has a figure. */
+static double sum_together(const IfmPlanRepetition *self)
+{
+    double sum = 0;
+    gsize n = 0;
+    for (gsize d = 0; d < IFM_PLAN_MAX_DEVICES; d++)
+        if (!isnan(self->together[d]))
+        {
+            sum += self->together[d];
+            n++;
+        }
+    return n > 0 ? sum : (double)NAN;
+}
+
+static double gain_of(const IfmPlanRepetition *self, gsize device)
+{
+    double best = NAN;
+    for (gsize d = 0; d < IFM_PLAN_MAX_DEVICES; d++)
+        if (!isnan(self->solo[d]) && !(self->solo[d] <= best))
+            best = self->solo[d];
+    return sum_together(self) / best;
+}
+
+static double attained_of(const IfmPlanRepetition *self, gsize device)
+{
+    return rate_of(self, device) / sum_together(self);
+}
+
+/* --- as JSON ------------------------------------------------------------------------------------------------------- */
+
+static json_t *rates_to_json(const double *rates, const char *const *aliases, gsize n_devices)
+{
+    json_t *json = json_object();
+    for (gsize d = 0; d < n_devices; d++)
+        if (!isnan(rates[d]))
+            json_object_set_new(json, aliases[d], json_real(rates[d]));
+    return json;
+}
+
+static json_t *latency_to_json(const GArray *latencies)
+{
+    static const struct
+    {
+        const char *key;
+        double p;
+    } rows[] = { { "p50_ns", 0.5 }, { "p90_ns", 0.9 }, { "p95_ns", 0.95 }, { "p99_ns", 0.99 }, { "max_ns", 1 } };
+    json_t *json = json_object();
+    double sum = 0;
+    for (gsize i = 0; i < G_N_ELEMENTS(rows); i++)
+        json_object_set_new(json, rows[i].key, ifm_json_real(quantile_of(latencies, rows[i].p)));
+    for (guint i = 0; i < latencies->len; i++)
+        sum += g_array_index(latencies, double, i);
+    json_object_set_new(json, "mean_ns", mean_of(sum, latencies->len));
+    return json;
+}
+
+static json_t *repetition_to_json(const IfmPlanRepetition *self, const char *const *aliases, gsize n_devices,
+                                  gboolean bound)
+{
+    json_t *json =
+        json_pack("{s:I,s:I,s:o,s:o,s:o,s:O,s:I,s:s}", "makespan_ns", (json_int_t)self->makespan_ns, "n_batches",
+                  (json_int_t)self->n_batches, "throughput_per_s", ifm_json_real(throughput_of(self, 0)), "rate_per_s",
+                  ifm_json_real(rate_of(self, 0)), "latency", latency_to_json(self->latencies), "stages", self->stages,
+                  "replans", (json_int_t)self->n_replans, "plan", self->plan != NULL ? self->plan : "");
+    if (bound)
+        json_object_set_new(json, "bound",
+                            json_pack("{s:o,s:o,s:o,s:o}", "solo", rates_to_json(self->solo, aliases, n_devices),
+                                      "together", rates_to_json(self->together, aliases, n_devices), "gain",
+                                      ifm_json_real(gain_of(self, 0)), "attained", ifm_json_real(attained_of(self, 0))));
+    return json;
+}
+
+static json_t *bound_to_json(const GArray *repetitions, const char *const *aliases, gsize n_devices, const char *const *why)
+{
+    json_t *solo = json_object(), *together = json_object(), *solo_figures = json_object(),
+           *together_figures = json_object(), *left_out = json_object();
+    double median, gain, attained;
+    for (gsize d = 0; d < n_devices; d++)
+    {
+        json_object_set_new(solo_figures, aliases[d], figure_over(repetitions, solo_of, d, &median));
+        if (!isnan(median))
+            json_object_set_new(solo, aliases[d], json_real(median));
+        json_object_set_new(together_figures, aliases[d], figure_over(repetitions, together_of, d, &median));
+        if (!isnan(median))
+            json_object_set_new(together, aliases[d], json_real(median));
+        if (why[d] != NULL)
+            json_object_set_new(left_out, aliases[d], ifm_json_string(why[d]));
+    }
+    json_t *gains = figure_over(repetitions, gain_of, 0, &gain),
+           *shares = figure_over(repetitions, attained_of, 0, &attained);
+    json_t *figures = json_pack("{s:o,s:o,s:o,s:o}", "solo", solo_figures, "together", together_figures, "gain", gains,
+                                "attained", shares);
+    return json_pack("{s:o,s:o,s:o,s:o,s:o,s:o}", "solo", solo, "together", together, "gain", ifm_json_real(gain),
+                     "attained", ifm_json_real(attained), "figures", figures, "left_out", left_out);
+}
+
+json_t *ifm_plan_figures(const GArray *repetitions, const char *const *aliases, gsize n_devices, gboolean bound,
+                         const char *const *why)
+{
+    json_t *list = json_array(), *json = json_object();
+    double median, slow_down = NAN;
+    gsize replans = 0;
+    for (guint i = 0; i < repetitions->len; i++)
+    {
+        const IfmPlanRepetition *one = &g_array_index(repetitions, IfmPlanRepetition, i);
+        json_array_append_new(list, repetition_to_json(one, aliases, n_devices, bound));
+        replans += one->n_replans;
+        if (!isnan(one->slow_down))
+            slow_down = one->slow_down;
+    }
+    json_object_set_new(json, "repetitions", list);
+    json_object_set_new(json, "makespan_ns", figure_over(repetitions, makespan_of, 0, &median));
+    json_object_set_new(json, "throughput_per_s", figure_over(repetitions, throughput_of, 0, &median));
+    json_object_set_new(json, "rate_per_s", figure_over(repetitions, rate_of, 0, &median));
+    json_object_set_new(json, "latency_p50_ns", figure_over(repetitions, latency_of, 0, &median));
+    json_object_set_new(json, "latency_ns", all_latencies(repetitions));
+    json_object_set_new(json, "gap_ns", all_gaps(repetitions));
+    json_object_set_new(json, "bound", bound ? bound_to_json(repetitions, aliases, n_devices, why) : json_null());
+    json_object_set_new(json, "replans", json_integer((json_int_t)replans));
+    json_object_set_new(json, "device_time_slow_down", ifm_json_real(slow_down));
+    return json;
+}
+
+/* --- as it is read again ------------------------------------------------------------------------------------------- */
+
+gboolean ifm_plan_run_result(const IfmMeasurement *measurement, IfmPlanRunResult *result)
+{
+    const json_t *reported = ifm_measurement_result(measurement, NULL);
+    *result = (IfmPlanRunResult){ .n_repetitions = json_array_size(json_object_get(reported, "repetitions")),
+                                  .n_replans = (gsize)json_integer_value(json_object_get(reported, "replans")),
+                                  .makespan_ns = ifm_member_number(reported, "makespan_ns.median"),
+                                  .throughput_per_s = ifm_member_number(reported, "throughput_per_s.median"),
+                                  .rate_per_s = ifm_member_number(reported, "rate_per_s.median"),
+                                  .device_time_slow_down = ifm_member_number(reported, "device_time_slow_down"),
+                                  .gain = ifm_member_number(reported, "bound.gain"),
+                                  .attained = ifm_member_number(reported, "bound.attained"),
+                                  .repetitions = json_object_get(reported, "repetitions"),
+                                  .bound = json_object_get(reported, "bound"),
+                                  .prediction = json_object_get(reported, "prediction"),
+                                  .plans = json_object_get(reported, "plans") };
+    return result->n_repetitions > 0;
+}

@@ -1,0 +1,260 @@
+#include <pthread.h>
+#include <unistd.h>
+
+#include <inferometer/json.h>
+#include <inferometer/sensor.h>
+
+#include "../measure-private.h"
+
+#define SCALE 3
+#define MIB ((gsize)1 << 20)
+/* Each array is this many times as large as what all last-level caches hold, where the memory allows it. */
+#define CACHES 4
+/* What is taken for the last-level cache where the machine does not tell. */
+#define CACHE_UNKNOWN (32 * MIB)
+
+/* One thread's share of the arrays. */
+typedef struct
+{
+    IfmTriadSubject *triad;
+    gsize first, n; /* elements */
+    pthread_t thread;
+} Share;
+
+struct IfmTriadSubject
+{
+    IfmDtype dtype;
+    gsize n;           /* elements an array */
+    IfmTensor a, b, c; /* each thread's share is touched by itself first, so that it lies near it */
+    int n_threads;
+    Share *shares; /* [n_threads]; the first is the caller's */
+    int n_started;
+    pthread_barrier_t start, end;
+    gboolean has_barriers;
+    void (*work)(const Share *share); /* what the threads do next; NULL: end */
+    gboolean ran;                     /* since the last check */
+};
+
+/* --- how large ---------------------------------------------------------------------------------------------------- */
+
+/* How many processors share the last-level cache of the first one; 1 where that is not told. */
+static gint64 n_sharing(const char *root, int index)
+{
+    g_autofree char *path = g_strdup_printf("%s/sys/devices/system/cpu/cpu0/cache/index%d/shared_cpu_list", root, index);
+    g_autofree char *text = NULL;
+    gint64 n = 0;
+    if (!g_file_get_contents(path, &text, NULL, NULL))
+        return 1;
+    g_auto(GStrv) ranges = g_strsplit(g_strstrip(text), ",", -1);
+    for (char **range = ranges; *range != NULL; range++)
+    {
+        char *end;
+        gint64 first = g_ascii_strtoll(*range, &end, 10);
+        gint64 last = *end == '-' ? g_ascii_strtoll(end + 1, NULL, 10) : first;
+        n += MAX(last - first + 1, 1);
+    }
+    return MAX(n, 1);
+}
+
+gsize ifm_triad_cache_bytes(const char *root)
+{
+    json_auto_t *machine = ifm_sensor_machine(root);
+    const json_t *caches = json_object_get(machine, "caches_bytes");
+    gint64 processors = json_integer_value(json_object_get(machine, "logical_processors"));
+    static const char *const names[] = { "L4", "L3", "L2", NULL };
+    for (int i = 0; names[i] != NULL; i++)
+    {
+        gint64 bytes = json_integer_value(json_object_get(caches, names[i]));
+        if (bytes <= 0)
+            continue;
+        /* the kernel numbers caches of the first processor L1d, L1i, L2, L3, L4 */
+        gint64 sharing = n_sharing(root, names[i][1] - '0');
+        return (gsize)bytes * (gsize)MAX((processors + sharing - 1) / sharing, 1);
+    }
+    return CACHE_UNKNOWN;
+}
+
+gsize ifm_triad_array_bytes(gsize cache_bytes, gint64 memory_bytes)
+{
+    gsize wanted = MAX(CACHES * cache_bytes, 64 * MIB);
+    gsize share = memory_bytes > 0 ? (gsize)memory_bytes / 3 : wanted;
+    gsize bytes = MIN(wanted, share);
+    return MAX(bytes / MIB, 1) * MIB;
+}
+
+/* --- the loops ---------------------------------------------------------------------------------------------------- */
+
+/* Exact in both types: b below 1024, s c below 3 x 512. */
+#define B_AT(i) ((i)&1023)
+#define C_AT(i) (((i) >> 3) & 511)
+
+#define DEFINE_LOOPS(TYPE)                                                                                                 \
+    static void fill_##TYPE(const Share *share)                                                                            \
+    {                                                                                                                      \
+        TYPE *a = share->triad->a.data, *b = share->triad->b.data, *c = share->triad->c.data;                              \
+        for (gsize i = share->first; i < share->first + share->n; i++)                                                     \
+        {                                                                                                                  \
+            a[i] = -1;                                                                                                     \
+            b[i] = (TYPE)B_AT(i);                                                                                          \
+            c[i] = (TYPE)C_AT(i);                                                                                          \
+        }                                                                                                                  \
+    }                                                                                                                      \
+    static void triad_##TYPE(const Share *share)                                                                           \
+    {                                                                                                                      \
+        TYPE *restrict a = (TYPE *)share->triad->a.data + share->first;                                                    \
+        const TYPE *restrict b = (const TYPE *)share->triad->b.data + share->first;                                        \
+        const TYPE *restrict c = (const TYPE *)share->triad->c.data + share->first;                                        \
+        const TYPE s = SCALE;                                                                                              \
+        for (gsize i = 0; i < share->n; i++)                                                                               \
+            a[i] = b[i] + s * c[i];                                                                                        \
+    }                                                                                                                      \
+    static gsize first_wrong_##TYPE(const IfmTriadSubject *self)                                                           \
+    {                                                                                                                      \
+        const TYPE *a = self->a.data;                                                                                      \
+        gsize i = 0;                                                                                                       \
+        while (i < self->n && a[i] == (TYPE)(B_AT(i) + SCALE * C_AT(i)))                                                   \
+            i++;                                                                                                           \
+        return i;                                                                                                          \
+    }
+DEFINE_LOOPS(float)
+DEFINE_LOOPS(double)
+
+/* --- threads ------------------------------------------------------------------------------------------------------ */
+
+static void *share_main(void *data)
+{
+    const Share *share = data;
+    IfmTriadSubject *self = share->triad;
+    for (;;)
+    {
+        pthread_barrier_wait(&self->start);
+        if (self->work == NULL)
+            return NULL;
+        self->work(share);
+        pthread_barrier_wait(&self->end);
+    }
+}
+
+/* Also the calling thread has its share. */
+static void do_together(IfmTriadSubject *self, void (*work)(const Share *share))
+{
+    self->work = work;
+    pthread_barrier_wait(&self->start);
+    work(&self->shares[0]);
+    pthread_barrier_wait(&self->end);
+}
+
+static gboolean start_threads(IfmTriadSubject *self, GError **error)
+{
+    pthread_barrier_init(&self->start, NULL, (unsigned)self->n_threads);
+    pthread_barrier_init(&self->end, NULL, (unsigned)self->n_threads);
+    self->has_barriers = TRUE;
+    self->shares = g_new0(Share, (gsize)self->n_threads);
+    for (int i = 0; i < self->n_threads; i++)
+    {
+        Share *share = &self->shares[i];
+        share->triad = self;
+        share->first = self->n * (gsize)i / (gsize)self->n_threads;
+        share->n = self->n * ((gsize)i + 1) / (gsize)self->n_threads - share->first;
+    }
+    for (int i = 1; i < self->n_threads; i++, self->n_started++)
+        if (pthread_create(&self->shares[i].thread, NULL, share_main, &self->shares[i]) != 0)
+        {
+            g_set_error(error, IFM_ERROR, IFM_ERROR_MEMORY, "triad: no thread %d of %d", i + 1, self->n_threads);
+            return FALSE;
+        }
+    return TRUE;
+}
+
+/* Threads that wait for more of them than there are to come cannot be told to end: they are the process's to end. */
+static gboolean stop_threads(IfmTriadSubject *self)
+{
+    if (self->n_started < self->n_threads - 1)
+        return self->n_started <= 0;
+    self->work = NULL;
+    pthread_barrier_wait(&self->start);
+    for (int i = 1; i < self->n_threads; i++)
+        pthread_join(self->shares[i].thread, NULL);
+    return TRUE;
+}
+
+IfmTriadSubject *ifm_triad_subject_new(IfmDtype dtype, int n_threads, gsize array_bytes, GError **error)
+{
+    g_autoptr(IfmTriadSubject) self = g_new0(IfmTriadSubject, 1);
+    self->dtype = dtype == IFM_DTYPE_F64 ? IFM_DTYPE_F64 : IFM_DTYPE_F32;
+    self->n = array_bytes / ifm_dtype_size_bytes(self->dtype);
+    self->n_threads = MAX(n_threads, 1);
+    gint64 n = (gint64)self->n;
+    if (!ifm_tensor_reserve(&self->a, self->dtype, 1, &n, error) ||
+        !ifm_tensor_reserve(&self->b, self->dtype, 1, &n, error) ||
+        !ifm_tensor_reserve(&self->c, self->dtype, 1, &n, error) || !start_threads(self, error))
+        return NULL;
+    do_together(self, self->dtype == IFM_DTYPE_F64 ? fill_double : fill_float);
+    return g_steal_pointer(&self);
+}
+
+void ifm_triad_subject_free(IfmTriadSubject *self)
+{
+    if (self == NULL)
+        return;
+    if (self->has_barriers && !stop_threads(self))
+        return;
+    if (self->has_barriers)
+    {
+        pthread_barrier_destroy(&self->start);
+        pthread_barrier_destroy(&self->end);
+    }
+    ifm_tensor_clear(&self->a);
+    ifm_tensor_clear(&self->b);
+    ifm_tensor_clear(&self->c);
+    g_free(self->shares);
+    g_free(self);
+}
+
+/* --- as a subject ------------------------------------------------------------------------------------------------- */
+
+static gboolean run(void *user, GError **error)
+{
+    IfmTriadSubject *self = user;
+    self->ran = TRUE;
+    do_together(self, self->dtype == IFM_DTYPE_F64 ? triad_double : triad_float);
+    return TRUE;
+}
+
+/* Every element; wiped then, so that the next check sees new ones. */
+static gboolean verify(void *user, GError **error)
+{
+    IfmTriadSubject *self = user;
+    if (!self->ran)
+        return TRUE;
+    self->ran = FALSE;
+    gsize wrong = (self->dtype == IFM_DTYPE_F64 ? first_wrong_double : first_wrong_float)(self);
+    if (wrong == self->n)
+    {
+        do_together(self, self->dtype == IFM_DTYPE_F64 ? fill_double : fill_float);
+        return TRUE;
+    }
+    g_set_error(error, IFM_ERROR, IFM_ERROR_FAILED, "triad: element %" G_GSIZE_FORMAT " is %g, expected %g", wrong,
+                ifm_tensor_get_double(&self->a, (gint64)wrong), (double)(B_AT(wrong) + SCALE * C_AT(wrong)));
+    return FALSE;
+}
+
+IfmSubject ifm_triad_subject_slots(IfmTriadSubject *self)
+{
+    return (IfmSubject){ .name = "triad", .run = run, .verify = verify, .self = self };
+}
+
+double ifm_triad_subject_bytes(const IfmTriadSubject *self)
+{
+    return 3.0 * (double)self->n * (double)ifm_dtype_size_bytes(self->dtype);
+}
+
+IfmDtype ifm_triad_subject_dtype(const IfmTriadSubject *self)
+{
+    return self->dtype;
+}
+
+const IfmTensor *ifm_triad_subject_result(const IfmTriadSubject *self)
+{
+    return &self->a;
+}

@@ -1,0 +1,131 @@
+/* Planning from options: a plan and its prediction for each size. */
+#include <inferometer/json.h>
+#include <inferometer/planning.h>
+
+/* --- options ---------------------------------------------------------------------------------------------------------- */
+
+/* In the order of IfmObjective. */
+static const char *const objectives[] = { "latency", "throughput", "energy", NULL };
+
+const char *const *ifm_objective_words(void)
+{
+    return objectives;
+}
+
+const IfmOption ifm_plan_search_options[] = {
+    { "objective", 0, IFM_OPTION_CHOICE, FALSE, "WORD",
+      "latency: of one batch; throughput: the cycle of many; energy: joules a batch, with the --power of each device",
+      "throughput", objectives, .deferred = TRUE, .at = G_STRUCT_OFFSET(IfmPlanSearchOptions, objective) },
+    { "grid", 0, IFM_OPTION_TEXT, FALSE, "SHARE,…",
+      "shares that a device of a block may have, such as 0.3,0.5,0.7; without it any that let them end together",
+      .at = G_STRUCT_OFFSET(IfmPlanSearchOptions, grid) },
+    { "max-blocks", 0, IFM_OPTION_COUNT, FALSE, "N", "the maximum number of blocks of a plan; without it any number",
+      .minimum = 1, .maximum = IFM_PLAN_MAX_DEVICES, .at = G_STRUCT_OFFSET(IfmPlanSearchOptions, max_blocks) },
+    { "no-npu-split", 0, IFM_OPTION_FLAG, FALSE, NULL, "NPUs take no part in data parallelism, as in the published search",
+      .at = G_STRUCT_OFFSET(IfmPlanSearchOptions, no_npu_split) },
+    { "use", 0, IFM_OPTION_TEXT, TRUE, "ALIAS", "a device to plan with; without it all that have latencies",
+      .at = G_STRUCT_OFFSET(IfmPlanSearchOptions, use) },
+    { "without", 0, IFM_OPTION_TEXT, TRUE, "ALIAS", "a device to plan without",
+      .at = G_STRUCT_OFFSET(IfmPlanSearchOptions, without) },
+    { "power", 0, IFM_OPTION_TEXT, TRUE, "ALIAS=WATTS",
+      "what a device draws while it works; ALIAS=WATTS,IDLE also while it waits (else 0)",
+      .at = G_STRUCT_OFFSET(IfmPlanSearchOptions, power) },
+    { NULL },
+};
+
+const IfmOption ifm_plan_options[] = {
+    { "size", 0, IFM_OPTION_TEXT, TRUE, "NODES,EDGES", "a graph's size to plan for; without it every size of the study",
+      .at = G_STRUCT_OFFSET(IfmPlanOptions, sizes) },
+    { .table = ifm_plan_search_options, .at = G_STRUCT_OFFSET(IfmPlanOptions, search) },
+    { "pareto", 0, IFM_OPTION_FLAG, FALSE, NULL, "also every plan that no other beats in latency, throughput and energy",
+      .after = "objective", .at = G_STRUCT_OFFSET(IfmPlanOptions, pareto) },
+    { "batches", 0, IFM_OPTION_COUNT, FALSE, "N", "batches to simulate", "100", .minimum = 1, .maximum = 1000000,
+      .after = "power", .at = G_STRUCT_OFFSET(IfmPlanOptions, batches) },
+    { "compare", 0, IFM_OPTION_FILE, FALSE, "FILE", "a plan to compare with the best, as --json writes it or bare blocks",
+      .at = G_STRUCT_OFFSET(IfmPlanOptions, compare) },
+    { "output", 'o', IFM_OPTION_FOLDER, FALSE, "DIR", "folder of the study's results; without it out/ and the study's name",
+      .at = G_STRUCT_OFFSET(IfmPlanOptions, output) },
+    { NULL },
+};
+
+/* --- one size --------------------------------------------------------------------------------------------------------- */
+
+static void planned_free(IfmPlanned *planned)
+{
+    ifm_plan_answer_clear(&planned->answer);
+    g_clear_pointer(&planned->prediction, json_decref);
+    g_clear_pointer(&planned->trace, ifm_trace_free);
+    g_clear_pointer(&planned->pareto, g_ptr_array_unref);
+    g_clear_pointer(&planned->other, ifm_plan_free);
+    ifm_plan_cost_clear(&planned->other_cost);
+    g_free(planned);
+}
+
+/* @path: of the file with @other, which is what is wrong where it cannot be costed */
+static gboolean compare(const IfmCosts *costs, const IfmPlan *other, const char *path, IfmPlanned *planned, GError **error)
+{
+    planned->other = ifm_plan_copy(other);
+    if (ifm_plan_cost(costs, other, (double)planned->size.nodes, (double)planned->size.edges, &planned->other_cost, error))
+        return TRUE;
+    g_prefix_error(error, "%s: ", path);
+    return FALSE;
+}
+
+static gboolean plan_at(const IfmPlanContext *context, const IfmPlanOptions *options, const IfmPlan *other,
+                        IfmPlanned *planned, GError **error)
+{
+    const IfmPlanSize *size = &planned->size;
+    IfmPlanQuestion question = ifm_plan_context_question(context, size->nodes, size->edges);
+    IfmSimulateOptions simulate = { .n_batches = (gsize)options->batches, .sizes = size, .n_sizes = 1 };
+    if (ifm_plan_search(context->costs, &question, &planned->answer, error))
+        planned->prediction = ifm_plan_predict(context->costs, planned->answer.plan, &simulate, &planned->trace, error);
+    if (planned->prediction != NULL && options->pareto)
+        planned->pareto = ifm_plan_pareto(context->costs, &question, error);
+    if (planned->prediction == NULL || (options->pareto && planned->pareto == NULL))
+    {
+        g_prefix_error(error, "%s: %" G_GINT64_FORMAT " nodes, %" G_GINT64_FORMAT " edges: ", context->place.store_path,
+                       size->nodes, size->edges);
+        return FALSE;
+    }
+    return other == NULL || compare(context->costs, other, options->compare, planned, error);
+}
+
+/* --- all of them ------------------------------------------------------------------------------------------------------ */
+
+static IfmPlan *read_other(const char *path, GError **error)
+{
+    json_auto_t *json = ifm_json_load(path, error);
+    return json != NULL ? ifm_plan_from_json(json, path, error) : NULL;
+}
+
+gboolean ifm_plan_study(const IfmPlanOptions *options, IfmPlanResult *result, GError **error)
+{
+    IfmPlanContext *context = &result->context;
+    result->planned = g_ptr_array_new_with_free_func((GDestroyNotify)planned_free);
+    if (!ifm_options_check(ifm_plan_options, options, error))
+        return FALSE;
+    g_autoptr(IfmPlan) other = options->compare != NULL ? read_other(options->compare, error) : NULL;
+    if ((options->compare != NULL && other == NULL) ||
+        !ifm_plan_context_init(context, options->study, options->output, options->sizes, &options->search, IFM_STORE_READ,
+                               error) ||
+        !ifm_plan_context_measure_host(context, error))
+        return FALSE;
+    for (guint i = 0; i < context->sizes->len; i++)
+    {
+        IfmPlanned *planned = g_new0(IfmPlanned, 1);
+        planned->size = g_array_index(context->sizes, IfmPlanSize, i);
+        g_ptr_array_add(result->planned, planned);
+        if (!plan_at(context, options, other, planned, error))
+        {
+            ifm_plan_blame_input(error);
+            return FALSE;
+        }
+    }
+    return TRUE;
+}
+
+void ifm_plan_result_clear(IfmPlanResult *result)
+{
+    g_clear_pointer(&result->planned, g_ptr_array_unref);
+    ifm_plan_context_clear(&result->context);
+}

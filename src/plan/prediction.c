@@ -1,0 +1,138 @@
+#include <inferometer/planning.h>
+
+#include <math.h>
+
+#include <inferometer/json.h>
+
+#include "plan-private.h"
+
+/* What a plan is expected to do, as a document: it is stored before the run begins, and what the run comes to is held
+ * against it. */
+
+static json_t *blocks_to_json(const IfmPlan *plan, const IfmTraceAnalysis *analysis)
+{
+    json_t *blocks = json_array();
+    for (guint i = 0; i < analysis->stages->len; i++)
+    {
+        const IfmStageUse *use = &g_array_index(analysis->stages, IfmStageUse, i);
+        g_autofree char *name = ifm_plan_block_name(plan, use->block);
+        json_t *block = json_pack("{s:i,s:o,s:i,s:i}", "block", use->block, "devices", ifm_json_string(name), "first",
+                                  use->first, "last", use->last);
+        json_object_set_new(block, "mean_ns", ifm_json_real(use->mean_ns));
+        json_object_set_new(block, "median_ns", ifm_json_real(use->median_ns));
+        json_object_set_new(block, "partition_ns", ifm_json_real(use->partition_ns));
+        json_object_set_new(block, "device_ns", ifm_json_real(use->device_ns));
+        json_object_set_new(block, "merge_ns", ifm_json_real(use->merge_ns));
+        json_object_set_new(block, "turn_ns", ifm_json_real(use->turn_ns));
+        json_array_append_new(blocks, block);
+    }
+    return blocks;
+}
+
+static json_t *devices_to_json(const IfmTraceAnalysis *analysis)
+{
+    json_t *devices = json_array();
+    for (guint i = 0; i < analysis->tracks->len; i++)
+    {
+        const IfmTrackUse *use = &g_array_index(analysis->tracks, IfmTrackUse, i);
+        if (use->info->kind != IFM_TRACK_DEVICE)
+            continue;
+        json_t *device = json_pack("{s:o,s:i}", "alias", ifm_json_string(use->info->device), "stream", use->info->stream);
+        json_object_set_new(device, "wall_utilisation", ifm_json_real(use->wall_utilisation));
+        json_object_set_new(device, "bubble_mean_ns", ifm_json_real(use->bubble_mean_ns));
+        json_array_append_new(devices, device);
+    }
+    return devices;
+}
+
+json_t *ifm_prediction_to_json(const IfmPlan *plan, const IfmPlanCost *cost, const IfmSimulation *simulation,
+                               gsize n_batches, GError **error)
+{
+    IfmTraceQuestion question = IFM_TRACE_QUESTION_INIT;
+    g_autoptr(IfmTraceAnalysis) analysis = ifm_trace_analyse(simulation->trace, &question, error);
+    if (analysis == NULL)
+        return NULL;
+    json_t *json = ifm_plan_cost_to_json(cost);
+    json_object_set_new(json, "plan", ifm_plan_blocks_to_json(plan));
+    json_object_set_new(json, "n_batches", json_integer((json_int_t)n_batches));
+    json_object_set_new(json, "makespan_ns", json_integer(simulation->makespan_ns));
+    json_object_set_new(json, "makespan_spread_ratio", ifm_json_real(simulation->makespan_spread_ratio));
+    json_object_set_new(json, "throughput_per_s", ifm_json_real(simulation->throughput_per_s));
+    json_object_set_new(json, "batch_latency_ns", ifm_json_real(simulation->latency_median_ns));
+    json_object_set_new(json, "blocks", blocks_to_json(plan, analysis));
+    json_object_set_new(json, "devices", devices_to_json(analysis));
+    return json;
+}
+
+static double with_part(const json_t *total, const json_t *part, const char *key)
+{
+    double before = ifm_member_number(total, key);
+    return (isnan(before) ? 0 : before) + ifm_member_number(part, key);
+}
+
+void ifm_prediction_add(json_t *total, json_t *part)
+{
+    double makespan_ns = with_part(total, part, "makespan_ns"), n = with_part(total, part, "n_batches");
+    if (json_object_size(total) == 0) /* of one plan all of it stands */
+    {
+        json_object_update(total, part);
+        json_decref(part);
+        return;
+    }
+    json_t *parts = json_object_get(total, "parts");
+    if (parts == NULL)
+    {
+        json_t *first = json_copy(total);
+        json_object_clear(total);
+        json_object_set_new(total, "parts", parts = json_pack("[o]", first));
+    }
+    json_array_append_new(parts, part);
+    double spread_ns = 0;
+    for (gsize i = 0; i < json_array_size(parts); i++)
+        spread_ns += ifm_member_number(json_array_get(parts, i), "makespan_spread_ratio") *
+                     ifm_member_number(json_array_get(parts, i), "makespan_ns");
+    json_object_set_new(total, "n_batches", json_integer((json_int_t)n));
+    json_object_set_new(total, "makespan_ns", json_integer((json_int_t)makespan_ns));
+    json_object_set_new(total, "makespan_spread_ratio", ifm_json_real(spread_ns / makespan_ns));
+    json_object_set_new(total, "throughput_per_s", ifm_json_real(n * 1e9 / makespan_ns));
+}
+
+/* Batches a second of each of the plan's devices on whole batches of its own while all of them work, as a run measures them
+ * for its bound; those that cannot run all stages have none. */
+static void add_bound(const IfmCosts *costs, const IfmPlan *plan, const IfmSimulateOptions *options, json_t *prediction)
+{
+    json_t *together = json_object();
+    for (guint i = 0; i < plan->devices->len; i++)
+    {
+        double rate = ifm_plan_together(costs, plan, (int)i, options->sizes, options->n_sizes);
+        if (isfinite(rate))
+            json_object_set_new(together, ((const IfmPlanDevice *)plan->devices->pdata[i])->alias, json_real(rate));
+    }
+    json_object_set_new(prediction, "together", together);
+}
+
+json_t *ifm_plan_predict(const IfmCosts *costs, const IfmPlan *plan, const IfmSimulateOptions *options, IfmTrace **trace,
+                         GError **error)
+{
+    g_auto(IfmPlanCost) cost = { 0 };
+    g_auto(IfmSimulation) simulation = { 0 };
+    const IfmPlanSize *first = &options->sizes[0];
+    if (!ifm_plan_cost_with_sources(costs, plan, (double)first->nodes, (double)first->edges,
+                                    options->sources != NULL ? (double)options->sources[0] : 0, &cost, error) ||
+        !ifm_plan_simulate(costs, plan, options, &simulation, error))
+        return NULL;
+    json_t *prediction = ifm_prediction_to_json(plan, &cost, &simulation, options->n_batches, error);
+    if (prediction == NULL)
+        return NULL;
+    add_bound(costs, plan, options, prediction);
+    if (trace != NULL)
+        *trace = g_steal_pointer(&simulation.trace);
+    return prediction;
+}
+
+void ifm_plan_name_stream(IfmTrace *trace, const char *stream)
+{
+    json_t *meta = json_copy((json_t *)ifm_trace_meta(trace));
+    json_object_set_new(meta, "stream", ifm_json_string(stream));
+    ifm_trace_set_meta(trace, meta);
+}

@@ -1,0 +1,96 @@
+#include <float.h>
+#include <math.h>
+
+#include "predict-private.h"
+
+/* Sums over the points, each weighted by 1 / latency^2, sizes in units of the largest. */
+typedef struct
+{
+    double unit, weights, mean_x, mean_y, xx, xy, yy;
+} Sums;
+
+static double weight(double latency_ns)
+{
+    return 1 / (latency_ns * latency_ns);
+}
+
+static void sum_up(Sums *sums, const double *data_bytes, const double *latency_ns, gsize n)
+{
+    *sums = (Sums){ 0 };
+    for (gsize i = 0; i < n; i++)
+        sums->unit = fmax(sums->unit, data_bytes[i]);
+    for (gsize i = 0; i < n; i++)
+    {
+        sums->weights += weight(latency_ns[i]);
+        sums->mean_x += weight(latency_ns[i]) * data_bytes[i] / sums->unit;
+        sums->mean_y += weight(latency_ns[i]) * latency_ns[i];
+    }
+    sums->mean_x /= sums->weights;
+    sums->mean_y /= sums->weights;
+    for (gsize i = 0; i < n; i++)
+    {
+        double x = data_bytes[i] / sums->unit - sums->mean_x, y = latency_ns[i] - sums->mean_y;
+        sums->xx += weight(latency_ns[i]) * x * x;
+        sums->xy += weight(latency_ns[i]) * x * y;
+        sums->yy += weight(latency_ns[i]) * y * y;
+    }
+}
+
+static gboolean check_points(const double *data_bytes, const double *latency_ns, gsize n, double level, GError **error)
+{
+    gboolean differ = FALSE;
+    if (n < 3 || !(level > 0 && level < 1))
+    {
+        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
+                    "link fit: %" G_GSIZE_FORMAT " sizes at level %g; a line with an interval takes 3 and a level between "
+                    "0 and 1",
+                    n, level);
+        return FALSE;
+    }
+    for (gsize i = 0; i < n; i++)
+    {
+        if (!(data_bytes[i] >= 0 && data_bytes[i] < 1e100 && latency_ns[i] > 1e-100 && latency_ns[i] < 1e100))
+        {
+            g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
+                        "link fit: point %" G_GSIZE_FORMAT ": %g bytes take %g ns; a size is 0 or more, a latency above 0",
+                        i + 1, data_bytes[i], latency_ns[i]);
+            return FALSE;
+        }
+        differ |= data_bytes[i] != data_bytes[0];
+    }
+    if (!differ)
+        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "link fit: all sizes are %g bytes; a line takes two that differ",
+                    data_bytes[0]);
+    return differ;
+}
+
+gboolean ifm_link_fit(const double *data_bytes, const double *latency_ns, gsize n, double level, IfmBandwidthFit *fit,
+                      GError **error)
+{
+    Sums sums;
+    double residuals = 0;
+    *fit = (IfmBandwidthFit){ .n = n };
+    if (!check_points(data_bytes, latency_ns, n, level, error))
+        return FALSE;
+    sum_up(&sums, data_bytes, latency_ns, n);
+    double slope = sums.xy / sums.xx;
+    for (gsize i = 0; i < n; i++)
+    {
+        double residual = latency_ns[i] - sums.mean_y - slope * (data_bytes[i] / sums.unit - sums.mean_x);
+        residuals += weight(latency_ns[i]) * residual * residual;
+    }
+    if (residuals <= n * pow(64 * DBL_EPSILON, 2))
+        residuals = 0; /* on a line as exactly as doubles can express */
+    double spread = sqrt(residuals / (double)(n - 2)), t = ifm_student_quantile((1 + level) / 2, (double)(n - 2));
+    double slope_half = t * spread / sqrt(sums.xx) / sums.unit;
+    double intercept_half = t * spread * sqrt(1 / sums.weights + sums.mean_x * sums.mean_x / sums.xx);
+    fit->slope_ns_per_byte = slope / sums.unit;
+    fit->intercept_ns = sums.mean_y - slope * sums.mean_x;
+    fit->r_squared = sums.yy > 0 ? CLAMP(1 - residuals / sums.yy, 0, 1) : 0;
+    fit->residual_std_ns = spread / sqrt(sums.weights / (double)n);
+    fit->slope_interval = (IfmInterval){ fit->slope_ns_per_byte - slope_half, fit->slope_ns_per_byte + slope_half, level };
+    fit->intercept_interval =
+        (IfmInterval){ fit->intercept_ns - intercept_half, fit->intercept_ns + intercept_half, level };
+    ifm_bandwidth_judge(fit);
+    return TRUE;
+}

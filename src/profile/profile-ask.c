@@ -1,0 +1,285 @@
+#include <string.h>
+
+#include <inferometer/nearest.h>
+
+#include "profile-private.h"
+
+/* From options to a plan: parts, devices, sizes, the model, its passes. */
+
+#define DEFAULT_DEVICE "onnxruntime:CPU"
+
+/* --- parts -------------------------------------------------------------------------------------------------------------
+ */
+
+gboolean profile_parse_parts(const char *text, guint *parts, GError **error)
+{
+    const char *const *words = ifm_profile_part_words();
+    g_auto(GStrv) asked = g_strsplit(text != NULL ? text : "", ",", -1);
+    *parts = text != NULL ? 0 : IFM_PROFILE_ALL;
+    for (char **word = asked; text != NULL && *word != NULL; word++)
+    {
+        guint bit = 0;
+        while (words[bit] != NULL && !g_str_equal(words[bit], *word))
+            bit++;
+        if (words[bit] == NULL)
+        {
+            g_autofree char *all = g_strjoinv(", ", (char **)words), *hint = ifm_nearest_hint(*word, words);
+            return ifm_error_misuse(error, "--profile: \"%s\" is no part of a profile (there are %s)%s", *word, all, hint);
+        }
+        *parts |= 1u << bit;
+    }
+    return TRUE;
+}
+
+/* The model's own work and memory need no device; a device's memory is asked for by naming one. */
+static gboolean needs_device(const ProfilePlan *plan, const IfmProfileOptions *options)
+{
+    gboolean named = options->devices != NULL && (plan->parts & IFM_PROFILE_MEMORY) != 0;
+    return named || (plan->parts & (IFM_PROFILE_RUNTIME | IFM_PROFILE_LAYERS | IFM_PROFILE_SCALING)) != 0;
+}
+
+/* --- devices -------------------------------------------------------------------------------------------------------- */
+
+static Target *parse_device(const char *option, const char *text, GError **error)
+{
+    const char *equals = strchr(text, '=');
+    Target *target = g_new0(Target, 1);
+    target->alias = equals != NULL ? g_strndup(text, (gsize)(equals - text)) : NULL;
+    gboolean good = FALSE;
+    if ((target->alias == NULL || ifm_alias_check(target->alias, error)) &&
+        (target->spec = ifm_device_spec_parse(equals != NULL ? equals + 1 : text, error)) != NULL)
+        good = ifm_engine_name_check(target->spec->engine, error);
+    if (good)
+        return target;
+    g_prefix_error(error, "--%s %s: ", option, text);
+    profile_target_free(target);
+    return NULL;
+}
+
+/* Two rows nobody could tell apart are a slip of the pen. */
+static gboolean is_new(const GPtrArray *targets, const Target *target, GError **error)
+{
+    for (guint i = 0; i < targets->len; i++)
+    {
+        const Target *other = targets->pdata[i];
+        if (g_str_equal(other->spec->text, target->spec->text) && g_strcmp0(other->alias, target->alias) == 0)
+            g_set_error(error, IFM_ERROR, IFM_ERROR_USAGE, "--device %s: given twice", target->spec->text);
+        else if (target->alias != NULL && g_strcmp0(other->alias, target->alias) == 0)
+            g_set_error(error, IFM_ERROR, IFM_ERROR_USAGE, "--device: alias %s means both %s and %s", target->alias,
+                        other->spec->text, target->spec->text);
+        else
+            continue;
+        return FALSE;
+    }
+    return TRUE;
+}
+
+/* A device's name may be wrong input; saying it twice is a wrong request. */
+static gboolean parse_devices(ProfilePlan *plan, const IfmProfileOptions *options, const char *option, GError **error)
+{
+    static const char *const usual[] = { DEFAULT_DEVICE, NULL };
+    plan->targets = g_ptr_array_new_with_free_func((GDestroyNotify)profile_target_free);
+    if (!needs_device(plan, options))
+        return options->devices == NULL ||
+               ifm_error_misuse(error, "--profile %s is of the model alone: no device is run for it", options->parts);
+    for (const char *const *text = options->devices != NULL ? options->devices : usual; *text != NULL; text++)
+    {
+        Target *target = parse_device(option, *text, error);
+        if (target == NULL)
+            return FALSE;
+        gboolean good = is_new(plan->targets, target, error);
+        g_ptr_array_add(plan->targets, target);
+        if (!good)
+            return FALSE;
+    }
+    return TRUE;
+}
+
+/* --- options of the runtimes --------------------------------------------------------------------------------------------
+ */
+
+/* The engine an option is meant for: "openvino" of "openvino:KEY=VALUE"; NULL: for every device. No runtime's own words
+ * have a colon in the key. */
+static char *engine_of(const char *option)
+{
+    gsize length = strcspn(option, ":=");
+    return option[length] == ':' ? g_strndup(option, length) : NULL;
+}
+
+/* An option that no device would get is a slip of the pen. */
+static gboolean check_option(const ProfilePlan *plan, const char *option, GError **error)
+{
+    g_autofree char *engine = engine_of(option);
+    if (strchr(option, '=') == NULL || *option == '=')
+    {
+        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "\"%s\" is not [ENGINE:]KEY=VALUE", option);
+        return FALSE;
+    }
+    if (engine == NULL)
+        return TRUE;
+    if (!ifm_engine_name_check(engine, error))
+        return FALSE;
+    for (guint i = 0; i < plan->targets->len; i++)
+        if (g_str_equal(((const Target *)plan->targets->pdata[i])->spec->engine, engine))
+            return TRUE;
+    g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "\"%s\" is for %s, and no --device is of that engine", option, engine);
+    return FALSE;
+}
+
+static gboolean give_options(ProfilePlan *plan, const IfmProfileOptions *options, GError **error)
+{
+    static const char *const none[] = { NULL };
+    const char *const *texts = options->vendor != NULL ? options->vendor : none;
+    for (gsize i = 0; texts[i] != NULL; i++)
+    {
+        g_autoptr(GError) trouble = NULL;
+        if (!check_option(plan, texts[i], &trouble))
+            return ifm_error_misuse(error, "--option: %s", trouble->message);
+    }
+    for (guint i = 0; i < plan->targets->len; i++)
+    {
+        Target *target = plan->targets->pdata[i];
+        g_autoptr(GStrvBuilder) builder = g_strv_builder_new();
+        for (gsize at = 0; texts[at] != NULL; at++)
+        {
+            g_autofree char *engine = engine_of(texts[at]);
+            if (engine == NULL)
+                g_strv_builder_add(builder, texts[at]);
+            else if (g_str_equal(engine, target->spec->engine))
+                g_strv_builder_add(builder, texts[at] + strlen(engine) + 1);
+        }
+        target->vendor = g_strv_builder_end(builder);
+    }
+    return TRUE;
+}
+
+/* --- free dimensions ---------------------------------------------------------------------------------------------------
+ */
+
+static gboolean parse_dims(ProfilePlan *plan, const IfmProfileOptions *options, GError **error)
+{
+    plan->bindings = g_array_new(FALSE, FALSE, sizeof(IfmDimBinding));
+    plan->dim_names = g_ptr_array_new_with_free_func(g_free);
+    for (const char *const *text = options->dims; text != NULL && *text != NULL; text++)
+    {
+        const char *equals = strrchr(*text, '=');
+        gint64 value = 0;
+        if (equals == NULL || equals == *text || !g_ascii_string_to_signed(equals + 1, 10, 1, G_MAXINT64, &value, NULL))
+            return ifm_error_misuse(error, "--dim: \"%s\" is not NAME=SIZE, such as N=8", *text);
+        char *name = g_strndup(*text, (gsize)(equals - *text));
+        g_ptr_array_add(plan->dim_names, name);
+        for (guint i = 0; i < plan->bindings->len; i++)
+            if (g_str_equal(g_array_index(plan->bindings, IfmDimBinding, i).name, name))
+                return ifm_error_misuse(error, "--dim: %s is given twice", name);
+        IfmDimBinding binding = { name, value };
+        g_array_append_val(plan->bindings, binding);
+    }
+    return TRUE;
+}
+
+/* --- all of it ---------------------------------------------------------------------------------------------------------
+ */
+
+static gboolean is_accepted(const ProfilePlan *plan, const IfmProfileWatch *watch, GError **error)
+{
+    return watch == NULL || watch->accept == NULL || watch->accept(plan->model, watch->user, error);
+}
+
+/* What a side of a comparison has, too. */
+static IfmModelCase case_of(const ProfilePlan *plan, const IfmProfileOptions *options)
+{
+    return (IfmModelCase){
+        .model_path = plan->model_path,
+        .model_name = plan->graph != NULL ? plan->graph->title : ifm_model_name(plan->model),
+        .bindings = (const IfmDimBinding *)(const void *)plan->bindings->data,
+        .n_bindings = plan->bindings->len,
+        .sizes = plan->sizes != NULL ? (const IfmDimBinding *)(const void *)plan->sizes->data : NULL,
+        .n_sizes = plan->sizes != NULL ? plan->sizes->len : 0,
+        .dtype = ifm_dtype_from_name(options->dtype),
+        .threads = (int)options->threads,
+        .seed = (guint32)options->seed,
+        .protocol = IFM_PROTOCOL_INIT,
+        .verify = !options->no_verify,
+    };
+}
+
+/* @refused: (out) why there is no such model. Returns: FALSE with an error of another kind. */
+static gboolean plan_model(ProfilePlan *plan, const IfmProfileOptions *options, GError **refused, GError **error)
+{
+    const IfmProtocol rule = IFM_PROTOCOL_INIT;
+    GError *trouble = NULL;
+    if (!ifm_protocol_options_check(&options->protocol, error) ||
+        !profile_parse_parts(options->parts, &plan->parts, error) || !parse_devices(plan, options, "device", error) ||
+        !give_options(plan, options, error) || !parse_dims(plan, options, error))
+        return FALSE;
+    gboolean is_graph = profile_is_graph(options->model);
+    plan->training = options->mode == IFM_PASS_STEP;
+    if (!is_graph && (plan->parts & IFM_PROFILE_PE) != 0)
+        return ifm_error_misuse(error, "--profile pe: %s has no positional encoding: graph_transformer and gps do",
+                                options->model);
+    if (!(is_graph ? profile_graph_init : profile_model_init)(plan, options, &trouble))
+    {
+        ifm_error_blame_sizes(trouble);
+        g_propagate_error(g_error_matches(trouble, IFM_ERROR, IFM_ERROR_USAGE) ? error : refused, trouble);
+        return *refused != NULL;
+    }
+    if (!is_accepted(plan, options->watch, error))
+        return FALSE;
+    plan->base = case_of(plan, options);
+    plan->base.protocol = ifm_protocol_with(&rule, &options->protocol);
+    plan->base.profile = (plan->parts & IFM_PROFILE_LAYERS) != 0 && !options->no_nodes;
+    plan->base.native_async = options->native_async;
+    return TRUE;
+}
+
+/* A model that cannot be trained is wrong input, whatever it lacks. */
+static gboolean plan_passes(ProfilePlan *plan, const IfmProfileOptions *options, GError **refused, GError **error)
+{
+    GError *trouble = NULL;
+    if (profile_mode_init(plan, options, &trouble))
+        return TRUE;
+    ifm_error_blame_sizes(trouble);
+    if (g_error_matches(trouble, IFM_ERROR, IFM_ERROR_UNSUPPORTED))
+        trouble->code = IFM_ERROR_INVALID;
+    g_propagate_error(g_error_matches(trouble, IFM_ERROR, IFM_ERROR_INVALID) ? refused : error, trouble);
+    return *refused != NULL;
+}
+
+gboolean profile_plan_init(ProfilePlan *plan, const IfmProfileOptions *options, gboolean point, GError **error)
+{
+    GError *refused = NULL;
+    if (!plan_model(plan, options, &refused, error))
+        return FALSE;
+    if (refused == NULL && point && plan->graph != NULL && plan->targets->len > 0)
+    {
+        plan->parts |=
+            IFM_PROFILE_PE; /* what grows beside the model, and attention's share of the time, are told of each */
+        plan->base.profile = !options->no_nodes;
+        plan->base.profile_few = (plan->parts & IFM_PROFILE_LAYERS) == 0; /* that share is all that is told of the nodes */
+    }
+    if (refused == NULL && !plan_passes(plan, options, &refused, error)) /* which makes another plan of it */
+        return FALSE;
+    if (refused != NULL && !point)
+        g_propagate_error(error, refused);
+    else
+        plan->refused = refused;
+    return refused == NULL || point;
+}
+
+gboolean profile_plan_init_side(ProfilePlan *plan, const IfmProfileOptions *options, const char *name,
+                                const char *device_option, GError **error)
+{
+    plan->parts = IFM_PROFILE_RUNTIME;
+    if (!parse_devices(plan, options, device_option, error) || !give_options(plan, options, error) ||
+        !parse_dims(plan, options, error))
+        return FALSE;
+    if (!profile_model_init(plan, options, error))
+    {
+        g_prefix_error(error, "%s: ", name);
+        return FALSE;
+    }
+    if (!is_accepted(plan, options->watch, error))
+        return FALSE;
+    plan->base = case_of(plan, options);
+    return TRUE;
+}

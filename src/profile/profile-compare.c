@@ -1,0 +1,273 @@
+#include <inferometer/compare-models.h>
+
+#include "profile-private.h"
+
+/* Two models, each planned as a profile's is, compared. */
+
+#define OPTION(member) .at = G_STRUCT_OFFSET(IfmCompareOptions, member)
+
+static const char *const dtypes[] = { "f32", "f16", "bf16", NULL };
+
+const IfmOption ifm_compare_options[] = {
+    { "device", 'd', IFM_OPTION_TEXT, FALSE, "DEVICE", "what both run on, ENGINE:UNIT[:INDEX][@CORES][#STREAMS]",
+      "onnxruntime:CPU", OPTION(device) },
+    { "a-device", 0, IFM_OPTION_TEXT, FALSE, "DEVICE", "what A runs on", OPTION(device_of[0]) },
+    { "b-device", 0, IFM_OPTION_TEXT, FALSE, "DEVICE", "what B runs on", OPTION(device_of[1]) },
+    { "dim", 0, IFM_OPTION_TEXT, TRUE, "NAME=SIZE", "size of a free dimension of both, such as N=8", OPTION(dims) },
+    { "a-dim", 0, IFM_OPTION_TEXT, TRUE, "NAME=SIZE", "of A alone", OPTION(dims_of[0]) },
+    { "b-dim", 0, IFM_OPTION_TEXT, TRUE, "NAME=SIZE", "of B alone", OPTION(dims_of[1]) },
+    { "dtype", 0, IFM_OPTION_TEXT, FALSE, "DTYPE", "precision to compute in: f32, f16 or bf16", "f32", dtypes,
+      OPTION(dtype) },
+    { "a-dtype", 0, IFM_OPTION_TEXT, FALSE, "DTYPE", "A's precision", NULL, dtypes, OPTION(dtype_of[0]) },
+    { "b-dtype", 0, IFM_OPTION_TEXT, FALSE, "DTYPE", "B's precision", NULL, dtypes, OPTION(dtype_of[1]) },
+    { "threads", 't', IFM_OPTION_COUNT, FALSE, "N", "threads of the runtime; 0: as many as the device has cores", "0",
+      .maximum = 4096, OPTION(threads) },
+    { "a-threads", 0, IFM_OPTION_COUNT, FALSE, "N", "A's threads", .maximum = 4096, OPTION(threads_of[0]) },
+    { "b-threads", 0, IFM_OPTION_COUNT, FALSE, "N", "B's threads", .maximum = 4096, OPTION(threads_of[1]) },
+    { "option", 0, IFM_OPTION_TEXT, TRUE, "[ENGINE:]KEY=VALUE", "a setting of both, in the runtime's own words",
+      OPTION(vendor) },
+    { "a-option", 0, IFM_OPTION_TEXT, TRUE, "KEY=VALUE", "of A alone", OPTION(vendor_of[0]) },
+    { "b-option", 0, IFM_OPTION_TEXT, TRUE, "KEY=VALUE", "of B alone", OPTION(vendor_of[1]) },
+    { "a-runtime", 0, IFM_OPTION_FILE, FALSE, "LIBRARY", "A's runtime: the library of another version",
+      OPTION(runtime_of[0]) },
+    { "b-runtime", 0, IFM_OPTION_FILE, FALSE, "LIBRARY", "B's runtime", OPTION(runtime_of[1]) },
+    { "margin", 0, IFM_OPTION_RATIO, FALSE, "PERCENT", "a difference within this is none", "1%", OPTION(margin) },
+    { "time-budget", 0, IFM_OPTION_DURATION, FALSE, "TIME", "the maximum time for it; 0: no limit", "30s",
+      OPTION(time_budget_ns) },
+    { "max-pairs", 0, IFM_OPTION_COUNT, FALSE, "N", "the maximum number of pairs of processes", "200", .minimum = 5,
+      .maximum = 10000, .aliases = (const char *const[]){ "most-pairs", NULL }, OPTION(max_pairs) },
+    { "rounds", 0, IFM_OPTION_COUNT, FALSE, "N", "rounds in each pair; 0: as many as take as long as making it", "0",
+      .maximum = 10000, OPTION(rounds) },
+    { "seed", 0, IFM_OPTION_COUNT, FALSE, "N", "seed of the inputs, of a zoo model's weights, and of who begins", "1",
+      .maximum = G_MAXUINT32, OPTION(seed) },
+    { "no-verify", 0, IFM_OPTION_FLAG, FALSE, NULL, "do not compare the outputs with those of the reference",
+      OPTION(no_verify) },
+    IFM_PROTOCOL_ROW_TIMEOUT(G_STRUCT_OFFSET(IfmCompareOptions, protocol), "60s"),
+    IFM_PROTOCOL_ROW_MEMORY_LIMIT(G_STRUCT_OFFSET(IfmCompareOptions, protocol), "0"),
+    { "output", 'o', IFM_OPTION_FOLDER, FALSE, "DIR", "folder of the store (store.db) and of the zoo's models",
+      "out/compare", OPTION(output) },
+    { NULL },
+};
+
+void ifm_compare_options_init(IfmCompareOptions *options)
+{
+    IfmProfileOptions usual;
+    ifm_profile_options_init(&usual);
+    *options = (IfmCompareOptions){ .protocol = usual.protocol };
+    ifm_options_init(ifm_compare_options, options);
+}
+
+/* --- what is compared --------------------------------------------------------------------------------------------------
+ */
+
+/* Plans: A's and B's, and the lists that they borrow. */
+typedef struct
+{
+    ProfilePlan of[2];
+    IfmModelCase cases[2];
+    GPtrArray *lists;
+} Plans;
+
+static void plans_clear(Plans *plans)
+{
+    profile_plan_clear(&plans->of[0]);
+    profile_plan_clear(&plans->of[1]);
+    g_clear_pointer(&plans->lists, g_ptr_array_unref);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Plans, plans_clear)
+
+static gboolean same_words(const char *const *a, const char *const *b)
+{
+    static const char *const none[] = { NULL };
+    return g_strv_equal(a != NULL ? a : none, b != NULL ? b : none);
+}
+
+/* Whether chance is all that tells them apart: what such a comparison shows is what the rule is worth here. */
+static gboolean are_the_same(const Plans *plans, const IfmCompareSide sides[2])
+{
+    const IfmModelCase *a = sides[0].spec, *b = sides[1].spec;
+    const char *digest_a = ifm_model_digest(plans->of[0].model, NULL),
+               *digest_b = ifm_model_digest(plans->of[1].model, NULL);
+    gboolean same_dims = a->n_bindings == b->n_bindings;
+    for (gsize i = 0; i < a->n_bindings && same_dims; i++)
+        same_dims = g_str_equal(a->bindings[i].name, b->bindings[i].name) && a->bindings[i].value == b->bindings[i].value;
+    return g_strcmp0(digest_a, digest_b) == 0 && same_dims && g_str_equal(a->device, b->device) && a->dtype == b->dtype &&
+           a->threads == b->threads && same_words(a->vendor, b->vendor) &&
+           g_strcmp0(sides[0].runtime, sides[1].runtime) == 0;
+}
+
+static gboolean same_port(const IfmPort *a, const IfmPort *b)
+{
+    return g_strcmp0(a->name, b->name) == 0 && a->dtype == b->dtype && a->rank == b->rank;
+}
+
+/* Whether they take and give the same, as two versions of one model would. */
+static gboolean are_versions(const IfmModel *a, const IfmModel *b)
+{
+    gsize n_in = ifm_model_n_inputs(a), n_out = ifm_model_n_outputs(a);
+    gboolean same = n_in == ifm_model_n_inputs(b) && n_out == ifm_model_n_outputs(b);
+    for (gsize i = 0; i < n_in && same; i++)
+        same = same_port(ifm_model_input(a, i), ifm_model_input(b, i));
+    for (gsize i = 0; i < n_out && same; i++)
+        same = same_port(ifm_model_output(a, i), ifm_model_output(b, i));
+    return same;
+}
+
+/* What was said for both, and what for one. */
+static const char *const *joined(Plans *plans, const char *const *both, const char *const *own)
+{
+    GPtrArray *texts = g_ptr_array_new();
+    const char *const *lists[] = { both, own };
+    for (gsize i = 0; i < G_N_ELEMENTS(lists); i++)
+        for (const char *const *text = lists[i]; text != NULL && *text != NULL; text++)
+            g_ptr_array_add(texts, (gpointer)*text);
+    g_ptr_array_add(texts, NULL);
+    g_ptr_array_add(plans->lists, texts);
+    return (const char *const *)texts->pdata;
+}
+
+static gboolean read_side(const IfmCompareOptions *options, gsize i, Plans *plans, IfmCompareSide *side, GError **error)
+{
+    static const char *const names[] = { "A", "B" };
+    static const char *const device_options[] = { "a-device", "b-device" };
+    static const char *const runtime_options[] = { "--a-runtime", "--b-runtime" };
+    ProfilePlan *plan = &plans->of[i];
+    gboolean own_device = options->device_of[i] != NULL;
+    const char *const devices[] = { own_device ? options->device_of[i] : options->device, NULL };
+    IfmProfileOptions of_side;
+    ifm_profile_options_init(&of_side);
+    of_side.model = options->models[i];
+    of_side.devices = devices;
+    of_side.dims = joined(plans, options->dims, options->dims_of[i]);
+    of_side.vendor = joined(plans, options->vendor, options->vendor_of[i]);
+    of_side.dtype = options->dtype_of[i] != NULL ? options->dtype_of[i] : options->dtype;
+    of_side.threads = options->threads_of[i] != IFM_OPTION_UNSET ? options->threads_of[i] : options->threads;
+    of_side.seed = options->seed;
+    of_side.no_verify = options->no_verify;
+    of_side.output = options->output;
+    of_side.watch = options->watch;
+    if (!profile_plan_init_side(plan, &of_side, names[i], own_device ? device_options[i] : "device", error))
+        return FALSE;
+    plans->cases[i] = profile_plan_case(plan, plan->targets->pdata[0]);
+    side->kind = &ifm_kind_model;
+    side->spec = &plans->cases[i];
+    side->runtime = options->runtime_of[i];
+    side->runtime_said = runtime_options[i];
+    return TRUE;
+}
+
+static gboolean read_sides(const IfmCompareOptions *options, Plans *plans, IfmCompareSide sides[2], GError **error)
+{
+    if (!read_side(options, 0, plans, &sides[0], error) || !read_side(options, 1, plans, &sides[1], error))
+        return FALSE;
+    if (are_the_same(plans, sides))
+        profile_note(options->watch, "A and B are one and the same: what differs is chance");
+    if (!are_versions(plans->of[0].model, plans->of[1].model))
+        profile_note(options->watch, "A and B are different models: their inputs or outputs are not the same");
+    return TRUE;
+}
+
+/* --- all of it ---------------------------------------------------------------------------------------------------------
+ */
+
+static IfmCompareProtocol protocol_of(const IfmCompareOptions *options)
+{
+    IfmCompareProtocol protocol = IFM_COMPARE_PROTOCOL_INIT;
+    protocol.margin = options->margin;
+    protocol.time_budget_ns = options->time_budget_ns;
+    protocol.max_pairs = (gsize)options->max_pairs;
+    protocol.rounds = (gsize)options->rounds;
+    return protocol;
+}
+
+/* Comparing: one item of a campaign. What its records are is known only once it is measured: a side may have a runtime of
+ * its own. */
+typedef struct
+{
+    const IfmCompareOptions *options;
+    const IfmCompareSide *sides;
+    IfmComparison *comparison;
+} Comparing;
+
+static gboolean measure(IfmCampaign *campaign, const IfmCampaignItem *item, IfmCase **cases, IfmMeasurement **measurements,
+                        GError **error)
+{
+    const Comparing *comparing = item->tag;
+    const IfmCompareProtocol protocol = protocol_of(comparing->options);
+    IfmComparison *comparison = comparing->comparison;
+    if (!ifm_runner_compare(ifm_campaign_runner(campaign), comparing->sides, &protocol, (guint32)comparing->options->seed,
+                            comparison, error))
+        return FALSE;
+    for (gsize side = 0; side < 2; side++)
+    {
+        cases[side] = g_steal_pointer(&comparison->cases[side]);
+        measurements[side] = g_steal_pointer(&comparison->measurements[side]);
+    }
+    return TRUE;
+}
+
+static gboolean on_after(const IfmCampaignItem *item, IfmCampaignEnd *end, void *user, GError **error)
+{
+    const Comparing *comparing = item->tag;
+    IfmComparison *comparison = comparing->comparison;
+    gboolean compared = end->measurements != NULL;
+    for (gsize side = 0; side < 2 && compared; side++)
+    {
+        comparison->cases[side] = g_steal_pointer(&end->cases[side]);
+        comparison->measurements[side] = g_steal_pointer(&end->measurements[side]);
+    }
+    profile_watch_end(comparing->options->watch, compared ? ifm_verdict_name(comparison->verdict) : "failed");
+    if (!compared)
+        g_propagate_error(error, g_error_copy(end->error));
+    return compared;
+}
+
+static void on_progress(const IfmCampaignProgress *progress, const IfmMeasurement *ended, void *user)
+{
+    const Comparing *comparing = user;
+    if (ended == NULL && progress->now != NULL && progress->step != NULL)
+        profile_watch_update(comparing->options->watch, progress->step, progress->n, progress->median_ns,
+                             progress->ci_ratio);
+}
+
+static gboolean compare_sides(IfmStore *store, Comparing *comparing, const gint *interrupted, GError **error)
+{
+    static const IfmItemKind both = { .measure = measure };
+    const IfmCompareOptions *options = comparing->options;
+    const IfmLimits usual = IFM_LIMITS_INIT;
+    const IfmCampaignOptions campaign_options = { .limits = ifm_limits_with(&usual, &options->protocol),
+                                                  .interrupted = interrupted,
+                                                  .keep_partial = TRUE,
+                                                  .after = on_after,
+                                                  .progress = on_progress,
+                                                  .user = comparing };
+    const IfmCampaignItem item = { .title = "A and B", .tag = comparing, .own = &both };
+    g_autoptr(GError) trouble = NULL;
+    g_autoptr(IfmCampaign) campaign = ifm_campaign_new(store, &campaign_options);
+    profile_watch_cases(options->watch, 1);
+    profile_watch_begin(options->watch, item.title, 0, options->margin);
+    ifm_campaign_add(campaign, &item);
+    if (ifm_campaign_run(campaign, &trouble) ||
+        (g_error_matches(trouble, IFM_ERROR, IFM_ERROR_CANCELLED) && comparing->comparison->measurements[1] != NULL))
+        return TRUE; /* interrupted, it tells what it has */
+    g_propagate_error(error, g_steal_pointer(&trouble));
+    return FALSE;
+}
+
+gboolean ifm_compare_models(const IfmCompareOptions *options, const gint *interrupted, IfmComparison *comparison,
+                            GError **error)
+{
+    g_auto(Plans) plans = { .lists = g_ptr_array_new_with_free_func((GDestroyNotify)g_ptr_array_unref) };
+    IfmCompareSide sides[2] = { 0 };
+    if (options->models[0] == NULL || options->models[1] == NULL)
+        return ifm_error_misuse(error, "needs A and B: files, or names of the zoo");
+    if (!ifm_options_check(ifm_compare_options, options, error) || !read_sides(options, &plans, sides, error))
+        return FALSE;
+    g_autofree char *path = g_build_filename(options->output, "store.db", NULL);
+    g_autoptr(IfmStore) store = ifm_store_open(path, IFM_STORE_WRITE, error);
+    Comparing comparing = { options, sides, comparison };
+    if (store != NULL && compare_sides(store, &comparing, interrupted, error))
+        return TRUE;
+    ifm_comparison_clear(comparison);
+    return FALSE;
+}

@@ -1,0 +1,158 @@
+#include "profile-private.h"
+
+/* What a layer, or a whole graph transformer, costs before there is a model of it. */
+
+static void add_line(IfmEstimateAnswer *answer, const char *name, const IfmEstimate *estimate)
+{
+    IfmEstimateLine line = { name, *estimate };
+    g_array_append_val(answer->lines, line);
+}
+
+static void add_storage(IfmEstimateAnswer *answer, const char *name, gint64 bytes)
+{
+    IfmEstimateStorage line = { name, bytes };
+    g_array_append_val(answer->storage, line);
+}
+
+/* --- what can be estimated ------------------------------------------------------------------------------------------- */
+
+static gboolean add_attention_bytes(IfmEstimateAnswer *answer, GError **error)
+{
+    const IfmTransformerSizes *sizes = &answer->sizes;
+    gint64 forward, training;
+    if (!ifm_estimate_attention_bytes(sizes->num_nodes, sizes->num_heads, sizes->sparse_ratio, FALSE, &forward, error) ||
+        !ifm_estimate_attention_bytes(sizes->num_nodes, sizes->num_heads, sizes->sparse_ratio, TRUE, &training, error))
+        return FALSE;
+    add_storage(answer, "scores of one layer's attention", forward);
+    add_storage(answer, "… with their softmax, as training keeps them", training);
+    return TRUE;
+}
+
+static gboolean add_encoding_bytes(IfmEstimateAnswer *answer, GError **error)
+{
+    const IfmTransformerSizes *sizes = &answer->sizes;
+    IfmEncodingStorage storage;
+    if (!ifm_estimate_encoding_storage(sizes->num_nodes, sizes->num_edges, sizes->pe_dim, &storage, error))
+        return FALSE;
+    add_storage(answer, "encoding of nodes", storage.node);
+    add_storage(answer, "relative encoding, dense", storage.relative_dense);
+    add_storage(answer, "relative encoding, of edges alone", storage.relative_sparse);
+    return TRUE;
+}
+
+static gboolean estimate_transformer(IfmEstimateAnswer *answer, GError **error)
+{
+    IfmTransformerEstimate found;
+    if (!ifm_estimate_transformer(&answer->sizes, &found, error) || !add_attention_bytes(answer, error))
+        return FALSE;
+    const IfmEstimateLine parts[] = {
+        { "input", found.input },      { "message passing", found.mpnn }, { "attention", found.attention },
+        { "feed-forward", found.ffn }, { "norms", found.norm },           { "head", found.head },
+    };
+    for (gsize i = 0; i < G_N_ELEMENTS(parts); i++)
+        if (parts[i].estimate.flop > 0 || parts[i].estimate.parameters > 0)
+            add_line(answer, parts[i].name, &parts[i].estimate);
+    add_line(answer, "in all", &found.total);
+    if (answer->sizes.pe == IFM_ENCODING_NONE)
+        return TRUE;
+    add_line(answer, "encoding, once, not in that", &found.encoding);
+    return add_encoding_bytes(answer, error);
+}
+
+static gboolean estimate_attention(IfmEstimateAnswer *answer, GError **error)
+{
+    const IfmTransformerSizes *sizes = &answer->sizes;
+    IfmEstimate found;
+    if (!ifm_estimate_attention(sizes->num_nodes, sizes->hidden_dim, sizes->num_heads, sizes->sparse_ratio, &found, error))
+        return FALSE;
+    add_line(answer, "attention", &found);
+    return add_attention_bytes(answer, error);
+}
+
+static gboolean estimate_linear(IfmEstimateAnswer *answer, GError **error)
+{
+    const IfmTransformerSizes *sizes = &answer->sizes;
+    IfmEstimate found;
+    if (!ifm_estimate_linear(sizes->num_nodes, sizes->feature_dim, sizes->hidden_dim, TRUE, &found, error))
+        return FALSE;
+    add_line(answer, "linear", &found);
+    return TRUE;
+}
+
+static gboolean estimate_mpnn(IfmEstimateAnswer *answer, GError **error)
+{
+    const IfmTransformerSizes *sizes = &answer->sizes;
+    IfmEstimate found;
+    if (!ifm_estimate_message_passing(sizes->mpnn, sizes->num_nodes, sizes->num_edges, sizes->hidden_dim, &found, error))
+        return FALSE;
+    add_line(answer, ifm_message_passing_words()[sizes->mpnn], &found);
+    return TRUE;
+}
+
+static gboolean estimate_ffn(IfmEstimateAnswer *answer, GError **error)
+{
+    const IfmTransformerSizes *sizes = &answer->sizes;
+    IfmEstimate found;
+    if (!ifm_estimate_feed_forward(sizes->num_nodes, sizes->hidden_dim, sizes->ffn_dim, &found, error))
+        return FALSE;
+    add_line(answer, "feed-forward", &found);
+    return TRUE;
+}
+
+static gboolean estimate_encoding(IfmEstimateAnswer *answer, GError **error)
+{
+    const IfmTransformerSizes *sizes = &answer->sizes;
+    IfmEstimate found;
+    if (!ifm_estimate_encoding(sizes->pe, sizes->num_nodes, sizes->num_edges, sizes->pe_dim, &found, error))
+        return FALSE;
+    add_line(answer, ifm_positional_encoding_words()[sizes->pe], &found);
+    return add_encoding_bytes(answer, error);
+}
+
+const char *const ifm_profile_estimate_words[] = {
+    [IFM_PROFILE_ESTIMATE_TRANSFORMER] = "transformer",
+    [IFM_PROFILE_ESTIMATE_ATTENTION] = "attention",
+    [IFM_PROFILE_ESTIMATE_LINEAR] = "linear",
+    [IFM_PROFILE_ESTIMATE_MPNN] = "mpnn",
+    [IFM_PROFILE_ESTIMATE_FFN] = "ffn",
+    [IFM_PROFILE_ESTIMATE_ENCODING] = "encoding",
+    [IFM_PROFILE_N_ESTIMATES] = NULL,
+};
+
+static gboolean (*const estimators[IFM_PROFILE_N_ESTIMATES])(IfmEstimateAnswer *answer, GError **error) = {
+    [IFM_PROFILE_ESTIMATE_TRANSFORMER] = estimate_transformer,
+    [IFM_PROFILE_ESTIMATE_ATTENTION] = estimate_attention,
+    [IFM_PROFILE_ESTIMATE_LINEAR] = estimate_linear,
+    [IFM_PROFILE_ESTIMATE_MPNN] = estimate_mpnn,
+    [IFM_PROFILE_ESTIMATE_FFN] = estimate_ffn,
+    [IFM_PROFILE_ESTIMATE_ENCODING] = estimate_encoding,
+};
+
+void ifm_estimate_answer_clear(IfmEstimateAnswer *answer)
+{
+    g_clear_pointer(&answer->lines, g_array_unref);
+    g_clear_pointer(&answer->storage, g_array_unref);
+}
+
+gboolean ifm_profile_estimate(IfmProfileEstimate kind, const IfmGraphOptions *said, IfmEstimateAnswer *answer,
+                              GError **error)
+{
+    ProfileSizes from;
+    *answer = (IfmEstimateAnswer){ .kind = kind,
+                                   .lines = g_array_new(FALSE, FALSE, sizeof(IfmEstimateLine)),
+                                   .storage = g_array_new(FALSE, FALSE, sizeof(IfmEstimateStorage)) };
+    if (!ifm_options_check(ifm_graph_options, said, error) || !profile_check_sizes(said, PROFILE_OF_ESTIMATE, kind, error))
+        return FALSE;
+    profile_sizes_init(&from, said);
+    if (!profile_read_sizes(&from, &answer->sizes, error))
+        return FALSE;
+    IfmTransformerSizes *sizes = &answer->sizes;
+    sizes->num_edges =
+        said->num_edges != IFM_OPTION_UNSET ? said->num_edges : ifm_transformer_usual_edges(sizes->num_nodes);
+    sizes->sparse_ratio = from.full.sparse_ratio;
+    if (said->mpnn == IFM_OPTION_UNSET && kind == IFM_PROFILE_ESTIMATE_MPNN)
+        sizes->mpnn = IFM_MESSAGE_GIN;
+    if (said->pe == NULL && kind == IFM_PROFILE_ESTIMATE_ENCODING)
+        sizes->pe = IFM_ENCODING_LAPLACIAN;
+    return profile_check_encoding(&from, sizes, error) && estimators[kind](answer, error);
+}

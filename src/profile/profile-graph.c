@@ -1,0 +1,364 @@
+#include <math.h>
+#include <string.h>
+
+#include <inferometer/nearest.h>
+#include <inferometer/paths.h>
+
+#include "profile-private.h"
+
+/* Graph transformers of the zoo: the model that the options tell of, built for a graph, and what it is fed. */
+
+static const char *const names[] = { "graph_transformer", "gps", NULL };
+#define ZOO_PREFIX "zoo:"
+
+/* --- what is asked for ------------------------------------------------------------------------------------------------ */
+
+/* "graph_transformer" of "zoo:graph_transformer,hidden_dim=32"; NULL for anything else, and for a file of that name. */
+static const char *name_in(const char *text, const char **settings)
+{
+    gboolean prefixed = g_str_has_prefix(text, ZOO_PREFIX);
+    const char *bare = prefixed ? text + strlen(ZOO_PREFIX) : text;
+    gsize length = strcspn(bare, ",");
+    *settings = bare + length;
+    if (!prefixed && g_file_test(text, G_FILE_TEST_EXISTS) && !g_file_test(text, G_FILE_TEST_IS_DIR))
+        return NULL;
+    for (gsize i = 0; names[i] != NULL; i++)
+        if (strlen(names[i]) == length && memcmp(names[i], bare, length) == 0)
+            return names[i];
+    return NULL;
+}
+
+gboolean profile_is_graph(const char *text)
+{
+    const char *settings;
+    return name_in(text, &settings) != NULL;
+}
+
+/* "hidden_dim" -> the row of "hidden-dim", where that may stand beside a model's name. NULL: it may not. */
+static const IfmOption *row_of(const char *name, gsize length)
+{
+    g_autofree char *option = g_strdelimit(g_strndup(name, length), "_", '-');
+    const IfmOption *row;
+    guint uses;
+    for (gsize i = 0; (row = profile_size_row(i, &uses)) != NULL; i++)
+        if (g_str_equal(row->name, option) && (uses & PROFILE_OF_GRAPH) != 0)
+            return row;
+    return NULL;
+}
+
+/* What the zoo's table has beside, and here follows from the graph. */
+static gboolean is_of_graph(const char *name)
+{
+    static const char *const settings[] = { "num_edges", "most_nodes", NULL };
+    return g_strv_contains(settings, name);
+}
+
+static void refuse_setting(const char *model, const char *setting, GError **error)
+{
+    g_autoptr(GPtrArray) known = g_ptr_array_new_with_free_func(g_free);
+    g_autofree char *name = g_strndup(setting, strcspn(setting, "="));
+    const IfmOption *row;
+    guint uses;
+    for (gsize i = 0; (row = profile_size_row(i, &uses)) != NULL; i++)
+        if ((uses & PROFILE_OF_GRAPH) != 0)
+            g_ptr_array_add(known, g_strdelimit(g_strdup(row->name), "-", '_'));
+    g_ptr_array_add(known, NULL);
+    g_autofree char *hint = ifm_nearest_hint(name, (const char *const *)known->pdata);
+    if (strchr(setting, '=') == NULL)
+        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "zoo: %s: '%s' is not NAME=VALUE", model, setting);
+    else if (is_of_graph(name))
+        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
+                    "zoo: %s: '%s' follows from the graph: --num-nodes and --avg-degree, or --dataset", model, name);
+    else if (g_str_equal(name, "form"))
+        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "zoo: %s: 'form' follows from what is profiled", model);
+    else
+        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "zoo: %s has no parameter '%s'%s", model, name, hint);
+}
+
+/* What stands beside the name, "…,hidden_dim=32", by the rows of those names, into @said, which has what was said
+ * elsewhere. The same thing said twice is a slip of the pen, even where both say the same. @words: (inout) texts that @said
+ * borrows */
+static gboolean read_settings(const char *model, const char *text, IfmGraphOptions *said, GPtrArray *words, GError **error)
+{
+    const IfmGraphOptions given = *said;
+    const IfmOption *row;
+    g_auto(GStrv) parts = g_strsplit(*text == ',' ? text + 1 : text, ",", -1);
+    g_autoptr(GHashTable) seen = g_hash_table_new(g_direct_hash, g_direct_equal);
+    for (char **part = parts; *part != NULL; part++)
+    {
+        gsize length = strcspn(*part, "=");
+        row = (*part)[length] == '=' ? row_of(*part, length) : NULL;
+        if (row == NULL)
+        {
+            refuse_setting(model, *part, error);
+            return FALSE;
+        }
+        if (!g_hash_table_add(seen, (gpointer)row))
+            return ifm_error_refuse(error, "zoo: %s: '%.*s' is given twice", model, (int)length, *part);
+        gboolean percent = g_str_equal(row->name, "dropout") && strchr(*part, '%') == NULL; /* as the zoo's table has it */
+        char *word = g_strconcat(*part + length + 1, percent ? "%" : "", NULL);
+        IfmOptionValue value;
+        g_autoptr(GError) trouble = NULL;
+        g_ptr_array_add(words, word);
+        if (!ifm_option_parse(row, word, &value, &trouble))
+            return ifm_error_refuse(error, "zoo: %s: %s", model, trouble->message);
+        ifm_option_store(row, &value, said);
+    }
+    for (gsize i = 0; (row = profile_size_row(i, NULL)) != NULL; i++)
+        if (g_hash_table_contains(seen, row) && profile_size_is_said(&given, row))
+            return ifm_error_misuse(error, "--%s: is given with the model's name, too", row->name);
+    return TRUE;
+}
+
+/* What a graph that is read has by itself, and what only such a graph has. */
+static gboolean check_graph_options(const IfmGraphOptions *said, GError **error)
+{
+    gboolean read = said->dataset != NULL;
+    if (read && said->num_nodes != IFM_OPTION_UNSET)
+        return ifm_error_misuse(error, "--num-nodes: the graph of --dataset has its own");
+    if (read && said->avg_degree != NULL)
+        return ifm_error_misuse(error, "--avg-degree: the graph of --dataset has its own");
+    if (!read && said->num_graphs != IFM_OPTION_UNSET)
+        return ifm_error_misuse(error, "--num-graphs: the first so many of --dataset, which is not given");
+    return TRUE;
+}
+
+/* "graph_transformer,hidden_dim=32,pe=lap:16": whatever was said about it. */
+static char *words_of(const char *name, const IfmGraphOptions *said)
+{
+    GString *words = g_string_new(name);
+    const IfmOption *row;
+    for (gsize i = 0; (row = profile_size_row(i, NULL)) != NULL; i++)
+    {
+        g_autofree char *value = profile_size_text(said, row);
+        if (value == NULL)
+            continue;
+        g_autofree char *last = g_path_get_basename(value), *key = g_strdelimit(g_strdup(row->name), "-", '_');
+        g_string_append_printf(words, ",%s=%s", key, last);
+    }
+    return g_string_free(words, FALSE);
+}
+
+static gboolean read_degree(const char *text, double *degree, GError **error)
+{
+    char *end = NULL;
+    *degree = g_ascii_strtod(text, &end);
+    return (g_ascii_isdigit(*text) && end != text && *end == '\0' && isfinite(*degree)) ||
+           ifm_error_misuse(error, "--avg-degree: \"%s\" is not a number of 0 or more, such as 5", text);
+}
+
+static gboolean read_model(GraphModel *self, const ProfileSizes *from, GError **error)
+{
+    IfmTransformer *transformer = &self->transformer;
+    const IfmGraphOptions *full = &from->full;
+    if (!profile_read_sizes(from, &transformer->sizes, error) ||
+        !profile_check_encoding(from, &transformer->sizes, error) || !read_degree(full->avg_degree, &self->degree, error))
+        return FALSE;
+    if (g_str_equal(self->name, "gps") && full->mpnn == IFM_OPTION_UNSET)
+        transformer->sizes.mpnn = IFM_MESSAGE_GIN;
+    transformer->attention = (IfmAttention)full->attention;
+    transformer->scatter = ifm_transformer_scatter(full->scatter, transformer->attention);
+    transformer->norm = (IfmNorm)full->norm;
+    transformer->head = (IfmHead)full->head;
+    transformer->dropout = full->dropout;
+    if (transformer->dropout >= 1)
+        return ifm_error_misuse(error, "--dropout: less than 100%%: something has to be left");
+    if (transformer->sizes.pe != IFM_ENCODING_NONE)
+        self->encoding_name = g_strdup_printf(
+            "%s:%" G_GINT64_FORMAT, ifm_positional_encoding_words()[transformer->sizes.pe], transformer->sizes.pe_dim);
+    return TRUE;
+}
+
+/* --- the graph -------------------------------------------------------------------------------------------------------- */
+
+/* A folder or file of that name, else one that is shipped. (transfer full) NULL with an error */
+static char *find_dataset(const char *text, GError **error)
+{
+    if (g_file_test(text, G_FILE_TEST_EXISTS))
+        return g_strdup(text);
+    g_autofree char *relative = g_build_filename("data", text, NULL);
+    char *shipped = strpbrk(text, "./") == NULL ? ifm_path_data(relative, NULL) : NULL;
+    if (shipped != NULL)
+        return shipped;
+    g_autofree char *hint = ifm_nearest_hint(text, (const char *const[]){ "peptides", NULL });
+    g_set_error(error, IFM_ERROR, strpbrk(text, "./") != NULL ? IFM_ERROR_UNAVAILABLE : IFM_ERROR_INVALID,
+                "--dataset %s: no such folder or file, and none of the shipped ones (peptides)%s", text, hint);
+    return NULL;
+}
+
+static IfmGraph *read_dataset(const IfmGraphOptions *said, GError **error)
+{
+    g_autofree char *path = find_dataset(said->dataset, error);
+    g_autoptr(IfmGraph) graph = path != NULL ? ifm_graph_read(path, IFM_GRAPH_FORMAT_AUTO, error) : NULL;
+    if (graph == NULL || said->num_graphs == IFM_OPTION_UNSET)
+        return g_steal_pointer(&graph);
+    IfmGraph *first = ifm_graph_first(graph, said->num_graphs, error);
+    if (first == NULL)
+        g_prefix_error(error, "--num-graphs: ");
+    return first;
+}
+
+static gboolean make_graph(GraphModel *self, const IfmGraphOptions *said, const IfmProfileWatch *watch, GError **error)
+{
+    const IfmTransformerSizes *sizes = &self->transformer.sizes;
+    self->graph = said->dataset != NULL
+                      ? read_dataset(said, error)
+                      : ifm_graph_synthetic(sizes->num_nodes, self->degree, sizes->feature_dim, self->seed, error);
+    if (self->graph == NULL)
+        return FALSE;
+    if (self->graph->n_node_values > 0 && said->dataset != NULL && said->feature_dim != IFM_OPTION_UNSET)
+        return ifm_error_misuse(error, "--feature-dim: the nodes of --dataset have %" G_GINT64_FORMAT " numbers each",
+                                self->graph->n_node_values);
+    if (self->graph->n_node_values == 0)
+        profile_note(watch, "%s: nodes without attributes: each gets %" G_GINT64_FORMAT " seeded numbers",
+                     self->graph->name, sizes->feature_dim);
+    return TRUE;
+}
+
+/* --- whether it fits -------------------------------------------------------------------------------------------------- */
+
+/* What this process needs to make it: the weights, which a file is packed of, and beside them the graph and what the model
+ * is fed. @graph_bytes: what is still to be made of the graph */
+static gboolean check_making_fits(const ProfilePlan *plan, const GraphModel *self, gint64 graph_bytes, GError **error)
+{
+    IfmTransformerEstimate estimate;
+    gint64 fed_bytes = 0;
+    if (!ifm_transformer_estimate(&self->transformer, &estimate, error) ||
+        (plan->targets->len > 0 && !ifm_transformer_input_bytes(&self->transformer, &fed_bytes, error)))
+        return FALSE;
+    double weights = 4 * (double)estimate.total.parameters, beside = (double)graph_bytes + (double)fed_bytes;
+    g_autofree char *of_weights = ifm_format_bytes(weights), *of_graph = ifm_format_bytes((double)graph_bytes),
+                    *fed = ifm_format_bytes((double)fed_bytes);
+    g_autofree char *more =
+        g_strdup_printf("weights %s, graph %s, inputs%s %s", of_weights, of_graph,
+                        self->transformer.training && fed_bytes > 0 ? " with masks of dropout" : "", fed);
+    return profile_check_host(self->name, "making it takes", weights + MAX(weights, beside), more, error);
+}
+
+/* Reported by itself, since there is a way out. */
+static gboolean check_attention_fits(const ProfilePlan *plan, const GraphModel *self, GError **error)
+{
+    const IfmTransformer *transformer = &self->transformer;
+    gint64 bytes;
+    if (!profile_runs_on_host(plan))
+        return TRUE;
+    if (!ifm_transformer_attention_bytes(transformer, FALSE, &bytes, error))
+        return FALSE;
+    g_autofree char *more = g_strdup_printf("%" G_GINT64_FORMAT " heads, %s", transformer->sizes.num_heads,
+                                            transformer->attention == IFM_ATTENTION_DENSE
+                                                ? "every node of a graph with every other; --attention sparse: along "
+                                                  "edges alone"
+                                                : "every edge");
+    return profile_check_host(self->name, "one layer's attention scores take", (double)bytes, more, error);
+}
+
+/* --- the model and its inputs ----------------------------------------------------------------------------------------- */
+
+#define MAX_WORDS 160 /* bytes: a file's name has 255 */
+
+/* Names the files of this model and this graph, and no others: where the words are cut, by a digest of all of them. */
+static char *stem_of(const GraphModel *self)
+{
+    g_autofree char *safe = g_strdelimit(g_strdup(self->words), ":/%", '-');
+    if (strlen(safe) > MAX_WORDS)
+    {
+        g_autofree char *whole = g_compute_checksum_for_string(G_CHECKSUM_SHA256, self->words, -1);
+        g_strlcpy(safe + MAX_WORDS - 13, "-", 2);
+        g_strlcpy(safe + MAX_WORDS - 12, whole, 13);
+    }
+    return g_strdup_printf("%s,seed=%u%s-%.12s", safe, self->seed, self->transformer.training ? ",training" : "",
+                           self->digest);
+}
+
+/* The model in memory, for sizes that are known; whether it, and what is made of it, fits. Nothing of the graph, nothing
+ * that it is fed, and no file is made before that: they may be far larger than the model is. */
+static gboolean build_model(ProfilePlan *plan, const IfmProfileOptions *options, gint64 graph_bytes, GError **error)
+{
+    const GraphModel *self = plan->graph;
+    return check_making_fits(plan, self, graph_bytes, error) && check_attention_fits(plan, self, error) &&
+           (plan->model = ifm_transformer_build(&self->transformer, self->seed, error)) != NULL &&
+           profile_plan_analyse(plan, error) && profile_check_fits(plan, self->name, error) &&
+           profile_mode_check_fits(plan, options, self->name, error);
+}
+
+static gboolean save_model(ProfilePlan *plan, const char *out, GError **error)
+{
+    g_autofree char *name = g_strconcat(plan->graph->stem, ".onnx", NULL);
+    plan->model_path = profile_out_file(out, "models", name, error);
+    return plan->model_path != NULL && profile_plan_save(plan, error);
+}
+
+static gboolean write_inputs(ProfilePlan *plan, const char *out, GError **error)
+{
+    const GraphModel *self = plan->graph;
+    g_autofree char *name = g_strconcat(self->stem, ".tensors", NULL);
+    plan->inputs_path = profile_out_file(out, "inputs", name, error);
+    return plan->inputs_path != NULL &&
+           ifm_transformer_inputs(&self->transformer, self->graph, self->encoding, self->seed, plan->inputs_path, error);
+}
+
+/* What a store's records are found under. */
+static void name_sizes(ProfilePlan *plan, const GraphModel *self)
+{
+    const IfmDimBinding sizes[] = { { "nodes", self->graph->n_nodes },
+                                    { "edges", self->graph->n_edges },
+                                    { "graphs", self->graph->n_graphs } };
+    plan->sizes = g_array_new(FALSE, FALSE, sizeof(IfmDimBinding));
+    g_array_append_vals(plan->sizes, sizes, G_N_ELEMENTS(sizes));
+}
+
+/* Where nothing is run and nothing of the encoding is to be told, it is not computed. */
+static gboolean needs_encoding(const ProfilePlan *plan)
+{
+    return plan->targets->len > 0 || (plan->parts & IFM_PROFILE_PE) != 0;
+}
+
+static gboolean build(ProfilePlan *plan, const IfmProfileOptions *options, GError **error)
+{
+    const IfmLimits none = { 0 }, limits = ifm_limits_with(&none, &options->protocol);
+    GraphModel *self = plan->graph;
+    self->digest = ifm_graph_digest(self->graph);
+    self->stem = stem_of(self);
+    self->title = g_strdup_printf("%s on %s", self->name, self->graph->name);
+    ifm_transformer_for_graph(&self->transformer, self->graph);
+    name_sizes(plan, self);
+    return (plan->model != NULL || (profile_check_encodable(self, error) && build_model(plan, options, 0, error))) &&
+           (!needs_encoding(plan) || profile_encode(self, limits.case_time_ns, options->watch, error)) &&
+           save_model(plan, options->output, error) &&
+           (plan->targets->len == 0 || write_inputs(plan, options->output, error));
+}
+
+/* A graph that is made is known before it is there. */
+static gboolean build_for_synthetic(ProfilePlan *plan, const IfmProfileOptions *options, GError **error)
+{
+    IfmTransformer *transformer = &plan->graph->transformer;
+    gint64 graph_bytes;
+    transformer->num_graphs = 1;
+    transformer->most_nodes = transformer->sizes.num_nodes;
+    return ifm_graph_synthetic_size(transformer->sizes.num_nodes, plan->graph->degree, transformer->sizes.feature_dim,
+                                    &transformer->sizes.num_edges, &graph_bytes, error) &&
+           build_model(plan, options, graph_bytes, error);
+}
+
+gboolean profile_graph_init(ProfilePlan *plan, const IfmProfileOptions *options, GError **error)
+{
+    const char *beside;
+    g_autoptr(GPtrArray) words = g_ptr_array_new_with_free_func(g_free);
+    GraphModel *self = plan->graph = profile_graph_new();
+    IfmGraphOptions said = options->graph;
+    ProfileSizes sizes;
+    self->name = name_in(options->model, &beside);
+    self->seed = (guint32)options->seed;
+    if (!read_settings(self->name, beside, &said, words, error))
+        return FALSE;
+    profile_sizes_init(&sizes, &said);
+    if (!check_graph_options(&said, error) || !read_model(self, &sizes, error))
+        return FALSE;
+    self->transformer.training = plan->training;
+    self->words = words_of(self->name, &said);
+    plan->source = g_strconcat(ZOO_PREFIX, self->words, NULL);
+    if (options->parts == NULL && self->encoding_name != NULL)
+        plan->parts |= IFM_PROFILE_PE;
+    return (said.dataset != NULL || build_for_synthetic(plan, options, error)) &&
+           make_graph(self, &said, options->watch, error) && build(plan, options, error);
+}

@@ -1,0 +1,521 @@
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+#include <glib/gstdio.h>
+
+#include <inferometer/tensor-file.h>
+
+#include "profile-private.h"
+
+/*
+ * Backward and training step: models derived from the one that was given, each profiled as any other. The plan that comes
+ * out is that of the pass asked for; the others hang on it.
+ */
+
+/* --- options ---------------------------------------------------------------------------------------------------------- */
+
+/* An option that would change nothing is a slip of the pen. */
+static gboolean check_options(const IfmProfileOptions *options, GError **error)
+{
+    if (options->mode == IFM_PASS_FORWARD && options->loss != IFM_OPTION_UNSET)
+        return ifm_error_misuse(error, "--loss: the forward pass has none: --mode backward or train does");
+    if (options->mode != IFM_PASS_STEP && options->optimiser != IFM_OPTION_UNSET)
+        return ifm_error_misuse(error, "--optimiser: only a training step has one: --mode train");
+    if (options->mode != IFM_PASS_STEP && options->learning_rate != NULL)
+        return ifm_error_misuse(error, "--learning-rate: only a training step has one: --mode train");
+    return TRUE;
+}
+
+static gboolean read_rate(const char *text, double *rate)
+{
+    char *end;
+    *rate = g_ascii_strtod(text, &end);
+    return end != text && *end == '\0' && isfinite(*rate) && *rate > 0;
+}
+
+/* A classifier of images by its ports: an input of rank 4, and an output of [rows, classes]. */
+static IfmLoss usual_loss(const ProfilePlan *plan)
+{
+    IfmDtype dtype;
+    int rank = 0;
+    gint64 shape[IFM_MAX_RANK];
+    gboolean images = FALSE;
+    for (gsize i = 0; i < ifm_model_n_inputs(plan->model); i++)
+        images |= ifm_model_input(plan->model, i)->rank == 4;
+    gboolean known = ifm_model_n_outputs(plan->model) > 0 &&
+                     ifm_analysis_shape(plan->analysis, ifm_model_output(plan->model, 0)->name, &dtype, &rank, shape);
+    return images && known && rank == 2 && shape[1] > 1 ? IFM_LOSS_CROSS_ENTROPY : IFM_LOSS_MSE;
+}
+
+/* All that what is made depends on but the learning rate. */
+static IfmTrainingOptions training_of(const ProfilePlan *plan, const IfmProfileOptions *options)
+{
+    IfmTrainingOptions training = IFM_TRAINING_OPTIONS_INIT;
+    training.gradient.loss = options->loss != IFM_OPTION_UNSET ? (IfmLoss)options->loss : usual_loss(plan);
+    training.optimiser = options->optimiser != IFM_OPTION_UNSET ? (IfmOptimiser)options->optimiser : IFM_OPTIMISER_SGD;
+    return training;
+}
+
+static gboolean read_options(ProfileMode *mode, const ProfilePlan *plan, const IfmProfileOptions *options, GError **error)
+{
+    const char *rate = options->learning_rate != NULL ? options->learning_rate : "0.001";
+    mode->asked = (IfmPassKind)options->mode;
+    mode->options = training_of(plan, options);
+    return read_rate(rate, &mode->options.learning_rate) ||
+           ifm_error_misuse(error, "--learning-rate: \"%s\" is not a number above 0", rate);
+}
+
+/* --- files ------------------------------------------------------------------------------------------------------------ */
+
+/* stem_of: "resnet18,batch=8" of the zoo; of another file its name and the beginning of its digest: others may have the
+ * name. (transfer full) NULL with an error. */
+static char *stem_of(const ProfilePlan *given, GError **error)
+{
+    g_autofree char *base = g_path_get_basename(given->model_path);
+    if (g_str_has_suffix(base, ".onnx"))
+        base[strlen(base) - strlen(".onnx")] = '\0';
+    if (g_str_has_prefix(given->source, "zoo:"))
+        return g_steal_pointer(&base);
+    const char *digest = ifm_model_digest(given->model, error);
+    return digest != NULL ? g_strdup_printf("%s-%.8s", base, digest) : NULL;
+}
+
+/* "train,cross-entropy,adam,0.001": all that a derived model depends on beside the given one. */
+static char *suffix_of(const ProfileMode *mode, IfmPassKind kind)
+{
+    char rate[G_ASCII_DTOSTR_BUF_SIZE];
+    const char *loss = ifm_loss_words()[mode->options.gradient.loss];
+    if (kind == IFM_PASS_FORWARD)
+        return g_strdup("forward");
+    if (kind == IFM_PASS_TRAINING)
+        return g_strdup_printf("backward,%s", loss);
+    return g_strdup_printf("train,%s,%s,%s", loss, ifm_optimiser_words()[mode->options.optimiser],
+                           g_ascii_dtostr(rate, sizeof rate, mode->options.learning_rate));
+}
+
+/* file_of: OUT/FOLDER/STEM,SUFFIX.EXTENSION, of models that are not the zoo's in a folder of their own, since weights that
+ * lie beside them keep the names of their files. The folder is made. (transfer full) */
+static char *file_of(const ProfileMode *mode, IfmPassKind kind, const char *out, const char *folder, const char *extension,
+                     GError **error)
+{
+    g_autofree char *stem = stem_of(mode->given, error), *suffix = suffix_of(mode, kind);
+    if (stem == NULL)
+        return NULL;
+    gboolean zoo = g_str_has_prefix(mode->given->source, "zoo:");
+    g_autofree char *parent = g_build_filename(out, folder, zoo ? NULL : stem, NULL);
+    if (g_mkdir_with_parents(parent, 0777) != 0)
+    {
+        g_set_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE, "%s: cannot be made: %s", parent, g_strerror(errno));
+        return NULL;
+    }
+    g_autofree char *name = g_strdup_printf("%s,%s.%s", stem, suffix, extension);
+    return g_build_filename(parent, name, NULL);
+}
+
+/* --- one pass --------------------------------------------------------------------------------------------------------- */
+
+/* The given sizes, and those of the target's dimensions that no input has: as large as the output's. */
+static void take_bindings(ProfilePlan *plan, const ProfilePlan *given, IfmModel *model)
+{
+    plan->bindings = g_array_new(FALSE, FALSE, sizeof(IfmDimBinding));
+    plan->dim_names = g_ptr_array_new_with_free_func(g_free);
+    g_array_append_vals(plan->bindings, given->bindings->data, given->bindings->len);
+    const IfmPort *target = NULL;
+    for (gsize i = 0; i < ifm_model_n_inputs(model); i++)
+        if (g_str_equal(ifm_model_input(model, i)->name, "target"))
+            target = ifm_model_input(model, i);
+    IfmDtype dtype;
+    int rank;
+    gint64 shape[IFM_MAX_RANK];
+    if (target == NULL ||
+        !ifm_analysis_shape(given->analysis, ifm_model_output(given->model, 0)->name, &dtype, &rank, shape))
+        return;
+    for (int axis = 0; axis < MIN(rank, target->rank); axis++)
+    {
+        gboolean known = target->dim_names[axis] == NULL;
+        for (guint i = 0; i < plan->bindings->len && !known; i++)
+            known = g_str_equal(g_array_index(plan->bindings, IfmDimBinding, i).name, target->dim_names[axis]);
+        if (known)
+            continue;
+        IfmDimBinding binding = { g_strdup(target->dim_names[axis]), shape[axis] };
+        g_ptr_array_add(plan->dim_names, (gpointer)binding.name);
+        g_array_append_val(plan->bindings, binding);
+    }
+}
+
+static char *name_of(const char *model, IfmPassKind kind)
+{
+    static const char *const words[] = { "forward", "training pass", "training step" };
+    return g_strdup_printf("%s (%s)", model, words[kind]);
+}
+
+/* pass_new: Plans what is made of the given plan's model as that is planned. @model: (transfer full) in no file yet; NULL
+ * with an error: none */
+static ProfilePlan *pass_new(const ProfilePlan *given, IfmModel *model, GError **error)
+{
+    g_autoptr(ProfilePlan) plan = g_new0(ProfilePlan, 1);
+    plan->model = model;
+    if (model == NULL)
+        return NULL;
+    plan->parts = given->parts;
+    plan->targets = profile_targets_copy(given->targets);
+    plan->source = g_strdup(given->source);
+    plan->inputs_path = g_strdup(given->inputs_path);
+    plan->graph = given->graph != NULL ? profile_graph_ref(given->graph) : NULL;
+    take_bindings(plan, given, plan->model);
+    plan->base = given->base;
+    plan->base.bindings = (const IfmDimBinding *)(const void *)plan->bindings->data;
+    plan->base.n_bindings = plan->bindings->len;
+    plan->base.as_wholes = TRUE;
+    return profile_plan_analyse(plan, error) ? g_steal_pointer(&plan) : NULL;
+}
+
+/* add_pass: A pass of the mode, and whether it fits. @model: as above    Returns: NULL with an error; the mode's */
+static ProfilePlan *add_pass(ProfileMode *mode, IfmPassKind kind, IfmModel *model, GError **error)
+{
+    ProfilePlan *plan = pass_new(mode->given, model, error);
+    if (plan == NULL)
+        return NULL;
+    *(kind == IFM_PASS_FORWARD ? &mode->forward : &mode->derived[kind]) = plan;
+    mode->names[kind] = name_of(mode->given->base.model_name, kind);
+    plan->base.model_name = mode->names[kind];
+    plan->base.profile = mode->layers && kind == mode->asked;
+    return profile_check_fits(plan, mode->names[kind], error) ? plan : NULL;
+}
+
+static gboolean save_pass(ProfileMode *mode, IfmPassKind kind, const char *out, GError **error)
+{
+    ProfilePlan *plan = kind == IFM_PASS_FORWARD ? mode->forward : mode->derived[kind];
+    if (plan == NULL)
+        return TRUE;
+    plan->model_path = file_of(mode, kind, out, "models", "onnx", error);
+    plan->base.model_path = plan->model_path;
+    return plan->model_path != NULL && profile_plan_save(plan, error);
+}
+
+/* add_bytes: of the gradient of a parameter. */
+static void add_bytes(ProfileMode *mode, const IfmAnalysis *analysis, const char *gradient)
+{
+    IfmDtype dtype;
+    int rank;
+    gint64 shape[IFM_MAX_RANK];
+    gsize bytes;
+    if (!ifm_analysis_shape(analysis, gradient, &dtype, &rank, shape) ||
+        !ifm_shape_size_bytes(dtype, rank, shape, &bytes, NULL))
+        return;
+    mode->gradient_bytes += (gint64)bytes;
+    mode->kind_bytes += (gint64)bytes * (ifm_dtype_size_bytes(dtype) == 2 ? 2 : 1);
+}
+
+/* --- the forward pass of a training form ------------------------------------------------------------------------------ */
+
+/* Whether engines for inference do not run it as it is. */
+static gboolean normalises_by_batch(const IfmModel *model)
+{
+    for (gsize i = 0; i < ifm_model_n_nodes(model); i++)
+        if (g_str_equal(ifm_model_node(model, i)->op_type, "BatchNormalization") &&
+            ifm_node_int(ifm_model_node(model, i), "training_mode", 0) != 0)
+            return TRUE;
+    return FALSE;
+}
+
+/* What an output needs, walking back. @needed: (out) [n_nodes] */
+static void mark_needed(const IfmModel *model, const char *output, gboolean *needed)
+{
+    gssize producer = ifm_model_producer(model, output);
+    if (producer >= 0)
+        needed[producer] = TRUE;
+    for (gsize i = ifm_model_n_nodes(model); i-- > 0;)
+    {
+        const IfmNode *node = ifm_model_node(model, i);
+        for (gsize k = 0; k < node->n_inputs && needed[i]; k++)
+            if ((producer = ifm_model_producer(model, node->inputs[k])) >= 0)
+                needed[producer] = TRUE;
+    }
+}
+
+static gboolean is_read(const IfmModel *model, const char *tensor, const gboolean *needed)
+{
+    const GArray *readers = ifm_model_consumers(model, tensor);
+    for (guint i = 0; readers != NULL && i < readers->len; i++)
+        if (needed[g_array_index(readers, gsize, i)])
+            return TRUE;
+    return FALSE;
+}
+
+static void copy_ports(IfmModelBuilder *builder, const IfmModel *pass, const IfmModel *given, const gboolean *needed)
+{
+    for (gsize i = 0; i < ifm_model_n_inputs(given); i++)
+    {
+        const IfmPort *port = ifm_model_input(given, i);
+        g_autofree char *key = g_strdup_printf("inferometer.range.%s", port->name);
+        const char *range = ifm_model_metadata(given, key);
+        ifm_model_builder_input(builder, port->name, port->dtype, port->rank, port->dims,
+                                (const char *const *)port->dim_names);
+        if (range != NULL)
+            ifm_model_builder_metadata(builder, key, range);
+    }
+    for (gsize i = 0; i < ifm_model_n_initializers(pass); i++)
+        if (is_read(pass, ifm_model_initializer_name(pass, i), needed))
+            ifm_model_builder_copy_weight(builder, pass, ifm_model_initializer_name(pass, i));
+}
+
+/* cut_forward: The training pass as far as the output: in the training form batch normalisation is by the batch's own
+ * statistics, which the pass has written out in operators that every engine runs. */
+static IfmModel *cut_forward(const IfmModel *pass, const IfmModel *given, GError **error)
+{
+    const IfmPort *output = ifm_model_output(given, 0);
+    g_autofree char *name = g_strdup_printf("%s-forward", ifm_model_name(given));
+    g_autofree gboolean *needed = g_new0(gboolean, ifm_model_n_nodes(pass) + 1);
+    g_autoptr(IfmModelBuilder) builder = ifm_model_builder_new(name, ifm_model_opset(pass));
+    ifm_model_builder_share_external(builder);
+    mark_needed(pass, output->name, needed);
+    copy_ports(builder, pass, given, needed);
+    ifm_model_builder_copy_context(builder, pass);
+    for (gsize i = 0; i < ifm_model_n_nodes(pass); i++)
+        if (needed[i])
+            ifm_model_builder_copy_node(builder, ifm_model_node(pass, i));
+    ifm_model_builder_output(builder, output->name, output->dtype, output->rank, output->dims,
+                             (const char *const *)output->dim_names);
+    return ifm_model_builder_finish(builder, error);
+}
+
+/* --- what a step is fed ------------------------------------------------------------------------------------------------
+ */
+
+/* What the given model is fed from a file, and beside it each parameter and the optimiser's state: this process makes them
+ * and writes them into one file, whatever device then reads it. */
+static gboolean check_state(const ProfileMode *mode, GError **error)
+{
+    static const int kinds[] = { [IFM_OPTIMISER_SGD] = 0, [IFM_OPTIMISER_MOMENTUM] = 1, [IFM_OPTIMISER_ADAM] = 2 };
+    const ProfilePlan *given = mode->given;
+    g_auto(IfmMemoryPlan) memory = { 0 };
+    if (given->targets->len == 0) /* nothing is fed to anybody */
+        return TRUE;
+    if (given->inputs_path != NULL)
+        ifm_analysis_memory(given->analysis, &memory);
+    double parameters = (double)mode->gradient_bytes, inputs = (double)memory.input_bytes;
+    double state = (double)mode->kind_bytes * kinds[mode->options.optimiser];
+    g_autofree char *of_parameters = ifm_format_bytes(parameters), *of_state = ifm_format_bytes(state),
+                    *of_inputs = ifm_format_bytes(inputs), *name = name_of(given->base.model_name, IFM_PASS_STEP);
+    g_autofree char *more =
+        g_strdup_printf("parameters %s, the optimiser's state %s, inputs %s", of_parameters, of_state, of_inputs);
+    return profile_check_host(name, "is fed", parameters + state + inputs, more, error);
+}
+
+static gint64 bytes_of_states(const ProfilePlan *step)
+{
+    gint64 sum = 0;
+    for (gsize i = 0; i < ifm_model_n_inputs(step->model); i++)
+    {
+        const IfmPort *port = ifm_model_input(step->model, i); /* weights have no free sizes */
+        gsize bytes;
+        if (g_str_has_prefix(port->name, "state.") &&
+            ifm_shape_size_bytes(port->dtype, port->rank, port->dims, &bytes, NULL))
+            sum += (gint64)bytes;
+    }
+    return sum;
+}
+
+/* Names and tensors of a file with inputs, beside those of the states; all borrowed. */
+static void add_given(const IfmTensorFile *file, GPtrArray *names, GArray *tensors)
+{
+    for (gsize i = 0; file != NULL && i < ifm_tensor_file_n(file); i++)
+    {
+        g_ptr_array_add(names, (gpointer)ifm_tensor_file_name(file, i));
+        g_array_append_vals(tensors, ifm_tensor_file_tensor(file, i), 1);
+    }
+}
+
+/* write_inputs: The given file's tensors, parameters and state as a training begins; target, and what else is in no file,
+ * are seeded as inputs are. */
+static gboolean write_inputs(ProfileMode *mode, ProfilePlan *step, const char *out, GError **error)
+{
+    const ProfilePlan *given = mode->given;
+    g_autoptr(IfmTensorFile) file = given->inputs_path != NULL ? ifm_tensor_file_open(given->inputs_path, error) : NULL;
+    if (given->inputs_path != NULL && file == NULL)
+        return FALSE;
+    g_autoptr(GPtrArray) states = ifm_gradient_state(given->model, &mode->options, error);
+    g_autofree char *path = states != NULL ? file_of(mode, IFM_PASS_STEP, out, "inputs", "tensors", error) : NULL;
+    if (path == NULL)
+        return FALSE;
+    g_autoptr(GPtrArray) names = g_ptr_array_new();
+    g_autoptr(GArray) tensors = g_array_new(FALSE, FALSE, sizeof(IfmTensor));
+    add_given(file, names, tensors);
+    for (guint i = 0; i < states->len; i++)
+    {
+        const IfmTrainingState *state = states->pdata[i];
+        g_ptr_array_add(names, state->input);
+        g_array_append_vals(tensors, &state->first, 1);
+    }
+    if (!ifm_tensor_file_save_temporary(path, (const char *const *)names->pdata,
+                                        (const IfmTensor *)(const void *)tensors->data, names->len, error))
+        return FALSE;
+    g_free(step->inputs_path);
+    step->inputs_path = g_steal_pointer(&path);
+    return TRUE;
+}
+
+/* --- all of it ---------------------------------------------------------------------------------------------------------
+ */
+
+static IfmModel *build_pass(const ProfilePlan *given, const IfmTrainingOptions *options, IfmPassKind kind, GError **error)
+{
+    return kind == IFM_PASS_STEP ? ifm_gradient_training_step(given->model, options, error)
+                                 : ifm_gradient_backward(given->model, &options->gradient, error);
+}
+
+gboolean profile_mode_check_fits(const ProfilePlan *plan, const IfmProfileOptions *options, const char *name,
+                                 GError **error)
+{
+    if (options->mode == IFM_PASS_FORWARD || !profile_runs_on_host(plan))
+        return TRUE;
+    IfmPassKind kind = (IfmPassKind)options->mode;
+    const IfmTrainingOptions training = training_of(plan, options);
+    IfmModel *model = build_pass(plan, &training, kind, NULL);
+    if (model == NULL) /* which profile_mode_init() tells */
+        return TRUE;
+    g_autoptr(ProfilePlan) pass = pass_new(plan, model, error);
+    g_autofree char *full = name_of(name, kind);
+    return pass != NULL && profile_check_fits(pass, full, error);
+}
+
+static gboolean make_training(ProfileMode *mode, GError **error)
+{
+    IfmModel *model = build_pass(mode->given, &mode->options, IFM_PASS_TRAINING, error);
+    ProfilePlan *plan = add_pass(mode, IFM_PASS_TRAINING, model, error);
+    mode->training = plan;
+    if (plan == NULL)
+        return FALSE;
+    for (gsize i = 0; i < ifm_model_n_outputs(plan->model); i++)
+        if (g_str_has_prefix(ifm_model_output(plan->model, i)->name, "grad."))
+            add_bytes(mode, plan->analysis, ifm_model_output(plan->model, i)->name);
+    if (mode->gradient_bytes > 0)
+        return TRUE;
+    g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
+                "%s: nothing to train: it has no floating-point weight that is more than a single number",
+                ifm_model_name(mode->given->model));
+    return FALSE;
+}
+
+static gboolean make_forward(ProfileMode *mode, GError **error)
+{
+    if (!normalises_by_batch(mode->given->model))
+        return TRUE;
+    IfmModel *model = cut_forward(mode->training->model, mode->given->model, error);
+    return add_pass(mode, IFM_PASS_FORWARD, model, error) != NULL;
+}
+
+static gboolean make_step(ProfileMode *mode, GError **error)
+{
+    if (mode->asked != IFM_PASS_STEP)
+        return TRUE;
+    if (!check_state(mode, error))
+        return FALSE;
+    ProfilePlan *plan = add_pass(mode, IFM_PASS_STEP, build_pass(mode->given, &mode->options, IFM_PASS_STEP, error), error);
+    mode->state_bytes = plan != NULL ? bytes_of_states(plan) : 0;
+    return plan != NULL;
+}
+
+/* Nothing is written before all passes are known to fit. */
+static gboolean make_passes(ProfileMode *mode, const char *out, GError **error)
+{
+    if (!make_training(mode, error) || !make_forward(mode, error) || !make_step(mode, error))
+        return FALSE;
+    for (int kind = 0; kind < IFM_N_PASSES; kind++)
+        if (!save_pass(mode, (IfmPassKind)kind, out, error))
+            return FALSE;
+    ProfilePlan *step = mode->derived[IFM_PASS_STEP];
+    return step == NULL || step->targets->len == 0 || write_inputs(mode, step, out, error);
+}
+
+/* Puts the pass asked for where the given model's plan was. */
+static void show_asked(ProfilePlan *plan, ProfileMode *mode)
+{
+    g_autofree ProfilePlan *asked = g_steal_pointer(&mode->derived[mode->asked]);
+    *plan = *asked;
+    plan->mode = mode;
+    if (mode->training == asked)
+        mode->training = plan;
+}
+
+gboolean profile_mode_init(ProfilePlan *plan, const IfmProfileOptions *options, GError **error)
+{
+    if (!check_options(options, error))
+        return FALSE;
+    if (options->mode == IFM_PASS_FORWARD)
+        return TRUE;
+    g_autoptr(ProfileMode) mode = g_new0(ProfileMode, 1);
+    if (!read_options(mode, plan, options, error))
+        return FALSE;
+    mode->given = g_new0(ProfilePlan, 1);
+    *mode->given = *plan; /* moved */
+    mode->layers = plan->base.profile;
+    mode->given->base.profile = FALSE;
+    *plan = (ProfilePlan){ .parts = plan->parts };
+    if (!make_passes(mode, options->output, error))
+        return FALSE;
+    show_asked(plan, g_steal_pointer(&mode));
+    return TRUE;
+}
+
+/* --- telling ---------------------------------------------------------------------------------------------------------- */
+
+/* What is alive when the loss is known, and read after: inputs too, of which the model's weights are none. */
+static gint64 held_bytes(const ProfilePlan *training)
+{
+    g_auto(IfmMemoryPlan) memory = { 0 };
+    gssize loss = ifm_model_producer(training->model, "loss");
+    gint64 bytes = 0;
+    ifm_analysis_memory(training->analysis, &memory);
+    for (guint i = 0; i < memory.lifetimes->len; i++)
+    {
+        const IfmLifetime *lifetime = &g_array_index(memory.lifetimes, IfmLifetime, i);
+        if (lifetime->first < loss && lifetime->last > loss && lifetime->bytes > 0)
+            bytes += lifetime->bytes;
+    }
+    return bytes;
+}
+
+/* Whether numbers that are fed decide what is dropped: masks of graph transformers, chances of the other models of the zoo.
+ */
+static gboolean drops(const ProfilePlan *given)
+{
+    for (gsize i = 0; i < ifm_model_n_inputs(given->model) && g_str_has_prefix(given->source, "zoo:"); i++)
+    {
+        const char *name = ifm_model_input(given->model, i)->name;
+        if (g_str_has_prefix(name, "mask.") || g_str_has_prefix(name, "chance."))
+            return TRUE;
+    }
+    return FALSE;
+}
+
+/* What the forward pass is, where that is not what the model does once it is trained; NULL. */
+static const char *words_of_forward(const ProfileMode *mode)
+{
+    if (mode->forward == NULL)
+        return drops(mode->given) ? "forward in the training form, dropout by inputs" : NULL;
+    return drops(mode->given) ? "forward in the training form, batch norm by the batch, dropout by inputs"
+                              : "forward in the training form, batch norm by the batch";
+}
+
+void profile_mode_report(const ProfilePlan *plan, IfmProfileMode *reported)
+{
+    const ProfileMode *mode = plan->mode;
+    g_auto(IfmMemoryPlan) memory = { 0 };
+    ifm_analysis_memory(mode->given->analysis, &memory);
+    *reported = (IfmProfileMode){
+        .asked = mode->asked,
+        .model = mode->given->model,
+        .analysis = mode->given->analysis,
+        .loss = ifm_loss_words()[mode->options.gradient.loss],
+        .optimiser = mode->asked == IFM_PASS_STEP ? ifm_optimiser_words()[mode->options.optimiser] : NULL,
+        .learning_rate = mode->options.learning_rate,
+        .forward_words = words_of_forward(mode),
+        .parameter_bytes = memory.parameter_bytes,
+        .held_bytes = held_bytes(mode->training),
+        .gradient_bytes = mode->gradient_bytes,
+        .state_bytes = mode->state_bytes,
+    };
+}

@@ -1,0 +1,125 @@
+#include <string.h>
+
+#include "profile-private.h"
+
+/* Models of files, and those of the zoo that are built by their names alone. */
+
+#define ZOO_PREFIX "zoo:"
+
+/* "zoo:matmul,m=512" is built and kept under OUT/models, so that a store's record says where its model is. */
+static IfmModel *build_from_zoo(ProfilePlan *plan, const char *text, guint32 seed, const char *out, GError **error)
+{
+    g_auto(GStrv) parts = g_strsplit(text, ",", -1);
+    if (parts[0] == NULL)
+    {
+        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, ZOO_PREFIX " which model? (see inferometer zoo list)");
+        return NULL;
+    }
+    g_autoptr(IfmModel) model = ifm_zoo_build(parts[0], (const char *const *)parts + 1, seed, error);
+    if (model == NULL)
+        return NULL;
+    g_autofree char *name = seed == 1 ? g_strdup_printf("%s.onnx", text) : g_strdup_printf("%s,seed=%u.onnx", text, seed);
+    plan->model_path = profile_out_file(out, "models", name, error);
+    return plan->model_path != NULL && ifm_model_save(model, plan->model_path, error)
+               ? ifm_model_open(plan->model_path, error)
+               : NULL;
+}
+
+/* "resnet50", "resnet50,batch=8" */
+static const IfmZooEntry *find_in_zoo(const char *text)
+{
+    gsize length = strcspn(text, ",");
+    for (const IfmZooEntry *entry = ifm_zoo_entries(); entry->name != NULL; entry++)
+        if (strlen(entry->name) == length && memcmp(entry->name, text, length) == 0)
+            return entry;
+    return NULL;
+}
+
+const IfmZooEntry *profile_zoo_entry(const char *text)
+{
+    if (g_str_has_prefix(text, ZOO_PREFIX))
+        return find_in_zoo(text + strlen(ZOO_PREFIX));
+    return g_file_test(text, G_FILE_TEST_EXISTS) && !g_file_test(text, G_FILE_TEST_IS_DIR) ? NULL : find_in_zoo(text);
+}
+
+/* Neither a file nor in the zoo: what is like a file's name was meant as one, and is missing; else it is a wrong name. */
+static void explain_absent(const char *text, GError **error)
+{
+    if (!g_error_matches(*error, IFM_ERROR, IFM_ERROR_UNAVAILABLE) || strpbrk(text, "./") != NULL)
+        return;
+    g_autofree char *name = g_strndup(text, strcspn(text, ","));
+    g_autoptr(GError) unknown = NULL;
+    g_clear_error(error);
+    ifm_zoo_find(name, &unknown);
+    g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s: no such file, nor in the zoo: %s", text,
+                unknown != NULL ? unknown->message : name);
+}
+
+/* "resnet18,form=training" of "resnet18", where the entry knows that and the user said nothing of it. (transfer full) */
+static char *training_form(const char *text)
+{
+    gsize length = strcspn(text, ",");
+    const IfmZooEntry *entry = ifm_zoo_entries();
+    while (entry->name != NULL && (strlen(entry->name) != length || memcmp(entry->name, text, length) != 0))
+        entry++;
+    for (gsize i = 0; entry->name != NULL && entry->parameters[i].name != NULL; i++)
+        if (g_str_equal(entry->parameters[i].name, "form") && strstr(text, ",form=") == NULL)
+            return g_strconcat(text, ",form=training", NULL);
+    return g_strdup(text);
+}
+
+/* The user's own file stands before the zoo's model of the same name. */
+static IfmModel *open_named(ProfilePlan *plan, const IfmProfileOptions *options, GError **error)
+{
+    const char *text = options->model;
+    gboolean prefixed = g_str_has_prefix(text, ZOO_PREFIX), exists = !prefixed && g_file_test(text, G_FILE_TEST_EXISTS);
+    gboolean in_zoo = find_in_zoo(text) != NULL, folder = !prefixed && g_file_test(text, G_FILE_TEST_IS_DIR);
+    const char *name = prefixed ? text + strlen(ZOO_PREFIX) : text;
+    if (prefixed || ((!exists || folder) && in_zoo)) /* no folder is a model */
+    {
+        g_autofree char *form = plan->training ? training_form(name) : g_strdup(name);
+        plan->source = g_strconcat(ZOO_PREFIX, form, NULL);
+        return build_from_zoo(plan, form, (guint32)options->seed, options->output, error);
+    }
+    if (in_zoo)
+        profile_note(options->watch, "%s: the file of that name, not the zoo's model (" ZOO_PREFIX "%s)", text, text);
+    g_autofree char *here = g_get_current_dir();
+    plan->model_path = g_canonicalize_filename(text, here);
+    plan->source = g_strdup(text);
+    IfmModel *model = ifm_model_open(text, error);
+    if (model == NULL && !exists)
+        explain_absent(text, error);
+    return model;
+}
+
+static gboolean gives_anything(const IfmModel *model, GError **error)
+{
+    if (ifm_model_n_outputs(model) > 0)
+        return TRUE;
+    g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s: its graph has no outputs: there is nothing to infer",
+                ifm_model_name(model));
+    return FALSE;
+}
+
+/* Whatever the device: inputs are tensors of numbers. A model that is only looked at needs none. */
+static gboolean can_be_fed(const ProfilePlan *plan, GError **error)
+{
+    for (gsize i = 0; i < ifm_model_n_inputs(plan->model) && plan->targets->len > 0; i++)
+    {
+        const IfmPort *port = ifm_model_input(plan->model, i);
+        if (ifm_dtype_size_bytes(port->dtype) > 0)
+            continue;
+        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
+                    "%s: input '%s' is no tensor of numbers (%s): nothing can be made up to feed it with",
+                    ifm_model_name(plan->model), port->name, ifm_dtype_name(port->dtype));
+        return FALSE;
+    }
+    return TRUE;
+}
+
+gboolean profile_model_init(ProfilePlan *plan, const IfmProfileOptions *options, GError **error)
+{
+    plan->model = open_named(plan, options, error);
+    return plan->model != NULL && gives_anything(plan->model, error) && can_be_fed(plan, error) &&
+           profile_plan_analyse(plan, error);
+}

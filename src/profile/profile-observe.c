@@ -1,0 +1,110 @@
+#include <string.h>
+
+#include "profile-private.h"
+
+/* Shapes that no rule tells, from one run of the model. */
+
+#define OBSERVER "onnxruntime:CPU"
+
+static gboolean lacks_shapes(const ProfilePlan *plan)
+{
+    g_auto(IfmMemoryPlan) memory = { 0 };
+    ifm_analysis_memory(plan->analysis, &memory);
+    return memory.n_unknown > 0;
+}
+
+/* Whether it stands there as a word: "Foo" in "Foo(-1) is not a registered function". */
+static gboolean names_word(const char *text, const char *word)
+{
+    gsize length = strlen(word);
+    for (const char *at = strstr(text, word); at != NULL && length > 0; at = strstr(at + 1, word))
+        if ((at == text || !g_ascii_isalnum(at[-1])) && !g_ascii_isalnum(at[length]))
+            return TRUE;
+    return FALSE;
+}
+
+const char *profile_blamed_operator(const ProfilePlan *plan, const char *reason)
+{
+    for (gsize i = 0; i < ifm_model_n_nodes(plan->model); i++)
+    {
+        const char *op_type = ifm_model_node(plan->model, i)->op_type;
+        if (!ifm_analysis_node_cost(plan->analysis, i)->covered && names_word(reason, op_type))
+            return op_type;
+    }
+    return NULL;
+}
+
+/* A node whose operator the table does not know; -1 for none. One of ONNX's own domain comes first: there the table is all
+ * that there is. */
+static gssize find_unknown(const ProfilePlan *plan)
+{
+    gssize found = -1;
+    for (gsize i = 0; i < ifm_model_n_nodes(plan->model); i++)
+    {
+        gboolean own = *ifm_model_node(plan->model, i)->domain == '\0';
+        if (ifm_analysis_knows_operator(plan->analysis, i) || (found >= 0 && !own))
+            continue;
+        found = (gssize)i;
+        if (own)
+            break;
+    }
+    return found;
+}
+
+/* Where no runtime is here to be asked either, ONNX's own domain ends at the table. */
+static gboolean refuse_unknown(const ProfilePlan *plan, gssize at, const GError *said, GError **error)
+{
+    const IfmNode *node = ifm_model_node(plan->model, (gsize)at);
+    if (*node->domain == '\0')
+        return ifm_error_refuse(
+            error, "%s: node %" G_GSSIZE_FORMAT " (%s '%s'): no operator of opset %" G_GINT64_FORMAT " is called so",
+            ifm_model_name(plan->model), at, node->op_type, node->name, ifm_model_opset(plan->model));
+    return ifm_error_refuse(error,
+                            "%s: node %" G_GSSIZE_FORMAT
+                            " (%s.%s '%s'): an operator that is unknown here, and no run reports more "
+                            "of it: %s",
+                            ifm_model_name(plan->model), at, node->domain, node->op_type, node->name, said->message);
+}
+
+/*
+ * An operator that the table does not know, and a runtime refuses, is one that nobody knows. One of a domain of its own may
+ * still be known to a device that was asked for: that is then for the device to say.
+ */
+static gboolean explain(ProfilePlan *plan, const GError *said, GError **error)
+{
+    gboolean nobody =
+        g_error_matches(said, IFM_ERROR, IFM_ERROR_UNSUPPORTED) || g_error_matches(said, IFM_ERROR, IFM_ERROR_UNAVAILABLE);
+    gssize unknown = nobody ? find_unknown(plan) : -1;
+    gboolean own = unknown >= 0 && *ifm_model_node(plan->model, (gsize)unknown)->domain == '\0';
+    if (unknown >= 0 && (own || plan->targets->len == 0))
+        return refuse_unknown(plan, unknown, said, error);
+    gboolean refused = g_error_matches(said, IFM_ERROR, IFM_ERROR_UNSUPPORTED);
+    plan->why_not_observed = g_strdup(said->message);
+    if (plan->targets->len > 0 || !refused || profile_blamed_operator(plan, said->message) == NULL)
+        return TRUE;
+    return ifm_error_refuse(error, "%s", said->message);
+}
+
+gboolean profile_observe(ProfilePlan *plan, IfmRunner *runner, GError **error)
+{
+    g_autoptr(GError) trouble = NULL;
+    g_auto(IfmObservedShapes) observed = { 0 };
+    if (!lacks_shapes(plan) && find_unknown(plan) < 0)
+        return TRUE;
+    IfmModelCase model_case = plan->base;
+    model_case.inputs_path = plan->inputs_path;
+    model_case.device = OBSERVER;
+    model_case.alias = NULL;
+    model_case.vendor = NULL;
+    if (!ifm_runner_observe(runner, &model_case, &observed, &trouble))
+        return explain(plan, trouble, error);
+    IfmAnalysis *analysis =
+        ifm_model_analyse_with(plan->model, plan->base.bindings, plan->base.n_bindings,
+                               (const IfmObservedShape *)(const void *)observed.shapes->data, observed.shapes->len, error);
+    if (analysis == NULL)
+        return FALSE;
+    ifm_analysis_free(plan->analysis);
+    plan->analysis = analysis;
+    plan->observed_on = g_strdup(OBSERVER);
+    return TRUE;
+}

@@ -1,0 +1,139 @@
+#include <inferometer/profile.h>
+
+#define PROFILE(member) G_STRUCT_OFFSET(IfmProfileOptions, member)
+#define GRAPH(member) G_STRUCT_OFFSET(IfmGraphOptions, member)
+#define PROTOCOL PROFILE(protocol)
+
+static const char *const modes[] = { "forward", "backward", "train", NULL };
+static const char *const losses[] = { "mse", "cross-entropy", NULL };
+static const char *const optimisers[] = { "sgd", "momentum", "adam", NULL };
+static const char *const dtypes[] = { "f32", "f16", "bf16", NULL };
+static const char *const message_passings[] = { "none", "gin", "gcn", "sage", NULL };
+static const char *const attentions[] = { "dense", "sparse", NULL };
+static const char *const norms[] = { "layer", "batch", NULL };
+static const char *const heads[] = { "graph", "node", NULL };
+static const char *const scatters[] = { "auto", "nd", "elements", "mixed", NULL };
+
+const IfmOption ifm_profile_options[] = {
+    { "device", 'd', IFM_OPTION_TEXT, TRUE, "[ALIAS=]DEVICE",
+      "a device to measure on, ENGINE:UNIT[:INDEX][@CORES][#STREAMS]", "onnxruntime:CPU", .at = PROFILE(devices) },
+    { "profile", 'p', IFM_OPTION_TEXT, FALSE, "PARTS",
+      "what to report, of runtime, memory, flops, layers and, of graph transformers, pe, joined by commas; all where it is "
+      "not given; scaling: how it grows",
+      .at = PROFILE(parts) },
+    { "mode", 'm', IFM_OPTION_CHOICE, FALSE, "MODE",
+      "forward; backward: also forward and backward in one; train: also the whole training step", "forward", modes,
+      .at = PROFILE(mode) },
+    { "loss", 0, IFM_OPTION_CHOICE, FALSE, "LOSS",
+      "of backward and train: mse or cross-entropy; without it cross-entropy of a classifier of images, else mse", NULL,
+      losses, .at = PROFILE(loss) },
+    { "optimiser", 0, IFM_OPTION_CHOICE, FALSE, "NAME", "of train: sgd, momentum or adam", "sgd", optimisers,
+      .deferred = TRUE, .at = PROFILE(optimiser) },
+    { "learning-rate", 0, IFM_OPTION_TEXT, FALSE, "RATE", "of train: how far a step goes", "0.001", .deferred = TRUE,
+      .at = PROFILE(learning_rate) },
+    { "dim", 0, IFM_OPTION_TEXT, TRUE, "NAME=SIZE[,SIZE...]",
+      "size of a free dimension, such as N=8; several of one, such as N=100,500,1000: how the model grows with it",
+      .at = PROFILE(dims) },
+    { "scaling", 0, IFM_OPTION_TEXT, FALSE, "AXES",
+      "of a graph transformer: how it grows with nodes, layers, pe, hidden and heads, joined by commas; all where "
+      "--profile scaling alone says that",
+      .at = PROFILE(scaling) },
+    { "dtype", 0, IFM_OPTION_TEXT, FALSE, "DTYPE", "precision to compute in: f32, f16 or bf16", "f32", dtypes,
+      .at = PROFILE(dtype) },
+    { "threads", 't', IFM_OPTION_COUNT, FALSE, "N", "threads of the runtime; 0: as many as the device has cores", "0",
+      .maximum = 4096, .at = PROFILE(threads) },
+    IFM_PROTOCOL_ROW_CI(PROTOCOL, "1%"),
+    IFM_PROTOCOL_ROW_RUNS(PROTOCOL),
+    IFM_PROTOCOL_ROW_WARMUP(PROTOCOL),
+    IFM_PROTOCOL_ROW_TIME_BUDGET(PROTOCOL, "20s"),
+    { "seed", 0, IFM_OPTION_COUNT, FALSE, "N", "seed of the inputs, and of a zoo model's weights", "1",
+      .maximum = G_MAXUINT32, .at = PROFILE(seed) },
+    { "no-nodes", 0, IFM_OPTION_FLAG, FALSE, NULL, "do not measure a second time, profiled, for the times of the nodes",
+      .at = PROFILE(no_nodes) },
+    { "no-peak", 0, IFM_OPTION_FLAG, FALSE, NULL, "do not place the layers under the device's roofline",
+      .aliases = (const char *const[]){ "no-limit", NULL }, .at = PROFILE(no_peak) },
+    { "new-peak", 0, IFM_OPTION_FLAG, FALSE, NULL, "measure the device's peaks again",
+      .aliases = (const char *const[]){ "new-limit", NULL }, .at = PROFILE(new_peak) },
+    { "no-verify", 0, IFM_OPTION_FLAG, FALSE, NULL, "do not compare the outputs with those of the reference",
+      .at = PROFILE(no_verify) },
+    { "native-async", 0, IFM_OPTION_FLAG, FALSE, NULL, "use the runtime's own asynchrony instead of a pinned thread",
+      .at = PROFILE(native_async) },
+    { "option", 0, IFM_OPTION_TEXT, TRUE, "[ENGINE:]KEY=VALUE", "a setting in the runtime's own words",
+      .at = PROFILE(vendor) },
+    IFM_PROTOCOL_ROW_TIMEOUT(PROTOCOL, "60s"),
+    IFM_PROTOCOL_ROW_CASE_TIMEOUT(PROTOCOL, "0"),
+    IFM_PROTOCOL_ROW_MEMORY_LIMIT(PROTOCOL, "0"),
+    { "resume", 0, IFM_OPTION_FLAG, FALSE, NULL, "do not measure again what the store holds already",
+      .at = PROFILE(resume) },
+    { "nodes", 0, IFM_OPTION_COUNT, FALSE, "N", "how many of the slowest nodes to show for each device", "15",
+      .at = PROFILE(n_layers) },
+    { "output", 'o', IFM_OPTION_FOLDER, FALSE, "DIR", "folder of the store (store.db) and of the zoo's models",
+      "out/profile", .at = PROFILE(output) },
+    { NULL },
+};
+
+/* A number of a graph transformer that is built, or of an estimate. A graph may be without edges; of all else there is one
+ * at least. */
+#define ROW_SIZE(name, help, fallback, member)                                                                             \
+    {                                                                                                                      \
+        name, 0, IFM_OPTION_COUNT, FALSE, "N", "graph transformer: " help, fallback, .minimum = 1, .deferred = TRUE,       \
+                                                                                     .at = GRAPH(member)                   \
+    }
+
+const IfmOption ifm_graph_options[] = {
+    { "num-nodes", 0, IFM_OPTION_COUNT, FALSE, "N", "graph transformer: nodes of its graph; of an estimate also: rows",
+      G_STRINGIFY(IFM_TRANSFORMER_USUAL_NODES), .minimum = 1, .deferred = TRUE, .after = "nodes", .at = GRAPH(num_nodes) },
+    { "num-edges", 0, IFM_OPTION_COUNT, FALSE, "N",
+      "of an estimate: edges of the graph; where it is not given as many as of average degree " G_STRINGIFY(
+          IFM_TRANSFORMER_USUAL_DEGREE),
+      .at = GRAPH(num_edges) },
+    { "avg-degree", 0, IFM_OPTION_TEXT, FALSE, "X",
+      "graph transformer: neighbours of a node, on average, in a seeded graph", G_STRINGIFY(IFM_TRANSFORMER_USUAL_DEGREE),
+      .deferred = TRUE, .at = GRAPH(avg_degree) },
+    { "dataset", 0, IFM_OPTION_FILE, FALSE, "PATH",
+      "graph transformer: its graph: peptides (64 that are shipped), a folder of the TUDataset layout, an edge list or a "
+      "Matrix Market file",
+      .at = GRAPH(dataset) },
+    { "num-graphs", 0, IFM_OPTION_COUNT, FALSE, "N", "graph transformer: the first so many graphs of --dataset; else all",
+      .minimum = 1, .at = GRAPH(num_graphs) },
+    ROW_SIZE("feature-dim", "numbers a node comes with", G_STRINGIFY(IFM_TRANSFORMER_USUAL_FEATURES), feature_dim),
+    ROW_SIZE("hidden-dim", "width of a layer", G_STRINGIFY(IFM_TRANSFORMER_USUAL_HIDDEN), hidden_dim),
+    ROW_SIZE("num-layers", "layers", G_STRINGIFY(IFM_TRANSFORMER_USUAL_LAYERS), num_layers),
+    ROW_SIZE("num-heads", "heads of attention", G_STRINGIFY(IFM_TRANSFORMER_USUAL_HEADS), num_heads),
+    ROW_SIZE("ffn-dim", "inner width of the feed-forward part; twice hidden where it is not given", NULL, ffn_dim),
+    { "mpnn", 0, IFM_OPTION_CHOICE, FALSE, "KIND",
+      "graph transformer: message passing: none, gin, gcn or sage; without it none, gin of gps, and of an estimate gin of "
+      "mpnn itself",
+      NULL, message_passings, .at = GRAPH(mpnn) },
+    { "pe", 0, IFM_OPTION_TEXT, FALSE, "KIND[:N]",
+      "graph transformer: positional encoding: none, lap or rwse, and its numbers a node, such as lap:16; without it none, "
+      "and of an estimate lap of encoding itself",
+      .at = GRAPH(pe) },
+    ROW_SIZE("pe-dim", "numbers of a node's positional encoding, where --pe does not say",
+             G_STRINGIFY(IFM_TRANSFORMER_USUAL_PE), pe_dim),
+    { "attention", 0, IFM_OPTION_CHOICE, FALSE, "KIND",
+      "graph transformer: dense, every node of a graph with every other, or sparse, along the edges", "dense", attentions,
+      .deferred = TRUE, .at = GRAPH(attention) },
+    { "sparse-ratio", 0, IFM_OPTION_RATIO, FALSE, "PERCENT",
+      "of an estimate: the share of a node's scores with all others that attention computes", "100%", .deferred = TRUE,
+      .at = GRAPH(sparse_ratio) },
+    { "norm", 0, IFM_OPTION_CHOICE, FALSE, "KIND", "graph transformer: normalisation: layer or batch", "layer", norms,
+      .deferred = TRUE, .at = GRAPH(norm) },
+    { "head", 0, IFM_OPTION_CHOICE, FALSE, "KIND", "graph transformer: a prediction for each graph or for each node",
+      "graph", heads, .deferred = TRUE, .at = GRAPH(head) },
+    ROW_SIZE("num-outputs", "outputs of its head", G_STRINGIFY(IFM_TRANSFORMER_USUAL_OUTPUTS), num_outputs),
+    { "dropout", 0, IFM_OPTION_RATIO, FALSE, "PERCENT", "graph transformer: dropped in training",
+      G_STRINGIFY(IFM_TRANSFORMER_USUAL_DROPOUT) "%", .deferred = TRUE, .at = GRAPH(dropout) },
+    { "scatter", 0, IFM_OPTION_CHOICE, FALSE, "KIND",
+      "graph transformer: how sums over edges are written: nd, elements, mixed or auto: mixed with sparse attention, "
+      "elements with dense",
+      "auto", scatters, .deferred = TRUE, .at = GRAPH(scatter) },
+    { NULL },
+};
+
+void ifm_profile_options_init(IfmProfileOptions *options)
+{
+    *options = (IfmProfileOptions){ 0 };
+    ifm_options_init(ifm_profile_options, options);
+    ifm_options_init(ifm_graph_options, &options->graph);
+}

@@ -1,0 +1,405 @@
+#include <string.h>
+
+#include <inferometer/scaling.h>
+
+#include "profile-private.h"
+
+/*
+ * A row of models in place of one: a list of sizes, or what is varied of a graph transformer. Each point is a profile by
+ * the options as they would be with one of the values.
+ */
+
+#define MAX_VALUES 100
+
+static void request_free(ProfileRequest *request)
+{
+    if (request == NULL)
+        return;
+    g_ptr_array_unref(request->owned);
+    g_free(request);
+}
+
+static ProfileRequest *request_new(const IfmProfileOptions *options)
+{
+    ProfileRequest *request = g_new0(ProfileRequest, 1);
+    request->options = *options;
+    request->owned = g_ptr_array_new_with_free_func(g_free);
+    return request;
+}
+
+/* @text: (transfer full) */
+static const char *own(ProfileRequest *request, char *text)
+{
+    g_ptr_array_add(request->owned, text);
+    return text;
+}
+
+static void row_free(SweepRow *row)
+{
+    g_ptr_array_unref(row->plans);
+    g_ptr_array_unref(row->requests);
+    g_strfreev(row->values);
+    g_free(row->name);
+    g_free(row);
+}
+
+void profile_sweep_clear(Sweep *sweep)
+{
+    g_clear_pointer(&sweep->rows, g_ptr_array_unref);
+    g_clear_pointer(&sweep->model, request_free);
+}
+
+static SweepRow *add_row(Sweep *sweep, const char *axis, const char *help)
+{
+    SweepRow *row = g_new0(SweepRow, 1);
+    row->axis = axis;
+    row->help = help;
+    row->requests = g_ptr_array_new_with_free_func((GDestroyNotify)request_free);
+    row->plans = g_ptr_array_new_with_free_func((GDestroyNotify)profile_plan_free);
+    g_ptr_array_add(sweep->rows, row);
+    return row;
+}
+
+/* --- a list of sizes ----------------------------------------------------------------------------------------------------
+ */
+
+/* "N=100,500": its name ends at the last "=". */
+static gboolean is_list(const char *text)
+{
+    const char *equals = strrchr(text, '=');
+    return equals != NULL && strchr(equals, ',') != NULL;
+}
+
+/* Sizes that ascend are what a growth is read from; a size twice is a slip of the pen. */
+static gboolean parse_list(SweepRow *row, const char *text, GError **error)
+{
+    const char *equals = strrchr(text, '=');
+    gint64 before = 0, size = 0;
+    row->name = g_strndup(text, (gsize)(equals - text));
+    row->axis = row->name;
+    row->values = g_strsplit(equals + 1, ",", -1);
+    if (*row->name == '\0')
+        return ifm_error_misuse(error, "--dim: \"%s\" is not NAME=SIZE,SIZE..., such as N=100,500,1000", text);
+    for (char **value = row->values; *value != NULL; value++, before = size)
+    {
+        if (!g_ascii_isdigit(**value) || !g_ascii_string_to_signed(*value, 10, 1, G_MAXINT64, &size, NULL))
+            return ifm_error_misuse(error, "--dim %s: \"%s\" is no size (a whole number, 1 or more)", text, *value);
+        if (size <= before)
+            return ifm_error_misuse(error, "--dim %s: %s is not above %" G_GINT64_FORMAT ": the sizes of a list ascend",
+                                    text, *value, before);
+    }
+    if (g_strv_length(row->values) > MAX_VALUES)
+        return ifm_error_misuse(error, "--dim %s=: %u sizes, %d at most", row->name, g_strv_length(row->values),
+                                MAX_VALUES);
+    return TRUE;
+}
+
+/* @text: (out) the one list there is; NULL: none. */
+static gboolean find_list(const IfmProfileOptions *options, const char **text, GError **error)
+{
+    *text = NULL;
+    for (const char *const *dim = options->dims; dim != NULL && *dim != NULL; dim++)
+    {
+        if (!is_list(*dim))
+            continue;
+        if (*text != NULL)
+            return ifm_error_misuse(error, "--dim %s and --dim %s: one dimension at a time has a list of sizes", *text,
+                                    *dim);
+        *text = *dim;
+    }
+    return TRUE;
+}
+
+/* One size in place of the list; @size: NULL: none, which leaves the list out */
+static void put_size(ProfileRequest *point, const char *list, const char *size)
+{
+    GPtrArray *dims = g_ptr_array_new();
+    for (const char *const *dim = point->options.dims; *dim != NULL; dim++)
+        if (*dim != list || size != NULL)
+            g_ptr_array_add(dims, (gpointer)(*dim == list ? size : *dim));
+    g_ptr_array_add(dims, NULL);
+    gpointer *texts = g_ptr_array_free(dims, FALSE);
+    point->options.dims = (const char *const *)texts;
+    g_ptr_array_add(point->owned, texts);
+}
+
+static const char *find_parameter(const char *model, const char *name)
+{
+    const IfmZooEntry *entry = profile_zoo_entry(model);
+    for (const IfmZooParameter *at = entry != NULL ? entry->parameters : NULL; at != NULL && at->name != NULL; at++)
+        if (g_str_equal(at->name, name))
+            return at->help;
+    return NULL;
+}
+
+static gboolean is_set_in_name(const char *model, const char *name)
+{
+    g_auto(GStrv) settings = g_strsplit(model, ",", -1);
+    g_autofree char *start = g_strconcat(name, "=", NULL);
+    for (char **setting = settings; *setting != NULL; setting++)
+        if (g_str_has_prefix(*setting, start))
+            return TRUE;
+    return FALSE;
+}
+
+/* A size that a model of the zoo is built with is part of its name: "resnet18,batch=8". */
+static gboolean vary_list(Sweep *sweep, const IfmProfileOptions *options, const char *list, GError **error)
+{
+    SweepRow *row = add_row(sweep, NULL, NULL);
+    if (!parse_list(row, list, error))
+        return FALSE;
+    row->help = find_parameter(options->model, row->name);
+    if (row->help != NULL && is_set_in_name(options->model, row->name))
+        return ifm_error_misuse(error, "%s and --dim %s: %s is given twice", options->model, list, row->name);
+    for (char **value = row->values; *value != NULL; value++)
+    {
+        ProfileRequest *point = request_new(options);
+        g_ptr_array_add(row->requests, point);
+        const char *size = own(point, g_strdup_printf("%s=%s", row->name, *value));
+        put_size(point, list, row->help == NULL ? size : NULL);
+        if (row->help != NULL)
+            point->options.model = own(point, g_strdup_printf("%s,%s", options->model, size));
+    }
+    return TRUE;
+}
+
+/* --- what is varied of a graph transformer ------------------------------------------------------------------------------
+ */
+
+/* Whether the caller said it, as an option or beside the model's name. */
+static gboolean is_said(const IfmProfileOptions *options, const char *option)
+{
+    g_autofree char *parameter = g_strdelimit(g_strdup(option), "-", '_');
+    return profile_size_is_said(&options->graph, profile_size_find(option)) || is_set_in_name(options->model, parameter);
+}
+
+/* As though nobody had said it, as an option or beside the model's name. */
+static void drop(ProfileRequest *point, const char *option)
+{
+    g_autofree char *start = g_strconcat(option, "=", NULL);
+    g_auto(GStrv) settings = g_strsplit(point->options.model, ",", -1);
+    g_autoptr(GPtrArray) kept = g_ptr_array_new();
+    g_strdelimit(start, "-", '_');
+    for (char **setting = settings; *setting != NULL; setting++)
+        if (!g_str_has_prefix(*setting, start))
+            g_ptr_array_add(kept, *setting);
+    g_ptr_array_add(kept, NULL);
+    point->options.model = own(point, g_strjoinv(",", (char **)kept->pdata));
+    profile_size_unsay(&point->options.graph, profile_size_find(option));
+}
+
+static gboolean put(ProfileRequest *point, const char *option, const char *text, GError **error)
+{
+    const IfmOption *row = profile_size_find(option);
+    IfmOptionValue value;
+    if (!ifm_option_parse(row, own(point, g_strdup(text)), &value, error))
+        return FALSE;
+    ifm_option_store(row, &value, &point->options.graph);
+    return TRUE;
+}
+
+/* One value of what is varied, on a graph that is made: one that is read, and what else contradicts the value, is of the
+ * model as it is. */
+static gboolean put_value(ProfileRequest *point, const IfmProfileOptions *options, const IfmScalingPreset *preset,
+                          const char *value, GError **error)
+{
+    drop(point, "dataset");
+    drop(point, "num-graphs");
+    if (g_str_equal(preset->option, "pe"))
+        drop(point, "pe-dim");
+    for (const char *const *setting = preset->settings; *setting != NULL; setting++)
+    {
+        g_auto(GStrv) parts = g_strsplit(*setting, "=", 2);
+        if (!is_said(options, parts[0]) && !put(point, parts[0], parts[1], error))
+            return FALSE;
+    }
+    drop(point, preset->option);
+    return put(point, preset->option, value, error);
+}
+
+static gboolean vary_axis(Sweep *sweep, const IfmProfileOptions *options, const IfmScalingPreset *preset, GError **error)
+{
+    SweepRow *row = add_row(sweep, preset->axis, preset->help);
+    row->values = g_strdupv((char **)preset->values);
+    for (char **value = row->values; *value != NULL; value++)
+    {
+        ProfileRequest *point = request_new(options);
+        g_ptr_array_add(row->requests, point);
+        if (!put_value(point, options, preset, *value, error))
+            return FALSE;
+    }
+    return TRUE;
+}
+
+/* @text: "nodes,layers"; NULL: all there are. */
+static gboolean vary_axes(Sweep *sweep, const IfmProfileOptions *options, const char *text, GError **error)
+{
+    g_auto(GStrv) axes = g_strsplit(text != NULL ? text : "", ",", -1);
+    for (const IfmScalingPreset *preset = ifm_scaling_presets(); text == NULL && preset->axis != NULL; preset++)
+        if (!vary_axis(sweep, options, preset, error))
+            return FALSE;
+    for (char **axis = axes; text != NULL && *axis != NULL; axis++)
+    {
+        g_autoptr(GError) trouble = NULL;
+        const IfmScalingPreset *preset = ifm_scaling_preset(*axis, &trouble);
+        if (preset == NULL)
+            return ifm_error_misuse(error, "--scaling: %s", trouble->message);
+        for (guint i = 0; i < sweep->rows->len; i++)
+            if (((const SweepRow *)sweep->rows->pdata[i])->axis == preset->axis)
+                return ifm_error_misuse(error, "--scaling: %s is given twice", *axis);
+        if (!vary_axis(sweep, options, preset, error))
+            return FALSE;
+    }
+    return TRUE;
+}
+
+/* --- what was asked for -------------------------------------------------------------------------------------------------
+ */
+
+/* @scaling: whether that word is among the parts. @list: of --dim, NULL: there is none. */
+static gboolean vary(Sweep *sweep, const IfmProfileOptions *options, gboolean scaling, const char *list, GError **error)
+{
+    const char *axes = options->scaling;
+    gboolean is_graph = profile_is_graph(options->model);
+    if (axes != NULL && list != NULL)
+        return ifm_error_misuse(error, "--scaling %s and --dim %s: one of them says what is varied", axes, list);
+    if (axes != NULL && !is_graph)
+        return ifm_error_misuse(error, "--scaling: of the zoo's graph_transformer and gps; of another model, --dim "
+                                       "NAME=SIZE,SIZE...");
+    if (list != NULL)
+        return vary_list(sweep, options, list, error);
+    if (axes == NULL && !scaling)
+        return TRUE;
+    if (!is_graph)
+        return ifm_error_misuse(error,
+                                "--profile scaling: of what? --dim N=100,500,1000 says which sizes of which dimension");
+    if (!vary_axes(sweep, options, axes, error))
+        return FALSE;
+    if (is_said(options, "dataset"))
+        profile_note(options->watch,
+                     "--dataset is of the model as it is: the presets of a scaling are of seeded graphs (--dim "
+                     "num_layers=2,4,8 varies a number on the dataset)");
+    return TRUE;
+}
+
+#define POINT_PARTS "runtime,memory,flops"
+
+/* Whether nothing is run for these parts on any device. */
+static gboolean runs_nothing(const IfmProfileOptions *options, const char *const *parts)
+{
+    for (const char *const *part = parts; *part != NULL; part++)
+    {
+        gboolean of_model = g_str_equal(*part, "memory") && options->devices == NULL;
+        if (!of_model && !g_str_equal(*part, "flops") && !g_str_equal(*part, "pe"))
+            return FALSE;
+    }
+    return TRUE;
+}
+
+/* split_parts: "flops,scaling": what a point is profiled for, and what the model as it is. The word scaling itself has the
+ * points measured; without it parts that run nothing have them run nothing, too. @others: (out) NULL: nothing */
+static gboolean split_parts(const IfmProfileOptions *options, const char *list, char **of_points, char **others,
+                            GError **error)
+{
+    const char *text = options->parts;
+    g_auto(GStrv) words = g_strsplit(text != NULL ? text : POINT_PARTS, ",", -1);
+    g_autoptr(GPtrArray) rest = g_ptr_array_new();
+    gboolean scaling = g_strv_contains((const char *const *)words, "scaling");
+    for (char **word = words; *word != NULL; word++)
+        if (!g_str_equal(*word, "scaling"))
+            g_ptr_array_add(rest, *word);
+    g_ptr_array_add(rest, NULL);
+    const char *const *kept = (const char *const *)rest->pdata;
+    if (list != NULL && (g_strv_contains(kept, "layers") || g_strv_contains(kept, "pe")))
+        return ifm_error_misuse(error, "--profile %s: of one model; --dim %s makes several",
+                                g_strv_contains(kept, "layers") ? "layers" : "pe", list);
+    g_autofree char *rest_text = g_strjoinv(",", (char **)rest->pdata);
+    *others = list == NULL && text != NULL && rest->len > 1 ? g_strdup(rest_text) : NULL;
+    if (list == NULL)
+        *of_points = g_strdup(*others != NULL && !scaling && runs_nothing(options, kept) ? rest_text : POINT_PARTS);
+    else if (scaling)
+        *of_points = g_strconcat(POINT_PARTS, rest->len > 1 ? "," : "", rest_text, NULL);
+    else
+        *of_points = g_steal_pointer(&rest_text);
+    return TRUE;
+}
+
+/* The model as it is: on no device where none is run for its parts, whatever the points run on. */
+static void take_model(Sweep *sweep, const IfmProfileOptions *options, const char *parts)
+{
+    g_auto(GStrv) words = g_strsplit(parts, ",", -1);
+    sweep->model = request_new(options);
+    sweep->model->options.parts = own(sweep->model, g_strdup(parts));
+    if (runs_nothing(options, (const char *const *)words))
+        sweep->model->options.devices = NULL;
+}
+
+/* --- plans --------------------------------------------------------------------------------------------------------------
+ */
+
+static gboolean init_row(SweepRow *row, const char *parts, GError **error)
+{
+    for (guint i = 0; i < row->requests->len; i++)
+    {
+        ProfileRequest *request = row->requests->pdata[i];
+        ProfilePlan *plan = g_new0(ProfilePlan, 1);
+        g_ptr_array_add(row->plans, plan);
+        request->options.parts = own(request, g_strdup(parts));
+        if (!profile_plan_init(plan, &request->options, TRUE, error))
+            return FALSE;
+        plan->label = g_strdup_printf("%s %s", row->axis, row->values[i]);
+    }
+    return TRUE;
+}
+
+/* Where there is no model at any point, the first one's reason is all there is to tell. */
+static gboolean check_any(const Sweep *sweep, GError **error)
+{
+    const GError *first = NULL;
+    for (guint i = 0; i < sweep->rows->len; i++)
+    {
+        const SweepRow *row = sweep->rows->pdata[i];
+        for (guint at = 0; at < row->plans->len; at++)
+        {
+            const ProfilePlan *plan = row->plans->pdata[at];
+            if (plan->refused == NULL)
+                return TRUE;
+            first = first != NULL ? first : plan->refused;
+        }
+    }
+    if (first != NULL)
+        g_propagate_error(error, g_error_copy(first));
+    return first == NULL;
+}
+
+gboolean profile_sweep_init(Sweep *sweep, const IfmProfileOptions *options, GError **error)
+{
+    const char *list = NULL, *text = options->parts;
+    g_auto(GStrv) words = g_strsplit(text != NULL ? text : "", ",", -1);
+    g_autofree char *of_points = NULL, *others = NULL;
+    sweep->rows = g_ptr_array_new_with_free_func((GDestroyNotify)row_free);
+    if (!find_list(options, &list, error) ||
+        !vary(sweep, options, g_strv_contains((const char *const *)words, "scaling"), list, error))
+        return FALSE;
+    if (sweep->rows->len == 0)
+        return TRUE;
+    if (!split_parts(options, list, &of_points, &others, error))
+        return FALSE;
+    if (others != NULL)
+        take_model(sweep, options, others);
+    for (guint i = 0; i < sweep->rows->len; i++)
+        if (!init_row(sweep->rows->pdata[i], of_points, error))
+            return FALSE;
+    return check_any(sweep, error);
+}
+
+void profile_sweep_add_plans(const Sweep *sweep, GPtrArray *plans)
+{
+    for (guint i = 0; i < sweep->rows->len; i++)
+    {
+        const SweepRow *row = sweep->rows->pdata[i];
+        for (guint at = 0; at < row->plans->len; at++)
+            if (((const ProfilePlan *)row->plans->pdata[at])->refused == NULL)
+                g_ptr_array_add(plans, row->plans->pdata[at]);
+    }
+}

@@ -1,0 +1,271 @@
+#include <math.h>
+#include <string.h>
+
+#include <inferometer/json.h>
+#include <inferometer/profile-figures.h>
+
+/* The points of a row on one device: what a profile of each model says, as a scaling reads it. */
+
+/* --- devices ---------------------------------------------------------------------------------------------------------- */
+
+static gboolean is_device(const IfmResult *a, const IfmResult *b)
+{
+    return g_str_equal(a->device, b->device) && g_strcmp0(a->alias, b->alias) == 0;
+}
+
+static const IfmProfileDevice *find_device(const IfmProfileReport *report, const IfmResult *device)
+{
+    for (gsize i = 0; device != NULL && i < report->n_devices; i++)
+        if (is_device(&report->devices[i].result, device))
+            return &report->devices[i];
+    return NULL;
+}
+
+/* IfmResult* of each device that was tried at any point; one that is NULL where there is none. */
+static GPtrArray *devices_of(const IfmScalingRow *row)
+{
+    GPtrArray *devices = g_ptr_array_new();
+    for (gsize i = 0; i < row->n; i++)
+        for (gsize at = 0; row->refusals[i] == NULL && at < row->stories[i].n_devices; at++)
+        {
+            const IfmResult *result = &row->stories[i].devices[at].result;
+            gboolean known = FALSE;
+            for (guint k = 0; k < devices->len; k++)
+                known |= is_device(devices->pdata[k], result);
+            if (!known)
+                g_ptr_array_add(devices, (gpointer)result);
+        }
+    if (devices->len == 0)
+        g_ptr_array_add(devices, NULL); /* the models alone */
+    return devices;
+}
+
+/* --- passes ------------------------------------------------------------------------------------------------------------
+ */
+
+const IfmProfileMode *ifm_scaling_mode(const IfmScalingRow *row)
+{
+    for (gsize i = 0; i < row->n; i++)
+        if (row->refusals[i] == NULL)
+            return row->stories[i].mode;
+    return NULL;
+}
+
+/* A point's story of a pass; NULL where nobody runs that. */
+static const IfmProfileReport *report_of(const IfmScalingRow *row, gsize i, int kind)
+{
+    const IfmProfileReport *report = &row->stories[i];
+    if (report->mode == NULL || kind == (int)report->mode->asked)
+        return report;
+    return kind == IFM_PASS_BACKWARD ? NULL : report->mode->passes[kind];
+}
+
+/* --- what a model says of itself ---------------------------------------------------------------------------------------
+ */
+
+static void add_model(IfmScalingPoint *point, const IfmProfileReport *report)
+{
+    IfmNodeCost total = { 0 };
+    gsize n_covered;
+    g_auto(IfmMemoryPlan) plan = { 0 };
+    if (report->analysis == NULL)
+        return;
+    ifm_analysis_total(report->analysis, &total, &n_covered);
+    ifm_analysis_memory(report->analysis, &plan);
+    if (total.covered) /* a part of it would grow as it likes */
+        point->flop = total.flop;
+    if (plan.n_unknown == 0)
+        point->bytes = (double)plan.parameter_bytes + (double)plan.peak_bytes;
+}
+
+/* --- what was measured of it -------------------------------------------------------------------------------------------
+ */
+
+static void add_measured(IfmScalingPoint *point, const IfmProfileDevice *device)
+{
+    const IfmMeasurement *measurement = ifm_result_measured(&device->result);
+    if (measurement == NULL)
+    {
+        point->reason = ifm_result_reason(&device->result);
+        return;
+    }
+    point->time_ns = measurement->summary.median;
+    point->interval.lower = measurement->summary.median_interval.lower;
+    point->interval.upper = measurement->summary.median_interval.upper;
+    point->process_bytes = ifm_member_number(measurement->memory, "process.growth_runs_bytes");
+    point->allocator_bytes = ifm_member_number(measurement->memory, "device.peak_bytes");
+    if (isnan(point->allocator_bytes)) /* the runtime has no memory but the host's */
+        point->allocator_bytes = ifm_member_number(measurement->memory, "engine.peak_bytes");
+    point->reason = isnan(point->time_ns) ? "there is no median" : NULL;
+}
+
+/* Of graph transformers: attention's shares and memory, and what the encoding took. @device: NULL: not measured */
+static void add_transformer(IfmScalingPoint *point, const IfmProfileReport *report, const IfmProfileDevice *device)
+{
+    g_autoptr(IfmKernels) kernels = device != NULL && report->graph != NULL ? ifm_profile_kernels(report, device) : NULL;
+    g_autoptr(GArray) parts = ifm_profile_parts(report, kernels);
+    for (guint i = 0; parts != NULL && i < parts->len; i++)
+    {
+        const IfmModelPart *part = &g_array_index(parts, IfmModelPart, i);
+        if (!g_str_equal(part->name, "attention"))
+            continue;
+        point->attention_flop_ratio = part->flop_ratio;
+        point->attention_time_ratio = part->time_ratio;
+    }
+    if (report->graph == NULL)
+        return;
+    g_autoptr(GArray) memory = ifm_profile_memory_rows(report, NULL);
+    g_autoptr(GArray) storage = ifm_profile_storage_rows(report->graph);
+    point->attention_estimated_bytes = ifm_memory_row_bytes(memory, "attention_estimated");
+    point->attention_planned_bytes = ifm_memory_row_bytes(memory, "attention_planned");
+    if (storage->len > 0) /* that of nodes */
+    {
+        point->encoding_estimated_bytes = g_array_index(storage, IfmStorageRow, 0).estimated;
+        point->encoding_held_bytes = g_array_index(storage, IfmStorageRow, 0).held;
+    }
+    const IfmMeasurement *encoding = report->graph->encoding_cost;
+    if (encoding != NULL && encoding->outcome == IFM_OUTCOME_OK)
+        point->encoding_ns = encoding->summary.median;
+}
+
+/* The number that a value is; NaN of a word. */
+static double number_of(const char *value)
+{
+    char *end;
+    double number = g_ascii_strtod(value, &end);
+    return end != value && *end == '\0' && isfinite(number) ? number : (double)NAN;
+}
+
+/* Of backward: the difference, of which there is no measurement. */
+static void add_backward(IfmScalingPoint *point, const IfmProfileReport *report, const IfmResult *device)
+{
+    IfmBackward backward;
+    IfmWork work;
+    ifm_mode_backward(report->mode, find_device(report, device), &backward);
+    ifm_mode_work(report->mode, IFM_PASS_BACKWARD, &work);
+    point->time_ns = backward.timing.median_ns;
+    point->interval = backward.timing.interval;
+    point->flop = isfinite(work.flop) ? (gint64)work.flop : -1;
+    if (point->reason != NULL)
+        point->reason = isfinite(point->time_ns) ? NULL : "forward or training pass has no time";
+}
+
+static IfmScalingPoint point_of(const IfmScalingRow *row, gsize i, const IfmResult *device, int kind)
+{
+    IfmScalingPoint point = { .value = row->values[i],
+                              .x = number_of(row->values[i]),
+                              .time_ns = NAN,
+                              .interval = { NAN, NAN, 0.95 },
+                              .reason = device != NULL ? "not measured" : NULL,
+                              .flop = -1,
+                              .bytes = NAN,
+                              .process_bytes = NAN,
+                              .allocator_bytes = NAN,
+                              .attention_flop_ratio = NAN,
+                              .attention_time_ratio = NAN,
+                              .attention_estimated_bytes = NAN,
+                              .attention_planned_bytes = NAN,
+                              .encoding_ns = NAN,
+                              .encoding_estimated_bytes = NAN,
+                              .encoding_held_bytes = NAN };
+    if (row->refusals[i] != NULL)
+    {
+        point.reason = row->refusals[i];
+        return point;
+    }
+    const IfmProfileReport *report = report_of(row, i, kind);
+    if (report == NULL)
+    {
+        add_backward(&point, &row->stories[i], device);
+        return point;
+    }
+    const IfmProfileDevice *of = find_device(report, device);
+    add_model(&point, report);
+    add_transformer(&point, report, of);
+    if (of != NULL)
+        add_measured(&point, of);
+    return point;
+}
+
+/* --- the points of one device ------------------------------------------------------------------------------------------
+ */
+
+static IfmScalingLine line_of(const IfmScalingPart *part, gsize i)
+{
+    const IfmScalingRow *row = part->row;
+    const IfmScalingPoint *point = &part->points[i];
+    const IfmProfileReport *report = row->refusals[i] == NULL ? report_of(row, i, part->kind) : NULL;
+    const IfmProfileDevice *of = report != NULL ? find_device(report, part->device) : NULL;
+    gboolean has_rate = point->flop > 0 && point->time_ns > 0;
+    return (IfmScalingLine){
+        .point = *point,
+        .axis = row->axis,
+        .device = part->device != NULL ? part->device->device : NULL,
+        .alias = part->device != NULL ? part->device->alias : NULL,
+        .pass = part->kind >= 0 ? ifm_pass_key(part->kind) : NULL,
+        .result = of != NULL ? &of->result : NULL,
+        .departure = part->scaling->departures[i],
+        .flop_per_s = has_rate ? 1e9 * (double)point->flop / point->time_ns : (double)NAN,
+        .departs = part->scaling->departs[i],
+    };
+}
+
+static IfmScalingPart *pass_of(const IfmScalingRow *row, const IfmResult *device, int kind)
+{
+    IfmScalingPart *part = g_new0(IfmScalingPart, 1);
+    part->row = row;
+    part->device = device;
+    part->kind = kind;
+    part->points = g_new(IfmScalingPoint, row->n + 1);
+    part->lines = g_new0(IfmScalingLine, row->n + 1);
+    for (gsize i = 0; i < row->n; i++)
+        part->points[i] = point_of(row, i, device, kind);
+    part->scaling = ifm_scaling_new(part->points, row->n);
+    for (gsize i = 0; i < row->n; i++)
+        part->lines[i] = line_of(part, i);
+    return part;
+}
+
+static IfmScalingPart *part_of(const IfmScalingRow *row, const IfmResult *device)
+{
+    const IfmProfileMode *mode = ifm_scaling_mode(row);
+    IfmScalingPart *part = pass_of(row, device, mode != NULL ? (int)mode->asked : -1);
+    part->passes = g_ptr_array_new();
+    for (gsize i = 0; i < IFM_N_PASS_FIGURES && mode != NULL; i++)
+        if (ifm_pass_order[i] == part->kind)
+            g_ptr_array_add(part->passes, part);
+        else if (ifm_mode_has_pass(mode, ifm_pass_order[i]))
+            g_ptr_array_add(part->passes, pass_of(row, device, ifm_pass_order[i]));
+    return part;
+}
+
+static void part_free(IfmScalingPart *part)
+{
+    if (part == NULL)
+        return;
+    for (guint i = 0; part->passes != NULL && i < part->passes->len; i++)
+        if (part->passes->pdata[i] != part)
+            part_free(part->passes->pdata[i]);
+    g_clear_pointer(&part->passes, g_ptr_array_unref);
+    ifm_scaling_free(part->scaling);
+    g_free(part->points);
+    g_free(part->lines);
+    g_free(part);
+}
+
+GPtrArray *ifm_scaling_parts(const IfmScalingRow *row)
+{
+    g_autoptr(GPtrArray) devices = devices_of(row);
+    GPtrArray *parts = g_ptr_array_new_with_free_func((GDestroyNotify)part_free);
+    for (guint i = 0; i < devices->len; i++)
+        g_ptr_array_add(parts, part_of(row, devices->pdata[i]));
+    return parts;
+}
+
+gboolean ifm_scaling_has_numbers(const IfmScalingPart *part)
+{
+    for (gsize i = 0; i < part->row->n; i++)
+        if (isnan(part->points[i].x))
+            return FALSE;
+    return TRUE;
+}

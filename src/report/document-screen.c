@@ -1,0 +1,250 @@
+#include <math.h>
+
+#include "report-private.h"
+
+/* Documents for a terminal. */
+
+#define NAME_WIDTH 10 /* columns that names of facts take at least */
+
+/* Where a text may not be broken it may not be in ASCII, either, which has no such blank. */
+static void append_span(GString *line, const IfmSpan *span, const IfmScreen *screen)
+{
+    g_auto(GStrv) parts = g_strsplit(span->text, IFM_NO_BREAK, -1);
+    for (char **part = parts; *part != NULL; part++)
+    {
+        char *spelt = ifm_format_spelt(*part, screen->utf8);
+        g_free(*part);
+        *part = spelt;
+    }
+    g_autofree char *text = g_strjoinv(IFM_NO_BREAK, parts);
+    g_string_append_printf(line, "%s%s%s%s%s", span->strong ? ifm_bold_begin(screen) : "",
+                           ifm_tone_begin(screen, span->tone), text, ifm_tone_end(screen, span->tone),
+                           span->strong ? ifm_bold_end(screen) : "");
+}
+
+/* Lines of text: what is said after @head, if that is set. */
+static void append_said(GString *out, const IfmSpan *head, const char *text, int indent, const IfmScreen *screen)
+{
+    const IfmSpan rest = { text != NULL ? text : "", IFM_TONE_PLAIN, FALSE };
+    g_autoptr(GString) line = g_string_new(NULL);
+    append_span(line, head, screen);
+    append_span(line, &rest, screen);
+    ifm_format_wrap(out, line->str, indent, 0, screen->width);
+}
+
+static void append_text(GString *out, const IfmBlock *block, const IfmScreen *screen)
+{
+    g_autoptr(GString) line = g_string_new(NULL);
+    for (guint i = 0; i < block->spans->len; i++)
+        append_span(line, &g_array_index(block->spans, IfmSpan, i), screen);
+    ifm_format_wrap(out, line->str, block->indent, 0, screen->width);
+}
+
+static void append_facts(GString *out, const IfmBlock *block, const IfmScreen *screen)
+{
+    int width = MAX(NAME_WIDTH, block->name_width);
+    for (guint i = 0; i < block->facts->len; i++)
+        width = MAX(width, ifm_text_width(g_array_index(block->facts, IfmFact, i).name) + 1);
+    for (guint i = 0; i < block->facts->len; i++)
+    {
+        const IfmFact *fact = &g_array_index(block->facts, IfmFact, i);
+        g_autofree char *name = ifm_format_spelt(fact->name, screen->utf8),
+                        *text = ifm_format_spelt(fact->text, screen->utf8);
+        g_autofree char *line = g_strdup_printf("%s%*s%s", name, MAX(width - ifm_text_width(name), 0), "", text);
+        ifm_format_wrap(out, line, width, 0, screen->width);
+    }
+}
+
+static void append_table(GString *out, const IfmTable *table, const IfmScreen *screen)
+{
+    g_autofree char *text = ifm_table_to_screen(table, screen);
+    g_string_append(out, text);
+}
+
+/* --- figures that are tables ------------------------------------------------------------------------------------------ */
+
+/* PointRow: one bar or strip. */
+typedef struct
+{
+    const IfmSeries *series;
+    const IfmPoint *point;
+    double largest; /* of all bars */
+} PointRow;
+
+static void get_series(const void *record, const void *user, IfmValue *value)
+{
+    ifm_value_set_text(value, ((const PointRow *)record)->series->name);
+}
+
+static void get_label(const void *record, const void *user, IfmValue *value)
+{
+    ifm_value_set_text(value, ((const PointRow *)record)->point->label);
+}
+
+static void get_y(const void *record, const void *user, IfmValue *value)
+{
+    const PointRow *row = record;
+    ifm_value_set_real(value, row->point->y);
+    value->mark = row->point->mark;
+    value->tone = row->series->tone;
+}
+
+static void get_half_width(const void *record, const void *user, IfmValue *value)
+{
+    const IfmPoint *point = ((const PointRow *)record)->point;
+    ifm_value_set_real(value, (point->upper - point->lower) / 2 / fabs(point->y));
+}
+
+static void get_bar(const void *record, const void *user, IfmValue *value)
+{
+    const PointRow *row = record;
+    ifm_value_set_real(value, row->point->y / row->largest);
+}
+
+static void get_strip(const void *record, const void *user, IfmValue *value)
+{
+    const IfmPoint *point = ((const PointRow *)record)->point;
+    ifm_value_set_interval(value, point->min, point->lower, point->y, point->upper, point->max);
+}
+
+/* A row a point: its numbers, and a bar or a strip. */
+static void append_points(GString *out, const IfmFigure *figure, const IfmScreen *screen)
+{
+    gboolean strips = figure->kind == IFM_FIGURE_STRIPS;
+    const char *title = figure->y.title != NULL ? figure->y.title : "";
+    const IfmField fields[] = {
+        { "series", "", IFM_FIELD_TEXT, get_series, NULL, IFM_FIELD_HIDE_EMPTY | IFM_FIELD_KEY },
+        { "label", figure->x.title != NULL ? figure->x.title : "", IFM_FIELD_TEXT, get_label, NULL, IFM_FIELD_KEY },
+        { "y", title, figure->y.kind, get_y },
+        { "half_width_ratio", "±", IFM_FIELD_RATIO, get_half_width, NULL, IFM_FIELD_HIDE_EMPTY },
+        { "drawn", "", strips ? IFM_FIELD_INTERVAL : IFM_FIELD_BAR, strips ? get_strip : get_bar, .of = figure->y.kind },
+        { NULL },
+    };
+    g_autoptr(GPtrArray) rows = g_ptr_array_new_with_free_func(g_free);
+    double largest = 0;
+    for (guint s = 0; s < figure->series->len; s++)
+    {
+        const IfmSeries *series = figure->series->pdata[s];
+        for (guint i = 0; i < series->points->len; i++)
+        {
+            PointRow row = { series, &g_array_index(series->points, IfmPoint, i), NAN };
+            largest = fmax(largest, row.point->y);
+            g_ptr_array_add(rows, g_memdup2(&row, sizeof row));
+        }
+    }
+    for (guint i = 0; i < rows->len; i++)
+        ((PointRow *)rows->pdata[i])->largest = largest;
+    append_table(out, &(IfmTable){ fields, (const void *const *)rows->pdata, rows->len }, screen);
+}
+
+static void get_series_name(const void *record, const void *user, IfmValue *value)
+{
+    ifm_value_set_text(value, ((const IfmSeries *)record)->name);
+}
+
+/* @user: the column's label. */
+static void get_cell(const void *record, const void *user, IfmValue *value)
+{
+    const IfmSeries *series = record;
+    for (guint i = 0; i < series->points->len; i++)
+    {
+        const IfmPoint *point = &g_array_index(series->points, IfmPoint, i);
+        if (g_strcmp0(point->label, user) != 0)
+            continue;
+        ifm_value_set_real(value, point->y);
+        value->mark = point->mark;
+    }
+}
+
+/* A row a series, a column a label. */
+static void append_matrix(GString *out, const IfmFigure *figure, const IfmScreen *screen)
+{
+    g_autoptr(GArray) fields = g_array_new(TRUE, TRUE, sizeof(IfmField));
+    g_autoptr(GHashTable) seen = g_hash_table_new(g_str_hash, g_str_equal);
+    const IfmField name = { "series", figure->y.title != NULL ? figure->y.title : "", IFM_FIELD_TEXT, get_series_name };
+    g_array_append_val(fields, name);
+    for (guint s = 0; s < figure->series->len; s++)
+    {
+        const GArray *points = ((const IfmSeries *)figure->series->pdata[s])->points;
+        for (guint i = 0; i < points->len; i++)
+        {
+            const char *label = g_array_index(points, IfmPoint, i).label;
+            IfmField field = { label, label, figure->y.kind, get_cell, label };
+            if (label != NULL && g_hash_table_add(seen, (char *)label))
+                g_array_append_val(fields, field);
+        }
+    }
+    append_table(out,
+                 &(IfmTable){ (const IfmField *)(const void *)fields->data, (const void *const *)figure->series->pdata,
+                              figure->series->len },
+                 screen);
+}
+
+static void append_figure(GString *out, const IfmFigure *figure, const IfmScreen *screen)
+{
+    if (figure->kind == IFM_FIGURE_TIMELINE)
+        ifm_draw_timeline(out, figure, screen);
+    else if (figure->kind == IFM_FIGURE_SCATTER || figure->kind == IFM_FIGURE_LINES)
+        ifm_draw_scatter(out, figure, screen);
+    else if (figure->series->len > 0)
+    {
+        ifm_draw_paragraph(out, figure->title, screen);
+        (figure->kind == IFM_FIGURE_MATRIX ? append_matrix : append_points)(out, figure, screen);
+    }
+}
+
+/* --- sections --------------------------------------------------------------------------------------------------------- */
+
+static void append_block(GString *out, const IfmBlock *block, const IfmScreen *screen)
+{
+    if (block->no_screen)
+        return;
+    switch (block->kind)
+    {
+    case IFM_BLOCK_TEXT:
+        append_text(out, block, screen);
+        break;
+    case IFM_BLOCK_NOTE:
+    {
+        g_autofree char *text = g_strconcat(": ", block->text, NULL);
+        append_said(out, &block->head, text, 2, screen);
+        break;
+    }
+    case IFM_BLOCK_FACTS:
+        append_facts(out, block, screen);
+        break;
+    case IFM_BLOCK_TABLE:
+        append_table(out, &block->table, screen);
+        break;
+    case IFM_BLOCK_FIGURE:
+        append_figure(out, &block->figure, screen);
+        break;
+    }
+}
+
+char *ifm_document_to_screen(const IfmDocument *document, const IfmScreen *screen)
+{
+    GString *out = g_string_new(NULL);
+    for (guint s = 0; s < document->sections->len; s++)
+    {
+        const IfmSection *section = document->sections->pdata[s];
+        const IfmSpan title = { section->title, IFM_TONE_PLAIN, TRUE };
+        g_autoptr(GString) body = g_string_new(NULL);
+        for (guint i = 0; i < section->blocks->len; i++)
+            append_block(body, section->blocks->pdata[i], screen);
+        if (body->len == 0 && (section->title == NULL || section->level > 0))
+            continue;
+        g_string_append(out, out->len > 0 && !section->joined ? "\n" : "");
+        if (section->title != NULL)
+            append_said(out, &title, section->rest, section->level > 0 ? 2 : 0, screen);
+        g_string_append_len(out, body->str, (gssize)body->len);
+    }
+    return g_string_free(out, FALSE);
+}
+
+char *ifm_document_show(IfmDocument *document, const IfmScreen *screen)
+{
+    char *text = ifm_document_to_screen(document, screen);
+    ifm_document_free(document);
+    return text;
+}

@@ -1,0 +1,265 @@
+#include <inferometer/document.h>
+
+#include <math.h>
+#include <stdarg.h>
+
+#include "report-private.h"
+
+/* Documents are built: sections, blocks, series. */
+
+typedef struct
+{
+    gpointer data;
+    GDestroyNotify destroy;
+} Kept;
+
+static void kept_free(Kept *kept)
+{
+    kept->destroy(kept->data);
+    g_free(kept);
+}
+
+static void series_free(IfmSeries *series)
+{
+    g_array_unref(series->points);
+    g_free(series);
+}
+
+static void block_free(IfmBlock *block)
+{
+    g_clear_pointer(&block->spans, g_array_unref);
+    g_clear_pointer(&block->facts, g_array_unref);
+    g_clear_pointer(&block->figure.series, g_ptr_array_unref);
+    g_free(block);
+}
+
+static void section_free(IfmSection *section)
+{
+    g_ptr_array_unref(section->blocks);
+    g_free(section);
+}
+
+IfmDocument *ifm_document_new(const char *kind, const char *title)
+{
+    IfmDocument *document = g_new0(IfmDocument, 1);
+    document->sections = g_ptr_array_new_with_free_func((GDestroyNotify)section_free);
+    document->texts = g_string_chunk_new(1024);
+    document->kept = g_ptr_array_new_with_free_func((GDestroyNotify)kept_free);
+    document->kind = ifm_document_keep_text(document, kind);
+    document->title = ifm_document_keep_text(document, title);
+    return document;
+}
+
+void ifm_document_free(IfmDocument *document)
+{
+    if (document == NULL)
+        return;
+    g_ptr_array_unref(document->sections);
+    g_ptr_array_unref(document->kept);
+    g_string_chunk_free(document->texts);
+    g_free(document);
+}
+
+gpointer ifm_document_keep(IfmDocument *document, gpointer data, GDestroyNotify destroy)
+{
+    Kept *kept = g_new(Kept, 1);
+    *kept = (Kept){ data, destroy };
+    g_ptr_array_add(document->kept, kept);
+    return data;
+}
+
+const char *ifm_document_keep_text(IfmDocument *document, const char *text)
+{
+    return text != NULL ? g_string_chunk_insert_const(document->texts, text) : NULL;
+}
+
+/* --- sections ------------------------------------------------------------------------------------------------------- */
+
+static IfmSection *add_section(IfmDocument *document, int level, const char *title, const char *rest)
+{
+    IfmSection *section = g_new0(IfmSection, 1);
+    section->level = level;
+    section->title = ifm_document_keep_text(document, title);
+    section->rest = ifm_document_keep_text(document, rest);
+    section->blocks = g_ptr_array_new_with_free_func((GDestroyNotify)block_free);
+    g_ptr_array_add(document->sections, section);
+    return section;
+}
+
+IfmSection *ifm_document_title(IfmDocument *document, const char *title, const char *rest)
+{
+    return add_section(document, 0, title, rest);
+}
+
+IfmSection *ifm_document_heading(IfmDocument *document, const char *title)
+{
+    return add_section(document, 1, title, NULL);
+}
+
+IfmSection *ifm_document_part(IfmDocument *document)
+{
+    return add_section(document, 1, NULL, NULL);
+}
+
+/* --- blocks --------------------------------------------------------------------------------------------------------- */
+
+static GPtrArray *blocks_of(IfmDocument *document)
+{
+    if (document->sections->len == 0)
+        ifm_document_part(document);
+    return ((const IfmSection *)document->sections->pdata[document->sections->len - 1])->blocks;
+}
+
+static IfmBlock *last_block(IfmDocument *document)
+{
+    GPtrArray *blocks = blocks_of(document);
+    return blocks->len > 0 ? blocks->pdata[blocks->len - 1] : NULL;
+}
+
+static IfmBlock *add_block(IfmDocument *document, IfmBlockKind kind)
+{
+    IfmBlock *block = g_new0(IfmBlock, 1);
+    block->kind = kind;
+    g_ptr_array_add(blocks_of(document), block);
+    return block;
+}
+
+static const char *format_text(IfmDocument *document, const char *format, va_list arguments)
+{
+    g_autofree char *text = g_strdup_vprintf(format, arguments);
+    return ifm_document_keep_text(document, text);
+}
+
+IfmBlock *ifm_document_text(IfmDocument *document, const char *format, ...)
+{
+    va_list arguments;
+    IfmBlock *block = add_block(document, IFM_BLOCK_TEXT);
+    IfmSpan span = { NULL, IFM_TONE_PLAIN, FALSE };
+    va_start(arguments, format);
+    span.text = format_text(document, format, arguments);
+    va_end(arguments);
+    block->spans = g_array_new(FALSE, FALSE, sizeof(IfmSpan));
+    g_array_append_val(block->spans, span);
+    return block;
+}
+
+void ifm_document_span(IfmDocument *document, IfmTone tone, gboolean strong, const char *format, ...)
+{
+    va_list arguments;
+    IfmBlock *block = last_block(document);
+    IfmSpan span = { NULL, tone, strong };
+    g_return_if_fail(block != NULL && block->kind == IFM_BLOCK_TEXT);
+    va_start(arguments, format);
+    span.text = format_text(document, format, arguments);
+    va_end(arguments);
+    g_array_append_val(block->spans, span);
+}
+
+static void add_note(IfmDocument *document, const char *head, IfmTone tone, const char *format, va_list arguments)
+{
+    IfmBlock *block = add_block(document, IFM_BLOCK_NOTE);
+    block->head = (IfmSpan){ ifm_document_keep_text(document, head), tone, FALSE };
+    block->text = format_text(document, format, arguments);
+}
+
+void ifm_document_note(IfmDocument *document, const char *head, IfmTone tone, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    add_note(document, head, tone, format, arguments);
+    va_end(arguments);
+}
+
+void ifm_document_warning(IfmDocument *document, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    add_note(document, "warning", IFM_TONE_WARN, format, arguments);
+    va_end(arguments);
+}
+
+IfmBlock *ifm_document_fact(IfmDocument *document, const char *name, const char *format, ...)
+{
+    va_list arguments;
+    IfmBlock *block = last_block(document);
+    IfmFact fact = { ifm_document_keep_text(document, name), NULL };
+    if (block == NULL || block->kind != IFM_BLOCK_FACTS)
+    {
+        block = add_block(document, IFM_BLOCK_FACTS);
+        block->facts = g_array_new(FALSE, FALSE, sizeof(IfmFact));
+    }
+    va_start(arguments, format);
+    fact.text = format_text(document, format, arguments);
+    va_end(arguments);
+    g_array_append_val(block->facts, fact);
+    return block;
+}
+
+IfmBlock *ifm_document_table(IfmDocument *document, const char *key, const IfmField *fields, GPtrArray *records)
+{
+    IfmBlock *block = add_block(document, IFM_BLOCK_TABLE);
+    ifm_document_keep(document, records, (GDestroyNotify)g_ptr_array_unref);
+    block->key = ifm_document_keep_text(document, key);
+    block->table = (IfmTable){ fields, (const void *const *)records->pdata, records->len };
+    return block;
+}
+
+IfmBlock *ifm_document_rows(IfmDocument *document, const char *key, const IfmField *fields, GArray *rows)
+{
+    GPtrArray *records = g_ptr_array_sized_new(rows->len);
+    ifm_document_keep(document, rows, (GDestroyNotify)g_array_unref);
+    for (guint i = 0; i < rows->len; i++)
+        g_ptr_array_add(records, rows->data + (gsize)i * g_array_get_element_size(rows));
+    return ifm_document_table(document, key, fields, records);
+}
+
+/* --- figures -------------------------------------------------------------------------------------------------------- */
+
+const char *ifm_figure_kind_name(IfmFigureKind kind)
+{
+    static const char *const names[IFM_N_FIGURE_KINDS] = { "bars", "strips", "scatter", "lines", "timeline", "matrix" };
+    return names[kind];
+}
+
+const char *ifm_field_unit(IfmFieldKind kind)
+{
+    static const char *const units[] = {
+        [IFM_FIELD_DURATION] = "ns",  [IFM_FIELD_INTERVAL] = "ns", [IFM_FIELD_BYTES] = "bytes",
+        [IFM_FIELD_RATE] = "bytes/s", [IFM_FIELD_RATIO] = "ratio", [IFM_FIELD_BAR] = "ratio"
+    };
+    return (gsize)kind < G_N_ELEMENTS(units) && units[kind] != NULL ? units[kind] : "";
+}
+
+IfmBlock *ifm_document_figure(IfmDocument *document, const char *key, IfmFigureKind kind, const char *title,
+                              const char *sentence)
+{
+    const IfmAxis axis = { NULL, NULL, IFM_FIELD_DURATION, FALSE, NAN, NAN };
+    IfmBlock *block = add_block(document, IFM_BLOCK_FIGURE);
+    block->key = ifm_document_keep_text(document, key);
+    block->figure = (IfmFigure){
+        .kind = kind,
+        .title = ifm_document_keep_text(document, title),
+        .sentence = ifm_document_keep_text(document, sentence),
+        .x = axis,
+        .y = axis,
+        .series = g_ptr_array_new_with_free_func((GDestroyNotify)series_free),
+    };
+    return block;
+}
+
+IfmSeries *ifm_document_series(IfmDocument *document, IfmBlock *figure, const char *name, const char *group)
+{
+    IfmSeries *series = g_new0(IfmSeries, 1);
+    series->name = ifm_document_keep_text(document, name);
+    series->group = ifm_document_keep_text(document, group);
+    series->points = g_array_new(FALSE, FALSE, sizeof(IfmPoint));
+    g_ptr_array_add(figure->figure.series, series);
+    return series;
+}
+
+void ifm_document_point(IfmDocument *document, IfmSeries *series, const IfmPoint *point)
+{
+    IfmPoint copy = *point;
+    copy.label = ifm_document_keep_text(document, point->label);
+    g_array_append_val(series->points, copy);
+}

@@ -1,0 +1,79 @@
+#pragma once
+#include <inferometer/profile-page.h>
+#include <inferometer/trace.h>
+
+#include "report-private.h"
+
+G_BEGIN_DECLS
+
+/* What the files of a profile's page share. */
+
+/* IfmProfilePage: a document under construction. @kernels: [n_devices] NULL where a device has no nodes */
+typedef struct
+{
+    IfmDocument *document;
+    const IfmProfileReport *report;
+    IfmKernels *const *kernels;
+} IfmProfilePage;
+/* ifm_profile_key: (transfer none) "WORD-1": the key of what is told of each device. */
+const char *ifm_profile_key(const IfmProfilePage *page, const char *word, gsize device);
+
+/* What a page is made of; nothing where there is nothing to tell. */
+void ifm_profile_add_model(IfmDocument *document, const IfmProfileReport *report);
+/* ifm_profile_add_graph: what a graph transformer was built of. */
+void ifm_profile_add_graph(IfmDocument *document, const IfmProfileReport *report);
+void ifm_profile_add_work(const IfmProfilePage *page);
+/* ifm_profile_add_closed_form: whether its work is what the closed form says. */
+void ifm_profile_add_closed_form(IfmDocument *document, const IfmProfileReport *report);
+/* ifm_profile_add_parts: of a graph transformer. @kernels: whose times stand beside; NULL: none */
+void ifm_profile_add_parts(const IfmProfilePage *page, const char *key, const IfmKernels *kernels);
+void ifm_profile_add_passes(IfmDocument *document, const IfmProfileReport *report);
+void ifm_profile_add_memory(IfmDocument *document, const IfmProfileReport *report);
+/* ifm_profile_add_encoding: what the positional encoding costs. */
+void ifm_profile_add_encoding(IfmDocument *document, const IfmProfileReport *report);
+void ifm_profile_add_peaks(const IfmProfilePage *page);
+/* ifm_profile_add_inside: one device's kernels, gains, families and books. */
+void ifm_profile_add_inside(const IfmProfilePage *page, gsize device);
+
+/* What a mode tells beside its own pass: profile-passes.c. Nothing of them where the story has no mode. */
+/* ifm_profile_mode_line: (transfer full) "train: cross-entropy, sgd, …" */
+char *ifm_profile_mode_line(const IfmProfileReport *report);
+/* ifm_profile_runtime: (transfer full) the published "runtime" of a device (NULL: none was measured), mode or not. */
+json_t *ifm_profile_runtime(const IfmProfileReport *report, const IfmProfileDevice *device);
+/* ifm_profile_flop_breakdown: (transfer full) part, of any other model kind of nodes -> GFLOP; of a story with an analysis.
+ */
+json_t *ifm_profile_flop_breakdown(const IfmProfileReport *report);
+/* ifm_profile_pass_flops: (transfer full) of each pass. */
+json_t *ifm_profile_pass_flops(const IfmProfileReport *report);
+/* ifm_profile_passes_csv: (transfer full) */
+char *ifm_profile_passes_csv(const IfmProfileReport *report);
+/* ifm_pass_words: "training pass"; of IFM_PASS_BACKWARD, too. */
+const char *ifm_pass_words(int kind);
+
+/* ifm_profile_layers_csv: (transfer full) a row a layer of each device. */
+char *ifm_profile_layers_csv(const IfmProfileReport *report);
+/* ifm_profile_nodes_csv: (transfer full) a row a node of the model, with its work; of one that has an analysis. */
+char *ifm_profile_nodes_csv(const IfmProfileReport *report);
+
+/* ifm_profile_time_to_json: (transfer full) the published keys of a time: ms; of NULL null. */
+json_t *ifm_profile_time_to_json(const IfmMeasurement *measurement);
+/* Members of a graph transformer's profile: (transfer full) null, or NULL, where it is none. */
+json_t *ifm_profile_graph_to_json(const IfmProfileReport *report);
+json_t *ifm_profile_encoding_to_json(const IfmProfileReport *report);
+json_t *ifm_profile_closed_form_to_json(const IfmProfileReport *report);
+/* ifm_profile_part_flops: (transfer full) part -> GFLOP. */
+json_t *ifm_profile_part_flops(const IfmProfileReport *report);
+/* ifm_profile_parts_to_json: (transfer full) with a device's times. */
+json_t *ifm_profile_parts_to_json(const IfmProfileReport *report, const IfmKernels *kernels);
+
+/* ifm_plural: "s" unless there is one. ifm_grouped: "25,557,032". ifm_scaled: "8.21 G". (transfer full) */
+const char *ifm_plural(gsize n);
+char *ifm_grouped(gint64 number);
+char *ifm_scaled(double number);
+/* ifm_joined_duration: (transfer full) a duration that no line is broken in. */
+char *ifm_joined_duration(double ns);
+
+extern const IfmField ifm_kernel_fields[];        /* IfmKernel */
+extern const IfmField ifm_kernel_family_fields[]; /* IfmKernelFamily */
+
+G_END_DECLS

@@ -1,0 +1,41 @@
+#pragma once
+#include <inferometer/json.h>
+#include <inferometer/study-findings.h>
+
+#include "report-private.h"
+
+G_BEGIN_DECLS
+
+/* What the pages of a study share. */
+
+/* ifm_device_marked: "CPU", "NPU *": a simulated device's figures stand under a name with a mark. (transfer full) */
+char *ifm_device_marked(const IfmStudyDevice *device);
+/* ifm_stage_title: "3 REDUCE_SUM" (transfer full) */
+char *ifm_stage_title(const IfmStudyTables *tables, int number);
+
+/* Sections, which stay without blocks where there is nothing to say. */
+/* ifm_study_add_latencies: Stages by devices at the smallest (@sign -1; nothing where there is but one) or largest (1)
+ * size.
+ */
+void ifm_study_add_latencies(IfmDocument *document, const IfmStudyTables *tables, int sign);
+/* ifm_study_add_lookup_errors: What leaving each size out came to. */
+void ifm_study_add_lookup_errors(IfmDocument *document, const IfmStudyTables *tables);
+/* ifm_study_add_precision: Which latencies missed what was aimed at. */
+void ifm_study_add_precision(IfmDocument *document, const IfmStudyTables *tables);
+/* ifm_study_add_splits: Bandwidths and compute times. */
+void ifm_study_add_splits(IfmDocument *document, const IfmStudyTables *tables);
+/* ifm_study_add_contention: What devices lose under load: in figures, and the @max largest losses. */
+void ifm_study_add_contention(IfmDocument *document, const IfmStudyTables *tables, gsize max);
+/* ifm_study_add_failures: What has no latency and why, alike cases together. */
+void ifm_study_add_failures(IfmDocument *document, const IfmStudyTables *tables);
+
+/* ifm_precision_mark: what stands before a latency. */
+IfmMark ifm_precision_mark(IfmPrecision precision);
+/* Of the published files: rows of lookup_table.json but for their origin, of raw_measurements.json but for their samples;
+ * IfmLookupError. */
+extern const IfmField ifm_lookup_row_fields[], ifm_raw_row_fields[], ifm_lookup_error_fields[];
+
+/* ifm_study_ranges_csv: (transfer full) ranges, and what was measured under load, as the columns of stages.csv and more. */
+char *ifm_study_ranges_csv(const IfmStudyTables *tables);
+
+G_END_DECLS

@@ -1,0 +1,415 @@
+#include <math.h>
+#include <string.h>
+
+#include <inferometer/study-results.h>
+
+#include "study-pages.h"
+
+/* A study of points: one table, led by the study's axes, whatever kind made them. */
+
+/* --- what became of a point ---------------------------------------------------------------------------------------------
+ */
+
+static IfmRowState state_of(const IfmStudyPoint *point)
+{
+    if (point->reason == NULL)
+        return IFM_ROW_MEASURED;
+    if (point->measurement != NULL)
+        return point->measurement->outcome == IFM_OUTCOME_SKIPPED ? IFM_ROW_SKIPPED : IFM_ROW_FAILED;
+    if (point->device->reason != NULL)
+        return IFM_ROW_SKIPPED;
+    return *point->code != '\0' ? IFM_ROW_FAILED : IFM_ROW_LEFT;
+}
+
+/* @device: NULL for all that are here. @n_absent: (out) of those that are not */
+static void count(const IfmStudyPoints *points, const IfmStudyDevice *device, gsize counts[IFM_ROW_STATES], gsize *n_absent)
+{
+    memset(counts, 0, IFM_ROW_STATES * sizeof *counts);
+    *n_absent = 0;
+    for (guint i = 0; i < points->points->len; i++)
+    {
+        const IfmStudyPoint *point = points->points->pdata[i];
+        gboolean absent = point->measurement == NULL && point->device->reason != NULL;
+        if (device != NULL ? point->device == device : !absent)
+            counts[state_of(point)]++;
+        *n_absent += absent;
+    }
+}
+
+/* --- its columns --------------------------------------------------------------------------------------------------------
+ */
+
+static void get_axis(const void *record, const void *user, IfmValue *value)
+{
+    const json_t *axis = json_object_get(((const IfmStudyPoint *)record)->axes, user);
+    if (json_is_integer(axis))
+        ifm_value_set_integer(value, json_integer_value(axis));
+    else
+        ifm_value_set_text(value, json_string_value(axis));
+}
+
+static void get_alias(const void *record, const void *user, IfmValue *value)
+{
+    ifm_value_set_text(value, ((const IfmStudyPoint *)record)->device->alias);
+}
+
+static void get_marked(const void *record, const void *user, IfmValue *value)
+{
+    ifm_value_take_text(value, ifm_device_marked(((const IfmStudyPoint *)record)->device));
+}
+
+static void get_device(const void *record, const void *user, IfmValue *value)
+{
+    ifm_value_set_text(value, ((const IfmStudyPoint *)record)->device->device);
+}
+
+static void get_simulated(const void *record, const void *user, IfmValue *value)
+{
+    ifm_value_set_boolean(value, ((const IfmStudyPoint *)record)->device->simulated);
+}
+
+static void get_lower(const void *record, const void *user, IfmValue *value)
+{
+    ifm_value_set_real(value, ((const IfmStudyPoint *)record)->interval.lower);
+}
+
+static void get_upper(const void *record, const void *user, IfmValue *value)
+{
+    ifm_value_set_real(value, ((const IfmStudyPoint *)record)->interval.upper);
+}
+
+static void get_level(const void *record, const void *user, IfmValue *value)
+{
+    ifm_value_set_real(value, ((const IfmStudyPoint *)record)->interval.level);
+}
+
+static void get_width(const void *record, const void *user, IfmValue *value)
+{
+    const IfmStudyPoint *point = record;
+    ifm_value_set_real(value, (point->interval.upper - point->interval.lower) / 2 / point->median_ns);
+}
+
+static void get_gflop_per_s(const void *record, const void *user, IfmValue *value)
+{
+    ifm_value_set_real(value, ((const IfmStudyPoint *)record)->flop_per_s / 1e9);
+}
+
+static void get_n(const void *record, const void *user, IfmValue *value)
+{
+    const IfmStudyPoint *point = record;
+    if (point->reason == NULL)
+        ifm_value_set_integer(value, point->n);
+}
+
+static void get_phase(const void *record, const void *user, IfmValue *value)
+{
+    ifm_value_set_integer(value, ((const IfmStudyPoint *)record)->phase);
+}
+
+static void get_outcome(const void *record, const void *user, IfmValue *value)
+{
+    static const IfmTone tones[] = { [IFM_ROW_MEASURED] = IFM_TONE_PLAIN,
+                                     [IFM_ROW_FAILED] = IFM_TONE_BAD,
+                                     [IFM_ROW_SKIPPED] = IFM_TONE_WARN,
+                                     [IFM_ROW_LEFT] = IFM_TONE_DIM };
+    IfmRowState state = state_of(record);
+    ifm_value_set_text(value, ifm_row_state_name(state));
+    value->tone = tones[state];
+}
+
+#define AT(member) IFM_FIELD_AT(IfmStudyPoint, member)
+
+static const IfmField point_fields[] = {
+    { "alias", "", IFM_FIELD_TEXT, get_alias, NULL, IFM_FIELD_NO_SCREEN },
+    { "marked", "on", IFM_FIELD_TEXT, get_marked, NULL, IFM_FIELD_NO_EXPORT | IFM_FIELD_WHOLE },
+    { "median_ns", "latency", IFM_FIELD_DURATION, ifm_field_get_real, AT(median_ns) },
+    { "width", "±", IFM_FIELD_RATIO, get_width, NULL, IFM_FIELD_NO_EXPORT },
+    { "lower_ns", "", IFM_FIELD_DURATION, get_lower, NULL, IFM_FIELD_NO_SCREEN },
+    { "upper_ns", "", IFM_FIELD_DURATION, get_upper, NULL, IFM_FIELD_NO_SCREEN },
+    { "level", "", IFM_FIELD_REAL, get_level, NULL, IFM_FIELD_NO_SCREEN },
+    { "mean_ns", "", IFM_FIELD_DURATION, ifm_field_get_real, AT(mean_ns), IFM_FIELD_NO_SCREEN },
+    { "std_ns", "", IFM_FIELD_DURATION, ifm_field_get_real, AT(std_ns), IFM_FIELD_NO_SCREEN },
+    { "min_ns", "", IFM_FIELD_DURATION, ifm_field_get_real, AT(min_ns), IFM_FIELD_NO_SCREEN },
+    { "max_ns", "", IFM_FIELD_DURATION, ifm_field_get_real, AT(max_ns), IFM_FIELD_NO_SCREEN },
+    { "runs", "", IFM_FIELD_INTEGER, get_n, NULL, IFM_FIELD_NO_SCREEN },
+    { "items", "", IFM_FIELD_REAL, ifm_field_get_real, AT(items), IFM_FIELD_NO_SCREEN },
+    { "items_per_s", "items/s", IFM_FIELD_REAL, ifm_field_get_real, AT(items_per_s), IFM_FIELD_HIDE_EMPTY },
+    { "flop", "", IFM_FIELD_REAL, ifm_field_get_real, AT(flop), IFM_FIELD_NO_SCREEN },
+    { "flop_per_s", "", IFM_FIELD_REAL, ifm_field_get_real, AT(flop_per_s), IFM_FIELD_NO_SCREEN },
+    { "gflop_per_s", "GFLOP/s", IFM_FIELD_REAL, get_gflop_per_s, NULL, IFM_FIELD_NO_EXPORT | IFM_FIELD_HIDE_EMPTY },
+    { "outcome", "is", IFM_FIELD_TEXT, get_outcome, NULL, IFM_FIELD_WHOLE },
+    { "error_code", "", IFM_FIELD_TEXT, ifm_field_get_some_text, AT(code), IFM_FIELD_NO_SCREEN },
+    { "reason", "", IFM_FIELD_TEXT, ifm_field_get_some_text, AT(reason), IFM_FIELD_NO_SCREEN },
+    { "phase", "", IFM_FIELD_INTEGER, get_phase, NULL, IFM_FIELD_NO_SCREEN },
+    { "device", "", IFM_FIELD_TEXT, get_device, NULL, IFM_FIELD_NO_SCREEN },
+    { "simulated", "", IFM_FIELD_BOOLEAN, get_simulated, NULL, IFM_FIELD_NO_SCREEN },
+    { "key", "", IFM_FIELD_TEXT, ifm_field_get_some_text, AT(key), IFM_FIELD_NO_SCREEN },
+    { NULL },
+};
+
+static gboolean is_point_field(const char *key)
+{
+    for (const IfmField *field = point_fields; field->key != NULL; field++)
+        if (g_str_equal(field->key, key))
+            return TRUE;
+    return FALSE;
+}
+
+static gboolean is_numeric(const IfmStudyPoints *points, const char *axis)
+{
+    for (guint i = 0; i < points->points->len; i++)
+    {
+        const json_t *value = json_object_get(((const IfmStudyPoint *)points->points->pdata[i])->axes, axis);
+        if (value != NULL && !json_is_integer(value))
+            return FALSE;
+    }
+    return TRUE;
+}
+
+/* The axes, then what was measured; a dimension that has a column's name is "dim_NAME". @texts: keeps the names */
+static GArray *fields_of(const IfmStudyPoints *points, GStringChunk *texts)
+{
+    GArray *fields = g_array_new(TRUE, TRUE, sizeof(IfmField));
+    for (guint i = 0; i < points->axes->len; i++)
+    {
+        const char *axis = points->axes->pdata[i];
+        gboolean numeric = is_numeric(points, axis);
+        g_autofree char *other = g_strconcat("dim_", axis, NULL);
+        IfmField field = { .key = g_string_chunk_insert(texts, is_point_field(axis) ? other : axis),
+                           .title = axis,
+                           .kind = numeric ? IFM_FIELD_INTEGER : IFM_FIELD_TEXT,
+                           .get = get_axis,
+                           .user = axis,
+                           .flags = IFM_FIELD_KEY | (numeric ? 0 : IFM_FIELD_WHOLE) };
+        g_array_append_val(fields, field);
+    }
+    g_array_append_vals(fields, point_fields, G_N_ELEMENTS(point_fields) - 1);
+    return fields;
+}
+
+/* --- as files -----------------------------------------------------------------------------------------------------------
+ */
+
+static IfmTable table_of(const IfmStudyPoints *points, const GArray *fields)
+{
+    return (IfmTable){ (const IfmField *)(const void *)fields->data, (const void *const *)points->points->pdata,
+                       points->points->len };
+}
+
+char *ifm_study_points_to_csv(const IfmStudyPoints *points)
+{
+    GStringChunk *texts = g_string_chunk_new(64);
+    g_autoptr(GArray) fields = fields_of(points, texts);
+    IfmTable table = table_of(points, fields);
+    char *csv = ifm_table_to_csv(&table);
+    g_string_chunk_free(texts);
+    return csv;
+}
+
+json_t *ifm_study_points_to_json(const IfmStudyPoints *points)
+{
+    GStringChunk *texts = g_string_chunk_new(64);
+    g_autoptr(GArray) fields = fields_of(points, texts);
+    IfmTable table = table_of(points, fields);
+    json_t *rows = ifm_table_to_json(&table);
+    g_string_chunk_free(texts);
+    json_t *json = ifm_json_begin("study_points", 1);
+    json_object_set_new(json, "study",
+                        json_pack("{s:o,s:o,s:s,s:O,s:I}", "name", ifm_json_string(points->name), "title",
+                                  ifm_json_string(points->title), "kind", points->kind, "definition",
+                                  json_object_get(points->manifest, "definition"), "spent_ns",
+                                  (json_int_t)points->spent_ns));
+    json_object_set(json, "devices", json_object_get(points->manifest, "devices"));
+    json_object_set_new(json, "points", rows);
+    return json;
+}
+
+static gboolean write_points(const IfmStudyPoints *points, const char *folder, GError **error)
+{
+    g_autofree char *csv = ifm_study_points_to_csv(points), *csv_path = g_build_filename(folder, "points.csv", NULL);
+    g_autofree char *json_path = g_build_filename(folder, "points.json", NULL);
+    json_auto_t *json = ifm_study_points_to_json(points);
+    return ifm_output_write(csv_path, csv, strlen(csv), error) && ifm_output_write_json(json_path, json, error);
+}
+
+/* --- as a document -----------------------------------------------------------------------------------------------------
+ */
+
+typedef struct
+{
+    const IfmStudyDevice *device;
+    gsize counts[IFM_ROW_STATES];
+} DeviceLine;
+
+static void get_line_alias(const void *record, const void *user, IfmValue *value)
+{
+    ifm_value_set_text(value, ((const DeviceLine *)record)->device->alias);
+}
+
+static void get_line_device(const void *record, const void *user, IfmValue *value)
+{
+    ifm_value_set_text(value, ((const DeviceLine *)record)->device->device);
+}
+
+static void get_line_count(const void *record, const void *user, IfmValue *value)
+{
+    ifm_value_set_integer(value, (gint64)((const DeviceLine *)record)->counts[GPOINTER_TO_SIZE(user)]);
+}
+
+static void add_devices(IfmDocument *document, const IfmStudyPoints *points)
+{
+    static const IfmField fields[] = {
+        { "alias", "alias", IFM_FIELD_TEXT, get_line_alias, NULL, IFM_FIELD_WHOLE },
+        { "device", "device", IFM_FIELD_TEXT, get_line_device, NULL, IFM_FIELD_WHOLE },
+        { "measured", "measured", IFM_FIELD_INTEGER, get_line_count, GSIZE_TO_POINTER(IFM_ROW_MEASURED) },
+        { "failed", "failed", IFM_FIELD_INTEGER, get_line_count, GSIZE_TO_POINTER(IFM_ROW_FAILED) },
+        { "skipped", "skipped", IFM_FIELD_INTEGER, get_line_count, GSIZE_TO_POINTER(IFM_ROW_SKIPPED) },
+        { "left", "left", IFM_FIELD_INTEGER, get_line_count, GSIZE_TO_POINTER(IFM_ROW_LEFT) },
+        { NULL },
+    };
+    GArray *lines = g_array_new(FALSE, FALSE, sizeof(DeviceLine));
+    gsize n_absent;
+    for (guint i = 0; i < points->devices->len; i++)
+    {
+        DeviceLine line = { .device = points->devices->pdata[i] };
+        count(points, line.device, line.counts, &n_absent);
+        g_array_append_val(lines, line);
+    }
+    ifm_document_rows(document, "devices", fields, lines);
+}
+
+/* The points as a table, and as a figure for renderers that plot. */
+static void add_points(IfmDocument *document, const IfmStudyPoints *points)
+{
+    static const char *const series[] = { "alias", NULL }, *const median[] = { "median_ns", NULL };
+    GArray *fields = ifm_document_keep(document, fields_of(points, document->texts), (GDestroyNotify)g_array_unref);
+    GPtrArray *records = g_ptr_array_copy(points->points, NULL, NULL);
+    g_ptr_array_set_free_func(records, NULL);
+    ifm_document_table(document, "points", (const IfmField *)(const void *)fields->data, records);
+    const char **label = ifm_document_keep(document, g_new0(const char *, points->axes->len + 1), g_free);
+    for (guint i = 0; i < points->axes->len; i++)
+        label[i] = g_array_index(fields, IfmField, i).key;
+    const IfmTable table = table_of(points, fields);
+    ifm_document_plot(document, "latencies", IFM_FIGURE_BARS, "Latency of each point",
+                      "The median latency of every point on every device, with its interval.", &table,
+                      &(IfmPlotColumns){ .series = series, .label = label, .y = median, .half_width = "width" });
+}
+
+/* An absent device is told once; of the rest each point with its reason. */
+static void add_failures(IfmDocument *document, const IfmStudyPoints *points)
+{
+    ifm_document_heading(document, "What has no latency, and why");
+    for (guint i = 0; i < points->devices->len; i++)
+    {
+        const IfmStudyDevice *device = points->devices->pdata[i];
+        if (device->reason != NULL)
+            ifm_document_note(document, device->alias, IFM_TONE_WARN, "%s", device->reason);
+    }
+    for (guint i = 0; i < points->points->len; i++)
+    {
+        const IfmStudyPoint *point = points->points->pdata[i];
+        IfmRowState state = state_of(point);
+        gboolean absent = point->measurement == NULL && point->device->reason != NULL;
+        if (state != IFM_ROW_MEASURED && state != IFM_ROW_LEFT && !absent)
+            ifm_document_note(document, point->title, IFM_TONE_BAD, "%s", point->reason);
+    }
+}
+
+static void add_summary(IfmDocument *document, const IfmStudyPoints *points, const char *folder)
+{
+    gsize counts[IFM_ROW_STATES], n_absent, n = 0;
+    gboolean simulated = FALSE;
+    g_autofree char *spent = ifm_format_duration((double)points->spent_ns);
+    g_autoptr(GString) text = g_string_new(NULL);
+    count(points, NULL, counts, &n_absent);
+    for (int state = 0; state < IFM_ROW_STATES; state++)
+        n += counts[state];
+    g_string_printf(text, "%zu case%s: %zu measured, %zu failed, %zu skipped", n, n == 1 ? "" : "s",
+                    counts[IFM_ROW_MEASURED], counts[IFM_ROW_FAILED], counts[IFM_ROW_SKIPPED]);
+    if (counts[IFM_ROW_LEFT] > 0)
+        g_string_append_printf(text, ", %zu left", counts[IFM_ROW_LEFT]);
+    if (n_absent > 0)
+        g_string_append_printf(text, "; %zu more on unavailable devices", n_absent);
+    if (points->spent_ns > 0)
+        g_string_append_printf(text, "; %s spent measuring", spent);
+    for (guint i = 0; i < points->devices->len; i++)
+        simulated |= ((const IfmStudyDevice *)points->devices->pdata[i])->simulated;
+    ifm_document_part(document);
+    if (simulated)
+        ifm_document_text(document, "* simulated: figures of a described device, measured on no hardware");
+    ifm_document_text(document, "%s", text->str);
+    if (folder != NULL)
+        ifm_document_note(document, folder, IFM_TONE_PLAIN, "points.csv, points.json");
+}
+
+static IfmDocument *points_document(const IfmStudyPoints *points, IfmStudyPage page, const char *folder)
+{
+    IfmDocument *document = ifm_document_new("study", points->name);
+    g_autofree char *rest = g_strconcat("  ", points->title, NULL);
+    ifm_document_title(document, points->name, rest);
+    ifm_document_part(document);
+    if (page == IFM_STUDY_STATUS)
+        add_devices(document, points);
+    else
+        add_points(document, points);
+    add_failures(document, points);
+    add_summary(document, points, page == IFM_STUDY_STATUS ? NULL : folder);
+    return document;
+}
+
+/* --- of any kind --------------------------------------------------------------------------------------------------------
+ */
+
+static gsize count_refused(const IfmStudyPoints *points)
+{
+    gsize n = 0;
+    for (guint i = 0; i < points->points->len; i++)
+    {
+        const IfmStudyPoint *point = points->points->pdata[i];
+        n += point->measurement == NULL && point->device->reason == NULL && state_of(point) == IFM_ROW_FAILED;
+    }
+    return n;
+}
+
+IfmStudyResults *ifm_study_results(IfmStudy *study, IfmStore *store, GError **error)
+{
+    g_autofree char *kind = ifm_study_store_kind(store, error);
+    IfmStudyResults found = { 0 };
+    if (kind == NULL)
+        return NULL;
+    if (g_str_equal(kind, "stages"))
+    {
+        found.tables = study != NULL ? ifm_study_tables_of(study, store, error) : ifm_study_tables(store, error);
+        found.warning = found.tables != NULL ? ifm_study_warning(found.tables) : NULL;
+        found.reasons = "profiling_report.txt";
+    }
+    else
+    {
+        found.points = ifm_study_points(study, store, error);
+        found.n_refused = found.points != NULL ? count_refused(found.points) : 0;
+        found.reasons = "points.csv";
+    }
+    return found.tables != NULL || found.points != NULL ? g_memdup2(&found, sizeof found) : NULL;
+}
+
+void ifm_study_results_free(IfmStudyResults *results)
+{
+    if (results == NULL)
+        return;
+    ifm_study_tables_free(results->tables);
+    ifm_study_points_free(results->points);
+    g_free(results->warning);
+    g_free(results);
+}
+
+gboolean ifm_study_results_write(const IfmStudyResults *results, const char *folder, GError **error)
+{
+    return results->tables != NULL ? ifm_study_write(results->tables, folder, error)
+                                   : write_points(results->points, folder, error);
+}
+
+IfmDocument *ifm_study_results_document(const IfmStudyResults *results, IfmStudyPage page, const char *folder)
+{
+    return results->tables != NULL ? ifm_study_document(results->tables, page, folder)
+                                   : points_document(results->points, page, folder);
+}

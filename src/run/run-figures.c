@@ -1,0 +1,268 @@
+/* The figures of a plan's run, each that was predicted beside what was measured, and what they come to. */
+#include <math.h>
+
+#include <inferometer/json.h>
+#include <inferometer/run.h>
+
+static void figure_free(IfmRunFigure *figure)
+{
+    g_free(figure->key);
+    g_free(figure);
+}
+
+/* @key: (transfer full) */
+static IfmRunFigure *add_figure(GPtrArray *figures, char *key, const char *unit, double predicted, double measured)
+{
+    IfmRunFigure *figure = g_new(IfmRunFigure, 1);
+    *figure = (IfmRunFigure){ key, unit, predicted, measured, measured / predicted - 1, { NAN, NAN, NAN } };
+    g_ptr_array_add(figures, figure);
+    return figure;
+}
+
+static const json_t *repetitions_of(const IfmRunReport *report)
+{
+    return ifm_measurement_result(report->measurement, "repetitions");
+}
+
+gboolean ifm_run_has_figures(const IfmRunReport *report)
+{
+    return json_array_size(repetitions_of(report)) > 0;
+}
+
+/* The median over repetitions, and its interval where they are enough for one. @path: of a member in ns. */
+static double median_over_repetitions(const IfmRunReport *report, const char *path, IfmInterval *interval)
+{
+    const json_t *repetitions = repetitions_of(report);
+    g_autoptr(GArray) samples = g_array_new(FALSE, FALSE, sizeof(gint64));
+    for (gsize i = 0; i < json_array_size(repetitions); i++)
+    {
+        double ns = ifm_member_number(json_array_get(repetitions, i), path);
+        gint64 sample = (gint64)ns;
+        if (isfinite(ns))
+            g_array_append_val(samples, sample);
+    }
+    IfmSummary summary;
+    ifm_summary_compute((const gint64 *)(const void *)samples->data, samples->len, 0.95, &summary);
+    *interval = summary.median_interval;
+    return summary.median;
+}
+
+static const json_t *last_repetition(const IfmRunReport *report)
+{
+    const json_t *repetitions = repetitions_of(report);
+    return json_array_get(repetitions, json_array_size(repetitions) - 1);
+}
+
+/* A device failed, perhaps while the run warmed up, and the run went on by another plan: what was predicted is of the one
+ * that did not run to its end. */
+gboolean ifm_run_is_replanned(const IfmRunReport *report)
+{
+    const json_t *plans = ifm_measurement_result(report->measurement, "plans");
+    const char *ran = ifm_member_text(last_repetition(report), "plan");
+    g_autoptr(GString) planned = g_string_new(NULL);
+    for (gsize i = 0; i < json_array_size(plans); i++)
+        g_string_append_printf(planned, "%s%s", i > 0 ? "; " : "", json_string_value(json_array_get(plans, i)));
+    return json_number_value(ifm_measurement_result(report->measurement, "replans")) > 0 ||
+           (planned->len > 0 && ran != NULL && !g_str_equal(ran, planned->str));
+}
+
+static const json_t *prediction_of(const IfmRunReport *report)
+{
+    return ifm_run_is_replanned(report) ? NULL : report->prediction;
+}
+
+static void read_interval(const json_t *json, IfmInterval *interval)
+{
+    double lower = ifm_member_number(json, "lower"), upper = ifm_member_number(json, "upper");
+    if (isfinite(lower) && isfinite(upper))
+        *interval = (IfmInterval){ lower, upper, ifm_member_number(json, "level") };
+}
+
+/* Too few repetitions bound no median; the gaps between batches are many, and all but the first one's way is made of them.
+ */
+static void interval_by_gaps(const IfmRunReport *report, double makespan_ns, IfmInterval *interval)
+{
+    const json_t *gap = ifm_measurement_result(report->measurement, "gap_ns");
+    IfmInterval mean = { NAN, NAN, NAN };
+    read_interval(json_object_get(gap, "mean_interval"), &mean);
+    double n = ifm_member_number(gap, "n") / (double)MAX(json_array_size(repetitions_of(report)), 1),
+           half = n * (mean.upper - mean.lower) / 2;
+    if (!isfinite(interval->lower) && isfinite(half) && half < makespan_ns)
+        *interval = (IfmInterval){ makespan_ns - half, makespan_ns + half, mean.level };
+}
+
+/* The median over all batches, and its interval. */
+static double latency_of_batches(const IfmRunReport *report, IfmInterval *interval)
+{
+    const json_t *latency = ifm_measurement_result(report->measurement, "latency_ns");
+    double median = ifm_member_number(latency, "median");
+    if (!isfinite(median))
+        return median_over_repetitions(report, "latency.p50_ns", interval);
+    *interval = (IfmInterval){ NAN, NAN, NAN };
+    read_interval(json_object_get(latency, "median_interval"), interval);
+    return median;
+}
+
+static double n_batches_of(const IfmRunReport *report)
+{
+    return ifm_member_number(json_array_get(repetitions_of(report), 0), "n_batches");
+}
+
+static const json_t *prediction_of_block(const IfmRunReport *report, int number)
+{
+    const json_t *blocks = json_object_get(prediction_of(report), "blocks");
+    for (gsize i = 0; i < json_array_size(blocks); i++)
+        if (ifm_member_number(json_array_get(blocks, i), "block") == number)
+            return json_array_get(blocks, i);
+    return NULL;
+}
+
+static const json_t *prediction_of_device(const IfmRunReport *report, const IfmTrackInfo *info)
+{
+    const json_t *devices = json_object_get(prediction_of(report), "devices");
+    for (gsize i = 0; i < json_array_size(devices); i++)
+    {
+        const json_t *device = json_array_get(devices, i);
+        if (g_strcmp0(ifm_member_text(device, "alias"), info->device) == 0 &&
+            ifm_member_number(device, "stream") == info->stream)
+            return device;
+    }
+    return NULL;
+}
+
+/* "CPU+GPU", as it ran in the last repetition. (transfer full) */
+static char *devices_that_ran(const IfmRunReport *report, int number)
+{
+    GString *out = g_string_new(NULL);
+    const json_t *stages = json_object_get(last_repetition(report), "stages");
+    const char *alias;
+    json_t *value;
+    for (gsize i = 0; i < json_array_size(stages) && out->len == 0; i++)
+        if (ifm_member_number(json_array_get(stages, i), "block") == number)
+            json_object_foreach(json_object_get(json_array_get(stages, i), "device_wall_ns"), alias, value)
+                g_string_append_printf(out, "%s%s", out->len > 0 ? "+" : "", alias);
+    return g_string_free(out, FALSE);
+}
+
+/* "block 1 CPU+GPU 1-3" (transfer full) */
+static char *block_title(const IfmRunReport *report, const IfmStageUse *use)
+{
+    g_autofree char *name = ifm_run_is_replanned(report) ? devices_that_ran(report, use->block)
+                            : report->plan != NULL       ? ifm_plan_block_name(report->plan, use->block)
+                                                         : g_strdup("");
+    g_autofree char *stages =
+        use->first == use->last ? g_strdup_printf("%d", use->first) : g_strdup_printf("%d-%d", use->first, use->last);
+    return g_strdup_printf("block %d %s%s%s", use->block, name, *name != '\0' ? " " : "", stages);
+}
+
+/* What a block has none of is not told. */
+static void add_part(GPtrArray *figures, const char *key, double predicted_ns, double measured_ns)
+{
+    if (measured_ns > 0 || predicted_ns > 0)
+        add_figure(figures, g_strdup(key), "ns", predicted_ns, measured_ns);
+}
+
+static void add_blocks(GPtrArray *figures, const IfmRunReport *report)
+{
+    for (guint i = 0; i < report->analysis->stages->len; i++)
+    {
+        const IfmStageUse *use = &g_array_index(report->analysis->stages, IfmStageUse, i);
+        const json_t *predicted = prediction_of_block(report, use->block);
+        add_figure(figures, block_title(report, use), "ns", ifm_member_number(predicted, "mean_ns"), use->mean_ns);
+        add_part(figures, "  partition", ifm_member_number(predicted, "partition_ns"), use->partition_ns);
+        add_part(figures, "  devices", ifm_member_number(predicted, "device_ns"), use->device_ns);
+        add_part(figures, "  merge", ifm_member_number(predicted, "merge_ns"), use->merge_ns);
+        add_part(figures, "  (wait for its turn)", ifm_member_number(predicted, "turn_ns"), use->turn_ns);
+    }
+}
+
+static void add_devices(GPtrArray *figures, const IfmRunReport *report)
+{
+    for (guint i = 0; i < report->analysis->tracks->len; i++)
+    {
+        const IfmTrackUse *use = &g_array_index(report->analysis->tracks, IfmTrackUse, i);
+        if (use->info->kind != IFM_TRACK_DEVICE)
+            continue;
+        const json_t *predicted = prediction_of_device(report, use->info);
+        g_autofree char *stream = use->info->stream > 0 ? g_strdup_printf(" stream %d", use->info->stream) : g_strdup("");
+        add_figure(figures, g_strdup_printf("%s%s wall utilisation", use->info->device, stream), "ratio",
+                   ifm_member_number(predicted, "wall_utilisation"), use->wall_utilisation);
+    }
+}
+
+GPtrArray *ifm_run_figures(const IfmRunReport *report)
+{
+    GPtrArray *figures = g_ptr_array_new_with_free_func((GDestroyNotify)figure_free);
+    IfmInterval makespan, latency;
+    double n = n_batches_of(report), makespan_ns = median_over_repetitions(report, "makespan_ns", &makespan),
+           latency_ns = latency_of_batches(report, &latency);
+    const json_t *prediction = prediction_of(report);
+    IfmRunFigure *figure =
+        add_figure(figures, g_strdup("makespan"), "ns", ifm_member_number(prediction, "makespan_ns"), makespan_ns);
+    interval_by_gaps(report, makespan_ns, &makespan);
+    figure->interval = makespan;
+    figure = add_figure(figures, g_strdup("throughput"), "1/s", ifm_member_number(prediction, "throughput_per_s"),
+                        n * 1e9 / makespan_ns);
+    figure->interval = (IfmInterval){ n * 1e9 / makespan.upper, n * 1e9 / makespan.lower, makespan.level };
+    figure = add_figure(figures, g_strdup("batch latency, median"), "ns", ifm_member_number(prediction, "batch_latency_ns"),
+                        latency_ns);
+    figure->interval = latency;
+    if (report->analysis == NULL)
+        return figures;
+    add_blocks(figures, report);
+    add_devices(figures, report);
+    return figures;
+}
+
+/* --- the verdict ------------------------------------------------------------------------------------------------------ */
+
+/* What the devices made at once over what the prediction has them make; NaN where that is not known of all of them. */
+static double bound_moved(const IfmRunReport *report)
+{
+    const json_t *predicted = json_object_get(prediction_of(report), "together");
+    double measured_sum = 0, predicted_sum = 0;
+    const char *alias;
+    json_t *rate;
+    json_object_foreach((json_t *)json_object_get(ifm_measurement_result(report->measurement, "bound"), "together"), alias,
+                        rate)
+    {
+        measured_sum += json_number_value(rate);
+        predicted_sum += ifm_member_number(predicted, alias);
+    }
+    return measured_sum > 0 ? measured_sum / predicted_sum : (double)NAN;
+}
+
+/* What each device makes alone is measured with the bound: a plan that is slower than one of them is not worth running.
+ * Both are rates from the first batch's leaving on: filling the pipeline is in neither. */
+static void find_faster_alone(const IfmRunReport *run, IfmRunVerdict *verdict)
+{
+    const char *alias;
+    double max = ifm_member_number(ifm_measurement_result(run->measurement, "rate_per_s"), "median");
+    json_t *rate;
+    json_object_foreach((json_t *)json_object_get(ifm_measurement_result(run->measurement, "bound"), "solo"), alias, rate)
+    {
+        if (!(json_number_value(rate) > max))
+            continue;
+        verdict->faster_alone_per_s = max = json_number_value(rate);
+        verdict->faster_alone = alias;
+    }
+}
+
+IfmRunVerdict ifm_run_judge(const IfmRunReport *run, const IfmRunFigure *makespan)
+{
+    double spread = ifm_member_number(prediction_of(run), "makespan_spread_ratio");
+    IfmRunVerdict verdict = {
+        .difference_ratio = makespan->difference_ratio,
+        .lower_ns = makespan->predicted * (1 - spread),
+        .upper_ns = makespan->predicted * (1 + spread),
+        .bound_ratio = bound_moved(run),
+        .attained_ratio = ifm_member_number(ifm_measurement_result(run->measurement, "bound"), "attained"),
+    };
+    double off = log(1 + verdict.difference_ratio), left = off + log(verdict.bound_ratio);
+    verdict.close = fabs(verdict.difference_ratio) <= IFM_RUN_CLOSE_RATIO;
+    verdict.within = makespan->measured >= verdict.lower_ns && makespan->measured <= verdict.upper_ns;
+    verdict.machine_moved = isfinite(left) && isfinite(verdict.difference_ratio) && !verdict.close &&
+                            fabs(left) <= IFM_RUN_CLOSE_RATIO && fabs(left) <= fabs(off) / 2;
+    find_faster_alone(run, &verdict);
+    return verdict;
+}

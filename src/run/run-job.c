@@ -1,0 +1,64 @@
+/* A stream of batches: what is known of it and what became of it. */
+#include "run-private.h"
+
+void run_job_free(RunJob *job)
+{
+    g_free(job->title);
+    g_array_unref(job->graphs);
+    g_array_unref(job->sizes);
+    g_ptr_array_unref(job->batches);
+    g_ptr_array_unref(job->sources);
+    g_ptr_array_unref(job->plans);
+    g_ptr_array_unref(job->documents);
+    g_string_free(job->origins, TRUE);
+    g_clear_pointer(&job->prediction, json_decref);
+    g_clear_pointer(&job->fallbacks, json_decref);
+    g_ptr_array_unref(job->simulated);
+    g_clear_pointer(&job->sealed, ifm_case_free);
+    g_clear_pointer(&job->measurement, ifm_measurement_free);
+    g_clear_pointer(&job->recorded, g_ptr_array_unref);
+    g_clear_pointer(&job->analysis, ifm_trace_analysis_free);
+    g_clear_error(&job->error);
+    g_free(job);
+}
+
+RunJob *run_job_new(char *title)
+{
+    RunJob *job = g_new0(RunJob, 1);
+    job->title = title;
+    job->graphs = g_array_new(FALSE, TRUE, sizeof(IfmPlanGraph));
+    job->sizes = g_array_new(FALSE, FALSE, sizeof(IfmPlanSize));
+    job->batches = g_ptr_array_new_with_free_func((GDestroyNotify)g_array_unref);
+    job->sources = g_ptr_array_new_with_free_func((GDestroyNotify)g_array_unref);
+    job->plans = g_ptr_array_new_with_free_func((GDestroyNotify)ifm_plan_free);
+    job->documents = g_ptr_array_new_with_free_func((GDestroyNotify)json_decref);
+    job->origins = g_string_new(NULL);
+    job->simulated = g_ptr_array_new_with_free_func((GDestroyNotify)ifm_trace_free);
+    return job;
+}
+
+/* What it failed with; NULL where it did not, or was not tried. */
+static const char *code_of(const RunJob *job)
+{
+    if (job->measurement != NULL)
+        return job->measurement->outcome == IFM_OUTCOME_OK ? NULL : job->measurement->error_code;
+    return job->error != NULL ? ifm_error_code_name(job->error->code) : NULL;
+}
+
+IfmRunReport run_job_report(const RunJob *job)
+{
+    return (IfmRunReport){
+        .title = job->title,
+        .plan = job->plans->len == 1 ? job->plans->pdata[0] : NULL,
+        .origin = job->origins->len > 0 ? job->origins->str : NULL,
+        .prediction = job->prediction,
+        .subject_case = job->sealed,
+        .measurement = job->measurement,
+        .trace = job->recorded != NULL ? job->recorded->pdata[0] : NULL,
+        .analysis = job->analysis,
+        .code = code_of(job),
+        .reason = job->error != NULL ? job->error->message : NULL,
+        .simulated = job->simulated,
+        .recorded = job->recorded,
+    };
+}

@@ -1,0 +1,193 @@
+/* The runs themselves, one after the other. */
+#include <unistd.h>
+
+#include <glib/gstdio.h>
+
+#include <inferometer/campaign.h>
+#include <inferometer/json.h>
+
+#include "run-private.h"
+
+/* The most repetitions where an interval is aimed at, and nobody said how many. */
+#define MAX_REPETITIONS 100
+
+/* Running: a set on its way. */
+typedef struct
+{
+    IfmRunSet *set;
+    gsize n_begun;
+    IfmPlanCase plan_case; /* of the run in hand, its plan tried */
+    char *trace_path;      /* where its worker writes */
+    IfmRunProgress now;
+} Running;
+
+static IfmPlanCase case_of(const IfmRunSet *set, const RunJob *job)
+{
+    const IfmRunOptions *options = &set->options;
+    gboolean aims = options->ci_ratio > 0;
+    return (IfmPlanCase){
+        .plans = (const json_t *const *)job->documents->pdata,
+        .graphs = (const IfmPlanGraph *)(const void *)job->graphs->data,
+        .n_graphs = job->graphs->len,
+        .sizes = set->sizes,
+        .n_batches = (gsize)options->batches,
+        .queue_depth = (int)options->queue_depth,
+        .block_depth = (int)options->block_depth,
+        .device_time = options->device_time,
+        .watchdog_ns = options->watchdog_ns,
+        .verify = options->verify || options->demo,
+        .fallbacks = job->fallbacks,
+        .prediction = job->prediction,
+        .seed = (guint32)options->seed,
+        .repetitions = options->repetitions != IFM_OPTION_UNSET ? (gsize)options->repetitions
+                       : aims                                   ? MAX_REPETITIONS
+                                                                : IFM_RUN_USUAL_REPETITIONS,
+        .ci_ratio = aims ? options->ci_ratio : 0,
+        .time_budget_ns = MAX(options->time_budget_ns, 0),
+        .bound = options->bound,
+    };
+}
+
+static void report(const Running *running)
+{
+    const IfmRunOptions *options = &running->set->options;
+    if (options->progress != NULL)
+        options->progress(&running->now, options->user);
+}
+
+/* What the trace so far shows, also of a run that failed. */
+static void read_trace(RunJob *job, const char *path)
+{
+    IfmTraceQuestion question = IFM_TRACE_QUESTION_INIT;
+    job->recorded = g_file_test(path, G_FILE_TEST_EXISTS) ? ifm_trace_read(path, NULL, NULL) : NULL;
+    for (guint i = 0; job->recorded != NULL && i < job->recorded->len; i++)
+        ifm_plan_name_stream(job->recorded->pdata[i], job->title);
+    if (job->recorded != NULL)
+        job->analysis = ifm_trace_analyse(job->recorded->pdata[0], &question, NULL);
+    g_unlink(path);
+}
+
+/* --- a run as an item of a campaign -------------------------------------------------------------------------------------
+ */
+
+static Running *running_of(const IfmCampaignItem *item)
+{
+    return (Running *)item->spec;
+}
+
+static void begin(Running *running, const RunJob *job, const IfmPlanCase *plan_case)
+{
+    gsize index = running->n_begun++;
+    g_free(running->trace_path);
+    running->trace_path =
+        g_strdup_printf("%s/.trace-%d-%" G_GSIZE_FORMAT ".json", running->set->folder, (int)getpid(), index);
+    running->now = (IfmRunProgress){ .index = index,
+                                     .n_runs = running->set->jobs->len,
+                                     .title = job->title,
+                                     .repetitions = plan_case->ci_ratio > 0 ? 0 : plan_case->repetitions,
+                                     .target_ci_ratio = plan_case->ci_ratio };
+    report(running);
+}
+
+static void end(Running *running, const char *outcome)
+{
+    running->now.outcome = outcome;
+    report(running);
+}
+
+/* The pilot decides which plan it is, so it comes before the case. */
+static gboolean seal(IfmCampaign *campaign, const IfmCampaignItem *item, IfmCase **cases, GError **error)
+{
+    Running *running = running_of(item);
+    RunJob *job = item->tag;
+    IfmRunner *runner = ifm_campaign_runner(campaign);
+    IfmPlanCase like = case_of(running->set, job);
+    begin(running, job, &like);
+    if (!run_pilot(running->set, job, runner, &like, error))
+        return FALSE;
+    running->plan_case = case_of(running->set, job);
+    running->plan_case.trace_path = running->trace_path;
+    cases[0] = ifm_runner_case(runner, &ifm_kind_pipeline, &running->plan_case, error);
+    return cases[0] != NULL;
+}
+
+/* A copy stays: what was measured is reported even where the store cannot take it. */
+static gboolean measure(IfmCampaign *campaign, const IfmCampaignItem *item, IfmCase **cases, IfmMeasurement **measurements,
+                        GError **error)
+{
+    RunJob *job = item->tag;
+    measurements[0] = ifm_runner_measure(ifm_campaign_runner(campaign), &ifm_kind_pipeline, &running_of(item)->plan_case,
+                                         cases[0], error);
+    json_auto_t *copy = measurements[0] != NULL ? ifm_measurement_to_json(measurements[0]) : NULL;
+    job->measurement = copy != NULL ? ifm_measurement_from_json(copy, NULL) : NULL;
+    read_trace(job, running_of(item)->trace_path);
+    return measurements[0] != NULL;
+}
+
+static const IfmItemKind run_kind = { .seal = seal, .measure = measure };
+
+/* On disk before the run begins: nobody can say that it was made afterwards. */
+static gboolean before(const IfmCampaignItem *item, const IfmCase *sealed, void *user, GError **error)
+{
+    RunJob *job = item->tag;
+    json_auto_t *copy = ifm_case_to_json(sealed);
+    job->sealed = ifm_case_from_json(copy, NULL);
+    if (job->prediction == NULL)
+        return TRUE;
+    g_autofree char *name = g_strconcat("prediction ", sealed->key, NULL);
+    json_auto_t *document = json_pack("{s:s,s:I,s:O}", "case_key", sealed->key, "predicted_unix_ms",
+                                      (json_int_t)(g_get_real_time() / 1000), "prediction", job->prediction);
+    return ifm_store_set_document(running_of(item)->set->store, name, document, error);
+}
+
+/* What fails costs its own run. */
+static gboolean after(const IfmCampaignItem *item, IfmCampaignEnd *ended, void *user, GError **error)
+{
+    RunJob *job = item->tag;
+    job->error = ended->error != NULL && ended->measurements == NULL ? g_error_copy(ended->error) : NULL;
+    end(running_of(item), ended->error != NULL                          ? "not stored"
+                          : job->measurement->outcome == IFM_OUTCOME_OK ? "ok"
+                                                                        : job->measurement->error_code);
+    return TRUE;
+}
+
+static void on_progress(const IfmCampaignProgress *progress, const IfmMeasurement *ended, void *user)
+{
+    Running *running = user;
+    if (progress->step == NULL || ended != NULL)
+        return;
+    running->now.phase = progress->step;
+    running->now.n = progress->n;
+    running->now.median_ns = progress->median_ns;
+    running->now.ci_ratio = progress->ci_ratio;
+    report(running);
+}
+
+gboolean ifm_run_set_measure(IfmRunSet *set, const gint *interrupted, GError **error)
+{
+    Running running = { .set = set };
+    g_autoptr(GError) trouble = NULL;
+    IfmCampaignOptions options = { .limits = IFM_LIMITS_INIT,
+                                   .interrupted = interrupted,
+                                   .keep_partial = TRUE,
+                                   .before = before,
+                                   .after = after,
+                                   .progress = on_progress,
+                                   .user = &running };
+    options.limits.hang_ns = MAX(options.limits.hang_ns, set->options.watchdog_ns); /* of a compile, for one */
+    g_autoptr(IfmCampaign) campaign = ifm_campaign_new(set->store, &options);
+    for (guint i = 0; i < set->jobs->len; i++)
+    {
+        RunJob *job = set->jobs->pdata[i];
+        IfmCampaignItem item = { .title = job->title, .tag = job, .own = &run_kind, .spec = &running, .seal_runs = TRUE };
+        ifm_campaign_add(campaign, &item);
+    }
+    gboolean good = ifm_campaign_run(campaign, &trouble) || g_error_matches(trouble, IFM_ERROR, IFM_ERROR_CANCELLED);
+    if (!good && running.n_begun > 0 && running.now.outcome == NULL)
+        end(&running, "not stored");
+    if (!good)
+        g_propagate_error(error, g_steal_pointer(&trouble));
+    g_free(running.trace_path);
+    run_set_list_runs(set);
+    return good;
+}

@@ -1,0 +1,78 @@
+#include <inferometer/run.h>
+
+static const char *const device_times[] = { "on", "off", "sampled", NULL };
+static const char *const failures[] = { [IFM_RUN_STOP] = "stop", [IFM_RUN_REPLAN] = "replan", NULL };
+
+#define AT(member) .at = G_STRUCT_OFFSET(IfmRunOptions, member)
+
+const IfmOption ifm_run_options[] = {
+    { "plan", 0, IFM_OPTION_FILE, FALSE, "FILE",
+      "the plan to run, as plan --json writes it, or bare blocks; - is standard input", AT(plan) },
+    { "table", 0, IFM_OPTION_FILE, FALSE, "FILE", "plans by size, as plan --table writes them: each graph has its own",
+      AT(table) },
+    { "demo", 0, IFM_OPTION_FLAG, FALSE, NULL, "a pipeline of matrix products on the devices that are here; needs no study",
+      AT(demo) },
+    { "size", 0, IFM_OPTION_TEXT, TRUE, "NODES,EDGES",
+      "a graph's size to run batches of; without it those of the plan or study", AT(sizes) },
+    { "graph", 0, IFM_OPTION_FILE, TRUE, "FILE",
+      "a graph to run batches of: an edge list, a Matrix Market file, a TUDataset", AT(graphs) },
+    { "parts", 0, IFM_OPTION_COUNT, FALSE, "N", "part each graph (METIS): each subgraph with its ghost nodes is a batch",
+      "1", .minimum = 1, .maximum = 65536, AT(parts) },
+    { "batches", 0, IFM_OPTION_COUNT, FALSE, "N", "batches of one run", "100", .minimum = 1, .maximum = 1000000,
+      AT(batches) },
+    { "repetitions", 0, IFM_OPTION_COUNT, FALSE, "N",
+      "runs to measure, after one to warm up; with --ci the maximum, then 100", G_STRINGIFY(IFM_RUN_USUAL_REPETITIONS),
+      .minimum = 1, .maximum = 10000, .deferred = TRUE, AT(repetitions) },
+    { "ci", 0, IFM_OPTION_RATIO, FALSE, "PERCENT",
+      "repeat (10 times at least) until half the throughput's 95 % interval is at most this part of it", AT(ci_ratio) },
+    { "time-budget", 0, IFM_OPTION_DURATION, FALSE, "TIME", "with --ci, the maximum time to warm up and repeat for", "0",
+      .deferred = TRUE, AT(time_budget_ns) },
+    { "queue-depth", 0, IFM_OPTION_COUNT, FALSE, "N", "batches that may lie between two blocks", "2", .minimum = 1,
+      .maximum = 1024, AT(queue_depth) },
+    { "block-depth", 0, IFM_OPTION_COUNT, FALSE, "N", "batches that the devices of a block may be apart", "2", .minimum = 1,
+      .maximum = 16, AT(block_depth) },
+    { "device-time", 0, IFM_OPTION_TEXT, FALSE, "WORD", "the devices' own counters: on, off, or sampled now and then",
+      "off", device_times, AT(device_time) },
+    { "verify", 0, IFM_OPTION_FLAG, FALSE, NULL, "compare every batch's outputs with those of the reference", AT(verify) },
+    { "bound", 0, IFM_OPTION_FLAG, FALSE, NULL,
+      "also measure, interleaved, each device alone and all at once, each on whole batches of its own: what a plan is held "
+      "against",
+      AT(bound) },
+    { "pilot", 0, IFM_OPTION_DURATION, FALSE, "TIME",
+      "try each plan in short runs before it is predicted, three rounds in so long and twice as many at most: shares and "
+      "prediction then go by what the devices do together now; 0: by the study alone",
+      "0", .deferred = TRUE, AT(pilot_ns) },
+    { "on-failure", 0, IFM_OPTION_CHOICE, FALSE, "WORD", "where a device fails: stop, or replan and go on with the others",
+      "stop", failures, AT(on_failure) },
+    { "watchdog", 0, IFM_OPTION_DURATION, FALSE, "TIME",
+      "ends a run in which no batch progressed for so long, above 0 (a compile may take 60s, or so long where that is "
+      "more)",
+      "60s", AT(watchdog_ns) },
+    { .table = ifm_plan_search_options, AT(search) },
+    { "device", 'd', IFM_OPTION_TEXT, TRUE, "ALIAS=DEVICE", "puts another device behind an alias of the plan",
+      AT(devices) },
+    { "model", 0, IFM_OPTION_TEXT, FALSE, "NAME", "the staged model of a plan that does not say", "graphsage", AT(model) },
+    { "features", 0, IFM_OPTION_COUNT, FALSE, "N", "numbers that a node comes with, where the plan does not say",
+      G_STRINGIFY(IFM_RUN_USUAL_FEATURES), .minimum = 1, .maximum = 1000000, .deferred = TRUE, AT(features) },
+    { "hidden", 0, IFM_OPTION_COUNT, FALSE, "N", "numbers that a node leaves with, where the plan does not say",
+      G_STRINGIFY(IFM_RUN_USUAL_HIDDEN), .minimum = 1, .maximum = 1000000, .deferred = TRUE, AT(hidden) },
+    { "seed", 0, IFM_OPTION_COUNT, FALSE, "N", "seed of weights, features and graphs", "1", .maximum = G_MAXUINT32,
+      AT(seed) },
+    { "output", 'o', IFM_OPTION_FOLDER, FALSE, "DIR",
+      "folder of the store; without it the study's, or out/run where none is named", AT(output) },
+    { NULL },
+};
+
+gboolean ifm_run_options_check(const IfmRunOptions *options, GError **error)
+{
+    if (!ifm_options_check(ifm_run_options, options, error))
+        return FALSE;
+    if (options->time_budget_ns != IFM_OPTION_UNSET && options->ci_ratio == IFM_OPTION_UNSET)
+        return ifm_error_misuse(error, "--time-budget needs --ci: without it --repetitions are run, all of them");
+    if (options->watchdog_ns == 0)
+        return ifm_error_misuse(error, "--watchdog 0s: a run in which nothing gets on would never end; a time above 0 is "
+                                       "right");
+    if (options->ci_ratio == 0)
+        return ifm_error_misuse(error, "--ci: above 0%%, at most 100%%");
+    return TRUE;
+}

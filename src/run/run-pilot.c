@@ -1,0 +1,115 @@
+/* A run's plan, tried before it is predicted. */
+#include <math.h>
+
+#include <inferometer/json.h>
+
+#include "run-private.h"
+
+typedef struct
+{
+    const IfmRunSet *set;
+    const char *name;
+} Resolving;
+
+static gboolean resolve(IfmPlan *plan, void *user, GError **error)
+{
+    const Resolving *resolving = user;
+    return run_set_resolve(resolving->set, plan, resolving->name, error);
+}
+
+/* {"budget_ns", "drift_ratio", "tables": {what was predicted without it}, "rounds": [{"plan", "n_batches", "predicted_ns",
+ * …}]} (transfer full) */
+static json_t *pilot_to_json(const RunJob *job, gint64 budget_ns, const GArray *rounds)
+{
+    json_t *list = json_array(), *tables = json_object();
+    static const char *const kept[] = { "plan", "makespan_ns", "makespan_spread_ratio", "throughput_per_s", "cycle_ns" };
+    for (gsize i = 0; i < G_N_ELEMENTS(kept); i++)
+        if (json_object_get(job->prediction, kept[i]) != NULL)
+            json_object_set(tables, kept[i], json_object_get(job->prediction, kept[i]));
+    for (guint i = 0; i < rounds->len; i++)
+    {
+        const IfmPilotRound *round = &g_array_index(rounds, IfmPilotRound, i);
+        g_autofree char *text = ifm_plan_to_text(round->plan);
+        json_array_append_new(list, json_pack("{s:o,s:I,s:o,s:o,s:o,s:o,s:b}", "plan", ifm_json_string(text), "n_batches",
+                                              (json_int_t)round->n_batches, "predicted_ns",
+                                              ifm_json_real(round->predicted_ns), "measured_ns",
+                                              ifm_json_real(round->measured_ns), "pace_ns", ifm_json_real(round->pace_ns),
+                                              "spread_ratio", ifm_json_real(round->spread_ratio), "again", round->again));
+    }
+    return json_pack("{s:I,s:o,s:o,s:o}", "budget_ns", (json_int_t)budget_ns, "drift_ratio",
+                     ifm_json_real(ifm_pilot_drift_ratio(rounds)), "tables", tables, "rounds", list);
+}
+
+/* The interval of what was seen holds for the moment it was seen in; the run comes later. */
+static void widen(json_t *prediction, double drift_ratio)
+{
+    const json_t *spread = json_object_get(prediction, "makespan_spread_ratio");
+    if (json_is_number(spread))
+        json_object_set_new(prediction, "makespan_spread_ratio",
+                            ifm_json_real(hypot(json_number_value(spread), drift_ratio)));
+}
+
+/* @plan: (transfer full) with its devices */
+static gboolean take_plan(IfmRunSet *set, RunJob *job, IfmPlan *plan, GError **error)
+{
+    g_ptr_array_set_size(job->plans, 0);
+    g_ptr_array_set_size(job->documents, 0);
+    g_ptr_array_add(job->plans, plan);
+    g_autofree char *name = run_set_name_of_plan(set, &g_array_index(job->sizes, IfmPlanSize, 0));
+    if (!run_set_resolve(set, plan, name, error))
+        return FALSE;
+    g_ptr_array_add(job->documents, ifm_plan_to_json(plan));
+    return run_set_predict(set, job, error);
+}
+
+/* The search's plans have their devices bare; the run's plan stands as it is where it came from a file. */
+static IfmPlan *find_plan(IfmRunSet *set, const RunJob *job, IfmRunner *runner, const IfmPlanCase *like, GArray **rounds,
+                          GError **error)
+{
+    const GArray *batches = job->batches->pdata[0], *sources = job->sources->pdata[0];
+    g_autofree char *name = run_set_name_of_plan(set, &g_array_index(job->sizes, IfmPlanSize, 0));
+    Resolving resolving = { set, name };
+    IfmPlanQuestion question = run_set_question(set, job, 0);
+    IfmPilotOptions options = { .runner = runner,
+                                .like = like,
+                                .sizes = (const IfmPlanSize *)(const void *)batches->data,
+                                .n_sizes = batches->len,
+                                .sources = (const gint64 *)(const void *)sources->data,
+                                .budget_ns = set->options.pilot_ns,
+                                .keep_plan = set->given != NULL,
+                                .resolve = resolve,
+                                .user = &resolving };
+    return ifm_plan_pilot(set->context.costs, &question, job->plans->pdata[0], &options, rounds, error);
+}
+
+gboolean run_pilot(IfmRunSet *set, RunJob *job, IfmRunner *runner, const IfmPlanCase *like, GError **error)
+{
+    gint64 budget_ns = set->options.pilot_ns;
+    if (budget_ns <= 0 || set->context.costs == NULL || set->table != NULL || job->graphs->len != 1)
+        return TRUE;
+    g_autoptr(GArray) rounds = NULL;
+    g_autoptr(GError) failed = NULL;
+    IfmPlan *plan = find_plan(set, job, runner, like, &rounds, &failed);
+    if (plan == NULL && g_error_matches(failed, IFM_ERROR, IFM_ERROR_CANCELLED))
+    {
+        g_propagate_error(error, g_steal_pointer(&failed));
+        return FALSE;
+    }
+    if (plan == NULL)
+    {
+        json_object_set_new(job->prediction, "pilot", json_pack("{s:o}", "failed", ifm_json_string(failed->message)));
+        return TRUE;
+    }
+    json_t *reported = pilot_to_json(job, budget_ns, rounds);
+    if (set->given == NULL && job->origins->len > 0)
+        g_string_append(job->origins, " and tried");
+    gboolean taken = take_plan(set, job, plan, error);
+    ifm_costs_forget_corrections(set->context.costs);
+    if (taken)
+    {
+        json_object_set(job->prediction, "pilot", reported);
+        widen(job->prediction, ifm_pilot_drift_ratio(rounds));
+    }
+    json_decref(reported);
+    return taken;
+}

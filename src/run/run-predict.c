@@ -1,0 +1,93 @@
+/* What is predicted of a stream before it runs. */
+#include <inferometer/json.h>
+
+#include "run-private.h"
+
+/* How many of a stream's batches are graph @index's: they come in turn, a graph's parts one after the other. */
+static gsize share_of(const RunJob *job, gsize n_batches, guint index)
+{
+    gsize before = 0, all = 0, own = ((const GArray *)job->batches->pdata[index])->len;
+    for (guint i = 0; i < job->batches->len; i++)
+    {
+        before += i < index ? ((const GArray *)job->batches->pdata[i])->len : 0;
+        all += ((const GArray *)job->batches->pdata[i])->len;
+    }
+    if (all == 0)
+        return 0;
+    gsize rest = n_batches % all;
+    return n_batches / all * own + (rest > before ? MIN(rest - before, own) : 0);
+}
+
+/* One group: the graphs with the plan of graph @first. */
+static gboolean predict_group(IfmRunSet *set, RunJob *job, guint first, GError **error)
+{
+    g_autoptr(GArray) sizes = g_array_new(FALSE, FALSE, sizeof(IfmPlanSize)),
+                      sources = g_array_new(FALSE, FALSE, sizeof(gint64));
+    IfmSimulateOptions options = { .queue_depth = (int)set->options.queue_depth,
+                                   .block_depth = (int)set->options.block_depth };
+    for (guint i = first; i < job->graphs->len; i++)
+        if (json_equal(job->documents->pdata[i], job->documents->pdata[first]))
+        {
+            const GArray *batches = job->batches->pdata[i], *of = job->sources->pdata[i];
+            g_array_append_vals(sizes, batches->data, batches->len);
+            g_array_append_vals(sources, of->data, of->len);
+            options.n_batches += share_of(job, (gsize)set->options.batches, i);
+        }
+    IfmTrace *trace = NULL;
+    if (options.n_batches == 0)
+        return TRUE;
+    options.sizes = (const IfmPlanSize *)(const void *)sizes->data;
+    options.n_sizes = sizes->len;
+    options.sources = (const gint64 *)(const void *)sources->data;
+    json_t *part = ifm_plan_predict(set->context.costs, job->plans->pdata[first], &options, &trace, error);
+    if (part == NULL)
+    {
+        g_autofree char *name = run_set_name_of_plan(set, &g_array_index(job->sizes, IfmPlanSize, first));
+        g_prefix_error(error, "%s: ", name);
+        return FALSE;
+    }
+    ifm_plan_name_stream(trace, job->title);
+    g_ptr_array_add(job->simulated, trace);
+    ifm_prediction_add(job->prediction, part);
+    return TRUE;
+}
+
+/* A plan's file may bring the prediction along; it holds for the batches it was made for. */
+static void take_given_prediction(const IfmRunSet *set, RunJob *job)
+{
+    const json_t *entry = run_set_entry_for(set, &g_array_index(job->sizes, IfmPlanSize, 0), NULL);
+    const json_t *prediction = json_is_object(entry) ? json_object_get(entry, "prediction") : NULL;
+    const json_t *size = json_array_get(json_is_object(entry) ? json_object_get(entry, "sizes") : NULL, 0);
+    if (json_is_object(prediction) &&
+        json_integer_value(json_object_get(prediction, "n_batches")) == set->options.batches &&
+        json_integer_value(json_array_get(size, 0)) == g_array_index(job->sizes, IfmPlanSize, 0).nodes &&
+        json_integer_value(json_array_get(size, 1)) == g_array_index(job->sizes, IfmPlanSize, 0).edges)
+        job->prediction = json_deep_copy(prediction);
+}
+
+gboolean run_set_predict(IfmRunSet *set, RunJob *job, GError **error)
+{
+    if (set->context.costs == NULL)
+    {
+        if (set->given != NULL && job->graphs->len == 1)
+            take_given_prediction(set, job);
+        return TRUE;
+    }
+    g_clear_pointer(&job->prediction, json_decref);
+    g_clear_pointer(&job->fallbacks, json_decref);
+    g_ptr_array_set_size(job->simulated, 0);
+    job->prediction = json_object();
+    for (guint i = 0; i < job->graphs->len; i++)
+    {
+        guint earlier = 0;
+        while (earlier < i && !json_equal(job->documents->pdata[earlier], job->documents->pdata[i]))
+            earlier++;
+        if (earlier == i && !predict_group(set, job, i, error))
+            return FALSE;
+    }
+    if (set->options.on_failure != IFM_RUN_REPLAN)
+        return TRUE;
+    IfmPlanQuestion question = run_set_question(set, job, 0);
+    job->fallbacks = ifm_plan_fallbacks(set->context.costs, job->plans->pdata[0], &question, error);
+    return job->fallbacks != NULL;
+}

@@ -1,0 +1,102 @@
+#pragma once
+#include <inferometer/dataset.h>
+#include <inferometer/run.h>
+
+/* What the files of this room share, each of them standing on those before it: run-job.c (the data), run-graphs.c (which
+ * batches), run-plans.c (which plans, on which devices), run-predict.c, run-pilot.c, run-set.c, run-measure.c. */
+
+/* RunJob: one stream of batches: graphs in turn, each by its plan; what was predicted of it and what became of it. */
+typedef struct
+{
+    char *title;
+    GArray *graphs;       /* IfmPlanGraph */
+    GArray *sizes;        /* IfmPlanSize, of the graphs; of one in parts, its largest part */
+    GPtrArray *batches;   /* GArray* of IfmPlanSize: what each graph comes to as batches */
+    GPtrArray *sources;   /* GArray* of gint64: of the same, all nodes, ghosts too */
+    GPtrArray *plans;     /* IfmPlan*, of the graphs */
+    GPtrArray *documents; /* json_t*, the same */
+    GString *origins;     /* how they came about, each once */
+    json_t *prediction;   /* or NULL */
+    json_t *fallbacks;    /* or NULL */
+    GPtrArray *simulated; /* IfmTrace* */
+    IfmCase *sealed;
+    IfmMeasurement *measurement;
+    GPtrArray *recorded; /* IfmTrace* of the last repetition, or NULL */
+    IfmTraceAnalysis *analysis;
+    GError *error; /* where there is no measurement */
+} RunJob;
+
+struct IfmRunSet
+{
+    IfmRunOptions options;
+    IfmPlanContext context; /* its costs are NULL where no study was named */
+    char *folder;
+    IfmStore *store; /* the study's, or one of its own */
+    gboolean owns_store;
+    IfmStudyLock *lock; /* two that measure at the same time on the same devices measure each other */
+    const IfmStagedModel *staged;
+    IfmStageSizes sizes; /* features, hidden */
+    json_t *given;       /* of the plan's file, or NULL */
+    const char *given_name;
+    IfmPlanTable *table; /* or NULL */
+    const char *kind;    /* of random graphs */
+    guint32 graph_seed;
+    GPtrArray *texts; /* what graphs' kinds point to */
+    GPtrArray *jobs;  /* RunJob* */
+    GArray *runs;     /* IfmRunReport, of the jobs */
+};
+
+/* --- run-job.c -------------------------------------------------------------------------------------------------------- */
+
+/* run_job_new: @title: (transfer full) */
+RunJob *run_job_new(char *title);
+void run_job_free(RunJob *job);
+/* run_job_report: borrowed from the job. */
+IfmRunReport run_job_report(const RunJob *job);
+
+/* --- run-graphs.c ----------------------------------------------------------------------------------------------------- */
+
+/* run_set_add_stream: Graphs that share a stream do so by a table; else each has a run of its own. @title: (transfer full)
+ */
+gboolean run_set_add_stream(IfmRunSet *set, char *title, const char *kind, const IfmPlanSize *size, GError **error);
+/* run_set_add_streams: all graphs that are asked for. */
+gboolean run_set_add_streams(IfmRunSet *set, GError **error);
+/* run_set_question: what is searched for a graph of a stream. */
+IfmPlanQuestion run_set_question(const IfmRunSet *set, const RunJob *job, guint graph);
+
+/* --- run-plans.c ------------------------------------------------------------------------------------------------------ */
+
+/* run_set_plan_for: (transfer full) the plan of a graph of a stream, however it comes. */
+IfmPlan *run_set_plan_for(IfmRunSet *set, RunJob *job, guint graph, GError **error);
+/* run_set_entry_for: the entry for a size, of a file that holds several plans; else the one plan it holds. */
+const json_t *run_set_entry_for(const IfmRunSet *set, const IfmPlanSize *size, GError **error);
+/* run_set_resolve: puts devices behind a plan's aliases, by the options, else as the plan says, else as the study had them.
+ * @name: what messages call the plan */
+gboolean run_set_resolve(const IfmRunSet *set, IfmPlan *plan, const char *name, GError **error);
+/* run_set_name_of_plan: (transfer full) what messages call the plan of a size: its file, or how it came about. */
+char *run_set_name_of_plan(const IfmRunSet *set, const IfmPlanSize *size);
+/* run_set_check_devices: whether every device of the options is of an alias that some plan has: another is a slip. */
+gboolean run_set_check_devices(const IfmRunSet *set, GError **error);
+/* run_set_note_substitutes: says which devices run by figures that the study measured of others. */
+void run_set_note_substitutes(const IfmRunSet *set);
+
+/* --- run-set.c -------------------------------------------------------------------------------------------------------- */
+
+/* run_set_list_runs: what ifm_run_set_runs() has: the jobs as they are now. */
+void run_set_list_runs(IfmRunSet *set);
+
+/* --- run-predict.c, run-pilot.c, run-demo.c --------------------------------------------------------------------------- */
+
+/* run_set_predict: (again) by the costs as they are now; nothing where there are none. */
+gboolean run_set_predict(IfmRunSet *set, RunJob *job, GError **error);
+
+/* run_pilot: where a pilot is asked for and the run is of one graph and has costs: runs its plan for a short while, and
+ * plans and predicts anew by what that showed. One that fails changes nothing and is told with the prediction. Returns:
+ * FALSE with an error where it was interrupted.
+ * @like: the run's case */
+gboolean run_pilot(IfmRunSet *set, RunJob *job, IfmRunner *runner, const IfmPlanCase *like, GError **error);
+
+/* run_demo_plan: a plan of MatMul stages over the devices that are here: three of them, two sharing a block. (transfer
+ * full)
+ * @size: (out) of its batches */
+IfmPlan *run_demo_plan(IfmPlanSize *size);

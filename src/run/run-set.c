@@ -1,0 +1,248 @@
+/* Everything that is asked to be run, looked at before anything is started. */
+#include <inferometer/json.h>
+
+#include "run-private.h"
+
+#define OWN_FOLDER "out/run" /* of runs that belong to no study */
+
+void ifm_run_set_free(IfmRunSet *set)
+{
+    if (set == NULL)
+        return;
+    g_clear_pointer(&set->runs, g_array_unref);
+    g_clear_pointer(&set->jobs, g_ptr_array_unref);
+    g_clear_pointer(&set->table, ifm_plan_table_free);
+    g_clear_pointer(&set->given, json_decref);
+    g_clear_pointer(&set->texts, g_ptr_array_unref);
+    g_clear_pointer(&set->folder, g_free);
+    if (set->owns_store)
+        g_clear_pointer(&set->store, ifm_store_close);
+    g_clear_pointer(&set->lock, ifm_study_lock_free);
+    ifm_plan_context_clear(&set->context);
+    g_free(set);
+}
+
+/* --- what is named ---------------------------------------------------------------------------------------------------- */
+
+/* A file, or standard input. (transfer full) */
+static json_t *load_plan(const char *name, GError **error)
+{
+    if (!g_str_equal(name, "-"))
+        return ifm_json_load(name, error);
+    g_autoptr(GIOChannel) input = g_io_channel_unix_new(0);
+    g_autofree char *text = NULL;
+    gsize length = 0;
+    g_io_channel_set_encoding(input, NULL, NULL);
+    if (g_io_channel_read_to_end(input, &text, &length, NULL) != G_IO_STATUS_NORMAL)
+    {
+        g_set_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE, "standard input: cannot be read");
+        return NULL;
+    }
+    return ifm_json_parse(text, length, "standard input", error);
+}
+
+static gboolean load_table(IfmRunSet *set, const char *path, GError **error)
+{
+    json_auto_t *json = path != NULL ? ifm_json_load(path, error) : NULL;
+    if (json != NULL)
+        set->table = ifm_plan_table_from_json(json, path, error);
+    return path == NULL || set->table != NULL;
+}
+
+/* What is named twice. */
+static gboolean check_named(const IfmRunOptions *options, GError **error)
+{
+    if (options->demo && (options->study != NULL || options->plan != NULL || options->table != NULL))
+        return ifm_error_misuse(error, "--demo brings its own plan: no other can be given");
+    if (options->plan != NULL && options->table != NULL)
+        return ifm_error_misuse(error, "--plan and --table: one plan for all graphs or one for each size, not both");
+    return TRUE;
+}
+
+static gboolean hold_folder(IfmRunSet *set, GError **error)
+{
+    set->lock = ifm_study_lock_new(set->folder, error);
+    return set->lock != NULL;
+}
+
+static gboolean open_own_store(IfmRunSet *set, GError **error)
+{
+    set->folder = g_strdup(set->options.output != NULL ? set->options.output : OWN_FOLDER);
+    g_autofree char *path = g_build_filename(set->folder, "store.db", NULL);
+    set->store = ifm_store_open(path, IFM_STORE_WRITE, error);
+    set->owns_store = TRUE;
+    return set->store != NULL && hold_folder(set, error);
+}
+
+static gboolean open_study(IfmRunSet *set, GError **error)
+{
+    const IfmRunOptions *options = &set->options;
+    if (!ifm_plan_context_init(&set->context, options->study, options->output, options->sizes, &options->search,
+                               IFM_STORE_WRITE, error))
+        return FALSE;
+    set->folder = g_strdup(set->context.place.folder);
+    set->store = set->context.store;
+    set->sizes = set->context.tables->sizes;
+    set->staged = set->context.tables->staged;
+    const json_t *graph = json_object_get(json_object_get(set->context.tables->manifest, "definition"), "graph");
+    const char *kind = json_string_value(json_object_get(graph, "kind"));
+    const json_t *seed = json_object_get(graph, "seed");
+    set->kind = kind != NULL ? kind : set->kind;
+    set->graph_seed = json_is_integer(seed) ? (guint32)json_integer_value(seed) : set->graph_seed;
+    return hold_folder(set, error);
+}
+
+/* --- all of it -------------------------------------------------------------------------------------------------------- */
+
+static gboolean fill_job(IfmRunSet *set, RunJob *job, const IfmPlan *demo, GError **error)
+{
+    for (guint i = 0; i < job->graphs->len; i++)
+    {
+        g_autofree char *name = run_set_name_of_plan(set, &g_array_index(job->sizes, IfmPlanSize, i));
+        IfmPlan *plan = demo != NULL ? ifm_plan_copy(demo) : run_set_plan_for(set, job, i, error);
+        if (plan == NULL)
+        {
+            ifm_plan_blame_input(error);
+            return FALSE;
+        }
+        g_ptr_array_add(job->plans, plan);
+        if (!run_set_resolve(set, plan, name, error))
+            return FALSE;
+        g_ptr_array_add(job->documents, ifm_plan_to_json(plan));
+    }
+    gboolean predicted = run_set_predict(set, job, error);
+    if (!predicted)
+        ifm_plan_blame_input(error);
+    return predicted;
+}
+
+/* Whatever it will be run on, a plan that is none is told first. */
+static gboolean check_given(const IfmRunSet *set, GError **error)
+{
+    const json_t *plans = json_is_object(set->given) ? json_object_get(set->given, "plans") : NULL;
+    if (json_is_array(plans))
+        return TRUE; /* each is read when its size comes */
+    g_autoptr(IfmPlan) plan = ifm_plan_from_json(set->given, set->given_name, error);
+    return plan != NULL;
+}
+
+static gboolean read_given(IfmRunSet *set, GError **error)
+{
+    const char *plan = set->options.plan;
+    set->given_name = plan == NULL || !g_str_equal(plan, "-") ? plan : "standard input";
+    set->given = plan != NULL ? load_plan(plan, error) : NULL;
+    return (plan == NULL || (set->given != NULL && check_given(set, error))) && load_table(set, set->options.table, error);
+}
+
+/* A whole number of the plan's file, where the options do not say. */
+static gint64 size_of(gint64 asked, const json_t *file, const char *key, gint64 usual)
+{
+    const json_t *found = json_is_object(file) ? json_object_get(file, key) : NULL;
+    return asked != IFM_OPTION_UNSET ? asked : json_is_integer(found) ? json_integer_value(found) : usual;
+}
+
+/* Features and hidden as the plan's file has them, and its model. */
+static gboolean find_model(IfmRunSet *set, const IfmPlan *demo, GError **error)
+{
+    const json_t *file = set->given;
+    if (json_is_object(file) && json_is_array(json_object_get(file, "plans")))
+        file = json_array_get(json_object_get(file, "plans"), 0);
+    const char *model = json_is_object(file) ? json_string_value(json_object_get(file, "model")) : NULL;
+    if (set->staged != NULL)
+        return TRUE;
+    set->staged = ifm_staged_find(demo != NULL ? demo->model : model != NULL ? model : set->options.model, error);
+    set->sizes.features = size_of(set->options.features, file, "features", IFM_RUN_USUAL_FEATURES);
+    set->sizes.hidden = size_of(set->options.hidden, file, "hidden", IFM_RUN_USUAL_HIDDEN);
+    return set->staged != NULL;
+}
+
+/* Options that plan: without a study nothing is, and whatever they say would be passed over. */
+static gboolean check_planless(const IfmRunOptions *options, GError **error)
+{
+    const IfmPlanSearchOptions *search = &options->search;
+    const struct
+    {
+        const char *name;
+        gboolean given;
+    } idle[] = {
+        { "objective", search->objective != IFM_OPTION_UNSET },
+        { "grid", search->grid != NULL },
+        { "max-blocks", search->max_blocks != IFM_OPTION_UNSET },
+        { "no-npu-split", search->no_npu_split },
+        { "use", search->use != NULL },
+        { "without", search->without != NULL },
+        { "power", search->power != NULL },
+        { "pilot", options->pilot_ns != IFM_OPTION_UNSET },
+    };
+    for (gsize i = 0; i < G_N_ELEMENTS(idle); i++)
+        if (idle[i].given)
+            return ifm_error_misuse(error, "--%s: has no effect on a plan that is given; with STUDY, or alone, it has",
+                                    idle[i].name);
+    return TRUE;
+}
+
+static gboolean open_place(IfmRunSet *set, GError **error)
+{
+    const IfmRunOptions *options = &set->options;
+    gboolean needs_study = options->study != NULL || (options->plan == NULL && !options->demo && options->table == NULL);
+    if (!needs_study && options->on_failure == IFM_RUN_REPLAN)
+        return ifm_error_misuse(error, "--on-failure replan needs STUDY: whose measurements to plan by");
+    if (options->pilot_ns != IFM_OPTION_UNSET && options->table != NULL)
+        return ifm_error_misuse(error, "--pilot and --table: plans by size are run as the table has them");
+    if (needs_study)
+        return open_study(set, error);
+    return check_planless(options, error) && open_own_store(set, error);
+}
+
+static gboolean fill_jobs(IfmRunSet *set, const IfmPlan *demo, GError **error)
+{
+    for (guint i = 0; i < set->jobs->len; i++)
+        if (!fill_job(set, set->jobs->pdata[i], demo, error))
+            return FALSE;
+    return TRUE;
+}
+
+void run_set_list_runs(IfmRunSet *set)
+{
+    g_array_set_size(set->runs, set->jobs->len);
+    for (guint i = 0; i < set->jobs->len; i++)
+        g_array_index(set->runs, IfmRunReport, i) = run_job_report(set->jobs->pdata[i]);
+}
+
+IfmRunSet *ifm_run_set_new(const IfmRunOptions *options, GError **error)
+{
+    g_autoptr(IfmRunSet) set = g_new0(IfmRunSet, 1);
+    IfmPlanSize demo_size;
+    set->options = *options;
+    set->runs = g_array_new(FALSE, FALSE, sizeof(IfmRunReport));
+    set->jobs = g_ptr_array_new_with_free_func((GDestroyNotify)run_job_free);
+    set->texts = g_ptr_array_new_with_free_func(g_free);
+    set->kind = ifm_graph_kind_words()[IFM_GRAPH_UNIFORM];
+    if (!ifm_run_options_check(options, error) || !check_named(options, error))
+        return NULL;
+    set->graph_seed = (guint32)options->seed;
+    g_autoptr(IfmPlan) demo = options->demo ? run_demo_plan(&demo_size) : NULL;
+    if (!read_given(set, error) || !open_place(set, error) || !find_model(set, demo, error))
+        return NULL;
+    gboolean added = demo != NULL && options->sizes == NULL && options->graphs == NULL
+                         ? run_set_add_stream(set, g_strdup("demo"), set->kind, &demo_size, error)
+                         : run_set_add_streams(set, error);
+    if (!added || (set->context.costs != NULL && !ifm_plan_context_measure_host(&set->context, error)) ||
+        !fill_jobs(set, demo, error) || !run_set_check_devices(set, error))
+        return NULL;
+    run_set_note_substitutes(set);
+    run_set_list_runs(set);
+    return g_steal_pointer(&set);
+}
+
+const IfmRunReport *ifm_run_set_runs(const IfmRunSet *set, gsize *n)
+{
+    if (n != NULL)
+        *n = set->runs->len;
+    return (const IfmRunReport *)(const void *)set->runs->data;
+}
+
+const char *ifm_run_set_store_path(const IfmRunSet *set)
+{
+    return ifm_store_path(set->store);
+}

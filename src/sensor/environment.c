@@ -1,0 +1,178 @@
+#include "sensor-private.h"
+#include <inferometer/json.h>
+#include <math.h>
+#include <stdarg.h>
+#include <string.h>
+
+/* Thresholds of the warnings. */
+#define CLOCK_CHANGE_RATIO 0.05
+#define OTHERS_RATIO 0.02
+#define STEAL_RATIO 0.01
+#define PRESSURE_RATIO 0.01
+#define NEAR_LIMIT_C 10.0
+#define HOT_C 90.0 /* where the limit of the machine is unknown */
+#define MIN_AVAILABLE_RATIO 0.05
+#define MIN_JIFFIES 20 /* fewer are too few for a ratio */
+
+static void warn(json_t *warnings, const char *format, ...) G_GNUC_PRINTF(2, 3);
+static void warn(json_t *warnings, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    g_autofree char *line = g_strdup_vprintf(format, arguments);
+    va_end(arguments);
+    json_array_append_new(warnings, ifm_json_string(line));
+}
+
+/* The highest clock is that of the busy processor: idle ones are clocked down. NaN where no clock is known. */
+static double highest_clock(const json_t *snapshot)
+{
+    double highest = NAN;
+    gsize i;
+    json_t *clock;
+    json_array_foreach(json_object_get(snapshot, "clock_mhz"), i, clock)
+    {
+        highest = json_is_number(clock) ? fmax(highest, json_number_value(clock)) : highest;
+    }
+    return highest;
+}
+
+static void check_clock(json_t *warnings, const json_t *machine, const json_t *before, const json_t *after)
+{
+    double first = highest_clock(before), last = highest_clock(after), change = last / first - 1;
+    if (fabs(change) > CLOCK_CHANGE_RATIO) /* not so where one is NaN */
+        warn(warnings, "the processor clock %s by %.0f %% meanwhile (%.0f MHz to %.0f MHz)", change > 0 ? "rose" : "fell",
+             fabs(change) * 100, first, last);
+    const char *governor = json_string_value(json_object_get(machine, "governor"));
+    if (governor != NULL && !g_str_equal(governor, "performance"))
+        warn(warnings, "the clock governor is %s: the clock follows the load (performance keeps it steady)", governor);
+}
+
+static void check_throttling(json_t *warnings, const json_t *before, const json_t *after)
+{
+    static const char *const kinds[] = { "core", "package" };
+    for (gsize i = 0; i < G_N_ELEMENTS(kinds); i++)
+    {
+        double n = ifm_member_number(json_object_get(after, "throttle_counts"), kinds[i]) -
+                   ifm_member_number(json_object_get(before, "throttle_counts"), kinds[i]);
+        if (n > 0)
+            warn(warnings, "the processor throttled %.0f times for heat or power (%s)", n, kinds[i]);
+    }
+}
+
+static void check_temperature(json_t *warnings, const json_t *after)
+{
+    const json_t *hottest = NULL;
+    double min_headroom = NEAR_LIMIT_C;
+    gsize i;
+    json_t *entry;
+    json_array_foreach(json_object_get(after, "temperature_c"), i, entry)
+    {
+        double value = ifm_member_number(entry, "value"), limit = ifm_member_number(entry, "limit");
+        double headroom = isnan(limit) ? HOT_C + NEAR_LIMIT_C - value : limit - value;
+        if (headroom > min_headroom || (hottest != NULL && headroom == min_headroom) || isnan(headroom))
+            continue;
+        hottest = entry;
+        min_headroom = headroom;
+    }
+    if (hottest == NULL)
+        return;
+    const char *zone = json_string_value(json_object_get(hottest, "zone"));
+    double limit = ifm_member_number(hottest, "limit");
+    g_autofree char *of = isnan(limit) ? g_strdup("") : g_strdup_printf(" of at most %.0f", limit);
+    warn(warnings, "hot: %s reads %.0f C%s", zone != NULL ? zone : "a sensor", ifm_member_number(hottest, "value"), of);
+}
+
+/* The work of the processors between two snapshots, in jiffies, over all processors that are in both. */
+typedef struct
+{
+    double busy, steal, total;
+} Jiffies;
+
+static const json_t *find_processor(const json_t *processors, gsize likely, double cpu)
+{
+    const json_t *there = json_array_get(processors, likely);
+    if (ifm_member_number(there, "cpu") == cpu)
+        return there;
+    gsize i;
+    json_t *entry;
+    json_array_foreach((json_t *)processors, i, entry)
+    {
+        if (ifm_member_number(entry, "cpu") == cpu)
+            return entry;
+    }
+    return NULL;
+}
+
+static Jiffies jiffies_between(const json_t *before, const json_t *after)
+{
+    Jiffies sum = { 0 };
+    const json_t *earlier = json_object_get(before, "cpu_jiffies");
+    gsize i;
+    json_t *now;
+    json_array_foreach(json_object_get(after, "cpu_jiffies"), i, now)
+    {
+        const json_t *then = find_processor(earlier, i, ifm_member_number(now, "cpu"));
+        double busy = ifm_member_number(now, "busy") - ifm_member_number(then, "busy");
+        double steal = ifm_member_number(now, "steal") - ifm_member_number(then, "steal");
+        double total = ifm_member_number(now, "total") - ifm_member_number(then, "total");
+        if (!(busy >= 0 && steal >= 0 && total >= 0)) /* a processor that was offline in between starts again at 0 */
+            continue;
+        sum.busy += busy;
+        sum.steal += steal;
+        sum.total += total;
+    }
+    return sum;
+}
+
+/* Returns: the share of the processors that other processes used; NaN where unknown. */
+static double others_ratio(const Jiffies *jiffies, const json_t *before, const json_t *after)
+{
+    double own = ifm_member_number(after, "own_jiffies") - ifm_member_number(before, "own_jiffies");
+    if (jiffies->total < MIN_JIFFIES || !(own >= 0))
+        return NAN;
+    return fmax(jiffies->busy - own, 0) / jiffies->total;
+}
+
+static void check_memory(json_t *warnings, const json_t *machine, const json_t *before, const json_t *after)
+{
+    double available = ifm_member_number(after, "memory_available_bytes"),
+           total = ifm_member_number(machine, "memory_bytes");
+    if (available < total * MIN_AVAILABLE_RATIO)
+        warn(warnings, "only %.0f MiB of memory were left: the system may have been paging", available / (1 << 20));
+    double stalled_us = ifm_member_number(json_object_get(after, "pressure"), "memory_some_us") -
+                        ifm_member_number(json_object_get(before, "pressure"), "memory_some_us");
+    double wall_us = (ifm_member_number(after, "unix_ms") - ifm_member_number(before, "unix_ms")) * 1000;
+    if (wall_us > 0 && stalled_us > wall_us * PRESSURE_RATIO)
+        warn(warnings, "tasks waited for memory during %.0f %% of the time", fmin(stalled_us / wall_us, 1) * 100);
+}
+
+static json_t *copy_or_null(const json_t *json)
+{
+    return json != NULL ? json_deep_copy(json) : json_null();
+}
+
+json_t *ifm_sensor_environment(const json_t *machine, const json_t *before, const json_t *after)
+{
+    json_t *warnings = json_array();
+    Jiffies jiffies = jiffies_between(before, after);
+    double others = others_ratio(&jiffies, before, after);
+    double steal = jiffies.total < MIN_JIFFIES ? NAN : jiffies.steal / jiffies.total;
+    check_clock(warnings, machine, before, after);
+    check_throttling(warnings, before, after);
+    check_temperature(warnings, after);
+    if (others > OTHERS_RATIO)
+        warn(warnings, "other processes used %.0f %% of the processors", others * 100);
+    if (steal > STEAL_RATIO)
+        warn(warnings, "the hypervisor took away %.0f %% of the processors (steal time)", steal * 100);
+    check_memory(warnings, machine, before, after);
+
+    json_t *environment = json_object();
+    json_object_set_new(environment, "machine", copy_or_null(machine));
+    json_object_set_new(environment, "before", copy_or_null(before));
+    json_object_set_new(environment, "after", copy_or_null(after));
+    json_object_set_new(environment, "others_ratio", ifm_json_real(others));
+    json_object_set_new(environment, "steal_ratio", ifm_json_real(steal));
+    json_object_set_new(environment, "warnings", warnings);
+    return environment;
+}

@@ -1,0 +1,58 @@
+#pragma once
+#include "study-private.h"
+
+/*
+ * StudyKind: how a study's axes become cases. One file a kind, with one static struct, and a row in study-kinds.c;
+ * docs/add-a-study-kind.md lists the steps. A kind keeps its axes in IfmStudy.own and what it knows of a case in
+ * StudyCase.own; devices, protocol, limits, phases, resume, manifest and tables are the same for all.
+ */
+
+typedef struct StudyText StudyText;
+typedef struct DeviceText DeviceText;
+
+#define STUDY_DEFAULT_KIND "stages"
+
+struct StudyKind
+{
+    const char *name; /* what `kind:` says */
+    const char *help; /* what it spans, in a few words */
+    /* fields: its own keys of the file, ending with a NULL key. text_size: of the record that they fill, whose first member
+     * is a StudyText (definition.h). */
+    const IfmYamlField *fields;
+    gsize text_size;
+    /* read: its axes, out of the record, before the devices are read. FALSE with "FILE:LINE: ...". */
+    gboolean (*read)(IfmStudy *study, const StudyText *text, GError **error);
+    /* take_device: (optional) what its devices have of their own: not_stages. NULL: that is refused */
+    gboolean (*take_device)(const IfmStudy *study, const DeviceText *text, IfmStudyDevice *device, GError **error);
+    /* read_rest: (optional) what needs devices and protocol. */
+    gboolean (*read_rest)(IfmStudy *study, const StudyText *text, GError **error);
+    /* clear: (optional) frees IfmStudy.own. clear_case: (optional) frees StudyCase.own. */
+    void (*clear)(IfmStudy *study);
+    void (*clear_case)(StudyCase *one);
+    /* span: adds the cases of a phase, by study_add_case(). */
+    void (*span)(IfmStudy *study, int phase);
+    /* export_files: writes what the cases of a device need, of all where it is NULL. @n_models: (out) (optional) */
+    gboolean (*export_files)(IfmStudy *study, const char *folder, const IfmStudyDevice *device, gsize *n_models,
+                             GError **error);
+    /* fill: the item's kind and spec of a case, from the files in @folder. drop: frees them, also after a failure. */
+    gboolean (*fill)(IfmStudy *study, const char *folder, StudyCase *one, IfmCampaignItem *item, GError **error);
+    void (*drop)(StudyCase *one);
+    /* pace: cases of one pace take equally long: IfmCampaignItem.pace. */
+    int (*pace)(const StudyCase *one);
+    /* definition: (transfer full) what the manifest says of the axes. Its member "model" is what makes a store this
+     * study's: two that differ in it are different studies. */
+    json_t *(*definition)(const IfmStudy *study);
+};
+
+/* study_kinds: NULL-terminated. */
+extern const StudyKind *const study_kinds[];
+extern const StudyKind study_kind_stages, study_kind_profile;
+/* study_kind_find: NULL where there is none of that name. */
+const StudyKind *study_kind_find(const StudyKind *const *kinds, const char *name);
+/* study_open_with: ifm_study_open() of a study of one of these kinds. */
+IfmStudy *study_open_with(const StudyKind *const *kinds, const char *name, GError **error);
+/* study_new: with nothing but its kind. */
+IfmStudy *study_new(const StudyKind *kind);
+/* study_add_case: @one: (transfer full) with device, to and beside set, and of its row alias and title; a phase that is not
+ * the one spanned drops it. */
+void study_add_case(IfmStudy *study, int phase, StudyCase *one);

@@ -1,0 +1,59 @@
+/* Whether a trace has what a question asks for. */
+#include <inferometer/format.h>
+#include <inferometer/trace.h>
+
+gint64 ifm_trace_begin_ns(const IfmTrace *trace)
+{
+    gint64 first = G_MAXINT64;
+    for (gsize t = 0; t < ifm_trace_n_tracks(trace); t++)
+    {
+        gsize n = 0;
+        const IfmEvent *events = ifm_trace_events(trace, t, &n);
+        for (gsize i = 0; i < n; i++)
+            first = MIN(first, events[i].start_ns);
+    }
+    return first;
+}
+
+static gint64 last_end(const IfmTrace *trace)
+{
+    gint64 last = G_MININT64;
+    for (gsize t = 0; t < ifm_trace_n_tracks(trace); t++)
+    {
+        gsize n = 0;
+        const IfmEvent *events = ifm_trace_events(trace, t, &n);
+        for (gsize i = 0; i < n; i++)
+            last = MAX(last, events[i].start_ns + MAX(events[i].duration_ns, 0));
+    }
+    return last;
+}
+
+gboolean ifm_trace_analysis_check(const IfmTraceAnalysis *analysis, const IfmTrace *trace, const IfmTraceQuestion *question,
+                                  GError **error)
+{
+    gint64 first_ns = ifm_trace_begin_ns(trace), last_ns = last_end(trace);
+    if (question->end_ns > 0 && question->start_ns >= last_ns)
+    {
+        g_autofree char *asked = ifm_format_duration((double)(question->start_ns - first_ns)),
+                        *there = ifm_format_duration((double)(last_ns - first_ns));
+        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "--window begins at %s; the last event ends at %s", asked, there);
+        return FALSE;
+    }
+    gint32 min = G_MAXINT32, max = -1;
+    for (guint i = 0; i < analysis->batch_ids->len; i++)
+    {
+        gint32 id = g_array_index(analysis->batch_ids, gint32, i);
+        min = MIN(min, id);
+        max = MAX(max, id);
+        if (id == question->batch)
+            return TRUE;
+    }
+    if (question->batch < 0)
+        return TRUE;
+    if (max < 0)
+        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "--batch %d: no batch is in it", question->batch);
+    else
+        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "--batch %d: not in it; its %u batches are of %d to %d",
+                    question->batch, analysis->batch_ids->len, min, max);
+    return FALSE;
+}

@@ -1,0 +1,215 @@
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyse-private.h"
+
+/* What each stream of a device, or each thread of a foreign trace, did of the window, and the gaps in it. */
+
+/* --- inferences ------------------------------------------------------------------------------------------------------- */
+
+static gint64 share_of(gint64 whole, gint64 part, gint64 of)
+{
+    return part == of || of <= 0 ? whole : (gint64)((__int128)whole * part / of);
+}
+
+static void add_bubble(IfmTrackUse *use, gint64 gap_ns)
+{
+    gint64 limit_ns = 1000;
+    int bin = 0;
+    for (; bin + 1 < IFM_BUBBLE_BINS && gap_ns >= limit_ns; bin++)
+        limit_ns *= 4;
+    use->n_bubbles++;
+    use->bubble_sum_ns += gap_ns;
+    use->bubble_max_ns = MAX(use->bubble_max_ns, gap_ns);
+    use->bubble_bins[bin]++;
+}
+
+void ifm_use_add_run(const IfmSpan *window, const IfmEvent *event, IfmWork *work, IfmTrackUse *use, gsize expected)
+{
+    gint64 start = event->start_ns, end = ifm_event_end_ns(event);
+    IfmSums *sums = &work->sums;
+    gboolean inside =
+        end > start ? start < window->end && end > window->start : start >= window->start && start <= window->end;
+    if (!inside)
+        return;
+    if (sums->any)
+    {
+        if (start > sums->until_ns)
+            add_bubble(use, start - sums->until_ns);
+        sums->n_overlaps += start < sums->until_ns && end > start;
+    }
+    sums->until_ns = sums->any ? MAX(sums->until_ns, end) : end;
+    sums->any = TRUE;
+    gint64 part = MIN(end, window->end) - MAX(start, window->start);
+    use->n_events++;
+    sums->wall_ns += part;
+    sums->n_failed += event->failed != 0;
+    ifm_spans_add(&work->busy, start, end, window, expected);
+    if (event->device_ns < 0)
+        return;
+    use->n_device++;
+    sums->known_wall_ns += part;
+    sums->device_ns += share_of(event->device_ns, part, end - start);
+}
+
+static void conclude_runs(const IfmAnalysing *self, IfmTrackUse *use, const IfmSums *sums)
+{
+    double known = (double)sums->known_wall_ns, window = (double)self->window.end - (double)self->window.start;
+    self->analysis->n_failed += sums->n_failed;
+    use->device_ns = use->n_events > 0 && use->n_device == use->n_events ? sums->device_ns : -1;
+    use->bubble_mean_ns = use->n_bubbles > 0 ? (double)use->bubble_sum_ns / (double)use->n_bubbles : NAN;
+    if (use->n_device == 0)
+        return;
+    use->penalty_mean_ns = (double)(sums->known_wall_ns - sums->device_ns) / (double)use->n_device;
+    use->penalty_ratio = known > 0 ? (known - (double)sums->device_ns) / known : NAN;
+    use->hw_utilisation = use->n_device == use->n_events ? (double)sums->device_ns / window
+                          : known > 0                    ? (double)sums->device_ns / known * (double)sums->wall_ns / window
+                                                         : NAN;
+}
+
+static void warn_of_overlaps(const IfmAnalysing *self, const IfmWork *work, const IfmTrackUse *use)
+{
+    if (!work->infers || work->sums.n_overlaps == 0)
+        return;
+    g_autofree char *title = ifm_track_title(use->info);
+    g_ptr_array_add(self->analysis->warnings,
+                    g_strdup_printf("%s: %" G_GSIZE_FORMAT
+                                    " inferences overlap the one before on the same stream: what overlaps is "
+                                    "counted once, and viewers do not show it",
+                                    title, work->sums.n_overlaps));
+}
+
+/* --- slices of foreign threads ---------------------------------------------------------------------------------------- */
+
+static int outer_first(const void *a, const void *b)
+{
+    const IfmEvent *x = *(const IfmEvent *const *)a, *y = *(const IfmEvent *const *)b;
+    if (x->start_ns != y->start_ns)
+        return x->start_ns < y->start_ns ? -1 : 1;
+    return (x->duration_ns < y->duration_ns) - (x->duration_ns > y->duration_ns);
+}
+
+/* Slices whose times were rounded to us may overlap by this much. */
+#define ROUNDING_NS 1000
+
+static void warn_of_crossings(const IfmAnalysing *self, const IfmTrackUse *use, gsize n_crossings)
+{
+    g_autofree char *title = ifm_track_title(use->info);
+    if (n_crossings > 0 && !g_str_has_suffix(title, " (asynchronous)"))
+        g_ptr_array_add(self->analysis->warnings,
+                        g_strdup_printf("%s: %" G_GSIZE_FORMAT
+                                        " slices begin within another and end after it: slices of one thread "
+                                        "nest; what overlaps is counted once",
+                                        title, n_crossings));
+}
+
+/* Slices that contain others include their time. The cause of a gap between slices is unknown: all gaps count as
+ * bubbles. */
+static void use_slices(const IfmAnalysing *self, IfmWork *work, IfmTrackUse *use)
+{
+    gsize n;
+    const IfmEvent *events = ifm_trace_events(self->trace, work->track, &n);
+    g_autofree const IfmEvent **sorted = g_new(const IfmEvent *, n);
+    gboolean in_order = TRUE;
+    for (gsize i = 0; i < n; i++)
+    {
+        sorted[i] = &events[i];
+        in_order = in_order && (i == 0 || outer_first(&sorted[i - 1], &sorted[i]) <= 0);
+    }
+    if (!in_order)
+        qsort(sorted, n, sizeof *sorted, outer_first);
+    gint64 until_ns = G_MININT64;
+    gsize n_crossings = 0;
+    for (gsize i = 0; i < n; i++)
+    {
+        gint64 end = ifm_event_end_ns(sorted[i]);
+        if (i > 0 && end <= until_ns && sorted[i]->start_ns < until_ns)
+        {
+            self->analysis->n_failed += sorted[i]->failed != 0 && ifm_window_holds(&self->window, sorted[i]->start_ns, end);
+            continue;
+        }
+        n_crossings += i > 0 && until_ns > sorted[i]->start_ns && until_ns - sorted[i]->start_ns > ROUNDING_NS;
+        until_ns = MAX(until_ns, end);
+        ifm_use_add_run(&self->window, sorted[i], work, use, n);
+    }
+    warn_of_crossings(self, use, n_crossings);
+}
+
+/* --- nodes ------------------------------------------------------------------------------------------------------------ */
+
+/* The types are those of the nodes that OpenVINO and ONNX Runtime insert to move or convert data. A Cast of the model
+ * itself is computing. A Cast that ONNX Runtime inserts has a name that begins with the prefix below. */
+gboolean ifm_node_is_marshalling(const char *name)
+{
+    static const char *const types[] = {
+        "Reorder",     "ReorderInput", "ReorderOutput", "MemcpyFromHost", "MemcpyToHost", "Memcpy", "Convert",
+        "ConvertLike", "Input",        "Output",        "Parameter",      "Result",       "Copy",   "Transfer",
+    };
+    gsize length = strcspn(name, " ");
+    for (gsize i = 0; i < G_N_ELEMENTS(types); i++)
+        if (strlen(types[i]) == length && memcmp(name, types[i], length) == 0)
+            return TRUE;
+    return g_str_has_prefix(name, "Cast InsertedPrecisionFreeCast_");
+}
+
+/* Nodes of a subgraph lie within their node: spans are united, so that nothing counts twice. */
+static void use_nodes(const IfmAnalysing *self, const IfmWork *work, IfmTrackUse *use)
+{
+    IfmSpans all = { 0 }, marshalling = { 0 };
+    g_autoptr(GHashTable) known = g_hash_table_new(g_direct_hash, g_direct_equal);
+    gsize n;
+    const IfmEvent *events = ifm_trace_events(self->trace, work->track, &n);
+    for (gsize i = 0; i < n; i++)
+    {
+        const IfmEvent *event = &events[i];
+        if (event->kind != IFM_EVENT_NODE)
+            continue;
+        gpointer key = GUINT_TO_POINTER(event->name), answer;
+        if (!g_hash_table_lookup_extended(known, key, NULL, &answer))
+        {
+            answer = GINT_TO_POINTER(ifm_node_is_marshalling(ifm_trace_text(self->trace, event->name)));
+            g_hash_table_insert(known, key, answer);
+        }
+        ifm_spans_add(&all, event->start_ns, ifm_event_end_ns(event), &self->window, n);
+        if (GPOINTER_TO_INT(answer))
+            ifm_spans_add(&marshalling, event->start_ns, ifm_event_end_ns(event), &self->window, 16);
+    }
+    ifm_spans_unite(&all);
+    ifm_spans_unite(&marshalling);
+    use->node_ns = ifm_spans_total(&all);
+    use->marshalling_ns = ifm_spans_total(&marshalling);
+    ifm_spans_clear(&all);
+    ifm_spans_clear(&marshalling);
+}
+
+/* --- all of it -------------------------------------------------------------------------------------------------------- */
+
+void ifm_analyse_use(IfmAnalysing *self)
+{
+    gint64 window_ns = self->analysis->window_ns;
+    for (gsize i = 0; i < self->n_works; i++)
+    {
+        IfmWork *work = &self->works[i];
+        IfmTrackUse *use = &g_array_index(self->analysis->tracks, IfmTrackUse, i);
+        use->device_ns = use->node_ns = use->marshalling_ns = -1;
+        use->hw_utilisation = use->penalty_mean_ns = use->penalty_ratio = NAN;
+        if (!work->infers)
+            use_slices(self, work, use);
+        conclude_runs(self, use, &work->sums);
+        warn_of_overlaps(self, work, use);
+        ifm_spans_unite(&work->busy);
+        if (work->has_nodes)
+            use_nodes(self, work, use);
+        use->busy_ns = ifm_spans_total(&work->busy);
+        use->idle_ns = window_ns - use->busy_ns;
+        use->wall_utilisation = (double)use->busy_ns / (double)window_ns;
+        if (i < self->n_counted)
+        {
+            self->analysis->busy_ns += use->busy_ns;
+            self->analysis->idle_ns += use->idle_ns;
+        }
+    }
+    double all_ns = (double)self->analysis->busy_ns + (double)self->analysis->idle_ns;
+    self->analysis->wall_utilisation = all_ns > 0 ? (double)self->analysis->busy_ns / all_ns : NAN;
+}

@@ -1,0 +1,119 @@
+#include "analyse-private.h"
+
+/* --- names ------------------------------------------------------------------------------------------------------------ */
+
+const char *ifm_idle_cause_name(IfmIdleCause cause)
+{
+    static const char *const names[IFM_N_IDLE_CAUSES] = {
+        [IFM_IDLE_UPSTREAM] = "upstream",     [IFM_IDLE_HOST] = "host",       [IFM_IDLE_TRANSFER] = "transfer",
+        [IFM_IDLE_QUEUE_FULL] = "queue-full", [IFM_IDLE_PARTNER] = "partner", [IFM_IDLE_NO_WORK] = "no-work",
+        [IFM_IDLE_UNKNOWN] = "unknown",
+    };
+    return (guint)cause < IFM_N_IDLE_CAUSES ? names[cause] : "unknown";
+}
+
+/* --- the window ------------------------------------------------------------------------------------------------------- */
+
+static gboolean asks_for_all(const IfmTraceQuestion *question)
+{
+    return question == NULL || (question->start_ns == 0 && question->end_ns == 0);
+}
+
+static gboolean set_window(IfmAnalysing *self, const IfmTraceQuestion *question, const IfmSpan *all, GError **error)
+{
+    IfmTraceAnalysis *analysis = self->analysis;
+    gint64 window_ns, device_ns;
+    if (asks_for_all(question))
+        self->window = *all;
+    if (asks_for_all(question) && all->start == all->end)
+    {
+        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
+                    "%s: nothing in it takes any time: all events begin and end at %" G_GINT64_FORMAT
+                    " ns; a B without its E ends with the last event there is",
+                    ifm_trace_name(self->trace), all->start);
+        return FALSE;
+    }
+    if (self->window.start >= self->window.end)
+    {
+        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
+                    "%s: the window from %" G_GINT64_FORMAT " to %" G_GINT64_FORMAT
+                    " ns is empty: its end must come after its "
+                    "start",
+                    ifm_trace_name(self->trace), self->window.start, self->window.end);
+        return FALSE;
+    }
+    if (__builtin_sub_overflow(self->window.end, self->window.start, &window_ns) ||
+        __builtin_mul_overflow(window_ns, (gint64)ifm_trace_n_tracks(self->trace), &device_ns))
+    {
+        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
+                    "%s: from %" G_GINT64_FORMAT " to %" G_GINT64_FORMAT
+                    " ns is longer than can be counted: 292 years over "
+                    "all tracks",
+                    ifm_trace_name(self->trace), self->window.start, self->window.end);
+        return FALSE;
+    }
+    analysis->start_ns = self->window.start;
+    analysis->end_ns = self->window.end;
+    analysis->window_ns = window_ns;
+    return TRUE;
+}
+
+/* --- all of it -------------------------------------------------------------------------------------------------------- */
+
+static IfmTraceAnalysis *analysis_new(void)
+{
+    IfmTraceAnalysis *analysis = g_new0(IfmTraceAnalysis, 1);
+    analysis->tracks = g_array_new(FALSE, TRUE, sizeof(IfmTrackUse));
+    analysis->stages = g_array_new(FALSE, TRUE, sizeof(IfmStageUse));
+    analysis->batch_stage_ns = g_array_new(FALSE, TRUE, sizeof(gint64));
+    analysis->batch_turn_ns = g_array_new(FALSE, TRUE, sizeof(gint64));
+    analysis->batch_ids = g_array_new(FALSE, TRUE, sizeof(gint32));
+    analysis->critical_path = g_array_new(FALSE, TRUE, sizeof(IfmPathStep));
+    analysis->critical_batch = -1;
+    analysis->warnings = g_ptr_array_new_with_free_func(g_free);
+    return analysis;
+}
+
+void ifm_trace_analysis_free(IfmTraceAnalysis *analysis)
+{
+    if (analysis == NULL)
+        return;
+    g_array_unref(analysis->tracks);
+    g_array_unref(analysis->stages);
+    g_array_unref(analysis->batch_stage_ns);
+    g_array_unref(analysis->batch_turn_ns);
+    g_array_unref(analysis->batch_ids);
+    g_array_unref(analysis->critical_path);
+    g_ptr_array_unref(analysis->warnings);
+    g_free(analysis);
+}
+
+static gboolean analyse(IfmAnalysing *self, const IfmTraceQuestion *question, GError **error)
+{
+    IfmSpan all;
+    self->window =
+        asks_for_all(question) ? (IfmSpan){ G_MININT64, G_MAXINT64 } : (IfmSpan){ question->start_ns, question->end_ns };
+    if (!ifm_analyse_gather(self, &all))
+    {
+        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s: the trace has no events: there is nothing to analyse",
+                    ifm_trace_name(self->trace));
+        return FALSE;
+    }
+    if (!set_window(self, question, &all, error))
+        return FALSE;
+    ifm_analyse_use(self);
+    ifm_analyse_others(self);
+    ifm_analyse_blame(self);
+    ifm_analyse_stages(self);
+    ifm_analyse_path(self, question != NULL ? question->batch : -1);
+    return TRUE;
+}
+
+IfmTraceAnalysis *ifm_trace_analyse(const IfmTrace *trace, const IfmTraceQuestion *question, GError **error)
+{
+    g_autoptr(IfmTraceAnalysis) analysis = analysis_new();
+    IfmAnalysing self = { .trace = trace, .analysis = analysis };
+    gboolean ok = analyse(&self, question, error);
+    ifm_gathered_clear(&self);
+    return ok ? g_steal_pointer(&analysis) : NULL;
+}

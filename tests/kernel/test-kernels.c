@@ -1,0 +1,455 @@
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <inferometer/json.h>
+#include <inferometer/profile-page.h>
+#include <inferometer/zoo.h>
+
+/*
+ * Whose work a runtime's nodes do. The model: x [1,3,8,8] -> conv (4 channels, 3x3, padded) -> norm -> relu -> sum with a
+ * second convolution of x -> flatten -> dense (10 outputs) -> soft.
+ */
+
+enum
+{
+    CONV_MACS = 4 * 8 * 8 * 3 * 3 * 3,
+    PIXELS = 4 * 8 * 8, /* elements of what a convolution makes */
+    DENSE_MACS = PIXELS * 10,
+};
+
+#define BYTES_X (3 * 8 * 8 * 4)
+#define BYTES_W (4 * 3 * 3 * 3 * 4)
+#define BYTES_Y (PIXELS * 4)
+
+typedef struct
+{
+    IfmModel *model;
+    IfmAnalysis *analysis;
+    IfmMeasurement *measurement;
+} Fixture;
+
+static void add_node(IfmModelBuilder *builder, const char *op_type, const char *name, const char *a, const char *b)
+{
+    g_autofree char *made = g_str_equal(name, "soft") ? g_strdup("probabilities") : g_strconcat(name, ".out", NULL);
+    gsize node =
+        ifm_model_builder_node(builder, op_type, name, (const char *[]){ a, b, NULL }, (const char *[]){ made, NULL });
+    if (g_str_equal(op_type, "Conv"))
+        ifm_model_builder_ints(builder, node, "pads", (const gint64[]){ 1, 1, 1, 1 }, 4);
+}
+
+static void set_up(Fixture *fixture, gconstpointer data)
+{
+    static const gint64 x[] = { 1, 3, 8, 8 }, w[] = { 4, 3, 3, 3 }, channels[] = { 4 }, d[] = { PIXELS, 10 },
+                        y[] = { 1, 10 };
+    g_autoptr(GError) error = NULL;
+    g_autoptr(IfmModelBuilder) builder = ifm_model_builder_new("two-ways", 17);
+    ifm_model_builder_input(builder, "x", IFM_DTYPE_F32, 4, x, NULL);
+    ifm_model_builder_random_weight(builder, "w1", 4, w, 1, 1);
+    ifm_model_builder_random_weight(builder, "w2", 4, w, 1, 1);
+    ifm_model_builder_random_weight(builder, "d", 2, d, 1, 1);
+    for (const char *const *name = (const char *const[]){ "scale", "bias", "mean", "variance", NULL }; *name != NULL;
+         name++)
+        ifm_model_builder_random_weight(builder, *name, 1, channels, 1, 1);
+    add_node(builder, "Conv", "conv1", "x", "w1");
+    ifm_model_builder_node(builder, "BatchNormalization", "norm",
+                           (const char *[]){ "conv1.out", "scale", "bias", "mean", "variance", NULL },
+                           (const char *[]){ "norm.out", NULL });
+    add_node(builder, "Relu", "relu", "norm.out", NULL);
+    add_node(builder, "Conv", "conv2", "x", "w2");
+    add_node(builder, "Add", "sum", "relu.out", "conv2.out");
+    add_node(builder, "Flatten", "flatten", "sum.out", NULL);
+    add_node(builder, "MatMul", "dense", "flatten.out", "d");
+    add_node(builder, "Softmax", "soft", "dense.out", NULL);
+    ifm_model_builder_output(builder, "probabilities", IFM_DTYPE_F32, 2, y, NULL);
+    fixture->model = ifm_model_builder_finish(builder, &error);
+    g_assert_no_error(error);
+    fixture->analysis = ifm_model_analyse(fixture->model, NULL, 0, &error);
+    g_assert_no_error(error);
+    fixture->measurement = ifm_measurement_new();
+}
+
+static void tear_down(Fixture *fixture, gconstpointer data)
+{
+    ifm_analysis_free(fixture->analysis);
+    ifm_model_unref(fixture->model);
+    ifm_measurement_free(fixture->measurement);
+}
+
+static void ran(Fixture *fixture, const char *name, const char *op_type, double ns)
+{
+    IfmNodeRow *row = g_new0(IfmNodeRow, 1);
+    row->name = g_strdup(name);
+    row->op_type = g_strdup(op_type);
+    row->provider = g_strdup("");
+    row->implementation = g_strdup("");
+    row->dtype = g_strdup("");
+    row->median_ns = ns;
+    row->start_ns = NAN;
+    g_ptr_array_add(fixture->measurement->nodes, row);
+}
+
+static IfmKernels *kernels_of(const Fixture *fixture, const IfmRoofline *roofline)
+{
+    return ifm_kernels_new(fixture->measurement, fixture->model, fixture->analysis, roofline);
+}
+
+static const IfmKernel *kernel_named(const IfmKernels *kernels, const char *name)
+{
+    for (guint i = 0; i < kernels->rows->len; i++)
+        if (g_str_equal(((const IfmKernel *)kernels->rows->pdata[i])->node->name, name))
+            return kernels->rows->pdata[i];
+    g_error("no layer %s", name);
+}
+
+/* Every node by itself: each row has the cost of its own. */
+static void test_by_name(Fixture *fixture, gconstpointer data)
+{
+    for (gsize i = 0; i < ifm_model_n_nodes(fixture->model); i++)
+        ran(fixture, ifm_model_node(fixture->model, i)->name, "", 1000);
+    g_autoptr(IfmKernels) kernels = kernels_of(fixture, NULL);
+    g_assert_cmpuint(kernels->n_unknown, ==, 0);
+    g_assert_cmpuint(kernels->n_model_missing, ==, 0);
+    const IfmKernel *conv = kernel_named(kernels, "conv1");
+    g_assert_cmpint(conv->cost.macs, ==, CONV_MACS);
+    g_assert_cmpint(conv->cost.flop, ==, 2 * CONV_MACS);
+    g_assert_cmpint(conv->cost.bytes_read, ==, BYTES_X + BYTES_W);
+    g_assert_cmpint(conv->cost.bytes_written, ==, BYTES_Y);
+    g_assert_cmpint(kernel_named(kernels, "relu")->cost.flop, ==, PIXELS);
+    g_assert_true(isnan(kernels->min_ns)); /* no limit is known */
+}
+
+/* As runtimes fuse: what runs within another is that one's work, and what passes between the two crosses no boundary. */
+static void test_fused(Fixture *fixture, gconstpointer data)
+{
+    ran(fixture, "conv1/WithoutBiases", "Convolution", 4000);
+    ran(fixture, "x_abcd_acdb_conv1", "Reorder", 500);
+    ran(fixture, "conv2_nchwc", "Conv", 3000);
+    ran(fixture, "dense", "FullyConnected", 2000);
+    ran(fixture, "constant-folded-7", "Subgraph", 500);
+    g_autoptr(IfmKernels) kernels = kernels_of(fixture, NULL);
+    const IfmKernel *first = kernel_named(kernels, "conv1/WithoutBiases"), *second = kernel_named(kernels, "conv2_nchwc");
+    const IfmKernel *dense = kernel_named(kernels, "dense");
+    g_assert_cmpstr(first->members, ==, "conv1, norm, relu");
+    g_assert_cmpint(first->cost.flop, ==, 2 * CONV_MACS + 2 * PIXELS + PIXELS);
+    g_assert_cmpint(first->cost.bytes_read, ==, BYTES_X + BYTES_W + 4 * 4 * 4);
+    g_assert_cmpint(first->cost.bytes_written, ==, BYTES_Y);
+    g_assert_cmpint(first->family, ==, IFM_FAMILY_CONVOLUTION);
+    g_assert_cmpstr(second->members, ==, "conv2, sum, flatten"); /* the later of the two that the sum reads */
+    g_assert_cmpint(second->cost.macs, ==, CONV_MACS);
+    g_assert_cmpint(second->cost.bytes_read, ==, BYTES_X + BYTES_W + BYTES_Y);
+    g_assert_cmpstr(dense->members, ==, "dense, soft");
+    g_assert_cmpint(dense->cost.flop, ==, 2 * DENSE_MACS + 5 * 10);
+    g_assert_cmpuint(kernels->n_unknown, ==, 2);
+    g_assert_cmpuint(kernels->n_marshalling, ==, 1);
+    g_assert_cmpfloat(kernels->unknown_ratio, ==, 0.1);
+    g_assert_false(kernel_named(kernels, "constant-folded-7")->known);
+    g_assert_cmpuint(kernels->n_model_missing, ==, 0);
+}
+
+/* A fused node may have the name of what it ends with. */
+static void test_named_for_its_end(Fixture *fixture, gconstpointer data)
+{
+    ran(fixture, "relu", "Convolution", 4000);
+    ran(fixture, "sum", "Convolution", 4000);
+    g_autoptr(IfmKernels) kernels = kernels_of(fixture, NULL);
+    g_assert_cmpint(kernel_named(kernels, "relu")->cost.macs, ==, CONV_MACS);
+    g_assert_cmpstr(kernel_named(kernels, "relu")->members, ==, "conv1, norm, relu");
+    g_assert_cmpint(kernel_named(kernels, "sum")->cost.macs, ==, CONV_MACS);
+    /* the product ran into none: it is missing, and so is what hangs on it alone */
+    g_assert_cmpuint(kernels->n_model_missing, ==, 2);
+    g_assert_cmpfloat_with_epsilon(kernels->missing_ratio,
+                                   (2.0 * DENSE_MACS + 50) / (4.0 * CONV_MACS + 4 * PIXELS + 2.0 * DENSE_MACS + 50), 1e-12);
+}
+
+/* A convolution did not run within the pooling or the sum behind it: where its own kernel is not told, its work is missing.
+ */
+static void test_no_product(Fixture *fixture, gconstpointer data)
+{
+    ran(fixture, "Multiply_1", "Convolution", 4000);
+    ran(fixture, "sum", "Eltwise", 1000);
+    g_autoptr(IfmKernels) kernels = kernels_of(fixture, NULL);
+    g_assert_cmpint(kernel_named(kernels, "sum")->cost.macs, ==, 0);
+    g_assert_cmpint(kernel_named(kernels, "sum")->cost.flop, ==, PIXELS);
+    g_assert_false(kernel_named(kernels, "Multiply_1")->known);
+    g_assert_cmpuint(kernels->n_model_missing, ==, 6); /* both convolutions, norm, relu, dense, soft */
+}
+
+/* A node that ran in two pieces: nobody tells which did what. */
+static void test_in_pieces(Fixture *fixture, gconstpointer data)
+{
+    ran(fixture, "conv1", "Conv", 1000);
+    ran(fixture, "conv1_nchwc", "Conv", 1000);
+    g_autoptr(IfmKernels) kernels = kernels_of(fixture, NULL);
+    g_assert_cmpuint(kernels->n_unknown, ==, 2);
+    g_assert_cmpfloat(kernels->unknown_ratio, ==, 1);
+}
+
+/* --- parts that the runtime names ------------------------------------------------------------------------------------ */
+
+static void has_parts(Fixture *fixture, json_t *parts)
+{
+    ifm_record_set_json(&fixture->measurement->breakdown, json_pack("{s:o}", "parts", parts));
+}
+
+/* The rows' own names tell nothing; what went into weights (norm, of the first) costs nothing where it stands once more. */
+static void test_by_parts(Fixture *fixture, gconstpointer data)
+{
+    ran(fixture, "Multiply_7", "Convolution", 4000);
+    ran(fixture, "norm", "Add", 1000);
+    ran(fixture, "Multiply_9", "Convolution", 3000);
+    ran(fixture, "Transpose_1", "Transpose", 100);
+    ran(fixture, "Multiply_11", "FullyConnected", 2000);
+    has_parts(fixture,
+              json_pack("[[s,s,s],[s],[s],[s],[s,s]]", "norm", "conv1", "w1", "norm", "conv2", "dense", "dense", "d"));
+    g_autoptr(IfmKernels) kernels = kernels_of(fixture, NULL);
+    g_assert_cmpstr(kernels->reported_by, ==, "the parts that the runtime names");
+    const IfmKernel *first = kernel_named(kernels, "Multiply_7"), *dense = kernel_named(kernels, "Multiply_11");
+    g_assert_cmpint(first->cost.flop, ==, 2 * CONV_MACS);
+    g_assert_cmpstr(first->label, ==, "conv1");
+    g_assert_cmpstr(kernel_named(kernels, "norm")->members, ==, "norm, relu");
+    g_assert_null(kernel_named(kernels, "norm")->label);
+    g_assert_cmpstr(kernel_named(kernels, "Multiply_9")->members, ==, "conv2, sum, flatten");
+    g_assert_cmpint(dense->cost.macs, ==, DENSE_MACS);
+    g_assert_cmpuint(kernels->n_unknown, ==, 1); /* it moved what the product reads */
+    g_assert_false(kernel_named(kernels, "Transpose_1")->known);
+    g_assert_cmpuint(kernels->n_model_missing, ==, 0);
+}
+
+/* Where two rows say that they did the same, nobody knows how much of it: not by another's name, nor by what hangs on it.
+ */
+static void test_parts_contradict(Fixture *fixture, gconstpointer data)
+{
+    ran(fixture, "Multiply_7", "Convolution", 4000);
+    ran(fixture, "Multiply_8", "Convolution", 4000);
+    ran(fixture, "conv2", "Convolution", 3000);
+    ran(fixture, "Divide_3", "Eltwise", 1000);
+    ran(fixture, "Exp_2", "Eltwise", 1000);
+    has_parts(fixture, json_pack("[[s],[s],[s],[s],[s]]", "conv1", "conv1", "conv2", "soft", "soft"));
+    g_autoptr(IfmKernels) kernels = kernels_of(fixture, NULL);
+    g_assert_false(kernel_named(kernels, "Multiply_7")->known);
+    g_assert_false(kernel_named(kernels, "Multiply_8")->known);
+    g_assert_false(kernel_named(kernels, "Divide_3")->known);
+    g_assert_cmpint(kernel_named(kernels, "conv2")->cost.macs, ==, CONV_MACS);
+    g_assert_cmpuint(kernels->n_unknown, ==, 4);
+    g_assert_cmpuint(kernels->n_model_missing, ==, 5); /* conv1 with norm and relu behind it, dense, soft */
+}
+
+/* MACs of ResNet-18's convolution @name, from the architecture's table: four groups of two blocks of two 3x3, the first of
+ * each group but the first at half the size, with a 1x1 beside it. */
+static gint64 resnet_macs(const char *name)
+{
+    int group = 0, block = 0, number = 0;
+    if (g_str_equal(name, "conv1"))
+        return 64LL * 112 * 112 * 3 * 7 * 7;
+    if (sscanf(name, "layer%d.%d.", &group, &block) != 2)
+        return -1;
+    gint64 out = 32LL << group, size = 112 >> group, in = block == 0 && group > 1 ? out / 2 : out;
+    if (strstr(name, "downsample.0") != NULL)
+        return out * size * size * in;
+    const char *conv = strstr(name, ".conv");
+    if (conv == NULL || sscanf(conv, ".conv%d", &number) != 1)
+        return -1;
+    return out * size * size * (number == 1 ? in : out) * 3 * 3;
+}
+
+typedef struct
+{
+    const char *name;
+    gint64 total_macs; /* of the kernel table in tests/zoo/test-cnn.c */
+    guint n_convolutions;
+} Recorded;
+
+/* What OpenVINO told in a real run. Most convolutions have a number for a name there. */
+static void test_recorded(gconstpointer data)
+{
+    const Recorded *recorded = data;
+    g_autoptr(GError) error = NULL;
+    Fixture fixture = { 0 };
+    g_autofree char *file = g_strdup_printf("kernel/runtimes/openvino-%s.json", recorded->name);
+    g_autofree char *path = g_test_build_filename(G_TEST_DIST, file, NULL);
+    json_auto_t *json = json_load_file(path, 0, NULL), *parts = json_array();
+    g_assert_nonnull(json);
+    fixture.model = ifm_zoo_build(recorded->name, NULL, 1, &error);
+    g_assert_no_error(error);
+    fixture.analysis = ifm_model_analyse(fixture.model, NULL, 0, &error);
+    g_assert_no_error(error);
+    fixture.measurement = ifm_measurement_new();
+    gsize i;
+    json_t *row;
+    json_array_foreach(json_object_get(json, "rows"), i, row)
+    {
+        ran(&fixture, json_string_value(json_array_get(row, 0)), json_string_value(json_array_get(row, 1)),
+            json_number_value(json_array_get(row, 2)));
+        json_array_append(parts, json_array_get(row, 3));
+    }
+    has_parts(&fixture, json_incref(parts));
+    g_autoptr(IfmKernels) kernels = kernels_of(&fixture, NULL);
+    gint64 macs = 0;
+    guint n_convolutions = 0;
+    for (guint k = 0; k < kernels->rows->len; k++)
+    {
+        const IfmKernel *kernel = kernels->rows->pdata[k];
+        macs += kernel->cost.macs;
+        n_convolutions += kernel->known && kernel->family == IFM_FAMILY_CONVOLUTION;
+        if (kernel->known && kernel->family == IFM_FAMILY_CONVOLUTION && g_str_equal(recorded->name, "resnet18"))
+            g_assert_cmpint(kernel->cost.macs, ==, resnet_macs(kernel->label));
+        g_assert_true(kernel->known || kernel->marshalling);
+    }
+    g_assert_cmpuint(n_convolutions, ==, recorded->n_convolutions);
+    g_assert_cmpint(macs, ==, recorded->total_macs);
+    g_assert_cmpuint(kernels->n_model_missing, ==, 0);
+    tear_down(&fixture, NULL);
+}
+
+/* The runtime's own graph stands before names, which tell what it does not. */
+static void test_by_graph(Fixture *fixture, gconstpointer data)
+{
+    ran(fixture, "conv1", "FusedConv", 1000);
+    ran(fixture, "conv2", "Conv", 1000);
+    ifm_record_set_json(&fixture->measurement->breakdown,
+                        json_pack("{s:[{s:b,s:s,s:i,s:i,s:i,s:i},n]}", "costs", "covered", 1, "family",
+                                  ifm_family_name(IFM_FAMILY_CONVOLUTION), "macs", 10, "flop", 24, "bytes_read", 5,
+                                  "bytes_written", 3));
+    g_autoptr(IfmKernels) kernels = kernels_of(fixture, NULL);
+    const IfmKernel *reported = kernel_named(kernels, "conv1");
+    g_assert_cmpint(reported->cost.flop, ==, 24);
+    g_assert_cmpfloat(reported->place.intensity, ==, 3);
+    g_assert_null(reported->members);
+    g_assert_cmpint(kernel_named(kernels, "conv2")->cost.macs, ==, CONV_MACS);
+    g_assert_cmpuint(kernels->n_by_names, ==, 1);
+    g_assert_cmpuint(kernels->n_unknown, ==, 0);
+    g_assert_null(kernels->why_names);
+}
+
+/* A graph that could have told, and why it did not. */
+static void test_no_graph(Fixture *fixture, gconstpointer data)
+{
+    ran(fixture, "conv1", "Conv", 1000);
+    ifm_record_set_json(&fixture->measurement->breakdown, json_pack("{s:s}", "costs_why", "too large"));
+    g_autoptr(IfmKernels) kernels = kernels_of(fixture, NULL);
+    g_assert_cmpstr(kernels->reported_by, ==, "the nodes' names");
+    g_assert_cmpstr(kernels->why_names, ==, "too large");
+    g_assert_cmpuint(kernels->n_by_names, ==, 0);
+}
+
+/* 1 GFLOP/s and 1000 GB/s: everything is bound by compute, and a FLOP takes a ns. Copies could go altogether. */
+static void test_limit(Fixture *fixture, gconstpointer data)
+{
+    const IfmRoofline roofline = { 1e9, 1e12 };
+    ran(fixture, "conv1", "Conv", 4.0 * CONV_MACS);
+    ran(fixture, "Reorder", "Reorder", 1000);
+    ran(fixture, "conv2", "Conv", 2.0 * CONV_MACS);
+    ran(fixture, "dense", "MatMul", 8.0 * DENSE_MACS);
+    g_autoptr(IfmKernels) kernels = kernels_of(fixture, &roofline);
+    const IfmKernel *conv = kernel_named(kernels, "conv1");
+    double min = 2 * CONV_MACS + 3 * PIXELS;
+    g_assert_cmpint(conv->place.bound, ==, IFM_BOUND_COMPUTE);
+    g_assert_cmpfloat_with_epsilon(conv->place.attained, min / (4.0 * CONV_MACS), 1e-12);
+    g_assert_cmpfloat_with_epsilon(conv->place.excess_ns, 4.0 * CONV_MACS - min, 1e-6);
+    g_assert_cmpfloat_with_epsilon(kernels->min_ns, 4.0 * CONV_MACS + 4 * PIXELS + 2 * DENSE_MACS + 50, 1e-6);
+    g_autoptr(GArray) families = ifm_kernels_families(kernels);
+    double time_ns = 0, excess_ns = 0;
+    gsize n = 0;
+    for (guint i = 0; i < families->len; i++)
+    {
+        const IfmKernelFamily *family = &g_array_index(families, IfmKernelFamily, i);
+        time_ns += family->time_ns;
+        excess_ns += family->excess_ns;
+        n += family->n;
+        if (g_str_equal(family->name, ifm_family_name(IFM_FAMILY_CONVOLUTION)))
+            g_assert_cmpfloat_with_epsilon(family->time_ns, 6.0 * CONV_MACS, 1e-6);
+    }
+    g_assert_cmpuint(n, ==, 4);
+    g_assert_cmpfloat_with_epsilon(time_ns, kernels->nodes_ns, 1e-6);
+    g_assert_cmpfloat(excess_ns, >=, 1000); /* the copy's, whole, with the others' */
+}
+
+/* A copy that the runtime's own graph knows the bytes of is none of the model's work, either. */
+static void test_covered_copy(Fixture *fixture, gconstpointer data)
+{
+    const IfmRoofline roofline = { 1e9, 1e9 };
+    ran(fixture, "conv1", "Conv", 100);
+    ran(fixture, "ReorderInput_3", "ReorderInput", 50);
+    ifm_record_set_json(&fixture->measurement->breakdown,
+                        json_pack("{s:[{s:b,s:s,s:i,s:i,s:i,s:i},{s:b,s:s,s:i,s:i,s:i,s:i}]}", "costs", "covered", 1,
+                                  "family", ifm_family_name(IFM_FAMILY_CONVOLUTION), "macs", 10, "flop", 24, "bytes_read",
+                                  5, "bytes_written", 3, "covered", 1, "family", ifm_family_name(IFM_FAMILY_MOVEMENT),
+                                  "macs", 0, "flop", 0, "bytes_read", 20, "bytes_written", 20));
+    g_autoptr(IfmKernels) kernels = kernels_of(fixture, &roofline);
+    const IfmKernel *copy = kernel_named(kernels, "ReorderInput_3");
+    g_assert_true(copy->cost.covered);
+    g_assert_cmpfloat(copy->place.min_ns, ==, 0); /* not the 40 ns of its bytes */
+    g_assert_cmpfloat(copy->place.excess_ns, ==, 50);
+    g_assert_true(isnan(copy->place.attained));
+    g_assert_true(isnan(copy->place.intensity));
+    g_assert_cmpfloat_with_epsilon(kernels->min_ns, 24, 1e-9);
+    g_autoptr(GArray) families = ifm_kernels_families(kernels);
+    g_assert_cmpuint(families->len, ==, 2);
+    const IfmKernelFamily *copies = &g_array_index(families, IfmKernelFamily, 1);
+    g_assert_cmpstr(copies->name, ==, "the runtime's copies");
+    g_assert_cmpfloat(copies->time_ns, ==, 50);
+    g_assert_cmpfloat(copies->excess_ns, ==, 50);
+    g_assert_cmpfloat(copies->flop, ==, 0);
+}
+
+/* The page names what stands furthest above its limit, in its own words, and says so of what it cannot. */
+static void test_page(Fixture *fixture, gconstpointer data)
+{
+    ran(fixture, "conv1", "Conv", 4.0 * CONV_MACS);
+    ran(fixture, "conv2", "Conv", 2.5 * CONV_MACS);
+    ran(fixture, "Reorder", "Reorder", 100);
+    ran(fixture, "dense", "MatMul", 4.0 * DENSE_MACS);
+    fixture->measurement->has_summary = TRUE;
+    fixture->measurement->summary.median = 8.0 * CONV_MACS;
+    g_autoptr(IfmMeasurement) peak = ifm_measurement_new();
+    peak->result = json_pack("{s:f,s:f}", "flop_per_s", 1e9, "bytes_per_s", 1e12);
+    IfmProfileDevice device = { .result = { .device = "simulated:x/CPU", .measurement = fixture->measurement },
+                                .peak = peak };
+    IfmProfileReport report = { .parts = IFM_PROFILE_ALL,
+                                .source = "two-ways.onnx",
+                                .model = fixture->model,
+                                .analysis = fixture->analysis,
+                                .devices = &device,
+                                .n_devices = 1,
+                                .n_layers = 15 };
+    g_autofree char *page = ifm_document_show(ifm_profile_document(&report), &(IfmScreen){ .width = IFM_SCREEN_UNBOUNDED });
+    g_assert_nonnull(strstr(page, "peak of simulated:x/CPU: 1 GFLOP/s"));
+    g_assert_nonnull(strstr(page, "largest possible gain: "));
+    g_assert_nonnull(strstr(page, "in one layer, conv1: "));
+    g_assert_nonnull(strstr(page, ": data moved for the runtime's sake"));
+    g_assert_nonnull(strstr(page, "two-ways.onnx, opset 17, 8 nodes"));
+    json_auto_t *json = ifm_profile_to_json(&report);
+    double gflops = json_number_value(json_object_get(json_object_get(json, "flops"), "total_gflops"));
+    g_assert_cmpfloat_with_epsilon(gflops, (4.0 * CONV_MACS + 4 * PIXELS + 2 * DENSE_MACS + 50) / 1e9, 1e-15);
+    const json_t *entry = json_array_get(json_object_get(json, "cases"), 0), *kernels = json_object_get(entry, "layers");
+    g_assert_cmpuint(json_array_size(json_object_get(kernels, "rows")), ==, 4);
+    g_autofree char *csv = ifm_profile_to_csv(&report);
+    g_auto(GStrv) devices = g_strsplit(csv, "\r\n", -1);
+    g_assert_cmpuint(g_strv_length(devices), ==, 3); /* a head, the device, the end */
+    report.parts = IFM_PROFILE_LAYERS;
+    g_autofree char *rows = ifm_profile_to_csv(&report);
+    g_auto(GStrv) lines = g_strsplit(rows, "\r\n", -1);
+    g_assert_cmpuint(g_strv_length(lines), ==, 6);
+    g_assert_true(g_str_has_prefix(lines[1], "simulated:x/CPU,,conv1,Conv,"));
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add("/kernels/by-name", Fixture, NULL, set_up, test_by_name, tear_down);
+    g_test_add("/kernels/fused", Fixture, NULL, set_up, test_fused, tear_down);
+    g_test_add("/kernels/named-for-its-end", Fixture, NULL, set_up, test_named_for_its_end, tear_down);
+    g_test_add("/kernels/no-product", Fixture, NULL, set_up, test_no_product, tear_down);
+    g_test_add("/kernels/in-pieces", Fixture, NULL, set_up, test_in_pieces, tear_down);
+    g_test_add("/kernels/by-parts", Fixture, NULL, set_up, test_by_parts, tear_down);
+    g_test_add("/kernels/parts-contradict", Fixture, NULL, set_up, test_parts_contradict, tear_down);
+    g_test_add_data_func("/kernels/recorded/resnet18", &(const Recorded){ "resnet18", 1814073344, 20 }, test_recorded);
+    g_test_add_data_func("/kernels/recorded/googlenet", &(const Recorded){ "googlenet", 1498376192, 57 }, test_recorded);
+    g_test_add("/kernels/by-graph", Fixture, NULL, set_up, test_by_graph, tear_down);
+    g_test_add("/kernels/no-graph", Fixture, NULL, set_up, test_no_graph, tear_down);
+    g_test_add("/kernels/limit", Fixture, NULL, set_up, test_limit, tear_down);
+    g_test_add("/kernels/covered-copy", Fixture, NULL, set_up, test_covered_copy, tear_down);
+    g_test_add("/kernels/page", Fixture, NULL, set_up, test_page, tear_down);
+    return g_test_run();
+}
