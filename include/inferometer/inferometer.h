@@ -5,22 +5,18 @@
 #include <inferometer/compare-models.h>
 #include <inferometer/compare-page.h>
 #include <inferometer/compare.h>
-#include <inferometer/csv.h>
 #include <inferometer/dataset.h>
 #include <inferometer/document.h>
 #include <inferometer/engine.h>
 #include <inferometer/error.h>
 #include <inferometer/estimate-page.h>
 #include <inferometer/estimate.h>
-#include <inferometer/file.h>
 #include <inferometer/format.h>
 #include <inferometer/gradient.h>
 #include <inferometer/grid.h>
-#include <inferometer/json.h>
 #include <inferometer/kernel.h>
 #include <inferometer/kinds.h>
 #include <inferometer/measure.h>
-#include <inferometer/nearest.h>
 #include <inferometer/onnx.h>
 #include <inferometer/options.h>
 #include <inferometer/paths.h>
@@ -29,7 +25,6 @@
 #include <inferometer/planning.h>
 #include <inferometer/predict.h>
 #include <inferometer/profile-estimate.h>
-#include <inferometer/profile-figures.h>
 #include <inferometer/profile-page.h>
 #include <inferometer/profile.h>
 #include <inferometer/protocol.h>
@@ -42,7 +37,6 @@
 #include <inferometer/sensor.h>
 #include <inferometer/statistics.h>
 #include <inferometer/store.h>
-#include <inferometer/study-findings.h>
 #include <inferometer/study-place.h>
 #include <inferometer/study-results.h>
 #include <inferometer/study.h>
@@ -51,5 +45,4 @@
 #include <inferometer/trace-diff.h>
 #include <inferometer/trace.h>
 #include <inferometer/transformer.h>
-#include <inferometer/yaml.h>
 #include <inferometer/zoo.h>

@@ -1,6 +1,6 @@
 #pragma once
 #include <inferometer/document.h>
-#include <inferometer/profile-figures.h>
+#include <inferometer/profile.h>
 
 IFM_BEGIN_DECLS
 

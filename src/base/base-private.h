@@ -1,6 +1,6 @@
 #pragma once
-#include <inferometer/csv.h>
-#include <inferometer/json.h>
+#include <internal/csv.h>
+#include <internal/json.h>
 
 G_BEGIN_DECLS
 

@@ -1,5 +1,5 @@
 #include "base-private.h"
-#include <inferometer/nearest.h>
+#include <internal/nearest.h>
 #include <math.h>
 #include <string.h>
 

@@ -1,6 +1,6 @@
 #include <errno.h>
 #include <fcntl.h>
-#include <inferometer/file.h>
+#include <internal/file.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/random.h>

@@ -1,6 +1,6 @@
 #include "base-private.h"
-#include <inferometer/file.h>
-#include <inferometer/nearest.h>
+#include <internal/file.h>
+#include <internal/nearest.h>
 #include <math.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
-#include <inferometer/nearest.h>
 #include <inferometer/options.h>
+#include <internal/nearest.h>
 #include <math.h>
 #include <string.h>
 

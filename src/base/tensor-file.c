@@ -1,6 +1,6 @@
-#include <inferometer/file.h>
-#include <inferometer/json.h>
 #include <inferometer/tensor-file.h>
+#include <internal/file.h>
+#include <internal/json.h>
 #include <string.h>
 
 /*

@@ -1,5 +1,5 @@
 #pragma once
-#include <inferometer/yaml.h>
+#include <internal/yaml.h>
 
 /** ifm_yaml_parse: ifm_yaml_read() of a text in memory. @text: [length]    @name: the file name that messages begin with */
 gpointer ifm_yaml_parse(const IfmYamlTable *table, const char *text, gsize length, const char *name, GError **error);

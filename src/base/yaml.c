@@ -1,7 +1,7 @@
 #include "yaml-private.h"
 #include <errno.h>
-#include <inferometer/file.h>
-#include <inferometer/nearest.h>
+#include <internal/file.h>
+#include <internal/nearest.h>
 #include <math.h>
 #include <string.h>
 

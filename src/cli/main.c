@@ -3,7 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <inferometer/nearest.h>
+#include <internal/nearest.h>
 
 #include "cli.h"
 

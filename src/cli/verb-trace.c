@@ -1,8 +1,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <inferometer/json.h>
 #include <inferometer/trace-diff.h>
+#include <internal/json.h>
 
 #include "cli.h"
 

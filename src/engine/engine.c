@@ -1,4 +1,4 @@
-#include <inferometer/nearest.h>
+#include <internal/nearest.h>
 #include <string.h>
 
 #include "engine-private.h"

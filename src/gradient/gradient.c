@@ -1,7 +1,7 @@
 /* The public functions: what is differentiated by, the ports of the model that comes out, the state of a training step. */
 #include <string.h>
 
-#include <inferometer/nearest.h>
+#include <internal/nearest.h>
 
 #include "backward.h"
 

@@ -1,6 +1,6 @@
 #include <math.h>
 
-#include <inferometer/json.h>
+#include <internal/json.h>
 
 #include "kernel-private.h"
 

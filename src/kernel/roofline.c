@@ -1,7 +1,7 @@
 #include <math.h>
 
-#include <inferometer/json.h>
 #include <inferometer/kernel.h>
+#include <internal/json.h>
 
 #include "kernel-private.h"
 

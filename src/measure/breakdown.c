@@ -1,9 +1,9 @@
 #include <math.h>
 #include <string.h>
 
-#include <inferometer/json.h>
 #include <inferometer/sensor.h>
 #include <inferometer/trace.h>
+#include <internal/json.h>
 
 #include "measure-private.h"
 

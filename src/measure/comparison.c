@@ -1,5 +1,5 @@
 #include <inferometer/compare.h>
-#include <inferometer/json.h>
+#include <internal/json.h>
 
 static const char *const verdict_names[] = {
     [IFM_VERDICT_FASTER] = "faster",

@@ -1,6 +1,6 @@
 /* All kinds of cases: the table of them, and how a case of any kind is sealed and measured. */
-#include <inferometer/json.h>
 #include <inferometer/sensor.h>
+#include <internal/json.h>
 
 #include "kind-private.h"
 

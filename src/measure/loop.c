@@ -2,7 +2,7 @@
 #include <string.h>
 #include <time.h>
 
-#include <inferometer/json.h>
+#include <internal/json.h>
 
 #include "measure-private.h"
 

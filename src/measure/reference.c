@@ -1,8 +1,8 @@
 #include <math.h>
 #include <string.h>
 
-#include <inferometer/json.h>
 #include <inferometer/tensor-file.h>
+#include <internal/json.h>
 
 #include "measure-private.h"
 

@@ -5,9 +5,9 @@
 
 #include <glib/gstdio.h>
 
-#include <inferometer/json.h>
 #include <inferometer/paths.h>
 #include <inferometer/sensor.h>
+#include <internal/json.h>
 
 #include "kind-private.h"
 

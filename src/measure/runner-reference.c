@@ -1,6 +1,6 @@
 #include <glib/gstdio.h>
 
-#include <inferometer/json.h>
+#include <internal/json.h>
 
 #include "runner-private.h"
 

@@ -1,8 +1,8 @@
 #include <math.h>
 #include <string.h>
 
-#include <inferometer/json.h>
 #include <inferometer/sensor.h>
+#include <internal/json.h>
 
 #include "runner-private.h"
 

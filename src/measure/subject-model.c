@@ -2,7 +2,7 @@
 #include <pthread.h>
 #include <string.h>
 
-#include <inferometer/json.h>
+#include <internal/json.h>
 
 #include "measure-private.h"
 

@@ -1,4 +1,4 @@
-#include <inferometer/json.h>
+#include <internal/json.h>
 
 #include "kind-private.h"
 

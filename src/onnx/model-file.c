@@ -4,7 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <inferometer/file.h>
+#include <internal/file.h>
 
 #include "onnx-private.h"
 

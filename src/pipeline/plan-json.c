@@ -3,8 +3,8 @@
 #include <math.h>
 #include <string.h>
 
-#include <inferometer/json.h>
-#include <inferometer/nearest.h>
+#include <internal/json.h>
+#include <internal/nearest.h>
 
 #include "pipeline-private.h"
 

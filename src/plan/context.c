@@ -1,8 +1,8 @@
 #include <math.h>
 #include <string.h>
 
-#include <inferometer/nearest.h>
 #include <inferometer/planning.h>
+#include <internal/nearest.h>
 
 #include "costs-private.h"
 

@@ -1,6 +1,6 @@
 #include <inferometer/planning.h>
 
-#include <inferometer/json.h>
+#include <internal/json.h>
 
 #include "costs-private.h"
 

@@ -1,7 +1,7 @@
 #include <math.h>
 #include <string.h>
 
-#include <inferometer/nearest.h>
+#include <internal/nearest.h>
 
 #include "plan-private.h"
 

@@ -1,6 +1,6 @@
 /* Planning from options: a plan and its prediction for each size. */
-#include <inferometer/json.h>
 #include <inferometer/planning.h>
+#include <internal/json.h>
 
 /* --- options ---------------------------------------------------------------------------------------------------------- */
 

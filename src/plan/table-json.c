@@ -1,6 +1,6 @@
 /* Plan tables as JSON documents. All content of a document is checked; errors name the place in it. */
-#include <inferometer/json.h>
-#include <inferometer/nearest.h>
+#include <internal/json.h>
+#include <internal/nearest.h>
 
 #include "plan-table-private.h"
 

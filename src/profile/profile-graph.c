@@ -1,8 +1,8 @@
 #include <math.h>
 #include <string.h>
 
-#include <inferometer/nearest.h>
 #include <inferometer/paths.h>
+#include <internal/nearest.h>
 
 #include "profile-private.h"
 

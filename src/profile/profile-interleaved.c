@@ -1,7 +1,7 @@
 #include <string.h>
 
 #include <inferometer/compare.h>
-#include <inferometer/json.h>
+#include <internal/json.h>
 
 #include "profile-private.h"
 

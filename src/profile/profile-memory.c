@@ -1,8 +1,8 @@
 #include <malloc.h>
 #include <math.h>
 
-#include <inferometer/json.h>
-#include <inferometer/profile-figures.h>
+#include <internal/json.h>
+#include <internal/profile-figures.h>
 
 /* What a profile's models and runs take of memory: by the shapes, as it was measured, and by closed forms. */
 

@@ -1,6 +1,6 @@
 #include <string.h>
 
-#include <inferometer/nearest.h>
+#include <internal/nearest.h>
 
 #include "profile-private.h"
 

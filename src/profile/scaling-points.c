@@ -1,8 +1,8 @@
 #include <math.h>
 #include <string.h>
 
-#include <inferometer/json.h>
-#include <inferometer/profile-figures.h>
+#include <internal/json.h>
+#include <internal/profile-figures.h>
 
 /* The points of a row on one device: what a profile of each model says, as a scaling reads it. */
 

@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-#include <inferometer/json.h>
+#include <internal/json.h>
 
 #include "report-private.h"
 

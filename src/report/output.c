@@ -4,7 +4,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include <inferometer/file.h>
+#include <internal/file.h>
 
 #include "report-private.h"
 

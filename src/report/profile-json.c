@@ -1,7 +1,7 @@
 #include <math.h>
 #include <string.h>
 
-#include <inferometer/json.h>
+#include <internal/json.h>
 
 #include "profile-page-private.h"
 

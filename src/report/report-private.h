@@ -5,7 +5,7 @@
 #include <inferometer/study-results.h>
 
 #include "document-private.h"
-#include <inferometer/json.h>
+#include <internal/json.h>
 
 G_BEGIN_DECLS
 

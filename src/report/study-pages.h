@@ -1,6 +1,6 @@
 #pragma once
-#include <inferometer/json.h>
-#include <inferometer/study-findings.h>
+#include <internal/json.h>
+#include <internal/study-findings.h>
 
 #include "report-private.h"
 

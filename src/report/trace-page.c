@@ -1,8 +1,8 @@
 #include <math.h>
 #include <string.h>
 
-#include <inferometer/json.h>
 #include <inferometer/trace-diff.h>
+#include <internal/json.h>
 
 #include "report-private.h"
 

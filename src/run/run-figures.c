@@ -1,8 +1,8 @@
 /* The figures of a plan's run, each that was predicted beside what was measured, and what they come to. */
 #include <math.h>
 
-#include <inferometer/json.h>
 #include <inferometer/run.h>
+#include <internal/json.h>
 
 static void figure_free(IfmRunFigure *figure)
 {

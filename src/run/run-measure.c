@@ -4,7 +4,7 @@
 #include <glib/gstdio.h>
 
 #include <inferometer/campaign.h>
-#include <inferometer/json.h>
+#include <internal/json.h>
 
 #include "run-private.h"
 

@@ -1,7 +1,7 @@
 /* A run's plan, tried before it is predicted. */
 #include <math.h>
 
-#include <inferometer/json.h>
+#include <internal/json.h>
 
 #include "run-private.h"
 

@@ -1,5 +1,5 @@
 /* What is predicted of a stream before it runs. */
-#include <inferometer/json.h>
+#include <internal/json.h>
 
 #include "run-private.h"
 

@@ -1,5 +1,5 @@
 /* Everything that is asked to be run, looked at before anything is started. */
-#include <inferometer/json.h>
+#include <internal/json.h>
 
 #include "run-private.h"
 

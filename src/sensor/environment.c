@@ -1,5 +1,5 @@
 #include "sensor-private.h"
-#include <inferometer/json.h>
+#include <internal/json.h>
 #include <math.h>
 #include <stdarg.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 #include "sensor-private.h"
-#include <inferometer/json.h>
+#include <internal/json.h>
 #include <string.h>
 
 #define GIB (G_GINT64_CONSTANT(1) << 30)

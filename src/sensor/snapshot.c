@@ -1,5 +1,5 @@
 #include "sensor-private.h"
-#include <inferometer/json.h>
+#include <internal/json.h>
 #include <string.h>
 
 static char **words_of(const char *text)

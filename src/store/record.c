@@ -1,5 +1,5 @@
 #include "store-private.h"
-#include <inferometer/json.h>
+#include <internal/json.h>
 #include <math.h>
 #include <string.h>
 #include <sys/random.h>

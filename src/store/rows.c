@@ -1,5 +1,5 @@
 #include "store-private.h"
-#include <inferometer/json.h>
+#include <internal/json.h>
 #include <string.h>
 
 /* Records go in and out as their JSON (record.c), a column a field: those of a single value have one. The SQL is made from

@@ -1,5 +1,5 @@
 #include "store-private.h"
-#include <inferometer/json.h>
+#include <internal/json.h>
 #include <string.h>
 
 /* A row as it was written, or why it is not. The columns: content, digest. */

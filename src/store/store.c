@@ -1,5 +1,5 @@
 #include "store-private.h"
-#include <inferometer/json.h>
+#include <internal/json.h>
 #include <string.h>
 
 static gboolean refuse(IfmErrorCode code, GError **error, const char *what)

@@ -1,7 +1,7 @@
 #include <string.h>
 
-#include <inferometer/nearest.h>
 #include <inferometer/paths.h>
+#include <internal/nearest.h>
 
 #include "definition.h"
 

@@ -1,8 +1,8 @@
 #include <math.h>
 #include <string.h>
 
-#include <inferometer/csv.h>
-#include <inferometer/file.h>
+#include <internal/csv.h>
+#include <internal/file.h>
 
 #include "import.h"
 

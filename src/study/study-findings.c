@@ -1,9 +1,9 @@
-#include <inferometer/study-findings.h>
+#include <internal/study-findings.h>
 
 #include <math.h>
 #include <string.h>
 
-#include <inferometer/json.h>
+#include <internal/json.h>
 
 #include "study-private.h"
 

@@ -1,10 +1,10 @@
 #pragma once
 #include <inferometer/campaign.h>
 #include <inferometer/dataset.h>
-#include <inferometer/json.h>
-#include <inferometer/study-findings.h>
 #include <inferometer/study.h>
-#include <inferometer/yaml.h>
+#include <internal/json.h>
+#include <internal/study-findings.h>
+#include <internal/yaml.h>
 
 /* What the files of this room share: a study in memory, where its files are, and its manifest. */
 

@@ -1,5 +1,5 @@
 #include <gio/gio.h>
-#include <inferometer/file.h>
+#include <internal/file.h>
 #include <stdlib.h>
 #include <string.h>
 

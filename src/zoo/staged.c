@@ -2,7 +2,7 @@
 #include <math.h>
 
 #include <inferometer/dataset.h>
-#include <inferometer/nearest.h>
+#include <internal/nearest.h>
 
 #include "zoo-private.h"
 

@@ -1,8 +1,8 @@
 #include "base/base-private.h"
 #include <fcntl.h>
 #include <glib/gstdio.h>
-#include <inferometer/file.h>
-#include <inferometer/json.h>
+#include <internal/file.h>
+#include <internal/json.h>
 #include <math.h>
 #include <signal.h>
 #include <sys/resource.h>

@@ -1,4 +1,4 @@
-#include <inferometer/nearest.h>
+#include <internal/nearest.h>
 
 static const char *const keys[] = { "latency", "latent", "bandwidth", "onnxruntime", "CPU", "GPU", NULL };
 

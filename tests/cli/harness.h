@@ -10,7 +10,7 @@
 #include <gio/gio.h>
 #include <glib/gstdio.h>
 
-#include <inferometer/json.h>
+#include <internal/json.h>
 
 #include "folder.h"
 

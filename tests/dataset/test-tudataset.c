@@ -1,7 +1,7 @@
 /* TUDataset folders: the peptides that the project ships, and made ones that are wrong. */
 #include <glib/gstdio.h>
 #include <inferometer/dataset.h>
-#include <inferometer/file.h>
+#include <internal/file.h>
 #include <string.h>
 
 enum

@@ -3,7 +3,7 @@
 
 #include <glib/gstdio.h>
 
-#include <inferometer/file.h>
+#include <internal/file.h>
 
 #include "run-model.h"
 

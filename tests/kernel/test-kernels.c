@@ -2,9 +2,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <inferometer/json.h>
+#include <inferometer/kernel.h>
 #include <inferometer/profile-page.h>
 #include <inferometer/zoo.h>
+#include <internal/json.h>
 
 /*
  * Whose work a runtime's nodes do. The model: x [1,3,8,8] -> conv (4 channels, 3x3, padded) -> norm -> relu -> sum with a

@@ -1,8 +1,8 @@
 #include <math.h>
 
-#include <inferometer/json.h>
 #include <inferometer/kernel.h>
 #include <inferometer/transformer.h>
+#include <internal/json.h>
 
 /* How long passes take, backward by both ways, and the parts of a graph transformer. */
 

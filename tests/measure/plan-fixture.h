@@ -1,5 +1,5 @@
 #pragma once
-#include <inferometer/json.h>
+#include <internal/json.h>
 
 #include "runner-fixture.h"
 

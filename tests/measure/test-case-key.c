@@ -1,5 +1,5 @@
-#include <inferometer/json.h>
 #include <inferometer/tensor-file.h>
+#include <internal/json.h>
 
 #include "runner-fixture.h"
 

@@ -1,5 +1,5 @@
 #include <inferometer/compare.h>
-#include <inferometer/json.h>
+#include <internal/json.h>
 
 #include "measure/measure-private.h"
 #include "runner-fixture.h"

@@ -1,8 +1,8 @@
 #pragma once
 #include <string.h>
 
-#include <inferometer/json.h>
 #include <inferometer/pipeline.h>
+#include <internal/json.h>
 
 /* What the tests of pipelines share: a plan in short, batches of random graphs, a run on a virtual clock. */
 

@@ -2,8 +2,8 @@
  * A large graph in parts through a pipeline of real engines: METIS' subgraphs are the batches, their rows are put in their
  * places, and the result is the whole graph's, as a layer written out here in double precision has it.
  */
-#include <inferometer/json.h>
 #include <inferometer/plan.h>
+#include <internal/json.h>
 #include <math.h>
 #include <string.h>
 

@@ -4,8 +4,8 @@
  */
 #include <math.h>
 
-#include <inferometer/json.h>
 #include <inferometer/plan.h>
+#include <internal/json.h>
 
 #include "plan/plan-private.h"
 

@@ -5,8 +5,8 @@
 #include <math.h>
 
 #include <glib/gstdio.h>
-#include <inferometer/json.h>
 #include <inferometer/plan.h>
+#include <internal/json.h>
 
 #include "plan/costs-private.h"
 

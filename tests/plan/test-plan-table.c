@@ -1,6 +1,6 @@
 /* Plans by size: what is searched, found, chosen, written and read; and what to run when devices are lost. */
-#include <inferometer/json.h>
 #include <inferometer/plan.h>
+#include <internal/json.h>
 #include <math.h>
 #include <string.h>
 

@@ -1,7 +1,7 @@
 #pragma once
 #include <glib.h>
-#include <inferometer/csv.h>
 #include <inferometer/predict.h>
+#include <internal/csv.h>
 #include <math.h>
 
 /* The published tables of data/meteor-lake: GraphSAGE stages 1 to 7 on three devices. */

@@ -6,9 +6,9 @@
 
 #include <inferometer/compare-models.h>
 #include <inferometer/estimate-page.h>
-#include <inferometer/json.h>
 #include <inferometer/profile-page.h>
 #include <inferometer/scaling-page.h>
+#include <internal/json.h>
 
 #include "folder.h"
 

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include <inferometer/document.h>
-#include <inferometer/json.h>
+#include <internal/json.h>
 
 /* What every document keeps to: keys are unique, texts are plain, figures have all that a plotter needs. Frees @document.
  * Returns: how many points its figures have. */

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include <inferometer/document.h>
-#include <inferometer/json.h>
+#include <internal/json.h>
 
 #include "check-document.h"
 #include "golden.h"

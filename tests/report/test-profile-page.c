@@ -1,6 +1,7 @@
 #include <math.h>
 #include <string.h>
 
+#include <inferometer/kernel.h>
 #include <inferometer/profile-page.h>
 
 #include "report/document-check.h"

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include <inferometer/document.h>
-#include <inferometer/json.h>
+#include <internal/json.h>
 
 #include "report/document-private.h"
 #include "report/golden.h"

@@ -1,9 +1,9 @@
 #include <math.h>
 #include <string.h>
 
-#include <inferometer/csv.h>
 #include <inferometer/document.h>
 #include <inferometer/trace-diff.h>
+#include <internal/csv.h>
 
 #include "pipeline-trace.h"
 #include "report/check-document.h"

@@ -1,8 +1,8 @@
 /*
  * A plan and its run from C: what the options refuse, what is known before the run, and what is there after it.
  */
-#include <inferometer/json.h>
 #include <inferometer/run.h>
+#include <internal/json.h>
 #include <math.h>
 #include <sqlite3.h>
 

@@ -1,6 +1,6 @@
 #include <glib/gstdio.h>
-#include <inferometer/json.h>
 #include <inferometer/sensor.h>
+#include <internal/json.h>
 #include <math.h>
 #include <string.h>
 #include <time.h>

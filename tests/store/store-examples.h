@@ -1,8 +1,8 @@
 #pragma once
 #include <fcntl.h>
 #include <glib/gstdio.h>
-#include <inferometer/json.h>
 #include <inferometer/store.h>
+#include <internal/json.h>
 #include <math.h>
 #include <string.h>
 #include <sys/wait.h>

@@ -1,5 +1,5 @@
-#include <inferometer/json.h>
 #include <inferometer/store.h>
+#include <internal/json.h>
 #include <math.h>
 #include <string.h>
 

@@ -1,6 +1,6 @@
 #include "study-fixture.h"
 
-#include <inferometer/json.h>
+#include <internal/json.h>
 
 /* Ranges of stages, and cases beside others, on simulated devices that slow each other by known factors. */
 static const char machine[] =

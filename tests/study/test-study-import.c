@@ -3,8 +3,8 @@
 
 #include <math.h>
 
-#include <inferometer/csv.h>
-#include <inferometer/json.h>
+#include <internal/csv.h>
+#include <internal/json.h>
 
 static const IfmStageSizes published = { .features = 500, .hidden = 500 };
 

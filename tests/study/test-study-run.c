@@ -4,10 +4,10 @@
 #include <math.h>
 #include <unistd.h>
 
-#include <inferometer/csv.h>
 #include <inferometer/dataset.h>
-#include <inferometer/json.h>
 #include <inferometer/tensor-file.h>
+#include <internal/csv.h>
+#include <internal/json.h>
 
 /* All on simulated devices and a virtual clock. A machine whose every run takes 1 ms, so that each figure is known. */
 static const char machine[] =

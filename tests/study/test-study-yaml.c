@@ -1,7 +1,7 @@
 #include "study-fixture.h"
 #include "study/study-private.h"
 
-#include <inferometer/csv.h>
+#include <internal/csv.h>
 
 /* --- the shipped studies -------------------------------------------------------------------------------------------- */
 

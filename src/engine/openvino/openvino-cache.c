@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include <glib/gstdio.h>
-#include <inferometer/file.h>
+#include <internal/file.h>
 
 #include "openvino-private.h"
 

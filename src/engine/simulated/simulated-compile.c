@@ -1,5 +1,5 @@
 /* Compiling for a simulated device: the options of the compile, and the checks before anything runs. */
-#include <inferometer/nearest.h>
+#include <internal/nearest.h>
 #include <math.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
-#include <inferometer/csv.h>
 #include <inferometer/grid.h>
+#include <internal/csv.h>
 #include <math.h>
 #include <string.h>
 

@@ -1,8 +1,8 @@
 #include "simulated-machine.h"
 
 #include <inferometer/engine.h>
-#include <inferometer/nearest.h>
 #include <inferometer/paths.h>
+#include <internal/nearest.h>
 #include <stddef.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
 #pragma once
-#include <inferometer/yaml.h>
+#include <internal/yaml.h>
 
 G_BEGIN_DECLS
 

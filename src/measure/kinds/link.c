@@ -1,5 +1,5 @@
 /* A link between two devices: what describes a case of it, its record, and how it is measured. */
-#include <inferometer/json.h>
+#include <internal/json.h>
 
 #include "../kind-private.h"
 

@@ -1,7 +1,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include <inferometer/json.h>
+#include <internal/json.h>
 
 #include "../worker-private.h"
 

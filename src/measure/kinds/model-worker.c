@@ -2,7 +2,7 @@
 #include <malloc.h>
 #include <unistd.h>
 
-#include <inferometer/json.h>
+#include <internal/json.h>
 
 #include "../worker-private.h"
 

@@ -1,5 +1,5 @@
 /* A model on a device: what describes a case of it, and its record. model-worker.c measures it. */
-#include <inferometer/json.h>
+#include <internal/json.h>
 
 #include "../kind-private.h"
 

@@ -3,7 +3,7 @@
 #include <sched.h>
 #include <string.h>
 
-#include <inferometer/json.h>
+#include <internal/json.h>
 
 #include "../kind-private.h"
 

@@ -1,5 +1,5 @@
 /* A plan on a stream of batches: what describes a case of it, checked, its record, and how the worker has it. */
-#include <inferometer/json.h>
+#include <internal/json.h>
 
 #include "plan-case-private.h"
 

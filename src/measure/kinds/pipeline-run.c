@@ -1,8 +1,8 @@
 /* A plan on a stream of batches: its inputs and references in files, and what becomes of its run. */
 #include <unistd.h>
 
-#include <inferometer/json.h>
 #include <inferometer/tensor-file.h>
+#include <internal/json.h>
 
 #include "plan-case-private.h"
 

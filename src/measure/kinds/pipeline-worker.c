@@ -1,6 +1,6 @@
 #include <unistd.h>
 
-#include <inferometer/json.h>
+#include <internal/json.h>
 
 #include "../worker-private.h"
 

@@ -1,8 +1,8 @@
 /* What goes through a plan: graphs with seeded features, or parts of them; and what must come out of it. */
 #include <string.h>
 
-#include <inferometer/json.h>
 #include <inferometer/tensor-file.h>
+#include <internal/json.h>
 
 #include "../measure-private.h"
 

@@ -1,7 +1,7 @@
 /* What asking for device time costs: wall times of inferences that were counted beside those that were not. */
 #include <math.h>
 
-#include <inferometer/json.h>
+#include <internal/json.h>
 
 #include "../measure-private.h"
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <inferometer/json.h>
+#include <internal/json.h>
 
 #include "../measure-private.h"
 

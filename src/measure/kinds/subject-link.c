@@ -1,6 +1,6 @@
 #include <string.h>
 
-#include <inferometer/json.h>
+#include <internal/json.h>
 
 #include "../measure-private.h"
 

@@ -1,7 +1,7 @@
 /* A plan as a subject: what it is made of, and what is said of it. */
 #include <math.h>
 
-#include <inferometer/json.h>
+#include <internal/json.h>
 
 #include "subject-plan-private.h"
 

@@ -1,7 +1,7 @@
 #pragma once
 #include <inferometer/error.h>
 
-IFM_BEGIN_DECLS
+G_BEGIN_DECLS
 
 /**
  * ifm_file_load: Reads a file into memory and adds a NUL after its bytes.
@@ -33,4 +33,4 @@ gboolean ifm_file_writer_commit(IfmFileWriter *writer, GError **error);
 void ifm_file_writer_free(IfmFileWriter *writer);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmFileWriter, ifm_file_writer_free)
 
-IFM_END_DECLS
+G_END_DECLS

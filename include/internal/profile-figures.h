@@ -3,7 +3,7 @@
 #include <inferometer/profile.h>
 #include <inferometer/scaling.h>
 
-IFM_BEGIN_DECLS
+G_BEGIN_DECLS
 
 /* What the measurements of a profile come to: kernels, memory, passes, the points of a scaling. How these figures are
  * printed is report's (profile-page.h, scaling-page.h). */
@@ -101,4 +101,4 @@ const IfmProfileMode *ifm_scaling_mode(const IfmScalingRow *row);
 /** ifm_scaling_has_numbers: whether what is varied are numbers. */
 gboolean ifm_scaling_has_numbers(const IfmScalingPart *part);
 
-IFM_END_DECLS
+G_END_DECLS

@@ -3,7 +3,7 @@
 
 #include <inferometer/error.h>
 
-IFM_BEGIN_DECLS
+G_BEGIN_DECLS
 
 /** The maximum nesting of a document. A deeper one is refused before any recursion. */
 #define IFM_JSON_MAX_DEPTH 64
@@ -62,4 +62,4 @@ gboolean ifm_json_get_array(const json_t *object, const char *where, const char 
  * Returns: FALSE with IFM_ERROR_INVALID. */
 gboolean ifm_json_check_object(const json_t *json, const char *where, const char *const *keys, GError **error);
 
-IFM_END_DECLS
+G_END_DECLS

@@ -1,7 +1,7 @@
 #pragma once
 #include <inferometer/visibility.h>
 
-IFM_BEGIN_DECLS
+G_BEGIN_DECLS
 
 /**
  * ifm_nearest: The candidate that a word with a typo most likely means.
@@ -19,4 +19,4 @@ const char *ifm_nearest(const char *word, const char *const *candidates);
  */
 char *ifm_nearest_hint(const char *word, const char *const *candidates);
 
-IFM_END_DECLS
+G_END_DECLS

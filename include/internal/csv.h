@@ -1,7 +1,7 @@
 #pragma once
 #include <inferometer/error.h>
 
-IFM_BEGIN_DECLS
+G_BEGIN_DECLS
 
 /**
  * IfmCsv: a table, read from a CSV file into memory. The format is RFC 4180: commas, "quoted" fields with doubled quotes,
@@ -35,4 +35,4 @@ const char *ifm_csv_text(const IfmCsv *csv, gsize row, gsize column);
  * Returns: FALSE with IFM_ERROR_INVALID, "FILE:LINE: ...". */
 gboolean ifm_csv_number(const IfmCsv *csv, gsize row, gsize column, double *value, GError **error);
 
-IFM_END_DECLS
+G_END_DECLS

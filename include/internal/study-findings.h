@@ -1,7 +1,7 @@
 #pragma once
 #include <inferometer/study.h>
 
-IFM_BEGIN_DECLS
+G_BEGIN_DECLS
 
 /* What follows from a study's tables: what became of its cases, how well latencies are known, which device is the fastest,
  * what devices lose while others work. */
@@ -114,4 +114,4 @@ typedef struct
 } IfmComputeTimes;
 IfmComputeTimes ifm_stage_fit_compute(const IfmStudyTables *tables, const IfmStageFit *fit);
 
-IFM_END_DECLS
+G_END_DECLS

@@ -1,7 +1,7 @@
 #pragma once
 #include <inferometer/error.h>
 
-IFM_BEGIN_DECLS
+G_BEGIN_DECLS
 
 /*
  * Configuration files in YAML, read by a table. A table of fields gives the type, range and meaning of every key, and the
@@ -104,4 +104,4 @@ gboolean ifm_yaml_error(const IfmYamlRecord *record, GError **error, const char 
  * Returns: FALSE if the file cannot be read, with the errors of ifm_yaml_read(). */
 gboolean ifm_yaml_peek(const char *path, const char *key, char **value, gsize *line, GError **error);
 
-IFM_END_DECLS
+G_END_DECLS
