@@ -81,10 +81,10 @@ void ifm_plan_blame_input(GError **error);
  */
 
 /** ifm_prediction_add: One stream, run plan after plan: its makespan is the sum of theirs. @total: an object, empty at
- * first    @part: (transfer full) of ifm_prediction_to_json() */
+ * first    @part: (transfer full) of ifm_plan_predict() */
 void ifm_prediction_add(json_t *total, json_t *part);
-/** ifm_plan_predict: Costs a plan at the first size and simulates it: ifm_prediction_to_json() with "together", the rates
- * of its devices on whole batches of their own while all work. @trace: (out) (optional) (transfer full) of the simulation.
+/** ifm_plan_predict: Costs a plan at the first size and simulates it: docs/formats.md, with "together", the rates of its
+ * devices on whole batches of their own while all work. @trace: (out) (optional) (transfer full) of the simulation.
  * Returns: (transfer full) NULL with an error */
 json_t *ifm_plan_predict(const IfmCosts *costs, const IfmPlan *plan, const IfmSimulateOptions *options, IfmTrace **trace,
                          GError **error);
