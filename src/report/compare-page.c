@@ -261,9 +261,12 @@ json_t *ifm_comparison_records_json(const IfmComparison *comparison)
 {
     json_t *sides = json_array();
     for (gsize side = 0; side < 2; side++)
-        json_array_append_new(sides, json_pack("{s:s,s:o,s:o}", "side", side == 0 ? "A" : "B", "case",
-                                               ifm_case_to_json(comparison->cases[side]), "measurement",
-                                               ifm_measurement_to_json(comparison->measurements[side])));
+    {
+        json_t *one = json_object();
+        json_object_set_new(one, "side", json_string(side == 0 ? "A" : "B"));
+        ifm_json_add_record(one, comparison->cases[side], comparison->measurements[side]);
+        json_array_append_new(sides, one);
+    }
     json_t *json = ifm_json_begin("comparison", 2);
     json_object_set_new(json, "comparison", ifm_comparison_to_json(comparison));
     json_object_set_new(json, "sides", sides);

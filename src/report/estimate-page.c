@@ -1,4 +1,5 @@
 #include <inferometer/estimate-page.h>
+#include <inferometer/record-fields.h>
 
 static void get_intensity(const void *record, const void *user, IfmValue *value)
 {
@@ -40,15 +41,26 @@ static IfmTable table_of(const IfmField *fields, const GPtrArray *records)
     return (IfmTable){ fields, (const void *const *)records->pdata, records->len };
 }
 
+static const IfmRecordField size_fields[] = {
+    { IFM_RECORD(INT64, IfmTransformerSizes, num_nodes) },
+    { IFM_RECORD(INT64, IfmTransformerSizes, num_edges) },
+    { IFM_RECORD(INT64, IfmTransformerSizes, feature_dim) },
+    { IFM_RECORD(INT64, IfmTransformerSizes, hidden_dim) },
+    { IFM_RECORD(INT64, IfmTransformerSizes, num_layers) },
+    { IFM_RECORD(INT64, IfmTransformerSizes, num_heads) },
+    { IFM_RECORD(INT64, IfmTransformerSizes, ffn_dim) },
+    { IFM_RECORD(INT64, IfmTransformerSizes, pe_dim) },
+    { IFM_RECORD(INT64, IfmTransformerSizes, num_outputs) },
+    { IFM_RECORD(DOUBLE, IfmTransformerSizes, sparse_ratio) },
+    { NULL },
+};
+
 static json_t *sizes_to_json(const IfmTransformerSizes *sizes)
 {
-    return json_pack("{s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:f,s:s,s:s}", "num_nodes", (json_int_t)sizes->num_nodes,
-                     "num_edges", (json_int_t)sizes->num_edges, "feature_dim", (json_int_t)sizes->feature_dim, "hidden_dim",
-                     (json_int_t)sizes->hidden_dim, "num_layers", (json_int_t)sizes->num_layers, "num_heads",
-                     (json_int_t)sizes->num_heads, "ffn_dim", (json_int_t)sizes->ffn_dim, "pe_dim",
-                     (json_int_t)sizes->pe_dim, "num_outputs", (json_int_t)sizes->num_outputs, "sparse_ratio",
-                     sizes->sparse_ratio, "mpnn", ifm_message_passing_words()[sizes->mpnn], "pe",
-                     ifm_positional_encoding_words()[sizes->pe]);
+    json_t *json = ifm_record_to_json(sizes, size_fields);
+    json_object_set_new(json, "mpnn", json_string(ifm_message_passing_words()[sizes->mpnn]));
+    json_object_set_new(json, "pe", json_string(ifm_positional_encoding_words()[sizes->pe]));
+    return json;
 }
 
 json_t *ifm_estimate_answer_to_json(const IfmEstimateAnswer *answer)

@@ -22,6 +22,9 @@ char *ifm_format_value(IfmFieldKind kind, double number);
 void ifm_field_get(const IfmField *field, const void *record, IfmValue *value);
 void ifm_value_clear(IfmValue *value);
 
+/* ifm_field_get_ms: a getter, as those of report.h: a double in ns, in ms. */
+void ifm_field_get_ms(const void *record, const void *user, IfmValue *value);
+
 /* ifm_csv_append_header, ifm_csv_append_record: the lines of ifm_table_to_csv(), for more records than one would keep. */
 void ifm_csv_append_header(GString *out, const IfmField *fields);
 void ifm_csv_append_record(GString *out, const IfmField *fields, const void *record);
@@ -67,6 +70,8 @@ const char *ifm_bold_end(const IfmScreen *screen);
 GArray *ifm_fields_join(const IfmField *first, const IfmField *second);
 /* ifm_json_text: (transfer full) a string; null for NULL. */
 json_t *ifm_json_text(const char *text);
+/* ifm_json_add_record: "case" and "measurement" of an object: each null for NULL. */
+void ifm_json_add_record(json_t *json, const IfmCase *subject_case, const IfmMeasurement *measurement);
 /* ifm_result_to_json: (transfer full) an entry of the document of cases. */
 json_t *ifm_result_to_json(const IfmResult *result);
 

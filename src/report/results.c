@@ -376,16 +376,25 @@ char *ifm_results_to_csv(const IfmResult *results, gsize n)
     return ifm_table_to_csv(&(IfmTable){ ifm_result_fields, (const void *const *)records->pdata, records->len });
 }
 
+void ifm_json_add_record(json_t *json, const IfmCase *subject_case, const IfmMeasurement *measurement)
+{
+    json_object_set_new(json, "case", subject_case != NULL ? ifm_case_to_json(subject_case) : json_null());
+    json_object_set_new(json, "measurement", measurement != NULL ? ifm_measurement_to_json(measurement) : json_null());
+}
+
 json_t *ifm_result_to_json(const IfmResult *result)
 {
     const IfmMeasurement *measurement = result->measurement;
-    return json_pack("{s:o,s:o,s:s,s:o,s:o,s:b,s:o,s:o}", "device", ifm_json_string(result->device), "alias",
-                     ifm_json_string(result->alias), "outcome",
-                     ifm_outcome_name(measurement != NULL ? measurement->outcome : IFM_OUTCOME_FAILED), "error_code",
-                     ifm_json_string(ifm_result_code(result)), "reason", ifm_json_string(ifm_result_reason(result)),
-                     "resumed", result->resumed, "case",
-                     result->subject_case != NULL ? ifm_case_to_json(result->subject_case) : json_null(), "measurement",
-                     measurement != NULL ? ifm_measurement_to_json(measurement) : json_null());
+    IfmOutcome outcome = measurement != NULL ? measurement->outcome : IFM_OUTCOME_FAILED;
+    json_t *json = json_object();
+    json_object_set_new(json, "device", ifm_json_string(result->device));
+    json_object_set_new(json, "alias", ifm_json_string(result->alias));
+    json_object_set_new(json, "outcome", json_string(ifm_outcome_name(outcome)));
+    json_object_set_new(json, "error_code", ifm_json_string(ifm_result_code(result)));
+    json_object_set_new(json, "reason", ifm_json_string(ifm_result_reason(result)));
+    json_object_set_new(json, "resumed", json_boolean(result->resumed));
+    ifm_json_add_record(json, result->subject_case, measurement);
+    return json;
 }
 
 json_t *ifm_results_to_json(const IfmResult *results, gsize n)

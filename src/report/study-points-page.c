@@ -214,11 +214,13 @@ json_t *ifm_study_points_to_json(const IfmStudyPoints *points)
     json_t *rows = ifm_table_to_json(&table);
     g_string_chunk_free(texts);
     json_t *json = ifm_json_begin("study_points", 1);
-    json_object_set_new(json, "study",
-                        json_pack("{s:o,s:o,s:s,s:O,s:I}", "name", ifm_json_string(points->name), "title",
-                                  ifm_json_string(points->title), "kind", points->kind, "definition",
-                                  json_object_get(points->manifest, "definition"), "spent_ns",
-                                  (json_int_t)points->spent_ns));
+    json_t *study = json_object();
+    json_object_set_new(study, "name", ifm_json_string(points->name));
+    json_object_set_new(study, "title", ifm_json_string(points->title));
+    json_object_set_new(study, "kind", json_string(points->kind));
+    json_object_set(study, "definition", json_object_get(points->manifest, "definition"));
+    json_object_set_new(study, "spent_ns", json_integer(points->spent_ns));
+    json_object_set_new(json, "study", study);
     json_object_set(json, "devices", json_object_get(points->manifest, "devices"));
     json_object_set_new(json, "points", rows);
     return json;

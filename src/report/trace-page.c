@@ -449,13 +449,13 @@ IfmDocument *ifm_trace_diff_document(const GPtrArray *differences, const char *a
 
 json_t *ifm_trace_differences_to_json(const GPtrArray *differences)
 {
+    static const IfmRecordField fields[] = {
+        { IFM_RECORD(NAME, IfmTraceDifference, key) },     { IFM_RECORD(NAME, IfmTraceDifference, unit) },
+        { IFM_RECORD(DOUBLE, IfmTraceDifference, a) },     { IFM_RECORD(DOUBLE, IfmTraceDifference, b) },
+        { IFM_RECORD(DOUBLE, IfmTraceDifference, ratio) }, { NULL },
+    };
     json_t *rows = json_array();
     for (guint i = 0; i < differences->len; i++)
-    {
-        const IfmTraceDifference *difference = differences->pdata[i];
-        json_array_append_new(rows, json_pack("{s:s,s:s,s:o,s:o,s:o}", "key", difference->key, "unit", difference->unit,
-                                              "a", ifm_json_real(difference->a), "b", ifm_json_real(difference->b), "ratio",
-                                              ifm_json_real(difference->ratio)));
-    }
+        json_array_append_new(rows, ifm_record_to_json(differences->pdata[i], fields));
     return rows;
 }
