@@ -1,8 +1,8 @@
 #pragma once
 #include <inferometer/profile-page.h>
 #include <inferometer/trace.h>
-#include <internal/profile-figures.h>
 
+#include "profile-figures-private.h"
 #include "report-private.h"
 
 G_BEGIN_DECLS

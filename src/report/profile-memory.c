@@ -2,7 +2,8 @@
 #include <math.h>
 
 #include <internal/json.h>
-#include <internal/profile-figures.h>
+
+#include "profile-figures-private.h"
 
 /* What a profile's models and runs take of memory: by the shapes, as it was measured, and by closed forms. */
 

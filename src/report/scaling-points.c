@@ -2,7 +2,8 @@
 #include <string.h>
 
 #include <internal/json.h>
-#include <internal/profile-figures.h>
+
+#include "profile-figures-private.h"
 
 /* The points of a row on one device: what a profile of each model says, as a scaling reads it. */
 
