@@ -9,16 +9,7 @@ IFM_BEGIN_DECLS
  * All times are ns. What is not known is NaN, or said not to be known: never a guess.
  */
 
-/* --- layers ----------------------------------------------------------------------------------------------------------- */
-
-/** ifm_cost_is_exact: whether a rate may follow from a cost: it is known, and no upper bound. */
-static inline gboolean ifm_cost_is_exact(const IfmNodeCost *cost)
-{
-    return cost->covered && !cost->is_upper_bound;
-}
-
-/** ifm_layer_name: what a node of a model is called; a nameless one by what it makes. Borrowed from @node. */
-const char *ifm_layer_name(const IfmNode *node);
+/* --- work ----------------------------------------------------------------------------------------------------------- */
 
 /** IfmWork: what a model has to do. @macs: NaN where not all nodes that may multiply and add could be counted; @flop: where
  * not all nodes could be. */
@@ -38,7 +29,7 @@ typedef struct
     double bytes_per_s; /* of a triad that no cache holds, counted as read + written */
 } IfmRoofline;
 
-/** ifm_roofline_of: the peaks that ifm_runner_measure_limit() measured. @peak: NULL: nobody measured them
+/** ifm_roofline_of: the peaks that ifm_kind_peak measured. @peak: NULL: nobody measured them
  * Returns: FALSE where they are not both known (and NaN where not). */
 gboolean ifm_roofline_of(const IfmMeasurement *peak, IfmRoofline *roofline);
 
@@ -148,10 +139,6 @@ typedef struct
  * model's order, also those without nodes and time. */
 GArray *ifm_model_parts(IfmModel *model, const IfmAnalysis *analysis, const IfmKernels *kernels);
 
-/** ifm_attention_alive_bytes: the most that attention's nodes have made and somebody still has to read, by the shapes.
- * Returns: bytes; -1 where a shape is not known. */
-gint64 ifm_attention_alive_bytes(const IfmModel *model, const IfmAnalysis *analysis);
-
 /* --- times of passes -------------------------------------------------------------------------------------------------- */
 
 /** IfmTiming: how long a pass takes; NaN: not known. */
@@ -163,9 +150,6 @@ typedef struct
 
 /** ifm_timing_of: @measurement: NULL, or one that is not OK: all NaN */
 void ifm_timing_of(const IfmMeasurement *measurement, IfmTiming *timing);
-/** ifm_timing_is_below: whether @whole took less time than @part, as surely as their intervals say, where they have any:
- * where one pass holds the other, the machine changed between the two measurements. */
-gboolean ifm_timing_is_below(const IfmTiming *whole, const IfmTiming *part);
 
 /**
  * IfmBackward: the backward pass, which nobody runs by itself.

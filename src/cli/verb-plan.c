@@ -1,6 +1,7 @@
 #include <unistd.h>
 
 #include "study-page.h"
+#include <internal/planning-context.h>
 
 /* --- printing --------------------------------------------------------------------------------------------------------- */
 

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include <internal/json.h>
+#include <internal/planning-context.h>
 
 #include "report-private.h"
 

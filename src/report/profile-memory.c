@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include <internal/json.h>
+#include <internal/kernel-figures.h>
 
 #include "profile-figures-private.h"
 

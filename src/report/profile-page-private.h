@@ -1,6 +1,7 @@
 #pragma once
 #include <inferometer/profile-page.h>
 #include <inferometer/trace.h>
+#include <internal/kernel-figures.h>
 
 #include "profile-figures-private.h"
 #include "report-private.h"

@@ -3,6 +3,7 @@
 
 #include <inferometer/document.h>
 #include <internal/json.h>
+#include <internal/planning-context.h>
 
 #include "check-document.h"
 #include "golden.h"
