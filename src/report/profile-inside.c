@@ -71,7 +71,7 @@ static void add_table(IfmDocument *document, const char *key, const IfmKernels *
         g_ptr_array_add(records, &others->kernel);
     }
     ifm_document_keep(document, fields, (GDestroyNotify)g_array_unref);
-    ifm_document_table(document, key, (const IfmField *)(const void *)fields->data, records);
+    ifm_document_table(document, key, ifm_fields_in(fields), records);
 }
 
 /* What of the rows, and of the model, could not be brought together. */

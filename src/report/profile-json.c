@@ -283,15 +283,11 @@ static const IfmField kernels_fields[] = {
 
 static json_t *layers_to_json(const IfmKernels *kernels)
 {
-    g_autoptr(GPtrArray) families = g_ptr_array_new();
     g_autoptr(GArray) kinds = ifm_kernels_families(kernels);
-    for (guint i = 0; i < kinds->len; i++)
-        g_ptr_array_add(families, &g_array_index(kinds, IfmKernelFamily, i));
-    IfmTable rows = { ifm_kernel_fields, (const void *const *)kernels->rows->pdata, kernels->rows->len };
-    IfmTable sums = { ifm_kernel_family_fields, (const void *const *)families->pdata, families->len };
+    g_autoptr(GPtrArray) families = ifm_pointers_to(kinds);
     json_t *json = ifm_row_to_json(kernels_fields, kernels);
-    json_object_set_new(json, "rows", ifm_table_to_json(&rows));
-    json_object_set_new(json, "families", ifm_table_to_json(&sums));
+    json_object_set_new(json, "rows", ifm_rows_to_json(ifm_kernel_fields, kernels->rows));
+    json_object_set_new(json, "families", ifm_rows_to_json(ifm_kernel_family_fields, families));
     return json;
 }
 
@@ -409,7 +405,7 @@ static const IfmField row_fields[] = {
 char *ifm_profile_layers_csv(const IfmProfileReport *report)
 {
     g_autoptr(GArray) fields = ifm_fields_join(row_fields, ifm_kernel_fields);
-    const IfmField *columns = (const IfmField *)(const void *)fields->data;
+    const IfmField *columns = ifm_fields_in(fields);
     GString *out = g_string_new(NULL);
     ifm_csv_append_header(out, columns);
     for (gsize i = 0; i < report->n_devices; i++)
@@ -443,7 +439,7 @@ static GArray *node_fields(void)
 char *ifm_profile_nodes_csv(const IfmProfileReport *report)
 {
     g_autoptr(GArray) fields = node_fields();
-    const IfmField *columns = (const IfmField *)(const void *)fields->data;
+    const IfmField *columns = ifm_fields_in(fields);
     GString *out = g_string_new(NULL);
     ifm_csv_append_header(out, columns);
     for (gsize i = 0; i < ifm_model_n_nodes(report->model); i++)

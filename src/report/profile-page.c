@@ -125,7 +125,7 @@ static void add_devices(const IfmProfilePage *page)
         g_array_append_val(rows, shown);
     }
     ifm_document_part(page->document);
-    ifm_document_rows(page->document, "devices", (const IfmField *)(const void *)fields->data, rows);
+    ifm_document_rows(page->document, "devices", ifm_fields_in(fields), rows);
     add_strips(page->document, report);
 }
 

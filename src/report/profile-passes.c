@@ -323,8 +323,7 @@ static const IfmField work_fields[] = {
 char *ifm_profile_passes_csv(const IfmProfileReport *report)
 {
     g_autoptr(GPtrArray) rows = rows_of(report);
-    IfmTable table = { pass_fields, (const void *const *)rows->pdata, rows->len };
-    return ifm_table_to_csv(&table);
+    return ifm_rows_to_csv(pass_fields, rows);
 }
 
 /* --- the page -------------------------------------------------------------------------------------------------------- */

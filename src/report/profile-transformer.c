@@ -264,7 +264,7 @@ json_t *ifm_profile_parts_to_json(const IfmProfileReport *report, const IfmKerne
     if (parts == NULL)
         return json_null();
     g_autoptr(GPtrArray) records = part_records(parts);
-    return ifm_table_to_json(&(IfmTable){ part_fields, (const void *const *)records->pdata, records->len });
+    return ifm_rows_to_json(part_fields, records);
 }
 
 /* The encoding is computed once, beside the model: its part is no share of the total. */

@@ -29,7 +29,13 @@ void ifm_field_get_ms(const void *record, const void *user, IfmValue *value);
 void ifm_csv_append_header(GString *out, const IfmField *fields);
 void ifm_csv_append_record(GString *out, const IfmField *fields, const void *record);
 
-/* ifm_row_to_json: (transfer full) one object of ifm_table_to_json(). */
+/* ifm_pointers_to: (transfer full) to the elements of an array, as records of a table. */
+GPtrArray *ifm_pointers_to(const GArray *array);
+/* ifm_table_of: a table of these records, borrowed. */
+IfmTable ifm_table_of(const IfmField *fields, const GPtrArray *records);
+/* ifm_rows_to_json, ifm_rows_to_csv: of such a table. ifm_row_to_json: one object of it. (transfer full) */
+json_t *ifm_rows_to_json(const IfmField *fields, const GPtrArray *records);
+char *ifm_rows_to_csv(const IfmField *fields, const GPtrArray *records);
 json_t *ifm_row_to_json(const IfmField *fields, const void *record);
 
 /* ifm_real_append: The shortest digits that read back as the same number; nothing where it is not finite. */
@@ -68,6 +74,8 @@ const char *ifm_bold_end(const IfmScreen *screen);
 
 /* ifm_fields_join: (transfer full) IfmField, zero-terminated: the columns of both. @first: or NULL */
 GArray *ifm_fields_join(const IfmField *first, const IfmField *second);
+/* ifm_fields_in: those of an array, for a table. */
+const IfmField *ifm_fields_in(const GArray *fields);
 /* ifm_json_text: (transfer full) a string; null for NULL. */
 json_t *ifm_json_text(const char *text);
 /* ifm_json_add_record: "case" and "measurement" of an object: each null for NULL. */

@@ -373,7 +373,7 @@ char *ifm_records_to_screen(const IfmResult *results, gsize n, const IfmScreen *
 char *ifm_results_to_csv(const IfmResult *results, gsize n)
 {
     g_autoptr(GPtrArray) records = records_of(results, n);
-    return ifm_table_to_csv(&(IfmTable){ ifm_result_fields, (const void *const *)records->pdata, records->len });
+    return ifm_rows_to_csv(ifm_result_fields, records);
 }
 
 void ifm_json_add_record(json_t *json, const IfmCase *subject_case, const IfmMeasurement *measurement)

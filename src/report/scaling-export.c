@@ -35,7 +35,7 @@ static json_t *fit_to_json(gboolean stands, const IfmPowerFit *fit)
 static json_t *points_to_json(const IfmScalingPart *part)
 {
     g_autoptr(GPtrArray) records = ifm_scaling_records(part);
-    return ifm_table_to_json(&(IfmTable){ ifm_scaling_line_fields, (const void *const *)records->pdata, records->len });
+    return ifm_rows_to_json(ifm_scaling_line_fields, records);
 }
 
 /* add_findings: What the points of a pass come to. @json: (inout) an object */

@@ -136,8 +136,7 @@ static void add_points(IfmDocument *document, const IfmScalingPart *part)
         if (!is_reported(field, part))
             g_array_remove_index(fields, i);
     }
-    ifm_document_table(document, ifm_scaling_key(document, "points"), (const IfmField *)(const void *)fields->data,
-                       ifm_scaling_records(part));
+    ifm_document_table(document, ifm_scaling_key(document, "points"), ifm_fields_in(fields), ifm_scaling_records(part));
 }
 
 /* --- exponents ---------------------------------------------------------------------------------------------------------
@@ -245,8 +244,7 @@ static void add_exponents(IfmDocument *document, const IfmScalingPart *part)
     GArray *fields = ifm_document_keep(document, ifm_fields_join(NULL, columns), (GDestroyNotify)g_array_unref);
     gboolean any = records->len > 0;
     ifm_document_part(document);
-    ifm_document_table(document, ifm_scaling_key(document, "growth"), (const IfmField *)(const void *)fields->data, records)
-        ->no_screen = !any;
+    ifm_document_table(document, ifm_scaling_key(document, "growth"), ifm_fields_in(fields), records)->no_screen = !any;
     if (part->passes->len == 0)
         add_bare(document, part, NULL);
     for (guint i = 0; i < part->passes->len; i++)

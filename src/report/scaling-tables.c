@@ -58,7 +58,7 @@ static void add_table(IfmDocument *document, const IfmScalingPart *part, const c
 {
     const GArray *all = ifm_scaling_fields(document, part, fields);
     ifm_document_part(document);
-    ifm_document_table(document, ifm_scaling_key(document, word), (const IfmField *)(const void *)all->data, records);
+    ifm_document_table(document, ifm_scaling_key(document, word), ifm_fields_in(all), records);
 }
 
 /* --- passes ----------------------------------------------------------------------------------------------------------- */

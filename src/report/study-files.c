@@ -355,8 +355,7 @@ static char *rows_to_csv(const IfmStudyTables *tables)
     for (guint i = 0; i < tables->rows->len; i++)
         if (ifm_stage_row_listed(tables, tables->rows->pdata[i]))
             g_ptr_array_add(records, tables->rows->pdata[i]);
-    IfmTable table = { ifm_stage_row_fields, (const void *const *)records->pdata, records->len };
-    return ifm_table_to_csv(&table);
+    return ifm_rows_to_csv(ifm_stage_row_fields, records);
 }
 
 static char *report_of(const IfmStudyTables *tables)

@@ -94,7 +94,7 @@ static void add_split(IfmDocument *document, const IfmStudyTables *tables, const
     IfmSection *section = ifm_document_heading(document, marked);
     section->level = 2;
     section->rest = ifm_document_keep_text(document, is);
-    ifm_document_rows(document, key, (const IfmField *)(const void *)fields->data, lines);
+    ifm_document_rows(document, key, ifm_fields_in(fields), lines);
 }
 
 static void string_free(gpointer string)
