@@ -1,7 +1,8 @@
 #include <inferometer/planning.h>
+#include <internal/pipeline.h>
 
-#include <inferometer/record-fields.h>
 #include <internal/json.h>
+#include <internal/record-fields.h>
 
 #include "costs-private.h"
 

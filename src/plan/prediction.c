@@ -1,9 +1,10 @@
 #include <inferometer/planning.h>
+#include <internal/pipeline.h>
 
 #include <math.h>
 
-#include <inferometer/record-fields.h>
 #include <internal/json.h>
+#include <internal/record-fields.h>
 
 #include "plan-private.h"
 

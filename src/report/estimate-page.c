@@ -1,5 +1,5 @@
 #include <inferometer/estimate-page.h>
-#include <inferometer/record-fields.h>
+#include <internal/record-fields.h>
 
 #include "report-private.h"
 

@@ -3,6 +3,7 @@
 
 #include <internal/json.h>
 #include <internal/kernel-figures.h>
+#include <internal/result.h>
 
 #include "profile-figures-private.h"
 

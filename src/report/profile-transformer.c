@@ -1,8 +1,8 @@
 #include <math.h>
 #include <string.h>
 
-#include <inferometer/record-fields.h>
 #include <internal/json.h>
+#include <internal/record-fields.h>
 
 #include "profile-page-private.h"
 

@@ -1,7 +1,7 @@
 #include <math.h>
 
-#include <inferometer/record-fields.h>
 #include <internal/json.h>
+#include <internal/record-fields.h>
 
 #include "scaling-private.h"
 

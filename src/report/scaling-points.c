@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include <internal/json.h>
+#include <internal/scaling.h>
 
 #include "profile-figures-private.h"
 

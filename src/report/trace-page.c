@@ -3,6 +3,7 @@
 
 #include <inferometer/trace-diff.h>
 #include <internal/json.h>
+#include <internal/record-fields.h>
 
 #include "report-private.h"
 

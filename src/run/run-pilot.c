@@ -1,8 +1,8 @@
 /* A run's plan, tried before it is predicted. */
 #include <math.h>
 
-#include <inferometer/record-fields.h>
 #include <internal/json.h>
+#include <internal/record-fields.h>
 
 #include "run-private.h"
 
