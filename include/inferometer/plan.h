@@ -220,8 +220,8 @@ typedef struct
 IfmPlan *ifm_plan_pilot(IfmCosts *costs, const IfmPlanQuestion *question, const IfmPlan *plan,
                         const IfmPilotOptions *options, GArray **rounds, GError **error);
 /**
- * ifm_pilot_drift_ratio: How far a run may differ from its pilot because the machine changes in between, beside the
- * spread that the pilot showed: half a 95 % interval, as a ratio.
+ * ifm_pilot_drift_ratio: How far a run may differ from its pilot because the machine changes in between, in addition to
+ * the spread that the pilot showed: half a 95 % interval, as a ratio.
  * Equals: t(0.975; 4 + n) sqrt((4 x 0.05^2 + sum e^2) / (4 + n)), e = ln(measured / predicted) of the n rounds that are
  * @again. The prior is the error of nine runs with a pilot on a shared virtual machine, 5.0 % root mean square, counted
  * as four rounds.

@@ -34,7 +34,7 @@ typedef struct
     IfmPlanSearchOptions search;
     gboolean pareto;     /* also every plan that no other beats */
     gint64 batches;      /* to simulate */
-    const char *compare; /* a file with a plan to cost beside the best */
+    const char *compare; /* a file with a plan to compare with the best */
 } IfmPlanOptions;
 extern const IfmOption ifm_plan_options[];
 

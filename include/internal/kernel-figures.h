@@ -13,7 +13,7 @@ static inline gboolean ifm_cost_is_exact(const IfmNodeCost *cost)
 
 /** ifm_layer_name: what a node of a model is called; a nameless one by what it makes. Borrowed from @node. */
 const char *ifm_layer_name(const IfmNode *node);
-/** ifm_attention_alive_bytes: the most that attention's nodes have made and somebody still has to read, by the shapes.
+/** ifm_attention_alive_bytes: the most that attention's nodes have made and that is still to be read, by the shapes.
  * Returns: bytes; -1 where a shape is not known. */
 gint64 ifm_attention_alive_bytes(const IfmModel *model, const IfmAnalysis *analysis);
 /** ifm_timing_is_below: whether @whole took less time than @part, as surely as their intervals say, where they have any:

@@ -38,7 +38,7 @@ double ifm_memory_row_bytes(const GArray *rows, const char *key);
  * shapes    @of: (out) whose peak it is; NULL where it is not known (NaN) */
 double ifm_profile_peak(const IfmProfileReport *report, const IfmProfileDevice *device, const char **of);
 
-/* IfmStorageRow: what a positional encoding takes, bytes. @held: NaN where nobody holds it */
+/* IfmStorageRow: what a positional encoding takes, bytes. @held: NaN where it is not held */
 typedef struct
 {
     const char *key, *name;
@@ -51,7 +51,7 @@ gboolean ifm_is_as_estimated(double estimated, double held);
 
 /* --- passes ----------------------------------------------------------------------------------------------------------- */
 
-/* Passes as they are told, in order: those that are run, and IFM_PASS_BACKWARD, which nobody runs by itself. */
+/* Passes in the order of reports: those that are run, and IFM_PASS_BACKWARD, which is never run by itself. */
 #define IFM_PASS_BACKWARD IFM_N_PASSES
 #define IFM_N_PASS_FIGURES (IFM_N_PASSES + 1)
 extern const int ifm_pass_order[IFM_N_PASS_FIGURES];
@@ -62,7 +62,7 @@ gboolean ifm_mode_has_pass(const IfmProfileMode *mode, int kind);
 /* ifm_mode_device: the same device in another pass. @like: of any pass, or NULL    Returns: (transfer none) NULL where the
  * mode has no such pass, or it was not tried there. */
 const IfmProfileDevice *ifm_mode_device(const IfmProfileMode *mode, IfmPassKind kind, const IfmProfileDevice *like);
-/* ifm_mode_backward: @device: of any pass, the one it is told of; NULL: there is none */
+/* ifm_mode_backward: @device: of any pass; NULL: there is none */
 void ifm_mode_backward(const IfmProfileMode *mode, const IfmProfileDevice *device, IfmBackward *backward);
 /* ifm_mode_work: of a pass; of backward what the training pass has more than the forward pass. */
 void ifm_mode_work(const IfmProfileMode *mode, int kind, IfmWork *work);

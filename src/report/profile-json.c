@@ -7,7 +7,7 @@
 
 /*
  * A profile as a document. At its top stand the keys of published profiles, of the first device that was measured, in their
- * units (ms, MB of 2^20 bytes, GFLOP); beside them the document of cases, as a store exports it, each case with what
+ * units (ms, MB of 2^20 bytes, GFLOP); with them the document of cases, as a store exports it, each case with what
  * profiling adds. docs/formats.md lists them.
  */
 
@@ -47,7 +47,7 @@ static gboolean is_gpu(const IfmProfileDevice *device)
     return spec != NULL && g_strv_contains(units, unit != NULL ? unit + 1 : spec->unit);
 }
 
-/* What the first graphics processor that was measured is; NULL where none was, or its runtime tells nothing. */
+/* What the first graphics processor that was measured is; NULL where none was, or its runtime reports nothing. */
 static const json_t *gpu_of(const IfmProfileReport *report)
 {
     for (gsize i = 0; i < report->n_devices; i++)
@@ -64,7 +64,7 @@ static gboolean is_cuda(const IfmProfileDevice *device)
     return strstr(device->result.device, ":CUDA") != NULL;
 }
 
-/* Whether one of the measured devices is a CUDA one; no runtime here tells more of another. @device: NULL: none ran, and
+/* Whether one of the measured devices is a CUDA one; no runtime here reports more of another. @device: NULL: none ran, and
  * nothing was looked at */
 static json_t *hardware(const IfmProfileReport *report, const IfmProfileDevice *device)
 {
@@ -310,7 +310,7 @@ static void add_parts(json_t *entry, const IfmProfileReport *report, const IfmPr
         json_object_set_new(entry, "parts", ifm_profile_parts_to_json(report, kernels));
 }
 
-/* The cases of the passes beside the story's own: what else is told of them is with that one. */
+/* The cases of the other passes; their further figures are with the pass that was asked for. */
 static void add_other_passes(json_t *cases, const IfmProfileReport *report)
 {
     for (int kind = 0; report->mode != NULL && kind < IFM_N_PASSES; kind++)
@@ -339,7 +339,7 @@ static json_t *mode_to_json(const IfmProfileMode *mode)
     return json;
 }
 
-/* The published figures are of the forward pass; those of each stand beside them. */
+/* The published figures are of the forward pass; those of each pass are added. */
 static json_t *flops_of_passes(const IfmProfileReport *report)
 {
     if (report->mode == NULL)

@@ -6,7 +6,7 @@
 
 #include "profile-page-private.h"
 
-/* A training's passes beside each other: forward, backward (which nobody runs by itself), both in one, the whole step. */
+/* A training's passes: forward, backward (which is never run by itself), both in one, the whole step. */
 
 static const char *const words[] = { [IFM_PASS_FORWARD] = "forward",
                                      [IFM_PASS_TRAINING] = "training pass",
@@ -32,7 +32,8 @@ static IfmTiming timing_in(const IfmProfileMode *mode, IfmPassKind kind, const I
     return timing;
 }
 
-/* Why forward and training pass were not measured interleaved, or are not told so; NULL: they were, or nobody asked. */
+/* Why forward and training pass were not measured interleaved, or the result is not used; NULL: they were, or it was not
+ * asked for. */
 static const char *why_not_paired(const IfmProfileMode *mode, const IfmProfileDevice *device, const IfmBackward *backward)
 {
     const IfmProfileDevice *asked = ifm_mode_device(mode, mode->asked, device);

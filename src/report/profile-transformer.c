@@ -6,7 +6,7 @@
 
 #include "profile-page-private.h"
 
-/* What a profile tells of a graph transformer beside what it tells of any model: its graph, its parts, its encoding. */
+/* What a profile shows of a graph transformer alone: its graph, its parts, its encoding. */
 
 /* --- what it was built of ----------------------------------------------------------------------------------------------
  */
@@ -267,7 +267,7 @@ json_t *ifm_profile_parts_to_json(const IfmProfileReport *report, const IfmKerne
     return ifm_rows_to_json(part_fields, records);
 }
 
-/* The encoding is computed once, beside the model: its part is no share of the total. */
+/* The encoding is computed once, outside the model: its part is no share of the total. */
 json_t *ifm_profile_part_flops(const IfmProfileReport *report)
 {
     IfmTransformerEstimate estimate;
@@ -340,7 +340,7 @@ static void add_encoding_time(IfmDocument *document, const IfmProfileGraph *of)
         else
             g_string_append_printf(text, "median of %u runs", n);
     }
-    if (flop >= 0 && of->transformer->sizes.pe != IFM_ENCODING_LAPLACIAN) /* of that it is a bound that tells nothing */
+    if (flop >= 0 && of->transformer->sizes.pe != IFM_ENCODING_LAPLACIAN) /* of that it is a lower bound */
         g_string_append_printf(text, "; %sFLOP by the closed form", work);
     ifm_document_fact(document, "encoding", "%s", text->str);
 }

@@ -85,12 +85,12 @@ json_t *ifm_result_to_json(const IfmResult *result);
 
 /* ifm_document_reasons: a section of why there are results without a latency. */
 void ifm_document_reasons(IfmDocument *document, const IfmResult *results, gsize n);
-/* Warnings, each told once with all whose it is. ifm_said_new: (transfer full) an empty list. */
+/* Warnings, each shown once with all that have it. ifm_said_new: (transfer full) an empty list. */
 GPtrArray *ifm_said_new(void);
 /* ifm_said_add_warnings: those of a measurement. @measurement: borrowed, or NULL    @whose: what it is called    @who:
- * tells it from the others */
+ * identifies it */
 void ifm_said_add_warnings(GPtrArray *all, const IfmMeasurement *measurement, const char *whose, const void *who);
-/* ifm_document_warnings: a section of them. @n_all: a warning of so many is told without their names */
+/* ifm_document_warnings: a section of them. @n_all: a warning of so many is shown without their names */
 void ifm_document_warnings(IfmDocument *document, const GPtrArray *all, guint n_all);
 
 /* --- traces --------------------------------------------------------------------------------------------------------- */

@@ -272,7 +272,7 @@ const IfmField ifm_sample_fields[] = {
 
 /* --- reasons and warnings --------------------------------------------------------------------------------------------- */
 
-/* A reason that came again and again is told once. */
+/* A reason that repeats is shown once. */
 void ifm_document_reasons(IfmDocument *document, const IfmResult *results, gsize n)
 {
     g_autoptr(GHashTable) times = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);

@@ -4,7 +4,7 @@
 
 #include "report-private.h"
 
-/* What a person reads of a plan's run: every figure that was predicted beside what was measured. */
+/* The page of a plan's run: every figure as it was predicted and as it was measured. */
 
 /* --- the pilot -------------------------------------------------------------------------------------------------------- */
 

@@ -34,7 +34,7 @@ static void get_gflop_per_s(const void *record, const void *user, IfmValue *valu
     ifm_value_set_real(value, ((const IfmScalingLine *)record)->flop_per_s / 1e9);
 }
 
-/* To a hundredth: more would tell nobody anything. */
+/* To a hundredth: further digits mean nothing. */
 static void get_departure(const void *record, const void *user, IfmValue *value)
 {
     const IfmScalingLine *line = record;
@@ -156,7 +156,7 @@ static void growth_free(Growth *growth)
     g_free(growth);
 }
 
-/* @pass: whose it is; NULL: nobody has to be told */
+/* @pass: whose it is; NULL: there is one pass alone */
 static void add_growth(GPtrArray *records, const char *pass, const char *what, gboolean stands, const IfmPowerFit *fit)
 {
     if (!stands)

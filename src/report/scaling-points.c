@@ -53,7 +53,7 @@ const IfmProfileMode *ifm_scaling_mode(const IfmScalingRow *row)
     return NULL;
 }
 
-/* A point's story of a pass; NULL where nobody runs that. */
+/* A point's report of a pass; NULL where that is not run. */
 static const IfmProfileReport *report_of(const IfmScalingRow *row, gsize i, int kind)
 {
     const IfmProfileReport *report = &row->stories[i];

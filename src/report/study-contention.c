@@ -2,7 +2,7 @@
 
 #include "study-pages.h"
 
-/* What devices lose while others work beside them, and what ranges of stages take. */
+/* What devices lose while others work, and what ranges of stages take. */
 
 /* Most lines of a table on a page: the largest losses. The CSV has all. */
 #define MAX_LINES 40

@@ -31,7 +31,7 @@ static char *fit_key(const IfmStageFit *fit)
 
 /* --- what every file says of itself ----------------------------------------------------------------------------------- */
 
-/* What the runtime called itself, as the first of the device's measurements tells it. */
+/* What the runtime called itself, by the first of the device's measurements. */
 static const json_t *runtime_of(const IfmStudyTables *tables, const IfmStudyDevice *device)
 {
     for (guint i = 0; i < tables->rows->len; i++)

@@ -21,7 +21,7 @@ IfmRowState ifm_stage_row_state(const IfmStudyTables *tables, const IfmStageRow 
 /* ifm_row_state_name: "measured", "failed", "skipped", "left". */
 const char *ifm_row_state_name(IfmRowState state);
 /* ifm_stage_row_listed: whether exports have a row for it: it was tried, or given up for its device. What an absent device
- * would have measured is told of once, with the device. */
+ * would have measured is stated once, with the device. */
 gboolean ifm_stage_row_listed(const IfmStudyTables *tables, const IfmStageRow *row);
 /* ifm_stage_row_reason: its reason without the device's name before it. */
 const char *ifm_stage_row_reason(const IfmStageRow *row);
@@ -31,7 +31,7 @@ void ifm_stage_row_count(const IfmStudyTables *tables, const IfmStudyDevice *dev
                          gsize counts[IFM_ROW_STATES]);
 /* ifm_link_count: @counts: (inout) to which the cases of a link are added by state */
 void ifm_link_count(const IfmLinkFit *link, gsize counts[IFM_ROW_STATES]);
-/* ifm_study_count: rows and links, absent devices' apart. @n_absent: (out) cases that nobody can measure here
+/* ifm_study_count: rows and links, absent devices' apart. @n_absent: (out) cases that cannot be measured here
  * Returns: how many cases there are, absent devices' aside */
 gsize ifm_study_count(const IfmStudyTables *tables, int phase, gsize counts[IFM_ROW_STATES], gsize *n_absent);
 /* ifm_study_has_stage: whether the study measures that stage at all. */
@@ -97,7 +97,7 @@ const IfmStageRow *ifm_study_outermost(const IfmStudyTables *tables, int sign);
  * two were measured one after the other and scatter for themselves: their relative half-widths add up as squares. NaN */
 typedef struct
 {
-    const IfmStageRow *alone, *loaded; /* alone: NULL where there is no slow-down to tell */
+    const IfmStageRow *alone, *loaded; /* alone: NULL where no slow-down is known */
     double ratio, lower, upper;
 } IfmSlowDown;
 IfmSlowDown ifm_stage_row_slow_down(const IfmStudyTables *tables, const IfmStageRow *row);

@@ -290,7 +290,7 @@ static void add_points(IfmDocument *document, const IfmStudyPoints *points)
                       &(IfmPlotColumns){ .series = series, .label = label, .y = median, .half_width = "width" });
 }
 
-/* An absent device is told once; of the rest each point with its reason. */
+/* An absent device is stated once; of the rest each point with its reason. */
 static void add_failures(IfmDocument *document, const IfmStudyPoints *points)
 {
     ifm_document_heading(document, "What has no latency, and why");

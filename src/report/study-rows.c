@@ -55,7 +55,7 @@ static void get_row_stop(const void *record, const void *user, IfmValue *value)
         ifm_value_set_text(value, row->measurement->stop_reason);
 }
 
-/* Of what was measured; what was read in is told by the table. */
+/* Of what was measured; what was read in is marked by the table. */
 static void get_row_origin(const void *record, const void *user, IfmValue *value)
 {
     ifm_value_set_text(value, ((const IfmStageRow *)record)->device->simulated ? "simulated" : "measured");
@@ -223,7 +223,7 @@ static void get_fit_lookup(const void *record, const void *user, IfmValue *value
         ifm_field_get_real(record, user, value);
 }
 
-/* Of a bandwidth that can be told. */
+/* Of a bandwidth that is known. */
 static void get_fit_bandwidth(const void *record, const void *user, IfmValue *value)
 {
     if (((const IfmStageFit *)record)->bandwidth.identifiable)

@@ -15,7 +15,7 @@ typedef struct
     IfmComputeTimes compute;
 } SplitLine;
 
-/* Two parameters from so few sizes leave hardly anything to tell a line from chance. */
+/* Two parameters from so few sizes hardly distinguish a line from chance. */
 #define FEW_POINTS 5
 
 static gboolean has_few_points(const IfmStageFit *fit)
@@ -49,7 +49,7 @@ static const IfmField compute_fields[] = {
     { NULL },
 };
 
-/* Which columns of ifm_stage_fit_fields the report shows beside the compute times. */
+/* Which columns of ifm_stage_fit_fields the report shows with the compute times. */
 static const char *const shown_fit_fields[] = {
     "bytes_per_s", "bytes_per_s_lower", "bytes_per_s_upper", "r_squared", "split", NULL
 };

@@ -46,7 +46,7 @@ static void get_track_real(const void *record, const void *user, IfmValue *value
     ifm_field_get_real(use_of(record), user, value);
 }
 
-/* A device that nobody asked is not one that did nothing. */
+/* A device that was not asked is not one that did nothing. */
 static void get_track_hardware(const void *record, const void *user, IfmValue *value)
 {
     const IfmTrackUse *use = use_of(record);

@@ -1,4 +1,4 @@
-/* The figures of a plan's run, each that was predicted beside what was measured, and what they come to. */
+/* The figures of a plan's run, as predicted and as measured, and what they come to. */
 #include <math.h>
 
 #include <inferometer/run.h>
@@ -157,7 +157,7 @@ static char *block_title(const IfmRunReport *report, const IfmStageUse *use)
     return g_strdup_printf("block %d %s%s%s", use->block, name, *name != '\0' ? " " : "", stages);
 }
 
-/* What a block has none of is not told. */
+/* What a block has none of is left out. */
 static void add_part(GPtrArray *figures, const char *key, double predicted_ns, double measured_ns)
 {
     if (measured_ns > 0 || predicted_ns > 0)

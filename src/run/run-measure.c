@@ -9,7 +9,7 @@
 
 #include "run-private.h"
 
-/* The most repetitions where an interval is aimed at, and nobody said how many. */
+/* The most repetitions where an interval is aimed at, and no number was given. */
 #define MAX_REPETITIONS 100
 
 /* Running: a set on its way. */
@@ -127,7 +127,7 @@ static gboolean measure(IfmCampaign *campaign, const IfmCampaignItem *item, IfmC
 
 static const IfmItemKind run_kind = { .seal = seal, .measure = measure };
 
-/* On disk before the run begins: nobody can say that it was made afterwards. */
+/* On disk before the run begins: it cannot have been made afterwards. */
 static gboolean before(const IfmCampaignItem *item, const IfmCase *sealed, void *user, GError **error)
 {
     RunJob *job = item->tag;

@@ -92,7 +92,7 @@ void run_set_list_runs(IfmRunSet *set);
 gboolean run_set_predict(IfmRunSet *set, RunJob *job, GError **error);
 
 /* run_pilot: where a pilot is asked for and the run is of one graph and has costs: runs its plan for a short while, and
- * plans and predicts anew by what that showed. One that fails changes nothing and is told with the prediction. Returns:
+ * plans and predicts anew by what that showed. One that fails changes nothing and is reported with the prediction. Returns:
  * FALSE with an error where it was interrupted.
  * @like: the run's case */
 gboolean run_pilot(IfmRunSet *set, RunJob *job, IfmRunner *runner, const IfmPlanCase *like, GError **error);
