@@ -231,12 +231,14 @@ static char *time_left(gint64 ns)
     return g_strdup_printf("%" G_GINT64_FORMAT " h %d min", s / 3600, (int)(s % 3600 / 60));
 }
 
-/* "2.1 cases/s, 45 s left, 3 failed" (transfer full) */
+/* "2.1 cases/s, 45 s left, 3 failed"; slower than one a second: "3.4 s/case" (transfer full) */
 static char *rest_of(const IfmCampaignProgress *progress)
 {
     GString *text = g_string_new(NULL);
-    if (isfinite(progress->cases_per_s))
+    if (progress->cases_per_s >= 1)
         g_string_append_printf(text, "%.*f cases/s", progress->cases_per_s < 10 ? 1 : 0, progress->cases_per_s);
+    else if (progress->cases_per_s > 0)
+        g_string_append_printf(text, "%.*f s/case", progress->cases_per_s > 0.1 ? 1 : 0, 1 / progress->cases_per_s);
     if (progress->left_ns >= 0)
     {
         g_autofree char *left = time_left(progress->left_ns);

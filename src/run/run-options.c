@@ -24,7 +24,8 @@ const IfmOption ifm_run_options[] = {
       "runs to measure, after one to warm up; with --ci the maximum, then 100", G_STRINGIFY(IFM_RUN_USUAL_REPETITIONS),
       .minimum = 1, .maximum = 10000, .deferred = TRUE, AT(repetitions) },
     { "ci", 0, IFM_OPTION_RATIO, FALSE, "PERCENT",
-      "repeat (10 times at least) until half the throughput's 95 % interval is at most this part of it", AT(ci_ratio) },
+      "repeat (10 times at least) until half the throughput's 95 % interval is at most this part of it", .minimum = 1,
+      AT(ci_ratio) },
     { "time-budget", 0, IFM_OPTION_DURATION, FALSE, "TIME", "with --ci, the maximum time to warm up and repeat for", "0",
       .deferred = TRUE, AT(time_budget_ns) },
     { "queue-depth", 0, IFM_OPTION_COUNT, FALSE, "N", "batches that may lie between two blocks", "2", .minimum = 1,
@@ -72,7 +73,5 @@ gboolean ifm_run_options_check(const IfmRunOptions *options, GError **error)
     if (options->watchdog_ns == 0)
         return ifm_error_misuse(error, "--watchdog 0s: a run in which nothing gets on would never end; a time above 0 is "
                                        "right");
-    if (options->ci_ratio == 0)
-        return ifm_error_misuse(error, "--ci: above 0%%, at most 100%%");
     return TRUE;
 }
