@@ -135,8 +135,9 @@ gboolean ifm_study_export(IfmStudy *study, const char *folder, gsize *n_models, 
  * this machine stays. What failed is left as it is unless `retry`; what was skipped because its device was lost is tried
  * again in one later session in which the device answers a probe. One run at a time holds the store's folder.
  * Returns: FALSE with IFM_ERROR_CANCELLED where interrupted and IFM_ERROR_TIMEOUT where the time budget is spent (what was
- * measured is stored), IFM_ERROR_USAGE (a value that ifm_study_options refuses), IFM_ERROR_UNAVAILABLE (no worker, the store cannot be written, another process measures there), IFM_ERROR_INVALID (the store of another study; a
- * device that was asked for whose engine knows no such unit; cores that are not there).
+ * measured is stored), IFM_ERROR_USAGE (a value that ifm_study_options refuses), IFM_ERROR_UNAVAILABLE (no worker, the
+ * store cannot be written, another process measures there), IFM_ERROR_INVALID (the store of another study; a device that
+ * was asked for whose engine knows no such unit; cores that are not there).
  */
 gboolean ifm_study_measure(IfmStudy *study, IfmStore *store, const IfmStudyOptions *options, IfmCampaignProgress *result,
                            GError **error);

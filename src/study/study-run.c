@@ -7,15 +7,16 @@
 /* How often the time spent is put down while cases end; what a kill forgets of it is less than this. */
 #define NOTE_EVERY_US (5 * G_USEC_PER_SEC)
 
-static const char *const orders[] = { [IFM_CAMPAIGN_AS_GIVEN] = "as-listed", [IFM_CAMPAIGN_INTERLEAVED] = "interleaved",
-                                      NULL };
+static const char *const orders[] = {
+    [IFM_CAMPAIGN_AS_GIVEN] = "as-listed", [IFM_CAMPAIGN_INTERLEAVED] = "interleaved", NULL
+};
 
 #define AT(member) .at = G_STRUCT_OFFSET(IfmStudyOptions, member)
 
 const IfmOption ifm_study_options[] = {
     { "retry", 0, IFM_OPTION_FLAG, FALSE, NULL, "measure again what failed before", .after = "memory-limit", AT(retry) },
-    { "attempts", 0, IFM_OPTION_COUNT, FALSE, "N", "how often a case that fails is measured in this run", "1",
-      .minimum = 1, .maximum = 100, AT(attempts) },
+    { "attempts", 0, IFM_OPTION_COUNT, FALSE, "N", "how often a case that fails is measured in this run", "1", .minimum = 1,
+      .maximum = 100, AT(attempts) },
     { "total-time", 0, IFM_OPTION_DURATION, FALSE, "TIME",
       "the maximum time for the whole study: no case begins after it, and the same command continues; 0: no limit", "0",
       AT(time_budget_ns) },

@@ -155,7 +155,8 @@ static void test_interleaved(Bench *bench, gconstpointer data)
     g_assert_true(json_is_null(at(backward, "why")));
     g_assert_cmpfloat(number(backward, "n_pairs"), ==, 10);
     g_assert_cmpfloat(number(backward, "n_rounds"), ==, (double)json_array_size(at(interleaved, "rounds")));
-    g_assert_cmpfloat(number(interleaved, "difference_interval.lower"), <, number(interleaved, "difference_interval.upper"));
+    g_assert_cmpfloat(number(interleaved, "difference_interval.lower"), <,
+                      number(interleaved, "difference_interval.upper"));
     g_assert_cmpfloat_with_epsilon(number(backward, "median"), number(interleaved, "difference_ns") / 1e6, 1e-12);
     g_assert_cmpfloat_with_epsilon(number(backward, "median_lower"), number(interleaved, "difference_interval.lower") / 1e6,
                                    1e-12);
@@ -173,7 +174,8 @@ static void test_interleaved(Bench *bench, gconstpointer data)
     run_line(bench, "profile -q --runs 40 --resume " NOISY, &ended);
     assert_status(&ended, 0);
     json_auto_t *again = read_json(bench, "out.json");
-    g_assert_true(json_equal(at(case_of(again, "training_pass"), "interleaved"), interleaved)); /* its elapsed time, too: it was kept */
+    g_assert_true(json_equal(at(case_of(again, "training_pass"), "interleaved"),
+                             interleaved)); /* its elapsed time, too: it was kept */
     run_line(bench,
              "profile -q --runs 40 --csv - matmul --mode backward -p runtime --resume -d simulated:lab/GAUSSIAN "
              "--no-verify",
