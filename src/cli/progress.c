@@ -18,7 +18,7 @@ struct Progress
     GHashTable *reported; /* of a study: kinds of failures that have had their line */
 };
 
-/* Line: what there is to tell of one moment. */
+/* Line: what is shown at one moment. */
 typedef struct
 {
     gsize number, n_cases;
@@ -69,7 +69,7 @@ static double part_done(const Progress *self, gsize n, double ci_ratio)
     return MIN(1, pow(self->ci_ratio / ci_ratio, 2));
 }
 
-/* Figures, the most telling first, as many as @max; each is shown whole or not at all. */
+/* Figures, the most important first, as many as @max; each is shown whole or not at all. */
 static char *figures(const Line *line, gboolean utf8, int max)
 {
     GString *text = g_string_new(NULL);
@@ -90,11 +90,11 @@ static char *figures(const Line *line, gboolean utf8, int max)
 
 #define ALL_FIGURES 3
 
-/* Ways to draw the line, the fullest first: what is not all that telling gives way where the terminal is narrow. */
+/* Ways to draw the line, the fullest first: on a narrow terminal the less important parts are left out. */
 static const struct
 {
     int bar, n_figures;
-    gboolean phase; /* beside figures; where there are none it is all there is to tell */
+    gboolean phase; /* shown with figures; without figures it is always shown */
     gboolean rest;
 } layouts[] = {
     { 16, 3, TRUE, TRUE },  { 8, 3, TRUE, TRUE },   { 8, 3, FALSE, TRUE },  { 8, 2, FALSE, TRUE },
@@ -201,7 +201,7 @@ void progress_update(const char *phase, gsize n, double median_ns, double ci_rat
     Progress *self = user;
     if (self->quiet || self->device == NULL)
         return;
-    g_autofree char *clean = ifm_format_clean(phase); /* the worker's words: nobody vouches for their bytes */
+    g_autofree char *clean = ifm_format_clean(phase); /* the worker's text may hold any bytes */
     Line line = case_line(self, clean, n, median_ns, ci_ratio);
     if (self->terminal)
         show_line(self, &line);

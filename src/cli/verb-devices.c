@@ -5,7 +5,7 @@
 
 #include "cli.h"
 
-/* One device of one engine, as its engine's worker told it; or an engine that is not there. All borrowed. */
+/* One device of one engine, as its engine's worker reports it; or an engine that is unavailable. All borrowed. */
 typedef struct
 {
     const char *spec, *description, *reason;
