@@ -50,7 +50,7 @@ static void explain_absent(const char *text, GError **error)
     g_autofree char *name = g_strndup(text, strcspn(text, ","));
     g_autoptr(GError) unknown = NULL;
     g_clear_error(error);
-    if (*text == '\0')
+    if (*name == '\0')
     {
         ifm_error_refuse(error, "the model's name is empty: expected an ONNX file, or a model of the zoo");
         return;

@@ -334,7 +334,7 @@ static void test_absent(Bench *bench, gconstpointer data)
 {
     g_auto(Ended) ended = { 0 };
     refuse(bench, "resnet51", "nor in the zoo");
-    refuse(bench, "''", "the model's name is empty");
+    refuse(bench, ",m=2", "the model's name is empty");
     refuse(bench, "resnet50,foo=3", "foo");
     run_line(bench, "profile missing.onnx -q --profile flops", &ended);
     assert_complaint(&ended, 4, "missing.onnx");
