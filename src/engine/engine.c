@@ -1,3 +1,4 @@
+#include <internal/engine.h>
 #include <internal/nearest.h>
 #include <string.h>
 

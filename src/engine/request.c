@@ -1,3 +1,5 @@
+#include <internal/clock.h>
+#include <internal/engine.h>
 #include <stdatomic.h>
 
 #include "engine-private.h"

@@ -1,4 +1,5 @@
 #include <glib/gstdio.h>
+#include <internal/engine.h>
 
 #include <pthread.h>
 #include <sched.h>

@@ -1,6 +1,6 @@
 #include <engine/simulated/simulated-machine.h>
 #include <glib/gstdio.h>
-#include <inferometer/engine.h>
+#include <internal/engine.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

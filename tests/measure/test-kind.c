@@ -1,5 +1,6 @@
 #include <inferometer/compare.h>
 #include <internal/json.h>
+#include <internal/record-fields.h>
 
 #include "measure/measure-private.h"
 #include "runner-fixture.h"

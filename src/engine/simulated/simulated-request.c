@@ -1,3 +1,4 @@
+#include <internal/clock.h>
 #include <math.h>
 #include <stdatomic.h>
 #include <string.h>

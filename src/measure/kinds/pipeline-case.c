@@ -1,5 +1,7 @@
 /* A plan on a stream of batches: what describes a case of it, checked, its record, and how the worker has it. */
 #include <internal/json.h>
+#include <internal/measure.h>
+#include <internal/record-fields.h>
 
 #include "plan-case-private.h"
 
