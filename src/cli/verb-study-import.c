@@ -132,7 +132,7 @@ static int import_into(const IfmStudyPlace *place, const char *name, const Argum
     g_autoptr(IfmStudyTables) tables = ifm_study_tables(store, &error);
     if (tables == NULL)
         return cli_fail(error);
-    cli_note("%s: %" G_GSIZE_FORMAT " row%s taken in; inferometer study export %s writes them in the published formats",
+    cli_note("%s: %" G_GSIZE_FORMAT " row%s imported; inferometer study export %s writes them in the published formats",
              place->store_path, n_rows, n_rows == 1 ? "" : "s", place->folder);
     return print_worth(tables);
 }
