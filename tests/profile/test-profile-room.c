@@ -215,6 +215,12 @@ static void test_one_model(Place *place, gconstpointer data)
     g_autofree char *note =
         g_strdup_printf("1 cases\nnote simulated:ideal/CPU: measured before, taken from %s/store.db\n", place->folder);
     g_assert_cmpstr(place->said->str, ==, note);
+    /* An empty list of devices is as no list, which counting FLOP alone needs. */
+    static const char *const none[] = { NULL };
+    options.devices = none;
+    options.parts = "flops";
+    g_autoptr(IfmProfile) counted = measured(&options);
+    g_assert_cmpuint(ifm_profile_report(counted)->n_devices, ==, 0);
 }
 
 static void test_training(Place *place, gconstpointer data)
