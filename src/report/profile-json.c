@@ -162,7 +162,7 @@ static json_t *breakdown(const IfmProfileReport *report, const GArray *planned)
         return ifm_row_to_json(mode_memory_fields, report->mode);
     json_t *json = json_object();
     json_object_set_new(json, "parameters", ifm_json_real(mb_of(ifm_memory_row_bytes(planned, "parameters"))));
-    json_object_set_new(json, "activations", ifm_json_real(mb_of(ifm_memory_row_bytes(planned, "activations_least"))));
+    json_object_set_new(json, "activations", ifm_json_real(mb_of(ifm_memory_row_bytes(planned, "activations_min"))));
     return json;
 }
 
@@ -267,14 +267,14 @@ static json_t *peak_to_json(const IfmProfileDevice *device)
 #define KERNELS(member) IFM_FIELD_AT(IfmKernels, member)
 
 static const IfmField kernels_fields[] = {
-    { "told_by", NULL, IFM_FIELD_TEXT, ifm_field_get_text, KERNELS(reported_by) },
+    { "mapped_by", NULL, IFM_FIELD_TEXT, ifm_field_get_text, KERNELS(reported_by) },
     { "n_by_names", NULL, IFM_FIELD_INTEGER, ifm_field_get_count, KERNELS(n_by_names) },
     { "why_names", NULL, IFM_FIELD_TEXT, ifm_field_get_text, KERNELS(why_names) },
     { "nodes_ns", NULL, IFM_FIELD_DURATION, ifm_field_get_real, KERNELS(nodes_ns) },
     { "min_ns", NULL, IFM_FIELD_DURATION, ifm_field_get_real, KERNELS(min_ns) },
     { "n_unknown", NULL, IFM_FIELD_INTEGER, ifm_field_get_count, KERNELS(n_unknown) },
     { "n_marshalling", NULL, IFM_FIELD_INTEGER, ifm_field_get_count, KERNELS(n_marshalling) },
-    { "n_at_most", NULL, IFM_FIELD_INTEGER, ifm_field_get_count, KERNELS(n_upper_bounds) },
+    { "n_upper_bounds", NULL, IFM_FIELD_INTEGER, ifm_field_get_count, KERNELS(n_upper_bounds) },
     { "unknown_ratio", NULL, IFM_FIELD_RATIO, ifm_field_get_real, KERNELS(unknown_ratio) },
     { "n_model_missing", NULL, IFM_FIELD_INTEGER, ifm_field_get_count, KERNELS(n_model_missing) },
     { "missing_ratio", NULL, IFM_FIELD_RATIO, ifm_field_get_real, KERNELS(missing_ratio) },
@@ -298,7 +298,7 @@ static void add_parts(json_t *entry, const IfmProfileReport *report, const IfmPr
         json_object_set_new(entry, "pass", json_string(ifm_pass_key(report->mode->asked)));
     json_object_set_new(entry, "runtime", ifm_profile_runtime(report, device));
     if (device->interleaved != NULL)
-        json_object_set(entry, "turns", (json_t *)ifm_measurement_result(device->interleaved, "comparison"));
+        json_object_set(entry, "interleaved", (json_t *)ifm_measurement_result(device->interleaved, "comparison"));
     if ((report->parts & IFM_PROFILE_MEMORY) != 0)
         json_object_set_new(entry, "memory", memory_to_json(report, device));
     if ((report->parts & IFM_PROFILE_LAYERS) == 0)
