@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include <inferometer/record-fields.h>
-#include <inferometer/tensor.h>
+#include <internal/tensor.h>
 
 #include "base-private.h"
 

@@ -1,4 +1,6 @@
 #include <internal/nearest.h>
+#include <internal/onnx.h>
+#include <internal/tensor.h>
 #include <string.h>
 
 #include "engine-private.h"

@@ -1,3 +1,4 @@
+#include <internal/tensor.h>
 #include <stdatomic.h>
 
 #include "engine-private.h"

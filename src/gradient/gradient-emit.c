@@ -1,4 +1,5 @@
 /* Emitting nodes and constants. */
+#include <internal/tensor.h>
 #include <stdarg.h>
 #include <string.h>
 

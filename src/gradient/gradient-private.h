@@ -1,5 +1,6 @@
 #pragma once
 #include <inferometer/gradient.h>
+#include <internal/onnx.h>
 
 G_BEGIN_DECLS
 

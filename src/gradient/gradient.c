@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include <internal/nearest.h>
+#include <internal/tensor.h>
 
 #include "backward.h"
 

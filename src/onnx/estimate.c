@@ -1,4 +1,4 @@
-#include <inferometer/estimate.h>
+#include <internal/onnx.h>
 #include <math.h>
 
 /* Sum: an estimate under construction. Sizes come from the user, so a product may overflow. */

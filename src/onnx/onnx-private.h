@@ -1,7 +1,8 @@
 #pragma once
-#include <inferometer/onnx.h>
 
 #include "onnx.pb-c.h"
+#include <internal/onnx.h>
+#include <internal/tensor.h>
 
 G_BEGIN_DECLS
 

@@ -1,6 +1,7 @@
 #include <string.h>
 
 #include <internal/nearest.h>
+#include <internal/tensor.h>
 
 #include "profile-private.h"
 

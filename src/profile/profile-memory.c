@@ -2,7 +2,9 @@
 #include <math.h>
 
 #include <internal/json.h>
+#include <internal/onnx.h>
 #include <internal/profile-figures.h>
+#include <internal/zoo.h>
 
 /* What a profile's models and runs take of memory: by the shapes, as it was measured, and by closed forms. */
 

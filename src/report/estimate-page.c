@@ -1,4 +1,5 @@
 #include <inferometer/estimate-page.h>
+#include <internal/onnx.h>
 
 static void get_intensity(const void *record, const void *user, IfmValue *value)
 {

@@ -1,6 +1,7 @@
 #pragma once
 #include <inferometer/profile-page.h>
 #include <inferometer/trace.h>
+#include <internal/onnx.h>
 #include <internal/profile-figures.h>
 
 #include "report-private.h"

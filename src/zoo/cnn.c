@@ -1,4 +1,5 @@
 /* Convolutional networks: the layers of all architectures, and the model around them. */
+#include <internal/onnx.h>
 #include <math.h>
 #include <stdarg.h>
 

@@ -3,6 +3,7 @@
 
 #include <inferometer/dataset.h>
 #include <internal/nearest.h>
+#include <internal/zoo.h>
 
 #include "zoo-private.h"
 

@@ -1,5 +1,6 @@
 /* The inputs of a graph transformer from a graph. */
 #include <inferometer/tensor-file.h>
+#include <internal/dataset.h>
 #include <math.h>
 #include <string.h>
 

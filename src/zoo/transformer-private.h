@@ -1,5 +1,6 @@
 #pragma once
-#include <inferometer/transformer.h>
+#include <internal/onnx.h>
+#include <internal/zoo.h>
 
 #include "zoo-private.h"
 

@@ -1,4 +1,5 @@
 #include <glib/gstdio.h>
+#include <internal/onnx.h>
 
 #include <pthread.h>
 #include <sched.h>
