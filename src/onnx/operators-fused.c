@@ -13,7 +13,7 @@ static const IfmOperator microsoft[] = {
     { "BiasGelu", 2, ifm_shape_same, ifm_cost_biased, 4, IFM_FAMILY_ACTIVATION },
     { "BiasSoftmax", 2, ifm_shape_same, ifm_cost_per_output, 6, IFM_FAMILY_SOFTMAX },
     { "BiasSplitGelu", 2, ifm_shape_half, ifm_cost_per_output, 7, IFM_FAMILY_ACTIVATION },
-    { "DequantizeLinear", 2, ifm_shape_dequantize, ifm_cost_per_output, 2, IFM_FAMILY_QUANTISATION },
+    { "DequantizeLinear", 2, ifm_shape_cast_like, ifm_cost_per_output, 2, IFM_FAMILY_QUANTISATION },
     { "DynamicQuantizeMatMul", 3, ifm_shape_matmul_to_float, ifm_cost_matmul_and, 2, IFM_FAMILY_PRODUCT },
     { "EmbedLayerNormalization", 1, ifm_shape_embed_normalization, ifm_cost_embed_normalization, 0,
       IFM_FAMILY_NORMALISATION },

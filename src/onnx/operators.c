@@ -52,7 +52,7 @@ static const IfmOperator operators[] = {
     { "CumSum", 2, ifm_shape_same, ifm_cost_per_output, 1, IFM_FAMILY_REDUCTION },
     { "DeformConv", 3, ifm_shape_conv, ifm_cost_deform_conv, 0, IFM_FAMILY_CONVOLUTION },
     { "DepthToSpace", 1, ifm_shape_depth_to_space, ifm_cost_none, 0, IFM_FAMILY_MOVEMENT },
-    { "DequantizeLinear", 2, ifm_shape_dequantize, ifm_cost_per_output, 2, IFM_FAMILY_QUANTISATION },
+    { "DequantizeLinear", 2, ifm_shape_cast_like, ifm_cost_per_output, 2, IFM_FAMILY_QUANTISATION },
     { "Det", 1, ifm_shape_det, ifm_cost_det, 0, IFM_FAMILY_PRODUCT },
     { "Div", 2, ifm_shape_broadcast, ifm_cost_per_output, 1, IFM_FAMILY_ELEMENTWISE, ifm_values_binary },
     { "Dropout", 1, ifm_shape_dropout, ifm_cost_dropout, 0, IFM_FAMILY_MOVEMENT },

@@ -123,8 +123,14 @@ gboolean ifm_call_has(const IfmOperatorCall *call, gsize input);
 gboolean ifm_call_has_output(const IfmOperatorCall *call, gsize output);
 /* ifm_call_input: Returns: (transfer none) the fact of an input; NULL where it is left out. */
 const IfmFact *ifm_call_input(const IfmOperatorCall *call, gsize input);
-/* ifm_call_make: Sets the shape of an output. Does nothing where the node lacks that output. */
-void ifm_call_make(const IfmOperatorCall *call, gsize output, IfmDtype dtype, int rank, const gint64 *dims);
+/* ifm_call_make: Sets the shape of an output. Does nothing where the node lacks that output. Returns: TRUE, so that a rule
+ * can end with it. */
+gboolean ifm_call_make(const IfmOperatorCall *call, gsize output, IfmDtype dtype, int rank, const gint64 *dims);
+
+/* ifm_call_is_unknown: Begins a rule whose output has the dtype of the first input. @known: whether the values are known
+ * that the shape depends on. Returns: TRUE where they or the first input's rank are unknown: the shape then stays unknown.
+ */
+gboolean ifm_call_is_unknown(const IfmOperatorCall *call, gboolean known);
 
 /* --- the analysis --------------------------------------------------------------------------------------------------- */
 
@@ -156,7 +162,7 @@ const IfmFact *ifm_scope_fact(const IfmScope *scope, const char *name);
 /* --- shape rules ---------------------------------------------------------------------------------------------------- */
 
 #define IFM_SHAPE_RULE(name) gboolean ifm_shape_##name(const IfmOperatorCall *call, GError **error)
-/* shape-rules.c: element-wise operators and reductions */
+/* shape-rules.c: element-wise operators, normalisations, quantisation and reductions */
 IFM_SHAPE_RULE(same);
 IFM_SHAPE_RULE(same_bool);
 IFM_SHAPE_RULE(broadcast);
@@ -173,6 +179,8 @@ IFM_SHAPE_RULE(arg);
 IFM_SHAPE_RULE(top_k);
 IFM_SHAPE_RULE(det);
 IFM_SHAPE_RULE(loss);
+IFM_SHAPE_RULE(quantize);
+IFM_SHAPE_RULE(dynamic_quantize);
 /* shape-rules-movement.c: operators that move or describe data */
 IFM_SHAPE_RULE(flatten);
 IFM_SHAPE_RULE(reshape);
@@ -228,10 +236,6 @@ IFM_SHAPE_RULE(resize);
 IFM_SHAPE_RULE(grid_sample);
 IFM_SHAPE_RULE(roi);
 IFM_SHAPE_RULE(col2im);
-/* shape-rules-quantised.c */
-IFM_SHAPE_RULE(quantize);
-IFM_SHAPE_RULE(dequantize);
-IFM_SHAPE_RULE(dynamic_quantize);
 /* shape-rules-control.c */
 IFM_SHAPE_RULE(if);
 IFM_SHAPE_RULE(loop);

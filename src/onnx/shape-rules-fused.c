@@ -81,8 +81,7 @@ gboolean ifm_shape_matmul_n_bits(const IfmOperatorCall *call, GError **error)
 {
     IfmFact x = call->inputs[0];
     gint64 k = ifm_node_int(call->node, "K", -1), n = ifm_node_int(call->node, "N", -1);
-    call->outputs[0].dtype = x.dtype;
-    if (x.rank < 0)
+    if (ifm_call_is_unknown(call, TRUE))
         return TRUE;
     if (x.rank < 1 || x.dims[x.rank - 1] != k || n < 0)
     {
@@ -91,8 +90,7 @@ gboolean ifm_shape_matmul_n_bits(const IfmOperatorCall *call, GError **error)
                              shape, k);
     }
     x.dims[x.rank - 1] = n;
-    ifm_call_make(call, 0, x.dtype, x.rank, x.dims);
-    return TRUE;
+    return ifm_call_make(call, 0, x.dtype, x.rank, x.dims);
 }
 
 /* a, its scale and zero point, b, its, c, the output's: floats where it has none. */
@@ -227,8 +225,7 @@ static gint64 channels_filled(const IfmOperatorCall *call, const IfmFact *x)
 gboolean ifm_shape_reorder_input(const IfmOperatorCall *call, GError **error)
 {
     IfmFact x = call->inputs[0];
-    call->outputs[0].dtype = x.dtype;
-    if (x.rank < 0)
+    if (ifm_call_is_unknown(call, TRUE))
         return TRUE;
     if (!ifm_rule_rank(call, 0, 3, IFM_MAX_RANK, error))
         return FALSE;
@@ -249,8 +246,7 @@ gboolean ifm_shape_reorder_output(const IfmOperatorCall *call, GError **error)
 {
     IfmFact x = call->inputs[0];
     gint64 channels = ifm_node_int(call->node, "channels", -1);
-    call->outputs[0].dtype = x.dtype;
-    if (x.rank < 0)
+    if (ifm_call_is_unknown(call, TRUE))
         return TRUE;
     if (!ifm_rule_rank(call, 0, 3, IFM_MAX_RANK, error))
         return FALSE;
@@ -260,8 +256,7 @@ gboolean ifm_shape_reorder_output(const IfmOperatorCall *call, GError **error)
     x.dims[1] = channels;
     if (ifm_node_int(call->node, "channels_last", 0) != 0)
         x = channels_first(&x, TRUE);
-    ifm_call_make(call, 0, x.dtype, x.rank, x.dims);
-    return TRUE;
+    return ifm_call_make(call, 0, x.dtype, x.rank, x.dims);
 }
 
 /* Pools over bytes: of the type of what goes in. */
@@ -290,8 +285,7 @@ gboolean ifm_shape_qlinear_binary(const IfmOperatorCall *call, GError **error)
         return TRUE;
     if (!ifm_rule_broadcast(&result, &call->inputs[3], error))
         return FALSE;
-    ifm_call_make(call, 0, result.dtype, result.rank, result.dims);
-    return TRUE;
+    return ifm_call_make(call, 0, result.dtype, result.rank, result.dims);
 }
 
 /* The output's scale and zero point, then a tensor, its scale and zero point for each that is joined. */
@@ -311,8 +305,7 @@ gboolean ifm_shape_qlinear_concat(const IfmOperatorCall *call, GError **error)
         if (next->rank != result.rank || __builtin_add_overflow(result.dims[axis], next->dims[axis], &result.dims[axis]))
             return IFM_RULE_FAIL(error, "'%s' does not join '%s'", call->node->inputs[i], call->node->inputs[2]);
     }
-    ifm_call_make(call, 0, result.dtype, result.rank, result.dims);
-    return TRUE;
+    return ifm_call_make(call, 0, result.dtype, result.rank, result.dims);
 }
 
 /* Beside @factor an element: 1 for the sum with a second or third input (BiasGelu, FastGelu, BiasAdd). */
@@ -326,8 +319,7 @@ gboolean ifm_shape_half(const IfmOperatorCall *call, GError **error)
     IfmFact x = call->inputs[0];
     if (x.rank > 0)
         x.dims[x.rank - 1] /= 2;
-    ifm_call_make(call, 0, x.dtype, x.rank, x.dims);
-    return TRUE;
+    return ifm_call_make(call, 0, x.dtype, x.rank, x.dims);
 }
 
 /* Input, skip, scale, bias of the normalisation, bias of the sum; what is summed may come out fourth. */
@@ -345,8 +337,7 @@ gboolean ifm_shape_skip_normalization(const IfmOperatorCall *call, GError **erro
     memcpy(dims, x->dims, sizeof dims);
     dims[x->rank - 1] = 1;
     ifm_call_make(call, 1, IFM_DTYPE_F32, x->rank, dims);
-    ifm_call_make(call, 2, IFM_DTYPE_F32, x->rank, dims);
-    return TRUE;
+    return ifm_call_make(call, 2, IFM_DTYPE_F32, x->rank, dims);
 }
 
 /* The last input of either form is the bias of the sum: of the simplified one the fourth, else the fifth. */
@@ -371,8 +362,7 @@ gboolean ifm_shape_embed_normalization(const IfmOperatorCall *call, GError **err
     const gint64 dims[] = { ids->dims[0], ids->dims[1], words->dims[1] };
     ifm_call_make(call, 0, words->dtype, 3, dims);
     ifm_call_make(call, 1, IFM_DTYPE_I32, 1, dims);
-    ifm_call_make(call, 2, words->dtype, 3, dims);
-    return TRUE;
+    return ifm_call_make(call, 2, words->dtype, 3, dims);
 }
 
 /* The sum of two or three embeddings, then a layer normalisation. */

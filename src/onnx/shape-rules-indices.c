@@ -68,17 +68,11 @@ gboolean ifm_shape_gather_elements(const IfmOperatorCall *call, GError **error)
     return TRUE;
 }
 
-/* same_as_data: What a scatter makes has the shape of what it scatters onto. */
-static void same_as_data(const IfmOperatorCall *call)
-{
-    ifm_call_make(call, 0, call->inputs[0].dtype, call->inputs[0].rank, call->inputs[0].dims);
-}
-
 gboolean ifm_shape_scatter_elements(const IfmOperatorCall *call, GError **error)
 {
     const IfmFact *indices = &call->inputs[1], *updates = &call->inputs[2];
     gboolean same = indices->rank == updates->rank;
-    same_as_data(call);
+    ifm_shape_same(call, error);
     if (call->inputs[0].rank < 0 || indices->rank < 0)
         return TRUE;
     if (!check_elements(call, error))
@@ -128,7 +122,7 @@ gboolean ifm_shape_scatter_nd(const IfmOperatorCall *call, GError **error)
 {
     const IfmFact *updates = &call->inputs[2];
     IfmFact slices;
-    same_as_data(call);
+    ifm_shape_same(call, error);
     if (call->inputs[0].rank < 0 || call->inputs[1].rank < 0)
         return TRUE;
     if (!slices_of(call, 0, &slices, error))

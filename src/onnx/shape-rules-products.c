@@ -37,8 +37,7 @@ gboolean ifm_rule_matmul(const IfmOperatorCall *call, const gsize *at, const Ifm
         out.dims[out.rank++] = a->dims[a->rank - 2];
     if (b->rank > 1)
         out.dims[out.rank++] = b->dims[b->rank - 1];
-    ifm_call_make(call, 0, dtype, out.rank, out.dims);
-    return TRUE;
+    return ifm_call_make(call, 0, dtype, out.rank, out.dims);
 }
 
 gboolean ifm_shape_matmul(const IfmOperatorCall *call, GError **error)

@@ -233,8 +233,7 @@ gboolean ifm_shape_conv_transpose(const IfmOperatorCall *call, GError **error)
     }
     if (!unslide(call, &windows, x, dims, error))
         return FALSE;
-    ifm_call_make(call, 0, x->dtype, x->rank, dims);
-    return TRUE;
+    return ifm_call_make(call, 0, x->dtype, x->rank, dims);
 }
 
 /* --- pools ---------------------------------------------------------------------------------------------------------- */
@@ -243,8 +242,7 @@ gboolean ifm_shape_pool(const IfmOperatorCall *call, GError **error)
 {
     const IfmFact *x = &call->inputs[0];
     Windows windows = { 0 };
-    call->outputs[0].dtype = x->dtype;
-    if (x->rank < 0)
+    if (ifm_call_is_unknown(call, TRUE))
         return TRUE;
     if (!ifm_rule_rank(call, 0, 3, IFM_MAX_RANK, error))
         return FALSE;
@@ -255,16 +253,14 @@ gboolean ifm_shape_pool(const IfmOperatorCall *call, GError **error)
         return IFM_RULE_FAIL(error, "kernel_shape is missing");
     if (!slide(x, &windows, x->dims[1], &call->outputs[0], error))
         return FALSE;
-    ifm_call_make(call, 1, IFM_DTYPE_I64, x->rank, call->outputs[0].dims); /* MaxPool's indices */
-    return TRUE;
+    return ifm_call_make(call, 1, IFM_DTYPE_I64, x->rank, call->outputs[0].dims); /* MaxPool's indices */
 }
 
 gboolean ifm_shape_global_pool(const IfmOperatorCall *call, GError **error)
 {
     const IfmFact *x = &call->inputs[0];
     IfmFact *out = &call->outputs[0];
-    out->dtype = x->dtype;
-    if (x->rank < 0)
+    if (ifm_call_is_unknown(call, TRUE))
         return TRUE;
     if (!ifm_rule_rank(call, 0, 3, IFM_MAX_RANK, error))
         return FALSE;

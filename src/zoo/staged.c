@@ -25,14 +25,6 @@ const IfmStagedModel *ifm_staged_find(const char *name, GError **error)
     return NULL;
 }
 
-static const IfmStagedRecipe *recipe_of(const IfmStagedModel *staged)
-{
-    for (gsize i = 0; i < G_N_ELEMENTS(recipes); i++)
-        if (recipes[i]->model == staged)
-            return recipes[i];
-    g_assert_not_reached();
-}
-
 /* --- boundaries ------------------------------------------------------------------------------------------------------- */
 
 const IfmBoundary *ifm_staged_boundary(const IfmStagedModel *staged, const char *name)
@@ -83,13 +75,6 @@ static gboolean some_stage(const IfmStagedModel *staged, int first, int last, co
     return FALSE;
 }
 
-static gboolean is_output(const IfmStagedModel *staged, int first, int last, const char *name)
-{
-    int end = (int)staged->n_stages;
-    return some_stage(staged, first, last, name, TRUE) &&
-           (some_stage(staged, last + 1, end, name, FALSE) || some_stage(staged, MAX(first, end), last, name, TRUE));
-}
-
 GPtrArray *ifm_staged_inputs(const IfmStagedModel *staged, int first, int last)
 {
     GPtrArray *inputs = g_ptr_array_new();
@@ -105,9 +90,14 @@ GPtrArray *ifm_staged_inputs(const IfmStagedModel *staged, int first, int last)
 GPtrArray *ifm_staged_outputs(const IfmStagedModel *staged, int first, int last)
 {
     GPtrArray *outputs = g_ptr_array_new();
+    int end = (int)staged->n_stages;
     for (gsize i = 0; i < staged->n_boundaries; i++)
-        if (is_output(staged, first, last, staged->boundaries[i].name))
+    {
+        const char *name = staged->boundaries[i].name;
+        if (some_stage(staged, first, last, name, TRUE) &&
+            (some_stage(staged, last + 1, end, name, FALSE) || some_stage(staged, MAX(first, end), last, name, TRUE)))
             g_ptr_array_add(outputs, (gpointer)&staged->boundaries[i]);
+    }
     return outputs;
 }
 
@@ -279,9 +269,12 @@ static void add_zeros(IfmStageBuild *build)
 /* build_ports: The model whose inputs are the build's ports. */
 static IfmModel *build_ports(IfmStageBuild *build, GError **error)
 {
-    const IfmStagedRecipe *recipe = recipe_of(build->staged);
+    const IfmStagedRecipe *recipe = NULL;
     g_autoptr(IfmModelBuilder) builder = ifm_model_builder_new(build->staged->name, IFM_ZOO_OPSET);
     gboolean sums = FALSE;
+    for (gsize i = 0; i < G_N_ELEMENTS(recipes); i++)
+        recipe = recipes[i]->model == build->staged ? recipes[i] : recipe;
+    g_assert(recipe != NULL);
     build->builder = builder;
     describe(build);
     add_inputs(build);
