@@ -28,7 +28,7 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmGraph, ifm_graph_free)
 #define IFM_GRAPH_MAX_NODES G_GINT64_CONSTANT(100000000)
 #define IFM_GRAPH_MAX_EDGES G_GINT64_CONSTANT(400000000)
 
-/* --- seeded random graphs --------------------------------------------------------------------------------------------- */
+/* --- seeded random graphs ----------------------------------------------------------------------------------------- */
 
 typedef enum
 {
@@ -55,7 +55,7 @@ IfmGraph *ifm_graph_random(IfmGraphKind kind, gint64 n_nodes, gint64 n_edges, gu
  */
 IfmGraph *ifm_graph_synthetic(gint64 n_nodes, double avg_degree, gint64 feature_dim, guint32 seed, GError **error);
 
-/* --- graphs from files ---------------------------------------------------------------------------------------------- */
+/* --- graphs from files -------------------------------------------------------------------------------------------- */
 
 typedef enum
 {
@@ -81,7 +81,7 @@ typedef enum
  */
 IfmGraph *ifm_graph_read(const char *path, IfmGraphFormat format, GError **error);
 
-/* --- graphs from graphs ---------------------------------------------------------------------------------------------- */
+/* --- graphs from graphs ------------------------------------------------------------------------------------------- */
 
 /** ifm_graph_part: Graph @index of a batch as a graph of its own; its nodes are renumbered from 0. (transfer full) */
 IfmGraph *ifm_graph_part(const IfmGraph *graph, gint64 index);
@@ -122,7 +122,7 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmSubgraph, ifm_subgraph_free)
  */
 GPtrArray *ifm_graph_partition(const IfmGraph *graph, gint64 n_parts, guint32 seed, GError **error);
 
-/* --- positional encodings --------------------------------------------------------------------------------------------- */
+/* --- positional encodings ----------------------------------------------------------------------------------------- */
 
 /** The maximum dimension: numbers per node. */
 #define IFM_ENCODING_MAX_DIM 10000
@@ -156,10 +156,10 @@ typedef gboolean (*IfmEncodingWatch)(double done_ratio, void *user);
  * ifm_encoding_laplacian: For each graph, the eigenvectors of I - D^-1/2 A D^-1/2 with the smallest eigenvalues, without
  * the first (its eigenvalue is 0). Their norm is 1. A is undirected: an edge in one or both directions, or a repeated one,
  * counts once; loops do not count. The solver is ARPACK, or dense LAPACK for graphs of few nodes. The same graph gives the
- * same numbers. Components: c components give c eigenvalues of 0; c - 1 are kept, and their vectors tell the components
- * apart. Nodes without edges: D^-1/2 is 0, so their eigenvalue is 1 and they are 0 in all other vectors. Signs: the entry
- * of largest magnitude is positive; the first of equal ones counts. Repeated eigenvalues: docs/graphs.md defines the basis
- * of their space, if the whole space is within @dim. Otherwise the choice is arbitrary and @notes says so.
+ * same numbers. Components: c components give c eigenvalues of 0; c - 1 are kept, and their vectors distinguish the
+ * components. Nodes without edges: D^-1/2 is 0, so their eigenvalue is 1 and they are 0 in all other vectors. Signs: the
+ * entry of largest magnitude is positive; the first of equal ones counts. Repeated eigenvalues: docs/graphs.md defines the
+ * basis of their space, if the whole space is within @dim. Otherwise the choice is arbitrary and @notes says so.
  * @watch: (nullable) with @user
  * Returns: (transfer full) NULL with IFM_ERROR_INVALID where @dim is below 1, a graph has dim nodes or fewer (the message
  * gives graph and number), or an edge connects two graphs of the batch; IFM_ERROR_FAILED where ARPACK does not converge,

@@ -197,7 +197,7 @@ typedef struct
 
 /**
  * IfmMemoryPlan: the memory of a graph, computed from its shapes. It contains no padding, workspace or fusing of a runtime.
- * A subgraph counts at its node: of If the branch that needs most, of Loop one iteration. Its outputs are those of the
+ * A subgraph counts at its node: of If the branch that needs the most, of Loop one iteration. Its outputs are those of the
  * node.
  * @peak_bytes: the maximum, over the nodes, of the bytes alive at a node, with inputs and outputs of the model. It is the
  * minimum for any allocator with this order of nodes, if no node works in place and none is fused
@@ -217,7 +217,7 @@ void ifm_analysis_memory(const IfmAnalysis *analysis, IfmMemoryPlan *plan);
 void ifm_memory_plan_clear(IfmMemoryPlan *plan);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(IfmMemoryPlan, ifm_memory_plan_clear)
 
-/* --- building ------------------------------------------------------------------------------------------------------ */
+/* --- building ----------------------------------------------------------------------------------------------------- */
 
 /** IfmModelBuilder: a model under construction. ifm_model_builder_finish() reports the first error of all calls. */
 typedef struct IfmModelBuilder IfmModelBuilder;

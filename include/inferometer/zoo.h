@@ -19,7 +19,7 @@ typedef struct
     const char *name; /* "matmul", "small-cnn" */
     const char *help;
     const IfmZooParameter *parameters;
-    /* @values: [parameters], in the order of the table, within least and most. */
+    /* @values: [parameters], in the order of the table, from min to max. */
     IfmModel *(*build)(const gint64 *values, guint32 seed, GError **error);
 } IfmZooEntry;
 

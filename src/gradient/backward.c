@@ -4,7 +4,7 @@
 
 #include "backward.h"
 
-/* --- the node in hand ------------------------------------------------------------------------------------------------- */
+/* --- the node in hand --------------------------------------------------------------------------------------------- */
 
 const char *ifm_back_input(const IfmBack *back, gsize index)
 {
@@ -109,7 +109,7 @@ static void take_node(IfmBack *back, gsize index)
         back->is_live = back->is_live || g_hash_table_contains(back->live, back->node->outputs[i]);
 }
 
-/* --- which tensors ---------------------------------------------------------------------------------------------------- */
+/* --- which tensors ------------------------------------------------------------------------------------------------ */
 
 gboolean ifm_back_is_float(IfmDtype dtype)
 {
@@ -186,7 +186,7 @@ static gboolean follow_back(IfmBack *back, const char *output)
     return back->error == NULL;
 }
 
-/* --- the forward nodes ------------------------------------------------------------------------------------------------ */
+/* --- the forward nodes -------------------------------------------------------------------------------------------- */
 
 /* is_needed: Whether an output of the node is in @wanted. */
 static gboolean is_needed(const IfmBack *back, const IfmNode *node, const gboolean *needed)
@@ -240,7 +240,7 @@ void ifm_back_copy_forward(IfmBack *back, GHashTable *inputs)
     back->node = NULL;
 }
 
-/* --- the backward nodes ----------------------------------------------------------------------------------------------- */
+/* --- the backward nodes ------------------------------------------------------------------------------------------- */
 
 gboolean ifm_back_follow(IfmBack *back, const char *output, GError **error)
 {
@@ -266,7 +266,7 @@ void ifm_back_run_rules(IfmBack *back)
     back->node = NULL;
 }
 
-/* --- making and freeing one ------------------------------------------------------------------------------------------- */
+/* --- making and freeing one --------------------------------------------------------------------------------------- */
 
 static void take_names(IfmBack *back)
 {

@@ -1,4 +1,4 @@
-/* How the windows of convolutions and poolings lie, and what they see. */
+/* The positions of the windows of convolutions and poolings, and the elements that they read. */
 #include <string.h>
 
 #include "gradient-windows.h"
@@ -11,7 +11,7 @@ static void read_ints(const IfmNode *node, const char *attribute, gint64 fallbac
         values[i] = (gsize)i < n_given ? given[i] : fallback;
 }
 
-/* lay: Pads of one axis that auto_pad leaves to be computed, and what is left over at its end. */
+/* lay: Computes the pads of one axis for auto_pad, and the elements left over at its end. */
 static gboolean lay(IfmBack *back, IfmWindows *windows, int axis, const char *auto_pad)
 {
     gint64 in = windows->in[axis], out = windows->out[axis], stride = windows->stride[axis];
@@ -127,8 +127,7 @@ const char *ifm_windows_spread(IfmBack *back, const IfmWindows *windows, const c
     return spread;
 }
 
-/* --- what they see, position by position --------------------------------------------------------------------------------
- */
+/* --- elements that they read, by position ------------------------------------------------------------------------- */
 
 /* padded: @value: the input, whose spatial axes begin at @axis. */
 static const char *padded(IfmBack *back, const IfmWindows *windows, const char *value, int axis, const char *fill)

@@ -34,7 +34,7 @@ gint64 ifm_windows_count(IfmBack *back, const gint64 *sizes, int n, gint64 max, 
 const char *ifm_windows_spread(IfmBack *back, const IfmWindows *windows, const char *value, const char *weight,
                                gint64 group);
 
-/* --- what they see, position by position ----------------------------------------------------------------------------- */
+/* --- what they see, position by position -------------------------------------------------------------------------- */
 
 /* IfmWindowView: of the input, padded. */
 typedef struct

@@ -69,7 +69,7 @@ gboolean ifm_onnx_check_totals(const IfmAnalysis *analysis, GError **error)
     return TRUE;
 }
 
-/* --- coverage ------------------------------------------------------------------------------------------------------- */
+/* --- coverage ----------------------------------------------------------------------------------------------------- */
 
 /* Missing: the nodes of one operator that are not covered for one reason. */
 typedef struct

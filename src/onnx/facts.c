@@ -80,7 +80,7 @@ IfmFact ifm_fact_from_tensor(const Onnx__TensorProto *proto)
     return fact;
 }
 
-/* --- a call's tensors ----------------------------------------------------------------------------------------------- */
+/* --- a call's tensors --------------------------------------------------------------------------------------------- */
 
 gboolean ifm_call_has(const IfmOperatorCall *call, gsize input)
 {
@@ -120,7 +120,7 @@ gboolean ifm_call_is_unknown(const IfmOperatorCall *call, gboolean known)
     return !known;
 }
 
-/* --- helpers of rules ----------------------------------------------------------------------------------------------- */
+/* --- helpers of rules --------------------------------------------------------------------------------------------- */
 
 gboolean ifm_rule_axis(gint64 axis, int rank, int max, int *normal, GError **error)
 {

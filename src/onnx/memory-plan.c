@@ -5,7 +5,7 @@
 #include "memory-place.h"
 #include "operators.h"
 
-/* --- what takes how much -------------------------------------------------------------------------------------------- */
+/* --- bytes of tensors --------------------------------------------------------------------------------------------- */
 
 /* element_bytes: -1 for a type whose elements have no fixed size (strings). */
 static gint64 element_bytes(int data_type, gint64 n_elements)
@@ -100,7 +100,7 @@ static gint64 graph_parameter_bytes(const Onnx__GraphProto *graph)
     return total;
 }
 
-/* --- inside a node: the branches of If, the bodies of Loop and Scan ------------------------------------------------- */
+/* --- inside a node: the branches of If, the bodies of Loop and Scan ----------------------------------------------- */
 
 /* Need: memory of a subgraph while its node runs. @peak_bytes: maximum alive at once    @all_bytes: sum without freeing */
 typedef struct
@@ -206,7 +206,7 @@ static Need node_need(const IfmAnalysis *analysis, const Onnx__NodeProto *node)
     return max;
 }
 
-/* --- the model's own tensors ---------------------------------------------------------------------------------------- */
+/* --- the model's own tensors -------------------------------------------------------------------------------------- */
 
 typedef struct
 {

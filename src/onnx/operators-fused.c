@@ -1,10 +1,10 @@
 #include "operators.h"
 
 /*
- * What runtimes make of graphs when they optimise them: names of ONNX Runtime's own domains. MACs are those of the nodes
- * that were fused (Attention, QAttention: with the products that make queries, keys and values), so that a graph's do not
- * change when it is optimised. FLOP are by the same conventions, too, but for attention: what is added to its products
- * and scores, and their scaling, was counted in nodes of their own and is not within it.
+ * Operators of optimised graphs, from the domains of ONNX Runtime. MACs are those of the fused nodes (Attention,
+ * QAttention: with the products that make queries, keys and values), so optimising a graph does not change them. FLOP
+ * follow the same conventions, except for attention: they do not contain the additions to products and scores, nor the
+ * scaling, which were counted in separate nodes.
  */
 static const IfmOperator microsoft[] = {
     { "Attention", 2, ifm_shape_attention, ifm_cost_attention, 0, IFM_FAMILY_ATTENTION },

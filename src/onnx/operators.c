@@ -268,7 +268,7 @@ gboolean ifm_family_multiplies(IfmNodeFamily family)
            family == IFM_FAMILY_RECURRENT;
 }
 
-/* --- finding -------------------------------------------------------------------------------------------------------- */
+/* --- finding ------------------------------------------------------------------------------------------------------ */
 
 static int compare_name(const void *name, const void *row)
 {

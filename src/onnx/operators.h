@@ -132,7 +132,7 @@ gboolean ifm_call_make(const IfmOperatorCall *call, gsize output, IfmDtype dtype
  */
 gboolean ifm_call_is_unknown(const IfmOperatorCall *call, gboolean known);
 
-/* --- the analysis --------------------------------------------------------------------------------------------------- */
+/* --- the analysis ------------------------------------------------------------------------------------------------- */
 
 struct IfmAnalysis
 {
@@ -142,7 +142,7 @@ struct IfmAnalysis
     IfmNodeCost *costs;
     const IfmOperator **operators; /* [n_costs] NULL where there are none */
     const char **why;              /* [n_costs] why a node is not covered; NULL for a covered one */
-    gboolean *multiplies;          /* [n_costs] or may: nobody can say */
+    gboolean *multiplies;          /* [n_costs] also TRUE where it is unknown */
     gsize n_costs, n_observed;
 };
 
@@ -159,7 +159,7 @@ const IfmModel *ifm_scope_model(const IfmScope *scope);
 /* ifm_scope_fact: (transfer none) The fact of a tensor so far; NULL where it is unknown. */
 const IfmFact *ifm_scope_fact(const IfmScope *scope, const char *name);
 
-/* --- shape rules ---------------------------------------------------------------------------------------------------- */
+/* --- shape rules -------------------------------------------------------------------------------------------------- */
 
 #define IFM_SHAPE_RULE(name) gboolean ifm_shape_##name(const IfmOperatorCall *call, GError **error)
 /* shape-rules.c: element-wise operators, normalisations, quantisation and reductions */
@@ -260,7 +260,7 @@ IFM_SHAPE_RULE(half);
 IFM_SHAPE_RULE(skip_normalization);
 IFM_SHAPE_RULE(embed_normalization);
 
-/* --- cost rules ----------------------------------------------------------------------------------------------------- */
+/* --- cost rules --------------------------------------------------------------------------------------------------- */
 
 #define IFM_COST_RULE(name) gboolean ifm_cost_##name(const IfmOperatorCall *call, gint64 factor, IfmNodeCost *cost)
 /* @factor FLOP per element: of the first output; of the first input; per input except one (Sum). */
@@ -299,7 +299,7 @@ IFM_COST_RULE(scatter);
 IFM_COST_RULE(lrn);
 IFM_COST_RULE(body);
 
-/* --- value rules ---------------------------------------------------------------------------------------------------- */
+/* --- value rules -------------------------------------------------------------------------------------------------- */
 
 #define IFM_VALUE_RULE(name) void ifm_values_##name(const IfmOperatorCall *call)
 IFM_VALUE_RULE(same); /* of the first input, independent of the new shape */
@@ -315,7 +315,7 @@ IFM_VALUE_RULE(expand);
 IFM_VALUE_RULE(reduce);
 IFM_VALUE_RULE(range);
 
-/* --- helpers of rules ----------------------------------------------------------------------------------------------- */
+/* --- helpers of rules --------------------------------------------------------------------------------------------- */
 
 /* ifm_rule_axis: Makes an axis from -@max to @max - 1 nonnegative. @max: the rank, or rank + 1 where one past the end is
  * allowed. FALSE with an error outside that range. */

@@ -1,4 +1,4 @@
-/* Shapes and costs of what runtimes make of graphs when they optimise them; attention: attention-rules.c. */
+/* Shapes and costs of the operators of optimised graphs; attention: attention-rules.c. */
 #include <string.h>
 
 #include "operators.h"
@@ -15,7 +15,7 @@ static gboolean has_activation(const IfmNode *node)
     return *ifm_node_string(node, "activation", "") != '\0';
 }
 
-/* --- products ------------------------------------------------------------------------------------------------------- */
+/* --- products ----------------------------------------------------------------------------------------------------- */
 
 /* turned: A or B of FusedMatMul as it is multiplied: its first dimension moved behind the other batch dimensions
  * (transBatch), then the last two swapped (trans). */
@@ -70,7 +70,7 @@ gboolean ifm_shape_matmul_to_float(const IfmOperatorCall *call, GError **error)
     return ifm_rule_matmul(call, at, &call->inputs[0], &call->inputs[1], call->inputs[2].dtype, error);
 }
 
-/* @factor: FLOP an output beside the products. */
+/* @factor: FLOP per output in addition to the products. */
 gboolean ifm_cost_matmul_and(const IfmOperatorCall *call, gint64 factor, IfmNodeCost *cost)
 {
     return ifm_cost_matmul(call, 0, cost) && plus_outputs(call, factor, cost);
@@ -110,7 +110,7 @@ gboolean ifm_cost_q_gemm(const IfmOperatorCall *call, gint64 factor, IfmNodeCost
     return ifm_cost_gemm(call, 6, cost) && plus_outputs(call, 2, cost); /* scaled and shifted */
 }
 
-/* --- convolutions --------------------------------------------------------------------------------------------------- */
+/* --- convolutions ------------------------------------------------------------------------------------------------- */
 
 /* The sum comes as an input behind the bias, the activation as an attribute. */
 gboolean ifm_cost_fused_conv(const IfmOperatorCall *call, gint64 factor, IfmNodeCost *cost)
@@ -162,9 +162,9 @@ gboolean ifm_shape_nchwc_conv(const IfmOperatorCall *call, GError **error)
 }
 
 #define NCHWC "com.microsoft.nchwc"
-#define MAX_BETWEEN 8 /* nodes that leave channels as they are, up to the convolution that tells how many */
+#define MAX_BETWEEN 8 /* nodes that keep the channels, up to the convolution that shows their number */
 
-/* conv_channels: how many channels a convolution in blocks reads, by its weights; 0 where they do not tell. */
+/* conv_channels: The number of channels that a convolution in blocks reads, by its weights; 0 where it is unknown. */
 static gint64 conv_channels(const IfmScope *scope, const IfmNode *node)
 {
     const IfmFact *weights = node->n_inputs > 1 ? ifm_scope_fact(scope, node->inputs[1]) : NULL;
@@ -209,8 +209,9 @@ static gboolean has_blocks_of_8(const IfmScope *scope)
     return FALSE;
 }
 
-/* channels_filled: how many channels @x has once they are in blocks: of 16 they are full either way, of others the next
- * convolution's weights tell, or others' that the blocks are of 8; 0 where nothing does. */
+/* channels_filled: The number of channels of @x in blocks. A multiple of 16 has full blocks. For other numbers the weights
+ * of the next convolution show it, or those of another one show that the blocks are of 8. Returns: 0 where it is unknown.
+ */
 static gint64 channels_filled(const IfmOperatorCall *call, const IfmFact *x)
 {
     if (x->dims[1] % 16 == 0)
@@ -259,7 +260,7 @@ gboolean ifm_shape_reorder_output(const IfmOperatorCall *call, GError **error)
     return ifm_call_make(call, 0, x.dtype, x.rank, x.dims);
 }
 
-/* Pools over bytes: of the type of what goes in. */
+/* Pools over bytes: the type is that of the input. */
 gboolean ifm_shape_qlinear_pool(const IfmOperatorCall *call, GError **error)
 {
     gboolean is_last = ifm_node_int(call->node, "channels_last", 0) != 0;
@@ -274,7 +275,7 @@ gboolean ifm_shape_qlinear_pool(const IfmOperatorCall *call, GError **error)
     return TRUE;
 }
 
-/* --- element-wise and normalisation --------------------------------------------------------------------------------- */
+/* --- element-wise and normalisation ------------------------------------------------------------------------------- */
 
 /* a, its scale and zero point, b, its, the output's. */
 gboolean ifm_shape_qlinear_binary(const IfmOperatorCall *call, GError **error)
@@ -308,7 +309,7 @@ gboolean ifm_shape_qlinear_concat(const IfmOperatorCall *call, GError **error)
     return ifm_call_make(call, 0, result.dtype, result.rank, result.dims);
 }
 
-/* Beside @factor an element: 1 for the sum with a second or third input (BiasGelu, FastGelu, BiasAdd). */
+/* @factor per element, and 1 for the sum with a second or third input (BiasGelu, FastGelu, BiasAdd). */
 gboolean ifm_cost_biased(const IfmOperatorCall *call, gint64 factor, IfmNodeCost *cost)
 {
     return plus_outputs(call, factor + ifm_call_has(call, 1) + ifm_call_has(call, 2), cost);
@@ -322,7 +323,7 @@ gboolean ifm_shape_half(const IfmOperatorCall *call, GError **error)
     return ifm_call_make(call, 0, x.dtype, x.rank, x.dims);
 }
 
-/* Input, skip, scale, bias of the normalisation, bias of the sum; what is summed may come out fourth. */
+/* Input, skip, scale, bias of the normalisation, bias of the sum; the fourth output, if there is one, is the sum. */
 gboolean ifm_shape_skip_normalization(const IfmOperatorCall *call, GError **error)
 {
     const IfmFact *x = &call->inputs[0], *skip = &call->inputs[1];

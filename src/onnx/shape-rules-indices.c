@@ -34,7 +34,7 @@ gboolean ifm_shape_gather(const IfmOperatorCall *call, GError **error)
     return TRUE;
 }
 
-/* --- one index an element ------------------------------------------------------------------------------------------- */
+/* --- one index an element ----------------------------------------------------------------------------------------- */
 
 /* fits_but_axis: Whether indices stay within the data on every axis but the one they index. */
 static gboolean fits_but_axis(const IfmFact *data, const IfmFact *indices, int axis)
@@ -82,7 +82,7 @@ gboolean ifm_shape_scatter_elements(const IfmOperatorCall *call, GError **error)
     return same || updates->rank < 0 || fail_pair(error, call, 2, 1, "is not of the shape of");
 }
 
-/* --- one index a slice ---------------------------------------------------------------------------------------------- */
+/* --- one index a slice -------------------------------------------------------------------------------------------- */
 
 /*
  * slices_of: What the indices of GatherND and ScatterND take from the data: all axes of the indices but the last, which

@@ -1,4 +1,4 @@
-/* Shapes of operators that make data: constants, numbers in a row, random ones, what tensors look like. */
+/* Shapes of operators that make data: constants, ranges, random numbers, shapes of tensors. */
 #include <math.h>
 #include <string.h>
 
@@ -226,7 +226,7 @@ gboolean ifm_shape_affine_grid(const IfmOperatorCall *call, GError **error)
     return ifm_call_make(call, 0, call->inputs[0].dtype, n_axes + 2, grid);
 }
 
-/* --- as many as the values say -------------------------------------------------------------------------------------- */
+/* --- as many as the values say ------------------------------------------------------------------------------------ */
 
 static int count_true(const IfmFact *fact)
 {

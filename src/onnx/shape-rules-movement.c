@@ -26,7 +26,7 @@ gboolean ifm_shape_flatten(const IfmOperatorCall *call, GError **error)
     return TRUE;
 }
 
-/* A copied 0 is the input's dimension; one guessed dimension takes what is left. */
+/* A 0 copies the dimension of the input. One dimension of -1 takes the remaining elements. */
 static gboolean reshape_to(const IfmFact *x, const gint64 *wanted, int n, gboolean allow_zero, IfmFact *out, GError **error)
 {
     int guessed = -1;
@@ -171,7 +171,7 @@ gboolean ifm_shape_unsqueeze(const IfmOperatorCall *call, GError **error)
     return ifm_call_make(call, 0, result.dtype, result.rank, result.dims);
 }
 
-/* Broadcast both ways: a 1 in the wanted shape keeps what the input has. */
+/* Both shapes broadcast: a 1 in the wanted shape keeps the dimension of the input. */
 gboolean ifm_shape_expand(const IfmOperatorCall *call, GError **error)
 {
     IfmFact result = call->inputs[0], wanted = { .rank = call->inputs[1].n_values };
@@ -187,9 +187,9 @@ gboolean ifm_shape_expand(const IfmOperatorCall *call, GError **error)
     return ifm_call_make(call, 0, result.dtype, result.rank, result.dims);
 }
 
-/* --- parts ---------------------------------------------------------------------------------------------------------- */
+/* --- parts -------------------------------------------------------------------------------------------------------- */
 
-/* Bounds: what Slice takes of one axis. */
+/* Bounds: The ranges that Slice takes. */
 typedef struct
 {
     const gint64 *starts, *ends, *steps, *axes;
@@ -345,7 +345,7 @@ gboolean ifm_shape_tile(const IfmOperatorCall *call, GError **error)
     return ifm_call_make(call, 0, x.dtype, x.rank, x.dims);
 }
 
-/* --- blocks of space ------------------------------------------------------------------------------------------------ */
+/* --- blocks of space ---------------------------------------------------------------------------------------------- */
 
 static gboolean fail_blocks(const IfmOperatorCall *call, gint64 block, GError **error)
 {

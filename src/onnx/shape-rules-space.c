@@ -4,7 +4,7 @@
 
 #include "operators.h"
 
-/* --- resizing ------------------------------------------------------------------------------------------------------- */
+/* --- resizing ----------------------------------------------------------------------------------------------------- */
 
 /* Scales: one for each of @n axes. */
 typedef struct
@@ -108,7 +108,7 @@ gboolean ifm_shape_resize(const IfmOperatorCall *call, GError **error)
     return ifm_call_make(call, 0, x.dtype, x.rank, x.dims);
 }
 
-/* --- points and regions --------------------------------------------------------------------------------------------- */
+/* --- points and regions ------------------------------------------------------------------------------------------- */
 
 gboolean ifm_shape_grid_sample(const IfmOperatorCall *call, GError **error)
 {
@@ -151,7 +151,7 @@ gboolean ifm_shape_roi(const IfmOperatorCall *call, GError **error)
     return ifm_call_make(call, 0, x->dtype, 4, (gint64[]){ rois->dims[0], x->dims[1], height, width });
 }
 
-/* --- back to space -------------------------------------------------------------------------------------------------- */
+/* --- back to space ------------------------------------------------------------------------------------------------ */
 
 /* Equals: stride (in - 1) + kernel - pads for each spatial dimension, where no output shape is given */
 gboolean ifm_shape_max_unpool(const IfmOperatorCall *call, GError **error)

@@ -169,7 +169,7 @@ gboolean ifm_shape_qlinear_conv(const IfmOperatorCall *call, GError **error)
     return ifm_rule_conv(call, &at, &call->inputs[0], error);
 }
 
-/* --- transposed ----------------------------------------------------------------------------------------------------- */
+/* --- transposed --------------------------------------------------------------------------------------------------- */
 
 /*
  * unslide: the positions of which @windows would make @in.
@@ -236,7 +236,7 @@ gboolean ifm_shape_conv_transpose(const IfmOperatorCall *call, GError **error)
     return ifm_call_make(call, 0, x->dtype, x->rank, dims);
 }
 
-/* --- pools ---------------------------------------------------------------------------------------------------------- */
+/* --- pools -------------------------------------------------------------------------------------------------------- */
 
 gboolean ifm_shape_pool(const IfmOperatorCall *call, GError **error)
 {

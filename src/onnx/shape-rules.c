@@ -3,7 +3,7 @@
 
 #include "operators.h"
 
-/* --- element-wise --------------------------------------------------------------------------------------------------- */
+/* --- element-wise ------------------------------------------------------------------------------------------------- */
 
 gboolean ifm_shape_same(const IfmOperatorCall *call, GError **error)
 {
@@ -84,7 +84,7 @@ gboolean ifm_shape_where(const IfmOperatorCall *call, GError **error)
     return broadcast_all(call, call->inputs[1].dtype, error);
 }
 
-/* --- normalisation -------------------------------------------------------------------------------------------------- */
+/* --- normalisation ------------------------------------------------------------------------------------------------ */
 
 gboolean ifm_shape_batch_normalization(const IfmOperatorCall *call, GError **error)
 {
@@ -134,8 +134,7 @@ gboolean ifm_shape_layer_normalization(const IfmOperatorCall *call, GError **err
     return TRUE;
 }
 
-/* --- numbers and their quantised form ----------------------------------------------------------------------------------
- */
+/* --- numbers and their quantised form ----------------------------------------------------------------------------- */
 
 /* The output's type is the zero point's, else the attribute's (since version 21), else u8. */
 gboolean ifm_shape_quantize(const IfmOperatorCall *call, GError **error)
@@ -153,7 +152,7 @@ gboolean ifm_shape_dynamic_quantize(const IfmOperatorCall *call, GError **error)
     return ifm_call_make(call, 2, IFM_DTYPE_U8, 0, NULL);
 }
 
-/* --- reductions ----------------------------------------------------------------------------------------------------- */
+/* --- reductions --------------------------------------------------------------------------------------------------- */
 
 /* reduce_axes: @x without the axes named, or with 1 in their place. */
 static void reduce_axes(const IfmOperatorCall *call, const gboolean *reduced, IfmDtype dtype)

@@ -80,7 +80,7 @@ void ifm_values_where(const IfmOperatorCall *call)
     done(call, call->inputs[1].values);
 }
 
-/* --- arithmetic ----------------------------------------------------------------------------------------------------- */
+/* --- arithmetic --------------------------------------------------------------------------------------------------- */
 
 /* Returns: whether there is a result: none where it overflows, or is divided by 0. */
 static gboolean add_ints(gint64 a, gint64 b, gint64 *c)
@@ -311,7 +311,7 @@ void ifm_values_cast(const IfmOperatorCall *call)
     done(call, to_real ? IFM_VALUES_REALS : IFM_VALUES_INTS);
 }
 
-/* --- moved ---------------------------------------------------------------------------------------------------------- */
+/* --- moved -------------------------------------------------------------------------------------------------------- */
 
 /* Indices may count from the end. */
 void ifm_values_gather(const IfmOperatorCall *call)
@@ -372,7 +372,7 @@ void ifm_values_transpose(const IfmOperatorCall *call)
         ifm_values_same(call);
 }
 
-/* --- made ----------------------------------------------------------------------------------------------------------- */
+/* --- made --------------------------------------------------------------------------------------------------------- */
 
 void ifm_values_range(const IfmOperatorCall *call)
 {

@@ -25,7 +25,7 @@ const IfmStagedModel *ifm_staged_find(const char *name, GError **error)
     return NULL;
 }
 
-/* --- boundaries ------------------------------------------------------------------------------------------------------- */
+/* --- boundaries --------------------------------------------------------------------------------------------------- */
 
 const IfmBoundary *ifm_staged_boundary(const IfmStagedModel *staged, const char *name)
 {
@@ -126,7 +126,7 @@ void ifm_staged_io_bytes(const IfmStagedModel *staged, int first, int last, cons
     *written = sum_of_bytes(outputs, sizes);
 }
 
-/* --- building --------------------------------------------------------------------------------------------------------- */
+/* --- building ----------------------------------------------------------------------------------------------------- */
 
 static gboolean check_range(const IfmStagedModel *staged, int first, int last, GError **error)
 {
@@ -307,8 +307,7 @@ IfmModel *ifm_staged_build(const IfmStagedModel *staged, int first, int last, co
     return build_ports(&build, error);
 }
 
-/* --- of a part of a graph -----------------------------------------------------------------------------------------------
- */
+/* --- of a part of a graph ----------------------------------------------------------------------------------------- */
 
 /* add_part_ports: The boundary as the stages read it: whole, own rows, or both. */
 static void add_part_ports(const IfmStagedModel *staged, int first, int last, const IfmBoundary *boundary, GArray *ports)
@@ -372,8 +371,7 @@ IfmModel *ifm_staged_build_part(const IfmStagedModel *staged, int first, int las
     return model;
 }
 
-/* --- what recipes share -------------------------------------------------------------------------------------------------
- */
+/* --- helpers of recipes ------------------------------------------------------------------------------------------- */
 
 const char *ifm_stage_own_rows(const IfmStageBuild *build, const char *boundary)
 {
@@ -400,7 +398,7 @@ void ifm_stage_matrix(IfmStageBuild *build, const char *name, gint64 rows, gint6
                                     build->seed);
 }
 
-/* --- which form ------------------------------------------------------------------------------------------------------- */
+/* --- which form --------------------------------------------------------------------------------------------------- */
 
 /*
  * bench/scatter measured on one core of an AMD EPYC (Zen 4), with ONNX Runtime 1.31 and OpenVINO 2026.4. For rows of 256

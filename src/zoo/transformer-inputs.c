@@ -30,7 +30,7 @@ static GRand *generator(guint32 seed, guint32 number)
     return g_rand_new_with_seed_array((guint32[]){ seed, number }, 2);
 }
 
-/* --- what is refused ------------------------------------------------------------------------------------------------ */
+/* --- checks ------------------------------------------------------------------------------------------------------- */
 
 static gboolean check_graph(const IfmTransformer *transformer, const IfmGraph *graph, GError **error)
 {
@@ -72,7 +72,7 @@ static gboolean check_encoding(const IfmTransformer *transformer, const IfmEncod
     return FALSE;
 }
 
-/* --- one input ------------------------------------------------------------------------------------------------------ */
+/* --- one input ---------------------------------------------------------------------------------------------------- */
 
 static void fill_x(const Source *source, IfmTensor *tensor)
 {

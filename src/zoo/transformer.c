@@ -38,7 +38,7 @@ IfmScatter ifm_transformer_scatter(int word, IfmAttention attention)
     return attention == IFM_ATTENTION_SPARSE ? IFM_SCATTER_MIXED : IFM_SCATTER_ELEMENTS;
 }
 
-/* --- what is refused ------------------------------------------------------------------------------------------------ */
+/* --- checks ------------------------------------------------------------------------------------------------------- */
 
 static gboolean check_bounds(const IfmTransformer *transformer, GError **error)
 {
@@ -73,19 +73,6 @@ static gboolean check_bounds(const IfmTransformer *transformer, GError **error)
     return TRUE;
 }
 
-static gboolean check_encoding(const IfmTransformer *transformer, GError **error)
-{
-    /* The smallest graph of a batch has at most the average number of nodes. */
-    const gint64 n = transformer->sizes.num_nodes / transformer->num_graphs;
-    if (transformer->sizes.pe != IFM_ENCODING_LAPLACIAN || transformer->sizes.pe_dim < n)
-        return TRUE;
-    g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
-                "pe_dim %" G_GINT64_FORMAT ": a graph of %" G_GINT64_FORMAT " nodes has %" G_GINT64_FORMAT
-                " eigenvectors at most",
-                transformer->sizes.pe_dim, n, n - 1);
-    return FALSE;
-}
-
 gboolean ifm_transformer_check(const IfmTransformer *transformer, GError **error)
 {
     const IfmTransformerSizes *sizes = &transformer->sizes;
@@ -103,10 +90,19 @@ gboolean ifm_transformer_check(const IfmTransformer *transformer, GError **error
         g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "dropout %g: 0 to below 1", transformer->dropout);
         return FALSE;
     }
-    return check_encoding(transformer, error);
+    const gint64 n = sizes->num_nodes / transformer->num_graphs; /* the smallest graph of a batch has no more nodes */
+    if (sizes->pe == IFM_ENCODING_LAPLACIAN && sizes->pe_dim >= n)
+    {
+        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
+                    "pe_dim %" G_GINT64_FORMAT ": a graph of %" G_GINT64_FORMAT " nodes has %" G_GINT64_FORMAT
+                    " eigenvectors at most",
+                    sizes->pe_dim, n, n - 1);
+        return FALSE;
+    }
+    return TRUE;
 }
 
-/* --- a graph's sizes ------------------------------------------------------------------------------------------------ */
+/* --- a graph's sizes ---------------------------------------------------------------------------------------------- */
 
 void ifm_transformer_for_graph(IfmTransformer *transformer, const IfmGraph *graph)
 {
@@ -124,7 +120,7 @@ void ifm_transformer_for_graph(IfmTransformer *transformer, const IfmGraph *grap
     }
 }
 
-/* --- ports ---------------------------------------------------------------------------------------------------------- */
+/* --- ports -------------------------------------------------------------------------------------------------------- */
 
 gboolean ifm_transformer_reads_edges(const IfmTransformer *transformer)
 {
@@ -239,7 +235,7 @@ gboolean ifm_transformer_input_bytes(const IfmTransformer *transformer, gint64 *
     return TRUE;
 }
 
-/* --- parts ---------------------------------------------------------------------------------------------------------- */
+/* --- parts -------------------------------------------------------------------------------------------------------- */
 
 /* skip_layer: Returns: the text after "layers.3."; NULL where @name does not begin so. */
 static const char *skip_layer(const char *name)
