@@ -110,6 +110,13 @@ typedef struct
 } IfmSubgraph;
 void ifm_subgraph_free(IfmSubgraph *subgraph);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmSubgraph, ifm_subgraph_free)
+/** ifm_subgraph_take_rows: Copies the rows of its nodes and ghosts out of the rows of the whole graph.
+ * Equals: rows[i] = whole[nodes[i]]
+ * @whole: [n_nodes of the whole graph] rows of @row_bytes    @rows: (out) [graph->n_nodes] */
+void ifm_subgraph_take_rows(const IfmSubgraph *subgraph, const void *whole, gsize row_bytes, void *rows);
+/** ifm_subgraph_put_rows: Copies the rows of its own nodes into the rows of the whole graph. All partitions together fill
+ * them. Equals: whole[nodes[i]] = rows[i], i < n_own */
+void ifm_subgraph_put_rows(const IfmSubgraph *subgraph, const void *rows, gsize row_bytes, void *whole);
 
 /**
  * ifm_graph_partition: Partitions a graph into @n_parts subgraphs with few edges between them: METIS k-way on the

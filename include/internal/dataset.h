@@ -22,15 +22,6 @@ IfmGraph *ifm_graph_parse(const char *text, gsize length, const char *name, IfmG
  * below 1 or above n_graphs, or IFM_ERROR_MEMORY. */
 IfmGraph *ifm_graph_first(const IfmGraph *graph, gint64 n, GError **error);
 
-/** ifm_subgraph_take_rows: Copies the rows of its nodes and ghosts out of the rows of the whole graph.
- * Equals: rows[i] = whole[nodes[i]]
- * @whole: [n_nodes of the whole graph] rows of @row_bytes    @rows: (out) [graph->n_nodes] */
-void ifm_subgraph_take_rows(const IfmSubgraph *subgraph, const void *whole, gsize row_bytes, void *rows);
-
-/** ifm_subgraph_put_rows: Copies the rows of its own nodes into the rows of the whole graph. All partitions together fill
- * them. Equals: whole[nodes[i]] = rows[i], i < n_own */
-void ifm_subgraph_put_rows(const IfmSubgraph *subgraph, const void *rows, gsize row_bytes, void *whole);
-
 /** ifm_encoding_laplacian_check: Whether the encoding exists. FALSE with the IFM_ERROR_INVALID of ifm_encoding_laplacian().
  */
 gboolean ifm_encoding_laplacian_check(const IfmGraph *graph, gint64 dim, GError **error);

@@ -71,14 +71,6 @@ static gboolean ask_metis(const IfmGraph *graph, gint64 n_parts, guint32 seed, i
     return FALSE;
 }
 
-static gboolean has_neighbours(const IfmGraph *graph)
-{
-    for (gint64 i = 0; i < graph->n_edges; i++)
-        if (graph->edge_index[i] != graph->edge_index[graph->n_edges + i])
-            return TRUE;
-    return FALSE;
-}
-
 /* Equal numbers of nodes per partition, in order. For graphs without edges between nodes, and for partitions of few nodes,
  * which METIS cannot halve. */
 static void deal_out(gint64 n_nodes, gint64 n_parts, idx_t *owner)
@@ -269,7 +261,10 @@ GPtrArray *ifm_graph_partition(const IfmGraph *graph, gint64 n_parts, guint32 se
     g_autofree idx_t *owner = ifm_graph_allocate(graph->n_nodes, sizeof(idx_t), error);
     if (owner == NULL)
         return NULL;
-    if (n_parts == 1 || graph->n_nodes / n_parts < MIN_NODES || !has_neighbours(graph))
+    gboolean has_neighbours = FALSE;
+    for (gint64 i = 0; i < graph->n_edges && !has_neighbours; i++)
+        has_neighbours = graph->edge_index[i] != graph->edge_index[graph->n_edges + i];
+    if (n_parts == 1 || graph->n_nodes / n_parts < MIN_NODES || !has_neighbours)
         deal_out(graph->n_nodes, n_parts, owner);
     else if (!ask_metis(graph, n_parts, seed, owner, error))
         return NULL;

@@ -78,7 +78,8 @@ gboolean ifm_windows_are_fixed(const IfmWindows *windows)
     return TRUE;
 }
 
-void ifm_windows_pads(const IfmWindows *windows, gint64 *pads)
+/* write_pads: As the attribute "pads" has them. @pads: (out) [2 n_space] */
+static void write_pads(const IfmWindows *windows, gint64 *pads)
 {
     for (int i = 0; i < windows->n_space; i++)
     {
@@ -115,7 +116,7 @@ const char *ifm_windows_spread(IfmBack *back, const IfmWindows *windows, const c
 {
     gint64 pads[2 * IFM_MAX_SPACE];
     gsize n = (gsize)windows->n_space;
-    ifm_windows_pads(windows, pads);
+    write_pads(windows, pads);
     const char *spread = ifm_back_op(back, "ConvTranspose", value, weight, NULL);
     ifm_back_ints(back, "kernel_shape", windows->kernel, n);
     ifm_back_ints(back, "strides", windows->stride, n);
@@ -134,7 +135,7 @@ static const char *padded(IfmBack *back, const IfmWindows *windows, const char *
 {
     gint64 around[2 * IFM_MAX_SPACE], pads[2 * IFM_MAX_RANK] = { 0 };
     int n = windows->n_space, rank = n + 2;
-    ifm_windows_pads(windows, around);
+    write_pads(windows, around);
     for (int i = 0; i < n; i++)
     {
         pads[axis + i] = around[i];

@@ -87,11 +87,6 @@ gboolean ifm_call_has(const IfmOperatorCall *call, gsize input)
     return call->node->n_inputs > input && *call->node->inputs[input] != '\0';
 }
 
-gboolean ifm_call_has_output(const IfmOperatorCall *call, gsize output)
-{
-    return call->node->n_outputs > output && *call->node->outputs[output] != '\0';
-}
-
 const IfmFact *ifm_call_input(const IfmOperatorCall *call, gsize input)
 {
     return ifm_call_has(call, input) ? &call->inputs[input] : NULL;

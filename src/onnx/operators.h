@@ -118,9 +118,8 @@ static inline const gint64 *ifm_fact_ints(const IfmFact *fact)
     return fact->values == IFM_VALUES_INTS ? fact->ints : NULL;
 }
 
-/* ifm_call_has: Whether the node has the input (output) @index: it may have fewer, or leave it out. */
+/* ifm_call_has: Whether the node has the input @index. It may have fewer, or leave it out. */
 gboolean ifm_call_has(const IfmOperatorCall *call, gsize input);
-gboolean ifm_call_has_output(const IfmOperatorCall *call, gsize output);
 /* ifm_call_input: Returns: (transfer none) the fact of an input; NULL where it is left out. */
 const IfmFact *ifm_call_input(const IfmOperatorCall *call, gsize input);
 /* ifm_call_make: Sets the shape of an output. Does nothing where the node lacks that output. Returns: TRUE, so that a rule
@@ -193,8 +192,7 @@ IFM_SHAPE_RULE(slice);
 IFM_SHAPE_RULE(split);
 IFM_SHAPE_RULE(pad);
 IFM_SHAPE_RULE(tile);
-IFM_SHAPE_RULE(depth_to_space);
-IFM_SHAPE_RULE(space_to_depth);
+IFM_SHAPE_RULE(space_blocks);
 IFM_SHAPE_RULE(center_crop_pad);
 /* shape-rules-making.c: operators that make data */
 IFM_SHAPE_RULE(constant);

@@ -17,8 +17,7 @@ gboolean ifm_shape_gather(const IfmOperatorCall *call, GError **error)
     const IfmFact *data = &call->inputs[0], *indices = &call->inputs[1];
     IfmFact *out = &call->outputs[0];
     int axis;
-    out->dtype = data->dtype;
-    if (data->rank < 0 || indices->rank < 0)
+    if (ifm_call_is_unknown(call, TRUE) || indices->rank < 0)
         return TRUE;
     if (!ifm_rule_axis(ifm_node_int(call->node, "axis", 0), data->rank, data->rank, &axis, error))
         return FALSE;
@@ -56,10 +55,9 @@ static gboolean check_elements(const IfmOperatorCall *call, GError **error)
 
 gboolean ifm_shape_gather_elements(const IfmOperatorCall *call, GError **error)
 {
-    const IfmFact *data = &call->inputs[0], *indices = &call->inputs[1];
+    const IfmFact *indices = &call->inputs[1];
     IfmFact *out = &call->outputs[0];
-    out->dtype = data->dtype;
-    if (data->rank < 0 || indices->rank < 0)
+    if (ifm_call_is_unknown(call, TRUE) || indices->rank < 0)
         return TRUE;
     if (!check_elements(call, error))
         return FALSE;
@@ -112,8 +110,7 @@ static gboolean slices_of(const IfmOperatorCall *call, int batch, IfmFact *slice
 gboolean ifm_shape_gather_nd(const IfmOperatorCall *call, GError **error)
 {
     gint64 batch = ifm_node_int(call->node, "batch_dims", 0);
-    call->outputs[0].dtype = call->inputs[0].dtype;
-    if (call->inputs[0].rank < 0 || call->inputs[1].rank < 0)
+    if (ifm_call_is_unknown(call, TRUE) || call->inputs[1].rank < 0)
         return TRUE;
     return slices_of(call, (int)CLAMP(batch, -1, IFM_MAX_RANK), &call->outputs[0], error);
 }

@@ -347,42 +347,29 @@ gboolean ifm_shape_tile(const IfmOperatorCall *call, GError **error)
 
 /* --- blocks of space ---------------------------------------------------------------------------------------------- */
 
-static gboolean fail_blocks(const IfmOperatorCall *call, gint64 block, GError **error)
-{
-    g_autofree char *shape = ifm_shape_to_string(call->inputs[0].rank, call->inputs[0].dims);
-    return IFM_RULE_FAIL(error, "'%s' %s does not divide into blocks of %" G_GINT64_FORMAT, call->node->inputs[0], shape,
-                         block);
-}
-
-gboolean ifm_shape_depth_to_space(const IfmOperatorCall *call, GError **error)
+/* DepthToSpace, SpaceToDepth: blocks of channels become blocks of space, or the reverse. */
+gboolean ifm_shape_space_blocks(const IfmOperatorCall *call, GError **error)
 {
     IfmFact x = call->inputs[0];
     gint64 block = ifm_node_int(call->node, "blocksize", 0);
+    gboolean to_space = g_str_equal(call->node->op_type, "DepthToSpace"), fits = block >= 1 && block <= G_MAXINT16;
     if (ifm_call_is_unknown(call, TRUE))
         return TRUE;
     if (!ifm_rule_rank(call, 0, 4, 4, error))
         return FALSE;
-    if (block < 1 || block > G_MAXINT16 || x.dims[1] % (block * block) != 0)
-        return fail_blocks(call, block, error);
-    x.dims[1] /= block * block;
-    x.dims[2] *= block; /* below 2^56 and 2^15 */
-    x.dims[3] *= block;
-    return ifm_call_make(call, 0, x.dtype, 4, x.dims);
-}
-
-gboolean ifm_shape_space_to_depth(const IfmOperatorCall *call, GError **error)
-{
-    IfmFact x = call->inputs[0];
-    gint64 block = ifm_node_int(call->node, "blocksize", 0);
-    if (ifm_call_is_unknown(call, TRUE))
-        return TRUE;
-    if (!ifm_rule_rank(call, 0, 4, 4, error))
-        return FALSE;
-    if (block < 1 || block > G_MAXINT16 || x.dims[2] % block != 0 || x.dims[3] % block != 0 ||
-        __builtin_mul_overflow(x.dims[1], block * block, &x.dims[1]))
-        return fail_blocks(call, block, error);
-    x.dims[2] /= block;
-    x.dims[3] /= block;
+    fits = fits && (to_space ? x.dims[1] % (block * block) == 0
+                             : x.dims[2] % block == 0 && x.dims[3] % block == 0 &&
+                                   !__builtin_mul_overflow(x.dims[1], block * block, &x.dims[1]));
+    if (!fits)
+    {
+        g_autofree char *shape = ifm_shape_to_string(4, call->inputs[0].dims);
+        return IFM_RULE_FAIL(error, "'%s' %s does not divide into blocks of %" G_GINT64_FORMAT, call->node->inputs[0],
+                             shape, block);
+    }
+    if (to_space)
+        x.dims[1] /= block * block;
+    for (int i = 2; i < 4; i++)
+        x.dims[i] = to_space ? x.dims[i] * block : x.dims[i] / block; /* below 2^56 and 2^15 */
     return ifm_call_make(call, 0, x.dtype, 4, x.dims);
 }
 

@@ -114,8 +114,7 @@ gboolean ifm_shape_grid_sample(const IfmOperatorCall *call, GError **error)
 {
     IfmFact x = call->inputs[0];
     const IfmFact *grid = &call->inputs[1];
-    call->outputs[0].dtype = x.dtype;
-    if (x.rank < 0 || grid->rank < 0)
+    if (ifm_call_is_unknown(call, TRUE) || grid->rank < 0)
         return TRUE;
     if (!ifm_rule_rank(call, 0, 3, IFM_MAX_RANK, error))
         return FALSE;
@@ -136,8 +135,7 @@ gboolean ifm_shape_roi(const IfmOperatorCall *call, GError **error)
     gsize n;
     const gint64 *pooled = ifm_node_ints(call->node, "pooled_shape", &n);
     gint64 height = ifm_node_int(call->node, "output_height", 1), width = ifm_node_int(call->node, "output_width", 1);
-    call->outputs[0].dtype = x->dtype;
-    if (x->rank < 0 || rois->rank < 0)
+    if (ifm_call_is_unknown(call, TRUE) || rois->rank < 0)
         return TRUE;
     if (!ifm_rule_rank(call, 0, 4, 4, error) || !ifm_rule_rank(call, 1, 2, 2, error))
         return FALSE;

@@ -209,8 +209,7 @@ gboolean ifm_shape_conv_transpose(const IfmOperatorCall *call, GError **error)
     const IfmFact *x = &call->inputs[0], *w = &call->inputs[1], *bias = ifm_call_input(call, 2);
     Windows windows;
     gint64 group = ifm_node_int(call->node, "group", 1), dims[IFM_MAX_RANK];
-    call->outputs[0].dtype = x->dtype;
-    if (x->rank < 0 || w->rank < 0)
+    if (ifm_call_is_unknown(call, TRUE) || w->rank < 0)
         return TRUE;
     if (!check_conv_ranks(call, 1, error) || !read_windows(call->node, x->rank - 2, &windows, error))
         return FALSE;

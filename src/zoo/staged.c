@@ -213,9 +213,13 @@ static void describe(IfmStageBuild *build)
         add_metadata(build, "size.", "sources", build->sources);
 }
 
-/* add_inputs: Adds the inputs, the metadata of their split axes, and finds the input that gives the number of nodes. */
+/* add_inputs: Adds the inputs, the metadata of their split axes and of the range of node numbers, and finds the input that
+ * gives the number of nodes. The range is set only where that number is known. The default, 0 or 1, is valid for other
+ * graphs. For a partition, both rows must be in range: sources and destinations. */
 static void add_inputs(IfmStageBuild *build)
 {
+    gint64 max = has_whole(build) ? MIN(build->sizes.nodes, build->sources) : build->sizes.nodes;
+    g_autofree char *range = g_strdup_printf("0 %" G_GINT64_FORMAT, max);
     for (guint i = 0; i < build->ports->len; i++)
     {
         const IfmStagedPort *port = &g_array_index(build->ports, IfmStagedPort, i);
@@ -227,6 +231,13 @@ static void add_inputs(IfmStageBuild *build)
                             : ifm_staged_split_axis(build->staged, build->first, build->last, boundary->name));
         if (!port->whole && g_str_equal(boundary->dims[0], "nodes"))
             build->nodes_from = port->name;
+    }
+    for (guint i = 0; i < build->ports->len && max > 0; i++)
+    {
+        const IfmStagedPort *port = &g_array_index(build->ports, IfmStagedPort, i);
+        g_autofree char *key = g_strdup_printf("inferometer.range.%s", port->name);
+        if (port->boundary->dtype == IFM_DTYPE_I64)
+            ifm_model_builder_metadata(build->builder, key, range);
     }
 }
 
@@ -241,31 +252,6 @@ static void add_outputs(IfmStageBuild *build)
     }
 }
 
-/* The range of node numbers is set only where the number of nodes is known. The default, 0 or 1, is valid for other graphs.
- * For a partition, both rows must be in range: sources and destinations. */
-static void describe_indices(IfmStageBuild *build)
-{
-    gint64 max = has_whole(build) ? MIN(build->sizes.nodes, build->sources) : build->sizes.nodes;
-    g_autofree char *range = g_strdup_printf("0 %" G_GINT64_FORMAT, max);
-    for (guint i = 0; i < build->ports->len && max > 0; i++)
-    {
-        const IfmStagedPort *port = &g_array_index(build->ports, IfmStagedPort, i);
-        g_autofree char *key = g_strdup_printf("inferometer.range.%s", port->name);
-        if (port->boundary->dtype == IFM_DTYPE_I64)
-            ifm_model_builder_metadata(build->builder, key, range);
-    }
-}
-
-static void add_zeros(IfmStageBuild *build)
-{
-    static const IfmBoundary zeros = { IFM_STAGED_ZEROS, IFM_DTYPE_F32, 1, { "nodes" }, 0 };
-    add_port(build, &zeros, zeros.name, FALSE, ifm_model_builder_input);
-    add_metadata(build, "split.", zeros.name, zeros.split_axis);
-    ifm_model_builder_metadata(build->builder, "inferometer.range." IFM_STAGED_ZEROS, "0 0");
-    build->nodes_from = zeros.name;
-    add_staged_port(build->ports, NULL, zeros.name, FALSE);
-}
-
 /* build_ports: The model whose inputs are the build's ports. */
 static IfmModel *build_ports(IfmStageBuild *build, GError **error)
 {
@@ -278,11 +264,17 @@ static IfmModel *build_ports(IfmStageBuild *build, GError **error)
     build->builder = builder;
     describe(build);
     add_inputs(build);
-    describe_indices(build);
     for (int number = build->first; number <= build->last; number++)
         sums = sums || recipe->sums[number - 1];
     if (sums && build->sizes.nodes == 0 && build->nodes_from == NULL)
-        add_zeros(build);
+    {
+        static const IfmBoundary zeros = { IFM_STAGED_ZEROS, IFM_DTYPE_F32, 1, { "nodes" }, 0 };
+        add_port(build, &zeros, zeros.name, FALSE, ifm_model_builder_input);
+        add_metadata(build, "split.", zeros.name, zeros.split_axis);
+        ifm_model_builder_metadata(builder, "inferometer.range." IFM_STAGED_ZEROS, "0 0");
+        build->nodes_from = zeros.name;
+        add_staged_port(build->ports, NULL, zeros.name, FALSE);
+    }
     add_outputs(build);
     for (int number = build->first; number <= build->last; number++)
         recipe->emit[number - 1](build);

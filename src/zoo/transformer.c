@@ -122,12 +122,6 @@ void ifm_transformer_for_graph(IfmTransformer *transformer, const IfmGraph *grap
 
 /* --- ports -------------------------------------------------------------------------------------------------------- */
 
-gboolean ifm_transformer_reads_edges(const IfmTransformer *transformer)
-{
-    return transformer->sizes.num_layers > 0 && transformer->sizes.num_edges > 0 &&
-           (transformer->sizes.mpnn != IFM_MESSAGE_NONE || transformer->attention == IFM_ATTENTION_SPARSE);
-}
-
 gboolean ifm_transformer_is_padded(const IfmTransformer *transformer)
 {
     return transformer->sizes.num_layers > 0 && transformer->attention == IFM_ATTENTION_DENSE &&
@@ -192,7 +186,8 @@ GArray *ifm_transformer_ports(const IfmTransformer *transformer)
     add_port(ports, IFM_TRANSFORMER_X, "x", IFM_DTYPE_F32, DIMS(n, sizes->feature_dim), -1, 1);
     if (sizes->pe != IFM_ENCODING_NONE)
         add_port(ports, IFM_TRANSFORMER_PE, "pe", IFM_DTYPE_F32, DIMS(n, sizes->pe_dim), -1, 1);
-    if (ifm_transformer_reads_edges(transformer))
+    if (transformer->sizes.num_layers > 0 && transformer->sizes.num_edges > 0 &&
+        (transformer->sizes.mpnn != IFM_MESSAGE_NONE || transformer->attention == IFM_ATTENTION_SPARSE))
         add_port(ports, IFM_TRANSFORMER_EDGES, "edge_index", IFM_DTYPE_I64, DIMS(2, e), 0, (double)n);
     if (has_layers && sizes->mpnn == IFM_MESSAGE_GCN)
         add_port(ports, IFM_TRANSFORMER_COEFFICIENTS, "coefficients", IFM_DTYPE_F32, DIMS(e + n, 1), 0, 1);
