@@ -14,6 +14,7 @@
 
 #include <inferometer/compare.h>
 #include <inferometer/zoo.h>
+#include <internal/statistics.h>
 
 #include "measure/measure-private.h"
 #include "series.h"

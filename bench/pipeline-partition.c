@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <inferometer/pipeline.h>
 #include <internal/json.h>
+#include <internal/pipeline.h>
 
 enum
 {

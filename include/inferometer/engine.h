@@ -22,16 +22,9 @@ typedef struct
 
 /** ifm_device_spec_parse: Returns: (transfer full) NULL with IFM_ERROR_INVALID and the part that is wrong. */
 IfmDeviceSpec *ifm_device_spec_parse(const char *text, GError **error);
-/** ifm_alias_check: Returns: FALSE with IFM_ERROR_INVALID if a text is not a short name of a device: a letter, then
- * letters, digits, - and _. */
-gboolean ifm_alias_check(const char *alias, GError **error);
 IfmDeviceSpec *ifm_device_spec_copy(const IfmDeviceSpec *spec);
 void ifm_device_spec_free(IfmDeviceSpec *spec);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmDeviceSpec, ifm_device_spec_free)
-/** ifm_cores_to_string: Returns: (transfer full) "0-2,5" of ascending core numbers. @cores: [n_cores] */
-char *ifm_cores_to_string(const int *cores, gsize n_cores);
-/** ifm_affinity_to_string: Returns: (transfer full) the cores that the calling thread may run on, "0-2,5". */
-char *ifm_affinity_to_string(void);
 
 /* --- engines and their devices ---------------------------------------------------------------------------------------- */
 
@@ -59,9 +52,6 @@ typedef enum
 
 #define IFM_UNTRUE_OUTPUT_BYTES 4096
 
-/** ifm_capability_name: @bit: one of the above. Returns: "cores", …; NULL for any other value. */
-const char *ifm_capability_name(guint32 bit);
-
 typedef struct IfmEngine IfmEngine;     /* an opened runtime */
 typedef struct IfmCompiled IfmCompiled; /* a model compiled for a device; holds a reference on its model */
 typedef struct IfmRequest IfmRequest;   /* one inference at a time */
@@ -69,9 +59,6 @@ typedef struct IfmBuffer IfmBuffer;     /* memory of a device */
 
 /** ifm_engine_names: Returns: NULL-terminated names of the engines of this build, in the order of the registry. */
 const char *const *ifm_engine_names(void);
-/** ifm_engine_name_check: Returns: FALSE with IFM_ERROR_INVALID for an unknown name, with the known ones and the
- * nearest. */
-gboolean ifm_engine_name_check(const char *name, GError **error);
 
 /**
  * ifm_engine_open: Opens a runtime's library and checks its version. Libraries stay open until the process ends.
@@ -128,12 +115,6 @@ GPtrArray *ifm_engine_devices(IfmEngine *engine, GError **error);
 /** ifm_engine_find_device: The device that a spec names; its cores and streams do not matter. Returns: (transfer full)
  * NULL with IFM_ERROR_UNAVAILABLE if there is none (with the known ones), or if it is unavailable. */
 IfmDeviceInfo *ifm_engine_find_device(IfmEngine *engine, const IfmDeviceSpec *spec, GError **error);
-
-/**
- * ifm_engine_probe_device: Checks that the device answers, by the cheapest call that shows it.
- * Returns: FALSE with IFM_ERROR_UNAVAILABLE or IFM_ERROR_LOST.
- */
-gboolean ifm_engine_probe_device(IfmEngine *engine, const IfmDeviceSpec *spec, GError **error);
 
 /* --- compiling -------------------------------------------------------------------------------------------------------- */
 
@@ -213,14 +194,6 @@ typedef struct
  * @inputs: [n inputs] borrowed    Returns: (transfer full) NULL with an error.
  */
 IfmEffectiveConfig *ifm_compiled_effective_config(IfmCompiled *compiled, const IfmTensor *inputs, GError **error);
-/** ifm_effective_config_check: Returns: FALSE with IFM_ERROR_FAILED if the effective configuration is not the requested one
- * (dtype, more threads, streams, cores). */
-gboolean ifm_effective_config_check(const IfmEffectiveConfig *effective_config, const IfmDeviceSpec *spec,
-                                    const IfmCompileOptions *options, GError **error);
-/** ifm_effective_config_warnings: What is not a failure but has to be known: an unreported precision, threads that did not
- * work. Returns: (transfer full) NULL-terminated lines. */
-char **ifm_effective_config_warnings(const IfmEffectiveConfig *effective_config, const IfmDeviceSpec *spec,
-                                     const IfmCompileOptions *options);
 void ifm_effective_config_free(IfmEffectiveConfig *effective_config);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmEffectiveConfig, ifm_effective_config_free)
 
@@ -235,9 +208,6 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmRequest, ifm_request_free)
 /** ifm_request_set_input: The bytes of @tensor are borrowed until replaced or until the request is freed: there is no
  * copy if memory is shared. */
 gboolean ifm_request_set_input(IfmRequest *request, gsize port, const IfmTensor *tensor, GError **error);
-/** ifm_request_set_sizes: Sets named sizes ("nodes", "edges") of the next inferences, as `sizes` of the compile sets
- * those of all. For a simulated device's table if no input's shape shows them. Other engines ignore them. */
-gboolean ifm_request_set_sizes(IfmRequest *request, const IfmDimBinding *sizes, gsize n, GError **error);
 /** ifm_request_set_output: The same for an output; needs IFM_CAN_SET_OUTPUT. NULL: the engine allocates it again. */
 gboolean ifm_request_set_output(IfmRequest *request, gsize port, const IfmTensor *tensor, GError **error);
 /** ifm_request_output: Describes an output of the last inference; borrowed until the next start. */
@@ -314,15 +284,6 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmEngineProfile, ifm_engine_profile_free)
 GPtrArray *ifm_compiled_profile(IfmCompiled *compiled, IfmRequest *request, GError **error);
 
 /**
- * ifm_compiled_parts: Which of the model's nodes each node of a compile with options.profiling was made of, if the
- * runtime reports it of its graph (OpenVINO's CPU does). The names of tensors may be among them, and those of nodes of
- * which only a constant is left.
- * Returns: (transfer full) name, as in profiles (char*) -> GPtrArray of names (char*); NULL if the runtime does not
- * report it.
- */
-GHashTable *ifm_compiled_parts(IfmCompiled *compiled);
-
-/**
  * IfmEngineMemory: allocator statistics, bytes; -1 for one that the runtime does not report.
  * @in_use_bytes, @peak_bytes, @reserved_bytes: of the allocator of host memory (a simulated device's: of all its
  * memory)
@@ -350,10 +311,5 @@ gboolean ifm_buffer_tensor(IfmBuffer *buffer, IfmDtype dtype, int rank, const gi
 gboolean ifm_engine_copy(IfmEngine *engine, const IfmTensor *from, const IfmTensor *to, GError **error);
 /** ifm_engine_sync: Waits until every copy that this thread queued is done. */
 gboolean ifm_engine_sync(IfmEngine *engine, GError **error);
-/** ifm_engine_copy_host: Copies within host memory as device @spec would copy a tensor that it is given; the copy is
- * done on return. A real engine takes the real time, a simulated one the time in the description of its link.
- * IFM_ERROR_UNSUPPORTED without such a description. */
-gboolean ifm_engine_copy_host(IfmEngine *engine, const IfmDeviceSpec *spec, const IfmTensor *from, const IfmTensor *to,
-                              GError **error);
 
 IFM_END_DECLS

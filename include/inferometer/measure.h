@@ -33,11 +33,6 @@ typedef struct
  */
 #define IFM_PROTOCOL_MAX_RUNS 5000000
 
-/** ifm_protocol_check: for a case that a worker measures. Returns: FALSE with IFM_ERROR_INVALID naming the count. */
-gboolean ifm_protocol_check(const IfmProtocol *protocol, GError **error);
-/** ifm_protocol_to_json: what of it defines a case: the counts, or the rule with all that may end it. (transfer full) */
-json_t *ifm_protocol_to_json(const IfmProtocol *protocol);
-
 typedef enum
 {
     IFM_STOP_GO_ON = 0,
@@ -171,15 +166,6 @@ IfmCase *ifm_runner_case(IfmRunner *runner, const IfmCaseKind *kind, const void 
  */
 IfmMeasurement *ifm_runner_measure(IfmRunner *runner, const IfmCaseKind *kind, const void *spec, const IfmCase *sealed,
                                    GError **error);
-
-/** ifm_runner_find_device: Whether a device is here and answers, whatever cores and streams it is named with.
- * @description: (out) (optional) (transfer full) the hardware's name. Returns: FALSE with IFM_ERROR_UNAVAILABLE (no
- * runtime, no such device), IFM_ERROR_LOST (as if ifm_runner_set_lost() had been called), that of a wrong spec, or that of
- * a worker that ended over it. */
-gboolean ifm_runner_find_device(IfmRunner *runner, const char *device, char **description, GError **error);
-/** ifm_runner_set_lost: Says that a device was lost earlier, before this runner was made: it is tried again only once it
- * answers a probe. No effect where @device is no device spec. */
-void ifm_runner_set_lost(IfmRunner *runner, const char *device, const char *why);
 
 /** ifm_runner_devices: What one engine has, asked in a worker. Returns: (transfer full) {"engine", "version", "library",
  * "devices": [{"spec", "description", "capabilities": [...], "available", "reason"}]}; NULL with the reason. */

@@ -22,8 +22,6 @@ typedef struct
 /** ifm_scaling_presets: nodes 100 500 1000 2000 5000 at average degree 5; layers 2 4 6 8 12 16 at 500 nodes; pe none,
  * lap:16 and rwse:16; hidden 32 64 128 256; heads 1 2 4 8. Returns: the table, its last row with a NULL axis. */
 const IfmScalingPreset *ifm_scaling_presets(void);
-/** ifm_scaling_preset: NULL with IFM_ERROR_INVALID naming the nearest. */
-const IfmScalingPreset *ifm_scaling_preset(const char *axis, GError **error);
 
 /** IfmScalingPoint: one point on one device. What is not known is NaN (time, bytes) or -1 (flop). */
 typedef struct
@@ -80,13 +78,5 @@ typedef struct
     double max_flop_per_s;
     gsize max_at;
 } IfmScaling;
-
-/** ifm_scaling_new: @points: [n], ascending where they have numbers. Points without a number or a time, or of one that is
- * not above 0 (a difference may be), are left out of the fits, not of the rest; so are from the time's those without an
- * interval, where 3 others have one; what does not depend on the device (FLOP,
- * bytes) is fitted over all that have it. Returns: (transfer full) */
-IfmScaling *ifm_scaling_new(const IfmScalingPoint *points, gsize n);
-void ifm_scaling_free(IfmScaling *scaling);
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmScaling, ifm_scaling_free)
 
 IFM_END_DECLS

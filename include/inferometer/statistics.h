@@ -29,9 +29,6 @@ typedef struct
 /** ifm_summary_compute: @samples: [n] in the order of measurement; n may be 0 (all NaN). @level: of the interval, 0.95. */
 void ifm_summary_compute(const gint64 *samples, gsize n, double level, IfmSummary *summary);
 
-/** ifm_sort_doubles: Sorts ascending. @values: [n] without NaN; n may be 0. */
-void ifm_sort_doubles(double *values, gsize n);
-
 /** ifm_quantile: The p-quantile of a sorted array, Hyndman-Fan type 7. @sorted: [n], n >= 1. @p: in [0, 1]. */
 double ifm_quantile(const double *sorted, gsize n, double p);
 
@@ -44,10 +41,6 @@ double ifm_quantile(const double *sorted, gsize n, double p);
 gboolean ifm_quantile_interval(const double *sorted, gsize n, double n_effective, double p, double level,
                                IfmInterval *interval);
 
-/** ifm_effective_sample_size: The number of independent samples that determine the mean equally well: from 1 to n.
- * @series: [n] in order of measurement    Source: the initial monotone sequence estimate, Geyer 1992 */
-double ifm_effective_sample_size(const double *series, gsize n);
-
 /**
  * ifm_mean_interval: Student's interval of the mean, widened by autocorrelation.
  * Equals: mean +- t(n_effective - 1) std / sqrt(n_effective)
@@ -55,31 +48,6 @@ double ifm_effective_sample_size(const double *series, gsize n);
  * Returns: the mean; NaN for n = 0.
  */
 double ifm_mean_interval(const double *series, gsize n, double level, IfmInterval *interval);
-
-/**
- * ifm_median_effective_size: The number of independent samples that determine the median equally well: from 1 to n.
- * Equals: n / (1 + 2 sum of autocorrelations of sign(x - median)); a conservative estimate where n is small
- * @series: [n] in order of measurement    @sorted: [n] the same values, sorted
- */
-double ifm_median_effective_size(const double *series, const double *sorted, gsize n);
-
-/**
- * ifm_drift_test: Tests whether the level of a series changes: along a line, by a step, or as a decaying transient.
- * Equals: 10 times the minimum p of 10 tests (Bonferroni). Nine are least-squares fits of shapes, each for
- * n_effective(residuals) samples. One compares the first tenth with the second half.
- * @series: [n] in order of measurement    @ratio: (out) change from the first to the last sample in the best shape / median
- * Returns: two-sided p of "no drift"; NaN, as @ratio, for n < 8.
- */
-double ifm_drift_test(const double *series, gsize n, double *ratio);
-
-/**
- * ifm_series_steady: Whether a short series shows neither a trend nor a step between its halves. It decides when a warm-up
- * ends, and prefers FALSE in doubt. Takes O(n^2).
- * Equals: Mann-Kendall p >= 0.2 and Mann-Whitney p of the halves >= 0.2, or medians of the halves within @tolerance (a
- * ratio)
- * @series: [n] in order of measurement, n >= 2
- */
-gboolean ifm_series_steady(const double *series, gsize n, double tolerance);
 
 /**
  * ifm_difference_interval: The interval of a - b from the intervals of a and b. Their samples are independent.
@@ -91,12 +59,5 @@ IfmInterval ifm_difference_interval(double a, const IfmInterval *of_a, double b,
 
 /** ifm_binomial_interval: The Clopper-Pearson interval of a proportion: @k successes of @n. */
 IfmInterval ifm_binomial_interval(gsize k, gsize n, double level);
-
-/**
- * ifm_student_quantile: The p-quantile of Student's t, with a relative error of at most 1e-9 up to a million degrees of
- * freedom.
- * @p: in (0, 1)    @freedom: above 0; need not be whole    Returns: NaN where either is out of range.
- */
-double ifm_student_quantile(double p, double freedom);
 
 IFM_END_DECLS

@@ -135,17 +135,11 @@ IfmStore *ifm_store_open(const char *path, IfmStoreMode mode, GError **error);
  * a document counts as content. A scratch store always is. */
 void ifm_store_close(IfmStore *store);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmStore, ifm_store_close)
-const char *ifm_store_path(const IfmStore *store);
 
 /** ifm_store_commit: Adds the case (if new) and the measurement, whole or not at all, on disk when it returns (but of a
  * scratch store). Adding the same uid twice changes nothing. Errors: IFM_ERROR_UNAVAILABLE (disk full, read-only, locked);
  * the store is as before. */
 gboolean ifm_store_commit(IfmStore *store, const IfmCase *subject_case, const IfmMeasurement *measurement, GError **error);
-
-/** ifm_store_commit_all: The same of several that belong together, such as the two sides of a comparison: all of them or
- * none. @cases, @measurements: [n] */
-gboolean ifm_store_commit_all(IfmStore *store, const IfmCase *const *cases, const IfmMeasurement *const *measurements,
-                              gsize n, GError **error);
 
 /** ifm_store_case: Returns: (transfer full) the case of a key; NULL without @error where nothing of it was committed. */
 IfmCase *ifm_store_case(IfmStore *store, const char *case_key, GError **error);
@@ -157,16 +151,6 @@ IfmMeasurement *ifm_store_latest(IfmStore *store, const char *case_key, GError *
 /** ifm_store_last: Returns: (transfer full) what a case came to: its newest OK measurement, or where it has none the newest
  * of any outcome; NULL without @error where it was never tried. */
 IfmMeasurement *ifm_store_last(IfmStore *store, const char *case_key, GError **error);
-/** ifm_store_newest: Returns: (transfer full) the newest measurement of a case, of any outcome; NULL without @error where
- * there is none. */
-IfmMeasurement *ifm_store_newest(IfmStore *store, const char *case_key, GError **error);
-
-/** ifm_store_document: what a room keeps beside the measurements, by name ("study"). Returns: (transfer full) NULL without
- * @error where there is none. */
-json_t *ifm_store_document(IfmStore *store, const char *name, GError **error);
-/** ifm_store_set_document: Replaces it, on disk when it returns. Merging stores keeps the documents of the one merged into,
- * and adds those that it lacks. IFM_ERROR_INVALID where @json is no object. */
-gboolean ifm_store_set_document(IfmStore *store, const char *name, const json_t *json, GError **error);
 
 /** IfmStoreVisitor: Return FALSE to end early. Both records are borrowed. @measurement has its raw samples. It must not
  * call into the store. */
@@ -180,8 +164,6 @@ gboolean ifm_store_each(IfmStore *store, IfmStoreVisitor visit, void *user, GErr
  * @n_added: (out) (optional)
  */
 gboolean ifm_store_merge(IfmStore *store, IfmStore *from, gsize *n_added, GError **error);
-/** ifm_store_merge_over: the same, and @from's documents replace those of @store, in that one transaction. */
-gboolean ifm_store_merge_over(IfmStore *store, IfmStore *from, gsize *n_added, GError **error);
 
 /** ifm_store_check: Runs SQLite's integrity and foreign-key checks and that every measurement and every document is whole.
  * IFM_ERROR_CORRUPT. */

@@ -28,7 +28,6 @@ typedef enum
     IFM_STUDY_DYNAMIC,
     IFM_STUDY_STATIC,
 } IfmStudyForm;
-const char *ifm_study_form_name(IfmStudyForm form);
 
 /** IfmStudyDevice: an alias and what is behind it. */
 typedef struct
@@ -137,9 +136,6 @@ gboolean ifm_study_measure(IfmStudy *study, IfmStore *store, const IfmStudyOptio
 /** IfmStudyLock: the folder of a store, held by who measures there. The kernel lets go of it however a process ends.
  * ifm_study_lock_new: (transfer full) NULL with IFM_ERROR_UNAVAILABLE naming the process that holds it. */
 typedef struct IfmStudyLock IfmStudyLock;
-IfmStudyLock *ifm_study_lock_new(const char *folder, GError **error);
-void ifm_study_lock_free(IfmStudyLock *lock);
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmStudyLock, ifm_study_lock_free)
 
 /* --- what came of it -------------------------------------------------------------------------------------------------- */
 
@@ -257,9 +253,6 @@ typedef struct
 IfmStudyPoints *ifm_study_points(IfmStudy *study, IfmStore *store, GError **error);
 void ifm_study_points_free(IfmStudyPoints *points);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmStudyPoints, ifm_study_points_free)
-/** ifm_study_store_kind: (transfer full) of the study that a store holds; NULL with IFM_ERROR_INVALID where it holds none.
- */
-char *ifm_study_store_kind(IfmStore *store, GError **error);
 
 /**
  * ifm_study_import: Reads tables measured elsewhere into a store, as a study of their own: lookup_table.json,

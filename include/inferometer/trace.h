@@ -130,8 +130,6 @@ static inline void ifm_track_record(IfmTrack *track, const IfmEvent *event)
 const IfmEvent *ifm_trace_events(const IfmTrace *trace, gsize track, gsize *n);
 gsize ifm_trace_n_events(const IfmTrace *trace);
 gsize ifm_trace_n_dropped(const IfmTrace *trace);
-/** ifm_trace_forget_events: Removes all events. Tracks and names stay, with their room. Not while recording. */
-void ifm_trace_forget_events(IfmTrace *trace);
 
 /* --- files ------------------------------------------------------------------------------------------------------------ */
 
@@ -180,10 +178,6 @@ typedef enum
     IFM_IDLE_UNKNOWN,    /* no event shows a cause (foreign traces) */
     IFM_N_IDLE_CAUSES,
 } IfmIdleCause;
-
-/** ifm_node_is_marshalling: Whether a node moves or converts data for a runtime (Reorder, Convert, MemcpyToHost, Input,
- * …). @name: of a NODE event: its type, optionally followed by a blank and the node's name. */
-gboolean ifm_node_is_marshalling(const char *name);
 
 #define IFM_BUBBLE_BINS 12 /* < 1 us, < 4 us, < 16 us, … each 4 times the one before; the last is open */
 

@@ -2,7 +2,7 @@
 #include <stdatomic.h>
 #include <time.h>
 
-#include <inferometer/clock.h>
+#include <internal/clock.h>
 
 #define NS_PER_S G_GINT64_CONSTANT(1000000000)
 /* The last part of a wait is spun, not slept. Its length is about the cost of a wake-up on a virtual machine. */

@@ -1,4 +1,4 @@
-#include <inferometer/grid.h>
+#include <internal/grid.h>
 #include <math.h>
 
 struct IfmGrid

@@ -1,7 +1,7 @@
 #include <math.h>
 #include <string.h>
 
-#include <inferometer/record-fields.h>
+#include <internal/record-fields.h>
 #include <internal/tensor.h>
 
 #include "base-private.h"

@@ -1,4 +1,6 @@
 /* The loop: measured and committed, one item after the other. */
+#include <internal/campaign.h>
+#include <internal/store.h>
 #include <string.h>
 
 #include "campaign-private.h"

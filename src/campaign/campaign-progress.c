@@ -1,4 +1,5 @@
 /* How far a campaign is, and what is left. */
+#include <internal/campaign.h>
 #include <math.h>
 
 #include "campaign-private.h"

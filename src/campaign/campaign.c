@@ -1,4 +1,5 @@
 /* The list: items sealed and found in the store. */
+#include <internal/campaign.h>
 #include <math.h>
 #include <string.h>
 

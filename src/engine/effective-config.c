@@ -1,3 +1,4 @@
+#include <internal/engine.h>
 #include <sched.h>
 #include <unistd.h>
 

@@ -1,3 +1,4 @@
+#include <internal/engine.h>
 #include <string.h>
 
 #include "engine-private.h"

@@ -1,3 +1,4 @@
+#include <internal/engine.h>
 #include <internal/nearest.h>
 #include <internal/onnx.h>
 #include <internal/tensor.h>

@@ -1,4 +1,6 @@
 #include <errno.h>
+#include <internal/clock.h>
+#include <internal/engine.h>
 #include <pthread.h>
 #include <sched.h>
 #include <unistd.h>

@@ -1,3 +1,5 @@
+#include <internal/clock.h>
+#include <internal/engine.h>
 #include <internal/tensor.h>
 #include <stdatomic.h>
 

@@ -1,3 +1,4 @@
+#include <internal/engine.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <unistd.h>

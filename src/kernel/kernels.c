@@ -1,6 +1,7 @@
 #include <math.h>
 
 #include <internal/json.h>
+#include <internal/trace.h>
 
 #include "kernel-private.h"
 

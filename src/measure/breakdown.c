@@ -1,9 +1,10 @@
 #include <math.h>
 #include <string.h>
 
-#include <inferometer/sensor.h>
-#include <inferometer/trace.h>
 #include <internal/json.h>
+#include <internal/sensor.h>
+#include <internal/statistics.h>
+#include <internal/trace.h>
 
 #include "measure-private.h"
 

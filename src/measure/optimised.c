@@ -1,5 +1,6 @@
 #include <string.h>
 
+#include <internal/engine.h>
 #include <internal/json.h>
 
 #include "measure-private.h"

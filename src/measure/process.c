@@ -13,7 +13,7 @@
 
 #include <inferometer/format.h>
 #include <inferometer/paths.h>
-#include <inferometer/sensor.h>
+#include <internal/sensor.h>
 
 #include "measure-private.h"
 

@@ -1,4 +1,6 @@
 #include <inferometer/compare.h>
+#include <internal/record-fields.h>
+#include <internal/statistics.h>
 
 #include <math.h>
 #include <string.h>

@@ -1,4 +1,6 @@
 #include <internal/json.h>
+#include <internal/kinds.h>
+#include <internal/record-fields.h>
 
 #include "runner-private.h"
 

@@ -1,6 +1,7 @@
 #include <glib/gstdio.h>
 
 #include <internal/json.h>
+#include <internal/record-fields.h>
 
 #include "runner-private.h"
 

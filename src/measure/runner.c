@@ -2,7 +2,9 @@
 #include <string.h>
 
 #include <inferometer/sensor.h>
+#include <internal/engine.h>
 #include <internal/json.h>
+#include <internal/measure.h>
 
 #include "runner-private.h"
 

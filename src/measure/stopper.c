@@ -1,4 +1,5 @@
-#include <inferometer/measure.h>
+#include <internal/measure.h>
+#include <internal/statistics.h>
 
 #include <math.h>
 #include <string.h>

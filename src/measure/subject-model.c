@@ -2,6 +2,7 @@
 #include <pthread.h>
 #include <string.h>
 
+#include <internal/engine.h>
 #include <internal/json.h>
 
 #include "measure-private.h"

@@ -1,4 +1,5 @@
 #include <internal/json.h>
+#include <internal/measure.h>
 
 #include "kind-private.h"
 

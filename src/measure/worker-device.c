@@ -1,3 +1,4 @@
+#include <internal/engine.h>
 #include <internal/json.h>
 
 #include "worker-private.h"

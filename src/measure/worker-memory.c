@@ -1,8 +1,8 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include <inferometer/sensor.h>
 #include <internal/json.h>
+#include <internal/sensor.h>
 
 #include "worker-private.h"
 

@@ -6,9 +6,9 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include <inferometer/sensor.h>
 #include <inferometer/tensor-file.h>
 #include <internal/json.h>
+#include <internal/sensor.h>
 
 #include "kind-private.h"
 

@@ -1,4 +1,5 @@
 /* A block: a thread that takes batches, partitions them among its lanes, merges the results, and hands them on. */
+#include <internal/clock.h>
 #include <string.h>
 
 #include "pipeline-private.h"

@@ -1,4 +1,5 @@
 /* The models of a lane: one for every share, or, on a static device, one for each size. */
+#include <internal/pipeline.h>
 #include <math.h>
 #include <string.h>
 

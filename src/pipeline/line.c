@@ -1,4 +1,5 @@
 /* A line: a plan made ready to run: engines opened, models compiled, buffers allocated. */
+#include <internal/clock.h>
 #include <internal/tensor.h>
 #include <string.h>
 

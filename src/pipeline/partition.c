@@ -1,4 +1,5 @@
 /* The partition of a batch: which device has which nodes and edges. */
+#include <internal/pipeline.h>
 #include <math.h>
 #include <string.h>
 

@@ -5,6 +5,7 @@
 
 #include <internal/json.h>
 #include <internal/nearest.h>
+#include <internal/pipeline.h>
 
 #include "pipeline-private.h"
 

@@ -2,6 +2,8 @@
  * The watchdog: the thread that called ifm_pipeline_run() watches the threads of the line. It stops them on the
  * caller's request, or if no batch progressed for too long. It does not wait for a thread that does not come back.
  */
+#include <internal/clock.h>
+
 #include "pipeline-private.h"
 
 #define POLL_NS G_GINT64_CONSTANT(50000000)     /* how often the caller's request is checked */

@@ -2,7 +2,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <inferometer/clock.h>
+#include <internal/clock.h>
+#include <internal/pipeline.h>
+#include <internal/statistics.h>
 
 #include "plan-private.h"
 

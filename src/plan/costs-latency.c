@@ -1,3 +1,5 @@
+#include <internal/grid.h>
+#include <internal/pipeline.h>
 #include <math.h>
 
 #include "plan-private.h"

@@ -1,3 +1,5 @@
+#include <internal/grid.h>
+#include <internal/statistics.h>
 #include <math.h>
 #include <string.h>
 

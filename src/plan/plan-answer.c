@@ -1,4 +1,5 @@
 #include <inferometer/planning.h>
+#include <internal/pipeline.h>
 
 #include <internal/json.h>
 

@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-#include <inferometer/statistics.h>
+#include <internal/statistics.h>
 
 #include "simulate-private.h"
 

@@ -1,4 +1,5 @@
 #include <float.h>
+#include <internal/statistics.h>
 #include <math.h>
 
 #include "predict-private.h"

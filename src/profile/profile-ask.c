@@ -1,5 +1,6 @@
 #include <string.h>
 
+#include <internal/engine.h>
 #include <internal/nearest.h>
 #include <internal/tensor.h>
 

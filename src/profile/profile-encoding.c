@@ -1,5 +1,6 @@
 #include <inferometer/sensor.h>
 #include <internal/dataset.h>
+#include <internal/store.h>
 #include <math.h>
 
 #include "profile-private.h"

@@ -1,3 +1,5 @@
+#include <internal/result.h>
+
 #include "profile-private.h"
 
 /* What failed, and what that comes to. */

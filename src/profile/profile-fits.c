@@ -1,4 +1,4 @@
-#include <inferometer/sensor.h>
+#include <internal/sensor.h>
 
 #include "profile-private.h"
 

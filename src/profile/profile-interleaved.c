@@ -2,6 +2,7 @@
 
 #include <inferometer/compare.h>
 #include <internal/json.h>
+#include <internal/measure.h>
 
 #include "profile-private.h"
 

@@ -1,3 +1,5 @@
+#include <internal/result.h>
+#include <internal/store.h>
 #include <string.h>
 
 #include "profile-private.h"

@@ -4,6 +4,7 @@
 #include <internal/json.h>
 #include <internal/onnx.h>
 #include <internal/profile-figures.h>
+#include <internal/result.h>
 #include <internal/zoo.h>
 
 /* What a profile's models and runs take of memory: by the shapes, as it was measured, and by closed forms. */

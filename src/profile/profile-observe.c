@@ -1,3 +1,4 @@
+#include <internal/kinds.h>
 #include <string.h>
 
 #include "profile-private.h"

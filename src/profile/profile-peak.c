@@ -1,3 +1,5 @@
+#include <internal/kinds.h>
+
 #include "profile-private.h"
 
 /*

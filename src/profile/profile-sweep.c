@@ -1,6 +1,6 @@
 #include <string.h>
 
-#include <inferometer/scaling.h>
+#include <internal/scaling.h>
 
 #include "profile-private.h"
 

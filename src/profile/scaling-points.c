@@ -3,6 +3,7 @@
 
 #include <internal/json.h>
 #include <internal/profile-figures.h>
+#include <internal/scaling.h>
 
 /* The points of a row on one device: what a profile of each model says, as a scaling reads it. */
 

@@ -1,4 +1,5 @@
 #include <inferometer/compare-page.h>
+#include <internal/statistics.h>
 
 #include <math.h>
 

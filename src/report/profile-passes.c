@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include <internal/json.h>
+#include <internal/result.h>
 
 #include "profile-page-private.h"
 

@@ -1,3 +1,4 @@
+#include <internal/result.h>
 #include <math.h>
 #include <string.h>
 

@@ -1,3 +1,4 @@
+#include <internal/study.h>
 #include <math.h>
 #include <string.h>
 

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include <inferometer/study-results.h>
+#include <internal/study.h>
 
 #include "study-pages.h"
 

@@ -1,3 +1,5 @@
+#include <internal/engine.h>
+
 #include "run-private.h"
 
 #define DEMO_MODEL "matmul"

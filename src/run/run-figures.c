@@ -3,6 +3,7 @@
 
 #include <inferometer/run.h>
 #include <internal/json.h>
+#include <internal/pipeline.h>
 
 static void figure_free(IfmRunFigure *figure)
 {

@@ -5,6 +5,7 @@
 
 #include <inferometer/campaign.h>
 #include <internal/json.h>
+#include <internal/store.h>
 
 #include "run-private.h"
 

@@ -1,4 +1,6 @@
 /* Where a run's plans come from, and which devices stand behind their aliases. */
+#include <internal/engine.h>
+#include <internal/store.h>
 #include <string.h>
 
 #include "run-private.h"

@@ -1,5 +1,6 @@
 #include "store-private.h"
 #include <internal/json.h>
+#include <internal/record-fields.h>
 #include <math.h>
 #include <string.h>
 #include <sys/random.h>

@@ -1,7 +1,7 @@
 #include <string.h>
 
 #include <inferometer/error.h>
-#include <inferometer/result.h>
+#include <internal/result.h>
 
 const IfmMeasurement *ifm_result_measured(const IfmResult *result)
 {

@@ -1,6 +1,7 @@
 #include <string.h>
 
 #include <inferometer/paths.h>
+#include <internal/measure.h>
 #include <internal/nearest.h>
 
 #include "definition.h"

@@ -1,3 +1,4 @@
+#include <internal/study.h>
 #include <string.h>
 
 #include "study-private.h"

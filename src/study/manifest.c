@@ -1,3 +1,5 @@
+#include <internal/store.h>
+#include <internal/study.h>
 #include <string.h>
 
 #include "study-stages.h"

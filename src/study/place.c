@@ -4,6 +4,7 @@
 #include <glib/gstdio.h>
 
 #include <inferometer/study-place.h>
+#include <internal/store.h>
 
 #include "study-private.h"
 

@@ -1,7 +1,7 @@
 #include <math.h>
 
-#include <inferometer/scaling.h>
 #include <internal/nearest.h>
+#include <internal/scaling.h>
 
 /* What is varied of a graph transformer, and what a row of points comes to. */
 

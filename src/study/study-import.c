@@ -1,4 +1,5 @@
 #include <errno.h>
+#include <internal/store.h>
 #include <math.h>
 #include <string.h>
 

@@ -1,5 +1,6 @@
 #include <errno.h>
 #include <fcntl.h>
+#include <internal/study.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,7 @@
 #include <string.h>
 
 #include <inferometer/sensor.h>
+#include <internal/campaign.h>
 
 #include "study-private.h"
 

@@ -1,4 +1,6 @@
 /* Which of a study's devices are here. */
+#include <internal/engine.h>
+#include <internal/measure.h>
 #include <sched.h>
 
 #include "study-run-private.h"

@@ -1,6 +1,9 @@
 #include <math.h>
 
 #include <inferometer/paths.h>
+#include <internal/campaign.h>
+#include <internal/store.h>
+#include <internal/study.h>
 
 #include "study-run-private.h"
 

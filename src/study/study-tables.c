@@ -1,3 +1,5 @@
+#include <internal/store.h>
+#include <internal/study.h>
 #include <internal/zoo.h>
 #include <math.h>
 #include <string.h>

@@ -1,3 +1,5 @@
+#include <internal/engine.h>
+#include <internal/study.h>
 #include <string.h>
 
 #include "study-kind.h"

@@ -1,3 +1,4 @@
+#include <internal/trace.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-#include <inferometer/clock.h>
+#include <internal/clock.h>
 
 #define MS G_GINT64_CONSTANT(1000000)
 

@@ -1,4 +1,5 @@
 #include "base/statistics-private.h"
+#include <internal/statistics.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

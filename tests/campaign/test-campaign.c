@@ -4,9 +4,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <inferometer/campaign.h>
 #include <inferometer/compare.h>
 #include <inferometer/zoo.h>
+#include <internal/campaign.h>
 
 #include "folder.h"
 

@@ -1,6 +1,6 @@
 #include <math.h>
 
-#include <inferometer/engine.h>
+#include <internal/engine.h>
 #include <internal/tensor.h>
 
 #include "cli/harness.h"

@@ -1,5 +1,5 @@
 #include <glib/gstdio.h>
-#include <inferometer/study.h>
+#include <internal/study.h>
 #include <stdio.h>
 
 #include "cli/run-harness.h"

@@ -1,4 +1,5 @@
 #include <glib/gstdio.h>
+#include <internal/engine.h>
 #include <internal/onnx.h>
 
 #include <pthread.h>

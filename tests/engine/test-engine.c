@@ -1,4 +1,5 @@
 #include <glib/gstdio.h>
+#include <internal/engine.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,5 @@
 #include <engine/engine-private.h>
+#include <internal/engine.h>
 #include <unistd.h>
 
 #define MS G_GINT64_CONSTANT(1000000)

@@ -4,6 +4,7 @@
  * padded graph in a model of fixed sizes, and graphs computed by parts.
  */
 #include <inferometer/dataset.h>
+#include <internal/engine.h>
 #include <internal/onnx.h>
 #include <internal/zoo.h>
 

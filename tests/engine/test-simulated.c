@@ -1,6 +1,6 @@
 #include <engine/simulated/simulated-machine.h>
 #include <glib/gstdio.h>
-#include <inferometer/engine.h>
+#include <internal/engine.h>
 #include <internal/onnx.h>
 #include <internal/tensor.h>
 #include <math.h>

@@ -2,6 +2,7 @@
 
 #include <inferometer/compare.h>
 #include <inferometer/paths.h>
+#include <internal/measure.h>
 
 #include "runner-fixture.h"
 

@@ -1,4 +1,5 @@
 #include <inferometer/compare.h>
+#include <internal/statistics.h>
 #include <math.h>
 #include <string.h>
 

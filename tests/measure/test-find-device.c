@@ -1,3 +1,5 @@
+#include <internal/measure.h>
+
 #include "runner-fixture.h"
 
 static void assert_not_found(Fixture *fixture, const char *device, int code, const char *part)

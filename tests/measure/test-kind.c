@@ -1,6 +1,7 @@
 #include <inferometer/compare.h>
 #include <internal/dataset.h>
 #include <internal/json.h>
+#include <internal/record-fields.h>
 
 #include "measure/measure-private.h"
 #include "runner-fixture.h"

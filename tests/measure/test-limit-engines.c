@@ -1,3 +1,4 @@
+#include <internal/measure.h>
 #include <math.h>
 #include <sched.h>
 

@@ -1,3 +1,4 @@
+#include <internal/kinds.h>
 #include <sched.h>
 
 #include "runner-fixture.h"

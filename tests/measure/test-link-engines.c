@@ -1,3 +1,4 @@
+#include <internal/measure.h>
 #include <sched.h>
 
 #include "runner-fixture.h"

@@ -1,3 +1,5 @@
+#include <internal/measure.h>
+
 #include "plan-fixture.h"
 
 /* Plans on the real runtimes, where they are: every batch's outputs against the reference. Nothing here depends on how fast

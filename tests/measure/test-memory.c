@@ -1,3 +1,5 @@
+#include <internal/measure.h>
+
 #include "runner-fixture.h"
 
 /* What a case takes of memory, and what is refused because it cannot fit. */

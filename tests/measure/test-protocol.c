@@ -1,4 +1,5 @@
 #include <errno.h>
+#include <internal/record-fields.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-#include <inferometer/measure.h>
+#include <internal/measure.h>
 #include <math.h>
 
 #include "measure/measure-private.h"

@@ -1,4 +1,5 @@
 /* Pipelines on real runtimes: whatever the plan, the outputs are those of the whole model on one device. */
+#include <internal/engine.h>
 #include <sched.h>
 
 #include "fixture.h"

@@ -1,4 +1,5 @@
 /* The executor on simulated devices and a virtual clock: everything takes exactly as long as it must. */
+#include <internal/trace.h>
 #include <math.h>
 
 #include "fixture.h"

@@ -1,3 +1,5 @@
+#include <internal/statistics.h>
+
 #include "published.h"
 
 static void assert_near(double value, double expected, double tolerance)

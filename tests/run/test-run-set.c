@@ -3,6 +3,7 @@
  */
 #include <inferometer/run.h>
 #include <internal/json.h>
+#include <internal/store.h>
 #include <math.h>
 #include <sqlite3.h>
 

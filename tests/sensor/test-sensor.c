@@ -1,6 +1,6 @@
 #include <glib/gstdio.h>
-#include <inferometer/sensor.h>
 #include <internal/json.h>
+#include <internal/sensor.h>
 #include <math.h>
 #include <string.h>
 #include <time.h>

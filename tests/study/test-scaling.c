@@ -1,6 +1,6 @@
 #include <math.h>
 
-#include <inferometer/scaling.h>
+#include <internal/scaling.h>
 
 /* What rows of points come to, for points whose answers are known. */
 

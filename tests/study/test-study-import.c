@@ -5,6 +5,7 @@
 
 #include <internal/csv.h>
 #include <internal/json.h>
+#include <internal/store.h>
 
 static const IfmStageSizes published = { .features = 500, .hidden = 500 };
 

@@ -9,6 +9,7 @@
 #include <internal/csv.h>
 #include <internal/json.h>
 #include <internal/onnx.h>
+#include <internal/store.h>
 
 /* All on simulated devices and a virtual clock. A machine whose every run takes 1 ms, so that each figure is known. */
 static const char machine[] =

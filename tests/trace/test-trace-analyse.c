@@ -1,7 +1,7 @@
 #include <math.h>
 #include <string.h>
 
-#include <inferometer/trace.h>
+#include <internal/trace.h>
 
 #include "pipeline-trace.h"
 

@@ -1,4 +1,5 @@
 /* The driver of OpenVINO: the engine, its devices, compiling. */
+#include <internal/engine.h>
 #include <internal/onnx.h>
 #include <string.h>
 

@@ -1,3 +1,5 @@
+#include <internal/clock.h>
+
 #include "simulated-private.h"
 
 /* On a real clock a waiting thread is woken this much earlier and spins the rest. */

@@ -1,5 +1,5 @@
-#include <inferometer/grid.h>
 #include <internal/csv.h>
+#include <internal/grid.h>
 #include <math.h>
 #include <string.h>
 

@@ -1,3 +1,4 @@
+#include <internal/clock.h>
 #include <internal/onnx.h>
 #include <internal/tensor.h>
 #include <math.h>

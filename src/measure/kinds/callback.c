@@ -1,4 +1,6 @@
 /* A function of the program's own: what describes a case of it, and its record. It is measured in this process. */
+#include <internal/measure.h>
+
 #include "../runner-private.h"
 
 static const IfmRecordField fields[] = {

@@ -3,6 +3,7 @@
 
 #include <inferometer/sensor.h>
 #include <internal/dataset.h>
+#include <internal/measure.h>
 
 #include "../runner-private.h"
 

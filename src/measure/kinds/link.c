@@ -1,5 +1,7 @@
 /* A link between two devices: what describes a case of it, its record, and how it is measured. */
+#include <internal/engine.h>
 #include <internal/json.h>
+#include <internal/measure.h>
 
 #include "../kind-private.h"
 

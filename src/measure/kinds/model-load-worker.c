@@ -1,6 +1,8 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include <internal/clock.h>
+#include <internal/engine.h>
 #include <internal/json.h>
 
 #include "../worker-private.h"

@@ -1,5 +1,6 @@
 /* A model on a device: what describes a case of it, and its record. model-worker.c measures it. */
 #include <internal/json.h>
+#include <internal/measure.h>
 
 #include "../kind-private.h"
 

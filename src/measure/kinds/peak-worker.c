@@ -1,8 +1,9 @@
 #include <math.h>
 #include <sched.h>
 
-#include <inferometer/sensor.h>
+#include <internal/engine.h>
 #include <internal/json.h>
+#include <internal/sensor.h>
 
 #include "../worker-private.h"
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include <internal/json.h>
+#include <internal/kinds.h>
 
 #include "../kind-private.h"
 

@@ -2,7 +2,10 @@
 #include <unistd.h>
 
 #include <inferometer/tensor-file.h>
+#include <internal/engine.h>
 #include <internal/json.h>
+#include <internal/measure.h>
+#include <internal/record-fields.h>
 
 #include "plan-case-private.h"
 

@@ -1,5 +1,6 @@
 #include <unistd.h>
 
+#include <internal/engine.h>
 #include <internal/json.h>
 
 #include "../worker-private.h"

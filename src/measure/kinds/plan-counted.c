@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include <internal/json.h>
+#include <internal/statistics.h>
 
 #include "../measure-private.h"
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include <internal/json.h>
+#include <internal/statistics.h>
 
 #include "../measure-private.h"
 

@@ -1,4 +1,5 @@
 /* A plan as a subject, run: one repetition after the other. */
+#include <internal/trace.h>
 #include <math.h>
 
 #include "subject-plan-private.h"

@@ -1,3 +1,4 @@
+#include <internal/trace.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

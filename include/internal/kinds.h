@@ -1,0 +1,31 @@
+#pragma once
+#include <inferometer/kinds.h>
+
+G_BEGIN_DECLS
+
+/* What a profile asks of its cases. */
+
+void ifm_observed_shapes_clear(IfmObservedShapes *observed);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(IfmObservedShapes, ifm_observed_shapes_clear)
+
+/** ifm_runner_observe: What shapes the model's tensors had in one run, unoptimised, for ifm_model_analyse_with(); of what
+ * the runtime does not tell by itself there is none. Errors: those of compiling and inferring; IFM_ERROR_UNSUPPORTED where
+ * the runtime tells no shapes. */
+gboolean ifm_runner_observe(IfmRunner *runner, const IfmModelCase *model_case, IfmObservedShapes *observed, GError **error);
+
+/**
+ * ifm_peak_counts: Which of two peaks of one case counts from now on: the new one if it is not in doubt, else the higher
+ * one (by the product of FLOP/s and bytes/s), since other load lowers a peak and nothing raises it. If the one that counts
+ * is committed, the latest in a store is the one that counts.
+ * @before: what the store has; NULL: none    Returns: whether it is @peak
+ */
+gboolean ifm_peak_counts(const IfmMeasurement *peak, const IfmMeasurement *before);
+
+/** ifm_peak_doubt: Why a measured limit may be too low. (transfer full) NULL where nothing speaks for that. */
+char *ifm_peak_doubt(const IfmMeasurement *peak);
+
+/** ifm_peak_is_measured: FALSE for one that failed, and for the described peak of a simulated device, which costs nothing
+ * to ask for again. */
+gboolean ifm_peak_is_measured(const IfmMeasurement *peak);
+
+G_END_DECLS
