@@ -249,6 +249,7 @@ static gboolean draw_power_law(Draw *draw, GError **error)
 
 static gboolean fill(IfmGraph *graph, IfmGraphKind kind, guint32 seed, GError **error)
 {
+    g_assert(graph->n_nodes > 1); /* it has an edge */
     guint64 n = (guint64)graph->n_nodes;
     Draw draw = { g_rand_new_with_seed(seed), n, n * (n - 1), (guint64 *)graph->edge_index, 0, graph->n_edges };
     gboolean good = draw_init_slots(&draw, error) && (kind != IFM_GRAPH_POWER_LAW || draw_power_law(&draw, error));

@@ -105,16 +105,6 @@ gboolean ifm_call_make(const IfmOperatorCall *call, gsize output, IfmDtype dtype
     return TRUE;
 }
 
-gboolean ifm_call_is_unknown(const IfmOperatorCall *call, gboolean known)
-{
-    call->outputs[0].dtype = call->inputs[0].dtype;
-    if (call->inputs[0].rank < 0)
-        return TRUE;
-    if (!known)
-        *call->why = IFM_WHY_VALUES;
-    return !known;
-}
-
 /* --- helpers of rules --------------------------------------------------------------------------------------------- */
 
 gboolean ifm_rule_axis(gint64 axis, int rank, int max, int *normal, GError **error)

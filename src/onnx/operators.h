@@ -126,10 +126,21 @@ const IfmFact *ifm_call_input(const IfmOperatorCall *call, gsize input);
  * can end with it. */
 gboolean ifm_call_make(const IfmOperatorCall *call, gsize output, IfmDtype dtype, int rank, const gint64 *dims);
 
+/* A value of IfmOperatorCall.why. */
+#define IFM_WHY_VALUES "its shape depends on values"
+
 /* ifm_call_is_unknown: Begins a rule whose output has the dtype of the first input. @known: whether the values are known
  * that the shape depends on. Returns: TRUE where they or the first input's rank are unknown: the shape then stays unknown.
  */
-gboolean ifm_call_is_unknown(const IfmOperatorCall *call, gboolean known);
+static inline gboolean ifm_call_is_unknown(const IfmOperatorCall *call, gboolean known)
+{
+    call->outputs[0].dtype = call->inputs[0].dtype;
+    if (call->inputs[0].rank < 0)
+        return TRUE;
+    if (!known)
+        *call->why = IFM_WHY_VALUES;
+    return !known;
+}
 
 /* --- the analysis ------------------------------------------------------------------------------------------------- */
 
@@ -347,8 +358,6 @@ gboolean ifm_rule_conv(const IfmOperatorCall *call, const IfmConvAt *at, const I
 
 /* A contradiction. The caller adds the place of the node. */
 #define IFM_RULE_FAIL(error, ...) (g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, __VA_ARGS__), FALSE)
-
-#define IFM_WHY_VALUES "its shape depends on values"
 
 /* ifm_onnx_check_totals: Whether the sums of the costs of all nodes fit 63 bits. */
 gboolean ifm_onnx_check_totals(const IfmAnalysis *analysis, GError **error);
