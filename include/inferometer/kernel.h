@@ -123,7 +123,7 @@ const IfmKernel *ifm_kernels_furthest(const IfmKernels *kernels);
 
 /* --- parts of graph transformers -------------------------------------------------------------------------------------- */
 
-/** IfmModelPart: one part of a graph transformer: "attention", "ffn", … (ifm_transformer_part_of()) and, of what no part's
+/** IfmModelPart: one part of a graph transformer: "attention", "ffn", … and, of what no part's
  * name is known, "not known".
  * @time_ns, @time_ratio: by its kernels, the share of all their times; NaN without such times */
 typedef struct

@@ -26,7 +26,7 @@ typedef struct
     double sparse_ratio;
     int norm, head; /* IfmNorm, IfmHead */
     double dropout;
-    int scatter; /* of ifm_transformer_scatter_words() */
+    int scatter; /* 0: auto; else IfmScatter + 1 */
 } IfmGraphOptions;
 extern const IfmOption ifm_graph_options[]; /* IfmGraphOptions: behind "nodes" */
 

@@ -1,8 +1,8 @@
 #include <math.h>
 #include <string.h>
 
-#include <inferometer/tensor.h>
 #include <internal/record-fields.h>
+#include <internal/tensor.h>
 
 #include "base-private.h"
 

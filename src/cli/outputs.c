@@ -1,4 +1,5 @@
 #include <errno.h>
+#include <internal/onnx.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>

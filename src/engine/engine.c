@@ -1,5 +1,7 @@
 #include <internal/engine.h>
 #include <internal/nearest.h>
+#include <internal/onnx.h>
+#include <internal/tensor.h>
 #include <string.h>
 
 #include "engine-private.h"

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include <internal/json.h>
+#include <internal/onnx.h>
 
 #include "kernel-private.h"
 

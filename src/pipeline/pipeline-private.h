@@ -2,6 +2,7 @@
 #include <stdatomic.h>
 
 #include <inferometer/pipeline.h>
+#include <internal/zoo.h>
 
 G_BEGIN_DECLS
 

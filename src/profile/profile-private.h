@@ -5,6 +5,7 @@
 #include <inferometer/profile-estimate.h>
 #include <inferometer/profile.h>
 #include <inferometer/zoo.h>
+#include <internal/onnx.h>
 
 G_BEGIN_DECLS
 

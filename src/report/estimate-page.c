@@ -1,4 +1,5 @@
 #include <inferometer/estimate-page.h>
+#include <internal/onnx.h>
 #include <internal/record-fields.h>
 
 #include "report-private.h"

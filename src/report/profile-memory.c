@@ -3,7 +3,9 @@
 
 #include <internal/json.h>
 #include <internal/kernel-figures.h>
+#include <internal/onnx.h>
 #include <internal/result.h>
+#include <internal/zoo.h>
 
 #include "profile-figures-private.h"
 

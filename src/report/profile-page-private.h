@@ -2,6 +2,7 @@
 #include <inferometer/profile-page.h>
 #include <inferometer/trace.h>
 #include <internal/kernel-figures.h>
+#include <internal/onnx.h>
 
 #include "profile-figures-private.h"
 #include "report-private.h"

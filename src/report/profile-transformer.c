@@ -3,6 +3,7 @@
 
 #include <internal/json.h>
 #include <internal/record-fields.h>
+#include <internal/zoo.h>
 
 #include "profile-page-private.h"
 

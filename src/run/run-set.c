@@ -1,4 +1,5 @@
 /* Everything that is asked to be run, looked at before anything is started. */
+#include <internal/dataset.h>
 #include <internal/json.h>
 #include <internal/store.h>
 #include <internal/study.h>

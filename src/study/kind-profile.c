@@ -1,3 +1,5 @@
+#include <internal/onnx.h>
+#include <internal/tensor.h>
 #include <math.h>
 #include <stddef.h>
 #include <string.h>

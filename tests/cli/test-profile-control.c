@@ -1,6 +1,6 @@
-#include <inferometer/onnx.h>
 
 #include "cli/harness.h"
+#include <internal/onnx.h>
 
 /* What `inferometer profile` tells of work that depends on values: an upper bound, said to be one, or nothing; never a
  * silent figure. */

@@ -1,7 +1,7 @@
 #include <math.h>
 
-#include <inferometer/tensor-file.h>
 #include <internal/engine.h>
+#include <internal/tensor.h>
 
 #include "cli/harness.h"
 

@@ -1,5 +1,6 @@
 #include <glib/gstdio.h>
 #include <internal/engine.h>
+#include <internal/onnx.h>
 
 #include <pthread.h>
 #include <sched.h>

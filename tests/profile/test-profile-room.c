@@ -8,7 +8,10 @@
 #include <inferometer/estimate-page.h>
 #include <inferometer/profile-page.h>
 #include <inferometer/scaling-page.h>
+#include <internal/gradient.h>
 #include <internal/json.h>
+#include <internal/onnx.h>
+#include <internal/zoo.h>
 
 #include "folder.h"
 

@@ -1,4 +1,5 @@
 #pragma once
+#include <internal/onnx.h>
 #include <onnxruntime_c_api.h>
 #include <stdatomic.h>
 

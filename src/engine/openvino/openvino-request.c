@@ -1,3 +1,4 @@
+#include <internal/tensor.h>
 #include <string.h>
 
 #include "openvino-private.h"

@@ -3,6 +3,7 @@
 #include <inferometer/engine.h>
 #include <inferometer/paths.h>
 #include <internal/nearest.h>
+#include <internal/tensor.h>
 #include <stddef.h>
 #include <string.h>
 
