@@ -126,10 +126,11 @@ static void test_refusals(Place *place, gconstpointer data)
             "--hidden-dim is of graph transformers: it goes with --estimate, "
             "graph_transformer or gps",
             options.graph.hidden_dim = 8);
-    REFUSED("gps", IFM_ERROR_USAGE, "--hidden-dim: \"0\" is not a whole number, such as 10", options.graph.hidden_dim = 0);
+    REFUSED("gps", IFM_ERROR_USAGE, "--hidden-dim: \"0\" is not a whole number of at least 1",
+            options.graph.hidden_dim = 0);
     REFUSED("gps,hidden_dim=8", IFM_ERROR_USAGE, "--hidden-dim: is given with the model's name, too",
             options.graph.hidden_dim = 8);
-    REFUSED("gps,hidden_dim=x", IFM_ERROR_INVALID, "zoo: gps: --hidden-dim: \"x\" is not a whole number, such as 10");
+    REFUSED("gps,hidden_dim=x", IFM_ERROR_INVALID, "zoo: gps: --hidden-dim: \"x\" is not a whole number of at least 1");
     REFUSED("gps", IFM_ERROR_USAGE, "--scaling: nodes is given twice", options.scaling = "nodes,nodes");
     REFUSED("matmul", IFM_ERROR_USAGE, "not this one", place->accepts = FALSE);
     place->accepts = TRUE;
