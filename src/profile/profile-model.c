@@ -1,5 +1,7 @@
 #include <string.h>
 
+#include <internal/axes.h>
+
 #include "profile-private.h"
 
 /* Models of files, and those of the zoo that are built by their names alone. */
@@ -63,14 +65,8 @@ static void explain_absent(const char *text, GError **error)
 /* "resnet18,form=training" of "resnet18", where the entry knows that and the user said nothing of it. (transfer full) */
 static char *training_form(const char *text)
 {
-    gsize length = strcspn(text, ",");
-    const IfmZooEntry *entry = ifm_zoo_entries();
-    while (entry->name != NULL && (strlen(entry->name) != length || memcmp(entry->name, text, length) != 0))
-        entry++;
-    for (gsize i = 0; entry->name != NULL && entry->parameters[i].name != NULL; i++)
-        if (g_str_equal(entry->parameters[i].name, "form") && strstr(text, ",form=") == NULL)
-            return g_strconcat(text, ",form=training", NULL);
-    return g_strdup(text);
+    gboolean takes_form = ifm_axis_parameter(find_in_zoo(text), "form") != NULL;
+    return g_strconcat(text, takes_form && strstr(text, ",form=") == NULL ? ",form=training" : "", NULL);
 }
 
 /* The user's own file stands before the zoo's model of the same name. */

@@ -226,6 +226,23 @@ static void test_one_model(Place *place, gconstpointer data)
     g_assert_cmpuint(ifm_profile_report(counted)->n_devices, ==, 0);
 }
 
+/* What needs a device then takes the usual one. */
+static void test_no_device(Place *place, gconstpointer data)
+{
+    static const char *const none[] = { NULL };
+    IfmProfileOptions options = options_of(place, "matmul,m=8");
+    int code = 0;
+    options.devices = none;
+    options.parts = "runtime";
+    g_autoptr(IfmProfile) usual = measured(&options);
+    const IfmProfileReport *report = ifm_profile_report(usual);
+    g_assert_cmpuint(report->n_devices, ==, 1);
+    g_assert_cmpstr(report->devices[0].result.device, ==, "onnxruntime:CPU");
+    g_assert_nonnull(strstr(place->said->str, "note no --device given: measuring on onnxruntime:CPU"));
+    g_auto(GStrv) lines = ifm_profile_failures(usual, &code); /* where that runtime is missing, it says so */
+    g_assert_true((ifm_result_measured(&report->devices[0].result) != NULL) == (g_strv_length(lines) == 0));
+}
+
 static void test_training(Place *place, gconstpointer data)
 {
     IfmProfileOptions options = options_of(place, "matmul,m=8");
@@ -410,7 +427,7 @@ int main(int argc, char **argv)
         { "/profile-room/failures", test_failures },   { "/profile-room/interrupted", test_interrupted },
         { "/profile-room/no-store", test_no_store },   { "/profile-room/sizes", test_sizes },
         { "/profile-room/scaling", test_scaling },     { "/profile-room/estimate", test_estimate },
-        { "/profile-room/compare", test_compare },
+        { "/profile-room/compare", test_compare },     { "/profile-room/no-device", test_no_device },
     };
     g_test_init(&argc, &argv, NULL);
     for (gsize i = 0; i < G_N_ELEMENTS(tests); i++)

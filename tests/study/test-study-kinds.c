@@ -1,3 +1,5 @@
+#include <internal/measure.h>
+
 #include "study-fixture.h"
 
 #include "study/definition.h"
@@ -447,7 +449,7 @@ static int copy_pace(const StudyCase *one)
 
 static json_t *copy_definition(const IfmStudy *study)
 {
-    return json_pack("{s:{},s:o}", "model", "protocol", study_protocol_to_json(&study->protocol));
+    return json_pack("{s:{},s:o}", "model", "protocol", ifm_protocol_to_json(&study->protocol));
 }
 
 static const StudyKind copies = { .name = "copies",
