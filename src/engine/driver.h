@@ -1,5 +1,5 @@
 #pragma once
-#include <inferometer/engine.h>
+#include <inferometer/buffer.h>
 
 G_BEGIN_DECLS
 
