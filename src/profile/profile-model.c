@@ -50,6 +50,11 @@ static void explain_absent(const char *text, GError **error)
     g_autofree char *name = g_strndup(text, strcspn(text, ","));
     g_autoptr(GError) unknown = NULL;
     g_clear_error(error);
+    if (*name == '\0')
+    {
+        ifm_error_refuse(error, "the model's name is empty: expected an ONNX file, or a model of the zoo");
+        return;
+    }
     ifm_zoo_find(name, &unknown);
     g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s: no such file, nor in the zoo: %s", text,
                 unknown != NULL ? unknown->message : name);

@@ -294,7 +294,7 @@ static void add_verdict(IfmDocument *document, const IfmPlanReport *report)
                           objective);
     else
         ifm_document_note(document, "verdict", IFM_TONE_GOOD, "gains %s in %s over the best single device%s", gained,
-                          objective, answer->spread_unknown ? "; how sure that is, is not known" : "");
+                          objective, answer->spread_unknown ? "; the uncertainty of that is unknown" : "");
 }
 
 /* Stages that are not for a device, alike reasons told together. */

@@ -135,7 +135,7 @@ static json_t *breakdown(const IfmProfileReport *report, const GArray *planned)
     const IfmProfileMode *mode = report->mode;
     if (mode == NULL)
         return json_pack("{s:o,s:o}", "parameters", ifm_json_real(mb_of(ifm_memory_row_bytes(planned, "parameters"))),
-                         "activations", ifm_json_real(mb_of(ifm_memory_row_bytes(planned, "activations_least"))));
+                         "activations", ifm_json_real(mb_of(ifm_memory_row_bytes(planned, "activations_min"))));
     return json_pack("{s:o,s:o,s:o,s:o}", "parameters", ifm_json_real(mb_of((double)mode->parameter_bytes)), "activations",
                      ifm_json_real(mb_of((double)mode->held_bytes)), "gradients",
                      ifm_json_real(mb_of((double)mode->gradient_bytes)), "optimizer_state",
@@ -227,10 +227,10 @@ static json_t *layers_to_json(const IfmKernels *kernels)
         g_ptr_array_add(families, &g_array_index(kinds, IfmKernelFamily, i));
     IfmTable rows = { ifm_kernel_fields, (const void *const *)kernels->rows->pdata, kernels->rows->len };
     IfmTable sums = { ifm_kernel_family_fields, (const void *const *)families->pdata, families->len };
-    return json_pack("{s:s?,s:I,s:o,s:o,s:o,s:I,s:I,s:I,s:o,s:I,s:o,s:o,s:o}", "told_by", kernels->reported_by,
+    return json_pack("{s:s?,s:I,s:o,s:o,s:o,s:I,s:I,s:I,s:o,s:I,s:o,s:o,s:o}", "mapped_by", kernels->reported_by,
                      "n_by_names", (json_int_t)kernels->n_by_names, "why_names", ifm_json_text(kernels->why_names),
                      "nodes_ns", ifm_json_real(kernels->nodes_ns), "min_ns", ifm_json_real(kernels->min_ns), "n_unknown",
-                     (json_int_t)kernels->n_unknown, "n_marshalling", (json_int_t)kernels->n_marshalling, "n_at_most",
+                     (json_int_t)kernels->n_unknown, "n_marshalling", (json_int_t)kernels->n_marshalling, "n_upper_bounds",
                      (json_int_t)kernels->n_upper_bounds, "unknown_ratio", ifm_json_real(kernels->unknown_ratio),
                      "n_model_missing", (json_int_t)kernels->n_model_missing, "missing_ratio",
                      ifm_json_real(kernels->missing_ratio), "rows", ifm_table_to_json(&rows), "families",
@@ -244,7 +244,7 @@ static void add_parts(json_t *entry, const IfmProfileReport *report, const IfmPr
         json_object_set_new(entry, "pass", json_string(ifm_pass_key(report->mode->asked)));
     json_object_set_new(entry, "runtime", ifm_profile_runtime(report, device));
     if (device->interleaved != NULL)
-        json_object_set(entry, "turns", (json_t *)ifm_measurement_result(device->interleaved, "comparison"));
+        json_object_set(entry, "interleaved", (json_t *)ifm_measurement_result(device->interleaved, "comparison"));
     if ((report->parts & IFM_PROFILE_MEMORY) != 0)
         json_object_set_new(entry, "memory", memory_to_json(report, device));
     if ((report->parts & IFM_PROFILE_LAYERS) == 0)

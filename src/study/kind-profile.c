@@ -218,6 +218,20 @@ static gboolean take_dim(Axes *axes, const DimText *text, GError **error)
     return TRUE;
 }
 
+/* A parameter that a model's own text sets cannot be an axis, too. */
+static gboolean check_not_set(const ProfileText *text, const Axes *axes, const char *axis, GError **error)
+{
+    g_autofree char *set = g_strconcat(",", axis, "=", NULL);
+    for (guint i = 0; i < axes->models->len; i++)
+    {
+        const ProfileModel *model = axes->models->pdata[i];
+        if (model->entry != NULL && strstr(model->text, set) != NULL)
+            return ifm_yaml_error(&text->study.record, error, "models: \"%s\": %s is an axis of the study; give it once",
+                                  model->text, axis);
+    }
+    return TRUE;
+}
+
 /* A value that stands twice would be one case with two rows. */
 static gboolean check_once(const ProfileText *text, const char *key, const GArray *values, GError **error)
 {
@@ -251,7 +265,7 @@ static gboolean read_axes(IfmStudy *study, const StudyText *common, GError **err
     for (guint i = 0; i < axes->dims->len; i++)
     {
         const ProfileDim *dim = axes->dims->pdata[i];
-        if (!check_once(text, dim->name, dim->sizes, error))
+        if (!check_not_set(text, axes, dim->name, error) || !check_once(text, dim->name, dim->sizes, error))
             return FALSE;
     }
     for (guint i = 0; i < axes->dtype->len; i++)
@@ -259,7 +273,8 @@ static gboolean read_axes(IfmStudy *study, const StudyText *common, GError **err
             if (g_array_index(axes->dtype, int, i) == g_array_index(axes->dtype, int, k))
                 return ifm_yaml_error(&text->study.record, error, "dtype: %s is listed twice",
                                       dtype_words[g_array_index(axes->dtype, int, i)]);
-    return check_once(text, "batch", axes->batch, error) && check_once(text, "threads", axes->threads, error) &&
+    return (axes->batch->len == 0 || check_not_set(text, axes, "batch", error)) &&
+           check_once(text, "batch", axes->batch, error) && check_once(text, "threads", axes->threads, error) &&
            check_once(text, "streams", axes->streams, error);
 }
 

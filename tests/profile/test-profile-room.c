@@ -126,10 +126,11 @@ static void test_refusals(Place *place, gconstpointer data)
             "--hidden-dim is of graph transformers: it goes with --estimate, "
             "graph_transformer or gps",
             options.graph.hidden_dim = 8);
-    REFUSED("gps", IFM_ERROR_USAGE, "--hidden-dim: \"0\" is not a whole number, such as 10", options.graph.hidden_dim = 0);
+    REFUSED("gps", IFM_ERROR_USAGE, "--hidden-dim: \"0\" is not a whole number of at least 1",
+            options.graph.hidden_dim = 0);
     REFUSED("gps,hidden_dim=8", IFM_ERROR_USAGE, "--hidden-dim: is given with the model's name, too",
             options.graph.hidden_dim = 8);
-    REFUSED("gps,hidden_dim=x", IFM_ERROR_INVALID, "zoo: gps: --hidden-dim: \"x\" is not a whole number, such as 10");
+    REFUSED("gps,hidden_dim=x", IFM_ERROR_INVALID, "zoo: gps: --hidden-dim: \"x\" is not a whole number of at least 1");
     REFUSED("gps", IFM_ERROR_USAGE, "--scaling: nodes is given twice", options.scaling = "nodes,nodes");
     REFUSED("matmul", IFM_ERROR_USAGE, "not this one", place->accepts = FALSE);
     place->accepts = TRUE;
@@ -214,6 +215,12 @@ static void test_one_model(Place *place, gconstpointer data)
     g_autofree char *note =
         g_strdup_printf("1 cases\nnote simulated:ideal/CPU: measured before, taken from %s/store.db\n", place->folder);
     g_assert_cmpstr(place->said->str, ==, note);
+    /* An empty list of devices is as no list, which counting FLOP alone needs. */
+    static const char *const none[] = { NULL };
+    options.devices = none;
+    options.parts = "flops";
+    g_autoptr(IfmProfile) counted = measured(&options);
+    g_assert_cmpuint(ifm_profile_report(counted)->n_devices, ==, 0);
 }
 
 static void test_training(Place *place, gconstpointer data)
