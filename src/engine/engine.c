@@ -49,6 +49,7 @@ IfmEngine *ifm_engine_open(const char *name, IfmClock *clock, GError **error)
         g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s: a real engine cannot go by a virtual clock", name);
         return NULL;
     }
+    ifm_threads_remember();
     IfmEngine *engine = driver->open(clock, error);
     if (engine == NULL)
         return NULL;

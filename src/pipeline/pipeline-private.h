@@ -1,6 +1,7 @@
 #pragma once
 #include <stdatomic.h>
 
+#include <inferometer/buffer.h>
 #include <inferometer/pipeline.h>
 #include <internal/zoo.h>
 

@@ -1,5 +1,6 @@
 #include <engine/simulated/simulated-machine.h>
 #include <glib/gstdio.h>
+#include <inferometer/buffer.h>
 #include <internal/engine.h>
 #include <internal/onnx.h>
 #include <internal/tensor.h>

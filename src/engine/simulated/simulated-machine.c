@@ -601,8 +601,8 @@ static char **device_folders(void)
     const char *named = g_getenv("IFM_DEVICES_DIR");
     GPtrArray *folders = g_ptr_array_new();
     if (named != NULL && *named != '\0')
-        g_ptr_array_add(folders,
-                        g_canonicalize_filename(named, NULL)); /* files beside a description are found from its path */
+        g_ptr_array_add(
+            folders, g_canonicalize_filename(named, NULL)); /* relative paths in a description are found from its folder */
     char *installed = ifm_path_data("devices", NULL);
     if (installed != NULL)
         g_ptr_array_add(folders, installed);
