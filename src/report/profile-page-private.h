@@ -4,8 +4,8 @@
 #include <internal/kernel-figures.h>
 #include <internal/onnx.h>
 
-#include "profile-figures-private.h"
 #include "report-private.h"
+#include <internal/profile-figures.h>
 
 G_BEGIN_DECLS
 

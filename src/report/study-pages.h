@@ -2,7 +2,7 @@
 #include <internal/json.h>
 
 #include "report-private.h"
-#include "study-findings-private.h"
+#include <internal/study-findings.h>
 
 G_BEGIN_DECLS
 

@@ -4,7 +4,7 @@
 #include <internal/json.h>
 #include <internal/scaling.h>
 
-#include "profile-figures-private.h"
+#include <internal/profile-figures.h>
 
 /* The points of a row on one device: what a profile of each model says, as a scaling reads it. */
 

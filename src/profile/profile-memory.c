@@ -7,7 +7,7 @@
 #include <internal/result.h>
 #include <internal/zoo.h>
 
-#include "profile-figures-private.h"
+#include <internal/profile-figures.h>
 
 /* What a profile's models and runs take of memory: by the shapes, as it was measured, and by closed forms. */
 

@@ -3,7 +3,7 @@
 
 #include <internal/json.h>
 
-#include "study-findings-private.h"
+#include <internal/study-findings.h>
 
 /* --- what became of cases --------------------------------------------------------------------------------------------- */
 
