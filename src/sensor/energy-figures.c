@@ -87,6 +87,14 @@ static double sample_deviation_w(const EnergyPoint *points, gsize n)
 
 #define MIN_SAMPLES 4
 
+/* Student's quantile for 95 %, with the degrees of freedom of @n second differences (18 / 35 of n for Gaussian noise;
+ * Gasser, Sroka and Jennen-Steinmetz 1986), by its expansion around the normal one. */
+static double student_quantile(double n)
+{
+    double freedom = n * 18 / 35;
+    return NORMAL_QUANTILE * (1 + (NORMAL_QUANTILE * NORMAL_QUANTILE + 1) / (4 * freedom));
+}
+
 IfmEnergyFigure energy_sampled(const char *name, const EnergySeries *series)
 {
     if (series->failure != NULL)
@@ -96,17 +104,19 @@ IfmEnergyFigure energy_sampled(const char *name, const EnergySeries *series)
     g_autoptr(GArray) distinct = distinct_points(series);
     const EnergyPoint *points = (const EnergyPoint *)(const void *)distinct->data;
     gsize n = distinct->len;
-    double energy_j = 0, squares = 0;
+    double energy_j = 0, weights = 0, moments = 0, before_s = 0;
     for (gsize i = 0; i < n; i++)
     {
-        double before_s = i > 0 ? (double)(points[i].time_ns - points[i - 1].time_ns) / NS_PER_S : 0;
         double after_s = i + 1 < n ? (double)(points[i + 1].time_ns - points[i].time_ns) / NS_PER_S : 0;
         double weight_s = (before_s + after_s) / 2;
+        double change_j = i + 1 < n ? (points[i + 1].power_w - points[i].power_w) * after_s : 0;
         energy_j += weight_s * points[i].power_w;
-        squares += weight_s * weight_s;
+        weights += weight_s * weight_s;
+        moments += change_j * change_j / 12; /* it changed at any moment between the two samples */
+        before_s = after_s;
     }
-    double deviation_w = n > 2 ? sample_deviation_w(points, n) : 0;
-    return figure_new(energy_j, NORMAL_QUANTILE * deviation_w * sqrt(squares));
+    double noise_j = n > 2 ? sample_deviation_w(points, n) * sqrt(weights) : 0;
+    return figure_new(energy_j, student_quantile((double)MAX(n, 3) - 2) * hypot(noise_j, sqrt(moments)));
 }
 
 /* gross - idle power x time, of one domain. */

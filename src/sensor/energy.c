@@ -218,6 +218,8 @@ gint64 ifm_energy_window_ns(IfmEnergyMeter *meter)
             continue;
         gint64 period_ns = update_period_ns(track);
         is_known = is_known && period_ns > 0;
+        if (period_ns > 0) /* each change was seen up to one poll late: the period may be longer by this */
+            period_ns += meter->poll_ns / (gint64)(track->n_changes - 1);
         longest_ns = MAX(longest_ns, period_ns);
     }
     ifm_condition_unlock(meter->condition);
