@@ -12,7 +12,7 @@
 
 #include <inferometer/engine.h>
 #include <inferometer/statistics.h>
-#include <inferometer/zoo.h>
+#include <internal/zoo.h>
 
 enum
 {

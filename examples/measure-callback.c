@@ -11,7 +11,8 @@ static gboolean fill(void *self, GError **error)
 
 int main(void)
 {
-    IfmSubject subject = { .name = "memset of 1 MiB", .run = fill, .self = g_malloc(1 << 20) };
+    g_autofree void *buffer = g_malloc(1 << 20);
+    IfmSubject subject = { .name = "memset of 1 MiB", .run = fill, .self = buffer };
     IfmMeasureOptions options = { .protocol = IFM_PROTOCOL_INIT }; /* until the interval is within 1 % of the median */
     g_autoptr(IfmMeasurement) result = ifm_measurement_new();
     g_autoptr(GError) error = NULL;

@@ -1,5 +1,5 @@
 /*
- * Plans a pipeline by what a study measured, runs it and prints what was predicted beside what was measured:
+ * Plans a pipeline by what a study measured, runs it and prints the prediction next to the measurement:
  *
  *     inferometer study import data/meteor-lake/large-55-sizes.csv -o laptop
  *     plan-and-run laptop CPU=simulated:meteor-lake/CPU GPU=simulated:meteor-lake/GPU NPU=simulated:meteor-lake/NPU

@@ -1,5 +1,6 @@
 /*
- * Profiles a model with its training step: forward, forward and backward in one, and the step with the optimiser's update.
+ * Profiles a model with its training step: forward, forward and backward in one, and the step with the optimiser's
+ * update.
  *
  *     profile-training resnet18,batch=8 onnxruntime:CPU openvino:CPU
  *

@@ -1,5 +1,5 @@
 /* Runs a study and prints its latencies.   cc run-study.c $(pkg-config --cflags --libs inferometer) -o run-study
- * ./run-study STUDY.yaml FOLDER: as `inferometer study run STUDY.yaml -o FOLDER`, whose lookup_table.json this prints. */
+ * ./run-study STUDY.yaml FOLDER: as `inferometer study run STUDY.yaml -o FOLDER`; prints its lookup_table.json. */
 #include <inferometer/inferometer.h>
 
 static gboolean run(const char *name, const char *folder, GError **error)

@@ -4,9 +4,8 @@
  * Whatever the model says, nothing outside is read, and nothing beyond the end of a file.
  */
 #include <glib/gstdio.h>
+#include <internal/onnx.h>
 #include <unistd.h>
-
-#include <inferometer/onnx.h>
 
 #include "fuzz.h"
 

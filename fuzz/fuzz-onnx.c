@@ -2,9 +2,10 @@
  * The libFuzzer target of the ONNX reader, and (compiled into tests/onnx/test-fuzz-onnx.c) the same entry for the corpus.
  * Whatever the bytes are, every public function that looks at a model must come back, and an error must be one line.
  */
-#include <inferometer/onnx.h>
 
 #include "fuzz.h"
+#include <internal/onnx.h>
+#include <internal/tensor.h>
 
 static volatile guint8 last_byte; /* so that the read is not left out */
 

@@ -28,16 +28,13 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmGraph, ifm_graph_free)
 #define IFM_GRAPH_MAX_NODES G_GINT64_CONSTANT(100000000)
 #define IFM_GRAPH_MAX_EDGES G_GINT64_CONSTANT(400000000)
 
-/* --- seeded random graphs --------------------------------------------------------------------------------------------- */
+/* --- seeded random graphs ----------------------------------------------------------------------------------------- */
 
 typedef enum
 {
     IFM_GRAPH_UNIFORM,   /* every edge equally likely: G(n, m) of Erdos and Renyi */
     IFM_GRAPH_POWER_LAW, /* expected in- and out-degrees follow a power law, exponent 2.5: Chung and Lu 2002 */
 } IfmGraphKind;
-
-/** ifm_graph_kind_words: "uniform", "power-law", NULL-terminated, indexed by kind. */
-const char *const *ifm_graph_kind_words(void);
 
 /**
  * ifm_graph_random: A graph of exactly @n_nodes nodes and @n_edges distinct edges without loops. The same arguments give
@@ -57,16 +54,8 @@ IfmGraph *ifm_graph_random(IfmGraphKind kind, gint64 n_nodes, gint64 n_edges, gu
  * below 0 or above n_nodes - 1, or feature_dim is below 0.
  */
 IfmGraph *ifm_graph_synthetic(gint64 n_nodes, double avg_degree, gint64 feature_dim, guint32 seed, GError **error);
-/**
- * ifm_graph_synthetic_size: The size of the graph that ifm_graph_synthetic() would make.
- * @n_edges: (out)    @bytes: (out) the peak memory while the graph is made; at most G_MAXINT64
- * Returns: FALSE with IFM_ERROR_INVALID as ifm_graph_synthetic().
- */
-gboolean ifm_graph_synthetic_size(gint64 n_nodes, double avg_degree, gint64 feature_dim, gint64 *n_edges, gint64 *bytes,
-                                  GError **error);
 
-/* --- graphs from files
- * -------------------------------------------------------------------------------------------------------- */
+/* --- graphs from files -------------------------------------------------------------------------------------------- */
 
 typedef enum
 {
@@ -91,18 +80,11 @@ typedef enum
  * (no such file or folder, no permission) or IFM_ERROR_MEMORY.
  */
 IfmGraph *ifm_graph_read(const char *path, IfmGraphFormat format, GError **error);
-/** ifm_graph_parse: Reads an edge list or a Matrix Market file in memory. @name: the file name that messages begin with.
- * (transfer full) Errors of ifm_graph_read(). */
-IfmGraph *ifm_graph_parse(const char *text, gsize length, const char *name, IfmGraphFormat format, GError **error);
 
-/* --- graphs from graphs ---------------------------------------------------------------------------------------------- */
+/* --- graphs from graphs ------------------------------------------------------------------------------------------- */
 
 /** ifm_graph_part: Graph @index of a batch as a graph of its own; its nodes are renumbered from 0. (transfer full) */
 IfmGraph *ifm_graph_part(const IfmGraph *graph, gint64 index);
-
-/** ifm_graph_first: The first @n graphs of a batch, as a batch. (transfer full) NULL with IFM_ERROR_INVALID where @n is
- * below 1 or above n_graphs, or IFM_ERROR_MEMORY. */
-IfmGraph *ifm_graph_first(const IfmGraph *graph, gint64 n, GError **error);
 
 /**
  * ifm_graph_pad: The graph with added nodes and edges, for a model of fixed sizes. All added edges lead from the last node
@@ -141,13 +123,13 @@ void ifm_subgraph_put_rows(const IfmSubgraph *subgraph, const void *rows, gsize 
  * undirected graph, balanced by nodes and edges. Each node belongs to one partition. Each edge is in the partition that
  * owns its destination. Own nodes, ghosts and edges keep their order. The same arguments give the same partitions. A single
  * partition equals the graph. A partition of a batch is one graph (n_graphs 1). Returns: (transfer full) IfmSubgraph* [at
- * most n_parts]; empty partitions are left out. NULL with IFM_ERROR_INVALID (fewer nodes than partitions, errors of
- * ifm_graph_check()), IFM_ERROR_UNSUPPORTED (the graph exceeds METIS' integers), IFM_ERROR_FAILED with METIS' reason, or
- * IFM_ERROR_MEMORY.
+ * most n_parts]; empty partitions are left out. NULL with IFM_ERROR_INVALID (fewer nodes than partitions, an
+ * edge whose end is not a node), IFM_ERROR_UNSUPPORTED (the graph exceeds METIS' integers), IFM_ERROR_FAILED with METIS'
+ * reason, or IFM_ERROR_MEMORY.
  */
 GPtrArray *ifm_graph_partition(const IfmGraph *graph, gint64 n_parts, guint32 seed, GError **error);
 
-/* --- positional encodings --------------------------------------------------------------------------------------------- */
+/* --- positional encodings ----------------------------------------------------------------------------------------- */
 
 /** The maximum dimension: numbers per node. */
 #define IFM_ENCODING_MAX_DIM 10000
@@ -181,19 +163,17 @@ typedef gboolean (*IfmEncodingWatch)(double done_ratio, void *user);
  * ifm_encoding_laplacian: For each graph, the eigenvectors of I - D^-1/2 A D^-1/2 with the smallest eigenvalues, without
  * the first (its eigenvalue is 0). Their norm is 1. A is undirected: an edge in one or both directions, or a repeated one,
  * counts once; loops do not count. The solver is ARPACK, or dense LAPACK for graphs of few nodes. The same graph gives the
- * same numbers. Components: c components give c eigenvalues of 0; c - 1 are kept, and their vectors tell the components
- * apart. Nodes without edges: D^-1/2 is 0, so their eigenvalue is 1 and they are 0 in all other vectors. Signs: the entry
- * of largest magnitude is positive; the first of equal ones counts. Repeated eigenvalues: docs/graphs.md defines the basis
- * of their space, if the whole space is within @dim. Otherwise the choice is arbitrary and @notes says so.
+ * same numbers. Components: c components give c eigenvalues of 0; c - 1 are kept, and their vectors distinguish the
+ * components. Nodes without edges: D^-1/2 is 0, so their eigenvalue is 1 and they are 0 in all other vectors. Signs: the
+ * entry of largest magnitude is positive; the first of equal ones counts. Repeated eigenvalues: docs/graphs.md defines the
+ * basis of their space, if the whole space is within @dim. Otherwise the choice is arbitrary and @notes says so.
  * @watch: (nullable) with @user
- * Returns: (transfer full) NULL with the errors of ifm_encoding_laplacian_check(), IFM_ERROR_FAILED where ARPACK does not
- * converge, IFM_ERROR_CANCELLED where @watch returned FALSE, or IFM_ERROR_MEMORY.
+ * Returns: (transfer full) NULL with IFM_ERROR_INVALID where @dim is below 1, a graph has dim nodes or fewer (the message
+ * gives graph and number), or an edge connects two graphs of the batch; IFM_ERROR_FAILED where ARPACK does not converge,
+ * IFM_ERROR_CANCELLED where @watch returned FALSE, or IFM_ERROR_MEMORY.
  * Source: Dwivedi and Bresson 2020
  */
 IfmEncoding *ifm_encoding_laplacian(const IfmGraph *graph, gint64 dim, IfmEncodingWatch watch, void *user, GError **error);
-/** ifm_encoding_laplacian_check: Whether the encoding exists. FALSE with IFM_ERROR_INVALID where @dim is below 1, a graph
- * has dim nodes or fewer (the message gives graph and number), or an edge connects two graphs of the batch. */
-gboolean ifm_encoding_laplacian_check(const IfmGraph *graph, gint64 dim, GError **error);
 
 /**
  * ifm_encoding_random_walk: The probability that a random walk is back at its first node after 1 to dim steps. It walks
@@ -212,14 +192,5 @@ IfmEncoding *ifm_encoding_random_walk(const IfmGraph *graph, gint64 dim, IfmEnco
  * [n] Returns: (transfer full) NULL with IFM_ERROR_INVALID where n is 0, the numbers of attributes differ, or the batch
  * exceeds the limits; IFM_ERROR_MEMORY. */
 IfmGraph *ifm_graph_batch(const IfmGraph *const *graphs, gsize n, GError **error);
-
-/** ifm_graph_in_degrees: The number of edges that end in each node. @degrees: (out) [n_nodes] */
-void ifm_graph_in_degrees(const IfmGraph *graph, float *degrees);
-/** ifm_graph_digest: (transfer full) SHA-256 in hex of the number of nodes and the edges in their order; of a batch also of
- * the graph of each node. */
-char *ifm_graph_digest(const IfmGraph *graph);
-/** ifm_graph_check: Whether both ends of every edge are nodes. FALSE with IFM_ERROR_INVALID, which names the first edge
- * that is wrong. */
-gboolean ifm_graph_check(const IfmGraph *graph, GError **error);
 
 IFM_END_DECLS

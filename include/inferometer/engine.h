@@ -55,7 +55,6 @@ typedef enum
 typedef struct IfmEngine IfmEngine;     /* an opened runtime */
 typedef struct IfmCompiled IfmCompiled; /* a model compiled for a device; holds a reference on its model */
 typedef struct IfmRequest IfmRequest;   /* one inference at a time */
-typedef struct IfmBuffer IfmBuffer;     /* memory of a device */
 
 /** ifm_engine_names: Returns: NULL-terminated names of the engines of this build, in the order of the registry. */
 const char *const *ifm_engine_names(void);
@@ -297,19 +296,5 @@ typedef struct
 #define IFM_ENGINE_MEMORY_INIT ((IfmEngineMemory){ -1, -1, -1, -1, -1, -1 })
 /** ifm_compiled_memory: Returns: FALSE with IFM_ERROR_UNSUPPORTED. */
 gboolean ifm_compiled_memory(IfmCompiled *compiled, IfmEngineMemory *memory, GError **error);
-
-/* --- memory of a device ----------------------------------------------------------------------------------------------- */
-
-/** ifm_engine_buffer_alloc: Returns: (transfer full) NULL with IFM_ERROR_UNSUPPORTED, _UNAVAILABLE or _MEMORY. */
-IfmBuffer *ifm_engine_buffer_alloc(IfmEngine *engine, const IfmDeviceSpec *spec, gsize size_bytes, GError **error);
-void ifm_buffer_free(IfmBuffer *buffer);
-/** ifm_buffer_tensor: Describes the buffer as a tensor (memory kind DEVICE or PINNED), for set_input and set_output. */
-gboolean ifm_buffer_tensor(IfmBuffer *buffer, IfmDtype dtype, int rank, const gint64 *shape, IfmTensor *tensor,
-                           GError **error);
-/** ifm_engine_copy: Queues a copy between two tensors of equal size, of which at least one is in the device's
- * memory. */
-gboolean ifm_engine_copy(IfmEngine *engine, const IfmTensor *from, const IfmTensor *to, GError **error);
-/** ifm_engine_sync: Waits until every copy that this thread queued is done. */
-gboolean ifm_engine_sync(IfmEngine *engine, GError **error);
 
 IFM_END_DECLS

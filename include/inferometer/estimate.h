@@ -29,8 +29,6 @@ typedef enum
     IFM_MESSAGE_GCN,
     IFM_MESSAGE_SAGE,
 } IfmMessagePassing;
-/** ifm_message_passing_words: "none", "gin", "gcn", "sage", NULL-terminated, in the order of the enumeration. */
-const char *const *ifm_message_passing_words(void);
 
 typedef enum
 {
@@ -38,8 +36,6 @@ typedef enum
     IFM_ENCODING_LAPLACIAN,   /* the first eigenvectors of the normalised Laplacian */
     IFM_ENCODING_RANDOM_WALK, /* return probabilities of 1 to dim steps */
 } IfmPositionalEncoding;
-/** ifm_positional_encoding_words: "none", "lap", "rwse", NULL-terminated, in the order of the enumeration. */
-const char *const *ifm_positional_encoding_words(void);
 
 /** ifm_estimate_linear: y = x W + b with x [rows, in], W [in, out].
  * Equals: macs = rows in out; flop + rows out where @bias; parameters = in out + out where @bias */
@@ -117,20 +113,5 @@ typedef struct
  * reads two tensors and writes one head   n d (mean over the nodes), linear(1, d, num_outputs)
  */
 gboolean ifm_estimate_transformer(const IfmTransformerSizes *sizes, IfmTransformerEstimate *estimate, GError **error);
-
-/** ifm_estimate_attention_bytes: The bytes of the score matrices of one layer, f32.
- * Equals: 4 h s, s = sparse_ratio n^2, rounded; twice that where @with_softmax, since training keeps scores and softmax */
-gboolean ifm_estimate_attention_bytes(gint64 num_nodes, gint64 num_heads, double sparse_ratio, gboolean with_softmax,
-                                      gint64 *bytes, GError **error);
-
-/** IfmEncodingStorage: bytes of an encoding in f32. @node: [nodes, dim]. @relative_dense: [nodes, nodes, dim].
- * @relative_sparse: [edges, dim] and two i64 indices per edge. */
-typedef struct
-{
-    gint64 node, relative_dense, relative_sparse;
-} IfmEncodingStorage;
-/** ifm_estimate_encoding_storage: Equals: 4 n dim; 4 n^2 dim; 4 e dim + 16 e */
-gboolean ifm_estimate_encoding_storage(gint64 num_nodes, gint64 num_edges, gint64 dim, IfmEncodingStorage *storage,
-                                       GError **error);
 
 IFM_END_DECLS

@@ -14,8 +14,6 @@ typedef enum
     IFM_LOSS_CROSS_ENTROPY, /* mean over rows of -log softmax(output)[target]; output: [rows, classes], target: i64 [rows]
                              */
 } IfmLoss;
-/** ifm_loss_words: "mse", "cross-entropy", NULL-terminated. */
-const char *const *ifm_loss_words(void);
 
 typedef enum
 {
@@ -23,8 +21,6 @@ typedef enum
     IFM_OPTIMISER_MOMENTUM, /* v = momentum v + g, w -= lr v, as in PyTorch */
     IFM_OPTIMISER_ADAM,     /* Kingma and Ba 2015, bias-corrected, as in PyTorch */
 } IfmOptimiser;
-/** ifm_optimiser_words: "sgd", "momentum", "adam", NULL-terminated. */
-const char *const *ifm_optimiser_words(void);
 
 typedef struct
 {

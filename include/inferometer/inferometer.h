@@ -1,5 +1,6 @@
 #pragma once
 /** inferometer.h: All public headers. */
+#include <inferometer/buffer.h>
 #include <inferometer/campaign.h>
 #include <inferometer/clock.h>
 #include <inferometer/compare-models.h>

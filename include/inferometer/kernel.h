@@ -9,16 +9,7 @@ IFM_BEGIN_DECLS
  * All times are ns. What is not known is NaN, or said not to be known: never a guess.
  */
 
-/* --- layers ----------------------------------------------------------------------------------------------------------- */
-
-/** ifm_cost_is_exact: whether a rate may follow from a cost: it is known, and no upper bound. */
-static inline gboolean ifm_cost_is_exact(const IfmNodeCost *cost)
-{
-    return cost->covered && !cost->is_upper_bound;
-}
-
-/** ifm_layer_name: what a node of a model is called; a nameless one by what it makes. Borrowed from @node. */
-const char *ifm_layer_name(const IfmNode *node);
+/* --- work ----------------------------------------------------------------------------------------------------------- */
 
 /** IfmWork: what a model has to do. @macs: NaN where not all nodes that may multiply and add could be counted; @flop: where
  * not all nodes could be. */
@@ -38,7 +29,7 @@ typedef struct
     double bytes_per_s; /* of a triad that no cache holds, counted as read + written */
 } IfmRoofline;
 
-/** ifm_roofline_of: the peaks that ifm_runner_measure_limit() measured. @peak: NULL: nobody measured them
+/** ifm_roofline_of: the peaks that ifm_kind_peak measured. @peak: NULL: they were not measured
  * Returns: FALSE where they are not both known (and NaN where not). */
 gboolean ifm_roofline_of(const IfmMeasurement *peak, IfmRoofline *roofline);
 
@@ -75,10 +66,10 @@ typedef struct
     gboolean known;         /* whose work it does is known: */
     IfmNodeFamily family;   /* that of the costliest part of it */
     IfmNodeCost cost;       /* several layers' bytes are those that cross the kernel's boundary */
-    GArray *layers;         /* gsize, indices of the model's nodes in it; NULL where the runtime's graph told the cost */
+    GArray *layers;         /* gsize, indices of the model's nodes in it; NULL where the cost is from the runtime's graph */
     char *members;          /* those in words, "conv1, bn1, relu1"; or NULL */
     char *label;            /* its costliest layer, where the runtime's name is none of the model's; or NULL */
-    const char *makes;      /* the tensor it makes, where the runtime's graph told it; or NULL; borrowed */
+    const char *makes;      /* the tensor it makes, by the runtime's graph; or NULL; borrowed */
     gboolean marshalling;   /* it moves or converts data for the runtime's sake */
     IfmRoofPlace place;     /* NaN without a roofline */
 } IfmKernel;
@@ -89,8 +80,8 @@ typedef struct
     GPtrArray *rows; /* IfmKernel*, the slowest first */
     const char
         *reported_by; /* "the graph as the runtime optimised it", "the parts that the runtime names", "the nodes' names" */
-    gsize n_by_names; /* kernels that the graph did not tell, and the names did */
-    const char *why_names; /* why the graph tells nothing, of a runtime that could; NULL; borrowed */
+    gsize n_by_names; /* kernels known by names, not by the graph */
+    const char *why_names; /* why a runtime that reports its graph did not; NULL; borrowed */
     double nodes_ns;       /* sum over kernels */
     gsize n_unknown;       /* kernels whose work is not known, of which … */
     gsize n_marshalling;   /* … so many move data for the runtime's sake */
@@ -102,11 +93,11 @@ typedef struct
 } IfmKernels;
 
 /**
- * ifm_kernels_new: Gives each kernel of the profiled runs the work of the layers in it. By measurement->books' "costs"
- * where the runtime's own graph could be read; what that does not tell by names: a kernel takes the layers of the names of
- * its parts (books' "parts"), or of its own name (whatever suffix the runtime put behind it), and layers that no kernel is
- * named for go to the kernel they hang on: heavy ones to what they run into, light ones to what they come from. A kernel
- * that no layer goes to is not known.
+ * ifm_kernels_new: Gives each kernel of the profiled runs the work of the layers in it. By "costs" of
+ * measurement->breakdown where the runtime's own graph could be read; what that does not tell by names: a kernel takes the
+ * layers of the names of its parts (the breakdown's "parts"), or of its own name (whatever suffix the runtime put behind
+ * it), and layers that no kernel is named for go to the kernel they hang on: heavy ones to what they run into, light ones
+ * to what they come from. A kernel that no layer goes to is not known.
  * @model, @analysis: NULL where nothing is known of the model    @roofline: NULL where no peak is known
  * Returns: (transfer full) borrows from @measurement
  */
@@ -132,7 +123,7 @@ const IfmKernel *ifm_kernels_furthest(const IfmKernels *kernels);
 
 /* --- parts of graph transformers -------------------------------------------------------------------------------------- */
 
-/** IfmModelPart: one part of a graph transformer: "attention", "ffn", … (ifm_transformer_part_of()) and, of what no part's
+/** IfmModelPart: one part of a graph transformer: "attention", "ffn", … and, of what no part's
  * name is known, "not known".
  * @time_ns, @time_ratio: by its kernels, the share of all their times; NaN without such times */
 typedef struct
@@ -148,10 +139,6 @@ typedef struct
  * model's order, also those without nodes and time. */
 GArray *ifm_model_parts(IfmModel *model, const IfmAnalysis *analysis, const IfmKernels *kernels);
 
-/** ifm_attention_alive_bytes: the most that attention's nodes have made and somebody still has to read, by the shapes.
- * Returns: bytes; -1 where a shape is not known. */
-gint64 ifm_attention_alive_bytes(const IfmModel *model, const IfmAnalysis *analysis);
-
 /* --- times of passes -------------------------------------------------------------------------------------------------- */
 
 /** IfmTiming: how long a pass takes; NaN: not known. */
@@ -163,12 +150,9 @@ typedef struct
 
 /** ifm_timing_of: @measurement: NULL, or one that is not OK: all NaN */
 void ifm_timing_of(const IfmMeasurement *measurement, IfmTiming *timing);
-/** ifm_timing_is_below: whether @whole took less time than @part, as surely as their intervals say, where they have any:
- * where one pass holds the other, the machine changed between the two measurements. */
-gboolean ifm_timing_is_below(const IfmTiming *whole, const IfmTiming *part);
 
 /**
- * IfmBackward: the backward pass, which nobody runs by itself.
+ * IfmBackward: the backward pass, which is never run by itself.
  * Equals: training pass - forward. Paired: the difference of interleaved rounds (IfmComparison), mean and standard
  * deviation those of one round's. Else: of independent medians, by ifm_difference_interval(), the standard deviation that
  * of one run less another.
@@ -177,7 +161,7 @@ typedef struct
 {
     IfmTiming timing;
     double forward_ratio; /* of forward's time */
-    gboolean holds_zero;  /* the interval does: these runs do not tell it from nothing */
+    gboolean holds_zero;  /* the interval does: these runs do not distinguish it from 0 */
     gboolean paired;
     gint64 n_pairs, n_rounds; /* where paired; else 0 */
 } IfmBackward;

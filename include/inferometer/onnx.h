@@ -44,9 +44,6 @@ typedef struct
  * IFM_ERROR_MEMORY.
  */
 IfmModel *ifm_model_open(const char *path, GError **error);
-/** ifm_model_open_outline: As ifm_model_open() without reading external data. Their tensors have types and shapes, but no
- * values. For a graph without its weights that is read and not run. */
-IfmModel *ifm_model_open_outline(const char *path, GError **error);
 /** ifm_model_parse: ifm_model_open() of a file in memory. @name: the file name that messages begin with */
 IfmModel *ifm_model_parse(GBytes *bytes, const char *name, GError **error);
 IfmModel *ifm_model_ref(IfmModel *model);
@@ -62,11 +59,6 @@ GBytes *ifm_model_serialize(IfmModel *model, GError **error);
  * Returns: FALSE with IFM_ERROR_UNAVAILABLE (disk full, read-only). The file at @path is then unchanged. */
 gboolean ifm_model_save(IfmModel *model, const char *path, GError **error);
 
-/** ifm_model_path: The path of an opened model; NULL for a built or parsed one. */
-const char *ifm_model_path(const IfmModel *model);
-/** ifm_model_files: (transfer full) NULL-terminated: the paths of all files of an opened model, with those of its weights.
- * Empty for a built or parsed model. */
-char **ifm_model_files(const IfmModel *model);
 /** ifm_model_name: The base name of the file without ".onnx"; the name of the graph where there is no file. */
 const char *ifm_model_name(const IfmModel *model);
 /** ifm_model_digest: SHA-256 in hex of the serialised bytes and the files of external data. (transfer none) */
@@ -88,26 +80,6 @@ const IfmPort *ifm_model_input(const IfmModel *model, gsize index);
 gsize ifm_model_n_outputs(const IfmModel *model);
 const IfmPort *ifm_model_output(const IfmModel *model, gsize index);
 
-/** ifm_port_copy / ifm_port_free: (transfer full) */
-IfmPort *ifm_port_copy(const IfmPort *port);
-void ifm_port_free(IfmPort *port);
-/** ifm_port_is_fixed: Whether the rank and every dimension are known. */
-gboolean ifm_port_is_fixed(const IfmPort *port);
-
-/**
- * ifm_port_bind: The shape of an input under the bindings.
- * @shape: (out) [port->rank]
- * Returns: FALSE with IFM_ERROR_INVALID, which names the first free dimension without a binding, or a value below 0.
- */
-gboolean ifm_port_bind(const IfmPort *port, const IfmDimBinding *bindings, gsize n_bindings, gint64 *shape, GError **error);
-
-/**
- * ifm_model_check_bindings: Whether the bindings fit the model.
- * Returns: FALSE with IFM_ERROR_INVALID for a name that is not a free dimension of any input (the message lists those), a
- * name that is bound twice, or an input that stays unbound.
- */
-gboolean ifm_model_check_bindings(const IfmModel *model, const IfmDimBinding *bindings, gsize n_bindings, GError **error);
-
 /**
  * ifm_model_make_inputs: Makes seeded inputs for all ports, in the order of the ports.
  * Floats are uniform in [-1, 1). Integers and bools are 0 or 1. The metadata
@@ -115,14 +87,10 @@ gboolean ifm_model_check_bindings(const IfmModel *model, const IfmDimBinding *bi
  * in ascending order, for indices that must be unique (ScatterND without a reduction). Each port has its own generator,
  * seeded by (@seed, port name), so the shape of one port does not change the values of another.
  * @tensors: (out) [ifm_model_n_inputs()], to be cleared by the caller
- * Returns: FALSE with the errors of ifm_port_bind() and ifm_tensor_init().
+ * Returns: FALSE with IFM_ERROR_INVALID for a free dimension without a binding, or the errors of ifm_tensor_init().
  */
 gboolean ifm_model_make_inputs(const IfmModel *model, const IfmDimBinding *bindings, gsize n_bindings, guint32 seed,
                                IfmTensor *tensors, GError **error);
-/** ifm_model_reserve_inputs: Makes inputs of the same shapes whose values are never read: addresses only, see
- * ifm_tensor_reserve(). They may be larger than the memory of the machine. */
-gboolean ifm_model_reserve_inputs(const IfmModel *model, const IfmDimBinding *bindings, gsize n_bindings,
-                                  IfmTensor *tensors, GError **error);
 
 /* --- the index: nodes of the top-level graph in topological order ------------------------------------------------- */
 
@@ -140,25 +108,6 @@ typedef struct
 
 gsize ifm_model_n_nodes(const IfmModel *model);
 const IfmNode *ifm_model_node(const IfmModel *model, gsize index);
-/** ifm_model_producer: Returns: the index of the node that makes the tensor; -1 for inputs, initializers and unknown
- * names. */
-gssize ifm_model_producer(const IfmModel *model, const char *tensor);
-/** ifm_model_consumers: Returns: (transfer none) indices (gsize) of the nodes that read the tensor; NULL where none does.
- */
-const GArray *ifm_model_consumers(const IfmModel *model, const char *tensor);
-/** ifm_model_initializer: Describes a weight without a copy. Its bytes may be unaligned: read them with memcpy.
- * @tensor: (out) borrows from the model
- * Returns: FALSE for an unknown name, or a type that IfmTensor cannot hold (strings, 4-bit types). */
-gboolean ifm_model_initializer(const IfmModel *model, const char *name, IfmTensor *tensor);
-/** ifm_model_n_initializers, ifm_model_initializer_name: All initializers of the graph, in the order of the file. */
-gsize ifm_model_n_initializers(const IfmModel *model);
-const char *ifm_model_initializer_name(const IfmModel *model, gsize index);
-/** Attributes. Returns: @fallback where the node has no attribute of that name and type. */
-gint64 ifm_node_int(const IfmNode *node, const char *attribute, gint64 fallback);
-double ifm_node_float(const IfmNode *node, const char *attribute, double fallback);
-const char *ifm_node_string(const IfmNode *node, const char *attribute, const char *fallback);
-/** ifm_node_ints: Returns: (transfer none) [@n] NULL where the node has no such attribute. @n: (out) */
-const gint64 *ifm_node_ints(const IfmNode *node, const char *attribute, gsize *n);
 
 /* --- shapes and costs: the operator table (src/onnx/operators.c) -------------------------------------------------- */
 
@@ -205,41 +154,20 @@ const char *const *ifm_cost_conventions(void);
 /** IfmAnalysis: inferred shapes and costs of a model under bindings. */
 typedef struct IfmAnalysis IfmAnalysis;
 
-/** IfmObservedShape: the shape of a tensor in a run of the model. */
-typedef struct
-{
-    const char *tensor;
-    IfmDtype dtype;
-    int rank;
-    gint64 shape[IFM_MAX_RANK];
-} IfmObservedShape;
-
 /**
  * ifm_model_analyse: Infers the shapes and costs of a model.
  * Returns: (transfer full) NULL with IFM_ERROR_INVALID where shapes contradict each other (the message names node and
  * tensor) or a dimension is unbound. An operator without a rule is not an error: shapes that depend on it stay unknown.
  */
 IfmAnalysis *ifm_model_analyse(IfmModel *model, const IfmDimBinding *bindings, gsize n_bindings, GError **error);
-/** ifm_model_analyse_with: As ifm_model_analyse(), with shapes that a run observed. They are used where no rule gives a
- * shape. One that contradicts a rule is IFM_ERROR_INVALID. @observed: [n_observed] */
-IfmAnalysis *ifm_model_analyse_with(IfmModel *model, const IfmDimBinding *bindings, gsize n_bindings,
-                                    const IfmObservedShape *observed, gsize n_observed, GError **error);
 void ifm_analysis_free(IfmAnalysis *analysis);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmAnalysis, ifm_analysis_free)
 /** ifm_analysis_shape: The shape of a tensor. @dtype, @rank: (out)    @shape: (out) [IFM_MAX_RANK]
  * Returns: FALSE where it is unknown. */
 gboolean ifm_analysis_shape(const IfmAnalysis *analysis, const char *tensor, IfmDtype *dtype, int *rank, gint64 *shape);
-/** ifm_analysis_ints: The values of a small integer tensor that follow from the model and the bindings: axes, shapes, split
- * sizes. @values: (out) [IFM_ANALYSIS_MAX_INTS]    @n: (out)    Returns: FALSE where they are unknown. */
-#define IFM_ANALYSIS_MAX_INTS 32
-gboolean ifm_analysis_ints(const IfmAnalysis *analysis, const char *tensor, gint64 *values, gsize *n);
 const IfmNodeCost *ifm_analysis_node_cost(const IfmAnalysis *analysis, gsize node);
-/** ifm_analysis_knows_operator: Whether the operator table has a row for the operator of the node. */
-gboolean ifm_analysis_knows_operator(const IfmAnalysis *analysis, gsize node);
 /** ifm_analysis_total: The sums over all covered nodes. @n_covered: (out) their number */
 void ifm_analysis_total(const IfmAnalysis *analysis, IfmNodeCost *total, gsize *n_covered);
-/** ifm_analysis_family_total: The sums over the covered nodes of one family. */
-void ifm_analysis_family_total(const IfmAnalysis *analysis, IfmNodeFamily family, IfmNodeCost *total, gsize *n_covered);
 
 /**
  * IfmCoverage: the nodes that the costs include. Each node is either covered or listed in @missing.
@@ -269,7 +197,7 @@ typedef struct
 
 /**
  * IfmMemoryPlan: the memory of a graph, computed from its shapes. It contains no padding, workspace or fusing of a runtime.
- * A subgraph counts at its node: of If the branch that needs most, of Loop one iteration. Its outputs are those of the
+ * A subgraph counts at its node: of If the branch that needs the most, of Loop one iteration. Its outputs are those of the
  * node.
  * @peak_bytes: the maximum, over the nodes, of the bytes alive at a node, with inputs and outputs of the model. It is the
  * minimum for any allocator with this order of nodes, if no node works in place and none is fused
@@ -289,7 +217,7 @@ void ifm_analysis_memory(const IfmAnalysis *analysis, IfmMemoryPlan *plan);
 void ifm_memory_plan_clear(IfmMemoryPlan *plan);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(IfmMemoryPlan, ifm_memory_plan_clear)
 
-/* --- building ------------------------------------------------------------------------------------------------------ */
+/* --- building ----------------------------------------------------------------------------------------------------- */
 
 /** IfmModelBuilder: a model under construction. ifm_model_builder_finish() reports the first error of all calls. */
 typedef struct IfmModelBuilder IfmModelBuilder;
@@ -311,18 +239,6 @@ void ifm_model_builder_weight(IfmModelBuilder *builder, const char *name, const 
  * ifm_model_builder_finish() draws it, so weights above one ONNX file (2 GiB) are refused before that work. */
 void ifm_model_builder_random_weight(IfmModelBuilder *builder, const char *name, int rank, const gint64 *shape,
                                      double bound, guint32 seed);
-/**
- * ifm_model_builder_external: Drawn weights that are added later, of IFM_MODEL_EXTERNAL_MIN_BYTES or more, go into a
- * separate file in the folder of the model, as ONNX's external data. The limit of 2 GiB does not apply to them. They are in
- * memory until ifm_model_save() writes that file. ifm_model_serialize() returns one file with all weights.
- * @location: the name of the file. Models that draw the same weights in the same order may share it.
- */
-#define IFM_MODEL_EXTERNAL_MIN_BYTES (1 << 14)
-void ifm_model_builder_external(IfmModelBuilder *builder, const char *location);
-/** ifm_model_builder_drawn_weight: Adds an f32 initializer, uniform in [low, high). Each number depends on (@seed, @name,
- * its index) only and is the same on every machine. ifm_model_builder_finish() draws it, hundreds of millions a second. */
-void ifm_model_builder_drawn_weight(IfmModelBuilder *builder, const char *name, int rank, const gint64 *shape, double low,
-                                    double high, guint32 seed);
 void ifm_model_builder_metadata(IfmModelBuilder *builder, const char *key, const char *value);
 /**
  * ifm_model_builder_node: Adds a node.
@@ -335,20 +251,6 @@ void ifm_model_builder_int(IfmModelBuilder *builder, gsize node, const char *att
 void ifm_model_builder_float(IfmModelBuilder *builder, gsize node, const char *attribute, double value);
 void ifm_model_builder_string(IfmModelBuilder *builder, gsize node, const char *attribute, const char *value);
 void ifm_model_builder_ints(IfmModelBuilder *builder, gsize node, const char *attribute, const gint64 *values, gsize n);
-/* Copies of parts of another model. A node keeps the names of its inputs, so the tensors that it reads must exist too. */
-/** ifm_model_builder_copy_node: Copies a node with its attributes, subgraphs and domain. Returns: its index. */
-gsize ifm_model_builder_copy_node(IfmModelBuilder *builder, const IfmNode *node);
-/** ifm_model_builder_copy_weight: Copies an initializer of any type, with its bytes. */
-void ifm_model_builder_copy_weight(IfmModelBuilder *builder, const IfmModel *model, const char *name);
-/** ifm_model_builder_share_external: Copied weights in external data stay there. The new model names the same file, and
- * ifm_model_save() writes the whole file where it is missing. For several models that are made of one and kept in one
- * folder. */
-void ifm_model_builder_share_external(IfmModelBuilder *builder);
-/** ifm_model_builder_copy_context: Copies what nodes may need besides the default domain: other operator sets and the
- * functions of the model. */
-void ifm_model_builder_copy_context(IfmModelBuilder *builder, const IfmModel *model);
-/** ifm_model_builder_node_output: Adds output @index of a node. Outputs between the last one and @index are left out. */
-void ifm_model_builder_node_output(IfmModelBuilder *builder, gsize node, gsize index, const char *name);
 /** ifm_model_builder_finish: The builder can only be freed afterwards. Returns: (transfer full) a checked model; NULL with
  * IFM_ERROR_INVALID. */
 IfmModel *ifm_model_builder_finish(IfmModelBuilder *builder, GError **error);

@@ -90,10 +90,9 @@ typedef enum
     IFM_DEVICE_TIME_SAMPLED, /* one inference of each @sample_every, by a second compile with profiling on */
 } IfmDeviceTime;
 
-/** IfmBatch: one graph that enters. @inputs: tensors for the staged model's own inputs (ifm_staged_inputs(1, last
- * stage)), in that order; borrowed until the batch is delivered. The first @n_own nodes are destinations, and the
- * outputs have their rows. The other nodes (ghosts) are sources alone. The destinations of @edge_index must be below
- * n_own. */
+/** IfmBatch: one graph that enters. @inputs: tensors for the inputs of the staged model, in the order of its boundaries;
+ * borrowed until the batch is delivered. The first @n_own nodes are destinations, and the outputs have their rows. The
+ * other nodes (ghosts) are sources alone. The destinations of @edge_index must be below n_own. */
 typedef struct
 {
     gint64 id;

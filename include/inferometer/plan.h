@@ -55,9 +55,6 @@ gboolean ifm_costs_set_points(IfmCosts *costs, int device, int first, int last, 
 /** ifm_costs_forbid: A stage cannot run on a device. @why: the reason, one line; copied */
 void ifm_costs_forbid(IfmCosts *costs, int device, int stage, const char *why);
 
-/** ifm_costs_forget_corrections: Removes all corrections: the tables hold again. */
-void ifm_costs_forget_corrections(IfmCosts *costs);
-
 gsize ifm_costs_n_devices(const IfmCosts *costs);
 const IfmCostDevice *ifm_costs_device(const IfmCosts *costs, int device);
 /** ifm_costs_find_device: Returns: its index; -1 if there is no such alias or @alias is NULL. */
@@ -66,10 +63,6 @@ gsize ifm_costs_n_stages(const IfmCosts *costs);
 /** ifm_costs_sizes: The smallest and the largest measured size, each of nodes and of edges. @max: (out) 0 without a
  * measurement */
 void ifm_costs_sizes(const IfmCosts *costs, IfmPlanSize *min, IfmPlanSize *max);
-
-/** ifm_costs_why_sparse: Why the measurements of a device give no latency at a size: there is one size alone, or all
- * have one number of nodes, and the size has another. Returns: (transfer full) one line; NULL if they do give one. */
-char *ifm_costs_why_sparse(const IfmCosts *costs, int device, double nodes, double edges);
 
 /** IfmCostOrigin: where a latency comes from; of several parts the worst. */
 typedef enum
@@ -227,8 +220,8 @@ typedef struct
 IfmPlan *ifm_plan_pilot(IfmCosts *costs, const IfmPlanQuestion *question, const IfmPlan *plan,
                         const IfmPilotOptions *options, GArray **rounds, GError **error);
 /**
- * ifm_pilot_drift_ratio: How far a run may differ from its pilot because the machine changes in between, beside the
- * spread that the pilot showed: half a 95 % interval, as a ratio.
+ * ifm_pilot_drift_ratio: How far a run may differ from its pilot because the machine changes in between, in addition to
+ * the spread that the pilot showed: half a 95 % interval, as a ratio.
  * Equals: t(0.975; 4 + n) sqrt((4 x 0.05^2 + sum e^2) / (4 + n)), e = ln(measured / predicted) of the n rounds that are
  * @again. The prior is the error of nine runs with a pilot on a shared virtual machine, 5.0 % root mean square, counted
  * as four rounds.

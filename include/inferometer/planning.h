@@ -34,7 +34,7 @@ typedef struct
     IfmPlanSearchOptions search;
     gboolean pareto;     /* also every plan that no other beats */
     gint64 batches;      /* to simulate */
-    const char *compare; /* a file with a plan to cost beside the best */
+    const char *compare; /* a file with a plan to compare with the best */
 } IfmPlanOptions;
 extern const IfmOption ifm_plan_options[];
 
@@ -53,44 +53,17 @@ typedef struct
     IfmPlanQuestion question;
 } IfmPlanContext;
 
-/**
- * ifm_plan_context_init: Reads the options, then the results.
- * @study, @folder, @sizes: as of IfmPlanOptions
- * Returns: FALSE with IFM_ERROR_USAGE, IFM_ERROR_INVALID (a device that nothing was measured of) or IFM_ERROR_UNAVAILABLE
- * (nothing was measured); whatever it returns, the context wants clearing.
- */
-gboolean ifm_plan_context_init(IfmPlanContext *context, const char *study, const char *folder, const char *const *sizes,
-                               const IfmPlanSearchOptions *search, IfmStoreMode mode, GError **error);
-void ifm_plan_context_clear(IfmPlanContext *context);
-G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(IfmPlanContext, ifm_plan_context_clear)
-/** ifm_plan_context_measure_host: What partition and merge cost on this machine, at the context's sizes; nothing where all
- * devices are simulated, whose clock does not run meanwhile. */
-gboolean ifm_plan_context_measure_host(IfmPlanContext *context, GError **error);
-/** ifm_plan_context_question: the question at a size. */
-IfmPlanQuestion ifm_plan_context_question(const IfmPlanContext *context, gint64 nodes, gint64 edges);
-
-/** ifm_plan_parse_sizes: "NODES,EDGES" of --size. @texts: NULL-terminated, or NULL. @sizes: (out) IfmPlanSize, appended.
- * Returns: FALSE with IFM_ERROR_USAGE. */
-gboolean ifm_plan_parse_sizes(const char *const *texts, GArray *sizes, GError **error);
 /** ifm_plan_size_title: "5000 nodes, 10000 edges" (transfer full) */
 char *ifm_plan_size_title(const IfmPlanSize *size);
-/** ifm_plan_blame_input: Where no plan covers all stages (IFM_ERROR_UNSUPPORTED), it is the input that is wrong. */
-void ifm_plan_blame_input(GError **error);
 
 /* --- what a plan is expected to do --------------------------------------------------------------------------------------
  */
 
-/** ifm_prediction_add: One stream, run plan after plan: its makespan is the sum of theirs. @total: an object, empty at
- * first    @part: (transfer full) of ifm_prediction_to_json() */
-void ifm_prediction_add(json_t *total, json_t *part);
-/** ifm_plan_predict: Costs a plan at the first size and simulates it: ifm_prediction_to_json() with "together", the rates
- * of its devices on whole batches of their own while all work. @trace: (out) (optional) (transfer full) of the simulation.
+/** ifm_plan_predict: Costs a plan at the first size and simulates it: docs/formats.md, with "together", the rates of its
+ * devices on whole batches of their own while all work. @trace: (out) (optional) (transfer full) of the simulation.
  * Returns: (transfer full) NULL with an error */
 json_t *ifm_plan_predict(const IfmCosts *costs, const IfmPlan *plan, const IfmSimulateOptions *options, IfmTrace **trace,
                          GError **error);
-/** ifm_plan_name_stream: A trace of a run or simulation says which stream of batches it is of, so that ifm_trace_diff()
- * finds its like. */
-void ifm_plan_name_stream(IfmTrace *trace, const char *stream);
 
 /* --- planning -----------------------------------------------------------------------------------------------------------
  */
@@ -122,9 +95,6 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(IfmPlanResult, ifm_plan_result_clear)
  * why" where no plan covers all stages.
  */
 gboolean ifm_plan_study(const IfmPlanOptions *options, IfmPlanResult *result, GError **error);
-
-/** ifm_costs_why_never: why a stage is not for a device, whatever range it is in; NULL where some range with it is. */
-const char *ifm_costs_why_never(const IfmCosts *costs, int device, int stage);
 
 /** IfmPlanReport: what was found at one size. All borrowed. @prediction: of answer->plan, or NULL. @other: a plan that was
  * given to be compared, with its cost; or NULL. @pareto: IfmPlanAnswer*, of ifm_plan_pareto(); or NULL */

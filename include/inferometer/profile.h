@@ -26,7 +26,7 @@ typedef struct
     double sparse_ratio;
     int norm, head; /* IfmNorm, IfmHead */
     double dropout;
-    int scatter; /* of ifm_transformer_scatter_words() */
+    int scatter; /* 0: auto; else IfmScatter + 1 */
 } IfmGraphOptions;
 extern const IfmOption ifm_graph_options[]; /* IfmGraphOptions: behind "nodes" */
 
@@ -52,7 +52,7 @@ typedef struct
 typedef struct
 {
     const char *model;          /* a file, or a name of the zoo: "resnet18,batch=8", "zoo:gps,hidden_dim=32" */
-    const char *const *devices; /* "[ALIAS=]ENGINE:UNIT…"; NULL: onnxruntime:CPU */
+    const char *const *devices; /* "[ALIAS=]ENGINE:UNIT…"; NULL or empty: onnxruntime:CPU */
     const char *parts;          /* "runtime,layers", of ifm_profile_part_words(); NULL: all */
     int mode;                   /* IfmPassKind */
     int loss;                   /* IfmLoss, or IFM_OPTION_UNSET */

@@ -23,7 +23,7 @@ typedef struct
     {                                                                                                                      \
         "ci", 0, IFM_OPTION_RATIO, FALSE, "PERCENT",                                                                       \
             "measure until half the median's 95 % interval is at most this part of it", fallback_,                         \
-            .deferred = TRUE, .at = (offset) + G_STRUCT_OFFSET(IfmProtocolOptions, ci_ratio)                               \
+            .minimum = 1, .deferred = TRUE, .at = (offset) + G_STRUCT_OFFSET(IfmProtocolOptions, ci_ratio)                 \
     }
 #define IFM_PROTOCOL_ROW_RUNS(offset)                                                                                      \
     {                                                                                                                      \

@@ -37,7 +37,7 @@ typedef enum
 {
     IFM_MARK_NONE,
     IFM_MARK_ROUGH,   /* "~": known less well than was aimed at */
-    IFM_MARK_UNKNOWN, /* "?": nobody knows how well */
+    IFM_MARK_UNKNOWN, /* "?": it is unknown how well */
 } IfmMark;
 
 /** IfmValue: one cell. Not present until one of the setters below was called. */
@@ -69,8 +69,8 @@ typedef enum
         1 << 2, /* where the table is too wide for the screen, a new block begins here rather than elsewhere */
     IFM_FIELD_HIDE_EMPTY = 1 << 3, /* not on screen where no record has a value */
     IFM_FIELD_WHOLE = 1 << 4,      /* a name: never shortened where it fits the screen by itself */
-    IFM_FIELD_FOLD = 1 << 5,       /* on screen told once, above the table, where several records have all the same */
-    IFM_FIELD_KEY = 1 << 6,        /* of the first fields: tells a record from the others; leads every block */
+    IFM_FIELD_FOLD = 1 << 5,       /* on screen stated once, above the table, where all of several records have the same */
+    IFM_FIELD_KEY = 1 << 6,        /* of the first fields: identifies a record; leads every block */
 } IfmFieldFlags;
 
 /** IfmField: one column. @key: its name in exports, stable. @get: reads it from a record. @user: handed to get. */
@@ -86,7 +86,7 @@ typedef struct
     IfmFieldKind of; /* INTERVAL: what its marks are; 0: durations */
 } IfmField;
 
-/** Getters of one member of a record that is a struct, which @user tells: IFM_FIELD_AT(STRUCT, MEMBER).
+/** Getters of one member of a record that is a struct, at the offset @user: IFM_FIELD_AT(STRUCT, MEMBER).
  * A const char *; the same, but "" is "not present", too; a gint64; a gsize; a double. */
 void ifm_field_get_text(const void *record, const void *user, IfmValue *value);
 void ifm_field_get_some_text(const void *record, const void *user, IfmValue *value);

@@ -81,7 +81,7 @@ gboolean ifm_run_options_check(const IfmRunOptions *options, GError **error);
 
 /* --- what came of it -------------------------------------------------------------------------------------------------- */
 
-/** IfmRunReport: a plan's run beside what was predicted. All borrowed. @title: "5000 nodes, 10000 edges". @prediction,
+/** IfmRunReport: a plan's run and its prediction. All borrowed. @title: "5000 nodes, 10000 edges". @prediction,
  * @trace and @analysis (of the last repetition): or NULL. @code, @reason: where there is no measurement */
 typedef struct
 {
@@ -113,7 +113,7 @@ void ifm_run_set_free(IfmRunSet *set);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmRunSet, ifm_run_set_free)
 
 /**
- * ifm_run_set_measure: Runs one after the other and commits each. What fails is told with its run; the others go on.
+ * ifm_run_set_measure: Runs one after the other and commits each. A failure is reported with its run; the others go on.
  * @interrupted: (nullable) set to 1 by a signal handler or another thread: no further run begins
  * Returns: FALSE with an error where the store takes no more; what was run until then stands.
  */
@@ -145,7 +145,7 @@ GPtrArray *ifm_run_figures(const IfmRunReport *run);
 /** IFM_RUN_CLOSE_RATIO: a prediction is good to this; what is left beyond it is not explained. */
 #define IFM_RUN_CLOSE_RATIO 0.05
 
-/** IfmRunVerdict: what a run came to beside its prediction. NaN: not known, or not measured. */
+/** IfmRunVerdict: a run compared with its prediction. NaN: not known, or not measured. */
 typedef struct
 {
     double difference_ratio;   /* of the makespan; NaN where nothing, or another plan, was predicted */

@@ -3,7 +3,7 @@
 
 IFM_BEGIN_DECLS
 
-/* What a scaling (scaling.h) is told as: page, JSON, CSV. Its points are ordinary profiles of one model each. */
+/* The forms of a scaling (scaling.h): page, JSON, CSV. Its points are ordinary profiles of one model each. */
 
 /** ifm_scaling_document: For each row and device: the points, with a mode what each pass took, of graph transformers their
  * memory, the exponents, what departs from its FLOP, time and memory over the axis; then what failed and why, and warnings.

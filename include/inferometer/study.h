@@ -1,5 +1,6 @@
 #pragma once
 #include <inferometer/campaign.h>
+#include <inferometer/options.h>
 #include <inferometer/predict.h>
 #include <inferometer/zoo.h>
 
@@ -106,7 +107,10 @@ typedef struct
 {
     const char *folder;
     IfmLimits limits;
-    gboolean retry; /* also measure again what failed, and what a loss left untried twice */
+    gboolean retry;         /* also measure again what failed, and what a loss left untried twice */
+    gint64 attempts;        /* at a case that fails, each committed; 0: one */
+    gint64 time_budget_ns;  /* of the whole study: no case begins after it; 0: no limit */
+    IfmCampaignOrder order; /* of the cases of a phase */
     const gint *interrupted;
     gsize shard, n_shards; /* part of the cases, as IfmCampaignOptions has it; 0 of 0: all */
     /* progress: at most about 5 times a second, and at the end of each case (ended: what it came to, else NULL). Its items'
@@ -116,6 +120,8 @@ typedef struct
     gboolean (*phase_done)(IfmStudy *study, IfmStore *store, int phase, void *user, GError **error);
     void *user;
 } IfmStudyOptions;
+/** ifm_study_options: the rows of IfmStudyOptions, from `retry` to `order`. */
+extern const IfmOption ifm_study_options[];
 
 /** ifm_study_export: Writes the models and inputs of every device, here or not. @n_models: (out) (optional) how many there
  * are. What is there already with the same bytes is left alone. */
@@ -127,9 +133,10 @@ gboolean ifm_study_export(IfmStudy *study, const char *folder, gsize *n_models, 
  * sealed, is recorded as skipped, with the reason, in the manifest; what was measured on it earlier by the same protocol on
  * this machine stays. What failed is left as it is unless `retry`; what was skipped because its device was lost is tried
  * again in one later session in which the device answers a probe. One run at a time holds the store's folder.
- * Returns: FALSE with IFM_ERROR_CANCELLED where interrupted (what was measured is stored), IFM_ERROR_UNAVAILABLE (no
- * worker, the store cannot be written, another process measures there), IFM_ERROR_INVALID (the store of another study; a
- * device that was asked for whose engine knows no such unit; cores that are not there).
+ * Returns: FALSE with IFM_ERROR_CANCELLED where interrupted and IFM_ERROR_TIMEOUT where the time budget is spent (what was
+ * measured is stored), IFM_ERROR_USAGE (a value that ifm_study_options refuses), IFM_ERROR_UNAVAILABLE (no worker, the
+ * store cannot be written, another process measures there), IFM_ERROR_INVALID (the store of another study; a device that
+ * was asked for whose engine knows no such unit; cores that are not there).
  */
 gboolean ifm_study_measure(IfmStudy *study, IfmStore *store, const IfmStudyOptions *options, IfmCampaignProgress *result,
                            GError **error);

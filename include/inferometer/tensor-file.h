@@ -16,23 +16,13 @@ typedef struct IfmTensorFile IfmTensorFile;
  */
 gboolean ifm_tensor_file_save(const char *path, const char *const *names, const IfmTensor *tensors, gsize n,
                               GError **error);
-/** ifm_tensor_file_save_temporary: As ifm_tensor_file_save() without fsync, for files that need not survive a crash of the
- * machine. */
-gboolean ifm_tensor_file_save_temporary(const char *path, const char *const *names, const IfmTensor *tensors, gsize n,
-                                        GError **error);
 /** ifm_tensor_file_open: Returns: (transfer full) NULL with IFM_ERROR_CORRUPT (header and content do not agree) or
  * IFM_ERROR_UNAVAILABLE. */
 IfmTensorFile *ifm_tensor_file_open(const char *path, GError **error);
 void ifm_tensor_file_free(IfmTensorFile *file);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmTensorFile, ifm_tensor_file_free)
 
-gsize ifm_tensor_file_n(const IfmTensorFile *file);
-const char *ifm_tensor_file_name(const IfmTensorFile *file, gsize index);
-/** ifm_tensor_file_tensor: (transfer none) its bytes are in the mapping and read-only. */
-const IfmTensor *ifm_tensor_file_tensor(const IfmTensorFile *file, gsize index);
 /** ifm_tensor_file_find: Returns: (transfer none) NULL for an unknown name. */
 const IfmTensor *ifm_tensor_file_find(const IfmTensorFile *file, const char *name);
-/** ifm_tensor_file_digest: (transfer full) SHA-256 in hex of names, types, shapes and bytes. */
-char *ifm_tensor_file_digest(const IfmTensorFile *file);
 
 IFM_END_DECLS

@@ -27,8 +27,6 @@ typedef enum
 
 /** ifm_dtype_name: Returns: "f32", "i64", …; "undefined" for a type without a size here. */
 const char *ifm_dtype_name(IfmDtype dtype);
-/** ifm_dtype_from_name: Returns: IFM_DTYPE_UNDEFINED for an unknown name. */
-IfmDtype ifm_dtype_from_name(const char *name);
 /** ifm_dtype_size_bytes: Returns: bytes per element; 0 for strings, undefined and packed sub-byte types. */
 gsize ifm_dtype_size_bytes(IfmDtype dtype);
 
@@ -61,34 +59,16 @@ typedef struct
 #define IFM_TENSOR_INIT ((IfmTensor){ 0 })
 
 /**
- * ifm_shape_size_bytes:
- * Equals: *size_bytes = product(shape) * ifm_dtype_size_bytes(dtype), 1 element for rank 0
- * Returns: FALSE with IFM_ERROR_INVALID for a negative dimension, a rank beyond IFM_MAX_RANK, a dtype without size, or a
- * product above G_MAXINT64.
- */
-gboolean ifm_shape_size_bytes(IfmDtype dtype, int rank, const gint64 *shape, gsize *size_bytes, GError **error);
-
-/**
  * ifm_tensor_init: Allocates a contiguous zero-filled host tensor, its data aligned to 64 bytes.
  * @shape: [rank]
- * Returns: FALSE with the errors of ifm_shape_size_bytes(), or IFM_ERROR_MEMORY; @tensor is then empty.
+ * Returns: FALSE with IFM_ERROR_INVALID for a negative dimension, a rank beyond IFM_MAX_RANK, a dtype without size, or more
+ * than G_MAXINT64 bytes; or IFM_ERROR_MEMORY. @tensor is then empty.
  */
 gboolean ifm_tensor_init(IfmTensor *tensor, IfmDtype dtype, int rank, const gint64 *shape, GError **error);
 
-/**
- * ifm_tensor_reserve: As ifm_tensor_init(), but reserves addresses only: a page takes time and memory when it is first
- * used. For tensors whose values may never be read. They may be larger than the memory of the machine. Not for a tensor
- * that a timed run writes to: the run would pay for the pages.
- */
-gboolean ifm_tensor_reserve(IfmTensor *tensor, IfmDtype dtype, int rank, const gint64 *shape, GError **error);
-
-/** ifm_tensor_wrap: Describes contiguous host bytes that the caller owns; @tensor->release is NULL. Errors of
- * ifm_shape_size_bytes(). */
+/** ifm_tensor_wrap: Describes contiguous host bytes that the caller owns; @tensor->release is NULL.
+ * Returns: FALSE with the IFM_ERROR_INVALID of ifm_tensor_init(). */
 gboolean ifm_tensor_wrap(IfmTensor *tensor, IfmDtype dtype, int rank, const gint64 *shape, void *data, GError **error);
-
-/** ifm_tensor_head: Returns: the first elements of a contiguous host tensor, as a flat, borrowed tensor of at most
- * @max_bytes. */
-IfmTensor ifm_tensor_head(const IfmTensor *tensor, gsize max_bytes);
 
 /** ifm_tensor_clear: Releases the bytes and empties @tensor. An empty tensor is allowed. */
 void ifm_tensor_clear(IfmTensor *tensor);
@@ -96,11 +76,6 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(IfmTensor, ifm_tensor_clear)
 
 /** ifm_tensor_n_elements: Equals: product(shape), 1 for rank 0. */
 gint64 ifm_tensor_n_elements(const IfmTensor *tensor);
-/** ifm_tensor_is_contiguous: Whether the strides are those of a dense row-major array; strides of dimensions of 1 are
- * ignored. */
-gboolean ifm_tensor_is_contiguous(const IfmTensor *tensor);
-/** ifm_shape_to_string: Returns: (transfer full) "[1,3,224,224]"; a dimension of -1 reads "?". */
-char *ifm_shape_to_string(int rank, const gint64 *shape);
 
 /**
  * ifm_tensor_fill_random: Fills a contiguous host tensor from a seeded generator.
@@ -130,12 +105,5 @@ typedef struct
  */
 gboolean ifm_tensor_compare(const IfmTensor *value, const IfmTensor *reference, double rtol, double atol,
                             IfmTensorDifference *difference);
-
-/** ifm_tensor_root_mean_square: The root mean square of the finite elements; 0 where no element is finite. */
-double ifm_tensor_root_mean_square(const IfmTensor *tensor);
-
-/** ifm_tensor_first_not_finite: Returns: the row-major index of the first NaN or infinity; -1 where all elements are
- * finite. */
-gint64 ifm_tensor_first_not_finite(const IfmTensor *tensor);
 
 IFM_END_DECLS

@@ -11,8 +11,8 @@ IFM_BEGIN_DECLS
  * prediction for the graph, the cost of the model equals that estimate exactly. The zoo has two names with one builder:
  * "graph_transformer" (default: no message passing) and "gps" (default: gin).
  *
- * A node of the model is named by layer and part: "layers.3.attention.scores". ifm_transformer_part_of() gives the part of
- * any node, also of the nodes of a backward pass ("backward.layers.3.attention.scores.MatMul").
+ * A node of the model is named by layer and part: "layers.3.attention.scores". In a backward
+ * pass the name has a prefix: "backward.layers.3.attention.scores.MatMul".
  */
 
 typedef enum
@@ -20,24 +20,18 @@ typedef enum
     IFM_ATTENTION_DENSE,  /* each node of a graph to all nodes of the graph */
     IFM_ATTENTION_SPARSE, /* along the edges: softmax over the edges that end in a node */
 } IfmAttention;
-/** ifm_attention_words: "dense", "sparse", NULL-terminated, in the order of the enumeration. */
-const char *const *ifm_attention_words(void);
 
 typedef enum
 {
     IFM_NORM_LAYER,
     IFM_NORM_BATCH, /* over the nodes; the evaluation form uses running statistics */
 } IfmNorm;
-/** ifm_norm_words: "layer", "batch", NULL-terminated, in the order of the enumeration. */
-const char *const *ifm_norm_words(void);
 
 typedef enum
 {
     IFM_HEAD_GRAPH, /* one prediction per graph, from the mean over its nodes */
     IFM_HEAD_NODE,  /* one prediction per node */
 } IfmHead;
-/** ifm_head_words: "graph", "node", NULL-terminated, in the order of the enumeration. */
-const char *const *ifm_head_words(void);
 
 /**
  * IfmTransformer: a configuration. @sizes: those of the whole batch; its sparse_ratio is ignored, see
@@ -47,8 +41,8 @@ const char *const *ifm_head_words(void);
  * the feed-forward part. Each mask is an input, 0 or 1 / (1 - dropout): "mask.layers.0.attention", ".mpnn" and ".ffn"
  * [nodes, hidden_dim], ".ffn.hidden" [nodes, ffn_dim].
  * @scatter: the form of sums over edges. The maximum of a softmax, and sums over the nodes of a graph, are ScatterElements.
- * ONNX Runtime runs a model with a ScatterND that adds on one thread (ifm_scatter_for()). That is faster along the edges,
- * and slower where dense attention is most of the work (ifm_transformer_scatter(), docs/transformers.md).
+ * ONNX Runtime runs a model with a ScatterND that adds on one thread. That is faster along the edges,
+ * and slower where dense attention is most of the work (docs/transformers.md).
  */
 typedef struct
 {
@@ -88,20 +82,6 @@ typedef struct
                        .num_graphs = 1,                                                                                    \
                        .dropout = IFM_TRANSFORMER_USUAL_DROPOUT / 100.0,                                                   \
                        .scatter = IFM_SCATTER_ELEMENTS })
-
-/** ifm_transformer_usual_edges: The number of directed edges of ifm_graph_synthetic() with average degree
- * IFM_TRANSFORMER_USUAL_DEGREE. In a graph with too few nodes for that degree, all nodes are neighbours. */
-gint64 ifm_transformer_usual_edges(gint64 num_nodes);
-
-/** ifm_transformer_scatter_words: "auto", then the words of IfmScatter in its order. */
-const char *const *ifm_transformer_scatter_words(void);
-/**
- * ifm_transformer_scatter: The form for a word of ifm_transformer_scatter_words(). Auto is mixed for sparse attention and
- * elements for dense attention. The form that is fast along the edges limits ONNX Runtime to one thread for the whole
- * model. That does not pay where dense attention, which uses several threads, is most of the work.
- * @word: index in ifm_transformer_scatter_words()
- */
-IfmScatter ifm_transformer_scatter(int word, IfmAttention attention);
 
 /**
  * ifm_transformer_from_settings: The configuration that ifm_zoo_build() would build.
@@ -143,10 +123,6 @@ IfmModel *ifm_transformer_build(const IfmTransformer *transformer, guint32 seed,
 gboolean ifm_transformer_inputs(const IfmTransformer *transformer, const IfmGraph *graph, const IfmEncoding *encoding,
                                 guint32 seed, const char *path, GError **error);
 
-/** ifm_transformer_input_bytes: The bytes of all inputs, with the masks. Returns: FALSE with IFM_ERROR_INVALID for an
- * invalid configuration, or a sum above 63 bits. */
-gboolean ifm_transformer_input_bytes(const IfmTransformer *transformer, gint64 *bytes, GError **error);
-
 /** ifm_transformer_for_graph: Sets the sizes of @transformer to those of a graph: nodes, edges, graphs, most_nodes, and
  * feature_dim where the graph has node_values. */
 void ifm_transformer_for_graph(IfmTransformer *transformer, const IfmGraph *graph);
@@ -165,14 +141,5 @@ void ifm_transformer_for_graph(IfmTransformer *transformer, const IfmGraph *grap
  *   encoding   of several graphs: graphs times that of one of their average size
  */
 gboolean ifm_transformer_estimate(const IfmTransformer *transformer, IfmTransformerEstimate *estimate, GError **error);
-
-/** ifm_transformer_attention_bytes: ifm_estimate_attention_bytes() of one layer. Dense attention counts all graphs of a
- * batch, each padded to the largest. Sparse attention counts the edges. */
-gboolean ifm_transformer_attention_bytes(const IfmTransformer *transformer, gboolean with_softmax, gint64 *bytes,
-                                         GError **error);
-
-/** ifm_transformer_part_of: Returns: "attention", "ffn", "mpnn", "norm", "head", or "input" (also the indices that layers
- * share); in a training step also "loss" and "update" (of the weights). NULL for a node of another model. */
-const char *ifm_transformer_part_of(const char *node_name);
 
 IFM_END_DECLS

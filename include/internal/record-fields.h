@@ -5,8 +5,8 @@ G_BEGIN_DECLS
 
 /* Records by their field tables. */
 
-/** ifm_record_check: Whether each number is within its range. Returns: FALSE with IFM_ERROR_INVALID: "WHERE: name of the
- * field: found 1, expected 2 to 5". */
+/** ifm_record_check: Whether each number with a range is within it, and each choice has a word; parts too. Returns: FALSE
+ * with IFM_ERROR_INVALID: "WHERE: name of the field: found 1, expected 2 to 5". */
 gboolean ifm_record_check(const void *self, const IfmRecordField *fields, const char *where, GError **error);
 
 void ifm_record_clear(void *self, const IfmRecordField *fields);

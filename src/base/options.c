@@ -95,7 +95,6 @@ static gboolean parse_number(const IfmOption *option, const char *text, IfmOptio
 static char *wanted(const IfmOption *option)
 {
     static const char *const examples[] = {
-        [IFM_OPTION_COUNT] = "a whole number, such as 10",
         [IFM_OPTION_DURATION] = "a duration, such as 500ms, 20s or 5min",
         [IFM_OPTION_BYTES] = "a size, such as 512MiB or 2GiB",
         [IFM_OPTION_RATIO] = "a percentage from 0% to 100%, such as 1%, or a fraction below 1, such as 0.01",
@@ -103,6 +102,8 @@ static char *wanted(const IfmOption *option)
     if (option->kind == IFM_OPTION_COUNT && option->maximum > 0)
         return g_strdup_printf("a whole number from %" G_GINT64_FORMAT " to %" G_GINT64_FORMAT, option->minimum,
                                option->maximum);
+    if (option->kind == IFM_OPTION_COUNT)
+        return g_strdup_printf("a whole number of at least %" G_GINT64_FORMAT, option->minimum);
     return g_strdup(examples[option->kind]);
 }
 
@@ -128,6 +129,11 @@ gboolean ifm_option_parse(const IfmOption *option, const char *text, IfmOptionVa
     {
         g_autofree char *right = wanted(option);
         g_set_error(error, IFM_ERROR, IFM_ERROR_USAGE, "--%s: \"%s\" is not %s", option->name, text, right);
+        return FALSE;
+    }
+    else if (option->kind == IFM_OPTION_RATIO && option->minimum > 0 && value->ratio <= 0)
+    {
+        g_set_error(error, IFM_ERROR, IFM_ERROR_USAGE, "--%s: above 0%%, at most 100%%", option->name);
         return FALSE;
     }
     else if (*text == '\0' && (option->kind == IFM_OPTION_FOLDER || option->kind == IFM_OPTION_FILE))

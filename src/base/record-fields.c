@@ -1,8 +1,8 @@
 #include <math.h>
 #include <string.h>
 
-#include <inferometer/tensor.h>
 #include <internal/record-fields.h>
+#include <internal/tensor.h>
 
 #include "base-private.h"
 
@@ -121,7 +121,8 @@ static json_t *field_to_json(const void *self, const IfmRecordField *field, Part
     case IFM_RECORD_DTYPE:
         return json_string(ifm_dtype_name(CONST_AT(IfmDtype, self, field)));
     case IFM_RECORD_CHOICE:
-        return json_string(field->words[CONST_AT(int, self, field)]);
+        return (gsize)CONST_AT(int, self, field) < field->n_words ? json_string(field->words[CONST_AT(int, self, field)])
+                                                                  : json_null(); /* refused by ifm_record_check() */
     case IFM_RECORD_JSON:
         json = CONST_AT(json_t *, self, field);
         return json != NULL ? json_deep_copy(json) : json_null();
@@ -417,6 +418,15 @@ gboolean ifm_record_check(const void *self, const IfmRecordField *fields, const 
 {
     for (const IfmRecordField *field = fields; field->name != NULL; field++)
     {
+        if (field->type == IFM_RECORD_CHOICE && (gsize)CONST_AT(int, self, field) >= field->n_words)
+            return ifm_error_refuse(error, "%s: %s: found %d, expected 0 to %" G_GSIZE_FORMAT, where, field->name,
+                                    CONST_AT(int, self, field), field->n_words - 1);
+        if (field->type == IFM_RECORD_PART || (field->type == IFM_RECORD_MAYBE && CONST_COUNT_AT(gboolean, self, field)))
+        {
+            g_autofree char *part = g_strdup_printf("%s: %s", where, field->name);
+            if (!ifm_record_check((const char *)self + field->offset, field->fields, part, error))
+                return FALSE;
+        }
         if (field->called == NULL)
             continue;
         gint64 value = field->type == IFM_RECORD_INT ? CONST_AT(int, self, field) : CONST_AT(gint64, self, field);

@@ -1,6 +1,6 @@
-#include <inferometer/tensor-file.h>
 #include <internal/file.h>
 #include <internal/json.h>
+#include <internal/tensor.h>
 #include <string.h>
 
 /*

@@ -1,9 +1,8 @@
 #include <float.h>
+#include <internal/tensor.h>
 #include <math.h>
 #include <string.h>
 #include <sys/mman.h>
-
-#include <inferometer/tensor.h>
 
 static const struct
 {

@@ -1,5 +1,6 @@
 #include "yaml-private.h"
 #include <errno.h>
+#include <inferometer/format.h>
 #include <internal/file.h>
 #include <internal/nearest.h>
 #include <math.h>
@@ -467,13 +468,17 @@ void ifm_yaml_free(const IfmYamlTable *table, gpointer record)
 
 /* --- documentation ---------------------------------------------------------------------------------------------------- */
 
-static void describe_table(GString *text, const IfmYamlTable *table, const IfmYamlTable *above, int depth)
+#define DESCRIBED_WIDTH 118
+#define CONTINUED_INDENT 6
+
+static void describe_table(GString *out, const IfmYamlTable *table, const IfmYamlTable *above, int depth)
 {
     for (const IfmYamlField *field = table->fields; field->key != NULL; field++)
     {
         gboolean holds = field->type == IFM_YAML_LIST || field->type == IFM_YAML_NAMED;
-        g_string_append_printf(text, "%*s%s: %s%s%s", 2 * depth, "", field->key, types[field->type].name,
-                               holds ? " of " : "", holds ? types[field->element].name : "");
+        g_autoptr(GString) text = g_string_new(NULL);
+        g_string_append_printf(text, "%s: %s%s%s", field->key, types[field->type].name, holds ? " of " : "",
+                               holds ? types[field->element].name : "");
         if (field->words != NULL)
         {
             g_autofree char *words = g_strjoinv(", ", (char **)field->words);
@@ -488,9 +493,11 @@ static void describe_table(GString *text, const IfmYamlTable *table, const IfmYa
             g_string_append(text, ", required");
         else if (field->fallback != NULL)
             g_string_append_printf(text, ", default %s", field->fallback);
-        g_string_append_printf(text, ". %s\n", field->help != NULL ? field->help : "");
+        g_string_append_printf(text, ". %s", field->help != NULL ? field->help : "");
+        g_string_append_printf(out, "%*s", 2 * depth, "");
+        ifm_format_wrap(out, text->str, 2 * depth + CONTINUED_INDENT, 2 * depth, DESCRIBED_WIDTH);
         if (field->table != NULL && field->table != above)
-            describe_table(text, field->table, table, depth + 1);
+            describe_table(out, field->table, table, depth + 1);
     }
 }
 

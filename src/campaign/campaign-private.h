@@ -98,7 +98,5 @@ void campaign_progress_end(IfmCampaign *campaign, const Slot *slot, const IfmMea
 void campaign_progress_found(IfmCampaign *campaign, const IfmMeasurement *found);
 void campaign_progress_report(IfmCampaign *campaign, const IfmMeasurement *ended);
 
-IfmStore *ifm_campaign_store(IfmCampaign *campaign);
-
 /* ifm_campaign_hear: What an item that measures by itself (IfmItemKind) says of its runs; a runner says it unasked. */
 void ifm_campaign_hear(const char *step, gsize n, double median_ns, double ci_ratio, void *campaign);

@@ -69,11 +69,6 @@ IfmRunner *ifm_campaign_runner(IfmCampaign *campaign)
     return campaign->runner;
 }
 
-IfmStore *ifm_campaign_store(IfmCampaign *campaign)
-{
-    return campaign->store;
-}
-
 const IfmCampaignProgress *ifm_campaign_progress(const IfmCampaign *campaign)
 {
     return &campaign->progress;

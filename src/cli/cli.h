@@ -32,11 +32,11 @@ typedef struct
     const char *name;      /* "profile", "store show" */
     const char *summary;   /* one line, no full stop */
     const char *arguments; /* "MODEL", "FILE…"; "" for none */
-    int min, max;          /* how many of them; most -1: any number */
+    int min, max;          /* how many of them; max -1: any number */
     PositionalKind positional;
     const IfmOption *tables[4];  /* those of the library that it offers, as they are listed; or none */
     const IfmOption *options;    /* its own; or NULL */
-    const char *details;         /* paragraphs, each on one line, parted by a newline; or NULL */
+    const char *details;         /* paragraphs, each on one line, separated by a newline; or NULL */
     const char *const *examples; /* command line, what it does, …; NULL-terminated, or NULL */
     int (*run)(const Arguments *arguments);
 } Verb;
@@ -105,9 +105,9 @@ int cli_fail(const GError *error);
 int cli_status_of(IfmErrorCode code);
 /* cli_usage: complains, points to the verb's help, returns CLI_EXIT_USAGE. */
 int cli_usage(const Verb *verb, const char *format, ...) G_GNUC_PRINTF(2, 3);
-/* cli_print: text to standard output. Returns: 0 or the exit status of the failure, which was told. */
+/* cli_print: text to standard output. Returns: 0 or the exit status of the failure, which was reported. */
 int cli_print(const char *text);
-/* cli_write: text, or JSON, to a file or "-"; as above. */
+/* cli_write, cli_write_json: text or JSON to a file or "-"; as above. */
 int cli_write(const char *path, const char *text);
 int cli_write_json(const char *path, const json_t *json);
 
@@ -117,7 +117,7 @@ int cli_write_json(const char *path, const json_t *json);
 gboolean cli_can_write(const char *path, GError **error);
 /* cli_check_outputs: @options: names of one to three options that are output files. Whether each that was given could be
  * made, is neither a file that the command line reads, a store nor another of them, and one of them at most goes to
- * standard output. Returns: CLI_EXIT_OK or the exit status of what was told. */
+ * standard output. Returns: CLI_EXIT_OK or the exit status of what was reported. */
 int cli_check_outputs(const Arguments *arguments, const char *const *options);
 /* cli_to_stdout: whether one of them goes to standard output, where no page is printed then. @options: NULL-terminated */
 gboolean cli_to_stdout(const Arguments *arguments, const char *const *options);

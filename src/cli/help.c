@@ -143,7 +143,7 @@ char *cli_help_verb(const Verb *verb, const IfmScreen *screen)
         paragraphs(out, verb->details, screen);
     if (cli_is_group(verb->name))
     {
-        heading(out, "Verbs that begin so", screen);
+        heading(out, "Verbs of this group", screen);
         list_verbs(out, verb->name, screen);
     }
     heading(out, "Options", screen);

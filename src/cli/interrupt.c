@@ -3,7 +3,7 @@
 
 #include "cli.h"
 
-/* A signal handler can be told nothing: the one place where state is global. */
+/* A signal handler gets no argument, so this state is global. */
 static gint interrupted;
 static volatile sig_atomic_t signal_number;
 

@@ -75,7 +75,8 @@ const Verb *cli_find_verb(const char *const *words, gsize *n_used, GError **erro
         g_autofree char *name = words[1] != NULL ? g_strjoin(" ", words[0], words[1], NULL) : NULL;
         const Verb *verb = name != NULL ? find_exactly(name) : NULL;
         *n_used = 2;
-        if (verb == NULL && (verb = find_exactly(words[0])) != NULL) /* "trace FILE" beside "trace diff" */
+        if (verb == NULL &&
+            (verb = find_exactly(words[0])) != NULL) /* "trace FILE", although "trace diff" is a verb, too */
             *n_used = 1;
         if (verb == NULL && (words[1] == NULL || words[1][0] == '-'))
             g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s: which of %s?", words[0], all);
@@ -131,7 +132,7 @@ static int run_verb(const char *const *words)
 int main(int argc, char **argv)
 {
     setlocale(LC_CTYPE, "");
-    signal(SIGPIPE, SIG_IGN); /* a pipe without reader, a file past its limit: errors of the write, told in one line */
+    signal(SIGPIPE, SIG_IGN); /* a pipe without reader, a file past its limit: errors of the write, reported in one line */
     signal(SIGXFSZ, SIG_IGN);
     IfmScreen screen = ifm_screen_detect(STDOUT_FILENO);
     const char *first = argc > 1 ? argv[1] : NULL;

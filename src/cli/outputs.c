@@ -1,4 +1,5 @@
 #include <errno.h>
+#include <internal/onnx.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -71,7 +72,7 @@ static void claim(GArray *all, const char *path, const char *what)
         g_array_append_val(all, claimed);
 }
 
-/* A folder's store, and what SQLite keeps beside it. */
+/* A folder's store, and the files that SQLite keeps next to it. */
 static void claim_store(GArray *all, const char *folder)
 {
     static const char *const names[] = { "store.db", "store.db-wal", "store.db-shm", "store.db-journal" };

@@ -18,7 +18,7 @@ struct Progress
     GHashTable *reported; /* of a study: kinds of failures that have had their line */
 };
 
-/* Line: what there is to tell of one moment. */
+/* Line: what is shown at one moment. */
 typedef struct
 {
     gsize number, n_cases;
@@ -69,7 +69,7 @@ static double part_done(const Progress *self, gsize n, double ci_ratio)
     return MIN(1, pow(self->ci_ratio / ci_ratio, 2));
 }
 
-/* Figures, the most telling first, as many as @max; each is shown whole or not at all. */
+/* Figures, the most important first, as many as @max; each is shown whole or not at all. */
 static char *figures(const Line *line, gboolean utf8, int max)
 {
     GString *text = g_string_new(NULL);
@@ -90,11 +90,11 @@ static char *figures(const Line *line, gboolean utf8, int max)
 
 #define ALL_FIGURES 3
 
-/* Ways to draw the line, the fullest first: what is not all that telling gives way where the terminal is narrow. */
+/* Ways to draw the line, the fullest first: on a narrow terminal the less important parts are left out. */
 static const struct
 {
     int bar, n_figures;
-    gboolean phase; /* beside figures; where there are none it is all there is to tell */
+    gboolean phase; /* shown with figures; without figures it is always shown */
     gboolean rest;
 } layouts[] = {
     { 16, 3, TRUE, TRUE },  { 8, 3, TRUE, TRUE },   { 8, 3, FALSE, TRUE },  { 8, 2, FALSE, TRUE },
@@ -201,7 +201,7 @@ void progress_update(const char *phase, gsize n, double median_ns, double ci_rat
     Progress *self = user;
     if (self->quiet || self->device == NULL)
         return;
-    g_autofree char *clean = ifm_format_clean(phase); /* the worker's words: nobody vouches for their bytes */
+    g_autofree char *clean = ifm_format_clean(phase); /* the worker's text may hold any bytes */
     Line line = case_line(self, clean, n, median_ns, ci_ratio);
     if (self->terminal)
         show_line(self, &line);
@@ -231,12 +231,14 @@ static char *time_left(gint64 ns)
     return g_strdup_printf("%" G_GINT64_FORMAT " h %d min", s / 3600, (int)(s % 3600 / 60));
 }
 
-/* "2.1 cases/s, 45 s left, 3 failed" (transfer full) */
+/* "2.1 cases/s, 45 s left, 3 failed"; slower than one a second: "3.4 s/case" (transfer full) */
 static char *rest_of(const IfmCampaignProgress *progress)
 {
     GString *text = g_string_new(NULL);
-    if (isfinite(progress->cases_per_s))
+    if (progress->cases_per_s >= 1)
         g_string_append_printf(text, "%.*f cases/s", progress->cases_per_s < 10 ? 1 : 0, progress->cases_per_s);
+    else if (progress->cases_per_s > 0)
+        g_string_append_printf(text, "%.*f s/case", progress->cases_per_s > 0.1 ? 1 : 0, 1 / progress->cases_per_s);
     if (progress->left_ns >= 0)
     {
         g_autofree char *left = time_left(progress->left_ns);

@@ -1,12 +1,5 @@
 #include "protocol-arguments.h"
 
-int cli_check_ci(const Arguments *arguments)
-{
-    if (cli_given(arguments, "ci") && cli_ratio(arguments, "ci") <= 0)
-        return cli_usage(cli_verb_of(arguments), "--ci: above 0%%, at most 100%%");
-    return CLI_EXIT_OK;
-}
-
 static gint64 said(const Arguments *arguments, const char *name)
 {
     return cli_given(arguments, name) ? cli_integer(arguments, name) : IFM_OPTION_UNSET;

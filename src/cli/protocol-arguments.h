@@ -15,9 +15,7 @@ G_BEGIN_DECLS
 #define ROW_CASE_TIMEOUT(fallback) IFM_PROTOCOL_ROW_CASE_TIMEOUT(0, fallback)
 #define ROW_MEMORY_LIMIT(fallback) IFM_PROTOCOL_ROW_MEMORY_LIMIT(0, fallback)
 
-/* cli_check_ci: that an interval of nothing is not aimed at. Returns: an exit status; what is wrong was told. */
-int cli_check_ci(const Arguments *arguments);
-/* cli_protocol_options: what a verb with all of these rows was told; not checked. */
+/* cli_protocol_options: the values of these rows, all of which the verb must have; not checked. */
 IfmProtocolOptions cli_protocol_options(const Arguments *arguments);
 
 G_END_DECLS

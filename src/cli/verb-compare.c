@@ -88,18 +88,16 @@ const Verb verb_compare = {
     .tables = { ifm_compare_options },
     .options = compare_options,
     .details =
-        "A and B are models as profile takes them: ONNX files, or names of the zoo. They may be the same one with "
-        "different devices, settings or runtimes; the options that begin with a- and b- are for one of them.\n"
-        "Each runs in a process of its own, a few runs of the one, then of the other, in an order that is drawn. Processes "
-        "are made anew again and again, since two of the very same thing differ, too; each pair of processes counts as one "
-        "observation.\n"
-        "The verdict is faster or slower (B than A) where the whole interval of the ratio lies on one side of 1, same "
-        "where "
-        "all of it is within the margin, and else uncertain, with the reason and what would settle it. Of comparisons of a "
-        "thing with itself, at most 5 % end in faster or slower, whenever it stops.\n"
-        "What was measured of both is stored. The exit status is 0 whatever the verdict, and 3 or 4 where the input is "
-        "wrong "
-        "or something is missing.",
+        "A and B are models as profile takes them: ONNX files, or names of the zoo. Both may be the same model with "
+        "different "
+        "devices, settings or runtimes; options that begin with a- or b- apply to one of them.\n"
+        "Each runs in a process of its own: a few runs of one, then of the other, in a random order. The pair of processes "
+        "is started anew many times, since two runs of the same thing differ too; each pair is one observation.\n"
+        "The verdict is faster or slower (B than A) if the whole interval of the ratio lies on one side of 1, same if all "
+        "of it is within the margin, and else uncertain, with the reason and what would decide it. A thing compared with "
+        "itself is called faster or slower in at most 5 % of the comparisons, whenever they stop.\n"
+        "The measurements of both are stored. The exit status is 0 for any verdict, and 3 or 4 if the input is wrong or "
+        "something is missing.",
     .examples = compare_examples,
     .run = run_compare,
 };

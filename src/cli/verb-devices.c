@@ -5,7 +5,7 @@
 
 #include "cli.h"
 
-/* One device of one engine, as its engine's worker told it; or an engine that is not there. All borrowed. */
+/* One device of one engine, as its engine's worker reports it; or an engine that is unavailable. All borrowed. */
 typedef struct
 {
     const char *spec, *description, *reason;
@@ -153,7 +153,7 @@ static const IfmOption devices_options[] = {
 
 static const char *const devices_examples[] = {
     "inferometer devices",
-    "lists what is here, and why the rest is not",
+    "lists the available devices, and why others are missing",
     NULL,
 };
 
@@ -164,7 +164,7 @@ const Verb verb_devices = {
     .options = devices_options,
     .details =
         "Each engine is asked in a process of its own. A device is written ENGINE:UNIT[:INDEX][@CORES][#STREAMS], for "
-        "example openvino:CPU@0 or simulated:meteor-lake/GPU.\nNothing missing is an error: the exit status is 0.",
+        "example openvino:CPU@0 or simulated:meteor-lake/GPU.\nA missing device is not an error: the exit status is 0.",
     .examples = devices_examples,
     .run = run_devices,
 };

@@ -1,6 +1,7 @@
 #include <unistd.h>
 
 #include "study-page.h"
+#include <internal/planning-context.h>
 
 /* --- printing --------------------------------------------------------------------------------------------------------- */
 
@@ -120,11 +121,11 @@ const Verb verb_plan = {
     .options = plan_options,
     .details =
         WHICH_RESULTS " Without it: " IFM_PLAN_STUDY ".\n"
-                      "A plan is a list of blocks: contiguous stages, the devices that share each of them, and their "
-                      "shares of the graph's nodes. All of them are searched; the answer says whether it is proved "
-                      "to be the best by the measured costs, or how far from it it may be. Where the best of all "
-                      "gains no more over the best single device than the prediction is uncertain, the single "
-                      "device is the plan.",
+                      "A plan is a list of blocks: contiguous stages, the devices that share them, and each device's share "
+                      "of the graph's nodes. The search covers all plans. The answer states whether it is proved to be "
+                      "the best under the measured costs, or else how far from the best it may be. If the best plan "
+                      "gains less over the best single device than the uncertainty of the prediction, the single device "
+                      "is the answer.",
     .examples = plan_examples,
     .run = run_plan,
 };

@@ -168,28 +168,25 @@ const Verb verb_profile = {
     .tables = { ifm_profile_options, ifm_graph_options },
     .options = profile_options,
     .details =
-        "MODEL is an ONNX file, or NAME[,KEY=VALUE...] for a model of the zoo (see inferometer zoo list); zoo:NAME is the "
-        "zoo's even where a file has that name. A name that is neither ends with status 3; one like a file's (with . or / "
-        "in it) whose file is not there with 4.\n"
+        "MODEL is an ONNX file, or NAME[,KEY=VALUE...] for a model of the zoo (see inferometer zoo list). zoo:NAME is the "
+        "zoo's model even if a file has that name. A name that is neither ends with status 3, a missing file (a name with "
+        ". or / in it) with status 4.\n"
         "Each device is measured in a process of its own, one after the other, and its measurement is stored before the "
-        "next begins. A device that refuses, fails, crashes, hangs or answers wrongly costs its own row and no other: "
-        "the row says failed, and the reason stands below the table.\n"
-        "With --mode backward or train the model is differentiated: what comes out are models of ordinary operators, kept "
-        "under DIR/models and measured like any other: forward, forward and backward in one (the training pass), and with "
-        "train the step, which updates the parameters, too. Backward is the difference of the first two, which are "
-        "measured "
-        "once more, interleaved, so that the difference has an interval. Layers, memory and peaks are those of the pass "
-        "that "
-        "was "
-        "asked for. Models of the zoo that have a training form are trained in it.\n"
-        "Several sizes of one dimension (--dim N=100,500,1000), a number of a zoo's model (--dim batch=1,2,4) or --profile "
-        "scaling of a graph transformer make a row of models, each profiled by itself: a table, the exponents of time, "
-        "FLOP "
-        "and memory, and where the time departs from what the FLOP predict. A point that fails costs its own row.\n"
-        "The strip shows, on one scale for all devices, the fastest run, the 95 % interval of the median with the "
-        "median in it, and the slowest run. A percentile that too few runs can bound is not shown (-).\n"
-        "The exit status is 0 where all devices were measured, 1 where some failed, and 3 or 4 where all failed "
-        "because the input is wrong or something is missing.",
+        "next begins. If a device refuses, fails, crashes, hangs or answers wrongly, its row says failed, with the reason "
+        "below the table; the other devices are measured all the same.\n"
+        "With --mode backward or train the model is differentiated into models of ordinary operators. They are kept under "
+        "DIR/models and measured like any other: the forward pass, forward and backward in one (the training pass), and "
+        "with train also the step, which updates the parameters. Backward is the difference of the first two, which are "
+        "measured once more, interleaved, so that the difference has an interval. Layers, memory and peaks are those of "
+        "the pass that was asked for. Models of the zoo that have a training form are trained in it.\n"
+        "Several sizes of one dimension (--dim N=100,500,1000), of a parameter of a zoo's model (--dim batch=1,2,4), or "
+        "--profile scaling of a graph transformer make a series of models. The page has a table, the exponents of time, "
+        "FLOP and memory, and the points where the time departs from what the FLOP predict. A point that fails costs its "
+        "own row.\n"
+        "The strip shows, on one scale for all devices, the fastest run, the 95 % interval of the median with the median "
+        "in it, and the slowest run. A percentile that too few runs can bound is not shown (-).\n"
+        "The exit status is 0 if all devices were measured, 1 if some failed, and 3 or 4 if all failed because the input "
+        "is wrong or something is missing.",
     .examples = profile_examples,
     .run = run_profile,
 };

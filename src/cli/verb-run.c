@@ -276,7 +276,7 @@ static const char *const run_examples[] = {
     "inferometer run plan.json --trace run.json.gz",
     "runs a plan that inferometer plan --json wrote, and keeps the trace",
     "inferometer run --demo",
-    "runs a pipeline on the devices that are here",
+    "runs a pipeline on the available devices",
     NULL,
 };
 

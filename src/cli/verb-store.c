@@ -181,13 +181,13 @@ static int run_merge(const Arguments *arguments)
 
 static const char *const merge_examples[] = {
     "inferometer store merge all.db node-1.db node-2.db",
-    "adds to all.db what it does not have yet",
+    "adds to all.db the measurements that it does not have yet",
     NULL,
 };
 
 const Verb verb_store_merge = {
     .name = "store merge",
-    .summary = "add to one store what others have and it has not",
+    .summary = "add to one store the measurements that it lacks and others have",
     .arguments = "INTO FROM…",
     .min = 2,
     .max = -1,
@@ -268,7 +268,8 @@ const Verb verb_store_export = {
     .max = -1,
     .positional = POSITIONAL_FILE,
     .options = export_options,
-    .details = "In the order of their starts. Numbers are in base units (ns) and in full, whatever the locale. Without "
+    .details = "Measurements are in the order of their starts. Numbers are in base units (ns) and in full, whatever the "
+               "locale. Without "
                "FILE it is " DEFAULT_STORE ".",
     .examples = export_examples,
     .run = run_export,

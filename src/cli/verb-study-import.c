@@ -132,7 +132,7 @@ static int import_into(const IfmStudyPlace *place, const char *name, const Argum
     g_autoptr(IfmStudyTables) tables = ifm_study_tables(store, &error);
     if (tables == NULL)
         return cli_fail(error);
-    cli_note("%s: %" G_GSIZE_FORMAT " row%s taken in; inferometer study export %s writes them in the published formats",
+    cli_note("%s: %" G_GSIZE_FORMAT " row%s imported; inferometer study export %s writes them in the published formats",
              place->store_path, n_rows, n_rows == 1 ? "" : "s", place->folder);
     return print_worth(tables);
 }
@@ -154,7 +154,7 @@ static int run_import(const Arguments *arguments)
 
 static const IfmOption import_options[] = {
     { "output", 'o', IFM_OPTION_FOLDER, FALSE, "DIR", "folder that gets the store; without it out/ and the name" },
-    { "name", 0, IFM_OPTION_TEXT, FALSE, "NAME", "what the study shall be called; without it the folder's name" },
+    { "name", 0, IFM_OPTION_TEXT, FALSE, "NAME", "the study's name; without it the folder's name" },
     { "features", 0, IFM_OPTION_COUNT, FALSE, "N", "numbers a node had, going in; without it what the files say, else 500",
       .minimum = 1, .maximum = 1000000 },
     { "hidden", 0, IFM_OPTION_COUNT, FALSE, "N", "numbers a node had, coming out; without it what the files say, else 500",
@@ -171,7 +171,7 @@ static const char *const import_examples[] = {
 
 const Verb verb_study_import = {
     .name = "study import",
-    .summary = "take in tables measured elsewhere, as a study of their own",
+    .summary = "import tables that were measured elsewhere, as a study of their own",
     .arguments = "FILE…",
     .min = 1,
     .max = -1,
@@ -180,12 +180,12 @@ const Verb verb_study_import = {
     .details =
         "FILE is a table as a study writes it (lookup_table.json, raw_measurements.json, checkpoint_*.json, "
         "bandwidth_table.json) or CSV with the columns device, stage, nodes, edges, latency_ms, std_ms, compute_ms, "
-        "transfer_ms and flag. A row that stands in two of them, or in the folder already, must be the same in both but "
-        "for "
-        "rounding, else nothing is taken in; with --replace the later counts. bandwidth_table.json goes with latencies.\n"
-        "A total must be above 0. Compute, transfer and std may be missing; a row with a flag comes in as a failure.\n"
-        "What it prints: for each stage of each device, whether a bandwidth fits its latencies, and how far off its "
-        "interpolation is at sizes that are left out.",
+        "transfer_ms and flag. A row that two files have, or a file and the folder, must be the same in both except for "
+        "rounding; otherwise nothing is imported. With --replace the later row replaces the earlier one. "
+        "bandwidth_table.json needs a table of latencies.\n"
+        "A total must be above 0. Compute, transfer and std may be missing; a row with a flag is imported as a failure.\n"
+        "The page shows, for each stage of each device, whether a bandwidth fits its latencies, and the error of the "
+        "interpolation at sizes that are left out.",
     .examples = import_examples,
     .run = run_import,
 };

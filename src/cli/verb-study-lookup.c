@@ -41,7 +41,7 @@ static Answer *look_up(const IfmStudyTables *tables, const IfmStudyDevice *devic
     Answer *answer = g_new0(Answer, 1);
     *answer = (Answer){ .device = device, .stage = stage, .latency_ns = NAN, .fit = fit_of(tables, device, stage->number) };
     if (answer->fit == NULL || answer->fit->n_rows == 0)
-        answer->why = g_strdup(device->reason != NULL ? "no such device was here" : "has no latency at any size");
+        answer->why = g_strdup(device->reason != NULL ? "device unavailable" : "has no latency at any size");
     else if (!ifm_lookup_at(lookup, nodes, edges, &answer->latency_ns, &answer->origin, &error))
         answer->why = g_strdup(error->message);
     return answer;

@@ -33,7 +33,7 @@ static gboolean wants(const Arguments *arguments, const char *step)
     return only == NULL || g_str_equal(only, step);
 }
 
-/* Saying twice what an alias means is a slip of the pen. */
+/* An alias that is given twice is a mistake. */
 static gboolean is_repeated(const char *const *texts, gsize at)
 {
     gsize length = strcspn(texts[at], "=");
@@ -178,7 +178,7 @@ static int finish(StudyRun *run, IfmStore *store, const Arguments *arguments, co
     const IfmStudyPlace *place = run->place;
     gboolean analyze = wants(arguments, "analyze");
     g_autoptr(GError) error = NULL;
-    if (result->n_measured == 0 && result->n_cases > 0)
+    if (result->n_measured == 0 && result->n_cases > 0 && result->n_done == result->n_cases)
         cli_note("all %" G_GSIZE_FORMAT " cases were measured before and are in %s", result->n_cases, place->store_path);
     if (run->results == NULL)
         run->results = analyze ? write_measured(place, store, &error) : ifm_study_results(NULL, store, &error);
@@ -204,7 +204,6 @@ static int run_measure(const IfmStudyPlace *place, const Arguments *arguments, c
     IfmStudyOptions options = {
         .folder = place->folder,
         .limits = ifm_limits_with(ifm_study_info(place->study).limits, &said),
-        .retry = cli_given(arguments, "retry"),
         .shard = shard->number,
         .n_shards = shard->n,
         .interrupted = cli_interrupt_install(),
@@ -212,13 +211,17 @@ static int run_measure(const IfmStudyPlace *place, const Arguments *arguments, c
         .phase_done = wants(arguments, "analyze") ? on_phase_done : NULL,
         .user = &run,
     };
+    cli_fill(arguments, ifm_study_options, &options);
     if (store == NULL)
         return cli_fail(error);
     gboolean good = ifm_study_measure(place->study, store, &options, &result, &error);
     progress_study_end(run.progress);
     if (!good && g_error_matches(error, IFM_ERROR, IFM_ERROR_CANCELLED))
         return report_interrupted(place, &result, cli_interrupt_signal());
-    return good ? finish(&run, store, arguments, &result) : cli_fail(error);
+    if (!good && !g_error_matches(error, IFM_ERROR, IFM_ERROR_TIMEOUT))
+        return cli_fail(error);
+    int status = finish(&run, store, arguments, &result);
+    return good ? status : cli_fail(error);
 }
 
 static int run_study(const Arguments *arguments)
@@ -244,9 +247,8 @@ static const IfmOption run_options[] = {
     { "device", 'd', IFM_OPTION_TEXT, TRUE, "ALIAS=DEVICE",
       "puts another device behind an alias of the study, or adds one" },
     { "only", 0, IFM_OPTION_TEXT, FALSE, "STEP",
-      "export: write the models of all devices, here or not; measure: write no tables; analyze: write the tables of what "
-      "is "
-      "stored",
+      "export: write the models of all devices, available or not; measure: write no tables; analyze: write the tables "
+      "from the store",
       NULL, steps },
     ROW_CI(NULL),
     ROW_RUNS,
@@ -255,45 +257,42 @@ static const IfmOption run_options[] = {
     ROW_TIMEOUT(NULL),
     ROW_CASE_TIMEOUT(NULL),
     ROW_MEMORY_LIMIT(NULL),
-    { "retry", 0, IFM_OPTION_FLAG, FALSE, NULL, "measure again what failed before" },
     { "shard", 0, IFM_OPTION_TEXT, FALSE, "I/N",
-      "measure the I-th of N parts alone, each into a folder of its own; \"inferometer store merge\" puts their stores "
-      "together" },
+      "measure only the I-th of N parts of the cases, into a folder of its own; \"inferometer store merge\" joins the "
+      "stores" },
     { "output", 'o', IFM_OPTION_FOLDER, FALSE, "DIR",
-      "folder of the store, the models and the tables; without it out/ and the "
-      "study's name" },
+      "folder of the store, the models and the tables; without it out/ and the study's name" },
     { NULL },
 };
 
 static const char *const run_examples[] = {
     "inferometer study run gnn-stages",
-    "measures the seven stages of GraphSAGE on every device of the machine that the study names",
+    "measures the seven stages of GraphSAGE on every available device that the study names",
     "inferometer study run gnn-stages -d ORT=onnxruntime:CPU@1 -d NPU=simulated:meteor-lake/NPU",
-    "adds ONNX Runtime, on a core of its own, and takes a simulated NPU for the real one",
+    "adds ONNX Runtime on core 1, and replaces the NPU by a simulated one",
     "inferometer study run gnn-stages --warmup 10 --runs 50",
-    "measures by fixed counts, as the published protocol does",
+    "measures fixed counts of runs, as the published protocol does",
     NULL,
 };
 
 const Verb verb_study_run = {
     .name = "study run",
-    .summary = "measure all cases of a study, on every device there is, and write its tables",
+    .summary = "measure all cases of a study on every available device, and write its tables",
     .arguments = "STUDY",
     .min = 1,
     .max = 1,
     .positional = POSITIONAL_STUDY,
-    .options = run_options,
+    .tables = { run_options, ifm_study_options },
     .details =
-        WHICH_STUDY " How long a case is measured is what the study says, unless --ci, --runs, --warmup or --time-budget "
-                    "say otherwise; the same goes for its limits.\n"
-                    "Every case is stored before the next begins: an interrupted study goes on where it stopped, and one "
-                    "that is whole is not measured again. Devices with dynamic models come first, those with static ones "
-                    "(an NPU) after them; the tables are written after each of the two phases. An unavailable device "
-                    "is skipped and said so; a case that fails costs itself alone, and is tried again with --retry.\n"
-                    "An alias keeps its device in every file: other options or another device are other cases, measured "
-                    "next to the old ones.\n"
-                    "The exit status is 0 where every case of the devices that are here has a latency, 1 where some have "
-                    "none, 4 where no device is here; absent devices alone change nothing.",
+        WHICH_STUDY " The study states how long a case is measured and its limits; --ci, --runs, --warmup, --time-budget "
+                    "and the options of limits replace that.\n"
+                    "Every case is stored before the next begins: the same command continues an interrupted study, and a "
+                    "complete study is not measured again. Phase 1 measures the devices with dynamic models, phase 2 those "
+                    "with static ones (an NPU); the tables are written after each phase. An unavailable device "
+                    "is skipped, with the reason. A case that fails does not stop the others; --retry measures it again.\n"
+                    "Other options or another device are other cases, which are measured next to the old ones.\n"
+                    "The exit status is 0 if every case of the available devices has a latency, 1 if some have none or "
+                    "--total-time ended the run, and 4 if no device is available.",
     .examples = run_examples,
     .run = run_study,
 };

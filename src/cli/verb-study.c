@@ -87,7 +87,7 @@ static int run_export(const Arguments *arguments)
 
 static const char *const export_examples[] = {
     "inferometer study export gnn-stages",
-    "writes lookup_table.json and its companions from out/gnn-stages/store.db",
+    "writes lookup_table.json and the other tables from out/gnn-stages/store.db",
     NULL,
 };
 

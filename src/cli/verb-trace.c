@@ -38,7 +38,7 @@ static int parse_window(const Arguments *arguments, gint64 window_ns[2])
                      text);
 }
 
-/* (transfer full) NULL: what is wrong was told, @status is the exit status. */
+/* (transfer full) NULL: the fault was reported, @status is the exit status. */
 static GPtrArray *read_traces(const char *path, int *status)
 {
     g_autoptr(GError) error = NULL;
@@ -61,7 +61,7 @@ static int ask(const Arguments *arguments, const IfmTrace *trace, IfmTraceQuesti
     return status;
 }
 
-/* (transfer full) NULL: told. */
+/* (transfer full) NULL: the fault was reported. */
 static IfmTraceAnalysis *analyse(const char *path, const IfmTrace *trace, const IfmTraceQuestion *question, int *status)
 {
     g_autoptr(GError) error = NULL;

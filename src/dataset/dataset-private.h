@@ -1,5 +1,5 @@
 #pragma once
-#include <inferometer/dataset.h>
+#include <internal/dataset.h>
 
 G_BEGIN_DECLS
 

@@ -58,7 +58,7 @@ gboolean ifm_watch_goes_on(IfmWatch *watch, gint64 work, GError **error)
     return FALSE;
 }
 
-/* --- the components --------------------------------------------------------------------------------------------------- */
+/* --- the components ----------------------------------------------------------------------------------------------- */
 
 /*
  * Split: all components of all graphs, sorted by graph and first node.
@@ -163,20 +163,6 @@ static void refuse_size(const IfmGraph *graph, gint64 dim, const gint64 *sizes, 
                     graph->name, n_small, graph->n_graphs, dim, first + 1, sizes[first], right);
 }
 
-static gboolean check_sizes(const IfmGraph *graph, gint64 dim, GError **error)
-{
-    g_autofree gint64 *sizes = g_new0(gint64, graph->n_graphs);
-    for (gint64 node = 0; node < graph->n_nodes; node++)
-        sizes[graph_of(graph, node)]++;
-    for (gint64 i = 0; i < graph->n_graphs; i++)
-        if (sizes[i] <= dim)
-        {
-            refuse_size(graph, dim, sizes, error);
-            return FALSE;
-        }
-    return TRUE;
-}
-
 gboolean ifm_encoding_laplacian_check(const IfmGraph *graph, gint64 dim, GError **error)
 {
     for (gint64 i = 0; i < graph->n_edges; i++)
@@ -190,10 +176,19 @@ gboolean ifm_encoding_laplacian_check(const IfmGraph *graph, gint64 dim, GError 
                     graph->name, i, from + 1, to + 1);
         return FALSE;
     }
-    return check_sizes(graph, dim, error);
+    g_autofree gint64 *sizes = g_new0(gint64, graph->n_graphs);
+    for (gint64 node = 0; node < graph->n_nodes; node++)
+        sizes[graph_of(graph, node)]++;
+    for (gint64 i = 0; i < graph->n_graphs; i++)
+        if (sizes[i] <= dim)
+        {
+            refuse_size(graph, dim, sizes, error);
+            return FALSE;
+        }
+    return TRUE;
 }
 
-/* --- the vectors of a component --------------------------------------------------------------------------------------- */
+/* --- the vectors of a component ----------------------------------------------------------------------------------- */
 
 typedef struct
 {
@@ -280,7 +275,7 @@ static gboolean solve(Split *split, gint64 index, gint64 n_wanted, Solution *sol
            settle_all(solution, n, error);
 }
 
-/* --- the columns of a graph ------------------------------------------------------------------------------------------- */
+/* --- the columns of a graph --------------------------------------------------------------------------------------- */
 
 /* Pair: an eigenvalue above 0 of one graph. */
 typedef struct
@@ -412,14 +407,6 @@ static void put_zeros(Columns *columns, const gint64 *components, gint64 n)
     }
 }
 
-static void put_pair(Columns *columns, const Pair *pair)
-{
-    const gint64 *nodes = columns->split->nodes + columns->split->starts[pair->component];
-    for (gint64 i = 0; i < component_size(columns->split, pair->component); i++)
-        columns->entries[nodes[i] - columns->first_node] = pair->vector != NULL ? pair->vector[i] : 1;
-    next_column(columns, pair->value);
-}
-
 /* note_pairs: The facts of the first @n pairs, which are used. pairs[n], if it exists, is not used. */
 static void note_pairs(Facts *facts, gint64 graph, const GArray *pairs, gint64 n)
 {
@@ -491,11 +478,17 @@ static gboolean encode_graph(Columns *columns, Facts *facts, GError **error)
         g_array_remove_index(pairs, 0);
     note_pairs(facts, columns->index, pairs, n);
     for (gint64 k = 0; k < n; k++)
-        put_pair(columns, &g_array_index(pairs, Pair, k));
+    {
+        const Pair *pair = &g_array_index(pairs, Pair, k);
+        const gint64 *nodes = split->nodes + split->starts[pair->component];
+        for (gint64 i = 0; i < component_size(split, pair->component); i++)
+            columns->entries[nodes[i] - columns->first_node] = pair->vector != NULL ? pair->vector[i] : 1;
+        next_column(columns, pair->value);
+    }
     return TRUE;
 }
 
-/* --- what is told ----------------------------------------------------------------------------------------------------- */
+/* --- notes -------------------------------------------------------------------------------------------------------- */
 
 static void report(IfmEncoding *encoding, gint64 n_graphs, const Fact *fact, const char *format, ...) G_GNUC_PRINTF(4, 5);
 

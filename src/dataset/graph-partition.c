@@ -29,7 +29,7 @@ void ifm_subgraph_put_rows(const IfmSubgraph *subgraph, const void *rows, gsize 
         memcpy((char *)whole + (gsize)subgraph->nodes[i] * row_bytes, (const char *)rows + (gsize)i * row_bytes, row_bytes);
 }
 
-/* --- who owns which node ---------------------------------------------------------------------------------------------- */
+/* --- who owns which node ------------------------------------------------------------------------------------------ */
 
 /* weigh_nodes: A node weighs one node and the edges that end in it. @weights: [n_nodes x 2] */
 static void weigh_nodes(const IfmGraph *graph, idx_t *weights)
@@ -41,17 +41,6 @@ static void weigh_nodes(const IfmGraph *graph, idx_t *weights)
     }
     for (gint64 i = 0; i < graph->n_edges; i++)
         weights[2 * graph->edge_index[graph->n_edges + i] + 1]++;
-}
-
-static gboolean metis_succeeded(const IfmGraph *graph, int status, gint64 n_parts, GError **error)
-{
-    const char *reason = status == METIS_ERROR_INPUT ? "it refuses the graph" : "it gives no reason";
-    if (status == METIS_OK)
-        return TRUE;
-    g_set_error(error, IFM_ERROR, status == METIS_ERROR_MEMORY ? IFM_ERROR_MEMORY : IFM_ERROR_FAILED,
-                "%s: METIS could not make %" G_GINT64_FORMAT " parts: %s", graph->name, n_parts,
-                status == METIS_ERROR_MEMORY ? "no memory" : reason);
-    return FALSE;
 }
 
 /* ask_metis: @owner: [n_nodes] (out) the part of each node */
@@ -72,14 +61,13 @@ static gboolean ask_metis(const IfmGraph *graph, gint64 n_parts, guint32 seed, i
     int status = METIS_PartGraphKway(&n, &n_weights, list.starts, list.neighbours, node_weights, NULL, list.weights, &parts,
                                      NULL, NULL, options, &cut, owner);
     ifm_metis_unlock();
-    return metis_succeeded(graph, status, n_parts, error);
-}
-
-static gboolean has_neighbours(const IfmGraph *graph)
-{
-    for (gint64 i = 0; i < graph->n_edges; i++)
-        if (graph->edge_index[i] != graph->edge_index[graph->n_edges + i])
-            return TRUE;
+    if (status == METIS_OK)
+        return TRUE;
+    g_set_error(error, IFM_ERROR, status == METIS_ERROR_MEMORY ? IFM_ERROR_MEMORY : IFM_ERROR_FAILED,
+                "%s: METIS could not make %" G_GINT64_FORMAT " parts: %s", graph->name, n_parts,
+                status == METIS_ERROR_MEMORY  ? "no memory"
+                : status == METIS_ERROR_INPUT ? "it refuses the graph"
+                                              : "it gives no reason");
     return FALSE;
 }
 
@@ -96,7 +84,7 @@ static void deal_out(gint64 n_nodes, gint64 n_parts, idx_t *owner)
     }
 }
 
-/* --- the parts -------------------------------------------------------------------------------------------------------- */
+/* --- the parts ---------------------------------------------------------------------------------------------------- */
 
 /*
  * Sorting: nodes by owner and edges by the owner of their destination, both stable.
@@ -208,20 +196,10 @@ static gboolean copy_values(const IfmGraph *graph, const Sorting *sorting, gint6
     return TRUE;
 }
 
-static void copy_edges(Sorting *sorting, gint64 part, IfmGraph *to)
-{
-    const IfmGraph *graph = sorting->graph;
-    for (gint64 i = 0; i < to->n_edges; i++)
-    {
-        gint64 edge = sorting->edges[sorting->edge_starts[part] + i], source = graph->edge_index[edge];
-        to->edge_index[i] = sorting->owner[source] == part ? sorting->place[source] : sorting->ghost_place[source];
-        to->edge_index[to->n_edges + i] = sorting->place[graph->edge_index[graph->n_edges + edge]];
-    }
-}
-
 /* make_part: @number: from 1, counting partitions that are not empty */
 static IfmSubgraph *make_part(Sorting *sorting, gint64 part, guint number, GError **error)
 {
+    const IfmGraph *graph = sorting->graph;
     g_autoptr(IfmSubgraph) subgraph = g_new0(IfmSubgraph, 1);
     g_autoptr(GArray) ghosts = find_ghosts(sorting, part);
     gint64 n_edges = sorting->edge_starts[part + 1] - sorting->edge_starts[part];
@@ -236,12 +214,18 @@ static IfmSubgraph *make_part(Sorting *sorting, gint64 part, guint number, GErro
         subgraph->nodes[subgraph->n_own + i] = ghost;
         sorting->ghost_place[ghost] = subgraph->n_own + i;
     }
-    char *name = g_strdup_printf("%s, part %u", sorting->graph->name, number);
+    char *name = g_strdup_printf("%s, part %u", graph->name, number);
     subgraph->graph = ifm_graph_new(name, subgraph->n_own + ghosts->len, n_edges, error);
     if (subgraph->graph == NULL)
         return NULL;
-    copy_edges(sorting, part, subgraph->graph);
-    return copy_values(sorting->graph, sorting, part, subgraph, error) ? g_steal_pointer(&subgraph) : NULL;
+    for (gint64 i = 0; i < n_edges; i++)
+    {
+        gint64 edge = sorting->edges[sorting->edge_starts[part] + i], source = graph->edge_index[edge];
+        gboolean is_own = sorting->owner[source] == part;
+        subgraph->graph->edge_index[i] = is_own ? sorting->place[source] : sorting->ghost_place[source];
+        subgraph->graph->edge_index[n_edges + i] = sorting->place[graph->edge_index[graph->n_edges + edge]];
+    }
+    return copy_values(graph, sorting, part, subgraph, error) ? g_steal_pointer(&subgraph) : NULL;
 }
 
 static GPtrArray *make_parts(const IfmGraph *graph, const idx_t *owner, gint64 n_parts, GError **error)
@@ -277,7 +261,10 @@ GPtrArray *ifm_graph_partition(const IfmGraph *graph, gint64 n_parts, guint32 se
     g_autofree idx_t *owner = ifm_graph_allocate(graph->n_nodes, sizeof(idx_t), error);
     if (owner == NULL)
         return NULL;
-    if (n_parts == 1 || graph->n_nodes / n_parts < MIN_NODES || !has_neighbours(graph))
+    gboolean has_neighbours = FALSE;
+    for (gint64 i = 0; i < graph->n_edges && !has_neighbours; i++)
+        has_neighbours = graph->edge_index[i] != graph->edge_index[graph->n_edges + i];
+    if (n_parts == 1 || graph->n_nodes / n_parts < MIN_NODES || !has_neighbours)
         deal_out(graph->n_nodes, n_parts, owner);
     else if (!ask_metis(graph, n_parts, seed, owner, error))
         return NULL;

@@ -70,14 +70,6 @@ static gint64 first_node(const IfmGraph *graph, gint64 index)
     return low;
 }
 
-static gint64 count_edges_within(const IfmGraph *graph, gint64 begin, gint64 end)
-{
-    gint64 n = 0;
-    for (gint64 i = 0; i < graph->n_edges; i++)
-        n += graph->edge_index[i] >= begin && graph->edge_index[i] < end;
-    return n;
-}
-
 /* Rows @begin on, @n of them, into room for @room rows, the rest 0. @rows NULL: none. Returns: FALSE without memory. */
 static gboolean copy_rows(const float *rows, gint64 begin, gint64 n, gint64 room, gint64 width, float **copy,
                           GError **error)
@@ -112,7 +104,10 @@ static void copy_edges_within(const IfmGraph *graph, gint64 begin, IfmGraph *par
 /* take_nodes: Nodes @begin to @end - 1 with the edges among them, as one graph. @name: (transfer full) */
 static IfmGraph *take_nodes(const IfmGraph *graph, gint64 begin, gint64 end, char *name, GError **error)
 {
-    g_autoptr(IfmGraph) part = ifm_graph_new(name, end - begin, count_edges_within(graph, begin, end), error);
+    gint64 n_edges = 0;
+    for (gint64 i = 0; i < graph->n_edges; i++)
+        n_edges += graph->edge_index[i] >= begin && graph->edge_index[i] < end;
+    g_autoptr(IfmGraph) part = ifm_graph_new(name, end - begin, n_edges, error);
     if (part == NULL)
         return NULL;
     part->n_node_values = graph->n_node_values;
@@ -181,17 +176,6 @@ static gboolean check_room(const IfmGraph *graph, gint64 n_nodes, gint64 n_edges
     return FALSE;
 }
 
-static void pad_edges(const IfmGraph *graph, IfmGraph *padded)
-{
-    for (int row = 0; row < 2; row++)
-    {
-        gint64 *to = padded->edge_index + row * padded->n_edges;
-        memcpy(to, graph->edge_index + row * graph->n_edges, sizeof *to * (gsize)graph->n_edges);
-        for (gint64 i = graph->n_edges; i < padded->n_edges; i++)
-            to[i] = padded->n_nodes - 1;
-    }
-}
-
 static gboolean pad_node_graph(const IfmGraph *graph, IfmGraph *padded, GError **error)
 {
     padded->n_graphs = graph->n_graphs;
@@ -219,7 +203,13 @@ IfmGraph *ifm_graph_pad(const IfmGraph *graph, gint64 n_nodes, gint64 n_edges, G
     padded->n_node_values = graph->n_node_values;
     padded->values_of_labels = graph->values_of_labels;
     padded->n_edge_values = graph->n_edge_values;
-    pad_edges(graph, padded);
+    for (int row = 0; row < 2; row++)
+    {
+        gint64 *to = padded->edge_index + row * n_edges;
+        memcpy(to, graph->edge_index + row * graph->n_edges, sizeof *to * (gsize)graph->n_edges);
+        for (gint64 i = graph->n_edges; i < n_edges; i++)
+            to[i] = n_nodes - 1;
+    }
     gboolean good =
         pad_node_graph(graph, padded, error) &&
         copy_rows(graph->node_values, 0, graph->n_nodes, n_nodes, graph->n_node_values, &padded->node_values, error) &&

@@ -4,7 +4,7 @@
  * the search: the root, and vectors that were found.
  *
  * Repeated eigenvalues: the space that ARPACK searches, of one starting vector and its images, has one vector of each
- * eigenvalue. So when it has answered it is asked again beside what it found, until it finds nothing smaller.
+ * eigenvalue. So it is called again without the vectors found, until it finds no smaller eigenvalue.
  * Where the space is used up ARPACK goes on from a vector out of a generator that it keeps from call to call, and the
  * same graph would get other vectors the second time. So the operator is S M S with S = I + 1e-12 R, R diagonal, drawn
  * by a fixed seed: no eigenvalue is repeated exactly and the space has no end. A float shows nothing of that.
@@ -120,7 +120,7 @@ static gboolean run_init(Run *run, const Search *search, gint64 n_wanted, GError
     return TRUE;
 }
 
-/* Returns: ARPACK's word on it, 0 where all is well; with an error where nobody waits any more. */
+/* Returns: the status of ARPACK, 0 for success. Sets an error where the caller cancelled. */
 static a_int run_search(Run *run, const Search *search, double *vectors, GError **error)
 {
     a_int wish = 0, info = 1; /* 1: from our starting vector */
@@ -141,7 +141,7 @@ static a_int run_search(Run *run, const Search *search, double *vectors, GError 
     return info;
 }
 
-/* find: The @n_wanted vectors of the smallest eigenvalues beside those kept out, in no order. @tolerance: of a vector's
+/* find: The @n_wanted vectors of the smallest eigenvalues without those kept out, in no order. @tolerance: of a vector's
  * residual, against its eigenvalue (of what ARPACK is given)    @vectors: [n_wanted x n] */
 static gboolean find(const Search *search, gint64 n_wanted, double tolerance, double *vectors, GError **error)
 {
@@ -166,7 +166,7 @@ static gboolean find(const Search *search, gint64 n_wanted, double tolerance, do
     return FALSE;
 }
 
-/* --- in order --------------------------------------------------------------------------------------------------------- */
+/* --- in order ----------------------------------------------------------------------------------------------------- */
 
 static void swap_rows(double *a, double *b, gint64 n)
 {
@@ -189,8 +189,8 @@ static void sort_pairs(double *values, double *vectors, gint64 n_pairs, gint64 n
         }
 }
 
-/* rough_is_enough: whether a vector that was sought roughly shows that what is left has larger eigenvalues than @last: one
- * is as near to the vector's quotient as its residual is long. */
+/* rough_is_enough: Whether a vector of low accuracy shows that the remaining eigenvalues are larger than @last. The
+ * distance from the vector's Rayleigh quotient to the nearest eigenvalue is at most the length of the residual. */
 static gboolean rough_is_enough(const Search *search, const double *vector, double last)
 {
     gint64 n = search->component->n;
@@ -204,7 +204,7 @@ static gboolean rough_is_enough(const Search *search, const double *vector, doub
     return value - sqrt(sum) > last;
 }
 
-/* complete: Asks for what is still smaller than the largest that was found, and puts it in its place. */
+/* complete: Searches for eigenvalues that are smaller than the largest found, and replaces that one. */
 static gboolean complete(Search *search, gint64 n_wanted, double *values, GError **error)
 {
     gint64 n = search->component->n;

@@ -10,7 +10,7 @@
 #include <math.h>
 #include <string.h>
 
-#define MIN_STEPS 60 /* of the Lanczos process that tells where to cut */
+#define MIN_STEPS 60 /* of the Lanczos process that finds where to cut */
 #define STEPS_EACH 8 /* a vector that is wanted */
 #define RISE 5       /* the polynomial is to be cosh(RISE) at the largest eigenvalue */
 #define MAX_DEGREE 300
@@ -81,10 +81,9 @@ void ifm_filter_widen(IfmFilter *filter)
     set_cut(filter, filter->cut - MAX(filter->top - filter->cut, 0.01));
 }
 
-/* --- where to cut -------------------------------------------------------------------------------------------------------
- */
+/* --- where to cut ------------------------------------------------------------------------------------------------- */
 
-/* set_length: Makes the norm of @x 1. Returns: what it was. */
+/* set_length: Makes the norm of @x 1. Returns: the norm before. */
 static double set_length(double *x, gint64 n)
 {
     double length = ifm_vector_norm(x, n), factor = length > 0 ? 1 / length : 0;
@@ -96,9 +95,9 @@ static double set_length(double *x, gint64 n)
 /*
  * survey: The Lanczos process without keeping vectors at right angles: its eigenvalues come from inside the spectrum, the
  * j-th largest from below the j-th largest of B (as long as none has come twice, which ifm_filter_passes() would show).
- * @diagonal, @beside: [n_steps] (out) ascending eigenvalues, room. Returns: how many there are.
+ * @diagonal, @off_diagonal: [n_steps] (out) ascending eigenvalues, room. Returns: how many there are.
  */
-static int survey(IfmFilter *filter, int n_steps, double *diagonal, double *beside)
+static int survey(IfmFilter *filter, int n_steps, double *diagonal, double *off_diagonal)
 {
     gint64 n = filter->component->n;
     g_autoptr(GRand) random = g_rand_new_with_seed(2);
@@ -115,7 +114,7 @@ static int survey(IfmFilter *filter, int n_steps, double *diagonal, double *besi
         advance(filter, filter->now, 1, 0, filter->before, filter->before);
         ifm_vector_subtract(filter->component->root, filter->before, n);
         diagonal[step] = ifm_vector_subtract(filter->now, filter->before, n);
-        beside[step] = length = set_length(filter->before, n);
+        off_diagonal[step] = length = set_length(filter->before, n);
         double *kept = filter->before;
         filter->before = filter->now;
         filter->now = kept;
@@ -125,7 +124,7 @@ static int survey(IfmFilter *filter, int n_steps, double *diagonal, double *besi
             break;
         }
     }
-    return LAPACKE_dsterf(step, diagonal, beside) == 0 ? step : 0;
+    return LAPACKE_dsterf(step, diagonal, off_diagonal) == 0 ? step : 0;
 }
 
 IfmFilter *ifm_filter_new(const IfmComponent *component, gint64 n_wanted, GError **error)
@@ -133,13 +132,13 @@ IfmFilter *ifm_filter_new(const IfmComponent *component, gint64 n_wanted, GError
     gint64 n = component->n;
     int n_steps = (int)MIN(MAX(STEPS_EACH * n_wanted, MIN_STEPS), n - 1);
     g_autoptr(IfmFilter) filter = g_new0(IfmFilter, 1);
-    g_autofree double *diagonal = g_new(double, n_steps), *beside = g_new(double, n_steps);
+    g_autofree double *diagonal = g_new(double, n_steps), *off_diagonal = g_new(double, n_steps);
     filter->component = component;
     if ((filter->before = ifm_graph_allocate(n, sizeof(double), error)) == NULL ||
         (filter->now = ifm_graph_allocate(n, sizeof(double), error)) == NULL ||
         (filter->scaled = ifm_graph_allocate(n, sizeof(double), error)) == NULL)
         return NULL;
-    int n_found = survey(filter, n_steps, diagonal, beside);
+    int n_found = survey(filter, n_steps, diagonal, off_diagonal);
     filter->top = n_found > 0 ? diagonal[n_found - 1] : 1;
     set_cut(filter, n_found > n_wanted + 2 ? diagonal[n_found - n_wanted - 3] : -1);
     return g_steal_pointer(&filter);

@@ -96,8 +96,7 @@ gboolean ifm_eigenvalue_is_equal(double a, double b)
     return fabs(a - b) <= 1e-8 * MAX(fabs(a), fabs(b)) + 1e-12;
 }
 
-gboolean ifm_component_solve_dense(const IfmComponent *component, gint64 n_wanted, double *values, double *vectors,
-                                   GError **error)
+static gboolean solve_dense(const IfmComponent *component, gint64 n_wanted, double *values, double *vectors, GError **error)
 {
     gint64 n = component->n;
     g_autofree double *matrix = ifm_graph_allocate(n * n, sizeof *matrix, error);
@@ -136,7 +135,7 @@ gboolean ifm_component_solve(const IfmComponent *component, gint64 n_wanted, dou
 {
     *solver = IFM_SOLVER_DENSE;
     if (component->n <= DENSE_NODES || n_wanted > component->n / DENSE_SHARE)
-        return ifm_component_solve_dense(component, n_wanted, values, vectors, error) &&
+        return solve_dense(component, n_wanted, values, vectors, error) &&
                ifm_watch_goes_on(watch, (gint64)component->n * component->n * component->n, error);
     return ifm_component_solve_sparse(component, n_wanted, values, vectors, solver, watch, error);
 }

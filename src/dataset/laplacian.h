@@ -50,8 +50,6 @@ typedef enum
  */
 gboolean ifm_component_solve(const IfmComponent *component, gint64 n_wanted, double *values, double *vectors,
                              IfmSolver *solver, IfmWatch *watch, GError **error);
-gboolean ifm_component_solve_dense(const IfmComponent *component, gint64 n_wanted, double *values, double *vectors,
-                                   GError **error);
 gboolean ifm_component_solve_sparse(const IfmComponent *component, gint64 n_wanted, double *values, double *vectors,
                                     IfmSolver *solver, IfmWatch *watch, GError **error);
 

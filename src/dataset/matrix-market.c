@@ -58,7 +58,7 @@ static gboolean read_banner(IfmText *text, Matrix *matrix, GError **error)
     return ifm_text_no_more(text, "the symmetry", error);
 }
 
-/* The least that an entry takes: two digits, a blank, and for each value a blank and a digit; then a line break, which may
+/* The minimum bytes of an entry: two digits, a blank, and for each value a blank and a digit; then a line break, which may
  * miss at the end. */
 static gint64 max_entries(const IfmText *text, const Matrix *matrix)
 {

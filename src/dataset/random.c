@@ -1,7 +1,7 @@
 /*
  * Seeded random graphs. All is integer arithmetic over the Mersenne twister, so that the same seed gives the same edges on
  * every machine: no rounding of a floating-point library can decide which edge is taken. (Only G_RANDOM_VERSION=2.0 in the
- * environment, which asks GLib for the seeding of its first years, gives others.)
+ * environment, which selects the seeding of GLib's first years, gives others.)
  */
 #include "dataset-private.h"
 
@@ -88,9 +88,9 @@ static void draw_take(Draw *draw, guint64 code)
     draw->codes[draw->n++] = code;
 }
 
-/* draw_rest: what is missing, uniformly among the pairs not taken. Where more than half of all pairs are wanted, drawing
- * until a free one is met would not end in time: then all pairs are gone through, each taken with the chance
- * missing / left (Knuth's algorithm S, The Art of Computer Programming 3.4.2). */
+/* draw_rest: Draws the missing pairs uniformly among those not taken. Where more than half of all pairs are wanted, drawing
+ * until a free one is found would take too long. Then each pair in turn is taken with probability missing / left (Knuth's
+ * algorithm S, The Art of Computer Programming 3.4.2). */
 static void draw_rest(Draw *draw)
 {
     if ((guint64)draw->wanted <= draw->n_pairs / 2)
@@ -121,7 +121,7 @@ static void draw_shuffle(Draw *draw)
 
 /* --- the power law ------------------------------------------------------------------------------------------------------
  * Chung and Lu 2002: the node of rank k has the weight (k + k0)^(-1 / (exponent - 1)), here to the power of -2/3, and an
- * edge from i to j comes up with a chance in proportion to weight_i * weight_j. k0 is the least for which the expected
+ * edge from i to j comes up with a chance in proportion to weight_i * weight_j. k0 is the minimum for which the expected
  * number of edges between the two heaviest nodes is at most 1 (their condition max w^2 <= sum w), and n at most.
  */
 
@@ -153,7 +153,7 @@ static guint64 weight_ratio(guint64 first, guint64 n)
     return (guint64)((Wide)3 * begin * begin * (end - begin) >> 60);
 }
 
-/* first_rank: the least from 1 to @n with weight_ratio^2 >= @n_edges. The ratio grows with the rank. */
+/* first_rank: the minimum from 1 to @n with weight_ratio^2 >= @n_edges. The ratio grows with the rank. */
 static guint64 first_rank(guint64 n, gint64 n_edges)
 {
     guint64 low = 1, high = n;
@@ -184,18 +184,6 @@ static void alias_clear(Alias *alias)
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Alias, alias_clear)
 
-/* The weights, a rank to each node by chance, times n: a column then holds the total. */
-static void alias_set_weights(Alias *alias, GRand *random, guint64 first)
-{
-    for (guint64 i = 0; i < alias->n; i++)
-    {
-        guint64 weight = rank_weight(first + i), other = below(random, i + 1);
-        alias->own[i] = alias->own[other]; /* a shuffle from the inside out */
-        alias->own[other] = weight * alias->n;
-        alias->total += weight;
-    }
-}
-
 /* alias_init: @first: the rank of the heaviest node. */
 static gboolean alias_init(Alias *alias, GRand *random, guint64 n, guint64 first, GError **error)
 {
@@ -205,7 +193,13 @@ static gboolean alias_init(Alias *alias, GRand *random, guint64 n, guint64 first
     alias->other = ifm_graph_allocate((gint64)n, sizeof *alias->other, error);
     if (columns == NULL || alias->own == NULL || alias->other == NULL)
         return FALSE;
-    alias_set_weights(alias, random, first);
+    for (guint64 i = 0; i < n; i++) /* the weights, a rank to each node by chance, times n: a column then holds the total */
+    {
+        guint64 weight = rank_weight(first + i), other = below(random, i + 1);
+        alias->own[i] = alias->own[other]; /* a shuffle from the inside out */
+        alias->own[other] = weight * n;
+        alias->total += weight;
+    }
     guint64 n_small = 0, large = n; /* columns: the small ones from the left, the large ones from @large on */
     for (guint64 i = 0; i < n; i++)
     {
@@ -251,24 +245,11 @@ static gboolean draw_power_law(Draw *draw, GError **error)
     return TRUE;
 }
 
-/* --- the graph ----------------------------------------------------------------------------------------------------------
- */
-
-/* The codes stand where the sources go. */
-static void split_codes(IfmGraph *graph)
-{
-    gint64 *sources = graph->edge_index, *destinations = sources + graph->n_edges;
-    for (gint64 i = 0; i < graph->n_edges; i++)
-    {
-        gint64 code = sources[i];
-        sources[i] = code / (graph->n_nodes - 1);
-        destinations[i] = code % (graph->n_nodes - 1);
-        destinations[i] += destinations[i] >= sources[i];
-    }
-}
+/* --- the graph ---------------------------------------------------------------------------------------------------- */
 
 static gboolean fill(IfmGraph *graph, IfmGraphKind kind, guint32 seed, GError **error)
 {
+    g_assert(graph->n_nodes > 1); /* it has an edge */
     guint64 n = (guint64)graph->n_nodes;
     Draw draw = { g_rand_new_with_seed(seed), n, n * (n - 1), (guint64 *)graph->edge_index, 0, graph->n_edges };
     gboolean good = draw_init_slots(&draw, error) && (kind != IFM_GRAPH_POWER_LAW || draw_power_law(&draw, error));
@@ -276,7 +257,13 @@ static gboolean fill(IfmGraph *graph, IfmGraphKind kind, guint32 seed, GError **
     {
         draw_rest(&draw);
         draw_shuffle(&draw);
-        split_codes(graph);
+    }
+    for (gint64 i = 0; good && i < graph->n_edges; i++) /* the codes are where the sources go */
+    {
+        gint64 *source = &graph->edge_index[i], *destination = source + graph->n_edges, code = *source;
+        *source = code / (graph->n_nodes - 1);
+        *destination = code % (graph->n_nodes - 1);
+        *destination += *destination >= *source;
     }
     g_free(draw.slots);
     g_rand_free(draw.random);
@@ -307,18 +294,6 @@ IfmGraph *ifm_graph_random(IfmGraphKind kind, gint64 n_nodes, gint64 n_edges, gu
  * n (n - 1) / 2 - 1, and no two are one pair.
  */
 
-/* The codes, @n_pairs of them, stand where the destinations go: each is read before what it becomes reaches its place. */
-static void split_pairs(IfmGraph *graph, gint64 n_pairs)
-{
-    gint64 *sources = graph->edge_index, *destinations = sources + graph->n_edges, n = graph->n_nodes;
-    for (gint64 i = 0; i < n_pairs; i++)
-    {
-        gint64 code = destinations[n_pairs + i], node = code % n, other = (node + code / n + 1) % n;
-        sources[2 * i] = destinations[2 * i + 1] = node;
-        sources[2 * i + 1] = destinations[2 * i] = other;
-    }
-}
-
 static gboolean fill_pairs(IfmGraph *graph, GRand *random, GError **error)
 {
     guint64 n = (guint64)graph->n_nodes;
@@ -330,7 +305,14 @@ static gboolean fill_pairs(IfmGraph *graph, GRand *random, GError **error)
     {
         draw_rest(&draw);
         draw_shuffle(&draw);
-        split_pairs(graph, n_pairs);
+    }
+    gint64 *sources = graph->edge_index, *destinations = sources + graph->n_edges;
+    for (gint64 i = 0; good && i < n_pairs; i++) /* each code is read before an edge is written in its place */
+    {
+        gint64 code = (gint64)codes[i], node = code % graph->n_nodes,
+               other = (node + code / graph->n_nodes + 1) % graph->n_nodes;
+        sources[2 * i] = destinations[2 * i + 1] = node;
+        sources[2 * i + 1] = destinations[2 * i] = other;
     }
     g_free(draw.slots);
     return good;

@@ -1,5 +1,5 @@
 #pragma once
-#include <inferometer/engine.h>
+#include <inferometer/buffer.h>
 
 G_BEGIN_DECLS
 
@@ -98,7 +98,8 @@ struct IfmDriver
      * does not end it. Never at the same time as cancel. */
     void (*cancel_clear)(IfmRequest *request);
 
-    /* attest: optional. Fills dtype and nodes from one profiled run; attest.c counts threads and reads their masks. */
+    /* effective_config: optional. Fills dtype and nodes from one profiled run; effective-config.c counts threads and
+     * reads their masks. */
     gboolean (*effective_config)(IfmCompiled *compiled, const IfmTensor *inputs, IfmEffectiveConfig *effective_config,
                                  GError **error);
     /* profile: with IFM_CAN_PROFILE. Appends IfmEngineProfile* to @profiles, ifm_engine_profile_new(). */
@@ -135,14 +136,15 @@ const IfmDriver *const *ifm_driver_table(void);
 IfmEngineProfile *ifm_engine_profile_new(void);
 void ifm_node_time_free(IfmNodeTime *node);
 
-/* ifm_effective_config_add_node: For the attest slot. Returns: (borrowed) a node added to @effective_config; strings are
- * copied, NULL becomes "". */
+/* ifm_effective_config_add_node: For the effective_config slot. Returns: (borrowed) a node added to @effective_config;
+ * strings are copied, NULL becomes "". */
 IfmNodeConfig *ifm_effective_config_add_node(IfmEffectiveConfig *effective_config, const char *name, const char *op_type,
                                              const char *provider, const char *implementation, IfmDtype dtype);
 
-/* ifm_effective_config_note: For the attest slot: adds a fact about how the model ran. @text: (transfer full) */
+/* ifm_effective_config_note: For the effective_config slot: adds a fact about how the model ran. @text: (transfer full) */
 void ifm_effective_config_note(IfmEffectiveConfig *effective_config, char *text);
-/* ifm_compiled_again: For attest: compiles the same model a second time with profiling on and runs it once on stream 0.
+/* ifm_compiled_again: For the effective_config slot: compiles the same model a second time with profiling on and runs it
+ * once on stream 0.
  * @request: (out) (transfer full) the request that ran. Returns: (transfer full) NULL with an error. */
 IfmCompiled *ifm_compiled_again(IfmCompiled *compiled, const IfmTensor *inputs, IfmRequest **request, GError **error);
 

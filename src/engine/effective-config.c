@@ -114,7 +114,8 @@ static gboolean is_decided(GHashTable *active, int n_looks_left)
     return TRUE;
 }
 
-/* Counts the threads that took processor time between two looks. @active: thread id -> number of looks */
+/* Counts the threads that took processor time between two looks, without those that were there before any engine (the
+ * process's own, a sanitizer's). @active: thread id -> number of looks */
 static void note_active(const Observation *observation, GHashTable *before, GHashTable *after, GHashTable *active)
 {
     GHashTableIter iter;
@@ -124,7 +125,8 @@ static void note_active(const Observation *observation, GHashTable *before, GHas
     {
         const gint64 *earlier = g_hash_table_lookup(before, tid);
         gboolean took_time = *(gint64 *)time_ns > (earlier != NULL ? *earlier : 0);
-        if (took_time && GPOINTER_TO_INT(tid) != observation->waiting && GPOINTER_TO_INT(tid) != gettid())
+        pid_t thread = GPOINTER_TO_INT(tid);
+        if (took_time && thread != observation->waiting && thread != gettid() && !ifm_thread_is_foreign(thread))
             g_hash_table_insert(active, tid, GINT_TO_POINTER(GPOINTER_TO_INT(g_hash_table_lookup(active, tid)) + 1));
     }
 }

@@ -46,6 +46,10 @@ GArray *ifm_affinity_cores(void);
 char *ifm_affinity_of_process(void);
 /** ifm_threads_list: Returns: (transfer full) thread id -> processor time so far, ns (gint64*). */
 GHashTable *ifm_threads_list(void);
+/** ifm_threads_remember: Notes the threads of the process before its first engine opens; later calls do nothing. */
+void ifm_threads_remember(void);
+/** ifm_thread_is_foreign: Whether a thread is older than the first engine, so that no runtime can have begun it. */
+gboolean ifm_thread_is_foreign(pid_t tid);
 
 /* --- engine-options.c ----------------------------------------------------------------------------------------------- */
 

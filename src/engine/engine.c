@@ -1,5 +1,7 @@
 #include <internal/engine.h>
 #include <internal/nearest.h>
+#include <internal/onnx.h>
+#include <internal/tensor.h>
 #include <string.h>
 
 #include "engine-private.h"
@@ -47,6 +49,7 @@ IfmEngine *ifm_engine_open(const char *name, IfmClock *clock, GError **error)
         g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s: a real engine cannot go by a virtual clock", name);
         return NULL;
     }
+    ifm_threads_remember();
     IfmEngine *engine = driver->open(clock, error);
     if (engine == NULL)
         return NULL;

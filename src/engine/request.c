@@ -1,5 +1,6 @@
 #include <internal/clock.h>
 #include <internal/engine.h>
+#include <internal/tensor.h>
 #include <stdatomic.h>
 
 #include "engine-private.h"

@@ -27,10 +27,9 @@ int ifm_runtime_n_threads(const IfmCompiled *compiled);
  * @skip: prefixes of lines to leave out, NULL-terminated
  */
 char *ifm_runtime_words(const char *message, const char *const *skip);
-/** ifm_runtime_is_memory: Whether a runtime's message is about memory that ran out. */
-gboolean ifm_runtime_is_memory(const char *words);
-/** ifm_runtime_is_lost: Whether it is about a lost device. */
-gboolean ifm_runtime_is_lost(const char *words);
+/** ifm_runtime_code: Returns: the code of a runtime's message: IFM_ERROR_MEMORY if it is about memory that ran out,
+ * IFM_ERROR_LOST if about a lost device, else @other. */
+IfmErrorCode ifm_runtime_code(const char *message, IfmErrorCode other);
 
 /**
  * ifm_ort_profile_read: Reads a profile that ONNX Runtime wrote (onnxruntime-profile.c). It is declared here so that

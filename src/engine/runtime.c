@@ -156,30 +156,28 @@ char *ifm_runtime_words(const char *message, const char *const *skip)
     return words;
 }
 
-static gboolean contains_any(const char *words, const char *const *parts)
+IfmErrorCode ifm_runtime_code(const char *message, IfmErrorCode other)
 {
-    g_autofree char *lower = g_ascii_strdown(words, -1);
-    for (; *parts != NULL; parts++)
-        if (strstr(lower, *parts) != NULL)
-            return TRUE;
-    return FALSE;
-}
-
-gboolean ifm_runtime_is_memory(const char *words)
-{
-    static const char *const parts[] = { "bad_alloc",         "bad allocation",   "failed to allocate",
-                                         "out of memory",     "out_of_memory",    "cannot allocate",
-                                         "memory allocation", "out_of_resources", NULL };
-    return contains_any(words, parts);
-}
-
-gboolean ifm_runtime_is_lost(const char *words)
-{
-    static const char *const parts[] = {
-        "device_lost",  "device lost", "device is lost", "device removed",       "device hung",
-        "cuda failure", "cuda error",  "out_of_host",    "device_not_available", NULL
+    static const struct
+    {
+        const char *part;
+        IfmErrorCode code;
+    } parts[] = {
+        { "bad_alloc", IFM_ERROR_MEMORY },          { "bad allocation", IFM_ERROR_MEMORY },
+        { "failed to allocate", IFM_ERROR_MEMORY }, { "out of memory", IFM_ERROR_MEMORY },
+        { "out_of_memory", IFM_ERROR_MEMORY },      { "cannot allocate", IFM_ERROR_MEMORY },
+        { "memory allocation", IFM_ERROR_MEMORY },  { "out_of_resources", IFM_ERROR_MEMORY },
+        { "device_lost", IFM_ERROR_LOST },          { "device lost", IFM_ERROR_LOST },
+        { "device is lost", IFM_ERROR_LOST },       { "device removed", IFM_ERROR_LOST },
+        { "device hung", IFM_ERROR_LOST },          { "cuda failure", IFM_ERROR_LOST },
+        { "cuda error", IFM_ERROR_LOST },           { "out_of_host", IFM_ERROR_LOST },
+        { "device_not_available", IFM_ERROR_LOST },
     };
-    return contains_any(words, parts);
+    g_autofree char *lower = g_ascii_strdown(message, -1);
+    for (gsize i = 0; i < G_N_ELEMENTS(parts); i++)
+        if (strstr(lower, parts[i].part) != NULL)
+            return parts[i].code;
+    return other;
 }
 
 /* Bits of the significand, by which floating-point types are ordered; 0 for other types. */

@@ -61,3 +61,20 @@ GHashTable *ifm_threads_list(void)
     }
     return threads;
 }
+
+static GHashTable *foreign; /* as ifm_threads_list() */
+
+void ifm_threads_remember(void)
+{
+    static gsize is_done;
+    if (g_once_init_enter(&is_done))
+    {
+        foreign = ifm_threads_list();
+        g_once_init_leave(&is_done, 1);
+    }
+}
+
+gboolean ifm_thread_is_foreign(pid_t tid)
+{
+    return g_hash_table_contains(foreign, GINT_TO_POINTER(tid));
+}

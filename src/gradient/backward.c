@@ -4,7 +4,7 @@
 
 #include "backward.h"
 
-/* --- the node in hand ------------------------------------------------------------------------------------------------- */
+/* --- the node in hand --------------------------------------------------------------------------------------------- */
 
 const char *ifm_back_input(const IfmBack *back, gsize index)
 {
@@ -109,7 +109,7 @@ static void take_node(IfmBack *back, gsize index)
         back->is_live = back->is_live || g_hash_table_contains(back->live, back->node->outputs[i]);
 }
 
-/* --- which tensors ---------------------------------------------------------------------------------------------------- */
+/* --- which tensors ------------------------------------------------------------------------------------------------ */
 
 gboolean ifm_back_is_float(IfmDtype dtype)
 {
@@ -130,14 +130,6 @@ static gboolean may_carry(const IfmBack *back, const char *tensor)
     return *tensor != '\0' && (!ifm_back_facts_shape(back->facts, tensor, &shape) || ifm_back_is_float(shape.dtype));
 }
 
-static gboolean reads_reached(const IfmBack *back, const IfmNode *node)
-{
-    for (gsize i = 0; i < node->n_inputs; i++)
-        if (g_hash_table_contains(back->reached, node->inputs[i]))
-            return TRUE;
-    return FALSE;
-}
-
 /* reach: Forwards from the tensors to differentiate by. The names that subgraphs of a node read count as its inputs. */
 static void reach(IfmBack *back)
 {
@@ -151,7 +143,9 @@ static void reach(IfmBack *back)
     for (gsize i = 0; i < ifm_model_n_nodes(back->model); i++)
     {
         const IfmNode *node = ifm_model_node(back->model, i);
-        gboolean reads = reads_reached(back, node) || g_hash_table_contains(capturing, GSIZE_TO_POINTER(i));
+        gboolean reads = g_hash_table_contains(capturing, GSIZE_TO_POINTER(i));
+        for (gsize k = 0; k < node->n_inputs; k++)
+            reads = reads || g_hash_table_contains(back->reached, node->inputs[k]);
         for (gsize k = 0; k < node->n_outputs && reads && !has_zero_gradient(node); k++)
             if (may_carry(back, node->outputs[k]))
             {
@@ -186,7 +180,7 @@ static gboolean follow_back(IfmBack *back, const char *output)
     return back->error == NULL;
 }
 
-/* --- the forward nodes ------------------------------------------------------------------------------------------------ */
+/* --- the forward nodes -------------------------------------------------------------------------------------------- */
 
 /* is_needed: Whether an output of the node is in @wanted. */
 static gboolean is_needed(const IfmBack *back, const IfmNode *node, const gboolean *needed)
@@ -240,7 +234,7 @@ void ifm_back_copy_forward(IfmBack *back, GHashTable *inputs)
     back->node = NULL;
 }
 
-/* --- the backward nodes ----------------------------------------------------------------------------------------------- */
+/* --- the backward nodes ------------------------------------------------------------------------------------------- */
 
 gboolean ifm_back_follow(IfmBack *back, const char *output, GError **error)
 {
@@ -266,9 +260,10 @@ void ifm_back_run_rules(IfmBack *back)
     back->node = NULL;
 }
 
-/* --- making and freeing one ------------------------------------------------------------------------------------------- */
+/* --- making and freeing one --------------------------------------------------------------------------------------- */
 
-static void take_names(IfmBack *back)
+/* read_model: Takes the names of the model, and finds out whether it adds rows. */
+static void read_model(IfmBack *back)
 {
     for (gsize i = 0; i < ifm_model_n_inputs(back->model); i++)
         g_hash_table_add(back->taken, ifm_model_input(back->model, i)->name);
@@ -277,21 +272,12 @@ static void take_names(IfmBack *back)
     for (gsize i = 0; i < ifm_model_n_nodes(back->model); i++)
     {
         const IfmNode *node = ifm_model_node(back->model, i);
+        back->adds_rows = back->adds_rows || (g_str_equal(node->op_type, "ScatterND") &&
+                                              !g_str_equal(ifm_node_string(node, "reduction", "none"), "none"));
         g_hash_table_add(back->taken_nodes, (gpointer)node->name);
         for (gsize k = 0; k < node->n_outputs; k++)
             g_hash_table_add(back->taken, (gpointer)node->outputs[k]);
     }
-}
-
-static gboolean has_reducing_scatter_nd(const IfmModel *model)
-{
-    for (gsize i = 0; i < ifm_model_n_nodes(model); i++)
-    {
-        const IfmNode *node = ifm_model_node(model, i);
-        if (g_str_equal(node->op_type, "ScatterND") && !g_str_equal(ifm_node_string(node, "reduction", "none"), "none"))
-            return TRUE;
-    }
-    return FALSE;
 }
 
 IfmBack *ifm_back_new(IfmModel *model, const char *suffix, GError **error)
@@ -303,7 +289,6 @@ IfmBack *ifm_back_new(IfmModel *model, const char *suffix, GError **error)
     IfmBack *back = g_new0(IfmBack, 1);
     back->model = model;
     back->facts = facts;
-    back->adds_rows = has_reducing_scatter_nd(model);
     back->opset = MAX(ifm_model_opset(model), IFM_GRADIENT_OPSET);
     back->builder = ifm_model_builder_new(name, back->opset);
     ifm_model_builder_share_external(back->builder);
@@ -319,7 +304,7 @@ IfmBack *ifm_back_new(IfmModel *model, const char *suffix, GError **error)
     back->reached = g_hash_table_new(g_str_hash, g_str_equal);
     back->live = g_hash_table_new(g_str_hash, g_str_equal);
     back->gradients = g_hash_table_new(g_str_hash, g_str_equal);
-    take_names(back);
+    read_model(back);
     return back;
 }
 

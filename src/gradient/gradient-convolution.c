@@ -1,8 +1,7 @@
 /* Rules of convolutions. In comments g is the gradient of the output y = x * w. */
 #include "gradient-windows.h"
 
-/* --- the weight's gradient ----------------------------------------------------------------------------------------------
- */
+/* --- the weight's gradient ---------------------------------------------------------------------------------------- */
 
 /*
  * dw[:, :, i, j] = sum over n of g[n] (x at window position (i, j))[n]^T: a matrix product for each position of the window.
@@ -130,8 +129,7 @@ static void by_products(IfmBack *back, const IfmWindows *windows, const IfmBackS
     ifm_back_give(back, 1, ifm_back_reshape(back, all, ifm_back_input(back, 1)));
 }
 
-/* --- the input's gradient -----------------------------------------------------------------------------------------------
- */
+/* --- the input's gradient ----------------------------------------------------------------------------------------- */
 
 static const char *reversed(IfmBack *back, const char *value, const gint64 *axes, gsize n)
 {
@@ -222,8 +220,7 @@ static const char *input_gradient(IfmBack *back, const IfmWindows *windows, cons
     return gradient;
 }
 
-/* --- the rule -----------------------------------------------------------------------------------------------------------
- */
+/* --- the rule ----------------------------------------------------------------------------------------------------- */
 
 IFM_GRADIENT_RULE(conv)
 {

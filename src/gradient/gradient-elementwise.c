@@ -252,8 +252,7 @@ IFM_GRADIENT_RULE(gelu)
     times(back, &of, ifm_back_as(back, slope, wide.dtype, of.dtype));
 }
 
-/* --- of several inputs, broadcast to each other -------------------------------------------------------------------------
- */
+/* --- of several inputs, broadcast to each other ------------------------------------------------------------------- */
 
 IFM_GRADIENT_RULE(add)
 {
@@ -284,8 +283,8 @@ static gint64 n_elements(IfmBack *back, const char *tensor)
 }
 
 /*
- * left_to_product: Of a number times a MatMul that nobody else reads, as attention's scores are scaled: what the MatMul's
- * rule gives is multiplied, where that is less. Returns: FALSE: it is not so.
+ * left_to_product: Handles a number times a MatMul that no other node reads, as in the scaled scores of attention. The rule
+ * of the MatMul multiplies its gradients by the number, where those have fewer elements. Returns: FALSE in all other cases.
  */
 static gboolean left_to_product(IfmBack *back, gsize input, const char *number)
 {

@@ -1,4 +1,5 @@
 /* Emitting nodes and constants. */
+#include <internal/tensor.h>
 #include <stdarg.h>
 #include <string.h>
 
@@ -76,9 +77,9 @@ void ifm_back_float(IfmBack *back, const char *attribute, double value)
     ifm_model_builder_float(back->builder, back->last, attribute, value);
 }
 
-/* --- constants -------------------------------------------------------------------------------------------------------- */
+/* --- constants ---------------------------------------------------------------------------------------------------- */
 
-/* constant: A weight of these bytes, one for all that ask for it. */
+/* constant: A weight of these bytes. All uses of the same bytes share it. */
 static const char *constant(IfmBack *back, const IfmTensor *tensor)
 {
     g_autofree char *shape = ifm_shape_to_string(tensor->rank, tensor->shape);
@@ -141,7 +142,7 @@ const char *ifm_back_number(IfmBack *back, gint64 value)
     return ifm_back_list(back, &value, 1);
 }
 
-/* --- shapes ----------------------------------------------------------------------------------------------------------- */
+/* --- shapes ------------------------------------------------------------------------------------------------------- */
 
 static int n_free(const IfmBackShape *shape)
 {
@@ -200,7 +201,7 @@ const char *ifm_back_reshape(IfmBack *back, const char *value, const char *tenso
     return reshaped;
 }
 
-/* A number stays what it is: OpenVINO makes a vector of it. */
+/* A number keeps rank 0: OpenVINO would make a vector of it. */
 const char *ifm_back_expand(IfmBack *back, const char *value, const char *tensor)
 {
     IfmBackShape shape;
@@ -243,7 +244,7 @@ const char *ifm_back_transpose(IfmBack *back, const char *value, const int *orde
     return transposed;
 }
 
-/* --- sums ------------------------------------------------------------------------------------------------------------- */
+/* --- sums --------------------------------------------------------------------------------------------------------- */
 
 const char *ifm_back_sum(IfmBack *back, const char *value, const int *axes, int n, gboolean keep)
 {

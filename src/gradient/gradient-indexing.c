@@ -1,4 +1,4 @@
-/* Rules of what reads or writes by index. In comments g is the gradient of the output. */
+/* Rules of operators that read or write by index. In comments g is the gradient of the output. */
 #include "gradient-private.h"
 
 static void add_reduction(IfmBack *back)
@@ -47,7 +47,7 @@ static const char *front_zeros(IfmBack *back, const IfmBackShape *x, int axis)
     return rotated(back, ifm_back_zeros(back, ifm_back_input(back, 0)), x->rank, axis, 1, FALSE);
 }
 
-/* indices_i64: the index of a gather; what is emitted here takes no other type. */
+/* indices_i64: The index of a gather as i64, the only type that the emitted nodes take. */
 static const char *indices_i64(IfmBack *back)
 {
     const char *indices = ifm_back_input(back, 1);
@@ -223,7 +223,7 @@ static void scatter_add(IfmBack *back)
         ifm_back_give(back, 2, picked(back, g));
 }
 
-/* Of the data: g, without what was overwritten; of the updates: g where they went (one index twice: the last one's). */
+/* Of the data: g, with 0 where it was overwritten. Of the updates: g at their indices (of a repeated index, the last). */
 static void scatter_over(IfmBack *back)
 {
     const char *g = ifm_back_gradient(back, 0);

@@ -1,4 +1,4 @@
-/* Rules of what moves elements and does not change them. In comments g is the gradient of the output. */
+/* Rules of operators that move elements without changing them. In comments g is the gradient of the output. */
 #include "gradient-private.h"
 
 /* Reshape, Flatten, Squeeze, Unsqueeze */
@@ -71,7 +71,7 @@ IFM_GRADIENT_RULE(concat)
         ifm_back_give(back, i, parts[i]);
 }
 
-/* the parts' gradients put together, zeros for those that nobody used */
+/* The gradients of the parts, concatenated; zeros for parts that no node reads. */
 IFM_GRADIENT_RULE(split)
 {
     IfmBackShape shape;
@@ -89,8 +89,7 @@ IFM_GRADIENT_RULE(split)
     ifm_back_give(back, 0, whole);
 }
 
-/* --- slices and padding -------------------------------------------------------------------------------------------------
- */
+/* --- slices and padding ------------------------------------------------------------------------------------------- */
 
 /* SliceAxis: one axis of a slice: @step: 1 or more, once a slice backwards has been turned */
 typedef struct

@@ -7,8 +7,7 @@ static const char *root_inverse(IfmBack *back, IfmDtype dtype, const char *varia
     return ifm_back_op(back, "Reciprocal", ifm_back_op(back, "Sqrt", sum, NULL), NULL);
 }
 
-/* --- batch normalisation ------------------------------------------------------------------------------------------------
- */
+/* --- batch normalisation ------------------------------------------------------------------------------------------ */
 
 /*
  * Norm: @axes: those that statistics are over
@@ -36,7 +35,7 @@ static gboolean read_norm(IfmBack *back, Norm *norm)
     return TRUE;
 }
 
-/* widened: an input beside the first: it may be of a type of its own. */
+/* widened: An input other than the first. It may have a type of its own. */
 static const char *widened(IfmBack *back, const Norm *norm, gsize input)
 {
     const char *value = ifm_back_input(back, input);
@@ -51,7 +50,7 @@ static void give(IfmBack *back, const Norm *norm, gsize input, const char *gradi
                       ifm_back_as(back, gradient, norm->wide, ifm_back_dtype(back, ifm_back_input(back, input))));
 }
 
-/* refuses_statistics: what the node gives out beside its result. */
+/* refuses_statistics: Refuses a node with outputs other than its result. */
 static gboolean refuses_statistics(IfmBack *back)
 {
     for (gsize i = 1; i < back->node->n_outputs; i++)
@@ -123,7 +122,7 @@ static void running(IfmBack *back, const Norm *norm, gsize output, const char *b
     put(back, norm, output, old, share);
 }
 
-/* No engine's release for inference runs the training form: it is written out, and what the rule needs is kept. */
+/* Inference engines do not run the training form. It is written out, and the tensors that the rule needs are kept. */
 gboolean ifm_forward_batch_normalization(IfmBack *back)
 {
     Norm norm;
@@ -199,8 +198,7 @@ IFM_GRADIENT_RULE(batch_normalization)
         by_fixed(back, &norm);
 }
 
-/* --- layer normalisation ------------------------------------------------------------------------------------------------
- */
+/* --- layer normalisation ------------------------------------------------------------------------------------------ */
 
 /* dx = inverse (h - m(h) - hat m(h hat)), h = g scale. The statistics are computed again: not every engine gives them out.
  */
@@ -272,8 +270,7 @@ IFM_GRADIENT_RULE(lrn)
     ifm_back_give(back, 0, ifm_back_sub(back, ifm_back_mul(back, g, power), along));
 }
 
-/* --- softmax ------------------------------------------------------------------------------------------------------------
- */
+/* --- softmax ------------------------------------------------------------------------------------------------------ */
 
 static const char *sum_along(IfmBack *back, const char *value)
 {

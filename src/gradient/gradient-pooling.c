@@ -4,8 +4,7 @@
 
 #include "gradient-windows.h"
 
-/* --- maximum ------------------------------------------------------------------------------------------------------------
- */
+/* --- maximum ------------------------------------------------------------------------------------------------------ */
 
 /*
  * Where each maximum was is found out by comparing what all windows have at one of their positions with what they had
@@ -13,7 +12,7 @@
  * implementation, and a little on ONNX Runtime. Large windows, those that are many positions, have them all the same.
  */
 #define MAX_COMPARED 25
-#define MAX_WHOLE (1 << 24) /* whole numbers to here are told apart in single precision */
+#define MAX_WHOLE (1 << 24) /* whole numbers up to here are exact in single precision */
 
 static gboolean is_compared(const IfmWindows *windows)
 {
@@ -173,8 +172,7 @@ IFM_GRADIENT_RULE(max_pool)
         scatter(back, &windows, flat_zeros(back, &x), indices, (gint64[]){ -1 }, 1);
 }
 
-/* --- average ------------------------------------------------------------------------------------------------------------
- */
+/* --- average ------------------------------------------------------------------------------------------------------ */
 
 #define MAX_ELEMENTS (1 << 24) /* of a constant that an average's gradient carries */
 

@@ -1,5 +1,6 @@
 #pragma once
 #include <inferometer/gradient.h>
+#include <internal/onnx.h>
 
 G_BEGIN_DECLS
 
@@ -49,7 +50,7 @@ typedef struct
     GError *error;
 } IfmBack;
 
-/* --- the node in hand ----------------------------------------------------------------------------------------------- */
+/* --- the node in hand --------------------------------------------------------------------------------------------- */
 
 /* ifm_back_input, ifm_back_output: Returns: NULL where it is left out. */
 const char *ifm_back_input(const IfmBack *back, gsize index);
@@ -77,7 +78,7 @@ void ifm_back_keep_for(IfmBack *back, gsize node_index, const char *key, const c
  * made of it. */
 const IfmNode *ifm_back_sole_reader(const IfmBack *back, const char *tensor);
 
-/* --- what is known of the forward model's tensors: gradient-shapes.c -------------------------------------------------- */
+/* --- what is known of the forward model's tensors: gradient-shapes.c ---------------------------------------------- */
 
 /* ifm_back_facts_new: Returns: NULL with IFM_ERROR_INVALID where no sizes of the free dimensions fit each other. */
 IfmBackFacts *ifm_back_facts_new(IfmModel *model, GError **error);
@@ -99,7 +100,7 @@ int ifm_back_axis(IfmBack *back, gint64 fallback, int rank);
 /* ifm_back_n_elements: Equals: product(dims from @first up to, without, @end); -1 where one is free. */
 gint64 ifm_back_n_elements(const IfmBackShape *shape, int first, int end);
 
-/* --- emitting: gradient-emit.c ---------------------------------------------------------------------------------------- */
+/* --- emitting: gradient-emit.c ------------------------------------------------------------------------------------ */
 
 /* ifm_back_op_to: Emits a node of one output, named @output (NULL: a new name); its inputs end with NULL. Attributes go to
  * the last node emitted. */
@@ -146,8 +147,7 @@ const char *ifm_back_count(IfmBack *back, IfmDtype dtype, const char *tensor, co
 /* ifm_back_share: Equals: value / product(dims[axes]) of a forward tensor, of whose type @value is */
 const char *ifm_back_share(IfmBack *back, const char *value, const char *tensor, const int *axes, int n);
 
-/* --- the table: gradient-rules.c ----------------------------------------------------------------------------------------
- */
+/* --- the table: gradient-rules.c ---------------------------------------------------------------------------------- */
 
 /*
  * IfmGradientRule: one row an operator. How to add one: docs/add-a-gradient.md.

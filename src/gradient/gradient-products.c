@@ -59,11 +59,10 @@ IFM_GRADIENT_RULE(gemm)
     ifm_back_give(back, 2, beta == 1 ? sum : ifm_back_mul(back, sum, ifm_back_scalar(back, ifm_back_dtype(back, y), beta)));
 }
 
-/* --- MatMul -------------------------------------------------------------------------------------------------------------
- */
+/* --- MatMul ------------------------------------------------------------------------------------------------------- */
 
-/* before_turning: Returns: what the forward pass exchanged the last two axes of to get @value; NULL: it is no such thing.
- */
+/* before_turning: Returns: the tensor whose last two axes the forward pass exchanged to get @value; NULL where @value is
+ * not such a tensor. */
 static const char *before_turning(IfmBack *back, const char *value, const int *order, int rank)
 {
     gssize producer = ifm_model_producer(back->model, value);
@@ -203,8 +202,7 @@ IFM_GRADIENT_RULE(matmul)
         batched(back, a, b, y);
 }
 
-/* --- Einsum -------------------------------------------------------------------------------------------------------------
- */
+/* --- Einsum ------------------------------------------------------------------------------------------------------- */
 
 /* has_all: whether each letter of @term is once in it, and in one of the others. */
 static gboolean has_all(const char *term, const char *other, const char *result)

@@ -1,4 +1,4 @@
-/* How the windows of convolutions and poolings lie, and what they see. */
+/* The positions of the windows of convolutions and poolings, and the elements that they read. */
 #include <string.h>
 
 #include "gradient-windows.h"
@@ -11,7 +11,7 @@ static void read_ints(const IfmNode *node, const char *attribute, gint64 fallbac
         values[i] = (gsize)i < n_given ? given[i] : fallback;
 }
 
-/* lay: Pads of one axis that auto_pad leaves to be computed, and what is left over at its end. */
+/* lay: Computes the pads of one axis for auto_pad, and the elements left over at its end. */
 static gboolean lay(IfmBack *back, IfmWindows *windows, int axis, const char *auto_pad)
 {
     gint64 in = windows->in[axis], out = windows->out[axis], stride = windows->stride[axis];
@@ -78,7 +78,8 @@ gboolean ifm_windows_are_fixed(const IfmWindows *windows)
     return TRUE;
 }
 
-void ifm_windows_pads(const IfmWindows *windows, gint64 *pads)
+/* write_pads: As the attribute "pads" has them. @pads: (out) [2 n_space] */
+static void write_pads(const IfmWindows *windows, gint64 *pads)
 {
     for (int i = 0; i < windows->n_space; i++)
     {
@@ -115,7 +116,7 @@ const char *ifm_windows_spread(IfmBack *back, const IfmWindows *windows, const c
 {
     gint64 pads[2 * IFM_MAX_SPACE];
     gsize n = (gsize)windows->n_space;
-    ifm_windows_pads(windows, pads);
+    write_pads(windows, pads);
     const char *spread = ifm_back_op(back, "ConvTranspose", value, weight, NULL);
     ifm_back_ints(back, "kernel_shape", windows->kernel, n);
     ifm_back_ints(back, "strides", windows->stride, n);
@@ -127,15 +128,14 @@ const char *ifm_windows_spread(IfmBack *back, const IfmWindows *windows, const c
     return spread;
 }
 
-/* --- what they see, position by position --------------------------------------------------------------------------------
- */
+/* --- elements that they read, by position ------------------------------------------------------------------------- */
 
 /* padded: @value: the input, whose spatial axes begin at @axis. */
 static const char *padded(IfmBack *back, const IfmWindows *windows, const char *value, int axis, const char *fill)
 {
     gint64 around[2 * IFM_MAX_SPACE], pads[2 * IFM_MAX_RANK] = { 0 };
     int n = windows->n_space, rank = n + 2;
-    ifm_windows_pads(windows, around);
+    write_pads(windows, around);
     for (int i = 0; i < n; i++)
     {
         pads[axis + i] = around[i];

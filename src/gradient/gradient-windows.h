@@ -25,8 +25,6 @@ typedef struct
 gboolean ifm_windows_read(IfmBack *back, const gint64 *kernel, IfmWindows *windows);
 /* ifm_windows_are_fixed: whether all sizes are known. */
 gboolean ifm_windows_are_fixed(const IfmWindows *windows);
-/* ifm_windows_pads: as attribute "pads" has them. @pads: (out) [2 n_space] */
-void ifm_windows_pads(const IfmWindows *windows, gint64 *pads);
 /* ifm_windows_count: Equals: product(sizes). Fails where it is above @max: what a model may say costs it nothing.
  * @what: "positions of a window"    Returns: -1 then */
 gint64 ifm_windows_count(IfmBack *back, const gint64 *sizes, int n, gint64 max, const char *what);
@@ -34,7 +32,7 @@ gint64 ifm_windows_count(IfmBack *back, const gint64 *sizes, int n, gint64 max, 
 const char *ifm_windows_spread(IfmBack *back, const IfmWindows *windows, const char *value, const char *weight,
                                gint64 group);
 
-/* --- what they see, position by position ----------------------------------------------------------------------------- */
+/* --- what they see, position by position -------------------------------------------------------------------------- */
 
 /* IfmWindowView: of the input, padded. */
 typedef struct

@@ -1,11 +1,12 @@
-/* The public functions: what is differentiated by, the ports of the model that comes out, the state of a training step. */
+/* The public functions: the tensors to differentiate by, the ports of the new model, the state of a training step. */
 #include <string.h>
 
 #include <internal/nearest.h>
+#include <internal/tensor.h>
 
 #include "backward.h"
 
-/* --- what is differentiated by ---------------------------------------------------------------------------------------- */
+/* --- tensors to differentiate by ---------------------------------------------------------------------------------- */
 
 /* source_of: the weight behind Identity nodes: exporters write equal weights once. */
 static const char *source_of(const IfmModel *model, const char *name)
@@ -124,7 +125,7 @@ static gboolean check_output(const IfmBack *back, IfmLoss loss, const IfmPort *p
     return FALSE;
 }
 
-/* --- the model -------------------------------------------------------------------------------------------------------- */
+/* --- the model ---------------------------------------------------------------------------------------------------- */
 
 /* IfmPass: one model in the making. @training: NULL: backward alone */
 typedef struct
@@ -223,29 +224,9 @@ static gboolean pass_init(Pass *pass, IfmModel *model, GError **error)
     return ifm_back_follow(pass->back, pass->output->name, error);
 }
 
-/* --- ports ------------------------------------------------------------------------------------------------------------ */
+/* --- ports -------------------------------------------------------------------------------------------------------- */
 
-/* copy_range: what seeded inputs are drawn from. */
-static void copy_range(const IfmBack *back, const char *port)
-{
-    g_autofree char *key = g_strdup_printf("inferometer.range.%s", port);
-    const char *range = ifm_model_metadata(back->model, key);
-    if (range != NULL)
-        ifm_model_builder_metadata(back->builder, key, range);
-}
-
-static void add_model_inputs(const IfmBack *back)
-{
-    for (gsize i = 0; i < ifm_model_n_inputs(back->model); i++)
-    {
-        const IfmPort *port = ifm_model_input(back->model, i);
-        ifm_model_builder_input(back->builder, port->name, port->dtype, port->rank, port->dims,
-                                (const char *const *)port->dim_names);
-        copy_range(back, port->name);
-    }
-}
-
-/* set_range: Seeded values of a state are such as it really has: a variance is not below 0. */
+/* set_range: Seeded values of a state are in the range of real ones: a variance is not below 0. */
 static void set_range(const IfmBack *back, const char *port, double low, double high)
 {
     char texts[2][G_ASCII_DTOSTR_BUF_SIZE];
@@ -267,8 +248,7 @@ static void set_range_of_weight(const IfmBack *back, const char *name, const Ifm
     set_range(back, name, low, high);
 }
 
-/* --- a training step's state --------------------------------------------------------------------------------------------
- */
+/* --- a training step's state -------------------------------------------------------------------------------------- */
 
 static void free_state(gpointer data)
 {
@@ -362,18 +342,7 @@ static GHashTable *add_state_inputs(const Pass *pass, const GPtrArray *states)
     return inputs;
 }
 
-static void add_state_outputs(const Pass *pass, const GPtrArray *states)
-{
-    for (guint i = 0; i < states->len; i++)
-    {
-        const IfmTrainingState *state = g_ptr_array_index(states, i);
-        ifm_model_builder_output(pass->back->builder, state->output, state->first.dtype, state->first.rank,
-                                 state->first.shape, NULL);
-    }
-}
-
-/* --- results ------------------------------------------------------------------------------------------------------------
- */
+/* --- results ------------------------------------------------------------------------------------------------------ */
 
 /* gradient_of: Zeros for a tensor that the loss does not depend on. */
 static const char *gradient_of(IfmBack *back, const char *name)
@@ -412,23 +381,19 @@ static void add_statistics(const Pass *pass)
     }
 }
 
-static void update(const Pass *pass, const GPtrArray *states)
-{
-    pass->back->part = "update";
-    ifm_back_count_step(pass->back, pass->training);
-    for (guint i = 0; i < pass->parameters->len; i++)
-    {
-        const char *name = g_ptr_array_index(pass->parameters, i);
-        ifm_back_update(pass->back, pass->training, name, gradient_of(pass->back, name));
-    }
-    add_statistics(pass);
-    add_state_outputs(pass, states);
-}
-
 static IfmModel *build(Pass *pass, const GPtrArray *states, GError **error)
 {
     IfmBack *back = pass->back;
-    add_model_inputs(back);
+    for (gsize i = 0; i < ifm_model_n_inputs(back->model); i++)
+    {
+        const IfmPort *port = ifm_model_input(back->model, i);
+        g_autofree char *key = g_strdup_printf("inferometer.range.%s", port->name); /* of seeded values */
+        const char *range = ifm_model_metadata(back->model, key);
+        ifm_model_builder_input(back->builder, port->name, port->dtype, port->rank, port->dims,
+                                (const char *const *)port->dim_names);
+        if (range != NULL)
+            ifm_model_builder_metadata(back->builder, key, range);
+    }
     g_autoptr(GHashTable) inputs = add_state_inputs(pass, states);
     ifm_back_copy_forward(back, inputs);
     back->part = "loss";
@@ -438,10 +403,24 @@ static IfmModel *build(Pass *pass, const GPtrArray *states, GError **error)
     {
         add_gradient_outputs(pass, pass->parameters);
         add_gradient_outputs(pass, pass->inputs);
-        add_statistics(pass);
     }
     else
-        update(pass, states);
+    {
+        back->part = "update";
+        ifm_back_count_step(back, pass->training);
+        for (guint i = 0; i < pass->parameters->len; i++)
+        {
+            const char *name = g_ptr_array_index(pass->parameters, i);
+            ifm_back_update(back, pass->training, name, gradient_of(back, name));
+        }
+    }
+    add_statistics(pass);
+    for (guint i = 0; states != NULL && i < states->len; i++)
+    {
+        const IfmTrainingState *state = g_ptr_array_index(states, i);
+        ifm_model_builder_output(back->builder, state->output, state->first.dtype, state->first.rank, state->first.shape,
+                                 NULL);
+    }
     if (back->error == NULL)
         return ifm_model_builder_finish(back->builder, error);
     g_propagate_error(error, g_steal_pointer(&back->error));

@@ -2,14 +2,15 @@
 #include <string.h>
 
 #include <internal/json.h>
+#include <internal/onnx.h>
 
 #include "kernel-private.h"
 
 /*
- * Whose work a runtime's node does. A runtime fuses, splits off, reorders and renames; what it tells is a name a node, and
- * some also the names of what went into it. A row takes the model's nodes of its parts' names, or of its own. The model's
- * nodes that no row is named for ran within others, so each goes to the row it hangs on, along edges of the graph alone;
- * whatever is not reached so stays unknown, and is told as that.
+ * Whose work a runtime's node does. A runtime fuses, splits off, reorders and renames; what it reports is a name a node,
+ * and some also the names of what went into it. A row takes the model's nodes of its parts' names, or of its own. The
+ * model's nodes that no row is named for ran within others, so each goes to the row it hangs on, along edges of the graph
+ * alone; whatever is not reached so stays unknown, and is reported as that.
  */
 
 #define NO_ROW G_MAXUINT
@@ -24,7 +25,7 @@ typedef struct
     const IfmMeasurement *measurement;
     gsize n_nodes;
     guint *row_of;     /* [n_nodes] index of the measurement's row, or NO_ROW */
-    gboolean *claimed; /* [n_nodes] the parts of rows told of it: what they leave open stays open */
+    gboolean *claimed; /* [n_nodes] the parts of rows named it: what they leave open stays open */
     GHashTable *named; /* name of a node, or of what it makes -> its index + 1 */
 } Mapping;
 
@@ -41,7 +42,7 @@ static const IfmNodeCost *cost_at(const Mapping *mapping, gsize node)
     return ifm_analysis_node_cost(mapping->analysis, node);
 }
 
-/* A name that two nodes share tells neither. */
+/* A name that two nodes share identifies neither. */
 static void add_name(GHashTable *named, const char *name, gsize index)
 {
     if (*name == '\0')
@@ -101,12 +102,12 @@ static gboolean row_is_product(const Mapping *mapping, guint row)
     return FALSE;
 }
 
-/* --- what a row's parts tell ------------------------------------------------------------------------------------------ */
+/* --- a row's parts ---------------------------------------------------------------------------------------------------- */
 
 /*
  * Which of several rows does a node's work. Of a product, the one that multiplies: the others move what it reads. Of
  * anything else the row of its own name, or the one that is no product, for what of it went into a product's weights was
- * done when compiling. Otherwise they share it in a way that nobody tells.
+ * done when compiling. Otherwise they share it in an unknown way.
  */
 static guint row_of_claims(const Mapping *mapping, gsize node, const GArray *rows)
 {
@@ -153,7 +154,7 @@ static void map_by_parts(Mapping *mapping, const json_t *parts)
     }
 }
 
-/* Two rows of one node share its work in a way that nobody tells: then neither has it. */
+/* Two rows of one node share its work in an unknown way: then neither has it. */
 static void map_by_name(Mapping *mapping)
 {
     g_autofree gboolean *twice = g_new0(gboolean, mapping->n_nodes + 1);
@@ -352,7 +353,7 @@ static void cost_members(const Mapping *mapping, GArray *members, guint row, Ifm
     kernel->known = TRUE;
     kernel->layers = g_array_ref(members);
     kernel->members = members_text(mapping, members);
-    if (find_named(mapping, kernel->node->name) < 0) /* "Multiply_20281" tells nobody anything */
+    if (find_named(mapping, kernel->node->name) < 0) /* "Multiply_20281" says nothing */
         kernel->label = g_strdup(ifm_layer_name(ifm_model_node(mapping->model, costliest)));
     if (whole && boundary_bytes(mapping, members, row, &sum))
     {

@@ -1,5 +1,6 @@
 #pragma once
 #include <inferometer/kernel.h>
+#include <internal/kernel-figures.h>
 
 G_BEGIN_DECLS
 

@@ -13,7 +13,7 @@ gboolean ifm_node_row_is_marshalling(const IfmNodeRow *row)
     return ifm_node_is_marshalling(text);
 }
 
-/* --- what the runtime's own graph told ------------------------------------------------------------------------------- */
+/* --- by the runtime's own graph -------------------------------------------------------------------------------------- */
 
 static IfmNodeFamily family_from_name(const char *name)
 {
@@ -84,7 +84,7 @@ static void place(IfmKernels *kernels, const IfmRoofline *roofline)
         else if (exact && roofline != NULL)
             ifm_roofline_place(roofline, (double)kernel->cost.flop, bytes, kernel->node->median_ns, &kernel->place);
         if (isfinite(kernel->place.min_ns) && !(kernel->node->median_ns > 0))
-            kernel->place.excess_ns = 0; /* shorter than the runtime's clock tells */
+            kernel->place.excess_ns = 0; /* shorter than the runtime's clock resolves */
         kernels->min_ns += kernel->place.min_ns;
     }
 }
@@ -166,7 +166,7 @@ static gint compare_families(gconstpointer a, gconstpointer b)
     return (x < y) - (x > y);
 }
 
-/* The runtime's own copies, and what nobody knows, stand beside the model's families. */
+/* The runtime's own copies, and what is not known, are families of their own. */
 static gsize family_of(const IfmKernel *kernel)
 {
     if (kernel->marshalling)

@@ -1,6 +1,7 @@
 #include <math.h>
 
-#include <inferometer/transformer.h>
+#include <internal/onnx.h>
+#include <internal/zoo.h>
 
 #include "kernel-private.h"
 

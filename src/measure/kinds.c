@@ -82,11 +82,18 @@ void ifm_spec_clear(IfmSpec *spec)
 
 /* --- sealing ------------------------------------------------------------------------------------------------------ */
 
+/* A struct from C may hold any number where an enumeration is expected. */
+static gboolean complete(const IfmCaseKind *kind, void *spec, GError **error)
+{
+    return (kind->complete == NULL || kind->complete(spec, error)) &&
+           ifm_record_check(spec, kind->fields, kind->name, error);
+}
+
 IfmCase *ifm_kind_seal(IfmRunner *runner, const IfmCaseKind *kind, const void *given, const json_t *facts, GError **error)
 {
     g_autofree void *spec = g_memdup2(given, kind->size);
     g_autoptr(IfmCase) record = ifm_case_new();
-    if (kind->complete != NULL && !kind->complete(spec, error))
+    if (!complete(kind, spec, error))
         return NULL;
     json_t *id = json_object_get(ifm_runner_machine(runner), "id");
     ifm_record_set_text(&record->subject_kind, kind->name);
@@ -258,7 +265,7 @@ IfmMeasurement *ifm_runner_measure(IfmRunner *runner, const IfmCaseKind *kind, c
                                    GError **error)
 {
     g_autofree void *spec = g_memdup2(given, kind->size);
-    if (kind->complete != NULL && !kind->complete(spec, error))
+    if (!complete(kind, spec, error))
         return NULL;
     if (kind->in_worker != NULL)
         return measure_in_worker(runner, kind, spec, sealed, error);

@@ -1,6 +1,8 @@
 #pragma once
 #include <inferometer/compare.h>
 #include <inferometer/measure.h>
+#include <internal/onnx.h>
+#include <internal/tensor.h>
 
 G_BEGIN_DECLS
 

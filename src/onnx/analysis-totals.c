@@ -1,6 +1,7 @@
 /* Sums over an analysis, and the nodes that they include. */
 #include <string.h>
 
+#include "memory-place.h"
 #include "operators.h"
 
 const IfmNodeCost *ifm_analysis_node_cost(const IfmAnalysis *analysis, gsize node)
@@ -15,13 +16,8 @@ gboolean ifm_analysis_knows_operator(const IfmAnalysis *analysis, gsize node)
     return analysis->operators[node] != NULL;
 }
 
-static gint64 sum_up_to_max(gint64 a, gint64 b)
-{
-    return a > G_MAXINT64 - b ? G_MAXINT64 : a + b;
-}
-
-/* sum: Over the covered nodes of one family; IFM_N_FAMILIES: of all. */
-static void sum(const IfmAnalysis *analysis, IfmNodeFamily family, IfmNodeCost *total, gsize *n_covered)
+/* Over the covered nodes of one family; IFM_N_FAMILIES: of all. */
+void ifm_analysis_family_total(const IfmAnalysis *analysis, IfmNodeFamily family, IfmNodeCost *total, gsize *n_covered)
 {
     gsize n_nodes = 0;
     *total = (IfmNodeCost){ .family = family < IFM_N_FAMILIES ? family : IFM_FAMILY_OTHER };
@@ -31,10 +27,10 @@ static void sum(const IfmAnalysis *analysis, IfmNodeFamily family, IfmNodeCost *
         const IfmNodeCost *cost = &analysis->costs[i];
         if (family != IFM_N_FAMILIES && cost->family != family)
             continue;
-        total->macs = sum_up_to_max(total->macs, cost->macs);
-        total->flop = sum_up_to_max(total->flop, cost->flop);
-        total->bytes_read = sum_up_to_max(total->bytes_read, cost->bytes_read);
-        total->bytes_written = sum_up_to_max(total->bytes_written, cost->bytes_written);
+        total->macs = ifm_sum_up_to_max(total->macs, cost->macs);
+        total->flop = ifm_sum_up_to_max(total->flop, cost->flop);
+        total->bytes_read = ifm_sum_up_to_max(total->bytes_read, cost->bytes_read);
+        total->bytes_written = ifm_sum_up_to_max(total->bytes_written, cost->bytes_written);
         total->is_upper_bound = total->is_upper_bound || cost->is_upper_bound;
         *n_covered += cost->covered;
         n_nodes++;
@@ -44,22 +40,7 @@ static void sum(const IfmAnalysis *analysis, IfmNodeFamily family, IfmNodeCost *
 
 void ifm_analysis_total(const IfmAnalysis *analysis, IfmNodeCost *total, gsize *n_covered)
 {
-    sum(analysis, IFM_N_FAMILIES, total, n_covered);
-}
-
-void ifm_analysis_family_total(const IfmAnalysis *analysis, IfmNodeFamily family, IfmNodeCost *total, gsize *n_covered)
-{
-    g_assert(family < IFM_N_FAMILIES);
-    sum(analysis, family, total, n_covered);
-}
-
-static gboolean fits(const IfmAnalysis *analysis, gsize offset)
-{
-    gint64 total = 0;
-    for (gsize i = 0; i < analysis->n_costs; i++)
-        if (__builtin_add_overflow(total, G_STRUCT_MEMBER(gint64, &analysis->costs[i], offset), &total))
-            return FALSE;
-    return TRUE;
+    ifm_analysis_family_total(analysis, IFM_N_FAMILIES, total, n_covered);
 }
 
 gboolean ifm_onnx_check_totals(const IfmAnalysis *analysis, GError **error)
@@ -75,16 +56,20 @@ gboolean ifm_onnx_check_totals(const IfmAnalysis *analysis, GError **error)
         { "bytes written", G_STRUCT_OFFSET(IfmNodeCost, bytes_written) },
     };
     for (gsize i = 0; i < G_N_ELEMENTS(totals); i++)
-        if (!fits(analysis, totals[i].offset))
-        {
-            IFM_ONNX_INVALID(error, "the %s of all nodes are more than 63 bits can hold: smaller dimensions would do",
-                             totals[i].what);
-            return FALSE;
-        }
+    {
+        gint64 total = 0;
+        for (gsize node = 0; node < analysis->n_costs; node++)
+            if (__builtin_add_overflow(total, G_STRUCT_MEMBER(gint64, &analysis->costs[node], totals[i].offset), &total))
+            {
+                IFM_ONNX_INVALID(error, "the %s of all nodes are more than 63 bits can hold: smaller dimensions would do",
+                                 totals[i].what);
+                return FALSE;
+            }
+    }
     return TRUE;
 }
 
-/* --- coverage ------------------------------------------------------------------------------------------------------- */
+/* --- coverage ----------------------------------------------------------------------------------------------------- */
 
 /* Missing: the nodes of one operator that are not covered for one reason. */
 typedef struct
@@ -105,13 +90,6 @@ static gboolean is_same_missing(gconstpointer a, gconstpointer b)
     const Missing *one = a, *other = b;
     return g_str_equal(one->node->op_type, other->node->op_type) && g_str_equal(one->node->domain, other->node->domain) &&
            g_str_equal(one->why, other->why);
-}
-
-static char *missing_line(const Missing *missing)
-{
-    const IfmNode *node = missing->node;
-    return g_strdup_printf("%s%s%s (%" G_GSIZE_FORMAT " node%s): %s", node->domain, *node->domain != '\0' ? "." : "",
-                           node->op_type, missing->n, missing->n == 1 ? "" : "s", missing->why);
 }
 
 /* collect_missing: Sorted by the first node of each. */
@@ -136,7 +114,13 @@ static GPtrArray *collect_missing(const IfmAnalysis *analysis)
     }
     GPtrArray *lines = g_ptr_array_new_with_free_func(g_free);
     for (guint i = 0; i < order->len; i++)
-        g_ptr_array_add(lines, missing_line(g_ptr_array_index(order, i)));
+    {
+        const Missing *missing = g_ptr_array_index(order, i);
+        const IfmNode *node = missing->node;
+        g_ptr_array_add(lines, g_strdup_printf("%s%s%s (%" G_GSIZE_FORMAT " node%s): %s", node->domain,
+                                               *node->domain != '\0' ? "." : "", node->op_type, missing->n,
+                                               missing->n == 1 ? "" : "s", missing->why));
+    }
     return lines;
 }
 

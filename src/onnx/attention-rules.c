@@ -47,7 +47,7 @@ static gboolean past_keys(const IfmOperatorCall *call, gsize input, int rank, gi
     return TRUE;
 }
 
-/* --- projections in it: com.microsoft Attention, QAttention --------------------------------------------------------- */
+/* --- projections in it: com.microsoft Attention, QAttention ------------------------------------------------------- */
 
 /* read_projected: x [batch, length, inputs], weights [inputs, queries + keys + values]. @past: index of the input */
 static gboolean read_projected(const IfmOperatorCall *call, gsize past, Sizes *sizes, GError **error)
@@ -77,7 +77,7 @@ static gboolean read_projected(const IfmOperatorCall *call, gsize past, Sizes *s
     return TRUE;
 }
 
-/* --- heads as they come: MultiHeadAttention, GroupQueryAttention, ONNX's own Attention ------------------------------ */
+/* --- heads as they come: MultiHeadAttention, GroupQueryAttention, ONNX's own Attention ---------------------------- */
 
 /* new_keys: [batch, length, width], [batch, heads, length, each] or packed with the values [batch, length, heads, 2, each].
  */

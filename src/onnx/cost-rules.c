@@ -9,6 +9,15 @@ static gboolean times(gint64 *total, gint64 factor)
     return !__builtin_mul_overflow(*total, factor, total);
 }
 
+/* times_all: *total *= product(factors). */
+static gboolean times_all(gint64 *total, const gint64 *factors, gsize n)
+{
+    for (gsize i = 0; i < n; i++)
+        if (!times(total, factors[i]))
+            return FALSE;
+    return TRUE;
+}
+
 static gboolean add(gint64 *total, gint64 more)
 {
     return !__builtin_add_overflow(*total, more, total);
@@ -100,10 +109,7 @@ static gboolean conv(const IfmOperatorCall *call, const IfmFact *weights, gboole
     if (!ifm_fact_n_elements(&call->outputs[0], &n))
         return FALSE;
     cost->macs = n;
-    for (int i = 1; i < weights->rank; i++)
-        if (!times(&cost->macs, weights->dims[i]))
-            return FALSE;
-    return multiply_add(cost, has_bias ? n : 0);
+    return times_all(&cost->macs, weights->dims + 1, (gsize)weights->rank - 1) && multiply_add(cost, has_bias ? n : 0);
 }
 
 gboolean ifm_cost_conv(const IfmOperatorCall *call, gint64 factor, IfmNodeCost *cost)
@@ -155,12 +161,9 @@ gboolean ifm_cost_conv_transpose(const IfmOperatorCall *call, gint64 factor, Ifm
 {
     const IfmFact *weights = &call->inputs[1];
     gint64 n;
-    if (!ifm_fact_n_elements(&call->inputs[0], &cost->macs) || !ifm_fact_n_elements(&call->outputs[0], &n))
-        return FALSE;
-    for (int i = 1; i < weights->rank; i++)
-        if (!times(&cost->macs, weights->dims[i]))
-            return FALSE;
-    return multiply_add(cost, ifm_call_has(call, 2) ? n : 0);
+    return ifm_fact_n_elements(&call->inputs[0], &cost->macs) && ifm_fact_n_elements(&call->outputs[0], &n) &&
+           times_all(&cost->macs, weights->dims + 1, (gsize)weights->rank - 1) &&
+           multiply_add(cost, ifm_call_has(call, 2) ? n : 0);
 }
 
 /*
@@ -184,12 +187,7 @@ gboolean ifm_cost_pool(const IfmOperatorCall *call, gint64 factor, IfmNodeCost *
 {
     gsize n;
     const gint64 *kernel = ifm_node_ints(call->node, "kernel_shape", &n);
-    if (!ifm_cost_per_output(call, factor, cost))
-        return FALSE;
-    for (gsize i = 0; i < n; i++)
-        if (!times(&cost->flop, kernel[i]))
-            return FALSE;
-    return TRUE;
+    return ifm_cost_per_output(call, factor, cost) && times_all(&cost->flop, kernel, n);
 }
 
 /* taps: The number of elements in one interpolation: 2 (linear) or 4 (cubic) along each of @n_axes. */

@@ -1,4 +1,4 @@
-#include <inferometer/estimate.h>
+#include <internal/onnx.h>
 #include <math.h>
 
 /* Sum: an estimate under construction. Sizes come from the user, so a product may overflow. */
@@ -66,7 +66,7 @@ static void add_times(Sum *sum, const IfmEstimate *each, gint64 times)
     add(sum, &sum->of.bytes, each->bytes, times, 1);
 }
 
-/* --- what may be asked ---------------------------------------------------------------------------------------------- */
+/* --- checks of arguments ------------------------------------------------------------------------------------------ */
 
 typedef struct
 {
@@ -131,7 +131,7 @@ static gboolean count_scores(gint64 num_nodes, double sparse_ratio, gint64 *scor
     return TRUE;
 }
 
-/* --- layers --------------------------------------------------------------------------------------------------------- */
+/* --- layers ------------------------------------------------------------------------------------------------------- */
 
 gboolean ifm_estimate_linear(gint64 rows, gint64 in, gint64 out, gboolean bias, IfmEstimate *estimate, GError **error)
 {
@@ -238,7 +238,7 @@ gboolean ifm_estimate_feed_forward(gint64 num_nodes, gint64 hidden_dim, gint64 f
     return finish(&sum, sizes, estimate, error);
 }
 
-/* --- positional encodings ------------------------------------------------------------------------------------------- */
+/* --- positional encodings ----------------------------------------------------------------------------------------- */
 
 static void add_lanczos(Sum *sum, gint64 n, gint64 e, gint64 pe_dim)
 {
@@ -281,7 +281,7 @@ gboolean ifm_estimate_encoding(IfmPositionalEncoding kind, gint64 num_nodes, gin
     return finish(&sum, sizes, estimate, error);
 }
 
-/* --- whole graph transformers --------------------------------------------------------------------------------------- */
+/* --- whole graph transformers ------------------------------------------------------------------------------------- */
 
 /* norm_of_layer: The additions and normalisations between the parts of a layer. Each normalisation follows an addition. */
 static gboolean norm_of_layer(const IfmTransformerSizes *sizes, IfmEstimate *estimate, GError **error)
@@ -371,7 +371,7 @@ gboolean ifm_estimate_transformer(const IfmTransformerSizes *sizes, IfmTransform
     return TRUE;
 }
 
-/* --- memory --------------------------------------------------------------------------------------------------------- */
+/* --- memory ------------------------------------------------------------------------------------------------------- */
 
 gboolean ifm_estimate_attention_bytes(gint64 num_nodes, gint64 num_heads, double sparse_ratio, gboolean with_softmax,
                                       gint64 *bytes, GError **error)

@@ -27,56 +27,39 @@ gboolean ifm_fact_n_bytes(const IfmFact *fact, gint64 *n)
     return TRUE;
 }
 
-static gboolean read_int(const IfmTensor *tensor, gint64 index, gint64 *value)
-{
-    const char *at = (const char *)tensor->data + index * (gint64)ifm_dtype_size_bytes(tensor->dtype);
-    gint32 word;
-    switch (tensor->dtype)
-    {
-    case IFM_DTYPE_I64:
-        memcpy(value, at, 8);
-        return TRUE;
-    case IFM_DTYPE_I32:
-        memcpy(&word, at, 4);
-        *value = word;
-        return TRUE;
-    case IFM_DTYPE_BOOL:
-    case IFM_DTYPE_U8:
-        *value = *(const guint8 *)at;
-        return TRUE;
-    case IFM_DTYPE_I8:
-        *value = *(const gint8 *)at;
-        return TRUE;
-    default:
-        return FALSE;
-    }
-}
-
-static gboolean read_real(const IfmTensor *tensor, gint64 index, double *value)
-{
-    const char *at = (const char *)tensor->data + index * (gint64)ifm_dtype_size_bytes(tensor->dtype);
-    float single;
-    switch (tensor->dtype)
-    {
-    case IFM_DTYPE_F32:
-        memcpy(&single, at, 4);
-        *value = (double)single;
-        return TRUE;
-    case IFM_DTYPE_F64:
-        memcpy(value, at, 8);
-        return TRUE;
-    default:
-        return FALSE;
-    }
-}
-
 static void read_values(const IfmTensor *tensor, gint64 n, IfmFact *fact)
 {
-    gboolean is_real = tensor->dtype == IFM_DTYPE_F32 || tensor->dtype == IFM_DTYPE_F64, ok = TRUE;
-    for (gint64 i = 0; ok && i < n; i++)
-        ok = is_real ? read_real(tensor, i, &fact->reals[i]) : read_int(tensor, i, &fact->ints[i]);
-    if (!ok)
-        return;
+    gboolean is_real = tensor->dtype == IFM_DTYPE_F32 || tensor->dtype == IFM_DTYPE_F64;
+    for (gint64 i = 0; i < n; i++)
+    {
+        const char *at = (const char *)tensor->data + i * (gint64)ifm_dtype_size_bytes(tensor->dtype);
+        gint32 word;
+        float single;
+        switch (tensor->dtype)
+        {
+        case IFM_DTYPE_I64:
+        case IFM_DTYPE_F64:
+            memcpy(&fact->ints[i], at, 8); /* a real is as large */
+            break;
+        case IFM_DTYPE_I32:
+            memcpy(&word, at, 4);
+            fact->ints[i] = word;
+            break;
+        case IFM_DTYPE_F32:
+            memcpy(&single, at, 4);
+            fact->reals[i] = (double)single;
+            break;
+        case IFM_DTYPE_BOOL:
+        case IFM_DTYPE_U8:
+            fact->ints[i] = *(const guint8 *)at;
+            break;
+        case IFM_DTYPE_I8:
+            fact->ints[i] = *(const gint8 *)at;
+            break;
+        default:
+            return;
+        }
+    }
     fact->values = is_real ? IFM_VALUES_REALS : IFM_VALUES_INTS;
     fact->n_values = (int)n;
 }
@@ -97,16 +80,11 @@ IfmFact ifm_fact_from_tensor(const Onnx__TensorProto *proto)
     return fact;
 }
 
-/* --- a call's tensors ----------------------------------------------------------------------------------------------- */
+/* --- a call's tensors --------------------------------------------------------------------------------------------- */
 
 gboolean ifm_call_has(const IfmOperatorCall *call, gsize input)
 {
     return call->node->n_inputs > input && *call->node->inputs[input] != '\0';
-}
-
-gboolean ifm_call_has_output(const IfmOperatorCall *call, gsize output)
-{
-    return call->node->n_outputs > output && *call->node->outputs[output] != '\0';
 }
 
 const IfmFact *ifm_call_input(const IfmOperatorCall *call, gsize input)
@@ -114,19 +92,20 @@ const IfmFact *ifm_call_input(const IfmOperatorCall *call, gsize input)
     return ifm_call_has(call, input) ? &call->inputs[input] : NULL;
 }
 
-void ifm_call_make(const IfmOperatorCall *call, gsize output, IfmDtype dtype, int rank, const gint64 *dims)
+gboolean ifm_call_make(const IfmOperatorCall *call, gsize output, IfmDtype dtype, int rank, const gint64 *dims)
 {
     if (call->node->n_outputs <= output)
-        return;
+        return TRUE;
     IfmFact *out = &call->outputs[output];
     out->dtype = dtype;
     out->rank = rank;
     out->values = IFM_VALUES_UNKNOWN;
     if (rank > 0)
         memcpy(out->dims, dims, (gsize)rank * sizeof out->dims[0]);
+    return TRUE;
 }
 
-/* --- helpers of rules ----------------------------------------------------------------------------------------------- */
+/* --- helpers of rules --------------------------------------------------------------------------------------------- */
 
 gboolean ifm_rule_axis(gint64 axis, int rank, int max, int *normal, GError **error)
 {

@@ -26,7 +26,7 @@ char *ifm_onnx_node_place(gsize index, const Onnx__NodeProto *node)
     return g_strdup_printf("node %" G_GSIZE_FORMAT " (%s '%s')", index, op_type, node->name);
 }
 
-/* --- what is defined ------------------------------------------------------------------------------------------------ */
+/* --- definitions -------------------------------------------------------------------------------------------------- */
 
 static gboolean define(GHashTable *made, const char *name, gsize maker, const char *what, gsize index, GError **error)
 {
@@ -84,15 +84,7 @@ static gboolean define_all(const Onnx__GraphProto *graph, GHashTable *made, GErr
     return TRUE;
 }
 
-/* --- what is read --------------------------------------------------------------------------------------------------- */
-
-static gboolean in_outer_scope(const Scope *scope, const char *name)
-{
-    for (const Scope *outer = scope->outer; outer != NULL; outer = outer->outer)
-        if (g_hash_table_contains(outer->made, name))
-            return TRUE;
-    return FALSE;
-}
+/* --- names that nodes read ---------------------------------------------------------------------------------------- */
 
 /* read_name: Records that a node needs @name: a node of this graph (@needs) or a name from outside (@free_names). */
 static gboolean read_name(const Scope *scope, const char *name, GArray *needs, GHashTable *free_names, GError **error)
@@ -110,7 +102,10 @@ static gboolean read_name(const Scope *scope, const char *name, GArray *needs, G
         }
         return TRUE;
     }
-    if (!in_outer_scope(scope, name))
+    const Scope *outer = scope->outer;
+    while (outer != NULL && !g_hash_table_contains(outer->made, name))
+        outer = outer->outer;
+    if (outer == NULL)
     {
         IFM_ONNX_INVALID(error, "'%s' is read, but nothing makes it", name);
         return FALSE;
@@ -187,7 +182,7 @@ static gboolean check_node(const Onnx__NodeProto *node, const Scope *scope, GHas
     return TRUE;
 }
 
-/* --- the order ------------------------------------------------------------------------------------------------------ */
+/* --- the order ---------------------------------------------------------------------------------------------------- */
 
 /* Visit: a node on the path of the depth-first search, and the index of its next need. */
 typedef struct
@@ -235,18 +230,9 @@ static gboolean visit_from(const Onnx__GraphProto *graph, gsize start, GArray **
     return TRUE;
 }
 
-static gboolean sort_nodes(const Onnx__GraphProto *graph, GArray **needs, GArray *order, GError **error)
-{
-    g_autofree guint8 *states = g_new0(guint8, graph->n_node);
-    g_autoptr(GArray) path = g_array_new(FALSE, FALSE, sizeof(Visit));
-    for (gsize i = 0; i < graph->n_node; i++)
-        if (states[i] == NOT_SEEN && !visit_from(graph, i, needs, states, path, order, error))
-            return FALSE;
-    return TRUE;
-}
+/* --- a whole graph ------------------------------------------------------------------------------------------------ */
 
-/* --- a whole graph -------------------------------------------------------------------------------------------------- */
-
+/* check_nodes: Checks the nodes and sorts them topologically. */
 static gboolean check_nodes(const Onnx__GraphProto *graph, const Scope *scope, GHashTable *free_names, GArray **needs,
                             IfmGraphOrder *order, GError **error)
 {
@@ -262,7 +248,12 @@ static gboolean check_nodes(const Onnx__GraphProto *graph, const Scope *scope, G
         }
         g_ptr_array_add(order->captures, captured);
     }
-    return sort_nodes(graph, needs, order->order, error);
+    g_autofree guint8 *states = g_new0(guint8, graph->n_node);
+    g_autoptr(GArray) path = g_array_new(FALSE, FALSE, sizeof(Visit));
+    for (gsize i = 0; i < graph->n_node; i++)
+        if (states[i] == NOT_SEEN && !visit_from(graph, i, needs, states, path, order->order, error))
+            return FALSE;
+    return TRUE;
 }
 
 static gboolean check_outputs(const Onnx__GraphProto *graph, const Scope *scope, GHashTable *free_names, GError **error)

@@ -7,7 +7,7 @@
 
 #include "memory-place.h"
 
-/* --- sets of addresses ---------------------------------------------------------------------------------------------- */
+/* --- sets of addresses -------------------------------------------------------------------------------------------- */
 
 typedef struct
 {
@@ -62,7 +62,7 @@ static gint64 taken_until(const RangeSet *set, gint64 begin, gint64 end)
     return first < set->n && set->ranges[first].begin < end ? set->ranges[first].end : begin;
 }
 
-/* --- the tree ------------------------------------------------------------------------------------------------------- */
+/* --- the tree ----------------------------------------------------------------------------------------------------- */
 
 /* Tree: @throughout, @sometime: [2 n_leaves] the sets of each stretch. 1 is all steps; 2 i and 2 i + 1 are the halves of i.
  */
@@ -157,7 +157,7 @@ static gint64 lowest_free(const GPtrArray *sets, gint64 bytes)
     return address;
 }
 
-/* --- placing -------------------------------------------------------------------------------------------------------- */
+/* --- placing ------------------------------------------------------------------------------------------------------ */
 
 /* by_size: All spans are in one array, so their addresses give their order. */
 static int by_size(const void *a, const void *b)

@@ -5,7 +5,7 @@
 #include "memory-place.h"
 #include "operators.h"
 
-/* --- what takes how much -------------------------------------------------------------------------------------------- */
+/* --- bytes of tensors --------------------------------------------------------------------------------------------- */
 
 /* element_bytes: -1 for a type whose elements have no fixed size (strings). */
 static gint64 element_bytes(int data_type, gint64 n_elements)
@@ -100,7 +100,7 @@ static gint64 graph_parameter_bytes(const Onnx__GraphProto *graph)
     return total;
 }
 
-/* --- inside a node: the branches of If, the bodies of Loop and Scan ------------------------------------------------- */
+/* --- inside a node: the branches of If, the bodies of Loop and Scan ----------------------------------------------- */
 
 /* Need: memory of a subgraph while its node runs. @peak_bytes: maximum alive at once    @all_bytes: sum without freeing */
 typedef struct
@@ -184,21 +184,15 @@ static Need subgraph_need(const IfmAnalysis *analysis, const Onnx__GraphProto *g
     return inner.need;
 }
 
-static gboolean any_analysed(const IfmAnalysis *analysis, const GPtrArray *graphs)
-{
-    for (guint i = 0; graphs != NULL && i < graphs->len; i++)
-        if (g_hash_table_contains(analysis->inner, g_ptr_array_index(graphs, i)))
-            return TRUE;
-    return FALSE;
-}
-
 /* node_need: Only one branch of an If runs, so the maximum over the subgraphs counts. Where the condition is known, the
  * other branch was not analysed and counts 0. */
 static Need node_need(const IfmAnalysis *analysis, const Onnx__NodeProto *node)
 {
     Need max = { 0 };
     g_autoptr(GPtrArray) graphs = subgraphs_of(node);
-    gboolean skip = any_analysed(analysis, graphs);
+    gboolean skip = FALSE; /* those that were not analysed, where one was */
+    for (guint i = 0; graphs != NULL && i < graphs->len; i++)
+        skip = skip || g_hash_table_contains(analysis->inner, g_ptr_array_index(graphs, i));
     for (guint i = 0; graphs != NULL && i < graphs->len; i++)
     {
         const Onnx__GraphProto *graph = g_ptr_array_index(graphs, i);
@@ -212,7 +206,7 @@ static Need node_need(const IfmAnalysis *analysis, const Onnx__NodeProto *node)
     return max;
 }
 
-/* --- the model's own tensors ---------------------------------------------------------------------------------------- */
+/* --- the model's own tensors -------------------------------------------------------------------------------------- */
 
 typedef struct
 {
@@ -228,19 +222,15 @@ static gint64 tensor_bytes(const Planner *planner, const char *name)
     return fact_bytes(g_hash_table_lookup(planner->analysis->facts, name));
 }
 
-/* The consumers of a tensor are sorted by node. */
-static gssize last_read(const Planner *planner, const char *name, gssize first)
-{
-    const GArray *readers = ifm_model_consumers(planner->model, name);
-    if (g_hash_table_contains(planner->outputs, name))
-        return (gssize)ifm_model_n_nodes(planner->model);
-    return readers != NULL && readers->len > 0 ? (gssize)g_array_index(readers, gsize, readers->len - 1) : first;
-}
-
 static void add_lifetime(Planner *planner, const char *name, gssize first)
 {
     IfmMemoryPlan *plan = planner->plan;
-    IfmLifetime lifetime = { name, tensor_bytes(planner, name), first, last_read(planner, name, first) };
+    IfmLifetime lifetime = { name, tensor_bytes(planner, name), first, first };
+    const GArray *readers = ifm_model_consumers(planner->model, name); /* sorted by node */
+    if (g_hash_table_contains(planner->outputs, name))
+        lifetime.last = (gssize)ifm_model_n_nodes(planner->model);
+    else if (readers != NULL && readers->len > 0)
+        lifetime.last = (gssize)g_array_index(readers, gsize, readers->len - 1);
     IfmMemorySpan span = { MAX(lifetime.bytes, 0), (gsize)(first + 1), (gsize)(lifetime.last + 1) };
     gint64 *total = first < 0 ? &plan->input_bytes : &plan->activation_bytes;
     *total = ifm_sum_up_to_max(*total, span.bytes);

@@ -72,7 +72,7 @@ static gboolean check_size(const IfmFact *fact, const char *name, GError **error
     return IFM_RULE_FAIL(error, "'%s': shape %s is larger than any memory", name, shape);
 }
 
-/* --- what is known beforehand --------------------------------------------------------------------------------------- */
+/* --- facts before the first node ---------------------------------------------------------------------------------- */
 
 /* observe: Compares a shape with the observed one; takes the observed one where the shape is unknown. */
 static gboolean observe(IfmScope *scope, const char *name, IfmFact *fact, GError **error)
@@ -153,7 +153,7 @@ static void add_declared(Analyser *analyser)
         g_hash_table_insert(analyser->declared, graph->output[i]->name, graph->output[i]);
 }
 
-/* --- what follows --------------------------------------------------------------------------------------------------- */
+/* --- facts that nodes make ---------------------------------------------------------------------------------------- */
 
 /* is_as_declared: Whether a shape agrees with the fixed dimensions that the model declares. */
 static gboolean is_as_declared(const IfmFact *fact, const Onnx__TensorShapeProto *shape)
@@ -358,7 +358,7 @@ static gboolean analyse_nodes(IfmScope *scope, GError **error)
     return TRUE;
 }
 
-/* --- graphs in nodes ------------------------------------------------------------------------------------------------ */
+/* --- graphs in nodes ---------------------------------------------------------------------------------------------- */
 
 static void add_to_body(IfmBody *body, const IfmNode *node, const NodeResult *result)
 {
@@ -413,7 +413,7 @@ gboolean ifm_scope_run(IfmScope *outer, const Onnx__GraphProto *graph, const Ifm
     return TRUE;
 }
 
-/* --- the whole ------------------------------------------------------------------------------------------------------ */
+/* --- the whole ---------------------------------------------------------------------------------------------------- */
 
 static IfmAnalysis *new_analysis(IfmModel *model)
 {

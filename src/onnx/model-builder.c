@@ -26,7 +26,7 @@ typedef struct
     double low, high;
     guint32 seed;
     gboolean by_index;  /* TRUE: each number depends on its index only; FALSE: a sequence of one generator */
-    gboolean external;  /* in the file beside the model … */
+    gboolean external;  /* in a file of its own … */
     gsize offset, size; /* … there */
 } RandomWeight;
 
@@ -118,7 +118,7 @@ void ifm_model_builder_free(IfmModelBuilder *builder)
     g_free(builder);
 }
 
-/* --- ports ---------------------------------------------------------------------------------------------------------- */
+/* --- ports -------------------------------------------------------------------------------------------------------- */
 
 static Onnx__TensorShapeProto *new_shape(int rank, const gint64 *dims, const char *const *dim_names)
 {
@@ -174,7 +174,7 @@ void ifm_model_builder_output(IfmModelBuilder *builder, const char *name, IfmDty
     append(&graph->output, &graph->n_output, new_port(builder, name, dtype, rank, dims, dim_names));
 }
 
-/* --- weights -------------------------------------------------------------------------------------------------------- */
+/* --- weights ------------------------------------------------------------------------------------------------------ */
 
 /* new_weight: Adds an initializer without values. Returns: NULL on an error, which is in the builder. */
 static Onnx__TensorProto *new_weight(IfmModelBuilder *builder, const char *name, IfmDtype dtype, int rank,
@@ -308,15 +308,6 @@ static gboolean make_external(IfmModelBuilder *builder)
     return FALSE;
 }
 
-static void draw_in_a_row(const RandomWeight *weight)
-{
-    Onnx__TensorProto *proto = weight->tensor;
-    IfmTensor tensor;
-    g_autoptr(GRand) random = ifm_onnx_random(weight->seed, proto->name);
-    if (ifm_tensor_wrap(&tensor, IFM_DTYPE_F32, (int)proto->n_dims, proto->dims, proto->raw_data.data, NULL))
-        ifm_tensor_fill_random(&tensor, random, weight->low, weight->high, NULL);
-}
-
 static void draw_weights(IfmModelBuilder *builder)
 {
     gboolean good = make_external(builder);
@@ -332,7 +323,12 @@ static void draw_weights(IfmModelBuilder *builder)
             ifm_onnx_draw(values, size / sizeof(float), weight->low, weight->high, weight->seed, proto->name);
         }
         else if (good)
-            draw_in_a_row(weight);
+        {
+            IfmTensor tensor;
+            g_autoptr(GRand) random = ifm_onnx_random(weight->seed, proto->name);
+            if (ifm_tensor_wrap(&tensor, IFM_DTYPE_F32, (int)proto->n_dims, proto->dims, proto->raw_data.data, NULL))
+                ifm_tensor_fill_random(&tensor, random, weight->low, weight->high, NULL);
+        }
     }
     g_array_set_size(builder->drawn, 0);
 }
@@ -345,7 +341,7 @@ void ifm_model_builder_metadata(IfmModelBuilder *builder, const char *key, const
     append(&builder->proto->metadata_props, &builder->proto->n_metadata_props, entry);
 }
 
-/* --- nodes ---------------------------------------------------------------------------------------------------------- */
+/* --- nodes -------------------------------------------------------------------------------------------------------- */
 
 gsize ifm_model_builder_node(IfmModelBuilder *builder, const char *op_type, const char *name, const char *const *inputs,
                              const char *const *outputs)
@@ -415,7 +411,7 @@ void ifm_model_builder_ints(IfmModelBuilder *builder, gsize node, const char *at
     added->ints = g_memdup2(values, n * sizeof *values);
 }
 
-/* --- copies of parts of another model ------------------------------------------------------------------------------- */
+/* --- copies of parts of another model ----------------------------------------------------------------------------- */
 
 /* copy_message: Packs and unpacks it: protobuf-c has no copy function. */
 static void *copy_message(const void *message)
@@ -520,7 +516,7 @@ void ifm_model_builder_node_output(IfmModelBuilder *builder, gsize node, gsize i
     append(&proto->output, &proto->n_output, g_strdup(name));
 }
 
-/* --- finishing ------------------------------------------------------------------------------------------------------ */
+/* --- finishing ---------------------------------------------------------------------------------------------------- */
 
 static GBytes *pack(IfmModelBuilder *builder)
 {

@@ -15,7 +15,7 @@ GBytes *ifm_onnx_add_external(IfmModel *model, const char *location, GBytes *byt
     return bytes;
 }
 
-/* --- drawing ---------------------------------------------------------------------------------------------------------- */
+/* --- drawing ------------------------------------------------------------------------------------------------------ */
 
 /* mix: the finaliser of SplitMix64, a bijection in which each bit of the result depends on all of @z (Steele et al., Fast
  * splittable pseudorandom number generators, 2014). */
@@ -26,20 +26,14 @@ static guint64 mix(guint64 z)
     return z ^ (z >> 31);
 }
 
-static guint64 key_of(guint32 seed, const char *name)
-{
-    guint64 key = mix(seed + G_GUINT64_CONSTANT(0x9e3779b97f4a7c15));
-    for (; *name != '\0'; name++)
-        key = mix(key + (guchar)*name + 1);
-    return key;
-}
-
 /* Each number mixes a counter. There is no state between numbers, so the loop runs at memory speed. @step has 24 bits and a
  * drawn number has 24 bits: their product is exact as a double. So a fused addition rounds like a separate one, and the
  * bytes are the same on every machine. */
 void ifm_onnx_draw(float *values, gsize n, double low, double high, guint32 seed, const char *name)
 {
-    guint64 counter = key_of(seed, name);
+    guint64 counter = mix(seed + G_GUINT64_CONSTANT(0x9e3779b97f4a7c15));
+    for (const char *letter = name; *letter != '\0'; letter++)
+        counter = mix(counter + (guchar)*letter + 1);
     double step = (double)(float)((high - low) / (1 << 24));
     for (gsize i = 0; i < n; i += 2)
     {
@@ -50,7 +44,7 @@ void ifm_onnx_draw(float *values, gsize n, double low, double high, guint32 seed
     }
 }
 
-/* --- writing ---------------------------------------------------------------------------------------------------------- */
+/* --- writing ------------------------------------------------------------------------------------------------------ */
 
 static gboolean has_these_bytes(const char *path, const void *data, gsize size)
 {
@@ -89,8 +83,7 @@ gboolean ifm_onnx_save_external(const IfmModel *model, const char *path, GError 
     return TRUE;
 }
 
-/* --- in one file --------------------------------------------------------------------------------------------------------
- */
+/* --- in one file -------------------------------------------------------------------------------------------------- */
 
 /* borrow_values: Lets the weights of a new message borrow the bytes of the model. */
 static void borrow_values(const IfmModel *model, Onnx__GraphProto *graph)
@@ -107,13 +100,6 @@ static void borrow_values(const IfmModel *model, Onnx__GraphProto *graph)
         tensor->has_raw_data = TRUE;
         tensor->raw_data = model->proto->graph->initializer[i]->raw_data;
     }
-}
-
-static void give_back_values(const IfmModel *model, Onnx__GraphProto *graph)
-{
-    for (gsize i = 0; i < graph->n_initializer; i++)
-        if (graph->initializer[i]->raw_data.data == model->proto->graph->initializer[i]->raw_data.data)
-            graph->initializer[i]->raw_data = (ProtobufCBinaryData){ 0, NULL };
 }
 
 GBytes *ifm_onnx_inline(const IfmModel *model, GError **error)
@@ -134,7 +120,9 @@ GBytes *ifm_onnx_inline(const IfmModel *model, GError **error)
                     model->name, size);
     else
         onnx__model_proto__pack(proto, packed);
-    give_back_values(model, proto->graph);
+    for (gsize i = 0; i < proto->graph->n_initializer; i++) /* the borrowed values stay with the model */
+        if (proto->graph->initializer[i]->raw_data.data == model->proto->graph->initializer[i]->raw_data.data)
+            proto->graph->initializer[i]->raw_data = (ProtobufCBinaryData){ 0, NULL };
     onnx__model_proto__free_unpacked(proto, NULL);
     return packed != NULL ? g_bytes_new_take(packed, size) : NULL;
 }

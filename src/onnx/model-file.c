@@ -8,7 +8,7 @@
 
 #include "onnx-private.h"
 
-/* --- reading -------------------------------------------------------------------------------------------------------- */
+/* --- reading ------------------------------------------------------------------------------------------------------ */
 
 void ifm_onnx_tidy_error(GError **error, const char *prefix)
 {
@@ -71,18 +71,6 @@ static gboolean unpack(IfmModel *model, GArray *spans, GError **error)
     return model->proto != NULL;
 }
 
-static void set_name(IfmModel *model)
-{
-    if (model->path != NULL)
-    {
-        model->name = g_path_get_basename(model->path);
-        if (g_str_has_suffix(model->name, ".onnx") && strlen(model->name) > strlen(".onnx"))
-            model->name[strlen(model->name) - strlen(".onnx")] = '\0';
-    }
-    else
-        model->name = g_strdup(model->proto->graph->name != NULL ? model->proto->graph->name : "");
-}
-
 static gboolean load(IfmModel *model, GError **error)
 {
     g_autoptr(GArray) spans = g_array_new(FALSE, FALSE, sizeof(IfmOnnxSpan));
@@ -90,7 +78,14 @@ static gboolean load(IfmModel *model, GError **error)
         !ifm_onnx_attach_tensors(model, spans, error) || !ifm_onnx_index(model, error) || !find_opset(model, error) ||
         !ifm_onnx_ports(model, error))
         return FALSE;
-    set_name(model);
+    if (model->path == NULL)
+    {
+        model->name = g_strdup(model->proto->graph->name != NULL ? model->proto->graph->name : "");
+        return TRUE;
+    }
+    model->name = g_path_get_basename(model->path);
+    if (g_str_has_suffix(model->name, ".onnx") && strlen(model->name) > strlen(".onnx"))
+        model->name[strlen(model->name) - strlen(".onnx")] = '\0';
     return TRUE;
 }
 
@@ -203,7 +198,7 @@ void ifm_model_unref(IfmModel *model)
     g_free(model);
 }
 
-/* --- writing -------------------------------------------------------------------------------------------------------- */
+/* --- writing ------------------------------------------------------------------------------------------------------ */
 
 GBytes *ifm_model_serialize(IfmModel *model, GError **error)
 {
@@ -230,7 +225,8 @@ gboolean ifm_model_save(IfmModel *model, const char *path, GError **error)
     return FALSE;
 }
 
-/* --- telling -------------------------------------------------------------------------------------------------------- */
+/* --- facts of a model
+ * -------------------------------------------------------------------------------------------------------- */
 
 const char *ifm_model_path(const IfmModel *model)
 {

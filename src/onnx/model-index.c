@@ -10,18 +10,6 @@ static void free_initializer(gpointer data)
     g_free(initializer);
 }
 
-static void index_initializers(IfmModel *model)
-{
-    const Onnx__GraphProto *graph = model->proto->graph;
-    for (gsize i = 0; i < graph->n_initializer; i++)
-    {
-        IfmInitializer *initializer = g_new0(IfmInitializer, 1);
-        initializer->proto = graph->initializer[i];
-        initializer->has_tensor = ifm_onnx_tensor_wrap(graph->initializer[i], &initializer->tensor);
-        g_hash_table_insert(model->initializers, graph->initializer[i]->name, initializer);
-    }
-}
-
 static void add_consumer(IfmModel *model, const char *tensor, gsize node)
 {
     if (*tensor == '\0')
@@ -76,19 +64,6 @@ void ifm_onnx_node_wrap(const Onnx__NodeProto *proto, IfmNode *node)
                        .proto = proto };
 }
 
-static void index_node(IfmModel *model, gsize index, Onnx__NodeProto *proto, const GPtrArray *captured)
-{
-    end_strings(proto);
-    ifm_onnx_node_wrap(proto, &model->nodes[index]);
-    for (gsize i = 0; i < proto->n_input; i++)
-        add_consumer(model, proto->input[i], index);
-    for (guint i = 0; captured != NULL && i < captured->len; i++)
-        add_consumer(model, g_ptr_array_index(captured, i), index);
-    for (gsize i = 0; i < proto->n_output; i++)
-        if (*proto->output[i] != '\0')
-            g_hash_table_insert(model->producers, proto->output[i], GSIZE_TO_POINTER(index + 1));
-}
-
 gboolean ifm_onnx_index(IfmModel *model, GError **error)
 {
     const Onnx__GraphProto *graph = model->proto->graph;
@@ -98,13 +73,29 @@ gboolean ifm_onnx_index(IfmModel *model, GError **error)
     model->initializers = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, free_initializer);
     if (!ifm_onnx_check_graph(graph, &order, error))
         return FALSE;
-    index_initializers(model);
+    for (gsize i = 0; i < graph->n_initializer; i++)
+    {
+        IfmInitializer *initializer = g_new0(IfmInitializer, 1);
+        initializer->proto = graph->initializer[i];
+        initializer->has_tensor = ifm_onnx_tensor_wrap(graph->initializer[i], &initializer->tensor);
+        g_hash_table_insert(model->initializers, graph->initializer[i]->name, initializer);
+    }
     model->n_nodes = graph->n_node;
     model->nodes = g_new0(IfmNode, graph->n_node + 1);
     for (gsize i = 0; i < graph->n_node; i++)
     {
         gsize number = g_array_index(order.order, gsize, i);
-        index_node(model, i, graph->node[number], g_ptr_array_index(order.captures, number));
+        Onnx__NodeProto *proto = graph->node[number];
+        const GPtrArray *captured = g_ptr_array_index(order.captures, number);
+        end_strings(proto);
+        ifm_onnx_node_wrap(proto, &model->nodes[i]);
+        for (gsize k = 0; k < proto->n_input; k++)
+            add_consumer(model, proto->input[k], i);
+        for (guint k = 0; captured != NULL && k < captured->len; k++)
+            add_consumer(model, g_ptr_array_index(captured, k), i);
+        for (gsize k = 0; k < proto->n_output; k++)
+            if (*proto->output[k] != '\0')
+                g_hash_table_insert(model->producers, proto->output[k], GSIZE_TO_POINTER(i + 1));
     }
     return TRUE;
 }
@@ -221,7 +212,7 @@ gint64 ifm_model_n_trainable(const IfmModel *model)
     return total;
 }
 
-/* --- attributes ----------------------------------------------------------------------------------------------------- */
+/* --- attributes --------------------------------------------------------------------------------------------------- */
 
 const Onnx__AttributeProto *ifm_onnx_attribute(const IfmNode *node, const char *name)
 {

@@ -25,7 +25,7 @@ void ifm_port_free(IfmPort *port)
 }
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmPort, ifm_port_free)
 
-/* --- reading ports -------------------------------------------------------------------------------------------------- */
+/* --- reading ports ------------------------------------------------------------------------------------------------ */
 
 static gboolean parse_dim(IfmPort *port, int axis, const Onnx__TensorShapeProto__Dimension *dim, GError **error)
 {
@@ -115,7 +115,7 @@ const IfmPort *ifm_model_output(const IfmModel *model, gsize index)
     return g_ptr_array_index(model->outputs, index);
 }
 
-/* --- binding -------------------------------------------------------------------------------------------------------- */
+/* --- binding ------------------------------------------------------------------------------------------------------ */
 
 static const IfmDimBinding *find_binding(const IfmDimBinding *bindings, gsize n_bindings, const char *name)
 {
@@ -212,7 +212,7 @@ gboolean ifm_model_check_bindings(const IfmModel *model, const IfmDimBinding *bi
     return ok;
 }
 
-/* --- inputs --------------------------------------------------------------------------------------------------------- */
+/* --- inputs ------------------------------------------------------------------------------------------------------- */
 
 GRand *ifm_onnx_random(guint32 seed, const char *name)
 {

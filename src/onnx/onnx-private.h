@@ -1,11 +1,12 @@
 #pragma once
-#include <inferometer/onnx.h>
 
 #include "onnx.pb-c.h"
+#include <internal/onnx.h>
+#include <internal/tensor.h>
 
 G_BEGIN_DECLS
 
-/* --- scan.c: the file's bytes, looked at before protobuf-c is ------------------------------------------------------- */
+/* --- scan.c: the file's bytes, looked at before protobuf-c is ----------------------------------------------------- */
 
 /* More messages than this take gigabytes of structs. The largest real models have about 100,000. */
 #define IFM_ONNX_MAX_MESSAGES (1u << 22)
@@ -24,7 +25,7 @@ typedef struct
 #define IFM_ONNX_SPAN_FIELD 1000u
 gboolean ifm_onnx_scan(const guint8 *data, gsize size, GByteArray *compact, GArray *spans, GError **error);
 
-/* --- tensor-values.c: where a tensor's values are, and whether they are as many as its shape says ------------------- */
+/* --- tensor-values.c: where a tensor's values are, and whether they are as many as its shape says ----------------- */
 
 /*
  * ifm_onnx_attach_tensors: Gives every tensor of the model its values (spans of the file, external files) and checks it.
@@ -42,7 +43,7 @@ gboolean ifm_onnx_tensor_wrap(const Onnx__TensorProto *proto, IfmTensor *tensor)
 /* ifm_onnx_type_bits: Returns: bits per element of a TensorProto.DataType; 0 for strings and unknown types. */
 guint ifm_onnx_type_bits(int data_type);
 
-/* --- model-external.c: weights in files beside the model ------------------------------------------------------------ */
+/* --- model-external.c: weights in files of their own -------------------------------------------------------------- */
 
 #define IFM_ONNX_MAX_FILE_BYTES G_MAXINT32 /* the limit of protobuf for one message, so for one ONNX file */
 
@@ -64,7 +65,7 @@ GBytes *ifm_onnx_inline(const IfmModel *model, GError **error);
  */
 void ifm_onnx_draw(float *values, gsize n, double low, double high, guint32 seed, const char *name);
 
-/* --- graph-check.c -------------------------------------------------------------------------------------------------- */
+/* --- graph-check.c ------------------------------------------------------------------------------------------------ */
 
 /*
  * IfmGraphOrder: results of the check of a graph.
@@ -84,7 +85,7 @@ gboolean ifm_onnx_check_graph(const Onnx__GraphProto *graph, IfmGraphOrder *orde
 /* ifm_onnx_node_place: Returns: (transfer full) "node 3 (Conv 'conv1')". */
 char *ifm_onnx_node_place(gsize index, const Onnx__NodeProto *node);
 
-/* --- the model ------------------------------------------------------------------------------------------------------ */
+/* --- the model ---------------------------------------------------------------------------------------------------- */
 
 struct IfmModel
 {

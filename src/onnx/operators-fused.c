@@ -1,10 +1,10 @@
 #include "operators.h"
 
 /*
- * What runtimes make of graphs when they optimise them: names of ONNX Runtime's own domains. MACs are those of the nodes
- * that were fused (Attention, QAttention: with the products that make queries, keys and values), so that a graph's do not
- * change when it is optimised. FLOP are by the same conventions, too, but for attention: what is added to its products
- * and scores, and their scaling, was counted in nodes of their own and is not within it.
+ * Operators of optimised graphs, from the domains of ONNX Runtime. MACs are those of the fused nodes (Attention,
+ * QAttention: with the products that make queries, keys and values), so optimising a graph does not change them. FLOP
+ * follow the same conventions, except for attention: they do not contain the additions to products and scores, nor the
+ * scaling, which were counted in separate nodes.
  */
 static const IfmOperator microsoft[] = {
     { "Attention", 2, ifm_shape_attention, ifm_cost_attention, 0, IFM_FAMILY_ATTENTION },
@@ -13,7 +13,7 @@ static const IfmOperator microsoft[] = {
     { "BiasGelu", 2, ifm_shape_same, ifm_cost_biased, 4, IFM_FAMILY_ACTIVATION },
     { "BiasSoftmax", 2, ifm_shape_same, ifm_cost_per_output, 6, IFM_FAMILY_SOFTMAX },
     { "BiasSplitGelu", 2, ifm_shape_half, ifm_cost_per_output, 7, IFM_FAMILY_ACTIVATION },
-    { "DequantizeLinear", 2, ifm_shape_dequantize, ifm_cost_per_output, 2, IFM_FAMILY_QUANTISATION },
+    { "DequantizeLinear", 2, ifm_shape_cast_like, ifm_cost_per_output, 2, IFM_FAMILY_QUANTISATION },
     { "DynamicQuantizeMatMul", 3, ifm_shape_matmul_to_float, ifm_cost_matmul_and, 2, IFM_FAMILY_PRODUCT },
     { "EmbedLayerNormalization", 1, ifm_shape_embed_normalization, ifm_cost_embed_normalization, 0,
       IFM_FAMILY_NORMALISATION },

@@ -51,8 +51,8 @@ static const IfmOperator operators[] = {
     { "Cosh", 1, ifm_shape_same, ifm_cost_per_output, 1, IFM_FAMILY_ELEMENTWISE },
     { "CumSum", 2, ifm_shape_same, ifm_cost_per_output, 1, IFM_FAMILY_REDUCTION },
     { "DeformConv", 3, ifm_shape_conv, ifm_cost_deform_conv, 0, IFM_FAMILY_CONVOLUTION },
-    { "DepthToSpace", 1, ifm_shape_depth_to_space, ifm_cost_none, 0, IFM_FAMILY_MOVEMENT },
-    { "DequantizeLinear", 2, ifm_shape_dequantize, ifm_cost_per_output, 2, IFM_FAMILY_QUANTISATION },
+    { "DepthToSpace", 1, ifm_shape_space_blocks, ifm_cost_none, 0, IFM_FAMILY_MOVEMENT },
+    { "DequantizeLinear", 2, ifm_shape_cast_like, ifm_cost_per_output, 2, IFM_FAMILY_QUANTISATION },
     { "Det", 1, ifm_shape_det, ifm_cost_det, 0, IFM_FAMILY_PRODUCT },
     { "Div", 2, ifm_shape_broadcast, ifm_cost_per_output, 1, IFM_FAMILY_ELEMENTWISE, ifm_values_binary },
     { "Dropout", 1, ifm_shape_dropout, ifm_cost_dropout, 0, IFM_FAMILY_MOVEMENT },
@@ -182,7 +182,7 @@ static const IfmOperator operators[] = {
     { "SoftmaxCrossEntropyLoss", 2, ifm_shape_loss, ifm_cost_per_input, 6, IFM_FAMILY_REDUCTION },
     { "Softplus", 1, ifm_shape_same, ifm_cost_per_output, 1, IFM_FAMILY_ACTIVATION },
     { "Softsign", 1, ifm_shape_same, ifm_cost_per_output, 1, IFM_FAMILY_ACTIVATION },
-    { "SpaceToDepth", 1, ifm_shape_space_to_depth, ifm_cost_none, 0, IFM_FAMILY_MOVEMENT },
+    { "SpaceToDepth", 1, ifm_shape_space_blocks, ifm_cost_none, 0, IFM_FAMILY_MOVEMENT },
     { "Split", 1, ifm_shape_split, ifm_cost_none, 0, IFM_FAMILY_MOVEMENT },
     { "SplitToSequence", 0, NULL, NULL, 0, IFM_FAMILY_MOVEMENT, NULL, IFM_WHY_SEQUENCE },
     { "Sqrt", 1, ifm_shape_same, ifm_cost_per_output, 1, IFM_FAMILY_ELEMENTWISE, ifm_values_unary },
@@ -268,7 +268,7 @@ gboolean ifm_family_multiplies(IfmNodeFamily family)
            family == IFM_FAMILY_RECURRENT;
 }
 
-/* --- finding -------------------------------------------------------------------------------------------------------- */
+/* --- finding ------------------------------------------------------------------------------------------------------ */
 
 static int compare_name(const void *name, const void *row)
 {

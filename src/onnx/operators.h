@@ -1,5 +1,7 @@
 #pragma once
 #include "onnx-private.h"
+#include <internal/onnx.h>
+#include <internal/tensor.h>
 
 G_BEGIN_DECLS
 
@@ -116,15 +118,31 @@ static inline const gint64 *ifm_fact_ints(const IfmFact *fact)
     return fact->values == IFM_VALUES_INTS ? fact->ints : NULL;
 }
 
-/* ifm_call_has: Whether the node has the input (output) @index: it may have fewer, or leave it out. */
+/* ifm_call_has: Whether the node has the input @index. It may have fewer, or leave it out. */
 gboolean ifm_call_has(const IfmOperatorCall *call, gsize input);
-gboolean ifm_call_has_output(const IfmOperatorCall *call, gsize output);
 /* ifm_call_input: Returns: (transfer none) the fact of an input; NULL where it is left out. */
 const IfmFact *ifm_call_input(const IfmOperatorCall *call, gsize input);
-/* ifm_call_make: Sets the shape of an output. Does nothing where the node lacks that output. */
-void ifm_call_make(const IfmOperatorCall *call, gsize output, IfmDtype dtype, int rank, const gint64 *dims);
+/* ifm_call_make: Sets the shape of an output. Does nothing where the node lacks that output. Returns: TRUE, so that a rule
+ * can end with it. */
+gboolean ifm_call_make(const IfmOperatorCall *call, gsize output, IfmDtype dtype, int rank, const gint64 *dims);
 
-/* --- the analysis --------------------------------------------------------------------------------------------------- */
+/* A value of IfmOperatorCall.why. */
+#define IFM_WHY_VALUES "its shape depends on values"
+
+/* ifm_call_is_unknown: Begins a rule whose output has the dtype of the first input. @known: whether the values are known
+ * that the shape depends on. Returns: TRUE where they or the first input's rank are unknown: the shape then stays unknown.
+ */
+static inline gboolean ifm_call_is_unknown(const IfmOperatorCall *call, gboolean known)
+{
+    call->outputs[0].dtype = call->inputs[0].dtype;
+    if (call->inputs[0].rank < 0)
+        return TRUE;
+    if (!known)
+        *call->why = IFM_WHY_VALUES;
+    return !known;
+}
+
+/* --- the analysis ------------------------------------------------------------------------------------------------- */
 
 struct IfmAnalysis
 {
@@ -134,7 +152,7 @@ struct IfmAnalysis
     IfmNodeCost *costs;
     const IfmOperator **operators; /* [n_costs] NULL where there are none */
     const char **why;              /* [n_costs] why a node is not covered; NULL for a covered one */
-    gboolean *multiplies;          /* [n_costs] or may: nobody can say */
+    gboolean *multiplies;          /* [n_costs] also TRUE where it is unknown */
     gsize n_costs, n_observed;
 };
 
@@ -151,10 +169,10 @@ const IfmModel *ifm_scope_model(const IfmScope *scope);
 /* ifm_scope_fact: (transfer none) The fact of a tensor so far; NULL where it is unknown. */
 const IfmFact *ifm_scope_fact(const IfmScope *scope, const char *name);
 
-/* --- shape rules ---------------------------------------------------------------------------------------------------- */
+/* --- shape rules -------------------------------------------------------------------------------------------------- */
 
 #define IFM_SHAPE_RULE(name) gboolean ifm_shape_##name(const IfmOperatorCall *call, GError **error)
-/* shape-rules.c: element-wise operators and reductions */
+/* shape-rules.c: element-wise operators, normalisations, quantisation and reductions */
 IFM_SHAPE_RULE(same);
 IFM_SHAPE_RULE(same_bool);
 IFM_SHAPE_RULE(broadcast);
@@ -171,6 +189,8 @@ IFM_SHAPE_RULE(arg);
 IFM_SHAPE_RULE(top_k);
 IFM_SHAPE_RULE(det);
 IFM_SHAPE_RULE(loss);
+IFM_SHAPE_RULE(quantize);
+IFM_SHAPE_RULE(dynamic_quantize);
 /* shape-rules-movement.c: operators that move or describe data */
 IFM_SHAPE_RULE(flatten);
 IFM_SHAPE_RULE(reshape);
@@ -183,8 +203,7 @@ IFM_SHAPE_RULE(slice);
 IFM_SHAPE_RULE(split);
 IFM_SHAPE_RULE(pad);
 IFM_SHAPE_RULE(tile);
-IFM_SHAPE_RULE(depth_to_space);
-IFM_SHAPE_RULE(space_to_depth);
+IFM_SHAPE_RULE(space_blocks);
 IFM_SHAPE_RULE(center_crop_pad);
 /* shape-rules-making.c: operators that make data */
 IFM_SHAPE_RULE(constant);
@@ -226,10 +245,6 @@ IFM_SHAPE_RULE(resize);
 IFM_SHAPE_RULE(grid_sample);
 IFM_SHAPE_RULE(roi);
 IFM_SHAPE_RULE(col2im);
-/* shape-rules-quantised.c */
-IFM_SHAPE_RULE(quantize);
-IFM_SHAPE_RULE(dequantize);
-IFM_SHAPE_RULE(dynamic_quantize);
 /* shape-rules-control.c */
 IFM_SHAPE_RULE(if);
 IFM_SHAPE_RULE(loop);
@@ -254,7 +269,7 @@ IFM_SHAPE_RULE(half);
 IFM_SHAPE_RULE(skip_normalization);
 IFM_SHAPE_RULE(embed_normalization);
 
-/* --- cost rules ----------------------------------------------------------------------------------------------------- */
+/* --- cost rules --------------------------------------------------------------------------------------------------- */
 
 #define IFM_COST_RULE(name) gboolean ifm_cost_##name(const IfmOperatorCall *call, gint64 factor, IfmNodeCost *cost)
 /* @factor FLOP per element: of the first output; of the first input; per input except one (Sum). */
@@ -293,7 +308,7 @@ IFM_COST_RULE(scatter);
 IFM_COST_RULE(lrn);
 IFM_COST_RULE(body);
 
-/* --- value rules ---------------------------------------------------------------------------------------------------- */
+/* --- value rules -------------------------------------------------------------------------------------------------- */
 
 #define IFM_VALUE_RULE(name) void ifm_values_##name(const IfmOperatorCall *call)
 IFM_VALUE_RULE(same); /* of the first input, independent of the new shape */
@@ -309,7 +324,7 @@ IFM_VALUE_RULE(expand);
 IFM_VALUE_RULE(reduce);
 IFM_VALUE_RULE(range);
 
-/* --- helpers of rules ----------------------------------------------------------------------------------------------- */
+/* --- helpers of rules --------------------------------------------------------------------------------------------- */
 
 /* ifm_rule_axis: Makes an axis from -@max to @max - 1 nonnegative. @max: the rank, or rank + 1 where one past the end is
  * allowed. FALSE with an error outside that range. */
@@ -343,8 +358,6 @@ gboolean ifm_rule_conv(const IfmOperatorCall *call, const IfmConvAt *at, const I
 
 /* A contradiction. The caller adds the place of the node. */
 #define IFM_RULE_FAIL(error, ...) (g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, __VA_ARGS__), FALSE)
-
-#define IFM_WHY_VALUES "its shape depends on values"
 
 /* ifm_onnx_check_totals: Whether the sums of the costs of all nodes fit 63 bits. */
 gboolean ifm_onnx_check_totals(const IfmAnalysis *analysis, GError **error);

@@ -41,7 +41,7 @@ static void repeat_body(const IfmOperatorCall *call, gint64 n)
     }
 }
 
-/* --- If ------------------------------------------------------------------------------------------------------------- */
+/* --- If ----------------------------------------------------------------------------------------------------------- */
 
 /* larger_of: Whichever branch runs, it costs no more than the larger of each of their counts. */
 static IfmNodeCost larger_of(const IfmNodeCost *a, const IfmNodeCost *b)
@@ -56,7 +56,7 @@ static IfmNodeCost larger_of(const IfmNodeCost *a, const IfmNodeCost *b)
     return cost;
 }
 
-/* merge: of two branches: the shapes that both make, and what they cost at most. */
+/* merge: Of two branches: the shapes that both make, and the maximum of their costs. */
 static void merge(const IfmOperatorCall *call, const IfmFact *a, const IfmFact *b, const IfmBody *body_a,
                   const IfmBody *body_b)
 {
@@ -116,9 +116,9 @@ gboolean ifm_shape_if(const IfmOperatorCall *call, GError **error)
     return TRUE;
 }
 
-/* --- Loop ----------------------------------------------------------------------------------------------------------- */
+/* --- Loop --------------------------------------------------------------------------------------------------------- */
 
-/* enter_loop: what the body's inputs are in every turn: their number, the condition (true), what is carried along. */
+/* enter_loop: The inputs of the body in each iteration: its number, the condition (true), the carried values. */
 static void enter_loop(const IfmOperatorCall *call, IfmFact *inputs, gsize n_carried)
 {
     inputs[0] = (IfmFact){ .dtype = IFM_DTYPE_I64 };
@@ -190,7 +190,7 @@ gboolean ifm_shape_loop(const IfmOperatorCall *call, GError **error)
     return TRUE;
 }
 
-/* --- Scan ----------------------------------------------------------------------------------------------------------- */
+/* --- Scan --------------------------------------------------------------------------------------------------------- */
 
 static gint64 nth(const gint64 *values, gsize n, gsize index)
 {

@@ -1,4 +1,4 @@
-/* Shapes and costs of what runtimes make of graphs when they optimise them; attention: attention-rules.c. */
+/* Shapes and costs of the operators of optimised graphs; attention: attention-rules.c. */
 #include <string.h>
 
 #include "operators.h"
@@ -15,7 +15,7 @@ static gboolean has_activation(const IfmNode *node)
     return *ifm_node_string(node, "activation", "") != '\0';
 }
 
-/* --- products ------------------------------------------------------------------------------------------------------- */
+/* --- products ----------------------------------------------------------------------------------------------------- */
 
 /* turned: A or B of FusedMatMul as it is multiplied: its first dimension moved behind the other batch dimensions
  * (transBatch), then the last two swapped (trans). */
@@ -70,7 +70,7 @@ gboolean ifm_shape_matmul_to_float(const IfmOperatorCall *call, GError **error)
     return ifm_rule_matmul(call, at, &call->inputs[0], &call->inputs[1], call->inputs[2].dtype, error);
 }
 
-/* @factor: FLOP an output beside the products. */
+/* @factor: FLOP per output in addition to the products. */
 gboolean ifm_cost_matmul_and(const IfmOperatorCall *call, gint64 factor, IfmNodeCost *cost)
 {
     return ifm_cost_matmul(call, 0, cost) && plus_outputs(call, factor, cost);
@@ -81,8 +81,7 @@ gboolean ifm_shape_matmul_n_bits(const IfmOperatorCall *call, GError **error)
 {
     IfmFact x = call->inputs[0];
     gint64 k = ifm_node_int(call->node, "K", -1), n = ifm_node_int(call->node, "N", -1);
-    call->outputs[0].dtype = x.dtype;
-    if (x.rank < 0)
+    if (ifm_call_is_unknown(call, TRUE))
         return TRUE;
     if (x.rank < 1 || x.dims[x.rank - 1] != k || n < 0)
     {
@@ -91,8 +90,7 @@ gboolean ifm_shape_matmul_n_bits(const IfmOperatorCall *call, GError **error)
                              shape, k);
     }
     x.dims[x.rank - 1] = n;
-    ifm_call_make(call, 0, x.dtype, x.rank, x.dims);
-    return TRUE;
+    return ifm_call_make(call, 0, x.dtype, x.rank, x.dims);
 }
 
 /* a, its scale and zero point, b, its, c, the output's: floats where it has none. */
@@ -112,7 +110,7 @@ gboolean ifm_cost_q_gemm(const IfmOperatorCall *call, gint64 factor, IfmNodeCost
     return ifm_cost_gemm(call, 6, cost) && plus_outputs(call, 2, cost); /* scaled and shifted */
 }
 
-/* --- convolutions --------------------------------------------------------------------------------------------------- */
+/* --- convolutions ------------------------------------------------------------------------------------------------- */
 
 /* The sum comes as an input behind the bias, the activation as an attribute. */
 gboolean ifm_cost_fused_conv(const IfmOperatorCall *call, gint64 factor, IfmNodeCost *cost)
@@ -164,9 +162,9 @@ gboolean ifm_shape_nchwc_conv(const IfmOperatorCall *call, GError **error)
 }
 
 #define NCHWC "com.microsoft.nchwc"
-#define MAX_BETWEEN 8 /* nodes that leave channels as they are, up to the convolution that tells how many */
+#define MAX_BETWEEN 8 /* nodes that keep the channels, up to the convolution that shows their number */
 
-/* conv_channels: how many channels a convolution in blocks reads, by its weights; 0 where they do not tell. */
+/* conv_channels: The number of channels that a convolution in blocks reads, by its weights; 0 where it is unknown. */
 static gint64 conv_channels(const IfmScope *scope, const IfmNode *node)
 {
     const IfmFact *weights = node->n_inputs > 1 ? ifm_scope_fact(scope, node->inputs[1]) : NULL;
@@ -211,8 +209,9 @@ static gboolean has_blocks_of_8(const IfmScope *scope)
     return FALSE;
 }
 
-/* channels_filled: how many channels @x has once they are in blocks: of 16 they are full either way, of others the next
- * convolution's weights tell, or others' that the blocks are of 8; 0 where nothing does. */
+/* channels_filled: The number of channels of @x in blocks. A multiple of 16 has full blocks. For other numbers the weights
+ * of the next convolution show it, or those of another one show that the blocks are of 8. Returns: 0 where it is unknown.
+ */
 static gint64 channels_filled(const IfmOperatorCall *call, const IfmFact *x)
 {
     if (x->dims[1] % 16 == 0)
@@ -227,8 +226,7 @@ static gint64 channels_filled(const IfmOperatorCall *call, const IfmFact *x)
 gboolean ifm_shape_reorder_input(const IfmOperatorCall *call, GError **error)
 {
     IfmFact x = call->inputs[0];
-    call->outputs[0].dtype = x.dtype;
-    if (x.rank < 0)
+    if (ifm_call_is_unknown(call, TRUE))
         return TRUE;
     if (!ifm_rule_rank(call, 0, 3, IFM_MAX_RANK, error))
         return FALSE;
@@ -249,8 +247,7 @@ gboolean ifm_shape_reorder_output(const IfmOperatorCall *call, GError **error)
 {
     IfmFact x = call->inputs[0];
     gint64 channels = ifm_node_int(call->node, "channels", -1);
-    call->outputs[0].dtype = x.dtype;
-    if (x.rank < 0)
+    if (ifm_call_is_unknown(call, TRUE))
         return TRUE;
     if (!ifm_rule_rank(call, 0, 3, IFM_MAX_RANK, error))
         return FALSE;
@@ -260,11 +257,10 @@ gboolean ifm_shape_reorder_output(const IfmOperatorCall *call, GError **error)
     x.dims[1] = channels;
     if (ifm_node_int(call->node, "channels_last", 0) != 0)
         x = channels_first(&x, TRUE);
-    ifm_call_make(call, 0, x.dtype, x.rank, x.dims);
-    return TRUE;
+    return ifm_call_make(call, 0, x.dtype, x.rank, x.dims);
 }
 
-/* Pools over bytes: of the type of what goes in. */
+/* Pools over bytes: the type is that of the input. */
 gboolean ifm_shape_qlinear_pool(const IfmOperatorCall *call, GError **error)
 {
     gboolean is_last = ifm_node_int(call->node, "channels_last", 0) != 0;
@@ -279,7 +275,7 @@ gboolean ifm_shape_qlinear_pool(const IfmOperatorCall *call, GError **error)
     return TRUE;
 }
 
-/* --- element-wise and normalisation --------------------------------------------------------------------------------- */
+/* --- element-wise and normalisation ------------------------------------------------------------------------------- */
 
 /* a, its scale and zero point, b, its, the output's. */
 gboolean ifm_shape_qlinear_binary(const IfmOperatorCall *call, GError **error)
@@ -290,8 +286,7 @@ gboolean ifm_shape_qlinear_binary(const IfmOperatorCall *call, GError **error)
         return TRUE;
     if (!ifm_rule_broadcast(&result, &call->inputs[3], error))
         return FALSE;
-    ifm_call_make(call, 0, result.dtype, result.rank, result.dims);
-    return TRUE;
+    return ifm_call_make(call, 0, result.dtype, result.rank, result.dims);
 }
 
 /* The output's scale and zero point, then a tensor, its scale and zero point for each that is joined. */
@@ -311,11 +306,10 @@ gboolean ifm_shape_qlinear_concat(const IfmOperatorCall *call, GError **error)
         if (next->rank != result.rank || __builtin_add_overflow(result.dims[axis], next->dims[axis], &result.dims[axis]))
             return IFM_RULE_FAIL(error, "'%s' does not join '%s'", call->node->inputs[i], call->node->inputs[2]);
     }
-    ifm_call_make(call, 0, result.dtype, result.rank, result.dims);
-    return TRUE;
+    return ifm_call_make(call, 0, result.dtype, result.rank, result.dims);
 }
 
-/* Beside @factor an element: 1 for the sum with a second or third input (BiasGelu, FastGelu, BiasAdd). */
+/* @factor per element, and 1 for the sum with a second or third input (BiasGelu, FastGelu, BiasAdd). */
 gboolean ifm_cost_biased(const IfmOperatorCall *call, gint64 factor, IfmNodeCost *cost)
 {
     return plus_outputs(call, factor + ifm_call_has(call, 1) + ifm_call_has(call, 2), cost);
@@ -326,11 +320,10 @@ gboolean ifm_shape_half(const IfmOperatorCall *call, GError **error)
     IfmFact x = call->inputs[0];
     if (x.rank > 0)
         x.dims[x.rank - 1] /= 2;
-    ifm_call_make(call, 0, x.dtype, x.rank, x.dims);
-    return TRUE;
+    return ifm_call_make(call, 0, x.dtype, x.rank, x.dims);
 }
 
-/* Input, skip, scale, bias of the normalisation, bias of the sum; what is summed may come out fourth. */
+/* Input, skip, scale, bias of the normalisation, bias of the sum; the fourth output, if there is one, is the sum. */
 gboolean ifm_shape_skip_normalization(const IfmOperatorCall *call, GError **error)
 {
     const IfmFact *x = &call->inputs[0], *skip = &call->inputs[1];
@@ -345,8 +338,7 @@ gboolean ifm_shape_skip_normalization(const IfmOperatorCall *call, GError **erro
     memcpy(dims, x->dims, sizeof dims);
     dims[x->rank - 1] = 1;
     ifm_call_make(call, 1, IFM_DTYPE_F32, x->rank, dims);
-    ifm_call_make(call, 2, IFM_DTYPE_F32, x->rank, dims);
-    return TRUE;
+    return ifm_call_make(call, 2, IFM_DTYPE_F32, x->rank, dims);
 }
 
 /* The last input of either form is the bias of the sum: of the simplified one the fourth, else the fifth. */
@@ -371,8 +363,7 @@ gboolean ifm_shape_embed_normalization(const IfmOperatorCall *call, GError **err
     const gint64 dims[] = { ids->dims[0], ids->dims[1], words->dims[1] };
     ifm_call_make(call, 0, words->dtype, 3, dims);
     ifm_call_make(call, 1, IFM_DTYPE_I32, 1, dims);
-    ifm_call_make(call, 2, words->dtype, 3, dims);
-    return TRUE;
+    return ifm_call_make(call, 2, words->dtype, 3, dims);
 }
 
 /* The sum of two or three embeddings, then a layer normalisation. */

@@ -17,8 +17,7 @@ gboolean ifm_shape_gather(const IfmOperatorCall *call, GError **error)
     const IfmFact *data = &call->inputs[0], *indices = &call->inputs[1];
     IfmFact *out = &call->outputs[0];
     int axis;
-    out->dtype = data->dtype;
-    if (data->rank < 0 || indices->rank < 0)
+    if (ifm_call_is_unknown(call, TRUE) || indices->rank < 0)
         return TRUE;
     if (!ifm_rule_axis(ifm_node_int(call->node, "axis", 0), data->rank, data->rank, &axis, error))
         return FALSE;
@@ -34,7 +33,7 @@ gboolean ifm_shape_gather(const IfmOperatorCall *call, GError **error)
     return TRUE;
 }
 
-/* --- one index an element ------------------------------------------------------------------------------------------- */
+/* --- one index an element ----------------------------------------------------------------------------------------- */
 
 /* fits_but_axis: Whether indices stay within the data on every axis but the one they index. */
 static gboolean fits_but_axis(const IfmFact *data, const IfmFact *indices, int axis)
@@ -56,10 +55,9 @@ static gboolean check_elements(const IfmOperatorCall *call, GError **error)
 
 gboolean ifm_shape_gather_elements(const IfmOperatorCall *call, GError **error)
 {
-    const IfmFact *data = &call->inputs[0], *indices = &call->inputs[1];
+    const IfmFact *indices = &call->inputs[1];
     IfmFact *out = &call->outputs[0];
-    out->dtype = data->dtype;
-    if (data->rank < 0 || indices->rank < 0)
+    if (ifm_call_is_unknown(call, TRUE) || indices->rank < 0)
         return TRUE;
     if (!check_elements(call, error))
         return FALSE;
@@ -68,17 +66,11 @@ gboolean ifm_shape_gather_elements(const IfmOperatorCall *call, GError **error)
     return TRUE;
 }
 
-/* same_as_data: What a scatter makes has the shape of what it scatters onto. */
-static void same_as_data(const IfmOperatorCall *call)
-{
-    ifm_call_make(call, 0, call->inputs[0].dtype, call->inputs[0].rank, call->inputs[0].dims);
-}
-
 gboolean ifm_shape_scatter_elements(const IfmOperatorCall *call, GError **error)
 {
     const IfmFact *indices = &call->inputs[1], *updates = &call->inputs[2];
     gboolean same = indices->rank == updates->rank;
-    same_as_data(call);
+    ifm_shape_same(call, error);
     if (call->inputs[0].rank < 0 || indices->rank < 0)
         return TRUE;
     if (!check_elements(call, error))
@@ -88,7 +80,7 @@ gboolean ifm_shape_scatter_elements(const IfmOperatorCall *call, GError **error)
     return same || updates->rank < 0 || fail_pair(error, call, 2, 1, "is not of the shape of");
 }
 
-/* --- one index a slice ---------------------------------------------------------------------------------------------- */
+/* --- one index a slice -------------------------------------------------------------------------------------------- */
 
 /*
  * slices_of: What the indices of GatherND and ScatterND take from the data: all axes of the indices but the last, which
@@ -118,8 +110,7 @@ static gboolean slices_of(const IfmOperatorCall *call, int batch, IfmFact *slice
 gboolean ifm_shape_gather_nd(const IfmOperatorCall *call, GError **error)
 {
     gint64 batch = ifm_node_int(call->node, "batch_dims", 0);
-    call->outputs[0].dtype = call->inputs[0].dtype;
-    if (call->inputs[0].rank < 0 || call->inputs[1].rank < 0)
+    if (ifm_call_is_unknown(call, TRUE) || call->inputs[1].rank < 0)
         return TRUE;
     return slices_of(call, (int)CLAMP(batch, -1, IFM_MAX_RANK), &call->outputs[0], error);
 }
@@ -128,7 +119,7 @@ gboolean ifm_shape_scatter_nd(const IfmOperatorCall *call, GError **error)
 {
     const IfmFact *updates = &call->inputs[2];
     IfmFact slices;
-    same_as_data(call);
+    ifm_shape_same(call, error);
     if (call->inputs[0].rank < 0 || call->inputs[1].rank < 0)
         return TRUE;
     if (!slices_of(call, 0, &slices, error))

@@ -1,4 +1,4 @@
-/* Shapes of operators that make data: constants, numbers in a row, random ones, what tensors look like. */
+/* Shapes of operators that make data: constants, ranges, random numbers, shapes of tensors. */
 #include <math.h>
 #include <string.h>
 
@@ -130,8 +130,7 @@ gboolean ifm_shape_range(const IfmOperatorCall *call, GError **error)
         return IFM_RULE_FAIL(error, "'%s' is 0: it never gets anywhere", call->node->inputs[2]);
     if (!range_length(&in[0], &in[1], &in[2], &n))
         return IFM_RULE_FAIL(error, "it is longer than any memory");
-    ifm_call_make(call, 0, in[0].dtype, 1, &n);
-    return TRUE;
+    return ifm_call_make(call, 0, in[0].dtype, 1, &n);
 }
 
 gboolean ifm_shape_random(const IfmOperatorCall *call, GError **error)
@@ -144,8 +143,7 @@ gboolean ifm_shape_random(const IfmOperatorCall *call, GError **error)
     for (gsize i = 0; i < n; i++)
         if (shape[i] < 0)
             return IFM_RULE_FAIL(error, "shape[%d] is %" G_GINT64_FORMAT, (int)i, shape[i]);
-    ifm_call_make(call, 0, dtype > 0 && dtype < 64 ? (IfmDtype)dtype : IFM_DTYPE_UNDEFINED, (int)n, shape);
-    return TRUE;
+    return ifm_call_make(call, 0, dtype > 0 && dtype < 64 ? (IfmDtype)dtype : IFM_DTYPE_UNDEFINED, (int)n, shape);
 }
 
 gboolean ifm_shape_multinomial(const IfmOperatorCall *call, GError **error)
@@ -156,9 +154,8 @@ gboolean ifm_shape_multinomial(const IfmOperatorCall *call, GError **error)
         return FALSE;
     if (n < 0)
         return IFM_RULE_FAIL(error, "sample_size is %" G_GINT64_FORMAT, n);
-    ifm_call_make(call, 0, dtype == IFM_DTYPE_I64 ? IFM_DTYPE_I64 : IFM_DTYPE_I32, x->rank < 0 ? -1 : 2,
-                  (gint64[]){ x->dims[0], n });
-    return TRUE;
+    return ifm_call_make(call, 0, dtype == IFM_DTYPE_I64 ? IFM_DTYPE_I64 : IFM_DTYPE_I32, x->rank < 0 ? -1 : 2,
+                         (gint64[]){ x->dims[0], n });
 }
 
 /* first_value: of an input, whole; FALSE where it is not known. */
@@ -190,8 +187,7 @@ gboolean ifm_shape_one_hot(const IfmOperatorCall *call, GError **error)
         return IFM_RULE_FAIL(error, "'%s' is %" G_GINT64_FORMAT, call->node->inputs[1], depth);
     for (int i = 0, from = 0; i <= indices->rank; i++)
         dims[i] = i == axis ? depth : indices->dims[from++];
-    ifm_call_make(call, 0, call->inputs[2].dtype, indices->rank + 1, dims);
-    return TRUE;
+    return ifm_call_make(call, 0, call->inputs[2].dtype, indices->rank + 1, dims);
 }
 
 /* HannWindow and the like: as many numbers as the input says. */
@@ -227,11 +223,10 @@ gboolean ifm_shape_affine_grid(const IfmOperatorCall *call, GError **error)
     grid[0] = dims[0];
     memcpy(grid + 1, dims + 2, (gsize)n_axes * sizeof grid[0]);
     grid[n_axes + 1] = n_axes;
-    ifm_call_make(call, 0, call->inputs[0].dtype, n_axes + 2, grid);
-    return TRUE;
+    return ifm_call_make(call, 0, call->inputs[0].dtype, n_axes + 2, grid);
 }
 
-/* --- as many as the values say -------------------------------------------------------------------------------------- */
+/* --- as many as the values say ------------------------------------------------------------------------------------ */
 
 static int count_true(const IfmFact *fact)
 {
@@ -268,17 +263,13 @@ gboolean ifm_shape_compress(const IfmOperatorCall *call, GError **error)
     IfmFact x = call->inputs[0];
     gboolean has_axis = ifm_onnx_attribute(call->node, "axis") != NULL;
     int axis = 0;
-    call->outputs[0].dtype = x.dtype;
-    if (x.rank >= 0 && call->inputs[1].values == IFM_VALUES_UNKNOWN)
-        *call->why = IFM_WHY_VALUES;
-    if (x.rank < 0 || call->inputs[1].values == IFM_VALUES_UNKNOWN)
+    if (ifm_call_is_unknown(call, call->inputs[1].values != IFM_VALUES_UNKNOWN))
         return TRUE;
     if (has_axis && !ifm_rule_axis(ifm_node_int(call->node, "axis", 0), x.rank, x.rank, &axis, error))
         return FALSE;
     x.rank = has_axis ? x.rank : 1;
     x.dims[axis] = count_true(&call->inputs[1]);
-    ifm_call_make(call, 0, x.dtype, x.rank, x.dims);
-    return TRUE;
+    return ifm_call_make(call, 0, x.dtype, x.rank, x.dims);
 }
 
 /* Unique, NonMaxSuppression: nothing can be said before they ran. */

@@ -16,8 +16,7 @@ gboolean ifm_shape_flatten(const IfmOperatorCall *call, GError **error)
     const IfmFact *x = &call->inputs[0];
     IfmFact *out = &call->outputs[0];
     int axis;
-    out->dtype = x->dtype;
-    if (x->rank < 0)
+    if (ifm_call_is_unknown(call, TRUE))
         return TRUE;
     if (!ifm_rule_axis(ifm_node_int(call->node, "axis", 1), x->rank, x->rank + 1, &axis, error))
         return FALSE;
@@ -27,7 +26,7 @@ gboolean ifm_shape_flatten(const IfmOperatorCall *call, GError **error)
     return TRUE;
 }
 
-/* A copied 0 is the input's dimension; one guessed dimension takes what is left. */
+/* A 0 copies the dimension of the input. One dimension of -1 takes the remaining elements. */
 static gboolean reshape_to(const IfmFact *x, const gint64 *wanted, int n, gboolean allow_zero, IfmFact *out, GError **error)
 {
     int guessed = -1;
@@ -61,10 +60,7 @@ gboolean ifm_shape_reshape(const IfmOperatorCall *call, GError **error)
 {
     int n;
     const gint64 *wanted = ifm_rule_ints(call, 1, "shape", &n); /* an attribute before version 5 */
-    call->outputs[0].dtype = call->inputs[0].dtype;
-    if (wanted == NULL && call->inputs[0].rank >= 0)
-        *call->why = IFM_WHY_VALUES;
-    if (wanted == NULL || call->inputs[0].rank < 0)
+    if (ifm_call_is_unknown(call, wanted != NULL))
         return TRUE;
     if (n > IFM_MAX_RANK)
         return IFM_RULE_FAIL(error, "the new shape has %d dimensions, more than %d", n, IFM_MAX_RANK);
@@ -83,8 +79,7 @@ gboolean ifm_shape_transpose(const IfmOperatorCall *call, GError **error)
     gboolean used[IFM_MAX_RANK];
     gsize n;
     const gint64 *perm = ifm_node_ints(call->node, "perm", &n);
-    out->dtype = x->dtype;
-    if (x->rank < 0)
+    if (ifm_call_is_unknown(call, TRUE))
         return TRUE;
     if (perm != NULL && n != (gsize)x->rank)
         return IFM_RULE_FAIL(error, "perm has %" G_GSIZE_FORMAT " axes, '%s' has %d", n, call->node->inputs[0], x->rank);
@@ -131,21 +126,16 @@ gboolean ifm_shape_concat(const IfmOperatorCall *call, GError **error)
     if (!ifm_rule_axis(ifm_node_int(call->node, "axis", 1), result.rank, result.rank, &axis, error) ||
         !concat_dims(call, axis, &result, error))
         return FALSE;
-    ifm_call_make(call, 0, result.dtype, result.rank, result.dims);
-    return TRUE;
+    return ifm_call_make(call, 0, result.dtype, result.rank, result.dims);
 }
 
 gboolean ifm_shape_squeeze(const IfmOperatorCall *call, GError **error)
 {
     const IfmFact *x = &call->inputs[0];
-    IfmFact *out = &call->outputs[0];
     gint64 axes[IFM_FACT_MAX_VALUES];
     gboolean marked[IFM_MAX_RANK];
     int n = ifm_rule_axes(call, 1, axes);
-    out->dtype = x->dtype;
-    if (x->rank >= 0 && n < 0)
-        *call->why = IFM_WHY_VALUES;
-    if (x->rank < 0 || n < 0)
+    if (ifm_call_is_unknown(call, n >= 0))
         return TRUE;
     if (!ifm_rule_mark_axes(axes, n, x->rank, marked, error))
         return FALSE;
@@ -159,21 +149,16 @@ gboolean ifm_shape_squeeze(const IfmOperatorCall *call, GError **error)
         if (n > 0 ? !marked[i] : x->dims[i] != 1)
             result.dims[result.rank++] = x->dims[i];
     }
-    ifm_call_make(call, 0, result.dtype, result.rank, result.dims);
-    return TRUE;
+    return ifm_call_make(call, 0, result.dtype, result.rank, result.dims);
 }
 
 gboolean ifm_shape_unsqueeze(const IfmOperatorCall *call, GError **error)
 {
     const IfmFact *x = &call->inputs[0];
-    IfmFact *out = &call->outputs[0];
     gint64 axes[IFM_FACT_MAX_VALUES];
     gboolean added[IFM_MAX_RANK];
     int n = ifm_rule_axes(call, 1, axes), from = 0;
-    out->dtype = x->dtype;
-    if (x->rank >= 0 && n < 0)
-        *call->why = IFM_WHY_VALUES;
-    if (x->rank < 0 || n < 0)
+    if (ifm_call_is_unknown(call, n >= 0))
         return TRUE;
     if (n > IFM_MAX_RANK - x->rank)
         return IFM_RULE_FAIL(error, "its output has more than %d dimensions", IFM_MAX_RANK);
@@ -183,18 +168,14 @@ gboolean ifm_shape_unsqueeze(const IfmOperatorCall *call, GError **error)
     result.rank = x->rank + n;
     for (int i = 0; i < result.rank; i++)
         result.dims[i] = added[i] ? 1 : x->dims[from++];
-    ifm_call_make(call, 0, result.dtype, result.rank, result.dims);
-    return TRUE;
+    return ifm_call_make(call, 0, result.dtype, result.rank, result.dims);
 }
 
-/* Broadcast both ways: a 1 in the wanted shape keeps what the input has. */
+/* Both shapes broadcast: a 1 in the wanted shape keeps the dimension of the input. */
 gboolean ifm_shape_expand(const IfmOperatorCall *call, GError **error)
 {
     IfmFact result = call->inputs[0], wanted = { .rank = call->inputs[1].n_values };
-    call->outputs[0].dtype = result.dtype;
-    if (result.rank >= 0 && ifm_fact_ints(&call->inputs[1]) == NULL)
-        *call->why = IFM_WHY_VALUES;
-    if (result.rank < 0 || ifm_fact_ints(&call->inputs[1]) == NULL)
+    if (ifm_call_is_unknown(call, ifm_fact_ints(&call->inputs[1]) != NULL))
         return TRUE;
     if (!ifm_rule_dims(call, 1, wanted.dims, error))
         return FALSE;
@@ -203,13 +184,12 @@ gboolean ifm_shape_expand(const IfmOperatorCall *call, GError **error)
         g_prefix_error(error, "'%s': ", call->node->inputs[0]);
         return FALSE;
     }
-    ifm_call_make(call, 0, result.dtype, result.rank, result.dims);
-    return TRUE;
+    return ifm_call_make(call, 0, result.dtype, result.rank, result.dims);
 }
 
-/* --- parts ---------------------------------------------------------------------------------------------------------- */
+/* --- parts -------------------------------------------------------------------------------------------------------- */
 
-/* Bounds: what Slice takes of one axis. */
+/* Bounds: The ranges that Slice takes. */
 typedef struct
 {
     const gint64 *starts, *ends, *steps, *axes;
@@ -247,10 +227,7 @@ gboolean ifm_shape_slice(const IfmOperatorCall *call, GError **error)
     Bounds bounds;
     int n_each[4];
     gboolean known = read_bounds(call, &bounds, n_each), sliced[IFM_MAX_RANK];
-    call->outputs[0].dtype = x.dtype;
-    if (!known && x.rank >= 0)
-        *call->why = IFM_WHY_VALUES;
-    if (!known || x.rank < 0)
+    if (ifm_call_is_unknown(call, known))
         return TRUE;
     if (n_each[1] != bounds.n || bounds.n > x.rank || (bounds.axes != NULL && n_each[2] != bounds.n) ||
         (bounds.steps != NULL && n_each[3] != bounds.n))
@@ -268,8 +245,7 @@ gboolean ifm_shape_slice(const IfmOperatorCall *call, GError **error)
             return IFM_RULE_FAIL(error, "steps[%d] is 0", i);
         x.dims[axis] = slice_length(x.dims[axis], bounds.starts[i], bounds.ends[i], step);
     }
-    ifm_call_make(call, 0, x.dtype, x.rank, x.dims);
-    return TRUE;
+    return ifm_call_make(call, 0, x.dtype, x.rank, x.dims);
 }
 
 /* split_evenly: into as many parts as there are outputs, the last one smaller where they do not come out even. */
@@ -330,10 +306,7 @@ gboolean ifm_shape_pad(const IfmOperatorCall *call, GError **error)
     int n, n_axes = x.rank;
     const gint64 *pads = pads_of(call, &n), *axes = ifm_rule_ints(call, 3, NULL, &n_axes);
     gboolean padded[IFM_MAX_RANK], known = pads != NULL && (axes != NULL || !ifm_call_has(call, 3));
-    call->outputs[0].dtype = x.dtype;
-    if (!known && x.rank >= 0)
-        *call->why = IFM_WHY_VALUES;
-    if (!known || x.rank < 0)
+    if (ifm_call_is_unknown(call, known))
         return TRUE;
     n_axes = axes != NULL ? n_axes : x.rank;
     if (axes != NULL && !ifm_rule_mark_axes(axes, n_axes, x.rank, padded, error))
@@ -352,8 +325,7 @@ gboolean ifm_shape_pad(const IfmOperatorCall *call, GError **error)
                                  (int)axis, call->node->inputs[0], x.dims[axis], pads[i], pads[i + n_axes]);
         x.dims[axis] += pads[i] + pads[i + n_axes];
     }
-    ifm_call_make(call, 0, x.dtype, x.rank, x.dims);
-    return TRUE;
+    return ifm_call_make(call, 0, x.dtype, x.rank, x.dims);
 }
 
 gboolean ifm_shape_tile(const IfmOperatorCall *call, GError **error)
@@ -361,10 +333,7 @@ gboolean ifm_shape_tile(const IfmOperatorCall *call, GError **error)
     IfmFact x = call->inputs[0];
     int n;
     const gint64 *repeats = ifm_rule_ints(call, 1, NULL, &n);
-    call->outputs[0].dtype = x.dtype;
-    if (x.rank >= 0 && repeats == NULL)
-        *call->why = IFM_WHY_VALUES;
-    if (x.rank < 0 || repeats == NULL)
+    if (ifm_call_is_unknown(call, repeats != NULL))
         return TRUE;
     if (n != x.rank)
         return IFM_RULE_FAIL(error, "'%s' has %d numbers, not one for each of the %d axes of '%s'", call->node->inputs[1],
@@ -373,53 +342,35 @@ gboolean ifm_shape_tile(const IfmOperatorCall *call, GError **error)
         if (repeats[i] < 0 || __builtin_mul_overflow(x.dims[i], repeats[i], &x.dims[i]))
             return IFM_RULE_FAIL(error, "'%s': axis %d is to be repeated %" G_GINT64_FORMAT " times", call->node->inputs[1],
                                  i, repeats[i]);
-    ifm_call_make(call, 0, x.dtype, x.rank, x.dims);
-    return TRUE;
+    return ifm_call_make(call, 0, x.dtype, x.rank, x.dims);
 }
 
-/* --- blocks of space ------------------------------------------------------------------------------------------------ */
+/* --- blocks of space ---------------------------------------------------------------------------------------------- */
 
-static gboolean fail_blocks(const IfmOperatorCall *call, gint64 block, GError **error)
-{
-    g_autofree char *shape = ifm_shape_to_string(call->inputs[0].rank, call->inputs[0].dims);
-    return IFM_RULE_FAIL(error, "'%s' %s does not divide into blocks of %" G_GINT64_FORMAT, call->node->inputs[0], shape,
-                         block);
-}
-
-gboolean ifm_shape_depth_to_space(const IfmOperatorCall *call, GError **error)
+/* DepthToSpace, SpaceToDepth: blocks of channels become blocks of space, or the reverse. */
+gboolean ifm_shape_space_blocks(const IfmOperatorCall *call, GError **error)
 {
     IfmFact x = call->inputs[0];
     gint64 block = ifm_node_int(call->node, "blocksize", 0);
-    call->outputs[0].dtype = x.dtype;
-    if (x.rank < 0)
+    gboolean to_space = g_str_equal(call->node->op_type, "DepthToSpace"), fits = block >= 1 && block <= G_MAXINT16;
+    if (ifm_call_is_unknown(call, TRUE))
         return TRUE;
     if (!ifm_rule_rank(call, 0, 4, 4, error))
         return FALSE;
-    if (block < 1 || block > G_MAXINT16 || x.dims[1] % (block * block) != 0)
-        return fail_blocks(call, block, error);
-    x.dims[1] /= block * block;
-    x.dims[2] *= block; /* below 2^56 and 2^15 */
-    x.dims[3] *= block;
-    ifm_call_make(call, 0, x.dtype, 4, x.dims);
-    return TRUE;
-}
-
-gboolean ifm_shape_space_to_depth(const IfmOperatorCall *call, GError **error)
-{
-    IfmFact x = call->inputs[0];
-    gint64 block = ifm_node_int(call->node, "blocksize", 0);
-    call->outputs[0].dtype = x.dtype;
-    if (x.rank < 0)
-        return TRUE;
-    if (!ifm_rule_rank(call, 0, 4, 4, error))
-        return FALSE;
-    if (block < 1 || block > G_MAXINT16 || x.dims[2] % block != 0 || x.dims[3] % block != 0 ||
-        __builtin_mul_overflow(x.dims[1], block * block, &x.dims[1]))
-        return fail_blocks(call, block, error);
-    x.dims[2] /= block;
-    x.dims[3] /= block;
-    ifm_call_make(call, 0, x.dtype, 4, x.dims);
-    return TRUE;
+    fits = fits && (to_space ? x.dims[1] % (block * block) == 0
+                             : x.dims[2] % block == 0 && x.dims[3] % block == 0 &&
+                                   !__builtin_mul_overflow(x.dims[1], block * block, &x.dims[1]));
+    if (!fits)
+    {
+        g_autofree char *shape = ifm_shape_to_string(4, call->inputs[0].dims);
+        return IFM_RULE_FAIL(error, "'%s' %s does not divide into blocks of %" G_GINT64_FORMAT, call->node->inputs[0],
+                             shape, block);
+    }
+    if (to_space)
+        x.dims[1] /= block * block;
+    for (int i = 2; i < 4; i++)
+        x.dims[i] = to_space ? x.dims[i] * block : x.dims[i] / block; /* below 2^56 and 2^15 */
+    return ifm_call_make(call, 0, x.dtype, 4, x.dims);
 }
 
 gboolean ifm_shape_center_crop_pad(const IfmOperatorCall *call, GError **error)
@@ -429,10 +380,7 @@ gboolean ifm_shape_center_crop_pad(const IfmOperatorCall *call, GError **error)
     gboolean changed[IFM_MAX_RANK];
     gsize n;
     const gint64 *axes = ifm_node_ints(call->node, "axes", &n);
-    call->outputs[0].dtype = x.dtype;
-    if (x.rank >= 0 && ifm_fact_ints(&call->inputs[1]) == NULL)
-        *call->why = IFM_WHY_VALUES;
-    if (x.rank < 0 || ifm_fact_ints(&call->inputs[1]) == NULL)
+    if (ifm_call_is_unknown(call, ifm_fact_ints(&call->inputs[1]) != NULL))
         return TRUE;
     n = axes != NULL ? n : (gsize)x.rank;
     if (!ifm_rule_dims(call, 1, wanted, error) ||
@@ -443,6 +391,5 @@ gboolean ifm_shape_center_crop_pad(const IfmOperatorCall *call, GError **error)
                              (int)n);
     for (gsize i = 0; i < n; i++)
         x.dims[axes != NULL ? axes[i] + (axes[i] < 0 ? x.rank : 0) : (gint64)i] = wanted[i];
-    ifm_call_make(call, 0, x.dtype, x.rank, x.dims);
-    return TRUE;
+    return ifm_call_make(call, 0, x.dtype, x.rank, x.dims);
 }

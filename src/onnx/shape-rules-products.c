@@ -3,7 +3,7 @@
 
 #include "operators.h"
 
-/* --- products ------------------------------------------------------------------------------------------------------- */
+/* --- products ----------------------------------------------------------------------------------------------------- */
 
 static gboolean fail_matmul(const IfmOperatorCall *call, const gsize *at, const IfmFact *a, const IfmFact *b,
                             GError **error)
@@ -37,8 +37,7 @@ gboolean ifm_rule_matmul(const IfmOperatorCall *call, const gsize *at, const Ifm
         out.dims[out.rank++] = a->dims[a->rank - 2];
     if (b->rank > 1)
         out.dims[out.rank++] = b->dims[b->rank - 1];
-    ifm_call_make(call, 0, dtype, out.rank, out.dims);
-    return TRUE;
+    return ifm_call_make(call, 0, dtype, out.rank, out.dims);
 }
 
 gboolean ifm_shape_matmul(const IfmOperatorCall *call, GError **error)
@@ -92,7 +91,7 @@ gboolean ifm_shape_gemm(const IfmOperatorCall *call, GError **error)
     return IFM_RULE_FAIL(error, "'%s' %s does not broadcast to %s", names[2], shape_c, shape);
 }
 
-/* --- recurrent layers ----------------------------------------------------------------------------------------------- */
+/* --- recurrent layers --------------------------------------------------------------------------------------------- */
 
 static gboolean fail_recurrent(const IfmOperatorCall *call, gsize weight, gint64 rows, gint64 columns, GError **error)
 {

@@ -4,7 +4,7 @@
 
 #include "operators.h"
 
-/* --- resizing ------------------------------------------------------------------------------------------------------- */
+/* --- resizing ----------------------------------------------------------------------------------------------------- */
 
 /* Scales: one for each of @n axes. */
 typedef struct
@@ -100,26 +100,21 @@ gboolean ifm_shape_resize(const IfmOperatorCall *call, GError **error)
     int axes[IFM_MAX_RANK], n = 0;
     const gint64 *sizes = has_roi ? ifm_rule_ints(call, 3, NULL, &n) : NULL;
     gboolean has_scales = read_scales(call, has_roi ? 2 : 1, &scales);
-    call->outputs[0].dtype = x.dtype;
-    if (x.rank >= 0 && sizes == NULL && !has_scales)
-        *call->why = IFM_WHY_VALUES;
-    if (x.rank < 0 || (sizes == NULL && !has_scales))
+    if (ifm_call_is_unknown(call, sizes != NULL || has_scales))
         return TRUE;
     if (!resized_axes(call, sizes != NULL ? n : scales.n, x.rank, axes, error) ||
         !(sizes != NULL ? apply_sizes(call, sizes, n, axes, &x, error) : apply_scales(&scales, axes, &x, error)))
         return FALSE;
-    ifm_call_make(call, 0, x.dtype, x.rank, x.dims);
-    return TRUE;
+    return ifm_call_make(call, 0, x.dtype, x.rank, x.dims);
 }
 
-/* --- points and regions --------------------------------------------------------------------------------------------- */
+/* --- points and regions ------------------------------------------------------------------------------------------- */
 
 gboolean ifm_shape_grid_sample(const IfmOperatorCall *call, GError **error)
 {
     IfmFact x = call->inputs[0];
     const IfmFact *grid = &call->inputs[1];
-    call->outputs[0].dtype = x.dtype;
-    if (x.rank < 0 || grid->rank < 0)
+    if (ifm_call_is_unknown(call, TRUE) || grid->rank < 0)
         return TRUE;
     if (!ifm_rule_rank(call, 0, 3, IFM_MAX_RANK, error))
         return FALSE;
@@ -130,8 +125,7 @@ gboolean ifm_shape_grid_sample(const IfmOperatorCall *call, GError **error)
                              call->node->inputs[0], shape);
     }
     memcpy(x.dims + 2, grid->dims + 1, (gsize)(x.rank - 2) * sizeof x.dims[0]);
-    ifm_call_make(call, 0, x.dtype, x.rank, x.dims);
-    return TRUE;
+    return ifm_call_make(call, 0, x.dtype, x.rank, x.dims);
 }
 
 /* RoiAlign, MaxRoiPool: [regions, channels, height, width]. */
@@ -141,8 +135,7 @@ gboolean ifm_shape_roi(const IfmOperatorCall *call, GError **error)
     gsize n;
     const gint64 *pooled = ifm_node_ints(call->node, "pooled_shape", &n);
     gint64 height = ifm_node_int(call->node, "output_height", 1), width = ifm_node_int(call->node, "output_width", 1);
-    call->outputs[0].dtype = x->dtype;
-    if (x->rank < 0 || rois->rank < 0)
+    if (ifm_call_is_unknown(call, TRUE) || rois->rank < 0)
         return TRUE;
     if (!ifm_rule_rank(call, 0, 4, 4, error) || !ifm_rule_rank(call, 1, 2, 2, error))
         return FALSE;
@@ -153,11 +146,10 @@ gboolean ifm_shape_roi(const IfmOperatorCall *call, GError **error)
     }
     if (height < 0 || width < 0)
         return IFM_RULE_FAIL(error, "a region is to become %" G_GINT64_FORMAT " by %" G_GINT64_FORMAT, height, width);
-    ifm_call_make(call, 0, x->dtype, 4, (gint64[]){ rois->dims[0], x->dims[1], height, width });
-    return TRUE;
+    return ifm_call_make(call, 0, x->dtype, 4, (gint64[]){ rois->dims[0], x->dims[1], height, width });
 }
 
-/* --- back to space -------------------------------------------------------------------------------------------------- */
+/* --- back to space ------------------------------------------------------------------------------------------------ */
 
 /* Equals: stride (in - 1) + kernel - pads for each spatial dimension, where no output shape is given */
 gboolean ifm_shape_max_unpool(const IfmOperatorCall *call, GError **error)
@@ -169,10 +161,7 @@ gboolean ifm_shape_max_unpool(const IfmOperatorCall *call, GError **error)
     const gint64 *kernel = ifm_node_ints(call->node, "kernel_shape", &n);
     const gint64 *strides = ifm_node_ints(call->node, "strides", &n_strides);
     const gint64 *pads = ifm_node_ints(call->node, "pads", &n_pads);
-    call->outputs[0].dtype = x.dtype;
-    if (x.rank >= 0 && given != NULL && ifm_fact_ints(given) == NULL)
-        *call->why = IFM_WHY_VALUES;
-    if (x.rank < 0 || (given != NULL && ifm_fact_ints(given) == NULL))
+    if (ifm_call_is_unknown(call, given == NULL || ifm_fact_ints(given) != NULL))
         return TRUE;
     if (given != NULL)
     {
@@ -195,8 +184,7 @@ gboolean ifm_shape_max_unpool(const IfmOperatorCall *call, GError **error)
     }
     if (!fits)
         return IFM_RULE_FAIL(error, "kernel_shape, strides and pads do not fit '%s'", call->node->inputs[0]);
-    ifm_call_make(call, 0, x.dtype, x.rank, x.dims);
-    return TRUE;
+    return ifm_call_make(call, 0, x.dtype, x.rank, x.dims);
 }
 
 /* [N, C * product(block), positions] becomes [N, C, image...]. */
@@ -205,10 +193,7 @@ gboolean ifm_shape_col2im(const IfmOperatorCall *call, GError **error)
     const IfmFact *x = &call->inputs[0], *image = &call->inputs[1], *block = &call->inputs[2];
     gint64 dims[IFM_MAX_RANK], blocks[IFM_MAX_RANK], each = 1;
     gboolean known = ifm_fact_ints(image) != NULL && ifm_fact_ints(block) != NULL;
-    call->outputs[0].dtype = x->dtype;
-    if (!known && x->rank >= 0)
-        *call->why = IFM_WHY_VALUES;
-    if (!known || x->rank < 0)
+    if (ifm_call_is_unknown(call, known))
         return TRUE;
     if (!ifm_rule_rank(call, 0, 3, 3, error) || !ifm_rule_dims(call, 1, dims, error) ||
         !ifm_rule_dims(call, 2, blocks, error))
@@ -222,6 +207,5 @@ gboolean ifm_shape_col2im(const IfmOperatorCall *call, GError **error)
     memmove(dims + 2, dims, (gsize)image->n_values * sizeof dims[0]);
     dims[0] = x->dims[0];
     dims[1] = x->dims[1] / each;
-    ifm_call_make(call, 0, x->dtype, image->n_values + 2, dims);
-    return TRUE;
+    return ifm_call_make(call, 0, x->dtype, image->n_values + 2, dims);
 }

@@ -169,7 +169,7 @@ gboolean ifm_shape_qlinear_conv(const IfmOperatorCall *call, GError **error)
     return ifm_rule_conv(call, &at, &call->inputs[0], error);
 }
 
-/* --- transposed ----------------------------------------------------------------------------------------------------- */
+/* --- transposed --------------------------------------------------------------------------------------------------- */
 
 /*
  * unslide: the positions of which @windows would make @in.
@@ -209,8 +209,7 @@ gboolean ifm_shape_conv_transpose(const IfmOperatorCall *call, GError **error)
     const IfmFact *x = &call->inputs[0], *w = &call->inputs[1], *bias = ifm_call_input(call, 2);
     Windows windows;
     gint64 group = ifm_node_int(call->node, "group", 1), dims[IFM_MAX_RANK];
-    call->outputs[0].dtype = x->dtype;
-    if (x->rank < 0 || w->rank < 0)
+    if (ifm_call_is_unknown(call, TRUE) || w->rank < 0)
         return TRUE;
     if (!check_conv_ranks(call, 1, error) || !read_windows(call->node, x->rank - 2, &windows, error))
         return FALSE;
@@ -233,18 +232,16 @@ gboolean ifm_shape_conv_transpose(const IfmOperatorCall *call, GError **error)
     }
     if (!unslide(call, &windows, x, dims, error))
         return FALSE;
-    ifm_call_make(call, 0, x->dtype, x->rank, dims);
-    return TRUE;
+    return ifm_call_make(call, 0, x->dtype, x->rank, dims);
 }
 
-/* --- pools ---------------------------------------------------------------------------------------------------------- */
+/* --- pools -------------------------------------------------------------------------------------------------------- */
 
 gboolean ifm_shape_pool(const IfmOperatorCall *call, GError **error)
 {
     const IfmFact *x = &call->inputs[0];
     Windows windows = { 0 };
-    call->outputs[0].dtype = x->dtype;
-    if (x->rank < 0)
+    if (ifm_call_is_unknown(call, TRUE))
         return TRUE;
     if (!ifm_rule_rank(call, 0, 3, IFM_MAX_RANK, error))
         return FALSE;
@@ -255,16 +252,14 @@ gboolean ifm_shape_pool(const IfmOperatorCall *call, GError **error)
         return IFM_RULE_FAIL(error, "kernel_shape is missing");
     if (!slide(x, &windows, x->dims[1], &call->outputs[0], error))
         return FALSE;
-    ifm_call_make(call, 1, IFM_DTYPE_I64, x->rank, call->outputs[0].dims); /* MaxPool's indices */
-    return TRUE;
+    return ifm_call_make(call, 1, IFM_DTYPE_I64, x->rank, call->outputs[0].dims); /* MaxPool's indices */
 }
 
 gboolean ifm_shape_global_pool(const IfmOperatorCall *call, GError **error)
 {
     const IfmFact *x = &call->inputs[0];
     IfmFact *out = &call->outputs[0];
-    out->dtype = x->dtype;
-    if (x->rank < 0)
+    if (ifm_call_is_unknown(call, TRUE))
         return TRUE;
     if (!ifm_rule_rank(call, 0, 3, IFM_MAX_RANK, error))
         return FALSE;

@@ -1,20 +1,18 @@
-/* Shapes of element-wise operators, of normalisations and of reductions. */
+/* Shapes of element-wise operators, of normalisations, of quantisation and of reductions. */
 #include <string.h>
 
 #include "operators.h"
 
-/* --- element-wise --------------------------------------------------------------------------------------------------- */
+/* --- element-wise ------------------------------------------------------------------------------------------------- */
 
 gboolean ifm_shape_same(const IfmOperatorCall *call, GError **error)
 {
-    ifm_call_make(call, 0, call->inputs[0].dtype, call->inputs[0].rank, call->inputs[0].dims);
-    return TRUE;
+    return ifm_call_make(call, 0, call->inputs[0].dtype, call->inputs[0].rank, call->inputs[0].dims);
 }
 
 gboolean ifm_shape_same_bool(const IfmOperatorCall *call, GError **error)
 {
-    ifm_call_make(call, 0, IFM_DTYPE_BOOL, call->inputs[0].rank, call->inputs[0].dims);
-    return TRUE;
+    return ifm_call_make(call, 0, IFM_DTYPE_BOOL, call->inputs[0].rank, call->inputs[0].dims);
 }
 
 /* type_named: the type that an attribute names; @fallback where there is none. */
@@ -26,22 +24,20 @@ static IfmDtype type_named(const IfmNode *node, const char *attribute, IfmDtype 
 
 gboolean ifm_shape_cast(const IfmOperatorCall *call, GError **error)
 {
-    ifm_call_make(call, 0, type_named(call->node, "to", IFM_DTYPE_UNDEFINED), call->inputs[0].rank, call->inputs[0].dims);
-    return TRUE;
+    return ifm_call_make(call, 0, type_named(call->node, "to", IFM_DTYPE_UNDEFINED), call->inputs[0].rank,
+                         call->inputs[0].dims);
 }
 
 gboolean ifm_shape_cast_like(const IfmOperatorCall *call, GError **error)
 {
-    ifm_call_make(call, 0, call->inputs[1].dtype, call->inputs[0].rank, call->inputs[0].dims);
-    return TRUE;
+    return ifm_call_make(call, 0, call->inputs[1].dtype, call->inputs[0].rank, call->inputs[0].dims);
 }
 
 /* The input's shape, of the type that the attribute names where it does. */
 gboolean ifm_shape_like(const IfmOperatorCall *call, GError **error)
 {
-    ifm_call_make(call, 0, type_named(call->node, "dtype", call->inputs[0].dtype), call->inputs[0].rank,
-                  call->inputs[0].dims);
-    return TRUE;
+    return ifm_call_make(call, 0, type_named(call->node, "dtype", call->inputs[0].dtype), call->inputs[0].rank,
+                         call->inputs[0].dims);
 }
 
 gboolean ifm_shape_dropout(const IfmOperatorCall *call, GError **error)
@@ -49,8 +45,7 @@ gboolean ifm_shape_dropout(const IfmOperatorCall *call, GError **error)
     const IfmFact *x = &call->inputs[0];
     ifm_call_make(call, 0, x->dtype, x->rank, x->dims);
     /* Before version 10 the mask was of the data's own type. */
-    ifm_call_make(call, 1, call->opset >= 10 ? IFM_DTYPE_BOOL : x->dtype, x->rank, x->dims);
-    return TRUE;
+    return ifm_call_make(call, 1, call->opset >= 10 ? IFM_DTYPE_BOOL : x->dtype, x->rank, x->dims);
 }
 
 /* broadcast_all: all inputs, broadcast together; unknown where one is. */
@@ -67,8 +62,7 @@ static gboolean broadcast_all(const IfmOperatorCall *call, IfmDtype dtype, GErro
             g_prefix_error(error, "'%s': ", call->node->inputs[i]);
             return FALSE;
         }
-    ifm_call_make(call, 0, dtype, result.rank, result.dims);
-    return TRUE;
+    return ifm_call_make(call, 0, dtype, result.rank, result.dims);
 }
 
 gboolean ifm_shape_broadcast(const IfmOperatorCall *call, GError **error)
@@ -90,7 +84,7 @@ gboolean ifm_shape_where(const IfmOperatorCall *call, GError **error)
     return broadcast_all(call, call->inputs[1].dtype, error);
 }
 
-/* --- normalisation -------------------------------------------------------------------------------------------------- */
+/* --- normalisation ------------------------------------------------------------------------------------------------ */
 
 gboolean ifm_shape_batch_normalization(const IfmOperatorCall *call, GError **error)
 {
@@ -140,7 +134,25 @@ gboolean ifm_shape_layer_normalization(const IfmOperatorCall *call, GError **err
     return TRUE;
 }
 
-/* --- reductions ----------------------------------------------------------------------------------------------------- */
+/* --- numbers and their quantised form ----------------------------------------------------------------------------- */
+
+/* The output's type is the zero point's, else the attribute's (since version 21), else u8. */
+gboolean ifm_shape_quantize(const IfmOperatorCall *call, GError **error)
+{
+    const IfmFact *x = &call->inputs[0], *zero = ifm_call_input(call, 2);
+    gint64 named = ifm_node_int(call->node, "output_dtype", 0);
+    IfmDtype dtype = zero != NULL ? zero->dtype : named > 0 && named < 64 ? (IfmDtype)named : IFM_DTYPE_U8;
+    return ifm_call_make(call, 0, dtype, x->rank, x->dims);
+}
+
+gboolean ifm_shape_dynamic_quantize(const IfmOperatorCall *call, GError **error)
+{
+    ifm_call_make(call, 0, IFM_DTYPE_U8, call->inputs[0].rank, call->inputs[0].dims);
+    ifm_call_make(call, 1, IFM_DTYPE_F32, 0, NULL);
+    return ifm_call_make(call, 2, IFM_DTYPE_U8, 0, NULL);
+}
+
+/* --- reductions --------------------------------------------------------------------------------------------------- */
 
 /* reduce_axes: @x without the axes named, or with 1 in their place. */
 static void reduce_axes(const IfmOperatorCall *call, const gboolean *reduced, IfmDtype dtype)
@@ -163,10 +175,7 @@ gboolean ifm_shape_reduce(const IfmOperatorCall *call, GError **error)
     gint64 axes[IFM_FACT_MAX_VALUES];
     gboolean reduced[IFM_MAX_RANK];
     int n = ifm_rule_axes(call, 1, axes);
-    call->outputs[0].dtype = x->dtype;
-    if (n < 0 && x->rank >= 0)
-        *call->why = IFM_WHY_VALUES;
-    if (x->rank < 0 || n < 0)
+    if (ifm_call_is_unknown(call, n >= 0))
         return TRUE;
     if (!ifm_rule_mark_axes(axes, n, x->rank, reduced, error))
         return FALSE;
@@ -216,8 +225,7 @@ gboolean ifm_shape_top_k(const IfmOperatorCall *call, GError **error)
                              call->node->inputs[0], x.dims[axis]);
     x.dims[axis] = k;
     ifm_call_make(call, 0, x.dtype, x.rank, x.dims);
-    ifm_call_make(call, 1, IFM_DTYPE_I64, x.rank, x.dims);
-    return TRUE;
+    return ifm_call_make(call, 1, IFM_DTYPE_I64, x.rank, x.dims);
 }
 
 gboolean ifm_shape_det(const IfmOperatorCall *call, GError **error)
@@ -225,8 +233,7 @@ gboolean ifm_shape_det(const IfmOperatorCall *call, GError **error)
     const IfmFact *x = &call->inputs[0];
     if (!ifm_rule_rank(call, 0, 2, IFM_MAX_RANK, error))
         return FALSE;
-    ifm_call_make(call, 0, x->dtype, x->rank < 0 ? -1 : x->rank - 2, x->dims);
-    return TRUE;
+    return ifm_call_make(call, 0, x->dtype, x->rank < 0 ? -1 : x->rank - 2, x->dims);
 }
 
 gboolean ifm_shape_loss(const IfmOperatorCall *call, GError **error)
@@ -234,6 +241,5 @@ gboolean ifm_shape_loss(const IfmOperatorCall *call, GError **error)
     const IfmFact *scores = &call->inputs[0], *labels = &call->inputs[1];
     gboolean is_each = g_str_equal(ifm_node_string(call->node, "reduction", "mean"), "none");
     ifm_call_make(call, 0, scores->dtype, is_each ? labels->rank : 0, labels->dims);
-    ifm_call_make(call, 1, scores->dtype, scores->rank, scores->dims); /* the logarithms of the probabilities */
-    return TRUE;
+    return ifm_call_make(call, 1, scores->dtype, scores->rank, scores->dims); /* the logarithms of the probabilities */
 }

@@ -64,7 +64,7 @@ guint ifm_onnx_type_bits(gint type)
     return type > 0 && type < (gint)G_N_ELEMENTS(types) ? types[type].bits : 0;
 }
 
-/* --- checking ------------------------------------------------------------------------------------------------------- */
+/* --- checking ----------------------------------------------------------------------------------------------------- */
 
 static gsize field_count(const Onnx__TensorProto *tensor, ValueField field)
 {
@@ -163,7 +163,7 @@ static gboolean check_tensor(const Onnx__TensorProto *tensor, GError **error)
     return FALSE;
 }
 
-/* --- external data -------------------------------------------------------------------------------------------------- */
+/* --- external data ------------------------------------------------------------------------------------------------ */
 
 static const char *external_value(const Onnx__TensorProto *tensor, const char *key)
 {
@@ -298,7 +298,7 @@ static gboolean attach_external(IfmModel *model, Onnx__TensorProto *tensor, GErr
     return TRUE;
 }
 
-/* --- attaching ------------------------------------------------------------------------------------------------------ */
+/* --- attaching ---------------------------------------------------------------------------------------------------- */
 
 static void attach_span(IfmModel *model, Onnx__TensorProto *tensor, const GArray *spans)
 {
@@ -386,7 +386,7 @@ void ifm_onnx_detach_tensors(IfmModel *model)
     g_ptr_array_set_size(model->attached, 0);
 }
 
-/* --- describing ----------------------------------------------------------------------------------------------------- */
+/* --- describing --------------------------------------------------------------------------------------------------- */
 
 /* narrow: copies the values of int32_data or uint64_data into the element size they have in memory. */
 static gboolean narrow(const Onnx__TensorProto *proto, IfmTensor *tensor)

@@ -13,11 +13,6 @@ static gboolean knows(const IfmOperatorCall *call, gsize n)
     return TRUE;
 }
 
-static double real_of(const IfmFact *fact, int index)
-{
-    return fact->values == IFM_VALUES_REALS ? fact->reals[index] : (double)fact->ints[index];
-}
-
 static gint64 count(const IfmFact *fact)
 {
     gint64 n = 0;
@@ -85,9 +80,9 @@ void ifm_values_where(const IfmOperatorCall *call)
     done(call, call->inputs[1].values);
 }
 
-/* --- arithmetic ----------------------------------------------------------------------------------------------------- */
+/* --- arithmetic --------------------------------------------------------------------------------------------------- */
 
-/* Each says whether there is a result: none where it overflows, or is divided by 0. */
+/* Returns: whether there is a result: none where it overflows, or is divided by 0. */
 static gboolean add_ints(gint64 a, gint64 b, gint64 *c)
 {
     return !__builtin_add_overflow(a, b, c);
@@ -129,36 +124,6 @@ static gboolean max_ints(gint64 a, gint64 b, gint64 *c)
     return TRUE;
 }
 
-static gboolean equal_ints(gint64 a, gint64 b, gint64 *c)
-{
-    *c = a == b;
-    return TRUE;
-}
-
-static gboolean less_ints(gint64 a, gint64 b, gint64 *c)
-{
-    *c = a < b;
-    return TRUE;
-}
-
-static gboolean less_equal_ints(gint64 a, gint64 b, gint64 *c)
-{
-    *c = a <= b;
-    return TRUE;
-}
-
-static gboolean greater_ints(gint64 a, gint64 b, gint64 *c)
-{
-    *c = a > b;
-    return TRUE;
-}
-
-static gboolean greater_equal_ints(gint64 a, gint64 b, gint64 *c)
-{
-    *c = a >= b;
-    return TRUE;
-}
-
 static gboolean and_ints(gint64 a, gint64 b, gint64 *c)
 {
     *c = a != 0 && b != 0;
@@ -191,56 +156,66 @@ static double div_reals(double a, double b)
     return a / b;
 }
 
-static double less_reals(double a, double b)
+/* Results of a comparison, as bits. */
+enum
 {
-    return a < b;
-}
+    LESS = 1,
+    EQUAL = 2,
+    GREATER = 4,
+};
 
-static double greater_reals(double a, double b)
-{
-    return a > b;
-}
-
-static const struct
+/* Binary: @ints, @reals: NULL where the operator is not followed for that type    @compares: a comparison: the results that
+ * make it true    @compares_reals: whether it is followed for reals too */
+typedef struct
 {
     const char *op_type;
     gboolean (*ints)(gint64 a, gint64 b, gint64 *c);
-    double (*reals)(double a, double b); /* NULL: not followed */
-    gboolean makes_ints;
-} binaries[] = {
+    double (*reals)(double a, double b);
+    int compares;
+    gboolean compares_reals;
+} Binary;
+
+static const Binary binaries[] = {
     { "Add", add_ints, add_reals },
-    { "And", and_ints, NULL },
+    { "And", and_ints },
     { "Div", div_ints, div_reals },
-    { "Equal", equal_ints, NULL },
-    { "Greater", greater_ints, greater_reals, TRUE },
-    { "GreaterOrEqual", greater_equal_ints, NULL },
-    { "Less", less_ints, less_reals, TRUE },
-    { "LessOrEqual", less_equal_ints, NULL },
+    { "Equal", .compares = EQUAL },
+    { "Greater", .compares = GREATER, .compares_reals = TRUE },
+    { "GreaterOrEqual", .compares = GREATER | EQUAL },
+    { "Less", .compares = LESS, .compares_reals = TRUE },
+    { "LessOrEqual", .compares = LESS | EQUAL },
     { "Max", max_ints, fmax },
     { "Min", min_ints, fmin },
-    { "Mod", mod_ints, NULL },
+    { "Mod", mod_ints },
     { "Mul", mul_ints, mul_reals },
-    { "Or", or_ints, NULL },
+    { "Or", or_ints },
     { "Pow", NULL, pow },
     { "Sub", sub_ints, sub_reals },
 };
 
 /* binary_one: element @i of two inputs. FALSE where it has no result that can be followed. */
-static gboolean binary_one(const IfmOperatorCall *call, gsize op, int i)
+static gboolean binary_one(const IfmOperatorCall *call, const Binary *op, int i)
 {
     IfmFact *out = &call->outputs[0];
     const IfmFact *a = &call->inputs[0], *b = &call->inputs[1];
     int at_a = broadcast_index(a, out, i), at_b = broadcast_index(b, out, i);
-    if (a->values == IFM_VALUES_INTS && b->values == IFM_VALUES_INTS)
-        return binaries[op].ints != NULL && binaries[op].ints(a->ints[at_a], b->ints[at_b], &out->ints[i]);
-    if (binaries[op].reals == NULL || a->values != b->values)
+    if (a->values != b->values)
         return FALSE;
-    double value = binaries[op].reals(real_of(a, at_a), real_of(b, at_b));
+    gboolean are_ints = a->values == IFM_VALUES_INTS;
+    if (op->compares != 0 && (are_ints || op->compares_reals))
+    {
+        gboolean is_less = are_ints ? a->ints[at_a] < b->ints[at_b] : a->reals[at_a] < b->reals[at_b];
+        gboolean is_greater = are_ints ? a->ints[at_a] > b->ints[at_b] : a->reals[at_a] > b->reals[at_b];
+        out->ints[i] = (op->compares & (is_less ? LESS : is_greater ? GREATER : EQUAL)) != 0; /* EQUAL also with a NaN */
+        return TRUE;
+    }
+    if (are_ints)
+        return op->ints != NULL && op->ints(a->ints[at_a], b->ints[at_b], &out->ints[i]);
+    if (op->reals == NULL)
+        return FALSE;
+    double value = op->reals(a->reals[at_a], b->reals[at_b]);
     /* The model computes in its own precision: what is cut off afterwards depends on it. */
-    if (binaries[op].makes_ints)
-        out->ints[i] = value > 0;
-    else
-        out->reals[i] = out->dtype == IFM_DTYPE_F32 ? (double)(float)value : value;
+    out->reals[i] = out->dtype == IFM_DTYPE_F32 ? (double)(float)value : value;
     return TRUE;
 }
 
@@ -252,9 +227,9 @@ void ifm_values_binary(const IfmOperatorCall *call)
     if (op == G_N_ELEMENTS(binaries) || call->node->n_inputs != 2 || call->opset < 7 || !knows(call, 2))
         return;
     for (int i = 0; i < (int)count(&call->outputs[0]); i++)
-        if (!binary_one(call, op, i))
+        if (!binary_one(call, &binaries[op], i))
             return;
-    done(call, binaries[op].makes_ints ? IFM_VALUES_INTS : call->inputs[0].values);
+    done(call, binaries[op].compares != 0 ? IFM_VALUES_INTS : call->inputs[0].values);
 }
 
 static double reciprocal(double x)
@@ -265,11 +240,6 @@ static double reciprocal(double x)
 static double negative(double x)
 {
     return -x;
-}
-
-static double even_round(double x)
-{
-    return nearbyint(x); /* halves to even, the default mode, as Round asks */
 }
 
 static const struct
@@ -284,42 +254,34 @@ static const struct
     { "Log", log },
     { "Neg", negative },
     { "Reciprocal", reciprocal },
-    { "Round", even_round },
+    { "Round", nearbyint }, /* halves to even in the default mode, as Round asks */
     { "Sqrt", sqrt },
 };
-
-static void unary_ints(const IfmOperatorCall *call)
-{
-    const IfmFact *x = &call->inputs[0];
-    gboolean is_not = g_str_equal(call->node->op_type, "Not"), is_abs = g_str_equal(call->node->op_type, "Abs");
-    if (!is_not && !is_abs && !g_str_equal(call->node->op_type, "Neg"))
-        return;
-    for (int i = 0; i < x->n_values; i++)
-    {
-        gint64 negated = -MAX(x->ints[i], -G_MAXINT64);
-        call->outputs[0].ints[i] = is_not ? x->ints[i] == 0 : is_abs ? MAX(x->ints[i], negated) : negated;
-    }
-    done(call, IFM_VALUES_INTS);
-}
 
 void ifm_values_unary(const IfmOperatorCall *call)
 {
     const IfmFact *x = &call->inputs[0];
-    if (!knows(call, 1))
+    IfmFact *out = &call->outputs[0];
+    const char *type = call->node->op_type;
+    gboolean is_not = g_str_equal(type, "Not"), is_abs = g_str_equal(type, "Abs"), is_negative = g_str_equal(type, "Neg");
+    gsize op = 0;
+    while (op < G_N_ELEMENTS(unaries) && !g_str_equal(unaries[op].op_type, type))
+        op++;
+    if (!knows(call, 1) ||
+        (x->values == IFM_VALUES_INTS ? !is_not && !is_abs && !is_negative : op == G_N_ELEMENTS(unaries)))
         return;
-    if (x->values == IFM_VALUES_INTS)
-        unary_ints(call);
-    for (gsize op = 0; op < G_N_ELEMENTS(unaries) && x->values == IFM_VALUES_REALS; op++)
-    {
-        if (!g_str_equal(unaries[op].op_type, call->node->op_type))
-            continue;
-        for (int i = 0; i < x->n_values; i++)
+    for (int i = 0; i < x->n_values; i++)
+        if (x->values == IFM_VALUES_INTS)
+        {
+            gint64 negated = -MAX(x->ints[i], -G_MAXINT64);
+            out->ints[i] = is_not ? x->ints[i] == 0 : is_abs ? MAX(x->ints[i], negated) : negated;
+        }
+        else
         {
             double value = unaries[op].reals(x->reals[i]);
-            call->outputs[0].reals[i] = x->dtype == IFM_DTYPE_F32 ? (double)(float)value : value;
+            out->reals[i] = x->dtype == IFM_DTYPE_F32 ? (double)(float)value : value;
         }
-        done(call, IFM_VALUES_REALS);
-    }
+    done(call, x->values);
 }
 
 void ifm_values_cast(const IfmOperatorCall *call)
@@ -332,7 +294,7 @@ void ifm_values_cast(const IfmOperatorCall *call)
         return;
     for (int i = 0; i < x->n_values; i++)
     {
-        double real = real_of(x, i);
+        double real = x->values == IFM_VALUES_REALS ? x->reals[i] : (double)x->ints[i];
         if (to_real)
             out->reals[i] = out->dtype == IFM_DTYPE_F32 ? (double)(float)real : real;
         else if (out->dtype == IFM_DTYPE_BOOL)
@@ -349,7 +311,7 @@ void ifm_values_cast(const IfmOperatorCall *call)
     done(call, to_real ? IFM_VALUES_REALS : IFM_VALUES_INTS);
 }
 
-/* --- moved ---------------------------------------------------------------------------------------------------------- */
+/* --- moved -------------------------------------------------------------------------------------------------------- */
 
 /* Indices may count from the end. */
 void ifm_values_gather(const IfmOperatorCall *call)
@@ -410,7 +372,7 @@ void ifm_values_transpose(const IfmOperatorCall *call)
         ifm_values_same(call);
 }
 
-/* --- made ----------------------------------------------------------------------------------------------------------- */
+/* --- made --------------------------------------------------------------------------------------------------------- */
 
 void ifm_values_range(const IfmOperatorCall *call)
 {

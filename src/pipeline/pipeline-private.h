@@ -1,7 +1,9 @@
 #pragma once
 #include <stdatomic.h>
 
+#include <inferometer/buffer.h>
 #include <inferometer/pipeline.h>
+#include <internal/zoo.h>
 
 G_BEGIN_DECLS
 

@@ -1,5 +1,6 @@
 #pragma once
 #include <inferometer/plan.h>
+#include <internal/planning-context.h>
 
 G_BEGIN_DECLS
 

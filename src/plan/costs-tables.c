@@ -1,3 +1,4 @@
+#include <internal/zoo.h>
 #include <math.h>
 #include <string.h>
 

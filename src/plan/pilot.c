@@ -99,13 +99,14 @@ static gboolean try_plan(Pilot *pilot, const IfmPlan *plan, GError **error)
 {
     PilotRun tried = run_of(pilot, plan, batches_for(pilot, plan));
     IfmPilotRound round = { .n_batches = tried.n_batches, .again = had_shape(pilot, plan) };
+    IfmPlanRunResult result;
     PilotFigures figures;
     if (!pilot_simulate(&tried, tried.n_batches, &round.predicted_ns, error))
         return FALSE;
     g_autoptr(IfmMeasurement) measurement = run(pilot, plan, tried.n_batches, error);
     if (measurement == NULL)
         return FALSE;
-    if (!pilot_learn(&tried, ifm_measurement_result(measurement, "repetitions"), &figures))
+    if (!ifm_plan_run_result(measurement, &result) || !pilot_learn(&tried, result.repetitions, &figures))
     {
         g_set_error(error, IFM_ERROR, IFM_ERROR_FAILED, "pilot run: it has no makespan");
         return FALSE;

@@ -2,6 +2,7 @@
 #include <internal/pipeline.h>
 
 #include <internal/json.h>
+#include <internal/record-fields.h>
 
 #include "costs-private.h"
 
@@ -25,27 +26,32 @@ static json_t *choice_to_json(const IfmPlan *plan, const IfmPlanCost *cost)
     return json;
 }
 
-static json_t *certificate_to_json(const IfmPlanAnswer *answer)
+static const IfmRecordField certificate_fields[] = {
+    { IFM_RECORD(FLAG, IfmPlanAnswer, optimal) },        { IFM_RECORD(FLAG, IfmPlanAnswer, within_uncertainty) },
+    { IFM_RECORD(FLAG, IfmPlanAnswer, spread_unknown) }, { IFM_RECORD(INT64, IfmPlanAnswer, n_ranges) },
+    { IFM_RECORD(INT64, IfmPlanAnswer, n_subsets) },     { IFM_RECORD(INT64, IfmPlanAnswer, n_visited) },
+    { IFM_RECORD(INT64, IfmPlanAnswer, n_pruned) },      { IFM_RECORD(INT64, IfmPlanAnswer, n_ranges_known) },
+    { IFM_RECORD(DOUBLE, IfmPlanAnswer, n_structures) }, { IFM_RECORD(DOUBLE, IfmPlanAnswer, lower_bound) },
+    { IFM_RECORD(DOUBLE, IfmPlanAnswer, gap_ratio) },    { NULL },
+};
+
+static json_t *size_to_json(const IfmPlanReport *report)
 {
-    json_t *json = json_pack("{s:b,s:b,s:b,s:I,s:I,s:I,s:I}", "optimal", answer->optimal, "within_uncertainty",
-                             answer->within_uncertainty, "spread_unknown", answer->spread_unknown, "n_ranges",
-                             (json_int_t)answer->n_ranges, "n_subsets", (json_int_t)answer->n_subsets, "n_visited",
-                             (json_int_t)answer->n_visited, "n_pruned", (json_int_t)answer->n_pruned);
-    json_object_set_new(json, "n_ranges_known", json_integer((json_int_t)answer->n_ranges_known));
-    json_object_set_new(json, "n_structures", ifm_json_real(answer->n_structures));
-    json_object_set_new(json, "lower_bound", ifm_json_real(answer->lower_bound));
-    json_object_set_new(json, "gap_ratio", ifm_json_real(answer->gap_ratio));
-    return json;
+    json_t *size = json_array(), *sizes = json_array();
+    json_array_append_new(size, json_integer(report->nodes));
+    json_array_append_new(size, json_integer(report->edges));
+    json_array_append_new(sizes, size);
+    return sizes;
 }
 
 json_t *ifm_plan_answer_to_json(const IfmPlanReport *report)
 {
     const IfmPlanAnswer *answer = report->answer;
     json_t *json = ifm_plan_to_json(answer->plan);
-    json_object_set_new(json, "sizes", json_pack("[[I,I]]", (json_int_t)report->nodes, (json_int_t)report->edges));
+    json_object_set_new(json, "sizes", size_to_json(report));
     json_object_set_new(json, "objective", json_string(ifm_objective_words()[report->objective]));
     json_object_set_new(json, "cost", ifm_plan_cost_to_json(&answer->cost));
-    json_object_set_new(json, "certificate", certificate_to_json(answer));
+    json_object_set_new(json, "certificate", ifm_record_to_json(answer, certificate_fields));
     json_object_set_new(json, "best", choice_to_json(answer->best, &answer->best_cost));
     json_object_set_new(json, "single", choice_to_json(answer->single, &answer->single_cost));
     if (report->other != NULL)
@@ -73,6 +79,13 @@ IfmPlanReport ifm_plan_report(const IfmPlanResult *result, const IfmPlanned *pla
     };
 }
 
+static const IfmRecordField pareto_fields[] = {
+    { IFM_RECORD(DOUBLE, IfmPlanCost, latency_ns) },
+    { IFM_RECORD(DOUBLE, IfmPlanCost, cycle_ns) },
+    { IFM_RECORD(DOUBLE, IfmPlanCost, energy_j) },
+    { NULL },
+};
+
 /* With what a run needs to know of the model. */
 static json_t *planned_to_json(const IfmPlanResult *result, const IfmPlanned *planned)
 {
@@ -85,10 +98,9 @@ static json_t *planned_to_json(const IfmPlanResult *result, const IfmPlanned *pl
     for (guint i = 0; pareto != NULL && i < planned->pareto->len; i++)
     {
         const IfmPlanAnswer *answer = planned->pareto->pdata[i];
-        json_t *one = json_pack("{s:o}", "plan", ifm_plan_blocks_to_json(answer->plan));
-        json_object_set_new(one, "latency_ns", ifm_json_real(answer->cost.latency_ns));
-        json_object_set_new(one, "cycle_ns", ifm_json_real(answer->cost.cycle_ns));
-        json_object_set_new(one, "energy_j", ifm_json_real(answer->cost.energy_j));
+        json_t *one = json_object();
+        json_object_set_new(one, "plan", ifm_plan_blocks_to_json(answer->plan));
+        json_object_update_new(one, ifm_record_to_json(&answer->cost, pareto_fields));
         json_array_append_new(pareto, one);
     }
     if (pareto != NULL)
@@ -98,14 +110,15 @@ static json_t *planned_to_json(const IfmPlanResult *result, const IfmPlanned *pl
 
 json_t *ifm_plan_result_to_json(const IfmPlanResult *result)
 {
+    gboolean single = result->planned->len == 1;
+    json_t *json = single ? planned_to_json(result, result->planned->pdata[0]) : json_object();
+    json_object_set_new(json, "format", json_string(single ? "plan" : "plans"));
+    json_object_set_new(json, "format_version", json_integer(1));
+    if (single)
+        return json;
     json_t *plans = json_array();
     for (guint i = 0; i < result->planned->len; i++)
         json_array_append_new(plans, planned_to_json(result, result->planned->pdata[i]));
-    if (result->planned->len != 1)
-        return json_pack("{s:s,s:i,s:o}", "format", "plans", "format_version", 1, "plans", plans);
-    json_t *one = json_incref(json_array_get(plans, 0));
-    json_decref(plans);
-    json_object_set_new(one, "format", json_string("plan"));
-    json_object_set_new(one, "format_version", json_integer(1));
-    return one;
+    json_object_set_new(json, "plans", plans);
+    return json;
 }

@@ -280,11 +280,3 @@ gboolean pilot_simulate(const PilotRun *run, gsize n_batches, double *makespan_n
  * measurement are weighted by their precision. @repetitions: as in the result of a run. FALSE if they have no
  * makespan. */
 gboolean pilot_learn(const PilotRun *run, const json_t *repetitions, PilotFigures *figures);
-
-/*
- * ifm_prediction_to_json: What a plan is expected to do: its cost, and what simulating it came to, blocks and devices as
- * the analysis of that trace has them. Keys: docs/formats.md. (transfer full) NULL with the errors of ifm_trace_analyse().
- * @plan, @cost: of the simulated plan
- */
-json_t *ifm_prediction_to_json(const IfmPlan *plan, const IfmPlanCost *cost, const IfmSimulation *simulation,
-                               gsize n_batches, GError **error);

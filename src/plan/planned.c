@@ -1,6 +1,7 @@
 /* Planning from options: a plan and its prediction for each size. */
 #include <inferometer/planning.h>
 #include <internal/json.h>
+#include <internal/planning-context.h>
 
 /* --- options ---------------------------------------------------------------------------------------------------------- */
 

@@ -4,11 +4,38 @@
 #include <math.h>
 
 #include <internal/json.h>
+#include <internal/record-fields.h>
 
 #include "plan-private.h"
 
 /* What a plan is expected to do, as a document: it is stored before the run begins, and what the run comes to is held
  * against it. */
+
+static const IfmRecordField block_fields[] = {
+    { IFM_RECORD(INT, IfmStageUse, first) },
+    { IFM_RECORD(INT, IfmStageUse, last) },
+    { IFM_RECORD(DOUBLE, IfmStageUse, mean_ns) },
+    { IFM_RECORD(DOUBLE, IfmStageUse, median_ns) },
+    { IFM_RECORD(DOUBLE, IfmStageUse, partition_ns) },
+    { IFM_RECORD(DOUBLE, IfmStageUse, device_ns) },
+    { IFM_RECORD(DOUBLE, IfmStageUse, merge_ns) },
+    { IFM_RECORD(DOUBLE, IfmStageUse, turn_ns) },
+    { NULL },
+};
+
+static const IfmRecordField device_fields[] = {
+    { IFM_RECORD(DOUBLE, IfmTrackUse, wall_utilisation) },
+    { IFM_RECORD(DOUBLE, IfmTrackUse, bubble_mean_ns) },
+    { NULL },
+};
+
+static const IfmRecordField simulation_fields[] = {
+    { IFM_RECORD(INT64, IfmSimulation, makespan_ns) },
+    { IFM_RECORD(DOUBLE, IfmSimulation, makespan_spread_ratio) },
+    { IFM_RECORD(DOUBLE, IfmSimulation, throughput_per_s) },
+    { .name = "batch_latency_ns", .offset = offsetof(IfmSimulation, latency_median_ns), .type = IFM_RECORD_DOUBLE },
+    { NULL },
+};
 
 static json_t *blocks_to_json(const IfmPlan *plan, const IfmTraceAnalysis *analysis)
 {
@@ -17,14 +44,10 @@ static json_t *blocks_to_json(const IfmPlan *plan, const IfmTraceAnalysis *analy
     {
         const IfmStageUse *use = &g_array_index(analysis->stages, IfmStageUse, i);
         g_autofree char *name = ifm_plan_block_name(plan, use->block);
-        json_t *block = json_pack("{s:i,s:o,s:i,s:i}", "block", use->block, "devices", ifm_json_string(name), "first",
-                                  use->first, "last", use->last);
-        json_object_set_new(block, "mean_ns", ifm_json_real(use->mean_ns));
-        json_object_set_new(block, "median_ns", ifm_json_real(use->median_ns));
-        json_object_set_new(block, "partition_ns", ifm_json_real(use->partition_ns));
-        json_object_set_new(block, "device_ns", ifm_json_real(use->device_ns));
-        json_object_set_new(block, "merge_ns", ifm_json_real(use->merge_ns));
-        json_object_set_new(block, "turn_ns", ifm_json_real(use->turn_ns));
+        json_t *block = json_object();
+        json_object_set_new(block, "block", json_integer(use->block));
+        json_object_set_new(block, "devices", ifm_json_string(name));
+        json_object_update_new(block, ifm_record_to_json(use, block_fields));
         json_array_append_new(blocks, block);
     }
     return blocks;
@@ -38,16 +61,19 @@ static json_t *devices_to_json(const IfmTraceAnalysis *analysis)
         const IfmTrackUse *use = &g_array_index(analysis->tracks, IfmTrackUse, i);
         if (use->info->kind != IFM_TRACK_DEVICE)
             continue;
-        json_t *device = json_pack("{s:o,s:i}", "alias", ifm_json_string(use->info->device), "stream", use->info->stream);
-        json_object_set_new(device, "wall_utilisation", ifm_json_real(use->wall_utilisation));
-        json_object_set_new(device, "bubble_mean_ns", ifm_json_real(use->bubble_mean_ns));
+        json_t *device = json_object();
+        json_object_set_new(device, "alias", ifm_json_string(use->info->device));
+        json_object_set_new(device, "stream", json_integer(use->info->stream));
+        json_object_update_new(device, ifm_record_to_json(use, device_fields));
         json_array_append_new(devices, device);
     }
     return devices;
 }
 
-json_t *ifm_prediction_to_json(const IfmPlan *plan, const IfmPlanCost *cost, const IfmSimulation *simulation,
-                               gsize n_batches, GError **error)
+/* Its cost, and what simulating it came to, blocks and devices as the analysis of that trace has them: docs/formats.md.
+ * (transfer full) NULL with the errors of ifm_trace_analyse(). */
+static json_t *prediction_to_json(const IfmPlan *plan, const IfmPlanCost *cost, const IfmSimulation *simulation,
+                                  gsize n_batches, GError **error)
 {
     IfmTraceQuestion question = IFM_TRACE_QUESTION_INIT;
     g_autoptr(IfmTraceAnalysis) analysis = ifm_trace_analyse(simulation->trace, &question, error);
@@ -56,10 +82,7 @@ json_t *ifm_prediction_to_json(const IfmPlan *plan, const IfmPlanCost *cost, con
     json_t *json = ifm_plan_cost_to_json(cost);
     json_object_set_new(json, "plan", ifm_plan_blocks_to_json(plan));
     json_object_set_new(json, "n_batches", json_integer((json_int_t)n_batches));
-    json_object_set_new(json, "makespan_ns", json_integer(simulation->makespan_ns));
-    json_object_set_new(json, "makespan_spread_ratio", ifm_json_real(simulation->makespan_spread_ratio));
-    json_object_set_new(json, "throughput_per_s", ifm_json_real(simulation->throughput_per_s));
-    json_object_set_new(json, "batch_latency_ns", ifm_json_real(simulation->latency_median_ns));
+    json_object_update_new(json, ifm_record_to_json(simulation, simulation_fields));
     json_object_set_new(json, "blocks", blocks_to_json(plan, analysis));
     json_object_set_new(json, "devices", devices_to_json(analysis));
     return json;
@@ -85,7 +108,8 @@ void ifm_prediction_add(json_t *total, json_t *part)
     {
         json_t *first = json_copy(total);
         json_object_clear(total);
-        json_object_set_new(total, "parts", parts = json_pack("[o]", first));
+        json_object_set_new(total, "parts", parts = json_array());
+        json_array_append_new(parts, first);
     }
     json_array_append_new(parts, part);
     double spread_ns = 0;
@@ -122,7 +146,7 @@ json_t *ifm_plan_predict(const IfmCosts *costs, const IfmPlan *plan, const IfmSi
                                     options->sources != NULL ? (double)options->sources[0] : 0, &cost, error) ||
         !ifm_plan_simulate(costs, plan, options, &simulation, error))
         return NULL;
-    json_t *prediction = ifm_prediction_to_json(plan, &cost, &simulation, options->n_batches, error);
+    json_t *prediction = prediction_to_json(plan, &cost, &simulation, options->n_batches, error);
     if (prediction == NULL)
         return NULL;
     add_bound(costs, plan, options, prediction);

@@ -2,6 +2,7 @@
 
 #include <internal/engine.h>
 #include <internal/nearest.h>
+#include <internal/tensor.h>
 
 #include "profile-private.h"
 

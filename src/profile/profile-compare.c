@@ -222,14 +222,6 @@ static gboolean on_after(const IfmCampaignItem *item, IfmCampaignEnd *end, void 
     return compared;
 }
 
-static void on_progress(const IfmCampaignProgress *progress, const IfmMeasurement *ended, void *user)
-{
-    const Comparing *comparing = user;
-    if (ended == NULL && progress->now != NULL && progress->step != NULL)
-        profile_watch_update(comparing->options->watch, progress->step, progress->n, progress->median_ns,
-                             progress->ci_ratio);
-}
-
 static gboolean compare_sides(IfmStore *store, Comparing *comparing, const gint *interrupted, GError **error)
 {
     static const IfmItemKind both = { .measure = measure };
@@ -239,8 +231,8 @@ static gboolean compare_sides(IfmStore *store, Comparing *comparing, const gint 
                                                   .interrupted = interrupted,
                                                   .keep_partial = TRUE,
                                                   .after = on_after,
-                                                  .progress = on_progress,
-                                                  .user = comparing };
+                                                  .progress = profile_watch_progress,
+                                                  .user = (gpointer)options->watch };
     const IfmCampaignItem item = { .title = "A and B", .tag = comparing, .own = &both };
     g_autoptr(GError) trouble = NULL;
     g_autoptr(IfmCampaign) campaign = ifm_campaign_new(store, &campaign_options);

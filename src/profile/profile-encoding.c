@@ -1,4 +1,5 @@
 #include <inferometer/sensor.h>
+#include <internal/dataset.h>
 #include <internal/store.h>
 #include <math.h>
 

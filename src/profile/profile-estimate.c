@@ -1,4 +1,5 @@
 #include "profile-private.h"
+#include <internal/zoo.h>
 
 /* What a layer, or a whole graph transformer, costs before there is a model of it. */
 

@@ -2,7 +2,9 @@
 #include <string.h>
 
 #include <inferometer/paths.h>
+#include <internal/dataset.h>
 #include <internal/nearest.h>
+#include <internal/zoo.h>
 
 #include "profile-private.h"
 

@@ -162,13 +162,6 @@ static gboolean on_after(const IfmCampaignItem *item, IfmCampaignEnd *end, void 
     return TRUE;
 }
 
-static void on_progress(const IfmCampaignProgress *progress, const IfmMeasurement *ended, void *user)
-{
-    const Measuring *measuring = user;
-    if (ended == NULL && progress->now != NULL && progress->step != NULL)
-        profile_watch_update(measuring->watch, progress->step, progress->n, progress->median_ns, progress->ci_ratio);
-}
-
 void profile_measure(Measuring *measuring)
 {
     const IfmCampaignOptions options = { .limits = measuring->limits,
@@ -179,8 +172,8 @@ void profile_measure(Measuring *measuring)
                                          .wanted = on_wanted,
                                          .before = on_before,
                                          .after = on_after,
-                                         .progress = on_progress,
-                                         .user = measuring };
+                                         .progress = profile_watch_progress,
+                                         .user = (gpointer)measuring->watch };
     g_autoptr(GError) error = NULL;
     g_autoptr(GPtrArray) steps = g_ptr_array_new_with_free_func((GDestroyNotify)step_free);
     g_autoptr(IfmCampaign) campaign = measuring->campaign = ifm_campaign_new(measuring->store, &options);

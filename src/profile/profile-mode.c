@@ -4,7 +4,8 @@
 
 #include <glib/gstdio.h>
 
-#include <inferometer/tensor-file.h>
+#include <internal/gradient.h>
+#include <internal/tensor.h>
 
 #include "profile-private.h"
 

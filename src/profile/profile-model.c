@@ -1,5 +1,7 @@
 #include <string.h>
 
+#include <internal/axes.h>
+
 #include "profile-private.h"
 
 /* Models of files, and those of the zoo that are built by their names alone. */
@@ -50,6 +52,11 @@ static void explain_absent(const char *text, GError **error)
     g_autofree char *name = g_strndup(text, strcspn(text, ","));
     g_autoptr(GError) unknown = NULL;
     g_clear_error(error);
+    if (*name == '\0')
+    {
+        ifm_error_refuse(error, "the model's name is empty: expected an ONNX file, or a model of the zoo");
+        return;
+    }
     ifm_zoo_find(name, &unknown);
     g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s: no such file, nor in the zoo: %s", text,
                 unknown != NULL ? unknown->message : name);
@@ -58,14 +65,8 @@ static void explain_absent(const char *text, GError **error)
 /* "resnet18,form=training" of "resnet18", where the entry knows that and the user said nothing of it. (transfer full) */
 static char *training_form(const char *text)
 {
-    gsize length = strcspn(text, ",");
-    const IfmZooEntry *entry = ifm_zoo_entries();
-    while (entry->name != NULL && (strlen(entry->name) != length || memcmp(entry->name, text, length) != 0))
-        entry++;
-    for (gsize i = 0; entry->name != NULL && entry->parameters[i].name != NULL; i++)
-        if (g_str_equal(entry->parameters[i].name, "form") && strstr(text, ",form=") == NULL)
-            return g_strconcat(text, ",form=training", NULL);
-    return g_strdup(text);
+    gboolean takes_form = ifm_axis_parameter(find_in_zoo(text), "form") != NULL;
+    return g_strconcat(text, takes_form && strstr(text, ",form=") == NULL ? ",form=training" : "", NULL);
 }
 
 /* The user's own file stands before the zoo's model of the same name. */

@@ -5,18 +5,21 @@
 #include <inferometer/profile-estimate.h>
 #include <inferometer/profile.h>
 #include <inferometer/zoo.h>
+#include <internal/onnx.h>
 
 G_BEGIN_DECLS
 
-/* --- profile-watch.c: who is told ------------------------------------------------------------------------------------ */
+/* --- profile-watch.c: progress ---------------------------------------------------------------------------------------- */
 
-/* @watch: NULL, or with what is NULL in it: nobody is told. */
+/* @watch: (nullable) a function that is NULL in it is not called. */
 void profile_note(const IfmProfileWatch *watch, const char *format, ...) G_GNUC_PRINTF(2, 3);
 void profile_watch_cases(const IfmProfileWatch *watch, gsize n_cases);
 void profile_watch_begin(const IfmProfileWatch *watch, const char *name, gsize runs, double ci_ratio);
 /* profile_watch_again: Something more about the case that ended last. */
 void profile_watch_again(const IfmProfileWatch *watch, const char *what);
 void profile_watch_update(const IfmProfileWatch *watch, const char *phase, gsize n, double median_ns, double ci_ratio);
+/* profile_watch_progress: IfmCampaignOptions.progress, with the watch as its user. */
+void profile_watch_progress(const IfmCampaignProgress *progress, const IfmMeasurement *ended, void *watch);
 void profile_watch_end(const IfmProfileWatch *watch, const char *outcome);
 /* profile_is_interrupted: @interrupted: (nullable) */
 gboolean profile_is_interrupted(const gint *interrupted);
@@ -268,8 +271,7 @@ gboolean profile_check_encodable(const GraphModel *model, GError **error);
 /* profile_measures_encoding: whether what it costs is to be told, and there is one. */
 gboolean profile_measures_encoding(const ProfilePlan *plan);
 
-/* --- profile-turns.c ---------------------------------------------------------------------------------------------------
- */
+/* --- profile-interleaved.c -------------------------------------------------------------------------------------------- */
 
 /* profile_wants_interleaved: whether the mode tells how long backward takes. */
 gboolean profile_wants_interleaved(const ProfilePlan *plan);
@@ -287,8 +289,8 @@ typedef struct
     void (*begin)(const Step *step);
     void (*end)(const Step *step, IfmCampaignEnd *end);
 } StepKind;
-/* profile-encoding.c: what an encoding costs. profile-turns.c: forward and training pass interleaved. profile-limit.c: what
- * the device can at most. */
+/* profile-encoding.c: what an encoding costs. profile-interleaved.c: forward and training pass interleaved. profile-peak.c:
+ * the peak of the device. */
 extern const StepKind profile_step_encoding, profile_step_interleaved, profile_step_peak;
 
 /* Measuring: what all steps share. */

@@ -1,5 +1,6 @@
 #include <string.h>
 
+#include <internal/axes.h>
 #include <internal/scaling.h>
 
 #include "profile-private.h"
@@ -58,6 +59,35 @@ static SweepRow *add_row(Sweep *sweep, const char *axis, const char *help)
     row->plans = g_ptr_array_new_with_free_func((GDestroyNotify)profile_plan_free);
     g_ptr_array_add(sweep->rows, row);
     return row;
+}
+
+/* --- points ---------------------------------------------------------------------------------------------------------- */
+
+/* Varying: a row whose points are made. put: one value into the options of its point. @list: of --dim; NULL: @preset says
+ * what is varied */
+typedef struct Varying Varying;
+struct Varying
+{
+    gboolean (*put)(const Varying *varying, ProfileRequest *point, const char *value, GError **error);
+    const IfmProfileOptions *options;
+    SweepRow *row;
+    const char *list;
+    const IfmScalingPreset *preset;
+};
+
+static gboolean take_point(const guint *at, void *user, GError **error)
+{
+    const Varying *varying = user;
+    ProfileRequest *point = request_new(varying->options);
+    g_ptr_array_add(varying->row->requests, point);
+    return varying->put(varying, point, varying->row->values[at[0]], error);
+}
+
+/* A row is one axis. */
+static gboolean make_points(Varying *varying, GError **error)
+{
+    const guint length = g_strv_length(varying->row->values);
+    return ifm_axes_each(&length, 1, take_point, varying, error);
 }
 
 /* --- a list of sizes ----------------------------------------------------------------------------------------------------
@@ -123,15 +153,6 @@ static void put_size(ProfileRequest *point, const char *list, const char *size)
     g_ptr_array_add(point->owned, texts);
 }
 
-static const char *find_parameter(const char *model, const char *name)
-{
-    const IfmZooEntry *entry = profile_zoo_entry(model);
-    for (const IfmZooParameter *at = entry != NULL ? entry->parameters : NULL; at != NULL && at->name != NULL; at++)
-        if (g_str_equal(at->name, name))
-            return at->help;
-    return NULL;
-}
-
 static gboolean is_set_in_name(const char *model, const char *name)
 {
     g_auto(GStrv) settings = g_strsplit(model, ",", -1);
@@ -143,24 +164,27 @@ static gboolean is_set_in_name(const char *model, const char *name)
 }
 
 /* A size that a model of the zoo is built with is part of its name: "resnet18,batch=8". */
+static gboolean put_list_value(const Varying *varying, ProfileRequest *point, const char *value, GError **error)
+{
+    gboolean of_name = varying->row->help != NULL;
+    const char *size = own(point, g_strdup_printf("%s=%s", varying->row->name, value));
+    put_size(point, varying->list, of_name ? NULL : size);
+    if (of_name)
+        point->options.model = own(point, g_strdup_printf("%s,%s", varying->options->model, size));
+    return TRUE;
+}
+
 static gboolean vary_list(Sweep *sweep, const IfmProfileOptions *options, const char *list, GError **error)
 {
     SweepRow *row = add_row(sweep, NULL, NULL);
+    Varying varying = { .put = put_list_value, .options = options, .row = row, .list = list };
     if (!parse_list(row, list, error))
         return FALSE;
-    row->help = find_parameter(options->model, row->name);
+    const IfmZooParameter *parameter = ifm_axis_parameter(profile_zoo_entry(options->model), row->name);
+    row->help = parameter != NULL ? parameter->help : NULL;
     if (row->help != NULL && is_set_in_name(options->model, row->name))
         return ifm_error_misuse(error, "%s and --dim %s: %s is given twice", options->model, list, row->name);
-    for (char **value = row->values; *value != NULL; value++)
-    {
-        ProfileRequest *point = request_new(options);
-        g_ptr_array_add(row->requests, point);
-        const char *size = own(point, g_strdup_printf("%s=%s", row->name, *value));
-        put_size(point, list, row->help == NULL ? size : NULL);
-        if (row->help != NULL)
-            point->options.model = own(point, g_strdup_printf("%s,%s", options->model, size));
-    }
-    return TRUE;
+    return make_points(&varying, error);
 }
 
 /* --- what is varied of a graph transformer ------------------------------------------------------------------------------
@@ -200,9 +224,9 @@ static gboolean put(ProfileRequest *point, const char *option, const char *text,
 
 /* One value of what is varied, on a graph that is made: one that is read, and what else contradicts the value, is of the
  * model as it is. */
-static gboolean put_value(ProfileRequest *point, const IfmProfileOptions *options, const IfmScalingPreset *preset,
-                          const char *value, GError **error)
+static gboolean put_preset_value(const Varying *varying, ProfileRequest *point, const char *value, GError **error)
 {
+    const IfmScalingPreset *preset = varying->preset;
     drop(point, "dataset");
     drop(point, "num-graphs");
     if (g_str_equal(preset->option, "pe"))
@@ -210,7 +234,7 @@ static gboolean put_value(ProfileRequest *point, const IfmProfileOptions *option
     for (const char *const *setting = preset->settings; *setting != NULL; setting++)
     {
         g_auto(GStrv) parts = g_strsplit(*setting, "=", 2);
-        if (!is_said(options, parts[0]) && !put(point, parts[0], parts[1], error))
+        if (!is_said(varying->options, parts[0]) && !put(point, parts[0], parts[1], error))
             return FALSE;
     }
     drop(point, preset->option);
@@ -220,15 +244,9 @@ static gboolean put_value(ProfileRequest *point, const IfmProfileOptions *option
 static gboolean vary_axis(Sweep *sweep, const IfmProfileOptions *options, const IfmScalingPreset *preset, GError **error)
 {
     SweepRow *row = add_row(sweep, preset->axis, preset->help);
+    Varying varying = { .put = put_preset_value, .options = options, .row = row, .preset = preset };
     row->values = g_strdupv((char **)preset->values);
-    for (char **value = row->values; *value != NULL; value++)
-    {
-        ProfileRequest *point = request_new(options);
-        g_ptr_array_add(row->requests, point);
-        if (!put_value(point, options, preset, *value, error))
-            return FALSE;
-    }
-    return TRUE;
+    return make_points(&varying, error);
 }
 
 /* @text: "nodes,layers"; NULL: all there are. */

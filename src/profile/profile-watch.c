@@ -38,6 +38,12 @@ void profile_watch_update(const IfmProfileWatch *watch, const char *phase, gsize
         watch->update(phase, n, median_ns, ci_ratio, watch->user);
 }
 
+void profile_watch_progress(const IfmCampaignProgress *progress, const IfmMeasurement *ended, void *watch)
+{
+    if (ended == NULL && progress->now != NULL && progress->step != NULL)
+        profile_watch_update(watch, progress->step, progress->n, progress->median_ns, progress->ci_ratio);
+}
+
 void profile_watch_end(const IfmProfileWatch *watch, const char *outcome)
 {
     if (watch != NULL && watch->end != NULL)

@@ -50,6 +50,8 @@ IfmProfile *ifm_profile_new(const IfmProfileOptions *options, GError **error)
         return NULL;
     g_autoptr(IfmProfile) self = g_new0(IfmProfile, 1);
     self->options = *options;
+    if (options->devices != NULL && *options->devices == NULL)
+        self->options.devices = NULL; /* an empty list asks for none by name */
     self->plans = g_ptr_array_new();
     if (!profile_sweep_init(&self->sweep, &self->options, error))
         return NULL;

@@ -188,19 +188,10 @@ static const IfmField round_fields[] = {
     { NULL },
 };
 
-/* (transfer full) IfmCompareRound*, borrowed */
-static GPtrArray *rounds_of(const IfmComparison *comparison)
-{
-    GPtrArray *records = g_ptr_array_new();
-    for (guint i = 0; i < comparison->rounds->len; i++)
-        g_ptr_array_add(records, &g_array_index(comparison->rounds, IfmCompareRound, i));
-    return records;
-}
-
 static void add_rounds(IfmDocument *document, const IfmComparison *comparison)
 {
     static const char *const times[] = { "a_median_ns", "b_median_ns", NULL };
-    g_autoptr(GPtrArray) rounds = rounds_of(comparison);
+    g_autoptr(GPtrArray) rounds = ifm_pointers_to(comparison->rounds);
     ifm_document_plot(document, "rounds", IFM_FIGURE_SCATTER, "Rounds' medians",
                       "What each round of A and of B took, pair by pair of processes.",
                       &(IfmTable){ round_fields, (const void *const *)rounds->pdata, rounds->len },
@@ -254,17 +245,20 @@ IfmDocument *ifm_comparison_document(const IfmComparison *comparison)
 
 char *ifm_comparison_to_csv(const IfmComparison *comparison)
 {
-    g_autoptr(GPtrArray) rounds = rounds_of(comparison);
-    return ifm_table_to_csv(&(IfmTable){ round_fields, (const void *const *)rounds->pdata, rounds->len });
+    g_autoptr(GPtrArray) rounds = ifm_pointers_to(comparison->rounds);
+    return ifm_rows_to_csv(round_fields, rounds);
 }
 
 json_t *ifm_comparison_records_json(const IfmComparison *comparison)
 {
     json_t *sides = json_array();
     for (gsize side = 0; side < 2; side++)
-        json_array_append_new(sides, json_pack("{s:s,s:o,s:o}", "side", side == 0 ? "A" : "B", "case",
-                                               ifm_case_to_json(comparison->cases[side]), "measurement",
-                                               ifm_measurement_to_json(comparison->measurements[side])));
+    {
+        json_t *one = json_object();
+        json_object_set_new(one, "side", json_string(side == 0 ? "A" : "B"));
+        ifm_json_add_record(one, comparison->cases[side], comparison->measurements[side]);
+        json_array_append_new(sides, one);
+    }
     json_t *json = ifm_json_begin("comparison", 2);
     json_object_set_new(json, "comparison", ifm_comparison_to_json(comparison));
     json_object_set_new(json, "sides", sides);

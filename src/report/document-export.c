@@ -72,7 +72,7 @@ static json_t *axis_to_json(const IfmAxis *axis)
 static json_t *points_to_json(const IfmSeries *series)
 {
     g_autoptr(GPtrArray) rows = points_of(series);
-    json_t *points = ifm_table_to_json(&(IfmTable){ point_fields + 2, (const void *const *)rows->pdata, rows->len });
+    json_t *points = ifm_rows_to_json(point_fields + 2, rows);
     for (gsize i = 0; i < json_array_size(points); i++)
     {
         void *next;

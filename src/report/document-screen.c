@@ -174,9 +174,7 @@ static void append_matrix(GString *out, const IfmFigure *figure, const IfmScreen
                 g_array_append_val(fields, field);
         }
     }
-    append_table(out,
-                 &(IfmTable){ (const IfmField *)(const void *)fields->data, (const void *const *)figure->series->pdata,
-                              figure->series->len },
+    append_table(out, &(IfmTable){ ifm_fields_in(fields), (const void *const *)figure->series->pdata, figure->series->len },
                  screen);
 }
 

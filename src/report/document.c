@@ -200,17 +200,14 @@ IfmBlock *ifm_document_table(IfmDocument *document, const char *key, const IfmFi
     IfmBlock *block = add_block(document, IFM_BLOCK_TABLE);
     ifm_document_keep(document, records, (GDestroyNotify)g_ptr_array_unref);
     block->key = ifm_document_keep_text(document, key);
-    block->table = (IfmTable){ fields, (const void *const *)records->pdata, records->len };
+    block->table = ifm_table_of(fields, records);
     return block;
 }
 
 IfmBlock *ifm_document_rows(IfmDocument *document, const char *key, const IfmField *fields, GArray *rows)
 {
-    GPtrArray *records = g_ptr_array_sized_new(rows->len);
     ifm_document_keep(document, rows, (GDestroyNotify)g_array_unref);
-    for (guint i = 0; i < rows->len; i++)
-        g_ptr_array_add(records, rows->data + (gsize)i * g_array_get_element_size(rows));
-    return ifm_document_table(document, key, fields, records);
+    return ifm_document_table(document, key, fields, ifm_pointers_to(rows));
 }
 
 /* --- figures -------------------------------------------------------------------------------------------------------- */

@@ -9,7 +9,7 @@
 #define WIDTH_MAX 78
 #define WIDTH_MIN 24
 
-/* How series are told from each other; an earlier one stands before a later one. */
+/* How series are distinguished; an earlier one stands before a later one. */
 static const struct
 {
     const char *utf8, *ascii; /* one column each */

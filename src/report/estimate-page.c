@@ -1,4 +1,8 @@
 #include <inferometer/estimate-page.h>
+#include <internal/onnx.h>
+#include <internal/record-fields.h>
+
+#include "report-private.h"
 
 static void get_intensity(const void *record, const void *user, IfmValue *value)
 {
@@ -26,54 +30,52 @@ static const IfmField storage_fields[] = {
     { NULL },
 };
 
-static GPtrArray *pointers(const GArray *array)
-{
-    GPtrArray *records = g_ptr_array_new();
-    guint size = g_array_get_element_size((GArray *)array);
-    for (guint i = 0; i < array->len; i++)
-        g_ptr_array_add(records, array->data + (gsize)i * size);
-    return records;
-}
-
-static IfmTable table_of(const IfmField *fields, const GPtrArray *records)
-{
-    return (IfmTable){ fields, (const void *const *)records->pdata, records->len };
-}
+static const IfmRecordField size_fields[] = {
+    { IFM_RECORD(INT64, IfmTransformerSizes, num_nodes) },
+    { IFM_RECORD(INT64, IfmTransformerSizes, num_edges) },
+    { IFM_RECORD(INT64, IfmTransformerSizes, feature_dim) },
+    { IFM_RECORD(INT64, IfmTransformerSizes, hidden_dim) },
+    { IFM_RECORD(INT64, IfmTransformerSizes, num_layers) },
+    { IFM_RECORD(INT64, IfmTransformerSizes, num_heads) },
+    { IFM_RECORD(INT64, IfmTransformerSizes, ffn_dim) },
+    { IFM_RECORD(INT64, IfmTransformerSizes, pe_dim) },
+    { IFM_RECORD(INT64, IfmTransformerSizes, num_outputs) },
+    { IFM_RECORD(DOUBLE, IfmTransformerSizes, sparse_ratio) },
+    { NULL },
+};
 
 static json_t *sizes_to_json(const IfmTransformerSizes *sizes)
 {
-    return json_pack("{s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:f,s:s,s:s}", "num_nodes", (json_int_t)sizes->num_nodes,
-                     "num_edges", (json_int_t)sizes->num_edges, "feature_dim", (json_int_t)sizes->feature_dim, "hidden_dim",
-                     (json_int_t)sizes->hidden_dim, "num_layers", (json_int_t)sizes->num_layers, "num_heads",
-                     (json_int_t)sizes->num_heads, "ffn_dim", (json_int_t)sizes->ffn_dim, "pe_dim",
-                     (json_int_t)sizes->pe_dim, "num_outputs", (json_int_t)sizes->num_outputs, "sparse_ratio",
-                     sizes->sparse_ratio, "mpnn", ifm_message_passing_words()[sizes->mpnn], "pe",
-                     ifm_positional_encoding_words()[sizes->pe]);
+    json_t *json = ifm_record_to_json(sizes, size_fields);
+    json_object_set_new(json, "mpnn", json_string(ifm_message_passing_words()[sizes->mpnn]));
+    json_object_set_new(json, "pe", json_string(ifm_positional_encoding_words()[sizes->pe]));
+    return json;
 }
 
 json_t *ifm_estimate_answer_to_json(const IfmEstimateAnswer *answer)
 {
-    g_autoptr(GPtrArray) lines = pointers(answer->lines), storage = pointers(answer->storage);
-    IfmTable table = table_of(line_fields, lines), memory = table_of(storage_fields, storage);
+    g_autoptr(GPtrArray) lines = ifm_pointers_to(answer->lines), storage = ifm_pointers_to(answer->storage);
     json_t *json = ifm_json_begin("estimate", 1);
     json_object_set_new(json, "estimate", json_string(ifm_profile_estimate_words[answer->kind]));
     json_object_set_new(json, "sizes", sizes_to_json(&answer->sizes));
-    json_object_set_new(json, "parts", ifm_table_to_json(&table));
-    json_object_set_new(json, "memory", ifm_table_to_json(&memory));
+    json_object_set_new(json, "parts", ifm_rows_to_json(line_fields, lines));
+    json_object_set_new(json, "memory", ifm_rows_to_json(storage_fields, storage));
     return json;
 }
 
 char *ifm_estimate_answer_to_csv(const IfmEstimateAnswer *answer)
 {
-    g_autoptr(GPtrArray) lines = pointers(answer->lines);
-    IfmTable table = table_of(line_fields, lines);
-    return ifm_table_to_csv(&table);
+    g_autoptr(GPtrArray) lines = ifm_pointers_to(answer->lines);
+    return ifm_rows_to_csv(line_fields, lines);
 }
 
 char *ifm_estimate_answer_to_screen(const IfmEstimateAnswer *answer, const IfmScreen *screen)
 {
-    g_autoptr(GPtrArray) lines = pointers(answer->lines), storage = pointers(answer->storage);
-    IfmTable table = table_of(line_fields, lines), memory = table_of(storage_fields, storage);
-    g_autofree char *text = ifm_table_to_screen(&table, screen), *more = ifm_table_to_screen(&memory, screen);
-    return g_strconcat(text, storage->len > 0 ? "\n" : "", storage->len > 0 ? more : "", NULL);
+    IfmDocument *document = ifm_document_new("estimate", ifm_profile_estimate_words[answer->kind]);
+    ifm_document_part(document);
+    ifm_document_rows(document, "parts", line_fields, g_array_ref(answer->lines));
+    ifm_document_part(document);
+    if (answer->storage->len > 0)
+        ifm_document_rows(document, "memory", storage_fields, g_array_ref(answer->storage));
+    return ifm_document_show(document, screen);
 }

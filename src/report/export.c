@@ -178,6 +178,31 @@ json_t *ifm_table_to_json(const IfmTable *table)
     return rows;
 }
 
+GPtrArray *ifm_pointers_to(const GArray *array)
+{
+    GPtrArray *pointers = g_ptr_array_sized_new(array->len);
+    for (guint i = 0; i < array->len; i++)
+        g_ptr_array_add(pointers, array->data + (gsize)i * g_array_get_element_size((GArray *)array));
+    return pointers;
+}
+
+IfmTable ifm_table_of(const IfmField *fields, const GPtrArray *records)
+{
+    return (IfmTable){ fields, (const void *const *)records->pdata, records->len };
+}
+
+json_t *ifm_rows_to_json(const IfmField *fields, const GPtrArray *records)
+{
+    const IfmTable table = ifm_table_of(fields, records);
+    return ifm_table_to_json(&table);
+}
+
+char *ifm_rows_to_csv(const IfmField *fields, const GPtrArray *records)
+{
+    const IfmTable table = ifm_table_of(fields, records);
+    return ifm_table_to_csv(&table);
+}
+
 GArray *ifm_fields_join(const IfmField *first, const IfmField *second)
 {
     GArray *fields = g_array_new(TRUE, TRUE, sizeof(IfmField));
@@ -186,6 +211,11 @@ GArray *ifm_fields_join(const IfmField *first, const IfmField *second)
     for (const IfmField *field = second; field->key != NULL; field++)
         g_array_append_vals(fields, field, 1);
     return fields;
+}
+
+const IfmField *ifm_fields_in(const GArray *fields)
+{
+    return (const IfmField *)(const void *)fields->data;
 }
 
 json_t *ifm_json_begin(const char *format, int format_version)

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include <internal/json.h>
+#include <internal/planning-context.h>
 
 #include "report-private.h"
 
@@ -134,7 +135,7 @@ static void add_blocks(IfmDocument *document, const IfmPlan *plan, const IfmPlan
                       &(IfmPlotColumns){ .label = device, .y = times });
 }
 
-/* --- plans beside each other ------------------------------------------------------------------------------------------ */
+/* --- plans compared --------------------------------------------------------------------------------------------------- */
 
 static void get_plan(const void *record, const void *user, IfmValue *value)
 {
@@ -294,10 +295,10 @@ static void add_verdict(IfmDocument *document, const IfmPlanReport *report)
                           objective);
     else
         ifm_document_note(document, "verdict", IFM_TONE_GOOD, "gains %s in %s over the best single device%s", gained,
-                          objective, answer->spread_unknown ? "; how sure that is, is not known" : "");
+                          objective, answer->spread_unknown ? "; the uncertainty of that is unknown" : "");
 }
 
-/* Stages that are not for a device, alike reasons told together. */
+/* Stages that are not for a device; those with the same reason together. */
 static void add_forbidden(IfmDocument *document, const IfmCosts *costs)
 {
     for (gsize d = 0; d < ifm_costs_n_devices(costs); d++)
@@ -321,7 +322,7 @@ static void add_forbidden(IfmDocument *document, const IfmCosts *costs)
     }
 }
 
-/* Devices of which nothing tells at this size, and which no plan has therefore. */
+/* Devices without a latency at this size: no plan has them. */
 static void add_sparse(IfmDocument *document, const IfmPlanReport *report)
 {
     for (gsize d = 0; report->costs != NULL && d < ifm_costs_n_devices(report->costs); d++)

@@ -60,7 +60,7 @@ static void get_giga_rate(const void *record, const void *user, IfmValue *value)
         ifm_value_set_real(value, flop_per_s(kernel) / 1e9);
 }
 
-/* What the counts before it are: a node may have branches, and nobody knows which runs. */
+/* What the counts before it are: a node may have branches, and it is unknown which runs. */
 static void get_counted(const void *record, const void *user, IfmValue *value)
 {
     const IfmKernel *kernel = record;

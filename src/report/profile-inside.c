@@ -4,9 +4,10 @@
 
 #include "profile-page-private.h"
 
-/* What is inside of a device's time: its kernels, what would gain most, kinds of kernels, the books of a profiled run. */
+/* What is inside of a device's time: its kernels, what would gain most, kinds of kernels, the time breakdown of a profiled
+ * run. */
 
-#define SLOWDOWN_SMALL 1.05 /* profiled runs up to this many times as long tell the nodes' times well enough */
+#define SLOWDOWN_SMALL 1.05 /* profiled runs up to this many times as long give the nodes' times well enough */
 #define RESIDUAL_SMALL 0.02 /* of the wall time; more is explained */
 #define GAIN_SMALL 0.02     /* of the nodes' time; less is not worth a line */
 #define MAX_GAINS 3
@@ -14,7 +15,7 @@
 
 /* --- kernels ---------------------------------------------------------------------------------------------------------- */
 
-/* A runtime that tells but sums over all runs gives means. */
+/* A runtime that reports sums over all runs alone gives means. */
 static gboolean are_means(const json_t *breakdown)
 {
     const char *of = ifm_member_text(breakdown, "of");
@@ -72,7 +73,7 @@ static void add_table(IfmDocument *document, const char *key, const IfmKernels *
         g_ptr_array_add(records, &others->kernel);
     }
     ifm_document_keep(document, fields, (GDestroyNotify)g_array_unref);
-    ifm_document_table(document, key, (const IfmField *)(const void *)fields->data, records);
+    ifm_document_table(document, key, ifm_fields_in(fields), records);
 }
 
 /* What of the rows, and of the model, could not be brought together. */
@@ -107,7 +108,7 @@ static void add_remainder(IfmDocument *document, const IfmKernels *kernels)
                                kernels->n_upper_bounds == 1 ? "it can" : "they can");
     if (text->len > 0)
         ifm_document_text(document, "%s", text->str)->indent = 2;
-    if (kernels->why_names != NULL) /* a runtime that tells its own graph usually, and did not of this model */
+    if (kernels->why_names != NULL) /* a runtime that usually reports its own graph, and did not of this model */
         ifm_document_text(document, "layers' work by the names of nodes, not by the runtime's own graph: %s",
                           kernels->why_names)
             ->indent = 2;
@@ -169,7 +170,7 @@ static void add_gains(IfmDocument *document, const IfmKernels *kernels, const GA
     add_gain(document, what, kernel->share_ratio, kernel->place.attained, kernel->place.excess_ns, order->len == 0);
 }
 
-/* --- the books ------------------------------------------------------------------------------------------------------- */
+/* --- the time breakdown ---------------------------------------------------------------------------------------------- */
 
 char *ifm_joined_duration(double ns)
 {
@@ -178,7 +179,7 @@ char *ifm_joined_duration(double ns)
     return g_strjoinv(IFM_NO_BREAK, parts);
 }
 
-/* One term of the books: " + gaps 12.3 us"; nothing where the runtime does not tell it. */
+/* One term of the breakdown: " + gaps 12.3 us"; nothing where the runtime does not report it. */
 static void append_term(GString *out, const char *sign, const char *name, double ns)
 {
     g_autofree char *text = ifm_joined_duration(ns);
@@ -209,7 +210,7 @@ static void add_slowdown(IfmDocument *document, const json_t *breakdown)
     ifm_document_span(document, IFM_TONE_PLAIN, FALSE, " times as long%s", what_slowdown_means(lower, upper));
 }
 
-/* Why a residual is more than a fiftieth of the wall time, as far as the books know. */
+/* Why a residual is more than a fiftieth of the wall time, as far as the breakdown shows. */
 static void add_why(IfmDocument *document, const json_t *breakdown, double residual_ns, double wall_ns)
 {
     static const struct

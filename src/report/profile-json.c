@@ -7,7 +7,7 @@
 
 /*
  * A profile as a document. At its top stand the keys of published profiles, of the first device that was measured, in their
- * units (ms, MB of 2^20 bytes, GFLOP); beside them the document of cases, as a store exports it, each case with what
+ * units (ms, MB of 2^20 bytes, GFLOP); with them the document of cases, as a store exports it, each case with what
  * profiling adds. docs/formats.md lists them.
  */
 
@@ -47,7 +47,7 @@ static gboolean is_gpu(const IfmProfileDevice *device)
     return spec != NULL && g_strv_contains(units, unit != NULL ? unit + 1 : spec->unit);
 }
 
-/* What the first graphics processor that was measured is; NULL where none was, or its runtime tells nothing. */
+/* What the first graphics processor that was measured is; NULL where none was, or its runtime reports nothing. */
 static const json_t *gpu_of(const IfmProfileReport *report)
 {
     for (gsize i = 0; i < report->n_devices; i++)
@@ -64,23 +64,25 @@ static gboolean is_cuda(const IfmProfileDevice *device)
     return strstr(device->result.device, ":CUDA") != NULL;
 }
 
-/* Whether one of the measured devices is a CUDA one; no runtime here tells more of another. @device: NULL: none ran, and
+/* Whether one of the measured devices is a CUDA one; no runtime here reports more of another. @device: NULL: none ran, and
  * nothing was looked at */
 static json_t *hardware(const IfmProfileReport *report, const IfmProfileDevice *device)
 {
     const IfmMeasurement *measurement = device != NULL ? device->result.measurement : NULL;
     const json_t *machine = measurement != NULL ? json_object_get(measurement->environment, "machine") : NULL;
-    double memory_bytes = ifm_member_number(machine, "memory_bytes");
     gboolean cuda = FALSE;
     for (gsize i = 0; device != NULL && i < report->n_devices; i++)
         cuda |= is_cuda(&report->devices[i]) && ifm_result_measured(&report->devices[i].result) != NULL;
     const json_t *gpu = device != NULL ? gpu_of(report) : NULL;
-    return json_pack("{s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "cuda_available", device != NULL ? json_boolean(cuda) : json_null(),
-                     "gpu_name", shared(json_object_get(gpu, "name")), "gpu_memory_gb",
-                     ifm_json_real(ifm_member_number(gpu, "memory_bytes") / (1024 * MB)), "cpu",
-                     shared(json_object_get(machine, "cpu")), "cores", shared(json_object_get(machine, "cores")),
-                     "memory_gb", ifm_json_real(memory_bytes / (1024 * MB)), "machine",
-                     shared(json_object_get(machine, "id")));
+    json_t *json = json_object();
+    json_object_set_new(json, "cuda_available", device != NULL ? json_boolean(cuda) : json_null());
+    json_object_set_new(json, "gpu_name", shared(json_object_get(gpu, "name")));
+    json_object_set_new(json, "gpu_memory_gb", ifm_json_real(ifm_member_number(gpu, "memory_bytes") / (1024 * MB)));
+    json_object_set_new(json, "cpu", shared(json_object_get(machine, "cpu")));
+    json_object_set_new(json, "cores", shared(json_object_get(machine, "cores")));
+    json_object_set_new(json, "memory_gb", ifm_json_real(ifm_member_number(machine, "memory_bytes") / (1024 * MB)));
+    json_object_set_new(json, "machine", shared(json_object_get(machine, "id")));
+    return json;
 }
 
 static json_t *inputs_to_json(const IfmProfileReport *report, const IfmModel *model)
@@ -94,8 +96,11 @@ static json_t *inputs_to_json(const IfmProfileReport *report, const IfmModel *mo
         gboolean bound = port->rank >= 0 && ifm_port_bind(port, report->bindings, report->n_bindings, shape, NULL);
         for (int axis = 0; bound && axis < port->rank; axis++)
             json_array_append_new(dims, json_integer(shape[axis]));
-        json_array_append_new(inputs, json_pack("{s:o,s:s,s:o}", "name", ifm_json_string(port->name), "dtype",
-                                                ifm_dtype_name(port->dtype), "shape", dims));
+        json_t *input = json_object();
+        json_object_set_new(input, "name", ifm_json_string(port->name));
+        json_object_set_new(input, "dtype", json_string(ifm_dtype_name(port->dtype)));
+        json_object_set_new(input, "shape", dims);
+        json_array_append_new(inputs, input);
     }
     return inputs;
 }
@@ -110,12 +115,17 @@ static json_t *model_info(const IfmProfileReport *report)
         return json_null();
     if (analysis != NULL)
         ifm_analysis_memory(analysis, &plan);
-    return json_pack("{s:I,s:o,s:o,s:o,s:I,s:I,s:I,s:o}", "total_parameters", (json_int_t)ifm_model_n_trainable(model),
-                     "parameter_memory_mb",
-                     analysis != NULL ? ifm_json_real(mb_of((double)plan.parameter_bytes)) : json_null(), "name",
-                     ifm_json_string(ifm_model_name(model)), "source", ifm_json_string(report->source), "opset",
-                     (json_int_t)ifm_model_opset(model), "nodes", (json_int_t)ifm_model_n_nodes(model), "elements",
-                     (json_int_t)ifm_model_n_parameters(model), "inputs", inputs_to_json(report, model));
+    json_t *json = json_object();
+    json_object_set_new(json, "total_parameters", json_integer(ifm_model_n_trainable(model)));
+    json_object_set_new(json, "parameter_memory_mb",
+                        analysis != NULL ? ifm_json_real(mb_of((double)plan.parameter_bytes)) : json_null());
+    json_object_set_new(json, "name", ifm_json_string(ifm_model_name(model)));
+    json_object_set_new(json, "source", ifm_json_string(report->source));
+    json_object_set_new(json, "opset", json_integer(ifm_model_opset(model)));
+    json_object_set_new(json, "nodes", json_integer((json_int_t)ifm_model_n_nodes(model)));
+    json_object_set_new(json, "elements", json_integer(ifm_model_n_parameters(model)));
+    json_object_set_new(json, "inputs", inputs_to_json(report, model));
+    return json;
 }
 
 static json_t *rows_to_json(const GArray *rows)
@@ -130,16 +140,30 @@ static json_t *rows_to_json(const GArray *rows)
     return json;
 }
 
+/* @user: the offset of a gint64, bytes. */
+static void get_mb(const void *record, const void *user, IfmValue *value)
+{
+    ifm_value_set_real(value, mb_of((double)G_STRUCT_MEMBER(gint64, record, GPOINTER_TO_SIZE(user))));
+}
+
+#define MODE(member) IFM_FIELD_AT(IfmProfileMode, member)
+
+static const IfmField mode_memory_fields[] = {
+    { "parameters", NULL, IFM_FIELD_REAL, get_mb, MODE(parameter_bytes) },
+    { "activations", NULL, IFM_FIELD_REAL, get_mb, MODE(held_bytes) },
+    { "gradients", NULL, IFM_FIELD_REAL, get_mb, MODE(gradient_bytes) },
+    { "optimizer_state", NULL, IFM_FIELD_REAL, get_mb, MODE(state_bytes) },
+    { NULL },
+};
+
 static json_t *breakdown(const IfmProfileReport *report, const GArray *planned)
 {
-    const IfmProfileMode *mode = report->mode;
-    if (mode == NULL)
-        return json_pack("{s:o,s:o}", "parameters", ifm_json_real(mb_of(ifm_memory_row_bytes(planned, "parameters"))),
-                         "activations", ifm_json_real(mb_of(ifm_memory_row_bytes(planned, "activations_least"))));
-    return json_pack("{s:o,s:o,s:o,s:o}", "parameters", ifm_json_real(mb_of((double)mode->parameter_bytes)), "activations",
-                     ifm_json_real(mb_of((double)mode->held_bytes)), "gradients",
-                     ifm_json_real(mb_of((double)mode->gradient_bytes)), "optimizer_state",
-                     ifm_json_real(mb_of((double)mode->state_bytes)));
+    if (report->mode != NULL)
+        return ifm_row_to_json(mode_memory_fields, report->mode);
+    json_t *json = json_object();
+    json_object_set_new(json, "parameters", ifm_json_real(mb_of(ifm_memory_row_bytes(planned, "parameters"))));
+    json_object_set_new(json, "activations", ifm_json_real(mb_of(ifm_memory_row_bytes(planned, "activations_min"))));
+    return json;
 }
 
 static json_t *memory_to_json(const IfmProfileReport *report, const IfmProfileDevice *device)
@@ -148,10 +172,25 @@ static json_t *memory_to_json(const IfmProfileReport *report, const IfmProfileDe
     g_autoptr(GArray) measured = device != NULL ? ifm_profile_memory_rows(report, device) : NULL;
     const char *of;
     double peak = ifm_profile_peak(report, device, &of);
-    return json_pack("{s:o,s:o,s:o,s:o,s:o}", "peak_mb", ifm_json_real(mb_of(peak)), "peak_of",
-                     of != NULL ? json_string(of) : json_null(), "breakdown", breakdown(report, planned), "planned",
-                     rows_to_json(planned), "measured", measured != NULL ? rows_to_json(measured) : json_null());
+    json_t *json = json_object();
+    json_object_set_new(json, "peak_mb", ifm_json_real(mb_of(peak)));
+    json_object_set_new(json, "peak_of", ifm_json_text(of));
+    json_object_set_new(json, "breakdown", breakdown(report, planned));
+    json_object_set_new(json, "planned", rows_to_json(planned));
+    json_object_set_new(json, "measured", measured != NULL ? rows_to_json(measured) : json_null());
+    return json;
 }
+
+#define COVERAGE(member) IFM_FIELD_AT(IfmCoverage, member)
+
+static const IfmField coverage_fields[] = {
+    { "nodes", NULL, IFM_FIELD_INTEGER, ifm_field_get_count, COVERAGE(n_nodes) },
+    { "nodes_covered", NULL, IFM_FIELD_INTEGER, ifm_field_get_count, COVERAGE(n_covered) },
+    { "mac_nodes", NULL, IFM_FIELD_INTEGER, ifm_field_get_count, COVERAGE(n_mac_nodes) },
+    { "mac_nodes_covered", NULL, IFM_FIELD_INTEGER, ifm_field_get_count, COVERAGE(n_mac_covered) },
+    { "tensors_observed", NULL, IFM_FIELD_INTEGER, ifm_field_get_count, COVERAGE(n_observed) },
+    { NULL },
+};
 
 static json_t *coverage_to_json(const IfmProfileReport *report)
 {
@@ -160,10 +199,10 @@ static json_t *coverage_to_json(const IfmProfileReport *report)
     json_t *missing = json_array();
     for (guint i = 0; coverage.missing != NULL && i < coverage.missing->len; i++)
         json_array_append_new(missing, ifm_json_string(coverage.missing->pdata[i]));
-    return json_pack("{s:I,s:I,s:I,s:I,s:I,s:s?,s:o}", "nodes", (json_int_t)coverage.n_nodes, "nodes_covered",
-                     (json_int_t)coverage.n_covered, "mac_nodes", (json_int_t)coverage.n_mac_nodes, "mac_nodes_covered",
-                     (json_int_t)coverage.n_mac_covered, "tensors_observed", (json_int_t)coverage.n_observed, "observed_on",
-                     report->observed_on, "missing", missing);
+    json_t *json = ifm_row_to_json(coverage_fields, &coverage);
+    json_object_set_new(json, "observed_on", ifm_json_text(report->observed_on));
+    json_object_set_new(json, "missing", missing);
+    return json;
 }
 
 json_t *ifm_profile_flop_breakdown(const IfmProfileReport *report)
@@ -197,12 +236,17 @@ static json_t *flops_to_json(const IfmProfileReport *report)
     gboolean all = coverage.n_covered == coverage.n_nodes, all_macs = coverage.n_mac_covered == coverage.n_mac_nodes;
     for (const char *const *line = ifm_cost_conventions(); *line != NULL; line++)
         json_array_append_new(conventions, ifm_json_string(*line));
-    return json_pack("{s:o,s:o,s:o,s:s,s:I,s:I,s:o,s:o,s:o}", "total_gflops",
-                     ifm_json_real(all ? (double)total.flop / 1e9 : (double)NAN), "total_macs",
-                     all_macs ? json_integer(total.macs) : json_null(), "total_flop",
-                     all ? json_integer(total.flop) : json_null(), "counted", total.is_upper_bound ? "at most" : "exact",
-                     "covered_macs", (json_int_t)total.macs, "covered_flop", (json_int_t)total.flop, "breakdown",
-                     ifm_profile_flop_breakdown(report), "coverage", coverage_to_json(report), "conventions", conventions);
+    json_t *json = json_object();
+    json_object_set_new(json, "total_gflops", ifm_json_real(all ? (double)total.flop / 1e9 : (double)NAN));
+    json_object_set_new(json, "total_macs", all_macs ? json_integer(total.macs) : json_null());
+    json_object_set_new(json, "total_flop", all ? json_integer(total.flop) : json_null());
+    json_object_set_new(json, "counted", json_string(total.is_upper_bound ? "at most" : "exact"));
+    json_object_set_new(json, "covered_macs", json_integer(total.macs));
+    json_object_set_new(json, "covered_flop", json_integer(total.flop));
+    json_object_set_new(json, "breakdown", ifm_profile_flop_breakdown(report));
+    json_object_set_new(json, "coverage", coverage_to_json(report));
+    json_object_set_new(json, "conventions", conventions);
+    return json;
 }
 
 /* --- what profiling adds to a case ----------------------------------------------------------------------------------- */
@@ -210,31 +254,41 @@ static json_t *flops_to_json(const IfmProfileReport *report)
 static json_t *peak_to_json(const IfmProfileDevice *device)
 {
     const json_t *peak = ifm_measurement_result(device->peak, NULL);
+    if (peak == NULL && device->no_peak == NULL)
+        return json_null();
+    json_t *json = peak != NULL ? json_deep_copy(peak) : json_object();
     if (peak != NULL)
-    {
-        json_t *copy = json_deep_copy(peak);
-        json_object_set_new(copy, "doubt", ifm_json_text(device->peak_doubt));
-        return copy;
-    }
-    return device->no_peak != NULL ? json_pack("{s:o}", "why", ifm_json_string(device->no_peak)) : json_null();
+        json_object_set_new(json, "doubt", ifm_json_text(device->peak_doubt));
+    else
+        json_object_set_new(json, "why", ifm_json_string(device->no_peak));
+    return json;
 }
+
+#define KERNELS(member) IFM_FIELD_AT(IfmKernels, member)
+
+static const IfmField kernels_fields[] = {
+    { "mapped_by", NULL, IFM_FIELD_TEXT, ifm_field_get_text, KERNELS(reported_by) },
+    { "n_by_names", NULL, IFM_FIELD_INTEGER, ifm_field_get_count, KERNELS(n_by_names) },
+    { "why_names", NULL, IFM_FIELD_TEXT, ifm_field_get_text, KERNELS(why_names) },
+    { "nodes_ns", NULL, IFM_FIELD_DURATION, ifm_field_get_real, KERNELS(nodes_ns) },
+    { "min_ns", NULL, IFM_FIELD_DURATION, ifm_field_get_real, KERNELS(min_ns) },
+    { "n_unknown", NULL, IFM_FIELD_INTEGER, ifm_field_get_count, KERNELS(n_unknown) },
+    { "n_marshalling", NULL, IFM_FIELD_INTEGER, ifm_field_get_count, KERNELS(n_marshalling) },
+    { "n_upper_bounds", NULL, IFM_FIELD_INTEGER, ifm_field_get_count, KERNELS(n_upper_bounds) },
+    { "unknown_ratio", NULL, IFM_FIELD_RATIO, ifm_field_get_real, KERNELS(unknown_ratio) },
+    { "n_model_missing", NULL, IFM_FIELD_INTEGER, ifm_field_get_count, KERNELS(n_model_missing) },
+    { "missing_ratio", NULL, IFM_FIELD_RATIO, ifm_field_get_real, KERNELS(missing_ratio) },
+    { NULL },
+};
 
 static json_t *layers_to_json(const IfmKernels *kernels)
 {
-    g_autoptr(GPtrArray) families = g_ptr_array_new();
     g_autoptr(GArray) kinds = ifm_kernels_families(kernels);
-    for (guint i = 0; i < kinds->len; i++)
-        g_ptr_array_add(families, &g_array_index(kinds, IfmKernelFamily, i));
-    IfmTable rows = { ifm_kernel_fields, (const void *const *)kernels->rows->pdata, kernels->rows->len };
-    IfmTable sums = { ifm_kernel_family_fields, (const void *const *)families->pdata, families->len };
-    return json_pack("{s:s?,s:I,s:o,s:o,s:o,s:I,s:I,s:I,s:o,s:I,s:o,s:o,s:o}", "told_by", kernels->reported_by,
-                     "n_by_names", (json_int_t)kernels->n_by_names, "why_names", ifm_json_text(kernels->why_names),
-                     "nodes_ns", ifm_json_real(kernels->nodes_ns), "min_ns", ifm_json_real(kernels->min_ns), "n_unknown",
-                     (json_int_t)kernels->n_unknown, "n_marshalling", (json_int_t)kernels->n_marshalling, "n_at_most",
-                     (json_int_t)kernels->n_upper_bounds, "unknown_ratio", ifm_json_real(kernels->unknown_ratio),
-                     "n_model_missing", (json_int_t)kernels->n_model_missing, "missing_ratio",
-                     ifm_json_real(kernels->missing_ratio), "rows", ifm_table_to_json(&rows), "families",
-                     ifm_table_to_json(&sums));
+    g_autoptr(GPtrArray) families = ifm_pointers_to(kinds);
+    json_t *json = ifm_row_to_json(kernels_fields, kernels);
+    json_object_set_new(json, "rows", ifm_rows_to_json(ifm_kernel_fields, kernels->rows));
+    json_object_set_new(json, "families", ifm_rows_to_json(ifm_kernel_family_fields, families));
+    return json;
 }
 
 static void add_parts(json_t *entry, const IfmProfileReport *report, const IfmProfileDevice *device)
@@ -244,7 +298,7 @@ static void add_parts(json_t *entry, const IfmProfileReport *report, const IfmPr
         json_object_set_new(entry, "pass", json_string(ifm_pass_key(report->mode->asked)));
     json_object_set_new(entry, "runtime", ifm_profile_runtime(report, device));
     if (device->interleaved != NULL)
-        json_object_set(entry, "turns", (json_t *)ifm_measurement_result(device->interleaved, "comparison"));
+        json_object_set(entry, "interleaved", (json_t *)ifm_measurement_result(device->interleaved, "comparison"));
     if ((report->parts & IFM_PROFILE_MEMORY) != 0)
         json_object_set_new(entry, "memory", memory_to_json(report, device));
     if ((report->parts & IFM_PROFILE_LAYERS) == 0)
@@ -256,7 +310,7 @@ static void add_parts(json_t *entry, const IfmProfileReport *report, const IfmPr
         json_object_set_new(entry, "parts", ifm_profile_parts_to_json(report, kernels));
 }
 
-/* The cases of the passes beside the story's own: what else is told of them is with that one. */
+/* The cases of the other passes; their further figures are with the pass that was asked for. */
 static void add_other_passes(json_t *cases, const IfmProfileReport *report)
 {
     for (int kind = 0; report->mode != NULL && kind < IFM_N_PASSES; kind++)
@@ -276,12 +330,16 @@ static void add_other_passes(json_t *cases, const IfmProfileReport *report)
 static json_t *mode_to_json(const IfmProfileMode *mode)
 {
     gboolean trains = mode->optimiser != NULL;
-    return json_pack("{s:s,s:s,s:s?,s:o,s:s?}", "mode", trains ? "train" : "backward", "loss", mode->loss, "optimiser",
-                     mode->optimiser, "learning_rate", trains ? ifm_json_real(mode->learning_rate) : json_null(), "forward",
-                     mode->forward_words);
+    json_t *json = json_object();
+    json_object_set_new(json, "mode", json_string(trains ? "train" : "backward"));
+    json_object_set_new(json, "loss", json_string(mode->loss));
+    json_object_set_new(json, "optimiser", ifm_json_text(mode->optimiser));
+    json_object_set_new(json, "learning_rate", trains ? ifm_json_real(mode->learning_rate) : json_null());
+    json_object_set_new(json, "forward", ifm_json_text(mode->forward_words));
+    return json;
 }
 
-/* The published figures are of the forward pass; those of each stand beside them. */
+/* The published figures are of the forward pass; those of each pass are added. */
 static json_t *flops_of_passes(const IfmProfileReport *report)
 {
     if (report->mode == NULL)
@@ -341,17 +399,13 @@ typedef struct
 static const IfmField row_fields[] = {
     { "device", NULL, IFM_FIELD_TEXT, ifm_field_get_some_text, IFM_FIELD_AT(LayerRow, device) },
     { "alias", NULL, IFM_FIELD_TEXT, ifm_field_get_some_text, IFM_FIELD_AT(LayerRow, alias) },
+    { NULL },
 };
 
 char *ifm_profile_layers_csv(const IfmProfileReport *report)
 {
-    g_autoptr(GArray) fields = g_array_new(FALSE, FALSE, sizeof(IfmField));
-    const IfmField *field = ifm_kernel_fields;
-    g_array_append_vals(fields, row_fields, G_N_ELEMENTS(row_fields));
-    do
-        g_array_append_vals(fields, field, 1);
-    while (field++->key != NULL);
-    const IfmField *columns = (const IfmField *)(const void *)fields->data;
+    g_autoptr(GArray) fields = ifm_fields_join(row_fields, ifm_kernel_fields);
+    const IfmField *columns = ifm_fields_in(fields);
     GString *out = g_string_new(NULL);
     ifm_csv_append_header(out, columns);
     for (gsize i = 0; i < report->n_devices; i++)
@@ -385,7 +439,7 @@ static GArray *node_fields(void)
 char *ifm_profile_nodes_csv(const IfmProfileReport *report)
 {
     g_autoptr(GArray) fields = node_fields();
-    const IfmField *columns = (const IfmField *)(const void *)fields->data;
+    const IfmField *columns = ifm_fields_in(fields);
     GString *out = g_string_new(NULL);
     ifm_csv_append_header(out, columns);
     for (gsize i = 0; i < ifm_model_n_nodes(report->model); i++)

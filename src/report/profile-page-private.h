@@ -1,8 +1,10 @@
 #pragma once
 #include <inferometer/profile-page.h>
 #include <inferometer/trace.h>
-#include <internal/profile-figures.h>
+#include <internal/kernel-figures.h>
+#include <internal/onnx.h>
 
+#include "profile-figures-private.h"
 #include "report-private.h"
 
 G_BEGIN_DECLS
@@ -16,32 +18,33 @@ typedef struct
     const IfmProfileReport *report;
     IfmKernels *const *kernels;
 } IfmProfilePage;
-/* ifm_profile_key: (transfer none) "WORD-1": the key of what is told of each device. */
+/* ifm_profile_key: (transfer none) "WORD-1": a key of each device. */
 const char *ifm_profile_key(const IfmProfilePage *page, const char *word, gsize device);
 
-/* What a page is made of; nothing where there is nothing to tell. */
+/* What a page is made of; nothing where there is nothing to show. */
 void ifm_profile_add_model(IfmDocument *document, const IfmProfileReport *report);
 /* ifm_profile_add_graph: what a graph transformer was built of. */
 void ifm_profile_add_graph(IfmDocument *document, const IfmProfileReport *report);
 void ifm_profile_add_work(const IfmProfilePage *page);
 /* ifm_profile_add_closed_form: whether its work is what the closed form says. */
 void ifm_profile_add_closed_form(IfmDocument *document, const IfmProfileReport *report);
-/* ifm_profile_add_parts: of a graph transformer. @kernels: whose times stand beside; NULL: none */
+/* ifm_profile_add_parts: of a graph transformer. @kernels: whose times are shown; NULL: none */
 void ifm_profile_add_parts(const IfmProfilePage *page, const char *key, const IfmKernels *kernels);
 void ifm_profile_add_passes(IfmDocument *document, const IfmProfileReport *report);
 void ifm_profile_add_memory(IfmDocument *document, const IfmProfileReport *report);
 /* ifm_profile_add_encoding: what the positional encoding costs. */
 void ifm_profile_add_encoding(IfmDocument *document, const IfmProfileReport *report);
 void ifm_profile_add_peaks(const IfmProfilePage *page);
-/* ifm_profile_add_inside: one device's kernels, gains, families and books. */
+/* ifm_profile_add_inside: one device's kernels, gains, families and time breakdown. */
 void ifm_profile_add_inside(const IfmProfilePage *page, gsize device);
 
-/* What a mode tells beside its own pass: profile-passes.c. Nothing of them where the story has no mode. */
+/* What a mode adds to its own pass: profile-passes.c. Nothing where the report has no mode. */
 /* ifm_profile_mode_line: (transfer full) "train: cross-entropy, sgd, …" */
 char *ifm_profile_mode_line(const IfmProfileReport *report);
 /* ifm_profile_runtime: (transfer full) the published "runtime" of a device (NULL: none was measured), mode or not. */
 json_t *ifm_profile_runtime(const IfmProfileReport *report, const IfmProfileDevice *device);
-/* ifm_profile_flop_breakdown: (transfer full) part, of any other model kind of nodes -> GFLOP; of a story with an analysis.
+/* ifm_profile_flop_breakdown: (transfer full) part, of any other model kind of nodes -> GFLOP; of a report with an
+ * analysis.
  */
 json_t *ifm_profile_flop_breakdown(const IfmProfileReport *report);
 /* ifm_profile_pass_flops: (transfer full) of each pass. */

@@ -4,7 +4,7 @@
 
 #include "profile-page-private.h"
 
-/* A profile as a document: the model, its devices beside each other, reasons and warnings; what follows stands in files of
+/* A profile as a document: the model, its devices, reasons and warnings; what follows stands in files of
  * its own. */
 
 /* --- the head --------------------------------------------------------------------------------------------------------- */
@@ -44,7 +44,7 @@ static void add_head(IfmDocument *document, const IfmProfileReport *report)
     ifm_document_title(document, called, rest->str);
 }
 
-/* --- the devices beside each other ----------------------------------------------------------------------------------- */
+/* --- the devices ----------------------------------------------------------------------------------------------------- */
 
 /* Shown: a device with what follows from its time and the model's work. What reads an IfmResult reads this. */
 typedef struct
@@ -126,7 +126,7 @@ static void add_devices(const IfmProfilePage *page)
         g_array_append_val(rows, shown);
     }
     ifm_document_part(page->document);
-    ifm_document_rows(page->document, "devices", (const IfmField *)(const void *)fields->data, rows);
+    ifm_document_rows(page->document, "devices", ifm_fields_in(fields), rows);
     add_strips(page->document, report);
 }
 
@@ -148,7 +148,7 @@ static void add_unverified(IfmDocument *document, const GArray *results)
     }
 }
 
-/* A warning that all devices share is told without their names. */
+/* A warning that all devices share is shown without their names. */
 static void add_warnings(IfmDocument *document, const GArray *results)
 {
     g_autoptr(GPtrArray) said = ifm_said_new();
@@ -160,7 +160,7 @@ static void add_warnings(IfmDocument *document, const GArray *results)
     ifm_document_warnings(document, said, results->len > 1 ? results->len : G_MAXUINT);
 }
 
-/* Results of a mode's other passes, each under the name of its device and pass; what was seen beside computing a positional
+/* Results of a mode's other passes, each under the name of its device and pass; what was seen while computing a positional
  * encoding, under the encoding's. */
 static void add_other_results(IfmDocument *document, GArray *results, const IfmProfileReport *report)
 {

@@ -6,7 +6,7 @@
 
 #include "profile-page-private.h"
 
-/* A training's passes beside each other: forward, backward (which nobody runs by itself), both in one, the whole step. */
+/* A training's passes: forward, backward (which is never run by itself), both in one, the whole step. */
 
 static const char *const words[] = { [IFM_PASS_FORWARD] = "forward",
                                      [IFM_PASS_TRAINING] = "training pass",
@@ -32,7 +32,8 @@ static IfmTiming timing_in(const IfmProfileMode *mode, IfmPassKind kind, const I
     return timing;
 }
 
-/* Why forward and training pass were not measured interleaved, or are not told so; NULL: they were, or nobody asked. */
+/* Why forward and training pass were not measured interleaved, or the result is not used; NULL: they were, or it was not
+ * asked for. */
 static const char *why_not_paired(const IfmProfileMode *mode, const IfmProfileDevice *device, const IfmBackward *backward)
 {
     const IfmProfileDevice *asked = ifm_mode_device(mode, mode->asked, device);
@@ -43,14 +44,26 @@ static const char *why_not_paired(const IfmProfileMode *mode, const IfmProfileDe
 
 /* --- JSON ------------------------------------------------------------------------------------------------------------ */
 
+static void get_unit(const void *record, const void *user, IfmValue *value)
+{
+    ifm_value_set_text(value, "ms");
+}
+
+#define TIMING(member) IFM_FIELD_AT(IfmTiming, member)
+
+static const IfmField timing_fields[] = {
+    { "mean", NULL, IFM_FIELD_REAL, ifm_field_get_ms, TIMING(mean_ns) },
+    { "std", NULL, IFM_FIELD_REAL, ifm_field_get_ms, TIMING(std_ns) },
+    { "unit", NULL, IFM_FIELD_TEXT, get_unit },
+    { "median", NULL, IFM_FIELD_REAL, ifm_field_get_ms, TIMING(median_ns) },
+    { "median_lower", NULL, IFM_FIELD_REAL, ifm_field_get_ms, TIMING(interval.lower) },
+    { "median_upper", NULL, IFM_FIELD_REAL, ifm_field_get_ms, TIMING(interval.upper) },
+    { NULL },
+};
+
 static json_t *timing_to_json(const IfmTiming *timing)
 {
-    if (!isfinite(timing->median_ns))
-        return json_null();
-    return json_pack("{s:o,s:o,s:s,s:o,s:o,s:o}", "mean", ifm_json_real(timing->mean_ns / 1e6), "std",
-                     ifm_json_real(timing->std_ns / 1e6), "unit", "ms", "median", ifm_json_real(timing->median_ns / 1e6),
-                     "median_lower", ifm_json_real(timing->interval.lower / 1e6), "median_upper",
-                     ifm_json_real(timing->interval.upper / 1e6));
+    return isfinite(timing->median_ns) ? ifm_row_to_json(timing_fields, timing) : json_null();
 }
 
 json_t *ifm_profile_time_to_json(const IfmMeasurement *measurement)
@@ -112,6 +125,26 @@ json_t *ifm_profile_runtime(const IfmProfileReport *report, const IfmProfileDevi
     return json;
 }
 
+static void get_gflops(const void *record, const void *user, IfmValue *value)
+{
+    ifm_value_set_real(value, ((const IfmWork *)record)->flop / 1e9);
+}
+
+/* @user: the offset of a double in IfmWork. */
+static void get_amount(const void *record, const void *user, IfmValue *value)
+{
+    double amount = G_STRUCT_MEMBER(double, record, GPOINTER_TO_SIZE(user));
+    if (isfinite(amount))
+        ifm_value_set_integer(value, (gint64)amount);
+}
+
+static const IfmField pass_work_fields[] = {
+    { "total_gflops", NULL, IFM_FIELD_REAL, get_gflops },
+    { "total_macs", NULL, IFM_FIELD_INTEGER, get_amount, IFM_FIELD_AT(IfmWork, macs) },
+    { "total_flop", NULL, IFM_FIELD_INTEGER, get_amount, IFM_FIELD_AT(IfmWork, flop) },
+    { NULL },
+};
+
 /* Kind or part -> GFLOP of a pass; what encodes positions is in none. @report: NULL: nothing is known of it */
 static json_t *breakdown_of(const IfmProfileReport *report)
 {
@@ -140,10 +173,8 @@ static json_t *pass_flops(const IfmProfileReport *report, int kind)
     const IfmProfileReport *pass = kind != IFM_PASS_BACKWARD ? report->mode->passes[kind] : NULL;
     IfmWork work;
     ifm_mode_work(report->mode, kind, &work);
-    json_t *json = json_pack("{s:o,s:o,s:o,s:o}", "total_gflops", ifm_json_real(work.flop / 1e9), "total_macs",
-                             isfinite(work.macs) ? json_integer((json_int_t)work.macs) : json_null(), "total_flop",
-                             isfinite(work.flop) ? json_integer((json_int_t)work.flop) : json_null(), "breakdown",
-                             pass_breakdown(report->mode, kind));
+    json_t *json = ifm_row_to_json(pass_work_fields, &work);
+    json_object_set_new(json, "breakdown", pass_breakdown(report->mode, kind));
     if (report->graph != NULL) /* there is one of the forward pass alone */
         json_object_set_new(json, "closed_form",
                             kind == IFM_PASS_FORWARD ? ifm_profile_closed_form_to_json(pass) : json_null());
@@ -294,8 +325,7 @@ static const IfmField work_fields[] = {
 char *ifm_profile_passes_csv(const IfmProfileReport *report)
 {
     g_autoptr(GPtrArray) rows = rows_of(report);
-    IfmTable table = { pass_fields, (const void *const *)rows->pdata, rows->len };
-    return ifm_table_to_csv(&table);
+    return ifm_rows_to_csv(pass_fields, rows);
 }
 
 /* --- the page -------------------------------------------------------------------------------------------------------- */

@@ -4,7 +4,7 @@
 
 #include "profile-page-private.h"
 
-/* What a profile tells of the whole: the model, its work, its memory, the machine's limit. */
+/* What a profile shows of the whole: the model, its work, its memory, the machine's limit. */
 
 /* "25,557,032" */
 char *ifm_grouped(gint64 number)
@@ -319,7 +319,7 @@ static void add_conventions(IfmDocument *document)
     ifm_document_text(document, "counted so: %s", lines)->indent = 2;
 }
 
-/* Where times are told, too, the kernels stand with those; else the model's own table of its layers. */
+/* Where there are times, the kernels are shown with those; else the model's own table of its layers. */
 void ifm_profile_add_work(const IfmProfilePage *page)
 {
     const IfmProfileReport *report = page->report;

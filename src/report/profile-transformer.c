@@ -2,10 +2,12 @@
 #include <string.h>
 
 #include <internal/json.h>
+#include <internal/record-fields.h>
+#include <internal/zoo.h>
 
 #include "profile-page-private.h"
 
-/* What a profile tells of a graph transformer beside what it tells of any model: its graph, its parts, its encoding. */
+/* What a profile shows of a graph transformer alone: its graph, its parts, its encoding. */
 
 /* --- what it was built of ----------------------------------------------------------------------------------------------
  */
@@ -115,26 +117,44 @@ void ifm_profile_add_graph(IfmDocument *document, const IfmProfileReport *report
     }
 }
 
+#define TRANSFORMER(key, member)                                                                                           \
+    {                                                                                                                      \
+        .name = key, .offset = offsetof(IfmTransformer, member), .type = IFM_RECORD_INT64                                  \
+    }
+
+static const IfmRecordField graph_fields[] = {
+    TRANSFORMER("num_nodes", sizes.num_nodes),     TRANSFORMER("num_edges", sizes.num_edges),
+    TRANSFORMER("num_graphs", num_graphs),         TRANSFORMER("most_nodes", most_nodes),
+    TRANSFORMER("feature_dim", sizes.feature_dim), { NULL },
+};
+
+static const IfmRecordField form_fields[] = {
+    TRANSFORMER("hidden_dim", sizes.hidden_dim),
+    TRANSFORMER("num_layers", sizes.num_layers),
+    TRANSFORMER("num_heads", sizes.num_heads),
+    TRANSFORMER("ffn_dim", sizes.ffn_dim),
+    TRANSFORMER("num_outputs", sizes.num_outputs),
+    TRANSFORMER("pe_dim", sizes.pe_dim),
+    { NULL },
+};
+
 json_t *ifm_profile_graph_to_json(const IfmProfileReport *report)
 {
     const IfmProfileGraph *of = report->graph;
     const IfmTransformer *transformer = of->transformer;
-    const IfmTransformerSizes *sizes = &transformer->sizes;
-    json_t *json =
-        json_pack("{s:o,s:I,s:I,s:I,s:I,s:I,s:b}", "graph", ifm_json_string(of->graph->name), "num_nodes",
-                  (json_int_t)sizes->num_nodes, "num_edges", (json_int_t)sizes->num_edges, "num_graphs",
-                  (json_int_t)transformer->num_graphs, "most_nodes", (json_int_t)transformer->most_nodes, "feature_dim",
-                  (json_int_t)sizes->feature_dim, "seeded_features", of->graph->node_values == NULL);
-    json_t *form =
-        json_pack("{s:I,s:I,s:I,s:I,s:I,s:I,s:s,s:s,s:s,s:s,s:s,s:f}", "hidden_dim", (json_int_t)sizes->hidden_dim,
-                  "num_layers", (json_int_t)sizes->num_layers, "num_heads", (json_int_t)sizes->num_heads, "ffn_dim",
-                  (json_int_t)sizes->ffn_dim, "num_outputs", (json_int_t)sizes->num_outputs, "pe_dim",
-                  (json_int_t)(sizes->pe != IFM_ENCODING_NONE ? sizes->pe_dim : 0), "mpnn",
-                  ifm_message_passing_words()[sizes->mpnn], "pe", ifm_positional_encoding_words()[sizes->pe], "attention",
-                  ifm_attention_words()[transformer->attention], "norm", ifm_norm_words()[transformer->norm], "head",
-                  ifm_head_words()[transformer->head], "dropout", transformer->dropout);
-    json_object_update(json, form);
-    json_decref(form);
+    json_t *json = json_object();
+    json_object_set_new(json, "graph", ifm_json_string(of->graph->name));
+    json_object_update_new(json, ifm_record_to_json(transformer, graph_fields));
+    json_object_set_new(json, "seeded_features", json_boolean(of->graph->node_values == NULL));
+    json_object_update_new(json, ifm_record_to_json(transformer, form_fields));
+    if (transformer->sizes.pe == IFM_ENCODING_NONE)
+        json_object_set_new(json, "pe_dim", json_integer(0));
+    json_object_set_new(json, "mpnn", json_string(ifm_message_passing_words()[transformer->sizes.mpnn]));
+    json_object_set_new(json, "pe", json_string(ifm_positional_encoding_words()[transformer->sizes.pe]));
+    json_object_set_new(json, "attention", json_string(ifm_attention_words()[transformer->attention]));
+    json_object_set_new(json, "norm", json_string(ifm_norm_words()[transformer->norm]));
+    json_object_set_new(json, "head", json_string(ifm_head_words()[transformer->head]));
+    json_object_set_new(json, "dropout", json_real(transformer->dropout));
     Pairs pairs;
     gboolean dense = count_pairs(of, &pairs);
     json_object_set_new(json, "label_features", json_boolean(of->graph->values_of_labels));
@@ -176,9 +196,12 @@ json_t *ifm_profile_closed_form_to_json(const IfmProfileReport *report)
     if (report->analysis == NULL || !ifm_transformer_estimate(report->graph->transformer, &estimate, NULL))
         return json_null();
     ifm_analysis_total(report->analysis, &total, &n_covered);
-    return json_pack("{s:I,s:I,s:I,s:b}", "total_flop", (json_int_t)estimate.total.flop, "total_macs",
-                     (json_int_t)estimate.total.macs, "parameters", (json_int_t)estimate.total.parameters, "equal",
-                     estimate.total.flop == total.flop);
+    json_t *json = json_object();
+    json_object_set_new(json, "total_flop", json_integer(estimate.total.flop));
+    json_object_set_new(json, "total_macs", json_integer(estimate.total.macs));
+    json_object_set_new(json, "parameters", json_integer(estimate.total.parameters));
+    json_object_set_new(json, "equal", json_boolean(estimate.total.flop == total.flop));
+    return json;
 }
 
 /* --- parts --------------------------------------------------------------------------------------------------------------
@@ -242,10 +265,10 @@ json_t *ifm_profile_parts_to_json(const IfmProfileReport *report, const IfmKerne
     if (parts == NULL)
         return json_null();
     g_autoptr(GPtrArray) records = part_records(parts);
-    return ifm_table_to_json(&(IfmTable){ part_fields, (const void *const *)records->pdata, records->len });
+    return ifm_rows_to_json(part_fields, records);
 }
 
-/* The encoding is computed once, beside the model: its part is no share of the total. */
+/* The encoding is computed once, outside the model: its part is no share of the total. */
 json_t *ifm_profile_part_flops(const IfmProfileReport *report)
 {
     IfmTransformerEstimate estimate;
@@ -318,7 +341,7 @@ static void add_encoding_time(IfmDocument *document, const IfmProfileGraph *of)
         else
             g_string_append_printf(text, "median of %u runs", n);
     }
-    if (flop >= 0 && of->transformer->sizes.pe != IFM_ENCODING_LAPLACIAN) /* of that it is a bound that tells nothing */
+    if (flop >= 0 && of->transformer->sizes.pe != IFM_ENCODING_LAPLACIAN) /* of that it is a lower bound */
         g_string_append_printf(text, "; %sFLOP by the closed form", work);
     ifm_document_fact(document, "encoding", "%s", text->str);
 }
@@ -341,6 +364,19 @@ void ifm_profile_add_encoding(IfmDocument *document, const IfmProfileReport *rep
     ifm_document_rows(document, "encoding-storage", storage_fields, ifm_profile_storage_rows(of));
 }
 
+static void get_whole_bytes(const void *record, const void *user, IfmValue *value)
+{
+    double bytes = G_STRUCT_MEMBER(double, record, GPOINTER_TO_SIZE(user));
+    if (isfinite(bytes))
+        ifm_value_set_integer(value, (gint64)bytes);
+}
+
+static const IfmField storage_bytes[] = {
+    { "estimated_bytes", NULL, IFM_FIELD_INTEGER, get_whole_bytes, STORAGE(estimated) },
+    { "held_bytes", NULL, IFM_FIELD_INTEGER, get_whole_bytes, STORAGE(held) },
+    { NULL },
+};
+
 static json_t *storage_to_json(const IfmProfileGraph *of)
 {
     g_autoptr(GArray) rows = ifm_profile_storage_rows(of);
@@ -348,9 +384,7 @@ static json_t *storage_to_json(const IfmProfileGraph *of)
     for (guint i = 0; i < rows->len; i++)
     {
         const IfmStorageRow *row = &g_array_index(rows, IfmStorageRow, i);
-        json_object_set_new(json, row->key,
-                            json_pack("{s:I,s:o}", "estimated_bytes", (json_int_t)row->estimated, "held_bytes",
-                                      isfinite(row->held) ? json_integer((json_int_t)row->held) : json_null()));
+        json_object_set_new(json, row->key, ifm_row_to_json(storage_bytes, row));
     }
     return json;
 }
@@ -359,19 +393,19 @@ json_t *ifm_profile_encoding_to_json(const IfmProfileReport *report)
 {
     const IfmProfileGraph *of = report->graph;
     const IfmTransformerSizes *sizes = &of->transformer->sizes;
-    if (of->encoding_name == NULL)
-        return json_pack("{s:s,s:i,s:n,s:n,s:I,s:{},s:[]}", "kind", "none", "dim", 0, "computing", "why", "flop",
-                         (json_int_t)0, "storage", "notes");
-    json_t *notes = json_array();
+    gboolean any = of->encoding_name != NULL;
+    gint64 flop = any ? encoding_flop(of) : 0;
+    json_t *json = json_object(), *notes = json_array();
     for (guint i = 0; of->encoding != NULL && of->encoding->notes != NULL && i < of->encoding->notes->len; i++)
         json_array_append_new(notes, ifm_json_string(of->encoding->notes->pdata[i]));
-    gint64 flop = encoding_flop(of);
-    json_t *json = json_pack("{s:s,s:I,s:o,s:o,s:o,s:o,s:o}", "kind", ifm_positional_encoding_words()[sizes->pe], "dim",
-                             (json_int_t)sizes->pe_dim, "computing", ifm_profile_time_to_json(of->encoding_cost), "why",
-                             ifm_json_text(of->no_encoding_cost), "flop", flop >= 0 ? json_integer(flop) : json_null(),
-                             "storage", storage_to_json(of), "notes", notes);
-    json_object_set_new(json, "case", of->encoding_case != NULL ? ifm_case_to_json(of->encoding_case) : json_null());
-    json_object_set_new(json, "measurement",
-                        of->encoding_cost != NULL ? ifm_measurement_to_json(of->encoding_cost) : json_null());
+    json_object_set_new(json, "kind", json_string(any ? ifm_positional_encoding_words()[sizes->pe] : "none"));
+    json_object_set_new(json, "dim", json_integer(any ? sizes->pe_dim : 0));
+    json_object_set_new(json, "computing", ifm_profile_time_to_json(of->encoding_cost));
+    json_object_set_new(json, "why", ifm_json_text(any ? of->no_encoding_cost : NULL));
+    json_object_set_new(json, "flop", flop >= 0 ? json_integer(flop) : json_null());
+    json_object_set_new(json, "storage", storage_to_json(of));
+    json_object_set_new(json, "notes", notes);
+    if (any)
+        ifm_json_add_record(json, of->encoding_case, of->encoding_cost);
     return json;
 }

@@ -22,11 +22,20 @@ char *ifm_format_value(IfmFieldKind kind, double number);
 void ifm_field_get(const IfmField *field, const void *record, IfmValue *value);
 void ifm_value_clear(IfmValue *value);
 
+/* ifm_field_get_ms: a getter, as those of report.h: a double in ns, in ms. */
+void ifm_field_get_ms(const void *record, const void *user, IfmValue *value);
+
 /* ifm_csv_append_header, ifm_csv_append_record: the lines of ifm_table_to_csv(), for more records than one would keep. */
 void ifm_csv_append_header(GString *out, const IfmField *fields);
 void ifm_csv_append_record(GString *out, const IfmField *fields, const void *record);
 
-/* ifm_row_to_json: (transfer full) one object of ifm_table_to_json(). */
+/* ifm_pointers_to: (transfer full) to the elements of an array, as records of a table. */
+GPtrArray *ifm_pointers_to(const GArray *array);
+/* ifm_table_of: a table of these records, borrowed. */
+IfmTable ifm_table_of(const IfmField *fields, const GPtrArray *records);
+/* ifm_rows_to_json, ifm_rows_to_csv: of such a table. ifm_row_to_json: one object of it. (transfer full) */
+json_t *ifm_rows_to_json(const IfmField *fields, const GPtrArray *records);
+char *ifm_rows_to_csv(const IfmField *fields, const GPtrArray *records);
 json_t *ifm_row_to_json(const IfmField *fields, const void *record);
 
 /* ifm_real_append: The shortest digits that read back as the same number; nothing where it is not finite. */
@@ -65,19 +74,23 @@ const char *ifm_bold_end(const IfmScreen *screen);
 
 /* ifm_fields_join: (transfer full) IfmField, zero-terminated: the columns of both. @first: or NULL */
 GArray *ifm_fields_join(const IfmField *first, const IfmField *second);
+/* ifm_fields_in: those of an array, for a table. */
+const IfmField *ifm_fields_in(const GArray *fields);
 /* ifm_json_text: (transfer full) a string; null for NULL. */
 json_t *ifm_json_text(const char *text);
+/* ifm_json_add_record: "case" and "measurement" of an object: each null for NULL. */
+void ifm_json_add_record(json_t *json, const IfmCase *subject_case, const IfmMeasurement *measurement);
 /* ifm_result_to_json: (transfer full) an entry of the document of cases. */
 json_t *ifm_result_to_json(const IfmResult *result);
 
 /* ifm_document_reasons: a section of why there are results without a latency. */
 void ifm_document_reasons(IfmDocument *document, const IfmResult *results, gsize n);
-/* Warnings, each told once with all whose it is. ifm_said_new: (transfer full) an empty list. */
+/* Warnings, each shown once with all that have it. ifm_said_new: (transfer full) an empty list. */
 GPtrArray *ifm_said_new(void);
 /* ifm_said_add_warnings: those of a measurement. @measurement: borrowed, or NULL    @whose: what it is called    @who:
- * tells it from the others */
+ * identifies it */
 void ifm_said_add_warnings(GPtrArray *all, const IfmMeasurement *measurement, const char *whose, const void *who);
-/* ifm_document_warnings: a section of them. @n_all: a warning of so many is told without their names */
+/* ifm_document_warnings: a section of them. @n_all: a warning of so many is shown without their names */
 void ifm_document_warnings(IfmDocument *document, const GPtrArray *all, guint n_all);
 
 /* --- traces --------------------------------------------------------------------------------------------------------- */

@@ -272,7 +272,7 @@ const IfmField ifm_sample_fields[] = {
 
 /* --- reasons and warnings --------------------------------------------------------------------------------------------- */
 
-/* A reason that came again and again is told once. */
+/* A reason that repeats is shown once. */
 void ifm_document_reasons(IfmDocument *document, const IfmResult *results, gsize n)
 {
     g_autoptr(GHashTable) times = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
@@ -374,19 +374,28 @@ char *ifm_records_to_screen(const IfmResult *results, gsize n, const IfmScreen *
 char *ifm_results_to_csv(const IfmResult *results, gsize n)
 {
     g_autoptr(GPtrArray) records = records_of(results, n);
-    return ifm_table_to_csv(&(IfmTable){ ifm_result_fields, (const void *const *)records->pdata, records->len });
+    return ifm_rows_to_csv(ifm_result_fields, records);
+}
+
+void ifm_json_add_record(json_t *json, const IfmCase *subject_case, const IfmMeasurement *measurement)
+{
+    json_object_set_new(json, "case", subject_case != NULL ? ifm_case_to_json(subject_case) : json_null());
+    json_object_set_new(json, "measurement", measurement != NULL ? ifm_measurement_to_json(measurement) : json_null());
 }
 
 json_t *ifm_result_to_json(const IfmResult *result)
 {
     const IfmMeasurement *measurement = result->measurement;
-    return json_pack("{s:o,s:o,s:s,s:o,s:o,s:b,s:o,s:o}", "device", ifm_json_string(result->device), "alias",
-                     ifm_json_string(result->alias), "outcome",
-                     ifm_outcome_name(measurement != NULL ? measurement->outcome : IFM_OUTCOME_FAILED), "error_code",
-                     ifm_json_string(ifm_result_code(result)), "reason", ifm_json_string(ifm_result_reason(result)),
-                     "resumed", result->resumed, "case",
-                     result->subject_case != NULL ? ifm_case_to_json(result->subject_case) : json_null(), "measurement",
-                     measurement != NULL ? ifm_measurement_to_json(measurement) : json_null());
+    IfmOutcome outcome = measurement != NULL ? measurement->outcome : IFM_OUTCOME_FAILED;
+    json_t *json = json_object();
+    json_object_set_new(json, "device", ifm_json_string(result->device));
+    json_object_set_new(json, "alias", ifm_json_string(result->alias));
+    json_object_set_new(json, "outcome", json_string(ifm_outcome_name(outcome)));
+    json_object_set_new(json, "error_code", ifm_json_string(ifm_result_code(result)));
+    json_object_set_new(json, "reason", ifm_json_string(ifm_result_reason(result)));
+    json_object_set_new(json, "resumed", json_boolean(result->resumed));
+    ifm_json_add_record(json, result->subject_case, measurement);
+    return json;
 }
 
 json_t *ifm_results_to_json(const IfmResult *results, gsize n)

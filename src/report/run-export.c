@@ -8,17 +8,14 @@ static json_t *run_to_json(const IfmRunReport *report)
 {
     json_t *json = json_object();
     g_autoptr(GPtrArray) figures = ifm_run_figures(report);
-    IfmTable table = { ifm_run_figure_fields, (const void *const *)figures->pdata, figures->len };
     json_object_set_new(json, "title", ifm_json_string(report->title));
     json_object_set_new(json, "plan", report->plan != NULL ? ifm_plan_to_json(report->plan) : json_null());
-    json_object_set_new(json, "plan_origin", report->origin != NULL ? ifm_json_string(report->origin) : json_null());
+    json_object_set_new(json, "plan_origin", ifm_json_text(report->origin));
     json_object_set_new(json, "prediction", report->prediction != NULL ? json_deep_copy(report->prediction) : json_null());
     json_object_set_new(json, "error_code", ifm_json_string(report->code));
     json_object_set_new(json, "reason", ifm_json_string(ifm_run_reason(report)));
-    json_object_set_new(json, "figures", ifm_table_to_json(&table));
-    json_object_set_new(json, "case", report->subject_case != NULL ? ifm_case_to_json(report->subject_case) : json_null());
-    json_object_set_new(json, "measurement",
-                        report->measurement != NULL ? ifm_measurement_to_json(report->measurement) : json_null());
+    json_object_set_new(json, "figures", ifm_rows_to_json(ifm_run_figure_fields, figures));
+    ifm_json_add_record(json, report->subject_case, report->measurement);
     json_object_set_new(json, "trace",
                         report->analysis != NULL && report->trace != NULL
                             ? ifm_trace_analysis_to_json(report->analysis, report->trace)
@@ -145,6 +142,5 @@ char *ifm_run_batches_to_csv(const IfmRunReport *stories, gsize n)
             BatchRow row = { &stories[i], b };
             g_ptr_array_add(rows, g_memdup2(&row, sizeof row));
         }
-    IfmTable table = { (const IfmField *)(const void *)fields->data, (const void *const *)rows->pdata, rows->len };
-    return ifm_table_to_csv(&table);
+    return ifm_rows_to_csv(ifm_fields_in(fields), rows);
 }

@@ -4,7 +4,7 @@
 
 #include "report-private.h"
 
-/* What a person reads of a plan's run: every figure that was predicted beside what was measured. */
+/* The page of a plan's run: every figure as it was predicted and as it was measured. */
 
 /* --- the pilot -------------------------------------------------------------------------------------------------------- */
 
@@ -54,26 +54,26 @@ static char *rates_text(const json_t *rates)
 
 static void add_bound(IfmDocument *document, const IfmRunReport *report)
 {
-    const json_t *bound = ifm_measurement_result(report->measurement, "bound"),
-                 *none = ifm_measurement_result(report->measurement, "no_bound");
+    const json_t *none = ifm_measurement_result(report->measurement, "no_bound");
+    IfmPlanRunResult result;
+    ifm_plan_run_result(report->measurement, &result);
     if (json_is_string(none))
         ifm_document_fact(document, "bound", "no bound: %s", json_string_value(none));
-    if (!json_is_object(bound))
+    if (!json_is_object(result.bound))
         return;
-    g_autofree char *solo = rates_text(json_object_get(bound, "solo")),
-                    *together = rates_text(json_object_get(bound, "together")),
+    g_autofree char *solo = rates_text(json_object_get(result.bound, "solo")),
+                    *together = rates_text(json_object_get(result.bound, "together")),
                     *predicted =
                         rates_text(ifm_run_is_replanned(report) ? NULL : json_object_get(report->prediction, "together")),
-                    *attained = ifm_format_ratio(ifm_member_number(bound, "attained"));
+                    *attained = ifm_format_ratio(result.attained);
     gboolean known = *predicted != '\0';
     ifm_document_fact(document, "bound",
                       "alone %s; all at once, each its own batches, %s%s%s%s: %.2f times the best alone; the plan attains "
                       "%s of it",
-                      solo, together, known ? " (predicted " : "", predicted, known ? ")" : "",
-                      ifm_member_number(bound, "gain"), attained);
+                      solo, together, known ? " (predicted " : "", predicted, known ? ")" : "", result.gain, attained);
     const char *alias;
     json_t *why;
-    json_object_foreach(json_object_get(bound, "left_out"), alias, why)
+    json_object_foreach(json_object_get(result.bound, "left_out"), alias, why)
         ifm_document_fact(document, "", "without %s: %s", alias, json_string_value(why));
 }
 
@@ -129,11 +129,14 @@ static void add_device_time(IfmDocument *document, const IfmRunReport *report)
 
 static void add_replans(IfmDocument *document, const IfmRunReport *report)
 {
-    double n = json_number_value(ifm_measurement_result(report->measurement, "replans"));
+    IfmPlanRunResult result;
     double predicted_ns = ifm_member_number(report->prediction, "makespan_ns");
     if (!ifm_run_is_replanned(report))
         return;
-    g_autofree char *when = n > 0 ? g_strdup_printf("%.0f time%s", n, n == 1 ? "" : "s") : g_strdup("while warming up"),
+    ifm_plan_run_result(report->measurement, &result);
+    gsize n = result.n_replans;
+    g_autofree char *when = n > 0 ? g_strdup_printf("%" G_GSIZE_FORMAT " time%s", n, n == 1 ? "" : "s")
+                                  : g_strdup("while warming up"),
                     *makespan = ifm_format_duration(predicted_ns);
     ifm_document_fact(document, "replanned", "%s: a device failed, and the others went on without it", when);
     if (isfinite(predicted_ns))
@@ -238,9 +241,9 @@ static void get_rate(const void *record, const void *user, IfmValue *value)
 
 static void get_attained(const void *record, const void *user, IfmValue *value)
 {
-    ifm_value_set_real(
-        value,
-        ifm_member_number(ifm_measurement_result(((const RunLine *)record)->report->measurement, "bound"), "attained"));
+    IfmPlanRunResult result;
+    ifm_plan_run_result(((const RunLine *)record)->report->measurement, &result);
+    ifm_value_set_real(value, result.attained);
 }
 
 static void get_outputs(const void *record, const void *user, IfmValue *value)
@@ -273,15 +276,16 @@ static const IfmField line_fields[] = {
 static void add_title(IfmDocument *document, const IfmRunReport *report)
 {
     g_autofree char *plan = report->plan != NULL ? ifm_plan_to_text(report->plan) : NULL;
-    const json_t *repetitions = ifm_measurement_result(report->measurement, "repetitions");
-    gsize n_repetitions = json_array_size(repetitions);
-    double n = ifm_member_number(json_array_get(repetitions, 0), "n_batches");
+    IfmPlanRunResult result;
+    ifm_plan_run_result(report->measurement, &result);
+    double n = ifm_member_number(json_array_get(result.repetitions, 0), "n_batches");
     g_autoptr(GString) rest = g_string_new(NULL);
     if (isfinite(n))
-        g_string_append_printf(rest, ", %.0f batches, %" G_GSIZE_FORMAT " time%s", n, n_repetitions,
-                               n_repetitions == 1 ? "" : "s");
-    const char *ran =
-        ifm_run_is_replanned(report) ? ifm_member_text(json_array_get(repetitions, n_repetitions - 1), "plan") : NULL;
+        g_string_append_printf(rest, ", %.0f batches, %" G_GSIZE_FORMAT " time%s", n, result.n_repetitions,
+                               result.n_repetitions == 1 ? "" : "s");
+    const char *ran = ifm_run_is_replanned(report)
+                          ? ifm_member_text(json_array_get(result.repetitions, result.n_repetitions - 1), "plan")
+                          : NULL;
     if (plan != NULL)
         g_string_append_printf(rest, ": %s", plan);
     if (ran != NULL)

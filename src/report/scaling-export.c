@@ -1,6 +1,7 @@
 #include <math.h>
 
 #include <internal/json.h>
+#include <internal/record-fields.h>
 
 #include "scaling-private.h"
 
@@ -8,38 +9,46 @@
 
 static json_t *interval_to_json(const IfmInterval *interval)
 {
-    if (isnan(interval->lower) || isnan(interval->upper))
-        return json_null();
-    return json_pack("{s:o,s:o,s:o}", "lower", ifm_json_real(interval->lower), "upper", ifm_json_real(interval->upper),
-                     "level", ifm_json_real(interval->level));
+    static const IfmRecordField fields[] = { { IFM_RECORD(DOUBLE, IfmInterval, lower) },
+                                             { IFM_RECORD(DOUBLE, IfmInterval, upper) },
+                                             { IFM_RECORD(DOUBLE, IfmInterval, level) },
+                                             { NULL } };
+    gboolean known = !isnan(interval->lower) && !isnan(interval->upper);
+    return known ? ifm_record_to_json(interval, fields) : json_null();
 }
 
 static json_t *fit_to_json(gboolean stands, const IfmPowerFit *fit)
 {
     if (!stands)
         return json_null();
-    return json_pack("{s:o,s:o,s:o,s:o,s:o,s:o,s:I}", "exponent", ifm_json_real(fit->exponent), "interval",
-                     interval_to_json(&fit->interval), "last", ifm_json_real(fit->last), "last_interval",
-                     interval_to_json(&fit->last_interval), "factor", ifm_json_real(fit->factor), "r_squared",
-                     ifm_json_real(fit->r_squared), "n", (json_int_t)fit->n);
+    json_t *json = json_object();
+    json_object_set_new(json, "exponent", ifm_json_real(fit->exponent));
+    json_object_set_new(json, "interval", interval_to_json(&fit->interval));
+    json_object_set_new(json, "last", ifm_json_real(fit->last));
+    json_object_set_new(json, "last_interval", interval_to_json(&fit->last_interval));
+    json_object_set_new(json, "factor", ifm_json_real(fit->factor));
+    json_object_set_new(json, "r_squared", ifm_json_real(fit->r_squared));
+    json_object_set_new(json, "n", json_integer((json_int_t)fit->n));
+    return json;
 }
 
 static json_t *points_to_json(const IfmScalingPart *part)
 {
     g_autoptr(GPtrArray) records = ifm_scaling_records(part);
-    return ifm_table_to_json(&(IfmTable){ ifm_scaling_line_fields, (const void *const *)records->pdata, records->len });
+    return ifm_rows_to_json(ifm_scaling_line_fields, records);
 }
 
 /* add_findings: What the points of a pass come to. @json: (inout) an object */
 static void add_findings(json_t *json, const IfmScalingPart *part)
 {
     const IfmScaling *scaling = part->scaling;
+    json_t *fits = json_object();
+    json_object_set_new(fits, "time", fit_to_json(scaling->has_time, &scaling->time));
+    json_object_set_new(fits, "flop", fit_to_json(scaling->has_flop, &scaling->flop));
+    json_object_set_new(fits, "bytes", fit_to_json(scaling->has_bytes, &scaling->bytes));
+    json_object_set_new(fits, "attention_bytes", fit_to_json(scaling->has_attention, &scaling->attention));
     json_object_set_new(json, "points", points_to_json(part));
-    json_object_set_new(json, "fits",
-                        json_pack("{s:o,s:o,s:o,s:o}", "time", fit_to_json(scaling->has_time, &scaling->time), "flop",
-                                  fit_to_json(scaling->has_flop, &scaling->flop), "bytes",
-                                  fit_to_json(scaling->has_bytes, &scaling->bytes), "attention_bytes",
-                                  fit_to_json(scaling->has_attention, &scaling->attention)));
+    json_object_set_new(json, "fits", fits);
     json_object_set_new(json, "why", ifm_json_text(scaling->why));
     json_object_set_new(json, "n_without_interval", json_integer((json_int_t)scaling->n_bare));
     json_object_set_new(json, "without_interval_fitted", json_boolean(scaling->bare_fitted));
@@ -49,14 +58,15 @@ static void add_findings(json_t *json, const IfmScalingPart *part)
 static json_t *part_to_json(const IfmScalingPart *part)
 {
     const IfmResult *device = part->device;
-    json_t *passes = part->passes->len > 0 ? json_array() : json_null();
-    json_t *json = json_pack("{s:o,s:o}", "device", ifm_json_text(device != NULL ? device->device : NULL), "alias",
-                             ifm_json_text(device != NULL ? device->alias : NULL));
+    json_t *passes = part->passes->len > 0 ? json_array() : json_null(), *json = json_object();
+    json_object_set_new(json, "device", ifm_json_text(device != NULL ? device->device : NULL));
+    json_object_set_new(json, "alias", ifm_json_text(device != NULL ? device->alias : NULL));
     add_findings(json, part);
     for (guint i = 0; i < part->passes->len; i++)
     {
         const IfmScalingPart *pass = part->passes->pdata[i];
-        json_t *reported = json_pack("{s:s}", "pass", ifm_pass_key(pass->kind));
+        json_t *reported = json_object();
+        json_object_set_new(reported, "pass", json_string(ifm_pass_key(pass->kind)));
         add_findings(reported, pass);
         json_array_append_new(passes, reported);
     }
@@ -67,14 +77,18 @@ static json_t *part_to_json(const IfmScalingPart *part)
 static json_t *row_to_json(const IfmScalingRow *row)
 {
     const IfmProfileMode *mode = ifm_scaling_mode(row);
-    json_t *devices = json_array(), *values = json_array();
+    json_t *json = json_object(), *devices = json_array(), *values = json_array();
     g_autoptr(GPtrArray) parts = ifm_scaling_parts(row);
     for (guint i = 0; i < parts->len; i++)
         json_array_append_new(devices, part_to_json(parts->pdata[i]));
     for (gsize i = 0; i < row->n; i++)
         json_array_append_new(values, ifm_json_string(row->values[i]));
-    return json_pack("{s:o,s:o,s:s?,s:o,s:o}", "axis", ifm_json_string(row->axis), "help", ifm_json_text(row->help), "pass",
-                     mode != NULL ? ifm_pass_key(mode->asked) : NULL, "values", values, "devices", devices);
+    json_object_set_new(json, "axis", ifm_json_string(row->axis));
+    json_object_set_new(json, "help", ifm_json_text(row->help));
+    json_object_set_new(json, "pass", ifm_json_text(mode != NULL ? ifm_pass_key(mode->asked) : NULL));
+    json_object_set_new(json, "values", values);
+    json_object_set_new(json, "devices", devices);
+    return json;
 }
 
 /* @kind: of @report; -1: there is no mode */

@@ -34,7 +34,7 @@ static void get_gflop_per_s(const void *record, const void *user, IfmValue *valu
     ifm_value_set_real(value, ((const IfmScalingLine *)record)->flop_per_s / 1e9);
 }
 
-/* To a hundredth: more would tell nobody anything. */
+/* To a hundredth: further digits mean nothing. */
 static void get_departure(const void *record, const void *user, IfmValue *value)
 {
     const IfmScalingLine *line = record;
@@ -74,7 +74,9 @@ static void get_key(const void *record, const void *user, IfmValue *value)
 
 #define LINE(member) IFM_FIELD_AT(IfmScalingLine, member)
 #define HIDE IFM_FIELD_HIDE_EMPTY
+#define SCREEN IFM_FIELD_NO_EXPORT
 
+/* On the page behind the axis: those with a title. In CSV and JSON: those that are exported. */
 const IfmField ifm_scaling_line_fields[] = {
     { "axis", NULL, IFM_FIELD_TEXT, ifm_field_get_some_text, LINE(axis) },
     { "value", NULL, IFM_FIELD_TEXT, ifm_field_get_text, LINE(point.value) },
@@ -82,21 +84,27 @@ const IfmField ifm_scaling_line_fields[] = {
     { "alias", NULL, IFM_FIELD_TEXT, ifm_field_get_some_text, LINE(alias) },
     { "error_code", NULL, IFM_FIELD_TEXT, get_code },
     { "reason", NULL, IFM_FIELD_TEXT, ifm_field_get_some_text, LINE(point.reason) },
-    { "median_ns", NULL, IFM_FIELD_DURATION, ifm_field_get_real, LINE(point.time_ns) },
+    { "median_ns", "median", IFM_FIELD_DURATION, ifm_field_get_real, LINE(point.time_ns) },
+    { "half_width_ratio", "±", IFM_FIELD_RATIO, get_half_width, NULL, SCREEN },
     { "median_lower_ns", NULL, IFM_FIELD_DURATION, ifm_field_get_real, LINE(point.interval.lower) },
     { "median_upper_ns", NULL, IFM_FIELD_DURATION, ifm_field_get_real, LINE(point.interval.upper) },
+    { "gflop", "GFLOP", IFM_FIELD_REAL, get_gflop, NULL, SCREEN },
     { "flop", NULL, IFM_FIELD_INTEGER, get_flop },
+    { "gflop_per_s", "GFLOP/s", IFM_FIELD_REAL, get_gflop_per_s, NULL, SCREEN },
     { "flop_per_s", NULL, IFM_FIELD_REAL, ifm_field_get_real, LINE(flop_per_s) },
-    { "model_bytes", NULL, IFM_FIELD_BYTES, ifm_field_get_real, LINE(point.bytes) },
-    { "process_bytes", NULL, IFM_FIELD_BYTES, ifm_field_get_real, LINE(point.process_bytes) },
+    { "departure_ratio", "x FLOP", IFM_FIELD_REAL, get_departure, NULL, SCREEN | HIDE },
+    { "departs", "", IFM_FIELD_TEXT, get_departs_word, NULL, SCREEN | IFM_FIELD_WHOLE },
+    { "model_bytes", "memory", IFM_FIELD_BYTES, ifm_field_get_real, LINE(point.bytes) },
+    { "process_bytes", "process", IFM_FIELD_BYTES, ifm_field_get_real, LINE(point.process_bytes), HIDE },
     { "allocator_bytes", NULL, IFM_FIELD_BYTES, ifm_field_get_real, LINE(point.allocator_bytes) },
     { "departure_ratio", NULL, IFM_FIELD_REAL, ifm_field_get_real, LINE(departure) },
     { "departs", NULL, IFM_FIELD_BOOLEAN, get_departs },
-    { "attention_flop_ratio", NULL, IFM_FIELD_REAL, ifm_field_get_real, LINE(point.attention_flop_ratio) },
-    { "attention_time_ratio", NULL, IFM_FIELD_REAL, ifm_field_get_real, LINE(point.attention_time_ratio) },
+    { "attention_flop_ratio", "attention: FLOP", IFM_FIELD_RATIO, ifm_field_get_real, LINE(point.attention_flop_ratio),
+      HIDE },
+    { "attention_time_ratio", "time", IFM_FIELD_RATIO, ifm_field_get_real, LINE(point.attention_time_ratio), HIDE },
     { "attention_estimated_bytes", NULL, IFM_FIELD_BYTES, ifm_field_get_real, LINE(point.attention_estimated_bytes) },
     { "attention_planned_bytes", NULL, IFM_FIELD_BYTES, ifm_field_get_real, LINE(point.attention_planned_bytes) },
-    { "encoding_ns", NULL, IFM_FIELD_DURATION, ifm_field_get_real, LINE(point.encoding_ns) },
+    { "encoding_ns", "encoding", IFM_FIELD_DURATION, ifm_field_get_real, LINE(point.encoding_ns), HIDE },
     { "encoding_estimated_bytes", NULL, IFM_FIELD_BYTES, ifm_field_get_real, LINE(point.encoding_estimated_bytes) },
     { "encoding_held_bytes", NULL, IFM_FIELD_BYTES, ifm_field_get_real, LINE(point.encoding_held_bytes) },
     { "pass", NULL, IFM_FIELD_TEXT, ifm_field_get_some_text, LINE(pass) },
@@ -104,28 +112,13 @@ const IfmField ifm_scaling_line_fields[] = {
     { NULL },
 };
 
-/* Behind the axis. */
-static const IfmField page_fields[] = {
-    { "median_ns", "median", IFM_FIELD_DURATION, ifm_field_get_real, LINE(point.time_ns) },
-    { "half_width_ratio", "±", IFM_FIELD_RATIO, get_half_width },
-    { "gflop", "GFLOP", IFM_FIELD_REAL, get_gflop },
-    { "gflop_per_s", "GFLOP/s", IFM_FIELD_REAL, get_gflop_per_s },
-    { "departure_ratio", "x FLOP", IFM_FIELD_REAL, get_departure, NULL, HIDE },
-    { "departs", "", IFM_FIELD_TEXT, get_departs_word, NULL, IFM_FIELD_WHOLE },
-    { "model_bytes", "memory", IFM_FIELD_BYTES, ifm_field_get_real, LINE(point.bytes) },
-    { "process_bytes", "process", IFM_FIELD_BYTES, ifm_field_get_real, LINE(point.process_bytes), HIDE },
-    { "attention_flop_ratio", "attention: FLOP", IFM_FIELD_RATIO, ifm_field_get_real, LINE(point.attention_flop_ratio),
-      HIDE },
-    { "attention_time_ratio", "time", IFM_FIELD_RATIO, ifm_field_get_real, LINE(point.attention_time_ratio), HIDE },
-    { "encoding_ns", "encoding", IFM_FIELD_DURATION, ifm_field_get_real, LINE(point.encoding_ns), HIDE },
-    { NULL },
-};
-
-/* Whether a column is told here: not of whether points depart where none does; of graph transformers memory has a table of
- * its own. */
+/* Whether the page has a column: whether points depart is left out where none does; memory of graph transformers has a
+ * table of its own. */
 static gboolean is_reported(const IfmField *field, const IfmScalingPart *part)
 {
     gboolean any_to_report = FALSE;
+    if (field->title == NULL)
+        return FALSE;
     for (gsize i = 0; i < part->row->n; i++)
         any_to_report |= !isnan(part->lines[i].departure) && part->lines[i].departs != IFM_DEPARTS_NOT;
     if (field->get == get_departs_word)
@@ -135,16 +128,16 @@ static gboolean is_reported(const IfmField *field, const IfmScalingPart *part)
 
 static void add_points(IfmDocument *document, const IfmScalingPart *part)
 {
-    GArray *fields = ifm_scaling_fields(document, part, page_fields);
+    GArray *fields = ifm_scaling_fields(document, part, ifm_scaling_line_fields);
     for (guint i = fields->len; i-- > 1;)
     {
         IfmField *field = &g_array_index(fields, IfmField, i);
+        field->flags &= ~(guint)SCREEN;                  /* the document exports what its page shows */
         field->flags |= part->device == NULL ? HIDE : 0; /* nothing is run: there are no times */
         if (!is_reported(field, part))
             g_array_remove_index(fields, i);
     }
-    ifm_document_table(document, ifm_scaling_key(document, "points"), (const IfmField *)(const void *)fields->data,
-                       ifm_scaling_records(part));
+    ifm_document_table(document, ifm_scaling_key(document, "points"), ifm_fields_in(fields), ifm_scaling_records(part));
 }
 
 /* --- exponents ---------------------------------------------------------------------------------------------------------
@@ -163,7 +156,7 @@ static void growth_free(Growth *growth)
     g_free(growth);
 }
 
-/* @pass: whose it is; NULL: nobody has to be told */
+/* @pass: whose it is; NULL: there is one pass alone */
 static void add_growth(GPtrArray *records, const char *pass, const char *what, gboolean stands, const IfmPowerFit *fit)
 {
     if (!stands)
@@ -252,8 +245,7 @@ static void add_exponents(IfmDocument *document, const IfmScalingPart *part)
     GArray *fields = ifm_document_keep(document, ifm_fields_join(NULL, columns), (GDestroyNotify)g_array_unref);
     gboolean any = records->len > 0;
     ifm_document_part(document);
-    ifm_document_table(document, ifm_scaling_key(document, "growth"), (const IfmField *)(const void *)fields->data, records)
-        ->no_screen = !any;
+    ifm_document_table(document, ifm_scaling_key(document, "growth"), ifm_fields_in(fields), records)->no_screen = !any;
     if (part->passes->len == 0)
         add_bare(document, part, NULL);
     for (guint i = 0; i < part->passes->len; i++)

@@ -13,7 +13,7 @@ const char *ifm_scaling_key(IfmDocument *document, const char *word);
  * IfmScalingLine. */
 GArray *ifm_scaling_fields(IfmDocument *document, const IfmScalingPart *part, const IfmField *fields);
 
-/* Tables beside that of the points; nothing where there is nothing to tell. */
+/* Further tables; nothing where there is nothing to show. */
 /* ifm_scaling_add_passes: what each pass of a mode took. */
 void ifm_scaling_add_passes(IfmDocument *document, const IfmScalingPart *part);
 /* ifm_scaling_has_memory: whether there is such a table: of graph transformers. ifm_scaling_add_memory: that. */

@@ -2,7 +2,7 @@
 
 #include "scaling-private.h"
 
-/* How a model grows: what stands beside the points' own table: the passes of a training, and the memory of a graph
+/* How a model grows, beyond the table of points: the passes of a training, and the memory of a graph
  * transformer. */
 
 #define LINE(member) IFM_FIELD_AT(IfmScalingLine, member)
@@ -58,12 +58,12 @@ static void add_table(IfmDocument *document, const IfmScalingPart *part, const c
 {
     const GArray *all = ifm_scaling_fields(document, part, fields);
     ifm_document_part(document);
-    ifm_document_table(document, ifm_scaling_key(document, word), (const IfmField *)(const void *)all->data, records);
+    ifm_document_table(document, ifm_scaling_key(document, word), ifm_fields_in(all), records);
 }
 
 /* --- passes ----------------------------------------------------------------------------------------------------------- */
 
-/* PassesLine: a point with what each pass of it came to; NaN: not known, or not to be told. */
+/* PassesLine: a point with what each pass of it came to; NaN: not known, or not shown. */
 typedef struct
 {
     IfmScalingLine line;
@@ -136,7 +136,7 @@ static void add_zeros(IfmDocument *document, const IfmScalingPart *backward)
                           values->str);
 }
 
-/* Of the passes beside the one asked for, which has its reasons below its own table. */
+/* Of the other passes: the one asked for has its reasons below its own table. */
 static void add_reasons(IfmDocument *document, const IfmScalingPart *part, const IfmScalingPart *pass)
 {
     for (gsize i = 0; pass != part && pass->kind != IFM_PASS_BACKWARD && i < pass->row->n; i++)

@@ -178,7 +178,7 @@ static int width_of(const GPtrArray *columns)
     return width;
 }
 
-/* How many of the first columns lead every block: what tells one row from another. */
+/* How many of the first columns lead every block: those that identify a row. */
 static guint count_keys(const GPtrArray *columns)
 {
     guint n = 1;
@@ -268,7 +268,7 @@ static GPtrArray *layout(GPtrArray *columns, int width)
 
 /* --- painting ------------------------------------------------------------------------------------------------------- */
 
-/* Shortens to @width columns with an ellipsis in the middle: both ends of a name tell more than its middle. */
+/* Shortens to @width columns with an ellipsis in the middle: both ends of a name say more than its middle. */
 static char *shorten(const char *text, int width, gboolean utf8)
 {
     const char *dots = utf8 ? "…" : "..";
@@ -353,7 +353,7 @@ static void paint_head(GString *out, const GPtrArray *block, const IfmScreen *sc
     g_string_append_printf(out, "%s\n", ifm_tone_end(screen, IFM_TONE_DIM));
 }
 
-/* The line below the rows that tells what the strips' ends stand for. */
+/* The line below the rows with what the strips' ends stand for. */
 static void paint_axes(GString *out, const GPtrArray *block, const IfmScreen *screen)
 {
     int column_of = 0, written = 0;

@@ -2,7 +2,7 @@
 
 #include "study-pages.h"
 
-/* What devices lose while others work beside them, and what ranges of stages take. */
+/* What devices lose while others work, and what ranges of stages take. */
 
 /* Most lines of a table on a page: the largest losses. The CSV has all. */
 #define MAX_LINES 40
@@ -157,12 +157,12 @@ char *ifm_study_ranges_csv(const IfmStudyTables *tables)
 {
     g_autoptr(GArray) fields = range_fields();
     GString *out = g_string_new(NULL);
-    ifm_csv_append_header(out, (const IfmField *)(const void *)fields->data);
+    ifm_csv_append_header(out, ifm_fields_in(fields));
     for (guint i = 0; i < tables->ranges->len; i++)
     {
         Loss line = { tables, ifm_stage_row_slow_down(tables, tables->ranges->pdata[i]) };
         if (ifm_stage_row_listed(tables, line.slow_down.loaded))
-            ifm_csv_append_record(out, (const IfmField *)(const void *)fields->data, &line);
+            ifm_csv_append_record(out, ifm_fields_in(fields), &line);
     }
     return g_string_free(out, FALSE);
 }

@@ -7,11 +7,6 @@
 /* A study's tables in the published formats. Their readers take keys of four words parted by commas, or "ALIAS_stageS", and
  * leave the key "_metadata" alone. */
 
-static json_t *ms(double ns)
-{
-    return isfinite(ns) ? json_real(ns / 1e6) : json_null();
-}
-
 static json_t *real_or_null(double value)
 {
     return isfinite(value) ? json_real(value) : json_null();
@@ -36,7 +31,7 @@ static char *fit_key(const IfmStageFit *fit)
 
 /* --- what every file says of itself ----------------------------------------------------------------------------------- */
 
-/* What the runtime called itself, as the first of the device's measurements tells it. */
+/* What the runtime called itself, by the first of the device's measurements. */
 static const json_t *runtime_of(const IfmStudyTables *tables, const IfmStudyDevice *device)
 {
     for (guint i = 0; i < tables->rows->len; i++)
@@ -76,10 +71,12 @@ static json_t *device_to_json(const IfmStudyTables *tables, const IfmStudyDevice
     return json;
 }
 
-/* @figures: what each key of the file's rows is; (transfer full) */
-static json_t *metadata(const IfmStudyTables *tables, const char *format, json_t *figures)
+/* @facts: [n] what each key of the file's rows is */
+static json_t *metadata(const IfmStudyTables *tables, const char *format, const IfmFact *facts, gsize n)
 {
-    json_t *devices = json_object();
+    json_t *devices = json_object(), *figures = json_object();
+    for (gsize i = 0; i < n; i++)
+        json_object_set_new(figures, facts[i].name, json_string(facts[i].text));
     for (guint i = 0; i < tables->devices->len; i++)
     {
         const IfmStudyDevice *device = tables->devices->pdata[i];
@@ -148,18 +145,19 @@ static json_t *leave_one_out_to_json(const IfmStudyTables *tables)
     return errors;
 }
 
+static const IfmFact lookup_facts[] = {
+    { "total_time_ms", "median of the runs; of an imported table, what it says" },
+    { "transfer_time_ms", "data bytes / bandwidth of the regression over all sizes, see bandwidth_table.json: an estimate, "
+                          "no measurement of a transfer; null where split_why says why" },
+    { "compute_time_ms", "total_time_ms - transfer_time_ms" },
+    { "interval_lower_ms to interval_upper_ms", "95 % confidence interval of the median" },
+    { "leave_one_out", "ratios of |predicted / measured - 1|, each size predicted from all others by interpolation" },
+};
+
 json_t *ifm_study_lookup_json(const IfmStudyTables *tables)
 {
     json_t *json = json_object();
-    json_t *about = metadata(
-        tables, "lookup_table",
-        json_pack("{s:s,s:s,s:s,s:s,s:s}", "total_time_ms", "median of the runs; of an imported table, what it says",
-                  "transfer_time_ms",
-                  "data bytes / bandwidth of the regression over all sizes, see bandwidth_table.json: an estimate, no "
-                  "measurement of a transfer; null where split_why says why",
-                  "compute_time_ms", "total_time_ms - transfer_time_ms", "interval_lower_ms to interval_upper_ms",
-                  "95 % confidence interval of the median", "leave_one_out",
-                  "ratios of |predicted / measured - 1|, each size predicted from all others by interpolation"));
+    json_t *about = metadata(tables, "lookup_table", lookup_facts, G_N_ELEMENTS(lookup_facts));
     json_object_set_new(about, "failed", failures_to_json(tables));
     json_object_set_new(about, "leave_one_out", leave_one_out_to_json(tables));
     json_object_set_new(json, "_metadata", about);
@@ -248,8 +246,12 @@ static json_t *link_to_json(const IfmLinkFit *link)
     const IfmBandwidthFit *fit = &link->bandwidth;
     json_t *json = json_object(), *points = json_array();
     for (gsize i = 0; i < link->n; i++)
-        json_array_append_new(
-            points, json_pack("{s:I,s:o}", "bytes", (json_int_t)link->bytes[i], "median_ms", ms(link->median_ns[i])));
+    {
+        json_t *point = json_object();
+        json_object_set_new(point, "bytes", json_integer((json_int_t)link->bytes[i]));
+        json_object_set_new(point, "median_ms", real_or_null(link->median_ns[i] / 1e6));
+        json_array_append_new(points, point);
+    }
     json_object_set_new(json, "from", text_or_null(link->from->alias));
     json_object_set_new(json, "to", text_or_null(link->to->alias));
     json_object_set_new(json, "simulated", json_boolean(link->from->simulated || link->to->simulated));
@@ -264,20 +266,20 @@ static json_t *link_to_json(const IfmLinkFit *link)
     return json;
 }
 
+static const IfmFact bandwidth_facts[] = {
+    { "ALIAS_stageS", "MB/s (2^20 bytes), 1 / slope of latency over data size (data_bytes: inputs alone) by least squares: "
+                      "compute grows with the size, too, so this is an estimate; null where it is unknown, and fits says "
+                      "why" },
+    { "fits", "the lines, with their intervals and how many rows could be split by them" },
+    { "links", "moving a tensor from one device to another: a fixed cost and a bandwidth over the medians of points" },
+    { "imported_mb_per_s", "what a bandwidth_table.json that was read in says, where there was one; published ones count "
+                           "inputs and outputs, so they are not comparable one to one" },
+};
+
 json_t *ifm_study_bandwidth_json(const IfmStudyTables *tables)
 {
     json_t *json = json_object(), *fits = json_object(), *links = json_array();
-    json_t *about = metadata(
-        tables, "bandwidth_table",
-        json_pack(
-            "{s:s,s:s,s:s,s:s}", "ALIAS_stageS",
-            "MB/s (2^20 bytes), 1 / slope of latency over data size (data_bytes: inputs alone) by least squares: compute "
-            "grows with the size, too, so this is an estimate; null where it is unknown, and fits says why",
-            "fits", "the lines, with their intervals and how many rows could be split by them", "links",
-            "moving a tensor from one device to another: a fixed cost and a bandwidth over the medians of points",
-            "imported_mb_per_s",
-            "what a bandwidth_table.json that was read in says, where there was one; published ones count inputs and "
-            "outputs, so they are not comparable one to one"));
+    json_t *about = metadata(tables, "bandwidth_table", bandwidth_facts, G_N_ELEMENTS(bandwidth_facts));
     json_object_set_new(json, "_metadata", about);
     for (guint i = 0; i < tables->fits->len; i++)
     {
@@ -302,7 +304,7 @@ static json_t *samples_to_json(const IfmMeasurement *measurement)
 {
     json_t *samples = json_array();
     for (guint i = 0; measurement != NULL && i < measurement->samples_ns->len; i++)
-        json_array_append_new(samples, ms((double)g_array_index(measurement->samples_ns, gint64, i)));
+        json_array_append_new(samples, json_real((double)g_array_index(measurement->samples_ns, gint64, i) / 1e6));
     return samples;
 }
 
@@ -310,24 +312,27 @@ static json_t *raw_row(const IfmStudyTables *tables, const IfmStageRow *row)
 {
     if (row->reason != NULL)
     {
-        json_t *json = json_pack("{s:b}", "failed", TRUE);
-        set_failure(json, tables, row);
-        return json;
+        json_t *failed = json_object();
+        json_object_set_new(failed, "failed", json_true());
+        set_failure(failed, tables, row);
+        return failed;
     }
     json_t *json = ifm_row_to_json(ifm_raw_row_fields, row);
     json_object_set_new(json, "samples_ms", samples_to_json(row->measurement));
     return json;
 }
 
+static const IfmFact raw_facts[] = {
+    { "mean, std, min, max, median", "ms, of samples_ms; std with n - 1" },
+    { "interval_lower_ms to interval_upper_ms", "95 % confidence interval of the median" },
+    { "data_bytes", "the data size the tables count: the stage's inputs, features and index, in float32 and int64" },
+    { "read_bytes, written_bytes", "what the stage really reads and writes, without weights" },
+};
+
 json_t *ifm_study_raw_json(const IfmStudyTables *tables, int phase)
 {
     json_t *json = json_object();
-    json_t *about =
-        metadata(tables, "raw_measurements",
-                 json_pack("{s:s,s:s,s:s,s:s}", "mean, std, min, max, median", "ms, of samples_ms; std with n - 1",
-                           "interval_lower_ms to interval_upper_ms", "95 % confidence interval of the median", "data_bytes",
-                           "the data size the tables count: the stage's inputs, features and index, in float32 and int64",
-                           "read_bytes, written_bytes", "what the stage really reads and writes, without weights"));
+    json_t *about = metadata(tables, "raw_measurements", raw_facts, G_N_ELEMENTS(raw_facts));
     json_object_set_new(about, "phase", phase != 0 ? json_integer(phase) : json_null());
     json_object_set_new(about, "cases", counts_to_json(tables, NULL, phase));
     json_object_set_new(json, "_metadata", about);
@@ -351,8 +356,7 @@ static char *rows_to_csv(const IfmStudyTables *tables)
     for (guint i = 0; i < tables->rows->len; i++)
         if (ifm_stage_row_listed(tables, tables->rows->pdata[i]))
             g_ptr_array_add(records, tables->rows->pdata[i]);
-    IfmTable table = { ifm_stage_row_fields, (const void *const *)records->pdata, records->len };
-    return ifm_table_to_csv(&table);
+    return ifm_rows_to_csv(ifm_stage_row_fields, records);
 }
 
 static char *report_of(const IfmStudyTables *tables)

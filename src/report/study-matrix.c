@@ -147,8 +147,7 @@ void ifm_study_add_latencies(IfmDocument *document, const IfmStudyTables *tables
     }
     ifm_document_heading(document, heading);
     const IfmTable *table =
-        &ifm_document_rows(document, sign < 0 ? "smallest" : "largest", (const IfmField *)(const void *)fields->data, lines)
-             ->table;
+        &ifm_document_rows(document, sign < 0 ? "smallest" : "largest", ifm_fields_in(fields), lines)->table;
     add_matrix(document, tables, table, sign < 0 ? "smallest_matrix" : "largest_matrix", heading);
     add_mark_note(document, tables, all);
     if (!measured && tables->devices->len > 1)
@@ -201,5 +200,5 @@ void ifm_study_add_lookup_errors(IfmDocument *document, const IfmStudyTables *ta
         if (ifm_study_has_stage(tables, tables->staged->stages[i].number))
             g_ptr_array_add(stages, (gpointer)&tables->staged->stages[i]);
     ifm_document_part(document);
-    ifm_document_table(document, "lookup_errors", (const IfmField *)(const void *)fields->data, stages);
+    ifm_document_table(document, "lookup_errors", ifm_fields_in(fields), stages);
 }

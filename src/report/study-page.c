@@ -331,7 +331,7 @@ static void add_links(IfmDocument *document, const IfmStudyTables *tables)
         g_ptr_array_unref(shown);
 }
 
-/* Of a study that nobody is sure still goes on: when it last came on, and by what rule it measures. */
+/* Of a study that may have stopped: when it last came on, and by what rule it measures. */
 static void add_last(IfmDocument *document, const IfmStudyTables *tables)
 {
     g_autoptr(GDateTime) last = g_date_time_new_from_unix_utc(tables->last_unix_ms / 1000);
@@ -366,7 +366,7 @@ IfmDocument *ifm_study_document(const IfmStudyTables *tables, IfmStudyPage page,
     ifm_document_title(document, tables->name, rest);
     if (page == IFM_STUDY_REPORT)
     {
-        /* What there is of a study under way is of use, but nobody should take it for all of it. */
+        /* What there is of a study under way is of use, but it is not all of it. */
         if (counts[IFM_ROW_LEFT] > 0)
             ifm_document_note(document, "PARTIAL", IFM_TONE_WARN,
                               "%" G_GSIZE_FORMAT " of %" G_GSIZE_FORMAT " cases are still to be measured",

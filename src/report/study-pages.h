@@ -1,8 +1,8 @@
 #pragma once
 #include <internal/json.h>
-#include <internal/study-findings.h>
 
 #include "report-private.h"
+#include "study-findings-private.h"
 
 G_BEGIN_DECLS
 

@@ -191,18 +191,11 @@ static GArray *fields_of(const IfmStudyPoints *points, GStringChunk *texts)
 /* --- as files -----------------------------------------------------------------------------------------------------------
  */
 
-static IfmTable table_of(const IfmStudyPoints *points, const GArray *fields)
-{
-    return (IfmTable){ (const IfmField *)(const void *)fields->data, (const void *const *)points->points->pdata,
-                       points->points->len };
-}
-
 char *ifm_study_points_to_csv(const IfmStudyPoints *points)
 {
     GStringChunk *texts = g_string_chunk_new(64);
     g_autoptr(GArray) fields = fields_of(points, texts);
-    IfmTable table = table_of(points, fields);
-    char *csv = ifm_table_to_csv(&table);
+    char *csv = ifm_rows_to_csv(ifm_fields_in(fields), points->points);
     g_string_chunk_free(texts);
     return csv;
 }
@@ -211,15 +204,16 @@ json_t *ifm_study_points_to_json(const IfmStudyPoints *points)
 {
     GStringChunk *texts = g_string_chunk_new(64);
     g_autoptr(GArray) fields = fields_of(points, texts);
-    IfmTable table = table_of(points, fields);
-    json_t *rows = ifm_table_to_json(&table);
+    json_t *rows = ifm_rows_to_json(ifm_fields_in(fields), points->points);
     g_string_chunk_free(texts);
     json_t *json = ifm_json_begin("study_points", 1);
-    json_object_set_new(json, "study",
-                        json_pack("{s:o,s:o,s:s,s:O,s:I}", "name", ifm_json_string(points->name), "title",
-                                  ifm_json_string(points->title), "kind", points->kind, "definition",
-                                  json_object_get(points->manifest, "definition"), "spent_ns",
-                                  (json_int_t)points->spent_ns));
+    json_t *study = json_object();
+    json_object_set_new(study, "name", ifm_json_string(points->name));
+    json_object_set_new(study, "title", ifm_json_string(points->title));
+    json_object_set_new(study, "kind", json_string(points->kind));
+    json_object_set(study, "definition", json_object_get(points->manifest, "definition"));
+    json_object_set_new(study, "spent_ns", json_integer(points->spent_ns));
+    json_object_set_new(json, "study", study);
     json_object_set(json, "devices", json_object_get(points->manifest, "devices"));
     json_object_set_new(json, "points", rows);
     return json;
@@ -286,17 +280,17 @@ static void add_points(IfmDocument *document, const IfmStudyPoints *points)
     GArray *fields = ifm_document_keep(document, fields_of(points, document->texts), (GDestroyNotify)g_array_unref);
     GPtrArray *records = g_ptr_array_copy(points->points, NULL, NULL);
     g_ptr_array_set_free_func(records, NULL);
-    ifm_document_table(document, "points", (const IfmField *)(const void *)fields->data, records);
+    ifm_document_table(document, "points", ifm_fields_in(fields), records);
     const char **label = ifm_document_keep(document, g_new0(const char *, points->axes->len + 1), g_free);
     for (guint i = 0; i < points->axes->len; i++)
         label[i] = g_array_index(fields, IfmField, i).key;
-    const IfmTable table = table_of(points, fields);
+    const IfmTable table = ifm_table_of(ifm_fields_in(fields), points->points);
     ifm_document_plot(document, "latencies", IFM_FIGURE_BARS, "Latency of each point",
                       "The median latency of every point on every device, with its interval.", &table,
                       &(IfmPlotColumns){ .series = series, .label = label, .y = median, .half_width = "width" });
 }
 
-/* An absent device is told once; of the rest each point with its reason. */
+/* An absent device is stated once; of the rest each point with its reason. */
 static void add_failures(IfmDocument *document, const IfmStudyPoints *points)
 {
     ifm_document_heading(document, "What has no latency, and why");

@@ -29,11 +29,6 @@ static void get_int(const void *record, const void *user, IfmValue *value)
     ifm_value_set_integer(value, MEMBER(int, record, user));
 }
 
-static void get_ms(const void *record, const void *user, IfmValue *value)
-{
-    ifm_value_set_real(value, MEMBER(double, record, user) / 1e6);
-}
-
 static void get_row_n(const void *record, const void *user, IfmValue *value)
 {
     const IfmStageRow *row = record;
@@ -60,7 +55,7 @@ static void get_row_stop(const void *record, const void *user, IfmValue *value)
         ifm_value_set_text(value, row->measurement->stop_reason);
 }
 
-/* Of what was measured; what was read in is told by the table. */
+/* Of what was measured; what was read in is marked by the table. */
 static void get_row_origin(const void *record, const void *user, IfmValue *value)
 {
     ifm_value_set_text(value, ((const IfmStageRow *)record)->device->simulated ? "simulated" : "measured");
@@ -76,10 +71,10 @@ const IfmField ifm_stage_row_fields[] = {
     { "stage", "stage", IFM_FIELD_INTEGER, get_int, ROW(stage), IFM_FIELD_KEY },
     { "nodes", "nodes", IFM_FIELD_INTEGER, ifm_field_get_integer, ROW(nodes), IFM_FIELD_KEY },
     { "edges", "edges", IFM_FIELD_INTEGER, ifm_field_get_integer, ROW(edges), IFM_FIELD_KEY },
-    { "latency_ms", NULL, IFM_FIELD_REAL, get_ms, ROW(total_ns), EXPORT },
-    { "std_ms", NULL, IFM_FIELD_REAL, get_ms, ROW(std_ns), EXPORT },
-    { "compute_ms", NULL, IFM_FIELD_REAL, get_ms, ROW(compute_ns), EXPORT },
-    { "transfer_ms", NULL, IFM_FIELD_REAL, get_ms, ROW(transfer_ns), EXPORT },
+    { "latency_ms", NULL, IFM_FIELD_REAL, ifm_field_get_ms, ROW(total_ns), EXPORT },
+    { "std_ms", NULL, IFM_FIELD_REAL, ifm_field_get_ms, ROW(std_ns), EXPORT },
+    { "compute_ms", NULL, IFM_FIELD_REAL, ifm_field_get_ms, ROW(compute_ns), EXPORT },
+    { "transfer_ms", NULL, IFM_FIELD_REAL, ifm_field_get_ms, ROW(transfer_ns), EXPORT },
     { "flag", NULL, IFM_FIELD_TEXT, ifm_field_get_some_text, ROW(reason), EXPORT },
     { "latency", "median", IFM_FIELD_DURATION, ifm_field_get_real, ROW(total_ns), SCREEN },
     { "half_width", "±", IFM_FIELD_RATIO, get_row_width, NULL, SCREEN | IFM_FIELD_HIDE_EMPTY },
@@ -89,11 +84,11 @@ const IfmField ifm_stage_row_fields[] = {
     { "phase", NULL, IFM_FIELD_INTEGER, get_int, ROW(phase), EXPORT },
     { "outcome", NULL, IFM_FIELD_TEXT, get_row_outcome, NULL, EXPORT },
     { "error_code", NULL, IFM_FIELD_TEXT, ifm_field_get_some_text, ROW(code), EXPORT },
-    { "mean_ms", NULL, IFM_FIELD_REAL, get_ms, ROW(mean_ns), EXPORT },
-    { "min_ms", NULL, IFM_FIELD_REAL, get_ms, ROW(min_ns), EXPORT },
-    { "max_ms", NULL, IFM_FIELD_REAL, get_ms, ROW(max_ns), EXPORT },
-    { "interval_lower_ms", NULL, IFM_FIELD_REAL, get_ms, ROW(interval.lower), EXPORT },
-    { "interval_upper_ms", NULL, IFM_FIELD_REAL, get_ms, ROW(interval.upper), EXPORT },
+    { "mean_ms", NULL, IFM_FIELD_REAL, ifm_field_get_ms, ROW(mean_ns), EXPORT },
+    { "min_ms", NULL, IFM_FIELD_REAL, ifm_field_get_ms, ROW(min_ns), EXPORT },
+    { "max_ms", NULL, IFM_FIELD_REAL, ifm_field_get_ms, ROW(max_ns), EXPORT },
+    { "interval_lower_ms", NULL, IFM_FIELD_REAL, ifm_field_get_ms, ROW(interval.lower), EXPORT },
+    { "interval_upper_ms", NULL, IFM_FIELD_REAL, ifm_field_get_ms, ROW(interval.upper), EXPORT },
     { "n", "n", IFM_FIELD_INTEGER, get_row_n, NULL, IFM_FIELD_HIDE_EMPTY },
     { "stop_reason", NULL, IFM_FIELD_TEXT, get_row_stop, NULL, EXPORT },
     { "data_bytes", NULL, IFM_FIELD_INTEGER, ifm_field_get_integer, ROW(table_bytes), EXPORT },
@@ -108,13 +103,13 @@ const IfmField ifm_stage_row_fields[] = {
 };
 
 const IfmField ifm_lookup_row_fields[] = {
-    { "compute_time_ms", NULL, IFM_FIELD_REAL, get_ms, ROW(compute_ns) },
-    { "transfer_time_ms", NULL, IFM_FIELD_REAL, get_ms, ROW(transfer_ns) },
-    { "total_time_ms", NULL, IFM_FIELD_REAL, get_ms, ROW(total_ns) },
-    { "std_ms", NULL, IFM_FIELD_REAL, get_ms, ROW(std_ns) },
-    { "mean_time_ms", NULL, IFM_FIELD_REAL, get_ms, ROW(mean_ns) },
-    { "interval_lower_ms", NULL, IFM_FIELD_REAL, get_ms, ROW(interval.lower) },
-    { "interval_upper_ms", NULL, IFM_FIELD_REAL, get_ms, ROW(interval.upper) },
+    { "compute_time_ms", NULL, IFM_FIELD_REAL, ifm_field_get_ms, ROW(compute_ns) },
+    { "transfer_time_ms", NULL, IFM_FIELD_REAL, ifm_field_get_ms, ROW(transfer_ns) },
+    { "total_time_ms", NULL, IFM_FIELD_REAL, ifm_field_get_ms, ROW(total_ns) },
+    { "std_ms", NULL, IFM_FIELD_REAL, ifm_field_get_ms, ROW(std_ns) },
+    { "mean_time_ms", NULL, IFM_FIELD_REAL, ifm_field_get_ms, ROW(mean_ns) },
+    { "interval_lower_ms", NULL, IFM_FIELD_REAL, ifm_field_get_ms, ROW(interval.lower) },
+    { "interval_upper_ms", NULL, IFM_FIELD_REAL, ifm_field_get_ms, ROW(interval.upper) },
     { "n", NULL, IFM_FIELD_INTEGER, ifm_field_get_integer, ROW(n) },
     { "origin", NULL, IFM_FIELD_TEXT, get_row_origin },
     { "split_why", NULL, IFM_FIELD_TEXT, ifm_field_get_some_text, ROW(split_why) },
@@ -122,13 +117,13 @@ const IfmField ifm_lookup_row_fields[] = {
 };
 
 const IfmField ifm_raw_row_fields[] = {
-    { "mean", NULL, IFM_FIELD_REAL, get_ms, ROW(mean_ns) },
-    { "std", NULL, IFM_FIELD_REAL, get_ms, ROW(std_ns) },
-    { "min", NULL, IFM_FIELD_REAL, get_ms, ROW(min_ns) },
-    { "max", NULL, IFM_FIELD_REAL, get_ms, ROW(max_ns) },
-    { "median", NULL, IFM_FIELD_REAL, get_ms, ROW(total_ns) },
-    { "interval_lower_ms", NULL, IFM_FIELD_REAL, get_ms, ROW(interval.lower) },
-    { "interval_upper_ms", NULL, IFM_FIELD_REAL, get_ms, ROW(interval.upper) },
+    { "mean", NULL, IFM_FIELD_REAL, ifm_field_get_ms, ROW(mean_ns) },
+    { "std", NULL, IFM_FIELD_REAL, ifm_field_get_ms, ROW(std_ns) },
+    { "min", NULL, IFM_FIELD_REAL, ifm_field_get_ms, ROW(min_ns) },
+    { "max", NULL, IFM_FIELD_REAL, ifm_field_get_ms, ROW(max_ns) },
+    { "median", NULL, IFM_FIELD_REAL, ifm_field_get_ms, ROW(total_ns) },
+    { "interval_lower_ms", NULL, IFM_FIELD_REAL, ifm_field_get_ms, ROW(interval.lower) },
+    { "interval_upper_ms", NULL, IFM_FIELD_REAL, ifm_field_get_ms, ROW(interval.upper) },
     { "n", NULL, IFM_FIELD_INTEGER, ifm_field_get_integer, ROW(n) },
     { "stop_reason", NULL, IFM_FIELD_TEXT, get_row_stop },
     { "data_bytes", NULL, IFM_FIELD_INTEGER, ifm_field_get_integer, ROW(table_bytes) },
@@ -228,7 +223,7 @@ static void get_fit_lookup(const void *record, const void *user, IfmValue *value
         ifm_field_get_real(record, user, value);
 }
 
-/* Of a bandwidth that can be told. */
+/* Of a bandwidth that is known. */
 static void get_fit_bandwidth(const void *record, const void *user, IfmValue *value)
 {
     if (((const IfmStageFit *)record)->bandwidth.identifiable)

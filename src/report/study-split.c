@@ -15,7 +15,7 @@ typedef struct
     IfmComputeTimes compute;
 } SplitLine;
 
-/* Two parameters from so few sizes leave hardly anything to tell a line from chance. */
+/* Two parameters from so few sizes hardly distinguish a line from chance. */
 #define FEW_POINTS 5
 
 static gboolean has_few_points(const IfmStageFit *fit)
@@ -49,7 +49,7 @@ static const IfmField compute_fields[] = {
     { NULL },
 };
 
-/* Which columns of ifm_stage_fit_fields the report shows beside the compute times. */
+/* Which columns of ifm_stage_fit_fields the report shows with the compute times. */
 static const char *const shown_fit_fields[] = {
     "bytes_per_s", "bytes_per_s_lower", "bytes_per_s_upper", "r_squared", "split", NULL
 };
@@ -94,7 +94,7 @@ static void add_split(IfmDocument *document, const IfmStudyTables *tables, const
     IfmSection *section = ifm_document_heading(document, marked);
     section->level = 2;
     section->rest = ifm_document_keep_text(document, is);
-    ifm_document_rows(document, key, (const IfmField *)(const void *)fields->data, lines);
+    ifm_document_rows(document, key, ifm_fields_in(fields), lines);
 }
 
 static void string_free(gpointer string)

@@ -3,6 +3,7 @@
 
 #include <inferometer/trace-diff.h>
 #include <internal/json.h>
+#include <internal/record-fields.h>
 
 #include "report-private.h"
 
@@ -45,7 +46,7 @@ static void get_track_real(const void *record, const void *user, IfmValue *value
     ifm_field_get_real(use_of(record), user, value);
 }
 
-/* A device that nobody asked is not one that did nothing. */
+/* A device that was not asked is not one that did nothing. */
 static void get_track_hardware(const void *record, const void *user, IfmValue *value)
 {
     const IfmTrackUse *use = use_of(record);
@@ -449,13 +450,13 @@ IfmDocument *ifm_trace_diff_document(const GPtrArray *differences, const char *a
 
 json_t *ifm_trace_differences_to_json(const GPtrArray *differences)
 {
+    static const IfmRecordField fields[] = {
+        { IFM_RECORD(NAME, IfmTraceDifference, key) },     { IFM_RECORD(NAME, IfmTraceDifference, unit) },
+        { IFM_RECORD(DOUBLE, IfmTraceDifference, a) },     { IFM_RECORD(DOUBLE, IfmTraceDifference, b) },
+        { IFM_RECORD(DOUBLE, IfmTraceDifference, ratio) }, { NULL },
+    };
     json_t *rows = json_array();
     for (guint i = 0; i < differences->len; i++)
-    {
-        const IfmTraceDifference *difference = differences->pdata[i];
-        json_array_append_new(rows, json_pack("{s:s,s:s,s:o,s:o,s:o}", "key", difference->key, "unit", difference->unit,
-                                              "a", ifm_json_real(difference->a), "b", ifm_json_real(difference->b), "ratio",
-                                              ifm_json_real(difference->ratio)));
-    }
+        json_array_append_new(rows, ifm_record_to_json(differences->pdata[i], fields));
     return rows;
 }

@@ -89,6 +89,11 @@ void ifm_field_get_real(const void *record, const void *user, IfmValue *value)
     ifm_value_set_real(value, G_STRUCT_MEMBER(double, record, GPOINTER_TO_SIZE(user)));
 }
 
+void ifm_field_get_ms(const void *record, const void *user, IfmValue *value)
+{
+    ifm_value_set_real(value, G_STRUCT_MEMBER(double, record, GPOINTER_TO_SIZE(user)) / 1e6);
+}
+
 /* --- columns ------------------------------------------------------------------------------------------------------- */
 
 static char *format_real(double real)

@@ -1,4 +1,4 @@
-/* The figures of a plan's run, each that was predicted beside what was measured, and what they come to. */
+/* The figures of a plan's run, as predicted and as measured, and what they come to. */
 #include <math.h>
 
 #include <inferometer/run.h>
@@ -20,24 +20,26 @@ static IfmRunFigure *add_figure(GPtrArray *figures, char *key, const char *unit,
     return figure;
 }
 
-static const json_t *repetitions_of(const IfmRunReport *report)
+static IfmPlanRunResult result_of(const IfmRunReport *report)
 {
-    return ifm_measurement_result(report->measurement, "repetitions");
+    IfmPlanRunResult result;
+    ifm_plan_run_result(report->measurement, &result);
+    return result;
 }
 
 gboolean ifm_run_has_figures(const IfmRunReport *report)
 {
-    return json_array_size(repetitions_of(report)) > 0;
+    return result_of(report).n_repetitions > 0;
 }
 
 /* The median over repetitions, and its interval where they are enough for one. @path: of a member in ns. */
 static double median_over_repetitions(const IfmRunReport *report, const char *path, IfmInterval *interval)
 {
-    const json_t *repetitions = repetitions_of(report);
+    const IfmPlanRunResult result = result_of(report);
     g_autoptr(GArray) samples = g_array_new(FALSE, FALSE, sizeof(gint64));
-    for (gsize i = 0; i < json_array_size(repetitions); i++)
+    for (gsize i = 0; i < result.n_repetitions; i++)
     {
-        double ns = ifm_member_number(json_array_get(repetitions, i), path);
+        double ns = ifm_member_number(json_array_get(result.repetitions, i), path);
         gint64 sample = (gint64)ns;
         if (isfinite(ns))
             g_array_append_val(samples, sample);
@@ -50,21 +52,20 @@ static double median_over_repetitions(const IfmRunReport *report, const char *pa
 
 static const json_t *last_repetition(const IfmRunReport *report)
 {
-    const json_t *repetitions = repetitions_of(report);
-    return json_array_get(repetitions, json_array_size(repetitions) - 1);
+    const IfmPlanRunResult result = result_of(report);
+    return json_array_get(result.repetitions, result.n_repetitions - 1);
 }
 
 /* A device failed, perhaps while the run warmed up, and the run went on by another plan: what was predicted is of the one
  * that did not run to its end. */
 gboolean ifm_run_is_replanned(const IfmRunReport *report)
 {
-    const json_t *plans = ifm_measurement_result(report->measurement, "plans");
+    const IfmPlanRunResult result = result_of(report);
     const char *ran = ifm_member_text(last_repetition(report), "plan");
     g_autoptr(GString) planned = g_string_new(NULL);
-    for (gsize i = 0; i < json_array_size(plans); i++)
-        g_string_append_printf(planned, "%s%s", i > 0 ? "; " : "", json_string_value(json_array_get(plans, i)));
-    return json_number_value(ifm_measurement_result(report->measurement, "replans")) > 0 ||
-           (planned->len > 0 && ran != NULL && !g_str_equal(ran, planned->str));
+    for (gsize i = 0; i < json_array_size(result.plans); i++)
+        g_string_append_printf(planned, "%s%s", i > 0 ? "; " : "", json_string_value(json_array_get(result.plans, i)));
+    return result.n_replans > 0 || (planned->len > 0 && ran != NULL && !g_str_equal(ran, planned->str));
 }
 
 static const json_t *prediction_of(const IfmRunReport *report)
@@ -86,7 +87,7 @@ static void interval_by_gaps(const IfmRunReport *report, double makespan_ns, Ifm
     const json_t *gap = ifm_measurement_result(report->measurement, "gap_ns");
     IfmInterval mean = { NAN, NAN, NAN };
     read_interval(json_object_get(gap, "mean_interval"), &mean);
-    double n = ifm_member_number(gap, "n") / (double)MAX(json_array_size(repetitions_of(report)), 1),
+    double n = ifm_member_number(gap, "n") / (double)MAX(result_of(report).n_repetitions, 1),
            half = n * (mean.upper - mean.lower) / 2;
     if (!isfinite(interval->lower) && isfinite(half) && half < makespan_ns)
         *interval = (IfmInterval){ makespan_ns - half, makespan_ns + half, mean.level };
@@ -106,7 +107,7 @@ static double latency_of_batches(const IfmRunReport *report, IfmInterval *interv
 
 static double n_batches_of(const IfmRunReport *report)
 {
-    return ifm_member_number(json_array_get(repetitions_of(report), 0), "n_batches");
+    return ifm_member_number(json_array_get(result_of(report).repetitions, 0), "n_batches");
 }
 
 static const json_t *prediction_of_block(const IfmRunReport *report, int number)
@@ -156,7 +157,7 @@ static char *block_title(const IfmRunReport *report, const IfmStageUse *use)
     return g_strdup_printf("block %d %s%s%s", use->block, name, *name != '\0' ? " " : "", stages);
 }
 
-/* What a block has none of is not told. */
+/* What a block has none of is left out. */
 static void add_part(GPtrArray *figures, const char *key, double predicted_ns, double measured_ns)
 {
     if (measured_ns > 0 || predicted_ns > 0)
@@ -224,8 +225,7 @@ static double bound_moved(const IfmRunReport *report)
     double measured_sum = 0, predicted_sum = 0;
     const char *alias;
     json_t *rate;
-    json_object_foreach((json_t *)json_object_get(ifm_measurement_result(report->measurement, "bound"), "together"), alias,
-                        rate)
+    json_object_foreach((json_t *)json_object_get(result_of(report).bound, "together"), alias, rate)
     {
         measured_sum += json_number_value(rate);
         predicted_sum += ifm_member_number(predicted, alias);
@@ -235,12 +235,12 @@ static double bound_moved(const IfmRunReport *report)
 
 /* What each device makes alone is measured with the bound: a plan that is slower than one of them is not worth running.
  * Both are rates from the first batch's leaving on: filling the pipeline is in neither. */
-static void find_faster_alone(const IfmRunReport *run, IfmRunVerdict *verdict)
+static void find_faster_alone(const IfmPlanRunResult *result, IfmRunVerdict *verdict)
 {
     const char *alias;
-    double max = ifm_member_number(ifm_measurement_result(run->measurement, "rate_per_s"), "median");
+    double max = result->rate_per_s;
     json_t *rate;
-    json_object_foreach((json_t *)json_object_get(ifm_measurement_result(run->measurement, "bound"), "solo"), alias, rate)
+    json_object_foreach((json_t *)json_object_get(result->bound, "solo"), alias, rate)
     {
         if (!(json_number_value(rate) > max))
             continue;
@@ -251,19 +251,20 @@ static void find_faster_alone(const IfmRunReport *run, IfmRunVerdict *verdict)
 
 IfmRunVerdict ifm_run_judge(const IfmRunReport *run, const IfmRunFigure *makespan)
 {
+    const IfmPlanRunResult result = result_of(run);
     double spread = ifm_member_number(prediction_of(run), "makespan_spread_ratio");
     IfmRunVerdict verdict = {
         .difference_ratio = makespan->difference_ratio,
         .lower_ns = makespan->predicted * (1 - spread),
         .upper_ns = makespan->predicted * (1 + spread),
         .bound_ratio = bound_moved(run),
-        .attained_ratio = ifm_member_number(ifm_measurement_result(run->measurement, "bound"), "attained"),
+        .attained_ratio = result.attained,
     };
     double off = log(1 + verdict.difference_ratio), left = off + log(verdict.bound_ratio);
     verdict.close = fabs(verdict.difference_ratio) <= IFM_RUN_CLOSE_RATIO;
     verdict.within = makespan->measured >= verdict.lower_ns && makespan->measured <= verdict.upper_ns;
     verdict.machine_moved = isfinite(left) && isfinite(verdict.difference_ratio) && !verdict.close &&
                             fabs(left) <= IFM_RUN_CLOSE_RATIO && fabs(left) <= fabs(off) / 2;
-    find_faster_alone(run, &verdict);
+    find_faster_alone(&result, &verdict);
     return verdict;
 }

@@ -9,7 +9,7 @@
 
 #include "run-private.h"
 
-/* The most repetitions where an interval is aimed at, and nobody said how many. */
+/* The most repetitions where an interval is aimed at, and no number was given. */
 #define MAX_REPETITIONS 100
 
 /* Running: a set on its way. */
@@ -127,7 +127,7 @@ static gboolean measure(IfmCampaign *campaign, const IfmCampaignItem *item, IfmC
 
 static const IfmItemKind run_kind = { .seal = seal, .measure = measure };
 
-/* On disk before the run begins: nobody can say that it was made afterwards. */
+/* On disk before the run begins: it cannot have been made afterwards. */
 static gboolean before(const IfmCampaignItem *item, const IfmCase *sealed, void *user, GError **error)
 {
     RunJob *job = item->tag;
@@ -136,8 +136,10 @@ static gboolean before(const IfmCampaignItem *item, const IfmCase *sealed, void 
     if (job->prediction == NULL)
         return TRUE;
     g_autofree char *name = g_strconcat("prediction ", sealed->key, NULL);
-    json_auto_t *document = json_pack("{s:s,s:I,s:O}", "case_key", sealed->key, "predicted_unix_ms",
-                                      (json_int_t)(g_get_real_time() / 1000), "prediction", job->prediction);
+    json_auto_t *document = json_object();
+    json_object_set_new(document, "case_key", json_string(sealed->key));
+    json_object_set_new(document, "predicted_unix_ms", json_integer(g_get_real_time() / 1000));
+    json_object_set(document, "prediction", job->prediction);
     return ifm_store_set_document(running_of(item)->set->store, name, document, error);
 }
 

@@ -3,6 +3,8 @@
 static const char *const device_times[] = { "on", "off", "sampled", NULL };
 static const char *const failures[] = { [IFM_RUN_STOP] = "stop", [IFM_RUN_REPLAN] = "replan", NULL };
 
+static const char *const old_partitions[] = { "parts", NULL };
+
 #define AT(member) .at = G_STRUCT_OFFSET(IfmRunOptions, member)
 
 const IfmOption ifm_run_options[] = {
@@ -10,21 +12,23 @@ const IfmOption ifm_run_options[] = {
       "the plan to run, as plan --json writes it, or bare blocks; - is standard input", AT(plan) },
     { "table", 0, IFM_OPTION_FILE, FALSE, "FILE", "plans by size, as plan --table writes them: each graph has its own",
       AT(table) },
-    { "demo", 0, IFM_OPTION_FLAG, FALSE, NULL, "a pipeline of matrix products on the devices that are here; needs no study",
+    { "demo", 0, IFM_OPTION_FLAG, FALSE, NULL, "a pipeline of matrix products on the available devices; needs no study",
       AT(demo) },
     { "size", 0, IFM_OPTION_TEXT, TRUE, "NODES,EDGES",
       "a graph's size to run batches of; without it those of the plan or study", AT(sizes) },
     { "graph", 0, IFM_OPTION_FILE, TRUE, "FILE",
       "a graph to run batches of: an edge list, a Matrix Market file, a TUDataset", AT(graphs) },
-    { "parts", 0, IFM_OPTION_COUNT, FALSE, "N", "part each graph (METIS): each subgraph with its ghost nodes is a batch",
-      "1", .minimum = 1, .maximum = 65536, AT(parts) },
+    { "partitions", 0, IFM_OPTION_COUNT, FALSE, "N",
+      "divide each graph into so many subgraphs (METIS); each, with its ghost nodes, is a batch", "1", .minimum = 1,
+      .maximum = 65536, .aliases = old_partitions, AT(parts) },
     { "batches", 0, IFM_OPTION_COUNT, FALSE, "N", "batches of one run", "100", .minimum = 1, .maximum = 1000000,
       AT(batches) },
     { "repetitions", 0, IFM_OPTION_COUNT, FALSE, "N",
       "runs to measure, after one to warm up; with --ci the maximum, then 100", G_STRINGIFY(IFM_RUN_USUAL_REPETITIONS),
       .minimum = 1, .maximum = 10000, .deferred = TRUE, AT(repetitions) },
     { "ci", 0, IFM_OPTION_RATIO, FALSE, "PERCENT",
-      "repeat (10 times at least) until half the throughput's 95 % interval is at most this part of it", AT(ci_ratio) },
+      "repeat (10 times at least) until half the throughput's 95 % interval is at most this part of it", .minimum = 1,
+      AT(ci_ratio) },
     { "time-budget", 0, IFM_OPTION_DURATION, FALSE, "TIME", "with --ci, the maximum time to warm up and repeat for", "0",
       .deferred = TRUE, AT(time_budget_ns) },
     { "queue-depth", 0, IFM_OPTION_COUNT, FALSE, "N", "batches that may lie between two blocks", "2", .minimum = 1,
@@ -35,8 +39,8 @@ const IfmOption ifm_run_options[] = {
       "off", device_times, AT(device_time) },
     { "verify", 0, IFM_OPTION_FLAG, FALSE, NULL, "compare every batch's outputs with those of the reference", AT(verify) },
     { "bound", 0, IFM_OPTION_FLAG, FALSE, NULL,
-      "also measure, interleaved, each device alone and all at once, each on whole batches of its own: what a plan is held "
-      "against",
+      "also measure, interleaved, each device alone and all at once, each on whole batches of its own, as a bound for "
+      "the plan",
       AT(bound) },
     { "pilot", 0, IFM_OPTION_DURATION, FALSE, "TIME",
       "try each plan in short runs before it is predicted, three rounds in so long and twice as many at most: shares and "
@@ -72,7 +76,5 @@ gboolean ifm_run_options_check(const IfmRunOptions *options, GError **error)
     if (options->watchdog_ns == 0)
         return ifm_error_misuse(error, "--watchdog 0s: a run in which nothing gets on would never end; a time above 0 is "
                                        "right");
-    if (options->ci_ratio == 0)
-        return ifm_error_misuse(error, "--ci: above 0%%, at most 100%%");
     return TRUE;
 }

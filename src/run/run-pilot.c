@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include <internal/json.h>
+#include <internal/record-fields.h>
 
 #include "run-private.h"
 
@@ -17,11 +18,21 @@ static gboolean resolve(IfmPlan *plan, void *user, GError **error)
     return run_set_resolve(resolving->set, plan, resolving->name, error);
 }
 
+static const IfmRecordField round_fields[] = {
+    { IFM_RECORD(SIZE, IfmPilotRound, n_batches) },
+    { IFM_RECORD(DOUBLE, IfmPilotRound, predicted_ns) },
+    { IFM_RECORD(DOUBLE, IfmPilotRound, measured_ns) },
+    { IFM_RECORD(DOUBLE, IfmPilotRound, pace_ns) },
+    { IFM_RECORD(DOUBLE, IfmPilotRound, spread_ratio) },
+    { IFM_RECORD(FLAG, IfmPilotRound, again) },
+    { NULL },
+};
+
 /* {"budget_ns", "drift_ratio", "tables": {what was predicted without it}, "rounds": [{"plan", "n_batches", "predicted_ns",
  * …}]} (transfer full) */
 static json_t *pilot_to_json(const RunJob *job, gint64 budget_ns, const GArray *rounds)
 {
-    json_t *list = json_array(), *tables = json_object();
+    json_t *json = json_object(), *list = json_array(), *tables = json_object();
     static const char *const kept[] = { "plan", "makespan_ns", "makespan_spread_ratio", "throughput_per_s", "cycle_ns" };
     for (gsize i = 0; i < G_N_ELEMENTS(kept); i++)
         if (json_object_get(job->prediction, kept[i]) != NULL)
@@ -30,14 +41,16 @@ static json_t *pilot_to_json(const RunJob *job, gint64 budget_ns, const GArray *
     {
         const IfmPilotRound *round = &g_array_index(rounds, IfmPilotRound, i);
         g_autofree char *text = ifm_plan_to_text(round->plan);
-        json_array_append_new(list, json_pack("{s:o,s:I,s:o,s:o,s:o,s:o,s:b}", "plan", ifm_json_string(text), "n_batches",
-                                              (json_int_t)round->n_batches, "predicted_ns",
-                                              ifm_json_real(round->predicted_ns), "measured_ns",
-                                              ifm_json_real(round->measured_ns), "pace_ns", ifm_json_real(round->pace_ns),
-                                              "spread_ratio", ifm_json_real(round->spread_ratio), "again", round->again));
+        json_t *one = json_object();
+        json_object_set_new(one, "plan", ifm_json_string(text));
+        json_object_update_new(one, ifm_record_to_json(round, round_fields));
+        json_array_append_new(list, one);
     }
-    return json_pack("{s:I,s:o,s:o,s:o}", "budget_ns", (json_int_t)budget_ns, "drift_ratio",
-                     ifm_json_real(ifm_pilot_drift_ratio(rounds)), "tables", tables, "rounds", list);
+    json_object_set_new(json, "budget_ns", json_integer(budget_ns));
+    json_object_set_new(json, "drift_ratio", ifm_json_real(ifm_pilot_drift_ratio(rounds)));
+    json_object_set_new(json, "tables", tables);
+    json_object_set_new(json, "rounds", list);
+    return json;
 }
 
 /* The interval of what was seen holds for the moment it was seen in; the run comes later. */
@@ -97,7 +110,9 @@ gboolean run_pilot(IfmRunSet *set, RunJob *job, IfmRunner *runner, const IfmPlan
     }
     if (plan == NULL)
     {
-        json_object_set_new(job->prediction, "pilot", json_pack("{s:o}", "failed", ifm_json_string(failed->message)));
+        json_t *reported = json_object();
+        json_object_set_new(reported, "failed", ifm_json_string(failed->message));
+        json_object_set_new(job->prediction, "pilot", reported);
         return TRUE;
     }
     json_t *reported = pilot_to_json(job, budget_ns, rounds);

@@ -124,7 +124,7 @@ static void note_substitute(const IfmRunSet *set, const IfmPlan *plan, int index
     set->options.note(line, set->options.user);
 }
 
-/* Figures of one device that stand for another are told of, each alias once. */
+/* Figures of one device that stand for another are reported, each alias once. */
 void run_set_note_substitutes(const IfmRunSet *set)
 {
     g_autoptr(GHashTable) reported = g_hash_table_new(g_str_hash, g_str_equal);

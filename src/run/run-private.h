@@ -1,6 +1,7 @@
 #pragma once
 #include <inferometer/dataset.h>
 #include <inferometer/run.h>
+#include <internal/planning-context.h>
 
 /* What the files of this room share, each of them standing on those before it: run-job.c (the data), run-graphs.c (which
  * batches), run-plans.c (which plans, on which devices), run-predict.c, run-pilot.c, run-set.c, run-measure.c. */
@@ -91,7 +92,7 @@ void run_set_list_runs(IfmRunSet *set);
 gboolean run_set_predict(IfmRunSet *set, RunJob *job, GError **error);
 
 /* run_pilot: where a pilot is asked for and the run is of one graph and has costs: runs its plan for a short while, and
- * plans and predicts anew by what that showed. One that fails changes nothing and is told with the prediction. Returns:
+ * plans and predicts anew by what that showed. One that fails changes nothing and is reported with the prediction. Returns:
  * FALSE with an error where it was interrupted.
  * @like: the run's case */
 gboolean run_pilot(IfmRunSet *set, RunJob *job, IfmRunner *runner, const IfmPlanCase *like, GError **error);

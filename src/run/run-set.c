@@ -1,4 +1,5 @@
 /* Everything that is asked to be run, looked at before anything is started. */
+#include <internal/dataset.h>
 #include <internal/json.h>
 #include <internal/store.h>
 #include <internal/study.h>
@@ -118,7 +119,7 @@ static gboolean fill_job(IfmRunSet *set, RunJob *job, const IfmPlan *demo, GErro
     return predicted;
 }
 
-/* Whatever it will be run on, a plan that is none is told first. */
+/* Whatever it will be run on, a plan that is invalid is reported first. */
 static gboolean check_given(const IfmRunSet *set, GError **error)
 {
     const json_t *plans = json_is_object(set->given) ? json_object_get(set->given, "plans") : NULL;

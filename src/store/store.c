@@ -1,5 +1,6 @@
 #include "store-private.h"
 #include <internal/json.h>
+#include <internal/record-fields.h>
 #include <internal/store.h>
 #include <string.h>
 
@@ -16,6 +17,8 @@ static gboolean check_records(const IfmCase *subject_case, const IfmMeasurement 
     g_autoptr(IfmCase) same = ifm_case_from_json(json, error);
     if (same == NULL)
         return FALSE;
+    if (!ifm_record_check(measurement, ifm_measurement_fields, "measurement", error))
+        return FALSE;
     if (*subject_case->key == '\0')
         return refuse(IFM_ERROR_INVALID, error, "its case is not sealed");
     if (g_strcmp0(measurement->case_key, subject_case->key) != 0)
@@ -30,7 +33,7 @@ static gboolean check_records(const IfmCase *subject_case, const IfmMeasurement 
     return TRUE;
 }
 
-/* Somebody who removes or replaces the file leaves this process a file that nobody will ever see again. */
+/* After its file is removed or replaced, this process would write to a file that no other can open. */
 static gboolean check_in_place(const IfmStore *store, GError **error)
 {
     struct stat found;

@@ -1,3 +1,7 @@
+#include <internal/axes.h>
+#include <internal/measure.h>
+#include <internal/onnx.h>
+#include <internal/tensor.h>
 #include <math.h>
 #include <stddef.h>
 #include <string.h>
@@ -218,6 +222,20 @@ static gboolean take_dim(Axes *axes, const DimText *text, GError **error)
     return TRUE;
 }
 
+/* A parameter that a model's own text sets cannot be an axis, too. */
+static gboolean check_not_set(const ProfileText *text, const Axes *axes, const char *axis, GError **error)
+{
+    g_autofree char *set = g_strconcat(",", axis, "=", NULL);
+    for (guint i = 0; i < axes->models->len; i++)
+    {
+        const ProfileModel *model = axes->models->pdata[i];
+        if (model->entry != NULL && strstr(model->text, set) != NULL)
+            return ifm_yaml_error(&text->study.record, error, "models: \"%s\": %s is an axis of the study; give it once",
+                                  model->text, axis);
+    }
+    return TRUE;
+}
+
 /* A value that stands twice would be one case with two rows. */
 static gboolean check_once(const ProfileText *text, const char *key, const GArray *values, GError **error)
 {
@@ -251,7 +269,7 @@ static gboolean read_axes(IfmStudy *study, const StudyText *common, GError **err
     for (guint i = 0; i < axes->dims->len; i++)
     {
         const ProfileDim *dim = axes->dims->pdata[i];
-        if (!check_once(text, dim->name, dim->sizes, error))
+        if (!check_not_set(text, axes, dim->name, error) || !check_once(text, dim->name, dim->sizes, error))
             return FALSE;
     }
     for (guint i = 0; i < axes->dtype->len; i++)
@@ -259,7 +277,8 @@ static gboolean read_axes(IfmStudy *study, const StudyText *common, GError **err
             if (g_array_index(axes->dtype, int, i) == g_array_index(axes->dtype, int, k))
                 return ifm_yaml_error(&text->study.record, error, "dtype: %s is listed twice",
                                       dtype_words[g_array_index(axes->dtype, int, i)]);
-    return check_once(text, "batch", axes->batch, error) && check_once(text, "threads", axes->threads, error) &&
+    return (axes->batch->len == 0 || check_not_set(text, axes, "batch", error)) &&
+           check_once(text, "batch", axes->batch, error) && check_once(text, "threads", axes->threads, error) &&
            check_once(text, "streams", axes->streams, error);
 }
 
@@ -275,25 +294,16 @@ static gboolean take_device(const IfmStudy *study, const DeviceText *text, IfmSt
 
 /* --- the span --------------------------------------------------------------------------------------------------------- */
 
-static gboolean is_parameter(const ProfileModel *model, const char *name)
-{
-    for (const IfmZooParameter *parameter = model->entry != NULL ? model->entry->parameters : NULL;
-         parameter != NULL && parameter->name != NULL; parameter++)
-        if (g_str_equal(parameter->name, name))
-            return TRUE;
-    return FALSE;
-}
-
 /* "resnet50,size=160,batch=0": the batch is left free, so that one file serves them all. (transfer full) */
 static char *words_of(const Axes *axes, const Point *point)
 {
     GString *words = g_string_new(point->model->text);
-    if (point->batch > 0 && is_parameter(point->model, "batch"))
+    if (point->batch > 0 && ifm_axis_parameter(point->model->entry, "batch") != NULL)
         g_string_append(words, ",batch=0");
     for (guint i = 0; i < axes->dims->len; i++)
     {
         const ProfileDim *dim = axes->dims->pdata[i];
-        if (is_parameter(point->model, dim->name))
+        if (ifm_axis_parameter(point->model->entry, dim->name) != NULL)
             g_string_append_printf(words, ",%s=%" G_GINT64_FORMAT, dim->name, point->sizes[i]);
     }
     return g_string_free(words, FALSE);
@@ -354,48 +364,47 @@ static gint64 value_of(const GArray *axis, guint i, gint64 fallback)
     return axis->len > 0 ? g_array_index(axis, gint64, i) : fallback;
 }
 
+/* Spanning: a phase that is spanned. */
+typedef struct
+{
+    IfmStudy *study;
+    int phase;
+} Spanning;
+
+/* @at: model, dimensions, batch, precision, threads, streams, device: span() */
+static gboolean take_point(const guint *at, void *user, GError **error)
+{
+    const Spanning *spanning = user;
+    IfmStudy *study = spanning->study;
+    const Axes *axes = study->own;
+    const guint *option = at + 1 + axes->dims->len;
+    Point point = { .model = axes->models->pdata[at[0]],
+                    .model_index = at[0],
+                    .batch = value_of(axes->batch, option[0], 0),
+                    .dtype = axes->dtype->len > 0 ? g_array_index(axes->dtype, int, option[1]) : 0,
+                    .threads = (int)value_of(axes->threads, option[2], 0),
+                    .streams = (int)value_of(axes->streams, option[3], 0) };
+    for (guint i = 0; i < axes->dims->len; i++)
+        point.sizes[i] = g_array_index(((const ProfileDim *)axes->dims->pdata[i])->sizes, gint64, at[1 + i]);
+    add_point(study, spanning->phase, &point, study->devices->pdata[option[4]]);
+    return TRUE;
+}
+
 /* Devices innermost: neighbours in time are those that get compared. */
-static void span_options(IfmStudy *study, int phase, Point *point)
-{
-    const Axes *axes = study->own;
-    for (guint b = 0; b < MAX(axes->batch->len, 1); b++)
-        for (guint k = 0; k < MAX(axes->dtype->len, 1); k++)
-            for (guint t = 0; t < MAX(axes->threads->len, 1); t++)
-                for (guint s = 0; s < MAX(axes->streams->len, 1); s++)
-                    for (guint d = 0; d < study->devices->len; d++)
-                    {
-                        point->batch = value_of(axes->batch, b, 0);
-                        point->dtype = axes->dtype->len > 0 ? g_array_index(axes->dtype, int, k) : 0;
-                        point->threads = (int)value_of(axes->threads, t, 0);
-                        point->streams = (int)value_of(axes->streams, s, 0);
-                        add_point(study, phase, point, study->devices->pdata[d]);
-                    }
-}
-
-static void span_dims(IfmStudy *study, int phase, Point *point, guint at)
-{
-    const Axes *axes = study->own;
-    if (at == axes->dims->len)
-    {
-        span_options(study, phase, point);
-        return;
-    }
-    const ProfileDim *dim = axes->dims->pdata[at];
-    for (guint i = 0; i < dim->sizes->len; i++)
-    {
-        point->sizes[at] = g_array_index(dim->sizes, gint64, i);
-        span_dims(study, phase, point, at + 1);
-    }
-}
-
 static void span(IfmStudy *study, int phase)
 {
     const Axes *axes = study->own;
-    for (guint i = 0; i < axes->models->len; i++)
-    {
-        Point point = { .model = axes->models->pdata[i], .model_index = i };
-        span_dims(study, phase, &point, 0);
-    }
+    const GArray *const options[] = { axes->batch, axes->dtype, axes->threads, axes->streams };
+    Spanning spanning = { study, phase };
+    guint lengths[1 + MAX_DIMS + G_N_ELEMENTS(options) + 1];
+    gsize n = 0;
+    lengths[n++] = axes->models->len;
+    for (guint i = 0; i < axes->dims->len; i++)
+        lengths[n++] = ((const ProfileDim *)axes->dims->pdata[i])->sizes->len;
+    for (gsize i = 0; i < G_N_ELEMENTS(options); i++)
+        lengths[n++] = MAX(options[i]->len, 1);
+    lengths[n++] = study->devices->len;
+    ifm_axes_each(lengths, n, take_point, &spanning, NULL);
 }
 
 /* --- files ------------------------------------------------------------------------------------------------------------ */
@@ -502,7 +511,7 @@ static gboolean bind(const Axes *axes, const Point *point, const IfmModel *model
     for (guint i = 0; i < axes->dims->len; i++)
     {
         const ProfileDim *dim = axes->dims->pdata[i];
-        if (!is_parameter(point->model, dim->name))
+        if (ifm_axis_parameter(point->model->entry, dim->name) == NULL)
             text->bindings[n++] = (IfmDimBinding){ dim->name, point->sizes[i] };
     }
     text->model_case.bindings = text->bindings;
@@ -590,7 +599,7 @@ static json_t *definition(const IfmStudy *study)
     return json_pack("{s:{s:I},s:o,s:o,s:o,s:o,s:o,s:o,s:b,s:o}", "model", "seed", (json_int_t)axes->seed, "models", models,
                      "batch", integers_to_json(axes->batch), "dims", dims, "dtype", dtypes, "threads",
                      integers_to_json(axes->threads), "streams", integers_to_json(axes->streams), "verify", axes->verify,
-                     "protocol", study_protocol_to_json(&study->protocol));
+                     "protocol", ifm_protocol_to_json(&study->protocol));
 }
 
 const StudyKind study_kind_profile = {

@@ -1,3 +1,4 @@
+#include <internal/measure.h>
 #include <internal/store.h>
 #include <internal/study.h>
 #include <string.h>
@@ -83,15 +84,6 @@ json_t *study_model_to_json(const char *name, gint64 features, gint64 hidden, gi
                      "seed", (json_int_t)seed);
 }
 
-json_t *study_protocol_to_json(const IfmProtocol *protocol)
-{
-    if (protocol->runs > 0)
-        return json_pack("{s:I,s:I}", "warmup", (json_int_t)protocol->warmup, "runs", (json_int_t)protocol->runs);
-    return json_pack("{s:f,s:f,s:I,s:I,s:I,s:I}", "ci_ratio", protocol->ci_ratio, "level", protocol->level, "warmup",
-                     (json_int_t)protocol->warmup, "min_runs", (json_int_t)protocol->min_runs, "max_runs",
-                     (json_int_t)protocol->max_runs, "time_budget_ns", (json_int_t)protocol->time_budget_ns);
-}
-
 static json_t *size_to_json(const StudySize *size)
 {
     json_t *json = json_pack("{s:I,s:I,s:o}", "nodes", (json_int_t)size->size.nodes, "edges", (json_int_t)size->size.edges,
@@ -118,7 +110,7 @@ static void add_ranges(const IfmStudy *study, json_t *definition)
         json_object_set(definition, "ranges", ranges);
     json_decref(ranges);
     if (study->contention)
-        json_object_set_new(definition, "contention", study_protocol_to_json(&study->contention_protocol));
+        json_object_set_new(definition, "contention", ifm_protocol_to_json(&study->contention_protocol));
 }
 
 json_t *study_stages_definition(const IfmStudy *study)
@@ -132,8 +124,8 @@ json_t *study_stages_definition(const IfmStudy *study)
         json_pack("{s:o,s:o,s:{s:s,s:I},s:o,s:o,s:o}", "model",
                   study_model_to_json(study->staged->name, study->features, study->hidden, study->seed), "stages", stages,
                   "graph", "kind", ifm_graph_kind_words()[study->graph_kind], "seed", (json_int_t)study->graph_seed,
-                  "sizes", sizes, "protocol", study_protocol_to_json(&study->protocol), "links",
-                  study->links ? study_protocol_to_json(&study->link_protocol) : json_null());
+                  "sizes", sizes, "protocol", ifm_protocol_to_json(&study->protocol), "links",
+                  study->links ? ifm_protocol_to_json(&study->link_protocol) : json_null());
     add_ranges(study, json);
     return json;
 }

@@ -3,8 +3,8 @@
 
 #include <glib/gstdio.h>
 
-#include <inferometer/tensor-file.h>
 #include <internal/file.h>
+#include <internal/tensor.h>
 
 #include "study-stages.h"
 

@@ -219,7 +219,7 @@ static gboolean check_differences(const ImportTable *table, GError **error)
     if (table->n_differ == 0)
         return TRUE;
     g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
-                "%zu %s from what is there already: %s; nothing is taken in (to take the later ones: --replace)",
+                "%zu %s from what is there already: %s; nothing is imported (to take the later ones: --replace)",
                 table->n_differ, table->n_differ == 1 ? "row differs" : "rows differ", table->first);
     return FALSE;
 }

@@ -3,7 +3,6 @@
 #include <inferometer/dataset.h>
 #include <inferometer/study.h>
 #include <internal/json.h>
-#include <internal/study-findings.h>
 #include <internal/yaml.h>
 
 /* What the files of this room share: a study in memory, where its files are, and its manifest. */
@@ -96,7 +95,6 @@ gboolean study_save_bytes(const char *path, GBytes *bytes, GError **error);
 json_t *study_manifest(IfmStudy *study, json_t *sessions);
 json_t *study_device_to_json(const IfmStudyDevice *device);
 json_t *study_case_to_json(const IfmStudyCase *row);
-json_t *study_protocol_to_json(const IfmProtocol *protocol);
 json_t *study_model_to_json(const char *name, gint64 features, gint64 hidden, gint64 seed);
 /* study_manifest_read: what a store says; *manifest NULL where it says nothing. FALSE with IFM_ERROR_CORRUPT, or
  * IFM_ERROR_INVALID for one of a later format. */
@@ -139,10 +137,6 @@ gboolean study_past_note(const StudyPast *past, IfmCampaign *campaign, GError **
 /* study_past_key: @key: (out) (transfer full) of a case that cannot be sealed now, from an earlier run; NULL where there is
  * none, or it was measured by another protocol or on another machine. */
 gboolean study_past_key(const StudyPast *past, const IfmStudy *study, StudyCase *one, char **key, GError **error);
-
-/* ifm_stage_row_precision: what the half-width of a row's interval came to; of tables from elsewhere, whose precision
- * nobody knows, "reached". */
-IfmPrecision ifm_stage_row_precision(const IfmStudyTables *tables, const IfmStageRow *row);
 
 /* ifm_study_kind: "stages", "profile": what its file says, how its axes become cases. */
 const char *ifm_study_kind(const IfmStudy *study);

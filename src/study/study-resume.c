@@ -1,3 +1,4 @@
+#include <internal/measure.h>
 #include <string.h>
 
 #include <inferometer/sensor.h>
@@ -85,7 +86,7 @@ gboolean study_past_note(const StudyPast *past, IfmCampaign *campaign, GError **
  * cannot, the protocol and the machine can. */
 static gboolean is_the_same(const StudyPast *past, const IfmCase *record, const IfmProtocol *protocol)
 {
-    json_auto_t *asked = study_protocol_to_json(protocol);
+    json_auto_t *asked = ifm_protocol_to_json(protocol);
     const char *machine = text_in(record->environment, "machine");
     return json_equal(json_object_get(record->options, "protocol"), asked) && g_strcmp0(machine, past->machine) == 0;
 }

@@ -10,6 +10,26 @@
 /* How often the time spent is put down while cases end; what a kill forgets of it is less than this. */
 #define NOTE_EVERY_US (5 * G_USEC_PER_SEC)
 
+static const char *const orders[] = {
+    [IFM_CAMPAIGN_AS_GIVEN] = "as-listed", [IFM_CAMPAIGN_INTERLEAVED] = "interleaved", NULL
+};
+
+#define AT(member) .at = G_STRUCT_OFFSET(IfmStudyOptions, member)
+
+const IfmOption ifm_study_options[] = {
+    { "retry", 0, IFM_OPTION_FLAG, FALSE, NULL, "measure again what failed before", .after = "memory-limit", AT(retry) },
+    { "attempts", 0, IFM_OPTION_COUNT, FALSE, "N", "how often a case that fails is measured in this run", "1", .minimum = 1,
+      .maximum = 100, AT(attempts) },
+    { "total-time", 0, IFM_OPTION_DURATION, FALSE, "TIME",
+      "the maximum time for the whole study: no case begins after it, and the same command continues; 0: no limit", "0",
+      AT(time_budget_ns) },
+    { "order", 0, IFM_OPTION_CHOICE, FALSE, "WORD",
+      "as-listed: cases in the study's order; interleaved: the first case of each device, then the second of each, and so "
+      "on, so that a drift of the machine affects all devices alike",
+      "as-listed", orders, AT(order) },
+    { NULL },
+};
+
 static void run_clear(Run *run)
 {
     ifm_campaign_free(run->campaign);
@@ -179,6 +199,9 @@ static IfmCampaign *campaign_of(Run *run)
     IfmCampaignOptions campaign = { .limits = options->limits,
                                     .interrupted = options->interrupted,
                                     .retry = options->retry,
+                                    .attempts = (gsize)options->attempts,
+                                    .time_budget_ns = options->time_budget_ns,
+                                    .order = options->order,
                                     .shard = options->shard,
                                     .n_shards = options->n_shards,
                                     .sessions_unix_ms = (const gint64 *)(const void *)sessions_ms->data,
@@ -239,6 +262,10 @@ gboolean ifm_study_measure(IfmStudy *study, IfmStore *store, const IfmStudyOptio
         *result = (IfmCampaignProgress){ .cases_per_s = NAN, .left_ns = -1 };
     if (options->folder == NULL)
         return ifm_error_misuse(error, "needs a folder for models, inputs and tables");
+    IfmStudyOptions checked = *options;
+    checked.attempts = options->attempts == 0 ? 1 : options->attempts;
+    if (!ifm_options_check(ifm_study_options, &checked, error))
+        return FALSE;
     if (!ifm_shard_check(options->shard, options->n_shards, error))
     {
         g_prefix_error(error, "--shard: ");

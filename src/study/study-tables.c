@@ -1,5 +1,6 @@
 #include <internal/store.h>
 #include <internal/study.h>
+#include <internal/zoo.h>
 #include <math.h>
 #include <string.h>
 

@@ -28,7 +28,6 @@ gboolean ifm_track_append(IfmTrack *track, const IfmEvent *event);
 gsize ifm_trace_n_texts(const IfmTrace *trace);
 /** ifm_trace_track: Returns: borrowed. */
 IfmTrack *ifm_trace_track(const IfmTrace *trace, gsize index);
-void ifm_trace_set_name(IfmTrace *trace, const char *name);
 
 /* ifm_idle_cause_name: "upstream", "host", "transfer", "queue-full", "partner", "no-work", "unknown". */
 const char *ifm_idle_cause_name(IfmIdleCause cause);

@@ -1,4 +1,5 @@
 /* Convolutional networks: the layers of all architectures, and the model around them. */
+#include <internal/onnx.h>
 #include <math.h>
 #include <stdarg.h>
 
@@ -46,8 +47,7 @@ const char *ifm_cnn_name(IfmCnn *cnn, const char *format, ...)
     return g_string_chunk_insert_const(cnn->names, name);
 }
 
-/* --- weights ------------------------------------------------------------------------------------------------------------
- */
+/* --- weights ------------------------------------------------------------------------------------------------------ */
 
 static void draw(IfmCnn *cnn, const char *name, int rank, const gint64 *shape, double low, double high)
 {
@@ -62,8 +62,7 @@ static const char *draw_vector(IfmCnn *cnn, const char *name, const char *what, 
     return full;
 }
 
-/* --- layers -------------------------------------------------------------------------------------------------------------
- */
+/* --- layers ------------------------------------------------------------------------------------------------------- */
 
 /* slide: The number of positions of a kernel along an axis of length @n. */
 static gint64 slide(IfmCnn *cnn, const char *name, gint64 n, int kernel, int stride, int pad, gboolean ceil_mode)
@@ -183,8 +182,7 @@ IfmFeatures ifm_cnn_concat(IfmCnn *cnn, const IfmFeatures *parts, gsize n, const
     return all;
 }
 
-/* --- pooling ------------------------------------------------------------------------------------------------------------
- */
+/* --- pooling ------------------------------------------------------------------------------------------------------ */
 
 static IfmFeatures pool_windows(IfmCnn *cnn, IfmFeatures from, const char *name, const char *op_type, const gint64 *kernel,
                                 const gint64 *stride)
@@ -318,8 +316,7 @@ IfmFeatures ifm_cnn_adaptive_average(IfmCnn *cnn, IfmFeatures from, const char *
     return pool_axis(cnn, from, name, 3, &columns);
 }
 
-/* --- the end of a network -----------------------------------------------------------------------------------------------
- */
+/* --- the end of a network ----------------------------------------------------------------------------------------- */
 
 IfmFeatures ifm_cnn_flatten(IfmCnn *cnn, IfmFeatures from, const char *name)
 {
@@ -358,8 +355,7 @@ void ifm_cnn_pooled_scores(IfmCnn *cnn, IfmFeatures from, const char *name, doub
     ifm_cnn_scores(cnn, dropout > 0 ? ifm_cnn_dropout(cnn, flat, "dropout", dropout) : flat, name);
 }
 
-/* --- the model ----------------------------------------------------------------------------------------------------------
- */
+/* --- the model ---------------------------------------------------------------------------------------------------- */
 
 /* weights_file: Its name contains exactly what the weights depend on. */
 static char *weights_file(const IfmCnn *cnn)

@@ -3,6 +3,7 @@
 
 #include <inferometer/dataset.h>
 #include <internal/nearest.h>
+#include <internal/zoo.h>
 
 #include "zoo-private.h"
 
@@ -24,15 +25,7 @@ const IfmStagedModel *ifm_staged_find(const char *name, GError **error)
     return NULL;
 }
 
-static const IfmStagedRecipe *recipe_of(const IfmStagedModel *staged)
-{
-    for (gsize i = 0; i < G_N_ELEMENTS(recipes); i++)
-        if (recipes[i]->model == staged)
-            return recipes[i];
-    g_assert_not_reached();
-}
-
-/* --- boundaries ------------------------------------------------------------------------------------------------------- */
+/* --- boundaries --------------------------------------------------------------------------------------------------- */
 
 const IfmBoundary *ifm_staged_boundary(const IfmStagedModel *staged, const char *name)
 {
@@ -82,13 +75,6 @@ static gboolean some_stage(const IfmStagedModel *staged, int first, int last, co
     return FALSE;
 }
 
-static gboolean is_output(const IfmStagedModel *staged, int first, int last, const char *name)
-{
-    int end = (int)staged->n_stages;
-    return some_stage(staged, first, last, name, TRUE) &&
-           (some_stage(staged, last + 1, end, name, FALSE) || some_stage(staged, MAX(first, end), last, name, TRUE));
-}
-
 GPtrArray *ifm_staged_inputs(const IfmStagedModel *staged, int first, int last)
 {
     GPtrArray *inputs = g_ptr_array_new();
@@ -104,9 +90,14 @@ GPtrArray *ifm_staged_inputs(const IfmStagedModel *staged, int first, int last)
 GPtrArray *ifm_staged_outputs(const IfmStagedModel *staged, int first, int last)
 {
     GPtrArray *outputs = g_ptr_array_new();
+    int end = (int)staged->n_stages;
     for (gsize i = 0; i < staged->n_boundaries; i++)
-        if (is_output(staged, first, last, staged->boundaries[i].name))
+    {
+        const char *name = staged->boundaries[i].name;
+        if (some_stage(staged, first, last, name, TRUE) &&
+            (some_stage(staged, last + 1, end, name, FALSE) || some_stage(staged, MAX(first, end), last, name, TRUE)))
             g_ptr_array_add(outputs, (gpointer)&staged->boundaries[i]);
+    }
     return outputs;
 }
 
@@ -135,7 +126,7 @@ void ifm_staged_io_bytes(const IfmStagedModel *staged, int first, int last, cons
     *written = sum_of_bytes(outputs, sizes);
 }
 
-/* --- building --------------------------------------------------------------------------------------------------------- */
+/* --- building ----------------------------------------------------------------------------------------------------- */
 
 static gboolean check_range(const IfmStagedModel *staged, int first, int last, GError **error)
 {
@@ -222,9 +213,13 @@ static void describe(IfmStageBuild *build)
         add_metadata(build, "size.", "sources", build->sources);
 }
 
-/* add_inputs: Adds the inputs, the metadata of their split axes, and finds the input that gives the number of nodes. */
+/* add_inputs: Adds the inputs, the metadata of their split axes and of the range of node numbers, and finds the input that
+ * gives the number of nodes. The range is set only where that number is known. The default, 0 or 1, is valid for other
+ * graphs. For a partition, both rows must be in range: sources and destinations. */
 static void add_inputs(IfmStageBuild *build)
 {
+    gint64 max = has_whole(build) ? MIN(build->sizes.nodes, build->sources) : build->sizes.nodes;
+    g_autofree char *range = g_strdup_printf("0 %" G_GINT64_FORMAT, max);
     for (guint i = 0; i < build->ports->len; i++)
     {
         const IfmStagedPort *port = &g_array_index(build->ports, IfmStagedPort, i);
@@ -236,6 +231,13 @@ static void add_inputs(IfmStageBuild *build)
                             : ifm_staged_split_axis(build->staged, build->first, build->last, boundary->name));
         if (!port->whole && g_str_equal(boundary->dims[0], "nodes"))
             build->nodes_from = port->name;
+    }
+    for (guint i = 0; i < build->ports->len && max > 0; i++)
+    {
+        const IfmStagedPort *port = &g_array_index(build->ports, IfmStagedPort, i);
+        g_autofree char *key = g_strdup_printf("inferometer.range.%s", port->name);
+        if (port->boundary->dtype == IFM_DTYPE_I64)
+            ifm_model_builder_metadata(build->builder, key, range);
     }
 }
 
@@ -250,45 +252,29 @@ static void add_outputs(IfmStageBuild *build)
     }
 }
 
-/* The range of node numbers is set only where the number of nodes is known. The default, 0 or 1, is valid for other graphs.
- * For a partition, both rows must be in range: sources and destinations. */
-static void describe_indices(IfmStageBuild *build)
-{
-    gint64 max = has_whole(build) ? MIN(build->sizes.nodes, build->sources) : build->sizes.nodes;
-    g_autofree char *range = g_strdup_printf("0 %" G_GINT64_FORMAT, max);
-    for (guint i = 0; i < build->ports->len && max > 0; i++)
-    {
-        const IfmStagedPort *port = &g_array_index(build->ports, IfmStagedPort, i);
-        g_autofree char *key = g_strdup_printf("inferometer.range.%s", port->name);
-        if (port->boundary->dtype == IFM_DTYPE_I64)
-            ifm_model_builder_metadata(build->builder, key, range);
-    }
-}
-
-static void add_zeros(IfmStageBuild *build)
-{
-    static const IfmBoundary zeros = { IFM_STAGED_ZEROS, IFM_DTYPE_F32, 1, { "nodes" }, 0 };
-    add_port(build, &zeros, zeros.name, FALSE, ifm_model_builder_input);
-    add_metadata(build, "split.", zeros.name, zeros.split_axis);
-    ifm_model_builder_metadata(build->builder, "inferometer.range." IFM_STAGED_ZEROS, "0 0");
-    build->nodes_from = zeros.name;
-    add_staged_port(build->ports, NULL, zeros.name, FALSE);
-}
-
 /* build_ports: The model whose inputs are the build's ports. */
 static IfmModel *build_ports(IfmStageBuild *build, GError **error)
 {
-    const IfmStagedRecipe *recipe = recipe_of(build->staged);
+    const IfmStagedRecipe *recipe = NULL;
     g_autoptr(IfmModelBuilder) builder = ifm_model_builder_new(build->staged->name, IFM_ZOO_OPSET);
     gboolean sums = FALSE;
+    for (gsize i = 0; i < G_N_ELEMENTS(recipes); i++)
+        recipe = recipes[i]->model == build->staged ? recipes[i] : recipe;
+    g_assert(recipe != NULL);
     build->builder = builder;
     describe(build);
     add_inputs(build);
-    describe_indices(build);
     for (int number = build->first; number <= build->last; number++)
         sums = sums || recipe->sums[number - 1];
     if (sums && build->sizes.nodes == 0 && build->nodes_from == NULL)
-        add_zeros(build);
+    {
+        static const IfmBoundary zeros = { IFM_STAGED_ZEROS, IFM_DTYPE_F32, 1, { "nodes" }, 0 };
+        add_port(build, &zeros, zeros.name, FALSE, ifm_model_builder_input);
+        add_metadata(build, "split.", zeros.name, zeros.split_axis);
+        ifm_model_builder_metadata(builder, "inferometer.range." IFM_STAGED_ZEROS, "0 0");
+        build->nodes_from = zeros.name;
+        add_staged_port(build->ports, NULL, zeros.name, FALSE);
+    }
     add_outputs(build);
     for (int number = build->first; number <= build->last; number++)
         recipe->emit[number - 1](build);
@@ -313,8 +299,7 @@ IfmModel *ifm_staged_build(const IfmStagedModel *staged, int first, int last, co
     return build_ports(&build, error);
 }
 
-/* --- of a part of a graph -----------------------------------------------------------------------------------------------
- */
+/* --- of a part of a graph ----------------------------------------------------------------------------------------- */
 
 /* add_part_ports: The boundary as the stages read it: whole, own rows, or both. */
 static void add_part_ports(const IfmStagedModel *staged, int first, int last, const IfmBoundary *boundary, GArray *ports)
@@ -378,8 +363,7 @@ IfmModel *ifm_staged_build_part(const IfmStagedModel *staged, int first, int las
     return model;
 }
 
-/* --- what recipes share -------------------------------------------------------------------------------------------------
- */
+/* --- helpers of recipes ------------------------------------------------------------------------------------------- */
 
 const char *ifm_stage_own_rows(const IfmStageBuild *build, const char *boundary)
 {
@@ -406,7 +390,7 @@ void ifm_stage_matrix(IfmStageBuild *build, const char *name, gint64 rows, gint6
                                     build->seed);
 }
 
-/* --- which form ------------------------------------------------------------------------------------------------------- */
+/* --- which form --------------------------------------------------------------------------------------------------- */
 
 /*
  * bench/scatter measured on one core of an AMD EPYC (Zen 4), with ONNX Runtime 1.31 and OpenVINO 2026.4. For rows of 256

@@ -1,5 +1,6 @@
 /* The inputs of a graph transformer from a graph. */
 #include <inferometer/tensor-file.h>
+#include <internal/dataset.h>
 #include <math.h>
 #include <string.h>
 
@@ -29,7 +30,7 @@ static GRand *generator(guint32 seed, guint32 number)
     return g_rand_new_with_seed_array((guint32[]){ seed, number }, 2);
 }
 
-/* --- what is refused ------------------------------------------------------------------------------------------------ */
+/* --- checks ------------------------------------------------------------------------------------------------------- */
 
 static gboolean check_graph(const IfmTransformer *transformer, const IfmGraph *graph, GError **error)
 {
@@ -71,7 +72,7 @@ static gboolean check_encoding(const IfmTransformer *transformer, const IfmEncod
     return FALSE;
 }
 
-/* --- one input ------------------------------------------------------------------------------------------------------ */
+/* --- one input ---------------------------------------------------------------------------------------------------- */
 
 static void fill_x(const Source *source, IfmTensor *tensor)
 {

@@ -43,7 +43,7 @@ static const char *within(Build *build, const char *name, const char *what)
     return name_of(build, "%s.%s", name, what);
 }
 
-/* --- constants and weights ------------------------------------------------------------------------------------------ */
+/* --- constants and weights ---------------------------------------------------------------------------------------- */
 
 /* is_new: Whether the name is new. It records the name. */
 static gboolean is_new(Build *build, const char *name)
@@ -83,7 +83,7 @@ static const char *draw_vector(Build *build, const char *name, gint64 n, double 
     return draw(build, name, 1, &n, low, high);
 }
 
-/* --- nodes ---------------------------------------------------------------------------------------------------------- */
+/* --- nodes -------------------------------------------------------------------------------------------------------- */
 
 /* op: Adds a node.    @node: (out) (optional) its index, for attributes    Returns: @name, its output */
 static const char *op(Build *build, const char *name, const char *op_type, const char *const *inputs, gsize *node)
@@ -163,7 +163,7 @@ static const char *normalised_sum(Build *build, const char *name, const char *x,
                                              : layer_norm(build, name, sum, scale, bias);
 }
 
-/* --- along the edges ------------------------------------------------------------------------------------------------ */
+/* --- along the edges ---------------------------------------------------------------------------------------------- */
 
 /* ends_of: Returns: the sources (@row 0) or destinations (1) of the edges, i64 [edges]. */
 static const char *ends_of(Build *build, gint64 row)
@@ -259,7 +259,7 @@ static const char *no_sums(Build *build)
     return filled(build, build->of->sizes.num_nodes, build->of->sizes.hidden_dim, FALSE);
 }
 
-/* --- message passing ------------------------------------------------------------------------------------------------ */
+/* --- message passing ---------------------------------------------------------------------------------------------- */
 
 /* sum_of_sources: The sum of x[source] over the edges that end in each node.    @coefficients: of each edge; NULL: 1 */
 static const char *sum_of_sources(Build *build, const char *x, const char *coefficients)
@@ -324,7 +324,7 @@ static const char *sage(Build *build, const char *x)
     return op(build, in_layer(build, "mpnn.add"), "Add", IFM_ZOO_NAMES(neighbours, own), NULL);
 }
 
-/* --- attention ------------------------------------------------------------------------------------------------------ */
+/* --- attention ---------------------------------------------------------------------------------------------------- */
 
 static const char *scaled(Build *build, const char *scores)
 {
@@ -444,7 +444,7 @@ static const char *attention(Build *build, const char *x)
     return linear(build, in_layer(build, "attention.output"), values, d, d);
 }
 
-/* --- a layer, and all of them --------------------------------------------------------------------------------------- */
+/* --- a layer, and all of them ------------------------------------------------------------------------------------- */
 
 static const char *feed_forward(Build *build, const char *x)
 {
@@ -472,21 +472,6 @@ static const char *layer(Build *build, const char *x)
     return normalised_sum(build, in_layer(build, "norm.ffn"), a, feed_forward(build, a));
 }
 
-static const char *enter(Build *build)
-{
-    const IfmTransformerSizes *sizes = &build->of->sizes;
-    const gboolean has_encoding = sizes->pe != IFM_ENCODING_NONE;
-    const char *x = "x";
-    gsize node;
-    if (has_encoding)
-    {
-        x = op(build, "input.concat", "Concat", IFM_ZOO_NAMES("x", "pe"), &node);
-        ifm_model_builder_int(build->builder, node, "axis", 1);
-    }
-    const gint64 width = sizes->feature_dim + (has_encoding ? sizes->pe_dim : 0);
-    return linear(build, "input.linear", x, width, sizes->hidden_dim);
-}
-
 /* pooled: The mean over each graph's nodes. */
 static const char *pooled(Build *build, const char *x)
 {
@@ -503,18 +488,7 @@ static const char *pooled(Build *build, const char *x)
     return "head.mean";
 }
 
-static void emit(Build *build)
-{
-    const IfmTransformerSizes *sizes = &build->of->sizes;
-    const char *x = enter(build);
-    for (build->layer = 0; build->layer < sizes->num_layers; build->layer++)
-        x = layer(build, x);
-    if (build->of->head == IFM_HEAD_GRAPH)
-        x = pooled(build, x);
-    linear_to(build, "head.linear", x, sizes->hidden_dim, sizes->num_outputs, TRUE, "y");
-}
-
-/* --- the model ------------------------------------------------------------------------------------------------------ */
+/* --- the model ---------------------------------------------------------------------------------------------------- */
 
 static void add_ports(IfmModelBuilder *builder, const IfmTransformer *transformer)
 {
@@ -542,6 +516,21 @@ IfmModel *ifm_transformer_build(const IfmTransformer *transformer, guint32 seed,
     g_autoptr(GHashTable) made = g_hash_table_new(g_str_hash, g_str_equal);
     Build build = { builder, transformer, seed, names, made, 0 };
     add_ports(builder, transformer);
-    emit(&build);
+    const IfmTransformerSizes *sizes = &transformer->sizes;
+    const gboolean has_encoding = sizes->pe != IFM_ENCODING_NONE;
+    const gint64 width = sizes->feature_dim + (has_encoding ? sizes->pe_dim : 0);
+    const char *x = "x";
+    gsize node;
+    if (has_encoding)
+    {
+        x = op(&build, "input.concat", "Concat", IFM_ZOO_NAMES("x", "pe"), &node);
+        ifm_model_builder_int(builder, node, "axis", 1);
+    }
+    x = linear(&build, "input.linear", x, width, sizes->hidden_dim);
+    for (build.layer = 0; build.layer < sizes->num_layers; build.layer++)
+        x = layer(&build, x);
+    if (transformer->head == IFM_HEAD_GRAPH)
+        x = pooled(&build, x);
+    linear_to(&build, "head.linear", x, sizes->hidden_dim, sizes->num_outputs, TRUE, "y");
     return ifm_model_builder_finish(builder, error);
 }

@@ -1,5 +1,6 @@
 #pragma once
-#include <inferometer/transformer.h>
+#include <internal/onnx.h>
+#include <internal/zoo.h>
 
 #include "zoo-private.h"
 
@@ -45,9 +46,8 @@ gboolean ifm_transformer_check(const IfmTransformer *transformer, GError **error
 /* ifm_transformer_ports: IfmTransformerPort: the inputs that the configuration needs, in order. (transfer full) */
 GArray *ifm_transformer_ports(const IfmTransformer *transformer);
 
-/* ifm_transformer_reads_edges: Whether any layer reads edges.    ifm_transformer_is_padded: Whether attention reads graphs
- * that are padded to one size.    ifm_transformer_pools: Whether there is one prediction per graph of a batch. */
-gboolean ifm_transformer_reads_edges(const IfmTransformer *transformer);
+/* ifm_transformer_is_padded: Whether attention reads graphs that are padded to one size.    ifm_transformer_pools: Whether
+ * there is one prediction per graph of a batch. */
 gboolean ifm_transformer_is_padded(const IfmTransformer *transformer);
 gboolean ifm_transformer_pools(const IfmTransformer *transformer);
 /* ifm_transformer_drops: Whether the model has masks. */

@@ -1,4 +1,5 @@
 /* The configuration of the graph transformer: words, checks, ports, the part of a node. */
+#include <internal/tensor.h>
 #include <string.h>
 
 #include "transformer-private.h"
@@ -37,7 +38,7 @@ IfmScatter ifm_transformer_scatter(int word, IfmAttention attention)
     return attention == IFM_ATTENTION_SPARSE ? IFM_SCATTER_MIXED : IFM_SCATTER_ELEMENTS;
 }
 
-/* --- what is refused ------------------------------------------------------------------------------------------------ */
+/* --- checks ------------------------------------------------------------------------------------------------------- */
 
 static gboolean check_bounds(const IfmTransformer *transformer, GError **error)
 {
@@ -72,19 +73,6 @@ static gboolean check_bounds(const IfmTransformer *transformer, GError **error)
     return TRUE;
 }
 
-static gboolean check_encoding(const IfmTransformer *transformer, GError **error)
-{
-    /* The smallest graph of a batch has at most the average number of nodes. */
-    const gint64 n = transformer->sizes.num_nodes / transformer->num_graphs;
-    if (transformer->sizes.pe != IFM_ENCODING_LAPLACIAN || transformer->sizes.pe_dim < n)
-        return TRUE;
-    g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
-                "pe_dim %" G_GINT64_FORMAT ": a graph of %" G_GINT64_FORMAT " nodes has %" G_GINT64_FORMAT
-                " eigenvectors at most",
-                transformer->sizes.pe_dim, n, n - 1);
-    return FALSE;
-}
-
 gboolean ifm_transformer_check(const IfmTransformer *transformer, GError **error)
 {
     const IfmTransformerSizes *sizes = &transformer->sizes;
@@ -102,10 +90,19 @@ gboolean ifm_transformer_check(const IfmTransformer *transformer, GError **error
         g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "dropout %g: 0 to below 1", transformer->dropout);
         return FALSE;
     }
-    return check_encoding(transformer, error);
+    const gint64 n = sizes->num_nodes / transformer->num_graphs; /* the smallest graph of a batch has no more nodes */
+    if (sizes->pe == IFM_ENCODING_LAPLACIAN && sizes->pe_dim >= n)
+    {
+        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
+                    "pe_dim %" G_GINT64_FORMAT ": a graph of %" G_GINT64_FORMAT " nodes has %" G_GINT64_FORMAT
+                    " eigenvectors at most",
+                    sizes->pe_dim, n, n - 1);
+        return FALSE;
+    }
+    return TRUE;
 }
 
-/* --- a graph's sizes ------------------------------------------------------------------------------------------------ */
+/* --- a graph's sizes ---------------------------------------------------------------------------------------------- */
 
 void ifm_transformer_for_graph(IfmTransformer *transformer, const IfmGraph *graph)
 {
@@ -123,13 +120,7 @@ void ifm_transformer_for_graph(IfmTransformer *transformer, const IfmGraph *grap
     }
 }
 
-/* --- ports ---------------------------------------------------------------------------------------------------------- */
-
-gboolean ifm_transformer_reads_edges(const IfmTransformer *transformer)
-{
-    return transformer->sizes.num_layers > 0 && transformer->sizes.num_edges > 0 &&
-           (transformer->sizes.mpnn != IFM_MESSAGE_NONE || transformer->attention == IFM_ATTENTION_SPARSE);
-}
+/* --- ports -------------------------------------------------------------------------------------------------------- */
 
 gboolean ifm_transformer_is_padded(const IfmTransformer *transformer)
 {
@@ -195,7 +186,8 @@ GArray *ifm_transformer_ports(const IfmTransformer *transformer)
     add_port(ports, IFM_TRANSFORMER_X, "x", IFM_DTYPE_F32, DIMS(n, sizes->feature_dim), -1, 1);
     if (sizes->pe != IFM_ENCODING_NONE)
         add_port(ports, IFM_TRANSFORMER_PE, "pe", IFM_DTYPE_F32, DIMS(n, sizes->pe_dim), -1, 1);
-    if (ifm_transformer_reads_edges(transformer))
+    if (transformer->sizes.num_layers > 0 && transformer->sizes.num_edges > 0 &&
+        (transformer->sizes.mpnn != IFM_MESSAGE_NONE || transformer->attention == IFM_ATTENTION_SPARSE))
         add_port(ports, IFM_TRANSFORMER_EDGES, "edge_index", IFM_DTYPE_I64, DIMS(2, e), 0, (double)n);
     if (has_layers && sizes->mpnn == IFM_MESSAGE_GCN)
         add_port(ports, IFM_TRANSFORMER_COEFFICIENTS, "coefficients", IFM_DTYPE_F32, DIMS(e + n, 1), 0, 1);
@@ -238,7 +230,7 @@ gboolean ifm_transformer_input_bytes(const IfmTransformer *transformer, gint64 *
     return TRUE;
 }
 
-/* --- parts ---------------------------------------------------------------------------------------------------------- */
+/* --- parts -------------------------------------------------------------------------------------------------------- */
 
 /* skip_layer: Returns: the text after "layers.3."; NULL where @name does not begin so. */
 static const char *skip_layer(const char *name)

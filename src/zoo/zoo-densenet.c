@@ -21,7 +21,7 @@ static IfmFeatures active(IfmCnn *cnn, IfmFeatures from, const char *place, cons
     return ifm_cnn_relu(cnn, from, ifm_cnn_name(cnn, "%srelu%s", place, which));
 }
 
-/* dense_block: Each layer reads what the block was given and all that the layers before it made. */
+/* dense_block: Each layer reads the input of the block and the outputs of all layers before it. */
 static IfmFeatures dense_block(IfmCnn *cnn, IfmFeatures from, int number, int n_layers)
 {
     IfmFeatures made[MAX_LAYERS + 1] = { from }, all = from;

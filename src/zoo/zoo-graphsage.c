@@ -48,7 +48,7 @@ static gint64 node_bytes(const IfmStageSizes *sizes)
     return F32(sizes->nodes * sizes->hidden);
 }
 
-/* --- the table -------------------------------------------------------------------------------------------------------- */
+/* --- the table ---------------------------------------------------------------------------------------------------- */
 
 static const IfmBoundary boundaries[] = {
     { "x", IFM_DTYPE_F32, 2, { "nodes", "features" }, 0 },
@@ -92,7 +92,7 @@ static const IfmStage stages[] = {
 
 static const IfmStagedModel graphsage = { "graphsage", stages, N_STAGES, boundaries, G_N_ELEMENTS(boundaries) };
 
-/* --- nodes ------------------------------------------------------------------------------------------------------------ */
+/* --- nodes -------------------------------------------------------------------------------------------------------- */
 
 /* Tensors that are not boundaries and serve several stages. The first stage that needs one makes it. */
 enum
@@ -272,8 +272,7 @@ const IfmStagedRecipe ifm_zoo_graphsage_recipe = {
     .sums = { [REDUCE_SUM] = TRUE, [REDUCE_COUNT] = TRUE },
 };
 
-/* --- as a row of the zoo ------------------------------------------------------------------------------------------------
- */
+/* --- as a row of the zoo ------------------------------------------------------------------------------------------ */
 
 enum
 {

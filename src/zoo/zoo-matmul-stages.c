@@ -6,7 +6,7 @@
 
 #include "zoo-private.h"
 
-/* --- the table -------------------------------------------------------------------------------------------------------- */
+/* --- the table ---------------------------------------------------------------------------------------------------- */
 
 static gint64 first_bytes(const IfmStageSizes *sizes)
 {
@@ -42,7 +42,7 @@ static const IfmStage stages[] = {
 
 static const IfmStagedModel matmul = { "matmul", stages, N_STAGES, boundaries, G_N_ELEMENTS(boundaries) };
 
-/* --- nodes ------------------------------------------------------------------------------------------------------------ */
+/* --- nodes -------------------------------------------------------------------------------------------------------- */
 
 static void emit_product(IfmStageBuild *build, int stage, const char *weight, gint64 rows, gint64 columns)
 {
@@ -88,8 +88,7 @@ const IfmStagedRecipe ifm_zoo_matmul_recipe = {
     .emit = { emit_enter, emit_wide, emit_plain, emit_double },
 };
 
-/* --- as a row of the zoo ------------------------------------------------------------------------------------------------
- */
+/* --- as a row of the zoo ------------------------------------------------------------------------------------------ */
 
 enum
 {

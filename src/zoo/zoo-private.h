@@ -40,8 +40,7 @@ IfmModel *ifm_zoo_vgg16_build(const gint64 *values, guint32 seed, GError **error
 extern const IfmZooParameter ifm_zoo_small_cnn_parameters[];
 IfmModel *ifm_zoo_small_cnn_build(const gint64 *values, guint32 seed, GError **error);
 
-/* --- models in stages ---------------------------------------------------------------------------------------------------
- */
+/* --- models in stages --------------------------------------------------------------------------------------------- */
 
 #define IFM_STAGED_MAX_WIDTH G_GINT64_CONSTANT(65536) /* features, hidden */
 #define IFM_STAGED_ZEROS "zeros"

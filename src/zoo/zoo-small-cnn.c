@@ -18,7 +18,7 @@ const IfmZooParameter ifm_zoo_small_cnn_parameters[] = {
     [CLASSES + 1] = { NULL },
 };
 
-/* convolution: 3x3 with padding, then Relu. Its weights suit Relu (He): what comes out has the variance of what went in. */
+/* convolution: 3x3 with padding, then Relu. Its weights suit Relu (He): the output has the variance of the input. */
 static void convolution(IfmModelBuilder *builder, const char *name, const char *from, gint64 in, gint64 out, guint32 seed)
 {
     g_autofree char *weight = g_strdup_printf("%s.weight", name);

@@ -15,7 +15,7 @@ typedef struct
     int channels, kernel, stride, pad;
 } Row;
 
-/* Layers: @rows: ends with a kernel of 0.    @pooled: what the image becomes before the dense layers
+/* Layers: @rows: ends with a kernel of 0.    @pooled: the size of the image before the dense layers
  * @dense, @dropout: numbers of the three and the two, as torchvision counts them; each dropout stands before or behind a
  * dense layer and its rectifier */
 typedef struct

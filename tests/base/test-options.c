@@ -10,7 +10,7 @@ typedef struct
     int mode, pass;
     const char *word;
     gint64 runs, seed, budget_ns, memory_bytes, features;
-    double ci_ratio, margin_ratio;
+    double ci_ratio, margin_ratio, part_ratio;
     struct
     {
         gint64 warmup, depth;
@@ -45,6 +45,8 @@ static const IfmOption table[] = {
     { .table = inner_table, .at = G_STRUCT_OFFSET(Example, inner) },
     { "ci", 0, IFM_OPTION_RATIO, FALSE, "PERCENT", "how well", .at = G_STRUCT_OFFSET(Example, ci_ratio) },
     { "margin", 0, IFM_OPTION_RATIO, FALSE, "PERCENT", "how near", "1%", .at = G_STRUCT_OFFSET(Example, margin_ratio) },
+    { "part", 0, IFM_OPTION_RATIO, FALSE, "PERCENT", "how much", "50%", .minimum = 1,
+      .at = G_STRUCT_OFFSET(Example, part_ratio) },
     { NULL },
 };
 
@@ -197,14 +199,16 @@ static void test_refused(void)
         { "runs", "", "--runs: \"\" is not a whole number from 1 to 100" },
         { "runs", "0", "--runs: \"0\" is not a whole number from 1 to 100" },
         { "runs", "+3", "--runs: \"+3\" is not a whole number from 1 to 100" },
-        { "seed", "-1", "--seed: \"-1\" is not a whole number, such as 10" },
-        { "seed", "9223372036854775808", "--seed: \"9223372036854775808\" is not a whole number, such as 10" },
+        { "seed", "-1", "--seed: \"-1\" is not a whole number of at least 0" },
+        { "seed", "9223372036854775808", "--seed: \"9223372036854775808\" is not a whole number of at least 0" },
         { "time-budget", "20", "--time-budget: \"20\" is not " DURATION },
         { "time-budget", "-1s", "--time-budget: \"-1s\" is not " DURATION },
         { "time-budget", "1e300h", "--time-budget: \"1e300h\" is not " DURATION },
         { "memory-limit", "2GB!", "--memory-limit: \"2GB!\" is not " SIZE },
         { "ci", "1", "--ci: \"1\" is not " RATIO },
         { "ci", "101%", "--ci: \"101%\" is not " RATIO },
+        { "part", "0%", "--part: above 0%, at most 100%" },
+        { "part", "0", "--part: above 0%, at most 100%" },
         { "ci", "nan", "--ci: \"nan\" is not " RATIO },
         { "output", "", "--output: \"\" is no folder" },
         { "file", "", "--file: \"\" is no file" },
@@ -230,11 +234,11 @@ static void test_refused_from_c(void)
     assert_struct_refused(&example, "--runs: \"-1\" is not a whole number from 1 to 100");
     example = defaults;
     example.features = 0;
-    assert_struct_refused(&example, "--features: \"0\" is not a whole number, such as 10");
+    assert_struct_refused(&example, "--features: \"0\" is not a whole number of at least 1");
     example = defaults;
     example.seed = -2;
-    assert_struct_refused(&example, "--seed: \"-2\" is not a whole number, such as 10");
-    assert_text_refused("seed", "-2", "--seed: \"-2\" is not a whole number, such as 10");
+    assert_struct_refused(&example, "--seed: \"-2\" is not a whole number of at least 0");
+    assert_text_refused("seed", "-2", "--seed: \"-2\" is not a whole number of at least 0");
     example = defaults;
     example.budget_ns = -5;
     assert_struct_refused(&example, "--time-budget: \"-5ns\" is not " DURATION);
@@ -246,6 +250,10 @@ static void test_refused_from_c(void)
     example.margin_ratio = 1.5;
     assert_struct_refused(&example, "--margin: \"150%\" is not " RATIO);
     assert_text_refused("margin", "150%", "--margin: \"150%\" is not " RATIO);
+    example.part_ratio = 0;
+    assert_struct_refused(&example, "--margin: \"150%\" is not " RATIO);
+    example.margin_ratio = 0;
+    assert_struct_refused(&example, "--part: above 0%, at most 100%");
     example.margin_ratio = NAN;
     assert_struct_refused(&example, "--margin: \"nan%\" is not " RATIO);
     example = defaults;

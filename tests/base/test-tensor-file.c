@@ -1,6 +1,6 @@
 #include <fcntl.h>
 #include <glib/gstdio.h>
-#include <inferometer/tensor-file.h>
+#include <internal/tensor.h>
 #include <string.h>
 #include <unistd.h>
 

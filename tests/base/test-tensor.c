@@ -1,4 +1,4 @@
-#include <inferometer/tensor.h>
+#include <internal/tensor.h>
 #include <math.h>
 
 static void test_size(void)

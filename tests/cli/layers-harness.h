@@ -34,7 +34,7 @@ static inline void check_reported_by_graph(const json_t *json)
     const json_t *layers = json_object_get(first_case(json), "layers"), *row;
     size_t i;
     double macs = 0;
-    g_assert_cmpstr(json_string_value(json_object_get(layers, "told_by")), ==, "the graph as the runtime optimised it");
+    g_assert_cmpstr(json_string_value(json_object_get(layers, "mapped_by")), ==, "the graph as the runtime optimised it");
     g_assert_true(json_is_null(json_object_get(layers, "why_names")));
     g_assert_cmpfloat(number_at(layers, "n_by_names"), ==, 0);
     json_array_foreach(json_object_get(layers, "rows"), i, row)

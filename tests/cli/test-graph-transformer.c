@@ -113,7 +113,7 @@ static void test_parts(Bench *bench, gconstpointer data)
     g_assert_cmpfloat(number_at(memory, "memory.planned.attention_estimated_bytes"), ==, 4 * 2 * 36);
     g_assert_cmpfloat(number_at(memory, "memory.planned.attention_planned_bytes"), >=, 4 * 2 * 36);
     g_assert_cmpfloat(number_at(memory, "memory.planned.attention_planned_bytes"), <=,
-                      number_at(memory, "memory.planned.activations_least_bytes"));
+                      number_at(memory, "memory.planned.activations_min_bytes"));
 }
 
 /* Of a training the work of each pass by part: backward is what the training pass has more than forward, the step has an

@@ -1,6 +1,6 @@
-#include <inferometer/onnx.h>
 
 #include "cli/harness.h"
+#include <internal/onnx.h>
 
 /* What `inferometer profile` tells of work that depends on values: an upper bound, said to be one, or nothing; never a
  * silent figure. */
@@ -107,7 +107,7 @@ static void test_if_measured(Bench *bench, gconstpointer data)
     const json_t *entry = json_array_get(json_object_get(json, "cases"), 0), *row;
     const json_t *layers = json_object_get(entry, "layers");
     g_assert_true(json_is_null(json_object_get(entry, "attained_ratio")));
-    g_assert_cmpfloat(ifm_member_number(layers, "n_at_most"), ==, 1);
+    g_assert_cmpfloat(ifm_member_number(layers, "n_upper_bounds"), ==, 1);
     gsize n = 0, i;
     json_array_foreach(json_object_get(layers, "rows"), i, row)
     {

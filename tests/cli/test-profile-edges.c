@@ -1,6 +1,6 @@
-#include <inferometer/onnx.h>
 
 #include "cli/harness.h"
+#include <internal/onnx.h>
 
 /* Models at the edge of what can be profiled, and what a profile tells beside its figures. */
 

@@ -1,7 +1,7 @@
 #include <math.h>
 
-#include <inferometer/tensor-file.h>
 #include <internal/engine.h>
+#include <internal/tensor.h>
 
 #include "cli/harness.h"
 
@@ -127,7 +127,7 @@ static void test_difference(Bench *bench, gconstpointer data)
     g_assert_cmpstr(json_string_value(at(runtime, "backward.of")), ==, "training_pass - forward");
 }
 
-/* --- in turns -----------------------------------------------------------------------------------------------------------
+/* --- interleaved -------------------------------------------------------------------------------------------------------
  */
 
 #define NOISY "matmul --mode backward -p runtime --no-verify -d simulated:lab/GAUSSIAN --json out.json"
@@ -143,28 +143,29 @@ static json_t *read_json(const Bench *bench, const char *name)
 }
 
 /* The interval is that of the comparison, in the unit of the times, and the same one is told by all exports. */
-static void test_turns(Bench *bench, gconstpointer data)
+static void test_interleaved(Bench *bench, gconstpointer data)
 {
     g_auto(Ended) ended = { 0 };
     run_line(bench, "profile -q --runs 40 " NOISY, &ended);
     assert_status(&ended, 0);
     g_assert_nonnull(strstr(ended.out, "measured once more, interleaved"));
     json_auto_t *json = read_json(bench, "out.json");
-    const json_t *backward = at(json, "runtime.backward"), *turns = at(case_of(json, "training_pass"), "turns");
+    const json_t *backward = at(json, "runtime.backward"), *interleaved = at(case_of(json, "training_pass"), "interleaved");
     g_assert_cmpstr(json_string_value(at(backward, "difference")), ==, "paired rounds");
     g_assert_true(json_is_null(at(backward, "why")));
     g_assert_cmpfloat(number(backward, "n_pairs"), ==, 10);
-    g_assert_cmpfloat(number(backward, "n_rounds"), ==, (double)json_array_size(at(turns, "rounds")));
-    g_assert_cmpfloat(number(turns, "difference_interval.lower"), <, number(turns, "difference_interval.upper"));
-    g_assert_cmpfloat_with_epsilon(number(backward, "median"), number(turns, "difference_ns") / 1e6, 1e-12);
-    g_assert_cmpfloat_with_epsilon(number(backward, "median_lower"), number(turns, "difference_interval.lower") / 1e6,
+    g_assert_cmpfloat(number(backward, "n_rounds"), ==, (double)json_array_size(at(interleaved, "rounds")));
+    g_assert_cmpfloat(number(interleaved, "difference_interval.lower"), <,
+                      number(interleaved, "difference_interval.upper"));
+    g_assert_cmpfloat_with_epsilon(number(backward, "median"), number(interleaved, "difference_ns") / 1e6, 1e-12);
+    g_assert_cmpfloat_with_epsilon(number(backward, "median_lower"), number(interleaved, "difference_interval.lower") / 1e6,
                                    1e-12);
-    g_assert_cmpfloat_with_epsilon(number(backward, "median_upper"), number(turns, "difference_interval.upper") / 1e6,
+    g_assert_cmpfloat_with_epsilon(number(backward, "median_upper"), number(interleaved, "difference_interval.upper") / 1e6,
                                    1e-12);
     double mean = 0;
-    for (gsize i = 0; i < json_array_size(at(turns, "rounds")); i++)
+    for (gsize i = 0; i < json_array_size(at(interleaved, "rounds")); i++)
     {
-        const json_t *round = json_array_get(at(turns, "rounds"), i);
+        const json_t *round = json_array_get(at(interleaved, "rounds"), i);
         mean += (number(round, "b_ns") - number(round, "a_ns")) / 1e6 / number(backward, "n_rounds");
     }
     g_assert_cmpfloat_with_epsilon(number(backward, "mean"), mean, 1e-9);
@@ -173,7 +174,8 @@ static void test_turns(Bench *bench, gconstpointer data)
     run_line(bench, "profile -q --runs 40 --resume " NOISY, &ended);
     assert_status(&ended, 0);
     json_auto_t *again = read_json(bench, "out.json");
-    g_assert_true(json_equal(at(case_of(again, "training_pass"), "turns"), turns)); /* its elapsed time, too: it was kept */
+    g_assert_true(json_equal(at(case_of(again, "training_pass"), "interleaved"),
+                             interleaved)); /* its elapsed time, too: it was kept */
     run_line(bench,
              "profile -q --runs 40 --csv - matmul --mode backward -p runtime --resume -d simulated:lab/GAUSSIAN "
              "--no-verify",
@@ -189,15 +191,15 @@ static void expect_independent(Bench *bench, const char *line, const char *why)
     g_assert_cmpstr(json_string_value(at(json, "runtime.backward.difference")), ==, "independent");
     g_assert_cmpfloat_with_epsilon(number(json, "runtime.backward.median"), difference, 1e-9);
     g_assert_true(json_is_null(at(json, "runtime.backward.n_pairs")));
-    g_assert_null(at(case_of(json, "training_pass"), "turns"));
+    g_assert_null(at(case_of(json, "training_pass"), "interleaved"));
     const json_t *reported = at(json, "runtime.backward.why");
     g_test_message("%s", json_string_value(reported));
     g_assert_true(why != NULL ? json_is_string(reported) && strstr(json_string_value(reported), why) != NULL
                               : json_is_null(reported));
 }
 
-/* Where they could not be measured in turns, what each came to by itself is what there is. */
-static void test_no_turns(Bench *bench, gconstpointer data)
+/* Where they could not be interleaved, the figures are those of each pass measured alone. */
+static void test_not_interleaved(Bench *bench, gconstpointer data)
 {
     static const char yaml[] = "description: fails where it runs longer\nprovenance: invented\nunits:\n"
                                "  LOSES:\n    description: is lost in its 8th run\n    capabilities: [free-shapes]\n"
@@ -245,8 +247,8 @@ static void test_impossible(Bench *bench, gconstpointer data)
     g_assert_null(strstr(ended.out, reported));
 }
 
-/* Interrupted while they are in turns: the passes are kept and told, and --resume measures what is missing. */
-static void test_turns_interrupted(Bench *bench, gconstpointer data)
+/* Interrupted while they are interleaved: the passes are kept and reported, and --resume measures what is missing. */
+static void test_interleaved_interrupted(Bench *bench, gconstpointer data)
 {
     g_auto(Ended) ended = { 0 };
     g_autofree char *out = NULL, *err = NULL;
@@ -583,10 +585,10 @@ int main(int argc, char **argv)
     g_test_add("/profile-mode/work", Bench, NULL, bench_init, test_work, bench_clear);
     g_test_add("/profile-mode/equal", Bench, NULL, bench_init, test_equal, bench_clear);
     g_test_add("/profile-mode/difference", Bench, NULL, bench_init, test_difference, bench_clear);
-    g_test_add("/profile-mode/turns", Bench, NULL, bench_init, test_turns, bench_clear);
-    g_test_add("/profile-mode/no-turns", Bench, NULL, bench_init, test_no_turns, bench_clear);
+    g_test_add("/profile-mode/interleaved", Bench, NULL, bench_init, test_interleaved, bench_clear);
+    g_test_add("/profile-mode/not-interleaved", Bench, NULL, bench_init, test_not_interleaved, bench_clear);
     g_test_add("/profile-mode/impossible", Bench, NULL, bench_init, test_impossible, bench_clear);
-    g_test_add("/profile-mode/turns-interrupted", Bench, NULL, bench_init, test_turns_interrupted, bench_clear);
+    g_test_add("/profile-mode/interleaved-interrupted", Bench, NULL, bench_init, test_interleaved_interrupted, bench_clear);
     g_test_add("/profile-mode/measured", Bench, NULL, bench_init, test_measured, bench_clear);
     g_test_add("/profile-mode/reproducible", Bench, NULL, bench_init, test_reproducible, bench_clear);
     g_test_add("/profile-mode/file", Bench, NULL, bench_init, test_file, bench_clear);

@@ -56,7 +56,7 @@ static void test_model_alone(Bench *bench, gconstpointer data)
     g_assert_cmpfloat(number_at(json, "model_info", "total_parameters"), ==, K * N);
     g_assert_cmpfloat(number_at(json, "model_info", "parameter_memory_mb"), ==, K * N * 4 / 1048576.0);
     const json_t *planned = json_object_get(json_object_get(json, "memory"), "planned");
-    g_assert_cmpint(json_integer_value(json_object_get(planned, "activations_least_bytes")), ==, 4 * (M * K + M * N));
+    g_assert_cmpint(json_integer_value(json_object_get(planned, "activations_min_bytes")), ==, 4 * (M * K + M * N));
     g_assert_cmpfloat_with_epsilon(number_at(json, "memory", "peak_mb"), 4.0 * (K * N + M * K + M * N) / 1048576, 1e-12);
     g_assert_null(json_object_get(json, "runtime"));
     run_line(bench, "profile m.onnx --profile flops", &ended);
@@ -334,6 +334,7 @@ static void test_absent(Bench *bench, gconstpointer data)
 {
     g_auto(Ended) ended = { 0 };
     refuse(bench, "resnet51", "nor in the zoo");
+    refuse(bench, ",m=2", "the model's name is empty");
     refuse(bench, "resnet50,foo=3", "foo");
     run_line(bench, "profile missing.onnx -q --profile flops", &ended);
     assert_complaint(&ended, 4, "missing.onnx");
@@ -424,7 +425,7 @@ static void test_kept_counts_inputs(Bench *bench, gconstpointer data)
     assert_status(&ended, 0);
     json_auto_t *json = parse_output(&ended);
     const json_t *planned = json_object_get(json_object_get(json, "memory"), "planned");
-    g_assert_cmpint(json_integer_value(json_object_get(planned, "activations_least_bytes")), ==, 2 * 64 * 64 * 4);
+    g_assert_cmpint(json_integer_value(json_object_get(planned, "activations_min_bytes")), ==, 2 * 64 * 64 * 4);
     g_assert_cmpint(json_integer_value(json_object_get(planned, "activations_kept_bytes")), ==, 2 * 64 * 64 * 4);
 }
 

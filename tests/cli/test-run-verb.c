@@ -240,7 +240,7 @@ static void test_parts(Bench *bench, gconstpointer data)
     write_text(bench, "small.yaml", SMALL);
     run_line(bench, "study run ./small.yaml -q -o small", &ended);
     assert_status(&ended, 0);
-    run_line(bench, "run ./small -q --use CPU --size 40,1 --parts 4 --batches 8 --repetitions 1 --json -", &ended);
+    run_line(bench, "run ./small -q --use CPU --size 40,1 --partitions 4 --batches 8 --repetitions 1 --json -", &ended);
     assert_status(&ended, 0);
     json_auto_t *json = parse_output(&ended);
     const json_t *run = json_array_get(json_object_get(json, "runs"), 0);

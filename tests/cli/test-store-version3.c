@@ -1,4 +1,7 @@
 #include <inferometer/store.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "cli/study-harness.h"
 
@@ -100,6 +103,32 @@ static void test_written(Bench *bench, gconstpointer data)
     assert_content(IFM_STORE_READ, study, results);
 }
 
+/* A kill at any moment while it is brought up to date leaves the old store or the new one. */
+static void test_killed(Bench *bench, gconstpointer data)
+{
+    g_autofree char *study = copy_store(bench, "study-v3.db", "study");
+    for (guint i = 0; i < 20; i++)
+    {
+        g_autofree char *results = copy_store(bench, "results-v3.db", "results");
+        pid_t child = fork();
+        if (child == 0)
+        {
+            g_autoptr(IfmStore) store = ifm_store_open(results, IFM_STORE_WRITE, NULL);
+            _exit(store != NULL ? 0 : 1);
+        }
+        g_usleep(i * i * 100); /* up to 36 ms */
+        kill(child, SIGKILL);
+        int status = 0;
+        g_assert_cmpint(waitpid(child, &status, 0), ==, child);
+        g_assert_true(WIFSIGNALED(status) || WEXITSTATUS(status) == 0);
+        assert_content(IFM_STORE_WRITE, study, results);
+        /* What SQLite keeps beside the file belongs to this copy. */
+        g_autofree char *journal = g_strconcat(results, "-wal", NULL), *shared = g_strconcat(results, "-shm", NULL);
+        unlink(journal);
+        unlink(shared);
+    }
+}
+
 /* Merged, what an old store and the same one brought up to date have in common is one and the same. */
 static void test_merged(Bench *bench, gconstpointer data)
 {
@@ -157,6 +186,7 @@ int main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_test_add("/store-version3/read", Bench, NULL, bench_init, test_read, bench_clear);
     g_test_add("/store-version3/written", Bench, NULL, bench_init, test_written, bench_clear);
+    g_test_add("/store-version3/killed", Bench, NULL, bench_init, test_killed, bench_clear);
     g_test_add("/store-version3/merged", Bench, NULL, bench_init, test_merged, bench_clear);
     g_test_add("/store-version3/resumed", Bench, NULL, bench_init, test_resumed, bench_clear);
     return g_test_run();

@@ -153,6 +153,23 @@ static void test_points(Bench *bench, gconstpointer data)
     g_assert_nonnull(strstr(ended.err, "is of kind profile"));
 }
 
+/* Ended by its time, the study has tables of what there is, and the same command continues it. */
+static void test_total_time(Bench *bench, gconstpointer data)
+{
+    g_auto(Ended) ended = { 0 };
+    run_line(bench, RUN " --total-time 1ns", &ended);
+    assert_status(&ended, 1);
+    g_autofree char *spent =
+        g_strdup_printf("the time budget is spent: 0 of %d cases are measured; the same command goes on", SMALL_N_CASES);
+    g_assert_nonnull(strstr(ended.err, spent));
+    g_assert_null(strstr(ended.err, "measured before"));
+    for (gsize i = 0; i < G_N_ELEMENTS(tables); i++)
+        g_assert_true(has_table(bench, "out/small", tables[i]));
+    run_line(bench, RUN " --order interleaved", &ended);
+    assert_status(&ended, 0);
+    assert_once_each(bench, STORE, SMALL_N_CASES);
+}
+
 /* In parts, each in a folder of its own, and merged. */
 static void test_shards(Bench *bench, gconstpointer data)
 {
@@ -501,6 +518,7 @@ int main(int argc, char **argv)
     g_test_add("/study/log", Bench, NULL, bench_init_small, test_log, bench_clear);
     g_test_add("/study/absent", Bench, NULL, bench_init_small, test_absent, bench_clear);
     g_test_add("/study/points", Bench, NULL, bench_init_small, test_points, bench_clear);
+    g_test_add("/study/total-time", Bench, NULL, bench_init_small, test_total_time, bench_clear);
     g_test_add("/study/shards", Bench, NULL, bench_init_small, test_shards, bench_clear);
     g_test_add("/study/changed", Bench, NULL, bench_init_small, test_changed, bench_clear);
     return g_test_run();

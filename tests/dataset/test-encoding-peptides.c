@@ -1,6 +1,6 @@
 /* The encodings of the 64 peptides against numpy's and scipy's (encodings.py), where they are. */
 #include <glib/gstdio.h>
-#include <inferometer/dataset.h>
+#include <internal/dataset.h>
 #include <internal/file.h>
 
 #define DIM 16

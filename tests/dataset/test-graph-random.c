@@ -1,4 +1,4 @@
-#include <inferometer/dataset.h>
+#include <internal/dataset.h>
 #include <math.h>
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* Edge lists and Matrix Market files. */
 #include <glib/gstdio.h>
-#include <inferometer/dataset.h>
+#include <internal/dataset.h>
 #include <internal/file.h>
 #include <string.h>
 

@@ -1,8 +1,7 @@
 /* Undirected random graphs with features. */
+#include <internal/dataset.h>
 #include <math.h>
 #include <string.h>
-
-#include <inferometer/dataset.h>
 
 static IfmGraph *made(gint64 n_nodes, double avg_degree, gint64 feature_dim, guint32 seed)
 {

@@ -1,6 +1,6 @@
 /* TUDataset folders: the peptides that the project ships, and made ones that are wrong. */
 #include <glib/gstdio.h>
-#include <inferometer/dataset.h>
+#include <internal/dataset.h>
 #include <internal/file.h>
 #include <string.h>
 

@@ -377,11 +377,12 @@ static void refuse(const char *contention, const char *says)
 
 static void test_bad_descriptions(void)
 {
-    refuse("{busy: [X], factor: 2}", "no unit \"X\"");
+    refuse("{load: [X], factor: 2}", "no unit \"X\"");
     refuse("{busy: [A], factor: 2}", "A is the unit itself");
-    refuse("{busy: [B], factor: 0.5}", "factor");
-    refuse("{busy: [], factor: 2}", "busy");
-    refuse("{factor: 2}", "busy");
+    refuse("{load: [B], factor: 0.5}", "factor");
+    refuse("{load: [], factor: 2}", "load");
+    refuse("{load: [B], busy: [B], factor: 2}", "load and busy are one key");
+    refuse("{factor: 2}", "load");
 }
 
 /* The machine that plans are tried on: with its third unit at work, too, less gets done. */

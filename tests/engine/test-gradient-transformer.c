@@ -5,6 +5,7 @@
 #include "torch.h"
 #include "training.h"
 #include "transformer.h"
+#include <internal/zoo.h>
 
 static const char *const devices[] = { "onnxruntime:CPU", "openvino:CPU" };
 

@@ -5,6 +5,8 @@
  */
 #include <inferometer/dataset.h>
 #include <internal/engine.h>
+#include <internal/onnx.h>
+#include <internal/zoo.h>
 
 #include "fixture.h"
 

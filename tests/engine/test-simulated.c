@@ -1,6 +1,9 @@
 #include <engine/simulated/simulated-machine.h>
 #include <glib/gstdio.h>
+#include <inferometer/buffer.h>
 #include <internal/engine.h>
+#include <internal/onnx.h>
+#include <internal/tensor.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -5,6 +5,7 @@
  */
 #include "graph-text.h"
 #include "training.h"
+#include <internal/onnx.h>
 
 #define N_STEPS 30
 

@@ -4,8 +4,9 @@
 #include <glib/gstdio.h>
 
 #include <inferometer/gradient.h>
-#include <inferometer/tensor-file.h>
 #include <inferometer/transformer.h>
+#include <internal/onnx.h>
+#include <internal/tensor.h>
 
 #include "run-model.h"
 

@@ -4,6 +4,7 @@
 #include <glib/gstdio.h>
 
 #include <internal/file.h>
+#include <internal/onnx.h>
 
 #include "run-model.h"
 

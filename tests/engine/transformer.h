@@ -1,8 +1,9 @@
 #pragma once
 #include <glib/gstdio.h>
 
-#include <inferometer/tensor-file.h>
 #include <inferometer/transformer.h>
+#include <internal/dataset.h>
+#include <internal/tensor.h>
 
 #include "run-model.h"
 

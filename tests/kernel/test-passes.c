@@ -3,6 +3,7 @@
 #include <inferometer/kernel.h>
 #include <inferometer/transformer.h>
 #include <internal/json.h>
+#include <internal/kernel-figures.h>
 
 /* How long passes take, backward by both ways, and the parts of a graph transformer. */
 

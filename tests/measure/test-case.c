@@ -1,5 +1,5 @@
-#include <inferometer/tensor-file.h>
 #include <internal/json.h>
+#include <internal/tensor.h>
 
 #include "runner-fixture.h"
 

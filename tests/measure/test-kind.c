@@ -1,4 +1,5 @@
 #include <inferometer/compare.h>
+#include <internal/dataset.h>
 #include <internal/json.h>
 #include <internal/record-fields.h>
 

@@ -3,8 +3,8 @@
 #include <unistd.h>
 
 #include <glib/gstdio.h>
-#include <inferometer/onnx.h>
 #include <inferometer/zoo.h>
+#include <internal/onnx.h>
 
 #include "model-bytes.h"
 

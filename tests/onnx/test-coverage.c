@@ -1,7 +1,6 @@
 /* What an analysis is about: what is covered, why the rest is not, what a run told, what can be trained. */
+#include <internal/onnx.h>
 #include <string.h>
-
-#include <inferometer/onnx.h>
 
 #define NAMES(...) ((const char *const[]){ __VA_ARGS__, NULL })
 

@@ -1,8 +1,7 @@
 /* Estimates against graphs of the same layers, counted node by node, and against formulas written out again here. */
+#include <internal/onnx.h>
 #include <math.h>
 #include <string.h>
-
-#include <inferometer/estimate.h>
 
 #define NAMES(...) ((const char *const[]){ __VA_ARGS__, NULL })
 #define DIMS(...) G_N_ELEMENTS(((gint64[]){ __VA_ARGS__ })), ((gint64[]){ __VA_ARGS__ })

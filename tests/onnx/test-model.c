@@ -4,8 +4,8 @@
 #include <unistd.h>
 
 #include <glib/gstdio.h>
-#include <inferometer/onnx.h>
 #include <inferometer/zoo.h>
+#include <internal/onnx.h>
 
 #define NAMES(...) ((const char *const[]){ __VA_ARGS__, NULL })
 

@@ -1,8 +1,8 @@
 /* Operators against formulas written out here: control flow by its branches, attention, what runtimes fuse, values
  * followed. */
+#include <internal/onnx.h>
+#include <internal/tensor.h>
 #include <string.h>
-
-#include <inferometer/onnx.h>
 
 #define NAMES(...) ((const char *const[]){ __VA_ARGS__, NULL })
 

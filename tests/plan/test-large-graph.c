@@ -3,7 +3,9 @@
  * places, and the result is the whole graph's, as a layer written out here in double precision has it.
  */
 #include <inferometer/plan.h>
+#include <internal/dataset.h>
 #include <internal/json.h>
+#include <internal/onnx.h>
 #include <math.h>
 #include <string.h>
 

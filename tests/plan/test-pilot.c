@@ -6,6 +6,7 @@
 
 #include <inferometer/plan.h>
 #include <internal/json.h>
+#include <internal/planning-context.h>
 
 #include "plan/plan-private.h"
 

@@ -8,7 +8,10 @@
 #include <inferometer/estimate-page.h>
 #include <inferometer/profile-page.h>
 #include <inferometer/scaling-page.h>
+#include <internal/gradient.h>
 #include <internal/json.h>
+#include <internal/onnx.h>
+#include <internal/zoo.h>
 
 #include "folder.h"
 
@@ -126,10 +129,11 @@ static void test_refusals(Place *place, gconstpointer data)
             "--hidden-dim is of graph transformers: it goes with --estimate, "
             "graph_transformer or gps",
             options.graph.hidden_dim = 8);
-    REFUSED("gps", IFM_ERROR_USAGE, "--hidden-dim: \"0\" is not a whole number, such as 10", options.graph.hidden_dim = 0);
+    REFUSED("gps", IFM_ERROR_USAGE, "--hidden-dim: \"0\" is not a whole number of at least 1",
+            options.graph.hidden_dim = 0);
     REFUSED("gps,hidden_dim=8", IFM_ERROR_USAGE, "--hidden-dim: is given with the model's name, too",
             options.graph.hidden_dim = 8);
-    REFUSED("gps,hidden_dim=x", IFM_ERROR_INVALID, "zoo: gps: --hidden-dim: \"x\" is not a whole number, such as 10");
+    REFUSED("gps,hidden_dim=x", IFM_ERROR_INVALID, "zoo: gps: --hidden-dim: \"x\" is not a whole number of at least 1");
     REFUSED("gps", IFM_ERROR_USAGE, "--scaling: nodes is given twice", options.scaling = "nodes,nodes");
     REFUSED("matmul", IFM_ERROR_USAGE, "not this one", place->accepts = FALSE);
     place->accepts = TRUE;
@@ -214,6 +218,29 @@ static void test_one_model(Place *place, gconstpointer data)
     g_autofree char *note =
         g_strdup_printf("1 cases\nnote simulated:ideal/CPU: measured before, taken from %s/store.db\n", place->folder);
     g_assert_cmpstr(place->said->str, ==, note);
+    /* An empty list of devices is as no list, which counting FLOP alone needs. */
+    static const char *const none[] = { NULL };
+    options.devices = none;
+    options.parts = "flops";
+    g_autoptr(IfmProfile) counted = measured(&options);
+    g_assert_cmpuint(ifm_profile_report(counted)->n_devices, ==, 0);
+}
+
+/* What needs a device then takes the usual one. */
+static void test_no_device(Place *place, gconstpointer data)
+{
+    static const char *const none[] = { NULL };
+    IfmProfileOptions options = options_of(place, "matmul,m=8");
+    int code = 0;
+    options.devices = none;
+    options.parts = "runtime";
+    g_autoptr(IfmProfile) usual = measured(&options);
+    const IfmProfileReport *report = ifm_profile_report(usual);
+    g_assert_cmpuint(report->n_devices, ==, 1);
+    g_assert_cmpstr(report->devices[0].result.device, ==, "onnxruntime:CPU");
+    g_assert_nonnull(strstr(place->said->str, "note no --device given: measuring on onnxruntime:CPU"));
+    g_auto(GStrv) lines = ifm_profile_failures(usual, &code); /* where that runtime is missing, it says so */
+    g_assert_true((ifm_result_measured(&report->devices[0].result) != NULL) == (g_strv_length(lines) == 0));
 }
 
 static void test_training(Place *place, gconstpointer data)
@@ -400,7 +427,7 @@ int main(int argc, char **argv)
         { "/profile-room/failures", test_failures },   { "/profile-room/interrupted", test_interrupted },
         { "/profile-room/no-store", test_no_store },   { "/profile-room/sizes", test_sizes },
         { "/profile-room/scaling", test_scaling },     { "/profile-room/estimate", test_estimate },
-        { "/profile-room/compare", test_compare },
+        { "/profile-room/compare", test_compare },     { "/profile-room/no-device", test_no_device },
     };
     g_test_init(&argc, &argv, NULL);
     for (gsize i = 0; i < G_N_ELEMENTS(tests); i++)

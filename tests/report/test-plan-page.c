@@ -3,6 +3,7 @@
 
 #include <inferometer/document.h>
 #include <internal/json.h>
+#include <internal/planning-context.h>
 
 #include "check-document.h"
 #include "golden.h"
@@ -146,7 +147,7 @@ static void test_answer(Fixture *fixture, gconstpointer data)
     fixture->answer.spread_unknown = TRUE;
     g_autofree char *unknown =
         ifm_document_show(ifm_plan_document(&fixture->report), &(IfmScreen){ .width = 200, .utf8 = TRUE });
-    g_assert_nonnull(strstr(unknown, "over the best single device; how sure that is, is not known\n"));
+    g_assert_nonnull(strstr(unknown, "over the best single device; the uncertainty of that is unknown\n"));
 }
 
 /* A gain that nobody can be sure of: the single device is the plan, and the page says why. */

@@ -141,6 +141,9 @@ static void test_commit_refused(void)
     g_autoptr(IfmStore) store = open_store(path, IFM_STORE_WRITE);
     g_autoptr(IfmCase) subject_case = example_case("a:CPU");
     g_autoptr(IfmMeasurement) measurement = example_measurement(subject_case, 1, 3);
+    measurement->outcome = (IfmOutcome)99;
+    assert_commit_refused(store, subject_case, measurement, IFM_ERROR_INVALID,
+                          "measurement: outcome: found 99, expected 0 to 2");
     measurement->outcome = IFM_OUTCOME_FAILED;
     assert_commit_refused(store, subject_case, measurement, IFM_ERROR_INVALID, "error code");
     measurement->outcome = IFM_OUTCOME_OK;

@@ -1,3 +1,5 @@
+#include <internal/measure.h>
+
 #include "study-fixture.h"
 
 #include "study/definition.h"
@@ -118,6 +120,10 @@ static const struct
     { "file", HEAD "models: [./nowhere.onnx]\n" DEVICES, "nowhere.onnx: no such file" },
     { "batch", HEAD "models: [matmul]\nbatch: [0]\n" DEVICES, "small.yaml:4: " },
     { "batch-twice", HEAD "models: [matmul]\nbatch: [2, 2]\n" DEVICES, "batch: 2 is listed twice" },
+    { "batch-set", HEAD "models: [\"small-cnn,batch=4\"]\nbatch: [2]\n" DEVICES,
+      "models: \"small-cnn,batch=4\": batch is an axis of the study; give it once" },
+    { "dim-set", HEAD "models: [\"matmul,k=2,m=4\"]\ndims: [{name: m, sizes: [1]}]\n" DEVICES,
+      "models: \"matmul,k=2,m=4\": m is an axis of the study; give it once" },
     { "dim-twice", HEAD "models: [matmul]\ndims: [{name: m, sizes: [1]}, {name: m, sizes: [2]}]\n" DEVICES,
       "dims: \"m\" is listed twice" },
     { "dim-taken", HEAD "models: [matmul]\ndims: [{name: batch, sizes: [1]}]\n" DEVICES,
@@ -227,6 +233,98 @@ static void test_refused(Fixture *fixture, gconstpointer data)
                     "batch: the first dimension of the first input of matmul is not free");
     g_assert_cmpuint(run(fixture, study, &plain).n_measured, ==, 0);
     g_assert_cmpuint(run(fixture, study, &(IfmStudyOptions){ .retry = TRUE }).n_measured, ==, 1);
+}
+
+/* --- order, attempts, time -------------------------------------------------------------------------------------------- */
+
+/* The first device of each case that ended. */
+static void note_device(const IfmCampaignProgress *progress, const IfmMeasurement *ended, void *user)
+{
+    if (ended != NULL)
+        g_string_append_c(user, progress->now->devices[0][strlen("simulated:toy/")]);
+}
+
+#define LINKED                                                                                                             \
+    "title: stages\nsubject: {model: graphsage, features: 4, hidden: 3, stages: [1]}\n"                                    \
+    "sizes: [{nodes: 5, edges: [6]}]\n"
+
+static char *measured_order(const Fixture *fixture, IfmCampaignOrder order)
+{
+    GString *devices = g_string_new(NULL);
+    g_autofree char *path = g_strdup_printf("%s/order-%d/store.db", fixture->folder, order);
+    g_autoptr(GError) error = NULL;
+    g_autoptr(IfmStore) store = ifm_store_open(path, IFM_STORE_WRITE, &error);
+    g_assert_no_error(error);
+    g_autoptr(IfmStudy) study = study_of(fixture, LINKED DEVICES FIXED);
+    measure_into(fixture, study, store, &(IfmStudyOptions){ .order = order, .progress = note_device, .user = devices },
+                 NULL, &error);
+    g_assert_no_error(error);
+    return g_string_free(devices, FALSE);
+}
+
+/* The links of one device come before those of the other as listed, and alternate with them interleaved. */
+static void test_order(Fixture *fixture, gconstpointer data)
+{
+    g_autofree char *listed = measured_order(fixture, IFM_CAMPAIGN_AS_GIVEN);
+    g_autofree char *interleaved = measured_order(fixture, IFM_CAMPAIGN_INTERLEAVED);
+    g_assert_cmpuint(strlen(listed), ==, strlen(interleaved));
+    g_assert_cmpuint(strlen(listed), >, 4);
+    g_assert_true(g_str_has_prefix(listed, "AA"));
+    for (gsize i = 0; interleaved[i] != '\0'; i++)
+        g_assert_cmpint(interleaved[i], ==, i % 2 == 0 ? 'A' : 'B');
+}
+
+static gboolean count_measurement(const IfmCase *subject_case, const IfmMeasurement *measurement, void *user)
+{
+    ++*(int *)user;
+    return TRUE;
+}
+
+static void test_attempts(Fixture *fixture, gconstpointer data)
+{
+    g_autoptr(GError) error = NULL;
+    g_autoptr(IfmStudy) study =
+        study_of(fixture, HEAD "models: [matmul]\ndevices:\n  BAD: {device: simulated:toy/BAD}\n" FIXED);
+    IfmCampaignProgress result = run(fixture, study, &(IfmStudyOptions){ .attempts = 3 });
+    g_assert_cmpuint(result.n_failed, ==, 1);
+    int n = 0;
+    g_assert_true(ifm_store_each(fixture->store, count_measurement, &n, &error));
+    g_assert_cmpint(n, ==, 3);
+}
+
+/* No case begins once the time is spent, and the next run measures them. */
+static void test_total_time(Fixture *fixture, gconstpointer data)
+{
+    g_autoptr(GError) error = NULL;
+    g_autoptr(IfmStudy) study = study_of(fixture, SMALL);
+    IfmCampaignProgress result;
+    g_assert_false(
+        measure_into(fixture, study, fixture->store, &(IfmStudyOptions){ .time_budget_ns = 1 }, &result, &error));
+    g_assert_error(error, IFM_ERROR, IFM_ERROR_TIMEOUT);
+    g_assert_cmpuint(result.n_measured, ==, 0);
+    g_assert_cmpuint(run(fixture, study, &plain).n_measured, ==, 4);
+}
+
+/* The lines of the command line: tests/cli/test-usage.c has them, too. */
+static void test_options_refused(Fixture *fixture, gconstpointer data)
+{
+    static const struct
+    {
+        IfmStudyOptions options;
+        const char *line;
+    } cases[] = {
+        { { .attempts = 101 }, "--attempts: \"101\" is not a whole number from 1 to 100" },
+        { { .time_budget_ns = -5 }, "--total-time: \"-5ns\" is not a duration, such as 500ms, 20s or 5min" },
+        { { .order = 2 }, "--order: \"2\" is none of as-listed, interleaved" },
+    };
+    g_autoptr(IfmStudy) study = study_of(fixture, SMALL);
+    for (gsize i = 0; i < G_N_ELEMENTS(cases); i++)
+    {
+        g_autoptr(GError) error = NULL;
+        g_assert_false(measure_into(fixture, study, fixture->store, &cases[i].options, NULL, &error));
+        g_assert_error(error, IFM_ERROR, IFM_ERROR_USAGE);
+        g_assert_cmpstr(error->message, ==, cases[i].line);
+    }
 }
 
 /* Every case is in one shard, and merged they are the study. */
@@ -351,7 +449,7 @@ static int copy_pace(const StudyCase *one)
 
 static json_t *copy_definition(const IfmStudy *study)
 {
-    return json_pack("{s:{},s:o}", "model", "protocol", study_protocol_to_json(&study->protocol));
+    return json_pack("{s:{},s:o}", "model", "protocol", ifm_protocol_to_json(&study->protocol));
 }
 
 static const StudyKind copies = { .name = "copies",
@@ -399,6 +497,10 @@ int main(int argc, char **argv)
     ADD(whole);
     ADD(dims);
     ADD(refused);
+    ADD(order);
+    ADD(attempts);
+    ADD(total_time);
+    ADD(options_refused);
     ADD(shards);
     ADD(not_stages);
     ADD(own_kind);

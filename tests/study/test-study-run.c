@@ -8,6 +8,7 @@
 #include <inferometer/tensor-file.h>
 #include <internal/csv.h>
 #include <internal/json.h>
+#include <internal/onnx.h>
 #include <internal/store.h>
 
 /* All on simulated devices and a virtual clock. A machine whose every run takes 1 ms, so that each figure is known. */

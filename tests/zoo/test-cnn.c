@@ -8,6 +8,7 @@
 #include <glib/gstdio.h>
 
 #include <inferometer/zoo.h>
+#include <internal/onnx.h>
 
 #include "folder.h"
 

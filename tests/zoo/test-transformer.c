@@ -5,7 +5,7 @@
 #include <glib/gstdio.h>
 
 #include <inferometer/gradient.h>
-#include <inferometer/tensor-file.h>
+#include <internal/tensor.h>
 
 #include "zoo/transformer-private.h"
 

@@ -1,6 +1,7 @@
 #include <string.h>
 
 #include <inferometer/zoo.h>
+#include <internal/onnx.h>
 
 #define SETTINGS(...) ((const char *const[]){ __VA_ARGS__, NULL })
 

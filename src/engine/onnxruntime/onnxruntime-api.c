@@ -10,16 +10,11 @@ gboolean ifm_ort_check(const OrtApi *api, OrtStatus *status, const char *who, If
     OrtErrorCode ort_code = api->GetErrorCode(status);
     const char *said = api->GetErrorMessage(status);
     g_autofree char *words = ifm_runtime_words(said, NULL);
-    IfmErrorCode code = refusal;
-    if (ifm_runtime_is_memory(said))
-        code = IFM_ERROR_MEMORY;
-    else if (ifm_runtime_is_lost(said))
-        code = IFM_ERROR_LOST;
-    else if (strstr(said, "terminate flag") != NULL)
-        code = IFM_ERROR_CANCELLED;
+    if (strstr(said, "terminate flag") != NULL)
+        refusal = IFM_ERROR_CANCELLED;
     else if (ort_code == ORT_NO_SUCHFILE)
-        code = IFM_ERROR_UNAVAILABLE;
-    g_set_error(error, IFM_ERROR, code, "%s: %s", who, words);
+        refusal = IFM_ERROR_UNAVAILABLE;
+    g_set_error(error, IFM_ERROR, ifm_runtime_code(said, refusal), "%s: %s", who, words);
     api->ReleaseStatus(status);
     return FALSE;
 }

@@ -1,4 +1,5 @@
 #pragma once
+#include <internal/onnx.h>
 #include <onnxruntime_c_api.h>
 #include <stdatomic.h>
 
@@ -51,6 +52,9 @@ typedef struct
     OrtValue **inputs;
     OrtValue **outputs;
     gboolean *is_kept; /* [outputs]: made before the inference (fixed shape, or the caller's memory) */
+    /* stored before RunAsync() and loaded in its callback: the order between the two threads does not rest on what the
+     * runtime does within */
+    atomic_bool is_handed_over;
 } OrtRequest;
 
 static inline OrtEngine *ort_engine(const IfmCompiled *compiled)

@@ -155,6 +155,7 @@ gboolean ifm_ort_infer(IfmRequest *request, GError **error)
 static void async_done(void *user, OrtValue **outputs, size_t n_outputs, OrtStatus *status)
 {
     IfmRequest *request = user;
+    atomic_load_explicit(&((OrtRequest *)user)->is_handed_over, memory_order_acquire);
     gint64 completed_ns = ifm_clock_now_ns(request->compiled->engine->clock);
     GError *error = NULL;
     check(request, status, &error);
@@ -166,6 +167,7 @@ gboolean ifm_ort_infer_async(IfmRequest *request, GError **error)
     OrtRequest *self = self_of(request);
     OrtCompiled *compiled = (OrtCompiled *)request->compiled;
     drop_outputs(request);
+    atomic_store_explicit(&self->is_handed_over, true, memory_order_release);
     return check(request,
                  api_of(request)->RunAsync(compiled->session, self->run_options, (const char *const *)compiled->input_names,
                                            (const OrtValue *const *)self->inputs, compiled->base.inputs->len,

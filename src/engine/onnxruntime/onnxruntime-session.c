@@ -43,7 +43,7 @@ static gboolean set_threads(const Setup *setup)
 }
 
 /* The file for the weights of an optimised model that is saved without them; NULL: it is not. */
-static char *weights_beside(const OrtCompiled *compiled)
+static char *weights_path(const OrtCompiled *compiled)
 {
     const IfmCompileOptions *options = &compiled->base.options;
     return options->save_optimised != NULL && options->save_outline ? g_strconcat(options->save_optimised, ".weights", NULL)
@@ -53,8 +53,7 @@ static char *weights_beside(const OrtCompiled *compiled)
 /* Large weights are written to /dev/null: no shape rule reads them, and writing half a gigabyte takes time. */
 static gboolean set_outline(const Setup *setup)
 {
-    g_autofree char *weights = weights_beside(setup->compiled),
-                    *name = weights != NULL ? g_path_get_basename(weights) : NULL;
+    g_autofree char *weights = weights_path(setup->compiled), *name = weights != NULL ? g_path_get_basename(weights) : NULL;
     if (weights == NULL)
         return TRUE;
     unlink(weights);
@@ -151,7 +150,7 @@ gboolean ifm_ort_session_open(OrtCompiled *compiled, GError **error)
     gboolean ok = set_threads(&setup) && set_graph(&setup) && set_profiling(&setup) && set_device(&setup) &&
                   set_vendor(&setup) && create_session(&setup);
     engine->api->ReleaseSessionOptions(setup.options);
-    g_autofree char *weights = weights_beside(compiled);
+    g_autofree char *weights = weights_path(compiled);
     if (weights != NULL)
         unlink(weights); /* removes the link */
     return ok;

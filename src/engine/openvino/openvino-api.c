@@ -12,13 +12,7 @@ gboolean ifm_ov_check(const OvApi *api, ov_status_e status, const char *who, Ifm
     const char *message = api->ov_get_last_err_msg(); /* a copy, to be freed */
     const char *said = message != NULL && *message != '\0' ? message : api->ov_get_error_info(status);
     g_autofree char *words = ifm_runtime_words(said, skip);
-    IfmErrorCode code = refusal;
-    if (ifm_runtime_is_memory(said))
-        code = IFM_ERROR_MEMORY;
-    else if (ifm_runtime_is_lost(said))
-        code = IFM_ERROR_LOST;
-    else if (status == INFER_CANCELLED)
-        code = IFM_ERROR_CANCELLED;
+    IfmErrorCode code = ifm_runtime_code(said, status == INFER_CANCELLED ? IFM_ERROR_CANCELLED : refusal);
     if (message != NULL)
         api->ov_free(message);
     g_set_error(error, IFM_ERROR, code, "%s: %s", who, words);

@@ -12,7 +12,7 @@
 /*
  * OpenVINO keeps compiled models in a folder (CACHE_DIR). Observed with 2026.1: it does not distinguish precision or
  * profiling (a bf16 compile is served from an f32 one's file), and it does not notice a changed byte of a weight. So
- * each compile has a folder of its own, named by a hash of all that defines it. A digest of its file lies beside it. A
+ * each compile has a folder of its own, named by a hash of all that defines it. A digest of its file lies next to it. A
  * file that does not match its digest is removed, and the model is compiled again.
  *
  * A cache may save time, but must never cost a result: if the folder cannot be written, is in use by another compile,

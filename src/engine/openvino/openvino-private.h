@@ -100,6 +100,9 @@ typedef struct
     ov_callback_t callback;
     IfmJob collect;
     gint64 completed_ns;
+    /* stored before the asynchronous start and loaded in the callback: the order between the two threads does not rest
+     * on what the runtime does within */
+    atomic_bool is_handed_over;
 } OvRequest;
 
 static inline OvEngine *ov_engine(const IfmCompiled *compiled)

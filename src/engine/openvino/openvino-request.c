@@ -1,3 +1,4 @@
+#include <internal/tensor.h>
 #include <string.h>
 
 #include "openvino-private.h"
@@ -45,6 +46,7 @@ static void called_back(void *user)
 {
     IfmRequest *request = user;
     OvRequest *self = self_of(request);
+    atomic_load_explicit(&self->is_handed_over, memory_order_acquire);
     self->completed_ns = ifm_clock_now_ns(request->compiled->engine->clock);
     self->collect = (IfmJob){ .function = collect, .user = request };
     ifm_executor_post(compiled_of(request)->collector, &self->collect);
@@ -166,6 +168,7 @@ gboolean ifm_ov_infer(IfmRequest *request, GError **error)
 
 gboolean ifm_ov_infer_async(IfmRequest *request, GError **error)
 {
+    atomic_store_explicit(&self_of(request)->is_handed_over, true, memory_order_release);
     return check(request, api_of(request)->ov_infer_request_start_async(self_of(request)->request), error);
 }
 

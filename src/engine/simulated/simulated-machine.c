@@ -3,6 +3,7 @@
 #include <inferometer/engine.h>
 #include <inferometer/paths.h>
 #include <internal/nearest.h>
+#include <internal/tensor.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -259,8 +260,16 @@ static const IfmYamlField condition_fields[] = {
       LIST_OF(IFM_YAML_STRING),
       FIELD(FaultCondition, stages),
       .help = "these values of the model's metadata \"inferometer.stage\" alone, and ranges FIRST-LAST with one of them" },
-    { .key = "least", NAMED_OF(IFM_YAML_INT), FIELD(FaultCondition, min), .help = "sizes at least these, all of them" },
-    { .key = "most", NAMED_OF(IFM_YAML_INT), FIELD(FaultCondition, max), .help = "sizes at most these, all of them" },
+    { .key = "min",
+      .old_key = "least",
+      NAMED_OF(IFM_YAML_INT),
+      FIELD(FaultCondition, min),
+      .help = "each of these sizes is at least so large" },
+    { .key = "max",
+      .old_key = "most",
+      NAMED_OF(IFM_YAML_INT),
+      FIELD(FaultCondition, max),
+      .help = "each of these sizes is at most so large" },
     { 0 }
 };
 static const IfmYamlTable condition_table = { condition_fields, sizeof(FaultCondition) };
@@ -305,13 +314,14 @@ static const IfmYamlField fault_fields[] = {
 static const IfmYamlTable fault_table = { fault_fields, sizeof(FaultDescription) };
 
 static const IfmYamlField contention_fields[] = {
-    { .key = "busy",
+    { .key = "load",
+      .old_key = "busy",
       LIST_OF(IFM_YAML_STRING),
       FIELD(ContentionDescription, busy),
       .required = TRUE,
       .min = 1,
       .max = MAX_CONTENDING - 1,
-      .help = "other units of the machine that are at work, all of them" },
+      .help = "background load: other units of the machine, all at work" },
     { .key = "factor",
       .type = IFM_YAML_DOUBLE,
       FIELD(ContentionDescription, factor),
@@ -591,8 +601,8 @@ static char **device_folders(void)
     const char *named = g_getenv("IFM_DEVICES_DIR");
     GPtrArray *folders = g_ptr_array_new();
     if (named != NULL && *named != '\0')
-        g_ptr_array_add(folders,
-                        g_canonicalize_filename(named, NULL)); /* files beside a description are found from its path */
+        g_ptr_array_add(
+            folders, g_canonicalize_filename(named, NULL)); /* relative paths in a description are found from its folder */
     char *installed = ifm_path_data("devices", NULL);
     if (installed != NULL)
         g_ptr_array_add(folders, installed);

@@ -1,4 +1,6 @@
 #include <internal/clock.h>
+#include <internal/onnx.h>
+#include <internal/tensor.h>
 #include <math.h>
 #include <stdatomic.h>
 #include <string.h>

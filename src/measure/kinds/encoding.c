@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include <inferometer/sensor.h>
+#include <internal/dataset.h>
 #include <internal/measure.h>
 
 #include "../runner-private.h"

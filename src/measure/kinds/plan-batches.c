@@ -3,6 +3,7 @@
 
 #include <inferometer/tensor-file.h>
 #include <internal/json.h>
+#include <internal/zoo.h>
 
 #include "../measure-private.h"
 

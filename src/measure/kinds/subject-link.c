@@ -1,5 +1,6 @@
 #include <string.h>
 
+#include <inferometer/buffer.h>
 #include <internal/engine.h>
 #include <internal/json.h>
 

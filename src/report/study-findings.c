@@ -1,11 +1,9 @@
-#include <internal/study-findings.h>
-
 #include <math.h>
 #include <string.h>
 
 #include <internal/json.h>
 
-#include "study-private.h"
+#include "study-findings-private.h"
 
 /* --- what became of cases --------------------------------------------------------------------------------------------- */
 
@@ -130,7 +128,8 @@ double ifm_stage_row_width(const IfmStageRow *row)
     return (row->interval.upper - row->interval.lower) / 2 / row->total_ns;
 }
 
-IfmPrecision ifm_stage_row_precision(const IfmStudyTables *tables, const IfmStageRow *row)
+/* Of tables from elsewhere, whose precision is unknown, "reached". */
+static IfmPrecision row_precision(const IfmStudyTables *tables, const IfmStageRow *row)
 {
     double width = ifm_stage_row_width(row);
     if (row->reason != NULL || row->n == 0)
@@ -148,7 +147,7 @@ IfmPrecisionCount ifm_study_precision(const IfmStudyTables *tables, const IfmStu
         const IfmStageRow *row = row_at(tables, i);
         if (row->reason != NULL || (device != NULL && (row->device != device || row->stage != stage)))
             continue;
-        IfmPrecision precision = ifm_stage_row_precision(tables, row);
+        IfmPrecision precision = row_precision(tables, row);
         count.n++;
         count.n_missed += precision == IFM_PRECISION_MISSED;
         count.n_unknown += precision == IFM_PRECISION_UNKNOWN;
@@ -203,8 +202,7 @@ static IfmStageLatencies *latencies_of(const IfmStudyTables *tables, int stage, 
         if (row->stage != stage || row->nodes != at->nodes || row->edges != at->edges || row->reason != NULL)
             continue;
         g_ptr_array_find(tables->devices, row->device, &device);
-        latencies->devices[device] =
-            (IfmDeviceLatency){ row->total_ns, row->interval, ifm_stage_row_precision(tables, row) };
+        latencies->devices[device] = (IfmDeviceLatency){ row->total_ns, row->interval, row_precision(tables, row) };
         *measured |= row->n > 0;
     }
     return latencies;

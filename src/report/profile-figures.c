@@ -1,6 +1,6 @@
 #include <math.h>
 
-#include <internal/profile-figures.h>
+#include "profile-figures-private.h"
 
 /* What the measurements of a profile come to: kernels of a device, passes. */
 

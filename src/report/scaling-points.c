@@ -2,8 +2,9 @@
 #include <string.h>
 
 #include <internal/json.h>
-#include <internal/profile-figures.h>
 #include <internal/scaling.h>
+
+#include "profile-figures-private.h"
 
 /* The points of a row on one device: what a profile of each model says, as a scaling reads it. */
 
@@ -52,7 +53,7 @@ const IfmProfileMode *ifm_scaling_mode(const IfmScalingRow *row)
     return NULL;
 }
 
-/* A point's story of a pass; NULL where nobody runs that. */
+/* A point's report of a pass; NULL where that is not run. */
 static const IfmProfileReport *report_of(const IfmScalingRow *row, gsize i, int kind)
 {
     const IfmProfileReport *report = &row->stories[i];

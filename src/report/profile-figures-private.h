@@ -10,66 +10,66 @@ G_BEGIN_DECLS
 
 /* --- a device --------------------------------------------------------------------------------------------------------- */
 
-/** ifm_profile_kernels: (transfer full) of one device's profiled runs, under its roofline where that is known; NULL where
+/* ifm_profile_kernels: (transfer full) of one device's profiled runs, under its roofline where that is known; NULL where
  * it has none. */
 IfmKernels *ifm_profile_kernels(const IfmProfileReport *report, const IfmProfileDevice *device);
-/** ifm_profile_attained: the share of the peak that the whole attains: all kernels' least times / the median; NaN where
+/* ifm_profile_attained: the share of the peak that the whole attains: all kernels' least times / the median; NaN where
  * either is not known. */
 double ifm_profile_attained(const IfmProfileDevice *device, const IfmKernels *kernels);
-/** ifm_profile_parts: (transfer full) of ifm_model_parts(); NULL where the model is no graph transformer. @kernels: whose
+/* ifm_profile_parts: (transfer full) of ifm_model_parts(); NULL where the model is no graph transformer. @kernels: whose
  * times; or NULL */
 GArray *ifm_profile_parts(const IfmProfileReport *report, const IfmKernels *kernels);
 
 /* --- memory ----------------------------------------------------------------------------------------------------------- */
 
-/** IfmMemoryRow: one figure of memory. @of: a device's name, "" for the model's. @key: stable. @name, @meaning: in words */
+/* IfmMemoryRow: one figure of memory. @of: a device's name, "" for the model's. @key: stable. @name, @meaning: in words */
 typedef struct
 {
     const char *of, *key, *name, *meaning;
     double bytes; /* NaN: not known */
 } IfmMemoryRow;
-/** ifm_profile_memory_rows: (transfer full) IfmMemoryRow, those that are known. @device: NULL for the model's own */
+/* ifm_profile_memory_rows: (transfer full) IfmMemoryRow, those that are known. @device: NULL for the model's own */
 GArray *ifm_profile_memory_rows(const IfmProfileReport *report, const IfmProfileDevice *device);
-/** ifm_memory_row_bytes: of that key; NaN where there is none. */
+/* ifm_memory_row_bytes: of that key; NaN where there is none. */
 double ifm_memory_row_bytes(const GArray *rows, const char *key);
 
-/** ifm_profile_peak: the peak of memory as the published keys have it, bytes: measured, be it less than the model's shapes
+/* ifm_profile_peak: the peak of memory as the published keys have it, bytes: measured, be it less than the model's shapes
  * would need, since engines write in place and fuse nodes; where nothing was measured, by the shapes. @device: NULL: by the
  * shapes    @of: (out) whose peak it is; NULL where it is not known (NaN) */
 double ifm_profile_peak(const IfmProfileReport *report, const IfmProfileDevice *device, const char **of);
 
-/** IfmStorageRow: what a positional encoding takes, bytes. @held: NaN where nobody holds it */
+/* IfmStorageRow: what a positional encoding takes, bytes. @held: NaN where it is not held */
 typedef struct
 {
     const char *key, *name;
     double estimated, held;
 } IfmStorageRow;
-/** ifm_profile_storage_rows: (transfer full) IfmStorageRow: that of nodes first; empty where there is no encoding. */
+/* ifm_profile_storage_rows: (transfer full) IfmStorageRow: that of nodes first; empty where there is no encoding. */
 GArray *ifm_profile_storage_rows(const IfmProfileGraph *of);
-/** ifm_is_as_estimated: whether as many bytes are held, but for what an allocation is rounded up by. */
+/* ifm_is_as_estimated: whether as many bytes are held, but for what an allocation is rounded up by. */
 gboolean ifm_is_as_estimated(double estimated, double held);
 
 /* --- passes ----------------------------------------------------------------------------------------------------------- */
 
-/** Passes as they are told, in order: those that are run, and IFM_PASS_BACKWARD, which nobody runs by itself. */
+/* Passes in the order of reports: those that are run, and IFM_PASS_BACKWARD, which is never run by itself. */
 #define IFM_PASS_BACKWARD IFM_N_PASSES
 #define IFM_N_PASS_FIGURES (IFM_N_PASSES + 1)
 extern const int ifm_pass_order[IFM_N_PASS_FIGURES];
-/** ifm_pass_key: "forward", "training_pass", "training_step", "backward". */
+/* ifm_pass_key: "forward", "training_pass", "training_step", "backward". */
 const char *ifm_pass_key(int kind);
-/** ifm_mode_has_pass: backward is there where both are that it is the difference of. */
+/* ifm_mode_has_pass: backward is there where both are that it is the difference of. */
 gboolean ifm_mode_has_pass(const IfmProfileMode *mode, int kind);
-/** ifm_mode_device: the same device in another pass. @like: of any pass, or NULL    Returns: (transfer none) NULL where the
+/* ifm_mode_device: the same device in another pass. @like: of any pass, or NULL    Returns: (transfer none) NULL where the
  * mode has no such pass, or it was not tried there. */
 const IfmProfileDevice *ifm_mode_device(const IfmProfileMode *mode, IfmPassKind kind, const IfmProfileDevice *like);
-/** ifm_mode_backward: @device: of any pass, the one it is told of; NULL: there is none */
+/* ifm_mode_backward: @device: of any pass; NULL: there is none */
 void ifm_mode_backward(const IfmProfileMode *mode, const IfmProfileDevice *device, IfmBackward *backward);
-/** ifm_mode_work: of a pass; of backward what the training pass has more than the forward pass. */
+/* ifm_mode_work: of a pass; of backward what the training pass has more than the forward pass. */
 void ifm_mode_work(const IfmProfileMode *mode, int kind, IfmWork *work);
 
 /* --- scalings --------------------------------------------------------------------------------------------------------- */
 
-/** IfmScalingLine: a point on a device, with what follows from it and the others. @result: NULL where there is none. */
+/* IfmScalingLine: a point on a device, with what follows from it and the others. @result: NULL where there is none. */
 typedef struct
 {
     IfmScalingPoint point;
@@ -80,7 +80,7 @@ typedef struct
     IfmDeparture departs;
 } IfmScalingLine;
 
-/** IfmScalingPart: the points of a row on one device: of the pass that was asked for, and with a mode of each. */
+/* IfmScalingPart: the points of a row on one device: of the pass that was asked for, and with a mode of each. */
 typedef struct IfmScalingPart IfmScalingPart;
 struct IfmScalingPart
 {
@@ -94,11 +94,11 @@ struct IfmScalingPart
                           in such a list NULL, but of this one */
 };
 
-/** ifm_scaling_parts: (transfer full) IfmScalingPart*, one of each device. */
+/* ifm_scaling_parts: (transfer full) IfmScalingPart*, one of each device. */
 GPtrArray *ifm_scaling_parts(const IfmScalingRow *row);
-/** ifm_scaling_mode: that of a row's points; NULL: the model as it is. What it says of passes is the point's own. */
+/* ifm_scaling_mode: that of a row's points; NULL: the model as it is. What it says of passes is the point's own. */
 const IfmProfileMode *ifm_scaling_mode(const IfmScalingRow *row);
-/** ifm_scaling_has_numbers: whether what is varied are numbers. */
+/* ifm_scaling_has_numbers: whether what is varied are numbers. */
 gboolean ifm_scaling_has_numbers(const IfmScalingPart *part);
 
 G_END_DECLS

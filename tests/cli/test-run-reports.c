@@ -153,10 +153,10 @@ static void test_imported(Bench *bench, gconstpointer data)
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
-    g_test_add("/run-told/once", Bench, NULL, bench_init, test_reported_once, bench_clear);
-    g_test_add("/run-told/crash", Bench, NULL, bench_init, test_crash, bench_clear);
-    g_test_add("/run-told/trace", Bench, NULL, bench_init, test_trace_reported, bench_clear);
-    g_test_add("/run-told/substitutes", Bench, NULL, bench_init, test_substitutes, bench_clear);
-    g_test_add("/run-told/imported", Bench, NULL, bench_init, test_imported, bench_clear);
+    g_test_add("/run-reports/once", Bench, NULL, bench_init, test_reported_once, bench_clear);
+    g_test_add("/run-reports/crash", Bench, NULL, bench_init, test_crash, bench_clear);
+    g_test_add("/run-reports/trace", Bench, NULL, bench_init, test_trace_reported, bench_clear);
+    g_test_add("/run-reports/substitutes", Bench, NULL, bench_init, test_substitutes, bench_clear);
+    g_test_add("/run-reports/imported", Bench, NULL, bench_init, test_imported, bench_clear);
     return g_test_run();
 }

@@ -8,7 +8,7 @@ G_BEGIN_DECLS
 
 /* --- what became of cases ------------------------------------------------------------------------------------------- */
 
-/** IfmRowState: what became of a row. */
+/* IfmRowState: what became of a row. */
 typedef enum
 {
     IFM_ROW_MEASURED,
@@ -18,25 +18,25 @@ typedef enum
     IFM_ROW_STATES,
 } IfmRowState;
 IfmRowState ifm_stage_row_state(const IfmStudyTables *tables, const IfmStageRow *row);
-/** ifm_row_state_name: "measured", "failed", "skipped", "left". */
+/* ifm_row_state_name: "measured", "failed", "skipped", "left". */
 const char *ifm_row_state_name(IfmRowState state);
-/** ifm_stage_row_listed: whether exports have a row for it: it was tried, or given up for its device. What an absent device
- * would have measured is told of once, with the device. */
+/* ifm_stage_row_listed: whether exports have a row for it: it was tried, or given up for its device. What an absent device
+ * would have measured is stated once, with the device. */
 gboolean ifm_stage_row_listed(const IfmStudyTables *tables, const IfmStageRow *row);
-/** ifm_stage_row_reason: its reason without the device's name before it. */
+/* ifm_stage_row_reason: its reason without the device's name before it. */
 const char *ifm_stage_row_reason(const IfmStageRow *row);
 
-/** ifm_stage_row_count: ranges, too. @counts: (out) by state    @device: NULL for all    @phase: 0 for all */
+/* ifm_stage_row_count: ranges, too. @counts: (out) by state    @device: NULL for all    @phase: 0 for all */
 void ifm_stage_row_count(const IfmStudyTables *tables, const IfmStudyDevice *device, int phase,
                          gsize counts[IFM_ROW_STATES]);
-/** ifm_link_count: @counts: (inout) to which the cases of a link are added by state */
+/* ifm_link_count: @counts: (inout) to which the cases of a link are added by state */
 void ifm_link_count(const IfmLinkFit *link, gsize counts[IFM_ROW_STATES]);
-/** ifm_study_count: rows and links, absent devices' apart. @n_absent: (out) cases that nobody can measure here
+/* ifm_study_count: rows and links, absent devices' apart. @n_absent: (out) cases that cannot be measured here
  * Returns: how many cases there are, absent devices' aside */
 gsize ifm_study_count(const IfmStudyTables *tables, int phase, gsize counts[IFM_ROW_STATES], gsize *n_absent);
-/** ifm_study_has_stage: whether the study measures that stage at all. */
+/* ifm_study_has_stage: whether the study measures that stage at all. */
 gboolean ifm_study_has_stage(const IfmStudyTables *tables, int stage);
-/** ifm_study_imported_bandwidth: (transfer none) "ALIAS_stageS" -> MB/s of a bandwidth_table.json that was read in; NULL:
+/* ifm_study_imported_bandwidth: (transfer none) "ALIAS_stageS" -> MB/s of a bandwidth_table.json that was read in; NULL:
  * none. */
 const json_t *ifm_study_imported_bandwidth(const IfmStudyTables *tables);
 
@@ -49,23 +49,23 @@ typedef enum
     IFM_PRECISION_UNKNOWN, /* too few independent runs for an interval */
 } IfmPrecision;
 
-/** ifm_study_target: the half-width of an interval over its median that measuring aimed at. */
+/* ifm_study_target: the half-width of an interval over its median that measuring aimed at. */
 double ifm_study_target(const IfmStudyTables *tables);
-/** ifm_stage_row_width: that half-width of a row; NaN where it has no interval. */
+/* ifm_stage_row_width: that half-width of a row; NaN where it has no interval. */
 double ifm_stage_row_width(const IfmStageRow *row);
 
-/** IfmPrecisionCount: of @n latencies. @widest: half-width of those that missed the target */
+/* IfmPrecisionCount: of @n latencies. @widest: half-width of those that missed the target */
 typedef struct
 {
     gsize n, n_missed, n_unknown;
     double widest;
 } IfmPrecisionCount;
-/** ifm_study_precision: @device: of one device's @stage; NULL: of all latencies, ranges', too. */
+/* ifm_study_precision: @device: of one device's @stage; NULL: of all latencies, ranges', too. */
 IfmPrecisionCount ifm_study_precision(const IfmStudyTables *tables, const IfmStudyDevice *device, int stage);
 
 /* --- which device is the fastest ------------------------------------------------------------------------------------ */
 
-/** IfmDeviceLatency: a stage on a device; NaN where there is none. */
+/* IfmDeviceLatency: a stage on a device; NaN where there is none. */
 typedef struct
 {
     double ns;
@@ -73,7 +73,7 @@ typedef struct
     IfmPrecision precision;
 } IfmDeviceLatency;
 
-/** IfmStageLatencies: a stage on every device at one size. @best, @next: devices with the smallest medians; G_MAXUINT where
+/* IfmStageLatencies: a stage on every device at one size. @best, @next: devices with the smallest medians; G_MAXUINT where
  * not so many have one. @known: all have an interval. @decided: and the best's is below all others. */
 typedef struct
 {
@@ -82,31 +82,31 @@ typedef struct
     gboolean known, decided;
     IfmDeviceLatency *devices; /* [n_devices] */
 } IfmStageLatencies;
-/** ifm_study_latencies: (transfer full) IfmStageLatencies* at the size of @at, the sum as the last where there are several
+/* ifm_study_latencies: (transfer full) IfmStageLatencies* at the size of @at, the sum as the last where there are several
  * stages. @measured: (out) whether any of them could have an interval: not where all were read in */
 GPtrArray *ifm_study_latencies(const IfmStudyTables *tables, const IfmStageRow *at, gboolean *measured);
-/** ifm_latencies_may_be_fastest: for all that is known. */
+/* ifm_latencies_may_be_fastest: for all that is known. */
 gboolean ifm_latencies_may_be_fastest(const IfmStageLatencies *latencies, guint device);
-/** ifm_study_outermost: (transfer none) the first row of the smallest (@sign -1) or largest (1) size that has a latency;
+/* ifm_study_outermost: (transfer none) the first row of the smallest (@sign -1) or largest (1) size that has a latency;
  * NULL where none has. */
 const IfmStageRow *ifm_study_outermost(const IfmStudyTables *tables, int sign);
 
 /* --- under background load ------------------------------------------------------------------------------------------ */
 
-/** IfmSlowDown: a range on a device while others work, against itself alone. @ratio: of the medians; @lower, @upper: the
+/* IfmSlowDown: a range on a device while others work, against itself alone. @ratio: of the medians; @lower, @upper: the
  * two were measured one after the other and scatter for themselves: their relative half-widths add up as squares. NaN */
 typedef struct
 {
-    const IfmStageRow *alone, *loaded; /* alone: NULL where there is no slow-down to tell */
+    const IfmStageRow *alone, *loaded; /* alone: NULL where no slow-down is known */
     double ratio, lower, upper;
 } IfmSlowDown;
 IfmSlowDown ifm_stage_row_slow_down(const IfmStudyTables *tables, const IfmStageRow *row);
-/** ifm_study_slow_downs: (transfer full) IfmSlowDown, the largest first. */
+/* ifm_study_slow_downs: (transfer full) IfmSlowDown, the largest first. */
 GArray *ifm_study_slow_downs(const IfmStudyTables *tables);
 
 /* --- compute -------------------------------------------------------------------------------------------------------- */
 
-/** IfmComputeTimes: compute times of the rows that a fit splits. @share_ratio: of the totals of the same rows. NaN */
+/* IfmComputeTimes: compute times of the rows that a fit splits. @share_ratio: of the totals of the same rows. NaN */
 typedef struct
 {
     gsize n;

@@ -2,8 +2,12 @@
 #include <math.h>
 
 #include <internal/json.h>
-#include <internal/profile-figures.h>
+#include <internal/kernel-figures.h>
+#include <internal/onnx.h>
 #include <internal/result.h>
+#include <internal/zoo.h>
+
+#include "profile-figures-private.h"
 
 /* What a profile's models and runs take of memory: by the shapes, as it was measured, and by closed forms. */
 
@@ -61,7 +65,7 @@ static void add_model_memory(GArray *rows, const IfmProfileReport *report)
         add_training_memory(rows, report->mode);
     else
         add_row(rows, "", "parameters", "parameters", (double)plan.parameter_bytes, "weights, as the model stores them");
-    add_row(rows, "", "activations_least", "activations, minimum", (double)plan.peak_bytes,
+    add_row(rows, "", "activations_min", "activations, minimum", (double)plan.peak_bytes,
             "maximum alive at once, by the shapes");
     add_row(rows, "", "activations_placed", "activations, placed", (double)plan.arena_bytes,
             "the same in one arena, placed greedily");

@@ -132,7 +132,7 @@ int main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     for (gsize i = 0; i < G_N_ELEMENTS(devices); i++)
     {
-        g_autofree char *name = g_strdup_printf("/profile-books/%s", devices[i]);
+        g_autofree char *name = g_strdup_printf("/profile-breakdown/%s", devices[i]);
         g_test_add(name, Bench, devices[i], bench_init, test_balance, bench_clear);
     }
     return g_test_run();

@@ -1,0 +1,55 @@
+#pragma once
+#include <inferometer/tensor-file.h>
+#include <inferometer/tensor.h>
+
+G_BEGIN_DECLS
+
+/** ifm_dtype_from_name: Returns: IFM_DTYPE_UNDEFINED for an unknown name. */
+IfmDtype ifm_dtype_from_name(const char *name);
+
+/**
+ * ifm_shape_size_bytes:
+ * Equals: *size_bytes = product(shape) * ifm_dtype_size_bytes(dtype), 1 element for rank 0
+ * Returns: FALSE with the IFM_ERROR_INVALID of ifm_tensor_init().
+ */
+gboolean ifm_shape_size_bytes(IfmDtype dtype, int rank, const gint64 *shape, gsize *size_bytes, GError **error);
+
+/**
+ * ifm_tensor_reserve: As ifm_tensor_init(), but reserves addresses only: a page takes time and memory when it is first
+ * used. For tensors whose values may never be read. They may be larger than the memory of the machine. Not for a tensor
+ * that a timed run writes to: the run would pay for the pages.
+ */
+gboolean ifm_tensor_reserve(IfmTensor *tensor, IfmDtype dtype, int rank, const gint64 *shape, GError **error);
+
+/** ifm_tensor_head: Returns: the first elements of a contiguous host tensor, as a flat, borrowed tensor of at most
+ * @max_bytes. */
+IfmTensor ifm_tensor_head(const IfmTensor *tensor, gsize max_bytes);
+
+/** ifm_tensor_is_contiguous: Whether the strides are those of a dense row-major array; strides of dimensions of 1 are
+ * ignored. */
+gboolean ifm_tensor_is_contiguous(const IfmTensor *tensor);
+
+/** ifm_shape_to_string: Returns: (transfer full) "[1,3,224,224]"; a dimension of -1 reads "?". */
+char *ifm_shape_to_string(int rank, const gint64 *shape);
+
+/** ifm_tensor_root_mean_square: The root mean square of the finite elements; 0 where no element is finite. */
+double ifm_tensor_root_mean_square(const IfmTensor *tensor);
+
+/** ifm_tensor_first_not_finite: Returns: the row-major index of the first NaN or infinity; -1 where all elements are
+ * finite. */
+gint64 ifm_tensor_first_not_finite(const IfmTensor *tensor);
+
+/** ifm_tensor_file_save_temporary: As ifm_tensor_file_save() without fsync, for files that need not survive a crash of the
+ * machine. */
+gboolean ifm_tensor_file_save_temporary(const char *path, const char *const *names, const IfmTensor *tensors, gsize n,
+                                        GError **error);
+gsize ifm_tensor_file_n(const IfmTensorFile *file);
+const char *ifm_tensor_file_name(const IfmTensorFile *file, gsize index);
+
+/** ifm_tensor_file_tensor: (transfer none) its bytes are in the mapping and read-only. */
+const IfmTensor *ifm_tensor_file_tensor(const IfmTensorFile *file, gsize index);
+
+/** ifm_tensor_file_digest: (transfer full) SHA-256 in hex of names, types, shapes and bytes. */
+char *ifm_tensor_file_digest(const IfmTensorFile *file);
+
+G_END_DECLS
