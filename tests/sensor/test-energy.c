@@ -205,6 +205,18 @@ static void test_rapl_bad(Bench *bench, gconstpointer data)
     g_assert_nonnull(hwmon->unavailable);
 }
 
+static void test_rapl_permission(Bench *bench, gconstpointer data)
+{
+    IfmEnergyOptions options = { .root = bench->root };
+    put_zone(bench, "intel-rapl:0", "package-0\n", "1\n");
+    g_autofree char *path = g_build_filename(bench->root, "sys/class/powercap/intel-rapl:0/energy_uj", NULL);
+    g_assert_cmpint(g_chmod(path, 0), ==, 0);
+    if (g_access(path, R_OK) == 0)
+        g_test_skip("this user reads every file");
+    else
+        assert_refused(bench, "rapl", &options, IFM_ERROR_UNAVAILABLE, "Linux 5.10");
+}
+
 static void test_hwmon(Bench *bench, gconstpointer data)
 {
     IfmEnergyOptions options = { .root = bench->root };
@@ -433,6 +445,7 @@ int main(int argc, char **argv)
     ADD("rapl/wraps", test_rapl_wraps);
     ADD("rapl/vanishes", test_rapl_vanishes);
     ADD("rapl/bad", test_rapl_bad);
+    ADD("rapl/permission", test_rapl_permission);
     ADD("hwmon", test_hwmon);
     ADD("recorded", test_recorded);
     ADD("recorded/bad", test_recorded_bad);
