@@ -8,6 +8,7 @@
 #include <inferometer/compare.h>
 #include <inferometer/dataset.h>
 #include <inferometer/document.h>
+#include <inferometer/energy.h>
 #include <inferometer/engine.h>
 #include <inferometer/error.h>
 #include <inferometer/estimate-page.h>
