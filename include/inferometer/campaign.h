@@ -49,7 +49,8 @@ struct IfmCampaignItem
     const char *title; /* what messages and progress call it */
     void *tag;         /* the caller's own */
     int group;         /* groups are measured in ascending order; group_done follows each */
-    /* items of one pace are expected to take equally long; those of pace 0 are over at once, and tell nothing of others */
+    /* items of one pace are expected to take equally long; those of pace 0 are over at once, and are no estimate for others
+     */
     int pace;
     /* canonical specs of the devices it takes, NULL-terminated; the first is the one that is interleaved; or NULL */
     const char *const *devices;

@@ -96,7 +96,7 @@ typedef struct
  * ifm_runner_compare: Two sides, each in a worker process of its own that is made for this, in rounds: some runs of the
  * one, some of the other, one at a time; who begins is drawn for every two rounds and turns in the second. Processes are
  * made anew for every pair, since two of the same thing differ, too; what is measured in this process is opened anew.
- * Interrupted, it tells what it has.
+ * Interrupted, it returns what it has.
  * @sides: A and B. Returns: FALSE with the error of the side that failed, its message beginning with "A: " or "B: ", or
  * IFM_ERROR_UNSUPPORTED for a kind that has no runs to repeat, and for two of different kinds.
  */
@@ -107,7 +107,7 @@ gboolean ifm_runner_compare(IfmRunner *runner, const IfmCompareSide sides[2], co
  * for beforehand. @b: of B, else of A. Errors: those of ifm_runner_case(). */
 IfmCase *ifm_runner_compare_case(IfmRunner *runner, const IfmCompareSide *side, gboolean b,
                                  const IfmCompareProtocol *protocol, GError **error);
-/** ifm_comparison_stored: What ifm_runner_compare() told of these two: (transfer none) the comparison as
+/** ifm_comparison_stored: The stored result of ifm_runner_compare() for these two: (transfer none) the comparison as
  * ifm_comparison_to_json() has it. @of_b: B's measurement, as it was stored    @case_a: A's. Returns: NULL where it was
  * compared with another, or the comparison was interrupted. */
 const json_t *ifm_comparison_stored(const IfmMeasurement *of_b, const IfmCase *case_a);

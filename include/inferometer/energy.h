@@ -6,7 +6,7 @@ IFM_BEGIN_DECLS
 
 /**
  * Energy: what a machine used during a window of time, from a counter (RAPL, NVML, hwmon) or from sampled power. A source
- * has domains (a package, its cores, a GPU). Absent is `unavailable` with the reason, never 0. docs/energy.md tells where
+ * has domains (a package, its cores, a GPU). Absent is `unavailable` with the reason, never 0. docs/energy.md says where
  * the intervals come from.
  */
 

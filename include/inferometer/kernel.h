@@ -94,7 +94,7 @@ typedef struct
 
 /**
  * ifm_kernels_new: Gives each kernel of the profiled runs the work of the layers in it. By "costs" of
- * measurement->breakdown where the runtime's own graph could be read; what that does not tell by names: a kernel takes the
+ * measurement->breakdown where the runtime's own graph could be read; where names do not show it, a kernel takes the
  * layers of the names of its parts (the breakdown's "parts"), or of its own name (whatever suffix the runtime put behind
  * it), and layers that no kernel is named for go to the kernel they hang on: heavy ones to what they run into, light ones
  * to what they come from. A kernel that no layer goes to is not known.

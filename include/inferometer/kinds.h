@@ -42,8 +42,8 @@ typedef struct
     const char *const *vendor; /* "KEY=VALUE", or NULL */
     guint32 seed;
     IfmProtocol protocol;
-    gboolean profile; /* also a profiled twin: nodes and books */
-    /* with @profile: a few runs of the twin, for the nodes' shares of the time alone: its books have no bound */
+    gboolean profile; /* also a profiled run: nodes and time breakdown */
+    /* with @profile: only a few profiled runs, for the nodes' shares of the time: the breakdown has no bound */
     gboolean profile_few;
     gboolean verify;   /* compare with the reference (onnxruntime:CPU, optimisation off) */
     double rtol, atol; /* of that comparison; 0, 0: by dtype */
@@ -94,7 +94,7 @@ typedef struct
  * are one device, "within_inference": [those of the two devices whose runtime moves the tensor once more within each
  * inference], "around_inference": [those to and from whose memory a pipeline copies itself, around each inference: what is
  * measured of them from host tensors holds these copies], "assumed": whether a simulated device's copy takes a time that
- * nobody measured}.
+ * was not measured}.
  */
 extern const IfmCaseKind ifm_kind_link;
 
@@ -187,7 +187,7 @@ gboolean ifm_plan_run_result(const IfmMeasurement *measurement, IfmPlanRunResult
  * IfmPeakCase: what a device can at most: a matrix product and a triad.
  * The product: square MatMuls of growing size through the device's own engine, the best rate counts. The triad
  * (a = b + s c, arrays that no cache holds): on a device that computes in host memory by plain loops on its cores, as many
- * threads as it has; on another through its engine. A simulated device tells the limits it is described with.
+ * threads as it has; on another through its engine. A simulated device gives the peak in its description.
  */
 typedef struct
 {
@@ -207,7 +207,7 @@ typedef struct
  * samples_ns are those of the best product; there are none of a described one. As ifm_runner_measure(), but that half a
  * limit is none: interrupted, it is NULL with IFM_ERROR_CANCELLED. */
 extern const IfmCaseKind ifm_kind_peak;
-/** IfmPeakResult: of ifm_kind_peak. @described: told by a simulated device's description, not measured */
+/** IfmPeakResult: of ifm_kind_peak. @described: from the description of a simulated device, not measured */
 typedef struct
 {
     double flop_per_s, bytes_per_s;

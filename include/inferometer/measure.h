@@ -40,7 +40,7 @@ typedef enum
     IFM_STOP_INTERVAL, /* the interval is narrow enough */
     IFM_STOP_MAX_RUNS,
     IFM_STOP_TIME_BUDGET,
-    IFM_STOP_INTERRUPTED, /* somebody asked; what was measured is kept */
+    IFM_STOP_INTERRUPTED, /* on request; what was measured is kept */
 } IfmStopReason;
 const char *ifm_stop_reason_name(IfmStopReason reason);
 
@@ -135,7 +135,7 @@ typedef struct
 {
     const char *name;             /* IfmCase.subject_kind, as far as seal says nothing else */
     gsize size;                   /* of the struct that describes a case */
-    const IfmRecordField *fields; /* of it: what a worker is told, and, those with a key, the options that define a case */
+    const IfmRecordField *fields; /* of it: the message to a worker; those with a key define a case */
     /* complete: (optional) Puts defaults into a copy of the struct and checks it. */
     gboolean (*complete)(void *spec, GError **error);
     /* seal: Fills what else is in the record: its kind, its options by the fields and the machine are there. @facts: of the

@@ -30,7 +30,7 @@ typedef struct
 } IfmGraphOptions;
 extern const IfmOption ifm_graph_options[]; /* IfmGraphOptions: behind "nodes" */
 
-/** IfmProfileWatch: who is told how it goes; each may be NULL. Called on the caller's thread. */
+/** IfmProfileWatch: Callbacks for progress; each may be NULL. Called on the caller's thread. */
 typedef struct
 {
     /* @message: what is worth knowing and no error: "no --device given: …" */
@@ -77,7 +77,7 @@ void ifm_profile_options_init(IfmProfileOptions *options);
 
 /* --- results ---------------------------------------------------------------------------------------------------------- */
 
-/** IfmProfileParts: what is to be told. */
+/** IfmProfileParts: what a report contains. */
 typedef enum
 {
     IFM_PROFILE_RUNTIME = 1 << 0, /* how long an inference takes */
@@ -93,8 +93,8 @@ typedef enum
 
 /**
  * IfmProfileGraph: what a graph transformer was built of. All borrowed. @title: "gps on peptides"
- * @encoding_name: "lap:16"; NULL: it has none. @encoding: NULL where nobody needed it. @encoding_case, @encoding_cost:
- * computing it, measured by itself; NULL where nobody did, and @no_encoding_cost where somebody tried
+ * @encoding_name: "lap:16"; NULL: it has none. @encoding: NULL if it was not needed. @encoding_case, @encoding_cost:
+ * computing it, measured by itself; NULL if it was not measured. @no_encoding_cost: why a try failed
  */
 typedef struct
 {
@@ -116,13 +116,13 @@ typedef struct
 {
     IfmResult result;
     const IfmMeasurement *peak; /* of an ifm_kind_peak; NULL where there is none: */
-    const char *no_peak;        /* why; NULL where nobody asked */
+    const char *no_peak;        /* why; NULL if it was not asked for */
     gboolean peak_stored;       /* the limit was measured earlier */
     const char *peak_doubt;     /* why it may be too low; NULL: nothing speaks for that */
     /* of a mode, with the pass asked for: the training pass's measurement as ifm_runner_compare() made it in turns with the
      * forward pass (A), with the comparison among its environment; NULL where there is none: */
     const IfmMeasurement *interleaved;
-    const char *why_not_interleaved; /* why; NULL where nobody asked */
+    const char *why_not_interleaved; /* why; NULL if it was not asked for */
 } IfmProfileDevice;
 
 typedef struct IfmProfileReport IfmProfileReport;
@@ -136,10 +136,10 @@ typedef enum
     IFM_N_PASSES,
 } IfmPassKind;
 /**
- * IfmProfileMode: what is told of more than the forward pass. Backward = training pass - forward: where both were measured
+ * IfmProfileMode: the passes besides the forward pass. Backward = training pass - forward: where both were measured
  * in turns, from their paired rounds; else from what each came to by itself, with that of
  * ifm_difference_interval(). All borrowed.
- * @asked: the pass whose layers, memory and limit are told: the story's own    @passes: NULL where the mode has no such one
+ * @asked: the pass whose layers, memory and peak the report shows    @passes: NULL where the mode has no such one
  * @model, @analysis: the model that was given, of which the passes were made
  * @held_bytes: of inputs and activations, what is alive when the backward pass begins
  */
@@ -166,7 +166,7 @@ struct IfmProfileReport
     const IfmProfileGraph *graph; /* of a graph transformer; NULL: it is none */
     const IfmDimBinding *bindings;
     gsize n_bindings;
-    const char *observed_on; /* the device whose run told shapes that no rule tells; NULL: none did … */
+    const char *observed_on; /* the device whose run gave shapes that no rule gives; NULL: none … */
     const char *why_not_observed;
     const IfmProfileDevice *devices;
     gsize n_devices;
@@ -206,7 +206,7 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmProfile, ifm_profile_free)
  * to OUTPUT/store.db before the next begins. To be called once; what was found until then is there whatever it returns.
  * @interrupted: (nullable) once it is not 0, nothing more is begun
  * Returns: FALSE with an error where nothing could be begun: the model turned out to be wrong, there is no store. What
- * fails later is told by ifm_profile_failures().
+ * fails later is reported by ifm_profile_failures().
  */
 gboolean ifm_profile_measure(IfmProfile *self, const gint *interrupted, GError **error);
 
@@ -214,7 +214,8 @@ gboolean ifm_profile_measure(IfmProfile *self, const gint *interrupted, GError *
 const IfmProfileReport *ifm_profile_report(IfmProfile *self);
 /** ifm_profile_rows: Rows of models along what was varied. @n: (out) how many; 0: none. (transfer none) */
 const IfmScalingRow *ifm_profile_rows(IfmProfile *self, gsize *n);
-/** ifm_profile_is_empty: whether nothing was measured though something was to be: the failures are all there is to tell. */
+/** ifm_profile_is_empty: Whether nothing was measured although something was asked for: only the failures are left to
+ * report. */
 gboolean ifm_profile_is_empty(const IfmProfile *self);
 /**
  * ifm_profile_failures: What failed, a line each.

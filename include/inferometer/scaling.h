@@ -33,12 +33,12 @@ typedef struct
     const char *reason;   /* why there is no time; NULL where there is one; borrowed */
     gint64 flop;
     double bytes;           /* what the model's shapes need: parameters and the most activations alive at once */
-    double process_bytes;   /* how far the process that ran it grew: NaN where nobody looked */
-    double allocator_bytes; /* the most that the runtime's allocator held: NaN where it does not tell */
+    double process_bytes;   /* how far the process that ran it grew: NaN if it was not measured */
+    double allocator_bytes; /* the most that the runtime's allocator held: NaN if it does not report it */
     double attention_flop_ratio, attention_time_ratio;         /* shares; NaN where the model has no such part, as are: */
     double attention_estimated_bytes, attention_planned_bytes; /* what attention takes: by the closed form, by the shapes */
     double encoding_ns;                                        /* computing the positional encoding, once; NaN: none */
-    double encoding_estimated_bytes, encoding_held_bytes;      /* its storage; NaN: none, or nobody holds it */
+    double encoding_estimated_bytes, encoding_held_bytes;      /* its storage; NaN: none, or not held */
 } IfmScalingPoint;
 
 /** IFM_SCALING_DEPARTS: time over what the FLOP predict, above which it is said to depart. */

@@ -52,7 +52,7 @@ typedef struct
 {
     char *name, *op_type, *provider, *implementation, *dtype;
     double median_ns; /* over the profiled runs */
-    double start_ns;  /* median start since the inference began; NaN where the runtime does not tell */
+    double start_ns;  /* median start since the inference began; NaN where the runtime does not report it */
 } IfmNodeRow;
 
 /**
@@ -121,7 +121,7 @@ typedef enum
                           read one that lies in a folder without write permission */
     IFM_STORE_WRITE,   /* created (folders too) where it does not exist; migrated where it is older */
     IFM_STORE_SHARD,   /* WRITE with a rollback journal, for network file systems */
-    IFM_STORE_SCRATCH, /* a new one that nobody else opens, and that goes when it is closed: nothing waits for the disk */
+    IFM_STORE_SCRATCH, /* a new private one that is removed when it is closed: nothing waits for the disk */
 } IfmStoreMode;
 
 /**

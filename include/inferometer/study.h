@@ -188,7 +188,7 @@ typedef struct
     double *bytes, *median_ns;            /* [n] */
     gboolean fitted, shared, assumed;
     gboolean within_inference; /* of an end, host memory alone was copied: its runtime moves the rest in each inference */
-    int n_copies;              /* 1, or 2 through the host's memory; 0 where it was not told */
+    int n_copies;              /* 1, or 2 through the host's memory; 0 if unknown */
     /* whether a pipeline copies to this end's memory and back itself, around each inference: what was measured of the
      * device from host tensors then holds these copies */
     gboolean from_around, to_around;
@@ -234,7 +234,7 @@ typedef struct
     int phase;
     char *title, *key;           /* key: NULL where it was never sealed */
     json_t *axes;                /* object: axis -> text or number: {"model": "resnet50", "batch": 4} */
-    double items, flop;          /* of one inference, of all streams together; NaN: not told */
+    double items, flop;          /* of one inference, of all streams together; NaN: unknown */
     IfmMeasurement *measurement; /* NULL where it was never tried, see @reason */
     char *code, *reason;         /* why there is no latency; NULL where there is one */
     double median_ns, mean_ns, std_ns, min_ns, max_ns;

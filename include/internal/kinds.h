@@ -9,8 +9,8 @@ void ifm_observed_shapes_clear(IfmObservedShapes *observed);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(IfmObservedShapes, ifm_observed_shapes_clear)
 
 /** ifm_runner_observe: What shapes the model's tensors had in one run, unoptimised, for ifm_model_analyse_with(); of what
- * the runtime does not tell by itself there is none. Errors: those of compiling and inferring; IFM_ERROR_UNSUPPORTED where
- * the runtime tells no shapes. */
+ * the runtime does not report there is none. Errors: those of compiling and inferring; IFM_ERROR_UNSUPPORTED where
+ * the runtime reports no shapes. */
 gboolean ifm_runner_observe(IfmRunner *runner, const IfmModelCase *model_case, IfmObservedShapes *observed, GError **error);
 
 /**

@@ -71,7 +71,7 @@ void campaign_past_note(CampaignPast *past, const char *const *devices, const If
         return;
     if (n == 1)
         note_loss(past, devices[0], last);
-    else /* which of several was lost, the record tells */
+    else /* the record says which of several was lost */
         json_array_foreach(json_object_get(last->environment, "lost_devices"), i, device)
         {
             note_loss(past, json_string_value(device), last);

@@ -67,7 +67,7 @@ gboolean campaign_is_mine(const IfmCampaign *campaign, const Slot *slot);
 gboolean campaign_seal_slot(IfmCampaign *campaign, Slot *slot, GError **error);
 /* campaign_look_up: Whether the store has what stands for it; then it is done. FALSE with an error. */
 gboolean campaign_look_up(IfmCampaign *campaign, Slot *slot, GError **error);
-/* campaign_end: Tells what became of it; what the hook left is freed. FALSE ends the campaign. */
+/* campaign_end: Reports the outcome; what the hook left is freed. FALSE ends the campaign. */
 gboolean campaign_end(IfmCampaign *campaign, Slot *slot, IfmCampaignEnd *end, GError **error);
 /* campaign_report: The same of an end that is final whatever the hook says of it. */
 void campaign_report(IfmCampaign *campaign, Slot *slot, IfmCampaignEnd *end);

@@ -14,8 +14,8 @@ static gboolean is_left(const IfmCampaign *campaign, const Slot *slot)
     return slot->state == SLOT_TODO && campaign_is_mine(campaign, slot);
 }
 
-/* What is left at what each pace took so far: a link is over at once, a stage is not. -1 while nobody knows what those that
- * take time take. */
+/* What is left at what each pace took so far: a link is over at once, a stage is not. -1 while it is unknown what those
+ * that take time take. */
 static gint64 time_left(const IfmCampaign *campaign)
 {
     Pace all = { 0 };

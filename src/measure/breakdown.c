@@ -18,7 +18,7 @@
 #define FEW_RUNS 5
 #define FEW_TIME_PART 4 /* of the budget */
 
-/* Nodes that move or convert data for the runtime's sake: copies in the books. */
+/* Nodes that move or convert data for the runtime: copies in the breakdown. */
 static gboolean is_copy(const IfmNodeTime *node)
 {
     g_autofree char *text = g_strdup_printf("%s %s", node->op_type, node->name);
@@ -32,7 +32,7 @@ typedef struct
     IfmSubject subject;
     gsize n;       /* runs to make */
     GArray *walls; /* gint64, appended */
-    GArray *waits; /* gint64, appended; NULL: nobody asks */
+    GArray *waits; /* gint64, appended; NULL: not needed */
     GBytes *evict; /* (optional) looked through before each run */
     void (*progress)(gsize n, void *user);
     void *progress_user;
@@ -48,7 +48,7 @@ static void evict_caches(GBytes *bytes)
         (void)data[i];
 }
 
-/* A simulated inference on a virtual clock waits for nobody, whatever its thread does. */
+/* A simulated inference on a virtual clock waits for no other thread. */
 static gint64 waited_ns(IfmClock *clock)
 {
     return ifm_clock_is_virtual(clock) ? -1 : ifm_sensor_wait_ns("/");
@@ -140,8 +140,8 @@ static gboolean run_batch(const ProfiledRun *profiled, gsize n, GArray *walls, G
     return FALSE;
 }
 
-/* A runtime that tells means alone is asked once, after all runs; one that keeps each run's times after each batch, so that
- * they do not grow without bound. The warm-up shows which it is. */
+/* A runtime that reports means alone is asked once, after all runs; one that keeps each run's times after each batch, so
+ * that they do not grow without bound. The warm-up shows which it is. */
 static gboolean run_profiled(ProfiledRun *profiled, GError **error)
 {
     g_autoptr(GArray) warmup = g_array_new(FALSE, FALSE, sizeof(gint64));
@@ -166,7 +166,7 @@ static gboolean run_profiled(ProfiledRun *profiled, GError **error)
 }
 
 /* As few runs as will do, asked for their profiles once: a runtime may have to compile anew after that. The first run warms
- * up, where it can be told from the others. */
+ * up, where it can be separated from the others. */
 static gboolean run_few(ProfiledRun *profiled, GError **error)
 {
     GArray *walls = profiled->walls;
@@ -217,7 +217,7 @@ static double quantile_of(GArray *values, double p)
     return ifm_quantile((const double *)(const void *)values->data, values->len, p);
 }
 
-/* What a runtime does not tell may be NULL. */
+/* What a runtime does not report may be NULL. */
 static const char *word(const char *text)
 {
     return text != NULL ? text : "";
@@ -302,7 +302,7 @@ static void fill_nodes(const GPtrArray *profiles, IfmMeasurement *measurement)
     label_rows(measurement);
 }
 
-/* --- the books of one run ----------------------------------------------------------------------------------------- */
+/* --- the breakdown of one run ------------------------------------------------------------------------------------- */
 
 typedef struct
 {
@@ -375,7 +375,7 @@ static gint compare_walls(gconstpointer a, gconstpointer b)
     return (x->wall_ns > y->wall_ns) - (x->wall_ns < y->wall_ns);
 }
 
-/* The account whose wall time is the (lower) median: its books are exact, as medians of each column would not be. */
+/* The account whose wall time is the (lower) median: its breakdown is exact; medians of each column would not be. */
 static Account median_account(const ProfiledRun *profiled)
 {
     g_autoptr(GArray) accounts = g_array_new(FALSE, FALSE, sizeof(Account));
@@ -396,7 +396,7 @@ static json_t *optional_int(gboolean known, gint64 value)
     return known ? json_integer(value) : json_null();
 }
 
-/* A bound above the wall time itself holds whatever the books say, so it says nothing. */
+/* A bound above the wall time itself always holds, so it says nothing. */
 static void judge(json_t *breakdown, gint64 residual_ns, double bound_ns, gint64 wall_ns, gboolean few)
 {
     gboolean known = !isnan(bound_ns), bounds = known && bound_ns <= (double)wall_ns;
@@ -414,7 +414,7 @@ static void judge(json_t *breakdown, gint64 residual_ns, double bound_ns, gint64
         json_object_set_new(breakdown, "why", json_string(why));
 }
 
-/* Where the gaps are measured, what is left is the call; where not, each node has one, too. @cost: NULL: nobody asked */
+/* Where the gaps are measured, what is left is the call; where not, each node has one, too. @cost: NULL: not needed */
 static json_t *breakdown_of(const ProfiledRun *profiled, const IfmCallCost *measured, gsize n_known)
 {
     static const IfmCallCost not_known = { NAN, NAN };

@@ -9,7 +9,7 @@
  * The rule. What two processes of the very same thing differ by (where their memory lies, which threads they got) does not
  * go away by measuring longer in them, so a pair of processes is one observation however many rounds it has; whatever
  * correlation rounds have within a pair is then harmless. A thing compared with itself has pairs' values that are
- * symmetric about 0, since nothing tells A from B and who begins is drawn; on a symmetric distribution with heavy tails
+ * symmetric about 0, since A and B do not differ and who begins is drawn; on a symmetric distribution with heavy tails
  * Student's interval covers rather more than it says (Efron 1969, Benjamini 1983).
  *
  * The difference follows from the ratio, at the mean speed that the machine had: A's mean time x (ratio - 1), or, where B
@@ -20,7 +20,7 @@
  *
  * It looks at a few shares of the budget. Each look has an error of its own, and the errors add up to 1 - level at most
  * (the union bound), so that "faster" or "slower" at any look is as rare as said, whenever it stops. The share t of the
- * budget frees (1 - level) t^3 of it: little at first, when few pairs cannot tell whether they are correlated, most at the
+ * budget frees (1 - level) t^3 of it: little at first, when few pairs do not show whether they are correlated, most at the
  * end. Chosen, as the half standard error in persistence(), by bench/compare-calibration: with t^2 and without it, 8 % of
  * comparisons of a thing with itself were wrong where each side wanders over several pairs, with both 5 %.
  *
@@ -333,7 +333,7 @@ static char *what_hinders(const IfmComparer *self, const Look *look)
     return g_strdup_printf("pairs of processes differ by %.2g %%", 100 * look->sd);
 }
 
-/* The narrower of what would tell the ratio from 1, and what would fit into the margin, is not needed: the wider is. */
+/* The wider of two widths suffices: that which separates the ratio from 1, and that which fits into the margin. */
 static char *what_would_settle(const IfmComparer *self, const Look *look)
 {
     if (self->protocol.margin <= 0)

@@ -28,7 +28,7 @@ static gboolean find_fitting(const IfmTensorFile *file, const IfmPort *port, con
     return FALSE;
 }
 
-/* What a file is told again by without its bytes being read: one that is replaced or written to is another. */
+/* What identifies a file without reading its bytes: one that is replaced or written to is another. */
 static char *stamp_of(const char *path)
 {
     struct stat status;

@@ -30,7 +30,7 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(IfmKindPlace, ifm_kind_place_clear)
  * prepare and run. */
 typedef struct IfmKindInWorker
 {
-    /* place: Says where, and makes a copy of the spec what a worker is to be told: all said, canonical, absolute. */
+    /* place: Says where, and completes a copy of the spec for the message to the worker: canonical, with absolute paths. */
     gboolean (*place)(IfmRunner *runner, void *spec, const IfmCase *sealed, IfmKindPlace *place, GError **error);
     /* ask: Completes the request with what files and other workers give. FALSE without @error where @skipped was set. */
     gboolean (*ask)(IfmRunMonitor *monitor, const void *spec, const IfmCase *sealed, IfmKindPlace *place, json_t *request,

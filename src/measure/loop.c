@@ -6,7 +6,7 @@
 
 #include "measure-private.h"
 
-/* How often whoever looks on is told, and how often the subject is verified. */
+/* How often progress is reported, and how often the subject is verified. */
 #define PROGRESS_NS (200 * IFM_NS_PER_MS)
 #define VERIFY_NS IFM_NS_PER_S
 /* The figures of a progress call may take this share of the time, no more: they are computed between two runs. */

@@ -104,7 +104,7 @@ typedef enum
     IFM_COMPILE_MEASURED,  /* as the case asks */
     IFM_COMPILE_PROFILED,  /* with per-node times */
     IFM_COMPILE_REFERENCE, /* without graph optimisation */
-    IFM_COMPILE_OBSERVED,  /* that with per-node times, so that each node of the model is told of by itself */
+    IFM_COMPILE_OBSERVED,  /* that with per-node times, so that each node of the model is reported by itself */
 } IfmCompilePurpose;
 
 /** ifm_model_subject_new: Compiles, makes the seeded inputs and the requests. @engine: borrowed */
@@ -200,14 +200,14 @@ double ifm_triad_subject_bytes(const IfmTriadSubject *self);
 IfmDtype ifm_triad_subject_dtype(const IfmTriadSubject *self);
 /** ifm_triad_subject_result: a; borrowed. */
 const IfmTensor *ifm_triad_subject_result(const IfmTriadSubject *self);
-/** ifm_triad_cache_bytes: what all last-level caches of the machine hold; 32 MiB where it does not tell. */
+/** ifm_triad_cache_bytes: what all last-level caches of the machine hold; 32 MiB if unknown. */
 gsize ifm_triad_cache_bytes(const char *root);
 /** ifm_triad_array_bytes: Equals: 4 x the caches, 64 MiB at least, but together no more than @memory_bytes (0: no bound) */
 gsize ifm_triad_array_bytes(gsize cache_bytes, gint64 memory_bytes);
 
-/* --- books.c: the profiled twin ----------------------------------------------------------------------------------- */
+/* --- breakdown.c: the profiled run -------------------------------------------------------------------------------- */
 
-/** IfmCallCost: what an inference takes beside its nodes' own times, on one device; NaN where it cannot be told. */
+/** IfmCallCost: what an inference takes besides its nodes' own times, on one device; NaN if unknown. */
 typedef struct
 {
     double call_ns; /* of a model of one node, with as many bytes in and out, 90th percentile */
@@ -218,13 +218,13 @@ typedef struct
 IfmCallCost ifm_call_cost_measure(IfmEngine *engine, const IfmModelCase *model_case, gsize io_bytes);
 
 /**
- * ifm_breakdown_measure: Runs a profiled twin and fills @measurement's profiled_ns, nodes and books. Where the runtime
- * tells only the mean of many inferences, that is what stands in the nodes' medians, and the books say so.
+ * ifm_breakdown_measure: Makes a profiled run and fills @measurement's profiled_ns, nodes and breakdown. Where the runtime
+ * reports only the mean of many inferences, the nodes' medians are that mean, and the breakdown says so.
  * @subject: the twin
- * @cost: NULL: a few runs, for the nodes' shares of the time; the books then have no bound
+ * @cost: NULL: a few runs, for the nodes' shares of the time; the breakdown then has no bound
  * @protocol: of the case: as many runs as its fixed count (5 to 50 are made), else for 3 s, and for its budget at most
  * @measurement: the unprofiled one, for the slow-down
- * Returns: FALSE with an error where the device failed; an engine that cannot profile is no error: books say so.
+ * Returns: FALSE with an error where the device failed; an engine that cannot profile is no error: the breakdown says so.
  */
 gboolean ifm_breakdown_measure(IfmModelSubject *subject, const IfmCallCost *cost, const IfmProtocol *protocol,
                                const gint *interrupted, void (*progress)(gsize n, void *user), void *progress_user,
@@ -232,14 +232,14 @@ gboolean ifm_breakdown_measure(IfmModelSubject *subject, const IfmCallCost *cost
 
 /* --- optimised.c: the graph that a runtime made of a model --------------------------------------------------------- */
 
-/** ifm_optimised_costs: What each node of @measurement costs, by the graph that the runtime saved: books.costs, a list in
- * the order of the nodes, null for a node that is not in the graph. Where the graph cannot be read, which is no error,
- * books.costs_why. */
+/** ifm_optimised_costs: What each node of @measurement costs, by the graph that the runtime saved: breakdown.costs, a list
+ * in the order of the nodes, null for a node that is not in the graph. Where the graph cannot be read, which is no error,
+ * breakdown.costs_why. */
 void ifm_optimised_costs(const char *path, const IfmModelCase *model_case, IfmMeasurement *measurement);
-/** ifm_optimised_parts: Of which of the model's nodes each node of @measurement was made, where the runtime tells it:
- * books.parts, a list in the order of the nodes. */
+/** ifm_optimised_parts: Of which of the model's nodes each node of @measurement was made, where the runtime reports it:
+ * breakdown.parts, a list in the order of the nodes. */
 void ifm_optimised_parts(IfmCompiled *compiled, IfmMeasurement *measurement);
-/** ifm_optimised_unknown: Says why there are no books.costs, of a runtime that could tell them. */
+/** ifm_optimised_unknown: Says why there are no breakdown.costs, for a runtime that could report them. */
 void ifm_optimised_unknown(IfmMeasurement *measurement, const char *why);
 
 /* --- protocol.c: messages between the program and its workers ----------------------------------------------------- */
@@ -377,7 +377,7 @@ void ifm_plan_repetition_clear(IfmPlanRepetition *self);
 void ifm_plan_repetition_add(IfmPlanRepetition *self, gsize group, const IfmPipelineResult *result, GArray *samples);
 /** ifm_plan_gaps: Adds the times between two batches leaving, in the order they left. @samples: gint64 */
 void ifm_plan_gaps(const IfmPipelineResult *result, GArray *samples);
-/** ifm_plan_figures: (transfer full) the result as far as repetitions tell it. @repetitions: IfmPlanRepetition
+/** ifm_plan_figures: (transfer full) the result as far as the repetitions give it. @repetitions: IfmPlanRepetition
  * @aliases: [n_devices] @bound: whether there is one    @why: [n_devices] why a device has no part in it, or NULL */
 json_t *ifm_plan_figures(const GArray *repetitions, const char *const *aliases, gsize n_devices, gboolean bound,
                          const char *const *why);

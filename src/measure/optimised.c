@@ -6,9 +6,9 @@
 #include "measure-private.h"
 
 /*
- * A runtime that can save the graph it made of a model tells by it what each of its own nodes does: the fused ones, those
+ * A runtime that can save the graph it made of a model shows by it what each of its own nodes does: the fused ones, those
  * in blocked channels, those it put in. The operator table has rows for them, so their costs are read off that graph. One
- * that only tells which of the model's nodes went into each of its own leaves the counting to who has the model at hand.
+ * that only reports which of the model's nodes went into each of its own leaves the counting to the caller.
  */
 
 /* --- which node of it a row is --------------------------------------------------------------------------------------- */

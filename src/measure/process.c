@@ -36,7 +36,7 @@ struct IfmWorker
     gint64 spare_ns; /* what it may be silent for in that phase, beyond the hang limit: it has a watch of its own there */
     gboolean gone;
     int status;            /* of waitpid, once gone */
-    gint64 base_rss_bytes; /* its own figure, with the runtime open and no model; -1: not told yet */
+    gint64 base_rss_bytes; /* its own figure, with the runtime open and no model; -1: not reported yet */
 };
 
 /* --- starting and ending ------------------------------------------------------------------------------------------ */
@@ -183,7 +183,7 @@ typedef struct
     gint64 began_ns, heard_ns;
     gint64 n_steps;     /* that the worker announced to make before it is heard again */
     gint64 oom_kills;   /* when it was asked */
-    gint64 reported_ns; /* when it was told to finish; 0: not yet */
+    gint64 reported_ns; /* when it was asked to finish; 0: not yet */
 } Asking;
 
 /* --- why it ended ------------------------------------------------------------------------------------------------- */
@@ -207,7 +207,7 @@ static char *signal_name(int number)
     return name != NULL ? g_strdup_printf("SIG%s", name) : g_strdup_printf("signal %d", number);
 }
 
-/* How many processes the kernel has ended for want of memory; -1 where it does not tell. */
+/* How many processes the kernel has ended for want of memory; -1 if unknown. */
 static gint64 count_oom_kills(void)
 {
     g_autofree char *text = NULL;
@@ -272,7 +272,7 @@ static gboolean check_limits(const Asking *asking, GError **error)
     return check_memory(asking, error);
 }
 
-/* Tells it once to finish, then waits a little. Returns: FALSE once that is over. */
+/* Asks it once to finish, then waits a little. Returns: FALSE once that is over. */
 static gboolean check_interruption(Asking *asking, GError **error)
 {
     const gint *interrupted = asking->watch->interrupted;
@@ -297,7 +297,7 @@ static void drop_long_log(const IfmWorker *worker)
         g_debug("worker log: %s", g_strerror(errno));
 }
 
-/* "compiling", then, with what it tells on the way, "compiling block 1 for CPU". */
+/* "compiling", then, with what it reports on the way, "compiling block 1 for CPU". */
 static void take_phase(IfmWorker *worker, const json_t *message)
 {
     const char *word = json_string_value(json_object_get(message, "phase"));

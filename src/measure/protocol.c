@@ -18,7 +18,7 @@ static gboolean wait_for_room(int fd)
         ;
     if (n == 0)
         errno = ETIMEDOUT;
-    return n > 0; /* the next send tells where it is an error */
+    return n > 0; /* if it is an error, the next send reports it */
 }
 
 static gboolean send_whole(int fd, const char *bytes, gsize n)

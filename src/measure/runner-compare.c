@@ -39,7 +39,7 @@ typedef struct
     char letter;
     const IfmCompareSide *given;
     const IfmCaseKind *kind;
-    void *spec; /* completed; of a worker, as that is told it */
+    void *spec; /* completed; of a worker, as in its message */
     IfmKindPlace place;
     char *setting; /* for the environment of its processes; NULL: none */
     IfmCase *sealed;
@@ -60,7 +60,7 @@ typedef struct
     Side sides[2];
     IfmComparer *comparer;
     GRand *random;
-    IfmRunMonitor monitor; /* nobody listens: for the snapshots */
+    IfmRunMonitor monitor; /* without a callback: for the snapshots */
     char *outputs_path;    /* A's outputs, for B to be compared with; NULL: they are not to be compared */
     char *differs;
     gint64 began_ns; /* later by as much as preparing the checks took */

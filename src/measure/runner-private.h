@@ -28,7 +28,7 @@ void ifm_temporary_clear(IfmTemporary *folder);
  * keep to are its own
  * @request: (transfer full) */
 json_t *ifm_runner_ask(IfmRunner *runner, const char *key, json_t *request, const IfmWorkerWatch *watch, GError **error);
-/** ifm_runner_watch: limits and interruption, nobody who listens. */
+/** ifm_runner_watch: limits and interruption, no callback. */
 IfmWorkerWatch ifm_runner_watch(IfmRunner *runner);
 /** IFM_PLAN_WORKER: what the key of a plan's worker begins with; "DEVICE+DEVICE" follows, all of whose cores it keeps to.
  */
@@ -84,7 +84,7 @@ typedef struct
 IfmWorkerWatch ifm_run_monitor_watch(IfmRunMonitor *monitor);
 void ifm_run_monitor_clear(IfmRunMonitor *monitor);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(IfmRunMonitor, ifm_run_monitor_clear)
-/** ifm_run_monitor_add_environment: Joins what the machine tells with what the worker knew of the runtime. */
+/** ifm_run_monitor_add_environment: Joins what the machine reports with what the worker knew of the runtime. */
 void ifm_run_monitor_add_environment(IfmRunMonitor *monitor, IfmMeasurement *measurement);
 
 /** IfmRunnerJob: one case: where, and how the worker is asked. */

@@ -16,7 +16,7 @@ struct IfmRunner
     GHashTable *workers;      /* canonical device -> IfmWorker* */
     GHashTable *engines;      /* name -> json_t*: engine, version, library */
     GHashTable *lost;         /* device without cores and streams -> char*, why */
-    GHashTable *digests;      /* of files with inputs: what a file is told again by -> char* */
+    GHashTable *digests;      /* of files with inputs: what identifies a file -> char* */
     json_t *machine;
 };
 
@@ -309,7 +309,7 @@ static IfmMeasurement *failed_measurement(IfmOutcome outcome, const GError *fail
     return measurement;
 }
 
-/* What a worker that had to be ended on interruption had told until then. NULL where that was no sample. */
+/* What a worker that was ended on interruption had reported until then. NULL if that was no sample. */
 static IfmMeasurement *from_draft(const IfmRunMonitor *monitor, double level)
 {
     if (monitor->draft == NULL)

@@ -14,7 +14,7 @@
  * - it looks seldom: at counts that grow by a quarter, which also makes looking cheap;
  * - two looks in a row must agree, the first of them just below the least count so that a quiet subject ends at that;
  * - the effective sample size is one that is seldom too large (ifm_median_effective_size());
- * - and it must be MIN_EFFECTIVE: below that correlation is hardly told from level;
+ * - and it must be MIN_EFFECTIVE: below that, correlation is hardly distinguished from level;
  * - real latencies also change their level for milliseconds (caches, the scheduler, other processes), which no run of 20
  * short ones can know: so time must have passed, a 50th of the budget. Of the resampled recorded series, 59 and 67 in
  * 100 were covered without that, 94 and more with it.

@@ -28,7 +28,7 @@ struct IfmModelSubject
     gint64 compile_ns;
     gsize n_inputs, n_outputs;
     IfmTensor *inputs;
-    IfmAnalysis *analysis; /* what shapes the outputs have; NULL where that cannot be told */
+    IfmAnalysis *analysis; /* what shapes the outputs have; NULL if unknown */
     int n_streams;
     IfmRequest **requests; /* [n_streams]; 0 is the measured one */
     IfmTensor *outputs;    /* [n_streams * n_outputs], empty where the engine allocates */

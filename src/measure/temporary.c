@@ -38,7 +38,7 @@ static int lock_file(const char *folder, const char *name, int flags)
 #define LOCK "lock"
 #define NEW_LOCK "lock.new"
 
-/* Others take a folder whose lock nobody holds for an orphan's: so it is held before it has its name. */
+/* Other processes remove a folder whose lock is free: so the lock is taken before the folder gets its name. */
 static int lock_new_folder(const char *folder)
 {
     g_autofree char *hidden = g_build_filename(folder, NEW_LOCK, NULL);
@@ -53,7 +53,7 @@ static int lock_new_folder(const char *folder)
 #define FOLDER_PREFIX "inferometer-"
 #define FOLDER_PATTERN FOLDER_PREFIX "XXXXXX"
 
-/* A runner that was killed left its folder; nobody holds that one's lock any more. */
+/* A runner that was killed left its folder; the lock of that folder is free. */
 static void remove_orphans(void)
 {
     GDir *folder = g_dir_open(g_get_tmp_dir(), 0, NULL);

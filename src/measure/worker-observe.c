@@ -40,7 +40,7 @@ static json_t *shape_to_json(const char *tensor, const IfmNodeOutput *output)
                      shape);
 }
 
-/* What is told of by place has to be as many as the model says; else it is not looked at. */
+/* Shapes that are reported by position must be as many as in the model; else they are ignored. */
 static void add_outputs(const IfmNodeTime *ran, const IfmNode *node, json_t *shapes)
 {
     if (ran->outputs == NULL || !g_str_equal(ran->op_type, node->op_type) || ran->outputs->len != count_outputs(node))

@@ -16,11 +16,11 @@
 
 void worker_say(Worker *worker, json_t *message /* (transfer full) */)
 {
-    gboolean sent = ifm_message_send(worker->fd, message); /* where nobody listens any more, the reader ends the process */
+    gboolean sent = ifm_message_send(worker->fd, message); /* if the parent is gone, the reader ends the process */
     gboolean too_large = !sent && errno == EMSGSIZE;
     gboolean is_answer = g_strcmp0(json_string_value(json_object_get(message, "say")), "answer") == 0;
     json_decref(message);
-    if (!too_large || !is_answer) /* a draft that is too large is one that nobody has to fall back on */
+    if (!too_large || !is_answer) /* a draft that is too large is left out */
         return;
     json_auto_t *error = json_pack("{s:s,s:s,s:s}", "say", "error", "code", ifm_error_code_name(IFM_ERROR_FAILED),
                                    "message", "the record is larger than a message may be: measure fewer runs");

@@ -38,7 +38,7 @@ static void rename_members(json_t *record)
         json_object_set_new(record, "stop_reason", json_string("max-runs"));
 }
 
-/* (transfer full) the record as this version writes it; NULL where it is none, which whoever reads it is told */
+/* (transfer full) the record as this version writes it; NULL if it is damaged: reading it reports that */
 static json_t *bring_up(const json_t *record, int from_version)
 {
     json_auto_t *moved = json_deep_copy(record);

@@ -61,7 +61,7 @@ static gboolean starts_otherwise(const IfmStore *store, const struct stat *found
            !companion_is_filled(store, "-journal");
 }
 
-/* What can be told before SQLite sees the file, in words that it would not find. */
+/* What is known before SQLite sees the file, in clearer words than its own. */
 static gboolean check_file(IfmStore *store, gboolean *existed, GError **error)
 {
     struct stat found;
@@ -250,7 +250,7 @@ static gboolean copy_to_memory(IfmStore *store, GError **error)
 
 /*
  * A store with a write-ahead log needs a file for shared memory beside it, which a read-only folder does not allow. Where
- * the log is empty the file alone is whole: it is then read as one that nobody changes, and that it did not change is
+ * the log is empty the file alone is whole: it is then read as an immutable file, and that it did not change is
  * checked afterwards.
  */
 static gboolean open_unchanging(IfmStore *store, GError **error)
@@ -381,8 +381,8 @@ static void remove_companion(const IfmStore *store, const char *suffix)
 
 /*
  * A store that was made for measurements which then failed goes again: it would pass for the result of something. Not so
- * where another process wrote to it meanwhile or has it open. Under the lock for writing, so that nobody writes between the
- * look and the removal; whoever opened it in that moment is told by check_in_place().
+ * where another process wrote to it meanwhile or has it open. Under the lock for writing, so that no process writes between
+ * the look and the removal; a process that opened it in that moment gets the error of check_in_place().
  */
 static void remove_if_unused(IfmStore *store)
 {

@@ -6,7 +6,7 @@
 #include <sys/random.h>
 
 /*
- * The records' fields are told by tables, so that making, freeing, writing and reading one cannot drift apart.
+ * The records' fields are listed in tables, so that making, freeing, writing and reading one cannot drift apart.
  * What a field means is said at its struct in store.h, its place in a file in docs/formats.md.
  */
 #define FIELD IFM_RECORD

@@ -2,7 +2,7 @@
 
 /*
  * The schema, as the steps that lead to it: step N brings version N to version N + 1. A step that was released is never
- * changed; what is new is a new row. docs/formats.md tells the tables as they are after the last.
+ * changed; what is new is a new row. docs/formats.md lists the tables as they are after the last.
  */
 static const char *const steps[] = {
     /* 0 -> 1 */

@@ -14,7 +14,7 @@ struct IfmStore
     int busy_timeout_ms;
     gboolean in_memory; /* a copy of the file: see copy_to_memory() */
     gboolean is_new;    /* made by this open, and nothing was committed since: it goes again when it is closed */
-    dev_t device;       /* the file that is open, to notice where somebody removes or replaces it */
+    dev_t device;       /* the file that is open, to notice if it is removed or replaced */
     ino_t inode;
 };
 

@@ -119,7 +119,7 @@ static void done(IfmSubject *subject)
 
 /* --- measuring ---------------------------------------------------------------------------------------------------- */
 
-/* Whether the one computation that somebody needed anyway was as long as all of them may be. */
+/* Whether the one computation that was needed anyway took the whole time budget. */
 static gboolean is_beyond_budget(const IfmEncodingCase *encoding_case)
 {
     const IfmProtocol *protocol = &encoding_case->protocol;

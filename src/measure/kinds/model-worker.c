@@ -121,7 +121,7 @@ static void profiling_beat(gsize n, void *user)
     worker_say(worker, json_pack("{s:s,s:s,s:I}", "say", "beat", "phase", worker->phase, "n", (json_int_t)n));
 }
 
-/* What the books hold against the residual; asked once a device, process and amount of data. */
+/* The cost of a call, which the breakdown subtracts; measured once for each device, process and amount of data. */
 static const IfmCallCost *call_cost(Worker *worker)
 {
     gsize io_bytes = ifm_model_subject_io_bytes(worker->subject);

@@ -19,7 +19,7 @@
 #define MEMORY_SHARE 8
 /* A product takes about as many times its matrix: input, output, weights as made, written, read and laid out anew. */
 #define PRODUCT_COPIES 8
-/* Of a triad on a device with memory of its own, whose caches nobody tells. */
+/* Of a triad on a device with memory of its own, whose caches are not known. */
 #define DEVICE_ARRAY_BYTES (256 << 20)
 
 /* Everything a limit's case holds while it is measured. */

@@ -62,7 +62,7 @@ static gboolean seal(IfmRunner *runner, const void *given, const json_t *facts, 
     ifm_record_set_text(&record->subject_name, "limit");
     ifm_record_set_text(&record->device, spec->text);
     ifm_record_set_text(&record->alias, peak_case->alias);
-    /* A process that is kept to some of the processors finds less, where the device is not told its cores. */
+    /* A process that is kept to some of the processors finds less, if the device has no list of cores. */
     if (spec->n_cores == 0 && sched_getaffinity(0, sizeof mask, &mask) == 0)
         json_object_set_new(record->options, "processors", json_integer(CPU_COUNT(&mask)));
     ifm_case_set_engine(record, facts);

@@ -9,7 +9,7 @@
 #define MAX_REPETITIONS 100000
 #define MAX_DEPTH 4096
 
-/* Fewer repetitions hardly tell correlation from level: the rule would not stop before these many of its own accord. */
+/* Fewer repetitions hardly distinguish correlation from level: the rule itself would not stop before this many. */
 #define MIN_REPETITIONS 10
 #define LEVEL 0.95
 

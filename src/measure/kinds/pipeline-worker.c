@@ -39,7 +39,7 @@ static void beat(gsize n, void *user)
 }
 
 /* What kind of step the phase is at, and with which devices: who ends this process, or finds it dead, can tell. The
- * pipelines have a watchdog of their own, which tells more and so should be the first to speak. */
+ * pipelines have a watchdog of their own, which knows more and so should report first. */
 static void report_doing(const char *what, void *user)
 {
     const Run *run = user;
@@ -56,7 +56,7 @@ static gboolean probe(const Run *run, const char *device, GError **error)
 }
 
 /* A lost device may have answered at once, and anything: all must still be there after the last batch. One that the run
- * went on without is told as lost, and is no failure. */
+ * went on without is reported as lost, and is no failure. */
 static gboolean still_there(Run *run, GError **error)
 {
     g_autoptr(GPtrArray) devices = ifm_plan_subject_devices(run->subject);

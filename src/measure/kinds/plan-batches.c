@@ -91,7 +91,7 @@ static gboolean make_whole(const IfmPlanBatches *self, const IfmModel *model, co
 {
     IfmDimBinding bindings[2];
     gsize n = ifm_plan_bindings(model, entry->item->whole_nodes, entry->item->edges, bindings);
-    if (!self->task->true_outputs) /* nobody looks at them */
+    if (!self->task->true_outputs) /* they are not compared */
         return ifm_model_reserve_inputs(model, bindings, n, made, error);
     return ifm_model_make_inputs(model, bindings, n, self->task->plan_case->seed, made, error);
 }

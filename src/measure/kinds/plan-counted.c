@@ -72,7 +72,7 @@ static double mean_of(const GArray *walls, double *variance)
     return mean;
 }
 
-/* Sums of the lanes' means; a lane that has one kind alone tells nothing. */
+/* Sums of the lanes' means; a lane with one kind only gives no equation. */
 typedef struct
 {
     double counted_ns, plain_ns, counted_variance, plain_variance;

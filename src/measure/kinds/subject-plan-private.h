@@ -81,7 +81,7 @@ void ifm_plan_subject_delivered(const IfmBatch *batch, const IfmTensor *outputs,
 /** ifm_plan_subject_settle: What came of a run, also where it failed. @failure: (transfer full) Returns: whether it ran and
  * nothing was wrong. */
 gboolean ifm_plan_subject_settle(IfmPlanSubject *self, gboolean ran, GError *failure, GError **error);
-/** ifm_plan_subject_report: Who looks on is told what is done now. */
+/** ifm_plan_subject_report: Reports what is done now to the progress callback. */
 void ifm_plan_subject_report(const IfmPlanSubject *self, const char *what);
 /** ifm_plan_subject_set_doing: @what: (transfer full) what runs from now on */
 void ifm_plan_subject_set_doing(IfmPlanSubject *self, char *what);

@@ -97,7 +97,7 @@ static gboolean has_plain(const IfmPlanSubject *self)
     return self->task->device_time == IFM_DEVICE_TIME_ON;
 }
 
-/* It only tells what counting costs: where it fails, that is not known, and the plan itself may do better. */
+/* It only measures what counting costs: if it fails, that stays unknown, and the plan itself may still run. */
 static gboolean run_plain_group(IfmPlanSubject *self, gsize index, gboolean warm_up, GError **error)
 {
     IfmPlanGroup *group = self->groups->pdata[index];

@@ -10,7 +10,7 @@
 #define MIB ((gsize)1 << 20)
 /* Each array is this many times as large as what all last-level caches hold, where the memory allows it. */
 #define CACHES 4
-/* What is taken for the last-level cache where the machine does not tell. */
+/* The size assumed for the last-level cache if the machine does not report it. */
 #define CACHE_UNKNOWN (32 * MIB)
 
 /* One thread's share of the arrays. */
@@ -37,7 +37,7 @@ struct IfmTriadSubject
 
 /* --- how large ---------------------------------------------------------------------------------------------------- */
 
-/* How many processors share the last-level cache of the first one; 1 where that is not told. */
+/* How many processors share the last-level cache of the first one; 1 if unknown. */
 static gint64 n_sharing(const char *root, int index)
 {
     g_autofree char *path = g_strdup_printf("%s/sys/devices/system/cpu/cpu0/cache/index%d/shared_cpu_list", root, index);
@@ -166,7 +166,7 @@ static gboolean start_threads(IfmTriadSubject *self, GError **error)
     return TRUE;
 }
 
-/* Threads that wait for more of them than there are to come cannot be told to end: they are the process's to end. */
+/* Threads that wait at the barrier for others that never come cannot be stopped: they end with the process. */
 static gboolean stop_threads(IfmTriadSubject *self)
 {
     if (self->n_started < self->n_threads - 1)
