@@ -133,6 +133,9 @@ typedef struct
     gboolean save_outline;                  /* save_optimised without the large weights: for readers of the graph alone */
     const char *const *custom_op_libraries; /* NULL-terminated paths, or NULL */
     const char *const *vendor;              /* "KEY=VALUE" with the runtime's own keys, NULL-terminated, or NULL */
+    /* convolution algorithms, NULL-terminated, or NULL: the runtime's own kernels. "winograd" for all layers,
+     * "LAYER=direct" for one, "fallback=gemm" for those that the algorithm cannot do; "workspace=BYTES" */
+    const char *const *convolutions;
 } IfmCompileOptions;
 
 #define IFM_COMPILE_OPTIONS_INIT ((IfmCompileOptions){ .dtype = IFM_DTYPE_F32, .optimise = TRUE })

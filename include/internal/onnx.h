@@ -74,6 +74,7 @@ const char *ifm_node_string(const IfmNode *node, const char *attribute, const ch
 
 /** ifm_node_ints: Returns: (transfer none) [@n] NULL where the node has no such attribute. @n: (out) */
 const gint64 *ifm_node_ints(const IfmNode *node, const char *attribute, gsize *n);
+const float *ifm_node_floats(const IfmNode *node, const char *attribute, gsize *n);
 
 /** ifm_model_analyse_with: As ifm_model_analyse(), with shapes that a run observed. They are used where no rule gives a
  * shape. One that contradicts a rule is IFM_ERROR_INVALID. @observed: [n_observed] */
@@ -105,6 +106,8 @@ void ifm_model_builder_external(IfmModelBuilder *builder, const char *location);
 void ifm_model_builder_drawn_weight(IfmModelBuilder *builder, const char *name, int rank, const gint64 *shape, double low,
                                     double high, guint32 seed);
 
+/** ifm_model_builder_domain: Puts a node into an operator set that is not the default one; the model imports it. */
+void ifm_model_builder_domain(IfmModelBuilder *builder, gsize node, const char *domain, gint64 version);
 /** ifm_model_builder_copy_node: Copies a node of another model with its attributes, subgraphs and domain. The copy keeps
  * the names of its inputs, so the tensors that it reads must exist too. Returns: its index. */
 gsize ifm_model_builder_copy_node(IfmModelBuilder *builder, const IfmNode *node);

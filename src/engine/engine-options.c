@@ -40,6 +40,7 @@ void ifm_compile_options_copy(IfmCompileOptions *to, const IfmCompileOptions *fr
     to->save_optimised = g_strdup(from->save_optimised);
     to->custom_op_libraries = (const char *const *)g_strdupv((char **)from->custom_op_libraries);
     to->vendor = (const char *const *)g_strdupv((char **)from->vendor);
+    to->convolutions = (const char *const *)g_strdupv((char **)from->convolutions);
 }
 
 void ifm_compile_options_clear(IfmCompileOptions *options)
@@ -50,6 +51,7 @@ void ifm_compile_options_clear(IfmCompileOptions *options)
     g_free((char *)options->save_optimised);
     g_strfreev((char **)options->custom_op_libraries);
     g_strfreev((char **)options->vendor);
+    g_strfreev((char **)options->convolutions);
     memset(options, 0, sizeof *options);
 }
 

@@ -358,6 +358,21 @@ gsize ifm_model_builder_node(IfmModelBuilder *builder, const char *op_type, cons
     return graph->n_node - 1;
 }
 
+void ifm_model_builder_domain(IfmModelBuilder *builder, gsize node, const char *domain, gint64 version)
+{
+    Onnx__ModelProto *model = builder->proto;
+    g_free(model->graph->node[node]->domain);
+    model->graph->node[node]->domain = g_strdup(domain);
+    for (gsize i = 0; i < model->n_opset_import; i++)
+        if (g_strcmp0(model->opset_import[i]->domain, domain) == 0)
+            return;
+    Onnx__OperatorSetIdProto *set = new_operator_set_id_proto();
+    set->domain = g_strdup(domain);
+    set->has_version = TRUE;
+    set->version = version;
+    append(&model->opset_import, &model->n_opset_import, set);
+}
+
 static Onnx__AttributeProto *add_attribute(IfmModelBuilder *builder, gsize index, const char *name, int type)
 {
     Onnx__GraphProto *graph = builder->proto->graph;

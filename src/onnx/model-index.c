@@ -241,6 +241,13 @@ const char *ifm_node_string(const IfmNode *node, const char *attribute, const ch
     return found != NULL && found->has_s ? (const char *)found->s.data : fallback;
 }
 
+const float *ifm_node_floats(const IfmNode *node, const char *attribute, gsize *n)
+{
+    const Onnx__AttributeProto *found = ifm_onnx_attribute(node, attribute);
+    *n = found != NULL ? found->n_floats : 0;
+    return *n > 0 ? found->floats : NULL;
+}
+
 const gint64 *ifm_node_ints(const IfmNode *node, const char *attribute, gsize *n)
 {
     const Onnx__AttributeProto *found = ifm_onnx_attribute(node, attribute);

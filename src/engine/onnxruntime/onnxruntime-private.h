@@ -33,6 +33,10 @@ typedef struct
     OrtSession *session;
     char **input_names; /* [ports], in port order, as Run takes them */
     char **output_names;
+    /* with options.convolutions: */
+    IfmModel *conv_model;              /* the rewritten graph that the session runs */
+    GPtrArray *conv_layers;            /* OrtConvLayer* */
+    struct OrtConvDomain *conv_domain; /* of the operator */
     /* with options.profiling: */
     char *profile_folder;  /* private; removed with the compile */
     GPtrArray *pending;    /* IfmEngineProfile*: of a session that was replaced before its profile was asked for */

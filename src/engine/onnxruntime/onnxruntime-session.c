@@ -1,9 +1,10 @@
 /* Sessions: the options of a compile, and the ports that the runtime reports. */
 #include <errno.h>
+#include <glib/gstdio.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "onnxruntime-private.h"
+#include "onnxruntime-conv.h"
 
 /* Options are set in steps, which stop at the first that fails. */
 typedef struct
@@ -70,8 +71,10 @@ static gboolean set_graph(const Setup *setup)
 {
     const OrtApi *api = setup->engine->api;
     const IfmCompileOptions *options = &setup->compiled->base.options;
-    if (!step(setup,
-              api->SetSessionGraphOptimizationLevel(setup->options, options->optimise ? ORT_ENABLE_ALL : ORT_DISABLE_ALL)))
+    OrtConvDomain *domain = setup->compiled->conv_domain;
+    const gboolean optimise = options->optimise && domain == NULL;
+    if (!step(setup, api->SetSessionGraphOptimizationLevel(setup->options, optimise ? ORT_ENABLE_ALL : ORT_DISABLE_ALL)) ||
+        (domain != NULL && !step(setup, api->AddCustomOpDomain(setup->options, ifm_ort_conv_domain_handle(domain)))))
         return FALSE;
     for (gsize i = 0; i < options->n_bindings; i++)
         if (!step(setup, api->AddFreeDimensionOverrideByName(setup->options, options->bindings[i].name,
@@ -131,13 +134,83 @@ static gboolean create_session(const Setup *setup)
 {
     OrtCompiled *self = setup->compiled;
     const OrtApi *api = setup->engine->api;
-    const char *path = ifm_model_path(self->base.model);
+    IfmModel *model = self->conv_model != NULL ? self->conv_model : self->base.model;
+    const char *path = ifm_model_path(model);
     if (path != NULL)
         return step(setup, api->CreateSession(setup->engine->env, path, setup->options, &self->session));
-    g_autoptr(GBytes) bytes = ifm_model_serialize(self->base.model, setup->error);
+    g_autoptr(GBytes) bytes = ifm_model_serialize(model, setup->error);
     return bytes != NULL &&
            step(setup, api->CreateSessionFromArray(setup->engine->env, g_bytes_get_data(bytes, NULL),
                                                    g_bytes_get_size(bytes), setup->options, &self->session));
+}
+
+/* Has the runtime optimise the model and save it, and rewrites what it saved. */
+static gboolean rewrite(const Setup *setup, const IfmConvChoice *choice, const char *file)
+{
+    OrtCompiled *self = setup->compiled;
+    const OrtApi *api = setup->engine->api;
+    const gboolean ok =
+        set_graph(setup) && step(setup, api->SetOptimizedModelFilePath(setup->options, file)) && create_session(setup);
+    if (self->session != NULL)
+        api->ReleaseSession(self->session);
+    self->session = NULL;
+    g_autoptr(IfmModel) optimised = ok ? ifm_model_open(file, setup->error) : NULL;
+    if (optimised == NULL)
+        return FALSE;
+    self->conv_layers = g_ptr_array_new_with_free_func((GDestroyNotify)ifm_ort_conv_layer_free);
+    g_autoptr(IfmModel) model = ifm_ort_conv_rewrite(optimised, ifm_model_name(self->base.model), choice,
+                                                     ifm_runtime_n_threads(&self->base), self->conv_layers, setup->error);
+    if (model == NULL)
+        return FALSE;
+    self->conv_domain = ifm_ort_conv_domain_new(api, self->conv_layers, setup->who, setup->error);
+    self->conv_model = g_steal_pointer(&model);
+    return self->conv_domain != NULL;
+}
+
+static gboolean prepare_convolutions(const Setup *setup)
+{
+    OrtCompiled *self = setup->compiled;
+    const char *const *lines = self->base.options.convolutions;
+    if (lines == NULL || *lines == NULL || self->conv_domain != NULL)
+        return TRUE;
+    if (!g_str_equal(self->base.spec->unit, "CPU") || ifm_device_spec_n_streams(self->base.spec) > 1)
+    {
+        g_set_error(setup->error, IFM_ERROR, IFM_ERROR_UNSUPPORTED,
+                    "%s: convolution algorithms run on the processor, on one stream", setup->who);
+        return FALSE;
+    }
+    g_auto(IfmConvChoice) choice = { 0 };
+    g_autoptr(GError) local = NULL;
+    g_autofree char *folder = ifm_conv_choice_init(&choice, lines, setup->error)
+                                  ? g_dir_make_tmp("inferometer-convolutions-XXXXXX", &local)
+                                  : NULL;
+    if (folder == NULL)
+    {
+        if (local != NULL)
+            g_set_error(setup->error, IFM_ERROR, IFM_ERROR_UNAVAILABLE, "%s: no place for the optimised graph: %s",
+                        setup->who, local->message);
+        return FALSE;
+    }
+    g_autofree char *file = g_build_filename(folder, "optimised.onnx", NULL);
+    const gboolean ok = rewrite(setup, &choice, file);
+    unlink(file);
+    g_rmdir(folder);
+    return ok;
+}
+
+/* A compile with convolution algorithms opens two sessions: one that optimises, and the one that runs. */
+static gboolean open_prepared(OrtCompiled *compiled, const char *who, GError **error)
+{
+    const char *const *lines = compiled->base.options.convolutions;
+    if (lines == NULL || *lines == NULL)
+        return TRUE;
+    OrtEngine *engine = ort_engine(&compiled->base);
+    Setup setup = { .engine = engine, .compiled = compiled, .who = who, .error = error };
+    if (!step(&setup, engine->api->CreateSessionOptions(&setup.options)))
+        return FALSE;
+    const gboolean ok = prepare_convolutions(&setup);
+    engine->api->ReleaseSessionOptions(setup.options);
+    return ok;
 }
 
 gboolean ifm_ort_session_open(OrtCompiled *compiled, GError **error)
@@ -145,7 +218,7 @@ gboolean ifm_ort_session_open(OrtCompiled *compiled, GError **error)
     OrtEngine *engine = ort_engine(&compiled->base);
     g_autofree char *who = g_strdup_printf("%s: %s", compiled->base.spec->text, ifm_model_name(compiled->base.model));
     Setup setup = { .engine = engine, .compiled = compiled, .who = who, .error = error };
-    if (!step(&setup, engine->api->CreateSessionOptions(&setup.options)))
+    if (!open_prepared(compiled, who, error) || !step(&setup, engine->api->CreateSessionOptions(&setup.options)))
         return FALSE;
     gboolean ok = set_threads(&setup) && set_graph(&setup) && set_profiling(&setup) && set_device(&setup) &&
                   set_vendor(&setup) && create_session(&setup);

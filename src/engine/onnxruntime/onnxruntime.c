@@ -1,5 +1,5 @@
 /* The driver of ONNX Runtime: the engine, its devices, compiling, and what its allocators report. */
-#include "onnxruntime-private.h"
+#include "onnxruntime-conv.h"
 
 #define MIN_API 23 /* ONNX Runtime 1.23: device discovery, allocator statistics */
 
@@ -217,6 +217,9 @@ static void compiled_clear(IfmCompiled *compiled)
     OrtCompiled *self = (OrtCompiled *)compiled;
     if (self->session != NULL)
         ort_engine(compiled)->api->ReleaseSession(self->session);
+    ifm_ort_conv_domain_free(self->conv_domain);
+    g_clear_pointer(&self->conv_layers, g_ptr_array_unref);
+    g_clear_pointer(&self->conv_model, ifm_model_unref);
     g_free(self->input_names); /* the names belong to the ports */
     g_free(self->output_names);
     g_clear_pointer(&self->pending, g_ptr_array_unref);

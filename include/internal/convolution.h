@@ -1,0 +1,122 @@
+#pragma once
+#include <inferometer/convolution.h>
+
+G_BEGIN_DECLS
+
+/* Convolutions on the processor by a named algorithm, in the blocked layout of the runtime that calls them. */
+
+/** IfmConvActivation: what is applied to an output after bias and sum. @alpha, @beta: as ONNX names them for that operator.
+ */
+typedef enum
+{
+    IFM_CONV_IDENTITY,
+    IFM_CONV_RELU,
+    IFM_CONV_CLIP,         /* alpha: lower bound, beta: upper bound */
+    IFM_CONV_LEAKY_RELU,   /* alpha: slope below 0 */
+    IFM_CONV_HARD_SIGMOID, /* max(0, min(1, alpha x + beta)) */
+    IFM_CONV_SIGMOID,
+    IFM_CONV_TANH,
+    IFM_N_CONV_ACTIVATIONS
+} IfmConvActivation;
+
+/**
+ * IfmConvShape: one layer. Channel c of a tensor is at [n][c / block][y][x][c % block]; where the block is 1 that is NCHW.
+ * @block: of the output, 16 or 8; @channels (but see @input_block) and @out_channels are multiples of it
+ * @input_block: @block, or 1: the input is NCHW with any number of channels
+ * @out: computed by ifm_conv_shape_complete()
+ */
+typedef struct
+{
+    gint64 batch, channels, out_channels, groups;
+    gint64 in[2], kernel[2], stride[2], dilation[2]; /* [0] rows, [1] columns */
+    gint64 pads[4];                                  /* top, left, bottom, right, as ONNX has them */
+    gint64 out[2];
+    int block, input_block;
+} IfmConvShape;
+
+/** ifm_conv_shape_complete: Checks a shape and fills @out. Returns: FALSE with IFM_ERROR_INVALID. */
+gboolean ifm_conv_shape_complete(IfmConvShape *shape, GError **error);
+/** ifm_conv_shape_macs: multiplications of the direct algorithm; padding counts, as everywhere in this library. */
+gint64 ifm_conv_shape_macs(const IfmConvShape *shape);
+
+/** IfmConvParallel: runs task(data, i) for each i < @n on the caller's threads and returns when all have returned. */
+typedef void (*IfmConvParallel)(void *user, gsize n, void (*task)(void *data, gsize index), void *data);
+
+/**
+ * IfmConvOptions: zeros are the defaults.
+ * @max_workspace_bytes: an algorithm that needs more refuses the layer; 0: IFM_CONV_WORKSPACE_BYTES
+ * @max_isa: of the own kernels, for tests: "avx512", "avx2", "portable"; NULL: the best one that the processor has
+ * @n_threads: how many of the caller's threads work at a time, 1 for 0: sizes the blocks and the workspace
+ */
+typedef struct
+{
+    gsize max_workspace_bytes;
+    const char *max_isa;
+    int n_threads;
+    IfmConvActivation activation;
+    float alpha, beta;
+    gboolean has_sum; /* an output-shaped tensor is added before the activation */
+} IfmConvOptions;
+
+#define IFM_CONV_WORKSPACE_BYTES ((gsize)1 << 30)
+
+/** IfmConv: a layer that is ready to run: weights transformed, workspace allocated. One run at a time. */
+typedef struct IfmConv IfmConv;
+
+/** IfmConvInfo: what runs. Borrowed from the IfmConv. */
+typedef struct
+{
+    IfmConvAlgorithm algorithm; /* a fixed one, what guess chose included */
+    const char *implementation; /* packing and kernel, such as "F(4,3) fused, avx512 14x32" or "onednn jit:avx512_core" */
+    gsize workspace_bytes, weights_bytes;
+} IfmConvInfo;
+
+/**
+ * ifm_conv_new:
+ * @algorithm: a fixed one or IFM_CONV_GUESS
+ * @weights: [out_channels][channels / groups][kernel rows][kernel columns], f32, not kept
+ * @bias: [out_channels] or NULL, not kept
+ * Returns: (transfer full) NULL with IFM_ERROR_UNSUPPORTED and one line why the algorithm cannot do this layer.
+ */
+IfmConv *ifm_conv_new(const IfmConvShape *shape, IfmConvAlgorithm algorithm, const IfmConvOptions *options,
+                      const float *weights, const float *bias, GError **error);
+void ifm_conv_free(IfmConv *conv);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmConv, ifm_conv_free)
+
+IfmConvInfo ifm_conv_info(const IfmConv *conv);
+/** ifm_conv_shape: complete; borrowed. */
+const IfmConvShape *ifm_conv_shape(const IfmConv *conv);
+
+/** ifm_conv_run: output = activation(convolution(input) + bias + sum).
+ * @sum: NULL without has_sum; not @output    @parallel: NULL: all on this thread */
+void ifm_conv_run(IfmConv *conv, const float *input, const float *sum, float *output, IfmConvParallel parallel, void *user);
+
+/** ifm_conv_supports: whether an algorithm can do a layer, without making it. @why: (out) (optional) static text, such as
+ * "stride 2"; NULL where it can. */
+gboolean ifm_conv_supports(const IfmConvShape *shape, IfmConvAlgorithm algorithm, const IfmConvOptions *options,
+                           const char **why);
+/** ifm_conv_tolerance: the bound of |output - exact| / max |exact| for inputs and weights of like size, from the length of
+ * the reduction and f32 rounding. */
+double ifm_conv_tolerance(const IfmConvShape *shape, IfmConvAlgorithm algorithm);
+/** ifm_conv_guess: The fixed algorithm that a rule names from the shape: indices for few outputs, else direct. */
+IfmConvAlgorithm ifm_conv_guess(const IfmConvShape *shape, const IfmConvOptions *options);
+
+/**
+ * IfmConvChoice: which algorithm each layer of a model gets.
+ * @all: of layers that @layers does not name    @fallback: of those that refuse it; IFM_N_CONV_ALGORITHMS: none
+ * @layers: name -> GINT_TO_POINTER(IfmConvAlgorithm)
+ */
+typedef struct
+{
+    IfmConvAlgorithm all, fallback;
+    gsize max_workspace_bytes;
+    GHashTable *layers;
+} IfmConvChoice;
+/** ifm_conv_choice_init: @lines: NULL-terminated: "ALGORITHM", "LAYER=ALGORITHM", "fallback=ALGORITHM", "workspace=BYTES";
+ * or NULL    Returns: FALSE with IFM_ERROR_INVALID */
+gboolean ifm_conv_choice_init(IfmConvChoice *choice, const char *const *lines, GError **error);
+void ifm_conv_choice_clear(IfmConvChoice *choice);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(IfmConvChoice, ifm_conv_choice_clear)
+IfmConvAlgorithm ifm_conv_choice_of(const IfmConvChoice *choice, const char *layer);
+
+G_END_DECLS

@@ -1,0 +1,138 @@
+#pragma once
+#include <internal/convolution.h>
+
+G_BEGIN_DECLS
+
+/* --- the code of one instruction set ---------------------------------------------------------------------------------- */
+
+/* Limits of a tile of outputs, over all instruction sets. */
+#define CONV_MAX_PIXELS 14
+#define CONV_MAX_BLOCK 16
+#define CONV_TILE_VECTORS 2
+
+/* ConvStore: how a tile is begun and stored. Output (p, v) of a tile, a vector of `block` channels, is at
+ * out + p * pixel_stride + v * vector_stride; the same holds for sum. */
+typedef struct
+{
+    const float *start; /* [vectors * block] added to each pixel, or NULL */
+    gboolean add;       /* to what out holds, too */
+    gsize pixel_stride, vector_stride;
+    const float *sum; /* of the tile's first output; NULL: none */
+    float low, high;  /* bounds of what is stored */
+} ConvStore;
+
+/* ConvKernels: functions of one instruction set for one block. All weights are panels [k][vectors][block]. */
+typedef struct
+{
+    const char *isa;
+    int block, pixels; /* pixels: of a whole tile */
+    /* product: n_pixels <= pixels, vectors 1 or 2. out[p][v] = sum over k < depth of weights[k][v] rows[p * row_stride + k]
+     */
+    void (*product)(int n_pixels, int vectors, gsize depth, const float *weights, const float *rows, gsize row_stride,
+                    float *out, const ConvStore *store);
+    /* product_indirect: rows are found by pointers: of tap t and pixel p at taps[t * tap_stride + p], for each of n_blocks
+     * blocks of depth floats; the next block is block_stride floats further, but not where the pointer is @zero. */
+    void (*product_indirect)(int n_pixels, int vectors, gsize n_taps, gsize n_blocks, gsize depth, const float *weights,
+                             const float *const *taps, gsize tap_stride, gsize block_stride, const float *zero, float *out,
+                             const ConvStore *store);
+} ConvKernels;
+
+/* conv_kernels: the best of this processor for that block, or no better than max_isa (NULL: any). NULL where there is none.
+ */
+const ConvKernels *conv_kernels(int block, const char *max_isa);
+extern const ConvKernels conv_kernels_avx512_16, conv_kernels_avx2_16, conv_kernels_avx2_8, conv_kernels_portable_16,
+    conv_kernels_portable_8;
+
+/* --- algorithms ------------------------------------------------------------------------------------------------------- */
+
+/* ConvRun: one run. */
+typedef struct
+{
+    const float *input, *sum;
+    float *output;
+    IfmConvParallel parallel; /* never NULL; its tasks are slots: options.n_threads of them, each with scratch of its own */
+    void *user;
+} ConvRun;
+
+struct IfmConv
+{
+    IfmConvShape shape;
+    IfmConvOptions options;
+    IfmConvInfo info;
+    const ConvKernels *kernels;
+    const struct ConvAlgorithm *algorithm;
+    float *bias;        /* [out_channels rounded up to whole tiles]; zeros without bias */
+    float low, high;    /* of ConvStore: what of the activation is a bound */
+    gboolean is_bounds; /* the activation is no more than those bounds */
+    char *implementation;
+    void *state; /* of the algorithm */
+};
+
+/* ConvJob: what the slots of a run share. */
+typedef struct
+{
+    IfmConv *conv;
+    const ConvRun *run;
+} ConvJob;
+
+/* ConvAlgorithm: one row of the table in convolution.c, one file. */
+typedef struct ConvAlgorithm
+{
+    const char *name, *meaning;
+    /* refuses: static text why it cannot do the shape; NULL: it can. The workspace is checked by workspace. */
+    const char *(*refuses)(const IfmConvShape *shape);
+    /* workspace: bytes for one run, and those of the transformed weights. */
+    gsize (*workspace)(const IfmConvShape *shape, const IfmConvOptions *options);
+    /* make: fills state, info.implementation (through conv_set_implementation()), info.workspace_bytes, weights_bytes. */
+    gboolean (*make)(IfmConv *conv, const float *weights, GError **error);
+    void (*run)(IfmConv *conv, const ConvRun *run);
+    void (*free)(IfmConv *conv);
+    double (*tolerance)(const IfmConvShape *shape); /* NULL: that of a sum in f32 */
+} ConvAlgorithm;
+
+extern const ConvAlgorithm conv_direct, conv_gemm, conv_implicit_gemm, conv_implicit_precomp_gemm;
+
+/* --- what algorithms share -------------------------------------------------------------------------------------------- */
+
+/* conv_alloc: zeroed, aligned to 64 bytes, large pages asked for where it is large. Freed by free(). NULL: no memory. */
+float *conv_alloc(gsize n_floats);
+G_GNUC_PRINTF(2, 3) void conv_set_implementation(IfmConv *conv, const char *format, ...);
+
+/* conv_no_memory: sets IFM_ERROR_MEMORY. Returns: FALSE */
+gboolean conv_no_memory(const IfmConv *conv, GError **error);
+/* conv_refuses_groups: why vectors of channels cannot do these groups, for ConvAlgorithm.refuses. */
+const char *conv_refuses_groups(const IfmConvShape *shape);
+
+/* conv_depth: multiplications for one output: channels / groups * kernel */
+static inline gsize conv_depth(const IfmConvShape *shape)
+{
+    return (gsize)(shape->channels / shape->groups * shape->kernel[0] * shape->kernel[1]);
+}
+static inline gsize conv_n_pixels(const IfmConvShape *shape)
+{
+    return (gsize)(shape->out[0] * shape->out[1]);
+}
+static inline gboolean conv_is_identity(const IfmConvShape *shape)
+{
+    return shape->kernel[0] == 1 && shape->kernel[1] == 1 && shape->stride[0] == 1 && shape->stride[1] == 1 &&
+           shape->pads[0] == 0 && shape->pads[1] == 0 && shape->pads[2] == 0 && shape->pads[3] == 0 &&
+           shape->input_block != 1;
+}
+
+/* conv_pack_weights: into panels [group][panel][k][vectors][block] where the vectors of a group's last panel may be 1.
+ * Order of k: kernel row, kernel column, block of input channels, channel. @panels: [out_channels * conv_depth()] */
+void conv_pack_weights(const IfmConvShape *shape, const float *weights, float *panels);
+
+/* conv_pack_patch: what one output pixel reads, in the order of conv_pack_weights(). @input: of the image and group
+ * @row: (out) [conv_depth()] */
+void conv_pack_patch(const IfmConvShape *shape, const float *input, gint64 y, gint64 x, float *row);
+
+/* conv_finish: the part of the activation that is no bound, of n_blocks blocks of n_pixels pixels. */
+void conv_finish(const IfmConv *conv, float *output, gsize n_pixels, gsize n_blocks, gsize block_stride);
+
+/* conv_split: the bounds of part i of n nearly equal parts of a whole. */
+static inline gsize conv_split(gsize whole, gsize n, gsize i)
+{
+    return whole * i / n;
+}
+G_END_DECLS

@@ -1,0 +1,261 @@
+/* Convolution algorithms: the table of them, and what they share. One file an algorithm. */
+#include "convolution-private.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include <internal/nearest.h>
+
+static const ConvAlgorithm choices[] = {
+    { .name = "guess", .meaning = "the algorithm that a rule names from the layer's shape, without measuring" },
+    { .name = "runtime", .meaning = "the runtime's own kernel" },
+};
+static const ConvAlgorithm *const algorithms[IFM_N_CONV_ALGORITHMS] = {
+    [IFM_CONV_DIRECT] = &conv_direct,
+    [IFM_CONV_GEMM] = &conv_gemm,
+    [IFM_CONV_IMPLICIT_GEMM] = &conv_implicit_gemm,
+    [IFM_CONV_IMPLICIT_PRECOMP_GEMM] = &conv_implicit_precomp_gemm,
+    [IFM_CONV_GUESS] = &choices[0],
+    [IFM_CONV_RUNTIME] = &choices[1],
+};
+
+/* --- names ------------------------------------------------------------------------------------------------------------ */
+
+const char *ifm_conv_algorithm_name(IfmConvAlgorithm algorithm)
+{
+    return algorithms[algorithm]->name;
+}
+
+const char *ifm_conv_algorithm_meaning(IfmConvAlgorithm algorithm)
+{
+    return algorithms[algorithm]->meaning;
+}
+
+gboolean ifm_conv_algorithm_parse(const char *text, IfmConvAlgorithm *algorithm, GError **error)
+{
+    const char *names[IFM_N_CONV_ALGORITHMS + 1] = { NULL };
+    g_autofree char *plain = g_strdelimit(g_ascii_strdown(text, -1), " -", '_');
+    for (int i = 0; i < IFM_N_CONV_ALGORITHMS; i++)
+    {
+        names[i] = algorithms[i]->name;
+        if (g_str_equal(plain, names[i]))
+        {
+            *algorithm = (IfmConvAlgorithm)i;
+            return TRUE;
+        }
+    }
+    g_autofree char *hint = ifm_nearest_hint(plain, names), *list = g_strjoinv(", ", (char **)names);
+    return hint[0] != '\0' ? ifm_error_refuse(error, "\"%s\" is not a convolution algorithm%s", text, hint)
+                           : ifm_error_refuse(error, "\"%s\" is not a convolution algorithm (there are: %s)", text, list);
+}
+
+/* --- memory and weights ----------------------------------------------------------------------------------------------- */
+
+#define HUGE_PAGE ((gsize)2 << 20)
+
+float *conv_alloc(gsize n_floats)
+{
+    void *memory = NULL;
+    const gsize n_bytes = MAX(n_floats, 16) * sizeof(float);
+    if (posix_memalign(&memory, n_bytes >= HUGE_PAGE ? HUGE_PAGE : 64, n_bytes) != 0)
+        return NULL;
+    if (n_bytes >= HUGE_PAGE)
+        madvise(memory, n_bytes, MADV_HUGEPAGE);
+    memset(memory, 0, n_bytes);
+    return memory;
+}
+
+gboolean conv_no_memory(const IfmConv *conv, GError **error)
+{
+    g_set_error(error, IFM_ERROR, IFM_ERROR_MEMORY, "%s: no memory for %" G_GSIZE_FORMAT " bytes of workspace and weights",
+                conv->algorithm->name, conv->info.workspace_bytes + conv->info.weights_bytes);
+    return FALSE;
+}
+
+void conv_set_implementation(IfmConv *conv, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    g_free(conv->implementation);
+    conv->implementation = g_strdup_vprintf(format, arguments);
+    conv->info.implementation = conv->implementation;
+    va_end(arguments);
+}
+
+void conv_pack_weights(const IfmConvShape *shape, const float *weights, float *panels)
+{
+    const gint64 block = shape->block, channels = shape->channels / shape->groups, in_block = shape->input_block;
+    const gint64 group_vectors = shape->out_channels / shape->groups / block, n_taps = shape->kernel[0] * shape->kernel[1];
+    for (gint64 group = 0; group < shape->groups; group++)
+        for (gint64 first = 0; first < group_vectors; first += CONV_TILE_VECTORS)
+        {
+            const gint64 vectors = MIN(CONV_TILE_VECTORS, group_vectors - first);
+            const gint64 out = (group * group_vectors + first) * block;
+            for (gint64 tap = 0; tap < n_taps; tap++)
+                for (gint64 c = 0; c < channels; c++)
+                {
+                    /* With NCHW a channel is a block of one. */
+                    const gint64 k = (tap * (channels / in_block) + c / in_block) * in_block + c % in_block;
+                    for (gint64 o = 0; o < vectors * block; o++)
+                        panels[k * vectors * block + o] = weights[((out + o) * channels + c) * n_taps + tap];
+                }
+            panels += vectors * block * n_taps * channels;
+        }
+}
+
+/* --- activations ------------------------------------------------------------------------------------------------------ */
+
+static void set_bounds(IfmConv *conv)
+{
+    const IfmConvOptions *options = &conv->options;
+    conv->low = -INFINITY;
+    conv->high = INFINITY;
+    conv->is_bounds = TRUE;
+    if (options->activation == IFM_CONV_RELU)
+        conv->low = 0;
+    else if (options->activation == IFM_CONV_CLIP)
+    {
+        conv->low = options->alpha;
+        conv->high = options->beta;
+    }
+    else
+        conv->is_bounds = options->activation == IFM_CONV_IDENTITY;
+}
+
+static float activate(const IfmConvOptions *options, float x)
+{
+    switch (options->activation)
+    {
+    case IFM_CONV_LEAKY_RELU:
+        return x < 0 ? options->alpha * x : x;
+    case IFM_CONV_HARD_SIGMOID:
+        return fmaxf(0, fminf(1, options->alpha * x + options->beta));
+    case IFM_CONV_SIGMOID:
+        return 1 / (1 + expf(-x));
+    case IFM_CONV_TANH:
+        return tanhf(x);
+    default:
+        return x;
+    }
+}
+
+void conv_finish(const IfmConv *conv, float *output, gsize n_pixels, gsize n_blocks, gsize block_stride)
+{
+    if (conv->is_bounds)
+        return;
+    for (gsize b = 0; b < n_blocks; b++)
+        for (gsize i = 0; i < n_pixels * (gsize)conv->shape.block; i++)
+            output[b * block_stride + i] = activate(&conv->options, output[b * block_stride + i]);
+}
+
+/* --- a layer ---------------------------------------------------------------------------------------------------------- */
+
+gboolean ifm_conv_supports(const IfmConvShape *shape, IfmConvAlgorithm algorithm, const IfmConvOptions *options,
+                           const char **why)
+{
+    const IfmConvOptions defaults = { 0 };
+    options = options != NULL ? options : &defaults;
+    const char *reason = NULL;
+    if (algorithm < IFM_N_CONV_FIXED)
+    {
+        reason = algorithms[algorithm]->refuses(shape);
+        const gsize limit = options->max_workspace_bytes != 0 ? options->max_workspace_bytes : IFM_CONV_WORKSPACE_BYTES;
+        if (reason == NULL && algorithms[algorithm]->workspace(shape, options) > limit)
+            reason = "workspace over the limit";
+    }
+    if (why != NULL)
+        *why = reason;
+    return reason == NULL;
+}
+
+void ifm_conv_free(IfmConv *conv)
+{
+    if (conv == NULL)
+        return;
+    if (conv->algorithm != NULL && conv->state != NULL)
+        conv->algorithm->free(conv);
+    free(conv->bias);
+    g_free(conv->implementation);
+    g_free(conv);
+}
+
+static gboolean prepare(IfmConv *conv, const float *weights, const float *bias, GError **error)
+{
+    const IfmConvShape *shape = &conv->shape;
+    conv->kernels = conv_kernels(shape->block, conv->options.max_isa);
+    if (conv->kernels == NULL)
+        return ifm_error_refuse(error, "convolution: no instruction set \"%s\": avx512, avx2 or portable is expected",
+                                conv->options.max_isa);
+    conv->bias = conv_alloc((gsize)(shape->out_channels + CONV_TILE_VECTORS * shape->block));
+    if (conv->bias == NULL)
+        return conv_no_memory(conv, error);
+    if (bias != NULL)
+        memcpy(conv->bias, bias, (gsize)shape->out_channels * sizeof(float));
+    set_bounds(conv);
+    return conv->algorithm->make(conv, weights, error);
+}
+
+IfmConv *ifm_conv_new(const IfmConvShape *shape, IfmConvAlgorithm algorithm, const IfmConvOptions *options,
+                      const float *weights, const float *bias, GError **error)
+{
+    const IfmConvOptions defaults = { 0 };
+    IfmConvShape complete = *shape;
+    options = options != NULL ? options : &defaults;
+    if (!ifm_conv_shape_complete(&complete, error))
+        return NULL;
+    if (algorithm == IFM_CONV_GUESS)
+        algorithm = ifm_conv_guess(&complete, options);
+    const char *why = NULL;
+    if (algorithm >= IFM_N_CONV_FIXED || !ifm_conv_supports(&complete, algorithm, options, &why))
+    {
+        g_set_error(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED, "%s cannot do this layer (%s)",
+                    ifm_conv_algorithm_name(algorithm), why != NULL ? why : "not a fixed algorithm");
+        return NULL;
+    }
+    g_autoptr(IfmConv) conv = g_new0(IfmConv, 1);
+    conv->shape = complete;
+    conv->options = *options;
+    conv->options.n_threads = MAX(options->n_threads, 1);
+    conv->info.algorithm = algorithm;
+    conv->algorithm = algorithms[algorithm];
+    return prepare(conv, weights, bias, error) ? g_steal_pointer(&conv) : NULL;
+}
+
+IfmConvInfo ifm_conv_info(const IfmConv *conv)
+{
+    return conv->info;
+}
+
+const IfmConvShape *ifm_conv_shape(const IfmConv *conv)
+{
+    return &conv->shape;
+}
+
+static void run_here(void *user, gsize n, void (*task)(void *data, gsize index), void *data)
+{
+    for (gsize i = 0; i < n; i++)
+        task(data, i);
+}
+
+void ifm_conv_run(IfmConv *conv, const float *input, const float *sum, float *output, IfmConvParallel parallel, void *user)
+{
+    const ConvRun run = { input, sum, output, parallel != NULL ? parallel : run_here, user };
+    conv->algorithm->run(conv, &run);
+}
+
+/* The error of a sum of n products in f32 that is taken in any order, against the sum of their magnitudes, is below n u;
+ * for terms of random signs it grows with the root of n. Four times that root holds over all shapes tried
+ * (docs/convolutions.md). */
+static double sum_tolerance(const IfmConvShape *shape)
+{
+    return 4 * sqrt((double)conv_depth(shape)) * (double)FLT_EPSILON;
+}
+
+double ifm_conv_tolerance(const IfmConvShape *shape, IfmConvAlgorithm algorithm)
+{
+    const ConvAlgorithm *row = algorithms[algorithm];
+    return row->tolerance != NULL ? row->tolerance(shape) : sum_tolerance(shape);
+}

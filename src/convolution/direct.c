@@ -1,0 +1,159 @@
+/* Direct convolution by oneDNN's kernels for the blocked layout. A slot computes a share of the output channels. */
+#include "onednn-private.h"
+
+#include <stdlib.h>
+
+/* Part: the blocks of output channels of a slot. */
+typedef struct
+{
+    ConvPrimitive *primitive; /* NULL: none is left for this slot */
+    gint64 first, end;        /* channels */
+    float *scratch;
+} Part;
+
+typedef struct
+{
+    Part *parts; /* [n_threads] */
+    gboolean is_fused;
+} State;
+
+static const char *refuses(const IfmConvShape *shape)
+{
+    return NULL;
+}
+
+static gboolean is_depthwise(const IfmConvShape *shape)
+{
+    return shape->groups == shape->channels && shape->out_channels == shape->channels && shape->input_block != 1;
+}
+
+/* How many slots get a share: groups of several channels stay whole. */
+static gsize n_shares(const IfmConvShape *shape, gsize n_slots)
+{
+    const gboolean can_split = shape->groups == 1 || is_depthwise(shape);
+    return can_split ? MIN(n_slots, (gsize)(shape->out_channels / shape->block)) : 1;
+}
+
+static gsize workspace(const IfmConvShape *shape, const IfmConvOptions *options)
+{
+    return 0; /* the library needs next to none for these kernels: what it asks for is in IfmConvInfo */
+}
+
+/* Adds the sum and bounds the outputs where the library's kernel did not. */
+static void add_sum(const IfmConv *conv, const float *sum, float *output, gsize n_floats)
+{
+    for (gsize i = 0; i < n_floats; i++)
+    {
+        const float value = output[i] + (sum != NULL ? sum[i] : 0);
+        output[i] = value < conv->low ? conv->low : value > conv->high ? conv->high : value;
+    }
+}
+
+static void run_slot(void *data, gsize slot)
+{
+    const ConvJob *job = data;
+    const IfmConv *conv = job->conv;
+    const IfmConvShape *shape = &conv->shape;
+    const State *state = conv->state;
+    const Part *part = &state->parts[slot];
+    const gsize in_pixels = (gsize)(shape->in[0] * shape->in[1]), out_pixels = conv_n_pixels(shape);
+    for (gint64 n = 0; part->primitive != NULL && n < shape->batch; n++)
+    {
+        const gsize first_input = (gsize)(n * shape->channels + (is_depthwise(shape) ? part->first : 0)) * in_pixels;
+        const gsize at = (gsize)(n * shape->out_channels + part->first) * out_pixels;
+        const gsize n_floats = (gsize)(part->end - part->first) * out_pixels;
+        const float *sum = job->run->sum != NULL ? job->run->sum + at : NULL;
+        float *output = job->run->output + at;
+        conv_primitive_run(part->primitive, job->run->input + first_input, sum, output, part->scratch);
+        if (!state->is_fused)
+            add_sum(conv, sum, output, n_floats);
+        conv_finish(conv, output, n_floats / (gsize)shape->block, 1, 0);
+    }
+}
+
+static void run(IfmConv *conv, const ConvRun *run)
+{
+    const ConvJob job = { conv, run };
+    run->parallel(run->user, (gsize)conv->options.n_threads, run_slot, (void *)&job);
+}
+
+static gboolean make_part(IfmConv *conv, Part *part, gboolean fused, const float *weights, GError **error)
+{
+    IfmConvShape share = conv->shape;
+    share.batch = 1;
+    share.out_channels = part->end - part->first;
+    if (is_depthwise(&conv->shape))
+        share.channels = share.groups = share.out_channels;
+    const float *from = weights + (gsize)part->first * conv_depth(&conv->shape);
+    part->primitive = conv_primitive_new(&share, &conv->options, fused, from, conv->bias + part->first, error);
+    if (part->primitive == NULL)
+        return FALSE;
+    const gsize n_bytes = conv_primitive_workspace(part->primitive);
+    part->scratch = conv_alloc(n_bytes / sizeof(float) + 1);
+    conv->info.workspace_bytes += n_bytes;
+    conv->info.weights_bytes += conv_primitive_weights(part->primitive);
+    return part->scratch != NULL || conv_no_memory(conv, error);
+}
+
+static void clear_parts(IfmConv *conv)
+{
+    State *state = conv->state;
+    for (int i = 0; i < conv->options.n_threads; i++)
+    {
+        conv_primitive_free(state->parts[i].primitive);
+        free(state->parts[i].scratch);
+        state->parts[i] = (Part){ 0 };
+    }
+    conv->info.workspace_bytes = conv->info.weights_bytes = 0;
+}
+
+static gboolean make_parts(IfmConv *conv, gboolean fused, const float *weights, GError **error)
+{
+    State *state = conv->state;
+    const IfmConvShape *shape = &conv->shape;
+    const gsize n = n_shares(shape, (gsize)conv->options.n_threads), n_blocks = (gsize)(shape->out_channels / shape->block);
+    state->is_fused = fused;
+    for (gsize i = 0; i < n; i++)
+    {
+        state->parts[i].first = (gint64)conv_split(n_blocks, n, i) * shape->block;
+        state->parts[i].end = (gint64)conv_split(n_blocks, n, i + 1) * shape->block;
+        if (!make_part(conv, &state->parts[i], fused, weights, error))
+            return FALSE;
+    }
+    return TRUE;
+}
+
+static gboolean make(IfmConv *conv, const float *weights, GError **error)
+{
+    State *state = g_new0(State, 1);
+    conv->state = state;
+    state->parts = g_new0(Part, conv->options.n_threads);
+    /* Not each kernel takes a sum: then it is added afterwards. */
+    if (!make_parts(conv, TRUE, weights, NULL))
+    {
+        clear_parts(conv);
+        if (!make_parts(conv, FALSE, weights, error))
+            return FALSE;
+    }
+    conv_set_implementation(conv, "oneDNN %s %s", conv_onednn_version(),
+                            conv_primitive_implementation(state->parts[0].primitive));
+    return TRUE;
+}
+
+static void free_state(IfmConv *conv)
+{
+    State *state = conv->state;
+    clear_parts(conv);
+    g_free(state->parts);
+    g_free(state);
+}
+
+const ConvAlgorithm conv_direct = {
+    .name = "direct",
+    .meaning = "the sums as they are defined, by oneDNN's kernels for the blocked layout",
+    .refuses = refuses,
+    .workspace = workspace,
+    .make = make,
+    .run = run,
+    .free = free_state,
+};

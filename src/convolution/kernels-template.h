@@ -1,0 +1,198 @@
+/* The kernels of one instruction set, for one block. Included by kernels-ISA.c with these defined:
+ *   BLOCK: channels of a vector    PIXELS: of a whole tile    NAME(x): x with a suffix of its own    ISA: its name
+ * A vector is of GCC's vector types: where it is wider than a register, the compiler takes several. */
+
+/* All functions that take or return a vector are inlined: no such value crosses an ABI. */
+#pragma GCC diagnostic ignored "-Wpsabi"
+
+typedef float NAME(vector) __attribute__((vector_size(BLOCK * sizeof(float)), aligned(4), may_alias));
+typedef gint32 NAME(mask) __attribute__((vector_size(BLOCK * sizeof(gint32))));
+#define VECTOR NAME(vector)
+
+__attribute__((always_inline)) static inline VECTOR NAME(load)(const float *from)
+{
+    return *(const VECTOR *)from;
+}
+
+__attribute__((always_inline)) static inline VECTOR NAME(bounded)(VECTOR value, float low, float high)
+{
+    /* A NaN is below nothing and above nothing: it stays. */
+    const VECTOR lows = low - (VECTOR){ 0 }, highs = high - (VECTOR){ 0 };
+    const NAME(mask) below = value<lows, above = value> highs;
+    return (VECTOR)(((NAME(mask))value & ~(below | above)) | ((NAME(mask))lows & below) | ((NAME(mask))highs & above));
+}
+
+__attribute__((always_inline)) static inline void NAME(begin)(const int n_pixels, const int vectors,
+                                                              VECTOR sums[PIXELS][CONV_TILE_VECTORS], const float *out,
+                                                              const ConvStore *store)
+{
+    for (int v = 0; v < vectors; v++)
+    {
+        const VECTOR start = store->start != NULL ? NAME(load)(store->start + v * BLOCK) : (VECTOR){ 0 };
+#pragma GCC unroll 14
+        for (int p = 0; p < n_pixels; p++)
+        {
+            sums[p][v] = start;
+            if (store->add)
+                sums[p][v] += NAME(load)(out + (gsize)p * store->pixel_stride + (gsize)v * store->vector_stride);
+        }
+    }
+}
+
+__attribute__((always_inline)) static inline void
+NAME(end)(const int n_pixels, const int vectors, VECTOR sums[PIXELS][CONV_TILE_VECTORS], float *out, const ConvStore *store)
+{
+    for (int v = 0; v < vectors; v++)
+#pragma GCC unroll 14
+        for (int p = 0; p < n_pixels; p++)
+        {
+            const gsize at = (gsize)p * store->pixel_stride + (gsize)v * store->vector_stride;
+            VECTOR value = sums[p][v];
+            if (store->sum != NULL)
+                value += NAME(load)(store->sum + at);
+            *(VECTOR *)(out + at) = NAME(bounded)(value, store->low, store->high);
+        }
+}
+
+__attribute__((always_inline)) static inline void NAME(product_of)(const int n_pixels, const int vectors, gsize depth,
+                                                                   const float *weights, const float *rows,
+                                                                   gsize row_stride, float *out, const ConvStore *store)
+{
+    VECTOR sums[PIXELS][CONV_TILE_VECTORS];
+    NAME(begin)(n_pixels, vectors, sums, out, store);
+    for (gsize k = 0; k < depth; k++)
+    {
+        VECTOR weight[CONV_TILE_VECTORS];
+        for (int v = 0; v < vectors; v++)
+            weight[v] = NAME(load)(weights + (k * (gsize)vectors + (gsize)v) * BLOCK);
+#pragma GCC unroll 14
+        for (int p = 0; p < n_pixels; p++)
+        {
+            const VECTOR value = rows[(gsize)p * row_stride + k] - (VECTOR){ 0 };
+            for (int v = 0; v < vectors; v++)
+                sums[p][v] += weight[v] * value;
+        }
+    }
+    NAME(end)(n_pixels, vectors, sums, out, store);
+}
+
+__attribute__((always_inline)) static inline void NAME(indirect_of)(const int n_pixels, const int vectors, gsize n_taps,
+                                                                    gsize n_blocks, gsize depth, const float *weights,
+                                                                    const float *const *taps, gsize tap_stride,
+                                                                    gsize block_stride, const float *zero, float *out,
+                                                                    const ConvStore *store)
+{
+    VECTOR sums[PIXELS][CONV_TILE_VECTORS];
+    NAME(begin)(n_pixels, vectors, sums, out, store);
+    for (gsize t = 0; t < n_taps; t++)
+    {
+        const float *rows[PIXELS];
+        gsize step[PIXELS];
+        for (int p = 0; p < n_pixels; p++)
+        {
+            rows[p] = taps[t * tap_stride + (gsize)p];
+            step[p] = rows[p] == zero ? 0 : block_stride;
+        }
+        for (gsize b = 0; b < n_blocks; b++)
+        {
+            for (gsize k = 0; k < depth; k++)
+            {
+                VECTOR weight[CONV_TILE_VECTORS];
+                for (int v = 0; v < vectors; v++)
+                    weight[v] = NAME(load)(weights + (gsize)v * BLOCK);
+                weights += vectors * BLOCK;
+#pragma GCC unroll 14
+                for (int p = 0; p < n_pixels; p++)
+                {
+                    const VECTOR value = rows[p][k] - (VECTOR){ 0 };
+                    for (int v = 0; v < vectors; v++)
+                        sums[p][v] += weight[v] * value;
+                }
+            }
+            for (int p = 0; p < n_pixels; p++)
+                rows[p] += step[p];
+        }
+    }
+    NAME(end)(n_pixels, vectors, sums, out, store);
+}
+
+/* One function for each size of a tile, so that its sums stay in registers. */
+#define TILE(P)                                                                                                            \
+    __attribute__((noinline)) static void NAME(product_##P)(int vectors, gsize depth, const float *weights,                \
+                                                            const float *rows, gsize row_stride, float *out,               \
+                                                            const ConvStore *store)                                        \
+    {                                                                                                                      \
+        if (vectors == 2)                                                                                                  \
+            NAME(product_of)(P, 2, depth, weights, rows, row_stride, out, store);                                          \
+        else                                                                                                               \
+            NAME(product_of)(P, 1, depth, weights, rows, row_stride, out, store);                                          \
+    }                                                                                                                      \
+    __attribute__((noinline)) static void NAME(indirect_##P)(                                                              \
+        int vectors, gsize n_taps, gsize n_blocks, gsize depth, const float *weights, const float *const *taps,            \
+        gsize tap_stride, gsize block_stride, const float *zero, float *out, const ConvStore *store)                       \
+    {                                                                                                                      \
+        if (vectors == 2)                                                                                                  \
+            NAME(indirect_of)                                                                                              \
+        (P, 2, n_taps, n_blocks, depth, weights, taps, tap_stride, block_stride, zero, out, store);                        \
+        else NAME(indirect_of)(P, 1, n_taps, n_blocks, depth, weights, taps, tap_stride, block_stride, zero, out, store);  \
+    }
+TILE(1)
+TILE(2)
+#if PIXELS > 2
+TILE(3)
+#endif
+#if PIXELS > 3
+TILE(4)
+TILE(5)
+TILE(6)
+#endif
+#if PIXELS > 6
+TILE(7)
+TILE(8)
+TILE(9)
+TILE(10)
+TILE(11)
+TILE(12)
+TILE(13)
+TILE(14)
+#endif
+#undef TILE
+
+#if PIXELS == 2
+#define EACH_TILE(F) F(1), F(2)
+#elif PIXELS == 3
+#define EACH_TILE(F) F(1), F(2), F(3)
+#elif PIXELS == 6
+#define EACH_TILE(F) F(1), F(2), F(3), F(4), F(5), F(6)
+#else
+#define EACH_TILE(F) F(1), F(2), F(3), F(4), F(5), F(6), F(7), F(8), F(9), F(10), F(11), F(12), F(13), F(14)
+#endif
+
+static void NAME(product)(int n_pixels, int vectors, gsize depth, const float *weights, const float *rows, gsize row_stride,
+                          float *out, const ConvStore *store)
+{
+#define ROW(P) NAME(product_##P)
+    static void (*const tiles[])(int, gsize, const float *, const float *, gsize, float *,
+                                 const ConvStore *) = { EACH_TILE(ROW) };
+#undef ROW
+    tiles[n_pixels - 1](vectors, depth, weights, rows, row_stride, out, store);
+}
+
+static void NAME(product_indirect)(int n_pixels, int vectors, gsize n_taps, gsize n_blocks, gsize depth,
+                                   const float *weights, const float *const *taps, gsize tap_stride, gsize block_stride,
+                                   const float *zero, float *out, const ConvStore *store)
+{
+#define ROW(P) NAME(indirect_##P)
+    static void (*const tiles[])(int, gsize, gsize, gsize, const float *, const float *const *, gsize, gsize, const float *,
+                                 float *, const ConvStore *) = { EACH_TILE(ROW) };
+#undef ROW
+    tiles[n_pixels - 1](vectors, n_taps, n_blocks, depth, weights, taps, tap_stride, block_stride, zero, out, store);
+}
+
+const ConvKernels NAME(conv_kernels) = { ISA, BLOCK, PIXELS, NAME(product), NAME(product_indirect) };
+
+#undef EACH_TILE
+#undef VECTOR
+#undef BLOCK
+#undef PIXELS
+#undef NAME

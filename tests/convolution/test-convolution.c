@@ -1,0 +1,154 @@
+/* Every algorithm against sums in double, over a grid of shapes, instruction sets, blocks and threads. */
+#include <internal/convolution.h>
+#include <math.h>
+#include <string.h>
+
+#include "convolution/reference.h"
+
+/* Runs an algorithm on a layer; checks it against the reference. Returns: FALSE where it refuses the layer. */
+static gboolean check(const Layer *layer, IfmConvAlgorithm algorithm, const char *isa, int n_threads)
+{
+    IfmConvOptions options = layer->options;
+    options.max_isa = isa;
+    options.n_threads = n_threads;
+    g_autoptr(GError) error = NULL;
+    g_autoptr(IfmConv) conv = ifm_conv_new(&layer->shape, algorithm, &options, layer->weights, layer->bias, &error);
+    if (g_error_matches(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED))
+        return FALSE;
+    g_assert_no_error(error);
+    g_assert_cmpint(ifm_conv_info(conv).algorithm, ==, algorithm);
+    g_assert_nonnull(ifm_conv_info(conv).implementation);
+    g_autofree float *output = g_new(float, layer->n_outputs);
+    /* A second run gives the same: nothing of the first is left. */
+    for (int round = 0; round < 2; round++)
+    {
+        memset(output, 0xff, layer->n_outputs * sizeof(float));
+        ifm_conv_run(conv, layer->input, layer->sum, output, n_threads > 1 ? layer_parallel : NULL, NULL);
+        layer_check(layer, output, ifm_conv_tolerance(&layer->shape, algorithm), ifm_conv_info(conv).implementation);
+    }
+    return TRUE;
+}
+
+static const IfmConvShape grid[] = {
+    /* 3x3 with every padding, odd sizes */
+    { 1, 32, 48, 1, { 14, 13 }, { 3, 3 }, { 1, 1 }, { 1, 1 }, { 1, 1, 1, 1 } },
+    { 1, 16, 32, 1, { 9, 7 }, { 3, 3 }, { 1, 1 }, { 1, 1 }, { 0, 1, 2, 0 } },
+    { 2, 32, 16, 1, { 8, 8 }, { 3, 3 }, { 2, 2 }, { 1, 1 }, { 0, 0, 1, 1 } },
+    { 1, 48, 64, 1, { 7, 7 }, { 3, 3 }, { 1, 1 }, { 2, 2 }, { 2, 2, 2, 2 } },
+    /* 1x1 */
+    { 1, 64, 48, 1, { 7, 7 }, { 1, 1 }, { 1, 1 }, { 1, 1 }, { 0 } },
+    { 2, 32, 64, 1, { 6, 5 }, { 1, 1 }, { 2, 2 }, { 1, 1 }, { 0 } },
+    /* NCHW inputs */
+    { 1, 3, 32, 1, { 23, 21 }, { 7, 7 }, { 2, 2 }, { 1, 1 }, { 3, 3, 3, 3 } },
+    { 2, 1, 16, 1, { 5, 6 }, { 3, 3 }, { 1, 1 }, { 1, 1 }, { 1, 1, 1, 1 } },
+    /* larger and rectangular kernels */
+    { 1, 16, 16, 1, { 12, 17 }, { 5, 5 }, { 1, 1 }, { 1, 1 }, { 2, 2, 2, 2 } },
+    { 1, 16, 32, 1, { 9, 12 }, { 1, 7 }, { 1, 1 }, { 1, 1 }, { 0, 3, 0, 3 } },
+    { 1, 16, 16, 1, { 12, 9 }, { 7, 1 }, { 1, 2 }, { 1, 1 }, { 3, 0, 3, 0 } },
+    /* groups, depthwise */
+    { 1, 64, 96, 2, { 8, 9 }, { 3, 3 }, { 1, 1 }, { 1, 1 }, { 1, 1, 1, 1 } },
+    { 2, 48, 48, 3, { 5, 5 }, { 1, 1 }, { 1, 1 }, { 1, 1 }, { 0 } },
+    { 1, 48, 48, 48, { 9, 9 }, { 3, 3 }, { 1, 1 }, { 1, 1 }, { 1, 1, 1, 1 } },
+    { 2, 32, 32, 32, { 9, 9 }, { 5, 5 }, { 2, 2 }, { 1, 1 }, { 2, 2, 2, 2 } },
+};
+
+static void test_grid(gconstpointer data)
+{
+    const IfmConvAlgorithm algorithm = (IfmConvAlgorithm)GPOINTER_TO_INT(data);
+    static const char *const isas[] = { NULL, "avx2", "portable" };
+    guint n_run = 0;
+    for (gsize i = 0; i < G_N_ELEMENTS(grid); i++)
+        for (int block = 8; block <= 16; block += 8)
+        {
+            g_auto(Layer) layer = { 0 };
+            layer_init(&layer, &grid[i], block, (guint32)i);
+            for (gsize isa = 0; isa < G_N_ELEMENTS(isas); isa++)
+                n_run += check(&layer, algorithm, isas[isa], isa == 1 ? 3 : 1);
+        }
+    g_test_message("%s: %u of %" G_GSIZE_FORMAT " run", ifm_conv_algorithm_name(algorithm), n_run, 6 * G_N_ELEMENTS(grid));
+    g_assert_cmpuint(n_run, >, 0);
+}
+
+/* What is done to the outputs beside the convolution, by each algorithm. */
+static void test_fused(gconstpointer data)
+{
+    const IfmConvAlgorithm algorithm = (IfmConvAlgorithm)GPOINTER_TO_INT(data);
+    for (int activation = 0; activation < IFM_N_CONV_ACTIVATIONS; activation++)
+        for (int parts = 0; parts < 4; parts++)
+        {
+            g_auto(Layer) layer = { 0 };
+            layer_init(&layer, &grid[0], 16, 7);
+            layer.options.activation = (IfmConvActivation)activation;
+            layer.options.alpha = activation == IFM_CONV_CLIP ? -0.5F : 0.2F;
+            layer.options.beta = 0.6F;
+            layer.options.has_sum = (parts & 1) != 0;
+            layer_set(&layer, (parts & 2) != 0);
+            g_assert_true(check(&layer, algorithm, NULL, 1));
+        }
+}
+
+/* Shapes that are none, and names of algorithms. */
+static void test_refusals(void)
+{
+    static const struct
+    {
+        IfmConvShape shape;
+        const char *message;
+    } wrong[] = {
+        { { 1, 16, 20, 1, { 8, 8 }, { 3, 3 }, { 1, 1 }, { 1, 1 }, { 0 }, { 0 }, 16, 16 },
+          "convolution: 16 to 20 channels are no multiples of the block of 16" },
+        { { 1, 16, 32, 3, { 8, 8 }, { 3, 3 }, { 1, 1 }, { 1, 1 }, { 0 }, { 0 }, 16, 16 },
+          "convolution: 16 to 32 channels cannot be divided into 3 groups" },
+        { { 1, 16, 32, 1, { 2, 8 }, { 3, 3 }, { 1, 1 }, { 1, 1 }, { 0 }, { 0 }, 16, 16 },
+          "convolution: a kernel that reaches over 3 of 2 padded inputs" },
+        { { 1, 16, 32, 1, { 8, 8 }, { 3, 3 }, { 0, 1 }, { 1, 1 }, { 0 }, { 0 }, 16, 16 },
+          "convolution: a size of 0: 1 to 16777216 is expected" },
+        { { 1, 16, 32, 1, { 8, 8 }, { 3, 3 }, { 1, 1 }, { 1, 1 }, { -1 }, { 0 }, 16, 16 },
+          "convolution: a padding below 0 or above 16777216" },
+        { { 1, 16, 32, 1, { 8, 8 }, { 3, 3 }, { 1, 1 }, { 1, 1 }, { 0 }, { 0 }, 4, 4 },
+          "convolution: blocks of 4 and 4 channels: 8 or 16 is expected, and the same or 1 for the input" },
+    };
+    for (gsize i = 0; i < G_N_ELEMENTS(wrong); i++)
+    {
+        g_autoptr(GError) error = NULL;
+        IfmConvShape shape = wrong[i].shape;
+        g_assert_false(ifm_conv_shape_complete(&shape, &error));
+        g_assert_error(error, IFM_ERROR, IFM_ERROR_INVALID);
+        g_assert_cmpstr(error->message, ==, wrong[i].message);
+    }
+    IfmConvAlgorithm algorithm;
+    g_autoptr(GError) error = NULL;
+    g_assert_true(ifm_conv_algorithm_parse("Implicit precomp-GEMM", &algorithm, NULL));
+    g_assert_cmpint(algorithm, ==, IFM_CONV_IMPLICIT_PRECOMP_GEMM);
+    g_assert_false(ifm_conv_algorithm_parse("implicit_gem", &algorithm, &error));
+    g_assert_cmpstr(error->message, ==, "\"implicit_gem\" is not a convolution algorithm; did you mean \"implicit_gemm\"?");
+}
+
+/* The bytes that IfmConvInfo names are bounded by the limit that is asked for. */
+static void test_workspace(void)
+{
+    IfmConvShape shape = grid[0];
+    shape.block = shape.input_block = 16;
+    g_assert_true(ifm_conv_shape_complete(&shape, NULL));
+    const char *why = NULL;
+    g_assert_false(ifm_conv_supports(&shape, IFM_CONV_GEMM, &(IfmConvOptions){ .max_workspace_bytes = 4096 }, &why));
+    g_assert_cmpstr(why, ==, "workspace over the limit");
+    g_assert_true(ifm_conv_supports(&shape, IFM_CONV_GEMM, NULL, &why));
+    g_assert_null(why);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    for (int i = 0; i < IFM_N_CONV_FIXED; i++)
+    {
+        const char *name = ifm_conv_algorithm_name((IfmConvAlgorithm)i);
+        g_autofree char *path = g_strdup_printf("/convolution/grid/%s", name);
+        g_autofree char *fused = g_strdup_printf("/convolution/fused/%s", name);
+        g_test_add_data_func(path, GINT_TO_POINTER(i), test_grid);
+        g_test_add_data_func(fused, GINT_TO_POINTER(i), test_fused);
+    }
+    g_test_add_func("/convolution/refusals", test_refusals);
+    g_test_add_func("/convolution/workspace", test_workspace);
+    return g_test_run();
+}

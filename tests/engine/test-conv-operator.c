@@ -1,0 +1,113 @@
+/* Convolutions by named algorithms in ONNX Runtime's own graph, against its own kernels. */
+#include <internal/convolution.h>
+
+#include "run-model.h"
+
+#define DEVICE "onnxruntime:CPU"
+
+static const char *const small[] = { "size=64", NULL };
+
+/* Compiles a model of the zoo, runs it once and returns its first output. NULL: skipped, or refused with @error. */
+static float *outputs_of(const char *name, const char *const *convolutions, int threads, gsize *n, GError **error)
+{
+    g_autoptr(GError) local = NULL;
+    g_autoptr(IfmClock) clock = ifm_clock_new_real();
+    g_autoptr(IfmEngine) engine = ifm_engine_open("onnxruntime", clock, &local);
+    if (engine == NULL)
+    {
+        g_test_skip(local->message);
+        return NULL;
+    }
+    g_autoptr(IfmModel) model = ifm_zoo_build(name, small, 1, &local);
+    g_assert_no_error(local);
+    g_autoptr(IfmDeviceSpec) spec = ifm_device_spec_parse(DEVICE, &local);
+    IfmCompileOptions options = IFM_COMPILE_OPTIONS_INIT;
+    options.threads = threads;
+    options.convolutions = convolutions;
+    g_autoptr(IfmCompiled) compiled = ifm_engine_compile(engine, model, spec, &options, error);
+    if (compiled == NULL)
+        return NULL;
+    g_autoptr(IfmRequest) request = ifm_compiled_request(compiled, 0, &local);
+    g_assert_no_error(local);
+    IfmTensor input, output;
+    ifm_model_make_inputs(model, NULL, 0, 3, &input, &local);
+    g_assert_no_error(local);
+    float *copy = NULL;
+    for (int i = 0; i < 2; i++)
+    {
+        ifm_request_set_input(request, 0, &input, &local);
+        ifm_request_start(request, NULL, NULL, &local);
+        ifm_request_wait(request, IFM_CLOCK_NEVER, &local);
+        g_assert_no_error(local);
+        ifm_request_output(request, 0, &output, &local);
+        g_free(copy);
+        copy = g_memdup2(output.data, output.size_bytes);
+    }
+    *n = output.size_bytes / sizeof(float);
+    ifm_tensor_clear(&input);
+    return copy;
+}
+
+static void check_equal(const char *what, const float *expected, const float *got, gsize n, double tolerance)
+{
+    double largest = 0, worst = 0;
+    for (gsize i = 0; i < n; i++)
+    {
+        largest = fmax(largest, fabs((double)expected[i]));
+        worst = fmax(worst, fabs((double)expected[i] - (double)got[i]));
+    }
+    g_test_message("%s: off by %.2g of the largest output", what, worst / largest);
+    g_assert_cmpfloat(worst, <=, tolerance * largest);
+}
+
+/* Every algorithm in whole models: residual sums, branches, concatenations, the first layer in NCHW. */
+static void test_models(gconstpointer data)
+{
+    const char *name = data;
+    gsize n = 0, n_other = 0;
+    g_autofree float *expected = outputs_of(name, NULL, 1, &n, NULL);
+    if (expected == NULL)
+        return;
+    for (int i = 0; i <= IFM_CONV_GUESS; i++)
+        for (int threads = 1; threads <= 2; threads++)
+        {
+            g_autoptr(GError) error = NULL;
+            const char *const lines[] = { ifm_conv_algorithm_name((IfmConvAlgorithm)i), "fallback=direct", NULL };
+            g_autofree float *got = outputs_of(name, lines, threads, &n_other, &error);
+            g_assert_no_error(error);
+            g_assert_cmpuint(n_other, ==, n);
+            check_equal(lines[0], expected, got, n, 1e-4);
+        }
+}
+
+static void test_refusals(void)
+{
+    static const struct
+    {
+        const char *lines[3], *message;
+    } wrong[] = {
+        { { "implicit_gem" }, "\"implicit_gem\" is not a convolution algorithm; did you mean \"implicit_gemm\"?" },
+        { { "nowhere=direct" }, "\"nowhere\" is no convolution of the optimised graph" },
+        { { "direct", "workspace=-1" }, "convolutions: \"-1\" is not a number of bytes" },
+        { { "gemm", "workspace=4096" }, "gemm cannot do 20 of 20 layers of resnet18 (workspace over the limit)" },
+    };
+    for (gsize i = 0; i < G_N_ELEMENTS(wrong); i++)
+    {
+        g_autoptr(GError) error = NULL;
+        gsize n = 0;
+        g_autofree float *outputs = outputs_of("resnet18", wrong[i].lines, 1, &n, &error);
+        if (error == NULL)
+            return; /* skipped */
+        g_assert_null(outputs);
+        g_assert_cmpstr(error->message, ==, wrong[i].message);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_data_func("/conv-operator/resnet18", "resnet18", test_models);
+    g_test_add_data_func("/conv-operator/densenet121", "densenet121", test_models);
+    g_test_add_func("/conv-operator/refusals", test_refusals);
+    return g_test_run();
+}
