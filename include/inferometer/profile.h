@@ -58,6 +58,7 @@ typedef struct
     int loss;                   /* IfmLoss, or IFM_OPTION_UNSET */
     int optimiser;              /* IfmOptimiser, or IFM_OPTION_UNSET: sgd */
     const char *learning_rate;  /* a number; NULL: 0.001 */
+    gint64 batch;               /* inputs at once; 0: as the model is */
     const char *const *dims;    /* "N=8", and one "N=100,500,1000" at most */
     const char *scaling;        /* "nodes,layers", of ifm_scaling_presets() */
     const char *dtype;

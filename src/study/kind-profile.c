@@ -1,15 +1,13 @@
 #include <internal/axes.h>
-#include <internal/measure.h>
-#include <internal/onnx.h>
+#include <internal/profile-point.h>
 #include <internal/tensor.h>
-#include <math.h>
 #include <stddef.h>
 #include <string.h>
 
 #include "definition.h"
 
-/* Kind "profile": models, as files or from the zoo, over batches, dimensions, precisions, threads and streams, on devices.
- */
+/* Kind "profile": models, as files or from the zoo, over batches, dimensions, passes, precisions, threads and streams, on
+ * devices. A point is what `profile` measures with the same options (profile-point.h). */
 
 /* --- its keys --------------------------------------------------------------------------------------------------------- */
 
@@ -28,13 +26,14 @@ typedef struct
 typedef struct
 {
     StudyText study;
-    GPtrArray *models, *dims;                  /* char*, DimText* */
-    GArray *batch, *dtype, *threads, *streams; /* gint64; dtype: int, a word */
+    GPtrArray *models, *dims;                         /* char*, DimText* */
+    GArray *batch, *mode, *dtype, *threads, *streams; /* gint64; mode, dtype: int, a word */
     gint64 seed;
     gboolean verify;
 } ProfileText;
 
 static const char *const dtype_words[] = { "f32", "f16", "bf16", NULL };
+static const char *const mode_words[] = { "forward", "backward", "train", NULL };
 
 static const IfmYamlField dim_fields[] = {
     { .key = "name",
@@ -70,6 +69,12 @@ static const IfmYamlField profile_fields[] = {
       .help =
           "inputs at once, which must be the free first dimension of a model's first input; without it as the model is" },
     { .key = "dims", LIST_OF(IFM_YAML_MAP), .table = &dim_table, FIELD(ProfileText, dims), .help = "other sizes to vary" },
+    { .key = "mode",
+      LIST_OF(IFM_YAML_ENUM),
+      .words = mode_words,
+      FIELD(ProfileText, mode),
+      .filled = TRUE,
+      .help = "passes to run: forward, and without it; backward: forward and backward in one; train: a training step" },
     { .key = "dtype",
       LIST_OF(IFM_YAML_ENUM),
       .words = dtype_words,
@@ -122,13 +127,13 @@ typedef struct
 
 typedef struct
 {
-    GPtrArray *models, *dims;                  /* ProfileModel*, ProfileDim* */
-    GArray *batch, *dtype, *threads, *streams; /* empty: no such axis */
+    GPtrArray *models, *dims;                         /* ProfileModel*, ProfileDim* */
+    GArray *batch, *mode, *dtype, *threads, *streams; /* empty: no such axis */
     guint32 seed;
     gboolean verify;
-    GHashTable *written; /* paths of models that this process wrote */
-    IfmModel *open;      /* the one that was looked at last: cases of a model are neighbours */
-    char *open_path;
+    GHashTable *written;   /* paths of models that this process wrote */
+    IfmProfilePoint *open; /* the one that was planned last: cases of a model are neighbours */
+    char *open_words;      /* what it was planned by */
 } Axes;
 
 typedef struct
@@ -137,9 +142,9 @@ typedef struct
     guint model_index;
     gint64 sizes[MAX_DIMS];
     gint64 batch; /* 0: as the model is */
-    int dtype, threads, streams;
+    int mode, dtype, threads, streams;
     char *device; /* with its streams */
-    char *words;  /* of the zoo: all it is built with */
+    char *words;  /* all that its model depends on, for the refusals and to find the open one */
 } Point;
 
 static void model_free(ProfileModel *model)
@@ -164,12 +169,13 @@ static void clear_axes(IfmStudy *study)
     g_ptr_array_unref(axes->models);
     g_ptr_array_unref(axes->dims);
     g_array_unref(axes->batch);
+    g_array_unref(axes->mode);
     g_array_unref(axes->dtype);
     g_array_unref(axes->threads);
     g_array_unref(axes->streams);
     g_hash_table_unref(axes->written);
-    ifm_model_unref(axes->open);
-    g_free(axes->open_path);
+    ifm_profile_point_free(axes->open);
+    g_free(axes->open_words);
     g_free(axes);
 }
 
@@ -208,7 +214,7 @@ static gboolean take_dim(Axes *axes, const DimText *text, GError **error)
 {
     if (axes->dims->len == MAX_DIMS)
         return ifm_yaml_error(&text->record, error, "dims: more than %d", MAX_DIMS);
-    static const char *const taken[] = { "model", "batch", "dtype", "threads", "streams", NULL };
+    static const char *const taken[] = { "model", "batch", "mode", "dtype", "threads", "streams", NULL };
     if (g_strv_contains(taken, text->name))
         return ifm_yaml_error(&text->record, error, "dims: \"%s\" is an axis of its own; expected another dimension",
                               text->name);
@@ -247,6 +253,17 @@ static gboolean check_once(const ProfileText *text, const char *key, const GArra
     return TRUE;
 }
 
+static gboolean check_words_once(const ProfileText *text, const char *key, const GArray *values, const char *const *words,
+                                 GError **error)
+{
+    for (guint i = 0; i < values->len; i++)
+        for (guint k = 0; k < i; k++)
+            if (g_array_index(values, int, i) == g_array_index(values, int, k))
+                return ifm_yaml_error(&text->study.record, error, "%s: %s is listed twice", key,
+                                      words[g_array_index(values, int, i)]);
+    return TRUE;
+}
+
 static gboolean read_axes(IfmStudy *study, const StudyText *common, GError **error)
 {
     const ProfileText *text = (const ProfileText *)(const void *)common;
@@ -254,6 +271,7 @@ static gboolean read_axes(IfmStudy *study, const StudyText *common, GError **err
     axes->models = g_ptr_array_new_with_free_func((GDestroyNotify)model_free);
     axes->dims = g_ptr_array_new_with_free_func((GDestroyNotify)dim_free);
     axes->batch = g_array_copy(text->batch);
+    axes->mode = g_array_copy(text->mode);
     axes->dtype = g_array_copy(text->dtype);
     axes->threads = g_array_copy(text->threads);
     axes->streams = g_array_copy(text->streams);
@@ -272,11 +290,9 @@ static gboolean read_axes(IfmStudy *study, const StudyText *common, GError **err
         if (!check_not_set(text, axes, dim->name, error) || !check_once(text, dim->name, dim->sizes, error))
             return FALSE;
     }
-    for (guint i = 0; i < axes->dtype->len; i++)
-        for (guint k = 0; k < i; k++)
-            if (g_array_index(axes->dtype, int, i) == g_array_index(axes->dtype, int, k))
-                return ifm_yaml_error(&text->study.record, error, "dtype: %s is listed twice",
-                                      dtype_words[g_array_index(axes->dtype, int, i)]);
+    if (!check_words_once(text, "mode", axes->mode, mode_words, error) ||
+        !check_words_once(text, "dtype", axes->dtype, dtype_words, error))
+        return FALSE;
     return (axes->batch->len == 0 || check_not_set(text, axes, "batch", error)) &&
            check_once(text, "batch", axes->batch, error) && check_once(text, "threads", axes->threads, error) &&
            check_once(text, "streams", axes->streams, error);
@@ -294,18 +310,16 @@ static gboolean take_device(const IfmStudy *study, const DeviceText *text, IfmSt
 
 /* --- the span --------------------------------------------------------------------------------------------------------- */
 
-/* "resnet50,size=160,batch=0": the batch is left free, so that one file serves them all. (transfer full) */
+/* "resnet50 size=160 batch=4 train" (transfer full) */
 static char *words_of(const Axes *axes, const Point *point)
 {
     GString *words = g_string_new(point->model->text);
-    if (point->batch > 0 && ifm_axis_parameter(point->model->entry, "batch") != NULL)
-        g_string_append(words, ",batch=0");
     for (guint i = 0; i < axes->dims->len; i++)
-    {
-        const ProfileDim *dim = axes->dims->pdata[i];
-        if (ifm_axis_parameter(point->model->entry, dim->name) != NULL)
-            g_string_append_printf(words, ",%s=%" G_GINT64_FORMAT, dim->name, point->sizes[i]);
-    }
+        g_string_append_printf(words, " %s=%" G_GINT64_FORMAT, ((const ProfileDim *)axes->dims->pdata[i])->name,
+                               point->sizes[i]);
+    if (point->batch > 0)
+        g_string_append_printf(words, " batch=%" G_GINT64_FORMAT, point->batch);
+    g_string_append_printf(words, " %s", mode_words[point->mode]);
     return g_string_free(words, FALSE);
 }
 
@@ -317,6 +331,8 @@ static json_t *axes_of(const Axes *axes, const Point *point)
         json_object_set_new(json, "batch", json_integer(point->batch));
     for (guint i = 0; i < axes->dims->len; i++)
         json_object_set_new(json, ((const ProfileDim *)axes->dims->pdata[i])->name, json_integer(point->sizes[i]));
+    if (axes->mode->len > 0)
+        json_object_set_new(json, "mode", json_string(mode_words[point->mode]));
     if (axes->dtype->len > 0)
         json_object_set_new(json, "dtype", json_string(dtype_words[point->dtype]));
     if (axes->threads->len > 0)
@@ -371,7 +387,7 @@ typedef struct
     int phase;
 } Spanning;
 
-/* @at: model, dimensions, batch, precision, threads, streams, device: span() */
+/* @at: model, dimensions, batch, pass, precision, threads, streams, device: span() */
 static gboolean take_point(const guint *at, void *user, GError **error)
 {
     const Spanning *spanning = user;
@@ -381,12 +397,13 @@ static gboolean take_point(const guint *at, void *user, GError **error)
     Point point = { .model = axes->models->pdata[at[0]],
                     .model_index = at[0],
                     .batch = value_of(axes->batch, option[0], 0),
-                    .dtype = axes->dtype->len > 0 ? g_array_index(axes->dtype, int, option[1]) : 0,
-                    .threads = (int)value_of(axes->threads, option[2], 0),
-                    .streams = (int)value_of(axes->streams, option[3], 0) };
+                    .mode = axes->mode->len > 0 ? g_array_index(axes->mode, int, option[1]) : IFM_PASS_FORWARD,
+                    .dtype = axes->dtype->len > 0 ? g_array_index(axes->dtype, int, option[2]) : 0,
+                    .threads = (int)value_of(axes->threads, option[3], 0),
+                    .streams = (int)value_of(axes->streams, option[4], 0) };
     for (guint i = 0; i < axes->dims->len; i++)
         point.sizes[i] = g_array_index(((const ProfileDim *)axes->dims->pdata[i])->sizes, gint64, at[1 + i]);
-    add_point(study, spanning->phase, &point, study->devices->pdata[option[4]]);
+    add_point(study, spanning->phase, &point, study->devices->pdata[option[5]]);
     return TRUE;
 }
 
@@ -394,7 +411,7 @@ static gboolean take_point(const guint *at, void *user, GError **error)
 static void span(IfmStudy *study, int phase)
 {
     const Axes *axes = study->own;
-    const GArray *const options[] = { axes->batch, axes->dtype, axes->threads, axes->streams };
+    const GArray *const options[] = { axes->batch, axes->mode, axes->dtype, axes->threads, axes->streams };
     Spanning spanning = { study, phase };
     guint lengths[1 + MAX_DIMS + G_N_ELEMENTS(options) + 1];
     gsize n = 0;
@@ -407,29 +424,80 @@ static void span(IfmStudy *study, int phase)
     ifm_axes_each(lengths, n, take_point, &spanning, NULL);
 }
 
-/* --- files ------------------------------------------------------------------------------------------------------------ */
+/* --- for the runner --------------------------------------------------------------------------------------------------- */
 
-/* (transfer full) */
-static char *path_of(const Axes *axes, const Point *point, const char *folder)
+/* The options of a point for `profile`; on all devices of the study, so that one plan serves them. */
+static const IfmProfilePoint *plan_point(IfmStudy *study, const char *folder, const Point *point, GError **error)
 {
-    if (point->model->path != NULL)
-        return g_strdup(point->model->path);
-    g_autofree char *name = axes->seed == 1 ? g_strconcat(point->words, ".onnx", NULL)
-                                            : g_strdup_printf("%s,seed=%u.onnx", point->words, axes->seed);
-    return g_build_filename(folder, "models", name, NULL);
+    Axes *axes = study->own;
+    if (g_strcmp0(axes->open_words, point->words) == 0)
+        return axes->open;
+    g_clear_pointer(&axes->open, ifm_profile_point_free);
+    g_clear_pointer(&axes->open_words, g_free);
+    g_autoptr(GPtrArray) devices = g_ptr_array_new_with_free_func(g_free);
+    for (guint i = 0; i < study->devices->len; i++)
+    {
+        const IfmStudyDevice *device = study->devices->pdata[i];
+        g_ptr_array_add(devices, g_strdup_printf("%s=%s", device->alias, device->device));
+    }
+    g_ptr_array_add(devices, NULL);
+    g_autofree char *of_zoo = g_strconcat("zoo:", point->model->text, NULL);
+    IfmProfileOptions options;
+    ifm_profile_options_init(&options);
+    options.model = point->model->path != NULL ? point->model->path : of_zoo;
+    options.devices = (const char *const *)devices->pdata;
+    options.parts = "runtime";
+    options.mode = point->mode;
+    options.batch = point->batch;
+    options.seed = axes->seed;
+    options.output = folder;
+    g_autoptr(IfmProfilePoint) planned = ifm_profile_point_new(&options);
+    for (guint i = 0; i < axes->dims->len; i++)
+        ifm_profile_point_set(planned, ((const ProfileDim *)axes->dims->pdata[i])->name, point->sizes[i]);
+    if (!ifm_profile_point_plan(planned, axes->written, error))
+        return NULL;
+    axes->open = g_steal_pointer(&planned);
+    axes->open_words = g_strdup(point->words);
+    return axes->open;
 }
 
-static gboolean write_model(Axes *axes, const Point *point, const char *path, gboolean *is_new, GError **error)
+typedef struct
 {
-    *is_new = point->model->entry != NULL && !g_hash_table_contains(axes->written, path);
-    if (!*is_new)
-        return TRUE;
-    g_auto(GStrv) parts = g_strsplit(point->words, ",", -1);
-    g_autoptr(IfmModel) model = ifm_zoo_build(parts[0], (const char *const *)parts + 1, axes->seed, error);
-    g_autoptr(GBytes) bytes = model != NULL ? ifm_model_serialize(model, error) : NULL;
-    if (bytes == NULL || !study_save_bytes(path, bytes, error))
+    IfmModelCase model_case;
+    char *cache_dir;
+} Text;
+
+static void drop(StudyCase *one)
+{
+    Text *text = g_steal_pointer(&one->text);
+    if (text == NULL)
+        return;
+    g_free(text->cache_dir);
+    g_free(text);
+}
+
+static gboolean fill(IfmStudy *study, const char *folder, StudyCase *one, IfmCampaignItem *item, GError **error)
+{
+    const Axes *axes = study->own;
+    const Point *point = one->own;
+    const IfmProfilePoint *planned = plan_point(study, folder, point, error);
+    if (planned == NULL)
         return FALSE;
-    g_hash_table_add(axes->written, g_strdup(path));
+    if (!(one->flop > 0))
+        one->flop = (double)MAX(ifm_profile_point_flop(planned), 0) * MAX(point->streams, 1);
+    Text *text = one->text = g_new0(Text, 1);
+    text->cache_dir = g_build_filename(folder, "cache", NULL);
+    text->model_case = ifm_profile_point_case(planned);
+    text->model_case.model_name = point->model->text;
+    text->model_case.device = point->device;
+    text->model_case.alias = one->row.alias;
+    text->model_case.cache_dir = text->cache_dir;
+    text->model_case.dtype = ifm_dtype_from_name(dtype_words[point->dtype]);
+    text->model_case.threads = point->threads;
+    text->model_case.protocol = study->protocol;
+    text->model_case.verify = axes->verify;
+    item->kind = &ifm_kind_model;
+    item->spec = &text->model_case;
     return TRUE;
 }
 
@@ -438,131 +506,13 @@ static gboolean export_files(IfmStudy *study, const char *folder, const IfmStudy
                              GError **error)
 {
     const GPtrArray *cases = ifm_study_cases(study);
-    gsize n = 0;
+    const Axes *axes = study->own;
+    const guint before = g_hash_table_size(axes->written);
     for (guint i = 0; i < cases->len && device == NULL; i++)
-    {
-        const Point *point = ((const StudyCase *)cases->pdata[i])->own;
-        g_autofree char *path = path_of(study->own, point, folder);
-        gboolean is_new;
-        if (!write_model(study->own, point, path, &is_new, error))
+        if (plan_point(study, folder, ((const StudyCase *)cases->pdata[i])->own, error) == NULL)
             return FALSE;
-        n += is_new;
-    }
     if (n_models != NULL)
-        *n_models = n;
-    return TRUE;
-}
-
-/* --- for the runner --------------------------------------------------------------------------------------------------- */
-
-typedef struct
-{
-    IfmModelCase model_case;
-    char *path, *cache_dir, *batch_dim;
-    IfmDimBinding bindings[MAX_DIMS + 1];
-} Text;
-
-static void drop(StudyCase *one)
-{
-    Text *text = g_steal_pointer(&one->text);
-    if (text == NULL)
-        return;
-    g_free(text->path);
-    g_free(text->cache_dir);
-    g_free(text->batch_dim);
-    g_free(text);
-}
-
-static IfmModel *look_at(Axes *axes, const char *path, GError **error)
-{
-    if (g_strcmp0(axes->open_path, path) != 0)
-    {
-        g_clear_pointer(&axes->open, ifm_model_unref);
-        g_free(axes->open_path);
-        axes->open_path = g_strdup(path);
-        axes->open = ifm_model_open(path, error);
-        if (axes->open == NULL)
-            g_clear_pointer(&axes->open_path, g_free);
-    }
-    return axes->open;
-}
-
-/* (transfer full) the name of the dimension that a batch is. */
-static char *batch_dim_of(const IfmModel *model, const char *name, GError **error)
-{
-    const IfmPort *port = ifm_model_n_inputs(model) > 0 ? ifm_model_input(model, 0) : NULL;
-    if (port != NULL && port->rank > 0 && port->dim_names[0] != NULL)
-        return g_strdup(port->dim_names[0]);
-    g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "batch: the first dimension of the first input of %s is not free",
-                name);
-    return NULL;
-}
-
-static gboolean bind(const Axes *axes, const Point *point, const IfmModel *model, Text *text, GError **error)
-{
-    gsize n = 0;
-    if (point->batch > 0)
-    {
-        text->batch_dim = batch_dim_of(model, point->model->text, error);
-        if (text->batch_dim == NULL)
-            return FALSE;
-        text->bindings[n++] = (IfmDimBinding){ text->batch_dim, point->batch };
-    }
-    for (guint i = 0; i < axes->dims->len; i++)
-    {
-        const ProfileDim *dim = axes->dims->pdata[i];
-        if (ifm_axis_parameter(point->model->entry, dim->name) == NULL)
-            text->bindings[n++] = (IfmDimBinding){ dim->name, point->sizes[i] };
-    }
-    text->model_case.bindings = text->bindings;
-    text->model_case.n_bindings = n;
-    return ifm_model_check_bindings(model, text->bindings, n, error);
-}
-
-/* What an inference computes, of all streams together. */
-static gboolean count_flop(StudyCase *one, const Point *point, IfmModel *model, const Text *text, GError **error)
-{
-    IfmNodeCost total;
-    gsize n_covered;
-    g_auto(IfmCoverage) coverage = { 0 };
-    if (one->flop > 0)
-        return TRUE;
-    g_autoptr(IfmAnalysis) analysis =
-        ifm_model_analyse(model, text->model_case.bindings, text->model_case.n_bindings, error);
-    if (analysis == NULL)
-        return FALSE;
-    ifm_analysis_total(analysis, &total, &n_covered);
-    ifm_analysis_coverage(analysis, &coverage);
-    one->flop = n_covered == coverage.n_nodes ? (double)total.flop * MAX(point->streams, 1) : 0;
-    return TRUE;
-}
-
-static gboolean fill(IfmStudy *study, const char *folder, StudyCase *one, IfmCampaignItem *item, GError **error)
-{
-    Axes *axes = study->own;
-    const Point *point = one->own;
-    Text *text = one->text = g_new0(Text, 1);
-    gboolean is_new;
-    text->path = path_of(axes, point, folder);
-    text->cache_dir = g_build_filename(folder, "cache", NULL);
-    if (!write_model(axes, point, text->path, &is_new, error))
-        return FALSE;
-    IfmModel *model = look_at(axes, text->path, error);
-    if (model == NULL || !bind(axes, point, model, text, error) || !count_flop(one, point, model, text, error))
-        return FALSE;
-    text->model_case.model_path = text->path;
-    text->model_case.model = model;
-    text->model_case.model_name = point->model->text;
-    text->model_case.device = point->device;
-    text->model_case.alias = one->row.alias;
-    text->model_case.cache_dir = text->cache_dir;
-    text->model_case.dtype = ifm_dtype_from_name(dtype_words[point->dtype]);
-    text->model_case.threads = point->threads;
-    text->model_case.seed = axes->seed;
-    text->model_case.protocol = study->protocol;
-    text->model_case.verify = axes->verify;
-    item->kind = &ifm_kind_model;
-    item->spec = &text->model_case;
+        *n_models = g_hash_table_size(axes->written) - before;
     return TRUE;
 }
 
@@ -582,24 +532,43 @@ static json_t *integers_to_json(const GArray *values)
     return json;
 }
 
+static json_t *words_to_json(const GArray *values, const char *const *words)
+{
+    json_t *json = json_array();
+    for (guint i = 0; i < values->len; i++)
+        json_array_append_new(json, json_string(words[g_array_index(values, int, i)]));
+    return json;
+}
+
 static json_t *definition(const IfmStudy *study)
 {
     const Axes *axes = study->own;
-    json_t *models = json_array(), *dims = json_array(), *dtypes = json_array();
+    json_t *models = json_array(), *dims = json_array();
     for (guint i = 0; i < axes->models->len; i++)
         json_array_append_new(models, ifm_json_string(((const ProfileModel *)axes->models->pdata[i])->text));
     for (guint i = 0; i < axes->dims->len; i++)
     {
         const ProfileDim *dim = axes->dims->pdata[i];
-        json_array_append_new(
-            dims, json_pack("{s:o,s:o}", "name", ifm_json_string(dim->name), "sizes", integers_to_json(dim->sizes)));
+        json_t *one = json_object();
+        json_object_set_new(one, "name", ifm_json_string(dim->name));
+        json_object_set_new(one, "sizes", integers_to_json(dim->sizes));
+        json_array_append_new(dims, one);
     }
-    for (guint i = 0; i < axes->dtype->len; i++)
-        json_array_append_new(dtypes, json_string(dtype_words[g_array_index(axes->dtype, int, i)]));
-    return json_pack("{s:{s:I},s:o,s:o,s:o,s:o,s:o,s:o,s:b,s:o}", "model", "seed", (json_int_t)axes->seed, "models", models,
-                     "batch", integers_to_json(axes->batch), "dims", dims, "dtype", dtypes, "threads",
-                     integers_to_json(axes->threads), "streams", integers_to_json(axes->streams), "verify", axes->verify,
-                     "protocol", ifm_protocol_to_json(&study->protocol));
+    json_t *json = json_object();
+    json_t *model = json_object();
+    json_object_set_new(model, "seed", json_integer(axes->seed));
+    json_object_set_new(json, "model", model);
+    json_object_set_new(json, "models", models);
+    json_object_set_new(json, "batch", integers_to_json(axes->batch));
+    json_object_set_new(json, "dims", dims);
+    if (axes->mode->len > 0)
+        json_object_set_new(json, "mode", words_to_json(axes->mode, mode_words));
+    json_object_set_new(json, "dtype", words_to_json(axes->dtype, dtype_words));
+    json_object_set_new(json, "threads", integers_to_json(axes->threads));
+    json_object_set_new(json, "streams", integers_to_json(axes->streams));
+    json_object_set_new(json, "verify", json_boolean(axes->verify));
+    json_object_set_new(json, "protocol", ifm_protocol_to_json(&study->protocol));
+    return json;
 }
 
 const StudyKind study_kind_profile = {
