@@ -18,6 +18,8 @@ static const ConvAlgorithm *const algorithms[IFM_N_CONV_ALGORITHMS] = {
     [IFM_CONV_GEMM] = &conv_gemm,
     [IFM_CONV_IMPLICIT_GEMM] = &conv_implicit_gemm,
     [IFM_CONV_IMPLICIT_PRECOMP_GEMM] = &conv_implicit_precomp_gemm,
+    [IFM_CONV_FFT] = &conv_fft,
+    [IFM_CONV_FFT_TILING] = &conv_fft_tiling,
     [IFM_CONV_GUESS] = &choices[0],
     [IFM_CONV_RUNTIME] = &choices[1],
 };

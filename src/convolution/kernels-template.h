@@ -189,7 +189,17 @@ static void NAME(product_indirect)(int n_pixels, int vectors, gsize n_taps, gsiz
     tiles[n_pixels - 1](vectors, n_taps, n_blocks, depth, weights, taps, tap_stride, block_stride, zero, out, store);
 }
 
-const ConvKernels NAME(conv_kernels) = { ISA, BLOCK, PIXELS, NAME(product), NAME(product_indirect) };
+#include "fft-template.h"
+
+const ConvKernels NAME(conv_kernels) = {
+    .isa = ISA,
+    .block = BLOCK,
+    .pixels = PIXELS,
+    .product = NAME(product),
+    .product_indirect = NAME(product_indirect),
+    .fft_forward = NAME(fft_forward),
+    .fft_inverse = NAME(fft_inverse),
+};
 
 #undef EACH_TILE
 #undef VECTOR
