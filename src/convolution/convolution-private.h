@@ -50,6 +50,17 @@ static inline gsize conv_fft_column(const ConvFft *fft, gsize column)
     return column == 0 ? 0 : mirrored + (column - 1) * n - (2 * (column - 1) == (gsize)fft->line[1].n ? n - mirrored : 0);
 }
 
+/* ConvFftForm: what is stored of a value a + ib of an input, or c + id of a weight, for the product (a + ib)(c - id):
+ * of 4 real products, as two rows (a, b) and (b, -a) that are multiplied by (c, d): the real and the imaginary part;
+ * of 3 real products:  p = (a + b) c,  q = a (c + d),  r = b (c - d);  the product is  p - r + i (p - q). */
+typedef enum
+{
+    CONV_FFT_INPUTS_OF_4,
+    CONV_FFT_WEIGHTS_OF_4,
+    CONV_FFT_INPUTS_OF_3,
+    CONV_FFT_WEIGHTS_OF_3
+} ConvFftForm;
+
 /* ConvWindow: a part of an image: (y, x) is at base + offset + y row_stride + x pixel_stride; outside of first to end are
  * zeros. */
 typedef struct
@@ -72,14 +83,14 @@ typedef struct
     void (*product_indirect)(int n_pixels, int vectors, gsize n_taps, gsize n_blocks, gsize depth, const float *weights,
                              const float *const *taps, gsize tap_stride, gsize block_stride, const float *zero, float *out,
                              const ConvStore *store);
-    /* fft_forward: the half spectrum of a window, times 2. Frequency f is at to + f * frequency_stride; its imaginary part
-     * @imaginary floats further. @turned: 0, or where, from there, -i times that value is stored too */
+    /* fft_forward: the half spectrum of a window, times 2, in the parts of @form. Part i of frequency f is at
+     * to + f * frequency_stride + i * part_stride. */
     void (*fft_forward)(const ConvFft *fft, const ConvWindow *window, float *scratch, float *to, gsize frequency_stride,
-                        gsize imaginary, gsize turned);
-    /* fft_inverse: the first size[0] x size[1] values of what has a half spectrum, times the values of the transform.
-     * @store: start, sum, pixel_stride, low, high */
-    void (*fft_inverse)(const ConvFft *fft, const float *from, gsize frequency_stride, gsize imaginary, float *scratch,
-                        const gint64 size[2], float *out, gsize row_stride, const ConvStore *store);
+                        gsize part_stride, ConvFftForm form);
+    /* fft_inverse: the first size[0] x size[1] values of what has a half spectrum, times the number of values, from the
+     * outputs of products with inputs of @form. @store: start, sum, pixel_stride, low, high */
+    void (*fft_inverse)(const ConvFft *fft, const float *from, gsize frequency_stride, gsize part_stride, ConvFftForm form,
+                        float *scratch, const gint64 size[2], float *out, gsize row_stride, const ConvStore *store);
 } ConvKernels;
 
 /* conv_kernels: the best of this processor for that block, or no better than max_isa (NULL: any). NULL where there is none.

@@ -163,22 +163,68 @@ __attribute__((always_inline)) static inline float *NAME(line)(const ConvFftLine
     return other;
 }
 
-/* A row of the window: in place, or copied with zeros around it. @stride: (out) floats from one value to the next */
-__attribute__((always_inline)) static inline const float *NAME(row)(const ConvFft *fft, const ConvWindow *window, gint64 y,
-                                                                    float *copy)
+/* Copies a row of the window with the zeros around it. */
+__attribute__((always_inline)) static inline void NAME(copy_row)(const ConvWindow *window, gint64 n, gint64 y, float *copy)
 {
-    const gint64 n = fft->line[1].n;
     const gboolean is_inside = y >= window->first[0] && y < window->end[0];
-    for (gint64 x = 0; x < n; x++)
-        NAME(store)
-    (copy + x * BLOCK, is_inside && x >= window->first[1] && x < window->end[1]
-                           ? NAME(load)(window->base + window->offset + y * window->row_stride + x * window->pixel_stride)
-                           : (VECTOR){ 0 });
-    return copy;
+    const gint64 first = is_inside ? window->first[1] : n, end = is_inside ? window->end[1] : n;
+    const float *row = window->base + (is_inside ? window->offset + y * window->row_stride : 0);
+    for (gint64 x = 0; x < first; x++)
+        NAME(store)(copy + x * BLOCK, (VECTOR){ 0 });
+    for (gint64 x = first; x < end; x++)
+        NAME(store)(copy + x * BLOCK, NAME(load)(row + x * window->pixel_stride));
+    for (gint64 x = end; x < n; x++)
+        NAME(store)(copy + x * BLOCK, (VECTOR){ 0 });
+}
+
+/* The spectrum of rows y and y + 1 as the parts of complex values. */
+__attribute__((always_inline)) static inline const float *NAME(two_rows)(const ConvFftLine *line, const ConvWindow *window,
+                                                                         gint64 y, float *copies, float *buffers)
+{
+    const gint64 n = line->n;
+    /* The processor foresees the lines of a row, but not where the next rows begin. */
+    for (gint64 next = MAX(y + 2, window->first[0]); next < MIN(y + 4, window->end[0]); next++)
+        for (gint64 x = window->first[1]; x < window->end[1]; x++)
+            __builtin_prefetch(window->base + window->offset + next * window->row_stride + x * window->pixel_stride);
+    if (y >= window->first[0] && y + 1 < window->end[0] && window->first[1] == 0 && window->end[1] == n)
+    {
+        const float *re = window->base + window->offset + y * window->row_stride;
+        return NAME(line)(line, re, re + window->row_stride, (gsize)window->pixel_stride, buffers);
+    }
+    NAME(copy_row)(window, n, y, copies);
+    NAME(copy_row)(window, n, y + 1, copies + n * BLOCK);
+    return NAME(line)(line, copies, copies + n * BLOCK, BLOCK, buffers);
+}
+
+/* Stores a value of a spectrum in the parts that its products need. */
+__attribute__((always_inline)) static inline void NAME(store_parts)(float *at, gsize stride, ConvFftForm form, VECTOR re,
+                                                                    VECTOR im)
+{
+    switch (form)
+    {
+    case CONV_FFT_INPUTS_OF_4:
+        NAME(store)(at + 2 * stride, im);
+        NAME(store)(at + 3 * stride, -re);
+        /* fallthrough */
+    case CONV_FFT_WEIGHTS_OF_4:
+        NAME(store)(at, re);
+        NAME(store)(at + stride, im);
+        break;
+    case CONV_FFT_INPUTS_OF_3:
+        NAME(store)(at, re + im);
+        NAME(store)(at + stride, re);
+        NAME(store)(at + 2 * stride, im);
+        break;
+    case CONV_FFT_WEIGHTS_OF_3:
+        NAME(store)(at, re);
+        NAME(store)(at + stride, re + im);
+        NAME(store)(at + 2 * stride, re - im);
+        break;
+    }
 }
 
 static void NAME(fft_forward)(const ConvFft *fft, const ConvWindow *window, float *scratch, float *to,
-                              gsize frequency_stride, gsize imaginary, gsize turned)
+                              gsize frequency_stride, gsize part_stride, ConvFftForm form)
 {
     const gsize n_rows = (gsize)fft->line[0].n, n = (gsize)fft->line[1].n, n_columns = n / 2 + 1;
     float *half = scratch, *buffers = half + n_rows * n_columns * COMPLEX;
@@ -186,9 +232,7 @@ static void NAME(fft_forward)(const ConvFft *fft, const ConvWindow *window, floa
     /* Two real rows are the parts of one complex row; its spectrum is separated into theirs, times 2. */
     for (gsize y = 0; y < n_rows; y += 2)
     {
-        const float *re = NAME(row)(fft, window, (gint64)y, copies);
-        const float *im = NAME(row)(fft, window, y + 1 < n_rows ? (gint64)y + 1 : -1, copies + n * BLOCK);
-        const float *line = NAME(line)(&fft->line[1], re, im, BLOCK, buffers);
+        const float *line = NAME(two_rows)(&fft->line[1], window, (gint64)y, copies, buffers);
         for (gsize k = 0; k < n_columns; k++)
         {
             const float *z1 = line + k * COMPLEX, *z2 = line + (k > 0 ? n - k : 0) * COMPLEX;
@@ -210,33 +254,34 @@ static void NAME(fft_forward)(const ConvFft *fft, const ConvWindow *window, floa
         const float *line = NAME(line)(&fft->line[0], column, column + BLOCK, n_columns * COMPLEX, buffers);
         float *at = to + conv_fft_column(fft, k) * frequency_stride;
         for (gsize f = 0; f < conv_fft_column_size(fft, k); f++, at += frequency_stride)
-        {
-            const VECTOR re = NAME(load)(line + f * COMPLEX), im = NAME(load)(line + f * COMPLEX + BLOCK);
-            NAME(store)(at, re);
-            NAME(store)(at + imaginary, im);
-            if (turned == 0)
-                continue;
-            NAME(store)(at + turned, im);
-            NAME(store)(at + turned + imaginary, -re);
-        }
+            NAME(store_parts)
+            (at, part_stride, form, NAME(load)(line + f * COMPLEX), NAME(load)(line + f * COMPLEX + BLOCK));
     }
 }
 
-/* A column of a spectrum: what the mirror of its first half is, is not stored. */
+/* The inverse of a column of a spectrum; what mirrors its first half is not stored. */
 __attribute__((always_inline)) static inline const float *NAME(inverse_column)(const ConvFft *fft, gsize k,
                                                                                const float *from, gsize frequency_stride,
-                                                                               gsize imaginary, float *copy, float *buffers)
+                                                                               gsize part_stride, ConvFftForm form,
+                                                                               float *copy, float *buffers)
 {
     const gsize n = (gsize)fft->line[0].n, n_stored = conv_fft_column_size(fft, k);
     from += conv_fft_column(fft, k) * frequency_stride;
-    if (n_stored == n)
-        return NAME(line)(&fft->line[0], from + imaginary, from, frequency_stride, buffers);
-    for (gsize f = 0; f < n; f++)
+    for (gsize f = 0; f < n_stored; f++, from += frequency_stride)
     {
-        const float *value = from + (f < n_stored ? f : n - f) * frequency_stride;
-        const VECTOR im = NAME(load)(value + imaginary);
-        NAME(store)(copy + f * COMPLEX, NAME(load)(value));
-        NAME(store)(copy + f * COMPLEX + BLOCK, f < n_stored ? im : -im);
+        VECTOR re = NAME(load)(from), im = NAME(load)(from + part_stride);
+        if (form == CONV_FFT_INPUTS_OF_3)
+        {
+            im = re - im;
+            re -= NAME(load)(from + 2 * part_stride);
+        }
+        NAME(store)(copy + f * COMPLEX, re);
+        NAME(store)(copy + f * COMPLEX + BLOCK, im);
+    }
+    for (gsize f = n_stored; f < n; f++)
+    {
+        NAME(store)(copy + f * COMPLEX, NAME(load)(copy + (n - f) * COMPLEX));
+        NAME(store)(copy + f * COMPLEX + BLOCK, -NAME(load)(copy + (n - f) * COMPLEX + BLOCK));
     }
     return NAME(line)(&fft->line[0], copy + BLOCK, copy, COMPLEX, buffers);
 }
@@ -255,15 +300,16 @@ __attribute__((always_inline)) static inline void NAME(store_row)(const float *l
     }
 }
 
-static void NAME(fft_inverse)(const ConvFft *fft, const float *from, gsize frequency_stride, gsize imaginary,
-                              float *scratch, const gint64 size[2], float *out, gsize row_stride, const ConvStore *store)
+static void NAME(fft_inverse)(const ConvFft *fft, const float *from, gsize frequency_stride, gsize part_stride,
+                              ConvFftForm form, float *scratch, const gint64 size[2], float *out, gsize row_stride,
+                              const ConvStore *store)
 {
     const gsize n_rows = (gsize)fft->line[0].n, n = (gsize)fft->line[1].n, n_columns = n / 2 + 1;
     float *half = scratch, *buffers = half + n_rows * n_columns * COMPLEX;
     float *copy = buffers + 2 * MAX(n_rows, n) * COMPLEX;
     for (gsize k = 0; k < n_columns; k++)
     {
-        const float *line = NAME(inverse_column)(fft, k, from, frequency_stride, imaginary, copy, buffers);
+        const float *line = NAME(inverse_column)(fft, k, from, frequency_stride, part_stride, form, copy, buffers);
         for (gsize y = 0; y < (gsize)size[0]; y++)
         {
             float *to = half + (y * n_columns + k) * COMPLEX;

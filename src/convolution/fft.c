@@ -6,10 +6,10 @@
  * library for one sequence (kissfft, which Debian has in f32) would need each channel gathered and scattered, and uses one
  * lane in 4 to 16.
  *
- * At one frequency f the product over channels is  Y = X conj(W),  X: [tiles][channels], W: [channels][outputs]. It is one
- * real product of twice the tiles and channels, which the micro-kernel of the other algorithms does:
- *     rows (Re X, Im X) and (Im X, -Re X)  times  (Re W over Im W)  =  Re Y and Im Y.
- * All spectra are half ones of real values.
+ * At one frequency the product over channels is  Y = X conj(W),  X: [tiles][channels], W: [channels][outputs]. It is done
+ * by real products of the micro-kernel of the other algorithms (ConvFftForm): for many tiles by 3, for few, where loading
+ * the weights takes the time, as one of twice the tiles and channels, which needs 2 numbers for a weight and not 3. All
+ * spectra are half ones of real values.
  *
  * A stride s divides the input into s x s phases: a convolution of stride 1 with s * s times the channels, and a kernel of
  * 1 / s the size. So no output is computed that is not stored.
@@ -27,6 +27,8 @@
  * enough. */
 #define CHUNK_BYTES ((gsize)2 << 20)
 #define MIN_CHUNK 28
+/* From this number of tiles on 3 products are faster than 4. */
+#define MIN_TILES_OF_3 8
 
 /* Plan: how a shape is divided. Sizes [0] are of rows, [1] of columns, after the division into phases. */
 typedef struct
@@ -34,11 +36,13 @@ typedef struct
     gint64 n[2], step[2], tiles[2]; /* values and outputs of a tile, tiles of an image */
     gint64 phases[2], reach[2];     /* reach: values that an output reads */
     gsize n_frequencies;
-    gsize depth, n_groups;      /* depth: channels and phases of a group, in whole blocks */
-    gsize n_tiles, chunk;       /* of all images; with their spectra in the workspace */
-    gsize input_row, input_all; /* floats of a spectrum at a frequency: of a tile and group, of a chunk */
-    gsize output_all, weights_all;
-    gsize scratch; /* floats of a slot */
+    gsize depth, n_groups;                    /* depth: channels and phases of a group, in whole blocks */
+    gsize n_tiles, chunk;                     /* of all images; with their spectra in the workspace */
+    gboolean is_of_3;                         /* see ConvFftForm */
+    gsize n_parts;                            /* of a weight and of an output */
+    gsize input_tile;                         /* floats at a frequency, of a group */
+    gsize input_all, weights_all, output_all; /* floats at a frequency, of a chunk */
+    gsize scratch;                            /* floats of a slot */
     gsize weights_bytes, workspace_bytes;
 } Plan;
 
@@ -46,9 +50,9 @@ typedef struct
 {
     Plan plan;
     ConvFft fft;
-    float *weights; /* [frequency][group][panel][Re, Im][depth][vectors][block] */
-    float *inputs;  /* [frequency][group][tile of the chunk][2 rows][2 depth], see above */
-    float *outputs; /* [frequency][tile of the chunk][Re, Im][out_channels] */
+    float *weights; /* [frequency][group][panel][2 or 3 parts][depth][vectors][block] */
+    float *inputs;  /* [frequency][group][tile of the chunk][4 or 3 parts][depth] */
+    float *outputs; /* [frequency][tile of the chunk][2 or 3 parts][out_channels] */
     float *scratch; /* [n_threads] */
 } State;
 
@@ -87,29 +91,32 @@ static gsize limit_of(const IfmConvOptions *options)
     return options->max_workspace_bytes != 0 ? options->max_workspace_bytes : IFM_CONV_WORKSPACE_BYTES;
 }
 
-static void plan_memory(const IfmConvShape *shape, const IfmConvOptions *options, Plan *plan)
+static void plan_memory(const IfmConvShape *shape, const IfmConvOptions *options, gboolean is_of_3, Plan *plan)
 {
-    const gsize block = (gsize)shape->block, out_channels = (gsize)shape->out_channels;
-    const gsize n_threads = (gsize)MAX(options->n_threads, 1), n_values = (gsize)(plan->n[0] * plan->n[1]);
-    plan->scratch = 2 * block * ((gsize)(plan->n[0] * (plan->n[1] / 2 + 1)) + 3 * (gsize)MAX(plan->n[0], plan->n[1]));
-    if (shape->input_block == 1)
-        plan->scratch += n_values * block;
-    plan->input_row = 2 * plan->depth;
-    plan->weights_all = 2 * plan->depth * out_channels;
+    const gsize out_channels = (gsize)shape->out_channels, n_threads = (gsize)MAX(options->n_threads, 1);
+    plan->is_of_3 = is_of_3;
+    plan->n_parts = is_of_3 ? 3 : 2;
+    plan->input_tile = (is_of_3 ? 3 : 4) * plan->depth;
+    plan->weights_all = plan->n_parts * plan->depth * out_channels;
     plan->weights_bytes = plan->n_frequencies * plan->weights_all * sizeof(float);
-    const gsize tile_bytes = plan->n_frequencies * 2 * (plan->n_groups * plan->input_row + out_channels) * sizeof(float);
-    const gsize fixed = plan->weights_bytes + plan->scratch * n_threads * sizeof(float);
-    const gsize pad = 2 * plan->n_frequencies * CONV_MAX_BLOCK * sizeof(float);
-    const gsize limit = limit_of(options), left = limit > fixed + pad ? limit - fixed - pad : 0;
+    /* A vector more, so that the frequencies of a tile are not all in one set of a cache. */
+    const gsize tile = plan->n_groups * plan->input_tile + plan->n_parts * out_channels, pad = 2 * CONV_MAX_BLOCK;
+    const gsize tile_bytes = plan->n_frequencies * tile * sizeof(float);
+    const gsize fixed = plan->weights_bytes + (plan->scratch * n_threads + plan->n_frequencies * pad) * sizeof(float);
+    const gsize left = limit_of(options) > fixed ? limit_of(options) - fixed : 0;
     plan->chunk = MIN(plan->n_tiles, MAX(CHUNK_BYTES * n_threads / tile_bytes, MIN_CHUNK));
     plan->chunk = MAX(MIN(plan->chunk, left / tile_bytes), 1);
     const gsize n_chunks = (plan->n_tiles + plan->chunk - 1) / plan->chunk;
     plan->chunk = (plan->n_tiles + n_chunks - 1) / n_chunks;
-    /* A vector more, so that the frequencies of a tile are not all in one set of a cache. */
-    plan->input_all = plan->chunk * plan->n_groups * 2 * plan->input_row + CONV_MAX_BLOCK;
-    plan->output_all = plan->chunk * 2 * out_channels + CONV_MAX_BLOCK;
+    plan->input_all = plan->chunk * plan->n_groups * plan->input_tile + CONV_MAX_BLOCK;
+    plan->output_all = plan->chunk * plan->n_parts * out_channels + CONV_MAX_BLOCK;
     plan->workspace_bytes =
         (plan->n_frequencies * (plan->input_all + plan->output_all) + plan->scratch * n_threads) * sizeof(float);
+}
+
+static gboolean is_within(const Plan *plan, const IfmConvOptions *options)
+{
+    return plan->workspace_bytes + plan->weights_bytes <= limit_of(options);
 }
 
 /* Plans tiles of a size, or of the whole image where it is 0. */
@@ -132,8 +139,14 @@ static void plan_tiles(const IfmConvShape *shape, const IfmConvOptions *options,
     plan->depth = (gsize)(shape->channels / shape->groups * plan->phases[0] * plan->phases[1]);
     plan->depth = (plan->depth + block - 1) / block * block;
     plan->n_tiles = (gsize)(shape->batch * plan->tiles[0] * plan->tiles[1]);
-    if (plan->n_tiles > 0)
-        plan_memory(shape, options, plan);
+    plan->scratch = 2 * block * ((gsize)(plan->n[0] * (plan->n[1] / 2 + 1)) + 3 * (gsize)MAX(plan->n[0], plan->n[1]));
+    if (shape->input_block == 1)
+        plan->scratch += (gsize)(plan->n[0] * plan->n[1]) * block;
+    if (plan->n_tiles == 0)
+        return;
+    plan_memory(shape, options, TRUE, plan);
+    if (plan->chunk < MIN_TILES_OF_3 || !is_within(plan, options))
+        plan_memory(shape, options, FALSE, plan);
 }
 
 static gboolean is_one_tile(const Plan *plan)
@@ -144,12 +157,12 @@ static gboolean is_one_tile(const Plan *plan)
 /* Estimated time in multiplications: of the products, the transforms, and loading the weights. */
 static double cost(const IfmConvShape *shape, const IfmConvOptions *options, const Plan *plan)
 {
-    if (plan->workspace_bytes + plan->weights_bytes > limit_of(options))
+    if (!is_within(plan, options))
         return INFINITY;
     const double tiles = (double)plan->n_tiles, values = (double)(plan->n[0] * plan->n[1]);
     const double channels = (double)(plan->depth * plan->n_groups) + (double)shape->out_channels;
     const double weights = (double)(plan->n_frequencies * plan->weights_all);
-    return 2 * tiles * weights + 2 * tiles * channels * values * log2(values) + 8 * weights;
+    return (plan->is_of_3 ? 1 : 2) * tiles * weights + 2 * tiles * channels * values * log2(values) + 8 * weights;
 }
 
 /* The cheaper tiles. Returns: FALSE where there are none */
@@ -229,6 +242,11 @@ static Tile tile_at(const Plan *plan, gsize index)
     return (Tile){ i / image, i % image / n_columns * plan->step[0], i % n_columns * plan->step[1] };
 }
 
+static ConvFftForm form_of_inputs(const Plan *plan)
+{
+    return plan->is_of_3 ? CONV_FFT_INPUTS_OF_3 : CONV_FFT_INPUTS_OF_4;
+}
+
 /* The values of a phase of a plane that a tile reads. @value_floats: from one value of a row to the next */
 static ConvWindow window_at(const IfmConvShape *shape, const Plan *plan, const Tile *tile, gint64 phase, const float *plane,
                             gint64 value_floats)
@@ -294,39 +312,47 @@ static void transform_inputs(void *data, gsize slot)
                 ? gather(shape, plan, &tile, image, b, scratch + plan->scratch - (gsize)(plan->n[0] * plan->n[1]) * block)
                 : window_at(shape, plan, &tile, (gint64)(b / group_blocks),
                             image + (group * group_blocks + b % group_blocks) * block * plane, shape->block);
-        float *to = state->inputs + (group * plan->chunk + i) * 2 * plan->input_row + b * block;
-        conv->kernels->fft_forward(&state->fft, &window, scratch, to, plan->input_all, plan->depth, plan->input_row);
+        conv->kernels->fft_forward(&state->fft, &window, scratch,
+                                   state->inputs + (group * plan->chunk + i) * plan->input_tile + b * block,
+                                   plan->input_all, plan->depth, form_of_inputs(plan));
     }
+}
+
+/* The products of one panel of weights at frequency f. @v: the panel's first vector of output channels */
+static void multiply_panel(const IfmConv *conv, gsize n_tiles, gsize f, gsize group, gsize v, gsize vectors)
+{
+    const State *state = conv->state;
+    const Plan *plan = &state->plan;
+    const gsize block = (gsize)conv->shape.block, out_channels = (gsize)conv->shape.out_channels;
+    const gsize pixels = (gsize)conv->kernels->pixels, n_products = plan->is_of_3 ? 3 : 1;
+    /* As one product: a tile is two rows of two parts. */
+    const gsize depth = plan->is_of_3 ? plan->depth : 2 * plan->depth, n_rows = plan->is_of_3 ? n_tiles : 2 * n_tiles;
+    const gsize row_stride = plan->is_of_3 ? plan->input_tile : depth, n_splits = (n_rows + pixels - 1) / pixels;
+    const ConvStore store = { NULL, FALSE, n_products * out_channels, block, NULL, -INFINITY, INFINITY };
+    const float *rows = state->inputs + f * plan->input_all + group * plan->chunk * plan->input_tile;
+    const float *weights = state->weights + f * plan->weights_all + v * block * plan->n_parts * plan->depth;
+    float *out = state->outputs + f * plan->output_all + v * block;
+    for (gsize i = 0; i < n_products; i++, weights += depth * vectors * block, rows += depth, out += out_channels)
+        for (gsize split = 0; split < n_splits; split++)
+        {
+            const gsize first = conv_split(n_rows, n_splits, split), end = conv_split(n_rows, n_splits, split + 1);
+            conv->kernels->product((int)(end - first), (int)vectors, depth, weights, rows + first * row_stride, row_stride,
+                                   out + first * store.pixel_stride, &store);
+        }
 }
 
 /* A slot's share of the frequencies. */
 static void multiply(void *data, gsize slot)
 {
     const Job *job = data;
-    const IfmConv *conv = job->conv;
-    const State *state = conv->state;
-    const Plan *plan = &state->plan;
-    const gsize n_slots = (gsize)conv->options.n_threads, block = (gsize)conv->shape.block;
-    const gsize out_channels = (gsize)conv->shape.out_channels, n_vectors = out_channels / plan->n_groups / block;
-    const gsize n_rows = 2 * job->n_tiles,
-                n_parts = (n_rows + (gsize)conv->kernels->pixels - 1) / (gsize)conv->kernels->pixels;
-    const ConvStore store = { NULL, FALSE, out_channels, block, NULL, -INFINITY, INFINITY };
-    for (gsize f = conv_split(plan->n_frequencies, n_slots, slot); f < conv_split(plan->n_frequencies, n_slots, slot + 1);
-         f++)
-        for (gsize v = 0; v < plan->n_groups * n_vectors;)
-        {
-            const gsize group = v / n_vectors, vectors = MIN(CONV_TILE_VECTORS, (group + 1) * n_vectors - v);
-            const float *weights = state->weights + f * plan->weights_all + v * block * plan->input_row;
-            const float *rows = state->inputs + f * plan->input_all + group * plan->chunk * 2 * plan->input_row;
-            for (gsize part = 0; part < n_parts; part++)
-            {
-                const gsize first = conv_split(n_rows, n_parts, part), end = conv_split(n_rows, n_parts, part + 1);
-                conv->kernels->product((int)(end - first), (int)vectors, plan->input_row, weights,
-                                       rows + first * plan->input_row, plan->input_row,
-                                       state->outputs + f * plan->output_all + first * out_channels + v * block, &store);
-            }
-            v += vectors;
-        }
+    const Plan *plan = &((const State *)job->conv->state)->plan;
+    const gsize n_slots = (gsize)job->conv->options.n_threads, first = conv_split(plan->n_frequencies, n_slots, slot);
+    const gsize n_vectors = (gsize)(job->conv->shape.out_channels / job->conv->shape.block) / plan->n_groups;
+    for (gsize f = first; f < conv_split(plan->n_frequencies, n_slots, slot + 1); f++)
+        for (gsize group = 0; group < plan->n_groups; group++)
+            for (gsize v = 0; v < n_vectors; v += CONV_TILE_VECTORS)
+                multiply_panel(job->conv, job->n_tiles, f, group, group * n_vectors + v,
+                               MIN(CONV_TILE_VECTORS, n_vectors - v));
 }
 
 /* A slot's share of the blocks of output channels of the chunk's tiles. */
@@ -351,8 +377,9 @@ static void transform_outputs(void *data, gsize slot)
                                   .sum = job->run->sum != NULL ? job->run->sum + at : NULL,
                                   .low = conv->low,
                                   .high = conv->high };
-        conv->kernels->fft_inverse(&state->fft, state->outputs + i * 2 * out + channel, plan->output_all, out,
-                                   state->scratch + slot * plan->scratch, size, job->run->output + at, row, &store);
+        conv->kernels->fft_inverse(&state->fft, state->outputs + i * plan->n_parts * out + channel, plan->output_all, out,
+                                   form_of_inputs(plan), state->scratch + slot * plan->scratch, size, job->run->output + at,
+                                   row, &store);
         conv_finish(conv, job->run->output + at, (gsize)size[1], (gsize)size[0], row);
     }
 }
@@ -426,13 +453,15 @@ static void transform_weights(const IfmConv *conv, const float *weights, float *
     {
         const gint64 in_group = v % group_vectors, panel = in_group / CONV_TILE_VECTORS * CONV_TILE_VECTORS;
         const gint64 vectors = MIN(CONV_TILE_VECTORS, group_vectors - panel);
-        float *to = state->weights + (gsize)((v - in_group + panel) * block) * plan->input_row + (in_group - panel) * block;
+        float *to = state->weights + (gsize)((v - in_group + panel) * block) * plan->n_parts * plan->depth +
+                    (in_group - panel) * block;
         for (gint64 d = 0; d < channels * n_phases; d++)
         {
             /* With blocks of channels a phase is a number of blocks; in NCHW, of channels: that is the same order. */
             fill_taps(shape, plan, weights + (gsize)(v * block) * conv_depth(shape), d % channels, d / channels, taps);
             conv->kernels->fft_forward(&state->fft, &window, state->scratch, to + d * vectors * block, plan->weights_all,
-                                       plan->depth * (gsize)(vectors * block), 0);
+                                       plan->depth * (gsize)(vectors * block),
+                                       plan->is_of_3 ? CONV_FFT_WEIGHTS_OF_3 : CONV_FFT_WEIGHTS_OF_4);
         }
     }
 }
