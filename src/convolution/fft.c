@@ -304,7 +304,7 @@ static void transform_inputs(void *data, gsize slot)
     float *scratch = state->scratch + slot * plan->scratch;
     for (gsize task = conv_split(n_tasks, n_slots, slot); task < conv_split(n_tasks, n_slots, slot + 1); task++)
     {
-        const gsize i = task % job->n_tiles, b = task / job->n_tiles % n_blocks, group = task / job->n_tiles / n_blocks;
+        const gsize b = task % n_blocks, group = task / n_blocks % plan->n_groups, i = task / n_blocks / plan->n_groups;
         const Tile tile = tile_at(plan, job->first + i);
         const float *image = job->run->input + (gsize)(tile.image * shape->channels) * plane;
         const ConvWindow window =
@@ -367,7 +367,7 @@ static void transform_outputs(void *data, gsize slot)
     const gsize row = (gsize)shape->out[1] * block, n_tasks = job->n_tiles * out / block;
     for (gsize task = conv_split(n_tasks, n_slots, slot); task < conv_split(n_tasks, n_slots, slot + 1); task++)
     {
-        const gsize i = task % job->n_tiles, channel = task / job->n_tiles * block;
+        const gsize i = task / (out / block), channel = task % (out / block) * block;
         const Tile tile = tile_at(plan, job->first + i);
         const gint64 size[] = { MIN(plan->step[0], shape->out[0] - tile.y), MIN(plan->step[1], shape->out[1] - tile.x) };
         const gsize at =

@@ -26,6 +26,7 @@ __attribute__((always_inline)) static inline void NAME(begin)(const int n_pixels
                                                               VECTOR sums[PIXELS][CONV_TILE_VECTORS], const float *out,
                                                               const ConvStore *store)
 {
+#pragma GCC unroll 2
     for (int v = 0; v < vectors; v++)
     {
         const VECTOR start = store->start != NULL ? NAME(load)(store->start + v * BLOCK) : (VECTOR){ 0 };
@@ -42,6 +43,7 @@ __attribute__((always_inline)) static inline void NAME(begin)(const int n_pixels
 __attribute__((always_inline)) static inline void
 NAME(end)(const int n_pixels, const int vectors, VECTOR sums[PIXELS][CONV_TILE_VECTORS], float *out, const ConvStore *store)
 {
+#pragma GCC unroll 2
     for (int v = 0; v < vectors; v++)
 #pragma GCC unroll 14
         for (int p = 0; p < n_pixels; p++)
