@@ -19,6 +19,7 @@ typedef struct
     gsize pixel_stride, vector_stride;
     const float *sum; /* of the tile's first output; NULL: none */
     float low, high;  /* bounds of what is stored */
+    gsize ahead;      /* product: weights so many floats ahead are prefetched; 0: none, they are in a near cache */
 } ConvStore;
 
 /* ConvFftLine: a transform of n complex values, by passes of radix 1 to 5. */

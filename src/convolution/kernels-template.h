@@ -56,7 +56,8 @@ NAME(end)(const int n_pixels, const int vectors, VECTOR sums[PIXELS][CONV_TILE_V
         }
 }
 
-__attribute__((always_inline)) static inline void NAME(product_of)(const int n_pixels, const int vectors, gsize depth,
+__attribute__((always_inline)) static inline void NAME(product_of)(const int n_pixels, const int vectors,
+                                                                   const gboolean is_ahead, gsize depth,
                                                                    const float *weights, const float *rows,
                                                                    gsize row_stride, float *out, const ConvStore *store)
 {
@@ -66,7 +67,12 @@ __attribute__((always_inline)) static inline void NAME(product_of)(const int n_p
     {
         VECTOR weight[CONV_TILE_VECTORS];
         for (int v = 0; v < vectors; v++)
-            weight[v] = NAME(load)(weights + (k * (gsize)vectors + (gsize)v) * BLOCK);
+        {
+            const float *at = weights + (k * (gsize)vectors + (gsize)v) * BLOCK;
+            weight[v] = NAME(load)(at);
+            if (is_ahead)
+                __builtin_prefetch(at + store->ahead, 0, 2);
+        }
 #pragma GCC unroll 14
         for (int p = 0; p < n_pixels; p++)
         {
@@ -124,10 +130,12 @@ __attribute__((always_inline)) static inline void NAME(indirect_of)(const int n_
                                                             const float *rows, gsize row_stride, float *out,               \
                                                             const ConvStore *store)                                        \
     {                                                                                                                      \
-        if (vectors == 2)                                                                                                  \
-            NAME(product_of)(P, 2, depth, weights, rows, row_stride, out, store);                                          \
+        if (vectors == 2 && store->ahead != 0)                                                                             \
+            NAME(product_of)(P, 2, TRUE, depth, weights, rows, row_stride, out, store);                                    \
+        else if (vectors == 2)                                                                                             \
+            NAME(product_of)(P, 2, FALSE, depth, weights, rows, row_stride, out, store);                                   \
         else                                                                                                               \
-            NAME(product_of)(P, 1, depth, weights, rows, row_stride, out, store);                                          \
+            NAME(product_of)(P, 1, FALSE, depth, weights, rows, row_stride, out, store);                                   \
     }                                                                                                                      \
     __attribute__((noinline)) static void NAME(indirect_##P)(                                                              \
         int vectors, gsize n_taps, gsize n_blocks, gsize depth, const float *weights, const float *const *taps,            \
