@@ -232,6 +232,11 @@ static void NAME(fft_forward)(const ConvFft *fft, const ConvWindow *window, floa
     /* Two real rows are the parts of one complex row; its spectrum is separated into theirs, times 2. */
     for (gsize y = 0; y < n_rows; y += 2)
     {
+        if ((gint64)y >= window->end[0] || (gint64)y + 1 < window->first[0])
+        {
+            memset(half + y * n_columns * COMPLEX, 0, MIN(2, n_rows - y) * n_columns * COMPLEX * sizeof(float));
+            continue;
+        }
         const float *line = NAME(two_rows)(&fft->line[1], window, (gint64)y, copies, buffers);
         for (gsize k = 0; k < n_columns; k++)
         {
@@ -266,7 +271,11 @@ __attribute__((always_inline)) static inline const float *NAME(inverse_column)(c
                                                                                float *copy, float *buffers)
 {
     const gsize n = (gsize)fft->line[0].n, n_stored = conv_fft_column_size(fft, k);
+    const gsize n_next = 2 * k < (gsize)fft->line[1].n - 1 ? conv_fft_column_size(fft, k + 1) : 0;
     from += conv_fft_column(fft, k) * frequency_stride;
+    for (gsize f = 0; f < n_next; f++)
+        for (gsize part = 0; part < (form == CONV_FFT_INPUTS_OF_3 ? 3 : 2); part++)
+            __builtin_prefetch(from + (n_stored + f) * frequency_stride + part * part_stride);
     for (gsize f = 0; f < n_stored; f++, from += frequency_stride)
     {
         VECTOR re = NAME(load)(from), im = NAME(load)(from + part_stride);

@@ -164,7 +164,7 @@ static double cost(const IfmConvShape *shape, const IfmConvOptions *options, con
     const double tiles = (double)plan->n_tiles, values = (double)(plan->n[0] * plan->n[1]);
     const double channels = (double)(plan->depth * plan->n_groups) + (double)shape->out_channels;
     const double weights = (double)(plan->n_frequencies * plan->weights_all);
-    return (plan->is_of_3 ? 1 : 2) * tiles * weights + 2 * tiles * channels * values * log2(values) + 8 * weights;
+    return (plan->is_of_3 ? 1 : 2) * tiles * weights + 2 * tiles * channels * values * log2(values) + 2 * weights;
 }
 
 /* The cheaper tiles. Returns: FALSE where there are none */

@@ -43,6 +43,7 @@ __attribute__((always_inline)) static inline void NAME(begin)(const int n_pixels
 __attribute__((always_inline)) static inline void
 NAME(end)(const int n_pixels, const int vectors, VECTOR sums[PIXELS][CONV_TILE_VECTORS], float *out, const ConvStore *store)
 {
+    const gboolean is_bounded = store->low > -INFINITY || store->high < INFINITY;
 #pragma GCC unroll 2
     for (int v = 0; v < vectors; v++)
 #pragma GCC unroll 14
@@ -52,7 +53,7 @@ NAME(end)(const int n_pixels, const int vectors, VECTOR sums[PIXELS][CONV_TILE_V
             VECTOR value = sums[p][v];
             if (store->sum != NULL)
                 value += NAME(load)(store->sum + at);
-            *(VECTOR *)(out + at) = NAME(bounded)(value, store->low, store->high);
+            *(VECTOR *)(out + at) = is_bounded ? NAME(bounded)(value, store->low, store->high) : value;
         }
 }
 
