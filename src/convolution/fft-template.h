@@ -260,7 +260,7 @@ static void NAME(fft_forward)(const ConvFft *fft, const ConvWindow *window, floa
         float *at = to + conv_fft_column(fft, k) * frequency_stride;
         for (gsize f = 0; f < conv_fft_column_size(fft, k); f++, at += frequency_stride)
             NAME(store_parts)
-            (at, part_stride, form, NAME(load)(line + f * COMPLEX), NAME(load)(line + f * COMPLEX + BLOCK));
+        (at, part_stride, form, NAME(load)(line + f * COMPLEX), NAME(load)(line + f * COMPLEX + BLOCK));
     }
 }
 

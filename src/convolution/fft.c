@@ -79,13 +79,14 @@ static gint64 next_smooth(gint64 n)
     }
 }
 
-/* How many values of a dimension of the whole image are transformed. Zeros that pad its end may be those of its begin. */
+/* How many values of a dimension of the whole image are transformed. Zeros that pad its end may be those of its begin, as
+ * long as the kernel and the outputs do not wrap. */
 static gint64 whole_size(const IfmConvShape *shape, const Plan *plan, int i)
 {
     const gint64 used = shape->out[i] + plan->reach[i] - 1;
     const gint64 begin = shape->pads[i] / shape->stride[i];
     const gint64 end = used - divide_up(shape->in[i] + shape->pads[i], shape->stride[i]);
-    return next_smooth(used - CLAMP(end, 0, begin));
+    return next_smooth(MAX(used - CLAMP(end, 0, begin), MAX(shape->out[i], plan->reach[i])));
 }
 
 static gsize limit_of(const IfmConvOptions *options)
@@ -191,7 +192,7 @@ static const char *refuses(const IfmConvShape *shape)
         return "1x1";
     Plan plan;
     plan_tiles(shape, &(IfmConvOptions){ 0 }, 0, &plan);
-    return plan.reach[0] == 1 && plan.reach[1] == 1 ? "stride of the kernel's size" : conv_refuses_groups(shape);
+    return plan.reach[0] == 1 && plan.reach[1] == 1 ? "stride not below the kernel" : conv_refuses_groups(shape);
 }
 
 static const char *tiling_refuses(const IfmConvShape *shape)
@@ -217,10 +218,11 @@ static gsize tiling_workspace(const IfmConvShape *shape, const IfmConvOptions *o
     return plan_tiling(shape, options, &plan) ? plan.workspace_bytes + plan.weights_bytes : 0;
 }
 
-/* The roots of means of squares of errors grow with the root of the length of a sum, and with the passes of transforms. */
+/* The root of the mean square of errors grows with the root of the length of a sum, and with the passes of the transforms;
+ * of the largest error that is a part over all shapes tried. */
 static double tolerance_of(const Plan *plan)
 {
-    return (sqrt(2 * (double)plan->depth) + 4 * log2((double)(plan->n[0] * plan->n[1]))) * (double)FLT_EPSILON;
+    return 2 * (sqrt(2 * (double)plan->depth) + 4 * log2((double)(plan->n[0] * plan->n[1]))) * (double)FLT_EPSILON;
 }
 
 /* --- runs ------------------------------------------------------------------------------------------------------------- */
@@ -470,10 +472,13 @@ static void transform_weights(const IfmConv *conv, const float *weights, float *
     }
 }
 
-static gboolean make_state(IfmConv *conv, const float *weights, GError **error)
+static gboolean make_state(IfmConv *conv, const char *name, const float *weights, GError **error)
 {
     State *state = conv->state;
     const Plan *plan = &state->plan;
+    conv_set_implementation(conv,
+                            "%s %" G_GINT64_FORMAT "x%" G_GINT64_FORMAT ", %d products of %" G_GSIZE_FORMAT " spectra, %s",
+                            name, plan->n[0], plan->n[1], plan->is_of_3 ? 3 : 4, plan->chunk, conv->kernels->isa);
     for (int i = 0; i < 2; i++)
         make_line(&state->fft.line[i], plan->n[i]);
     conv->info.workspace_bytes = plan->workspace_bytes;
@@ -494,9 +499,7 @@ static gboolean make(IfmConv *conv, const float *weights, GError **error)
     State *state = g_new0(State, 1);
     conv->state = state;
     plan_tiles(&conv->shape, &conv->options, 0, &state->plan);
-    conv_set_implementation(conv, "rfft %" G_GINT64_FORMAT "x%" G_GINT64_FORMAT ", %" G_GSIZE_FORMAT " a product, %s",
-                            state->plan.n[0], state->plan.n[1], state->plan.chunk, conv->kernels->isa);
-    return make_state(conv, weights, error);
+    return make_state(conv, "rfft", weights, error);
 }
 
 static gboolean make_tiling(IfmConv *conv, const float *weights, GError **error)
@@ -504,9 +507,7 @@ static gboolean make_tiling(IfmConv *conv, const float *weights, GError **error)
     State *state = g_new0(State, 1);
     conv->state = state;
     plan_tiling(&conv->shape, &conv->options, &state->plan);
-    conv_set_implementation(conv, "rfft tile %" G_GINT64_FORMAT "x%" G_GINT64_FORMAT ", %" G_GSIZE_FORMAT " a product, %s",
-                            state->plan.n[0], state->plan.n[1], state->plan.chunk, conv->kernels->isa);
-    return make_state(conv, weights, error);
+    return make_state(conv, "rfft tile", weights, error);
 }
 
 static void free_state(IfmConv *conv)
